@@ -1,0 +1,216 @@
+/* Matrix products on CPUs: chooses between oneDNN, OpenBLAS and plain C.
+ *
+ * The choice depends on the build, the environment (SL_GEMM=onednn|openblas|plain, read once) and the sizes, never on
+ * timing, so that results are the same bits run to run.  oneDNN is asked on the whole team, which splits the work over
+ * its OpenMP threads; OpenBLAS has threads of its own that would fight with the team, so it is kept to one thread and
+ * called for blocks of C of a fixed size. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gemm.h"
+#include "simd.h"
+
+#ifdef HAVE_ONEDNN
+#include <dnnl.h>
+#endif
+#ifdef HAVE_OPENBLAS
+#include <cblas.h>
+#endif
+
+#define T float
+#define PLAIN(name) f32_##name
+#include "gemm_plain.h"
+#undef T
+#undef PLAIN
+#define T double
+#define PLAIN(name) f64_##name
+#include "gemm_plain.h"
+#undef T
+#undef PLAIN
+
+enum library { PLAIN, OPENBLAS, ONEDNN, LIBRARIES };
+
+static const char *const names[LIBRARIES] = {"plain", "OpenBLAS", "oneDNN"};
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static enum library chosen;
+
+static bool present(enum library library)
+{
+	static const bool built[LIBRARIES] = {
+	        [PLAIN] = true,
+#ifdef HAVE_OPENBLAS
+	        [OPENBLAS] = true,
+#endif
+#ifdef HAVE_ONEDNN
+	        [ONEDNN] = true,
+#endif
+	};
+	return built[library];
+}
+
+/* Whether OpenBLAS took this CPU for one without AVX-512, as releases older than a CPU do (0.3.21 takes Zen 5 for
+ * Haswell): plain C is then the faster. */
+static bool openblas_is_behind(void)
+{
+#if defined(HAVE_OPENBLAS) && defined(HAVE_TARGET_CLONES)
+	const char *core = openblas_get_corename();
+	return __builtin_cpu_supports("avx512f") && strcmp(core, "SkylakeX") && strcmp(core, "Cooperlake") &&
+	       strcmp(core, "Sapphirerapids");
+#else
+	return false;
+#endif
+}
+
+static void choose(void)
+{
+	const char *wish = getenv("SL_GEMM");
+	for (int i = PLAIN; i < LIBRARIES; i++)
+		if (present(i) && !(i == OPENBLAS && openblas_is_behind())) chosen = i;
+	for (int i = PLAIN; wish && i < LIBRARIES; i++)
+		if (!strcasecmp(wish, names[i]) && present(i)) chosen = i;
+#ifdef HAVE_OPENBLAS
+	openblas_set_num_threads(1);
+#endif
+}
+
+static enum library library(void)
+{
+	pthread_once(&once, choose);
+	return chosen;
+}
+
+const char *slp_sgemm_library(void)
+{
+	return names[library()];
+}
+
+/* Products so thin or so small that the call of a library costs more than it saves (doc/performance.md). */
+static bool is_small(bool tb, int64_t m, int64_t n, int64_t k)
+{
+	return m == 1 || n == 1 || k == 0 || (m <= 4 && !tb) || m * n * k <= 32768;
+}
+
+static bool fits_int(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc)
+{
+	return ((m | n | k | lda | ldb | ldc) >> 31) == 0;
+}
+
+/* ---- OpenBLAS: one call a block of C ---------------------------------------------------------------------------- */
+
+#ifdef HAVE_OPENBLAS
+struct blas {
+	bool is_double, ta, tb;
+	int64_t m, n, k, lda, ldb, ldc, rows, cols;
+	double alpha, beta;
+	const char *a, *b;
+	char *c;
+};
+
+static void blas_call(const struct blas *p, int64_t i, int64_t j)
+{
+	enum CBLAS_TRANSPOSE ta = p->ta ? CblasTrans : CblasNoTrans, tb = p->tb ? CblasTrans : CblasNoTrans;
+	size_t size = p->is_double ? sizeof(double) : sizeof(float);
+	int m = (int)(p->m - i < p->rows ? p->m - i : p->rows), n = (int)(p->n - j < p->cols ? p->n - j : p->cols);
+	const char *a = p->a + size * (p->ta ? i : i * p->lda), *b = p->b + size * (p->tb ? j * p->ldb : j);
+	char *c = p->c + size * (i * p->ldc + j);
+	int k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb, ldc = (int)p->ldc;
+	if (p->is_double)
+		cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, p->alpha, (const double *)a, lda, (const double *)b, ldb,
+		            p->beta, (double *)c, ldc);
+	else
+		cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, (float)p->alpha, (const float *)a, lda, (const float *)b,
+		            ldb, (float)p->beta, (float *)c, ldc);
+}
+
+static void blas_blocks(void *arg, int64_t begin, int64_t end)
+{
+	const struct blas *p = arg;
+	int64_t across = (p->n + p->cols - 1) / p->cols;
+	for (int64_t i = begin; i < end; i++) blas_call(p, i / across * p->rows, i % across * p->cols);
+}
+
+/* The whole of C at once, or blocks whose size depends on the sizes alone: enough of them for a team. */
+static void blas_run(bool team, struct blas p)
+{
+	enum { BLOCKS = 16, SMALLEST = 192 };
+	p.rows = p.m;
+	p.cols = p.n;
+	if (team && p.m >= p.n) p.rows = (p.m + BLOCKS - 1) / BLOCKS;
+	if (team && p.m < p.n) p.cols = (p.n + BLOCKS - 1) / BLOCKS;
+	if (p.rows < SMALLEST && p.rows < p.m) p.rows = SMALLEST;
+	if (p.cols < SMALLEST && p.cols < p.n) p.cols = SMALLEST;
+	int64_t blocks = ((p.m + p.rows - 1) / p.rows) * ((p.n + p.cols - 1) / p.cols);
+	if (team)
+		slp_parallel_for(blocks, 1, blas_blocks, &p);
+	else
+		blas_blocks(&p, 0, blocks);
+}
+#endif
+
+/* ---- the entries ------------------------------------------------------------------------------------------------ */
+
+static enum sl_status sgemm(bool team, bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                            int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+{
+	if (m == 0 || n == 0) return SL_OK;
+	enum library which = is_small(tb, m, n, k) || !fits_int(m, n, k, lda, ldb, ldc) ? PLAIN : library();
+#ifdef HAVE_ONEDNN
+	if (which == ONEDNN)
+		return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) ==
+		                       dnnl_success
+		               ? SL_OK
+		               : SL_EKERNEL;
+#endif
+#ifdef HAVE_OPENBLAS
+	if (which == OPENBLAS) {
+		blas_run(team, (struct blas){false, ta, tb, m, n, k, lda, ldb, ldc, 0, 0, alpha, beta, (const char *)a,
+		                             (const char *)b, (char *)c});
+		return SL_OK;
+	}
+#endif
+	(void)which;
+	f32_run(team, f32_make(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));
+	return SL_OK;
+}
+
+static void dgemm(bool team, bool ta, bool tb, int64_t m, int64_t n, int64_t k, double alpha, const double *a,
+                  int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc)
+{
+	if (m == 0 || n == 0) return;
+#ifdef HAVE_OPENBLAS
+	enum library wanted = library() == ONEDNN && !openblas_is_behind() ? OPENBLAS : library();
+	if (wanted == OPENBLAS && !is_small(tb, m, n, k) && fits_int(m, n, k, lda, ldb, ldc)) {
+		blas_run(team, (struct blas){true, ta, tb, m, n, k, lda, ldb, ldc, 0, 0, alpha, beta, (const char *)a,
+		                             (const char *)b, (char *)c});
+		return;
+	}
+#endif
+	f64_run(team, f64_make(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));
+}
+
+enum sl_status slp_sgemm(const struct slp_kernel *kernel, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+                         float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+                         int64_t ldc)
+{
+	enum sl_status s = sgemm(true, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+	return s == SL_OK ? s : slp_kernel_fail(kernel, s, "%s refused a product of matrices", slp_sgemm_library());
+}
+
+enum sl_status slp_sgemm_serial(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                                int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+{
+	return sgemm(false, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+void slp_dgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t lda,
+               const double *b, int64_t ldb, double beta, double *c, int64_t ldc)
+{
+	dgemm(true, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+void slp_dgemm_serial(bool ta, bool tb, int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t lda,
+                      const double *b, int64_t ldb, double beta, double *c, int64_t ldc)
+{
+	dgemm(false, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}

@@ -1,0 +1,55 @@
+/* Row-major matrix products by cuBLAS.  cuBLAS is column-major: it is asked for Cᵀ = op(B)ᵀ op(A)ᵀ.
+ * Arithmetic is that of the data type: TF32 stays off (CUBLAS_DEFAULT_MATH), so results match the CPU's. */
+#ifndef SLP_GEMM_CUH
+#define SLP_GEMM_CUH
+
+#include <cublas_v2.h>
+
+#include "gpu.cuh"
+
+/* C[z] = op(A + z stride_a) op(B + z stride_b) + beta C[z] for z in [0, count); C without gaps. */
+struct slp_cuda_gemm {
+	bool ta, tb;
+	int64_t m, n, k, lda, ldb, stride_a, stride_b, count;
+	double beta;
+};
+
+static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
+                                             int k, const float *a, int lda, long long sa, const float *b, int ldb,
+                                             long long sb, double beta, float *c, int ldc, long long sc, int count)
+{
+	float one = 1, keep = (float)beta;
+	if (count == 1) return cublasSgemm(h, ta, tb, m, n, k, &one, a, lda, b, ldb, &keep, c, ldc);
+	return cublasSgemmStridedBatched(h, ta, tb, m, n, k, &one, a, lda, sa, b, ldb, sb, &keep, c, ldc, sc, count);
+}
+
+static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
+                                             int k, const double *a, int lda, long long sa, const double *b, int ldb,
+                                             long long sb, double beta, double *c, int ldc, long long sc, int count)
+{
+	double one = 1;
+	if (count == 1) return cublasDgemm(h, ta, tb, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc);
+	return cublasDgemmStridedBatched(h, ta, tb, m, n, k, &one, a, lda, sa, b, ldb, sb, &beta, c, ldc, sc, count);
+}
+
+template <class T> static enum sl_status slp_cuda_multiply(const struct slp_kernel *k, struct slp_cuda_gemm g,
+                                                           const T *a, const T *b, T *c)
+{
+	if (g.m == 0 || g.n == 0 || g.count == 0) return SL_OK;
+	if (g.k == 0) {
+		size_t bytes = (size_t)(g.m * g.n * g.count) * sizeof(T);
+		if (g.beta == 0) cudaMemsetAsync(c, 0, bytes, (cudaStream_t)k->stream);
+		return slp_launched(k);
+	}
+	if ((g.m | g.n | g.k | g.lda | g.ldb | g.count) >> 31)
+		return slp_kernel_fail(k, SL_EUNSUPPORTED, "cuBLAS takes sizes below 2^31");
+	cublasHandle_t h = (cublasHandle_t)slp_cublas(k);
+	if (!h) return SL_EKERNEL;
+	cublasStatus_t s = slp_cublas_gemm(h, g.tb ? CUBLAS_OP_T : CUBLAS_OP_N, g.ta ? CUBLAS_OP_T : CUBLAS_OP_N,
+	                                   (int)g.n, (int)g.m, (int)g.k, b, (int)g.ldb, g.stride_b, a, (int)g.lda,
+	                                   g.stride_a, g.beta, c, (int)g.n, g.m * g.n, (int)g.count);
+	if (s == CUBLAS_STATUS_SUCCESS) return SL_OK;
+	return slp_kernel_fail(k, SL_EKERNEL, "cuBLAS: status %d", (int)s);
+}
+
+#endif
