@@ -1,0 +1,77 @@
+dnl SLP_COMPILER: what the compiler can do, and the flags of our own code.
+dnl Sets SLP_CFLAGS (all C files) and SLP_CODELET_CFLAGS (numerical C files, on top).
+AC_DEFUN([SLP_COMPILER], [
+AC_REQUIRE([AC_PROG_CC])
+
+AC_ARG_ENABLE([werror],
+  [AS_HELP_STRING([--enable-werror], [treat warnings in C files as errors])],
+  [], [enable_werror=no])
+AC_ARG_ENABLE([sanitizers],
+  [AS_HELP_STRING([--enable-sanitizers], [build with AddressSanitizer and UndefinedBehaviorSanitizer])],
+  [], [enable_sanitizers=no])
+AC_ARG_ENABLE([native],
+  [AS_HELP_STRING([--enable-native], [compile for this machine's CPU (default: any CPU, with variants chosen at run time)])],
+  [], [enable_native=no])
+
+SLP_CFLAGS=
+SLP_CODELET_CFLAGS=
+for flag in -std=gnu11 -Wall -Wextra -fvisibility=hidden; do
+  SLP_CFLAG([$flag], [SLP_CFLAGS])
+done
+dnl Not -ffast-math: results must not depend on how a compiler reorders sums.
+for flag in -fno-math-errno -fno-trapping-math; do
+  SLP_CFLAG([$flag], [SLP_CODELET_CFLAGS])
+done
+AS_IF([test "$enable_werror" != no], [SLP_CFLAGS="$SLP_CFLAGS -Werror"])
+AS_IF([test "$enable_native" != no], [SLP_CFLAG([-march=native], [SLP_CFLAGS])])
+AS_IF([test "$enable_sanitizers" != no], [
+  slp_san="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+  AC_CACHE_CHECK([whether $CC links with sanitizers], [slp_cv_sanitizers], [
+    slp_save_CFLAGS=$CFLAGS
+    CFLAGS="$CFLAGS $slp_san"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM], [slp_cv_sanitizers=yes], [slp_cv_sanitizers=no])
+    CFLAGS=$slp_save_CFLAGS])
+  AS_IF([test "$slp_cv_sanitizers" = no],
+    [AC_MSG_ERROR([--enable-sanitizers: $CC cannot link a program with $slp_san])])
+  CFLAGS="$CFLAGS $slp_san"
+  CXXFLAGS="$CXXFLAGS $slp_san"])
+AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" != no])
+
+AC_OPENMP
+AC_SUBST([SLP_CFLAGS])
+AC_SUBST([SLP_CODELET_CFLAGS])
+
+dnl An instrumented variant resolver would run before the sanitizer's run time is up.
+AS_IF([test "$enable_sanitizers" != no], [slp_cv_target_clones=no])
+AC_CACHE_CHECK([for __attribute__((target_clones)) by x86-64 level], [slp_cv_target_clones], [
+  slp_save_CFLAGS=$CFLAGS
+  CFLAGS="$CFLAGS -Werror"
+  AC_LINK_IFELSE([AC_LANG_SOURCE([[
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+    void add(float *y, const float *x, int n);
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+    void add(float *y, const float *x, int n) { for (int i = 0; i < n; i++) y[i] += x[i]; }
+    int main(void) { float y[9] = {0}, x[9] = {0}; add(y, x, 9); return y[0] != 0; }]])],
+    [slp_cv_target_clones=yes], [slp_cv_target_clones=no])
+  CFLAGS=$slp_save_CFLAGS])
+AS_IF([test "$slp_cv_target_clones" = yes],
+  [AC_DEFINE([HAVE_TARGET_CLONES], [1],
+    [Define to 1 if functions can be compiled for "arch=x86-64-v4", "arch=x86-64-v3" and "default" at once.])])
+])
+
+dnl SLP_CFLAG(FLAG, VARIABLE): appends FLAG to VARIABLE if the C compiler takes it silently.
+AC_DEFUN([SLP_CFLAG], [
+  slp_save_CFLAGS=$CFLAGS
+  CFLAGS="$CFLAGS -Werror $1"
+  AC_MSG_CHECKING([whether $CC takes $1])
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM],
+    [AC_MSG_RESULT([yes]); $2="$$2 $1"], [AC_MSG_RESULT([no])])
+  CFLAGS=$slp_save_CFLAGS
+])
+
+dnl SLP_PATH_FLAG(VARIABLE, FLAG, DIR): appends FLAG DIR unless DIR is searched anyway.
+AC_DEFUN([SLP_PATH_FLAG], [
+  AS_CASE([$3],
+    [''|/usr/include|/usr/lib|/usr/lib64|/usr/lib/*-linux-gnu|/usr/lib/*-linux-gnu/], [],
+    [$1="$$1 $2$3"])
+])

@@ -1,0 +1,33 @@
+dnl SLP_SUMMARY: what configure found and will build.
+AC_DEFUN([SLP_SUMMARY], [
+slp_line() { printf '  %-14s %s\n' "$[1]" "$[2]"; }
+slp_starpu="$starpu_version in $STARPU_PREFIX, $starpu_maxbuffers buffers a task"
+AS_IF([test "$starpu_simgrid" = yes], [slp_starpu="$slp_starpu, simulation"])
+AS_IF([test "$starpu_cuda" = yes], [slp_starpu="$slp_starpu, with CUDA"])
+AS_IF([test "$have_cuda" = yes],
+  [slp_cuda="$cuda_version in $cuda_dir, cuDNN $cudnn_version"
+   slp_arch="$CUDA_ARCHS, PTX of $slp_newest"],
+  [slp_cuda="no: $cuda_why" slp_arch=-])
+AS_IF([test "$have_onednn" = yes], [slp_onednn="$onednn_version (${ONEDNN_LIBS})"], [slp_onednn=no])
+AS_IF([test "$have_openblas" = yes], [slp_openblas="$openblas_version (${OPENBLAS_LIBS})"], [slp_openblas=no])
+AS_IF([test "$have_cunit" = yes], [slp_cunit="$($PKG_CONFIG --modversion cunit 2>/dev/null || echo yes)"],
+  [slp_cunit="no: make check will not run"])
+echo
+echo "Starling $PACKAGE_VERSION"
+slp_line "prefix" "$prefix"
+slp_line "C compiler" "$CC $CFLAGS$SLP_CFLAGS"
+slp_line "StarPU" "$slp_starpu"
+slp_line "CUDA" "$slp_cuda"
+slp_line "CUDA archs" "$slp_arch"
+slp_line "oneDNN" "$slp_onednn"
+slp_line "OpenBLAS" "$slp_openblas"
+slp_line "OpenMP" "${OPENMP_CFLAGS:-no}"
+slp_line "hwloc" "$($PKG_CONFIG --modversion hwloc)"
+slp_line "zlib" "$($PKG_CONFIG --modversion zlib)"
+slp_line "CUnit" "$slp_cunit"
+slp_line "CPU variants" "$slp_cv_target_clones"
+slp_line "native" "$enable_native"
+slp_line "sanitizers" "$enable_sanitizers"
+slp_line "werror" "$enable_werror"
+echo
+])

@@ -1,0 +1,42 @@
+#!/bin/sh
+# install.sh: what make install puts down is enough to build and run a program that knows nothing but
+# pkg-config --cflags --libs starling.  Run by make check in the build tree, which sets CC and CFLAGS.
+set -eu
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+dest=$tmp/dest
+log=$tmp/install.log
+
+if ! "${MAKE:-make}" install DESTDIR="$dest" MAKEFLAGS= MFLAGS= >"$log" 2>&1; then
+  tail -n 30 "$log"
+  echo "make install failed"
+  exit 1
+fi
+pc=$(find "$dest" -name starling.pc)
+[ -n "$pc" ] || { echo "no starling.pc was installed"; exit 1; }
+PKG_CONFIG_PATH=$(dirname "$pc")${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+PKG_CONFIG_SYSROOT_DIR=$dest
+# With --prefix=/usr these paths would be taken for granted, which below $dest they are not.
+PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
+PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS PKG_CONFIG_ALLOW_SYSTEM_LIBS
+
+cat >"$tmp/program.c" <<'END'
+#include <starling.h>
+#include <stdio.h>
+
+int main(void)
+{
+	printf("starling %s\n", sl_version());
+	return 0;
+}
+END
+# CFLAGS only for what must match the library: sanitizers.
+sanitize=$(printf '%s\n' ${CFLAGS:-} | grep '^-fsanitize=' || true)
+set -x
+# shellcheck disable=SC2046,SC2086
+${CC:-cc} $sanitize -o "$tmp/program" "$tmp/program.c" $(${PKG_CONFIG:-pkg-config} --cflags --libs starling)
+libdir=$(dirname "$(find "$dest" -name 'libstarling.so.?')")
+said=$(LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$tmp/program")
+version=$(${PKG_CONFIG:-pkg-config} --modversion starling)
+[ "$said" = "starling $version" ]
