@@ -1,0 +1,27 @@
+/* The table of all operations, from ops.def. */
+#include <string.h>
+
+#include "op.h"
+
+#define X(name) extern const struct sl_op slp_op_##name;
+#include "ops.def"
+#undef X
+
+const struct sl_op *const slp_ops[] = {
+#define X(name) &slp_op_##name,
+#include "ops.def"
+#undef X
+	NULL,
+};
+
+int slp_op_count(void)
+{
+	return (int)(sizeof slp_ops / sizeof *slp_ops) - 1;
+}
+
+const struct sl_op *slp_op_find(const char *name)
+{
+	for (const struct sl_op *const *op = slp_ops; *op; op++)
+		if (!strcmp((*op)->name, name)) return *op;
+	return NULL;
+}

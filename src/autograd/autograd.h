@@ -1,0 +1,46 @@
+/* The tape: what recorded calls leave behind for the way back. */
+#ifndef SLP_AUTOGRAD_H
+#define SLP_AUTOGRAD_H
+
+#include "starling/autograd.h"
+#include "tensor/tensor.h"
+
+/* A recorded call.  It lives as long as a tensor that came from it, directly or through others. */
+struct slp_node {
+	atomic_int refs;
+	uint64_t number; /* in the order of the calls */
+	const struct sl_op *op;
+	const char *at;
+	union {
+		char bytes[SLP_MAX_ATTRS];
+		max_align_t align;
+	} attrs;
+	int nin, nout;
+	struct slp_var **in_vars; /* NULL where no gradient goes */
+	sl_tensor **in, **out;    /* with values where op->saves says so; NULL once given up */
+	unsigned *versions;       /* of the storages saved, when they were saved: inputs, then outputs */
+	bool spent;               /* gone back through already */
+	uint64_t visit;           /* of the last walk that met it */
+	sl_tensor **dout;         /* during a walk: gradients of the outputs */
+};
+
+/* What a tensor means to autograd: an output of a node, or a leaf that asks for its gradient. */
+struct slp_var {
+	atomic_int refs;
+	struct slp_node *node; /* NULL: a leaf */
+	int index;             /* among the node's outputs */
+	enum sl_grad_req req;  /* of a leaf */
+	sl_tensor *grad;       /* of a leaf */
+	struct slp_type type;
+	sl_device device;
+	sl_tensor *sum;        /* of a leaf, during a walk */
+	uint64_t visit;
+};
+
+struct slp_var *slp_var_new(void);
+void slp_var_retain(struct slp_var *var);
+void slp_node_give_up(struct slp_node *node); /* what it saved, after its gradient was taken */
+/* One thread walks at a time: nodes may be shared. */
+extern pthread_mutex_t slp_tape_lock;
+
+#endif

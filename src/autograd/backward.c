@@ -1,0 +1,259 @@
+/* Going back: gradients of the heads by every leaf, call by call in reverse order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/autograd.h"
+
+/* Nodes that one walk meets. */
+struct walk {
+	const char *at;
+	uint64_t number;
+	struct slp_node **nodes;
+	size_t count, capacity;
+	struct slp_var **leaves;
+	size_t nleaves, max_leaves;
+	bool retain;
+};
+
+static bool push(void *list, size_t *count, size_t *capacity, void *item)
+{
+	void ***p = list;
+	if (*count == *capacity) {
+		size_t more = *capacity ? 2 * *capacity : 64;
+		void **bigger = realloc(*p, more * sizeof **p);
+		if (!bigger) return false;
+		*p = bigger;
+		*capacity = more;
+	}
+	(*p)[(*count)++] = item;
+	return true;
+}
+
+static bool meet(struct walk *w, struct slp_var *v)
+{
+	if (v->node) {
+		if (v->node->visit == w->number) return true;
+		v->node->visit = w->number;
+		memset(v->node->dout, 0, (size_t)v->node->nout * sizeof(sl_tensor *));
+		return push(&w->nodes, &w->count, &w->capacity, v->node);
+	}
+	if (v->visit == w->number || v->req == SL_GRAD_NONE) return true;
+	v->visit = w->number;
+	v->sum = NULL;
+	return push(&w->leaves, &w->nleaves, &w->max_leaves, v);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	uint64_t x = (*(struct slp_node *const *)a)->number, y = (*(struct slp_node *const *)b)->number;
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static enum sl_status no_memory(void)
+{
+	return slp_error_set(SL_ENOMEM, "sl_backward: no memory");
+}
+
+/* Collects all nodes behind the heads, the last call first. */
+static enum sl_status collect(struct walk *w, sl_tensor *const *heads, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (!meet(w, heads[i]->var)) return no_memory();
+	for (size_t n = 0; n < w->count; n++)
+		for (int i = 0; i < w->nodes[n]->nin; i++)
+			if (w->nodes[n]->in_vars[i] && !meet(w, w->nodes[n]->in_vars[i])) return no_memory();
+	if (w->count) qsort(w->nodes, w->count, sizeof *w->nodes, newest_first);
+	return SL_OK;
+}
+
+/* Adds a contribution to a gradient, always in the order of the walk: sums have the same bits every time. */
+static enum sl_status accumulate(const struct walk *w, sl_tensor **sum, sl_tensor *g)
+{
+	if (!*sum) {
+		*sum = sl_retain(g);
+		return SL_OK;
+	}
+	sl_tensor *both = sl_add_at(w->at, *sum, g);
+	if (!both) return sl_error();
+	sl_release(*sum);
+	*sum = sl_retain(both);
+	return SL_OK;
+}
+
+static enum sl_status contribute(const struct walk *w, struct slp_var *v, sl_tensor *g)
+{
+	return accumulate(w, v->node ? &v->node->dout[v->index] : &v->sum, g);
+}
+
+static enum sl_status start(const struct walk *w, sl_tensor *head, sl_tensor *grad)
+{
+	if (grad && !sl_shape_equal(grad->type.shape, head->type.shape)) {
+		char a[128], b[128];
+		slp_call_fail(w->at, "sl_backward", SL_ESHAPE, "the head's gradient has shape %s, the head %s",
+			      sl_shape_string(grad->type.shape, a), sl_shape_string(head->type.shape, b));
+		return SL_ESHAPE;
+	}
+	if (!grad) grad = sl_ones_at(w->at, head->type.shape, (struct sl_make){head->type.dtype, head->device});
+	return grad ? contribute(w, head->var, grad) : sl_error();
+}
+
+/* ---- one node ---------------------------------------------------------------------------------------------------- */
+
+static bool version_ok(const sl_tensor *t, unsigned version)
+{
+	return !t->storage || atomic_load(&t->storage->version) == version;
+}
+
+/* Whether what the node saved is still there and unchanged. */
+static enum sl_status check_saved(const struct walk *w, const struct slp_node *n)
+{
+	if (n->spent) {
+		slp_call_fail(w->at, "sl_backward", SL_ESTATE,
+			      "the way back through %s (%s) was gone already; pass .retain_graph = true the first time",
+			      n->op->name, n->at);
+		return SL_ESTATE;
+	}
+	bool ok = true;
+	for (int i = 0; i < n->nin; i++) ok &= version_ok(n->in[i], n->versions[i]);
+	for (int i = 0; i < n->nout; i++) ok &= version_ok(n->out[i], n->versions[n->nin + i]);
+	if (ok) return SL_OK;
+	slp_call_fail(w->at, "sl_backward", SL_ESTATE, "a tensor that the gradient of %s (%s) needs was changed in place",
+		      n->op->name, n->at);
+	return SL_ESTATE;
+}
+
+static enum sl_status call_grad(const struct slp_node *n, sl_tensor **din, bool *need)
+{
+	for (int i = 0; i < n->nin; i++) {
+		need[i] = n->in_vars[i] != NULL;
+		din[i] = NULL;
+	}
+	struct slp_grad g = {.op = n->op, .at = n->at, .attrs = n->attrs.bytes, .nin = n->nin, .nout = n->nout, .in = n->in,
+			     .out = n->out, .dout = n->dout, .din = din, .need = need};
+	return n->op->grad(&g);
+}
+
+static enum sl_status hand_on(const struct walk *w, const struct slp_node *n, sl_tensor *const *din)
+{
+	enum sl_status s = SL_OK;
+	for (int i = 0; i < n->nin && s == SL_OK; i++) {
+		if (!n->in_vars[i] || !din[i]) continue;
+		if (!sl_shape_equal(din[i]->type.shape, n->in_vars[i]->type.shape))
+			return slp_error_set(SL_EINTERNAL, "sl_backward: %s gave input %d a gradient of another shape", n->op->name, i);
+		s = contribute(w, n->in_vars[i], din[i]);
+	}
+	return s;
+}
+
+static enum sl_status step(const struct walk *w, struct slp_node *n)
+{
+	bool reached = false;
+	for (int i = 0; i < n->nout; i++) reached |= n->dout[i] != NULL;
+	if (!reached) return SL_OK;
+	enum sl_status s = check_saved(w, n);
+	if (s != SL_OK) return s;
+	if (!n->op->grad) {
+		slp_call_fail(n->at, n->op->name, SL_EUNSUPPORTED, "has no gradient, but sl_backward at %s needs it", w->at);
+		return SL_EUNSUPPORTED;
+	}
+	sl_tensor *few_din[8], **din = n->nin <= 8 ? few_din : calloc((size_t)n->nin, sizeof *din);
+	bool few_need[8], *need = n->nin <= 8 ? few_need : calloc((size_t)n->nin, sizeof *need);
+	s = din && need ? call_grad(n, din, need) : no_memory();
+	if (s == SL_OK) s = hand_on(w, n, din);
+	if (s == SL_OK && sl_error() != SL_OK) s = sl_error();
+	if (n->nin > 8) {
+		free(din);
+		free(need);
+	}
+	return s;
+}
+
+static void drop_douts(struct slp_node *n)
+{
+	for (int i = 0; i < n->nout; i++) {
+		sl_release(n->dout[i]);
+		n->dout[i] = NULL;
+	}
+}
+
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
+
+/* Puts the sum into the leaf's gradient: takes over its memory where nobody else has it. */
+static enum sl_status store(const struct walk *w, struct slp_var *v)
+{
+	if (v->req == SL_GRAD_ADD) return sl_add_inplace_at(w->at, v->grad, v->sum) ? SL_OK : sl_error();
+	bool ours = atomic_load(&v->sum->refs) == 1 && atomic_load(&v->sum->storage->refs) == 1 && v->sum->offset == 0 &&
+		    sl_tensor_bytes(v->sum) == v->sum->storage->bytes;
+	if (!ours) return sl_copy_inplace_at(w->at, v->grad, v->sum) ? SL_OK : sl_error();
+	struct slp_storage *old = v->grad->storage;
+	v->grad->storage = v->sum->storage;
+	v->sum->storage = old;
+	return SL_OK;
+}
+
+static enum sl_status store_all(const struct walk *w)
+{
+	enum sl_status s = SL_OK;
+	for (size_t i = 0; i < w->nleaves; i++) {
+		struct slp_var *v = w->leaves[i];
+		if (v->sum && s == SL_OK) s = store(w, v);
+		sl_release(v->sum);
+		v->sum = NULL;
+	}
+	return s;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+static enum sl_status run(struct walk *w, sl_tensor *const *heads, int count, sl_tensor *const *grads)
+{
+	enum sl_status s = collect(w, heads, count);
+	for (int i = 0; i < count && s == SL_OK; i++) SL_SCOPE s = start(w, heads[i], grads ? grads[i] : NULL);
+	for (size_t i = 0; i < w->count; i++) {
+		struct slp_node *n = w->nodes[i];
+		if (s == SL_OK) SL_SCOPE s = step(w, n);
+		drop_douts(n);
+		if (s != SL_OK || w->retain) continue;
+		slp_node_give_up(n);
+		n->spent = true;
+	}
+	enum sl_status stored = SL_OK;
+	SL_SCOPE stored = store_all(w);
+	return s != SL_OK ? s : stored;
+}
+
+static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int count)
+{
+	for (int i = 0; i < count; i++) {
+		if (!slp_tensor_usable(at, "sl_backward", heads[i])) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+		if (heads[i]->var) continue;
+		slp_call_fail(at, "sl_backward", SL_ESTATE,
+			      "head %d was not computed under SL_RECORD from a tensor with a gradient attached", i);
+		return SL_ESTATE;
+	}
+	return SL_OK;
+}
+
+/* Computes the gradients of the heads by all tensors that asked for them (sl_attach_grad), and returns at once: they
+ * are computed later.  Heads that are not scalars count by the sum of their elements, or by opts.head_grads.  What
+ * was saved for the way back is given up as it is used, unless opts.retain_graph: without it, a second time is
+ * SL_ESTATE.  Reverse accumulation: A. Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008.
+ *
+ *     SL_RECORD loss = sl_l2_loss(sl_linear(x, w, b), y);
+ *     sl_backward(loss);                    // then sl_grad(w), sl_grad(b) */
+enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int count, struct sl_backward_opts opts)
+{
+	static _Atomic uint64_t walks;
+	enum sl_status s = check_heads(at, heads, count);
+	if (s != SL_OK) return s;
+	struct walk w = {.at = at, .number = atomic_fetch_add(&walks, 1) + 1, .retain = opts.retain_graph};
+	sl_mode mode;
+	sl_mode_enter(&mode, 0, -1);
+	pthread_mutex_lock(&slp_tape_lock);
+	s = run(&w, heads, count, opts.head_grads);
+	pthread_mutex_unlock(&slp_tape_lock);
+	sl_mode_leave(&mode);
+	free(w.nodes);
+	free(w.leaves);
+	return s;
+}

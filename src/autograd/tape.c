@@ -1,0 +1,252 @@
+/* Recording: modes, variables, nodes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/autograd.h"
+
+pthread_mutex_t slp_tape_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static _Atomic uint64_t calls_recorded;
+static _Thread_local bool training;
+
+/* ---- variables and nodes ----------------------------------------------------------------------------------------- */
+
+struct slp_var *slp_var_new(void)
+{
+	struct slp_var *v = calloc(1, sizeof *v);
+	if (v) atomic_init(&v->refs, 1);
+	return v;
+}
+
+void slp_var_retain(struct slp_var *v)
+{
+	atomic_fetch_add(&v->refs, 1);
+}
+
+void slp_node_give_up(struct slp_node *node)
+{
+	for (int i = 0; i < node->nin; i++) {
+		sl_release(node->in[i]);
+		node->in[i] = NULL;
+	}
+	for (int i = 0; i < node->nout; i++) {
+		sl_release(node->out[i]);
+		node->out[i] = NULL;
+	}
+}
+
+/* Chains may be long: nodes that die are listed and freed one after the other, not in recursion. */
+static void node_release(struct slp_node *node, struct slp_var ***dying, size_t *count, size_t *capacity)
+{
+	if (atomic_fetch_sub(&node->refs, 1) != 1) return;
+	slp_node_give_up(node);
+	for (int i = 0; i < node->nin; i++) {
+		if (!node->in_vars[i]) continue;
+		if (*count == *capacity) {
+			size_t more = *capacity ? 2 * *capacity : 32;
+			struct slp_var **list = realloc(*dying, more * sizeof *list);
+			if (!list) continue; /* leaks rather than fails */
+			*dying = list;
+			*capacity = more;
+		}
+		(*dying)[(*count)++] = node->in_vars[i];
+	}
+	free(node);
+}
+
+static void var_release(struct slp_var *var)
+{
+	struct slp_var **dying = NULL;
+	size_t count = 0, capacity = 0;
+	for (;;) {
+		if (atomic_fetch_sub(&var->refs, 1) == 1) {
+			sl_release(var->grad);
+			if (var->node) node_release(var->node, &dying, &count, &capacity);
+			free(var);
+		}
+		if (!count) break;
+		var = dying[--count];
+	}
+	free(dying);
+}
+
+static bool wants(const sl_tensor *t)
+{
+	return t->var && (t->var->node || t->var->req != SL_GRAD_NONE);
+}
+
+/* A node with its arrays behind it. */
+static struct slp_node *node_new(int nin, int nout)
+{
+	size_t n = (size_t)(nin + nout);
+	size_t size = sizeof(struct slp_node) + (size_t)nin * sizeof(struct slp_var *) + (n + (size_t)nout) * sizeof(sl_tensor *) +
+		      n * sizeof(unsigned);
+	struct slp_node *node = calloc(1, size);
+	if (!node) return NULL;
+	node->in_vars = (struct slp_var **)(node + 1);
+	node->in = (sl_tensor **)(node->in_vars + nin);
+	node->out = node->in + nin;
+	node->dout = node->out + nout;
+	node->versions = (unsigned *)(node->dout + nout);
+	node->nin = nin;
+	node->nout = nout;
+	return node;
+}
+
+static bool saves_input(const struct sl_op *op, int i)
+{
+	int bit = op->nin < 0 ? (op->saves & SLP_IN(0) ? 0 : i) : i; /* lists: all or those named */
+	return bit < 16 && op->saves & SLP_IN(bit);
+}
+
+static sl_tensor *save(sl_tensor *t, bool values, unsigned *version)
+{
+	*version = values ? atomic_load(&t->storage->version) : 0;
+	return slp_tensor_alias(t, values);
+}
+
+static bool fill_node(struct slp_node *node, sl_tensor *const *in, sl_tensor *const *out)
+{
+	for (int i = 0; i < node->nin; i++) {
+		node->in[i] = save(in[i], saves_input(node->op, i), &node->versions[i]);
+		if (!node->in[i]) return false;
+		if (!wants(in[i])) continue;
+		slp_var_retain(in[i]->var);
+		node->in_vars[i] = in[i]->var;
+	}
+	for (int i = 0; i < node->nout; i++) {
+		node->out[i] = save(out[i], node->op->saves & SLP_OUT(i), &node->versions[node->nin + i]);
+		if (!node->out[i]) return false;
+	}
+	return true;
+}
+
+static bool link_output(struct slp_node *node, int i, sl_tensor *t)
+{
+	struct slp_var *v = slp_var_new();
+	if (!v) return false;
+	v->node = node;
+	v->index = i;
+	v->type = t->type;
+	v->device = t->device;
+	atomic_fetch_add(&node->refs, 1);
+	if (t->var) var_release(t->var); /* changed in place: it is another variable now */
+	t->var = v;
+	return true;
+}
+
+static void record_call(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
+			int nout, sl_tensor *const *out)
+{
+	bool any = false;
+	for (int i = 0; i < nin; i++) any |= wants(in[i]);
+	if (!any || !nout) return;
+	struct slp_node *node = node_new(nin, nout);
+	bool ok = node != NULL;
+	if (ok) {
+		atomic_init(&node->refs, 1);
+		node->number = atomic_fetch_add(&calls_recorded, 1);
+		node->op = op;
+		node->at = at;
+		if (op->attrs_size) memcpy(node->attrs.bytes, attrs, op->attrs_size);
+		ok = fill_node(node, in, out);
+	}
+	for (int i = 0; ok && i < nout; i++) ok = link_output(node, i, out[i]);
+	if (!ok) slp_call_fail(at, op->name, SL_ENOMEM, "no memory to record the call");
+	struct slp_var **dying = NULL;
+	size_t count = 0, capacity = 0;
+	if (node) node_release(node, &dying, &count, &capacity);
+	while (count) var_release(dying[--count]);
+	free(dying);
+}
+
+/* Changing a leaf, or what others see or the tape has saved, would make gradients wrong. */
+static bool may_change(const char *at, const struct sl_op *op, sl_tensor *t)
+{
+	if (!wants(t)) return true;
+	if (!t->var->node) {
+		slp_call_fail(at, op->name, SL_ESTATE,
+			      "a tensor with a gradient attached cannot be changed in place while recording; use SL_PAUSE");
+		return false;
+	}
+	if (atomic_load(&t->storage->refs) == 1) return true;
+	slp_call_fail(at, op->name, SL_ESTATE,
+		      "a recorded tensor that has views, or whose values a gradient needs, cannot be changed in place");
+	return false;
+}
+
+static const struct slp_recorder recorder = {record_call, may_change, wants};
+
+__attribute__((constructor)) static void tape_init(void)
+{
+	slp_var_release = var_release;
+}
+
+/* ---- modes ------------------------------------------------------------------------------------------------------- */
+
+/* Whether the calling thread's operations are recorded. */
+bool sl_is_recording(void)
+{
+	return slp_recorder != NULL;
+}
+
+/* Whether the calling thread is in training mode, which dropout and batch-norm look at. */
+bool sl_is_training(void)
+{
+	return training;
+}
+
+/* What SL_RECORD, SL_PAUSE and their like call at their start: 1 switches on, 0 off, -1 leaves as it is. */
+void sl_mode_enter(sl_mode *mode, int recording, int train)
+{
+	*mode = (sl_mode){sl_is_recording(), training, 1};
+	if (recording >= 0) slp_recorder = recording ? &recorder : NULL;
+	if (train >= 0) training = train;
+}
+
+/* What they call at their end, however it is left. */
+void sl_mode_leave(sl_mode *mode)
+{
+	if (!mode->open) return;
+	slp_recorder = mode->recording ? &recorder : NULL;
+	training = mode->training;
+	mode->open = 0;
+}
+
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
+
+/* Asks for the gradient by t: sl_backward writes it to sl_grad(t), or with .req = SL_GRAD_ADD adds it there (zeros at
+ * first), or with SL_GRAD_NONE does nothing any more.  t becomes a leaf: its history is forgotten.  Only floats have
+ * gradients (SL_EDTYPE). */
+enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_attach_opts opts)
+{
+	if (!slp_tensor_usable(at, "sl_attach_grad", t)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+	if (!slp_is_float(t->type.dtype)) {
+		slp_call_fail(at, "sl_attach_grad", SL_EDTYPE, "the tensor is %s; only floats have gradients",
+			      sl_dtype_name(t->type.dtype));
+		return SL_EDTYPE;
+	}
+	struct slp_var *v = slp_var_new();
+	if (!v) return slp_error_set(SL_ENOMEM, "sl_attach_grad: no memory");
+	v->req = opts.req;
+	v->type = t->type;
+	v->device = t->device;
+	if (opts.req != SL_GRAD_NONE) {
+		sl_scope scope = {NULL, 0, 0};
+		sl_scope_open(&scope);
+		v->grad = sl_retain(sl_zeros_at(at, t->type.shape, (struct sl_make){t->type.dtype, t->device}));
+		sl_scope_close(&scope);
+	}
+	if (t->var) var_release(t->var);
+	t->var = v;
+	return opts.req == SL_GRAD_NONE || v->grad ? SL_OK : sl_error();
+}
+
+/* The gradient by t that the last sl_backward left (zeros before the first).  It belongs to t: retain it to keep it
+ * longer.  NULL with SL_ESTATE if none is attached. */
+sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
+{
+	if (!slp_tensor_usable(at, "sl_grad", t)) return NULL;
+	if (t->var && t->var->grad) return t->var->grad;
+	return slp_call_fail(at, "sl_grad", SL_ESTATE, "no gradient is attached to the tensor; call sl_attach_grad first");
+}

@@ -1,0 +1,258 @@
+/* Buffers: StarPU data handles with their memory, recycled through pools.
+ *
+ * Registering a handle costs several times a task, so a handle is never given back while the engine runs and memory
+ * is not short.  Each device and size class has a stack of idle buffers and a queue of those whose last tasks are
+ * still under way ("limbo").  A pending buffer may be handed out again: StarPU lets its next writer wait for them.
+ * That bounds memory, but it also binds tasks that were independent, so it is done only once limbo is full. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+enum { CLASSES = 256, SCRATCH_CLASSES = 48, MIN_BYTES = 64 };
+
+struct pool {
+	struct slp_buffer *idle;           /* stack */
+	struct slp_buffer *first, **last;  /* queue of pending ones */
+};
+static struct pool pools[SLP_POOLS][CLASSES];
+static starpu_data_handle_t scratch[SCRATCH_CLASSES];
+static struct slp_buffer *everything; /* all buffers, by `older` and `newer` */
+static struct slp_buffer *retiring; /* adopted memory that nobody holds any more */
+static atomic_int retiring_count;
+static size_t idle_bytes;
+
+/* Size classes: multiples of 64 bytes up to 512, then four steps for each doubling: at most a quarter is wasted. */
+static int class_of(size_t bytes)
+{
+	if (bytes <= 512) return bytes <= MIN_BYTES ? 0 : (int)((bytes + 63) / 64) - 1;
+	int log = 63 - __builtin_clzll((unsigned long long)(bytes - 1));
+	return 8 + 4 * (log - 9) + (int)((bytes - 1) >> (log - 2) & 3);
+}
+
+static size_t class_bytes(int cls)
+{
+	if (cls < 8) return 64 * (size_t)(cls + 1);
+	int log = 9 + (cls - 8) / 4, step = (cls - 8) % 4;
+	return ((size_t)1 << log) + (size_t)(step + 1) * ((size_t)1 << (log - 2));
+}
+
+size_t slp_buffer_class_bytes(size_t bytes)
+{
+	return class_bytes(class_of(bytes));
+}
+
+static void push_idle(struct pool *pool, struct slp_buffer *b)
+{
+	b->next = pool->idle;
+	pool->idle = b;
+	idle_bytes += b->bytes;
+}
+
+static void push_pending(struct pool *pool, struct slp_buffer *b)
+{
+	if (!pool->first) pool->last = &pool->first;
+	b->next = NULL;
+	*pool->last = b;
+	pool->last = &b->next;
+}
+
+static struct slp_buffer *pop_pending(struct pool *pool)
+{
+	struct slp_buffer *b = pool->first;
+	pool->first = b->next;
+	return b;
+}
+
+static void leave_limbo(struct slp_buffer *b)
+{
+	if (atomic_exchange(&b->limbo, false)) slp_runahead_limbo(-(long)b->bytes);
+}
+
+/* Moves buffers whose tasks have ended from the queue's head to the idle ones. */
+static void settle(struct pool *pool)
+{
+	while (pool->first && atomic_load(&pool->first->pending) == 0) push_idle(pool, pop_pending(pool));
+}
+
+static struct slp_buffer *pop_idle(struct pool *pool)
+{
+	struct slp_buffer *b = pool->idle;
+	if (!b) return NULL;
+	pool->idle = b->next;
+	idle_bytes -= b->bytes;
+	SLP_COUNT(recycled);
+	return b;
+}
+
+static void enlist(struct slp_buffer *b)
+{
+	b->older = everything;
+	if (everything) everything->newer = b;
+	everything = b;
+	slp_stats_bytes((long)b->bytes);
+	atomic_fetch_add(&slp_counters.handles, 1);
+}
+
+static void discard(struct slp_buffer *b)
+{
+	*(b->newer ? &b->newer->older : &everything) = b->older;
+	if (b->older) b->older->newer = b->newer;
+	slp_stats_bytes(-(long)b->bytes);
+	atomic_fetch_sub(&slp_counters.handles, 1);
+	free(b);
+}
+
+static void unregister(struct slp_buffer *b)
+{
+	starpu_data_unregister_no_coherency(b->handle);
+	discard(b);
+}
+
+/* Gives back idle memory of sizes that are no longer asked for, once it is both much and a good part of all. */
+static void trim(size_t wanted)
+{
+	size_t all = atomic_load(&slp_counters.bytes), keep = ((size_t)64 << 20) + all / 4;
+	if (idle_bytes + wanted <= keep) return;
+	for (int p = 0; p < SLP_POOLS; p++)
+		for (int c = CLASSES - 1; c >= 0 && idle_bytes > keep / 2; c--)
+			for (struct slp_buffer *b; idle_bytes > keep / 2 && (b = pop_idle(&pools[p][c]));) unregister(b);
+}
+
+static struct slp_buffer *create(size_t bytes, void *data)
+{
+	struct slp_buffer *b = calloc(1, sizeof *b);
+	if (!b) return NULL;
+	b->bytes = bytes;
+	starpu_variable_data_register(&b->handle, data ? STARPU_MAIN_RAM : -1, (uintptr_t)data, bytes);
+	enlist(b);
+	return b;
+}
+
+static struct slp_buffer *create_pooled(int pool, int cls)
+{
+	size_t bytes = class_bytes(cls);
+	trim(bytes);
+	struct slp_buffer *b = create(bytes, NULL);
+	if (!b) return NULL;
+	b->pool = pool;
+	b->cls = cls;
+	return b;
+}
+
+static bool limbo_is_full(size_t bytes)
+{
+	return slp_runahead_limbo_bytes() + bytes > slp_engine.config.runahead_bytes;
+}
+
+/* A buffer for at least so many bytes on a device; one without tasks under way if idle is asked for.  NULL without
+ * memory for its bookkeeping; the memory itself is allocated by StarPU when a task writes. */
+struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, bool idle)
+{
+	int cls = class_of(bytes), p = slp_device_pool(device);
+	struct pool *pool = &pools[p][cls];
+	settle(pool);
+	struct slp_buffer *b = pop_idle(pool);
+	if (b || idle || !limbo_is_full(bytes)) return b ? b : create_pooled(p, cls);
+	if (!pool->first) {
+		/* Others hold the memory: wait until they let go of it, but not for what is not bounded by us. */
+		while (limbo_is_full(bytes) && slp_runahead_limbo_bytes() && slp_runahead_wait_progress()) continue;
+		settle(pool);
+		if ((b = pop_idle(pool))) return b;
+		if (!pool->first) return create_pooled(p, cls);
+	}
+	b = pop_pending(pool);
+	leave_limbo(b);
+	SLP_COUNT(recycled);
+	return b;
+}
+
+/* A buffer over the caller's memory, which is used in place as main memory's copy. */
+struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes, void (*release)(void *, void *), void *arg)
+{
+	struct slp_buffer *b = create(bytes, data);
+	if (!b) return NULL;
+	b->adopted = data;
+	b->release = release;
+	b->release_arg = arg;
+	return b;
+}
+
+/* Nobody holds the buffer any more. */
+void slp_buffer_put(struct slp_buffer *b)
+{
+	if (b->adopted) {
+		b->next = retiring;
+		retiring = b;
+		atomic_fetch_add(&retiring_count, 1);
+		return;
+	}
+	struct pool *pool = &pools[b->pool][b->cls];
+	if (atomic_load(&b->pending) == 0) {
+		push_idle(pool, b);
+		return;
+	}
+	push_pending(pool, b);
+	slp_runahead_limbo((long)b->bytes);
+	atomic_store(&b->limbo, true);
+	if (atomic_load(&b->pending) == 0) leave_limbo(b);
+}
+
+void slp_buffer_done(struct slp_buffer *b)
+{
+	if (atomic_fetch_sub(&b->pending, 1) == 1) leave_limbo(b);
+}
+
+/* Brings adopted memory up to date and hands it back. */
+static void retire(struct slp_buffer *b)
+{
+	starpu_data_unregister(b->handle);
+	if (b->release) b->release(b->adopted, b->release_arg);
+	slp_lock();
+	discard(b);
+	slp_unlock();
+}
+
+/* Takes one that no task uses, or any, off the list. */
+static struct slp_buffer *next_retiring(bool all)
+{
+	slp_lock();
+	struct slp_buffer **p = &retiring, *b;
+	while ((b = *p) && !all && atomic_load(&b->pending)) p = &b->next;
+	if (b) *p = b->next;
+	slp_unlock();
+	return b;
+}
+
+void slp_buffer_reap(bool all)
+{
+	if (!retiring_count) return;
+	for (struct slp_buffer *b; (b = next_retiring(all));) {
+		atomic_fetch_sub(&retiring_count, 1);
+		retire(b);
+	}
+}
+
+starpu_data_handle_t slp_buffer_scratch(size_t bytes)
+{
+	int log = bytes <= 4096 ? 12 : 64 - __builtin_clzll((unsigned long long)(bytes - 1));
+	if (log >= SCRATCH_CLASSES) return NULL;
+	if (!scratch[log]) starpu_variable_data_register(&scratch[log], -1, 0, (size_t)1 << log);
+	return scratch[log];
+}
+
+/* Unregisters everything, also what tensors still hold; no task is left. */
+void slp_buffer_clear(void)
+{
+	while (everything) {
+		if (everything->adopted) starpu_data_unregister(everything->handle);
+		else starpu_data_unregister_no_coherency(everything->handle);
+		discard(everything);
+	}
+	memset(pools, 0, sizeof pools);
+	idle_bytes = 0;
+	for (int i = 0; i < SCRATCH_CLASSES; i++) {
+		if (scratch[i]) starpu_data_unregister_no_coherency(scratch[i]);
+		scratch[i] = NULL;
+	}
+}

@@ -1,0 +1,50 @@
+/* Codelets: one for each operation and one for segments of several, each with a history-based performance model. */
+#include <string.h>
+
+#include "runtime/segment.h"
+
+enum { MAX_CODELETS = 256 };
+static struct starpu_codelet codelets[MAX_CODELETS];
+static struct starpu_perfmodel models[MAX_CODELETS];
+
+/* Tasks of one footprint take the same time: same calls, shapes, dtypes and attributes. */
+static uint32_t footprint(struct starpu_task *task)
+{
+	return ((const struct slp_segment *)task->cl_arg)->footprint;
+}
+
+static void codelet_init(int i, const char *name)
+{
+	struct starpu_perfmodel *model = &models[i];
+	memset(model, 0, sizeof *model);
+	model->type = STARPU_HISTORY_BASED;
+	model->symbol = name;
+	model->footprint = footprint;
+	struct starpu_codelet *cl = &codelets[i];
+	starpu_codelet_init(cl);
+	cl->where = STARPU_CPU;
+	cl->cpu_funcs[0] = slp_cpu_segment;
+	cl->cpu_funcs_name[0] = "slp_cpu_segment";
+#ifdef HAVE_CUDA
+	cl->where |= STARPU_CUDA;
+	cl->cuda_funcs[0] = slp_cuda_segment;
+	cl->cuda_flags[0] = STARPU_CUDA_ASYNC;
+#endif
+	cl->nbuffers = STARPU_VARIABLE_NBUFFERS;
+	cl->flags = STARPU_CODELET_NOPLANS;
+	cl->model = model;
+	cl->name = name;
+}
+
+void slp_codelets_init(void)
+{
+	int n = slp_op_count();
+	STARPU_ASSERT(n < MAX_CODELETS);
+	for (int i = 0; i < n; i++) codelet_init(i + 1, slp_ops[i]->name);
+	codelet_init(0, "segment");
+}
+
+struct starpu_codelet *slp_codelet_of(int op)
+{
+	return &codelets[op + 1];
+}

@@ -1,0 +1,27 @@
+/* StarPU 1.3.10 and 1.4 as one: what differs between them is decided here and nowhere else. */
+#ifndef SLP_COMPAT_H
+#define SLP_COMPAT_H
+
+#include <starpu.h>
+
+#ifndef STARPU_CODELET_NOPLANS /* 1.4: no partitioning plans to look for when a task is submitted */
+#define STARPU_CODELET_NOPLANS 0
+#endif
+
+#if STARPU_MAJOR_VERSION > 1 || (STARPU_MAJOR_VERSION == 1 && STARPU_MINOR_VERSION >= 4)
+#define SLP_STARPU_1_4 1
+#else
+#define SLP_STARPU_1_4 0
+#endif
+
+/* Keeps the time of a task that did not do its work out of the performance models; 1.3 has no way to. */
+static inline void slp_task_time_is_void(struct starpu_task *task)
+{
+#if SLP_STARPU_1_4
+	task->failed = 1;
+#else
+	(void)task;
+#endif
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* Devices: their names, whether they are there, and which StarPU workers they mean. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+/* Where the scheduler thinks best. */
+sl_device sl_auto(void)
+{
+	return (sl_device){SL_DEVICE_AUTO, -1};
+}
+
+/* CPU team `index`, or any with -1. */
+sl_device sl_cpu(int index)
+{
+	return (sl_device){SL_DEVICE_CPU, index};
+}
+
+/* CUDA device `index`, or any with -1. */
+sl_device sl_gpu(int index)
+{
+	return (sl_device){SL_DEVICE_GPU, index};
+}
+
+/* How many devices of a kind there are: CPU teams or GPUs; 0 before sl_init. */
+int sl_device_count(enum sl_device_kind kind)
+{
+	if (!sl_is_initialized()) return 0;
+	return kind == SL_DEVICE_CPU ? slp_engine.nteams : kind == SL_DEVICE_GPU ? slp_engine.ngpus : 0;
+}
+
+bool sl_device_equal(sl_device a, sl_device b)
+{
+	return a.kind == b.kind && (a.kind < SL_DEVICE_CPU || a.index == b.index);
+}
+
+/* Writes "cpu:0", "gpu", "auto" into name, and returns it. */
+const char *sl_device_name(sl_device device, char name[SL_DEVICE_NAME_MAX])
+{
+	static const char *const kinds[] = {"default", "auto", "cpu", "gpu"};
+	const char *kind = (unsigned)device.kind < 4 ? kinds[device.kind] : "?";
+	if (device.kind < SL_DEVICE_CPU || device.index < 0) snprintf(name, SL_DEVICE_NAME_MAX, "%s", kind);
+	else snprintf(name, SL_DEVICE_NAME_MAX, "%s:%d", kind, device.index);
+	return name;
+}
+
+/* A number up to the end of the digits; -1 if there is none or it is absurd. */
+static int parse_index(const char **p)
+{
+	int n = 0;
+	if (!isdigit((unsigned char)**p)) return -1;
+	for (; isdigit((unsigned char)**p); ++*p)
+		if ((n = 10 * n + (**p - '0')) > 9999) return -1;
+	return n;
+}
+
+/* One item, "gpu:0-3", of a list.  Returns how many devices it names, -1 if it is malformed. */
+static int parse_item(const char **p, sl_device *devices, int max)
+{
+	enum sl_device_kind kind = !strncmp(*p, "cpu", 3)    ? SL_DEVICE_CPU
+				   : !strncmp(*p, "gpu", 3)  ? SL_DEVICE_GPU
+				   : !strncmp(*p, "auto", 4) ? SL_DEVICE_AUTO
+							     : SL_DEVICE_DEFAULT;
+	if (kind == SL_DEVICE_DEFAULT) return -1;
+	*p += kind == SL_DEVICE_AUTO ? 4 : 3;
+	int first = -1, last = -1;
+	if (**p == ':' && kind != SL_DEVICE_AUTO) {
+		++*p;
+		if ((first = last = parse_index(p)) < 0) return -1;
+		if (**p == '-') {
+			++*p;
+			if ((last = parse_index(p)) < first) return -1;
+		}
+	}
+	for (int i = 0; i <= last - first; i++)
+		if (i < max) devices[i] = (sl_device){kind, first < 0 ? -1 : first + i};
+	return last - first + 1;
+}
+
+/* Reads a list of devices: items "auto", "cpu", "cpu:1", "gpu:0-3", separated by commas.  Writes at most max of them
+ * and returns how many there are, or 0 with SL_EINVAL for a malformed list.  Does not look whether they are there;
+ * works before sl_init.
+ *
+ *     sl_device devices[8];
+ *     int n = sl_device_parse("gpu:0-1,cpu", devices, 8); */
+int sl_device_parse_at(const char *at, const char *text, sl_device *devices, int max)
+{
+	int n = 0;
+	for (const char *p = text; p; p++) {
+		int more = parse_item(&p, devices + (n < max ? n : 0), n < max ? max - n : 0);
+		if (more < 0 || (*p && *p != ',')) break;
+		n += more;
+		if (!*p) return n;
+	}
+	slp_call_fail(at, "sl_device_parse", SL_EINVAL, "\"%s\" is no list of devices such as cpu, cpu:1, gpu:0-3, auto",
+		      text ? text : "(null)");
+	return 0;
+}
+
+static enum sl_status absent(const char *at, sl_device device)
+{
+	char name[SL_DEVICE_NAME_MAX];
+	const char *how = device.kind == SL_DEVICE_CPU ? "more CPU devices: sl_config.teams or STARPU_NCPU"
+						       : "GPUs need StarPU and Starling built with CUDA, and STARPU_NCUDA not 0";
+	slp_call_fail(at, "device", SL_EDEVICE, "%s is not there; there are %d cpu and %d gpu devices (%s)",
+		      sl_device_name(device, name), slp_engine.nteams, slp_engine.ngpus, how);
+	return SL_EDEVICE;
+}
+
+enum sl_status slp_device_resolve(const char *at, sl_device *device)
+{
+	if (device->kind == SL_DEVICE_DEFAULT) *device = slp_engine.device;
+	if (device->kind == SL_DEVICE_AUTO) return SL_OK;
+	int count = device->kind == SL_DEVICE_CPU ? slp_engine.nteams : slp_engine.ngpus;
+	return device->index < count && count > 0 ? SL_OK : absent(at, *device);
+}
+
+/* Sets the device of tensors that are made without naming one; at first, it is auto.  SL_EDEVICE if it is not there. */
+enum sl_status sl_device_default_at(const char *at, sl_device device)
+{
+	enum sl_status s = slp_engine_need(at);
+	if (s == SL_OK && device.kind == SL_DEVICE_DEFAULT) device = sl_auto();
+	if (s == SL_OK) s = slp_device_resolve(at, &device);
+	if (s == SL_OK) slp_engine.device = device;
+	return s;
+}
+
+int slp_device_pool(sl_device device)
+{
+	if (device.kind == SL_DEVICE_CPU) return device.index < 0 ? 1 : 3 + device.index;
+	if (device.kind == SL_DEVICE_GPU) return device.index < 0 ? 2 : 3 + SLP_MAX_TEAMS + device.index;
+	return 0;
+}
+
+/* Restricts a task to the workers of a device, and to CPUs if it has no CUDA kernel. */
+void slp_device_place(struct starpu_task *task, sl_device device, bool cuda)
+{
+	if (device.kind == SL_DEVICE_CPU || !cuda) task->where = STARPU_CPU;
+	else if (device.kind == SL_DEVICE_GPU) task->where = STARPU_CUDA;
+	if (device.kind < SL_DEVICE_CPU || device.index < 0) return;
+	if (device.kind == SL_DEVICE_CPU && slp_engine.nteams == 1) return; /* let the policy queue it as usual */
+	task->execute_on_a_specific_worker = 1;
+	task->workerid = (unsigned)(device.kind == SL_DEVICE_CPU ? slp_engine.team_worker[device.index]
+								  : slp_engine.gpu_worker[device.index]);
+}

@@ -1,0 +1,212 @@
+/* Start and stop: StarPU with CPU teams, the scheduler, the defaults. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+#include "runtime/segment.h"
+
+struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .device = {SL_DEVICE_AUTO, -1}};
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The version of the library as text: "0.1.0". */
+const char *sl_version(void)
+{
+	return PACKAGE_VERSION;
+}
+
+bool sl_is_initialized(void)
+{
+	return atomic_load(&slp_engine.users) > 0;
+}
+
+/* An environment variable as a number of at least `low`; otherwise `otherwise`, with a word about it if it is set. */
+static long long env_number(const char *name, long long low, long long otherwise)
+{
+	const char *text = getenv(name);
+	if (!text || !*text) return otherwise;
+	char *end;
+	errno = 0;
+	long long v = strtoll(text, &end, 10);
+	if (!errno && !*end && v >= low) return v;
+	fprintf(stderr, "starling: %s=%s is no number of at least %lld; ignored\n", name, text, low);
+	return otherwise;
+}
+
+static int pick(int wanted, const char *variable, int low, int otherwise)
+{
+	return wanted ? wanted : (int)env_number(variable, low, otherwise);
+}
+
+/* Fills in what the user left to us. */
+static struct sl_config resolve(const struct sl_config *given)
+{
+	struct sl_config c = given ? *given : (struct sl_config){0};
+	c.teams = pick(c.teams, "STARPU_NCPU", 1, 1);
+	if (c.teams > SLP_MAX_TEAMS) c.teams = SLP_MAX_TEAMS;
+	c.gpus = pick(c.gpus, "STARPU_NCUDA", 0, SLP_MAX_GPUS);
+	if (c.gpus < 0) c.gpus = 0;
+	c.bulk = pick(c.bulk, "SL_BULK", 1, 32);
+	c.runahead_tasks = pick(c.runahead_tasks, "SL_RUNAHEAD_TASKS", 1, 512);
+	if (!c.runahead_bytes) c.runahead_bytes = (size_t)env_number("SL_RUNAHEAD_BYTES", 0, 0);
+	if (!c.sched) c.sched = getenv("STARPU_SCHED");
+	return c;
+}
+
+static int cuda_devices(void)
+{
+#ifdef HAVE_CUDA
+	int n = (int)starpu_cuda_worker_get_count();
+	return n < SLP_MAX_GPUS ? n : SLP_MAX_GPUS;
+#else
+	return 0;
+#endif
+}
+
+/* Whether StarPU would find an accelerator: the scheduler must be chosen before it starts. */
+static bool expects_gpus(const struct sl_config *c)
+{
+#ifdef HAVE_CUDA
+	int n = 0;
+	return c->gpus > 0 && cudaGetDeviceCount(&n) == cudaSuccess && n > 0;
+#else
+	(void)c;
+	return false;
+#endif
+}
+
+static enum sl_status start_starpu(const char *at, struct sl_config *c)
+{
+	struct starpu_conf conf;
+	starpu_conf_init(&conf);
+	bool gpus = expects_gpus(c);
+	if (!c->sched || !*c->sched) c->sched = gpus ? "dmdas" : "lws";
+	conf.precedence_over_environment_variables = 1;
+	conf.sched_policy_name = c->sched;
+	conf.ncpus = c->teams;
+	conf.ncuda = gpus ? c->gpus : 0;
+	conf.nopencl = 0;
+	conf.catch_signals = 0; /* a library leaves signals to the program */
+	int ret = starpu_init(&conf);
+	if (ret == 0) return SL_OK;
+	slp_call_fail(at, "sl_init", SL_EDEVICE, "StarPU did not start with %d CPU workers and policy %s: %s", c->teams,
+		      c->sched, strerror(-ret));
+	return SL_EDEVICE;
+}
+
+static void find_workers(void)
+{
+	struct slp_engine *e = &slp_engine;
+	int ids[STARPU_NMAXWORKERS];
+	int n = (int)starpu_worker_get_ids_by_type(STARPU_CPU_WORKER, ids, STARPU_NMAXWORKERS);
+	e->nteams = n < SLP_MAX_TEAMS ? n : SLP_MAX_TEAMS;
+	memcpy(e->team_worker, ids, (size_t)e->nteams * sizeof *ids);
+	e->ngpus = cuda_devices();
+	for (int i = 0; i < e->ngpus; i++) e->gpu_worker[i] = starpu_worker_get_by_type(STARPU_CUDA_WORKER, i);
+	e->nworkers = (int)starpu_worker_get_count();
+}
+
+static void report_missing_shutdown(void)
+{
+	if (!sl_is_initialized()) return;
+	fprintf(stderr, "starling: the program ended without sl_shutdown()\n");
+	atomic_store(&slp_engine.users, 1);
+	sl_shutdown();
+}
+
+static void register_exit(void)
+{
+	atexit(report_missing_shutdown);
+}
+
+static enum sl_status start(const char *at, const struct sl_config *given)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct sl_config c = resolve(given);
+	enum sl_status s = start_starpu(at, &c);
+	if (s != SL_OK) return s;
+	find_workers();
+	if (!c.runahead_bytes) c.runahead_bytes = ((size_t)8 << 20) * (size_t)slp_engine.nworkers;
+	slp_engine.config = c;
+	slp_engine.generation++;
+	slp_engine.device = sl_auto();
+	slp_codelets_init();
+	if (given || !atomic_load(&slp_engine.rng_seed)) sl_seed(c.seed);
+	pthread_once(&once, register_exit);
+	return SL_OK;
+}
+
+/* Starts the engine: StarPU with one worker a CPU team and one a GPU.  config may be NULL.  Operations start it with
+ * defaults by themselves, so programs call it only to choose.  Calls nest: only the first one's config counts, and
+ * the last sl_shutdown stops.
+ *
+ *     sl_init(&(struct sl_config){.teams = 2});
+ *
+ * Returns SL_EDEVICE if StarPU cannot start so. */
+enum sl_status sl_init_at(const char *at, const struct sl_config *config)
+{
+	pthread_mutex_lock(&start_lock);
+	enum sl_status s = SL_OK;
+	if (atomic_load(&slp_engine.users) == 0) s = start(at, config);
+	if (s == SL_OK) atomic_fetch_add(&slp_engine.users, 1);
+	pthread_mutex_unlock(&start_lock);
+	return s;
+}
+
+enum sl_status slp_engine_need(const char *at)
+{
+	if (sl_is_initialized()) return SL_OK;
+	return sl_init_at(at, NULL);
+}
+
+/* Says what nobody asked about: errors that no sync point reported. */
+static void report_unseen(void)
+{
+	if (slp_error_take() != SL_OK) fprintf(stderr, "starling: not reported before sl_shutdown: %s\n", sl_error_message());
+}
+
+static void stop(void)
+{
+	slp_lock();
+	slp_flush();
+	slp_unlock();
+	starpu_task_wait_for_all();
+	report_unseen();
+	slp_buffer_reap(true);
+	slp_gpu_shutdown();
+	slp_lock();
+	slp_buffer_clear();
+	slp_segments_clear();
+	slp_unlock();
+	slp_fault_reset();
+	starpu_shutdown();
+	slp_engine.nteams = slp_engine.ngpus = 0;
+}
+
+/* Undoes one sl_init; the last one waits for all work and stops StarPU.  Tensors that still exist lose their values:
+ * they can be released, and anything else with them is an error. */
+void sl_shutdown(void)
+{
+	pthread_mutex_lock(&start_lock);
+	int users = atomic_load(&slp_engine.users);
+	if (users == 1) stop();
+	if (users > 0) atomic_fetch_sub(&slp_engine.users, 1);
+	pthread_mutex_unlock(&start_lock);
+}
+
+/* Waits for everything that was asked for, by all threads.  Returns the first error of the calling thread or of an
+ * operation that nobody has reported yet; sl_error_message() tells them all, a line each. */
+enum sl_status sl_wait_all_at(const char *at)
+{
+	(void)at;
+	if (sl_is_initialized()) {
+		slp_lock();
+		slp_flush();
+		slp_unlock();
+		starpu_task_wait_for_all();
+		slp_buffer_reap(false);
+		slp_stats_sample();
+	}
+	return slp_error_take();
+}

@@ -1,0 +1,173 @@
+/* Errors: the first mistake of each thread, and the faults of kernels, kept until a sync point reports them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+struct thread_error {
+	enum sl_status status; /* SL_OK: none pending */
+	char message[SLP_MESSAGE_MAX];
+};
+static _Thread_local struct thread_error thread_error;
+
+struct fault {
+	enum sl_status status;
+	bool reported;
+	char *message;
+};
+static struct {
+	pthread_mutex_t lock;
+	struct fault *list;
+	uint32_t count, capacity;
+	_Atomic uint32_t unreported;
+} faults = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+enum { MAX_FAULTS = 10000 }; /* further ones share the last number */
+
+static const char *const status_names[] = {
+#define X(symbol, text) #symbol,
+	SL_STATUS_LIST(X)
+#undef X
+};
+static const char *const status_texts[] = {
+#define X(symbol, text) text,
+	SL_STATUS_LIST(X)
+#undef X
+};
+
+/* The name of a status as text: "SL_ESHAPE".  Never NULL. */
+const char *sl_status_name(enum sl_status status)
+{
+	return (unsigned)status <= SL_EINTERNAL ? status_names[status] : "?";
+}
+
+/* The status of the calling thread's first error that no sync point has reported yet, or SL_OK.  Does not wait, and
+ * knows nothing of operations that fail later: sl_wait_all tells. */
+enum sl_status sl_error(void)
+{
+	return thread_error.status;
+}
+
+/* The text of that error, or of the one reported last; "" if there was none.  Valid until the thread's next call. */
+const char *sl_error_message(void)
+{
+	return thread_error.message;
+}
+
+/* Forgets the calling thread's error. */
+void sl_error_clear(void)
+{
+	thread_error.status = SL_OK;
+	thread_error.message[0] = '\0';
+}
+
+enum sl_status slp_error_setv(enum sl_status status, const char *prefix, const char *format, va_list args)
+{
+	if (thread_error.status != SL_OK) return thread_error.status;
+	thread_error.status = status;
+	int n = snprintf(thread_error.message, sizeof thread_error.message, "%s", prefix);
+	if (n < 0 || (size_t)n >= sizeof thread_error.message) return status;
+	int m = vsnprintf(thread_error.message + n, sizeof thread_error.message - (size_t)n, format, args);
+	if (m == 0) snprintf(thread_error.message + n, sizeof thread_error.message - (size_t)n, "%s", status_texts[status]);
+	return status;
+}
+
+enum sl_status slp_error_set(enum sl_status status, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	enum sl_status s = slp_error_setv(status, "", format, args);
+	va_end(args);
+	return s;
+}
+
+static bool faults_grow(void)
+{
+	uint32_t capacity = faults.capacity ? 2 * faults.capacity : 16;
+	struct fault *list = realloc(faults.list, capacity * sizeof *list);
+	if (!list) return false;
+	faults.list = list;
+	faults.capacity = capacity;
+	return true;
+}
+
+uint32_t slp_fault_add(enum sl_status status, const char *message)
+{
+	SLP_COUNT(faults);
+	pthread_mutex_lock(&faults.lock);
+	if (faults.count < MAX_FAULTS && (faults.count < faults.capacity || faults_grow())) {
+		faults.list[faults.count++] = (struct fault){status, false, strdup(message)};
+		atomic_fetch_add(&faults.unreported, 1);
+	}
+	uint32_t number = faults.count ? faults.count : 1;
+	pthread_mutex_unlock(&faults.lock);
+	return number;
+}
+
+static const char *fault_text(const struct fault *f)
+{
+	return f->message ? f->message : status_texts[f->status];
+}
+
+static void fault_mark(struct fault *f)
+{
+	if (!f->reported) atomic_fetch_sub(&faults.unreported, 1);
+	f->reported = true;
+}
+
+/* Appends one line a fault to the thread's message. */
+static void append(const char *text)
+{
+	size_t n = strlen(thread_error.message);
+	snprintf(thread_error.message + n, sizeof thread_error.message - n, "%s%s", n ? "\n" : "", text);
+}
+
+enum sl_status slp_fault_report(uint32_t fault)
+{
+	pthread_mutex_lock(&faults.lock);
+	enum sl_status status = SL_EKERNEL;
+	if (fault <= faults.count) {
+		struct fault *f = &faults.list[fault - 1];
+		status = f->status;
+		fault_mark(f);
+		slp_error_set(status, "%s", fault_text(f));
+	} else {
+		slp_error_set(status, "an operation failed (no memory to keep its message)");
+	}
+	pthread_mutex_unlock(&faults.lock);
+	return status;
+}
+
+/* Makes all faults not reported yet the thread's message, after its own error if it has one. */
+static void report_faults(void)
+{
+	pthread_mutex_lock(&faults.lock);
+	if (thread_error.status == SL_OK) thread_error.message[0] = '\0';
+	for (uint32_t i = 0; i < faults.count; i++) {
+		struct fault *f = &faults.list[i];
+		if (f->reported) continue;
+		fault_mark(f);
+		if (thread_error.status == SL_OK) thread_error.status = f->status;
+		append(fault_text(f));
+	}
+	pthread_mutex_unlock(&faults.lock);
+}
+
+enum sl_status slp_error_take(void)
+{
+	if (atomic_load(&faults.unreported)) report_faults();
+	enum sl_status status = thread_error.status;
+	thread_error.status = SL_OK;
+	return status;
+}
+
+void slp_fault_reset(void)
+{
+	pthread_mutex_lock(&faults.lock);
+	for (uint32_t i = 0; i < faults.count; i++) free(faults.list[i].message);
+	free(faults.list);
+	faults.list = NULL;
+	faults.count = faults.capacity = 0;
+	atomic_store(&faults.unreported, 0);
+	pthread_mutex_unlock(&faults.lock);
+}

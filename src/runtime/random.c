@@ -1,0 +1,14 @@
+/* Random numbers: the seed, and the number of each random operation.  The bits themselves come from philox.h. */
+#include "runtime/runtime.h"
+
+/* Starts the random numbers anew: the same seed and the same calls give the same numbers, whatever the schedule. */
+void sl_seed(uint64_t seed)
+{
+	atomic_store(&slp_engine.rng_seed, seed);
+	atomic_store(&slp_engine.rng_stream, 0);
+}
+
+struct slp_rng slp_rng_next(void)
+{
+	return (struct slp_rng){atomic_load(&slp_engine.rng_seed), atomic_fetch_add(&slp_engine.rng_stream, 1)};
+}

@@ -1,0 +1,176 @@
+/* The runtime as the layers above see it: engine, buffers, segments, faults. */
+#ifndef SLP_RUNTIME_H
+#define SLP_RUNTIME_H
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+
+#include "op.h"
+#include "runtime/compat.h"
+
+/* Marks a function as one that prints; n: place of the format. */
+#define SLP_PRINTF(n) __attribute__((format(printf, n, n + 1)))
+
+/* ---- errors (error.c) ------------------------------------------------------------------------------------------- */
+
+enum { SLP_MESSAGE_MAX = 2048 };
+
+/* Records an error of the calling thread, unless one is pending (the first wins); returns status. */
+enum sl_status slp_error_set(enum sl_status status, const char *format, ...) SLP_PRINTF(2);
+enum sl_status slp_error_setv(enum sl_status status, const char *prefix, const char *format, va_list args);
+/* Ends a sync point: the first error, of the thread or of kernels, counts as reported. */
+enum sl_status slp_error_take(void);
+
+/* A kernel that failed.  Returns the fault's number, at least 1. */
+uint32_t slp_fault_add(enum sl_status status, const char *message);
+enum sl_status slp_fault_report(uint32_t fault); /* makes it the thread's error */
+void slp_fault_reset(void);
+
+/* ---- the engine (engine.c) -------------------------------------------------------------------------------------- */
+
+enum { SLP_MAX_TEAMS = 64, SLP_MAX_GPUS = 8 };
+enum { SLP_POOLS = 3 + SLP_MAX_TEAMS + SLP_MAX_GPUS }; /* auto, cpu, gpu, cpu:i, gpu:i */
+
+struct slp_engine {
+	pthread_mutex_t lock; /* taken around every change of buffers, segments and the free lists */
+	atomic_int users;     /* sl_init less sl_shutdown */
+	struct sl_config config;
+	int nteams, ngpus;
+	int team_worker[SLP_MAX_TEAMS], gpu_worker[SLP_MAX_GPUS];
+	int nworkers;
+	int team_cores;       /* of each team */
+	sl_device device;     /* the default */
+	unsigned generation;  /* how often it was started */
+	_Atomic uint64_t rng_seed, rng_stream;
+};
+extern struct slp_engine slp_engine;
+
+/* Starts the engine with defaults if it does not run yet. */
+enum sl_status slp_engine_need(const char *at);
+void slp_segments_clear(void);
+static inline void slp_lock(void)
+{
+	pthread_mutex_lock(&slp_engine.lock);
+}
+static inline void slp_unlock(void)
+{
+	pthread_mutex_unlock(&slp_engine.lock);
+}
+
+/* ---- devices (device.c) ----------------------------------------------------------------------------------------- */
+
+/* DEFAULT becomes the default device; an error if the device is not there. */
+enum sl_status slp_device_resolve(const char *at, sl_device *device);
+int slp_device_pool(sl_device device);   /* index of its pool, below SLP_POOLS */
+void slp_device_place(struct starpu_task *task, sl_device device, bool cuda);
+
+/* ---- teams (team.c) --------------------------------------------------------------------------------------------- */
+
+int slp_team_cores_total(void);
+void slp_team_enter(void); /* called by a CPU worker before each segment: makes it head of its team */
+int slp_team_size(void);   /* threads of the calling worker's team */
+
+/* ---- buffers (buffer.c) ----------------------------------------------------------------------------------------- */
+
+/* A StarPU handle and its memory.  Recycled: a buffer that nobody holds may still have tasks under way; StarPU
+ * orders its next writer after them. */
+struct slp_buffer {
+	starpu_data_handle_t handle;
+	size_t bytes;
+	atomic_int pending;    /* submitted segments that use it */
+	atomic_bool limbo;     /* nobody holds it, and tasks are pending */
+	_Atomic uint32_t fault; /* what spoilt its value; 0: nothing */
+	int pool, cls;
+	struct slp_buffer *next;
+	struct slp_buffer *older, *newer; /* of all that exist */
+	void *adopted;         /* the caller's memory, else NULL */
+	void (*release)(void *data, void *arg);
+	void *release_arg;
+};
+
+/* All with the engine locked. */
+struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, bool idle);
+struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes, void (*release)(void *, void *), void *arg);
+void slp_buffer_put(struct slp_buffer *buffer);
+void slp_buffer_clear(void);
+size_t slp_buffer_class_bytes(size_t bytes);
+starpu_data_handle_t slp_buffer_scratch(size_t bytes); /* a handle for STARPU_SCRATCH of at least that size */
+/* Without the lock: */
+void slp_buffer_reap(bool all); /* gives back adopted memory that is no longer in use */
+/* From a worker: a segment that used the buffer has ended. */
+void slp_buffer_done(struct slp_buffer *buffer);
+
+/* ---- storages (segment.c) --------------------------------------------------------------------------------------- */
+
+/* The values of a tensor and its views.  Its buffer comes late: results of small operations that die within one
+ * segment never get one. */
+struct slp_storage {
+	atomic_int refs;
+	size_t bytes;
+	sl_device device;
+	struct slp_buffer *buffer; /* NULL: only the open segment knows it */
+	int slot;                  /* in the open segment; -1: none */
+	unsigned generation;       /* of the engine; values do not survive sl_shutdown */
+	atomic_uint version;       /* counts writes */
+	struct slp_storage *next;
+};
+
+struct slp_storage *slp_storage_new(size_t bytes, sl_device device); /* locked */
+void slp_storage_retain(struct slp_storage *storage);
+void slp_storage_release(struct slp_storage *storage);
+
+/* An argument of a call. */
+struct slp_operand {
+	struct slp_storage *storage;
+	size_t offset;
+	struct slp_type type;
+};
+
+/* Adds a call to the open segment or submits it as a segment of its own; locked. */
+enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand *in, const struct slp_operand *out,
+			  sl_device device, bool inplace);
+void slp_flush(void);      /* submits the open segment; locked */
+void slp_storage_materialize(struct slp_storage *storage); /* flushes if its values are still only planned; locked */
+
+/* ---- programs: what a task runs (program.h), codelets (codelet.c) ----------------------------------------------- */
+
+struct slp_segment;
+struct slp_segment *slp_segment_new(void);
+void slp_segment_free(struct slp_segment *segment);
+struct starpu_codelet *slp_codelet_of(int op); /* op -1: of segments with several operations */
+void slp_codelets_init(void);
+void slp_cpu_segment(void *buffers[], void *arg);
+void slp_cuda_segment(void *buffers[], void *arg);
+
+/* ---- run-ahead (runahead.c) ------------------------------------------------------------------------------------- */
+
+void slp_runahead_enter(void);             /* before a submission; may wait */
+void slp_runahead_leave(void);             /* a segment has ended; from a worker */
+bool slp_runahead_wait_progress(void);     /* waits for a segment to end; false if none is pending */
+int slp_runahead_pending(void);
+void slp_runahead_limbo(long bytes);       /* change of the bytes in limbo */
+size_t slp_runahead_limbo_bytes(void);
+
+/* ---- statistics (stats.c) --------------------------------------------------------------------------------------- */
+
+/* X(name): counters of struct sl_stats that are counted up from anywhere. */
+#define SLP_COUNTERS(X) X(ops) X(segments) X(finished) X(faults) X(skipped) X(stalls) X(stall_ns) X(recycled)
+struct slp_counters {
+#define X(name) _Atomic uint64_t name;
+	SLP_COUNTERS(X)
+#undef X
+	_Atomic size_t bytes, peak_bytes;
+	_Atomic uint64_t handles, peak_tasks;
+};
+extern struct slp_counters slp_counters;
+#define SLP_COUNT(name) atomic_fetch_add_explicit(&slp_counters.name, 1, memory_order_relaxed)
+void slp_stats_bytes(long change);
+void slp_stats_sample(void);
+
+/* ---- GPUs (gpu.c) ----------------------------------------------------------------------------------------------- */
+
+void slp_gpu_shutdown(void); /* destroys the library handles of each worker */
+void *slp_gpu_stream(void);
+
+#endif

@@ -1,0 +1,109 @@
+/* Statistics: what the runtime did, counted as it happens, and what StarPU counted. */
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+struct slp_counters slp_counters;
+
+static struct {
+	pthread_mutex_t lock;
+	size_t node_peak[SL_MAX_NODES];
+	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES];
+} seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void slp_stats_bytes(long change)
+{
+	size_t now = atomic_fetch_add(&slp_counters.bytes, (size_t)change) + (size_t)change;
+	size_t old = atomic_load(&slp_counters.peak_bytes);
+	while (now > old && !atomic_compare_exchange_weak(&slp_counters.peak_bytes, &old, now)) continue;
+}
+
+static int nodes(void)
+{
+	int n = (int)starpu_memory_nodes_get_count();
+	return n < SL_MAX_NODES ? n : SL_MAX_NODES;
+}
+
+/* StarPU forgets a link's bytes when they are read: they are added up here. */
+static void read_links(int n)
+{
+	struct starpu_profiling_bus_info info;
+	for (int i = 0, count = starpu_bus_get_count(); i < count; i++) {
+		int from = starpu_bus_get_src(i), to = starpu_bus_get_dst(i);
+		if (from < 0 || to < 0 || from >= n || to >= n) continue;
+		starpu_bus_get_profiling_info(i, &info);
+		seen.link_bytes[from][to] += (uint64_t)info.transferred_bytes;
+	}
+}
+
+/* Looks at the memory of each node.  Called now and then by submission: peaks are sampled, not exact. */
+void slp_stats_sample(void)
+{
+	pthread_mutex_lock(&seen.lock);
+	for (int i = 0, n = nodes(); i < n; i++) {
+		size_t used = starpu_memory_get_used((unsigned)i);
+		if (used > seen.node_peak[i]) seen.node_peak[i] = used;
+	}
+	pthread_mutex_unlock(&seen.lock);
+}
+
+/* Fills stats with what happened since sl_init or sl_stats_reset.  Does not wait: call sl_wait_all first for figures
+ * that include all that was asked for.  node_peak is sampled; link_bytes are those of StarPU's transfers. */
+void sl_stats_get(struct sl_stats *stats)
+{
+	memset(stats, 0, sizeof *stats);
+#define X(name) uint64_t name = atomic_load(&slp_counters.name);
+	SLP_COUNTERS(X)
+#undef X
+	*stats = (struct sl_stats){.ops = ops, .segments = segments, .finished = finished, .faults = faults,
+				   .skipped = skipped, .stalls = stalls, .stall_seconds = 1e-9 * (double)stall_ns,
+				   .recycled = recycled};
+	stats->handles = atomic_load(&slp_counters.handles);
+	stats->pending_tasks = (uint64_t)slp_runahead_pending();
+	stats->peak_tasks = atomic_load(&slp_counters.peak_tasks);
+	stats->bytes = atomic_load(&slp_counters.bytes);
+	stats->peak_bytes = atomic_load(&slp_counters.peak_bytes);
+	if (!sl_is_initialized()) return;
+	slp_stats_sample();
+	pthread_mutex_lock(&seen.lock);
+	stats->nodes = nodes();
+	read_links(stats->nodes);
+	memcpy(stats->node_peak, seen.node_peak, sizeof seen.node_peak);
+	memcpy(stats->link_bytes, seen.link_bytes, sizeof seen.link_bytes);
+	pthread_mutex_unlock(&seen.lock);
+}
+
+/* Starts the counts anew; what is held now stays counted, and peaks start from it. */
+void sl_stats_reset(void)
+{
+#define X(name) atomic_store(&slp_counters.name, 0);
+	SLP_COUNTERS(X)
+#undef X
+	atomic_store(&slp_counters.peak_bytes, atomic_load(&slp_counters.bytes));
+	atomic_store(&slp_counters.peak_tasks, 0);
+	pthread_mutex_lock(&seen.lock);
+	if (sl_is_initialized()) read_links(nodes());
+	memset(seen.node_peak, 0, sizeof seen.node_peak);
+	memset(seen.link_bytes, 0, sizeof seen.link_bytes);
+	pthread_mutex_unlock(&seen.lock);
+}
+
+/* Prints the statistics, a line each. */
+void sl_stats_print(FILE *file)
+{
+	struct sl_stats s;
+	sl_stats_get(&s);
+	fprintf(file, "ops %llu in %llu tasks (%llu finished, at most %llu at a time), %llu failed, %llu skipped\n",
+		(unsigned long long)s.ops, (unsigned long long)s.segments, (unsigned long long)s.finished,
+		(unsigned long long)s.peak_tasks, (unsigned long long)s.faults, (unsigned long long)s.skipped);
+	fprintf(file, "run-ahead waited %llu times, %.3f s\n", (unsigned long long)s.stalls, s.stall_seconds);
+	fprintf(file, "handles %llu, recycled %llu times; buffers %.1f MiB, at most %.1f MiB\n",
+		(unsigned long long)s.handles, (unsigned long long)s.recycled, (double)s.bytes / 1048576,
+		(double)s.peak_bytes / 1048576);
+	for (int i = 0; i < s.nodes; i++) {
+		fprintf(file, "memory node %d: at most %.1f MiB", i, (double)s.node_peak[i] / 1048576);
+		for (int j = 0; j < s.nodes; j++)
+			if (s.link_bytes[i][j]) fprintf(file, ", to node %d %.1f MiB", j, (double)s.link_bytes[i][j] / 1048576);
+		fputc('\n', file);
+	}
+}

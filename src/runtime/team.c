@@ -1,0 +1,101 @@
+/* CPU teams: the cores of the machine are dealt out to the CPU workers; a worker's kernels run on all cores of its
+ * team.  StarPU binds a worker to one core and threads inherit that mask, so it is widened before the first one. */
+#include <hwloc.h>
+#include <omp.h>
+
+#include "runtime/runtime.h"
+
+static struct {
+	pthread_once_t once;
+	hwloc_topology_t topology;
+	int cores; /* that this process may use */
+} machine = {.once = PTHREAD_ONCE_INIT};
+
+static _Thread_local int team_size; /* 0: this thread has not entered its team yet */
+
+static void machine_load(void)
+{
+	machine.cores = 1;
+	if (hwloc_topology_init(&machine.topology)) return;
+	if (hwloc_topology_load(machine.topology)) return;
+	hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
+	if (!allowed) return;
+	if (hwloc_get_cpubind(machine.topology, allowed, HWLOC_CPUBIND_PROCESS))
+		hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(machine.topology));
+	hwloc_topology_restrict(machine.topology, allowed, 0);
+	int cores = hwloc_get_nbobjs_by_type(machine.topology, HWLOC_OBJ_CORE);
+	if (cores > 0) machine.cores = cores;
+	hwloc_bitmap_free(allowed);
+}
+
+int slp_team_cores_total(void)
+{
+	pthread_once(&machine.once, machine_load);
+	return machine.cores;
+}
+
+/* The first core of team i, and how many it has; teams share cores where there are more teams than cores. */
+static int team_range(int team, int teams, int *count)
+{
+	int cores = slp_team_cores_total();
+	int first = team * cores / teams, end = (team + 1) * cores / teams;
+	*count = end > first ? end - first : 1;
+	return first;
+}
+
+static void widen(int first, int count)
+{
+	hwloc_bitmap_t set = hwloc_bitmap_alloc();
+	if (!set) return;
+	for (int i = first; i < first + count; i++) {
+		hwloc_obj_t core = hwloc_get_obj_by_type(machine.topology, HWLOC_OBJ_CORE, (unsigned)i);
+		if (core) hwloc_bitmap_or(set, set, core->cpuset);
+	}
+	/* A mask that cannot be set costs speed, not correctness. */
+	if (!hwloc_bitmap_iszero(set)) hwloc_set_cpubind(machine.topology, set, HWLOC_CPUBIND_THREAD);
+	hwloc_bitmap_free(set);
+}
+
+static int my_team(void)
+{
+	int worker = starpu_worker_get_id();
+	for (int i = 0; i < slp_engine.nteams; i++)
+		if (slp_engine.team_worker[i] == worker) return i;
+	return -1;
+}
+
+void slp_team_enter(void)
+{
+	if (team_size) return;
+	int team = my_team(), count = 1;
+	if (team >= 0) {
+		int first = team_range(team, slp_engine.nteams, &count);
+		if (slp_team_cores_total() > slp_engine.nteams) widen(first, count); /* else StarPU bound it well */
+	}
+	omp_set_num_threads(count);
+	team_size = count;
+}
+
+int slp_team_size(void)
+{
+	return team_size ? team_size : 1;
+}
+
+void slp_parallel_for(int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end), void *arg)
+{
+	if (n <= 0) return;
+	int64_t chunks = (n + grain - 1) / grain;
+	int threads = slp_team_size();
+	if (threads > chunks) threads = (int)chunks;
+	if (threads <= 1 || omp_in_parallel()) {
+		fn(arg, 0, n);
+		return;
+	}
+#pragma omp parallel num_threads(threads)
+	{
+		int t = omp_get_thread_num(), all = omp_get_num_threads();
+		int64_t begin = chunks * t / all * grain, end = chunks * (t + 1) / all * grain;
+		if (end > n) end = n;
+		if (begin < end) fn(arg, begin, end);
+	}
+}

@@ -1,0 +1,11 @@
+/* Starling: deep learning in C on StarPU.  This is the header that programs include. */
+#ifndef STARLING_H
+#define STARLING_H
+
+#include <starling/base.h>
+#include <starling/tensor.h>
+#include <starling/ops.h>
+#include <starling/autograd.h>
+#include <starling/data.h>
+
+#endif

@@ -1,0 +1,57 @@
+/* Gradients: what to differentiate by, recording, going back. */
+#ifndef STARLING_AUTOGRAD_H
+#define STARLING_AUTOGRAD_H
+
+#include <starling/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What sl_backward does with the gradient of a tensor. */
+enum sl_grad_req { SL_GRAD_WRITE, SL_GRAD_ADD, SL_GRAD_NONE };
+
+struct sl_attach_opts {
+	enum sl_grad_req req;
+};
+SL_API enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_attach_opts opts);
+#define sl_attach_grad(t, ...) sl_attach_grad_at(SL_HERE, t, (struct sl_attach_opts){__VA_ARGS__})
+SL_API sl_tensor *sl_grad_at(const char *at, sl_tensor *t);
+#define sl_grad(t) sl_grad_at(SL_HERE, t)
+
+struct sl_backward_opts {
+	sl_tensor *const *head_grads; /* one a head, or NULL for ones */
+	bool retain_graph;            /* keep what is needed to go back once more */
+};
+SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int count,
+					   struct sl_backward_opts opts);
+#define sl_backward_heads(heads, count, ...)                                                                           \
+	sl_backward_heads_at(SL_HERE, heads, count, (struct sl_backward_opts){__VA_ARGS__})
+/* sl_backward(loss), sl_backward(loss1, loss2): from these heads with gradients of one. */
+#define sl_backward(...)                                                                                               \
+	sl_backward_heads_at(SL_HERE, (sl_tensor *const[]){__VA_ARGS__}, SL_COUNT_(sl_tensor *, __VA_ARGS__),          \
+			     (struct sl_backward_opts){NULL, false})
+
+/* Recording and training are states of the calling thread. */
+SL_API bool sl_is_recording(void);
+SL_API bool sl_is_training(void);
+
+typedef struct sl_mode {
+	bool recording, training; /* as they were outside */
+	int open;
+} sl_mode;
+SL_API void sl_mode_enter(sl_mode *mode, int recording, int training);
+SL_API void sl_mode_leave(sl_mode *mode);
+
+#define SL_MODE_(recording, training)                                                                                  \
+	for (sl_mode sl_mode_ __attribute__((cleanup(sl_mode_leave))) = {false, false, 0};                             \
+	     !sl_mode_.open && (sl_mode_enter(&sl_mode_, recording, training), 1);)
+#define SL_RECORD SL_MODE_(1, 1)     /* record, in training mode */
+#define SL_PAUSE SL_MODE_(0, 0)      /* do not record, in inference mode */
+#define SL_TRAINING SL_MODE_(-1, 1)  /* training mode; recording stays as it is */
+#define SL_INFERENCE SL_MODE_(-1, 0) /* inference mode; recording stays as it is */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,128 @@
+/* Status codes, start and stop, devices, errors, statistics. */
+#ifndef STARLING_BASE_H
+#define STARLING_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SL_API __attribute__((visibility("default")))
+#else
+#define SL_API
+#endif
+
+/* Every call that can fail takes the place it was called from, so that a fault that shows up later can name it.
+ * Programs write sl_add(a, b); the macro of that name passes SL_HERE to the function sl_add_at. */
+#define SL_STRINGIFY_(x) #x
+#define SL_STRINGIFY(x) SL_STRINGIFY_(x)
+#define SL_HERE (__FILE__ ":" SL_STRINGIFY(__LINE__))
+
+/* X(symbol, text) for each status; SL_OK is 0. */
+#define SL_STATUS_LIST(X)                                                                                              \
+	X(SL_OK, "no error")                                                                                           \
+	X(SL_EINVAL, "invalid argument")                                                                               \
+	X(SL_ESHAPE, "shapes do not fit")                                                                              \
+	X(SL_EDTYPE, "data types do not fit")                                                                          \
+	X(SL_EDEVICE, "device not there, or devices do not fit")                                                       \
+	X(SL_ESTATE, "call not allowed now")                                                                           \
+	X(SL_ENOMEM, "out of memory")                                                                                  \
+	X(SL_EIO, "input/output error")                                                                                \
+	X(SL_EFORMAT, "malformed file")                                                                                \
+	X(SL_EKERNEL, "an operation failed while it ran")                                                              \
+	X(SL_EUNSUPPORTED, "not supported")                                                                            \
+	X(SL_EINTERNAL, "error in Starling itself")
+
+enum sl_status {
+#define X(symbol, text) symbol,
+	SL_STATUS_LIST(X)
+#undef X
+};
+
+SL_API const char *sl_status_name(enum sl_status status);
+SL_API enum sl_status sl_error(void);
+SL_API const char *sl_error_message(void);
+SL_API void sl_error_clear(void);
+SL_API const char *sl_version(void);
+
+/* ---- devices ---------------------------------------------------------------------------------------------------- */
+
+enum sl_device_kind { SL_DEVICE_DEFAULT, SL_DEVICE_AUTO, SL_DEVICE_CPU, SL_DEVICE_GPU };
+
+/* Where an operation runs.  A zeroed device means "the default device". */
+typedef struct sl_device {
+	enum sl_device_kind kind;
+	int index; /* of the team or the GPU, from 0; -1: any of that kind */
+} sl_device;
+
+#define SL_DEVICE_NAME_MAX 16
+
+SL_API sl_device sl_auto(void);
+SL_API sl_device sl_cpu(int index);
+SL_API sl_device sl_gpu(int index);
+SL_API int sl_device_count(enum sl_device_kind kind);
+SL_API bool sl_device_equal(sl_device a, sl_device b);
+SL_API const char *sl_device_name(sl_device device, char name[SL_DEVICE_NAME_MAX]);
+SL_API int sl_device_parse_at(const char *at, const char *text, sl_device *devices, int max);
+#define sl_device_parse(text, devices, max) sl_device_parse_at(SL_HERE, text, devices, max)
+SL_API enum sl_status sl_device_default_at(const char *at, sl_device device);
+#define sl_device_default(device) sl_device_default_at(SL_HERE, device)
+
+/* ---- start and stop --------------------------------------------------------------------------------------------- */
+
+/* What sl_init may be told; a zeroed field means its default. */
+struct sl_config {
+	int teams;                 /* CPU devices; the cores are dealt out evenly.  Default: STARPU_NCPU or 1 */
+	int gpus;                  /* CUDA devices to use at most, -1 for none.  Default: all (STARPU_NCUDA) */
+	const char *sched;         /* StarPU policy.  Default: STARPU_SCHED, or lws, or dmdas with accelerators */
+	int bulk;                  /* small operations that may share a task, 1 for none.  Default: SL_BULK or 32 */
+	int runahead_tasks;        /* tasks submitted but not finished, at most.  Default: SL_RUNAHEAD_TASKS or 512 */
+	size_t runahead_bytes;     /* memory that waits for unfinished tasks.  Default: SL_RUNAHEAD_BYTES or 8 MiB a worker */
+	uint64_t seed;             /* of random numbers; see sl_seed */
+};
+
+SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *config);
+#define sl_init(config) sl_init_at(SL_HERE, config)
+SL_API void sl_shutdown(void);
+SL_API bool sl_is_initialized(void);
+SL_API void sl_seed(uint64_t seed);
+SL_API enum sl_status sl_wait_all_at(const char *at);
+#define sl_wait_all() sl_wait_all_at(SL_HERE)
+
+/* ---- statistics ------------------------------------------------------------------------------------------------- */
+
+#define SL_MAX_NODES 32
+
+/* What the runtime did since sl_init or sl_stats_reset. */
+struct sl_stats {
+	uint64_t ops;              /* operations issued */
+	uint64_t segments;         /* StarPU tasks submitted for them */
+	uint64_t finished;         /* of these, ended */
+	uint64_t faults;           /* operations that failed while running */
+	uint64_t skipped;          /* operations skipped because an input had failed */
+	uint64_t stalls;           /* times submission waited for the run-ahead bound */
+	double stall_seconds;
+	uint64_t handles;          /* StarPU data handles in existence */
+	uint64_t recycled;         /* times a handle was reused instead of registered */
+	uint64_t pending_tasks;    /* submitted and not finished, now */
+	uint64_t peak_tasks;       /* ... at most */
+	size_t bytes;              /* held by tensors and pools, now */
+	size_t peak_bytes;         /* ... at most */
+	int nodes;                 /* memory nodes; 0 is main memory */
+	size_t node_peak[SL_MAX_NODES];                 /* bytes, as StarPU allocated them */
+	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES]; /* [from][to] */
+};
+
+SL_API void sl_stats_get(struct sl_stats *stats);
+SL_API void sl_stats_reset(void);
+SL_API void sl_stats_print(FILE *file);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

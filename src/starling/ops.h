@@ -1,0 +1,245 @@
+/* Operations on tensors.  Each returns a new tensor at once (it is computed later), or NULL after a mistake. */
+#ifndef STARLING_OPS_H
+#define STARLING_OPS_H
+
+#include <starling/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- elementwise, of one tensor --------------------------------------------------------------------------------- */
+
+SL_API sl_tensor *sl_neg_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_abs_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_exp_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_log_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_sqrt_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_square_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_reciprocal_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_relu_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_sigmoid_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_tanh_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_gelu_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_softplus_at(const char *at, sl_tensor *x);
+#define sl_neg(x) sl_neg_at(SL_HERE, x)
+#define sl_abs(x) sl_abs_at(SL_HERE, x)
+#define sl_exp(x) sl_exp_at(SL_HERE, x)
+#define sl_log(x) sl_log_at(SL_HERE, x)
+#define sl_sqrt(x) sl_sqrt_at(SL_HERE, x)
+#define sl_square(x) sl_square_at(SL_HERE, x)
+#define sl_reciprocal(x) sl_reciprocal_at(SL_HERE, x)
+#define sl_relu(x) sl_relu_at(SL_HERE, x)
+#define sl_sigmoid(x) sl_sigmoid_at(SL_HERE, x)
+#define sl_tanh(x) sl_tanh_at(SL_HERE, x)
+#define sl_gelu(x) sl_gelu_at(SL_HERE, x)
+#define sl_softplus(x) sl_softplus_at(SL_HERE, x)
+
+/* ---- elementwise, of two tensors; shapes are broadcast as in NumPy ---------------------------------------------- */
+
+SL_API sl_tensor *sl_add_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_sub_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_mul_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_div_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_pow_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_maximum_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_minimum_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_eq_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_ne_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_lt_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_le_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_gt_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_ge_at(const char *at, sl_tensor *a, sl_tensor *b);
+#define sl_add(a, b) sl_add_at(SL_HERE, a, b)
+#define sl_sub(a, b) sl_sub_at(SL_HERE, a, b)
+#define sl_mul(a, b) sl_mul_at(SL_HERE, a, b)
+#define sl_div(a, b) sl_div_at(SL_HERE, a, b)
+#define sl_pow(a, b) sl_pow_at(SL_HERE, a, b)
+#define sl_maximum(a, b) sl_maximum_at(SL_HERE, a, b)
+#define sl_minimum(a, b) sl_minimum_at(SL_HERE, a, b)
+#define sl_eq(a, b) sl_eq_at(SL_HERE, a, b)
+#define sl_ne(a, b) sl_ne_at(SL_HERE, a, b)
+#define sl_lt(a, b) sl_lt_at(SL_HERE, a, b)
+#define sl_le(a, b) sl_le_at(SL_HERE, a, b)
+#define sl_gt(a, b) sl_gt_at(SL_HERE, a, b)
+#define sl_ge(a, b) sl_ge_at(SL_HERE, a, b)
+
+/* ---- elementwise with a number: x op s, and s op x for the r… forms --------------------------------------------- */
+
+SL_API sl_tensor *sl_add_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_sub_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_mul_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_div_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_pow_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_maximum_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_minimum_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_eq_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_ne_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_lt_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_le_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_gt_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_ge_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_rsub_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_rdiv_scalar_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_rpow_scalar_at(const char *at, sl_tensor *x, double s);
+#define sl_add_scalar(x, s) sl_add_scalar_at(SL_HERE, x, s)
+#define sl_sub_scalar(x, s) sl_sub_scalar_at(SL_HERE, x, s)
+#define sl_mul_scalar(x, s) sl_mul_scalar_at(SL_HERE, x, s)
+#define sl_div_scalar(x, s) sl_div_scalar_at(SL_HERE, x, s)
+#define sl_pow_scalar(x, s) sl_pow_scalar_at(SL_HERE, x, s)
+#define sl_maximum_scalar(x, s) sl_maximum_scalar_at(SL_HERE, x, s)
+#define sl_minimum_scalar(x, s) sl_minimum_scalar_at(SL_HERE, x, s)
+#define sl_eq_scalar(x, s) sl_eq_scalar_at(SL_HERE, x, s)
+#define sl_ne_scalar(x, s) sl_ne_scalar_at(SL_HERE, x, s)
+#define sl_lt_scalar(x, s) sl_lt_scalar_at(SL_HERE, x, s)
+#define sl_le_scalar(x, s) sl_le_scalar_at(SL_HERE, x, s)
+#define sl_gt_scalar(x, s) sl_gt_scalar_at(SL_HERE, x, s)
+#define sl_ge_scalar(x, s) sl_ge_scalar_at(SL_HERE, x, s)
+#define sl_rsub_scalar(x, s) sl_rsub_scalar_at(SL_HERE, x, s)
+#define sl_rdiv_scalar(x, s) sl_rdiv_scalar_at(SL_HERE, x, s)
+#define sl_rpow_scalar(x, s) sl_rpow_scalar_at(SL_HERE, x, s)
+
+/* ---- in place: the result is written over the first argument, which is also returned (no reference is added) ---- */
+
+SL_API sl_tensor *sl_add_inplace_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_sub_inplace_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_mul_inplace_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_div_inplace_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_add_scalar_inplace_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_sub_scalar_inplace_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_mul_scalar_inplace_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_div_scalar_inplace_at(const char *at, sl_tensor *x, double s);
+SL_API sl_tensor *sl_relu_inplace_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_fill_inplace_at(const char *at, sl_tensor *x, double value);
+SL_API sl_tensor *sl_copy_inplace_at(const char *at, sl_tensor *x, sl_tensor *from);
+#define sl_add_(a, b) sl_add_inplace_at(SL_HERE, a, b)
+#define sl_sub_(a, b) sl_sub_inplace_at(SL_HERE, a, b)
+#define sl_mul_(a, b) sl_mul_inplace_at(SL_HERE, a, b)
+#define sl_div_(a, b) sl_div_inplace_at(SL_HERE, a, b)
+#define sl_add_scalar_(x, s) sl_add_scalar_inplace_at(SL_HERE, x, s)
+#define sl_sub_scalar_(x, s) sl_sub_scalar_inplace_at(SL_HERE, x, s)
+#define sl_mul_scalar_(x, s) sl_mul_scalar_inplace_at(SL_HERE, x, s)
+#define sl_div_scalar_(x, s) sl_div_scalar_inplace_at(SL_HERE, x, s)
+#define sl_relu_(x) sl_relu_inplace_at(SL_HERE, x)
+#define sl_fill_(x, value) sl_fill_inplace_at(SL_HERE, x, value)
+#define sl_copy_(x, from) sl_copy_inplace_at(SL_HERE, x, from)
+
+/* ---- reductions: sl_sum(x), sl_sum(x, SL_AXES(0, 2), .keepdims = true) ------------------------------------------ */
+
+struct sl_reduce_opts {
+	const int *axes; /* negative ones count from the end; none given: all */
+	int naxes;
+	bool keepdims;
+};
+#define SL_AXES(...) .axes = (const int[]){__VA_ARGS__}, .naxes = SL_COUNT_(int, __VA_ARGS__)
+#define SL_REDUCE_(...) ((struct sl_reduce_opts){__VA_ARGS__})
+
+SL_API sl_tensor *sl_sum_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
+SL_API sl_tensor *sl_mean_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
+SL_API sl_tensor *sl_max_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
+SL_API sl_tensor *sl_min_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
+SL_API sl_tensor *sl_norm_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
+SL_API sl_tensor *sl_argmax_at(const char *at, sl_tensor *x, int axis);
+#define sl_sum(x, ...) sl_sum_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
+#define sl_mean(x, ...) sl_mean_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
+#define sl_max(x, ...) sl_max_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
+#define sl_min(x, ...) sl_min_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
+#define sl_norm(x, ...) sl_norm_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
+#define sl_argmax(x, axis) sl_argmax_at(SL_HERE, x, axis)
+
+/* ---- products --------------------------------------------------------------------------------------------------- */
+
+struct sl_dot_opts {
+	bool ta, tb; /* use the transpose of a, of b */
+};
+#define SL_DOT_(...) ((struct sl_dot_opts){__VA_ARGS__})
+
+SL_API sl_tensor *sl_dot_at(const char *at, sl_tensor *a, sl_tensor *b, struct sl_dot_opts opts);
+SL_API sl_tensor *sl_matmul_at(const char *at, sl_tensor *a, sl_tensor *b, struct sl_dot_opts opts);
+#define sl_dot(a, b, ...) sl_dot_at(SL_HERE, a, b, SL_DOT_(__VA_ARGS__))
+#define sl_matmul(a, b, ...) sl_matmul_at(SL_HERE, a, b, SL_DOT_(__VA_ARGS__))
+
+struct sl_linear_opts {
+	bool tw; /* w is (units, inputs) instead of (inputs, units) */
+};
+SL_API sl_tensor *sl_linear_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_linear_opts opts);
+#define sl_linear(x, w, b, ...) sl_linear_at(SL_HERE, x, w, b, (struct sl_linear_opts){__VA_ARGS__})
+
+/* ---- convolution and pooling, NCHW ------------------------------------------------------------------------------ */
+
+struct sl_conv2d_opts {
+	int stride[2], pad[2], dilation[2]; /* {height, width}; 0 means: stride, dilation 1; a second 0 stride: as the first */
+	int groups;                         /* 0 means 1 */
+};
+SL_API sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts);
+#define sl_conv2d(x, w, b, ...) sl_conv2d_at(SL_HERE, x, w, b, (struct sl_conv2d_opts){__VA_ARGS__})
+
+enum sl_pool_type { SL_POOL_MAX, SL_POOL_AVG };
+struct sl_pool2d_opts {
+	enum sl_pool_type type;
+	int kernel[2], stride[2], pad[2]; /* stride 0: as the kernel; a second 0 kernel or stride: as the first */
+	bool global;                      /* one window of the whole image */
+	bool ceil;                        /* windows that overlap the end count too */
+	bool exclude_pad;                 /* averages count only what lies inside */
+};
+SL_API sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts);
+#define sl_pool2d(x, ...) sl_pool2d_at(SL_HERE, x, (struct sl_pool2d_opts){__VA_ARGS__})
+
+/* ---- softmax, losses, normalisation, dropout -------------------------------------------------------------------- */
+
+SL_API sl_tensor *sl_softmax_at(const char *at, sl_tensor *x, int axis);
+SL_API sl_tensor *sl_log_softmax_at(const char *at, sl_tensor *x, int axis);
+SL_API sl_tensor *sl_softmax_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels);
+SL_API sl_tensor *sl_l2_loss_at(const char *at, sl_tensor *x, sl_tensor *target);
+#define sl_softmax(x, axis) sl_softmax_at(SL_HERE, x, axis)
+#define sl_log_softmax(x, axis) sl_log_softmax_at(SL_HERE, x, axis)
+#define sl_softmax_cross_entropy(logits, labels) sl_softmax_cross_entropy_at(SL_HERE, logits, labels)
+#define sl_l2_loss(x, target) sl_l2_loss_at(SL_HERE, x, target)
+
+struct sl_batch_norm_opts {
+	double eps;            /* 0 means 1e-5 */
+	double momentum;       /* of the running statistics; 0 means 0.9 */
+	bool use_global_stats; /* normalise with the running statistics in training too */
+};
+SL_API sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta, sl_tensor *mean,
+				   sl_tensor *var, struct sl_batch_norm_opts opts);
+#define sl_batch_norm(x, gamma, beta, mean, var, ...)                                                                  \
+	sl_batch_norm_at(SL_HERE, x, gamma, beta, mean, var, (struct sl_batch_norm_opts){__VA_ARGS__})
+SL_API sl_tensor *sl_dropout_at(const char *at, sl_tensor *x, double p);
+#define sl_dropout(x, p) sl_dropout_at(SL_HERE, x, p)
+
+/* ---- moving elements -------------------------------------------------------------------------------------------- */
+
+SL_API sl_tensor *sl_transpose_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
+SL_API sl_tensor *sl_broadcast_to_at(const char *at, sl_tensor *x, sl_shape shape);
+SL_API sl_tensor *sl_slice_at(const char *at, sl_tensor *x, int axis, int64_t begin, int64_t end, int64_t step);
+SL_API sl_tensor *sl_concat_at(const char *at, sl_tensor *const *tensors, int count, int axis);
+SL_API sl_tensor *sl_gather_at(const char *at, sl_tensor *x, sl_tensor *indices);
+SL_API sl_tensor *sl_one_hot_at(const char *at, sl_tensor *indices, int64_t depth, struct sl_make make);
+SL_API sl_tensor *sl_cast_at(const char *at, sl_tensor *x, enum sl_dtype dtype);
+/* sl_transpose(x) reverses the axes; sl_transpose(x, SL_AXES(0, 2, 1)) orders them so. */
+#define sl_transpose(x, ...) sl_transpose_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
+#define sl_broadcast_to(x, shape) sl_broadcast_to_at(SL_HERE, x, shape)
+#define sl_slice(x, axis, begin, end, step) sl_slice_at(SL_HERE, x, axis, begin, end, step)
+#define sl_concat(tensors, count, axis) sl_concat_at(SL_HERE, tensors, count, axis)
+#define sl_gather(x, indices) sl_gather_at(SL_HERE, x, indices)
+#define sl_one_hot(indices, depth, ...) sl_one_hot_at(SL_HERE, indices, depth, SL_MAKE_(__VA_ARGS__))
+#define sl_cast(x, dtype) sl_cast_at(SL_HERE, x, dtype)
+
+/* ---- optimiser -------------------------------------------------------------------------------------------------- */
+
+struct sl_sgd_opts {
+	double lr;
+	double momentum;     /* needs momenta */
+	double weight_decay;
+	double rescale;      /* gradients are multiplied by it; 0 means 1 */
+};
+SL_API enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
+				       sl_tensor *const *momenta, int count, struct sl_sgd_opts opts);
+#define sl_sgd_update(params, grads, momenta, count, ...)                                                              \
+	sl_sgd_update_at(SL_HERE, params, grads, momenta, count, (struct sl_sgd_opts){__VA_ARGS__})
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,132 @@
+/* Tensors: creating them, looking at them, getting values in and out, scopes. */
+#ifndef STARLING_TENSOR_H
+#define STARLING_TENSOR_H
+
+#include <starling/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(symbol, name, C type) for each data type; the first is the default. */
+#define SL_DTYPE_LIST(X)                                                                                               \
+	X(SL_FLOAT32, "float32", float)                                                                                \
+	X(SL_FLOAT64, "float64", double)                                                                               \
+	X(SL_INT32, "int32", int32_t)                                                                                  \
+	X(SL_UINT8, "uint8", uint8_t)
+
+enum sl_dtype {
+#define X(symbol, name, type) symbol,
+	SL_DTYPE_LIST(X)
+#undef X
+	SL_DTYPE_COUNT
+};
+
+#define SL_MAX_NDIM 6
+
+/* The shape of a tensor; ndim 0 is a scalar. */
+typedef struct sl_shape {
+	int ndim;
+	int64_t dim[SL_MAX_NDIM];
+} sl_shape;
+
+#define SL_COUNT_(type, ...) ((int)(sizeof((const type[]){__VA_ARGS__}) / sizeof(type)))
+#define SL_SHAPE(...) ((sl_shape){SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}})
+#define SL_SCALAR ((sl_shape){0, {0}})
+
+typedef struct sl_tensor sl_tensor;
+
+/* Options of the functions that create tensors. */
+struct sl_make {
+	enum sl_dtype dtype;
+	sl_device device;
+};
+#define SL_MAKE_(...) ((struct sl_make){__VA_ARGS__})
+
+SL_API size_t sl_dtype_size(enum sl_dtype dtype);
+SL_API const char *sl_dtype_name(enum sl_dtype dtype);
+SL_API int64_t sl_shape_size(sl_shape shape);
+SL_API bool sl_shape_equal(sl_shape a, sl_shape b);
+SL_API const char *sl_shape_string(sl_shape shape, char text[128]);
+
+/* ---- creating: sl_zeros(SL_SHAPE(2, 3)), sl_zeros(SL_SHAPE(2, 3), .dtype = SL_INT32) ---------------------------- */
+
+SL_API sl_tensor *sl_zeros_at(const char *at, sl_shape shape, struct sl_make make);
+#define sl_zeros(shape, ...) sl_zeros_at(SL_HERE, shape, SL_MAKE_(__VA_ARGS__))
+SL_API sl_tensor *sl_ones_at(const char *at, sl_shape shape, struct sl_make make);
+#define sl_ones(shape, ...) sl_ones_at(SL_HERE, shape, SL_MAKE_(__VA_ARGS__))
+SL_API sl_tensor *sl_full_at(const char *at, sl_shape shape, double value, struct sl_make make);
+#define sl_full(shape, value, ...) sl_full_at(SL_HERE, shape, value, SL_MAKE_(__VA_ARGS__))
+SL_API sl_tensor *sl_arange_at(const char *at, double start, double stop, double step, struct sl_make make);
+#define sl_arange(start, stop, step, ...) sl_arange_at(SL_HERE, start, stop, step, SL_MAKE_(__VA_ARGS__))
+SL_API sl_tensor *sl_uniform_at(const char *at, sl_shape shape, double low, double high, struct sl_make make);
+#define sl_uniform(shape, low, high, ...) sl_uniform_at(SL_HERE, shape, low, high, SL_MAKE_(__VA_ARGS__))
+SL_API sl_tensor *sl_normal_at(const char *at, sl_shape shape, double mean, double sigma, struct sl_make make);
+#define sl_normal(shape, mean, sigma, ...) sl_normal_at(SL_HERE, shape, mean, sigma, SL_MAKE_(__VA_ARGS__))
+SL_API sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct sl_make make);
+#define sl_from(data, shape, ...) sl_from_at(SL_HERE, data, shape, SL_MAKE_(__VA_ARGS__))
+SL_API sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape, void (*release)(void *data, void *arg),
+			      void *arg, struct sl_make make);
+#define sl_adopt(data, shape, release, arg, ...) sl_adopt_at(SL_HERE, data, shape, release, arg, SL_MAKE_(__VA_ARGS__))
+
+/* ---- looking at them (never waits) ------------------------------------------------------------------------------ */
+
+SL_API sl_shape sl_tensor_shape(const sl_tensor *t);
+SL_API int64_t sl_tensor_size(const sl_tensor *t);
+SL_API size_t sl_tensor_bytes(const sl_tensor *t);
+SL_API enum sl_dtype sl_tensor_dtype(const sl_tensor *t);
+SL_API sl_device sl_tensor_device(const sl_tensor *t);
+
+/* ---- values (wait for them) ------------------------------------------------------------------------------------- */
+
+SL_API enum sl_status sl_wait_at(const char *at, sl_tensor *t);
+#define sl_wait(t) sl_wait_at(SL_HERE, t)
+SL_API enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes);
+#define sl_read(t, data, bytes) sl_read_at(SL_HERE, t, data, bytes)
+SL_API enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_t bytes);
+#define sl_write(t, data, bytes) sl_write_at(SL_HERE, t, data, bytes)
+SL_API double sl_item_at(const char *at, sl_tensor *t);
+#define sl_item(t) sl_item_at(SL_HERE, t)
+SL_API enum sl_status sl_print_at(const char *at, sl_tensor *t);
+#define sl_print(t) sl_print_at(SL_HERE, t)
+SL_API enum sl_status sl_fprint_at(const char *at, FILE *file, sl_tensor *t);
+#define sl_fprint(file, t) sl_fprint_at(SL_HERE, file, t)
+
+/* ---- copies and views ------------------------------------------------------------------------------------------- */
+
+SL_API sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device);
+#define sl_copy_to(t, device) sl_copy_to_at(SL_HERE, t, device)
+SL_API sl_tensor *sl_clone_at(const char *at, sl_tensor *t);
+#define sl_clone(t) sl_clone_at(SL_HERE, t)
+SL_API sl_tensor *sl_detach_at(const char *at, sl_tensor *t);
+#define sl_detach(t) sl_detach_at(SL_HERE, t)
+SL_API sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end);
+#define sl_rows(t, begin, end) sl_rows_at(SL_HERE, t, begin, end)
+SL_API sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape);
+#define sl_reshape(t, shape) sl_reshape_at(SL_HERE, t, shape)
+SL_API sl_tensor *sl_flatten_at(const char *at, sl_tensor *t);
+#define sl_flatten(t) sl_flatten_at(SL_HERE, t)
+
+/* ---- lifetime --------------------------------------------------------------------------------------------------- */
+
+SL_API sl_tensor *sl_retain(sl_tensor *t);
+SL_API void sl_release(sl_tensor *t);
+
+typedef struct sl_scope {
+	struct sl_scope *outer;
+	size_t mark; /* tensors that the scopes outside hold */
+	int open;
+} sl_scope;
+
+SL_API void sl_scope_open(sl_scope *scope);
+SL_API void sl_scope_close(sl_scope *scope);
+
+/* SL_SCOPE { ... }: tensors that are made in the block are released at its end, however it is left. */
+#define SL_SCOPE                                                                                                       \
+	for (sl_scope sl_scope_ __attribute__((cleanup(sl_scope_close))) = {NULL, 0, 0};                              \
+	     !sl_scope_.open && (sl_scope_open(&sl_scope_), 1);)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

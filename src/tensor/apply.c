@@ -1,0 +1,265 @@
+/* Calling an operation: checks, result types, new tensors, submission, recording; and the messages of mistakes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+void *slp_call_fail(const char *at, const char *function, enum sl_status status, const char *format, ...)
+{
+	char prefix[512];
+	snprintf(prefix, sizeof prefix, "%s%s%s: ", function, at ? " at " : "", at ? at : "");
+	va_list args;
+	va_start(args, format);
+	slp_error_setv(status, prefix, format, args);
+	va_end(args);
+	return NULL;
+}
+
+/* The name of argument i from the op's list; "x", "x[2]" in a repeated one. */
+static void argument_name(const struct sl_op *op, int i, char name[32])
+{
+	const char *p = op->args ? op->args : "";
+	for (int k = 0;; k++) {
+		size_t n = strcspn(p, " ");
+		const char *next = p + n + (p[n] == ' ');
+		if (k == i && n) {
+			snprintf(name, 32, "%.*s", (int)(n < 31 ? n : 31), p);
+			return;
+		}
+		if (!*next || !strcmp(next, "...")) break;
+		p = next;
+	}
+	snprintf(name, 32, "#%d", i);
+}
+
+enum sl_status slp_reject(const struct slp_infer *c, enum sl_status status, const char *format, ...)
+{
+	enum { SHOWN = 8 };
+	char prefix[1024], text[160], name[32];
+	int n = snprintf(prefix, sizeof prefix, "%s(", c->op->name);
+	for (int i = 0; i < c->nin && i < SHOWN; i++) {
+		argument_name(c->op, i, name);
+		n += snprintf(prefix + n, sizeof prefix - (size_t)n, "%s%s %s", i ? ", " : "", name,
+			      slp_type_string(&c->in[i], text));
+	}
+	snprintf(prefix + n, sizeof prefix - (size_t)n, "%s)%s%s: ", c->nin > SHOWN ? ", ..." : "", c->at ? " at " : "",
+		 c->at ? c->at : "");
+	va_list args;
+	va_start(args, format);
+	slp_error_setv(status, prefix, format, args);
+	va_end(args);
+	return status;
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
+
+bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
+{
+	if (!t) {
+		/* NULL is mostly the result of an earlier mistake, which has been recorded. */
+		if (sl_error() == SL_OK) slp_call_fail(at, function, SL_EINVAL, "the tensor is NULL");
+		return false;
+	}
+	if (!t->storage) {
+		slp_call_fail(at, function, SL_EINTERNAL, "the values of a tensor were not kept for its gradient");
+		return false;
+	}
+	if (t->storage->generation != slp_engine.generation || !sl_is_initialized()) {
+		slp_call_fail(at, function, SL_ESTATE, "the tensor lost its values in sl_shutdown");
+		return false;
+	}
+	return true;
+}
+
+static bool arguments_usable(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
+{
+	for (int i = 0; i < nin; i++) {
+		if (in[i] && in[i]->storage && in[i]->storage->generation == slp_engine.generation) continue;
+		char name[32], call[96];
+		argument_name(op, i, name);
+		snprintf(call, sizeof call, "%s: argument %s", op->name, name);
+		if (!slp_tensor_usable(at, call, in[i])) return false;
+	}
+	return true;
+}
+
+/* The device of a call: that of its inputs, which agree but for `auto`; else the one asked for. */
+static enum sl_status common_device(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in,
+				    sl_device *device)
+{
+	if (nin == 0) return slp_device_resolve(at, device);
+	*device = in[0]->device;
+	for (int i = 1; i < nin; i++) {
+		sl_device d = in[i]->device;
+		if (sl_device_equal(d, *device) || d.kind == SL_DEVICE_AUTO) continue;
+		if (device->kind != SL_DEVICE_AUTO) {
+			char a[SL_DEVICE_NAME_MAX], b[SL_DEVICE_NAME_MAX], name[32];
+			argument_name(op, i, name);
+			slp_call_fail(at, op->name, SL_EDEVICE,
+				      "argument %s is on %s, those before it on %s; bring them together with sl_copy_to", name,
+				      sl_device_name(d, a), sl_device_name(*device, b));
+			return SL_EDEVICE;
+		}
+		*device = d;
+	}
+	return SL_OK;
+}
+
+static enum sl_status check_kernel(const char *at, const struct slp_infer *c, sl_device device)
+{
+	if (device.kind != SL_DEVICE_GPU) return SL_OK;
+	const struct slp_type *t = c->nin ? &c->in[0] : &c->out[0];
+	if (c->op->cuda && c->op->cuda_dtypes & SLP_DTYPE(t->dtype)) return SL_OK;
+	slp_call_fail(at, c->op->name, SL_EUNSUPPORTED, "has no CUDA kernel for %s; use a cpu or auto device",
+		      sl_dtype_name(t->dtype));
+	return SL_EUNSUPPORTED;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+/* A call being made; arrays for its operands. */
+struct call {
+	struct slp_infer infer;
+	struct slp_operand *in, out[SLP_MAX_OUTPUTS];
+	struct slp_type *in_types, out_types[SLP_MAX_OUTPUTS];
+	sl_device device;
+	union {
+		char bytes[SLP_MAX_ATTRS];
+		max_align_t align;
+	} attrs;
+};
+
+static enum sl_status call_infer(struct call *c, const char *at, const struct sl_op *op, const void *attrs, int nin,
+				 sl_tensor *const *in)
+{
+	for (int i = 0; i < nin; i++) {
+		c->in_types[i] = in[i]->type;
+		c->in[i] = (struct slp_operand){in[i]->storage, in[i]->offset, in[i]->type};
+	}
+	if (attrs) memcpy(c->attrs.bytes, attrs, op->attrs_size);
+	else memset(c->attrs.bytes, 0, sizeof c->attrs.bytes);
+	c->infer = (struct slp_infer){.op = op, .at = at, .attrs = c->attrs.bytes, .nin = nin, .nout = op->nout,
+				      .in = c->in_types, .out = c->out_types};
+	if (op->nin >= 0 ? nin != op->nin : nin < 1)
+		return slp_reject(&c->infer, SL_EINVAL, "takes %d inputs, got %d", op->nin, nin);
+	enum sl_status s = op->infer(&c->infer);
+	for (int i = 0; s == SL_OK && i < op->nout; i++)
+		if (!slp_shape_valid(c->out_types[i].shape)) s = slp_reject(&c->infer, SL_ESHAPE, "the result is too large");
+	return s == SL_OK ? check_kernel(at, &c->infer, c->device) : s;
+}
+
+static enum sl_status make_outputs(struct call *c, sl_tensor **out)
+{
+	for (int i = 0; i < c->infer.nout; i++) {
+		const struct slp_type *type = &c->out_types[i];
+		size_t bytes = (size_t)sl_shape_size(type->shape) * sl_dtype_size(type->dtype);
+		slp_lock();
+		struct slp_storage *storage = slp_storage_new(bytes, c->device);
+		slp_unlock();
+		out[i] = storage ? slp_tensor_new(storage, 0, *type, c->device) : NULL;
+		if (!out[i]) return slp_error_set(SL_ENOMEM, "%s: no memory for the result", c->infer.op->name);
+		c->out[i] = (struct slp_operand){storage, 0, *type};
+	}
+	return SL_OK;
+}
+
+static void record(const struct call *c, int nin, sl_tensor *const *in, sl_tensor *const *out)
+{
+	if (slp_recorder) slp_recorder->call(c->infer.at, c->infer.op, c->infer.attrs, nin, in, c->infer.nout, out);
+}
+
+static bool may_mutate(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
+{
+	for (int i = 0; slp_recorder && i < nin && i < 16; i++)
+		if (op->mutates & SLP_IN(i) && !slp_recorder->may_change(at, op, in[i])) return false;
+	return true;
+}
+
+enum { FEW = 8 };
+
+static enum sl_status prepare(struct call *c, const char *at, const struct sl_op *op, const void *attrs, int nin,
+			      sl_tensor *const *in, sl_device device)
+{
+	slp_buffer_reap(false);
+	enum sl_status s = slp_engine_need(at);
+	if (s != SL_OK) return s;
+	if (!arguments_usable(at, op, nin, in)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+	c->device = device;
+	s = common_device(at, op, nin, in, &c->device);
+	if (s == SL_OK) s = call_infer(c, at, op, attrs, nin, in);
+	return s;
+}
+
+static enum sl_status submit(struct call *c, bool inplace)
+{
+	slp_lock();
+	enum sl_status s = slp_submit(&c->infer, c->in, c->out, c->device, inplace);
+	slp_unlock();
+	return s;
+}
+
+static enum sl_status apply(struct call *c, const char *at, const struct sl_op *op, const void *attrs, int nin,
+			    sl_tensor *const *in, sl_device device, sl_tensor **out)
+{
+	enum sl_status s = prepare(c, at, op, attrs, nin, in, device);
+	if (s == SL_OK && op->mutates && !may_mutate(at, op, nin, in)) s = SL_ESTATE;
+	if (s == SL_OK) s = make_outputs(c, out);
+	if (s == SL_OK) s = submit(c, false);
+	if (s == SL_OK) record(c, nin, in, out);
+	for (int i = 0; i < op->nout; i++) {
+		if (s == SL_OK) slp_scope_add(out[i]);
+		else if (out[i]) sl_release(out[i]);
+		if (s != SL_OK) out[i] = NULL;
+	}
+	return s;
+}
+
+enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
+			 sl_device device, sl_tensor **out)
+{
+	struct slp_operand few_in[FEW];
+	struct slp_type few_types[FEW];
+	struct call c;
+	for (int i = 0; i < op->nout; i++) out[i] = NULL;
+	c.in = nin <= FEW ? few_in : malloc((size_t)nin * sizeof *c.in);
+	c.in_types = nin <= FEW ? few_types : malloc((size_t)nin * sizeof *c.in_types);
+	enum sl_status s = c.in && c.in_types ? apply(&c, at, op, attrs, nin, in, device, out)
+					      : slp_error_set(SL_ENOMEM, "%s: no memory for the call", op->name);
+	if (nin > FEW) {
+		free(c.in);
+		free(c.in_types);
+	}
+	return s;
+}
+
+sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in)
+{
+	sl_tensor *out[SLP_MAX_OUTPUTS];
+	slp_apply(at, op, attrs, nin, in, (sl_device){SL_DEVICE_DEFAULT, -1}, out);
+	return out[0];
+}
+
+sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in)
+{
+	struct slp_operand few_in[FEW];
+	struct slp_type few_types[FEW];
+	struct call c = {.in = few_in, .in_types = few_types};
+	if (!op->inplace || op->nout != 1 || nin > FEW)
+		return slp_call_fail(at, op->name, SL_EINTERNAL, "cannot run in place");
+	if (prepare(&c, at, op, attrs, nin, in, (sl_device){SL_DEVICE_DEFAULT, -1}) != SL_OK) return NULL;
+	const struct slp_type *r = &c.out_types[0];
+	if (r->dtype != in[0]->type.dtype || !sl_shape_equal(r->shape, in[0]->type.shape)) {
+		char text[160];
+		slp_reject(&c.infer, SL_ESHAPE, "the result is %s and does not fit in place", slp_type_string(r, text));
+		return NULL;
+	}
+	if (!sl_device_equal(c.device, in[0]->device) && in[0]->device.kind != SL_DEVICE_AUTO)
+		return slp_call_fail(at, op->name, SL_EDEVICE, "the result would change its device");
+	if (slp_recorder && !slp_recorder->may_change(at, op, in[0])) return NULL;
+	c.out[0] = c.in[0];
+	if (submit(&c, true) != SL_OK) return NULL;
+	record(&c, nin, in, &in[0]);
+	return in[0];
+}

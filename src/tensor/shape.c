@@ -1,0 +1,69 @@
+/* Data types and shapes: sizes, comparison, text. */
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+static const struct {
+	const char *name;
+	size_t size;
+} dtypes[] = {
+#define X(symbol, name, type) [symbol] = {name, sizeof(type)},
+	SL_DTYPE_LIST(X)
+#undef X
+};
+
+/* Bytes of one element; 0 for no data type. */
+size_t sl_dtype_size(enum sl_dtype dtype)
+{
+	return (unsigned)dtype < SL_DTYPE_COUNT ? dtypes[dtype].size : 0;
+}
+
+/* "float32" and so on; "?" for no data type. */
+const char *sl_dtype_name(enum sl_dtype dtype)
+{
+	return (unsigned)dtype < SL_DTYPE_COUNT ? dtypes[dtype].name : "?";
+}
+
+/* The number of elements: the product of the dims, 1 for a scalar. */
+int64_t sl_shape_size(sl_shape shape)
+{
+	int64_t n = 1;
+	for (int i = 0; i < shape.ndim; i++) n *= shape.dim[i];
+	return n;
+}
+
+bool sl_shape_equal(sl_shape a, sl_shape b)
+{
+	if (a.ndim != b.ndim) return false;
+	for (int i = 0; i < a.ndim; i++)
+		if (a.dim[i] != b.dim[i]) return false;
+	return true;
+}
+
+/* Writes "(2, 3)" into text, and returns it. */
+const char *sl_shape_string(sl_shape shape, char text[128])
+{
+	int n = snprintf(text, 128, "(");
+	for (int i = 0; i < shape.ndim && i < SL_MAX_NDIM; i++)
+		n += snprintf(text + n, 128 - (size_t)n, "%s%lld", i ? ", " : "", (long long)shape.dim[i]);
+	snprintf(text + n, 128 - (size_t)n, shape.ndim == 1 ? ",)" : ")");
+	return text;
+}
+
+bool slp_shape_valid(sl_shape shape)
+{
+	if (shape.ndim < 0 || shape.ndim > SL_MAX_NDIM) return false;
+	int64_t n = 1;
+	for (int i = 0; i < shape.ndim; i++) {
+		if (shape.dim[i] < 0) return false;
+		if (__builtin_mul_overflow(n, shape.dim[i], &n) || n > INT64_MAX / 16) return false;
+	}
+	return true;
+}
+
+const char *slp_type_string(const struct slp_type *type, char text[160])
+{
+	char shape[128];
+	snprintf(text, 160, "%s %s", sl_dtype_name(type->dtype), sl_shape_string(type->shape, shape));
+	return text;
+}

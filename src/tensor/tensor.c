@@ -1,0 +1,119 @@
+/* The tensor object: its references, what can be asked without waiting, and scopes. */
+#include <stdlib.h>
+
+#include "tensor/tensor.h"
+
+void (*slp_var_release)(struct slp_var *var);
+_Thread_local const struct slp_recorder *slp_recorder;
+
+/* Tensors that wait for the end of the calling thread's scopes. */
+static _Thread_local struct {
+	sl_tensor **list;
+	size_t count, capacity;
+	sl_scope *innermost;
+} scopes;
+
+sl_tensor *slp_tensor_new(struct slp_storage *storage, size_t offset, struct slp_type type, sl_device device)
+{
+	sl_tensor *t = malloc(sizeof *t);
+	if (!t) {
+		if (storage) slp_storage_release(storage);
+		return NULL;
+	}
+	atomic_init(&t->refs, 1);
+	t->storage = storage;
+	t->offset = offset;
+	t->type = type;
+	t->device = device;
+	t->var = NULL;
+	return t;
+}
+
+sl_tensor *slp_tensor_alias(const sl_tensor *t, bool values)
+{
+	struct slp_storage *storage = values ? t->storage : NULL;
+	if (storage) slp_storage_retain(storage);
+	return slp_tensor_new(storage, t->offset, t->type, t->device);
+}
+
+/* Adds a reference: the tensor outlives its scope, until sl_release.  Returns t; NULL stays NULL. */
+sl_tensor *sl_retain(sl_tensor *t)
+{
+	if (t) atomic_fetch_add(&t->refs, 1);
+	return t;
+}
+
+/* Gives up a reference.  Never waits: operations under way keep what they need.  NULL is ignored. */
+void sl_release(sl_tensor *t)
+{
+	if (!t || atomic_fetch_sub(&t->refs, 1) != 1) return;
+	if (t->var) slp_var_release(t->var);
+	if (t->storage) slp_storage_release(t->storage);
+	free(t);
+}
+
+sl_shape sl_tensor_shape(const sl_tensor *t)
+{
+	return t ? t->type.shape : SL_SCALAR;
+}
+
+/* The number of elements; 0 for NULL. */
+int64_t sl_tensor_size(const sl_tensor *t)
+{
+	return t ? sl_shape_size(t->type.shape) : 0;
+}
+
+/* The size of the values in bytes; 0 for NULL. */
+size_t sl_tensor_bytes(const sl_tensor *t)
+{
+	return t ? (size_t)sl_shape_size(t->type.shape) * sl_dtype_size(t->type.dtype) : 0;
+}
+
+enum sl_dtype sl_tensor_dtype(const sl_tensor *t)
+{
+	return t ? t->type.dtype : SL_FLOAT32;
+}
+
+/* Where operations on the tensor run. */
+sl_device sl_tensor_device(const sl_tensor *t)
+{
+	return t ? t->device : (sl_device){SL_DEVICE_DEFAULT, -1};
+}
+
+/* ---- scopes ------------------------------------------------------------------------------------------------------ */
+
+/* What SL_SCOPE calls at its start: the scope becomes the calling thread's innermost one. */
+void sl_scope_open(sl_scope *scope)
+{
+	scope->outer = scopes.innermost;
+	scope->mark = scopes.count;
+	scope->open = 1;
+	scopes.innermost = scope;
+}
+
+/* What SL_SCOPE calls at its end, however it is left: releases the tensors made since. */
+void sl_scope_close(sl_scope *scope)
+{
+	if (!scope->open) return;
+	while (scopes.count > scope->mark) sl_release(scopes.list[--scopes.count]);
+	scopes.innermost = scope->outer;
+	scope->open = 0;
+	if (scopes.innermost) return;
+	free(scopes.list); /* the thread may end now */
+	scopes.list = NULL;
+	scopes.capacity = 0;
+}
+
+sl_tensor *slp_scope_add(sl_tensor *t)
+{
+	if (!t || !scopes.innermost) return t;
+	if (scopes.count == scopes.capacity) {
+		size_t capacity = scopes.capacity ? 2 * scopes.capacity : 64;
+		sl_tensor **list = realloc(scopes.list, capacity * sizeof *list);
+		if (!list) return t; /* leaks rather than fails */
+		scopes.list = list;
+		scopes.capacity = capacity;
+	}
+	scopes.list[scopes.count++] = t;
+	return t;
+}

@@ -1,0 +1,54 @@
+/* Tensors from the inside. */
+#ifndef SLP_TENSOR_H
+#define SLP_TENSOR_H
+
+#include "runtime/runtime.h"
+
+struct slp_var; /* what autograd knows of a tensor (src/autograd) */
+
+struct sl_tensor {
+	atomic_int refs;
+	struct slp_storage *storage; /* NULL: only the type is known */
+	size_t offset;               /* in bytes */
+	struct slp_type type;
+	sl_device device;
+	struct slp_var *var;         /* NULL: no gradient is asked for */
+};
+
+/* A new tensor over a storage (one reference to it is taken over); not in any scope.  NULL without memory. */
+sl_tensor *slp_tensor_new(struct slp_storage *storage, size_t offset, struct slp_type type, sl_device device);
+/* Another tensor with the same values and no gradient; not in any scope.  With values false, with the type alone. */
+sl_tensor *slp_tensor_alias(const sl_tensor *t, bool values);
+/* Hands the tensor to the innermost scope, which releases it; returns it. */
+sl_tensor *slp_scope_add(sl_tensor *t);
+
+/* Checks that a tensor given by the user can be used by `function`; records why not. */
+bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t);
+
+/* "float32 (2, 3)" */
+const char *slp_type_string(const struct slp_type *type, char text[160]);
+/* Whether a shape can be: dims not negative, sizes within memory. */
+bool slp_shape_valid(sl_shape shape);
+
+/* Makes values readable at a pointer in main memory, waiting for them; NULL (with an error) if they are spoilt.
+ * slp_host_end gives the access back. */
+void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool write);
+void slp_host_end(sl_tensor *t);
+
+/* ---- autograd's part in a call ---------------------------------------------------------------------------------- */
+
+/* Autograd sets them when the thread starts to record; NULL: nothing is recorded. */
+struct slp_recorder {
+	/* A call was made; links its outputs to its inputs. */
+	void (*call)(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in, int nout,
+		     sl_tensor *const *out);
+	/* Whether a change of t in place can be recorded; records an error if not. */
+	bool (*may_change)(const char *at, const struct sl_op *op, sl_tensor *t);
+	/* Whether gradients flow through t. */
+	bool (*wants)(const sl_tensor *t);
+};
+extern _Thread_local const struct slp_recorder *slp_recorder;
+/* Set once by autograd: gives up a tensor's share of the tape. */
+extern void (*slp_var_release)(struct slp_var *var);
+
+#endif

@@ -1,0 +1,208 @@
+/* Values: waiting for them, reading, writing, taking over memory. */
+#include <math.h>
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "tensor/tensor.h"
+
+/* Waiting in the kernel costs tens of microseconds: small work is waited for awake first. */
+static void spin_until_idle(const struct slp_buffer *b)
+{
+	enum { ROUNDS = 2000 };
+	for (int i = 0; i < ROUNDS && atomic_load_explicit(&b->pending, memory_order_acquire); i++) {
+#if defined(__x86_64__)
+		__builtin_ia32_pause();
+#endif
+	}
+}
+
+static struct slp_buffer *buffer_of(sl_tensor *t)
+{
+	slp_lock();
+	slp_storage_materialize(t->storage);
+	struct slp_buffer *b = t->storage->buffer;
+	slp_unlock();
+	return b;
+}
+
+void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool write)
+{
+	if (!slp_tensor_usable(at, function, t)) return NULL;
+	struct slp_buffer *b = buffer_of(t);
+	if (!b) return slp_call_fail(at, function, SL_EINTERNAL, "the tensor has no values");
+	spin_until_idle(b);
+	if (starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, write ? STARPU_RW : STARPU_R))
+		return slp_call_fail(at, function, SL_EINTERNAL, "StarPU would not hand over the values");
+	uint32_t fault = atomic_load(&b->fault);
+	if (fault) {
+		starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);
+		slp_fault_report(fault);
+		return NULL;
+	}
+	if (write) atomic_fetch_add(&t->storage->version, 1);
+	char *p = starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM);
+	return p + t->offset;
+}
+
+void slp_host_end(sl_tensor *t)
+{
+	starpu_data_release_on_node(t->storage->buffer->handle, STARPU_MAIN_RAM);
+}
+
+/* Ends a call that waited: what went wrong, now or before, is reported here. */
+static enum sl_status end_sync(void)
+{
+	return sl_error() == SL_OK ? SL_OK : slp_error_take();
+}
+
+/* Waits until the values of t are computed, wherever they lie.  Returns the error that spoilt them, if one did.
+ *
+ *     if (sl_wait(y) != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
+enum sl_status sl_wait_at(const char *at, sl_tensor *t)
+{
+	if (!slp_tensor_usable(at, "sl_wait", t)) return slp_error_take();
+	struct slp_buffer *b = buffer_of(t);
+	spin_until_idle(b);
+	if (atomic_load(&b->pending) && starpu_data_acquire_on_node(b->handle, STARPU_ACQUIRE_NO_NODE, STARPU_R) == 0)
+		starpu_data_release_on_node(b->handle, STARPU_ACQUIRE_NO_NODE);
+	uint32_t fault = atomic_load(&b->fault);
+	if (fault) slp_fault_report(fault);
+	return end_sync();
+}
+
+static bool size_fits(const char *at, const char *function, const sl_tensor *t, size_t bytes)
+{
+	if (!t || bytes == sl_tensor_bytes(t)) return true;
+	char text[160];
+	slp_call_fail(at, function, SL_EINVAL, "the tensor is %s, %zu bytes, but %zu were given",
+		      slp_type_string(&t->type, text), sl_tensor_bytes(t), bytes);
+	return false;
+}
+
+/* Waits for the values of t and copies them to data, row-major; bytes must be sl_tensor_bytes(t).  The counterpart of
+ * asnumpy().  Returns the first error: a mistake made before, or what spoilt the values.
+ *
+ *     float y[6];
+ *     enum sl_status s = sl_read(t, y, sizeof y); */
+enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes)
+{
+	if (!size_fits(at, "sl_read", t, bytes)) return slp_error_take();
+	void *p = slp_host_begin(at, "sl_read", t, false);
+	if (!p) return slp_error_take();
+	memcpy(data, p, bytes);
+	slp_host_end(t);
+	return end_sync();
+}
+
+/* Waits until nobody uses the values of t any more and replaces them; bytes must be sl_tensor_bytes(t). */
+enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_t bytes)
+{
+	if (!size_fits(at, "sl_write", t, bytes)) return slp_error_take();
+	void *p = slp_host_begin(at, "sl_write", t, true);
+	if (!p) return slp_error_take();
+	memcpy(p, data, bytes);
+	slp_host_end(t);
+	return end_sync();
+}
+
+static double element(const void *p, enum sl_dtype dtype)
+{
+	switch (dtype) {
+#define X(symbol, name, type)                                                                                          \
+	case symbol:                                                                                                   \
+		return (double)*(const type *)p;
+		SL_DTYPE_LIST(X)
+#undef X
+	default:
+		return NAN;
+	}
+}
+
+/* The value of a tensor with one element, waited for.  The counterpart of asscalar().  NAN after an error, which
+ * sl_error() and the next sync point still tell. */
+double sl_item_at(const char *at, sl_tensor *t)
+{
+	if (t && sl_tensor_size(t) != 1) {
+		char text[160];
+		slp_call_fail(at, "sl_item", SL_ESHAPE, "the tensor is %s; only one with a single element has a scalar value",
+			      slp_type_string(&t->type, text));
+		return NAN;
+	}
+	const void *p = slp_host_begin(at, "sl_item", t, false);
+	if (!p) return NAN;
+	double v = element(p, t->type.dtype);
+	slp_host_end(t);
+	return v;
+}
+
+/* ---- from memory ------------------------------------------------------------------------------------------------- */
+
+static bool make_valid(const char *at, const char *function, const void *data, sl_shape shape, struct sl_make *make)
+{
+	if (slp_engine_need(at) != SL_OK) return false;
+	if ((unsigned)make->dtype >= SL_DTYPE_COUNT) {
+		slp_call_fail(at, function, SL_EDTYPE, "%d is no data type", (int)make->dtype);
+		return false;
+	}
+	if (!slp_shape_valid(shape)) {
+		char text[128];
+		slp_call_fail(at, function, SL_ESHAPE, "%s is no shape: up to %d dims, none negative, within memory",
+			      sl_shape_string(shape, text), SL_MAX_NDIM);
+		return false;
+	}
+	if (!data && sl_shape_size(shape)) {
+		slp_call_fail(at, function, SL_EINVAL, "data is NULL");
+		return false;
+	}
+	return slp_device_resolve(at, &make->device) == SL_OK;
+}
+
+/* A storage of its own buffer with a tensor over it. */
+static sl_tensor *tensor_on(struct slp_buffer *b, size_t bytes, struct slp_type type, sl_device device)
+{
+	struct slp_storage *storage = slp_storage_new(bytes, device);
+	if (!storage) return NULL;
+	storage->buffer = b;
+	return slp_tensor_new(storage, 0, type, device);
+}
+
+/* A tensor with a copy of the values at data, row-major.  The memory can be changed once the call returns.
+ *
+ *     float v[] = {1, 2, 3, 4, 5, 6};
+ *     sl_tensor *t = sl_from(v, SL_SHAPE(2, 3)); */
+sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct sl_make make)
+{
+	if (!make_valid(at, "sl_from", data, shape, &make)) return NULL;
+	size_t bytes = (size_t)sl_shape_size(shape) * sl_dtype_size(make.dtype);
+	slp_lock();
+	struct slp_buffer *b = slp_buffer_get(bytes, make.device, true);
+	sl_tensor *t = b ? tensor_on(b, bytes, (struct slp_type){make.dtype, shape}, make.device) : NULL;
+	slp_unlock();
+	if (!t || starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, STARPU_W)) {
+		sl_release(t);
+		return slp_call_fail(at, "sl_from", SL_ENOMEM, "no memory for %zu bytes", bytes);
+	}
+	if (bytes) memcpy(starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM), data, bytes);
+	atomic_store(&b->fault, 0);
+	starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);
+	return slp_scope_add(t);
+}
+
+/* A tensor over the caller's memory itself, without a copy.  The memory must not be touched until release(data, arg)
+ * is called, some time after the tensor and its views are released and all work on them has ended; values changed in
+ * place have been written back by then.  release may be NULL: then the memory must stay until sl_shutdown.  After an
+ * error (NULL) the memory still is the caller's, and release is not called. */
+sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape, void (*release)(void *data, void *arg), void *arg,
+		       struct sl_make make)
+{
+	if (!make_valid(at, "sl_adopt", data, shape, &make)) return NULL;
+	size_t bytes = (size_t)sl_shape_size(shape) * sl_dtype_size(make.dtype);
+	if (!bytes) return slp_call_fail(at, "sl_adopt", SL_ESHAPE, "there is nothing to adopt in an empty shape");
+	slp_lock();
+	struct slp_buffer *b = slp_buffer_adopt(data, bytes, release, arg);
+	sl_tensor *t = b ? tensor_on(b, bytes, (struct slp_type){make.dtype, shape}, make.device) : NULL;
+	slp_unlock();
+	if (!t) return slp_call_fail(at, "sl_adopt", SL_ENOMEM, "no memory for the tensor");
+	return slp_scope_add(t);
+}

@@ -1,0 +1,110 @@
+/* Views and copies: other tensors over the same values, and the same values elsewhere. */
+#include "tensor/tensor.h"
+
+/* A tensor over part of t's values. */
+static sl_tensor *view(const sl_tensor *t, size_t offset, sl_shape shape)
+{
+	slp_storage_retain(t->storage);
+	return slp_scope_add(slp_tensor_new(t->storage, t->offset + offset, (struct slp_type){t->type.dtype, shape}, t->device));
+}
+
+static bool is_recorded(const sl_tensor *t)
+{
+	return slp_recorder && slp_recorder->wants(t);
+}
+
+/* Rows [begin, end) along axis 0, over the same memory: changes in place are seen in both.  Under SL_RECORD, if
+ * gradients flow through t, a copy instead.  SL_ESHAPE if the rows are not there. */
+sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end)
+{
+	if (!slp_tensor_usable(at, "sl_rows", t)) return NULL;
+	sl_shape shape = t->type.shape;
+	if (shape.ndim < 1 || begin < 0 || end < begin || end > shape.dim[0]) {
+		char text[128];
+		return slp_call_fail(at, "sl_rows", SL_ESHAPE, "there are no rows %lld to %lld in a tensor of shape %s",
+				     (long long)begin, (long long)end, sl_shape_string(shape, text));
+	}
+	if (is_recorded(t)) return sl_slice_at(at, t, 0, begin, end, 1);
+	shape.dim[0] = 1;
+	size_t row = (size_t)sl_shape_size(shape) * sl_dtype_size(t->type.dtype);
+	shape.dim[0] = end - begin;
+	return view(t, (size_t)begin * row, shape);
+}
+
+/* Replaces the one dim that may be -1; false if the sizes do not fit. */
+static bool complete_shape(const sl_tensor *t, sl_shape *shape)
+{
+	int64_t known = 1, size = sl_tensor_size(t);
+	int open = -1;
+	if (shape->ndim < 0 || shape->ndim > SL_MAX_NDIM) return false;
+	for (int i = 0; i < shape->ndim; i++) {
+		if (shape->dim[i] == -1 && open < 0) open = i;
+		else if (shape->dim[i] < 0 || __builtin_mul_overflow(known, shape->dim[i], &known)) return false;
+	}
+	if (open < 0) return known == size;
+	if (known == 0 || size % known) return false;
+	shape->dim[open] = size / known;
+	return true;
+}
+
+extern const struct sl_op slp_op_reshape;
+
+/* The same values under another shape, over the same memory.  One dim may be -1: it is computed.  SL_ESHAPE if the
+ * sizes differ.
+ *
+ *     sl_tensor *flat = sl_reshape(t, SL_SHAPE(-1, 800)); */
+sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape)
+{
+	if (!slp_tensor_usable(at, "sl_reshape", t)) return NULL;
+	sl_shape wanted = shape;
+	if (!complete_shape(t, &shape)) {
+		char from[128], to[128];
+		return slp_call_fail(at, "sl_reshape", SL_ESHAPE, "a tensor of shape %s does not fill the shape %s",
+				     sl_shape_string(t->type.shape, from), sl_shape_string(wanted, to));
+	}
+	sl_tensor *r = view(t, 0, shape);
+	if (r && is_recorded(t)) slp_recorder->call(at, &slp_op_reshape, &shape, 1, &t, 1, &r);
+	return r;
+}
+
+/* All axes but the first made one: (n, a, b, …) becomes (n, a·b·…).  Over the same memory. */
+sl_tensor *sl_flatten_at(const char *at, sl_tensor *t)
+{
+	if (!slp_tensor_usable(at, "sl_flatten", t)) return NULL;
+	sl_shape shape = t->type.shape;
+	int64_t rows = shape.ndim ? shape.dim[0] : 1, columns = 1;
+	for (int i = 1; i < shape.ndim; i++) columns *= shape.dim[i];
+	return sl_reshape_at(at, t, SL_SHAPE(rows, columns));
+}
+
+/* The same values, over the same memory, without their history: no gradient flows back through the result. */
+sl_tensor *sl_detach_at(const char *at, sl_tensor *t)
+{
+	if (!slp_tensor_usable(at, "sl_detach", t)) return NULL;
+	return slp_scope_add(slp_tensor_alias(t, true));
+}
+
+extern const struct sl_op slp_op_copy;
+
+/* A copy of the values in new memory, on the same device. */
+sl_tensor *sl_clone_at(const char *at, sl_tensor *t)
+{
+	return slp_apply1(at, &slp_op_copy, NULL, 1, &t);
+}
+
+/* A copy of the values on another device (or on the same).  The transfer runs when the values are there and a link
+ * is free; nobody waits.  Gradients flow back. */
+sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device)
+{
+	if (!slp_tensor_usable(at, "sl_copy_to", t) || slp_device_resolve(at, &device) != SL_OK) return NULL;
+	sl_tensor *here = slp_tensor_alias(t, true), *out = NULL;
+	if (!here) return slp_call_fail(at, "sl_copy_to", SL_ENOMEM, "no memory for the tensor");
+	here->device = device;
+	const struct slp_recorder *recorder = slp_recorder;
+	slp_recorder = NULL; /* the copy is of t, not of the alias */
+	slp_apply(at, &slp_op_copy, NULL, 1, &here, device, &out);
+	slp_recorder = recorder;
+	if (out && is_recorded(t)) slp_recorder->call(at, &slp_op_copy, NULL, 1, &t, 1, &out);
+	sl_release(here);
+	return out;
+}

@@ -1,0 +1,38 @@
+/* Test cases of the operations: what to call with what.  One table a family (tests/cases_*.c); tests/test_ops.c runs
+ * them all on every device and compares with the reference in double precision, with finite differences, and with
+ * the literal values given here. */
+#ifndef SLP_TESTS_CASES_H
+#define SLP_TESTS_CASES_H
+
+#include "op.h"
+
+#define SLP_CASE_INPUTS 12
+#define SLP_CASE_LITERALS 16
+
+/* How an input is filled: reals uniform in [low, high), integers likewise (rounded down); `values`, if given, are
+ * taken in turn from the start.  A float32 case is run in float64 too, by turning its float32 inputs into float64. */
+struct slp_case_input {
+	enum sl_dtype dtype;
+	sl_shape shape;
+	double low, high;
+	double values[SLP_CASE_LITERALS];
+	int nvalues;
+};
+
+struct slp_case {
+	const char *op;
+	const char *label;                    /* what is special about it */
+	const void *attrs;                    /* the operation's attribute structure, or NULL */
+	int nin;
+	struct slp_case_input in[SLP_CASE_INPUTS];
+	double tolerance;                     /* of float32 against double, relative to max(1, |value|); 0: 1e-5 */
+	bool no_grad;                         /* do not check the gradient by finite differences (kinks, integers) */
+	enum sl_status reject;                /* the call must fail with this status */
+	double expect[SLP_CASE_LITERALS];     /* first elements of output 0, computed independently */
+	int nexpect;
+};
+
+/* Tables end with an entry whose op is NULL. */
+extern const struct slp_case *const slp_case_tables[];
+
+#endif
