@@ -7,12 +7,11 @@
 
 static struct {
 	atomic_int pending;  /* segments submitted and not ended */
-	atomic_int waiters;
+	atomic_int wake_at;  /* waiters want to know once so few are pending; -1: nobody waits */
 	atomic_long limbo;   /* bytes of buffers that nobody holds and tasks still use */
-	_Atomic uint64_t ended;
 	pthread_mutex_t lock;
-	pthread_cond_t ended_one;
-} ahead = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended_one = PTHREAD_COND_INITIALIZER};
+	pthread_cond_t few;
+} ahead = {.wake_at = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .few = PTHREAD_COND_INITIALIZER};
 
 int slp_runahead_pending(void)
 {
@@ -37,15 +36,18 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Waits until at most `target` segments are pending, or another one has ended than when the call was made. */
-static void wait_below(int target, bool one)
+/* Waits until at most `target` segments are pending.  Several may wait: all are woken for the first, and wait again. */
+static void wait_below(int target)
 {
-	uint64_t start = now_ns(), ended = atomic_load(&ahead.ended);
+	uint64_t start = now_ns();
 	pthread_mutex_lock(&ahead.lock);
-	atomic_fetch_add(&ahead.waiters, 1);
-	while (atomic_load(&ahead.pending) > target && !(one && atomic_load(&ahead.ended) != ended))
-		pthread_cond_wait(&ahead.ended_one, &ahead.lock);
-	atomic_fetch_sub(&ahead.waiters, 1);
+	for (;;) {
+		if (atomic_load(&ahead.wake_at) < target) atomic_store(&ahead.wake_at, target);
+		if (atomic_load(&ahead.pending) <= target) break;
+		pthread_cond_wait(&ahead.few, &ahead.lock);
+	}
+	atomic_store(&ahead.wake_at, -1);
+	pthread_cond_broadcast(&ahead.few);
 	pthread_mutex_unlock(&ahead.lock);
 	SLP_COUNT(stalls);
 	atomic_fetch_add(&slp_counters.stall_ns, now_ns() - start);
@@ -53,8 +55,9 @@ static void wait_below(int target, bool one)
 
 bool slp_runahead_wait_progress(void)
 {
-	if (atomic_load(&ahead.pending) == 0) return false;
-	wait_below(0, true);
+	int pending = atomic_load(&ahead.pending);
+	if (pending == 0) return false;
+	wait_below(pending - (pending + 3) / 4);
 	return true;
 }
 
@@ -69,16 +72,15 @@ static void peak(int pending)
 void slp_runahead_enter(void)
 {
 	int max = slp_engine.config.runahead_tasks;
-	if (atomic_load(&ahead.pending) >= max) wait_below(max - 1 - max / 4, false);
+	if (atomic_load(&ahead.pending) >= max) wait_below(max - 1 - max / 4);
 	peak(atomic_fetch_add(&ahead.pending, 1) + 1);
 }
 
 void slp_runahead_leave(void)
 {
-	atomic_fetch_add(&ahead.ended, 1);
-	atomic_fetch_sub(&ahead.pending, 1);
-	if (atomic_load(&ahead.waiters) == 0) return;
+	int pending = atomic_fetch_sub(&ahead.pending, 1) - 1;
+	if (pending > atomic_load(&ahead.wake_at)) return;
 	pthread_mutex_lock(&ahead.lock);
-	pthread_cond_broadcast(&ahead.ended_one);
+	pthread_cond_broadcast(&ahead.few);
 	pthread_mutex_unlock(&ahead.lock);
 }

@@ -147,7 +147,7 @@ void slp_cuda_segment(void *buffers[], void *arg);
 
 void slp_runahead_enter(void);             /* before a submission; may wait */
 void slp_runahead_leave(void);             /* a segment has ended; from a worker */
-bool slp_runahead_wait_progress(void);     /* waits for a segment to end; false if none is pending */
+bool slp_runahead_wait_progress(void);     /* waits for a part of them to end; false if none is pending */
 int slp_runahead_pending(void);
 void slp_runahead_limbo(long bytes);       /* change of the bytes in limbo */
 size_t slp_runahead_limbo_bytes(void);

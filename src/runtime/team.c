@@ -2,6 +2,8 @@
  * team.  StarPU binds a worker to one core and threads inherit that mask, so it is widened before the first one. */
 #include <hwloc.h>
 #include <omp.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "runtime/runtime.h"
 
@@ -43,7 +45,8 @@ static int team_range(int team, int teams, int *count)
 	return first;
 }
 
-static void widen(int first, int count)
+/* Binds the calling thread to `count` cores from `first` on.  A mask that cannot be set costs speed, no more. */
+static void bind_to(int first, int count)
 {
 	hwloc_bitmap_t set = hwloc_bitmap_alloc();
 	if (!set) return;
@@ -51,9 +54,18 @@ static void widen(int first, int count)
 		hwloc_obj_t core = hwloc_get_obj_by_type(machine.topology, HWLOC_OBJ_CORE, (unsigned)i);
 		if (core) hwloc_bitmap_or(set, set, core->cpuset);
 	}
-	/* A mask that cannot be set costs speed, not correctness. */
 	if (!hwloc_bitmap_iszero(set)) hwloc_set_cpubind(machine.topology, set, HWLOC_CPUBIND_THREAD);
 	hwloc_bitmap_free(set);
+}
+
+/* Gives each thread of the team a core of its own, or, where the user wants no binding, all of them to all. */
+static void bind_team(int first, int count)
+{
+	bind_to(first, count); /* before the team's threads start: they inherit it */
+	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
+	if (nobind && strcmp(nobind, "0")) return;
+#pragma omp parallel num_threads(count)
+	bind_to(first + omp_get_thread_num(), 1);
 }
 
 static int my_team(void)
@@ -70,7 +82,7 @@ void slp_team_enter(void)
 	int team = my_team(), count = 1;
 	if (team >= 0) {
 		int first = team_range(team, slp_engine.nteams, &count);
-		if (slp_team_cores_total() > slp_engine.nteams) widen(first, count); /* else StarPU bound it well */
+		if (slp_team_cores_total() > slp_engine.nteams) bind_team(first, count); /* else StarPU bound it well */
 	}
 	omp_set_num_threads(count);
 	team_size = count;

@@ -6,14 +6,21 @@
 
 #include "tensor/tensor.h"
 
-/* Waiting in the kernel costs tens of microseconds: small work is waited for awake first. */
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+/* Waiting in the kernel costs tens of microseconds: small work is waited for awake first, then letting others run,
+ * the worker among them if it shares this core. */
 static void spin_until_idle(const struct slp_buffer *b)
 {
-	enum { ROUNDS = 2000 };
-	for (int i = 0; i < ROUNDS && atomic_load_explicit(&b->pending, memory_order_acquire); i++) {
-#if defined(__x86_64__)
-		__builtin_ia32_pause();
-#endif
+	enum { AWAKE = 64, YIELDING = 64 };
+	for (int i = 0; i < AWAKE + YIELDING && atomic_load_explicit(&b->pending, memory_order_acquire); i++) {
+		if (i < AWAKE) pause_briefly();
+		else sched_yield();
 	}
 }
 
