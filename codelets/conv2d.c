@@ -1,0 +1,281 @@
+/* Convolution in two dimensions and its two gradients: rules of shapes, gradients, the public function.
+ *
+ * All three maps are linear in both operands and each is a gradient of the other two, so they also serve as each
+ * other's gradients. */
+#include "conv2d.h"
+
+#define CONV_ATTRS(type, prefix)                                                                                       \
+	{"stride", SLP_INT, offsetof(type, prefix stride), 2, "steps of the window down and across", false},           \
+	        {"pad", SLP_INT, offsetof(type, prefix pad), 2, "zeros around the image", false},                      \
+	        {"dilation", SLP_INT, offsetof(type, prefix dilation), 2, "steps between kernel elements", false},     \
+	{                                                                                                              \
+		"groups", SLP_INT, offsetof(type, prefix groups), 1, "independent groups of channels", false           \
+	}
+
+static const struct slp_attr conv_attrs[] = {CONV_ATTRS(struct sl_conv2d_opts, ), {0}};
+
+static const struct slp_attr grad_attrs[] = {
+        CONV_ATTRS(struct slp_conv2d_grad, conv.),
+        SLP_ATTR(struct slp_conv2d_grad, size, SLP_INT64, 2, "height and width of the result"),
+        SLP_ATTR(struct slp_conv2d_grad, bias, SLP_BOOL, 1, "the gradient of the bias too"),
+        {0},
+};
+
+/* ---- shapes ----------------------------------------------------------------------------------------------------- */
+
+static void set_defaults(struct sl_conv2d_opts *o)
+{
+	for (int i = 0; i < 2; i++) {
+		if (o->stride[i] == 0) o->stride[i] = i ? o->stride[0] : 1;
+		if (o->dilation[i] == 0) o->dilation[i] = 1;
+	}
+	if (o->groups == 0) o->groups = 1;
+}
+
+static enum sl_status check_opts(const struct slp_infer *c, const struct sl_conv2d_opts *o)
+{
+	for (int i = 0; i < 2; i++)
+		if (o->stride[i] < 1 || o->dilation[i] < 1 || o->pad[i] < 0)
+			return slp_reject(c, SL_EINVAL, "stride and dilation must be positive, pad not negative");
+	return o->groups < 1 ? slp_reject(c, SL_EINVAL, "groups must be positive") : SL_OK;
+}
+
+static enum sl_status check_inputs(const struct slp_infer *c)
+{
+	for (int i = 0; i < c->nin; i++)
+		if (!slp_is_float(c->in[i].dtype) || c->in[i].dtype != c->in[0].dtype)
+			return slp_reject(c, SL_EDTYPE, "inputs must all be float32 or all float64");
+	for (int i = 0; i < 2; i++)
+		if (c->in[i].shape.ndim != 4)
+			return slp_reject(c, SL_ESHAPE, "input %d must have 4 axes, and has %d", i,
+			                  c->in[i].shape.ndim);
+	return SL_OK;
+}
+
+/* The shape of y from those of x and w, or a complaint. */
+static enum sl_status forward_shape(const struct slp_infer *c, const struct sl_conv2d_opts *o, sl_shape x, sl_shape w,
+                                    sl_shape *y)
+{
+	if (x.dim[1] != w.dim[1] * o->groups)
+		return slp_reject(c, SL_ESHAPE, "x has %lld channels, and w takes %lld in %d groups",
+		                  (long long)x.dim[1], (long long)(w.dim[1] * o->groups), o->groups);
+	if (w.dim[0] % o->groups)
+		return slp_reject(c, SL_ESHAPE, "%lld output channels cannot be dealt to %d groups",
+		                  (long long)w.dim[0], o->groups);
+	*y = SL_SHAPE(x.dim[0], w.dim[0], 0, 0);
+	for (int i = 0; i < 2; i++) {
+		int64_t image = x.dim[2 + i] + 2 * (int64_t)o->pad[i];
+		int64_t window = (w.dim[2 + i] - 1) * o->dilation[i] + 1;
+		if (w.dim[2 + i] < 1 || window > image)
+			return slp_reject(c, SL_ESHAPE, "%s of the kernel is %lld, of the padded image %lld",
+			                  i ? "width" : "height", (long long)window, (long long)image);
+		y->dim[2 + i] = (image - window) / o->stride[i] + 1;
+	}
+	return SL_OK;
+}
+
+static enum sl_status conv2d_infer(struct slp_infer *c)
+{
+	struct sl_conv2d_opts *o = c->attrs;
+	set_defaults(o);
+	if (c->nin != 2 && c->nin != 3) return slp_reject(c, SL_EINVAL, "needs x, w and at most a bias");
+	enum sl_status s = check_opts(c, o);
+	if (s == SL_OK) s = check_inputs(c);
+	if (s != SL_OK) return s;
+	sl_shape w = c->in[1].shape;
+	if (c->nin == 3 && (c->in[2].shape.ndim != 1 || c->in[2].shape.dim[0] != w.dim[0]))
+		return slp_reject(c, SL_ESHAPE, "bias must have shape (%lld), the output channels of w",
+		                  (long long)w.dim[0]);
+	c->out[0].dtype = c->in[0].dtype;
+	return forward_shape(c, o, c->in[0].shape, w, &c->out[0].shape);
+}
+
+/* Of a gradient: that dy has the shape that x and w give. */
+static enum sl_status check_forward(const struct slp_infer *c, sl_shape x, sl_shape w, sl_shape dy)
+{
+	const struct slp_conv2d_grad *g = c->attrs;
+	sl_shape y;
+	enum sl_status s = forward_shape(c, &g->conv, x, w, &y);
+	if (s != SL_OK || sl_shape_equal(y, dy)) return s;
+	char text[128];
+	return slp_reject(c, SL_ESHAPE, "the gradient of y must have shape %s", sl_shape_string(y, text));
+}
+
+static enum sl_status grad_data_infer(struct slp_infer *c)
+{
+	struct slp_conv2d_grad *g = c->attrs;
+	set_defaults(&g->conv);
+	enum sl_status s = check_opts(c, &g->conv);
+	if (s == SL_OK) s = check_inputs(c);
+	if (s != SL_OK) return s;
+	sl_shape dy = c->in[0].shape, w = c->in[1].shape;
+	c->out[0].dtype = c->in[0].dtype;
+	c->out[0].shape = SL_SHAPE(dy.dim[0], w.dim[1] * g->conv.groups, g->size[0], g->size[1]);
+	return check_forward(c, c->out[0].shape, w, dy);
+}
+
+static enum sl_status grad_weights_infer(struct slp_infer *c)
+{
+	struct slp_conv2d_grad *g = c->attrs;
+	set_defaults(&g->conv);
+	enum sl_status s = check_opts(c, &g->conv);
+	if (s == SL_OK) s = check_inputs(c);
+	if (s != SL_OK) return s;
+	sl_shape x = c->in[0].shape, dy = c->in[1].shape;
+	c->out[0].dtype = c->out[1].dtype = c->in[0].dtype;
+	c->out[0].shape = SL_SHAPE(dy.dim[1], x.dim[1] / g->conv.groups, g->size[0], g->size[1]);
+	c->out[1].shape = SL_SHAPE(g->bias ? dy.dim[1] : 0);
+	return check_forward(c, x, c->out[0].shape, dy);
+}
+
+/* Two for each meeting of an output position with a weight; elements_y outputs, and the weights of one of them. */
+static double flops(sl_shape y, sl_shape w)
+{
+	return 2.0 * (double)sl_shape_size(y) * (double)w.dim[1] * (double)w.dim[2] * (double)w.dim[3];
+}
+
+static double conv2d_flops(const struct slp_infer *c)
+{
+	return flops(c->out[0].shape, c->in[1].shape);
+}
+
+static double grad_data_flops(const struct slp_infer *c)
+{
+	return flops(c->in[0].shape, c->in[1].shape);
+}
+
+static double grad_weights_flops(const struct slp_infer *c)
+{
+	return flops(c->in[1].shape, c->out[0].shape);
+}
+
+#ifdef HAVE_CUDA
+/* What cuDNN may work in: its choice of an algorithm is limited to it.  Twice the operands is what its faster
+ * algorithms ask for in most cases. */
+static size_t workspace(const struct slp_infer *c)
+{
+	enum { LEAST = 1 << 20, MOST = 64 << 20 };
+	double bytes = 0;
+	for (int i = 0; i < 2; i++) bytes += (double)sl_shape_size(c->in[i].shape);
+	bytes = 2 * (bytes + (double)sl_shape_size(c->out[0].shape)) * (double)sl_dtype_size(c->in[0].dtype);
+	return bytes < LEAST ? LEAST : bytes > MOST ? MOST : (size_t)bytes;
+}
+#endif
+
+/* ---- gradients -------------------------------------------------------------------------------------------------- */
+
+static struct slp_conv2d_grad grad_opts(const struct sl_conv2d_opts *o, sl_shape size_of, bool bias)
+{
+	return (struct slp_conv2d_grad){*o, {size_of.dim[2], size_of.dim[3]}, bias};
+}
+
+/* dx for an x of the given shape. */
+static sl_tensor *grad_data(const char *at, const struct sl_conv2d_opts *o, sl_tensor *dy, sl_tensor *w, sl_shape x)
+{
+	struct slp_conv2d_grad g = grad_opts(o, x, false);
+	return slp_apply1(at, &slp_op_conv2d_grad_data, &g, 2, (sl_tensor *const[]){dy, w});
+}
+
+/* dw for a w of the given shape; db too if asked for. */
+static sl_tensor *grad_weights(const char *at, const struct sl_conv2d_opts *o, sl_tensor *x, sl_tensor *dy, sl_shape w,
+                               sl_tensor **db)
+{
+	struct slp_conv2d_grad g = grad_opts(o, w, db != NULL);
+	sl_tensor *out[2] = {NULL};
+	if (slp_apply(at, &slp_op_conv2d_grad_weights, &g, 2, (sl_tensor *const[]){x, dy}, (sl_device){0}, out) !=
+	    SL_OK)
+		return NULL;
+	if (db) *db = out[1];
+	return out[0];
+}
+
+static enum sl_status conv2d_grad(struct slp_grad *g)
+{
+	bool bias = g->nin == 3 && g->need[2];
+	if (g->need[0]) g->din[0] = grad_data(g->at, g->attrs, g->dout[0], g->in[1], sl_tensor_shape(g->in[0]));
+	if (g->need[1])
+		g->din[1] = grad_weights(g->at, g->attrs, g->in[0], g->dout[0], sl_tensor_shape(g->in[1]),
+		                         bias ? &g->din[2] : NULL);
+	else if (bias)
+		g->din[2] = sl_sum_at(g->at, g->dout[0],
+		                      (struct sl_reduce_opts){.axes = (const int[]){0, 2, 3}, .naxes = 3});
+	return SL_OK;
+}
+
+/* dx is linear in dy and w. */
+static enum sl_status grad_data_grad(struct slp_grad *g)
+{
+	const struct slp_conv2d_grad *a = g->attrs;
+	sl_tensor *ddx = g->dout[0];
+	if (g->need[0]) g->din[0] = sl_conv2d_at(g->at, ddx, g->in[1], NULL, a->conv);
+	if (g->need[1]) g->din[1] = grad_weights(g->at, &a->conv, ddx, g->in[0], sl_tensor_shape(g->in[1]), NULL);
+	return SL_OK;
+}
+
+static sl_tensor *zeros_like(const char *at, sl_tensor *t)
+{
+	return sl_zeros_at(at, sl_tensor_shape(t), (struct sl_make){sl_tensor_dtype(t), sl_tensor_device(t)});
+}
+
+/* dw is linear in x and dy, and db is the sum of dy. */
+static enum sl_status grad_weights_grad(struct slp_grad *g)
+{
+	const struct slp_conv2d_grad *a = g->attrs;
+	sl_tensor *ddw = g->dout[0], *ddb = a->bias ? g->dout[1] : NULL;
+	sl_shape dy = sl_tensor_shape(g->in[1]);
+	if (g->need[0])
+		g->din[0] = ddw ? grad_data(g->at, &a->conv, g->in[1], ddw, sl_tensor_shape(g->in[0]))
+		                : zeros_like(g->at, g->in[0]);
+	if (g->need[1] && ddw)
+		g->din[1] = sl_conv2d_at(g->at, g->in[0], ddw, ddb, a->conv);
+	else if (g->need[1])
+		g->din[1] = sl_broadcast_to_at(g->at, sl_reshape_at(g->at, ddb, SL_SHAPE(dy.dim[1], 1, 1)), dy);
+	return SL_OK;
+}
+
+#ifdef HAVE_CUDA
+enum sl_status slp_cuda_conv2d(const struct slp_kernel *k);
+enum sl_status slp_cuda_conv2d_grad_data(const struct slp_kernel *k);
+enum sl_status slp_cuda_conv2d_grad_weights(const struct slp_kernel *k);
+#endif
+
+/* ---- public ----------------------------------------------------------------------------------------------------- */
+
+/* The cross-correlation that neural networks call convolution: x (n, channels, height, width), w (units,
+ * channels / groups, kernel height, kernel width), b (units) or NULL for none (but NULL after an unseen mistake, as the
+ * rule for all operations); y (n, units, h, w) with h = (height + 2 pad - dilation (kernel - 1) - 1) / stride + 1.
+ * All float32 or all float64.  SL_EINVAL: options out of range; SL_ESHAPE: sizes that do not fit.
+ *
+ *	sl_tensor *y = sl_conv2d(x, w, b, .pad = {1, 1}, .stride = {2}); */
+sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts)
+{
+	if (!b && sl_error() != SL_OK) return NULL;
+	return slp_apply1(at, &slp_op_conv2d, &opts, b ? 3 : 2, (sl_tensor *const[]){x, w, b});
+}
+
+#define CONVOLUTION(op_name, prefix, attributes, attr_names, inputs, count, results, text)                             \
+	const struct sl_op slp_op_##op_name = {                                                                        \
+	        .name = #op_name,                                                                                      \
+	        .doc = text,                                                                                           \
+	        .args = inputs,                                                                                        \
+	        .nin = count,                                                                                          \
+	        .nout = results,                                                                                       \
+	        .attr_table = attr_names,                                                                              \
+	        .attrs_size = sizeof(attributes),                                                                      \
+	        .saves = SLP_IN(0) | SLP_IN(1),                                                                        \
+	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
+	        .cuda_dtypes = SLP_FLOATS,                                                                             \
+	        .infer = prefix##_infer,                                                                               \
+	        .flops = prefix##_flops,                                                                               \
+	        .grad = prefix##_grad,                                                                                 \
+	        .scratch = SLP_CUDA(workspace),                                                                        \
+	        .ref = slp_##op_name##_ref,                                                                            \
+	        .cpu = slp_conv2d_cpu,                                                                                 \
+	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
+	};
+
+CONVOLUTION(conv2d, conv2d, struct sl_conv2d_opts, conv_attrs, "x w b...", -1, 1, "convolution in two dimensions")
+CONVOLUTION(conv2d_grad_data, grad_data, struct slp_conv2d_grad, grad_attrs, "dy w", 2, 1,
+            "gradient of a convolution with respect to its input")
+CONVOLUTION(conv2d_grad_weights, grad_weights, struct slp_conv2d_grad, grad_attrs, "x dy", 2, 2,
+            "gradients of a convolution with respect to its weight and bias")

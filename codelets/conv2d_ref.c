@@ -1,0 +1,127 @@
+/* Convolution as its definition has it, in double precision: what the fast kernels are compared with. */
+#include "conv2d.h"
+
+/* Where in x output position (i, j) and kernel position (u, v) meet; false: in the padding. */
+static bool meet(const struct slp_conv *c, int64_t i, int64_t j, int64_t u, int64_t v, int64_t *offset)
+{
+	int64_t h = i * c->sh - c->ph + u * c->dh, w = j * c->sw - c->pw + v * c->dw;
+	*offset = h * c->iw + w;
+	return h >= 0 && h < c->ih && w >= 0 && w < c->iw;
+}
+
+/* Offsets of plane q of image n; of the kernel from channel q (within its group) to output channel o. */
+static int64_t x_plane(const struct slp_conv *c, int64_t n, int64_t q)
+{
+	return (n * c->ic + q) * c->ih * c->iw;
+}
+
+static int64_t y_plane(const struct slp_conv *c, int64_t n, int64_t o)
+{
+	return (n * c->oc + o) * c->oh * c->ow;
+}
+
+static int64_t w_plane(const struct slp_conv *c, int64_t o, int64_t q)
+{
+	return (o * (c->ic / c->groups) + q) * c->kh * c->kw;
+}
+
+/* The first input channel of the group of output channel o. */
+static int64_t first_channel(const struct slp_conv *c, int64_t o)
+{
+	return o / (c->oc / c->groups) * (c->ic / c->groups);
+}
+
+static double y_element(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t o, int64_t i,
+                        int64_t j)
+{
+	double sum = 0;
+	int64_t at;
+	for (int64_t q = 0; q < c->ic / c->groups; q++)
+		for (int64_t u = 0; u < c->kh; u++)
+			for (int64_t v = 0; v < c->kw; v++)
+				if (meet(c, i, j, u, v, &at))
+					sum += slp_get(&k->in[0], x_plane(c, n, first_channel(c, o) + q) + at) *
+					       slp_get(&k->in[1], w_plane(c, o, q) + u * c->kw + v);
+	return sum;
+}
+
+enum sl_status slp_conv2d_ref(const struct slp_kernel *k)
+{
+	struct slp_conv c = slp_conv_of(k);
+	int64_t index = 0;
+	for (int64_t n = 0; n < c.n; n++)
+		for (int64_t o = 0; o < c.oc; o++)
+			for (int64_t i = 0; i < c.oh; i++)
+				for (int64_t j = 0; j < c.ow; j++, index++) {
+					double bias = k->nin == 3 ? slp_get(&k->in[2], o) : 0;
+					slp_set(&k->out[0], index, bias + y_element(k, &c, n, o, i, j));
+				}
+	return SL_OK;
+}
+
+/* The gradient of x element (h, w) of channel q of image n: of every output it went into. */
+static double dx_element(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t q, int64_t h,
+                         int64_t w)
+{
+	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups, first = q / ic * oc;
+	double sum = 0;
+	for (int64_t o = first; o < first + oc; o++)
+		for (int64_t u = 0; u < c->kh; u++)
+			for (int64_t v = 0; v < c->kw; v++) {
+				int64_t i = h + c->ph - u * c->dh, j = w + c->pw - v * c->dw;
+				if (i < 0 || j < 0 || i % c->sh || j % c->sw) continue;
+				i /= c->sh;
+				j /= c->sw;
+				if (i >= c->oh || j >= c->ow) continue;
+				sum += slp_get(&k->in[0], y_plane(c, n, o) + i * c->ow + j) *
+				       slp_get(&k->in[1], w_plane(c, o, q % ic) + u * c->kw + v);
+			}
+	return sum;
+}
+
+enum sl_status slp_conv2d_grad_data_ref(const struct slp_kernel *k)
+{
+	struct slp_conv c = slp_conv_of(k);
+	int64_t index = 0;
+	for (int64_t n = 0; n < c.n; n++)
+		for (int64_t q = 0; q < c.ic; q++)
+			for (int64_t h = 0; h < c.ih; h++)
+				for (int64_t w = 0; w < c.iw; w++)
+					slp_set(&k->out[0], index++, dx_element(k, &c, n, q, h, w));
+	return SL_OK;
+}
+
+static double dw_element(const struct slp_kernel *k, const struct slp_conv *c, int64_t o, int64_t q, int64_t u,
+                         int64_t v)
+{
+	double sum = 0;
+	int64_t at;
+	for (int64_t n = 0; n < c->n; n++)
+		for (int64_t i = 0; i < c->oh; i++)
+			for (int64_t j = 0; j < c->ow; j++)
+				if (meet(c, i, j, u, v, &at))
+					sum += slp_get(&k->in[0], x_plane(c, n, first_channel(c, o) + q) + at) *
+					       slp_get(&k->in[1], y_plane(c, n, o) + i * c->ow + j);
+	return sum;
+}
+
+static double db_element(const struct slp_kernel *k, const struct slp_conv *c, int64_t o)
+{
+	double sum = 0;
+	for (int64_t n = 0; n < c->n; n++)
+		for (int64_t p = 0; p < c->oh * c->ow; p++) sum += slp_get(&k->in[1], y_plane(c, n, o) + p);
+	return sum;
+}
+
+enum sl_status slp_conv2d_grad_weights_ref(const struct slp_kernel *k)
+{
+	struct slp_conv c = slp_conv_of(k);
+	int64_t index = 0, biases = slp_size(&k->out[1]);
+	for (int64_t o = 0; o < c.oc; o++)
+		for (int64_t q = 0; q < c.ic / c.groups; q++)
+			for (int64_t u = 0; u < c.kh; u++)
+				for (int64_t v = 0; v < c.kw; v++)
+					slp_set(&k->out[0], index++, dw_element(k, &c, o, q, u, v));
+	for (int64_t o = 0; o < biases; o++) slp_set(&k->out[1], o, db_element(k, &c, o));
+	return SL_OK;
+}

@@ -1,0 +1,96 @@
+/* oneDNN 2 and 3 behind one face (onednn.h). */
+#include "op.h"
+
+#ifdef HAVE_ONEDNN
+#include "onednn.h"
+
+#if DNNL_VERSION_MAJOR >= 3
+
+bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_format_tag_t tag)
+{
+	return dnnl_memory_desc_create_with_tag(md, ndim, dims, dnnl_f32, tag) == dnnl_success;
+}
+
+void slp_dnn_md_free(slp_dnn_md *md)
+{
+	if (*md) dnnl_memory_desc_destroy(*md);
+	*md = NULL;
+}
+
+slp_dnn_ref slp_dnn_md_ref(const slp_dnn_md *md)
+{
+	return *md;
+}
+
+static dnnl_status_t describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, const struct slp_dnn_conv *c,
+                              enum slp_dnn_pass pass, const_dnnl_primitive_desc_t forward,
+                              const_dnnl_primitive_attr_t attr)
+{
+	slp_dnn_ref b = c->bias ? c->b : NULL;
+	switch (pass) {
+	case SLP_DNN_FORWARD:
+		return dnnl_convolution_forward_primitive_desc_create(out, engine, dnnl_forward_training, c->algorithm,
+		                                                      c->x, c->w, b, c->y, c->strides, c->dilates,
+		                                                      c->padding, c->padding, attr);
+	case SLP_DNN_DATA:
+		return dnnl_convolution_backward_data_primitive_desc_create(out, engine, c->algorithm, c->x, c->w, c->y,
+		                                                            c->strides, c->dilates, c->padding,
+		                                                            c->padding, forward, attr);
+	default:
+		return dnnl_convolution_backward_weights_primitive_desc_create(out, engine, c->algorithm, c->x, c->w, b,
+		                                                               c->y, c->strides, c->dilates, c->padding,
+		                                                               c->padding, forward, attr);
+	}
+}
+
+#else
+
+bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_format_tag_t tag)
+{
+	return dnnl_memory_desc_init_by_tag(md, ndim, dims, dnnl_f32, tag) == dnnl_success;
+}
+
+void slp_dnn_md_free(slp_dnn_md *md)
+{
+	(void)md;
+}
+
+slp_dnn_ref slp_dnn_md_ref(const slp_dnn_md *md)
+{
+	return md;
+}
+
+static dnnl_status_t describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, const struct slp_dnn_conv *c,
+                              enum slp_dnn_pass pass, const_dnnl_primitive_desc_t forward,
+                              const_dnnl_primitive_attr_t attr)
+{
+	dnnl_convolution_desc_t d;
+	const dnnl_memory_desc_t *b = c->bias ? &c->b : NULL;
+	dnnl_status_t s;
+	if (pass == SLP_DNN_FORWARD)
+		s = dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_training, c->algorithm, &c->x, &c->w, b,
+		                                               &c->y, c->strides, c->dilates, c->padding, c->padding);
+	else if (pass == SLP_DNN_DATA)
+		s = dnnl_dilated_convolution_backward_data_desc_init(&d, c->algorithm, &c->x, &c->w, &c->y, c->strides,
+		                                                     c->dilates, c->padding, c->padding);
+	else
+		s = dnnl_dilated_convolution_backward_weights_desc_init(&d, c->algorithm, &c->x, &c->w, b, &c->y,
+		                                                        c->strides, c->dilates, c->padding, c->padding);
+	return s == dnnl_success ? dnnl_primitive_desc_create(out, &d, attr, engine, forward) : s;
+}
+
+#endif
+
+dnnl_status_t slp_dnn_conv_describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, const struct slp_dnn_conv *conv,
+                                    enum slp_dnn_pass pass, const_dnnl_primitive_desc_t forward)
+{
+	dnnl_primitive_attr_t attr;
+	dnnl_status_t s = dnnl_primitive_attr_create(&attr);
+	if (s != dnnl_success) return s;
+	dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+	s = describe(out, engine, conv, pass, forward, attr);
+	dnnl_primitive_attr_destroy(attr);
+	return s;
+}
+
+#endif

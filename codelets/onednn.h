@@ -1,0 +1,37 @@
+/* The part of oneDNN that convolutions need, the same for its releases 2 (from 2.6) and 3, whose C interfaces differ in
+ * how descriptors are made and held. */
+#ifndef SLP_ONEDNN_H
+#define SLP_ONEDNN_H
+
+#include <stdbool.h>
+
+#include <dnnl.h>
+
+#if DNNL_VERSION_MAJOR >= 3
+typedef dnnl_memory_desc_t slp_dnn_md;        /* an owned description of a tensor */
+typedef const_dnnl_memory_desc_t slp_dnn_ref; /* how one is passed */
+#else
+typedef dnnl_memory_desc_t slp_dnn_md;
+typedef const dnnl_memory_desc_t *slp_dnn_ref;
+#endif
+
+enum slp_dnn_pass { SLP_DNN_FORWARD, SLP_DNN_DATA, SLP_DNN_WEIGHTS };
+
+/* A convolution; b may be absent.  dilates are 0 for a dense kernel. */
+struct slp_dnn_conv {
+	dnnl_alg_kind_t algorithm;
+	slp_dnn_md x, w, b, y;
+	bool bias;
+	dnnl_dims_t strides, dilates, padding;
+};
+
+bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_format_tag_t tag);
+void slp_dnn_md_free(slp_dnn_md *md);
+slp_dnn_ref slp_dnn_md_ref(const slp_dnn_md *md);
+
+/* The description of one pass; `forward` is that of the forward pass, which the others need.  The scratchpad is the
+ * caller's. */
+dnnl_status_t slp_dnn_conv_describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, const struct slp_dnn_conv *conv,
+                                    enum slp_dnn_pass pass, const_dnnl_primitive_desc_t forward);
+
+#endif

@@ -1,0 +1,15 @@
+/* Memory that a kernel works in and whose size only the worker knows, because it depends on the library or the number
+ * of threads: it belongs to the thread, grows to the largest size asked for and is given back when the thread ends.
+ * What can be known when the operation is issued is k->scratch instead. */
+#ifndef SLP_WORKSPACE_H
+#define SLP_WORKSPACE_H
+
+#include <stddef.h>
+
+/* A kernel shares the first with the threads of its team; the second is for each thread's own. */
+enum slp_workspace { SLP_WORK_CALL, SLP_WORK_THREAD, SLP_WORKSPACES };
+
+/* At least `bytes`, aligned to 64, valid until the next call for the same workspace by this thread; NULL: no memory. */
+void *slp_workspace(enum slp_workspace which, size_t bytes);
+
+#endif
