@@ -37,7 +37,9 @@ ${NM:-nm} -D --defined-only "$lib" | awk 'NF == 3 { sub(/@.*/, "", $3); print $3
 
 missing=$(comm -23 "$tmp/declared" "$tmp/exported")
 extra=$(comm -13 "$tmp/declared" "$tmp/exported")
+# shellcheck disable=SC2086
 [ -z "$missing" ] || echo "declared with SL_API but not in the library:" $missing
+# shellcheck disable=SC2086
 [ -z "$extra" ] || echo "exported but not declared with SL_API:" $extra
 echo "$(wc -l <"$tmp/declared") names declared, $(wc -l <"$tmp/exported") exported"
 [ -s "$tmp/declared" ] && [ -z "$missing$extra" ]

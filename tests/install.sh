@@ -32,6 +32,7 @@ int main(void)
 }
 END
 # CFLAGS only for what must match the library: sanitizers.
+# shellcheck disable=SC2086
 sanitize=$(printf '%s\n' ${CFLAGS:-} | grep '^-fsanitize=' || true)
 set -x
 # shellcheck disable=SC2046,SC2086
