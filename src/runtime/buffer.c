@@ -145,6 +145,17 @@ static bool limbo_is_full(size_t bytes)
 	return slp_runahead_limbo_bytes() + bytes > slp_engine.config.runahead_bytes;
 }
 
+/* Others hold the memory: waits until they let go of enough, or of a buffer that fits. */
+static struct slp_buffer *wait_for_room(struct pool *pool, size_t bytes)
+{
+	struct slp_buffer *b = NULL;
+	while (!b && limbo_is_full(bytes) && slp_runahead_limbo_bytes() && slp_runahead_wait_progress()) {
+		settle(pool);
+		b = pop_idle(pool);
+	}
+	return b;
+}
+
 /* A buffer for at least so many bytes on a device; one without tasks under way if idle is asked for.  NULL without
  * memory for its bookkeeping; the memory itself is allocated by StarPU when a task writes. */
 struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, bool idle)
@@ -153,18 +164,17 @@ struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, bool idle)
 	struct pool *pool = &pools[p][cls];
 	settle(pool);
 	struct slp_buffer *b = pop_idle(pool);
-	if (b || idle || !limbo_is_full(bytes)) return b ? b : create_pooled(p, cls);
-	if (!pool->first) {
-		/* Others hold the memory: wait until they let go of it, but not for what is not bounded by us. */
-		while (limbo_is_full(bytes) && slp_runahead_limbo_bytes() && slp_runahead_wait_progress()) continue;
-		settle(pool);
-		if ((b = pop_idle(pool))) return b;
-		if (!pool->first) return create_pooled(p, cls);
+	if (b) return b;
+	if (limbo_is_full(bytes)) {
+		if (pool->first && !idle) {
+			b = pop_pending(pool);
+			leave_limbo(b);
+			SLP_COUNT(recycled);
+			return b;
+		}
+		b = wait_for_room(pool, bytes);
 	}
-	b = pop_pending(pool);
-	leave_limbo(b);
-	SLP_COUNT(recycled);
-	return b;
+	return b ? b : create_pooled(p, cls);
 }
 
 /* A buffer over the caller's memory, which is used in place as main memory's copy. */
