@@ -222,9 +222,11 @@ static int op_number(const struct sl_op *op)
 static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c, const struct slp_operand *in,
 			     const struct slp_operand *out, bool inplace, double flops)
 {
+	int op = op_number(c->op);
+	if (op < 0) return slp_error_set(SL_EINTERNAL, "%s is not in codelets/ops.def", c->op->name);
 	struct slp_record *r = record_new(seg, c);
-	if (!r || !append_operands(seg, r, c, in, out, inplace)) return SL_ENOMEM;
-	r->op = seg->op = op_number(c->op);
+	if (!r || !append_operands(seg, r, c, in, out, inplace)) return slp_error_set(SL_ENOMEM, "no memory for a segment");
+	r->op = seg->op = op;
 	size_t scratch = c->op->scratch ? c->op->scratch(c) : 0;
 	if (scratch > seg->op_scratch) seg->op_scratch = scratch;
 	seg->cuda = (seg->nops ? seg->cuda : true) && has_cuda(c);
@@ -262,7 +264,7 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
 		open_segment->device = device;
 	}
 	enum sl_status s = append(open_segment, call, in, out, inplace, flops);
-	if (s != SL_OK) return slp_error_set(s, "no memory for a segment");
+	if (s != SL_OK) return s;
 	if (!small || open_segment->nops >= slp_engine.config.bulk || open_segment->nslots >= MAX_SLOTS) slp_flush();
 	return SL_OK;
 }
