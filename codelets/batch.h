@@ -1,0 +1,25 @@
+/* Attributes of the operations that make mini-batches; the loader calls them by their descriptors. */
+#ifndef SLP_BATCH_H
+#define SLP_BATCH_H
+
+#include "op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Samples order[begin], …, order[begin + count - 1] of a data set. */
+struct slp_batch_attrs {
+	int64_t begin, count;
+	double scale; /* of images */
+};
+
+extern const struct sl_op slp_op_batch_images, slp_op_batch_labels;
+
+enum sl_status slp_cuda_batch_images(const struct slp_kernel *k);
+enum sl_status slp_cuda_batch_labels(const struct slp_kernel *k);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,51 @@
+/* What the kernels of batch normalisation share: the tensor as (n, c, s), and coefficients for each channel.
+ *
+ * Both directions end with the same step, element by element, with coefficients of the channel:
+ *     out = k0 dy + k1 (x - center) + k2
+ * Forward k0 is 0.  With centred x nothing cancels where the mean is large against the deviation. */
+#ifndef SLP_BATCH_NORM_H
+#define SLP_BATCH_NORM_H
+
+#include "op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct slp_norm_attrs {
+	double eps, momentum;
+};
+
+struct slp_norm_grad_attrs {
+	bool global; /* mean and invstd did not depend on x */
+};
+
+/* n images of c channels of s elements each. */
+struct slp_norm_size {
+	int64_t n, c, s;
+};
+
+static inline struct slp_norm_size slp_norm_size_of(sl_shape x)
+{
+	struct slp_norm_size z = {x.dim[0], x.dim[1], 1};
+	for (int i = 2; i < x.ndim; i++) z.s *= x.dim[i];
+	return z;
+}
+
+/* Blocks of a channel for each of which a GPU keeps two partial sums. */
+enum { SLP_NORM_PARTS = 64 };
+
+enum sl_status slp_cuda_batch_norm(const struct slp_kernel *k);
+enum sl_status slp_cuda_batch_norm_infer(const struct slp_kernel *k);
+enum sl_status slp_cuda_batch_norm_grad(const struct slp_kernel *k);
+
+/* The fast CPU kernels (batch_norm_cpu.c) and their scratch memory, on CPUs and GPUs. */
+enum sl_status slp_cpu_batch_norm(const struct slp_kernel *k);
+enum sl_status slp_cpu_batch_norm_infer(const struct slp_kernel *k);
+enum sl_status slp_cpu_batch_norm_grad(const struct slp_kernel *k);
+size_t slp_norm_scratch(const struct slp_infer *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
