@@ -13,4 +13,15 @@
 #define SLP_UNROLL _Pragma("GCC unroll 32")
 #endif
 
+/* For functions that need 32 registers of 16 floats; called only where slp_has_avx512(). */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define SLP_AVX512 __attribute__((target("arch=x86-64-v4")))
+#define slp_has_avx512() __builtin_cpu_supports("avx512vl")
+#else
+#define SLP_AVX512
+#define slp_has_avx512() 0
+#endif
+
+typedef float slp_v16 __attribute__((vector_size(64)));
+
 #endif
