@@ -243,6 +243,17 @@ void slp_buffer_reap(bool all)
 	}
 }
 
+/* Hands back all adopted memory, also what tensors still hold; no task is left. */
+void slp_buffer_retire(void)
+{
+	slp_buffer_reap(true);
+	slp_lock();
+	for (struct slp_buffer *b = everything; b; b = b->older)
+		if (b->adopted) slp_buffer_put(b);
+	slp_unlock();
+	slp_buffer_reap(true);
+}
+
 starpu_data_handle_t slp_buffer_scratch(size_t bytes)
 {
 	int log = bytes <= 4096 ? 12 : 64 - __builtin_clzll((unsigned long long)(bytes - 1));
@@ -251,12 +262,11 @@ starpu_data_handle_t slp_buffer_scratch(size_t bytes)
 	return scratch[log];
 }
 
-/* Unregisters everything, also what tensors still hold; no task is left. */
+/* Unregisters what is left, also what tensors still hold; no task is left. */
 void slp_buffer_clear(void)
 {
 	while (everything) {
-		if (everything->adopted) starpu_data_unregister(everything->handle);
-		else starpu_data_unregister_no_coherency(everything->handle);
+		starpu_data_unregister_no_coherency(everything->handle);
 		discard(everything);
 	}
 	memset(pools, 0, sizeof pools);

@@ -31,6 +31,7 @@ static long long env_number(const char *name, long long low, long long otherwise
 	long long v = strtoll(text, &end, 10);
 	if (!errno && !*end && v >= low) return v;
 	fprintf(stderr, "starling: %s=%s is no number of at least %lld; ignored\n", name, text, low);
+	unsetenv(name); /* StarPU would abort on its own ones */
 	return otherwise;
 }
 
@@ -76,12 +77,29 @@ static bool expects_gpus(const struct sl_config *c)
 #endif
 }
 
+/* StarPU takes another policy instead of one that it does not know. */
+static enum sl_status check_policy(const char *at, const char *name)
+{
+	char known[512] = "";
+	size_t n = 0;
+	for (struct starpu_sched_policy **p = starpu_sched_get_predefined_policies(); *p; p++) {
+		if (!strcmp((*p)->policy_name, name)) return SL_OK;
+		if (!strncmp((*p)->policy_name, "modular-", 8)) continue; /* many, and rarely wanted */
+		if (n < sizeof known) n += (size_t)snprintf(known + n, sizeof known - n, " %s", (*p)->policy_name);
+	}
+	if (getenv("STARPU_SCHED_LIB")) return SL_OK; /* it may come from there */
+	slp_call_fail(at, "sl_init", SL_EINVAL, "StarPU has no scheduling policy \"%s\"; there are%s", name, known);
+	return SL_EINVAL;
+}
+
 static enum sl_status start_starpu(const char *at, struct sl_config *c)
 {
 	struct starpu_conf conf;
 	starpu_conf_init(&conf);
 	bool gpus = expects_gpus(c);
 	if (!c->sched || !*c->sched) c->sched = gpus ? "dmdas" : "lws";
+	enum sl_status s = check_policy(at, c->sched);
+	if (s != SL_OK) return s;
 	conf.precedence_over_environment_variables = 1;
 	conf.sched_policy_name = c->sched;
 	conf.ncpus = c->teams;
@@ -129,7 +147,6 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	find_workers();
 	if (!c.runahead_bytes) c.runahead_bytes = ((size_t)8 << 20) * (size_t)slp_engine.nworkers;
 	slp_engine.config = c;
-	slp_engine.generation++;
 	slp_engine.device = sl_auto();
 	slp_codelets_init();
 	if (given || !atomic_load(&slp_engine.rng_seed)) sl_seed(c.seed);
@@ -143,7 +160,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
  *
  *     sl_init(&(struct sl_config){.teams = 2});
  *
- * Returns SL_EDEVICE if StarPU cannot start so. */
+ * Returns SL_EINVAL for a scheduling policy that StarPU does not have, SL_EDEVICE if it cannot start so. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
 	pthread_mutex_lock(&start_lock);
@@ -173,9 +190,10 @@ static void stop(void)
 	slp_unlock();
 	starpu_task_wait_for_all();
 	report_unseen();
-	slp_buffer_reap(true);
 	slp_gpu_shutdown();
+	slp_buffer_retire();
 	slp_lock();
+	slp_engine.generation++;
 	slp_buffer_clear();
 	slp_segments_clear();
 	slp_unlock();

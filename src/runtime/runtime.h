@@ -41,7 +41,7 @@ struct slp_engine {
 	int nworkers;
 	int team_cores;       /* of each team */
 	sl_device device;     /* the default */
-	unsigned generation;  /* how often it was started */
+	unsigned generation;  /* how often it was stopped: older tensors have lost their values */
 	_Atomic uint64_t rng_seed, rng_stream;
 };
 extern struct slp_engine slp_engine;
@@ -98,6 +98,7 @@ size_t slp_buffer_class_bytes(size_t bytes);
 starpu_data_handle_t slp_buffer_scratch(size_t bytes); /* a handle for STARPU_SCRATCH of at least that size */
 /* Without the lock: */
 void slp_buffer_reap(bool all); /* gives back adopted memory that is no longer in use */
+void slp_buffer_retire(void);   /* gives back all adopted memory: the engine stops */
 /* From a worker: a segment that used the buffer has ended. */
 void slp_buffer_done(struct slp_buffer *buffer);
 

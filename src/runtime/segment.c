@@ -45,11 +45,14 @@ static void storage_free(struct slp_storage *s)
 	free_storages = s;
 }
 
+/* The last reference is given up with the engine locked: a flush finds the storage either held or freed. */
 void slp_storage_release(struct slp_storage *s)
 {
-	if (atomic_fetch_sub(&s->refs, 1) != 1) return;
+	int refs = atomic_load(&s->refs);
+	while (refs > 1)
+		if (atomic_compare_exchange_weak(&s->refs, &refs, refs - 1)) return;
 	slp_lock();
-	if (s->slot < 0) storage_free(s); /* else flushing frees it */
+	if (atomic_fetch_sub(&s->refs, 1) == 1 && s->slot < 0) storage_free(s); /* else flushing frees it */
 	slp_unlock();
 }
 

@@ -177,6 +177,21 @@ static bool may_mutate(const char *at, const struct sl_op *op, int nin, sl_tenso
 	return true;
 }
 
+/* Running in place overwrites input 0: its gradient must not need what lies there. */
+static bool may_run_inplace(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
+{
+	if (!slp_recorder) return true;
+	if (!slp_recorder->may_change(at, op, in[0])) return false;
+	bool wanted = false, needed = false;
+	for (int i = 0; i < nin; i++) {
+		wanted |= slp_recorder->wants(in[i]);
+		needed |= op->saves & SLP_IN(i) && in[i]->storage == in[0]->storage;
+	}
+	if (!wanted || !needed) return true;
+	slp_call_fail(at, op->name, SL_ESTATE, "its gradient needs the values that it would overwrite in place");
+	return false;
+}
+
 enum { FEW = 8 };
 
 static enum sl_status prepare(struct call *c, const char *at, const struct sl_op *op, const void *attrs, int nin,
@@ -257,7 +272,7 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 	}
 	if (!sl_device_equal(c.device, in[0]->device) && in[0]->device.kind != SL_DEVICE_AUTO)
 		return slp_call_fail(at, op->name, SL_EDEVICE, "the result would change its device");
-	if (slp_recorder && !slp_recorder->may_change(at, op, in[0])) return NULL;
+	if (!may_run_inplace(at, op, nin, in)) return NULL;
 	c.out[0] = c.in[0];
 	if (submit(&c, true) != SL_OK) return NULL;
 	record(&c, nin, in, &in[0]);

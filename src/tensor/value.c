@@ -33,6 +33,11 @@ static struct slp_buffer *buffer_of(sl_tensor *t)
 	return b;
 }
 
+static bool is_whole(const sl_tensor *t)
+{
+	return t->offset == 0 && sl_tensor_bytes(t) == t->storage->bytes;
+}
+
 void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool write)
 {
 	if (!slp_tensor_usable(at, function, t)) return NULL;
@@ -41,6 +46,7 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 	spin_until_idle(b);
 	if (starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, write ? STARPU_RW : STARPU_R))
 		return slp_call_fail(at, function, SL_EINTERNAL, "StarPU would not hand over the values");
+	if (write && is_whole(t)) atomic_store(&b->fault, 0); /* what was spoilt will be gone */
 	uint32_t fault = atomic_load(&b->fault);
 	if (fault) {
 		starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);
