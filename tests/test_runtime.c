@@ -1,0 +1,454 @@
+/* The runtime from the outside: start and stop, pools, run-ahead, statistics, seeds, settings. */
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "gate.h"
+#include "runtime/runtime.h"
+
+static struct sl_stats stats(void)
+{
+	struct sl_stats s;
+	sl_stats_get(&s);
+	return s;
+}
+
+static void start(struct sl_config config)
+{
+	CHECK_OK(sl_init(&config));
+	sl_stats_reset();
+}
+
+/* Whatever went wrong in a test, the next one finds the engine stopped. */
+static void stop(void)
+{
+	while (sl_is_initialized()) sl_shutdown();
+	sl_error_clear();
+}
+
+static void sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
+
+static void test_nested(void)
+{
+	CHECK(!sl_is_initialized());
+	CHECK_OK(sl_init(NULL));
+	CHECK_OK(sl_init(&(struct sl_config){.teams = 2}));
+	CHECK(sl_device_count(SL_DEVICE_CPU) == slp_engine.config.teams); /* only the first counts */
+	sl_shutdown();
+	CHECK(sl_is_initialized());
+	sl_shutdown();
+	CHECK(!sl_is_initialized());
+	CHECK(sl_device_count(SL_DEVICE_CPU) == 0);
+	sl_shutdown();
+	CHECK(!sl_is_initialized());
+}
+
+static void test_starts_by_itself(void)
+{
+	SL_SCOPE
+		CHECK_VALUES(sl_add_scalar(sl_from(((float[]){1, 2}), SL_SHAPE(2)), 1), 2, 3);
+	CHECK(sl_is_initialized());
+	sl_shutdown();
+	CHECK(!sl_is_initialized());
+}
+
+static void test_restart(void)
+{
+	for (int i = 0; i < 5; i++) {
+		start((struct sl_config){.bulk = i % 2 ? 1 : 32});
+		SL_SCOPE
+			CHECK_ALL(sl_add_scalar(sl_ones(SL_SHAPE(100, 10)), i), 1 + i);
+		CHECK(stats().ops == 2);
+		sl_shutdown();
+	}
+}
+
+/* What a tensor says that lost its values. */
+static void check_lost(sl_tensor *t)
+{
+	float v[2];
+	CHECK_STATUS(sl_read(t, v, sizeof v), SL_ESTATE, "sl_read", "sl_shutdown", SL_HERE);
+	CHECK_STATUS(sl_wait(t), SL_ESTATE, "sl_wait", SL_HERE);
+	CHECK_STATUS(sl_write(t, v, sizeof v), SL_ESTATE, "sl_write", SL_HERE);
+	CHECK_NULL(sl_add(t, t), SL_ESTATE, "add", "argument a", "sl_shutdown");
+	CHECK_NULL(sl_reshape(t, SL_SHAPE(2, 1)), SL_ESTATE, "sl_reshape");
+	CHECK_NULL(sl_rows(t, 0, 1), SL_ESTATE, "sl_rows");
+	CHECK_NULL(sl_detach(t), SL_ESTATE, "sl_detach");
+	CHECK_STATUS(sl_attach_grad(t), SL_ESTATE, "sl_attach_grad", SL_HERE);
+	sl_error_clear();
+	CHECK(sl_tensor_size(t) == 2); /* its type remains */
+}
+
+static void release_all(sl_tensor *const *list, int n)
+{
+	for (int i = 0; i < n; i++) sl_release(list[i]);
+}
+
+/* What happens between sl_shutdown and the end of the tensors. */
+enum between { NOTHING, USE, RESTART };
+
+/* Tensors live on without values, whether the engine runs again or not: alone, as views, on the tape, in the segment
+ * that was open. */
+static void outlive(enum between between)
+{
+	start((struct sl_config){0});
+	sl_tensor *t = sl_from(((float[]){1, 2}), SL_SHAPE(2)), *view = sl_rows(t, 0, 1), *y = NULL, *z = NULL;
+	CHECK_OK(sl_attach_grad(t));
+	SL_RECORD {
+		y = sl_mul(t, t);
+		z = sl_exp(y);
+	}
+	sl_tensor *open = sl_add(t, t);
+	sl_shutdown();
+	if (between == RESTART) start((struct sl_config){0});
+	if (between != NOTHING) check_lost(t);
+	if (between != NOTHING) CHECK_STATUS(sl_backward(z), SL_ESTATE, "sl_shutdown");
+	sl_error_clear();
+	release_all((sl_tensor *[]){t, view, y, z, open}, 5);
+	SL_SCOPE
+		CHECK_ALL(sl_add_scalar(sl_ones(SL_SHAPE(2)), 1), 2);
+	stop();
+}
+
+static void test_outlive(void)
+{
+	outlive(NOTHING);
+	outlive(USE);
+	outlive(RESTART);
+}
+
+static void test_unreported_at_shutdown(void)
+{
+	start((struct sl_config){0});
+	sl_release(sl_add(NULL, NULL));
+	sl_shutdown(); /* a line on stderr */
+	CHECK(sl_error() == SL_OK);
+	start((struct sl_config){0});
+	CHECK_OK(sl_wait_all());
+	sl_shutdown();
+}
+
+static void test_bad_start(void)
+{
+	struct sl_config config = {.sched = "no-such-policy"};
+	CHECK_STATUS(sl_init(&config), SL_EINVAL, "no-such-policy", " lws", SL_HERE);
+	sl_error_clear();
+	CHECK(!sl_is_initialized());
+	start((struct sl_config){0});
+	SL_SCOPE
+		CHECK_ALL(sl_ones(SL_SHAPE(3)), 1);
+	sl_shutdown();
+}
+
+/* ---- pools ------------------------------------------------------------------------------------------------------- */
+
+/* x + 1 + 1 + …, each intermediate released as soon as the next is asked for. */
+static sl_tensor *chain(sl_tensor *x, int n)
+{
+	sl_tensor *y = sl_retain(x);
+	for (int i = 0; i < n; i++) {
+		sl_tensor *z = sl_add_scalar(y, 1);
+		sl_release(y);
+		y = z;
+	}
+	return y;
+}
+
+static void run_chain(int64_t elements, int n)
+{
+	sl_tensor *x = sl_zeros(SL_SHAPE(elements)), *y = chain(x, n);
+	CHECK_ALL(y, n);
+	sl_release(x);
+	sl_release(y);
+}
+
+static void recycle(int bulk)
+{
+	start((struct sl_config){.bulk = bulk});
+	run_chain(10, 10000);
+	struct sl_stats s = stats();
+	CHECK_SAYING(s.handles <= 1024, "%llu handles after 10000 operations", (unsigned long long)s.handles);
+	for (int i = 0; i < 3; i++) run_chain(10, 10000);
+	struct sl_stats t = stats();
+	CHECK_SAYING(t.handles <= 1024, "%llu handles after 40000 operations", (unsigned long long)t.handles);
+	CHECK(t.bytes <= t.handles * 64);
+	CHECK(t.peak_tasks <= (uint64_t)slp_engine.config.runahead_tasks);
+	sl_shutdown();
+	CHECK(stats().handles == 0);
+	CHECK(stats().bytes == 0);
+}
+
+static void test_recycle(void)
+{
+	recycle(1);
+	recycle(32);
+}
+
+/* Idle memory of sizes that are no longer asked for is given back. */
+static void test_trim(void)
+{
+	start((struct sl_config){.runahead_bytes = 1 << 20});
+	for (int i = 1; i <= 40; i++) run_chain((int64_t)i << 18, 1); /* 1 to 40 MiB, 820 MiB in all */
+	CHECK_SAYING(stats().bytes < (size_t)300 << 20, "%zu bytes", stats().bytes);
+	sl_shutdown();
+}
+
+/* ---- run-ahead --------------------------------------------------------------------------------------------------- */
+
+struct issuer {
+	int64_t elements, other; /* other: every second one has so many */
+	int n;
+	atomic_int issued, failed;
+};
+
+/* Issues n operations whose results nobody holds. */
+static void *issue(void *arg)
+{
+	struct issuer *is = arg;
+	for (int i = 0; i < is->n; i++) {
+		sl_tensor *t = sl_ones(SL_SHAPE(i % 2 && is->other ? is->other : is->elements));
+		if (!t) atomic_fetch_add(&is->failed, 1);
+		sl_release(t);
+		atomic_fetch_add(&is->issued, 1);
+	}
+	return NULL;
+}
+
+/* Lets a thread issue while the worker is kept busy, until it does not get further; then opens the gate.  Returns how
+ * many operations it had issued. */
+static int issue_against_gate(struct issuer *is)
+{
+	pthread_t thread;
+	slp_gate_close(0);
+	pthread_create(&thread, NULL, issue, is);
+	int issued = -1;
+	for (int still = 0; still < 10; sleep_ms(5)) {
+		int now = atomic_load(&is->issued);
+		still = now == issued ? still + 1 : 0;
+		issued = now;
+	}
+	slp_gate_open();
+	pthread_join(thread, NULL);
+	return issued;
+}
+
+static void test_bound_tasks(void)
+{
+	start((struct sl_config){.teams = 1, .bulk = 1, .runahead_tasks = 8});
+	struct issuer is = {.elements = 16, .n = 100};
+	int issued = issue_against_gate(&is);
+	CHECK_SAYING(issued == 8, "%d tasks issued before the bound held", issued);
+	CHECK_OK(sl_wait_all());
+	struct sl_stats s = stats();
+	CHECK(is.failed == 0);
+	CHECK(s.peak_tasks == 8);
+	CHECK(s.stalls >= 1);
+	CHECK(s.stall_seconds > 0.02);
+	CHECK(s.ops == 100);
+	CHECK(s.pending_tasks == 0);
+	sl_shutdown();
+}
+
+/* Bulked operations count as one task. */
+static void test_bound_tasks_bulked(void)
+{
+	start((struct sl_config){.teams = 1, .bulk = 4, .runahead_tasks = 8});
+	struct issuer is = {.elements = 16, .n = 100};
+	int issued = issue_against_gate(&is);
+	CHECK_SAYING(issued >= 32 && issued <= 36, "%d operations issued before the bound held", issued);
+	CHECK_OK(sl_wait_all());
+	CHECK(stats().segments == 25);
+	CHECK(stats().peak_tasks == 8);
+	sl_shutdown();
+}
+
+/* Memory: nobody holds the results, tasks still use them. */
+static void bound_bytes(int64_t other)
+{
+	start((struct sl_config){.teams = 1, .runahead_bytes = (size_t)4 << 20});
+	size_t before = stats().bytes;
+	struct issuer is = {.elements = 1 << 18, .other = other, .n = 100}; /* 1 MiB each */
+	issue_against_gate(&is);
+	CHECK_OK(sl_wait_all());
+	struct sl_stats s = stats();
+	CHECK(is.failed == 0);
+	CHECK_SAYING(s.peak_bytes - before <= (size_t)9 << 20, "at most %zu bytes, 4 MiB allowed",
+	             s.peak_bytes - before);
+	CHECK(s.ops == 100);
+	sl_shutdown();
+}
+
+static void test_bound_bytes(void)
+{
+	bound_bytes(0);
+	bound_bytes(3 << 16);
+	bound_bytes(3 << 17);
+}
+
+/* A chain too long for memory, computed slower than it is issued. */
+static void test_bound_bytes_chain(void)
+{
+	start((struct sl_config){.teams = 1, .runahead_bytes = (size_t)8 << 20});
+	run_chain(1 << 19, 300); /* 2 MiB each */
+	CHECK_SAYING(stats().peak_bytes <= (size_t)16 << 20, "at most %zu bytes", stats().peak_bytes);
+	sl_shutdown();
+}
+
+/* ---- statistics, seeds, settings --------------------------------------------------------------------------------- */
+
+static void test_stats(void)
+{
+	start((struct sl_config){.bulk = 1});
+	run_chain(8, 99);
+	struct sl_stats s = stats();
+	CHECK(s.ops == 100);
+	CHECK(s.segments == 100);
+	CHECK_OK(sl_wait_all());
+	CHECK(stats().finished == 100);
+	CHECK(s.faults == 0 && s.skipped == 0);
+	CHECK(s.recycled > 0 || s.handles >= 100);
+	CHECK(s.nodes >= 1);
+	sl_stats_reset();
+	s = stats();
+	CHECK(s.ops == 0 && s.segments == 0 && s.finished == 0 && s.stalls == 0);
+	CHECK(s.handles > 0 && s.bytes > 0 && s.peak_bytes == s.bytes);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&text, &size);
+	sl_stats_print(file);
+	fclose(file);
+	CHECK(strstr(text, "ops 0 in 0 tasks") && strstr(text, "memory node 0"));
+	free(text);
+	sl_shutdown();
+}
+
+static bool same_rng(struct slp_rng a, struct slp_rng b)
+{
+	return a.seed == b.seed && a.stream == b.stream;
+}
+
+static void test_seeds(void)
+{
+	start((struct sl_config){.seed = 42});
+	struct slp_rng a = slp_rng_next(), b = slp_rng_next();
+	CHECK(a.seed == 42);
+	CHECK(!same_rng(a, b));
+	sl_seed(42);
+	CHECK(same_rng(slp_rng_next(), a) && same_rng(slp_rng_next(), b));
+	sl_seed(43);
+	CHECK(!same_rng(slp_rng_next(), a));
+	sl_shutdown();
+	start((struct sl_config){.seed = 42});
+	CHECK(same_rng(slp_rng_next(), a));
+	sl_shutdown();
+	sl_seed(7); /* before the engine starts by itself */
+	CHECK_OK(sl_init(NULL));
+	CHECK(slp_rng_next().seed == 7);
+	sl_shutdown();
+}
+
+/* Starts and stops the engine with a variable set; what it wrote to stderr goes into text. */
+static void init_with(const char *name, const char *value, struct sl_config config, char *text, size_t size)
+{
+	FILE *file = tmpfile();
+	fflush(stderr);
+	int saved = dup(STDERR_FILENO);
+	dup2(fileno(file), STDERR_FILENO);
+	setenv(name, value, 1);
+	enum sl_status s = sl_init(&config);
+	sl_shutdown();
+	unsetenv(name);
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	rewind(file);
+	text[fread(text, 1, size - 1, file)] = '\0';
+	fclose(file);
+	CHECK_SAYING(s == SL_OK, "%s=%s: %s", name, value, sl_error_message());
+}
+
+static void check_variable(const char *name, const char *value, bool warns)
+{
+	char text[4096], setting[64];
+	snprintf(setting, sizeof setting, "%s=%s", name, value);
+	init_with(name, value, (struct sl_config){0}, text, sizeof text);
+	CHECK_SAYING((strstr(text, setting) != NULL) == warns, "%s: \"%s\"", setting, text);
+}
+
+static void test_malformed_variables(void)
+{
+	check_variable("SL_BULK", "x", true);
+	check_variable("SL_BULK", "0", true);
+	check_variable("SL_BULK", "7 ", true);
+	check_variable("SL_BULK", "7", false);
+	check_variable("SL_BULK", "", false);
+	check_variable("SL_RUNAHEAD_TASKS", "-3", true);
+	check_variable("SL_RUNAHEAD_BYTES", "99999999999999999999999", true);
+	check_variable("STARPU_NCPU", "two", true);
+	check_variable("STARPU_NCUDA", "-1", true);
+}
+
+static void test_variables(void)
+{
+	char text[4096];
+	init_with("SL_BULK", "7", (struct sl_config){0}, text, sizeof text);
+	CHECK(slp_engine.config.bulk == 7);
+	init_with("SL_BULK", "7", (struct sl_config){.bulk = 3}, text, sizeof text);
+	CHECK(slp_engine.config.bulk == 3);
+	init_with("STARPU_NCPU", "2", (struct sl_config){0}, text, sizeof text);
+	CHECK(slp_engine.config.teams == 2);
+	init_with("SL_RUNAHEAD_TASKS", "5", (struct sl_config){0}, text, sizeof text);
+	CHECK(slp_engine.config.runahead_tasks == 5);
+	init_with("SL_RUNAHEAD_BYTES", "12345678", (struct sl_config){0}, text, sizeof text);
+	CHECK(slp_engine.config.runahead_bytes == 12345678);
+	init_with("STARPU_SCHED", "eager", (struct sl_config){0}, text, sizeof text);
+	CHECK(!strcmp(slp_engine.config.sched, "eager"));
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+static const struct slp_test start_tests[] = {
+        {"nested", test_nested},
+        {"starts by itself", test_starts_by_itself},
+        {"restart", test_restart},
+        {"tensors outlive the engine", test_outlive},
+        {"errors nobody asked for", test_unreported_at_shutdown},
+        {"bad configuration", test_bad_start},
+        {0},
+};
+static const struct slp_test memory_tests[] = {
+        {"handles are recycled", test_recycle},
+        {"idle memory is given back", test_trim},
+        {"bound of tasks", test_bound_tasks},
+        {"bound of tasks, bulked", test_bound_tasks_bulked},
+        {"bound of bytes", test_bound_bytes},
+        {"bound of bytes in a chain", test_bound_bytes_chain},
+        {0},
+};
+static const struct slp_test setting_tests[] = {
+        {"statistics", test_stats},
+        {"seeds", test_seeds},
+        {"malformed variables", test_malformed_variables},
+        {"variables", test_variables},
+        {0},
+};
+
+int main(int argc, char **argv)
+{
+	return slp_test_main(argc, argv,
+	                     (const struct slp_suite[]){
+	                             {.name = "start and stop", .tests = start_tests, .after = stop},
+	                             {.name = "memory and run-ahead", .tests = memory_tests, .after = stop},
+	                             {.name = "settings", .tests = setting_tests, .after = stop},
+	                             {0},
+	                     });
+}
