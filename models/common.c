@@ -1,0 +1,237 @@
+/* What every driver does: read its command line, start and stop the engine, print, stop on SIGINT. */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common.h"
+
+/* ---- the command line ------------------------------------------------------------------------------------------- */
+
+enum { KEY_SEED = 0x100, KEY_JSON, KEY_STATS };
+
+static const struct argp_option options[] = {
+        {"device", 'd', "LIST", 0, "Devices: cpu:0, gpu:0-3, auto (default: gpu:0 if there is one, else cpu:0)", 10},
+        {"seed", KEY_SEED, "N", 0, "Seed of all random numbers (default: 0)", 10},
+        {"json", KEY_JSON, "FILE", 0,
+         "Write the results as JSON; - is standard output, lines then go to standard error", 20},
+        {"quiet", 'q', NULL, 0, "Print errors only", 20},
+        {"stats", KEY_STATS, NULL, 0, "Print what the runtime did, at the end, on standard error", 20},
+        {0},
+};
+
+/* Each device once: the same one twice is a slip of the finger. */
+static void parse_devices(struct argp_state *state, struct drv_options *o, const char *text)
+{
+	o->ndevices = sl_device_parse(text, o->devices, DRV_MAX_DEVICES);
+	if (o->ndevices == 0)
+		argp_error(state, "--device: \"%s\" is no list of devices such as cpu:0,cpu:1 or gpu:0-3 or auto",
+		           text);
+	if (o->ndevices > DRV_MAX_DEVICES) argp_error(state, "--device: at most %d devices", DRV_MAX_DEVICES);
+	for (int i = 0; i < o->ndevices; i++)
+		for (int j = 0; j < i; j++) {
+			char name[SL_DEVICE_NAME_MAX];
+			if (!sl_device_equal(o->devices[i], o->devices[j])) continue;
+			argp_error(state, "--device: %s is named twice", sl_device_name(o->devices[i], name));
+		}
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct drv_options *o = state->input;
+	switch (key) {
+	case 'd':
+		parse_devices(state, o, arg);
+		return 0;
+	case KEY_SEED:
+		o->seed = (uint64_t)drv_int(state, "--seed", arg, 0, INT64_MAX);
+		return 0;
+	case KEY_JSON:
+		o->json = arg;
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case KEY_STATS:
+		o->stats = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp drv_argp = {.options = options, .parser = parse_option};
+
+static void print_version(FILE *out, struct argp_state *state)
+{
+	fprintf(out, "%s (Starling) %s\n", state->name, sl_version());
+}
+
+/* Reads the command line into input.  Ends the program after --help and --version, and with DRV_USAGE after a
+ * mistake. */
+void drv_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	argp_program_version_hook = print_version;
+	argp_err_exit_status = DRV_USAGE;
+	argp_parse(argp, argc, argv, 0, NULL, input);
+}
+
+int64_t drv_int(struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high)
+{
+	char *end;
+	errno = 0;
+	long long v = strtoll(text, &end, 10);
+	if (errno || end == text || *end || v < low || v > high) {
+		if (high == INT64_MAX)
+			argp_error(state, "%s: \"%s\" is no whole number of at least %lld", option, text,
+			           (long long)low);
+		else
+			argp_error(state, "%s: \"%s\" is no whole number from %lld to %lld", option, text,
+			           (long long)low, (long long)high);
+	}
+	return v;
+}
+
+double drv_real(struct argp_state *state, const char *option, const char *text, double low, double high)
+{
+	char *end;
+	errno = 0;
+	double v = strtod(text, &end);
+	if (errno || end == text || *end || !(v >= low && v <= high))
+		argp_error(state, "%s: \"%s\" is no number from %g to %g", option, text, low, high);
+	return v;
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------------------ */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static void catch_interrupts(void)
+{
+	struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+	sigemptyset(&a.sa_mask);
+	sigaction(SIGINT, &a, NULL);
+}
+
+/* Whether SIGINT came: loops end after the batch they are at. */
+bool drv_interrupted(void)
+{
+	return interrupted;
+}
+
+double drv_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Says what is wrong, as PROGRAM: MESSAGE. */
+void drv_error(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+}
+
+/* Waits for all work; says what went wrong and returns false if something did. */
+bool drv_sync(void)
+{
+	if (sl_wait_all() == SL_OK) return true;
+	drv_error("%s", sl_error_message());
+	return false;
+}
+
+/* Whether a call was wrong so far.  Does not wait: kernels that fail show at the next drv_sync. */
+bool drv_failed(void)
+{
+	return sl_error() != SL_OK;
+}
+
+/* The CPU devices that the list asks for; 0, the engine's default, if it asks for no special one. */
+static int teams(const struct drv_options *o)
+{
+	int highest = 0;
+	for (int i = 0; i < o->ndevices; i++)
+		if (o->devices[i].kind == SL_DEVICE_CPU && o->devices[i].index > highest) highest = o->devices[i].index;
+	return highest ? highest + 1 : 0;
+}
+
+static void choose_device(struct drv_options *o)
+{
+	o->devices[0] = sl_device_count(SL_DEVICE_GPU) ? sl_gpu(0) : sl_cpu(0);
+	o->ndevices = 1;
+}
+
+/* Starts the engine with the devices asked for, each a team of its own, and makes the first one the default.  Says
+ * what is wrong and returns false if one is not there, or results could not be written at the end. */
+bool drv_start(struct drv_options *o)
+{
+	if (o->json && strcmp(o->json, "-") != 0 && !drv_writable(o->json)) return false;
+	catch_interrupts();
+	struct sl_config config = {.teams = teams(o), .seed = o->seed};
+	enum sl_status s = sl_init(&config);
+	if (s == SL_OK && o->ndevices == 0) choose_device(o);
+	for (int i = o->ndevices - 1; i >= 0 && s == SL_OK; i--) s = sl_device_default(o->devices[i]);
+	if (s != SL_OK) drv_error("%s", sl_error_message());
+	sl_error_clear();
+	return s == SL_OK;
+}
+
+/* Stops the engine and returns the status to exit with: the given one, or DRV_ERROR if output was lost. */
+int drv_stop(const struct drv_options *o, int status)
+{
+	if (o->stats) sl_stats_print(stderr);
+	sl_shutdown();
+	if ((fflush(stdout) || ferror(stdout)) && status == DRV_OK) {
+		drv_error("standard output: %s", strerror(errno));
+		status = DRV_ERROR;
+	}
+	return status;
+}
+
+/* Where lines for people go. */
+FILE *drv_out(const struct drv_options *o)
+{
+	return o->json && strcmp(o->json, "-") == 0 ? stderr : stdout;
+}
+
+/* Prints for people, at once even into a pipe, unless they want quiet. */
+void drv_print(const struct drv_options *o, const char *format, ...)
+{
+	if (o->quiet) return;
+	va_list args;
+	va_start(args, format);
+	vfprintf(drv_out(o), format, args);
+	va_end(args);
+	fflush(drv_out(o));
+}
+
+/* Whether a file can be written, found out before the work is done; says why not. */
+bool drv_writable(const char *path)
+{
+	if (access(path, F_OK) == 0) {
+		if (access(path, W_OK) == 0) return true;
+	} else {
+		const char *slash = strrchr(path, '/');
+		char *dir = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+		bool ok = dir && access(dir, W_OK | X_OK) == 0;
+		free(dir);
+		if (ok) return true;
+	}
+	drv_error("cannot write %s: %s", path, strerror(errno));
+	return false;
+}

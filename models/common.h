@@ -1,0 +1,85 @@
+/* What the drivers share: command lines, start and stop, progress, results for machines and as pictures. */
+#ifndef MODELS_COMMON_H
+#define MODELS_COMMON_H
+
+#include <argp.h>
+#include <jansson.h>
+
+#include <starling.h>
+
+/* Exit statuses.  SIGINT lets the current batch end, then results are written and the driver ends as a shell
+ * expects of an interrupted program: 128 + 2.  A second SIGINT ends it at once. */
+enum { DRV_OK = 0, DRV_ERROR = 1, DRV_USAGE = 2, DRV_INTERRUPTED = 130 };
+
+enum { DRV_MAX_DEVICES = 64 };
+
+/* Options of every driver. */
+struct drv_options {
+	sl_device devices[DRV_MAX_DEVICES];
+	int ndevices; /* 0: chosen by drv_start */
+	uint64_t seed;
+	const char *json;
+	bool quiet, stats;
+};
+
+/* ---- the command line: common.c --------------------------------------------------------------------------------- */
+
+/* The parser of the options above; a driver names it as the first of its argp's children and hands it a struct
+ * drv_options at ARGP_KEY_INIT. */
+extern const struct argp drv_argp;
+
+void drv_parse(const struct argp *argp, int argc, char **argv, void *input);
+
+/* Numbers within bounds; anything else is a usage error, which does not return. */
+int64_t drv_int(struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high);
+double drv_real(struct argp_state *state, const char *option, const char *text, double low, double high);
+
+/* ---- a run: common.c -------------------------------------------------------------------------------------------- */
+
+bool drv_start(struct drv_options *options);
+int drv_stop(const struct drv_options *options, int status);
+bool drv_interrupted(void);
+double drv_now(void);
+
+void drv_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool drv_sync(void);
+bool drv_failed(void);
+
+FILE *drv_out(const struct drv_options *options);
+void drv_print(const struct drv_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool drv_writable(const char *path);
+
+/* ---- progress on a terminal: progress.c ------------------------------------------------------------------------- */
+
+struct drv_progress {
+	char label[32];
+	int64_t total; /* images, or whatever is counted */
+	double start, drawn;
+	bool on, colour;
+};
+
+void drv_progress_start(struct drv_progress *p, const struct drv_options *options, const char *label, int64_t total);
+bool drv_progress_due(const struct drv_progress *p);
+void drv_progress_draw(struct drv_progress *p, int64_t done, double loss);
+void drv_progress_end(struct drv_progress *p);
+
+/* ---- results: report.c ------------------------------------------------------------------------------------------ */
+
+json_t *drv_json_new(const char *program, const struct drv_options *options);
+json_t *drv_json_real(double value);
+bool drv_json_write(const struct drv_options *options, json_t *results);
+
+/* Curves over epochs 1, 2, …: values[c * epochs + e]. */
+struct drv_plot {
+	const char *path, *title;
+	const char *const *names;
+	int curves, epochs;
+	int last; /* epoch that the axis ends with */
+	const double *values;
+};
+
+bool drv_plot_path(const char *path);
+bool drv_plot_ready(const char *path);
+bool drv_plot_write(const struct drv_plot *plot);
+
+#endif
