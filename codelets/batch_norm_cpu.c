@@ -4,21 +4,22 @@
  * are found in two passes over it (a mean, then deviations from it and their squares, which also make up for what the
  * mean lost in rounding), and the blocks are joined by the formula of T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating
  * formulae and a pairwise algorithm for computing sample variances", 1982.  So x is read once from memory for its
- * statistics; where each thread has a channel of its own to do, mostly it is still in cache when it is normalised.
+ * statistics.
  *
  * Two ways to walk: long planes are taken by channel; short ones (dense layers: one element) by columns of the matrix
- * (n, c * s), several channels at a time. */
+ * (n, c * s), several channels at a time.  Both are made of the same steps: reduce, finish, apply. */
 #include <math.h>
 
 #include "batch_norm.h"
 #include "simd.h"
 
 enum {
-	BLOCK = 4096,  /* elements of a plane block */
-	LANES = 32,    /* sums that go on at the same time: enough to hide the latency of additions */
-	SHORT = 16,    /* planes below are walked by columns */
-	ROWS = 64,     /* rows of a column block */
-	COLUMNS = 512, /* columns of a group, at most */
+	SMALL = 1 << 20, /* elements that stay in cache between the steps */
+	BLOCK = 4096,    /* elements of a plane block */
+	LANES = 32,      /* sums that go on at the same time: enough to hide the latency of additions */
+	SHORT = 256,     /* planes below are walked by columns */
+	ROWS = 64,       /* rows of a column block */
+	COLUMNS = 512,   /* columns of a group, at most */
 };
 
 struct work {
@@ -133,18 +134,33 @@ static SLP_CLONES void grad_planes(const struct work *w, int64_t c, struct block
 	part[1] = lanes_sum(products);
 }
 
-static SLP_CLONES void apply_planes(const struct work *w, int64_t c, struct block b)
+/* n elements of channel c, from element `at` of the tensor on. */
+static SLP_CLONES void apply_run(const struct work *w, int64_t c, int64_t at, int64_t n)
 {
 	float center = w->center[c], k0 = w->k0[c], k1 = w->k1[c], k2 = w->k2[c];
-	for (int64_t n = b.n0; n < b.n1; n++) {
-		const float *restrict x = plane(w, w->x, n, c) + b.s0;
-		float *restrict out = (float *)plane(w, w->out, n, c) + b.s0;
-		if (!w->dy) {
-			for (int64_t i = 0; i < b.s1 - b.s0; i++) out[i] = (x[i] - center) * k1 + k2;
-			continue;
-		}
-		const float *restrict dy = plane(w, w->dy, n, c) + b.s0;
-		for (int64_t i = 0; i < b.s1 - b.s0; i++) out[i] = dy[i] * k0 + (x[i] - center) * k1 + k2;
+	const float *restrict x = w->x + at;
+	float *restrict out = w->out + at;
+	if (!w->dy) {
+		for (int64_t i = 0; i < n; i++) out[i] = (x[i] - center) * k1 + k2;
+		return;
+	}
+	const float *restrict dy = w->dy + at;
+	for (int64_t i = 0; i < n; i++) out[i] = dy[i] * k0 + (x[i] - center) * k1 + k2;
+}
+
+static void apply_planes(const struct work *w, int64_t c, struct block b)
+{
+	for (int64_t n = b.n0; n < b.n1; n++) apply_run(w, c, (n * w->size.c + c) * w->size.s + b.s0, b.s1 - b.s0);
+}
+
+/* Elements [begin, end) of the tensor, as they lie in memory. */
+static void apply_elements(void *arg, int64_t begin, int64_t end)
+{
+	const struct work *w = arg;
+	for (int64_t i = begin; i < end;) {
+		int64_t p = i / w->size.s, stop = min((p + 1) * w->size.s, end);
+		apply_run(w, p % w->size.c, i, stop - i);
+		i = stop;
 	}
 }
 
@@ -272,28 +288,38 @@ static void whole_groups(void *arg, int64_t begin, int64_t end)
 static void reduce_blocks(void *arg, int64_t begin, int64_t end)
 {
 	const struct work *w = arg;
-	for (int64_t i = begin; i < end; i++) reduce(w, i / w->nblocks, i % w->nblocks);
+	for (int64_t i = begin; i < end; i++) reduce(w, i % w->ngroups, i / w->ngroups);
 }
 
 static void apply_blocks(void *arg, int64_t begin, int64_t end)
 {
 	const struct work *w = arg;
-	for (int64_t i = begin; i < end; i++) apply(w, i / w->nblocks, i % w->nblocks);
+	for (int64_t i = begin; i < end; i++) apply(w, i % w->ngroups, i / w->ngroups);
 }
 
-/* Channels as a whole where all threads have some to do; else each step by blocks.  The bits are the same. */
+static void apply_all(struct work *w)
+{
+	int64_t units = w->ngroups * w->nblocks, size = w->size.n * w->size.c * w->size.s;
+	if (w->columns)
+		slp_parallel_for(units, SLP_GRAIN * units / size + 1, apply_blocks, w);
+	else
+		slp_parallel_for(size, SLP_GRAIN, apply_elements, w);
+}
+
+/* Small tensors in one go over the channels, where all threads have some; else step by step, each as memory lies.  The
+ * bits are the same. */
 static void run(struct work *w)
 {
 	int64_t units = w->ngroups * w->nblocks, size = w->size.n * w->size.c * w->size.s;
 	if (size == 0) return;
 	int64_t grain = SLP_GRAIN * units / size + 1, threads = w->k->threads > 0 ? w->k->threads : 1;
-	if (w->ngroups % threads == 0 || w->ngroups >= 4 * threads) {
+	if (size <= SMALL && (w->ngroups % threads == 0 || w->ngroups >= 4 * threads)) {
 		slp_parallel_for(w->ngroups, ceil_div(grain, w->nblocks), whole_groups, w);
 		return;
 	}
 	slp_parallel_for(units, grain, reduce_blocks, w);
 	for (int64_t g = 0; g < w->ngroups; g++) finish(w, g);
-	slp_parallel_for(units, grain, apply_blocks, w);
+	apply_all(w);
 }
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
@@ -378,8 +404,7 @@ enum sl_status slp_cpu_batch_norm_infer(const struct slp_kernel *k)
 	struct work w = work_on(k, &k->in[0]);
 	for (int64_t c = 0; c < w.size.c; c++)
 		set_forward(&w, c, f32(&k->in[3])[c], 1 / sqrt(f32(&k->in[4])[c] + a->eps));
-	int64_t units = w.ngroups * w.nblocks, size = slp_size(&k->out[0]);
-	if (size) slp_parallel_for(units, SLP_GRAIN * units / size + 1, apply_blocks, &w);
+	if (slp_size(&k->out[0])) apply_all(&w);
 	return SL_OK;
 }
 

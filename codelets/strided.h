@@ -71,7 +71,7 @@ static inline struct slp_tiling slp_tiling_of(const struct slp_strided *p, int a
 	return t;
 }
 
-/* A run of few elements is not worth a call of memcpy. */
+/* A run of one element is not worth a call of memcpy. */
 static inline void slp_copy_run(char *to, const char *from, size_t bytes)
 {
 	if (bytes == 4)
