@@ -1,0 +1,64 @@
+/* What kernels over rows share: groups of LANES threads (a thread, a warp or a block), each with a row of its own,
+ * and calls with a number known only at run time as a template argument. */
+#ifndef SLP_LANES_CUH
+#define SLP_LANES_CUH
+
+#include <type_traits>
+
+#include "gpu.cuh"
+
+enum { SLP_WARP = 32 };
+
+/* Which thread of its group this is; which group; how many groups there are. */
+template <int LANES> __device__ inline int slp_lane()
+{
+	return (int)(threadIdx.x % LANES);
+}
+
+template <int LANES> __device__ inline int64_t slp_group()
+{
+	return blockIdx.x * (int64_t)(SLP_BLOCK / LANES) + threadIdx.x / LANES;
+}
+
+template <int LANES> __device__ inline int64_t slp_groups()
+{
+	return gridDim.x * (int64_t)(SLP_BLOCK / LANES);
+}
+
+/* Combines v over a group, in a fixed order; every thread gets the result.  All threads of the group call. */
+template <int LANES, class T, class F> __device__ inline T slp_group_reduce(T v, F combine, T neutral)
+{
+	if constexpr (LANES == SLP_BLOCK) return slp_block_reduce(v, combine, neutral);
+	if constexpr (LANES == SLP_WARP)
+		for (int d = 16; d; d >>= 1) v = combine(v, __shfl_xor_sync(0xffffffffu, v, d));
+	return v;
+}
+
+/* Blocks for so many rows; groups take further rows in turn. */
+static inline unsigned slp_group_grid(int64_t rows, int lanes)
+{
+	int64_t per_block = SLP_BLOCK / lanes, blocks = (rows + per_block - 1) / per_block;
+	return (unsigned)(blocks < 1 ? 1 : blocks > 65536 ? 65536 : blocks);
+}
+
+/* Calls f(std::integral_constant<int, LANES>) with a group that suits rows of this length. */
+template <class F> static inline void slp_with_lanes(int64_t length, F f)
+{
+	if (length >= 1024)
+		f(std::integral_constant<int, SLP_BLOCK>());
+	else if (length >= 16)
+		f(std::integral_constant<int, SLP_WARP>());
+	else
+		f(std::integral_constant<int, 1>());
+}
+
+/* Calls f(T()) with the type of the elements, float or double. */
+template <class F> static inline void slp_with_float(enum sl_dtype dtype, F f)
+{
+	if (dtype == SL_FLOAT64)
+		f(double());
+	else
+		f(float());
+}
+
+#endif
