@@ -22,7 +22,7 @@ static struct {
 	_Atomic uint32_t unreported;
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-enum { MAX_FAULTS = 10000 }; /* further ones share the last number */
+enum { MAX_FAULTS = 10000 }; /* further ones take the place of the last */
 
 static const char *const status_names[] = {
 #define X(symbol, text) #symbol,
@@ -91,13 +91,23 @@ static bool faults_grow(void)
 	return true;
 }
 
+/* A new one, or the last one again; NULL without any memory. */
+static struct fault *fault_slot(void)
+{
+	if (faults.count < MAX_FAULTS && (faults.count < faults.capacity || faults_grow()))
+		faults.list[faults.count++] = (struct fault){.reported = true};
+	return faults.count ? &faults.list[faults.count - 1] : NULL;
+}
+
 uint32_t slp_fault_add(enum sl_status status, const char *message)
 {
 	SLP_COUNT(faults);
 	pthread_mutex_lock(&faults.lock);
-	if (faults.count < MAX_FAULTS && (faults.count < faults.capacity || faults_grow())) {
-		faults.list[faults.count++] = (struct fault){status, false, strdup(message)};
-		atomic_fetch_add(&faults.unreported, 1);
+	struct fault *f = fault_slot();
+	if (f) {
+		if (f->reported) atomic_fetch_add(&faults.unreported, 1);
+		free(f->message);
+		*f = (struct fault){status, false, strdup(message)};
 	}
 	uint32_t number = faults.count ? faults.count : 1;
 	pthread_mutex_unlock(&faults.lock);

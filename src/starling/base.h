@@ -87,7 +87,7 @@ struct sl_config {
 };
 
 SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *config);
-#define sl_init(config) sl_init_at(SL_HERE, config)
+#define sl_init(...) sl_init_at(SL_HERE, __VA_ARGS__) /* a config written in place has commas */
 SL_API void sl_shutdown(void);
 SL_API bool sl_is_initialized(void);
 SL_API void sl_seed(uint64_t seed);
