@@ -1,0 +1,32 @@
+#!/bin/sh
+# The benchmark lists its cases, measures two cheap ones into JSON, and refuses what it does not know.
+set -eu
+bench=tools/bench
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+fail() { echo "bench.sh: $*" >&2; exit 1; }
+
+"$bench" --list >"$tmp/list"
+for name in op-chain op-chain-bulk dot2000 lenet-step plus-one-async plus-one-sync queue-dot run-ahead-memory; do
+	grep -q "^$name  *[^ ]" "$tmp/list" || fail "--list lacks $name"
+done
+
+"$bench" --quick --json "$tmp/json" plus-one-async queue-dot >"$tmp/table"
+sed 's/^/  /' "$tmp/table"
+[ "$(wc -l <"$tmp/json")" -eq 2 ] || fail "two cases should give two JSON objects"
+for key in case value unit floor floor_ratio peer peer_ratio runs; do
+	[ "$(grep -c "\"$key\": " "$tmp/json")" -eq 2 ] || fail "$key is not in both JSON objects"
+done
+grep -q '"case": "queue-dot", "value": [0-9.e-]*, "unit": "ms"' "$tmp/json" || fail "queue-dot has no value"
+grep -q '"error"' "$tmp/json" && fail "a case failed"
+
+"$bench" --quick --markdown queue-dot | grep -q '^| queue-dot | [0-9.]* ms |' || fail "no Markdown row"
+
+status=0
+"$bench" no-such-case >"$tmp/out" 2>&1 || status=$?
+[ $status -eq 2 ] || fail "an unknown case gives status $status, 2 expected"
+grep -q no-such-case "$tmp/out" || fail "the message does not name the unknown case"
+status=0
+"$bench" --json "$tmp/no/such/folder" queue-dot >"$tmp/out" 2>&1 || status=$?
+[ $status -eq 1 ] || fail "an impossible --json file gives status $status, 1 expected"

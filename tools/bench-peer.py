@@ -1,0 +1,208 @@
+"""The cases of tools/bench in PyTorch.
+
+Usage: bench-peer.py THREADS.  Writes a line that says what it is; then answers each line "NUMBER CASE TIMES" with
+"NUMBER SECONDS", the seconds of one repetition, or "NUMBER none" for a case that it has not got.
+"""
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(1)
+
+
+# ---- the engine ----
+
+def chain():
+    def run(times):
+        x = torch.ones(1, 2)
+        for _ in range(times):
+            x = x + 1
+    return run
+
+
+def plus_one():
+    x = torch.ones(1, 2)
+
+    def run(times):
+        for _ in range(1000 * times):
+            x + 1
+    return run
+
+
+# ---- operations ----
+
+def forward(fn, *inputs):
+    """Runs fn(inputs) again and again, without recording."""
+    def make():
+        made = [i() for i in inputs]
+
+        def run(times):
+            with torch.no_grad():
+                for _ in range(times):
+                    fn(*made)
+        return run
+    return make
+
+
+def backward(fn, *inputs):
+    """Goes back through fn(inputs) again and again, by those inputs that want a gradient."""
+    def make():
+        made = [i() for i in inputs]
+        wanted = [t for t in made if t.requires_grad]
+        out = fn(*made)
+        ones = torch.ones_like(out)
+
+        def run(times):
+            for _ in range(times):
+                torch.autograd.grad(out, wanted, ones, retain_graph=True)
+        return run
+    return make
+
+
+def normal(*shape):
+    return lambda: torch.randn(*shape)
+
+
+def positive(*shape):
+    return lambda: torch.rand(*shape) + 0.5
+
+
+def grad(*shape):
+    return lambda: torch.randn(*shape, requires_grad=True)
+
+
+def classes(n):
+    return lambda: torch.arange(n) % 10
+
+
+def pool(x):
+    return F.avg_pool2d(x, 2, 2)
+
+
+def linear(x, w, b):
+    return torch.addmm(b, x, w)
+
+
+def cross_entropy(x, y):
+    return F.cross_entropy(x, y, reduction="none")
+
+
+def batch_norm(x, gamma, beta, mean, var):
+    return F.batch_norm(x, mean, var, gamma, beta, training=True)
+
+
+# ---- networks ----
+
+LENET = [(20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,), (800, 128), (128,), (128, 10), (10,)]
+MLP = [(784, 256), (256,), (256, 128), (128,), (128, 64), (64,), (64, 32), (32,), (32, 10), (10,)]
+
+
+def lenet(x, p):
+    h = pool(torch.relu(F.conv2d(x, p[0], p[1])))
+    h = pool(torch.relu(F.conv2d(h, p[2], p[3])))
+    h = torch.relu(linear(h.flatten(1), p[4], p[5]))
+    return linear(h, p[6], p[7])
+
+
+def mlp(x, p):
+    h = x.flatten(1)
+    for i in range(0, 8, 2):
+        h = torch.relu(linear(h, p[i], p[i + 1]))
+    return linear(h, p[8], p[9])
+
+
+def parameters(shapes):
+    return [(torch.randn(s) * 0.01 if len(s) > 1 else torch.zeros(s)).requires_grad_() for s in shapes]
+
+
+def training(net, shapes, batch, lr, update_only=False):
+    def make():
+        params = parameters(shapes)
+        x, y = torch.rand(batch, 1, 28, 28), classes(batch)()
+        optimizer = torch.optim.SGD(params, lr=lr / batch)
+
+        def step():
+            optimizer.zero_grad()
+            F.cross_entropy(net(x, params), y, reduction="sum").backward()
+            optimizer.step()
+        step()
+
+        def run(times):
+            for _ in range(times):
+                optimizer.step() if update_only else step()
+        return run
+    return make
+
+
+def row():
+    params = parameters(MLP)
+    x = torch.rand(1, 1, 28, 28)
+
+    def run(times):
+        with torch.no_grad():
+            for _ in range(times):
+                mlp(x, params).numpy()
+    return run
+
+
+CASES = {
+    "op-chain": chain,
+    "op-chain-bulk": chain,
+    "plus-one-async": plus_one,
+    "plus-one-sync": plus_one,
+    "dot2000": forward(torch.mm, normal(2000, 2000), normal(2000, 2000)),
+    "lenet-step": training(lenet, LENET, 256, 0.2),
+    "lenet-step-sync": training(lenet, LENET, 256, 0.2),
+    "lenet-update": training(lenet, LENET, 256, 0.2, update_only=True),
+    "mlp-step": training(mlp, MLP, 64, 0.05),
+    "row-mlp": row,
+    "conv1": forward(F.conv2d, normal(256, 1, 28, 28), normal(20, 1, 3, 3), normal(20)),
+    "conv1-back": backward(F.conv2d, normal(256, 1, 28, 28), grad(20, 1, 3, 3), grad(20)),
+    "relu1": forward(torch.relu, normal(256, 20, 26, 26)),
+    "relu1-back": backward(torch.relu, grad(256, 20, 26, 26)),
+    "pool1": forward(pool, normal(256, 20, 26, 26)),
+    "pool1-back": backward(pool, grad(256, 20, 26, 26)),
+    "conv2": forward(F.conv2d, normal(256, 20, 13, 13), normal(50, 20, 5, 5), normal(50)),
+    "conv2-back": backward(F.conv2d, grad(256, 20, 13, 13), grad(50, 20, 5, 5), grad(50)),
+    "relu2": forward(torch.relu, normal(256, 50, 9, 9)),
+    "pool2": forward(pool, normal(256, 50, 9, 9)),
+    "pool2-back": backward(pool, grad(256, 50, 9, 9)),
+    "linear1": forward(linear, normal(256, 800), normal(800, 128), normal(128)),
+    "linear1-back": backward(linear, grad(256, 800), grad(800, 128), grad(128)),
+    "cross-entropy": forward(cross_entropy, normal(256, 10), classes(256)),
+    "cross-entropy-back": backward(cross_entropy, grad(256, 10), classes(256)),
+    "add-16mb": forward(torch.add, normal(4194304), normal(4194304)),
+    "sum-64mb": forward(torch.sum, normal(16777216)),
+    "softmax": forward(lambda x: torch.softmax(x, -1), normal(2048, 2048)),
+    "batch-norm": forward(batch_norm, normal(64, 64, 32, 32), normal(64), normal(64), normal(64), positive(64)),
+    "batch-norm-back": backward(batch_norm, grad(64, 64, 32, 32), grad(64), grad(64), normal(64), positive(64)),
+}
+
+
+def measure(run, times):
+    if times < 1000:
+        run(1)
+    start = time.perf_counter()
+    run(times)
+    return (time.perf_counter() - start) / times
+
+
+def main():
+    torch.set_num_threads(int(sys.argv[1]))
+    print(f"PyTorch {torch.__version__} with {torch.get_num_threads()} threads", flush=True)
+    name, run = None, None
+    for line in sys.stdin:
+        number, wanted, times = line.split()
+        if wanted not in CASES:
+            print(number, "none", flush=True)
+            continue
+        if wanted != name:
+            name, run = None, None  # frees what the last one held
+            name, run = wanted, CASES[wanted]()
+        print(number, measure(run, int(times)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

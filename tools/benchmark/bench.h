@@ -1,0 +1,160 @@
+/* The benchmark: what a case is, what measuring it gives, and what the parts share. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <math.h>
+#include <stdio.h>
+
+#include <starling.h>
+
+enum { BENCH_MAX_RUNS = 101, BENCH_MAX_INPUTS = 5 };
+
+/* What one repetition takes at least: its floor is the longest of these times. */
+struct bench_work {
+	double flops;         /* at the measured sgemm peak of all cores */
+	double read, written; /* bytes, at the measured bandwidth of an array of that size */
+	double tasks;         /* at the measured price of a bare StarPU task */
+};
+
+/* What a case must show. */
+enum bench_goal_kind {
+	BENCH_NO_GOAL,
+	BENCH_AT_MOST,  /* the value */
+	BENCH_AT_LEAST, /* the value */
+	BENCH_OF_FLOOR, /* this part of the floor's speed */
+	BENCH_OF_PEER,  /* so many times as fast as the peer */
+};
+
+struct bench_goal {
+	enum bench_goal_kind kind;
+	double limit;
+};
+
+/* An input of an operation: random numbers, or with int32 class numbers below 10. */
+struct bench_input {
+	sl_shape shape;
+	enum sl_dtype dtype;
+	bool want_grad;
+	bool used;
+};
+
+struct bench_op {
+	sl_tensor *(*forward)(sl_tensor *const *in);
+	bool backward; /* time the way back instead */
+	struct bench_input in[BENCH_MAX_INPUTS];
+};
+
+/* A case.  What it leaves out is zero: no rate, no goal, no peer's share, an engine with default configuration. */
+struct bench_case {
+	const char *name, *doc;
+	const char *unit;
+	double scale;          /* value in unit = seconds a repetition * scale; 0: run returns the value itself */
+	const char *rate_unit; /* an additional figure: rate_count / seconds a repetition */
+	double rate_count;
+	struct sl_config config;
+	bool no_engine; /* run starts and stops engines as it needs them */
+	bool no_peer;
+	int64_t times; /* repetitions a run; 0: as many as make a run long enough to be timed */
+	int runs;      /* at most so many; 0: as many as asked for */
+	struct bench_work work;
+	struct bench_goal goal;
+	const struct bench_op *op; /* for the functions bench_op_*() */
+	bool (*setup)(const struct bench_case *c);
+	double (*run)(const struct bench_case *c, int64_t times); /* seconds of one repetition, or the value */
+	void (*teardown)(void);
+};
+
+extern const struct bench_case bench_cases[];
+extern const int bench_case_count;
+
+struct bench_options {
+	int runs;
+	double run_seconds; /* aimed at for one run */
+	int threads;        /* cores that may be used */
+};
+
+/* The values of each run; NAN where there is none. */
+struct bench_result {
+	int runs;
+	double value[BENCH_MAX_RUNS], floor[BENCH_MAX_RUNS], peer[BENCH_MAX_RUNS];
+	char error[512];
+};
+
+/* What a row shows. */
+struct bench_summary {
+	double value, low, high;
+	double rate;
+	double floor, floor_ratio; /* floor / value: 1 is the floor's speed */
+	double peer, peer_ratio;   /* peer / value: above 1 we are faster */
+	bool met;
+};
+
+/* ---- measure.c: time, statistics, runs --------------------------------------------------------------------------- */
+
+double bench_now(void); /* seconds */
+double bench_median(const double *values, int n);
+/* Calls fn in a child process, which starts without engine and threads, and brings result back; false if it fails. */
+bool bench_in_child(void (*fn)(const void *arg, void *result), const void *arg, void *result, size_t size);
+void bench_measure(const struct bench_case *c, const struct bench_options *options, struct bench_result *result);
+struct bench_summary bench_summarize(const struct bench_case *c, const struct bench_result *result);
+
+/* ---- floors.c: what the machine can do ----------------------------------------------------------------------------
+ */
+
+double bench_gemm_peak(int threads);                              /* flops a second; NAN without a library for it */
+double bench_bandwidth(double read, double written, int threads); /* bytes a second */
+double bench_task_price(void);                                    /* seconds; the engine must run */
+double bench_floor(const struct bench_work *work, int threads);   /* seconds; NAN if nothing is known */
+
+/* ---- machine.c -----------------------------------------------------------------------------------------------------
+ */
+
+int bench_cores(void);
+void bench_machine(char *line, size_t size, int threads);
+
+/* ---- peer.c: the same work in PyTorch ------------------------------------------------------------------------------
+ */
+
+bool bench_peer_start(const char *python, int threads);
+const char *bench_peer_name(void);                      /* NULL: there is none */
+double bench_peer_run(const char *name, int64_t times); /* seconds of one repetition; NAN if it has no such case */
+void bench_peer_stop(void);
+
+/* ---- report.c ------------------------------------------------------------------------------------------------------
+ */
+
+enum bench_format { BENCH_TEXT, BENCH_MARKDOWN };
+void bench_print_head(FILE *file, enum bench_format format);
+void bench_print_row(FILE *file, enum bench_format format, const struct bench_case *c, const struct bench_result *r);
+void bench_print_list(FILE *file);
+bool bench_write_json(FILE *file, const char *machine, const struct bench_case *c, const struct bench_result *r);
+
+/* ---- cases_*.c: setup, run and teardown of the cases in cases.c ----------------------------------------------------
+ */
+
+bool bench_op_setup(const struct bench_case *c);
+double bench_op_run(const struct bench_case *c, int64_t times);
+void bench_op_teardown(void);
+
+double bench_chain_run(const struct bench_case *c, int64_t times);
+bool bench_dot_setup(const struct bench_case *c);
+double bench_dot_run(const struct bench_case *c, int64_t times);
+double bench_queue_run(const struct bench_case *c, int64_t times);
+void bench_dot_teardown(void);
+double bench_plus_one_async_run(const struct bench_case *c, int64_t times);
+double bench_plus_one_sync_run(const struct bench_case *c, int64_t times);
+double bench_plus_one_gain_run(const struct bench_case *c, int64_t times);
+
+bool bench_lenet_setup(const struct bench_case *c);
+bool bench_mlp_setup(const struct bench_case *c);
+double bench_step_run(const struct bench_case *c, int64_t times);      /* training, waits at the end */
+double bench_step_sync_run(const struct bench_case *c, int64_t times); /* training, waits after each step */
+double bench_latency_run(const struct bench_case *c, int64_t times);   /* one row forward, result read */
+double bench_update_run(const struct bench_case *c, int64_t times);    /* the optimiser alone */
+void bench_net_teardown(void);
+
+double bench_ahead_memory_run(const struct bench_case *c, int64_t times);
+double bench_ahead_buffers_run(const struct bench_case *c, int64_t times);
+double bench_ahead_time_run(const struct bench_case *c, int64_t times);
+
+#endif

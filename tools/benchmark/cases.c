@@ -1,0 +1,288 @@
+/* The table of all cases. */
+#include "bench.h"
+
+/* clang-format off */
+#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}} /* a constant, which SL_SHAPE is not */
+#define IN(...) {.shape = DIMS(__VA_ARGS__), .used = true}
+#define IN_GRAD(...) {.shape = DIMS(__VA_ARGS__), .used = true, .want_grad = true}
+#define IN_CLASSES(n) {.shape = DIMS(n), .used = true, .dtype = SL_INT32}
+/* clang-format on */
+
+#define FORWARD(name, expression)                                                                                      \
+	static sl_tensor *name(sl_tensor *const *in)                                                                   \
+	{                                                                                                              \
+		return expression;                                                                                     \
+	}
+
+FORWARD(add, sl_add(in[0], in[1]))
+FORWARD(total, sl_sum(in[0]))
+FORWARD(softmax, sl_softmax(in[0], -1))
+FORWARD(conv, sl_conv2d(in[0], in[1], in[2]))
+FORWARD(pool, sl_pool2d(in[0], .type = SL_POOL_AVG, .kernel = {2, 2}, .stride = {2, 2}))
+FORWARD(relu, sl_relu(in[0]))
+FORWARD(linear, sl_linear(in[0], in[1], in[2]))
+FORWARD(cross_entropy, sl_softmax_cross_entropy(in[0], in[1]))
+
+static sl_tensor *batch_norm(sl_tensor *const *in)
+{
+	sl_tensor *y = NULL;
+	SL_TRAINING
+		y = sl_batch_norm(in[0], in[1], in[2], in[3], in[4]);
+	return y;
+}
+
+/* An operation forward, and back. */
+#define OP(fn, ...)                                                                                                    \
+	.op = &(const struct bench_op){.forward = fn, .in = {__VA_ARGS__}}, .setup = bench_op_setup,                   \
+	.run = bench_op_run, .teardown = bench_op_teardown
+#define OP_BACK(fn, ...)                                                                                               \
+	.op = &(const struct bench_op){.forward = fn, .backward = true, .in = {__VA_ARGS__}}, .setup = bench_op_setup, \
+	.run = bench_op_run, .teardown = bench_op_teardown
+/* A network, trained. */
+#define NET(kind, how) .setup = bench_##kind##_setup, .run = how, .teardown = bench_net_teardown
+
+#define MICROSECONDS(per) .unit = "µs" per, .scale = 1e6
+#define MILLISECONDS(per) .unit = "ms" per, .scale = 1e3
+#define RATIO(of) .unit = "×" of
+#define RATE(unit, count) .rate_unit = unit, .rate_count = count
+#define FLOPS(n) .work.flops = n, RATE("GFLOP/s", 1e-9 * (n))
+/* Thousands of floats that have to be read and written. */
+#define TRAFFIC(in, out) .work.read = 4e3 * (in), .work.written = 4e3 * (out), RATE("GB/s", 4e-6 * ((in) + (out)))
+
+/* LeNet with a batch of 256: elements (in thousands) and multiplications of its parts. */
+#define X_K 200.7
+#define CONV1_K 3461.1
+#define POOL1_K 865.3
+#define CONV2_K 1036.8
+#define POOL2_K 204.8
+#define CONV1_FLOPS (2.0 * 256 * 20 * 26 * 26 * 9)
+#define CONV2_FLOPS (2.0 * 256 * 50 * 9 * 9 * 500)
+#define LINEAR1_FLOPS (2.0 * 256 * 800 * 128)
+#define LINEAR2_FLOPS (2.0 * 256 * 128 * 10)
+/* Forward, by weights, and, but for the images, by inputs. */
+#define LENET_FLOPS (3 * (CONV1_FLOPS + CONV2_FLOPS + LINEAR1_FLOPS + LINEAR2_FLOPS) - CONV1_FLOPS)
+#define LENET_PARAMS_K 129.9
+#define MLP_WEIGHTS (784.0 * 256 + 256 * 128 + 128 * 64 + 64 * 32 + 32 * 10)
+#define MLP_FLOPS(batch) (2.0 * (batch)*MLP_WEIGHTS)
+
+const struct bench_case bench_cases[] = {
+        /* What tasks cost, and what bulking makes of it. */
+        {.name = "op-chain",
+         .doc = "100,000 operations in a chain on 2 numbers, a task each",
+         MICROSECONDS("/op"),
+         .config.bulk = 1,
+         .times = 100000,
+         .work.tasks = 1,
+         .run = bench_chain_run,
+         .goal = {BENCH_AT_MOST, 4}},
+        {.name = "op-chain-bulk",
+         .doc = "100,000 operations in a chain on 2 numbers, as they come",
+         MICROSECONDS("/op"),
+         .times = 100000,
+         .work.tasks = 1.0 / 32,
+         .run = bench_chain_run,
+         .goal = {BENCH_AT_MOST, 1.5}},
+        {.name = "plus-one-async",
+         .doc = "1000 times x + 1, waiting for the last one",
+         MILLISECONDS(""),
+         .work.tasks = 1000.0 / 32,
+         .run = bench_plus_one_async_run},
+        {.name = "plus-one-sync",
+         .doc = "1000 times x + 1, waiting for each one",
+         MILLISECONDS(""),
+         .work.tasks = 1000,
+         .run = bench_plus_one_sync_run},
+        {.name = "plus-one-gain",
+         .doc = "how many times as fast as plus-one-sync plus-one-async is",
+         RATIO(""),
+         .times = 20,
+         .run = bench_plus_one_gain_run,
+         .no_peer = true,
+         .goal = {BENCH_AT_LEAST, 2}},
+        {.name = "queue-dot",
+         .doc = "time to return from dot(2000 x 2000) on an idle engine",
+         MILLISECONDS(""),
+         .times = 15,
+         .work.tasks = 1,
+         .setup = bench_dot_setup,
+         .run = bench_queue_run,
+         .teardown = bench_dot_teardown,
+         .no_peer = true,
+         .goal = {BENCH_AT_MOST, 1}},
+
+        /* The big product. */
+        {.name = "dot2000",
+         .doc = "dot(2000 x 2000) on all cores",
+         MILLISECONDS(""),
+         FLOPS(2 * 2000.0 * 2000 * 2000),
+         .setup = bench_dot_setup,
+         .run = bench_dot_run,
+         .teardown = bench_dot_teardown,
+         .goal = {BENCH_OF_FLOOR, 0.85}},
+
+        /* Networks. */
+        {.name = "lenet-step",
+         .doc = "a training step of LeNet, batch 256: forward, loss, backward, update",
+         MILLISECONDS(""),
+         RATE("images/s", 256),
+         .work.flops = LENET_FLOPS,
+         NET(lenet, bench_step_run),
+         .goal = {BENCH_OF_PEER, 1.5}},
+        {.name = "lenet-step-sync",
+         .doc = "the same, waiting after each step",
+         MILLISECONDS(""),
+         RATE("images/s", 256),
+         .work.flops = LENET_FLOPS,
+         NET(lenet, bench_step_sync_run)},
+        {.name = "lenet-update",
+         .doc = "the optimiser's part of it",
+         MICROSECONDS(""),
+         TRAFFIC(2 * LENET_PARAMS_K, LENET_PARAMS_K),
+         NET(lenet, bench_update_run)},
+        {.name = "mlp-step",
+         .doc = "a training step of a perceptron of five layers, batch 64",
+         MILLISECONDS(""),
+         RATE("rows/s", 64),
+         .work.flops = 3 * MLP_FLOPS(64) - 2.0 * 64 * 784 * 256,
+         NET(mlp, bench_step_run)},
+        {.name = "row-mlp",
+         .doc = "one row through that perceptron, result read",
+         MICROSECONDS(""),
+         .work = {.read = 4 * MLP_WEIGHTS, .tasks = 1},
+         NET(mlp, bench_latency_run)},
+
+        /* Run-ahead. */
+        {.name = "run-ahead-memory",
+         .doc = "memory of training without any wait / with one a batch (resident set)",
+         RATIO(""),
+         .no_engine = true,
+         .no_peer = true,
+         .times = 1,
+         .runs = 3,
+         .run = bench_ahead_memory_run,
+         .goal = {BENCH_AT_MOST, 1.25}},
+        {.name = "run-ahead-buffers",
+         .doc = "the same, of tensors and pools (sl_stats)",
+         RATIO(""),
+         .no_engine = true,
+         .no_peer = true,
+         .times = 1,
+         .runs = 3,
+         .run = bench_ahead_buffers_run,
+         .goal = {BENCH_AT_MOST, 1.25}},
+        {.name = "run-ahead-time",
+         .doc = "time of training without any wait / with one a batch",
+         RATIO(""),
+         .no_engine = true,
+         .no_peer = true,
+         .times = 1,
+         .runs = 5,
+         .run = bench_ahead_time_run,
+         .goal = {BENCH_AT_MOST, 1.02}},
+
+        /* The parts of LeNet. */
+        {.name = "conv1",
+         .doc = "LeNet's first convolution",
+         MILLISECONDS(""),
+         TRAFFIC(X_K, CONV1_K),
+         .work.flops = CONV1_FLOPS,
+         OP(conv, IN(256, 1, 28, 28), IN(20, 1, 3, 3), IN(20))},
+        {.name = "conv1-back",
+         .doc = "... back, by its weights",
+         MILLISECONDS(""),
+         TRAFFIC(X_K + CONV1_K, 0),
+         .work.flops = CONV1_FLOPS,
+         OP_BACK(conv, IN(256, 1, 28, 28), IN_GRAD(20, 1, 3, 3), IN_GRAD(20))},
+        {.name = "relu1",
+         .doc = "LeNet's first relu",
+         MILLISECONDS(""),
+         TRAFFIC(CONV1_K, CONV1_K),
+         OP(relu, IN(256, 20, 26, 26))},
+        {.name = "relu1-back",
+         .doc = "... back",
+         MILLISECONDS(""),
+         TRAFFIC(2 * CONV1_K, CONV1_K),
+         OP_BACK(relu, IN_GRAD(256, 20, 26, 26))},
+        {.name = "pool1",
+         .doc = "LeNet's first pooling",
+         MILLISECONDS(""),
+         TRAFFIC(CONV1_K, POOL1_K),
+         OP(pool, IN(256, 20, 26, 26))},
+        {.name = "pool1-back",
+         .doc = "... back",
+         MILLISECONDS(""),
+         TRAFFIC(POOL1_K, CONV1_K),
+         OP_BACK(pool, IN_GRAD(256, 20, 26, 26))},
+        {.name = "conv2",
+         .doc = "LeNet's second convolution",
+         MILLISECONDS(""),
+         FLOPS(CONV2_FLOPS),
+         OP(conv, IN(256, 20, 13, 13), IN(50, 20, 5, 5), IN(50))},
+        {.name = "conv2-back",
+         .doc = "... back, by its input and weights",
+         MILLISECONDS(""),
+         FLOPS(2 * CONV2_FLOPS),
+         OP_BACK(conv, IN_GRAD(256, 20, 13, 13), IN_GRAD(50, 20, 5, 5), IN_GRAD(50))},
+        {.name = "relu2",
+         .doc = "LeNet's second relu",
+         MILLISECONDS(""),
+         TRAFFIC(CONV2_K, CONV2_K),
+         OP(relu, IN(256, 50, 9, 9))},
+        {.name = "pool2",
+         .doc = "LeNet's second pooling",
+         MILLISECONDS(""),
+         TRAFFIC(CONV2_K, POOL2_K),
+         OP(pool, IN(256, 50, 9, 9))},
+        {.name = "pool2-back",
+         .doc = "... back",
+         MILLISECONDS(""),
+         TRAFFIC(POOL2_K, CONV2_K),
+         OP_BACK(pool, IN_GRAD(256, 50, 9, 9))},
+        {.name = "linear1",
+         .doc = "LeNet's first dense layer",
+         MICROSECONDS(""),
+         FLOPS(LINEAR1_FLOPS),
+         OP(linear, IN(256, 800), IN(800, 128), IN(128))},
+        {.name = "linear1-back",
+         .doc = "... back",
+         MICROSECONDS(""),
+         FLOPS(2 * LINEAR1_FLOPS),
+         OP_BACK(linear, IN_GRAD(256, 800), IN_GRAD(800, 128), IN_GRAD(128))},
+        {.name = "cross-entropy",
+         .doc = "LeNet's loss",
+         MICROSECONDS(""),
+         TRAFFIC(2.56, 0.256),
+         .work.tasks = 1.0 / 32,
+         OP(cross_entropy, IN(256, 10), IN_CLASSES(256))},
+        {.name = "cross-entropy-back",
+         .doc = "... back",
+         MICROSECONDS(""),
+         TRAFFIC(2.56, 2.56),
+         .work.tasks = 1.0 / 32,
+         OP_BACK(cross_entropy, IN_GRAD(256, 10), IN_CLASSES(256))},
+
+        /* Memory-bound operations. */
+        {.name = "add-16mb",
+         .doc = "a + b of 16 MB each",
+         MILLISECONDS(""),
+         TRAFFIC(8388.6, 4194.3),
+         OP(add, IN(4194304), IN(4194304))},
+        {.name = "sum-64mb", .doc = "sum of 64 MB", MILLISECONDS(""), TRAFFIC(16777.2, 0), OP(total, IN(16777216))},
+        {.name = "softmax",
+         .doc = "softmax over the rows of 2048 x 2048",
+         MILLISECONDS(""),
+         TRAFFIC(4194.3, 4194.3),
+         OP(softmax, IN(2048, 2048))},
+        {.name = "batch-norm",
+         .doc = "batch normalisation of 64 x 64 x 32 x 32, in training",
+         MILLISECONDS(""),
+         TRAFFIC(2 * 4194.3, 4194.3),
+         OP(batch_norm, IN(64, 64, 32, 32), IN(64), IN(64), IN(64), IN(64))},
+        {.name = "batch-norm-back",
+         .doc = "... back",
+         MILLISECONDS(""),
+         TRAFFIC(4 * 4194.3, 4194.3),
+         OP_BACK(batch_norm, IN_GRAD(64, 64, 32, 32), IN_GRAD(64), IN_GRAD(64), IN(64), IN(64))},
+};
+
+const int bench_case_count = sizeof bench_cases / sizeof *bench_cases;

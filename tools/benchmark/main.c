@@ -1,0 +1,157 @@
+/* bench: measures what Starling takes for well-known work, beside what the machine could do and what PyTorch takes. */
+#include <argp.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+struct arguments {
+	struct bench_options measuring;
+	enum bench_format format;
+	const char *json, *peer;
+	bool list, check;
+	bool *wanted;
+	int nwanted;
+};
+
+enum { KEY_JSON = 256, KEY_PEER, KEY_RUNS, KEY_QUICK, KEY_MARKDOWN, KEY_CHECK };
+
+static const struct argp_option options[] = {
+        {"list", 'l', NULL, 0, "List the cases and end", 0},
+        {"json", KEY_JSON, "FILE", 0, "Write a JSON object for each case, one a line, to FILE", 0},
+        {"peer", KEY_PEER, "PYTHON", 0, "Let this Python do the same work in PyTorch, alternating, and compare", 0},
+        {"runs", KEY_RUNS, "N", 0, "Measure each case so many times (default: 9)", 0},
+        {"quick", KEY_QUICK, NULL, 0, "Few and short runs: to see that it works", 0},
+        {"markdown", KEY_MARKDOWN, NULL, 0, "Write the table as Markdown", 0},
+        {"check", KEY_CHECK, NULL, 0, "Exit with status 1 if a goal is missed", 0},
+        {0},
+};
+
+static const char doc[] =
+        "Measures Starling: medians of several runs.\v"
+        "CASE is a name or a pattern such as 'lenet-*'; without any, all cases run.  The floor is the time that the "
+        "machine, as measured beside each run, needs at least: flops at the rate of sgemm on all cores, bytes at the "
+        "bandwidth of memory, tasks at the price of a bare StarPU task.  \"of floor\" is floor / value, \"× peer\" the "
+        "peer's time / ours: more is better for both.\n\n"
+        "Exit status: 0; 1 if a case fails (or with --check misses its goal); 2 for a wrong command line.";
+
+static void want(struct argp_state *state, struct arguments *a, const char *pattern)
+{
+	int found = 0;
+	for (int i = 0; i < bench_case_count; i++) {
+		if (fnmatch(pattern, bench_cases[i].name, 0)) continue;
+		a->wanted[i] = true;
+		found++;
+	}
+	if (!found) argp_error(state, "there is no case %s; --list tells which there are", pattern);
+	a->nwanted += found;
+}
+
+static int runs_of(struct argp_state *state, const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+	if (*end || n < 1 || n > BENCH_MAX_RUNS)
+		argp_error(state, "--runs takes a number from 1 to %d", BENCH_MAX_RUNS);
+	return (int)n;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct arguments *a = state->input;
+	switch (key) {
+	case 'l':
+		a->list = true;
+		break;
+	case KEY_JSON:
+		a->json = text;
+		break;
+	case KEY_PEER:
+		a->peer = text;
+		break;
+	case KEY_RUNS:
+		a->measuring.runs = runs_of(state, text);
+		break;
+	case KEY_QUICK:
+		a->measuring.run_seconds = 0.02;
+		if (!a->measuring.runs) a->measuring.runs = 2;
+		break;
+	case KEY_MARKDOWN:
+		a->format = BENCH_MARKDOWN;
+		break;
+	case KEY_CHECK:
+		a->check = true;
+		break;
+	case ARGP_KEY_ARG:
+		want(state, a, text);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp parser = {options, parse, "[CASE...]", doc, NULL, NULL, NULL};
+
+/* Measures the wanted cases; returns how many failed or, with --check, missed their goal. */
+static int run_cases(const struct arguments *a, const char *machine, FILE *json)
+{
+	int bad = 0;
+	bench_print_head(stdout, a->format);
+	for (int i = 0; i < bench_case_count; i++) {
+		const struct bench_case *c = &bench_cases[i];
+		struct bench_result result;
+		if (a->nwanted && !a->wanted[i]) continue;
+		bench_measure(c, &a->measuring, &result);
+		bench_print_row(stdout, a->format, c, &result);
+		if (json && !bench_write_json(json, machine, c, &result)) {
+			fprintf(stderr, "bench: %s: %s\n", a->json, strerror(errno));
+			bad++;
+		}
+		bad += *result.error || (a->check && !bench_summarize(c, &result).met);
+	}
+	return bad;
+}
+
+static int run(const struct arguments *a)
+{
+	char machine[1024];
+	FILE *json = a->json ? fopen(a->json, "w") : NULL;
+	if (a->json && !json) {
+		fprintf(stderr, "bench: %s: %s\n", a->json, strerror(errno));
+		return 1;
+	}
+	if (a->peer && !bench_peer_start(a->peer, a->measuring.threads)) {
+		fprintf(stderr, "bench: %s does not run the peer: is PyTorch installed there?\n", a->peer);
+		return 1;
+	}
+	bench_machine(machine, sizeof machine, a->measuring.threads);
+	printf("%s\n\n", machine);
+	int bad = run_cases(a, machine, json);
+	bench_peer_stop();
+	if (json && fclose(json)) {
+		fprintf(stderr, "bench: %s: %s\n", a->json, strerror(errno));
+		bad++;
+	}
+	return bad ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments a = {.measuring = {.run_seconds = 0.15, .threads = bench_cores()}};
+	a.wanted = calloc((size_t)bench_case_count, sizeof *a.wanted);
+	if (!a.wanted) return 1;
+	argp_err_exit_status = 2;
+	argp_program_version = sl_version();
+	argp_parse(&parser, argc, argv, 0, NULL, &a);
+	if (!a.measuring.runs) a.measuring.runs = 9;
+	int status = 0;
+	if (a.list)
+		bench_print_list(stdout);
+	else
+		status = run(&a);
+	free(a.wanted);
+	return status;
+}

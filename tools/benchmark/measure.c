@@ -1,0 +1,212 @@
+/* Measuring a case: a process of its own, warming up, and runs in which floor, our turn and the peer's alternate, so
+ * that what else the machine does meets all of them alike. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+double bench_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- statistics ---------------------------------------------------------------------------------------------------
+ */
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Of those that are numbers; NAN if none is. */
+double bench_median(const double *values, int n)
+{
+	double sorted[BENCH_MAX_RUNS];
+	int count = 0;
+	for (int i = 0; i < n; i++)
+		if (!isnan(values[i])) sorted[count++] = values[i];
+	if (!count) return NAN;
+	qsort(sorted, (size_t)count, sizeof *sorted, compare);
+	return count % 2 ? sorted[count / 2] : 0.5 * (sorted[count / 2 - 1] + sorted[count / 2]);
+}
+
+static double median_ratio(const double *above, const double *below, int n)
+{
+	double ratios[BENCH_MAX_RUNS];
+	for (int i = 0; i < n; i++) ratios[i] = above[i] / below[i];
+	return bench_median(ratios, n);
+}
+
+static bool meets(struct bench_goal goal, const struct bench_summary *s)
+{
+	switch (goal.kind) {
+	case BENCH_NO_GOAL:
+		return true;
+	case BENCH_AT_MOST:
+		return s->value <= goal.limit;
+	case BENCH_AT_LEAST:
+		return s->value >= goal.limit;
+	case BENCH_OF_FLOOR:
+		return s->floor_ratio >= goal.limit;
+	case BENCH_OF_PEER:
+		return isnan(s->peer_ratio) || s->peer_ratio >= goal.limit;
+	}
+	return false;
+}
+
+struct bench_summary bench_summarize(const struct bench_case *c, const struct bench_result *r)
+{
+	struct bench_summary s = {.value = bench_median(r->value, r->runs), .low = INFINITY, .high = -INFINITY};
+	for (int i = 0; i < r->runs; i++) {
+		s.low = fmin(s.low, r->value[i]);
+		s.high = fmax(s.high, r->value[i]);
+	}
+	s.rate = c->rate_unit ? c->rate_count * c->scale / s.value : NAN;
+	s.floor = bench_median(r->floor, r->runs);
+	s.floor_ratio = median_ratio(r->floor, r->value, r->runs);
+	s.peer = bench_median(r->peer, r->runs);
+	s.peer_ratio = median_ratio(r->peer, r->value, r->runs);
+	s.met = !*r->error && meets(c->goal, &s);
+	return s;
+}
+
+/* ---- child processes ----------------------------------------------------------------------------------------------
+ */
+
+static bool read_all(int fd, void *data, size_t size)
+{
+	for (size_t got = 0; got < size;) {
+		ssize_t n = read(fd, (char *)data + got, size - got);
+		if (n == 0 || (n < 0 && errno != EINTR)) return false;
+		if (n > 0) got += (size_t)n;
+	}
+	return true;
+}
+
+static bool write_all(int fd, const void *data, size_t size)
+{
+	for (size_t put = 0; put < size;) {
+		ssize_t n = write(fd, (const char *)data + put, size - put);
+		if (n < 0 && errno != EINTR) return false;
+		if (n > 0) put += (size_t)n;
+	}
+	return true;
+}
+
+bool bench_in_child(void (*fn)(const void *arg, void *result), const void *arg, void *result, size_t size)
+{
+	int ends[2], status = 0;
+	fflush(NULL);
+	if (pipe(ends)) return false;
+	pid_t child = fork();
+	if (child == 0) {
+		close(ends[0]);
+		fn(arg, result);
+		fflush(NULL);
+		_exit(write_all(ends[1], result, size) ? 0 : 1);
+	}
+	close(ends[1]);
+	bool ok = child > 0 && read_all(ends[0], result, size);
+	close(ends[0]);
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+	return ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* ---- runs ---------------------------------------------------------------------------------------------------------
+ */
+
+struct job {
+	const struct bench_case *c;
+	const struct bench_options *options;
+};
+
+/* Repetitions that fill the time of a run.  What this runs also warms up. */
+static int64_t find_times(const struct job *j)
+{
+	if (j->c->times) return j->c->times;
+	double target = j->options->run_seconds;
+	j->c->run(j->c, 1);
+	for (int64_t times = 1;; times *= 2) {
+		double seconds = j->c->run(j->c, times) * (double)times;
+		if (sl_error() != SL_OK) return 1;
+		if (seconds > 0.2 * target || times >= 1 << 22)
+			return llrint(fmax(1, fmin(1 << 24, target * (double)times / seconds)));
+	}
+}
+
+/* Threads that an earlier part left spinning get time to go to sleep. */
+static void settle(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 15000000}, NULL);
+}
+
+static void one_run(const struct job *j, int64_t times, int i, struct bench_result *r)
+{
+	const struct bench_case *c = j->c;
+	double scale = c->scale ? c->scale : 1;
+	settle();
+	r->floor[i] = bench_floor(&c->work, j->options->threads) * scale;
+	settle();
+	if (!c->times) c->run(c, 1); /* caches and clock as the peer finds them after its own turn */
+	r->value[i] = c->run(c, times) * scale;
+	settle();
+	r->peer[i] = c->no_peer ? NAN : bench_peer_run(c->name, times) * scale;
+}
+
+static bool failed(struct bench_result *r)
+{
+	if (sl_error() == SL_OK) return false;
+	snprintf(r->error, sizeof r->error, "%s", sl_error_message());
+	return true;
+}
+
+static bool begin(const struct bench_case *c, struct bench_result *r)
+{
+	if (c->no_engine) return true;
+	struct sl_config config = c->config;
+	config.gpus = -1; /* the floors are those of the CPUs */
+	config.seed = 1;
+	if (sl_init(&config) != SL_OK || (c->setup && !c->setup(c))) {
+		if (!failed(r)) snprintf(r->error, sizeof r->error, "cannot set up");
+		return false;
+	}
+	return true;
+}
+
+static void end(const struct bench_case *c)
+{
+	if (c->no_engine) return;
+	if (c->teardown) c->teardown();
+	sl_shutdown();
+}
+
+static void measure(const void *arg, void *result)
+{
+	const struct job *j = arg;
+	struct bench_result *r = result;
+	if (!begin(j->c, r)) return;
+	int64_t times = find_times(j);
+	for (int i = 0; i < j->options->runs && (!j->c->runs || i < j->c->runs); i++) {
+		one_run(j, times, i, r);
+		r->runs = i + 1;
+		if (failed(r)) break;
+	}
+	end(j->c);
+}
+
+void bench_measure(const struct bench_case *c, const struct bench_options *options, struct bench_result *result)
+{
+	struct job job = {c, options};
+	*result = (struct bench_result){0};
+	if (!bench_in_child(measure, &job, result, sizeof *result)) {
+		result->runs = 0;
+		snprintf(result->error, sizeof result->error, "the process that measured it ended early");
+	}
+}

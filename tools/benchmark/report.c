@@ -1,0 +1,146 @@
+/* Results for people (a table, as text or Markdown) and for machines (JSON, one object a line). */
+#include <jansson.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { COLUMNS = 9, CELL = 64 };
+typedef char cells[COLUMNS][CELL];
+
+static const struct {
+	const char *title;
+	int width;
+} columns[COLUMNS] = {
+        {"case", 20},    {"median", 16}, {"min–max", 15}, {"rate", 16}, {"floor", 8},
+        {"of floor", 9}, {"peer", 8},    {"× peer", 7},   {"goal", 0},
+};
+
+/* Characters, not bytes. */
+static int width(const char *text)
+{
+	int n = 0;
+	for (; *text; text++) n += (*text & 0xC0) != 0x80;
+	return n;
+}
+
+static void print_cells(FILE *file, enum bench_format format, cells row)
+{
+	for (int i = 0; i < COLUMNS; i++) {
+		if (format == BENCH_MARKDOWN) {
+			fprintf(file, "| %s ", row[i]);
+			continue;
+		}
+		int pad = columns[i].width - width(row[i]);
+		fprintf(file, "%s%*s", row[i], i < COLUMNS - 1 ? (pad > 0 ? pad : 0) + 1 : 0, "");
+	}
+	fputs(format == BENCH_MARKDOWN ? "|\n" : "\n", file);
+	fflush(file);
+}
+
+void bench_print_head(FILE *file, enum bench_format format)
+{
+	cells row;
+	for (int i = 0; i < COLUMNS; i++) snprintf(row[i], CELL, "%s", columns[i].title);
+	print_cells(file, format, row);
+	if (format == BENCH_MARKDOWN) fputs("|---|---|---|---|---|---|---|---|---|\n", file);
+}
+
+/* Three digits or more. */
+static char *number(double v, char text[CELL])
+{
+	if (isnan(v))
+		text[0] = '\0';
+	else
+		snprintf(text, CELL, "%.*f", fabs(v) >= 100 ? 0 : fabs(v) >= 10 ? 1 : fabs(v) >= 0.1 ? 2 : 4, v);
+	return text;
+}
+
+static void goal_text(const struct bench_case *c, const struct bench_summary *s, char text[CELL])
+{
+	static const char *const forms[] = {
+	        [BENCH_NO_GOAL] = "%s%s",
+	        [BENCH_AT_MOST] = "≤ %s: %s",
+	        [BENCH_AT_LEAST] = "≥ %s: %s",
+	        [BENCH_OF_FLOOR] = "≥ %s of floor: %s",
+	        [BENCH_OF_PEER] = "≥ %s × peer: %s",
+	};
+	char limit[CELL] = "";
+	bool open = c->goal.kind == BENCH_OF_PEER && isnan(s->peer_ratio);
+	const char *met = open ? "no peer" : s->met ? "met" : "missed";
+	if (c->goal.kind == BENCH_NO_GOAL)
+		met = "";
+	else
+		number(c->goal.limit, limit);
+	snprintf(text, CELL, forms[c->goal.kind], limit, met);
+}
+
+void bench_print_row(FILE *file, enum bench_format format, const struct bench_case *c, const struct bench_result *r)
+{
+	struct bench_summary s = bench_summarize(c, r);
+	cells row = {{0}};
+	char a[CELL], b[CELL];
+	snprintf(row[0], CELL, "%s", c->name);
+	if (*r->error) {
+		snprintf(row[1], CELL, "failed");
+	} else {
+		snprintf(row[1], CELL, "%s %s", number(s.value, a), c->unit);
+		snprintf(row[2], CELL, "%.24s–%.24s", number(s.low, a), number(s.high, b));
+		if (c->rate_unit) snprintf(row[3], CELL, "%s %s", number(s.rate, a), c->rate_unit);
+		number(s.floor, row[4]);
+		number(s.floor_ratio, row[5]);
+		number(s.peer, row[6]);
+		number(s.peer_ratio, row[7]);
+	}
+	goal_text(c, &s, row[8]);
+	print_cells(file, format, row);
+	if (*r->error) fprintf(stderr, "bench: %s: %s\n", c->name, r->error);
+}
+
+void bench_print_list(FILE *file)
+{
+	for (int i = 0; i < bench_case_count; i++) fprintf(file, "%-20s %s\n", bench_cases[i].name, bench_cases[i].doc);
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------------------------------
+ */
+
+static json_t *real(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *reals(const double *values, int n)
+{
+	json_t *list = json_array();
+	for (int i = 0; i < n; i++) json_array_append_new(list, real(values[i]));
+	return list;
+}
+
+static json_t *goal(const struct bench_case *c, const struct bench_summary *s)
+{
+	static const char *const kinds[] = {
+	        [BENCH_AT_MOST] = "value_at_most",
+	        [BENCH_AT_LEAST] = "value_at_least",
+	        [BENCH_OF_FLOOR] = "floor_ratio_at_least",
+	        [BENCH_OF_PEER] = "peer_ratio_at_least",
+	};
+	if (c->goal.kind == BENCH_NO_GOAL) return json_null();
+	return json_pack("{s:f, s:b}", kinds[c->goal.kind], c->goal.limit, "met", s->met);
+}
+
+bool bench_write_json(FILE *file, const char *machine, const struct bench_case *c, const struct bench_result *r)
+{
+	struct bench_summary s = bench_summarize(c, r);
+	json_t *object =
+	        json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "case", c->name, "value",
+	                  real(s.value), "unit", c->unit, "floor", real(s.floor), "floor_ratio", real(s.floor_ratio),
+	                  "peer", real(s.peer), "peer_ratio", real(s.peer_ratio), "runs", reals(r->value, r->runs),
+	                  "rate", real(s.rate), "goal", goal(c, &s), "machine", machine);
+	if (!object) return false;
+	if (c->rate_unit) json_object_set_new(object, "rate_unit", json_string(c->rate_unit));
+	if (*r->error) json_object_set_new(object, "error", json_string(r->error));
+	bool ok =
+	        json_dumpf(object, file, JSON_REAL_PRECISION(6)) == 0 && fputc('\n', file) != EOF && fflush(file) == 0;
+	json_decref(object);
+	return ok;
+}
