@@ -1,5 +1,8 @@
 /* batch_images, batch_labels: samples of a data set in a given order, as numbers that a network takes. */
 #include "batch.h"
+#include "data/batch.h"
+
+extern const struct sl_op slp_op_batch_images, slp_op_batch_labels;
 
 static const struct slp_attr images_attr_table[] = {
         SLP_ATTR_VALUE(struct slp_batch_attrs, begin, SLP_INT64, 1, "where the batch begins in the order"),
@@ -134,6 +137,23 @@ static enum sl_status cpu_images(const struct slp_kernel *k)
 static enum sl_status cpu_labels(const struct slp_kernel *k)
 {
 	return run(k, labels_range);
+}
+
+static sl_tensor *call(const char *at, const struct sl_op *op, struct slp_batch_attrs attrs, sl_tensor *x,
+                       sl_tensor *order)
+{
+	return slp_apply1(at, op, &attrs, 2, (sl_tensor *[]){x, order});
+}
+
+sl_tensor *slp_batch_images(const char *at, sl_tensor *images, sl_tensor *order, int64_t begin, int64_t count,
+                            double scale)
+{
+	return call(at, &slp_op_batch_images, (struct slp_batch_attrs){begin, count, scale}, images, order);
+}
+
+sl_tensor *slp_batch_labels(const char *at, sl_tensor *labels, sl_tensor *order, int64_t begin, int64_t count)
+{
+	return call(at, &slp_op_batch_labels, (struct slp_batch_attrs){begin, count, 1}, labels, order);
 }
 
 const struct sl_op slp_op_batch_images = {

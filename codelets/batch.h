@@ -1,4 +1,4 @@
-/* Attributes of the operations that make mini-batches; the loader calls them by their descriptors. */
+/* What the CPU and the CUDA kernels of the operations that make mini-batches share. */
 #ifndef SLP_BATCH_H
 #define SLP_BATCH_H
 
@@ -13,8 +13,6 @@ struct slp_batch_attrs {
 	int64_t begin, count;
 	double scale; /* of images */
 };
-
-extern const struct sl_op slp_op_batch_images, slp_op_batch_labels;
 
 enum sl_status slp_cuda_batch_images(const struct slp_kernel *k);
 enum sl_status slp_cuda_batch_labels(const struct slp_kernel *k);

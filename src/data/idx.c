@@ -1,0 +1,230 @@
+/* Reads IDX files as http://yann.lecun.com/exdb/mnist describes them: two zero bytes, the type of the elements, the
+ * number of axes, the size of each axis as a big-endian 32-bit number, the elements.  A file from elsewhere may be
+ * anything: nothing is taken for granted, least of all sizes. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "data/idx.h"
+#include "op.h"
+
+enum { BUFFER = 1 << 16, UNSIGNED_BYTE = 0x08, HEADER = 4, MAX_EXPANSION = 1032 /* of deflate */ };
+
+/* A file being read; bytes come out uncompressed. */
+struct source {
+	const char *at, *function, *path;
+	FILE *file;
+	int64_t size; /* of the file itself */
+	bool gzip, ended, failed;
+	z_stream z;
+	unsigned char in[BUFFER];
+};
+
+static bool fail(struct source *s, enum sl_status status, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+
+static bool fail(struct source *s, enum sl_status status, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (!s->failed) slp_call_fail(s->at, s->function, status, "%s: %s", s->path, text);
+	s->failed = true;
+	return false;
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------ */
+
+static bool open_file(struct source *s)
+{
+	struct stat st;
+	s->file = fopen(s->path, "rb");
+	if (!s->file || fstat(fileno(s->file), &st)) return fail(s, SL_EIO, "cannot be opened: %s", strerror(errno));
+	if (!S_ISREG(st.st_mode)) return fail(s, SL_EIO, "is not a regular file");
+	s->size = st.st_size;
+	int first = fgetc(s->file), second = fgetc(s->file);
+	if (ferror(s->file)) return fail(s, SL_EIO, "cannot be read: %s", strerror(errno));
+	rewind(s->file);
+	s->gzip = first == 0x1f && second == 0x8b;
+	enum { GZIP = 16 };
+	if (s->gzip && inflateInit2(&s->z, MAX_WBITS + GZIP) != Z_OK) {
+		s->gzip = false;
+		return fail(s, SL_ENOMEM, "no memory to uncompress it");
+	}
+	return true;
+}
+
+static void close_file(struct source *s)
+{
+	if (s->gzip) inflateEnd(&s->z);
+	if (s->file) fclose(s->file);
+}
+
+/* Whether there is input for inflate. */
+static bool refill(struct source *s)
+{
+	if (s->z.avail_in) return true;
+	s->z.next_in = s->in;
+	s->z.avail_in = (uInt)fread(s->in, 1, sizeof s->in, s->file);
+	if (ferror(s->file)) fail(s, SL_EIO, "cannot be read: %s", strerror(errno));
+	return s->z.avail_in > 0;
+}
+
+/* After the end of compressed data: nothing, or more of it. */
+static void next_member(struct source *s)
+{
+	if (!refill(s)) {
+		s->ended = true;
+		return;
+	}
+	if (s->z.next_in[0] != 0x1f)
+		fail(s, SL_EFORMAT, "bytes follow after the end of the gzip data");
+	else if (inflateReset(&s->z) != Z_OK)
+		fail(s, SL_EINTERNAL, "cannot be uncompressed");
+}
+
+static void inflate_some(struct source *s)
+{
+	if (!refill(s)) {
+		fail(s, SL_EFORMAT, "ends in the middle of its gzip data");
+		return;
+	}
+	int e = inflate(&s->z, Z_NO_FLUSH);
+	if (e == Z_STREAM_END)
+		next_member(s);
+	else if (e == Z_MEM_ERROR)
+		fail(s, SL_ENOMEM, "no memory to uncompress it");
+	else if (e != Z_OK && e != Z_BUF_ERROR)
+		fail(s, SL_EFORMAT, "damaged gzip data: %s", s->z.msg ? s->z.msg : "it makes no sense");
+}
+
+/* The next n bytes, or less at the end or after a failure; returns how many. */
+static int64_t get(struct source *s, void *to, int64_t n)
+{
+	enum { MOST = 1 << 30 };
+	int64_t got = 0;
+	if (!s->gzip) {
+		got = (int64_t)fread(to, 1, (size_t)n, s->file);
+		if (ferror(s->file)) fail(s, SL_EIO, "cannot be read: %s", strerror(errno));
+		return got;
+	}
+	while (got < n && !s->ended && !s->failed) {
+		uInt room = n - got < MOST ? (uInt)(n - got) : MOST;
+		s->z.next_out = (unsigned char *)to + got;
+		s->z.avail_out = room;
+		inflate_some(s);
+		got += room - s->z.avail_out;
+	}
+	return got;
+}
+
+/* ---- the format ------------------------------------------------------------------------------------------------- */
+
+static const char *type_name(unsigned type)
+{
+	switch (type) {
+	case UNSIGNED_BYTE:
+		return "unsigned byte";
+	case 0x09:
+		return "signed byte";
+	case 0x0b:
+		return "16-bit integer";
+	case 0x0c:
+		return "32-bit integer";
+	case 0x0d:
+		return "float";
+	case 0x0e:
+		return "double";
+	default:
+		return "unknown";
+	}
+}
+
+static bool read_magic(struct source *s, int ndim)
+{
+	unsigned char h[HEADER];
+	int64_t got = get(s, h, HEADER);
+	if (s->failed) return false;
+	if (got < HEADER)
+		return fail(s, SL_EFORMAT, "ends after %lld bytes, within the header of %d", (long long)got,
+		            HEADER + 4 * ndim);
+	if (h[0] || h[1])
+		return fail(s, SL_EFORMAT, "begins with the bytes %02x %02x, an IDX file begins with 00 00", h[0],
+		            h[1]);
+	if (h[2] != UNSIGNED_BYTE)
+		return fail(s, SL_EFORMAT, "has elements of type %02x (%s), type %02x (%s) needed", h[2],
+		            type_name(h[2]), UNSIGNED_BYTE, type_name(UNSIGNED_BYTE));
+	if (h[3] != ndim) return fail(s, SL_EFORMAT, "has %d axes, %d needed", h[3], ndim);
+	return true;
+}
+
+static bool read_shape(struct source *s, int ndim, struct slp_idx *idx)
+{
+	idx->shape.ndim = ndim;
+	idx->bytes = 1;
+	for (int i = 0; i < ndim; i++) {
+		unsigned char b[4];
+		if (get(s, b, 4) < 4)
+			return fail(s, SL_EFORMAT, "ends within the header of %d bytes", HEADER + 4 * ndim);
+		int64_t n = (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
+		if (n == 0) return fail(s, SL_EFORMAT, "axis %d has size 0: there is nothing in it", i);
+		if (n > INT32_MAX || __builtin_mul_overflow(idx->bytes, n, &idx->bytes))
+			return fail(s, SL_EFORMAT, "axis %d has the absurd size %lld", i, (long long)n);
+		idx->shape.dim[i] = n;
+	}
+	return true;
+}
+
+/* Before memory is asked for: whether the file can hold what its header says. */
+static bool check_size(struct source *s, const struct slp_idx *idx)
+{
+	char text[128];
+	int64_t header = HEADER + 4 * idx->shape.ndim, held = s->size - header;
+	const char *shape = sl_shape_string(idx->shape, text);
+	if (s->gzip && idx->bytes / MAX_EXPANSION > s->size)
+		return fail(s, SL_EFORMAT, "has shape %s, %lld bytes: more than %lld compressed bytes can hold", shape,
+		            (long long)idx->bytes, (long long)s->size);
+	if (!s->gzip && idx->bytes != held)
+		return fail(s, SL_EFORMAT, "has shape %s, %lld bytes, but %lld follow its header", shape,
+		            (long long)idx->bytes, (long long)held);
+	return true;
+}
+
+static bool read_values(struct source *s, struct slp_idx *idx)
+{
+	idx->data = malloc((size_t)idx->bytes);
+	if (!idx->data) return fail(s, SL_ENOMEM, "no memory for its %lld bytes", (long long)idx->bytes);
+	int64_t got = get(s, idx->data, idx->bytes);
+	if (!s->failed && got < idx->bytes)
+		return fail(s, SL_EFORMAT, "ends after %lld values, %lld needed", (long long)got,
+		            (long long)idx->bytes);
+	char more;
+	if (!s->failed && get(s, &more, 1) && !s->failed)
+		return fail(s, SL_EFORMAT, "goes on after its %lld values", (long long)idx->bytes);
+	return !s->failed;
+}
+
+bool slp_idx_read(const char *at, const char *function, const char *path, int ndim, struct slp_idx *idx)
+{
+	struct source *s = calloc(1, sizeof *s);
+	if (!s) {
+		slp_call_fail(at, function, SL_ENOMEM, "%s: no memory to read it", path);
+		return false;
+	}
+	s->at = at, s->function = function, s->path = path;
+	*idx = (struct slp_idx){0};
+	bool ok = open_file(s) && read_magic(s, ndim) && read_shape(s, ndim, idx) && check_size(s, idx) &&
+	          read_values(s, idx);
+	if (!ok) {
+		free(idx->data);
+		idx->data = NULL;
+	}
+	close_file(s);
+	free(s);
+	return ok;
+}

@@ -1,0 +1,219 @@
+/* The loader: mini-batches of a data set, in order or shuffled, made ahead of their use.
+ *
+ * Batches are made by operations, on the device that asked for them, from the data set as its files hold it (a quarter
+ * of the memory, and of what goes to a GPU, once).  Operations return at once: to prefetch is to call them early and to
+ * keep their results in a ring. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/batch.h"
+#include "data/dataset.h"
+#include "philox.h"
+#include "tensor/tensor.h"
+
+struct sl_loader {
+	struct sl_loader_opts opts;
+	sl_tensor *images, *labels;
+	int64_t samples, batches; /* of an epoch */
+	uint64_t epoch;           /* that batches are being made of */
+	int64_t made, taken;      /* batches of the epoch, made and handed out */
+	sl_tensor *order;         /* int32, of the epoch; NULL: to be made */
+	int32_t *numbers;         /* the order while it is being made */
+	struct sl_batch *ring;    /* of prefetch + 1 batches */
+	int first, count;
+};
+
+/* ---- order ------------------------------------------------------------------------------------------------------ */
+
+/* A number below n, for step i of an epoch's shuffle; streams of operations do not have the top bit. */
+static int64_t draw(const sl_loader *l, int64_t i, int64_t n)
+{
+	uint32_t w[4];
+	slp_philox(l->opts.seed, l->epoch | 1ull << 63, (uint64_t)i, w);
+	return (int64_t)((unsigned __int128)((uint64_t)w[0] << 32 | w[1]) * (uint64_t)n >> 64);
+}
+
+/* R. Durstenfeld, "Algorithm 235: random permutation", 1964. */
+static void shuffle(const sl_loader *l)
+{
+	for (int64_t i = l->opts.limit - 1; i > 0; i--) {
+		int64_t j = draw(l, i, i + 1);
+		int32_t number = l->numbers[i];
+		l->numbers[i] = l->numbers[j];
+		l->numbers[j] = number;
+	}
+}
+
+/* Without shuffling, one order serves all epochs. */
+static sl_tensor *order(const char *at, sl_loader *l)
+{
+	if (l->order) return l->order;
+	int64_t n = l->opts.limit;
+	for (int64_t i = 0; i < n; i++) l->numbers[i] = (int32_t)i;
+	if (l->opts.shuffle) shuffle(l);
+	l->order = sl_retain(sl_from_at(at, l->numbers, SL_SHAPE(n), (struct sl_make){SL_INT32, l->opts.device}));
+	return l->order;
+}
+
+static void forget_order(sl_loader *l)
+{
+	sl_release(l->order);
+	l->order = NULL;
+}
+
+/* ---- making batches --------------------------------------------------------------------------------------------- */
+
+static bool make_batch(const char *at, sl_loader *l, struct sl_batch *b)
+{
+	const double scale = 1 / 255.0;
+	int64_t begin = l->made * l->opts.batch_size, count = l->opts.limit - begin;
+	if (count > l->opts.batch_size) count = l->opts.batch_size;
+	*b = (struct sl_batch){.index = l->made};
+	SL_SCOPE {
+		sl_tensor *o = order(at, l);
+		if (!o) break;
+		b->x = sl_retain(slp_batch_images(at, l->images, o, begin, count, scale));
+		if (b->x) b->y = sl_retain(slp_batch_labels(at, l->labels, o, begin, count));
+	}
+	if (b->y) return true;
+	sl_release(b->x);
+	return false;
+}
+
+/* One more batch in the ring: the next of the epoch, or the first of the next one. */
+static bool make_one(const char *at, sl_loader *l)
+{
+	int slots = l->opts.prefetch + 1;
+	if (!make_batch(at, l, &l->ring[(l->first + l->count) % slots])) return false;
+	l->count++;
+	if (++l->made < l->batches) return true;
+	l->made = 0;
+	l->epoch++;
+	if (l->opts.shuffle) forget_order(l);
+	return true;
+}
+
+static void drop_ring(sl_loader *l)
+{
+	for (int i = 0; i < l->count; i++) {
+		struct sl_batch *b = &l->ring[(l->first + i) % (l->opts.prefetch + 1)];
+		sl_release(b->x);
+		sl_release(b->y);
+	}
+	l->count = 0;
+}
+
+/* ---- interface -------------------------------------------------------------------------------------------------- */
+
+/* Puts in defaults; an error's text if the options make no sense. */
+static bool check_opts(const char *at, const sl_dataset *d, struct sl_loader_opts *o)
+{
+	if (o->batch_size < 1)
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "batch_size is %lld, 1 or more needed",
+		              (long long)o->batch_size);
+	else if (o->limit < 0)
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "limit is %lld, 0 or more needed", (long long)o->limit);
+	else if (o->prefetch < 0)
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "prefetch is %d, 0 or more needed", o->prefetch);
+	else if (o->last != SL_LAST_KEEP && o->last != SL_LAST_DISCARD)
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "last is %d, which means nothing", (int)o->last);
+	else {
+		if (o->limit == 0 || o->limit > d->size) o->limit = d->size;
+		if (o->prefetch == 0) o->prefetch = 2;
+		if (o->last == SL_LAST_KEEP || o->batch_size <= o->limit) return true;
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "%lld samples do not fill a batch of %lld",
+		              (long long)o->limit, (long long)o->batch_size);
+	}
+	return false;
+}
+
+/* Mini-batches of a data set, one epoch after the other; see struct sl_loader_opts.  The same seed gives the same
+ * orders, whatever sl_seed was told.  The loader does not need the data set to stay.  Free it with sl_loader_free.
+ *     sl_loader *l = sl_loader_new(train, .batch_size = 256, .shuffle = true, .device = sl_gpu(0));
+ * NULL with SL_EINVAL: options make no sense; SL_EDEVICE: no such device. */
+sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts)
+{
+	if (!dataset) {
+		if (sl_error() == SL_OK) slp_call_fail(at, "sl_loader_new", SL_EINVAL, "the data set is NULL");
+		return NULL;
+	}
+	if (!check_opts(at, dataset, &opts)) return NULL;
+	if (slp_engine_need(at) != SL_OK || slp_device_resolve(at, &opts.device) != SL_OK) return NULL;
+	sl_loader *l = calloc(1, sizeof *l);
+	if (!l) return slp_call_fail(at, "sl_loader_new", SL_ENOMEM, "no memory for the loader");
+	l->opts = opts;
+	l->images = sl_retain(dataset->images);
+	l->labels = sl_retain(dataset->labels);
+	bool keep = opts.last == SL_LAST_KEEP;
+	l->batches = (opts.limit + (keep ? opts.batch_size - 1 : 0)) / opts.batch_size;
+	l->samples = keep ? opts.limit : l->batches * opts.batch_size;
+	l->numbers = malloc((size_t)opts.limit * sizeof *l->numbers);
+	l->ring = calloc((size_t)opts.prefetch + 1, sizeof *l->ring);
+	if (l->numbers && l->ring) return l;
+	sl_loader_free(l);
+	return slp_call_fail(at, "sl_loader_new", SL_ENOMEM, "no memory for the loader");
+}
+
+/* Gives the loader up, at any time; batches that were handed out stay.  NULL is ignored. */
+void sl_loader_free(sl_loader *loader)
+{
+	if (!loader) return;
+	drop_ring(loader);
+	forget_order(loader);
+	sl_release(loader->images);
+	sl_release(loader->labels);
+	free(loader->numbers);
+	free(loader->ring);
+	free(loader);
+}
+
+/* Batches of an epoch. */
+int64_t sl_loader_batches(const sl_loader *loader)
+{
+	return loader ? loader->batches : 0;
+}
+
+/* Samples of an epoch, without those that are discarded. */
+int64_t sl_loader_samples(const sl_loader *loader)
+{
+	return loader ? loader->samples : 0;
+}
+
+/* After a mistake the epoch begins anew. */
+static bool give_up(sl_loader *l)
+{
+	drop_ring(l);
+	l->made = l->taken = 0;
+	return false;
+}
+
+/* The next batch.  false at the end of an epoch, and then the next one begins; also after a mistake (sl_error()).
+ * The tensors belong to the innermost scope, which should be one around each step; without any, to the caller, who
+ * releases them.
+ *     for (bool more = true; more;) SL_SCOPE {
+ *         struct sl_batch b;
+ *         if ((more = sl_loader_next(l, &b))) train(b.x, b.y);
+ *     } */
+bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch)
+{
+	sl_loader *l = loader;
+	if (!l || !batch) {
+		if (sl_error() == SL_OK)
+			slp_call_fail(at, "sl_loader_next", SL_EINVAL, "the loader or the batch is NULL");
+		return false;
+	}
+	*batch = (struct sl_batch){0};
+	if (l->taken == l->batches) {
+		l->taken = 0;
+		return false;
+	}
+	while (l->count <= l->opts.prefetch)
+		if (!make_one(at, l)) return give_up(l);
+	*batch = l->ring[l->first];
+	l->first = (l->first + 1) % (l->opts.prefetch + 1);
+	l->count--;
+	l->taken++;
+	slp_scope_add(batch->x);
+	slp_scope_add(batch->y);
+	return true;
+}
