@@ -1,0 +1,279 @@
+/* Pooling in two dimensions: the largest or the mean element under a window.
+ *
+ * These are two operations behind one public function, because their gradients need different things kept: that of the
+ * largest needs x, that of the mean needs nothing. */
+#include "pool2d.h"
+
+#define POOL_ATTRS(attributes, prefix)                                                                                 \
+	{"type", SLP_INT, offsetof(attributes, prefix type), 1, "0: largest element, 1: mean", false},                 \
+	        {"kernel", SLP_INT, offsetof(attributes, prefix kernel), 2, "height and width of the window", false},  \
+	        {"stride", SLP_INT, offsetof(attributes, prefix stride), 2, "steps of the window down and across",     \
+	         false},                                                                                               \
+	        {"pad", SLP_INT, offsetof(attributes, prefix pad), 2, "border around the image", false},               \
+	        {"global", SLP_BOOL, offsetof(attributes, prefix global), 1, "one window of the whole image", false},  \
+	        {"ceil", SLP_BOOL, offsetof(attributes, prefix ceil), 1, "windows that overlap the end count too",     \
+	         false},                                                                                               \
+	{                                                                                                              \
+		"exclude_pad", SLP_BOOL, offsetof(attributes, prefix exclude_pad), 1,                                  \
+		        "means count only what lies inside", false                                                     \
+	}
+
+static const struct slp_attr pool_attrs[] = {POOL_ATTRS(struct sl_pool2d_opts, ), {0}};
+
+static const struct slp_attr grad_attrs[] = {
+        POOL_ATTRS(struct slp_pool2d_grad, pool.),
+        SLP_ATTR(struct slp_pool2d_grad, size, SLP_INT64, 2, "height and width of the input"),
+        {0},
+};
+
+/* ---- shapes ----------------------------------------------------------------------------------------------------- */
+
+static void set_defaults(struct sl_pool2d_opts *o, sl_shape x)
+{
+	bool given = o->stride[0] != 0;
+	for (int i = 0; i < 2; i++) {
+		if (o->global) {
+			o->kernel[i] = (int)x.dim[2 + i];
+			o->stride[i] = 1;
+			o->pad[i] = 0;
+		}
+		if (o->kernel[i] == 0) o->kernel[i] = o->kernel[0];
+		if (o->stride[i] == 0) o->stride[i] = given ? o->stride[0] : o->kernel[i];
+	}
+}
+
+static enum sl_status check(const struct slp_infer *c, const struct sl_pool2d_opts *o, sl_shape x)
+{
+	for (int i = 0; i < 2; i++) {
+		if (o->kernel[i] < 1 || o->stride[i] < 1)
+			return slp_reject(c, SL_EINVAL, "kernel must be given and, like stride, positive");
+		if (o->pad[i] < 0 || o->pad[i] >= o->kernel[i])
+			return slp_reject(c, SL_EINVAL, "pad must be at least 0 and less than the kernel");
+		if (o->kernel[i] > x.dim[2 + i] + 2 * (int64_t)o->pad[i])
+			return slp_reject(c, SL_ESHAPE, "%s of the window is %d, of the padded image %lld",
+			                  i ? "width" : "height", o->kernel[i],
+			                  (long long)x.dim[2 + i] + 2 * o->pad[i]);
+	}
+	return SL_OK;
+}
+
+/* Windows along one axis; with `ceil`, one more that starts inside the image or before it, if the rest needs one. */
+static int64_t windows(const struct sl_pool2d_opts *o, int axis, int64_t size)
+{
+	int64_t room = size + 2 * (int64_t)o->pad[axis] - o->kernel[axis], stride = o->stride[axis];
+	int64_t n = room / stride + 1;
+	return o->ceil && room % stride && n * stride < size + o->pad[axis] ? n + 1 : n;
+}
+
+/* Puts defaults into *o and says what shape y has. */
+static enum sl_status output_shape(const struct slp_infer *c, struct sl_pool2d_opts *o, sl_shape x, sl_shape *y)
+{
+	for (int i = 0; i < c->nin; i++)
+		if (!slp_is_float(c->in[i].dtype) || c->in[i].dtype != c->in[0].dtype)
+			return slp_reject(c, SL_EDTYPE, "inputs must be float32 or float64");
+	if (x.ndim != 4) return slp_reject(c, SL_ESHAPE, "input must have 4 axes, and has %d", x.ndim);
+	set_defaults(o, x);
+	enum sl_status s = check(c, o, x);
+	if (s == SL_OK) *y = SL_SHAPE(x.dim[0], x.dim[1], windows(o, 0, x.dim[2]), windows(o, 1, x.dim[3]));
+	return s;
+}
+
+static enum sl_status pool_infer(struct slp_infer *c)
+{
+	c->out[0].dtype = c->in[0].dtype;
+	return output_shape(c, c->attrs, c->in[0].shape, &c->out[0].shape);
+}
+
+/* dy is the last input; x is the first, or has its planes and the size of the attributes. */
+static enum sl_status grad_infer(struct slp_infer *c)
+{
+	struct slp_pool2d_grad *a = c->attrs;
+	sl_shape dy = c->in[c->nin - 1].shape, x = c->in[0].shape, y;
+	if (dy.ndim != 4) return slp_reject(c, SL_ESHAPE, "the gradient must have 4 axes, and has %d", dy.ndim);
+	if (c->nin == 1) x = SL_SHAPE(dy.dim[0], dy.dim[1], a->size[0], a->size[1]);
+	enum sl_status s = output_shape(c, &a->pool, x, &y);
+	if (s != SL_OK) return s;
+	char text[128];
+	if (!sl_shape_equal(y, dy))
+		return slp_reject(c, SL_ESHAPE, "the gradient must have shape %s", sl_shape_string(y, text));
+	c->out[0] = (struct slp_type){c->in[0].dtype, x};
+	return SL_OK;
+}
+
+/* One for each element under each window; infer has completed the attributes. */
+static double pool_flops(const struct slp_infer *c)
+{
+	const struct sl_pool2d_opts *o = c->attrs;
+	return (double)sl_shape_size(c->out[0].shape) * o->kernel[0] * o->kernel[1];
+}
+
+static double grad_flops(const struct slp_infer *c)
+{
+	const struct slp_pool2d_grad *a = c->attrs;
+	return (double)sl_shape_size(c->in[c->nin - 1].shape) * a->pool.kernel[0] * a->pool.kernel[1];
+}
+
+/* ---- gradients -------------------------------------------------------------------------------------------------- */
+
+static struct slp_pool2d_grad grad_opts(const struct slp_grad *g)
+{
+	sl_shape x = sl_tensor_shape(g->in[0]);
+	return (struct slp_pool2d_grad){*(const struct sl_pool2d_opts *)g->attrs, {x.dim[2], x.dim[3]}};
+}
+
+static enum sl_status max_grad(struct slp_grad *g)
+{
+	struct slp_pool2d_grad a = grad_opts(g);
+	g->din[0] = slp_apply1(g->at, &slp_op_max_pool2d_grad, &a, 2, (sl_tensor *const[]){g->in[0], g->dout[0]});
+	return SL_OK;
+}
+
+static enum sl_status avg_grad(struct slp_grad *g)
+{
+	struct slp_pool2d_grad a = grad_opts(g);
+	g->din[0] = slp_apply1(g->at, &slp_op_avg_pool2d_grad, &a, 1, (sl_tensor *const[]){g->dout[0]});
+	return SL_OK;
+}
+
+/* The mean is linear: the gradient of its gradient is the mean. */
+static enum sl_status avg_grad_grad(struct slp_grad *g)
+{
+	g->din[0] = sl_pool2d_at(g->at, g->dout[0], ((const struct slp_pool2d_grad *)g->attrs)->pool);
+	return SL_OK;
+}
+
+/* ---- reference -------------------------------------------------------------------------------------------------- */
+
+/* Calls visit(k, p, window, first element of the window's plane in x, element of y) for every window in turn. */
+typedef void visit_fn(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x, int64_t y);
+
+static enum sl_status each_window(const struct slp_kernel *k, visit_fn *visit)
+{
+	struct slp_pool p = slp_pool_of(k);
+	int64_t y = 0;
+	for (int64_t plane = 0; plane < p.planes; plane++)
+		for (int64_t i = 0; i < p.oh; i++)
+			for (int64_t j = 0; j < p.ow; j++)
+				visit(k, &p, slp_pool_window(&p, i, j), plane * p.ih * p.iw, y++);
+	return SL_OK;
+}
+
+static void clear(const struct slp_kernel *k)
+{
+	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) slp_set(&k->out[0], i, 0);
+}
+
+static int64_t largest(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x)
+{
+	int64_t best = x + w.h0 * p->iw + w.w0;
+	for (int64_t h = w.h0; h < w.h1; h++)
+		for (int64_t v = w.w0; v < w.w1; v++) {
+			double a = slp_get(&k->in[0], best), b = slp_get(&k->in[0], x + h * p->iw + v);
+			if (SLP_POOL_BEATS(b, a)) best = x + h * p->iw + v;
+		}
+	return best;
+}
+
+static void max_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x, int64_t y)
+{
+	slp_set(&k->out[0], y, slp_get(&k->in[0], largest(k, p, w, x)));
+}
+
+static void max_grad_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x,
+                            int64_t y)
+{
+	int64_t best = largest(k, p, w, x);
+	slp_set(&k->out[0], best, slp_get(&k->out[0], best) + slp_get(&k->in[1], y));
+}
+
+static void avg_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x, int64_t y)
+{
+	double sum = 0;
+	for (int64_t h = w.h0; h < w.h1; h++)
+		for (int64_t v = w.w0; v < w.w1; v++) sum += slp_get(&k->in[0], x + h * p->iw + v);
+	slp_set(&k->out[0], y, sum / (double)w.count);
+}
+
+static void avg_grad_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x,
+                            int64_t y)
+{
+	double share = slp_get(&k->in[0], y) / (double)w.count;
+	for (int64_t h = w.h0; h < w.h1; h++)
+		for (int64_t v = w.w0; v < w.w1; v++) {
+			int64_t i = x + h * p->iw + v;
+			slp_set(&k->out[0], i, slp_get(&k->out[0], i) + share);
+		}
+}
+
+static enum sl_status max_pool2d_ref(const struct slp_kernel *k)
+{
+	return each_window(k, max_window);
+}
+
+static enum sl_status avg_pool2d_ref(const struct slp_kernel *k)
+{
+	return each_window(k, avg_window);
+}
+
+static enum sl_status max_pool2d_grad_ref(const struct slp_kernel *k)
+{
+	clear(k);
+	return each_window(k, max_grad_window);
+}
+
+static enum sl_status avg_pool2d_grad_ref(const struct slp_kernel *k)
+{
+	clear(k);
+	return each_window(k, avg_grad_window);
+}
+
+#ifdef HAVE_CUDA
+enum sl_status slp_cuda_max_pool2d(const struct slp_kernel *k);
+enum sl_status slp_cuda_avg_pool2d(const struct slp_kernel *k);
+enum sl_status slp_cuda_max_pool2d_grad(const struct slp_kernel *k);
+enum sl_status slp_cuda_avg_pool2d_grad(const struct slp_kernel *k);
+#endif
+
+/* ---- public ----------------------------------------------------------------------------------------------------- */
+
+/* The largest (SL_POOL_MAX, the default) or mean (SL_POOL_AVG) element under a window that slides over each channel of
+ * x (n, channels, height, width), float32 or float64: y (n, channels, h, w), h = (height + 2 pad - kernel) / stride
+ *+ 1. .ceil rounds that up, as long as the last window starts inside.  Means divide by the elements of the window that
+ *lie in the image or its padding, or with .exclude_pad in the image.  .global: one window, y (n, channels, 1, 1).
+ * SL_EINVAL: no kernel, or options out of range; SL_ESHAPE: not 4 axes, or a window larger than the image.
+ *
+ *	sl_tensor *y = sl_pool2d(x, .kernel = {3}, .stride = {2}, .pad = {1, 1}); */
+sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts)
+{
+	if (opts.type != SL_POOL_MAX && opts.type != SL_POOL_AVG)
+		return slp_call_fail(at, "sl_pool2d", SL_EINVAL, "type %d is neither SL_POOL_MAX nor SL_POOL_AVG",
+		                     (int)opts.type);
+	return slp_apply1(at, opts.type == SL_POOL_MAX ? &slp_op_max_pool2d : &slp_op_avg_pool2d, &opts, 1, &x);
+}
+
+#define POOLING(op_name, text, prefix, attributes, attr_names, inputs, count, kept, gradient)                          \
+	const struct sl_op slp_op_##op_name = {                                                                        \
+	        .name = #op_name,                                                                                      \
+	        .doc = text,                                                                                           \
+	        .args = inputs,                                                                                        \
+	        .nin = count,                                                                                          \
+	        .nout = 1,                                                                                             \
+	        .attr_table = attr_names,                                                                              \
+	        .attrs_size = sizeof(attributes),                                                                      \
+	        .saves = kept,                                                                                         \
+	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
+	        .cuda_dtypes = SLP_FLOATS,                                                                             \
+	        .infer = prefix##_infer,                                                                               \
+	        .flops = prefix##_flops,                                                                               \
+	        .grad = gradient,                                                                                      \
+	        .ref = op_name##_ref,                                                                                  \
+	        .cpu = slp_##op_name##_cpu,                                                                            \
+	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
+	};
+
+POOLING(max_pool2d, "largest element under a window", pool, struct sl_pool2d_opts, pool_attrs, "x", 1, SLP_IN(0),
+        max_grad)
+POOLING(avg_pool2d, "mean of the elements under a window", pool, struct sl_pool2d_opts, pool_attrs, "x", 1, 0, avg_grad)
+POOLING(max_pool2d_grad, "gradient of max_pool2d: to the first largest element", grad, struct slp_pool2d_grad,
+        grad_attrs, "x dy", 2, 0, NULL)
+POOLING(avg_pool2d_grad, "gradient of avg_pool2d", grad, struct slp_pool2d_grad, grad_attrs, "dy", 1, 0, avg_grad_grad)

@@ -1,0 +1,74 @@
+/* Pooling in two dimensions: its sizes and windows, for all kernels on CPUs and GPUs. */
+#ifndef SLP_POOL2D_H
+#define SLP_POOL2D_H
+
+#include "op.h"
+
+#ifdef __CUDACC__
+#define SLP_POOL_FN static __host__ __device__ inline
+#else
+#define SLP_POOL_FN static inline
+#endif
+
+/* Attributes of the gradient operations. */
+struct slp_pool2d_grad {
+	struct sl_pool2d_opts pool;
+	int64_t size[2]; /* of x */
+};
+
+extern const struct sl_op slp_op_max_pool2d, slp_op_max_pool2d_grad, slp_op_avg_pool2d, slp_op_avg_pool2d_grad;
+
+/* `planes` images of one channel each, x (ih, iw), y (oh, ow). */
+struct slp_pool {
+	int64_t planes, ih, iw, oh, ow, kh, kw, sh, sw, ph, pw;
+	bool exclude_pad;
+};
+
+/* Rows [h0, h1) and columns [w0, w1) of x under the window of y (i, j), and what a mean over it divides by. */
+struct slp_window {
+	int64_t h0, h1, w0, w1, count;
+};
+
+SLP_POOL_FN struct slp_window slp_pool_window(const struct slp_pool *p, int64_t i, int64_t j)
+{
+	int64_t h = i * p->sh - p->ph, w = j * p->sw - p->pw, hk = h + p->kh, wk = w + p->kw;
+	struct slp_window r;
+	r.h0 = h < 0 ? 0 : h;
+	r.w0 = w < 0 ? 0 : w;
+	r.h1 = hk < p->ih ? hk : p->ih;
+	r.w1 = wk < p->iw ? wk : p->iw;
+	/* Padding counts, what lies beyond it does not. */
+	int64_t rows = (hk < p->ih + p->ph ? hk : p->ih + p->ph) - h,
+	        columns = (wk < p->iw + p->pw ? wk : p->iw + p->pw) - w;
+	r.count = p->exclude_pad ? (r.h1 - r.h0) * (r.w1 - r.w0) : rows * columns;
+	return r;
+}
+
+/* Whether b takes the place of a as the maximum seen so far: the first of equal ones stays, the first NaN wins. */
+#define SLP_POOL_BEATS(b, a) ((b) > (a) || ((b) != (b) && (a) == (a)))
+
+static inline struct slp_pool slp_pool_make(const struct sl_pool2d_opts *o, sl_shape x, sl_shape y)
+{
+	struct slp_pool p = {x.dim[0] * x.dim[1], x.dim[2],     x.dim[3],     y.dim[2],  y.dim[3],  o->kernel[0],
+	                     o->kernel[1],        o->stride[0], o->stride[1], o->pad[0], o->pad[1], o->exclude_pad};
+	return p;
+}
+
+/* The sizes of a call of one of the four operations. */
+static inline struct slp_pool slp_pool_of(const struct slp_kernel *k)
+{
+	bool back = k->op == &slp_op_max_pool2d_grad || k->op == &slp_op_avg_pool2d_grad;
+	const struct slp_view *dy = &k->in[k->nin - 1];
+	if (back)
+		return slp_pool_make(&((const struct slp_pool2d_grad *)k->attrs)->pool, k->out[0].type.shape,
+		                     dy->type.shape);
+	return slp_pool_make((const struct sl_pool2d_opts *)k->attrs, k->in[0].type.shape, k->out[0].type.shape);
+}
+
+/* pool2d_cpu.c */
+enum sl_status slp_max_pool2d_cpu(const struct slp_kernel *k);
+enum sl_status slp_avg_pool2d_cpu(const struct slp_kernel *k);
+enum sl_status slp_max_pool2d_grad_cpu(const struct slp_kernel *k);
+enum sl_status slp_avg_pool2d_grad_cpu(const struct slp_kernel *k);
+
+#endif
