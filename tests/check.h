@@ -20,13 +20,13 @@ bool slp_check_status(const char *file, int line, enum sl_status got, enum sl_st
                       const char *const *texts);
 #define CHECK_OK(call) slp_check_status(__FILE__, __LINE__, call, SL_OK, NULL)
 #define CHECK_STATUS(call, status, ...)                                                                                \
-	slp_check_status(__FILE__, __LINE__, call, status, (const char *const[]){__VA_ARGS__, NULL})
+	slp_check_status(__FILE__, __LINE__, call, status, (const char *const[]){"", ##__VA_ARGS__, NULL})
 
 /* A call returns NULL with this status pending, and a message with the place of the call and all of the texts.
  * Clears the error. */
 bool slp_check_null(const char *file, int line, const void *got, enum sl_status expected, const char *const *texts);
 #define CHECK_NULL(call, status, ...)                                                                                  \
-	slp_check_null(__FILE__, __LINE__, call, status, (const char *const[]){SL_HERE, __VA_ARGS__, NULL})
+	slp_check_null(__FILE__, __LINE__, call, status, (const char *const[]){SL_HERE, ##__VA_ARGS__, NULL})
 
 /* How often text occurs in the calling thread's message. */
 int slp_message_count(const char *text);
