@@ -38,13 +38,14 @@ enum sl_status slp_reject(const struct slp_infer *c, enum sl_status status, cons
 {
 	enum { SHOWN = 8 };
 	char prefix[1024], text[160], name[32];
-	int n = snprintf(prefix, sizeof prefix, "%s(", c->op->name);
-	for (int i = 0; i < c->nin && i < SHOWN; i++) {
+	size_t n = (size_t)snprintf(prefix, sizeof prefix, "%s(", c->op->name);
+	for (int i = 0; i < c->nin && i < SHOWN && n < sizeof prefix; i++) {
 		argument_name(c->op, i, name);
-		n += snprintf(prefix + n, sizeof prefix - (size_t)n, "%s%s %s", i ? ", " : "", name,
-			      slp_type_string(&c->in[i], text));
+		n += (size_t)snprintf(prefix + n, sizeof prefix - n, "%s%s %s", i ? ", " : "", name,
+				      slp_type_string(&c->in[i], text));
 	}
-	snprintf(prefix + n, sizeof prefix - (size_t)n, "%s)%s%s: ", c->nin > SHOWN ? ", ..." : "", c->at ? " at " : "",
+	if (n >= sizeof prefix) n = sizeof prefix - 1;
+	snprintf(prefix + n, sizeof prefix - n, "%s)%s%s: ", c->nin > SHOWN ? ", ..." : "", c->at ? " at " : "",
 		 c->at ? c->at : "");
 	va_list args;
 	va_start(args, format);

@@ -40,13 +40,13 @@ bool sl_shape_equal(sl_shape a, sl_shape b)
 	return true;
 }
 
-/* Writes "(2, 3)" into text, and returns it. */
+/* Writes "(2, 3)" into text, and returns it.  Dims that could not be anyway may be cut off. */
 const char *sl_shape_string(sl_shape shape, char text[128])
 {
-	int n = snprintf(text, 128, "(");
-	for (int i = 0; i < shape.ndim && i < SL_MAX_NDIM; i++)
-		n += snprintf(text + n, 128 - (size_t)n, "%s%lld", i ? ", " : "", (long long)shape.dim[i]);
-	snprintf(text + n, 128 - (size_t)n, shape.ndim == 1 ? ",)" : ")");
+	size_t n = (size_t)snprintf(text, 128, "(");
+	for (int i = 0; i < shape.ndim && i < SL_MAX_NDIM && n < 128; i++)
+		n += (size_t)snprintf(text + n, 128 - n, "%s%lld", i ? ", " : "", (long long)shape.dim[i]);
+	if (n < 128) snprintf(text + n, 128 - n, shape.ndim == 1 ? ",)" : ")");
 	return text;
 }
 

@@ -103,7 +103,7 @@ enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes
 	if (!size_fits(at, "sl_read", t, bytes)) return slp_error_take();
 	void *p = slp_host_begin(at, "sl_read", t, false);
 	if (!p) return slp_error_take();
-	memcpy(data, p, bytes);
+	if (bytes) memcpy(data, p, bytes);
 	slp_host_end(t);
 	return end_sync();
 }
@@ -114,7 +114,7 @@ enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_
 	if (!size_fits(at, "sl_write", t, bytes)) return slp_error_take();
 	void *p = slp_host_begin(at, "sl_write", t, true);
 	if (!p) return slp_error_take();
-	memcpy(p, data, bytes);
+	if (bytes) memcpy(p, data, bytes);
 	slp_host_end(t);
 	return end_sync();
 }
