@@ -72,6 +72,14 @@ static void print_cell(struct printer *p, double v)
 	fprintf(p->file, "%*s", p->width, cell);
 }
 
+/* Between two entries of an axis: a blank in a row, a line end between rows, empty lines between blocks. */
+static void separate(struct printer *p, int axis)
+{
+	int ends = p->view.type.shape.ndim - 1 - axis;
+	for (int i = 0; i < ends; i++) fputc('\n', p->file);
+	fprintf(p->file, "%*s", ends ? axis + 1 : 1, "");
+}
+
 static void print_axis(struct printer *p, int axis, int64_t at)
 {
 	const sl_shape *s = &p->view.type.shape;
@@ -79,17 +87,13 @@ static void print_axis(struct printer *p, int axis, int64_t at)
 		print_cell(p, slp_get(&p->view, at));
 		return;
 	}
-	bool last = axis == s->ndim - 1, hid = false;
 	fputc('[', p->file);
 	for (int64_t i = 0; i < s->dim[axis]; i++) {
-		if (is_hidden(p, i, s->dim[axis])) {
-			if (!hid) fprintf(p->file, last ? " ..." : "\n%*s...", axis + 1, "");
-			hid = true;
-			continue;
-		}
-		if (i && last) fputc(' ', p->file);
-		if (i && !last) fprintf(p->file, "\n%*s", axis + 1, "");
-		print_axis(p, axis + 1, at * s->dim[axis] + i);
+		bool hidden = is_hidden(p, i, s->dim[axis]);
+		if (hidden && i > EDGE) continue;
+		if (i) separate(p, axis);
+		if (hidden) fputs("...", p->file);
+		else print_axis(p, axis + 1, at * s->dim[axis] + i);
 	}
 	fputc(']', p->file);
 }
