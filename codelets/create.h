@@ -1,0 +1,55 @@
+/* What operations that make tensors out of nothing share: the type of the result is among their attributes. */
+#ifndef SLP_CREATE_H
+#define SLP_CREATE_H
+
+#include "op.h"
+
+/* The first part of their attribute structures, under the name `type`. */
+struct slp_created {
+	int dtype, ndim;
+	int64_t dim[SL_MAX_NDIM];
+};
+
+/* Its rows in their attribute tables. */
+#define SLP_CREATED_ATTRS(attrs)                                                                                       \
+	{"dtype", SLP_INT, offsetof(attrs, type.dtype), 1, "data type of the result", false},                          \
+	        {"ndim", SLP_INT, offsetof(attrs, type.ndim), 1, "number of axes", false},                             \
+	{                                                                                                              \
+		"dim", SLP_INT64, offsetof(attrs, type.dim), SL_MAX_NDIM, "sizes of the axes", false                   \
+	}
+
+static inline struct slp_created slp_created_of(sl_shape shape, enum sl_dtype dtype)
+{
+	struct slp_created t = {.dtype = (int)dtype, .ndim = shape.ndim};
+	for (int i = 0; i < shape.ndim && i < SL_MAX_NDIM; i++) t.dim[i] = shape.dim[i];
+	return t;
+}
+
+/* The infer rule of all of them. */
+static inline enum sl_status slp_created_infer(struct slp_infer *c)
+{
+	const struct slp_created *t = (const struct slp_created *)c->attrs;
+	if (t->dtype < 0 || t->dtype >= SL_DTYPE_COUNT)
+		return slp_reject(c, SL_EDTYPE, "there is no data type %d", t->dtype);
+	if (t->ndim < 0 || t->ndim > SL_MAX_NDIM)
+		return slp_reject(c, SL_ESHAPE, "a tensor has 0 to %d axes, not %d", SL_MAX_NDIM, t->ndim);
+	int64_t size = 16; /* more than the bytes of an element */
+	c->out[0] = (struct slp_type){(enum sl_dtype)t->dtype, {.ndim = t->ndim, .dim = {0}}};
+	for (int i = 0; i < t->ndim; i++) {
+		if (t->dim[i] < 0) return slp_reject(c, SL_ESHAPE, "axis %d has size %lld", i, (long long)t->dim[i]);
+		if (__builtin_mul_overflow(size, t->dim[i] ? t->dim[i] : 1, &size))
+			return slp_reject(c, SL_ESHAPE, "no memory is as large as this shape");
+		c->out[0].shape.dim[i] = t->dim[i];
+	}
+	return SL_OK;
+}
+
+/* Runs such an operation. */
+static inline sl_tensor *slp_create(const char *at, const struct sl_op *op, const void *attrs, sl_device device)
+{
+	sl_tensor *out = NULL;
+	slp_apply(at, op, attrs, 0, NULL, device, &out);
+	return out;
+}
+
+#endif

@@ -1,0 +1,91 @@
+/* Elementary functions m_… of one number, in its own type.  In C, a float gets the fast ones of vmath.h and a double
+ * those of the C library, for the reference; in CUDA C++, both get CUDA's.  The tables unary.def and binary.def are
+ * written with these, and with T for the type: one expression serves all kernels. */
+#ifndef SLP_SCALAR_H
+#define SLP_SCALAR_H
+
+#include "op.h"
+
+/* X(name, value) for each function of x that is composed of others. */
+#define SLP_COMPOSED(X)                                                                                                \
+	X(sigmoid, 1 / (1 + m_exp(-x)))                                                                                \
+	X(softplus, (x < 0 ? 0 : x) + m_log1p(m_exp(-m_abs(x))))                                                       \
+	X(gelu, x < -50 ? (T)-0.0 : x * (T)0.5 * m_erfc(x * (T)-0.7071067811865476))                                   \
+	X(gelu_slope, (T)0.5 * m_erfc(x * (T)-0.7071067811865476) +                                                    \
+	                      m_limit(x) * m_exp(m_limit(x) * m_limit(x) * (T)-0.5) * (T)0.3989422804014327)           \
+	X(sign, x > 0 ? 1 : x < 0 ? -1 : x)
+
+/* For the derivative of gelu: infinity times zero. */
+#define m_limit(x) ((x) < -50 ? -50 : (x) > 50 ? 50 : (x))
+
+#ifdef __cplusplus
+
+#include <cmath>
+
+#define SLP_SCALAR_FN template <class T> static __host__ __device__ inline T
+
+/* X(name): the C library's functions of one number, for both types. */
+#define SLP_LIBRARY(X) X(exp) X(log) X(sqrt) X(tanh) X(log1p) X(erfc)
+#define X(name)                                                                                                        \
+	SLP_SCALAR_FN m_##name(T x)                                                                                    \
+	{                                                                                                              \
+		return std::name(x);                                                                                   \
+	}
+SLP_LIBRARY(X)
+#undef X
+
+SLP_SCALAR_FN m_abs(T x)
+{
+	return std::fabs(x);
+}
+
+SLP_SCALAR_FN m_pow(T x, T y)
+{
+	return std::pow(x, y);
+}
+
+#define X(name, value)                                                                                                 \
+	SLP_SCALAR_FN m_##name(T x)                                                                                    \
+	{                                                                                                              \
+		return value;                                                                                          \
+	}
+SLP_COMPOSED(X)
+#undef X
+
+#else
+
+#include "vmath.h"
+
+#define SLP_SCALAR(fast, exact, x) _Generic((x), float : fast, default : exact)(x)
+#define m_abs(x) SLP_SCALAR(fabsf, fabs, x)
+#define m_exp(x) SLP_SCALAR(slp_expf, exp, x)
+#define m_log(x) SLP_SCALAR(slp_logf, log, x)
+#define m_sqrt(x) SLP_SCALAR(sqrtf, sqrt, x)
+#define m_tanh(x) SLP_SCALAR(slp_tanhf, tanh, x)
+#define m_log1p(x) log1p(x)
+#define m_erfc(x) erfc(x)
+#define m_pow(x, y) _Generic((x), float : slp_powf, default : pow)(x, y)
+
+#define X(name, value)                                                                                                 \
+	static inline double slp_wide_##name(double x)                                                                 \
+	{                                                                                                              \
+		typedef double T;                                                                                      \
+		return (T)(value);                                                                                     \
+	}
+SLP_COMPOSED(X)
+#undef X
+
+#define m_sigmoid(x) SLP_SCALAR(slp_sigmoidf, slp_wide_sigmoid, x)
+#define m_softplus(x) SLP_SCALAR(slp_softplusf, slp_wide_softplus, x)
+#define m_gelu(x) SLP_SCALAR(slp_geluf, slp_wide_gelu, x)
+#define m_gelu_slope(x) SLP_SCALAR(slp_gelu_slopef, slp_wide_gelu_slope, x)
+#define m_sign(x) SLP_SCALAR(slp_signf, slp_wide_sign, x)
+
+/* Stores a number that was computed in double precision; integers lose their fractions, as in C, and saturate. */
+static inline void slp_set_truncated(const struct slp_view *v, int64_t i, double value)
+{
+	slp_set(v, i, slp_is_float(v->type.dtype) ? value : trunc(value));
+}
+
+#endif
+#endif
