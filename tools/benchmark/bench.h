@@ -7,7 +7,7 @@
 
 #include <starling.h>
 
-enum { BENCH_MAX_RUNS = 101, BENCH_MAX_INPUTS = 5 };
+enum { BENCH_MAX_RUNS = 101, BENCH_MAX_INPUTS = 5, BENCH_MESSAGE = 512 };
 
 /* What one repetition takes at least: its floor is the longest of these times. */
 struct bench_work {
@@ -77,7 +77,7 @@ struct bench_options {
 struct bench_result {
 	int runs;
 	double value[BENCH_MAX_RUNS], floor[BENCH_MAX_RUNS], peer[BENCH_MAX_RUNS];
-	char error[512];
+	char error[BENCH_MESSAGE];
 };
 
 /* What a row shows. */
@@ -91,7 +91,8 @@ struct bench_summary {
 
 /* ---- measure.c: time, statistics, runs --------------------------------------------------------------------------- */
 
-double bench_now(void); /* seconds */
+double bench_now(void);                 /* seconds */
+void bench_must(enum sl_status status); /* the first one that is not SL_OK makes the case fail */
 double bench_median(const double *values, int n);
 /* Calls fn in a child process, which starts without engine and threads, and brings result back; false if it fails. */
 bool bench_in_child(void (*fn)(const void *arg, void *result), const void *arg, void *result, size_t size);

@@ -10,7 +10,7 @@ double bench_chain_run(const struct bench_case *c, int64_t times)
 	sl_tensor *x = NULL;
 	SL_SCOPE
 		x = sl_retain(sl_ones(SL_SHAPE(1, 2)));
-	sl_wait(x);
+	bench_must(sl_wait(x));
 	double start = bench_now();
 	for (int64_t i = 0; i < times; i++)
 		SL_SCOPE {
@@ -18,7 +18,7 @@ double bench_chain_run(const struct bench_case *c, int64_t times)
 			sl_release(x);
 			x = y;
 		}
-	sl_wait(x);
+	bench_must(sl_wait(x));
 	double seconds = (bench_now() - start) / (double)times;
 	sl_release(x);
 	return seconds;
@@ -34,12 +34,12 @@ static double plus_one(int64_t times, bool wait_for_each)
 	double seconds = 0;
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(1, 2));
-		sl_wait(x);
+		bench_must(sl_wait(x));
 		double start = bench_now();
 		for (int64_t i = 0; i < times * PLUS_ONES; i++)
 			SL_SCOPE {
 				sl_tensor *y = sl_add_scalar(x, 1);
-				if (wait_for_each || (i + 1) % PLUS_ONES == 0) sl_wait(y);
+				if (wait_for_each || (i + 1) % PLUS_ONES == 0) bench_must(sl_wait(y));
 			}
 		seconds = (bench_now() - start) / (double)times;
 	}
@@ -86,7 +86,7 @@ double bench_dot_run(const struct bench_case *c, int64_t times)
 	for (int64_t i = 0; i < times; i++)
 		SL_SCOPE
 			sl_dot(left, right);
-	sl_wait_all();
+	bench_must(sl_wait_all());
 	return (bench_now() - start) / (double)times;
 }
 
@@ -100,7 +100,7 @@ double bench_queue_run(const struct bench_case *c, int64_t times)
 			double start = bench_now();
 			sl_dot(left, right);
 			seconds += bench_now() - start;
-			sl_wait_all();
+			bench_must(sl_wait_all());
 		}
 	return seconds / (double)times;
 }

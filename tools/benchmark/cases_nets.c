@@ -116,7 +116,7 @@ static void step(bool wait)
 			loss = sl_softmax_cross_entropy(net.forward(net.x, net.params), net.y);
 		sl_backward(loss);
 		update();
-		if (wait) sl_wait_all();
+		if (wait) bench_must(sl_wait_all());
 	}
 }
 
@@ -124,7 +124,7 @@ static double steps(int64_t times, bool wait)
 {
 	double start = bench_now();
 	for (int64_t i = 0; i < times; i++) step(wait);
-	sl_wait_all();
+	bench_must(sl_wait_all());
 	return (bench_now() - start) / (double)times;
 }
 
@@ -147,7 +147,7 @@ double bench_latency_run(const struct bench_case *c, int64_t times)
 	double start = bench_now();
 	for (int64_t i = 0; i < times; i++)
 		SL_SCOPE
-			sl_read(net.forward(net.x, net.params), scores, sizeof scores);
+			bench_must(sl_read(net.forward(net.x, net.params), scores, sizeof scores));
 	return (bench_now() - start) / (double)times;
 }
 
@@ -161,6 +161,6 @@ double bench_update_run(const struct bench_case *c, int64_t times)
 	for (int64_t i = 0; i < times; i++)
 		SL_SCOPE
 			update();
-	sl_wait_all();
+	bench_must(sl_wait_all());
 	return (bench_now() - start) / (double)times;
 }

@@ -52,7 +52,7 @@ double bench_op_run(const struct bench_case *c, int64_t times)
 			else
 				sl_backward_heads(&b.out, 1, .head_grads = &b.dout, .retain_graph = true);
 		}
-	sl_wait_all();
+	bench_must(sl_wait_all());
 	return (bench_now() - start) / (double)times;
 }
 

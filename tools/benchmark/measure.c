@@ -127,6 +127,21 @@ struct job {
 	const struct bench_options *options;
 };
 
+static char failure[BENCH_MESSAGE];
+
+void bench_must(enum sl_status status)
+{
+	if (status != SL_OK && !*failure)
+		snprintf(failure, sizeof failure, "%s: %s", sl_status_name(status), sl_error_message());
+}
+
+static bool failed(struct bench_result *r)
+{
+	bench_must(sl_error());
+	memcpy(r->error, failure, sizeof failure);
+	return *failure != '\0';
+}
+
 /* Repetitions that fill the time of a run.  What this runs also warms up. */
 static int64_t find_times(const struct job *j)
 {
@@ -135,7 +150,7 @@ static int64_t find_times(const struct job *j)
 	j->c->run(j->c, 1);
 	for (int64_t times = 1;; times *= 2) {
 		double seconds = j->c->run(j->c, times) * (double)times;
-		if (sl_error() != SL_OK) return 1;
+		if (*failure) return 1;
 		if (seconds > 0.2 * target || times >= 1 << 22)
 			return llrint(fmax(1, fmin(1 << 24, target * (double)times / seconds)));
 	}
@@ -156,15 +171,9 @@ static void one_run(const struct job *j, int64_t times, int i, struct bench_resu
 	settle();
 	if (!c->times) c->run(c, 1); /* caches and clock as the peer finds them after its own turn */
 	r->value[i] = c->run(c, times) * scale;
+	if (isnan(r->value[i]) && !*failure) snprintf(failure, sizeof failure, "gives no value");
 	settle();
 	r->peer[i] = c->no_peer ? NAN : bench_peer_run(c->name, times) * scale;
-}
-
-static bool failed(struct bench_result *r)
-{
-	if (sl_error() == SL_OK) return false;
-	snprintf(r->error, sizeof r->error, "%s", sl_error_message());
-	return true;
 }
 
 static bool begin(const struct bench_case *c, struct bench_result *r)
