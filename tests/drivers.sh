@@ -1,0 +1,199 @@
+#!/bin/sh
+# drivers.sh: the drivers from end to end, on a few real images: what they print and write, how they fail, how they
+# stop, and that several devices and equal seeds compute the same.  Run by make check in the build tree.
+set -eu
+export LC_ALL=C
+data=/usr/share/datasets/fashion-mnist
+lenet=models/lenet
+async=models/async
+[ -f "$data/train-images-idx3-ubyte.gz" ] || { echo "no $data (Debian: dataset-fashion-mnist)"; exit 77; }
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failures=0
+
+fail()
+{
+  echo "FAIL: $*"
+  sed 's/^/  | /' "$tmp/out" "$tmp/err"
+  failures=$((failures + 1))
+}
+
+# run STATUS COMMAND...: standard output to $tmp/out, standard error to $tmp/err
+run()
+{
+  expected=$1
+  shift
+  status=0
+  "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+  if [ "$status" -eq "$expected" ]; then echo "ok: $*"; else fail "$*: exit status $status instead of $expected"; fi
+}
+
+# A line of the output, of the messages, of a file must match
+says() { grep -Eq -- "$1" "$tmp/out" || fail "nothing printed matches: $1"; }
+complains() { grep -Eq -- "$1" "$tmp/err" || fail "no message matches: $1"; }
+contains() { grep -Eq -- "$2" "$1" || fail "nothing in $1 matches: $2"; }
+
+valid_json()
+{
+  if command -v python3 >/dev/null; then python3 -m json.tool "$1" >/dev/null || fail "$1 is no JSON"
+  elif command -v jq >/dev/null; then jq . "$1" >/dev/null || fail "$1 is no JSON"
+  else echo "SKIP: validity of JSON: neither python3 nor jq"; fi
+}
+
+# The values of one key, a line each
+values() { sed -n "s/^ *\"$2\": \\([^,]*\\),*\$/\\1/p" "$1"; }
+
+# What must not depend on the clock
+timeless() { grep -Ev '"(seconds|images_per_second|stalls|stall_seconds|tasks|peak_tasks|peak_bytes)":' "$1"; }
+
+number='[0-9]+\.[0-9]+'
+
+echo "--- help, version, usage"
+for driver in "$lenet" "$async"; do
+  run 0 "$driver" --help
+  says '--device=LIST'
+  says 'Exit status'
+  run 0 "$driver" --version
+  says '\(Starling\) [0-9]'
+  for mistake in --bogus --device=tpu --device=cpu:0,cpu:0 --device= --seed=x nonsense; do
+    run 2 "$driver" "$mistake"
+    [ -s "$tmp/err" ] || fail "no message"
+  done
+done
+for mistake in --epochs=0 --batch-size=-1 --batch-size=1x --lr=nan --limit=0 --plot=curve.gif; do
+  run 2 "$lenet" "$mistake"
+  complains "${mistake%%=*}"
+done
+run 2 "$lenet" --device cpu:0,cpu:1 --batch-size 255
+complains '255 rows cannot be split equally over 2 devices'
+
+echo "--- errors at run time"
+run 1 "$lenet" --data "$tmp/nowhere"
+complains "$tmp/nowhere"
+run 1 "$lenet" --device gpu:99
+complains 'gpu:99 is not there'
+run 1 "$lenet" --device cpu:0,cpu:1 --limit 1
+complains 'too few for 2 devices'
+run 1 "$lenet" --json "$tmp/nowhere/results.json"
+complains "$tmp/nowhere/results.json"
+if [ -c /dev/full ]; then
+  run 1 "$lenet" --limit 8 --epochs 1 --quiet --json /dev/full
+  complains '/dev/full: No space left'
+fi
+
+echo "--- the parts"
+run 0 "$lenet" --demo --device cpu:0,cpu:1
+for title in 'b1 weight:' 'b1 grad:' 'before allreduce:' 'after allreduce:' 'load into \[cpu:0, cpu:1\]' 'output:'; do
+  says "$title"
+done
+[ "$(grep -Ec '^\[\[3\.?,? *3\.?\]\]' "$tmp/out")" -eq 2 ] || fail "allreduce of 1 and 2 is not 3 on both devices"
+says '\(?3, 4\)?'
+run 1 "$lenet" --demo --device cpu:0-3
+complains '6 rows cannot be split equally over 4 devices'
+
+echo "--- training"
+run 0 "$lenet" --device cpu:0 --limit 600 --batch-size 100 --epochs 2 --json "$tmp/one.json"
+says '^running on: \[cpu:0\]$'
+says "^epoch 1, time $number sec, test acc 0\\.[0-9][0-9]\$"
+says "^epoch 2, time $number sec, test acc 0\\.[0-9][0-9]\$"
+[ "$(wc -l <"$tmp/out")" -eq 3 ] || fail "more than three lines"
+[ ! -s "$tmp/err" ] || fail "messages though all went well"
+valid_json "$tmp/one.json"
+contains "$tmp/one.json" '"train_samples": 600'
+contains "$tmp/one.json" '"interrupted": false'
+[ "$(values "$tmp/one.json" train_loss | wc -l)" -eq 2 ] || fail "not two losses"
+run 0 "$lenet" --device cpu:0 --limit 64 --epochs 1 --json -
+cp "$tmp/out" "$tmp/stdout.json"
+valid_json "$tmp/stdout.json"
+complains '^running on: \[cpu:0\]$'
+run 0 "$lenet" --limit 64 --epochs 1 --quiet
+if [ -s "$tmp/out" ] || [ -s "$tmp/err" ]; then fail "not quiet"; fi
+run 0 "$lenet" --limit 64 --epochs 1 --stats
+complains 'ops [0-9]+ in [0-9]+ tasks'
+
+echo "--- learning"
+run 0 "$lenet" --limit 2000 --batch-size 20 --epochs 8 --lr 0.1 --json "$tmp/learn.json"
+values "$tmp/learn.json" train_loss | awk 'NR == 1 { first = $1 } { last = $1 } END { exit !(last < 0.6 * first) }' ||
+  fail "the loss does not fall: $(values "$tmp/learn.json" train_loss | tr '\n' ' ')"
+
+echo "--- equal seeds, equal bits; two devices, equal curves"
+run 0 "$lenet" --device cpu:0 --limit 600 --batch-size 100 --epochs 2 --quiet --json "$tmp/again.json"
+timeless "$tmp/one.json" >"$tmp/a"
+timeless "$tmp/again.json" >"$tmp/b"
+cmp -s "$tmp/a" "$tmp/b" || fail "the same seed gives other numbers: $(diff "$tmp/a" "$tmp/b")"
+run 0 env STARPU_SCHED=eager "$lenet" --device cpu:0 --limit 600 --batch-size 100 --epochs 2 --quiet --json "$tmp/eager.json"
+timeless "$tmp/eager.json" >"$tmp/b"
+cmp -s "$tmp/a" "$tmp/b" || fail "another schedule gives other numbers: $(diff "$tmp/a" "$tmp/b")"
+run 0 "$lenet" --device cpu:0 --limit 600 --batch-size 100 --epochs 2 --seed 1 --quiet --json "$tmp/seed.json"
+[ "$(values "$tmp/one.json" train_loss)" != "$(values "$tmp/seed.json" train_loss)" ] || fail "another seed changes nothing"
+run 0 "$lenet" --device cpu:0,cpu:1 --limit 600 --batch-size 100 --epochs 2 --json "$tmp/two.json"
+says '^running on: \[cpu:0, cpu:1\]$'
+values "$tmp/one.json" train_loss >"$tmp/a"
+values "$tmp/two.json" train_loss | paste "$tmp/a" - |
+  awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-8 * $1 ^ 2 { bad = 1 } END { exit bad || NR != 2 }' ||
+  fail "two devices learn otherwise than one: $(values "$tmp/two.json" train_loss | paste "$tmp/a" -)"
+run 0 "$lenet" --device cpu:0-2 --limit 100 --batch-size 48 --epochs 1
+says '^running on: \[cpu:0, cpu:1, cpu:2\]$'
+
+echo "--- curves"
+mkdir "$tmp/bin"
+printf '#!/bin/sh\nexit 127\n' >"$tmp/bin/gnuplot"
+chmod +x "$tmp/bin/gnuplot"
+run 1 env PATH="$tmp/bin:$PATH" "$lenet" --limit 64 --epochs 1 --plot "$tmp/curve.svg"
+complains 'gnuplot-nox'
+[ ! -s "$tmp/out" ] || fail "training began though nothing can be drawn"
+if command -v gnuplot >/dev/null; then
+  for kind in svg png; do
+    run 0 "$lenet" --limit 64 --epochs 2 --plot "$tmp/curve.$kind"
+    [ -s "$tmp/curve.$kind" ] || fail "no curve.$kind"
+  done
+  contains "$tmp/curve.svg" 'train loss'
+  contains "$tmp/curve.svg" 'test acc'
+else
+  echo "SKIP: curves: no gnuplot"
+fi
+
+echo "--- on a terminal"
+if script -qec true "$tmp/terminal" </dev/null >"$tmp/out" 2>&1; then
+  TERM=xterm script -qec "$lenet --limit 3000 --batch-size 10 --epochs 1" "$tmp/terminal" </dev/null >"$tmp/out" 2>&1
+  contains "$tmp/terminal" 'epoch 1/1.*images/s.*loss [0-9.]+.*left'
+  contains "$tmp/terminal" '\[32m'
+  NO_COLOR=1 TERM=xterm script -qec "$lenet --limit 3000 --batch-size 10 --epochs 1" "$tmp/terminal" </dev/null >"$tmp/out" 2>&1
+  if grep -q '\[32m' "$tmp/terminal"; then fail "colours though NO_COLOR is set"; fi
+else
+  echo "SKIP: progress: no script(1)"
+fi
+
+echo "--- SIGINT"
+"$lenet" --limit 600 --batch-size 50 --epochs 100000 --json "$tmp/stopped.json" >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+for _ in $(seq 600); do
+  if grep -q '^epoch 2' "$tmp/out"; then break; fi
+  sleep 0.1
+done
+kill -INT "$pid"
+status=0
+wait "$pid" || status=$?
+[ "$status" -eq 130 ] || fail "exit status $status after SIGINT instead of 130"
+complains 'interrupted after [0-9]+ complete epochs'
+valid_json "$tmp/stopped.json"
+contains "$tmp/stopped.json" '"interrupted": true'
+
+echo "--- async"
+run 0 "$async" --repeat 50 --batches 4 --json "$tmp/async.json"
+says "^waiting after each operation, as NumPy does: $number sec\$"
+says "^Workloads are queued: $number sec\$"
+says '^sum = [0-9.e+]+$'
+says "^Workloads are finished: $number sec\$"
+says "^asscalar .*: $number sec\$"
+says "^synchronous: $number sec\$"
+says "^asynchronous: $number sec\$"
+says "^batch 4, time $number sec\$"
+says "^increased memory: -?$number MB\$"
+valid_json "$tmp/async.json"
+[ "$(values "$tmp/async.json" queued | wc -l)" -eq 4 ] || fail "not all figures are in the JSON"
+run 0 "$async" plus-one --repeat 10
+if grep -q Workloads "$tmp/out"; then fail "experiments that were not asked for"; fi
+
+[ "$failures" -eq 0 ] || echo "$failures failures"
+exit $((failures > 0))
