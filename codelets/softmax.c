@@ -5,7 +5,7 @@
 #include "softmax_rows.h"
 
 static const struct slp_attr attr_table[] = {
-        SLP_ATTR(struct slp_softmax_attrs, axis, SLP_INT, 1, "axis along which the results sum up to 1"),
+        SLP_ATTR(struct slp_axis_attrs, axis, SLP_INT, 1, "axis along which the results sum up to 1"),
         {0},
 };
 
@@ -13,7 +13,7 @@ static const struct slp_attr attr_table[] = {
 
 static enum sl_status infer(struct slp_infer *c)
 {
-	struct slp_softmax_attrs *a = c->attrs;
+	struct slp_axis_attrs *a = c->attrs;
 	int ndim = c->in[0].shape.ndim, axis = a->axis;
 	if (!slp_is_float(c->in[0].dtype))
 		return slp_reject(c, SL_EDTYPE, "float32 or float64 needed; sl_cast converts");
@@ -45,7 +45,7 @@ static double flops_grad(const struct slp_infer *c)
 static void each_row(const struct slp_kernel *k,
                      void (*f)(const struct slp_kernel *k, int64_t first, int64_t step, int64_t n))
 {
-	struct slp_split s = slp_softmax_split(k);
+	struct slp_split s = slp_axis_split(k);
 	for (int64_t o = 0; o < s.outer; o++)
 		for (int64_t i = 0; i < s.inner; i++) f(k, o * s.n * s.inner + i, s.inner, s.n);
 }
@@ -199,7 +199,7 @@ typedef void range_fn(void *arg, int64_t begin, int64_t end);
 
 static enum sl_status run(const struct slp_kernel *k, range_fn *rows_fn, range_fn *columns_fn)
 {
-	struct job j = {slp_softmax_split(k), k->in[0].ptr, k->in[k->nin - 1].ptr, k->out[0].ptr};
+	struct job j = {slp_axis_split(k), k->in[0].ptr, k->in[k->nin - 1].ptr, k->out[0].ptr};
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
 	if (j.s.inner == 1)
 		slp_parallel_for(j.s.outer, slp_rows_grain(j.s.n), rows_fn, &j);
@@ -259,7 +259,7 @@ static enum sl_status grad_log_softmax(struct slp_grad *g)
 sl_tensor *sl_softmax_at(const char *at, sl_tensor *x, int axis)
 {
 	extern const struct sl_op slp_op_softmax;
-	return slp_apply1(at, &slp_op_softmax, &(struct slp_softmax_attrs){axis}, 1, &x);
+	return slp_apply1(at, &slp_op_softmax, &(struct slp_axis_attrs){axis}, 1, &x);
 }
 
 /* log(softmax(x)), without the loss of digits that taking the logarithm afterwards has.  Otherwise as sl_softmax.
@@ -268,7 +268,7 @@ sl_tensor *sl_softmax_at(const char *at, sl_tensor *x, int axis)
 sl_tensor *sl_log_softmax_at(const char *at, sl_tensor *x, int axis)
 {
 	extern const struct sl_op slp_op_log_softmax;
-	return slp_apply1(at, &slp_op_log_softmax, &(struct slp_softmax_attrs){axis}, 1, &x);
+	return slp_apply1(at, &slp_op_log_softmax, &(struct slp_axis_attrs){axis}, 1, &x);
 }
 
 #define OP(op_name, text, inputs, count, ...)                                                                          \
@@ -279,7 +279,7 @@ sl_tensor *sl_log_softmax_at(const char *at, sl_tensor *x, int axis)
 	        .nin = count,                                                                                          \
 	        .nout = 1,                                                                                             \
 	        .attr_table = attr_table,                                                                              \
-	        .attrs_size = sizeof(struct slp_softmax_attrs),                                                        \
+	        .attrs_size = sizeof(struct slp_axis_attrs),                                                           \
 	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
 	        .cuda_dtypes = SLP_FLOATS,                                                                             \
 	        .ref = op_name##_ref,                                                                                  \

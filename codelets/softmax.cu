@@ -75,7 +75,7 @@ template <slp_softmax_kind K, class T> static void launch(const slp_kernel *k, s
 template <slp_softmax_kind K> static sl_status run(const slp_kernel *k)
 {
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
-	slp_split s = slp_softmax_split(k);
+	slp_split s = slp_axis_split(k);
 	slp_with_float(k->in[0].type.dtype, [&](auto zero) { launch<K, decltype(zero)>(k, s); });
 	return slp_launched(k);
 }
