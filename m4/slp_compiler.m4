@@ -43,6 +43,8 @@ AC_SUBST([SLP_CODELET_CFLAGS])
 
 dnl An instrumented variant resolver would run before the sanitizer's run time is up.
 AS_IF([test "$enable_sanitizers" != no], [slp_cv_target_clones=no])
+dnl clang up to 17 takes the attribute but chooses the variant by the maker of the CPU (an illegal
+dnl instruction at worst); it does not know the levels in __builtin_cpu_supports, either.
 AC_CACHE_CHECK([for __attribute__((target_clones)) by x86-64 level], [slp_cv_target_clones], [
   slp_save_CFLAGS=$CFLAGS
   CFLAGS="$CFLAGS -Werror"
@@ -51,7 +53,12 @@ AC_CACHE_CHECK([for __attribute__((target_clones)) by x86-64 level], [slp_cv_tar
     void add(float *y, const float *x, int n);
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
     void add(float *y, const float *x, int n) { for (int i = 0; i < n; i++) y[i] += x[i]; }
-    int main(void) { float y[9] = {0}, x[9] = {0}; add(y, x, 9); return y[0] != 0; }]])],
+    int main(void)
+    {
+      float y[9] = {0}, x[9] = {0};
+      add(y, x, 9);
+      return __builtin_cpu_supports("x86-64-v4") < 0;
+    }]])],
     [slp_cv_target_clones=yes], [slp_cv_target_clones=no])
   CFLAGS=$slp_save_CFLAGS])
 AS_IF([test "$slp_cv_target_clones" = yes],
