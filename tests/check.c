@@ -7,6 +7,34 @@
 
 #include "op.h"
 
+int slp_start_engine(void)
+{
+	return sl_init(NULL) != SL_OK;
+}
+
+int slp_stop_engine(void)
+{
+	enum sl_status s = sl_wait_all();
+	sl_shutdown();
+	return s != SL_OK;
+}
+
+struct sl_stats slp_stats(void)
+{
+	struct sl_stats s;
+	sl_stats_get(&s);
+	return s;
+}
+
+sl_tensor *slp_leaf(int count, double first)
+{
+	double v[64];
+	for (int i = 0; i < count; i++) v[i] = first + i;
+	sl_tensor *t = sl_from(v, SL_SHAPE(count), .dtype = SL_FLOAT64);
+	CHECK_OK(sl_attach_grad(t));
+	return t;
+}
+
 static bool same_value(double got, double expected)
 {
 	if (isnan(got) || isnan(expected)) return isnan(got) && isnan(expected);

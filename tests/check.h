@@ -6,6 +6,15 @@
 
 #include "harness.h"
 
+/* Start and stop of a suite: the engine with its defaults.  What is left unreported at the end is a failure. */
+int slp_start_engine(void);
+int slp_stop_engine(void);
+
+struct sl_stats slp_stats(void);
+
+/* float64 elements first, first + 1, …, with a gradient attached. */
+sl_tensor *slp_leaf(int count, double first);
+
 /* The values of t are these, within rounding; NAN matches NAN. */
 bool slp_check_values(const char *file, int line, sl_tensor *t, int count, const double *expected);
 #define CHECK_VALUES(t, ...)                                                                                           \

@@ -8,13 +8,6 @@
 #include "check.h"
 #include "runtime/segment.h"
 
-static struct sl_stats stats(void)
-{
-	struct sl_stats s;
-	sl_stats_get(&s);
-	return s;
-}
-
 static void start(int bulk)
 {
 	CHECK_OK(sl_init(&(struct sl_config){.teams = 1, .bulk = bulk}));
@@ -119,7 +112,7 @@ static int check_report(int k, int bulk)
 	CHECK(k > NODES || failed < NODES);
 	CHECK(bulk == 1 || failed == k - 1 || k > NODES); /* one segment runs in order */
 	CHECK_OK(sl_wait_all());
-	struct sl_stats st = stats();
+	struct sl_stats st = slp_stats();
 	uint64_t skipped = 0;
 	for (int i = 0; i < NODES; i++) skipped += failed < NODES && i != failed && depends(i, failed);
 	CHECK(st.faults == (k <= NODES));

@@ -5,17 +5,6 @@
 
 #include "check.h"
 
-static int start(void)
-{
-	return sl_init(NULL) != SL_OK;
-}
-
-static int stop(void)
-{
-	sl_shutdown();
-	return 0;
-}
-
 static void check_print(sl_tensor *t, int line, const char *expected)
 {
 	char *text = NULL;
@@ -142,5 +131,6 @@ int main(int argc, char **argv)
 {
 	return slp_test_main(
 	        argc, argv,
-	        (const struct slp_suite[]){{.name = "print", .tests = tests, .start = start, .stop = stop}, {0}});
+	        (const struct slp_suite[]){
+	                {.name = "print", .tests = tests, .start = slp_start_engine, .stop = slp_stop_engine}, {0}});
 }

@@ -10,13 +10,6 @@
 #include "gate.h"
 #include "runtime/runtime.h"
 
-static struct sl_stats stats(void)
-{
-	struct sl_stats s;
-	sl_stats_get(&s);
-	return s;
-}
-
 static void start(struct sl_config config)
 {
 	CHECK_OK(sl_init(&config));
@@ -67,7 +60,7 @@ static void test_restart(void)
 		start((struct sl_config){.bulk = i % 2 ? 1 : 32});
 		SL_SCOPE
 			CHECK_ALL(sl_add_scalar(sl_ones(SL_SHAPE(100, 10)), i), 1 + i);
-		CHECK(stats().ops == 2);
+		CHECK(slp_stats().ops == 2);
 		sl_shutdown();
 	}
 }
@@ -175,16 +168,16 @@ static void recycle(int bulk)
 {
 	start((struct sl_config){.bulk = bulk});
 	run_chain(10, 10000);
-	struct sl_stats s = stats();
+	struct sl_stats s = slp_stats();
 	CHECK_SAYING(s.handles <= 1024, "%llu handles after 10000 operations", (unsigned long long)s.handles);
 	for (int i = 0; i < 3; i++) run_chain(10, 10000);
-	struct sl_stats t = stats();
+	struct sl_stats t = slp_stats();
 	CHECK_SAYING(t.handles <= 1024, "%llu handles after 40000 operations", (unsigned long long)t.handles);
 	CHECK(t.bytes <= t.handles * 64);
 	CHECK(t.peak_tasks <= (uint64_t)slp_engine.config.runahead_tasks);
 	sl_shutdown();
-	CHECK(stats().handles == 0);
-	CHECK(stats().bytes == 0);
+	CHECK(slp_stats().handles == 0);
+	CHECK(slp_stats().bytes == 0);
 }
 
 static void test_recycle(void)
@@ -198,7 +191,7 @@ static void test_trim(void)
 {
 	start((struct sl_config){.runahead_bytes = 1 << 20});
 	for (int i = 1; i <= 40; i++) run_chain((int64_t)i << 18, 1); /* 1 to 40 MiB, 820 MiB in all */
-	CHECK_SAYING(stats().bytes < (size_t)300 << 20, "%zu bytes", stats().bytes);
+	CHECK_SAYING(slp_stats().bytes < (size_t)300 << 20, "%zu bytes", slp_stats().bytes);
 	sl_shutdown();
 }
 
@@ -248,7 +241,7 @@ static void test_bound_tasks(void)
 	int issued = issue_against_gate(&is);
 	CHECK_SAYING(issued == 8, "%d tasks issued before the bound held", issued);
 	CHECK_OK(sl_wait_all());
-	struct sl_stats s = stats();
+	struct sl_stats s = slp_stats();
 	CHECK(is.failed == 0);
 	CHECK(s.peak_tasks == 8);
 	CHECK(s.stalls >= 1);
@@ -266,8 +259,8 @@ static void test_bound_tasks_bulked(void)
 	int issued = issue_against_gate(&is);
 	CHECK_SAYING(issued >= 32 && issued <= 36, "%d operations issued before the bound held", issued);
 	CHECK_OK(sl_wait_all());
-	CHECK(stats().segments == 25);
-	CHECK(stats().peak_tasks == 8);
+	CHECK(slp_stats().segments == 25);
+	CHECK(slp_stats().peak_tasks == 8);
 	sl_shutdown();
 }
 
@@ -275,11 +268,11 @@ static void test_bound_tasks_bulked(void)
 static void bound_bytes(int64_t other)
 {
 	start((struct sl_config){.teams = 1, .runahead_bytes = (size_t)4 << 20});
-	size_t before = stats().bytes;
+	size_t before = slp_stats().bytes;
 	struct issuer is = {.elements = 1 << 18, .other = other, .n = 100}; /* 1 MiB each */
 	issue_against_gate(&is);
 	CHECK_OK(sl_wait_all());
-	struct sl_stats s = stats();
+	struct sl_stats s = slp_stats();
 	CHECK(is.failed == 0);
 	CHECK_SAYING(s.peak_bytes - before <= (size_t)9 << 20, "at most %zu bytes, 4 MiB allowed",
 	             s.peak_bytes - before);
@@ -299,7 +292,7 @@ static void test_bound_bytes_chain(void)
 {
 	start((struct sl_config){.teams = 1, .runahead_bytes = (size_t)8 << 20});
 	run_chain(1 << 19, 300); /* 2 MiB each */
-	CHECK_SAYING(stats().peak_bytes <= (size_t)16 << 20, "at most %zu bytes", stats().peak_bytes);
+	CHECK_SAYING(slp_stats().peak_bytes <= (size_t)16 << 20, "at most %zu bytes", slp_stats().peak_bytes);
 	sl_shutdown();
 }
 
@@ -309,16 +302,16 @@ static void test_stats(void)
 {
 	start((struct sl_config){.bulk = 1});
 	run_chain(8, 99);
-	struct sl_stats s = stats();
+	struct sl_stats s = slp_stats();
 	CHECK(s.ops == 100);
 	CHECK(s.segments == 100);
 	CHECK_OK(sl_wait_all());
-	CHECK(stats().finished == 100);
+	CHECK(slp_stats().finished == 100);
 	CHECK(s.faults == 0 && s.skipped == 0);
 	CHECK(s.recycled > 0 || s.handles >= 100);
 	CHECK(s.nodes >= 1);
 	sl_stats_reset();
-	s = stats();
+	s = slp_stats();
 	CHECK(s.ops == 0 && s.segments == 0 && s.finished == 0 && s.stalls == 0);
 	CHECK(s.handles > 0 && s.bytes > 0 && s.peak_bytes == s.bytes);
 	char *text = NULL;

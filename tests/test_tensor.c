@@ -7,18 +7,6 @@
 #include "check.h"
 #include "tensor/tensor.h"
 
-static int start(void)
-{
-	return sl_init(NULL) != SL_OK;
-}
-
-static int stop(void)
-{
-	enum sl_status s = sl_wait_all();
-	sl_shutdown();
-	return s != SL_OK;
-}
-
 static int refs(const sl_tensor *t)
 {
 	return atomic_load(&t->storage->refs);
@@ -410,12 +398,16 @@ static const struct slp_test lifetime_tests[] = {
 
 int main(int argc, char **argv)
 {
-	return slp_test_main(argc, argv,
-	                     (const struct slp_suite[]){
-	                             {.name = "types", .tests = type_tests, .start = start, .stop = stop},
-	                             {.name = "values", .tests = value_tests, .start = start, .stop = stop},
-	                             {.name = "views", .tests = view_tests, .start = start, .stop = stop},
-	                             {.name = "lifetime", .tests = lifetime_tests, .start = start, .stop = stop},
-	                             {0},
-	                     });
+	return slp_test_main(
+	        argc, argv,
+	        (const struct slp_suite[]){
+	                {.name = "types", .tests = type_tests, .start = slp_start_engine, .stop = slp_stop_engine},
+	                {.name = "values", .tests = value_tests, .start = slp_start_engine, .stop = slp_stop_engine},
+	                {.name = "views", .tests = view_tests, .start = slp_start_engine, .stop = slp_stop_engine},
+	                {.name = "lifetime",
+	                 .tests = lifetime_tests,
+	                 .start = slp_start_engine,
+	                 .stop = slp_stop_engine},
+	                {0},
+	        });
 }
