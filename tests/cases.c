@@ -1,0 +1,19 @@
+/* The tables of all cases, by family. */
+#include "cases.h"
+
+#define TABLES(X)                                                                                                      \
+	X(binary)                                                                                                      \
+	X(fill)                                                                                                        \
+	X(random)                                                                                                      \
+	X(unary)
+
+#define X(family) extern const struct slp_case slp_cases_##family[];
+TABLES(X)
+#undef X
+
+const struct slp_case *const slp_case_tables[] = {
+#define X(family) slp_cases_##family,
+	TABLES(X)
+#undef X
+	NULL,
+};

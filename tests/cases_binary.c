@@ -1,0 +1,211 @@
+/* Cases of the functions of two tensors, or of a tensor and a number.  The expected values are NumPy's, in float64;
+ * those of integers follow from the rule that they are truncated and saturate. */
+#include <math.h>
+
+#include "cases.h"
+#include "fill.h"
+
+#define DIMS(...)                                                                                                      \
+	{                                                                                                              \
+		SL_COUNT_(int64_t, __VA_ARGS__),                                                                       \
+		{                                                                                                      \
+			__VA_ARGS__                                                                                    \
+		}                                                                                                      \
+	}
+#define NO_DIMS                                                                                                        \
+	{                                                                                                              \
+		0,                                                                                                     \
+		{                                                                                                      \
+			0                                                                                              \
+		}                                                                                                      \
+	}
+#define LIST(...)                                                                                                      \
+	{                                                                                                              \
+		__VA_ARGS__                                                                                            \
+	}
+#define NUMBER(s)                                                                                                      \
+	&(const struct slp_value)                                                                                      \
+	{                                                                                                              \
+		s                                                                                                      \
+	}
+
+#define BETWEEN(shape, low, high)                                                                                      \
+	{                                                                                                              \
+		SL_FLOAT32, shape, low, high, {0}, 0                                                                   \
+	}
+#define THESE(type, n, ...)                                                                                            \
+	{                                                                                                              \
+		type, DIMS(n), 0, 0, {__VA_ARGS__}, n                                                                  \
+	}
+#define A6                                                                                                             \
+	{                                                                                                              \
+		SL_FLOAT32, DIMS(2, 3), 0, 0, {1.5, -2, 0.5, 3, -1, 4}, 6                                              \
+	}
+#define B6                                                                                                             \
+	{                                                                                                              \
+		SL_FLOAT32, DIMS(2, 3), 0, 0, {2, -1, 3, 0.5, -1, -2}, 6                                               \
+	}
+
+/* Known values and NaN, a shape for several threads with a tail, and nothing. */
+#define TWO(op, kinks, values, limits)                                                                                 \
+	{op, "known values", NULL, 2, {A6, B6}, 0, kinks, SL_OK, values, 6},                                           \
+	        {op,                                                                                                   \
+	         "no numbers",                                                                                         \
+	         NULL,                                                                                                 \
+	         2,                                                                                                    \
+	         {THESE(SL_FLOAT32, 5, NAN, 1, NAN, INFINITY, 0), THESE(SL_FLOAT32, 5, 1, NAN, NAN, -INFINITY, 0)},    \
+	         0,                                                                                                    \
+	         true,                                                                                                 \
+	         SL_OK,                                                                                                \
+	         limits,                                                                                               \
+	         5},                                                                                                   \
+	        {op, "large", NULL,  2,   {BETWEEN(DIMS(70001), 0.5, 2), BETWEEN(DIMS(70001), -2, 2)},                 \
+	         0,  true,    SL_OK, {0}, 0},                                                                          \
+	        {op,                                                                                                   \
+	         "many equal",                                                                                         \
+	         NULL,                                                                                                 \
+	         2,                                                                                                    \
+	         {{SL_INT32, DIMS(7, 9), 1, 4, {0}, 0}, {SL_INT32, DIMS(7, 9), 1, 4, {0}, 0}},                         \
+	         0,                                                                                                    \
+	         true,                                                                                                 \
+	         SL_OK,                                                                                                \
+	         {0},                                                                                                  \
+	         0},                                                                                                   \
+	        {op, "empty", NULL, 2, {BETWEEN(DIMS(0, 3), 1, 2), BETWEEN(DIMS(3), 1, 2)}, 0, true, SL_OK, {0}, 0},   \
+	        {op,   "data types differ", NULL, 2, {BETWEEN(DIMS(3), 1, 2), {SL_INT32, DIMS(3), 1, 2, {0}, 0}}, 0,   \
+	         true, SL_EDTYPE,           {0},  0},                                                                  \
+	{                                                                                                              \
+		op, "shapes differ", NULL, 2, {BETWEEN(DIMS(2, 3), 1, 2), BETWEEN(DIMS(2), 1, 2)}, 0, true, SL_ESHAPE, \
+		        {0}, 0                                                                                         \
+	}
+
+/* All ways to broadcast; a and b do not overlap, so that no finite difference meets a kink. */
+#define ROW(op)                                                                                                        \
+	{                                                                                                              \
+		op, "row", NULL, 2, {BETWEEN(DIMS(7, 10), 1, 2), BETWEEN(DIMS(10), 2.5, 3)}, 0, false, SL_OK, {0}, 0   \
+	}
+#define CHANNEL(op)                                                                                                    \
+	{                                                                                                              \
+		op, "channel", NULL, 2, {BETWEEN(DIMS(2, 3, 2, 5), 2, 3), BETWEEN(DIMS(1, 3, 1, 1), 0.5, 1)}, 0,       \
+		        false, SL_OK, {0}, 0                                                                           \
+	}
+#define OUTER(op)                                                                                                      \
+	{                                                                                                              \
+		op, "column and row", NULL, 2, {BETWEEN(DIMS(4, 1), 1, 2), BETWEEN(DIMS(1, 5), 2.5, 3)}, 0, false,     \
+		        SL_OK, {0}, 0                                                                                  \
+	}
+#define PAIR(op, label, grad, a, b)                                                                                    \
+	{                                                                                                              \
+		op, label, NULL, 2, {{SL_FLOAT32, a, 1, 2, {0}, 0}, {SL_FLOAT32, b, 2.5, 3, {0}, 0}}, 0, !(grad),      \
+		        SL_OK, {0}, 0                                                                                  \
+	}
+
+/* With a number: known values of A6, and a shape for several threads. */
+#define ONE(op, s, kinks, values)                                                                                      \
+	{op, "known values", NUMBER(s), 1, {A6}, 0, kinks, SL_OK, values, 6},                                          \
+	        {op, "large", NUMBER(s), 1, {BETWEEN(DIMS(3, 33335), 0.5, 2)}, 0, true, SL_OK, {0}, 0},                \
+	        {op, "scalar", NUMBER(s), 1, {BETWEEN(NO_DIMS, 0.6, 0.9)}, 0, false, SL_OK, {0}, 0},                   \
+	{                                                                                                              \
+		op, "empty", NUMBER(s), 1, {BETWEEN(DIMS(0), 0.5, 2)}, 0, true, SL_OK, {0}, 0                          \
+	}
+#define INTEGERS(op, type, a, b, values)                                                                               \
+	{                                                                                                              \
+		op, "integers", NULL, 2, {THESE(type, 4, a), THESE(type, 4, b)}, 0, true, SL_OK, values, 4             \
+	}
+#define INTEGERS_ONE(op, s, type, a, values)                                                                           \
+	{                                                                                                              \
+		op, "integers", NUMBER(s), 1, {THESE(type, 4, a)}, 0, true, SL_OK, values, 4                           \
+	}
+#define FOUR(a, b, c, d) a, b, c, d
+
+/* clang-format off */
+const struct slp_case slp_cases_binary[] = {
+	TWO("add", false, LIST(3.5, -3, 3.5, 3.5, -2, 2), LIST(NAN, NAN, NAN, NAN, 0)),
+	TWO("sub", false, LIST(-0.5, -1, -2.5, 2.5, 0, 6), LIST(NAN, NAN, NAN, INFINITY, 0)),
+	TWO("mul", false, LIST(3, 2, 1.5, 1.5, 1, -8), LIST(NAN, NAN, NAN, -INFINITY, 0)),
+	TWO("div", false, LIST(0.75, 2, 0.166666667, 6, 1, -2), LIST(NAN, NAN, NAN, NAN, NAN)),
+	TWO("pow", true, LIST(2.25, -0.5, 0.125, 1.73205081, -1, 0.0625), LIST(NAN, 1, NAN, 0, 1)),
+	TWO("maximum", true, LIST(2, -1, 3, 3, -1, 4), LIST(NAN, NAN, NAN, INFINITY, 0)),
+	TWO("minimum", true, LIST(1.5, -2, 0.5, 0.5, -1, -2), LIST(NAN, NAN, NAN, -INFINITY, 0)),
+	TWO("eq", true, LIST(0, 0, 0, 0, 1, 0), LIST(0, 0, 0, 0, 1)),
+	TWO("ne", true, LIST(1, 1, 1, 1, 0, 1), LIST(1, 1, 1, 1, 0)),
+	TWO("lt", true, LIST(1, 1, 1, 0, 0, 0), LIST(0, 0, 0, 0, 0)),
+	TWO("le", true, LIST(1, 1, 1, 0, 1, 0), LIST(0, 0, 0, 0, 1)),
+	TWO("gt", true, LIST(0, 0, 0, 1, 0, 1), LIST(0, 0, 0, 1, 0)),
+	TWO("ge", true, LIST(0, 0, 0, 1, 1, 1), LIST(0, 0, 0, 1, 1)),
+	TWO("pow_by_base", true, LIST(3, -0.25, 0.75, 0.288675135, -1, -0.03125), LIST(1, NAN, NAN, NAN, 0)),
+	TWO("pow_by_exponent", true, LIST(0.810930216, NAN, -2.07944154, 0.549306144, NAN, -2.77258872),
+	    LIST(NAN, NAN, NAN, -INFINITY, 0)),
+
+	ROW("add"), ROW("sub"), ROW("mul"), ROW("div"), ROW("pow"), ROW("maximum"), ROW("minimum"),
+	CHANNEL("add"), CHANNEL("sub"), CHANNEL("mul"), CHANNEL("div"), CHANNEL("pow"), CHANNEL("maximum"),
+	CHANNEL("minimum"),
+	OUTER("add"), OUTER("sub"), OUTER("mul"), OUTER("div"), OUTER("pow"), OUTER("maximum"), OUTER("minimum"),
+	ROW("lt"), CHANNEL("ge"), OUTER("eq"),
+	PAIR("sub", "column", true, DIMS(6, 4), DIMS(6, 1)),
+	PAIR("sub", "b has more axes", true, DIMS(5), DIMS(3, 4, 5)),
+	PAIR("sub", "a is a scalar", true, NO_DIMS, DIMS(3, 4)),
+	PAIR("sub", "b is a scalar", true, DIMS(3, 4), NO_DIMS),
+	PAIR("sub", "two scalars", true, NO_DIMS, NO_DIMS),
+	PAIR("sub", "one element of two axes", true, DIMS(1, 1), DIMS(3)),
+	PAIR("sub", "one element each", true, DIMS(1, 1, 1), DIMS(1)),
+	PAIR("div", "axes that take turns", true, DIMS(2, 1, 3, 1, 2, 2), DIMS(1, 4, 3, 2, 1, 2)),
+	PAIR("sub", "empty by repetition", false, DIMS(1, 3), DIMS(0, 1)),
+	PAIR("add", "large row", false, DIMS(1003, 101), DIMS(101)),
+	PAIR("sub", "large, short rows", false, DIMS(20011, 7), DIMS(7)),
+	PAIR("sub", "large column", false, DIMS(401, 257), DIMS(401, 1)),
+	PAIR("mul", "large channel", false, DIMS(16, 33, 13, 17), DIMS(1, 33, 1, 1)),
+	PAIR("sub", "large, a repeated", false, DIMS(1, 33, 1, 17), DIMS(16, 33, 13, 17)),
+	PAIR("div", "large, number over tensor", false, DIMS(1), DIMS(70001)),
+	PAIR("sub", "large, columns and rows", false, DIMS(307, 1), DIMS(1, 311)),
+	{"sub", "known values, column and row", NULL, 2,
+	 {{SL_FLOAT32, DIMS(2, 1), 0, 0, {10, 20}, 2}, {SL_FLOAT32, DIMS(3), 0, 0, {1, 2, 3}, 3}}, 0, false, SL_OK,
+	 {9, 8, 7, 19, 18, 17}, 6},
+	{"pow", "positive base", NULL, 2, {BETWEEN(DIMS(40), 0.5, 3), BETWEEN(DIMS(40), -2, 2)}, 0, false, SL_OK, {0}, 0},
+	{"pow", "special cases", NULL, 2,
+	 {THESE(SL_FLOAT32, 12, 0, 0, -8, -8, -2, 1, -1, INFINITY, -INFINITY, 0.5, 2, -0.5),
+	  THESE(SL_FLOAT32, 12, 0, -1, 3, 0.5, -3, NAN, INFINITY, -1, 3, -INFINITY, INFINITY, 2)}, 0, true, SL_OK,
+	 {1, INFINITY, -512, NAN, -0.125, 1, 1, 0, -INFINITY, INFINITY, INFINITY, 0.25}, 12},
+
+	INTEGERS("add", SL_INT32, FOUR(1, -5, 2147483647, -2147483648.0), FOUR(2, 3, 1, -1),
+		 LIST(3, -2, 2147483647, -2147483648.0)),
+	INTEGERS("sub", SL_UINT8, FOUR(5, 3, 255, 0), FOUR(3, 5, 0, 1), LIST(2, 0, 255, 0)),
+	INTEGERS("mul", SL_INT32, FOUR(65536, -3, 7, 0), FOUR(65536, 5, 6, 9), LIST(2147483647, -15, 42, 0)),
+	INTEGERS("div", SL_INT32, FOUR(7, -7, 5, 0), FOUR(2, 2, 0, 0), LIST(3, -3, 2147483647, 0)),
+	INTEGERS("pow", SL_INT32, FOUR(2, -3, 2, 10), FOUR(10, 3, -1, 10), LIST(1024, -27, 0, 2147483647)),
+	INTEGERS("maximum", SL_UINT8, FOUR(1, 200, 7, 0), FOUR(2, 100, 7, 255), LIST(2, 200, 7, 255)),
+	INTEGERS("eq", SL_UINT8, FOUR(1, 200, 7, 0), FOUR(2, 200, 7, 255), LIST(0, 1, 1, 0)),
+	INTEGERS("lt", SL_INT32, FOUR(1, -200, 7, 2147483647), FOUR(2, 200, 7, -2147483648.0), LIST(1, 1, 0, 0)),
+
+	ONE("add_scalar", 2.5, false, LIST(4, 0.5, 3, 5.5, 1.5, 6.5)),
+	ONE("sub_scalar", 2.5, false, LIST(-1, -4.5, -2, 0.5, -3.5, 1.5)),
+	ONE("mul_scalar", -2, false, LIST(-3, 4, -1, -6, 2, -8)),
+	ONE("div_scalar", 4, false, LIST(0.375, -0.5, 0.125, 0.75, -0.25, 1)),
+	ONE("pow_scalar", 3, false, LIST(3.375, -8, 0.125, 27, -1, 64)),
+	ONE("pow_scalar", 2, false, LIST(2.25, 4, 0.25, 9, 1, 16)),
+	ONE("pow_scalar", 0, false, LIST(1, 1, 1, 1, 1, 1)),
+	ONE("pow_scalar", -0.5, true, LIST(0.816496581, NAN, 1.41421356, 0.577350269, NAN, 0.5)),
+	ONE("maximum_scalar", 1, false, LIST(1.5, 1, 1, 3, 1, 4)),
+	ONE("minimum_scalar", 1, false, LIST(1, -2, 0.5, 1, -1, 1)),
+	ONE("eq_scalar", 3, true, LIST(0, 0, 0, 1, 0, 0)),
+	ONE("ne_scalar", 3, true, LIST(1, 1, 1, 0, 1, 1)),
+	ONE("lt_scalar", 0.5, true, LIST(0, 1, 0, 0, 1, 0)),
+	ONE("le_scalar", 0.5, true, LIST(0, 1, 1, 0, 1, 0)),
+	ONE("gt_scalar", 0.5, true, LIST(1, 0, 0, 1, 0, 1)),
+	ONE("ge_scalar", 0.5, true, LIST(1, 0, 1, 1, 0, 1)),
+	ONE("rsub_scalar", 1, false, LIST(-0.5, 3, 0.5, -2, 2, -3)),
+	ONE("rdiv_scalar", 3, false, LIST(2, -1.5, 6, 1, -3, 0.75)),
+	ONE("rpow_scalar", 2, false, LIST(2.82842712, 0.25, 1.41421356, 8, 0.5, 16)),
+	{"rpow_scalar", "base 0", NUMBER(0), 1, {BETWEEN(DIMS(5), 1, 2)}, 0, false, SL_OK, {0, 0, 0, 0, 0}, 5},
+	{"eq_scalar", "a number that no float is", NUMBER(0.1), 1, {THESE(SL_FLOAT32, 3, 0.1, 0.2, 0.1)}, 0, true, SL_OK,
+	 {0}, 0},
+	{"maximum_scalar", "no number", NUMBER(0), 1, {THESE(SL_FLOAT32, 3, NAN, -1, 1)}, 0, true, SL_OK, {NAN, 0, 1}, 3},
+	{"minimum_scalar", "is no number", NUMBER(NAN), 1, {THESE(SL_FLOAT32, 3, NAN, -1, 1)}, 0, true, SL_OK,
+	 {NAN, NAN, NAN}, 3},
+	INTEGERS_ONE("mul_scalar", 0.5, SL_INT32, FOUR(7, -7, 0, 8), LIST(3, -3, 0, 4)),
+	INTEGERS_ONE("rdiv_scalar", 7, SL_INT32, FOUR(2, -2, 0, 8), LIST(3, -3, 2147483647, 0)),
+	INTEGERS_ONE("add_scalar", 200, SL_UINT8, FOUR(7, 55, 56, 255), LIST(207, 255, 255, 255)),
+	INTEGERS_ONE("eq_scalar", 7, SL_UINT8, FOUR(7, 55, 7, 255), LIST(1, 0, 1, 0)),
+	INTEGERS_ONE("lt_scalar", 2.5, SL_INT32, FOUR(2, 3, -7, 9), LIST(1, 0, 1, 0)),
+	{0},
+};

@@ -1,0 +1,119 @@
+/* Cases of filling, ranges, copies and conversions.  The expected values are NumPy's where it does not leave them open:
+ * what an integer cannot hold saturates here. */
+#include <math.h>
+
+#include "cases.h"
+#include "fill.h"
+
+#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
+#define NO_DIMS {0, {0}}
+#define LIST(...) {__VA_ARGS__}
+#define NUMBER(s) &(const struct slp_value){s}
+
+#define FILL(label, type, value, status, first, ndim, ...)                                                             \
+	{"fill", label, &(const struct slp_fill){{type, ndim, {__VA_ARGS__}}, value}, 0, {{0}}, 0, true, status,       \
+	 {first}, (status) == SL_OK && (first) != -1}
+#define ARANGE(label, type, start, step, n, status, values, count)                                                     \
+	{"arange", label, &(const struct slp_arange){{type, 1, {n}}, start, step}, 0, {{0}}, 0, true, status, values,  \
+	 count}
+#define INPUT(type, dims, low, high) {type, dims, low, high, {0}, 0}
+#define GIVEN(type, n, ...) {type, DIMS(n), 0, 0, {__VA_ARGS__}, n}
+#define CAST(label, to, n, from, values, ...)                                                                          \
+	{"cast", label, &(const struct slp_cast){to}, 1, {GIVEN(from, n, __VA_ARGS__)}, 0, true, SL_OK, values, n}
+#define CAST_LARGE(from, to)                                                                                           \
+	{"cast", "large", &(const struct slp_cast){to}, 1, {INPUT(from, DIMS(70003), -300, 300)}, 0, true, SL_OK, {0}, 0}
+#define CAST_ALL(from)                                                                                                 \
+	CAST_LARGE(from, SL_FLOAT32), CAST_LARGE(from, SL_FLOAT64), CAST_LARGE(from, SL_INT32), CAST_LARGE(from, SL_UINT8)
+#define ONE(op, label, attrs, type, dims, values, count)                                                               \
+	{op, label, attrs, 1, {{type, dims, -3, 3, {0}, 0}}, 0, (type) > SL_FLOAT64, SL_OK, values, count}
+#define OVER(label, type, to, from_type, from, status)                                                                 \
+	{"copy_over", label, NULL, 2, {{type, to, -3, 3, {0}, 0}, {from_type, from, 1, 9, {0}, 0}}, 0,                       \
+	 (type) > SL_FLOAT64 || (status) != SL_OK, status, {0}, 0}
+
+/* clang-format off */
+const struct slp_case slp_cases_fill[] = {
+	FILL("float32", SL_FLOAT32, 0.5, SL_OK, 0.5, 2, 2, 3),
+	FILL("float64", SL_FLOAT64, 0.1, SL_OK, 0.1, 1, 70001),
+	FILL("int32, truncated", SL_INT32, -2.7, SL_OK, -2, 1, 5),
+	FILL("int32, saturated", SL_INT32, 1e30, SL_OK, 2147483647, 1, 5),
+	FILL("uint8, saturated", SL_UINT8, -3, SL_OK, 0, 3, 1, 7, 1),
+	FILL("uint8, no number", SL_UINT8, NAN, SL_OK, 0, 1, 3),
+	FILL("no number", SL_FLOAT32, NAN, SL_OK, NAN, 1, 3),
+	FILL("scalar", SL_FLOAT32, 7, SL_OK, 7, 0, 0),
+	FILL("empty", SL_FLOAT32, 7, SL_OK, -1, 2, 3, 0),
+	FILL("large, uint8", SL_UINT8, 200, SL_OK, 200, 1, 70001),
+	FILL("large, int32", SL_INT32, 200, SL_OK, 200, 2, 300, 301),
+	FILL("large", SL_FLOAT32, 200, SL_OK, 200, 2, 300, 301),
+	FILL("negative size", SL_FLOAT32, 0, SL_ESHAPE, 0, 2, 3, -1),
+	FILL("too many axes", SL_FLOAT32, 0, SL_ESHAPE, 0, 7, 1, 1, 1, 1, 1, 1),
+	FILL("negative number of axes", SL_FLOAT32, 0, SL_ESHAPE, 0, -1, 1),
+	FILL("too large", SL_FLOAT32, 0, SL_ESHAPE, 0, 2, INT64_C(1) << 40, INT64_C(1) << 40),
+	FILL("too large for its bytes", SL_UINT8, 0, SL_ESHAPE, 0, 1, INT64_MAX / 8),
+	FILL("no data type", SL_DTYPE_COUNT, 0, SL_EDTYPE, 0, 1, 3),
+	FILL("no data type", -1, 0, SL_EDTYPE, 0, 1, 3),
+
+	ONE("full_like", "float32", NUMBER(2.5), SL_FLOAT32, DIMS(2, 3), LIST(2.5, 2.5, 2.5, 2.5, 2.5, 2.5), 6),
+	ONE("full_like", "large", NUMBER(2.5), SL_FLOAT32, DIMS(70001), LIST(2.5), 1),
+	ONE("full_like", "int32", NUMBER(-2.5), SL_INT32, DIMS(2), LIST(-2, -2), 2),
+	ONE("full_like", "uint8", NUMBER(300), SL_UINT8, DIMS(2), LIST(255, 255), 2),
+	ONE("full_like", "empty", NUMBER(1), SL_FLOAT32, DIMS(0, 2), {0}, 0),
+	ONE("full_like", "scalar", NUMBER(1), SL_FLOAT32, NO_DIMS, LIST(1), 1),
+
+	ARANGE("float32", SL_FLOAT32, -1, 0.25, 6, SL_OK, LIST(-1, -0.75, -0.5, -0.25, 0, 0.25), 6),
+	ARANGE("float64", SL_FLOAT64, 3, -1, 4, SL_OK, LIST(3, 2, 1, 0), 4),
+	ARANGE("int32", SL_INT32, 5, 3, 4, SL_OK, LIST(5, 8, 11, 14), 4),
+	ARANGE("int32, truncated", SL_INT32, 0, 0.5, 5, SL_OK, LIST(0, 0, 1, 1, 2), 5),
+	ARANGE("uint8, saturated", SL_UINT8, 253, 1, 5, SL_OK, LIST(253, 254, 255, 255, 255), 5),
+	ARANGE("large", SL_FLOAT32, 0, 0.1, 70001, SL_OK, LIST(0, 0.1, 0.2, 0.3), 4),
+	ARANGE("large, int32", SL_INT32, -7, 1, 70001, SL_OK, LIST(-7, -6, -5), 3),
+	ARANGE("empty", SL_FLOAT32, 0, 1, 0, SL_OK, {0}, 0),
+	ARANGE("negative size", SL_FLOAT32, 0, 1, -1, SL_ESHAPE, {0}, 0),
+	ARANGE("no data type", 99, 0, 1, 1, SL_EDTYPE, {0}, 0),
+
+	ONE("copy", "float32", NULL, SL_FLOAT32, DIMS(2, 3), {0}, 0),
+	ONE("copy", "int32", NULL, SL_INT32, DIMS(2, 3), {0}, 0),
+	ONE("copy", "large, uint8", NULL, SL_UINT8, DIMS(70001), {0}, 0),
+	ONE("copy", "empty", NULL, SL_FLOAT32, DIMS(2, 0), {0}, 0),
+	ONE("copy", "scalar", NULL, SL_FLOAT32, NO_DIMS, {0}, 0),
+	{"copy", "large", NULL, 1, {INPUT(SL_FLOAT32, DIMS(3, 33333), -3, 3)}, 0, true, SL_OK, {0}, 0},
+	{"copy", "known values", NULL, 1, {GIVEN(SL_FLOAT32, 3, 1.5, NAN, -INFINITY)}, 0, true, SL_OK, {1.5, NAN, -INFINITY}, 3},
+
+	OVER("float32", SL_FLOAT32, DIMS(2, 3), SL_FLOAT32, DIMS(2, 3), SL_OK),
+	OVER("uint8", SL_UINT8, DIMS(2, 3), SL_UINT8, DIMS(2, 3), SL_OK),
+	OVER("empty", SL_FLOAT32, DIMS(0), SL_FLOAT32, DIMS(0), SL_OK),
+	OVER("scalar", SL_FLOAT32, NO_DIMS, SL_FLOAT32, NO_DIMS, SL_OK),
+	OVER("shapes differ", SL_FLOAT32, DIMS(2, 3), SL_FLOAT32, DIMS(3), SL_ESHAPE),
+	OVER("data types differ", SL_FLOAT32, DIMS(3), SL_INT32, DIMS(3), SL_EDTYPE),
+	{"copy_over", "known values", NULL, 2, {GIVEN(SL_FLOAT32, 2, 1, 2), GIVEN(SL_FLOAT32, 2, 3, 4)}, 0, false, SL_OK,
+	 {3, 4}, 2},
+
+	CAST("float32 to int32", SL_INT32, 8, SL_FLOAT32, LIST(1, -1, 2, 0, 2147483647, -2147483648.0, 0, 2147483647),
+	     1.9, -1.9, 2.5, -0.3, 1e20, -INFINITY, NAN, 2147483648.0),
+	CAST("float64 to int32", SL_INT32, 8, SL_FLOAT64, LIST(1, -1, 2, 0, 2147483647, -2147483648.0, 0, 2147483646),
+	     1.9, -1.9, 2.5, -0.3, 1e20, -INFINITY, NAN, 2147483646.9),
+	CAST("float32 to uint8", SL_UINT8, 8, SL_FLOAT32, LIST(1, 0, 2, 0, 255, 0, 0, 254),
+	     1.9, -1.9, 2.5, -0.3, 1e20, -INFINITY, NAN, 254.9),
+	CAST("int32 to uint8", SL_UINT8, 4, SL_INT32, LIST(7, 0, 255, 255), 7, -7, 255, 256),
+	CAST("int32 to float32", SL_FLOAT32, 4, SL_INT32, LIST(7, -7, 2147483648.0, 16777216),
+	     7, -7, 2147483647, 16777217),
+	CAST("uint8 to float32", SL_FLOAT32, 3, SL_UINT8, LIST(0, 128, 255), 0, 128, 255),
+	CAST("float64 to float32", SL_FLOAT32, 4, SL_FLOAT64, LIST(0.5, INFINITY, NAN, 0), 0.5, 1e300, NAN, 1e-300),
+	CAST_ALL(SL_FLOAT32), CAST_ALL(SL_FLOAT64), CAST_ALL(SL_INT32),
+	{"cast", "float32 to float64", &(const struct slp_cast){SL_FLOAT64}, 1, {INPUT(SL_FLOAT32, DIMS(2, 3), -3, 3)}, 0,
+	 false, SL_OK, {0}, 0},
+	{"cast", "scalar", &(const struct slp_cast){SL_FLOAT32}, 1, {INPUT(SL_FLOAT32, NO_DIMS, -3, 3)}, 0, false, SL_OK,
+	 {0}, 0},
+	{"cast", "empty", &(const struct slp_cast){SL_INT32}, 1, {INPUT(SL_FLOAT32, DIMS(0), -3, 3)}, 0, true, SL_OK,
+	 {0}, 0},
+	{"cast", "large, bytes", &(const struct slp_cast){SL_FLOAT32}, 1, {INPUT(SL_UINT8, DIMS(70003), 0, 256)}, 0, true,
+	 SL_OK, {0}, 0},
+	{"cast", "large, bytes to integers", &(const struct slp_cast){SL_INT32}, 1, {INPUT(SL_UINT8, DIMS(70003), 0, 256)},
+	 0, true, SL_OK, {0}, 0},
+	{"cast", "large, bytes to float64", &(const struct slp_cast){SL_FLOAT64}, 1,
+	 {INPUT(SL_UINT8, DIMS(70003), 0, 256)}, 0, true, SL_OK, {0}, 0},
+	{"cast", "large, bytes to bytes", &(const struct slp_cast){SL_UINT8}, 1, {INPUT(SL_UINT8, DIMS(70003), 0, 256)}, 0,
+	 true, SL_OK, {0}, 0},
+	{"cast", "no data type", &(const struct slp_cast){SL_DTYPE_COUNT}, 1, {INPUT(SL_FLOAT32, DIMS(2), 0, 1)}, 0, true,
+	 SL_EDTYPE, {0}, 0},
+	{0},
+};

@@ -1,0 +1,46 @@
+/* Cases of random operations: that all kernels draw the same numbers.  Whether these are random enough is a matter for
+ * test_random.c. */
+#include <math.h>
+
+#include "cases.h"
+#include "random.h"
+
+#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
+#define KEY {UINT64_C(0x123456789ABCDEF0), 77}
+
+#define DRAW(op, label, type, a, b, status, ndim, ...)                                                                 \
+	{op, label, &(const struct slp_draw){{type, ndim, {__VA_ARGS__}}, a, b, KEY}, 0, {{0}}, 0, true, status, {0}, 0}
+#define SHAPES(op, a, b)                                                                                               \
+	DRAW(op, "one element", SL_FLOAT32, a, b, SL_OK, 2, 1, 1),                                                     \
+		DRAW(op, "scalar", SL_FLOAT32, a, b, SL_OK, 0, 0), DRAW(op, "empty", SL_FLOAT32, a, b, SL_OK, 2, 3, 0), \
+		DRAW(op, "odd", SL_FLOAT32, a, b, SL_OK, 2, 3, 7), DRAW(op, "large", SL_FLOAT32, a, b, SL_OK, 1, 99999), \
+		DRAW(op, "float64", SL_FLOAT64, a, b, SL_OK, 1, 1023),                                                 \
+		DRAW(op, "integers", SL_INT32, a, b, SL_EDTYPE, 1, 5),                                                 \
+		DRAW(op, "negative size", SL_FLOAT32, a, b, SL_ESHAPE, 1, -5)
+
+#define DROPOUT(label, p, type, shape, grad, status)                                                                   \
+	{"dropout", label, &(const struct slp_dropout){p, KEY}, 1, {{type, shape, 1, 2, {0}, 0}}, 0, !(grad), status,  \
+	 {0}, 0}
+
+const struct slp_case slp_cases_random[] = {
+	SHAPES("uniform", -2, 5),
+	DRAW("uniform", "no width", SL_FLOAT32, 3, 3, SL_OK, 1, 5),
+	DRAW("uniform", "upside down", SL_FLOAT32, 3, 2, SL_EINVAL, 1, 5),
+	DRAW("uniform", "no number", SL_FLOAT32, NAN, 2, SL_EINVAL, 1, 5),
+	SHAPES("normal", 0, 1),
+	DRAW("normal", "elsewhere", SL_FLOAT32, 10, 0.01, SL_OK, 1, 4001),
+	DRAW("normal", "no width", SL_FLOAT32, 3, 0, SL_OK, 1, 5),
+	DRAW("normal", "negative width", SL_FLOAT32, 3, -1, SL_EINVAL, 1, 5),
+	DRAW("normal", "infinite width", SL_FLOAT32, 3, INFINITY, SL_EINVAL, 1, 5),
+	DROPOUT("half", 0.5, SL_FLOAT32, DIMS(5, 7), true, SL_OK),
+	DROPOUT("few", 0.1, SL_FLOAT32, DIMS(3, 33333), false, SL_OK),
+	DROPOUT("none", 0, SL_FLOAT32, DIMS(4, 5), true, SL_OK),
+	DROPOUT("nearly all", 0.99, SL_FLOAT32, DIMS(1000), false, SL_OK),
+	DROPOUT("scalar", 0.5, SL_FLOAT32, {0}, true, SL_OK),
+	DROPOUT("empty", 0.5, SL_FLOAT32, DIMS(0), false, SL_OK),
+	DROPOUT("all", 1, SL_FLOAT32, DIMS(5), false, SL_EINVAL),
+	DROPOUT("negative", -0.1, SL_FLOAT32, DIMS(5), false, SL_EINVAL),
+	DROPOUT("no number", NAN, SL_FLOAT32, DIMS(5), false, SL_EINVAL),
+	DROPOUT("integers", 0.5, SL_INT32, DIMS(5), false, SL_EDTYPE),
+	{0},
+};
