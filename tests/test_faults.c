@@ -273,7 +273,7 @@ static void test_place(void)
 		const char *issued = SL_HERE;
 		CHECK_STATUS(sl_wait_all(), SL_EKERNEL, "test_faults.c:");
 		int line = atoi(strrchr(issued, ':') + 1) - 1;
-		char here[32];
+		char here[64];
 		snprintf(here, sizeof here, "test_faults.c:%d failed", line);
 		CHECK(slp_message_count(here) == 1);
 	}
