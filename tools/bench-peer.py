@@ -182,7 +182,7 @@ CASES = {
 
 
 def measure(run, times):
-    if times < 1000:
+    if times < 1000:  # else warming up does not matter
         run(1)
     start = time.perf_counter()
     run(times)

@@ -145,9 +145,9 @@ static bool failed(struct bench_result *r)
 /* Repetitions that fill the time of a run.  What this runs also warms up. */
 static int64_t find_times(const struct job *j)
 {
-	if (j->c->times) return j->c->times;
 	double target = j->options->run_seconds;
-	j->c->run(j->c, 1);
+	if (!j->c->no_engine) j->c->run(j->c, 1 + j->c->times / 10);
+	if (j->c->times) return j->c->times;
 	for (int64_t times = 1;; times *= 2) {
 		double seconds = j->c->run(j->c, times) * (double)times;
 		if (*failure) return 1;
@@ -162,6 +162,18 @@ static void settle(void)
 	nanosleep(&(struct timespec){.tv_nsec = 15000000}, NULL);
 }
 
+/* The peer repeats as often as we do, or less if that would take it longer than a run should. */
+static double peer_turn(const struct job *j, int64_t times)
+{
+	static double last; /* seconds of a repetition */
+	if (j->c->no_peer) return NAN;
+	if (last > 0)
+		times = llrint(fmax(1, fmin((double)times, j->options->run_seconds / last)));
+	else
+		times = 1;
+	return last = bench_peer_run(j->c->name, times);
+}
+
 static void one_run(const struct job *j, int64_t times, int i, struct bench_result *r)
 {
 	const struct bench_case *c = j->c;
@@ -173,7 +185,8 @@ static void one_run(const struct job *j, int64_t times, int i, struct bench_resu
 	r->value[i] = c->run(c, times) * scale;
 	if (isnan(r->value[i]) && !*failure) snprintf(failure, sizeof failure, "gives no value");
 	settle();
-	r->peer[i] = c->no_peer ? NAN : bench_peer_run(c->name, times) * scale;
+	if (i == 0) peer_turn(j, times); /* warms up */
+	r->peer[i] = peer_turn(j, times) * scale;
 }
 
 static bool begin(const struct bench_case *c, struct bench_result *r)
