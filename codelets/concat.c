@@ -1,14 +1,11 @@
 /* concat: tensors one after another along an axis. */
+#include "layout.h"
 #include "concat.h"
 
 extern const struct sl_op slp_op_concat;
 
-struct concat_attrs {
-	int axis;
-};
-
 static const struct slp_attr concat_attr_table[] = {
-        SLP_ATTR(struct concat_attrs, axis, SLP_INT, 1, "the axis to join along; negative: from the end"),
+        SLP_ATTR(struct slp_concat_attrs, axis, SLP_INT, 1, "the axis to join along; negative: from the end"),
         {0},
 };
 
@@ -29,7 +26,7 @@ static enum sl_status check(const struct slp_infer *c, int i, int axis)
 
 static enum sl_status concat_infer(struct slp_infer *c)
 {
-	const struct concat_attrs *attrs = c->attrs;
+	const struct slp_concat_attrs *attrs = c->attrs;
 	int axis = attrs->axis;
 	if (!slp_axis(&axis, c->in[0].shape.ndim))
 		return slp_reject(c, SL_EINVAL, "axis %d is not there: the tensors have %d axes", attrs->axis,
@@ -45,7 +42,7 @@ static enum sl_status concat_infer(struct slp_infer *c)
 
 static int axis_of(const struct slp_kernel *k)
 {
-	int axis = ((const struct concat_attrs *)k->attrs)->axis;
+	int axis = ((const struct slp_concat_attrs *)k->attrs)->axis;
 	slp_axis(&axis, k->out[0].type.shape.ndim);
 	return axis;
 }
@@ -112,7 +109,7 @@ static enum sl_status concat_cuda(const struct slp_kernel *k)
 
 static enum sl_status concat_grad(struct slp_grad *g)
 {
-	int axis = ((const struct concat_attrs *)g->attrs)->axis;
+	int axis = ((const struct slp_concat_attrs *)g->attrs)->axis;
 	slp_axis(&axis, sl_tensor_shape(g->in[0]).ndim);
 	int64_t begin = 0;
 	for (int i = 0; i < g->nin; i++) {
@@ -129,7 +126,7 @@ static enum sl_status concat_grad(struct slp_grad *g)
  * SL_EINVAL: no such axis, no tensors; SL_ESHAPE, SL_EDTYPE: one does not fit the first. */
 sl_tensor *sl_concat_at(const char *at, sl_tensor *const *tensors, int count, int axis)
 {
-	struct concat_attrs attrs = {axis};
+	struct slp_concat_attrs attrs = {axis};
 	if (count < 1 || !tensors)
 		return slp_call_fail(at, "sl_concat", SL_EINVAL, "%d tensors given, at least 1 needed",
 		                     tensors ? count : 0);
@@ -143,7 +140,7 @@ const struct sl_op slp_op_concat = {
         .nin = -1,
         .nout = 1,
         .attr_table = concat_attr_table,
-        .attrs_size = sizeof(struct concat_attrs),
+        .attrs_size = sizeof(struct slp_concat_attrs),
         .cpu_dtypes = SLP_ALL_DTYPES,
         .cuda_dtypes = SLP_ALL_DTYPES,
         .infer = concat_infer,

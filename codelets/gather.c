@@ -1,4 +1,5 @@
 /* gather: rows by number; gather_grad adds rows back; one_hot: numbers as rows with a single one. */
+#include "layout.h"
 #include "strided.h"
 
 extern const struct sl_op slp_op_gather, slp_op_gather_grad, slp_op_one_hot;
@@ -7,23 +8,14 @@ enum sl_status slp_cuda_gather(const struct slp_kernel *k);
 enum sl_status slp_cuda_gather_grad(const struct slp_kernel *k);
 enum sl_status slp_cuda_one_hot(const struct slp_kernel *k);
 
-struct gather_grad_attrs {
-	int64_t rows;
-};
-
-struct one_hot_attrs {
-	int64_t depth;
-	int dtype;
-};
-
 static const struct slp_attr gather_grad_attr_table[] = {
-        SLP_ATTR(struct gather_grad_attrs, rows, SLP_INT64, 1, "rows of x"),
+        SLP_ATTR(struct slp_gather_grad_attrs, rows, SLP_INT64, 1, "rows of x"),
         {0},
 };
 
 static const struct slp_attr one_hot_attr_table[] = {
-        SLP_ATTR(struct one_hot_attrs, depth, SLP_INT64, 1, "length of a row"),
-        SLP_ATTR(struct one_hot_attrs, dtype, SLP_INT, 1, "data type of the result"),
+        SLP_ATTR(struct slp_one_hot_attrs, depth, SLP_INT64, 1, "length of a row"),
+        SLP_ATTR(struct slp_one_hot_attrs, dtype, SLP_INT, 1, "data type of the result"),
         {0},
 };
 
@@ -118,7 +110,7 @@ static enum sl_status gather_cpu(const struct slp_kernel *k)
 
 static enum sl_status gather_grad_of_gather(struct slp_grad *g)
 {
-	struct gather_grad_attrs attrs = {sl_tensor_shape(g->in[0]).dim[0]};
+	struct slp_gather_grad_attrs attrs = {sl_tensor_shape(g->in[0]).dim[0]};
 	if (!g->need[0]) return SL_OK;
 	g->din[0] = slp_apply1(g->at, &slp_op_gather_grad, &attrs, 2, (sl_tensor *[]){g->dout[0], g->in[1]});
 	return SL_OK;
@@ -138,7 +130,7 @@ sl_tensor *sl_gather_at(const char *at, sl_tensor *x, sl_tensor *indices)
 
 static enum sl_status gather_grad_infer(struct slp_infer *c)
 {
-	const struct gather_grad_attrs *a = c->attrs;
+	const struct slp_gather_grad_attrs *a = c->attrs;
 	sl_shape dy = c->in[0].shape, s = c->in[1].shape, dx = {.ndim = dy.ndim - s.ndim + 1, .dim = {a->rows}};
 	enum sl_status status = check_indices(c, 1);
 	if (status) return status;
@@ -227,7 +219,7 @@ static enum sl_status gather_grad_grad(struct slp_grad *g)
 
 static enum sl_status one_hot_infer(struct slp_infer *c)
 {
-	const struct one_hot_attrs *a = c->attrs;
+	const struct slp_one_hot_attrs *a = c->attrs;
 	sl_shape s = c->in[0].shape;
 	enum sl_status status = check_indices(c, 0);
 	if (status) return status;
@@ -243,7 +235,7 @@ static enum sl_status one_hot_infer(struct slp_infer *c)
 
 static enum sl_status one_hot_ref(const struct slp_kernel *k)
 {
-	const struct one_hot_attrs *a = k->attrs;
+	const struct slp_one_hot_attrs *a = k->attrs;
 	for (int64_t i = 0; i < slp_size(&k->out[0]); i++)
 		slp_set(&k->out[0], i, slp_get(&k->in[0], i / a->depth) == (double)(i % a->depth));
 	return SL_OK;
@@ -266,7 +258,7 @@ static void one_hot_range(void *arg, int64_t begin, int64_t end)
 
 static enum sl_status one_hot_cpu(const struct slp_kernel *k)
 {
-	int64_t depth = ((const struct one_hot_attrs *)k->attrs)->depth;
+	int64_t depth = ((const struct slp_one_hot_attrs *)k->attrs)->depth;
 	struct one_hot_job j = {&k->in[0], &k->out[0], depth};
 	if (slp_size(&k->out[0]))
 		slp_parallel_for(slp_size(&k->in[0]), depth < SLP_GRAIN ? SLP_GRAIN / depth : 1, one_hot_range, &j);
@@ -279,7 +271,7 @@ static enum sl_status one_hot_cpu(const struct slp_kernel *k)
  * SL_EDTYPE: indices are not int32; SL_EINVAL: negative depth. */
 sl_tensor *sl_one_hot_at(const char *at, sl_tensor *indices, int64_t depth, struct sl_make make)
 {
-	struct one_hot_attrs attrs = {depth, make.dtype};
+	struct slp_one_hot_attrs attrs = {depth, make.dtype};
 	if (indices && make.device.kind != SL_DEVICE_DEFAULT &&
 	    !sl_device_equal(make.device, sl_tensor_device(indices)))
 		indices = sl_copy_to_at(at, indices, make.device);
@@ -310,7 +302,7 @@ const struct sl_op slp_op_gather_grad = {
         .nin = 2,
         .nout = 1,
         .attr_table = gather_grad_attr_table,
-        .attrs_size = sizeof(struct gather_grad_attrs),
+        .attrs_size = sizeof(struct slp_gather_grad_attrs),
         .saves = SLP_IN(1),
         .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
         .cuda_dtypes = SLP_FLOATS,
@@ -330,7 +322,7 @@ const struct sl_op slp_op_one_hot = {
         .nin = 1,
         .nout = 1,
         .attr_table = one_hot_attr_table,
-        .attrs_size = sizeof(struct one_hot_attrs),
+        .attrs_size = sizeof(struct slp_one_hot_attrs),
         .cpu_dtypes = SLP_DTYPE(SL_INT32),
         .cuda_dtypes = SLP_DTYPE(SL_INT32),
         .infer = one_hot_infer,

@@ -1,18 +1,8 @@
 /* slice: every step-th element of an axis; slice_grad puts them back among zeros. */
+#include "layout.h"
 #include "slice.h"
 
 extern const struct sl_op slp_op_slice, slp_op_slice_grad;
-
-/* As in Python: negative ends count from the end of the axis, what lies outside is cut off. */
-struct slice_attrs {
-	int axis;
-	int64_t begin, end, step;
-};
-
-struct slice_grad_attrs {
-	struct slice_attrs slice;
-	int64_t size; /* of the axis that was sliced */
-};
 
 #define SLICE_ATTRS(type, path)                                                                                        \
 	{"axis", SLP_INT, offsetof(type, path axis), 1, "the axis; negative: from the end", false},                    \
@@ -23,10 +13,10 @@ struct slice_grad_attrs {
 		"step", SLP_INT64, offsetof(type, path step), 1, "distance; negative: backwards; not 0", false         \
 	}
 
-static const struct slp_attr slice_attr_table[] = {SLICE_ATTRS(struct slice_attrs, ), {0}};
+static const struct slp_attr slice_attr_table[] = {SLICE_ATTRS(struct slp_slice_attrs, ), {0}};
 static const struct slp_attr slice_grad_attr_table[] = {
-        SLICE_ATTRS(struct slice_grad_attrs, slice.),
-        SLP_ATTR(struct slice_grad_attrs, size, SLP_INT64, 1, "size of the axis of x"),
+        SLICE_ATTRS(struct slp_slice_grad_attrs, slice.),
+        SLP_ATTR(struct slp_slice_grad_attrs, size, SLP_INT64, 1, "size of the axis of x"),
         {0},
 };
 
@@ -37,7 +27,7 @@ static int64_t clamp(int64_t i, int64_t n, int64_t low, int64_t high)
 	return i < low ? low : i > high ? high : i;
 }
 
-static struct slp_slice resolve(const struct slice_attrs *a, int64_t n)
+static struct slp_slice resolve(const struct slp_slice_attrs *a, int64_t n)
 {
 	bool back = a->step < 0;
 	int64_t low = back ? -1 : 0, high = back ? n - 1 : n;
@@ -50,7 +40,7 @@ static struct slp_slice resolve(const struct slice_attrs *a, int64_t n)
 	return s;
 }
 
-static enum sl_status check(const struct slp_infer *c, const struct slice_attrs *a, sl_shape shape, int *axis)
+static enum sl_status check(const struct slp_infer *c, const struct slp_slice_attrs *a, sl_shape shape, int *axis)
 {
 	*axis = a->axis;
 	if (!slp_axis(axis, shape.ndim))
@@ -62,7 +52,7 @@ static enum sl_status check(const struct slp_infer *c, const struct slice_attrs 
 
 static enum sl_status slice_infer(struct slp_infer *c)
 {
-	const struct slice_attrs *a = c->attrs;
+	const struct slp_slice_attrs *a = c->attrs;
 	int axis;
 	enum sl_status status = check(c, a, c->in[0].shape, &axis);
 	if (status) return status;
@@ -79,7 +69,7 @@ static double slice_bytes(const struct slp_infer *c)
 
 static struct slp_strided plan(const struct slp_kernel *k)
 {
-	const struct slice_attrs *a = k->attrs;
+	const struct slp_slice_attrs *a = k->attrs;
 	int axis = a->axis;
 	slp_axis(&axis, k->in[0].type.shape.ndim);
 	struct slp_split x = slp_split_at(k->in[0].type.shape, axis);
@@ -105,7 +95,7 @@ KERNEL(cuda)
 
 static enum sl_status slice_grad_of_slice(struct slp_grad *g)
 {
-	struct slice_grad_attrs attrs = {.slice = *(const struct slice_attrs *)g->attrs};
+	struct slp_slice_grad_attrs attrs = {.slice = *(const struct slp_slice_attrs *)g->attrs};
 	sl_shape x = sl_tensor_shape(g->in[0]);
 	int axis = attrs.slice.axis;
 	slp_axis(&axis, x.ndim);
@@ -122,7 +112,7 @@ static enum sl_status slice_grad_of_slice(struct slp_grad *g)
  * SL_EINVAL: no such axis, or step 0. */
 sl_tensor *sl_slice_at(const char *at, sl_tensor *x, int axis, int64_t begin, int64_t end, int64_t step)
 {
-	struct slice_attrs attrs = {axis, begin, end, step};
+	struct slp_slice_attrs attrs = {axis, begin, end, step};
 	return slp_apply1(at, &slp_op_slice, &attrs, 1, &x);
 }
 
@@ -130,7 +120,7 @@ sl_tensor *sl_slice_at(const char *at, sl_tensor *x, int axis, int64_t begin, in
 
 static enum sl_status slice_grad_infer(struct slp_infer *c)
 {
-	const struct slice_grad_attrs *a = c->attrs;
+	const struct slp_slice_grad_attrs *a = c->attrs;
 	int axis;
 	enum sl_status status = check(c, &a->slice, c->in[0].shape, &axis);
 	if (status) return status;
@@ -145,7 +135,7 @@ static enum sl_status slice_grad_infer(struct slp_infer *c)
 
 static struct slp_split split(const struct slp_kernel *k, struct slp_slice *s)
 {
-	const struct slice_grad_attrs *a = k->attrs;
+	const struct slp_slice_grad_attrs *a = k->attrs;
 	int axis = a->slice.axis;
 	slp_axis(&axis, k->out[0].type.shape.ndim);
 	*s = resolve(&a->slice, a->size);
@@ -233,7 +223,7 @@ static enum sl_status slice_grad_cuda(const struct slp_kernel *k)
 /* The gradient of putting back is taking out. */
 static enum sl_status slice_grad_grad(struct slp_grad *g)
 {
-	const struct slice_grad_attrs *a = g->attrs;
+	const struct slp_slice_grad_attrs *a = g->attrs;
 	g->din[0] = slp_apply1(g->at, &slp_op_slice, &a->slice, 1, g->dout);
 	return SL_OK;
 }
@@ -245,7 +235,7 @@ const struct sl_op slp_op_slice = {
         .nin = 1,
         .nout = 1,
         .attr_table = slice_attr_table,
-        .attrs_size = sizeof(struct slice_attrs),
+        .attrs_size = sizeof(struct slp_slice_attrs),
         .cpu_dtypes = SLP_ALL_DTYPES,
         .cuda_dtypes = SLP_ALL_DTYPES,
         .infer = slice_infer,
@@ -263,7 +253,7 @@ const struct sl_op slp_op_slice_grad = {
         .nin = 1,
         .nout = 1,
         .attr_table = slice_grad_attr_table,
-        .attrs_size = sizeof(struct slice_grad_attrs),
+        .attrs_size = sizeof(struct slp_slice_grad_attrs),
         .cpu_dtypes = SLP_ALL_DTYPES,
         .cuda_dtypes = SLP_ALL_DTYPES,
         .infer = slice_grad_infer,

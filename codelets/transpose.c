@@ -1,20 +1,17 @@
 /* transpose: the axes in another order. */
+#include "layout.h"
 #include "strided.h"
 
 extern const struct sl_op slp_op_transpose;
 
-struct transpose_attrs {
-	int naxes, axes[SL_MAX_NDIM];
-};
-
 static const struct slp_attr transpose_attr_table[] = {
-        SLP_ATTR(struct transpose_attrs, naxes, SLP_INT, 1, "number of axes given; 0: reverse them all"),
-        SLP_ATTR(struct transpose_attrs, axes, SLP_INT, SL_MAX_NDIM, "axis i of the result is axis axes[i] of x"),
+        SLP_ATTR(struct slp_transpose_attrs, naxes, SLP_INT, 1, "number of axes given; 0: reverse them all"),
+        SLP_ATTR(struct slp_transpose_attrs, axes, SLP_INT, SL_MAX_NDIM, "axis i of the result is axis axes[i] of x"),
         {0},
 };
 
 /* The order in full; false if it is none. */
-static bool order(const struct transpose_attrs *t, int ndim, int axes[SL_MAX_NDIM])
+static bool order(const struct slp_transpose_attrs *t, int ndim, int axes[SL_MAX_NDIM])
 {
 	unsigned seen = 0;
 	if (t->naxes != 0 && t->naxes != ndim) return false;
@@ -28,7 +25,7 @@ static bool order(const struct transpose_attrs *t, int ndim, int axes[SL_MAX_NDI
 
 static enum sl_status transpose_infer(struct slp_infer *c)
 {
-	const struct transpose_attrs *t = c->attrs;
+	const struct slp_transpose_attrs *t = c->attrs;
 	const sl_shape in = c->in[0].shape;
 	int axes[SL_MAX_NDIM];
 	if (!order(t, in.ndim, axes))
@@ -82,7 +79,7 @@ static enum sl_status transpose_grad(struct slp_grad *g)
  * SL_EINVAL: an axis is missing, given twice, or not there. */
 sl_tensor *sl_transpose_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
 {
-	struct transpose_attrs attrs = {.naxes = opts.naxes};
+	struct slp_transpose_attrs attrs = {.naxes = opts.naxes};
 	if (opts.naxes < 0 || opts.naxes > SL_MAX_NDIM)
 		return slp_call_fail(at, "sl_transpose", SL_EINVAL, "%d axes given, 0 to %d possible", opts.naxes,
 		                     SL_MAX_NDIM);
@@ -98,7 +95,7 @@ const struct sl_op slp_op_transpose = {
         .nin = 1,
         .nout = 1,
         .attr_table = transpose_attr_table,
-        .attrs_size = sizeof(struct transpose_attrs),
+        .attrs_size = sizeof(struct slp_transpose_attrs),
         .cpu_dtypes = SLP_ALL_DTYPES,
         .cuda_dtypes = SLP_ALL_DTYPES,
         .infer = transpose_infer,

@@ -4,6 +4,8 @@
 #define TABLES(X)                                                                                                      \
 	X(binary)                                                                                                      \
 	X(fill)                                                                                                        \
+	X(layout)                                                                                                      \
+	X(norm)                                                                                                        \
 	X(random)                                                                                                      \
 	X(unary)
 
@@ -13,7 +15,7 @@ TABLES(X)
 
 const struct slp_case *const slp_case_tables[] = {
 #define X(family) slp_cases_##family,
-	TABLES(X)
+        TABLES(X)
 #undef X
-	NULL,
+                NULL,
 };

@@ -1,0 +1,35 @@
+/* Attributes of the operations that move elements. */
+#ifndef SLP_LAYOUT_H
+#define SLP_LAYOUT_H
+
+#include "op.h"
+
+struct slp_transpose_attrs {
+	int naxes, axes[SL_MAX_NDIM];
+};
+
+/* As in Python: negative ends count from the end of the axis, what lies outside is cut off. */
+struct slp_slice_attrs {
+	int axis;
+	int64_t begin, end, step;
+};
+
+struct slp_slice_grad_attrs {
+	struct slp_slice_attrs slice;
+	int64_t size; /* of the axis that was sliced */
+};
+
+struct slp_concat_attrs {
+	int axis;
+};
+
+struct slp_gather_grad_attrs {
+	int64_t rows;
+};
+
+struct slp_one_hot_attrs {
+	int64_t depth;
+	int dtype;
+};
+
+#endif
