@@ -15,7 +15,7 @@ TABLES(X)
 
 const struct slp_case *const slp_case_tables[] = {
 #define X(family) slp_cases_##family,
-        TABLES(X)
+	TABLES(X)
 #undef X
-                NULL,
+	NULL,
 };
