@@ -3,10 +3,15 @@
 
 #define TABLES(X)                                                                                                      \
 	X(binary)                                                                                                      \
+	X(conv2d)                                                                                                      \
 	X(fill)                                                                                                        \
 	X(layout)                                                                                                      \
+	X(loss)                                                                                                        \
 	X(norm)                                                                                                        \
+	X(pool2d)                                                                                                      \
+	X(products)                                                                                                    \
 	X(random)                                                                                                      \
+	X(reduce)                                                                                                      \
 	X(unary)
 
 #define X(family) extern const struct slp_case slp_cases_##family[];
@@ -15,7 +20,7 @@ TABLES(X)
 
 const struct slp_case *const slp_case_tables[] = {
 #define X(family) slp_cases_##family,
-	TABLES(X)
+        TABLES(X)
 #undef X
-	NULL,
+                NULL,
 };

@@ -1,0 +1,89 @@
+/* Cases of pooling and its gradients.  The expected values were computed with PyTorch, in double precision; those with
+ * NaN by hand. */
+#include <math.h>
+
+#include "../codelets/pool2d.h"
+#include "cases.h"
+
+/* clang-format off */
+
+#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
+#define REAL(...) {SL_FLOAT32, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
+#define BELOW_0(...) {SL_FLOAT32, DIMS(__VA_ARGS__), -3, -2, {0}, 0}
+#define WHOLE(...) {SL_INT32, DIMS(__VA_ARGS__), -9, 9, {0}, 0}
+#define A(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, -2, 3, 0.5, -1, 2, 0, 4, -3, 1.5, 2.5}, 11}
+#define B(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, 0.5, -1, 2, -0.5, 0.25, 3}, 7}
+#define NANS(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, 2, NAN, 0, 4, 3, NAN, 7}, 8}
+#define TIES(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, 1, 0, 2, 2}, 5}
+#define COUNTING(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, 2, 3, 4, 5, 6, 7, 8}, 8}
+#define EXPECT(...) .expect = {__VA_ARGS__}, .nexpect = SL_COUNT_(double, __VA_ARGS__)
+#define REJECT(status) .reject = status, .no_grad = true
+
+#define MAX_(...) {.type = SL_POOL_MAX, __VA_ARGS__}
+#define AVG_(...) {.type = SL_POOL_AVG, __VA_ARGS__}
+#define MAX(what, opts, x, ...) {.op = "max_pool2d", .label = what, .attrs = &(const struct sl_pool2d_opts)MAX_ opts, .nin = 1, .in = {x}, __VA_ARGS__}
+#define AVG(what, opts, x, ...) {.op = "avg_pool2d", .label = what, .attrs = &(const struct sl_pool2d_opts)AVG_ opts, .nin = 1, .in = {x}, __VA_ARGS__}
+#define MAX_GRAD(what, opts, x, dy, ...) {.op = "max_pool2d_grad", .label = what, .attrs = &(const struct slp_pool2d_grad){.pool = MAX_ opts}, .nin = 2, .in = {x, dy}, __VA_ARGS__}
+#define AVG_GRAD(what, opts, h, w, dy, ...) {.op = "avg_pool2d_grad", .label = what, .attrs = &(const struct slp_pool2d_grad){.pool = AVG_ opts, .size = {h, w}}, .nin = 1, .in = {dy}, __VA_ARGS__}
+
+/* BOTH(..., REAL, (2, 3, 4, 4)): names of inputs apart from their arguments, for a macro in a macro. */
+#define BOTH(what, opts, fill, dims, ...) MAX(what, opts, fill dims, __VA_ARGS__), AVG(what, opts, fill dims, __VA_ARGS__)
+#define BOTH_GRADS(what, opts, n, c, h, w, oh, ow, without_grad)                                                       \
+	MAX_GRAD(what, opts, REAL(n, c, h, w), REAL(n, c, oh, ow)),                                                    \
+	AVG_GRAD(what, opts, h, w, REAL(n, c, oh, ow), .no_grad = without_grad)
+
+const struct slp_case slp_cases_pool2d[] = {
+	MAX("2 × 2", (.kernel = {2}), A(1, 2, 4, 5), EXPECT(2, 4, 2.5, 4, 2.5, 2, 3, 2.5)),
+	MAX("3 × 3, stride, padding", (.kernel = {3}, .stride = {2}, .pad = {1, 1}), A(1, 2, 4, 5), EXPECT(2, 4, 1.5, 2.5, 4, 4, 2.5, 2.5, 4, 3, 2.5, 4)),
+	MAX("uneven kernel", (.kernel = {2, 3}), A(1, 2, 4, 5), EXPECT(4, 2.5, 2.5, 3)),
+	MAX("whole image", (.global = true), A(1, 2, 4, 5), EXPECT(4, 4)),
+	MAX("padding is not an element", (.kernel = {2}, .pad = {1, 1}), BELOW_0(1, 1, 2, 2)),
+	MAX("NaN", (.kernel = {1, 2}), NANS(1, 1, 2, 4), .no_grad = true, EXPECT(2, NAN, 4, NAN)),
+	MAX("NaN in rows", (.kernel = {2}), NANS(2, 1, 4, 20), .no_grad = true),
+	AVG("2 × 2", (.kernel = {2}), A(1, 2, 4, 5), EXPECT(0.25, 1.125, 1.125, 1.25, 0.875, 0.25, 0.5, 1.125)),
+	AVG("3 × 3, stride, padding", (.kernel = {3}, .stride = {2}, .pad = {1, 1}), A(1, 2, 4, 5), EXPECT(0.1111111111, 0.2777777778, -0.2222222222, 0.7222222222, 1, 0.3333333333, 0.3888888889, 0.2777777778, 0.5555555556, 0.1666666667, 0.8333333333, 0.5555555556)),
+	AVG("without padding", (.kernel = {3}, .stride = {2}, .pad = {1, 1}, .exclude_pad = true), A(1, 2, 4, 5), EXPECT(0.25, 0.4166666667, -0.5, 1.083333333, 1, 0.5, 0.875, 0.4166666667, 1.25, 0.25, 0.8333333333, 0.8333333333)),
+	AVG("rounded up", (.kernel = {2, 3}, .stride = {2}, .ceil = true), A(1, 2, 4, 5), EXPECT(1.333333333, 0.8333333333, 0.4166666667, 0.4166666667, 1.083333333, 1.333333333, 0.5833333333, 0.4166666667)),
+	AVG("rounded up, padding", (.kernel = {3}, .stride = {2}, .pad = {1, 1}, .ceil = true), A(1, 2, 4, 5), EXPECT(0.1111111111, 0.2777777778, -0.2222222222, 0.7222222222, 1, 0.3333333333, 0.1666666667, 1, 0.1666666667, 0.3888888889, 0.2777777778, 0.5555555556, 0.1666666667, 0.8333333333, 0.5555555556, 0.5833333333)),
+	AVG("whole image", (.global = true), A(1, 2, 4, 5), EXPECT(0.65, 0.8)),
+	AVG("NaN", (.kernel = {1, 2}), NANS(1, 1, 2, 4), .no_grad = true, EXPECT(1.5, NAN, 3.5, NAN)),
+	BOTH("rows of four windows", (.kernel = {2}), REAL, (2, 3, 9, 9)),
+	BOTH("rows of more than eight windows", (.kernel = {2}), REAL, (2, 1, 6, 27), .no_grad = true),
+	BOTH("uneven strides", (.kernel = {3, 2}, .stride = {1, 3}, .pad = {2, 1}), REAL, (2, 2, 6, 7)),
+	BOTH("rounded up, a rest", (.kernel = {3}, .stride = {3}, .pad = {2, 2}, .ceil = true), REAL, (2, 2, 5, 6)),
+	BOTH("rounded up, without padding", (.kernel = {3}, .stride = {2}, .pad = {1, 1}, .ceil = true, .exclude_pad = true), REAL, (2, 2, 6, 7)),
+	BOTH("overlapping", (.kernel = {3}, .stride = {1}, .pad = {1, 1}), REAL, (1, 2, 5, 20)),
+	BOTH("size 1", (.kernel = {1}), REAL, (1, 1, 1, 1)),
+	BOTH("whole, large", (.global = true), REAL, (2, 30, 33, 35), .no_grad = true),
+	BOTH("large, 2 × 2", (.kernel = {2}), REAL, (8, 20, 26, 26), .no_grad = true),
+	BOTH("large, 3 × 3", (.kernel = {3}, .stride = {2}, .pad = {1, 1}), REAL, (8, 16, 28, 29), .no_grad = true),
+	BOTH("no images", (.kernel = {2}), REAL, (0, 3, 4, 4)),
+	BOTH("no kernel", (.pad = {0, 0}), REAL, (1, 1, 4, 4), REJECT(SL_EINVAL)),
+	BOTH("negative stride", (.kernel = {2}, .stride = {-1}), REAL, (1, 1, 4, 4), REJECT(SL_EINVAL)),
+	BOTH("padding as wide as the kernel", (.kernel = {2}, .pad = {2, 0}), REAL, (1, 1, 4, 4), REJECT(SL_EINVAL)),
+	BOTH("window larger than the image", (.kernel = {5}), REAL, (1, 1, 4, 4), REJECT(SL_ESHAPE)),
+	BOTH("three axes", (.kernel = {2}), REAL, (1, 4, 4), REJECT(SL_ESHAPE)),
+	BOTH("integers", (.kernel = {2}), WHOLE, (1, 1, 4, 4), REJECT(SL_EDTYPE)),
+
+	MAX_GRAD("2 × 2", (.kernel = {2}), A(1, 2, 4, 5), B(1, 2, 2, 2), EXPECT(0, 0, 0, 0, 0, 1, 0, 0.5, 0, 0, -1, 0, 0, 0, 0, 0)),
+	MAX_GRAD("3 × 3, stride, padding", (.kernel = {3}, .stride = {2}, .pad = {1, 1}), A(1, 2, 4, 5), B(1, 2, 2, 3), EXPECT(0, 0, 0, 0, 0, 1, 0, 0, 0, -1, 2, 0, 0, 0, 0, 0)),
+	MAX_GRAD("the first of equals", (.kernel = {1, 3}, .stride = {1, 2}), TIES(1, 1, 1, 5), COUNTING(1, 1, 1, 2), EXPECT(1, 0, 0, 2, 0)),
+	MAX_GRAD("the first of equals, 2 × 2", (.kernel = {2}), TIES(1, 2, 4, 8), REAL(1, 2, 2, 4)),
+	MAX_GRAD("the first NaN", (.kernel = {1, 4}), NANS(1, 1, 2, 4), COUNTING(1, 1, 2, 1), EXPECT(0, 0, 1, 0, 0, 0, 2, 0)),
+	MAX_GRAD("the first NaN, 2 × 2", (.kernel = {2}), NANS(1, 2, 5, 19), REAL(1, 2, 2, 9)),
+	AVG_GRAD("2 × 2", (.kernel = {2}), 4, 5, B(1, 2, 2, 2), EXPECT(0.25, 0.25, 0.125, 0.125, 0, 0.25, 0.25, 0.125, 0.125, 0, -0.25, -0.25, 0.5, 0.5, 0, -0.25)),
+	AVG_GRAD("3 × 3, stride, padding", (.kernel = {3}, .stride = {2}, .pad = {1, 1}), 4, 5, B(1, 2, 2, 3), EXPECT(0.1111111111, 0.1666666667, 0.05555555556, -0.05555555556, -0.1111111111, 0.3333333333, 0.3333333333, 0, -0.08333333333, -0.08333333333, 0.2222222222, 0.1666666667, -0.05555555556, -0.02777777778, 0.02777777778, 0.2222222222)),
+	BOTH_GRADS("rows of four windows", (.kernel = {2}), 2, 3, 9, 9, 4, 4, false),
+	BOTH_GRADS("rows of more than eight windows", (.kernel = {2}), 2, 2, 5, 27, 2, 13, true),
+	BOTH_GRADS("uneven strides", (.kernel = {3, 2}, .stride = {1, 3}, .pad = {2, 1}), 2, 2, 6, 7, 8, 3, false),
+	BOTH_GRADS("rounded up", (.kernel = {3}, .stride = {2}, .pad = {1, 1}, .ceil = true, .exclude_pad = true), 2, 2, 6, 7, 4, 4, false),
+	BOTH_GRADS("whole image", (.global = true), 2, 3, 5, 4, 1, 1, false),
+	BOTH_GRADS("large, 2 × 2", (.kernel = {2}), 8, 20, 26, 26, 13, 13, true),
+	BOTH_GRADS("large, 3 × 3", (.kernel = {3}, .stride = {2}, .pad = {1, 1}), 8, 16, 28, 29, 14, 15, true),
+	BOTH_GRADS("no images", (.kernel = {2}), 0, 3, 4, 4, 2, 2, false),
+	MAX_GRAD("another size", (.kernel = {2}), REAL(1, 1, 4, 4), REAL(1, 1, 2, 3), REJECT(SL_ESHAPE)),
+	AVG_GRAD("another size", (.kernel = {2}), 4, 4, REAL(1, 1, 3, 2), REJECT(SL_ESHAPE)),
+	MAX_GRAD("integers", (.kernel = {2}), WHOLE(1, 1, 4, 4), WHOLE(1, 1, 2, 2), REJECT(SL_EDTYPE)),
+	AVG_GRAD("three axes", (.kernel = {2}), 4, 4, REAL(1, 2, 2), REJECT(SL_ESHAPE)),
+	{0},
+};

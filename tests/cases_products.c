@@ -1,0 +1,111 @@
+/* Cases of dot, matmul and linear.  The expected values were computed with PyTorch, in double precision. */
+#include <math.h>
+
+#include "cases.h"
+
+/* clang-format off */
+
+#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
+#define SCALAR {0, {0}}
+#define REAL(...) {SL_FLOAT32, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
+#define WHOLE(...) {SL_INT32, DIMS(__VA_ARGS__), -9, 9, {0}, 0}
+#define A(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, -2, 3, 0.5, -1, 2, 0, 4, -3, 1.5, 2.5}, 11}
+#define B(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, 0.5, -1, 2, -0.5, 0.25, 3}, 7}
+#define BIAS {SL_FLOAT32, DIMS(2), 0, 0, {0.5, -1}, 2}
+#define NAN_BIAS {SL_FLOAT32, DIMS(2), 0, 0, {NAN, 1}, 2}
+#define NANS(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, NAN, 3, -1, 2, 4}, 6}
+#define EXPECT(...) .expect = {__VA_ARGS__}, .nexpect = SL_COUNT_(double, __VA_ARGS__)
+#define REJECT(status) .reject = status, .no_grad = true
+
+#define PLAIN &(const struct sl_dot_opts){false, false}
+#define TA &(const struct sl_dot_opts){true, false}
+#define TB &(const struct sl_dot_opts){false, true}
+#define TT &(const struct sl_dot_opts){true, true}
+#define DOT(what, how, a, b, ...) {.op = "dot", .label = what, .attrs = how, .nin = 2, .in = {a, b}, __VA_ARGS__}
+#define MATMUL(what, how, a, b, ...) {.op = "matmul", .label = what, .attrs = how, .nin = 2, .in = {a, b}, __VA_ARGS__}
+
+#define W &(const struct sl_linear_opts){false}
+#define TW &(const struct sl_linear_opts){true}
+#define LINEAR(what, how, n, inputs, ...) {.op = "linear", .label = what, .attrs = how, .nin = n, .in = LIST inputs, __VA_ARGS__}
+#define LIST(...) {__VA_ARGS__}
+
+const struct slp_case slp_cases_products[] = {
+	DOT("matrix, matrix", PLAIN, A(3, 4), B(4, 5), EXPECT(6.75, -7.5, -1.25, 9.75, 4.625, 1.5, 1.5, 11, -3, -0.5, 2.875, 0.75, 7.125, 1.75, 2.75)),
+	DOT("both transposed", TT, A(4, 3), B(5, 4), EXPECT(4.25, 1.125, -0.75, 2.5, 0.375, -1.5, 15.25, 6.75, 1.75, -1.375, 9, -9, -7, 4.25, 2.75)),
+	DOT("first transposed", TA, REAL(4, 3), REAL(4, 5)),
+	DOT("second transposed", TB, REAL(3, 4), REAL(5, 4)),
+	DOT("matrix, vector", PLAIN, A(3, 4), B(4), EXPECT(-2, 8, -2.75)),
+	DOT("transposed matrix, vector", TA, REAL(4, 3), REAL(4)),
+	DOT("vector, matrix", PLAIN, B(4), B(4, 5), EXPECT(0.125, 0.5, 3.25, -1.75, -1.5)),
+	DOT("vector, transposed matrix", TB, REAL(4), REAL(5, 4)),
+	DOT("vector, vector", PLAIN, A(5), B(5), EXPECT(-1.5)),
+	DOT("a vector is its own transpose", TT, A(5), B(5), EXPECT(-1.5)),
+	DOT("size 1", PLAIN, REAL(1, 1), REAL(1, 1)),
+	DOT("a row", PLAIN, REAL(1, 256), REAL(256, 128), .no_grad = true),
+	DOT("a row, second transposed", TB, REAL(1, 300), REAL(77, 300), .no_grad = true),
+	DOT("a column", PLAIN, REAL(300, 70), REAL(70, 1), .no_grad = true),
+	DOT("outer product", PLAIN, REAL(7, 1), REAL(1, 9)),
+	DOT("few rows", PLAIN, REAL(3, 200), REAL(200, 100), .no_grad = true),
+	DOT("long sums", TB, REAL(5, 3000), REAL(3, 3000), .tolerance = 1e-4, .no_grad = true),
+	DOT("large", PLAIN, REAL(130, 257), REAL(257, 150), .tolerance = 1e-4, .no_grad = true),
+	DOT("large, first transposed", TA, REAL(257, 130), REAL(257, 150), .tolerance = 1e-4, .no_grad = true),
+	DOT("large, second transposed", TB, REAL(130, 257), REAL(150, 257), .tolerance = 1e-4, .no_grad = true),
+	DOT("large, both transposed", TT, REAL(257, 130), REAL(150, 257), .tolerance = 1e-4, .no_grad = true),
+	DOT("tall", PLAIN, REAL(1100, 33), REAL(33, 10), .no_grad = true),
+	DOT("large vectors", PLAIN, REAL(70001), REAL(70001), .tolerance = 1e-3, .no_grad = true),
+	DOT("large matrix, vector", PLAIN, REAL(513, 400), REAL(400), .tolerance = 1e-4, .no_grad = true),
+	DOT("NaN", PLAIN, NANS(2, 3), B(3, 2), .no_grad = true, EXPECT(NAN, NAN, -5, 4.5)),
+	DOT("no rows", PLAIN, REAL(0, 3), REAL(3, 2)),
+	DOT("empty sums", PLAIN, REAL(2, 0), REAL(0, 3), EXPECT(0, 0, 0, 0, 0, 0)),
+	DOT("empty vectors", PLAIN, REAL(0), REAL(0), EXPECT(0)),
+	DOT("inner sizes", PLAIN, REAL(2, 3), REAL(2, 3), REJECT(SL_ESHAPE)),
+	DOT("inner sizes, transposed", TA, REAL(2, 3), REAL(3, 2), REJECT(SL_ESHAPE)),
+	DOT("inner sizes, vectors", PLAIN, REAL(2), REAL(3), REJECT(SL_ESHAPE)),
+	DOT("three axes", PLAIN, REAL(2, 3, 4), REAL(4, 2), REJECT(SL_ESHAPE)),
+	DOT("integers", PLAIN, WHOLE(2, 3), WHOLE(3, 2), REJECT(SL_EDTYPE)),
+	DOT("mixed types", PLAIN, REAL(2, 3), WHOLE(3, 2), REJECT(SL_EDTYPE)),
+	{.op = "dot", .label = "scalar", .attrs = PLAIN, .nin = 2, .in = {{SL_FLOAT32, SCALAR, -1, 1, {0}, 0}, REAL(1)}, REJECT(SL_ESHAPE)},
+
+	MATMUL("two stacks", PLAIN, A(2, 3, 2), B(2, 2, 2), EXPECT(3, -3.5, 2.5, 2.5, -3, 3.5, 12, 4, 6, 0.75, 1.75, 1.625)),
+	MATMUL("broadcast", PLAIN, A(2, 1, 2, 3), B(2, 3, 2), EXPECT(1.5, -2.75, 0.5, -1.25, 8, 1.5, 5, 0.5, -2.5, 7.25, -1.5, 6, -4, -2.5, 7.75, -1.5)),
+	MATMUL("transposed, broadcast", TT, A(2, 3, 2), B(1, 2, 3), EXPECT(3.5, 0.25, -3.75, -3.75, -4, 2.125, 3.75, 7.5)),
+	MATMUL("matrices", PLAIN, REAL(3, 4), REAL(4, 2)),
+	MATMUL("a stack and one matrix", PLAIN, REAL(3, 2, 4), REAL(4, 5)),
+	MATMUL("a transposed stack and one matrix", TA, REAL(3, 4, 2), REAL(4, 5)),
+	MATMUL("one matrix and a stack", TB, REAL(2, 4), REAL(3, 5, 4)),
+	MATMUL("both broadcast", PLAIN, REAL(3, 1, 2, 4), REAL(1, 2, 4, 3)),
+	MATMUL("vectors in a stack", PLAIN, REAL(4, 1, 6), REAL(4, 6, 1)),
+	MATMUL("many small", PLAIN, REAL(300, 5, 7), REAL(300, 7, 6), .no_grad = true),
+	MATMUL("few large", TB, REAL(2, 140, 130), REAL(2, 150, 130), .tolerance = 1e-4, .no_grad = true),
+	MATMUL("size 1", PLAIN, REAL(1, 1, 1), REAL(1, 1, 1)),
+	MATMUL("empty stack", PLAIN, REAL(0, 2, 3), REAL(0, 3, 2)),
+	MATMUL("empty, broadcast", PLAIN, REAL(0, 2, 3), REAL(1, 3, 2)),
+	MATMUL("empty sums", PLAIN, REAL(2, 2, 0), REAL(2, 0, 1), EXPECT(0, 0, 0, 0)),
+	MATMUL("inner sizes", PLAIN, REAL(2, 2, 3), REAL(2, 2, 3), REJECT(SL_ESHAPE)),
+	MATMUL("stacks that differ", PLAIN, REAL(2, 2, 3), REAL(3, 3, 2), REJECT(SL_ESHAPE)),
+	MATMUL("vector", PLAIN, REAL(3), REAL(3, 2), REJECT(SL_ESHAPE)),
+	MATMUL("integers", PLAIN, WHOLE(1, 2, 3), WHOLE(1, 3, 2), REJECT(SL_EDTYPE)),
+
+	LINEAR("with a bias", W, 3, (A(3, 4), B(4, 2), BIAS), EXPECT(3.5, -3.25, 9.5, 6.5, -2.25, 2.125)),
+	LINEAR("transposed weight", TW, 3, (A(3, 4), B(2, 4), BIAS), EXPECT(-1.5, 7.5, 8.5, 4, -2.25, 9.375)),
+	LINEAR("without a bias", TW, 2, (A(3, 4), B(2, 4)), EXPECT(-2, 8.5, 8, 5, -2.75, 10.375)),
+	LINEAR("three axes", W, 3, (REAL(2, 3, 4), REAL(4, 5), REAL(5))),
+	LINEAR("three axes, transposed weight", TW, 3, (REAL(2, 3, 4), REAL(5, 4), REAL(5))),
+	LINEAR("one axis", W, 3, (REAL(4), REAL(4, 5), REAL(5))),
+	LINEAR("size 1", W, 3, (REAL(1, 1), REAL(1, 1), REAL(1))),
+	LINEAR("large", W, 3, (REAL(256, 120), REAL(120, 84), REAL(84)), .tolerance = 1e-4, .no_grad = true),
+	LINEAR("large, transposed weight", TW, 3, (REAL(300, 400), REAL(70, 400), REAL(70)), .tolerance = 1e-4, .no_grad = true),
+	LINEAR("NaN in the bias", W, 3, (A(2, 1), B(1, 2), NAN_BIAS), .no_grad = true, EXPECT(NAN, 1.5, NAN, 0)),
+	LINEAR("no rows", W, 3, (REAL(0, 4), REAL(4, 5), REAL(5))),
+	LINEAR("no inputs: the bias", W, 3, (REAL(2, 0), REAL(0, 2), BIAS), EXPECT(0.5, -1, 0.5, -1)),
+	LINEAR("no inputs, no bias", W, 2, (REAL(2, 0), REAL(0, 2)), EXPECT(0, 0, 0, 0)),
+	LINEAR("no units", W, 3, (REAL(2, 3), REAL(3, 0), REAL(0))),
+	LINEAR("features differ", W, 3, (REAL(2, 4), REAL(5, 3), REAL(3)), REJECT(SL_ESHAPE)),
+	LINEAR("features differ, transposed", TW, 3, (REAL(2, 4), REAL(4, 3), REAL(3)), REJECT(SL_ESHAPE)),
+	LINEAR("bias of another size", W, 3, (REAL(2, 4), REAL(4, 3), REAL(4)), REJECT(SL_ESHAPE)),
+	LINEAR("bias with two axes", W, 3, (REAL(2, 4), REAL(4, 3), REAL(1, 3)), REJECT(SL_ESHAPE)),
+	LINEAR("weight with one axis", W, 2, (REAL(2, 4), REAL(4)), REJECT(SL_ESHAPE)),
+	LINEAR("integers", W, 2, (WHOLE(2, 4), WHOLE(4, 2)), REJECT(SL_EDTYPE)),
+	LINEAR("one input", W, 1, (REAL(2, 4)), REJECT(SL_EINVAL)),
+	{0},
+};
