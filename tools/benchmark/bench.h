@@ -102,7 +102,8 @@ struct bench_summary bench_summarize(const struct bench_case *c, const struct be
 /* ---- floors.c: what the machine can do ----------------------------------------------------------------------------
  */
 
-double bench_gemm_peak(int threads);                              /* flops a second; NAN without a library for it */
+void bench_quiet(bool quiet);        /* idle StarPU workers spin: they must not while others are measured */
+double bench_gemm_peak(int threads); /* flops a second; NAN without a library for it */
 double bench_bandwidth(double read, double written, int threads); /* bytes a second */
 double bench_task_price(void);                                    /* seconds; the engine must run */
 double bench_floor(const struct bench_work *work, int threads);   /* seconds; NAN if nothing is known */

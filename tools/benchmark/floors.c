@@ -70,10 +70,20 @@ static void *member_main(void *arg)
 	return NULL;
 }
 
+void bench_quiet(bool quiet)
+{
+	if (!sl_is_initialized()) return;
+	if (quiet)
+		starpu_pause();
+	else
+		starpu_resume();
+}
+
 static double probe_run(struct probe *p)
 {
 	struct member members[MAX_THREADS];
 	p->seconds = NAN;
+	bench_quiet(true);
 	pthread_barrier_init(&p->barrier, NULL, (unsigned)p->threads);
 	for (int i = 0; i < p->threads; i++) {
 		members[i] = (struct member){.probe = p, .index = i};
@@ -81,6 +91,7 @@ static double probe_run(struct probe *p)
 	}
 	for (int i = 0; i < p->threads; i++) pthread_join(members[i].thread, NULL);
 	pthread_barrier_destroy(&p->barrier);
+	bench_quiet(false);
 	return p->seconds;
 }
 

@@ -184,9 +184,11 @@ static void one_run(const struct job *j, int64_t times, int i, struct bench_resu
 	if (!c->times) c->run(c, 1); /* caches and clock as the peer finds them after its own turn */
 	r->value[i] = c->run(c, times) * scale;
 	if (isnan(r->value[i]) && !*failure) snprintf(failure, sizeof failure, "gives no value");
+	bench_quiet(true);
 	settle();
 	if (i == 0) peer_turn(j, times); /* warms up */
 	r->peer[i] = peer_turn(j, times) * scale;
+	bench_quiet(false);
 }
 
 static bool begin(const struct bench_case *c, struct bench_result *r)
