@@ -1,5 +1,5 @@
 /* Functions of two tensors or of a tensor and a number, element by element, as binary.def lists them. */
-#include "broadcast.h"
+#include "operands.h"
 #include "fill.h"
 #include "scalar.h"
 

@@ -1,5 +1,5 @@
 /* Functions of two tensors, or of a tensor and a number, on GPUs, from binary.def. */
-#include "broadcast.h"
+#include "operands.h"
 #include "element.cuh"
 #include "fill.h"
 #include "scalar.h"

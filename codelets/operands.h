@@ -1,7 +1,7 @@
 /* How two operands are walked through when their shapes are broadcast: axes that can be walked as one are merged, so
  * equal shapes have a single axis, and a bias or a channel's number two or three. */
-#ifndef SLP_BROADCAST_H
-#define SLP_BROADCAST_H
+#ifndef SLP_OPERANDS_H
+#define SLP_OPERANDS_H
 
 #include "op.h"
 
