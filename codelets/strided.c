@@ -80,6 +80,13 @@ struct job {
 
 enum { TILE = 16, PANEL = 128 }; /* a cache line of floats; elements of a panel's side */
 
+/* Lanes of two vectors, by their numbers. */
+#ifdef __clang__
+#define INTERLEAVE(T, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define INTERLEAVE(T, a, b, ...) __builtin_shuffle(a, b, (lanes_##T){__VA_ARGS__})
+#endif
+
 /* Transposes a square of as many rows as a vector has lanes: to interleave row i with row i + lanes / 2, for all i,
  * rotates the bits of (row, lane) by one; after log2(lanes) times row and lane have changed places. */
 #define DEFINE_SQUARE(T, LANES, STAGES, LOW, HIGH)                                                                     \
@@ -91,8 +98,8 @@ enum { TILE = 16, PANEL = 128 }; /* a cache line of floats; elements of a panel'
 		for (int i = 0; i < LANES; i++) memcpy(&row[i], in + i * in_a, sizeof row[i]);                         \
 		for (int stage = 0; stage < STAGES; stage++) {                                                         \
 			for (int i = 0; i < LANES / 2; i++) {                                                          \
-				next[2 * i] = __builtin_shufflevector(row[i], row[i + LANES / 2], LOW);                \
-				next[2 * i + 1] = __builtin_shufflevector(row[i], row[i + LANES / 2], HIGH);           \
+				next[2 * i] = INTERLEAVE(T, row[i], row[i + LANES / 2], LOW);                          \
+				next[2 * i + 1] = INTERLEAVE(T, row[i], row[i + LANES / 2], HIGH);                     \
 			}                                                                                              \
 			for (int i = 0; i < LANES; i++) row[i] = next[i];                                              \
 		}                                                                                                      \
