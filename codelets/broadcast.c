@@ -2,35 +2,22 @@
  * 0; only the filling of runs is done here. */
 #include "strided.h"
 
-struct broadcast_attrs {
-	int ndim;
-	int64_t dim[SL_MAX_NDIM];
-};
-
+/* The attributes are the shape of the result; sizes beyond its axes are 0. */
 static const struct slp_attr attr_table[] = {
-        SLP_ATTR(struct broadcast_attrs, ndim, SLP_INT, 1, "number of axes of the result"),
-        SLP_ATTR(struct broadcast_attrs, dim, SLP_INT64, SL_MAX_NDIM, "their sizes"),
+        SLP_ATTR(sl_shape, ndim, SLP_INT, 1, "number of axes of the result"),
+        SLP_ATTR(sl_shape, dim, SLP_INT64, SL_MAX_NDIM, "their sizes"),
         {0},
 };
 
-static sl_shape target(const void *attrs)
-{
-	const struct broadcast_attrs *a = attrs;
-	sl_shape s = {a->ndim, {0}};
-	for (int i = 0; i < a->ndim; i++) s.dim[i] = a->dim[i];
-	return s;
-}
-
 static enum sl_status infer(struct slp_infer *c)
 {
-	const struct broadcast_attrs *a = c->attrs;
+	const sl_shape shape = *(const sl_shape *)c->attrs;
 	char from[128], to[128];
-	sl_shape fit, shape;
-	if (a->ndim < 0 || a->ndim > SL_MAX_NDIM)
-		return slp_reject(c, SL_ESHAPE, "%d axes; 0 to %d are possible", a->ndim, SL_MAX_NDIM);
-	shape = target(a);
-	for (int i = 0; i < a->ndim; i++)
-		if (a->dim[i] < 0) return slp_reject(c, SL_ESHAPE, "axis %d has a negative size", i);
+	sl_shape fit;
+	if (shape.ndim < 0 || shape.ndim > SL_MAX_NDIM)
+		return slp_reject(c, SL_ESHAPE, "%d axes; 0 to %d are possible", shape.ndim, SL_MAX_NDIM);
+	for (int i = 0; i < shape.ndim; i++)
+		if (shape.dim[i] < 0) return slp_reject(c, SL_ESHAPE, "axis %d has a negative size", i);
 	if (!slp_broadcast(c->in[0].shape, shape, &fit) || !sl_shape_equal(fit, shape))
 		return slp_reject(c, SL_ESHAPE, "%s cannot be repeated to %s: sizes agree from the end, or are 1",
 		                  sl_shape_string(c->in[0].shape, from), sl_shape_string(shape, to));
@@ -118,7 +105,7 @@ static enum sl_status broadcast_to_cuda(const struct slp_kernel *k)
 /* The sum over what was repeated. */
 static enum sl_status grad(struct slp_grad *g)
 {
-	sl_shape in = sl_tensor_shape(g->in[0]), out = target(g->attrs);
+	sl_shape in = sl_tensor_shape(g->in[0]), out = *(const sl_shape *)g->attrs;
 	int axes[SL_MAX_NDIM], n = 0;
 	if (!g->need[0]) return SL_OK;
 	for (int i = 0; i < out.ndim; i++) {
@@ -137,7 +124,7 @@ static enum sl_status grad(struct slp_grad *g)
 sl_tensor *sl_broadcast_to_at(const char *at, sl_tensor *x, sl_shape shape)
 {
 	extern const struct sl_op slp_op_broadcast_to;
-	struct broadcast_attrs attrs = {.ndim = shape.ndim};
+	sl_shape attrs = {.ndim = shape.ndim};
 	for (int i = 0; i < shape.ndim && i < SL_MAX_NDIM; i++) attrs.dim[i] = shape.dim[i];
 	return slp_apply1(at, &slp_op_broadcast_to, &attrs, 1, &x);
 }
@@ -149,7 +136,7 @@ const struct sl_op slp_op_broadcast_to = {
         .nin = 1,
         .nout = 1,
         .attr_table = attr_table,
-        .attrs_size = sizeof(struct broadcast_attrs),
+        .attrs_size = sizeof(sl_shape),
         .cpu_dtypes = SLP_ALL_DTYPES,
         .cuda_dtypes = SLP_ALL_DTYPES,
         .infer = infer,
