@@ -274,7 +274,7 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
 	};
 
-CONVOLUTION(conv2d, conv2d, struct sl_conv2d_opts, conv_attrs, "x w b...", -1, 1, "convolution in two dimensions")
+CONVOLUTION(conv2d, conv2d, struct sl_conv2d_opts, conv_attrs, "x w b ...", -1, 1, "convolution in two dimensions")
 CONVOLUTION(conv2d_grad_data, grad_data, struct slp_conv2d_grad, grad_attrs, "dy w", 2, 1,
             "gradient of a convolution with respect to its input")
 CONVOLUTION(conv2d_grad_weights, grad_weights, struct slp_conv2d_grad, grad_attrs, "x dy", 2, 2,

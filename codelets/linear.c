@@ -137,7 +137,7 @@ sl_tensor *sl_linear_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 const struct sl_op slp_op_linear = {
         .name = "linear",
         .doc = "fully connected layer",
-        .args = "x w b...",
+        .args = "x w b ...",
         .nin = -1,
         .nout = 1,
         .attr_table = linear_attrs,

@@ -10,7 +10,7 @@
 #define SLP_CASE_LITERALS 16
 
 /* How an input is filled: reals uniform in [low, high), integers likewise (rounded down); `values`, if given, are
- * taken in turn from the start.  A float32 case is run in float64 too, by turning its float32 inputs into float64. */
+ * taken in turn from the start, and over again where no range is given for the rest.  A float32 case is run in float64 too, by turning its float32 inputs into float64. */
 struct slp_case_input {
 	enum sl_dtype dtype;
 	sl_shape shape;
@@ -30,6 +30,7 @@ struct slp_case {
 	enum sl_status reject;                /* the call must fail with this status */
 	double expect[SLP_CASE_LITERALS];     /* first elements of output 0, computed independently */
 	int nexpect;
+	bool own_types;                       /* compare with the reference on these types, not in float64 */
 };
 
 /* Tables end with an entry whose op is NULL. */

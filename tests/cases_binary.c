@@ -29,96 +29,50 @@
 		s                                                                                                      \
 	}
 
-#define BETWEEN(shape, low, high)                                                                                      \
-	{                                                                                                              \
-		SL_FLOAT32, shape, low, high, {0}, 0                                                                   \
-	}
-#define THESE(type, n, ...)                                                                                            \
-	{                                                                                                              \
-		type, DIMS(n), 0, 0, {__VA_ARGS__}, n                                                                  \
-	}
-#define A6                                                                                                             \
-	{                                                                                                              \
-		SL_FLOAT32, DIMS(2, 3), 0, 0, {1.5, -2, 0.5, 3, -1, 4}, 6                                              \
-	}
-#define B6                                                                                                             \
-	{                                                                                                              \
-		SL_FLOAT32, DIMS(2, 3), 0, 0, {2, -1, 3, 0.5, -1, -2}, 6                                               \
-	}
+/* clang-format off */
+#define BETWEEN(shape, low, high) {SL_FLOAT32, shape, low, high, {0}, 0}
+#define THESE(type, n, ...) {type, DIMS(n), 0, 0, {__VA_ARGS__}, n}
+#define A6 {SL_FLOAT32, DIMS(2, 3), 0, 0, {1.5, -2, 0.5, 3, -1, 4}, 6}
+#define B6 {SL_FLOAT32, DIMS(2, 3), 0, 0, {2, -1, 3, 0.5, -1, -2}, 6}
 
 /* Known values and NaN, a shape for several threads with a tail, and nothing. */
-#define TWO(op, kinks, values, limits)                                                                                 \
-	{op, "known values", NULL, 2, {A6, B6}, 0, kinks, SL_OK, values, 6},                                           \
-	        {op,                                                                                                   \
-	         "no numbers",                                                                                         \
-	         NULL,                                                                                                 \
-	         2,                                                                                                    \
-	         {THESE(SL_FLOAT32, 5, NAN, 1, NAN, INFINITY, 0), THESE(SL_FLOAT32, 5, 1, NAN, NAN, -INFINITY, 0)},    \
-	         0,                                                                                                    \
-	         true,                                                                                                 \
-	         SL_OK,                                                                                                \
-	         limits,                                                                                               \
-	         5},                                                                                                   \
-	        {op, "large", NULL,  2,   {BETWEEN(DIMS(70001), 0.5, 2), BETWEEN(DIMS(70001), -2, 2)},                 \
-	         0,  true,    SL_OK, {0}, 0},                                                                          \
-	        {op,                                                                                                   \
-	         "many equal",                                                                                         \
-	         NULL,                                                                                                 \
-	         2,                                                                                                    \
-	         {{SL_INT32, DIMS(7, 9), 1, 4, {0}, 0}, {SL_INT32, DIMS(7, 9), 1, 4, {0}, 0}},                         \
-	         0,                                                                                                    \
-	         true,                                                                                                 \
-	         SL_OK,                                                                                                \
-	         {0},                                                                                                  \
-	         0},                                                                                                   \
-	        {op, "empty", NULL, 2, {BETWEEN(DIMS(0, 3), 1, 2), BETWEEN(DIMS(3), 1, 2)}, 0, true, SL_OK, {0}, 0},   \
-	        {op,   "data types differ", NULL, 2, {BETWEEN(DIMS(3), 1, 2), {SL_INT32, DIMS(3), 1, 2, {0}, 0}}, 0,   \
-	         true, SL_EDTYPE,           {0},  0},                                                                  \
-	{                                                                                                              \
-		op, "shapes differ", NULL, 2, {BETWEEN(DIMS(2, 3), 1, 2), BETWEEN(DIMS(2), 1, 2)}, 0, true, SL_ESHAPE, \
-		        {0}, 0                                                                                         \
-	}
+#define TWO(name, kinks, values, limits)                                                                               \
+	{name, "known values", NULL, 2, .in = {A6, B6}, .no_grad = kinks, .expect = values, .nexpect = 6},             \
+	{name, "no numbers", NULL, 2,                                                                                  \
+	 .in = {THESE(SL_FLOAT32, 5, NAN, 1, NAN, INFINITY, 0), THESE(SL_FLOAT32, 5, 1, NAN, NAN, -INFINITY, 0)},      \
+	 .no_grad = true, .expect = limits, .nexpect = 5},                                                             \
+	{name, "large", NULL, 2, .in = {BETWEEN(DIMS(70001), 0.5, 2), BETWEEN(DIMS(70001), -2, 2)}, .no_grad = true},  \
+	{name, "many equal", NULL, 2, .in = {{SL_INT32, DIMS(7, 9), 1, 4, {0}, 0}, {SL_INT32, DIMS(7, 9), 1,           \
+	 4, {0}, 0}},                                                                                                  \
+	 .no_grad = true},                                                                                             \
+	{name, "empty", NULL, 2, .in = {BETWEEN(DIMS(0, 3), 1, 2), BETWEEN(DIMS(3), 1, 2)}, .no_grad = true},          \
+	{name, "data types differ", NULL, 2, .in = {BETWEEN(DIMS(3), 1, 2), {SL_INT32, DIMS(3), 1, 2, {0}, 0}},        \
+	 .reject = SL_EDTYPE},                                                                                         \
+	{name, "shapes differ", NULL, 2, .in = {BETWEEN(DIMS(2, 3), 1, 2), BETWEEN(DIMS(2), 1, 2)},                    \
+	 .reject = SL_ESHAPE}
 
 /* All ways to broadcast; a and b do not overlap, so that no finite difference meets a kink. */
-#define ROW(op)                                                                                                        \
-	{                                                                                                              \
-		op, "row", NULL, 2, {BETWEEN(DIMS(7, 10), 1, 2), BETWEEN(DIMS(10), 2.5, 3)}, 0, false, SL_OK, {0}, 0   \
-	}
-#define CHANNEL(op)                                                                                                    \
-	{                                                                                                              \
-		op, "channel", NULL, 2, {BETWEEN(DIMS(2, 3, 2, 5), 2, 3), BETWEEN(DIMS(1, 3, 1, 1), 0.5, 1)}, 0,       \
-		        false, SL_OK, {0}, 0                                                                           \
-	}
-#define OUTER(op)                                                                                                      \
-	{                                                                                                              \
-		op, "column and row", NULL, 2, {BETWEEN(DIMS(4, 1), 1, 2), BETWEEN(DIMS(1, 5), 2.5, 3)}, 0, false,     \
-		        SL_OK, {0}, 0                                                                                  \
-	}
-#define PAIR(op, label, grad, a, b)                                                                                    \
-	{                                                                                                              \
-		op, label, NULL, 2, {{SL_FLOAT32, a, 1, 2, {0}, 0}, {SL_FLOAT32, b, 2.5, 3, {0}, 0}}, 0, !(grad),      \
-		        SL_OK, {0}, 0                                                                                  \
-	}
+#define ROW(name) {name, "row", NULL, 2, .in = {BETWEEN(DIMS(7, 10), 1, 2), BETWEEN(DIMS(10), 2.5, 3)}}
+#define CHANNEL(name)                                                                                                  \
+	{name, "channel", NULL, 2, .in = {BETWEEN(DIMS(2, 3, 2, 5), 2, 3), BETWEEN(DIMS(1, 3, 1, 1), 0.5, 1)}}
+#define OUTER(name) {name, "column and row", NULL, 2, .in = {BETWEEN(DIMS(4, 1), 1, 2), BETWEEN(DIMS(1, 5), 2.5, 3)}}
+#define PAIR(name, label, grad, a, b)                                                                                  \
+	{name, label, NULL, 2, .in = {{SL_FLOAT32, a, 1, 2, {0}, 0}, {SL_FLOAT32, b, 2.5, 3, {0}, 0}},                 \
+	 .no_grad = !(grad)}
 
 /* With a number: known values of A6, and a shape for several threads. */
-#define ONE(op, s, kinks, values)                                                                                      \
-	{op, "known values", NUMBER(s), 1, {A6}, 0, kinks, SL_OK, values, 6},                                          \
-	        {op, "large", NUMBER(s), 1, {BETWEEN(DIMS(3, 33335), 0.5, 2)}, 0, true, SL_OK, {0}, 0},                \
-	        {op, "scalar", NUMBER(s), 1, {BETWEEN(NO_DIMS, 0.6, 0.9)}, 0, false, SL_OK, {0}, 0},                   \
-	{                                                                                                              \
-		op, "empty", NUMBER(s), 1, {BETWEEN(DIMS(0), 0.5, 2)}, 0, true, SL_OK, {0}, 0                          \
-	}
-#define INTEGERS(op, type, a, b, values)                                                                               \
-	{                                                                                                              \
-		op, "integers", NULL, 2, {THESE(type, 4, a), THESE(type, 4, b)}, 0, true, SL_OK, values, 4             \
-	}
-#define INTEGERS_ONE(op, s, type, a, values)                                                                           \
-	{                                                                                                              \
-		op, "integers", NUMBER(s), 1, {THESE(type, 4, a)}, 0, true, SL_OK, values, 4                           \
-	}
+#define ONE(name, s, kinks, values)                                                                                    \
+	{name, "known values", NUMBER(s), 1, .in = {A6}, .no_grad = kinks, .expect = values, .nexpect = 6},            \
+	{name, "large", NUMBER(s), 1, .in = {BETWEEN(DIMS(3, 33335), 0.5, 2)}, .no_grad = true},                       \
+	{name, "scalar", NUMBER(s), 1, .in = {BETWEEN(NO_DIMS, 0.6, 0.9)}},                                            \
+	{name, "empty", NUMBER(s), 1, .in = {BETWEEN(DIMS(0), 0.5, 2)}, .no_grad = true}
+#define INTEGERS(name, type, a, b, values)                                                                             \
+	{name, "integers", NULL, 2, .in = {THESE(type, 4, a), THESE(type, 4, b)}, .no_grad = true, .expect = values,   \
+	 .nexpect = 4}
+#define INTEGERS_ONE(name, s, type, a, values)                                                                         \
+	{name, "integers", NUMBER(s), 1, .in = {THESE(type, 4, a)}, .no_grad = true, .expect = values, .nexpect = 4}
 #define FOUR(a, b, c, d) a, b, c, d
 
-/* clang-format off */
 const struct slp_case slp_cases_binary[] = {
 	TWO("add", false, LIST(3.5, -3, 3.5, 3.5, -2, 2), LIST(NAN, NAN, NAN, NAN, 0)),
 	TWO("sub", false, LIST(-0.5, -1, -2.5, 2.5, 0, 6), LIST(NAN, NAN, NAN, INFINITY, 0)),
@@ -159,13 +113,14 @@ const struct slp_case slp_cases_binary[] = {
 	PAIR("div", "large, number over tensor", false, DIMS(1), DIMS(70001)),
 	PAIR("sub", "large, columns and rows", false, DIMS(307, 1), DIMS(1, 311)),
 	{"sub", "known values, column and row", NULL, 2,
-	 {{SL_FLOAT32, DIMS(2, 1), 0, 0, {10, 20}, 2}, {SL_FLOAT32, DIMS(3), 0, 0, {1, 2, 3}, 3}}, 0, false, SL_OK,
-	 {9, 8, 7, 19, 18, 17}, 6},
-	{"pow", "positive base", NULL, 2, {BETWEEN(DIMS(40), 0.5, 3), BETWEEN(DIMS(40), -2, 2)}, 0, false, SL_OK, {0}, 0},
+	 .in = {{SL_FLOAT32, DIMS(2, 1), 0, 0, {10, 20}, 2}, {SL_FLOAT32, DIMS(3), 0, 0, {1, 2, 3}, 3}},
+	 .expect = {9, 8, 7, 19, 18, 17}, .nexpect = 6},
+	{"pow", "positive base", NULL, 2, .in = {BETWEEN(DIMS(40), 0.5, 3), BETWEEN(DIMS(40), -2, 2)}},
 	{"pow", "special cases", NULL, 2,
-	 {THESE(SL_FLOAT32, 12, 0, 0, -8, -8, -2, 1, -1, INFINITY, -INFINITY, 0.5, 2, -0.5),
-	  THESE(SL_FLOAT32, 12, 0, -1, 3, 0.5, -3, NAN, INFINITY, -1, 3, -INFINITY, INFINITY, 2)}, 0, true, SL_OK,
-	 {1, INFINITY, -512, NAN, -0.125, 1, 1, 0, -INFINITY, INFINITY, INFINITY, 0.25}, 12},
+	 .in = {THESE(SL_FLOAT32, 12, 0, 0, -8, -8, -2, 1, -1, INFINITY, -INFINITY, 0.5, 2, -0.5),
+	  THESE(SL_FLOAT32, 12, 0, -1, 3, 0.5, -3, NAN, INFINITY, -1, 3, -INFINITY, INFINITY, 2)},
+	 .no_grad = true, .expect = {1, INFINITY, -512, NAN, -0.125, 1, 1, 0, -INFINITY, INFINITY, INFINITY, 0.25},
+	 .nexpect = 12},
 
 	INTEGERS("add", SL_INT32, FOUR(1, -5, 2147483647, -2147483648.0), FOUR(2, 3, 1, -1),
 		 LIST(3, -2, 2147483647, -2147483648.0)),
@@ -196,12 +151,14 @@ const struct slp_case slp_cases_binary[] = {
 	ONE("rsub_scalar", 1, false, LIST(-0.5, 3, 0.5, -2, 2, -3)),
 	ONE("rdiv_scalar", 3, false, LIST(2, -1.5, 6, 1, -3, 0.75)),
 	ONE("rpow_scalar", 2, false, LIST(2.82842712, 0.25, 1.41421356, 8, 0.5, 16)),
-	{"rpow_scalar", "base 0", NUMBER(0), 1, {BETWEEN(DIMS(5), 1, 2)}, 0, false, SL_OK, {0, 0, 0, 0, 0}, 5},
-	{"eq_scalar", "a number that no float is", NUMBER(0.1), 1, {THESE(SL_FLOAT32, 3, 0.1, 0.2, 0.1)}, 0, true, SL_OK,
-	 {0}, 0},
-	{"maximum_scalar", "no number", NUMBER(0), 1, {THESE(SL_FLOAT32, 3, NAN, -1, 1)}, 0, true, SL_OK, {NAN, 0, 1}, 3},
-	{"minimum_scalar", "is no number", NUMBER(NAN), 1, {THESE(SL_FLOAT32, 3, NAN, -1, 1)}, 0, true, SL_OK,
-	 {NAN, NAN, NAN}, 3},
+	{"rpow_scalar", "base 0", NUMBER(0), 1, .in = {BETWEEN(DIMS(5), 1, 2)},
+	 .expect = {0, 0, 0, 0, 0}, .nexpect = 5},
+	{"eq_scalar", "a number that no float is", NUMBER(0.1), 1, .in = {THESE(SL_FLOAT32, 3, 0.1, 0.2, 0.1)},
+	 .no_grad = true, .own_types = true, .expect = {1, 0, 1}, .nexpect = 3},
+	{"maximum_scalar", "no number", NUMBER(0), 1, .in = {THESE(SL_FLOAT32, 3, NAN, -1, 1)}, .no_grad = true,
+	 .expect = {NAN, 0, 1}, .nexpect = 3},
+	{"minimum_scalar", "is no number", NUMBER(NAN), 1, .in = {THESE(SL_FLOAT32, 3, NAN, -1, 1)}, .no_grad = true,
+	 .expect = {NAN, NAN, NAN}, .nexpect = 3},
 	INTEGERS_ONE("mul_scalar", 0.5, SL_INT32, FOUR(7, -7, 0, 8), LIST(3, -3, 0, 4)),
 	INTEGERS_ONE("rdiv_scalar", 7, SL_INT32, FOUR(2, -2, 0, 8), LIST(3, -3, 2147483647, 0)),
 	INTEGERS_ONE("add_scalar", 200, SL_UINT8, FOUR(7, 55, 56, 255), LIST(207, 255, 255, 255)),

@@ -1,0 +1,320 @@
+/* All operations, from the tables of cases: on every device against the reference in double precision, against
+ * literal values, in place, in segments, from views, on one team or two, and their gradients against finite
+ * differences.  An operation without cases fails. */
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <CUnit/CUnit.h>
+
+#include "op_grad.h"
+#include "op_run.h"
+#include "runtime/runtime.h"
+
+/* ---- one case ---------------------------------------------------------------------------------------------------- */
+
+static const double wide_tolerance = 1e-10;
+
+static bool is_fast(const struct sl_op *op, const struct slp_operands *o)
+{
+	const struct slp_view *first = o->nin ? &o->in[0] : &o->out[0];
+	return op->cpu && op->cpu_dtypes & SLP_DTYPE(first->type.dtype);
+}
+
+static bool runs_on(const struct slp_operands *o, sl_device device)
+{
+	const struct slp_view *first = o->nin ? &o->in[0] : &o->out[0];
+	return device.kind != SL_DEVICE_GPU || (o->op->cuda && o->op->cuda_dtypes & SLP_DTYPE(first->type.dtype));
+}
+
+/* Threads of CPU team i. */
+static int team_threads(int i)
+{
+	int teams = sl_device_count(SL_DEVICE_CPU), cores = slp_team_cores_total();
+	int n = (i + 1) * cores / teams - i * cores / teams;
+	return n > 0 ? n : 1;
+}
+
+/* What the CPU kernel gives, called directly on memory of exactly the size: the bits that a CPU team must give too.
+ * Here slp_parallel_for has one thread; libraries are told the team's number, because their bits may depend on it. */
+static struct slp_operands run_directly(struct slp_place_of_test at, const struct slp_operands *o, int threads)
+{
+	struct slp_operands r = slp_operands_copy(o);
+	at.how = "called directly";
+	omp_set_num_threads(threads);
+	r.threads = threads;
+	enum sl_status s = slp_operands_run(&r, is_fast(o->op, o) ? o->op->cpu : o->op->ref);
+	if (s != SL_OK) slp_case_fail(at, "%s", sl_status_name(s));
+	return r;
+}
+
+/* The ways that tell something: without a fast kernel for these types the reference runs, and once is enough for
+ * large operands. */
+static enum slp_way last_way(const struct slp_operands *o, sl_device device)
+{
+	bool slow = device.kind == SL_DEVICE_CPU && !is_fast(o->op, o);
+	return slow && slp_operands_cost(o) > 20000 ? SLP_PLAIN : SLP_WAY_COUNT - 1;
+}
+
+/* On one device.  bits: what CPUs must give; GPUs must give the same each way. */
+static void check_ways(struct slp_place_of_test at, sl_device device, const struct slp_operands *o,
+                       const struct slp_operands *expected, double tolerance, const struct slp_operands *bits)
+{
+	struct slp_operands first, r;
+	at.how = slp_way_name(SLP_PLAIN);
+	if (!slp_case_run(at, device, SLP_PLAIN, o, &first)) return;
+	if (slp_compare_values(at, &first, expected, tolerance)) slp_check(true, "op", 0, "values");
+	slp_compare_literals(at, &first);
+	if (device.kind == SL_DEVICE_CPU) slp_compare_bits(at, &first, bits);
+	for (enum slp_way way = SLP_AGAIN; way <= last_way(o, device); way++) {
+		if (!slp_way_applies(way, o) || !slp_case_run(at, device, way, o, &r)) continue;
+		at.how = slp_way_name(way);
+		if (slp_compare_bits(at, &r, &first)) slp_check(true, "op", 0, "bits");
+		slp_operands_free(&r);
+	}
+	slp_operands_free(&first);
+}
+
+/* A call on operands of some types: directly, and on each device.  `reference`: the expected results are already those
+ * of the reference on these types. */
+static void check_operands(struct slp_place_of_test at, const sl_device *devices, const struct slp_operands *o,
+                           const struct slp_operands *expected, double tolerance, bool reference)
+{
+	bool known = reference && !is_fast(o->op, o);
+	struct slp_operands bits = known ? slp_operands_copy(expected) : run_directly(at, o, team_threads(0));
+	for (; devices->kind; devices++) {
+		char name[SL_DEVICE_NAME_MAX];
+		at.device = sl_device_name(*devices, name);
+		if (runs_on(o, *devices)) check_ways(at, *devices, o, expected, tolerance, known ? expected : &bits);
+	}
+	slp_operands_free(&bits);
+}
+
+/* Footprints, schedulers and simulation need them. */
+static void check_cost(struct slp_place_of_test at, const struct slp_operands *o)
+{
+	at.how = "cost";
+	double cost = slp_operands_cost(o);
+	if (!(cost >= 0 && cost < 1e15)) slp_case_fail(at, "%g", cost);
+}
+
+/* The case as it is, and with float64 for float32 where that differs and is allowed. */
+static void check_case(struct slp_place_of_test at, const sl_device *devices)
+{
+	struct slp_operands o, wide;
+	double tolerance = at.c->tolerance > 0 ? at.c->tolerance : 1e-5;
+	if (slp_operands_make(&o, at.c, false) != SL_OK) {
+		slp_case_fail(at, "%s", sl_error_message());
+		sl_error_clear();
+		return;
+	}
+	bool allowed = slp_operands_make(&wide, at.c, true) == SL_OK && !at.c->own_types;
+	sl_error_clear();
+	struct slp_operands expected = slp_operands_copy(allowed ? &wide : &o);
+	if (slp_operands_run(&expected, o.op->ref) != SL_OK) slp_case_fail(at, "the reference fails");
+	at.how = "the reference";
+	slp_compare_literals(at, &expected);
+	check_cost(at, &o);
+	check_operands(at, devices, &o, &expected, tolerance, !allowed);
+	bool differs = false;
+	for (int i = 0; i < o.nin; i++) differs |= o.in[i].type.dtype != wide.in[i].type.dtype;
+	if (allowed && differs) check_operands(at, devices, &wide, &expected, wide_tolerance, true);
+	if (allowed && devices[0].kind == SL_DEVICE_CPU) slp_case_gradient(at, devices[0], &wide);
+	slp_operands_free(&expected);
+	slp_operands_free(&wide);
+	slp_operands_free(&o);
+}
+
+static void check_rejected(struct slp_place_of_test at, const sl_device *devices)
+{
+	struct slp_operands o;
+	slp_operands_make(&o, at.c, false);
+	sl_error_clear();
+	slp_case_reject(at, devices[0], &o);
+	slp_operands_free(&o);
+}
+
+/* ---- one operation ----------------------------------------------------------------------------------------------- */
+
+static sl_device devices[SLP_MAX_TEAMS + SLP_MAX_GPUS + 1]; /* those there are; ends with a zeroed one */
+
+/* The operation that the running test is named after. */
+static void test_operation(void)
+{
+	const char *name = CU_get_current_test()->pName;
+	for (const struct slp_case *const *t = slp_case_tables; *t; t++)
+		for (const struct slp_case *c = *t; c->op; c++) {
+			if (strcmp(c->op, name)) continue;
+			struct slp_place_of_test at = {c, "cpu", "inputs"};
+			if (c->reject)
+				check_rejected(at, devices);
+			else
+				check_case(at, devices);
+		}
+	if (sl_wait_all() != SL_OK) slp_check(false, name, 0, "%s", sl_error_message());
+}
+
+/* On further teams, which have other numbers of threads, only the bits are looked at. */
+static void check_bits(const struct slp_case *c)
+{
+	struct slp_place_of_test at = {c, "cpu", "alone, as one of two teams"};
+	struct slp_operands o, r;
+	if (slp_operands_make(&o, c, false) == SL_OK) {
+		for (const sl_device *d = devices; d->kind == SL_DEVICE_CPU; d++) {
+			char name[SL_DEVICE_NAME_MAX];
+			at.device = sl_device_name(*d, name);
+			if (!slp_case_run(at, *d, SLP_PLAIN, &o, &r)) continue;
+			struct slp_operands bits = run_directly(at, &o, team_threads(d->index));
+			if (slp_compare_bits(at, &r, &bits)) slp_check(true, "op", 0, "bits");
+			slp_operands_free(&bits);
+			slp_operands_free(&r);
+		}
+	}
+	slp_operands_free(&o);
+}
+
+static void test_teams(void)
+{
+	for (const struct slp_case *const *t = slp_case_tables; *t; t++)
+		for (const struct slp_case *c = *t; c->op; c++)
+			if (!c->reject && slp_op_find(c->op)) check_bits(c);
+	sl_wait_all();
+}
+
+/* ---- the registry ------------------------------------------------------------------------------------------------ */
+
+static bool has_case(const char *op)
+{
+	for (const struct slp_case *const *t = slp_case_tables; *t; t++)
+		for (const struct slp_case *c = *t; c->op; c++)
+			if (!strcmp(c->op, op) && !c->reject) return true;
+	return false;
+}
+
+static void test_cases_complete(void)
+{
+	for (const struct sl_op *const *op = slp_ops; *op; op++)
+		CHECK_SAYING(has_case((*op)->name), "the operation %s has no test case", (*op)->name);
+	for (const struct slp_case *const *t = slp_case_tables; *t; t++)
+		for (const struct slp_case *c = *t; c->op; c++) {
+			CHECK_SAYING(slp_op_find(c->op), "a test case is for \"%s\", which is no operation", c->op);
+			CHECK_SAYING(c->label && *c->label, "a test case of %s has no label", c->op);
+		}
+}
+
+/* How many names there are in a list; -1 if there is no end to them. */
+static int count_names(const char *args)
+{
+	int n = 0;
+	for (const char *p = args ? args : ""; *p; p += strcspn(p, " "), p += *p == ' ') {
+		if (!strcmp(p, "...")) return -1;
+		n++;
+	}
+	return n;
+}
+
+static void check_documented(const struct sl_op *op)
+{
+	CHECK_SAYING(op->doc && *op->doc && !strchr(op->doc, '\n'), "%s has no doc of one line", op->name);
+	CHECK_SAYING(count_names(op->args) == op->nin, "%s has %d inputs, but args \"%s\"", op->name, op->nin,
+	             op->args ? op->args : "");
+	CHECK_SAYING(!op->attrs_size || op->attr_table, "%s has attributes without a table", op->name);
+	for (const struct slp_attr *a = op->attr_table; a && a->name; a++)
+		CHECK_SAYING(a->doc && *a->doc && *a->name, "%s: the attribute %s has no doc", op->name, a->name);
+}
+
+static void check_sizes(const struct sl_op *op)
+{
+	static const size_t sizes[] = {
+	        [SLP_INT] = sizeof(int), [SLP_INT64] = 8, [SLP_DOUBLE] = 8, [SLP_BOOL] = sizeof(bool)};
+	CHECK_SAYING(op->attrs_size <= SLP_MAX_ATTRS, "%s: attributes of %zu bytes", op->name, op->attrs_size);
+	CHECK_SAYING(op->nout <= SLP_MAX_OUTPUTS, "%s: %d outputs", op->name, op->nout);
+	for (const struct slp_attr *a = op->attr_table; a && a->name; a++)
+		CHECK_SAYING(a->count >= 1 && a->offset + a->count * sizes[a->kind] <= op->attrs_size,
+		             "%s: the attribute %s lies outside the structure", op->name, a->name);
+}
+
+static void check_consistent(const struct sl_op *op)
+{
+	unsigned inputs = op->nin < 0 ? 0xFFFF : (1u << op->nin) - 1, outputs = (1u << op->nout) - 1;
+	CHECK_SAYING(op->infer && op->ref, "%s lacks infer or ref", op->name);
+	CHECK_SAYING((op->saves & ~(inputs | outputs << 16)) == 0, "%s saves what it has not", op->name);
+	CHECK_SAYING((op->mutates & ~inputs) == 0, "%s mutates what it has not", op->name);
+	CHECK_SAYING(op->grad || !op->saves, "%s saves for a gradient that it has not", op->name);
+	CHECK_SAYING(!op->cpu == !op->cpu_dtypes, "%s: cpu without cpu_dtypes, or the reverse", op->name);
+	CHECK_SAYING(!op->cuda || op->cuda_dtypes, "%s: cuda without cuda_dtypes", op->name);
+	CHECK_SAYING(!op->inplace || (op->nout == 1 && op->nin), "%s cannot run in place", op->name);
+	CHECK_SAYING(slp_op_find(op->name) == op, "two operations are called %s", op->name);
+}
+
+static void test_registry(void)
+{
+	int n = 0;
+	for (const struct sl_op *const *op = slp_ops; *op; op++, n++) {
+		check_documented(*op);
+		check_sizes(*op);
+		check_consistent(*op);
+	}
+	CHECK(n == slp_op_count());
+	CHECK(slp_op_find("no such operation") == NULL);
+}
+
+/* ---- suites ------------------------------------------------------------------------------------------------------ */
+
+static int start(int teams)
+{
+	struct sl_config config = {.teams = teams};
+	if (sl_init(&config) != SL_OK) return 1;
+	memset(devices, 0, sizeof devices);
+	int n = 0, cpus = sl_device_count(SL_DEVICE_CPU), gpus = sl_device_count(SL_DEVICE_GPU);
+	for (int i = 0; i < cpus; i++) devices[n++] = sl_cpu(i);
+	for (int i = 0; i < gpus; i++) devices[n++] = sl_gpu(i);
+	return 0;
+}
+
+static int start_one(void)
+{
+	return start(1);
+}
+
+static int start_two(void)
+{
+	return start(2);
+}
+
+static int stop(void)
+{
+	sl_shutdown();
+	return 0;
+}
+
+/* A test for each operation. */
+static struct slp_test *tests_of_operations(void)
+{
+	struct slp_test *tests = calloc((size_t)slp_op_count() + 1, sizeof *tests);
+	for (int i = 0; tests && slp_ops[i]; i++) tests[i] = (struct slp_test){slp_ops[i]->name, test_operation};
+	return tests;
+}
+
+static const struct slp_test registry_tests[] = {
+        {"documented and consistent", test_registry}, {"every operation has cases", test_cases_complete}, {0}};
+static const struct slp_test team_tests[] = {{"the same bits on two teams", test_teams}, {0}};
+
+int main(int argc, char **argv)
+{
+	struct slp_test *operations = tests_of_operations();
+	int status =
+	        operations
+	                ? slp_test_main(
+	                          argc, argv,
+	                          (const struct slp_suite[]){
+	                                  {.name = "registry", .tests = registry_tests},
+	                                  {.name = "operation", .tests = operations, .start = start_one, .stop = stop},
+	                                  {.name = "teams", .tests = team_tests, .start = start_two, .stop = stop},
+	                                  {0},
+	                          })
+	                : 1;
+	free(operations);
+	return status;
+}
