@@ -55,11 +55,6 @@ static inline struct slp_record *slp_record_next(struct slp_record *r)
 {
 	return (struct slp_record *)((char *)r + r->size);
 }
-static inline bool slp_input_is_written(const struct sl_op *op, int i)
-{
-	int bit = op->nin < 0 && op->period ? i % op->period : i;
-	return bit < 16 && (op->mutates & SLP_IN(bit));
-}
 
 /* For tests: the k-th kernel from now on fails (1: the next); 0: none. */
 extern _Atomic long slp_fail_kernel;

@@ -173,8 +173,8 @@ static void record(const struct call *c, int nin, sl_tensor *const *in, sl_tenso
 
 static bool may_mutate(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
 {
-	for (int i = 0; slp_recorder && i < nin && i < 16; i++)
-		if (op->mutates & SLP_IN(i) && !slp_recorder->may_change(at, op, in[i])) return false;
+	for (int i = 0; slp_recorder && i < nin; i++)
+		if (slp_input_is_written(op, i) && !slp_recorder->may_change(at, op, in[i])) return false;
 	return true;
 }
 
