@@ -4,14 +4,12 @@
 #include "fill.h"
 #include "scalar.h"
 
-#define X(name)                                                                                                        \
-	extern const struct sl_op slp_op_##name;                                                                       \
-	extern enum sl_status slp_cuda_##name(const struct slp_kernel *k);
-X(copy)
-X(copy_over) X(cast)
-#undef X
+extern const struct sl_op slp_op_copy, slp_op_copy_over, slp_op_cast;
+enum sl_status slp_cuda_copy(const struct slp_kernel *k);
+enum sl_status slp_cuda_copy_over(const struct slp_kernel *k);
+enum sl_status slp_cuda_cast(const struct slp_kernel *k);
 
-        static enum sl_status give(struct slp_grad *g, int i, sl_tensor *d)
+static enum sl_status give(struct slp_grad *g, int i, sl_tensor *d)
 {
 	g->din[i] = d;
 	return d ? SL_OK : sl_error();

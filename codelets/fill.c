@@ -5,17 +5,15 @@
 #include "fill.h"
 #include "scalar.h"
 
-#define X(name)                                                                                                        \
-	extern const struct sl_op slp_op_##name;                                                                       \
-	extern enum sl_status slp_cuda_##name(const struct slp_kernel *k);
-X(fill)
-X(full_like) X(arange)
-#undef X
+extern const struct sl_op slp_op_fill, slp_op_full_like, slp_op_arange;
+enum sl_status slp_cuda_fill(const struct slp_kernel *k);
+enum sl_status slp_cuda_full_like(const struct slp_kernel *k);
+enum sl_status slp_cuda_arange(const struct slp_kernel *k);
 
-        static const struct slp_attr fill_attrs[] = {
-                SLP_CREATED_ATTRS(struct slp_fill),
-                SLP_ATTR_VALUE(struct slp_fill, value, SLP_DOUBLE, 1, "what every element is"),
-                {0},
+static const struct slp_attr fill_attrs[] = {
+        SLP_CREATED_ATTRS(struct slp_fill),
+        SLP_ATTR_VALUE(struct slp_fill, value, SLP_DOUBLE, 1, "what every element is"),
+        {0},
 };
 
 const struct slp_attr slp_value_attrs[] = {

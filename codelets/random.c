@@ -6,25 +6,23 @@
 #include "random.h"
 #include "vmath.h"
 
-#define X(name)                                                                                                        \
-	extern const struct sl_op slp_op_##name;                                                                       \
-	extern enum sl_status slp_cuda_##name(const struct slp_kernel *k);
-X(uniform)
-X(normal) X(dropout)
-#undef X
+extern const struct sl_op slp_op_uniform, slp_op_normal, slp_op_dropout;
+enum sl_status slp_cuda_uniform(const struct slp_kernel *k);
+enum sl_status slp_cuda_normal(const struct slp_kernel *k);
+enum sl_status slp_cuda_dropout(const struct slp_kernel *k);
 
+/* clang-format off */
 #define RNG_ATTRS(attrs)                                                                                               \
 	{"seed", SLP_INT64, offsetof(attrs, rng.seed), 1, "seed of the random numbers", true},                         \
-	{                                                                                                              \
-		"stream", SLP_INT64, offsetof(attrs, rng.stream), 1, "number of the random operation", true            \
-	}
+	{"stream", SLP_INT64, offsetof(attrs, rng.stream), 1, "number of the random operation", true}
+/* clang-format on */
 
-        static const struct slp_attr uniform_attrs[] = {
-                SLP_CREATED_ATTRS(struct slp_draw),
-                {"low", SLP_DOUBLE, offsetof(struct slp_draw, a), 1, "the smallest number", true},
-                {"high", SLP_DOUBLE, offsetof(struct slp_draw, b), 1, "what all numbers are below", true},
-                RNG_ATTRS(struct slp_draw),
-                {0},
+static const struct slp_attr uniform_attrs[] = {
+        SLP_CREATED_ATTRS(struct slp_draw),
+        {"low", SLP_DOUBLE, offsetof(struct slp_draw, a), 1, "the smallest number", true},
+        {"high", SLP_DOUBLE, offsetof(struct slp_draw, b), 1, "what all numbers are below", true},
+        RNG_ATTRS(struct slp_draw),
+        {0},
 };
 
 static const struct slp_attr normal_attrs[] = {
@@ -208,27 +206,31 @@ SLP_CLONES static void dropout_range(void *arg, int64_t begin, int64_t end)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
+/* clang-format off */
 #define RANDOM(op_name, about, arguments, count, type, ...)                                                            \
 	static enum sl_status op_name##_cpu(const struct slp_kernel *k)                                                \
 	{                                                                                                              \
 		slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, op_name##_range, (void *)k);                         \
 		return SL_OK;                                                                                          \
 	}                                                                                                              \
-	const struct sl_op slp_op_##op_name = {.name = #op_name,                                                       \
-	                                       .doc = about,                                                           \
-	                                       .args = arguments,                                                      \
-	                                       .nin = count,                                                           \
-	                                       .nout = 1,                                                              \
-	                                       .attr_table = op_name##_attrs,                                          \
-	                                       .attrs_size = sizeof(type),                                             \
-	                                       .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                    \
-	                                       .cuda_dtypes = SLP_FLOATS,                                              \
-	                                       .infer = op_name##_infer,                                               \
-	                                       .flops = random_flops,                                                  \
-	                                       .ref = op_name##_ref,                                                   \
-	                                       .cpu = op_name##_cpu,                                                   \
-	                                       .cuda = SLP_CUDA(slp_cuda_##op_name),                                   \
-	                                       __VA_ARGS__};
+	const struct sl_op slp_op_##op_name = {                                                                        \
+		.name = #op_name,                                                                                      \
+		.doc = about,                                                                                          \
+		.args = arguments,                                                                                     \
+		.nin = count,                                                                                          \
+		.nout = 1,                                                                                             \
+		.attr_table = op_name##_attrs,                                                                         \
+		.attrs_size = sizeof(type),                                                                            \
+		.cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
+		.cuda_dtypes = SLP_FLOATS,                                                                             \
+		.infer = op_name##_infer,                                                                              \
+		.flops = random_flops,                                                                                 \
+		.ref = op_name##_ref,                                                                                  \
+		.cpu = op_name##_cpu,                                                                                  \
+		.cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
+		__VA_ARGS__                                                                                            \
+	};
+/* clang-format on */
 
 /* A block of four words takes ten rounds of about ten instructions. */
 static double random_flops(const struct slp_infer *c)

@@ -10,27 +10,35 @@
 #define LIST(...) {__VA_ARGS__}
 #define NUMBER(s) &(const struct slp_value){s}
 
+/* clang-format off */
 #define FILL(label, type, value, status, first, ndim, ...)                                                             \
-	{"fill", label, &(const struct slp_fill){{type, ndim, {__VA_ARGS__}}, value}, 0, {{0}}, 0, true, status,       \
-	 {first}, (status) == SL_OK && (first) != -1}
+	{"fill", label, &(const struct slp_fill){{type, ndim, {__VA_ARGS__}}, value}, 0, .no_grad = true,              \
+	 .reject = status,                                                                                             \
+	 .expect = {first}, .nexpect = (status) == SL_OK && (first) != -1}
 #define ARANGE(label, type, start, step, n, status, values, count)                                                     \
-	{"arange", label, &(const struct slp_arange){{type, 1, {n}}, start, step}, 0, {{0}}, 0, true, status, values,  \
-	 count}
+	{"arange", label, &(const struct slp_arange){{type, 1, {n}}, start, step}, 0, .no_grad = true,                 \
+	 .reject = status,                                                                                             \
+	 .expect = values, .nexpect = count}
 #define INPUT(type, dims, low, high) {type, dims, low, high, {0}, 0}
 #define GIVEN(type, n, ...) {type, DIMS(n), 0, 0, {__VA_ARGS__}, n}
 #define CAST(label, to, n, from, values, ...)                                                                          \
-	{"cast", label, &(const struct slp_cast){to}, 1, {GIVEN(from, n, __VA_ARGS__)}, 0, true, SL_OK, values, n}
-#define CAST_LARGE(from, to)                                                                                           \
-	{"cast", "large", &(const struct slp_cast){to}, 1, {INPUT(from, DIMS(70003), -300, 300)}, 0, true, SL_OK, {0}, 0}
-#define CAST_ALL(from)                                                                                                 \
-	CAST_LARGE(from, SL_FLOAT32), CAST_LARGE(from, SL_FLOAT64), CAST_LARGE(from, SL_INT32), CAST_LARGE(from, SL_UINT8)
-#define ONE(op, label, attrs, type, dims, values, count)                                                               \
-	{op, label, attrs, 1, {{type, dims, -3, 3, {0}, 0}}, 0, (type) > SL_FLOAT64, SL_OK, values, count}
+	{"cast", label, &(const struct slp_cast){to}, 1, .in = {GIVEN(from, n, __VA_ARGS__)}, .no_grad = true,         \
+	 .expect = values, .nexpect = n, .own_types = true}
+#define CAST_LARGE(from, to, low, high)                                                                                \
+	{"cast", "large", &(const struct slp_cast){to}, 1, .in = {INPUT(from, DIMS(70003), low, high)},                \
+	 .no_grad = true,                                                                                              \
+	 .own_types = true}
+#define CAST_ALL(from, low, high)                                                                                      \
+	CAST_LARGE(from, SL_FLOAT32, low, high), CAST_LARGE(from, SL_FLOAT64, low, high),                              \
+	CAST_LARGE(from, SL_INT32, low, high), CAST_LARGE(from, SL_UINT8, low, high)
+#define ONE(name, label, attrs, type, dims, values, count)                                                             \
+	{name, label, attrs, 1, .in = {{type, dims, -3, 3, {0}, 0}}, .no_grad = (type) > SL_FLOAT64,                   \
+	 .expect = values,                                                                                             \
+	 .nexpect = count}
 #define OVER(label, type, to, from_type, from, status)                                                                 \
-	{"copy_over", label, NULL, 2, {{type, to, -3, 3, {0}, 0}, {from_type, from, 1, 9, {0}, 0}}, 0,                       \
-	 (type) > SL_FLOAT64 || (status) != SL_OK, status, {0}, 0}
+	{"copy_over", label, NULL, 2, .in = {{type, to, -3, 3, {0}, 0}, {from_type, from, 1, 9, {0}, 0}},              \
+	 .no_grad = (type) > SL_FLOAT64, .reject = status}
 
-/* clang-format off */
 const struct slp_case slp_cases_fill[] = {
 	FILL("float32", SL_FLOAT32, 0.5, SL_OK, 0.5, 2, 2, 3),
 	FILL("float64", SL_FLOAT64, 0.1, SL_OK, 0.1, 1, 70001),
@@ -75,8 +83,9 @@ const struct slp_case slp_cases_fill[] = {
 	ONE("copy", "large, uint8", NULL, SL_UINT8, DIMS(70001), {0}, 0),
 	ONE("copy", "empty", NULL, SL_FLOAT32, DIMS(2, 0), {0}, 0),
 	ONE("copy", "scalar", NULL, SL_FLOAT32, NO_DIMS, {0}, 0),
-	{"copy", "large", NULL, 1, {INPUT(SL_FLOAT32, DIMS(3, 33333), -3, 3)}, 0, true, SL_OK, {0}, 0},
-	{"copy", "known values", NULL, 1, {GIVEN(SL_FLOAT32, 3, 1.5, NAN, -INFINITY)}, 0, true, SL_OK, {1.5, NAN, -INFINITY}, 3},
+	{"copy", "large", NULL, 1, .in = {INPUT(SL_FLOAT32, DIMS(3, 33333), -3, 3)}, .no_grad = true},
+	{"copy", "known values", NULL, 1, .in = {GIVEN(SL_FLOAT32, 3, 1.5, NAN, -INFINITY)}, .no_grad = true,
+	 .expect = {1.5, NAN, -INFINITY}, .nexpect = 3},
 
 	OVER("float32", SL_FLOAT32, DIMS(2, 3), SL_FLOAT32, DIMS(2, 3), SL_OK),
 	OVER("uint8", SL_UINT8, DIMS(2, 3), SL_UINT8, DIMS(2, 3), SL_OK),
@@ -84,8 +93,8 @@ const struct slp_case slp_cases_fill[] = {
 	OVER("scalar", SL_FLOAT32, NO_DIMS, SL_FLOAT32, NO_DIMS, SL_OK),
 	OVER("shapes differ", SL_FLOAT32, DIMS(2, 3), SL_FLOAT32, DIMS(3), SL_ESHAPE),
 	OVER("data types differ", SL_FLOAT32, DIMS(3), SL_INT32, DIMS(3), SL_EDTYPE),
-	{"copy_over", "known values", NULL, 2, {GIVEN(SL_FLOAT32, 2, 1, 2), GIVEN(SL_FLOAT32, 2, 3, 4)}, 0, false, SL_OK,
-	 {3, 4}, 2},
+	{"copy_over", "known values", NULL, 2, .in = {GIVEN(SL_FLOAT32, 2, 1, 2), GIVEN(SL_FLOAT32, 2, 3, 4)},
+	 .expect = {3, 4}, .nexpect = 2},
 
 	CAST("float32 to int32", SL_INT32, 8, SL_FLOAT32, LIST(1, -1, 2, 0, 2147483647, -2147483648.0, 0, 2147483647),
 	     1.9, -1.9, 2.5, -0.3, 1e20, -INFINITY, NAN, 2147483648.0),
@@ -98,22 +107,14 @@ const struct slp_case slp_cases_fill[] = {
 	     7, -7, 2147483647, 16777217),
 	CAST("uint8 to float32", SL_FLOAT32, 3, SL_UINT8, LIST(0, 128, 255), 0, 128, 255),
 	CAST("float64 to float32", SL_FLOAT32, 4, SL_FLOAT64, LIST(0.5, INFINITY, NAN, 0), 0.5, 1e300, NAN, 1e-300),
-	CAST_ALL(SL_FLOAT32), CAST_ALL(SL_FLOAT64), CAST_ALL(SL_INT32),
-	{"cast", "float32 to float64", &(const struct slp_cast){SL_FLOAT64}, 1, {INPUT(SL_FLOAT32, DIMS(2, 3), -3, 3)}, 0,
-	 false, SL_OK, {0}, 0},
-	{"cast", "scalar", &(const struct slp_cast){SL_FLOAT32}, 1, {INPUT(SL_FLOAT32, NO_DIMS, -3, 3)}, 0, false, SL_OK,
-	 {0}, 0},
-	{"cast", "empty", &(const struct slp_cast){SL_INT32}, 1, {INPUT(SL_FLOAT32, DIMS(0), -3, 3)}, 0, true, SL_OK,
-	 {0}, 0},
-	{"cast", "large, bytes", &(const struct slp_cast){SL_FLOAT32}, 1, {INPUT(SL_UINT8, DIMS(70003), 0, 256)}, 0, true,
-	 SL_OK, {0}, 0},
-	{"cast", "large, bytes to integers", &(const struct slp_cast){SL_INT32}, 1, {INPUT(SL_UINT8, DIMS(70003), 0, 256)},
-	 0, true, SL_OK, {0}, 0},
-	{"cast", "large, bytes to float64", &(const struct slp_cast){SL_FLOAT64}, 1,
-	 {INPUT(SL_UINT8, DIMS(70003), 0, 256)}, 0, true, SL_OK, {0}, 0},
-	{"cast", "large, bytes to bytes", &(const struct slp_cast){SL_UINT8}, 1, {INPUT(SL_UINT8, DIMS(70003), 0, 256)}, 0,
-	 true, SL_OK, {0}, 0},
-	{"cast", "no data type", &(const struct slp_cast){SL_DTYPE_COUNT}, 1, {INPUT(SL_FLOAT32, DIMS(2), 0, 1)}, 0, true,
-	 SL_EDTYPE, {0}, 0},
+	CAST_ALL(SL_FLOAT32, -300, 300), CAST_ALL(SL_FLOAT64, -300, 300), CAST_ALL(SL_INT32, -300, 300),
+	CAST_ALL(SL_UINT8, 0, 256),
+	{"cast", "float32 to float64", &(const struct slp_cast){SL_FLOAT64}, 1,
+	 .in = {INPUT(SL_FLOAT32, DIMS(2, 3), -3, 3)}},
+	{"cast", "scalar", &(const struct slp_cast){SL_FLOAT32}, 1, .in = {INPUT(SL_FLOAT32, NO_DIMS, -3, 3)}},
+	{"cast", "empty", &(const struct slp_cast){SL_INT32}, 1, .in = {INPUT(SL_FLOAT32, DIMS(0), -3, 3)},
+	 .no_grad = true},
+	{"cast", "no data type", &(const struct slp_cast){SL_DTYPE_COUNT}, 1, .in = {INPUT(SL_FLOAT32, DIMS(2), 0, 1)},
+	 .reject = SL_EDTYPE},
 	{0},
 };

@@ -8,19 +8,24 @@
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define KEY {UINT64_C(0x123456789ABCDEF0), 77}
 
-#define DRAW(op, label, type, a, b, status, ndim, ...)                                                                 \
-	{op, label, &(const struct slp_draw){{type, ndim, {__VA_ARGS__}}, a, b, KEY}, 0, {{0}}, 0, true, status, {0}, 0}
-#define SHAPES(op, a, b)                                                                                               \
-	DRAW(op, "one element", SL_FLOAT32, a, b, SL_OK, 2, 1, 1),                                                     \
-		DRAW(op, "scalar", SL_FLOAT32, a, b, SL_OK, 0, 0), DRAW(op, "empty", SL_FLOAT32, a, b, SL_OK, 2, 3, 0), \
-		DRAW(op, "odd", SL_FLOAT32, a, b, SL_OK, 2, 3, 7), DRAW(op, "large", SL_FLOAT32, a, b, SL_OK, 1, 99999), \
-		DRAW(op, "float64", SL_FLOAT64, a, b, SL_OK, 1, 1023),                                                 \
-		DRAW(op, "integers", SL_INT32, a, b, SL_EDTYPE, 1, 5),                                                 \
-		DRAW(op, "negative size", SL_FLOAT32, a, b, SL_ESHAPE, 1, -5)
+/* clang-format off */
+#define DRAW(name, label, type, a, b, status, ndim, ...)                                                               \
+	{name, label, &(const struct slp_draw){{type, ndim, {__VA_ARGS__}}, a, b, KEY}, 0, .no_grad = true,            \
+	 .reject = status}
+#define SHAPES(name, a, b)                                                                                             \
+	DRAW(name, "one element", SL_FLOAT32, a, b, SL_OK, 2, 1, 1),                                                   \
+	DRAW(name, "scalar", SL_FLOAT32, a, b, SL_OK, 0, 0),                                                           \
+	DRAW(name, "empty", SL_FLOAT32, a, b, SL_OK, 2, 3, 0),                                                         \
+	DRAW(name, "odd", SL_FLOAT32, a, b, SL_OK, 2, 3, 7),                                                           \
+	DRAW(name, "large", SL_FLOAT32, a, b, SL_OK, 1, 99999),                                                        \
+	DRAW(name, "float64", SL_FLOAT64, a, b, SL_OK, 1, 1023),                                                       \
+	DRAW(name, "integers", SL_INT32, a, b, SL_EDTYPE, 1, 5),                                                       \
+	DRAW(name, "negative size", SL_FLOAT32, a, b, SL_ESHAPE, 1, -5)
 
 #define DROPOUT(label, p, type, shape, grad, status)                                                                   \
-	{"dropout", label, &(const struct slp_dropout){p, KEY}, 1, {{type, shape, 1, 2, {0}, 0}}, 0, !(grad), status,  \
-	 {0}, 0}
+	{"dropout", label, &(const struct slp_dropout){p, KEY}, 1, .in = {{type, shape, 1, 2, {0}, 0}},                \
+	 .no_grad = !(grad),                                                                                           \
+	 .reject = status}
 
 const struct slp_case slp_cases_random[] = {
 	SHAPES("uniform", -2, 5),

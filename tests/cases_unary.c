@@ -10,49 +10,54 @@
 #define GIVEN LIST(1, -2, 0.5, 3, -0.25, 2)
 #define NO_NUMBERS LIST(INFINITY, -INFINITY, NAN, 0)
 
+/* clang-format off */
+
 /* Arguments with known results, and from ranges: all kinds of shapes, the last of them for several threads, with a
  * tail. */
-#define VALUES(op, x, y)                                                                                               \
-	{op, "known values", NULL, 1, {{SL_FLOAT32, DIMS(2, 3), 0, 0, x, 6}}, 0, false, SL_OK, y, 6}
-#define RANGE(op, low, high)                                                                                           \
-	{op, "empty", NULL, 1, {{SL_FLOAT32, DIMS(3, 0, 2), low, high, {0}, 0}}, 0, false, SL_OK, {0}, 0},             \
-		{op, "scalar", NULL, 1, {{SL_FLOAT32, {0, {0}}, low, high, {0}, 0}}, 0, false, SL_OK, {0}, 0},         \
-		{op, "one element", NULL, 1, {{SL_FLOAT32, DIMS(1, 1), low, high, {0}, 0}}, 0, false, SL_OK, {0}, 0},  \
-		{op, "four axes", NULL, 1, {{SL_FLOAT32, DIMS(2, 3, 1, 7), low, high, {0}, 0}}, 0, false, SL_OK, {0}, 0}, \
-		{op, "large", NULL, 1, {{SL_FLOAT32, DIMS(3, 23457), low, high, {0}, 0}}, 0, true, SL_OK, {0}, 0}
+#define VALUES(name, x, y)                                                                                             \
+	{name, "known values", NULL, 1, .in = {{SL_FLOAT32, DIMS(2, 3), 0, 0, x, 6}}, .expect = y, .nexpect = 6}
+#define RANGE(name, low, high)                                                                                         \
+	{name, "empty", NULL, 1, .in = {{SL_FLOAT32, DIMS(3, 0, 2), low, high, {0}, 0}}},                              \
+	{name, "scalar", NULL, 1, .in = {{SL_FLOAT32, {0, {0}}, low, high, {0}, 0}}},                                  \
+	{name, "one element", NULL, 1, .in = {{SL_FLOAT32, DIMS(1, 1), low, high, {0}, 0}}},                           \
+	{name, "four axes", NULL, 1, .in = {{SL_FLOAT32, DIMS(2, 3, 1, 7), low, high, {0}, 0}}},                       \
+	{name, "large", NULL, 1, .in = {{SL_FLOAT32, DIMS(3, 23457), low, high, {0}, 0}}, .no_grad = true}
 /* At inf, -inf, NaN and 0. */
-#define LIMITS(op, ...)                                                                                                \
-	{op, "no numbers", NULL, 1, {{SL_FLOAT32, DIMS(4), 0, 0, NO_NUMBERS, 4}}, 0, true, SL_OK, {__VA_ARGS__}, 4}
-#define FLOATS_ONLY(op)                                                                                                \
-	{op, "integers", NULL, 1, {{SL_INT32, DIMS(3), -5, 5, {0}, 0}}, 0, true, SL_EDTYPE, {0}, 0}
-#define INTEGERS(op, type, a, b, c, y)                                                                                 \
-	{op, "integers", NULL, 1, {{type, DIMS(3), 0, 0, {a, b, c}, 3}}, 0, true, SL_OK, y, 3}
+#define LIMITS(name, ...)                                                                                              \
+	{name, "no numbers", NULL, 1, .in = {{SL_FLOAT32, DIMS(4), 0, 0, NO_NUMBERS, 4}}, .no_grad = true,             \
+	 .expect = {__VA_ARGS__}, .nexpect = 4}
+#define FLOATS_ONLY(name)                                                                                              \
+	{name, "integers", NULL, 1, .in = {{SL_INT32, DIMS(3), -5, 5, {0}, 0}}, .reject = SL_EDTYPE}
+#define INTEGERS(name, type, a, b, c, y)                                                                               \
+	{name, "integers", NULL, 1, .in = {{type, DIMS(3), 0, 0, {a, b, c}, 3}}, .no_grad = true,                      \
+	 .expect = y, .nexpect = 3}
 
-#define SLOPES(op, v, g)                                                                                               \
-	{op, "known values", NULL, 2,                                                                                  \
-	 {{SL_FLOAT32, DIMS(6), 0, 0, GIVEN, 6}, {SL_FLOAT32, DIMS(6), 0, 0, v, 6}}, 0, true, SL_OK, g, 6},            \
-		{op, "large", NULL, 2,                                                                                 \
-		 {{SL_FLOAT32, DIMS(70001), -2, 2, {0}, 0}, {SL_FLOAT32, DIMS(70001), 0.25, 1, {0}, 0}}, 0, true,      \
-		 SL_OK, {0}, 0},                                                                                       \
-		{op, "empty", NULL, 2, {{SL_FLOAT32, DIMS(0), 0, 1, {0}, 0}, {SL_FLOAT32, DIMS(0), 0, 1, {0}, 0}},     \
-		 0, true, SL_OK, {0}, 0},                                                                              \
-		{op, "shapes differ", NULL, 2,                                                                         \
-		 {{SL_FLOAT32, DIMS(2, 3), 0, 1, {0}, 0}, {SL_FLOAT32, DIMS(3), 0, 1, {0}, 0}}, 0, true, SL_ESHAPE,    \
-		 {0}, 0},                                                                                              \
-		{op, "data types differ", NULL, 2,                                                                     \
-		 {{SL_FLOAT32, DIMS(3), 0, 1, {0}, 0}, {SL_INT32, DIMS(3), 0, 2, {0}, 0}}, 0, true, SL_EDTYPE, {0}, 0}
+/* The gradients, of GIVEN and of the saved values v. */
+#define BOTH(type, dims, low, high) {type, dims, low, high, {0}, 0}
+#define SLOPES(name, v, g)                                                                                             \
+	{name, "known values", NULL, 2, .in = {{SL_FLOAT32, DIMS(6), 0, 0, GIVEN, 6},                                  \
+	 {SL_FLOAT32, DIMS(6), 0, 0, v, 6}}, .no_grad = true, .expect = g, .nexpect = 6},                              \
+	{name, "large", NULL, 2, .in = {BOTH(SL_FLOAT32, DIMS(70001), -2, 2),                                          \
+	 BOTH(SL_FLOAT32, DIMS(70001), 0.25, 1)}, .no_grad = true},                                                    \
+	{name, "empty", NULL, 2, .in = {BOTH(SL_FLOAT32, DIMS(0), 0, 1), BOTH(SL_FLOAT32, DIMS(0), 0, 1)},             \
+	 .no_grad = true},                                                                                             \
+	{name, "shapes differ", NULL, 2, .in = {BOTH(SL_FLOAT32, DIMS(2, 3), 0, 1), BOTH(SL_FLOAT32, DIMS(3), 0, 1)},  \
+	 .reject = SL_ESHAPE},                                                                                         \
+	{name, "data types differ", NULL, 2, .in = {BOTH(SL_FLOAT32, DIMS(3), 0, 1), BOTH(SL_INT32, DIMS(3), 0, 2)},   \
+	 .reject = SL_EDTYPE}
 
-/* clang-format off */
 const struct slp_case slp_cases_unary[] = {
 	VALUES("neg", ANY, LIST(2.5, 1, 0.25, -0.125, -0.75, -3)),
 	VALUES("abs", ANY, LIST(2.5, 1, 0.25, 0.125, 0.75, 3)),
 	SLOPES("abs_grad", ANY, LIST(-1, 2, -0.5, 3, -0.25, 2)),
 	VALUES("exp", ANY, LIST(0.0820849986, 0.367879441, 0.778800783, 1.13314845, 2.11700002, 20.0855369)),
-	SLOPES("exp_grad", LIST(0.0820849986, 0.367879441, 0.778800783, 1.13314845, 2.11700002, 20.0855369), LIST(0.0820849986, -0.735758882, 0.389400392, 3.39944536, -0.529250004, 40.1710738)),
+	SLOPES("exp_grad", LIST(0.0820849986, 0.367879441, 0.778800783, 1.13314845, 2.11700002, 20.0855369),
+	       LIST(0.0820849986, -0.735758882, 0.389400392, 3.39944536, -0.529250004, 40.1710738)),
 	VALUES("log", POSITIVE, LIST(-2.77258872, -2.07944154, -0.693147181, 0, 0.916290732, 2.19722458)),
 	SLOPES("log_grad", POSITIVE, LIST(16, -16, 1, 3, -0.1, 0.222222222)),
 	VALUES("sqrt", POSITIVE, LIST(0.25, 0.353553391, 0.707106781, 1, 1.58113883, 3)),
-	SLOPES("sqrt_grad", LIST(0.25, 0.353553391, 0.707106781, 1, 1.58113883, 3), LIST(2, -2.82842712, 0.353553391, 1.5, -0.0790569415, 0.333333333)),
+	SLOPES("sqrt_grad", LIST(0.25, 0.353553391, 0.707106781, 1, 1.58113883, 3),
+	       LIST(2, -2.82842712, 0.353553391, 1.5, -0.0790569415, 0.333333333)),
 	VALUES("square", ANY, LIST(6.25, 1, 0.0625, 0.015625, 0.5625, 9)),
 	SLOPES("square_grad", ANY, LIST(-5, 4, -0.25, 0.75, -0.375, 12)),
 	VALUES("reciprocal", POSITIVE, LIST(16, 8, 2, 1, 0.4, 0.111111111)),
@@ -60,9 +65,11 @@ const struct slp_case slp_cases_unary[] = {
 	VALUES("relu", ANY, LIST(0, 0, 0, 0.125, 0.75, 3)),
 	SLOPES("relu_grad", LIST(0, 0, 0, 0.125, 0.75, 3), LIST(0, 0, 0, 3, -0.25, 2)),
 	VALUES("sigmoid", ANY, LIST(0.07585818, 0.268941421, 0.437823499, 0.531209373, 0.679178699, 0.952574127)),
-	SLOPES("sigmoid_grad", LIST(0.07585818, 0.268941421, 0.437823499, 0.531209373, 0.679178699, 0.952574127), LIST(0.0701037165, -0.393223866, 0.123067041, 0.747077925, -0.0544737484, 0.0903533195)),
+	SLOPES("sigmoid_grad", LIST(0.07585818, 0.268941421, 0.437823499, 0.531209373, 0.679178699, 0.952574127),
+	       LIST(0.0701037165, -0.393223866, 0.123067041, 0.747077925, -0.0544737484, 0.0903533195)),
 	VALUES("tanh", ANY, LIST(-0.986614298, -0.761594156, -0.244918662, 0.124353002, 0.635148952, 0.995054754)),
-	SLOPES("tanh_grad", LIST(-0.986614298, -0.761594156, -0.244918662, 0.124353002, 0.635148952, 0.995054754), LIST(0.0265922267, -0.839948683, 0.470007424, 2.95360899, -0.149146452, 0.0197320743)),
+	SLOPES("tanh_grad", LIST(-0.986614298, -0.761594156, -0.244918662, 0.124353002, 0.635148952, 0.995054754),
+	       LIST(0.0265922267, -0.839948683, 0.470007424, 2.95360899, -0.149146452, 0.0197320743)),
 	VALUES("gelu", ANY, LIST(-0.0155241633, -0.158655254, -0.100323419, 0.0687172781, 0.580029486, 2.99595031)),
 	SLOPES("gelu_grad", ANY, LIST(-0.0376110859, 0.166630941, 0.152313323, 1.79765381, -0.24980643, 2.02389129)),
 	VALUES("softplus", ANY, LIST(0.0788897343, 0.313261688, 0.57593942, 0.757599035, 1.13687101, 3.04858735)),
