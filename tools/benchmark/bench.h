@@ -51,6 +51,7 @@ struct bench_case {
 	double scale;          /* value in unit = seconds a repetition * scale; 0: run returns the value itself */
 	const char *rate_unit; /* an additional figure: rate_count / seconds a repetition */
 	double rate_count;
+	const double *rate_value; /* ... or, where that is 0, what run left here */
 	struct sl_config config;
 	bool no_engine; /* run starts and stops engines as it needs them */
 	bool no_peer;
@@ -76,7 +77,7 @@ struct bench_options {
 /* The values of each run; NAN where there is none. */
 struct bench_result {
 	int runs;
-	double value[BENCH_MAX_RUNS], floor[BENCH_MAX_RUNS], peer[BENCH_MAX_RUNS];
+	double value[BENCH_MAX_RUNS], rate[BENCH_MAX_RUNS], floor[BENCH_MAX_RUNS], peer[BENCH_MAX_RUNS];
 	char error[BENCH_MESSAGE];
 };
 
@@ -155,6 +156,7 @@ double bench_latency_run(const struct bench_case *c, int64_t times);   /* one ro
 double bench_update_run(const struct bench_case *c, int64_t times);    /* the optimiser alone */
 void bench_net_teardown(void);
 
+extern double bench_ahead_megabytes; /* of the training without waiting */
 double bench_ahead_memory_run(const struct bench_case *c, int64_t times);
 double bench_ahead_buffers_run(const struct bench_case *c, int64_t times);
 double bench_ahead_time_run(const struct bench_case *c, int64_t times);

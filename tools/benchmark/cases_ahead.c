@@ -95,6 +95,8 @@ static bool both(struct outcome *ahead, struct outcome *waiting)
 	       bench_in_child(train, &yes, waiting, sizeof *waiting);
 }
 
+double bench_ahead_megabytes;
+
 /* Each is what run-ahead takes in relation to waiting. */
 #define AHEAD(name, field)                                                                                             \
 	double bench_ahead_##name##_run(const struct bench_case *c, int64_t times)                                     \
@@ -102,7 +104,9 @@ static bool both(struct outcome *ahead, struct outcome *waiting)
 		struct outcome ahead, waiting;                                                                         \
 		(void)c;                                                                                               \
 		(void)times;                                                                                           \
-		return both(&ahead, &waiting) ? ahead.field / waiting.field : NAN;                                     \
+		if (!both(&ahead, &waiting)) return NAN;                                                               \
+		bench_ahead_megabytes = 1e-6 * ahead.field;                                                            \
+		return ahead.field / waiting.field;                                                                    \
 	}
 AHEAD(memory, memory)
 AHEAD(buffers, buffers)

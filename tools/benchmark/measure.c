@@ -68,7 +68,7 @@ struct bench_summary bench_summarize(const struct bench_case *c, const struct be
 		s.low = fmin(s.low, r->value[i]);
 		s.high = fmax(s.high, r->value[i]);
 	}
-	s.rate = c->rate_unit ? c->rate_count * c->scale / s.value : NAN;
+	s.rate = bench_median(r->rate, r->runs);
 	s.floor = bench_median(r->floor, r->runs);
 	s.floor_ratio = median_ratio(r->floor, r->value, r->runs);
 	s.peer = bench_median(r->peer, r->runs);
@@ -183,6 +183,7 @@ static void one_run(const struct job *j, int64_t times, int i, struct bench_resu
 	settle();
 	if (!c->times) c->run(c, 1); /* caches and clock as the peer finds them after its own turn */
 	r->value[i] = c->run(c, times) * scale;
+	r->rate[i] = c->rate_count ? c->rate_count * scale / r->value[i] : c->rate_value ? *c->rate_value : NAN;
 	if (isnan(r->value[i]) && !*failure) snprintf(failure, sizeof failure, "gives no value");
 	bench_quiet(true);
 	settle();
