@@ -157,8 +157,8 @@ static void put_script(FILE *f, const struct drv_plot *p, const char *output)
 	        1 + (p->last - 1) / 10);
 	put_data(f, p);
 	for (int c = 0; c < p->curves; c++) {
-		fprintf(f, "%s $data using 1:($%d) with linespoints lt %d lw 2 pt 7 ps 0.4 title ", c ? "," : "plot",
-		        c + 2, c + 1);
+		fprintf(f, "%s $data using 1:($%d) with linespoints lt %d lw 2 pt %d ps 0.5 title ", c ? "," : "plot",
+		        c + 2, c + 1, 5 + 2 * c);
 		put_quoted(f, p->names[c]);
 	}
 	fputc('\n', f);
