@@ -429,7 +429,7 @@ enum sl_status slp_cpu_batch_norm_grad(const struct slp_kernel *k)
 	struct work w = work_on(k, &k->in[1]);
 	w.dy = k->in[0].ptr;
 	w.finish = finish_backward;
-	memcpy(w.center, k->in[3].ptr, (size_t)w.size.c * sizeof(float));
+	if (w.size.c) memcpy(w.center, k->in[3].ptr, (size_t)w.size.c * sizeof(float));
 	if (slp_size(&k->in[0]) == 0)
 		for (int64_t c = 0; c < w.size.c; c++) finish_backward(&w, c);
 	run(&w);
