@@ -192,14 +192,20 @@ static void run_units(void *arg, int64_t begin, int64_t end)
 
 /* ---- a call ----------------------------------------------------------------------------------------------------- */
 
-/* Where this beats a library: enough images, and channels that would leave vectors of 16 channels half empty. */
+/* Of vectors of 16 channels, the part that is in use. */
+static double fullness(int64_t channels)
+{
+	return (double)channels / (double)((channels + 15) / 16 * 16);
+}
+
+/* Where this beats a library: enough images, and channels that would leave vectors of 16 channels half empty.  Images
+ * of up to 3 channels have kernels of their own in oneDNN, which fill their vectors with output channels. */
 static bool pays(const struct slp_conv *c)
 {
-	int64_t lanes = (c->n + LANES - 1) / LANES * LANES;
-	double full = (double)c->n / (double)lanes;
-	double channels = (double)(c->ic * c->oc) / (double)((c->ic + 15) / 16 * 16 * ((c->oc + 15) / 16 * 16));
+	double images = (double)c->n / (double)((c->n + LANES - 1) / LANES * LANES);
+	double channels = fullness(c->oc) * (c->ic < 4 ? 1 : fullness(c->ic));
 	bool near = c->kh * c->iw * c->ic * LANES * 4 <= 512 << 10; /* the rows under a window stay in a cache */
-	return c->groups == 1 && full >= 0.75 && channels < 0.75 * full && near && slp_has_avx512();
+	return c->groups == 1 && images >= 0.75 && channels < 0.75 * images && near && slp_has_avx512();
 }
 
 static struct pass pass_of(const struct slp_conv_args *a)

@@ -33,12 +33,19 @@ static struct slp_conv_args args_of(const struct slp_kernel *k)
 	return a;
 }
 
+/* The gradient of an image with a channel or three: few sums, each long, are what products of matrices do best. */
+static bool prefers_gemm(const struct slp_conv_args *a)
+{
+	return a->pass == SLP_CONV_DATA && a->c.groups == 1 && a->c.ic < 4 && a->c.n >= 8;
+}
+
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k)
 {
 	static enum sl_status (*const ways[])(const struct slp_kernel *, const struct slp_conv_args *) = {
 	        slp_conv_batch, slp_conv_onednn, slp_conv_gemm};
 	struct slp_conv_args a = args_of(k);
 	if (is_empty(&a.c)) return k->op->ref(k);
+	if (prefers_gemm(&a)) return slp_conv_gemm(k, &a);
 	enum sl_status s = SL_EUNSUPPORTED;
 	for (size_t i = 0; i < sizeof ways / sizeof *ways && s == SL_EUNSUPPORTED; i++) s = ways[i](k, &a);
 	return s;

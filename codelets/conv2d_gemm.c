@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conv2d.h"
+#include "gemm.h"
 #include "workspace.h"
 
 struct columns {
@@ -78,24 +79,87 @@ static void scatter(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-/* One image, one group; the gradient of the weight is added to what is there from the second image on. */
-static enum sl_status product(const struct slp_kernel *k, const struct slp_conv_args *a, struct columns *m, float *w,
-                              float *y, bool first)
+/* ---- one image and one group: by the whole team, or by the calling thread among others --------------------------- */
+
+struct job {
+	const struct slp_kernel *k;
+	const struct slp_conv_args *a;
+	float *partial; /* gradients of the weight, a part each; NULL: not used */
+	int64_t parts, images;
+	enum sl_status status;
+	bool team;
+};
+
+static enum sl_status multiply(const struct job *j, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a,
+                               const float *b, float beta, float *c)
 {
-	const struct slp_conv *c = &a->c;
-	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups, rows = ic * c->kh * c->kw, pixels = c->oh * c->ow;
-	int64_t grain = 1 + SLP_GRAIN / (c->kh * c->kw * pixels + 1);
-	enum sl_status s;
-	if (a->pass == SLP_CONV_DATA) {
-		s = slp_sgemm(k, true, false, rows, pixels, oc, 1, w, rows, y, pixels, 0, m->columns, pixels);
-		slp_parallel_for(ic, grain, scatter, m);
+	int64_t lda = ta ? m : k, ldb = tb ? k : n;
+	return j->team ? slp_sgemm(j->k, ta, tb, m, n, k, 1, a, lda, b, ldb, beta, c, n)
+	               : slp_sgemm_serial(ta, tb, m, n, k, 1, a, lda, b, ldb, beta, c, n);
+}
+
+static void each_channel(const struct job *j, struct columns *m, void (*fn)(void *, int64_t, int64_t))
+{
+	const struct slp_conv *c = m->c;
+	int64_t ic = c->ic / c->groups;
+	if (j->team)
+		slp_parallel_for(ic, 1 + SLP_GRAIN / (c->kh * c->kw * c->oh * c->ow + 1), fn, m);
+	else
+		fn(m, 0, ic);
+}
+
+/* Image z / groups, group z % groups.  The gradient of the weight goes to dw, and is added to what is there if `more`.
+ */
+static enum sl_status one(const struct job *j, int64_t z, float *columns, float *dw, bool more)
+{
+	const struct slp_conv *c = &j->a->c;
+	int64_t n = z / c->groups, g = z % c->groups, ic = c->ic / c->groups, oc = c->oc / c->groups;
+	int64_t rows = ic * c->kh * c->kw, pixels = c->oh * c->ow;
+	struct columns m = {c, j->a->x + (n * c->ic + g * ic) * c->ih * c->iw, columns};
+	float *y = j->a->y + (n * c->oc + g * oc) * pixels, *w = j->a->w + g * oc * rows;
+	if (j->a->pass == SLP_CONV_DATA) {
+		enum sl_status s = multiply(j, true, false, rows, pixels, oc, w, y, 0, columns);
+		each_channel(j, &m, scatter);
 		return s;
 	}
-	slp_parallel_for(ic, grain, gather, m);
-	if (a->pass == SLP_CONV_FORWARD)
-		return slp_sgemm(k, false, false, oc, pixels, rows, 1, w, rows, m->columns, pixels, 0, y, pixels);
-	return slp_sgemm(k, false, true, oc, rows, pixels, 1, y, pixels, m->columns, pixels, first ? 0 : 1, w, rows);
+	each_channel(j, &m, gather);
+	if (j->a->pass == SLP_CONV_FORWARD) return multiply(j, false, false, oc, pixels, rows, w, columns, 0, y);
+	return multiply(j, false, true, oc, rows, pixels, y, columns, more, dw + g * oc * rows);
 }
+
+static size_t columns_size(const struct slp_conv *c)
+{
+	return sizeof(float) * (size_t)(c->ic / c->groups * c->kh * c->kw * c->oh * c->ow);
+}
+
+/* Parts [begin, end) of the images, each with sums of its own. */
+static void run_parts(void *arg, int64_t begin, int64_t end)
+{
+	struct job *j = arg;
+	const struct slp_conv *c = &j->a->c;
+	float *columns = slp_workspace(SLP_WORK_THREAD, columns_size(c));
+	enum sl_status s = columns ? SL_OK : SL_ENOMEM;
+	for (int64_t p = begin; p < end && s == SL_OK; p++) {
+		int64_t first = p * j->images / j->parts * c->groups, last = (p + 1) * j->images / j->parts * c->groups;
+		float *dw = j->partial ? j->partial + p * c->oc * (c->ic / c->groups) * c->kh * c->kw : j->a->w;
+		for (int64_t z = first; z < last && s == SL_OK; z++) s = one(j, z, columns, dw, z >= first + c->groups);
+	}
+	if (s != SL_OK) j->status = s;
+}
+
+static void add_partial(void *arg, int64_t begin, int64_t end)
+{
+	const struct job *j = arg;
+	const struct slp_conv *c = &j->a->c;
+	int64_t size = c->oc * (c->ic / c->groups) * c->kh * c->kw;
+	for (int64_t i = begin; i < end; i++) {
+		float sum = 0;
+		for (int64_t p = 0; p < j->parts; p++) sum += j->partial[p * size + i];
+		j->a->w[i] = sum;
+	}
+}
+
+/* ---- bias ------------------------------------------------------------------------------------------------------- */
 
 static void add_bias(void *arg, int64_t begin, int64_t end)
 {
@@ -119,22 +183,38 @@ static void sum_bias(void *arg, int64_t begin, int64_t end)
 	}
 }
 
+/* ---- a call ----------------------------------------------------------------------------------------------------- */
+
+/* Many images are dealt to the threads in parts, whose number does not depend on the threads; few are each for all. */
+static enum sl_status run(struct job *j)
+{
+	enum { FEW = 8, PARTS = 16 };
+	const struct slp_conv *c = &j->a->c;
+	int64_t size = c->oc * (c->ic / c->groups) * c->kh * c->kw;
+	j->images = c->n;
+	j->team = c->n < FEW;
+	j->parts = j->team ? 1 : j->a->pass == SLP_CONV_WEIGHTS ? (c->n < PARTS ? c->n : PARTS) : c->n;
+	if (!j->team && j->a->pass == SLP_CONV_WEIGHTS) {
+		j->partial = slp_workspace(SLP_WORK_CALL, sizeof(float) * (size_t)(j->parts * size));
+		if (!j->partial) return SL_ENOMEM;
+	}
+	if (j->team)
+		run_parts(j, 0, 1);
+	else
+		slp_parallel_for(j->parts, 1, run_parts, j);
+	if (j->partial) slp_parallel_for(size, SLP_GRAIN / PARTS, add_partial, j);
+	return j->status;
+}
+
 enum sl_status slp_conv_gemm(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
 	const struct slp_conv *c = &a->c;
-	int64_t ic = c->ic / c->groups, oc = c->oc / c->groups, kernel = c->kh * c->kw, pixels = c->oh * c->ow;
-	float *columns = slp_workspace(SLP_WORK_CALL, sizeof(float) * (size_t)(ic * kernel * pixels));
-	if (!columns) return slp_kernel_fail(k, SL_ENOMEM, "no memory for the columns of an image");
-	enum sl_status s = SL_OK;
-	for (int64_t z = 0; z < c->n * c->groups && s == SL_OK; z++) {
-		int64_t n = z / c->groups, g = z % c->groups;
-		struct columns m = {c, a->x + (n * c->ic + g * ic) * c->ih * c->iw, columns};
-		float *y = a->y + (n * c->oc + g * oc) * pixels;
-		s = product(k, a, &m, a->w + g * oc * ic * kernel, y, n == 0);
-	}
+	struct job j = {.k = k, .a = a};
+	enum sl_status s = run(&j);
+	if (s != SL_OK) return slp_kernel_fail(k, s, "the product of matrices failed");
 	if (a->b && a->pass == SLP_CONV_FORWARD)
-		slp_parallel_for(c->n * c->oc, 1 + SLP_GRAIN / pixels, add_bias, (void *)a);
+		slp_parallel_for(c->n * c->oc, 1 + SLP_GRAIN / (c->oh * c->ow), add_bias, (void *)a);
 	if (a->b && a->pass == SLP_CONV_WEIGHTS)
-		slp_parallel_for(c->oc, 1 + SLP_GRAIN / (c->n * pixels), sum_bias, (void *)a);
-	return s;
+		slp_parallel_for(c->oc, 1 + SLP_GRAIN / (c->n * c->oh * c->ow), sum_bias, (void *)a);
+	return SL_OK;
 }
