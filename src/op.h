@@ -88,7 +88,8 @@ void slp_parallel_for(int64_t n, int64_t grain, void (*fn)(void *arg, int64_t be
 
 /* ---- gradients: nodes that go back through a call; nothing runs here -------------------------------------------- */
 
-/* grad fills din[i], for each i with need[i], with a new tensor made by the public operations (called with g->at).
+/* grad fills din[i], for each i with need[i], with a tensor made by the public operations (called with g->at), or with
+ * one of dout itself where that is the gradient.
  * dout[i] is NULL where no gradient reaches output i (never all of them).  Of in[] and out[], only those that the
  * operation's `saves` names have values; the others have a shape and a dtype only. */
 struct slp_grad {

@@ -10,7 +10,7 @@ mkdir -p "$dir"
 
 # The listing of a file: what lies between ```LANGUAGE file=NAME and ```.
 listing() {
-	awk -v mark=" file=$1" '/^```/ { inside = index($0, mark) > 0; next } inside' "$doc" >"$dir/$1"
+	awk -v mark="file=$1" '/^```/ { inside = $2 == mark; next } inside' "$doc" >"$dir/$1"
 	test -s "$dir/$1" || { echo "no listing of $1 in $doc" >&2; exit 1; }
 }
 for f in clip.c clip.cu clip.h cases.c main.c expected; do listing "$f"; done

@@ -110,6 +110,11 @@ static void test_with_itself(void)
 		CHECK(sl_copy_(x, x) == x);
 		CHECK_VALUES(x, 2, -4, 8);
 		CHECK_VALUES(sl_sub_(x, x), 0, 0, 0);
+		sl_tensor *rows = sl_ones(SL_SHAPE(4, 2));
+		CHECK_NULL(sl_add_(rows, sl_rows(rows, 1, 2)), SL_EINVAL, "add", "clone");
+		CHECK_NULL(sl_add_(sl_rows(rows, 0, 2), sl_rows(rows, 1, 3)), SL_EINVAL, "add", "clone");
+		CHECK(sl_add_(sl_rows(rows, 0, 2), sl_rows(rows, 2, 4)) != NULL);
+		CHECK(sl_add_(rows, sl_reshape(rows, SL_SHAPE(4, 2))) == rows);
 	}
 }
 

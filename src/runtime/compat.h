@@ -24,4 +24,15 @@ static inline void slp_task_time_is_void(struct starpu_task *task)
 #endif
 }
 
+/* Bytes in use on a memory node; 1.3 does not tell. */
+static inline size_t slp_node_used(unsigned node)
+{
+#if SLP_STARPU_1_4
+	return starpu_memory_get_used(node);
+#else
+	(void)node;
+	return 0;
+#endif
+}
+
 #endif

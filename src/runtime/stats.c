@@ -41,7 +41,7 @@ void slp_stats_sample(void)
 {
 	pthread_mutex_lock(&seen.lock);
 	for (int i = 0, n = nodes(); i < n; i++) {
-		size_t used = starpu_memory_get_used((unsigned)i);
+		size_t used = slp_node_used((unsigned)i);
 		if (used > seen.node_peak[i]) seen.node_peak[i] = used;
 	}
 	pthread_mutex_unlock(&seen.lock);

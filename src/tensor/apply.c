@@ -257,6 +257,38 @@ sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs,
 	return out[0];
 }
 
+/* Input i shares some of input 0's memory, but not element for element: kernels would read what they have written. */
+static bool overlaps(const struct call *c, int i)
+{
+	const struct slp_operand *a = &c->in[0], *b = &c->in[i];
+	if (a->storage != b->storage || (a->offset == b->offset && sl_shape_equal(a->type.shape, b->type.shape))) return false;
+	size_t a_end = a->offset + (size_t)sl_shape_size(a->type.shape) * sl_dtype_size(a->type.dtype);
+	size_t b_end = b->offset + (size_t)sl_shape_size(b->type.shape) * sl_dtype_size(b->type.dtype);
+	return a->offset < b_end && b->offset < a_end;
+}
+
+/* Whether the result can take input 0's place. */
+static bool fits_inplace(const struct call *c, sl_tensor *const *in)
+{
+	const struct slp_type *r = &c->out_types[0];
+	const char *at = c->infer.at, *name = c->infer.op->name;
+	char text[160];
+	if (r->dtype != in[0]->type.dtype || !sl_shape_equal(r->shape, in[0]->type.shape)) {
+		slp_reject(&c->infer, SL_ESHAPE, "the result is %s and does not fit in place", slp_type_string(r, text));
+		return false;
+	}
+	if (!sl_device_equal(c->device, in[0]->device) && in[0]->device.kind != SL_DEVICE_AUTO) {
+		slp_call_fail(at, name, SL_EDEVICE, "the result would change its device");
+		return false;
+	}
+	for (int i = 1; i < c->infer.nin; i++) {
+		if (!overlaps(c, i)) continue;
+		slp_reject(&c->infer, SL_EINVAL, "argument %d is a view of the memory that is overwritten; clone it first", i);
+		return false;
+	}
+	return may_run_inplace(at, c->infer.op, c->infer.nin, in);
+}
+
 sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in)
 {
 	struct slp_operand few_in[FEW];
@@ -265,15 +297,7 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 	if (!op->inplace || op->nout != 1 || nin > FEW)
 		return slp_call_fail(at, op->name, SL_EINTERNAL, "cannot run in place");
 	if (prepare(&c, at, op, attrs, nin, in, (sl_device){SL_DEVICE_DEFAULT, -1}) != SL_OK) return NULL;
-	const struct slp_type *r = &c.out_types[0];
-	if (r->dtype != in[0]->type.dtype || !sl_shape_equal(r->shape, in[0]->type.shape)) {
-		char text[160];
-		slp_reject(&c.infer, SL_ESHAPE, "the result is %s and does not fit in place", slp_type_string(r, text));
-		return NULL;
-	}
-	if (!sl_device_equal(c.device, in[0]->device) && in[0]->device.kind != SL_DEVICE_AUTO)
-		return slp_call_fail(at, op->name, SL_EDEVICE, "the result would change its device");
-	if (!may_run_inplace(at, op, nin, in)) return NULL;
+	if (!fits_inplace(&c, in)) return NULL;
 	c.out[0] = c.in[0];
 	if (submit(&c, true) != SL_OK) return NULL;
 	record(&c, nin, in, &in[0]);
