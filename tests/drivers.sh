@@ -112,7 +112,7 @@ run 0 "$lenet" --limit 64 --epochs 1 --stats
 complains 'ops [0-9]+ in [0-9]+ tasks'
 
 echo "--- learning"
-run 0 "$lenet" --limit 1000 --batch-size 50 --epochs 14 --lr 0.5 --json "$tmp/learn.json"
+run 0 "$lenet" --limit 3000 --batch-size 50 --epochs 10 --lr 0.3 --json "$tmp/learn.json"
 values "$tmp/learn.json" train_loss | awk 'NR == 1 { first = $1 } { last = $1 } END { exit !(last < 0.8 * first) }' ||
   fail "the loss does not fall: $(values "$tmp/learn.json" train_loss | tr '\n' ' ')"
 

@@ -19,7 +19,7 @@ for f in clip.c clip.cu clip.h cases.c main.c expected; do listing "$f"; done
 # ops.def is looked for beside ops.c first, hence the copy.
 cp "$srcdir/codelets/ops.c" "$dir/ops.c"
 
-flags="-std=gnu11 -Wall -Wextra -Werror -DHAVE_CONFIG_H -I. -I$dir -I$srcdir/src -I$srcdir/codelets -I$srcdir/tests"
+flags="-std=gnu11 -Wall -Wextra -Werror -DHAVE_CONFIG_H -I$dir -I. -I$srcdir/src -I$srcdir/codelets -I$srcdir/tests"
 compile() {
 	# shellcheck disable=SC2086
 	$LIBTOOL --quiet --tag=CC --mode=compile $CC $CFLAGS $flags -c "$dir/$1" -o "$dir/${1%.c}.lo"

@@ -92,6 +92,17 @@ static enum sl_status check_policy(const char *at, const char *name)
 	return SL_EINVAL;
 }
 
+/* Workers poll: more of them than cores would take turns, and each operation would last many times as long. */
+static enum sl_status check_teams(const char *at, int teams)
+{
+	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
+	int cores = slp_team_cores_total();
+	if (teams <= cores || (nobind && strcmp(nobind, "0"))) return SL_OK;
+	slp_call_fail(at, "sl_init", SL_EDEVICE, "%d CPU devices on %d cores; to try it all the same: STARPU_WORKERS_NOBIND=1",
+		      teams, cores);
+	return SL_EDEVICE;
+}
+
 static enum sl_status start_starpu(const char *at, struct sl_config *c)
 {
 	struct starpu_conf conf;
@@ -99,6 +110,7 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	bool gpus = expects_gpus(c);
 	if (!c->sched || !*c->sched) c->sched = gpus ? "dmdas" : "lws";
 	enum sl_status s = check_policy(at, c->sched);
+	if (s == SL_OK) s = check_teams(at, c->teams);
 	if (s != SL_OK) return s;
 	conf.precedence_over_environment_variables = 1;
 	conf.sched_policy_name = c->sched;
@@ -160,7 +172,8 @@ static enum sl_status start(const char *at, const struct sl_config *given)
  *
  *     sl_init(&(struct sl_config){.teams = 2});
  *
- * Returns SL_EINVAL for a scheduling policy that StarPU does not have, SL_EDEVICE if it cannot start so. */
+ * Returns SL_EINVAL for a scheduling policy that StarPU does not have, SL_EDEVICE for more
+ * teams than cores, or if it cannot start so. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
 	pthread_mutex_lock(&start_lock);
