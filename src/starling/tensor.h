@@ -121,7 +121,8 @@ typedef struct sl_scope {
 SL_API void sl_scope_open(sl_scope *scope);
 SL_API void sl_scope_close(sl_scope *scope);
 
-/* SL_SCOPE { ... }: tensors that are made in the block are released at its end, however it is left. */
+/* SL_SCOPE { ... }: tensors that are made in the block are released at its end, however it is left.  Like SL_RECORD it
+ * is a loop that runs once: break and continue leave the block, not a loop around it. */
 #define SL_SCOPE                                                                                                       \
 	for (sl_scope sl_scope_ __attribute__((cleanup(sl_scope_close))) = {NULL, 0, 0};                              \
 	     !sl_scope_.open && (sl_scope_open(&sl_scope_), 1);)
