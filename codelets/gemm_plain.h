@@ -1,7 +1,7 @@
 /* Matrix products in plain C, included once per element type by gemm.c with T and PLAIN(name) defined.
  *
- * A tile of C, ROWS × COLS, stays in registers while a packed panel of op(B) runs by; elements of A are read where they
- * are.  Sums run over k in an order of their own, so results do not depend on how C is cut among threads. */
+ * A tile of C, ROWS × COLS, stays in registers while a packed panel of op(B) runs by; elements of A are read where
+ * they are.  Sums run over k in an order of their own, so results do not depend on how C is cut among threads. */
 
 enum {
 	PLAIN(WIDTH) = 64 / sizeof(T), /* of a vector */
