@@ -180,7 +180,7 @@ static void PLAIN(run)(bool team, struct PLAIN(product) p)
 {
 	if (p.m == 1 || p.n == 1) {
 		struct PLAIN(gemv) g = PLAIN(gemv_of)(&p);
-		int64_t rows = SLP_GRAIN / (p.k + 1);
+		int64_t rows = 8 * SLP_GRAIN / (p.k + 1);
 		PLAIN(for)(team, g.n, (rows / PLAIN(SPAN) + 1) * PLAIN(SPAN), PLAIN(gemv_range), &g);
 		return;
 	}

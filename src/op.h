@@ -84,7 +84,7 @@ enum sl_status slp_kernel_fail(const struct slp_kernel *k, enum sl_status status
 void slp_parallel_for(int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 
 /* Elements below which a memory-bound loop is not worth a second thread. */
-#define SLP_GRAIN 32768
+#define SLP_GRAIN 65536
 
 /* ---- gradients: nodes that go back through a call; nothing runs here -------------------------------------------- */
 
