@@ -185,28 +185,40 @@ bool slp_case_run(struct slp_place_of_test at, sl_device device, enum slp_way wa
 }
 
 /* The operation's name and the caller's place must be in the message. */
-static void check_rejected(struct slp_place_of_test at, enum sl_status s, const char *here)
+static void check_rejected(struct slp_place_of_test at, enum sl_status s, enum sl_status expected, const char *here)
 {
 	const char *message = sl_error_message();
-	if (s != at.c->reject)
-		slp_case_fail(at, "%s instead of %s: %s", sl_status_name(s), sl_status_name(at.c->reject), message);
+	if (s != expected)
+		slp_case_fail(at, "%s instead of %s: %s", sl_status_name(s), sl_status_name(expected), message);
 	else if (!strstr(message, at.c->op) || !strstr(message, here))
 		slp_case_fail(at, "the message lacks the operation's name or place: %s", message);
 	else
 		slp_check(true, "op", 0, "rejected");
 }
 
-void slp_case_reject(struct slp_place_of_test at, sl_device device, const struct slp_operands *o)
+static void reject(struct slp_place_of_test at, sl_device device, const struct slp_operands *o, const void *attrs,
+                   enum sl_status expected)
 {
-	at.how = "rejected";
 	SL_SCOPE {
 		struct tensors t = {.in = {NULL}};
 		make_inputs(&t, SLP_PLAIN, o, device);
 		const char *here = SL_HERE;
-		enum sl_status s = slp_apply(here, o->op, at.c->attrs, o->nin, t.in, device, t.out);
-		check_rejected(at, s, here);
+		enum sl_status s = slp_apply(here, o->op, attrs, o->nin, t.in, device, t.out);
+		check_rejected(at, s, expected, here);
 		for (int i = 0; i < o->nout; i++)
 			if (t.out[i]) slp_case_fail(at, "output %d is not NULL", i);
 	}
 	sl_error_clear();
+}
+
+void slp_case_reject(struct slp_place_of_test at, sl_device device, const struct slp_operands *o)
+{
+	at.how = "rejected";
+	reject(at, device, o, at.c->attrs, at.c->reject);
+}
+
+void slp_case_unsupported(struct slp_place_of_test at, sl_device device, const struct slp_operands *o)
+{
+	at.how = "without a kernel";
+	reject(at, device, o, o->attrs.bytes, SL_EUNSUPPORTED);
 }

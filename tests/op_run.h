@@ -30,4 +30,7 @@ bool slp_case_run(struct slp_place_of_test at, sl_device device, enum slp_way wa
 /* The call must be rejected as the case says. */
 void slp_case_reject(struct slp_place_of_test at, sl_device device, const struct slp_operands *o);
 
+/* The call must be rejected, because the device has no kernel for these types. */
+void slp_case_unsupported(struct slp_place_of_test at, sl_device device, const struct slp_operands *o);
+
 #endif

@@ -87,7 +87,10 @@ static void check_operands(struct slp_place_of_test at, const sl_device *devices
 	for (; devices->kind; devices++) {
 		char name[SL_DEVICE_NAME_MAX];
 		at.device = sl_device_name(*devices, name);
-		if (runs_on(o, *devices)) check_ways(at, *devices, o, expected, tolerance, known ? expected : &made);
+		if (runs_on(o, *devices))
+			check_ways(at, *devices, o, expected, tolerance, known ? expected : &made);
+		else
+			slp_case_unsupported(at, *devices, o);
 	}
 	if (!known) slp_operands_free(&made);
 }

@@ -142,6 +142,26 @@ static void test_bad_start(void)
 	sl_shutdown();
 }
 
+/* More workers than cores would poll in turns: only where nothing is bound anyway. */
+static void test_too_many_teams(void)
+{
+	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
+	char *kept = nobind ? strdup(nobind) : NULL;
+	struct sl_config config = {.teams = slp_team_cores_total() + 1};
+	unsetenv("STARPU_WORKERS_NOBIND");
+	CHECK_STATUS(sl_init(&config), SL_EDEVICE, "CPU devices on", SL_HERE);
+	sl_error_clear();
+	setenv("STARPU_WORKERS_NOBIND", "1", 1);
+	CHECK_OK(sl_init(&config));
+	CHECK(sl_device_count(SL_DEVICE_CPU) == config.teams);
+	sl_shutdown();
+	if (kept)
+		setenv("STARPU_WORKERS_NOBIND", kept, 1);
+	else
+		unsetenv("STARPU_WORKERS_NOBIND");
+	free(kept);
+}
+
 /* ---- pools ------------------------------------------------------------------------------------------------------- */
 
 /* x + 1 + 1 + …, each intermediate released as soon as the next is asked for. */
@@ -416,6 +436,7 @@ static const struct slp_test start_tests[] = {
         {"tensors outlive the engine", test_outlive},
         {"errors nobody asked for", test_unreported_at_shutdown},
         {"bad configuration", test_bad_start},
+        {"more teams than cores", test_too_many_teams},
         {0},
 };
 static const struct slp_test memory_tests[] = {
