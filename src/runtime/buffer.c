@@ -178,13 +178,11 @@ struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, bool idle)
 }
 
 /* A buffer over the caller's memory, which is used in place as main memory's copy. */
-struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes, void (*release)(void *, void *), void *arg)
+struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes)
 {
 	struct slp_buffer *b = create(bytes, data);
 	if (!b) return NULL;
 	b->adopted = data;
-	b->release = release;
-	b->release_arg = arg;
 	return b;
 }
 

@@ -91,7 +91,7 @@ struct slp_buffer {
 
 /* All with the engine locked. */
 struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, bool idle);
-struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes, void (*release)(void *, void *), void *arg);
+struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes);
 void slp_buffer_put(struct slp_buffer *buffer);
 void slp_buffer_clear(void);
 size_t slp_buffer_class_bytes(size_t bytes);

@@ -199,9 +199,9 @@ static enum sl_status prepare(struct call *c, const char *at, const struct sl_op
 			      sl_tensor *const *in, sl_device device)
 {
 	slp_buffer_reap(false);
+	if (!arguments_usable(at, op, nin, in)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	enum sl_status s = slp_engine_need(at);
 	if (s != SL_OK) return s;
-	if (!arguments_usable(at, op, nin, in)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	c->device = device;
 	s = common_device(at, op, nin, in, &c->device);
 	if (s == SL_OK) s = call_infer(c, at, op, attrs, nin, in);

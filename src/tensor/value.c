@@ -171,13 +171,15 @@ static bool make_valid(const char *at, const char *function, const void *data, s
 	return slp_device_resolve(at, &make->device) == SL_OK;
 }
 
-/* A storage of its own buffer with a tensor over it. */
+/* A tensor over a buffer, which is given back if there is no memory for it. */
 static sl_tensor *tensor_on(struct slp_buffer *b, size_t bytes, struct slp_type type, sl_device device)
 {
+	slp_lock();
 	struct slp_storage *storage = slp_storage_new(bytes, device);
-	if (!storage) return NULL;
-	storage->buffer = b;
-	return slp_tensor_new(storage, 0, type, device);
+	if (storage) storage->buffer = b;
+	else slp_buffer_put(b);
+	slp_unlock();
+	return storage ? slp_tensor_new(storage, 0, type, device) : NULL;
 }
 
 /* A tensor with a copy of the values at data, row-major.  The memory can be changed once the call returns.
@@ -190,8 +192,8 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
 	size_t bytes = (size_t)sl_shape_size(shape) * sl_dtype_size(make.dtype);
 	slp_lock();
 	struct slp_buffer *b = slp_buffer_get(bytes, make.device, true);
-	sl_tensor *t = b ? tensor_on(b, bytes, (struct slp_type){make.dtype, shape}, make.device) : NULL;
 	slp_unlock();
+	sl_tensor *t = b ? tensor_on(b, bytes, (struct slp_type){make.dtype, shape}, make.device) : NULL;
 	if (!t || starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, STARPU_W)) {
 		sl_release(t);
 		return slp_call_fail(at, "sl_from", SL_ENOMEM, "no memory for %zu bytes", bytes);
@@ -213,9 +215,11 @@ sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape, void (*releas
 	size_t bytes = (size_t)sl_shape_size(shape) * sl_dtype_size(make.dtype);
 	if (!bytes) return slp_call_fail(at, "sl_adopt", SL_ESHAPE, "there is nothing to adopt in an empty shape");
 	slp_lock();
-	struct slp_buffer *b = slp_buffer_adopt(data, bytes, release, arg);
-	sl_tensor *t = b ? tensor_on(b, bytes, (struct slp_type){make.dtype, shape}, make.device) : NULL;
+	struct slp_buffer *b = slp_buffer_adopt(data, bytes);
 	slp_unlock();
+	sl_tensor *t = b ? tensor_on(b, bytes, (struct slp_type){make.dtype, shape}, make.device) : NULL;
 	if (!t) return slp_call_fail(at, "sl_adopt", SL_ENOMEM, "no memory for the tensor");
+	b->release = release; /* only now: after an error the memory is the caller's */
+	b->release_arg = arg;
 	return slp_scope_add(t);
 }
