@@ -92,10 +92,13 @@ void bench_machine(char *line, size_t size, int threads)
 	double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / (1 << 30);
 	cpu_model(model, sizeof model);
 	libraries(with, sizeof with);
+	double load = 0;
+	getloadavg(&load, 1);
 	bench_in_child(measure, &threads, &f, sizeof f);
 	snprintf(line, size,
 	         "%s, %d cores, %.0f GiB; %s; sgemm %.0f GFLOP/s on one core, %.0f on all; "
-	         "memory %.0f GB/s read, %.0f GB/s copied (read and written); a StarPU task %.1f µs",
+	         "memory %.0f GB/s read, %.0f GB/s copied (read and written); a StarPU task %.1f µs; "
+	         "load before: %.1f",
 	         model, threads, memory, with, 1e-9 * f.one, 1e-9 * f.all, 1e-9 * f.read, 1e-9 * f.copied,
-	         1e6 * f.price);
+	         1e6 * f.price, load);
 }
