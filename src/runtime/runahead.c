@@ -69,10 +69,16 @@ static void peak(int pending)
 }
 
 /* At the bound, waits until a quarter of it is free, so that not every submission has to wait again. */
-void slp_runahead_enter(void)
+void slp_runahead_wait(void)
 {
 	int max = slp_engine.config.runahead_tasks;
 	if (atomic_load(&ahead.pending) >= max) wait_below(max - 1 - max / 4);
+}
+
+/* One more is under way.  Who enters must not wait for others any more before it is submitted: it would wait for
+ * itself. */
+void slp_runahead_enter(void)
+{
 	peak(atomic_fetch_add(&ahead.pending, 1) + 1);
 }
 

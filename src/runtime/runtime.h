@@ -153,7 +153,8 @@ void slp_cuda_segment(void *buffers[], void *arg);
 
 /* ---- run-ahead (runahead.c) ------------------------------------------------------------------------------------- */
 
-void slp_runahead_enter(void);             /* before a submission; may wait */
+void slp_runahead_wait(void);              /* for room within the bound */
+void slp_runahead_enter(void);             /* one more is under way; nothing may wait before its submission */
 void slp_runahead_leave(void);             /* a segment has ended; from a worker */
 bool slp_runahead_wait_progress(void);     /* waits for a part of them to end; false if none is pending */
 int slp_runahead_pending(void);

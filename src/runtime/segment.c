@@ -381,8 +381,9 @@ void slp_flush(void)
 	struct slp_segment *seg = open_segment;
 	if (!seg) return;
 	open_segment = NULL;
-	slp_runahead_enter();
+	slp_runahead_wait();
 	bool placed = place_slots(seg);
+	slp_runahead_enter();
 	close_slots(seg);
 	struct starpu_task *task = placed ? make_task(seg) : NULL;
 	SLP_COUNT(segments);
