@@ -8,6 +8,11 @@
 extern "C" {
 #endif
 
+/* What a layer applies to its result. */
+enum sl_activation { SL_IDENTITY, SL_RELU, SL_SIGMOID, SL_TANH, SL_GELU, SL_SOFTPLUS, SL_ACTIVATIONS };
+SL_API sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activation activation);
+#define sl_activate(x, activation) sl_activate_at(SL_HERE, x, activation)
+
 /* ---- elementwise, of one tensor --------------------------------------------------------------------------------- */
 
 SL_API sl_tensor *sl_neg_at(const char *at, sl_tensor *x);

@@ -1,0 +1,89 @@
+/* Symbols and programs: define, compile, run with inputs. */
+#ifndef STARLING_GRAPH_H
+#define STARLING_GRAPH_H
+
+#include <starling/ops.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- symbols: tensors without values.  Every operation and every block takes them ------------------------------- */
+
+struct sl_var_opts {
+	const sl_shape *shape; /* NULL: not known yet; sl_var("data", SL_VAR_SHAPE(1, 512)) */
+	enum sl_dtype dtype;
+};
+#define SL_VAR_SHAPE(...) .shape = &SL_SHAPE(__VA_ARGS__)
+SL_API sl_tensor *sl_var_at(const char *at, const char *name, struct sl_var_opts opts);
+#define sl_var(name, ...) sl_var_at(SL_HERE, name, (struct sl_var_opts){__VA_ARGS__})
+SL_API bool sl_is_symbol(const sl_tensor *t);
+SL_API const char *sl_symbol_name(const sl_tensor *t);
+
+/* ---- programs --------------------------------------------------------------------------------------------------- */
+
+/* A program: the operations behind some symbols, in the order they were called. */
+typedef struct sl_graph sl_graph;
+
+SL_API sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int count);
+#define sl_graph_define(...)                                                                                           \
+	sl_graph_define_at(SL_HERE, (sl_tensor *const[]){__VA_ARGS__}, SL_COUNT_(sl_tensor *, __VA_ARGS__))
+SL_API sl_graph *sl_graph_parse_at(const char *at, const char *text);
+#define sl_graph_parse(text) sl_graph_parse_at(SL_HERE, text)
+SL_API void sl_graph_free(sl_graph *graph);
+SL_API enum sl_status sl_graph_print_at(const char *at, FILE *file, const sl_graph *graph);
+#define sl_graph_print(file, graph) sl_graph_print_at(SL_HERE, file, graph)
+SL_API enum sl_status sl_graph_dot_at(const char *at, FILE *file, const sl_graph *graph);
+#define sl_graph_dot(file, graph) sl_graph_dot_at(SL_HERE, file, graph)
+SL_API int sl_graph_inputs(const sl_graph *graph, const char **names, int max);
+SL_API int sl_graph_outputs(const sl_graph *graph, const char **names, int max);
+
+/* ---- compiling and running -------------------------------------------------------------------------------------- */
+
+/* X(NAME, name, doc) for each pass of the compiler, in the order they run. */
+#define SL_PASS_LIST(X)                                                                                                \
+	X(INFER, infer, "shapes and dtypes of every result")                                                           \
+	X(FOLD, fold, "what depends on constants alone is computed once")                                              \
+	X(CSE, cse, "the same operation on the same arguments is done once")                                           \
+	X(SIMPLIFY, simplify, "algebraic identities")                                                                  \
+	X(FUSE, fuse, "layers with their activations, gradients with their reductions")                                \
+	X(LAYOUT, layout, "images stay in the order that convolutions compute in")                                     \
+	X(CHAIN, chain, "elementwise operations become one")                                                           \
+	X(DEAD, dead, "what nobody needs goes")                                                                        \
+	X(SEGMENT, segment, "operations share tasks until these are worth their price")                                \
+	X(MEMORY, memory, "intermediates share memory once they are dead")
+enum sl_pass {
+#define X(NAME, name, doc) SL_PASS_##NAME,
+	SL_PASS_LIST(X)
+#undef X
+	SL_PASSES
+};
+
+struct sl_compile_opts {
+	const sl_shape *shapes;     /* of the inputs, in the order of sl_graph_inputs; NULL: as sl_var was told */
+	unsigned off;               /* passes not to run: 1u << SL_PASS_FUSE | … (infer cannot be switched off) */
+	bool check;                 /* run each pass and compare results before and after it: slow, for finding bugs */
+	sl_device device;           /* where it runs; default: the default device */
+};
+/* What compiling has done; see sl_plan_info. */
+struct sl_plan_info {
+	int nodes_before, nodes;    /* operations before and after the passes */
+	int segments;               /* StarPU tasks a run */
+	size_t memory, unplanned;   /* bytes of intermediates at their peak: as planned, and if each had its own memory */
+	double flops, bytes;        /* a run */
+	double seconds;             /* that compiling took */
+};
+
+typedef struct sl_plan sl_plan;
+SL_API sl_plan *sl_compile_at(const char *at, const sl_graph *graph, struct sl_compile_opts opts);
+#define sl_compile(graph, ...) sl_compile_at(SL_HERE, graph, (struct sl_compile_opts){__VA_ARGS__})
+SL_API enum sl_status sl_plan_run_at(const char *at, sl_plan *plan, sl_tensor *const *in, int nin, sl_tensor **out);
+#define sl_plan_run(plan, in, nin, out) sl_plan_run_at(SL_HERE, plan, in, nin, out)
+SL_API const sl_graph *sl_plan_graph(const sl_plan *plan);
+SL_API struct sl_plan_info sl_plan_info(const sl_plan *plan);
+SL_API void sl_plan_free(sl_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,268 @@
+/* Blocks: layers and networks with named parameters, initialisers, optimisers, losses, metrics; hybridising. */
+#ifndef STARLING_NN_H
+#define STARLING_NN_H
+
+#include <starling/autograd.h>
+#include <starling/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- initialisers ----------------------------------------------------------------------------------------------- */
+
+enum sl_init_kind { SL_INIT_DEFAULT, SL_INIT_CONSTANT, SL_INIT_NORMAL, SL_INIT_UNIFORM, SL_INIT_XAVIER, SL_INIT_HE };
+enum sl_fan { SL_FAN_AVG, SL_FAN_IN, SL_FAN_OUT };
+
+/* How a parameter gets its first values; zeroed: as its layer says (weights uniform in ±0.07, biases zero). */
+struct sl_initializer {
+	enum sl_init_kind kind;
+	double value;      /* the constant, sigma, the bound, Xavier's magnitude (default 3) or He's gain (default √2) */
+	enum sl_fan fan;
+	bool gaussian;     /* Xavier and He: normal instead of uniform */
+};
+SL_API struct sl_initializer sl_zeros_init(void);
+SL_API struct sl_initializer sl_ones_init(void);
+SL_API struct sl_initializer sl_constant_init(double value);
+SL_API struct sl_initializer sl_normal_init(double sigma);
+SL_API struct sl_initializer sl_uniform_init(double bound);
+SL_API struct sl_initializer sl_xavier_init(void);
+SL_API struct sl_initializer sl_he_init(void);
+
+/* ---- parameters ------------------------------------------------------------------------------------------------- */
+
+typedef struct sl_block sl_block;
+typedef struct sl_param sl_param;
+
+struct sl_param_opts {
+	struct sl_initializer init;
+	enum sl_dtype dtype;
+	bool no_grad;        /* not trained: running statistics */
+};
+/* A dim of -1 is not known yet. */
+SL_API sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, sl_shape shape,
+				   struct sl_param_opts opts);
+#define sl_block_param(block, name, shape, ...)                                                                        \
+	sl_block_param_at(SL_HERE, block, name, shape, (struct sl_param_opts){__VA_ARGS__})
+SL_API enum sl_status sl_param_fit_at(const char *at, sl_param *param, sl_shape shape);
+#define sl_param_fit(param, shape) sl_param_fit_at(SL_HERE, param, shape)
+SL_API sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x);
+#define sl_param_use(param, x) sl_param_use_at(SL_HERE, param, x)
+
+SL_API const char *sl_param_name(const sl_param *param);
+SL_API sl_shape sl_param_shape(const sl_param *param);
+SL_API sl_tensor *sl_param_data_at(const char *at, sl_param *param, sl_device device);
+#define sl_param_data(param, ...) sl_param_data_at(SL_HERE, param, (sl_device){__VA_ARGS__})
+SL_API sl_tensor *sl_param_grad_at(const char *at, sl_param *param);
+#define sl_param_grad(param) sl_param_grad_at(SL_HERE, param)
+SL_API enum sl_status sl_param_set_at(const char *at, sl_param *param, sl_tensor *values);
+#define sl_param_set(param, values) sl_param_set_at(SL_HERE, param, values)
+
+/* ---- blocks ----------------------------------------------------------------------------------------------------- */
+
+/* The base of every block.  A block of your own is a structure that begins with one:
+ *
+ *     struct net { sl_block base; sl_block *hidden, *output; };
+ *     static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin);
+ *     ...
+ *     struct net *net = calloc(1, sizeof *net);
+ *     sl_block_init(&net->base, "Net", forward, NULL);
+ *     net->hidden = sl_block_add(&net->base, "hidden", sl_dense(256, .activation = SL_RELU));
+ */
+struct sl_block {
+	/* Computes the result; called by sl_forward with recording and training as they are. */
+	sl_tensor *(*forward)(sl_block *self, sl_tensor *const *in, int nin);
+	void (*destroy)(sl_block *self);  /* frees what lies around the base; NULL: free(self) */
+	struct slp_block *base;           /* the library's: name, children, parameters, plans */
+};
+
+SL_API enum sl_status sl_block_init_at(const char *at, sl_block *block, const char *type,
+				       sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int),
+				       void (*destroy)(sl_block *));
+#define sl_block_init(block, type, forward, destroy) sl_block_init_at(SL_HERE, block, type, forward, destroy)
+SL_API sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl_block *child);
+#define sl_block_add(parent, name, child) sl_block_add_at(SL_HERE, parent, name, child)
+SL_API sl_block *sl_block_retain(sl_block *block);
+SL_API void sl_block_free(sl_block *block);
+SL_API const char *sl_block_name(const sl_block *block);
+SL_API int sl_block_children(const sl_block *block);
+SL_API sl_block *sl_block_child(const sl_block *block, int i);
+SL_API int sl_block_params(const sl_block *block, sl_param **params, int max);
+SL_API sl_param *sl_block_find_at(const char *at, sl_block *block, const char *path);
+#define sl_block_find(block, path) sl_block_find_at(SL_HERE, block, path)
+
+SL_API sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, int nin);
+/* sl_forward(net, x), sl_forward(net, x, y) */
+#define sl_forward(block, ...)                                                                                         \
+	sl_forward_at(SL_HERE, block, (sl_tensor *const[]){__VA_ARGS__}, SL_COUNT_(sl_tensor *, __VA_ARGS__))
+
+struct sl_initialize_opts {
+	struct sl_initializer init;
+	const sl_device *devices; /* that may use the parameters; NULL: any */
+	int ndevices;
+	bool force;               /* also what is initialised already */
+};
+SL_API enum sl_status sl_initialize_at(const char *at, sl_block *block, struct sl_initialize_opts opts);
+#define sl_initialize(block, ...) sl_initialize_at(SL_HERE, block, (struct sl_initialize_opts){__VA_ARGS__})
+
+SL_API enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_shape input);
+#define sl_summary(file, block, input) sl_summary_at(SL_HERE, file, block, input)
+
+struct sl_load_opts {
+	bool lenient;             /* missing and superfluous parameters are reported, not refused */
+};
+SL_API enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path);
+#define sl_save_params(block, path) sl_save_params_at(SL_HERE, block, path)
+SL_API enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *path, struct sl_load_opts opts);
+#define sl_load_params(block, path, ...) sl_load_params_at(SL_HERE, block, path, (struct sl_load_opts){__VA_ARGS__})
+
+/* ---- layers; those whose operation has the plain name end in _layer --------------------------------------------- */
+
+struct sl_dense_opts {
+	enum sl_activation activation;
+	bool no_bias, no_flatten;
+	int64_t in_units;         /* 0: known from the first input */
+	struct sl_initializer weight_init, bias_init;
+};
+SL_API sl_block *sl_dense_at(const char *at, int64_t units, struct sl_dense_opts opts);
+#define sl_dense(units, ...) sl_dense_at(SL_HERE, units, (struct sl_dense_opts){__VA_ARGS__})
+struct sl_conv2d_layer_opts {
+	int kernel[2], stride[2], pad[2], dilation[2]; /* as in sl_conv2d; a second 0 kernel: as the first */
+	int groups;
+	bool no_bias;
+	enum sl_activation activation;
+	int64_t in_channels;
+	struct sl_initializer weight_init, bias_init;
+};
+SL_API sl_block *sl_conv2d_layer_at(const char *at, int64_t channels, struct sl_conv2d_layer_opts opts);
+#define sl_conv2d_layer(channels, ...) sl_conv2d_layer_at(SL_HERE, channels, (struct sl_conv2d_layer_opts){__VA_ARGS__})
+struct sl_batch_norm_layer_opts {
+	double eps, momentum;     /* as in sl_batch_norm */
+	bool no_scale, no_center; /* gamma stays 1, beta 0 */
+	int64_t in_channels;
+};
+struct sl_layer_norm_layer_opts {
+	double eps;
+	int64_t in_channels;
+};
+/* kernel, stride, pad: as in sl_pool2d; .type is set by the name */
+SL_API sl_block *sl_max_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts);
+#define sl_max_pool2d_layer(kernel, ...) sl_max_pool2d_layer_at(SL_HERE, kernel, (struct sl_pool2d_opts){__VA_ARGS__})
+SL_API sl_block *sl_avg_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts);
+#define sl_avg_pool2d_layer(kernel, ...) sl_avg_pool2d_layer_at(SL_HERE, kernel, (struct sl_pool2d_opts){__VA_ARGS__})
+SL_API sl_block *sl_global_max_pool2d_layer_at(const char *at);
+#define sl_global_max_pool2d_layer() sl_global_max_pool2d_layer_at(SL_HERE)
+SL_API sl_block *sl_global_avg_pool2d_layer_at(const char *at);
+#define sl_global_avg_pool2d_layer() sl_global_avg_pool2d_layer_at(SL_HERE)
+SL_API sl_block *sl_batch_norm_layer_at(const char *at, struct sl_batch_norm_layer_opts opts);
+#define sl_batch_norm_layer(...) sl_batch_norm_layer_at(SL_HERE, (struct sl_batch_norm_layer_opts){__VA_ARGS__})
+SL_API sl_block *sl_layer_norm_layer_at(const char *at, struct sl_layer_norm_layer_opts opts);
+#define sl_layer_norm_layer(...) sl_layer_norm_layer_at(SL_HERE, (struct sl_layer_norm_layer_opts){__VA_ARGS__})
+SL_API sl_block *sl_activation_layer_at(const char *at, enum sl_activation activation);
+#define sl_activation_layer(activation) sl_activation_layer_at(SL_HERE, activation)
+SL_API sl_block *sl_dropout_layer_at(const char *at, double p);
+#define sl_dropout_layer(p) sl_dropout_layer_at(SL_HERE, p)
+SL_API sl_block *sl_flatten_layer_at(const char *at);
+#define sl_flatten_layer() sl_flatten_layer_at(SL_HERE)
+SL_API sl_block *sl_embedding_at(const char *at, int64_t words, int64_t width);
+#define sl_embedding(words, width) sl_embedding_at(SL_HERE, words, width)
+SL_API sl_block *sl_lambda_at(const char *at, const char *name, sl_tensor *(*function)(sl_tensor *x));
+#define sl_lambda(name, function) sl_lambda_at(SL_HERE, name, function)
+/* x + body(x), or shortcut(x) + body(x), and then an activation; the children are taken over. */
+SL_API sl_block *sl_residual_at(const char *at, sl_block *body, sl_block *shortcut, enum sl_activation activation);
+#define sl_residual(body, shortcut, activation) sl_residual_at(SL_HERE, body, shortcut, activation)
+SL_API sl_block *sl_sequential_at(const char *at, sl_block *const *children, int count);
+/* One after the other; the children are taken over. */
+#define sl_sequential(...)                                                                                             \
+	sl_sequential_at(SL_HERE, (sl_block *const[]){__VA_ARGS__}, SL_COUNT_(sl_block *, __VA_ARGS__))
+
+/* ---- hybridising ------------------------------------------------------------------------------------------------ */
+
+struct sl_hybridize_opts {
+	bool off;                 /* back to imperative */
+	bool static_alloc;        /* keep the memory of intermediates between calls */
+	bool static_shape;        /* refuse another input shape instead of compiling a second plan */
+	bool fallback;            /* what cannot be traced runs imperatively, and says so once */
+	unsigned passes_off;      /* as sl_compile_opts.off */
+};
+SL_API enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybridize_opts opts);
+#define sl_hybridize(block, ...) sl_hybridize_at(SL_HERE, block, (struct sl_hybridize_opts){__VA_ARGS__})
+
+/* ---- optimisers and training ------------------------------------------------------------------------------------ */
+
+enum sl_optimizer_kind { SL_SGD, SL_ADAM, SL_ADAMW, SL_RMSPROP };
+/* The learning rate at a step: start at lr, warm up linearly, then … */
+enum sl_schedule_kind { SL_CONSTANT, SL_STEPS, SL_COSINE, SL_POLYNOMIAL };
+struct sl_schedule {
+	enum sl_schedule_kind kind;
+	int64_t warmup;           /* steps from 0 up to lr */
+	int64_t every;            /* SL_STEPS: lr is multiplied by factor every so many steps */
+	double factor;
+	int64_t total;            /* SL_COSINE, SL_POLYNOMIAL: steps until final_lr */
+	double final_lr, power;
+};
+/* 0 means the default in brackets. */
+struct sl_optimizer {
+	enum sl_optimizer_kind kind;
+	double lr;                /* [SGD 0.01, others 0.001] */
+	double momentum;          /* SGD, RMSProp */
+	bool nesterov;
+	double beta1, beta2;      /* Adam [0.9, 0.999] */
+	double alpha;             /* RMSProp [0.99] */
+	double eps;               /* [1e-8] */
+	double weight_decay;
+	double clip_norm, clip_value; /* of the gradients, all together and each; 0: none */
+	struct sl_schedule schedule;
+};
+#define sl_sgd(...) ((struct sl_optimizer){.kind = SL_SGD, __VA_ARGS__})
+#define sl_adam(...) ((struct sl_optimizer){.kind = SL_ADAM, __VA_ARGS__})
+#define sl_adamw(...) ((struct sl_optimizer){.kind = SL_ADAMW, __VA_ARGS__})
+#define sl_rmsprop(...) ((struct sl_optimizer){.kind = SL_RMSPROP, __VA_ARGS__})
+
+/* Updates the parameters of a block. */
+typedef struct sl_trainer sl_trainer;
+SL_API sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimizer optimizer);
+#define sl_trainer_new(block, ...) sl_trainer_new_at(SL_HERE, block, __VA_ARGS__)
+SL_API void sl_trainer_free(sl_trainer *trainer);
+SL_API enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t batch_size);
+#define sl_trainer_step(trainer, batch_size) sl_trainer_step_at(SL_HERE, trainer, batch_size)
+SL_API double sl_trainer_lr(const sl_trainer *trainer);
+SL_API void sl_trainer_set_lr(sl_trainer *trainer, double lr);
+SL_API int64_t sl_trainer_steps(const sl_trainer *trainer);
+SL_API double sl_schedule_lr(const struct sl_schedule *schedule, double lr, int64_t step);
+
+/* A whole training step as one plan: forward, loss, backward, update. */
+typedef sl_tensor *sl_loss(const char *at, sl_tensor *output, sl_tensor *target); /* sl_softmax_cross_entropy_at, … */
+typedef struct sl_step sl_step;
+struct sl_step_opts {
+	unsigned passes_off;
+};
+SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer,
+				   struct sl_step_opts opts);
+#define sl_step_compile(net, loss, trainer, ...)                                                                       \
+	sl_step_compile_at(SL_HERE, net, loss, trainer, (struct sl_step_opts){__VA_ARGS__})
+/* Returns the losses of the batch, one a row; *output (if not NULL) gets what the network said. */
+SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output);
+#define sl_step_run(step, x, target, output) sl_step_run_at(SL_HERE, step, x, target, output)
+SL_API struct sl_plan_info sl_step_info(const sl_step *step);
+SL_API const sl_graph *sl_step_graph(const sl_step *step);
+SL_API void sl_step_free(sl_step *step);
+
+/* ---- metrics: running means, computed by tasks; reading them waits ---------------------------------------------- */
+
+typedef struct sl_metric sl_metric;
+SL_API sl_metric *sl_accuracy_new(void);
+SL_API sl_metric *sl_topk_new(int k);
+SL_API sl_metric *sl_mean_new(void); /* of what it is given: losses */
+/* scores and labels for accuracies; values and NULL for means. */
+SL_API enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *values, sl_tensor *labels);
+#define sl_metric_add(metric, values, labels) sl_metric_add_at(SL_HERE, metric, values, labels)
+SL_API double sl_metric_get_at(const char *at, sl_metric *metric); /* NaN after nothing */
+#define sl_metric_get(metric) sl_metric_get_at(SL_HERE, metric)
+SL_API void sl_metric_reset(sl_metric *metric);
+SL_API void sl_metric_free(sl_metric *metric);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
