@@ -114,6 +114,11 @@ struct slp_trace {
 void slp_trace_begin(struct slp_trace *trace, sl_device device);
 void slp_trace_end(struct slp_trace *trace); /* releases what it holds */
 struct slp_trace *slp_trace_current(void);   /* NULL: none */
+/* Lets operations run as usual for a while (to initialise a parameter); give what it returned to slp_trace_resume. */
+struct slp_trace *slp_trace_pause(void);
+void slp_trace_resume(struct slp_trace *trace);
+/* Names the block whose forward runs; returns the name before, to be set again afterwards. */
+const char *slp_trace_scope(const char *name);
 /* The symbol that stands for a tensor in the current trace (outside a trace: a new one): a parameter, by reference. */
 sl_tensor *slp_symbol_of(const char *at, sl_tensor *t, const char *name);
 /* Seed that marks a random stream as virtual: its stream is its number within a run. */
