@@ -5,6 +5,7 @@
 	X(binary)                                                                                                      \
 	X(conv2d)                                                                                                      \
 	X(fill)                                                                                                        \
+	X(fused)                                                                                                       \
 	X(layout)                                                                                                      \
 	X(loss)                                                                                                        \
 	X(norm)                                                                                                        \

@@ -1,0 +1,87 @@
+/* What fused.c, fused.cu and the graph compiler agree on: a short program of elementwise functions that is run in one
+ * pass over memory.
+ *
+ * A program is made by adding one operation after another; what slp_fused_add returns names the result for later ones:
+ *
+ *     struct slp_fused_attrs f = {0};
+ *     int t = slp_fused_add(&f, &slp_op_mul_scalar, &(struct slp_value){2}, SLP_FUSED_INPUT + 0, 0);
+ *     slp_fused_add(&f, &slp_op_add, NULL, t, SLP_FUSED_INPUT + 1);            // in[0] * 2 + in[1]
+ *     slp_apply1(at, &slp_op_fused, &f, 2, (sl_tensor *[]){x, y});
+ *
+ * The last one is the result.  The functions are those of unary.def and binary.def, with their gradients: whatever is
+ * added there can be fused. */
+#ifndef SLP_FUSED_H
+#define SLP_FUSED_H
+
+#include "op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+	SLP_FUSED_STEPS = 12,   /* of a program */
+	SLP_FUSED_NUMBERS = 8,  /* that it can hold */
+	SLP_FUSED_INPUTS = 13,  /* no program can read more */
+	SLP_FUSED_INPUT = 0,    /* operand: input i is this plus i ... */
+	SLP_FUSED_RESULT = 16,  /* ... the result of step i */
+	SLP_FUSED_VALUES = SLP_FUSED_RESULT + SLP_FUSED_STEPS,
+	SLP_FUSED_NUMBER = 32,  /* ... number i */
+};
+
+enum slp_fused_code {
+	SLP_FUSED_END, /* no step: a shorter program ends here */
+#define LINEAR(name, ...) SLP_FUSED_##name,
+#define UNARY(name, ...) SLP_FUSED_##name, SLP_FUSED_##name##_grad,
+#include "unary.def"
+#undef UNARY
+#undef LINEAR
+#define BINARY(name, ...) SLP_FUSED_##name,
+#define COMPARE BINARY
+#define PART BINARY
+#define SWAPPED(name, ...)
+#include "binary.def"
+#undef SWAPPED
+#undef PART
+#undef COMPARE
+#undef BINARY
+	SLP_FUSED_CODES
+};
+
+/* The program.  All zero: an empty one. */
+struct slp_fused_attrs {
+	double number[SLP_FUSED_NUMBERS];
+	int step[SLP_FUSED_STEPS]; /* code + 256 first operand + 65536 second operand */
+};
+
+struct slp_fused_step {
+	int code, a, b; /* b is a where the function has one argument */
+};
+
+static inline struct slp_fused_step slp_fused_step_at(const struct slp_fused_attrs *f, int i)
+{
+	int s = f->step[i];
+	return (struct slp_fused_step){s & 255, s >> 8 & 255, s >> 16 & 255};
+}
+
+/* How many steps a program has. */
+static inline int slp_fused_count(const struct slp_fused_attrs *f)
+{
+	int n = 0;
+	while (n < SLP_FUSED_STEPS && f->step[n] & 255) n++;
+	return n;
+}
+
+/* Whether an operation can be part of a program. */
+bool slp_fused_takes(const struct sl_op *op);
+
+/* Adds a call of op, with its attributes, on operands a and, if it takes two tensors, b.  Returns the operand that
+ * stands for its result; -1, and nothing is added, if op cannot be part of a program or this one is full. */
+int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b);
+
+extern const struct sl_op slp_op_fused;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
