@@ -31,6 +31,7 @@ struct slp_var {
 	int index;             /* among the node's outputs */
 	enum sl_grad_req req;  /* of a leaf */
 	sl_tensor *grad;       /* of a leaf */
+	bool fresh;            /* of a leaf: sl_backward wrote it since an optimiser used it */
 	struct slp_type type;
 	sl_device device;
 	sl_tensor *sum;        /* of a leaf, during a walk */

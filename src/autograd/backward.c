@@ -196,7 +196,10 @@ static enum sl_status store_all(const struct walk *w)
 	enum sl_status s = SL_OK;
 	for (size_t i = 0; i < w->nleaves; i++) {
 		struct slp_var *v = w->leaves[i];
-		if (v->sum && s == SL_OK) s = store(w, v);
+		if (v->sum && s == SL_OK) {
+			s = store(w, v);
+			v->fresh = true;
+		}
 		sl_release(v->sum);
 		v->sum = NULL;
 	}

@@ -148,7 +148,9 @@ static enum sl_status call_infer(struct call *c, const char *at, const struct sl
 	enum sl_status s = op->infer(&c->infer);
 	for (int i = 0; s == SL_OK && i < op->nout; i++)
 		if (!slp_shape_valid(c->out_types[i].shape)) s = slp_reject(&c->infer, SL_ESHAPE, "the result is too large");
-	return s == SL_OK ? check_kernel(at, &c->infer, c->device) : s;
+	if (s == SL_OK) s = check_kernel(at, &c->infer, c->device);
+	if (s == SL_OK && slp_observer) slp_observer(&c->infer);
+	return s;
 }
 
 static enum sl_status make_outputs(struct call *c, sl_tensor **out)

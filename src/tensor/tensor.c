@@ -5,6 +5,7 @@
 
 void (*slp_var_release)(struct slp_var *var);
 _Thread_local const struct slp_recorder *slp_recorder;
+_Thread_local void (*slp_observer)(const struct slp_infer *call);
 
 /* Tensors that wait for the end of the calling thread's scopes. */
 static _Thread_local struct {

@@ -48,6 +48,8 @@ struct slp_recorder {
 	bool (*wants)(const sl_tensor *t);
 };
 extern _Thread_local const struct slp_recorder *slp_recorder;
+/* Sees each call of this thread once its result types are known; NULL: nobody looks. */
+extern _Thread_local void (*slp_observer)(const struct slp_infer *call);
 /* Set once by autograd: gives up a tensor's share of the tape. */
 extern void (*slp_var_release)(struct slp_var *var);
 
