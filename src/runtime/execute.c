@@ -28,6 +28,8 @@ struct run {
 	char *scratch;
 	char **base;     /* of each slot */
 	uint32_t *fault; /* of each slot */
+	struct slp_view *views; /* of one call */
+	int call, patch; /* the next ones */
 	bool spoilt;
 };
 
@@ -41,8 +43,8 @@ static void find_bases(struct run *run)
 	}
 	for (int i = 0; i < seg->nslots; i++) {
 		const struct slp_slot *slot = &seg->slots[i];
-		run->base[i] = slot->buffer ? (char *)STARPU_VARIABLE_GET_PTR(run->buffers[slot->index])
-					    : run->scratch + slot->offset;
+		char *start = slot->buffer ? (char *)STARPU_VARIABLE_GET_PTR(run->buffers[slot->index]) : run->scratch;
+		run->base[i] = start + slot->offset;
 		run->fault[i] = slot->buffer && slot->mode & STARPU_R ? atomic_load(&slot->buffer->fault) : 0;
 	}
 }
@@ -57,15 +59,17 @@ static void keep_faults(const struct run *run)
 
 static uint32_t input_fault(const struct run *run, const struct slp_record *r)
 {
+	const struct slp_place *places = slp_record_places(r);
 	for (int i = 0; i < r->nin; i++)
-		if (run->fault[r->places[i].slot]) return run->fault[r->places[i].slot];
+		if (run->fault[places[i].slot]) return run->fault[places[i].slot];
 	return 0;
 }
 
 static void set_output_faults(struct run *run, const struct slp_record *r, uint32_t fault)
 {
+	const struct slp_place *places = slp_record_places(r);
 	for (int i = 0; i < r->nin + r->nout; i++)
-		if (i >= r->nin || slp_input_is_written(slp_ops[r->op], i)) run->fault[r->places[i].slot] = fault;
+		if (i >= r->nin || slp_input_is_written(slp_ops[r->op], i)) run->fault[places[i].slot] = fault;
 	if (fault) run->spoilt = true;
 }
 
@@ -95,48 +99,84 @@ static enum sl_status call_kernel(const struct run *run, const struct slp_kernel
 	return fast ? op->cpu(k) : op->ref(k);
 }
 
-static void run_record(struct run *run, struct slp_record *r)
+/* The call's attributes, changed for this submission in `patched` if they must be. */
+static const void *patch_attrs(struct run *run, const struct slp_record *r, char patched[SLP_MAX_ATTRS])
 {
+	const struct slp_segment *seg = run->seg;
+	if (run->patch == seg->npatches || seg->patches[run->patch].call != run->call) return slp_record_attrs(r);
+	memcpy(patched, slp_record_attrs(r), slp_ops[r->op]->attrs_size);
+	for (; run->patch < seg->npatches && seg->patches[run->patch].call == run->call; run->patch++)
+		memcpy(patched + seg->patches[run->patch].offset, &seg->patches[run->patch].value, sizeof(uint64_t));
+	return patched;
+}
+
+static void set_views(const struct run *run, const struct slp_record *r)
+{
+	const struct slp_place *places = slp_record_places(r);
+	const struct slp_type *types = slp_record_types(r);
+	for (int i = 0; i < r->nin + r->nout; i++)
+		run->views[i] = (struct slp_view){run->base[places[i].slot] + places[i].offset, types[i]};
+}
+
+static void run_record(struct run *run, const struct slp_record *r)
+{
+	union {
+		char bytes[SLP_MAX_ATTRS];
+		max_align_t align;
+	} patched;
+	const void *attrs = patch_attrs(run, r, patched.bytes);
 	uint32_t fault = input_fault(run, r);
 	if (fault) {
 		SLP_COUNT(skipped);
 		set_output_faults(run, r, fault);
 		return;
 	}
-	for (int i = 0; i < r->nin + r->nout; i++) r->views[i].ptr = run->base[r->places[i].slot] + r->places[i].offset;
-	char *op_scratch = run->scratch ? run->scratch + ((run->seg->scratch + 63) & ~(size_t)63) : NULL;
-	struct slp_kernel k = {.op = slp_ops[r->op], .attrs = r->attrs, .nin = r->nin, .nout = r->nout,
-			       .in = r->views, .out = r->views + r->nin, .scratch = op_scratch,
+	set_views(run, r);
+	char *op_scratch = run->scratch ? run->scratch + slp_align(run->seg->scratch, 64) : NULL;
+	struct slp_kernel k = {.op = slp_ops[r->op], .attrs = attrs, .nin = r->nin, .nout = r->nout,
+			       .in = run->views, .out = run->views + r->nin, .scratch = op_scratch,
 			       .stream = run->cuda ? slp_gpu_stream() : NULL, .threads = slp_team_size()};
 	enum sl_status s = call_kernel(run, &k);
 	set_output_faults(run, r, s == SL_OK ? 0 : add_fault(r, s));
 }
 
+static void run_calls(struct run *run)
+{
+	find_bases(run);
+	const struct slp_program *p = run->seg->program;
+	const struct slp_record *r = slp_record_first(p);
+	for (run->call = 0; run->call < p->nops; run->call++, r = slp_record_next(r)) run_record(run, r);
+	keep_faults(run);
+}
+
+/* Without memory to run: everything it writes is spoilt. */
+static void spoil(struct run *run)
+{
+	uint32_t fault = add_fault(slp_record_first(run->seg->program), SL_ENOMEM);
+	for (int i = 0; i < run->seg->nbuffers; i++) atomic_store(&run->seg->buffers[i]->fault, fault);
+	run->spoilt = true;
+}
+
 static void run_segment(struct slp_segment *seg, void *buffers[], bool cuda)
 {
-	enum { FEW = 256 };
-	char *few_bases[FEW], **bases = few_bases;
-	uint32_t few_faults[FEW], *faults = few_faults;
-	if (seg->nslots > FEW) {
-		bases = malloc((size_t)seg->nslots * sizeof *bases);
-		faults = malloc((size_t)seg->nslots * sizeof *faults);
+	enum { FEW = 256, FEW_VIEWS = 64 };
+	char *few_bases[FEW];
+	uint32_t few_faults[FEW];
+	struct slp_view few_views[FEW_VIEWS];
+	bool many = seg->nslots > FEW || seg->program->max_operands > FEW_VIEWS;
+	size_t slots = (size_t)seg->nslots, views = (size_t)seg->program->max_operands * sizeof(struct slp_view);
+	char *memory = many ? malloc(slots * (sizeof(char *) + sizeof(uint32_t)) + views + 64) : NULL;
+	struct run run = {.seg = seg, .buffers = buffers, .cuda = cuda, .base = few_bases, .fault = few_faults,
+			  .views = few_views};
+	if (memory) {
+		run.views = (struct slp_view *)memory;
+		run.base = (char **)(memory + views);
+		run.fault = (uint32_t *)(run.base + slots);
 	}
-	struct run run = {.seg = seg, .buffers = buffers, .cuda = cuda, .base = bases, .fault = faults};
-	if (bases && faults) {
-		find_bases(&run);
-		struct slp_record *r = slp_record_first(seg);
-		for (int i = 0; i < seg->nops; i++, r = slp_record_next(r)) run_record(&run, r);
-		keep_faults(&run);
-	} else {
-		uint32_t fault = add_fault(slp_record_first(seg), SL_ENOMEM);
-		for (int i = 0; i < seg->nbuffers; i++) atomic_store(&seg->buffers[i]->fault, fault);
-		run.spoilt = true;
-	}
+	if (many && !memory) spoil(&run);
+	else run_calls(&run);
 	if (run.spoilt) slp_task_time_is_void(starpu_task_get_current());
-	if (bases != few_bases) {
-		free(bases);
-		free(faults);
-	}
+	free(memory);
 }
 
 void slp_cpu_segment(void *buffers[], void *arg)

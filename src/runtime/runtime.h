@@ -151,6 +151,35 @@ void slp_codelets_init(void);
 void slp_cpu_segment(void *buffers[], void *arg);
 void slp_cuda_segment(void *buffers[], void *arg);
 
+/* ---- prepared code (code.c) -------------------------------------------------------------------------------------- */
+
+struct slp_place {
+	int slot;
+	size_t offset;
+};
+/* What a slot means in one submission; without storage: a place in scratch. */
+struct slp_binding {
+	struct slp_storage *storage;
+	size_t offset;
+};
+/* Another value for 8 bytes of a call's attributes, in one submission. */
+struct slp_patch {
+	int call;
+	unsigned offset;
+	uint64_t value;
+};
+struct slp_code;
+struct slp_code *slp_code_new(void);
+void slp_code_release(struct slp_code *code); /* also from a worker */
+/* A slot that is bound at each submission, or lies in scratch; -1 without memory. */
+int slp_code_slot(struct slp_code *code);
+int slp_code_scratch_slot(struct slp_code *code, size_t offset, size_t bytes);
+/* Adds a call; places of its inputs, then of its outputs.  False with an error. */
+bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_place *places);
+/* Locked.  bindings: one a slot; patches in the order of the calls. */
+enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
+			       const struct slp_patch *patches, int npatches);
+
 /* ---- run-ahead (runahead.c) ------------------------------------------------------------------------------------- */
 
 void slp_runahead_wait(void);              /* for room within the bound */

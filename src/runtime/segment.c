@@ -71,122 +71,25 @@ void slp_storages_clear(void)
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
-static bool grow(void **list, int *max, int n, size_t size)
-{
-	if (n <= *max) return true;
-	int bigger = 2 * *max > n ? 2 * *max : n;
-	void *p = realloc(*list, (size_t)bigger * size);
-	if (!p) return false;
-	*list = p;
-	*max = bigger;
-	return true;
-}
-
-static size_t align(size_t n, size_t to)
-{
-	return (n + to - 1) / to * to;
-}
-
 /* The slot of a storage; -1 without memory. */
 static int slot_of(struct slp_segment *seg, struct slp_storage *s)
 {
 	if (s->slot >= 0) return s->slot;
-	if (!grow((void **)&seg->slots, &seg->max_slots, seg->nslots + 1, sizeof *seg->slots)) return -1;
+	if (!slp_grow((void **)&seg->slots, &seg->max_slots, seg->nslots + 1, sizeof *seg->slots)) return -1;
 	seg->slots[seg->nslots] = (struct slp_slot){.storage = s};
 	return s->slot = seg->nslots++;
 }
 
-static void access_slot(struct slp_slot *slot, bool reads, bool writes)
-{
-	if (reads && !(slot->known && slot->mode & STARPU_W)) slot->mode |= STARPU_R;
-	if (writes) {
-		slot->mode |= STARPU_W;
-		atomic_fetch_add_explicit(&slot->storage->version, 1, memory_order_relaxed);
-	}
-	slot->known = true;
-}
-
-static uint32_t hash(uint32_t h, uint64_t v)
-{
-	uint64_t x = (h ^ v) * 0x9E3779B97F4A7C15u;
-	return (uint32_t)(x ^ x >> 32);
-}
-
-static const size_t attr_sizes[] = {[SLP_INT] = sizeof(int), [SLP_INT64] = 8, [SLP_DOUBLE] = 8, [SLP_BOOL] = sizeof(bool)};
-
-static uint32_t hash_attrs(uint32_t h, const struct sl_op *op, const void *attrs)
-{
-	for (const struct slp_attr *a = op->attr_table; a && a->name; a++) {
-		if (a->value_only) continue;
-		for (unsigned i = 0; i < a->count; i++) {
-			uint64_t v = 0;
-			memcpy(&v, (const char *)attrs + a->offset + i * attr_sizes[a->kind], attr_sizes[a->kind]);
-			h = hash(h, v);
-		}
-	}
-	return h;
-}
-
-static uint32_t hash_type(uint32_t h, const struct slp_type *t)
-{
-	h = hash(h, (uint64_t)t->dtype << 8 | (uint64_t)t->shape.ndim);
-	for (int i = 0; i < t->shape.ndim; i++) h = hash(h, (uint64_t)t->shape.dim[i]);
-	return h;
-}
-
-static uint32_t hash_call(uint32_t h, int op, const struct slp_infer *c)
-{
-	h = hash_attrs(hash(h, (uint64_t)op), c->op, c->attrs);
-	for (int i = 0; i < c->nin; i++) h = hash_type(h, &c->in[i]);
-	for (int i = 0; i < c->nout; i++) h = hash_type(h, &c->out[i]);
-	return h;
-}
-
-static bool has_cuda(const struct slp_infer *c)
-{
-	const struct slp_type *t = c->nin ? &c->in[0] : &c->out[0];
-	return c->op->cuda && (c->op->cuda_dtypes & SLP_DTYPE(t->dtype));
-}
-
-/* Room for a record at the end of the segment, with its inner pointers set; NULL without memory. */
-static struct slp_record *record_new(struct slp_segment *seg, const struct slp_infer *c)
-{
-	size_t n = (size_t)(c->nin + c->nout);
-	size_t places = align(sizeof(struct slp_record), 16), views = align(places + n * sizeof(struct slp_place), 16);
-	size_t attrs = align(views + n * sizeof(struct slp_view), 16), size = align(attrs + c->op->attrs_size, 16);
-	if (seg->used + size > seg->capacity) return NULL;
-	char *p = seg->records + seg->used;
-	struct slp_record *r = (struct slp_record *)p;
-	*r = (struct slp_record){.size = size, .nin = c->nin, .nout = c->nout, .at = c->at,
-				 .places = (void *)(p + places), .views = (void *)(p + views), .attrs = p + attrs};
-	if (c->op->attrs_size) memcpy(r->attrs, c->attrs, c->op->attrs_size);
-	seg->used += size;
-	return r;
-}
-
-/* Records hold pointers into their own memory: it must not move once the first lies there. */
-static bool reserve(struct slp_segment *seg, const struct slp_infer *c)
-{
-	size_t n = (size_t)(c->nin + c->nout);
-	size_t size = sizeof(struct slp_record) + n * (sizeof(struct slp_place) + sizeof(struct slp_view)) +
-		      c->op->attrs_size + 80;
-	if (seg->used + size <= seg->capacity) return true;
-	if (seg->nops) return false;
-	size_t capacity = size > 16384 ? size : 16384;
-	char *p = malloc(capacity);
-	if (!p) return false;
-	free(seg->records);
-	seg->records = p;
-	seg->capacity = capacity;
-	return true;
-}
-
-static bool set_operand(struct slp_segment *seg, struct slp_record *r, int i, const struct slp_operand *o)
+/* Operand i of a call lies in the slot of its storage. */
+static bool set_operand(struct slp_segment *seg, struct slp_record *r, int i, const struct slp_operand *o, bool reads,
+			bool writes)
 {
 	int slot = slot_of(seg, o->storage);
-	r->places[i] = (struct slp_place){slot, o->offset};
-	r->views[i] = (struct slp_view){NULL, o->type};
-	return slot >= 0;
+	if (slot < 0) return false;
+	slp_record_places(r)[i] = (struct slp_place){slot, o->offset};
+	slp_slot_access(&seg->slots[slot], reads, writes);
+	if (writes) atomic_fetch_add_explicit(&o->storage->version, 1, memory_order_relaxed);
+	return true;
 }
 
 static bool covers(const struct slp_operand *o)
@@ -194,48 +97,16 @@ static bool covers(const struct slp_operand *o)
 	return o->offset == 0 && (size_t)sl_shape_size(o->type.shape) * sl_dtype_size(o->type.dtype) == o->storage->bytes;
 }
 
-static bool append_operands(struct slp_segment *seg, struct slp_record *r, const struct slp_infer *c,
-			    const struct slp_operand *in, const struct slp_operand *out, bool inplace)
-{
-	for (int i = 0; i < c->nin; i++) {
-		if (!set_operand(seg, r, i, &in[i])) return false;
-		access_slot(&seg->slots[r->places[i].slot], true, slp_input_is_written(c->op, i));
-	}
-	for (int i = 0; i < c->nout; i++) {
-		if (!set_operand(seg, r, c->nin + i, &out[i])) return false;
-		struct slp_slot *slot = &seg->slots[r->places[c->nin + i].slot];
-		access_slot(slot, inplace || !covers(&out[i]), true);
-	}
-	return true;
-}
-
-static int op_number(const struct sl_op *op)
-{
-	static _Thread_local const struct sl_op *last;
-	static _Thread_local int number;
-	if (op == last) return number;
-	for (int i = 0; slp_ops[i]; i++)
-		if (slp_ops[i] == op) {
-			last = op;
-			return number = i;
-		}
-	return -1;
-}
-
 static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c, const struct slp_operand *in,
 			     const struct slp_operand *out, bool inplace, double flops)
 {
-	int op = op_number(c->op);
-	if (op < 0) return slp_error_set(SL_EINTERNAL, "%s is not in codelets/ops.def", c->op->name);
-	struct slp_record *r = record_new(seg, c);
-	if (!r || !append_operands(seg, r, c, in, out, inplace)) return slp_error_set(SL_ENOMEM, "no memory for a segment");
-	r->op = seg->op = op;
-	size_t scratch = c->op->scratch ? c->op->scratch(c) : 0;
-	if (scratch > seg->op_scratch) seg->op_scratch = scratch;
-	seg->cuda = (seg->nops ? seg->cuda : true) && has_cuda(c);
-	seg->footprint = hash_call(seg->nops ? seg->footprint : 0, r->op, c);
-	seg->flops += flops;
-	seg->nops++;
+	struct slp_record *r = slp_program_add(&seg->own, c, flops);
+	if (!r) return sl_error();
+	bool ok = true;
+	for (int i = 0; ok && i < c->nin; i++) ok = set_operand(seg, r, i, &in[i], true, slp_input_is_written(c->op, i));
+	for (int i = 0; ok && i < c->nout; i++)
+		ok = set_operand(seg, r, c->nin + i, &out[i], inplace || !covers(&out[i]), true);
+	if (!ok) return slp_error_set(SL_ENOMEM, "no memory for a segment");
 	SLP_COUNT(ops);
 	return SL_OK;
 }
@@ -259,16 +130,15 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
 {
 	double flops = call->op->flops ? call->op->flops(call) : 0;
 	bool small = is_small(call, flops);
-	if (open_segment && (!small || !sl_device_equal(device, open_segment->device) || !reserve(open_segment, call)))
-		slp_flush();
+	if (open_segment && (!small || !sl_device_equal(device, open_segment->device))) slp_flush();
 	if (!open_segment) {
 		open_segment = slp_segment_new();
-		if (!open_segment || !reserve(open_segment, call)) return slp_error_set(SL_ENOMEM, "no memory for a segment");
+		if (!open_segment) return slp_error_set(SL_ENOMEM, "no memory for a segment");
 		open_segment->device = device;
 	}
 	enum sl_status s = append(open_segment, call, in, out, inplace, flops);
 	if (s != SL_OK) return s;
-	if (!small || open_segment->nops >= slp_engine.config.bulk || open_segment->nslots >= MAX_SLOTS) slp_flush();
+	if (!small || open_segment->own.nops >= slp_engine.config.bulk || open_segment->nslots >= MAX_SLOTS) slp_flush();
 	return SL_OK;
 }
 
@@ -278,35 +148,45 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
 static bool place_slot(struct slp_segment *seg, struct slp_slot *slot)
 {
 	struct slp_storage *s = slot->storage;
+	if (!s) return true; /* in scratch, as planned before */
 	if (!s->buffer && atomic_load(&s->refs) > 0) {
 		s->buffer = slp_buffer_get(s->bytes, seg->device, false);
 		if (!s->buffer) return false;
 	}
 	slot->buffer = s->buffer;
+	if (s->buffer) return true;
 	slot->offset = seg->scratch;
-	if (!s->buffer) seg->scratch += align(s->bytes ? s->bytes : 1, 64);
+	seg->scratch += slp_align(s->bytes ? s->bytes : 1, 64);
 	return true;
+}
+
+/* Slots over the same storage share the task's buffer: that of the first, which storage->slot names. */
+static void use_buffer(struct slp_segment *seg, struct slp_slot *slot)
+{
+	const struct slp_slot *first = &seg->slots[slot->storage->slot];
+	slot->index = first->index;
+	if (first != slot) return;
+	slot->index = seg->nbuffers;
+	seg->buffers[seg->nbuffers++] = slot->buffer;
+	atomic_fetch_add(&slot->buffer->pending, 1);
 }
 
 static bool place_slots(struct slp_segment *seg)
 {
-	if (!grow((void **)&seg->buffers, &seg->max_buffers, seg->nslots, sizeof *seg->buffers)) return false;
+	if (!slp_grow((void **)&seg->buffers, &seg->max_buffers, seg->nslots, sizeof *seg->buffers)) return false;
 	for (int i = 0; i < seg->nslots; i++) {
-		struct slp_slot *slot = &seg->slots[i];
-		if (!place_slot(seg, slot)) return false;
-		if (!slot->buffer) continue;
-		slot->index = seg->nbuffers;
-		seg->buffers[seg->nbuffers++] = slot->buffer;
-		atomic_fetch_add(&slot->buffer->pending, 1);
+		if (!place_slot(seg, &seg->slots[i])) return false;
+		if (seg->slots[i].buffer) use_buffer(seg, &seg->slots[i]);
 	}
 	return true;
 }
 
-/* Takes the storages out of the open segment; those that nobody holds go. */
+/* Takes the storages out of the segment; those that nobody holds go. */
 static void close_slots(struct slp_segment *seg)
 {
 	for (int i = 0; i < seg->nslots; i++) {
 		struct slp_storage *s = seg->slots[i].storage;
+		if (!s || s->slot != i) continue;
 		s->slot = -1;
 		if (atomic_load(&s->refs) == 0) storage_free(s);
 	}
@@ -316,6 +196,7 @@ static void segment_done(void *arg)
 {
 	struct slp_segment *seg = arg;
 	for (int i = 0; i < seg->nbuffers; i++) slp_buffer_done(seg->buffers[i]);
+	if (seg->code) slp_code_release(seg->code);
 	slp_segment_free(seg);
 	SLP_COUNT(finished);
 	slp_runahead_leave();
@@ -332,11 +213,13 @@ static bool task_buffers(struct starpu_task *task, struct slp_segment *seg, star
 		modes = task->dyn_modes = malloc((size_t)n * sizeof *modes);
 		if (!handles || !modes) return false;
 	}
-	for (int i = 0; i < seg->nslots; i++) {
+	for (int i = 0, seen = 0; i < seg->nslots; i++) {
 		const struct slp_slot *slot = &seg->slots[i];
 		if (!slot->buffer) continue;
 		handles[slot->index] = slot->buffer->handle;
-		modes[slot->index] = slot->mode;
+		bool first = slot->index == seen;
+		modes[slot->index] = slot->mode | (first ? 0 : modes[slot->index]);
+		seen += first;
 	}
 	seg->scratch_index = scratch ? n - 1 : -1;
 	if (scratch) {
@@ -349,18 +232,18 @@ static bool task_buffers(struct starpu_task *task, struct slp_segment *seg, star
 
 static struct starpu_task *make_task(struct slp_segment *seg)
 {
-	size_t need = align(seg->scratch, 64) + seg->op_scratch;
+	size_t need = slp_align(seg->scratch, 64) + seg->program->op_scratch;
 	starpu_data_handle_t scratch = need ? slp_buffer_scratch(need + 64) : NULL;
 	struct starpu_task *task = starpu_task_create();
 	if (!task || (need && !scratch) || !task_buffers(task, seg, scratch)) return NULL;
-	task->cl = slp_codelet_of(seg->nops == 1 ? seg->op : -1);
+	task->cl = slp_codelet_of(seg->program->nops == 1 ? seg->program->op : -1);
 	task->name = task->cl->name;
 	task->cl_arg = seg;
 	task->cl_arg_size = sizeof *seg;
-	task->flops = seg->flops;
+	task->flops = seg->program->flops;
 	task->callback_func = segment_done;
 	task->callback_arg = seg;
-	slp_device_place(task, seg->device, seg->cuda);
+	slp_device_place(task, seg->device, seg->program->cuda);
 	return task;
 }
 
@@ -368,7 +251,7 @@ static struct starpu_task *make_task(struct slp_segment *seg)
 static void give_up(struct slp_segment *seg, enum sl_status status, const char *why)
 {
 	char text[512];
-	const struct slp_record *r = slp_record_first(seg);
+	const struct slp_record *r = slp_record_first(seg->program);
 	snprintf(text, sizeof text, "%s at %s: %s", slp_ops[r->op]->name, r->at, why);
 	uint32_t fault = slp_fault_add(status, text);
 	for (int i = 0; i < seg->nslots; i++)
@@ -376,11 +259,8 @@ static void give_up(struct slp_segment *seg, enum sl_status status, const char *
 	segment_done(seg);
 }
 
-void slp_flush(void)
+void slp_segment_submit(struct slp_segment *seg)
 {
-	struct slp_segment *seg = open_segment;
-	if (!seg) return;
-	open_segment = NULL;
 	slp_runahead_wait();
 	bool placed = place_slots(seg);
 	slp_runahead_enter();
@@ -400,6 +280,13 @@ void slp_flush(void)
 	if (atomic_load_explicit(&slp_counters.segments, memory_order_relaxed) % 64 == 0) slp_stats_sample();
 }
 
+void slp_flush(void)
+{
+	struct slp_segment *seg = open_segment;
+	open_segment = NULL;
+	if (seg) slp_segment_submit(seg);
+}
+
 /* ---- their memory ------------------------------------------------------------------------------------------------ */
 
 static struct {
@@ -414,10 +301,11 @@ struct slp_segment *slp_segment_new(void)
 	if (s) spare.list = s->next;
 	pthread_mutex_unlock(&spare.lock);
 	if (!s && !(s = calloc(1, sizeof *s))) return NULL;
-	s->used = s->scratch = s->op_scratch = 0;
-	s->nslots = s->nops = s->nbuffers = 0;
-	s->footprint = 0;
-	s->flops = 0;
+	slp_program_clear(&s->own);
+	s->program = &s->own;
+	s->code = NULL;
+	s->scratch = 0;
+	s->nslots = s->nbuffers = s->npatches = 0;
 	return s;
 }
 
@@ -433,7 +321,8 @@ void slp_segments_clear(void)
 {
 	for (struct slp_segment *s; (s = spare.list);) {
 		spare.list = s->next;
-		free(s->records);
+		free(s->own.records);
+		free(s->patches);
 		free(s->slots);
 		free(s->buffers);
 		free(s);

@@ -9,52 +9,88 @@ struct slp_slot {
 	struct slp_storage *storage; /* while the segment is open */
 	struct slp_buffer *buffer;   /* then: where it lies; NULL: in scratch */
 	int index;                   /* of the buffer among the task's */
-	size_t offset;               /* in scratch */
+	size_t offset;               /* in the buffer or in scratch */
 	enum starpu_data_access_mode mode;
 	bool known;                  /* some call of the segment has used it before */
 };
 
-/* One call.  Behind it lie its operands' places, its views and its attributes. */
+/* One call.  Behind it lie its operands' places, their types and its attributes (record.c). */
 struct slp_record {
 	size_t size; /* bytes to the next record */
 	int op;      /* number in slp_ops */
 	int nin, nout;
-	unsigned mutated; /* inputs below 32 that are written too */
 	const char *at;
-	struct slp_place {
-		int slot;
-		size_t offset;
-	} *places;
-	struct slp_view *views; /* inputs, then outputs; the pointers are set when it runs */
-	void *attrs;
+};
+
+/* Calls in their order, and what they need together. */
+struct slp_program {
+	char *records;
+	size_t used, capacity;
+	int nops;
+	int op;            /* of the last call */
+	int max_operands;  /* of a call */
+	bool cuda;         /* every call has a CUDA kernel for its types */
+	size_t op_scratch; /* of the call that needs most */
+	uint32_t footprint;
+	double flops;
 };
 
 struct slp_segment {
 	struct slp_segment *next;
-	char *records;
-	size_t used, capacity;
+	struct slp_program own;
+	const struct slp_program *program; /* own, or that of prepared code */
+	struct slp_code *code;             /* NULL: own */
+	struct slp_patch *patches;         /* of attributes, in the order of the calls */
+	int npatches, max_patches;
 	struct slp_slot *slots;
 	int nslots, max_slots;
-	int nops;
-	int op;            /* of its only call */
 	sl_device device;
-	bool cuda;         /* every call has a CUDA kernel for its types */
-	size_t scratch, op_scratch; /* bytes for dead results; on top, for the call that needs most */
+	size_t scratch;    /* bytes for dead results; the calls' own scratch comes on top */
 	int scratch_index; /* among the task's buffers; -1: none */
-	uint32_t footprint;
-	double flops;
 	struct slp_buffer **buffers; /* of the task, without scratch */
 	int nbuffers, max_buffers;
 };
 
-static inline struct slp_record *slp_record_first(struct slp_segment *s)
+static inline size_t slp_align(size_t n, size_t to)
 {
-	return (struct slp_record *)s->records;
+	return (n + to - 1) / to * to;
 }
-static inline struct slp_record *slp_record_next(struct slp_record *r)
+
+static inline struct slp_record *slp_record_first(const struct slp_program *p)
+{
+	return (struct slp_record *)p->records;
+}
+static inline struct slp_record *slp_record_next(const struct slp_record *r)
 {
 	return (struct slp_record *)((char *)r + r->size);
 }
+static inline struct slp_place *slp_record_places(const struct slp_record *r)
+{
+	return (struct slp_place *)((char *)r + slp_align(sizeof *r, 16));
+}
+static inline struct slp_type *slp_record_types(const struct slp_record *r)
+{
+	size_t n = (size_t)(r->nin + r->nout);
+	return (struct slp_type *)((char *)slp_record_places(r) + slp_align(n * sizeof(struct slp_place), 16));
+}
+static inline void *slp_record_attrs(const struct slp_record *r)
+{
+	size_t n = (size_t)(r->nin + r->nout);
+	return (char *)slp_record_types(r) + slp_align(n * sizeof(struct slp_type), 16);
+}
+
+/* record.c */
+/* Makes a list of items of a size longer if it must be; false without memory. */
+bool slp_grow(void **list, int *max, int n, size_t size);
+/* Adds a call to the program, its places unset; NULL with an error. */
+struct slp_record *slp_program_add(struct slp_program *p, const struct slp_infer *c, double flops);
+void slp_program_clear(struct slp_program *p); /* keeps its memory */
+/* Notes that a call uses the slot. */
+void slp_slot_access(struct slp_slot *slot, bool reads, bool writes);
+
+/* segment.c */
+/* Submits a segment whose slots have storages, buffers or places in scratch; it ends in segment_done. */
+void slp_segment_submit(struct slp_segment *seg);
 
 /* For tests: the k-th kernel from now on fails (1: the next); 0: none. */
 extern _Atomic long slp_fail_kernel;

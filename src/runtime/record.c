@@ -1,0 +1,139 @@
+/* Records: calls written down for a worker, with the places of their operands, and what a program of them needs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/segment.h"
+
+bool slp_grow(void **list, int *max, int n, size_t size)
+{
+	if (n <= *max) return true;
+	int bigger = 2 * *max > n ? 2 * *max : n;
+	void *p = realloc(*list, (size_t)bigger * size);
+	if (!p) return false;
+	*list = p;
+	*max = bigger;
+	return true;
+}
+
+void slp_slot_access(struct slp_slot *slot, bool reads, bool writes)
+{
+	if (reads && !(slot->known && slot->mode & STARPU_W)) slot->mode |= STARPU_R;
+	if (writes) slot->mode |= STARPU_W;
+	slot->known = true;
+}
+
+/* ---- footprints -------------------------------------------------------------------------------------------------- */
+
+static uint32_t hash(uint32_t h, uint64_t v)
+{
+	uint64_t x = (h ^ v) * 0x9E3779B97F4A7C15u;
+	return (uint32_t)(x ^ x >> 32);
+}
+
+static const size_t attr_sizes[] = {[SLP_INT] = sizeof(int), [SLP_INT64] = 8, [SLP_DOUBLE] = 8, [SLP_BOOL] = sizeof(bool)};
+
+static uint32_t hash_attrs(uint32_t h, const struct sl_op *op, const void *attrs)
+{
+	for (const struct slp_attr *a = op->attr_table; a && a->name; a++) {
+		if (a->value_only) continue;
+		for (unsigned i = 0; i < a->count; i++) {
+			uint64_t v = 0;
+			memcpy(&v, (const char *)attrs + a->offset + i * attr_sizes[a->kind], attr_sizes[a->kind]);
+			h = hash(h, v);
+		}
+	}
+	return h;
+}
+
+static uint32_t hash_type(uint32_t h, const struct slp_type *t)
+{
+	h = hash(h, (uint64_t)t->dtype << 8 | (uint64_t)t->shape.ndim);
+	for (int i = 0; i < t->shape.ndim; i++) h = hash(h, (uint64_t)t->shape.dim[i]);
+	return h;
+}
+
+static uint32_t hash_call(uint32_t h, int op, const struct slp_infer *c)
+{
+	h = hash_attrs(hash(h, (uint64_t)op), c->op, c->attrs);
+	for (int i = 0; i < c->nin; i++) h = hash_type(h, &c->in[i]);
+	for (int i = 0; i < c->nout; i++) h = hash_type(h, &c->out[i]);
+	return h;
+}
+
+static bool has_cuda(const struct slp_infer *c)
+{
+	const struct slp_type *t = c->nin ? &c->in[0] : &c->out[0];
+	return c->op->cuda && (c->op->cuda_dtypes & SLP_DTYPE(t->dtype));
+}
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+static int op_number(const struct sl_op *op)
+{
+	static _Thread_local const struct sl_op *last;
+	static _Thread_local int number;
+	if (op == last) return number;
+	for (int i = 0; slp_ops[i]; i++)
+		if (slp_ops[i] == op) {
+			last = op;
+			return number = i;
+		}
+	return -1;
+}
+
+static bool reserve(struct slp_program *p, size_t size)
+{
+	if (p->used + size <= p->capacity) return true;
+	size_t capacity = 2 * p->capacity > p->used + size ? 2 * p->capacity : p->used + size + 4096;
+	char *records = realloc(p->records, capacity);
+	if (!records) return false;
+	p->records = records;
+	p->capacity = capacity;
+	return true;
+}
+
+static struct slp_record *record_new(struct slp_program *p, const struct slp_infer *c)
+{
+	size_t n = (size_t)(c->nin + c->nout);
+	size_t size = slp_align(sizeof(struct slp_record), 16) + slp_align(n * sizeof(struct slp_place), 16) +
+		      slp_align(n * sizeof(struct slp_type), 16) + slp_align(c->op->attrs_size, 16);
+	if (!reserve(p, size)) return NULL;
+	struct slp_record *r = (struct slp_record *)(p->records + p->used);
+	*r = (struct slp_record){.size = size, .nin = c->nin, .nout = c->nout, .at = c->at};
+	memcpy(slp_record_types(r), c->in, (size_t)c->nin * sizeof *c->in);
+	memcpy(slp_record_types(r) + c->nin, c->out, (size_t)c->nout * sizeof *c->out);
+	if (c->op->attrs_size) memcpy(slp_record_attrs(r), c->attrs, c->op->attrs_size);
+	p->used += size;
+	return r;
+}
+
+struct slp_record *slp_program_add(struct slp_program *p, const struct slp_infer *c, double flops)
+{
+	int op = op_number(c->op);
+	if (op < 0) {
+		slp_error_set(SL_EINTERNAL, "%s is not in codelets/ops.def", c->op->name);
+		return NULL;
+	}
+	struct slp_record *r = record_new(p, c);
+	if (!r) {
+		slp_error_set(SL_ENOMEM, "no memory for a segment");
+		return NULL;
+	}
+	r->op = p->op = op;
+	size_t scratch = c->op->scratch ? c->op->scratch(c) : 0;
+	if (scratch > p->op_scratch) p->op_scratch = scratch;
+	if (c->nin + c->nout > p->max_operands) p->max_operands = c->nin + c->nout;
+	p->cuda = (p->nops ? p->cuda : true) && has_cuda(c);
+	p->footprint = hash_call(p->nops ? p->footprint : 0, op, c);
+	p->flops += flops;
+	p->nops++;
+	return r;
+}
+
+void slp_program_clear(struct slp_program *p)
+{
+	p->used = p->op_scratch = 0;
+	p->nops = p->max_operands = 0;
+	p->footprint = 0;
+	p->flops = 0;
+}
