@@ -3,19 +3,30 @@
  * All three maps are linear in both operands and each is a gradient of the other two, so they also serve as each
  * other's gradients. */
 #include "conv2d.h"
+#include "lane_order.h"
 
 #define CONV_ATTRS(type, prefix)                                                                                       \
-	{"stride", SLP_INT, offsetof(type, prefix stride), 2, "steps of the window down and across", false},           \
-	        {"pad", SLP_INT, offsetof(type, prefix pad), 2, "zeros around the image", false},                      \
-	        {"dilation", SLP_INT, offsetof(type, prefix dilation), 2, "steps between kernel elements", false},     \
+	{"stride", SLP_INT, offsetof(type, prefix conv.stride), 2, "steps of the window down and across", false},      \
+	        {"pad", SLP_INT, offsetof(type, prefix conv.pad), 2, "zeros around the image", false},                 \
+	        {"dilation", SLP_INT, offsetof(type, prefix conv.dilation), 2, "steps between kernel elements",        \
+	         false},                                                                                               \
+	        {"groups", SLP_INT, offsetof(type, prefix conv.groups), 1, "independent groups of channels", false},   \
+	        {"x_lanes", SLP_BOOL, offsetof(type, prefix x_lanes), 1, "x, or its gradient, is in lane order",       \
+	         false},                                                                                               \
+	        {"y_lanes", SLP_BOOL, offsetof(type, prefix y_lanes), 1, "y, or its gradient, is in lane order",       \
+	         false},                                                                                               \
 	{                                                                                                              \
-		"groups", SLP_INT, offsetof(type, prefix groups), 1, "independent groups of channels", false           \
+		"crop", SLP_INT, offsetof(type, prefix crop), 2, "rows and columns of y left out at its end", false    \
 	}
 
-static const struct slp_attr conv_attrs[] = {CONV_ATTRS(struct sl_conv2d_opts, ), {0}};
+static const struct slp_attr conv_attrs[] = {
+        CONV_ATTRS(struct slp_conv2d_attrs, ),
+        SLP_ATTR(struct slp_conv2d_attrs, activation, SLP_INT, 1, "applied to y: enum sl_activation"),
+        {0},
+};
 
 static const struct slp_attr grad_attrs[] = {
-        CONV_ATTRS(struct slp_conv2d_grad, conv.),
+        CONV_ATTRS(struct slp_conv2d_grad, of.),
         SLP_ATTR(struct slp_conv2d_grad, size, SLP_INT64, 2, "height and width of the result"),
         SLP_ATTR(struct slp_conv2d_grad, bias, SLP_BOOL, 1, "the gradient of the bias too"),
         {0},
@@ -32,11 +43,14 @@ static void set_defaults(struct sl_conv2d_opts *o)
 	if (o->groups == 0) o->groups = 1;
 }
 
-static enum sl_status check_opts(const struct slp_infer *c, const struct sl_conv2d_opts *o)
+static enum sl_status check_attrs(const struct slp_infer *c, const struct slp_conv2d_attrs *a)
 {
+	const struct sl_conv2d_opts *o = &a->conv;
 	for (int i = 0; i < 2; i++)
-		if (o->stride[i] < 1 || o->dilation[i] < 1 || o->pad[i] < 0)
-			return slp_reject(c, SL_EINVAL, "stride and dilation must be positive, pad not negative");
+		if (o->stride[i] < 1 || o->dilation[i] < 1 || o->pad[i] < 0 || a->crop[i] < 0)
+			return slp_reject(c, SL_EINVAL, "stride and dilation must be positive, pad and crop not negative");
+	if (a->activation < 0 || a->activation >= SL_ACTIVATIONS)
+		return slp_reject(c, SL_EINVAL, "activation %d is none of enum sl_activation", a->activation);
 	return o->groups < 1 ? slp_reject(c, SL_EINVAL, "groups must be positive") : SL_OK;
 }
 
@@ -52,10 +66,18 @@ static enum sl_status check_inputs(const struct slp_infer *c)
 	return SL_OK;
 }
 
+static enum sl_status check_lanes(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x)
+{
+	if ((a->x_lanes || a->y_lanes) && x.dim[0] % SLP_ORDER_LANES)
+		return slp_reject(c, SL_ESHAPE, "lane order needs a multiple of %d images", SLP_ORDER_LANES);
+	return SL_OK;
+}
+
 /* The shape of y from those of x and w, or a complaint. */
-static enum sl_status forward_shape(const struct slp_infer *c, const struct sl_conv2d_opts *o, sl_shape x, sl_shape w,
+static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x, sl_shape w,
                                     sl_shape *y)
 {
+	const struct sl_conv2d_opts *o = &a->conv;
 	if (x.dim[1] != w.dim[1] * o->groups)
 		return slp_reject(c, SL_ESHAPE, "x has %lld channels, and w takes %lld in %d groups",
 		                  (long long)x.dim[1], (long long)(w.dim[1] * o->groups), o->groups);
@@ -69,17 +91,18 @@ static enum sl_status forward_shape(const struct slp_infer *c, const struct sl_c
 		if (w.dim[2 + i] < 1 || window > image)
 			return slp_reject(c, SL_ESHAPE, "%s of the kernel is %lld, of the padded image %lld",
 			                  i ? "width" : "height", (long long)window, (long long)image);
-		y->dim[2 + i] = (image - window) / o->stride[i] + 1;
+		y->dim[2 + i] = (image - window) / o->stride[i] + 1 - a->crop[i];
+		if (y->dim[2 + i] < 1) return slp_reject(c, SL_ESHAPE, "nothing is left of the cropped result");
 	}
-	return SL_OK;
+	return check_lanes(c, a, x);
 }
 
 static enum sl_status conv2d_infer(struct slp_infer *c)
 {
-	struct sl_conv2d_opts *o = c->attrs;
-	set_defaults(o);
+	struct slp_conv2d_attrs *a = c->attrs;
+	set_defaults(&a->conv);
 	if (c->nin != 2 && c->nin != 3) return slp_reject(c, SL_EINVAL, "needs x, w and at most a bias");
-	enum sl_status s = check_opts(c, o);
+	enum sl_status s = check_attrs(c, a);
 	if (s == SL_OK) s = check_inputs(c);
 	if (s != SL_OK) return s;
 	sl_shape w = c->in[1].shape;
@@ -87,7 +110,7 @@ static enum sl_status conv2d_infer(struct slp_infer *c)
 		return slp_reject(c, SL_ESHAPE, "bias must have shape (%lld), the output channels of w",
 		                  (long long)w.dim[0]);
 	c->out[0].dtype = c->in[0].dtype;
-	return forward_shape(c, o, c->in[0].shape, w, &c->out[0].shape);
+	return forward_shape(c, a, c->in[0].shape, w, &c->out[0].shape);
 }
 
 /* Of a gradient: that dy has the shape that x and w give. */
@@ -95,35 +118,42 @@ static enum sl_status check_forward(const struct slp_infer *c, sl_shape x, sl_sh
 {
 	const struct slp_conv2d_grad *g = c->attrs;
 	sl_shape y;
-	enum sl_status s = forward_shape(c, &g->conv, x, w, &y);
+	enum sl_status s = forward_shape(c, &g->of, x, w, &y);
 	if (s != SL_OK || sl_shape_equal(y, dy)) return s;
 	char text[128];
 	return slp_reject(c, SL_ESHAPE, "the gradient of y must have shape %s", sl_shape_string(y, text));
 }
 
+static enum sl_status check_grad_attrs(const struct slp_infer *c, const struct slp_conv2d_grad *g)
+{
+	if (g->of.activation != SL_IDENTITY)
+		return slp_reject(c, SL_EINVAL, "the gradient of an activation is an operation of its own");
+	return check_attrs(c, &g->of);
+}
+
 static enum sl_status grad_data_infer(struct slp_infer *c)
 {
 	struct slp_conv2d_grad *g = c->attrs;
-	set_defaults(&g->conv);
-	enum sl_status s = check_opts(c, &g->conv);
+	set_defaults(&g->of.conv);
+	enum sl_status s = check_grad_attrs(c, g);
 	if (s == SL_OK) s = check_inputs(c);
 	if (s != SL_OK) return s;
 	sl_shape dy = c->in[0].shape, w = c->in[1].shape;
 	c->out[0].dtype = c->in[0].dtype;
-	c->out[0].shape = SL_SHAPE(dy.dim[0], w.dim[1] * g->conv.groups, g->size[0], g->size[1]);
+	c->out[0].shape = SL_SHAPE(dy.dim[0], w.dim[1] * g->of.conv.groups, g->size[0], g->size[1]);
 	return check_forward(c, c->out[0].shape, w, dy);
 }
 
 static enum sl_status grad_weights_infer(struct slp_infer *c)
 {
 	struct slp_conv2d_grad *g = c->attrs;
-	set_defaults(&g->conv);
-	enum sl_status s = check_opts(c, &g->conv);
+	set_defaults(&g->of.conv);
+	enum sl_status s = check_grad_attrs(c, g);
 	if (s == SL_OK) s = check_inputs(c);
 	if (s != SL_OK) return s;
 	sl_shape x = c->in[0].shape, dy = c->in[1].shape;
 	c->out[0].dtype = c->out[1].dtype = c->in[0].dtype;
-	c->out[0].shape = SL_SHAPE(dy.dim[1], x.dim[1] / g->conv.groups, g->size[0], g->size[1]);
+	c->out[0].shape = SL_SHAPE(dy.dim[1], x.dim[1] / g->of.conv.groups, g->size[0], g->size[1]);
 	c->out[1].shape = SL_SHAPE(g->bias ? dy.dim[1] : 0);
 	return check_forward(c, x, c->out[0].shape, dy);
 }
@@ -152,13 +182,22 @@ static double grad_weights_flops(const struct slp_infer *c)
 #ifdef HAVE_CUDA
 /* What cuDNN may work in: its choice of an algorithm is limited to it.  Twice the operands is what its faster
  * algorithms ask for in most cases. */
-static size_t workspace(const struct slp_infer *c)
+size_t slp_conv_workspace(const struct slp_conv *c, size_t element)
 {
 	enum { LEAST = 1 << 20, MOST = 64 << 20 };
-	double bytes = 0;
-	for (int i = 0; i < 2; i++) bytes += (double)sl_shape_size(c->in[i].shape);
-	bytes = 2 * (bytes + (double)sl_shape_size(c->out[0].shape)) * (double)sl_dtype_size(c->in[0].dtype);
+	double images = (double)(c->n * c->ic * c->ih * c->iw) + (double)(c->n * c->oc * c->oh * c->ow);
+	double bytes = 2 * (images + (double)(c->oc * c->ic / c->groups * c->kh * c->kw)) * (double)element;
 	return bytes < LEAST ? LEAST : bytes > MOST ? MOST : (size_t)bytes;
+}
+
+static size_t workspace(const struct slp_infer *c)
+{
+	struct slp_view in[2] = {{NULL, c->in[0]}, {NULL, c->in[1]}}, out = {NULL, c->out[0]};
+	struct slp_kernel k = {.op = c->op, .attrs = c->attrs, .nin = 2, .nout = 1, .in = in, .out = &out};
+	struct slp_conv conv = slp_conv_of(&k);
+	size_t element = sl_dtype_size(c->in[0].dtype);
+	struct slp_conv_stage s = slp_conv_stage_of(c->attrs, &conv, element);
+	return s.x + s.y + slp_conv_workspace(&conv, element);
 }
 #endif
 
@@ -166,7 +205,16 @@ static size_t workspace(const struct slp_infer *c)
 
 static struct slp_conv2d_grad grad_opts(const struct sl_conv2d_opts *o, sl_shape size_of, bool bias)
 {
-	return (struct slp_conv2d_grad){*o, {size_of.dim[2], size_of.dim[3]}, bias};
+	return (struct slp_conv2d_grad){{.conv = *o}, {size_of.dim[2], size_of.dim[3]}, bias};
+}
+
+/* What graph passes add has no gradient: they run when gradients have been taken. */
+static enum sl_status check_plain(const struct slp_grad *g)
+{
+	const struct slp_conv2d_attrs *a = g->attrs;
+	if (!a->x_lanes && !a->y_lanes && !a->crop[0] && !a->crop[1] && a->activation == SL_IDENTITY) return SL_OK;
+	slp_call_fail(g->at, g->op->name, SL_EUNSUPPORTED, "a convolution made by a graph pass has no gradient");
+	return SL_EUNSUPPORTED;
 }
 
 /* dx for an x of the given shape. */
@@ -191,10 +239,12 @@ static sl_tensor *grad_weights(const char *at, const struct sl_conv2d_opts *o, s
 
 static enum sl_status conv2d_grad(struct slp_grad *g)
 {
+	const struct sl_conv2d_opts *o = &((const struct slp_conv2d_attrs *)g->attrs)->conv;
 	bool bias = g->nin == 3 && g->need[2];
-	if (g->need[0]) g->din[0] = grad_data(g->at, g->attrs, g->dout[0], g->in[1], sl_tensor_shape(g->in[0]));
+	if (check_plain(g) != SL_OK) return SL_EUNSUPPORTED;
+	if (g->need[0]) g->din[0] = grad_data(g->at, o, g->dout[0], g->in[1], sl_tensor_shape(g->in[0]));
 	if (g->need[1])
-		g->din[1] = grad_weights(g->at, g->attrs, g->in[0], g->dout[0], sl_tensor_shape(g->in[1]),
+		g->din[1] = grad_weights(g->at, o, g->in[0], g->dout[0], sl_tensor_shape(g->in[1]),
 		                         bias ? &g->din[2] : NULL);
 	else if (bias)
 		g->din[2] = sl_sum_at(g->at, g->dout[0],
@@ -205,10 +255,11 @@ static enum sl_status conv2d_grad(struct slp_grad *g)
 /* dx is linear in dy and w. */
 static enum sl_status grad_data_grad(struct slp_grad *g)
 {
-	const struct slp_conv2d_grad *a = g->attrs;
+	const struct sl_conv2d_opts *o = &((const struct slp_conv2d_grad *)g->attrs)->of.conv;
 	sl_tensor *ddx = g->dout[0];
-	if (g->need[0]) g->din[0] = sl_conv2d_at(g->at, ddx, g->in[1], NULL, a->conv);
-	if (g->need[1]) g->din[1] = grad_weights(g->at, &a->conv, ddx, g->in[0], sl_tensor_shape(g->in[1]), NULL);
+	if (check_plain(g) != SL_OK) return SL_EUNSUPPORTED;
+	if (g->need[0]) g->din[0] = sl_conv2d_at(g->at, ddx, g->in[1], NULL, *o);
+	if (g->need[1]) g->din[1] = grad_weights(g->at, o, ddx, g->in[0], sl_tensor_shape(g->in[1]), NULL);
 	return SL_OK;
 }
 
@@ -223,11 +274,12 @@ static enum sl_status grad_weights_grad(struct slp_grad *g)
 	const struct slp_conv2d_grad *a = g->attrs;
 	sl_tensor *ddw = g->dout[0], *ddb = a->bias ? g->dout[1] : NULL;
 	sl_shape dy = sl_tensor_shape(g->in[1]);
+	if (check_plain(g) != SL_OK) return SL_EUNSUPPORTED;
 	if (g->need[0])
-		g->din[0] = ddw ? grad_data(g->at, &a->conv, g->in[1], ddw, sl_tensor_shape(g->in[0]))
+		g->din[0] = ddw ? grad_data(g->at, &a->of.conv, g->in[1], ddw, sl_tensor_shape(g->in[0]))
 		                : zeros_like(g->at, g->in[0]);
 	if (g->need[1] && ddw)
-		g->din[1] = sl_conv2d_at(g->at, g->in[0], ddw, ddb, a->conv);
+		g->din[1] = sl_conv2d_at(g->at, g->in[0], ddw, ddb, a->of.conv);
 	else if (g->need[1])
 		g->din[1] = sl_broadcast_to_at(g->at, sl_reshape_at(g->at, ddb, SL_SHAPE(dy.dim[1], 1, 1)), dy);
 	return SL_OK;
@@ -250,7 +302,8 @@ enum sl_status slp_cuda_conv2d_grad_weights(const struct slp_kernel *k);
 sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts)
 {
 	if (!b && sl_error() != SL_OK) return NULL;
-	return slp_apply1(at, &slp_op_conv2d, &opts, b ? 3 : 2, (sl_tensor *const[]){x, w, b});
+	return slp_apply1(at, &slp_op_conv2d, &(struct slp_conv2d_attrs){.conv = opts}, b ? 3 : 2,
+	                  (sl_tensor *const[]){x, w, b});
 }
 
 #define CONVOLUTION(op_name, prefix, attributes, attr_names, inputs, count, results, text)                             \
@@ -274,7 +327,7 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
 	};
 
-CONVOLUTION(conv2d, conv2d, struct sl_conv2d_opts, conv_attrs, "x w b ...", -1, 1, "convolution in two dimensions")
+CONVOLUTION(conv2d, conv2d, struct slp_conv2d_attrs, conv_attrs, "x w b ...", -1, 1, "convolution in two dimensions")
 CONVOLUTION(conv2d_grad_data, grad_data, struct slp_conv2d_grad, grad_attrs, "dy w", 2, 1,
             "gradient of a convolution with respect to its input")
 CONVOLUTION(conv2d_grad_weights, grad_weights, struct slp_conv2d_grad, grad_attrs, "x dy", 2, 2,

@@ -1,12 +1,16 @@
 /* Convolution on GPUs by cuDNN, in the caller's layout (NCHW) and the arithmetic of the data type (TF32 stays off).
  *
+ * Images in lane order and cropped results are copied to what cuDNN takes, and back.
+ *
  * cuDNN proposes algorithms, best first; taken is the first that is deterministic and works in the memory that the
  * operation has (conv2d.c: workspace).  Descriptions and choices are kept by the thread that made them. */
 #include <cstring>
 #include <cudnn.h>
 
+#include "activation.h"
 #include "conv2d.h"
 #include "gpu.cuh"
+#include "lane_order.cuh"
 
 enum { CACHE = 64, PROPOSALS = 8, PARTS = 32 };
 
@@ -136,11 +140,66 @@ static struct made *find(const struct slp_kernel *k, const struct key &key)
 	return NULL;
 }
 
+/* ---- operands as cuDNN takes them ------------------------------------------------------------------------------- */
+
+/* Plain and whole; c has the size of the whole y. */
+template <class T> struct operands {
+	T *x, *w, *y;
+	void *work;
+	size_t limit; /* bytes at work */
+	struct slp_conv c;
+};
+
+template <class T> static struct operands<T> operands_of(const struct slp_kernel *k, enum slp_conv_pass pass)
+{
+	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
+	struct operands<T> o;
+	o.c = slp_conv_of(k);
+	struct slp_conv_stage stage = slp_conv_stage_of(a, &o.c, sizeof(T));
+	char *scratch = (char *)k->scratch;
+	T *first = (T *)k->in[0].ptr, *second = (T *)k->in[1].ptr, *result = (T *)k->out[0].ptr;
+	o.x = stage.x ? (T *)scratch : pass == SLP_CONV_DATA ? result : first;
+	o.w = pass == SLP_CONV_WEIGHTS ? result : second;
+	o.y = stage.y                     ? (T *)(scratch + stage.x)
+	      : pass == SLP_CONV_FORWARD  ? result
+	      : pass == SLP_CONV_DATA     ? first
+	                                  : second;
+	o.work = scratch + stage.x + stage.y;
+	o.limit = slp_conv_workspace(&o.c, sizeof(T));
+	o.c.oh += a->crop[0];
+	o.c.ow += a->crop[1];
+	return o;
+}
+
+/* Copies inputs to where the operands are, or with `back` the operand that is a result to the output. */
+template <class T>
+static enum sl_status stage(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass, bool back)
+{
+	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
+	const struct slp_conv &c = o.c;
+	struct slp_order_side x = {c.ih, c.iw, a->x_lanes}, plain_x = {c.ih, c.iw, false};
+	struct slp_order_side y = {c.oh - a->crop[0], c.ow - a->crop[1], a->y_lanes}, whole_y = {c.oh, c.ow, false};
+	T *in = (T *)k->in[0].ptr, *out = (T *)k->out[0].ptr;
+	T *dy = pass == SLP_CONV_DATA ? in : (T *)k->in[1].ptr;
+	struct slp_conv_stage staged = slp_conv_stage_of(a, &o.c, sizeof(T));
+	if (back && pass == SLP_CONV_DATA && staged.x)
+		return slp_order_copy<T>(k, o.x, out, c.n, c.ic, plain_x, x);
+	if (back && pass == SLP_CONV_FORWARD && staged.y)
+		return slp_order_copy<T>(k, o.y, out, c.n, c.oc, whole_y, y);
+	enum sl_status s = SL_OK;
+	if (!back && pass != SLP_CONV_DATA && staged.x) s = slp_order_copy<T>(k, in, o.x, c.n, c.ic, x, plain_x);
+	if (!back && pass != SLP_CONV_FORWARD && staged.y && s == SL_OK)
+		s = slp_order_copy<T>(k, dy, o.y, c.n, c.oc, y, whole_y);
+	return s;
+}
+
 /* ---- bias ------------------------------------------------------------------------------------------------------- */
 
-template <class T> __global__ static void add_bias(T *y, const T *b, int64_t n, int64_t plane, int64_t channels)
+/* y = activation(y + b); b NULL: none. */
+template <class T>
+__global__ static void finish_kernel(T *y, const T *b, int64_t n, int64_t plane, int64_t channels, int activation)
 {
-	SLP_GRID_STRIDE(i, n) y[i] += b[i / plane % channels];
+	SLP_GRID_STRIDE(i, n) y[i] = slp_activated(b ? y[i] + b[i / plane % channels] : y[i], activation);
 }
 
 /* partial[channel][part] = the sum of dy over the images of a part. */
@@ -166,15 +225,16 @@ template <class T> __global__ static void add_parts(const T *partial, T *db, int
 	}
 }
 
-/* k->scratch is free again once the gradient of the weight, queued before, is done. */
-template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, const struct slp_conv &c, size_t limit)
+/* The workspace is free again once the gradient of the weight, queued before, is done. */
+template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, const struct operands<T> &o)
 {
+	const struct slp_conv &c = o.c;
 	if (slp_size(&k->out[1]) == 0) return SL_OK;
-	if ((size_t)c.oc * PARTS * sizeof(T) > limit)
+	if ((size_t)c.oc * PARTS * sizeof(T) > o.limit)
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "too many channels for the gradient of the bias");
-	T *partial = (T *)k->scratch;
-	SLP_LAUNCH(sum_parts<T>, (unsigned)(c.oc * PARTS), SLP_BLOCK, 0, k->stream, (const T *)k->in[1].ptr, partial,
-	           c.n, c.oc, c.oh * c.ow);
+	T *partial = (T *)o.work;
+	SLP_LAUNCH(sum_parts<T>, (unsigned)(c.oc * PARTS), SLP_BLOCK, 0, k->stream, (const T *)o.y, partial, c.n, c.oc,
+	           c.oh * c.ow);
 	enum sl_status s = slp_launched(k);
 	if (s != SL_OK) return s;
 	SLP_LAUNCH(add_parts<T>, slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const T *)partial, (T *)k->out[1].ptr, c.oc);
@@ -188,92 +248,81 @@ static bool is_empty(const struct slp_conv &c)
 	return c.n == 0 || c.ic == 0 || c.oc == 0 || c.ih == 0 || c.iw == 0;
 }
 
-static enum sl_status clear(const struct slp_kernel *k, int output)
+static enum sl_status clear(const struct slp_kernel *k, void *to, int64_t elements)
 {
-	size_t bytes = (size_t)slp_size(&k->out[output]) * sl_dtype_size(k->out[output].type.dtype);
-	if (bytes) cudaMemsetAsync(k->out[output].ptr, 0, bytes, (cudaStream_t)k->stream);
+	size_t bytes = (size_t)elements * sl_dtype_size(k->in[0].type.dtype);
+	if (bytes) cudaMemsetAsync(to, 0, bytes, (cudaStream_t)k->stream);
 	return slp_launched(k);
 }
 
-static size_t scratch_of(const struct slp_kernel *k)
-{
-	struct slp_type in[2] = {k->in[0].type, k->in[1].type}, out = k->out[0].type;
-	struct slp_infer c = {k->op, NULL, (void *)k->attrs, 2, 1, in, &out};
-	return k->op->scratch(&c);
-}
-
 /* T is the type of the elements and of the factors that cuDNN wants. */
-template <class T> static cudnnStatus_t execute(const struct slp_kernel *k, struct made *m)
+template <class T> static cudnnStatus_t execute(const struct operands<T> &o, struct made *m)
 {
 	T one = 1, zero = 0;
-	void *a = k->in[0].ptr, *b = k->in[1].ptr, *to = k->out[0].ptr;
 	if (m->key.pass == SLP_CONV_FORWARD)
-		return cudnnConvolutionForward(m->key.handle, &one, m->x, a, m->w, b, m->conv,
-		                               (cudnnConvolutionFwdAlgo_t)m->algorithm, k->scratch, m->bytes, &zero,
-		                               m->y, to);
+		return cudnnConvolutionForward(m->key.handle, &one, m->x, o.x, m->w, o.w, m->conv,
+		                               (cudnnConvolutionFwdAlgo_t)m->algorithm, o.work, m->bytes, &zero, m->y,
+		                               o.y);
 	if (m->key.pass == SLP_CONV_DATA)
-		return cudnnConvolutionBackwardData(m->key.handle, &one, m->w, b, m->y, a, m->conv,
-		                                    (cudnnConvolutionBwdDataAlgo_t)m->algorithm, k->scratch, m->bytes,
-		                                    &zero, m->x, to);
-	return cudnnConvolutionBackwardFilter(m->key.handle, &one, m->x, a, m->y, b, m->conv,
-	                                      (cudnnConvolutionBwdFilterAlgo_t)m->algorithm, k->scratch, m->bytes,
-	                                      &zero, m->w, to);
+		return cudnnConvolutionBackwardData(m->key.handle, &one, m->w, o.w, m->y, o.y, m->conv,
+		                                    (cudnnConvolutionBwdDataAlgo_t)m->algorithm, o.work, m->bytes,
+		                                    &zero, m->x, o.x);
+	return cudnnConvolutionBackwardFilter(m->key.handle, &one, m->x, o.x, m->y, o.y, m->conv,
+	                                      (cudnnConvolutionBwdFilterAlgo_t)m->algorithm, o.work, m->bytes, &zero,
+	                                      m->w, o.w);
 }
 
 template <class T>
-static enum sl_status convolve(const struct slp_kernel *k, const struct slp_conv &c, enum slp_conv_pass pass)
+static enum sl_status convolve(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
 {
-	if (is_empty(c)) return clear(k, 0);
+	const struct slp_conv &c = o.c;
+	if (is_empty(c)) {
+		int64_t x = c.n * c.ic * c.ih * c.iw, y = c.n * c.oc * c.oh * c.ow;
+		if (pass == SLP_CONV_WEIGHTS) return clear(k, o.w, slp_size(&k->out[0]));
+		return pass == SLP_CONV_DATA ? clear(k, o.x, x) : clear(k, o.y, y);
+	}
 	struct key key;
 	memset(&key, 0, sizeof key); /* padding too: keys are compared as bytes */
 	key.handle = (cudnnHandle_t)slp_cudnn(k);
 	if (!key.handle) return SL_EKERNEL;
 	key.c = c;
-	key.limit = scratch_of(k);
+	key.limit = o.limit;
 	key.pass = pass;
 	key.type = k->in[0].type.dtype;
 	struct made *m = find(k, key);
 	if (!m) return SL_EKERNEL;
-	cudnnStatus_t s = execute<T>(k, m);
+	cudnnStatus_t s = execute<T>(o, m);
 	return s == CUDNN_STATUS_SUCCESS ? SL_OK : slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", cudnnGetErrorString(s));
 }
 
-template <class T> static enum sl_status forward(const struct slp_kernel *k)
+/* Adds the bias to the whole y, and applies the activation. */
+template <class T> static enum sl_status finish(const struct slp_kernel *k, const struct operands<T> &o)
 {
-	struct slp_conv c = slp_conv_of(k);
-	enum sl_status s = convolve<T>(k, c, SLP_CONV_FORWARD);
-	int64_t n = slp_size(&k->out[0]);
-	if (s != SL_OK || k->nin < 3 || n == 0) return s;
-	SLP_LAUNCH(add_bias<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, (T *)k->out[0].ptr, (const T *)k->in[2].ptr, n,
-	           c.oh * c.ow, c.oc);
+	const T *bias = k->nin == 3 ? (const T *)k->in[2].ptr : NULL;
+	int64_t n = o.c.n * o.c.oc * o.c.oh * o.c.ow;
+	int activation = slp_conv_attrs(k)->activation;
+	if (n == 0 || (!bias && activation == SL_IDENTITY)) return SL_OK;
+	SLP_LAUNCH(finish_kernel<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, o.y, bias, n, o.c.oh * o.c.ow, o.c.oc,
+	           activation);
 	return slp_launched(k);
 }
 
-template <class T> static enum sl_status grad_weights(const struct slp_kernel *k)
+template <class T> static enum sl_status run(const struct slp_kernel *k, enum slp_conv_pass pass)
 {
-	struct slp_conv c = slp_conv_of(k);
-	enum sl_status s = convolve<T>(k, c, SLP_CONV_WEIGHTS);
-	if (s != SL_OK) return s;
-	return c.n == 0 ? clear(k, 1) : grad_bias<T>(k, c, scratch_of(k));
+	struct operands<T> o = operands_of<T>(k, pass);
+	enum sl_status s = stage<T>(k, o, pass, false);
+	if (s == SL_OK) s = convolve<T>(k, o, pass);
+	if (s == SL_OK && pass == SLP_CONV_FORWARD) s = finish<T>(k, o);
+	if (s == SL_OK && pass == SLP_CONV_WEIGHTS)
+		s = o.c.n == 0 ? clear(k, k->out[1].ptr, slp_size(&k->out[1])) : grad_bias<T>(k, o);
+	return s == SL_OK ? stage<T>(k, o, pass, true) : s;
 }
 
-static bool is_double(const struct slp_kernel *k)
-{
-	return k->in[0].type.dtype == SL_FLOAT64;
-}
-
-extern "C" enum sl_status slp_cuda_conv2d(const struct slp_kernel *k)
-{
-	return is_double(k) ? forward<double>(k) : forward<float>(k);
-}
-
-extern "C" enum sl_status slp_cuda_conv2d_grad_data(const struct slp_kernel *k)
-{
-	struct slp_conv c = slp_conv_of(k);
-	return is_double(k) ? convolve<double>(k, c, SLP_CONV_DATA) : convolve<float>(k, c, SLP_CONV_DATA);
-}
-
-extern "C" enum sl_status slp_cuda_conv2d_grad_weights(const struct slp_kernel *k)
-{
-	return is_double(k) ? grad_weights<double>(k) : grad_weights<float>(k);
-}
+#define OPERATION(name, pass)                                                                                          \
+	extern "C" enum sl_status slp_cuda_##name(const struct slp_kernel *k)                                          \
+	{                                                                                                              \
+		return k->in[0].type.dtype == SL_FLOAT64 ? run<double>(k, pass) : run<float>(k, pass);                 \
+	}
+OPERATION(conv2d, SLP_CONV_FORWARD)
+OPERATION(conv2d_grad_data, SLP_CONV_DATA)
+OPERATION(conv2d_grad_weights, SLP_CONV_WEIGHTS)

@@ -1,18 +1,22 @@
 /* Convolution of many images with few channels: y from x, and x from y.
  *
  * Libraries put channels into the lanes of vectors; with 1, 6 or 20 channels most lanes stay empty.  Here lanes are
- * images: 32 images side by side, two vectors of 16.  Every product is then exact (no lane, no padding is computed for
- * nothing), whatever the channels, strides and dilations.  Both passes are one: each output position has a list of
- * taps, (input position, kernel element), and
+ * images (lane_order.h): 32 images side by side, two groups of 16.  Every product is then exact (no lane, no padding is
+ * computed for nothing), whatever the channels, strides and dilations.  Both passes are one: each output position has a
+ * list of taps, (input position, kernel element), and
  *	out[o][position] = bias[o] + sum over input channels i and taps of w[o][i][tap] · in[i][position of tap]
  * with up to 13 output channels × 2 vectors in registers. */
 #include <stdlib.h>
 
+#include "activation.h"
 #include "conv2d_batch.h"
 #include "lanes16.h"
+#include "relayout.h"
 #include "workspace.h"
 
-enum { LANES = 32, TILE = 13, CHUNK = 64 };
+enum { LANES = 16, TILE = 13, CHUNK = 64 };
+
+typedef int32_t int16s __attribute__((vector_size(64)));
 
 struct tap {
 	int32_t in, w; /* positions in a plane, in a kernel */
@@ -21,53 +25,25 @@ struct tap {
 /* A pass with its directions taken out. */
 struct pass {
 	int64_t n, nin, nout, in_plane, out_plane, kernel; /* channels and sizes of planes */
-	int64_t groups, tiles, chunk, chunks;
+	int64_t groups, pairs, tiles, chunk, chunks;
 	int tile; /* output channels at once */
-	const float *bias, *w;
+	const float *bias, *w, *in; /* in: in lane order */
 	float *out;
+	bool out_lanes;
+	int activation;
 	int64_t w_in, w_out;  /* steps of w along input and output channels */
 	const int32_t *first; /* of the taps of each output position, and of the next */
 	const struct tap *taps;
-	float *packed, *weights;
+	float *weights;
 	bool no_memory; /* some thread had none */
 };
 
-/* ---- packing ---------------------------------------------------------------------------------------------------- */
-
-struct packing {
-	const float *images;
-	int64_t n, flat, blocks;
-	int lanes;
-	float *to;
-};
-
-enum { BLOCK = 512 };
-
-SLP_AVX512 static void pack_blocks(void *arg, int64_t begin, int64_t end)
-{
-	const struct packing *p = arg;
-	for (int64_t b = begin; b < end; b++) {
-		int64_t group = b / p->blocks, at = b % p->blocks * BLOCK, count = p->flat - at;
-		if (count > BLOCK) count = BLOCK;
-		for (int half = 0; half < p->lanes; half += 16) {
-			int64_t image = group * p->lanes + half, live = p->n - image;
-			slp_lanes_gather(p->images + image * p->flat + at, p->flat, live > 16 ? 16 : (int)live, count,
-			                 p->to + (group * p->flat + at) * p->lanes + half, p->lanes);
-		}
-	}
-}
-
-void slp_batch_pack(const float *images, int64_t n, int64_t flat, int lanes, float *to)
-{
-	struct packing p = {images, n, flat, (flat + BLOCK - 1) / BLOCK, lanes, to};
-	slp_parallel_for((n + lanes - 1) / lanes * p.blocks, 2, pack_blocks, &p);
-}
-
 /* weights[tile][input channel][kernel element][channel of the tile], with zeros in the place of missing channels. */
-static void pack_weights(const struct pass *p)
+static void pack_weights(void *arg, int64_t begin, int64_t end)
 {
-	float *to = p->weights;
-	for (int64_t t = 0; t < p->tiles; t++)
+	const struct pass *p = arg;
+	float *to = p->weights + begin * p->nin * p->kernel * p->tile;
+	for (int64_t t = begin; t < end; t++)
 		for (int64_t i = 0; i < p->nin; i++)
 			for (int64_t e = 0; e < p->kernel; e++)
 				for (int64_t o = t * p->tile; o < (t + 1) * p->tile; o++)
@@ -116,78 +92,120 @@ static void list_taps(const struct slp_conv *c, bool backward, int32_t *first, s
 
 /* ---- the tile --------------------------------------------------------------------------------------------------- */
 
-/* One output position of `tile` channels, a constant: to[channel * step + lane]. */
-SLP_INLINE void multiply(const struct pass *p, const int tile, const float *in, const float *w, const float *bias,
-                         int64_t position, float *to, int64_t step)
+/* A pair of groups and a tile of output channels: what is read, and where results go. */
+struct unit {
+	const float *in, *w, *bias;
+	float *to;                   /* [half · half_step + channel · step + position · LANES] */
+	int64_t in_half, half_step, step;
+	int halves, channels;        /* 1: the second group does not exist; channels of the tile that do */
+};
+
+SLP_INLINE void relu(slp_v16 *v)
+{
+	*v = (slp_v16)((int16s)*v & ~(*v < 0));
+}
+
+/* One output position of `tile` channels, a constant. */
+SLP_INLINE void multiply(const struct pass *p, const int tile, const struct unit *u, int64_t position, float *to)
 {
 	slp_v16 acc[TILE][2];
 	const struct tap *begin = p->taps + p->first[position], *end = p->taps + p->first[position + 1];
-	SLP_UNROLL for (int o = 0; o < tile; o++) acc[o][0] = acc[o][1] = (slp_v16){0} + bias[o];
+	const float *in = u->in, *w = u->w;
+	const int64_t half = u->in_half;
+	SLP_UNROLL for (int o = 0; o < tile; o++) acc[o][0] = acc[o][1] = (slp_v16){0} + u->bias[o];
 	for (int64_t i = 0; i < p->nin; i++, in += p->in_plane * LANES, w += p->kernel * tile)
 		for (const struct tap *t = begin; t < end; t++) {
 			const float *x = in + t->in * (int64_t)LANES, *e = w + t->w * (int64_t)tile;
 			slp_v16 x0, x1;
 			memcpy(&x0, x, sizeof x0);
-			memcpy(&x1, x + 16, sizeof x1);
+			memcpy(&x1, x + half, sizeof x1);
 			SLP_UNROLL for (int o = 0; o < tile; o++)
 			{
 				acc[o][0] += e[o] * x0;
 				acc[o][1] += e[o] * x1;
 			}
 		}
-	SLP_UNROLL for (int o = 0; o < tile; o++) memcpy(to + o * step, acc[o], sizeof acc[o]);
+	if (p->activation == SL_RELU)
+		SLP_UNROLL for (int o = 0; o < 2 * tile; o++) relu(&acc[o / 2][o % 2]);
+	SLP_UNROLL for (int o = 0; o < tile; o++)
+	{
+		if (o < u->channels) memcpy(to + o * u->step, &acc[o][0], sizeof acc[o][0]);
+		if (o < u->channels && u->halves > 1) memcpy(to + u->half_step + o * u->step, &acc[o][1], sizeof acc[o][1]);
+	}
 }
 
 #define TILES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 #define X(tile)                                                                                                        \
-	SLP_AVX512 static void multiply_##tile(const struct pass *p, const float *in, const float *w,                  \
-	                                       const float *bias, int64_t position, float *to, int64_t step)           \
+	SLP_AVX512 static void multiply_##tile(const struct pass *p, const struct unit *u, int64_t position, float *to) \
 	{                                                                                                              \
-		multiply(p, tile, in, w, bias, position, to, step);                                                    \
+		multiply(p, tile, u, position, to);                                                                    \
 	}
 TILES(X)
 #undef X
 
-typedef void multiply_fn(const struct pass *p, const float *in, const float *w, const float *bias, int64_t position,
-                         float *to, int64_t step);
+typedef void multiply_fn(const struct pass *p, const struct unit *u, int64_t position, float *to);
 static multiply_fn *const multiply_by_tile[TILE + 1] = {NULL,
 #define X(tile) multiply_##tile,
                                                         TILES(X)
 #undef X
 };
 
-/* Positions [at, at + count) of the channels of a tile, for a group of images, back into the layout of the caller. */
-SLP_AVX512 static void unpack(const struct pass *p, const float *from, int64_t group, int64_t tile, int64_t at,
+/* What is not done in registers: activations but relu. */
+static void activate(const struct pass *p, const struct unit *u, int64_t count)
+{
+	if (p->activation == SL_IDENTITY || p->activation == SL_RELU) return;
+	for (int half = 0; half < u->halves; half++)
+		for (int o = 0; o < u->channels; o++)
+			slp_activate_range(u->to + half * u->half_step + o * u->step, count * LANES, p->activation);
+}
+
+/* Positions [at, at + count) of the channels of a tile, for a pair of groups, back into the order of the caller. */
+SLP_AVX512 static void unpack(const struct pass *p, const struct unit *u, int64_t pair, int64_t channel, int64_t at,
                               int64_t count)
 {
-	for (int64_t o = 0; o < p->tile && tile * p->tile + o < p->nout; o++)
-		for (int half = 0; half < LANES; half += 16) {
-			int64_t image = group * LANES + half, live = p->n - image;
-			float *to = p->out + (image * p->nout + tile * p->tile + o) * p->out_plane + at;
-			slp_lanes_scatter(from + o * p->chunk * LANES + half, LANES, live > 16 ? 16 : (int)live, count,
-			                  to, p->nout * p->out_plane);
+	for (int64_t o = 0; o < u->channels; o++)
+		for (int half = 0; half < u->halves; half++) {
+			int64_t image = (2 * pair + half) * LANES, live = p->n - image;
+			float *to = p->out + (image * p->nout + channel + o) * p->out_plane + at;
+			slp_lanes_scatter(u->to + half * u->half_step + o * u->step, LANES,
+			                  live > LANES ? LANES : (int)live, count, to, p->nout * p->out_plane);
 		}
 }
 
-/* Units are (group, tile, chunk of positions), in this order. */
+/* Units are (pair, tile, chunk of positions), in this order. */
+static void run_unit(const struct pass *p, int64_t unit, float *buffer)
+{
+	int64_t pair = unit / (p->tiles * p->chunks), tile = unit / p->chunks % p->tiles, channel = tile * p->tile;
+	int64_t at = unit % p->chunks * p->chunk, count = p->out_plane - at;
+	float bias[TILE] = {0};
+	struct unit u = {.in = p->in + 2 * pair * p->nin * p->in_plane * LANES,
+	                 .w = p->weights + tile * p->nin * p->kernel * p->tile,
+	                 .bias = bias,
+	                 .to = buffer,
+	                 .half_step = p->tile * p->chunk * LANES,
+	                 .step = p->chunk * LANES,
+	                 .halves = 2 * pair + 1 < p->groups ? 2 : 1,
+	                 .channels = (int)(p->nout - channel < p->tile ? p->nout - channel : p->tile)};
+	u.in_half = u.halves > 1 ? p->nin * p->in_plane * LANES : 0;
+	if (p->out_lanes) {
+		u.half_step = p->nout * p->out_plane * LANES;
+		u.step = p->out_plane * LANES;
+		u.to = p->out + 2 * pair * u.half_step + channel * u.step + at * LANES;
+	}
+	if (count > p->chunk) count = p->chunk;
+	for (int o = 0; p->bias && o < u.channels; o++) bias[o] = p->bias[channel + o];
+	for (int64_t i = 0; i < count; i++) multiply_by_tile[p->tile](p, &u, at + i, u.to + i * LANES);
+	activate(p, &u, count);
+	if (!p->out_lanes) unpack(p, &u, pair, channel, at, count);
+}
+
 static void run_units(void *arg, int64_t begin, int64_t end)
 {
 	struct pass *p = arg;
-	float *buffer = slp_workspace(SLP_WORK_THREAD, sizeof(float) * (size_t)(p->tile * p->chunk * LANES));
+	size_t bytes = p->out_lanes ? 0 : sizeof(float) * (size_t)(p->tile * p->chunk * 2 * LANES);
+	float *buffer = slp_workspace(SLP_WORK_THREAD, bytes);
 	if (!buffer) p->no_memory = true;
-	for (int64_t unit = begin; buffer && unit < end; unit++) {
-		int64_t group = unit / (p->tiles * p->chunks), tile = unit / p->chunks % p->tiles;
-		int64_t at = unit % p->chunks * p->chunk, count = p->out_plane - at;
-		if (count > p->chunk) count = p->chunk;
-		float bias[TILE] = {0};
-		for (int o = 0; p->bias && o < p->tile && tile * p->tile + o < p->nout; o++)
-			bias[o] = p->bias[tile * p->tile + o];
-		const float *in = p->packed + group * p->nin * p->in_plane * LANES;
-		const float *w = p->weights + tile * p->nin * p->kernel * p->tile;
-		for (int64_t i = 0; i < count; i++)
-			multiply_by_tile[p->tile](p, in, w, bias, at + i, buffer + i * LANES, p->chunk * LANES);
-		unpack(p, buffer, group, tile, at, count);
-	}
+	for (int64_t unit = begin; buffer && unit < end; unit++) run_unit(p, unit, buffer);
 }
 
 /* ---- a call ----------------------------------------------------------------------------------------------------- */
@@ -202,10 +220,15 @@ static double fullness(int64_t channels)
  * of up to 3 channels have kernels of their own in oneDNN, which fill their vectors with output channels. */
 static bool pays(const struct slp_conv *c)
 {
-	double images = (double)c->n / (double)((c->n + LANES - 1) / LANES * LANES);
+	double images = (double)c->n / (double)((c->n + 2 * LANES - 1) / (2 * LANES) * (2 * LANES));
 	double channels = fullness(c->oc) * (c->ic < 4 ? 1 : fullness(c->ic));
-	bool near = c->kh * c->iw * c->ic * LANES * 4 <= 512 << 10; /* the rows under a window stay in a cache */
+	bool near = c->kh * c->iw * c->ic * 2 * LANES * 4 <= 512 << 10; /* the rows under a window stay in a cache */
 	return c->groups == 1 && images >= 0.75 && channels < 0.75 * images && near && slp_has_avx512();
+}
+
+bool slp_conv_likes_lanes(const struct slp_conv *c)
+{
+	return c->n % LANES == 0 && pays(c) && slp_batch_has_width(c->kw);
 }
 
 static struct pass pass_of(const struct slp_conv_args *a)
@@ -221,10 +244,14 @@ static struct pass pass_of(const struct slp_conv_args *a)
 	                 .kernel = kernel,
 	                 .bias = back ? NULL : a->b,
 	                 .w = a->w,
+	                 .in = back ? a->y : a->x,
 	                 .out = back ? a->x : a->y,
+	                 .out_lanes = back ? a->x_lanes : a->y_lanes,
+	                 .activation = a->activation,
 	                 .w_in = back ? c->ic * kernel : kernel,
 	                 .w_out = back ? kernel : c->ic * kernel};
 	p.groups = (p.n + LANES - 1) / LANES;
+	p.pairs = (p.groups + 1) / 2;
 	p.tiles = (p.nout + TILE - 1) / TILE;
 	p.tile = (int)((p.nout + p.tiles - 1) / p.tiles);
 	p.chunks = (p.out_plane + CHUNK - 1) / CHUNK;
@@ -237,24 +264,33 @@ static size_t round64(size_t bytes)
 	return (bytes + 63) & ~(size_t)63;
 }
 
+/* Images that come in lane order are best taken so, whatever the channels. */
+static bool takes(const struct slp_conv_args *a)
+{
+	return a->x_lanes || a->y_lanes ? a->c.groups == 1 && slp_has_avx512() : pays(&a->c);
+}
+
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
-	if (!pays(&a->c)) return SL_EUNSUPPORTED;
+	if (!takes(a)) return SL_EUNSUPPORTED;
 	if (a->pass == SLP_CONV_WEIGHTS) return slp_conv_batch_weights(k, a);
 	struct pass p = pass_of(a);
-	size_t packed = round64(sizeof(float) * (size_t)(p.groups * p.nin * p.in_plane * LANES));
+	bool in_lanes = a->pass == SLP_CONV_DATA ? a->y_lanes : a->x_lanes;
+	size_t packed = in_lanes ? 0 : round64(sizeof(float) * (size_t)(p.groups * p.nin * p.in_plane * LANES));
 	size_t weights = round64(sizeof(float) * (size_t)(p.tiles * p.tile * p.nin * p.kernel));
 	size_t first = round64(sizeof(int32_t) * (size_t)(p.out_plane + 1));
 	char *work = slp_workspace(SLP_WORK_CALL,
 	                           packed + weights + first + sizeof(struct tap) * (size_t)(p.out_plane * p.kernel));
 	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder images in");
-	p.packed = (float *)work;
 	p.weights = (float *)(work + packed);
 	p.first = (int32_t *)(work + packed + weights);
 	p.taps = (struct tap *)(work + packed + weights + first);
-	pack_weights(&p);
+	slp_parallel_for(p.tiles, 1 + SLP_GRAIN / 4 / (p.nin * p.kernel * p.tile), pack_weights, &p);
 	list_taps(&a->c, a->pass == SLP_CONV_DATA, (int32_t *)p.first, (struct tap *)p.taps);
-	slp_batch_pack(a->pass == SLP_CONV_DATA ? a->y : a->x, p.n, p.nin * p.in_plane, LANES, p.packed);
-	slp_parallel_for(p.groups * p.tiles * p.chunks, 1, run_units, &p);
+	if (!in_lanes) {
+		slp_to_lanes(p.in, p.n, p.nin * p.in_plane, (float *)work);
+		p.in = (float *)work;
+	}
+	slp_parallel_for(p.pairs * p.tiles * p.chunks, 1, run_units, &p);
 	return p.no_memory ? slp_kernel_fail(k, SL_ENOMEM, "no memory for a thread's results") : SL_OK;
 }

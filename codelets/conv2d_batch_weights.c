@@ -7,6 +7,7 @@
  * the result has the same bits whatever the threads. */
 #include "conv2d_batch.h"
 #include "lanes16.h"
+#include "relayout.h"
 #include "workspace.h"
 
 enum { LANES = 16, SUMS = 25, WIDEST = 7, PARTS = 8, NEAR = 24 << 10 /* bytes of dy that stay in the first cache */ };
@@ -14,7 +15,8 @@ enum { LANES = 16, SUMS = 25, WIDEST = 7, PARTS = 8, NEAR = 24 << 10 /* bytes of
 struct weights {
 	struct slp_conv c;
 	const float *y;
-	const float *packed;                /* x */
+	const float *x;                     /* in lane order; y too, if y_lanes */
+	bool y_lanes;
 	float *partial;                     /* [part][oc][ic kh kw], then [part][oc] */
 	int64_t groups, parts, tiles, rows; /* rows of dy at once */
 	int tile;                           /* output channels at once */
@@ -103,19 +105,38 @@ struct unit {
 	slp_v16 *sums, *bias, *y;
 };
 
-/* Brings rows [i, end) of dy of a group into lanes, and adds them to the sums of the bias. */
-SLP_AVX512 static void load_rows(const struct unit *t, int64_t group, int64_t i, int64_t end)
+/* Adds `count` vectors of a channel of dy to the sum of its bias. */
+SLP_AVX512 static void add_bias(const struct unit *t, int64_t channel, const float *rows, int64_t count)
+{
+	slp_v16 sum[4] = {t->bias[channel]}, v;
+	for (int64_t p = 0; p < count; p++) {
+		memcpy(&v, rows + p * LANES, sizeof v);
+		sum[p % 4] += v;
+	}
+	t->bias[channel] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Rows [i, end) of dy of a group in lane order, also added to the sums of the bias: as they are, or, where they are in
+ * another order or channels are missing, in t->y. */
+SLP_AVX512 static const float *load_rows(const struct unit *t, int64_t group, int64_t i, int64_t end, int64_t *plane)
 {
 	const struct weights *w = t->w;
 	const struct slp_conv *c = &w->c;
 	int64_t count = (end - i) * c->ow, image = group * LANES, live = c->n - image, pixels = c->oh * c->ow;
+	int64_t step = w->y_lanes ? LANES : 1; /* of neighbours in a plane */
+	const float *y = w->y + image * c->oc * pixels + (t->tile * w->tile * pixels + i * c->ow) * step;
+	bool direct = w->y_lanes && t->channels == w->tile;
+	*plane = direct ? pixels : w->rows * c->ow;
 	for (int64_t o = 0; o < t->channels; o++) {
-		slp_v16 *to = t->y + o * w->rows * c->ow, sum = t->bias[o];
-		const float *from = w->y + (image * c->oc + t->tile * w->tile + o) * pixels + i * c->ow;
-		slp_lanes_gather(from, c->oc * pixels, live > LANES ? LANES : (int)live, count, (float *)to, LANES);
-		for (int64_t p = 0; p < count; p++) sum += to[p];
-		t->bias[o] = sum;
+		const float *from = y + o * pixels * step;
+		float *to = (float *)(t->y + o * w->rows * c->ow);
+		if (w->y_lanes && !direct)
+			memcpy(to, from, sizeof *to * (size_t)(count * LANES));
+		else if (!direct)
+			slp_lanes_gather(from, c->oc * pixels, live > LANES ? LANES : (int)live, count, to, LANES);
+		add_bias(t, o, direct ? from : to, count);
 	}
+	return direct ? y : (float *)t->y;
 }
 
 static void add_group(const struct unit *t, int64_t group)
@@ -124,13 +145,14 @@ static void add_group(const struct unit *t, int64_t group)
 	const struct slp_conv *c = &w->c;
 	for (int64_t i = 0; i < c->oh; i += w->rows) {
 		int64_t end = i + w->rows < c->oh ? i + w->rows : c->oh;
-		load_rows(t, group, i, end);
+		int64_t plane;
+		const float *y = load_rows(t, group, i, end, &plane);
 		for (int64_t q = 0; q < c->ic; q++)
 			for (int64_t u = 0; u < c->kh; u++) {
-				const float *x = w->packed + (group * c->ic + q) * c->ih * c->iw * LANES;
+				const float *x = w->x + (group * c->ic + q) * c->ih * c->iw * LANES;
 				struct strip s = {x,
-				                  (float *)t->y,
-				                  w->rows * c->ow,
+				                  y,
+				                  plane,
 				                  i,
 				                  end,
 				                  u,
@@ -201,22 +223,35 @@ static void add_parts(void *arg, int64_t begin, int64_t end)
 	}
 }
 
+bool slp_batch_has_width(int64_t kw)
+{
+	return kw <= WIDEST && multiply_by_width[kw];
+}
+
 enum sl_status slp_conv_batch_weights(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
 	const struct slp_conv *c = &a->c;
-	if (c->kw > WIDEST || !multiply_by_width[c->kw]) return SL_EUNSUPPORTED;
-	struct weights w = {.c = *c, .y = a->y, .groups = (c->n + LANES - 1) / LANES, .tile = tile_by_width[c->kw]};
+	if (!slp_batch_has_width(c->kw)) return SL_EUNSUPPORTED;
+	struct weights w = {.c = *c,
+	                    .y = a->y,
+	                    .x = a->x,
+	                    .y_lanes = a->y_lanes,
+	                    .groups = (c->n + LANES - 1) / LANES,
+	                    .tile = tile_by_width[c->kw]};
 	int64_t size = c->oc * c->ic * c->kh * c->kw, flat = c->ic * c->ih * c->iw;
 	w.parts = w.groups < PARTS ? w.groups : PARTS;
 	w.tiles = (c->oc + w.tile - 1) / w.tile;
 	w.rows = NEAR / (w.tile * c->ow * LANES * (int64_t)sizeof(float));
 	w.rows = w.rows < 1 ? 1 : w.rows > c->oh ? c->oh : w.rows;
-	float *work = slp_workspace(SLP_WORK_CALL,
-	                            sizeof(float) * (size_t)(w.groups * flat * LANES + w.parts * (size + c->oc + 16)));
+	int64_t packed = a->x_lanes ? 0 : w.groups * flat * LANES;
+	float *work =
+	        slp_workspace(SLP_WORK_CALL, sizeof(float) * (size_t)(packed + w.parts * (size + c->oc + 16)));
 	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder images in");
-	w.packed = work;
-	w.partial = work + w.groups * flat * LANES;
-	slp_batch_pack(a->x, c->n, flat, LANES, work);
+	w.partial = work + packed;
+	if (!a->x_lanes) {
+		slp_to_lanes(a->x, c->n, flat, work);
+		w.x = work;
+	}
 	slp_parallel_for(w.parts * w.tiles, 1, run_units, &w);
 	if (w.no_memory) return slp_kernel_fail(k, SL_ENOMEM, "no memory for a thread's sums");
 	struct total weight = {w.partial, size, w.parts, a->w},

@@ -1,5 +1,7 @@
 /* Convolution as its definition has it, in double precision: what the fast kernels are compared with. */
+#include "activation.h"
 #include "conv2d.h"
+#include "lane_order.h"
 
 /* Where in x output position (i, j) and kernel position (u, v) meet; false: in the padding. */
 static bool meet(const struct slp_conv *c, int64_t i, int64_t j, int64_t u, int64_t v, int64_t *offset)
@@ -9,17 +11,20 @@ static bool meet(const struct slp_conv *c, int64_t i, int64_t j, int64_t u, int6
 	return h >= 0 && h < c->ih && w >= 0 && w < c->iw;
 }
 
-/* Offsets of plane q of image n; of the kernel from channel q (within its group) to output channel o. */
-static int64_t x_plane(const struct slp_conv *c, int64_t n, int64_t q)
+/* Element `at` of plane q of image n of x, or of dx; of plane o of y, or dy. */
+static int64_t x_index(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t q, int64_t at)
 {
-	return (n * c->ic + q) * c->ih * c->iw;
+	int64_t plane = c->ih * c->iw;
+	return slp_order_index(slp_conv_attrs(k)->x_lanes, c->ic * plane, n, q * plane + at);
 }
 
-static int64_t y_plane(const struct slp_conv *c, int64_t n, int64_t o)
+static int64_t y_index(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t o, int64_t at)
 {
-	return (n * c->oc + o) * c->oh * c->ow;
+	int64_t plane = c->oh * c->ow;
+	return slp_order_index(slp_conv_attrs(k)->y_lanes, c->oc * plane, n, o * plane + at);
 }
 
+/* Offset of the kernel from channel q (within its group) to output channel o. */
 static int64_t w_plane(const struct slp_conv *c, int64_t o, int64_t q)
 {
 	return (o * (c->ic / c->groups) + q) * c->kh * c->kw;
@@ -40,7 +45,7 @@ static double y_element(const struct slp_kernel *k, const struct slp_conv *c, in
 		for (int64_t u = 0; u < c->kh; u++)
 			for (int64_t v = 0; v < c->kw; v++)
 				if (meet(c, i, j, u, v, &at))
-					sum += slp_get(&k->in[0], x_plane(c, n, first_channel(c, o) + q) + at) *
+					sum += slp_get(&k->in[0], x_index(k, c, n, first_channel(c, o) + q, at)) *
 					       slp_get(&k->in[1], w_plane(c, o, q) + u * c->kw + v);
 	return sum;
 }
@@ -48,13 +53,14 @@ static double y_element(const struct slp_kernel *k, const struct slp_conv *c, in
 enum sl_status slp_conv2d_ref(const struct slp_kernel *k)
 {
 	struct slp_conv c = slp_conv_of(k);
-	int64_t index = 0;
 	for (int64_t n = 0; n < c.n; n++)
 		for (int64_t o = 0; o < c.oc; o++)
 			for (int64_t i = 0; i < c.oh; i++)
-				for (int64_t j = 0; j < c.ow; j++, index++) {
+				for (int64_t j = 0; j < c.ow; j++) {
 					double bias = k->nin == 3 ? slp_get(&k->in[2], o) : 0;
-					slp_set(&k->out[0], index, bias + y_element(k, &c, n, o, i, j));
+					double sum = bias + y_element(k, &c, n, o, i, j);
+					slp_set(&k->out[0], y_index(k, &c, n, o, i * c.ow + j),
+					        slp_activated(sum, slp_conv_attrs(k)->activation));
 				}
 	return SL_OK;
 }
@@ -73,7 +79,7 @@ static double dx_element(const struct slp_kernel *k, const struct slp_conv *c, i
 				i /= c->sh;
 				j /= c->sw;
 				if (i >= c->oh || j >= c->ow) continue;
-				sum += slp_get(&k->in[0], y_plane(c, n, o) + i * c->ow + j) *
+				sum += slp_get(&k->in[0], y_index(k, c, n, o, i * c->ow + j)) *
 				       slp_get(&k->in[1], w_plane(c, o, q % ic) + u * c->kw + v);
 			}
 	return sum;
@@ -82,12 +88,12 @@ static double dx_element(const struct slp_kernel *k, const struct slp_conv *c, i
 enum sl_status slp_conv2d_grad_data_ref(const struct slp_kernel *k)
 {
 	struct slp_conv c = slp_conv_of(k);
-	int64_t index = 0;
 	for (int64_t n = 0; n < c.n; n++)
 		for (int64_t q = 0; q < c.ic; q++)
 			for (int64_t h = 0; h < c.ih; h++)
 				for (int64_t w = 0; w < c.iw; w++)
-					slp_set(&k->out[0], index++, dx_element(k, &c, n, q, h, w));
+					slp_set(&k->out[0], x_index(k, &c, n, q, h * c.iw + w),
+					        dx_element(k, &c, n, q, h, w));
 	return SL_OK;
 }
 
@@ -100,8 +106,8 @@ static double dw_element(const struct slp_kernel *k, const struct slp_conv *c, i
 		for (int64_t i = 0; i < c->oh; i++)
 			for (int64_t j = 0; j < c->ow; j++)
 				if (meet(c, i, j, u, v, &at))
-					sum += slp_get(&k->in[0], x_plane(c, n, first_channel(c, o) + q) + at) *
-					       slp_get(&k->in[1], y_plane(c, n, o) + i * c->ow + j);
+					sum += slp_get(&k->in[0], x_index(k, c, n, first_channel(c, o) + q, at)) *
+					       slp_get(&k->in[1], y_index(k, c, n, o, i * c->ow + j));
 	return sum;
 }
 
@@ -109,7 +115,7 @@ static double db_element(const struct slp_kernel *k, const struct slp_conv *c, i
 {
 	double sum = 0;
 	for (int64_t n = 0; n < c->n; n++)
-		for (int64_t p = 0; p < c->oh * c->ow; p++) sum += slp_get(&k->in[1], y_plane(c, n, o) + p);
+		for (int64_t p = 0; p < c->oh * c->ow; p++) sum += slp_get(&k->in[1], y_index(k, c, n, o, p));
 	return sum;
 }
 

@@ -5,24 +5,29 @@
 #include "pool2d.h"
 
 #define POOL_ATTRS(attributes, prefix)                                                                                 \
-	{"type", SLP_INT, offsetof(attributes, prefix type), 1, "0: largest element, 1: mean", false},                 \
-	        {"kernel", SLP_INT, offsetof(attributes, prefix kernel), 2, "height and width of the window", false},  \
-	        {"stride", SLP_INT, offsetof(attributes, prefix stride), 2, "steps of the window down and across",     \
+	{"type", SLP_INT, offsetof(attributes, prefix pool.type), 1, "0: largest element, 1: mean", false},                 \
+	        {"kernel", SLP_INT, offsetof(attributes, prefix pool.kernel), 2, "height and width of the window", false},  \
+	        {"stride", SLP_INT, offsetof(attributes, prefix pool.stride), 2, "steps of the window down and across",     \
 	         false},                                                                                               \
-	        {"pad", SLP_INT, offsetof(attributes, prefix pad), 2, "border around the image", false},               \
-	        {"global", SLP_BOOL, offsetof(attributes, prefix global), 1, "one window of the whole image", false},  \
-	        {"ceil", SLP_BOOL, offsetof(attributes, prefix ceil), 1, "windows that overlap the end count too",     \
+	        {"pad", SLP_INT, offsetof(attributes, prefix pool.pad), 2, "border around the image", false},               \
+	        {"global", SLP_BOOL, offsetof(attributes, prefix pool.global), 1, "one window of the whole image", false},  \
+	        {"ceil", SLP_BOOL, offsetof(attributes, prefix pool.ceil), 1, "windows that overlap the end count too",     \
 	         false},                                                                                               \
+	        {"exclude_pad", SLP_BOOL, offsetof(attributes, prefix pool.exclude_pad), 1,                            \
+	         "means count only what lies inside", false},                                                          \
+	        {"x_lanes", SLP_BOOL, offsetof(attributes, prefix x_lanes), 1,                                         \
+	         "x and its gradient are in lane order", false},                                                       \
 	{                                                                                                              \
-		"exclude_pad", SLP_BOOL, offsetof(attributes, prefix exclude_pad), 1,                                  \
-		        "means count only what lies inside", false                                                     \
+		"y_lanes", SLP_BOOL, offsetof(attributes, prefix y_lanes), 1,                                          \
+		        "y and its gradient are in lane order", false                                                  \
 	}
 
-static const struct slp_attr pool_attrs[] = {POOL_ATTRS(struct sl_pool2d_opts, ), {0}};
+static const struct slp_attr pool_attrs[] = {POOL_ATTRS(struct slp_pool2d_attrs, ), {0}};
 
 static const struct slp_attr grad_attrs[] = {
-        POOL_ATTRS(struct slp_pool2d_grad, pool.),
+        POOL_ATTRS(struct slp_pool2d_grad, of.),
         SLP_ATTR(struct slp_pool2d_grad, size, SLP_INT64, 2, "height and width of the input"),
+        SLP_ATTR(struct slp_pool2d_grad, relu, SLP_BOOL, 1, "through the relu that x came from, too"),
         {0},
 };
 
@@ -65,13 +70,16 @@ static int64_t windows(const struct sl_pool2d_opts *o, int axis, int64_t size)
 	return o->ceil && room % stride && n * stride < size + o->pad[axis] ? n + 1 : n;
 }
 
-/* Puts defaults into *o and says what shape y has. */
-static enum sl_status output_shape(const struct slp_infer *c, struct sl_pool2d_opts *o, sl_shape x, sl_shape *y)
+/* Puts defaults into *a and says what shape y has. */
+static enum sl_status output_shape(const struct slp_infer *c, struct slp_pool2d_attrs *a, sl_shape x, sl_shape *y)
 {
+	struct sl_pool2d_opts *o = &a->pool;
 	for (int i = 0; i < c->nin; i++)
 		if (!slp_is_float(c->in[i].dtype) || c->in[i].dtype != c->in[0].dtype)
 			return slp_reject(c, SL_EDTYPE, "inputs must be float32 or float64");
 	if (x.ndim != 4) return slp_reject(c, SL_ESHAPE, "input must have 4 axes, and has %d", x.ndim);
+	if ((a->x_lanes || a->y_lanes) && x.dim[0] % SLP_ORDER_LANES)
+		return slp_reject(c, SL_ESHAPE, "lane order needs a multiple of %d images", SLP_ORDER_LANES);
 	set_defaults(o, x);
 	enum sl_status s = check(c, o, x);
 	if (s == SL_OK) *y = SL_SHAPE(x.dim[0], x.dim[1], windows(o, 0, x.dim[2]), windows(o, 1, x.dim[3]));
@@ -84,14 +92,24 @@ static enum sl_status pool_infer(struct slp_infer *c)
 	return output_shape(c, c->attrs, c->in[0].shape, &c->out[0].shape);
 }
 
+/* The gradient of the largest needs x, that of the mean only for the relu. */
+static enum sl_status check_count(const struct slp_infer *c)
+{
+	const struct slp_pool2d_grad *a = c->attrs;
+	if (c->op == &slp_op_avg_pool2d_grad && c->nin != (a->relu ? 2 : 1))
+		return slp_reject(c, SL_EINVAL, "takes dy, or with the attribute relu x and dy");
+	return SL_OK;
+}
+
 /* dy is the last input; x is the first, or has its planes and the size of the attributes. */
 static enum sl_status grad_infer(struct slp_infer *c)
 {
 	struct slp_pool2d_grad *a = c->attrs;
+	if (check_count(c) != SL_OK) return SL_EINVAL;
 	sl_shape dy = c->in[c->nin - 1].shape, x = c->in[0].shape, y;
 	if (dy.ndim != 4) return slp_reject(c, SL_ESHAPE, "the gradient must have 4 axes, and has %d", dy.ndim);
 	if (c->nin == 1) x = SL_SHAPE(dy.dim[0], dy.dim[1], a->size[0], a->size[1]);
-	enum sl_status s = output_shape(c, &a->pool, x, &y);
+	enum sl_status s = output_shape(c, &a->of, x, &y);
 	if (s != SL_OK) return s;
 	char text[128];
 	if (!sl_shape_equal(y, dy))
@@ -103,27 +121,39 @@ static enum sl_status grad_infer(struct slp_infer *c)
 /* One for each element under each window; infer has completed the attributes. */
 static double pool_flops(const struct slp_infer *c)
 {
-	const struct sl_pool2d_opts *o = c->attrs;
+	const struct sl_pool2d_opts *o = &((const struct slp_pool2d_attrs *)c->attrs)->pool;
 	return (double)sl_shape_size(c->out[0].shape) * o->kernel[0] * o->kernel[1];
 }
 
 static double grad_flops(const struct slp_infer *c)
 {
 	const struct slp_pool2d_grad *a = c->attrs;
-	return (double)sl_shape_size(c->in[c->nin - 1].shape) * a->pool.kernel[0] * a->pool.kernel[1];
+	return (double)sl_shape_size(c->in[c->nin - 1].shape) * a->of.pool.kernel[0] * a->of.pool.kernel[1];
 }
 
 /* ---- gradients -------------------------------------------------------------------------------------------------- */
 
+/* What graph passes add has no gradient: they run when gradients have been taken. */
+static enum sl_status check_plain(const struct slp_grad *g)
+{
+	const struct slp_pool2d_attrs *a = g->attrs;
+	bool relu = g->op == &slp_op_avg_pool2d_grad && ((const struct slp_pool2d_grad *)g->attrs)->relu;
+	if (!a->x_lanes && !a->y_lanes && !relu) return SL_OK;
+	slp_call_fail(g->at, g->op->name, SL_EUNSUPPORTED, "a pooling made by a graph pass has no gradient");
+	return SL_EUNSUPPORTED;
+}
+
 static struct slp_pool2d_grad grad_opts(const struct slp_grad *g)
 {
 	sl_shape x = sl_tensor_shape(g->in[0]);
-	return (struct slp_pool2d_grad){*(const struct sl_pool2d_opts *)g->attrs, {x.dim[2], x.dim[3]}};
+	return (struct slp_pool2d_grad){.of = *(const struct slp_pool2d_attrs *)g->attrs,
+	                                .size = {x.dim[2], x.dim[3]}};
 }
 
 static enum sl_status max_grad(struct slp_grad *g)
 {
 	struct slp_pool2d_grad a = grad_opts(g);
+	if (check_plain(g) != SL_OK) return SL_EUNSUPPORTED;
 	g->din[0] = slp_apply1(g->at, &slp_op_max_pool2d_grad, &a, 2, (sl_tensor *const[]){g->in[0], g->dout[0]});
 	return SL_OK;
 }
@@ -131,6 +161,7 @@ static enum sl_status max_grad(struct slp_grad *g)
 static enum sl_status avg_grad(struct slp_grad *g)
 {
 	struct slp_pool2d_grad a = grad_opts(g);
+	if (check_plain(g) != SL_OK) return SL_EUNSUPPORTED;
 	g->din[0] = slp_apply1(g->at, &slp_op_avg_pool2d_grad, &a, 1, (sl_tensor *const[]){g->dout[0]});
 	return SL_OK;
 }
@@ -138,69 +169,79 @@ static enum sl_status avg_grad(struct slp_grad *g)
 /* The mean is linear: the gradient of its gradient is the mean. */
 static enum sl_status avg_grad_grad(struct slp_grad *g)
 {
-	g->din[0] = sl_pool2d_at(g->at, g->dout[0], ((const struct slp_pool2d_grad *)g->attrs)->pool);
+	if (check_plain(g) != SL_OK) return SL_EUNSUPPORTED;
+	g->din[0] = sl_pool2d_at(g->at, g->dout[0], ((const struct slp_pool2d_grad *)g->attrs)->of.pool);
 	return SL_OK;
 }
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */
 
-/* Calls visit(k, p, window, first element of the window's plane in x, element of y) for every window in turn. */
-typedef void visit_fn(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x, int64_t y);
+/* Calls visit(k, p, window, plane, element of y) for every window in turn. */
+typedef void visit_fn(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t plane,
+                      int64_t y);
 
 static enum sl_status each_window(const struct slp_kernel *k, visit_fn *visit)
 {
 	struct slp_pool p = slp_pool_of(k);
-	int64_t y = 0;
 	for (int64_t plane = 0; plane < p.planes; plane++)
 		for (int64_t i = 0; i < p.oh; i++)
 			for (int64_t j = 0; j < p.ow; j++)
-				visit(k, &p, slp_pool_window(&p, i, j), plane * p.ih * p.iw, y++);
+				visit(k, &p, slp_pool_window(&p, i, j), plane, slp_pool_y(&p, plane, i * p.ow + j));
 	return SL_OK;
 }
 
-static void clear(const struct slp_kernel *k)
+/* The same over a gradient of zeros, which then goes through the relu. */
+static enum sl_status each_window_back(const struct slp_kernel *k, visit_fn *visit)
 {
-	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) slp_set(&k->out[0], i, 0);
+	int64_t size = slp_size(&k->out[0]);
+	for (int64_t i = 0; i < size; i++) slp_set(&k->out[0], i, 0);
+	enum sl_status s = each_window(k, visit);
+	for (int64_t i = 0; slp_pool_has_relu(k) && i < size; i++)
+		if (slp_get(&k->in[0], i) <= 0) slp_set(&k->out[0], i, 0);
+	return s;
 }
 
-static int64_t largest(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x)
+static int64_t largest(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t plane)
 {
-	int64_t best = x + w.h0 * p->iw + w.w0;
+	int64_t best = slp_pool_x(p, plane, w.h0 * p->iw + w.w0);
 	for (int64_t h = w.h0; h < w.h1; h++)
 		for (int64_t v = w.w0; v < w.w1; v++) {
-			double a = slp_get(&k->in[0], best), b = slp_get(&k->in[0], x + h * p->iw + v);
-			if (SLP_POOL_BEATS(b, a)) best = x + h * p->iw + v;
+			int64_t at = slp_pool_x(p, plane, h * p->iw + v);
+			double a = slp_get(&k->in[0], best), b = slp_get(&k->in[0], at);
+			if (SLP_POOL_BEATS(b, a)) best = at;
 		}
 	return best;
 }
 
-static void max_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x, int64_t y)
+static void max_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t plane,
+                       int64_t y)
 {
-	slp_set(&k->out[0], y, slp_get(&k->in[0], largest(k, p, w, x)));
+	slp_set(&k->out[0], y, slp_get(&k->in[0], largest(k, p, w, plane)));
 }
 
-static void max_grad_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x,
+static void max_grad_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t plane,
                             int64_t y)
 {
-	int64_t best = largest(k, p, w, x);
+	int64_t best = largest(k, p, w, plane);
 	slp_set(&k->out[0], best, slp_get(&k->out[0], best) + slp_get(&k->in[1], y));
 }
 
-static void avg_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x, int64_t y)
+static void avg_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t plane,
+                       int64_t y)
 {
 	double sum = 0;
 	for (int64_t h = w.h0; h < w.h1; h++)
-		for (int64_t v = w.w0; v < w.w1; v++) sum += slp_get(&k->in[0], x + h * p->iw + v);
+		for (int64_t v = w.w0; v < w.w1; v++) sum += slp_get(&k->in[0], slp_pool_x(p, plane, h * p->iw + v));
 	slp_set(&k->out[0], y, sum / (double)w.count);
 }
 
-static void avg_grad_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t x,
+static void avg_grad_window(const struct slp_kernel *k, const struct slp_pool *p, struct slp_window w, int64_t plane,
                             int64_t y)
 {
-	double share = slp_get(&k->in[0], y) / (double)w.count;
+	double share = slp_get(&k->in[k->nin - 1], y) / (double)w.count;
 	for (int64_t h = w.h0; h < w.h1; h++)
 		for (int64_t v = w.w0; v < w.w1; v++) {
-			int64_t i = x + h * p->iw + v;
+			int64_t i = slp_pool_x(p, plane, h * p->iw + v);
 			slp_set(&k->out[0], i, slp_get(&k->out[0], i) + share);
 		}
 }
@@ -217,14 +258,12 @@ static enum sl_status avg_pool2d_ref(const struct slp_kernel *k)
 
 static enum sl_status max_pool2d_grad_ref(const struct slp_kernel *k)
 {
-	clear(k);
-	return each_window(k, max_grad_window);
+	return each_window_back(k, max_grad_window);
 }
 
 static enum sl_status avg_pool2d_grad_ref(const struct slp_kernel *k)
 {
-	clear(k);
-	return each_window(k, avg_grad_window);
+	return each_window_back(k, avg_grad_window);
 }
 
 #ifdef HAVE_CUDA
@@ -248,7 +287,8 @@ sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts
 	if (opts.type != SL_POOL_MAX && opts.type != SL_POOL_AVG)
 		return slp_call_fail(at, "sl_pool2d", SL_EINVAL, "type %d is neither SL_POOL_MAX nor SL_POOL_AVG",
 		                     (int)opts.type);
-	return slp_apply1(at, opts.type == SL_POOL_MAX ? &slp_op_max_pool2d : &slp_op_avg_pool2d, &opts, 1, &x);
+	return slp_apply1(at, opts.type == SL_POOL_MAX ? &slp_op_max_pool2d : &slp_op_avg_pool2d,
+	                  &(struct slp_pool2d_attrs){.pool = opts}, 1, &x);
 }
 
 #define POOLING(op_name, text, prefix, attributes, attr_names, inputs, count, kept, gradient)                          \
@@ -271,9 +311,10 @@ sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts
 	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
 	};
 
-POOLING(max_pool2d, "largest element under a window", pool, struct sl_pool2d_opts, pool_attrs, "x", 1, SLP_IN(0),
+POOLING(max_pool2d, "largest element under a window", pool, struct slp_pool2d_attrs, pool_attrs, "x", 1, SLP_IN(0),
         max_grad)
-POOLING(avg_pool2d, "mean of the elements under a window", pool, struct sl_pool2d_opts, pool_attrs, "x", 1, 0, avg_grad)
+POOLING(avg_pool2d, "mean of the elements under a window", pool, struct slp_pool2d_attrs, pool_attrs, "x", 1, 0, avg_grad)
 POOLING(max_pool2d_grad, "gradient of max_pool2d: to the first largest element", grad, struct slp_pool2d_grad,
         grad_attrs, "x dy", 2, 0, NULL)
-POOLING(avg_pool2d_grad, "gradient of avg_pool2d", grad, struct slp_pool2d_grad, grad_attrs, "dy", 1, 0, avg_grad_grad)
+POOLING(avg_pool2d_grad, "gradient of avg_pool2d", grad, struct slp_pool2d_grad, grad_attrs,
+        "dy ...", -1, 0, avg_grad_grad)

@@ -17,13 +17,16 @@ __device__ static inline struct place place_of(int64_t index, int64_t rows, int6
 	return r;
 }
 
-/* Where in its plane the first largest element under a window is. */
-template <class T> __device__ static int64_t largest(const struct slp_pool &p, const T *x, const struct slp_window &r)
+/* Where in x the first largest element under a window of a plane is. */
+template <class T>
+__device__ static int64_t largest(const struct slp_pool &p, const T *x, int64_t plane, const struct slp_window &r)
 {
-	int64_t best = r.h0 * p.iw + r.w0;
+	int64_t best = slp_pool_x(&p, plane, r.h0 * p.iw + r.w0);
 	for (int64_t h = r.h0; h < r.h1; h++)
-		for (int64_t w = r.w0; w < r.w1; w++)
-			if (SLP_POOL_BEATS(x[h * p.iw + w], x[best])) best = h * p.iw + w;
+		for (int64_t w = r.w0; w < r.w1; w++) {
+			int64_t at = slp_pool_x(&p, plane, h * p.iw + w);
+			if (SLP_POOL_BEATS(x[at], x[best])) best = at;
+		}
 	return best;
 }
 
@@ -32,8 +35,8 @@ template <class T> __global__ static void max_forward(struct slp_pool p, const T
 	SLP_GRID_STRIDE(index, n)
 	{
 		struct place at = place_of(index, p.oh, p.ow);
-		const T *plane = x + at.plane * p.ih * p.iw;
-		y[index] = plane[largest(p, plane, slp_pool_window(&p, at.i, at.j))];
+		y[slp_pool_y(&p, at.plane, at.i * p.ow + at.j)] =
+		        x[largest(p, x, at.plane, slp_pool_window(&p, at.i, at.j))];
 	}
 }
 
@@ -43,11 +46,10 @@ template <class T> __global__ static void avg_forward(struct slp_pool p, const T
 	{
 		struct place at = place_of(index, p.oh, p.ow);
 		struct slp_window r = slp_pool_window(&p, at.i, at.j);
-		const T *plane = x + at.plane * p.ih * p.iw;
 		T sum = 0;
 		for (int64_t h = r.h0; h < r.h1; h++)
-			for (int64_t w = r.w0; w < r.w1; w++) sum += plane[h * p.iw + w];
-		y[index] = sum / (T)r.count;
+			for (int64_t w = r.w0; w < r.w1; w++) sum += x[slp_pool_x(&p, at.plane, h * p.iw + w)];
+		y[slp_pool_y(&p, at.plane, at.i * p.ow + at.j)] = sum / (T)r.count;
 	}
 }
 
@@ -72,7 +74,7 @@ __device__ static inline void covering(int64_t at, int64_t kernel, int64_t strid
 	if (*end > windows) *end = windows;
 }
 
-/* share(window, its position in y) is what an element gets from a window that covers it; the sum over all of them. */
+/* share(window, its element of y) is what an element gets from a window that covers it; the sum over all of them. */
 template <class T, class F> __device__ static T gather(const struct slp_pool &p, const struct place &at, F share)
 {
 	int64_t i0, i1, j0, j1;
@@ -81,17 +83,17 @@ template <class T, class F> __device__ static T gather(const struct slp_pool &p,
 	T sum = 0;
 	for (int64_t i = i0; i < i1; i++)
 		for (int64_t j = j0; j < j1; j++)
-			sum += share(slp_pool_window(&p, i, j), (at.plane * p.oh + i) * p.ow + j);
+			sum += share(slp_pool_window(&p, i, j), slp_pool_y(&p, at.plane, i * p.ow + j));
 	return sum;
 }
 
 template <class T> struct max_share {
 	const struct slp_pool &p;
-	const T *plane, *dy;
-	int64_t self;
+	const T *x, *dy;
+	int64_t plane, self;
 	__device__ T operator()(const struct slp_window &r, int64_t y) const
 	{
-		return largest(p, plane, r) == self ? dy[y] : (T)0;
+		return largest(p, x, plane, r) == self ? dy[y] : (T)0;
 	}
 };
 
@@ -103,22 +105,28 @@ template <class T> struct avg_share {
 	}
 };
 
-template <class T> __global__ static void max_backward(struct slp_pool p, const T *x, const T *dy, T *dx, int64_t n)
+/* relu, if not NULL, has the order of dx: the gradient vanishes where it is not positive. */
+template <class T>
+__global__ static void max_backward(struct slp_pool p, const T *x, const T *dy, const T *relu, T *dx, int64_t n)
 {
 	SLP_GRID_STRIDE(index, n)
 	{
 		struct place at = place_of(index, p.ih, p.iw);
-		max_share<T> share = {p, x + at.plane * p.ih * p.iw, dy, at.i * p.iw + at.j};
-		dx[index] = gather<T>(p, at, share);
+		int64_t self = slp_pool_x(&p, at.plane, at.i * p.iw + at.j);
+		max_share<T> share = {p, x, dy, at.plane, self};
+		dx[self] = relu && relu[self] <= 0 ? (T)0 : gather<T>(p, at, share);
 	}
 }
 
-template <class T> __global__ static void avg_backward(struct slp_pool p, const T *dy, T *dx, int64_t n)
+template <class T>
+__global__ static void avg_backward(struct slp_pool p, const T *dy, const T *relu, T *dx, int64_t n)
 {
 	SLP_GRID_STRIDE(index, n)
 	{
+		struct place at = place_of(index, p.ih, p.iw);
+		int64_t self = slp_pool_x(&p, at.plane, at.i * p.iw + at.j);
 		avg_share<T> share = {dy};
-		dx[index] = gather<T>(p, place_of(index, p.ih, p.iw), share);
+		dx[self] = relu && relu[self] <= 0 ? (T)0 : gather<T>(p, at, share);
 	}
 }
 
@@ -138,7 +146,7 @@ struct run_avg_forward {
 		const T *x = (const T *)k->in[0].ptr;
 		T *y = (T *)k->out[0].ptr;
 		bool image = p.oh == 1 && p.ow == 1 && p.kh == p.ih && p.kw == p.iw && p.ph == 0 && p.pw == 0;
-		if (image && p.ih * p.iw >= 32)
+		if (image && !p.x_lanes && !p.y_lanes && p.ih * p.iw >= 32)
 			SLP_LAUNCH(avg_image<T>, slp_grid(n * SLP_BLOCK), p.ih * p.iw < 1024 ? 64 : SLP_BLOCK, 0,
 			           k->stream, x, y, p.planes, p.ih * p.iw);
 		else
@@ -146,19 +154,24 @@ struct run_avg_forward {
 	}
 };
 
+template <class T> static const T *relu_of(const struct slp_kernel *k)
+{
+	return slp_pool_has_relu(k) ? (const T *)k->in[0].ptr : NULL;
+}
+
 struct run_max_backward {
 	template <class T> static void run(const struct slp_kernel *k, const struct slp_pool &p, int64_t n)
 	{
 		SLP_LAUNCH(max_backward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p, (const T *)k->in[0].ptr,
-		           (const T *)k->in[1].ptr, (T *)k->out[0].ptr, n);
+		           (const T *)k->in[1].ptr, relu_of<T>(k), (T *)k->out[0].ptr, n);
 	}
 };
 
 struct run_avg_backward {
 	template <class T> static void run(const struct slp_kernel *k, const struct slp_pool &p, int64_t n)
 	{
-		SLP_LAUNCH(avg_backward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p, (const T *)k->in[0].ptr,
-		           (T *)k->out[0].ptr, n);
+		SLP_LAUNCH(avg_backward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p,
+		           (const T *)k->in[k->nin - 1].ptr, relu_of<T>(k), (T *)k->out[0].ptr, n);
 	}
 };
 

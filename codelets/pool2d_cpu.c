@@ -10,23 +10,40 @@ typedef int32_t v8i __attribute__((vector_size(32)));
 
 struct job {
 	struct slp_pool p;
-	const float *in, *dy; /* dy only for the gradient of the largest */
+	const float *in, *dy; /* in: the first input; dy for gradients: the last */
+	const float *relu;    /* gradients vanish where it is not positive */
 	float *out;
 	void (*plane)(const struct job *, int64_t plane, float *row);
 	bool no_memory;
 };
+
+/* What goes back through a relu whose results are y. */
+SLP_CLONES static void mask(const float *y, float *d, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) d[i] = y[i] <= 0 ? 0 : d[i];
+}
 
 static void run_planes(void *arg, int64_t begin, int64_t end)
 {
 	struct job *j = arg;
 	float *row = slp_workspace(SLP_WORK_THREAD, 2 * sizeof *row * (size_t)j->p.iw);
 	if (!row) j->no_memory = true;
-	for (int64_t i = begin; row && i < end; i++) j->plane(j, i, row);
+	int64_t size = j->p.ih * j->p.iw;
+	for (int64_t i = begin; row && i < end; i++) {
+		j->plane(j, i, row);
+		if (j->relu) mask(j->relu + i * size, j->out + i * size, size);
+	}
 }
 
 static enum sl_status run(const struct slp_kernel *k, void (*plane)(const struct job *, int64_t, float *))
 {
-	struct job j = {slp_pool_of(k), k->in[0].ptr, k->nin == 2 ? k->in[1].ptr : NULL, k->out[0].ptr, plane, false};
+	struct job j = {.p = slp_pool_of(k),
+	                .in = k->in[0].ptr,
+	                .dy = k->in[k->nin - 1].ptr,
+	                .relu = slp_pool_has_relu(k) ? k->in[0].ptr : NULL,
+	                .out = k->out[0].ptr,
+	                .plane = plane};
+	if (j.p.x_lanes || j.p.y_lanes) return slp_pool2d_lanes(k);
 	slp_parallel_for(j.p.planes, 1 + SLP_GRAIN / (j.p.ih * j.p.iw + 1), run_planes, &j);
 	return j.no_memory ? slp_kernel_fail(k, SL_ENOMEM, "no memory for a row") : SL_OK;
 }
@@ -154,7 +171,7 @@ static void clear_rest(const struct slp_pool *p, float *x)
 		(void)row;                                                                                             \
 		const struct slp_pool *p = &j->p;                                                                      \
 		int64_t px = plane * p->ih * p->iw, py = plane * p->oh * p->ow;                                        \
-		const float *x = reads ? j->in + px : NULL, *dy = back ? (reads ? j->dy : j->in) + py : NULL;          \
+		const float *x = reads ? j->in + px : NULL, *dy = back ? j->dy + py : NULL;                            \
 		float *y = back ? NULL : j->out + py, *dx = back ? j->out + px : NULL;                                 \
 		if (p->ow >= 8)                                                                                        \
 			each_quad(p, 8, name##_quad, x, dy, y, dx);                                                    \
@@ -312,7 +329,7 @@ static void avg_grad_plane(const struct job *j, int64_t plane, float *row)
 {
 	(void)row;
 	const struct slp_pool *p = &j->p;
-	const float *dy = j->in + plane * p->oh * p->ow;
+	const float *dy = j->dy + plane * p->oh * p->ow;
 	float *dx = j->out + plane * p->ih * p->iw;
 	memset(dx, 0, sizeof *dx * (size_t)(p->ih * p->iw));
 	for (int64_t i = 0; i < p->oh; i++)

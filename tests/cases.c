@@ -13,6 +13,7 @@
 	X(products)                                                                                                    \
 	X(random)                                                                                                      \
 	X(reduce)                                                                                                      \
+	X(relayout)                                                                                                    \
 	X(unary)
 
 #define X(family) extern const struct slp_case slp_cases_##family[];

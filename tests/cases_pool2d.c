@@ -21,10 +21,20 @@
 
 #define MAX_(...) {.type = SL_POOL_MAX, __VA_ARGS__}
 #define AVG_(...) {.type = SL_POOL_AVG, __VA_ARGS__}
-#define MAX(what, opts, x, ...) {.op = "max_pool2d", .label = what, .attrs = &(const struct sl_pool2d_opts)MAX_ opts, .nin = 1, .in = {x}, __VA_ARGS__}
-#define AVG(what, opts, x, ...) {.op = "avg_pool2d", .label = what, .attrs = &(const struct sl_pool2d_opts)AVG_ opts, .nin = 1, .in = {x}, __VA_ARGS__}
-#define MAX_GRAD(what, opts, x, dy, ...) {.op = "max_pool2d_grad", .label = what, .attrs = &(const struct slp_pool2d_grad){.pool = MAX_ opts}, .nin = 2, .in = {x, dy}, __VA_ARGS__}
-#define AVG_GRAD(what, opts, h, w, dy, ...) {.op = "avg_pool2d_grad", .label = what, .attrs = &(const struct slp_pool2d_grad){.pool = AVG_ opts, .size = {h, w}}, .nin = 1, .in = {dy}, __VA_ARGS__}
+#define MAX(what, opts, x, ...) {.op = "max_pool2d", .label = what, .attrs = &(const struct slp_pool2d_attrs){MAX_ opts}, .nin = 1, .in = {x}, __VA_ARGS__}
+#define AVG(what, opts, x, ...) {.op = "avg_pool2d", .label = what, .attrs = &(const struct slp_pool2d_attrs){AVG_ opts}, .nin = 1, .in = {x}, __VA_ARGS__}
+#define MAX_GRAD(what, opts, x, dy, ...) {.op = "max_pool2d_grad", .label = what, .attrs = &(const struct slp_pool2d_grad){.of.pool = MAX_ opts}, .nin = 2, .in = {x, dy}, __VA_ARGS__}
+#define AVG_GRAD(what, opts, h, w, dy, ...) {.op = "avg_pool2d_grad", .label = what, .attrs = &(const struct slp_pool2d_grad){.of.pool = AVG_ opts, .size = {h, w}}, .nin = 1, .in = {dy}, __VA_ARGS__}
+
+#define LIST(...) {__VA_ARGS__}
+#define ADDED(name, what, how, inputs, ...) {.op = #name, .label = what, .attrs = &(const struct slp_pool2d_attrs)LIST how, .nin = 1, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define ADDED_BOTH(what, opts, x, y, inputs, ...)                                                                      \
+	ADDED(max_pool2d, what, (.pool = MAX_ opts, .x_lanes = x, .y_lanes = y), inputs, __VA_ARGS__),                 \
+	ADDED(avg_pool2d, what, (.pool = AVG_ opts, .x_lanes = x, .y_lanes = y), inputs, __VA_ARGS__)
+/* The type in .of.pool is not read. */
+#define BACK(which, what, opts, added, n, inputs, ...) {.op = #which "_pool2d_grad", .label = what, .attrs = &(const struct slp_pool2d_grad){.of.pool = LIST opts, STRIP added}, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define STRIP(...) __VA_ARGS__
+#define BACK_BOTH(what, opts, added, inputs, ...) BACK(max, what, opts, added, 2, inputs, __VA_ARGS__), BACK(avg, what, opts, added, 2, inputs, __VA_ARGS__)
 
 /* BOTH(..., REAL, (2, 3, 4, 4)): names of inputs apart from their arguments, for a macro in a macro. */
 #define BOTH(what, opts, fill, dims, ...) MAX(what, opts, fill dims, __VA_ARGS__), AVG(what, opts, fill dims, __VA_ARGS__)
@@ -85,5 +95,32 @@ const struct slp_case slp_cases_pool2d[] = {
 	AVG_GRAD("another size", (.kernel = {2}), 4, 4, REAL(1, 1, 3, 2), REJECT(SL_ESHAPE)),
 	MAX_GRAD("integers", (.kernel = {2}), WHOLE(1, 1, 4, 4), WHOLE(1, 1, 2, 2), REJECT(SL_EDTYPE)),
 	AVG_GRAD("three axes", (.kernel = {2}), 4, 4, REAL(1, 2, 2), REJECT(SL_ESHAPE)),
+
+	/* What graph passes add. */
+	ADDED(max_pool2d, "lanes", (.pool = MAX_(.kernel = {2}), .x_lanes = true, .y_lanes = true), (A(16, 2, 4, 5)), EXPECT(2, 1.5, 4, 1, 4, 3, 1.5, 4, 3, 1.5, 4, 2, 1.5, 4, 1, 4)),
+	ADDED(avg_pool2d, "lanes in x", (.pool = AVG_(.kernel = {2}), .x_lanes = true), (A(16, 2, 4, 5)), EXPECT(0.125, 2.125, 0.75, 1.125, -0.375, 0.125, 0.875, 0.75, -0.375, 0.125, 0.875, 0.75, 2.875, -0.375, 0.75, 0.875)),
+	ADDED(avg_pool2d, "lanes in y", (.pool = AVG_(.kernel = {2}), .y_lanes = true), (A(16, 2, 4, 5)), EXPECT(0.25, 0.5, -0.5, 1.125, 0.75, 1.125, 0.875, 1.375, 1.25, 0.5, 1.25, 0.25, 0.5, -0.5, 1.125, 0.75)),
+	ADDED_BOTH("lanes, overlapping", (.kernel = {3}, .stride = {2}, .pad = {1, 1}, .ceil = true), true, true, (REAL(32, 3, 8, 7))),
+	ADDED_BOTH("lanes, whole image", (.global = true), true, true, (REAL(16, 3, 5, 4))),
+	ADDED_BOTH("lanes, NaN", (.kernel = {2, 3}), true, false, (NANS(16, 2, 5, 9))),
+	ADDED_BOTH("lanes, large", (.kernel = {2}), true, true, (REAL(32, 20, 26, 26))),
+	ADDED_BOTH("lanes, no images", (.kernel = {2}), true, true, (REAL(0, 3, 4, 4))),
+	ADDED_BOTH("lanes, 8 images", (.kernel = {2}), true, true, (REAL(8, 3, 4, 4)), .reject = SL_ESHAPE),
+
+	BACK(max, "lanes", (.kernel = {2}), (.of.x_lanes = true, .of.y_lanes = true), 2, (A(16, 2, 4, 5), B(16, 2, 2, 2)), EXPECT(0, 0, 0, 0, 0, 0, 0, 1, 0, -1, 0, 0, 0, 0, 0, 0)),
+	BACK(avg, "lanes in y", (.kernel = {2}), (.of.y_lanes = true, .size = {4, 5}), 1, (B(16, 2, 2, 2)), EXPECT(0.25, 0.25, -0.25, -0.25, 0, 0.25, 0.25, -0.25, -0.25, 0, -0.125, -0.125, 0.75, 0.75, 0, -0.125)),
+	BACK(avg, "lanes, relu", (.kernel = {2}), (.of.x_lanes = true, .of.y_lanes = true, .size = {4, 5}, .relu = true), 2, (A(16, 2, 4, 5), B(16, 2, 2, 2)), EXPECT(0.25, 0, -0.25, 0.5, 0, 0.0625, 0, 0.25, 0, -0.25, 0.5, -0.125, 0, 0.75, 0.25, 0)),
+	BACK(avg, "relu", (.kernel = {2}), (.relu = true), 2, (A(1, 2, 4, 5), B(1, 2, 2, 2)), EXPECT(0.25, 0, 0.125, 0.125, 0, 0.25, 0, 0.125, 0, 0, -0.25, -0.25, 0, 0.5, 0, 0)),
+	BACK(max, "relu", (.kernel = {3}, .stride = {2}, .pad = {1, 1}), (.relu = true), 2, (A(1, 2, 4, 5), B(1, 2, 2, 3)), EXPECT(0, 0, 0, 0, 0, 1, 0, 0, 0, -1, 2, 0, 0, 0, 0, 0)),
+	BACK(max, "the first of equals, lanes", (.kernel = {2}), (.of.x_lanes = true), 2, (TIES(16, 1, 4, 8), REAL(16, 1, 2, 4))),
+	BACK(max, "NaN, lanes, relu", (.kernel = {2}), (.of.x_lanes = true, .of.y_lanes = true, .relu = true), 2, (NANS(16, 2, 5, 19), REAL(16, 2, 2, 9))),
+	BACK_BOTH("lanes, relu, overlapping", (.kernel = {3}, .stride = {2}, .pad = {1, 1}), (.of.x_lanes = true, .of.y_lanes = true, .relu = true), (REAL(32, 3, 9, 8), REAL(32, 3, 5, 4))),
+	BACK_BOTH("lanes, relu, gaps", (.kernel = {2}, .stride = {3}), (.of.x_lanes = true, .of.y_lanes = true, .relu = true), (REAL(32, 3, 9, 8), REAL(32, 3, 3, 3))),
+	BACK_BOTH("lanes in y, relu, large", (.kernel = {2}), (.of.y_lanes = true, .relu = true), (REAL(32, 20, 26, 26), REAL(32, 20, 13, 13))),
+	BACK_BOTH("relu, large", (.kernel = {2}), (.relu = true), (REAL(8, 20, 26, 26), REAL(8, 20, 13, 13))),
+	BACK_BOTH("lanes, no images", (.kernel = {2}), (.of.x_lanes = true, .of.y_lanes = true, .relu = true), (REAL(0, 3, 4, 4), REAL(0, 3, 2, 2))),
+	BACK_BOTH("lanes, 8 images", (.kernel = {2}), (.of.x_lanes = true, .relu = true), (REAL(8, 3, 4, 4), REAL(8, 3, 2, 2)), .reject = SL_ESHAPE),
+	BACK(avg, "relu without x", (.kernel = {2}), (.relu = true, .size = {4, 4}), 1, (REAL(1, 1, 2, 2)), .reject = SL_EINVAL),
+	BACK(avg, "x without relu", (.kernel = {2}), (.size = {4, 4}), 2, (REAL(1, 1, 4, 4), REAL(1, 1, 2, 2)), .reject = SL_EINVAL),
 	{0},
 };

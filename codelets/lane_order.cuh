@@ -1,0 +1,41 @@
+/* Images between lane order (lane_order.h) and the plain order, on GPUs. */
+#ifndef SLP_LANE_ORDER_CUH
+#define SLP_LANE_ORDER_CUH
+
+#include "gpu.cuh"
+#include "lane_order.h"
+
+/* Planes of a tensor as one side has them: their size and the order of the images. */
+struct slp_order_side {
+	int64_t h, w;
+	bool lanes;
+};
+
+/* Copies n images of `channels` planes; where planes of `to` are larger than those of `from`, zeros follow, and where
+ * they are smaller, the rest is left out. */
+template <class T>
+__global__ static void slp_order_kernel(const T *from, T *to, int64_t n, int64_t channels, struct slp_order_side f,
+                                        struct slp_order_side t)
+{
+	int64_t flat = channels * t.h * t.w;
+	SLP_GRID_STRIDE(i, n * flat)
+	{
+		int64_t at = i % flat, w = at % t.w, h = at / t.w % t.h, c = at / (t.w * t.h);
+		int64_t source = (c * f.h + h) * f.w + w;
+		to[slp_order_index(t.lanes, flat, i / flat, at)] =
+		        h < f.h && w < f.w ? from[slp_order_index(f.lanes, channels * f.h * f.w, i / flat, source)]
+		                           : (T)0;
+	}
+}
+
+template <class T>
+static enum sl_status slp_order_copy(const struct slp_kernel *k, const T *from, T *to, int64_t n, int64_t channels,
+                                     struct slp_order_side f, struct slp_order_side t)
+{
+	int64_t count = n * channels * t.h * t.w;
+	if (count == 0) return SL_OK;
+	SLP_LAUNCH(slp_order_kernel<T>, slp_grid(count), SLP_BLOCK, 0, k->stream, from, to, n, channels, f, t);
+	return slp_launched(k);
+}
+
+#endif
