@@ -162,7 +162,8 @@ static enum sl_status infer(struct slp_infer *c)
 		if (!slp_is_float(c->in[i].dtype) || c->in[i].dtype != c->in[0].dtype)
 			return slp_reject(c, SL_EDTYPE, "inputs must all be float32 or all float64");
 		if (!slp_broadcast(shape, c->in[i].shape, &shape))
-			return slp_reject(c, SL_ESHAPE, "input %d cannot be broadcast together with those before it", i);
+			return slp_reject(c, SL_ESHAPE, "input %d cannot be broadcast together with those before it",
+			                  i);
 	}
 	c->out[0] = (struct slp_type){c->in[0].dtype, shape};
 	return check_program(c);

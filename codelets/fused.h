@@ -20,13 +20,13 @@ extern "C" {
 #endif
 
 enum {
-	SLP_FUSED_STEPS = 12,   /* of a program */
-	SLP_FUSED_NUMBERS = 8,  /* that it can hold */
-	SLP_FUSED_INPUTS = 13,  /* no program can read more */
-	SLP_FUSED_INPUT = 0,    /* operand: input i is this plus i ... */
-	SLP_FUSED_RESULT = 16,  /* ... the result of step i */
+	SLP_FUSED_STEPS = 12,  /* of a program */
+	SLP_FUSED_NUMBERS = 8, /* that it can hold */
+	SLP_FUSED_INPUTS = 13, /* no program can read more */
+	SLP_FUSED_INPUT = 0,   /* operand: input i is this plus i ... */
+	SLP_FUSED_RESULT = 16, /* ... the result of step i */
 	SLP_FUSED_VALUES = SLP_FUSED_RESULT + SLP_FUSED_STEPS,
-	SLP_FUSED_NUMBER = 32,  /* ... number i */
+	SLP_FUSED_NUMBER = 32, /* ... number i */
 };
 
 enum slp_fused_code {

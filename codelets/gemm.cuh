@@ -7,36 +7,38 @@
 
 #include "gpu.cuh"
 
-/* C[z] = op(A + z stride_a) op(B + z stride_b) + beta C[z] for z in [0, count); C without gaps. */
+/* C[z] = alpha op(A + z stride_a) op(B + z stride_b) + beta C[z] for z in [0, count); C without gaps. */
 struct slp_cuda_gemm {
 	bool ta, tb;
 	int64_t m, n, k, lda, ldb, stride_a, stride_b, count;
 	double beta;
+	double alpha = 1;
 };
 
 static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
                                              int k, const float *a, int lda, long long sa, const float *b, int ldb,
-                                             long long sb, double beta, float *c, int ldc, long long sc, int count)
+                                             long long sb, double alpha, double beta, float *c, int ldc,
+                                             long long sc, int count)
 {
-	float one = 1, keep = (float)beta;
-	if (count == 1) return cublasSgemm(h, ta, tb, m, n, k, &one, a, lda, b, ldb, &keep, c, ldc);
-	return cublasSgemmStridedBatched(h, ta, tb, m, n, k, &one, a, lda, sa, b, ldb, sb, &keep, c, ldc, sc, count);
+	float by = (float)alpha, keep = (float)beta;
+	if (count == 1) return cublasSgemm(h, ta, tb, m, n, k, &by, a, lda, b, ldb, &keep, c, ldc);
+	return cublasSgemmStridedBatched(h, ta, tb, m, n, k, &by, a, lda, sa, b, ldb, sb, &keep, c, ldc, sc, count);
 }
 
 static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
                                              int k, const double *a, int lda, long long sa, const double *b, int ldb,
-                                             long long sb, double beta, double *c, int ldc, long long sc, int count)
+                                             long long sb, double alpha, double beta, double *c, int ldc,
+                                             long long sc, int count)
 {
-	double one = 1;
-	if (count == 1) return cublasDgemm(h, ta, tb, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc);
-	return cublasDgemmStridedBatched(h, ta, tb, m, n, k, &one, a, lda, sa, b, ldb, sb, &beta, c, ldc, sc, count);
+	if (count == 1) return cublasDgemm(h, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
+	return cublasDgemmStridedBatched(h, ta, tb, m, n, k, &alpha, a, lda, sa, b, ldb, sb, &beta, c, ldc, sc, count);
 }
 
 template <class T> static enum sl_status slp_cuda_multiply(const struct slp_kernel *k, struct slp_cuda_gemm g,
                                                            const T *a, const T *b, T *c)
 {
 	if (g.m == 0 || g.n == 0 || g.count == 0) return SL_OK;
-	if (g.k == 0) {
+	if (g.k == 0 && (g.beta == 0 || g.beta == 1)) {
 		size_t bytes = (size_t)(g.m * g.n * g.count) * sizeof(T);
 		if (g.beta == 0) cudaMemsetAsync(c, 0, bytes, (cudaStream_t)k->stream);
 		return slp_launched(k);
@@ -47,7 +49,7 @@ template <class T> static enum sl_status slp_cuda_multiply(const struct slp_kern
 	if (!h) return SL_EKERNEL;
 	cublasStatus_t s = slp_cublas_gemm(h, g.tb ? CUBLAS_OP_T : CUBLAS_OP_N, g.ta ? CUBLAS_OP_T : CUBLAS_OP_N,
 	                                   (int)g.n, (int)g.m, (int)g.k, b, (int)g.ldb, g.stride_b, a, (int)g.lda,
-	                                   g.stride_a, g.beta, c, (int)g.n, g.m * g.n, (int)g.count);
+	                                   g.stride_a, g.alpha, g.beta, c, (int)g.n, g.m * g.n, (int)g.count);
 	if (s == CUBLAS_STATUS_SUCCESS) return SL_OK;
 	return slp_kernel_fail(k, SL_EKERNEL, "cuBLAS: status %d", (int)s);
 }

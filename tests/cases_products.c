@@ -1,7 +1,8 @@
-/* Cases of dot, matmul and linear.  The expected values were computed with PyTorch, in double precision. */
+/* Cases of dot, matmul, linear and the way back through it.  The expected values were computed with PyTorch, in double precision. */
 #include <math.h>
 
 #include "cases.h"
+#include "linear.h"
 
 /* clang-format off */
 
@@ -24,10 +25,23 @@
 #define DOT(what, how, a, b, ...) {.op = "dot", .label = what, .attrs = how, .nin = 2, .in = {a, b}, __VA_ARGS__}
 #define MATMUL(what, how, a, b, ...) {.op = "matmul", .label = what, .attrs = how, .nin = 2, .in = {a, b}, __VA_ARGS__}
 
-#define W &(const struct sl_linear_opts){false}
-#define TW &(const struct sl_linear_opts){true}
+#define W &(const struct slp_linear_attrs){false, SL_IDENTITY}
+#define TW &(const struct slp_linear_attrs){true, SL_IDENTITY}
+#define WITH(activation) &(const struct slp_linear_attrs){false, activation}
 #define LINEAR(what, how, n, inputs, ...) {.op = "linear", .label = what, .attrs = how, .nin = n, .in = LIST inputs, __VA_ARGS__}
 #define LIST(...) {__VA_ARGS__}
+
+/* x (rows, inputs), w, b, dy, v of linear_grad and linear_sgd. */
+#define BACK(tw, data, activation) &(const struct slp_linear_grad_attrs){0, 0, 0, tw, data, activation}
+#define STEP(decay, tw, data, activation) &(const struct slp_linear_grad_attrs){0.1, 0.5, decay, tw, data, activation}
+#define GRAD(what, how, n, inputs, ...) \
+	{.op = "linear_grad", .label = what, .attrs = how, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define SGD(what, how, n, inputs, ...) \
+	{.op = "linear_sgd", .label = what, .attrs = how, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define SIZES(r, i, u) REAL(r, i), REAL(i, u), REAL(r, u), REAL(r, u)
+#define SIZES_SGD(r, i, u) REAL(i, u), REAL(u), REAL(r, i), REAL(r, u), REAL(r, u)
+#define TURNED(r, i, u) REAL(r, i), REAL(u, i), REAL(r, u)
+#define TURNED_SGD(r, i, u) REAL(u, i), REAL(u), REAL(r, i), REAL(r, u)
 
 const struct slp_case slp_cases_products[] = {
 	DOT("matrix, matrix", PLAIN, A(3, 4), B(4, 5), EXPECT(6.75, -7.5, -1.25, 9.75, 4.625, 1.5, 1.5, 11, -3, -0.5, 2.875, 0.75, 7.125, 1.75, 2.75)),
@@ -96,6 +110,15 @@ const struct slp_case slp_cases_products[] = {
 	LINEAR("large", W, 3, (REAL(256, 120), REAL(120, 84), REAL(84)), .tolerance = 1e-4, .no_grad = true),
 	LINEAR("large, transposed weight", TW, 3, (REAL(300, 400), REAL(70, 400), REAL(70)), .tolerance = 1e-4, .no_grad = true),
 	LINEAR("NaN in the bias", W, 3, (A(2, 1), B(1, 2), NAN_BIAS), .no_grad = true, EXPECT(NAN, 1.5, NAN, 0)),
+	LINEAR("relu", WITH(SL_RELU), 3, (A(3, 4), B(4, 2), BIAS), .no_grad = true, EXPECT(3.5, 0, 9.5, 6.5, 0, 2.125)),
+	LINEAR("relu, no bias", &((const struct slp_linear_attrs){true, SL_RELU}), 2, (A(3, 4), B(2, 4)), .no_grad = true, EXPECT(0, 8.5, 8, 5, 0, 10.375)),
+	LINEAR("sigmoid", WITH(SL_SIGMOID), 3, (A(3, 4), B(4, 2), BIAS), .no_grad = true, EXPECT(0.97068776924864364, 0.037326887344129457)),
+	LINEAR("tanh", WITH(SL_TANH), 3, (REAL(70, 200), REAL(200, 300), REAL(300)), .no_grad = true, .tolerance = 1e-4),
+	LINEAR("gelu", WITH(SL_GELU), 3, (REAL(70, 30), REAL(30, 1100), REAL(1100)), .no_grad = true, .tolerance = 1e-4),
+	LINEAR("softplus", WITH(SL_SOFTPLUS), 3, (REAL(3, 2, 7), REAL(7, 5), REAL(5)), .no_grad = true),
+	LINEAR("relu, NaN in the bias", WITH(SL_RELU), 3, (A(2, 1), B(1, 2), NAN_BIAS), .no_grad = true, EXPECT(NAN, 1.5, NAN, 0)),
+	LINEAR("few rows, transposed weight", TW, 3, (REAL(60, 100), REAL(600, 100), REAL(600)), .tolerance = 1e-4, .no_grad = true),
+	LINEAR("no such activation", WITH(6), 2, (REAL(2, 4), REAL(4, 2)), REJECT(SL_EINVAL)),
 	LINEAR("no rows", W, 3, (REAL(0, 4), REAL(4, 5), REAL(5))),
 	LINEAR("no inputs: the bias", W, 3, (REAL(2, 0), REAL(0, 2), BIAS), EXPECT(0.5, -1, 0.5, -1)),
 	LINEAR("no inputs, no bias", W, 2, (REAL(2, 0), REAL(0, 2)), EXPECT(0, 0, 0, 0)),
@@ -107,5 +130,49 @@ const struct slp_case slp_cases_products[] = {
 	LINEAR("weight with one axis", W, 2, (REAL(2, 4), REAL(4)), REJECT(SL_ESHAPE)),
 	LINEAR("integers", W, 2, (WHOLE(2, 4), WHOLE(4, 2)), REJECT(SL_EDTYPE)),
 	LINEAR("one input", W, 1, (REAL(2, 4)), REJECT(SL_EINVAL)),
+
+	GRAD("known values", BACK(false, true, 0), 3, (A(3, 4), B(4, 2), B(3, 2)),
+	     EXPECT(1.25, 0, -0.375, 3.5, 0, 5, 1, -1, -0.375, 1, 0.3125, -1.25)),
+	GRAD("transposed weight", BACK(true, true, 0), 3, (A(3, 4), B(2, 4), B(3, 2)),
+	     EXPECT(0.75, 0.625, 0.5, 2.5, -2, 0, 7, 0, -0.625, -0.1875, 1.25, -0.75)),
+	GRAD("relu", BACK(false, true, SL_RELU), 4, (A(3, 4), B(4, 2), B(3, 2), A(3, 2)),
+	     EXPECT(1, -1, -0.5, 3, 0, 5, 1, -1, 0.125, 0.5, 0.0625, 0.25)),
+	GRAD("without dx", BACK(false, false, SL_RELU), 4, (SIZES(3, 4, 2))),
+	GRAD("sigmoid", BACK(false, true, SL_SIGMOID), 4, (SIZES(70, 30, 20)), .tolerance = 1e-4),
+	GRAD("tanh", BACK(false, true, SL_TANH), 4, (SIZES(64, 300, 100)), .tolerance = 1e-4),
+	GRAD("gelu", BACK(false, true, SL_GELU), 4, (SIZES(5, 7, 1100))),
+	GRAD("softplus", BACK(false, true, SL_SOFTPLUS), 4, (SIZES(2, 3, 4))),
+	GRAD("three axes", BACK(false, true, 0), 3, (REAL(2, 3, 4), REAL(4, 5), REAL(2, 3, 5))),
+	GRAD("one axis", BACK(false, true, 0), 3, (REAL(4), REAL(4, 5), REAL(5))),
+	GRAD("in blocks", BACK(false, true, SL_RELU), 4, (SIZES(60, 530, 90)), .tolerance = 1e-4),
+	GRAD("in blocks, without dx", BACK(false, false, 0), 3, (REAL(60, 400), REAL(400, 90), REAL(60, 90)), .tolerance = 1e-4),
+	GRAD("few rows, transposed weight", BACK(true, true, 0), 3, (TURNED(60, 300, 90)), .tolerance = 1e-4),
+	GRAD("many rows", BACK(false, true, SL_RELU), 4, (SIZES(700, 70, 80)), .tolerance = 1e-4),
+	GRAD("size 1", BACK(false, true, SL_RELU), 4, (SIZES(1, 1, 1))),
+	GRAD("no rows", BACK(false, true, SL_RELU), 4, (SIZES(0, 4, 5))),
+	GRAD("no inputs", BACK(false, true, SL_RELU), 4, (SIZES(3, 0, 5))),
+	GRAD("no units", BACK(false, true, SL_RELU), 4, (SIZES(3, 4, 0))),
+	GRAD("NaN", BACK(false, true, SL_RELU), 4, (NANS(3, 4), B(4, 2), NANS(3, 2), A(3, 2))),
+	GRAD("no result to go back through", BACK(false, true, SL_RELU), 3, (A(3, 4), B(4, 2), B(3, 2)), .reject = SL_EINVAL),
+	GRAD("a result and no activation", BACK(false, true, 0), 4, (SIZES(3, 4, 2)), .reject = SL_EINVAL),
+	GRAD("no such activation", BACK(false, true, 17), 4, (SIZES(3, 4, 2)), .reject = SL_EINVAL),
+	GRAD("dy of another shape", BACK(false, true, 0), 3, (REAL(3, 4), REAL(4, 2), REAL(2, 3)), .reject = SL_ESHAPE),
+	GRAD("features differ", BACK(false, true, 0), 3, (REAL(3, 5), REAL(4, 2), REAL(3, 2)), .reject = SL_ESHAPE),
+	GRAD("integers", BACK(false, true, 0), 3, (WHOLE(3, 4), WHOLE(4, 2), WHOLE(3, 2)), .reject = SL_EDTYPE),
+
+	SGD("plain", STEP(0, false, true, 0), 4, (B(4, 2), BIAS, A(3, 4), B(3, 2)),
+	    EXPECT(1.25, 0, -0.375, 3.5, 0, 5, 1, -1, -0.375, 1, 0.3125, -1.25)),
+	SGD("relu, decay", STEP(0.25, false, true, SL_RELU), 5, (B(4, 2), BIAS, A(3, 4), B(3, 2), A(3, 2)),
+	    EXPECT(1, -1, -0.5, 3, 0, 5, 1, -1, 0.125, 0.5, 0.0625, 0.25)),
+	SGD("without dx", STEP(0, false, false, SL_TANH), 5, (SIZES_SGD(7, 4, 5))),
+	SGD("transposed weight", STEP(0.01, true, true, 0), 4, (TURNED_SGD(7, 4, 5))),
+	SGD("transposed weight, few rows", STEP(0, true, true, 0), 4, (TURNED_SGD(60, 300, 90)), .tolerance = 1e-4),
+	SGD("in blocks", STEP(0.01, false, true, SL_RELU), 5, (SIZES_SGD(60, 530, 90)), .tolerance = 1e-4),
+	SGD("many rows", STEP(0, false, true, SL_RELU), 5, (SIZES_SGD(700, 70, 80)), .tolerance = 1e-4),
+	SGD("no rows", STEP(0.5, false, true, SL_RELU), 5, (SIZES_SGD(0, 4, 5))),
+	SGD("no inputs", STEP(0.5, false, true, SL_RELU), 5, (SIZES_SGD(3, 0, 5))),
+	SGD("no units", STEP(0.5, false, true, SL_RELU), 5, (SIZES_SGD(3, 4, 0))),
+	SGD("bias of another size", STEP(0, false, true, 0), 4, (B(4, 2), REAL(3), A(3, 4), B(3, 2)), .reject = SL_ESHAPE),
+	SGD("no bias", STEP(0, false, true, 0), 3, (B(4, 2), A(3, 4), B(3, 2)), .reject = SL_EINVAL),
 	{0},
 };

@@ -1,0 +1,52 @@
+/* What the kernels of the fully connected layer share: attributes, sizes, the product on a CPU team. */
+#ifndef SLP_LINEAR_H
+#define SLP_LINEAR_H
+
+#include "op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct slp_linear_attrs {
+	bool tw;        /* w is (units, inputs) */
+	int activation; /* enum sl_activation, of the result */
+};
+
+/* Of linear_grad and linear_sgd; the first three do nothing in linear_grad. */
+struct slp_linear_grad_attrs {
+	double lr, rescale, weight_decay;
+	bool tw, data;  /* data: the gradient by x is wanted */
+	int activation; /* through which dy goes back first */
+};
+
+/* y (rows, units) = x (rows, inputs) · w; axes of x before the last are collapsed. */
+struct slp_linear_size {
+	int64_t rows, inputs, units;
+};
+
+static inline struct slp_linear_size slp_linear_size_of(sl_shape x, sl_shape w, bool tw)
+{
+	struct slp_linear_size z = {1, w.dim[tw], w.dim[!tw]};
+	for (int i = 0; i + 1 < x.ndim; i++) z.rows *= x.dim[i];
+	return z;
+}
+
+/* The rule for x and w: SL_EDTYPE or SL_ESHAPE if they do not fit; *out is the shape of y. */
+enum sl_status slp_linear_check(const struct slp_infer *c, const struct slp_type *x, const struct slp_type *w, bool tw,
+                                sl_shape *out);
+/* SL_EINVAL if there is no such activation. */
+enum sl_status slp_linear_check_activation(const struct slp_infer *c, int activation);
+
+/* c (m, n) = a (m, kk) · bᵀ with b (n, kk), on the team, of floats if !wide; all without gaps. */
+enum sl_status slp_linear_by_transposed(const struct slp_kernel *k, bool wide, int64_t m, int64_t n, int64_t kk,
+                                        const void *a, const void *b, void *c);
+
+/* Rows of a matrix that one thread takes at a time in products with few rows of the other: enough for a library to be
+ * fast, the same whatever the number of threads.  0 where it is better to give a library the whole team. */
+int64_t slp_linear_block(int64_t few, int64_t many, int64_t inner);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
