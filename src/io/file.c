@@ -1,0 +1,143 @@
+/* Reading files as a whole, and writing them under another name until they are complete. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "io/file.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the file formats are little-endian, and so must the machine be"
+#endif
+
+bool slp_path_ends(const char *path, const char *ending)
+{
+	size_t n = strlen(path), m = strlen(ending);
+	return n > m && !strcmp(path + n - m, ending);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+bool slp_file_fail(struct slp_file *f, enum sl_status status, const char *format, ...)
+{
+	char text[768];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (!f->failed) slp_call_fail(f->at, f->function, status, "%s: %s", f->path, text);
+	f->failed = true;
+	return false;
+}
+
+static bool read_all(struct slp_file *f, FILE *file)
+{
+	struct stat st;
+	if (fstat(fileno(file), &st)) return slp_file_fail(f, SL_EIO, "cannot be opened: %s", strerror(errno));
+	if (!S_ISREG(st.st_mode)) return slp_file_fail(f, SL_EIO, "is not a regular file");
+	f->size = (size_t)st.st_size;
+	f->data = malloc(f->size + 1);
+	if (!f->data) return slp_file_fail(f, SL_ENOMEM, "no memory for its %zu bytes", f->size);
+	size_t got = fread(f->data, 1, f->size, file);
+	if (ferror(file)) return slp_file_fail(f, SL_EIO, "cannot be read: %s", strerror(errno));
+	if (got < f->size) return slp_file_fail(f, SL_EIO, "became shorter while it was read");
+	f->data[f->size] = 0;
+	return true;
+}
+
+bool slp_file_read(struct slp_file *f, const char *at, const char *function, const char *path)
+{
+	*f = (struct slp_file){.at = at, .function = function, .path = path ? path : "(no path)"};
+	if (!path) return slp_file_fail(f, SL_EINVAL, "the path is NULL");
+	FILE *file = fopen(path, "rb");
+	if (!file) return slp_file_fail(f, SL_EIO, "cannot be opened: %s", strerror(errno));
+	bool ok = read_all(f, file);
+	fclose(file);
+	if (!ok) {
+		free(f->data);
+		f->data = NULL;
+	}
+	return ok;
+}
+
+const void *slp_file_take(struct slp_file *f, uint64_t n, const char *what)
+{
+	if (f->failed) return NULL;
+	if (n > slp_file_left(f)) {
+		slp_file_fail(f, SL_EFORMAT, "ends after %zu bytes, within %s", f->size, what);
+		return NULL;
+	}
+	const void *p = f->data + f->pos;
+	f->pos += (size_t)n;
+	return p;
+}
+
+uint64_t slp_file_number(struct slp_file *f, int bytes, const char *what)
+{
+	uint64_t n = 0;
+	const void *p = slp_file_take(f, (uint64_t)bytes, what);
+	if (p) memcpy(&n, p, (size_t)bytes);
+	return n;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static void out_fail(struct slp_out *o, const char *what)
+{
+	if (!o->failed) slp_call_fail(o->at, o->function, SL_EIO, "%s: %s: %s", o->path, what, strerror(errno));
+	o->failed = true;
+}
+
+bool slp_out_open(struct slp_out *o, const char *at, const char *function, const char *path)
+{
+	*o = (struct slp_out){.at = at, .function = function, .path = path};
+	if (!path) {
+		slp_call_fail(at, function, SL_EINVAL, "the path is NULL");
+		return false;
+	}
+	struct stat st;
+	bool device = !stat(path, &st) && !S_ISREG(st.st_mode);
+	if (!device && asprintf(&o->part, "%s.part", path) < 0) {
+		o->part = NULL;
+		slp_call_fail(at, function, SL_ENOMEM, "no memory to write %s", path);
+		return false;
+	}
+	o->file = fopen(o->part ? o->part : path, "wb");
+	if (o->file) return true;
+	out_fail(o, "cannot be written");
+	free(o->part);
+	return false;
+}
+
+void slp_out_put(struct slp_out *o, const void *data, size_t bytes)
+{
+	if (!o->failed && bytes && fwrite(data, 1, bytes, o->file) < bytes) out_fail(o, "cannot be written");
+}
+
+void slp_out_number(struct slp_out *o, uint64_t n, int bytes)
+{
+	slp_out_put(o, &n, (size_t)bytes);
+}
+
+void slp_out_tensor(struct slp_out *o, sl_tensor *t)
+{
+	if (o->failed) return;
+	const void *p = slp_host_begin(o->at, o->function, t, false);
+	if (!p) {
+		o->failed = true; /* and recorded */
+		return;
+	}
+	slp_out_put(o, p, sl_tensor_bytes(t));
+	slp_host_end(t);
+}
+
+enum sl_status slp_out_close(struct slp_out *o)
+{
+	if (fclose(o->file)) out_fail(o, "cannot be written");
+	if (o->part && o->failed) remove(o->part);
+	if (o->part && !o->failed && rename(o->part, o->path)) out_fail(o, "cannot be given its name");
+	free(o->part);
+	if (!o->failed) return SL_OK;
+	return sl_error() != SL_OK ? sl_error() : SL_EIO;
+}

@@ -1,0 +1,151 @@
+/* Lists of named tensors: which format a file has, and what all formats have in common. */
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/params.h"
+
+static const struct format {
+	const char *ending;
+	bool (*parse)(struct slp_file *f, struct slp_params *p);
+	void (*write)(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count);
+} formats[] = {
+	{".params", slp_mxnet_params_parse, slp_mxnet_params_write},
+	{".safetensors", slp_safetensors_parse, slp_safetensors_write},
+	{NULL, NULL, NULL},
+};
+
+static const struct format *format_of(const char *at, const char *function, const char *path)
+{
+	const struct format *f = formats;
+	while (path && f->ending && !slp_path_ends(path, f->ending)) f++;
+	if (path && f->ending) return f;
+	return slp_call_fail(at, function, SL_EINVAL, "%s: a file of parameters is named *.params or *.safetensors",
+			     path ? path : "(no path)");
+}
+
+const char *slp_params_quote(const char *name, uint64_t length, char text[80])
+{
+	enum { SHOWN = 70 };
+	size_t n = 0;
+	text[n++] = '"';
+	for (uint64_t i = 0; i < length && i < SHOWN; i++)
+		text[n++] = isprint((unsigned char)name[i]) ? name[i] : '?';
+	snprintf(text + n, 80 - n, "%s\"", length > SHOWN ? "…" : "");
+	return text;
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
+
+void slp_params_free(char **names, sl_tensor **tensors, int count)
+{
+	for (int i = 0; i < count; i++) {
+		free(names[i]);
+		sl_release(tensors[i]);
+	}
+	free(names);
+	free(tensors);
+}
+
+static bool grow(struct slp_params *p)
+{
+	if (p->count < p->capacity) return true;
+	int capacity = p->capacity ? 2 * p->capacity : 16;
+	char **names = realloc(p->names, (size_t)capacity * sizeof *names);
+	if (names) p->names = names;
+	sl_tensor **tensors = realloc(p->tensors, (size_t)capacity * sizeof *tensors);
+	if (tensors) p->tensors = tensors;
+	if (!names || !tensors) return false;
+	p->capacity = capacity;
+	return true;
+}
+
+bool slp_params_add(struct slp_file *f, struct slp_params *p, const char *name, uint64_t length, sl_tensor *t)
+{
+	if (!t) return false;
+	char text[80], *copy = NULL;
+	bool ok = false;
+	if (!length || memchr(name, 0, (size_t)length))
+		slp_file_fail(f, SL_EFORMAT, "array %d has the impossible name %s", p->count,
+			      slp_params_quote(name, length, text));
+	else if (p->count == INT_MAX / 4 || !grow(p) || !(copy = strndup(name, (size_t)length)))
+		slp_file_fail(f, SL_ENOMEM, "no memory for its names");
+	else
+		ok = true;
+	if (!ok) {
+		sl_release(t);
+		return false;
+	}
+	p->names[p->count] = copy;
+	p->tensors[p->count++] = t;
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool check_unique(struct slp_file *f, const struct slp_params *p)
+{
+	char **sorted = malloc((size_t)(p->count + 1) * sizeof *sorted), text[80];
+	if (!sorted) return slp_file_fail(f, SL_ENOMEM, "no memory to check its names");
+	if (p->count) memcpy(sorted, p->names, (size_t)p->count * sizeof *sorted);
+	qsort(sorted, (size_t)p->count, sizeof *sorted, compare);
+	for (int i = 1; i < p->count && !f->failed; i++)
+		if (!strcmp(sorted[i - 1], sorted[i]))
+			slp_file_fail(f, SL_EFORMAT, "has the name %s twice",
+				      slp_params_quote(sorted[i], strlen(sorted[i]), text));
+	free(sorted);
+	return !f->failed;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+bool slp_params_parse(struct slp_file *f, struct slp_params *p)
+{
+	const struct format *format = format_of(f->at, f->function, f->path);
+	return format && format->parse(f, p) && check_unique(f, p);
+}
+
+int slp_params_load_as(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors)
+{
+	struct slp_params p = {0};
+	struct slp_file f;
+	*names = NULL;
+	*tensors = NULL;
+	if (!format_of(at, function, path) || !slp_file_read(&f, at, function, path)) return -1;
+	bool ok = slp_params_parse(&f, &p);
+	free(f.data);
+	if (!ok) {
+		slp_params_free(p.names, p.tensors, p.count);
+		return -1;
+	}
+	*names = p.names;
+	*tensors = p.tensors;
+	return p.count;
+}
+
+int slp_params_load(const char *at, const char *path, char ***names, sl_tensor ***tensors)
+{
+	return slp_params_load_as(at, "sl_load_params", path, names, tensors);
+}
+
+enum sl_status slp_params_save_as(const char *at, const char *function, const char *path, const char *const *names,
+				  sl_tensor *const *tensors, int count)
+{
+	struct slp_out o;
+	const struct format *format = format_of(at, function, path);
+	for (int i = 0; i < count; i++)
+		if (!slp_tensor_usable(at, function, tensors[i])) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+	if (!format || !slp_out_open(&o, at, function, path)) return sl_error();
+	format->write(&o, names, tensors, count);
+	return slp_out_close(&o);
+}
+
+enum sl_status slp_params_save(const char *at, const char *path, const char *const *names, sl_tensor *const *tensors,
+			       int count)
+{
+	return slp_params_save_as(at, "sl_save_params", path, names, tensors, count);
+}

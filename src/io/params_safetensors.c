@@ -1,0 +1,195 @@
+/* safetensors: u64 length of a JSON header, the header, the elements of all tensors without gaps (the format's
+ * description at https://github.com/huggingface/safetensors). */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/elements.h"
+#include "io/params.h"
+
+enum { MOST_HEADER = 100 << 20, ALIGN = 8 };
+
+/* A tensor of the header, and where its elements are within the data. */
+struct entry {
+	const char *name;
+	enum slp_element element;
+	sl_shape shape;
+	uint64_t begin, end;
+};
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static bool bad(struct slp_file *f, const struct entry *e, const char *what)
+{
+	char text[80];
+	return slp_file_fail(f, SL_EFORMAT, "tensor %s: %s", slp_params_quote(e->name, strlen(e->name), text), what);
+}
+
+static bool read_element(struct slp_file *f, struct entry *e, const json_t *value)
+{
+	const char *name = json_string_value(json_object_get(value, "dtype"));
+	if (!name) return bad(f, e, "has no dtype");
+	for (e->element = 0; e->element < SLP_ELEMENTS; e->element++)
+		if (!strcmp(slp_elements[e->element].safetensors, name)) return true;
+	return bad(f, e, "has an unknown dtype");
+}
+
+static bool read_shape(struct slp_file *f, struct entry *e, const json_t *value)
+{
+	const json_t *dims = json_object_get(value, "shape");
+	size_t n = json_array_size(dims);
+	if (!json_is_array(dims) || n > SL_MAX_NDIM) return bad(f, e, "has no shape, or one with more than 6 axes");
+	e->shape = (sl_shape){.ndim = (int)n};
+	for (size_t i = 0; i < n; i++) {
+		const json_t *d = json_array_get(dims, i);
+		if (!json_is_integer(d)) return bad(f, e, "has a shape that is no list of numbers");
+		e->shape.dim[i] = json_integer_value(d);
+	}
+	return true;
+}
+
+static bool read_offsets(struct slp_file *f, struct entry *e, const json_t *value)
+{
+	const json_t *offsets = json_object_get(value, "data_offsets");
+	const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
+	uint64_t bytes;
+	if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end))
+		return bad(f, e, "has no data_offsets");
+	if (json_integer_value(begin) < 0 || json_integer_value(end) < json_integer_value(begin) ||
+	    (uint64_t)json_integer_value(end) > slp_file_left(f))
+		return bad(f, e, "has data_offsets outside of the file");
+	e->begin = (uint64_t)json_integer_value(begin);
+	e->end = (uint64_t)json_integer_value(end);
+	if (!slp_elements_size(e->element, e->shape, &bytes)) return bad(f, e, "has an impossible shape");
+	if (bytes != e->end - e->begin) return bad(f, e, "has data_offsets that do not fit its shape");
+	return true;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* The elements fill the rest of the file, each byte once; leaves the entries in the order of their elements. */
+static bool check_cover(struct slp_file *f, struct entry *entries, int count)
+{
+	uint64_t end = 0;
+	qsort(entries, (size_t)count, sizeof *entries, by_begin);
+	for (int i = 0; i < count; i++) {
+		if (entries[i].begin < end) return bad(f, &entries[i], "overlaps another one");
+		if (entries[i].begin > end) return bad(f, &entries[i], "begins after a gap");
+		end = entries[i].end;
+	}
+	if (end != slp_file_left(f))
+		return slp_file_fail(f, SL_EFORMAT, "goes on for %llu bytes after its tensors",
+				     (unsigned long long)(slp_file_left(f) - end));
+	return true;
+}
+
+static bool read_entries(struct slp_file *f, struct slp_params *p, json_t *header, struct entry *entries)
+{
+	int count = 0;
+	const char *name;
+	json_t *value;
+	json_object_foreach(header, name, value) {
+		if (!strcmp(name, "__metadata__")) continue;
+		struct entry *e = &entries[count++];
+		e->name = name;
+		if (!read_element(f, e, value) || !read_shape(f, e, value) || !read_offsets(f, e, value)) return false;
+	}
+	if (!check_cover(f, entries, count)) return false;
+	for (int i = 0; i < count; i++) {
+		const struct entry *e = &entries[i];
+		sl_tensor *t = slp_elements_tensor(f, e->name, e->element, e->shape, f->data + f->pos + e->begin);
+		if (!slp_params_add(f, p, e->name, strlen(e->name), t)) return false;
+	}
+	return true;
+}
+
+static json_t *read_header(struct slp_file *f)
+{
+	uint64_t length = slp_file_number(f, 8, "the length of the header");
+	if (!f->failed && length > MOST_HEADER) {
+		slp_file_fail(f, SL_EFORMAT, "says that its header has %llu bytes: this is no safetensors file",
+			      (unsigned long long)length);
+		return NULL;
+	}
+	const char *text = slp_file_take(f, length, "the header");
+	if (!text) return NULL;
+	json_error_t e;
+	json_t *header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &e);
+	if (!header) slp_file_fail(f, SL_EFORMAT, "has a header that is no JSON: %s", e.text);
+	else if (!json_is_object(header)) slp_file_fail(f, SL_EFORMAT, "has a header that is no JSON object");
+	return header;
+}
+
+bool slp_safetensors_parse(struct slp_file *f, struct slp_params *p)
+{
+	json_t *header = read_header(f);
+	bool ok = header && !f->failed;
+	struct entry *entries = ok ? calloc(json_object_size(header) + 1, sizeof *entries) : NULL;
+	if (ok && !entries) slp_file_fail(f, SL_ENOMEM, "no memory for its header");
+	ok = entries && read_entries(f, p, header, entries);
+	free(entries);
+	json_decref(header);
+	return ok;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+/* The wider elements come first, so that all are aligned. */
+static int next_width(int width)
+{
+	return width == 8 ? 4 : width == 4 ? 1 : 0;
+}
+
+static int width_of(const sl_tensor *t)
+{
+	return (int)sl_dtype_size(sl_tensor_dtype(t));
+}
+
+static json_t *header_entry(const sl_tensor *t, uint64_t begin)
+{
+	sl_shape shape = sl_tensor_shape(t);
+	json_t *dims = json_array();
+	for (int i = 0; i < shape.ndim; i++) json_array_append_new(dims, json_integer(shape.dim[i]));
+	return json_pack("{s:s, s:o, s:[I, I]}", "dtype", slp_elements[slp_element_of(sl_tensor_dtype(t))].safetensors,
+			 "shape", dims, "data_offsets", (json_int_t)begin, (json_int_t)(begin + sl_tensor_bytes(t)));
+}
+
+static char *make_header(const char *const *names, sl_tensor *const *tensors, int count)
+{
+	json_t *header = json_object();
+	uint64_t begin = 0;
+	bool ok = true;
+	for (int width = 8; width; width = next_width(width))
+		for (int i = 0; i < count; i++) {
+			if (width_of(tensors[i]) != width) continue;
+			ok &= json_object_set_new(header, names[i], header_entry(tensors[i], begin)) == 0;
+			begin += sl_tensor_bytes(tensors[i]);
+		}
+	char *text = ok ? json_dumps(header, JSON_COMPACT) : NULL;
+	json_decref(header);
+	return text;
+}
+
+void slp_safetensors_write(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count)
+{
+	char *header = make_header(names, tensors, count);
+	if (!header) {
+		slp_call_fail(o->at, o->function, SL_EINVAL, "%s: the header could not be made; names must be UTF-8",
+			      o->path);
+		o->failed = true;
+		return;
+	}
+	size_t length = strlen(header), padded = (length + ALIGN - 1) / ALIGN * ALIGN;
+	slp_out_number(o, padded, 8);
+	slp_out_put(o, header, length);
+	slp_out_put(o, "       ", padded - length);
+	free(header);
+	for (int width = 8; width; width = next_width(width))
+		for (int i = 0; i < count; i++)
+			if (width_of(tensors[i]) == width) slp_out_tensor(o, tensors[i]);
+}

@@ -1,0 +1,66 @@
+/* Files of tests: those in tests/data, and a scratch folder. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "folder.h"
+#include "harness.h"
+
+static char scratch[PATH_MAX / 2];
+
+const char *slp_data_path(const char *name, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/tests/data/%s", SLP_SRCDIR, name);
+	return path;
+}
+
+bool slp_scratch_make(const char *test)
+{
+	const char *tmp = getenv("TMPDIR");
+	snprintf(scratch, sizeof scratch, "%s/%s.XXXXXX", tmp ? tmp : "/tmp", test);
+	return mkdtemp(scratch) != NULL;
+}
+
+bool slp_scratch_remove(void)
+{
+	return rmdir(scratch) == 0;
+}
+
+const char *slp_scratch_path(const char *name, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/%s", scratch, name);
+	return path;
+}
+
+void slp_write_scratch(const char *name, const void *data, size_t size)
+{
+	char path[PATH_MAX];
+	FILE *f = fopen(slp_scratch_path(name, path), "wb");
+	CHECK(f && fwrite(data, 1, size, f) == size);
+	if (f) fclose(f);
+}
+
+char *slp_read_file(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	if (!f) return NULL;
+	fseek(f, 0, SEEK_END);
+	long n = ftell(f);
+	rewind(f);
+	char *data = malloc((size_t)n + 1);
+	*size = data ? fread(data, 1, (size_t)n, f) : 0;
+	if (data) data[*size] = '\0';
+	fclose(f);
+	return data;
+}
+
+bool slp_same_file(const char *a, const char *b)
+{
+	size_t na, nb;
+	char *x = slp_read_file(a, &na), *y = slp_read_file(b, &nb);
+	bool same = x && y && na == nb && !memcmp(x, y, na);
+	free(x);
+	free(y);
+	return same;
+}

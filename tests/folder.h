@@ -1,0 +1,22 @@
+/* Files of tests: those in tests/data, and a scratch folder. */
+#ifndef SLP_TESTS_FOLDER_H
+#define SLP_TESTS_FOLDER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Where a file of tests/data is. */
+const char *slp_data_path(const char *name, char path[PATH_MAX]);
+
+/* A folder of its own, empty at the end. */
+bool slp_scratch_make(const char *test);
+bool slp_scratch_remove(void);
+const char *slp_scratch_path(const char *name, char path[PATH_MAX]);
+void slp_write_scratch(const char *name, const void *data, size_t size);
+
+/* All bytes of a file, a 0 after them; free it.  NULL: it cannot be read. */
+char *slp_read_file(const char *path, size_t *size);
+bool slp_same_file(const char *a, const char *b);
+
+#endif
