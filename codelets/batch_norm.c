@@ -3,6 +3,7 @@
  * shift", ICML 2015.  Rules and plain kernels; the fast ones are in batch_norm_cpu.c and batch_norm.cu. */
 #include <math.h>
 
+#include "activation.h"
 #include "batch_norm.h"
 
 extern const struct sl_op slp_op_batch_norm, slp_op_batch_norm_infer, slp_op_batch_norm_grad;
@@ -10,17 +11,21 @@ extern const struct sl_op slp_op_batch_norm, slp_op_batch_norm_infer, slp_op_bat
 static const struct slp_attr norm_attr_table[] = {
         SLP_ATTR_VALUE(struct slp_norm_attrs, eps, SLP_DOUBLE, 1, "added to the variance; 0 means 1e-5"),
         SLP_ATTR_VALUE(struct slp_norm_attrs, momentum, SLP_DOUBLE, 1, "of the running statistics; 0 means 0.9"),
+        SLP_ATTR(struct slp_norm_attrs, activation, SLP_INT, 1, "enum sl_activation, applied to the result"),
         {0},
 };
 
 static const struct slp_attr norm_grad_attr_table[] = {
         SLP_ATTR(struct slp_norm_grad_attrs, global, SLP_BOOL, 1, "mean and invstd did not depend on x"),
+        SLP_ATTR(struct slp_norm_grad_attrs, relu, SLP_BOOL, 1, "dy goes back through relu, whose result is y"),
         {0},
 };
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
 
-/* Inputs [first, nin) are vectors with an element for each channel of x. */
+/* Inputs [first, VECTORS) are vectors with an element for each channel of x. */
+enum { VECTORS = 5 };
+
 static enum sl_status check(const struct slp_infer *c, const struct slp_type *x, int first)
 {
 	if (!slp_is_float(x->dtype))
@@ -31,7 +36,7 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *x,
 		if (c->in[i].dtype != x->dtype)
 			return slp_reject(c, SL_EDTYPE, "all inputs must have the data type of x, %s",
 			                  sl_dtype_name(x->dtype));
-	for (int i = first; i < c->nin; i++)
+	for (int i = first; i < VECTORS; i++)
 		if (!sl_shape_equal(c->in[i].shape, SL_SHAPE(x->shape.dim[1])))
 			return slp_reject(c, SL_ESHAPE, "input %d must have shape (%lld), one element a channel", i,
 			                  (long long)x->shape.dim[1]);
@@ -47,6 +52,8 @@ static enum sl_status check_attrs(struct slp_infer *c)
 		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
 	if (!(a->momentum >= 0 && a->momentum <= 1))
 		return slp_reject(c, SL_EINVAL, "momentum is %g, 0 to 1 possible", a->momentum);
+	if (a->activation < 0 || a->activation >= SL_ACTIVATIONS)
+		return slp_reject(c, SL_EINVAL, "there is no activation %d", a->activation);
 	return SL_OK;
 }
 
@@ -71,10 +78,15 @@ static enum sl_status infer_training(struct slp_infer *c)
 
 static enum sl_status infer_grad(struct slp_infer *c)
 {
+	const struct slp_norm_grad_attrs *a = c->attrs;
+	if (c->nin != VECTORS + a->relu)
+		return slp_reject(c, SL_EINVAL, "takes %d inputs %s relu", VECTORS + a->relu,
+		                  a->relu ? "with" : "without");
 	enum sl_status status = check(c, &c->in[1], 2);
 	if (status) return status;
-	if (!sl_shape_equal(c->in[0].shape, c->in[1].shape))
-		return slp_reject(c, SL_ESHAPE, "dy must have the shape of x");
+	if (!sl_shape_equal(c->in[0].shape, c->in[1].shape) ||
+	    (a->relu && !sl_shape_equal(c->in[VECTORS].shape, c->in[1].shape)))
+		return slp_reject(c, SL_ESHAPE, "dy, and y with relu, must have the shape of x");
 	c->out[0] = c->in[1];
 	c->out[1] = c->out[2] = c->in[2];
 	return SL_OK;
@@ -123,10 +135,12 @@ static void ref_statistics(const struct slp_view *x, int64_t c, double *mean, do
 static void ref_normalise(const struct slp_kernel *k, int64_t c, double mean, double invstd)
 {
 	struct slp_norm_size z = slp_norm_size_of(k->in[0].type.shape);
+	const struct slp_norm_attrs *a = k->attrs;
 	double gamma = slp_get(&k->in[1], c), beta = slp_get(&k->in[2], c);
 	for (int64_t i = 0; i < z.n * z.s; i++) {
 		int64_t e = element(z, c, i);
-		slp_set(&k->out[0], e, (slp_get(&k->in[0], e) - mean) * invstd * gamma + beta);
+		double y = (slp_get(&k->in[0], e) - mean) * invstd * gamma + beta;
+		slp_set(&k->out[0], e, slp_activated(y, a->activation));
 	}
 }
 
@@ -160,6 +174,13 @@ static enum sl_status ref_infer(const struct slp_kernel *k)
 	return SL_OK;
 }
 
+/* Element e of dy, back through relu if that was there. */
+static double ref_dy(const struct slp_kernel *k, int64_t e)
+{
+	const struct slp_norm_grad_attrs *a = k->attrs;
+	return a->relu && slp_get(&k->in[5], e) <= 0 ? 0 : slp_get(&k->in[0], e);
+}
+
 /* With h = (x - mean) invstd:  dbeta = Σ dy,  dgamma = Σ dy h,
  * dx = gamma invstd (dy - dbeta / count - h dgamma / count); the last two terms only where mean and invstd depend on x.
  */
@@ -173,14 +194,14 @@ static enum sl_status ref_grad(const struct slp_kernel *k)
 		double dgamma = 0, dbeta = 0;
 		for (int64_t i = 0; i < count; i++) {
 			int64_t e = element(z, c, i);
-			dbeta += slp_get(&k->in[0], e);
-			dgamma += slp_get(&k->in[0], e) * (slp_get(&k->in[1], e) - mean) * invstd;
+			dbeta += ref_dy(k, e);
+			dgamma += ref_dy(k, e) * (slp_get(&k->in[1], e) - mean) * invstd;
 		}
 		for (int64_t i = 0; i < count; i++) {
 			int64_t e = element(z, c, i);
 			double h = (slp_get(&k->in[1], e) - mean) * invstd,
 			       through = (dbeta + h * dgamma) / (double)count;
-			double dy = slp_get(&k->in[0], e);
+			double dy = ref_dy(k, e);
 			slp_set(&k->out[0], e, gamma * invstd * (a->global ? dy : dy - through));
 		}
 		slp_set(&k->out[1], c, dgamma);
@@ -193,7 +214,7 @@ static enum sl_status ref_grad(const struct slp_kernel *k)
 
 static enum sl_status grad_by(struct slp_grad *g, sl_tensor *mean, sl_tensor *invstd, bool global, sl_tensor *d[3])
 {
-	struct slp_norm_grad_attrs attrs = {global};
+	struct slp_norm_grad_attrs attrs = {.global = global};
 	sl_tensor *in[] = {g->dout[0], g->in[0], g->in[1], mean, invstd};
 	enum sl_status status =
 	        slp_apply(g->at, &slp_op_batch_norm_grad, &attrs, 5, in, sl_tensor_device(g->dout[0]), d);
@@ -202,19 +223,30 @@ static enum sl_status grad_by(struct slp_grad *g, sl_tensor *mean, sl_tensor *in
 	return status;
 }
 
+/* A graph pass puts the activation in, after autograd. */
+static enum sl_status check_plain(const struct slp_grad *g)
+{
+	if (((const struct slp_norm_attrs *)g->attrs)->activation == SL_IDENTITY) return SL_OK;
+	slp_call_fail(g->at, g->op->name, SL_EUNSUPPORTED, "has no gradient with an activation in it");
+	return SL_EUNSUPPORTED;
+}
+
 /* The batch's mean and inverse deviation are by-products: no gradient goes back through them. */
 static enum sl_status grad_training(struct slp_grad *g)
 {
 	sl_tensor *d[3];
-	return g->dout[0] ? grad_by(g, g->out[1], g->out[2], false, d) : SL_OK;
+	enum sl_status status = check_plain(g);
+	return status || !g->dout[0] ? status : grad_by(g, g->out[1], g->out[2], false, d);
 }
 
 /* dmean = -gamma invstd dbeta,  dvar = -gamma invstd² dgamma / 2. */
 static enum sl_status grad_infer(struct slp_grad *g)
 {
 	const struct slp_norm_attrs *a = g->attrs;
+	enum sl_status status = check_plain(g);
+	if (status) return status;
 	sl_tensor *d[3], *invstd = sl_pow_scalar_at(g->at, sl_add_scalar_at(g->at, g->in[4], a->eps), -0.5);
-	enum sl_status status = grad_by(g, g->in[3], invstd, true, d);
+	status = grad_by(g, g->in[3], invstd, true, d);
 	if (status || !(g->need[3] || g->need[4])) return status;
 	sl_tensor *scale = sl_mul_at(g->at, g->in[1], invstd);
 	if (g->need[3]) g->din[3] = sl_neg_at(g->at, sl_mul_at(g->at, scale, d[2]));
@@ -234,7 +266,7 @@ static enum sl_status grad_infer(struct slp_grad *g)
 sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta, sl_tensor *mean,
                             sl_tensor *var, struct sl_batch_norm_opts opts)
 {
-	struct slp_norm_attrs attrs = {opts.eps, opts.momentum};
+	struct slp_norm_attrs attrs = {opts.eps, opts.momentum, SL_IDENTITY};
 	bool training = sl_is_training() && !opts.use_global_stats;
 	sl_tensor *in[] = {x, gamma, beta, mean, var};
 	return slp_apply1(at, training ? &slp_op_batch_norm : &slp_op_batch_norm_infer, &attrs, 5, in);
@@ -286,8 +318,8 @@ const struct sl_op slp_op_batch_norm_infer = {
 const struct sl_op slp_op_batch_norm_grad = {
         .name = "batch_norm_grad",
         .doc = "The gradient of batch_norm: by x, gamma and beta.",
-        .args = "dy x gamma mean invstd",
-        .nin = 5,
+        .args = "dy x gamma mean invstd y ...",
+        .nin = -1,
         .nout = 3,
         .attr_table = norm_grad_attr_table,
         .attrs_size = sizeof(struct slp_norm_grad_attrs),

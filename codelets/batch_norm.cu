@@ -1,7 +1,8 @@
 /* Batch normalisation on a GPU: partial sums by several blocks a channel, one thread a channel that joins them, one
  * thread an element that applies them.  The order of all sums is fixed. */
-#include "gpu.cuh"
+#include "activation.h"
 #include "batch_norm.h"
+#include "gpu.cuh"
 
 /* Scratch, as in batch_norm.h: coefficients of the channels, then two partial sums for each part of each. */
 template <class T> struct space {
@@ -72,17 +73,24 @@ template <class T, class I> __global__ void stat_parts(const T *x, struct slp_no
 	part[1] = squares;
 }
 
+/* Element i of dy, back through relu where its result y is given. */
+template <class T> static __device__ inline T dy_at(const T *dy, const T *y, int64_t i)
+{
+	return y && y[i] <= 0 ? T(0) : dy[i];
+}
+
 /* part[channel][part] = {Σ dy, Σ dy (x - center)}. */
-template <class T, class I>
-__global__ void grad_parts(const T *dy, const T *x, const T *center, struct slp_norm_size z, struct space<T> w)
+template <class T, class I> __global__ void grad_parts(const T *dy, const T *y, const T *x, const T *center,
+                                                       struct slp_norm_size z, struct space<T> w)
 {
 	int64_t c = blockIdx.x, begin = part_begin(z, blockIdx.y, gridDim.y),
 	        end = part_begin(z, blockIdx.y + 1, gridDim.y);
 	T sum = 0, product = 0, mean = center[c];
 	for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
 		int64_t e = element<I>(z, c, i);
-		sum += dy[e];
-		product += dy[e] * (x[e] - mean);
+		T d = dy_at(dy, y, e);
+		sum += d;
+		product += d * (x[e] - mean);
 	}
 	sum = slp_block_reduce(sum, slp_sum_of(), T(0));
 	product = slp_block_reduce(product, slp_sum_of(), T(0));
@@ -175,13 +183,14 @@ __global__ void finish_grad(struct backward<T> v, struct slp_norm_size z, int pa
 /* ---- elements --------------------------------------------------------------------------------------------------- */
 
 template <class T, class I>
-__global__ void apply(T *out, const T *x, const T *dy, int64_t size, I channels, I s, struct space<T> w)
+__global__ void apply(T *out, const T *x, const T *dy, const T *y, int64_t size, I channels, I s, int activation,
+                      struct space<T> w)
 {
 	SLP_GRID_STRIDE(i, size)
 	{
 		I c = (I)i / s % channels;
-		T y = (x[i] - w.center[c]) * w.k1[c] + w.k2[c];
-		out[i] = dy ? dy[i] * w.k0[c] + y : y;
+		T v = (x[i] - w.center[c]) * w.k1[c] + w.k2[c];
+		out[i] = dy ? dy_at(dy, y, i) * w.k0[c] + v : slp_activated<T>(v, activation);
 	}
 }
 
@@ -212,10 +221,14 @@ template <class T, class I> struct runner {
 	{
 		return (T *)k->out[i].ptr;
 	}
-	void finish(const T *x, const T *dy) const
+	void finish(const T *x, const T *dy, const T *y, int activation) const
 	{
-		SLP_LAUNCH((apply<T, I>), slp_grid(size), SLP_BLOCK, 0, k->stream, out(0), x, dy, size, (I)z.c, (I)z.s,
-		           w);
+		SLP_LAUNCH((apply<T, I>), slp_grid(size), SLP_BLOCK, 0, k->stream, out(0), x, dy, y, size, (I)z.c,
+		           (I)z.s, activation, w);
+	}
+	const struct slp_norm_attrs &attrs() const
+	{
+		return *(const struct slp_norm_attrs *)k->attrs;
 	}
 	enum sl_status training() const
 	{
@@ -224,8 +237,8 @@ template <class T, class I> struct runner {
 		};
 		SLP_LAUNCH((stat_parts<T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), z, w);
 		SLP_LAUNCH(finish_training<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, in(0), z, parts,
-		           *(const struct slp_norm_attrs *)k->attrs, w);
-		finish(in(0), nullptr);
+		           attrs(), w);
+		finish(in(0), nullptr, nullptr, attrs().activation);
 		return slp_launched(k);
 	}
 	enum sl_status infer() const
@@ -234,8 +247,8 @@ template <class T, class I> struct runner {
 			in(1), in(2), in(3), in(4), nullptr, nullptr
 		};
 		SLP_LAUNCH(use_running<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z.c,
-		           ((const struct slp_norm_attrs *)k->attrs)->eps, w);
-		finish(in(0), nullptr);
+		           attrs().eps, w);
+		finish(in(0), nullptr, nullptr, attrs().activation);
 		return slp_launched(k);
 	}
 	enum sl_status grad() const
@@ -243,10 +256,12 @@ template <class T, class I> struct runner {
 		struct backward<T> v = {
 			in(2), in(3), in(4), out(1), out(2)
 		};
-		SLP_LAUNCH((grad_parts<T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), in(1), in(3), z, w);
+		const struct slp_norm_grad_attrs *a = (const struct slp_norm_grad_attrs *)k->attrs;
+		const T *y = a->relu ? in(5) : nullptr;
+		SLP_LAUNCH((grad_parts<T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), in(3), z, w);
 		SLP_LAUNCH(finish_grad<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z, parts,
-		           ((const struct slp_norm_grad_attrs *)k->attrs)->global, w);
-		if (size) finish(in(1), in(0));
+		           a->global, w);
+		if (size) finish(in(1), in(0), y, SL_IDENTITY);
 		return slp_launched(k);
 	}
 };

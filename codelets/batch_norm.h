@@ -14,10 +14,12 @@ extern "C" {
 
 struct slp_norm_attrs {
 	double eps, momentum;
+	int activation; /* enum sl_activation, of the result */
 };
 
 struct slp_norm_grad_attrs {
 	bool global; /* mean and invstd did not depend on x */
+	bool relu;   /* dy goes back through relu first; y, its result, is a further input */
 };
 
 /* n images of c channels of s elements each. */

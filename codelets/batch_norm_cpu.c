@@ -10,6 +10,7 @@
  * (n, c * s), several channels at a time.  Both are made of the same steps: reduce, finish, apply. */
 #include <math.h>
 
+#include "activation.h"
 #include "batch_norm.h"
 #include "simd.h"
 
@@ -25,12 +26,13 @@ enum {
 struct work {
 	const struct slp_kernel *k;
 	struct slp_norm_size size;
-	const float *x, *dy; /* dy NULL: forward */
+	const float *x, *dy, *y; /* dy NULL: forward; y NULL: dy as it is, else back through relu */
 	float *out;
 	float *center, *k0, *k1, *k2;    /* [channel] */
 	double *part;                    /* [channel][block][2] */
 	int64_t group, ngroups, nblocks; /* channels of a group */
 	bool columns;
+	int activation; /* of the result */
 	void (*finish)(struct work *w, int64_t channel);
 };
 
@@ -119,14 +121,28 @@ static SLP_CLONES void stat_planes(const struct work *w, int64_t c, struct block
 	set_moments(part, count, near, lanes_sum(rest), lanes_sum(squares));
 }
 
+/* Element i of dy, back through relu if its result y is given; relu is a constant. */
+SLP_INLINE float dy_at(const float *dy, const float *y, int64_t i, const bool relu)
+{
+	float d = dy[i];
+	return relu && y[i] <= 0 ? 0 : d;
+}
+
+/* Part i of a tensor that may be absent. */
+SLP_INLINE const float *from(const float *p, int64_t i)
+{
+	return p ? p + i : NULL;
+}
+
 /* Sums of dy and of dy (x - center). */
-static SLP_CLONES void grad_planes(const struct work *w, int64_t c, struct block b, double part[2])
+SLP_INLINE void grad_planes_by(const struct work *w, int64_t c, struct block b, double part[2], const bool relu)
 {
 	int64_t len = b.s1 - b.s0;
 	float sum[LANES] = {0}, products[LANES] = {0}, center = w->center[c];
 	for (int64_t n = b.n0; n < b.n1; n++) {
-		const float *x = plane(w, w->x, n, c) + b.s0, *dy = plane(w, w->dy, n, c) + b.s0;
-#define ADD(l, i) sum[l] += dy[i], products[l] += dy[i] * (x[i] - center)
+		int64_t at = (n * w->size.c + c) * w->size.s + b.s0;
+		const float *x = w->x + at, *dy = w->dy + at, *y = from(w->y, at);
+#define ADD(l, i) sum[l] += dy_at(dy, y, i, relu), products[l] += dy_at(dy, y, i, relu) * (x[i] - center)
 		BY_LANES(len, ADD);
 #undef ADD
 	}
@@ -134,18 +150,47 @@ static SLP_CLONES void grad_planes(const struct work *w, int64_t c, struct block
 	part[1] = lanes_sum(products);
 }
 
+static SLP_CLONES void grad_planes(const struct work *w, int64_t c, struct block b, double part[2])
+{
+	if (w->y)
+		grad_planes_by(w, c, b, part, true);
+	else
+		grad_planes_by(w, c, b, part, false);
+}
+
 /* n elements of channel c, from element `at` of the tensor on. */
-static SLP_CLONES void apply_run(const struct work *w, int64_t c, int64_t at, int64_t n)
+static SLP_CLONES void forward_run(const struct work *w, int64_t c, int64_t at, int64_t n)
+{
+	enum { HOT = 2048 }; /* elements that the activation finds in cache */
+	float center = w->center[c], k1 = w->k1[c], k2 = w->k2[c];
+	for (int64_t m; n > 0; n -= m, at += m) {
+		const float *restrict x = w->x + at;
+		float *restrict out = w->out + at;
+		m = w->activation == SL_IDENTITY ? n : min(n, HOT);
+		for (int64_t i = 0; i < m; i++) out[i] = (x[i] - center) * k1 + k2;
+		slp_activate_range(out, m, w->activation);
+	}
+}
+
+SLP_INLINE void backward_run_by(const struct work *w, int64_t c, int64_t at, int64_t n, const bool relu)
 {
 	float center = w->center[c], k0 = w->k0[c], k1 = w->k1[c], k2 = w->k2[c];
-	const float *restrict x = w->x + at;
+	const float *restrict x = w->x + at, *restrict dy = w->dy + at, *restrict y = from(w->y, at);
 	float *restrict out = w->out + at;
-	if (!w->dy) {
-		for (int64_t i = 0; i < n; i++) out[i] = (x[i] - center) * k1 + k2;
-		return;
-	}
-	const float *restrict dy = w->dy + at;
-	for (int64_t i = 0; i < n; i++) out[i] = dy[i] * k0 + (x[i] - center) * k1 + k2;
+	for (int64_t i = 0; i < n; i++) out[i] = dy_at(dy, y, i, relu) * k0 + (x[i] - center) * k1 + k2;
+}
+
+static SLP_CLONES void backward_run(const struct work *w, int64_t c, int64_t at, int64_t n)
+{
+	if (w->y)
+		backward_run_by(w, c, at, n, true);
+	else
+		backward_run_by(w, c, at, n, false);
+}
+
+static void apply_run(const struct work *w, int64_t c, int64_t at, int64_t n)
+{
+	(w->dy ? backward_run : forward_run)(w, c, at, n);
 }
 
 static void apply_planes(const struct work *w, int64_t c, struct block b)
@@ -205,16 +250,19 @@ static SLP_CLONES void stat_columns(const struct work *w, int64_t c, int64_t cha
 		set_moments(part + i * w->nblocks * 2, count, means[i], gather(w, i, rest), gather(w, i, squares));
 }
 
-static SLP_CLONES void grad_columns(const struct work *w, int64_t c, int64_t channels, struct block b, double *part)
+SLP_INLINE void grad_columns_by(const struct work *w, int64_t c, int64_t channels, struct block b, double *part,
+                                const bool relu)
 {
 	int64_t width = channels * w->size.s, pitch = w->size.c * w->size.s;
 	float sum[COLUMNS] = {0}, products[COLUMNS] = {0}, center[COLUMNS];
 	spread(w, c, channels, w->center, center);
 	for (int64_t n = b.n0; n < b.n1; n++) {
-		const float *x = w->x + n * pitch + c * w->size.s, *dy = w->dy + n * pitch + c * w->size.s;
+		int64_t at = n * pitch + c * w->size.s;
+		const float *x = w->x + at, *dy = w->dy + at, *y = from(w->y, at);
 		for (int64_t i = 0; i < width; i++) {
-			sum[i] += dy[i];
-			products[i] += dy[i] * (x[i] - center[i]);
+			float d = dy_at(dy, y, i, relu);
+			sum[i] += d;
+			products[i] += d * (x[i] - center[i]);
 		}
 	}
 	for (int64_t i = 0; i < channels; i++) {
@@ -223,7 +271,30 @@ static SLP_CLONES void grad_columns(const struct work *w, int64_t c, int64_t cha
 	}
 }
 
-static SLP_CLONES void apply_columns(const struct work *w, int64_t c, int64_t channels, struct block b)
+static SLP_CLONES void grad_columns(const struct work *w, int64_t c, int64_t channels, struct block b, double *part)
+{
+	if (w->y)
+		grad_columns_by(w, c, channels, b, part, true);
+	else
+		grad_columns_by(w, c, channels, b, part, false);
+}
+
+static SLP_CLONES void forward_columns(const struct work *w, int64_t c, int64_t channels, struct block b)
+{
+	int64_t width = channels * w->size.s, pitch = w->size.c * w->size.s;
+	float center[COLUMNS], k1[COLUMNS], k2[COLUMNS];
+	spread(w, c, channels, w->center, center);
+	spread(w, c, channels, w->k1, k1);
+	spread(w, c, channels, w->k2, k2);
+	for (int64_t n = b.n0; n < b.n1; n++) {
+		const float *restrict x = w->x + n * pitch + c * w->size.s;
+		float *restrict out = w->out + n * pitch + c * w->size.s;
+		for (int64_t i = 0; i < width; i++) out[i] = (x[i] - center[i]) * k1[i] + k2[i];
+		slp_activate_range(out, width, w->activation);
+	}
+}
+
+SLP_INLINE void backward_columns_by(const struct work *w, int64_t c, int64_t channels, struct block b, const bool relu)
 {
 	int64_t width = channels * w->size.s, pitch = w->size.c * w->size.s;
 	float center[COLUMNS], k0[COLUMNS], k1[COLUMNS], k2[COLUMNS];
@@ -233,15 +304,24 @@ static SLP_CLONES void apply_columns(const struct work *w, int64_t c, int64_t ch
 	spread(w, c, channels, w->k2, k2);
 	for (int64_t n = b.n0; n < b.n1; n++) {
 		int64_t at = n * pitch + c * w->size.s;
-		const float *restrict x = w->x + at;
+		const float *restrict x = w->x + at, *restrict dy = w->dy + at, *restrict y = from(w->y, at);
 		float *restrict out = w->out + at;
-		if (!w->dy) {
-			for (int64_t i = 0; i < width; i++) out[i] = (x[i] - center[i]) * k1[i] + k2[i];
-			continue;
-		}
-		const float *restrict dy = w->dy + at;
-		for (int64_t i = 0; i < width; i++) out[i] = dy[i] * k0[i] + (x[i] - center[i]) * k1[i] + k2[i];
+		for (int64_t i = 0; i < width; i++)
+			out[i] = dy_at(dy, y, i, relu) * k0[i] + (x[i] - center[i]) * k1[i] + k2[i];
 	}
+}
+
+static SLP_CLONES void backward_columns(const struct work *w, int64_t c, int64_t channels, struct block b)
+{
+	if (w->y)
+		backward_columns_by(w, c, channels, b, true);
+	else
+		backward_columns_by(w, c, channels, b, false);
+}
+
+static void apply_columns(const struct work *w, int64_t c, int64_t channels, struct block b)
+{
+	(w->dy ? backward_columns : forward_columns)(w, c, channels, b);
 }
 
 /* ---- the order of things ---------------------------------------------------------------------------------------- */
@@ -392,8 +472,10 @@ static void finish_forward(struct work *w, int64_t c)
 
 enum sl_status slp_cpu_batch_norm(const struct slp_kernel *k)
 {
+	const struct slp_norm_attrs *a = k->attrs;
 	struct work w = work_on(k, &k->in[0]);
 	w.finish = finish_forward;
+	w.activation = a->activation;
 	run(&w);
 	return SL_OK;
 }
@@ -402,6 +484,7 @@ enum sl_status slp_cpu_batch_norm_infer(const struct slp_kernel *k)
 {
 	const struct slp_norm_attrs *a = k->attrs;
 	struct work w = work_on(k, &k->in[0]);
+	w.activation = a->activation;
 	for (int64_t c = 0; c < w.size.c; c++)
 		set_forward(&w, c, f32(&k->in[3])[c], 1 / sqrt(f32(&k->in[4])[c] + a->eps));
 	if (slp_size(&k->out[0])) apply_all(&w);
@@ -426,8 +509,10 @@ static void finish_backward(struct work *w, int64_t c)
 
 enum sl_status slp_cpu_batch_norm_grad(const struct slp_kernel *k)
 {
+	const struct slp_norm_grad_attrs *a = k->attrs;
 	struct work w = work_on(k, &k->in[1]);
 	w.dy = k->in[0].ptr;
+	if (a->relu) w.y = k->in[5].ptr;
 	w.finish = finish_backward;
 	if (w.size.c) memcpy(w.center, k->in[3].ptr, (size_t)w.size.c * sizeof(float));
 	if (slp_size(&k->in[0]) == 0)

@@ -1,6 +1,8 @@
-/* Cases of fused programs.  The expected values are NumPy's, in float64. */
+/* Cases of what graph passes make: fused programs, batch normalisation with an activation.  The expected values are
+ * NumPy's and PyTorch's, in float64. */
 #include <math.h>
 
+#include "batch_norm.h"
 #include "cases.h"
 #include "fused.h"
 
@@ -38,6 +40,27 @@
 #define Y6 THESE(DIMS(2, 3), 2, -1, 3, 0.5, -1, -2)
 #define ROW3 THESE(DIMS(3), 1, -1, 2)
 
+/* Twelve numbers x, dy, and statistics of two channels. */
+#define X12 THESE(DIMS(2, 2, 3), .5, -1.25, 2, 3.5, -.75, 1.5, 4, -2.5, .25, 1, -3, 2.25)
+#define DY12 THESE(DIMS(2, 2, 3), 1, -.5, .25, 2, .75, -1, .5, 1.25, -2, 1.5, -.25, .5)
+#define Y12 THESE(DIMS(2, 2, 3), .25, 0, 1.3181, .3488, 1.3552, .8224, 2.7422, 0, .072, .9408, 1.888, .6448)
+#define TWO(a, b) THESE(DIMS(2), a, b)
+#define KNOWN X12, TWO(1.5, -.5), TWO(.25, 1), TWO(.1, -.2), TWO(.8, 1.5)
+#define NORM(eps, activation) (&(const struct slp_norm_attrs){eps, .75, activation})
+#define NORM_CASE(name, what, a, n, inputs, ...) \
+	{.op = name, .label = what, .attrs = a, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define INPUTS(c, ...) (REAL(__VA_ARGS__), POSITIVE(c), REAL(c), REAL(c), POSITIVE(c))
+#define GRAD_INPUTS(c, ...) \
+	(REAL(__VA_ARGS__), REAL(__VA_ARGS__), POSITIVE(c), REAL(c), POSITIVE(c), REAL(__VA_ARGS__))
+/* Dense layers and short planes (walked by columns), long ones, some for several threads. */
+#define SHAPES(name, a, n, INPUTS) \
+	NORM_CASE(name, "with relu, dense", a, n, INPUTS(3, 8, 3), .tolerance = 1e-4), \
+	NORM_CASE(name, "with relu, planes", a, n, INPUTS(3, 2, 3, 4, 5), .tolerance = 1e-4), \
+	NORM_CASE(name, "with relu, dense, many channels", a, n, INPUTS(2101, 37, 2101), .tolerance = 1e-4), \
+	NORM_CASE(name, "with relu, planes, large", a, n, INPUTS(17, 16, 17, 19, 21), .tolerance = 1e-4), \
+	NORM_CASE(name, "with relu, few long planes", a, n, INPUTS(3, 2, 3, 131, 137), .tolerance = 1e-4), \
+	NORM_CASE(name, "with relu, more than stays in cache", a, n, INPUTS(48, 24, 48, 31, 33), .tolerance = 1e-4)
+
 const struct slp_case slp_cases_fused[] = {
 	CASE("known values", AFFINE, 3, (X6, Y6, ROW3), EXPECT(4, 1, 3.5, 2.5, 0, 0)),
 	CASE("number first, number second", PROGRAM((6, 2), DO(sub, N(0), 0), DO(div, R(0), N(1))), 1, (X6),
@@ -70,5 +93,30 @@ const struct slp_case slp_cases_fused[] = {
 	CASE("integers", ADD, 2, (WHOLE(3), WHOLE(3)), .reject = SL_EDTYPE),
 	CASE("data types differ", ADD, 2, (REAL(3), WHOLE(3)), .reject = SL_EDTYPE),
 	CASE("shapes differ", ADD, 2, (REAL(2, 3), REAL(2)), .reject = SL_ESHAPE),
+
+	NORM_CASE("batch_norm", "tanh of known values", NORM(1e-3, SL_TANH), 5, (KNOWN), .tolerance = 1e-5,
+	          EXPECT(0.244918662, -0.759900834, 0.866281493, 0.335372989, 0.875266158, 0.676384385, 0.991728328,
+	                 -0.955019776, 0.0718786331, 0.735592514, 0.955189906, 0.568184797)),
+	NORM_CASE("batch_norm", "relu of known values", NORM(1e-3, SL_RELU), 5, (KNOWN), .tolerance = 1e-5,
+	          EXPECT(0.25, 0, 1.31798316, 0.348869964, 1.35516184, 0.822419081, 2.74196071, 0, 0.0720028062)),
+	NORM_CASE("batch_norm_infer", "relu of known values", NORM(1e-3, SL_RELU), 5, (KNOWN),
+	          EXPECT(0.920401523, 0, 3.43440723, 0, 1.22446175, 0.306209131, 6.78641485, 0, 0.501400571)),
+	NORM_CASE("batch_norm_grad", "relu, known values", (&(const struct slp_norm_grad_attrs){.relu = true}), 6,
+	          (DY12, X12, TWO(1.5, -.5), TWO(.5, .75), TWO(0.474712128, 0.473601692), Y12), .tolerance = 1e-5,
+	          EXPECT(0.741737701, 0.152526067, 0.102380934, -0.197011606, -0.114988403, 0.41269547, 0.139990486,
+	                 0.240280752, -1.37691594, -0.204480509, 0.00853004897, 0.0952549995)),
+	SHAPES("batch_norm", NORM(1e-3, SL_RELU), 5, INPUTS),
+	SHAPES("batch_norm_infer", NORM(1e-3, SL_RELU), 5, INPUTS),
+	SHAPES("batch_norm_grad", (&(const struct slp_norm_grad_attrs){.relu = true}), 6, GRAD_INPUTS),
+	NORM_CASE("batch_norm", "gelu, large", NORM(1e-3, SL_GELU), 5, INPUTS(5, 4, 5, 60, 70), .tolerance = 1e-4),
+	NORM_CASE("batch_norm_grad", "relu, statistics given", (&(const struct slp_norm_grad_attrs){true, true}), 6,
+	          GRAD_INPUTS(31, 3, 31, 41, 43), .tolerance = 1e-4),
+	NORM_CASE("batch_norm_grad", "relu, no values", (&(const struct slp_norm_grad_attrs){.relu = true}), 6,
+	          GRAD_INPUTS(2, 0, 2, 4)),
+	NORM_CASE("batch_norm", "no such activation", NORM(1e-3, -1), 5, (KNOWN), .reject = SL_EINVAL),
+	NORM_CASE("batch_norm_grad", "relu without its result", (&(const struct slp_norm_grad_attrs){.relu = true}), 5,
+	          (DY12, X12, TWO(1.5, -.5), TWO(.5, .75), TWO(.5, .5)), .reject = SL_EINVAL),
+	NORM_CASE("batch_norm_grad", "y of another shape", (&(const struct slp_norm_grad_attrs){.relu = true}), 6,
+	          (DY12, X12, TWO(1.5, -.5), TWO(.5, .75), TWO(.5, .5), REAL(2, 2, 4)), .reject = SL_ESHAPE),
 	{0},
 };
