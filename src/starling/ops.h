@@ -12,6 +12,7 @@ extern "C" {
 enum sl_activation { SL_IDENTITY, SL_RELU, SL_SIGMOID, SL_TANH, SL_GELU, SL_SOFTPLUS, SL_ACTIVATIONS };
 SL_API sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activation activation);
 #define sl_activate(x, activation) sl_activate_at(SL_HERE, x, activation)
+SL_API const char *sl_activation_name(enum sl_activation activation);
 
 /* ---- elementwise, of one tensor --------------------------------------------------------------------------------- */
 

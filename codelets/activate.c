@@ -1,0 +1,31 @@
+/* Activations by their enum: which operation each of them is. */
+#include "activation.h"
+
+/* "relu", "sigmoid" and so on; "identity" for none, "?" for what is no activation. */
+const char *sl_activation_name(enum sl_activation activation)
+{
+	switch (activation) {
+	case SL_IDENTITY: return "identity";
+#define X(symbol, name)                                                                                                \
+	case symbol: return #name;
+		SLP_ACTIVATION_LIST(X)
+#undef X
+	default: return "?";
+	}
+}
+
+/* The activation of each element of x: what sl_relu and its like do, chosen by a value.  SL_IDENTITY gives the same
+ * values over the same memory.  SL_EINVAL for what is no activation; else as the operation itself.
+ *
+ *     sl_tensor *h = sl_activate(sl_linear(x, w, b), SL_TANH); */
+sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activation activation)
+{
+	switch (activation) {
+	case SL_IDENTITY: return x ? sl_reshape_at(at, x, sl_tensor_shape(x)) : NULL;
+#define X(symbol, name)                                                                                                \
+	case symbol: return sl_##name##_at(at, x);
+		SLP_ACTIVATION_LIST(X)
+#undef X
+	default: return slp_call_fail(at, "sl_activate", SL_EINVAL, "%d is no activation", (int)activation);
+	}
+}
