@@ -15,6 +15,7 @@ struct sl_param {
 	struct sl_param_opts opts;
 	sl_tensor *data;         /* with a gradient attached unless opts.no_grad; NULL: not initialised */
 	struct sl_initializer init;
+	enum sl_dtype dtype;     /* as initialised */
 	bool waiting;            /* to be initialised once its shape is known */
 	sl_device *devices;      /* that may use it; NULL: any */
 	int ndevices;
@@ -22,11 +23,12 @@ struct sl_param {
 
 struct slp_block {
 	atomic_int refs;
-	const char *type;        /* "Dense" */
+	char *type;              /* "Dense" */
 	char *name;              /* "dense0": type and a number */
-	char *child_name;        /* in its parent: "hidden", or its place: "0" */
-	sl_block *parent;        /* not held */
+	sl_block **parents;      /* not held; one for each place that it has in a block */
+	int nparents;
 	sl_block **children;
+	char **child_names;      /* "hidden", or the place: "0" */
 	int nchildren;
 	sl_param **params;       /* its own */
 	int nparams;
@@ -34,17 +36,56 @@ struct slp_block {
 };
 
 /* block.c */
-void slp_block_changed(sl_block *block); /* drops the plans of it and of all around it */
-/* All parameters, children's after its own, in order; *count of them.  malloc'd; NULL with an error recorded. */
-sl_param **slp_block_all_params(const char *at, sl_block *block, int *count);
-/* "hidden.weight": the way from the block to a parameter of it; malloc'd. */
-char *slp_param_path(const sl_block *block, const sl_param *param);
+/* As sl_block_init, with the word that names begin with ("conv" of a Conv2D). */
+enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type, const char *word,
+			       sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *));
+/* A layer of `size` bytes, all zero but for its base; NULL with an error recorded. */
+void *slp_layer_new(const char *at, size_t size, const char *type, const char *word,
+		    sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int));
 /* Runs forward itself, whether the block is hybridised or not. */
 sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin);
+/* Where the program called the block whose forward runs: what layers pass on to operations. */
+const char *slp_forward_place(void);
+/* The one input of a layer; NULL with an error recorded if there are others. */
+sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin);
+/* The activation of a layer's result, if it has one. */
+sl_tensor *slp_layer_activate(sl_tensor *y, enum sl_activation activation);
+
+/* tree.c */
+void slp_block_changed(sl_block *block); /* drops the plans of it and of all around it */
+void slp_block_leave(sl_block *parent, sl_block *child); /* the child forgets one place that it had there */
+/* All parameters, children's after its own, in order, each once; *count of them.  malloc'd; NULL with an error
+ * recorded. */
+sl_param **slp_block_all_params(const char *at, sl_block *block, int *count);
+/* "hidden.weight": the way from the block to a parameter of it; malloc'd, NULL without memory or a way. */
+char *slp_param_path(const sl_block *block, const sl_param *param);
 
 /* param.c */
-/* Gives values to a parameter whose shape is complete. */
+static inline bool slp_shape_known(sl_shape shape)
+{
+	for (int i = 0; i < shape.ndim; i++)
+		if (shape.dim[i] < 0) return false;
+	return shape.ndim >= 0;
+}
+/* Gives values to a parameter whose shape is complete, by its initialiser. */
 enum sl_status slp_param_materialize(const char *at, sl_param *param);
+void slp_param_free(sl_param *param);
+/* Whether the parameter may be used on a device; records an error if not. */
+bool slp_param_allows(const char *at, const char *function, const sl_param *param, sl_device device);
+
+/* init.c */
+static inline struct sl_initializer slp_init_or(struct sl_initializer init, struct sl_initializer otherwise)
+{
+	return init.kind != SL_INIT_DEFAULT ? init : otherwise;
+}
+/* New values by an initialiser; in the innermost scope. */
+sl_tensor *slp_init_values(const char *at, const sl_param *param, const struct sl_initializer *init, sl_device device);
+
+/* summary.c */
+/* Marks what follows as part of a block's forward while sl_summary looks; false: it does not look. */
+bool slp_summary_enter(sl_block *block);
+void slp_summary_leave(sl_tensor *result);
+bool slp_summary_looks(void);
 
 /* hybrid.c */
 /* Runs the plan for these inputs, compiling it first if it is new.  Sets *eager if the block is to run imperatively. */

@@ -100,6 +100,7 @@ struct sl_initialize_opts {
 	struct sl_initializer init;
 	const sl_device *devices; /* that may use the parameters; NULL: any */
 	int ndevices;
+	enum sl_dtype dtype;      /* of parameters that do not name one themselves */
 	bool force;               /* also what is initialised already */
 };
 SL_API enum sl_status sl_initialize_at(const char *at, sl_block *block, struct sl_initialize_opts opts);
@@ -224,8 +225,13 @@ typedef struct sl_trainer sl_trainer;
 SL_API sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimizer optimizer);
 #define sl_trainer_new(block, ...) sl_trainer_new_at(SL_HERE, block, __VA_ARGS__)
 SL_API void sl_trainer_free(sl_trainer *trainer);
-SL_API enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t batch_size);
-#define sl_trainer_step(trainer, batch_size) sl_trainer_step_at(SL_HERE, trainer, batch_size)
+struct sl_trainer_step_opts {
+	bool ignore_stale;        /* leave parameters alone that no sl_backward reached since the last step */
+};
+SL_API enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t batch_size,
+					 struct sl_trainer_step_opts opts);
+#define sl_trainer_step(trainer, batch_size, ...)                                                                      \
+	sl_trainer_step_at(SL_HERE, trainer, batch_size, (struct sl_trainer_step_opts){__VA_ARGS__})
 SL_API double sl_trainer_lr(const sl_trainer *trainer);
 SL_API void sl_trainer_set_lr(sl_trainer *trainer, double lr);
 SL_API int64_t sl_trainer_steps(const sl_trainer *trainer);

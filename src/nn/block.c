@@ -1,0 +1,236 @@
+/* Blocks: their life, their names, running them. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/nn.h"
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+/* How many blocks each word has named so far in the process. */
+static struct word {
+	struct word *next;
+	unsigned count;
+	char text[];
+} *words;
+static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static char *lower(const char *text)
+{
+	char *s = strdup(text);
+	for (char *p = s; p && *p; p++) *p = (char)tolower((unsigned char)*p);
+	return s;
+}
+
+static struct word *word_find(const char *text)
+{
+	for (struct word *w = words; w; w = w->next)
+		if (!strcmp(w->text, text)) return w;
+	struct word *w = calloc(1, sizeof *w + strlen(text) + 1);
+	if (!w) return NULL;
+	strcpy(w->text, text);
+	w->next = words;
+	return words = w;
+}
+
+/* "dense0", "dense1", …; malloc'd. */
+static char *new_name(const char *word)
+{
+	char *text = lower(word), *name = NULL;
+	pthread_mutex_lock(&words_lock);
+	struct word *w = text ? word_find(text) : NULL;
+	if (w && asprintf(&name, "%s%u", w->text, w->count++) < 0) name = NULL;
+	pthread_mutex_unlock(&words_lock);
+	free(text);
+	return name;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type, const char *word,
+			       sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *))
+{
+	struct slp_block *b = calloc(1, sizeof *b);
+	block->forward = forward;
+	block->destroy = destroy;
+	block->base = NULL;
+	if (b) {
+		atomic_init(&b->refs, 1);
+		b->type = strdup(type);
+		b->name = new_name(word);
+	}
+	if (b && b->type && b->name) {
+		block->base = b;
+		return SL_OK;
+	}
+	if (b) {
+		free(b->type);
+		free(b->name);
+	}
+	free(b);
+	slp_call_fail(at, "sl_block_init", SL_ENOMEM, "no memory for a block");
+	return SL_ENOMEM;
+}
+
+/* Makes a block of the structure that begins with `block`; the caller has one reference to it (sl_block_free).  type
+ * names its kind ("Net"), and with a number the block ("net0").  forward computes its result; destroy frees the
+ * structure, or, being NULL, free() does.  SL_EINVAL: block or forward is NULL; SL_ENOMEM.
+ *
+ *     struct scale { sl_block base; double by; };
+ *
+ *     static sl_tensor *scale_forward(sl_block *self, sl_tensor *const *in, int nin)
+ *     {
+ *             return sl_mul_scalar(in[0], ((struct scale *)self)->by);
+ *     }
+ *
+ *     struct scale *s = calloc(1, sizeof *s);
+ *     s->by = 3;
+ *     sl_block_init(&s->base, "Scale", scale_forward, NULL);
+ *     sl_block *net = sl_sequential(sl_dense(8), &s->base); */
+enum sl_status sl_block_init_at(const char *at, sl_block *block, const char *type,
+				sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *))
+{
+	if (!block || !forward) {
+		slp_call_fail(at, "sl_block_init", SL_EINVAL, "%s is NULL", block ? "forward" : "the block");
+		return SL_EINVAL;
+	}
+	if (!type || !*type) type = "Block";
+	return slp_block_setup(at, block, type, type, forward, destroy);
+}
+
+void *slp_layer_new(const char *at, size_t size, const char *type, const char *word,
+		    sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int))
+{
+	sl_block *layer = calloc(1, size);
+	if (!layer) return slp_call_fail(at, type, SL_ENOMEM, "no memory for the layer");
+	if (slp_block_setup(at, layer, type, word, forward, NULL) == SL_OK) return layer;
+	free(layer);
+	return NULL;
+}
+
+/* Adds a reference: for a block that has several places, or outlives the one that it is in.  Returns it. */
+sl_block *sl_block_retain(sl_block *block)
+{
+	if (block && block->base) atomic_fetch_add(&block->base->refs, 1);
+	return block;
+}
+
+static void base_free(sl_block *block)
+{
+	struct slp_block *b = block->base;
+	if (b->hybrid) slp_hybrid_free(b->hybrid);
+	for (int i = 0; i < b->nchildren; i++) {
+		slp_block_leave(block, b->children[i]);
+		sl_block_free(b->children[i]);
+		free(b->child_names[i]);
+	}
+	for (int i = 0; i < b->nparams; i++) slp_param_free(b->params[i]);
+	free(b->children);
+	free(b->child_names);
+	free(b->params);
+	free(b->parents);
+	free(b->type);
+	free(b->name);
+	free(b);
+}
+
+/* Gives up a reference; with the last one the block goes, and gives up its children, parameters and plans.  A parent
+ * has a reference to each of its children: blocks that were added are not freed by themselves.  NULL is ignored. */
+void sl_block_free(sl_block *block)
+{
+	if (!block || (block->base && atomic_fetch_sub(&block->base->refs, 1) != 1)) return;
+	if (block->base) base_free(block);
+	block->base = NULL;
+	if (block->destroy) block->destroy(block);
+	else free(block);
+}
+
+/* "dense0": its type and a number, counted over the process.  "" for NULL.  It lives as long as the block. */
+const char *sl_block_name(const sl_block *block)
+{
+	return block && block->base ? block->base->name : "";
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static _Thread_local const char *place;
+
+const char *slp_forward_place(void)
+{
+	return place;
+}
+
+static bool ready(const char *at, const sl_block *block, sl_tensor *const *in, int nin)
+{
+	bool quiet = sl_error() != SL_OK; /* a NULL is the result of an earlier mistake */
+	if (!block || !block->base || nin < 1) {
+		if (block || !quiet)
+			slp_call_fail(at, "sl_forward", SL_EINVAL, "%s",
+				      !block	    ? "the block is NULL"
+				      : block->base ? "no input is given"
+						    : "the block was not made with sl_block_init");
+		return false;
+	}
+	for (int i = 0; i < nin; i++) {
+		if (in[i]) continue;
+		if (!quiet) slp_call_fail(at, "sl_forward", SL_EINVAL, "input %d of %s is NULL", i, block->base->name);
+		return false;
+	}
+	return true;
+}
+
+/* Results belong to the scope outside; what forward made on the way is released here. */
+sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin)
+{
+	const char *outer_place = place, *outer_scope = slp_trace_scope(block->base->name);
+	bool looked = slp_summary_enter(block);
+	sl_scope scope = {NULL, 0, 0};
+	sl_scope_open(&scope);
+	place = at;
+	sl_tensor *y = sl_retain(block->forward(block, in, nin));
+	place = outer_place;
+	sl_scope_close(&scope);
+	if (looked) slp_summary_leave(y);
+	slp_trace_scope(outer_scope);
+	if (!y && sl_error() == SL_OK)
+		return slp_call_fail(at, "sl_forward", SL_EINVAL, "forward of %s returned NULL", block->base->name);
+	return slp_scope_add(y);
+}
+
+static bool all_concrete(sl_tensor *const *in, int nin)
+{
+	for (int i = 0; i < nin; i++)
+		if (sl_is_symbol(in[i])) return false;
+	return true;
+}
+
+/* What the block computes from these inputs: its forward is called, or, if it is hybridised, the plan made from that.
+ * Values and symbols can be given.  The result is like that of an operation; tensors that forward makes on the way are
+ * released at its end, unless it retains them.  NULL after an error: SL_EINVAL, the block or an input is NULL, or
+ * forward returned NULL; else what forward recorded.  A block may run in several threads at the same time if its
+ * forward can.
+ *
+ *     SL_RECORD loss = sl_softmax_cross_entropy(sl_forward(net, x), y); */
+sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, int nin)
+{
+	if (!ready(at, block, in, nin)) return NULL;
+	if (block->base->hybrid && !slp_trace_current() && !slp_summary_looks() && all_concrete(in, nin)) {
+		bool eager = false;
+		sl_tensor *y = slp_hybrid_call(at, block, in, nin, &eager);
+		if (!eager) return y;
+	}
+	return slp_block_forward(at, block, in, nin);
+}
+
+/* ---- parts of layers --------------------------------------------------------------------------------------------- */
+
+sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin)
+{
+	if (nin == 1) return in[0];
+	return slp_call_fail(place, "sl_forward", SL_EINVAL, "%s takes one input, got %d", layer->base->name, nin);
+}
+
+sl_tensor *slp_layer_activate(sl_tensor *y, enum sl_activation activation)
+{
+	return activation == SL_IDENTITY || !y ? y : sl_activate_at(place, y, activation);
+}

@@ -1,0 +1,85 @@
+/* Blocks made of blocks: one after the other, and beside a shortcut. */
+#include <stdlib.h>
+
+#include "nn/nn.h"
+
+static void free_all(sl_block *const *blocks, int count)
+{
+	for (int i = 0; i < count; i++) sl_block_free(blocks[i]);
+}
+
+/* ---- sequential -------------------------------------------------------------------------------------------------- */
+
+static sl_tensor *sequential_forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	const char *at = slp_forward_place();
+	sl_tensor *x = slp_layer_input(self, in, nin);
+	if (x && !sl_block_children(self)) return sl_reshape_at(at, x, sl_tensor_shape(x));
+	for (int i = 0; x && i < sl_block_children(self); i++) x = sl_forward_at(at, sl_block_child(self, i), &x, 1);
+	return x;
+}
+
+/* Adds child after child; those that are left after an error are freed. */
+static bool add_all(const char *at, sl_block *self, const char *const *names, sl_block *const *children, int count)
+{
+	for (int i = 0; i < count; i++) {
+		if (sl_block_add_at(at, self, names ? names[i] : NULL, children[i])) continue;
+		free_all(children + i + 1, count - i - 1);
+		return false;
+	}
+	return true;
+}
+
+/* Blocks one after the other, the first gets the input; more can be added with sl_block_add(block, NULL, child).  The
+ * children are taken over, and their paths are "0", "1", ….  If one of them is NULL after an earlier mistake, the
+ * others are freed and the result is NULL. */
+sl_block *sl_sequential_at(const char *at, sl_block *const *children, int count)
+{
+	sl_block *s = slp_layer_new(at, sizeof *s, "Sequential", "sequential", sequential_forward);
+	if (!s) free_all(children, count);
+	if (!s || add_all(at, s, NULL, children, count)) return s;
+	sl_block_free(s);
+	return NULL;
+}
+
+/* ---- residual ---------------------------------------------------------------------------------------------------- */
+
+struct residual {
+	sl_block base;
+	sl_block *body, *shortcut;
+	enum sl_activation activation;
+};
+
+static sl_tensor *residual_forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	struct residual *r = (struct residual *)self;
+	const char *at = slp_forward_place();
+	sl_tensor *x = slp_layer_input(self, in, nin);
+	if (!x) return NULL;
+	sl_tensor *y = sl_forward_at(at, r->body, &x, 1);
+	if (r->shortcut) x = sl_forward_at(at, r->shortcut, &x, 1);
+	return slp_layer_activate(sl_add_at(at, y, x), r->activation);
+}
+
+/* activation(body(x) + x), or activation(body(x) + shortcut(x)): shortcut may be NULL.  Both are taken over, as "body"
+ * and "shortcut".  K. He, X. Zhang, S. Ren, J. Sun, "Deep residual learning for image recognition", CVPR 2016.
+ *
+ *     sl_block *r = sl_residual(sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}), …),
+ *                               sl_conv2d_layer(64, .kernel = {1}), SL_RELU); */
+sl_block *sl_residual_at(const char *at, sl_block *body, sl_block *shortcut, enum sl_activation activation)
+{
+	static const char *const names[] = {"body", "shortcut"};
+	sl_block *const children[] = {body, shortcut};
+	struct residual *r = NULL;
+	int count = shortcut ? 2 : 1;
+	if ((unsigned)activation >= SL_ACTIVATIONS)
+		slp_call_fail(at, "sl_residual", SL_EINVAL, "%d is no activation", (int)activation);
+	else if (shortcut || sl_error() == SL_OK) /* no shortcut after a mistake: it was to be one */
+		r = slp_layer_new(at, sizeof *r, "Residual", "residual", residual_forward);
+	if (!r) free_all(children, 2);
+	if (!r) return NULL;
+	*r = (struct residual){r->base, body, shortcut, activation};
+	if (add_all(at, &r->base, names, children, count)) return &r->base;
+	sl_block_free(&r->base);
+	return NULL;
+}

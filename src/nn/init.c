@@ -1,0 +1,195 @@
+/* Initialisers, and giving a network its first values. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/nn.h"
+
+/* ---- kinds ------------------------------------------------------------------------------------------------------- */
+
+/* All elements 0. */
+struct sl_initializer sl_zeros_init(void)
+{
+	return sl_constant_init(0);
+}
+
+/* All elements 1. */
+struct sl_initializer sl_ones_init(void)
+{
+	return sl_constant_init(1);
+}
+
+/* All elements the same. */
+struct sl_initializer sl_constant_init(double value)
+{
+	return (struct sl_initializer){.kind = SL_INIT_CONSTANT, .value = value};
+}
+
+/* Normal numbers with mean 0 and this standard deviation. */
+struct sl_initializer sl_normal_init(double sigma)
+{
+	return (struct sl_initializer){.kind = SL_INIT_NORMAL, .value = sigma};
+}
+
+/* Numbers drawn evenly from [-bound, bound). */
+struct sl_initializer sl_uniform_init(double bound)
+{
+	return (struct sl_initializer){.kind = SL_INIT_UNIFORM, .value = bound};
+}
+
+/* Drawn evenly within ±√(3 / fan), fan being the mean of the numbers of inputs and outputs of a unit: the signal keeps
+ * its variance on both ways.  .gaussian: normal with deviation √(3 / fan), as in MXNet.  X. Glorot, Y. Bengio,
+ * "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010. */
+struct sl_initializer sl_xavier_init(void)
+{
+	return (struct sl_initializer){.kind = SL_INIT_XAVIER, .value = 3, .fan = SL_FAN_AVG};
+}
+
+/* Normal with deviation √2 / √inputs: for layers before a ReLU.  Without .gaussian, even within √3 times that.
+ * K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers", ICCV 2015. */
+struct sl_initializer sl_he_init(void)
+{
+	return (struct sl_initializer){.kind = SL_INIT_HE, .value = M_SQRT2, .fan = SL_FAN_IN, .gaussian = true};
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+/* What a unit of the weight (units, inputs, …) is connected to; places of a kernel count each. */
+static double fan_of(sl_shape shape, enum sl_fan fan)
+{
+	double places = 1;
+	for (int i = 2; i < shape.ndim; i++) places *= (double)shape.dim[i];
+	double in = places * (double)shape.dim[1], out = places * (double)shape.dim[0];
+	return fan == SL_FAN_IN ? in : fan == SL_FAN_OUT ? out : (in + out) / 2;
+}
+
+/* The bound of even draws, or the deviation of normal ones. */
+static double spread(const struct sl_initializer *init, sl_shape shape)
+{
+	double fan = fan_of(shape, init->fan);
+	if (init->kind == SL_INIT_XAVIER) return sqrt((init->value != 0 ? init->value : 3) / fan);
+	double deviation = (init->value != 0 ? init->value : M_SQRT2) / sqrt(fan);
+	return init->gaussian ? deviation : sqrt(3) * deviation;
+}
+
+static sl_tensor *draw(const char *at, const sl_param *param, const struct sl_initializer *init, struct sl_make make)
+{
+	char text[128];
+	if (param->shape.ndim < 2)
+		return slp_call_fail(at, "sl_initialize", SL_ESHAPE,
+				     "parameter '%s' of shape %s has no inputs and outputs, which Xavier and He need; give it an "
+				     "initialiser of its own",
+				     param->full_name, sl_shape_string(param->shape, text));
+	if (!sl_shape_size(param->shape)) return sl_zeros_at(at, param->shape, make);
+	double s = spread(init, param->shape);
+	return init->gaussian ? sl_normal_at(at, param->shape, 0, s, make) : sl_uniform_at(at, param->shape, -s, s, make);
+}
+
+sl_tensor *slp_init_values(const char *at, const sl_param *param, const struct sl_initializer *init, sl_device device)
+{
+	struct sl_make make = {param->dtype, device};
+	const double bound = 0.07; /* MXNet's */
+	switch (init->kind) {
+	case SL_INIT_DEFAULT:
+		return sl_uniform_at(at, param->shape, -bound, bound, make);
+	case SL_INIT_CONSTANT:
+		return sl_full_at(at, param->shape, init->value, make);
+	case SL_INIT_NORMAL:
+		return sl_normal_at(at, param->shape, 0, init->value, make);
+	case SL_INIT_UNIFORM:
+		return sl_uniform_at(at, param->shape, -init->value, init->value, make);
+	case SL_INIT_XAVIER:
+	case SL_INIT_HE:
+		return draw(at, param, init, make);
+	default:
+		return slp_call_fail(at, "sl_initialize", SL_EINVAL, "%d is no initialiser", (int)init->kind);
+	}
+}
+
+/* ---- initialising ------------------------------------------------------------------------------------------------ */
+
+static enum sl_status set_devices(const char *at, sl_param *param, const struct sl_initialize_opts *opts)
+{
+	sl_device *devices = NULL;
+	if (opts->ndevices) {
+		devices = malloc((size_t)opts->ndevices * sizeof *devices);
+		if (!devices) return slp_call_fail(at, "sl_initialize", SL_ENOMEM, "no memory for devices"), SL_ENOMEM;
+		memcpy(devices, opts->devices, (size_t)opts->ndevices * sizeof *devices);
+	}
+	free(param->devices);
+	param->devices = devices;
+	param->ndevices = opts->ndevices;
+	return SL_OK;
+}
+
+/* The parameter's own initialiser counts more than that of the call. */
+static enum sl_status initialize(const char *at, sl_param *param, const struct sl_initialize_opts *opts)
+{
+	enum sl_status s = set_devices(at, param, opts);
+	if (s != SL_OK) return s;
+	param->init = param->opts.init.kind != SL_INIT_DEFAULT ? param->opts.init : opts->init;
+	param->dtype = param->opts.dtype != SL_FLOAT32 ? param->opts.dtype : opts->dtype;
+	if (param->data) slp_block_changed(param->block);
+	sl_release(param->data);
+	param->data = NULL;
+	param->waiting = true;
+	return slp_shape_known(param->shape) ? slp_param_materialize(at, param) : SL_OK;
+}
+
+static void say_skipped(const char *at, const sl_param *first, int skipped)
+{
+	if (!skipped) return;
+	fprintf(stderr, "sl_initialize at %s: '%s'", at, first->full_name);
+	if (skipped > 1) fprintf(stderr, " and %d more are", skipped - 1);
+	else fprintf(stderr, " is");
+	fprintf(stderr, " initialised already and stay%s; .force = true gives new values\n", skipped > 1 ? "" : "s");
+}
+
+static enum sl_status check_opts(const char *at, struct sl_initialize_opts *opts, sl_device *resolved)
+{
+	enum sl_status s = slp_engine_need(at);
+	if (s == SL_OK && (opts->ndevices < 0 || (opts->ndevices && !opts->devices) || (opts->devices && !opts->ndevices))) {
+		slp_call_fail(at, "sl_initialize", SL_EINVAL, ".devices and .ndevices go together");
+		return SL_EINVAL;
+	}
+	for (int i = 0; s == SL_OK && i < opts->ndevices; i++) {
+		resolved[i] = opts->devices[i];
+		s = slp_device_resolve(at, &resolved[i]);
+	}
+	opts->devices = resolved;
+	return s;
+}
+
+static enum sl_status initialize_all(const char *at, sl_block *block, const struct sl_initialize_opts *opts)
+{
+	int count = 0, skipped = 0;
+	enum sl_status s = SL_OK;
+	sl_param **params = slp_block_all_params(at, block, &count), *first = NULL;
+	if (!params) return sl_error();
+	for (int i = 0; i < count && s == SL_OK; i++) {
+		bool skip = params[i]->data && !opts->force;
+		if (skip && !skipped++) first = params[i];
+		if (!skip) s = initialize(at, params[i], opts);
+	}
+	free(params);
+	say_skipped(at, first, skipped);
+	return s;
+}
+
+/* Gives all parameters of the block and its children their first values: at once where their shapes are known, else at
+ * the first forward.  A parameter's own initialiser (biases: zeros) counts more than .init.  Parameters that have
+ * values already keep them, which is said on stderr, unless .force.  Devices: without .devices a parameter lies on the
+ * default device, with one on that, with several wherever one of them needs it; using it on another one is an error.
+ * Errors: SL_EDEVICE, a device is not there; SL_ESHAPE, Xavier or He for what is no weight.
+ *
+ *     sl_initialize(net, .init = sl_xavier_init());
+ *     sl_initialize(net, .init = sl_normal_init(0.01), .devices = devices, .ndevices = 2, .force = true); */
+enum sl_status sl_initialize_at(const char *at, sl_block *block, struct sl_initialize_opts opts)
+{
+	sl_device *resolved = malloc(((size_t)(opts.ndevices > 0 ? opts.ndevices : 0) + 1) * sizeof *resolved);
+	if (!resolved) return slp_call_fail(at, "sl_initialize", SL_ENOMEM, "no memory for devices"), SL_ENOMEM;
+	enum sl_status s = check_opts(at, &opts, resolved);
+	if (s == SL_OK) s = initialize_all(at, block, &opts);
+	free(resolved);
+	return s;
+}

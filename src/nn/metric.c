@@ -1,0 +1,104 @@
+/* Metrics: running means.  What is given is added up by tasks; only reading the mean waits. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "nn/nn.h"
+
+struct sl_metric {
+	int top;        /* a hit is among so many; 0: a mean of values */
+	sl_tensor *sum; /* float64, on no device in particular; NULL: nothing added yet */
+	int64_t count;
+};
+
+static sl_metric *metric_new(int top)
+{
+	sl_metric *m = calloc(1, sizeof *m);
+	if (m) m->top = top;
+	return m;
+}
+
+/* The share of rows whose label has the highest score.  NULL without memory. */
+sl_metric *sl_accuracy_new(void)
+{
+	return metric_new(1);
+}
+
+/* The share of rows whose label is among the k highest scores; k is at least 1. */
+sl_metric *sl_topk_new(int k)
+{
+	return metric_new(k < 1 ? 1 : k);
+}
+
+/* The mean of all elements, of losses for example. */
+sl_metric *sl_mean_new(void)
+{
+	return metric_new(0);
+}
+
+/* One number a row, 1 where the label is among the best. */
+static sl_tensor *hits(const char *at, const sl_metric *m, sl_tensor *scores, sl_tensor *labels)
+{
+	if (m->top > 1) return sl_topk_hits_at(at, scores, labels, m->top);
+	if (sl_tensor_shape(scores).ndim != 2) {
+		char text[128];
+		return slp_call_fail(at, "sl_metric_add", SL_ESHAPE, "scores have shape %s, (n, classes) needed",
+				     sl_shape_string(sl_tensor_shape(scores), text));
+	}
+	if (sl_tensor_dtype(labels) != SL_INT32) labels = sl_cast_at(at, labels, SL_INT32);
+	return sl_eq_at(at, sl_argmax_at(at, scores, 1), labels);
+}
+
+static enum sl_status add(const char *at, sl_metric *m, sl_tensor *values)
+{
+	sl_tensor *sum = sl_sum_at(at, sl_cast_at(at, values, SL_FLOAT64), (struct sl_reduce_opts){0});
+	if (!sum) return sl_error();
+	if (!m->sum) m->sum = sl_retain(sl_zeros_at(at, SL_SCALAR, (struct sl_make){SL_FLOAT64, sl_auto()}));
+	if (!m->sum || !sl_add_inplace_at(at, m->sum, sum)) return sl_error();
+	m->count += sl_tensor_size(values);
+	return SL_OK;
+}
+
+/* Adds a batch and returns at once: scores (n, classes) and labels (n), int32 or uint8, for accuracies; values of any
+ * shape and NULL for means.  Nothing is recorded.  SL_EINVAL: something is NULL; SL_ESHAPE, SL_EDTYPE.
+ *
+ *     sl_metric_add(accuracy, sl_forward(net, x), y);
+ *     sl_metric_add(mean, loss, NULL); */
+enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *values, sl_tensor *labels)
+{
+	enum sl_status s = SL_EINVAL;
+	if (!metric || !values || (metric->top && !labels)) {
+		if (sl_error() != SL_OK) return sl_error();
+		slp_call_fail(at, "sl_metric_add", s, "the %s NULL",
+			      !metric	? "metric is"
+			      : !values ? "values are"
+					: "labels are");
+		return s;
+	}
+	SL_PAUSE SL_SCOPE {
+		if (metric->top) values = hits(at, metric, values, labels);
+		s = values ? add(at, metric, values) : sl_error();
+	}
+	return s;
+}
+
+/* The mean so far, waited for; NaN if nothing was added, or after an error. */
+double sl_metric_get_at(const char *at, sl_metric *metric)
+{
+	return metric && metric->count ? sl_item_at(at, metric->sum) / (double)metric->count : NAN;
+}
+
+/* Forgets what was added. */
+void sl_metric_reset(sl_metric *metric)
+{
+	if (!metric) return;
+	sl_release(metric->sum);
+	metric->sum = NULL;
+	metric->count = 0;
+}
+
+/* NULL is ignored. */
+void sl_metric_free(sl_metric *metric)
+{
+	sl_metric_reset(metric);
+	free(metric);
+}

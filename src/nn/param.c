@@ -1,0 +1,283 @@
+/* Parameters: tensors of a block that are trained or kept; their values come once their shape is known. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/nn.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* two threads may run a block for the first time */
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+static bool is_shape(sl_shape shape)
+{
+	bool ok = shape.ndim >= 0 && shape.ndim <= SL_MAX_NDIM;
+	for (int i = 0; ok && i < shape.ndim; i++) ok = shape.dim[i] >= -1;
+	return ok;
+}
+
+static enum sl_status check_new(const char *at, const sl_block *block, const char *name, sl_shape shape)
+{
+	const char *wrong = NULL;
+	if (!block || !block->base || !name) wrong = "the block or the name is NULL";
+	else if (!*name || strchr(name, '.')) wrong = "a name has letters, and no dots";
+	else if (!is_shape(shape)) wrong = "dims are numbers, or -1 if not known yet";
+	for (int i = 0; !wrong && i < block->base->nparams; i++)
+		if (!strcmp(block->base->params[i]->name, name)) wrong = "there is a parameter of that name";
+	if (wrong) slp_call_fail(at, "sl_block_param", SL_EINVAL, "%s: %s", name ? name : "", wrong);
+	return wrong ? SL_EINVAL : SL_OK;
+}
+
+static sl_param *param_new(sl_block *block, const char *name, sl_shape shape, struct sl_param_opts opts)
+{
+	sl_param *p = calloc(1, sizeof *p);
+	if (!p) return NULL;
+	p->block = block;
+	p->name = strdup(name);
+	if (asprintf(&p->full_name, "%s_%s", block->base->name, name) < 0) p->full_name = NULL;
+	p->shape = shape;
+	p->opts = opts;
+	if (p->name && p->full_name) return p;
+	slp_param_free(p);
+	return NULL;
+}
+
+/* A parameter of a block of your own; it belongs to the block.  Dims that are -1 get known by sl_param_fit.  Without
+ * .init its values are those of sl_initialize's initialiser.  SL_EINVAL: a name that is taken or has dots.
+ *
+ *     net->scale = sl_block_param(&net->base, "scale", SL_SHAPE(-1), .init = sl_ones_init()); */
+sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, sl_shape shape, struct sl_param_opts opts)
+{
+	if (check_new(at, block, name, shape) != SL_OK) return NULL;
+	struct slp_block *b = block->base;
+	sl_param **list = realloc(b->params, ((size_t)b->nparams + 1) * sizeof *list);
+	if (list) b->params = list;
+	sl_param *p = list ? param_new(block, name, shape, opts) : NULL;
+	if (!p) return slp_call_fail(at, "sl_block_param", SL_ENOMEM, "no memory for %s", name);
+	b->params[b->nparams++] = p;
+	slp_block_changed(block);
+	return p;
+}
+
+void slp_param_free(sl_param *param)
+{
+	sl_release(param->data);
+	free((char *)param->name);
+	free(param->full_name);
+	free(param->devices);
+	free(param);
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+/* One device has the parameter; with several it lies where the scheduler thinks best. */
+static sl_device home(const sl_param *param)
+{
+	return param->ndevices == 1 ? param->devices[0] : param->ndevices ? sl_auto() : (sl_device){SL_DEVICE_DEFAULT, -1};
+}
+
+/* Makes t the parameter's tensor, with a gradient if it is trained. */
+static enum sl_status take(const char *at, sl_param *param, sl_tensor *t)
+{
+	enum sl_status s = param->opts.no_grad ? SL_OK : sl_attach_grad_at(at, t, (struct sl_attach_opts){SL_GRAD_WRITE});
+	if (s != SL_OK) return s;
+	if (param->data) slp_block_changed(param->block);
+	sl_release(param->data);
+	param->data = sl_retain(t);
+	param->waiting = false;
+	return SL_OK;
+}
+
+enum sl_status slp_param_materialize(const char *at, sl_param *param)
+{
+	enum sl_status s = SL_EINVAL;
+	struct slp_trace *trace = slp_trace_pause();
+	void (*observer)(const struct slp_infer *) = slp_observer;
+	slp_observer = NULL;
+	SL_PAUSE SL_SCOPE {
+		sl_tensor *t = slp_init_values(at, param, &param->init, home(param));
+		s = t ? take(at, param, t) : sl_error();
+	}
+	slp_observer = observer;
+	slp_trace_resume(trace);
+	return s;
+}
+
+/* The parameter's shape with what is known of both; false if they do not agree. */
+static bool merge(sl_shape *shape, sl_shape with)
+{
+	sl_shape both = with;
+	bool fit = shape->ndim == with.ndim;
+	for (int i = 0; fit && i < with.ndim; i++) {
+		if (with.dim[i] < 0) both.dim[i] = shape->dim[i];
+		fit = shape->dim[i] < 0 || shape->dim[i] == both.dim[i];
+	}
+	if (fit) *shape = both;
+	return fit;
+}
+
+static enum sl_status fit(const char *at, sl_param *param, sl_shape shape)
+{
+	char is[128], wanted[128];
+	if (!merge(&param->shape, shape)) {
+		slp_call_fail(at, "sl_param_fit", SL_ESHAPE, "parameter '%s' has shape %s, but the input needs %s",
+			      param->full_name, sl_shape_string(param->shape, is), sl_shape_string(shape, wanted));
+		return SL_ESHAPE;
+	}
+	return param->waiting && slp_shape_known(param->shape) ? slp_param_materialize(at, param) : SL_OK;
+}
+
+/* What forward calls once it knows from its input which shape the parameter must have: fills in the dims that were -1,
+ * and gives the parameter its values if sl_initialize has been called.  Dims that are -1 here too stay open.
+ * SL_ESHAPE: the shape it has is another one.
+ *
+ *     if (sl_param_fit(net->scale, SL_SHAPE(sl_tensor_shape(x).dim[1])) != SL_OK) return NULL; */
+enum sl_status sl_param_fit_at(const char *at, sl_param *param, sl_shape shape)
+{
+	if (!param) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+	if (param->data && sl_shape_equal(param->shape, shape)) return SL_OK;
+	pthread_mutex_lock(&lock);
+	enum sl_status s = fit(at, param, shape);
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
+/* Why a parameter has no values. */
+static void *no_values(const char *at, const char *function, const sl_param *param)
+{
+	char shape[128];
+	if (!param->waiting)
+		return slp_call_fail(at, function, SL_ESTATE, "parameter '%s' is not initialised: call sl_initialize first",
+				     param->full_name);
+	return slp_call_fail(at, function, SL_ESTATE,
+			     "parameter '%s' has no values yet: its shape %s is complete only after a first forward, or with the "
+			     "sizes of the inputs given to the layer",
+			     param->full_name, sl_shape_string(param->shape, shape));
+}
+
+static bool same_kind(sl_device allowed, sl_device device)
+{
+	return allowed.kind == SL_DEVICE_AUTO ||
+	       (allowed.kind == device.kind && (allowed.index < 0 || device.index < 0 || allowed.index == device.index));
+}
+
+bool slp_param_allows(const char *at, const char *function, const sl_param *param, sl_device device)
+{
+	bool allowed = !param->ndevices || device.kind == SL_DEVICE_AUTO;
+	for (int i = 0; !allowed && i < param->ndevices; i++) allowed = same_kind(param->devices[i], device);
+	if (allowed) return true;
+	char list[256] = "", name[SL_DEVICE_NAME_MAX];
+	size_t n = 0;
+	for (int i = 0; i < param->ndevices && n < sizeof list; i++)
+		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "",
+				      sl_device_name(param->devices[i], name));
+	slp_call_fail(at, function, SL_EDEVICE,
+		      "parameter '%s' was not initialised on %s but on %s; sl_initialize with .force takes other devices",
+		      param->full_name, sl_device_name(device, name), list);
+	return false;
+}
+
+/* What forward computes with where x is its input: the parameter's tensor, or, if x is a symbol, the symbol that stands
+ * for it.  It belongs to the parameter.  SL_ESTATE: it has no values (sl_initialize was not called, or its shape is not
+ * known: a symbol of unknown shape has come before any values); SL_EDEVICE: sl_initialize did not name x's device.
+ *
+ *     return sl_mul(in[0], sl_param_use(net->scale, in[0])); */
+sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
+{
+	if (!param || !x) return NULL;
+	bool symbol = sl_is_symbol(x);
+	if (!param->data && param->waiting && slp_shape_known(param->shape) && sl_param_fit_at(at, param, param->shape) != SL_OK)
+		return NULL;
+	if (!param->data && param->waiting && symbol)
+		return slp_call_fail(at, "sl_param_use", SL_ESTATE,
+				     "the shape of parameter '%s' is not known: run the network once, or give sl_var a shape",
+				     param->full_name);
+	if (!param->data) return no_values(at, "sl_param_use", param);
+	if (!slp_param_allows(at, "sl_param_use", param, sl_tensor_device(x))) return NULL;
+	return symbol ? slp_symbol_of(at, param->data, param->full_name) : param->data;
+}
+
+/* ---- what programs ask ------------------------------------------------------------------------------------------- */
+
+/* "dense0_weight"; "" for NULL. */
+const char *sl_param_name(const sl_param *param)
+{
+	return param ? param->full_name : "";
+}
+
+/* Its shape; dims that are not known yet are -1. */
+sl_shape sl_param_shape(const sl_param *param)
+{
+	return param ? param->shape : SL_SCALAR;
+}
+
+/* Its values: the tensor itself, which belongs to the parameter, so that changes in place (under SL_PAUSE) are changes
+ * of the network; with a device, a copy there if they lie elsewhere.  SL_ESTATE: not initialised, or the shape is not
+ * known yet; SL_EDEVICE: sl_initialize named other devices.
+ *
+ *     sl_print(sl_param_data(weight));
+ *     sl_tensor *there = sl_param_data(weight, SL_DEVICE_GPU, 3); */
+sl_tensor *sl_param_data_at(const char *at, sl_param *param, sl_device device)
+{
+	if (!param) return NULL;
+	if (!param->data) return no_values(at, "sl_param_data", param);
+	if (device.kind == SL_DEVICE_DEFAULT) return param->data;
+	if (!slp_param_allows(at, "sl_param_data", param, device) || slp_device_resolve(at, &device) != SL_OK) return NULL;
+	if (sl_device_equal(device, sl_tensor_device(param->data))) return param->data;
+	return sl_copy_to_at(at, param->data, device);
+}
+
+/* Its gradient, which belongs to it: what the last sl_backward left, zeros before.  SL_ESTATE: not initialised, or not
+ * trained. */
+sl_tensor *sl_param_grad_at(const char *at, sl_param *param)
+{
+	if (!param) return NULL;
+	if (!param->data) return no_values(at, "sl_param_grad", param);
+	if (param->opts.no_grad)
+		return slp_call_fail(at, "sl_param_grad", SL_ESTATE, "parameter '%s' is not trained and has no gradient",
+				     param->full_name);
+	return sl_grad_at(at, param->data);
+}
+
+static enum sl_status check_values(const char *at, const sl_param *param, sl_tensor *values)
+{
+	sl_shape shape = param->shape;
+	char is[128], got[128];
+	if (sl_is_symbol(values)) {
+		slp_call_fail(at, "sl_param_set", SL_EINVAL, "a symbol has no values for '%s'", param->full_name);
+		return SL_EINVAL;
+	}
+	if (!merge(&shape, sl_tensor_shape(values))) {
+		slp_call_fail(at, "sl_param_set", SL_ESHAPE, "parameter '%s' has shape %s, the values %s", param->full_name,
+			      sl_shape_string(param->shape, is), sl_shape_string(sl_tensor_shape(values), got));
+		return SL_ESHAPE;
+	}
+	if (!param->data || sl_tensor_dtype(values) == sl_tensor_dtype(param->data)) return SL_OK;
+	slp_call_fail(at, "sl_param_set", SL_EDTYPE, "parameter '%s' is %s, the values %s", param->full_name,
+		      sl_dtype_name(sl_tensor_dtype(param->data)), sl_dtype_name(sl_tensor_dtype(values)));
+	return SL_EDTYPE;
+}
+
+static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
+{
+	sl_device there = param->data ? sl_tensor_device(param->data) : home(param);
+	sl_tensor *copy = sl_copy_to_at(at, values, there);
+	if (!copy) return sl_error();
+	if (param->data) return sl_copy_inplace_at(at, param->data, copy) ? SL_OK : sl_error();
+	param->shape = sl_tensor_shape(values);
+	return take(at, param, copy);
+}
+
+/* Gives the parameter these values, by copying.  One that is not initialised, or has not got its shape yet, is so
+ * afterwards.  Returns at once; nothing is recorded.  SL_ESHAPE, SL_EDTYPE: the values do not fit. */
+enum sl_status sl_param_set_at(const char *at, sl_param *param, sl_tensor *values)
+{
+	if (!param || !values) {
+		if (sl_error() != SL_OK) return sl_error();
+		slp_call_fail(at, "sl_param_set", SL_EINVAL, "the %s NULL", param ? "values are" : "parameter is");
+		return SL_EINVAL;
+	}
+	enum sl_status s = check_values(at, param, values);
+	if (s != SL_OK) return s;
+	SL_PAUSE SL_SCOPE s = set(at, param, values);
+	return s;
+}

@@ -1,0 +1,39 @@
+/* Learning rates over the steps of a training. */
+#include <math.h>
+
+#include "nn/nn.h"
+
+/* How far step t of `total` is, from 0 to 1. */
+static double progress(int64_t t, int64_t total)
+{
+	return t < total ? (double)t / (double)total : 1;
+}
+
+/* The learning rate at a step, counted from 0, where lr is the full one.  During the first .warmup steps it grows
+ * evenly, from lr / warmup at step 0 to lr.  After that, t steps later:
+ *   SL_CONSTANT    lr
+ *   SL_STEPS       lr factor^⌊t / every⌋             (factor 0 means 0.1)
+ *   SL_COSINE      from lr to final_lr by half a turn of the cosine, until step `total`
+ *   SL_POLYNOMIAL  final_lr + (lr - final_lr) (1 - t / (total - warmup))^power, until step `total`  (power 0 means 1)
+ * I. Loshchilov, F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017, for the cosine.
+ *
+ *     struct sl_schedule s = {.kind = SL_COSINE, .warmup = 100, .total = 5000};
+ *     double lr = sl_schedule_lr(&s, 0.1, 250); */
+double sl_schedule_lr(const struct sl_schedule *schedule, double lr, int64_t step)
+{
+	const struct sl_schedule *s = schedule;
+	if (!s) return lr;
+	if (step < s->warmup) return lr * (double)(step + 1) / (double)s->warmup;
+	int64_t t = step - s->warmup, total = s->total - s->warmup;
+	double range = lr - s->final_lr;
+	switch (s->kind) {
+	case SL_STEPS:
+		return s->every > 0 ? lr * pow(s->factor != 0 ? s->factor : 0.1, (double)(t / s->every)) : lr;
+	case SL_COSINE:
+		return s->final_lr + range * (1 + cos(M_PI * progress(t, total))) / 2;
+	case SL_POLYNOMIAL:
+		return s->final_lr + range * pow(1 - progress(t, total), s->power != 0 ? s->power : 1);
+	default:
+		return lr;
+	}
+}

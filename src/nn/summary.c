@@ -1,0 +1,186 @@
+/* A table of a network: what each block gives, holds and does, counted while it runs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/nn.h"
+
+struct row {
+	const sl_block *block;
+	int outer;    /* row of the block around it, or -1 */
+	int depth;
+	sl_shape output;
+	double params; /* elements of its own */
+	double flops, bytes;
+};
+
+/* A run that is looked at. */
+struct look {
+	struct row *rows;
+	int count, capacity, current;
+	bool failed;
+};
+static _Thread_local struct look *looking;
+
+bool slp_summary_looks(void)
+{
+	return looking != NULL;
+}
+
+/* ---- counting ---------------------------------------------------------------------------------------------------- */
+
+static double type_bytes(const struct slp_type *types, int n)
+{
+	double sum = 0;
+	for (int i = 0; i < n; i++) sum += (double)sl_shape_size(types[i].shape) * (double)sl_dtype_size(types[i].dtype);
+	return sum;
+}
+
+/* Each operation counts for the block that called it. */
+static void observe(const struct slp_infer *c)
+{
+	struct look *l = looking;
+	if (!l || l->current < 0) return;
+	struct row *r = &l->rows[l->current];
+	r->flops += c->op->flops ? c->op->flops(c) : 0;
+	r->bytes += c->op->bytes ? c->op->bytes(c) : type_bytes(c->in, c->nin) + type_bytes(c->out, c->nout);
+}
+
+static bool room(struct look *l)
+{
+	if (l->count < l->capacity) return true;
+	int capacity = l->capacity ? 2 * l->capacity : 32;
+	struct row *rows = realloc(l->rows, (size_t)capacity * sizeof *rows);
+	if (!rows) return false;
+	l->rows = rows;
+	l->capacity = capacity;
+	return true;
+}
+
+bool slp_summary_enter(sl_block *block)
+{
+	struct look *l = looking;
+	if (!l) return false;
+	if (!room(l)) l->failed = true;
+	if (l->failed) return false;
+	l->rows[l->count] = (struct row){.block = block, .outer = l->current,
+					 .depth = l->current < 0 ? 0 : l->rows[l->current].depth + 1};
+	l->current = l->count++;
+	return true;
+}
+
+static bool is_first(const struct look *l, int row)
+{
+	for (int i = 0; i < row; i++)
+		if (l->rows[i].block == l->rows[row].block) return false;
+	return true;
+}
+
+void slp_summary_leave(sl_tensor *result)
+{
+	struct look *l = looking;
+	struct row *r = &l->rows[l->current];
+	const struct slp_block *b = r->block->base;
+	r->output = sl_tensor_shape(result);
+	for (int i = 0; i < b->nparams && is_first(l, l->current); i++) r->params += (double)sl_shape_size(b->params[i]->shape);
+	l->current = r->outer;
+}
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+static int longest(int width, int n)
+{
+	return n > width ? n : width;
+}
+
+static void print_rows(FILE *file, const struct look *l)
+{
+	int name = 5, type = 4, shape = 6;
+	char text[128];
+	for (int i = 0; i < l->count; i++) {
+		const struct row *r = &l->rows[i];
+		name = longest(name, 2 * r->depth + (int)strlen(r->block->base->name));
+		type = longest(type, (int)strlen(r->block->base->type));
+		shape = longest(shape, (int)strlen(sl_shape_string(r->output, text)));
+	}
+	struct row sum = {0};
+	fprintf(file, "%-*s  %-*s  %-*s  %12s  %14s  %14s\n", name, "layer", type, "type", shape, "output", "parameters",
+		"flops", "bytes");
+	for (int i = 0; i < l->count; i++) {
+		const struct row *r = &l->rows[i];
+		fprintf(file, "%*s%-*s  %-*s  %-*s  %12.0f  %14.0f  %14.0f\n", 2 * r->depth, "", name - 2 * r->depth,
+			r->block->base->name, type, r->block->base->type, shape, sl_shape_string(r->output, text), r->params,
+			r->flops, r->bytes);
+		sum.params += r->params;
+		sum.flops += r->flops;
+		sum.bytes += r->bytes;
+	}
+	fprintf(file, "%-*s  %12.0f  %14.0f  %14.0f\n", name + type + shape + 4, "total", sum.params, sum.flops, sum.bytes);
+}
+
+static void print_params(FILE *file, sl_param *const *params, int count)
+{
+	double trained = 0, kept = 0, bytes = 0;
+	for (int i = 0; i < count; i++) {
+		double n = params[i]->data ? (double)sl_tensor_size(params[i]->data) : 0;
+		*(params[i]->opts.no_grad ? &kept : &trained) += n;
+		bytes += n * (double)sl_dtype_size(params[i]->dtype);
+	}
+	fprintf(file, "%.0f parameters are trained, %.0f are not; together they take %.0f bytes\n", trained, kept, bytes);
+}
+
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
+
+/* Zeros as the parameters would have them. */
+static sl_tensor *input(const char *at, sl_param *const *params, int count, sl_shape shape)
+{
+	struct sl_make make = {0};
+	if (count) make.dtype = params[0]->dtype;
+	if (count && params[0]->ndevices) make.device = params[0]->devices[0];
+	return sl_zeros_at(at, shape, make);
+}
+
+static enum sl_status look_at(const char *at, struct look *l, sl_block *block, sl_tensor *x)
+{
+	struct look *outer = looking;
+	void (*observer)(const struct slp_infer *) = slp_observer;
+	struct slp_trace *trace = slp_trace_pause();
+	looking = l;
+	slp_observer = observe;
+	sl_tensor *y = sl_forward_at(at, block, &x, 1);
+	slp_observer = observer;
+	looking = outer;
+	slp_trace_resume(trace);
+	if (!y) return sl_error();
+	if (l->failed) slp_call_fail(at, "sl_summary", SL_ENOMEM, "no memory for the table");
+	return l->failed ? SL_ENOMEM : SL_OK;
+}
+
+/* Prints a table of the block and the blocks in it, in the order in which they run: output shapes, elements of their
+ * parameters (shared ones counted once), and flops and bytes of memory traffic of the operations that each calls
+ * itself.  For that the network, which must be initialised, runs once, imperatively and in inference mode, on zeros of
+ * the shape, so deferred shapes are known afterwards.  Errors: those of the run; SL_EIO, the file cannot be written.
+ *
+ *     sl_summary(stdout, net, SL_SHAPE(1, 1, 28, 28)); */
+enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_shape shape)
+{
+	int count = 0;
+	sl_param **params = slp_block_all_params(at, block, &count);
+	if (!params) return sl_error();
+	struct look l = {.current = -1};
+	enum sl_status s = SL_EINVAL;
+	SL_PAUSE SL_SCOPE {
+		sl_tensor *x = input(at, params, count, shape);
+		s = x ? look_at(at, &l, block, x) : sl_error();
+	}
+	if (s == SL_OK) {
+		print_rows(file, &l);
+		print_params(file, params, count);
+		if (ferror(file)) {
+			slp_call_fail(at, "sl_summary", SL_EIO, "the table could not be written");
+			s = SL_EIO;
+		}
+	}
+	free(l.rows);
+	free(params);
+	return s;
+}

@@ -1,0 +1,302 @@
+/* Trainers: an optimiser with its state, applied to all parameters of a block in one call. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "autograd/autograd.h"
+#include "nn/nn.h"
+
+enum { MAX_STATES = 2 };
+
+struct sl_trainer {
+	sl_block *block; /* held */
+	struct sl_optimizer optimizer;
+	sl_param **params;
+	int count;
+	sl_tensor **states[MAX_STATES]; /* one a parameter, made at its first update */
+	int nstates;
+	int64_t steps;
+};
+
+/* What one call updates: arrays of count tensors. */
+struct update {
+	sl_tensor **params, **grads, **states[MAX_STATES];
+	int count;
+};
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+static const char *const state_names[][MAX_STATES] = {
+	[SL_SGD] = {"momentum"},
+	[SL_ADAM] = {"mean", "var"},
+	[SL_ADAMW] = {"mean", "var"},
+	[SL_RMSPROP] = {"square", "momentum"},
+};
+
+static int states_of(const struct sl_optimizer *o)
+{
+	if (o->kind == SL_SGD) return o->momentum != 0;
+	if (o->kind == SL_RMSPROP) return 1 + (o->momentum != 0);
+	return 2;
+}
+
+static const char *wrong_schedule(const struct sl_schedule *s)
+{
+	if ((unsigned)s->kind > SL_POLYNOMIAL) return "there is no such schedule";
+	if (s->warmup < 0) return ".warmup is negative";
+	if (s->kind == SL_STEPS && s->every < 1) return "SL_STEPS needs .every";
+	if (s->kind >= SL_COSINE && s->total <= s->warmup) return "the schedule needs .total, more than .warmup";
+	return NULL;
+}
+
+static bool is_share(double x)
+{
+	return x >= 0 && x < 1;
+}
+
+static const char *wrong_optimizer(const struct sl_optimizer *o)
+{
+	if ((unsigned)o->kind > SL_RMSPROP) return "there is no such optimiser";
+	if (!(o->lr >= 0 && isfinite(o->lr))) return ".lr must be a number that is not negative";
+	if (!is_share(o->momentum) || !is_share(o->beta1) || !is_share(o->beta2) || !is_share(o->alpha))
+		return ".momentum, .beta1, .beta2 and .alpha must be in [0, 1)";
+	if (o->nesterov && (o->kind != SL_SGD || o->momentum == 0)) return ".nesterov needs SGD with a momentum";
+	if (!(o->eps >= 0) || !(o->weight_decay >= 0)) return ".eps and .weight_decay must not be negative";
+	if (!(o->clip_norm >= 0) || !(o->clip_value >= 0)) return ".clip_norm and .clip_value must not be negative";
+	return wrong_schedule(&o->schedule);
+}
+
+/* The block's parameters, those without a gradient left out. */
+static bool find_params(const char *at, sl_trainer *t)
+{
+	int all = 0;
+	t->params = slp_block_all_params(at, t->block, &all);
+	for (int i = 0; i < all; i++)
+		if (!t->params[i]->opts.no_grad) t->params[t->count++] = t->params[i];
+	if (t->params && !t->count)
+		slp_call_fail(at, "sl_trainer_new", SL_EINVAL, "%s has no parameters to train", sl_block_name(t->block));
+	return t->count > 0;
+}
+
+static bool make_states(sl_trainer *t)
+{
+	t->nstates = states_of(&t->optimizer);
+	for (int i = 0; i < t->nstates; i++)
+		if (!(t->states[i] = calloc((size_t)t->count, sizeof **t->states))) return false;
+	return true;
+}
+
+/* A trainer of the parameters that the block has now; their values may come later.  The optimisers, by their formulas
+ * in sl_sgd_update, sl_adam_update (SL_ADAM, SL_ADAMW) and sl_rmsprop_update: all parameters of a device are updated by
+ * one operation.  .lr follows .schedule, see sl_schedule_lr.  SL_EINVAL: an option is wrong, or there is nothing to
+ * train.
+ *
+ *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
+ *                                                      .schedule = {SL_COSINE, .warmup = 500, .total = 10000}));
+ *     ...
+ *     sl_backward(loss);
+ *     sl_trainer_step(trainer, batch_size); */
+sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimizer optimizer)
+{
+	const char *wrong = wrong_optimizer(&optimizer);
+	if (wrong) return slp_call_fail(at, "sl_trainer_new", SL_EINVAL, "%s", wrong);
+	sl_trainer *t = calloc(1, sizeof *t);
+	if (!t) return slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for a trainer");
+	t->optimizer = optimizer;
+	if (optimizer.lr == 0) t->optimizer.lr = optimizer.kind == SL_SGD ? 0.01 : 0.001;
+	t->block = sl_block_retain(block);
+	bool found = find_params(at, t);
+	if (found && make_states(t)) return t;
+	if (found) slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for the states");
+	sl_trainer_free(t);
+	return NULL;
+}
+
+/* NULL is ignored. */
+void sl_trainer_free(sl_trainer *trainer)
+{
+	if (!trainer) return;
+	for (int i = 0; i < trainer->nstates; i++) {
+		for (int k = 0; trainer->states[i] && k < trainer->count; k++) sl_release(trainer->states[i][k]);
+		free(trainer->states[i]);
+	}
+	free(trainer->params);
+	sl_block_free(trainer->block);
+	free(trainer);
+}
+
+sl_block *slp_trainer_block(const sl_trainer *trainer)
+{
+	return trainer->block;
+}
+
+sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *count)
+{
+	(void)at;
+	*count = trainer->count;
+	return trainer->params;
+}
+
+/* ---- figures of a step ------------------------------------------------------------------------------------------- */
+
+/* The learning rate of the coming step. */
+double sl_trainer_lr(const sl_trainer *trainer)
+{
+	return trainer ? sl_schedule_lr(&trainer->optimizer.schedule, trainer->optimizer.lr, trainer->steps) : NAN;
+}
+
+/* Sets the learning rate that the schedule starts from. */
+void sl_trainer_set_lr(sl_trainer *trainer, double lr)
+{
+	if (trainer) trainer->optimizer.lr = lr;
+}
+
+/* How many steps it has made. */
+int64_t sl_trainer_steps(const sl_trainer *trainer)
+{
+	return trainer ? trainer->steps : 0;
+}
+
+static struct slp_hyper coming(const sl_trainer *t, int64_t batch_size)
+{
+	return (struct slp_hyper){sl_trainer_lr(t), 1.0 / (double)batch_size, t->steps + 1};
+}
+
+struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size)
+{
+	struct slp_hyper h = coming(trainer, batch_size);
+	trainer->steps++;
+	return h;
+}
+
+/* ---- updating ---------------------------------------------------------------------------------------------------- */
+
+static enum sl_status call(const char *at, const struct sl_optimizer *o, const struct update *u, struct slp_hyper h)
+{
+	if (o->kind == SL_SGD)
+		return sl_sgd_update_at(at, u->params, u->grads, o->momentum != 0 ? u->states[0] : NULL, u->count,
+					(struct sl_sgd_opts){.lr = h.lr, .momentum = o->momentum, .nesterov = o->nesterov,
+							     .weight_decay = o->weight_decay, .rescale = h.rescale,
+							     .clip_norm = o->clip_norm, .clip_value = o->clip_value});
+	if (o->kind == SL_RMSPROP)
+		return sl_rmsprop_update_at(at, u->params, u->grads, u->states[0], o->momentum != 0 ? u->states[1] : NULL,
+					    u->count,
+					    (struct sl_rmsprop_opts){.lr = h.lr, .alpha = o->alpha, .eps = o->eps,
+								     .momentum = o->momentum, .weight_decay = o->weight_decay,
+								     .rescale = h.rescale, .clip_norm = o->clip_norm,
+								     .clip_value = o->clip_value});
+	return sl_adam_update_at(at, u->params, u->grads, u->states[0], u->states[1], u->count,
+				 (struct sl_adam_opts){.lr = h.lr, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps,
+						       .weight_decay = o->weight_decay, .decoupled = o->kind == SL_ADAMW,
+						       .rescale = h.rescale, .clip_norm = o->clip_norm,
+						       .clip_value = o->clip_value, .step = h.step});
+}
+
+/* The state of parameter i as it goes with `like`: zeros at first; a symbol beside symbols. */
+static sl_tensor *state_of(const char *at, sl_trainer *t, int which, int i, sl_tensor *like)
+{
+	sl_tensor **state = &t->states[which][i], *p = t->params[i]->data;
+	if (!*state && p) {
+		struct slp_trace *trace = slp_trace_pause();
+		SL_PAUSE SL_SCOPE *state =
+			sl_retain(sl_zeros_at(at, p->type.shape, (struct sl_make){p->type.dtype, p->device}));
+		slp_trace_resume(trace);
+	}
+	if (!*state || !sl_is_symbol(like)) return *state;
+	char name[320];
+	snprintf(name, sizeof name, "%s_%s", t->params[i]->full_name, state_names[t->optimizer.kind][which]);
+	return slp_symbol_of(at, *state, name);
+}
+
+static bool update_new(struct update *u, int count)
+{
+	sl_tensor **all = calloc((size_t)count * (2 + MAX_STATES), sizeof *all);
+	*u = (struct update){.params = all};
+	if (!all) return false;
+	u->grads = all + count;
+	for (int i = 0; i < MAX_STATES; i++) u->states[i] = all + (2 + i) * count;
+	return true;
+}
+
+/* Puts parameter i with its gradient and state into the call. */
+static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, sl_tensor *param, sl_tensor *grad)
+{
+	u->params[u->count] = param;
+	u->grads[u->count] = grad;
+	for (int k = 0; k < t->nstates; k++)
+		if (!(u->states[k][u->count] = state_of(at, t, k, i, param))) return false;
+	u->count++;
+	return param && grad;
+}
+
+enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
+				  int64_t batch_size)
+{
+	struct update u;
+	bool ok = update_new(&u, trainer->count);
+	if (!ok) slp_call_fail(at, "sl_trainer", SL_ENOMEM, "no memory for the update");
+	for (int i = 0; ok && i < trainer->count; i++) ok = update_add(at, trainer, &u, i, params[i], grads[i]);
+	enum sl_status s = ok			? call(at, &trainer->optimizer, &u, coming(trainer, batch_size))
+			   : sl_error() != SL_OK ? sl_error()
+						 : SL_EINVAL;
+	free(u.params);
+	return s;
+}
+
+/* ---- a step after sl_backward ------------------------------------------------------------------------------------ */
+
+static bool is_frozen(const sl_param *p)
+{
+	return p->data && (!p->data->var || p->data->var->req == SL_GRAD_NONE);
+}
+
+/* Adds parameter i, if it is to change; false after an error. */
+static bool add_fresh(const char *at, sl_trainer *t, struct update *u, int i, bool ignore_stale)
+{
+	sl_param *p = t->params[i];
+	if (is_frozen(p) || (ignore_stale && !p->data)) return true;
+	sl_tensor *grad = sl_param_grad_at(at, p);
+	if (!grad) return false;
+	if (p->data->var->fresh) return update_add(at, t, u, i, p->data, grad);
+	if (ignore_stale) return true;
+	slp_call_fail(at, "sl_trainer_step", SL_ESTATE,
+		      "no sl_backward has reached parameter '%s' since the last step: its gradient is old.  If the loss is "
+		      "meant to depend on a part of the network only, use .ignore_stale = true",
+		      p->full_name);
+	return false;
+}
+
+static void used(const sl_trainer *t)
+{
+	for (int i = 0; i < t->count; i++)
+		if (t->params[i]->data && t->params[i]->data->var) t->params[i]->data->var->fresh = false;
+}
+
+static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bool ignore_stale)
+{
+	struct update u;
+	bool ok = update_new(&u, t->count);
+	if (!ok) slp_call_fail(at, "sl_trainer_step", SL_ENOMEM, "no memory for the update");
+	for (int i = 0; ok && i < t->count; i++) ok = add_fresh(at, t, &u, i, ignore_stale);
+	enum sl_status s = ok ? call(at, &t->optimizer, &u, coming(t, batch_size)) : sl_error();
+	free(u.params);
+	if (s == SL_OK) used(t);
+	return s;
+}
+
+/* Changes the parameters by their gradients, divided by batch_size, and counts a step; returns at once.  A parameter
+ * whose gradient no sl_backward has written since the last step is SL_ESTATE, as is one without values, unless
+ * .ignore_stale: then it is left alone; so is one whose gradient was given up (sl_attach_grad with SL_GRAD_NONE).
+ * After an error nothing has changed.  SL_EINVAL: batch_size is not positive. */
+enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t batch_size,
+				  struct sl_trainer_step_opts opts)
+{
+	if (!trainer || batch_size < 1) {
+		if (!trainer && sl_error() != SL_OK) return sl_error();
+		slp_call_fail(at, "sl_trainer_step", SL_EINVAL, "%s",
+			      trainer ? "the batch size must be positive" : "the trainer is NULL");
+		return SL_EINVAL;
+	}
+	enum sl_status s = step(at, trainer, batch_size, opts.ignore_stale);
+	if (s == SL_OK) trainer->steps++;
+	return s;
+}

@@ -1,0 +1,225 @@
+/* Blocks within blocks: adding, walking, finding parameters by their path.  A block may have several places: what it
+ * shares is met once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/nn.h"
+
+/* ---- changes ----------------------------------------------------------------------------------------------------- */
+
+void slp_block_changed(sl_block *block)
+{
+	if (block->base->hybrid) slp_hybrid_drop_plans(block->base->hybrid);
+	for (int i = 0; i < block->base->nparents; i++) slp_block_changed(block->base->parents[i]);
+}
+
+void slp_block_leave(sl_block *parent, sl_block *child)
+{
+	struct slp_block *b = child->base;
+	for (int i = 0; i < b->nparents; i++)
+		if (b->parents[i] == parent) {
+			b->parents[i] = b->parents[--b->nparents];
+			return;
+		}
+}
+
+static bool is_within(const sl_block *block, const sl_block *other)
+{
+	if (block == other) return true;
+	for (int i = 0; i < other->base->nchildren; i++)
+		if (is_within(block, other->base->children[i])) return true;
+	return false;
+}
+
+/* Room for one more in a list that is never long. */
+static bool more(void *list, int count)
+{
+	void **p = realloc(*(void **)list, ((size_t)count + 1) * sizeof(void *));
+	if (p) *(void **)list = p;
+	return p != NULL;
+}
+
+static bool place_child(sl_block *parent, const char *name, sl_block *child)
+{
+	struct slp_block *p = parent->base, *c = child->base;
+	char number[16];
+	snprintf(number, sizeof number, "%d", p->nchildren);
+	char *copy = strdup(name ? name : number);
+	if (!copy || !more(&p->children, p->nchildren) || !more(&p->child_names, p->nchildren) ||
+	    !more(&c->parents, c->nparents)) {
+		free(copy);
+		return false;
+	}
+	c->parents[c->nparents++] = parent;
+	p->child_names[p->nchildren] = copy;
+	p->children[p->nchildren++] = child;
+	return true;
+}
+
+static enum sl_status check_add(const char *at, const sl_block *parent, const char *name, const sl_block *child)
+{
+	const char *wrong = NULL;
+	if (!parent || !child) wrong = parent ? "the child is NULL" : "the parent is NULL";
+	else if (!parent->base || !child->base) wrong = "the blocks must be made with sl_block_init first";
+	else if (is_within(parent, child)) wrong = "a block cannot be inside itself";
+	else if (name && (!*name || strchr(name, '.'))) wrong = "a name has letters, and no dots";
+	for (int i = 0; !wrong && name && i < parent->base->nchildren; i++)
+		if (!strcmp(parent->base->child_names[i], name)) wrong = "there is a child of that name";
+	if (!wrong) return SL_OK;
+	if ((parent && child) || sl_error() == SL_OK)
+		slp_call_fail(at, "sl_block_add", SL_EINVAL, "%s%s%s: %s", sl_block_name(parent), name ? ", " : "",
+			      name ? name : "", wrong);
+	return SL_EINVAL;
+}
+
+/* Makes child part of parent under a name (NULL: its number), which is what paths of parameters are made of.  Takes the
+ * child over, after an error too: so a block that was just made can be given; retain one that has another place
+ * already, whose parameters are then shared.  Plans of the parent and of what is around it are dropped.  Returns the
+ * child; NULL, silently, if the child is NULL after an earlier mistake, or with SL_EINVAL: a name that is taken or has
+ * dots, a block inside itself.
+ *
+ *     net->hidden = sl_block_add(&net->base, "hidden", sl_dense(256, .activation = SL_RELU));
+ *     sl_block_add(sequence, NULL, sl_dense(10)); */
+sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl_block *child)
+{
+	enum sl_status s = check_add(at, parent, name, child);
+	if (s == SL_OK && place_child(parent, name, child)) {
+		slp_block_changed(parent);
+		return child;
+	}
+	if (s == SL_OK) slp_call_fail(at, "sl_block_add", SL_ENOMEM, "no memory for another child");
+	sl_block_free(child);
+	return NULL;
+}
+
+/* How many children it has. */
+int sl_block_children(const sl_block *block)
+{
+	return block && block->base ? block->base->nchildren : 0;
+}
+
+/* Child i, which still belongs to the block; NULL if there is none. */
+sl_block *sl_block_child(const sl_block *block, int i)
+{
+	return i >= 0 && i < sl_block_children(block) ? block->base->children[i] : NULL;
+}
+
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
+
+struct list {
+	sl_param **params;
+	int count;
+	bool failed;
+};
+
+static bool is_listed(const struct list *l, const sl_param *param)
+{
+	for (int i = 0; i < l->count; i++)
+		if (l->params[i] == param) return true;
+	return false;
+}
+
+static void collect(struct list *l, const sl_block *block)
+{
+	for (int i = 0; i < block->base->nparams; i++) {
+		if (is_listed(l, block->base->params[i])) return; /* the whole block has been met */
+		if (!more(&l->params, l->count)) l->failed = true;
+		if (l->failed) return;
+		l->params[l->count++] = block->base->params[i];
+	}
+	for (int i = 0; i < block->base->nchildren; i++) collect(l, block->base->children[i]);
+}
+
+sl_param **slp_block_all_params(const char *at, sl_block *block, int *count)
+{
+	struct list l = {calloc(1, sizeof *l.params), 0, false};
+	*count = 0;
+	if (!block || !block->base) {
+		free(l.params);
+		if (sl_error() != SL_OK) return NULL;
+		return slp_call_fail(at, "parameters", SL_EINVAL, "the block is NULL, or was not made with sl_block_init");
+	}
+	if (l.params) collect(&l, block);
+	if (l.params && !l.failed) {
+		*count = l.count;
+		return l.params;
+	}
+	free(l.params);
+	return slp_call_fail(at, "parameters", SL_ENOMEM, "no memory for the list");
+}
+
+/* Writes the block's parameters and those of its children, in order and each once, to params, at most max of them, and
+ * returns how many there are.
+ *
+ *     int n = sl_block_params(net, NULL, 0); */
+int sl_block_params(const sl_block *block, sl_param **params, int max)
+{
+	int count = 0;
+	sl_param **all = slp_block_all_params(NULL, (sl_block *)block, &count);
+	for (int i = 0; i < count && i < max; i++) params[i] = all[i];
+	free(all);
+	return count;
+}
+
+static char *joined(const char *name, char *rest)
+{
+	char *path = NULL;
+	if (!rest || asprintf(&path, "%s.%s", name, rest) < 0) path = NULL;
+	free(rest);
+	return path;
+}
+
+char *slp_param_path(const sl_block *block, const sl_param *param)
+{
+	if (param->block == block) return strdup(param->name);
+	for (int i = 0; i < block->base->nchildren; i++) {
+		char *rest = slp_param_path(block->base->children[i], param);
+		if (rest) return joined(block->base->child_names[i], rest);
+	}
+	return NULL;
+}
+
+static sl_param *find(const sl_block *block, const char *path)
+{
+	const char *dot = strchr(path, '.');
+	size_t n = dot ? (size_t)(dot - path) : strlen(path);
+	for (int i = 0; !dot && i < block->base->nparams; i++)
+		if (!strcmp(block->base->params[i]->name, path)) return block->base->params[i];
+	for (int i = 0; dot && i < block->base->nchildren; i++)
+		if (strlen(block->base->child_names[i]) == n && !strncmp(block->base->child_names[i], path, n))
+			return find(block->base->children[i], dot + 1);
+	return NULL;
+}
+
+/* "0.weight, 0.bias, 1.weight" as far as it fits. */
+static void list_paths(const char *at, sl_block *block, char *text, size_t size)
+{
+	int count = 0;
+	sl_param **all = slp_block_all_params(at, block, &count);
+	size_t n = 0;
+	text[0] = '\0';
+	for (int i = 0; i < count && n < size; i++) {
+		char *path = slp_param_path(block, all[i]);
+		n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "", path ? path : "?");
+		free(path);
+	}
+	free(all);
+}
+
+/* The parameter at a path from the block: names of children and of the parameter, with dots between.  It belongs to
+ * its block.  SL_EINVAL if there is none: the message tells which there are.
+ *
+ *     sl_print(sl_param_data(sl_block_find(net, "0.weight"))); */
+sl_param *sl_block_find_at(const char *at, sl_block *block, const char *path)
+{
+	char text[1024];
+	if (!block || !block->base || !path) {
+		if (sl_error() != SL_OK) return NULL;
+		return slp_call_fail(at, "sl_block_find", SL_EINVAL, "the block or the path is NULL");
+	}
+	sl_param *param = find(block, path);
+	if (param) return param;
+	list_paths(at, block, text, sizeof text);
+	return slp_call_fail(at, "sl_block_find", SL_EINVAL, "%s has no parameter \"%s\"; there are: %s", block->base->name,
+			     path, *text ? text : "none");
+}
