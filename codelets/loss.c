@@ -1,14 +1,15 @@
-/* Losses of a batch, one number a sample: softmax with cross entropy, squared distance; and their gradients. */
+/* The loss of classifiers, one number a sample: softmax with cross entropy; and its gradient. */
 #include <math.h>
 
+#include "labels.h"
 #include "softmax_rows.h"
 
-/* ---- what both have in common ----------------------------------------------------------------------------------- */
+/* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 /* A batch as rows of n elements. */
 struct job {
 	int64_t n;
-	const float *dloss, *x, *target;
+	const float *dloss, *x;
 	const struct slp_view *labels;
 	float *out;
 };
@@ -45,23 +46,10 @@ static double flops(const struct slp_infer *c)
 	return 20.0 * (double)sl_shape_size(c->in[c->op->nin == 3 ? 1 : 0].shape);
 }
 
-/* ---- softmax_cross_entropy: rules ------------------------------------------------------------------------------- */
-
-static enum sl_status check_labelled(struct slp_infer *c, const struct slp_type *logits, const struct slp_type *labels)
-{
-	if (logits->shape.ndim != 2)
-		return slp_reject(c, SL_ESHAPE, "logits have %d axes; (samples, classes) needed", logits->shape.ndim);
-	if (labels->dtype != SL_INT32 && labels->dtype != SL_UINT8)
-		return slp_reject(c, SL_EDTYPE, "labels are numbers of classes: int32 or uint8 needed");
-	if (labels->shape.ndim != 1 || labels->shape.dim[0] != logits->shape.dim[0])
-		return slp_reject(c, SL_ESHAPE, "one label a sample needed: (%lld)", (long long)logits->shape.dim[0]);
-	return SL_OK;
-}
-
 static enum sl_status infer_softmax_cross_entropy(struct slp_infer *c)
 {
 	enum sl_status status = need_floats(c, 0);
-	if (!status) status = check_labelled(c, &c->in[0], &c->in[1]);
+	if (!status) status = slp_check_labelled(c, &c->in[0], &c->in[1]);
 	if (!status) c->out[0] = (struct slp_type){c->in[0].dtype, SL_SHAPE(batch(c->in[0].shape))};
 	return status;
 }
@@ -69,27 +57,10 @@ static enum sl_status infer_softmax_cross_entropy(struct slp_infer *c)
 static enum sl_status infer_softmax_cross_entropy_grad(struct slp_infer *c)
 {
 	enum sl_status status = need_floats(c, 1);
-	if (!status) status = check_labelled(c, &c->in[1], &c->in[2]);
+	if (!status) status = slp_check_labelled(c, &c->in[1], &c->in[2]);
 	if (!status) status = need_dloss(c);
 	if (!status) c->out[0] = c->in[1];
 	return status;
-}
-
-static int64_t label(const struct slp_view *labels, int64_t i)
-{
-	return labels->type.dtype == SL_INT32 ? ((const int32_t *)labels->ptr)[i] : ((const uint8_t *)labels->ptr)[i];
-}
-
-/* Before anything is computed with them. */
-static enum sl_status check_labels(const struct slp_kernel *k, const struct slp_view *labels, int64_t classes)
-{
-	int64_t n = slp_size(labels);
-	for (int64_t i = 0; i < n; i++)
-		if (label(labels, i) < 0 || label(labels, i) >= classes)
-			return slp_kernel_fail(
-			        k, SL_EINVAL, "sample %lld has label %lld; with %lld classes it is 0 to %lld",
-			        (long long)i, (long long)label(labels, i), (long long)classes, (long long)classes - 1);
-	return SL_OK;
 }
 
 /* ---- softmax_cross_entropy: reference --------------------------------------------------------------------------- */
@@ -106,9 +77,9 @@ static enum sl_status softmax_cross_entropy_ref(const struct slp_kernel *k)
 {
 	const struct slp_view *x = &k->in[0], *labels = &k->in[1];
 	int64_t n = row_size(x->type.shape);
-	enum sl_status status = check_labels(k, labels, n);
+	enum sl_status status = slp_check_labels(k, labels, n);
 	for (int64_t r = 0; !status && r < batch(x->type.shape); r++)
-		slp_set(&k->out[0], r, log_sum_exp(x, r * n, n) - slp_get(x, r * n + label(labels, r)));
+		slp_set(&k->out[0], r, log_sum_exp(x, r * n, n) - slp_get(x, r * n + slp_label(labels, r)));
 	return status;
 }
 
@@ -116,12 +87,12 @@ static enum sl_status softmax_cross_entropy_grad_ref(const struct slp_kernel *k)
 {
 	const struct slp_view *x = &k->in[1], *labels = &k->in[2];
 	int64_t n = row_size(x->type.shape);
-	enum sl_status status = check_labels(k, labels, n);
+	enum sl_status status = slp_check_labels(k, labels, n);
 	for (int64_t r = 0; !status && r < batch(x->type.shape); r++) {
 		double l = log_sum_exp(x, r * n, n), d = slp_get(&k->in[0], r);
 		for (int64_t i = 0; i < n; i++)
 			slp_set(&k->out[0], r * n + i,
-			        d * (exp(slp_get(x, r * n + i) - l) - (i == label(labels, r) ? 1 : 0)));
+			        d * (exp(slp_get(x, r * n + i) - l) - (i == slp_label(labels, r) ? 1 : 0)));
 	}
 	return status;
 }
@@ -160,7 +131,7 @@ static SLP_CLONES void cross_entropy(void *arg, int64_t begin, int64_t end)
 				SLP_ROW_SUM(sum, n, (double)e[row * n + i]);
 			else
 				sum = sum_long_row(x, max[0], n, e);
-			j->out[r + row] = (float)(log(sum) + (double)max[row] - x[label(j->labels, r + row)]);
+			j->out[r + row] = (float)(log(sum) + (double)max[row] - x[slp_label(j->labels, r + row)]);
 		}
 	}
 }
@@ -179,7 +150,7 @@ static SLP_CLONES void cross_entropy_grad(void *arg, int64_t begin, int64_t end)
 			double sum;
 			SLP_ROW_SUM(sum, n, (double)e[i]);
 			float scale = (float)(j->dloss[row] / sum);
-			e[label(j->labels, row)] -=
+			e[slp_label(j->labels, row)] -=
 			        (float)sum; /* no digits are lost: one subtraction, as softmax - 1 */
 			SLP_INDEPENDENT
 			for (int64_t i = 0; i < n; i++) e[i] *= scale;
@@ -189,16 +160,16 @@ static SLP_CLONES void cross_entropy_grad(void *arg, int64_t begin, int64_t end)
 
 static enum sl_status softmax_cross_entropy_cpu(const struct slp_kernel *k)
 {
-	struct job j = {row_size(k->in[0].type.shape), NULL, k->in[0].ptr, NULL, &k->in[1], k->out[0].ptr};
-	enum sl_status status = check_labels(k, j.labels, j.n);
+	struct job j = {row_size(k->in[0].type.shape), NULL, k->in[0].ptr, &k->in[1], k->out[0].ptr};
+	enum sl_status status = slp_check_labels(k, j.labels, j.n);
 	if (!status) slp_parallel_for(batch(k->in[0].type.shape), slp_rows_grain(j.n), cross_entropy, &j);
 	return status;
 }
 
 static enum sl_status softmax_cross_entropy_grad_cpu(const struct slp_kernel *k)
 {
-	struct job j = {row_size(k->in[1].type.shape), k->in[0].ptr, k->in[1].ptr, NULL, &k->in[2], k->out[0].ptr};
-	enum sl_status status = check_labels(k, j.labels, j.n);
+	struct job j = {row_size(k->in[1].type.shape), k->in[0].ptr, k->in[1].ptr, &k->in[2], k->out[0].ptr};
+	enum sl_status status = slp_check_labels(k, j.labels, j.n);
 	if (!status) slp_parallel_for(batch(k->in[1].type.shape), slp_rows_grain(j.n), cross_entropy_grad, &j);
 	return status;
 }
@@ -206,122 +177,14 @@ static enum sl_status softmax_cross_entropy_grad_cpu(const struct slp_kernel *k)
 enum sl_status slp_cuda_softmax_cross_entropy(const struct slp_kernel *k);
 enum sl_status slp_cuda_softmax_cross_entropy_grad(const struct slp_kernel *k);
 
-/* ---- l2_loss: rules --------------------------------------------------------------------------------------------- */
-
-static enum sl_status check_pair(struct slp_infer *c, const struct slp_type *x, const struct slp_type *target)
-{
-	if (x->dtype != target->dtype) return slp_reject(c, SL_EDTYPE, "x and target must have one dtype");
-	if (!sl_shape_equal(x->shape, target->shape))
-		return slp_reject(c, SL_ESHAPE, "x and target must have one shape; sl_reshape changes it");
-	if (x->shape.ndim < 1) return slp_reject(c, SL_ESHAPE, "at least one axis needed: the samples");
-	return SL_OK;
-}
-
-static enum sl_status infer_l2_loss(struct slp_infer *c)
-{
-	enum sl_status status = need_floats(c, 0);
-	if (!status) status = check_pair(c, &c->in[0], &c->in[1]);
-	if (!status) c->out[0] = (struct slp_type){c->in[0].dtype, SL_SHAPE(batch(c->in[0].shape))};
-	return status;
-}
-
-static enum sl_status infer_l2_loss_grad(struct slp_infer *c)
-{
-	enum sl_status status = need_floats(c, 1);
-	if (!status) status = check_pair(c, &c->in[1], &c->in[2]);
-	if (!status) status = need_dloss(c);
-	if (!status) c->out[0] = c->in[1];
-	return status;
-}
-
-/* ---- l2_loss: kernels ------------------------------------------------------------------------------------------- */
-
-static enum sl_status l2_loss_ref(const struct slp_kernel *k)
-{
-	const struct slp_view *x = &k->in[0], *target = &k->in[1];
-	int64_t n = row_size(x->type.shape);
-	for (int64_t r = 0; r < batch(x->type.shape); r++) {
-		double sum = 0;
-		for (int64_t i = r * n; i < (r + 1) * n; i++) {
-			double d = slp_get(x, i) - slp_get(target, i);
-			sum += d * d;
-		}
-		slp_set(&k->out[0], r, 0.5 * sum / (double)n);
-	}
-	return SL_OK;
-}
-
-static enum sl_status l2_loss_grad_ref(const struct slp_kernel *k)
-{
-	const struct slp_view *x = &k->in[1], *target = &k->in[2];
-	int64_t n = row_size(x->type.shape), all = slp_size(x);
-	for (int64_t i = 0; i < all; i++)
-		slp_set(&k->out[0], i, slp_get(&k->in[0], i / n) * (slp_get(x, i) - slp_get(target, i)) / (double)n);
-	return SL_OK;
-}
-
-SLP_VFN double square(float d)
-{
-	return (double)d * d;
-}
-
-static SLP_CLONES void distance(void *arg, int64_t begin, int64_t end)
-{
-	const struct job *j = arg;
-	for (int64_t r = begin; r < end; r++) {
-		const float *x = j->x + r * j->n, *t = j->target + r * j->n;
-		double sum;
-		SLP_ROW_SUM(sum, j->n, square(x[i] - t[i]));
-		j->out[r] = (float)(0.5 * sum / (double)j->n);
-	}
-}
-
-static SLP_CLONES void distance_grad(void *arg, int64_t begin, int64_t end)
-{
-	const struct job *j = arg;
-	for (int64_t r = begin; r < end; r++) {
-		const float *x = j->x + r * j->n, *t = j->target + r * j->n, scale = j->dloss[r] / (float)j->n;
-		float *dx = j->out + r * j->n;
-		SLP_INDEPENDENT
-		for (int64_t i = 0; i < j->n; i++) dx[i] = scale * (x[i] - t[i]);
-	}
-}
-
-static enum sl_status l2_loss_cpu(const struct slp_kernel *k)
-{
-	struct job j = {row_size(k->in[0].type.shape), NULL, k->in[0].ptr, k->in[1].ptr, NULL, k->out[0].ptr};
-	slp_parallel_for(batch(k->in[0].type.shape), SLP_GRAIN / (j.n + 1) + 1, distance, &j);
-	return SL_OK;
-}
-
-static enum sl_status l2_loss_grad_cpu(const struct slp_kernel *k)
-{
-	struct job j = {row_size(k->in[1].type.shape), k->in[0].ptr, k->in[1].ptr, k->in[2].ptr, NULL, k->out[0].ptr};
-	slp_parallel_for(batch(k->in[1].type.shape), SLP_GRAIN / (j.n + 1) + 1, distance_grad, &j);
-	return SL_OK;
-}
-
-enum sl_status slp_cuda_l2_loss(const struct slp_kernel *k);
-enum sl_status slp_cuda_l2_loss_grad(const struct slp_kernel *k);
-
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
 extern const struct sl_op slp_op_softmax_cross_entropy, slp_op_softmax_cross_entropy_grad;
-extern const struct sl_op slp_op_l2_loss, slp_op_l2_loss_grad;
 
 static enum sl_status grad_softmax_cross_entropy(struct slp_grad *g)
 {
 	sl_tensor *in[] = {g->dout[0], g->in[0], g->in[1]};
 	if (g->need[0]) g->din[0] = slp_apply1(g->at, &slp_op_softmax_cross_entropy_grad, NULL, 3, in);
-	return SL_OK;
-}
-
-static enum sl_status grad_l2_loss(struct slp_grad *g)
-{
-	sl_tensor *in[] = {g->dout[0], g->in[0], g->in[1]};
-	sl_tensor *dx = slp_apply1(g->at, &slp_op_l2_loss_grad, NULL, 3, in);
-	if (g->need[0]) g->din[0] = dx;
-	if (g->need[1]) g->din[1] = sl_neg_at(g->at, dx);
 	return SL_OK;
 }
 
@@ -334,16 +197,6 @@ static enum sl_status grad_l2_loss(struct slp_grad *g)
 sl_tensor *sl_softmax_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels)
 {
 	return slp_apply1(at, &slp_op_softmax_cross_entropy, NULL, 2, (sl_tensor *[]){logits, labels});
-}
-
-/* The loss of a regression, one number a sample: half the mean of (x - target)^2 over all axes but the first.  x and
- * target are floats of one dtype and shape (n, …), the result is (n).  Goes back to both.  Errors: SL_ESHAPE,
- * SL_EDTYPE.
- *
- *	sl_tensor *loss = sl_l2_loss(prediction, y); */
-sl_tensor *sl_l2_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
-{
-	return slp_apply1(at, &slp_op_l2_loss, NULL, 2, (sl_tensor *[]){x, target});
 }
 
 #define OP(op_name, text, inputs, count, ...)                                                                          \
@@ -363,6 +216,3 @@ sl_tensor *sl_l2_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
 OP(softmax_cross_entropy, "cross entropy of softmax(logits) and labels, one a sample", "logits labels", 2,
    .saves = SLP_IN(0) | SLP_IN(1), .grad = grad_softmax_cross_entropy);
 OP(softmax_cross_entropy_grad, "gradient of softmax_cross_entropy", "dloss logits labels", 3, .grad = NULL);
-OP(l2_loss, "half the mean of (x - target)^2, one a sample", "x target", 2, .saves = SLP_IN(0) | SLP_IN(1),
-   .grad = grad_l2_loss);
-OP(l2_loss_grad, "gradient of l2_loss", "dloss x target", 3, .grad = NULL);

@@ -1,4 +1,4 @@
-/* The losses on a GPU: a group of threads a sample.  Nothing can be reported from here, so a label that is no class
+/* softmax_cross_entropy on a GPU: a group of threads a sample.  Nothing can be reported from here, so a label that is no class
  * makes the loss and the gradient of its sample NaN. */
 #include "lanes.cuh"
 
@@ -19,28 +19,6 @@ __global__ void cross_entropy(int64_t rows, int64_t n, const T *dloss, const T *
 		T scale = dloss && valid ? (T)(dloss[r] / sum) : (T)NAN;
 		for (int64_t i = slp_lane<LANES>(); dloss && i < n; i += LANES)
 			out[r * n + i] = (exp(x[i] - max) - (i == label ? (T)sum : T(0))) * scale;
-	}
-}
-
-template <class T, int LANES> __global__ void distance(int64_t rows, int64_t n, const T *x, const T *target, T *loss)
-{
-	for (int64_t r = slp_group<LANES>(); r < rows; r += slp_groups<LANES>()) {
-		double sum = 0;
-		for (int64_t i = slp_lane<LANES>(); i < n; i += LANES) {
-			double d = (double)x[r * n + i] - target[r * n + i];
-			sum += d * d;
-		}
-		sum = slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0);
-		if (slp_lane<LANES>() == 0) loss[r] = (T)(0.5 * sum / n);
-	}
-}
-
-template <class T>
-__global__ void distance_grad(int64_t all, int64_t n, const T *dloss, const T *x, const T *target, T *dx)
-{
-	SLP_GRID_STRIDE(i, all)
-	{
-		dx[i] = dloss[i / n] / (T)n * (x[i] - target[i]);
 	}
 }
 
@@ -80,33 +58,4 @@ extern "C" sl_status slp_cuda_softmax_cross_entropy(const slp_kernel *k)
 extern "C" sl_status slp_cuda_softmax_cross_entropy_grad(const slp_kernel *k)
 {
 	return run_cross_entropy(k);
-}
-
-extern "C" sl_status slp_cuda_l2_loss(const slp_kernel *k)
-{
-	int64_t rows = slp_size(&k->out[0]);
-	if (rows == 0) return SL_OK;
-	int64_t n = slp_size(&k->in[0]) / rows;
-	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
-		typedef decltype(zero) T;
-		slp_with_lanes(n, [&](auto lanes) {
-			constexpr int LANES = decltype(lanes)::value;
-			SLP_LAUNCH((distance<T, LANES>), slp_group_grid(rows, LANES), SLP_BLOCK, 0, k->stream, rows, n,
-			           (const T *)k->in[0].ptr, (const T *)k->in[1].ptr, (T *)k->out[0].ptr);
-		});
-	});
-	return slp_launched(k);
-}
-
-extern "C" sl_status slp_cuda_l2_loss_grad(const slp_kernel *k)
-{
-	int64_t all = slp_size(&k->out[0]);
-	if (all == 0) return SL_OK;
-	slp_with_float(k->in[1].type.dtype, [&](auto zero) {
-		typedef decltype(zero) T;
-		SLP_LAUNCH(distance_grad<T>, slp_grid(all), SLP_BLOCK, 0, k->stream, all, all / slp_size(&k->in[0]),
-		           (const T *)k->in[0].ptr, (const T *)k->in[1].ptr, (const T *)k->in[2].ptr,
-		           (T *)k->out[0].ptr);
-	});
-	return slp_launched(k);
 }

@@ -1,12 +1,129 @@
-/* What optim.c and optim.cu agree on. */
+/* What the optimisers share.  An optimiser's operation takes the tensors of all parameters in turn: a parameter, its
+ * gradient, then its state; of each element it makes a step by a rule (sgd.c, adam.c, rmsprop.c; optim.cu). */
 #ifndef SLP_OPTIM_H
 #define SLP_OPTIM_H
 
+#include <math.h>
+
 #include "op.h"
 
-/* The rule, as PyTorch has it:  g' = rescale g + weight_decay w;  m = momentum m + g';  w = w - lr m. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SLP_OPTIM_TENSORS = 4, SLP_OPTIM_CHUNK = 4096 }; /* of a parameter, at most; elements of a block of a GPU */
+
+/* The gradient that a rule gets is  limit(rescale c g):  c = min(1, clip_norm / norm of all rescaled gradients), where
+ * clip_norm is given; limited to ±clip_value, where that is. */
+#define SLP_OPTIM_ATTRS double lr, weight_decay, rescale, clip_norm, clip_value;
+struct slp_optim_attrs {
+	SLP_OPTIM_ATTRS
+};
 struct slp_sgd_attrs {
-	double lr, momentum, weight_decay, rescale;
+	SLP_OPTIM_ATTRS
+	double momentum;
+	bool nesterov;
+};
+struct slp_adam_attrs {
+	SLP_OPTIM_ATTRS
+	double beta1, beta2, eps;
+	int64_t step;
+	bool decoupled;
+};
+struct slp_rmsprop_attrs {
+	SLP_OPTIM_ATTRS
+	double alpha, eps, momentum;
 };
 
+/* clip_norm changes the work: with it gradients are read twice. */
+#define SLP_OPTIM_ROWS(type)                                                                                           \
+	SLP_ATTR_VALUE(type, lr, SLP_DOUBLE, 1, "learning rate"),                                                      \
+	        SLP_ATTR_VALUE(type, weight_decay, SLP_DOUBLE, 1, "part of a parameter that decays"),                  \
+	        SLP_ATTR_VALUE(type, rescale, SLP_DOUBLE, 1, "factor of the gradients; 0 means 1"),                    \
+	        SLP_ATTR(type, clip_norm, SLP_DOUBLE, 1, "most that the norm of all gradients may be; 0: any"),        \
+	        SLP_ATTR_VALUE(type, clip_value, SLP_DOUBLE, 1, "most that an element of a gradient may be; 0: any")
+
+/* ---- rules of the operations ------------------------------------------------------------------------------------ */
+
+enum sl_status slp_optim_infer(struct slp_infer *c);
+double slp_optim_flops(const struct slp_infer *c);
+double slp_optim_bytes(const struct slp_infer *c);
+size_t slp_optim_scratch(const struct slp_infer *c);
+
+/* Factor of the gradients, from the sum of their squares where they are clipped by norm. */
+static inline double slp_optim_scale(const struct slp_optim_attrs *a, double squares)
+{
+	double c = a->clip_norm / (fabs(a->rescale) * sqrt(squares));
+	return a->clip_norm > 0 ? a->rescale * (c > 1 ? 1 : c) : a->rescale; /* NaN stays */
+}
+
+static inline double slp_optim_limit(const struct slp_optim_attrs *a)
+{
+	return a->clip_value > 0 ? a->clip_value : INFINITY;
+}
+
+/* ---- kernels ---------------------------------------------------------------------------------------------------- */
+
+/* One element in plain C: t holds the parameter, its gradient as clipped, its state. */
+typedef void slp_optim_one(const void *attrs, double t[SLP_OPTIM_TENSORS]);
+enum sl_status slp_optim_ref(const struct slp_kernel *k, slp_optim_one *one);
+
+/* How gradients are clipped. */
+struct slp_optim_clip {
+	float scale, limit;
+};
+/* n elements of a parameter and of what belongs to it; rule is the kernel's own. */
+typedef void slp_optim_step(const void *rule, const struct slp_optim_clip *clip, float *const t[], int64_t n);
+enum sl_status slp_optim_cpu(const struct slp_kernel *k, slp_optim_step *step, const void *rule);
+
+static inline __attribute__((always_inline)) float slp_optim_clipped(const struct slp_optim_clip *c, float g)
+{
+	g *= c->scale;
+	g = g > c->limit ? c->limit : g;
+	return g < -c->limit ? -c->limit : g;
+}
+
+enum sl_status slp_adam_check_step(const struct slp_kernel *k); /* Adam's steps are counted from 1 */
+
+enum sl_status slp_cuda_sgd(const struct slp_kernel *k);
+enum sl_status slp_cuda_adam(const struct slp_kernel *k);
+enum sl_status slp_cuda_rmsprop(const struct slp_kernel *k);
+
+#define SLP_OPTIM_OP(op_name, text, inputs, count, written, type, ...)                                                 \
+	const struct sl_op slp_op_##op_name = {                                                                        \
+	        .name = #op_name,                                                                                      \
+	        .doc = text,                                                                                           \
+	        .args = inputs,                                                                                        \
+	        .nin = -1,                                                                                             \
+	        .nout = 0,                                                                                             \
+	        .attr_table = attr_table,                                                                              \
+	        .attrs_size = sizeof(type),                                                                            \
+	        .mutates = written,                                                                                    \
+	        .period = count,                                                                                       \
+	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
+	        .cuda_dtypes = SLP_FLOATS,                                                                             \
+	        .flops = slp_optim_flops,                                                                              \
+	        .bytes = slp_optim_bytes,                                                                              \
+	        .scratch = slp_optim_scratch,                                                                          \
+	        .ref = ref,                                                                                            \
+	        .cpu = cpu,                                                                                            \
+	        __VA_ARGS__,                                                                                           \
+	}
+
+/* ---- public functions ------------------------------------------------------------------------------------------- */
+
+/* A call of one: lists of `count` tensors, as many as the operation has a parameter, and how the caller knows them. */
+struct slp_optim_call {
+	const char *at, *function;
+	const struct sl_op *op;
+	const void *attrs;
+	int count;
+	sl_tensor *const *of[SLP_OPTIM_TENSORS];
+	const char *names[SLP_OPTIM_TENSORS];
+};
+enum sl_status slp_optim_update(const struct slp_optim_call *u);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

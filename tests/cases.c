@@ -9,6 +9,7 @@
 	X(layout)                                                                                                      \
 	X(loss)                                                                                                        \
 	X(norm)                                                                                                        \
+	X(optim)                                                                                                       \
 	X(pool2d)                                                                                                      \
 	X(products)                                                                                                    \
 	X(random)                                                                                                      \

@@ -1,16 +1,16 @@
-/* Cases of softmax, the losses and the optimisers' steps.  The expected values are PyTorch's, in float64.  What the
- * optimisers' steps do to their operands is checked in test_optim.c. */
+/* Cases of softmax, the losses and what metrics count.  The expected values are PyTorch's, in float64. */
 #include <math.h>
 
 #include "axis.h"
 #include "cases.h"
-#include "optim.h"
+#include "pair_loss.h"
+#include "topk_hits.h"
 
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define NO_DIMS {0, {0}}
-#define LIST(...) {__VA_ARGS__}
 #define AXIS(a) &(const struct slp_axis_attrs){a}
-#define SGD &(const struct slp_sgd_attrs){0.1, 0.9, 0.01, 0.5}
+#define DELTA(d) &(const struct slp_huber_attrs){d}
+#define K(k) &(const struct slp_topk_attrs){k}
 
 #define THESE(type, shape, n, ...) {type, shape, 0, 0, {__VA_ARGS__}, n}
 #define RANDOM(...) {SL_FLOAT32, __VA_ARGS__, -3, 3, {0}, 0}
@@ -52,6 +52,45 @@
 	 true, SL_OK, {0}, 0}
 #define BAD(op, label, status, count, ...) {op, label, NULL, count, {__VA_ARGS__}, 0, true, status, {0}, 0}
 
+/* Losses of pairs: some samples of every size, threads with tails, mistakes; the kinks of l1 and Huber's are checked with
+ * known values. */
+#define SAMPLE(op, label, a, none, shape) {op, label, a, 2, {RANDOM(shape), RANDOM(shape)}, 0, none, SL_OK, {0}, 0}
+#define SAMPLE_BACK(op, label, a, rows, shape)                                                                         \
+	{op, label, a, 3, {RANDOM(rows), RANDOM(shape), RANDOM(shape)}, 0, true, SL_OK, {0}, 0}
+#define PAIRS(op, a, kinks)                                                                                            \
+	SAMPLE(op, "one number a sample", a, kinks, DIMS(5)), SAMPLE(op, "four axes", a, kinks, DIMS(2, 3, 1, 2)),      \
+		SAMPLE(op, "many samples", a, true, DIMS(70001, 1)),                                                   \
+		SAMPLE(op, "short samples", a, true, DIMS(9001, 13)),                                                  \
+		SAMPLE(op, "a block", a, true, DIMS(2, 2048)), SAMPLE(op, "large samples", a, true, DIMS(3, 40001)),   \
+		SAMPLE(op, "empty", a, false, DIMS(0, 2)),                                                             \
+		{op, "mean of nothing", a, 2, {RANDOM(DIMS(2, 0)), RANDOM(DIMS(2, 0))}, 0, true, SL_OK, {NAN, NAN}, 2},\
+		{op, "no numbers", a, 2,                                                                               \
+		 {THESE(SL_FLOAT32, DIMS(2, 2), 4, 1, NAN, 2, 0.5), THESE(SL_FLOAT32, DIMS(2, 2), 4, 0, 1, NAN, 0.5)}, \
+		 0, true, SL_OK, {NAN, NAN}, 2},                                                                       \
+		BAD(op, "scalars", SL_ESHAPE, 2, RANDOM(NO_DIMS), RANDOM(NO_DIMS)),                                    \
+		BAD(op, "shapes differ", SL_ESHAPE, 2, RANDOM(DIMS(3, 1)), RANDOM(DIMS(3))),                           \
+		BAD(op, "data types differ", SL_EDTYPE, 2, RANDOM(DIMS(3)), OF(SL_INT32, DIMS(3))),                    \
+		BAD(op, "integers", SL_EDTYPE, 2, OF(SL_INT32, DIMS(3)), OF(SL_INT32, DIMS(3))),                       \
+		SAMPLE_BACK(op "_grad", "large samples", a, DIMS(3), DIMS(3, 40001)),                                  \
+		SAMPLE_BACK(op "_grad", "many samples", a, DIMS(70001), DIMS(70001)),                                  \
+		SAMPLE_BACK(op "_grad", "short samples", a, DIMS(9001), DIMS(9001, 13)),                               \
+		SAMPLE_BACK(op "_grad", "empty", a, DIMS(0), DIMS(0, 2)),                                              \
+		{op "_grad", "no number", a, 3,                                                                        \
+		 {THESE(SL_FLOAT32, DIMS(2), 2, 1, 1), THESE(SL_FLOAT32, DIMS(2, 1), 2, NAN, 0),                       \
+		  THESE(SL_FLOAT32, DIMS(2, 1), 2, 0, NAN)},                                                           \
+		 0, true, SL_OK, {NAN, NAN}, 2},                                                                       \
+		BAD(op "_grad", "too many losses", SL_ESHAPE, 3, RANDOM(DIMS(3)), RANDOM(DIMS(2, 3)), RANDOM(DIMS(2, 3)))
+/* Known values, there and back. */
+#define PAIR(op, label, a, none, x, t, first, second, ...)                                                             \
+	{op, label, a, 2, {x, t}, 0, none, SL_OK, {first, second}, 2},                                                 \
+		{op "_grad", label, a, 3, {DLOSS, x, t}, 0, true, SL_OK, {__VA_ARGS__}, 6}
+#define XB THESE(SL_FLOAT32, DIMS(2, 3), 6, 1, -2, 100, -100, 0.5, 0)
+#define TB THESE(SL_FLOAT32, DIMS(2, 3), 6, 0, 1, 1, 0, 0.25, 1)
+#define HITS(label, count, scores, labels, ...)                                                                        \
+	{"topk_hits", label, K(count), 2, {scores, labels}, 0, true, SL_OK, {__VA_ARGS__}, SL_COUNT_(double, __VA_ARGS__)}
+#define S8 THESE(SL_FLOAT32, DIMS(2, 4), 8, 0.1, 0.7, 0.7, -1, 3, 1, 2, INFINITY)
+#define N8 THESE(SL_FLOAT32, DIMS(2, 4), 8, 0.1, NAN, 0.7, -1, NAN, NAN, NAN, NAN)
+
 /* clang-format off */
 const struct slp_case slp_cases_loss[] = {
 	{"softmax", "known values", AXIS(1), 1, {X6}, 0, false, SL_OK, {0.0900305732, 0.244728471, 0.665240956, 0, 0, 1}, 6},
@@ -84,29 +123,30 @@ const struct slp_case slp_cases_loss[] = {
 	LABELLED_BACK("empty", 0, 3, SL_INT32),
 	BAD("softmax_cross_entropy_grad", "too few losses", SL_ESHAPE, 3, RANDOM(DIMS(1)), RANDOM(DIMS(2, 3)), OF(SL_INT32, DIMS(2))),
 
-	{"l2_loss", "known values", NULL, 2, {X6B, T6}, 0, false, SL_OK, {0.833333333, 2.20833333}, 2},
-	{"l2_loss", "one number a sample", NULL, 2, {RANDOM(DIMS(5)), RANDOM(DIMS(5))}, 0, false, SL_OK, {0}, 0},
-	{"l2_loss", "four axes", NULL, 2, {RANDOM(DIMS(2, 3, 1, 2)), RANDOM(DIMS(2, 3, 1, 2))}, 0, false, SL_OK, {0}, 0},
-	{"l2_loss", "many samples", NULL, 2, {RANDOM(DIMS(70001, 1)), RANDOM(DIMS(70001, 1))}, 0, true, SL_OK, {0}, 0},
-	{"l2_loss", "large samples", NULL, 2, {RANDOM(DIMS(3, 40001)), RANDOM(DIMS(3, 40001))}, 0, true, SL_OK, {0}, 0},
-	{"l2_loss", "empty", NULL, 2, {RANDOM(DIMS(0, 2)), RANDOM(DIMS(0, 2))}, 0, false, SL_OK, {0}, 0},
-	{"l2_loss", "mean of nothing", NULL, 2, {RANDOM(DIMS(2, 0)), RANDOM(DIMS(2, 0))}, 0, true, SL_OK, {NAN, NAN}, 2},
-	BAD("l2_loss", "scalars", SL_ESHAPE, 2, RANDOM(NO_DIMS), RANDOM(NO_DIMS)),
-	BAD("l2_loss", "shapes differ", SL_ESHAPE, 2, RANDOM(DIMS(3, 1)), RANDOM(DIMS(3))),
-	BAD("l2_loss", "data types differ", SL_EDTYPE, 2, RANDOM(DIMS(3)), OF(SL_INT32, DIMS(3))),
-	BAD("l2_loss", "integers", SL_EDTYPE, 2, OF(SL_INT32, DIMS(3)), OF(SL_INT32, DIMS(3))),
-	{"l2_loss_grad", "known values", NULL, 3, {DLOSS, X6B, T6}, 0, true, SL_OK, {0.333333333, 0, 0.666666667, 0.333333333, 0.0833333333, -0.5}, 6},
-	{"l2_loss_grad", "large samples", NULL, 3, {RANDOM(DIMS(3)), RANDOM(DIMS(3, 40001)), RANDOM(DIMS(3, 40001))}, 0, true, SL_OK, {0}, 0},
-	{"l2_loss_grad", "many samples", NULL, 3, {RANDOM(DIMS(70001)), RANDOM(DIMS(70001)), RANDOM(DIMS(70001))}, 0, true, SL_OK, {0}, 0},
-	{"l2_loss_grad", "empty", NULL, 3, {RANDOM(DIMS(0)), RANDOM(DIMS(0, 2)), RANDOM(DIMS(0, 2))}, 0, true, SL_OK, {0}, 0},
-	BAD("l2_loss_grad", "too many losses", SL_ESHAPE, 3, RANDOM(DIMS(3)), RANDOM(DIMS(2, 3)), RANDOM(DIMS(2, 3))),
+	PAIR("l1_loss", "known values", NULL, true, X6B, T6, 1, 1.83333333, 0.333333333, 0, 0.333333333, 0.166666667, 0.166666667, -0.166666667),
+	PAIRS("l1_loss", NULL, true),
+	PAIR("l2_loss", "known values", NULL, false, X6B, T6, 0.833333333, 2.20833333, 0.333333333, 0, 0.666666667, 0.333333333, 0.0833333333, -0.5),
+	PAIRS("l2_loss", NULL, false),
+	PAIR("huber_loss", "known values", NULL, true, X6B, T6, 0.666666667, 1.375, 0.333333333, 0, 0.333333333, 0.166666667, 0.0833333333, -0.166666667),
+	PAIR("huber_loss", "delta 1.5", DELTA(1.5), false, X6B, T6, 0.791666667, 1.79166667, 0.333333333, 0, 0.5, 0.25, 0.0833333333, -0.25),
+	PAIRS("huber_loss", DELTA(0.75), false),
+	{"huber_loss", "negative delta", DELTA(-1), 2, {RANDOM(DIMS(3)), RANDOM(DIMS(3))}, 0, true, SL_EINVAL, {0}, 0},
+	PAIR("bce_logits_loss", "known values", NULL, false, X6B, T6, -0.17040765, 1.97142223, 0.243686193, -0.373067641, -0.0158086244, 0.121843096, 0.0629234448, -0.31346618),
+	PAIR("bce_logits_loss", "large logits", NULL, false, XB, TB, 1.1467299, 0.514074722, 0.243686193, -0.293599026, 0, 0, -0.0620765552, 0.0833333333),
+	PAIRS("bce_logits_loss", NULL, false),
 
-	{"sgd", "two parameters", SGD, 4, {RANDOM(DIMS(3)), RANDOM(DIMS(3)), RANDOM(DIMS(5, 7)), RANDOM(DIMS(5, 7))}, 0, true, SL_OK, {0}, 0},
-	{"sgd", "shapes differ", SGD, 2, {RANDOM(DIMS(3)), RANDOM(DIMS(3, 1))}, 0, true, SL_ESHAPE, {0}, 0},
-	{"sgd", "data types differ", SGD, 2, {RANDOM(DIMS(3)), OF(SL_INT32, DIMS(3))}, 0, true, SL_EDTYPE, {0}, 0},
-	{"sgd", "no gradient", SGD, 3, {RANDOM(DIMS(3)), RANDOM(DIMS(3)), RANDOM(DIMS(3))}, 0, true, SL_EINVAL, {0}, 0},
-	{"sgd_momentum", "two parameters", SGD, 6, {RANDOM(DIMS(3)), RANDOM(DIMS(3)), RANDOM(DIMS(3)), RANDOM(DIMS(5, 7)), RANDOM(DIMS(5, 7)), RANDOM(DIMS(5, 7))}, 0, true, SL_OK, {0}, 0},
-	{"sgd_momentum", "shapes differ", SGD, 3, {RANDOM(DIMS(3)), RANDOM(DIMS(3)), RANDOM(DIMS(4))}, 0, true, SL_ESHAPE, {0}, 0},
-	{"sgd_momentum", "integers", SGD, 3, {OF(SL_INT32, DIMS(3)), OF(SL_INT32, DIMS(3)), OF(SL_INT32, DIMS(3))}, 0, true, SL_EDTYPE, {0}, 0},
+	HITS("the largest", 1, S8, LABELS(SL_INT32, 0, 3), 0, 1),
+	HITS("ties", 1, S8, LABELS(SL_INT32, 2, 0), 1, 0),
+	HITS("among two", 2, S8, LABELS(SL_UINT8, 0, 0), 0, 1),
+	HITS("among three", 3, S8, LABELS(SL_INT32, 0, 2), 1, 1),
+	HITS("more than there are", 9, S8, LABELS(SL_INT32, 3, 1), 1, 1),
+	HITS("NaN is larger", 1, N8, LABELS(SL_INT32, 2, 0), 0, 0),
+	HITS("NaN is no hit", 9, N8, LABELS(SL_INT32, 2, 0), 1, 0),
+	{"topk_hits", "scores", K(3), 2, {RANDOM(DIMS(5001, 10)), OF(SL_INT32, DIMS(5001))}, 0, true, SL_OK, {0}, 0},
+	{"topk_hits", "many classes", K(5), 2, {RANDOM(DIMS(37, 5003)), OF(SL_UINT8, DIMS(37))}, 0, true, SL_OK, {0}, 0},
+	{"topk_hits", "empty", K(1), 2, {RANDOM(DIMS(0, 3)), OF(SL_INT32, DIMS(0))}, 0, true, SL_OK, {0}, 0},
+	{"topk_hits", "k is 0", K(0), 2, {S8, LABELS(SL_INT32, 2, 0)}, 0, true, SL_EINVAL, {0}, 0},
+	{"topk_hits", "too few labels", K(1), 2, {S8, OF(SL_INT32, DIMS(1))}, 0, true, SL_ESHAPE, {0}, 0},
+	{"topk_hits", "integers", K(1), 2, {OF(SL_INT32, DIMS(2, 4)), LABELS(SL_INT32, 2, 0)}, 0, true, SL_EDTYPE, {0}, 0},
 	{0},
 };

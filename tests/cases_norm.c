@@ -1,7 +1,8 @@
-/* Cases of batch normalisation.  The expected values are PyTorch's, in float64. */
+/* Cases of batch and layer normalisation.  The expected values are PyTorch's, in float64. */
 #include <math.h>
 
 #include "../codelets/batch_norm.h"
+#include "../codelets/layer_norm.h"
 #include "cases.h"
 
 /* clang-format off */
@@ -61,6 +62,21 @@
 	WRONG(name, "one axis", SL_ESHAPE, THREE(F), THREE(F), THREE(F), THREE(F), THREE(F)), \
 	WRONG(name, "channels that do not fit", SL_ESHAPE, LIKE_X(F), second(F), ANY(F, 7), THREE(F), THREE(F))
 
+/* Layer normalisation: four samples of three, and what goes back. */
+#define XL VALUES(DIMS(4, 3), .5, -1.25, 2, 3.5, -.75, 1.5, 4, -2.5, .25, 1, -3, 2.25)
+#define DYL VALUES(DIMS(4, 3), 1, -.5, .25, 2, .75, -1, .5, 1.25, -2, 1.5, -.25, .5)
+#define THREE_OF(a, b, c) VALUES(DIMS(3), a, b, c)
+#define LAYER(name, what, a, count, ...) .op = name, .label = what, .attrs = a, .nin = count, .in = {__VA_ARGS__}
+#define LEPS(eps) (&(const struct slp_layer_norm_attrs){eps})
+/* Dims in parentheses: those of a number a sample, those of x; the length of the last axis. */
+#define LAYER_SHAPE(what, none, rows, dims, n) \
+	{LAYER("layer_norm", what, LEPS(1e-3), 3, RANDOM(DIMS dims, -2, 2), RANDOM(DIMS(n), .5, 1.5), \
+	       RANDOM(DIMS(n), -1, 1)), .tolerance = 1e-4, .no_grad = none}, \
+	{LAYER("layer_norm_grad", what, NULL, 5, RANDOM(DIMS dims, -1, 1), RANDOM(DIMS dims, -2, 2), \
+	       RANDOM(DIMS(n), .5, 1.5), RANDOM(DIMS rows, -.5, .5), RANDOM(DIMS rows, .5, 1.5)), \
+	 .tolerance = 1e-4, .no_grad = true}
+#define NUMBER {SL_FLOAT32, {0, {0}}, 1, 2, {0}, 0}
+
 const struct slp_case slp_cases_norm[] = {
 	{CASE("batch_norm", "known values", NULL, KNOWN), .tolerance = 1e-5,
 	 EXPECT(0.25, -0.996119337, 1.31810229, 0.348797674, 1.35520127, 0.822399366, 2.74223867, -1.88620458,
@@ -104,6 +120,42 @@ const struct slp_case slp_cases_norm[] = {
 	 .no_grad = true, .tolerance = 1e-4},
 	REJECTS("batch_norm_grad", LIKE_X),
 	{CASE("batch_norm_grad", "dy of another shape", NULL, ANY(F, 2, 3), ANY(F, 3, 3), THREE(F), THREE(F), THREE(F)),
+	 REJECT(SL_ESHAPE)},
+
+	{LAYER("layer_norm", "known values", NULL, 3, XL, THREE_OF(1.5, -.5, 2), THREE_OF(.25, 1, -1)), .tolerance = 1e-5,
+	 EXPECT(0.344118104, 1.62745403, 1.3843253, 2.05005462, 1.62401893, -0.903997087, 2.17375323, 1.57869, -1.25024432,
+		0.864065803, 1.68849802, 0.935237682)},
+	{LAYER("layer_norm", "eps 0.1", LEPS(.1), 3, XL, THREE_OF(1.5, -.5, 2), THREE_OF(.25, 1, -1)), .tolerance = 1e-5,
+	 EXPECT(0.341558781, 1.61039188, 1.31948913, 2.02091806, 1.61391826, -0.905551037, 2.16034327, 1.57465611,
+		-1.24849994, 0.858032865, 1.68173382, 0.916224787)},
+	{LAYER("layer_norm", "one value a sample", NULL, 3, VALUES(DIMS(2, 1), 3, -7), ONE(2), ONE(.5)), .no_grad = true,
+	 EXPECT(.5, .5)},
+	{LAYER("layer_norm", "no number", NULL, 3, VALUES(DIMS(2, 2), NAN, 1, 1, 1), TWO(1, 1), TWO(0, .5)),
+	 .no_grad = true, EXPECT(NAN, NAN, 0, .5)},
+	{LAYER("layer_norm", "a mean far above the deviation", NULL, 3, RANDOM(DIMS(37, 300), 1000, 1001),
+	       RANDOM(DIMS(300), .5, 1), RANDOM(DIMS(300), -1, 1)), .no_grad = true, .tolerance = 1e-4},
+	{LAYER("layer_norm", "one sample", NULL, 3, RANDOM(DIMS(7), -2, 2), RANDOM(DIMS(7), .5, 1.5), RANDOM(DIMS(7), -1, 1))},
+	{LAYER("layer_norm_grad", "one sample", NULL, 5, RANDOM(DIMS(7), -1, 1), RANDOM(DIMS(7), -2, 2),
+	       RANDOM(DIMS(7), .5, 1.5), NUMBER, NUMBER), .no_grad = true},
+	LAYER_SHAPE("three axes", false, (2, 3), (2, 3, 5), 5),
+	LAYER_SHAPE("more rows than a part", false, (75), (75, 6), 6),
+	LAYER_SHAPE("no samples", false, (0), (0, 5), 5),
+	LAYER_SHAPE("no elements", false, (4), (4, 0), 0),
+	LAYER_SHAPE("words", true, (3, 401), (3, 401, 96), 96),
+	LAYER_SHAPE("many short rows", true, (20011), (20011, 9), 9),
+	LAYER_SHAPE("long rows", true, (45), (45, 5003), 5003),
+	{LAYER("layer_norm_grad", "known values", NULL, 5, DYL, XL, THREE_OF(1.5, -.5, 2),
+	       VALUES(DIMS(4), 0.416666667, 1.41666667, 0.583333333, 0.0833333333),
+	       VALUES(DIMS(4), 0.752944832, 0.576017477, 0.375366484, 0.446593311)),
+	 .no_grad = true, .tolerance = 1e-5,
+	 EXPECT(0.558779958, -0.257899099, -0.300880859, 0.692816685, 0.615831195, -1.30864788, 0.415630726, 0.566768052,
+		-0.982398779, 0.397805366, -0.0947162153, -0.30308915)},
+	{LAYER("layer_norm", "integers", NULL, 3, LIKE_X(I), THREE(I), THREE(I)), REJECT(SL_EDTYPE)},
+	{LAYER("layer_norm", "data types differ", NULL, 3, ANY(F, 2, 3), THREE(F), THREE(I)), REJECT(SL_EDTYPE)},
+	{LAYER("layer_norm", "gamma that does not fit", NULL, 3, ANY(F, 3, 2), THREE(F), THREE(F)), REJECT(SL_ESHAPE)},
+	{LAYER("layer_norm", "a number", NULL, 3, NUMBER, THREE(F), THREE(F)), REJECT(SL_ESHAPE)},
+	{LAYER("layer_norm", "negative eps", LEPS(-1), 3, ANY(F, 2, 3), THREE(F), THREE(F)), REJECT(SL_EINVAL)},
+	{LAYER("layer_norm_grad", "means of another shape", NULL, 5, ANY(F, 2, 3), ANY(F, 2, 3), THREE(F), THREE(F), ANY(F, 2)),
 	 REJECT(SL_ESHAPE)},
 	{0},
 };

@@ -1,4 +1,5 @@
-/* Losses: labels that are no class, gradients to both sides, a small classifier that learns. */
+/* Losses: labels that are no class, gradients to both sides, hits among the largest scores, a small
+ * classifier that learns. */
 #include <math.h>
 
 #include "check.h"
@@ -45,6 +46,43 @@ static void test_both_sides(void)
 	}
 }
 
+/* By the target, the losses but for that of probabilities have the negative slope of x. */
+static void test_slopes(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = slp_leaf(3, 1), *target = slp_leaf(3, 4), *loss;
+		SL_RECORD
+			loss = sl_add(sl_l1_loss(x, target), sl_huber_loss(x, target, .delta = 2));
+		CHECK_VALUES(loss, 7, 7, 7);
+		CHECK_OK(sl_backward(loss));
+		CHECK_ALL(sl_grad(x), -3);
+		CHECK_ALL(sl_grad(target), 3);
+		SL_RECORD
+			loss = sl_bce_logits_loss(x, target);
+		CHECK_OK(sl_backward(loss));
+		CHECK_VALUES(sl_grad(x), -3.26894142, -4.11920292, -5.04742587);
+		CHECK_VALUES(sl_grad(target), -1, -2, -3);
+	}
+}
+
+static void test_topk(void)
+{
+	const float scores[] = {0.1, 0.7, 0.2, 0.4, 0.3, 0.2};
+	SL_SCOPE {
+		sl_tensor *x = sl_from(scores, SL_SHAPE(2, 3), .device = sl_cpu(0));
+		sl_tensor *labels = labels_of((int32_t[]){2, 2}, 2);
+		CHECK_VALUES(sl_topk_hits(x, labels, 1), 0, 0);
+		CHECK_VALUES(sl_topk_hits(x, labels, 2), 1, 0);
+		CHECK(sl_item(sl_mean(sl_topk_hits(x, labels, 2))) == 0.5);
+		CHECK_NULL(sl_topk_hits(x, labels, 0), SL_EINVAL, "k is 0");
+		CHECK_STATUS(sl_wait(sl_topk_hits(x, labels_of((int32_t[]){0, 3}, 2), 1)), SL_EINVAL, "topk_hits",
+		             "sample 1", "label 3", "0 to 2");
+		sl_error_clear();
+	}
+	sl_wait_all();
+	sl_error_clear();
+}
+
 /* Two classes that a line parts; the loss falls at every step. */
 static void test_learning(void)
 {
@@ -76,6 +114,7 @@ static void test_mistakes(void)
 		CHECK_NULL(sl_softmax_cross_entropy(x, sl_zeros(SL_SHAPE(3))), SL_EDTYPE, "int32 or uint8");
 		CHECK_NULL(sl_softmax_cross_entropy(sl_flatten(sl_zeros(SL_SHAPE(2, 2))), y), SL_ESHAPE, "one label");
 		CHECK_NULL(sl_l2_loss(x, sl_zeros(SL_SHAPE(12))), SL_ESHAPE, "target", "sl_reshape");
+		CHECK_NULL(sl_huber_loss(x, x, .delta = -1), SL_EINVAL, "delta is -1");
 		CHECK_NULL(sl_softmax(x, 2), SL_EINVAL, "axis 2", "2 axes");
 	}
 }
@@ -83,6 +122,8 @@ static void test_mistakes(void)
 static const struct slp_test tests[] = {
         {"labels that are no class", test_bad_labels},
         {"gradients to both sides", test_both_sides},
+        {"slopes", test_slopes},
+        {"the largest scores", test_topk},
         {"learning", test_learning},
         {"mistakes", test_mistakes},
         {NULL, NULL},

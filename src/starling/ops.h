@@ -196,11 +196,22 @@ SL_API sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_op
 SL_API sl_tensor *sl_softmax_at(const char *at, sl_tensor *x, int axis);
 SL_API sl_tensor *sl_log_softmax_at(const char *at, sl_tensor *x, int axis);
 SL_API sl_tensor *sl_softmax_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels);
+SL_API sl_tensor *sl_l1_loss_at(const char *at, sl_tensor *x, sl_tensor *target);
 SL_API sl_tensor *sl_l2_loss_at(const char *at, sl_tensor *x, sl_tensor *target);
+SL_API sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_tensor *target);
 #define sl_softmax(x, axis) sl_softmax_at(SL_HERE, x, axis)
 #define sl_log_softmax(x, axis) sl_log_softmax_at(SL_HERE, x, axis)
 #define sl_softmax_cross_entropy(logits, labels) sl_softmax_cross_entropy_at(SL_HERE, logits, labels)
+#define sl_l1_loss(x, target) sl_l1_loss_at(SL_HERE, x, target)
 #define sl_l2_loss(x, target) sl_l2_loss_at(SL_HERE, x, target)
+#define sl_bce_logits_loss(logits, target) sl_bce_logits_loss_at(SL_HERE, logits, target)
+struct sl_huber_loss_opts {
+	double delta;          /* where squares end; 0 means 1 */
+};
+SL_API sl_tensor *sl_huber_loss_at(const char *at, sl_tensor *x, sl_tensor *target, struct sl_huber_loss_opts opts);
+#define sl_huber_loss(x, target, ...) sl_huber_loss_at(SL_HERE, x, target, (struct sl_huber_loss_opts){__VA_ARGS__})
+SL_API sl_tensor *sl_topk_hits_at(const char *at, sl_tensor *scores, sl_tensor *labels, int k);
+#define sl_topk_hits(scores, labels, k) sl_topk_hits_at(SL_HERE, scores, labels, k)
 
 struct sl_batch_norm_opts {
 	double eps;            /* 0 means 1e-5 */
@@ -211,6 +222,13 @@ SL_API sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamm
 				   sl_tensor *var, struct sl_batch_norm_opts opts);
 #define sl_batch_norm(x, gamma, beta, mean, var, ...)                                                                  \
 	sl_batch_norm_at(SL_HERE, x, gamma, beta, mean, var, (struct sl_batch_norm_opts){__VA_ARGS__})
+struct sl_layer_norm_opts {
+	double eps;            /* 0 means 1e-5 */
+};
+SL_API sl_tensor *sl_layer_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta,
+				   struct sl_layer_norm_opts opts);
+#define sl_layer_norm(x, gamma, beta, ...)                                                                             \
+	sl_layer_norm_at(SL_HERE, x, gamma, beta, (struct sl_layer_norm_opts){__VA_ARGS__})
 SL_API sl_tensor *sl_dropout_at(const char *at, sl_tensor *x, double p);
 #define sl_dropout(x, p) sl_dropout_at(SL_HERE, x, p)
 
@@ -232,18 +250,50 @@ SL_API sl_tensor *sl_cast_at(const char *at, sl_tensor *x, enum sl_dtype dtype);
 #define sl_one_hot(indices, depth, ...) sl_one_hot_at(SL_HERE, indices, depth, SL_MAKE_(__VA_ARGS__))
 #define sl_cast(x, dtype) sl_cast_at(SL_HERE, x, dtype)
 
-/* ---- optimiser -------------------------------------------------------------------------------------------------- */
+/* ---- optimisers ------------------------------------------------------------------------------------------------- */
 
 struct sl_sgd_opts {
 	double lr;
 	double momentum;     /* needs momenta */
 	double weight_decay;
 	double rescale;      /* gradients are multiplied by it; 0 means 1 */
+	bool nesterov;       /* needs a momentum */
+	double clip_norm;    /* most that the L2 norm of all gradients together may be; 0: any */
+	double clip_value;   /* most that an element of a gradient may be; 0: any */
 };
 SL_API enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
 				       sl_tensor *const *momenta, int count, struct sl_sgd_opts opts);
 #define sl_sgd_update(params, grads, momenta, count, ...)                                                              \
 	sl_sgd_update_at(SL_HERE, params, grads, momenta, count, (struct sl_sgd_opts){__VA_ARGS__})
+
+struct sl_adam_opts {
+	double lr;
+	double beta1, beta2;                   /* 0 means 0.9 and 0.999 */
+	double eps;                            /* 0 means 1e-8 */
+	double weight_decay;
+	bool decoupled;                        /* AdamW: parameters decay, not their gradients */
+	double rescale, clip_norm, clip_value; /* as in sl_sgd_opts */
+	int64_t step;                          /* number of this step, from 1 */
+};
+SL_API enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
+					sl_tensor *const *means, sl_tensor *const *vars, int count,
+					struct sl_adam_opts opts);
+#define sl_adam_update(params, grads, means, vars, count, ...)                                                         \
+	sl_adam_update_at(SL_HERE, params, grads, means, vars, count, (struct sl_adam_opts){__VA_ARGS__})
+
+struct sl_rmsprop_opts {
+	double lr;
+	double alpha;                          /* what stays of the squares; 0 means 0.99 */
+	double eps;                            /* 0 means 1e-8 */
+	double momentum;                       /* needs momenta */
+	double weight_decay;
+	double rescale, clip_norm, clip_value; /* as in sl_sgd_opts */
+};
+SL_API enum sl_status sl_rmsprop_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
+					   sl_tensor *const *squares, sl_tensor *const *momenta, int count,
+					   struct sl_rmsprop_opts opts);
+#define sl_rmsprop_update(params, grads, squares, momenta, count, ...)                                                 \
+	sl_rmsprop_update_at(SL_HERE, params, grads, squares, momenta, count, (struct sl_rmsprop_opts){__VA_ARGS__})
 
 #ifdef __cplusplus
 }

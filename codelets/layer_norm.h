@@ -1,0 +1,30 @@
+/* What layer_norm.c and layer_norm.cu agree on. */
+#ifndef SLP_LAYER_NORM_H
+#define SLP_LAYER_NORM_H
+
+#include "op.h"
+
+struct slp_layer_norm_attrs {
+	double eps;
+};
+
+/* The tensor as rows of n elements, and the parts in which rows are summed for gamma and beta: as many as the shape
+ * says, so that the order of the sums does. */
+struct slp_layer_rows {
+	int64_t rows, n, parts;
+};
+
+static inline struct slp_layer_rows slp_layer_rows_of(sl_shape x)
+{
+	const int64_t most = 32, least = 32; /* parts; rows of a part */
+	struct slp_layer_rows s = {1, x.dim[x.ndim - 1], 0};
+	for (int i = 0; i + 1 < x.ndim; i++) s.rows *= x.dim[i];
+	s.parts = (s.rows + least - 1) / least;
+	if (s.parts > most) s.parts = most;
+	return s;
+}
+
+/* The first row of a part; a macro: GPUs ask too. */
+#define SLP_LAYER_PART(s, part) ((s).rows * (part) / (s).parts)
+
+#endif

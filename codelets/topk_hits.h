@@ -1,0 +1,11 @@
+/* What topk_hits.c and topk_hits.cu agree on. */
+#ifndef SLP_TOPK_HITS_H
+#define SLP_TOPK_HITS_H
+
+#include "op.h"
+
+struct slp_topk_attrs {
+	int k;
+};
+
+#endif

@@ -1,0 +1,63 @@
+/* Cases of the optimisers' steps.  Known values, and that many parameters are walked rightly, are in test_optim.c. */
+#include "optim.h"
+
+#include "cases.h"
+
+/* clang-format off */
+
+#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
+#define OF(type, low, high, ...) {type, DIMS(__VA_ARGS__), low, high, {0}, 0}
+#define R(...) OF(SL_FLOAT32, -3, 3, __VA_ARGS__)
+#define P(...) OF(SL_FLOAT32, 0, 3, __VA_ARGS__) /* squares */
+#define I(...) OF(SL_INT32, 0, 3, __VA_ARGS__)
+
+#define SGD(...) (&(const struct slp_sgd_attrs){.lr = .1, .weight_decay = .01, .rescale = .5, .momentum = .9, __VA_ARGS__})
+#define ADAM_AT(number, small, ...) (&(const struct slp_adam_attrs){.lr = .1, .weight_decay = .01, .rescale = .5, .step = number, .eps = small, __VA_ARGS__})
+#define ADAM(...) ADAM_AT(3, .01, __VA_ARGS__)
+#define RMSPROP_EPS(small, ...) (&(const struct slp_rmsprop_attrs){.lr = .1, .weight_decay = .01, .rescale = .5, .momentum = .9, .eps = small, __VA_ARGS__})
+#define RMSPROP(...) RMSPROP_EPS(.1, __VA_ARGS__)
+
+/* A parameter and what belongs to it, for each of the operations. */
+#define PARAM_sgd(...) R(__VA_ARGS__), R(__VA_ARGS__)
+#define PARAM_sgd_momentum(...) R(__VA_ARGS__), R(__VA_ARGS__), R(__VA_ARGS__)
+#define PARAM_adam(...) R(__VA_ARGS__), R(__VA_ARGS__), R(__VA_ARGS__), P(__VA_ARGS__)
+#define PARAM_rmsprop(...) R(__VA_ARGS__), R(__VA_ARGS__), P(__VA_ARGS__)
+#define PARAM_rmsprop_momentum(...) R(__VA_ARGS__), R(__VA_ARGS__), P(__VA_ARGS__), R(__VA_ARGS__)
+
+#define CASE(name, what, a, count, ...) .op = #name, .label = what, .attrs = a, .nin = count, .in = {__VA_ARGS__}, .no_grad = true
+#define WRONG(name, what, status, a, count, ...) {CASE(name, what, a, count, __VA_ARGS__), .reject = status}
+#define STEPS(name, period, ATTRS) \
+	{CASE(name, "two parameters", ATTRS(), 2 * period, PARAM_##name(3), PARAM_##name(5, 7))}, \
+	{CASE(name, "large and small", ATTRS(), 3 * period, PARAM_##name(70001), PARAM_##name(1), PARAM_##name(301, 307))}, \
+	{CASE(name, "clipped by norm", ATTRS(.clip_norm = 2), 3 * period, PARAM_##name(9), PARAM_##name(0), PARAM_##name(2, 65))}, \
+	{CASE(name, "clipped by norm, large", ATTRS(.clip_norm = 30), 2 * period, PARAM_##name(70001), PARAM_##name(301, 307))}, \
+	{CASE(name, "norm below the limit", ATTRS(.clip_norm = 1e4), period, PARAM_##name(100))}, \
+	{CASE(name, "clipped by value", ATTRS(.clip_value = .75), 2 * period, PARAM_##name(3), PARAM_##name(129))}, \
+	{CASE(name, "clipped both ways", ATTRS(.clip_norm = 9, .clip_value = .5), period, PARAM_##name(129))}, \
+	{CASE(name, "nothing", ATTRS(.clip_norm = 1), period, PARAM_##name(0))}, \
+	WRONG(name, "gradient of another shape", SL_ESHAPE, ATTRS(), period, R(3), R(3, 1), R(3), R(3)), \
+	WRONG(name, "integers", SL_EDTYPE, ATTRS(), period, I(3), I(3), I(3), I(3)), \
+	WRONG(name, "data types differ", SL_EDTYPE, ATTRS(), period, R(3), I(3), R(3), R(3)), \
+	WRONG(name, "one too many", SL_EINVAL, ATTRS(), period + 1, R(3), R(3), R(3), R(3), R(3)), \
+	WRONG(name, "negative clip_norm", SL_EINVAL, ATTRS(.clip_norm = -1), period, PARAM_##name(3)), \
+	WRONG(name, "negative clip_value", SL_EINVAL, ATTRS(.clip_value = -1), period, PARAM_##name(3))
+
+const struct slp_case slp_cases_optim[] = {
+	STEPS(sgd, 2, SGD),
+	STEPS(sgd_momentum, 3, SGD),
+	{CASE(sgd_momentum, "nesterov", SGD(.nesterov = true), 6, PARAM_sgd_momentum(3), PARAM_sgd_momentum(5, 7))},
+	STEPS(adam, 4, ADAM),
+	{CASE(adam, "decoupled", ADAM(.decoupled = true), 8, PARAM_adam(3), PARAM_adam(5, 7))},
+	{CASE(adam, "defaults", ADAM_AT(1000, 0), 4, PARAM_adam(100))},
+	{CASE(adam, "first step", ADAM_AT(1, .01, .beta1 = .5, .beta2 = .25), 4, PARAM_adam(100))},
+	WRONG(adam, "step 0", SL_EINVAL, ADAM_AT(0, .01), 4, PARAM_adam(3)),
+	WRONG(adam, "beta1 of 1", SL_EINVAL, ADAM(.beta1 = 1), 4, PARAM_adam(3)),
+	WRONG(adam, "negative beta2", SL_EINVAL, ADAM(.beta2 = -.5), 4, PARAM_adam(3)),
+	WRONG(adam, "negative eps", SL_EINVAL, ADAM_AT(3, -1), 4, PARAM_adam(3)),
+	STEPS(rmsprop, 3, RMSPROP),
+	STEPS(rmsprop_momentum, 4, RMSPROP),
+	{CASE(rmsprop, "alpha 0.5", RMSPROP(.alpha = .5), 3, PARAM_rmsprop(100))},
+	WRONG(rmsprop, "alpha above 1", SL_EINVAL, RMSPROP(.alpha = 1.5), 3, PARAM_rmsprop(3)),
+	WRONG(rmsprop, "negative eps", SL_EINVAL, RMSPROP_EPS(-1), 3, PARAM_rmsprop(3)),
+	{0},
+};
