@@ -128,11 +128,15 @@ SLP_INLINE float dy_at(const float *dy, const float *y, int64_t i, const bool re
 	return relu && y[i] <= 0 ? 0 : d;
 }
 
-/* Part i of a tensor that may be absent. */
-SLP_INLINE const float *from(const float *p, int64_t i)
-{
-	return p ? p + i : NULL;
-}
+/* Makes name of name_by, whose last argument is then a constant. */
+#define BY_RELU(name, parameters, ...)                                                                                 \
+	static SLP_CLONES void name parameters                                                                         \
+	{                                                                                                              \
+		if (w->y)                                                                                              \
+			name##_by(__VA_ARGS__, true);                                                                  \
+		else                                                                                                   \
+			name##_by(__VA_ARGS__, false);                                                                 \
+	}
 
 /* Sums of dy and of dy (x - center). */
 SLP_INLINE void grad_planes_by(const struct work *w, int64_t c, struct block b, double part[2], const bool relu)
@@ -141,7 +145,7 @@ SLP_INLINE void grad_planes_by(const struct work *w, int64_t c, struct block b, 
 	float sum[LANES] = {0}, products[LANES] = {0}, center = w->center[c];
 	for (int64_t n = b.n0; n < b.n1; n++) {
 		int64_t at = (n * w->size.c + c) * w->size.s + b.s0;
-		const float *x = w->x + at, *dy = w->dy + at, *y = from(w->y, at);
+		const float *x = w->x + at, *dy = w->dy + at, *y = relu ? w->y + at : NULL;
 #define ADD(l, i) sum[l] += dy_at(dy, y, i, relu), products[l] += dy_at(dy, y, i, relu) * (x[i] - center)
 		BY_LANES(len, ADD);
 #undef ADD
@@ -150,13 +154,7 @@ SLP_INLINE void grad_planes_by(const struct work *w, int64_t c, struct block b, 
 	part[1] = lanes_sum(products);
 }
 
-static SLP_CLONES void grad_planes(const struct work *w, int64_t c, struct block b, double part[2])
-{
-	if (w->y)
-		grad_planes_by(w, c, b, part, true);
-	else
-		grad_planes_by(w, c, b, part, false);
-}
+BY_RELU(grad_planes, (const struct work *w, int64_t c, struct block b, double part[2]), w, c, b, part)
 
 /* n elements of channel c, from element `at` of the tensor on. */
 static SLP_CLONES void forward_run(const struct work *w, int64_t c, int64_t at, int64_t n)
@@ -175,18 +173,12 @@ static SLP_CLONES void forward_run(const struct work *w, int64_t c, int64_t at, 
 SLP_INLINE void backward_run_by(const struct work *w, int64_t c, int64_t at, int64_t n, const bool relu)
 {
 	float center = w->center[c], k0 = w->k0[c], k1 = w->k1[c], k2 = w->k2[c];
-	const float *restrict x = w->x + at, *restrict dy = w->dy + at, *restrict y = from(w->y, at);
+	const float *restrict x = w->x + at, *restrict dy = w->dy + at, *restrict y = relu ? w->y + at : NULL;
 	float *restrict out = w->out + at;
 	for (int64_t i = 0; i < n; i++) out[i] = dy_at(dy, y, i, relu) * k0 + (x[i] - center) * k1 + k2;
 }
 
-static SLP_CLONES void backward_run(const struct work *w, int64_t c, int64_t at, int64_t n)
-{
-	if (w->y)
-		backward_run_by(w, c, at, n, true);
-	else
-		backward_run_by(w, c, at, n, false);
-}
+BY_RELU(backward_run, (const struct work *w, int64_t c, int64_t at, int64_t n), w, c, at, n)
 
 static void apply_run(const struct work *w, int64_t c, int64_t at, int64_t n)
 {
@@ -258,7 +250,7 @@ SLP_INLINE void grad_columns_by(const struct work *w, int64_t c, int64_t channel
 	spread(w, c, channels, w->center, center);
 	for (int64_t n = b.n0; n < b.n1; n++) {
 		int64_t at = n * pitch + c * w->size.s;
-		const float *x = w->x + at, *dy = w->dy + at, *y = from(w->y, at);
+		const float *x = w->x + at, *dy = w->dy + at, *y = relu ? w->y + at : NULL;
 		for (int64_t i = 0; i < width; i++) {
 			float d = dy_at(dy, y, i, relu);
 			sum[i] += d;
@@ -271,13 +263,8 @@ SLP_INLINE void grad_columns_by(const struct work *w, int64_t c, int64_t channel
 	}
 }
 
-static SLP_CLONES void grad_columns(const struct work *w, int64_t c, int64_t channels, struct block b, double *part)
-{
-	if (w->y)
-		grad_columns_by(w, c, channels, b, part, true);
-	else
-		grad_columns_by(w, c, channels, b, part, false);
-}
+BY_RELU(grad_columns, (const struct work *w, int64_t c, int64_t channels, struct block b, double *part), w, c, channels,
+        b, part)
 
 static SLP_CLONES void forward_columns(const struct work *w, int64_t c, int64_t channels, struct block b)
 {
@@ -304,25 +291,14 @@ SLP_INLINE void backward_columns_by(const struct work *w, int64_t c, int64_t cha
 	spread(w, c, channels, w->k2, k2);
 	for (int64_t n = b.n0; n < b.n1; n++) {
 		int64_t at = n * pitch + c * w->size.s;
-		const float *restrict x = w->x + at, *restrict dy = w->dy + at, *restrict y = from(w->y, at);
+		const float *restrict x = w->x + at, *restrict dy = w->dy + at, *restrict y = relu ? w->y + at : NULL;
 		float *restrict out = w->out + at;
 		for (int64_t i = 0; i < width; i++)
 			out[i] = dy_at(dy, y, i, relu) * k0[i] + (x[i] - center[i]) * k1[i] + k2[i];
 	}
 }
 
-static SLP_CLONES void backward_columns(const struct work *w, int64_t c, int64_t channels, struct block b)
-{
-	if (w->y)
-		backward_columns_by(w, c, channels, b, true);
-	else
-		backward_columns_by(w, c, channels, b, false);
-}
-
-static void apply_columns(const struct work *w, int64_t c, int64_t channels, struct block b)
-{
-	(w->dy ? backward_columns : forward_columns)(w, c, channels, b);
-}
+BY_RELU(backward_columns, (const struct work *w, int64_t c, int64_t channels, struct block b), w, c, channels, b)
 
 /* ---- the order of things ---------------------------------------------------------------------------------------- */
 
@@ -350,7 +326,8 @@ static void finish(struct work *w, int64_t group)
 static void apply(const struct work *w, int64_t group, int64_t i)
 {
 	if (w->columns)
-		apply_columns(w, group * w->group, channels_of(w, group), block_at(w->size, i));
+		(w->dy ? backward_columns : forward_columns)(w, group * w->group, channels_of(w, group),
+		                                             block_at(w->size, i));
 	else
 		apply_planes(w, group * w->group, block_at(w->size, i));
 }
