@@ -219,7 +219,7 @@ static enum sl_status ref(const struct slp_kernel *k)
 
 /* ---- blocks ----------------------------------------------------------------------------------------------------- */
 
-enum { BLOCK = 1024 }; /* floats: a few of them fit a first-level cache */
+enum { BLOCK = 2048 }; /* floats: a few of them fit a first-level cache */
 
 struct work {
 	const struct slp_kernel *k;
