@@ -17,10 +17,13 @@ void slp_activate_range(float *y, int64_t n, int activation)
 {
 	switch (activation) {
 #define X(symbol, name)                                                                                                \
-	case symbol: name##_over(y, n); break;
+	case symbol:                                                                                                   \
+		name##_over(y, n);                                                                                     \
+		break;
 		SLP_ACTIVATION_LIST(X)
 #undef X
-	default: break;
+	default:
+		break;
 	}
 }
 

@@ -22,10 +22,12 @@ template <class T> static __device__ inline T slp_activated(T x, int activation)
 {
 	switch (activation) {
 #define X(symbol, name)                                                                                                \
-	case symbol: return slp_value_##name(x);
+	case symbol:                                                                                                   \
+		return slp_value_##name(x);
 		SLP_ACTIVATION_LIST(X)
 #undef X
-	default: return x;
+	default:
+		return x;
 	}
 }
 
@@ -44,10 +46,12 @@ static inline double slp_activated(double x, int activation)
 {
 	switch (activation) {
 #define X(symbol, name)                                                                                                \
-	case symbol: return slp_value_##name(x);
+	case symbol:                                                                                                   \
+		return slp_value_##name(x);
 		SLP_ACTIVATION_LIST(X)
 #undef X
-	default: return x;
+	default:
+		return x;
 	}
 }
 

@@ -3,20 +3,18 @@
  * All three maps are linear in both operands and each is a gradient of the other two, so they also serve as each
  * other's gradients. */
 #include "conv2d.h"
-#include "lane_order.h"
 
-#define CONV_ATTRS(type, prefix)                                                                                       \
-	{"stride", SLP_INT, offsetof(type, prefix conv.stride), 2, "steps of the window down and across", false},      \
-	        {"pad", SLP_INT, offsetof(type, prefix conv.pad), 2, "zeros around the image", false},                 \
-	        {"dilation", SLP_INT, offsetof(type, prefix conv.dilation), 2, "steps between kernel elements",        \
-	         false},                                                                                               \
-	        {"groups", SLP_INT, offsetof(type, prefix conv.groups), 1, "independent groups of channels", false},   \
-	        {"x_lanes", SLP_BOOL, offsetof(type, prefix x_lanes), 1, "x, or its gradient, is in lane order",       \
-	         false},                                                                                               \
-	        {"y_lanes", SLP_BOOL, offsetof(type, prefix y_lanes), 1, "y, or its gradient, is in lane order",       \
-	         false},                                                                                               \
-	{                                                                                                              \
-		"crop", SLP_INT, offsetof(type, prefix crop), 2, "rows and columns of y left out at its end", false    \
+#define CONV_ATTRS(type, prefix)                                                                                        \
+	{"stride", SLP_INT, offsetof(type, prefix conv.stride), 2, "steps of the window down and across", false},       \
+	        {"pad", SLP_INT, offsetof(type, prefix conv.pad), 2, "zeros around the image", false},                  \
+	        {"dilation", SLP_INT, offsetof(type, prefix conv.dilation), 2, "steps between kernel elements", false}, \
+	        {"groups", SLP_INT, offsetof(type, prefix conv.groups), 1, "independent groups of channels", false},    \
+	        {"x_lanes", SLP_BOOL, offsetof(type, prefix x_lanes), 1, "x or its gradient is in lane order", false},  \
+	        {"y_lanes", SLP_BOOL, offsetof(type, prefix y_lanes), 1, "y or its gradient is in lane order", false},  \
+	        {"crop", SLP_INT, offsetof(type, prefix crop), 2, "rows and columns of y left out at its end", false},  \
+	{                                                                                                               \
+		"pool", SLP_INT, offsetof(type, prefix pool), 1,                                                        \
+		        "behind y: 0 nothing; 2 × 2 windows, 1: largest, 2: mean", false                                \
 	}
 
 static const struct slp_attr conv_attrs[] = {
@@ -48,15 +46,18 @@ static enum sl_status check_attrs(const struct slp_infer *c, const struct slp_co
 	const struct sl_conv2d_opts *o = &a->conv;
 	for (int i = 0; i < 2; i++)
 		if (o->stride[i] < 1 || o->dilation[i] < 1 || o->pad[i] < 0 || a->crop[i] < 0)
-			return slp_reject(c, SL_EINVAL, "stride and dilation must be positive, pad and crop not negative");
+			return slp_reject(c, SL_EINVAL,
+			                  "stride and dilation must be positive, pad and crop not negative");
 	if (a->activation < 0 || a->activation >= SL_ACTIVATIONS)
 		return slp_reject(c, SL_EINVAL, "activation %d is none of enum sl_activation", a->activation);
+	if (a->pool < SLP_CONV_POOL_NONE || a->pool > SLP_CONV_POOL_AVG)
+		return slp_reject(c, SL_EINVAL, "pool %d is none of enum slp_conv_pool", a->pool);
 	return o->groups < 1 ? slp_reject(c, SL_EINVAL, "groups must be positive") : SL_OK;
 }
 
-static enum sl_status check_inputs(const struct slp_infer *c)
+static enum sl_status check_inputs(const struct slp_infer *c, int floats)
 {
-	for (int i = 0; i < c->nin; i++)
+	for (int i = 0; i < floats; i++)
 		if (!slp_is_float(c->in[i].dtype) || c->in[i].dtype != c->in[0].dtype)
 			return slp_reject(c, SL_EDTYPE, "inputs must all be float32 or all float64");
 	for (int i = 0; i < 2; i++)
@@ -68,7 +69,7 @@ static enum sl_status check_inputs(const struct slp_infer *c)
 
 static enum sl_status check_lanes(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x)
 {
-	if ((a->x_lanes || a->y_lanes) && x.dim[0] % SLP_ORDER_LANES)
+	if ((a->x_lanes || a->y_lanes || a->pool) && x.dim[0] % SLP_ORDER_LANES)
 		return slp_reject(c, SL_ESHAPE, "lane order needs a multiple of %d images", SLP_ORDER_LANES);
 	return SL_OK;
 }
@@ -93,6 +94,9 @@ static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_
 			                  i ? "width" : "height", (long long)window, (long long)image);
 		y->dim[2 + i] = (image - window) / o->stride[i] + 1 - a->crop[i];
 		if (y->dim[2 + i] < 1) return slp_reject(c, SL_ESHAPE, "nothing is left of the cropped result");
+		if (a->pool && y->dim[2 + i] % 2)
+			return slp_reject(c, SL_ESHAPE, "what is pooled must be cropped to an even size");
+		if (a->pool) y->dim[2 + i] /= 2;
 	}
 	return check_lanes(c, a, x);
 }
@@ -103,14 +107,31 @@ static enum sl_status conv2d_infer(struct slp_infer *c)
 	set_defaults(&a->conv);
 	if (c->nin != 2 && c->nin != 3) return slp_reject(c, SL_EINVAL, "needs x, w and at most a bias");
 	enum sl_status s = check_attrs(c, a);
-	if (s == SL_OK) s = check_inputs(c);
+	if (s == SL_OK) s = check_inputs(c, c->nin);
 	if (s != SL_OK) return s;
 	sl_shape w = c->in[1].shape;
 	if (c->nin == 3 && (c->in[2].shape.ndim != 1 || c->in[2].shape.dim[0] != w.dim[0]))
 		return slp_reject(c, SL_ESHAPE, "bias must have shape (%lld), the output channels of w",
 		                  (long long)w.dim[0]);
+	if (c->op == &slp_op_conv2d && a->pool) return slp_reject(c, SL_EINVAL, "conv2d_pool is what pools");
 	c->out[0].dtype = c->in[0].dtype;
 	return forward_shape(c, a, c->in[0].shape, w, &c->out[0].shape);
+}
+
+/* Of the mask for a y, pooled, of a shape. */
+static struct slp_type mask_type(sl_shape y)
+{
+	return (struct slp_type){SL_UINT8, SL_SHAPE(y.dim[0] / 8, y.dim[1], 2 * y.dim[2], 2 * y.dim[3])};
+}
+
+static enum sl_status pool_infer(struct slp_infer *c)
+{
+	const struct slp_conv2d_attrs *a = c->attrs;
+	if (a->pool == SLP_CONV_POOL_NONE || (a->activation != SL_IDENTITY && a->activation != SL_RELU))
+		return slp_reject(c, SL_EINVAL, "needs a pool, and no activation but relu");
+	enum sl_status s = conv2d_infer(c);
+	if (s == SL_OK) c->out[1] = mask_type(c->out[0].shape);
+	return s;
 }
 
 /* Of a gradient: that dy has the shape that x and w give. */
@@ -119,15 +140,23 @@ static enum sl_status check_forward(const struct slp_infer *c, sl_shape x, sl_sh
 	const struct slp_conv2d_grad *g = c->attrs;
 	sl_shape y;
 	enum sl_status s = forward_shape(c, &g->of, x, w, &y);
-	if (s != SL_OK || sl_shape_equal(y, dy)) return s;
+	if (s != SL_OK) return s;
 	char text[128];
-	return slp_reject(c, SL_ESHAPE, "the gradient of y must have shape %s", sl_shape_string(y, text));
+	if (!sl_shape_equal(y, dy))
+		return slp_reject(c, SL_ESHAPE, "the gradient of y must have shape %s", sl_shape_string(y, text));
+	struct slp_type mask = mask_type(y);
+	if (g->of.pool && (c->in[2].dtype != mask.dtype || !sl_shape_equal(c->in[2].shape, mask.shape)))
+		return slp_reject(c, SL_ESHAPE, "the mask must be uint8 of shape %s",
+		                  sl_shape_string(mask.shape, text));
+	return SL_OK;
 }
 
 static enum sl_status check_grad_attrs(const struct slp_infer *c, const struct slp_conv2d_grad *g)
 {
 	if (g->of.activation != SL_IDENTITY)
 		return slp_reject(c, SL_EINVAL, "the gradient of an activation is an operation of its own");
+	if (c->nin != (g->of.pool ? 3 : 2))
+		return slp_reject(c, SL_EINVAL, "takes two inputs, or with the attribute pool a mask too");
 	return check_attrs(c, &g->of);
 }
 
@@ -136,7 +165,7 @@ static enum sl_status grad_data_infer(struct slp_infer *c)
 	struct slp_conv2d_grad *g = c->attrs;
 	set_defaults(&g->of.conv);
 	enum sl_status s = check_grad_attrs(c, g);
-	if (s == SL_OK) s = check_inputs(c);
+	if (s == SL_OK) s = check_inputs(c, 2);
 	if (s != SL_OK) return s;
 	sl_shape dy = c->in[0].shape, w = c->in[1].shape;
 	c->out[0].dtype = c->in[0].dtype;
@@ -149,7 +178,7 @@ static enum sl_status grad_weights_infer(struct slp_infer *c)
 	struct slp_conv2d_grad *g = c->attrs;
 	set_defaults(&g->of.conv);
 	enum sl_status s = check_grad_attrs(c, g);
-	if (s == SL_OK) s = check_inputs(c);
+	if (s == SL_OK) s = check_inputs(c, 2);
 	if (s != SL_OK) return s;
 	sl_shape x = c->in[0].shape, dy = c->in[1].shape;
 	c->out[0].dtype = c->out[1].dtype = c->in[0].dtype;
@@ -164,19 +193,25 @@ static double flops(sl_shape y, sl_shape w)
 	return 2.0 * (double)sl_shape_size(y) * (double)w.dim[1] * (double)w.dim[2] * (double)w.dim[3];
 }
 
+/* The attributes that all operations have are the first in each; a window pools four elements. */
+static double scale(const struct slp_infer *c)
+{
+	return ((const struct slp_conv2d_attrs *)c->attrs)->pool ? 4 : 1;
+}
+
 static double conv2d_flops(const struct slp_infer *c)
 {
-	return flops(c->out[0].shape, c->in[1].shape);
+	return scale(c) * flops(c->out[0].shape, c->in[1].shape);
 }
 
 static double grad_data_flops(const struct slp_infer *c)
 {
-	return flops(c->in[0].shape, c->in[1].shape);
+	return scale(c) * flops(c->in[0].shape, c->in[1].shape);
 }
 
 static double grad_weights_flops(const struct slp_infer *c)
 {
-	return flops(c->in[1].shape, c->out[0].shape);
+	return scale(c) * flops(c->in[1].shape, c->out[0].shape);
 }
 
 #ifdef HAVE_CUDA
@@ -212,7 +247,8 @@ static struct slp_conv2d_grad grad_opts(const struct sl_conv2d_opts *o, sl_shape
 static enum sl_status check_plain(const struct slp_grad *g)
 {
 	const struct slp_conv2d_attrs *a = g->attrs;
-	if (!a->x_lanes && !a->y_lanes && !a->crop[0] && !a->crop[1] && a->activation == SL_IDENTITY) return SL_OK;
+	bool lanes = a->x_lanes || a->y_lanes, cropped = a->crop[0] || a->crop[1];
+	if (!lanes && !cropped && a->activation == SL_IDENTITY && !a->pool) return SL_OK;
 	slp_call_fail(g->at, g->op->name, SL_EUNSUPPORTED, "a convolution made by a graph pass has no gradient");
 	return SL_EUNSUPPORTED;
 }
@@ -287,6 +323,7 @@ static enum sl_status grad_weights_grad(struct slp_grad *g)
 
 #ifdef HAVE_CUDA
 enum sl_status slp_cuda_conv2d(const struct slp_kernel *k);
+enum sl_status slp_cuda_conv2d_pool(const struct slp_kernel *k);
 enum sl_status slp_cuda_conv2d_grad_data(const struct slp_kernel *k);
 enum sl_status slp_cuda_conv2d_grad_weights(const struct slp_kernel *k);
 #endif
@@ -306,7 +343,8 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	                  (sl_tensor *const[]){x, w, b});
 }
 
-#define CONVOLUTION(op_name, prefix, attributes, attr_names, inputs, count, results, text)                             \
+#define OPERANDS (SLP_IN(0) | SLP_IN(1))
+#define CONVOLUTION(op_name, rule, work, kept, gradient, attributes, attr_names, inputs, count, results, text)         \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 	        .name = #op_name,                                                                                      \
 	        .doc = text,                                                                                           \
@@ -315,20 +353,24 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	        .nout = results,                                                                                       \
 	        .attr_table = attr_names,                                                                              \
 	        .attrs_size = sizeof(attributes),                                                                      \
-	        .saves = SLP_IN(0) | SLP_IN(1),                                                                        \
+	        .saves = kept,                                                                                         \
 	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
 	        .cuda_dtypes = SLP_FLOATS,                                                                             \
-	        .infer = prefix##_infer,                                                                               \
-	        .flops = prefix##_flops,                                                                               \
-	        .grad = prefix##_grad,                                                                                 \
+	        .infer = rule,                                                                                         \
+	        .flops = work,                                                                                         \
+	        .grad = gradient,                                                                                      \
 	        .scratch = SLP_CUDA(workspace),                                                                        \
 	        .ref = slp_##op_name##_ref,                                                                            \
 	        .cpu = slp_conv2d_cpu,                                                                                 \
 	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
 	};
 
-CONVOLUTION(conv2d, conv2d, struct slp_conv2d_attrs, conv_attrs, "x w b ...", -1, 1, "convolution in two dimensions")
-CONVOLUTION(conv2d_grad_data, grad_data, struct slp_conv2d_grad, grad_attrs, "dy w", 2, 1,
-            "gradient of a convolution with respect to its input")
-CONVOLUTION(conv2d_grad_weights, grad_weights, struct slp_conv2d_grad, grad_attrs, "x dy", 2, 2,
+CONVOLUTION(conv2d, conv2d_infer, conv2d_flops, OPERANDS, conv2d_grad, struct slp_conv2d_attrs, conv_attrs, "x w b ...",
+            -1, 1, "convolution in two dimensions")
+CONVOLUTION(conv2d_pool, pool_infer, conv2d_flops, 0, NULL, struct slp_conv2d_attrs, conv_attrs, "x w b ...", -1, 2,
+            "convolution, then a pooling of 2 × 2 windows, and the mask for its gradient")
+CONVOLUTION(conv2d_grad_data, grad_data_infer, grad_data_flops, OPERANDS, grad_data_grad, struct slp_conv2d_grad,
+            grad_attrs, "dy w mask ...", -1, 1, "gradient of a convolution with respect to its input")
+CONVOLUTION(conv2d_grad_weights, grad_weights_infer, grad_weights_flops, OPERANDS, grad_weights_grad,
+            struct slp_conv2d_grad, grad_attrs, "x dy mask ...", -1, 2,
             "gradients of a convolution with respect to its weight and bias")

@@ -146,12 +146,11 @@ static struct made *find(const struct slp_kernel *k, const struct key &key)
 template <class T> struct operands {
 	T *x, *w, *y;
 	void *work;
-	size_t limit; /* bytes at work */
-	struct slp_conv c;
+	size_t limit;            /* bytes at work */
+	struct slp_conv c, kept; /* kept: without what is cropped */
 };
 
-template <class T> static struct operands<T> operands_of(const struct slp_kernel *k, enum slp_conv_pass pass)
-{
+template <class T> static struct operands<T> operands_of(const struct slp_kernel *k, enum slp_conv_pass pass) {
 	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
 	struct operands<T> o;
 	o.c = slp_conv_of(k);
@@ -160,15 +159,108 @@ template <class T> static struct operands<T> operands_of(const struct slp_kernel
 	T *first = (T *)k->in[0].ptr, *second = (T *)k->in[1].ptr, *result = (T *)k->out[0].ptr;
 	o.x = stage.x ? (T *)scratch : pass == SLP_CONV_DATA ? result : first;
 	o.w = pass == SLP_CONV_WEIGHTS ? result : second;
-	o.y = stage.y                     ? (T *)(scratch + stage.x)
-	      : pass == SLP_CONV_FORWARD  ? result
-	      : pass == SLP_CONV_DATA     ? first
-	                                  : second;
+	o.y = stage.y                    ? (T *)(scratch + stage.x)
+	      : pass == SLP_CONV_FORWARD ? result
+	      : pass == SLP_CONV_DATA    ? first
+	                                 : second;
 	o.work = scratch + stage.x + stage.y;
 	o.limit = slp_conv_workspace(&o.c, sizeof(T));
+	o.kept = o.c;
 	o.c.oh += a->crop[0];
 	o.c.ow += a->crop[1];
 	return o;
+}
+
+/* ---- pooling ---------------------------------------------------------------------------------------------------- */
+
+/* What of the whole y is pooled, c, and the order of the pooled side. */
+struct pooling {
+	struct slp_conv c;
+	int64_t row, plane; /* of the whole y */
+	int pool;
+	bool relu, lanes;
+};
+
+/* An element of the pooled y: row and column of its window, and where it is in memory. */
+struct window {
+	int64_t o, i, j, index;
+};
+
+__device__ static inline struct window window_of(const struct pooling &p, int64_t n, int64_t at)
+{
+	int64_t pw = p.c.ow / 2, size = p.c.oh / 2 * pw;
+	struct window w;
+	w.o = at / size;
+	w.i = at % size / pw;
+	w.j = at % pw;
+	w.index = slp_order_index(p.lanes, p.c.oc * size, n, at);
+	return w;
+}
+
+/* A thread makes an element of y for each of 8 images, and the bytes of the mask. */
+template <class T>
+__global__ static void pool_kernel(struct pooling p, const T *whole, T *y, uint8_t *mask, int64_t count)
+{
+	int64_t flat = p.c.oc * (p.c.oh / 2) * (p.c.ow / 2);
+	SLP_GRID_STRIDE(index, count)
+	{
+		int64_t n = index / flat * 8;
+		unsigned bytes[4] = {0, 0, 0, 0}, flow;
+		struct window w;
+		for (int l = 0; l < 8; l++) {
+			double v[4];
+			w = window_of(p, n + l, index % flat);
+			const T *from = whole + ((n + l) * p.c.oc + w.o) * p.plane + 2 * w.i * p.row + 2 * w.j;
+			for (int e = 0; e < 4; e++) v[e] = from[e / 2 * p.row + e % 2];
+			y[w.index] = (T)slp_conv_pool4(p.pool, p.relu, v, &flow);
+			for (int e = 0; e < 4; e++) bytes[e] |= (flow >> e & 1) << l;
+		}
+		for (int e = 0; e < 4; e++)
+			mask[slp_conv_mask_index(&p.c, n, w.o, (2 * w.i + e / 2) * p.c.ow + 2 * w.j + e % 2)] =
+			        (uint8_t)bytes[e];
+	}
+}
+
+/* A thread makes an element of the gradient of the whole y. */
+template <class T>
+__global__ static void unpool_kernel(struct pooling p, const T *dy, const uint8_t *mask, T *whole, int64_t count)
+{
+	int64_t pw = p.c.ow / 2, size = p.c.oh / 2 * pw;
+	SLP_GRID_STRIDE(index, count)
+	{
+		int64_t j = index % p.row, i = index % p.plane / p.row, o = index / p.plane % p.c.oc;
+		int64_t n = index / p.plane / p.c.oc;
+		T d = 0;
+		if (i < p.c.oh && j < p.c.ow && mask[slp_conv_mask_index(&p.c, n, o, i * p.c.ow + j)] >> n % 8 & 1)
+			d = dy[slp_order_index(p.lanes, p.c.oc * size, n, o * size + i / 2 * pw + j / 2)] *
+			    (T)slp_conv_pool_share(p.pool);
+		whole[index] = d;
+	}
+}
+
+template <class T> static struct pooling pooling_of(const struct slp_kernel *k, const struct operands<T> &o)
+{
+	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
+	struct pooling p = {o.kept, o.c.ow, o.c.oh * o.c.ow, a->pool, a->activation == SL_RELU, a->y_lanes};
+	return p;
+}
+
+template <class T> static enum sl_status pool(const struct slp_kernel *k, const struct operands<T> &o)
+{
+	int64_t count = slp_size(&k->out[0]) / 8;
+	if (count == 0) return SL_OK;
+	SLP_LAUNCH(pool_kernel<T>, slp_grid(count), SLP_BLOCK, 0, k->stream, pooling_of(k, o), (const T *)o.y,
+	           (T *)k->out[0].ptr, (uint8_t *)k->out[1].ptr, count);
+	return slp_launched(k);
+}
+
+template <class T> static enum sl_status unpool(const struct slp_kernel *k, const struct operands<T> &o, const T *dy)
+{
+	int64_t count = o.c.n * o.c.oc * o.c.oh * o.c.ow;
+	if (count == 0) return SL_OK;
+	SLP_LAUNCH(unpool_kernel<T>, slp_grid(count), SLP_BLOCK, 0, k->stream, pooling_of(k, o), dy,
+	           (const uint8_t *)k->in[2].ptr, o.y, count);
+	return slp_launched(k);
 }
 
 /* Copies inputs to where the operands are, or with `back` the operand that is a result to the output. */
@@ -181,15 +273,14 @@ static enum sl_status stage(const struct slp_kernel *k, const struct operands<T>
 	struct slp_order_side y = {c.oh - a->crop[0], c.ow - a->crop[1], a->y_lanes}, whole_y = {c.oh, c.ow, false};
 	T *in = (T *)k->in[0].ptr, *out = (T *)k->out[0].ptr;
 	T *dy = pass == SLP_CONV_DATA ? in : (T *)k->in[1].ptr;
-	struct slp_conv_stage staged = slp_conv_stage_of(a, &o.c, sizeof(T));
-	if (back && pass == SLP_CONV_DATA && staged.x)
-		return slp_order_copy<T>(k, o.x, out, c.n, c.ic, plain_x, x);
+	struct slp_conv_stage staged = slp_conv_stage_of(a, &o.kept, sizeof(T));
+	if (back && pass == SLP_CONV_DATA && staged.x) return slp_order_copy<T>(k, o.x, out, c.n, c.ic, plain_x, x);
 	if (back && pass == SLP_CONV_FORWARD && staged.y)
-		return slp_order_copy<T>(k, o.y, out, c.n, c.oc, whole_y, y);
+		return a->pool ? pool<T>(k, o) : slp_order_copy<T>(k, o.y, out, c.n, c.oc, whole_y, y);
 	enum sl_status s = SL_OK;
 	if (!back && pass != SLP_CONV_DATA && staged.x) s = slp_order_copy<T>(k, in, o.x, c.n, c.ic, x, plain_x);
 	if (!back && pass != SLP_CONV_FORWARD && staged.y && s == SL_OK)
-		s = slp_order_copy<T>(k, dy, o.y, c.n, c.oc, y, whole_y);
+		s = a->pool ? unpool<T>(k, o, dy) : slp_order_copy<T>(k, dy, o.y, c.n, c.oc, y, whole_y);
 	return s;
 }
 
@@ -324,5 +415,6 @@ template <class T> static enum sl_status run(const struct slp_kernel *k, enum sl
 		return k->in[0].type.dtype == SL_FLOAT64 ? run<double>(k, pass) : run<float>(k, pass);                 \
 	}
 OPERATION(conv2d, SLP_CONV_FORWARD)
+OPERATION(conv2d_pool, SLP_CONV_FORWARD)
 OPERATION(conv2d_grad_data, SLP_CONV_DATA)
 OPERATION(conv2d_grad_weights, SLP_CONV_WEIGHTS)

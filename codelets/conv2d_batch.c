@@ -26,11 +26,13 @@ struct tap {
 struct pass {
 	int64_t n, nin, nout, in_plane, out_plane, kernel; /* channels and sizes of planes */
 	int64_t groups, pairs, tiles, chunk, chunks;
-	int tile; /* output channels at once */
+	int tile;                   /* output channels at once */
 	const float *bias, *w, *in; /* in: in lane order */
 	float *out;
 	bool out_lanes;
-	int activation;
+	int activation, pool;
+	int64_t positions, width; /* of what is pooled: a plane, a row; out_plane is smaller by four */
+	uint8_t *mask;
 	int64_t w_in, w_out;  /* steps of w along input and output channels */
 	const int32_t *first; /* of the taps of each output position, and of the next */
 	const struct tap *taps;
@@ -95,9 +97,9 @@ static void list_taps(const struct slp_conv *c, bool backward, int32_t *first, s
 /* A pair of groups and a tile of output channels: what is read, and where results go. */
 struct unit {
 	const float *in, *w, *bias;
-	float *to;                   /* [half · half_step + channel · step + position · LANES] */
+	float *to; /* [half · half_step + channel · step + position · LANES] */
 	int64_t in_half, half_step, step;
-	int halves, channels;        /* 1: the second group does not exist; channels of the tile that do */
+	int halves, channels; /* 1: the second group does not exist; channels of the tile that do */
 };
 
 SLP_INLINE void relu(slp_v16 *v)
@@ -125,18 +127,19 @@ SLP_INLINE void multiply(const struct pass *p, const int tile, const struct unit
 				acc[o][1] += e[o] * x1;
 			}
 		}
-	if (p->activation == SL_RELU)
-		SLP_UNROLL for (int o = 0; o < 2 * tile; o++) relu(&acc[o / 2][o % 2]);
+	if (p->activation == SL_RELU) SLP_UNROLL for (int o = 0; o < 2 * tile; o++) relu(&acc[o / 2][o % 2]);
 	SLP_UNROLL for (int o = 0; o < tile; o++)
 	{
 		if (o < u->channels) memcpy(to + o * u->step, &acc[o][0], sizeof acc[o][0]);
-		if (o < u->channels && u->halves > 1) memcpy(to + u->half_step + o * u->step, &acc[o][1], sizeof acc[o][1]);
+		if (o < u->channels && u->halves > 1)
+			memcpy(to + u->half_step + o * u->step, &acc[o][1], sizeof acc[o][1]);
 	}
 }
 
 #define TILES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 #define X(tile)                                                                                                        \
-	SLP_AVX512 static void multiply_##tile(const struct pass *p, const struct unit *u, int64_t position, float *to) \
+	SLP_AVX512 static void multiply_##tile(const struct pass *p, const struct unit *u, int64_t position,           \
+	                                       float *to)                                                              \
 	{                                                                                                              \
 		multiply(p, tile, u, position, to);                                                                    \
 	}
@@ -172,6 +175,64 @@ SLP_AVX512 static void unpack(const struct pass *p, const struct unit *u, int64_
 		}
 }
 
+#define BEATS(b, a) (((b) > (a)) | (((b) != (b)) & ((a) == (a))))
+#define PICK(mask, a, b) ((slp_v16)(((int16s)(a) & (mask)) | ((int16s)(b) & ~(mask))))
+
+/* The four elements of a window, two rows of two, and to which of them its gradient goes: slp_conv_pool4 by vectors. */
+SLP_INLINE void pool4(const struct pass *p, const slp_v16 v[4], slp_v16 *y, int16s flow[4])
+{
+	if (p->pool == SLP_CONV_POOL_AVG) {
+		*y = ((v[0] + v[1]) + (v[2] + v[3])) * 0.25f;
+		SLP_UNROLL for (int e = 0; e < 4; e++) flow[e] = ~(int16s){0};
+	} else {
+		int16s right0 = BEATS(v[1], v[0]), right1 = BEATS(v[3], v[2]);
+		slp_v16 upper = PICK(right0, v[1], v[0]), lower = PICK(right1, v[3], v[2]);
+		int16s low = BEATS(lower, upper);
+		*y = PICK(low, lower, upper);
+		flow[0] = ~(low | right0);
+		flow[1] = ~low & right0;
+		flow[2] = low & ~right1;
+		flow[3] = low & right1;
+	}
+	if (p->activation == SL_RELU) SLP_UNROLL for (int e = 0; e < 4; e++) flow[e] &= ~(v[e] <= 0);
+}
+
+/* The windows of all channels of a tile whose elements are in `from`, [half][channel][4]; at: the first element's place
+ * in its plane. */
+SLP_AVX512 static void pool_windows(const struct pass *p, const struct unit *u, const float *from, int64_t plane,
+                                    int64_t at, float *to)
+{
+	slp_v16 v[4], y;
+	int16s flow[4];
+	for (int half = 0; half < u->halves; half++)
+		for (int o = 0; o < u->channels; o++) {
+			memcpy(v, from + (half * p->tile + o) * 4 * LANES, sizeof v);
+			pool4(p, v, &y, flow);
+			memcpy(to + half * u->half_step + o * u->step, &y, sizeof y);
+			uint8_t *mask = p->mask + 2 * ((plane + half * p->nout + o) * p->positions + at);
+			SLP_UNROLL for (int e = 0; e < 4; e++)
+			{
+				uint16_t bits = SLP_LANE_BITS(flow[e]);
+				memcpy(mask + 2 * (e / 2 * p->width + e % 2), &bits, sizeof bits);
+			}
+		}
+}
+
+/* Windows [at, at + count): their elements, one by one, through `elements`. */
+static void run_windows(const struct pass *p, const struct unit *u, int64_t plane, int64_t at, int64_t count,
+                        float *elements)
+{
+	struct unit window = *u;
+	window.step = 4 * LANES;
+	window.half_step = p->tile * window.step;
+	for (int64_t i = at; i < at + count; i++) {
+		int64_t row = i / (p->width / 2), first = 2 * row * p->width + 2 * (i - row * (p->width / 2));
+		for (int e = 0; e < 4; e++)
+			multiply_by_tile[p->tile](p, &window, first + e / 2 * p->width + e % 2, elements + e * LANES);
+		pool_windows(p, u, elements, plane, first, u->to + (i - at) * LANES);
+	}
+}
+
 /* Units are (pair, tile, chunk of positions), in this order. */
 static void run_unit(const struct pass *p, int64_t unit, float *buffer)
 {
@@ -194,7 +255,9 @@ static void run_unit(const struct pass *p, int64_t unit, float *buffer)
 	}
 	if (count > p->chunk) count = p->chunk;
 	for (int o = 0; p->bias && o < u.channels; o++) bias[o] = p->bias[channel + o];
-	for (int64_t i = 0; i < count; i++) multiply_by_tile[p->tile](p, &u, at + i, u.to + i * LANES);
+	if (p->pool)
+		run_windows(p, &u, 2 * pair * p->nout + channel, at, count, buffer + p->tile * p->chunk * 2 * LANES);
+	for (int64_t i = 0; i < count && !p->pool; i++) multiply_by_tile[p->tile](p, &u, at + i, u.to + i * LANES);
 	activate(p, &u, count);
 	if (!p->out_lanes) unpack(p, &u, pair, channel, at, count);
 }
@@ -202,7 +265,7 @@ static void run_unit(const struct pass *p, int64_t unit, float *buffer)
 static void run_units(void *arg, int64_t begin, int64_t end)
 {
 	struct pass *p = arg;
-	size_t bytes = p->out_lanes ? 0 : sizeof(float) * (size_t)(p->tile * p->chunk * 2 * LANES);
+	size_t bytes = sizeof(float) * (size_t)(p->tile * (p->chunk + 4) * 2 * LANES);
 	float *buffer = slp_workspace(SLP_WORK_THREAD, bytes);
 	if (!buffer) p->no_memory = true;
 	for (int64_t unit = begin; buffer && unit < end; unit++) run_unit(p, unit, buffer);
@@ -250,6 +313,11 @@ static struct pass pass_of(const struct slp_conv_args *a)
 	                 .activation = a->activation,
 	                 .w_in = back ? c->ic * kernel : kernel,
 	                 .w_out = back ? kernel : c->ic * kernel};
+	p.pool = a->pool;
+	p.mask = a->mask;
+	p.positions = p.out_plane;
+	p.width = c->ow;
+	if (p.pool) p.out_plane /= 4;
 	p.groups = (p.n + LANES - 1) / LANES;
 	p.pairs = (p.groups + 1) / 2;
 	p.tiles = (p.nout + TILE - 1) / TILE;
@@ -267,20 +335,21 @@ static size_t round64(size_t bytes)
 /* Images that come in lane order are best taken so, whatever the channels. */
 static bool takes(const struct slp_conv_args *a)
 {
-	return a->x_lanes || a->y_lanes ? a->c.groups == 1 && slp_has_avx512() : pays(&a->c);
+	return a->x_lanes || a->y_lanes || a->pool ? a->c.groups == 1 && slp_has_avx512() : pays(&a->c);
 }
 
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
 	if (!takes(a)) return SL_EUNSUPPORTED;
 	if (a->pass == SLP_CONV_WEIGHTS) return slp_conv_batch_weights(k, a);
+	if (a->pass == SLP_CONV_DATA && a->pool) return SL_EUNSUPPORTED;
 	struct pass p = pass_of(a);
 	bool in_lanes = a->pass == SLP_CONV_DATA ? a->y_lanes : a->x_lanes;
 	size_t packed = in_lanes ? 0 : round64(sizeof(float) * (size_t)(p.groups * p.nin * p.in_plane * LANES));
 	size_t weights = round64(sizeof(float) * (size_t)(p.tiles * p.tile * p.nin * p.kernel));
-	size_t first = round64(sizeof(int32_t) * (size_t)(p.out_plane + 1));
+	size_t first = round64(sizeof(int32_t) * (size_t)(p.positions + 1));
 	char *work = slp_workspace(SLP_WORK_CALL,
-	                           packed + weights + first + sizeof(struct tap) * (size_t)(p.out_plane * p.kernel));
+	                           packed + weights + first + sizeof(struct tap) * (size_t)(p.positions * p.kernel));
 	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder images in");
 	p.weights = (float *)(work + packed);
 	p.first = (int32_t *)(work + packed + weights);

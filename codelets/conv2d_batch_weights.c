@@ -15,8 +15,10 @@ enum { LANES = 16, SUMS = 25, WIDEST = 7, PARTS = 8, NEAR = 24 << 10 /* bytes of
 struct weights {
 	struct slp_conv c;
 	const float *y;
-	const float *x;                     /* in lane order; y too, if y_lanes */
+	const float *x; /* in lane order; y too, if y_lanes */
 	bool y_lanes;
+	int pool; /* y is pooled, and then in lane order */
+	const uint8_t *mask;
 	float *partial;                     /* [part][oc][ic kh kw], then [part][oc] */
 	int64_t groups, parts, tiles, rows; /* rows of dy at once */
 	int tile;                           /* output channels at once */
@@ -125,12 +127,16 @@ SLP_AVX512 static const float *load_rows(const struct unit *t, int64_t group, in
 	int64_t count = (end - i) * c->ow, image = group * LANES, live = c->n - image, pixels = c->oh * c->ow;
 	int64_t step = w->y_lanes ? LANES : 1; /* of neighbours in a plane */
 	const float *y = w->y + image * c->oc * pixels + (t->tile * w->tile * pixels + i * c->ow) * step;
-	bool direct = w->y_lanes && t->channels == w->tile;
+	bool direct = w->y_lanes && t->channels == w->tile && !w->pool;
 	*plane = direct ? pixels : w->rows * c->ow;
 	for (int64_t o = 0; o < t->channels; o++) {
 		const float *from = y + o * pixels * step;
 		float *to = (float *)(t->y + o * w->rows * c->ow);
-		if (w->y_lanes && !direct)
+		int64_t channel = image / LANES * c->oc + t->tile * w->tile + o; /* among those of all groups */
+		if (w->pool)
+			slp_unpool_rows(w->y + channel * pixels / 4 * LANES, w->mask + channel * pixels * 2,
+			                slp_conv_pool_share(w->pool), c->ow, i, end, to);
+		else if (w->y_lanes && !direct)
 			memcpy(to, from, sizeof *to * (size_t)(count * LANES));
 		else if (!direct)
 			slp_lanes_gather(from, c->oc * pixels, live > LANES ? LANES : (int)live, count, to, LANES);
@@ -150,13 +156,7 @@ static void add_group(const struct unit *t, int64_t group)
 		for (int64_t q = 0; q < c->ic; q++)
 			for (int64_t u = 0; u < c->kh; u++) {
 				const float *x = w->x + (group * c->ic + q) * c->ih * c->iw * LANES;
-				struct strip s = {x,
-				                  y,
-				                  plane,
-				                  i,
-				                  end,
-				                  u,
-				                  t->sums + (q * c->kh + u) * w->tile * c->kw};
+				struct strip s = {x, y, plane, i, end, u, t->sums + (q * c->kh + u) * w->tile * c->kw};
 				multiply_by_width[c->kw](c, &s);
 			}
 	}
@@ -236,16 +236,18 @@ enum sl_status slp_conv_batch_weights(const struct slp_kernel *k, const struct s
 	                    .y = a->y,
 	                    .x = a->x,
 	                    .y_lanes = a->y_lanes,
+	                    .pool = a->pool,
+	                    .mask = a->mask,
 	                    .groups = (c->n + LANES - 1) / LANES,
 	                    .tile = tile_by_width[c->kw]};
+	if (a->pool && !a->y_lanes) return SL_EUNSUPPORTED;
 	int64_t size = c->oc * c->ic * c->kh * c->kw, flat = c->ic * c->ih * c->iw;
 	w.parts = w.groups < PARTS ? w.groups : PARTS;
 	w.tiles = (c->oc + w.tile - 1) / w.tile;
 	w.rows = NEAR / (w.tile * c->ow * LANES * (int64_t)sizeof(float));
 	w.rows = w.rows < 1 ? 1 : w.rows > c->oh ? c->oh : w.rows;
 	int64_t packed = a->x_lanes ? 0 : w.groups * flat * LANES;
-	float *work =
-	        slp_workspace(SLP_WORK_CALL, sizeof(float) * (size_t)(packed + w.parts * (size + c->oc + 16)));
+	float *work = slp_workspace(SLP_WORK_CALL, sizeof(float) * (size_t)(packed + w.parts * (size + c->oc + 16)));
 	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder images in");
 	w.partial = work + packed;
 	if (!a->x_lanes) {

@@ -19,12 +19,14 @@ static struct slp_conv_args args_of(const struct slp_kernel *k)
 	                          .x_lanes = o->x_lanes,
 	                          .y_lanes = o->y_lanes,
 	                          .cropped = o->crop[0] || o->crop[1],
+	                          .pool = o->pool,
 	                          .activation = o->activation};
 	if (k->op == &slp_op_conv2d_grad_data) {
 		a.pass = SLP_CONV_DATA;
 		a.y = k->in[0].ptr;
 		a.w = k->in[1].ptr;
 		a.x = k->out[0].ptr;
+		if (a.pool) a.mask = k->in[2].ptr;
 		return a;
 	}
 	a.x = k->in[0].ptr;
@@ -33,11 +35,13 @@ static struct slp_conv_args args_of(const struct slp_kernel *k)
 		a.y = k->in[1].ptr;
 		a.w = k->out[0].ptr;
 		if (slp_size(&k->out[1]) > 0) a.b = k->out[1].ptr;
+		if (a.pool) a.mask = k->in[2].ptr;
 		return a;
 	}
 	a.w = k->in[1].ptr;
 	a.y = k->out[0].ptr;
 	if (k->nin == 3) a.b = k->in[2].ptr;
+	if (a.pool) a.mask = k->out[1].ptr;
 	return a;
 }
 
@@ -75,12 +79,17 @@ static enum sl_status run_reordered(const struct slp_kernel *k, const struct slp
 	return s;
 }
 
+static enum sl_status run(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	bool lanes = a->x_lanes || a->y_lanes;
+	enum sl_status s = !lanes && prefers_gemm(a) ? SL_EUNSUPPORTED : slp_conv_batch(k, a);
+	if (s != SL_EUNSUPPORTED) return s;
+	if (a->pool) return slp_conv_unpooled(k, a, run);
+	return lanes ? run_reordered(k, a) : run_plain(k, a);
+}
+
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k)
 {
 	struct slp_conv_args a = args_of(k);
-	bool lanes = a.x_lanes || a.y_lanes;
-	if (is_empty(&a.c)) return k->op->ref(k);
-	enum sl_status s = !lanes && prefers_gemm(&a) ? SL_EUNSUPPORTED : slp_conv_batch(k, &a);
-	if (s != SL_EUNSUPPORTED) return s;
-	return lanes ? run_reordered(k, &a) : run_plain(k, &a);
+	return is_empty(&a.c) ? k->op->ref(k) : run(k, &a);
 }

@@ -13,9 +13,8 @@ struct slp_order_side {
 
 /* Copies n images of `channels` planes; where planes of `to` are larger than those of `from`, zeros follow, and where
  * they are smaller, the rest is left out. */
-template <class T>
-__global__ static void slp_order_kernel(const T *from, T *to, int64_t n, int64_t channels, struct slp_order_side f,
-                                        struct slp_order_side t)
+template <class T> __global__ static void slp_order_kernel(const T *from, T *to, int64_t n, int64_t channels,
+                                                           struct slp_order_side f, struct slp_order_side t)
 {
 	int64_t flat = channels * t.h * t.w;
 	SLP_GRID_STRIDE(i, n * flat)
@@ -28,9 +27,9 @@ __global__ static void slp_order_kernel(const T *from, T *to, int64_t n, int64_t
 	}
 }
 
-template <class T>
-static enum sl_status slp_order_copy(const struct slp_kernel *k, const T *from, T *to, int64_t n, int64_t channels,
-                                     struct slp_order_side f, struct slp_order_side t)
+template <class T> static enum sl_status slp_order_copy(const struct slp_kernel *k, const T *from, T *to, int64_t n,
+                                                        int64_t channels, struct slp_order_side f,
+                                                        struct slp_order_side t)
 {
 	int64_t count = n * channels * t.h * t.w;
 	if (count == 0) return SL_OK;

@@ -1,6 +1,6 @@
-/* Lane order: images dealt to groups of 16, the elements of a group's images side by side, (n / 16, flat, 16) instead of
- * (n, flat).  Kernels that compute 16 images at once read and write whole vectors in it.  Shapes do not tell the order:
- * graph passes give it to operations as attributes, and relayout.c changes it. */
+/* Lane order: images dealt to groups of 16, the elements of a group's images side by side, (n / 16, flat, 16) instead
+ * of (n, flat).  Kernels that compute 16 images at once read and write whole vectors in it.  Shapes do not tell the
+ * order: graph passes give it to operations as attributes, and relayout.c changes it. */
 #ifndef SLP_LANE_ORDER_H
 #define SLP_LANE_ORDER_H
 

@@ -45,6 +45,19 @@ SLP_INLINE void slp_sum_lanes16(slp_v16 r[16])
 	SLP_FOLD_(r, 1);
 }
 
+/* The lanes of a vector of masks (all bits set or none) as bits; only in functions that are SLP_AVX512. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define SLP_LANE_BITS(mask) ((uint16_t)_mm512_movepi32_mask((__m512i)(mask)))
+#else
+#define SLP_LANE_BITS(mask)                                                                                            \
+	__extension__({                                                                                                \
+		unsigned bits_ = 0;                                                                                    \
+		for (int l_ = 0; l_ < 16; l_++) bits_ |= ((mask)[l_] & 1u) << l_;                                      \
+		(uint16_t) bits_;                                                                                      \
+	})
+#endif
+
 /* to[p * step + lane] = from[lane * stride + p] for p in [0, count), lanes from `live` on zero: `count` elements of 16
  * images become vectors.  Where there are 16 elements, the last 16 are moved at once even if some were moved before. */
 SLP_INLINE void slp_lanes_gather(const float *from, int64_t stride, int live, int64_t count, float *to, int64_t step)

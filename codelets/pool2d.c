@@ -4,22 +4,28 @@
  * largest needs x, that of the mean needs nothing. */
 #include "pool2d.h"
 
-#define POOL_ATTRS(attributes, prefix)                                                                                 \
-	{"type", SLP_INT, offsetof(attributes, prefix pool.type), 1, "0: largest element, 1: mean", false},                 \
-	        {"kernel", SLP_INT, offsetof(attributes, prefix pool.kernel), 2, "height and width of the window", false},  \
-	        {"stride", SLP_INT, offsetof(attributes, prefix pool.stride), 2, "steps of the window down and across",     \
-	         false},                                                                                               \
-	        {"pad", SLP_INT, offsetof(attributes, prefix pool.pad), 2, "border around the image", false},               \
-	        {"global", SLP_BOOL, offsetof(attributes, prefix pool.global), 1, "one window of the whole image", false},  \
-	        {"ceil", SLP_BOOL, offsetof(attributes, prefix pool.ceil), 1, "windows that overlap the end count too",     \
-	         false},                                                                                               \
-	        {"exclude_pad", SLP_BOOL, offsetof(attributes, prefix pool.exclude_pad), 1,                            \
-	         "means count only what lies inside", false},                                                          \
-	        {"x_lanes", SLP_BOOL, offsetof(attributes, prefix x_lanes), 1,                                         \
-	         "x and its gradient are in lane order", false},                                                       \
-	{                                                                                                              \
-		"y_lanes", SLP_BOOL, offsetof(attributes, prefix y_lanes), 1,                                          \
-		        "y and its gradient are in lane order", false                                                  \
+#define POOL_ATTRS(attributes, prefix)                                                                                  \
+	{"type", SLP_INT, offsetof(attributes, prefix pool.type), 1, "0: largest element, 1: mean", false},             \
+	        {"kernel", SLP_INT, offsetof(attributes, prefix pool.kernel), 2, "height and width of the window",      \
+	         false},                                                                                                \
+	        {"stride", SLP_INT, offsetof(attributes, prefix pool.stride), 2, "steps of the window down and across", \
+	         false},                                                                                                \
+	        {"pad", SLP_INT, offsetof(attributes, prefix pool.pad), 2, "border around the image", false},           \
+	        {"global", SLP_BOOL, offsetof(attributes, prefix pool.global), 1, "one window of the whole image",      \
+	         false},                                                                                                \
+	        {"ceil", SLP_BOOL, offsetof(attributes, prefix pool.ceil), 1, "windows that overlap the end count too", \
+	         false},                                                                                                \
+	        {"exclude_pad",                                                                                         \
+	         SLP_BOOL,                                                                                              \
+	         offsetof(attributes, prefix pool.exclude_pad),                                                         \
+	         1,                                                                                                     \
+	         "means count only what lies inside",                                                                   \
+	         false},                                                                                                \
+	        {"x_lanes", SLP_BOOL, offsetof(attributes, prefix x_lanes), 1, "x and its gradient are in lane order",  \
+	         false},                                                                                                \
+	{                                                                                                               \
+		"y_lanes", SLP_BOOL, offsetof(attributes, prefix y_lanes), 1, "y and its gradient are in lane order",   \
+		        false                                                                                           \
 	}
 
 static const struct slp_attr pool_attrs[] = {POOL_ATTRS(struct slp_pool2d_attrs, ), {0}};
@@ -146,8 +152,7 @@ static enum sl_status check_plain(const struct slp_grad *g)
 static struct slp_pool2d_grad grad_opts(const struct slp_grad *g)
 {
 	sl_shape x = sl_tensor_shape(g->in[0]);
-	return (struct slp_pool2d_grad){.of = *(const struct slp_pool2d_attrs *)g->attrs,
-	                                .size = {x.dim[2], x.dim[3]}};
+	return (struct slp_pool2d_grad){.of = *(const struct slp_pool2d_attrs *)g->attrs, .size = {x.dim[2], x.dim[3]}};
 }
 
 static enum sl_status max_grad(struct slp_grad *g)
@@ -313,8 +318,9 @@ sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts
 
 POOLING(max_pool2d, "largest element under a window", pool, struct slp_pool2d_attrs, pool_attrs, "x", 1, SLP_IN(0),
         max_grad)
-POOLING(avg_pool2d, "mean of the elements under a window", pool, struct slp_pool2d_attrs, pool_attrs, "x", 1, 0, avg_grad)
+POOLING(avg_pool2d, "mean of the elements under a window", pool, struct slp_pool2d_attrs, pool_attrs, "x", 1, 0,
+        avg_grad)
 POOLING(max_pool2d_grad, "gradient of max_pool2d: to the first largest element", grad, struct slp_pool2d_grad,
         grad_attrs, "x dy", 2, 0, NULL)
-POOLING(avg_pool2d_grad, "gradient of avg_pool2d", grad, struct slp_pool2d_grad, grad_attrs,
-        "dy ...", -1, 0, avg_grad_grad)
+POOLING(avg_pool2d_grad, "gradient of avg_pool2d", grad, struct slp_pool2d_grad, grad_attrs, "dy ...", -1, 0,
+        avg_grad_grad)

@@ -118,8 +118,7 @@ __global__ static void max_backward(struct slp_pool p, const T *x, const T *dy, 
 	}
 }
 
-template <class T>
-__global__ static void avg_backward(struct slp_pool p, const T *dy, const T *relu, T *dx, int64_t n)
+template <class T> __global__ static void avg_backward(struct slp_pool p, const T *dy, const T *relu, T *dx, int64_t n)
 {
 	SLP_GRID_STRIDE(index, n)
 	{
@@ -170,8 +169,8 @@ struct run_max_backward {
 struct run_avg_backward {
 	template <class T> static void run(const struct slp_kernel *k, const struct slp_pool &p, int64_t n)
 	{
-		SLP_LAUNCH(avg_backward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p,
-		           (const T *)k->in[k->nin - 1].ptr, relu_of<T>(k), (T *)k->out[0].ptr, n);
+		SLP_LAUNCH(avg_backward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p, (const T *)k->in[k->nin - 1].ptr,
+		           relu_of<T>(k), (T *)k->out[0].ptr, n);
 	}
 };
 

@@ -74,9 +74,9 @@ SLP_POOL_FN struct slp_window slp_pool_window(const struct slp_pool *p, int64_t 
 static inline struct slp_pool slp_pool_make(const struct slp_pool2d_attrs *a, sl_shape x, sl_shape y)
 {
 	const struct sl_pool2d_opts *o = &a->pool;
-	struct slp_pool p = {x.dim[0] * x.dim[1], x.dim[2],     x.dim[3],     y.dim[2],  y.dim[3],  o->kernel[0],
-	                     o->kernel[1],        o->stride[0], o->stride[1], o->pad[0], o->pad[1], o->exclude_pad,
-	                     x.dim[1],            a->x_lanes,   a->y_lanes};
+	struct slp_pool p = {x.dim[0] * x.dim[1], x.dim[2],       x.dim[3],     y.dim[2],     y.dim[3],
+	                     o->kernel[0],        o->kernel[1],   o->stride[0], o->stride[1], o->pad[0],
+	                     o->pad[1],           o->exclude_pad, x.dim[1],     a->x_lanes,   a->y_lanes};
 	return p;
 }
 

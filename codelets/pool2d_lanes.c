@@ -41,12 +41,24 @@ SLP_INLINE void through_relu(const struct planes *u, int64_t at, slp_v16 *d)
 	*d = (slp_v16)((int16s)*d & ~(x <= 0));
 }
 
-SLP_CLONES static void max_forward(const struct slp_pool *p, const struct planes *u)
+/* Windows of 2 × 2 side by side, without a border, are told by constants. */
+SLP_INLINE struct slp_window window_of(const struct slp_pool *p, int64_t i, int64_t j, const bool two)
+{
+	return two ? (struct slp_window){2 * i, 2 * i + 2, 2 * j, 2 * j + 2, 4} : slp_pool_window(p, i, j);
+}
+
+static bool is_two(const struct slp_pool *p)
+{
+	return p->kh == 2 && p->kw == 2 && p->sh == 2 && p->sw == 2 && p->ph == 0 && p->pw == 0 && 2 * p->oh <= p->ih &&
+	       2 * p->ow <= p->iw;
+}
+
+SLP_INLINE void max_windows(const struct slp_pool *p, const struct planes *u, const bool two)
 {
 	slp_v16 best, v;
 	for (int64_t i = 0; i < p->oh; i++)
 		for (int64_t j = 0; j < p->ow; j++) {
-			struct slp_window r = slp_pool_window(p, i, j);
+			struct slp_window r = window_of(p, i, j, two);
 			load(u->x, r.h0 * p->iw + r.w0, &best);
 			for (int64_t h = r.h0; h < r.h1; h++)
 				for (int64_t w = r.w0; w < r.w1; w++) {
@@ -57,11 +69,11 @@ SLP_CLONES static void max_forward(const struct slp_pool *p, const struct planes
 		}
 }
 
-SLP_CLONES static void avg_forward(const struct slp_pool *p, const struct planes *u)
+SLP_INLINE void avg_windows(const struct slp_pool *p, const struct planes *u, const bool two)
 {
 	for (int64_t i = 0; i < p->oh; i++)
 		for (int64_t j = 0; j < p->ow; j++) {
-			struct slp_window r = slp_pool_window(p, i, j);
+			struct slp_window r = window_of(p, i, j, two);
 			slp_v16 sum = {0}, v;
 			for (int64_t h = r.h0; h < r.h1; h++)
 				for (int64_t w = r.w0; w < r.w1; w++) {
@@ -86,12 +98,12 @@ SLP_INLINE void give(const struct planes *u, int64_t at, const slp_v16 *d, const
 	store(u->dx, at, &sum);
 }
 
-SLP_INLINE void max_back(const struct slp_pool *p, const struct planes *u, const bool disjoint)
+SLP_INLINE void max_back(const struct slp_pool *p, const struct planes *u, const bool two, const bool disjoint)
 {
 	slp_v16 best, dy, v;
 	for (int64_t i = 0; i < p->oh; i++)
 		for (int64_t j = 0; j < p->ow; j++) {
-			struct slp_window r = slp_pool_window(p, i, j);
+			struct slp_window r = window_of(p, i, j, two);
 			int16s where = (int16s){0} + (int32_t)(r.h0 * p->iw + r.w0);
 			load(u->x, r.h0 * p->iw + r.w0, &best);
 			load(u->dy, i * p->ow + j, &dy);
@@ -110,17 +122,27 @@ SLP_INLINE void max_back(const struct slp_pool *p, const struct planes *u, const
 		}
 }
 
-SLP_INLINE void avg_back(const struct slp_pool *p, const struct planes *u, const bool disjoint)
+SLP_INLINE void avg_back(const struct slp_pool *p, const struct planes *u, const bool two, const bool disjoint)
 {
 	slp_v16 share;
 	for (int64_t i = 0; i < p->oh; i++)
 		for (int64_t j = 0; j < p->ow; j++) {
-			struct slp_window r = slp_pool_window(p, i, j);
+			struct slp_window r = window_of(p, i, j, two);
 			load(u->dy, i * p->ow + j, &share);
 			share /= (float)r.count;
 			for (int64_t h = r.h0; h < r.h1; h++)
 				for (int64_t w = r.w0; w < r.w1; w++) give(u, h * p->iw + w, &share, disjoint);
 		}
+}
+
+SLP_INLINE void mask_plane(const struct planes *u, int64_t size)
+{
+	slp_v16 d;
+	for (int64_t at = 0; u->relu && at < size; at++) {
+		load(u->dx, at, &d);
+		through_relu(u, at, &d);
+		store(u->dx, at, &d);
+	}
 }
 
 /* Whether every element of x is under exactly one window. */
@@ -130,21 +152,29 @@ static bool tiles_plane(const struct slp_pool *p)
 	       p->ow * p->kw == p->iw;
 }
 
+/* The copy of the sizes is in registers: nothing that is written can change it. */
 #define X(name)                                                                                                        \
-	SLP_CLONES static void name##_backward(const struct slp_pool *p, const struct planes *u)                       \
+	SLP_CLONES static void name##_forward(const struct slp_pool *sizes, const struct planes *u)                    \
 	{                                                                                                              \
-		int64_t size = p->ih * p->iw;                                                                          \
-		if (!tiles_plane(p)) memset(u->dx, 0, sizeof *u->dx * (size_t)(size * LANES));                         \
-		if (p->kh <= p->sh && p->kw <= p->sw) {                                                                \
-			name##_back(p, u, true);                                                                       \
-			return;                                                                                        \
-		}                                                                                                      \
-		name##_back(p, u, false);                                                                              \
-		for (int64_t at = 0; u->relu && at < size; at++) {                                                     \
-			slp_v16 d;                                                                                     \
-			load(u->dx, at, &d);                                                                           \
-			through_relu(u, at, &d);                                                                       \
-			store(u->dx, at, &d);                                                                          \
+		const struct slp_pool p = *sizes;                                                                      \
+		const struct planes v = *u;                                                                            \
+		if (is_two(&p))                                                                                        \
+			name##_windows(&p, &v, true);                                                                  \
+		else                                                                                                   \
+			name##_windows(&p, &v, false);                                                                 \
+	}                                                                                                              \
+	SLP_CLONES static void name##_backward(const struct slp_pool *sizes, const struct planes *u)                   \
+	{                                                                                                              \
+		const struct slp_pool p = *sizes;                                                                      \
+		const struct planes v = *u;                                                                            \
+		if (!tiles_plane(&p)) memset(v.dx, 0, sizeof *v.dx *(size_t)(p.ih * p.iw * LANES));                    \
+		if (is_two(&p)) {                                                                                      \
+			name##_back(&p, &v, true, true);                                                               \
+		} else if (p.kh <= p.sh && p.kw <= p.sw) {                                                             \
+			name##_back(&p, &v, false, true);                                                              \
+		} else {                                                                                               \
+			name##_back(&p, &v, false, false);                                                             \
+			mask_plane(&v, p.ih *p.iw);                                                                    \
 		}                                                                                                      \
 	}
 X(max)

@@ -19,6 +19,9 @@
 #define OPTS(...) &(const struct slp_conv2d_attrs){.conv = {__VA_ARGS__}}
 #define ADDED(...) &(const struct slp_conv2d_attrs){__VA_ARGS__}
 #define LANES(x, y, ...) ADDED(.x_lanes = x, .y_lanes = y, __VA_ARGS__)
+#define POOL(what, how, n, inputs, ...) {.op = "conv2d_pool", .label = what, .attrs = ADDED how, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define BACK(which, what, how, inputs, ...) {.op = "conv2d_grad_" #which, .label = what, .attrs = how, .nin = 3, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define BITS(...) {SL_UINT8, DIMS(__VA_ARGS__), 0, 256, {0}, 0}
 #define FUSED .no_grad = true
 #define PLAIN OPTS(.groups = 0)
 #define CONV(what, how, n, inputs, ...) {.op = "conv2d", .label = what, .attrs = how, .nin = n, .in = LIST inputs, __VA_ARGS__}
@@ -131,5 +134,35 @@ const struct slp_case slp_cases_conv2d[] = {
 	WEIGHTS("lanes, groups", MORE(3, 3, true, .conv.pad = {1, 1}, .conv.groups = 2, .x_lanes = true, .y_lanes = true), REAL(16, 4, 5, 5), REAL(16, 6, 5, 5), .tolerance = 1e-4, FUSED),
 	WEIGHTS("lanes, wide kernel", MORE(1, 9, true, .x_lanes = true, .y_lanes = true), REAL(16, 2, 3, 12), REAL(16, 2, 3, 4), .tolerance = 1e-4, FUSED),
 	WEIGHTS("lanes, 8 images", MORE(3, 3, true, .x_lanes = true), REAL(8, 2, 4, 4), REAL(8, 3, 2, 2), REJECT(SL_ESHAPE)),
+
+	POOL("mean, lanes", (.x_lanes = true, .y_lanes = true, .crop = {0, 1}, .activation = SL_RELU, .pool = SLP_CONV_POOL_AVG), 3, (A(16, 2, 6, 7), B(2, 2, 3, 3), BIAS), EXPECT(16.125, 10.9375, 13.03125, 16.4375, 5.84375, 21.46875, 2.46875, 21.5, 4.65625, 20.09375, 7.8125, 16.125, 10.9375, 13.03125, 16.4375, 5.84375)),
+	POOL("largest", (.crop = {0, 1}, .activation = SL_RELU, .pool = SLP_CONV_POOL_MAX), 3, (A(16, 2, 6, 7), B(2, 2, 3, 3), BIAS), EXPECT(18, 30.75, 30.75, 28.75, 24.75, 14.5, 23.375, 13.875, 30.375, 30.75, 30.75, 7, 24.75, 13.875, 24.75, 22)),
+	POOL("largest, no relu, lanes", (.x_lanes = true, .y_lanes = true, .pool = SLP_CONV_POOL_MAX), 2, (REAL(48, 3, 9, 8), REAL(15, 3, 2, 3))),
+	POOL("mean, no relu", (.pool = SLP_CONV_POOL_AVG), 2, (REAL(16, 3, 9, 8), REAL(27, 3, 2, 3))),
+	POOL("one channel", (.activation = SL_RELU, .y_lanes = true, .pool = SLP_CONV_POOL_AVG), 3, (REAL(48, 1, 12, 12), REAL(20, 1, 3, 3), REAL(20))),
+	POOL("strides, padding", (.conv.stride = {2, 1}, .conv.pad = {1, 2}, .activation = SL_RELU, .x_lanes = true, .crop = {0, 1}, .pool = SLP_CONV_POOL_MAX), 3, (REAL(32, 5, 7, 6), REAL(14, 5, 3, 4), REAL(14))),
+	POOL("groups", (.conv.groups = 2, .activation = SL_RELU, .y_lanes = true, .pool = SLP_CONV_POOL_AVG), 3, (REAL(16, 4, 6, 6), REAL(6, 2, 3, 3), REAL(6))),
+	POOL("groups, in the plain order", (.conv.groups = 2, .pool = SLP_CONV_POOL_MAX), 3, (REAL(16, 4, 6, 6), REAL(6, 2, 3, 3), REAL(6))),
+	POOL("NaN", (.activation = SL_RELU, .pool = SLP_CONV_POOL_MAX), 2, (NANS(16, 1, 7, 7), B(1, 1, 2, 2))),
+	POOL("no images", (.pool = SLP_CONV_POOL_MAX), 2, (REAL(0, 2, 4, 4), REAL(3, 2, 3, 3))),
+	POOL("no input channels: the bias", (.pool = SLP_CONV_POOL_MAX), 3, (REAL(16, 0, 4, 4), REAL(2, 0, 3, 3), BIAS), EXPECT(0.5, -1)),
+	POOL("8 images", (.pool = SLP_CONV_POOL_MAX), 2, (REAL(8, 2, 4, 4), REAL(3, 2, 3, 3)), .reject = SL_ESHAPE),
+	POOL("an odd size", (.pool = SLP_CONV_POOL_MAX), 2, (REAL(16, 2, 4, 5), REAL(3, 2, 3, 3)), .reject = SL_ESHAPE),
+	POOL("no pool", (.pool = SLP_CONV_POOL_NONE), 2, (REAL(16, 2, 4, 4), REAL(3, 2, 3, 3)), .reject = SL_EINVAL),
+	POOL("tanh", (.activation = SL_TANH, .pool = SLP_CONV_POOL_MAX), 2, (REAL(16, 2, 4, 4), REAL(3, 2, 3, 3)), .reject = SL_EINVAL),
+	CONV("a pool", ADDED(.pool = SLP_CONV_POOL_MAX), 2, (REAL(16, 2, 4, 4), REAL(3, 2, 3, 3)), REJECT(SL_EINVAL)),
+
+	BACK(data, "pooled", MORE(4, 4, false, .pool = SLP_CONV_POOL_MAX), (REAL(16, 2, 1, 1), REAL(2, 2, 3, 3), BITS(2, 2, 2, 2))),
+	BACK(data, "pooled, lanes", MORE(9, 9, false, .x_lanes = true, .y_lanes = true, .crop = {1, 1}, .pool = SLP_CONV_POOL_AVG), (REAL(48, 17, 2, 2), REAL(17, 5, 5, 5), BITS(6, 17, 4, 4)), .tolerance = 1e-4),
+	BACK(data, "pooled, groups", MORE(6, 6, false, .conv.groups = 2, .x_lanes = true, .pool = SLP_CONV_POOL_AVG), (REAL(16, 4, 2, 2), REAL(4, 3, 3, 3), BITS(2, 4, 4, 4))),
+	BACK(data, "pooled, one channel", MORE(6, 6, false, .pool = SLP_CONV_POOL_AVG), (REAL(16, 4, 2, 2), REAL(4, 1, 3, 3), BITS(2, 4, 4, 4))),
+	BACK(weights, "pooled", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), (REAL(16, 2, 4, 4), REAL(16, 2, 1, 1), BITS(2, 2, 2, 2))),
+	BACK(weights, "pooled, lanes", MORE(5, 5, true, .x_lanes = true, .y_lanes = true, .crop = {1, 1}, .pool = SLP_CONV_POOL_AVG), (REAL(48, 3, 9, 9), REAL(48, 17, 2, 2), BITS(6, 17, 4, 4)), .tolerance = 1e-4),
+	BACK(weights, "pooled, one channel", MORE(3, 3, true, .y_lanes = true, .pool = SLP_CONV_POOL_AVG), (REAL(48, 1, 28, 28), REAL(48, 20, 13, 13), BITS(6, 20, 26, 26)), .tolerance = 1e-4),
+	BACK(weights, "pooled, groups", MORE(3, 3, true, .conv.groups = 2, .y_lanes = true, .pool = SLP_CONV_POOL_MAX), (REAL(16, 4, 6, 6), REAL(16, 6, 2, 2), BITS(2, 6, 4, 4)), .tolerance = 1e-4),
+	BACK(weights, "pooled, no images", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), (REAL(0, 4, 6, 6), REAL(0, 6, 2, 2), BITS(0, 6, 4, 4))),
+	BACK(weights, "a mask of another size", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), (REAL(16, 2, 4, 4), REAL(16, 2, 1, 1), BITS(16, 2, 2, 2)), .reject = SL_ESHAPE),
+	BACK(weights, "a mask for nothing", MORE(3, 3, true, .pool = 0), (REAL(16, 2, 4, 4), REAL(16, 2, 2, 2), BITS(2, 2, 2, 2)), .reject = SL_EINVAL),
+	WEIGHTS("without its mask", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), REAL(16, 2, 4, 4), REAL(16, 2, 1, 1), REJECT(SL_EINVAL)),
 	{0},
 };
