@@ -169,13 +169,13 @@ struct list {
 static struct list load(const char *path)
 {
 	struct list l;
-	l.count = slp_params_load(SL_HERE, path, &l.names, &l.tensors);
+	l.count = slp_arrays_load(SL_HERE, path, &l.names, &l.tensors);
 	return l;
 }
 
 static void drop(struct list *l)
 {
-	if (l->count >= 0) slp_params_free(l->names, l->tensors, l->count);
+	if (l->count >= 0) slp_arrays_free(l->names, l->tensors, l->count);
 }
 
 static sl_tensor *find(const struct list *l, const char *name)
@@ -212,7 +212,7 @@ static void test_mxnet_again(void)
 	char *names[6];
 	for (int i = 0; i < 6; i++) CHECK(asprintf(&names[i], "arg:%s", l.names[i]) > 0);
 	slp_scratch_path("again.params", again);
-	CHECK_OK(slp_params_save(SL_HERE, again, (const char *const *)names, l.tensors, 6));
+	CHECK_OK(slp_arrays_save(SL_HERE, again, (const char *const *)names, l.tensors, 6));
 	CHECK(slp_same_file(path, again));
 	for (int i = 0; i < 6; i++) free(names[i]);
 	remove(again);
@@ -236,7 +236,7 @@ static void check_round_trip(const char *ending)
 			names[i] = text[i];
 			tensors[i] = sl_full(shapes[i / 4], i, .dtype = (enum sl_dtype)(i % 4));
 		}
-		CHECK_OK(slp_params_save(SL_HERE, path, names, tensors, MANY));
+		CHECK_OK(slp_arrays_save(SL_HERE, path, names, tensors, MANY));
 		struct list l = load(path);
 		CHECK_SAYING(l.count == MANY, "%s", sl_error_message());
 		for (int i = 0; i < MANY && l.count == MANY; i++) {
@@ -246,7 +246,7 @@ static void check_round_trip(const char *ending)
 			if (t) CHECK_ALL(t, i);
 		}
 		drop(&l);
-		CHECK_OK(slp_params_save(SL_HERE, path, NULL, NULL, 0));
+		CHECK_OK(slp_arrays_save(SL_HERE, path, NULL, NULL, 0));
 		l = load(path);
 		CHECK(l.count == 0);
 		drop(&l);
@@ -281,7 +281,7 @@ static size_t sample_list(unsigned char data[512])
 	size_t size = 0;
 	SL_SCOPE {
 		sl_tensor *tensors[] = {sl_ones(SL_SHAPE(2)), sl_ones(SL_SHAPE(1, 1))};
-		CHECK_OK(slp_params_save(SL_HERE, slp_scratch_path("s.params", path), (const char *[]){"arg:a", "b"},
+		CHECK_OK(slp_arrays_save(SL_HERE, slp_scratch_path("s.params", path), (const char *[]){"arg:a", "b"},
 					 tensors, 2));
 		FILE *f = fopen(path, "rb");
 		size = fread(data, 1, 512, f);
@@ -412,16 +412,16 @@ static void test_failed_save(void)
 	SL_SCOPE {
 		sl_tensor *t = sl_ones(SL_SHAPE(2)), *both[] = {t, NULL};
 		slp_scratch_path("old.params", path);
-		CHECK_OK(slp_params_save(SL_HERE, path, (const char *[]){"a"}, both, 1));
-		CHECK(slp_params_save(SL_HERE, path, (const char *[]){"a", "b"}, both, 2) != SL_OK);
+		CHECK_OK(slp_arrays_save(SL_HERE, path, (const char *[]){"a"}, both, 1));
+		CHECK(slp_arrays_save(SL_HERE, path, (const char *[]){"a", "b"}, both, 2) != SL_OK);
 		sl_error_clear();
 		struct list l = load(path);
 		CHECK(l.count == 1);
 		drop(&l);
-		CHECK_STATUS(slp_params_save(SL_HERE, "/nowhere/x.params", (const char *[]){"a"}, both, 1), SL_EIO,
+		CHECK_STATUS(slp_arrays_save(SL_HERE, "/nowhere/x.params", (const char *[]){"a"}, both, 1), SL_EIO,
 			     "/nowhere/x.params", "cannot be written");
 		sl_error_clear();
-		CHECK_STATUS(slp_params_save(SL_HERE, "x.npz", (const char *[]){"a"}, both, 1), SL_EINVAL, "x.npz");
+		CHECK_STATUS(slp_arrays_save(SL_HERE, "x.npz", (const char *[]){"a"}, both, 1), SL_EINVAL, "x.npz");
 	}
 	sl_error_clear();
 	remove(path);

@@ -8,7 +8,7 @@
 
 static const struct format {
 	const char *ending;
-	bool (*parse)(struct slp_file *f, struct slp_params *p);
+	bool (*parse)(struct slp_file *f, struct slp_arrays *p);
 	void (*write)(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count);
 } formats[] = {
 	{".params", slp_mxnet_params_parse, slp_mxnet_params_write},
@@ -25,7 +25,7 @@ static const struct format *format_of(const char *at, const char *function, cons
 			     path ? path : "(no path)");
 }
 
-const char *slp_params_quote(const char *name, uint64_t length, char text[80])
+const char *slp_arrays_quote(const char *name, uint64_t length, char text[80])
 {
 	enum { SHOWN = 70 };
 	size_t n = 0;
@@ -38,7 +38,7 @@ const char *slp_params_quote(const char *name, uint64_t length, char text[80])
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
-void slp_params_free(char **names, sl_tensor **tensors, int count)
+void slp_arrays_free(char **names, sl_tensor **tensors, int count)
 {
 	for (int i = 0; i < count; i++) {
 		free(names[i]);
@@ -48,7 +48,7 @@ void slp_params_free(char **names, sl_tensor **tensors, int count)
 	free(tensors);
 }
 
-static bool grow(struct slp_params *p)
+static bool grow(struct slp_arrays *p)
 {
 	if (p->count < p->capacity) return true;
 	int capacity = p->capacity ? 2 * p->capacity : 16;
@@ -61,14 +61,14 @@ static bool grow(struct slp_params *p)
 	return true;
 }
 
-bool slp_params_add(struct slp_file *f, struct slp_params *p, const char *name, uint64_t length, sl_tensor *t)
+bool slp_arrays_add(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length, sl_tensor *t)
 {
 	if (!t) return false;
 	char text[80], *copy = NULL;
 	bool ok = false;
 	if (!length || memchr(name, 0, (size_t)length))
 		slp_file_fail(f, SL_EFORMAT, "array %d has the impossible name %s", p->count,
-			      slp_params_quote(name, length, text));
+			      slp_arrays_quote(name, length, text));
 	else if (p->count == INT_MAX / 4 || !grow(p) || !(copy = strndup(name, (size_t)length)))
 		slp_file_fail(f, SL_ENOMEM, "no memory for its names");
 	else
@@ -87,7 +87,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool check_unique(struct slp_file *f, const struct slp_params *p)
+static bool check_unique(struct slp_file *f, const struct slp_arrays *p)
 {
 	char **sorted = malloc((size_t)(p->count + 1) * sizeof *sorted), text[80];
 	if (!sorted) return slp_file_fail(f, SL_ENOMEM, "no memory to check its names");
@@ -96,30 +96,30 @@ static bool check_unique(struct slp_file *f, const struct slp_params *p)
 	for (int i = 1; i < p->count && !f->failed; i++)
 		if (!strcmp(sorted[i - 1], sorted[i]))
 			slp_file_fail(f, SL_EFORMAT, "has the name %s twice",
-				      slp_params_quote(sorted[i], strlen(sorted[i]), text));
+				      slp_arrays_quote(sorted[i], strlen(sorted[i]), text));
 	free(sorted);
 	return !f->failed;
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-bool slp_params_parse(struct slp_file *f, struct slp_params *p)
+bool slp_arrays_parse(struct slp_file *f, struct slp_arrays *p)
 {
 	const struct format *format = format_of(f->at, f->function, f->path);
 	return format && format->parse(f, p) && check_unique(f, p);
 }
 
-int slp_params_load_as(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors)
+int slp_arrays_load_as(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors)
 {
-	struct slp_params p = {0};
+	struct slp_arrays p = {0};
 	struct slp_file f;
 	*names = NULL;
 	*tensors = NULL;
 	if (!format_of(at, function, path) || !slp_file_read(&f, at, function, path)) return -1;
-	bool ok = slp_params_parse(&f, &p);
+	bool ok = slp_arrays_parse(&f, &p);
 	free(f.data);
 	if (!ok) {
-		slp_params_free(p.names, p.tensors, p.count);
+		slp_arrays_free(p.names, p.tensors, p.count);
 		return -1;
 	}
 	*names = p.names;
@@ -127,12 +127,12 @@ int slp_params_load_as(const char *at, const char *function, const char *path, c
 	return p.count;
 }
 
-int slp_params_load(const char *at, const char *path, char ***names, sl_tensor ***tensors)
+int slp_arrays_load(const char *at, const char *path, char ***names, sl_tensor ***tensors)
 {
-	return slp_params_load_as(at, "sl_load_params", path, names, tensors);
+	return slp_arrays_load_as(at, "sl_load_params", path, names, tensors);
 }
 
-enum sl_status slp_params_save_as(const char *at, const char *function, const char *path, const char *const *names,
+enum sl_status slp_arrays_save_as(const char *at, const char *function, const char *path, const char *const *names,
 				  sl_tensor *const *tensors, int count)
 {
 	struct slp_out o;
@@ -144,8 +144,8 @@ enum sl_status slp_params_save_as(const char *at, const char *function, const ch
 	return slp_out_close(&o);
 }
 
-enum sl_status slp_params_save(const char *at, const char *path, const char *const *names, sl_tensor *const *tensors,
+enum sl_status slp_arrays_save(const char *at, const char *path, const char *const *names, sl_tensor *const *tensors,
 			       int count)
 {
-	return slp_params_save_as(at, "sl_save_params", path, names, tensors, count);
+	return slp_arrays_save_as(at, "sl_save_params", path, names, tensors, count);
 }

@@ -5,36 +5,36 @@
 #include "io/file.h"
 
 /* Writes tensors under their names, as PATH's ending says: .params or .safetensors.  Waits for their values. */
-enum sl_status slp_params_save(const char *at, const char *path, const char *const *names, sl_tensor *const *tensors,
+enum sl_status slp_arrays_save(const char *at, const char *path, const char *const *names, sl_tensor *const *tensors,
 			       int count);
-/* Reads them: *names without MXNet's prefixes arg: and aux:, *tensors in no scope; slp_params_free both.  The number
+/* Reads them: *names without MXNet's prefixes arg: and aux:, *tensors in no scope; slp_arrays_free both.  The number
  * of them, or -1 with an error recorded. */
-int slp_params_load(const char *at, const char *path, char ***names, sl_tensor ***tensors);
-void slp_params_free(char **names, sl_tensor **tensors, int count);
+int slp_arrays_load(const char *at, const char *path, char ***names, sl_tensor ***tensors);
+void slp_arrays_free(char **names, sl_tensor **tensors, int count);
 
 /* The same for a call of another name, in messages. */
-enum sl_status slp_params_save_as(const char *at, const char *function, const char *path, const char *const *names,
+enum sl_status slp_arrays_save_as(const char *at, const char *function, const char *path, const char *const *names,
 				  sl_tensor *const *tensors, int count);
-int slp_params_load_as(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors);
+int slp_arrays_load_as(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors);
 
 /* ---- inside ------------------------------------------------------------------------------------------------------ */
 
-struct slp_params {
+struct slp_arrays {
 	char **names;
 	sl_tensor **tensors;
 	int count, capacity;
 };
 
 /* Appends; takes the tensor over, whatever happens.  The name is length bytes. */
-bool slp_params_add(struct slp_file *f, struct slp_params *p, const char *name, uint64_t length, sl_tensor *t);
+bool slp_arrays_add(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length, sl_tensor *t);
 /* Takes a file in memory apart; false with an error recorded.  The list must be given up either way. */
-bool slp_params_parse(struct slp_file *f, struct slp_params *p);
+bool slp_arrays_parse(struct slp_file *f, struct slp_arrays *p);
 /* "name" with what is not printable shown as such, cut to a length that fits in a message. */
-const char *slp_params_quote(const char *name, uint64_t length, char text[80]);
+const char *slp_arrays_quote(const char *name, uint64_t length, char text[80]);
 
-bool slp_mxnet_params_parse(struct slp_file *f, struct slp_params *p); /* params_mxnet.c */
+bool slp_mxnet_params_parse(struct slp_file *f, struct slp_arrays *p); /* params_mxnet.c */
 void slp_mxnet_params_write(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count);
-bool slp_safetensors_parse(struct slp_file *f, struct slp_params *p); /* params_safetensors.c */
+bool slp_safetensors_parse(struct slp_file *f, struct slp_arrays *p); /* params_safetensors.c */
 void slp_safetensors_write(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count);
 
 #endif

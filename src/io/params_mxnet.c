@@ -105,20 +105,20 @@ static const char *without_prefix(const char *name, uint64_t *length)
 }
 
 /* Reads the next name and makes the tensor of that name from an array seen before. */
-static bool read_name(struct slp_file *f, struct slp_params *p, const struct array *a)
+static bool read_name(struct slp_file *f, struct slp_arrays *p, const struct array *a)
 {
 	char text[80];
 	uint64_t length = slp_file_number(f, 8, "the names");
 	const char *name = slp_file_take(f, length, "the names");
 	if (!name) return false;
 	name = without_prefix(name, &length);
-	sl_tensor *t = slp_elements_tensor(f, slp_params_quote(name, length, text), a->element, a->shape,
+	sl_tensor *t = slp_elements_tensor(f, slp_arrays_quote(name, length, text), a->element, a->shape,
 					   f->data + a->pos);
-	return slp_params_add(f, p, name, length, t);
+	return slp_arrays_add(f, p, name, length, t);
 }
 
 /* Arrays are passed over twice, so that nothing must be kept of them: first to find the names. */
-static bool read_names(struct slp_file *f, struct slp_params *p, uint64_t count, size_t arrays)
+static bool read_names(struct slp_file *f, struct slp_arrays *p, uint64_t count, size_t arrays)
 {
 	uint64_t names = slp_file_number(f, 8, "the number of names");
 	if (f->failed) return false;
@@ -138,7 +138,7 @@ static bool read_names(struct slp_file *f, struct slp_params *p, uint64_t count,
 	return true;
 }
 
-bool slp_mxnet_params_parse(struct slp_file *f, struct slp_params *p)
+bool slp_mxnet_params_parse(struct slp_file *f, struct slp_arrays *p)
 {
 	uint64_t count = 0;
 	struct array a;

@@ -22,7 +22,7 @@ struct entry {
 static bool bad(struct slp_file *f, const struct entry *e, const char *what)
 {
 	char text[80];
-	return slp_file_fail(f, SL_EFORMAT, "tensor %s: %s", slp_params_quote(e->name, strlen(e->name), text), what);
+	return slp_file_fail(f, SL_EFORMAT, "tensor %s: %s", slp_arrays_quote(e->name, strlen(e->name), text), what);
 }
 
 static bool read_element(struct slp_file *f, struct entry *e, const json_t *value)
@@ -88,7 +88,7 @@ static bool check_cover(struct slp_file *f, struct entry *entries, int count)
 	return true;
 }
 
-static bool read_entries(struct slp_file *f, struct slp_params *p, json_t *header, struct entry *entries)
+static bool read_entries(struct slp_file *f, struct slp_arrays *p, json_t *header, struct entry *entries)
 {
 	int count = 0;
 	const char *name;
@@ -103,7 +103,7 @@ static bool read_entries(struct slp_file *f, struct slp_params *p, json_t *heade
 	for (int i = 0; i < count; i++) {
 		const struct entry *e = &entries[i];
 		sl_tensor *t = slp_elements_tensor(f, e->name, e->element, e->shape, f->data + f->pos + e->begin);
-		if (!slp_params_add(f, p, e->name, strlen(e->name), t)) return false;
+		if (!slp_arrays_add(f, p, e->name, strlen(e->name), t)) return false;
 	}
 	return true;
 }
@@ -125,7 +125,7 @@ static json_t *read_header(struct slp_file *f)
 	return header;
 }
 
-bool slp_safetensors_parse(struct slp_file *f, struct slp_params *p)
+bool slp_safetensors_parse(struct slp_file *f, struct slp_arrays *p)
 {
 	json_t *header = read_header(f);
 	bool ok = header && !f->failed;

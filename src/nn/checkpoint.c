@@ -40,7 +40,7 @@ static enum sl_status save(const char *at, const struct named *n, const char *pa
 	if (!ok) slp_call_fail(at, "sl_save_params", SL_ENOMEM, "no memory for the list");
 	for (int i = 0; ok && i < n->count; i++)
 		ok = (tensors[i] = sl_param_data_at(at, n->params[i], (sl_device){SL_DEVICE_DEFAULT, 0})) != NULL;
-	enum sl_status s = ok ? slp_params_save_as(at, "sl_save_params", path, (const char *const *)n->paths, tensors, n->count)
+	enum sl_status s = ok ? slp_arrays_save_as(at, "sl_save_params", path, (const char *const *)n->paths, tensors, n->count)
 			      : sl_error();
 	free(tensors);
 	return s;
@@ -169,10 +169,10 @@ enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *pa
 	struct named n = {0};
 	struct file f = {0};
 	enum sl_status s = named_init(at, block, &n);
-	if (s == SL_OK && (f.count = slp_params_load_as(at, "sl_load_params", path, &f.names, &f.tensors)) < 0) s = sl_error();
+	if (s == SL_OK && (f.count = slp_arrays_load_as(at, "sl_load_params", path, &f.names, &f.tensors)) < 0) s = sl_error();
 	if (s == SL_OK) {
 		s = load(at, path, &n, &f, opts.lenient);
-		slp_params_free(f.names, f.tensors, f.count);
+		slp_arrays_free(f.names, f.tensors, f.count);
 	}
 	named_free(&n);
 	return s;
