@@ -6,17 +6,33 @@
 
 static const struct slp_attr reshape_attrs[] = {
 	SLP_ATTR(sl_shape, ndim, SLP_INT, 1, "number of axes of the result"),
-	SLP_ATTR(sl_shape, dim, SLP_INT64, SL_MAX_NDIM, "its dims"),
+	SLP_ATTR(sl_shape, dim, SLP_INT64, SL_MAX_NDIM, "its dims; -1: computed, -2: as x has it"),
 	{0},
 };
 
+/* The shape with its codes replaced; false if x does not fill it. */
+static bool complete(sl_shape x, sl_shape *shape)
+{
+	int64_t known = 1, size = sl_shape_size(x);
+	int open = -1;
+	for (int i = 0; i < shape->ndim; i++) {
+		if (shape->dim[i] == SLP_DIM_KEEP && i < x.ndim) shape->dim[i] = x.dim[i];
+		if (shape->dim[i] == -1 && open < 0) open = i;
+		else if (shape->dim[i] < 0 || __builtin_mul_overflow(known, shape->dim[i], &known)) return false;
+	}
+	if (open < 0) return known == size;
+	if (known == 0 || size % known) return false;
+	shape->dim[open] = size / known;
+	return true;
+}
+
 static enum sl_status reshape_infer(struct slp_infer *c)
 {
-	const sl_shape *shape = c->attrs;
+	sl_shape shape = *(const sl_shape *)c->attrs;
 	char text[128];
-	if (sl_shape_size(*shape) != sl_shape_size(c->in[0].shape))
-		return slp_reject(c, SL_ESHAPE, "does not fill the shape %s", sl_shape_string(*shape, text));
-	c->out[0] = (struct slp_type){c->in[0].dtype, *shape};
+	if (shape.ndim < 0 || shape.ndim > SL_MAX_NDIM || !complete(c->in[0].shape, &shape))
+		return slp_reject(c, SL_ESHAPE, "does not fill the shape %s", sl_shape_string(*(sl_shape *)c->attrs, text));
+	c->out[0] = (struct slp_type){c->in[0].dtype, shape};
 	return SL_OK;
 }
 

@@ -145,6 +145,7 @@ struct sl_op {
 	size_t (*scratch)(const struct slp_infer *c); /* NULL: none */
 	enum sl_status (*ref)(const struct slp_kernel *k);  /* plain C, every dtype that infer lets pass; the measure */
 	enum sl_status (*cpu)(const struct slp_kernel *k);  /* fast; NULL: ref */
+	void (*hold)(const void *attrs, bool hold);         /* NULL, or: attrs refer to something that recorded calls keep alive */
 	enum sl_status (*cuda)(const struct slp_kernel *k); /* queued on k->stream; NULL: runs on CPUs only */
 };
 
@@ -195,6 +196,14 @@ struct slp_rng {
 	uint64_t seed, stream;
 };
 struct slp_rng slp_rng_next(void);
+/* In programs, streams are numbered within a run: this seed marks them, and each run gives them real ones. */
+#define SLP_RNG_VIRTUAL UINT64_C(0x5354524c56495254)
+/* Counts the virtual streams that slp_rng_next gives out in this thread; NULL: it gives real ones. */
+extern _Thread_local int *slp_rng_virtual;
+struct slp_rng slp_rng_take(int count); /* the first of so many real ones */
+
+/* In the attributes of reshape: a dim as the input has it; -1: one that is computed. */
+#define SLP_DIM_KEEP (-2)
 
 #ifdef __cplusplus
 }

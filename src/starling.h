@@ -7,5 +7,7 @@
 #include <starling/ops.h>
 #include <starling/autograd.h>
 #include <starling/data.h>
+#include <starling/graph.h>
+#include <starling/nn.h>
 
 #endif

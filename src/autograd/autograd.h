@@ -38,6 +38,9 @@ struct slp_var {
 	uint64_t visit;
 };
 
+/* Asks for the gradient by a symbol: after sl_backward, sl_grad gives a symbol, too. */
+enum sl_status slp_attach_symbol(sl_tensor *symbol);
+
 struct slp_var *slp_var_new(void);
 void slp_var_retain(struct slp_var *var);
 void slp_node_give_up(struct slp_node *node); /* what it saved, after its gradient was taken */

@@ -181,6 +181,11 @@ static void drop_douts(struct slp_node *n)
 /* Puts the sum into the leaf's gradient: takes over its memory where nobody else has it. */
 static enum sl_status store(const struct walk *w, struct slp_var *v)
 {
+	if (v->sum->symbol) {
+		sl_release(v->grad);
+		v->grad = sl_retain(v->sum);
+		return SL_OK;
+	}
 	if (v->req == SL_GRAD_ADD) return sl_add_inplace_at(w->at, v->grad, v->sum) ? SL_OK : sl_error();
 	bool ours = atomic_load(&v->sum->refs) == 1 && atomic_load(&v->sum->storage->refs) == 1 && v->sum->offset == 0 &&
 		    sl_tensor_bytes(v->sum) == v->sum->storage->bytes;
@@ -228,7 +233,8 @@ static enum sl_status run(struct walk *w, sl_tensor *const *heads, int count, sl
 static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int count)
 {
 	for (int i = 0; i < count; i++) {
-		if (!slp_tensor_usable(at, "sl_backward", heads[i])) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+		bool symbol = heads[i] && heads[i]->symbol;
+		if (!symbol && !slp_tensor_usable(at, "sl_backward", heads[i])) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 		if (heads[i]->var) continue;
 		slp_call_fail(at, "sl_backward", SL_ESTATE,
 			      "head %d was not computed under SL_RECORD from a tensor with a gradient attached", i);

@@ -40,6 +40,7 @@ static void node_release(struct slp_node *node, struct slp_var ***dying, size_t 
 {
 	if (atomic_fetch_sub(&node->refs, 1) != 1) return;
 	slp_node_give_up(node);
+	if (node->op->hold) node->op->hold(node->attrs.bytes, false);
 	for (int i = 0; i < node->nin; i++) {
 		if (!node->in_vars[i]) continue;
 		if (*count == *capacity) {
@@ -101,7 +102,7 @@ static bool saves_input(const struct sl_op *op, int i)
 
 static sl_tensor *save(sl_tensor *t, bool values, unsigned *version)
 {
-	*version = values ? atomic_load(&t->storage->version) : 0;
+	*version = values && t->storage ? atomic_load(&t->storage->version) : 0;
 	return slp_tensor_alias(t, values);
 }
 
@@ -149,6 +150,7 @@ static void record_call(const char *at, const struct sl_op *op, const void *attr
 		node->op = op;
 		node->at = at;
 		if (op->attrs_size) memcpy(node->attrs.bytes, attrs, op->attrs_size);
+		if (op->hold) op->hold(attrs, true);
 		ok = fill_node(node, in, out);
 	}
 	for (int i = 0; ok && i < nout; i++) ok = link_output(node, i, out[i]);
@@ -164,6 +166,7 @@ static void record_call(const char *at, const struct sl_op *op, const void *attr
 static bool may_change(const char *at, const struct sl_op *op, sl_tensor *t)
 {
 	if (!wants(t)) return true;
+	if (t->symbol && op->mutates) return true; /* a parameter in a trace: its program keeps the order */
 	if (!t->var->node) {
 		slp_call_fail(at, op->name, SL_ESTATE,
 			      "a tensor with a gradient attached cannot be changed in place while recording; use SL_PAUSE");
@@ -242,11 +245,23 @@ enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_attach_
 	return opts.req == SL_GRAD_NONE || v->grad ? SL_OK : sl_error();
 }
 
+enum sl_status slp_attach_symbol(sl_tensor *symbol)
+{
+	struct slp_var *v = slp_var_new();
+	if (!v) return slp_error_set(SL_ENOMEM, "no memory for a gradient");
+	v->req = SL_GRAD_WRITE;
+	v->type = symbol->type;
+	v->device = symbol->device;
+	if (symbol->var) var_release(symbol->var);
+	symbol->var = v;
+	return SL_OK;
+}
+
 /* The gradient by t that the last sl_backward left (zeros before the first).  It belongs to t: retain it to keep it
  * longer.  NULL with SL_ESTATE if none is attached. */
 sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 {
-	if (!slp_tensor_usable(at, "sl_grad", t)) return NULL;
+	if (!(t && t->symbol) && !slp_tensor_usable(at, "sl_grad", t)) return NULL;
 	if (t->var && t->var->grad) return t->var->grad;
 	return slp_call_fail(at, "sl_grad", SL_ESTATE, "no gradient is attached to the tensor; call sl_attach_grad first");
 }

@@ -25,10 +25,10 @@ static size_t hash(const char *text)
 }
 
 /* The place of a name in the table: where it is, or would be put. */
-static const char **name_place(const struct slp_names *names, const char *name)
+static struct slp_name *name_place(const struct slp_names *names, const char *text)
 {
-	size_t i = hash(name) & (names->capacity - 1);
-	while (names->list[i] && strcmp(names->list[i], name)) i = (i + 1) & (names->capacity - 1);
+	size_t i = hash(text) & (names->capacity - 1);
+	while (names->list[i].text && strcmp(names->list[i].text, text)) i = (i + 1) & (names->capacity - 1);
 	return &names->list[i];
 }
 
@@ -39,9 +39,23 @@ static bool names_grow(struct slp_names *names)
 	more.list = calloc(more.capacity, sizeof *more.list);
 	if (!more.list) return false;
 	for (size_t i = 0; i < names->capacity; i++)
-		if (names->list[i]) *name_place(&more, names->list[i]) = names->list[i];
+		if (names->list[i].text) *name_place(&more, names->list[i].text) = names->list[i];
 	free(names->list);
 	*names = more;
+	return true;
+}
+
+struct slp_name *slp_names_find(const struct slp_names *names, const char *text)
+{
+	struct slp_name *place = names->capacity ? name_place(names, text) : NULL;
+	return place && place->text ? place : NULL;
+}
+
+bool slp_names_add(struct slp_names *names, const char *text, int number)
+{
+	if (!names_grow(names)) return false;
+	*name_place(names, text) = (struct slp_name){text, number};
+	names->count++;
 	return true;
 }
 
@@ -49,14 +63,10 @@ static bool names_grow(struct slp_names *names)
 static const char *unique_name(sl_graph *g, const char *name)
 {
 	char text[160];
-	if (!names_grow(&g->names)) return NULL;
 	snprintf(text, sizeof text, "%s", name);
-	for (int k = g->count; *name_place(&g->names, text); k++) snprintf(text, sizeof text, "%.140s_%d", name, k);
+	for (int k = g->count; slp_names_find(&g->names, text); k++) snprintf(text, sizeof text, "%.140s_%d", name, k);
 	const char *own = slp_graph_string(g, text);
-	if (!own) return NULL;
-	*name_place(&g->names, own) = own;
-	g->names.count++;
-	return own;
+	return own && slp_names_add(&g->names, own, g->count) ? own : NULL;
 }
 
 /* Nodes that come after each other are often of one place: they share its text. */

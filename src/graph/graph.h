@@ -38,11 +38,17 @@ struct slp_gnode {
 	bool backward;          /* made by sl_backward */
 };
 
-/* The names in use: a hash table. */
+/* Names with a number each: a hash table.  The names stay the caller's. */
 struct slp_names {
-	const char **list;
+	struct slp_name {
+		const char *text; /* NULL: free */
+		int number;
+	} *list;
 	size_t count, capacity;
 };
+/* The entry of a name, NULL if it is not there; adding one (that is not there), false without memory. */
+struct slp_name *slp_names_find(const struct slp_names *names, const char *text);
+bool slp_names_add(struct slp_names *names, const char *text, int number);
 
 struct sl_graph {
 	struct slp_gnode *nodes;
@@ -115,8 +121,29 @@ enum sl_status slp_node_infer(sl_graph *g, int node);
  * that infer has completed.  false, with an error, if it is wrong.  slp_call_free(c) afterwards. */
 bool slp_node_call(const sl_graph *g, const struct slp_gnode *n, struct slp_infer *c);
 void slp_call_free(struct slp_infer *c);
+/* The random stream in a node's attributes; NULL: it draws none. */
+struct slp_rng *slp_node_rng(struct slp_gnode *n);
 /* Checks what passes promise: order, arguments in range, types known, no dead node used.  For tests and .check. */
 enum sl_status slp_graph_verify(const sl_graph *g);
+
+/* ---- running without a plan (evaluate.c): for folding, comparing, tests ------------------------------------------ */
+
+/* Runs one operation; values by value id.  Virtual random streams count from `first`. */
+enum sl_status slp_node_apply(const sl_graph *g, int node, sl_tensor *const *values, struct slp_rng first,
+			      sl_tensor **out);
+/* Runs them all, one by one; out gets a new reference for each output of the program, all NULL after an error. */
+enum sl_status slp_graph_evaluate(const sl_graph *g, sl_tensor *const *in, int nin, sl_tensor **out);
+/* The values of those parameters that the graph writes; restored as often as wanted. */
+struct slp_kept_values;
+struct slp_kept_values *slp_values_keep(const sl_graph *g);
+bool slp_values_restore(const struct slp_kept_values *p);
+void slp_values_free(struct slp_kept_values *p);
+/* SL_EINTERNAL, with a message that begins with what, if a and b differ: by more than tolerance times the largest
+ * element of a (or 1).  Infinities and NaN must be in the same places. */
+enum sl_status slp_compare(const char *what, const char *name, sl_tensor *a, sl_tensor *b, double tolerance);
+/* Runs both graphs on the same random inputs, random streams and parameters (which have their values again
+ * afterwards), and compares outputs and written parameters. */
+enum sl_status slp_graph_compare(const char *what, const sl_graph *before, const sl_graph *after, double tolerance);
 
 /* ---- passes (one file each: pass_NAME.c).  They leave a graph that verifies and computes the same ---------------- */
 
@@ -133,9 +160,13 @@ extern const struct slp_pass slp_passes[SL_PASSES];
 struct slp_trace {
 	struct slp_trace *outer;
 	int nrandom;                /* virtual random streams given out */
-	sl_tensor **bound, **symbols; /* tensors met, and the symbols that stand for them */
+	struct slp_bound {
+		sl_tensor *tensor, *symbol; /* a tensor met, and what stands for it */
+	} *bound;
 	int nbound, max_bound;
-	const char *scope;          /* name of the block whose forward runs, or NULL */
+	struct slp_symbol **effects; /* calls that change parameters, and variables */
+	int neffects, max_effects;
+	bool backward;              /* calls are those of sl_backward */
 	uint64_t names;             /* operations named in this trace */
 	sl_device device;           /* of the symbols */
 };
@@ -149,7 +180,5 @@ void slp_trace_resume(struct slp_trace *trace);
 const char *slp_trace_scope(const char *name);
 /* The symbol that stands for a tensor in the current trace (outside a trace: a new one): a parameter, by reference. */
 sl_tensor *slp_symbol_of(const char *at, sl_tensor *t, const char *name);
-/* Seed that marks a random stream as virtual: its stream is its number within a run. */
-#define SLP_RNG_VIRTUAL UINT64_C(0x5354524c56495254)
 
 #endif

@@ -11,6 +11,8 @@ struct slp_code {
 	struct slp_slot *slots;
 	int nslots, max_slots;
 	size_t scratch;
+	char **places; /* of the calls, in the user's program: copies */
+	int nplaces, max_places;
 };
 
 struct slp_code *slp_code_new(void)
@@ -23,6 +25,8 @@ struct slp_code *slp_code_new(void)
 void slp_code_release(struct slp_code *code)
 {
 	if (!code || atomic_fetch_sub(&code->refs, 1) != 1) return;
+	for (int i = 0; i < code->nplaces; i++) free(code->places[i]);
+	free(code->places);
 	free(code->program.records);
 	free(code->slots);
 	free(code);
@@ -44,10 +48,20 @@ int slp_code_scratch_slot(struct slp_code *code, size_t offset, size_t bytes)
 	return slot;
 }
 
+/* A copy of the place that lives as long as the code: faults name it. */
+static const char *keep_place(struct slp_code *code, const char *at)
+{
+	if (code->nplaces && at && !strcmp(code->places[code->nplaces - 1], at)) return code->places[code->nplaces - 1];
+	if (!slp_grow((void **)&code->places, &code->max_places, code->nplaces + 1, sizeof *code->places)) return NULL;
+	char *copy = strdup(at ? at : "?");
+	if (copy) code->places[code->nplaces++] = copy;
+	return copy;
+}
+
 bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_place *places)
 {
 	struct slp_record *r = slp_program_add(&code->program, call, call->op->flops ? call->op->flops(call) : 0);
-	if (!r) return false;
+	if (!r || !(r->at = keep_place(code, call->at))) return false;
 	int n = call->nin + call->nout;
 	memcpy(slp_record_places(r), places, (size_t)n * sizeof *places);
 	for (int i = 0; i < n; i++) {

@@ -8,7 +8,16 @@ void sl_seed(uint64_t seed)
 	atomic_store(&slp_engine.rng_stream, 0);
 }
 
+_Thread_local int *slp_rng_virtual;
+
 struct slp_rng slp_rng_next(void)
 {
-	return (struct slp_rng){atomic_load(&slp_engine.rng_seed), atomic_fetch_add(&slp_engine.rng_stream, 1)};
+	if (slp_rng_virtual) return (struct slp_rng){SLP_RNG_VIRTUAL, (uint64_t)(*slp_rng_virtual)++};
+	return slp_rng_take(1);
+}
+
+struct slp_rng slp_rng_take(int count)
+{
+	uint64_t first = atomic_fetch_add(&slp_engine.rng_stream, (uint64_t)count);
+	return (struct slp_rng){atomic_load(&slp_engine.rng_seed), first};
 }

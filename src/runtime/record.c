@@ -66,6 +66,18 @@ static bool has_cuda(const struct slp_infer *c)
 	return c->op->cuda && (c->op->cuda_dtypes & SLP_DTYPE(t->dtype));
 }
 
+static double bytes_of(const struct slp_type *types, int n)
+{
+	double sum = 0;
+	for (int i = 0; i < n; i++) sum += (double)sl_shape_size(types[i].shape) * (double)sl_dtype_size(types[i].dtype);
+	return sum;
+}
+
+double slp_call_bytes(const struct slp_infer *c)
+{
+	return c->op->bytes ? c->op->bytes(c) : bytes_of(c->in, c->nin) + bytes_of(c->out, c->nout);
+}
+
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 static int op_number(const struct sl_op *op)

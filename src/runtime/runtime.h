@@ -168,6 +168,9 @@ struct slp_patch {
 	unsigned offset;
 	uint64_t value;
 };
+double slp_call_bytes(const struct slp_infer *c); /* moved by a call: op->bytes, or all operands once */
+/* Makes a list of items of a size longer if it must be; false without memory. */
+bool slp_grow(void **list, int *max, int n, size_t size);
 struct slp_code;
 struct slp_code *slp_code_new(void);
 void slp_code_release(struct slp_code *code); /* also from a worker */

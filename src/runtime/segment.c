@@ -111,18 +111,10 @@ static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c,
 	return SL_OK;
 }
 
-static double default_bytes(const struct slp_infer *c)
-{
-	double sum = 0;
-	for (int i = 0; i < c->nin; i++) sum += (double)sl_shape_size(c->in[i].shape) * (double)sl_dtype_size(c->in[i].dtype);
-	for (int i = 0; i < c->nout; i++) sum += (double)sl_shape_size(c->out[i].shape) * (double)sl_dtype_size(c->out[i].dtype);
-	return sum;
-}
-
 static bool is_small(const struct slp_infer *c, double flops)
 {
 	return slp_engine.config.bulk > 1 && flops <= small_flops && c->nin + c->nout <= 16 &&
-	       (c->op->bytes ? c->op->bytes(c) : default_bytes(c)) <= small_bytes;
+	       slp_call_bytes(c) <= small_bytes;
 }
 
 enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand *in, const struct slp_operand *out,

@@ -80,8 +80,6 @@ static inline void *slp_record_attrs(const struct slp_record *r)
 }
 
 /* record.c */
-/* Makes a list of items of a size longer if it must be; false without memory. */
-bool slp_grow(void **list, int *max, int n, size_t size);
 /* Adds a call to the program, its places unset; NULL with an error. */
 struct slp_record *slp_program_add(struct slp_program *p, const struct slp_infer *c, double flops);
 void slp_program_clear(struct slp_program *p); /* keeps its memory */

@@ -189,6 +189,8 @@ struct sl_hybridize_opts {
 SL_API enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybridize_opts opts);
 #define sl_hybridize(block, ...) sl_hybridize_at(SL_HERE, block, (struct sl_hybridize_opts){__VA_ARGS__})
 
+SL_API const sl_plan *sl_block_plan(const sl_block *block, int i);
+
 /* ---- optimisers and training ------------------------------------------------------------------------------------ */
 
 enum sl_optimizer_kind { SL_SGD, SL_ADAM, SL_ADAMW, SL_RMSPROP };

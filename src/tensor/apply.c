@@ -63,6 +63,7 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 		if (sl_error() == SL_OK) slp_call_fail(at, function, SL_EINVAL, "the tensor is NULL");
 		return false;
 	}
+	if (t->symbol) return slp_symbol_fail(at, function, t);
 	if (!t->storage) {
 		slp_call_fail(at, function, SL_EINTERNAL, "the values of a tensor were not kept for its gradient");
 		return false;
@@ -72,6 +73,24 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 		return false;
 	}
 	return true;
+}
+
+void *slp_symbol_fail(const char *at, const char *function, const sl_tensor *t)
+{
+	const char *name = slp_symbolic->name(t->symbol);
+	if (slp_tracing && !slp_trace_complaint[0])
+		snprintf(slp_trace_complaint, SLP_COMPLAINT_MAX, "%s at %s asks the symbol '%s' for values", function, at, name);
+	return slp_call_fail(at, function, SL_ESTATE, "the symbol '%s' has no values: they exist only when its program runs",
+			     name);
+}
+
+bool slp_is_symbolic(int nin, sl_tensor *const *in)
+{
+	if (!slp_symbolic) return false;
+	if (slp_tracing) return true;
+	for (int i = 0; i < nin; i++)
+		if (in[i] && in[i]->symbol) return true;
+	return false;
 }
 
 static bool arguments_usable(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
@@ -132,6 +151,25 @@ struct call {
 	} attrs;
 };
 
+/* Numbers of arguments, the operation's own rule, and whether the results can be. */
+static enum sl_status infer_types(struct slp_infer *c)
+{
+	const struct sl_op *op = c->op;
+	if (op->nin >= 0 ? c->nin != op->nin : c->nin < 1)
+		return slp_reject(c, SL_EINVAL, "takes %d inputs, got %d", op->nin, c->nin);
+	enum sl_status s = op->infer(c);
+	for (int i = 0; s == SL_OK && i < op->nout; i++)
+		if (!slp_shape_valid(c->out[i].shape)) s = slp_reject(c, SL_ESHAPE, "the result is too large");
+	return s;
+}
+
+enum sl_status slp_call_types(const char *at, const struct sl_op *op, void *attrs, int nin, const struct slp_type *in,
+			      struct slp_type *out)
+{
+	struct slp_infer c = {.op = op, .at = at, .attrs = attrs, .nin = nin, .nout = op->nout, .in = in, .out = out};
+	return infer_types(&c);
+}
+
 static enum sl_status call_infer(struct call *c, const char *at, const struct sl_op *op, const void *attrs, int nin,
 				 sl_tensor *const *in)
 {
@@ -143,11 +181,7 @@ static enum sl_status call_infer(struct call *c, const char *at, const struct sl
 	else memset(c->attrs.bytes, 0, sizeof c->attrs.bytes);
 	c->infer = (struct slp_infer){.op = op, .at = at, .attrs = c->attrs.bytes, .nin = nin, .nout = op->nout,
 				      .in = c->in_types, .out = c->out_types};
-	if (op->nin >= 0 ? nin != op->nin : nin < 1)
-		return slp_reject(&c->infer, SL_EINVAL, "takes %d inputs, got %d", op->nin, nin);
-	enum sl_status s = op->infer(&c->infer);
-	for (int i = 0; s == SL_OK && i < op->nout; i++)
-		if (!slp_shape_valid(c->out_types[i].shape)) s = slp_reject(&c->infer, SL_ESHAPE, "the result is too large");
+	enum sl_status s = infer_types(&c->infer);
 	if (s == SL_OK) s = check_kernel(at, &c->infer, c->device);
 	if (s == SL_OK && slp_observer) slp_observer(&c->infer);
 	return s;
@@ -241,6 +275,7 @@ enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *att
 	struct slp_type few_types[FEW];
 	struct call c;
 	for (int i = 0; i < op->nout; i++) out[i] = NULL;
+	if (slp_is_symbolic(nin, in)) return slp_symbolic->call(at, op, attrs, nin, in, device, out);
 	c.in = nin <= FEW ? few_in : malloc((size_t)nin * sizeof *c.in);
 	c.in_types = nin <= FEW ? few_types : malloc((size_t)nin * sizeof *c.in_types);
 	enum sl_status s = c.in && c.in_types ? apply(&c, at, op, attrs, nin, in, device, out)
@@ -291,6 +326,11 @@ static bool fits_inplace(const struct call *c, sl_tensor *const *in)
 	return may_run_inplace(at, c->infer.op, c->infer.nin, in);
 }
 
+static void *symbol_inplace(const char *at, const struct sl_op *op, const sl_tensor *t)
+{
+	return slp_call_fail(at, op->name, SL_ESTATE, "the symbol '%s' cannot be changed in place", slp_symbolic->name(t->symbol));
+}
+
 sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in)
 {
 	struct slp_operand few_in[FEW];
@@ -298,6 +338,9 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 	struct call c = {.in = few_in, .in_types = few_types};
 	if (!op->inplace || op->nout != 1 || nin > FEW)
 		return slp_call_fail(at, op->name, SL_EINTERNAL, "cannot run in place");
+	for (int i = 0; i < nin; i++)
+		if (in[i] && in[i]->symbol) return symbol_inplace(at, op, in[i]);
+	if (slp_tracing && in[0]) return slp_call_fail(at, op->name, SL_ESTATE, "changes a tensor in place, which cannot be traced");
 	if (prepare(&c, at, op, attrs, nin, in, (sl_device){SL_DEVICE_DEFAULT, -1}) != SL_OK) return NULL;
 	if (!fits_inplace(&c, in)) return NULL;
 	c.out[0] = c.in[0];

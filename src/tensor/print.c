@@ -106,6 +106,10 @@ static void print_axis(struct printer *p, int axis, int64_t at)
  *     <float32 (2, 3) @cpu:0> */
 enum sl_status sl_fprint_at(const char *at, FILE *file, sl_tensor *t)
 {
+	if (t && t->symbol) {
+		fprintf(file, "<Symbol %s>\n", slp_symbolic->name(t->symbol));
+		return SL_OK;
+	}
 	void *data = slp_host_begin(at, "sl_print", t, false);
 	if (!data) return slp_error_take();
 	struct printer p = {.file = file, .view = {data, t->type}, .abbreviate = sl_tensor_size(t) > ABBREVIATE_FROM};

@@ -5,6 +5,9 @@
 
 void (*slp_var_release)(struct slp_var *var);
 _Thread_local const struct slp_recorder *slp_recorder;
+const struct slp_symbolic *slp_symbolic;
+_Thread_local bool slp_tracing;
+_Thread_local char slp_trace_complaint[SLP_COMPLAINT_MAX];
 _Thread_local void (*slp_observer)(const struct slp_infer *call);
 
 /* Tensors that wait for the end of the calling thread's scopes. */
@@ -27,6 +30,8 @@ sl_tensor *slp_tensor_new(struct slp_storage *storage, size_t offset, struct slp
 	t->type = type;
 	t->device = device;
 	t->var = NULL;
+	t->symbol = NULL;
+	t->output = 0;
 	return t;
 }
 
@@ -34,7 +39,12 @@ sl_tensor *slp_tensor_alias(const sl_tensor *t, bool values)
 {
 	struct slp_storage *storage = values ? t->storage : NULL;
 	if (storage) slp_storage_retain(storage);
-	return slp_tensor_new(storage, t->offset, t->type, t->device);
+	sl_tensor *alias = slp_tensor_new(storage, t->offset, t->type, t->device);
+	if (!alias || !values || !t->symbol) return alias;
+	alias->symbol = t->symbol;
+	alias->output = t->output;
+	slp_symbolic->retain(t->symbol);
+	return alias;
 }
 
 /* Adds a reference: the tensor outlives its scope, until sl_release.  Returns t; NULL stays NULL. */
@@ -50,12 +60,15 @@ void sl_release(sl_tensor *t)
 	if (!t || atomic_fetch_sub(&t->refs, 1) != 1) return;
 	if (t->var) slp_var_release(t->var);
 	if (t->storage) slp_storage_release(t->storage);
+	if (t->symbol) slp_symbolic->release(t->symbol);
 	free(t);
 }
 
+/* Of a symbol whose shape is not known, ndim and all dims are -1. */
 sl_shape sl_tensor_shape(const sl_tensor *t)
 {
-	return t ? t->type.shape : SL_SCALAR;
+	static const sl_shape unknown = {-1, {-1, -1, -1, -1, -1, -1}};
+	return !t ? SL_SCALAR : t->type.shape.ndim < 0 ? unknown : t->type.shape;
 }
 
 /* The number of elements; 0 for NULL. */

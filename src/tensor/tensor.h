@@ -4,15 +4,18 @@
 
 #include "runtime/runtime.h"
 
-struct slp_var; /* what autograd knows of a tensor (src/autograd) */
+struct slp_var;    /* what autograd knows of a tensor (src/autograd) */
+struct slp_symbol; /* a result that is only described (src/graph) */
 
 struct sl_tensor {
 	atomic_int refs;
 	struct slp_storage *storage; /* NULL: only the type is known */
 	size_t offset;               /* in bytes */
-	struct slp_type type;
+	struct slp_type type;        /* of a symbol, shape.ndim may be -1: not known */
 	sl_device device;
 	struct slp_var *var;         /* NULL: no gradient is asked for */
+	struct slp_symbol *symbol;   /* NULL: concrete; else there is no storage */
+	int output;                  /* of the symbol */
 };
 
 /* A new tensor over a storage (one reference to it is taken over); not in any scope.  NULL without memory. */
@@ -34,6 +37,30 @@ bool slp_shape_valid(sl_shape shape);
  * slp_host_end gives the access back. */
 void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool write);
 void slp_host_end(sl_tensor *t);
+
+/* ---- the graph's part in a call ---------------------------------------------------------------------------------- */
+
+/* Set once by src/graph: a call with a symbol among its arguments, and every call while a thread traces, is written
+ * down instead of run. */
+struct slp_symbolic {
+	enum sl_status (*call)(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
+			       sl_device device, sl_tensor **out);
+	void (*retain)(struct slp_symbol *symbol);
+	void (*release)(struct slp_symbol *symbol);
+	const char *(*name)(const struct slp_symbol *symbol);
+};
+extern const struct slp_symbolic *slp_symbolic;
+extern _Thread_local bool slp_tracing;
+/* The first thing that a trace could not take, though the program may have gone on; empty: nothing. */
+enum { SLP_COMPLAINT_MAX = 256 };
+extern _Thread_local char slp_trace_complaint[SLP_COMPLAINT_MAX];
+/* Whether the call of these arguments is to be written down. */
+bool slp_is_symbolic(int nin, sl_tensor *const *in);
+/* Records that a symbol was asked for what only values have; returns NULL. */
+void *slp_symbol_fail(const char *at, const char *function, const sl_tensor *t);
+/* Result types of a call, defaults put into attrs (a copy of at least op->attrs_size bytes); errors are recorded. */
+enum sl_status slp_call_types(const char *at, const struct sl_op *op, void *attrs, int nin, const struct slp_type *in,
+			      struct slp_type *out);
 
 /* ---- autograd's part in a call ---------------------------------------------------------------------------------- */
 

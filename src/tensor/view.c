@@ -17,6 +17,7 @@ static bool is_recorded(const sl_tensor *t)
  * gradients flow through t, a copy instead.  SL_ESHAPE if the rows are not there. */
 sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end)
 {
+	if (slp_is_symbolic(1, &t)) return sl_slice_at(at, t, 0, begin, end, 1);
 	if (!slp_tensor_usable(at, "sl_rows", t)) return NULL;
 	sl_shape shape = t->type.shape;
 	if (shape.ndim < 1 || begin < 0 || end < begin || end > shape.dim[0]) {
@@ -55,6 +56,7 @@ extern const struct sl_op slp_op_reshape;
  *     sl_tensor *flat = sl_reshape(t, SL_SHAPE(-1, 800)); */
 sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape)
 {
+	if (slp_is_symbolic(1, &t)) return slp_apply1(at, &slp_op_reshape, &shape, 1, &t);
 	if (!slp_tensor_usable(at, "sl_reshape", t)) return NULL;
 	sl_shape wanted = shape;
 	if (!complete_shape(t, &shape)) {
@@ -70,6 +72,7 @@ sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape)
 /* All axes but the first made one: (n, a, b, …) becomes (n, a·b·…).  Over the same memory. */
 sl_tensor *sl_flatten_at(const char *at, sl_tensor *t)
 {
+	if (slp_is_symbolic(1, &t)) return slp_apply1(at, &slp_op_reshape, &SL_SHAPE(SLP_DIM_KEEP, -1), 1, &t);
 	if (!slp_tensor_usable(at, "sl_flatten", t)) return NULL;
 	sl_shape shape = t->type.shape;
 	int64_t rows = shape.ndim ? shape.dim[0] : 1, columns = 1;
@@ -80,11 +83,18 @@ sl_tensor *sl_flatten_at(const char *at, sl_tensor *t)
 /* The same values, over the same memory, without their history: no gradient flows back through the result. */
 sl_tensor *sl_detach_at(const char *at, sl_tensor *t)
 {
-	if (!slp_tensor_usable(at, "sl_detach", t)) return NULL;
+	if (!(t && t->symbol) && !slp_tensor_usable(at, "sl_detach", t)) return NULL;
 	return slp_scope_add(slp_tensor_alias(t, true));
 }
 
 extern const struct sl_op slp_op_copy;
+
+/* A program runs on one device: a symbol cannot go to another. */
+static sl_tensor *move_symbol(const char *at, sl_tensor *t, sl_device device)
+{
+	if (sl_device_equal(t->device, device)) return sl_clone_at(at, t);
+	return slp_call_fail(at, "sl_copy_to", SL_ESTATE, "a copy to another device cannot be traced");
+}
 
 /* A copy of the values in new memory, on the same device. */
 sl_tensor *sl_clone_at(const char *at, sl_tensor *t)
@@ -96,6 +106,7 @@ sl_tensor *sl_clone_at(const char *at, sl_tensor *t)
  * is free; nobody waits.  Gradients flow back. */
 sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device)
 {
+	if (slp_is_symbolic(1, &t)) return t ? move_symbol(at, t, device) : NULL;
 	if (!slp_tensor_usable(at, "sl_copy_to", t) || slp_device_resolve(at, &device) != SL_OK) return NULL;
 	sl_tensor *here = slp_tensor_alias(t, true), *out = NULL;
 	if (!here) return slp_call_fail(at, "sl_copy_to", SL_ENOMEM, "no memory for the tensor");

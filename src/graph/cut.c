@@ -1,0 +1,128 @@
+/* Cutting a graph into units, each of which becomes one task.
+ *
+ * A task costs microseconds; what is smaller than that belongs with others.  Where several workers could share the work,
+ * a unit ends once it is worth a task by itself, so that heavy independent branches become tasks of their own.  Units
+ * are numbered so that each depends on lower ones only: a node joins the highest unit among those it depends on, or
+ * opens a new one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/plan.h"
+
+/* Some tens of tasks' price; rates of one core, rough: they decide about orders of magnitude only. */
+static const double worth_a_task = 200e-6, flops_per_second = 100e9, bytes_per_second = 10e9;
+
+static bool is_written(const sl_graph *g, const int *memory, int m)
+{
+	for (int i = 0; i < g->count; i++)
+		for (int k = 0; k < g->nodes[i].nin; k++)
+			if (slp_node_writes(&g->nodes[i], k) && memory[slp_value_id(g->nodes[i].in[k])] == m) return true;
+	return false;
+}
+
+/* Another shape of the same elements needs no copy, unless they may change in between. */
+static bool is_view(const sl_graph *g, const int *memory, const struct slp_gnode *n)
+{
+	if (strcmp(n->op->name, "reshape") != 0) return false;
+	struct slp_value root = n->in[0];
+	while (g->nodes[root.node].kind == SLP_NODE_OP && !strcmp(g->nodes[root.node].op->name, "reshape"))
+		root = g->nodes[root.node].in[0];
+	return !is_written(g, memory, memory[slp_value_id(root)]);
+}
+
+static double seconds_of(const sl_graph *g, const struct slp_gnode *n)
+{
+	struct slp_infer c;
+	if (!slp_node_call(g, n, &c)) return 0;
+	double flops = n->op->flops ? n->op->flops(&c) : 0;
+	double bytes = slp_call_bytes(&c);
+	slp_call_free(&c);
+	double a = flops / flops_per_second, b = bytes / bytes_per_second;
+	return a > b ? a : b;
+}
+
+/* What cutting keeps in mind: for each memory (slp_graph_memories), the last unit that wrote it and the highest that
+ * read it. */
+struct cut {
+	const sl_graph *g;
+	struct slp_layout *layout;
+	int *memory, *writer, *reader;
+	double *seconds; /* of each unit */
+};
+
+static int higher(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+/* The highest unit that must come before the node, or be its own; -1: none. */
+static int latest(const struct cut *c, const struct slp_gnode *n)
+{
+	int unit = -1;
+	for (int i = 0; i < n->nin; i++) {
+		int m = c->memory[slp_value_id(n->in[i])];
+		unit = higher(unit, c->writer[m]);
+		if (slp_node_writes(n, i)) unit = higher(unit, c->reader[m]);
+	}
+	return unit;
+}
+
+static void note(const struct cut *c, int node, int unit)
+{
+	const struct slp_gnode *n = &c->g->nodes[node];
+	for (int i = 0; i < n->nin; i++) {
+		int m = c->memory[slp_value_id(n->in[i])];
+		if (slp_node_writes(n, i)) c->writer[m] = unit;
+		else c->reader[m] = higher(c->reader[m], unit);
+	}
+	for (int i = 0; i < n->nout; i++) c->writer[c->memory[slp_value_id((struct slp_value){node, i})]] = unit;
+}
+
+/* The unit for a node of that price: where workers are several, a unit that is worth a task takes only what is not. */
+static int choose(const struct cut *c, int unit, double seconds, int workers)
+{
+	int last = c->layout->nunits - 1;
+	if (workers == SLP_CUT_EACH) return c->layout->nunits++;
+	if (workers == 1) return last < 0 ? c->layout->nunits++ : last;
+	if (unit < 0) unit = last;
+	bool room = unit >= 0 && (c->seconds[unit] < worth_a_task || seconds < worth_a_task / 20);
+	return room ? unit : c->layout->nunits++;
+}
+
+static void cut_all(struct cut *c, int workers)
+{
+	for (int i = 0; i < c->g->count; i++) {
+		const struct slp_gnode *n = &c->g->nodes[i];
+		c->layout->unit[i] = -1;
+		if (n->kind != SLP_NODE_OP) continue;
+		int unit = latest(c, n);
+		if (!is_view(c->g, c->memory, n)) {
+			double seconds = seconds_of(c->g, n);
+			unit = c->layout->unit[i] = choose(c, unit, seconds, workers);
+			c->seconds[unit] += seconds;
+		}
+		note(c, i, unit);
+	}
+}
+
+bool slp_cut(const sl_graph *g, int workers, struct slp_layout *layout)
+{
+	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
+	struct cut c = {.g = g, .layout = layout, .memory = slp_graph_memories(g)};
+	c.writer = malloc(values * sizeof *c.writer);
+	c.reader = malloc(values * sizeof *c.reader);
+	c.seconds = calloc((size_t)g->count + 1, sizeof *c.seconds);
+	layout->unit = malloc(((size_t)g->count + 1) * sizeof *layout->unit);
+	layout->nunits = 0;
+	bool ok = c.memory && c.writer && c.reader && c.seconds && layout->unit;
+	if (ok) {
+		memset(c.writer, 0xff, values * sizeof *c.writer);
+		memset(c.reader, 0xff, values * sizeof *c.reader);
+		cut_all(&c, workers);
+	}
+	free(c.memory);
+	free(c.writer);
+	free(c.reader);
+	free(c.seconds);
+	return ok;
+}

@@ -1,0 +1,241 @@
+/* The memory plan: where every value of a program lies.
+ *
+ * What is needed within one unit only lies in the scratch memory of the worker that runs it; values that are not alive at
+ * the same time share it, and results may take the place of a dead argument.  What goes from unit to unit, and the
+ * results of the program, get storages of their own at each run.
+ *
+ * Offsets: largest region first, each at the lowest place that is free while it lives (Y. Pisarchyk, J. Lee, "Efficient
+ * Memory Management for Deep Neural Net Inference", 2020). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/plan.h"
+
+/* Memory that one value, or several in turn, occupy from node `first` to node `last`. */
+struct region {
+	size_t bytes, offset;
+	int first, last, unit;
+	bool external; /* seen outside of its unit */
+};
+
+struct memory {
+	const sl_graph *g;
+	struct slp_layout *layout;
+	struct region *regions; /* by value id of the region's first value */
+	int *region;            /* of each root: value id */
+	int *last;              /* of each root: the last node that uses it */
+	bool *external;         /* of each root */
+};
+
+/* ---- views ------------------------------------------------------------------------------------------------------- */
+
+/* Views, which run in no unit, lie where their argument does. */
+static void find_roots(const sl_graph *g, struct slp_layout *layout)
+{
+	for (int i = 0; i < g->count; i++) {
+		const struct slp_gnode *n = &g->nodes[i];
+		for (int k = 0; k < SLP_MAX_OUTPUTS; k++) layout->root[i * SLP_MAX_OUTPUTS + k] = i * SLP_MAX_OUTPUTS + k;
+		if (n->kind == SLP_NODE_OP && layout->unit[i] < 0)
+			layout->root[i * SLP_MAX_OUTPUTS] = layout->root[slp_value_id(n->in[0])];
+	}
+}
+
+/* ---- lives ------------------------------------------------------------------------------------------------------- */
+
+static void find_uses(struct memory *m)
+{
+	const struct slp_layout *l = m->layout;
+	for (int i = 0; i < m->g->count; i++) {
+		const struct slp_gnode *n = &m->g->nodes[i];
+		if (l->unit[i] < 0) continue;
+		for (int k = 0; k < n->nout; k++) m->last[i * SLP_MAX_OUTPUTS + k] = i;
+		for (int k = 0; k < n->nin; k++) {
+			int root = l->root[slp_value_id(n->in[k])];
+			m->last[root] = i;
+			m->external[root] |= l->unit[root / SLP_MAX_OUTPUTS] != l->unit[i];
+		}
+	}
+	for (int i = 0; i < m->g->noutputs; i++) m->external[l->root[slp_value_id(m->g->outputs[i])]] = true;
+}
+
+/* The argument whose place the node's result can take: in scratch, dead afterwards, of the same size; -1: none. */
+static int place_to_take(const struct memory *m, int node)
+{
+	const struct slp_gnode *n = &m->g->nodes[node];
+	if (!n->op->inplace || n->nin < 1 || m->external[node * SLP_MAX_OUTPUTS]) return -1;
+	int root = m->layout->root[slp_value_id(n->in[0])];
+	if (m->layout->unit[root / SLP_MAX_OUTPUTS] != m->layout->unit[node] || m->external[root] || m->last[root] != node) return -1;
+	if (slp_type_bytes(slp_value_type(m->g, n->in[0])) != slp_type_bytes(&n->types[0])) return -1;
+	if (slp_value_type(m->g, n->in[0])->dtype != n->types[0].dtype) return -1;
+	for (int k = 1; k < n->nin; k++) {
+		bool same = m->layout->root[slp_value_id(n->in[k])] == root;
+		if (same && !sl_shape_equal(slp_value_type(m->g, n->in[k])->shape, n->types[0].shape)) return -1;
+	}
+	return root;
+}
+
+static void make_regions(struct memory *m, bool reuse)
+{
+	for (int i = 0; i < m->g->count; i++) {
+		const struct slp_gnode *n = &m->g->nodes[i];
+		if (m->layout->unit[i] < 0) continue;
+		for (int k = 0; k < n->nout; k++) {
+			int id = i * SLP_MAX_OUTPUTS + k, taken = reuse && k == 0 ? place_to_take(m, i) : -1;
+			m->region[id] = taken >= 0 ? m->region[taken] : id;
+			struct region *r = &m->regions[m->region[id]];
+			if (taken < 0) *r = (struct region){slp_type_bytes(&n->types[k]), 0, i, i, m->layout->unit[i], m->external[id]};
+			if (m->last[id] > r->last) r->last = m->last[id];
+		}
+	}
+}
+
+/* ---- offsets ----------------------------------------------------------------------------------------------------- */
+
+static int largest_first(const void *a, const void *b)
+{
+	const struct region *x = *(struct region *const *)a, *y = *(struct region *const *)b;
+	if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+static int lowest_first(const void *a, const void *b)
+{
+	const struct region *x = *(struct region *const *)a, *y = *(struct region *const *)b;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static size_t room(const struct region *r)
+{
+	return r->bytes ? (r->bytes + 63) / 64 * 64 : 64;
+}
+
+static bool alive_together(const struct region *a, const struct region *b)
+{
+	return a->unit == b->unit && a->first <= b->last && b->first <= a->last;
+}
+
+/* The lowest offset that is free among the placed regions that live at the same time. */
+static void place(struct region *r, struct region **placed, int nplaced, struct region **near, bool reuse)
+{
+	int n = 0;
+	for (int i = 0; i < nplaced; i++)
+		if (reuse ? alive_together(placed[i], r) : placed[i]->unit == r->unit) near[n++] = placed[i];
+	qsort(near, (size_t)n, sizeof *near, lowest_first);
+	r->offset = 0;
+	for (int i = 0; i < n; i++) {
+		if (near[i]->offset >= r->offset + room(r)) break;
+		size_t end = near[i]->offset + room(near[i]);
+		if (end > r->offset) r->offset = end;
+	}
+}
+
+/* Gives the regions in scratch their offsets; false without memory. */
+static bool place_regions(struct memory *m, bool reuse)
+{
+	size_t values = (size_t)m->g->count * SLP_MAX_OUTPUTS + 1;
+	struct region **list = malloc(values * sizeof *list), **near = malloc(values * sizeof *near);
+	int n = 0;
+	for (int i = 0; list && i < m->g->count * SLP_MAX_OUTPUTS; i++)
+		if (m->region[i] == i && !m->regions[i].external) list[n++] = &m->regions[i];
+	if (list && near) {
+		qsort(list, (size_t)n, sizeof *list, largest_first);
+		for (int i = 0; i < n; i++) place(list[i], list, i, near, reuse);
+	}
+	free(list);
+	free(near);
+	return list && near;
+}
+
+/* ---- homes ------------------------------------------------------------------------------------------------------- */
+
+static bool home_of_result(struct memory *m, int id)
+{
+	const struct region *r = &m->regions[m->region[id]];
+	struct slp_layout *l = m->layout;
+	if (!r->external) {
+		l->home[id] = (struct slp_home){SLP_HOME_SCRATCH, 0, r->offset};
+		return true;
+	}
+	size_t *more = realloc(l->storages, ((size_t)l->nstorages + 1) * sizeof *more);
+	if (!more) return false;
+	l->storages = more;
+	l->storages[l->nstorages] = r->bytes;
+	l->home[id] = (struct slp_home){SLP_HOME_STORAGE, l->nstorages++, 0};
+	return true;
+}
+
+static bool find_homes(struct memory *m)
+{
+	const sl_graph *g = m->g;
+	struct slp_layout *l = m->layout;
+	for (int i = 0; i < g->count; i++) {
+		const struct slp_gnode *n = &g->nodes[i];
+		int id = i * SLP_MAX_OUTPUTS;
+		if (n->kind == SLP_NODE_PARAM || n->kind == SLP_NODE_CONST) l->home[id] = (struct slp_home){SLP_HOME_TENSOR, i, 0};
+		for (int k = 0; n->kind == SLP_NODE_OP && l->unit[i] >= 0 && k < n->nout; k++)
+			if (!home_of_result(m, id + k)) return false;
+	}
+	for (int i = 0; i < g->ninputs; i++) l->home[g->inputs[i] * SLP_MAX_OUTPUTS] = (struct slp_home){SLP_HOME_INPUT, i, 0};
+	return true;
+}
+
+/* Results of the program count for neither. */
+static void sum_up(const struct memory *m)
+{
+	struct slp_layout *l = m->layout;
+	size_t scratch = 0, between = 0;
+	l->unplanned = 0;
+	for (int i = 0; i < m->g->count * SLP_MAX_OUTPUTS; i++) {
+		if (m->region[i] < 0) continue;
+		const struct slp_gnode *n = &m->g->nodes[i / SLP_MAX_OUTPUTS];
+		size_t bytes = slp_type_bytes(&n->types[i % SLP_MAX_OUTPUTS]);
+		const struct region *r = &m->regions[m->region[i]];
+		bool output = false;
+		for (int k = 0; k < m->g->noutputs; k++) output |= l->root[slp_value_id(m->g->outputs[k])] == i;
+		if (output) continue;
+		l->unplanned += bytes;
+		if (r->external) between += bytes;
+		else if (r->offset + room(r) > scratch) scratch = r->offset + room(r);
+	}
+	l->planned = scratch + between;
+}
+
+static bool allocate(struct memory *m)
+{
+	size_t values = (size_t)m->g->count * SLP_MAX_OUTPUTS + 1;
+	m->layout->root = malloc(values * sizeof(int));
+	m->layout->home = calloc(values, sizeof(struct slp_home));
+	m->regions = calloc(values, sizeof *m->regions);
+	m->region = malloc(values * sizeof(int));
+	m->last = calloc(values, sizeof(int));
+	m->external = calloc(values, sizeof(bool));
+	if (m->region) memset(m->region, 0xff, values * sizeof(int));
+	return m->layout->root && m->layout->home && m->regions && m->region && m->last && m->external;
+}
+
+bool slp_place_values(const sl_graph *g, bool reuse, struct slp_layout *layout)
+{
+	struct memory m = {.g = g, .layout = layout};
+	bool ok = allocate(&m);
+	if (ok) {
+		find_roots(g, layout);
+		find_uses(&m);
+		make_regions(&m, reuse);
+		ok = place_regions(&m, reuse) && find_homes(&m);
+	}
+	if (ok) sum_up(&m);
+	free(m.regions);
+	free(m.region);
+	free(m.last);
+	free(m.external);
+	return ok;
+}
+
+void slp_layout_clear(struct slp_layout *l)
+{
+	free(l->unit);
+	free(l->root);
+	free(l->home);
+	free(l->storages);
+	*l = (struct slp_layout){0};
+}

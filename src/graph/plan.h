@@ -1,0 +1,58 @@
+/* Plans from the inside: a graph cut into units, each unit's code, and where every value lies. */
+#ifndef SLP_PLAN_H
+#define SLP_PLAN_H
+
+#include "graph/graph.h"
+
+/* Where a value lies while the plan runs. */
+enum slp_home_kind {
+	SLP_HOME_NONE,    /* no value of its own: an operation without results */
+	SLP_HOME_INPUT,   /* index: among the inputs */
+	SLP_HOME_TENSOR,  /* index: the node of the parameter or constant */
+	SLP_HOME_STORAGE, /* index: among the storages that a run makes: results, and what goes from unit to unit */
+	SLP_HOME_SCRATCH, /* offset in the unit's scratch */
+};
+struct slp_home {
+	enum slp_home_kind kind;
+	int index;
+	size_t offset;
+};
+
+/* All arrays by value id, but where said otherwise. */
+struct slp_layout {
+	int nunits;
+	int *unit;           /* of each node; -1: runs nowhere (inputs, parameters, views) */
+	int *root;           /* the value whose memory this one is: itself, but for views */
+	struct slp_home *home; /* of roots */
+	size_t *storages;    /* bytes of each storage that a run makes */
+	int nstorages;
+	size_t planned, unplanned; /* bytes of intermediates: at the peak, and if each had its own memory */
+};
+
+enum { SLP_CUT_EACH = 0 }; /* instead of a number of workers: every node is a unit */
+/* cut.c: units of nodes, for so many workers to share.  false without memory. */
+bool slp_cut(const sl_graph *g, int workers, struct slp_layout *layout);
+/* memory.c: homes of values. */
+bool slp_place_values(const sl_graph *g, bool reuse, struct slp_layout *layout);
+void slp_layout_clear(struct slp_layout *layout);
+static inline size_t slp_type_bytes(const struct slp_type *t)
+{
+	return (size_t)sl_shape_size(t->shape) * sl_dtype_size(t->dtype);
+}
+
+/* plan.c */
+/* Another value for all attributes of a name, at a run. */
+struct slp_setting {
+	const char *name;
+	uint64_t bits;
+};
+/* Compiles the graph, which is taken over, for the types of its inputs. */
+sl_plan *slp_plan_new(const char *at, sl_graph *graph, struct sl_compile_opts opts);
+/* rng: where the run's random streams begin; seed SLP_RNG_VIRTUAL: takes new ones and says which.  NULL: new ones. */
+enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
+			    const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out);
+/* Keeps the memory of what goes between units from run to run. */
+void slp_plan_keep_memory(sl_plan *plan);
+sl_plan *slp_plan_retain(sl_plan *plan);
+
+#endif

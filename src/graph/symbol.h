@@ -1,0 +1,34 @@
+/* Symbols from the inside: what calls leave behind while they are only written down. */
+#ifndef SLP_SYMBOL_H
+#define SLP_SYMBOL_H
+
+#include "graph/graph.h"
+
+/* One call, variable or bound tensor.  Its results are tensors with this symbol and an output number. */
+struct slp_symbol {
+	atomic_int refs;
+	uint64_t number;  /* in the order of the calls */
+	enum slp_node_kind kind;
+	const struct sl_op *op;
+	const char *at;
+	char *name;
+	union {
+		char bytes[SLP_MAX_ATTRS];
+		max_align_t align;
+	} attrs;
+	int nin, nout;
+	struct slp_symbol_use {
+		struct slp_symbol *symbol;
+		int output;
+	} *in;
+	struct slp_type types[SLP_MAX_OUTPUTS];
+	sl_tensor *tensor; /* of a bound tensor: held */
+	bool backward;
+	struct slp_symbol *next; /* of those that die, or that a walk has met */
+	uint64_t visit;
+};
+
+/* The program behind some symbols and the calls with effects that a trace has met. */
+sl_graph *slp_graph_from(sl_tensor *const *heads, int count, const struct slp_trace *trace);
+
+#endif

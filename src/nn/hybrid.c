@@ -1,0 +1,303 @@
+/* Hybrid blocks: traced once for each signature, then run as plans that never enter the block's forward. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/trace.h"
+
+enum { MAX_ENTRIES = 16 }; /* plans a block keeps; the one not used for longest goes */
+
+/* The plans for one signature.  Recorded calls refer to it. */
+struct entry {
+	atomic_int refs;
+	uint64_t used;
+	struct slp_signature *signature;
+	struct slp_traced traced; /* its graphs have become the plans' */
+	sl_plan *forward, *backward;
+	struct entry *next;
+};
+
+struct slp_hybrid {
+	pthread_mutex_t lock; /* of the list; plans run without it */
+	struct sl_hybridize_opts opts;
+	struct entry *entries;
+	int count;
+	uint64_t calls;
+	bool eager; /* could not be traced, and falls back */
+};
+
+/* ---- entries ----------------------------------------------------------------------------------------------------- */
+
+static void entry_release(struct entry *e)
+{
+	if (!e || atomic_fetch_sub(&e->refs, 1) != 1) return;
+	slp_traced_clear(&e->traced);
+	sl_plan_free(e->forward);
+	sl_plan_free(e->backward);
+	free(e->signature);
+	free(e);
+}
+
+static sl_plan *make_plan(const char *at, sl_graph **graph, const struct slp_hybrid *h, sl_device device)
+{
+	sl_graph *g = *graph;
+	*graph = NULL;
+	sl_plan *plan = slp_plan_new(at, g, (struct sl_compile_opts){.off = h->opts.passes_off, .device = device});
+	if (plan && h->opts.static_alloc) slp_plan_keep_memory(plan);
+	return plan;
+}
+
+static struct entry *entry_new(const char *at, sl_block *block, struct slp_hybrid *h, sl_tensor *const *in, int nin)
+{
+	struct entry *e = calloc(1, sizeof *e);
+	if (e) e->signature = slp_signature_new(nin, in);
+	if (!e || !e->signature) {
+		free(e);
+		return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for a plan");
+	}
+	atomic_init(&e->refs, 1);
+	bool ok = slp_trace_block(at, block, e->signature, &e->traced);
+	bool both = ok && e->traced.backward;
+	if (ok) ok = (e->forward = make_plan(at, &e->traced.forward, h, e->signature->device)) != NULL;
+	if (ok && both) ok = (e->backward = make_plan(at, &e->traced.backward, h, e->signature->device)) != NULL;
+	if (ok) return e;
+	entry_release(e);
+	return NULL;
+}
+
+/* Makes room for one more: the entry that was not used for longest goes. */
+static void forget_oldest(struct slp_hybrid *h)
+{
+	struct entry **oldest = &h->entries;
+	for (struct entry **p = &h->entries; *p; p = &(*p)->next)
+		if ((*p)->used < (*oldest)->used) oldest = p;
+	struct entry *e = *oldest;
+	*oldest = e->next;
+	h->count--;
+	entry_release(e);
+}
+
+static void insert(struct slp_hybrid *h, struct entry *e)
+{
+	if (h->count >= MAX_ENTRIES) forget_oldest(h);
+	e->next = h->entries;
+	h->entries = e;
+	h->count++;
+}
+
+static struct entry *known(struct slp_hybrid *h, sl_tensor *const *in, int nin)
+{
+	for (struct entry *e = h->entries; e; e = e->next)
+		if (slp_signature_matches(e->signature, nin, in)) return e;
+	return NULL;
+}
+
+static bool same_types(const struct slp_signature *s, sl_tensor *const *in, int nin)
+{
+	bool same = s->nin == nin;
+	for (int i = 0; same && i < nin; i++) same = sl_shape_equal(s->in[i].type.shape, in[i]->type.shape);
+	return same;
+}
+
+/* With .static_shape, the first call's shapes are the only ones. */
+static bool shape_allowed(const char *at, const sl_block *block, const struct slp_hybrid *h, sl_tensor *const *in, int nin)
+{
+	if (!h->opts.static_shape || !h->entries || same_types(h->entries->signature, in, nin)) return true;
+	char now[160], then[160];
+	slp_call_fail(at, sl_block_name(block), SL_ESHAPE, "was hybridised with .static_shape for %s and is given %s",
+		      slp_type_string(&h->entries->signature->in[0].type, then), slp_type_string(&in[0]->type, now));
+	return false;
+}
+
+/* The entry for these inputs, held; NULL with an error. */
+static struct entry *entry_for(const char *at, sl_block *block, sl_tensor *const *in, int nin)
+{
+	struct slp_hybrid *h = block->base->hybrid;
+	pthread_mutex_lock(&h->lock);
+	struct entry *e = known(h, in, nin);
+	if (!e && shape_allowed(at, block, h, in, nin)) {
+		e = entry_new(at, block, h, in, nin);
+		if (e) insert(h, e);
+	}
+	if (e) {
+		e->used = ++h->calls;
+		atomic_fetch_add(&e->refs, 1);
+	}
+	pthread_mutex_unlock(&h->lock);
+	return e;
+}
+
+/* ---- the recorded call: an operation whose gradient is the backward plan ----------------------------------------- */
+
+struct recorded {
+	struct entry *entry;
+	struct slp_rng rng;
+};
+
+/* Its inputs: the block's, the leaves, the residuals. */
+static sl_tensor *origin_of(const struct slp_grad *g, const struct entry *e, struct slp_origin o)
+{
+	if (o.kind == SLP_FROM_DOUT) return g->dout[0];
+	return g->in[o.kind == SLP_FROM_INPUT ? o.index : e->signature->nin + e->traced.nleaves + o.index];
+}
+
+/* Hands results out: wanted inputs first, then leaves. */
+static void hand_out(const struct slp_grad *g, const struct entry *e, sl_tensor **out)
+{
+	int n = 0;
+	for (int i = 0; i < e->signature->nin; i++)
+		if (e->signature->in[i].wanted) g->din[i] = out[n++];
+	for (int i = 0; i < e->traced.nleaves; i++) g->din[e->signature->nin + i] = out[n++];
+}
+
+static enum sl_status hybrid_grad(struct slp_grad *g)
+{
+	const struct recorded *r = g->attrs;
+	const struct entry *e = r->entry;
+	int nin = sl_graph_inputs(sl_plan_graph(e->backward), NULL, 0);
+	int nout = sl_graph_outputs(sl_plan_graph(e->backward), NULL, 0);
+	sl_tensor **in = malloc((size_t)(nin + nout + 1) * sizeof *in), **out = in + nin;
+	if (!in) return slp_error_set(SL_ENOMEM, "sl_backward: no memory");
+	for (int i = 0; i < nin; i++) in[i] = origin_of(g, e, e->traced.origins[i]);
+	struct slp_rng rng = r->rng;
+	enum sl_status s = slp_plan_run(g->at, e->backward, in, nin, NULL, 0, &rng, out);
+	if (s == SL_OK) hand_out(g, e, out);
+	free(in);
+	return s;
+}
+
+static void hybrid_hold(const void *attrs, bool hold)
+{
+	const struct recorded *r = attrs;
+	if (hold) atomic_fetch_add(&r->entry->refs, 1);
+	else entry_release(r->entry);
+}
+
+/* Known to the tape only: it never becomes a task of its own. */
+static const struct sl_op hybrid_op = {
+	.name = "hybrid block",
+	.doc = "a block that ran as a plan",
+	.args = "x ...",
+	.nin = -1,
+	.nout = 1,
+	.attrs_size = sizeof(struct recorded),
+	.saves = SLP_IN(0),
+	.grad = hybrid_grad,
+	.hold = hybrid_hold,
+};
+
+static enum sl_status record(const char *at, struct entry *e, sl_tensor *const *in, sl_tensor **out, struct slp_rng rng)
+{
+	int nin = e->signature->nin, nleaves = e->traced.nleaves, n = nin + nleaves + e->traced.nresiduals;
+	sl_tensor **all = malloc((size_t)n * sizeof *all);
+	if (!all) return slp_error_set(SL_ENOMEM, "sl_forward: no memory");
+	memcpy(all, in, (size_t)nin * sizeof *all);
+	if (nleaves) memcpy(all + nin, e->traced.leaves, (size_t)nleaves * sizeof *all);
+	memcpy(all + nin + nleaves, out + 1, (size_t)e->traced.nresiduals * sizeof *all);
+	struct recorded attrs = {e, rng};
+	slp_recorder->call(at, &hybrid_op, &attrs, n, all, 1, out);
+	free(all);
+	return SL_OK;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static sl_tensor *run_entry(const char *at, struct entry *e, sl_tensor *const *in, int nin)
+{
+	enum { FEW = 16 };
+	int nout = 1 + e->traced.nresiduals;
+	sl_tensor *few[FEW], **out = nout <= FEW ? few : malloc((size_t)nout * sizeof *out);
+	if (!out) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for the results");
+	struct slp_rng rng = {SLP_RNG_VIRTUAL, 0};
+	enum sl_status s = slp_plan_run(at, e->forward, in, nin, NULL, 0, &rng, out);
+	if (s == SL_OK && e->backward && slp_recorder) s = record(at, e, in, out, rng);
+	sl_tensor *y = s == SL_OK ? out[0] : NULL;
+	if (out != few) free(out);
+	return y;
+}
+
+static bool inputs_usable(const char *at, const sl_block *block, sl_tensor *const *in, int nin)
+{
+	for (int i = 0; i < nin; i++)
+		if (!slp_tensor_usable(at, sl_block_name(block), in[i])) return false;
+	return nin > 0;
+}
+
+/* The block runs imperatively from now on, and says so once. */
+static bool fall_back(sl_block *block)
+{
+	struct slp_hybrid *h = block->base->hybrid;
+	if (!h->opts.fallback) return false;
+	fprintf(stderr, "starling: %s runs imperatively: %s\n", sl_block_name(block), sl_error_message());
+	sl_error_clear();
+	return h->eager = true;
+}
+
+sl_tensor *slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, bool *eager)
+{
+	struct slp_hybrid *h = block->base->hybrid;
+	*eager = h->eager;
+	if (h->eager) return NULL;
+	if (!inputs_usable(at, block, in, nin)) return NULL;
+	bool clean = sl_error() == SL_OK;
+	struct entry *e = entry_for(at, block, in, nin);
+	if (!e) {
+		*eager = clean && fall_back(block);
+		return NULL;
+	}
+	sl_tensor *y = run_entry(at, e, in, nin);
+	entry_release(e);
+	return y;
+}
+
+/* ---- switching on and off ---------------------------------------------------------------------------------------- */
+
+void slp_hybrid_drop_plans(struct slp_hybrid *h)
+{
+	if (!h) return;
+	pthread_mutex_lock(&h->lock);
+	while (h->entries) forget_oldest(h);
+	h->eager = false;
+	pthread_mutex_unlock(&h->lock);
+}
+
+void slp_hybrid_free(struct slp_hybrid *h)
+{
+	if (!h) return;
+	slp_hybrid_drop_plans(h);
+	pthread_mutex_destroy(&h->lock);
+	free(h);
+}
+
+/* From now on the block runs as a compiled program: its forward is called once with symbols for each signature (shapes,
+ * dtypes and device of the inputs, recording, training), and no more after that.  Under SL_RECORD, forward and backward
+ * are compiled together.  Blocks inside become part of the program.  A change of the block (a child, a parameter) drops
+ * the programs.  With .off the block is imperative again.  What cannot be traced, such as asking for values, is an error
+ * that names the symbol and the place (doc/hybrid.md); with .fallback the block then runs imperatively and says so.
+ *
+ *     sl_hybridize(net);
+ *     sl_tensor *y = sl_forward(net, x); */
+enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybridize_opts opts)
+{
+	if (!block) {
+		if (sl_error() == SL_OK) slp_call_fail(at, "sl_hybridize", SL_EINVAL, "the block is NULL");
+		return sl_error();
+	}
+	slp_hybrid_free(block->base->hybrid);
+	block->base->hybrid = NULL;
+	if (opts.off) return SL_OK;
+	struct slp_hybrid *h = calloc(1, sizeof *h);
+	if (!h) return slp_error_set(SL_ENOMEM, "sl_hybridize: no memory");
+	pthread_mutex_init(&h->lock, NULL);
+	h->opts = opts;
+	block->base->hybrid = h;
+	return SL_OK;
+}
+
+/* The i-th plan that a hybridised block keeps, the newest first; NULL: there are no more.  It belongs to the block. */
+const sl_plan *sl_block_plan(const sl_block *block, int i)
+{
+	const struct slp_hybrid *h = block ? block->base->hybrid : NULL;
+	const struct entry *e = h ? h->entries : NULL;
+	while (e && i-- > 0) e = e->next;
+	return e ? e->forward : NULL;
+}

@@ -1,0 +1,208 @@
+/* Whole training steps as one plan: forward, loss, backward and the optimiser's update. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/trace.h"
+
+enum { MAX_PLANS = 16 };
+
+struct compiled {
+	struct slp_signature *signature; /* of the batch and its targets */
+	sl_plan *plan;
+	struct compiled *next;
+};
+
+struct sl_step {
+	sl_block *net;       /* held */
+	sl_loss *loss;
+	sl_trainer *trainer; /* the caller's */
+	struct sl_step_opts opts;
+	struct compiled *plans; /* the newest first */
+	int count;
+};
+
+/* A training step of a network as one program: sl_step_run computes the network's output and the loss of each row,
+ * goes back, and updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled
+ * at the first run for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them.  loss
+ * is the function behind one of the macros: sl_softmax_cross_entropy_at.  The trainer stays the caller's and must
+ * outlive the step; its learning rate and schedule count at each run.
+ *
+ *     sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
+ *     while (next(&x, &y)) sl_step_run(step, x, y, NULL); */
+sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer, struct sl_step_opts opts)
+{
+	if (!net || !loss || !trainer) {
+		if (sl_error() == SL_OK) slp_call_fail(at, "sl_step_compile", SL_EINVAL, "an argument is NULL");
+		return NULL;
+	}
+	sl_step *s = calloc(1, sizeof *s);
+	if (!s) return slp_call_fail(at, "sl_step_compile", SL_ENOMEM, "no memory for a step");
+	*s = (sl_step){.net = sl_block_retain(net), .loss = loss, .trainer = trainer, .opts = opts};
+	return s;
+}
+
+static void compiled_free(struct compiled *c)
+{
+	if (!c) return;
+	sl_plan_free(c->plan);
+	free(c->signature);
+	free(c);
+}
+
+/* NULL is ignored. */
+void sl_step_free(sl_step *step)
+{
+	if (!step) return;
+	for (struct compiled *c; (c = step->plans);) {
+		step->plans = c->next;
+		compiled_free(c);
+	}
+	sl_block_free(step->net);
+	free(step);
+}
+
+/* ---- tracing ----------------------------------------------------------------------------------------------------- */
+
+static sl_tensor *symbol_in(const struct slp_trace *trace, const sl_tensor *t)
+{
+	for (int i = 0; i < trace->nbound; i++)
+		if (trace->bound[i].tensor == t) return trace->bound[i].symbol;
+	return NULL;
+}
+
+/* The trained parameters and their gradients, as symbols. */
+static bool list_params(const char *at, const struct slp_trace *trace, sl_param *const *params, int count,
+			sl_tensor **symbols, sl_tensor **grads)
+{
+	for (int i = 0; i < count; i++) {
+		symbols[i] = symbol_in(trace, params[i]->data);
+		grads[i] = symbols[i] && symbols[i]->var ? symbols[i]->var->grad : NULL;
+		if (grads[i]) continue;
+		slp_call_fail(at, "sl_step_run", SL_ESTATE, "the loss does not depend on the parameter '%s'",
+			      sl_param_name(params[i]));
+		return false;
+	}
+	return true;
+}
+
+static bool trace_update(const char *at, const sl_step *step, const struct slp_trace *trace, int64_t rows)
+{
+	int count;
+	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
+	sl_tensor **symbols = malloc((size_t)(2 * count + 1) * sizeof *symbols);
+	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step") == SL_OK;
+	bool ok = list_params(at, trace, params, count, symbols, symbols + count);
+	if (ok) ok = slp_trainer_update(at, step->trainer, symbols, symbols + count, rows) == SL_OK;
+	free(symbols);
+	return ok;
+}
+
+/* heads: the losses, the output. */
+static bool trace_step(const char *at, const sl_step *step, const struct slp_signature *s, struct slp_trace *trace,
+		       sl_tensor *heads[2])
+{
+	sl_tensor *in[2];
+	if (!slp_trace_inputs(at, s, in)) return false;
+	heads[1] = slp_block_forward(at, step->net, &in[0], 1);
+	heads[0] = heads[1] ? step->loss(at, heads[1], in[1]) : NULL;
+	if (slp_trace_failed(at, step->net, heads[0])) return false;
+	trace->backward = true;
+	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){0}) != SL_OK) return false;
+	sl_shape shape = s->in[0].type.shape;
+	SL_PAUSE if (!trace_update(at, step, trace, shape.ndim ? shape.dim[0] : 1)) return false;
+	return true;
+}
+
+static sl_graph *trace_whole(const char *at, const sl_step *step, const struct slp_signature *s)
+{
+	struct slp_trace trace;
+	sl_graph *g = NULL;
+	sl_mode mode;
+	sl_mode_enter(&mode, 1, 1);
+	slp_trace_begin(&trace, s->device);
+	SL_SCOPE {
+		sl_tensor *heads[2];
+		if (trace_step(at, step, s, &trace, heads)) g = slp_graph_from(heads, 2, &trace);
+	}
+	slp_trace_end(&trace);
+	sl_mode_leave(&mode);
+	return g;
+}
+
+static struct compiled *compile(const char *at, sl_step *step, sl_tensor *const in[2])
+{
+	struct compiled *c = calloc(1, sizeof *c);
+	if (c) c->signature = slp_signature_new(2, in);
+	sl_graph *g = c && c->signature ? trace_whole(at, step, c->signature) : NULL;
+	if (g) c->plan = slp_plan_new(at, g, (struct sl_compile_opts){.off = step->opts.passes_off, .device = c->signature->device});
+	if (c && c->plan) return c;
+	if (sl_error() == SL_OK) slp_error_set(SL_ENOMEM, "sl_step_run: no memory");
+	compiled_free(c);
+	return NULL;
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static void forget_oldest(sl_step *step)
+{
+	struct compiled **p = &step->plans;
+	while ((*p)->next) p = &(*p)->next;
+	compiled_free(*p);
+	*p = NULL;
+	step->count--;
+}
+
+/* The plan for these, in front of the list; NULL with an error. */
+static sl_plan *plan_for(const char *at, sl_step *step, sl_tensor *const in[2])
+{
+	struct compiled **p = &step->plans;
+	while (*p && !slp_signature_matches((*p)->signature, 2, in)) p = &(*p)->next;
+	struct compiled *c = *p;
+	if (c) {
+		*p = c->next;
+	} else {
+		if (!(c = compile(at, step, in))) return NULL;
+		if (step->count == MAX_PLANS) forget_oldest(step);
+		step->count++;
+	}
+	c->next = step->plans;
+	step->plans = c;
+	return c->plan;
+}
+
+static uint64_t bits(double x)
+{
+	uint64_t u;
+	memcpy(&u, &x, sizeof u);
+	return u;
+}
+
+/* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, one a row, a new tensor; and
+ * what the network said in *output, if output is not NULL.  Both belong to the innermost scope.  NULL after a mistake;
+ * then nothing was updated. */
+sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output)
+{
+	sl_tensor *in[2] = {x, target}, *out[2];
+	if (output) *output = NULL;
+	if (!step) return sl_error() == SL_OK ? slp_call_fail(at, "sl_step_run", SL_EINVAL, "the step is NULL") : NULL;
+	if (!slp_tensor_usable(at, "sl_step_run", x) || !slp_tensor_usable(at, "sl_step_run", target)) return NULL;
+	sl_plan *plan = plan_for(at, step, in);
+	if (!plan) return NULL;
+	struct slp_hyper h = slp_trainer_advance(step->trainer, x->type.shape.ndim ? x->type.shape.dim[0] : 1);
+	struct slp_setting settings[] = {{"lr", bits(h.lr)}, {"rescale", bits(h.rescale)}, {"step", (uint64_t)h.step}};
+	if (slp_plan_run(at, plan, in, 2, settings, 3, NULL, out) != SL_OK) return NULL;
+	if (output) *output = out[1];
+	return out[0];
+}
+
+/* What compiling the newest plan has done; zeros before the first run. */
+struct sl_plan_info sl_step_info(const sl_step *step)
+{
+	return step && step->plans ? sl_plan_info(step->plans->plan) : (struct sl_plan_info){0};
+}
+
+/* The program of the newest plan; NULL before the first run. */
+const sl_graph *sl_step_graph(const sl_step *step)
+{
+	return step && step->plans ? sl_plan_graph(step->plans->plan) : NULL;
+}
