@@ -1,8 +1,8 @@
 /* Batch normalisation on a GPU: partial sums by several blocks a channel, one thread a channel that joins them, one
  * thread an element that applies them.  The order of all sums is fixed. */
+#include "gpu.cuh"
 #include "activation.h"
 #include "batch_norm.h"
-#include "gpu.cuh"
 
 /* Scratch, as in batch_norm.h: coefficients of the channels, then two partial sums for each part of each. */
 template <class T> struct space {

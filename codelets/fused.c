@@ -1,7 +1,8 @@
 /* fused: a short program of elementwise functions, run in one pass over memory.
  *
  * The kernel takes blocks that stay in a first-level cache and runs on each, step by step, the CPU kernels of the
- * operations that were fused: so the result has the bits that they would have given one by one. */
+ * operations that were fused (their references for float64, which have no other): so the result has the bits that they
+ * would have given one by one. */
 #include <string.h>
 
 #include "fill.h"
@@ -219,97 +220,121 @@ static enum sl_status ref(const struct slp_kernel *k)
 
 /* ---- blocks ----------------------------------------------------------------------------------------------------- */
 
-enum { BLOCK = 2048 }; /* floats: a few of them fit a first-level cache */
+enum { BLOCK = 8192 }; /* bytes of each value: a few of them fit a first-level cache */
+
+typedef char buffer[BLOCK];
 
 struct work {
 	const struct slp_kernel *k;
+	enum sl_dtype dtype;
+	size_t size; /* of an element */
 	int nsteps;
 	struct slp_fused_step step[SLP_FUSED_STEPS];
 	int slot[SLP_FUSED_STEPS]; /* the buffer for the result of a step */
-	float number[SLP_FUSED_NUMBERS];
 	struct slp_broadcast_plan plan[SLP_FUSED_INPUTS];
+	float number[SLP_FUSED_NUMBERS];
 };
 
 /* An operand within a block: one number for each element, or a single one for all. */
 struct value {
-	float *ptr;
+	char *ptr;
 	int64_t n;
 };
 
-/* Copies n elements of an input from element `begin` of the result on, as it is broadcast. */
-static void spread(const struct slp_broadcast_plan *p, const float *from, int64_t begin, int64_t n, float *to)
+/* n elements that are all like *from. */
+static void repeat(const struct work *w, const char *from, int64_t n, char *to)
 {
+	if (w->dtype == SL_FLOAT64)
+		for (int64_t i = 0; i < n; i++) ((double *)to)[i] = *(const double *)from;
+	else
+		for (int64_t i = 0; i < n; i++) ((float *)to)[i] = *(const float *)from;
+}
+
+/* Copies n elements of input i from element `begin` of the result on, as it is broadcast. */
+static void spread(const struct work *w, int i, int64_t begin, int64_t n, char *to)
+{
+	const struct slp_broadcast_plan *p = &w->plan[i];
 	int last = p->ndim - 1;
 	int64_t column = begin % p->dim[last], row = begin / p->dim[last];
 	for (int64_t done = 0, run; done < n; done += run, column = 0, row++) {
-		const float *at = from + column * p->a[last];
-		int64_t rest = row;
-		for (int i = last - 1; i >= 0; rest /= p->dim[i], i--) at += rest % p->dim[i] * p->a[i];
+		int64_t at = column * p->a[last], rest = row;
+		for (int axis = last - 1; axis >= 0; rest /= p->dim[axis], axis--)
+			at += rest % p->dim[axis] * p->a[axis];
+		const char *from = (const char *)w->k->in[i].ptr + (size_t)at * w->size;
 		run = p->dim[last] - column < n - done ? p->dim[last] - column : n - done;
 		if (p->a[last])
-			memcpy(to + done, at, (size_t)run * sizeof *to);
+			memcpy(to + (size_t)done * w->size, from, (size_t)run * w->size);
 		else
-			for (int64_t i = 0; i < run; i++) to[done + i] = *at;
+			repeat(w, from, run, to + (size_t)done * w->size);
 	}
 }
 
 /* The elements [begin, begin + n) of the result have these of input i: where they lie, or copied to the buffer. */
-static struct value input_value(const struct work *w, int i, int64_t begin, int64_t n, float *buffer)
+static struct value input_value(const struct work *w, int i, int64_t begin, int64_t n, char *copy)
 {
 	const struct slp_broadcast_plan *p = &w->plan[i];
-	float *from = w->k->in[i].ptr;
 	int last = p->ndim - 1;
-	int64_t column = begin % p->dim[last], row = begin / p->dim[last];
+	int64_t column = begin % p->dim[last], row = begin / p->dim[last], at = column * p->a[last];
 	if (column + n > p->dim[last]) {
-		spread(p, from, begin, n, buffer);
-		return (struct value){buffer, n};
+		spread(w, i, begin, n, copy);
+		return (struct value){copy, n};
 	}
-	for (int axis = last - 1; axis >= 0; row /= p->dim[axis], axis--) from += row % p->dim[axis] * p->a[axis];
-	return p->a[last] ? (struct value){from + column, n} : (struct value){from, 1};
+	for (int axis = last - 1; axis >= 0; row /= p->dim[axis], axis--) at += row % p->dim[axis] * p->a[axis];
+	return (struct value){(char *)w->k->in[i].ptr + (size_t)at * w->size, p->a[last] ? n : 1};
 }
 
-static struct slp_view view_of(struct value v)
+static struct value number_value(const struct work *w, int i)
+{
+	const struct slp_fused_attrs *f = w->k->attrs;
+	return (struct value){w->dtype == SL_FLOAT64 ? (char *)&f->number[i] : (char *)&w->number[i], 1};
+}
+
+static struct slp_view view_of(const struct work *w, struct value v)
 {
 	struct slp_view view;
 	view.ptr = v.ptr;
-	view.type.dtype = SL_FLOAT32;
+	view.type.dtype = w->dtype;
 	view.type.shape.ndim = 1;
 	view.type.shape.dim[0] = v.n;
 	return view;
 }
 
-/* Runs one step: its operation's CPU kernel, on this thread since there is less than a grain of it. */
+/* Runs one step: its operation's kernel, on this thread since there is less than a grain of it.  A single number is put
+ * where the result cannot overwrite it. */
 static void run_step(const struct work *w, struct slp_fused_step s, struct value a, struct value b, struct value to)
 {
 	const struct sl_op *op = functions[s.code];
-	struct slp_view in[2] = {view_of(a), view_of(b)}, out = view_of(to);
-	op->cpu(&(struct slp_kernel){
-	        .op = op, .nin = op->nin, .nout = 1, .in = in, .out = &out, .threads = 1, .stream = w->k->stream});
+	double single[2];
+	if (a.n == 1) a.ptr = memcpy(&single[0], a.ptr, w->size);
+	if (b.n == 1) b.ptr = memcpy(&single[1], b.ptr, w->size);
+	struct slp_view in[2] = {view_of(w, a), view_of(w, b)}, out = view_of(w, to);
+	struct slp_kernel k = {.op = op, .nin = op->nin, .nout = 1, .in = in, .out = &out, .threads = 1};
+	(op->cpu_dtypes & SLP_DTYPE(w->dtype) ? op->cpu : op->ref)(&k);
 }
 
-static void run_block(const struct work *w, int64_t begin, int64_t n, float (*buffer)[BLOCK])
+static void run_block(const struct work *w, int64_t begin, int64_t n, buffer *buffers)
 {
 	struct value value[SLP_FUSED_NUMBER + SLP_FUSED_NUMBERS];
-	float *out = (float *)w->k->out[0].ptr + begin;
+	char *out = (char *)w->k->out[0].ptr + (size_t)begin * w->size;
 	int nin = w->k->nin;
-	for (int i = 0; i < nin; i++) value[i] = input_value(w, i, begin, n, buffer[i]);
-	for (int i = 0; i < SLP_FUSED_NUMBERS; i++)
-		value[SLP_FUSED_NUMBER + i] = (struct value){(float *)&w->number[i], 1};
+	for (int i = 0; i < nin; i++) value[i] = input_value(w, i, begin, n, buffers[i]);
+	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) value[SLP_FUSED_NUMBER + i] = number_value(w, i);
 	for (int i = 0; i < w->nsteps; i++) {
 		struct slp_fused_step s = w->step[i];
 		struct value a = value[s.a], b = value[s.b];
-		struct value to = {i == w->nsteps - 1 ? out : buffer[nin + w->slot[i]], a.n > b.n ? a.n : b.n};
+		struct value to = {i == w->nsteps - 1 ? out : buffers[nin + w->slot[i]], a.n > b.n ? a.n : b.n};
 		run_step(w, s, a, b, to);
 		value[SLP_FUSED_RESULT + i] = to;
 	}
-	if (value[SLP_FUSED_RESULT + w->nsteps - 1].n == 1)
-		for (int64_t i = 1; i < n; i++) out[i] = out[0];
+	if (value[SLP_FUSED_RESULT + w->nsteps - 1].n == 1) repeat(w, out, n - 1, out + w->size);
 }
 
 static void range(void *arg, int64_t begin, int64_t end)
 {
-	float buffer[SLP_FUSED_INPUTS + SLP_FUSED_STEPS][BLOCK] __attribute__((aligned(64)));
-	for (; begin < end; begin += BLOCK) run_block(arg, begin, end - begin < BLOCK ? end - begin : BLOCK, buffer);
+	const struct work *w = arg;
+	buffer buffers[SLP_FUSED_INPUTS + SLP_FUSED_STEPS] __attribute__((aligned(64)));
+	int64_t most = (int64_t)(BLOCK / w->size);
+	for (; begin < end; begin += most) run_block(w, begin, end - begin < most ? end - begin : most, buffers);
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------------------------- */
@@ -338,15 +363,16 @@ static void assign_slots(struct work *w)
 static enum sl_status cpu(const struct slp_kernel *k)
 {
 	const struct slp_fused_attrs *f = k->attrs;
-	struct work w = {.k = k, .nsteps = slp_fused_count(f)};
-	int64_t n = slp_size(&k->out[0]), grain = SLP_GRAIN / w.nsteps / BLOCK * BLOCK;
+	enum sl_dtype dtype = k->out[0].type.dtype;
+	struct work w = {.k = k, .dtype = dtype, .size = sl_dtype_size(dtype), .nsteps = slp_fused_count(f)};
+	int64_t n = slp_size(&k->out[0]), most = (int64_t)(BLOCK / w.size);
 	if (n == 0) return SL_OK;
 	for (int i = 0; i < w.nsteps; i++) w.step[i] = slp_fused_step_at(f, i);
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) w.number[i] = (float)f->number[i];
 	for (int i = 0; i < k->nin; i++)
 		w.plan[i] = slp_broadcast_plan(k->in[i].type.shape, k->in[i].type.shape, k->out[0].type.shape);
 	assign_slots(&w);
-	slp_parallel_for(n, grain, range, &w);
+	slp_parallel_for(n, SLP_GRAIN / w.nsteps / most * most, range, &w);
 	return SL_OK;
 }
 
@@ -361,7 +387,7 @@ const struct sl_op slp_op_fused = {
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_fused_attrs),
         .inplace = true,
-        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
+        .cpu_dtypes = SLP_FLOATS,
         .cuda_dtypes = SLP_FLOATS,
         .infer = infer,
         .flops = flops,

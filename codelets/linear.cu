@@ -1,6 +1,6 @@
 /* The fully connected layer on GPUs: cuBLAS multiplies, one pass over y adds the bias and applies the activation. */
-#include "activation.h"
 #include "gemm.cuh"
+#include "activation.h"
 #include "linear.h"
 
 template <class T> __global__ static void finish(T *y, const T *bias, int64_t n, int64_t units, int activation)

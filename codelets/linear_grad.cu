@@ -1,7 +1,7 @@
 /* The way back through a fully connected layer on GPUs: one kernel for g and the sums of its columns, the rest cuBLAS.
  * See linear_grad.c. */
-#include "activation.h"
 #include "gemm.cuh"
+#include "activation.h"
 #include "linear.h"
 
 #define LINEAR(name, dtypes, value, doc)

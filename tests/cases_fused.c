@@ -76,6 +76,7 @@ const struct slp_case slp_cases_fused[] = {
 	CASE("scalar first", ADD, 2, (ONE, REAL(5, 300))),
 	CASE("scalars", AFFINE, 3, (ONE, ONE, ONE)),
 	CASE("functions of a scalar only", PROGRAM((0), DO(exp, 1, 1)), 2, (REAL(5, 300), ONE)),
+	CASE("a function of a scalar, then of both", PROGRAM((0), DO(exp, 1, 1), DO(mul, R(0), 0), DO(add, R(1), 0)), 2, (REAL(5, 300), ONE)),
 	CASE("size 1", AFFINE, 3, (REAL(1, 1), REAL(1), REAL(1, 1, 1))),
 	CASE("rows", AFFINE, 3, (REAL(40, 123), REAL(123), REAL(1, 123))),
 	CASE("long rows", AFFINE, 3, (REAL(3, 5001), REAL(5001), REAL(3, 1))),

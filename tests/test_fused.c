@@ -57,6 +57,8 @@ static void test_functions(void)
 			check_function(*op, numbers(SL_SHAPE(ROWS, COLUMNS), -3, 3),
 			               numbers(SL_SHAPE(ROWS, COLUMNS), -3, 3));
 			check_function(*op, numbers(SL_SHAPE(70003), -3, 3), numbers(SL_SHAPE(70003), -3, 3));
+			check_function(*op, sl_cast(numbers(SL_SHAPE(3001), -3, 3), SL_FLOAT64),
+			               sl_cast(numbers(SL_SHAPE(3001), -3, 3), SL_FLOAT64));
 		}
 	}
 	CHECK(count > 50);
