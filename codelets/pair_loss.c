@@ -209,6 +209,14 @@ SLP_VFN void slopes(enum slp_pair_loss kind, const struct job *j, int64_t begin,
 }
 
 /* One element a sample: rows would be too short for vectors. */
+SLP_VFN void single_losses(enum slp_pair_loss kind, const struct job *j, int64_t begin, int64_t end)
+{
+	const float *x = j->x, *t = j->target;
+	float *out = j->out, delta = j->delta;
+	SLP_INDEPENDENT
+	for (int64_t i = begin; i < end; i++) out[i] = term(kind, x[i], t[i], delta);
+}
+
 SLP_VFN void single_slopes(enum slp_pair_loss kind, const struct job *j, int64_t begin, int64_t end)
 {
 	const float *x = j->x, *t = j->target, *dloss = j->dloss;
@@ -235,19 +243,18 @@ static enum sl_status run(const struct slp_kernel *k, enum slp_pair_loss kind, r
 	return SL_OK;
 }
 
-#define KERNELS(name, KIND)                                                                                            \
-	static SLP_CLONES void name##_losses(void *arg, int64_t begin, int64_t end)                                    \
-	{                                                                                                              \
-		losses(KIND, arg, begin, end);                                                                         \
-	}                                                                                                              \
-	static SLP_CLONES void name##_slopes(void *arg, int64_t begin, int64_t end)                                    \
+#define KERNEL(name, KIND, fn)                                                                                         \
+	static SLP_CLONES void name##_##fn(void *arg, int64_t begin, int64_t end)                                      \
 	{                                                                                                              \
 		const struct job *j = arg;                                                                             \
 		if (j->n == 1)                                                                                         \
-			single_slopes(KIND, j, begin, end);                                                            \
+			single_##fn(KIND, j, begin, end);                                                              \
 		else                                                                                                   \
-			slopes(KIND, j, begin, end);                                                                   \
-	}                                                                                                              \
+			fn(KIND, j, begin, end);                                                                       \
+	}
+#define KERNELS(name, KIND)                                                                                            \
+	KERNEL(name, KIND, losses)                                                                                     \
+	KERNEL(name, KIND, slopes)                                                                                     \
 	static enum sl_status name##_cpu(const struct slp_kernel *k)                                                   \
 	{                                                                                                              \
 		return run(k, KIND, name##_losses);                                                                    \
