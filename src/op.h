@@ -198,9 +198,6 @@ struct slp_rng {
 struct slp_rng slp_rng_next(void);
 /* In programs, streams are numbered within a run: this seed marks them, and each run gives them real ones. */
 #define SLP_RNG_VIRTUAL UINT64_C(0x5354524c56495254)
-/* Counts the virtual streams that slp_rng_next gives out in this thread; NULL: it gives real ones. */
-extern _Thread_local int *slp_rng_virtual;
-struct slp_rng slp_rng_take(int count); /* the first of so many real ones */
 
 /* In the attributes of reshape: a dim as the input has it; -1: one that is computed. */
 #define SLP_DIM_KEEP (-2)

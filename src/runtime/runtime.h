@@ -209,6 +209,12 @@ extern struct slp_counters slp_counters;
 void slp_stats_bytes(long change);
 void slp_stats_sample(void);
 
+/* ---- random streams (random.c) ----------------------------------------------------------------------------------- */
+
+/* Counts the virtual streams that slp_rng_next gives out in this thread; NULL: it gives real ones. */
+extern _Thread_local int *slp_rng_virtual;
+struct slp_rng slp_rng_take(int count); /* the first of so many real ones */
+
 /* ---- GPUs (gpu.c) ----------------------------------------------------------------------------------------------- */
 
 void slp_gpu_shutdown(void); /* destroys the library handles of each worker */
