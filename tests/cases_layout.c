@@ -29,6 +29,8 @@
 #define REVERSE &(const struct slp_transpose_attrs){0, {0}}
 #define TRANSPOSE(what, a, x, ...) {CASE("transpose", what, 1), .attrs = a, .in = {x}, __VA_ARGS__}
 
+#define RESHAPE(what, shape, x, ...) {CASE("reshape", what, 1), .attrs = &SL_SHAPE shape, .in = {x}, __VA_ARGS__}
+
 #define SLICE_OF(...) &(const struct slp_slice_attrs){__VA_ARGS__}
 #define SLICE(what, a, x, ...) {CASE("slice", what, 1), .attrs = a, .in = {x}, __VA_ARGS__}
 #define SLICE_GRAD_OF(axis, begin, end, step, size) \
@@ -54,6 +56,14 @@
 /* clang-format on */
 
 const struct slp_case slp_cases_layout[] = {
+        RESHAPE("one dim computed", (3, -1), COUNTING, EXPECT(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)),
+        RESHAPE("one dim kept, the others made one", (SLP_DIM_KEEP, -1), REAL(DIMS(4, 3, 5))),
+        RESHAPE("kept beyond the axes of x", (4, 3, SLP_DIM_KEEP), REAL(DIMS(4, 3)), REJECT(SL_ESHAPE)),
+        RESHAPE("two dims to compute", (-1, -1), REAL(DIMS(4, 3)), REJECT(SL_ESHAPE)),
+        RESHAPE("another size", (5, 2), REAL(DIMS(4, 3)), REJECT(SL_ESHAPE)),
+        RESHAPE("nothing", (0, 7), REAL(DIMS(3, 0))),
+        RESHAPE("numbers of 32 bits", (2, 6), ANY(SL_INT32, DIMS(4, 3)), .no_grad = true),
+        {CASE("reshape", "to a scalar", 1), .attrs = &SL_SCALAR, .in = {REAL(DIMS(1, 1))}},
         TRANSPOSE("matrix", REVERSE, VALUES(SL_FLOAT32, DIMS(2, 3), 0, 1, 2, 3, 4, 5), EXPECT(0, 3, 1, 4, 2, 5)),
         TRANSPOSE("reverse three axes", REVERSE, COUNTING, EXPECT(0, 6, 3, 9, 1, 7, 4, 10, 2, 8, 5, 11)),
         TRANSPOSE("last two axes", ORDER(0, 2, 1), COUNTING, EXPECT(0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11)),

@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "graph/graph.h"
+#include "program.h"
 
 extern const struct sl_op slp_op_add, slp_op_mul, slp_op_relu, slp_op_sgd, slp_op_sum, slp_op_linear, slp_op_reshape,
         slp_op_neg, slp_op_copy_over;
@@ -13,13 +12,6 @@ static void clear(void)
 	sl_wait_all();
 	sl_error_clear();
 }
-
-/* A call fails with this status and these texts in its message; the error is gone then. */
-#define CHECK_FAILS(call, ...)                                                                                         \
-	do {                                                                                                           \
-		CHECK_STATUS(call, __VA_ARGS__);                                                                       \
-		sl_error_clear();                                                                                      \
-	} while (0)
 
 static struct slp_type f32(sl_shape shape)
 {
