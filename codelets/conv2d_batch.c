@@ -71,23 +71,36 @@ static bool backward_tap(int64_t at, int64_t u, int64_t stride, int64_t pad, int
 	return *in < size;
 }
 
-/* Lists the taps of all positions of an output of oh × ow whose input is ih × iw. */
-static void list_taps(const struct slp_conv *c, bool backward, int32_t *first, struct tap *tap)
+/* The taps along one axis: at[position · kernel + u], -1 for none. */
+static void list_axis(const struct slp_conv *c, bool backward, bool columns, int64_t positions, int32_t *at)
 {
-	bool (*find)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t *) =
-	        backward ? backward_tap : forward_tap;
-	int64_t oh = backward ? c->ih : c->oh, ow = backward ? c->iw : c->ow;
-	int64_t ih = backward ? c->oh : c->ih, iw = backward ? c->ow : c->iw, n = 0, h, w;
+	int64_t kernel = columns ? c->kw : c->kh, stride = columns ? c->sw : c->sh, pad = columns ? c->pw : c->ph;
+	int64_t dilation = columns ? c->dw : c->dh, in;
+	int64_t size = backward ? (columns ? c->ow : c->oh) : columns ? c->iw : c->ih;
+	for (int64_t i = 0; i < positions; i++)
+		for (int64_t u = 0; u < kernel; u++) {
+			bool there = backward ? backward_tap(i, u, stride, pad, dilation, size, &in)
+			                      : forward_tap(i, u, stride, pad, dilation, size, &in);
+			*at++ = there ? (int32_t)in : -1;
+		}
+}
+
+/* Lists the taps of all positions of the output; `axes` has room for those of its rows and columns. */
+static void list_taps(const struct slp_conv *c, bool backward, int32_t *first, struct tap *tap, int32_t *axes)
+{
+	int64_t oh = backward ? c->ih : c->oh, ow = backward ? c->iw : c->ow, n = 0;
+	int32_t iw = (int32_t)(backward ? c->ow : c->iw), *columns = axes + oh * c->kh;
+	list_axis(c, backward, false, oh, axes);
+	list_axis(c, backward, true, ow, columns);
 	for (int64_t i = 0; i < oh; i++)
 		for (int64_t j = 0; j < ow; j++) {
 			*first++ = (int32_t)n;
-			for (int64_t u = 0; u < c->kh; u++) {
-				if (!find(i, u, c->sh, c->ph, c->dh, ih, &h)) continue;
-				for (int64_t v = 0; v < c->kw; v++)
-					if (find(j, v, c->sw, c->pw, c->dw, iw, &w))
-						tap[n++] =
-						        (struct tap){(int32_t)(h * iw + w), (int32_t)(u * c->kw + v)};
-			}
+			for (int32_t u = 0; u < c->kh; u++)
+				for (int32_t v = 0; v < c->kw && axes[i * c->kh + u] >= 0; v++) {
+					tap[n] = (struct tap){axes[i * c->kh + u] * iw + columns[j * c->kw + v],
+					                      u * (int32_t)c->kw + v};
+					n += columns[j * c->kw + v] >= 0;
+				}
 		}
 	*first = (int32_t)n;
 }
@@ -115,18 +128,24 @@ SLP_INLINE void multiply(const struct pass *p, const int tile, const struct unit
 	const float *in = u->in, *w = u->w;
 	const int64_t half = u->in_half;
 	SLP_UNROLL for (int o = 0; o < tile; o++) acc[o][0] = acc[o][1] = (slp_v16){0} + u->bias[o];
-	for (int64_t i = 0; i < p->nin; i++, in += p->in_plane * LANES, w += p->kernel * tile)
-		for (const struct tap *t = begin; t < end; t++) {
-			const float *x = in + t->in * (int64_t)LANES, *e = w + t->w * (int64_t)tile;
-			slp_v16 x0, x1;
-			memcpy(&x0, x, sizeof x0);
-			memcpy(&x1, x + half, sizeof x1);
-			SLP_UNROLL for (int o = 0; o < tile; o++)
-			{
-				acc[o][0] += e[o] * x0;
-				acc[o][1] += e[o] * x1;
-			}
+	const int64_t count = end - begin, in_step = p->in_plane * LANES, w_step = p->kernel * tile;
+	int64_t t = 0;
+	for (int64_t left = p->nin * count; left > 0; left--) {
+		const float *x = in + begin[t].in * (int64_t)LANES, *e = w + begin[t].w * (int64_t)tile;
+		slp_v16 x0, x1;
+		memcpy(&x0, x, sizeof x0);
+		memcpy(&x1, x + half, sizeof x1);
+		SLP_UNROLL for (int o = 0; o < tile; o++)
+		{
+			acc[o][0] += e[o] * x0;
+			acc[o][1] += e[o] * x1;
 		}
+		/* On to the next channel, without a branch: positions differ in their number of taps. */
+		const int64_t last = -(int64_t)(++t == count);
+		t -= last & count;
+		in += last & in_step;
+		w += last & w_step;
+	}
 	if (p->activation == SL_RELU) SLP_UNROLL for (int o = 0; o < 2 * tile; o++) relu(&acc[o / 2][o % 2]);
 	SLP_UNROLL for (int o = 0; o < tile; o++)
 	{
@@ -179,22 +198,22 @@ SLP_AVX512 static void unpack(const struct pass *p, const struct unit *u, int64_
 #define PICK(mask, a, b) ((slp_v16)(((int16s)(a) & (mask)) | ((int16s)(b) & ~(mask))))
 
 /* The four elements of a window, two rows of two, and to which of them its gradient goes: slp_conv_pool4 by vectors. */
-SLP_INLINE void pool4(const struct pass *p, const slp_v16 v[4], slp_v16 *y, int16s flow[4])
+SLP_AVX512 static void pool4(const struct pass *p, const slp_v16 *v, slp_v16 *y, uint16_t flow[4])
 {
+	for (int e = 0; e < 4; e++) flow[e] = p->activation == SL_RELU ? SLP_LANES_PASS(v[e]) : 0xffff;
 	if (p->pool == SLP_CONV_POOL_AVG) {
 		*y = ((v[0] + v[1]) + (v[2] + v[3])) * 0.25f;
-		SLP_UNROLL for (int e = 0; e < 4; e++) flow[e] = ~(int16s){0};
-	} else {
-		int16s right0 = BEATS(v[1], v[0]), right1 = BEATS(v[3], v[2]);
-		slp_v16 upper = PICK(right0, v[1], v[0]), lower = PICK(right1, v[3], v[2]);
-		int16s low = BEATS(lower, upper);
-		*y = PICK(low, lower, upper);
-		flow[0] = ~(low | right0);
-		flow[1] = ~low & right0;
-		flow[2] = low & ~right1;
-		flow[3] = low & right1;
+		return;
 	}
-	if (p->activation == SL_RELU) SLP_UNROLL for (int e = 0; e < 4; e++) flow[e] &= ~(v[e] <= 0);
+	int16s right0 = BEATS(v[1], v[0]), right1 = BEATS(v[3], v[2]);
+	slp_v16 upper = PICK(right0, v[1], v[0]), lower = PICK(right1, v[3], v[2]);
+	int16s below = BEATS(lower, upper);
+	unsigned low = SLP_LANE_BITS(below), r0 = SLP_LANE_BITS(right0), r1 = SLP_LANE_BITS(right1);
+	*y = PICK(below, lower, upper);
+	flow[0] &= (uint16_t) ~(low | r0);
+	flow[1] &= (uint16_t)(~low & r0);
+	flow[2] &= (uint16_t)(low & ~r1);
+	flow[3] &= (uint16_t)(low & r1);
 }
 
 /* The windows of all channels of a tile whose elements are in `from`, [half][channel][4]; at: the first element's place
@@ -203,18 +222,15 @@ SLP_AVX512 static void pool_windows(const struct pass *p, const struct unit *u, 
                                     int64_t at, float *to)
 {
 	slp_v16 v[4], y;
-	int16s flow[4];
+	uint16_t flow[4];
 	for (int half = 0; half < u->halves; half++)
 		for (int o = 0; o < u->channels; o++) {
 			memcpy(v, from + (half * p->tile + o) * 4 * LANES, sizeof v);
 			pool4(p, v, &y, flow);
 			memcpy(to + half * u->half_step + o * u->step, &y, sizeof y);
 			uint8_t *mask = p->mask + 2 * ((plane + half * p->nout + o) * p->positions + at);
-			SLP_UNROLL for (int e = 0; e < 4; e++)
-			{
-				uint16_t bits = SLP_LANE_BITS(flow[e]);
-				memcpy(mask + 2 * (e / 2 * p->width + e % 2), &bits, sizeof bits);
-			}
+			memcpy(mask, flow, 2 * sizeof *flow);
+			memcpy(mask + 2 * p->width, flow + 2, 2 * sizeof *flow);
 		}
 }
 
@@ -348,14 +364,16 @@ enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_
 	size_t packed = in_lanes ? 0 : round64(sizeof(float) * (size_t)(p.groups * p.nin * p.in_plane * LANES));
 	size_t weights = round64(sizeof(float) * (size_t)(p.tiles * p.tile * p.nin * p.kernel));
 	size_t first = round64(sizeof(int32_t) * (size_t)(p.positions + 1));
-	char *work = slp_workspace(SLP_WORK_CALL,
-	                           packed + weights + first + sizeof(struct tap) * (size_t)(p.positions * p.kernel));
+	size_t taps = round64(sizeof(struct tap) * (size_t)(p.positions * p.kernel + 1));
+	size_t axes = sizeof(int32_t) * (size_t)((a->c.ih + a->c.oh) * a->c.kh + (a->c.iw + a->c.ow) * a->c.kw);
+	char *work = slp_workspace(SLP_WORK_CALL, packed + weights + first + taps + axes);
 	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder images in");
 	p.weights = (float *)(work + packed);
 	p.first = (int32_t *)(work + packed + weights);
 	p.taps = (struct tap *)(work + packed + weights + first);
 	slp_parallel_for(p.tiles, 1 + SLP_GRAIN / 4 / (p.nin * p.kernel * p.tile), pack_weights, &p);
-	list_taps(&a->c, a->pass == SLP_CONV_DATA, (int32_t *)p.first, (struct tap *)p.taps);
+	list_taps(&a->c, a->pass == SLP_CONV_DATA, (int32_t *)p.first, (struct tap *)p.taps,
+	          (int32_t *)(work + packed + weights + first + taps));
 	if (!in_lanes) {
 		slp_to_lanes(p.in, p.n, p.nin * p.in_plane, (float *)work);
 		p.in = (float *)work;

@@ -10,7 +10,16 @@
 #include "relayout.h"
 #include "workspace.h"
 
-enum { LANES = 16, SUMS = 25, WIDEST = 7, PARTS = 8, NEAR = 24 << 10 /* bytes of dy that stay in the first cache */ };
+enum {
+	LANES = 16,
+	SUMS = 25,
+	WIDEST = 7,
+	PARTS = 8,
+	UNITS = 40,
+	NEAR = 24 << 10 /* bytes of dy that stay in the first cache */
+};
+
+struct strip;
 
 struct weights {
 	struct slp_conv c;
@@ -22,7 +31,8 @@ struct weights {
 	float *partial;                     /* [part][oc][ic kh kw], then [part][oc] */
 	int64_t groups, parts, tiles, rows; /* rows of dy at once */
 	int tile;                           /* output channels at once */
-	bool no_memory;                     /* some thread had none */
+	void (*multiply)(const struct slp_conv *, const struct strip *);
+	bool no_memory; /* some thread had none */
 };
 
 /* Rows [i, end) of dy of a tile of channels with one channel of x; u is the row of the kernel. */
@@ -77,26 +87,42 @@ SLP_INLINE void multiply(const struct slp_conv *c, const struct strip *s, const 
 	SLP_UNROLL for (int a = 0; a < tile * kw; a++) s->sums[a] = acc[a];
 }
 
-/* X(width of a kernel, output channels at once) */
-#define WIDTHS(X) X(2, 12) X(3, 8) X(4, 6) X(5, 5) X(6, 4) X(7, 3)
+/* X(width of a kernel, output channels at once): up to 25 sums; fewer channels where that leaves fewer of them over. */
+#define VARIANTS(X)                                                                                                    \
+	X(1, 16)                                                                                                       \
+	X(1, 10) X(2, 12) X(2, 10) X(2, 8) X(3, 8) X(3, 7) X(3, 5) X(4, 6) X(4, 5) X(4, 4) X(5, 5) X(5, 4) X(5, 3)     \
+	        X(6, 4) X(6, 3) X(7, 3) X(7, 2)
 #define X(kw, tile)                                                                                                    \
-	SLP_AVX512 static void multiply_##kw(const struct slp_conv *c, const struct strip *s)                          \
+	SLP_AVX512 static void multiply_##kw##_##tile(const struct slp_conv *c, const struct strip *s)                 \
 	{                                                                                                              \
 		multiply(c, s, tile, kw);                                                                              \
 	}
-WIDTHS(X)
+VARIANTS(X)
 #undef X
 
-static void (*const multiply_by_width[WIDEST + 1])(const struct slp_conv *, const struct strip *) = {
-#define X(kw, tile) [kw] = multiply_##kw,
-        WIDTHS(X)
+static const struct variant {
+	int kw, tile;
+	void (*multiply)(const struct slp_conv *, const struct strip *);
+} variants[] = {
+#define X(kw, tile) {kw, tile, multiply_##kw##_##tile},
+        VARIANTS(X)
 #undef X
 };
-static const int tile_by_width[WIDEST + 1] = {
-#define X(kw, tile) [kw] = tile,
-        WIDTHS(X)
-#undef X
-};
+
+/* The variant with the least work: two products a cycle, and two vectors loaded; NULL: none of this width. */
+static const struct variant *variant_for(int64_t kw, int64_t channels)
+{
+	const struct variant *best = NULL;
+	int64_t least = 0;
+	for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+		const struct variant *v = &variants[i];
+		int64_t work = (channels + v->tile - 1) / v->tile * (2 * v->tile * kw + v->tile + kw);
+		if (v->kw != kw || (best && work >= least)) continue;
+		best = v;
+		least = work;
+	}
+	return best;
+}
 
 /* ---- a unit: one part of the images, one tile of output channels ------------------------------------------------ */
 
@@ -111,9 +137,15 @@ struct unit {
 SLP_AVX512 static void add_bias(const struct unit *t, int64_t channel, const float *rows, int64_t count)
 {
 	slp_v16 sum[4] = {t->bias[channel]}, v;
-	for (int64_t p = 0; p < count; p++) {
+	int64_t p = 0;
+	for (; p + 4 <= count; p += 4) SLP_UNROLL for (int l = 0; l < 4; l++)
+		{
+			memcpy(&v, rows + (p + l) * LANES, sizeof v);
+			sum[l] += v;
+		}
+	for (; p < count; p++) {
 		memcpy(&v, rows + p * LANES, sizeof v);
-		sum[p % 4] += v;
+		sum[0] += v;
 	}
 	t->bias[channel] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
@@ -157,7 +189,7 @@ static void add_group(const struct unit *t, int64_t group)
 			for (int64_t u = 0; u < c->kh; u++) {
 				const float *x = w->x + (group * c->ic + q) * c->ih * c->iw * LANES;
 				struct strip s = {x, y, plane, i, end, u, t->sums + (q * c->kh + u) * w->tile * c->kw};
-				multiply_by_width[c->kw](c, &s);
+				w->multiply(c, &s);
 			}
 	}
 }
@@ -225,13 +257,14 @@ static void add_parts(void *arg, int64_t begin, int64_t end)
 
 bool slp_batch_has_width(int64_t kw)
 {
-	return kw <= WIDEST && multiply_by_width[kw];
+	return variant_for(kw, 1) != NULL;
 }
 
 enum sl_status slp_conv_batch_weights(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
 	const struct slp_conv *c = &a->c;
-	if (!slp_batch_has_width(c->kw)) return SL_EUNSUPPORTED;
+	const struct variant *variant = variant_for(c->kw, c->oc);
+	if (!variant) return SL_EUNSUPPORTED;
 	struct weights w = {.c = *c,
 	                    .y = a->y,
 	                    .x = a->x,
@@ -239,11 +272,14 @@ enum sl_status slp_conv_batch_weights(const struct slp_kernel *k, const struct s
 	                    .pool = a->pool,
 	                    .mask = a->mask,
 	                    .groups = (c->n + LANES - 1) / LANES,
-	                    .tile = tile_by_width[c->kw]};
+	                    .tile = variant->tile,
+	                    .multiply = variant->multiply};
 	if (a->pool && !a->y_lanes) return SL_EUNSUPPORTED;
 	int64_t size = c->oc * c->ic * c->kh * c->kw, flat = c->ic * c->ih * c->iw;
-	w.parts = w.groups < PARTS ? w.groups : PARTS;
 	w.tiles = (c->oc + w.tile - 1) / w.tile;
+	w.parts = w.tiles >= UNITS ? 1 : (UNITS + w.tiles - 1) / w.tiles;
+	w.parts = w.parts > PARTS ? PARTS : w.parts;
+	w.parts = w.parts > w.groups ? w.groups : w.parts;
 	w.rows = NEAR / (w.tile * c->ow * LANES * (int64_t)sizeof(float));
 	w.rows = w.rows < 1 ? 1 : w.rows > c->oh ? c->oh : w.rows;
 	int64_t packed = a->x_lanes ? 0 : w.groups * flat * LANES;

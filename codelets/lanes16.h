@@ -45,10 +45,12 @@ SLP_INLINE void slp_sum_lanes16(slp_v16 r[16])
 	SLP_FOLD_(r, 1);
 }
 
-/* The lanes of a vector of masks (all bits set or none) as bits; only in functions that are SLP_AVX512. */
+/* Lanes as bits, only in functions that are SLP_AVX512: those of a vector of masks (all bits set or none); those whose
+ * number a relu gives a gradient, which are not below or at 0. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 #define SLP_LANE_BITS(mask) ((uint16_t)_mm512_movepi32_mask((__m512i)(mask)))
+#define SLP_LANES_PASS(v) ((uint16_t)_mm512_cmp_ps_mask((__m512)(v), _mm512_setzero_ps(), _CMP_NLE_UQ))
 #else
 #define SLP_LANE_BITS(mask)                                                                                            \
 	__extension__({                                                                                                \
@@ -56,6 +58,7 @@ SLP_INLINE void slp_sum_lanes16(slp_v16 r[16])
 		for (int l_ = 0; l_ < 16; l_++) bits_ |= ((mask)[l_] & 1u) << l_;                                      \
 		(uint16_t) bits_;                                                                                      \
 	})
+#define SLP_LANES_PASS(v) SLP_LANE_BITS(~((v) <= 0))
 #endif
 
 /* to[p * step + lane] = from[lane * stride + p] for p in [0, count), lanes from `live` on zero: `count` elements of 16
