@@ -15,6 +15,33 @@ SL_API sl_tensor *sl_load_npy_at(const char *at, const char *path);
 SL_API enum sl_status sl_save_npy_at(const char *at, const char *path, sl_tensor *t);
 #define sl_save_npy(path, t) sl_save_npy_at(SL_HERE, path, t)
 
+/* ---- models ------------------------------------------------------------------------------------------------------ */
+
+#define SL_NAMES(...) (const char *const[]){__VA_ARGS__}, SL_COUNT_(char *, __VA_ARGS__)
+
+struct sl_export_opts {
+	const sl_shape *shapes;   /* of the inputs: SL_SHAPES(SL_SHAPE(1, 512)) */
+	int nshapes;
+	enum sl_dtype dtype;      /* of the inputs */
+	int epoch;                /* the number in the name of the parameters' file */
+	bool training;            /* what the block does in training: with dropout */
+};
+#define SL_SHAPES(...) .shapes = (const sl_shape[]){__VA_ARGS__}, .nshapes = SL_COUNT_(sl_shape, __VA_ARGS__)
+SL_API enum sl_status sl_export_at(const char *at, sl_block *block, const char *prefix, struct sl_export_opts opts);
+#define sl_export(block, prefix, ...)                                                                                  \
+	sl_export_at(SL_HERE, block, prefix, (struct sl_export_opts){__VA_ARGS__})
+
+struct sl_import_opts {
+	const char *output;       /* the node whose output is the result; NULL: the symbol's only result */
+	bool lenient;             /* arrays that the symbol does not use are ignored */
+};
+SL_API sl_block *sl_import_at(const char *at, const char *symbol, const char *const *inputs, int ninputs,
+			      const char *params, struct sl_import_opts opts);
+/* sl_import("my_mlp-symbol.json", SL_NAMES("data"), "my_mlp-0000.params") */
+#define sl_import(symbol, ...) SL_IMPORT_(symbol, __VA_ARGS__)
+#define SL_IMPORT_(symbol, inputs, ninputs, params, ...)                                                               \
+	sl_import_at(SL_HERE, symbol, inputs, ninputs, params, (struct sl_import_opts){__VA_ARGS__})
+
 #ifdef __cplusplus
 }
 #endif

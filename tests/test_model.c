@@ -1,0 +1,386 @@
+/* Models in files: networks that MXNet has exported, our own exported and imported again, files that are broken. */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "folder.h"
+#include "io/import.h"
+#include "starling/io.h"
+
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
+
+static sl_tensor *data(const char *name, const char *ending)
+{
+	char file[64], path[PATH_MAX];
+	snprintf(file, sizeof file, "%s-%s", name, ending);
+	sl_tensor *t = sl_load_npy(slp_data_path(file, path));
+	CHECK_SAYING(t != NULL, "%s", sl_error_message());
+	return t;
+}
+
+static sl_block *import(const char *name, const char *input)
+{
+	char symbol[PATH_MAX], params[PATH_MAX], file[64];
+	snprintf(file, sizeof file, "%s-symbol.json", name);
+	slp_data_path(file, symbol);
+	snprintf(file, sizeof file, "%s-0000.params", name);
+	slp_data_path(file, params);
+	sl_block *b = input ? sl_import(symbol, SL_NAMES(input), params) : sl_import(symbol, NULL, 0, params);
+	CHECK_SAYING(b != NULL, "%s: %s", name, sl_error_message());
+	return b;
+}
+
+/* The values of y are those of expected, but for rounding of sums. */
+static void check_close(const char *what, sl_tensor *y, sl_tensor *expected)
+{
+	size_t bytes = sl_tensor_bytes(expected), n = bytes / sizeof(float);
+	float *a = malloc(bytes), *b = malloc(bytes);
+	double worst = 0;
+	char s[128], t[128];
+	bool same = CHECK_SAYING(sl_shape_equal(sl_tensor_shape(y), sl_tensor_shape(expected)), "%s: shape %s, not %s (%s)",
+				 what, sl_shape_string(sl_tensor_shape(y), s),
+				 sl_shape_string(sl_tensor_shape(expected), t), sl_error_message());
+	if (same && CHECK_OK(sl_read(y, a, bytes)) && CHECK_OK(sl_read(expected, b, bytes)))
+		for (size_t i = 0; i < n; i++)
+			worst = fmax(worst, isnan(a[i]) ? INFINITY : fabs(a[i] - b[i]) / fmax(1, fabs(b[i])));
+	CHECK_SAYING(worst <= 2e-5, "%s: differs by %g", what, worst);
+	free(a);
+	free(b);
+}
+
+/* ---- networks of MXNet -------------------------------------------------------------------------------------------- */
+
+static const char *const networks[] = {"mlp", "lenet", "resnet18", "mixed", "module", NULL};
+
+static void test_mxnet(void)
+{
+	for (const char *const *n = networks; *n; n++)
+		SL_SCOPE {
+			sl_block *b = import(*n, "data");
+			if (b) check_close(*n, sl_forward(b, data(*n, "x.npy")), data(*n, "y.npy"));
+			sl_block_free(b);
+		}
+}
+
+/* Without names of inputs, hybridised, and with a batch of another size. */
+static void test_ways_to_run(void)
+{
+	for (const char *const *n = networks; *n; n++)
+		SL_SCOPE {
+			sl_block *b = import(*n, NULL);
+			if (!b) continue;
+			sl_tensor *x = data(*n, "x.npy"), *y = data(*n, "y.npy");
+			CHECK_OK(sl_hybridize(b));
+			check_close(*n, sl_forward(b, x), y);
+			check_close(*n, sl_forward(b, x), y);
+			check_close(*n, sl_forward(b, sl_rows(x, 1, 2)), sl_rows(y, 1, 2));
+			sl_block_free(b);
+		}
+}
+
+/* What is imported can be trained: the loss falls, running statistics move. */
+static void test_training(void)
+{
+	SL_SCOPE {
+		sl_block *b = import("resnet18", "data");
+		if (!b) break;
+		sl_tensor *x = data("resnet18", "x.npy"), *loss = NULL, *before;
+		sl_tensor *labels = sl_from(((const int32_t[]){3, 7}), SL_SHAPE(2), .dtype = SL_INT32);
+		sl_param *mean = sl_block_find(b, "resnet18_batchnorm0_running_mean");
+		before = sl_clone(sl_param_data(mean));
+		sl_trainer *trainer = sl_trainer_new(b, sl_sgd(.lr = 0.05));
+		double first = 0, last = 0;
+		for (int i = 0; i < 5; i++)
+			SL_SCOPE {
+				SL_RECORD loss = sl_softmax_cross_entropy_at(SL_HERE, sl_forward(b, x), labels);
+				CHECK_OK(sl_backward(loss));
+				CHECK_OK(sl_trainer_step(trainer, 2));
+				last = sl_item(sl_mean(loss));
+				if (i == 0) first = last;
+			}
+		CHECK_SAYING(last < first, "the loss went from %g to %g", first, last);
+		CHECK(sl_item(sl_max(sl_abs(sl_sub(sl_param_data(mean), before)))) > 0);
+		sl_trainer_free(trainer);
+		sl_block_free(b);
+	}
+}
+
+/* A node in the middle as the result; labels are left out. */
+static void test_output(void)
+{
+	char symbol[PATH_MAX], params[PATH_MAX];
+	slp_data_path("module-symbol.json", symbol);
+	slp_data_path("module-0000.params", params);
+	SL_SCOPE {
+		sl_block *b = sl_import(symbol, SL_NAMES("data"), params, .output = "fc2_output");
+		sl_tensor *y = b ? sl_softmax(sl_forward(b, data("module", "x.npy")), 1) : NULL;
+		if (CHECK_SAYING(y != NULL, "%s", sl_error_message())) check_close("module", y, data("module", "y.npy"));
+		sl_block_free(b);
+		CHECK_NULL(sl_import(symbol, SL_NAMES("data"), params, .output = "fc3"), SL_EINVAL, "no node \"fc3\"");
+		b = sl_import(symbol, SL_NAMES("data"), params, .output = "fc1"); /* needs less */
+		CHECK_SAYING(b != NULL, "%s", sl_error_message());
+		sl_block_free(b);
+	}
+}
+
+/* ---- our own, there and back -------------------------------------------------------------------------------------- */
+
+static sl_tensor *tail(sl_tensor *x)
+{
+	sl_tensor *y = sl_matmul(x, sl_transpose(x, SL_AXES(0, 2, 1)));
+	y = sl_concat(((sl_tensor *const[]){sl_slice(y, 1, 0, -1, 1), sl_slice(y, 1, -1, INT64_MIN, -2)}), 2, 1);
+	y = sl_sub(sl_max(y, SL_AXES(2), .keepdims = true), sl_mul_scalar(sl_mean(y, SL_AXES(1), .keepdims = true), 0.5));
+	y = sl_add(sl_gelu(y), sl_softplus(sl_rsub_scalar(y, 1)));
+	y = sl_div(y, sl_add_scalar(sl_sum(sl_square(y), SL_AXES(-1), .keepdims = true), 1));
+	y = sl_maximum(y, sl_mul(sl_ones(SL_SHAPE(1)), sl_full(SL_SHAPE(4), 0.05)));
+	return sl_add(sl_log_softmax(y, -1), sl_cast(sl_argmax(y, 1), SL_FLOAT32) ? sl_relu(y) : NULL);
+}
+
+static sl_tensor *tokens(sl_tensor *x)
+{
+	return sl_reshape(x, SL_SHAPE(sl_tensor_shape(x).dim[0], 4, -1));
+}
+
+static sl_block *make_mlp(void)
+{
+	return sl_sequential(sl_dense(24, .activation = SL_RELU), sl_dense(16, .activation = SL_TANH, .no_bias = true),
+			     sl_dropout_layer(0.4), sl_dense(2));
+}
+
+static sl_block *make_net(void)
+{
+	return sl_sequential(sl_conv2d_layer(6, .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}, .groups = 3),
+			     sl_batch_norm_layer(.eps = 1e-3), sl_activation_layer(SL_RELU),
+			     sl_residual(sl_conv2d_layer(6, .kernel = {3}, .pad = {1, 1}), NULL, SL_SIGMOID),
+			     sl_max_pool2d_layer(2, .ceil = true), sl_avg_pool2d_layer(3, .stride = {1}, .pad = {1, 1}, .exclude_pad = true),
+			     sl_lambda("tokens", tokens), sl_layer_norm_layer(), sl_dense(5, .no_flatten = true),
+			     sl_lambda("tail", tail), sl_flatten_layer(), sl_dense(3, .activation = SL_GELU));
+}
+
+static sl_block *make_words(void)
+{
+	return sl_sequential(sl_embedding(11, 6), sl_dense(3));
+}
+
+static void check_there_and_back(const char *name, sl_block *net, sl_shape shape, const char *params_ending)
+{
+	char prefix[PATH_MAX], symbol[PATH_MAX], params[PATH_MAX], file[64];
+	snprintf(file, sizeof file, "%s-symbol.json", name);
+	slp_scratch_path(name, prefix);
+	slp_scratch_path(file, symbol);
+	snprintf(file, sizeof file, "%s-%s", name, params_ending);
+	slp_scratch_path(file, params);
+	SL_SCOPE {
+		sl_tensor *x = sl_uniform(shape, 0, 10), *half = sl_rows(x, 0, 1);
+		CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
+		SL_RECORD sl_forward(net, x); /* running statistics move */
+		if (!CHECK_OK(sl_export(net, prefix, SL_SHAPES(shape), .epoch = 7))) break;
+		sl_tensor *y = sl_forward(net, x);
+		sl_block *b = sl_import(symbol, SL_NAMES("data"), params);
+		if (CHECK_SAYING(b != NULL, "%s", sl_error_message())) {
+			check_close(name, sl_forward(b, x), y);
+			check_close(name, sl_forward(b, half), sl_forward(net, half));
+			/* and once more, from what was imported */
+			CHECK_OK(sl_export(b, prefix, SL_SHAPES(shape), .epoch = 7));
+			sl_block_free(b);
+			b = sl_import(symbol, SL_NAMES("data"), params);
+			check_close(name, sl_forward(b, x), y);
+			sl_block_free(b);
+		}
+	}
+	remove(symbol);
+	remove(params);
+	sl_block_free(net);
+}
+
+static void test_there_and_back(void)
+{
+	check_there_and_back("mlp", make_mlp(), SL_SHAPE(3, 10), "0007.params");
+	check_there_and_back("net", make_net(), SL_SHAPE(2, 3, 9, 9), "0007.params");
+	check_there_and_back("words", make_words(), SL_SHAPE(4, 2), "0007.params");
+}
+
+/* Where the shapes come from, and what is refused. */
+static void test_export_shapes(void)
+{
+	char prefix[PATH_MAX], path[PATH_MAX];
+	slp_scratch_path("m", prefix);
+	SL_SCOPE {
+		sl_block *net = make_mlp();
+		CHECK_STATUS(sl_export(net, prefix), SL_ESTATE, "SL_SHAPES");
+		sl_error_clear();
+		CHECK_STATUS(sl_export(net, prefix, SL_SHAPES(SL_SHAPE(1, 8))), SL_ESTATE, "initial");
+		sl_error_clear();
+		CHECK_OK(sl_initialize(net));
+		CHECK_STATUS(sl_export(net, prefix, SL_SHAPES(SL_SHAPE(1, -8))), SL_ESHAPE, "(1, -8)");
+		sl_error_clear();
+		CHECK_STATUS(sl_export(net, NULL, SL_SHAPES(SL_SHAPE(1, 8))), SL_EINVAL, "prefix");
+		sl_error_clear();
+		CHECK_STATUS(sl_export(net, "/nowhere/m", SL_SHAPES(SL_SHAPE(1, 8))), SL_EIO, "/nowhere/m-symbol.json");
+		sl_error_clear();
+		CHECK_OK(sl_export(net, prefix, SL_SHAPES(SL_SHAPE(1, 8)))); /* without a run */
+		CHECK(remove(slp_scratch_path("m-symbol.json", path)) == 0);
+		CHECK(remove(slp_scratch_path("m-0000.params", path)) == 0);
+		CHECK_OK(sl_hybridize(net));
+		CHECK(sl_forward(net, sl_ones(SL_SHAPE(2, 8))) != NULL);
+		CHECK_OK(sl_export(net, prefix)); /* from the run */
+		CHECK(remove(slp_scratch_path("m-symbol.json", path)) == 0);
+		CHECK(remove(slp_scratch_path("m-0000.params", path)) == 0);
+		sl_block_free(net);
+	}
+}
+
+static sl_tensor *noisy(sl_tensor *x)
+{
+	return sl_add(x, sl_uniform(SL_SHAPE(1), 0, 1));
+}
+
+static void test_export_unknown(void)
+{
+	char prefix[PATH_MAX];
+	slp_scratch_path("m", prefix);
+	sl_block *net = sl_lambda("noisy", noisy);
+	CHECK_STATUS(sl_export(net, prefix, SL_SHAPES(SL_SHAPE(1, 8))), SL_EUNSUPPORTED, "uniform", "test_model.c");
+	sl_error_clear();
+	sl_block_free(net);
+}
+
+/* ---- broken files ------------------------------------------------------------------------------------------------- */
+
+#define GRAPH(nodes) "{\"nodes\": [" nodes "], \"arg_nodes\": [], \"heads\": [[1, 0, 0]]}"
+#define NODES1(a) GRAPH(a)
+#define NODES2(a, b) GRAPH(a ", " b)
+#define NODES3(a, b, c) GRAPH(a ", " b ", " c)
+#define PICK_(a, b, c, name, ...) name
+#define NODES(...) PICK_(__VA_ARGS__, NODES3, NODES2, NODES1, )(__VA_ARGS__)
+#define VAR(name) "{\"op\": \"null\", \"name\": \"" name "\", \"inputs\": []}"
+#define NODE(op, name, attrs, inputs) "{\"op\": \"" op "\", \"name\": \"" name "\", \"attrs\": {" attrs "}, \"inputs\": [" inputs "]}"
+
+static sl_block *parse(const char *text, sl_tensor **tensors, char **names, int count)
+{
+	struct slp_file f = {.at = SL_HERE, .function = "sl_import", .path = "x.json", .data = (unsigned char *)text,
+			     .size = strlen(text)};
+	return slp_import_parse(&f, (const char *[]){"data"}, 1, "x.params", names, tensors, count, (struct sl_import_opts){0});
+}
+
+static void test_broken_symbols(void)
+{
+	static const struct {
+		const char *text, *says;
+		enum sl_status status;
+	} cases[] = {
+		{"", "no JSON", SL_EFORMAT},
+		{"{\"nodes\": [", "no JSON", SL_EFORMAT},
+		{"[]", "no list of nodes", SL_EFORMAT},
+		{"{\"nodes\": 3}", "no list of nodes", SL_EFORMAT},
+		{"{\"nodes\": [1], \"heads\": [[0, 0]]}", "no op or no name", SL_EFORMAT},
+		{"{\"nodes\": [" VAR("data") "]}", "no list of inputs", SL_EFORMAT},
+		{"{\"nodes\": [" VAR("data") "], \"heads\": []}", "no result", SL_EFORMAT},
+		{"{\"nodes\": [" VAR("data") "], \"heads\": [[7, 0]]}", "node 7 of 1", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("relu", "r", "", "[-1, 0]")), "node -1", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("relu", "r", "", "[0, 99999999]")), "output 99999999", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("relu", "r", "", "[0, 1]")), "output 1 of node \"data\"", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("relu", "r", "", "0")), "form [node, output]", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("relu", "r", "", "[1, 0]")), "cycle: node \"r\"", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("relu", "a", "", "[2, 0]"), NODE("relu", "b", "", "[1, 0]")), "cycle", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("relu", "r", "", "[0, 0], [0, 0]")), "has 2 inputs", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("relu", "r", "", "")), "has 0 inputs", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("Warp", "w", "", "[0, 0]")), "node \"w\": there is no operator \"Warp\"", SL_EUNSUPPORTED},
+		{NODES(VAR("data"), NODE("relu", "r", "\"a\": 1", "[0, 0]")), "attribute a is no string", SL_EFORMAT},
+		{NODES(VAR("data"), VAR("data")), "two variables of the name \"data\"", SL_EFORMAT},
+		{NODES(VAR("x"), NODE("relu", "r", "", "[0, 0]")), "no variable \"data\"", SL_EINVAL},
+		{NODES(VAR("data"), NODE("add_n", "s", "", "[0, 0], [2, 0]"), VAR("w")), "1 parameter: w", SL_EINVAL},
+		{NODES(VAR("data"), NODE("FullyConnected", "f", "\"num_hidden\": \"2\"", "[0, 0], [2, 0]"), VAR("w")),
+		 "no_bias", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("FullyConnected", "f", "\"no_bias\": \"True\"", "[0, 0], [2, 0]"), VAR("w")),
+		 "node \"f\" (FullyConnected): has no attribute num_hidden", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, x)\"", "[0, 0]")), "kernel is \"(2, x)\"", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, 2\"", "[0, 0]")), "kernel", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2,)\"", "[0, 0]")), "two dimensions", SL_EUNSUPPORTED},
+		{NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(99999999999, 1)\"", "[0, 0]")), "kernel", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("Pooling", "p", "", "[0, 0]")), "no attribute kernel", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("Pooling", "p", "\"pool_type\": \"lp\"", "[0, 0]")), "pool_type is \"lp\"", SL_EUNSUPPORTED},
+		{NODES(VAR("data"), NODE("Activation", "a", "\"act_type\": \"step\"", "[0, 0]")), "\"step\"", SL_EUNSUPPORTED},
+		{NODES(VAR("data"), NODE("_plus_scalar", "a", "\"scalar\": \"one\"", "[0, 0]")), "\"one\"", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("softmax", "a", "\"axis\": \"77\"", "[0, 0]")), "axis 77", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("Cast", "a", "\"dtype\": \"float16\"", "[0, 0]")), "float16", SL_EUNSUPPORTED},
+		{NODES("{\"op\": \"null\", \"op\": \"null\"}"), "duplicate", SL_EFORMAT},
+		{"{\"nodes\": [" VAR("data") ", " VAR("b") "], \"heads\": [[0, 0], [1, 0]]}", "2 results", SL_EUNSUPPORTED},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		sl_block *b = parse(cases[i].text, NULL, NULL, 0);
+		CHECK_SAYING(!b && sl_error() == cases[i].status && strstr(sl_error_message(), cases[i].says) &&
+				     (strstr(sl_error_message(), "x.json")),
+			     "%s: says \"%s\"", cases[i].text, sl_error_message());
+		sl_error_clear();
+		sl_block_free(b);
+	}
+}
+
+/* Parameters that are not what the graph says, found when importing or, at the latest, when running: nodes are named. */
+static void test_wrong_parameters(void)
+{
+	static const char dense[] = NODES(VAR("data"), NODE("FullyConnected", "f", "\"no_bias\": \"True\", \"num_hidden\": \"2\"",
+						      "[0, 0], [2, 0]"), VAR("w"));
+	static const char declared[] = NODES(VAR("data"), NODE("elemwise_add", "a", "", "[0, 0], [2, 0]"),
+				       "{\"op\": \"null\", \"name\": \"w\", \"attrs\": {\"__shape__\": \"(0, 4)\"}, \"inputs\": []}");
+	SL_SCOPE {
+		sl_tensor *w = sl_ones(SL_SHAPE(3, 5)), *good = sl_ones(SL_SHAPE(2, 5)), *both[] = {good, w};
+		CHECK(!parse(dense, &w, (char *[]){"w"}, 1) && sl_error() == SL_ESHAPE &&
+		      strstr(sl_error_message(), "node \"f\"") && strstr(sl_error_message(), "(3, 5)"));
+		sl_error_clear();
+		CHECK(!parse(declared, &w, (char *[]){"w"}, 1) && sl_error() == SL_ESHAPE && strstr(sl_error_message(), "(0, 4)"));
+		sl_error_clear();
+		CHECK(!parse(dense, both, (char *[]){"w", "v"}, 2) && sl_error() == SL_EINVAL &&
+		      strstr(sl_error_message(), "no variable \"v\""));
+		sl_error_clear();
+		sl_block *b = parse(dense, both, (char *[]){"w"}, 1);
+		CHECK_SAYING(b != NULL, "%s", sl_error_message());
+		CHECK(!sl_forward(b, sl_ones(SL_SHAPE(1, 4))) && sl_error() == SL_ESHAPE &&
+		      strstr(sl_error_message(), "x.json, node f"));
+		sl_error_clear();
+		CHECK_NULL(sl_forward(b, w, w), SL_EINVAL, "takes 1 input");
+		sl_block_free(b);
+	}
+}
+
+/* ---- all --------------------------------------------------------------------------------------------------------- */
+
+static const struct slp_test import_tests[] = {
+	{"networks of MXNet", test_mxnet},
+	{"ways to run", test_ways_to_run},
+	{"training", test_training},
+	{"output", test_output},
+	{"broken symbols", test_broken_symbols},
+	{"wrong parameters", test_wrong_parameters},
+	{NULL, NULL},
+};
+static const struct slp_test export_tests[] = {
+	{"there and back", test_there_and_back},
+	{"shapes", test_export_shapes},
+	{"unknown operations", test_export_unknown},
+	{NULL, NULL},
+};
+
+static int start(void)
+{
+	return slp_scratch_make("test_model") ? slp_start_engine() : 1;
+}
+
+static int stop(void)
+{
+	return slp_stop_engine() + !slp_scratch_remove();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct slp_suite suites[] = {
+		{"import", import_tests, start, stop, NULL, NULL},
+		{"export", export_tests, start, stop, NULL, NULL},
+		{0},
+	};
+	return slp_test_main(argc, argv, suites);
+}
