@@ -12,7 +12,7 @@ static struct word {
 	struct word *next;
 	unsigned count;
 	char text[];
-} *words;
+} * words;
 static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static char *lower(const char *text)
@@ -48,7 +48,7 @@ static char *new_name(const char *word)
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
 enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type, const char *word,
-			       sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *))
+                               sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *))
 {
 	struct slp_block *b = calloc(1, sizeof *b);
 	block->forward = forward;
@@ -88,7 +88,7 @@ enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type
  *     sl_block_init(&s->base, "Scale", scale_forward, NULL);
  *     sl_block *net = sl_sequential(sl_dense(8), &s->base); */
 enum sl_status sl_block_init_at(const char *at, sl_block *block, const char *type,
-				sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *))
+                                sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *))
 {
 	if (!block || !forward) {
 		slp_call_fail(at, "sl_block_init", SL_EINVAL, "%s is NULL", block ? "forward" : "the block");
@@ -99,7 +99,7 @@ enum sl_status sl_block_init_at(const char *at, sl_block *block, const char *typ
 }
 
 void *slp_layer_new(const char *at, size_t size, const char *type, const char *word,
-		    sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int))
+                    sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int))
 {
 	sl_block *layer = calloc(1, size);
 	if (!layer) return slp_call_fail(at, type, SL_ENOMEM, "no memory for the layer");
@@ -141,8 +141,10 @@ void sl_block_free(sl_block *block)
 	if (!block || (block->base && atomic_fetch_sub(&block->base->refs, 1) != 1)) return;
 	if (block->base) base_free(block);
 	block->base = NULL;
-	if (block->destroy) block->destroy(block);
-	else free(block);
+	if (block->destroy)
+		block->destroy(block);
+	else
+		free(block);
 }
 
 /* "dense0": its type and a number, counted over the process.  "" for NULL.  It lives as long as the block. */
@@ -166,9 +168,9 @@ static bool ready(const char *at, const sl_block *block, sl_tensor *const *in, i
 	if (!block || !block->base || nin < 1) {
 		if (block || !quiet)
 			slp_call_fail(at, "sl_forward", SL_EINVAL, "%s",
-				      !block	    ? "the block is NULL"
-				      : block->base ? "no input is given"
-						    : "the block was not made with sl_block_init");
+			              !block        ? "the block is NULL"
+			              : block->base ? "no input is given"
+			                            : "the block was not made with sl_block_init");
 		return false;
 	}
 	for (int i = 0; i < nin; i++) {

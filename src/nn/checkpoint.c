@@ -40,8 +40,9 @@ static enum sl_status save(const char *at, const struct named *n, const char *pa
 	if (!ok) slp_call_fail(at, "sl_save_params", SL_ENOMEM, "no memory for the list");
 	for (int i = 0; ok && i < n->count; i++)
 		ok = (tensors[i] = sl_param_data_at(at, n->params[i], (sl_device){SL_DEVICE_DEFAULT, 0})) != NULL;
-	enum sl_status s = ok ? slp_arrays_save_as(at, "sl_save_params", path, (const char *const *)n->paths, tensors, n->count)
-			      : sl_error();
+	enum sl_status s =
+	        ok ? slp_arrays_save_as(at, "sl_save_params", path, (const char *const *)n->paths, tensors, n->count)
+	           : sl_error();
 	free(tensors);
 	return s;
 }
@@ -92,7 +93,7 @@ static bool unfit(FILE *out, const struct named *n, int i, const sl_tensor *t)
 	char is[128], got[128];
 	if (shapes_fit(p->shape, sl_tensor_shape(t)) && dtype == sl_tensor_dtype(t)) return false;
 	fprintf(out, "\n  %s is %s %s in the file, %s %s expected", n->paths[i], sl_dtype_name(sl_tensor_dtype(t)),
-		sl_shape_string(sl_tensor_shape(t), got), sl_dtype_name(dtype), sl_shape_string(p->shape, is));
+	        sl_shape_string(sl_tensor_shape(t), got), sl_dtype_name(dtype), sl_shape_string(p->shape, is));
 	return true;
 }
 
@@ -111,13 +112,14 @@ static bool compare(const struct named *n, const struct file *f, struct findings
 		if (k >= 0) found->nwrong += unfit(wrong, n, i, f->tensors[k]);
 		if (k >= 0) continue;
 		found->npartial++;
-		fprintf(partial, "\n  %s %s is not in the file", n->paths[i], sl_shape_string(n->params[i]->shape, text));
+		fprintf(partial, "\n  %s %s is not in the file", n->paths[i],
+		        sl_shape_string(n->params[i]->shape, text));
 	}
 	for (int k = 0; wrong && partial && k < f->count; k++) {
 		if (find(n->paths, n->count, f->names[k]) >= 0) continue;
 		found->npartial++;
 		fprintf(partial, "\n  %s %s is in the file, but not in the network", f->names[k],
-			sl_shape_string(sl_tensor_shape(f->tensors[k]), text));
+		        sl_shape_string(sl_tensor_shape(f->tensors[k]), text));
 	}
 	bool ok = wrong && partial;
 	if (wrong) ok = !fclose(wrong) && ok;
@@ -145,8 +147,8 @@ static enum sl_status load(const char *at, const char *path, const struct named 
 	} else if (found.nwrong || (found.npartial && !lenient)) {
 		s = found.nwrong ? SL_ESHAPE : SL_EINVAL;
 		slp_call_fail(at, "sl_load_params", s, "%s does not fit the network:%s%s%s", path, found.wrong,
-			      lenient ? "" : found.partial,
-			      found.npartial && !found.nwrong ? "\n  (.lenient = true loads what there is)" : "");
+		              lenient ? "" : found.partial,
+		              found.npartial && !found.nwrong ? "\n  (.lenient = true loads what there is)" : "");
 	} else if (found.npartial) {
 		fprintf(stderr, "sl_load_params at %s: %s, leniently:%s\n", at, path, found.partial);
 	}
@@ -169,7 +171,8 @@ enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *pa
 	struct named n = {0};
 	struct file f = {0};
 	enum sl_status s = named_init(at, block, &n);
-	if (s == SL_OK && (f.count = slp_arrays_load_as(at, "sl_load_params", path, &f.names, &f.tensors)) < 0) s = sl_error();
+	if (s == SL_OK && (f.count = slp_arrays_load_as(at, "sl_load_params", path, &f.names, &f.tensors)) < 0)
+		s = sl_error();
 	if (s == SL_OK) {
 		s = load(at, path, &n, &f, opts.lenient);
 		slp_arrays_free(f.names, f.tensors, f.count);

@@ -22,9 +22,11 @@ static enum sl_status fit(const char *at, const struct conv *c, sl_shape x)
 {
 	char text[128];
 	if (x.ndim < 0) return SL_OK;
-	if (x.ndim == 4 && x.dim[1] % c->opts.groups == 0) return sl_param_fit_at(at, c->weight, weight_shape(c, x.dim[1]));
-	slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s takes (n, channels, height, width), channels in %d groups, not %s",
-		      sl_block_name(&c->base), c->opts.groups, sl_shape_string(x, text));
+	if (x.ndim == 4 && x.dim[1] % c->opts.groups == 0)
+		return sl_param_fit_at(at, c->weight, weight_shape(c, x.dim[1]));
+	slp_call_fail(at, "sl_forward", SL_ESHAPE,
+	              "%s takes (n, channels, height, width), channels in %d groups, not %s", sl_block_name(&c->base),
+	              c->opts.groups, sl_shape_string(x, text));
 	return SL_ESHAPE;
 }
 
@@ -38,8 +40,8 @@ static sl_tensor *conv_forward(sl_block *self, sl_tensor *const *in, int nin)
 	w = sl_param_use_at(at, c->weight, x);
 	if (c->bias) b = sl_param_use_at(at, c->bias, x);
 	if (!w || (c->bias && !b)) return NULL;
-	struct sl_conv2d_opts conv = {{o->stride[0], o->stride[1]}, {o->pad[0], o->pad[1]},
-				      {o->dilation[0], o->dilation[1]}, o->groups};
+	struct sl_conv2d_opts conv = {
+	        {o->stride[0], o->stride[1]}, {o->pad[0], o->pad[1]}, {o->dilation[0], o->dilation[1]}, o->groups};
 	return slp_layer_activate(sl_conv2d_at(at, x, w, b, conv), o->activation);
 }
 
@@ -48,8 +50,10 @@ static enum sl_status check_conv(const char *at, int64_t channels, struct sl_con
 	if (o->kernel[1] == 0) o->kernel[1] = o->kernel[0];
 	if (o->groups == 0) o->groups = 1;
 	const char *wrong = NULL;
-	if (channels < 1 || o->in_channels < 0) wrong = "channels must be positive";
-	else if (o->kernel[0] < 1 || o->kernel[1] < 1) wrong = ".kernel must be given, and positive";
+	if (channels < 1 || o->in_channels < 0)
+		wrong = "channels must be positive";
+	else if (o->kernel[0] < 1 || o->kernel[1] < 1)
+		wrong = ".kernel must be given, and positive";
 	else if (o->groups < 1 || channels % o->groups || o->in_channels % o->groups)
 		wrong = "groups must divide the channels";
 	if (wrong) slp_call_fail(at, "sl_conv2d_layer", SL_EINVAL, "%s", wrong);
@@ -70,10 +74,11 @@ sl_block *sl_conv2d_layer_at(const char *at, int64_t channels, struct sl_conv2d_
 	c->channels = channels;
 	c->opts = opts;
 	c->weight = sl_block_param_at(at, &c->base, "weight", weight_shape(c, opts.in_channels ? opts.in_channels : -1),
-				      (struct sl_param_opts){.init = opts.weight_init});
+	                              (struct sl_param_opts){.init = opts.weight_init});
 	if (c->weight && !opts.no_bias)
-		c->bias = sl_block_param_at(at, &c->base, "bias", SL_SHAPE(channels),
-					    (struct sl_param_opts){.init = slp_init_or(opts.bias_init, sl_zeros_init())});
+		c->bias =
+		        sl_block_param_at(at, &c->base, "bias", SL_SHAPE(channels),
+		                          (struct sl_param_opts){.init = slp_init_or(opts.bias_init, sl_zeros_init())});
 	if (c->weight && (c->bias || opts.no_bias)) return &c->base;
 	sl_block_free(&c->base);
 	return NULL;
@@ -99,14 +104,14 @@ static sl_block *pool_new(const char *at, const char *type, struct sl_pool2d_opt
 }
 
 static sl_block *pool_of(const char *at, const char *function, const char *type, enum sl_pool_type pool, int kernel,
-			 struct sl_pool2d_opts opts)
+                         struct sl_pool2d_opts opts)
 {
 	opts.type = pool;
 	if (opts.kernel[0] == 0) opts.kernel[0] = kernel;
 	if (opts.kernel[1] == 0) opts.kernel[1] = opts.kernel[0];
 	if (opts.kernel[0] < 1 || opts.kernel[1] < 1)
-		return slp_call_fail(at, function, SL_EINVAL, "a window of %d by %d: it must be positive", opts.kernel[0],
-				     opts.kernel[1]);
+		return slp_call_fail(at, function, SL_EINVAL, "a window of %d by %d: it must be positive",
+		                     opts.kernel[0], opts.kernel[1]);
 	return pool_new(at, type, opts);
 }
 

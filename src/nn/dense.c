@@ -47,16 +47,17 @@ sl_block *sl_dense_at(const char *at, int64_t units, struct sl_dense_opts opts)
 {
 	if (units < 1 || opts.in_units < 0)
 		return slp_call_fail(at, "sl_dense", SL_EINVAL, "%lld units of %lld inputs: they must be positive",
-				     (long long)units, (long long)opts.in_units);
+		                     (long long)units, (long long)opts.in_units);
 	struct dense *d = slp_layer_new(at, sizeof *d, "Dense", "dense", dense_forward);
 	if (!d) return NULL;
 	d->units = units;
 	d->opts = opts;
 	d->weight = sl_block_param_at(at, &d->base, "weight", SL_SHAPE(units, opts.in_units ? opts.in_units : -1),
-				      (struct sl_param_opts){.init = opts.weight_init});
+	                              (struct sl_param_opts){.init = opts.weight_init});
 	if (d->weight && !opts.no_bias)
-		d->bias = sl_block_param_at(at, &d->base, "bias", SL_SHAPE(units),
-					    (struct sl_param_opts){.init = slp_init_or(opts.bias_init, sl_zeros_init())});
+		d->bias =
+		        sl_block_param_at(at, &d->base, "bias", SL_SHAPE(units),
+		                          (struct sl_param_opts){.init = slp_init_or(opts.bias_init, sl_zeros_init())});
 	if (d->weight && (d->bias || opts.no_bias)) return &d->base;
 	sl_block_free(&d->base);
 	return NULL;
@@ -87,7 +88,7 @@ sl_block *sl_embedding_at(const char *at, int64_t words, int64_t width)
 {
 	if (words < 1 || width < 1)
 		return slp_call_fail(at, "sl_embedding", SL_EINVAL, "%lld words of width %lld: they must be positive",
-				     (long long)words, (long long)width);
+		                     (long long)words, (long long)width);
 	struct embedding *e = slp_layer_new(at, sizeof *e, "Embedding", "embedding", embedding_forward);
 	if (!e) return NULL;
 	e->weight = sl_block_param_at(at, &e->base, "weight", SL_SHAPE(words, width), (struct sl_param_opts){0});

@@ -76,13 +76,15 @@ static sl_tensor *draw(const char *at, const sl_param *param, const struct sl_in
 {
 	char text[128];
 	if (param->shape.ndim < 2)
-		return slp_call_fail(at, "sl_initialize", SL_ESHAPE,
-				     "parameter '%s' of shape %s has no inputs and outputs, which Xavier and He need; give it an "
-				     "initialiser of its own",
-				     param->full_name, sl_shape_string(param->shape, text));
+		return slp_call_fail(
+		        at, "sl_initialize", SL_ESHAPE,
+		        "parameter '%s' of shape %s has no inputs and outputs, which Xavier and He need; give it an "
+		        "initialiser of its own",
+		        param->full_name, sl_shape_string(param->shape, text));
 	if (!sl_shape_size(param->shape)) return sl_zeros_at(at, param->shape, make);
 	double s = spread(init, param->shape);
-	return init->gaussian ? sl_normal_at(at, param->shape, 0, s, make) : sl_uniform_at(at, param->shape, -s, s, make);
+	return init->gaussian ? sl_normal_at(at, param->shape, 0, s, make)
+	                      : sl_uniform_at(at, param->shape, -s, s, make);
 }
 
 sl_tensor *slp_init_values(const char *at, const sl_param *param, const struct sl_initializer *init, sl_device device)
@@ -140,15 +142,18 @@ static void say_skipped(const char *at, const sl_param *first, int skipped)
 {
 	if (!skipped) return;
 	fprintf(stderr, "sl_initialize at %s: '%s'", at, first->full_name);
-	if (skipped > 1) fprintf(stderr, " and %d more are", skipped - 1);
-	else fprintf(stderr, " is");
+	if (skipped > 1)
+		fprintf(stderr, " and %d more are", skipped - 1);
+	else
+		fprintf(stderr, " is");
 	fprintf(stderr, " initialised already and stay%s; .force = true gives new values\n", skipped > 1 ? "" : "s");
 }
 
 static enum sl_status check_opts(const char *at, struct sl_initialize_opts *opts, sl_device *resolved)
 {
 	enum sl_status s = slp_engine_need(at);
-	if (s == SL_OK && (opts->ndevices < 0 || (opts->ndevices && !opts->devices) || (opts->devices && !opts->ndevices))) {
+	if (s == SL_OK &&
+	    (opts->ndevices < 0 || (opts->ndevices && !opts->devices) || (opts->devices && !opts->ndevices))) {
 		slp_call_fail(at, "sl_initialize", SL_EINVAL, ".devices and .ndevices go together");
 		return SL_EINVAL;
 	}

@@ -42,7 +42,7 @@ static sl_tensor *hits(const char *at, const sl_metric *m, sl_tensor *scores, sl
 	if (sl_tensor_shape(scores).ndim != 2) {
 		char text[128];
 		return slp_call_fail(at, "sl_metric_add", SL_ESHAPE, "scores have shape %s, (n, classes) needed",
-				     sl_shape_string(sl_tensor_shape(scores), text));
+		                     sl_shape_string(sl_tensor_shape(scores), text));
 	}
 	if (sl_tensor_dtype(labels) != SL_INT32) labels = sl_cast_at(at, labels, SL_INT32);
 	return sl_eq_at(at, sl_argmax_at(at, scores, 1), labels);
@@ -69,15 +69,16 @@ enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *va
 	if (!metric || !values || (metric->top && !labels)) {
 		if (sl_error() != SL_OK) return sl_error();
 		slp_call_fail(at, "sl_metric_add", s, "the %s NULL",
-			      !metric	? "metric is"
-			      : !values ? "values are"
-					: "labels are");
+		              !metric   ? "metric is"
+		              : !values ? "values are"
+		                        : "labels are");
 		return s;
 	}
-	SL_PAUSE SL_SCOPE {
-		if (metric->top) values = hits(at, metric, values, labels);
-		s = values ? add(at, metric, values) : sl_error();
-	}
+	SL_PAUSE
+		SL_SCOPE {
+			if (metric->top) values = hits(at, metric, values, labels);
+			s = values ? add(at, metric, values) : sl_error();
+		}
 	return s;
 }
 

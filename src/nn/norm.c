@@ -11,14 +11,15 @@ struct batch_norm {
 	sl_param *params[4]; /* gamma, beta, running mean, running variance */
 };
 
-static enum sl_status fit_all(const char *at, const sl_block *self, sl_param *const *params, int count, sl_shape x, int axis)
+static enum sl_status fit_all(const char *at, const sl_block *self, sl_param *const *params, int count, sl_shape x,
+                              int axis)
 {
 	char text[128];
 	if (x.ndim < 0) return SL_OK;
 	if (axis < 0) axis += x.ndim;
 	if (axis < 0 || axis >= x.ndim) {
-		slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got %s, which has no axis of channels", sl_block_name(self),
-			      sl_shape_string(x, text));
+		slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got %s, which has no axis of channels",
+		              sl_block_name(self), sl_shape_string(x, text));
 		return SL_ESHAPE;
 	}
 	for (int i = 0; i < count; i++)
@@ -41,12 +42,12 @@ static sl_tensor *batch_norm_forward(sl_block *self, sl_tensor *const *in, int n
 	if (!x || fit_all(at, self, b->params, 4, sl_tensor_shape(x), 1) != SL_OK) return NULL;
 	if (!use_all(at, b->params, 4, x, p)) return NULL;
 	return sl_batch_norm_at(at, x, p[0], p[1], p[2], p[3],
-				(struct sl_batch_norm_opts){.eps = b->opts.eps, .momentum = b->opts.momentum});
+	                        (struct sl_batch_norm_opts){.eps = b->opts.eps, .momentum = b->opts.momentum});
 }
 
 /* Batch normalisation of x (n, c, …): see sl_batch_norm for .eps and .momentum.  Parameters, all (c): gamma, ones at
- * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays 1;
- * .no_center: beta stays 0.  c comes from the first x, or from .in_channels.
+ * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays
+ * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.
  *
  *     sl_block *block = sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}, .no_bias = true),
  *                                     sl_batch_norm_layer(), sl_activation_layer(SL_RELU)); */
@@ -61,7 +62,8 @@ sl_block *sl_batch_norm_layer_at(const char *at, struct sl_batch_norm_layer_opts
 	b->opts = opts;
 	for (int i = 0; i < 4; i++) {
 		struct sl_param_opts o = {.init = i % 3 ? sl_zeros_init() : sl_ones_init(), .no_grad = fixed[i]};
-		b->params[i] = sl_block_param_at(at, &b->base, names[i], SL_SHAPE(opts.in_channels ? opts.in_channels : -1), o);
+		b->params[i] = sl_block_param_at(at, &b->base, names[i],
+		                                 SL_SHAPE(opts.in_channels ? opts.in_channels : -1), o);
 		if (b->params[i]) continue;
 		sl_block_free(&b->base);
 		return NULL;
@@ -101,7 +103,8 @@ sl_block *sl_layer_norm_layer_at(const char *at, struct sl_layer_norm_layer_opts
 	l->eps = opts.eps;
 	for (int i = 0; i < 2; i++) {
 		struct sl_param_opts o = {.init = i ? sl_zeros_init() : sl_ones_init()};
-		l->params[i] = sl_block_param_at(at, &l->base, names[i], SL_SHAPE(opts.in_channels ? opts.in_channels : -1), o);
+		l->params[i] = sl_block_param_at(at, &l->base, names[i],
+		                                 SL_SHAPE(opts.in_channels ? opts.in_channels : -1), o);
 		if (l->params[i]) continue;
 		sl_block_free(&l->base);
 		return NULL;

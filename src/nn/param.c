@@ -18,9 +18,12 @@ static bool is_shape(sl_shape shape)
 static enum sl_status check_new(const char *at, const sl_block *block, const char *name, sl_shape shape)
 {
 	const char *wrong = NULL;
-	if (!block || !block->base || !name) wrong = "the block or the name is NULL";
-	else if (!*name || strchr(name, '.')) wrong = "a name has letters, and no dots";
-	else if (!is_shape(shape)) wrong = "dims are numbers, or -1 if not known yet";
+	if (!block || !block->base || !name)
+		wrong = "the block or the name is NULL";
+	else if (!*name || strchr(name, '.'))
+		wrong = "a name has letters, and no dots";
+	else if (!is_shape(shape))
+		wrong = "dims are numbers, or -1 if not known yet";
 	for (int i = 0; !wrong && i < block->base->nparams; i++)
 		if (!strcmp(block->base->params[i]->name, name)) wrong = "there is a parameter of that name";
 	if (wrong) slp_call_fail(at, "sl_block_param", SL_EINVAL, "%s: %s", name ? name : "", wrong);
@@ -45,7 +48,8 @@ static sl_param *param_new(sl_block *block, const char *name, sl_shape shape, st
  * .init its values are those of sl_initialize's initialiser.  SL_EINVAL: a name that is taken or has dots.
  *
  *     net->scale = sl_block_param(&net->base, "scale", SL_SHAPE(-1), .init = sl_ones_init()); */
-sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, sl_shape shape, struct sl_param_opts opts)
+sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, sl_shape shape,
+                            struct sl_param_opts opts)
 {
 	if (check_new(at, block, name, shape) != SL_OK) return NULL;
 	struct slp_block *b = block->base;
@@ -72,13 +76,16 @@ void slp_param_free(sl_param *param)
 /* One device has the parameter; with several it lies where the scheduler thinks best. */
 static sl_device home(const sl_param *param)
 {
-	return param->ndevices == 1 ? param->devices[0] : param->ndevices ? sl_auto() : (sl_device){SL_DEVICE_DEFAULT, -1};
+	return param->ndevices == 1 ? param->devices[0]
+	       : param->ndevices    ? sl_auto()
+	                            : (sl_device){SL_DEVICE_DEFAULT, -1};
 }
 
 /* Makes t the parameter's tensor, with a gradient if it is trained. */
 static enum sl_status take(const char *at, sl_param *param, sl_tensor *t)
 {
-	enum sl_status s = param->opts.no_grad ? SL_OK : sl_attach_grad_at(at, t, (struct sl_attach_opts){SL_GRAD_WRITE});
+	enum sl_status s =
+	        param->opts.no_grad ? SL_OK : sl_attach_grad_at(at, t, (struct sl_attach_opts){SL_GRAD_WRITE});
 	if (s != SL_OK) return s;
 	if (param->data) slp_block_changed(param->block);
 	sl_release(param->data);
@@ -93,10 +100,11 @@ enum sl_status slp_param_materialize(const char *at, sl_param *param)
 	struct slp_trace *trace = slp_trace_pause();
 	void (*observer)(const struct slp_infer *) = slp_observer;
 	slp_observer = NULL;
-	SL_PAUSE SL_SCOPE {
-		sl_tensor *t = slp_init_values(at, param, &param->init, home(param));
-		s = t ? take(at, param, t) : sl_error();
-	}
+	SL_PAUSE
+		SL_SCOPE {
+			sl_tensor *t = slp_init_values(at, param, &param->init, home(param));
+			s = t ? take(at, param, t) : sl_error();
+		}
 	slp_observer = observer;
 	slp_trace_resume(trace);
 	return s;
@@ -120,7 +128,7 @@ static enum sl_status fit(const char *at, sl_param *param, sl_shape shape)
 	char is[128], wanted[128];
 	if (!merge(&param->shape, shape)) {
 		slp_call_fail(at, "sl_param_fit", SL_ESHAPE, "parameter '%s' has shape %s, but the input needs %s",
-			      param->full_name, sl_shape_string(param->shape, is), sl_shape_string(shape, wanted));
+		              param->full_name, sl_shape_string(param->shape, is), sl_shape_string(shape, wanted));
 		return SL_ESHAPE;
 	}
 	return param->waiting && slp_shape_known(param->shape) ? slp_param_materialize(at, param) : SL_OK;
@@ -146,18 +154,20 @@ static void *no_values(const char *at, const char *function, const sl_param *par
 {
 	char shape[128];
 	if (!param->waiting)
-		return slp_call_fail(at, function, SL_ESTATE, "parameter '%s' is not initialised: call sl_initialize first",
-				     param->full_name);
-	return slp_call_fail(at, function, SL_ESTATE,
-			     "parameter '%s' has no values yet: its shape %s is complete only after a first forward, or with the "
-			     "sizes of the inputs given to the layer",
-			     param->full_name, sl_shape_string(param->shape, shape));
+		return slp_call_fail(at, function, SL_ESTATE,
+		                     "parameter '%s' is not initialised: call sl_initialize first", param->full_name);
+	return slp_call_fail(
+	        at, function, SL_ESTATE,
+	        "parameter '%s' has no values yet: its shape %s is complete only after a first forward, or with the "
+	        "sizes of the inputs given to the layer",
+	        param->full_name, sl_shape_string(param->shape, shape));
 }
 
 static bool same_kind(sl_device allowed, sl_device device)
 {
 	return allowed.kind == SL_DEVICE_AUTO ||
-	       (allowed.kind == device.kind && (allowed.index < 0 || device.index < 0 || allowed.index == device.index));
+	       (allowed.kind == device.kind &&
+	        (allowed.index < 0 || device.index < 0 || allowed.index == device.index));
 }
 
 bool slp_param_allows(const char *at, const char *function, const sl_param *param, sl_device device)
@@ -169,10 +179,11 @@ bool slp_param_allows(const char *at, const char *function, const sl_param *para
 	size_t n = 0;
 	for (int i = 0; i < param->ndevices && n < sizeof list; i++)
 		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "",
-				      sl_device_name(param->devices[i], name));
-	slp_call_fail(at, function, SL_EDEVICE,
-		      "parameter '%s' was not initialised on %s but on %s; sl_initialize with .force takes other devices",
-		      param->full_name, sl_device_name(device, name), list);
+		                      sl_device_name(param->devices[i], name));
+	slp_call_fail(
+	        at, function, SL_EDEVICE,
+	        "parameter '%s' was not initialised on %s but on %s; sl_initialize with .force takes other devices",
+	        param->full_name, sl_device_name(device, name), list);
 	return false;
 }
 
@@ -185,12 +196,14 @@ sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
 {
 	if (!param || !x) return NULL;
 	bool symbol = sl_is_symbol(x);
-	if (!param->data && param->waiting && slp_shape_known(param->shape) && sl_param_fit_at(at, param, param->shape) != SL_OK)
+	if (!param->data && param->waiting && slp_shape_known(param->shape) &&
+	    sl_param_fit_at(at, param, param->shape) != SL_OK)
 		return NULL;
 	if (!param->data && param->waiting && symbol)
-		return slp_call_fail(at, "sl_param_use", SL_ESTATE,
-				     "the shape of parameter '%s' is not known: run the network once, or give sl_var a shape",
-				     param->full_name);
+		return slp_call_fail(
+		        at, "sl_param_use", SL_ESTATE,
+		        "the shape of parameter '%s' is not known: run the network once, or give sl_var a shape",
+		        param->full_name);
 	if (!param->data) return no_values(at, "sl_param_use", param);
 	if (!slp_param_allows(at, "sl_param_use", param, sl_tensor_device(x))) return NULL;
 	return symbol ? slp_symbol_of(at, param->data, param->full_name) : param->data;
@@ -221,7 +234,8 @@ sl_tensor *sl_param_data_at(const char *at, sl_param *param, sl_device device)
 	if (!param) return NULL;
 	if (!param->data) return no_values(at, "sl_param_data", param);
 	if (device.kind == SL_DEVICE_DEFAULT) return param->data;
-	if (!slp_param_allows(at, "sl_param_data", param, device) || slp_device_resolve(at, &device) != SL_OK) return NULL;
+	if (!slp_param_allows(at, "sl_param_data", param, device) || slp_device_resolve(at, &device) != SL_OK)
+		return NULL;
 	if (sl_device_equal(device, sl_tensor_device(param->data))) return param->data;
 	return sl_copy_to_at(at, param->data, device);
 }
@@ -233,8 +247,8 @@ sl_tensor *sl_param_grad_at(const char *at, sl_param *param)
 	if (!param) return NULL;
 	if (!param->data) return no_values(at, "sl_param_grad", param);
 	if (param->opts.no_grad)
-		return slp_call_fail(at, "sl_param_grad", SL_ESTATE, "parameter '%s' is not trained and has no gradient",
-				     param->full_name);
+		return slp_call_fail(at, "sl_param_grad", SL_ESTATE,
+		                     "parameter '%s' is not trained and has no gradient", param->full_name);
 	return sl_grad_at(at, param->data);
 }
 
@@ -247,13 +261,14 @@ static enum sl_status check_values(const char *at, const sl_param *param, sl_ten
 		return SL_EINVAL;
 	}
 	if (!merge(&shape, sl_tensor_shape(values))) {
-		slp_call_fail(at, "sl_param_set", SL_ESHAPE, "parameter '%s' has shape %s, the values %s", param->full_name,
-			      sl_shape_string(param->shape, is), sl_shape_string(sl_tensor_shape(values), got));
+		slp_call_fail(at, "sl_param_set", SL_ESHAPE, "parameter '%s' has shape %s, the values %s",
+		              param->full_name, sl_shape_string(param->shape, is),
+		              sl_shape_string(sl_tensor_shape(values), got));
 		return SL_ESHAPE;
 	}
 	if (!param->data || sl_tensor_dtype(values) == sl_tensor_dtype(param->data)) return SL_OK;
 	slp_call_fail(at, "sl_param_set", SL_EDTYPE, "parameter '%s' is %s, the values %s", param->full_name,
-		      sl_dtype_name(sl_tensor_dtype(param->data)), sl_dtype_name(sl_tensor_dtype(values)));
+	              sl_dtype_name(sl_tensor_dtype(param->data)), sl_dtype_name(sl_tensor_dtype(values)));
 	return SL_EDTYPE;
 }
 
@@ -278,6 +293,8 @@ enum sl_status sl_param_set_at(const char *at, sl_param *param, sl_tensor *value
 	}
 	enum sl_status s = check_values(at, param, values);
 	if (s != SL_OK) return s;
-	SL_PAUSE SL_SCOPE s = set(at, param, values);
+	SL_PAUSE
+		SL_SCOPE
+			s = set(at, param, values);
 	return s;
 }

@@ -23,7 +23,7 @@ sl_block *sl_activation_layer_at(const char *at, enum sl_activation activation)
 	if ((unsigned)activation >= SL_ACTIVATIONS)
 		return slp_call_fail(at, "sl_activation_layer", SL_EINVAL, "%d is no activation", (int)activation);
 	struct activation *a =
-		slp_layer_new(at, sizeof *a, "Activation", sl_activation_name(activation), activation_forward);
+	        slp_layer_new(at, sizeof *a, "Activation", sl_activation_name(activation), activation_forward);
 	if (a) a->kind = activation;
 	return a ? &a->base : NULL;
 }

@@ -6,7 +6,7 @@
 
 struct row {
 	const sl_block *block;
-	int outer;    /* row of the block around it, or -1 */
+	int outer; /* row of the block around it, or -1 */
 	int depth;
 	sl_shape output;
 	double params; /* elements of its own */
@@ -31,7 +31,8 @@ bool slp_summary_looks(void)
 static double type_bytes(const struct slp_type *types, int n)
 {
 	double sum = 0;
-	for (int i = 0; i < n; i++) sum += (double)sl_shape_size(types[i].shape) * (double)sl_dtype_size(types[i].dtype);
+	for (int i = 0; i < n; i++)
+		sum += (double)sl_shape_size(types[i].shape) * (double)sl_dtype_size(types[i].dtype);
 	return sum;
 }
 
@@ -62,8 +63,8 @@ bool slp_summary_enter(sl_block *block)
 	if (!l) return false;
 	if (!room(l)) l->failed = true;
 	if (l->failed) return false;
-	l->rows[l->count] = (struct row){.block = block, .outer = l->current,
-					 .depth = l->current < 0 ? 0 : l->rows[l->current].depth + 1};
+	l->rows[l->count] = (struct row){
+	        .block = block, .outer = l->current, .depth = l->current < 0 ? 0 : l->rows[l->current].depth + 1};
 	l->current = l->count++;
 	return true;
 }
@@ -81,7 +82,8 @@ void slp_summary_leave(sl_tensor *result)
 	struct row *r = &l->rows[l->current];
 	const struct slp_block *b = r->block->base;
 	r->output = sl_tensor_shape(result);
-	for (int i = 0; i < b->nparams && is_first(l, l->current); i++) r->params += (double)sl_shape_size(b->params[i]->shape);
+	for (int i = 0; i < b->nparams && is_first(l, l->current); i++)
+		r->params += (double)sl_shape_size(b->params[i]->shape);
 	l->current = r->outer;
 }
 
@@ -103,18 +105,19 @@ static void print_rows(FILE *file, const struct look *l)
 		shape = longest(shape, (int)strlen(sl_shape_string(r->output, text)));
 	}
 	struct row sum = {0};
-	fprintf(file, "%-*s  %-*s  %-*s  %12s  %14s  %14s\n", name, "layer", type, "type", shape, "output", "parameters",
-		"flops", "bytes");
+	fprintf(file, "%-*s  %-*s  %-*s  %12s  %14s  %14s\n", name, "layer", type, "type", shape, "output",
+	        "parameters", "flops", "bytes");
 	for (int i = 0; i < l->count; i++) {
 		const struct row *r = &l->rows[i];
 		fprintf(file, "%*s%-*s  %-*s  %-*s  %12.0f  %14.0f  %14.0f\n", 2 * r->depth, "", name - 2 * r->depth,
-			r->block->base->name, type, r->block->base->type, shape, sl_shape_string(r->output, text), r->params,
-			r->flops, r->bytes);
+		        r->block->base->name, type, r->block->base->type, shape, sl_shape_string(r->output, text),
+		        r->params, r->flops, r->bytes);
 		sum.params += r->params;
 		sum.flops += r->flops;
 		sum.bytes += r->bytes;
 	}
-	fprintf(file, "%-*s  %12.0f  %14.0f  %14.0f\n", name + type + shape + 4, "total", sum.params, sum.flops, sum.bytes);
+	fprintf(file, "%-*s  %12.0f  %14.0f  %14.0f\n", name + type + shape + 4, "total", sum.params, sum.flops,
+	        sum.bytes);
 }
 
 static void print_params(FILE *file, sl_param *const *params, int count)
@@ -125,7 +128,8 @@ static void print_params(FILE *file, sl_param *const *params, int count)
 		*(params[i]->opts.no_grad ? &kept : &trained) += n;
 		bytes += n * (double)sl_dtype_size(params[i]->dtype);
 	}
-	fprintf(file, "%.0f parameters are trained, %.0f are not; together they take %.0f bytes\n", trained, kept, bytes);
+	fprintf(file, "%.0f parameters are trained, %.0f are not; together they take %.0f bytes\n", trained, kept,
+	        bytes);
 }
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
@@ -168,10 +172,11 @@ enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_sha
 	if (!params) return sl_error();
 	struct look l = {.current = -1};
 	enum sl_status s = SL_EINVAL;
-	SL_PAUSE SL_SCOPE {
-		sl_tensor *x = input(at, params, count, shape);
-		s = x ? look_at(at, &l, block, x) : sl_error();
-	}
+	SL_PAUSE
+		SL_SCOPE {
+			sl_tensor *x = input(at, params, count, shape);
+			s = x ? look_at(at, &l, block, x) : sl_error();
+		}
 	if (s == SL_OK) {
 		print_rows(file, &l);
 		print_params(file, params, count);

@@ -26,10 +26,10 @@ struct update {
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
 static const char *const state_names[][MAX_STATES] = {
-	[SL_SGD] = {"momentum"},
-	[SL_ADAM] = {"mean", "var"},
-	[SL_ADAMW] = {"mean", "var"},
-	[SL_RMSPROP] = {"square", "momentum"},
+        [SL_SGD] = {"momentum"},
+        [SL_ADAM] = {"mean", "var"},
+        [SL_ADAMW] = {"mean", "var"},
+        [SL_RMSPROP] = {"square", "momentum"},
 };
 
 static int states_of(const struct sl_optimizer *o)
@@ -73,7 +73,8 @@ static bool find_params(const char *at, sl_trainer *t)
 	for (int i = 0; i < all; i++)
 		if (!t->params[i]->opts.no_grad) t->params[t->count++] = t->params[i];
 	if (t->params && !t->count)
-		slp_call_fail(at, "sl_trainer_new", SL_EINVAL, "%s has no parameters to train", sl_block_name(t->block));
+		slp_call_fail(at, "sl_trainer_new", SL_EINVAL, "%s has no parameters to train",
+		              sl_block_name(t->block));
 	return t->count > 0;
 }
 
@@ -174,21 +175,35 @@ static enum sl_status call(const char *at, const struct sl_optimizer *o, const s
 {
 	if (o->kind == SL_SGD)
 		return sl_sgd_update_at(at, u->params, u->grads, o->momentum != 0 ? u->states[0] : NULL, u->count,
-					(struct sl_sgd_opts){.lr = h.lr, .momentum = o->momentum, .nesterov = o->nesterov,
-							     .weight_decay = o->weight_decay, .rescale = h.rescale,
-							     .clip_norm = o->clip_norm, .clip_value = o->clip_value});
+		                        (struct sl_sgd_opts){.lr = h.lr,
+		                                             .momentum = o->momentum,
+		                                             .nesterov = o->nesterov,
+		                                             .weight_decay = o->weight_decay,
+		                                             .rescale = h.rescale,
+		                                             .clip_norm = o->clip_norm,
+		                                             .clip_value = o->clip_value});
 	if (o->kind == SL_RMSPROP)
-		return sl_rmsprop_update_at(at, u->params, u->grads, u->states[0], o->momentum != 0 ? u->states[1] : NULL,
-					    u->count,
-					    (struct sl_rmsprop_opts){.lr = h.lr, .alpha = o->alpha, .eps = o->eps,
-								     .momentum = o->momentum, .weight_decay = o->weight_decay,
-								     .rescale = h.rescale, .clip_norm = o->clip_norm,
-								     .clip_value = o->clip_value});
+		return sl_rmsprop_update_at(at, u->params, u->grads, u->states[0],
+		                            o->momentum != 0 ? u->states[1] : NULL, u->count,
+		                            (struct sl_rmsprop_opts){.lr = h.lr,
+		                                                     .alpha = o->alpha,
+		                                                     .eps = o->eps,
+		                                                     .momentum = o->momentum,
+		                                                     .weight_decay = o->weight_decay,
+		                                                     .rescale = h.rescale,
+		                                                     .clip_norm = o->clip_norm,
+		                                                     .clip_value = o->clip_value});
 	return sl_adam_update_at(at, u->params, u->grads, u->states[0], u->states[1], u->count,
-				 (struct sl_adam_opts){.lr = h.lr, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps,
-						       .weight_decay = o->weight_decay, .decoupled = o->kind == SL_ADAMW,
-						       .rescale = h.rescale, .clip_norm = o->clip_norm,
-						       .clip_value = o->clip_value, .step = h.step});
+	                         (struct sl_adam_opts){.lr = h.lr,
+	                                               .beta1 = o->beta1,
+	                                               .beta2 = o->beta2,
+	                                               .eps = o->eps,
+	                                               .weight_decay = o->weight_decay,
+	                                               .decoupled = o->kind == SL_ADAMW,
+	                                               .rescale = h.rescale,
+	                                               .clip_norm = o->clip_norm,
+	                                               .clip_value = o->clip_value,
+	                                               .step = h.step});
 }
 
 /* The state of parameter i as it goes with `like`: zeros at first; a symbol beside symbols. */
@@ -197,8 +212,10 @@ static sl_tensor *state_of(const char *at, sl_trainer *t, int which, int i, sl_t
 	sl_tensor **state = &t->states[which][i], *p = t->params[i]->data;
 	if (!*state && p) {
 		struct slp_trace *trace = slp_trace_pause();
-		SL_PAUSE SL_SCOPE *state =
-			sl_retain(sl_zeros_at(at, p->type.shape, (struct sl_make){p->type.dtype, p->device}));
+		SL_PAUSE
+			SL_SCOPE
+				*state = sl_retain(
+				        sl_zeros_at(at, p->type.shape, (struct sl_make){p->type.dtype, p->device}));
 		slp_trace_resume(trace);
 	}
 	if (!*state || !sl_is_symbol(like)) return *state;
@@ -228,16 +245,16 @@ static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, s
 	return param && grad;
 }
 
-enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
-				  int64_t batch_size)
+enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params,
+                                  sl_tensor *const *grads, int64_t batch_size)
 {
 	struct update u;
 	bool ok = update_new(&u, trainer->count);
 	if (!ok) slp_call_fail(at, "sl_trainer", SL_ENOMEM, "no memory for the update");
 	for (int i = 0; ok && i < trainer->count; i++) ok = update_add(at, trainer, &u, i, params[i], grads[i]);
-	enum sl_status s = ok			? call(at, &trainer->optimizer, &u, coming(trainer, batch_size))
-			   : sl_error() != SL_OK ? sl_error()
-						 : SL_EINVAL;
+	enum sl_status s = ok                    ? call(at, &trainer->optimizer, &u, coming(trainer, batch_size))
+	                   : sl_error() != SL_OK ? sl_error()
+	                                         : SL_EINVAL;
 	free(u.params);
 	return s;
 }
@@ -258,10 +275,11 @@ static bool add_fresh(const char *at, sl_trainer *t, struct update *u, int i, bo
 	if (!grad) return false;
 	if (p->data->var->fresh) return update_add(at, t, u, i, p->data, grad);
 	if (ignore_stale) return true;
-	slp_call_fail(at, "sl_trainer_step", SL_ESTATE,
-		      "no sl_backward has reached parameter '%s' since the last step: its gradient is old.  If the loss is "
-		      "meant to depend on a part of the network only, use .ignore_stale = true",
-		      p->full_name);
+	slp_call_fail(
+	        at, "sl_trainer_step", SL_ESTATE,
+	        "no sl_backward has reached parameter '%s' since the last step: its gradient is old.  If the loss is "
+	        "meant to depend on a part of the network only, use .ignore_stale = true",
+	        p->full_name);
 	return false;
 }
 
@@ -288,12 +306,12 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
  * .ignore_stale: then it is left alone; so is one whose gradient was given up (sl_attach_grad with SL_GRAD_NONE).
  * After an error nothing has changed.  SL_EINVAL: batch_size is not positive. */
 enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t batch_size,
-				  struct sl_trainer_step_opts opts)
+                                  struct sl_trainer_step_opts opts)
 {
 	if (!trainer || batch_size < 1) {
 		if (!trainer && sl_error() != SL_OK) return sl_error();
 		slp_call_fail(at, "sl_trainer_step", SL_EINVAL, "%s",
-			      trainer ? "the batch size must be positive" : "the trainer is NULL");
+		              trainer ? "the batch size must be positive" : "the trainer is NULL");
 		return SL_EINVAL;
 	}
 	enum sl_status s = step(at, trainer, batch_size, opts.ignore_stale);

@@ -59,16 +59,20 @@ static bool place_child(sl_block *parent, const char *name, sl_block *child)
 static enum sl_status check_add(const char *at, const sl_block *parent, const char *name, const sl_block *child)
 {
 	const char *wrong = NULL;
-	if (!parent || !child) wrong = parent ? "the child is NULL" : "the parent is NULL";
-	else if (!parent->base || !child->base) wrong = "the blocks must be made with sl_block_init first";
-	else if (is_within(parent, child)) wrong = "a block cannot be inside itself";
-	else if (name && (!*name || strchr(name, '.'))) wrong = "a name has letters, and no dots";
+	if (!parent || !child)
+		wrong = parent ? "the child is NULL" : "the parent is NULL";
+	else if (!parent->base || !child->base)
+		wrong = "the blocks must be made with sl_block_init first";
+	else if (is_within(parent, child))
+		wrong = "a block cannot be inside itself";
+	else if (name && (!*name || strchr(name, '.')))
+		wrong = "a name has letters, and no dots";
 	for (int i = 0; !wrong && name && i < parent->base->nchildren; i++)
 		if (!strcmp(parent->base->child_names[i], name)) wrong = "there is a child of that name";
 	if (!wrong) return SL_OK;
 	if ((parent && child) || sl_error() == SL_OK)
 		slp_call_fail(at, "sl_block_add", SL_EINVAL, "%s%s%s: %s", sl_block_name(parent), name ? ", " : "",
-			      name ? name : "", wrong);
+		              name ? name : "", wrong);
 	return SL_EINVAL;
 }
 
@@ -137,7 +141,8 @@ sl_param **slp_block_all_params(const char *at, sl_block *block, int *count)
 	if (!block || !block->base) {
 		free(l.params);
 		if (sl_error() != SL_OK) return NULL;
-		return slp_call_fail(at, "parameters", SL_EINVAL, "the block is NULL, or was not made with sl_block_init");
+		return slp_call_fail(at, "parameters", SL_EINVAL,
+		                     "the block is NULL, or was not made with sl_block_init");
 	}
 	if (l.params) collect(&l, block);
 	if (l.params && !l.failed) {
@@ -220,6 +225,6 @@ sl_param *sl_block_find_at(const char *at, sl_block *block, const char *path)
 	sl_param *param = find(block, path);
 	if (param) return param;
 	list_paths(at, block, text, sizeof text);
-	return slp_call_fail(at, "sl_block_find", SL_EINVAL, "%s has no parameter \"%s\"; there are: %s", block->base->name,
-			     path, *text ? text : "none");
+	return slp_call_fail(at, "sl_block_find", SL_EINVAL, "%s has no parameter \"%s\"; there are: %s",
+	                     block->base->name, path, *text ? text : "none");
 }

@@ -1,0 +1,56 @@
+/* Checks on blocks and on whole tensors. */
+#include "blocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+double *slp_numbers(sl_tensor *t)
+{
+	double *v = malloc((size_t)sl_tensor_size(t) * sizeof *v + 1);
+	SL_SCOPE
+		CHECK_OK(sl_read(sl_cast(t, SL_FLOAT64), v, (size_t)sl_tensor_size(t) * sizeof *v));
+	return v;
+}
+
+bool slp_same_bits(sl_tensor *a, sl_tensor *b)
+{
+	bool same = a && b && sl_tensor_dtype(a) == sl_tensor_dtype(b) &&
+	            sl_shape_equal(sl_tensor_shape(a), sl_tensor_shape(b));
+	double *x = same ? slp_numbers(a) : NULL, *y = same ? slp_numbers(b) : NULL;
+	same = same && !memcmp(x, y, (size_t)sl_tensor_size(a) * sizeof *x);
+	free(x);
+	free(y);
+	return same;
+}
+
+sl_tensor *slp_data(sl_block *block, const char *path)
+{
+	return sl_param_data(sl_block_find(block, path));
+}
+
+static sl_tensor *scaled_forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	struct slp_scaled *s = (struct slp_scaled *)self;
+	s->calls++;
+	sl_tensor *h = sl_forward(s->hidden, in[0]);
+	if (nin > 1) h = sl_add(h, in[1]);
+	if (sl_param_fit(s->scale, SL_SHAPE(sl_tensor_shape(h).dim[1])) != SL_OK) return NULL;
+	return sl_mul(h, sl_param_use(s->scale, h));
+}
+
+static void scaled_destroy(sl_block *self)
+{
+	struct slp_scaled *s = (struct slp_scaled *)self;
+	++*s->freed;
+	free(s);
+}
+
+struct slp_scaled *slp_scaled_new(int *freed)
+{
+	struct slp_scaled *s = calloc(1, sizeof *s);
+	s->freed = freed;
+	CHECK_OK(sl_block_init(&s->base, "Scaled", scaled_forward, scaled_destroy));
+	s->hidden = sl_block_add(&s->base, "hidden", sl_dense(3));
+	s->scale = sl_block_param(&s->base, "scale", SL_SHAPE(-1), .init = sl_constant_init(2));
+	return s;
+}
