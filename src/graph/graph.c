@@ -244,6 +244,18 @@ bool slp_graph_rewrite(sl_graph *g, int node, const struct sl_op *op, const void
 	return set_op(&g->nodes[node], op, attrs, nin, in);
 }
 
+void slp_graph_make_const(sl_graph *g, int node, sl_tensor *t)
+{
+	struct slp_gnode *n = &g->nodes[node];
+	sl_retain(t);
+	node_release(n);
+	n->kind = SLP_NODE_CONST;
+	n->op = NULL;
+	n->tensor = t;
+	n->types[0] = t->type;
+	n->nout = 1;
+}
+
 void slp_graph_before(sl_graph *g, int node, int place)
 {
 	int before = g->nodes[place].before;

@@ -83,6 +83,8 @@ void slp_graph_replace(sl_graph *g, struct slp_value from, struct slp_value to);
 /* Changes a node into another operation on other arguments, in its place in the order; types are unknown again. */
 bool slp_graph_rewrite(sl_graph *g, int node, const struct sl_op *op, const void *attrs, int nin,
 		       const struct slp_value *in);
+/* Turns a node with one result into a constant; a reference to t is taken. */
+void slp_graph_make_const(sl_graph *g, int node, sl_tensor *t);
 /* An appended node takes its place just before `place`: what matters if it reads a parameter that is written. */
 void slp_graph_before(sl_graph *g, int node, int place);
 /* Inputs stay. */

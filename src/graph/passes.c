@@ -1,12 +1,137 @@
-/* The compiler's passes, in the order they run. */
-#include "graph/graph.h"
+/* The compiler's passes, in the order they run, and what they share. */
+#include "graph/pass.h"
 
-static enum sl_status infer(sl_graph *g)
+#include <stdlib.h>
+#include <string.h>
+
+/* Segmentation and memory make the plan and leave the graph as it is. */
+#define slp_pass_segment NULL
+#define slp_pass_memory NULL
+#define slp_pass_fuse NULL
+#define slp_pass_layout NULL
+#define slp_pass_chain NULL
+const struct slp_pass slp_passes[SL_PASSES] = {
+#define X(NAME, name, doc) [SL_PASS_##NAME] = {#name, doc, slp_pass_##name},
+	SL_PASS_LIST(X)
+#undef X
+};
+
+/* ---- walking ----------------------------------------------------------------------------------------------------- */
+
+static bool find_written(struct slp_walk *w)
 {
-	enum sl_status s = SL_OK;
-	for (int i = 0; i < g->count && s == SL_OK; i++)
-		if (g->nodes[i].kind == SLP_NODE_OP) s = slp_node_infer(g, i);
-	return s;
+	const sl_graph *g = w->g;
+	int *memory = slp_graph_memories(g);
+	bool *touched = calloc((size_t)w->count + 1, sizeof *touched);
+	for (int i = 0; memory && touched && i < g->count; i++)
+		for (int j = 0; j < g->nodes[i].nin; j++)
+			if (slp_node_writes(&g->nodes[i], j)) touched[memory[slp_value_id(g->nodes[i].in[j])]] = true;
+	for (int i = 0; memory && touched && i < w->count; i++) w->written[i] = touched[memory[i]];
+	bool ok = memory && touched;
+	free(memory);
+	free(touched);
+	return ok;
 }
 
-const struct slp_pass slp_passes[SL_PASSES] = {[SL_PASS_INFER] = {"infer", "shapes and dtypes of every result", infer}};
+bool slp_walk_begin(struct slp_walk *w, sl_graph *g)
+{
+	*w = (struct slp_walk){.g = g, .count = g->count * SLP_MAX_OUTPUTS};
+	size_t n = (size_t)w->count + 1;
+	w->to = malloc(n * sizeof *w->to);
+	w->written = calloc(n, sizeof *w->written);
+	w->output = calloc(n, sizeof *w->output);
+	if (!w->to || !w->written || !w->output || !find_written(w)) {
+		w->count = 0;
+		slp_walk_end(w);
+		return slp_error_set(SL_ENOMEM, "graph: no memory for a pass"), false;
+	}
+	for (int i = 0; i < w->count; i++) w->to[i] = (struct slp_value){i / SLP_MAX_OUTPUTS, i % SLP_MAX_OUTPUTS};
+	for (int i = 0; i < g->noutputs; i++) w->output[slp_value_id(g->outputs[i])] = true;
+	return true;
+}
+
+static struct slp_value renamed(const struct slp_walk *w, struct slp_value v)
+{
+	return slp_value_id(v) < w->count ? w->to[slp_value_id(v)] : v;
+}
+
+void slp_walk_node(struct slp_walk *w, int node)
+{
+	struct slp_gnode *n = &w->g->nodes[node];
+	for (int i = 0; i < n->nin; i++) n->in[i] = renamed(w, n->in[i]);
+}
+
+void slp_walk_replace(struct slp_walk *w, struct slp_value from, struct slp_value to)
+{
+	w->to[slp_value_id(from)] = renamed(w, to);
+	w->output[slp_value_id(w->to[slp_value_id(from)])] |= w->output[slp_value_id(from)];
+}
+
+bool slp_walk_may_read(const struct slp_walk *w, struct slp_value v)
+{
+	return slp_value_id(v) >= w->count || !w->written[slp_value_id(v)];
+}
+
+bool slp_walk_may_replace(const struct slp_walk *w, struct slp_value from, struct slp_value to)
+{
+	if (w->written[slp_value_id(from)] || !slp_walk_may_read(w, to)) return false;
+	bool own = w->g->nodes[to.node].kind == SLP_NODE_OP && slp_value_id(to) < w->count && !w->output[slp_value_id(to)];
+	return own || !w->output[slp_value_id(from)];
+}
+
+void slp_walk_end(struct slp_walk *w)
+{
+	for (int i = 0; w->count && i < w->g->noutputs; i++) w->g->outputs[i] = renamed(w, w->g->outputs[i]);
+	free(w->to);
+	free(w->written);
+	free(w->output);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+
+bool slp_node_is(const struct slp_gnode *n, const char *op)
+{
+	return n->kind == SLP_NODE_OP && !n->dead && !strcmp(n->op->name, op);
+}
+
+const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const char *op)
+{
+	const struct slp_gnode *n = &g->nodes[v.node];
+	return slp_node_is(n, op) ? n : NULL;
+}
+
+bool slp_type_equal(const struct slp_type *a, const struct slp_type *b)
+{
+	return a->dtype == b->dtype && sl_shape_equal(a->shape, b->shape);
+}
+
+double slp_node_number(const struct slp_gnode *n, const char *name)
+{
+	const struct slp_attr *a = slp_attr_find(n->op, name);
+	const char *p = a ? n->attrs.bytes + a->offset : NULL;
+	if (!a) return 0;
+	switch (a->kind) {
+	case SLP_INT:
+		return *(const int *)p;
+	case SLP_INT64:
+		return (double)*(const int64_t *)p;
+	case SLP_DOUBLE:
+		return *(const double *)p;
+	case SLP_BOOL:
+		return *(const bool *)p;
+	}
+	return 0;
+}
+
+void slp_node_set_int(struct slp_gnode *n, const char *name, int value)
+{
+	const struct slp_attr *a = slp_attr_find(n->op, name);
+	char *p = n->attrs.bytes + a->offset;
+	if (a->kind == SLP_BOOL) *(bool *)p = value;
+	else memcpy(p, &value, sizeof value);
+}
+
+enum sl_status slp_pass_no_memory(const char *pass)
+{
+	return slp_error_set(SL_ENOMEM, "%s: no memory", pass);
+}

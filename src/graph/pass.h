@@ -1,0 +1,43 @@
+/* What passes share. */
+#ifndef SLP_PASS_H
+#define SLP_PASS_H
+
+#include "graph/graph.h"
+
+enum sl_status slp_pass_infer(sl_graph *g);
+enum sl_status slp_pass_fold(sl_graph *g);
+enum sl_status slp_pass_cse(sl_graph *g);
+enum sl_status slp_pass_simplify(sl_graph *g);
+enum sl_status slp_pass_fuse(sl_graph *g);
+enum sl_status slp_pass_layout(sl_graph *g);
+enum sl_status slp_pass_chain(sl_graph *g);
+enum sl_status slp_pass_dead(sl_graph *g);
+
+/* What a pass that walks forward through a graph knows of it. */
+struct slp_walk {
+	sl_graph *g;
+	int count;              /* values that there were at first: by value id */
+	struct slp_value *to;   /* what each has been replaced by */
+	bool *written;          /* its memory is written by some node: who reads it when matters */
+	bool *output;           /* the program returns it */
+};
+bool slp_walk_begin(struct slp_walk *w, sl_graph *g); /* false, with an error: no memory */
+/* Puts replaced values into the arguments of a node, which comes after what replaces them. */
+void slp_walk_node(struct slp_walk *w, int node);
+void slp_walk_replace(struct slp_walk *w, struct slp_value from, struct slp_value to);
+/* Whether `to` can take the place of `from`: neither is written, and results of the program stay tensors of their own. */
+bool slp_walk_may_replace(const struct slp_walk *w, struct slp_value from, struct slp_value to);
+/* Whether a node may read v at another place in the order than now. */
+bool slp_walk_may_read(const struct slp_walk *w, struct slp_value v);
+void slp_walk_end(struct slp_walk *w); /* replaces outputs too */
+
+/* The operation that gives v, if it is of this name; NULL if not. */
+const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const char *op);
+bool slp_node_is(const struct slp_gnode *n, const char *op);
+bool slp_type_equal(const struct slp_type *a, const struct slp_type *b);
+/* A number in a node's attributes; 0 if there is none of that name. */
+double slp_node_number(const struct slp_gnode *n, const char *name);
+void slp_node_set_int(struct slp_gnode *n, const char *name, int value); /* of an int or a bool */
+enum sl_status slp_pass_no_memory(const char *pass);
+
+#endif

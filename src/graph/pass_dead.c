@@ -1,0 +1,27 @@
+/* dead: what neither a result nor a change of a parameter needs goes.  Inputs stay: runs go on giving them. */
+#include <stdlib.h>
+
+#include "graph/pass.h"
+
+/* Backward over the nodes: arguments come before their users. */
+static void mark(const sl_graph *g, bool *needed)
+{
+	for (int i = 0; i < g->noutputs; i++) needed[g->outputs[i].node] = true;
+	for (int i = g->count - 1; i >= 0; i--) {
+		const struct slp_gnode *n = &g->nodes[i];
+		if (n->dead) continue;
+		needed[i] |= slp_node_has_effect(n);
+		for (int j = 0; needed[i] && j < n->nin; j++) needed[n->in[j].node] = true;
+	}
+}
+
+enum sl_status slp_pass_dead(sl_graph *g)
+{
+	bool *needed = calloc((size_t)g->count + 1, sizeof *needed);
+	if (!needed) return slp_pass_no_memory("dead");
+	mark(g, needed);
+	for (int i = 0; i < g->count; i++)
+		if (!needed[i]) slp_graph_kill(g, i);
+	free(needed);
+	return slp_graph_compact(g) ? SL_OK : sl_error();
+}

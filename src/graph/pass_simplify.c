@@ -1,0 +1,313 @@
+/* simplify: algebraic identities.
+ *
+ * Some change the last bits of results: chains of factors and of terms become one, pow(x, 2) becomes a product, x + 0
+ * loses the sign of zero.  All hold for NaN and infinities: x * 0 and x - x stay.  To compare bits with the operations
+ * called one by one, switch the pass off. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/pass.h"
+
+/* A node being simplified. */
+struct site {
+	struct slp_walk *w;
+	sl_graph *g;
+	int node;
+	bool gone; /* replaced */
+};
+
+static struct slp_gnode *here(const struct site *s)
+{
+	return &s->g->nodes[s->node];
+}
+
+static struct slp_value arg(const struct site *s, int i)
+{
+	return here(s)->in[i];
+}
+
+/* ---- what a rule can do ------------------------------------------------------------------------------------------ */
+
+static bool become_value(struct site *s, struct slp_value v)
+{
+	struct slp_value own = {s->node, 0};
+	if (!slp_type_equal(slp_value_type(s->g, own), slp_value_type(s->g, v))) return false;
+	if (!slp_walk_may_replace(s->w, own, v)) return false;
+	slp_walk_replace(s->w, own, v);
+	return s->gone = true;
+}
+
+/* The node becomes op(in …); false, and it stays, if the result would be of another type or reads may not move. */
+static bool become(struct site *s, const char *op, const void *attrs, int nin, const struct slp_value *in)
+{
+	struct slp_type type = here(s)->types[0];
+	for (int i = 0; i < nin; i++)
+		if (!slp_walk_may_read(s->w, in[i])) return false;
+	struct slp_gnode old = *here(s);
+	here(s)->in = NULL;
+	bool ok = slp_graph_rewrite(s->g, s->node, slp_op_find(op), attrs, nin, in) && slp_node_infer(s->g, s->node) == SL_OK;
+	if (ok && slp_type_equal(&here(s)->types[0], &type)) {
+		free(old.in);
+		return true;
+	}
+	if (sl_error() != SL_OK) sl_error_clear(); /* it was a try */
+	free(here(s)->in);
+	*here(s) = old;
+	return false;
+}
+
+static bool become1(struct site *s, const char *op, struct slp_value x)
+{
+	return become(s, op, NULL, 1, &x);
+}
+
+static bool become_scalar(struct site *s, const char *op, struct slp_value x, double value)
+{
+	return become(s, op, &value, 1, &x);
+}
+
+static bool become2(struct site *s, const char *op, struct slp_value a, struct slp_value b)
+{
+	return become(s, op, NULL, 2, (struct slp_value[]){a, b});
+}
+
+static bool is_float(const struct site *s)
+{
+	return slp_is_float(here(s)->types[0].dtype);
+}
+
+/* ---- a number in every element ----------------------------------------------------------------------------------- */
+
+static bool read_constant(const sl_graph *g, struct slp_value v, double *x)
+{
+	const struct slp_gnode *n = &g->nodes[v.node];
+	double buffer;
+	struct slp_view view = {&buffer, n->types[0]};
+	if (n->kind != SLP_NODE_CONST || slp_size(&view) != 1) return false;
+	if (sl_read_at(n->at, n->tensor, &buffer, sl_tensor_bytes(n->tensor)) != SL_OK) return sl_error_clear(), false;
+	*x = slp_get(&view, 0);
+	return true;
+}
+
+static bool is_uniform(const sl_graph *g, struct slp_value v, double *x)
+{
+	const struct slp_gnode *n = slp_value_op(g, v, "fill");
+	if (!n) n = slp_value_op(g, v, "full_like");
+	if (!n) return read_constant(g, v, x);
+	*x = slp_node_number(n, "value");
+	if (n->types[0].dtype == SL_FLOAT32) *x = (float)*x;
+	return slp_is_float(n->types[0].dtype);
+}
+
+/* ---- one argument ------------------------------------------------------------------------------------------------ */
+
+/* f(f(x)) is f(x): f is one of these. */
+static bool idempotent(struct site *s)
+{
+	static const char *const names[] = {"relu", "abs"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (slp_node_is(here(s), names[i]) && slp_value_op(s->g, arg(s, 0), names[i]))
+			return become_value(s, arg(s, 0));
+	return false;
+}
+
+static bool signs(struct site *s)
+{
+	const struct slp_gnode *n = here(s), *in = n->nin ? slp_value_op(s->g, n->in[0], "neg") : NULL;
+	const struct slp_gnode *scaled = n->nin ? slp_value_op(s->g, n->in[0], "mul_scalar") : NULL;
+	if (in && slp_node_is(n, "neg")) return become_value(s, in->in[0]);
+	if (in && slp_node_is(n, "abs")) return become1(s, "abs", in->in[0]);
+	if (in && slp_node_is(n, "square")) return become1(s, "square", in->in[0]);
+	if (in && slp_node_is(n, "mul_scalar") && is_float(s))
+		return become_scalar(s, "mul_scalar", in->in[0], -slp_node_number(n, "value"));
+	if (scaled && slp_node_is(n, "neg") && is_float(s))
+		return become_scalar(s, "mul_scalar", scaled->in[0], -slp_node_number(scaled, "value"));
+	return false;
+}
+
+/* x as it is, in memory of its own or not. */
+static bool nothing_done(struct site *s)
+{
+	static const char *const names[] = {"copy", "cast", "reshape", "broadcast_to", "concat"};
+	const struct slp_gnode *n = here(s);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (n->nin == 1 && slp_node_is(n, names[i])) return become_value(s, n->in[0]);
+	if (slp_node_is(n, "slice") && slp_node_number(n, "step") == 1) return become_value(s, n->in[0]);
+	if (slp_node_is(n, "dropout") && slp_node_number(n, "p") == 0) return become_value(s, n->in[0]);
+	return false;
+}
+
+/* ---- one argument and a number ----------------------------------------------------------------------------------- */
+
+static bool neutral_number(struct site *s)
+{
+	static const struct {
+		const char *op;
+		double value;
+	} neutral[] = {{"add_scalar", 0}, {"sub_scalar", 0}, {"mul_scalar", 1}, {"div_scalar", 1}, {"pow_scalar", 1}};
+	for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
+		if (slp_node_is(here(s), neutral[i].op) && slp_node_number(here(s), "value") == neutral[i].value)
+			return become_value(s, arg(s, 0));
+	return false;
+}
+
+static bool cheaper_function(struct site *s)
+{
+	const struct slp_gnode *n = here(s);
+	double value = n->nin == 1 ? slp_node_number(n, "value") : 0;
+	if (!is_float(s)) return false;
+	if (slp_node_is(n, "pow_scalar") && value == 2) return become1(s, "square", n->in[0]);
+	if (slp_node_is(n, "pow_scalar") && value == -1) return become1(s, "reciprocal", n->in[0]);
+	if (slp_node_is(n, "mul_scalar") && value == -1) return become1(s, "neg", n->in[0]);
+	return false;
+}
+
+/* What the node multiplies with, or adds. */
+static bool factor(const struct slp_gnode *n, double *value)
+{
+	*value = n->kind == SLP_NODE_OP ? slp_node_number(n, "value") : 0;
+	if (slp_node_is(n, "div_scalar")) *value = 1 / *value;
+	else if (!slp_node_is(n, "mul_scalar")) return false;
+	return fabs(*value) > 1e-15 && fabs(*value) < 1e15; /* so a product of two stays a number */
+}
+
+static bool term(const struct slp_gnode *n, double *value)
+{
+	*value = n->kind == SLP_NODE_OP ? slp_node_number(n, "value") : 0;
+	if (slp_node_is(n, "sub_scalar")) *value = -*value;
+	else if (!slp_node_is(n, "add_scalar")) return false;
+	return fabs(*value) < 1e15;
+}
+
+static bool number_chains(struct site *s)
+{
+	double a, b;
+	const struct slp_gnode *n = here(s), *in = n->nin == 1 ? &s->g->nodes[n->in[0].node] : NULL;
+	if (!in || !is_float(s)) return false;
+	if (factor(n, &a) && factor(in, &b)) return become_scalar(s, "mul_scalar", in->in[0], a * b);
+	if (term(n, &a) && term(in, &b)) return become_scalar(s, "add_scalar", in->in[0], a + b);
+	return false;
+}
+
+/* ---- two arguments ----------------------------------------------------------------------------------------------- */
+
+/* One of them is a number in every element: NAME_scalar, and its mirror image where the number comes first. */
+static bool with_number(struct site *s)
+{
+	static const struct {
+		const char *op, *second, *first;
+	} forms[] = {
+		{"add", "add_scalar", "add_scalar"}, {"sub", "sub_scalar", "rsub_scalar"},
+		{"mul", "mul_scalar", "mul_scalar"}, {"div", "div_scalar", "rdiv_scalar"},
+		{"pow", "pow_scalar", "rpow_scalar"}, {"maximum", "maximum_scalar", "maximum_scalar"},
+		{"minimum", "minimum_scalar", "minimum_scalar"}, {"eq", "eq_scalar", "eq_scalar"},
+		{"ne", "ne_scalar", "ne_scalar"}, {"lt", "lt_scalar", "gt_scalar"}, {"le", "le_scalar", "ge_scalar"},
+		{"gt", "gt_scalar", "lt_scalar"}, {"ge", "ge_scalar", "le_scalar"},
+	};
+	const struct slp_gnode *n = here(s);
+	double value;
+	for (size_t i = 0; n->nin == 2 && i < sizeof forms / sizeof *forms; i++) {
+		if (!slp_node_is(n, forms[i].op)) continue;
+		if (is_uniform(s->g, n->in[1], &value)) return become_scalar(s, forms[i].second, n->in[0], value);
+		if (is_uniform(s->g, n->in[0], &value)) return become_scalar(s, forms[i].first, n->in[1], value);
+	}
+	return false;
+}
+
+static bool signs_of_two(struct site *s)
+{
+	const struct slp_gnode *n = here(s);
+	if (n->nin != 2) return false;
+	const struct slp_gnode *a = slp_value_op(s->g, n->in[0], "neg"), *b = slp_value_op(s->g, n->in[1], "neg");
+	if (b && slp_node_is(n, "add")) return become2(s, "sub", n->in[0], b->in[0]);
+	if (a && slp_node_is(n, "add")) return become2(s, "sub", n->in[1], a->in[0]);
+	if (b && slp_node_is(n, "sub")) return become2(s, "add", n->in[0], b->in[0]);
+	return false;
+}
+
+/* ---- moving elements --------------------------------------------------------------------------------------------- */
+
+/* The order of the axes of a transpose, complete. */
+static bool axes_of(const sl_graph *g, const struct slp_gnode *n, int axes[SL_MAX_NDIM])
+{
+	const int *count = slp_node_attr(n, "naxes"), *list = slp_node_attr(n, "axes");
+	int ndim = slp_value_type(g, n->in[0])->shape.ndim;
+	for (int i = 0; i < ndim; i++) {
+		axes[i] = *count ? list[i] : ndim - 1 - i;
+		if (!slp_axis(&axes[i], ndim)) return false;
+	}
+	return true;
+}
+
+static bool transposes(struct site *s)
+{
+	struct {
+		int naxes, axes[SL_MAX_NDIM];
+	} both = {here(s)->types[0].shape.ndim, {0}};
+	int outer[SL_MAX_NDIM] = {0}, inner[SL_MAX_NDIM] = {0};
+	bool same = true;
+	if (!slp_node_is(here(s), "transpose") || !axes_of(s->g, here(s), outer)) return false;
+	for (int i = 0; i < both.naxes; i++) same &= outer[i] == i;
+	if (same) return become_value(s, arg(s, 0));
+	const struct slp_gnode *in = slp_value_op(s->g, arg(s, 0), "transpose");
+	if (!in || !axes_of(s->g, in, inner)) return false;
+	for (int i = 0; i < both.naxes; i++) both.axes[i] = inner[outer[i]];
+	return become(s, "transpose", &both, 1, in->in);
+}
+
+static bool reshapes(struct site *s)
+{
+	const struct slp_gnode *in = here(s)->nin == 1 ? slp_value_op(s->g, arg(s, 0), "reshape") : NULL;
+	if (!in || !slp_node_is(here(s), "reshape")) return false;
+	return become(s, "reshape", &here(s)->types[0].shape, 1, in->in);
+}
+
+/* A product of a transposed matrix takes it as it is. */
+static bool transposed_factors(struct site *s)
+{
+	const struct slp_gnode *n = here(s);
+	if (!slp_node_is(n, "dot")) return false;
+	struct {
+		bool ta, tb;
+	} attrs = {slp_node_number(n, "ta") != 0, slp_node_number(n, "tb") != 0};
+	struct slp_value in[2] = {n->in[0], n->in[1]};
+	bool any = false;
+	for (int i = 0; i < 2; i++) {
+		const struct slp_gnode *t = slp_value_op(s->g, in[i], "transpose");
+		int axes[SL_MAX_NDIM] = {0};
+		if (!t || t->types[0].shape.ndim != 2 || !axes_of(s->g, t, axes) || axes[0] != 1) continue;
+		in[i] = t->in[0];
+		*(i ? &attrs.tb : &attrs.ta) ^= true;
+		any = true;
+	}
+	return any && become(s, "dot", &attrs, 2, in);
+}
+
+/* ---- the pass ---------------------------------------------------------------------------------------------------- */
+
+static bool (*const rules[])(struct site *) = {
+	nothing_done, neutral_number, with_number, cheaper_function, number_chains, idempotent,
+	signs, signs_of_two, transposes, reshapes, transposed_factors,
+};
+
+enum { RULES = sizeof rules / sizeof *rules, MOST = 16 }; /* steps at one node */
+
+static void simplify(struct site *s)
+{
+	for (int steps = 0, i = 0; i < RULES && !s->gone && steps < MOST; i++)
+		if (rules[i](s)) steps++, i = -1;
+}
+
+enum sl_status slp_pass_simplify(sl_graph *g)
+{
+	struct slp_walk w;
+	if (!slp_walk_begin(&w, g)) return SL_ENOMEM;
+	for (int i = 0; i < g->count; i++) {
+		if (g->nodes[i].kind != SLP_NODE_OP || g->nodes[i].dead) continue;
+		slp_walk_node(&w, i);
+		if (g->nodes[i].nout == 1) simplify(&(struct site){&w, g, i, false});
+	}
+	slp_walk_end(&w);
+	return slp_pass_dead(g);
+}

@@ -1,0 +1,243 @@
+/* Passes of the graph compiler: what each makes of small programs, and that random programs compute the same after it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "program.h"
+
+static void clear(void)
+{
+	sl_wait_all();
+	sl_error_clear();
+}
+
+/* A program, after a pass, is this one; it verifies, and computes the same within the tolerance. */
+static void check_pass(int line, enum sl_pass pass, const char *before, const char *after, double tolerance)
+{
+	sl_graph *g = slp_program(before), *h = slp_graph_copy(g);
+	CHECK_SAYING(slp_passes[pass].run(h) == SL_OK, "line %d: %s", line, sl_error_message());
+	CHECK_SAYING(slp_graph_verify(h) == SL_OK, "line %d: %s", line, sl_error_message());
+	char *text = slp_program_text(h);
+	/* As written by hand: without types. */
+	sl_graph *expected = slp_program(after);
+	char *wanted = slp_program_text(expected);
+	if (!CHECK_SAYING(!strcmp(text, wanted), "line %d: %s", line, slp_passes[pass].name))
+		fprintf(stderr, "line %d: the program is\n%s", line, text);
+	CHECK_SAYING(slp_graph_compare(slp_passes[pass].name, g, h, tolerance) == SL_OK, "line %d: %s", line,
+	             sl_error_message());
+	sl_error_clear();
+	free(text);
+	free(wanted);
+	sl_graph_free(g);
+	sl_graph_free(h);
+	sl_graph_free(expected);
+}
+#define PASS(pass, before, after) check_pass(__LINE__, SL_PASS_##pass, before, after, 1e-6)
+/* The same bits. */
+#define EXACT(pass, before, after) check_pass(__LINE__, SL_PASS_##pass, before, after, 0)
+#define SAME(pass, program) EXACT(pass, program, program)
+
+#define X "input x: float32 (2, 3)\n"
+#define XY X "input y: float32 (2, 3)\n"
+
+static void test_table(void)
+{
+	for (int i = 0; i < SL_PASSES; i++) {
+		CHECK(slp_passes[i].name && slp_passes[i].doc);
+	}
+}
+
+/* ---- infer ------------------------------------------------------------------------------------------------------- */
+
+static void test_infer(void)
+{
+	sl_graph *g = sl_graph_parse("input x: float32 (4, 2, 3)\na = reshape(x, shape=(-2, -1))\nb = sum(a, axes=(-1,))\n"
+				     "return b");
+	CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
+	CHECK_PROGRAM(g, "input x: float32 (4, 2, 3)\n"
+			 "a = reshape(x, shape=(-2, -1)): float32 (4, 6)\n" /* the codes stay */
+			 "b = sum(a, axes=(-1,)): float32 (4,)\n"
+			 "return b\n");
+	g->nodes[0].types[0].shape.dim[0] = 7; /* another batch */
+	CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
+	CHECK(g->nodes[1].types[0].shape.dim[0] == 7 && g->nodes[2].types[0].shape.dim[0] == 7);
+	sl_graph_free(g);
+}
+
+static void test_infer_errors(void)
+{
+	sl_graph *g = sl_graph_parse("input x\nreturn relu(x)");
+	CHECK_FAILS(slp_passes[SL_PASS_INFER].run(g), SL_ESHAPE, "'x' has no shape", "line 1");
+	sl_graph_free(g);
+	g = sl_graph_parse("input x: float32 (2, 3)\ny = dot(x, x)\nreturn y");
+	CHECK_FAILS(slp_passes[SL_PASS_INFER].run(g), SL_ESHAPE, "dot", "line 2", "(2, 3)");
+	sl_graph_free(g);
+}
+
+/* ---- dead -------------------------------------------------------------------------------------------------------- */
+
+static void test_dead(void)
+{
+	EXACT(DEAD, XY "param w: float32 (3,)\nparam u: float32 (3,)\nconst c: float32 (1,) = 1\n"
+	      "a = relu(x)\nb = add(a, c)\nd = neg(a)\nsgd(w, w, lr=0.5)\nreturn d",
+	      XY "param w: float32 (3,)\na = relu(x)\nd = neg(a)\nsgd(w, w, lr=0.5)\nreturn d");
+	SAME(DEAD, X "param w: float32 (3,)\nbn = batch_norm(x, w, w, w, w)\nreturn bn[2]");
+}
+
+/* ---- fold -------------------------------------------------------------------------------------------------------- */
+
+/* The tutorial's program. */
+static void test_fancy_func(void)
+{
+	EXACT(FOLD, "e = add(1, 2)\nf = add(3, 4)\ng = add(e, f)\nreturn g", "const g: float32 () = 10\nreturn g");
+}
+
+static void test_fold(void)
+{
+	EXACT(FOLD, X "const c: float32 (3,) = [1, 2, 3]\nd = mul_scalar(c, value=2)\ny = add(x, square(d))\nreturn y",
+	      X "const square: float32 (3,) = [4, 16, 36]\ny = add(x, square)\nreturn y");
+	EXACT(FOLD, X "a = arange(shape=(3,), step=1)\nf = fill(shape=(2, 3), value=4)\ny = add(add(x, f), a)\nreturn y",
+	      X "const a: float32 (3,) = [0, 1, 2]\nconst f: float32 (2, 3) = 4\nadd = add(x, f)\ny = add(add, a)\nreturn y");
+	/* Large ones, random ones and parameters stay. */
+	SAME(FOLD, "f = fill(shape=(200, 100), value=4)\ny = relu(f)\nreturn y");
+	SAME(FOLD, "u = uniform(shape=(3,), high=1)\nv = normal(shape=(3,), sigma=1, seed=5)\nreturn u, v");
+	SAME(FOLD, "param w: float32 (3,)\ny = exp(w)\nreturn y");
+}
+
+/* ---- cse --------------------------------------------------------------------------------------------------------- */
+
+static void test_cse(void)
+{
+	EXACT(CSE, XY "a = add(x, y)\nb = relu(a)\nc = add(x, y)\nd = relu(c)\nreturn mul(b, d)",
+	      XY "a = add(x, y)\nb = relu(a)\nmul = mul(b, b)\nreturn mul");
+	EXACT(CSE, X "a = sum(x, axes=(1,))\nb = sum(x, axes=(-1,))\nc = sum(x, axes=(0,))\nreturn add(a, b), c",
+	      X "a = sum(x, axes=(1,))\nc = sum(x, axes=(0,))\nadd = add(a, a)\nreturn add, c");
+}
+
+static void test_cse_not(void)
+{
+	SAME(CSE, X "a = softmax(x)\nb = softmax(x, axis=1)\nc = sum(x, axes=(0,))\nd = sum(x, axes=(0,), keepdims=true)\n"
+	     "add = add(a, b)\nadd2 = add(c, d)\nreturn add, add2");
+	SAME(CSE, X "a = dropout(x, p=0.5)\nb = dropout(x, p=0.5)\nadd = add(a, b)\nreturn add");
+	SAME(CSE, X "a = relu(x)\nb = relu(x)\nreturn a, b"); /* two tensors are returned */
+	EXACT(CSE, X "a = dropout(x, p=0.5, stream=0)\nb = dropout(x, p=0.5, stream=0)\nadd = add(a, b)\nreturn add",
+	      X "a = dropout(x, p=0.5, stream=0)\nadd = add(a, a)\nreturn add");
+}
+
+/* What reads a parameter before and after it is written is not the same. */
+static void test_cse_writes(void)
+{
+	SAME(CSE, X "param w: float32 (2, 3)\na = exp(w)\nsgd(w, x, lr=1, rescale=1)\nb = exp(w)\nsub = sub(a, b)\nreturn sub");
+	EXACT(CSE, X "param w: float32 (2, 3)\na = exp(w)\nc = exp(w)\nsgd(w, x, lr=1, rescale=1)\nb = exp(w)\nd = exp(w)\n"
+	      "return sub(a, b), add(c, d)",
+	      X "param w: float32 (2, 3)\na = exp(w)\nsgd(w, x, lr=1, rescale=1)\nb = exp(w)\nsub = sub(a, b)\nadd = add(a, b)\n"
+	      "return sub, add");
+	/* Through another view of its memory. */
+	SL_SCOPE {
+		sl_tensor *w = sl_ones(SL_SHAPE(4, 3));
+		sl_graph *g = slp_program(X "param w: float32 (4, 3)\nparam v: float32 (2, 3)\na = exp(w)\n"
+					    "sgd(v, x, lr=1, rescale=1)\nb = exp(w)\nreturn sub(a, b)");
+		sl_tensor *views[] = {w, sl_rows(w, 0, 2)};
+		for (int i = 0; i < 2; i++) {
+			sl_release(g->nodes[1 + i].tensor);
+			g->nodes[1 + i].tensor = sl_retain(views[i]);
+		}
+		sl_graph *h = slp_graph_copy(g);
+		CHECK_OK(slp_passes[SL_PASS_CSE].run(h));
+		CHECK(h->count == g->count);
+		CHECK_OK(slp_graph_compare("cse", g, h, 0));
+		sl_graph_free(g);
+		sl_graph_free(h);
+	}
+}
+
+/* ---- simplify ---------------------------------------------------------------------------------------------------- */
+
+static void test_neutral(void)
+{
+	EXACT(SIMPLIFY, X "a = add_scalar(x, value=0)\nb = mul_scalar(a, value=1)\nc = div_scalar(b, value=1)\n"
+	      "d = sub_scalar(c, value=0)\ne = pow_scalar(d, value=1)\nreturn exp(e)",
+	      X "exp = exp(x)\nreturn exp");
+	EXACT(SIMPLIFY, XY "f = full_like(y, value=1)\na = mul(f, x)\nb = add(a, 0)\nreturn exp(b)", XY "exp = exp(x)\nreturn exp");
+	EXACT(SIMPLIFY, X "a = copy(x)\nb = cast(a)\nc = reshape(b, shape=(2, 3))\nd = broadcast_to(c, shape=(2, 3))\n"
+	      "e = slice(d, axis=0, end=2, step=1)\nf = concat(e)\ng = dropout(f)\nreturn neg(g)",
+	      X "neg = neg(x)\nreturn neg");
+	EXACT(SIMPLIFY, X "a = relu(x)\nb = relu(a)\nc = abs(x)\nd = abs(c)\ne = neg(x)\nf = neg(e)\nreturn b, d, add(f, f)",
+	      X "a = relu(x)\nc = abs(x)\nadd = add(x, x)\nreturn a, c, add");
+}
+
+static void test_not_neutral(void)
+{
+	SAME(SIMPLIFY, X "a = mul_scalar(x, value=0)\nb = sub(x, x)\nc = div(x, x)\nreturn a, b, c");
+	SAME(SIMPLIFY, X "a = copy(x)\nreturn a");                     /* a result is a tensor of its own */
+	SAME(SIMPLIFY, X "a = relu(x)\nb = copy(a)\nreturn a, b");
+	SAME(SIMPLIFY, X "a = cast(x, dtype=int32)\nb = cast(a)\nreturn b");
+}
+
+static void test_numbers(void)
+{
+	PASS(SIMPLIFY, X "a = mul_scalar(x, value=3)\nb = div_scalar(a, value=4)\nc = neg(b)\nreturn c",
+	     X "c = mul_scalar(x, value=-0.75)\nreturn c");
+	PASS(SIMPLIFY, X "a = add_scalar(x, value=3)\nb = sub_scalar(a, value=1)\nc = add_scalar(b, value=0.5)\nreturn c",
+	     X "c = add_scalar(x, value=2.5)\nreturn c");
+	PASS(SIMPLIFY, X "a = pow_scalar(x, value=2)\nb = pow_scalar(a, value=-1)\nc = mul_scalar(b, value=-1)\nreturn c",
+	     X "a = square(x)\nb = reciprocal(a)\nc = neg(b)\nreturn c");
+	EXACT(SIMPLIFY, XY "a = neg(y)\nb = add(x, a)\nc = sub(x, a)\nd = add(a, b)\nreturn b, c, d",
+	      XY "b = sub(x, y)\nc = add(x, y)\nd = sub(b, y)\nreturn b, c, d");
+	EXACT(SIMPLIFY, X "a = add(x, 2)\nb = sub(2, x)\nc = div(3, a)\nd = lt(2, b)\ne = pow(2, x)\nreturn c, d, e",
+	      X "a = add_scalar(x, value=2)\nb = rsub_scalar(x, value=2)\nc = rdiv_scalar(a, value=3)\nd = gt_scalar(b, value=2)\n"
+	      "e = rpow_scalar(x, value=2)\nreturn c, d, e");
+	/* Two factors whose product overflows, and integers, stay. */
+	SAME(SIMPLIFY, X "a = mul_scalar(x, value=1e+30)\nb = mul_scalar(a, value=1e-30)\nreturn b");
+	SAME(SIMPLIFY, "input x: int32 (3,)\na = div_scalar(x, value=3)\nb = mul_scalar(a, value=3)\nreturn b");
+	/* A number that broadcasts x is more than a number. */
+	SAME(SIMPLIFY, X "const c: float32 (1, 1, 1) = 2\ny = add(x, c)\nreturn y");
+}
+
+static void test_moves(void)
+{
+	EXACT(SIMPLIFY, X "a = transpose(x)\nb = transpose(a)\nreturn exp(b)", X "exp = exp(x)\nreturn exp");
+	EXACT(SIMPLIFY, "input x: float32 (2, 3, 4)\na = transpose(x, axes=(1, 2, 0))\nb = transpose(a, axes=(1, 2, 0))\nreturn b",
+	      "input x: float32 (2, 3, 4)\nb = transpose(x, axes=(2, 0, 1))\nreturn b");
+	EXACT(SIMPLIFY, "input x: float32 (2, 3, 4)\na = reshape(x, shape=(6, 4))\nb = reshape(a, shape=(-2, 2, -1))\nreturn b",
+	      "input x: float32 (2, 3, 4)\nb = reshape(x, shape=(6, 2, 2))\nreturn b");
+	PASS(SIMPLIFY, XY "a = transpose(y)\nb = dot(x, a)\nc = dot(a, x)\nreturn b, c",
+	     XY "b = dot(x, y, tb=true)\nc = dot(y, x, ta=true)\nreturn b, c");
+}
+
+/* A parameter that is written in between is read where it was read. */
+static void test_simplify_writes(void)
+{
+	SAME(SIMPLIFY, X "param w: float32 (2, 3)\na = mul_scalar(w, value=2)\nb = copy(w)\nsgd(w, x, lr=1, rescale=1)\n"
+	     "c = mul_scalar(a, value=3)\nd = neg(b)\nreturn c, d");
+}
+
+static const struct slp_test basic_tests[] = {
+        {"table", test_table}, {"infer", test_infer}, {"infer errors", test_infer_errors}, {"dead", test_dead}, {0},
+};
+static const struct slp_test fold_tests[] = {
+        {"fancy_func", test_fancy_func},
+        {"fold", test_fold},
+        {0},
+};
+static const struct slp_test cse_tests[] = {
+        {"cse", test_cse},
+        {"not the same", test_cse_not},
+        {"writes", test_cse_writes},
+        {0},
+};
+static const struct slp_test simplify_tests[] = {
+        {"neutral", test_neutral}, {"not neutral", test_not_neutral}, {"numbers", test_numbers},
+        {"moves", test_moves},     {"writes", test_simplify_writes},  {0},
+};
+
+int main(int argc, char **argv)
+{
+#define SUITE(title, list) {.name = title, .tests = list, .start = slp_start_engine, .stop = slp_stop_engine, .after = clear}
+	return slp_test_main(argc, argv, (const struct slp_suite[]){
+						 SUITE("basic", basic_tests),
+						 SUITE("fold", fold_tests),
+						 SUITE("cse", cse_tests),
+						 SUITE("simplify", simplify_tests),
+						 {0},
+					 });
+}
