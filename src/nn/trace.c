@@ -57,12 +57,14 @@ bool slp_trace_inputs(const char *at, const struct slp_signature *s, sl_tensor *
 
 bool slp_trace_failed(const char *at, const sl_block *block, const sl_tensor *result)
 {
-	if (slp_trace_complaint[0])
+	if (slp_trace_complaint[0]) {
+		sl_error_clear(); /* what came of it */
 		slp_call_fail(at, sl_block_name(block), SL_ESTATE,
 			      "cannot be traced: %s; let it run imperatively (.fallback = true), or keep to operations",
 			      slp_trace_complaint);
-	else if (!result && sl_error() == SL_OK)
+	} else if (!result && sl_error() == SL_OK) {
 		slp_call_fail(at, sl_block_name(block), SL_EINVAL, "its forward returned NULL");
+	}
 	return slp_trace_complaint[0] || !result;
 }
 
