@@ -1,4 +1,5 @@
-/* Convolution in two dimensions and its two gradients: rules of shapes, gradients, the public function.
+/* Convolution in two dimensions and its two gradients: rules of shapes, gradients, the public function.  conv2d_pool and
+ * the attributes that struct slp_conv2d_attrs adds to the caller's options are for graph passes.
  *
  * All three maps are linear in both operands and each is a gradient of the other two, so they also serve as each
  * other's gradients. */

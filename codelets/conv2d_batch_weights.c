@@ -294,7 +294,7 @@ enum sl_status slp_conv_batch_weights(const struct slp_kernel *k, const struct s
 	if (w.no_memory) return slp_kernel_fail(k, SL_ENOMEM, "no memory for a thread's sums");
 	struct total weight = {w.partial, size, w.parts, a->w},
 	             bias = {w.partial + w.parts * size, c->oc, w.parts, a->b};
-	slp_parallel_for(size, SLP_GRAIN / PARTS, add_parts, &weight);
+	slp_parallel_for(size, SLP_GRAIN, add_parts, &weight);
 	if (a->b) add_parts(&bias, 0, c->oc);
 	return SL_OK;
 }
