@@ -2,48 +2,21 @@
  *
  * The experiments of Zhang, Lipton, Li, Smola, "Dive into Deep Learning", section "Asynchronous Computation", in
  * their order and with the lines that they print. */
-#include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#include "common.h"
+#include "experiments.h"
 
 struct options {
 	struct drv_options common;
+	struct drv_experiments experiments;
 	int64_t repeat, batches;
-	unsigned chosen; /* experiments, a bit each; 0: all */
 };
 
-/* ---- measuring --------------------------------------------------------------------------------------------------- */
-
-/* A measurement under way: who reads the lines, the object for --json, when it began. */
-struct bench {
-	const struct options *options;
-	json_t *results;
-	double start;
-};
-
-static void begin(struct bench *b)
+/* The driver's own options. */
+static const struct options *options_of(const struct drv_bench *b)
 {
-	b->start = drv_now();
-}
-
-/* Notes a figure for --json. */
-static void note(struct bench *b, const char *key, double value)
-{
-	json_object_set_new(b->results, key, drv_json_real(value));
-}
-
-/* Ends what begin began, or tells the time so far: prints "text: 0.0008 sec". */
-static void end(struct bench *b, const char *key, const char *text)
-{
-	double seconds = drv_now() - b->start;
-	drv_print(&b->options->common, "%s: %.4f sec\n", text, seconds);
-	note(b, key, seconds);
-}
-
-static void title(const struct bench *b, const char *text)
-{
-	drv_print(&b->options->common, "\n%s\n", text);
+	return b->options;
 }
 
 /* ---- asynchrony -------------------------------------------------------------------------------------------------- */
@@ -66,34 +39,34 @@ static void products(bool wait)
 }
 
 /* A library that computes at once, as NumPy does, comes back with the result; an asynchronous one with a promise. */
-static void benchmark(struct bench *b)
+static void benchmark(struct drv_bench *b)
 {
-	title(b, "10 times a = random(1000, 1000), b = dot(a, a)");
-	begin(b);
+	drv_title(b, "10 times a = random(1000, 1000), b = dot(a, a)");
+	drv_begin(b);
 	SL_SCOPE {
 		products(true);
 	}
-	end(b, "blocking", "waiting after each operation, as NumPy does");
+	drv_end(b, "blocking", "waiting after each operation, as NumPy does");
 	SL_SCOPE {
-		begin(b);
+		drv_begin(b);
 		products(false);
-		end(b, "queued", "Starling");
+		drv_end(b, "queued", "Starling");
 		sl_wait_all();
-		end(b, "finished", "Starling, until finished");
+		drv_end(b, "finished", "Starling, until finished");
 	}
 }
 
-static void queue(struct bench *b)
+static void queue(struct drv_bench *b)
 {
-	title(b, "sum of dot(x, x), x of 2000 x 2000");
+	drv_title(b, "sum of dot(x, x), x of 2000 x 2000");
 	SL_SCOPE {
 		sl_tensor *x = sl_uniform(SL_SHAPE(DOT_SIZE, DOT_SIZE), 0, 1);
 		sl_wait(x);
-		begin(b);
+		drv_begin(b);
 		sl_tensor *y = sl_sum(sl_dot(x, x));
-		end(b, "queued", "Workloads are queued");
-		drv_print(&b->options->common, "sum = %.6g\n", sl_item(y));
-		end(b, "finished", "Workloads are finished");
+		drv_end(b, "queued", "Workloads are queued");
+		drv_print(b->common, "sum = %.6g\n", sl_item(y));
+		drv_end(b, "finished", "Workloads are finished");
 	}
 }
 
@@ -126,7 +99,7 @@ static void as_scalar(sl_tensor *x)
 	sl_item(sl_norm(sl_dot(x, x)));
 }
 
-static void barriers(struct bench *b)
+static void barriers(struct drv_bench *b)
 {
 	static const struct {
 		const char *key, *text;
@@ -135,16 +108,16 @@ static void barriers(struct bench *b)
 	             {"wait_all", "waitall (sl_wait_all), two products", wait_all},
 	             {"read", "asnumpy (sl_read)", as_numpy},
 	             {"item", "asscalar of the norm (sl_item)", as_scalar}};
-	title(b, "what waits, each with dot(x, x), x of 2000 x 2000");
+	drv_title(b, "what waits, each with dot(x, x), x of 2000 x 2000");
 	SL_SCOPE {
 		sl_tensor *x = sl_uniform(SL_SHAPE(DOT_SIZE, DOT_SIZE), 0, 1);
 		sl_wait(x);
 		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-			begin(b);
+			drv_begin(b);
 			SL_SCOPE {
 				cases[i].run(x);
 			}
-			end(b, cases[i].key, cases[i].text);
+			drv_end(b, cases[i].key, cases[i].text);
 		}
 	}
 }
@@ -163,21 +136,19 @@ static void plus_one_times(sl_tensor *x, int64_t times, bool wait)
 	sl_wait_all();
 }
 
-static void plus_one(struct bench *b)
+static void plus_one(struct drv_bench *b)
 {
-	char text[64];
-	int64_t n = b->options->repeat;
-	snprintf(text, sizeof text, "%lld times y = x + 1, x of 1 x 2", (long long)n);
-	title(b, text);
+	int64_t n = options_of(b)->repeat;
+	drv_title(b, "%lld times y = x + 1, x of 1 x 2", (long long)n);
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(1, 2));
 		plus_one_times(x, n / 10 + 1, false); /* fills pools and caches */
-		begin(b);
+		drv_begin(b);
 		plus_one_times(x, n, true);
-		end(b, "synchronous", "synchronous");
-		begin(b);
+		drv_end(b, "synchronous", "synchronous");
+		drv_begin(b);
 		plus_one_times(x, n, false);
-		end(b, "asynchronous", "asynchronous");
+		drv_end(b, "asynchronous", "asynchronous");
 	}
 }
 
@@ -236,17 +207,17 @@ static double memory(void)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1e6;
 }
 
-static void report_batch(const struct bench *b, int64_t i)
+static void report_batch(const struct drv_bench *b, int64_t i)
 {
-	int64_t half = b->options->batches / 2;
+	int64_t half = options_of(b)->batches / 2;
 	if (half && (i + 1) % half == 0)
-		drv_print(&b->options->common, "batch %lld, time %.6f sec\n", (long long)(i + 1), drv_now() - b->start);
+		drv_print(b->common, "batch %lld, time %.6f sec\n", (long long)(i + 1), drv_now() - b->start);
 }
 
 /* Asks for all batches, printing as it goes how long that took. */
-static void train_batches(struct bench *b, struct network *net, bool sync)
+static void train_batches(struct drv_bench *b, struct network *net, bool sync)
 {
-	for (int64_t i = 0; i < b->options->batches && !drv_interrupted() && !drv_failed(); i++) {
+	for (int64_t i = 0; i < options_of(b)->batches && !drv_interrupted() && !drv_failed(); i++) {
 		SL_SCOPE {
 			step(net, sync);
 		}
@@ -255,7 +226,7 @@ static void train_batches(struct bench *b, struct network *net, bool sync)
 }
 
 /* Trains; says how long it took to ask for the batches, to get them, and what memory that needed. */
-static void train(struct bench *b, struct network *net, bool sync)
+static void train(struct drv_bench *b, struct network *net, bool sync)
 {
 	struct sl_stats stats;
 	json_t *outer = b->results;
@@ -263,22 +234,22 @@ static void train(struct bench *b, struct network *net, bool sync)
 	b->results = json_object();
 	json_object_set_new(outer, sync ? "synchronous" : "asynchronous", b->results);
 	sl_stats_reset();
-	begin(b);
+	drv_begin(b);
 	train_batches(b, net, sync);
-	end(b, "queued", sync ? "queued, with a sync per batch" : "queued, without syncs");
+	drv_end(b, "queued", sync ? "queued, with a sync per batch" : "queued, without syncs");
 	sl_wait_all();
-	end(b, "finished", sync ? "finished, with a sync per batch" : "finished, without syncs");
+	drv_end(b, "finished", sync ? "finished, with a sync per batch" : "finished, without syncs");
 	sl_stats_get(&stats);
-	note(b, "increased_memory_MB", memory() - before);
-	note(b, "peak_MB", (double)stats.peak_bytes / 1e6);
-	drv_print(&b->options->common, "increased memory: %f MB\npeak of tensors: %f MB\n", memory() - before,
+	drv_note(b, "increased_memory_MB", memory() - before);
+	drv_note(b, "peak_MB", (double)stats.peak_bytes / 1e6);
+	drv_print(b->common, "increased memory: %f MB\npeak of tensors: %f MB\n", memory() - before,
 	          (double)stats.peak_bytes / 1e6);
 	b->results = outer;
 }
 
-static void footprint(struct bench *b)
+static void footprint(struct drv_bench *b)
 {
-	title(b, "training a 2048-512-1 network on batches of 1024 x 512, with a sync per batch, then without");
+	drv_title(b, "training a 2048-512-1 network on batches of 1024 x 512, with a sync per batch, then without");
 	SL_SCOPE {
 		struct network net;
 		network_init(&net);
@@ -293,48 +264,13 @@ static void footprint(struct bench *b)
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-static const struct experiment {
-	const char *name, *doc;
-	void (*run)(struct bench *b);
-} experiments[] = {
+static const struct drv_experiment experiments[] = {
         {"benchmark", "ten products of random matrices: with waits, queued, finished", benchmark},
         {"queue", "dot(2000 x 2000).sum(): queued and finished", queue},
         {"barriers", "what waits: sl_wait, sl_wait_all, sl_read, sl_item", barriers},
         {"plus-one", "y = x + 1, with a wait inside and outside the loop", plus_one},
         {"memory", "training with and without a sync per batch: time and memory", footprint},
 };
-enum { EXPERIMENTS = sizeof experiments / sizeof *experiments };
-
-static int run(const struct options *o)
-{
-	struct bench b = {.options = o};
-	json_t *results = drv_json_new("async", &o->common), *all = json_object();
-	json_object_set_new(results, "experiments", all);
-	bool ok = true;
-	for (int i = 0; i < EXPERIMENTS && ok && !drv_interrupted(); i++) {
-		if (o->chosen && !(o->chosen & 1u << i)) continue;
-		b.results = json_object();
-		json_object_set_new(all, experiments[i].name, b.results);
-		experiments[i].run(&b);
-		ok = drv_sync();
-	}
-	if (!ok)
-		json_decref(results);
-	else
-		ok = drv_json_write(&o->common, results);
-	return !ok ? DRV_ERROR : drv_interrupted() ? DRV_INTERRUPTED : DRV_OK;
-}
-
-static void choose(struct argp_state *state, struct options *o, const char *name)
-{
-	for (int i = 0; i < EXPERIMENTS; i++) {
-		if (strcmp(name, experiments[i].name) != 0) continue;
-		o->chosen |= 1u << i;
-		return;
-	}
-	argp_error(state, "there is no experiment \"%s\"; see --help", name);
-}
-
 enum { KEY_REPEAT = 0x200, KEY_BATCHES };
 
 static const struct argp_option options[] = {
@@ -349,9 +285,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->common;
-		return 0;
-	case ARGP_KEY_ARG:
-		choose(state, o, arg);
+		state->child_inputs[1] = &o->experiments;
 		return 0;
 	case KEY_REPEAT:
 		o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000);
@@ -367,36 +301,20 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* The experiments' names, where --help lists them. */
-static char *help_filter(int key, const char *text, void *input)
-{
-	(void)input;
-	if (key != ARGP_KEY_HELP_POST_DOC) return (char *)text;
-	char *list = NULL;
-	size_t size;
-	FILE *f = open_memstream(&list, &size);
-	if (!f) return (char *)text;
-	fprintf(f, "Experiments, in their order:\n");
-	for (int i = 0; i < EXPERIMENTS; i++) fprintf(f, "  %-10s %s\n", experiments[i].name, experiments[i].doc);
-	fprintf(f, "\n%s", text ? text : "");
-	fclose(f);
-	return list;
-}
-
-static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {&drv_experiments_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
         .options = options,
         .parser = parse_option,
-        .args_doc = "[EXPERIMENT...]",
         .children = children,
-        .help_filter = help_filter,
         .doc = "Shows what asynchronous computation is, and what waiting costs: all experiments, or those named.\v"
                "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, 130 after SIGINT.",
 };
 
 int main(int argc, char **argv)
 {
-	struct options o = {.repeat = 1000, .batches = 100};
+	struct options o = {.experiments = {"async", experiments, sizeof experiments / sizeof *experiments, 0},
+	                    .repeat = 1000,
+	                    .batches = 100};
 	drv_parse(&argp, argc, argv, &o);
-	return drv_stop(&o.common, drv_start(&o.common) ? run(&o) : DRV_ERROR);
+	return drv_stop(&o.common, drv_start(&o.common) ? drv_run_experiments(&o.experiments, &o.common, &o) : DRV_ERROR);
 }

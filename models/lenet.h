@@ -2,7 +2,7 @@
 #ifndef MODELS_LENET_H
 #define MODELS_LENET_H
 
-#include "common.h"
+#include "training.h"
 
 #define LENET(WEIGHT, BIAS)                                                                                            \
 	WEIGHT(W1, 20, 1, 3, 3)                                                                                        \
@@ -21,35 +21,7 @@ enum parameter {
 	        NPARAMS
 };
 
-struct options {
-	struct drv_options common;
-	const char *data, *plot;
-	int64_t batch_size, epochs, limit;
-	double lr;
-	bool demo;
-};
-
-struct epoch {
-	int64_t images;
-	double seconds, loss, train_accuracy, test_accuracy;
-};
-
-/* What a device has of its own.  loss and correct are sums over an epoch, kept there: nobody waits for them. */
-struct replica {
-	sl_tensor *params[NPARAMS], *grads[NPARAMS];
-	sl_tensor *loss, *correct;
-};
-
-struct trainer {
-	const struct options *options;
-	const sl_device *devices;
-	int n;
-	struct replica replicas[DRV_MAX_DEVICES];
-	sl_loader *train, *test;
-	struct epoch *epochs; /* of which so many are done */
-	int64_t done;
-	bool (*after_epoch)(const struct trainer *t);
-};
+#define LENET_SCALE 0.01 /* of the first weights */
 
 void init_params(sl_tensor **params, sl_device device);
 sl_tensor *lenet(sl_tensor *x, sl_tensor *const *params);
@@ -58,8 +30,6 @@ void get_params(sl_tensor *const *params, sl_device device, sl_tensor **copies);
 void allreduce(sl_tensor *const *data, int n);
 bool split_and_load(sl_tensor *data, const sl_device *devices, int n, sl_tensor **parts);
 
-bool train_batch(struct trainer *t, sl_tensor *x, sl_tensor *y, double lr);
-double evaluate_accuracy(struct trainer *t);
-int train(struct trainer *t);
+int train_lenet(const struct drv_options *common, const struct drv_train_options *options);
 
 #endif

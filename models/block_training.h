@@ -1,0 +1,33 @@
+/* Training a network made of blocks on one device. */
+#ifndef MODELS_BLOCK_TRAINING_H
+#define MODELS_BLOCK_TRAINING_H
+
+#include "training.h"
+
+/* How a network of blocks is trained: imperatively; with forward and backward compiled; or each step as one program. */
+#define DRV_MODES(X)                                                                                                   \
+	X(EAGER, "eager", "call by call")                                                                              \
+	X(HYBRID, "hybrid", "forward and backward as programs")                                                        \
+	X(STEP, "step", "a whole step as one program")
+enum drv_mode {
+#define X(NAME, name, doc) DRV_##NAME,
+	DRV_MODES(X)
+#undef X
+	        DRV_MODE_COUNT
+};
+extern const char *const drv_mode_names[DRV_MODE_COUNT];
+
+struct drv_block_training {
+	sl_block *(*network)(void);
+	struct sl_initializer init;
+	enum drv_mode mode;
+	/* What training makes of it. */
+	sl_block *net;
+	sl_trainer *trainer;
+	sl_step *step;
+};
+
+int drv_train_block(const char *program, const char *title, const struct drv_options *common,
+                    const struct drv_train_options *options, struct drv_block_training *how);
+
+#endif

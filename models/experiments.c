@@ -1,0 +1,96 @@
+/* Experiments one after the other: which ones, what they measure, their results. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "experiments.h"
+
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
+
+void drv_title(const struct drv_bench *b, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	drv_print(b->common, "\n%s\n", text);
+}
+
+void drv_begin(struct drv_bench *b)
+{
+	b->start = drv_now();
+}
+
+/* Notes a figure for --json. */
+void drv_note(struct drv_bench *b, const char *key, double value)
+{
+	json_object_set_new(b->results, key, drv_json_real(value));
+}
+
+/* Ends what drv_begin began, or tells the time so far: prints "text: 0.0008 sec". */
+void drv_end(struct drv_bench *b, const char *key, const char *text)
+{
+	double seconds = drv_now() - b->start;
+	drv_print(b->common, "%s: %.4f sec\n", text, seconds);
+	drv_note(b, key, seconds);
+}
+
+/* ---- running them ------------------------------------------------------------------------------------------------ */
+
+/* Runs the chosen ones and writes the results; returns the exit status. */
+int drv_run_experiments(const struct drv_experiments *e, const struct drv_options *common, const void *options)
+{
+	struct drv_bench b = {.common = common, .options = options};
+	json_t *results = drv_json_new(e->program, common), *all = json_object();
+	json_object_set_new(results, "experiments", all);
+	bool ok = true;
+	for (int i = 0; i < e->count && ok && !drv_interrupted(); i++) {
+		if (e->chosen && !(e->chosen & 1u << i)) continue;
+		b.results = json_object();
+		json_object_set_new(all, e->list[i].name, b.results);
+		e->list[i].run(&b);
+		ok = drv_sync();
+	}
+	if (!ok)
+		json_decref(results);
+	else
+		ok = drv_json_write(common, results);
+	return !ok ? DRV_ERROR : drv_interrupted() ? DRV_INTERRUPTED : DRV_OK;
+}
+
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
+static void choose(struct argp_state *state, struct drv_experiments *e, const char *name)
+{
+	for (int i = 0; i < e->count; i++) {
+		if (strcmp(name, e->list[i].name) != 0) continue;
+		e->chosen |= 1u << i;
+		return;
+	}
+	argp_error(state, "there is no experiment \"%s\"; see --help", name);
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
+	choose(state, state->input, arg);
+	return 0;
+}
+
+/* The experiments' names, where --help lists them. */
+static char *help_filter(int key, const char *text, void *input)
+{
+	const struct drv_experiments *e = input;
+	if (key != ARGP_KEY_HELP_POST_DOC || !e) return (char *)text;
+	char *list = NULL;
+	size_t size;
+	FILE *f = open_memstream(&list, &size);
+	if (!f) return (char *)text;
+	fprintf(f, "Experiments, in their order:\n");
+	for (int i = 0; i < e->count; i++) fprintf(f, "  %-10s %s\n", e->list[i].name, e->list[i].doc);
+	fclose(f);
+	return list;
+}
+
+const struct argp drv_experiments_argp = {
+        .parser = parse_option, .args_doc = "[EXPERIMENT...]", .help_filter = help_filter, .doc = "\v"};

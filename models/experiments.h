@@ -1,0 +1,37 @@
+/* Drivers that are a row of experiments: all of them run, or those named on the command line. */
+#ifndef MODELS_EXPERIMENTS_H
+#define MODELS_EXPERIMENTS_H
+
+#include "common.h"
+
+/* A measurement under way: who reads the lines, the object for --json, when it began. */
+struct drv_bench {
+	const struct drv_options *common;
+	const void *options; /* the driver's own */
+	json_t *results;
+	double start;
+};
+
+struct drv_experiment {
+	const char *name, *doc;
+	void (*run)(struct drv_bench *b);
+};
+
+/* The experiments of a driver, and what was chosen of them: what drv_experiments_argp, a child of the driver's argp, is
+ * handed. */
+struct drv_experiments {
+	const char *program;
+	const struct drv_experiment *list;
+	int count;
+	unsigned chosen; /* a bit each; 0: all */
+};
+extern const struct argp drv_experiments_argp;
+
+int drv_run_experiments(const struct drv_experiments *e, const struct drv_options *common, const void *options);
+
+void drv_title(const struct drv_bench *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void drv_begin(struct drv_bench *b);
+void drv_note(struct drv_bench *b, const char *key, double value);
+void drv_end(struct drv_bench *b, const char *key, const char *text);
+
+#endif

@@ -1,0 +1,71 @@
+/* A perceptron of five layers, 784–512–512–512–512–10, trained on Fashion-MNIST: a network whose calls are so small that
+ * what a call costs decides.  It runs imperatively, hybridised, or with each step as one program: compare the times and
+ * the tasks a batch takes. */
+#include <string.h>
+
+#include "block_training.h"
+#include "networks.h"
+
+struct options {
+	struct drv_options common;
+	struct drv_train_options train;
+	struct drv_block_training how;
+};
+
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
+static enum drv_mode parse_mode(struct argp_state *state, const char *text)
+{
+	for (int i = 0; i < DRV_MODE_COUNT; i++)
+		if (!strcmp(text, drv_mode_names[i])) return (enum drv_mode)i;
+	argp_error(state, "--mode: \"%s\" is neither eager nor hybrid nor step", text);
+	return DRV_EAGER;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->common;
+		state->child_inputs[1] = &o->train;
+		return 0;
+	case 'm':
+		o->how.mode = parse_mode(state, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (o->common.ndevices > 1) argp_error(state, "--device: one device will do");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option options[] = {
+        {"mode", 'm', "MODE", 0,
+         "How it runs (default: step): eager, call by call; hybrid, forward and backward as programs; step, a whole "
+         "step as one program",
+         1},
+        {0},
+};
+
+static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {&drv_train_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+        .options = options,
+        .parser = parse_option,
+        .children = children,
+        .doc = "Trains a perceptron of five layers, 784-512-512-512-512-10, on Fashion-MNIST: imperatively, hybridised, "
+               "or with each step as one program.\v"
+               "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, 130 if SIGINT ended "
+               "the training (after the current batch; results of the complete epochs are written).\n\n"
+               "Example, the price of a step in tasks and time:\n  mlp --mode eager --batch-size 64 --epochs 1\n  "
+               "mlp --mode step --batch-size 64 --epochs 1",
+};
+
+int main(int argc, char **argv)
+{
+	struct options o = {.how = {.network = net_mlp5, .init = sl_xavier_init(), .mode = DRV_STEP}};
+	drv_parse(&argp, argc, argv, &o);
+	bool ready = (!o.train.plot || drv_plot_ready(o.train.plot)) && drv_start(&o.common);
+	return drv_stop(&o.common, ready ? drv_train_block("mlp", "MLP", &o.common, &o.train, &o.how) : DRV_ERROR);
+}

@@ -1,0 +1,50 @@
+/* The networks of drivers and benchmarks, from blocks. */
+#include "networks.h"
+
+/* Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, "Gradient-based learning applied to document recognition", 1998; with the
+ * sizes of models/lenet.c. */
+sl_block *net_lenet(void)
+{
+	return sl_sequential(sl_conv2d_layer(20, .kernel = {3}, .activation = SL_RELU), sl_avg_pool2d_layer(2),
+	                     sl_conv2d_layer(50, .kernel = {5}, .activation = SL_RELU), sl_avg_pool2d_layer(2),
+	                     sl_dense(128, .activation = SL_RELU), sl_dense(10));
+}
+
+sl_block *net_mlp5(void)
+{
+	return sl_sequential(sl_dense(512, .activation = SL_RELU), sl_dense(512, .activation = SL_RELU),
+	                     sl_dense(512, .activation = SL_RELU), sl_dense(512, .activation = SL_RELU), sl_dense(10));
+}
+
+sl_block *net_row_mlp(void)
+{
+	return sl_sequential(sl_dense(256, .activation = SL_RELU), sl_dense(128, .activation = SL_RELU), sl_dense(2));
+}
+
+/* ---- ResNet-18: K. He, X. Zhang, S. Ren, J. Sun, "Deep residual learning for image recognition", CVPR 2016; for small
+ * images: a first convolution of 3 by 3 and no pooling after it ----------------------------------------------------- */
+
+static sl_block *conv3(int64_t channels, int stride)
+{
+	return sl_conv2d_layer(channels, .kernel = {3}, .pad = {1, 1}, .stride = {stride, stride});
+}
+
+/* Two convolutions beside a shortcut, which is one by one where the size changes. */
+static sl_block *residual(int64_t channels, int stride)
+{
+	sl_block *body = sl_sequential(conv3(channels, stride), sl_batch_norm_layer(), sl_activation_layer(SL_RELU),
+	                               conv3(channels, 1), sl_batch_norm_layer());
+	sl_block *shortcut = stride == 1 ? NULL : sl_conv2d_layer(channels, .kernel = {1}, .stride = {stride, stride});
+	return sl_residual(body, shortcut, SL_RELU);
+}
+
+static sl_block *stage(int64_t channels, int stride)
+{
+	return sl_sequential(residual(channels, stride), residual(channels, 1));
+}
+
+sl_block *net_resnet18(void)
+{
+	return sl_sequential(conv3(64, 1), sl_batch_norm_layer(), sl_activation_layer(SL_RELU), stage(64, 1),
+	                     stage(128, 2), stage(256, 2), stage(512, 2), sl_global_avg_pool2d_layer(), sl_dense(10));
+}

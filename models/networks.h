@@ -1,0 +1,12 @@
+/* The networks of drivers and benchmarks, from blocks.  Each is new, without values yet, and the caller's. */
+#ifndef MODELS_NETWORKS_H
+#define MODELS_NETWORKS_H
+
+#include <starling.h>
+
+sl_block *net_lenet(void);    /* (n, 1, 28, 28) to (n, 10) */
+sl_block *net_mlp5(void);     /* (n, 784) or (n, 1, 28, 28) to (n, 10): 512, 512, 512, 512 units between */
+sl_block *net_row_mlp(void);  /* (n, 512) to (n, 2): 256, 128 */
+sl_block *net_resnet18(void); /* (n, channels, height, width) to (n, 10) */
+
+#endif

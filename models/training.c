@@ -1,0 +1,327 @@
+/* Training on Fashion-MNIST: the options, the data, the loop over epochs, its progress and its results. */
+#include <stdlib.h>
+
+#include "training.h"
+
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
+enum { KEY_LR = 0x300, KEY_DATA, KEY_LIMIT, KEY_PLOT };
+
+static const struct argp_option options[] = {
+        {"batch-size", 'b', "N", 0, "Images in a batch, over all devices (default: 256)", 1},
+        {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2)", 1},
+        {"epochs", 'e', "N", 0, "Epochs (default: 10)", 1},
+        {"data", KEY_DATA, "DIR", 0, "Folder of the four IDX files, gzipped or not (default: " SL_FASHION_MNIST_DIR ")",
+         1},
+        {"limit", KEY_LIMIT, "N", 0, "Use the first N images only, for training and for testing", 1},
+        {"plot", KEY_PLOT, "FILE", 0, "Draw loss and accuracy after each epoch, with gnuplot; FILE.svg or FILE.png",
+         20},
+        {0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct drv_train_options *o = state->input;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		*o = (struct drv_train_options){
+		        .data = SL_FASHION_MNIST_DIR, .batch_size = 256, .epochs = 10, .lr = 0.2};
+		return 0;
+	case 'b':
+		o->batch_size = drv_int(state, "--batch-size", arg, 1, 1 << 24);
+		return 0;
+	case KEY_LR:
+		o->lr = drv_real(state, "--lr", arg, 0, 1e6);
+		return 0;
+	case 'e':
+		o->epochs = drv_int(state, "--epochs", arg, 1, 1000000);
+		return 0;
+	case KEY_DATA:
+		o->data = arg;
+		return 0;
+	case KEY_LIMIT:
+		o->limit = drv_int(state, "--limit", arg, 1, INT64_MAX);
+		return 0;
+	case KEY_PLOT:
+		if (!drv_plot_path(arg)) argp_error(state, "--plot: \"%s\" ends neither in .svg nor in .png", arg);
+		o->plot = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp drv_train_argp = {.options = options, .parser = parse_option};
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
+
+/* Draws what is known after each epoch: the curves grow while one looks on. */
+static bool draw(const struct drv_training *t)
+{
+	static const char *const names[] = {"train loss", "train acc", "test acc"};
+	double *values = malloc((size_t)t->done * 3 * sizeof *values);
+	if (!values) return false;
+	for (int64_t i = 0; i < t->done; i++) {
+		values[i] = t->epochs[i].loss;
+		values[t->done + i] = t->epochs[i].train_accuracy;
+		values[2 * t->done + i] = t->epochs[i].test_accuracy;
+	}
+	bool ok = drv_plot_write(&(struct drv_plot){.path = t->options->plot,
+	                                            .title = t->title,
+	                                            .names = names,
+	                                            .curves = 3,
+	                                            .epochs = (int)t->done,
+	                                            .last = (int)t->options->epochs,
+	                                            .values = values});
+	free(values);
+	return ok;
+}
+
+static json_t *epoch_json(const struct drv_epoch *e, int64_t number)
+{
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "epoch", (json_int_t)number, "seconds",
+	                 drv_json_real(e->seconds), "images_per_second", drv_json_real((double)e->images / e->seconds),
+	                 "tasks_per_batch", drv_json_real(e->tasks), "train_loss", drv_json_real(e->loss),
+	                 "train_accuracy", drv_json_real(e->train_accuracy), "test_accuracy",
+	                 drv_json_real(e->test_accuracy));
+}
+
+static bool write_json(const struct drv_training *t)
+{
+	const struct drv_train_options *o = t->options;
+	json_t *list = json_array(), *results = drv_json_new(t->program, t->common);
+	for (int64_t i = 0; i < t->done; i++) json_array_append_new(list, epoch_json(&t->epochs[i], i + 1));
+	json_object_update_new(results,
+	                       json_pack("{s:s, s:I, s:f, s:I, s:I, s:b, s:o}", "data", o->data, "batch_size",
+	                                 (json_int_t)o->batch_size, "lr", o->lr, "train_samples",
+	                                 (json_int_t)sl_loader_samples(t->train_set), "test_samples",
+	                                 (json_int_t)sl_loader_samples(t->test_set), "interrupted",
+	                                 drv_interrupted(), "epochs", list));
+	return drv_json_write(t->common, results);
+}
+
+void drv_print_devices(const struct drv_options *o, const char *before)
+{
+	drv_print(o, "%s[", before);
+	for (int i = 0; i < o->ndevices; i++) {
+		char name[SL_DEVICE_NAME_MAX];
+		drv_print(o, "%s%s", i ? ", " : "", sl_device_name(o->devices[i], name));
+	}
+	drv_print(o, "]\n");
+}
+
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
+
+/* Adds a batch: its losses (NULL: none), and how many rows of output are largest where their label says. */
+void drv_count(struct drv_sums *sums, sl_tensor *losses, sl_tensor *output, sl_tensor *labels)
+{
+	if (losses) sl_add_(sums->loss, sl_sum(losses));
+	sl_add_(sums->correct, sl_sum(sl_cast(sl_eq(sl_argmax(output, 1), labels), SL_FLOAT32)));
+}
+
+static void make_sums(struct drv_training *t)
+{
+	for (int i = 0; i < t->common->ndevices; i++) {
+		t->sums[i].loss = sl_zeros(SL_SCALAR, .device = t->common->devices[i]);
+		t->sums[i].correct = sl_zeros(SL_SCALAR, .device = t->common->devices[i]);
+	}
+}
+
+static void clear_sums(struct drv_training *t)
+{
+	for (int i = 0; i < t->common->ndevices; i++) {
+		sl_fill_(t->sums[i].loss, 0);
+		sl_fill_(t->sums[i].correct, 0);
+	}
+}
+
+/* The sum over the devices; waits for it. */
+static double total(const struct drv_training *t, size_t figure)
+{
+	double sum = 0;
+	for (int i = 0; i < t->common->ndevices; i++)
+		sum += sl_item(*(sl_tensor *const *)((const char *)&t->sums[i] + figure));
+	return sum;
+}
+
+/* ---- progress ---------------------------------------------------------------------------------------------------- */
+
+/* Figures asked for and shown later: what is computed, not what is queued, and hardly ever a wait. */
+struct glance {
+	sl_tensor *loss; /* the first device's, as it will be after so many images */
+	int64_t images;
+};
+
+static void glance_drop(struct glance *g)
+{
+	sl_release(g->loss);
+	g->loss = NULL;
+}
+
+/* Shows the figures that were asked for last time, and asks for new ones. */
+static void show(struct drv_progress *bar, struct glance *g, const struct drv_training *t, int64_t images)
+{
+	if (g->loss) drv_progress_draw(bar, g->images, sl_item(g->loss) * t->common->ndevices / (double)g->images);
+	glance_drop(g);
+	SL_SCOPE {
+		*g = (struct glance){sl_retain(sl_clone(t->sums[0].loss)), images};
+	}
+	bar->drawn = drv_now();
+}
+
+/* ---- epochs ------------------------------------------------------------------------------------------------------ */
+
+/* Trains on the next batch.  Rows of an epoch's last batch that do not go round equally are left out; another order
+ * brings them in the next epoch.  Returns false after the last batch, or an error. */
+static bool train_next(struct drv_training *t, struct drv_epoch *e)
+{
+	bool more = false;
+	SL_SCOPE {
+		struct sl_batch b;
+		if (!sl_loader_next(t->train_set, &b)) break;
+		int64_t all = sl_tensor_shape(b.x).dim[0], rows = all - all % t->common->ndevices;
+		if (rows < all) {
+			b.x = sl_rows(b.x, 0, rows);
+			b.y = sl_rows(b.y, 0, rows);
+		}
+		more = rows == 0 || t->train(t, b.x, b.y);
+		e->images += rows;
+		e->batches++;
+	}
+	return more;
+}
+
+static bool test_next(struct drv_training *t, int64_t number)
+{
+	bool more = false;
+	SL_SCOPE {
+		struct sl_batch b;
+		if (!sl_loader_next(t->test_set, &b)) break;
+		more = t->test(t, b.x, b.y, number) && !drv_failed();
+	}
+	return more;
+}
+
+static double test_accuracy(struct drv_training *t)
+{
+	clear_sums(t);
+	for (int64_t i = 0; test_next(t, i);) i++;
+	return total(t, offsetof(struct drv_sums, correct)) / (double)sl_loader_samples(t->test_set);
+}
+
+static uint64_t tasks_so_far(void)
+{
+	struct sl_stats stats;
+	sl_stats_get(&stats);
+	return stats.segments;
+}
+
+static bool train_epoch(struct drv_training *t, int64_t number, struct drv_epoch *e)
+{
+	struct drv_progress bar;
+	struct glance glance = {0};
+	char label[64];
+	snprintf(label, sizeof label, "epoch %lld/%lld", (long long)number, (long long)t->options->epochs);
+	clear_sums(t);
+	uint64_t tasks = tasks_so_far();
+	*e = (struct drv_epoch){.seconds = drv_now()};
+	drv_progress_start(&bar, t->common, label, sl_loader_samples(t->train_set));
+	while (!drv_interrupted() && train_next(t, e))
+		if (drv_progress_due(&bar)) show(&bar, &glance, t, e->images);
+	glance_drop(&glance);
+	bool ok = drv_sync();
+	e->seconds = drv_now() - e->seconds;
+	e->tasks = (double)(tasks_so_far() - tasks) / (double)e->batches;
+	drv_progress_end(&bar);
+	return ok && !drv_interrupted();
+}
+
+/* Trains one epoch and tests; false after an error or SIGINT. */
+static bool run_epoch(struct drv_training *t, int64_t number, struct drv_epoch *e)
+{
+	if (!train_epoch(t, number, e)) return false;
+	e->loss = total(t, offsetof(struct drv_sums, loss)) / (double)e->images;
+	e->train_accuracy = total(t, offsetof(struct drv_sums, correct)) / (double)e->images;
+	e->test_accuracy = test_accuracy(t);
+	if (!drv_sync()) return false;
+	drv_print(t->common, "epoch %lld, time %.1f sec, test acc %.2f\n", (long long)number, e->seconds,
+	          e->test_accuracy);
+	return true;
+}
+
+static int run_epochs(struct drv_training *t)
+{
+	make_sums(t);
+	if (!t->start(t)) return drv_sync(), DRV_ERROR;
+	while (t->done < t->options->epochs) {
+		if (!run_epoch(t, t->done + 1, &t->epochs[t->done]))
+			return drv_interrupted() ? DRV_INTERRUPTED : DRV_ERROR;
+		t->done++;
+		if (t->options->plot && !draw(t)) return DRV_ERROR;
+	}
+	return DRV_OK;
+}
+
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
+
+/* Trains, and writes what is known however it ended. */
+static int train_and_report(struct drv_training *t)
+{
+	drv_print_devices(t->common, "running on: ");
+	int status = run_epochs(t);
+	if (t->stop) t->stop(t);
+	if (status == DRV_INTERRUPTED) drv_error("interrupted after %lld complete epochs", (long long)t->done);
+	if (status != DRV_ERROR && !write_json(t)) status = DRV_ERROR;
+	return status;
+}
+
+static sl_loader *load(const struct drv_training *t, sl_dataset *set, bool shuffle)
+{
+	return sl_loader_new(set, .batch_size = t->options->batch_size, .shuffle = shuffle, .seed = t->common->seed,
+	                     .limit = t->options->limit, .device = t->common->devices[0]);
+}
+
+/* Whether there is something to train with; says why not. */
+static bool check_data(const struct drv_training *t)
+{
+	if (!drv_sync()) return false;
+	if (sl_loader_samples(t->train_set) >= t->common->ndevices) return true;
+	drv_error("%lld images are too few for %d devices", (long long)sl_loader_samples(t->train_set),
+	          t->common->ndevices);
+	return false;
+}
+
+static int run_with(struct drv_training *t, sl_dataset *train_set, sl_dataset *test_set)
+{
+	int status = DRV_ERROR;
+	t->train_set = load(t, train_set, true);
+	t->test_set = load(t, test_set, false);
+	if (check_data(t)) {
+		SL_SCOPE {
+			status = train_and_report(t);
+		}
+	}
+	sl_loader_free(t->train_set);
+	sl_loader_free(t->test_set);
+	return status;
+}
+
+/* Trains all epochs and writes the results; returns the exit status. */
+int drv_train(struct drv_training *t)
+{
+	int status = DRV_ERROR;
+	t->done = 0;
+	t->epochs = calloc((size_t)t->options->epochs, sizeof *t->epochs);
+	if (t->epochs) {
+		sl_dataset *train_set = sl_dataset_mnist(t->options->data, SL_TRAIN),
+		           *test_set = sl_dataset_mnist(t->options->data, SL_TEST);
+		status = run_with(t, train_set, test_set);
+		sl_dataset_free(train_set);
+		sl_dataset_free(test_set);
+	} else {
+		drv_error("no memory for %lld epochs", (long long)t->options->epochs);
+	}
+	free(t->epochs);
+	t->epochs = NULL;
+	return status;
+}
