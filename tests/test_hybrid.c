@@ -625,6 +625,28 @@ static void test_few_tasks(void)
 	sl_block_free(net);
 }
 
+/* A parameter without a gradient stays as it is. */
+static void test_frozen(void)
+{
+	sl_block *net = sl_sequential(sl_dense(4), sl_dense(3));
+	CHECK_OK(sl_initialize(net, .init = sl_normal_init(1)));
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(2, 4)), *t = sl_ones(SL_SHAPE(2, 3));
+		sl_forward(net, x);
+		sl_tensor *frozen = sl_param_data(sl_block_find(net, "0.weight")), *before = sl_clone(frozen);
+		sl_tensor *other = sl_param_data(sl_block_find(net, "1.weight")), *old = sl_clone(other);
+		CHECK_OK(sl_attach_grad(frozen, .req = SL_GRAD_NONE));
+		sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+		sl_step *step = sl_step_compile(net, sl_l2_loss_at, trainer);
+		CHECK(sl_step_run(step, x, t, NULL) != NULL);
+		check_close("frozen", frozen, before, 0);
+		CHECK(sl_item(sl_max(sl_abs(sl_sub(other, old)))) > 0);
+		sl_step_free(step);
+		sl_trainer_free(trainer);
+	}
+	sl_block_free(net);
+}
+
 static sl_tensor *detached_loss(const char *at, sl_tensor *y, sl_tensor *t)
 {
 	return sl_l2_loss_at(at, sl_detach(y), t);
@@ -723,6 +745,7 @@ static const struct slp_test steps[] = {
 	{"same bits without fusion", test_steps_same_bits},
 	{"same to rounding", test_steps_to_rounding},
 	{"few tasks", test_few_tasks},
+	{"frozen parameters", test_frozen},
 	{"mistakes", test_step_mistakes},
 	{NULL, NULL},
 };

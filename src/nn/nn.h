@@ -98,7 +98,9 @@ struct slp_hyper { /* what changes from step to step */
 	double lr, rescale;
 	int64_t step;
 };
-/* Updates params[i] by grads[i], all symbols or all concrete; the optimiser's state belongs to the trainer, by the
+/* Whether no gradient is wanted: sl_attach_grad with SL_GRAD_NONE. */
+bool slp_param_is_frozen(const sl_param *param);
+/* Updates params[i] by grads[i], all symbols or all concrete (NULL: not); the optimiser's state belongs to the trainer, by the
  * parameters' order in the block. */
 enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
 				  int64_t batch_size);

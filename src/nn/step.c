@@ -75,9 +75,9 @@ static bool list_params(const char *at, const struct slp_trace *trace, sl_param 
 			sl_tensor **symbols, sl_tensor **grads)
 {
 	for (int i = 0; i < count; i++) {
-		symbols[i] = symbol_in(trace, params[i]->data);
+		symbols[i] = slp_param_is_frozen(params[i]) ? NULL : symbol_in(trace, params[i]->data);
 		grads[i] = symbols[i] && symbols[i]->var ? symbols[i]->var->grad : NULL;
-		if (grads[i]) continue;
+		if (grads[i] || slp_param_is_frozen(params[i])) continue;
 		slp_call_fail(at, "sl_step_run", SL_ESTATE, "the loss does not depend on the parameter '%s'",
 			      sl_param_name(params[i]));
 		return false;

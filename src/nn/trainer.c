@@ -251,7 +251,8 @@ enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor
 	struct update u;
 	bool ok = update_new(&u, trainer->count);
 	if (!ok) slp_call_fail(at, "sl_trainer", SL_ENOMEM, "no memory for the update");
-	for (int i = 0; ok && i < trainer->count; i++) ok = update_add(at, trainer, &u, i, params[i], grads[i]);
+	for (int i = 0; ok && i < trainer->count; i++)
+		if (params[i]) ok = update_add(at, trainer, &u, i, params[i], grads[i]);
 	enum sl_status s = ok                    ? call(at, &trainer->optimizer, &u, coming(trainer, batch_size))
 	                   : sl_error() != SL_OK ? sl_error()
 	                                         : SL_EINVAL;
@@ -261,7 +262,7 @@ enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor
 
 /* ---- a step after sl_backward ------------------------------------------------------------------------------------ */
 
-static bool is_frozen(const sl_param *p)
+bool slp_param_is_frozen(const sl_param *p)
 {
 	return p->data && (!p->data->var || p->data->var->req == SL_GRAD_NONE);
 }
@@ -270,7 +271,7 @@ static bool is_frozen(const sl_param *p)
 static bool add_fresh(const char *at, sl_trainer *t, struct update *u, int i, bool ignore_stale)
 {
 	sl_param *p = t->params[i];
-	if (is_frozen(p) || (ignore_stale && !p->data)) return true;
+	if (slp_param_is_frozen(p) || (ignore_stale && !p->data)) return true;
 	sl_tensor *grad = sl_param_grad_at(at, p);
 	if (!grad) return false;
 	if (p->data->var->fresh) return update_add(at, t, u, i, p->data, grad);
