@@ -9,5 +9,6 @@
 #include <starling/data.h>
 #include <starling/graph.h>
 #include <starling/nn.h>
+#include <starling/io.h>
 
 #endif

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "folder.h"
 #include "io/import.h"
+#include "io_networks.h"
 #include "starling/io.h"
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
@@ -128,43 +129,6 @@ static void test_output(void)
 
 /* ---- our own, there and back -------------------------------------------------------------------------------------- */
 
-static sl_tensor *tail(sl_tensor *x)
-{
-	sl_tensor *y = sl_matmul(x, sl_transpose(x, SL_AXES(0, 2, 1)));
-	y = sl_concat(((sl_tensor *const[]){sl_slice(y, 1, 0, -1, 1), sl_slice(y, 1, -1, INT64_MIN, -2)}), 2, 1);
-	y = sl_sub(sl_max(y, SL_AXES(2), .keepdims = true), sl_mul_scalar(sl_mean(y, SL_AXES(1), .keepdims = true), 0.5));
-	y = sl_add(sl_gelu(y), sl_softplus(sl_rsub_scalar(y, 1)));
-	y = sl_div(y, sl_add_scalar(sl_sum(sl_square(y), SL_AXES(-1), .keepdims = true), 1));
-	y = sl_maximum(y, sl_mul(sl_ones(SL_SHAPE(1)), sl_full(SL_SHAPE(4), 0.05)));
-	return sl_add(sl_log_softmax(y, -1), sl_cast(sl_argmax(y, 1), SL_FLOAT32) ? sl_relu(y) : NULL);
-}
-
-static sl_tensor *tokens(sl_tensor *x)
-{
-	return sl_reshape(x, SL_SHAPE(sl_tensor_shape(x).dim[0], 4, -1));
-}
-
-static sl_block *make_mlp(void)
-{
-	return sl_sequential(sl_dense(24, .activation = SL_RELU), sl_dense(16, .activation = SL_TANH, .no_bias = true),
-			     sl_dropout_layer(0.4), sl_dense(2));
-}
-
-static sl_block *make_net(void)
-{
-	return sl_sequential(sl_conv2d_layer(6, .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}, .groups = 3),
-			     sl_batch_norm_layer(.eps = 1e-3), sl_activation_layer(SL_RELU),
-			     sl_residual(sl_conv2d_layer(6, .kernel = {3}, .pad = {1, 1}), NULL, SL_SIGMOID),
-			     sl_max_pool2d_layer(2, .ceil = true), sl_avg_pool2d_layer(3, .stride = {1}, .pad = {1, 1}, .exclude_pad = true),
-			     sl_lambda("tokens", tokens), sl_layer_norm_layer(), sl_dense(5, .no_flatten = true),
-			     sl_lambda("tail", tail), sl_flatten_layer(), sl_dense(3, .activation = SL_GELU));
-}
-
-static sl_block *make_words(void)
-{
-	return sl_sequential(sl_embedding(11, 6), sl_dense(3));
-}
-
 static void check_there_and_back(const char *name, sl_block *net, sl_shape shape, const char *params_ending)
 {
 	char prefix[PATH_MAX], symbol[PATH_MAX], params[PATH_MAX], file[64];
@@ -198,9 +162,8 @@ static void check_there_and_back(const char *name, sl_block *net, sl_shape shape
 
 static void test_there_and_back(void)
 {
-	check_there_and_back("mlp", make_mlp(), SL_SHAPE(3, 10), "0007.params");
-	check_there_and_back("net", make_net(), SL_SHAPE(2, 3, 9, 9), "0007.params");
-	check_there_and_back("words", make_words(), SL_SHAPE(4, 2), "0007.params");
+	for (const struct slp_network *n = slp_networks; n->name; n++)
+		check_there_and_back(n->name, n->make(), n->shape, "0007.params");
 }
 
 /* Where the shapes come from, and what is refused. */
@@ -209,7 +172,7 @@ static void test_export_shapes(void)
 	char prefix[PATH_MAX], path[PATH_MAX];
 	slp_scratch_path("m", prefix);
 	SL_SCOPE {
-		sl_block *net = make_mlp();
+		sl_block *net = slp_networks[0].make();
 		CHECK_STATUS(sl_export(net, prefix), SL_ESTATE, "SL_SHAPES");
 		sl_error_clear();
 		CHECK_STATUS(sl_export(net, prefix, SL_SHAPES(SL_SHAPE(1, 8))), SL_ESTATE, "initial");

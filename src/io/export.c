@@ -7,7 +7,7 @@
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
-double slp_node_number(const struct slp_gnode *n, const char *name, unsigned i)
+double slp_export_number(const struct slp_gnode *n, const char *name, unsigned i)
 {
 	const struct slp_attr *a = slp_attr_find(n->op, name);
 	if (!a || i >= a->count) return 0;
@@ -25,47 +25,47 @@ double slp_node_number(const struct slp_gnode *n, const char *name, unsigned i)
 	return 0;
 }
 
-void slp_node_pair(const struct slp_gnode *n, const char *name, const int64_t otherwise[2], int64_t pair[2])
+void slp_export_pair(const struct slp_gnode *n, const char *name, const int64_t otherwise[2], int64_t pair[2])
 {
-	for (unsigned i = 0; i < 2; i++) pair[i] = slp_node_int(n, name, i);
+	for (unsigned i = 0; i < 2; i++) pair[i] = slp_export_int(n, name, i);
 	if (!pair[0] && !pair[1]) memcpy(pair, otherwise, 2 * sizeof *pair);
 	if (!pair[1] && otherwise[0]) pair[1] = pair[0];
 }
 
-struct slp_pooling slp_node_pooling(const struct slp_gnode *n)
+struct slp_pooling slp_export_pooling(const struct slp_gnode *n)
 {
 	struct slp_pooling p;
-	slp_node_pair(n, "kernel", (const int64_t[]){1, 1}, p.kernel);
-	slp_node_pair(n, "stride", p.kernel, p.stride);
-	slp_node_pair(n, "pad", (const int64_t[]){0, 0}, p.pad);
+	slp_export_pair(n, "kernel", (const int64_t[]){1, 1}, p.kernel);
+	slp_export_pair(n, "stride", p.kernel, p.stride);
+	slp_export_pair(n, "pad", (const int64_t[]){0, 0}, p.pad);
 	return p;
 }
 
-int slp_node_axes(const struct slp_gnode *n, int ndim, int axes[SL_MAX_NDIM])
+int slp_export_axes(const struct slp_gnode *n, int ndim, int axes[SL_MAX_NDIM])
 {
-	int count = (int)slp_node_int(n, "naxes", 0);
+	int count = (int)slp_export_int(n, "naxes", 0);
 	for (int i = 0; i < (count ? count : ndim); i++) {
-		int a = count ? (int)slp_node_int(n, "axes", (unsigned)i) : i;
+		int a = count ? (int)slp_export_int(n, "axes", (unsigned)i) : i;
 		axes[i] = a < 0 ? a + ndim : a;
 	}
 	return count ? count : ndim;
 }
 
-void slp_node_permutation(const struct slp_gnode *n, int ndim, int64_t axes[SL_MAX_NDIM])
+void slp_export_permutation(const struct slp_gnode *n, int ndim, int64_t axes[SL_MAX_NDIM])
 {
-	bool given = slp_node_int(n, "naxes", 0) > 0;
+	bool given = slp_export_int(n, "naxes", 0) > 0;
 	for (int i = 0; i < ndim; i++) {
-		int64_t a = given ? slp_node_int(n, "axes", (unsigned)i) : ndim - 1 - i;
+		int64_t a = given ? slp_export_int(n, "axes", (unsigned)i) : ndim - 1 - i;
 		axes[i] = a < 0 ? a + ndim : a;
 	}
 }
 
-sl_shape slp_node_reshape(const struct slp_gnode *n, sl_shape x, sl_shape y, int64_t keep)
+sl_shape slp_export_reshape(const struct slp_gnode *n, sl_shape x, sl_shape y, int64_t keep)
 {
 	sl_shape codes = y;
 	bool open = false;
 	for (int i = 0; i < y.ndim; i++) {
-		int64_t code = slp_node_int(n, "dim", (unsigned)i);
+		int64_t code = slp_export_int(n, "dim", (unsigned)i);
 		if (code == SLP_DIM_KEEP) codes.dim[i] = keep;
 		else if (code == -1) codes.dim[i] = -1;
 		open |= codes.dim[i] == -1;

@@ -17,7 +17,7 @@ void slp_mx_export_plain(struct slp_mx_writer *w, const struct slp_gnode *n)
 
 void slp_mx_export_scalar(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	slp_mx_set_number(w, "scalar", slp_node_number(n, "value", 0));
+	slp_mx_set_number(w, "scalar", slp_export_number(n, "value", 0));
 	slp_mx_as(w, mxnet_name(n), 1);
 }
 
@@ -42,7 +42,7 @@ void slp_mx_export_pair(struct slp_mx_writer *w, const struct slp_gnode *n)
 
 void slp_mx_export_axis(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	slp_mx_set(w, "axis", "%d", (int)slp_node_int(n, "axis", 0));
+	slp_mx_set(w, "axis", "%d", (int)slp_export_int(n, "axis", 0));
 	slp_mx_as(w, mxnet_name(n), 1);
 }
 
@@ -69,7 +69,7 @@ static void set_bool(struct slp_mx_writer *w, const char *name, bool value)
 
 void slp_mx_export_linear(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	bool transposed = slp_node_int(n, "tw", 0);
+	bool transposed = slp_export_int(n, "tw", 0);
 	struct slp_mx_value in[3];
 	for (int i = 0; i < n->nin && i < 3; i++) in[i] = slp_mx_in(w, n, i);
 	if (!transposed) in[1] = slp_mx_emit(w, "transpose", "weight", 1, &in[1]);
@@ -84,14 +84,14 @@ void slp_mx_export_conv2d(struct slp_mx_writer *w, const struct slp_gnode *n)
 	const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0}, *kernel = &slp_input_type(w->g, n, 1)->shape.dim[2];
 	int64_t v[2];
 	slp_mx_set_tuple(w, "kernel", kernel, 2);
-	slp_node_pair(n, "stride", ones, v);
+	slp_export_pair(n, "stride", ones, v);
 	slp_mx_set_tuple(w, "stride", v, 2);
-	slp_node_pair(n, "dilation", ones, v);
+	slp_export_pair(n, "dilation", ones, v);
 	slp_mx_set_tuple(w, "dilate", v, 2);
-	slp_node_pair(n, "pad", zeros, v);
+	slp_export_pair(n, "pad", zeros, v);
 	slp_mx_set_tuple(w, "pad", v, 2);
 	slp_mx_set(w, "num_filter", "%lld", (long long)kernel[-2]);
-	slp_mx_set(w, "num_group", "%d", (int)slp_node_or(n, "groups", 1));
+	slp_mx_set(w, "num_group", "%d", (int)slp_export_or(n, "groups", 1));
 	set_bool(w, "no_bias", n->nin < 3);
 	slp_mx_set(w, "layout", "NCHW");
 	slp_mx_as(w, "Convolution", n->nin);
@@ -99,8 +99,8 @@ void slp_mx_export_conv2d(struct slp_mx_writer *w, const struct slp_gnode *n)
 
 void slp_mx_export_batch_norm(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	slp_mx_set_number(w, "eps", slp_node_or(n, "eps", 1e-5));
-	slp_mx_set_number(w, "momentum", slp_node_or(n, "momentum", 0.9));
+	slp_mx_set_number(w, "eps", slp_export_or(n, "eps", 1e-5));
+	slp_mx_set_number(w, "momentum", slp_export_or(n, "momentum", 0.9));
 	set_bool(w, "fix_gamma", false);
 	set_bool(w, "use_global_stats", false);
 	slp_mx_set(w, "axis", "1");
@@ -109,15 +109,15 @@ void slp_mx_export_batch_norm(struct slp_mx_writer *w, const struct slp_gnode *n
 
 void slp_mx_export_layer_norm(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	slp_mx_set_number(w, "eps", slp_node_or(n, "eps", 1e-5));
+	slp_mx_set_number(w, "eps", slp_export_or(n, "eps", 1e-5));
 	slp_mx_set(w, "axis", "-1");
 	slp_mx_as(w, "LayerNorm", 3);
 }
 
 void slp_mx_export_pool(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	struct slp_pooling p = slp_node_pooling(n);
-	bool global = slp_node_int(n, "global", 0), mean = !strcmp(n->op->name, "avg_pool2d");
+	struct slp_pooling p = slp_export_pooling(n);
+	bool global = slp_export_int(n, "global", 0), mean = !strcmp(n->op->name, "avg_pool2d");
 	slp_mx_set_tuple(w, "kernel", p.kernel, 2);
 	if (!global) {
 		slp_mx_set_tuple(w, "stride", p.stride, 2);
@@ -125,14 +125,14 @@ void slp_mx_export_pool(struct slp_mx_writer *w, const struct slp_gnode *n)
 	}
 	set_bool(w, "global_pool", global);
 	slp_mx_set(w, "pool_type", mean ? "avg" : "max");
-	slp_mx_set(w, "pooling_convention", slp_node_int(n, "ceil", 0) ? "full" : "valid");
-	if (mean) set_bool(w, "count_include_pad", !slp_node_int(n, "exclude_pad", 0));
+	slp_mx_set(w, "pooling_convention", slp_export_int(n, "ceil", 0) ? "full" : "valid");
+	if (mean) set_bool(w, "count_include_pad", !slp_export_int(n, "exclude_pad", 0));
 	slp_mx_as(w, "Pooling", 1);
 }
 
 void slp_mx_export_dropout(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	slp_mx_set_number(w, "p", slp_node_number(n, "p", 0));
+	slp_mx_set_number(w, "p", slp_export_number(n, "p", 0));
 	slp_mx_as(w, "Dropout", 1);
 }
 
@@ -155,7 +155,7 @@ void slp_mx_export_gather(struct slp_mx_writer *w, const struct slp_gnode *n)
 
 void slp_mx_export_reshape(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	sl_shape codes = slp_node_reshape(n, slp_input_type(w->g, n, 0)->shape, n->types[0].shape, 0);
+	sl_shape codes = slp_export_reshape(n, slp_input_type(w->g, n, 0)->shape, n->types[0].shape, 0);
 	slp_mx_set_tuple(w, "shape", codes.dim, codes.ndim);
 	slp_mx_as(w, "Reshape", 1);
 }
@@ -164,16 +164,16 @@ void slp_mx_export_transpose(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
 	int64_t axes[SL_MAX_NDIM];
 	int ndim = n->types[0].shape.ndim;
-	slp_node_permutation(n, ndim, axes);
+	slp_export_permutation(n, ndim, axes);
 	slp_mx_set_tuple(w, "axes", axes, ndim);
 	slp_mx_as(w, "transpose", 1);
 }
 
 void slp_mx_export_slice(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	int64_t begin[SL_MAX_NDIM], end[SL_MAX_NDIM], step[SL_MAX_NDIM], by = slp_node_int(n, "step", 0);
+	int64_t begin[SL_MAX_NDIM], end[SL_MAX_NDIM], step[SL_MAX_NDIM], by = slp_export_int(n, "step", 0);
 	sl_shape x = slp_input_type(w->g, n, 0)->shape;
-	int axis = (int)slp_node_int(n, "axis", 0);
+	int axis = (int)slp_export_int(n, "axis", 0);
 	if (axis < 0) axis += x.ndim;
 	for (int i = 0; i < x.ndim; i++) begin[i] = end[i] = SLP_MX_NONE, step[i] = 1;
 	const struct slp_attr *a = slp_attr_find(n->op, "begin"), *b = slp_attr_find(n->op, "end");
@@ -193,7 +193,7 @@ void slp_mx_export_concat(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
 	enum { MOST = 512 };
 	struct slp_mx_value in[MOST];
-	int axis = (int)slp_node_int(n, "axis", 0);
+	int axis = (int)slp_export_int(n, "axis", 0);
 	if (n->nin > MOST) {
 		slp_mx_write_fail(w, SL_EUNSUPPORTED, "more than %d inputs", MOST);
 		return;
@@ -223,7 +223,7 @@ static void set_dtype(struct slp_mx_writer *w, enum sl_dtype dtype)
 
 void slp_mx_export_one_hot(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	slp_mx_set(w, "depth", "%lld", (long long)slp_node_int(n, "depth", 0));
+	slp_mx_set(w, "depth", "%lld", (long long)slp_export_int(n, "depth", 0));
 	set_dtype(w, n->types[0].dtype);
 	slp_mx_as(w, "one_hot", 1);
 }
@@ -238,8 +238,8 @@ void slp_mx_export_cast(struct slp_mx_writer *w, const struct slp_gnode *n)
 
 static void set_transposes(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	set_bool(w, "transpose_a", slp_node_int(n, "ta", 0));
-	set_bool(w, "transpose_b", slp_node_int(n, "tb", 0));
+	set_bool(w, "transpose_a", slp_export_int(n, "ta", 0));
+	set_bool(w, "transpose_b", slp_export_int(n, "tb", 0));
 }
 
 void slp_mx_export_dot(struct slp_mx_writer *w, const struct slp_gnode *n)
@@ -276,12 +276,12 @@ void slp_mx_export_matmul(struct slp_mx_writer *w, const struct slp_gnode *n)
 
 void slp_mx_export_reduce(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	int axes[SL_MAX_NDIM], count = slp_node_axes(n, slp_input_type(w->g, n, 0)->shape.ndim, axes);
+	int axes[SL_MAX_NDIM], count = slp_export_axes(n, slp_input_type(w->g, n, 0)->shape.ndim, axes);
 	int64_t t[SL_MAX_NDIM];
 	for (int i = 0; i < count; i++) t[i] = axes[i];
 	if (!strcmp(n->op->name, "norm")) slp_mx_set(w, "ord", "2");
 	slp_mx_set_tuple(w, "axis", t, count);
-	set_bool(w, "keepdims", slp_node_int(n, "keepdims", 0));
+	set_bool(w, "keepdims", slp_export_int(n, "keepdims", 0));
 	slp_mx_as(w, mxnet_name(n), 1);
 }
 
@@ -289,7 +289,7 @@ void slp_mx_export_reduce(struct slp_mx_writer *w, const struct slp_gnode *n)
 void slp_mx_export_argmax(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
 	struct slp_mx_value v = slp_mx_in(w, n, 0);
-	slp_mx_set(w, "axis", "%d", (int)slp_node_int(n, "axis", 0));
+	slp_mx_set(w, "axis", "%d", (int)slp_export_int(n, "axis", 0));
 	v = slp_mx_emit(w, "argmax", "index", 1, &v);
 	set_dtype(w, n->types[0].dtype);
 	slp_mx_result(w, "Cast", 1, &v);
@@ -301,7 +301,7 @@ void slp_mx_export_full_like(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
 	struct slp_mx_value v = slp_mx_in(w, n, 0);
 	v = slp_mx_emit(w, "zeros_like", "zeros", 1, &v);
-	slp_mx_set_number(w, "scalar", slp_node_number(n, "value", 0));
+	slp_mx_set_number(w, "scalar", slp_export_number(n, "value", 0));
 	slp_mx_result(w, "_plus_scalar", 1, &v);
 }
 
@@ -309,14 +309,14 @@ void slp_mx_export_fill(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
 	sl_shape shape = n->types[0].shape;
 	slp_mx_set_tuple(w, "shape", shape.dim, shape.ndim);
-	slp_mx_set_number(w, "value", slp_node_number(n, "value", 0));
+	slp_mx_set_number(w, "value", slp_export_number(n, "value", 0));
 	set_dtype(w, n->types[0].dtype);
 	slp_mx_as(w, "_full", 0);
 }
 
 void slp_mx_export_arange(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	double start = slp_node_number(n, "start", 0), step = slp_node_number(n, "step", 0);
+	double start = slp_export_number(n, "start", 0), step = slp_export_number(n, "step", 0);
 	/* Half a step before the next number: the count does not depend on rounding. */
 	slp_mx_set_number(w, "start", start);
 	slp_mx_set_number(w, "stop", start + step * ((double)n->types[0].shape.dim[0] - 0.5));

@@ -1,0 +1,297 @@
+/* sl-run: runs a network that was exported (by sl_export or by MXNet) on arrays in files, without any code. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <starling/io.h>
+
+#include "../models/common.h"
+
+enum { MAX_INPUTS = 16 };
+
+/* An input as the command line names it; name NULL: the only one. */
+struct input {
+	const char *name, *file;
+	sl_shape shape; /* of a raw file */
+	bool has_shape;
+	enum sl_dtype dtype;
+};
+
+struct options {
+	struct drv_options common;
+	const char *symbol, *params, *output, *node;
+	char *made[2]; /* paths made from a prefix */
+	struct input inputs[MAX_INPUTS];
+	int ninputs;
+	int64_t repeat;
+	bool imperative;
+};
+
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
+enum { KEY_REPEAT = 0x200, KEY_NODE, KEY_IMPERATIVE };
+
+static const struct argp_option argp_options[] = {
+	{"input", 'i', "[NAME=]FILE", 0,
+	 "Feed this file to the input NAME (may be left out if there is one): .npy, or raw elements, which need --shape", 1},
+	{"shape", 's', "[NAME=]N,N...", 0, "The shape of an input in a raw file", 1},
+	{"type", 't', "[NAME=]TYPE", 0, "Its data type: float32 (default), float64, int32, uint8", 1},
+	{"output", 'o', "FILE", 0, "Write the result to FILE, as .npy if it is named so, else raw; without it, print it", 2},
+	{"node", KEY_NODE, "NAME", 0, "The result is that of this node, not of the last", 2},
+	{"repeat", KEY_REPEAT, "N", 0, "Run it N times and print how long a run takes", 2},
+	{"imperative", KEY_IMPERATIVE, NULL, 0, "Run node by node instead of compiling the network", 2},
+	{0},
+};
+
+/* Splits [NAME=]VALUE; finds the input of that name, or makes one. */
+static struct input *input_named(struct argp_state *state, struct options *o, char *text, char **value)
+{
+	char *eq = strchr(text, '='), *slash = strchr(text, '/');
+	const char *name = NULL;
+	*value = text;
+	if (eq && (!slash || eq < slash)) {
+		*eq = '\0';
+		name = text;
+		*value = eq + 1;
+	}
+	for (int i = 0; i < o->ninputs; i++) {
+		const char *known = o->inputs[i].name;
+		if (name == known || (name && known && !strcmp(name, known))) return &o->inputs[i];
+	}
+	if (o->ninputs == MAX_INPUTS) argp_error(state, "at most %d inputs are possible", MAX_INPUTS);
+	o->inputs[o->ninputs] = (struct input){.name = name};
+	return &o->inputs[o->ninputs++];
+}
+
+static void parse_shape(struct argp_state *state, struct input *in, char *text)
+{
+	char *save;
+	in->has_shape = true;
+	for (char *t = strtok_r(text, ",x", &save); t; t = strtok_r(NULL, ",x", &save)) {
+		if (in->shape.ndim == SL_MAX_NDIM) argp_error(state, "--shape: at most %d axes", SL_MAX_NDIM);
+		in->shape.dim[in->shape.ndim++] = drv_int(state, "--shape", t, 0, INT32_MAX);
+	}
+}
+
+static enum sl_dtype parse_type(struct argp_state *state, const char *text)
+{
+	for (int d = 0; d < SL_DTYPE_COUNT; d++)
+		if (!strcmp(text, sl_dtype_name((enum sl_dtype)d))) return (enum sl_dtype)d;
+	argp_error(state, "--type: \"%s\" is none of float32, float64, int32, uint8", text);
+	return SL_FLOAT32;
+}
+
+static bool ends(const char *text, const char *ending)
+{
+	size_t n = strlen(text), m = strlen(ending);
+	return n > m && !strcmp(text + n - m, ending);
+}
+
+/* MODEL is the symbol's file, or what comes before "-symbol.json" and "-0000.params". */
+static void complete(struct argp_state *state, struct options *o)
+{
+	if (!o->symbol) argp_error(state, "no model is given");
+	bool whole = ends(o->symbol, ".json");
+	size_t n = strlen(o->symbol) - (ends(o->symbol, "-symbol.json") ? strlen("-symbol.json") : 0);
+	if (!whole && asprintf(&o->made[0], "%s-symbol.json", o->symbol) < 0) argp_failure(state, DRV_ERROR, ENOMEM, "model");
+	if (!o->params && (!whole || n < strlen(o->symbol)) &&
+	    asprintf(&o->made[1], "%.*s-0000.params", (int)n, o->symbol) < 0)
+		argp_failure(state, DRV_ERROR, ENOMEM, "model");
+	if (!whole) o->symbol = o->made[0];
+	if (!o->params) o->params = o->made[1];
+	if (!o->ninputs) argp_error(state, "no input is given");
+	for (int i = 0; i < o->ninputs; i++) {
+		if (!o->inputs[i].file) argp_error(state, "--input is missing for %s", o->inputs[i].name ? o->inputs[i].name : "the shape");
+		if (o->ninputs > 1 && !o->inputs[i].name) argp_error(state, "with several inputs each needs its name: --input NAME=FILE");
+	}
+	if (o->common.ndevices > 1) argp_error(state, "--device: one device will do");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+	char *value;
+	struct input *in;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->common;
+		return 0;
+	case 'i':
+		in = input_named(state, o, arg, &value);
+		in->file = value;
+		return 0;
+	case 's':
+		in = input_named(state, o, arg, &value);
+		parse_shape(state, in, value);
+		return 0;
+	case 't':
+		in = input_named(state, o, arg, &value);
+		in->dtype = parse_type(state, value);
+		return 0;
+	case 'o':
+		o->output = arg;
+		return 0;
+	case KEY_NODE:
+		o->node = arg;
+		return 0;
+	case KEY_REPEAT:
+		o->repeat = drv_int(state, "--repeat", arg, 1, INT32_MAX);
+		return 0;
+	case KEY_IMPERATIVE:
+		o->imperative = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num > 1) return ARGP_ERR_UNKNOWN;
+		*(state->arg_num ? &o->params : &o->symbol) = arg;
+		return 0;
+	case ARGP_KEY_END:
+		complete(state, o);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+static sl_tensor *read_raw(const struct input *in)
+{
+	size_t bytes = (size_t)sl_shape_size(in->shape) * sl_dtype_size(in->dtype);
+	char text[128], *data = NULL;
+	sl_tensor *t = NULL;
+	FILE *f = fopen(in->file, "rb");
+	long size = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
+	if (size < 0) drv_error("%s: %s", in->file, strerror(errno));
+	else if ((size_t)size != bytes)
+		drv_error("%s: has %ld bytes, %s %s needs %zu", in->file, size, sl_dtype_name(in->dtype),
+			  sl_shape_string(in->shape, text), bytes);
+	else if (!(data = malloc(bytes + 1))) drv_error("%s: no memory", in->file);
+	else {
+		rewind(f);
+		if (fread(data, 1, bytes, f) == bytes) t = sl_from(data, in->shape, .dtype = in->dtype);
+		else drv_error("%s: %s", in->file, strerror(errno));
+	}
+	free(data);
+	if (f) fclose(f);
+	return t;
+}
+
+static sl_tensor *read_input(const struct input *in)
+{
+	if (in->has_shape) return read_raw(in);
+	if (ends(in->file, ".npy")) return sl_load_npy(in->file);
+	drv_error("%s: is no .npy file; a raw one needs --shape", in->file);
+	return NULL;
+}
+
+static bool write_raw(const char *path, sl_tensor *y)
+{
+	size_t bytes = sl_tensor_bytes(y);
+	void *data = malloc(bytes + 1);
+	FILE *f = data && sl_read(y, data, bytes) == SL_OK ? fopen(path, "wb") : NULL;
+	bool ok = f && fwrite(data, 1, bytes, f) == bytes;
+	if (f && fclose(f)) ok = false;
+	if (!ok && !drv_failed()) drv_error("%s: %s", path, strerror(errno));
+	free(data);
+	return ok;
+}
+
+static bool write_output(const struct options *o, sl_tensor *y)
+{
+	if (o->output) return ends(o->output, ".npy") ? sl_save_npy(o->output, y) == SL_OK : write_raw(o->output, y);
+	return o->common.quiet || sl_fprint(drv_out(&o->common), y) == SL_OK;
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return x < y ? -1 : x > y;
+}
+
+static void note_times(const struct options *o, double *times, int64_t n, json_t *results)
+{
+	qsort(times, (size_t)n, sizeof *times, by_size);
+	double median = times[n / 2];
+	drv_print(&o->common, "%lld runs: median %.6f sec, shortest %.6f sec\n", (long long)n, median, times[0]);
+	json_object_set_new(results, "runs", json_integer(n));
+	json_object_set_new(results, "median_seconds", drv_json_real(median));
+	json_object_set_new(results, "shortest_seconds", drv_json_real(times[0]));
+}
+
+/* Runs o->repeat times, each waited for. */
+static bool measure(const struct options *o, sl_block *net, sl_tensor *const *in, json_t *results)
+{
+	double *times = malloc((size_t)o->repeat * sizeof *times);
+	bool ok = times != NULL;
+	int64_t n = 0;
+	while (ok && n < o->repeat && !drv_interrupted())
+		SL_SCOPE {
+			double start = drv_now();
+			ok = sl_wait(sl_forward_at(SL_HERE, net, in, o->ninputs)) == SL_OK;
+			times[n++] = drv_now() - start;
+		}
+	if (ok && n) note_times(o, times, n, results);
+	free(times);
+	return ok;
+}
+
+static bool run_network(const struct options *o, sl_block *net, json_t *results)
+{
+	sl_tensor *in[MAX_INPUTS], *y;
+	for (int i = 0; i < o->ninputs; i++)
+		if (!(in[i] = read_input(&o->inputs[i]))) return false;
+	if (!o->imperative && sl_hybridize(net) != SL_OK) return false;
+	y = sl_forward_at(SL_HERE, net, in, o->ninputs);
+	return y && write_output(o, y) && (!o->repeat || measure(o, net, in, results));
+}
+
+static sl_block *load(const struct options *o)
+{
+	const char *names[MAX_INPUTS];
+	int n = 0;
+	for (int i = 0; i < o->ninputs; i++)
+		if (o->inputs[i].name) names[n++] = o->inputs[i].name;
+	return sl_import_at(SL_HERE, o->symbol, names, n, o->params, (struct sl_import_opts){.output = o->node});
+}
+
+static int run(const struct options *o)
+{
+	json_t *results = drv_json_new("sl-run", &o->common);
+	bool ok = false;
+	SL_SCOPE {
+		sl_block *net = load(o);
+		ok = net && run_network(o, net, results);
+		if (drv_failed()) drv_error("%s", sl_error_message());
+		sl_error_clear();
+		ok = ok && drv_sync();
+		sl_block_free(net);
+	}
+	if (!drv_json_write(&o->common, results)) ok = false;
+	return drv_interrupted() ? DRV_INTERRUPTED : ok ? DRV_OK : DRV_ERROR;
+}
+
+static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+	.options = argp_options,
+	.parser = parse,
+	.args_doc = "MODEL [PARAMS]",
+	.children = children,
+	.doc = "Runs a network that sl_export or MXNet has exported.\v"
+	       "MODEL is a file such as my_mlp-symbol.json, or my_mlp alone; PARAMS the values of its parameters (default: "
+	       "my_mlp-0000.params beside it).\n\n"
+	       "  sl-run my_mlp --input x.npy --output y.npy\n"
+	       "  sl-run my_mlp --input data=x.raw --shape data=1,512 --repeat 1000\n\n"
+	       "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, 130 after SIGINT.",
+};
+
+int main(int argc, char **argv)
+{
+	struct options o = {0};
+	drv_parse(&argp, argc, argv, &o);
+	int status = drv_stop(&o.common, drv_start(&o.common) ? run(&o) : DRV_ERROR);
+	free(o.made[0]);
+	free(o.made[1]);
+	return status;
+}
