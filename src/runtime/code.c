@@ -11,6 +11,7 @@ struct slp_code {
 	struct slp_slot *slots;
 	int nslots, max_slots;
 	size_t scratch;
+	double bytes;  /* moved by all calls */
 	char **places; /* of the calls, in the user's program: copies */
 	int nplaces, max_places;
 };
@@ -62,6 +63,7 @@ bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const st
 {
 	struct slp_record *r = slp_program_add(&code->program, call, call->op->flops ? call->op->flops(call) : 0);
 	if (!r || !(r->at = keep_place(code, call->at))) return false;
+	code->bytes += slp_call_bytes(call);
 	int n = call->nin + call->nout;
 	memcpy(slp_record_places(r), places, (size_t)n * sizeof *places);
 	for (int i = 0; i < n; i++) {
@@ -70,6 +72,28 @@ bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const st
 	}
 	return true;
 }
+
+/* The segment keeps the code while it runs. */
+static bool hold(struct slp_segment *seg, struct slp_code *code)
+{
+	if (seg->ncodes && seg->codes[seg->ncodes - 1] == code) return true;
+	if (!slp_grow((void **)&seg->codes, &seg->max_codes, seg->ncodes + 1, sizeof *seg->codes)) return false;
+	seg->codes[seg->ncodes++] = code;
+	atomic_fetch_add(&code->refs, 1);
+	return true;
+}
+
+static enum sl_status no_memory(void)
+{
+	return slp_error_set(SL_ENOMEM, "no memory for a segment");
+}
+
+static void count_writes(struct slp_storage *s, const struct slp_slot *slot)
+{
+	if (slot->mode & STARPU_W) atomic_fetch_add_explicit(&s->version, 1, memory_order_relaxed);
+}
+
+/* ---- as a segment of its own ------------------------------------------------------------------------------------- */
 
 /* Gives a segment the code's slots, bound to storages; false without memory. */
 static bool bind(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings)
@@ -83,7 +107,7 @@ static bool bind(struct slp_segment *seg, const struct slp_code *code, const str
 		seg->slots[i].storage = s;
 		seg->slots[i].offset = bindings[i].offset;
 		if (s->slot < 0) s->slot = i;
-		if (seg->slots[i].mode & STARPU_W) atomic_fetch_add_explicit(&s->version, 1, memory_order_relaxed);
+		count_writes(s, &seg->slots[i]);
 	}
 	return true;
 }
@@ -96,21 +120,86 @@ static bool copy_patches(struct slp_segment *seg, const struct slp_patch *patche
 	return true;
 }
 
-enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
-			       const struct slp_patch *patches, int npatches)
+static enum sl_status submit_alone(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
+				   const struct slp_patch *patches, int npatches)
 {
 	slp_flush(); /* what is bound may be computed there */
 	struct slp_segment *seg = slp_segment_new();
-	if (!seg || !copy_patches(seg, patches, npatches) || !bind(seg, code, bindings)) {
+	if (!seg || !copy_patches(seg, patches, npatches) || !hold(seg, code) || !bind(seg, code, bindings)) {
+		if (seg && seg->ncodes) slp_code_release(code);
 		if (seg) slp_segment_free(seg);
-		return slp_error_set(SL_ENOMEM, "no memory for a segment");
+		return no_memory();
 	}
 	seg->program = &code->program;
-	seg->code = code;
-	atomic_fetch_add(&code->refs, 1);
 	seg->scratch = code->scratch;
 	seg->device = device;
-	atomic_fetch_add_explicit(&slp_counters.ops, (uint64_t)code->program.nops, memory_order_relaxed);
 	slp_segment_submit(seg);
 	return SL_OK;
+}
+
+/* ---- together with others ---------------------------------------------------------------------------------------- */
+
+/* What a few tasks cost: then its calls had better share one with what comes before and after. */
+static bool is_small(const struct slp_code *code)
+{
+	return slp_engine.config.bulk > 1 && code->program.flops <= 1e6 && code->bytes <= 1 << 20 &&
+	       code->program.nops <= slp_engine.config.bulk / 2 && code->nslots <= 64;
+}
+
+/* The open segment's slots for those of the code.  Scratch may be that of the run before: runs follow each other. */
+static bool map_slots(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings, int *map)
+{
+	for (int i = 0; i < code->nslots; i++) {
+		const struct slp_slot *slot = &code->slots[i];
+		struct slp_storage *s = bindings[i].storage;
+		if (s) {
+			if ((map[i] = slp_segment_slot(seg, s)) < 0) return false;
+			slp_slot_access(&seg->slots[map[i]], slot->mode & STARPU_R, slot->mode & STARPU_W);
+			count_writes(s, slot);
+		} else {
+			if (!slp_grow((void **)&seg->slots, &seg->max_slots, seg->nslots + 1, sizeof *seg->slots)) return false;
+			seg->slots[map[i] = seg->nslots++] = (struct slp_slot){.offset = slot->offset};
+		}
+	}
+	if (code->scratch > seg->scratch) seg->scratch = code->scratch;
+	return true;
+}
+
+/* Copies of the code's records, with their places and attributes in this run. */
+static bool copy_records(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings,
+			 const int *map, const struct slp_patch *patch, int npatches)
+{
+	struct slp_record *r = slp_program_append(&seg->own, &code->program);
+	if (!r) return false;
+	for (int call = 0; call < code->program.nops; call++, r = slp_record_next(r)) {
+		struct slp_place *places = slp_record_places(r);
+		for (int i = 0; i < r->nin + r->nout; i++) {
+			int slot = places[i].slot;
+			places[i].slot = map[slot];
+			if (bindings[slot].storage) places[i].offset += bindings[slot].offset;
+		}
+		for (; npatches && patch->call == call; patch++, npatches--)
+			memcpy((char *)slp_record_attrs(r) + patch->offset, &patch->value, sizeof patch->value);
+	}
+	return true;
+}
+
+static enum sl_status submit_along(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
+				   const struct slp_patch *patches, int npatches)
+{
+	int map[64];
+	struct slp_segment *seg = slp_segment_open(device);
+	if (!seg) return sl_error();
+	if (!hold(seg, code) || !map_slots(seg, code, bindings, map)) return no_memory();
+	if (!copy_records(seg, code, bindings, map, patches, npatches)) return no_memory();
+	slp_segment_close_if_full();
+	return SL_OK;
+}
+
+enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
+			       const struct slp_patch *patches, int npatches)
+{
+	atomic_fetch_add_explicit(&slp_counters.ops, (uint64_t)code->program.nops, memory_order_relaxed);
+	if (is_small(code)) return submit_along(code, bindings, device, patches, npatches);
+	return submit_alone(code, bindings, device, patches, npatches);
 }

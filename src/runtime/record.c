@@ -142,6 +142,22 @@ struct slp_record *slp_program_add(struct slp_program *p, const struct slp_infer
 	return r;
 }
 
+struct slp_record *slp_program_append(struct slp_program *p, const struct slp_program *more)
+{
+	if (!reserve(p, more->used)) return NULL;
+	struct slp_record *first = (struct slp_record *)(p->records + p->used);
+	memcpy(first, more->records, more->used);
+	p->used += more->used;
+	p->op = more->op;
+	if (more->op_scratch > p->op_scratch) p->op_scratch = more->op_scratch;
+	if (more->max_operands > p->max_operands) p->max_operands = more->max_operands;
+	p->cuda = (p->nops ? p->cuda : true) && more->cuda;
+	p->footprint = p->nops ? hash(p->footprint, more->footprint) : more->footprint;
+	p->flops += more->flops;
+	p->nops += more->nops;
+	return first;
+}
+
 void slp_program_clear(struct slp_program *p)
 {
 	p->used = p->op_scratch = 0;

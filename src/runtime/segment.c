@@ -71,8 +71,7 @@ void slp_storages_clear(void)
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
-/* The slot of a storage; -1 without memory. */
-static int slot_of(struct slp_segment *seg, struct slp_storage *s)
+int slp_segment_slot(struct slp_segment *seg, struct slp_storage *s)
 {
 	if (s->slot >= 0) return s->slot;
 	if (!slp_grow((void **)&seg->slots, &seg->max_slots, seg->nslots + 1, sizeof *seg->slots)) return -1;
@@ -84,7 +83,7 @@ static int slot_of(struct slp_segment *seg, struct slp_storage *s)
 static bool set_operand(struct slp_segment *seg, struct slp_record *r, int i, const struct slp_operand *o, bool reads,
 			bool writes)
 {
-	int slot = slot_of(seg, o->storage);
+	int slot = slp_segment_slot(seg, o->storage);
 	if (slot < 0) return false;
 	slp_record_places(r)[i] = (struct slp_place){slot, o->offset};
 	slp_slot_access(&seg->slots[slot], reads, writes);
@@ -117,20 +116,32 @@ static bool is_small(const struct slp_infer *c, double flops)
 	       slp_call_bytes(c) <= small_bytes;
 }
 
+struct slp_segment *slp_segment_open(sl_device device)
+{
+	if (open_segment && !sl_device_equal(device, open_segment->device)) slp_flush();
+	if (!open_segment) open_segment = slp_segment_new();
+	if (!open_segment) slp_error_set(SL_ENOMEM, "no memory for a segment");
+	else open_segment->device = device;
+	return open_segment;
+}
+
+void slp_segment_close_if_full(void)
+{
+	if (open_segment->own.nops >= slp_engine.config.bulk || open_segment->nslots >= MAX_SLOTS) slp_flush();
+}
+
 enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand *in, const struct slp_operand *out,
 			  sl_device device, bool inplace)
 {
 	double flops = call->op->flops ? call->op->flops(call) : 0;
 	bool small = is_small(call, flops);
-	if (open_segment && (!small || !sl_device_equal(device, open_segment->device))) slp_flush();
-	if (!open_segment) {
-		open_segment = slp_segment_new();
-		if (!open_segment) return slp_error_set(SL_ENOMEM, "no memory for a segment");
-		open_segment->device = device;
-	}
-	enum sl_status s = append(open_segment, call, in, out, inplace, flops);
+	if (!small) slp_flush();
+	struct slp_segment *seg = slp_segment_open(device);
+	if (!seg) return sl_error();
+	enum sl_status s = append(seg, call, in, out, inplace, flops);
 	if (s != SL_OK) return s;
-	if (!small || open_segment->own.nops >= slp_engine.config.bulk || open_segment->nslots >= MAX_SLOTS) slp_flush();
+	if (small) slp_segment_close_if_full();
+	else slp_flush();
 	return SL_OK;
 }
 
@@ -188,7 +199,7 @@ static void segment_done(void *arg)
 {
 	struct slp_segment *seg = arg;
 	for (int i = 0; i < seg->nbuffers; i++) slp_buffer_done(seg->buffers[i]);
-	if (seg->code) slp_code_release(seg->code);
+	for (int i = 0; i < seg->ncodes; i++) slp_code_release(seg->codes[i]);
 	slp_segment_free(seg);
 	SLP_COUNT(finished);
 	slp_runahead_leave();
@@ -295,9 +306,8 @@ struct slp_segment *slp_segment_new(void)
 	if (!s && !(s = calloc(1, sizeof *s))) return NULL;
 	slp_program_clear(&s->own);
 	s->program = &s->own;
-	s->code = NULL;
 	s->scratch = 0;
-	s->nslots = s->nbuffers = s->npatches = 0;
+	s->nslots = s->nbuffers = s->npatches = s->ncodes = 0;
 	return s;
 }
 
@@ -315,6 +325,7 @@ void slp_segments_clear(void)
 		spare.list = s->next;
 		free(s->own.records);
 		free(s->patches);
+		free(s->codes);
 		free(s->slots);
 		free(s->buffers);
 		free(s);

@@ -39,7 +39,8 @@ struct slp_segment {
 	struct slp_segment *next;
 	struct slp_program own;
 	const struct slp_program *program; /* own, or that of prepared code */
-	struct slp_code *code;             /* NULL: own */
+	struct slp_code **codes;           /* prepared code that it runs, or has taken calls from: held */
+	int ncodes, max_codes;
 	struct slp_patch *patches;         /* of attributes, in the order of the calls */
 	int npatches, max_patches;
 	struct slp_slot *slots;
@@ -82,11 +83,18 @@ static inline void *slp_record_attrs(const struct slp_record *r)
 /* record.c */
 /* Adds a call to the program, its places unset; NULL with an error. */
 struct slp_record *slp_program_add(struct slp_program *p, const struct slp_infer *c, double flops);
+/* Adds copies of all of another's calls; the first of them, or NULL without memory. */
+struct slp_record *slp_program_append(struct slp_program *p, const struct slp_program *more);
 void slp_program_clear(struct slp_program *p); /* keeps its memory */
 /* Notes that a call uses the slot. */
 void slp_slot_access(struct slp_slot *slot, bool reads, bool writes);
 
 /* segment.c */
+/* The segment that gathers small calls on a device, opened if need be; NULL with an error. */
+struct slp_segment *slp_segment_open(sl_device device);
+void slp_segment_close_if_full(void);
+/* The slot of a storage in a segment; -1 without memory. */
+int slp_segment_slot(struct slp_segment *seg, struct slp_storage *storage);
 /* Submits a segment whose slots have storages, buffers or places in scratch; it ends in segment_done. */
 void slp_segment_submit(struct slp_segment *seg);
 
