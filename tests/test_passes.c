@@ -19,6 +19,7 @@ static void check_pass(int line, enum sl_pass pass, const char *before, const ch
 	char *text = slp_program_text(h);
 	/* As written by hand: without types. */
 	sl_graph *expected = slp_program(after);
+	if (pass != SL_PASS_DEAD) CHECK_OK(slp_passes[SL_PASS_DEAD].run(expected)); /* parameters that nobody needs */
 	char *wanted = slp_program_text(expected);
 	if (!CHECK_SAYING(!strcmp(text, wanted), "line %d: %s", line, slp_passes[pass].name))
 		fprintf(stderr, "line %d: the program is\n%s", line, text);
@@ -211,6 +212,101 @@ static void test_simplify_writes(void)
 	     "c = mul_scalar(a, value=3)\nd = neg(b)\nreturn c, d");
 }
 
+/* ---- fuse -------------------------------------------------------------------------------------------------------- */
+
+#define LAYER "input x: float32 (8, 6)\nparam w: float32 (4, 6)\nparam b: float32 (4,)\n"
+
+static void test_activations(void)
+{
+	EXACT(FUSE, LAYER "h = linear(x, w, b, tw=true)\ny = relu(h)\nreturn exp(y)",
+	      LAYER "y = linear(x, w, b, tw=true, activation=relu)\nexp = exp(y)\nreturn exp");
+	PASS(FUSE, "input x: float32 (2, 3, 5, 5)\nparam w: float32 (4, 3, 3, 3)\nh = conv2d(x, w)\ny = tanh(h)\nreturn y",
+	     "input x: float32 (2, 3, 5, 5)\nparam w: float32 (4, 3, 3, 3)\ny = conv2d(x, w, activation=tanh)\nreturn y");
+	PASS(FUSE, "input x: float32 (8, 3)\ninput g: float32 (3,)\nparam m: float32 (3,)\nparam v: float32 (3,)\n"
+	     "h = batch_norm(x, g, g, m, v)\ny = sigmoid(h)\nreturn y, h[1]",
+	     "input x: float32 (8, 3)\ninput g: float32 (3,)\nparam m: float32 (3,)\nparam v: float32 (3,)\n"
+	     "y = batch_norm(x, g, g, m, v, activation=sigmoid)\nreturn y, y[1]");
+	/* Something else needs what the activation is applied to; one activation is all. */
+	SAME(FUSE, LAYER "h = linear(x, w, b, tw=true)\ny = gelu(h)\nd = gelu_grad(y, h)\nreturn d");
+	SAME(FUSE, LAYER "h = linear(x, w, b, tw=true)\ny = relu(h)\nreturn y, h");
+	SAME(FUSE, LAYER "h = linear(x, w, b, tw=true, activation=tanh)\ny = relu(h)\nreturn y");
+	SAME(FUSE, "input x: float32 (8, 3)\ninput g: float32 (3,)\nparam m: float32 (3,)\nparam v: float32 (3,)\n"
+	     "h = batch_norm(x, g, g, m, v)\ny = sigmoid(h[1])\nreturn y, h");
+}
+
+static void test_slopes(void)
+{
+#define IMAGES "input x: float32 (2, 3, 6, 6)\ninput d: float32 (2, 3, 3, 3)\n"
+	EXACT(FUSE, IMAGES "r = relu(x)\np = max_pool2d_grad(r, d, kernel=(2, 2), size=(6, 6))\ny = relu_grad(p, r)\nreturn y",
+	      IMAGES "r = relu(x)\ny = max_pool2d_grad(r, d, kernel=(2, 2), size=(6, 6), relu=true)\nreturn y");
+	EXACT(FUSE, IMAGES "p = avg_pool2d_grad(d, type=1, kernel=(2, 2), size=(6, 6))\ny = relu_grad(p, x)\nreturn y",
+	      IMAGES "y = avg_pool2d_grad(x, d, type=1, kernel=(2, 2), size=(6, 6), relu=true)\nreturn y");
+	SAME(FUSE, IMAGES "p = max_pool2d_grad(x, d, kernel=(2, 2), size=(6, 6))\nr = relu(x)\ny = relu_grad(p, r)\nreturn y");
+	SAME(FUSE, IMAGES "p = avg_pool2d_grad(d, type=1, kernel=(2, 2), size=(6, 6))\ny = relu_grad(p, x)\nreturn y, p");
+#define NORM "input x: float32 (8, 3)\ninput d: float32 (8, 3)\ninput y: float32 (8, 3)\nparam g: float32 (3,)\n"
+	PASS(FUSE, NORM "e = relu_grad(d, y)\nn = batch_norm_grad(e, x, g, g, g)\nreturn n",
+	     NORM "n = batch_norm_grad(d, x, g, g, g, y, relu=true)\nreturn n");
+	SAME(FUSE, NORM "e = relu_grad(d, y)\nn = batch_norm_grad(e, x, g, g, g)\nreturn n, e");
+}
+
+#define BACK LAYER "input d: float32 (8, 4)\n"
+
+static void test_linear_grads(void)
+{
+	PASS(FUSE, BACK "dx = dot(d, w)\ndw = dot(d, x, ta=true)\ndb = sum(d, axes=(0,))\nreturn dx, dw, db",
+	     BACK "dw = linear_grad(x, w, d, tw=true, data=true)\nreturn dw, dw[1], dw[2]");
+	/* The first layer has no dx; its w is that of the way there. */
+	PASS(FUSE, BACK "y = linear(x, w, b, tw=true)\ndw = dot(d, x, ta=true)\ndb = sum(d, axes=(0,))\nreturn y, dw, db",
+	     BACK "y = linear(x, w, b, tw=true)\ndw = linear_grad(x, w, d, tw=true)\nreturn y, dw[1], dw[2]");
+	/* w of (inputs, units), through tanh. */
+#define OTHER "input x: float32 (8, 6)\ninput d: float32 (8, 4)\ninput y: float32 (8, 4)\nparam w: float32 (6, 4)\n"
+	PASS(FUSE, OTHER "e = tanh_grad(d, y)\ndb = sum(e, axes=(0,))\ndw = dot(x, e, ta=true)\ndx = dot(e, w, tb=true)\n"
+	     "return dx, dw, db",
+	     OTHER "dw = linear_grad(x, w, d, y, data=true, activation=tanh)\nreturn dw, dw[1], dw[2]");
+	PASS(FUSE, OTHER "e = relu_grad(d, y)\ndb = sum(e, axes=(0,))\ndw = dot(x, e, ta=true)\ndx = dot(e, w, tb=true)\n"
+	     "return dx, dw, db, e",
+	     OTHER "e = relu_grad(d, y)\ndw = linear_grad(x, w, e, data=true)\nreturn dw, dw[1], dw[2], e");
+}
+
+static void test_not_linear_grads(void)
+{
+	/* Without a w; sums of other axes; a w that is written in between. */
+	SAME(FUSE, BACK "dw = dot(d, x, ta=true)\ndb = sum(d, axes=(0,))\nreturn dw, db");
+	SAME(FUSE, BACK "dx = dot(d, w)\ndw = dot(d, x, ta=true)\ndb = sum(d, axes=(1,))\nreturn dx, dw, db");
+	SAME(FUSE, BACK "dw = dot(d, x, ta=true)\nsgd(w, dw, lr=1, rescale=1)\ndb = sum(d, axes=(0,))\ndx = dot(d, w)\n"
+	     "return dx, db");
+	SAME(FUSE, "input d: float32 (4, 4)\nparam w: float32 (4, 4)\ndx = dot(d, w)\ndw = dot(d, d, ta=true)\n"
+	     "db = sum(d, axes=(0,))\nreturn dx, dw, db");
+}
+
+#define GRADS "dx = dot(d, w)\ndw = dot(d, x, ta=true)\ndb = sum(d, axes=(0,))\n"
+
+static void test_updates(void)
+{
+	PASS(FUSE, BACK "y = linear(x, w, b, tw=true)\n" GRADS "sgd(w, dw, b, db, lr=0.1, weight_decay=0.01)\nreturn y, dx",
+	     BACK "y = linear(x, w, b, tw=true)\n"
+	     "dw = linear_sgd(w, b, x, d, lr=0.1, rescale=1, weight_decay=0.01, tw=true, data=true)\nreturn y, dw");
+	PASS(FUSE, BACK "param u: float32 (8, 4)\n" GRADS "sgd(b, db, u, d, w, dw, lr=0.1, rescale=1)\nreturn dx",
+	     BACK "param u: float32 (8, 4)\ndw = linear_sgd(w, b, x, d, lr=0.1, rescale=1, tw=true, data=true)\n"
+	     "sgd(u, d, lr=0.1, rescale=1)\nreturn dw");
+#define KEPT "dw = linear_grad(x, w, d, tw=true, data=true)\n"
+	/* The gradient is wanted itself; it is clipped; something else reads or writes a parameter in between; another sgd. */
+	PASS(FUSE, BACK GRADS "sgd(w, dw, b, db, lr=0.1, rescale=1)\nreturn dx, dw",
+	     BACK KEPT "sgd(w, dw[1], b, dw[2], lr=0.1, rescale=1)\nreturn dw, dw[1]");
+	PASS(FUSE, BACK GRADS "sgd(w, dw, b, db, lr=0.1, rescale=1, clip_norm=1)\nreturn dx",
+	     BACK KEPT "sgd(w, dw[1], b, dw[2], lr=0.1, rescale=1, clip_norm=1)\nreturn dw");
+	PASS(FUSE, BACK GRADS "e = exp(w)\nsgd(w, dw, b, db, lr=0.1, rescale=1)\nreturn dx, e",
+	     BACK KEPT "e = exp(w)\nsgd(w, dw[1], b, dw[2], lr=0.1, rescale=1)\nreturn dw, e");
+	PASS(FUSE, BACK GRADS "sgd(w, dw, lr=0.1, rescale=1)\nsgd(b, db, lr=0.2, rescale=1)\nreturn dx",
+	     BACK KEPT "sgd(w, dw[1], lr=0.1, rescale=1)\nsgd(b, dw[2], lr=0.2, rescale=1)\nreturn dw");
+	PASS(FUSE, BACK "param u: float32 (4, 6)\n" GRADS "sgd(u, dw, b, db, lr=0.1, rescale=1)\nreturn dx",
+	     BACK "param u: float32 (4, 6)\n" KEPT "sgd(u, dw[1], b, dw[2], lr=0.1, rescale=1)\nreturn dw");
+}
+
+static const struct slp_test fuse_tests[] = {
+        {"activations", test_activations}, {"slopes", test_slopes}, {"linear gradients", test_linear_grads},
+        {"not linear gradients", test_not_linear_grads}, {"updates", test_updates}, {0},
+};
 static const struct slp_test basic_tests[] = {
         {"table", test_table}, {"infer", test_infer}, {"infer errors", test_infer_errors}, {"dead", test_dead}, {0},
 };
@@ -238,6 +334,7 @@ int main(int argc, char **argv)
 						 SUITE("fold", fold_tests),
 						 SUITE("cse", cse_tests),
 						 SUITE("simplify", simplify_tests),
+						 SUITE("fuse", fuse_tests),
 						 {0},
 					 });
 }

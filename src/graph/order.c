@@ -221,8 +221,19 @@ static bool move_nodes(sl_graph *g, const struct order *o)
 	return true;
 }
 
+static bool uses_dead(const sl_graph *g)
+{
+	for (int i = 0; i < g->count; i++)
+		for (int j = 0; j < g->nodes[i].nin; j++)
+			if (g->nodes[g->nodes[i].in[j].node].dead) return true;
+	for (int i = 0; i < g->noutputs; i++)
+		if (g->nodes[g->outputs[i].node].dead) return true;
+	return false;
+}
+
 static enum sl_status sort(struct order *o)
 {
+	if (uses_dead(o->g)) return SL_EINTERNAL;
 	if (!want(o) || !hazards(o)) return SL_ENOMEM;
 	for (int i = 0; i < o->g->count; i++)
 		if (o->state[o->wanted[i]] == NEW && !visit(o, o->wanted[i])) return SL_EINTERNAL;
@@ -249,7 +260,7 @@ bool slp_graph_compact(sl_graph *g)
 	free(o.list);
 	if (s != SL_OK)
 		slp_error_set(s, s == SL_ENOMEM ? "graph: no memory for the order of its nodes"
-						: "graph: nodes wait for each other in a circle");
+						: "graph: nodes wait for each other in a circle, or for one that was removed");
 	return s == SL_OK;
 }
 

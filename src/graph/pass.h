@@ -31,6 +31,27 @@ bool slp_walk_may_replace(const struct slp_walk *w, struct slp_value from, struc
 bool slp_walk_may_read(const struct slp_walk *w, struct slp_value v);
 void slp_walk_end(struct slp_walk *w); /* replaces outputs too */
 
+/* Who uses each value: start[id] to start[id + 1] in list; outputs of the program are users with node -1. */
+struct slp_users {
+	int *start;
+	struct slp_user {
+		int node, arg;
+	} *list;
+	int *memory; /* as slp_graph_memories */
+};
+bool slp_users_find(struct slp_users *u, const sl_graph *g);
+void slp_users_free(struct slp_users *u);
+static inline int slp_users_count(const struct slp_users *u, struct slp_value v)
+{
+	return u->start[slp_value_id(v) + 1] - u->start[slp_value_id(v)];
+}
+/* Whether no node from `first` to `last` writes the memory that v lies in. */
+bool slp_users_stays(const struct slp_users *u, const sl_graph *g, struct slp_value v, int first, int last);
+
+/* The parts of fuse. */
+enum sl_status slp_fuse_linear(sl_graph *g);
+enum sl_status slp_fuse_pool(sl_graph *g);
+
 /* The operation that gives v, if it is of this name; NULL if not. */
 const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const char *op);
 bool slp_node_is(const struct slp_gnode *n, const char *op);

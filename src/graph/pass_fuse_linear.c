@@ -1,0 +1,255 @@
+/* fuse, fully connected layers: what autograd makes of one, three operations on the same gradient, becomes linear_grad;
+ * with an update by plain gradient descent, linear_sgd.
+ *
+ * Only what the operations compute counts, not where they come from: dw = xᵀ·dy (or its transpose), db = the sum of dy's
+ * rows, dx = dy·wᵀ. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/pass.h"
+#include "graph/text.h"
+
+struct layer {
+	int dw, db, dx, slope; /* nodes; -1: none */
+	bool tw;
+	struct slp_value x, w, dy, v;
+	int activation;        /* of slope */
+	int first;             /* of the nodes, in the order */
+};
+
+/* ---- finding them ------------------------------------------------------------------------------------------------ */
+
+static bool is_row_sum(const struct slp_gnode *n)
+{
+	const int *axes = slp_node_attr(n, "axes");
+	return slp_node_is(n, "sum") && slp_node_number(n, "naxes") == 1 && axes[0] == 0 && !slp_node_number(n, "keepdims");
+}
+
+/* A product of matrices whose second factor is not transposed, the first as told. */
+static bool is_product(const sl_graph *g, const struct slp_gnode *n, bool ta)
+{
+	return slp_node_is(n, "dot") && (slp_node_number(n, "ta") != 0) == ta &&
+	       slp_value_type(g, n->in[0])->shape.ndim == 2 && slp_value_type(g, n->in[1])->shape.ndim == 2;
+}
+
+/* dwᵀ·… with dy on the left is the gradient of a w of (units, inputs), on the right of (inputs, units). */
+static bool find_dw(const sl_graph *g, const struct slp_users *u, struct layer *l)
+{
+	int id = slp_value_id(l->dy);
+	for (int i = u->start[id]; i < u->start[id + 1]; i++) {
+		if (u->list[i].node < 0) continue;
+		const struct slp_gnode *n = &g->nodes[u->list[i].node];
+		if (!is_product(g, n, true) || slp_node_number(n, "tb") || slp_value_equal(n->in[0], n->in[1])) continue;
+		l->dw = u->list[i].node;
+		l->tw = u->list[i].arg == 0;
+		l->x = n->in[l->tw];
+		return true;
+	}
+	return false;
+}
+
+/* dx, or at least a w of the right type that x was multiplied with. */
+static bool find_w(const sl_graph *g, const struct slp_users *u, struct layer *l)
+{
+	const struct slp_type *dw = &g->nodes[l->dw].types[0];
+	int id = slp_value_id(l->dy);
+	for (int i = u->start[id]; i < u->start[id + 1]; i++) {
+		const struct slp_gnode *n = u->list[i].node < 0 ? NULL : &g->nodes[u->list[i].node];
+		if (!n || u->list[i].arg != 0 || !is_product(g, n, false) || (slp_node_number(n, "tb") != 0) == l->tw) continue;
+		if (!slp_type_equal(slp_value_type(g, n->in[1]), dw)) continue;
+		l->dx = u->list[i].node;
+		l->w = n->in[1];
+		return true;
+	}
+	id = slp_value_id(l->x);
+	for (int i = u->start[id]; i < u->start[id + 1]; i++) {
+		const struct slp_gnode *n = u->list[i].node < 0 ? NULL : &g->nodes[u->list[i].node];
+		if (!n || u->list[i].arg != 0 || !slp_node_is(n, "linear")) continue;
+		if ((slp_node_number(n, "tw") != 0) != l->tw || !slp_type_equal(slp_value_type(g, n->in[1]), dw)) continue;
+		l->w = n->in[1];
+		return true;
+	}
+	return false;
+}
+
+/* dy is NAME_grad(d, v), and only the three read it. */
+static void find_slope(const sl_graph *g, const struct slp_users *u, struct layer *l)
+{
+	const struct slp_gnode *n = &g->nodes[l->dy.node];
+	char name[32];
+	if (slp_users_count(u, l->dy) != 2 + (l->dx >= 0)) return;
+	for (int i = SL_IDENTITY + 1; i < SL_ACTIVATIONS; i++) {
+		snprintf(name, sizeof name, "%s_grad", slp_activation_names[i]);
+		if (!slp_node_is(n, name)) continue;
+		l->activation = i;
+		l->slope = l->dy.node;
+		l->dy = n->in[0];
+		l->v = n->in[1];
+		return;
+	}
+}
+
+static bool find_layer(const sl_graph *g, const struct slp_users *u, int sum, struct layer *l)
+{
+	const struct slp_gnode *n = &g->nodes[sum];
+	if (!is_row_sum(n) || slp_value_type(g, n->in[0])->shape.ndim != 2 ||
+	    !slp_is_float(n->types[0].dtype))
+		return false;
+	*l = (struct layer){.dw = -1, .db = sum, .dx = -1, .slope = -1, .dy = n->in[0]};
+	if (!find_dw(g, u, l) || !find_w(g, u, l)) return false;
+	find_slope(g, u, l);
+	int last = l->dx > l->db ? l->dx : l->db;
+	last = l->dw > last ? l->dw : last;
+	l->first = l->db < l->dw ? l->db : l->dw;
+	if (l->dx >= 0 && l->dx < l->first) l->first = l->dx;
+	/* They are read where the first of the three was. */
+	return slp_users_stays(u, g, l->w, l->first, last) && slp_users_stays(u, g, l->x, l->first, last);
+}
+
+/* ---- replacing them ---------------------------------------------------------------------------------------------- */
+
+static void take_over(sl_graph *g, int node, int out, int by)
+{
+	if (node < 0) return;
+	slp_graph_replace(g, (struct slp_value){node, 0}, (struct slp_value){by, out});
+	slp_graph_kill(g, node);
+}
+
+static enum sl_status replace_layer(sl_graph *g, const struct layer *l)
+{
+	struct slp_value in[] = {l->x, l->w, l->dy, l->v};
+	const struct sl_op *op = slp_op_find("linear_grad");
+	int node = slp_graph_add_op(g, g->nodes[l->dw].at, g->nodes[l->dw].name, op, NULL, 3 + (l->activation != 0), in);
+	if (node < 0) return slp_pass_no_memory("fuse");
+	struct slp_gnode *n = &g->nodes[node];
+	slp_node_set_int(n, "tw", l->tw);
+	slp_node_set_int(n, "data", l->dx >= 0);
+	slp_node_set_int(n, "activation", l->activation);
+	n->backward = g->nodes[l->dw].backward;
+	slp_graph_before(g, node, l->first);
+	take_over(g, l->dx, 0, node);
+	take_over(g, l->dw, 1, node);
+	take_over(g, l->db, 2, node);
+	g->nodes[node].name = g->nodes[l->dw].name;
+	return slp_node_infer(g, node);
+}
+
+static enum sl_status fuse_grads(sl_graph *g)
+{
+	struct slp_users u;
+	struct layer l;
+	enum sl_status s = SL_OK;
+	if (!slp_users_find(&u, g)) return SL_ENOMEM;
+	for (int i = 0, count = g->count; i < count && s == SL_OK; i++) {
+		if (g->nodes[i].kind != SLP_NODE_OP || g->nodes[i].dead || !find_layer(g, &u, i, &l)) continue;
+		/* Lists of users are of before: what another layer has taken is gone. */
+		if (g->nodes[l.dw].dead || (l.dx >= 0 && g->nodes[l.dx].dead)) continue;
+		s = replace_layer(g, &l);
+	}
+	slp_users_free(&u);
+	return s == SL_OK ? slp_pass_dead(g) : s;
+}
+
+/* ---- updates ----------------------------------------------------------------------------------------------------- */
+
+/* The pair of sgd's arguments whose gradient this is, if nothing else uses it; -1: none. */
+static int pair_of(const sl_graph *g, const struct slp_users *u, struct slp_value grad, int *sgd)
+{
+	if (slp_users_count(u, grad) != 1) return -1;
+	struct slp_user user = u->list[u->start[slp_value_id(grad)]];
+	if (user.node < 0 || user.arg % 2 != 1 || !slp_node_is(&g->nodes[user.node], "sgd")) return -1;
+	const struct slp_gnode *n = &g->nodes[user.node];
+	if (slp_node_number(n, "clip_norm") || slp_node_number(n, "clip_value")) return -1;
+	*sgd = user.node;
+	return user.arg / 2;
+}
+
+static void copy_number(struct slp_gnode *to, const struct slp_gnode *from, const char *name, double instead_of_0)
+{
+	double value = slp_node_number(from, name);
+	if (value == 0) value = instead_of_0;
+	memcpy(to->attrs.bytes + slp_attr_find(to->op, name)->offset, &value, sizeof value);
+}
+
+/* Whether somebody else reads or writes the parameter after `node` up to the update. */
+static bool is_touched(const sl_graph *g, const struct slp_users *u, struct slp_value v, int node, int sgd)
+{
+	for (int i = node + 1; i < sgd; i++)
+		for (int j = 0; j < g->nodes[i].nin; j++)
+			if (u->memory[slp_value_id(g->nodes[i].in[j])] == u->memory[slp_value_id(v)]) return true;
+	return false;
+}
+
+/* In sgd only once: two pairs of one parameter are two updates. */
+static bool is_single(const sl_graph *g, const struct slp_users *u, struct slp_value v, int sgd)
+{
+	int count = 0;
+	for (int j = 0; j < g->nodes[sgd].nin; j++)
+		count += u->memory[slp_value_id(g->nodes[sgd].in[j])] == u->memory[slp_value_id(v)];
+	return count == 1;
+}
+
+static void drop_pair(struct slp_gnode *n, struct slp_value grad)
+{
+	for (int i = 1; i < n->nin; i += 2) {
+		if (!slp_value_equal(n->in[i], grad)) continue;
+		memmove(&n->in[i - 1], &n->in[i + 1], (size_t)(n->nin - i - 1) * sizeof *n->in);
+		n->nin -= 2;
+		return;
+	}
+}
+
+/* linear_grad whose gradients only sgd takes. */
+static enum sl_status fuse_update(sl_graph *g, const struct slp_users *u, int node)
+{
+	struct slp_gnode *n = &g->nodes[node];
+	struct slp_value dw = {node, 1}, db = {node, 2};
+	int sgd = -1, other = -1, w = pair_of(g, u, dw, &sgd), b = pair_of(g, u, db, &other);
+	if (w < 0 || b < 0 || sgd != other) return SL_OK;
+	struct slp_value pw = {0}, pb = {0};
+	for (int i = 1; i < g->nodes[sgd].nin; i += 2) {
+		if (slp_value_equal(g->nodes[sgd].in[i], dw)) pw = g->nodes[sgd].in[i - 1];
+		if (slp_value_equal(g->nodes[sgd].in[i], db)) pb = g->nodes[sgd].in[i - 1];
+	}
+	/* dx is by the w that is updated. */
+	if (!slp_value_equal(n->in[1], pw)) return SL_OK;
+	if (is_touched(g, u, pw, node, sgd) || is_touched(g, u, pb, node, sgd)) return SL_OK;
+	if (!is_single(g, u, pw, sgd) || !is_single(g, u, pb, sgd)) return SL_OK;
+	for (int i = 0; i < n->nin; i++) /* kernels write w and b while they read these */
+		if (i != 1 && (u->memory[slp_value_id(n->in[i])] == u->memory[slp_value_id(pw)] ||
+			       u->memory[slp_value_id(n->in[i])] == u->memory[slp_value_id(pb)]))
+			return SL_OK;
+	struct slp_value in[] = {pw, pb, n->in[0], n->in[2], n->nin > 3 ? n->in[3] : (struct slp_value){0}};
+	int tw = (int)slp_node_number(n, "tw"), data = (int)slp_node_number(n, "data");
+	int activation = (int)slp_node_number(n, "activation");
+	bool backward = n->backward;
+	drop_pair(&g->nodes[sgd], dw);
+	drop_pair(&g->nodes[sgd], db);
+	if (!slp_graph_rewrite(g, node, slp_op_find("linear_sgd"), NULL, n->nin + 1, in)) return slp_pass_no_memory("fuse");
+	n->backward = backward;
+	slp_node_set_int(n, "tw", tw);
+	slp_node_set_int(n, "data", data);
+	slp_node_set_int(n, "activation", activation);
+	copy_number(n, &g->nodes[sgd], "lr", 0);
+	copy_number(n, &g->nodes[sgd], "rescale", 1);
+	copy_number(n, &g->nodes[sgd], "weight_decay", 0);
+	if (!g->nodes[sgd].nin) slp_graph_kill(g, sgd);
+	return slp_node_infer(g, node);
+}
+
+static enum sl_status fuse_updates(sl_graph *g)
+{
+	struct slp_users u;
+	enum sl_status s = SL_OK;
+	if (!slp_users_find(&u, g)) return SL_ENOMEM;
+	for (int i = 0; i < g->count && s == SL_OK; i++)
+		if (slp_node_is(&g->nodes[i], "linear_grad")) s = fuse_update(g, &u, i);
+	slp_users_free(&u);
+	return s == SL_OK ? slp_pass_dead(g) : s;
+}
+
+enum sl_status slp_fuse_linear(sl_graph *g)
+{
+	enum sl_status s = fuse_grads(g);
+	return s == SL_OK ? fuse_updates(g) : s;
+}
