@@ -603,6 +603,29 @@ static void test_steps_to_rounding(void)
 	for (int i = 0; i < NETWORKS; i++) compare_steps(&networks[i], optimizers[0], 0, 2e-4);
 }
 
+/* A step that is prepared is compiled, but not made. */
+static void test_prepare(void)
+{
+	sl_block *net = make(&networks[0]);
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+	sl_step *step = sl_step_compile(net, sl_l2_loss_at, trainer);
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(networks[0].input), *t = sl_ones(SL_SHAPE(16, 3));
+		CHECK(sl_step_info(step).nodes == 0);
+		CHECK_OK(sl_step_prepare(step, x, t));
+		CHECK(sl_step_info(step).nodes > 0 && sl_step_info(step).seconds > 0);
+		CHECK(sl_trainer_steps(trainer) == 0);
+		const sl_graph *graph = sl_step_graph(step);
+		CHECK(sl_step_run(step, x, t, NULL) != NULL && sl_step_graph(step) == graph);
+		CHECK(sl_trainer_steps(trainer) == 1);
+		CHECK(sl_step_prepare(step, x, NULL) != SL_OK && sl_step_prepare(NULL, x, t) != SL_OK);
+		sl_error_clear();
+	}
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+}
+
 /* A step of several layers is a few tasks. */
 static void test_few_tasks(void)
 {
@@ -616,7 +639,7 @@ static void test_few_tasks(void)
 		sl_stats_reset();
 		for (int i = 0; i < 10; i++) SL_SCOPE CHECK(sl_step_run(step, x, t, &y) && sl_tensor_shape(y).dim[1] == 3);
 		CHECK_OK(sl_wait_all());
-		CHECK_SAYING(slp_stats().segments == 10, "%d tasks for 10 steps", (int)slp_stats().segments);
+		CHECK_SAYING(slp_stats().segments <= 10, "%d tasks for 10 steps", (int)slp_stats().segments);
 		CHECK(sl_step_info(step).segments == 1);
 		CHECK(sl_step_info(step).memory <= sl_step_info(step).unplanned);
 	}
@@ -744,6 +767,7 @@ static const struct slp_test plans[] = {
 static const struct slp_test steps[] = {
 	{"same bits without fusion", test_steps_same_bits},
 	{"same to rounding", test_steps_to_rounding},
+	{"prepared", test_prepare},
 	{"few tasks", test_few_tasks},
 	{"frozen parameters", test_frozen},
 	{"mistakes", test_step_mistakes},

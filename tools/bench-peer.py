@@ -1,15 +1,18 @@
 """The cases of tools/bench in PyTorch.
 
 Usage: bench-peer.py THREADS.  Writes a line that says what it is; then answers each line "NUMBER CASE TIMES" with
-"NUMBER SECONDS", the seconds of one repetition, or "NUMBER none" for a case that it has not got.
+"NUMBER SECONDS [HOW]", the seconds of one repetition and the way it was done, where that was the fastest of several, or
+"NUMBER none" for a case that it has not got.
 """
 import sys
 import time
+import warnings
 
 import torch
 import torch.nn.functional as F
 
 torch.manual_seed(1)
+warnings.filterwarnings("ignore")  # that torch.jit is old
 
 
 # ---- the engine ----
@@ -106,26 +109,30 @@ def lenet(x, p):
     return linear(h, p[6], p[7])
 
 
+MLP5 = [(784, 512), (512,), (512, 512), (512,), (512, 512), (512,), (512, 512), (512,), (512, 10), (10,)]
+
+
 def mlp(x, p):
     h = x.flatten(1)
-    for i in range(0, 8, 2):
+    for i in range(0, len(p) - 2, 2):
         h = torch.relu(linear(h, p[i], p[i + 1]))
-    return linear(h, p[8], p[9])
+    return linear(h, p[-2], p[-1])
 
 
 def parameters(shapes):
     return [(torch.randn(s) * 0.01 if len(s) > 1 else torch.zeros(s)).requires_grad_() for s in shapes]
 
 
-def training(net, shapes, batch, lr, update_only=False):
+def training(net, shapes, batch, lr, update_only=False, compiled=False):
     def make():
+        forward = torch.compile(net) if compiled else net
         params = parameters(shapes)
         x, y = torch.rand(batch, 1, 28, 28), classes(batch)()
         optimizer = torch.optim.SGD(params, lr=lr / batch)
 
         def step():
             optimizer.zero_grad()
-            F.cross_entropy(net(x, params), y, reduction="sum").backward()
+            F.cross_entropy(forward(x, params), y, reduction="sum").backward()
             optimizer.step()
         step()
 
@@ -147,6 +154,63 @@ def row():
     return run
 
 
+def row_network():
+    return torch.nn.Sequential(torch.nn.Linear(512, 256), torch.nn.ReLU(), torch.nn.Linear(256, 128), torch.nn.ReLU(),
+                               torch.nn.Linear(128, 2)).eval()
+
+
+def row_eager():
+    net, x = row_network(), torch.randn(1, 512)
+
+    def run(times):
+        with torch.inference_mode():
+            for _ in range(times):
+                net(x)
+    return run
+
+
+def row_jit():
+    net, x = row_network(), torch.randn(1, 512)
+    with torch.no_grad():
+        net = torch.jit.freeze(torch.jit.trace(net, x))
+
+    def run(times):
+        with torch.no_grad():
+            for _ in range(times):
+                net(x)
+    return run
+
+
+def row_compiled():
+    net, x = torch.compile(row_network()), torch.randn(1, 512)
+
+    def run(times):
+        with torch.no_grad():
+            for _ in range(times):
+                net(x)
+    return run
+
+
+def fastest(**makers):
+    """The fastest of several ways, found out anew for each process; ways that do not work here are left out."""
+    def make():
+        runs = {}
+        for how, maker in makers.items():
+            try:
+                runs[how] = maker()
+                runs[how](300)
+            except Exception as error:  # no C++ compiler, for example
+                runs.pop(how, None)
+                print(f"bench-peer: {how}: {error}", file=sys.stderr)
+        seconds = {how: min(measure(run, 1000) for _ in range(3)) for how, run in runs.items()}
+        best = min(seconds, key=seconds.get)
+        runs[best].how = best
+        return runs[best]
+    return make
+
+
+row_best = fastest(eager=row_eager, jit=row_jit, compile=row_compiled)
+
 CASES = {
     "op-chain": chain,
     "op-chain-bulk": chain,
@@ -158,6 +222,13 @@ CASES = {
     "lenet-update": training(lenet, LENET, 256, 0.2, update_only=True),
     "mlp-step": training(mlp, MLP, 64, 0.05),
     "row-mlp": row,
+    "row-mlp-eager": row_eager,
+    "row-mlp-hybrid": row_best,
+    "row-mlp-latency": row_best,
+    "mlp5-step": training(mlp, MLP5, 64, 0.05),
+    "mlp5-step-compiled": training(mlp, MLP5, 64, 0.05, compiled=True),
+    "lenet-step-hybrid": training(lenet, LENET, 256, 0.2),
+    "lenet-step-compiled": training(lenet, LENET, 256, 0.2, compiled=True),
     "conv1": forward(F.conv2d, normal(256, 1, 28, 28), normal(20, 1, 3, 3), normal(20)),
     "conv1-back": backward(F.conv2d, normal(256, 1, 28, 28), grad(20, 1, 3, 3), grad(20)),
     "relu1": forward(torch.relu, normal(256, 20, 26, 26)),
@@ -201,7 +272,7 @@ def main():
         if wanted != name:
             name, run = None, None  # frees what the last one held
             name, run = wanted, CASES[wanted]()
-        print(number, measure(run, int(times)), flush=True)
+        print(number, measure(run, int(times)), getattr(run, "how", ""), flush=True)
 
 
 if __name__ == "__main__":

@@ -252,6 +252,8 @@ SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss,
 /* Returns the losses of the batch, one a row; *output (if not NULL) gets what the network said. */
 SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output);
 #define sl_step_run(step, x, target, output) sl_step_run_at(SL_HERE, step, x, target, output)
+SL_API enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target);
+#define sl_step_prepare(step, x, target) sl_step_prepare_at(SL_HERE, step, x, target)
 SL_API struct sl_plan_info sl_step_info(const sl_step *step);
 SL_API const sl_graph *sl_step_graph(const sl_step *step);
 SL_API void sl_step_free(sl_step *step);

@@ -7,7 +7,7 @@
 
 #include <starling.h>
 
-enum { BENCH_MAX_RUNS = 101, BENCH_MAX_INPUTS = 5, BENCH_MESSAGE = 512 };
+enum { BENCH_MAX_RUNS = 101, BENCH_MAX_INPUTS = 5, BENCH_MESSAGE = 512, BENCH_HOW = 24 };
 
 /* What one repetition takes at least: its floor is the longest of these times. */
 struct bench_work {
@@ -78,6 +78,7 @@ struct bench_options {
 struct bench_result {
 	int runs;
 	double value[BENCH_MAX_RUNS], rate[BENCH_MAX_RUNS], floor[BENCH_MAX_RUNS], peer[BENCH_MAX_RUNS];
+	char how[BENCH_HOW]; /* the peer does it, where it has several ways: the fastest */
 	char error[BENCH_MESSAGE];
 };
 
@@ -121,6 +122,7 @@ void bench_machine(char *line, size_t size, int threads);
 bool bench_peer_start(const char *python, int threads);
 const char *bench_peer_name(void);                      /* NULL: there is none */
 double bench_peer_run(const char *name, int64_t times); /* seconds of one repetition; NAN if it has no such case */
+const char *bench_peer_how(void);                        /* the last one was done; "" for the usual way */
 void bench_peer_stop(void);
 
 /* ---- report.c ------------------------------------------------------------------------------------------------------
@@ -155,6 +157,26 @@ double bench_step_sync_run(const struct bench_case *c, int64_t times); /* traini
 double bench_latency_run(const struct bench_case *c, int64_t times);   /* one row forward, result read */
 double bench_update_run(const struct bench_case *c, int64_t times);    /* the optimiser alone */
 void bench_net_teardown(void);
+
+extern double bench_tasks; /* of a repetition of what ran last in cases_hybrid.c */
+bool bench_row_setup(const struct bench_case *c);
+double bench_row_eager_run(const struct bench_case *c, int64_t times);
+double bench_row_hybrid_run(const struct bench_case *c, int64_t times);
+double bench_row_gain_run(const struct bench_case *c, int64_t times); /* eager's time / hybrid's */
+double bench_row_latency_run(const struct bench_case *c, int64_t times);
+void bench_row_teardown(void);
+bool bench_mlp5_setup(const struct bench_case *c);
+bool bench_lenet_hybrid_setup(const struct bench_case *c);
+double bench_whole_step_run(const struct bench_case *c, int64_t times);
+void bench_whole_step_teardown(void);
+bool bench_lenet_both_setup(const struct bench_case *c);
+double bench_lenet_gain_run(const struct bench_case *c, int64_t times); /* eager's time / the whole step's */
+extern double bench_eager_megabytes;
+double bench_lenet_memory_run(const struct bench_case *c, int64_t times); /* planned / eager's peak */
+void bench_lenet_both_teardown(void);
+extern double bench_compiled_calls;
+bool bench_resnet_setup(const struct bench_case *c);
+double bench_resnet_compile_run(const struct bench_case *c, int64_t times);
 
 extern double bench_ahead_megabytes; /* of the training without waiting */
 double bench_ahead_memory_run(const struct bench_case *c, int64_t times);

@@ -41,6 +41,15 @@ static sl_tensor *batch_norm(sl_tensor *const *in)
 /* A network, trained. */
 #define NET(kind, how) .setup = bench_##kind##_setup, .run = how, .teardown = bench_net_teardown
 
+/* Networks made of blocks: a row, a whole step, or LeNet both ways. */
+#define ROW(how) .setup = bench_row_setup, .run = how, .teardown = bench_row_teardown
+#define ROW_WORK {.read = 4 * ROW_WEIGHTS, .flops = 2 * ROW_WEIGHTS, .tasks = 1}
+#define STEP(kind)                                                                                                     \
+	.setup = bench_##kind##_setup, .run = bench_whole_step_run, .teardown = bench_whole_step_teardown
+#define BOTH(how)                                                                                                      \
+	.no_peer = true, .setup = bench_lenet_both_setup, .run = how, .teardown = bench_lenet_both_teardown
+#define TASKS .rate_unit = "tasks", .rate_value = &bench_tasks
+
 #define MICROSECONDS(per) .unit = "µs" per, .scale = 1e6
 #define MILLISECONDS(per) .unit = "ms" per, .scale = 1e3
 #define RATIO(of) .unit = "×" of
@@ -64,6 +73,9 @@ static sl_tensor *batch_norm(sl_tensor *const *in)
 #define LENET_PARAMS_K 129.9
 #define MLP_WEIGHTS (784.0 * 256 + 256 * 128 + 128 * 64 + 64 * 32 + 32 * 10)
 #define MLP_FLOPS(batch) (2.0 * (batch)*MLP_WEIGHTS)
+#define ROW_WEIGHTS (512.0 * 256 + 256 * 128 + 128 * 2)
+#define MLP5_WEIGHTS (784.0 * 512 + 3 * 512.0 * 512 + 512 * 10)
+#define MLP5_FLOPS (2.0 * 64 * (3 * MLP5_WEIGHTS - 784.0 * 512))
 
 const struct bench_case bench_cases[] = {
         /* What tasks cost, and what bulking makes of it. */
@@ -150,6 +162,87 @@ const struct bench_case bench_cases[] = {
          MICROSECONDS(""),
          .work = {.read = 4 * MLP_WEIGHTS, .tasks = 1},
          NET(mlp, bench_latency_run)},
+
+        /* Compiled. */
+        {.name = "row-mlp-eager",
+         .doc = "one row of 512 through 256, 128, 2 units, call by call; 1000 times, then waiting",
+         MICROSECONDS("/forward"),
+         TASKS,
+         .times = 1000,
+         .work = ROW_WORK,
+         ROW(bench_row_eager_run)},
+        {.name = "row-mlp-hybrid",
+         .doc = "the same, hybridised; the peer with what makes it fastest",
+         MICROSECONDS("/forward"),
+         TASKS,
+         .times = 1000,
+         .work = ROW_WORK,
+         ROW(bench_row_hybrid_run),
+         .goal = {BENCH_AT_MOST, 10}},
+        {.name = "row-mlp-gain",
+         .doc = "how many times as fast as row-mlp-eager row-mlp-hybrid is, in turn",
+         RATIO(""),
+         .times = 1000,
+         ROW(bench_row_gain_run),
+         .no_peer = true,
+         .goal = {BENCH_AT_LEAST, 3}},
+        {.name = "row-mlp-latency",
+         .doc = "row-mlp-hybrid, each result read before the next row",
+         MICROSECONDS(""),
+         TASKS,
+         .work = ROW_WORK,
+         ROW(bench_row_latency_run),
+         .goal = {BENCH_OF_PEER, 1 / 1.5}},
+        {.name = "mlp5-step",
+         .doc = "a training step of 784-512-512-512-512-10, batch 64, as one program",
+         MILLISECONDS(""),
+         TASKS,
+         .work.flops = MLP5_FLOPS,
+         STEP(mlp5),
+         .goal = {BENCH_OF_PEER, 1}},
+        {.name = "mlp5-step-compiled",
+         .doc = "the same beside the peer's compiler",
+         MILLISECONDS(""),
+         TASKS,
+         .work.flops = MLP5_FLOPS,
+         STEP(mlp5)},
+        {.name = "lenet-step-hybrid",
+         .doc = "lenet-step as one program",
+         MILLISECONDS(""),
+         TASKS,
+         .work.flops = LENET_FLOPS,
+         STEP(lenet_hybrid)},
+        {.name = "lenet-step-compiled",
+         .doc = "the same beside the peer's compiler",
+         MILLISECONDS(""),
+         TASKS,
+         .work.flops = LENET_FLOPS,
+         STEP(lenet_hybrid)},
+        {.name = "lenet-hybrid-gain",
+         .doc = "how many times as fast as lenet-step lenet-step-hybrid is, in turn",
+         RATIO(""),
+         .times = 8,
+         BOTH(bench_lenet_gain_run),
+         .goal = {BENCH_AT_LEAST, 1.3}},
+        {.name = "lenet-hybrid-memory",
+         .doc = "memory planned for the intermediates of lenet-step-hybrid / lenet-step's peak (which is shown)",
+         RATIO(""),
+         .rate_unit = "MB",
+         .rate_value = &bench_eager_megabytes,
+         .times = 1,
+         .runs = 3,
+         BOTH(bench_lenet_memory_run),
+         .goal = {BENCH_AT_MOST, 0.5}},
+        {.name = "compile-resnet18",
+         .doc = "compiling a training step of ResNet-18, batch 32 x 1 x 28 x 28",
+         MILLISECONDS(""),
+         .rate_unit = "calls",
+         .rate_value = &bench_compiled_calls,
+         .no_peer = true,
+         .setup = bench_resnet_setup,
+         .run = bench_resnet_compile_run,
+         .teardown = bench_whole_step_teardown,
+         .goal = {BENCH_AT_MOST, 50}},
 
         /* Run-ahead. */
         {.name = "run-ahead-memory",

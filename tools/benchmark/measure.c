@@ -189,6 +189,7 @@ static void one_run(const struct job *j, int64_t times, int i, struct bench_resu
 	settle();
 	if (i == 0) peer_turn(j, times); /* warms up */
 	r->peer[i] = peer_turn(j, times) * scale;
+	if (!isnan(r->peer[i])) snprintf(r->how, sizeof r->how, "%s", bench_peer_how());
 	bench_quiet(false);
 }
 

@@ -1,5 +1,6 @@
 /* The peer: a Python process that does the same work in PyTorch when it is asked to, so that turns can alternate.
- * A question is a line "NUMBER CASE TIMES"; the answer "NUMBER SECONDS" of one repetition, or "NUMBER none". */
+ * A question is a line "NUMBER CASE TIMES"; the answer "NUMBER SECONDS [HOW]" of one repetition, or "NUMBER
+ * none". */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 static struct {
 	pid_t process;
 	FILE *to, *from;
-	char name[128];
+	char name[128], how[BENCH_HOW];
 	long asked;
 } peer;
 
@@ -73,9 +74,15 @@ double bench_peer_run(const char *name, int64_t times)
 		char *rest, *end;
 		if (strtol(line, &rest, 10) != number) continue;
 		double seconds = strtod(rest, &end);
+		snprintf(peer.how, sizeof peer.how, "%.*s", (int)strcspn(end + (*end == ' '), "\n"), end + (*end == ' '));
 		return end == rest ? NAN : seconds;
 	}
 	return NAN;
+}
+
+const char *bench_peer_how(void)
+{
+	return peer.how;
 }
 
 void bench_peer_stop(void)

@@ -88,7 +88,7 @@ void bench_print_row(FILE *file, enum bench_format format, const struct bench_ca
 		if (c->rate_unit) snprintf(row[3], CELL, "%s %s", number(s.rate, a), c->rate_unit);
 		number(s.floor, row[4]);
 		number(s.floor_ratio, row[5]);
-		number(s.peer, row[6]);
+		snprintf(row[6], CELL, *r->how ? "%s (%s)" : "%s%s", number(s.peer, a), r->how);
 		number(s.peer_ratio, row[7]);
 	}
 	goal_text(c, &s, row[8]);
@@ -138,6 +138,7 @@ bool bench_write_json(FILE *file, const char *machine, const struct bench_case *
 	                  "rate", real(s.rate), "goal", goal(c, &s), "machine", machine);
 	if (!object) return false;
 	if (c->rate_unit) json_object_set_new(object, "rate_unit", json_string(c->rate_unit));
+	if (*r->how) json_object_set_new(object, "peer_how", json_string(r->how));
 	if (*r->error) json_object_set_new(object, "error", json_string(r->error));
 	bool ok =
 	        json_dumpf(object, file, JSON_REAL_PRECISION(6)) == 0 && fputc('\n', file) != EOF && fflush(file) == 0;
