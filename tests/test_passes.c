@@ -303,6 +303,139 @@ static void test_updates(void)
 	     BACK "param u: float32 (4, 6)\n" KEPT "sgd(u, dw[1], b, dw[2], lr=0.1, rescale=1)\nreturn dw");
 }
 
+/* ---- chain ------------------------------------------------------------------------------------------------------- */
+
+/* How many operations are left after the pass, which computes the same bits. */
+static int chained(int line, const char *text)
+{
+	sl_graph *g = slp_program(text), *h = slp_graph_copy(g);
+	int n = 0;
+	CHECK_SAYING(slp_passes[SL_PASS_CHAIN].run(h) == SL_OK, "line %d: %s", line, sl_error_message());
+	CHECK_SAYING(slp_graph_verify(h) == SL_OK, "line %d: %s", line, sl_error_message());
+	CHECK_SAYING(slp_graph_compare("chain", g, h, 0) == SL_OK, "line %d: %s", line, sl_error_message());
+	sl_error_clear();
+	for (int i = 0; i < h->count; i++) n += h->nodes[i].kind == SLP_NODE_OP;
+	sl_graph_free(g);
+	sl_graph_free(h);
+	return n;
+}
+#define CHAINED(text, n) CHECK(chained(__LINE__, text) == (n))
+
+static void test_chain(void)
+{
+	CHAINED(XY "a = add(x, y)\nb = relu(a)\nc = mul_scalar(b, value=2)\nreturn c", 1);
+	CHAINED(XY "a = exp(x)\nb = mul(a, y)\nc = add(a, b)\nd = rsub_scalar(c, value=2)\ne = sub(d, c)\nreturn e", 1); /* a DAG */
+	CHAINED(X "a = relu(x)\nreturn a", 1);
+	CHAINED(XY "a = add(x, y)\nb = relu(a)\nc = exp(b)\nreturn c, b", 2);             /* b is wanted */
+	CHAINED(XY "a = exp(x)\nb = sum(a)\nc = neg(a)\nd = relu(c)\nreturn b, d", 3);    /* by another, too */
+	CHAINED("input x: float32 (2, 3)\ninput y: float32 (3,)\na = mul(x, y)\nb = add(a, y)\nreturn b", 1);
+	/* What is broadcast is computed once. */
+	CHAINED("input x: float32 (2, 3)\ninput y: float32 (3,)\na = exp(y)\nb = neg(a)\nc = add(x, b)\nd = relu(c)\nreturn d", 2);
+	CHAINED("input x: int32 (3,)\na = add(x, x)\nb = neg(a)\nreturn b", 2);
+	CHAINED("input x: float64 (3,)\na = add(x, x)\nb = neg(a)\nreturn b", 1);
+	CHAINED("input x: float32 (0, 3)\na = add(x, x)\nb = neg(a)\nreturn b", 1);
+}
+
+static void test_chain_long(void)
+{
+	char text[8192] = X, line[128], last[16] = "x";
+	for (int i = 0; i < 100; i++) {
+		snprintf(line, sizeof line, i % 3 ? "a%d = tanh(%s)\n" : "a%d = add_scalar(%s, value=%d)\n", i, last, i);
+		strcat(text, line);
+		snprintf(last, sizeof last, "a%d", i);
+	}
+	strcat(text, "return a99\n");
+	int n = chained(__LINE__, text);
+	CHECK_SAYING(n >= 9 && n <= 13, "%d operations", n);
+	/* More inputs than one program takes. */
+	char many[8192] = X, name[32];
+	for (int i = 0; i < 20; i++) snprintf(line, sizeof line, "input y%d: float32 (2, 3)\n", i), strcat(many, line);
+	strcpy(last, "x");
+	for (int i = 0; i < 20; i++) {
+		snprintf(line, sizeof line, "a%d = mul(%s, y%d)\n", i, last, i);
+		strcat(many, line);
+		snprintf(name, sizeof name, "a%d", i);
+		snprintf(last, sizeof last, "%.15s", name);
+	}
+	strcat(many, "return a19\n");
+	CHAINED(many, 2);
+}
+
+static void test_chain_writes(void)
+{
+	CHAINED(X "param w: float32 (2, 3)\na = exp(w)\nb = neg(x)\nsgd(w, x, lr=1, rescale=1)\nc = add(a, b)\nd = mul(c, w)\n"
+		"return d", 3); /* exp stays; neg joins */
+}
+
+/* ---- random programs --------------------------------------------------------------------------------------------- */
+
+static unsigned state;
+static int below(int n)
+{
+	state = state * 1664525u + 1013904223u;
+	return (int)((state >> 8) % (unsigned)n);
+}
+
+/* Lines over values of one shape (4, 4): so any operation fits any value. */
+static void random_program(char *text, size_t size)
+{
+	static const char *const unary[] = {"relu", "neg", "abs", "tanh", "sigmoid", "square", "copy", "transpose", "exp"};
+	static const char *const binary[] = {"add", "sub", "mul", "maximum", "dot", "relu_grad", "linear"};
+	static const char *const number[] = {"add_scalar", "mul_scalar", "div_scalar", "rsub_scalar", "pow_scalar"};
+	static const double numbers[] = {0, 1, 2, -1, 0.5, 3};
+	size_t n = (size_t)snprintf(text, size, "input v0: float32 (4, 4)\ninput v1: float32 (4, 4)\nparam v2: float32 (4, 4)\n"
+				    "const v3: float32 (4, 4) = 1\nv4 = tanh(v0)\nsgd(v2, v4, lr=1, rescale=1)\n");
+	int count = 5, total = 20 + below(20);
+	while (count < total) {
+		int a = below(count), b = below(count), kind = below(12);
+		const char *form = "v%d = %s(v%d)\n";
+		if (kind < 4) n += (size_t)snprintf(text + n, size - n, form, count, unary[below(9)], a);
+		else if (kind < 8) n += (size_t)snprintf(text + n, size - n, "v%d = %s(v%d, v%d)\n", count, binary[below(7)], a, b);
+		else if (kind < 10)
+			n += (size_t)snprintf(text + n, size - n, "v%d = %s(v%d, value=%g)\n", count, number[below(5)], a,
+					      numbers[1 + below(5)]);
+		else if (kind < 11) n += (size_t)snprintf(text + n, size - n, "v%d = dropout(v%d, p=0.25)\n", count, a);
+		else n += (size_t)snprintf(text + n, size - n, "v%d = tanh(v%d)\nsgd(v2, v%d, lr=0.5, rescale=1)\n", count, a, count);
+		count++;
+	}
+	snprintf(text + n, size - n, "w = tanh(v%d)\nu = relu(v%d)\nreturn w, u, v%d\n", count - 1, count - 2, below(count - 5) + 5);
+}
+
+/* Each pass alone, and all in turn. */
+static void check_random(const char *text, double tolerance)
+{
+	sl_graph *g = slp_program(text), *all = slp_graph_copy(g);
+	bool ok = true;
+	for (int i = 0; i < SL_PASSES && ok; i++) {
+		if (!slp_passes[i].run) continue;
+		sl_graph *h = slp_graph_copy(g);
+		ok = slp_passes[i].run(h) == SL_OK && slp_graph_verify(h) == SL_OK &&
+		     slp_graph_compare(slp_passes[i].name, g, h, tolerance) == SL_OK;
+		ok = ok && slp_passes[i].run(all) == SL_OK && slp_graph_verify(all) == SL_OK;
+		sl_graph_free(h);
+	}
+	ok = ok && slp_graph_compare("all", g, all, tolerance) == SL_OK;
+	CHECK_SAYING(ok, "%s\n%s", sl_error_message(), text);
+	sl_error_clear();
+	sl_graph_free(g);
+	sl_graph_free(all);
+}
+
+static void test_random(void)
+{
+	static char text[16384];
+	for (state = 1; state < 2000000000; state += 40000000) {
+		unsigned seed = state;
+		random_program(text, sizeof text);
+		check_random(text, 1e-4);
+		state = seed;
+	}
+}
+
+static const struct slp_test chain_tests[] = {
+        {"chain", test_chain}, {"long", test_chain_long}, {"writes", test_chain_writes}, {0},
+};
+static const struct slp_test random_tests[] = {{"random", test_random}, {0}};
 static const struct slp_test fuse_tests[] = {
         {"activations", test_activations}, {"slopes", test_slopes}, {"linear gradients", test_linear_grads},
         {"not linear gradients", test_not_linear_grads}, {"updates", test_updates}, {0},
@@ -335,6 +468,8 @@ int main(int argc, char **argv)
 						 SUITE("cse", cse_tests),
 						 SUITE("simplify", simplify_tests),
 						 SUITE("fuse", fuse_tests),
+						 SUITE("chain", chain_tests),
+						 SUITE("programs", random_tests),
 						 {0},
 					 });
 }

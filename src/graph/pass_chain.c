@@ -1,0 +1,164 @@
+/* chain: elementwise operations of one shape become one that goes over memory once.
+ *
+ * From each that is left, last ones first, a group grows against the arrows: an argument joins if the group alone uses it.
+ * It stays on its side of writes to what it reads, and within what one program of `fused` holds; what no longer fits
+ * begins a group of its own.  Arguments of other shapes are broadcast; what computes them is not repeated. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../codelets/fused.h"
+#include "graph/pass.h"
+
+struct group {
+	sl_graph *g;
+	const struct slp_users *users;
+	int nodes[SLP_FUSED_STEPS], count;       /* in the order of the graph; the last is the root */
+	struct slp_value in[SLP_FUSED_INPUTS];
+	int nin;
+	struct slp_fused_attrs program;
+};
+
+/* ---- what belongs to a group ------------------------------------------------------------------------------------- */
+
+static bool is_elementwise(const struct slp_gnode *n)
+{
+	return n->kind == SLP_NODE_OP && !n->dead && slp_fused_takes(n->op) && slp_is_float(n->types[0].dtype);
+}
+
+static bool is_member(const struct group *s, int node)
+{
+	for (int i = 0; i < s->count; i++)
+		if (s->nodes[i] == node) return true;
+	return false;
+}
+
+/* Whether the group alone uses it. */
+static bool is_ours(const struct group *s, struct slp_value v)
+{
+	int id = slp_value_id(v);
+	for (int i = s->users->start[id]; i < s->users->start[id + 1]; i++)
+		if (s->users->list[i].node < 0 || !is_member(s, s->users->list[i].node)) return false;
+	return true;
+}
+
+/* Whether it can be computed where the root is. */
+static bool can_move(const struct group *s, int node)
+{
+	const struct slp_gnode *n = &s->g->nodes[node];
+	for (int i = 0; i < n->nin; i++)
+		if (!slp_users_stays(s->users, s->g, n->in[i], node, s->nodes[s->count - 1])) return false;
+	return true;
+}
+
+static bool may_join(const struct group *s, struct slp_value v)
+{
+	const struct slp_gnode *n = &s->g->nodes[v.node], *root = &s->g->nodes[s->nodes[s->count - 1]];
+	return is_elementwise(n) && slp_type_equal(&n->types[0], &root->types[0]) && !is_member(s, v.node) &&
+	       is_ours(s, v) && can_move(s, v.node);
+}
+
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+static bool add_input(struct group *s, struct slp_value v)
+{
+	for (int i = 0; i < s->nin; i++)
+		if (slp_value_equal(s->in[i], v)) return true;
+	if (s->nin == SLP_FUSED_INPUTS) return false;
+	s->in[s->nin++] = v;
+	return true;
+}
+
+/* Those of the result's type come first: the result may take the place of the first. */
+static bool collect_inputs(struct group *s)
+{
+	const struct slp_type *type = &s->g->nodes[s->nodes[s->count - 1]].types[0];
+	s->nin = 0;
+	for (int whole = 1; whole >= 0; whole--)
+		for (int i = 0; i < s->count; i++) {
+			const struct slp_gnode *n = &s->g->nodes[s->nodes[i]];
+			for (int j = 0; j < n->nin; j++)
+				if (!is_member(s, n->in[j].node) &&
+				    slp_type_equal(slp_value_type(s->g, n->in[j]), type) == whole && !add_input(s, n->in[j]))
+					return false;
+		}
+	return true;
+}
+
+static int operand(const struct group *s, struct slp_value v, const int *results)
+{
+	for (int i = 0; i < s->count; i++)
+		if (s->nodes[i] == v.node) return results[i];
+	for (int i = 0; i < s->nin; i++)
+		if (slp_value_equal(s->in[i], v)) return SLP_FUSED_INPUT + i;
+	return 0;
+}
+
+/* Writes the program of the group; false if it does not fit. */
+static bool write_program(struct group *s)
+{
+	int results[SLP_FUSED_STEPS];
+	memset(&s->program, 0, sizeof s->program);
+	if (!collect_inputs(s)) return false;
+	for (int i = 0; i < s->count; i++) {
+		const struct slp_gnode *n = &s->g->nodes[s->nodes[i]];
+		int a = operand(s, n->in[0], results), b = n->nin > 1 ? operand(s, n->in[1], results) : 0;
+		results[i] = slp_fused_add(&s->program, n->op, n->attrs.bytes, a, b);
+		if (results[i] < 0) return false;
+	}
+	return true;
+}
+
+/* ---- growing ----------------------------------------------------------------------------------------------------- */
+
+/* Puts a node in its place among the others, if their program still fits. */
+static bool join(struct group *s, int node)
+{
+	struct group before = *s;
+	int i = s->count++;
+	for (; i > 0 && before.nodes[i - 1] > node; i--) s->nodes[i] = before.nodes[i - 1];
+	s->nodes[i] = node;
+	if (write_program(s)) return true;
+	*s = before;
+	return false;
+}
+
+/* The latest argument that may join and has not been tried: users join before what they use. */
+static int next_candidate(const struct group *s, int below)
+{
+	int best = -1;
+	for (int i = 0; i < s->count; i++) {
+		const struct slp_gnode *n = &s->g->nodes[s->nodes[i]];
+		for (int j = 0; j < n->nin; j++)
+			if (n->in[j].node > best && n->in[j].node < below && may_join(s, n->in[j])) best = n->in[j].node;
+	}
+	return best;
+}
+
+static void grow(struct group *s)
+{
+	int node = s->nodes[0];
+	while (s->count < SLP_FUSED_STEPS && (node = next_candidate(s, node)) >= 0) join(s, node);
+}
+
+static enum sl_status fuse(struct group *s)
+{
+	int root = s->nodes[s->count - 1];
+	if (!slp_graph_rewrite(s->g, root, &slp_op_fused, &s->program, s->nin, s->in)) return slp_pass_no_memory("chain");
+	for (int i = 0; i + 1 < s->count; i++) slp_graph_kill(s->g, s->nodes[i]);
+	return slp_node_infer(s->g, root);
+}
+
+enum sl_status slp_pass_chain(sl_graph *g)
+{
+	struct slp_users users;
+	enum sl_status s = SL_OK;
+	if (!slp_users_find(&users, g)) return SL_ENOMEM;
+	for (int i = g->count - 1; i >= 0 && s == SL_OK; i--) {
+		if (!is_elementwise(&g->nodes[i])) continue;
+		struct group group = {.g = g, .users = &users, .nodes = {i}, .count = 1};
+		grow(&group);
+		if (group.count > 1) s = fuse(&group);
+	}
+	slp_users_free(&users);
+	return s == SL_OK ? slp_pass_dead(g) : s;
+}
