@@ -12,6 +12,8 @@ AS_IF([test "$have_onednn" = yes], [slp_onednn="$onednn_version (${ONEDNN_LIBS})
 AS_IF([test "$have_openblas" = yes], [slp_openblas="$openblas_version (${OPENBLAS_LIBS})"], [slp_openblas=no])
 AS_IF([test "$have_cunit" = yes], [slp_cunit="$($PKG_CONFIG --modversion cunit 2>/dev/null || echo yes)"],
   [slp_cunit="no: make check will not run"])
+AS_IF([test "$have_onnx" = yes], [slp_onnx="protobuf-c $($PKG_CONFIG --modversion libprotobuf-c)"],
+  [slp_onnx="no: needs libprotobuf-c-dev, protobuf-c-compiler"])
 echo
 echo "Starling $PACKAGE_VERSION"
 slp_line "prefix" "$prefix"
@@ -25,6 +27,7 @@ slp_line "OpenMP" "${OPENMP_CFLAGS:-no}"
 slp_line "hwloc" "$($PKG_CONFIG --modversion hwloc)"
 slp_line "zlib" "$($PKG_CONFIG --modversion zlib)"
 slp_line "jansson" "$($PKG_CONFIG --modversion jansson)"
+slp_line "ONNX" "$slp_onnx"
 slp_line "CUnit" "$slp_cunit"
 slp_line "CPU variants" "$slp_cv_target_clones"
 slp_line "native" "$enable_native"

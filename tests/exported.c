@@ -1,8 +1,9 @@
-/* exported FOLDER: exports networks into a folder, each with an input and what it says to that; for tools/mxnet-check
- * and tools/onnx-check. */
+/* exported FOLDER: exports networks into a folder, each in every format, with an input and what it says to that; for
+ * tools/mxnet-check and tools/onnx-check. */
 #include <limits.h>
 #include <stdio.h>
 
+#include "config.h"
 #include "io_networks.h"
 
 static bool save(const char *prefix, const char *ending, sl_tensor *t)
@@ -10,6 +11,13 @@ static bool save(const char *prefix, const char *ending, sl_tensor *t)
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s-%s.npy", prefix, ending);
 	return sl_save_npy(path, t) == SL_OK;
+}
+
+static bool export_onnx(const char *prefix, sl_block *net, const struct slp_network *n)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s.onnx", prefix);
+	return sl_export_onnx(net, path, SL_SHAPES(n->shape)) == SL_OK;
 }
 
 static bool export(const char *folder, const struct slp_network *n)
@@ -23,6 +31,11 @@ static bool export(const char *folder, const struct slp_network *n)
 		ok = sl_initialize(net, .init = sl_xavier_init()) == SL_OK;
 		SL_RECORD sl_forward(net, x); /* running statistics move */
 		ok = ok && sl_export(net, prefix, SL_SHAPES(n->shape)) == SL_OK;
+#ifdef HAVE_ONNX
+		ok = ok && export_onnx(prefix, net, n);
+#else
+		(void)export_onnx;
+#endif
 		ok = ok && save(prefix, "x", x) && save(prefix, "y", sl_forward(net, x));
 		sl_block_free(net);
 	}

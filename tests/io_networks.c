@@ -41,7 +41,7 @@ static sl_tensor *tail(sl_tensor *x)
 	y = sl_add(sl_gelu(y), sl_softplus(sl_rsub_scalar(y, 1)));
 	y = sl_div(y, sl_add_scalar(sl_sum(sl_square(y), SL_AXES(-1), .keepdims = true), 1));
 	y = sl_maximum(y, sl_mul(sl_ones(SL_SHAPE(1)), sl_full(SL_SHAPE(4), 0.05)));
-	return sl_add(sl_log_softmax(y, -1), sl_cast(sl_argmax(y, 1), SL_FLOAT32) ? sl_relu(y) : NULL);
+	return sl_add(sl_log_softmax(y, -1), sl_cast(sl_cast(y, SL_INT32), SL_FLOAT32));
 }
 
 static sl_tensor *tokens(sl_tensor *x)
@@ -70,6 +70,57 @@ static sl_block *words(void)
 	return sl_sequential(sl_embedding(11, 6), sl_dense(3));
 }
 
+/* ---- operations that the others lack ------------------------------------------------------------------------------- */
+
+/* Each of them changes the result. */
+static sl_tensor *unary(sl_tensor *x)
+{
+	sl_tensor *y = sl_add(sl_sqrt(sl_abs(x)), sl_log(sl_add_scalar(sl_square(x), 1)));
+	y = sl_sub(sl_exp(sl_neg(y)), sl_reciprocal(sl_add_scalar(sl_sigmoid(y), 1)));
+	y = sl_mul(sl_tanh(y), sl_clone(sl_softplus(y)));
+	y = sl_add(sl_pow(sl_abs(y), sl_full(SL_SHAPE(4), 1.5)), sl_pow_scalar(sl_abs(y), 0.7));
+	return sl_add(y, sl_add(sl_rpow_scalar(y, 2), sl_rdiv_scalar(sl_add_scalar(sl_abs(y), 2), 3)));
+}
+
+static sl_tensor *comparisons(sl_tensor *x)
+{
+	sl_tensor *m = sl_mean(x, SL_AXES(1), .keepdims = true), *y = sl_mul_scalar(sl_lt(x, m), 2);
+	y = sl_add(y, sl_add(sl_ge_scalar(x, 5), sl_ne_scalar(sl_gt(x, m), 0)));
+	y = sl_add(y, sl_sub_scalar(sl_le_scalar(x, 3), 0.5));
+	return sl_maximum_scalar(sl_minimum_scalar(sl_sub(y, sl_eq(m, x)), 4), -0.25);
+}
+
+static sl_tensor *indices(sl_tensor *x)
+{
+	sl_tensor *i = sl_argmax(x, 1), *table = sl_reshape(sl_arange(0, 6, 0.25), SL_SHAPE(4, 3, 2));
+	sl_tensor *rows = sl_sum(sl_gather(table, i), SL_AXES(2));
+	sl_tensor *size = sl_norm(x, SL_AXES(1), .keepdims = true);
+	return sl_concat(((sl_tensor *const[]){sl_one_hot(i, 5), rows, sl_broadcast_to(size, SL_SHAPE(sl_tensor_shape(x).dim[0], 2))}), 3, 1);
+}
+
+static sl_tensor *products(sl_tensor *x)
+{
+	int64_t n = sl_tensor_shape(x).dim[0];
+	sl_tensor *t = sl_reshape(x, SL_SHAPE(n, 1, 2, 2)), *two[] = {t, sl_mul_scalar(t, 0.5)};
+	sl_tensor *h = sl_concat(two, 2, 1); /* (n, 2, 2, 2) */
+	sl_tensor *y = sl_matmul(h, sl_slice(h, 3, -1, INT64_MIN, -1), .tb = true);
+	y = sl_min(sl_matmul(y, h, .ta = true), SL_AXES(-1));
+	y = sl_linear(sl_reshape(y, SL_SHAPE(n, 4)), sl_reshape(sl_arange(0, 1.2, 0.1), SL_SHAPE(4, 3)), NULL);
+	return sl_dot(y, sl_full(SL_SHAPE(3, 2), 0.125));
+}
+
+static sl_tensor *everything(sl_tensor *x)
+{
+	sl_tensor *y = sl_concat(((sl_tensor *const[]){unary(x), comparisons(x), indices(x), products(x)}), 4, 1);
+	y = sl_div(y, sl_add_scalar(sl_abs(y), 1));
+	return sl_softmax(sl_sub(y, sl_max(y, SL_AXES(1), .keepdims = true)), 1);
+}
+
+static sl_block *ops(void)
+{
+	return sl_sequential(sl_lambda("everything", everything), sl_dense(6));
+}
+
 /* ---- all ----------------------------------------------------------------------------------------------------------- */
 
 const struct slp_network slp_networks[] = {
@@ -78,5 +129,6 @@ const struct slp_network slp_networks[] = {
 	{"resnet18", resnet18, {4, {2, 3, 32, 32}}},
 	{"mixed", mixed, {4, {2, 3, 9, 9}}},
 	{"words", words, {2, {4, 2}}},
+	{"ops", ops, {2, {3, 4}}},
 	{0},
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "config.h"
 #include "folder.h"
 #include "io/import.h"
 #include "io_networks.h"
@@ -312,6 +313,31 @@ static void test_wrong_parameters(void)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
+/* ONNX: tools/onnx-check looks at what is in it. */
+static void test_onnx(void)
+{
+	char path[PATH_MAX];
+	slp_scratch_path("m.onnx", path);
+	sl_block *net = slp_networks[0].make(), *strange = sl_lambda("noisy", noisy);
+	CHECK_OK(sl_initialize(net));
+#ifdef HAVE_ONNX
+	CHECK_OK(sl_export_onnx(net, path, SL_SHAPES(slp_networks[0].shape)));
+	size_t size = 0;
+	char *data = slp_read_file(path, &size);
+	CHECK(data && size > 1000 && data[0] == 0x08 && memmem(data, size, "_weight", 7) && memmem(data, size, "Gemm", 4));
+	free(data);
+	remove(path);
+	CHECK_STATUS(sl_export_onnx(strange, path, SL_SHAPES(SL_SHAPE(1, 8))), SL_EUNSUPPORTED, "uniform", "test_model.c");
+	sl_error_clear();
+	CHECK_STATUS(sl_export_onnx(net, "/nowhere/m.onnx", SL_SHAPES(slp_networks[0].shape)), SL_EIO, "/nowhere/m.onnx");
+#else
+	CHECK_STATUS(sl_export_onnx(net, path, SL_SHAPES(slp_networks[0].shape)), SL_EUNSUPPORTED, "protobuf-c");
+#endif
+	sl_error_clear();
+	sl_block_free(net);
+	sl_block_free(strange);
+}
+
 static const struct slp_test import_tests[] = {
 	{"networks of MXNet", test_mxnet},
 	{"ways to run", test_ways_to_run},
@@ -325,6 +351,7 @@ static const struct slp_test export_tests[] = {
 	{"there and back", test_there_and_back},
 	{"shapes", test_export_shapes},
 	{"unknown operations", test_export_unknown},
+	{"onnx", test_onnx},
 	{NULL, NULL},
 };
 

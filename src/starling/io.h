@@ -30,6 +30,9 @@ struct sl_export_opts {
 SL_API enum sl_status sl_export_at(const char *at, sl_block *block, const char *prefix, struct sl_export_opts opts);
 #define sl_export(block, prefix, ...)                                                                                  \
 	sl_export_at(SL_HERE, block, prefix, (struct sl_export_opts){__VA_ARGS__})
+SL_API enum sl_status sl_export_onnx_at(const char *at, sl_block *block, const char *path, struct sl_export_opts opts);
+#define sl_export_onnx(block, path, ...)                                                                               \
+	sl_export_onnx_at(SL_HERE, block, path, (struct sl_export_opts){__VA_ARGS__})
 
 struct sl_import_opts {
 	const char *output;       /* the node whose output is the result; NULL: the symbol's only result */
