@@ -78,14 +78,15 @@ static void note(const struct cut *c, int node, int unit)
 	for (int i = 0; i < n->nout; i++) c->writer[c->memory[slp_value_id((struct slp_value){node, i})]] = unit;
 }
 
-/* The unit for a node of that price: where workers are several, a unit that is worth a task takes only what is not. */
+/* The unit for a node of that price: where workers are several, a unit that is worth a task takes only what is small
+ * beside it. */
 static int choose(const struct cut *c, int unit, double seconds, int workers)
 {
 	int last = c->layout->nunits - 1;
 	if (workers == SLP_CUT_EACH) return c->layout->nunits++;
 	if (workers == 1) return last < 0 ? c->layout->nunits++ : last;
 	if (unit < 0) unit = last;
-	bool room = unit >= 0 && (c->seconds[unit] < worth_a_task || seconds < worth_a_task / 20);
+	bool room = unit >= 0 && (c->seconds[unit] < worth_a_task || seconds < c->seconds[unit] / 8);
 	return room ? unit : c->layout->nunits++;
 }
 

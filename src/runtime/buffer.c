@@ -9,14 +9,14 @@
 
 #include "runtime/runtime.h"
 
-enum { CLASSES = 256, SCRATCH_CLASSES = 48, MIN_BYTES = 64 };
+enum { CLASSES = 256, MIN_BYTES = 64 };
 
 struct pool {
 	struct slp_buffer *idle;           /* stack */
 	struct slp_buffer *first, **last;  /* queue of pending ones */
 };
 static struct pool pools[SLP_POOLS][CLASSES];
-static starpu_data_handle_t scratch[SCRATCH_CLASSES];
+static starpu_data_handle_t scratch[CLASSES];
 static struct slp_buffer *everything; /* all buffers, by `older` and `newer` */
 static struct slp_buffer *retiring; /* adopted memory that nobody holds any more */
 static atomic_int retiring_count;
@@ -254,10 +254,12 @@ void slp_buffer_retire(void)
 
 starpu_data_handle_t slp_buffer_scratch(size_t bytes)
 {
-	int log = bytes <= 4096 ? 12 : 64 - __builtin_clzll((unsigned long long)(bytes - 1));
-	if (log >= SCRATCH_CLASSES) return NULL;
-	if (!scratch[log]) starpu_variable_data_register(&scratch[log], -1, 0, (size_t)1 << log);
-	return scratch[log];
+	int cls = class_of(bytes < 4096 ? 4096 : bytes);
+	for (int c = cls; c < CLASSES && class_bytes(c) <= 2 * class_bytes(cls); c++)
+		if (scratch[c]) return scratch[c]; /* one that is there already and not much too large */
+	starpu_variable_data_register(&scratch[cls], -1, 0, class_bytes(cls));
+	atomic_fetch_add(&slp_counters.scratch, class_bytes(cls));
+	return scratch[cls];
 }
 
 /* Unregisters what is left, also what tensors still hold; no task is left. */
@@ -269,7 +271,8 @@ void slp_buffer_clear(void)
 	}
 	memset(pools, 0, sizeof pools);
 	idle_bytes = 0;
-	for (int i = 0; i < SCRATCH_CLASSES; i++) {
+	atomic_store(&slp_counters.scratch, 0);
+	for (int i = 0; i < CLASSES; i++) {
 		if (scratch[i]) starpu_data_unregister_no_coherency(scratch[i]);
 		scratch[i] = NULL;
 	}

@@ -201,7 +201,7 @@ struct slp_counters {
 #define X(name) _Atomic uint64_t name;
 	SLP_COUNTERS(X)
 #undef X
-	_Atomic size_t bytes, peak_bytes;
+	_Atomic size_t bytes, peak_bytes, scratch;
 	_Atomic uint64_t handles, peak_tasks;
 };
 extern struct slp_counters slp_counters;

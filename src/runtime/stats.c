@@ -63,6 +63,7 @@ void sl_stats_get(struct sl_stats *stats)
 	stats->peak_tasks = atomic_load(&slp_counters.peak_tasks);
 	stats->bytes = atomic_load(&slp_counters.bytes);
 	stats->peak_bytes = atomic_load(&slp_counters.peak_bytes);
+	stats->scratch_bytes = atomic_load(&slp_counters.scratch);
 	if (!sl_is_initialized()) return;
 	slp_stats_sample();
 	pthread_mutex_lock(&seen.lock);
@@ -97,9 +98,10 @@ void sl_stats_print(FILE *file)
 		(unsigned long long)s.ops, (unsigned long long)s.segments, (unsigned long long)s.finished,
 		(unsigned long long)s.peak_tasks, (unsigned long long)s.faults, (unsigned long long)s.skipped);
 	fprintf(file, "run-ahead waited %llu times, %.3f s\n", (unsigned long long)s.stalls, s.stall_seconds);
-	fprintf(file, "handles %llu, recycled %llu times; buffers %.1f MiB, at most %.1f MiB\n",
+	fprintf(file, "handles %llu, recycled %llu times; buffers %.1f MiB, at most %.1f MiB; "
+		"scratch %.1f MiB a worker\n",
 		(unsigned long long)s.handles, (unsigned long long)s.recycled, (double)s.bytes / 1048576,
-		(double)s.peak_bytes / 1048576);
+		(double)s.peak_bytes / 1048576, (double)s.scratch_bytes / 1048576);
 	for (int i = 0; i < s.nodes; i++) {
 		fprintf(file, "memory node %d: at most %.1f MiB", i, (double)s.node_peak[i] / 1048576);
 		for (int j = 0; j < s.nodes; j++)

@@ -113,6 +113,7 @@ struct sl_stats {
 	uint64_t peak_tasks;       /* ... at most */
 	size_t bytes;              /* held by tensors and pools, now */
 	size_t peak_bytes;         /* ... at most */
+	size_t scratch_bytes;      /* working memory of each worker that needed it: intermediates and workspaces */
 	int nodes;                 /* memory nodes; 0 is main memory */
 	size_t node_peak[SL_MAX_NODES];                 /* bytes, as StarPU allocated them */
 	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES]; /* [from][to] */

@@ -1,0 +1,297 @@
+/* Symbols, and how programs become plans: mistakes with symbols, units, memory, compiling and running. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "graph/plan.h"
+
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
+
+static char *printed(sl_tensor *t)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+	CHECK_OK(sl_fprint(file, t));
+	fclose(file);
+	return text;
+}
+
+static void test_symbols(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_var("data"), *y = sl_relu(sl_add(x, sl_ones(SL_SHAPE(3))));
+		CHECK(sl_is_symbol(x) && sl_is_symbol(y) && !sl_is_symbol(sl_ones(SL_SHAPE(1))) && !sl_is_symbol(NULL));
+		CHECK(!strcmp(sl_symbol_name(x), "data") && !sl_symbol_name(sl_ones(SL_SHAPE(1))));
+		CHECK(sl_tensor_shape(y).ndim == -1); /* not known yet */
+		char *text = printed(x);
+		CHECK_SAYING(!strcmp(text, "<Symbol data>\n"), "printed %s", text);
+		free(text);
+		sl_tensor *z = sl_add(sl_var("a", SL_VAR_SHAPE(2, 3)), sl_ones(SL_SHAPE(3)));
+		CHECK(sl_shape_equal(sl_tensor_shape(z), SL_SHAPE(2, 3)));
+		CHECK_NULL(sl_var(""), SL_EINVAL, "name");
+		CHECK_NULL(sl_add(sl_var("a", SL_VAR_SHAPE(2, 3)), sl_ones(SL_SHAPE(4))), SL_ESHAPE, "add");
+	}
+}
+
+static void test_no_values(void)
+{
+	SL_SCOPE {
+		float v[2];
+		sl_tensor *x = sl_var("data", SL_VAR_SHAPE(2));
+		CHECK_STATUS(sl_read(x, v, sizeof v), SL_ESTATE, "sl_read", "'data'", "tests/test_plan.c");
+		CHECK_STATUS(sl_wait(x), SL_ESTATE, "sl_wait", "'data'");
+		CHECK(sl_item(x) != 0); /* NaN */
+		CHECK_SAYING(strstr(sl_error_message(), "sl_item") && strstr(sl_error_message(), "'data'"), "message: %s", sl_error_message());
+		sl_error_clear();
+		CHECK_NULL(sl_add_(x, sl_ones(SL_SHAPE(2))), SL_ESTATE, "'data'", "in place");
+		CHECK_NULL(sl_sub_scalar_(x, 1), SL_ESTATE, "'data'", "in place");
+		sl_tensor *w = sl_ones(SL_SHAPE(2));
+		CHECK_STATUS(sl_sgd_update(&x, &w, NULL, 1, .lr = 1), SL_ESTATE, "'data'", "no parameter");
+		sl_error_clear();
+		CHECK_STATUS(sl_attach_grad(x), SL_ESTATE, "'data'");
+		sl_error_clear();
+	}
+}
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+static void test_define_and_run(void)
+{
+	SL_SCOPE {
+		sl_tensor *a = sl_var("a"), *b = sl_var("b"), *w = sl_full(SL_SHAPE(2), 10), *out[2];
+		sl_graph *g = sl_graph_define(sl_mul(sl_add(a, b), w), sl_neg(a));
+		const char *names[2];
+		CHECK(sl_graph_inputs(g, names, 2) == 2 && !strcmp(names[0], "a") && !strcmp(names[1], "b"));
+		CHECK_NULL(sl_compile(g), SL_ESHAPE, "'a'");
+		sl_plan *plan = sl_compile(g, .shapes = (sl_shape[]){SL_SHAPE(2), SL_SHAPE(1)}, .check = true);
+		CHECK(plan != NULL);
+		sl_tensor *x = sl_arange(1, 3, 1), *y = sl_full(SL_SHAPE(1), 5), *in[] = {x, y};
+		CHECK_OK(sl_plan_run(plan, in, 2, out));
+		CHECK_VALUES(out[0], 60, 70);
+		CHECK_VALUES(out[1], -1, -2);
+		sl_fill_(w, 1); /* bound by reference */
+		CHECK_OK(sl_plan_run(plan, in, 2, out));
+		CHECK_VALUES(out[0], 6, 7);
+		CHECK_STATUS(sl_plan_run(plan, in, 1, out), SL_EINVAL, "takes 2 inputs, got 1");
+		sl_error_clear();
+		sl_tensor *wrong[] = {y, y};
+		CHECK_STATUS(sl_plan_run(plan, wrong, 2, out), SL_ESHAPE, "'a'", "(1,)", "(2,)");
+		sl_error_clear();
+		sl_tensor *nothing[] = {x, NULL};
+		CHECK(sl_plan_run(plan, nothing, 2, out) == SL_EINVAL && !out[0] && !out[1]);
+		sl_error_clear();
+		CHECK_NULL(sl_graph_define(x), SL_EINVAL, "not a symbol");
+		sl_plan_free(plan);
+		sl_graph_free(g);
+	}
+}
+
+/* A mistake that shows only when shapes are known names the call. */
+static void test_late_mistake(void)
+{
+	SL_SCOPE {
+		sl_graph *g = sl_graph_define(sl_dot(sl_var("a"), sl_var("b")));
+		CHECK(!sl_compile(g, .shapes = (sl_shape[]){SL_SHAPE(2, 3), SL_SHAPE(2, 3)}) && sl_error() == SL_ESHAPE);
+		CHECK_SAYING(strstr(sl_error_message(), "dot") && strstr(sl_error_message(), "tests/test_plan.c"), "message: %s",
+			     sl_error_message());
+		sl_error_clear();
+		sl_graph_free(g);
+	}
+}
+
+/* Each run draws other numbers, the same as imperatively. */
+static void test_random(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(64)), *eager[2], *out[2], *s;
+		sl_seed(9);
+		SL_TRAINING for (int i = 0; i < 2; i++) eager[i] = sl_dropout(x, 0.5);
+		SL_TRAINING s = sl_dropout(sl_var("x", SL_VAR_SHAPE(64)), 0.5);
+		sl_graph *g = sl_graph_define(s);
+		sl_plan *plan = sl_compile(g);
+		sl_seed(9);
+		for (int i = 0; i < 2; i++) CHECK_OK(sl_plan_run(plan, &x, 1, &out[i]));
+		for (int i = 0; i < 2; i++) CHECK(sl_item(sl_max(sl_abs(sl_sub(out[i], eager[i])))) == 0);
+		CHECK(sl_item(sl_max(sl_abs(sl_sub(out[0], out[1])))) > 0);
+		sl_plan_free(plan);
+		sl_graph_free(g);
+	}
+}
+
+/* ---- units ------------------------------------------------------------------------------------------------------- */
+
+/* A product that is worth a task, of values near 1. */
+static sl_tensor *heavy(sl_tensor *x)
+{
+	return sl_mul_scalar(sl_dot(x, x), 1.0 / 512);
+}
+
+/* Two heavy branches that meet. */
+static sl_graph *diamond(void)
+{
+	sl_tensor *x = sl_var("x", SL_VAR_SHAPE(512, 512)), *y = heavy(x);
+	sl_graph *g = sl_graph_define(sl_add(heavy(sl_relu(y)), heavy(sl_tanh(y))));
+	CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
+	return g;
+}
+
+/* Arguments come from the same unit or an earlier one. */
+static void check_order(const sl_graph *g, const struct slp_layout *l)
+{
+	for (int i = 0; i < g->count; i++)
+		for (int k = 0; k < g->nodes[i].nin; k++) CHECK(l->unit[i] < 0 || l->unit[g->nodes[i].in[k].node] <= l->unit[i]);
+}
+
+static void test_units(void)
+{
+	SL_SCOPE {
+		sl_graph *g = diamond();
+		struct slp_layout one = {0}, two = {0}, each = {0};
+		CHECK(slp_cut(g, 1, &one) && slp_cut(g, 2, &two) && slp_cut(g, SLP_CUT_EACH, &each));
+		CHECK(one.nunits == 1 && each.nunits == 9);
+		CHECK_SAYING(two.nunits >= 3 && two.nunits <= 5, "%d units", two.nunits);
+		check_order(g, &two);
+		int products[3], n = 0;
+		for (int i = 0; i < g->count; i++)
+			if (g->nodes[i].kind == SLP_NODE_OP && !strcmp(g->nodes[i].op->name, "dot")) products[n++] = two.unit[i];
+		CHECK(n == 3 && products[0] != products[1] && products[1] != products[2] && products[0] != products[2]);
+		slp_layout_clear(&one);
+		slp_layout_clear(&two);
+		slp_layout_clear(&each);
+		sl_graph_free(g);
+	}
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* A chain of elementwise operations needs the memory of one or two, whatever its length. */
+static void test_chain_memory(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_var("x", SL_VAR_SHAPE(1000));
+		for (int i = 0; i < 20; i++) x = sl_tanh(x);
+		sl_graph *g = sl_graph_define(x);
+		struct slp_layout l = {0}, plain = {0};
+		CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
+		CHECK(slp_cut(g, 1, &l) && slp_place_values(g, true, &l));
+		CHECK(slp_cut(g, 1, &plain) && slp_place_values(g, false, &plain));
+		CHECK_SAYING(l.planned <= 4096 && l.unplanned == 19 * 4000, "%zu of %zu bytes", l.planned, l.unplanned);
+		CHECK(plain.planned >= plain.unplanned);
+		CHECK(l.nstorages == 1);
+		slp_layout_clear(&l);
+		slp_layout_clear(&plain);
+		sl_graph_free(g);
+	}
+}
+
+/* What is alive at the same time lies apart: any two values whose lives overlap, in random programs. */
+static bool overlap(const struct slp_home *a, size_t abytes, const struct slp_home *b, size_t bbytes)
+{
+	return a->kind == SLP_HOME_SCRATCH && b->kind == SLP_HOME_SCRATCH && a->offset < b->offset + bbytes &&
+	       b->offset < a->offset + abytes;
+}
+
+static int last_use(const sl_graph *g, const struct slp_layout *l, int value)
+{
+	int last = value / SLP_MAX_OUTPUTS;
+	for (int i = 0; i < g->count; i++)
+		for (int k = 0; k < g->nodes[i].nin; k++)
+			if (l->root[slp_value_id(g->nodes[i].in[k])] == value) last = i;
+	return last;
+}
+
+static void check_apart(const sl_graph *g, const struct slp_layout *l)
+{
+	for (int i = 0; i < g->count; i++) {
+		int a = i * SLP_MAX_OUTPUTS;
+		if (g->nodes[i].kind != SLP_NODE_OP || l->root[a] != a) continue;
+		int last = last_use(g, l, a);
+		for (int k = i + 1; k <= last; k++) {
+			int b = k * SLP_MAX_OUTPUTS;
+			if (g->nodes[k].kind != SLP_NODE_OP || l->root[b] != b || l->unit[i] != l->unit[k]) continue;
+			bool in_place = k == last && g->nodes[k].op->inplace;
+			CHECK(in_place || !overlap(&l->home[a], slp_type_bytes(&g->nodes[i].types[0]), &l->home[b],
+						   slp_type_bytes(&g->nodes[k].types[0])));
+		}
+	}
+}
+
+static sl_graph *random_program(unsigned *seed)
+{
+	enum { N = 30 };
+	sl_tensor *list[N] = {sl_var("x", SL_VAR_SHAPE(4, 6)), sl_var("y", SL_VAR_SHAPE(4, 6))};
+	for (int i = 2; i < N; i++) {
+		sl_tensor *a = list[rand_r(seed) % i], *b = list[rand_r(seed) % i];
+		switch (rand_r(seed) % 6) {
+		case 0: list[i] = sl_add(a, b); break;
+		case 1: list[i] = sl_mul(a, sl_tanh(b)); break;
+		case 2: list[i] = sl_dot(sl_dot(a, b, .tb = true), a); break;
+		case 3: list[i] = sl_reshape(sl_transpose(sl_reshape(a, SL_SHAPE(6, 4))), SL_SHAPE(4, 6)); break;
+		case 4: list[i] = sl_sub(a, sl_mean(b, SL_AXES(0), .keepdims = true)); break;
+		default: list[i] = sl_tanh(a); break;
+		}
+		list[i] = sl_tanh(list[i]);
+	}
+	return sl_graph_define(list[N - 1], list[N - 2], list[N / 2]);
+}
+
+static void compare_runs(const sl_graph *g, unsigned off)
+{
+	sl_tensor *in[] = {sl_normal(SL_SHAPE(4, 6), 0, 1), sl_normal(SL_SHAPE(4, 6), 0, 1)}, *a[3], *b[3];
+	sl_plan *all = sl_compile(g), *some = sl_compile(g, .off = off);
+	const char *names[2];
+	int n = sl_graph_inputs(g, names, 2);
+	sl_tensor *given[] = {n == 1 && !strcmp(names[0], "y") ? in[1] : in[0], in[1]};
+	CHECK_OK(sl_plan_run(all, given, n, a));
+	CHECK_OK(sl_plan_run(some, given, n, b));
+	for (int i = 0; i < 3; i++) CHECK(sl_item(sl_max(sl_abs(sl_sub(a[i], b[i])))) < 1e-5);
+	sl_plan_free(all);
+	sl_plan_free(some);
+}
+
+static void test_random_programs(void)
+{
+	unsigned seed = 4;
+	for (int i = 0; i < 20; i++) SL_SCOPE {
+		sl_graph *g = random_program(&seed);
+		struct slp_layout l = {0};
+		CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
+		CHECK(slp_cut(g, 1, &l) && slp_place_values(g, true, &l));
+		check_apart(g, &l);
+		CHECK(l.planned <= l.unplanned);
+		slp_layout_clear(&l);
+		compare_runs(g, 1u << SL_PASS_MEMORY);
+		compare_runs(g, 1u << SL_PASS_SEGMENT);
+		sl_graph_free(g);
+	}
+}
+
+static const struct slp_test symbols[] = {
+	{"symbols", test_symbols},
+	{"no values", test_no_values},
+	{NULL, NULL},
+};
+static const struct slp_test programs[] = {
+	{"define, compile, run", test_define_and_run},
+	{"a late mistake", test_late_mistake},
+	{"random numbers", test_random},
+	{NULL, NULL},
+};
+static const struct slp_test layouts[] = {
+	{"units", test_units},
+	{"memory of a chain", test_chain_memory},
+	{"random programs", test_random_programs},
+	{NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+	const struct slp_suite suites[] = {
+		{.name = "symbols", .tests = symbols, .start = slp_start_engine, .stop = slp_stop_engine},
+		{.name = "programs", .tests = programs, .start = slp_start_engine, .stop = slp_stop_engine},
+		{.name = "units and memory", .tests = layouts, .start = slp_start_engine, .stop = slp_stop_engine},
+		{.name = NULL},
+	};
+	return slp_test_main(argc, argv, suites);
+}
