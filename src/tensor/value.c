@@ -136,7 +136,7 @@ static double element(const void *p, enum sl_dtype dtype)
  * sl_error() and the next sync point still tell. */
 double sl_item_at(const char *at, sl_tensor *t)
 {
-	if (t && sl_tensor_size(t) != 1) {
+	if (t && !t->symbol && sl_tensor_size(t) != 1) {
 		char text[160];
 		slp_call_fail(at, "sl_item", SL_ESHAPE, "the tensor is %s; only one with a single element has a scalar value",
 			      slp_type_string(&t->type, text));
