@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/pass.h"
 #include "program.h"
 
 static void clear(void)
@@ -432,6 +433,142 @@ static void test_random(void)
 	}
 }
 
+/* ---- convolutions: pooling, layout ------------------------------------------------------------------------------- */
+
+/* A convolution, relu, pooling, and the way back; two of them, so that images stay in lane order between. */
+#define NET                                                                                                            \
+	"input x: float32 (32, 1, 12, 12)\ninput d: float32 (32, 3, 2, 2)\nparam w: float32 (2, 1, 3, 3)\nparam b: float32 (2,)\n"   \
+	"param v: float32 (3, 2, 2, 2)\nparam u: float32 (3,)\n"
+#define FORWARD                                                                                                        \
+	"c = conv2d(x, w, b)\nr = relu(c)\np = avg_pool2d(r, type=1, kernel=(2, 2))\n"                                 \
+	"e = conv2d(p, v, u)\ns = relu(e)\nq = max_pool2d(s, kernel=(2, 2))\n"
+#define BACKWARD                                                                                                       \
+	"dq = max_pool2d_grad(s, d, kernel=(2, 2), size=(4, 4))\nds = relu_grad(dq, s)\n"                              \
+	"dp = conv2d_grad_data(ds, v, size=(5, 5))\ndv = conv2d_grad_weights(p, ds, size=(2, 2), bias=true)\n"         \
+	"dr = avg_pool2d_grad(dp, type=1, kernel=(2, 2), size=(10, 10))\ndc = relu_grad(dr, r)\n"                      \
+	"dw = conv2d_grad_weights(x, dc, size=(3, 3), bias=true)\n"
+
+static int count_op(const sl_graph *g, const char *name)
+{
+	int n = 0;
+	for (int i = 0; i < g->count; i++) n += slp_node_is(&g->nodes[i], name);
+	return n;
+}
+
+static int count_lanes(const sl_graph *g)
+{
+	int n = 0;
+	for (int i = 0; i < g->count; i++)
+		if (g->nodes[i].kind == SLP_NODE_OP)
+			n += slp_node_number(&g->nodes[i], "x_lanes") + slp_node_number(&g->nodes[i], "y_lanes") > 0;
+	return n;
+}
+
+/* Parameters that are not all zero. */
+static sl_graph *network(const char *text)
+{
+	sl_graph *g = slp_program(text);
+	sl_seed(8);
+	for (int i = 0; i < g->count; i++) {
+		if (g->nodes[i].kind != SLP_NODE_PARAM) continue;
+		SL_SCOPE sl_copy_(g->nodes[i].tensor, sl_normal(g->nodes[i].types[0].shape, 0, 0.5));
+	}
+	return g;
+}
+
+/* After these passes; computes the same. */
+static sl_graph *network_after(const char *text, unsigned passes)
+{
+	sl_graph *g = network(text), *h = slp_graph_copy(g);
+	for (int i = 0; i < SL_PASSES; i++)
+		if (passes & 1u << i) CHECK_SAYING(slp_passes[i].run(h) == SL_OK, "%s", sl_error_message());
+	CHECK_SAYING(slp_graph_verify(h) == SL_OK, "%s", sl_error_message());
+	CHECK_SAYING(slp_graph_compare("network", g, h, 1e-5) == SL_OK, "%s", sl_error_message());
+	sl_error_clear();
+	sl_graph_free(g);
+	return h;
+}
+
+/* Whether this machine computes these in lane order. */
+static bool has_lanes(void)
+{
+	sl_graph *g = slp_program(NET "c = conv2d(x, w, b)\nreturn c");
+	bool likes = slp_layout_on_cpu(g) && slp_layout_likes_lanes(g, &g->nodes[g->outputs[0].node]);
+	sl_graph_free(g);
+	return likes;
+}
+
+static void test_conv_pool(void)
+{
+	int n = has_lanes() ? 2 : 0;
+	sl_graph *g = network_after(NET FORWARD BACKWARD "return q, dv, dv[1], dw, dw[1]", 1u << SL_PASS_FUSE);
+	CHECK(count_op(g, "conv2d_pool") == n && count_op(g, "max_pool2d") + count_op(g, "avg_pool2d") == 2 - n);
+	CHECK(count_op(g, "relu") == 0 && count_op(g, "relu_grad") == 0);
+	sl_graph_free(g);
+	g = network_after(NET FORWARD "return q", 1u << SL_PASS_FUSE);
+	CHECK(count_op(g, "conv2d_pool") == n);
+	sl_graph_free(g);
+	/* The unpooled result is wanted; another pooling; gradients that others take, too. */
+	g = network_after(NET FORWARD "return q, r, s", 1u << SL_PASS_FUSE);
+	CHECK(count_op(g, "conv2d_pool") == 0);
+	sl_graph_free(g);
+	g = network_after(NET "r = conv2d(x, w, b, activation=relu)\nreturn max_pool2d(r, kernel=(2, 2), stride=(1, 1))", 1u << SL_PASS_FUSE);
+	CHECK(count_op(g, "conv2d_pool") == 0);
+	sl_graph_free(g);
+	g = network_after(NET FORWARD BACKWARD "return q, dv, dw, ds", 1u << SL_PASS_FUSE);
+	CHECK(count_op(g, "conv2d_pool") == n / 2);
+	sl_graph_free(g);
+}
+
+static void test_layout(void)
+{
+	bool lanes = has_lanes();
+	sl_graph *g = network_after(NET FORWARD BACKWARD "return q, dv, dv[1], dw, dw[1]", 1u << SL_PASS_LAYOUT);
+	CHECK_SAYING(count_lanes(g) == (lanes ? 9 : 0), "%d operations in lane order", count_lanes(g));
+	sl_graph_free(g);
+	g = network_after(NET FORWARD BACKWARD "return q, dv, dv[1], dw, dw[1]", 1u << SL_PASS_FUSE | 1u << SL_PASS_LAYOUT);
+	CHECK_SAYING(count_lanes(g) == (lanes ? 5 : 0), "%d operations in lane order", count_lanes(g));
+	sl_graph_free(g);
+	/* Results of the program, other batches, arguments that are broadcast, operations that know no order. */
+	g = network_after(NET "c = conv2d(x, w, b)\nreturn c, relu(c)", 1u << SL_PASS_LAYOUT);
+	CHECK(count_lanes(g) == 0);
+	sl_graph_free(g);
+	g = network_after(NET "c = conv2d(x, w, b)\ns = sum(c, axes=(0,))\nreturn max_pool2d(c, kernel=(2, 2)), s", 1u << SL_PASS_LAYOUT);
+	CHECK(count_lanes(g) == 0);
+	sl_graph_free(g);
+	g = network_after(NET "c = conv2d(x, w, b)\nr = add(c, sum(w))\nreturn max_pool2d(r, kernel=(2, 2))", 1u << SL_PASS_LAYOUT);
+	CHECK(count_lanes(g) == (lanes ? 2 : 0));
+	sl_graph_free(g);
+	g = network_after(NET "c = conv2d(x, w, b)\nr = add(c, sum(c, axes=(2, 3), keepdims=true))\n"
+			  "return max_pool2d(r, kernel=(2, 2))", 1u << SL_PASS_LAYOUT);
+	CHECK(count_lanes(g) == 0);
+	sl_graph_free(g);
+	g = network_after("input x: float32 (6, 1, 8, 8)\nparam w: float32 (2, 1, 3, 3)\nc = conv2d(x, w)\nr = relu(c)\n"
+			  "return max_pool2d(r, kernel=(2, 2))", 1u << SL_PASS_FUSE | 1u << SL_PASS_LAYOUT);
+	CHECK(count_lanes(g) == 0 && count_op(g, "conv2d_pool") == 0);
+	sl_graph_free(g);
+}
+
+/* A whole step of training, through all passes. */
+static void test_step(void)
+{
+	sl_graph *g = network_after(NET "param m: float32 (4, 12)\nparam k: float32 (4,)\ninput t: int32 (32,)\n" FORWARD
+				    "f = reshape(q, shape=(-2, -1))\nh = linear(f, m, k, tw=true)\nl = softmax_cross_entropy(h, t)\n"
+				    "one = full_like(l, value=1)\ndh = softmax_cross_entropy_grad(one, h, t)\n"
+				    "dh2 = reshape(dh, shape=(32, 4))\ndf = dot(dh2, m)\ndm = dot(dh2, f, ta=true)\n"
+				    "dk = sum(dh2, axes=(0,))\nd2 = reshape(df, shape=(32, 3, 2, 2))\n"
+				    "dq = max_pool2d_grad(s, d2, kernel=(2, 2), size=(4, 4))\nds = relu_grad(dq, s)\n"
+				    "dp = conv2d_grad_data(ds, v, size=(5, 5))\ndv = conv2d_grad_weights(p, ds, size=(2, 2), bias=true)\n"
+				    "dr = avg_pool2d_grad(dp, type=1, kernel=(2, 2), size=(10, 10))\ndc = relu_grad(dr, r)\n"
+				    "dw = conv2d_grad_weights(x, dc, size=(3, 3), bias=true)\n"
+				    "sgd(w, dw, b, dw[1], v, dv, u, dv[1], m, dm, k, dk, lr=0.1)\nreturn l", (1u << SL_PASS_SEGMENT) - 1);
+	CHECK(count_op(g, "linear_sgd") == 1 && count_op(g, "dot") == 0 && count_op(g, "relu_grad") == 0);
+	sl_graph_free(g);
+}
+
+static const struct slp_test conv_tests[] = {
+        {"pooling", test_conv_pool}, {"layout", test_layout}, {"step", test_step}, {0},
+};
 static const struct slp_test chain_tests[] = {
         {"chain", test_chain}, {"long", test_chain_long}, {"writes", test_chain_writes}, {0},
 };
@@ -469,6 +606,7 @@ int main(int argc, char **argv)
 						 SUITE("simplify", simplify_tests),
 						 SUITE("fuse", fuse_tests),
 						 SUITE("chain", chain_tests),
+						 SUITE("convolutions", conv_tests),
 						 SUITE("programs", random_tests),
 						 {0},
 					 });

@@ -52,6 +52,10 @@ bool slp_users_stays(const struct slp_users *u, const sl_graph *g, struct slp_va
 enum sl_status slp_fuse_linear(sl_graph *g);
 enum sl_status slp_fuse_pool(sl_graph *g);
 
+/* Whether a node is a convolution that is fastest in lane order; whether the program runs on CPUs (pass_layout.c). */
+bool slp_layout_likes_lanes(const sl_graph *g, const struct slp_gnode *n);
+bool slp_layout_on_cpu(const sl_graph *g);
+
 /* The operation that gives v, if it is of this name; NULL if not. */
 const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const char *op);
 bool slp_node_is(const struct slp_gnode *n, const char *op);

@@ -108,6 +108,7 @@ enum sl_status slp_pass_fuse(sl_graph *g)
 {
 	enum sl_status s = fuse_activations(g);
 	if (s == SL_OK) s = fuse_slopes(g);
+	if (s == SL_OK) s = slp_fuse_pool(g);
 	if (s == SL_OK) s = slp_fuse_linear(g);
 	return s;
 }

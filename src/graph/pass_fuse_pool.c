@@ -1,0 +1,136 @@
+/* fuse, convolutions with relu and a pooling of 2 × 2 windows side by side: conv2d_pool, whose unpooled result nobody
+ * sees.  What the way back needs of it, a bit an element, is a second result that the gradients take instead. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../codelets/conv2d.h"
+#include "graph/pass.h"
+
+struct pattern {
+	int conv, pool;
+	int back, data, weights; /* on the way back: of the pooling, of the convolution; -1: none */
+	enum slp_conv_pool type;
+	int crop[2];
+};
+
+/* ---- finding it -------------------------------------------------------------------------------------------------- */
+
+/* Windows of 2 × 2 side by side, and nothing around the image. */
+static bool is_plain_pool(const sl_graph *g, const struct slp_gnode *n, struct slp_value x)
+{
+	struct slp_infer c;
+	sl_shape shape = slp_value_type(g, x)->shape;
+	if (!slp_node_call(g, n, &c)) return false;
+	const struct sl_pool2d_opts *o = c.attrs;
+	bool plain = !o->global && shape.dim[2] >= 2 && shape.dim[3] >= 2;
+	for (int i = 0; i < 2; i++)
+		plain &= o->kernel[i] == 2 && o->stride[i] == 2 && o->pad[i] == 0 && !(o->ceil && shape.dim[2 + i] % 2);
+	slp_call_free(&c);
+	return plain;
+}
+
+static bool same_attrs(const struct slp_gnode *a, const struct slp_gnode *b, const char *const *names)
+{
+	for (; *names; names++) {
+		const struct slp_attr *f = slp_attr_find(a->op, *names), *h = slp_attr_find(b->op, *names);
+		for (unsigned i = 0; i < f->count; i++)
+			if (((const int *)(a->attrs.bytes + f->offset))[i] != ((const int *)(b->attrs.bytes + h->offset))[i])
+				return false;
+	}
+	return true;
+}
+
+/* The convolution's result goes to one pooling, and perhaps to that one's gradient. */
+static bool find_pools(const sl_graph *g, const struct slp_users *u, struct pattern *p)
+{
+	struct slp_value y = {p->conv, 0};
+	for (int i = u->start[slp_value_id(y)]; i < u->start[slp_value_id(y) + 1]; i++) {
+		if (u->list[i].node < 0 || u->list[i].arg != 0) return false;
+		const struct slp_gnode *n = &g->nodes[u->list[i].node];
+		bool mean = slp_node_is(n, "avg_pool2d") || slp_node_is(n, "avg_pool2d_grad");
+		bool there = slp_node_is(n, "avg_pool2d") || slp_node_is(n, "max_pool2d");
+		bool back = (slp_node_is(n, "avg_pool2d_grad") || slp_node_is(n, "max_pool2d_grad")) && slp_node_number(n, "relu");
+		enum slp_conv_pool type = mean ? SLP_CONV_POOL_AVG : SLP_CONV_POOL_MAX;
+		int *place = there ? &p->pool : &p->back;
+		if (!(there || back) || *place >= 0 || !is_plain_pool(g, n, y)) return false;
+		if (p->type != SLP_CONV_POOL_NONE && p->type != type) return false;
+		*place = u->list[i].node;
+		p->type = type;
+	}
+	return p->pool >= 0;
+}
+
+/* What the pooling's gradient gives goes to the gradients of this convolution alone. */
+static bool find_gradients(const sl_graph *g, const struct slp_users *u, struct pattern *p)
+{
+	static const char *const names[] = {"stride", "pad", "dilation", "groups", NULL};
+	struct slp_value d = {p->back, 0};
+	const struct slp_gnode *conv = &g->nodes[p->conv];
+	for (int i = u->start[slp_value_id(d)]; i < u->start[slp_value_id(d) + 1]; i++) {
+		if (u->list[i].node < 0) return false;
+		const struct slp_gnode *n = &g->nodes[u->list[i].node];
+		bool data = slp_node_is(n, "conv2d_grad_data") && u->list[i].arg == 0;
+		bool weights = slp_node_is(n, "conv2d_grad_weights") && u->list[i].arg == 1;
+		int *place = data ? &p->data : &p->weights;
+		if (!(data || weights) || *place >= 0 || slp_node_number(n, "pool") || !same_attrs(n, conv, names)) return false;
+		*place = u->list[i].node;
+	}
+	return true;
+}
+
+static bool find(const sl_graph *g, const struct slp_users *u, int node, struct pattern *p)
+{
+	const struct slp_gnode *n = &g->nodes[node];
+	*p = (struct pattern){.conv = node, .pool = -1, .back = -1, .data = -1, .weights = -1};
+	if (!slp_node_is(n, "conv2d") || slp_node_number(n, "activation") != SL_RELU || !slp_layout_likes_lanes(g, n)) return false;
+	for (int i = 0; i < 2; i++) p->crop[i] = (int)(n->types[0].shape.dim[2 + i] % 2);
+	return find_pools(g, u, p) && (p->back < 0 || find_gradients(g, u, p));
+}
+
+/* ---- replacing it ------------------------------------------------------------------------------------------------ */
+
+static void set_pool(struct slp_gnode *n, const struct pattern *p)
+{
+	slp_node_set_int(n, "pool", p->type);
+	memcpy(n->attrs.bytes + slp_attr_find(n->op, "crop")->offset, p->crop, sizeof p->crop);
+}
+
+/* A gradient takes the pooled dy, as argument `place`, and the mask. */
+static enum sl_status replace_gradient(sl_graph *g, int node, int place, const struct pattern *p)
+{
+	if (node < 0) return SL_OK;
+	struct slp_gnode *n = &g->nodes[node], *back = &g->nodes[p->back];
+	struct slp_value in[] = {n->in[0], n->in[1], {p->conv, 1}};
+	in[place] = back->in[1];
+	if (!slp_graph_rewrite(g, node, n->op, n->attrs.bytes, 3, in)) return slp_pass_no_memory("fuse");
+	set_pool(n, p);
+	return slp_node_infer(g, node);
+}
+
+static enum sl_status replace(sl_graph *g, const struct pattern *p)
+{
+	struct slp_gnode *n = &g->nodes[p->conv];
+	if (!slp_graph_rewrite(g, p->conv, &slp_op_conv2d_pool, n->attrs.bytes, n->nin, n->in)) return slp_pass_no_memory("fuse");
+	set_pool(n, p);
+	enum sl_status s = slp_node_infer(g, p->conv);
+	slp_graph_replace(g, (struct slp_value){p->pool, 0}, (struct slp_value){p->conv, 0});
+	if (s == SL_OK && p->back >= 0) s = replace_gradient(g, p->data, 0, p);
+	if (s == SL_OK && p->back >= 0) s = replace_gradient(g, p->weights, 1, p);
+	n->name = g->nodes[p->pool].name;
+	slp_graph_kill(g, p->pool);
+	if (p->back >= 0) slp_graph_kill(g, p->back);
+	return s;
+}
+
+enum sl_status slp_fuse_pool(sl_graph *g)
+{
+	struct slp_users u;
+	struct pattern p;
+	enum sl_status s = SL_OK;
+	if (!slp_layout_on_cpu(g)) return SL_OK;
+	if (!slp_users_find(&u, g)) return SL_ENOMEM;
+	for (int i = 0; i < g->count && s == SL_OK; i++)
+		if (find(g, &u, i, &p)) s = replace(g, &p);
+	slp_users_free(&u);
+	return s == SL_OK ? slp_pass_dead(g) : s;
+}

@@ -1,0 +1,188 @@
+/* layout: images stay in lane order (codelets/lane_order.h) between operations that compute in it.
+ *
+ * Convolutions and poolings take and give either order, so there is nothing to put between them: a value is in lane order
+ * where everything that touches it can have it so, and a convolution that is fastest so does.  Elementwise operations do
+ * not care, as long as all of their arguments are in one order.  On CPUs only. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../codelets/conv2d.h"
+#include "../codelets/fused.h"
+#include "graph/pass.h"
+
+/* ---- who can have which of its operands in lane order ------------------------------------------------------------ */
+
+enum side { NEITHER, X, Y };
+
+/* What x_lanes or y_lanes says of each argument and of the result. */
+static const struct operation {
+	const char *name;
+	enum side in[2], out;
+} operations[] = {
+	{"conv2d", {X}, Y},
+	{"conv2d_pool", {X}, Y},
+	{"conv2d_grad_data", {Y}, X},
+	{"conv2d_grad_weights", {X, Y}, NEITHER},
+	{"max_pool2d", {X}, Y},
+	{"avg_pool2d", {X}, Y},
+	{"max_pool2d_grad", {X, Y}, X},
+	{"avg_pool2d_grad", {X, Y}, X}, /* without relu: dy alone */
+};
+
+static const struct operation *operation_of(const struct slp_gnode *n)
+{
+	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+		if (slp_node_is(n, operations[i].name)) return &operations[i];
+	return NULL;
+}
+
+static enum side side_of_argument(const struct slp_gnode *n, int i)
+{
+	const struct operation *o = operation_of(n);
+	if (!o) return NEITHER;
+	if (n->nin == 1 && o->in[1] == Y) return Y;
+	return i < 2 ? o->in[i] : NEITHER;
+}
+
+static enum side side_of_result(const struct slp_gnode *n, int i)
+{
+	const struct operation *o = operation_of(n);
+	return o && i == 0 ? o->out : NEITHER;
+}
+
+/* An operation on elements of tensors of one shape, whatever their order; numbers may be among them. */
+static bool is_elementwise(const sl_graph *g, const struct slp_gnode *n)
+{
+	if (n->kind != SLP_NODE_OP || n->dead || !slp_fused_takes(n->op)) return false;
+	for (int i = 0; i < n->nin; i++) {
+		const struct slp_type *t = slp_value_type(g, n->in[i]);
+		if (!slp_type_equal(t, &n->types[0]) && sl_shape_size(t->shape) != 1) return false;
+	}
+	return true;
+}
+
+static bool is_convolution(const struct slp_gnode *n)
+{
+	return n->kind == SLP_NODE_OP && !n->dead && !strncmp(n->op->name, "conv2d", 6);
+}
+
+bool slp_layout_likes_lanes(const sl_graph *g, const struct slp_gnode *n)
+{
+	struct slp_infer c;
+	struct slp_view in[3] = {{0}}, out[2] = {{0}};
+	if (!is_convolution(n) || !slp_node_call(g, n, &c)) return false;
+	for (int i = 0; i < c.nin && i < 3; i++) in[i].type = c.in[i];
+	for (int i = 0; i < c.nout && i < 2; i++) out[i].type = c.out[i];
+	struct slp_conv conv = slp_conv_of(&(struct slp_kernel){.op = n->op, .attrs = c.attrs, .in = in, .out = out});
+	slp_call_free(&c);
+	return slp_value_type(g, n->in[0])->dtype == SL_FLOAT32 && slp_conv_likes_lanes(&conv);
+}
+
+bool slp_layout_on_cpu(const sl_graph *g)
+{
+	bool cpu = slp_engine.ngpus == 0;
+	for (int i = 0; i < g->count; i++) {
+		const sl_tensor *t = g->nodes[i].dead ? NULL : g->nodes[i].tensor;
+		if (t && t->device.kind == SL_DEVICE_GPU) return false;
+		cpu |= t && t->device.kind == SL_DEVICE_CPU;
+	}
+	return cpu;
+}
+
+/* ---- which values -------------------------------------------------------------------------------------------------- */
+
+struct layout {
+	sl_graph *g;
+	bool *possible, *wanted; /* by value id */
+	bool changed;
+};
+
+static bool may_be(const struct slp_type *t)
+{
+	return t->dtype == SL_FLOAT32 && t->shape.ndim == 4 && t->shape.dim[0] > 0 && t->shape.dim[0] % SLP_ORDER_LANES == 0;
+}
+
+static void possible_results(struct layout *l, int node)
+{
+	const struct slp_gnode *n = &l->g->nodes[node];
+	for (int i = 0; i < n->nout && !n->dead; i++)
+		l->possible[node * SLP_MAX_OUTPUTS + i] =
+			may_be(&n->types[i]) && (side_of_result(n, i) != NEITHER || is_elementwise(l->g, n));
+}
+
+/* A convolution that is faster in the plain order gets its arguments in that; a lane-ordered argument has a side. */
+static void restrict_arguments(struct layout *l, int node)
+{
+	const struct slp_gnode *n = &l->g->nodes[node];
+	bool likes = slp_layout_likes_lanes(l->g, n);
+	for (int i = 0; i < n->nin; i++) {
+		bool can = side_of_argument(n, i) != NEITHER ? likes || !is_convolution(n) : is_elementwise(l->g, n);
+		if (!can) l->possible[slp_value_id(n->in[i])] = false;
+		if (can && likes) l->wanted[slp_value_id(n->in[i])] = true;
+	}
+	if (is_convolution(n) && !likes) l->possible[node * SLP_MAX_OUTPUTS] = false;
+	if (likes && side_of_result(n, 0) != NEITHER) l->wanted[node * SLP_MAX_OUTPUTS] = true;
+}
+
+static void tie(struct layout *l, int a, int b)
+{
+	bool possible = l->possible[a] && l->possible[b], wanted = l->wanted[a] || l->wanted[b];
+	l->changed |= possible != l->possible[a] || possible != l->possible[b] || wanted != l->wanted[a] || wanted != l->wanted[b];
+	l->possible[a] = l->possible[b] = possible;
+	l->wanted[a] = l->wanted[b] = wanted;
+}
+
+/* Operands that must be in the same order: those of elementwise operations, and those that one attribute is about. */
+static void tie_operands(struct layout *l, int node)
+{
+	const struct slp_gnode *n = &l->g->nodes[node];
+	bool elementwise = is_elementwise(l->g, n);
+	int result = node * SLP_MAX_OUTPUTS;
+	for (int i = 0; i < n->nin && !n->dead; i++) {
+		bool whole = slp_type_equal(slp_value_type(l->g, n->in[i]), &n->types[0]);
+		bool same_side = side_of_argument(n, i) != NEITHER && side_of_argument(n, i) == side_of_result(n, 0);
+		if ((elementwise && whole) || same_side) tie(l, slp_value_id(n->in[i]), result);
+	}
+}
+
+static void choose(struct layout *l)
+{
+	sl_graph *g = l->g;
+	for (int i = 0; i < g->count; i++) possible_results(l, i);
+	for (int i = 0; i < g->count; i++)
+		if (g->nodes[i].kind == SLP_NODE_OP && !g->nodes[i].dead) restrict_arguments(l, i);
+	for (int i = 0; i < g->noutputs; i++) l->possible[slp_value_id(g->outputs[i])] = false;
+	for (l->changed = true; l->changed;) {
+		l->changed = false;
+		for (int i = 0; i < g->count; i++)
+			if (g->nodes[i].kind == SLP_NODE_OP) tie_operands(l, i);
+	}
+}
+
+/* ---- the pass ---------------------------------------------------------------------------------------------------- */
+
+static void set_sides(const struct layout *l, int node)
+{
+	struct slp_gnode *n = &l->g->nodes[node];
+	static const char *const names[] = {[X] = "x_lanes", [Y] = "y_lanes"};
+	for (int i = 0; i < n->nin + 1; i++) {
+		enum side side = i < n->nin ? side_of_argument(n, i) : side_of_result(n, 0);
+		int id = i < n->nin ? slp_value_id(n->in[i]) : node * SLP_MAX_OUTPUTS;
+		if (side != NEITHER && l->possible[id] && l->wanted[id]) slp_node_set_int(n, names[side], true);
+	}
+}
+
+enum sl_status slp_pass_layout(sl_graph *g)
+{
+	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
+	struct layout l = {g, calloc(values, sizeof(bool)), calloc(values, sizeof(bool)), false};
+	enum sl_status s = l.possible && l.wanted ? SL_OK : slp_pass_no_memory("layout");
+	if (s == SL_OK && slp_layout_on_cpu(g)) {
+		choose(&l);
+		for (int i = 0; i < g->count; i++)
+			if (operation_of(&g->nodes[i])) set_sides(&l, i);
+	}
+	free(l.possible);
+	free(l.wanted);
+	return s;
+}
