@@ -508,6 +508,14 @@ static void test_conv_pool(void)
 	g = network_after(NET FORWARD "return q", 1u << SL_PASS_FUSE);
 	CHECK(count_op(g, "conv2d_pool") == n);
 	sl_graph_free(g);
+	/* Odd sizes: the last row and column of the unpooled result go nowhere. */
+	g = network_after("input x: float32 (32, 1, 9, 9)\ninput d: float32 (32, 2, 3, 3)\nparam w: float32 (2, 1, 3, 3)\n"
+			  "r = conv2d(x, w, activation=relu)\np = max_pool2d(r, kernel=(2, 2))\n"
+			  "dc = max_pool2d_grad(r, d, kernel=(2, 2), size=(7, 7), relu=true)\n"
+			  "dw = conv2d_grad_weights(x, dc, size=(3, 3), bias=true)\ndx = conv2d_grad_data(dc, w, size=(9, 9))\n"
+			  "return p, dw, dw[1], dx", 1u << SL_PASS_FUSE);
+	CHECK(count_op(g, "conv2d_pool") == n / 2);
+	sl_graph_free(g);
 	/* The unpooled result is wanted; another pooling; gradients that others take, too. */
 	g = network_after(NET FORWARD "return q, r, s", 1u << SL_PASS_FUSE);
 	CHECK(count_op(g, "conv2d_pool") == 0);
