@@ -551,6 +551,10 @@ static void test_layout(void)
 			  "return max_pool2d(r, kernel=(2, 2))", 1u << SL_PASS_LAYOUT);
 	CHECK(count_lanes(g) == 0);
 	sl_graph_free(g);
+	g = network_after("input x: float32 (32, 1, 8, 8)\np = max_pool2d(x, kernel=(2, 2))\n" /* no convolution: nothing gained */
+			  "return max_pool2d(relu(p), kernel=(2, 2))", 1u << SL_PASS_LAYOUT);
+	CHECK(count_lanes(g) == 0);
+	sl_graph_free(g);
 	g = network_after("input x: float32 (6, 1, 8, 8)\nparam w: float32 (2, 1, 3, 3)\nc = conv2d(x, w)\nr = relu(c)\n"
 			  "return max_pool2d(r, kernel=(2, 2))", 1u << SL_PASS_FUSE | 1u << SL_PASS_LAYOUT);
 	CHECK(count_lanes(g) == 0 && count_op(g, "conv2d_pool") == 0);
