@@ -1,103 +1,18 @@
-/* Hybrid blocks and whole steps: the same as imperatively, bit for bit where nothing is fused; forward entered once;
+/* Hybrid blocks: the same as imperatively, bit for bit where nothing is fused; forward entered once;
  * mistakes, changes, several threads and teams. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "check.h"
+#include "capture.h"
+#include "networks.h"
 #include "runtime/segment.h"
-
-/* Passes that change rounding. */
-#define ROUNDING (1u << SL_PASS_SIMPLIFY | 1u << SL_PASS_FUSE | 1u << SL_PASS_LAYOUT)
 
 static int entered;
 
-/* ---- networks ---------------------------------------------------------------------------------------------------- */
-
-static sl_block *mlp(void)
-{
-	return sl_sequential(sl_dense(16, .activation = SL_RELU), sl_dropout_layer(0.3), sl_dense(8, .activation = SL_TANH),
-			     sl_dense(3));
-}
-
-static sl_block *lenet(void)
-{
-	return sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .activation = SL_RELU), sl_avg_pool2d_layer(2),
-			     sl_conv2d_layer(6, .kernel = {3}, .activation = SL_RELU), sl_max_pool2d_layer(2),
-			     sl_flatten_layer(), sl_dense(10, .activation = SL_RELU), sl_dense(3));
-}
-
-static sl_block *resnet(void)
-{
-	sl_block *body = sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .pad = {1, 1}), sl_batch_norm_layer(),
-				       sl_activation_layer(SL_RELU), sl_conv2d_layer(4, .kernel = {3}, .pad = {1, 1}),
-				       sl_batch_norm_layer());
-	sl_block *narrow = sl_sequential(sl_conv2d_layer(4, .kernel = {1}), sl_batch_norm_layer());
-	return sl_sequential(sl_residual(body, narrow, SL_RELU), sl_global_avg_pool2d_layer(), sl_flatten_layer(),
-			     sl_layer_norm_layer(), sl_dense(3));
-}
-
-struct network {
-	const char *name;
-	sl_block *(*make)(void);
-	sl_shape input;
-};
-static const struct network networks[] = {
-	{"mlp", mlp, {2, {16, 12}}},
-	{"lenet", lenet, {4, {16, 1, 14, 14}}},
-	{"resnet", resnet, {4, {4, 2, 6, 6}}},
-};
-enum { NETWORKS = sizeof networks / sizeof *networks, MAX_PARAMS = 32 };
-
-/* With values, its shapes known. */
-static sl_block *make(const struct network *n)
-{
-	sl_block *net = n->make();
-	sl_seed(5);
-	CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
-	SL_SCOPE CHECK(sl_forward(net, sl_zeros(n->input)) != NULL);
-	return net;
-}
-
-/* ---- comparing --------------------------------------------------------------------------------------------------- */
-
-static float *values(sl_tensor *t)
-{
-	float *v = calloc((size_t)sl_tensor_size(t) + 1, sizeof *v);
-	CHECK_OK(sl_read(t, v, (size_t)sl_tensor_size(t) * sizeof *v));
-	return v;
-}
-
-static double distance(const float *a, const float *b, int64_t n)
-{
-	double worst = 0;
-	for (int64_t i = 0; i < n; i++) {
-		double d = (double)a[i] - (double)b[i];
-		d = d < 0 ? -d : d;
-		if (!(d <= worst)) worst = d;
-	}
-	return worst;
-}
-
-/* Equal within tolerance; 0: the same bits. */
-static void check_close(const char *what, sl_tensor *a, sl_tensor *b, double tolerance)
-{
-	if (!a || !b || !sl_shape_equal(sl_tensor_shape(a), sl_tensor_shape(b))) {
-		CHECK_SAYING(false, "%s: no values, or other shapes (%s)", what, sl_error_message());
-		return;
-	}
-	float *x = values(a), *y = values(b);
-	double d = distance(x, y, sl_tensor_size(a));
-	bool same = !memcmp(x, y, (size_t)sl_tensor_size(a) * sizeof *x);
-	CHECK_SAYING(tolerance > 0 ? d <= tolerance : same, "%s: differs by %g", what, d);
-	free(x);
-	free(y);
-}
-
 /* What a training call leaves: loss, output, gradients, parameters (running statistics among them). */
 struct outcome {
-	sl_tensor *list[2 * MAX_PARAMS + 4];
+	sl_tensor *list[2 * SLP_MAX_PARAMS + 4];
 	int count;
 };
 
@@ -108,8 +23,8 @@ static void keep(struct outcome *o, sl_tensor *t)
 
 static void train_once(sl_block *net, sl_shape shape, struct outcome *o)
 {
-	sl_param *params[MAX_PARAMS];
-	int n = sl_block_params(net, params, MAX_PARAMS);
+	sl_param *params[SLP_MAX_PARAMS];
+	int n = sl_block_params(net, params, SLP_MAX_PARAMS);
 	o->count = 0;
 	sl_seed(11);
 	SL_SCOPE {
@@ -137,7 +52,7 @@ static void check_outcomes(const char *what, struct outcome *a, struct outcome *
 	for (int i = 0; i < a->count; i++) {
 		char name[64];
 		snprintf(name, sizeof name, "%s, tensor %d", what, i);
-		check_close(name, a->list[i], b->list[i], tolerance);
+		slp_check_close(name, a->list[i], b->list[i], tolerance);
 		sl_release(a->list[i]);
 		sl_release(b->list[i]);
 	}
@@ -145,10 +60,10 @@ static void check_outcomes(const char *what, struct outcome *a, struct outcome *
 
 /* ---- the same as imperatively ------------------------------------------------------------------------------------ */
 
-static void compare_training(const struct network *n, unsigned off, double tolerance)
+static void compare_training(const struct slp_network *n, unsigned off, double tolerance)
 {
 	struct outcome eager, hybrid;
-	sl_block *a = make(n), *b = make(n);
+	sl_block *a = slp_network_new(n), *b = slp_network_new(n);
 	train_once(a, n->input, &eager);
 	CHECK_OK(sl_hybridize(b, .passes_off = off));
 	train_once(b, n->input, &hybrid);
@@ -159,33 +74,33 @@ static void compare_training(const struct network *n, unsigned off, double toler
 
 static void test_same_bits(void)
 {
-	for (int i = 0; i < NETWORKS; i++) compare_training(&networks[i], ROUNDING, 0);
+	for (int i = 0; i < SLP_NETWORKS; i++) compare_training(&slp_networks[i], SLP_ROUNDING, 0);
 }
 
 static void test_same_to_rounding(void)
 {
-	for (int i = 0; i < NETWORKS; i++) compare_training(&networks[i], 0, 2e-5);
+	for (int i = 0; i < SLP_NETWORKS; i++) compare_training(&slp_networks[i], 0, 2e-5);
 }
 
 /* Whichever passes are off. */
 static void test_each_pass_off(void)
 {
 	for (int p = 0; p < SL_PASSES; p++)
-		for (int i = 0; i < NETWORKS; i++) compare_training(&networks[i], 1u << p, 2e-5);
-	compare_training(&networks[1], (1u << SL_PASSES) - 1, 0);
+		for (int i = 0; i < SLP_NETWORKS; i++) compare_training(&slp_networks[i], 1u << p, 2e-5);
+	compare_training(&slp_networks[SLP_LENET], (1u << SL_PASSES) - 1, 0);
 }
 
 static void test_inference(void)
 {
-	for (int i = 0; i < NETWORKS; i++) SL_SCOPE {
-		sl_block *net = make(&networks[i]);
-		sl_tensor *x = sl_normal(networks[i].input, 0, 1), *eager = sl_forward(net, x);
-		CHECK_OK(sl_hybridize(net, .passes_off = ROUNDING));
-		check_close(networks[i].name, eager, sl_forward(net, x), 0);
+	for (int i = 0; i < SLP_NETWORKS; i++) SL_SCOPE {
+		sl_block *net = slp_network_new(&slp_networks[i]);
+		sl_tensor *x = sl_normal(slp_networks[i].input, 0, 1), *eager = sl_forward(net, x);
+		CHECK_OK(sl_hybridize(net, .passes_off = SLP_ROUNDING));
+		slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 0);
 		CHECK_OK(sl_hybridize(net));
-		check_close(networks[i].name, eager, sl_forward(net, x), 2e-5);
+		slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 2e-5);
 		CHECK_OK(sl_hybridize(net, .off = true));
-		check_close(networks[i].name, eager, sl_forward(net, x), 0);
+		slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 0);
 		sl_block_free(net);
 	}
 }
@@ -412,7 +327,7 @@ static void test_shared_child(void)
 		nets[i] = sl_sequential(child, sl_block_retain(child), sl_dense(3));
 		CHECK_OK(sl_initialize(nets[i], .init = sl_normal_init(1)));
 		SL_SCOPE sl_forward(nets[i], sl_zeros(shape));
-		if (i) CHECK_OK(sl_hybridize(child, .passes_off = ROUNDING));
+		if (i) CHECK_OK(sl_hybridize(child, .passes_off = SLP_ROUNDING));
 	}
 	train_once(nets[0], shape, &eager);
 	train_once(nets[1], shape, &hybrid);
@@ -464,23 +379,7 @@ static void test_not_traceable(void)
 	}
 }
 
-/* What a call prints on stderr. */
-static void capture_stderr(char *text, size_t size, void (*call)(void *), void *arg)
-{
-	FILE *file = tmpfile();
-	int saved = dup(2);
-	fflush(stderr);
-	dup2(fileno(file), 2);
-	call(arg);
-	fflush(stderr);
-	dup2(saved, 2);
-	close(saved);
-	rewind(file);
-	text[fread(text, 1, size - 1, file)] = '\0';
-	fclose(file);
-}
-
-static void call_twice(void *block)
+static void call_twice(sl_block *block)
 {
 	SL_SCOPE {
 		sl_tensor *x = sl_full(SL_SHAPE(2), -1);
@@ -491,12 +390,14 @@ static void call_twice(void *block)
 
 static void test_fallback(void)
 {
-	char text[1024];
 	sl_block *b = user_block(branching);
 	CHECK_OK(sl_hybridize(b, .fallback = true));
-	capture_stderr(text, sizeof text, call_twice, b);
+	slp_capture_begin();
+	call_twice(b);
+	char *text = slp_capture_end();
 	char *first = strstr(text, "runs imperatively");
 	CHECK_SAYING(first && !strstr(first + 1, "runs imperatively"), "said: %s", text);
+	free(text);
 	CHECK(sl_error() == SL_OK);
 	sl_block_free(b);
 }
@@ -516,10 +417,10 @@ static void test_static_shape(void)
 /* Every kernel of a plan fails once: the error names it, and the next run is fine. */
 static void test_kernels_fail(void)
 {
-	sl_block *net = make(&networks[1]);
+	sl_block *net = slp_network_new(&slp_networks[SLP_LENET]);
 	CHECK_OK(sl_hybridize(net));
 	SL_SCOPE {
-		sl_tensor *x = sl_ones(networks[1].input), *right = sl_forward(net, x);
+		sl_tensor *x = sl_ones(slp_networks[SLP_LENET].input), *right = sl_forward(net, x);
 		CHECK_OK(sl_wait(right));
 		int kernels = sl_plan_info(sl_block_plan(net, 0)).nodes;
 		for (int k = 1; k <= kernels; k++) {
@@ -531,169 +432,8 @@ static void test_kernels_fail(void)
 			if (views) CHECK(s == SL_OK);
 			else CHECK_SAYING(s == SL_EKERNEL && strstr(sl_error_message(), "told to fail"), "kernel %d: %s", k, sl_error_message());
 		}
-		check_close("after faults", right, sl_forward(net, x), 0);
+		slp_check_close("after faults", right, sl_forward(net, x), 0);
 	}
-	sl_block_free(net);
-}
-
-/* ---- whole steps ------------------------------------------------------------------------------------------------- */
-
-static void steps_by_hand(sl_block *net, sl_trainer *trainer, const struct network *n, int steps)
-{
-	sl_seed(21);
-	for (int i = 0; i < steps; i++) SL_SCOPE {
-		sl_tensor *x = sl_normal(n->input, 0, 1), *t = sl_normal(SL_SHAPE(n->input.dim[0], 3), 0, 1), *l;
-		SL_RECORD l = sl_l2_loss(sl_forward(net, x), t);
-		CHECK_OK(sl_backward(l));
-		CHECK_OK(sl_trainer_step(trainer, n->input.dim[0]));
-	}
-}
-
-static void steps_compiled(sl_block *net, sl_trainer *trainer, const struct network *n, int steps, unsigned off)
-{
-	sl_step *step = sl_step_compile(net, sl_l2_loss_at, trainer, .passes_off = off);
-	CHECK(step != NULL);
-	sl_seed(21);
-	for (int i = 0; i < steps; i++) SL_SCOPE {
-		sl_tensor *x = sl_normal(n->input, 0, 1), *t = sl_normal(SL_SHAPE(n->input.dim[0], 3), 0, 1);
-		CHECK(sl_step_run(step, x, t, NULL) != NULL);
-	}
-	sl_step_free(step);
-}
-
-static void check_params(const char *what, sl_block *a, sl_block *b, double tolerance)
-{
-	sl_param *x[MAX_PARAMS], *y[MAX_PARAMS];
-	int n = sl_block_params(a, x, MAX_PARAMS);
-	CHECK(n == sl_block_params(b, y, MAX_PARAMS));
-	for (int i = 0; i < n; i++) SL_SCOPE check_close(what, sl_param_data(x[i]), sl_param_data(y[i]), tolerance);
-}
-
-static const struct sl_optimizer optimizers[] = {
-	{.kind = SL_SGD, .lr = 0.1},
-	{.kind = SL_SGD, .lr = 0.1, .momentum = 0.9, .nesterov = true, .clip_norm = 0.5},
-	{.kind = SL_ADAM, .lr = 0.01, .schedule = {SL_STEPS, .every = 2, .factor = 0.5}},
-	{.kind = SL_ADAMW, .lr = 0.01, .weight_decay = 0.1, .schedule = {SL_COSINE, .warmup = 2, .total = 10}},
-	{.kind = SL_RMSPROP, .lr = 0.01, .momentum = 0.5},
-};
-
-static void compare_steps(const struct network *n, struct sl_optimizer o, unsigned off, double tolerance)
-{
-	sl_block *a = make(n), *b = make(n);
-	sl_trainer *ta = sl_trainer_new(a, o), *tb = sl_trainer_new(b, o);
-	steps_by_hand(a, ta, n, 5);
-	steps_compiled(b, tb, n, 5, off);
-	check_params(n->name, a, b, tolerance);
-	CHECK(sl_trainer_steps(ta) == 5 && sl_trainer_steps(tb) == 5);
-	sl_trainer_free(ta);
-	sl_trainer_free(tb);
-	sl_block_free(a);
-	sl_block_free(b);
-}
-
-/* Learning rates change from step to step without another plan. */
-static void test_steps_same_bits(void)
-{
-	for (size_t k = 0; k < sizeof optimizers / sizeof *optimizers; k++)
-		for (int i = 0; i < NETWORKS; i++) compare_steps(&networks[i], optimizers[k], ROUNDING, 0);
-}
-
-static void test_steps_to_rounding(void)
-{
-	for (int i = 0; i < NETWORKS; i++) compare_steps(&networks[i], optimizers[0], 0, 2e-4);
-}
-
-/* A step that is prepared is compiled, but not made. */
-static void test_prepare(void)
-{
-	sl_block *net = make(&networks[0]);
-	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
-	sl_step *step = sl_step_compile(net, sl_l2_loss_at, trainer);
-	SL_SCOPE {
-		sl_tensor *x = sl_ones(networks[0].input), *t = sl_ones(SL_SHAPE(16, 3));
-		CHECK(sl_step_info(step).nodes == 0);
-		CHECK_OK(sl_step_prepare(step, x, t));
-		CHECK(sl_step_info(step).nodes > 0 && sl_step_info(step).seconds > 0);
-		CHECK(sl_trainer_steps(trainer) == 0);
-		const sl_graph *graph = sl_step_graph(step);
-		CHECK(sl_step_run(step, x, t, NULL) != NULL && sl_step_graph(step) == graph);
-		CHECK(sl_trainer_steps(trainer) == 1);
-		CHECK(sl_step_prepare(step, x, NULL) != SL_OK && sl_step_prepare(NULL, x, t) != SL_OK);
-		sl_error_clear();
-	}
-	sl_step_free(step);
-	sl_trainer_free(trainer);
-	sl_block_free(net);
-}
-
-/* A step of several layers is a few tasks. */
-static void test_few_tasks(void)
-{
-	sl_block *net = make(&networks[0]);
-	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
-	sl_step *step = sl_step_compile(net, sl_l2_loss_at, trainer);
-	SL_SCOPE {
-		sl_tensor *x = sl_ones(networks[0].input), *t = sl_ones(SL_SHAPE(16, 3)), *y;
-		sl_step_run(step, x, t, NULL);
-		CHECK_OK(sl_wait_all());
-		sl_stats_reset();
-		for (int i = 0; i < 10; i++) SL_SCOPE CHECK(sl_step_run(step, x, t, &y) && sl_tensor_shape(y).dim[1] == 3);
-		CHECK_OK(sl_wait_all());
-		CHECK_SAYING(slp_stats().segments <= 10, "%d tasks for 10 steps", (int)slp_stats().segments);
-		CHECK(sl_step_info(step).segments == 1);
-		CHECK(sl_step_info(step).memory <= sl_step_info(step).unplanned);
-	}
-	sl_step_free(step);
-	sl_trainer_free(trainer);
-	sl_block_free(net);
-}
-
-/* A parameter without a gradient stays as it is. */
-static void test_frozen(void)
-{
-	sl_block *net = sl_sequential(sl_dense(4), sl_dense(3));
-	CHECK_OK(sl_initialize(net, .init = sl_normal_init(1)));
-	SL_SCOPE {
-		sl_tensor *x = sl_ones(SL_SHAPE(2, 4)), *t = sl_ones(SL_SHAPE(2, 3));
-		sl_forward(net, x);
-		sl_tensor *frozen = sl_param_data(sl_block_find(net, "0.weight")), *before = sl_clone(frozen);
-		sl_tensor *other = sl_param_data(sl_block_find(net, "1.weight")), *old = sl_clone(other);
-		CHECK_OK(sl_attach_grad(frozen, .req = SL_GRAD_NONE));
-		sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
-		sl_step *step = sl_step_compile(net, sl_l2_loss_at, trainer);
-		CHECK(sl_step_run(step, x, t, NULL) != NULL);
-		check_close("frozen", frozen, before, 0);
-		CHECK(sl_item(sl_max(sl_abs(sl_sub(other, old)))) > 0);
-		sl_step_free(step);
-		sl_trainer_free(trainer);
-	}
-	sl_block_free(net);
-}
-
-static sl_tensor *detached_loss(const char *at, sl_tensor *y, sl_tensor *t)
-{
-	return sl_l2_loss_at(at, sl_detach(y), t);
-}
-
-static void test_step_mistakes(void)
-{
-	sl_block *net = sl_sequential(sl_dense(3));
-	CHECK_OK(sl_initialize(net));
-	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
-	sl_step *step = sl_step_compile(net, detached_loss, trainer), *right = sl_step_compile(net, sl_l2_loss_at, trainer);
-	SL_SCOPE {
-		sl_tensor *x = sl_ones(SL_SHAPE(2, 4));
-		CHECK(!sl_step_run(step, x, sl_ones(SL_SHAPE(2, 3)), NULL) && sl_error() != SL_OK);
-		sl_error_clear();
-		CHECK(!sl_step_run(right, x, sl_ones(SL_SHAPE(2, 5)), NULL));
-		CHECK_SAYING(sl_error() == SL_ESHAPE && strstr(sl_error_message(), "l2_loss"), "message: %s", sl_error_message());
-		sl_error_clear();
-		CHECK(sl_trainer_steps(trainer) == 0);
-		CHECK(sl_step_run(right, x, sl_ones(SL_SHAPE(2, 3)), NULL) != NULL);
-	}
-	sl_step_free(step);
-	sl_step_free(right);
-	sl_trainer_free(trainer);
 	sl_block_free(net);
 }
 
@@ -727,11 +467,11 @@ static void test_teams(void)
 	struct outcome eager, hybrid;
 	sl_shutdown();
 	CHECK_OK(sl_init(&(struct sl_config){.teams = 2}));
-	sl_block *a = make(&networks[2]), *b = make(&networks[2]);
-	train_once(a, networks[2].input, &eager);
-	CHECK_OK(sl_hybridize(b, .passes_off = ROUNDING | 1u << SL_PASS_SEGMENT, .static_alloc = true));
-	for (int i = 0; i < 2; i++) SL_SCOPE sl_forward(b, sl_zeros(networks[2].input)); /* memory is used again */
-	train_once(b, networks[2].input, &hybrid);
+	sl_block *a = slp_network_new(&slp_networks[SLP_RESNET]), *b = slp_network_new(&slp_networks[SLP_RESNET]);
+	train_once(a, slp_networks[SLP_RESNET].input, &eager);
+	CHECK_OK(sl_hybridize(b, .passes_off = SLP_ROUNDING | 1u << SL_PASS_SEGMENT, .static_alloc = true));
+	for (int i = 0; i < 2; i++) SL_SCOPE sl_forward(b, sl_zeros(slp_networks[SLP_RESNET].input)); /* memory is used again */
+	train_once(b, slp_networks[SLP_RESNET].input, &hybrid);
 	CHECK(sl_plan_info(sl_block_plan(b, 0)).segments > 1);
 	check_outcomes("teams", &eager, &hybrid, 0);
 	sl_block_free(a);
@@ -764,15 +504,6 @@ static const struct slp_test plans[] = {
 	{"kernels fail", test_kernels_fail},
 	{NULL, NULL},
 };
-static const struct slp_test steps[] = {
-	{"same bits without fusion", test_steps_same_bits},
-	{"same to rounding", test_steps_to_rounding},
-	{"prepared", test_prepare},
-	{"few tasks", test_few_tasks},
-	{"frozen parameters", test_frozen},
-	{"mistakes", test_step_mistakes},
-	{NULL, NULL},
-};
 static const struct slp_test sharing[] = {
 	{"two threads", test_two_threads},
 	{"several teams", test_teams},
@@ -784,7 +515,6 @@ int main(int argc, char **argv)
 	const struct slp_suite suites[] = {
 		{.name = "as imperatively", .tests = sameness, .start = slp_start_engine, .stop = slp_stop_engine},
 		{.name = "plans of blocks", .tests = plans, .start = slp_start_engine, .stop = slp_stop_engine},
-		{.name = "whole steps", .tests = steps, .start = slp_start_engine, .stop = slp_stop_engine},
 		{.name = "threads and teams", .tests = sharing, .start = slp_start_engine, .stop = slp_stop_engine},
 		{.name = NULL},
 	};

@@ -100,6 +100,24 @@ static void test_late_mistake(void)
 	}
 }
 
+/* A result that was folded to a constant is the caller's all the same. */
+static void test_constant_result(void)
+{
+	SL_SCOPE {
+		sl_tensor *y;
+		sl_graph *g = sl_graph_parse("a = add(1, 2)\nreturn a");
+		sl_plan *plan = sl_compile(g);
+		for (int i = 0; i < 2; i++) {
+			CHECK_OK(sl_plan_run(plan, NULL, 0, &y));
+			CHECK_ALL(y, 3);
+			sl_add_scalar_(y, 1);
+			CHECK_ALL(y, 4);
+		}
+		sl_plan_free(plan);
+		sl_graph_free(g);
+	}
+}
+
 /* Each run draws other numbers, the same as imperatively. */
 static void test_random(void)
 {
@@ -275,6 +293,7 @@ static const struct slp_test symbols[] = {
 static const struct slp_test programs[] = {
 	{"define, compile, run", test_define_and_run},
 	{"a late mistake", test_late_mistake},
+	{"a constant result", test_constant_result},
 	{"random numbers", test_random},
 	{NULL, NULL},
 };

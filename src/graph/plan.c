@@ -166,6 +166,23 @@ static enum sl_status run_pass(sl_plan *p, enum sl_pass pass, bool check)
 	return s;
 }
 
+extern const struct sl_op slp_op_copy;
+
+/* Results that are constants become copies: whoever gets one may change it. */
+static enum sl_status own_results(sl_graph *g)
+{
+	for (int i = 0; i < g->noutputs; i++) {
+		const struct slp_gnode *n = &g->nodes[g->outputs[i].node];
+		if (n->kind != SLP_NODE_CONST) continue;
+		int copy = slp_graph_add_op(g, n->at, NULL, &slp_op_copy, NULL, 1, &g->outputs[i]);
+		if (copy < 0) return no_memory();
+		enum sl_status s = slp_node_infer(g, copy);
+		if (s != SL_OK) return s;
+		g->outputs[i] = (struct slp_value){copy, 0};
+	}
+	return SL_OK;
+}
+
 static int count_calls(const sl_graph *g)
 {
 	int n = 0;
@@ -216,6 +233,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const struct sl_compil
 	if (s == SL_OK) s = slp_device_resolve(at, &p->device);
 	if (s == SL_OK) s = set_shapes(at, p->graph, opts->shapes);
 	if (s == SL_OK) s = run_passes(p, opts->off, opts->check);
+	if (s == SL_OK) s = own_results(p->graph);
 	if (s != SL_OK) return s;
 	int workers = opts->off & 1u << SL_PASS_SEGMENT ? SLP_CUT_EACH : count_workers(p->device);
 	if (!slp_cut(p->graph, workers, &p->layout)) return no_memory();

@@ -1,0 +1,193 @@
+/* Whole training steps: the same as forward, backward and update by hand, in few tasks; learning rates that change,
+ * frozen parameters, mistakes. */
+#include <string.h>
+
+#include "networks.h"
+
+static void steps_by_hand(sl_block *net, sl_trainer *trainer, const struct slp_network *n, int steps)
+{
+	sl_seed(21);
+	for (int i = 0; i < steps; i++)
+		SL_SCOPE {
+			sl_tensor *x = sl_normal(n->input, 0, 1), *t = sl_normal(SL_SHAPE(n->input.dim[0], 3), 0, 1),
+			          *l;
+			SL_RECORD
+				l = sl_l2_loss(sl_forward(net, x), t);
+			CHECK_OK(sl_backward(l));
+			CHECK_OK(sl_trainer_step(trainer, n->input.dim[0]));
+		}
+}
+
+static void steps_compiled(sl_block *net, sl_trainer *trainer, const struct slp_network *n, int steps, unsigned off)
+{
+	sl_step *step = sl_step_compile(net, sl_l2_loss_at, trainer, .passes_off = off);
+	CHECK(step != NULL);
+	sl_seed(21);
+	for (int i = 0; i < steps; i++)
+		SL_SCOPE {
+			sl_tensor *x = sl_normal(n->input, 0, 1), *t = sl_normal(SL_SHAPE(n->input.dim[0], 3), 0, 1);
+			CHECK(sl_step_run(step, x, t, NULL) != NULL);
+		}
+	sl_step_free(step);
+}
+
+static void check_params(const char *what, sl_block *a, sl_block *b, double tolerance)
+{
+	sl_param *x[SLP_MAX_PARAMS], *y[SLP_MAX_PARAMS];
+	int n = sl_block_params(a, x, SLP_MAX_PARAMS);
+	CHECK(n == sl_block_params(b, y, SLP_MAX_PARAMS));
+	for (int i = 0; i < n; i++)
+		SL_SCOPE
+			slp_check_close(what, sl_param_data(x[i]), sl_param_data(y[i]), tolerance);
+}
+
+static const struct sl_optimizer optimizers[] = {
+        {.kind = SL_SGD, .lr = 0.1},
+        {.kind = SL_SGD, .lr = 0.1, .momentum = 0.9, .nesterov = true, .clip_norm = 0.5},
+        {.kind = SL_ADAM, .lr = 0.01, .schedule = {SL_STEPS, .every = 2, .factor = 0.5}},
+        {.kind = SL_ADAMW, .lr = 0.01, .weight_decay = 0.1, .schedule = {SL_COSINE, .warmup = 2, .total = 10}},
+        {.kind = SL_RMSPROP, .lr = 0.01, .momentum = 0.5},
+};
+
+static void compare_steps(const struct slp_network *n, struct sl_optimizer o, unsigned off, double tolerance)
+{
+	sl_block *a = slp_network_new(n), *b = slp_network_new(n);
+	sl_trainer *ta = sl_trainer_new(a, o), *tb = sl_trainer_new(b, o);
+	steps_by_hand(a, ta, n, 5);
+	steps_compiled(b, tb, n, 5, off);
+	check_params(n->name, a, b, tolerance);
+	CHECK(sl_trainer_steps(ta) == 5 && sl_trainer_steps(tb) == 5);
+	sl_trainer_free(ta);
+	sl_trainer_free(tb);
+	sl_block_free(a);
+	sl_block_free(b);
+}
+
+/* Learning rates change from step to step without another plan. */
+static void test_steps_same_bits(void)
+{
+	for (size_t k = 0; k < sizeof optimizers / sizeof *optimizers; k++)
+		for (int i = 0; i < SLP_NETWORKS; i++) compare_steps(&slp_networks[i], optimizers[k], SLP_ROUNDING, 0);
+}
+
+static void test_steps_to_rounding(void)
+{
+	for (int i = 0; i < SLP_NETWORKS; i++) compare_steps(&slp_networks[i], optimizers[0], 0, 2e-4);
+}
+
+/* A step that is prepared is compiled, but not made. */
+static void test_prepare(void)
+{
+	sl_block *net = slp_network_new(&slp_networks[SLP_MLP]);
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+	sl_step *step = sl_step_compile(net, sl_l2_loss_at, trainer);
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(slp_networks[SLP_MLP].input), *t = sl_ones(SL_SHAPE(16, 3));
+		CHECK(sl_step_info(step).nodes == 0);
+		CHECK_OK(sl_step_prepare(step, x, t));
+		CHECK(sl_step_info(step).nodes > 0 && sl_step_info(step).seconds > 0);
+		CHECK(sl_trainer_steps(trainer) == 0);
+		const sl_graph *graph = sl_step_graph(step);
+		CHECK(sl_step_run(step, x, t, NULL) != NULL && sl_step_graph(step) == graph);
+		CHECK(sl_trainer_steps(trainer) == 1);
+		CHECK(sl_step_prepare(step, x, NULL) != SL_OK && sl_step_prepare(NULL, x, t) != SL_OK);
+		sl_error_clear();
+	}
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+}
+
+/* A step of several layers is a few tasks. */
+static void test_few_tasks(void)
+{
+	sl_block *net = slp_network_new(&slp_networks[SLP_MLP]);
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+	sl_step *step = sl_step_compile(net, sl_l2_loss_at, trainer);
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(slp_networks[SLP_MLP].input), *t = sl_ones(SL_SHAPE(16, 3)), *y;
+		sl_step_run(step, x, t, NULL);
+		CHECK_OK(sl_wait_all());
+		sl_stats_reset();
+		for (int i = 0; i < 10; i++)
+			SL_SCOPE
+				CHECK(sl_step_run(step, x, t, &y) && sl_tensor_shape(y).dim[1] == 3);
+		CHECK_OK(sl_wait_all());
+		CHECK_SAYING(slp_stats().segments <= 10, "%d tasks for 10 steps", (int)slp_stats().segments);
+		CHECK(sl_step_info(step).segments == 1);
+		CHECK(sl_step_info(step).memory <= sl_step_info(step).unplanned);
+	}
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+}
+
+/* A parameter without a gradient stays as it is. */
+static void test_frozen(void)
+{
+	sl_block *net = sl_sequential(sl_dense(4), sl_dense(3));
+	CHECK_OK(sl_initialize(net, .init = sl_normal_init(1)));
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(2, 4)), *t = sl_ones(SL_SHAPE(2, 3));
+		sl_forward(net, x);
+		sl_tensor *frozen = sl_param_data(sl_block_find(net, "0.weight")), *before = sl_clone(frozen);
+		sl_tensor *other = sl_param_data(sl_block_find(net, "1.weight")), *old = sl_clone(other);
+		CHECK_OK(sl_attach_grad(frozen, .req = SL_GRAD_NONE));
+		sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+		sl_step *step = sl_step_compile(net, sl_l2_loss_at, trainer);
+		CHECK(sl_step_run(step, x, t, NULL) != NULL);
+		slp_check_close("frozen", frozen, before, 0);
+		CHECK(sl_item(sl_max(sl_abs(sl_sub(other, old)))) > 0);
+		sl_step_free(step);
+		sl_trainer_free(trainer);
+	}
+	sl_block_free(net);
+}
+
+static sl_tensor *detached_loss(const char *at, sl_tensor *y, sl_tensor *t)
+{
+	return sl_l2_loss_at(at, sl_detach(y), t);
+}
+
+static void test_step_mistakes(void)
+{
+	sl_block *net = sl_sequential(sl_dense(3));
+	CHECK_OK(sl_initialize(net));
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+	sl_step *step = sl_step_compile(net, detached_loss, trainer),
+	        *right = sl_step_compile(net, sl_l2_loss_at, trainer);
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(2, 4));
+		CHECK(!sl_step_run(step, x, sl_ones(SL_SHAPE(2, 3)), NULL) && sl_error() != SL_OK);
+		sl_error_clear();
+		CHECK(!sl_step_run(right, x, sl_ones(SL_SHAPE(2, 5)), NULL));
+		CHECK_SAYING(sl_error() == SL_ESHAPE && strstr(sl_error_message(), "l2_loss"), "message: %s",
+		             sl_error_message());
+		sl_error_clear();
+		CHECK(sl_trainer_steps(trainer) == 0);
+		CHECK(sl_step_run(right, x, sl_ones(SL_SHAPE(2, 3)), NULL) != NULL);
+	}
+	sl_step_free(step);
+	sl_step_free(right);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+}
+
+static const struct slp_test steps[] = {
+        {"same bits without fusion", test_steps_same_bits},
+        {"same to rounding", test_steps_to_rounding},
+        {"prepared", test_prepare},
+        {"few tasks", test_few_tasks},
+        {"frozen parameters", test_frozen},
+        {"mistakes", test_step_mistakes},
+        {NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+	const struct slp_suite suites[] = {
+	        {.name = "whole steps", .tests = steps, .start = slp_start_engine, .stop = slp_stop_engine},
+	        {.name = NULL},
+	};
+	return slp_test_main(argc, argv, suites);
+}
