@@ -49,7 +49,7 @@ int drv_run_experiments(const struct drv_experiments *e, const struct drv_option
 		b.results = json_object();
 		json_object_set_new(all, e->list[i].name, b.results);
 		e->list[i].run(&b);
-		ok = drv_sync();
+		ok = drv_sync() && !b.failed;
 	}
 	if (!ok)
 		json_decref(results);

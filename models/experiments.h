@@ -10,6 +10,7 @@ struct drv_bench {
 	const void *options; /* the driver's own */
 	json_t *results;
 	double start;
+	bool failed; /* beyond what sl_error knows of */
 };
 
 struct drv_experiment {

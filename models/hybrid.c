@@ -2,7 +2,10 @@
  *
  * The experiments of Zhang, Lipton, Li, Smola, "Dive into Deep Learning", section "Compilers and Interpreters", in
  * their order and with the lines that they print. */
+#include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "experiments.h"
 #include "networks.h"
@@ -11,12 +14,15 @@ struct options {
 	struct drv_options common;
 	struct drv_experiments experiments;
 	int64_t repeat;
+	const char *output;
 };
 
-static void show(const struct drv_bench *b, const char *before, sl_tensor *t)
+static void show(struct drv_bench *b, const char *before, sl_tensor *t)
 {
 	drv_print(b->common, "%s", before);
-	if (!b->common->quiet) sl_fprint(drv_out(b->common), t);
+	if (b->common->quiet || sl_fprint(drv_out(b->common), t) == SL_OK) return;
+	drv_error("%s", sl_error_message());
+	b->failed = true;
 }
 
 /* The parts of the tutorial's network: one row of 512 numbers, to 2. */
@@ -153,7 +159,7 @@ static void symbols(struct drv_bench *b)
 struct hybrid_net {
 	sl_block base;
 	sl_block *hidden, *output;
-	const struct drv_bench *bench;
+	struct drv_bench *bench;
 };
 
 static sl_tensor *hybrid_forward(sl_block *self, sl_tensor *const *in, int nin)
@@ -167,7 +173,7 @@ static sl_tensor *hybrid_forward(sl_block *self, sl_tensor *const *in, int nin)
 	return sl_forward(net->output, x);
 }
 
-static sl_block *hybrid_net(const struct drv_bench *b)
+static sl_block *hybrid_net(struct drv_bench *b)
 {
 	struct hybrid_net *net = calloc(1, sizeof *net);
 	if (!net || sl_block_init(&net->base, "HybridNet", hybrid_forward, NULL) != SL_OK) {
@@ -182,7 +188,7 @@ static sl_block *hybrid_net(const struct drv_bench *b)
 }
 
 /* Calls it twice: hybridised, forward runs, and prints, only the first time. */
-static void call_twice(const struct drv_bench *b, sl_block *net, sl_tensor *x)
+static void call_twice(struct drv_bench *b, sl_block *net, sl_tensor *x)
 {
 	static const char *const calls[] = {"first call", "second call"};
 	for (int i = 0; i < 2; i++)
@@ -262,6 +268,91 @@ static void errors(struct drv_bench *b)
 	}
 }
 
+/* ---- export and import ---------------------------------------------------------------------------------------------- */
+
+/* The files of an exported network, in a folder. */
+struct exported {
+	char prefix[PATH_MAX], symbol[PATH_MAX + 32], params[PATH_MAX + 32];
+};
+
+static void name_files(struct exported *e, const char *folder)
+{
+	snprintf(e->prefix, sizeof e->prefix, "%.*s/my_mlp", PATH_MAX - 8, folder);
+	snprintf(e->symbol, sizeof e->symbol, "%s-symbol.json", e->prefix);
+	snprintf(e->params, sizeof e->params, "%s-0000.params", e->prefix);
+}
+
+static void list_file(const struct drv_bench *b, const char *path)
+{
+	struct stat file;
+	if (stat(path, &file) == 0) drv_print(b->common, "%s, %lld bytes\n", path, (long long)file.st_size);
+}
+
+static void print_head(const struct drv_bench *b, const char *path, int lines)
+{
+	char line[256];
+	FILE *f = fopen(path, "r");
+	while (f && lines-- > 0 && fgets(line, sizeof line, f)) drv_print(b->common, "%s", line);
+	if (f) fclose(f);
+}
+
+/* Reads what was written, without the code that made it; the same input must give the same result. */
+static void import(struct drv_bench *b, const struct exported *e, sl_tensor *x, sl_tensor *y)
+{
+	sl_block *net = sl_import(e->symbol, SL_NAMES("data"), e->params);
+	sl_tensor *again = net ? sl_forward(net, x) : NULL;
+	if (again) {
+		show(b, "imported: ", again);
+		drv_note(b, "difference", sl_item(sl_max(sl_abs(sl_sub(y, again)))));
+	}
+	sl_block_free(net);
+}
+
+static void export_and_import(struct drv_bench *b, const struct exported *e)
+{
+	SL_SCOPE {
+		sl_block *net = new_network();
+		sl_tensor *x = one_row(), *y = sl_forward(net, x);
+		show(b, "before: ", y);
+		if (sl_export(net, e->prefix, SL_SHAPES(SL_SHAPE(1, INPUTS))) == SL_OK) {
+			list_file(b, e->symbol);
+			list_file(b, e->params);
+			print_head(b, e->symbol, 9);
+			import(b, e, x, y);
+		}
+		sl_block_free(net);
+	}
+}
+
+/* The folder for the files: the one asked for, or one of its own, which goes afterwards. */
+static const char *make_folder(const struct drv_bench *b, char path[PATH_MAX])
+{
+	const struct options *o = b->options;
+	const char *tmp = getenv("TMPDIR");
+	if (o->output) return o->output;
+	snprintf(path, PATH_MAX, "%s/starling-hybrid-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	return mkdtemp(path);
+}
+
+static void export_import(struct drv_bench *b)
+{
+	char path[PATH_MAX];
+	struct exported e;
+	const char *folder = make_folder(b, path);
+	drv_title(b, "the network exported and imported");
+	if (!folder) {
+		drv_error("cannot make a folder for the files; name one with --output");
+		b->failed = true;
+		return;
+	}
+	name_files(&e, folder);
+	export_and_import(b, &e);
+	if (folder != path) return;
+	unlink(e.symbol);
+	unlink(e.params);
+	rmdir(path);
+}
+
 /* ---- the command line ----------------------------------------------------------------------------------------------- */
 
 static const struct drv_experiment experiments[] = {
@@ -271,12 +362,14 @@ static const struct drv_experiment experiments[] = {
         {"symbols", "the network given a symbol, and the program behind the result", symbols},
         {"hybridnet", "a network whose forward prints: once hybridized it prints once", own_network},
         {"errors", "what symbols cannot do", errors},
+        {"export", "the network written as my_mlp-symbol.json and my_mlp-0000.params, and read again", export_import},
 };
 
-enum { KEY_REPEAT = 0x200 };
+enum { KEY_REPEAT = 0x200, KEY_OUTPUT };
 
 static const struct argp_option options[] = {
         {"repeat", KEY_REPEAT, "N", 0, "How often network runs (default: 1000)", 1},
+        {"output", KEY_OUTPUT, "DIR", 0, "Folder that export writes its files to, and leaves them in", 1},
         {0},
 };
 
@@ -290,6 +383,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_REPEAT:
 		o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000);
+		return 0;
+	case KEY_OUTPUT:
+		o->output = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (o->common.ndevices > 1) argp_error(state, "--device: one device will do");

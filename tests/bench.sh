@@ -8,7 +8,8 @@ trap 'rm -rf "$tmp"' EXIT
 fail() { echo "bench.sh: $*" >&2; exit 1; }
 
 "$bench" --list >"$tmp/list"
-for name in op-chain op-chain-bulk dot2000 lenet-step plus-one-async plus-one-sync queue-dot run-ahead-memory; do
+for name in op-chain op-chain-bulk dot2000 lenet-step plus-one-async plus-one-sync queue-dot run-ahead-memory \
+	row-mlp-eager row-mlp-hybrid row-mlp-latency mlp5-step lenet-step-hybrid compile-resnet18; do
 	grep -q "^$name  *[^ ]" "$tmp/list" || fail "--list lacks $name"
 done
 
@@ -19,6 +20,13 @@ for key in case value unit floor floor_ratio peer peer_ratio runs; do
 	[ "$(grep -c "\"$key\": " "$tmp/json")" -eq 2 ] || fail "$key is not in both JSON objects"
 done
 grep -q '"case": "queue-dot", "value": [0-9.e-]*, "unit": "ms"' "$tmp/json" || fail "queue-dot has no value"
+grep -q '"error"' "$tmp/json" && fail "a case failed"
+
+# Compiled programs: a network hybridised and a whole step, in few tasks.
+"$bench" --quick --json "$tmp/json" row-mlp-hybrid mlp5-step >"$tmp/table"
+sed 's/^/  /' "$tmp/table"
+[ "$(grep -c '"rate_unit": "tasks"' "$tmp/json")" -eq 2 ] || fail "tasks are not told"
+sed -n 's/.*"rate": \([0-9.]*\).*/\1/p' "$tmp/json" | awk '$1 > 10 { exit 1 }' || fail "more than 10 tasks a repetition"
 grep -q '"error"' "$tmp/json" && fail "a case failed"
 
 "$bench" --quick --markdown queue-dot | grep -q '^| queue-dot | [0-9.]* ms |' || fail "no Markdown row"

@@ -6,6 +6,8 @@ export LC_ALL=C
 data=/usr/share/datasets/fashion-mnist
 lenet=models/lenet
 async=models/async
+hybrid=models/hybrid
+mlp=models/mlp
 [ -f "$data/train-images-idx3-ubyte.gz" ] || { echo "no $data (Debian: dataset-fashion-mnist)"; exit 77; }
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -44,12 +46,12 @@ valid_json()
 values() { sed -n "s/^ *\"$2\": \\([^,]*\\),*\$/\\1/p" "$1"; }
 
 # What must not depend on the clock
-timeless() { grep -Ev '"(seconds|images_per_second|stalls|stall_seconds|tasks|peak_tasks|peak_bytes)":' "$1"; }
+timeless() { grep -Ev '"(seconds|images_per_second|stalls|stall_seconds|tasks|tasks_per_batch|peak_tasks|peak_bytes)":' "$1"; }
 
 number='[0-9]+\.[0-9]+'
 
 echo "--- help, version, usage"
-for driver in "$lenet" "$async"; do
+for driver in "$lenet" "$async" "$hybrid" "$mlp"; do
   run 0 "$driver" --help
   says '--device=LIST'
   says 'Exit status'
@@ -60,12 +62,18 @@ for driver in "$lenet" "$async"; do
     [ -s "$tmp/err" ] || fail "no message"
   done
 done
-for mistake in --epochs=0 --batch-size=-1 --batch-size=1x --lr=nan --limit=0 --plot=curve.gif; do
-  run 2 "$lenet" "$mistake"
-  complains "${mistake%%=*}"
+for driver in "$lenet" "$mlp"; do
+  for mistake in --epochs=0 --batch-size=-1 --batch-size=1x --lr=nan --limit=0 --plot=curve.gif; do
+    run 2 "$driver" "$mistake"
+    complains "${mistake%%=*}"
+  done
 done
+run 2 "$mlp" --mode=lazy
+complains 'neither eager nor hybrid nor step'
 run 2 "$lenet" --device cpu:0,cpu:1 --batch-size 255
 complains '255 rows cannot be split equally over 2 devices'
+run 2 "$lenet" --device cpu:0,cpu:1 --hybrid
+complains 'one device will do'
 
 echo "--- errors at run time"
 run 1 "$lenet" --data "$tmp/nowhere"
@@ -194,6 +202,51 @@ valid_json "$tmp/async.json"
 [ "$(values "$tmp/async.json" queued | wc -l)" -eq 4 ] || fail "not all figures are in the JSON"
 run 0 "$async" plus-one --repeat 10
 if grep -q Workloads "$tmp/out"; then fail "experiments that were not asked for"; fi
+
+echo "--- hybrid"
+run 0 "$hybrid" --repeat 50 --output "$tmp" --json "$tmp/hybrid.json"
+[ "$(grep -c '^10$' "$tmp/out")" -eq 2 ] || fail "fancy_func(1, 2, 3, 4) is not 10, imperatively and symbolically"
+says '^e = add\(1, 2\)'
+says '^(const )?g: float32 \(\) = 10$'
+says "^before hybridizing: $number sec\$"
+says "^after hybridizing: $number sec\$"
+says '^<Symbol data>$'
+says '^<Symbol dense[0-9]+_fwd>$'
+[ "$(grep -c '^forward is given values$' "$tmp/out")" -eq 2 ] || fail "forward did not run at each imperative call"
+[ "$(grep -c '^forward is given a symbol$' "$tmp/out")" -eq 1 ] || fail "a hybridized forward did not run just once"
+[ "$(grep '^result: ' "$tmp/out" | sort -u | wc -l)" -eq 1 ] || fail "results differ once hybridized"
+says "^sl_item of a symbol: .*hybrid\.c:[0-9]+: the symbol 'data' has no values"
+says "in place on a symbol: .*hybrid\.c:[0-9]+: the symbol '.*' cannot be changed in place"
+says 'hybridized: .*hybrid\.c:[0-9]+: cannot be traced: sl_item at .*hybrid\.c:[0-9]+ asks'
+says 'with \.fallback = true: runs$'
+complains 'runs imperatively: '
+[ -s "$tmp/my_mlp-symbol.json" ] && [ -s "$tmp/my_mlp-0000.params" ] || fail "not exported"
+valid_json "$tmp/my_mlp-symbol.json"
+valid_json "$tmp/hybrid.json"
+contains "$tmp/hybrid.json" '"difference": 0\.0'
+run 0 env TMPDIR="$tmp/bin" "$hybrid" export symbolic
+if [ -n "$(find "$tmp/bin" -name 'starling-hybrid*')" ]; then fail "files are left behind"; fi
+if grep -q hybridizing "$tmp/out"; then fail "experiments that were not asked for"; fi
+run 1 "$hybrid" export --output "$tmp/nowhere"
+complains "$tmp/nowhere/my_mlp-symbol.json"
+run 1 env TMPDIR="$tmp/nowhere" "$hybrid" export
+
+echo "--- networks of blocks: the same by calls, hybridized, in whole steps"
+for mode in eager hybrid step; do
+  run 0 "$mlp" --mode "$mode" --limit 600 --batch-size 100 --epochs 2 --json "$tmp/$mode.json"
+  says "^epoch 2, time $number sec, test acc 0\\.[0-9][0-9]\$"
+  says "^$mode: $number tasks per step\$"
+  values "$tmp/$mode.json" train_loss >"$tmp/$mode"
+  paste "$tmp/eager" "$tmp/$mode" |
+    awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-6 * $1 ^ 2 { bad = 1 } END { exit bad || NR != 2 }' ||
+    fail "$mode learns otherwise than eager: $(paste "$tmp/eager" "$tmp/$mode")"
+done
+values "$tmp/step.json" tasks_per_batch | awk '$1 > 10 { exit 1 }' || fail "a step takes more than 10 tasks"
+run 0 "$lenet" --hybrid --limit 3000 --batch-size 50 --epochs 10 --lr 0.3 --json "$tmp/blocks.json"
+says '^step: [0-9.]+ tasks per step$'
+values "$tmp/learn.json" train_loss | sed -n '$p' >"$tmp/a"
+values "$tmp/blocks.json" train_loss | sed -n '$p' | paste "$tmp/a" - |
+  awk '{ exit !($2 < 1.15 * $1) }' || fail "LeNet of blocks learns worse: $(paste "$tmp/a" "$tmp/b")"
 
 [ "$failures" -eq 0 ] || echo "$failures failures"
 exit $((failures > 0))
