@@ -61,6 +61,16 @@ static bool grow(struct slp_arrays *p)
 	return true;
 }
 
+/* Of bytes that no 0 follows. */
+static char *copy_name(const char *name, size_t length)
+{
+	char *copy = malloc(length + 1);
+	if (!copy) return NULL;
+	memcpy(copy, name, length);
+	copy[length] = '\0';
+	return copy;
+}
+
 bool slp_arrays_add(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length, sl_tensor *t)
 {
 	if (!t) return false;
@@ -69,7 +79,7 @@ bool slp_arrays_add(struct slp_file *f, struct slp_arrays *p, const char *name, 
 	if (!length || memchr(name, 0, (size_t)length))
 		slp_file_fail(f, SL_EFORMAT, "array %d has the impossible name %s", p->count,
 			      slp_arrays_quote(name, length, text));
-	else if (p->count == INT_MAX / 4 || !grow(p) || !(copy = strndup(name, (size_t)length)))
+	else if (p->count == INT_MAX / 4 || !grow(p) || !(copy = copy_name(name, (size_t)length)))
 		slp_file_fail(f, SL_ENOMEM, "no memory for its names");
 	else
 		ok = true;
