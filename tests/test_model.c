@@ -311,6 +311,21 @@ static void test_wrong_parameters(void)
 	}
 }
 
+/* MXNet would add a window here that ours lacks: an error instead of another result. */
+static void test_full_pooling(void)
+{
+	static const char pool[] = NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, 2)\", \"stride\": \"(3, 3)\", "
+							   "\"pad\": \"(1, 1)\", \"pooling_convention\": \"full\"", "[0, 0]"));
+	SL_SCOPE {
+		sl_block *b = parse(pool, NULL, NULL, 0);
+		CHECK(sl_forward(b, sl_ones(SL_SHAPE(1, 1, 6, 6))) != NULL);
+		CHECK(!sl_forward(b, sl_ones(SL_SHAPE(1, 1, 2, 2))) && sl_error() == SL_EUNSUPPORTED &&
+		      strstr(sl_error_message(), "node \"p\""));
+		sl_error_clear();
+		sl_block_free(b);
+	}
+}
+
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
 /* ONNX: tools/onnx-check looks at what is in it. */
@@ -345,6 +360,7 @@ static const struct slp_test import_tests[] = {
 	{"output", test_output},
 	{"broken symbols", test_broken_symbols},
 	{"wrong parameters", test_wrong_parameters},
+	{"full pooling", test_full_pooling},
 	{NULL, NULL},
 };
 static const struct slp_test export_tests[] = {

@@ -122,6 +122,18 @@ void slp_mx_import_take(struct slp_mx_call *c)
 
 /* ---- without ----------------------------------------------------------------------------------------------------- */
 
+/* MXNet's "full" convention may add a window that lies in the border alone; ours does not. */
+static void check_full(struct slp_mx_call *c, const struct sl_pool2d_opts *o)
+{
+	sl_shape x = slp_mx_shape(c, 0);
+	for (int i = 0; i < 2 && x.ndim == 4; i++) {
+		int64_t size = x.dim[2 + i], room = size + 2 * o->pad[i] - o->kernel[i], step = o->stride[i];
+		if (size < 0 || step < 1 || room < 0 || room % step == 0) continue;
+		if ((room / step + 1) * step >= size + o->pad[i])
+			slp_mx_fail(c, SL_EUNSUPPORTED, "its last window lies in the border alone");
+	}
+}
+
 void slp_mx_import_pool(struct slp_mx_call *c)
 {
 	struct sl_pool2d_opts o = {.global = slp_mx_bool(c, "global_pool", false),
@@ -137,6 +149,7 @@ void slp_mx_import_pool(struct slp_mx_call *c)
 		pair(c, "pad", 0, o.pad);
 		if (!c->failed && (!o.kernel[0] || !o.kernel[1])) slp_mx_fail(c, SL_EFORMAT, "has no attribute kernel");
 	}
+	if (slp_mx_go(c) && o.ceil && !o.global) check_full(c, &o);
 	if (slp_mx_go(c)) c->out[0] = sl_pool2d_at(c->at, c->in[0], o);
 }
 
