@@ -63,12 +63,12 @@ static enum sl_status copy_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* The copy may have been made on another device: the gradient goes back to where x is. */
+/* x may be elsewhere: the gradient goes back there, as it is. */
 static enum sl_status copy_grad(struct slp_grad *g)
 {
 	sl_device to = sl_tensor_device(g->in[0]);
 	sl_tensor *d = g->dout[0];
-	return give(g, 0, sl_device_equal(sl_tensor_device(d), to) ? d : sl_copy_to_at(g->at, d, to));
+	return give(g, 0, sl_device_equal(sl_tensor_device(d), to) ? d : sl_place_at(g->at, d, to));
 }
 
 static enum sl_status copy_over_grad(struct slp_grad *g)

@@ -34,12 +34,17 @@ struct slp_var {
 	bool fresh;            /* of a leaf: sl_backward wrote it since an optimiser used it */
 	struct slp_type type;
 	sl_device device;
+	sl_device home;        /* of a leaf: where what comes from several devices is added; DEFAULT: where the leaf is */
 	sl_tensor *sum;        /* of a leaf, during a walk */
 	uint64_t visit;
 };
 
 /* Asks for the gradient by a symbol: after sl_backward, sl_grad gives a symbol, too. */
 enum sl_status slp_attach_symbol(sl_tensor *symbol);
+
+/* The sum of tensors of one type that may lie on several devices, on this one, in a fixed tree: (0 + 1) + (2 + 3) …; in
+ * the innermost scope.  list is used up. */
+sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device device);
 
 struct slp_var *slp_var_new(void);
 void slp_var_retain(struct slp_var *var);

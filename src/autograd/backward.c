@@ -12,6 +12,11 @@ struct walk {
 	size_t count, capacity;
 	struct slp_var **leaves;
 	size_t nleaves, max_leaves;
+	struct partial { /* what a leaf got from one device before another came */
+		struct slp_var *leaf;
+		sl_tensor *sum;
+	} *partials;
+	size_t npartials, max_partials;
 	bool retain;
 };
 
@@ -80,12 +85,45 @@ static enum sl_status accumulate(const struct walk *w, sl_tensor **sum, sl_tenso
 	return SL_OK;
 }
 
-static enum sl_status contribute(const struct walk *w, struct slp_var *v, sl_tensor *g)
+static bool conflict(const sl_tensor *a, const sl_tensor *b)
 {
-	return accumulate(w, v->node ? &v->node->dout[v->index] : &v->sum, g);
+	return a->device.kind != SL_DEVICE_AUTO && b->device.kind != SL_DEVICE_AUTO && !sl_device_equal(a->device, b->device);
 }
 
-static enum sl_status start(const struct walk *w, sl_tensor *head, sl_tensor *grad)
+/* A leaf that devices share is summed on each of them first, and over them at the end: neither waits for the other. */
+static enum sl_status set_aside(struct walk *w, struct slp_var *leaf)
+{
+	if (w->npartials == w->max_partials) {
+		size_t more = w->max_partials ? 2 * w->max_partials : 64;
+		struct partial *bigger = realloc(w->partials, more * sizeof *bigger);
+		if (!bigger) return no_memory();
+		w->partials = bigger;
+		w->max_partials = more;
+	}
+	w->partials[w->npartials++] = (struct partial){leaf, leaf->sum};
+	leaf->sum = NULL;
+	return SL_OK;
+}
+
+/* What two devices contribute to is added where the tensor is whose gradient it is. */
+static enum sl_status contribute(struct walk *w, struct slp_var *v, sl_tensor *g)
+{
+	sl_tensor **sum = v->node ? &v->node->dout[v->index] : &v->sum;
+	if (*sum && conflict(*sum, g)) {
+		if (!v->node) {
+			enum sl_status s = set_aside(w, v);
+			return s == SL_OK ? accumulate(w, sum, g) : s;
+		}
+		sl_tensor *there = sl_place_at(w->at, *sum, v->device);
+		g = sl_place_at(w->at, g, v->device);
+		if (!there || !g) return sl_error();
+		sl_release(*sum);
+		*sum = sl_retain(there);
+	}
+	return accumulate(w, sum, g);
+}
+
+static enum sl_status start(struct walk *w, sl_tensor *head, sl_tensor *grad)
 {
 	if (grad && !sl_shape_equal(grad->type.shape, head->type.shape)) {
 		char a[128], b[128];
@@ -133,7 +171,7 @@ static enum sl_status call_grad(const struct slp_node *n, sl_tensor **din, bool 
 	return n->op->grad(&g);
 }
 
-static enum sl_status hand_on(const struct walk *w, const struct slp_node *n, sl_tensor *const *din)
+static enum sl_status hand_on(struct walk *w, const struct slp_node *n, sl_tensor *const *din)
 {
 	enum sl_status s = SL_OK;
 	for (int i = 0; i < n->nin && s == SL_OK; i++) {
@@ -145,7 +183,7 @@ static enum sl_status hand_on(const struct walk *w, const struct slp_node *n, sl
 	return s;
 }
 
-static enum sl_status step(const struct walk *w, struct slp_node *n)
+static enum sl_status step(struct walk *w, struct slp_node *n)
 {
 	bool reached = false;
 	for (int i = 0; i < n->nout; i++) reached |= n->dout[i] != NULL;
@@ -178,6 +216,34 @@ static void drop_douts(struct slp_node *n)
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
+sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device device)
+{
+	for (int i = 0; i < count; i++)
+		if (!(list[i] = sl_place_at(at, list[i], device))) return NULL;
+	for (int stride = 1; stride < count; stride *= 2)
+		for (int i = 0; i + stride < count; i += 2 * stride)
+			if (!(list[i] = sl_add_at(at, list[i], list[i + stride]))) return NULL;
+	return list[0];
+}
+
+/* Adds what devices have contributed to a leaf; the walk met the last shard first. */
+static enum sl_status join(const struct walk *w, struct slp_var *v)
+{
+	int count = 0;
+	sl_tensor **list = malloc((w->npartials + 1) * sizeof *list);
+	if (!list) return no_memory();
+	list[count++] = v->sum;
+	for (size_t i = w->npartials; i-- > 0;)
+		if (w->partials[i].leaf == v) list[count++] = w->partials[i].sum;
+	sl_tensor *sum = count > 1 ? slp_tree_sum(w->at, list, count, v->home.kind ? v->home : v->device) : v->sum;
+	free(list);
+	if (!sum) return sl_error();
+	sl_retain(sum);
+	sl_release(v->sum);
+	v->sum = sum;
+	return SL_OK;
+}
+
 /* Puts the sum into the leaf's gradient: takes over its memory where nobody else has it. */
 static enum sl_status store(const struct walk *w, struct slp_var *v)
 {
@@ -196,11 +262,18 @@ static enum sl_status store(const struct walk *w, struct slp_var *v)
 	return SL_OK;
 }
 
+static void drop_partials(struct walk *w)
+{
+	for (size_t i = 0; i < w->npartials; i++) sl_release(w->partials[i].sum);
+	free(w->partials);
+}
+
 static enum sl_status store_all(const struct walk *w)
 {
 	enum sl_status s = SL_OK;
 	for (size_t i = 0; i < w->nleaves; i++) {
 		struct slp_var *v = w->leaves[i];
+		if (v->sum && s == SL_OK && w->npartials) SL_SCOPE s = join(w, v);
 		if (v->sum && s == SL_OK) {
 			s = store(w, v);
 			v->fresh = true;
@@ -262,6 +335,7 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 	s = run(&w, heads, count, opts.head_grads);
 	pthread_mutex_unlock(&slp_tape_lock);
 	sl_mode_leave(&mode);
+	drop_partials(&w);
 	free(w.nodes);
 	free(w.leaves);
 	return s;

@@ -19,6 +19,8 @@ struct sl_param {
 	bool waiting;            /* to be initialised once its shape is known */
 	sl_device *devices;      /* that may use it; NULL: any */
 	int ndevices;
+	sl_tensor **spares;      /* what shards after the first write instead of it; NULL: not made yet */
+	int nspares;
 };
 
 struct slp_block {
@@ -73,6 +75,12 @@ void slp_param_free(sl_param *param);
 /* Whether the parameter may be used on a device; records an error if not. */
 bool slp_param_allows(const char *at, const char *function, const sl_param *param, sl_device device);
 
+/* The shard that this thread computes; sl_step_run_shards counts them. */
+extern _Thread_local int slp_shard;
+/* As sl_param_use, for what forward writes in training (running statistics): shards after the first get a tensor of
+ * their own, whose values nobody reads, so that none waits for another. */
+sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x);
+
 /* init.c */
 static inline struct sl_initializer slp_init_or(struct sl_initializer init, struct sl_initializer otherwise)
 {
@@ -103,11 +111,19 @@ bool slp_param_is_frozen(const sl_param *param);
 /* Updates params[i] by grads[i], all symbols or all concrete (NULL: not); the optimiser's state belongs to the trainer, by the
  * parameters' order in the block. */
 enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
-				  int64_t batch_size);
+				  struct slp_hyper hyper);
+/* What an optimiser keeps of each parameter: "momentum", …, NULL after the last; parameter i's, NULL: not made yet. */
+const char *slp_trainer_state_name(const sl_trainer *trainer, int which);
+sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i);
+double slp_trainer_base_lr(const sl_trainer *trainer);
+void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps);
+/* Where each parameter is updated, DEFAULT: where it is; chosen anew, by where they may be now. */
+const sl_device *slp_trainer_owners(sl_trainer *trainer);
 sl_block *slp_trainer_block(const sl_trainer *trainer);
 /* The parameters that are trained, in their order; *count of them. */
 sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *count);
 /* What the coming step uses; and counts it. */
+struct slp_hyper slp_trainer_coming(const sl_trainer *trainer, int64_t batch_size);
 struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size);
 
 #endif

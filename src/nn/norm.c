@@ -34,20 +34,28 @@ static bool use_all(const char *at, sl_param *const *params, int count, sl_tenso
 	return true;
 }
 
+static bool use_statistics(const char *at, sl_param *const params[2], sl_tensor *x, sl_tensor *used[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (!(used[i] = slp_param_use_written(at, params[i], x))) return false;
+	return true;
+}
+
 static sl_tensor *batch_norm_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	struct batch_norm *b = (struct batch_norm *)self;
 	const char *at = slp_forward_place();
 	sl_tensor *x = slp_layer_input(self, in, nin), *p[4];
 	if (!x || fit_all(at, self, b->params, 4, sl_tensor_shape(x), 1) != SL_OK) return NULL;
-	if (!use_all(at, b->params, 4, x, p)) return NULL;
+	if (!use_all(at, b->params, 2, x, p) || !use_statistics(at, b->params + 2, x, p + 2)) return NULL;
 	return sl_batch_norm_at(at, x, p[0], p[1], p[2], p[3],
 	                        (struct sl_batch_norm_opts){.eps = b->opts.eps, .momentum = b->opts.momentum});
 }
 
 /* Batch normalisation of x (n, c, …): see sl_batch_norm for .eps and .momentum.  Parameters, all (c): gamma, ones at
  * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays
- * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.
+ * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  Where shards of a batch are trained on
+ * several devices, each is normalised by itself, and the running statistics are those of the first shard.
  *
  *     sl_block *block = sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}, .no_bias = true),
  *                                     sl_batch_norm_layer(), sl_activation_layer(SL_RELU)); */

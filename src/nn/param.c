@@ -65,6 +65,8 @@ sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, s
 void slp_param_free(sl_param *param)
 {
 	sl_release(param->data);
+	for (int i = 0; i < param->nspares; i++) sl_release(param->spares[i]);
+	free(param->spares);
 	free((char *)param->name);
 	free(param->full_name);
 	free(param->devices);
@@ -207,6 +209,51 @@ sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
 	if (!param->data) return no_values(at, "sl_param_use", param);
 	if (!slp_param_allows(at, "sl_param_use", param, sl_tensor_device(x))) return NULL;
 	return symbol ? slp_symbol_of(at, param->data, param->full_name) : param->data;
+}
+
+/* ---- shards ------------------------------------------------------------------------------------------------------ */
+
+_Thread_local int slp_shard;
+
+/* The shard that x belongs to: as told, or by its device. */
+static int shard_of(const sl_param *param, const sl_tensor *x)
+{
+	if (slp_shard) return slp_shard;
+	for (int i = 1; i < param->ndevices; i++)
+		if (sl_device_equal(param->devices[i], sl_tensor_device(x))) return i;
+	return 0;
+}
+
+/* The shard's own tensor, made the first time. */
+static sl_tensor *spare(const char *at, sl_param *param, int shard)
+{
+	if (shard >= param->nspares) {
+		sl_tensor **list = realloc(param->spares, ((size_t)shard + 1) * sizeof *list);
+		if (!list) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for a shard");
+		memset(list + param->nspares, 0, (size_t)(shard + 1 - param->nspares) * sizeof *list);
+		param->spares = list;
+		param->nspares = shard + 1;
+	}
+	sl_tensor **t = &param->spares[shard];
+	if (*t && (*t)->storage->generation == slp_engine.generation) return *t;
+	sl_release(*t);
+	struct slp_trace *trace = slp_trace_pause();
+	SL_PAUSE
+		SL_SCOPE
+			*t = sl_retain(sl_zeros_at(at, param->shape, (struct sl_make){param->data->type.dtype, sl_auto()}));
+	slp_trace_resume(trace);
+	return *t;
+}
+
+sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x)
+{
+	sl_tensor *used = sl_param_use_at(at, param, x);
+	int shard = used && param->data && sl_is_training() ? shard_of(param, x) : 0;
+	if (!shard) return used;
+	pthread_mutex_lock(&lock);
+	sl_tensor *t = spare(at, param, shard);
+	pthread_mutex_unlock(&lock);
+	return t && sl_is_symbol(x) ? slp_symbol_of(at, t, param->full_name) : t;
 }
 
 /* ---- what programs ask ------------------------------------------------------------------------------------------- */

@@ -1,13 +1,15 @@
-/* Whole training steps as one plan: forward, loss, backward and the optimiser's update. */
+/* Whole training steps as one plan: forward, loss, backward and the optimiser's update; or, where a batch is cut into
+ * shards, a plan for each shard up to its gradients, which are then added and used. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "nn/trace.h"
 
-enum { MAX_PLANS = 16 };
+enum { MAX_PLANS = 64 };
 
 struct compiled {
 	struct slp_signature *signature; /* of the batch and its targets */
+	bool whole;                      /* with the update; else its results are the gradients, too */
 	sl_plan *plan;
 	struct compiled *next;
 };
@@ -92,48 +94,75 @@ static bool trace_update(const char *at, const sl_step *step, const struct slp_t
 	sl_tensor **symbols = malloc((size_t)(2 * count + 1) * sizeof *symbols);
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step") == SL_OK;
 	bool ok = list_params(at, trace, params, count, symbols, symbols + count);
-	if (ok) ok = slp_trainer_update(at, step->trainer, symbols, symbols + count, rows) == SL_OK;
+	struct slp_hyper h = slp_trainer_coming(step->trainer, rows);
+	if (ok) ok = slp_trainer_update(at, step->trainer, symbols, symbols + count, h) == SL_OK;
 	free(symbols);
 	return ok;
 }
 
-/* heads: the losses, the output. */
-static bool trace_step(const char *at, const sl_step *step, const struct slp_signature *s, struct slp_trace *trace,
-		       sl_tensor *heads[2])
+/* The gradients among the results, those of frozen parameters left out; how many, or -1 after an error. */
+static int trace_gradients(const char *at, const sl_step *step, const struct slp_trace *trace, sl_tensor **heads)
 {
-	sl_tensor *in[2];
-	if (!slp_trace_inputs(at, s, in)) return false;
-	heads[1] = slp_block_forward(at, step->net, &in[0], 1);
-	heads[0] = heads[1] ? step->loss(at, heads[1], in[1]) : NULL;
-	if (slp_trace_failed(at, step->net, heads[0])) return false;
-	trace->backward = true;
-	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){0}) != SL_OK) return false;
-	sl_shape shape = s->in[0].type.shape;
-	SL_PAUSE if (!trace_update(at, step, trace, shape.ndim ? shape.dim[0] : 1)) return false;
-	return true;
+	int count, n = 0;
+	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
+	sl_tensor **symbols = malloc((size_t)(2 * count + 1) * sizeof *symbols), **grads = symbols + count;
+	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step"), -1;
+	bool ok = list_params(at, trace, params, count, symbols, grads);
+	for (int i = 0; ok && i < count; i++)
+		if (grads[i]) heads[n++] = grads[i];
+	free(symbols);
+	return ok ? n : -1;
 }
 
-static sl_graph *trace_whole(const char *at, const sl_step *step, const struct slp_signature *s)
+/* heads: the losses, the output, and the gradients if there is no update; so many, or -1 after an error. */
+static int trace_step(const char *at, const sl_step *step, const struct slp_signature *s, bool whole,
+		      struct slp_trace *trace, sl_tensor **heads)
 {
+	sl_tensor *in[2];
+	if (!slp_trace_inputs(at, s, in)) return -1;
+	heads[1] = slp_block_forward(at, step->net, &in[0], 1);
+	heads[0] = heads[1] ? step->loss(at, heads[1], in[1]) : NULL;
+	if (slp_trace_failed(at, step->net, heads[0])) return -1;
+	trace->backward = true;
+	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){0}) != SL_OK) return -1;
+	sl_shape shape = s->in[0].type.shape;
+	int grads = whole ? 0 : trace_gradients(at, step, trace, heads + 2);
+	SL_PAUSE if (whole && !trace_update(at, step, trace, shape.ndim ? shape.dim[0] : 1)) return -1;
+	return grads < 0 ? -1 : 2 + grads;
+}
+
+static int count_params(const sl_step *step)
+{
+	int count;
+	slp_trainer_params(NULL, step->trainer, &count);
+	return count;
+}
+
+static sl_graph *trace_graph(const char *at, const sl_step *step, const struct slp_signature *s, bool whole)
+{
+	sl_tensor **heads = calloc((size_t)count_params(step) + 2, sizeof *heads);
+	if (!heads) return slp_call_fail(at, "sl_step_run", SL_ENOMEM, "no memory for a step");
 	struct slp_trace trace;
 	sl_graph *g = NULL;
 	sl_mode mode;
 	sl_mode_enter(&mode, 1, 1);
 	slp_trace_begin(&trace, s->device);
 	SL_SCOPE {
-		sl_tensor *heads[2];
-		if (trace_step(at, step, s, &trace, heads)) g = slp_graph_from(heads, 2, &trace);
+		int n = trace_step(at, step, s, whole, &trace, heads);
+		if (n > 0) g = slp_graph_from(heads, n, &trace);
 	}
 	slp_trace_end(&trace);
 	sl_mode_leave(&mode);
+	free(heads);
 	return g;
 }
 
-static struct compiled *compile(const char *at, sl_step *step, sl_tensor *const in[2])
+static struct compiled *compile(const char *at, sl_step *step, sl_tensor *const in[2], bool whole)
 {
 	struct compiled *c = calloc(1, sizeof *c);
 	if (c) c->signature = slp_signature_new(2, in);
-	sl_graph *g = c && c->signature ? trace_whole(at, step, c->signature) : NULL;
+	if (c) c->whole = whole;
+	sl_graph *g = c && c->signature ? trace_graph(at, step, c->signature, whole) : NULL;
 	if (g) c->plan = slp_plan_new(at, g, (struct sl_compile_opts){.off = step->opts.passes_off, .device = c->signature->device});
 	if (c && c->plan) return c;
 	if (sl_error() == SL_OK) slp_error_set(SL_ENOMEM, "sl_step_run: no memory");
@@ -153,15 +182,15 @@ static void forget_oldest(sl_step *step)
 }
 
 /* The plan for these, in front of the list; NULL with an error. */
-static sl_plan *plan_for(const char *at, sl_step *step, sl_tensor *const in[2])
+static sl_plan *plan_for(const char *at, sl_step *step, sl_tensor *const in[2], bool whole)
 {
 	struct compiled **p = &step->plans;
-	while (*p && !slp_signature_matches((*p)->signature, 2, in)) p = &(*p)->next;
+	while (*p && ((*p)->whole != whole || !slp_signature_matches((*p)->signature, 2, in))) p = &(*p)->next;
 	struct compiled *c = *p;
 	if (c) {
 		*p = c->next;
 	} else {
-		if (!(c = compile(at, step, in))) return NULL;
+		if (!(c = compile(at, step, in, whole))) return NULL;
 		if (step->count == MAX_PLANS) forget_oldest(step);
 		step->count++;
 	}
@@ -178,12 +207,12 @@ static uint64_t bits(double x)
 }
 
 /* The plan for a batch, compiled if it is new; NULL with an error. */
-static sl_plan *plan_at(const char *at, const char *function, sl_step *step, sl_tensor *const in[2])
+static sl_plan *plan_at(const char *at, const char *function, sl_step *step, sl_tensor *const in[2], bool whole)
 {
 	if (!step) return sl_error() == SL_OK ? slp_call_fail(at, function, SL_EINVAL, "the step is NULL") : NULL;
 	for (int i = 0; i < 2; i++)
 		if (!slp_tensor_usable(at, function, in[i])) return NULL;
-	return plan_for(at, step, in);
+	return plan_for(at, step, in, whole);
 }
 
 /* Compiles the step for batches like x with their targets, and makes none: the first sl_step_run then takes no longer
@@ -193,7 +222,7 @@ static sl_plan *plan_at(const char *at, const char *function, sl_step *step, sl_
 enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target)
 {
 	sl_tensor *in[2] = {x, target};
-	return plan_at(at, "sl_step_prepare", step, in) ? SL_OK : sl_error();
+	return plan_at(at, "sl_step_prepare", step, in, true) ? SL_OK : sl_error();
 }
 
 /* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, one a row, a new tensor; and
@@ -203,13 +232,101 @@ sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor
 {
 	sl_tensor *in[2] = {x, target}, *out[2];
 	if (output) *output = NULL;
-	sl_plan *plan = plan_at(at, "sl_step_run", step, in);
+	sl_plan *plan = plan_at(at, "sl_step_run", step, in, true);
 	if (!plan) return NULL;
 	struct slp_hyper h = slp_trainer_advance(step->trainer, x->type.shape.ndim ? x->type.shape.dim[0] : 1);
 	struct slp_setting settings[] = {{"lr", bits(h.lr)}, {"rescale", bits(h.rescale)}, {"step", (uint64_t)h.step}};
 	if (slp_plan_run(at, plan, in, 2, settings, 3, NULL, out) != SL_OK) return NULL;
 	if (output) *output = out[1];
 	return out[0];
+}
+
+/* ---- shards ------------------------------------------------------------------------------------------------------ */
+
+/* Forward, loss and backward of one shard: results are the losses, the output and the gradients. */
+static sl_tensor **run_shard(const char *at, sl_step *step, sl_tensor *const in[2], int shard)
+{
+	sl_tensor **out = calloc((size_t)count_params(step) + 2, sizeof *out);
+	if (!out) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step");
+	int outer = slp_shard;
+	slp_shard = shard;
+	sl_plan *plan = plan_at(at, "sl_step_run_shards", step, in, false);
+	bool ok = plan && slp_plan_run(at, plan, in, 2, NULL, 0, NULL, out) == SL_OK;
+	slp_shard = outer;
+	if (ok) return out;
+	free(out);
+	return NULL;
+}
+
+/* Adds the shards' gradients, each where its parameter is updated, and updates. */
+static bool update(const char *at, sl_step *step, sl_tensor ***shards, int n, int64_t rows)
+{
+	int count, k = 2;
+	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
+	const sl_device *owners = slp_trainer_owners(step->trainer);
+	sl_tensor **data = calloc((size_t)(2 * count + n), sizeof *data), **grads = data + count, **list = grads + count;
+	bool ok = data != NULL;
+	if (!ok) slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step");
+	for (int i = 0; ok && i < count; i++) {
+		if (slp_param_is_frozen(params[i])) continue;
+		data[i] = params[i]->data;
+		for (int s = 0; s < n; s++) list[s] = shards[s][k];
+		grads[i] = slp_tree_sum(at, list, n, owners[i].kind ? owners[i] : sl_tensor_device(data[i]));
+		ok = grads[i] != NULL;
+		k++;
+	}
+	ok = ok && slp_trainer_update(at, step->trainer, data, grads, slp_trainer_coming(step->trainer, rows)) == SL_OK;
+	if (ok) slp_trainer_advance(step->trainer, rows);
+	free(data);
+	return ok;
+}
+
+static bool run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
+		       sl_tensor **losses, sl_tensor **outputs)
+{
+	sl_tensor ***shards = calloc((size_t)n, sizeof *shards);
+	if (!shards) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	int64_t rows = 0;
+	bool ok = true;
+	for (int i = 0; ok && i < n; i++) {
+		ok = (shards[i] = run_shard(at, step, (sl_tensor *const[]){x[i], targets[i]}, i)) != NULL;
+		if (ok) rows += x[i]->type.shape.ndim ? x[i]->type.shape.dim[0] : 1;
+	}
+	SL_PAUSE
+		SL_SCOPE
+			if (ok) ok = update(at, step, shards, n, rows);
+	for (int i = 0; i < n; i++) {
+		if (ok && losses) losses[i] = shards[i][0];
+		if (ok && outputs) outputs[i] = shards[i][1];
+		free(shards[i]);
+	}
+	free(shards);
+	return ok;
+}
+
+/* Makes one step on a batch that is cut into n shards (sl_split_and_load), and returns at once: each shard runs on the
+ * device of its rows as one program, up to the gradients by all parameters; these are added in a fixed tree on the device
+ * that owns the parameter, and used there (see sl_trainer_new).  The result depends on how the batch is cut, not on how
+ * many devices of a kind share the shards.  The network must have been initialised for all of the devices.  losses and
+ * outputs, if not NULL, get n tensors as sl_step_run returns them, on the shards' devices.  After an error nothing was
+ * updated.
+ *
+ *     sl_split_and_load(x, devices, 2, xs);
+ *     sl_split_and_load(y, devices, 2, ys);
+ *     sl_step_run_shards(step, 2, xs, ys, losses, NULL); */
+enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
+				     sl_tensor **losses, sl_tensor **outputs)
+{
+	for (int i = 0; i < n; i++) {
+		if (losses) losses[i] = NULL;
+		if (outputs) outputs[i] = NULL;
+	}
+	if (!step || n < 1) {
+		if (step || sl_error() == SL_OK)
+			slp_call_fail(at, "sl_step_run_shards", SL_EINVAL, step ? "there is no shard" : "the step is NULL");
+		return sl_error();
+	}
+	return run_shards(at, step, n, x, targets, losses, outputs) ? SL_OK : sl_error();
 }
 
 /* What compiling the newest plan has done; zeros before the first run. */

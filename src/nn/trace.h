@@ -11,6 +11,7 @@
 struct slp_signature {
 	int nin;
 	bool recording, training;
+	int shard;
 	sl_device device;
 	struct slp_signature_input {
 		struct slp_type type;

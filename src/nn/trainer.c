@@ -14,12 +14,14 @@ struct sl_trainer {
 	int count;
 	sl_tensor **states[MAX_STATES]; /* one a parameter, made at its first update */
 	int nstates;
+	sl_device *owners; /* one a parameter: where it is updated; DEFAULT: where it is */
 	int64_t steps;
 };
 
 /* What one call updates: arrays of count tensors. */
 struct update {
 	sl_tensor **params, **grads, **states[MAX_STATES];
+	int *numbers; /* of the parameters in the trainer */
 	int count;
 };
 
@@ -81,6 +83,7 @@ static bool find_params(const char *at, sl_trainer *t)
 static bool make_states(sl_trainer *t)
 {
 	t->nstates = states_of(&t->optimizer);
+	if (!(t->owners = calloc((size_t)t->count, sizeof *t->owners))) return false;
 	for (int i = 0; i < t->nstates; i++)
 		if (!(t->states[i] = calloc((size_t)t->count, sizeof **t->states))) return false;
 	return true;
@@ -88,8 +91,10 @@ static bool make_states(sl_trainer *t)
 
 /* A trainer of the parameters that the block has now; their values may come later.  The optimisers, by their formulas
  * in sl_sgd_update, sl_adam_update (SL_ADAM, SL_ADAMW) and sl_rmsprop_update: all parameters of a device are updated by
- * one operation.  .lr follows .schedule, see sl_schedule_lr.  SL_EINVAL: an option is wrong, or there is nothing to
- * train.
+ * one operation.  Parameters that several devices use are dealt out to them, GPUs if there are any: each device adds the
+ * gradients of its own and updates them, and the others fetch the new values when they need them; with .clip_norm, one
+ * device of the scheduler's choice does it all.  .lr follows .schedule, see sl_schedule_lr.  SL_EINVAL: an option is
+ * wrong, or there is nothing to train.
  *
  *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
  *                                                      .schedule = {SL_COSINE, .warmup = 500, .total = 10000}));
@@ -121,6 +126,7 @@ void sl_trainer_free(sl_trainer *trainer)
 		free(trainer->states[i]);
 	}
 	free(trainer->params);
+	free(trainer->owners);
 	sl_block_free(trainer->block);
 	free(trainer);
 }
@@ -135,6 +141,29 @@ sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *co
 	(void)at;
 	*count = trainer->count;
 	return trainer->params;
+}
+
+/* ---- what is saved ----------------------------------------------------------------------------------------------- */
+
+const char *slp_trainer_state_name(const sl_trainer *trainer, int which)
+{
+	return which < trainer->nstates ? state_names[trainer->optimizer.kind][which] : NULL;
+}
+
+sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i)
+{
+	return &trainer->states[which][i];
+}
+
+double slp_trainer_base_lr(const sl_trainer *trainer)
+{
+	return trainer->optimizer.lr;
+}
+
+void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps)
+{
+	trainer->optimizer.lr = lr;
+	trainer->steps = steps;
 }
 
 /* ---- figures of a step ------------------------------------------------------------------------------------------- */
@@ -157,16 +186,80 @@ int64_t sl_trainer_steps(const sl_trainer *trainer)
 	return trainer ? trainer->steps : 0;
 }
 
-static struct slp_hyper coming(const sl_trainer *t, int64_t batch_size)
+struct slp_hyper slp_trainer_coming(const sl_trainer *t, int64_t batch_size)
 {
 	return (struct slp_hyper){sl_trainer_lr(t), 1.0 / (double)batch_size, t->steps + 1};
 }
 
 struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size)
 {
-	struct slp_hyper h = coming(trainer, batch_size);
+	struct slp_hyper h = slp_trainer_coming(trainer, batch_size);
 	trainer->steps++;
 	return h;
+}
+
+/* ---- owners ------------------------------------------------------------------------------------------------------ */
+
+/* What a device owns so far. */
+struct share {
+	sl_device device;
+	double bytes;
+};
+
+static bool has_gpu(const sl_param *p)
+{
+	for (int i = 0; i < p->ndevices; i++)
+		if (p->devices[i].kind == SL_DEVICE_GPU) return true;
+	return false;
+}
+
+static struct share *share_of(struct share *shares, int *count, sl_device device)
+{
+	for (int i = 0; i < *count; i++)
+		if (sl_device_equal(shares[i].device, device)) return &shares[i];
+	shares[*count] = (struct share){device, 0};
+	return &shares[(*count)++];
+}
+
+/* The device among those of the parameter that owns least; a CPU beside GPUs would hold them up. */
+static sl_device least(const sl_param *p, struct share *shares, int *count)
+{
+	struct share *best = NULL;
+	for (int i = 0; i < p->ndevices; i++) {
+		if (has_gpu(p) && p->devices[i].kind != SL_DEVICE_GPU) continue;
+		struct share *s = share_of(shares, count, p->devices[i]);
+		if (!best || s->bytes < best->bytes) best = s;
+	}
+	if (best) best->bytes += (double)sl_tensor_bytes(p->data) + 4096;
+	return best ? best->device : sl_auto();
+}
+
+static int count_devices(const sl_trainer *t)
+{
+	int n = 1;
+	for (int i = 0; i < t->count; i++) n += t->params[i]->ndevices;
+	return n;
+}
+
+/* Deals the parameters out, if all have values; then sl_backward adds each one's gradients where it is updated. */
+static void choose_owners(sl_trainer *t)
+{
+	bool known = t->optimizer.clip_norm == 0;
+	for (int i = 0; i < t->count; i++) known &= t->params[i]->data != NULL;
+	int count = 0;
+	struct share *shares = known ? calloc((size_t)count_devices(t), sizeof *shares) : NULL;
+	for (int i = 0; i < t->count; i++) {
+		sl_param *p = t->params[i];
+		t->owners[i] = shares && p->ndevices > 1 ? least(p, shares, &count) : (sl_device){SL_DEVICE_DEFAULT, -1};
+		if (p->data && p->data->var) p->data->var->home = t->owners[i];
+	}
+	free(shares);
+}
+
+const sl_device *slp_trainer_owners(sl_trainer *trainer)
+{
+	choose_owners(trainer);
+	return trainer->owners;
 }
 
 /* ---- updating ---------------------------------------------------------------------------------------------------- */
@@ -226,11 +319,12 @@ static sl_tensor *state_of(const char *at, sl_trainer *t, int which, int i, sl_t
 
 static bool update_new(struct update *u, int count)
 {
-	sl_tensor **all = calloc((size_t)count * (2 + MAX_STATES), sizeof *all);
+	sl_tensor **all = calloc((size_t)count * (2 + MAX_STATES), sizeof *all + sizeof(int));
 	*u = (struct update){.params = all};
 	if (!all) return false;
 	u->grads = all + count;
 	for (int i = 0; i < MAX_STATES; i++) u->states[i] = all + (2 + i) * count;
+	u->numbers = (int *)(all + (2 + MAX_STATES) * count);
 	return true;
 }
 
@@ -239,21 +333,62 @@ static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, s
 {
 	u->params[u->count] = param;
 	u->grads[u->count] = grad;
+	u->numbers[u->count] = i;
 	for (int k = 0; k < t->nstates; k++)
 		if (!(u->states[k][u->count] = state_of(at, t, k, i, param))) return false;
 	u->count++;
 	return param && grad;
 }
 
+/* Takes those of one owner out of u, to where it is. */
+static bool take_share(const char *at, const sl_trainer *t, struct update *u, struct update *mine)
+{
+	sl_device owner = t->owners[u->numbers[0]];
+	int left = 0;
+	mine->count = 0;
+	for (int i = 0; i < u->count; i++) {
+		bool is_mine = sl_device_equal(t->owners[u->numbers[i]], owner);
+		struct update *to = is_mine ? mine : u;
+		int k = is_mine ? mine->count++ : left++;
+		bool place = is_mine && owner.kind;
+		to->numbers[k] = u->numbers[i];
+		to->params[k] = place ? sl_place_at(at, u->params[i], owner) : u->params[i];
+		to->grads[k] = place ? sl_place_at(at, u->grads[i], owner) : u->grads[i];
+		bool ok = to->params[k] && to->grads[k];
+		for (int s = 0; s < t->nstates; s++) {
+			to->states[s][k] = place ? sl_place_at(at, u->states[s][i], owner) : u->states[s][i];
+			ok &= to->states[s][k] != NULL;
+		}
+		if (!ok) return false;
+	}
+	u->count = left;
+	return true;
+}
+
+/* An operation for each owner; symbols have none. */
+static enum sl_status update_all(const char *at, sl_trainer *t, struct update *u, struct slp_hyper h)
+{
+	if (!u->count || sl_is_symbol(u->params[0])) return call(at, &t->optimizer, u, h);
+	struct update mine;
+	if (!update_new(&mine, t->count)) return slp_error_set(SL_ENOMEM, "sl_trainer: no memory for the update");
+	enum sl_status s = SL_OK;
+	SL_PAUSE
+		SL_SCOPE
+			while (s == SL_OK && u->count)
+				s = take_share(at, t, u, &mine) ? call(at, &t->optimizer, &mine, h) : sl_error();
+	free(mine.params);
+	return s;
+}
+
 enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params,
-                                  sl_tensor *const *grads, int64_t batch_size)
+                                  sl_tensor *const *grads, struct slp_hyper hyper)
 {
 	struct update u;
 	bool ok = update_new(&u, trainer->count);
 	if (!ok) slp_call_fail(at, "sl_trainer", SL_ENOMEM, "no memory for the update");
 	for (int i = 0; ok && i < trainer->count; i++)
 		if (params[i]) ok = update_add(at, trainer, &u, i, params[i], grads[i]);
-	enum sl_status s = ok                    ? call(at, &trainer->optimizer, &u, coming(trainer, batch_size))
+	enum sl_status s = ok                    ? update_all(at, trainer, &u, hyper)
 	                   : sl_error() != SL_OK ? sl_error()
 	                                         : SL_EINVAL;
 	free(u.params);
@@ -296,7 +431,8 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
 	bool ok = update_new(&u, t->count);
 	if (!ok) slp_call_fail(at, "sl_trainer_step", SL_ENOMEM, "no memory for the update");
 	for (int i = 0; ok && i < t->count; i++) ok = add_fresh(at, t, &u, i, ignore_stale);
-	enum sl_status s = ok ? call(at, &t->optimizer, &u, coming(t, batch_size)) : sl_error();
+	choose_owners(t);
+	enum sl_status s = ok ? update_all(at, t, &u, slp_trainer_coming(t, batch_size)) : sl_error();
 	free(u.params);
 	if (s == SL_OK) used(t);
 	return s;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/busy.h"
 #include "runtime/segment.h"
 
 /* Calls up to these are small: some ten microseconds of work, less than what StarPU takes for a handful of tasks. */
@@ -198,6 +199,7 @@ static void close_slots(struct slp_segment *seg)
 static void segment_done(void *arg)
 {
 	struct slp_segment *seg = arg;
+	slp_busy_note(seg->program->flops);
 	for (int i = 0; i < seg->nbuffers; i++) slp_buffer_done(seg->buffers[i]);
 	for (int i = 0; i < seg->ncodes; i++) slp_code_release(seg->codes[i]);
 	slp_segment_free(seg);

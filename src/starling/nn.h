@@ -234,6 +234,10 @@ SL_API enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, in
 					 struct sl_trainer_step_opts opts);
 #define sl_trainer_step(trainer, batch_size, ...)                                                                      \
 	sl_trainer_step_at(SL_HERE, trainer, batch_size, (struct sl_trainer_step_opts){__VA_ARGS__})
+SL_API enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const char *path);
+#define sl_trainer_save(trainer, path) sl_trainer_save_at(SL_HERE, trainer, path)
+SL_API enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const char *path);
+#define sl_trainer_load(trainer, path) sl_trainer_load_at(SL_HERE, trainer, path)
 SL_API double sl_trainer_lr(const sl_trainer *trainer);
 SL_API void sl_trainer_set_lr(sl_trainer *trainer, double lr);
 SL_API int64_t sl_trainer_steps(const sl_trainer *trainer);
@@ -252,11 +256,35 @@ SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss,
 /* Returns the losses of the batch, one a row; *output (if not NULL) gets what the network said. */
 SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output);
 #define sl_step_run(step, x, target, output) sl_step_run_at(SL_HERE, step, x, target, output)
+SL_API enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x,
+					    sl_tensor *const *targets, sl_tensor **losses, sl_tensor **outputs);
+#define sl_step_run_shards(step, n, x, targets, losses, outputs)                                                       \
+	sl_step_run_shards_at(SL_HERE, step, n, x, targets, losses, outputs)
 SL_API enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target);
 #define sl_step_prepare(step, x, target) sl_step_prepare_at(SL_HERE, step, x, target)
 SL_API struct sl_plan_info sl_step_info(const sl_step *step);
 SL_API const sl_graph *sl_step_graph(const sl_step *step);
 SL_API void sl_step_free(sl_step *step);
+
+/* ---- several devices -------------------------------------------------------------------------------------------- */
+
+/* Shares of devices in proportion to their measured speed. */
+typedef struct sl_balance sl_balance;
+SL_API sl_balance *sl_balance_new_at(const char *at, const sl_device *devices, int n);
+#define sl_balance_new(devices, n) sl_balance_new_at(SL_HERE, devices, n)
+SL_API bool sl_balance_update(sl_balance *balance); /* waits for all work */
+SL_API double sl_balance_speed(const sl_balance *balance, int i);
+SL_API void sl_balance_free(sl_balance *balance);
+
+struct sl_split_opts {
+	bool uneven;              /* some devices may get a row more than others */
+	const double *weights;    /* n of them: the devices' shares, which need not add up to anything */
+	const sl_balance *balance; /* shares by measured speed */
+};
+SL_API enum sl_status sl_split_and_load_at(const char *at, sl_tensor *x, const sl_device *devices, int n,
+					   sl_tensor **parts, struct sl_split_opts opts);
+#define sl_split_and_load(x, devices, n, parts, ...)                                                                   \
+	sl_split_and_load_at(SL_HERE, x, devices, n, parts, (struct sl_split_opts){__VA_ARGS__})
 
 /* ---- metrics: running means, computed by tasks; reading them waits ---------------------------------------------- */
 

@@ -96,6 +96,8 @@ SL_API enum sl_status sl_fprint_at(const char *at, FILE *file, sl_tensor *t);
 
 SL_API sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device);
 #define sl_copy_to(t, device) sl_copy_to_at(SL_HERE, t, device)
+SL_API sl_tensor *sl_place_at(const char *at, sl_tensor *t, sl_device device);
+#define sl_place(t, device) sl_place_at(SL_HERE, t, device)
 SL_API sl_tensor *sl_clone_at(const char *at, sl_tensor *t);
 #define sl_clone(t) sl_clone_at(SL_HERE, t)
 SL_API sl_tensor *sl_detach_at(const char *at, sl_tensor *t);

@@ -96,6 +96,22 @@ static sl_tensor *move_symbol(const char *at, sl_tensor *t, sl_device device)
 	return slp_call_fail(at, "sl_copy_to", SL_ESTATE, "a copy to another device cannot be traced");
 }
 
+/* The same values, over the same memory, for operations on another device: StarPU brings them there when the first one
+ * needs them, all of the memory that t is a view of, and nothing is copied where the devices share memory, as CPU devices
+ * do.  Changes in place are seen in both.  Gradients flow back.  SL_EDEVICE: it is not there.
+ *
+ *     sl_tensor *mine = sl_place(sl_rows(x, 0, 128), sl_cpu(1)); */
+sl_tensor *sl_place_at(const char *at, sl_tensor *t, sl_device device)
+{
+	if (slp_is_symbolic(1, &t)) return t ? move_symbol(at, t, device) : NULL;
+	if (!slp_tensor_usable(at, "sl_place", t) || slp_device_resolve(at, &device) != SL_OK) return NULL;
+	sl_tensor *there = slp_scope_add(slp_tensor_alias(t, true));
+	if (!there) return slp_call_fail(at, "sl_place", SL_ENOMEM, "no memory for the tensor");
+	there->device = device;
+	if (is_recorded(t)) slp_recorder->call(at, &slp_op_copy, NULL, 1, &t, 1, &there);
+	return there;
+}
+
 /* A copy of the values in new memory, on the same device. */
 sl_tensor *sl_clone_at(const char *at, sl_tensor *t)
 {

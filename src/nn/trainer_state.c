@@ -1,0 +1,175 @@
+/* The state of trainers in files: what the optimiser keeps of each parameter, the learning rate, the steps made. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/params.h"
+#include "nn/nn.h"
+
+/* Names and tensors: "0.weight.momentum", …, and FIGURES. */
+struct list {
+	char **names;
+	sl_tensor **tensors;
+	int count;
+};
+static const char FIGURES[] = "trainer"; /* of two float64: the learning rate, the steps */
+
+static char *state_path(sl_trainer *t, int i, int which)
+{
+	int count;
+	sl_param *const *params = slp_trainer_params(NULL, t, &count);
+	char *path = slp_param_path(slp_trainer_block(t), params[i]), *name = NULL;
+	if (path && asprintf(&name, "%s.%s", path, slp_trainer_state_name(t, which)) < 0) name = NULL;
+	free(path);
+	return name;
+}
+
+static int count_params(sl_trainer *t)
+{
+	int count;
+	slp_trainer_params(NULL, t, &count);
+	return count;
+}
+
+static void list_free(struct list *l)
+{
+	for (int i = 0; i < l->count; i++) free(l->names[i]);
+	free(l->names);
+	free(l->tensors);
+}
+
+static bool add(struct list *l, char *name, sl_tensor *t)
+{
+	if (!name || !t) {
+		free(name);
+		return false;
+	}
+	l->names[l->count] = name;
+	l->tensors[l->count++] = t;
+	return true;
+}
+
+/* All that there is; what was not updated yet has no state. */
+static bool list_all(const char *at, sl_trainer *t, struct list *l)
+{
+	size_t most = 2 * (size_t)count_params(t) + 1;
+	const double figures[] = {slp_trainer_base_lr(t), (double)sl_trainer_steps(t)};
+	l->names = calloc(most, sizeof *l->names);
+	l->tensors = calloc(most, sizeof *l->tensors);
+	bool ok = l->names && l->tensors;
+	ok = ok && add(l, strdup(FIGURES), sl_from_at(at, figures, SL_SHAPE(2), (struct sl_make){.dtype = SL_FLOAT64}));
+	for (int which = 0; slp_trainer_state_name(t, which); which++)
+		for (int i = 0; ok && i < count_params(t); i++) {
+			sl_tensor *state = *slp_trainer_state(t, which, i);
+			if (state) ok = add(l, state_path(t, i, which), state);
+		}
+	if (!ok && sl_error() == SL_OK) slp_call_fail(at, "sl_trainer_save", SL_ENOMEM, "no memory");
+	return ok;
+}
+
+/* Writes what a trainer needs to go on as if it had never stopped, beside the parameters themselves (sl_save_params): the
+ * state of its optimiser, the learning rate, the number of steps.  Waits for the values.  The ending of path is that of
+ * sl_save_params.  SL_EIO; SL_EINVAL: another ending.
+ *
+ *     sl_save_params(net, "net.params");
+ *     sl_trainer_save(trainer, "trainer.params"); */
+enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const char *path)
+{
+	if (!trainer) {
+		if (sl_error() == SL_OK) slp_call_fail(at, "sl_trainer_save", SL_EINVAL, "the trainer is NULL");
+		return sl_error();
+	}
+	struct list l = {0};
+	enum sl_status s = SL_OK;
+	SL_PAUSE
+		SL_SCOPE
+			s = !list_all(at, trainer, &l) ? sl_error()
+			                               : slp_arrays_save_as(at, "sl_trainer_save", path, (const char *const *)l.names,
+			                                                    l.tensors, l.count);
+	list_free(&l);
+	return s;
+}
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+static bool refuse(const char *at, const char *path, const char *why, const char *name)
+{
+	slp_call_fail(at, "sl_trainer_load", SL_EINVAL, "%s does not fit the trainer: %s%s", path, name, why);
+	return false;
+}
+
+static sl_tensor *find(const struct list *l, const char *name)
+{
+	for (int i = 0; name && i < l->count; i++)
+		if (!strcmp(l->names[i], name)) return l->tensors[i];
+	return NULL;
+}
+
+/* Finds the states of all parameters in the file, in the order of slp_trainer_state; how many, or -1 after an error. */
+static int match(const char *at, const char *path, sl_trainer *t, const struct list *l, sl_tensor **states)
+{
+	int count, found = 0, k = 0;
+	sl_param *const *params = slp_trainer_params(at, t, &count);
+	for (int which = 0; slp_trainer_state_name(t, which); which++)
+		for (int i = 0; i < count; i++, k++) {
+			char *name = state_path(t, i, which);
+			bool fits = true;
+			states[k] = find(l, name);
+			found += states[k] != NULL;
+			if (states[k]) fits = sl_shape_equal(sl_tensor_shape(states[k]), params[i]->shape);
+			if (!fits) refuse(at, path, " has another shape than its parameter", name);
+			free(name);
+			if (!fits) return -1;
+		}
+	return found;
+}
+
+/* In place, if there is a state: programs of whole steps know it.  value NULL: as at first. */
+static bool set_state(const char *at, sl_param *p, sl_tensor **state, sl_tensor *value)
+{
+	sl_device there = *state ? sl_tensor_device(*state) : p->data ? sl_tensor_device(p->data) : sl_auto();
+	if (!value) return !*state || sl_fill_inplace_at(at, *state, 0);
+	sl_tensor *copy = sl_copy_to_at(at, value, there);
+	if (!copy || *state) return copy && sl_copy_inplace_at(at, *state, copy);
+	*state = sl_retain(copy);
+	return true;
+}
+
+static bool load(const char *at, const char *path, sl_trainer *t, const struct list *l)
+{
+	double figures[2];
+	int count, k = 0;
+	sl_param *const *params = slp_trainer_params(at, t, &count);
+	sl_tensor *first = find(l, FIGURES), **states = calloc(2 * (size_t)count + 1, sizeof *states);
+	if (!states) return slp_call_fail(at, "sl_trainer_load", SL_ENOMEM, "no memory") != NULL;
+	bool ok = first && sl_tensor_dtype(first) == SL_FLOAT64 && sl_tensor_size(first) == 2;
+	if (!ok) refuse(at, path, " is missing: sl_trainer_save did not write this", FIGURES);
+	int found = ok ? match(at, path, t, l, states) : -1;
+	if (found >= 0 && found != l->count - 1)
+		found = refuse(at, path, " there are states of other parameters, or of another optimiser", "") - 1;
+	ok = found >= 0 && sl_read_at(at, first, figures, sizeof figures) == SL_OK;
+	for (int which = 0; slp_trainer_state_name(t, which); which++)
+		for (int i = 0; ok && i < count; i++, k++) ok = set_state(at, params[i], slp_trainer_state(t, which, i), states[k]);
+	if (ok) slp_trainer_resume(t, figures[0], llround(figures[1]));
+	free(states);
+	return ok;
+}
+
+/* Brings a trainer of the same network and optimiser to where sl_trainer_save wrote it.  All is checked first.
+ * SL_EINVAL: the file does not fit; SL_EIO, SL_EFORMAT: the file. */
+enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const char *path)
+{
+	if (!trainer) {
+		if (sl_error() == SL_OK) slp_call_fail(at, "sl_trainer_load", SL_EINVAL, "the trainer is NULL");
+		return sl_error();
+	}
+	struct list l = {0};
+	l.count = slp_arrays_load_as(at, "sl_trainer_load", path, &l.names, &l.tensors);
+	if (l.count < 0) return sl_error();
+	bool ok = false;
+	SL_PAUSE
+		SL_SCOPE
+			ok = load(at, path, trainer, &l);
+	slp_arrays_free(l.names, l.tensors, l.count);
+	return ok ? SL_OK : sl_error();
+}

@@ -1,0 +1,57 @@
+/* How long workers have computed, and how much: from the times that StarPU takes of each task once somebody asks. */
+#include "runtime/busy.h"
+
+static struct {
+	pthread_mutex_t lock; /* of all: tasks end at most some thousand times a second */
+	atomic_bool on;
+	struct worker {
+		struct slp_busy sum;
+		double end; /* of the last task: on a GPU, two may overlap */
+	} workers[STARPU_NMAXWORKERS];
+} busy = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void slp_busy_start(void)
+{
+	atomic_store(&busy.on, true);
+	starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
+}
+
+static double seconds(const struct timespec *t)
+{
+	return (double)t->tv_sec + 1e-9 * (double)t->tv_nsec;
+}
+
+void slp_busy_note(double flops)
+{
+	if (!atomic_load_explicit(&busy.on, memory_order_relaxed)) return;
+	const struct starpu_task *task = starpu_task_get_current();
+	const struct starpu_profiling_task_info *info = task ? task->profiling_info : NULL;
+	if (!info || info->workerid < 0 || info->workerid >= STARPU_NMAXWORKERS) return;
+	struct worker *w = &busy.workers[info->workerid];
+	double start = seconds(&info->start_time), end = seconds(&info->end_time);
+	pthread_mutex_lock(&busy.lock);
+	if (start < w->end) start = w->end;
+	if (end > start) w->sum.seconds += end - start;
+	if (end > w->end) w->end = end;
+	w->sum.flops += flops;
+	pthread_mutex_unlock(&busy.lock);
+}
+
+static void add(struct slp_busy *sum, const int *workers, int count, int index)
+{
+	for (int i = 0; i < count; i++) {
+		if (index >= 0 && index != i) continue;
+		sum->seconds += busy.workers[workers[i]].sum.seconds;
+		sum->flops += busy.workers[workers[i]].sum.flops;
+	}
+}
+
+struct slp_busy slp_busy_of(sl_device device)
+{
+	struct slp_busy sum = {0, 0};
+	pthread_mutex_lock(&busy.lock);
+	if (device.kind != SL_DEVICE_GPU) add(&sum, slp_engine.team_worker, slp_engine.nteams, device.kind == SL_DEVICE_CPU ? device.index : -1);
+	if (device.kind != SL_DEVICE_CPU) add(&sum, slp_engine.gpu_worker, slp_engine.ngpus, device.kind == SL_DEVICE_GPU ? device.index : -1);
+	pthread_mutex_unlock(&busy.lock);
+	return sum;
+}

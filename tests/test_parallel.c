@@ -1,0 +1,443 @@
+/* Several devices: shards of a batch, gradients summed over devices, owners of parameters, steps on shards, the state of
+ * trainers; the same numbers whatever the number of devices and the policy. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/autograd.h"
+#include "blocks.h"
+#include "folder.h"
+#include "nn/nn.h"
+
+enum { MOST = 4 };
+static const sl_device teams[MOST] = {{SL_DEVICE_CPU, 0}, {SL_DEVICE_CPU, 1}, {SL_DEVICE_CPU, 2}, {SL_DEVICE_CPU, 3}};
+
+static void start(int count, const char *sched)
+{
+	CHECK_OK(sl_init(&(struct sl_config){.teams = count, .sched = sched, .seed = 1}));
+}
+
+static void stop(void)
+{
+	CHECK_OK(sl_wait_all());
+	while (sl_is_initialized()) sl_shutdown();
+	sl_error_clear();
+}
+
+/* ---- shards ------------------------------------------------------------------------------------------------------ */
+
+static void test_equal(void)
+{
+	start(2, NULL);
+	SL_SCOPE {
+		sl_tensor *x = sl_reshape(sl_arange(0, 12, 1), SL_SHAPE(6, 2)), *parts[2];
+		CHECK_OK(sl_split_and_load(x, teams, 2, parts));
+		CHECK_VALUES(parts[0], 0, 1, 2, 3, 4, 5);
+		CHECK_VALUES(parts[1], 6, 7, 8, 9, 10, 11);
+		CHECK(sl_device_equal(sl_tensor_device(parts[1]), sl_cpu(1)));
+		CHECK(parts[0]->storage == x->storage && parts[1]->storage == x->storage); /* views */
+		sl_fill_(parts[1], 5);
+		CHECK_VALUES(x, 0, 1, 2, 3, 4, 5, 5, 5, 5, 5, 5, 5);
+	}
+	stop();
+}
+
+static void test_uneven(void)
+{
+	start(MOST, NULL);
+	SL_SCOPE {
+		sl_tensor *x = sl_zeros(SL_SHAPE(10, 1)), *parts[MOST];
+		const double weights[] = {3, 1, 1e-9, 1};
+		CHECK_MISTAKE(sl_split_and_load(x, teams, MOST, parts), SL_ESHAPE, "10 rows", "equally over 4", ".uneven", SL_HERE);
+		CHECK(!parts[0] && !parts[3]);
+		CHECK_OK(sl_split_and_load(x, teams, MOST, parts, .uneven = true));
+		int64_t sum = 0;
+		for (int i = 0; i < MOST; i++) {
+			int64_t rows = sl_tensor_shape(parts[i]).dim[0];
+			CHECK(rows == 2 || rows == 3);
+			sum += rows;
+		}
+		CHECK(sum == 10);
+		CHECK_OK(sl_split_and_load(x, teams, MOST, parts, .weights = weights));
+		const int expected[] = {6, 2, 1, 1};
+		for (int i = 0; i < MOST; i++) CHECK(sl_tensor_shape(parts[i]).dim[0] == expected[i]);
+		CHECK_MISTAKE(sl_split_and_load(x, teams, 2, parts, .weights = (double[]){1, NAN}), SL_EINVAL, ".weights");
+		CHECK_MISTAKE(sl_split_and_load(sl_rows(x, 0, 3), teams, MOST, parts, .uneven = true), SL_ESHAPE, "3 rows are too few");
+		CHECK_MISTAKE(sl_split_and_load(x, ((sl_device[]){sl_cpu(0), sl_cpu(9)}), 2, parts), SL_EDEVICE, "cpu:9");
+		CHECK(!parts[0]);
+	}
+	stop();
+}
+
+/* The way through another device and back gives the gradient of doing nothing. */
+static void test_place(void)
+{
+	start(2, NULL);
+	SL_SCOPE {
+		sl_tensor *x = slp_leaf(3, 1), *loss = NULL;
+		SL_RECORD {
+			sl_tensor *there = sl_place(sl_square(sl_place(x, sl_cpu(0))), sl_cpu(1));
+			CHECK(sl_device_equal(sl_tensor_device(there), sl_cpu(1)));
+			loss = sl_sum(sl_mul(there, there));
+		}
+		CHECK_OK(sl_backward(loss));
+		CHECK_VALUES(sl_grad(x), 4, 32, 108);
+	}
+	stop();
+}
+
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+/* Gradients of a parameter that lies wherever it is wanted, from devices in turn. */
+static void test_sum(void)
+{
+	start(MOST, NULL);
+	SL_SCOPE {
+		sl_tensor *w = sl_ones(SL_SHAPE(2), .device = sl_auto()), *losses[MOST];
+		sl_attach_grad(w);
+		for (int round = 0; round < 2; round++) {
+			SL_RECORD
+				for (int i = 0; i < MOST; i++)
+					losses[i] = sl_mul(w, sl_full(SL_SHAPE(2), pow(10, i), .device = teams[i]));
+			CHECK_OK(sl_backward(losses[0], losses[1], losses[2], losses[3]));
+			CHECK_ALL(sl_grad(w), 1111);
+		}
+		sl_attach_grad(w, .req = SL_GRAD_ADD);
+		for (int round = 0; round < 2; round++) {
+			SL_RECORD
+				for (int i = 0; i < 2; i++)
+					losses[i] = sl_mul(sl_mul(w, w), sl_full(SL_SHAPE(2), i + 1, .device = teams[i]));
+			CHECK_OK(sl_backward(losses[0], losses[1]));
+		}
+		CHECK_ALL(sl_grad(w), 12);
+		sl_tensor *h = NULL; /* no leaf, and used on two devices */
+		sl_attach_grad(w);
+		SL_RECORD {
+			h = sl_square(w);
+			for (int i = 0; i < 2; i++) losses[i] = sl_mul(h, sl_full(SL_SHAPE(2), i + 1, .device = teams[i]));
+		}
+		CHECK_OK(sl_backward(losses[0], losses[1]));
+		CHECK_ALL(sl_grad(w), 6);
+	}
+	stop();
+}
+
+/* ---- training ---------------------------------------------------------------------------------------------------- */
+
+static sl_block *plain_net(void)
+{
+	return sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .activation = SL_RELU), sl_max_pool2d_layer(2),
+	                     sl_dense(16, .activation = SL_RELU), sl_dense(3));
+}
+
+static sl_block *norm_net(void)
+{
+	return sl_sequential(sl_conv2d_layer(4, .kernel = {3}), sl_batch_norm_layer(), sl_activation_layer(SL_RELU),
+	                     sl_residual(sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .pad = {1, 1}), sl_batch_norm_layer()),
+	                                 NULL, SL_RELU),
+	                     sl_global_avg_pool2d_layer(), sl_dense(3));
+}
+
+enum how { BY_HAND, HYBRID, STEPS, HOW_COUNT };
+static const char *const how_names[] = {"by hand", "hybrid", "steps"};
+
+struct course {
+	sl_block *(*net)(void);
+	enum how how;
+	int devices, shards;
+	const char *sched;
+	struct sl_optimizer optimizer;
+};
+
+enum { ROUNDS = 4, ROWS = 24 };
+
+struct shard_step {
+	sl_block *net;
+	sl_trainer *trainer;
+	sl_step *step;
+	sl_device where[MOST];
+};
+
+static void make_step(const struct course *c, struct shard_step *s, sl_tensor *x, sl_tensor *y, sl_tensor **losses)
+{
+	sl_tensor *xs[MOST], *ys[MOST];
+	CHECK_OK(sl_split_and_load(x, s->where, c->shards, xs));
+	CHECK_OK(sl_split_and_load(y, s->where, c->shards, ys));
+	if (c->how == STEPS) {
+		CHECK_OK(sl_step_run_shards(s->step, c->shards, xs, ys, losses, NULL));
+		return;
+	}
+	SL_RECORD
+		for (int i = 0; i < c->shards; i++) losses[i] = sl_softmax_cross_entropy(sl_forward(s->net, xs[i]), ys[i]);
+	CHECK_OK(sl_backward_heads_at(SL_HERE, losses, c->shards, (struct sl_backward_opts){0}));
+	CHECK_OK(sl_trainer_step(s->trainer, ROWS));
+}
+
+/* The losses of each round, and behind them the sum of all parameters' squares. */
+static void train(const struct course *c, double *curve)
+{
+	start(c->devices, c->sched);
+	struct shard_step s = {.net = c->net()};
+	for (int i = 0; i < c->shards; i++) s.where[i] = teams[i * c->devices / c->shards];
+	CHECK_OK(sl_initialize(s.net, .init = sl_normal_init(0.3), .devices = teams, .ndevices = c->devices));
+	s.trainer = sl_trainer_new(s.net, c->optimizer);
+	if (c->how == HYBRID) sl_hybridize(s.net);
+	s.step = sl_step_compile(s.net, sl_softmax_cross_entropy_at, s.trainer);
+	SL_SCOPE {
+		sl_tensor *x = sl_normal(SL_SHAPE(ROWS, 1, 8, 8), 0, 1), *losses[MOST];
+		sl_tensor *y = sl_cast(sl_uniform(SL_SHAPE(ROWS), 0, 3), SL_INT32);
+		SL_RECORD SL_PAUSE sl_forward(s.net, x); /* shapes */
+		for (int round = 0; round < ROUNDS; round++) {
+			make_step(c, &s, x, y, losses);
+			curve[round] = 0;
+			for (int i = 0; i < c->shards; i++) curve[round] += sl_item(sl_sum(sl_cast(losses[i], SL_FLOAT64)));
+		}
+		sl_param *params[64];
+		int n = sl_block_params(s.net, params, 64);
+		curve[ROUNDS] = 0;
+		for (int i = 0; i < n; i++)
+			if (!params[i]->opts.no_grad) curve[ROUNDS] += sl_item(sl_sum(sl_square(sl_param_data(params[i]))));
+		CHECK(sl_trainer_steps(s.trainer) == ROUNDS);
+	}
+	sl_step_free(s.step);
+	sl_trainer_free(s.trainer);
+	sl_block_free(s.net);
+	stop();
+}
+
+static void compare(const struct course *c, const double *expected, double tolerance)
+{
+	double curve[ROUNDS + 1];
+	train(c, curve);
+	for (int i = 0; i <= ROUNDS; i++)
+		CHECK_SAYING(fabs(curve[i] - expected[i]) <= tolerance * fabs(expected[i]),
+		             "%s, %d shards on %d devices, %s: figure %d is %.9g, not %.9g", how_names[c->how], c->shards,
+		             c->devices, c->sched ? c->sched : "default", i, curve[i], expected[i]);
+	CHECK(curve[ROUNDS - 1] < 0.99 * curve[0]); /* it learns */
+}
+
+/* However many devices share the shards, and however they are trained: the same bits. */
+static void test_curves(void)
+{
+	struct sl_optimizer optimizers[] = {sl_sgd(.lr = 0.05), sl_sgd(.lr = 0.03, .momentum = 0.5), sl_adam(.lr = 0.01),
+	                                    sl_sgd(.lr = 0.1, .clip_norm = 0.5)};
+	for (size_t o = 0; o < sizeof optimizers / sizeof *optimizers; o++) {
+		double whole[ROUNDS + 1], four[ROUNDS + 1];
+		struct course c = {plain_net, BY_HAND, 1, 1, NULL, optimizers[o]};
+		train(&c, whole);
+		c.shards = 4;
+		train(&c, four);
+		compare(&c, whole, 1e-5);
+		for (c.how = 0; c.how < HOW_COUNT; c.how++)
+			for (c.devices = o ? 2 : 1; c.devices <= (o ? 2 : MOST); c.devices *= 2)
+				compare(&c, four, c.how == BY_HAND && c.devices > 1 ? 1e-6 : 1e-5);
+	}
+}
+
+static void test_norm(void)
+{
+	double by_hand[ROUNDS + 1];
+	struct course c = {norm_net, BY_HAND, 4, 4, NULL, sl_sgd(.lr = 0.5)};
+	train(&c, by_hand);
+	for (c.how = 0; c.how < HOW_COUNT; c.how++)
+		for (c.devices = 1; c.devices <= MOST; c.devices *= 2) compare(&c, by_hand, 1e-5);
+}
+
+static void test_policies(void)
+{
+	static const char *const policies[] = {"lws", "eager", "dmda", "dmdas", "prio"};
+	double first[HOW_COUNT][ROUNDS + 1];
+	for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
+		for (enum how how = 0; how < HOW_COUNT; how++) {
+			struct course c = {norm_net, how, 2, 4, policies[p], sl_sgd(.lr = 0.5, .momentum = 0.5)};
+			if (!p) train(&c, first[how]);
+			compare(&c, first[how], 0);
+		}
+}
+
+/* ---- owners ------------------------------------------------------------------------------------------------------ */
+
+static void test_owners(void)
+{
+	start(2, NULL);
+	SL_SCOPE {
+		sl_block *net = sl_sequential(sl_dense(8), sl_dense(8), sl_dense(8));
+		CHECK_OK(sl_initialize(net, .devices = teams, .ndevices = 2));
+		sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 1));
+		sl_tensor *x = sl_ones(SL_SHAPE(4, 8), .device = sl_cpu(1)), *loss = NULL;
+		CHECK(sl_trainer_step(t, 1) == SL_ESTATE); /* no values yet, and none is harmed */
+		sl_error_clear();
+		SL_RECORD
+			loss = sl_forward(net, x);
+		CHECK_OK(sl_backward(loss));
+		CHECK_OK(sl_trainer_step(t, 4));
+		const sl_device *owners = slp_trainer_owners(t);
+		int per[2] = {0, 0};
+		for (int i = 0; i < 6; i++) {
+			CHECK(owners[i].kind == SL_DEVICE_CPU);
+			per[owners[i].index == 1]++;
+			static const char *const paths[] = {"0.weight", "0.bias", "1.weight", "1.bias", "2.weight", "2.bias"};
+			sl_tensor *data = sl_block_find(net, paths[i])->data;
+			CHECK(sl_tensor_device(data).kind == SL_DEVICE_AUTO && sl_device_equal(data->var->home, owners[i]));
+		}
+		CHECK(per[0] == 3 && per[1] == 3);
+		CHECK_MISTAKE(sl_trainer_step(t, 4), SL_ESTATE, "no sl_backward");
+		sl_trainer_free(t);
+		sl_block_free(net);
+	}
+	stop();
+}
+
+/* Running statistics are those of the first shard; the others' go nowhere. */
+static void test_statistics(void)
+{
+	start(2, NULL);
+	SL_SCOPE {
+		sl_block *norm = sl_batch_norm_layer(.momentum = 0.5, .in_channels = 1);
+		CHECK_OK(sl_initialize(norm, .devices = teams, .ndevices = 2));
+		sl_tensor *xs[2] = {sl_full(SL_SHAPE(4, 1), 2, .device = sl_cpu(0)), sl_full(SL_SHAPE(4, 1), 100, .device = sl_cpu(1))};
+		SL_RECORD
+			for (int i = 0; i < 2; i++) sl_forward(norm, xs[i]);
+		CHECK_VALUES(slp_data(norm, "running_mean"), 1);
+		sl_tensor *y = sl_forward(norm, xs[1]); /* not training: the same statistics everywhere */
+		CHECK(sl_item(sl_max(y)) > 99);
+		sl_block_free(norm);
+	}
+	stop();
+}
+
+/* ---- speed ------------------------------------------------------------------------------------------------------- */
+
+static void work(int i, int times)
+{
+	SL_SCOPE {
+		sl_tensor *a = sl_ones(SL_SHAPE(256, 256), .device = teams[i]);
+		for (int k = 0; k < times; k++) sl_dot(a, a);
+	}
+}
+
+static void test_balance(void)
+{
+	start(2, NULL);
+	SL_SCOPE {
+		sl_tensor *x = sl_zeros(SL_SHAPE(100, 1)), *parts[2];
+		sl_balance *b = sl_balance_new(teams, 2);
+		CHECK(!sl_balance_update(b) && sl_balance_speed(b, 0) == 0); /* nothing was done */
+		CHECK_OK(sl_split_and_load(x, teams, 2, parts, .balance = b));
+		CHECK(sl_tensor_shape(parts[0]).dim[0] == 50);
+		for (int i = 0; i < 2; i++) work(i, 50);
+		bool changed = sl_balance_update(b);
+		double s0 = sl_balance_speed(b, 0), s1 = sl_balance_speed(b, 1);
+		CHECK(changed == (s0 > 0) && changed == (s1 > 0));
+		CHECK_OK(sl_split_and_load(x, teams, 2, parts, .balance = b));
+		int64_t rows = sl_tensor_shape(parts[0]).dim[0];
+		if (changed) CHECK_SAYING(fabs((double)rows - 100 * s0 / (s0 + s1)) <= 1, "%lld rows at speeds %g, %g", (long long)rows, s0, s1);
+		CHECK_MISTAKE(sl_split_and_load(x, teams, 1, parts, .balance = b), SL_EINVAL, ".balance");
+		CHECK_NULL(sl_balance_new((&(sl_device){SL_DEVICE_CPU, 7}), 1), SL_EDEVICE, "cpu:7");
+		sl_balance_free(b);
+	}
+	stop();
+}
+
+/* ---- the state of a trainer -------------------------------------------------------------------------------------- */
+
+static void some_steps(sl_block *net, sl_trainer *t, int n)
+{
+	for (int i = 0; i < n; i++)
+		SL_SCOPE {
+			sl_tensor *loss = NULL;
+			SL_RECORD
+				loss = sl_square(sl_forward(net, sl_full(SL_SHAPE(2, 3), sl_trainer_steps(t) + 1)));
+			CHECK_OK(sl_backward(loss));
+			CHECK_OK(sl_trainer_step(t, 2));
+		}
+}
+
+static void check_resumes(struct sl_optimizer optimizer, const char *file)
+{
+	char params[PATH_MAX], state[PATH_MAX];
+	sl_block *a = sl_dense(2), *b = sl_dense(2);
+	sl_trainer *t = sl_trainer_new(a, optimizer), *u = sl_trainer_new(b, optimizer);
+	CHECK_OK(sl_initialize(a));
+	some_steps(a, t, 3);
+	sl_trainer_set_lr(t, 0.02);
+	slp_scratch_path("net.params", params);
+	slp_scratch_path(file, state);
+	CHECK_OK(sl_save_params(a, params));
+	CHECK_OK(sl_trainer_save(t, state));
+	some_steps(a, t, 2);
+	for (int round = 0; round < 2; round++) { /* into a new trainer, and into one with a state */
+		CHECK_OK(sl_load_params(b, params));
+		CHECK_OK(sl_trainer_load(u, state));
+		CHECK(sl_trainer_steps(u) == 3 && sl_trainer_lr(u) == 0.02);
+		some_steps(b, u, 2);
+		SL_SCOPE {
+			CHECK_SAME(slp_data(a, "weight"), slp_data(b, "weight"));
+			CHECK_SAME(slp_data(a, "bias"), slp_data(b, "bias"));
+		}
+	}
+	CHECK_MISTAKE(sl_trainer_load(u, params), SL_EINVAL, "trainer", "is missing", SL_HERE);
+	sl_trainer_free(t);
+	sl_trainer_free(u);
+	sl_block_free(a);
+	sl_block_free(b);
+}
+
+static void test_state(void)
+{
+	start(2, NULL);
+	CHECK(slp_scratch_make("parallel"));
+	check_resumes(sl_adam(.lr = 0.01), "adam.params");
+	check_resumes(sl_sgd(.lr = 0.01, .momentum = 0.9), "momentum.safetensors");
+	check_resumes(sl_sgd(.lr = 0.01), "plain.params");
+	sl_block *net = sl_dense(2);
+	sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 0.01));
+	char path[PATH_MAX];
+	CHECK_MISTAKE(sl_trainer_load(t, slp_scratch_path("adam.params", path)), SL_EINVAL, "another optimiser");
+	CHECK_MISTAKE(sl_trainer_load(t, slp_scratch_path("nowhere.params", path)), SL_EIO, "nowhere.params");
+	CHECK_MISTAKE(sl_trainer_save(t, "state.txt"), SL_EINVAL, "state.txt");
+	sl_trainer_free(t);
+	sl_block_free(net);
+	static const char *const files[] = {"net.params", "adam.params", "momentum.safetensors", "plain.params"};
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) CHECK(remove(slp_scratch_path(files[i], path)) == 0);
+	CHECK(slp_scratch_remove());
+	stop();
+}
+
+/* ---- mistakes ---------------------------------------------------------------------------------------------------- */
+
+static void test_mistakes(void)
+{
+	start(2, NULL);
+	SL_SCOPE {
+		sl_block *net = sl_dense(2);
+		CHECK_OK(sl_initialize(net, .devices = teams, .ndevices = 1));
+		sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+		sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, t);
+		sl_tensor *x[2] = {sl_ones(SL_SHAPE(2, 3), .device = sl_cpu(0)), sl_ones(SL_SHAPE(2, 3), .device = sl_cpu(1))};
+		sl_tensor *y[2] = {sl_zeros(SL_SHAPE(2), .dtype = SL_INT32, .device = sl_cpu(0)),
+		                   sl_zeros(SL_SHAPE(2), .dtype = SL_INT32, .device = sl_cpu(1))}, *losses[2];
+		CHECK_MISTAKE(sl_step_run_shards(step, 0, x, y, NULL, NULL), SL_EINVAL, "no shard", SL_HERE);
+		sl_forward(net, x[0]);
+		CHECK_MISTAKE(sl_step_run_shards(step, 2, x, y, losses, NULL), SL_EDEVICE, "cpu:1");
+		CHECK(!losses[0] && !losses[1] && sl_trainer_steps(t) == 0);
+		CHECK_MISTAKE(sl_step_run_shards(NULL, 2, x, y, NULL, NULL), SL_EINVAL, "the step is NULL");
+		sl_step_free(step);
+		sl_trainer_free(t);
+		sl_block_free(net);
+	}
+	stop();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct slp_test shards[] = {{"equal", test_equal}, {"uneven", test_uneven}, {"place", test_place},
+	                                         {"balance", test_balance}, {NULL, NULL}};
+	static const struct slp_test training[] = {{"sum", test_sum}, {"curves", test_curves}, {"norm", test_norm},
+	                                           {"policies", test_policies}, {"owners", test_owners},
+	                                           {"statistics", test_statistics}, {"state", test_state},
+	                                           {"mistakes", test_mistakes}, {NULL, NULL}};
+	static const struct slp_suite suites[] = {{.name = "shards", .tests = shards}, {.name = "training", .tests = training}, {0}};
+	return slp_test_main(argc, argv, suites);
+}
