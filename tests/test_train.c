@@ -21,7 +21,7 @@ static void check_schedule(const char *name, struct sl_schedule s, int n, const 
 
 static void test_schedules(void)
 {
-	CHECK_SCHEDULE("constant", SCHEDULE(SL_CONSTANT), 0.5, 0.5, 0.5);
+	CHECK_SCHEDULE("constant", SCHEDULE(.kind = SL_CONSTANT), 0.5, 0.5, 0.5);
 	CHECK_SCHEDULE("StepLR(3, 0.5)", SCHEDULE(SL_STEPS, .every = 3, .factor = 0.5), 0.5, 0.5, 0.5, 0.25, 0.25, 0.25,
 	               0.125, 0.125, 0.125, 0.0625);
 	CHECK_SCHEDULE("CosineAnnealingLR(8, 0.05)", SCHEDULE(SL_COSINE, .total = 8, .final_lr = 0.05), 0.5,
@@ -196,7 +196,7 @@ static void test_trainer_mistakes(void)
 	CHECK_NULL(sl_trainer_new(d, sl_sgd(.lr = -1)), SL_EINVAL, ".lr");
 	CHECK_NULL(sl_trainer_new(d, sl_sgd(.momentum = 1)), SL_EINVAL, ".momentum");
 	CHECK_NULL(sl_trainer_new(d, sl_sgd(.nesterov = true)), SL_EINVAL, ".nesterov");
-	CHECK_NULL(sl_trainer_new(d, sl_sgd(.schedule = {SL_STEPS})), SL_EINVAL, ".every");
+	CHECK_NULL(sl_trainer_new(d, sl_sgd(.schedule = {.kind = SL_STEPS})), SL_EINVAL, ".every");
 	CHECK_NULL(sl_trainer_new(d, sl_adam(.schedule = {SL_COSINE, .warmup = 5, .total = 5})), SL_EINVAL, ".total");
 	CHECK_NULL(sl_trainer_new(none, sl_sgd()), SL_EINVAL, "no parameters");
 	CHECK_NULL(sl_trainer_new(NULL, sl_sgd()), SL_EINVAL, "NULL");
