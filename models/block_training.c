@@ -1,4 +1,6 @@
-/* Training a network made of blocks: eager, hybridised, or in whole steps. */
+/* Training a network made of blocks: eager, hybridised, or in whole steps; on one device, or in shards. */
+#include <stdlib.h>
+
 #include "block_training.h"
 
 const char *const drv_mode_names[DRV_MODE_COUNT] = {
@@ -7,11 +9,26 @@ const char *const drv_mode_names[DRV_MODE_COUNT] = {
 #undef X
 };
 
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
+
+/* Shards side by side on the devices: as many on each as their numbers allow. */
+static bool place_shards(struct drv_block_training *b, const struct drv_options *o)
+{
+	if (!b->shards) b->shards = o->ndevices;
+	b->where = calloc((size_t)b->shards, sizeof *b->where);
+	for (int i = 0; b->where && i < b->shards; i++)
+		b->where[i] = o->devices[(int64_t)i * o->ndevices / b->shards];
+	if (b->where && b->by_speed) b->balance = sl_balance_new(b->where, b->shards);
+	return b->where != NULL;
+}
+
 static bool start(struct drv_training *t)
 {
 	struct drv_block_training *b = t->model;
+	const struct drv_options *o = t->common;
 	b->net = b->network();
-	if (sl_initialize(b->net, .init = b->init, .devices = t->common->devices, .ndevices = 1) != SL_OK) return false;
+	if (!place_shards(b, o)) return false;
+	if (sl_initialize(b->net, .init = b->init, .devices = o->devices, .ndevices = o->ndevices) != SL_OK) return false;
 	b->trainer = sl_trainer_new(b->net, sl_sgd(.lr = t->options->lr));
 	if (b->mode == DRV_HYBRID) sl_hybridize(b->net, .static_alloc = true);
 	if (b->mode == DRV_STEP) b->step = sl_step_compile(b->net, sl_softmax_cross_entropy_at, b->trainer);
@@ -26,7 +43,11 @@ static void stop(struct drv_training *t)
 	sl_step_free(b->step);
 	sl_trainer_free(b->trainer);
 	sl_block_free(b->net);
+	sl_balance_free(b->balance);
+	free(b->where);
 }
+
+/* ---- one device -------------------------------------------------------------------------------------------------- */
 
 /* The losses of a batch after a step on it; *output gets what the network said before. */
 static sl_tensor *make_step(struct drv_block_training *b, sl_tensor *x, sl_tensor *y, sl_tensor **output)
@@ -42,22 +63,102 @@ static sl_tensor *make_step(struct drv_block_training *b, sl_tensor *x, sl_tenso
 	return losses;
 }
 
+/* ---- shards ------------------------------------------------------------------------------------------------------ */
+
+/* What became of a batch, shard by shard. */
+struct shards {
+	sl_tensor *x[DRV_MAX_DEVICES], *y[DRV_MAX_DEVICES], *losses[DRV_MAX_DEVICES], *outputs[DRV_MAX_DEVICES];
+};
+
+static void make_shard_steps(struct drv_block_training *b, struct shards *s, int64_t rows)
+{
+	if (b->step) {
+		sl_step_run_shards(b->step, b->shards, s->x, s->y, s->losses, s->outputs);
+		return;
+	}
+	SL_RECORD
+		for (int i = 0; i < b->shards; i++) {
+			s->outputs[i] = sl_forward(b->net, s->x[i]);
+			s->losses[i] = sl_softmax_cross_entropy(s->outputs[i], s->y[i]);
+		}
+	sl_backward_heads(s->losses, b->shards);
+	sl_trainer_step(b->trainer, rows);
+}
+
+/* Which of the sums a shard counts in. */
+static struct drv_sums *sums_of(struct drv_training *t, sl_device device)
+{
+	for (int i = 0; i < t->common->ndevices; i++)
+		if (sl_device_equal(t->common->devices[i], device)) return &t->sums[i];
+	return &t->sums[0];
+}
+
+/* Says how many rows each device gets, if that has changed. */
+static void print_split(const struct drv_training *t, const struct shards *s)
+{
+	struct drv_block_training *b = t->model;
+	bool changed = false;
+	for (int i = 0; i < b->shards; i++) {
+		int64_t rows = sl_tensor_shape(s->x[i]).dim[0];
+		changed |= rows != b->rows[i];
+		b->rows[i] = rows;
+	}
+	if (!changed) return;
+	drv_print(t->common, "split:");
+	for (int i = 0; i < b->shards; i++) {
+		char name[SL_DEVICE_NAME_MAX];
+		drv_print(t->common, "%s %lld on %s", i ? "," : "", (long long)b->rows[i],
+		          sl_device_name(b->where[i], name));
+	}
+	drv_print(t->common, "\n");
+}
+
+/* Looks at the speeds once programs are compiled and caches are warm, and now and then. */
+static bool rebalance(struct drv_block_training *b)
+{
+	enum { EVERY = 50 };
+	bool due = b->batches == 2 || b->batches == 6 || b->batches % EVERY == EVERY - 1;
+	return b->balance && due && sl_balance_update(b->balance);
+}
+
+static bool train_shards(struct drv_training *t, sl_tensor *x, sl_tensor *y)
+{
+	struct drv_block_training *b = t->model;
+	struct shards s;
+	bool changed = rebalance(b) || (!b->batches && b->shards > 1);
+	sl_split_and_load(x, b->where, b->shards, s.x, .uneven = true, .balance = b->balance);
+	sl_split_and_load(y, b->where, b->shards, s.y, .uneven = true, .balance = b->balance);
+	if (drv_failed()) return false;
+	if (changed) print_split(t, &s);
+	make_shard_steps(b, &s, sl_tensor_shape(x).dim[0]);
+	for (int i = 0; i < b->shards && !drv_failed(); i++)
+		drv_count(sums_of(t, b->where[i]), s.losses[i], s.outputs[i], s.y[i]);
+	b->batches++;
+	return !drv_failed();
+}
+
+/* ---- batches ----------------------------------------------------------------------------------------------------- */
+
 static bool train(struct drv_training *t, sl_tensor *x, sl_tensor *y)
 {
+	struct drv_block_training *b = t->model;
+	if (b->shards > 1 || b->balance) return train_shards(t, x, y);
 	sl_tensor *output, *losses = make_step(t->model, x, y, &output);
 	drv_count(&t->sums[0], losses, output, y);
 	return !drv_failed();
 }
 
+/* Whole batches are dealt out to the devices in turn. */
 static bool test(struct drv_training *t, sl_tensor *x, sl_tensor *y, int64_t number)
 {
 	struct drv_block_training *b = t->model;
-	(void)number;
-	drv_count(&t->sums[0], NULL, sl_forward(b->net, x), y);
+	int64_t i = number % t->common->ndevices;
+	sl_device device = t->common->devices[i];
+	drv_count(&t->sums[i], NULL, sl_forward(b->net, sl_place(x, device)), sl_place(y, device));
 	return !drv_failed();
 }
 
-/* Trains it on the first device; returns the exit status. */
+/* Trains it on the devices; returns the exit status. */
 int drv_train_block(const char *program, const char *title, const struct drv_options *common,
                     const struct drv_train_options *options, struct drv_block_training *how)
 {

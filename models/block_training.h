@@ -1,4 +1,4 @@
-/* Training a network made of blocks on one device. */
+/* Training a network made of blocks, on one device or in shards on several. */
 #ifndef MODELS_BLOCK_TRAINING_H
 #define MODELS_BLOCK_TRAINING_H
 
@@ -21,10 +21,16 @@ struct drv_block_training {
 	sl_block *(*network)(void);
 	struct sl_initializer init;
 	enum drv_mode mode;
+	int shards;    /* of a batch; 0: one a device */
+	bool by_speed; /* rows in proportion to the devices' measured speed */
 	/* What training makes of it. */
 	sl_block *net;
 	sl_trainer *trainer;
 	sl_step *step;
+	sl_device *where; /* of each shard */
+	sl_balance *balance;
+	int64_t batches;
+	int64_t rows[DRV_MAX_DEVICES]; /* of each shard, as last printed */
 };
 
 int drv_train_block(const char *program, const char *title, const struct drv_options *common,

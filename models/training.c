@@ -9,7 +9,7 @@ enum { KEY_LR = 0x300, KEY_DATA, KEY_LIMIT, KEY_PLOT };
 
 static const struct argp_option options[] = {
         {"batch-size", 'b', "N", 0, "Images in a batch, over all devices (default: 256)", 1},
-        {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2)", 1},
+        {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2; resnet18: 0.1)", 1},
         {"epochs", 'e', "N", 0, "Epochs (default: 10)", 1},
         {"data", KEY_DATA, "DIR", 0, "Folder of the four IDX files, gzipped or not (default: " SL_FASHION_MNIST_DIR ")",
          1},
@@ -24,8 +24,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct drv_train_options *o = state->input;
 	switch (key) {
 	case ARGP_KEY_INIT:
-		*o = (struct drv_train_options){
-		        .data = SL_FASHION_MNIST_DIR, .batch_size = 256, .epochs = 10, .lr = 0.2};
+		*o = (struct drv_train_options){.data = SL_FASHION_MNIST_DIR,
+		                                .batch_size = 256,
+		                                .epochs = 10,
+		                                .lr = o->lr > 0 ? o->lr : 0.2}; /* a driver may have another */
 		return 0;
 	case 'b':
 		o->batch_size = drv_int(state, "--batch-size", arg, 1, 1 << 24);

@@ -248,5 +248,42 @@ values "$tmp/learn.json" train_loss | sed -n '$p' >"$tmp/a"
 values "$tmp/blocks.json" train_loss | sed -n '$p' | paste "$tmp/a" - |
   awk '{ exit !($2 < 1.15 * $1) }' || fail "LeNet of blocks learns worse: $(paste "$tmp/a" "$tmp/b")"
 
+echo "--- ResNet-18 on several devices"
+resnet=models/resnet18
+run 2 "$resnet" --device cpu:0,cpu:1 --shards 1
+complains 'too few for 2 devices'
+run 0 "$resnet" --demo --device cpu:0,cpu:1
+for title in 'load into \[cpu:0, cpu:1\]' 'output:' 'first kernel on cpu:0:' 'first kernel on cpu:1:'; do says "$title"; done
+run 0 "$resnet" --device cpu:0 --shards 2 --limit 16 --batch-size 8 --epochs 1 --json "$tmp/one.json"
+says '^split: 4 on cpu:0, 4 on cpu:0$'
+run 0 "$resnet" --device cpu:0,cpu:1 --limit 16 --batch-size 8 --epochs 1 --json "$tmp/two.json"
+says '^running on: \[cpu:0, cpu:1\]$'
+says '^split: 4 on cpu:0, 4 on cpu:1$'
+says "^epoch 1, time $number sec, test acc 0\\.[0-9][0-9]\$"
+values "$tmp/one.json" train_loss >"$tmp/a"
+values "$tmp/two.json" train_loss | paste "$tmp/a" - |
+  awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-8 * $1 ^ 2 { bad = 1 } END { exit bad || NR != 1 }' ||
+  fail "two devices learn otherwise than one: $(values "$tmp/two.json" train_loss | paste "$tmp/a" -)"
+run 0 "$resnet" --device cpu:0,cpu:1 --by-speed --hybrid --limit 21 --batch-size 7 --epochs 1
+says '^split: [34] on cpu:0, [34] on cpu:1$'
+run 0 env STARPU_SCHED=dmda "$resnet" --device auto --shards 3 --limit 6 --batch-size 6 --epochs 1 --eager
+says '^split: 2 on auto, 2 on auto, 2 on auto$'
+
+echo "--- automatic parallelism"
+parallel=models/parallel
+run 2 "$parallel" --device cpu:0
+run 0 "$parallel" --size 64 --repeat 50 --json "$tmp/parallel.json"
+says "^Run on (CPU|cpu:0)\\. time: $number sec\$"
+says "^Then run on (GPU|cpu:1)\\. time: $number sec\$"
+says "^Run on both (CPU|cpu:0) and (GPU|cpu:1) in parallel\\. time: $number sec\$"
+says "^Then copy to (CPU|cpu:0)\\. time: $number sec\$"
+says "^Run and copy in parallel\\. time: $number sec\$"
+valid_json "$tmp/parallel.json"
+for policy in lws eager dmda dmdas prio; do
+  run 0 env STARPU_SCHED="$policy" "$parallel" --size 64 graphs
+  says '^diamond: the serial result'
+  says '^random: the serial result'
+done
+
 [ "$failures" -eq 0 ] || echo "$failures failures"
 exit $((failures > 0))
