@@ -215,7 +215,7 @@ static double grad_weights_flops(const struct slp_infer *c)
 	return scale(c) * flops(c->in[1].shape, c->out[0].shape);
 }
 
-#ifdef HAVE_CUDA
+#if defined HAVE_CUDA || defined SLP_SIMULATION
 /* What cuDNN may work in: its choice of an algorithm is limited to it.  Twice the operands is what its faster
  * algorithms ask for in most cases. */
 size_t slp_conv_workspace(const struct slp_conv *c, size_t element)
@@ -360,7 +360,7 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	        .infer = rule,                                                                                         \
 	        .flops = work,                                                                                         \
 	        .grad = gradient,                                                                                      \
-	        .scratch = SLP_CUDA(workspace),                                                                        \
+	        .scratch = SLP_CUDA_SCRATCH(workspace),                                                                 \
 	        .ref = slp_##op_name##_ref,                                                                            \
 	        .cpu = slp_conv2d_cpu,                                                                                 \
 	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \

@@ -58,6 +58,14 @@ SLP_STARPU_HAS([STARPU_SIMGRID], [starpu_simgrid])
 AC_COMPUTE_INT([starpu_maxbuffers], [STARPU_NMAXBUFS], [#include <starpu_config.h>], [starpu_maxbuffers=unknown])
 CPPFLAGS=$slp_save_CPPFLAGS
 LIBS=$slp_save_LIBS
+dnl A StarPU that simulates brings a main of its own, which starts the program's under that name: it must be visible.
+SIMULATION_CFLAGS=
+AS_IF([test "$starpu_simgrid" = yes], [
+  AC_DEFINE([SLP_SIMULATION], [1], [Define to 1 if StarPU simulates machines (SimGrid): kernels do not run.])
+  SIMULATION_CFLAGS=-Dmain=starpu_main
+  SLP_CFLAGS="$SLP_CFLAGS -fvisibility=default"])
+AM_CONDITIONAL([SIMULATION], [test "$starpu_simgrid" = yes])
+AC_SUBST([SIMULATION_CFLAGS])
 AC_SUBST([STARPU_CFLAGS])
 AC_SUBST([STARPU_LIBS])
 AC_SUBST([STARPU_PREFIX])

@@ -246,8 +246,12 @@ static bool run_epoch(struct drv_training *t, int64_t number, struct drv_epoch *
 	e->train_accuracy = total(t, offsetof(struct drv_sums, correct)) / (double)e->images;
 	e->test_accuracy = test_accuracy(t);
 	if (!drv_sync()) return false;
-	drv_print(t->common, "epoch %lld, time %.1f sec, test acc %.2f\n", (long long)number, e->seconds,
-	          e->test_accuracy);
+	if (sl_is_simulated()) /* values mean nothing */
+		drv_print(t->common, "epoch %lld, time %.6f sec, %.6f ms a batch (simulated)\n", (long long)number,
+		          e->seconds, 1e3 * e->seconds / (double)e->batches);
+	else
+		drv_print(t->common, "epoch %lld, time %.1f sec, test acc %.2f\n", (long long)number, e->seconds,
+		          e->test_accuracy);
 	return true;
 }
 

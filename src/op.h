@@ -22,11 +22,19 @@ extern "C" {
 #define SLP_CLONES
 #endif
 
-/* The CUDA kernel of an operation: extern "C" in a .cu file, or absent from a build without CUDA. */
-#ifdef HAVE_CUDA
+/* The CUDA kernel of an operation: extern "C" in a .cu file, or absent from a build without CUDA.  In simulation kernels
+ * do not run; it matters only which operations have one, and what memory it takes. */
+#if defined HAVE_CUDA
 #define SLP_CUDA(fn) fn
+#define SLP_CUDA_SCRATCH(fn) fn
+#elif defined SLP_SIMULATION
+#define SLP_CUDA(fn) slp_simulated_kernel
+#define SLP_CUDA_SCRATCH(fn) fn
+struct slp_kernel;
+enum sl_status slp_simulated_kernel(const struct slp_kernel *k);
 #else
 #define SLP_CUDA(fn) NULL
+#define SLP_CUDA_SCRATCH(fn) NULL
 #endif
 
 #define SLP_MAX_ATTRS 112 /* bytes of an attribute structure */

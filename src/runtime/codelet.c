@@ -1,7 +1,7 @@
 /* Codelets: one for each operation and one for segments of several, each with a history-based performance model. */
 #include <string.h>
 
-#include "runtime/segment.h"
+#include "runtime/simulate.h"
 
 enum { MAX_CODELETS = 256 };
 static struct starpu_codelet codelets[MAX_CODELETS];
@@ -20,12 +20,15 @@ static void codelet_init(int i, const char *name)
 	model->type = STARPU_HISTORY_BASED;
 	model->symbol = name;
 	model->footprint = footprint;
+#ifdef SLP_SIMULATION
+	slp_simulate_model(model, i - 1);
+#endif
 	struct starpu_codelet *cl = &codelets[i];
 	starpu_codelet_init(cl);
 	cl->where = STARPU_CPU;
 	cl->cpu_funcs[0] = slp_cpu_segment;
 	cl->cpu_funcs_name[0] = "slp_cpu_segment";
-#ifdef HAVE_CUDA
+#if defined HAVE_CUDA || defined SLP_SIMULATION
 	cl->where |= STARPU_CUDA;
 	cl->cuda_funcs[0] = slp_cuda_segment;
 	cl->cuda_flags[0] = STARPU_CUDA_ASYNC;

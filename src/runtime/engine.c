@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/runtime.h"
-#include "runtime/segment.h"
+#include "runtime/simulate.h"
 
 struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .device = {SL_DEVICE_AUTO, -1}};
 
@@ -57,7 +57,7 @@ static struct sl_config resolve(const struct sl_config *given)
 
 static int cuda_devices(void)
 {
-#ifdef HAVE_CUDA
+#if defined HAVE_CUDA || defined SLP_SIMULATION
 	int n = (int)starpu_cuda_worker_get_count();
 	return n < SLP_MAX_GPUS ? n : SLP_MAX_GPUS;
 #else
@@ -71,6 +71,8 @@ static bool expects_gpus(const struct sl_config *c)
 #ifdef HAVE_CUDA
 	int n = 0;
 	return c->gpus > 0 && cudaGetDeviceCount(&n) == cudaSuccess && n > 0;
+#elif defined SLP_SIMULATION
+	return c->gpus > 0 && slp_simulated_gpus() > 0;
 #else
 	(void)c;
 	return false;
@@ -116,6 +118,9 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	conf.sched_policy_name = c->sched;
 	conf.ncpus = c->teams;
 	conf.ncuda = gpus ? c->gpus : 0;
+#ifdef SLP_SIMULATION
+	if (conf.ncuda > slp_simulated_gpus()) conf.ncuda = slp_simulated_gpus(); /* StarPU would warn */
+#endif
 	conf.nopencl = 0;
 	conf.catch_signals = 0; /* a library leaves signals to the program */
 	int ret = starpu_init(&conf);
@@ -154,9 +159,10 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct sl_config c = resolve(given);
-	enum sl_status s = start_starpu(at, &c);
+	enum sl_status s = slp_simulate_start(at) ? start_starpu(at, &c) : SL_EINVAL;
 	if (s != SL_OK) return s;
 	find_workers();
+	slp_report_begin();
 	if (!c.runahead_bytes) c.runahead_bytes = ((size_t)8 << 20) * (size_t)slp_engine.nworkers;
 	slp_engine.config = c;
 	slp_engine.device = sl_auto();
@@ -203,6 +209,7 @@ static void stop(void)
 	slp_unlock();
 	starpu_task_wait_for_all();
 	report_unseen();
+	slp_report_end();
 	slp_gpu_shutdown();
 	slp_buffer_retire();
 	slp_lock();

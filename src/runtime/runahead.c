@@ -1,17 +1,15 @@
 /* Run-ahead: how far submission may be ahead of execution, in tasks and in bytes, and waiting for work to end.
  * Waiting keeps the engine locked, so that the order of submission stays that of the calls; what ends on the workers
- * never takes that lock. */
-#include <time.h>
-
+ * never takes that lock.  Locks are StarPU's, which in simulation let simulated time pass. */
 #include "runtime/runtime.h"
 
 static struct {
 	atomic_int pending;  /* segments submitted and not ended */
 	atomic_int wake_at;  /* waiters want to know once so few are pending; -1: nobody waits */
 	atomic_long limbo;   /* bytes of buffers that nobody holds and tasks still use */
-	pthread_mutex_t lock;
-	pthread_cond_t few;
-} ahead = {.wake_at = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .few = PTHREAD_COND_INITIALIZER};
+	starpu_pthread_mutex_t lock;
+	starpu_pthread_cond_t few;
+} ahead = {.wake_at = -1, .lock = STARPU_PTHREAD_MUTEX_INITIALIZER, .few = STARPU_PTHREAD_COND_INITIALIZER};
 
 int slp_runahead_pending(void)
 {
@@ -31,24 +29,22 @@ size_t slp_runahead_limbo_bytes(void)
 
 static uint64_t now_ns(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return (uint64_t)(1e9 * sl_time());
 }
 
 /* Waits until at most `target` segments are pending.  Several may wait: all are woken for the first, and wait again. */
 static void wait_below(int target)
 {
 	uint64_t start = now_ns();
-	pthread_mutex_lock(&ahead.lock);
+	starpu_pthread_mutex_lock(&ahead.lock);
 	for (;;) {
 		if (atomic_load(&ahead.wake_at) < target) atomic_store(&ahead.wake_at, target);
 		if (atomic_load(&ahead.pending) <= target) break;
-		pthread_cond_wait(&ahead.few, &ahead.lock);
+		starpu_pthread_cond_wait(&ahead.few, &ahead.lock);
 	}
 	atomic_store(&ahead.wake_at, -1);
-	pthread_cond_broadcast(&ahead.few);
-	pthread_mutex_unlock(&ahead.lock);
+	starpu_pthread_cond_broadcast(&ahead.few);
+	starpu_pthread_mutex_unlock(&ahead.lock);
 	SLP_COUNT(stalls);
 	atomic_fetch_add(&slp_counters.stall_ns, now_ns() - start);
 }
@@ -86,7 +82,7 @@ void slp_runahead_leave(void)
 {
 	int pending = atomic_fetch_sub(&ahead.pending, 1) - 1;
 	if (pending > atomic_load(&ahead.wake_at)) return;
-	pthread_mutex_lock(&ahead.lock);
-	pthread_cond_broadcast(&ahead.few);
-	pthread_mutex_unlock(&ahead.lock);
+	starpu_pthread_mutex_lock(&ahead.lock);
+	starpu_pthread_cond_broadcast(&ahead.few);
+	starpu_pthread_mutex_unlock(&ahead.lock);
 }

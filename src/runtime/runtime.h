@@ -81,6 +81,9 @@ struct slp_buffer {
 	atomic_int pending;    /* submitted segments that use it */
 	atomic_bool limbo;     /* nobody holds it, and tasks are pending */
 	_Atomic uint32_t fault; /* what spoilt its value; 0: nothing */
+#ifdef SLP_SIMULATION
+	double written, used;  /* when the last task to write it, to use it, could have ended at best (bound.c) */
+#endif
 	int pool, cls;
 	struct slp_buffer *next;
 	struct slp_buffer *older, *newer; /* of all that exist */

@@ -7,6 +7,7 @@
 
 #include "runtime/busy.h"
 #include "runtime/segment.h"
+#include "runtime/simulate.h"
 
 /* Calls up to these are small: some ten microseconds of work, less than what StarPU takes for a handful of tasks. */
 static const double small_bytes = 65536, small_flops = 1e6;
@@ -276,6 +277,7 @@ void slp_segment_submit(struct slp_segment *seg)
 		give_up(seg, SL_ENOMEM, "no memory for the task");
 		return;
 	}
+	slp_simulate_submission(seg, task);
 	int ret = starpu_task_submit(task);
 	if (ret) {
 		task->destroy = 0;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/runtime.h"
+#include "runtime/simulate.h"
 
 static struct {
 	pthread_once_t once;
@@ -17,6 +17,10 @@ static _Thread_local int team_size; /* 0: this thread has not entered its team y
 
 static void machine_load(void)
 {
+#ifdef SLP_SIMULATION
+	machine.cores = slp_simulated_cores();
+	return;
+#endif
 	machine.cores = 1;
 	if (hwloc_topology_init(&machine.topology)) return;
 	if (hwloc_topology_load(machine.topology)) return;

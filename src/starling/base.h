@@ -93,6 +93,8 @@ SL_API bool sl_is_initialized(void);
 SL_API void sl_seed(uint64_t seed);
 SL_API enum sl_status sl_wait_all_at(const char *at);
 #define sl_wait_all() sl_wait_all_at(SL_HERE)
+SL_API double sl_time(void);
+SL_API bool sl_is_simulated(void);
 
 /* ---- statistics ------------------------------------------------------------------------------------------------- */
 

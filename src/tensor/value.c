@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/simulate.h"
 #include "tensor/tensor.h"
 
 static void pause_briefly(void)
@@ -46,6 +47,8 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 	spin_until_idle(b);
 	if (starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, write ? STARPU_RW : STARPU_R))
 		return slp_call_fail(at, function, SL_EINTERNAL, "StarPU would not hand over the values");
+	char *p = starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM);
+	slp_simulate_access(b, p, write);
 	if (write && is_whole(t)) atomic_store(&b->fault, 0); /* what was spoilt will be gone */
 	uint32_t fault = atomic_load(&b->fault);
 	if (fault) {
@@ -54,7 +57,6 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 		return NULL;
 	}
 	if (write) atomic_fetch_add(&t->storage->version, 1);
-	char *p = starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM);
 	return p + t->offset;
 }
 
@@ -79,6 +81,7 @@ enum sl_status sl_wait_at(const char *at, sl_tensor *t)
 	spin_until_idle(b);
 	if (atomic_load(&b->pending) && starpu_data_acquire_on_node(b->handle, STARPU_ACQUIRE_NO_NODE, STARPU_R) == 0)
 		starpu_data_release_on_node(b->handle, STARPU_ACQUIRE_NO_NODE);
+	slp_simulate_access(b, NULL, false);
 	uint32_t fault = atomic_load(&b->fault);
 	if (fault) slp_fault_report(fault);
 	return end_sync();
@@ -198,6 +201,7 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
 		sl_release(t);
 		return slp_call_fail(at, "sl_from", SL_ENOMEM, "no memory for %zu bytes", bytes);
 	}
+	slp_simulate_access(b, NULL, true);
 	if (bytes) memcpy(starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM), data, bytes);
 	atomic_store(&b->fault, 0);
 	starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);

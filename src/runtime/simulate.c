@@ -1,0 +1,248 @@
+/* Simulated machines: what each call would take, from its flops and bytes and the machine's description, or from what
+ * StarPU recorded on it.  doc/simulation.md tells what a description says. */
+#include <time.h>
+
+#include "runtime/simulate.h"
+
+#ifndef SLP_SIMULATION
+
+/* Whether this engine simulates a machine: then kernels do not run, all values are zero, and only times mean
+ * something.  Programs that check what they computed skip that then. */
+bool sl_is_simulated(void)
+{
+	return false;
+}
+
+/* The time in seconds since some moment: of a clock that nobody sets, or in simulation, the simulated time.  What takes
+ * durations takes them from here.
+ *
+ *     double start = sl_time();
+ *     sl_wait(sl_dot(a, b));
+ *     printf("%g s\n", sl_time() - start); */
+double sl_time(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+#else
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool sl_is_simulated(void)
+{
+	return true;
+}
+
+double sl_time(void)
+{
+	return 1e-6 * starpu_timing_now();
+}
+
+/* ---- the machine ------------------------------------------------------------------------------------------------- */
+
+enum { CPU, GPU, KINDS, MAX_OPS = 256, MAX_LINES = 512, MAX_KEY = 64 };
+
+/* A description: lines KEY VALUE.  tools/sl-simulate names the file and has checked that what must be there is. */
+static struct {
+	struct line {
+		char key[MAX_KEY];
+		double value;
+	} line[MAX_LINES];
+	int lines;
+	bool loaded;
+} description;
+
+static struct {
+	double flops[KINDS][MAX_OPS], bytes[KINDS][MAX_OPS]; /* a second, by operation: of a core, of a GPU */
+	double call[KINDS];                                  /* seconds of each call on top */
+	double task[KINDS];                                  /* seconds of each task on top */
+	double host_call, host_task;                         /* seconds of the thread that submits */
+} machine;
+
+static void load(void)
+{
+	const char *path = getenv("SL_MACHINE");
+	FILE *file = path ? fopen(path, "r") : NULL;
+	char text[256];
+	description.loaded = true;
+	while (file && description.lines < MAX_LINES && fgets(text, sizeof text, file)) {
+		struct line *l = &description.line[description.lines];
+		if (sscanf(text, "%63[^ \t#\n]%lf", l->key, &l->value) == 2) description.lines++;
+	}
+	if (file) fclose(file);
+}
+
+static const double *find(const char *key)
+{
+	if (!description.loaded) load();
+	for (int i = 0; i < description.lines; i++)
+		if (!strcmp(description.line[i].key, key)) return &description.line[i].value;
+	return NULL;
+}
+
+static double value(const char *kind, const char *what)
+{
+	char key[MAX_KEY];
+	snprintf(key, sizeof key, "%s.%s", kind, what);
+	const double *v = find(key);
+	return v ? *v : 0;
+}
+
+/* The rate of an operation: that of the longest name given which its own begins with, else that of all. */
+static double rate(const char *kind, const char *what, const char *op)
+{
+	char key[MAX_KEY];
+	for (size_t n = strlen(op); n; n--) {
+		snprintf(key, sizeof key, "%s.%s.%.*s", kind, what, (int)n, op);
+		const double *v = find(key);
+		if (v) return 1e9 * *v;
+	}
+	return 1e9 * value(kind, what);
+}
+
+int slp_simulated_cores(void)
+{
+	int cores = (int)value("cpu", "cores");
+	return cores > 0 ? cores : 1;
+}
+
+int slp_simulated_gpus(void)
+{
+	int n = (int)value("gpu", "count");
+	return n < SLP_MAX_GPUS ? n : SLP_MAX_GPUS;
+}
+
+static void set_rates(int kind, const char *name)
+{
+	for (int i = 0; slp_ops[i]; i++) {
+		machine.flops[kind][i] = rate(name, "gflops", slp_ops[i]->name);
+		machine.bytes[kind][i] = rate(name, "gbytes", slp_ops[i]->name);
+	}
+	machine.call[kind] = 1e-6 * value(name, "call_us");
+	machine.task[kind] = 1e-6 * value(name, "task_us");
+}
+
+/* Memory's bandwidth is that of all cores together. */
+bool slp_simulate_start(const char *at)
+{
+	set_rates(CPU, "cpu");
+	for (int i = 0; slp_ops[i]; i++) machine.bytes[CPU][i] /= slp_simulated_cores();
+	set_rates(GPU, "gpu");
+	machine.host_call = 1e-6 * value("host", "call_us");
+	machine.host_task = 1e-6 * value("host", "task_us");
+	if (machine.flops[CPU][0] > 0 && machine.bytes[CPU][0] > 0) return true;
+	slp_call_fail(at, "sl_init", SL_EINVAL,
+		      "this engine simulates a machine, and SL_MACHINE=%s describes none: run the program with sl-simulate",
+		      getenv("SL_MACHINE") ? getenv("SL_MACHINE") : "");
+	return false;
+}
+
+/* ---- times that were recorded on the machine --------------------------------------------------------------------- */
+
+static struct starpu_perfmodel recorded[MAX_OPS + 1];
+
+/* The times of a codelet, from the folder that SL_MACHINE_MODELS names, where StarPU's files are by its name. */
+static void load_recorded(int op, const char *name)
+{
+	struct starpu_perfmodel *m = &recorded[op + 1];
+	const char *folder = getenv("SL_MACHINE_MODELS");
+	char path[4096];
+	*m = (struct starpu_perfmodel){.type = STARPU_HISTORY_BASED};
+	if (!folder || !*folder) return;
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	if (access(path, R_OK)) return;
+	if (starpu_perfmodel_load_file(path, m)) {
+		fprintf(stderr, "starling: %s cannot be read; times of %s are estimated\n", path, name);
+		m->is_loaded = STARPU_PERFMODEL_INVALID;
+	}
+}
+
+/* Seconds on average; 0 if too few were recorded.  Looked up here: StarPU's own way complains of each that is missing. */
+static double recorded_seconds(const struct slp_program *p, unsigned worker)
+{
+	enum { FEW = 3 };
+	struct starpu_perfmodel *m = &recorded[p->nops == 1 ? p->op + 1 : 0];
+	if (!m->is_loaded) return 0;
+	struct starpu_perfmodel_arch *arch = starpu_worker_get_perf_archtype((int)worker, 0);
+	const struct starpu_perfmodel_per_arch *times = starpu_perfmodel_get_model_per_arch(m, arch, 0);
+	for (const struct starpu_perfmodel_history_list *l = times ? times->list : NULL; l; l = l->next)
+		if (l->entry->footprint == p->footprint) return l->entry->nsample < FEW ? 0 : 1e-6 * l->entry->mean;
+	return 0;
+}
+
+/* ---- times ------------------------------------------------------------------------------------------------------- */
+
+static double per(double amount, double rate_of_it)
+{
+	return amount > 0 ? amount / rate_of_it : 0;
+}
+
+static double call_seconds(const struct slp_record *r, int kind, int cores)
+{
+	struct slp_type *types = slp_record_types(r);
+	struct slp_infer c = {.op = slp_ops[r->op], .at = r->at, .attrs = slp_record_attrs(r), .nin = r->nin,
+			      .nout = r->nout, .in = types, .out = types + r->nin};
+	double flops = c.op->flops ? c.op->flops(&c) : 0;
+	return machine.call[kind] + fmax(per(flops, machine.flops[kind][r->op] * cores),
+					 per(slp_call_bytes(&c), machine.bytes[kind][r->op] * cores));
+}
+
+/* A GPU's worker has a core of its own; the others are dealt out to the teams. */
+static int team_cores(void)
+{
+	int n = (slp_simulated_cores() - slp_engine.ngpus) / (slp_engine.nteams > 0 ? slp_engine.nteams : 1);
+	return n > 0 ? n : 1;
+}
+
+double slp_simulated_seconds(const struct slp_segment *seg, unsigned worker)
+{
+	const struct slp_program *p = seg->program;
+	double known = recorded_seconds(p, worker);
+	if (known > 0) return known;
+	int kind = starpu_worker_get_type((int)worker) == STARPU_CUDA_WORKER ? GPU : CPU;
+	int cores = kind == GPU ? 1 : team_cores();
+	double sum = machine.task[kind];
+	const struct slp_record *r = slp_record_first(p);
+	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) sum += call_seconds(r, kind, cores);
+	return sum > 1e-9 ? sum : 1e-9; /* StarPU takes 0 for not known */
+}
+
+/* Microseconds, as StarPU wants them. */
+static double cost(struct starpu_task *task, unsigned worker, unsigned implementation)
+{
+	(void)implementation;
+	return 1e6 * slp_simulated_seconds(task->cl_arg, worker);
+}
+
+void slp_simulate_model(struct starpu_perfmodel *model, int op)
+{
+	model->type = STARPU_PER_WORKER;
+	model->worker_cost_function = cost;
+	load_recorded(op, model->symbol);
+}
+
+/* What stands in for every CUDA kernel.  It says which operations have one, and never runs. */
+enum sl_status slp_simulated_kernel(const struct slp_kernel *k)
+{
+	return slp_kernel_fail(k, SL_EINTERNAL, "a kernel was run in simulation");
+}
+
+/* ---- the thread that submits ------------------------------------------------------------------------------------- */
+
+void slp_simulate_submission(const struct slp_segment *seg, const struct starpu_task *task)
+{
+	double seconds = machine.host_task + machine.host_call * seg->program->nops;
+	if (seconds > 0) starpu_sleep((float)seconds);
+	slp_bound_task(seg, task, seconds);
+}
+
+void slp_simulate_access(struct slp_buffer *b, void *memory, bool write)
+{
+	if (memory && !b->adopted) memset(memory, 0, b->bytes);
+	slp_bound_access(b, write);
+}
+#endif
