@@ -11,8 +11,11 @@ static struct {
 	cudnnHandle_t dnn;
 } handles[STARPU_NMAXWORKERS];
 
+/* Before each kernel.  What StarPU has met and dealt with before, such as memory that it did not get at once, is no
+ * error of the kernel: it is forgotten here. */
 void *slp_gpu_stream(void)
 {
+	cudaGetLastError();
 	return starpu_cuda_get_local_stream();
 }
 
