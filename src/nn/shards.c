@@ -91,7 +91,7 @@ bool sl_balance_update(sl_balance *b)
 	return changed;
 }
 
-/* Flops a second of device i, as they count now; 0 before anything was measured. */
+/* Flops a second of device i, as they count now; 0 as long as all shares are equal. */
 double sl_balance_speed(const sl_balance *b, int i)
 {
 	return b && i >= 0 && i < b->n ? b->list[i].speed : 0;

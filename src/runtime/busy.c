@@ -1,9 +1,12 @@
 /* How long workers have computed, and how much: from the times that StarPU takes of each task once somebody asks. */
+#include <string.h>
+
 #include "runtime/busy.h"
 
 static struct {
 	pthread_mutex_t lock; /* of all: tasks end at most some thousand times a second */
 	atomic_bool on;
+	unsigned generation; /* of the engine: its clock starts anew each time */
 	struct worker {
 		struct slp_busy sum;
 		double end; /* of the last task: on a GPU, two may overlap */
@@ -12,7 +15,11 @@ static struct {
 
 void slp_busy_start(void)
 {
+	pthread_mutex_lock(&busy.lock);
+	if (busy.generation != slp_engine.generation) memset(busy.workers, 0, sizeof busy.workers);
+	busy.generation = slp_engine.generation;
 	atomic_store(&busy.on, true);
+	pthread_mutex_unlock(&busy.lock);
 	starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
 }
 
@@ -50,8 +57,9 @@ struct slp_busy slp_busy_of(sl_device device)
 {
 	struct slp_busy sum = {0, 0};
 	pthread_mutex_lock(&busy.lock);
-	if (device.kind != SL_DEVICE_GPU) add(&sum, slp_engine.team_worker, slp_engine.nteams, device.kind == SL_DEVICE_CPU ? device.index : -1);
-	if (device.kind != SL_DEVICE_CPU) add(&sum, slp_engine.gpu_worker, slp_engine.ngpus, device.kind == SL_DEVICE_GPU ? device.index : -1);
+	int index = device.kind < SL_DEVICE_CPU ? -1 : device.index;
+	if (device.kind != SL_DEVICE_GPU) add(&sum, slp_engine.team_worker, slp_engine.nteams, index);
+	if (device.kind != SL_DEVICE_CPU) add(&sum, slp_engine.gpu_worker, slp_engine.ngpus, index);
 	pthread_mutex_unlock(&busy.lock);
 	return sum;
 }
