@@ -410,6 +410,14 @@ static void test_malformed_variables(void)
 	check_variable("STARPU_NCUDA", "-1", true);
 }
 
+static void test_no_devices(void)
+{
+	setenv("STARPU_NCPU", "0", 1);
+	CHECK_STATUS(sl_init(&(struct sl_config){.gpus = -1}), SL_EDEVICE, "STARPU_NCPU=0");
+	unsetenv("STARPU_NCPU");
+	sl_error_clear();
+}
+
 static void test_variables(void)
 {
 	char text[4096];
@@ -452,6 +460,7 @@ static const struct slp_test setting_tests[] = {
         {"statistics", test_stats},
         {"seeds", test_seeds},
         {"malformed variables", test_malformed_variables},
+        {"no devices", test_no_devices},
         {"variables", test_variables},
         {0},
 };

@@ -44,7 +44,7 @@ static int pick(int wanted, const char *variable, int low, int otherwise)
 static struct sl_config resolve(const struct sl_config *given)
 {
 	struct sl_config c = given ? *given : (struct sl_config){0};
-	c.teams = pick(c.teams, "STARPU_NCPU", 1, 1);
+	c.teams = pick(c.teams, "STARPU_NCPU", 0, 1);
 	if (c.teams > SLP_MAX_TEAMS) c.teams = SLP_MAX_TEAMS;
 	c.gpus = pick(c.gpus, "STARPU_NCUDA", 0, SLP_MAX_GPUS);
 	if (c.gpus < 0) c.gpus = 0;
@@ -95,8 +95,12 @@ static enum sl_status check_policy(const char *at, const char *name)
 }
 
 /* Workers poll: more of them than cores would take turns, and each operation would last many times as long. */
-static enum sl_status check_teams(const char *at, int teams)
+static enum sl_status check_teams(const char *at, int teams, bool gpus)
 {
+	if (teams == 0 && !gpus) {
+		slp_call_fail(at, "sl_init", SL_EDEVICE, "neither CPU devices (STARPU_NCPU=0) nor GPUs");
+		return SL_EDEVICE;
+	}
 	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
 	int cores = slp_team_cores_total();
 	if (teams <= cores || (nobind && strcmp(nobind, "0"))) return SL_OK;
@@ -112,7 +116,7 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	bool gpus = expects_gpus(c);
 	if (!c->sched || !*c->sched) c->sched = gpus ? "dmdas" : "lws";
 	enum sl_status s = check_policy(at, c->sched);
-	if (s == SL_OK) s = check_teams(at, c->teams);
+	if (s == SL_OK) s = check_teams(at, c->teams, gpus);
 	if (s != SL_OK) return s;
 	conf.precedence_over_environment_variables = 1;
 	conf.sched_policy_name = c->sched;
@@ -178,8 +182,8 @@ static enum sl_status start(const char *at, const struct sl_config *given)
  *
  *     sl_init(&(struct sl_config){.teams = 2});
  *
- * Returns SL_EINVAL for a scheduling policy that StarPU does not have, SL_EDEVICE for more
- * teams than cores, or if it cannot start so. */
+ * Returns SL_EINVAL for a scheduling policy that StarPU does not have, SL_EDEVICE for more teams than cores, for no
+ * devices at all, or if it cannot start so. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
 	pthread_mutex_lock(&start_lock);
