@@ -28,6 +28,13 @@ static bool runs_on(const struct slp_operands *o, sl_device device)
 	return device.kind != SL_DEVICE_GPU || (o->op->cuda && o->op->cuda_dtypes & SLP_DTYPE(first->type.dtype));
 }
 
+/* Emulated GPUs (tests/emu) are slow: SLP_GPU_LARGEST says from what cost on cases are not for them. */
+static bool is_too_large(const struct slp_operands *o, sl_device device)
+{
+	const char *largest = getenv("SLP_GPU_LARGEST");
+	return device.kind == SL_DEVICE_GPU && largest && slp_operands_cost(o) > atof(largest);
+}
+
 /* Threads of CPU team i. */
 static int team_threads(int i)
 {
@@ -86,6 +93,7 @@ static void check_operands(struct slp_place_of_test at, const sl_device *devices
 	if (!known) made = run_directly(at, o, team_threads(0));
 	for (; devices->kind; devices++) {
 		char name[SL_DEVICE_NAME_MAX];
+		if (is_too_large(o, *devices)) continue;
 		at.device = sl_device_name(*devices, name);
 		if (runs_on(o, *devices))
 			check_ways(at, *devices, o, expected, tolerance, known ? expected : &made);

@@ -1,0 +1,110 @@
+/* Emulated GPUs: counters of each device and of each link. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+enum { SIZES = 1024 }; /* different ones that are told apart, over all links */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct emu_counts counts;
+static struct {
+	int from, to;
+	size_t bytes;
+	uint64_t copies;
+} sizes[SIZES];
+static int nsizes;
+
+void emu_count_launch(int device)
+{
+	__atomic_fetch_add(&counts.launches[device], 1, __ATOMIC_RELAXED);
+}
+
+void emu_count_set(int device)
+{
+	__atomic_fetch_add(&counts.sets[device], 1, __ATOMIC_RELAXED);
+}
+
+static void count_size(int from, int to, size_t bytes)
+{
+	int i = 0;
+	while (i < nsizes && (sizes[i].from != from || sizes[i].to != to || sizes[i].bytes != bytes)) i++;
+	if (i == SIZES) return;
+	if (i == nsizes) {
+		sizes[nsizes].from = from;
+		sizes[nsizes].to = to;
+		sizes[nsizes].bytes = bytes;
+		sizes[nsizes++].copies = 0;
+	}
+	sizes[i].copies++;
+}
+
+void emu_count_copy(int from, int to, size_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	counts.link[from][to].copies++;
+	counts.link[from][to].bytes += bytes;
+	count_size(from, to, bytes);
+	pthread_mutex_unlock(&lock);
+}
+
+void emu_count_memory(int device, size_t used, bool refused)
+{
+	pthread_mutex_lock(&lock);
+	if (refused) counts.refused[device]++;
+	else if (used > counts.used[device]) counts.allocations[device]++;
+	counts.used[device] = used;
+	if (used > counts.peak[device]) counts.peak[device] = used;
+	pthread_mutex_unlock(&lock);
+}
+
+void emu_counts_get(struct emu_counts *to)
+{
+	pthread_mutex_lock(&lock);
+	*to = counts;
+	pthread_mutex_unlock(&lock);
+}
+
+void emu_counts_reset(void)
+{
+	pthread_mutex_lock(&lock);
+	struct emu_counts fresh = {0};
+	memcpy(fresh.used, counts.used, sizeof fresh.used);
+	memcpy(fresh.peak, counts.used, sizeof fresh.peak);
+	counts = fresh;
+	nsizes = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t emu_copies(int from, int to, size_t bytes)
+{
+	uint64_t n = 0;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < nsizes; i++)
+		if (sizes[i].from == from && sizes[i].to == to && sizes[i].bytes == bytes) n = sizes[i].copies;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+static const char *place(int i, char name[16])
+{
+	snprintf(name, 16, i == EMU_HOST ? "host" : "gpu:%d", i);
+	return name;
+}
+
+void emu_counts_print(void)
+{
+	char from[16], to[16];
+	for (int i = 0; i < emu_settings.devices; i++)
+		fprintf(stderr, "emulated gpu:%d: launches=%llu sets=%llu allocations=%llu refused=%llu peak=%zu\n", i,
+		        (unsigned long long)counts.launches[i], (unsigned long long)counts.sets[i],
+		        (unsigned long long)counts.allocations[i], (unsigned long long)counts.refused[i],
+		        counts.peak[i]);
+	for (int i = 0; i < EMU_PLACES; i++)
+		for (int j = 0; j < EMU_PLACES; j++)
+			if (counts.link[i][j].copies)
+				fprintf(stderr, "emulated link %s -> %s: copies=%llu bytes=%llu\n", place(i, from),
+				        place(j, to), (unsigned long long)counts.link[i][j].copies,
+				        (unsigned long long)counts.link[i][j].bytes);
+}

@@ -1,0 +1,8 @@
+#!/bin/sh
+# device.sh: the emulated GPUs themselves, and the engine on two of them: transfers that are counted, failures.
+# Run by make check in the build tree.
+set -eu
+. "$srcdir/tests/emu/common.sh"
+tests/emu/test_device
+tests/emu/test_parallel
+SL_EMU_ASYNC=0 tests/emu/test_parallel

@@ -1,0 +1,76 @@
+/* Emulated GPUs, test equipment: what tests and kernels see of them.  README.md tells how they work.
+ *
+ * X(name, variable, default): what the environment sets. */
+#ifndef EMULATED_H
+#define EMULATED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EMU_SETTINGS(X)                                                                                                \
+	X(devices, "SL_EMU_DEVICES", 2)   /* how many */                                                               \
+	X(memory, "SL_EMU_MEMORY", 512)   /* MiB of each */                                                            \
+	X(async, "SL_EMU_ASYNC", 1)       /* 0: what is queued runs at once, in the thread that queues it */           \
+	X(kernel_us, "SL_EMU_KERNEL_US", 0) /* sleep before each kernel ... */                                         \
+	X(copy_us, "SL_EMU_COPY_US", 0)   /* ... copy and memset ... */                                                \
+	X(jitter_us, "SL_EMU_JITTER_US", 0) /* ... and up to so much more before either; with async only */            \
+	X(peer, "SL_EMU_PEER", 1)         /* whether devices reach one another's memory */                             \
+	X(stats, "SL_EMU_STATS", 0)       /* print the counters at the end */
+
+enum { EMU_MAX_DEVICES = 8, EMU_HOST = EMU_MAX_DEVICES, EMU_PLACES };
+
+/* ---- counters (count.c) ----------------------------------------------------------------------------------------- */
+
+struct emu_link {
+	uint64_t copies, bytes;
+};
+
+struct emu_counts {
+	uint64_t launches[EMU_MAX_DEVICES], sets[EMU_MAX_DEVICES];      /* kernels, memsets */
+	uint64_t allocations[EMU_MAX_DEVICES], refused[EMU_MAX_DEVICES]; /* refused: out of memory */
+	size_t used[EMU_MAX_DEVICES], peak[EMU_MAX_DEVICES];             /* bytes */
+	struct emu_link link[EMU_PLACES][EMU_PLACES];                    /* [from][to]: a device, or EMU_HOST */
+};
+
+void emu_counts_get(struct emu_counts *counts);
+void emu_counts_reset(void); /* all but used */
+/* Copies of exactly so many bytes since the last reset. */
+uint64_t emu_copies(int from, int to, size_t bytes);
+
+/* ---- failures (fail.c) ------------------------------------------------------------------------------------------ */
+
+/* X(name, text in SL_EMU_FAIL, what it returns) */
+#define EMU_FAILURES(X)                                                                                                \
+	X(MALLOC, "malloc", cudaErrorMemoryAllocation)                                                                 \
+	X(COPY, "copy", cudaErrorIllegalAddress)                                                                       \
+	X(LAUNCH, "launch", cudaErrorLaunchOutOfResources)
+
+enum emu_failure {
+#define X(name, ...) EMU_##name,
+	EMU_FAILURES(X)
+#undef X
+	EMU_FAILURE_COUNT
+};
+
+/* The k-th such call from now on fails (1: the next); 0: none.  SL_EMU_FAIL=malloc:3,launch:10 does it from outside. */
+void emu_fail(enum emu_failure what, long k);
+
+/* ---- launches (memory.c, stream.c) ------------------------------------------------------------------------------ */
+
+/* Queues run(arg) as a kernel; drop(arg) is called when it has run, or at once if it is refused. */
+cudaError_t emu_launch(cudaStream_t stream, void (*run)(void *), void *arg, void (*drop)(void *));
+/* What a kernel on the current device finds at p, an argument of its own or within a structure.  Ends the program
+ * if that is neither device memory nor pinned host memory. */
+void *emu_argument(const void *p, const char *what);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

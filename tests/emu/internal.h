@@ -1,0 +1,81 @@
+/* The emulated CUDA run time from the inside. */
+#ifndef EMU_INTERNAL_H
+#define EMU_INTERNAL_H
+
+#include <pthread.h>
+
+#include "emulated.h"
+
+/* A piece of a device's memory; they lie side by side. */
+struct emu_block {
+	size_t offset, size;
+	bool used;
+	struct emu_block *next;
+};
+
+/* Its memory is mapped twice: what cudaMalloc gives out cannot be accessed, copies and kernels use the alias. */
+struct emu_device {
+	int id;
+	char *base, *alias;
+	size_t size, used;
+	struct emu_block *blocks;
+	pthread_mutex_t lock; /* of the blocks */
+	struct CUstream_st *null;    /* the NULL stream; made at first use */
+	struct CUstream_st *streams; /* all of them */
+	int created;                 /* of these, by cudaStreamCreateWithFlags */
+};
+
+struct emu_settings {
+#define X(name, ...) int name;
+	EMU_SETTINGS(X)
+#undef X
+};
+
+/* device.c */
+extern struct emu_settings emu_settings;
+extern struct emu_device emu_devices[EMU_MAX_DEVICES];
+bool emu_start(void);                    /* at first use; false: no devices */
+int emu_current(void);                   /* the calling thread's device */
+void emu_set_current(int device);        /* of a stream's thread */
+cudaError_t emu_result(cudaError_t e);   /* remembers an error for cudaGetLastError */
+/* What real CUDA might let pass or report late: says so and ends the program. */
+void emu_misuse(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* memory.c */
+void emu_memory_init(struct emu_device *device);
+struct emu_device *emu_device_of(const void *p); /* NULL: not device memory */
+bool emu_is_pinned(const void *p);
+/* The alias of [p, p + bytes); ends the program if it is not within one allocation. */
+char *emu_alias(struct emu_device *device, const void *p, size_t bytes, const char *what);
+
+/* stream.c */
+enum emu_kind { EMU_RUN, EMU_SET, EMU_MOVE, EMU_MARK, EMU_WAIT };
+struct emu_mark;
+struct emu_work {
+	struct emu_work *next;
+	enum emu_kind kind;
+	void (*run)(void *), *arg, (*drop)(void *);
+	char *to;
+	const char *from;
+	size_t to_pitch, from_pitch, to_slice, from_slice, width, height, depth;
+	int value;
+	struct emu_mark *mark;
+};
+struct emu_work *emu_work_new(enum emu_kind kind);
+struct CUstream_st *emu_stream_of(cudaStream_t handle);
+void emu_submit(struct CUstream_st *stream, struct emu_work *work);
+void emu_drain(struct CUstream_st *stream);
+void emu_drain_device(struct emu_device *device);
+
+/* count.c */
+void emu_count_launch(int device);
+void emu_count_set(int device);
+void emu_count_copy(int from, int to, size_t bytes);
+void emu_count_memory(int device, size_t used, bool refused);
+void emu_counts_print(void);
+
+/* fail.c */
+void emu_fail_init(void);
+bool emu_fails(enum emu_failure what, cudaError_t *error);
+
+#endif

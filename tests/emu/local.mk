@@ -1,0 +1,119 @@
+# Emulated GPUs (tests/emu/README.md): the library once more, with its CUDA kernels compiled for the host, and programs
+# that are linked with it.  Test equipment: built by make check alone.
+
+EXTRA_DIST += \
+	tests/emu/README.md \
+	tests/emu/common.sh \
+	tests/emu/emu.map
+dist_check_SCRIPTS += \
+	tests/emu/device.sh \
+	tests/emu/lenet.sh \
+	tests/emu/ops.sh
+
+if EMULATION
+check_LTLIBRARIES += \
+	tests/emu/libcodelets.la \
+	tests/emu/libcore.la \
+	tests/emu/libgpu.la
+emulation = yes
+check_PROGRAMS += \
+	tests/emu/lenet \
+	tests/emu/test_device \
+	tests/emu/test_ops \
+	tests/emu/test_parallel
+endif
+
+emu_cppflags = -DHAVE_CUDA=1 $(AM_CPPFLAGS) $(EMU_CFLAGS)
+
+# The CUDA run time, cuBLAS and cuDNN
+
+tests_emu_libgpu_la_CPPFLAGS = -D_GNU_SOURCE $(STARPU_CFLAGS) $(CUDA_CFLAGS) $(EMU_CFLAGS)
+tests_emu_libgpu_la_CFLAGS = $(SLP_CFLAGS) -fvisibility=default
+tests_emu_libgpu_la_CXXFLAGS = -std=c++17 -Wall -Wextra -Wno-deprecated-declarations
+tests_emu_libgpu_la_SOURCES = \
+	tests/emu/copy.c \
+	tests/emu/count.c \
+	tests/emu/cublas.cc \
+	tests/emu/cudnn.cc \
+	tests/emu/device.c \
+	tests/emu/emu.h \
+	tests/emu/emulated.h \
+	tests/emu/fail.c \
+	tests/emu/internal.h \
+	tests/emu/memory.c \
+	tests/emu/stream.c
+
+# The library.  Warnings about deprecated functions of cuDNN are for nvcc to give.
+
+tests_emu_libcodelets_la_CPPFLAGS = $(emu_cppflags)
+tests_emu_libcodelets_la_CFLAGS = $(libcodelets_la_CFLAGS)
+tests_emu_libcodelets_la_SOURCES = $(libcodelets_la_SOURCES)
+emu_objects = $(cuda_sources:.cu=.emu.lo)
+tests_emu_libcore_la_CPPFLAGS = $(emu_cppflags)
+tests_emu_libcore_la_SOURCES = $(libcore_la_SOURCES)
+nodist_tests_emu_libcore_la_SOURCES = $(nodist_libcore_la_SOURCES)
+tests_emu_libcore_la_LIBADD = tests/emu/libcodelets.la $(emu_objects) tests/emu/libgpu.la
+EXTRA_tests_emu_libcore_la_DEPENDENCIES = $(emu_objects)
+
+if HAVE_ONNX
+src/io/tests_emu_libcore_la-onnx_ops.lo src/io/tests_emu_libcore_la-onnx_writer.lo: src/io/onnx.pb-c.h
+endif
+
+CLEANFILES += $(cuda_sources:.cu=.emu.d)
+emu_cxxflags = -std=c++17 -Wall -Wextra -Wno-missing-field-initializers -Wno-unknown-pragmas \
+	-Wno-deprecated-declarations -fvisibility=hidden -ftls-model=initial-exec $(CXXFLAGS) -O2
+AM_V_EMU = $(am__v_EMU_$(V))
+am__v_EMU_ = $(am__v_EMU_$(AM_DEFAULT_VERBOSITY))
+am__v_EMU_0 = @echo "  EMU     " $@;
+am__v_EMU_1 =
+
+%.emu.lo: %.cu
+	@$(MKDIR_P) $(@D)
+	$(AM_V_EMU)$(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) -DSLP_EMULATE $(DEFS) $(DEFAULT_INCLUDES) \
+	  -I$(top_srcdir)/codelets -I$(top_srcdir)/tests/emu $(emu_cppflags) $(CPPFLAGS) $(emu_cxxflags) \
+	  -MD -MP -MF $*.emu.d -MT $@ -c -o $@ -x c++ $<
+
+-include $(cuda_sources:.cu=.emu.d)
+
+# Libraries of no content in the place of those that StarPU was linked with: what it calls of them is in the program.
+
+emu_stubs = $(EMU_SONAMES:%=tests/emu/stubs/%)
+CLEANFILES += $(emu_stubs) tests/emu/stubs/*.map
+
+tests/emu/stubs/%:
+	@$(MKDIR_P) $(@D)
+	$(AM_V_at)echo '$(@F) { };' >$@.map
+	$(AM_V_GEN)$(CC) -shared -fPIC -nostdlib -Wl,-soname,$(@F) -Wl,--version-script=$@.map -o $@ -x c /dev/null
+
+emu_ldflags = -no-install -Wl,--dynamic-list=$(srcdir)/tests/emu/emu.map -Wl,--no-as-needed \
+	-Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,--disable-new-dtags \
+	-Wl,-rpath,$(abs_builddir)/tests/emu/stubs
+emu_ldadd = tests/emu/libcore.la $(emu_stubs) $(STARPU_LIBS) $(ONEDNN_LIBS) $(OPENBLAS_LIBS) \
+	$(HWLOC_LIBS) $(ZLIB_LIBS) $(JANSSON_LIBS) $(PROTOBUF_C_LIBS) -lstdc++ -lm
+
+# Programs
+
+tests_emu_test_ops_CPPFLAGS = $(tests_test_ops_CPPFLAGS)
+tests_emu_test_ops_CFLAGS = $(tests_test_ops_CFLAGS)
+tests_emu_test_ops_SOURCES = $(tests_test_ops_SOURCES)
+tests_emu_test_ops_LDFLAGS = $(emu_ldflags)
+tests_emu_test_ops_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_ops_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_device_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_test_device_SOURCES = tests/emu/test_device.c
+tests_emu_test_device_LDFLAGS = $(emu_ldflags)
+tests_emu_test_device_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_device_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_parallel_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests -I$(top_srcdir)/models
+tests_emu_test_parallel_SOURCES = models/lenet.c tests/emu/test_parallel.c
+tests_emu_test_parallel_LDFLAGS = $(emu_ldflags)
+tests_emu_test_parallel_LDADD = models/libdriver.la tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_parallel_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_lenet_CPPFLAGS = $(models_cppflags)
+tests_emu_lenet_SOURCES = $(models_lenet_SOURCES)
+tests_emu_lenet_LDFLAGS = $(emu_ldflags)
+tests_emu_lenet_LDADD = models/libdriver.la $(emu_ldadd)
+EXTRA_tests_emu_lenet_DEPENDENCIES = $(emu_stubs)
