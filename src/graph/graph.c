@@ -120,6 +120,7 @@ static int add_copy(sl_graph *to, const struct slp_gnode *n)
 	memcpy(copy->types, n->types, sizeof copy->types);
 	copy->before = n->before;
 	copy->dead = n->dead;
+	if (n->dead) node_release(copy); /* what is removed holds nothing */
 	copy->backward = n->backward;
 	return node;
 }
