@@ -220,7 +220,7 @@ static SLP_CLONES void grad_parts(void *arg, int64_t begin, int64_t end)
 	for (int64_t part = begin; part < end; part++) {
 		double *dgamma = j->sums + 2 * part * j->s.n, *dbeta = dgamma + j->s.n;
 		int64_t last = SLP_LAYER_PART(j->s, part + 1);
-		memset(dgamma, 0, (size_t)(2 * j->s.n) * sizeof *dgamma);
+		if (j->s.n) memset(dgamma, 0, (size_t)(2 * j->s.n) * sizeof *dgamma);
 		for (int64_t r = SLP_LAYER_PART(j->s, part); r < last; r += ROWS) {
 			int rows = last - r < ROWS ? (int)(last - r) : ROWS;
 			for (int l = 0; l < rows; l++) grad_row(j, r + l);

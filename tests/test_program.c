@@ -162,7 +162,7 @@ static void test_cut_off(void)
 		CHECK((g != NULL) == (sl_error() == SL_OK));
 		sl_error_clear();
 		sl_graph_free(g);
-		text[n / 2] = '(';
+		if (n) text[n / 2] = '(';
 		sl_graph_free(sl_graph_parse(text));
 		sl_error_clear();
 		free(text);

@@ -58,11 +58,12 @@ static bool same_attrs(const sl_graph *g, const struct slp_gnode *a, const struc
 	static const size_t sizes[] = {[SLP_INT] = sizeof(int), [SLP_INT64] = 8, [SLP_DOUBLE] = 8, [SLP_BOOL] = 1};
 	struct slp_infer x, y;
 	if (!slp_node_call(g, a, &x)) return sl_error_clear(), false;
-	bool same = slp_node_call(g, b, &y);
+	bool both = slp_node_call(g, b, &y), same = both;
 	for (const struct slp_attr *f = a->op->attr_table; same && f && f->name; f++)
 		same = !memcmp((char *)x.attrs + f->offset, (char *)y.attrs + f->offset, f->count * sizes[f->kind]);
 	slp_call_free(&x);
-	if (same) slp_call_free(&y);
+	if (both) slp_call_free(&y);
+	else sl_error_clear();
 	return same;
 }
 

@@ -145,6 +145,8 @@ static enum sl_status fuse_grads(sl_graph *g)
 		/* Lists of users are of before: what another layer has taken is gone. */
 		if (g->nodes[l.dw].dead || (l.dx >= 0 && g->nodes[l.dx].dead)) continue;
 		s = replace_layer(g, &l);
+		slp_users_free(&u); /* the next layer's dy may be a result of the new node */
+		if (s == SL_OK && !slp_users_find(&u, g)) s = SL_ENOMEM;
 	}
 	slp_users_free(&u);
 	return s == SL_OK ? slp_pass_dead(g) : s;
