@@ -11,10 +11,12 @@ static void clear(void)
 	sl_error_clear();
 }
 
+/* The first result of a run. */
 static sl_tensor *run1(const sl_graph *g, sl_tensor *const *in, int nin)
 {
 	sl_tensor *out[8] = {NULL};
 	CHECK_OK(slp_graph_evaluate(g, in, nin, out));
+	for (int i = 1; i < 8; i++) sl_release(out[i]);
 	return slp_scope_add(out[0]);
 }
 
