@@ -1,5 +1,5 @@
 # Emulated GPUs (tests/emu/README.md): the library once more, with its CUDA kernels compiled for the host, and programs
-# that are linked with it.  Test equipment.
+# that are linked with it.  Test equipment: built by make check alone.
 
 EXTRA_DIST += \
 	tests/emu/README.md \
@@ -10,26 +10,17 @@ dist_check_SCRIPTS += \
 	tests/emu/lenet.sh \
 	tests/emu/ops.sh
 
-# Built when one of the tests runs, not for every make check TESTS=...  (Automake must not see whose rules these are:
-# it would leave out its own.)
-EXTRA_LTLIBRARIES = \
+if EMULATION
+check_LTLIBRARIES += \
 	tests/emu/libcodelets.la \
 	tests/emu/libcore.la \
 	tests/emu/libgpu.la
-emu_programs = \
+emulation = yes
+check_PROGRAMS += \
 	tests/emu/lenet \
 	tests/emu/test_device \
 	tests/emu/test_ops \
 	tests/emu/test_parallel
-EXTRA_PROGRAMS = $(emu_programs)
-CLEANFILES += $(EXTRA_LTLIBRARIES) $(emu_programs)
-
-if EMULATION
-emulation = yes
-log = sh.log
-tests/emu/device.$(log): tests/emu/test_device tests/emu/test_parallel
-tests/emu/lenet.$(log): tests/emu/lenet
-tests/emu/ops.$(log): tests/emu/test_ops
 endif
 
 emu_cppflags = -DHAVE_CUDA=1 $(AM_CPPFLAGS) $(EMU_CFLAGS)
@@ -70,12 +61,7 @@ endif
 
 CLEANFILES += $(cuda_sources:.cu=.emu.d)
 emu_cxxflags = -std=c++17 -Wall -Wextra -Wno-missing-field-initializers -Wno-unknown-pragmas \
-	-Wno-deprecated-declarations -fvisibility=hidden -ftls-model=initial-exec $(CXXFLAGS) $(emu_optimize)
-if SANITIZERS
-emu_optimize = -O1
-else
-emu_optimize = -O2
-endif
+	-Wno-deprecated-declarations -fvisibility=hidden -ftls-model=initial-exec $(CXXFLAGS) -O2
 AM_V_EMU = $(am__v_EMU_$(V))
 am__v_EMU_ = $(am__v_EMU_$(AM_DEFAULT_VERBOSITY))
 am__v_EMU_0 = @echo "  EMU     " $@;
