@@ -1,0 +1,37 @@
+#!/bin/bash
+# Environment variables: those that the code reads are documented, each once, and those that are documented are read.
+# Run by make check; srcdir comes from there.
+set -euo pipefail
+export LC_ALL=C
+cd "${srcdir:-.}"
+page=doc/environment.md
+emulation=tests/emu/README.md
+failures=0
+
+# Names of ours in quotes, outside of comments, are variables: statuses and options are never spelled out.
+read_by() {
+  grep -rhE '"SL_[A-Z0-9_]+"' --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' --include='*.cc' "$@" |
+    grep -vE '^(/\*| \*)' | grep -oE '"SL_[A-Z0-9_]+"' | tr -d '"' | sort -u
+}
+# The first column of the tables.
+documented() { grep -oE '^\| `[A-Z0-9_]+`' "$page" | tr -d '|` '; }
+
+fail() {
+  echo "FAIL: $*"
+  failures=$((failures + 1))
+}
+
+ours=$(read_by src codelets models tools)
+[ "$(wc -w <<<"$ours")" -ge 5 ] || fail "the code reads next to no variables: this test does not find them"
+for name in $ours NO_COLOR; do
+  grep -q "^| \`$name\`" "$page" || fail "$name is read, and not in $page"
+done
+for name in $(read_by tests/emu | grep -vxF "$ours"); do
+  grep -q "$name" "$emulation" || fail "$name is read, and not in $emulation"
+done
+for name in $(documented | sort | uniq -d); do fail "$name is in $page twice"; done
+for name in $(documented | grep '^SL_'); do
+  grep -qx "$name" <<<"$ours" || fail "$name is in $page, and nothing reads it"
+done
+echo "$(wc -w <<<"$ours") variables of Starling"
+[ $failures = 0 ]
