@@ -55,7 +55,7 @@ static sl_tensor *make_step(struct drv_block_training *b, sl_tensor *x, sl_tenso
 	sl_tensor *losses = NULL;
 	if (b->step) return sl_step_run(b->step, x, y, output);
 	SL_RECORD {
-		*output = sl_forward(b->net, x);
+		sl_forward_shards(b->net, 1, &x, output);
 		losses = sl_softmax_cross_entropy(*output, y);
 	}
 	sl_backward(losses);
@@ -76,11 +76,10 @@ static void make_shard_steps(struct drv_block_training *b, struct shards *s, int
 		sl_step_run_shards(b->step, b->shards, s->x, s->y, s->losses, s->outputs);
 		return;
 	}
-	SL_RECORD
-		for (int i = 0; i < b->shards; i++) {
-			s->outputs[i] = sl_forward(b->net, s->x[i]);
-			s->losses[i] = sl_softmax_cross_entropy(s->outputs[i], s->y[i]);
-		}
+	SL_RECORD {
+		sl_forward_shards(b->net, b->shards, s->x, s->outputs);
+		for (int i = 0; i < b->shards; i++) s->losses[i] = sl_softmax_cross_entropy(s->outputs[i], s->y[i]);
+	}
 	sl_backward_heads(s->losses, b->shards);
 	sl_trainer_step(b->trainer, rows);
 }

@@ -29,22 +29,37 @@ static sl_block *conv3(int64_t channels, int stride)
 	return sl_conv2d_layer(channels, .kernel = {3}, .pad = {1, 1}, .stride = {stride, stride});
 }
 
-/* Two convolutions beside a shortcut, which is one by one where the size changes. */
-static sl_block *residual(int64_t channels, int stride)
+static sl_block *norm(bool synchronised)
 {
-	sl_block *body = sl_sequential(conv3(channels, stride), sl_batch_norm_layer(), sl_activation_layer(SL_RELU),
-	                               conv3(channels, 1), sl_batch_norm_layer());
+	return sl_batch_norm_layer(.synchronised = synchronised);
+}
+
+/* Two convolutions beside a shortcut, which is one by one where the size changes. */
+static sl_block *residual(int64_t channels, int stride, bool sync)
+{
+	sl_block *body = sl_sequential(conv3(channels, stride), norm(sync), sl_activation_layer(SL_RELU), conv3(channels, 1),
+	                               norm(sync));
 	sl_block *shortcut = stride == 1 ? NULL : sl_conv2d_layer(channels, .kernel = {1}, .stride = {stride, stride});
 	return sl_residual(body, shortcut, SL_RELU);
 }
 
-static sl_block *stage(int64_t channels, int stride)
+static sl_block *stage(int64_t channels, int stride, bool sync)
 {
-	return sl_sequential(residual(channels, stride), residual(channels, 1));
+	return sl_sequential(residual(channels, stride, sync), residual(channels, 1, sync));
+}
+
+static sl_block *resnet18(bool sync)
+{
+	return sl_sequential(conv3(64, 1), norm(sync), sl_activation_layer(SL_RELU), stage(64, 1, sync), stage(128, 2, sync),
+	                     stage(256, 2, sync), stage(512, 2, sync), sl_global_avg_pool2d_layer(), sl_dense(10));
 }
 
 sl_block *net_resnet18(void)
 {
-	return sl_sequential(conv3(64, 1), sl_batch_norm_layer(), sl_activation_layer(SL_RELU), stage(64, 1),
-	                     stage(128, 2), stage(256, 2), stage(512, 2), sl_global_avg_pool2d_layer(), sl_dense(10));
+	return resnet18(false);
+}
+
+sl_block *net_resnet18_synchronised(void)
+{
+	return resnet18(true);
 }

@@ -9,7 +9,7 @@ struct options {
 	struct drv_options common;
 	struct drv_train_options train;
 	struct drv_block_training how;
-	bool demo;
+	bool demo, sync_norm;
 };
 
 /* ---- the parts, shown as in the tutorial ------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ static int demo(const struct drv_options *o)
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_DEMO = 0x200, KEY_HYBRID, KEY_EAGER, KEY_SHARDS, KEY_BY_SPEED };
+enum { KEY_DEMO = 0x200, KEY_HYBRID, KEY_EAGER, KEY_SHARDS, KEY_BY_SPEED, KEY_SYNC_NORM };
 
 static const struct argp_option options[] = {
         {"hybrid", KEY_HYBRID, NULL, 0, "Forward and backward of each shard as programs", 1},
@@ -62,6 +62,10 @@ static const struct argp_option options[] = {
         {"by-speed", KEY_BY_SPEED, NULL, 0,
          "Parts in proportion to the devices' measured speed, looked at again and again (default with devices of several "
          "kinds)",
+         1},
+        {"sync-norm", KEY_SYNC_NORM, NULL, 0,
+         "Batch normalisation over all parts of a batch together, as if it were not cut; steps are made call by call then "
+         "(default: each part by itself)",
          1},
         {"demo", KEY_DEMO, NULL, 0, "Show how a batch and a weight lie on the devices, and end", 1},
         {0},
@@ -73,6 +77,8 @@ static void check_options(struct argp_state *state, struct options *o)
 	int n = o->common.ndevices, shards = o->how.shards;
 	for (int i = 1; i < n; i++) o->how.by_speed |= o->common.devices[i].kind != o->common.devices[0].kind;
 	if (shards && shards < n) argp_error(state, "--shards: %d are too few for %d devices", shards, n);
+	if (o->sync_norm && o->how.mode == DRV_HYBRID) argp_error(state, "--sync-norm: a program computes one part; not with --hybrid");
+	if (o->sync_norm) o->how.network = net_resnet18_synchronised;
 	int parts = shards ? shards : n;
 	if (parts > 1 && o->train.batch_size < parts)
 		argp_error(state, "--batch-size: %lld rows are too few for %d shards", (long long)o->train.batch_size, parts);
@@ -100,6 +106,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_BY_SPEED:
 		o->how.by_speed = true;
+		return 0;
+	case KEY_SYNC_NORM:
+		o->sync_norm = true;
 		return 0;
 	case ARGP_KEY_END:
 		check_options(state, o);

@@ -264,6 +264,14 @@ values "$tmp/one.json" train_loss >"$tmp/a"
 values "$tmp/two.json" train_loss | paste "$tmp/a" - |
   awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-8 * $1 ^ 2 { bad = 1 } END { exit bad || NR != 1 }' ||
   fail "two devices learn otherwise than one: $(values "$tmp/two.json" train_loss | paste "$tmp/a" -)"
+run 2 "$resnet" --sync-norm --hybrid
+complains 'not with --hybrid'
+for devices in cpu:0 cpu:0,cpu:1; do # cut or not: the same, before rounding is amplified by updates
+  run 0 "$resnet" --sync-norm --device "$devices" --limit 8 --batch-size 8 --epochs 1 --json "$tmp/sync.json"
+  values "$tmp/sync.json" train_loss >"$tmp/$devices"
+done
+paste "$tmp/cpu:0" "$tmp/cpu:0,cpu:1" | awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-6 * $1 ^ 2 { bad = 1 } END { exit bad || NR != 1 }' ||
+  fail "synchronised norms learn otherwise on two devices: $(paste "$tmp/cpu:0" "$tmp/cpu:0,cpu:1")"
 run 0 "$resnet" --device cpu:0,cpu:1 --by-speed --hybrid --limit 21 --batch-size 7 --epochs 1
 says '^split: [34] on cpu:0, [34] on cpu:1$'
 run 0 env STARPU_SCHED=dmda "$resnet" --device auto --shards 3 --limit 6 --batch-size 6 --epochs 1 --eager

@@ -53,6 +53,7 @@ enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type
 	struct slp_block *b = calloc(1, sizeof *b);
 	block->forward = forward;
 	block->destroy = destroy;
+	block->forward_shards = NULL;
 	block->base = NULL;
 	if (b) {
 		atomic_init(&b->refs, 1);
@@ -160,6 +161,13 @@ static _Thread_local const char *place;
 const char *slp_forward_place(void)
 {
 	return place;
+}
+
+const char *slp_forward_place_set(const char *at)
+{
+	const char *outer = place;
+	place = at;
+	return outer;
 }
 
 static bool ready(const char *at, const sl_block *block, sl_tensor *const *in, int nin)

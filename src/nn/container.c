@@ -1,5 +1,6 @@
 /* Blocks made of blocks: one after the other, and beside a shortcut. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "nn/nn.h"
 
@@ -17,6 +18,16 @@ static sl_tensor *sequential_forward(sl_block *self, sl_tensor *const *in, int n
 	if (x && !sl_block_children(self)) return sl_reshape_at(at, x, sl_tensor_shape(x));
 	for (int i = 0; x && i < sl_block_children(self); i++) x = sl_forward_at(at, sl_block_child(self, i), &x, 1);
 	return x;
+}
+
+static enum sl_status sequential_shards(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y)
+{
+	const char *at = slp_forward_place();
+	enum sl_status s = SL_OK;
+	memmove(y, x, (size_t)n * sizeof *y);
+	for (int i = 0; s == SL_OK && i < sl_block_children(self); i++)
+		s = sl_forward_shards_at(at, sl_block_child(self, i), n, y, y);
+	return s;
 }
 
 /* Adds child after child; those that are left after an error are freed. */
@@ -37,6 +48,7 @@ sl_block *sl_sequential_at(const char *at, sl_block *const *children, int count)
 {
 	sl_block *s = slp_layer_new(at, sizeof *s, "Sequential", "sequential", sequential_forward);
 	if (!s) free_all(children, count);
+	if (s) s->forward_shards = sequential_shards;
 	if (!s || add_all(at, s, NULL, children, count)) return s;
 	sl_block_free(s);
 	return NULL;
@@ -61,6 +73,21 @@ static sl_tensor *residual_forward(sl_block *self, sl_tensor *const *in, int nin
 	return slp_layer_activate(sl_add_at(at, y, x), r->activation);
 }
 
+static enum sl_status residual_shards(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y)
+{
+	struct residual *r = (struct residual *)self;
+	const char *at = slp_forward_place();
+	sl_tensor **beside = malloc((size_t)n * sizeof *beside);
+	if (!beside) return slp_error_set(SL_ENOMEM, "sl_forward_shards: no memory");
+	memcpy(beside, x, (size_t)n * sizeof *beside);
+	enum sl_status s = sl_forward_shards_at(at, r->body, n, x, y);
+	if (s == SL_OK && r->shortcut) s = sl_forward_shards_at(at, r->shortcut, n, beside, beside);
+	for (int i = 0; s == SL_OK && i < n; i++)
+		if (!(y[i] = slp_layer_activate(sl_add_at(at, y[i], beside[i]), r->activation))) s = sl_error();
+	free(beside);
+	return s;
+}
+
 /* activation(body(x) + x), or activation(body(x) + shortcut(x)): shortcut may be NULL.  Both are taken over, as "body"
  * and "shortcut".  K. He, X. Zhang, S. Ren, J. Sun, "Deep residual learning for image recognition", CVPR 2016.
  *
@@ -79,6 +106,7 @@ sl_block *sl_residual_at(const char *at, sl_block *body, sl_block *shortcut, enu
 	if (!r) free_all(children, 2);
 	if (!r) return NULL;
 	*r = (struct residual){r->base, body, shortcut, activation};
+	r->base.forward_shards = residual_shards;
 	if (add_all(at, &r->base, names, children, count)) return &r->base;
 	sl_block_free(&r->base);
 	return NULL;

@@ -35,6 +35,7 @@ struct slp_block {
 	sl_param **params;       /* its own */
 	int nparams;
 	struct slp_hybrid *hybrid; /* NULL: imperative */
+	bool synchronised;       /* needs all shards of a batch together in training */
 };
 
 /* block.c */
@@ -48,10 +49,18 @@ void *slp_layer_new(const char *at, size_t size, const char *type, const char *w
 sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin);
 /* Where the program called the block whose forward runs: what layers pass on to operations. */
 const char *slp_forward_place(void);
+/* Changes it; returns what it was. */
+const char *slp_forward_place_set(const char *at);
 /* The one input of a layer; NULL with an error recorded if there are others. */
 sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin);
 /* The activation of a layer's result, if it has one. */
 sl_tensor *slp_layer_activate(sl_tensor *y, enum sl_activation activation);
+
+/* together.c */
+/* A block inside (or the block itself) that needs all shards together in training; NULL: none. */
+const sl_block *slp_block_synchronised(const sl_block *block);
+/* What this thread traces is a whole batch: synchronised layers have nothing to wait for. */
+extern _Thread_local bool slp_batch_is_whole;
 
 /* tree.c */
 void slp_block_changed(sl_block *block); /* drops the plans of it and of all around it */

@@ -1,6 +1,7 @@
 /* Layers that normalise: over the batch, over the features. */
 #include <stdlib.h>
 
+#include "autograd/autograd.h"
 #include "nn/nn.h"
 
 /* ---- batch ------------------------------------------------------------------------------------------------------- */
@@ -47,15 +48,117 @@ static sl_tensor *batch_norm_forward(sl_block *self, sl_tensor *const *in, int n
 	const char *at = slp_forward_place();
 	sl_tensor *x = slp_layer_input(self, in, nin), *p[4];
 	if (!x || fit_all(at, self, b->params, 4, sl_tensor_shape(x), 1) != SL_OK) return NULL;
+	if (self->base->synchronised && sl_is_training() && !slp_batch_is_whole)
+		return slp_call_fail(at, "sl_forward", SL_ESTATE,
+		                     "%s is synchronised over the shards of a batch, and one input may not be all of them: train "
+		                     "with sl_forward_shards (a whole batch is one shard), sl_step_run or sl_step_run_shards, "
+		                     "and do not hybridise what is around it",
+		                     sl_block_name(self));
 	if (!use_all(at, b->params, 2, x, p) || !use_statistics(at, b->params + 2, x, p + 2)) return NULL;
 	return sl_batch_norm_at(at, x, p[0], p[1], p[2], p[3],
 	                        (struct sl_batch_norm_opts){.eps = b->opts.eps, .momentum = b->opts.momentum});
 }
 
+/* ---- synchronised ------------------------------------------------------------------------------------------------ */
+
+/* All axes but that of the channels, which stays in its place. */
+static struct sl_reduce_opts over_batch(const sl_tensor *x)
+{
+	static const int axes[SL_MAX_NDIM] = {0, 2, 3, 4, 5};
+	_Static_assert(SL_MAX_NDIM == 6, "the list of axes");
+	return (struct sl_reduce_opts){axes, x->type.shape.ndim - 1, true};
+}
+
+static double count_of(const sl_tensor *x)
+{
+	return (double)sl_shape_size(x->type.shape) / (double)x->type.shape.dim[1];
+}
+
+/* The mean of all shards' elements, and the biased variance, on the first shard's device: of each channel, shaped like
+ * x for broadcasting.  The sums of squares are about the shards' own means, and then moved to the common one, so nothing
+ * cancels: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+ * variances", 1979. */
+static bool statistics(const char *at, int n, sl_tensor *const *x, sl_tensor **list, sl_tensor *stats[2])
+{
+	double all = 0;
+	sl_device there = x[0]->device;
+	sl_tensor **means = list + n;
+	for (int i = 0; i < n; i++) all += count_of(x[i]);
+	for (int i = 0; i < n; i++) {
+		means[i] = sl_mean_at(at, x[i], over_batch(x[i]));
+		list[i] = sl_mul_scalar_at(at, means[i], count_of(x[i]) / all);
+		if (!list[i]) return false;
+	}
+	stats[0] = slp_tree_sum(at, list, n, there);
+	for (int i = 0; i < n && stats[0]; i++) {
+		sl_tensor *own = sl_square_at(at, sl_sub_at(at, x[i], means[i]));
+		sl_tensor *moved = sl_square_at(at, sl_sub_at(at, sl_place_at(at, means[i], there), stats[0]));
+		list[i] = sl_place_at(at, sl_sum_at(at, own, over_batch(x[i])), there);
+		list[i] = sl_add_at(at, list[i], sl_mul_scalar_at(at, moved, count_of(x[i])));
+		if (!list[i]) return false;
+	}
+	sl_tensor *squares = stats[0] ? slp_tree_sum(at, list, n, there) : NULL;
+	stats[1] = sl_mul_scalar_at(at, squares, 1 / all);
+	for (int i = 0; i < 2; i++)
+		if (!(stats[i] = sl_reshape_at(at, stats[i], SL_SHAPE(x[0]->type.shape.dim[1])))) return false;
+	return true;
+}
+
+/* running = momentum running + (1 - momentum) batch, once for all shards. */
+static bool run_on(const char *at, const struct batch_norm *b, sl_tensor *x, sl_tensor *const stats[2])
+{
+	double momentum = b->opts.momentum != 0 ? b->opts.momentum : 0.9;
+	for (int i = 0; i < 2; i++) {
+		sl_tensor *running = sl_param_use_at(at, b->params[2 + i], x);
+		if (!sl_mul_scalar_inplace_at(at, running, momentum)) return false;
+		if (!sl_add_inplace_at(at, running, sl_mul_scalar_at(at, stats[i], 1 - momentum))) return false;
+	}
+	return true;
+}
+
+static sl_tensor *normalise(const char *at, const struct batch_norm *b, sl_tensor *x, sl_tensor *const stats[2])
+{
+	sl_tensor *p[4];
+	if (!use_all(at, b->params, 2, x, p)) return NULL;
+	for (int i = 0; i < 2; i++) p[2 + i] = sl_place_at(at, stats[i], x->device);
+	return sl_batch_norm_at(at, x, p[0], p[1], p[2], p[3],
+	                        (struct sl_batch_norm_opts){.eps = b->opts.eps, .use_global_stats = true});
+}
+
+/* Shards differ in their rows only. */
+static bool shards_fit(const char *at, const struct batch_norm *b, int n, sl_tensor *const *x)
+{
+	for (int i = 0; i < n; i++) {
+		if (fit_all(at, &b->base, b->params, 4, sl_tensor_shape(x[i]), 1) != SL_OK) return false;
+		bool same = x[i]->type.dtype == x[0]->type.dtype && x[i]->type.shape.ndim == x[0]->type.shape.ndim;
+		if (same && count_of(x[i]) > 0) continue;
+		slp_call_fail(at, "sl_forward_shards", SL_ESHAPE, "%s: shard %d %s", sl_block_name(&b->base), i,
+		              same ? "is empty" : "has another type than the first");
+		return false;
+	}
+	return true;
+}
+
+/* The formulas of the way back follow from autograd: the gradients by mean and variance are sums over all shards. */
+static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y)
+{
+	const struct batch_norm *b = (const struct batch_norm *)self;
+	const char *at = slp_forward_place();
+	sl_tensor **list = malloc(2 * (size_t)n * sizeof *list), *stats[2];
+	if (!list) return slp_error_set(SL_ENOMEM, "sl_forward_shards: no memory");
+	bool ok = shards_fit(at, b, n, x) && statistics(at, n, x, list, stats);
+	if (ok) SL_PAUSE ok = run_on(at, b, x[0], stats);
+	for (int i = 0; ok && i < n; i++) ok = (y[i] = normalise(at, b, x[i], stats)) != NULL;
+	free(list);
+	return ok ? SL_OK : sl_error();
+}
+
 /* Batch normalisation of x (n, c, …): see sl_batch_norm for .eps and .momentum.  Parameters, all (c): gamma, ones at
  * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays
  * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  Where shards of a batch are trained on
- * several devices, each is normalised by itself, and the running statistics are those of the first shard.
+ * several devices, each is normalised by itself, and the running statistics are those of the first shard; .synchronised
+ * normalises all of them together, as if the batch had not been cut: then sl_forward does not take one shard in training,
+ * use sl_forward_shards or whole steps.
  *
  *     sl_block *block = sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}, .no_bias = true),
  *                                     sl_batch_norm_layer(), sl_activation_layer(SL_RELU)); */
@@ -68,6 +171,8 @@ sl_block *sl_batch_norm_layer_at(const char *at, struct sl_batch_norm_layer_opts
 	struct batch_norm *b = slp_layer_new(at, sizeof *b, "BatchNorm", "batchnorm", batch_norm_forward);
 	if (!b) return NULL;
 	b->opts = opts;
+	b->base.base->synchronised = opts.synchronised;
+	b->base.forward_shards = opts.synchronised ? batch_norm_shards : NULL;
 	for (int i = 0; i < 4; i++) {
 		struct sl_param_opts o = {.init = i % 3 ? sl_zeros_init() : sl_ones_init(), .no_grad = fixed[i]};
 		b->params[i] = sl_block_param_at(at, &b->base, names[i],

@@ -147,10 +147,12 @@ static sl_graph *trace_graph(const char *at, const sl_step *step, const struct s
 	sl_mode mode;
 	sl_mode_enter(&mode, 1, 1);
 	slp_trace_begin(&trace, s->device);
+	slp_batch_is_whole = whole;
 	SL_SCOPE {
 		int n = trace_step(at, step, s, whole, &trace, heads);
 		if (n > 0) g = slp_graph_from(heads, n, &trace);
 	}
+	slp_batch_is_whole = false;
 	slp_trace_end(&trace);
 	sl_mode_leave(&mode);
 	free(heads);
@@ -304,12 +306,38 @@ static bool run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x
 	return ok;
 }
 
+/* The same call by call, all shards going forward layer by layer, where layers need them together. */
+static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
+			 sl_tensor **losses, sl_tensor **outputs)
+{
+	sl_tensor **heads = calloc(2 * (size_t)n, sizeof *heads), **out = heads + n;
+	if (!heads) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	bool ok = false;
+	int64_t rows = 0;
+	SL_RECORD {
+		ok = sl_forward_shards_at(at, step->net, n, x, out) == SL_OK;
+		for (int i = 0; ok && i < n; i++) {
+			rows += x[i]->type.shape.ndim ? x[i]->type.shape.dim[0] : 1;
+			ok = (heads[i] = step->loss(at, out[i], targets[i])) != NULL;
+		}
+	}
+	ok = ok && sl_backward_heads_at(at, heads, n, (struct sl_backward_opts){0}) == SL_OK &&
+	     sl_trainer_step_at(at, step->trainer, rows, (struct sl_trainer_step_opts){0}) == SL_OK;
+	for (int i = 0; ok && i < n; i++) {
+		if (losses) losses[i] = heads[i];
+		if (outputs) outputs[i] = out[i];
+	}
+	free(heads);
+	return ok;
+}
+
 /* Makes one step on a batch that is cut into n shards (sl_split_and_load), and returns at once: each shard runs on the
  * device of its rows as one program, up to the gradients by all parameters; these are added in a fixed tree on the device
  * that owns the parameter, and used there (see sl_trainer_new).  The result depends on how the batch is cut, not on how
  * many devices of a kind share the shards.  The network must have been initialised for all of the devices.  losses and
  * outputs, if not NULL, get n tensors as sl_step_run returns them, on the shards' devices.  After an error nothing was
- * updated.
+ * updated.  A network with synchronised layers is run call by call instead: sl_forward_shards, sl_backward and
+ * sl_trainer_step.
  *
  *     sl_split_and_load(x, devices, 2, xs);
  *     sl_split_and_load(y, devices, 2, ys);
@@ -326,7 +354,9 @@ enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_te
 			slp_call_fail(at, "sl_step_run_shards", SL_EINVAL, step ? "there is no shard" : "the step is NULL");
 		return sl_error();
 	}
-	return run_shards(at, step, n, x, targets, losses, outputs) ? SL_OK : sl_error();
+	bool together = slp_block_synchronised(step->net) != NULL;
+	bool ok = (together ? run_together : run_shards)(at, step, n, x, targets, losses, outputs);
+	return ok ? SL_OK : sl_error();
 }
 
 /* What compiling the newest plan has done; zeros before the first run. */

@@ -73,6 +73,9 @@ struct sl_block {
 	/* Computes the result; called by sl_forward with recording and training as they are. */
 	sl_tensor *(*forward)(sl_block *self, sl_tensor *const *in, int nin);
 	void (*destroy)(sl_block *self);  /* frees what lies around the base; NULL: free(self) */
+	/* Optional: forward of n shards together, x[i] to y[i] (which may be the same array), by sl_forward_shards of the
+	 * children and operations on each shard.  Only blocks around synchronised layers need it. */
+	enum sl_status (*forward_shards)(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y);
 	struct slp_block *base;           /* the library's: name, children, parameters, plans */
 };
 
@@ -95,6 +98,9 @@ SL_API sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *cons
 /* sl_forward(net, x), sl_forward(net, x, y) */
 #define sl_forward(block, ...)                                                                                         \
 	sl_forward_at(SL_HERE, block, (sl_tensor *const[]){__VA_ARGS__}, SL_COUNT_(sl_tensor *, __VA_ARGS__))
+
+SL_API enum sl_status sl_forward_shards_at(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y);
+#define sl_forward_shards(block, n, x, y) sl_forward_shards_at(SL_HERE, block, n, x, y)
 
 struct sl_initialize_opts {
 	struct sl_initializer init;
@@ -140,6 +146,7 @@ SL_API sl_block *sl_conv2d_layer_at(const char *at, int64_t channels, struct sl_
 struct sl_batch_norm_layer_opts {
 	double eps, momentum;     /* as in sl_batch_norm */
 	bool no_scale, no_center; /* gamma stays 1, beta 0 */
+	bool synchronised;        /* over all shards of a batch: sl_forward_shards, sl_step_run_shards */
 	int64_t in_channels;
 };
 struct sl_layer_norm_layer_opts {
