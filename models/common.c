@@ -209,6 +209,7 @@ FILE *drv_out(const struct drv_options *o)
 void drv_print(const struct drv_options *o, const char *format, ...)
 {
 	if (o->quiet) return;
+	drv_plot_withdraw();
 	va_list args;
 	va_start(args, format);
 	vfprintf(drv_out(o), format, args);

@@ -69,17 +69,38 @@ json_t *drv_json_new(const char *program, const struct drv_options *options);
 json_t *drv_json_real(double value);
 bool drv_json_write(const struct drv_options *options, json_t *results);
 
-/* Curves over epochs 1, 2, …: values[c * epochs + e]. */
-struct drv_plot {
-	const char *path, *title;
-	const char *const *names;
-	int curves, epochs;
-	int last; /* epoch that the axis ends with */
-	const double *values;
+/* ---- pictures: plot.c ------------------------------------------------------------------------------------------- */
+
+/* Points (x[i], y[i]); those that are not finite are left out. */
+struct drv_curve {
+	const char *name;
+	const double *x, *y;
+	int points;
+	int colour, dash; /* from 0 */
 };
+
+struct drv_panel {
+	const char *title, *xlabel;
+	double first, last; /* of the x axis */
+	bool counted;       /* along it: no marks between whole numbers */
+	const struct drv_curve *curves;
+	int count;
+};
+
+struct drv_figure {
+	const char *path; /* FILE.svg, FILE.png, DRV_PLOT_TEXT or DRV_PLOT_WINDOW */
+	const struct drv_panel *panels;
+	int count, columns; /* of panels side by side; in text they stand one below the other */
+};
+
+#define DRV_PLOT_TEXT "-"
+#define DRV_PLOT_WINDOW "window"
+#define DRV_PLOT_PATHS "FILE.svg, FILE.png, - (text) or window"
 
 bool drv_plot_path(const char *path);
 bool drv_plot_ready(const char *path);
-bool drv_plot_write(const struct drv_plot *plot);
+bool drv_plot_write(const struct drv_figure *figure, FILE *text);
+bool drv_plot_is_live(const char *path, FILE *text);
+void drv_plot_withdraw(void);
 
 #endif

@@ -101,15 +101,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {&drv_train_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
         .options = options,
         .parser = parse_option,
-        .children = children,
+        .children = drv_train_children,
         .doc = "Trains LeNet, written from scratch or (--hybrid) made of blocks, on Fashion-MNIST; with several devices, "
                "each gets an equal part of every batch.\v"
-               "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, 130 if SIGINT ended "
-               "the training (after the current batch; results of the complete epochs are written).\n\n"
+               DRV_TRAIN_EXIT_STATUS "\n\n"
                "Example, on two CPU devices of half the cores each:\n  lenet --device cpu:0,cpu:1 --epochs 3 "
                "--plot curve.svg",
 };
@@ -126,6 +124,6 @@ int main(int argc, char **argv)
 {
 	struct options o = {.demo = false};
 	drv_parse(&argp, argc, argv, &o);
-	bool ready = (!o.train.plot || drv_plot_ready(o.train.plot)) && drv_start(&o.common);
+	bool ready = drv_train_ready(&o.common, &o.train);
 	return drv_stop(&o.common, ready ? run(&o) : DRV_ERROR);
 }

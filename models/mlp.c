@@ -49,15 +49,13 @@ static const struct argp_option options[] = {
         {0},
 };
 
-static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {&drv_train_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
         .options = options,
         .parser = parse_option,
-        .children = children,
+        .children = drv_train_children,
         .doc = "Trains a perceptron of five layers, 784-512-512-512-512-10, on Fashion-MNIST: imperatively, hybridised, "
                "or with each step as one program.\v"
-               "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, 130 if SIGINT ended "
-               "the training (after the current batch; results of the complete epochs are written).\n\n"
+               DRV_TRAIN_EXIT_STATUS "\n\n"
                "Example, the price of a step in tasks and time:\n  mlp --mode eager --batch-size 64 --epochs 1\n  "
                "mlp --mode step --batch-size 64 --epochs 1",
 };
@@ -66,6 +64,6 @@ int main(int argc, char **argv)
 {
 	struct options o = {.how = {.network = net_mlp5, .init = sl_xavier_init(), .mode = DRV_STEP}};
 	drv_parse(&argp, argc, argv, &o);
-	bool ready = (!o.train.plot || drv_plot_ready(o.train.plot)) && drv_start(&o.common);
+	bool ready = drv_train_ready(&o.common, &o.train);
 	return drv_stop(&o.common, ready ? drv_train_block("mlp", "MLP", &o.common, &o.train, &o.how) : DRV_ERROR);
 }

@@ -118,15 +118,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {&drv_train_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
         .options = options,
         .parser = parse_option,
-        .children = children,
+        .children = drv_train_children,
         .doc = "Trains ResNet-18 (3x3 first convolution, no pooling after it) on Fashion-MNIST; with several devices, each "
                "gets a part of every batch, and gradients are summed.\v"
-               "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, 130 if SIGINT ended "
-               "the training (after the current batch; results of the complete epochs are written).\n\n"
+               DRV_TRAIN_EXIT_STATUS "\n\n"
                "Examples:\n  resnet18 --device gpu:0,gpu:1 --batch-size 512 --lr 0.2\n"
                "  resnet18 --device gpu:0,cpu --epochs 1\n  resnet18 --device auto --shards 8",
 };
@@ -136,7 +134,7 @@ int main(int argc, char **argv)
 	struct options o = {.train = {.lr = 0.1},
 	                    .how = {.network = net_resnet18, .init = sl_normal_init(0.01), .mode = DRV_STEP}};
 	drv_parse(&argp, argc, argv, &o);
-	bool ready = (!o.train.plot || drv_plot_ready(o.train.plot)) && drv_start(&o.common);
+	bool ready = drv_train_ready(&o.common, &o.train);
 	int status = !ready   ? DRV_ERROR
 	             : o.demo ? demo(&o.common)
 	                      : drv_train_block("resnet18", "ResNet-18", &o.common, &o.train, &o.how);

@@ -1,11 +1,11 @@
-/* Training on Fashion-MNIST: the options, the data, the loop over epochs, its progress and its results. */
+/* Training on Fashion-MNIST: the options, the data, the loop over epochs and its progress. */
 #include <stdlib.h>
 
 #include "training.h"
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_LR = 0x300, KEY_DATA, KEY_LIMIT, KEY_PLOT };
+enum { KEY_LR = 0x300, KEY_DATA, KEY_LIMIT, KEY_PLOT, KEY_LOG };
 
 static const struct argp_option options[] = {
         {"batch-size", 'b', "N", 0, "Images in a batch, over all devices (default: 256)", 1},
@@ -14,8 +14,9 @@ static const struct argp_option options[] = {
         {"data", KEY_DATA, "DIR", 0, "Folder of the four IDX files, gzipped or not (default: " SL_FASHION_MNIST_DIR ")",
          1},
         {"limit", KEY_LIMIT, "N", 0, "Use the first N images only, for training and for testing", 1},
-        {"plot", KEY_PLOT, "FILE", 0, "Draw loss and accuracy after each epoch, with gnuplot; FILE.svg or FILE.png",
-         20},
+        {"plot", KEY_PLOT, "FILE", 0,
+         "Draw loss and accuracy after each epoch, with gnuplot: FILE.svg or FILE.png; - as text; window", 20},
+        {"log", KEY_LOG, "FILE.csv", 0, "Write a line of figures after each epoch", 20},
         {0},
 };
 
@@ -45,71 +46,26 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->limit = drv_int(state, "--limit", arg, 1, INT64_MAX);
 		return 0;
 	case KEY_PLOT:
-		if (!drv_plot_path(arg)) argp_error(state, "--plot: \"%s\" ends neither in .svg nor in .png", arg);
+		if (!drv_plot_path(arg)) argp_error(state, "--plot: \"%s\" is none of " DRV_PLOT_PATHS, arg);
 		o->plot = arg;
+		return 0;
+	case KEY_LOG:
+		o->log = arg;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-const struct argp drv_train_argp = {.options = options, .parser = parse_option};
+static const struct argp train_argp = {.options = options, .parser = parse_option};
+const struct argp_child drv_train_children[] = {{&drv_argp, 0, NULL, 0}, {&train_argp, 0, NULL, 0}, {0}};
 
-/* ---- results ----------------------------------------------------------------------------------------------------- */
-
-/* Draws what is known after each epoch: the curves grow while one looks on. */
-static bool draw(const struct drv_training *t)
+/* Starts the engine if all that was asked for can be done; says why not. */
+bool drv_train_ready(struct drv_options *common, const struct drv_train_options *o)
 {
-	static const char *const names[] = {"train loss", "train acc", "test acc"};
-	double *values = malloc((size_t)t->done * 3 * sizeof *values);
-	if (!values) return false;
-	for (int64_t i = 0; i < t->done; i++) {
-		values[i] = t->epochs[i].loss;
-		values[t->done + i] = t->epochs[i].train_accuracy;
-		values[2 * t->done + i] = t->epochs[i].test_accuracy;
-	}
-	bool ok = drv_plot_write(&(struct drv_plot){.path = t->options->plot,
-	                                            .title = t->title,
-	                                            .names = names,
-	                                            .curves = 3,
-	                                            .epochs = (int)t->done,
-	                                            .last = (int)t->options->epochs,
-	                                            .values = values});
-	free(values);
-	return ok;
-}
-
-static json_t *epoch_json(const struct drv_epoch *e, int64_t number)
-{
-	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "epoch", (json_int_t)number, "seconds",
-	                 drv_json_real(e->seconds), "images_per_second", drv_json_real((double)e->images / e->seconds),
-	                 "tasks_per_batch", drv_json_real(e->tasks), "train_loss", drv_json_real(e->loss),
-	                 "train_accuracy", drv_json_real(e->train_accuracy), "test_accuracy",
-	                 drv_json_real(e->test_accuracy));
-}
-
-static bool write_json(const struct drv_training *t)
-{
-	const struct drv_train_options *o = t->options;
-	json_t *list = json_array(), *results = drv_json_new(t->program, t->common);
-	for (int64_t i = 0; i < t->done; i++) json_array_append_new(list, epoch_json(&t->epochs[i], i + 1));
-	json_object_update_new(results,
-	                       json_pack("{s:s, s:I, s:f, s:I, s:I, s:b, s:o}", "data", o->data, "batch_size",
-	                                 (json_int_t)o->batch_size, "lr", o->lr, "train_samples",
-	                                 (json_int_t)sl_loader_samples(t->train_set), "test_samples",
-	                                 (json_int_t)sl_loader_samples(t->test_set), "interrupted",
-	                                 drv_interrupted(), "epochs", list));
-	return drv_json_write(t->common, results);
-}
-
-void drv_print_devices(const struct drv_options *o, const char *before)
-{
-	drv_print(o, "%s[", before);
-	for (int i = 0; i < o->ndevices; i++) {
-		char name[SL_DEVICE_NAME_MAX];
-		drv_print(o, "%s%s", i ? ", " : "", sl_device_name(o->devices[i], name));
-	}
-	drv_print(o, "]\n");
+	if (o->plot && !drv_plot_ready(o->plot)) return false;
+	if (o->log && !drv_writable(o->log)) return false;
+	return drv_start(common);
 }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
@@ -263,7 +219,7 @@ static int run_epochs(struct drv_training *t)
 		if (!run_epoch(t, t->done + 1, &t->epochs[t->done]))
 			return drv_interrupted() ? DRV_INTERRUPTED : DRV_ERROR;
 		t->done++;
-		if (t->options->plot && !draw(t)) return DRV_ERROR;
+		if (!drv_report_epoch(t)) return DRV_ERROR;
 	}
 	return DRV_OK;
 }
@@ -274,10 +230,10 @@ static int run_epochs(struct drv_training *t)
 static int train_and_report(struct drv_training *t)
 {
 	drv_print_devices(t->common, "running on: ");
-	int status = run_epochs(t);
+	int status = drv_report_begin(t) ? run_epochs(t) : DRV_ERROR;
 	if (t->stop) t->stop(t);
 	if (status == DRV_INTERRUPTED) drv_error("interrupted after %lld complete epochs", (long long)t->done);
-	if (status != DRV_ERROR && !write_json(t)) status = DRV_ERROR;
+	if (!drv_report_end(t, status != DRV_ERROR)) status = DRV_ERROR;
 	return status;
 }
 

@@ -6,14 +6,19 @@
 #include "common.h"
 
 struct drv_train_options {
-	const char *data, *plot;
+	const char *data, *plot, *log;
 	int64_t batch_size, epochs, limit;
 	double lr;
 };
 
-/* The parser of these options, which sets the defaults: a child of a driver's argp, handed a struct
- * drv_train_options. */
-extern const struct argp drv_train_argp;
+/* The parsers that a training driver's argp names as its children.  They are handed a struct drv_options and a struct
+ * drv_train_options, to which they set the defaults. */
+extern const struct argp_child drv_train_children[];
+#define DRV_TRAIN_EXIT_STATUS                                                                                          \
+	"Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, 130 if SIGINT ended "      \
+	"the training (after the current batch; results of the complete epochs are written)."
+
+bool drv_train_ready(struct drv_options *common, const struct drv_train_options *options);
 
 struct drv_epoch {
 	int64_t images, batches;
@@ -42,10 +47,16 @@ struct drv_training {
 	sl_loader *train_set, *test_set;
 	struct drv_epoch *epochs; /* of which so many are done */
 	int64_t done;
+	FILE *log;
 };
 
 int drv_train(struct drv_training *t);
 void drv_count(struct drv_sums *sums, sl_tensor *losses, sl_tensor *output, sl_tensor *labels);
 void drv_print_devices(const struct drv_options *o, const char *before);
+
+/* What becomes known, told: training_report.c. */
+bool drv_report_begin(struct drv_training *t);
+bool drv_report_epoch(struct drv_training *t);
+bool drv_report_end(struct drv_training *t, bool write);
 
 #endif
