@@ -1,0 +1,14 @@
+#!/bin/bash
+# The book: its listings are the programs, which are compiled by make check, and they print what it says they do; figures
+# vary, so of most outputs only the form is compared.  Run by make check, in the build folder; srcdir comes from there.
+set -euo pipefail
+export LC_ALL=C
+command -v perl >/dev/null || { echo "no perl"; exit 77; }
+"${srcdir:-.}/doc/book/regenerate" --check --build .
+
+# Each program is in the text.
+for program in "${srcdir:-.}"/doc/book/*.c; do
+  name=$(basename "$program")
+  [ "$name" = book.c ] || grep -qE "^<!-- code: $name(: .*)? -->" "${srcdir:-.}"/doc/book/*.md ||
+    { echo "$name is not in the book"; exit 1; }
+done
