@@ -376,6 +376,15 @@ static enum sl_status cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
+/* The names of its steps. */
+static void describe(const void *attrs, char *text, size_t size)
+{
+	size_t n = 0;
+	for (int i = 0; i < slp_fused_count(attrs) && n < size; i++)
+		n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "",
+		                      functions[slp_fused_step_at(attrs, i).code]->name);
+}
+
 extern enum sl_status slp_cuda_fused(const struct slp_kernel *k);
 
 const struct sl_op slp_op_fused = {
@@ -393,6 +402,7 @@ const struct sl_op slp_op_fused = {
         .flops = flops,
         .ref = ref,
         .cpu = cpu,
+        .describe = describe,
         .cuda = SLP_CUDA(slp_cuda_fused),
 };
 

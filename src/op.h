@@ -153,6 +153,8 @@ struct sl_op {
 	size_t (*scratch)(const struct slp_infer *c); /* NULL: none */
 	enum sl_status (*ref)(const struct slp_kernel *k);  /* plain C, every dtype that infer lets pass; the measure */
 	enum sl_status (*cpu)(const struct slp_kernel *k);  /* fast; NULL: ref */
+	/* NULL, or: says what a call does beyond its operation's name, on one line. */
+	void (*describe)(const void *attrs, char *text, size_t size);
 	void (*hold)(const void *attrs, bool hold);         /* NULL, or: attrs refer to something that recorded calls keep alive */
 	enum sl_status (*cuda)(const struct slp_kernel *k); /* queued on k->stream; NULL: runs on CPUs only */
 };

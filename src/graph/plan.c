@@ -118,11 +118,12 @@ static bool add_call(sl_plan *p, struct unit *u, int node, int *slots)
 	return ok;
 }
 
-static enum sl_status make_unit(sl_plan *p, int unit, int *slots)
+static enum sl_status make_unit(sl_plan *p, const char *at, const char *what, int unit, int *slots)
 {
 	struct unit *u = &p->units[unit];
 	u->code = slp_code_new();
 	if (!u->code) return no_memory();
+	slp_code_name(u->code, "task %d of %d of the %s compiled at %s", unit + 1, p->layout.nunits, what, at ? at : "?");
 	memset(slots, 0xff, (size_t)p->graph->count * SLP_MAX_OUTPUTS * sizeof *slots);
 	for (int i = 0; i < p->graph->count; i++)
 		if (p->layout.unit[i] == unit && !add_call(p, u, i, slots)) return sl_error() != SL_OK ? sl_error() : no_memory();
@@ -131,12 +132,12 @@ static enum sl_status make_unit(sl_plan *p, int unit, int *slots)
 	return SL_OK;
 }
 
-static enum sl_status make_units(sl_plan *p)
+static enum sl_status make_units(sl_plan *p, const char *at, const char *what)
 {
 	int *slots = malloc(((size_t)p->graph->count * SLP_MAX_OUTPUTS + 1) * sizeof *slots);
 	p->units = calloc((size_t)p->layout.nunits + 1, sizeof *p->units);
 	enum sl_status s = slots && p->units ? SL_OK : no_memory();
-	for (int i = 0; i < p->layout.nunits && s == SL_OK; i++) s = make_unit(p, i, slots);
+	for (int i = 0; i < p->layout.nunits && s == SL_OK; i++) s = make_unit(p, at, what, i, slots);
 	free(slots);
 	return s;
 }
@@ -226,7 +227,7 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static enum sl_status compile(sl_plan *p, const char *at, const struct sl_compile_opts *opts)
+static enum sl_status compile(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)
 {
 	p->info.nodes_before = count_calls(p->graph);
 	enum sl_status s = slp_engine_need(at);
@@ -238,7 +239,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const struct sl_compil
 	int workers = opts->off & 1u << SL_PASS_SEGMENT ? SLP_CUT_EACH : count_workers(p->device);
 	if (!slp_cut(p->graph, workers, &p->layout)) return no_memory();
 	if (!slp_place_values(p->graph, !(opts->off & 1u << SL_PASS_MEMORY), &p->layout)) return no_memory();
-	s = make_units(p);
+	s = make_units(p, at, what);
 	p->info.nodes = count_calls(p->graph);
 	p->info.segments = p->layout.nunits;
 	p->info.memory = p->layout.planned;
@@ -247,7 +248,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const struct sl_compil
 	return s;
 }
 
-sl_plan *slp_plan_new(const char *at, sl_graph *graph, struct sl_compile_opts opts)
+sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts)
 {
 	sl_plan *p = calloc(1, sizeof *p);
 	if (!p) {
@@ -262,7 +263,7 @@ sl_plan *slp_plan_new(const char *at, sl_graph *graph, struct sl_compile_opts op
 	sl_mode mode;
 	sl_mode_enter(&mode, 0, 0);
 	struct slp_trace *trace = slp_trace_pause();
-	enum sl_status s = compile(p, at, &opts);
+	enum sl_status s = compile(p, at, what, &opts);
 	slp_trace_resume(trace);
 	sl_mode_leave(&mode);
 	p->info.seconds = now() - start;
@@ -283,7 +284,7 @@ sl_plan *sl_compile_at(const char *at, const sl_graph *graph, struct sl_compile_
 		no_memory();
 		return NULL;
 	}
-	return slp_plan_new(at, copy, opts);
+	return slp_plan_new(at, "program", copy, opts);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */

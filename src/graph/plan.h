@@ -46,8 +46,8 @@ struct slp_setting {
 	const char *name;
 	uint64_t bits;
 };
-/* Compiles the graph, which is taken over, for the types of its inputs. */
-sl_plan *slp_plan_new(const char *at, sl_graph *graph, struct sl_compile_opts opts);
+/* Compiles the graph, which is taken over, for the types of its inputs.  what: it is, for people. */
+sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts);
 /* rng: where the run's random streams begin; seed SLP_RNG_VIRTUAL: takes new ones and says which.  NULL: new ones. */
 enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
 			    const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out);

@@ -37,11 +37,11 @@ static void entry_release(struct entry *e)
 	free(e);
 }
 
-static sl_plan *make_plan(const char *at, sl_graph **graph, const struct slp_hybrid *h, sl_device device)
+static sl_plan *make_plan(const char *at, const char *what, sl_graph **graph, const struct slp_hybrid *h, sl_device device)
 {
 	sl_graph *g = *graph;
 	*graph = NULL;
-	sl_plan *plan = slp_plan_new(at, g, (struct sl_compile_opts){.off = h->opts.passes_off, .device = device});
+	sl_plan *plan = slp_plan_new(at, what, g, (struct sl_compile_opts){.off = h->opts.passes_off, .device = device});
 	if (plan && h->opts.static_alloc) slp_plan_keep_memory(plan);
 	return plan;
 }
@@ -57,8 +57,8 @@ static struct entry *entry_new(const char *at, sl_block *block, struct slp_hybri
 	atomic_init(&e->refs, 1);
 	bool ok = slp_trace_block(at, block, e->signature, &e->traced);
 	bool both = ok && e->traced.backward;
-	if (ok) ok = (e->forward = make_plan(at, &e->traced.forward, h, e->signature->device)) != NULL;
-	if (ok && both) ok = (e->backward = make_plan(at, &e->traced.backward, h, e->signature->device)) != NULL;
+	if (ok) ok = (e->forward = make_plan(at, "forward program", &e->traced.forward, h, e->signature->device)) != NULL;
+	if (ok && both) ok = (e->backward = make_plan(at, "backward program", &e->traced.backward, h, e->signature->device)) != NULL;
 	if (ok) return e;
 	entry_release(e);
 	return NULL;

@@ -165,7 +165,7 @@ static struct compiled *compile(const char *at, sl_step *step, sl_tensor *const 
 	if (c) c->signature = slp_signature_new(2, in);
 	if (c) c->whole = whole;
 	sl_graph *g = c && c->signature ? trace_graph(at, step, c->signature, whole) : NULL;
-	if (g) c->plan = slp_plan_new(at, g, (struct sl_compile_opts){.off = step->opts.passes_off, .device = c->signature->device});
+	if (g) c->plan = slp_plan_new(at, "step", g, (struct sl_compile_opts){.off = step->opts.passes_off, .device = c->signature->device});
 	if (c && c->plan) return c;
 	if (sl_error() == SL_OK) slp_error_set(SL_ENOMEM, "sl_step_run: no memory");
 	compiled_free(c);

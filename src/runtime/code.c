@@ -12,6 +12,7 @@ struct slp_code {
 	int nslots, max_slots;
 	size_t scratch;
 	double bytes;  /* moved by all calls */
+	char *name;    /* what it is part of, for people; NULL: nobody said */
 	char **places; /* of the calls, in the user's program: copies */
 	int nplaces, max_places;
 };
@@ -28,6 +29,7 @@ void slp_code_release(struct slp_code *code)
 	if (!code || atomic_fetch_sub(&code->refs, 1) != 1) return;
 	for (int i = 0; i < code->nplaces; i++) free(code->places[i]);
 	free(code->places);
+	free(code->name);
 	free(code->program.records);
 	free(code->slots);
 	free(code);
@@ -57,6 +59,22 @@ static const char *keep_place(struct slp_code *code, const char *at)
 	char *copy = strdup(at ? at : "?");
 	if (copy) code->places[code->nplaces++] = copy;
 	return copy;
+}
+
+void slp_code_name(struct slp_code *code, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	if (vasprintf(&code->name, format, args) < 0) code->name = NULL;
+	va_end(args);
+}
+
+const char *slp_code_name_of(const struct slp_segment *seg, const struct slp_record *r)
+{
+	for (int i = 0; i < seg->ncodes; i++) /* records that were copied refer to the same places */
+		for (int k = 0; k < seg->codes[i]->nplaces; k++)
+			if (seg->codes[i]->places[k] == r->at) return seg->codes[i]->name;
+	return NULL;
 }
 
 bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_place *places)

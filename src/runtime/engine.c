@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/runtime.h"
+#include "runtime/explain.h"
 #include "runtime/simulate.h"
 
 struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .device = {SL_DEVICE_AUTO, -1}};
@@ -51,6 +51,7 @@ static struct sl_config resolve(const struct sl_config *given)
 	c.bulk = pick(c.bulk, "SL_BULK", 1, 32);
 	c.runahead_tasks = pick(c.runahead_tasks, "SL_RUNAHEAD_TASKS", 1, 512);
 	if (!c.runahead_bytes) c.runahead_bytes = (size_t)env_number("SL_RUNAHEAD_BYTES", 0, 0);
+	if (!c.explain) c.explain = env_number("SL_EXPLAIN", 0, 0) > 0;
 	if (!c.sched) c.sched = getenv("STARPU_SCHED");
 	return c;
 }
@@ -126,6 +127,7 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	if (conf.ncuda > slp_simulated_gpus()) conf.ncuda = slp_simulated_gpus(); /* StarPU would warn */
 #endif
 	conf.nopencl = 0;
+	if (c->explain) conf.calibrate = conf.calibrate ? conf.calibrate : 1; /* else predictions are asked of policies only */
 	conf.catch_signals = 0; /* a library leaves signals to the program */
 	int ret = starpu_init(&conf);
 	if (ret == 0) return SL_OK;
@@ -169,6 +171,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	slp_report_begin();
 	if (!c.runahead_bytes) c.runahead_bytes = ((size_t)8 << 20) * (size_t)slp_engine.nworkers;
 	slp_engine.config = c;
+	slp_explain_start();
 	slp_engine.device = sl_auto();
 	slp_codelets_init();
 	if (given || !atomic_load(&slp_engine.rng_seed)) sl_seed(c.seed);

@@ -39,7 +39,6 @@ struct slp_engine {
 	int nteams, ngpus;
 	int team_worker[SLP_MAX_TEAMS], gpu_worker[SLP_MAX_GPUS];
 	int nworkers;
-	int team_cores;       /* of each team */
 	sl_device device;     /* the default */
 	unsigned generation;  /* how often it was stopped: older tensors have lost their values */
 	_Atomic uint64_t rng_seed, rng_stream;
@@ -68,6 +67,7 @@ void slp_device_place(struct starpu_task *task, sl_device device, bool cuda);
 /* ---- teams (team.c) --------------------------------------------------------------------------------------------- */
 
 int slp_team_cores_total(void);
+int slp_team_cores(int team); /* of a team */
 void slp_team_enter(void); /* called by a CPU worker before each segment: makes it head of its team */
 int slp_team_size(void);   /* threads of the calling worker's team */
 
@@ -117,6 +117,8 @@ struct slp_storage {
 	int slot;                  /* in the open segment; -1: none */
 	unsigned generation;       /* of the engine; values do not survive sl_shutdown */
 	atomic_uint version;       /* counts writes */
+	struct slp_explanation *explanation; /* of the task that computed its values (explain.h); NULL: none is kept */
+	int explained_call;        /* of that task */
 	struct slp_storage *next;
 };
 
@@ -180,6 +182,7 @@ void slp_code_release(struct slp_code *code); /* also from a worker */
 /* A slot that is bound at each submission, or lies in scratch; -1 without memory. */
 int slp_code_slot(struct slp_code *code);
 int slp_code_scratch_slot(struct slp_code *code, size_t offset, size_t bytes);
+void slp_code_name(struct slp_code *code, const char *format, ...) SLP_PRINTF(2); /* for people; without memory: none */
 /* Adds a call; places of its inputs, then of its outputs.  False with an error. */
 bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_place *places);
 /* Locked.  bindings: one a slot; patches in the order of the calls. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/busy.h"
+#include "runtime/explain.h"
 #include "runtime/segment.h"
 #include "runtime/simulate.h"
 
@@ -29,6 +30,7 @@ struct slp_storage *slp_storage_new(size_t bytes, sl_device device)
 	s->device = device;
 	s->buffer = NULL;
 	s->slot = -1;
+	s->explanation = NULL;
 	s->generation = slp_engine.generation;
 	s->next = NULL;
 	return s;
@@ -42,6 +44,7 @@ void slp_storage_retain(struct slp_storage *s)
 /* Locked: the storage is neither held nor in the open segment. */
 static void storage_free(struct slp_storage *s)
 {
+	slp_explain_forget(s);
 	if (s->buffer && s->generation == slp_engine.generation) slp_buffer_put(s->buffer);
 	s->next = free_storages;
 	free_storages = s;
@@ -201,6 +204,7 @@ static void segment_done(void *arg)
 {
 	struct slp_segment *seg = arg;
 	slp_busy_note(seg->program->flops);
+	slp_explain_done(seg);
 	for (int i = 0; i < seg->nbuffers; i++) slp_buffer_done(seg->buffers[i]);
 	for (int i = 0; i < seg->ncodes; i++) slp_code_release(seg->codes[i]);
 	slp_segment_free(seg);
@@ -250,6 +254,7 @@ static struct starpu_task *make_task(struct slp_segment *seg)
 	task->callback_func = segment_done;
 	task->callback_arg = seg;
 	slp_device_place(task, seg->device, seg->program->cuda);
+	slp_explain_task(seg, task);
 	return task;
 }
 
@@ -270,6 +275,7 @@ void slp_segment_submit(struct slp_segment *seg)
 	slp_runahead_wait();
 	bool placed = place_slots(seg);
 	slp_runahead_enter();
+	if (slp_engine.config.explain) slp_explain_segment(seg);
 	close_slots(seg);
 	struct starpu_task *task = placed ? make_task(seg) : NULL;
 	SLP_COUNT(segments);
@@ -311,6 +317,7 @@ struct slp_segment *slp_segment_new(void)
 	slp_program_clear(&s->own);
 	s->program = &s->own;
 	s->scratch = 0;
+	s->explanation = NULL;
 	s->nslots = s->nbuffers = s->npatches = s->ncodes = 0;
 	return s;
 }

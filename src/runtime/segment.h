@@ -48,6 +48,7 @@ struct slp_segment {
 	sl_device device;
 	size_t scratch;    /* bytes for dead results; the calls' own scratch comes on top */
 	int scratch_index; /* among the task's buffers; -1: none */
+	struct slp_explanation *explanation; /* what is kept of it (explain.h); NULL: nothing */
 	struct slp_buffer **buffers; /* of the task, without scratch */
 	int nbuffers, max_buffers;
 };
@@ -88,6 +89,10 @@ struct slp_record *slp_program_append(struct slp_program *p, const struct slp_pr
 void slp_program_clear(struct slp_program *p); /* keeps its memory */
 /* Notes that a call uses the slot. */
 void slp_slot_access(struct slp_slot *slot, bool reads, bool writes);
+
+/* code.c */
+/* The name of the prepared code that a record comes from; NULL: from none, or it has none. */
+const char *slp_code_name_of(const struct slp_segment *segment, const struct slp_record *record);
 
 /* segment.c */
 /* The segment that gathers small calls on a device, opened if need be; NULL with an error. */

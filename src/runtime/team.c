@@ -49,6 +49,13 @@ static int team_range(int team, int teams, int *count)
 	return first;
 }
 
+int slp_team_cores(int team)
+{
+	int count;
+	team_range(team, slp_engine.nteams, &count);
+	return count;
+}
+
 /* Binds the calling thread to `count` cores from `first` on.  A mask that cannot be set costs speed, no more. */
 static void bind_to(int first, int count)
 {

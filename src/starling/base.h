@@ -84,6 +84,7 @@ struct sl_config {
 	int runahead_tasks;        /* tasks submitted but not finished, at most.  Default: SL_RUNAHEAD_TASKS or 512 */
 	size_t runahead_bytes;     /* memory that waits for unfinished tasks.  Default: SL_RUNAHEAD_BYTES or 8 MiB a worker */
 	uint64_t seed;             /* of random numbers; see sl_seed */
+	bool explain;              /* keeps what sl_explain tells.  Default: SL_EXPLAIN or not */
 };
 
 SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *config);

@@ -92,6 +92,12 @@ SL_API enum sl_status sl_print_at(const char *at, sl_tensor *t);
 SL_API enum sl_status sl_fprint_at(const char *at, FILE *file, sl_tensor *t);
 #define sl_fprint(file, t) sl_fprint_at(SL_HERE, file, t)
 
+/* ---- how they were computed ------------------------------------------------------------------------------------- */
+
+SL_API enum sl_status sl_explain_at(const char *at, FILE *file, sl_tensor *t);
+#define sl_explain(t) sl_explain_at(SL_HERE, stdout, t)
+#define sl_fexplain(file, t) sl_explain_at(SL_HERE, file, t)
+
 /* ---- copies and views ------------------------------------------------------------------------------------------- */
 
 SL_API sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device);

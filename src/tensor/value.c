@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/explain.h"
 #include "runtime/simulate.h"
 #include "tensor/tensor.h"
 
@@ -56,7 +57,12 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 		slp_fault_report(fault);
 		return NULL;
 	}
-	if (write) atomic_fetch_add(&t->storage->version, 1);
+	if (write) {
+		atomic_fetch_add(&t->storage->version, 1);
+		slp_lock();
+		slp_explain_forget(t->storage);
+		slp_unlock();
+	}
 	return p + t->offset;
 }
 

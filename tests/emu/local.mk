@@ -7,6 +7,7 @@ EXTRA_DIST += \
 	tests/emu/emu.map
 dist_check_SCRIPTS += \
 	tests/emu/device.sh \
+	tests/emu/explain.sh \
 	tests/emu/lenet.sh \
 	tests/emu/ops.sh
 
@@ -19,6 +20,7 @@ emulation = yes
 check_PROGRAMS += \
 	tests/emu/lenet \
 	tests/emu/test_device \
+	tests/emu/test_explain \
 	tests/emu/test_ops \
 	tests/emu/test_parallel
 endif
@@ -105,6 +107,12 @@ tests_emu_test_device_SOURCES = tests/emu/test_device.c
 tests_emu_test_device_LDFLAGS = $(emu_ldflags)
 tests_emu_test_device_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_device_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_explain_SOURCES = tests/test_explain.c
+tests_emu_test_explain_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_test_explain_LDFLAGS = $(emu_ldflags)
+tests_emu_test_explain_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_explain_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_parallel_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests -I$(top_srcdir)/models
 tests_emu_test_parallel_SOURCES = models/lenet.c tests/emu/test_parallel.c

@@ -1,0 +1,35 @@
+/* sl_explain: how a tensor was computed. */
+#include "runtime/explain.h"
+#include "tensor/tensor.h"
+
+/* Prints, to the file (sl_explain: to standard output), how the values of t were computed: the operation, and where the
+ * program called it; the task that it was part of, with other small calls or as part of a compiled program; for each
+ * device, the time that StarPU predicted and what bringing the inputs there would take; the time that it took; what it
+ * waited for: inputs, the queue, transfers; what travelled, and why it ran where it did.  Waits for the values.
+ *
+ * What it tells is kept only from the start of an engine with sl_config.explain or SL_EXPLAIN=1: SL_ESTATE otherwise.
+ * StarPU predicts the time of a task on a device once it has measured it there some ten times; "?" before.  Times are
+ * those of the whole task.  A tensor whose values the program gave (sl_from, sl_write) is said to be one.  Returns the
+ * error that spoilt the values, if one did, and SL_EINVAL for NULL.
+ *
+ *     sl_init(&(struct sl_config){.explain = true});
+ *     sl_tensor *y = sl_dot(x, w);
+ *     sl_explain(y);                       // or sl_fexplain(stderr, y) */
+enum sl_status sl_explain_at(const char *at, FILE *file, sl_tensor *t)
+{
+	char type[160];
+	int call;
+	if (!slp_tensor_usable(at, "sl_explain", t)) return slp_error_take();
+	if (!slp_engine.config.explain) {
+		slp_call_fail(at, "sl_explain", SL_ESTATE,
+			      "nothing was kept of tasks: start the engine with sl_config.explain or SL_EXPLAIN=1");
+		return slp_error_take();
+	}
+	enum sl_status s = sl_wait_at(at, t);
+	if (s != SL_OK) return s;
+	struct slp_explanation *e = slp_explain_get(t->storage, &call);
+	if (e) slp_explain_print(file, e, call, slp_type_string(&t->type, type));
+	else fprintf(file, "%s: no operation computed it, the program gave its values\n", slp_type_string(&t->type, type));
+	slp_explain_release(e);
+	return SL_OK;
+}
