@@ -34,6 +34,7 @@ enum library { PLAIN, OPENBLAS, ONEDNN, LIBRARIES };
 static const char *const names[LIBRARIES] = {"plain", "OpenBLAS", "oneDNN"};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static enum library chosen;
+static const char *reason = "nothing else is built in";
 
 static bool present(enum library library)
 {
@@ -67,8 +68,13 @@ static void choose(void)
 	const char *wish = getenv("SL_GEMM");
 	for (int i = PLAIN; i < LIBRARIES; i++)
 		if (present(i) && !(i == OPENBLAS && openblas_is_behind())) chosen = i;
-	for (int i = PLAIN; wish && i < LIBRARIES; i++)
-		if (!strcasecmp(wish, names[i]) && present(i)) chosen = i;
+	if (chosen != PLAIN) reason = "the fastest that is built in";
+	else if (present(OPENBLAS)) reason = "this OpenBLAS takes this CPU for one without AVX-512";
+	for (int i = PLAIN; wish && i < LIBRARIES; i++) {
+		if (strcasecmp(wish, names[i]) || !present(i)) continue;
+		chosen = i;
+		reason = "SL_GEMM asks for it";
+	}
 #ifdef HAVE_OPENBLAS
 	openblas_set_num_threads(1);
 #endif
@@ -83,6 +89,12 @@ static enum library library(void)
 const char *slp_sgemm_library(void)
 {
 	return names[library()];
+}
+
+const char *slp_sgemm_reason(void)
+{
+	library();
+	return reason;
 }
 
 /* Products so thin or so small that the call of a library costs more than it saves (doc/performance.md). */

@@ -17,5 +17,7 @@ void slp_dgemm_serial(bool ta, bool tb, int64_t m, int64_t n, int64_t kk, double
 
 /* The library that slp_sgemm uses: "oneDNN", "OpenBLAS" or "plain". */
 const char *slp_sgemm_library(void);
+/* Why that one, in words. */
+const char *slp_sgemm_reason(void);
 
 #endif

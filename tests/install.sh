@@ -41,3 +41,12 @@ libdir=$(dirname "$(find "$dest" -name 'libstarling.so.?')")
 said=$(LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$tmp/program")
 version=$(${PKG_CONFIG:-pkg-config} --modversion starling)
 [ "$said" = "starling $version" ]
+
+# Each program brings its completion.
+set +x
+for program in "$(find "$dest" -type d -name bin)"/*; do
+  name=$(basename "$program")
+  file=$(find "$dest" -path "*/bash-completion/completions/$name")
+  [ -n "$file" ] || { echo "no completion for $name"; exit 1; }
+  bash -c '. "$1" && complete -p "$2"' bash "$file" "$name"
+done

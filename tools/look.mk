@@ -1,6 +1,7 @@
 # Looking at training and at the machine: sl-plot, sl-info; shell completion.
 
 bin_PROGRAMS += \
+	tools/sl-info \
 	tools/sl-plot
 
 tools_sl_plot_SOURCES = tools/sl-plot.c
@@ -8,5 +9,31 @@ tools_sl_plot_CPPFLAGS = $(models_cppflags)
 tools_sl_plot_LDADD = $(models_ldadd) -lm
 tools_sl_plot_LDFLAGS =
 
+tools_sl_info_SOURCES = \
+	tools/info/info.h \
+	tools/info/machine.c \
+	tools/info/main.c \
+	tools/info/ops.c \
+	tools/info/software.c
+tools_sl_info_CPPFLAGS = $(AM_CPPFLAGS) $(SIMULATION_CFLAGS)
+tools_sl_info_LDADD = models/libdriver.la $(core_libs)
+tools_sl_info_LDFLAGS =
+
 dist_check_SCRIPTS += \
+	tests/completion.sh \
+	tests/info.sh \
 	tests/plot.sh
+
+# Completion: one file, under the name of each program.
+
+EXTRA_DIST += tools/completion.bash
+completionsdir = $(datadir)/bash-completion/completions
+installed_names = for p in $(bin_PROGRAMS) $(dist_bin_SCRIPTS); do basename $$p | sed '$(transform)'; done
+install-data-hook:
+	@$(NORMAL_INSTALL)
+	$(MKDIR_P) '$(DESTDIR)$(completionsdir)'
+	for name in `$(installed_names)`; do \
+	  $(INSTALL_DATA) '$(srcdir)/tools/completion.bash' "$(DESTDIR)$(completionsdir)/$$name" || exit 1; \
+	done
+uninstall-hook:
+	for name in `$(installed_names)`; do rm -f "$(DESTDIR)$(completionsdir)/$$name"; done

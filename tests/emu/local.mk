@@ -19,6 +19,7 @@ check_LTLIBRARIES += \
 emulation = yes
 check_PROGRAMS += \
 	tests/emu/lenet \
+	tests/emu/sl-info \
 	tests/emu/test_device \
 	tests/emu/test_explain \
 	tests/emu/test_ops \
@@ -125,3 +126,9 @@ tests_emu_lenet_SOURCES = $(models_lenet_SOURCES)
 tests_emu_lenet_LDFLAGS = $(emu_ldflags)
 tests_emu_lenet_LDADD = models/libdriver.la $(emu_ldadd)
 EXTRA_tests_emu_lenet_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_sl_info_CPPFLAGS = $(emu_cppflags)
+tests_emu_sl_info_SOURCES = $(tools_sl_info_SOURCES)
+tests_emu_sl_info_LDFLAGS = $(emu_ldflags)
+tests_emu_sl_info_LDADD = models/libdriver.la $(emu_ldadd)
+EXTRA_tests_emu_sl_info_DEPENDENCIES = $(emu_stubs)

@@ -1,0 +1,68 @@
+#!/bin/bash
+# completion.sh: completion in bash against what the programs say of themselves, with and without a terminal's help.
+# Run by make check in the build tree.
+set -euo pipefail
+export LC_ALL=C
+failures=0
+fail() {
+  echo "FAIL: $*"
+  failures=$((failures + 1))
+}
+
+# shellcheck source=/dev/null
+source "$srcdir/tools/completion.bash"
+complete -p completion.bash >/dev/null || fail "the script does not register the name it is installed under"
+
+# answers LINE: what is offered at the end of LINE, words divided as readline does
+answers() {
+  local words
+  words=$(sed -E 's/=/ = /g; s/ = $/ = /' <<<"$1")
+  read -ra COMP_WORDS <<<"$words"
+  [[ $1 != *' ' && $1 != *= ]] || COMP_WORDS+=('')
+  [[ $1 != *= ]] || unset 'COMP_WORDS[-1]'
+  COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+  COMPREPLY=()
+  _starling "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+  printf '%s\n' ${COMPREPLY[@]+"${COMPREPLY[@]}"} | sort
+}
+
+# offers LINE WORD...: exactly these
+offers() {
+  local line=$1 got
+  shift
+  got=$(answers "$line" | paste -sd' ')
+  if [ "$got" = "$(printf '%s\n' "$@" | sort | paste -sd' ')" ]; then echo "ok: $line"; else fail "$line: offers $got"; fi
+}
+
+echo "--- all options of all programs"
+for program in models/async models/hybrid models/lenet models/mlp models/parallel models/resnet18 tools/bench \
+  tools/sl-info tools/sl-machine tools/sl-plot tools/sl-run; do
+  # --usage is argp's other list of them
+  "$program" --usage | tr -d '\n' | grep -oE '\[--[a-z-]+=?' | tr -d '[' | sort >completion.want
+  answers "$program --" >completion.got
+  if cmp -s completion.want completion.got; then
+    echo "ok: $program: $(wc -l <completion.got) options"
+  else
+    fail "$program: $(diff completion.want completion.got)"
+  fi
+done
+offers "$srcdir/tools/sl-simulate --" --machine= --sched= --teams= --gpus= --models= --report= --build-dir= --list --help
+
+echo "--- values and arguments"
+offers 'models/mlp --ba' --batch-size=
+offers 'models/mlp --mode=' eager hybrid step
+offers 'models/mlp --mode h' hybrid
+offers 'models/mlp --device=a' auto
+offers 'models/mlp --epochs='
+offers 'models/hybrid sym' symbolic symbols
+offers "$srcdir/tools/sl-simulate --machine=h100" h100 h100x2 h100x8
+rm -rf completion.dir
+mkdir -p completion.dir/folder
+touch completion.dir/file.json
+offers 'tools/sl-plot completion.dir/f' completion.dir/file.json completion.dir/folder
+offers 'models/mlp --json=completion.dir/f' completion.dir/file.json completion.dir/folder
+offers 'models/mlp --data=completion.dir/f' completion.dir/folder
+rm -rf completion.dir completion.want completion.got
+
+[ "$failures" -eq 0 ] || echo "$failures failures"
+exit $((failures > 0))

@@ -1,0 +1,100 @@
+#!/bin/bash
+# info.sh: sl-info: what it tells, as text and as JSON, against what the system says.  Run by make check in the build
+# tree.
+set -euo pipefail
+export LC_ALL=C
+info=tools/sl-info
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failures=0
+
+fail() {
+  echo "FAIL: $*"
+  sed 's/^/  | /' "$tmp/out" "$tmp/err"
+  failures=$((failures + 1))
+}
+
+# run STATUS COMMAND...: standard output to $tmp/out, standard error to $tmp/err
+run() {
+  local expected=$1 status=0
+  shift
+  "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+  if [ "$status" -eq "$expected" ]; then echo "ok: $*"; else fail "$*: exit status $status instead of $expected"; fi
+}
+says() { grep -Eq -- "$1" "$tmp/out" || fail "nothing printed matches: $1"; }
+complains() { grep -Eq -- "$1" "$tmp/err" || fail "no message matches: $1"; }
+
+run 0 "$info" --help
+says '--ops'
+run 2 "$info" --bogus
+run 2 "$info" nonsense
+
+export STARPU_NCUDA=0
+cores=$(nproc)
+run 0 env STARPU_NCPU=1 STARPU_SCHED=eager "$info"
+for section in devices memory links kernels libraries settings; do says "^$section\$"; done
+says "^  cpu:0 +CPU team +.* $cores *\$"
+says '^  policy +eager$'
+says '^  policy from +STARPU_SCHED$'
+says '^  Starling +[0-9]+\.[0-9]+\.[0-9]+$'
+says "^  calibration +${STARPU_HOME:-$HOME}"
+[ "$(awk '/^links$/ { getline; print $1 }' "$tmp/out")" = none ] || fail "links, with a single memory"
+# StarPU may take a good part of main memory, and no more than the kernel counts
+awk -v kib="$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)" \
+  '$1 == "main" { found = $3 > 0.2 * kib / 1024 && $3 < 1.01 * kib / 1024 } END { exit !found }' "$tmp/out" ||
+  fail "main memory, of $(grep MemTotal /proc/meminfo)"
+# The CPU's flags, as the kernel tells them
+if grep -q '^  own *x86-64-v4' "$tmp/out"; then
+  grep -qw avx512vl /proc/cpuinfo || fail "x86-64-v4 without AVX-512"
+elif grep -q '^  own *x86-64-v3' "$tmp/out"; then
+  grep -qw avx2 /proc/cpuinfo || fail "x86-64-v3 without AVX2"
+fi
+run 0 env SL_GEMM=plain "$info"
+says '^  products +plain$'
+says '^  products because +SL_GEMM asks for it$'
+run 0 env STARPU_NCPU=2 SL_BULK=7 "$info" --json "$tmp/info.json"
+[ ! -s "$tmp/out" ] || fail "printed beside --json"
+grep -q '"operations a task (SL_BULK)": 7' "$tmp/info.json" || fail "SL_BULK=7 is not told"
+[ "$(grep -c '"kind": "CPU team"' "$tmp/info.json")" -eq 2 ] || fail "not two teams"
+[ "$(sed -n 's/^ *"cores": \([0-9]*\).*/\1/p' "$tmp/info.json" | awk '{ s += $1 } END { print s }')" -ge "$cores" ] ||
+  fail "teams do not share out all $cores cores"
+run 1 "$info" --json "$tmp/nowhere/info.json"
+complains "$tmp/nowhere/info.json"
+if [ -c /dev/full ]; then
+  run 1 "$info" --json /dev/full
+  complains '/dev/full: No space left'
+fi
+run 1 env STARPU_SCHED=nosuch "$info"
+complains 'no scheduling policy "nosuch"'
+
+echo "--- operations"
+run 0 "$info" --ops
+says '^conv2d\(.*\)$'
+says '^argmax\(.*\)  \[no gradient\]$'
+says '^    natural logarithm$'
+# Each of the list in codelets/ has its line, and words to it
+ops=$(grep -Ec '^[a-z0-9_]+\(' "$tmp/out")
+run 0 "$info" --ops --json "$tmp/ops.json"
+[ "$(grep -c '^      "name": ' "$tmp/ops.json")" -eq "$ops" ] || fail "$ops operations as text, others as JSON"
+[ "$ops" -ge 100 ] || fail "$ops operations only"
+if grep -n '"doc": ""' "$tmp/ops.json"; then fail "operations or attributes without words"; fi
+if command -v python3 >/dev/null; then
+  for f in info ops; do python3 -m json.tool "$tmp/$f.json" >/dev/null || fail "$f.json is no JSON"; done
+else
+  echo "SKIP: validity of JSON: no python3"
+fi
+
+echo "--- emulated GPUs"
+if [ -x tests/emu/sl-info ]; then
+  run 0 env -u STARPU_NCUDA SL_EMU_DEVICES=2 STARPU_SILENT=1 tests/emu/sl-info
+  says '^  gpu:1 +CUDA device '
+  says '^  policy +dmdas$'
+  says '^  policy from +default with GPUs$'
+  says '^  main memory +gpu:0 +[0-9.]+ '
+  says '^  gpu:0 +gpu:1 +[0-9.]+ '
+else
+  echo "SKIP: GPUs: no emulated ones in this build"
+fi
+
+[ "$failures" -eq 0 ] || echo "$failures failures"
+exit $((failures > 0))

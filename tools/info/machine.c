@@ -1,0 +1,109 @@
+/* What StarPU sees of the machine: devices, memory, links; and the settings that the engine runs with. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "info.h"
+#include "runtime/runtime.h"
+
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+static json_t *device(sl_device d, int worker, const char *kind)
+{
+	char name[SL_DEVICE_NAME_MAX], worker_name[64];
+	starpu_worker_get_name(worker, worker_name, sizeof worker_name);
+	return json_pack("{s:s, s:s, s:s}", "device", sl_device_name(d, name), "kind", kind, "worker", worker_name);
+}
+
+json_t *info_devices(void)
+{
+	json_t *list = json_array();
+	for (int i = 0; i < slp_engine.nteams; i++) {
+		json_t *d = device(sl_cpu(i), slp_engine.team_worker[i], "CPU team");
+		json_object_set_new(d, "cores", json_integer(slp_team_cores(i)));
+		json_array_append_new(list, d);
+	}
+	for (int i = 0; i < slp_engine.ngpus; i++) {
+		json_t *d = device(sl_gpu(i), slp_engine.gpu_worker[i], "CUDA device");
+		json_object_set_new(d, "cores", json_null());
+		json_array_append_new(list, d);
+	}
+	return list;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static json_t *node_name(unsigned node)
+{
+	char name[SL_DEVICE_NAME_MAX];
+	if (starpu_node_get_kind(node) == STARPU_CPU_RAM) return json_string("main memory");
+	return json_string(sl_device_name(sl_gpu(starpu_memory_node_get_devid(node)), name));
+}
+
+/* What StarPU may take; it knows no bound of main memory unless told one. */
+static double node_bytes(unsigned node)
+{
+	starpu_ssize_t total = starpu_memory_get_total(node);
+	if (total > 0) return (double)total;
+	bool main_memory = starpu_node_get_kind(node) == STARPU_CPU_RAM;
+	return main_memory ? (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) : 0;
+}
+
+json_t *info_memory(void)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
+		json_array_append_new(list, json_pack("{s:o, s:f}", "memory", node_name(i), "MiB for StarPU", node_bytes(i) / 1048576));
+	return list;
+}
+
+/* Bandwidths and latencies as StarPU measured them when it first saw this machine. */
+json_t *info_links(void)
+{
+	json_t *list = json_array();
+	unsigned n = starpu_memory_nodes_get_count();
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned j = 0; j < n; j++) {
+			if (i == j) continue;
+			json_array_append_new(list, json_pack("{s:o, s:o, s:f, s:f}", "from", node_name(i), "to", node_name(j),
+			                                      "MB/s", starpu_transfer_bandwidth(i, j), "latency us",
+			                                      starpu_transfer_latency(i, j)));
+		}
+	return list;
+}
+
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
+
+/* The folder that StarPU names; "" if it names none. */
+static void calibration_folder(char *path, int size)
+{
+	FILE *f = tmpfile();
+	*path = '\0';
+	if (!f) return;
+	starpu_perfmodel_directory(f);
+	rewind(f);
+	if (!fgets(path, size, f)) *path = '\0';
+	fclose(f);
+	path[strcspn(path, "\n")] = '\0';
+	char *name = strchr(path, '/');
+	if (name) memmove(path, name, strlen(name) + 1); /* "directory: <...>" */
+	path[strcspn(path, ">")] = '\0';
+}
+
+static const char *why_policy(void)
+{
+	const char *variable = getenv("STARPU_SCHED");
+	if (variable && *variable) return "STARPU_SCHED";
+	return slp_engine.ngpus ? "default with GPUs" : "default without GPUs";
+}
+
+json_t *info_settings(void)
+{
+	const struct sl_config *c = &slp_engine.config;
+	char folder[4096];
+	calibration_folder(folder, sizeof folder);
+	return json_pack("{s:s, s:s, s:i, s:i, s:I, s:b, s:s}", "policy", c->sched, "policy from", why_policy(),
+	                 "operations a task (SL_BULK)", c->bulk, "tasks ahead (SL_RUNAHEAD_TASKS)", c->runahead_tasks,
+	                 "bytes ahead (SL_RUNAHEAD_BYTES)", (json_int_t)c->runahead_bytes, "kept for sl_explain (SL_EXPLAIN)",
+	                 c->explain, "calibration", folder);
+}

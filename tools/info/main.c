@@ -1,0 +1,164 @@
+/* sl-info: what Starling finds on this machine and makes of it.
+ *
+ * It links with the whole library (libcore), not with what is exported: how cores are dealt out to teams, which kernels
+ * were picked and what operations there are is nobody's business but a tool's. */
+#include <errno.h>
+#include <string.h>
+
+#include "../../models/common.h"
+#include "info.h"
+
+static const struct section {
+	const char *name;
+	json_t *(*make)(void);
+} sections[] = {
+        {"devices", info_devices}, {"memory", info_memory},       {"links", info_links},
+        {"kernels", info_kernels}, {"libraries", info_libraries}, {"settings", info_settings},
+};
+enum { SECTIONS = sizeof sections / sizeof *sections, MAX_COLUMNS = 8 };
+
+struct options {
+	struct drv_options common;
+	bool ops;
+};
+
+/* ---- for people -------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(const json_t *v, char text[64])
+{
+	if (json_is_string(v)) return json_string_value(v);
+	if (json_is_integer(v)) snprintf(text, 64, "%lld", (long long)json_integer_value(v));
+	else if (json_is_real(v)) snprintf(text, 64, "%.1f", json_real_value(v));
+	else snprintf(text, 64, "%s", json_is_true(v) ? "yes" : json_is_false(v) ? "no" : "-");
+	return text;
+}
+
+static void print_object(json_t *object)
+{
+	const char *key;
+	json_t *value;
+	char text[64];
+	int width = 0;
+	json_object_foreach(object, key, value)
+		if ((int)strlen(key) > width) width = (int)strlen(key);
+	json_object_foreach(object, key, value) printf("  %-*s  %s\n", width, key, text_of(value, text));
+}
+
+static void print_row(json_t *row, bool keys, const int *width)
+{
+	const char *key;
+	json_t *value;
+	char text[64];
+	int c = 0;
+	json_object_foreach(row, key, value) printf("  %-*s", width[c++], keys ? key : text_of(value, text));
+	putchar('\n');
+}
+
+static void print_table(json_t *rows)
+{
+	int width[MAX_COLUMNS] = {0};
+	size_t i;
+	json_t *row, *value;
+	const char *key;
+	char text[64];
+	json_array_foreach(rows, i, row) {
+		int c = 0;
+		json_object_foreach(row, key, value) {
+			int most = (int)strlen(key), n = (int)strlen(text_of(value, text));
+			if (n > most) most = n;
+			if (most > width[c]) width[c] = most;
+			c++;
+		}
+	}
+	json_array_foreach(rows, i, row) {
+		if (i == 0) print_row(row, true, width);
+		print_row(row, false, width);
+	}
+	if (json_array_size(rows) == 0) puts("  none");
+}
+
+static void print_sections(json_t *all)
+{
+	for (int i = 0; i < SECTIONS; i++) {
+		json_t *section = json_object_get(all, sections[i].name);
+		printf("%s%s\n", i ? "\n" : "", sections[i].name);
+		if (json_is_array(section)) print_table(section);
+		else print_object(section);
+	}
+}
+
+/* ---- what is told ------------------------------------------------------------------------------------------------ */
+
+static bool write_json(const char *path, const json_t *value)
+{
+	bool standard = strcmp(path, "-") == 0;
+	FILE *f = standard ? stdout : fopen(path, "w");
+	bool ok = f && json_dumpf(value, f, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0 && fputc('\n', f) != EOF;
+	if (f) ok = (standard ? fflush(f) : fclose(f)) == 0 && ok;
+	if (!ok) drv_error("cannot write %s: %s", standard ? "standard output" : path, strerror(errno));
+	return ok;
+}
+
+static json_t *collect(bool ops)
+{
+	json_t *all = json_pack("{s:s}", "version", sl_version());
+	if (ops) json_object_set_new(all, "operations", info_ops());
+	for (int i = 0; i < SECTIONS && !ops; i++) json_object_set_new(all, sections[i].name, sections[i].make());
+	return all;
+}
+
+/* Writes the JSON if it is asked for, else prints. */
+static int tell(const struct options *o)
+{
+	json_t *all = collect(o->ops);
+	bool ok = true;
+	if (o->common.json) ok = write_json(o->common.json, all);
+	else if (o->ops) info_print_ops(json_object_get(all, "operations"));
+	else print_sections(all);
+	json_decref(all);
+	return ok ? DRV_OK : DRV_ERROR;
+}
+
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
+enum { KEY_OPS = 0x200, KEY_JSON };
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+	switch (key) {
+	case KEY_OPS:
+		o->ops = true;
+		return 0;
+	case KEY_JSON:
+		o->common.json = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option options[] = {
+        {"ops", KEY_OPS, NULL, 0, "List the operations instead: inputs, what they compute, attributes", 1},
+        {"json", KEY_JSON, "FILE", 0, "Write it as JSON instead of printing it; - is standard output", 1},
+        {0},
+};
+
+static const struct argp argp = {
+        .options = options,
+        .parser = parse_option,
+        .doc = "Tells what Starling finds on this machine: devices, memory, links and their measured speed, the kernels "
+               "picked for this CPU and why, libraries, settings, where calibration lies.\v"
+               "What it finds depends on the environment as programs do: STARPU_NCPU, STARPU_NCUDA, STARPU_SCHED, "
+               "SL_GEMM and others.\n\n"
+               "  sl-info\n  STARPU_NCPU=2 sl-info --json machine.json\n  sl-info --ops\n\n"
+               "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong.",
+};
+
+int main(int argc, char **argv)
+{
+	struct options o = {.ops = false};
+	drv_parse(&argp, argc, argv, &o);
+	if (o.ops) return drv_stop(&o.common, tell(&o)); /* they are there without an engine */
+	return drv_stop(&o.common, drv_start(&o.common) ? tell(&o) : DRV_ERROR);
+}
