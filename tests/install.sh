@@ -12,6 +12,12 @@ if ! "${MAKE:-make}" install DESTDIR="$dest" MAKEFLAGS= MFLAGS= >"$log" 2>&1; th
   echo "make install failed"
   exit 1
 fi
+# A page for each program, unless help2man was not there to make them.
+if [ -n "$(find "$dest" -name '*.1')" ]; then
+  for program in $(find "$dest" -path '*/bin/*' -type f); do
+    [ -n "$(find "$dest" -path "*/man1/$(basename "$program").1")" ] || { echo "$program has no manual page"; exit 1; }
+  done
+fi
 pc=$(find "$dest" -name starling.pc)
 [ -n "$pc" ] || { echo "no starling.pc was installed"; exit 1; }
 PKG_CONFIG_PATH=$(dirname "$pc")${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
