@@ -10,7 +10,7 @@ static struct starpu_perfmodel models[MAX_CODELETS];
 /* Tasks of one footprint take the same time: same calls, shapes, dtypes and attributes. */
 static uint32_t footprint(struct starpu_task *task)
 {
-	return ((const struct slp_segment *)task->cl_arg)->program->footprint;
+	return ((const struct slp_segment *)task->callback_arg)->program->footprint;
 }
 
 static void codelet_init(int i, const char *name)
@@ -25,9 +25,9 @@ static void codelet_init(int i, const char *name)
 #endif
 	struct starpu_codelet *cl = &codelets[i];
 	starpu_codelet_init(cl);
-	cl->where = STARPU_CPU;
+	cl->where = slp_engine.nslaves ? SLP_CPU_WORKERS : STARPU_CPU;
 	cl->cpu_funcs[0] = slp_cpu_segment;
-	cl->cpu_funcs_name[0] = "slp_cpu_segment";
+	cl->cpu_funcs_name[0] = "sl_slave_segment"; /* in slave processes */
 #if defined HAVE_CUDA || defined SLP_SIMULATION
 	cl->where |= STARPU_CUDA;
 	cl->cuda_funcs[0] = slp_cuda_segment;

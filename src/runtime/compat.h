@@ -14,6 +14,12 @@
 #define SLP_STARPU_1_4 0
 #endif
 
+#ifdef STARPU_USE_TCPIP_MASTER_SLAVE /* workers of other processes, which compute what CPUs do */
+#define SLP_CPU_WORKERS (STARPU_CPU | STARPU_TCPIP_MS)
+#else
+#define SLP_CPU_WORKERS STARPU_CPU
+#endif
+
 /* Keeps the time of a task that did not do its work out of the performance models; 1.3 has no way to. */
 static inline void slp_task_time_is_void(struct starpu_task *task)
 {

@@ -136,7 +136,7 @@ int slp_device_pool(sl_device device)
 /* Restricts a task to the workers of a device, and to CPUs if it has no CUDA kernel. */
 void slp_device_place(struct starpu_task *task, sl_device device, bool cuda)
 {
-	if (device.kind == SL_DEVICE_CPU || !cuda) task->where = STARPU_CPU;
+	if (device.kind == SL_DEVICE_CPU || !cuda) task->where = slp_engine.nslaves ? SLP_CPU_WORKERS : STARPU_CPU;
 	else if (device.kind == SL_DEVICE_GPU) task->where = STARPU_CUDA;
 	if (device.kind < SL_DEVICE_CPU || device.index < 0) return;
 	if (device.kind == SL_DEVICE_CPU && slp_engine.nteams == 1) return; /* let the policy queue it as usual */

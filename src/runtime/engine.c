@@ -142,6 +142,8 @@ static void find_workers(void)
 	int ids[STARPU_NMAXWORKERS];
 	int n = (int)starpu_worker_get_ids_by_type(STARPU_CPU_WORKER, ids, STARPU_NMAXWORKERS);
 	e->nteams = n < SLP_MAX_TEAMS ? n : SLP_MAX_TEAMS;
+	e->nslaves = slp_slave_workers(ids + e->nteams, SLP_MAX_TEAMS - e->nteams);
+	e->nteams += e->nslaves;
 	memcpy(e->team_worker, ids, (size_t)e->nteams * sizeof *ids);
 	e->ngpus = cuda_devices();
 	for (int i = 0; i < e->ngpus; i++) e->gpu_worker[i] = starpu_worker_get_by_type(STARPU_CUDA_WORKER, i);
@@ -226,7 +228,7 @@ static void stop(void)
 	slp_unlock();
 	slp_fault_reset();
 	starpu_shutdown();
-	slp_engine.nteams = slp_engine.ngpus = 0;
+	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;
 }
 
 /* Undoes one sl_init; the last one waits for all work and stops StarPU.  Tensors that still exist lose their values:

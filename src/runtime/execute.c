@@ -31,20 +31,27 @@ struct run {
 	struct slp_view *views; /* of one call */
 	int call, patch; /* the next ones */
 	bool spoilt;
+	const struct slp_failure *told; /* it ran in another process, with so many failures */
+	int ntold;
+	struct slp_failure *tell;       /* it runs for another process */
+	int ntell, max_tell;
+	bool elsewhere, for_master;
 };
 
 static void find_bases(struct run *run)
 {
 	struct slp_segment *seg = run->seg;
 	run->scratch = NULL;
-	if (seg->scratch_index >= 0) {
+	if (seg->scratch_index >= 0 && !run->elsewhere) {
 		uintptr_t p = STARPU_VARIABLE_GET_PTR(run->buffers[seg->scratch_index]);
 		run->scratch = (char *)((p + 63) & ~(uintptr_t)63);
 	}
 	for (int i = 0; i < seg->nslots; i++) {
 		const struct slp_slot *slot = &seg->slots[i];
-		char *start = slot->buffer ? (char *)STARPU_VARIABLE_GET_PTR(run->buffers[slot->index]) : run->scratch;
-		run->base[i] = start + slot->offset;
+		if (!run->elsewhere) {
+			char *start = slot->buffer ? (char *)STARPU_VARIABLE_GET_PTR(run->buffers[slot->index]) : run->scratch;
+			run->base[i] = start + slot->offset;
+		}
 		run->fault[i] = slot->buffer && slot->mode & STARPU_R ? atomic_load(&slot->buffer->fault) : 0;
 	}
 }
@@ -80,6 +87,33 @@ static uint32_t add_fault(const struct slp_record *r, enum sl_status status)
 	snprintf(text, sizeof text, "%s at %s failed on %s: %s", slp_ops[r->op]->name, r->at, worker,
 		 kernel_message[0] ? kernel_message : sl_status_name(status));
 	return slp_fault_add(status, text);
+}
+
+/* Notes a failure for the master, whose buffers these are. */
+static void tell(struct run *run, enum sl_status status)
+{
+	if (!slp_grow((void **)&run->tell, &run->max_tell, run->ntell + 1, sizeof *run->tell)) return;
+	struct slp_failure *f = &run->tell[run->ntell++];
+	*f = (struct slp_failure){.call = run->call, .status = status};
+	snprintf(f->text, sizeof f->text, "%s", kernel_message);
+}
+
+static uint32_t fail(struct run *run, const struct slp_record *r, enum sl_status status)
+{
+	if (!run->for_master) return add_fault(r, status);
+	tell(run, status);
+	return 1;
+}
+
+/* What a slave process said of the call. */
+static enum sl_status told(const struct run *run)
+{
+	for (int i = 0; i < run->ntold; i++) {
+		if (run->told[i].call != run->call && run->told[i].call >= 0) continue;
+		snprintf(kernel_message, sizeof kernel_message, "%s", run->told[i].text);
+		return run->told[i].status;
+	}
+	return SL_OK;
 }
 
 static bool told_to_fail(void)
@@ -118,6 +152,16 @@ static void set_views(const struct run *run, const struct slp_record *r)
 		run->views[i] = (struct slp_view){run->base[places[i].slot] + places[i].offset, types[i]};
 }
 
+static enum sl_status compute(struct run *run, const struct slp_record *r, const void *attrs)
+{
+	set_views(run, r);
+	char *op_scratch = run->scratch ? run->scratch + slp_align(run->seg->scratch, 64) : NULL;
+	struct slp_kernel k = {.op = slp_ops[r->op], .attrs = attrs, .nin = r->nin, .nout = r->nout,
+			       .in = run->views, .out = run->views + r->nin, .scratch = op_scratch,
+			       .stream = run->cuda ? slp_gpu_stream() : NULL, .threads = slp_team_size()};
+	return call_kernel(run, &k);
+}
+
 static void run_record(struct run *run, const struct slp_record *r)
 {
 	union {
@@ -131,13 +175,8 @@ static void run_record(struct run *run, const struct slp_record *r)
 		set_output_faults(run, r, fault);
 		return;
 	}
-	set_views(run, r);
-	char *op_scratch = run->scratch ? run->scratch + slp_align(run->seg->scratch, 64) : NULL;
-	struct slp_kernel k = {.op = slp_ops[r->op], .attrs = attrs, .nin = r->nin, .nout = r->nout,
-			       .in = run->views, .out = run->views + r->nin, .scratch = op_scratch,
-			       .stream = run->cuda ? slp_gpu_stream() : NULL, .threads = slp_team_size()};
-	enum sl_status s = call_kernel(run, &k);
-	set_output_faults(run, r, s == SL_OK ? 0 : add_fault(r, s));
+	enum sl_status s = run->elsewhere ? told(run) : compute(run, r, attrs);
+	set_output_faults(run, r, s == SL_OK ? 0 : fail(run, r, s));
 }
 
 static void run_calls(struct run *run)
@@ -152,40 +191,72 @@ static void run_calls(struct run *run)
 /* Without memory to run: everything it writes is spoilt. */
 static void spoil(struct run *run)
 {
-	uint32_t fault = add_fault(slp_record_first(run->seg->program), SL_ENOMEM);
+	run->call = -1;
+	kernel_message[0] = '\0';
+	uint32_t fault = fail(run, slp_record_first(run->seg->program), SL_ENOMEM);
 	for (int i = 0; i < run->seg->nbuffers; i++) atomic_store(&run->seg->buffers[i]->fault, fault);
 	run->spoilt = true;
 }
 
-static void run_segment(struct slp_segment *seg, void *buffers[], bool cuda)
+static void run_segment(struct run *run)
 {
 	enum { FEW = 256, FEW_VIEWS = 64 };
 	char *few_bases[FEW];
 	uint32_t few_faults[FEW];
 	struct slp_view few_views[FEW_VIEWS];
+	struct slp_segment *seg = run->seg;
 	bool many = seg->nslots > FEW || seg->program->max_operands > FEW_VIEWS;
 	size_t slots = (size_t)seg->nslots, views = (size_t)seg->program->max_operands * sizeof(struct slp_view);
 	char *memory = many ? malloc(slots * (sizeof(char *) + sizeof(uint32_t)) + views + 64) : NULL;
-	struct run run = {.seg = seg, .buffers = buffers, .cuda = cuda, .base = few_bases, .fault = few_faults,
-			  .views = few_views};
+	run->base = few_bases;
+	run->fault = few_faults;
+	run->views = few_views;
 	if (memory) {
-		run.views = (struct slp_view *)memory;
-		run.base = (char **)(memory + views);
-		run.fault = (uint32_t *)(run.base + slots);
+		run->views = (struct slp_view *)memory;
+		run->base = (char **)(memory + views);
+		run->fault = (uint32_t *)(run->base + slots);
 	}
-	if (many && !memory) spoil(&run);
-	else run_calls(&run);
-	if (run.spoilt) slp_task_time_is_void(starpu_task_get_current());
+	if (many && !memory) spoil(run);
+	else run_calls(run);
 	free(memory);
+}
+
+static void run_here(struct slp_segment *seg, void *buffers[], bool cuda)
+{
+	struct run run = {.seg = seg, .buffers = buffers, .cuda = cuda};
+	seg->here = true;
+	run_segment(&run);
+	if (run.spoilt) slp_task_time_is_void(starpu_task_get_current());
+}
+
+/* The argument is the segment; where there are slave processes, the message that they would get. */
+static struct slp_segment *segment_of(void *arg)
+{
+	return slp_engine.nslaves ? starpu_task_get_current()->callback_arg : arg;
 }
 
 void slp_cpu_segment(void *buffers[], void *arg)
 {
 	slp_team_enter();
-	run_segment(arg, buffers, false);
+	run_here(segment_of(arg), buffers, false);
 }
 
 void slp_cuda_segment(void *buffers[], void *arg)
 {
-	run_segment(arg, buffers, true);
+	run_here(segment_of(arg), buffers, true);
+}
+
+int slp_segment_run_for_master(struct slp_segment *seg, void *buffers[], struct slp_failure **failures)
+{
+	struct run run = {.seg = seg, .buffers = buffers, .for_master = true};
+	slp_team_enter();
+	run_segment(&run);
+	*failures = run.tell;
+	return run.ntell;
+}
+
+void slp_segment_ran_elsewhere(struct slp_segment *seg, const struct slp_failure *failures, int count)
+{
+	struct run run = {.seg = seg, .told = failures, .ntold = count, .elsewhere = true};
+	run_segment(&run);
 }

@@ -37,6 +37,7 @@ struct slp_engine {
 	atomic_int users;     /* sl_init less sl_shutdown */
 	struct sl_config config;
 	int nteams, ngpus;
+	int nslaves;          /* of the nteams: the last ones, which are workers of slave processes */
 	int team_worker[SLP_MAX_TEAMS], gpu_worker[SLP_MAX_GPUS];
 	int nworkers;
 	sl_device device;     /* the default */
@@ -155,6 +156,13 @@ struct starpu_codelet *slp_codelet_of(int op); /* op -1: of segments with severa
 void slp_codelets_init(void);
 void slp_cpu_segment(void *buffers[], void *arg);
 void slp_cuda_segment(void *buffers[], void *arg);
+
+/* ---- slave processes (slaves.c) --------------------------------------------------------------------------------- */
+
+/* The workers of slave processes, up to max of them; their number. */
+int slp_slave_workers(int *ids, int max);
+/* Has a task carry what a slave process needs to run the segment; false without memory. */
+bool slp_slave_message(struct starpu_task *task, struct slp_segment *segment);
 
 /* ---- prepared code (code.c) -------------------------------------------------------------------------------------- */
 

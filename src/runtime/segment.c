@@ -250,6 +250,8 @@ static struct starpu_task *make_task(struct slp_segment *seg)
 	task->name = task->cl->name;
 	task->cl_arg = seg;
 	task->cl_arg_size = sizeof *seg;
+	seg->here = false;
+	if (slp_engine.nslaves && !slp_slave_message(task, seg)) return NULL;
 	task->flops = seg->program->flops;
 	task->callback_func = segment_done;
 	task->callback_arg = seg;

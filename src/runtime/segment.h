@@ -51,6 +51,7 @@ struct slp_segment {
 	struct slp_explanation *explanation; /* what is kept of it (explain.h); NULL: nothing */
 	struct slp_buffer **buffers; /* of the task, without scratch */
 	int nbuffers, max_buffers;
+	bool here; /* a worker of this process has run it */
 };
 
 static inline size_t slp_align(size_t n, size_t to)
@@ -102,6 +103,19 @@ void slp_segment_close_if_full(void);
 int slp_segment_slot(struct slp_segment *seg, struct slp_storage *storage);
 /* Submits a segment whose slots have storages, buffers or places in scratch; it ends in segment_done. */
 void slp_segment_submit(struct slp_segment *seg);
+
+/* execute.c */
+/* A call whose kernel failed in a slave process; call -1: none of them ran. */
+struct slp_failure {
+	int call;
+	enum sl_status status;
+	char text[240];
+};
+/* In a slave process: runs a segment whose buffers belong to another one.  Returns how many calls failed, *failures of
+ * which are listed, malloc'd. */
+int slp_segment_run_for_master(struct slp_segment *seg, void *buffers[], struct slp_failure **failures);
+/* In the master: faults, as if the segment had run here. */
+void slp_segment_ran_elsewhere(struct slp_segment *seg, const struct slp_failure *failures, int count);
 
 /* For tests: the k-th kernel from now on fails (1: the next); 0: none. */
 extern _Atomic long slp_fail_kernel;

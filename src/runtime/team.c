@@ -90,10 +90,10 @@ static int my_team(void)
 void slp_team_enter(void)
 {
 	if (team_size) return;
-	int team = my_team(), count = 1;
+	int team = my_team(), count = 1, teams = slp_engine.nteams - slp_engine.nslaves;
 	if (team >= 0) {
-		int first = team_range(team, slp_engine.nteams, &count);
-		if (slp_team_cores_total() > slp_engine.nteams) bind_team(first, count); /* else StarPU bound it well */
+		int first = team_range(team, teams, &count);
+		if (slp_team_cores_total() > teams) bind_team(first, count); /* else StarPU bound it well */
 	}
 	omp_set_num_threads(count);
 	team_size = count;

@@ -96,6 +96,8 @@ SL_API enum sl_status sl_wait_all_at(const char *at);
 #define sl_wait_all() sl_wait_all_at(SL_HERE)
 SL_API double sl_time(void);
 SL_API bool sl_is_simulated(void);
+/* Not for programs: what StarPU calls, by its name, in slave processes (doc/parallel.md). */
+SL_API void sl_slave_segment(void *buffers[], void *arg);
 
 /* ---- statistics ------------------------------------------------------------------------------------------------- */
 

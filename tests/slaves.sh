@@ -1,0 +1,96 @@
+#!/bin/bash
+# slaves.sh: training with devices in other processes, StarPU's TCP/IP workers on this machine: always what one process
+# computes.  Run by make check in the build tree.
+set -euo pipefail
+export LC_ALL=C
+lenet=models/lenet
+status=0
+tests/slaves no-such-test >/dev/null 2>&1 || status=$?
+[ $status -ne 77 ] || { echo "StarPU was built without slave processes"; exit 77; }
+tmp=$(mktemp -d)
+failures=0
+pids=()
+finish() {
+  [ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null || true
+  rm -rf "$tmp"
+}
+trap finish EXIT
+
+# Whether someone listens on a port of this machine; to connect would be taken for a slave
+listens() { grep -qi ":$(printf %04X "$1") 00000000:0000 0A" /proc/net/tcp; }
+
+free_port() {
+  local port
+  port=$((20000 + RANDOM % 12000))
+  while listens $port; do port=$((port + 1)); done
+  echo $port
+}
+
+# together SLAVES COMMAND...: the command as master with so many slaves; each has folders of its own, for StarPU measures
+# the links at every start
+together() {
+  local slaves=$1 status=0 i
+  shift
+  rm -rf "$tmp/home"
+  mkdir -p "$tmp/home/master"
+  export STARPU_TCPIP_MS_SLAVES=$slaves STARPU_NTCPIPMSTHREADS=1 STARPU_TCPIP_MS_PORT
+  STARPU_TCPIP_MS_PORT=$(free_port)
+  pids=()
+  STARPU_HOME=$tmp/home/master timeout 120 "$@" >"$tmp/out" 2>"$tmp/err" &
+  pids+=($!)
+  for i in $(seq 600); do
+    if listens "$STARPU_TCPIP_MS_PORT"; then break; fi
+    sleep 0.1
+  done
+  for i in $(seq "$slaves"); do
+    mkdir -p "$tmp/home/$i"
+    # StarPU ends slaves without giving back what they have.
+    STARPU_HOME=$tmp/home/$i STARPU_TCPIP_MS_MASTER=127.0.0.1 ASAN_OPTIONS=detect_leaks=0 timeout 120 "$@" >"$tmp/out.$i" 2>"$tmp/err.$i" &
+    pids+=($!)
+  done
+  wait "${pids[0]}" || status=$?
+  [ $status -eq 0 ] || kill "${pids[@]:1}" 2>/dev/null || true
+  for i in $(seq "$slaves"); do wait "${pids[$i]}" || [ $status -ne 0 ] || status=slave-$i; done
+  pids=()
+  unset STARPU_TCPIP_MS_SLAVES STARPU_NTCPIPMSTHREADS STARPU_TCPIP_MS_PORT
+  [ "$status" = 0 ]
+}
+
+fail() {
+  echo "FAIL: $*"
+  sed 's/^/  | /' "$tmp"/out* "$tmp"/err*
+  failures=$((failures + 1))
+}
+
+for slaves in 1 2; do
+  for policy in lws eager dmda; do
+    if STARPU_SCHED=$policy together $slaves tests/slaves; then echo "ok: $slaves slaves, $policy"; else fail "$slaves slaves, $policy"; fi
+  done
+done
+
+[ -f /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz ] || { echo "SKIP: drivers: no Fashion-MNIST"; exit $((failures > 0)); }
+
+losses() { sed -n 's/^ *"train_loss": \([^,]*\),*$/\1/p' "$1"; }
+
+# agree NAME: the losses in $tmp/there.json are those in $tmp/here.json, but for rounding
+agree() {
+  losses "$tmp/here.json" >"$tmp/a"
+  losses "$tmp/there.json" | paste "$tmp/a" - >"$tmp/both"
+  if awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-9 * $1 ^ 2 { bad = 1 } END { exit bad || NR != 2 }' "$tmp/both"; then
+    echo "ok: $*"
+  else
+    fail "$*: $(tr '\n' ' ' <"$tmp/both")"
+  fi
+}
+
+few=(--limit 48 --batch-size 24 --epochs 2 --lr 2 --quiet)
+timeout 120 $lenet --device cpu:0 "${few[@]}" --json "$tmp/here.json"
+for devices in cpu:1 cpu:0,cpu:1 cpu:0-2 auto; do
+  together 2 $lenet --device "$devices" "${few[@]}" --json "$tmp/there.json" || fail "lenet on $devices"
+  agree "lenet on $devices"
+done
+few=(--limit 64 --batch-size 32 --epochs 2 --quiet)
+timeout 120 models/mlp --mode step "${few[@]}" --json "$tmp/here.json"
+together 1 models/mlp --mode step --device cpu:1 "${few[@]}" --json "$tmp/there.json" || fail "mlp in a slave"
+agree "mlp, whole steps in a slave"
+exit $((failures > 0))
