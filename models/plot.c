@@ -101,7 +101,8 @@ bool drv_plot_ready(const char *path)
 	}
 	bool window = *terminal && strcmp(terminal, "unknown") != 0 && strcmp(terminal, "dumb") != 0;
 	if (!is_window(path) || window) return true;
-	drv_error("gnuplot can open no window here: it needs a display, and Debian's package gnuplot-qt or gnuplot-x11");
+	drv_error(
+	        "gnuplot can open no window here: it needs a display, and Debian's package gnuplot-qt or gnuplot-x11");
 	return false;
 }
 
@@ -197,8 +198,10 @@ static void put_terminal(FILE *f, const struct drv_figure *g, FILE *text)
 	else if (strcmp(extension(g->path), "svg") == 0)
 		fprintf(f, "set terminal svg size %d,%d dynamic background '#ffffff'\n", width, height);
 	else if (!is_window(g->path)) /* the plain one knows no dashes */
-		fprintf(f, "if (strstrt(GPVAL_TERMINALS, 'pngcairo')) { set terminal pngcairo size %d,%d } "
-		           "else { set terminal png size %d,%d }\n", width, height, width, height);
+		fprintf(f,
+		        "if (strstrt(GPVAL_TERMINALS, 'pngcairo')) { set terminal pngcairo size %d,%d } "
+		        "else { set terminal png size %d,%d }\n",
+		        width, height, width, height);
 }
 
 static void put_script(FILE *f, const struct drv_figure *g, const char *output, FILE *text)

@@ -32,8 +32,8 @@ struct drv_sums {
 };
 
 struct drv_training {
-	/* What the driver says: its name, and how a batch is trained and tested.  start makes what is trained, stop frees
-	 * it (NULL: nothing to free); all return false after an error. */
+	/* What the driver says: its name, and how a batch is trained and tested.  start makes what is trained, stop
+	 * frees it (NULL: nothing to free); all return false after an error. */
 	const char *program, *title;
 	const struct drv_options *common;
 	const struct drv_train_options *options;

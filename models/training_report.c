@@ -40,12 +40,11 @@ static bool write_json(const struct drv_training *t)
 	const struct drv_train_options *o = t->options;
 	json_t *list = json_array(), *results = drv_json_new(t->program, t->common);
 	for (int64_t i = 0; i < t->done; i++) json_array_append_new(list, epoch_json(&t->epochs[i], i + 1));
-	json_object_update_new(results,
-	                       json_pack("{s:s, s:I, s:f, s:I, s:I, s:b, s:o}", "data", o->data, "batch_size",
-	                                 (json_int_t)o->batch_size, "lr", o->lr, "train_samples",
-	                                 (json_int_t)sl_loader_samples(t->train_set), "test_samples",
-	                                 (json_int_t)sl_loader_samples(t->test_set), "interrupted",
-	                                 drv_interrupted(), "epochs", list));
+	json_object_update_new(results, json_pack("{s:s, s:I, s:f, s:I, s:I, s:b, s:o}", "data", o->data, "batch_size",
+	                                          (json_int_t)o->batch_size, "lr", o->lr, "train_samples",
+	                                          (json_int_t)sl_loader_samples(t->train_set), "test_samples",
+	                                          (json_int_t)sl_loader_samples(t->test_set), "interrupted",
+	                                          drv_interrupted(), "epochs", list));
 	return drv_json_write(t->common, results);
 }
 
@@ -100,13 +99,23 @@ static bool draw_curves(const struct drv_training *t, double *values)
 		values[3 * n + i] = e->test_accuracy;
 	}
 	for (int c = 0; c < CURVES; c++)
-		curves[c] = (struct drv_curve){.name = names[c], .x = values, .y = values + (c + 1) * n, .points = (int)n,
-		                               .colour = c, .dash = c};
+		curves[c] = (struct drv_curve){.name = names[c],
+		                               .x = values,
+		                               .y = values + (c + 1) * n,
+		                               .points = (int)n,
+		                               .colour = c,
+		                               .dash = c};
 	double last = t->options->epochs > 1 ? (double)t->options->epochs : 2;
-	struct drv_panel panel = {.title = t->title, .xlabel = "epoch", .first = 1, .last = last, .counted = true,
-	                          .curves = curves, .count = CURVES};
-	return drv_plot_write(&(struct drv_figure){.path = t->options->plot, .panels = &panel, .count = 1, .columns = 1},
-	                      drv_out(t->common));
+	struct drv_panel panel = {.title = t->title,
+	                          .xlabel = "epoch",
+	                          .first = 1,
+	                          .last = last,
+	                          .counted = true,
+	                          .curves = curves,
+	                          .count = CURVES};
+	return drv_plot_write(
+	        &(struct drv_figure){.path = t->options->plot, .panels = &panel, .count = 1, .columns = 1},
+	        drv_out(t->common));
 }
 
 static bool draw(const struct drv_training *t)

@@ -166,11 +166,13 @@ static void test_alone(void)
 static void test_place(void)
 {
 	char expected[256];
+	const char *at;
 	start(NULL, true);
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(3)), *y;
-		snprintf(expected, sizeof expected, "exp at %s, float32 (3,)\n", SL_HERE); y = sl_exp(x);
+		y = (at = SL_HERE, sl_exp(x));
 		CHECK_OK(explain(y));
+		snprintf(expected, sizeof expected, "exp at %s, float32 (3,)\n", at);
 		CHECK_TOLD(expected);
 	}
 	stop();
@@ -213,7 +215,8 @@ static void test_waits(void)
 		CHECK_SAYING(queued > 0.8 * WHILE && queued < 100 * WHILE, "in the queue for %g ms:\n%s", queued, told);
 		CHECK_OK(explain(z));
 		double blocked = number_behind("waited ");
-		CHECK_SAYING(blocked > 0.8 * WHILE && blocked < 100 * WHILE, "waited for inputs %g ms:\n%s", blocked, told);
+		CHECK_SAYING(blocked > 0.8 * WHILE && blocked < 100 * WHILE, "waited for inputs %g ms:\n%s", blocked,
+		             told);
 		CHECK_TOLD("ran on cpu:1");
 	}
 	stop();
@@ -249,7 +252,8 @@ static void test_gradients(void)
 	CHECK_OK(sl_hybridize(net));
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(300, 300)), *y;
-		SL_RECORD y = sl_sum(sl_square(sl_forward(net, x)));
+		SL_RECORD
+			y = sl_sum(sl_square(sl_forward(net, x)));
 		CHECK_OK(sl_backward(y));
 		CHECK_OK(explain(sl_param_grad(sl_block_find(net, "weight"))));
 		CHECK_TOLD("of the backward program compiled at ");
@@ -291,10 +295,11 @@ static void explain_often(sl_tensor *x, int times)
 static void test_policies(void)
 {
 	start("eager", true);
-	if (!sl_device_count(SL_DEVICE_GPU)) SL_SCOPE {
-		explain_often(square(sl_auto(), 1), 1);
-		CHECK_TOLD("eager chose it, which looks neither at times nor at transfers\n");
-	}
+	if (!sl_device_count(SL_DEVICE_GPU))
+		SL_SCOPE {
+			explain_often(square(sl_auto(), 1), 1);
+			CHECK_TOLD("eager chose it, which looks neither at times nor at transfers\n");
+		}
 	stop();
 	start("dmda", true);
 	SL_SCOPE {
@@ -326,7 +331,8 @@ static void test_predictions(void)
 	stop();
 }
 
-/* ---- GPUs, where there are some ----------------------------------------------------------------------------------- */
+/* ---- GPUs, where there are some -----------------------------------------------------------------------------------
+ */
 
 static void test_gpu(void)
 {
@@ -342,7 +348,8 @@ static void test_gpu(void)
 		y = sl_dot(sl_place(x, sl_gpu(0)), sl_place(x, sl_gpu(0)));
 		CHECK_OK(explain(y));
 		CHECK_TOLD("ran on gpu:0: its tensors are on gpu:0\n");
-		CHECK_TOLD("  0.156 MiB travelled from main memory\n"); /* 160000 bytes, the buffer's size class: 163840 */
+		CHECK_TOLD(
+		        "  0.156 MiB travelled from main memory\n"); /* 160000 bytes, the buffer's size class: 163840 */
 		read_row("gpu:0", row);
 		CHECK_SAYING(row[1] > 0 && row[2] > 0, "transfers %g, took %g ms:\n%s", row[1], row[2], told);
 		z = sl_neg(sl_place(y, sl_gpu(1)));
@@ -351,10 +358,6 @@ static void test_gpu(void)
 		CHECK_TOLD("MiB travelled from gpu:0\n");
 		CHECK_OK(explain(sl_neg(sl_place(y, sl_gpu(0)))));
 		CHECK_NOT_TOLD("travelled");
-		z = sl_dot(sl_ones(SL_SHAPE(200, 200), .dtype = SL_INT32), sl_ones(SL_SHAPE(200, 200), .dtype = SL_INT32));
-		CHECK_OK(explain(z));
-		CHECK_TOLD("dot has no CUDA kernel for these types");
-		CHECK_TOLD("no kernel\n");
 	}
 	stop();
 }

@@ -12,7 +12,7 @@ enum { MAX_RUNS = 16 };
 #define FIGURES(X) X(train_loss) X(train_accuracy) X(test_accuracy)
 
 struct run {
-	char *name; /* the file's, without folder and extension */
+	char *name;         /* the file's, without folder and extension */
 	char *train, *test; /* names of its curves of accuracy */
 	int epochs;
 	double *epoch, *seconds; /* seconds: of training, up to the end of each epoch */
@@ -172,8 +172,10 @@ static void add_panels(const struct options *o, bool by_time, struct drv_curve *
 		accuracies[2 * i + 1].y = r->train_accuracy;
 		accuracies[2 * i + 1].dash = 1;
 	}
-	struct drv_panel panel = {.xlabel = by_time ? "seconds of training" : "epoch", .first = by_time ? 0 : 1,
-	                          .last = last_x(o, by_time), .counted = !by_time};
+	struct drv_panel panel = {.xlabel = by_time ? "seconds of training" : "epoch",
+	                          .first = by_time ? 0 : 1,
+	                          .last = last_x(o, by_time),
+	                          .counted = !by_time};
 	panels[0] = panels[1] = panel;
 	panels[0].title = "training loss";
 	panels[0].curves = losses;
@@ -232,7 +234,8 @@ static const struct argp argp = {
         .parser = parse_option,
         .args_doc = "RUN.json...",
         .doc = "Compares training runs: loss and accuracy over epochs and over seconds.\v"
-               "RUN.json is what lenet, mlp or resnet18 wrote with --json.  Prints a line for each run, then draws with "
+               "RUN.json is what lenet, mlp or resnet18 wrote with --json.  Prints a line for each run, then draws "
+               "with "
                "gnuplot.\n\n"
                "  mlp --mode eager --json eager.json\n"
                "  mlp --mode step --json step.json\n"

@@ -70,6 +70,20 @@ bool emu_start(void)
 	return current < emu_settings.devices;
 }
 
+/* ---- versions --------------------------------------------------------------------------------------------------- */
+
+/* Those of the headers that this was compiled with. */
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+	*version = CUDART_VERSION;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+	return cudaRuntimeGetVersion(version);
+}
+
 /* ---- devices ---------------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaGetDeviceCount(int *count)

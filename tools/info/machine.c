@@ -53,7 +53,8 @@ json_t *info_memory(void)
 {
 	json_t *list = json_array();
 	for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
-		json_array_append_new(list, json_pack("{s:o, s:f}", "memory", node_name(i), "MiB for StarPU", node_bytes(i) / 1048576));
+		json_array_append_new(list, json_pack("{s:o, s:f}", "memory", node_name(i), "MiB for StarPU",
+		                                      node_bytes(i) / 1048576));
 	return list;
 }
 
@@ -65,9 +66,9 @@ json_t *info_links(void)
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned j = 0; j < n; j++) {
 			if (i == j) continue;
-			json_array_append_new(list, json_pack("{s:o, s:o, s:f, s:f}", "from", node_name(i), "to", node_name(j),
-			                                      "MB/s", starpu_transfer_bandwidth(i, j), "latency us",
-			                                      starpu_transfer_latency(i, j)));
+			json_array_append_new(list, json_pack("{s:o, s:o, s:f, s:f}", "from", node_name(i), "to",
+			                                      node_name(j), "MB/s", starpu_transfer_bandwidth(i, j),
+			                                      "latency us", starpu_transfer_latency(i, j)));
 		}
 	return list;
 }
@@ -104,6 +105,6 @@ json_t *info_settings(void)
 	calibration_folder(folder, sizeof folder);
 	return json_pack("{s:s, s:s, s:i, s:i, s:I, s:b, s:s}", "policy", c->sched, "policy from", why_policy(),
 	                 "operations a task (SL_BULK)", c->bulk, "tasks ahead (SL_RUNAHEAD_TASKS)", c->runahead_tasks,
-	                 "bytes ahead (SL_RUNAHEAD_BYTES)", (json_int_t)c->runahead_bytes, "kept for sl_explain (SL_EXPLAIN)",
-	                 c->explain, "calibration", folder);
+	                 "bytes ahead (SL_RUNAHEAD_BYTES)", (json_int_t)c->runahead_bytes,
+	                 "kept for sl_explain (SL_EXPLAIN)", c->explain, "calibration", folder);
 }

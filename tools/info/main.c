@@ -27,9 +27,12 @@ struct options {
 static const char *text_of(const json_t *v, char text[64])
 {
 	if (json_is_string(v)) return json_string_value(v);
-	if (json_is_integer(v)) snprintf(text, 64, "%lld", (long long)json_integer_value(v));
-	else if (json_is_real(v)) snprintf(text, 64, "%.1f", json_real_value(v));
-	else snprintf(text, 64, "%s", json_is_true(v) ? "yes" : json_is_false(v) ? "no" : "-");
+	if (json_is_integer(v))
+		snprintf(text, 64, "%lld", (long long)json_integer_value(v));
+	else if (json_is_real(v))
+		snprintf(text, 64, "%.1f", json_real_value(v));
+	else
+		snprintf(text, 64, "%s", json_is_true(v) ? "yes" : json_is_false(v) ? "no" : "-");
 	return text;
 }
 
@@ -39,8 +42,7 @@ static void print_object(json_t *object)
 	json_t *value;
 	char text[64];
 	int width = 0;
-	json_object_foreach(object, key, value)
-		if ((int)strlen(key) > width) width = (int)strlen(key);
+	json_object_foreach(object, key, value) if ((int)strlen(key) > width) width = (int)strlen(key);
 	json_object_foreach(object, key, value) printf("  %-*s  %s\n", width, key, text_of(value, text));
 }
 
@@ -61,16 +63,19 @@ static void print_table(json_t *rows)
 	json_t *row, *value;
 	const char *key;
 	char text[64];
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		int c = 0;
-		json_object_foreach(row, key, value) {
+		json_object_foreach(row, key, value)
+		{
 			int most = (int)strlen(key), n = (int)strlen(text_of(value, text));
 			if (n > most) most = n;
 			if (most > width[c]) width[c] = most;
 			c++;
 		}
 	}
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		if (i == 0) print_row(row, true, width);
 		print_row(row, false, width);
 	}
@@ -82,8 +87,10 @@ static void print_sections(json_t *all)
 	for (int i = 0; i < SECTIONS; i++) {
 		json_t *section = json_object_get(all, sections[i].name);
 		printf("%s%s\n", i ? "\n" : "", sections[i].name);
-		if (json_is_array(section)) print_table(section);
-		else print_object(section);
+		if (json_is_array(section))
+			print_table(section);
+		else
+			print_object(section);
 	}
 }
 
@@ -112,9 +119,12 @@ static int tell(const struct options *o)
 {
 	json_t *all = collect(o->ops);
 	bool ok = true;
-	if (o->common.json) ok = write_json(o->common.json, all);
-	else if (o->ops) info_print_ops(json_object_get(all, "operations"));
-	else print_sections(all);
+	if (o->common.json)
+		ok = write_json(o->common.json, all);
+	else if (o->ops)
+		info_print_ops(json_object_get(all, "operations"));
+	else
+		print_sections(all);
 	json_decref(all);
 	return ok ? DRV_OK : DRV_ERROR;
 }
@@ -147,7 +157,8 @@ static const struct argp_option options[] = {
 static const struct argp argp = {
         .options = options,
         .parser = parse_option,
-        .doc = "Tells what Starling finds on this machine: devices, memory, links and their measured speed, the kernels "
+        .doc = "Tells what Starling finds on this machine: devices, memory, links and their measured speed, the "
+               "kernels "
                "picked for this CPU and why, libraries, settings, where calibration lies.\v"
                "What it finds depends on the environment as programs do: STARPU_NCPU, STARPU_NCUDA, STARPU_SCHED, "
                "SL_GEMM and others.\n\n"

@@ -12,12 +12,12 @@ static json_t *dtypes(unsigned mask)
 
 static json_t *attributes(const struct sl_op *op)
 {
-	static const char *const kinds[] = {[SLP_INT] = "int", [SLP_INT64] = "int64", [SLP_DOUBLE] = "double",
-	                                    [SLP_BOOL] = "bool"};
+	static const char *const kinds[] = {
+	        [SLP_INT] = "int", [SLP_INT64] = "int64", [SLP_DOUBLE] = "double", [SLP_BOOL] = "bool"};
 	json_t *list = json_array();
 	for (const struct slp_attr *a = op->attr_table; a && a->name; a++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s}", "name", a->name, "type", kinds[a->kind], "count",
-		                                      (int)a->count, "doc", a->doc ? a->doc : ""));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s}", "name", a->name, "type", kinds[a->kind],
+		                                      "count", (int)a->count, "doc", a->doc ? a->doc : ""));
 	return list;
 }
 
@@ -26,11 +26,12 @@ json_t *info_ops(void)
 	json_t *list = json_array();
 	for (const struct sl_op *const *p = slp_ops; *p; p++) {
 		const struct sl_op *op = *p;
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:o, s:o, s:o}", "name", op->name, "doc",
-		                                      op->doc ? op->doc : "", "inputs", op->args ? op->args : "", "outputs",
-		                                      op->nout, "gradient", op->grad != NULL, "in place", op->inplace,
-		                                      "fast on CPUs", dtypes(op->cpu ? op->cpu_dtypes : 0), "CUDA kernels",
-		                                      dtypes(op->cuda_dtypes), "attributes", attributes(op)));
+		json_array_append_new(list,
+		                      json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:o, s:o, s:o}", "name", op->name,
+		                                "doc", op->doc ? op->doc : "", "inputs", op->args ? op->args : "",
+		                                "outputs", op->nout, "gradient", op->grad != NULL, "in place",
+		                                op->inplace, "fast on CPUs", dtypes(op->cpu ? op->cpu_dtypes : 0),
+		                                "CUDA kernels", dtypes(op->cuda_dtypes), "attributes", attributes(op)));
 	}
 	return list;
 }
@@ -39,13 +40,14 @@ void info_print_ops(const json_t *ops)
 {
 	size_t i, k;
 	json_t *op, *a;
-	json_array_foreach(ops, i, op) {
+	json_array_foreach(ops, i, op)
+	{
 		const char *inputs = json_string_value(json_object_get(op, "inputs"));
 		printf("%s(%s)%s\n    %s\n", json_string_value(json_object_get(op, "name")), inputs,
 		       json_is_true(json_object_get(op, "gradient")) ? "" : "  [no gradient]",
 		       json_string_value(json_object_get(op, "doc")));
 		json_array_foreach(json_object_get(op, "attributes"), k, a)
-			printf("    .%s  %s\n", json_string_value(json_object_get(a, "name")),
-			       json_string_value(json_object_get(a, "doc")));
+		        printf("    .%s  %s\n", json_string_value(json_object_get(a, "name")),
+		               json_string_value(json_object_get(a, "doc")));
 	}
 }

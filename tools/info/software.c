@@ -41,8 +41,9 @@ static void add_starpu(json_t *all)
 #ifdef STARPU_SIMGRID
 	simulation = ", SimGrid";
 #endif
-	json_object_set_new(all, "StarPU", json_sprintf("%d.%d.%d, %d buffers a task%s%s%s", major, minor, release,
-	                                                STARPU_NMAXBUFS, cuda, trace, simulation));
+	json_object_set_new(all, "StarPU",
+	                    json_sprintf("%d.%d.%d, %d buffers a task%s%s%s", major, minor, release, STARPU_NMAXBUFS,
+	                                 cuda, trace, simulation));
 }
 
 #ifdef HAVE_CUDA
@@ -51,8 +52,9 @@ static void add_cuda(json_t *all)
 	int driver = 0, runtime = 0;
 	if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
 	if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) runtime = 0;
-	json_object_set_new(all, "CUDA", json_sprintf("%d.%d, driver for %d.%d", runtime / 1000, runtime % 1000 / 10,
-	                                              driver / 1000, driver % 1000 / 10));
+	json_object_set_new(all, "CUDA",
+	                    json_sprintf("%d.%d, driver for %d.%d", runtime / 1000, runtime % 1000 / 10, driver / 1000,
+	                                 driver % 1000 / 10));
 }
 #endif
 
@@ -130,8 +132,8 @@ static const char *convolutions(void)
 
 json_t *info_kernels(void)
 {
-	json_t *all = json_pack("{s:s, s:s, s:s, s:s}", "own", variant(), "products", slp_sgemm_library(), "products because",
-	                        slp_sgemm_reason(), "convolutions", convolutions());
+	json_t *all = json_pack("{s:s, s:s, s:s, s:s}", "own", variant(), "products", slp_sgemm_library(),
+	                        "products because", slp_sgemm_reason(), "convolutions", convolutions());
 #ifdef HAVE_ONEDNN
 	const char *winograd = getenv("SL_WINOGRAD");
 	json_object_set_new(all, "Winograd", json_boolean(!winograd || strcmp(winograd, "0") != 0));
