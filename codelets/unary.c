@@ -83,8 +83,8 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 #define INPUT_OF(g) (g)->in[0]
 #define OUTPUT_OF(g) (g)->out[0]
 
-/* sl_NAME_at(at, x): the function of each element; a new tensor like x.  SL_EDTYPE for integers where only floats are
- * taken (FLOATS in unary.def); results that an integer cannot hold saturate.  NaN gives NaN.
+/* sl_NAME_at(at, x): the function of each element; a new tensor like x.  neg, abs, square and relu take
+ * integers, too, the others floats only (SL_EDTYPE); results that an integer cannot hold saturate.  NaN gives NaN.
  *
  *     sl_tensor *y = sl_sigmoid(x); */
 #define PUBLIC(name)                                                                                                   \

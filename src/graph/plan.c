@@ -466,6 +466,7 @@ const sl_graph *sl_plan_graph(const sl_plan *plan)
 	return plan->graph;
 }
 
+/* What compiling has done: operations before and after the passes, tasks and bytes of a run, seconds. */
 struct sl_plan_info sl_plan_info(const sl_plan *plan)
 {
 	return plan->info;

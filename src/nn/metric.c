@@ -97,7 +97,7 @@ void sl_metric_reset(sl_metric *metric)
 	metric->count = 0;
 }
 
-/* NULL is ignored. */
+/* Gives a metric up.  NULL is ignored. */
 void sl_metric_free(sl_metric *metric)
 {
 	sl_metric_reset(metric);

@@ -97,7 +97,7 @@ double sl_balance_speed(const sl_balance *b, int i)
 	return b && i >= 0 && i < b->n ? b->list[i].speed : 0;
 }
 
-/* NULL is ignored. */
+/* Gives the measurements up.  NULL is ignored. */
 void sl_balance_free(sl_balance *balance)
 {
 	free(balance);

@@ -51,7 +51,7 @@ static void compiled_free(struct compiled *c)
 	free(c);
 }
 
-/* NULL is ignored. */
+/* Gives a step up; runs under way end as they would.  NULL is ignored. */
 void sl_step_free(sl_step *step)
 {
 	if (!step) return;

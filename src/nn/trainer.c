@@ -117,7 +117,7 @@ sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimiz
 	return NULL;
 }
 
-/* NULL is ignored. */
+/* Gives a trainer up, with its state; the block and its parameters stay.  NULL is ignored. */
 void sl_trainer_free(sl_trainer *trainer)
 {
 	if (!trainer) return;

@@ -30,6 +30,7 @@ int sl_device_count(enum sl_device_kind kind)
 	return kind == SL_DEVICE_CPU ? slp_engine.nteams : kind == SL_DEVICE_GPU ? slp_engine.ngpus : 0;
 }
 
+/* Whether two devices are the same one: kind and index.  The default device is not looked up: it equals only itself. */
 bool sl_device_equal(sl_device a, sl_device b)
 {
 	return a.kind == b.kind && (a.kind < SL_DEVICE_CPU || a.index == b.index);

@@ -16,6 +16,7 @@ const char *sl_version(void)
 	return PACKAGE_VERSION;
 }
 
+/* Whether the engine runs: after sl_init or the first operation, until as many calls of sl_shutdown. */
 bool sl_is_initialized(void)
 {
 	return atomic_load(&slp_engine.users) > 0;

@@ -32,6 +32,7 @@ int64_t sl_shape_size(sl_shape shape)
 	return n;
 }
 
+/* Whether two shapes have the same sizes, as many of them and in the same order. */
 bool sl_shape_equal(sl_shape a, sl_shape b)
 {
 	if (a.ndim != b.ndim) return false;

@@ -64,7 +64,8 @@ void sl_release(sl_tensor *t)
 	free(t);
 }
 
-/* Of a symbol whose shape is not known, ndim and all dims are -1. */
+/* The shape, which is known at once: this never waits.  NULL gives a scalar's; of a symbol whose shape is not known, ndim
+ * and all dims are -1. */
 sl_shape sl_tensor_shape(const sl_tensor *t)
 {
 	static const sl_shape unknown = {-1, {-1, -1, -1, -1, -1, -1}};
@@ -83,6 +84,7 @@ size_t sl_tensor_bytes(const sl_tensor *t)
 	return t ? (size_t)sl_shape_size(t->type.shape) * sl_dtype_size(t->type.dtype) : 0;
 }
 
+/* The data type of its elements; SL_FLOAT32 for NULL. */
 enum sl_dtype sl_tensor_dtype(const sl_tensor *t)
 {
 	return t ? t->type.dtype : SL_FLOAT32;
