@@ -1,6 +1,6 @@
 """The cases of tools/bench in PyTorch.
 
-Usage: bench-peer.py THREADS.  Writes a line that says what it is; then answers each line "NUMBER CASE TIMES" with
+Usage: bench-peer.py THREADS [DEVICE].  Writes a line that says what it is; then answers each line "NUMBER CASE TIMES" with
 "NUMBER SECONDS [HOW]", the seconds of one repetition and the way it was done, where that was the fastest of several, or
 "NUMBER none" for a case that it has not got.
 """
@@ -15,6 +15,12 @@ torch.manual_seed(1)
 warnings.filterwarnings("ignore")  # that torch.jit is old
 
 
+def wait():
+    """Until the device has done what it was asked for.  CPUs do that at once."""
+    if torch.get_default_device().type == "cuda":
+        torch.cuda.synchronize()
+
+
 # ---- the engine ----
 
 def chain():
@@ -25,13 +31,17 @@ def chain():
     return run
 
 
-def plus_one():
-    x = torch.ones(1, 2)
+def plus_one(wait_for_each=False):
+    def make():
+        x = torch.ones(1, 2)
 
-    def run(times):
-        for _ in range(1000 * times):
-            x + 1
-    return run
+        def run(times):
+            for _ in range(1000 * times):
+                x + 1
+                if wait_for_each:
+                    wait()
+        return run
+    return make
 
 
 # ---- operations ----
@@ -119,11 +129,49 @@ def mlp(x, p):
     return linear(h, p[-2], p[-1])
 
 
+class Residual(torch.nn.Module):
+    """Two convolutions with batch normalisation beside a shortcut."""
+
+    def __init__(self, inputs, channels, stride):
+        super().__init__()
+        self.conv1 = torch.nn.Conv2d(inputs, channels, 3, stride, 1)
+        self.conv2 = torch.nn.Conv2d(channels, channels, 3, 1, 1)
+        self.conv3 = torch.nn.Conv2d(inputs, channels, 1, stride) if stride > 1 else None
+        self.norm1, self.norm2 = torch.nn.BatchNorm2d(channels), torch.nn.BatchNorm2d(channels)
+
+    def forward(self, x):
+        y = self.norm2(self.conv2(F.relu(self.norm1(self.conv1(x)))))
+        return F.relu(y + (self.conv3(x) if self.conv3 else x))
+
+
+def resnet18():
+    layers = [torch.nn.Conv2d(1, 64, 3, 1, 1), torch.nn.BatchNorm2d(64), torch.nn.ReLU()]
+    inputs = 64
+    for channels in (64, 128, 256, 512):
+        layers += [Residual(inputs, channels, 1 if channels == inputs else 2), Residual(channels, channels, 1)]
+        inputs = channels
+    return torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(512, 10))
+
+
+def resnet_step(batch):
+    def make():
+        net, x, y = resnet18().train(), torch.rand(batch, 1, 28, 28), classes(batch)()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.05 / batch)
+
+        def run(times):
+            for _ in range(times):
+                optimizer.zero_grad()
+                F.cross_entropy(net(x), y, reduction="sum").backward()
+                optimizer.step()
+        return run
+    return make
+
+
 def parameters(shapes):
     return [(torch.randn(s) * 0.01 if len(s) > 1 else torch.zeros(s)).requires_grad_() for s in shapes]
 
 
-def training(net, shapes, batch, lr, update_only=False, compiled=False):
+def training(net, shapes, batch, lr, update_only=False, compiled=False, wait_for_each=False):
     def make():
         forward = torch.compile(net) if compiled else net
         params = parameters(shapes)
@@ -139,6 +187,8 @@ def training(net, shapes, batch, lr, update_only=False, compiled=False):
         def run(times):
             for _ in range(times):
                 optimizer.step() if update_only else step()
+                if wait_for_each:
+                    wait()
         return run
     return make
 
@@ -150,7 +200,7 @@ def row():
     def run(times):
         with torch.no_grad():
             for _ in range(times):
-                mlp(x, params).numpy()
+                mlp(x, params).cpu().numpy()
     return run
 
 
@@ -214,11 +264,11 @@ row_best = fastest(eager=row_eager, jit=row_jit, compile=row_compiled)
 CASES = {
     "op-chain": chain,
     "op-chain-bulk": chain,
-    "plus-one-async": plus_one,
-    "plus-one-sync": plus_one,
+    "plus-one-async": plus_one(),
+    "plus-one-sync": plus_one(wait_for_each=True),
     "dot2000": forward(torch.mm, normal(2000, 2000), normal(2000, 2000)),
     "lenet-step": training(lenet, LENET, 256, 0.2),
-    "lenet-step-sync": training(lenet, LENET, 256, 0.2),
+    "lenet-step-sync": training(lenet, LENET, 256, 0.2, wait_for_each=True),
     "lenet-update": training(lenet, LENET, 256, 0.2, update_only=True),
     "mlp-step": training(mlp, MLP, 64, 0.05),
     "row-mlp": row,
@@ -229,6 +279,8 @@ CASES = {
     "mlp5-step-compiled": training(mlp, MLP5, 64, 0.05, compiled=True),
     "lenet-step-hybrid": training(lenet, LENET, 256, 0.2),
     "lenet-step-compiled": training(lenet, LENET, 256, 0.2, compiled=True),
+    "resnet18-step": resnet_step(32),
+    "resnet18-step-256": resnet_step(256),
     "conv1": forward(F.conv2d, normal(256, 1, 28, 28), normal(20, 1, 3, 3), normal(20)),
     "conv1-back": backward(F.conv2d, normal(256, 1, 28, 28), grad(20, 1, 3, 3), grad(20)),
     "relu1": forward(torch.relu, normal(256, 20, 26, 26)),
@@ -255,14 +307,20 @@ CASES = {
 def measure(run, times):
     if times < 1000:  # else warming up does not matter
         run(1)
+    wait()
     start = time.perf_counter()
     run(times)
+    wait()
     return (time.perf_counter() - start) / times
 
 
 def main():
     torch.set_num_threads(int(sys.argv[1]))
-    print(f"PyTorch {torch.__version__} with {torch.get_num_threads()} threads", flush=True)
+    if len(sys.argv) > 2:
+        torch.set_default_device(sys.argv[2])
+    torch.backends.cudnn.allow_tf32 = False  # as in Starling; products have it off anyway
+    torch.backends.cudnn.benchmark = True
+    print(f"PyTorch {torch.__version__} with {torch.get_num_threads()} threads on {torch.get_default_device()}", flush=True)
     name, run = None, None
     for line in sys.stdin:
         number, wanted, times = line.split()

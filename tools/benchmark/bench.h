@@ -57,6 +57,7 @@ struct bench_case {
 	bool no_peer;
 	int64_t times; /* repetitions a run; 0: as many as make a run long enough to be timed */
 	int runs;      /* at most so many; 0: as many as asked for */
+	bool cpu_only, gpu_only;
 	struct bench_work work;
 	struct bench_goal goal;
 	const struct bench_op *op; /* for the functions bench_op_*() */
@@ -72,6 +73,8 @@ struct bench_options {
 	int runs;
 	double run_seconds; /* aimed at for one run */
 	int threads;        /* cores that may be used */
+	const char *peer_script;
+	sl_device device; /* where operations run; a GPU has floors of its own */
 };
 
 /* The values of each run; NAN where there is none. */
@@ -108,21 +111,30 @@ void bench_quiet(bool quiet);        /* idle StarPU workers spin: they must not 
 double bench_gemm_peak(int threads); /* flops a second; NAN without a library for it */
 double bench_bandwidth(double read, double written, int threads); /* bytes a second */
 double bench_task_price(void);                                    /* seconds; the engine must run */
-double bench_floor(const struct bench_work *work, int threads);   /* seconds; NAN if nothing is known */
+/* Seconds; NAN if nothing is known. */
+double bench_floor(const struct bench_work *work, const struct bench_options *options);
+
+/* ---- floors_gpu.c: what a CUDA device can do; NAN where there is none -----------------------------------------------
+ */
+
+double bench_gpu_gemm_peak(int device);                              /* flops a second, without TF32 */
+double bench_gpu_bandwidth(int device, double read, double written); /* bytes a second, within its memory */
+double bench_gpu_link(int device, bool to_device);                   /* bytes a second, from and to pinned memory */
+void bench_gpu_name(int device, char *name, size_t size);
 
 /* ---- machine.c -----------------------------------------------------------------------------------------------------
  */
 
 int bench_cores(void);
-void bench_machine(char *line, size_t size, int threads);
+void bench_machine(char *line, size_t size, const struct bench_options *options);
 
 /* ---- peer.c: the same work in PyTorch ------------------------------------------------------------------------------
  */
 
-bool bench_peer_start(const char *python, int threads);
+bool bench_peer_start(const char *python, const struct bench_options *options);
 const char *bench_peer_name(void);                      /* NULL: there is none */
 double bench_peer_run(const char *name, int64_t times); /* seconds of one repetition; NAN if it has no such case */
-const char *bench_peer_how(void);                        /* the last one was done; "" for the usual way */
+const char *bench_peer_how(void);                       /* the last one was done; "" for the usual way */
 void bench_peer_stop(void);
 
 /* ---- report.c ------------------------------------------------------------------------------------------------------

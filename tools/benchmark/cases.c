@@ -43,11 +43,12 @@ static sl_tensor *batch_norm(sl_tensor *const *in)
 
 /* Networks made of blocks: a row, a whole step, or LeNet both ways. */
 #define ROW(how) .setup = bench_row_setup, .run = how, .teardown = bench_row_teardown
-#define ROW_WORK {.read = 4 * ROW_WEIGHTS, .flops = 2 * ROW_WEIGHTS, .tasks = 1}
-#define STEP(kind)                                                                                                     \
-	.setup = bench_##kind##_setup, .run = bench_whole_step_run, .teardown = bench_whole_step_teardown
-#define BOTH(how)                                                                                                      \
-	.no_peer = true, .setup = bench_lenet_both_setup, .run = how, .teardown = bench_lenet_both_teardown
+#define ROW_WORK                                                                                                       \
+	{                                                                                                              \
+		.read = 4 * ROW_WEIGHTS, .flops = 2 * ROW_WEIGHTS, .tasks = 1                                          \
+	}
+#define STEP(kind) .setup = bench_##kind##_setup, .run = bench_whole_step_run, .teardown = bench_whole_step_teardown
+#define BOTH(how) .no_peer = true, .setup = bench_lenet_both_setup, .run = how, .teardown = bench_lenet_both_teardown
 #define TASKS .rate_unit = "tasks", .rate_value = &bench_tasks
 
 #define MICROSECONDS(per) .unit = "µs" per, .scale = 1e6
@@ -75,6 +76,14 @@ static sl_tensor *batch_norm(sl_tensor *const *in)
 #define MLP_FLOPS(batch) (2.0 * (batch)*MLP_WEIGHTS)
 #define ROW_WEIGHTS (512.0 * 256 + 256 * 128 + 128 * 2)
 #define MLP5_WEIGHTS (784.0 * 512 + 3 * 512.0 * 512 + 512 * 10)
+/* The first convolution; four of 64 to 64 channels at 28 × 28; three groups, at 14, 7 and 4, of a halving convolution,
+ * its shortcut, and three that keep the size; forward, by weights, and, but for the images, by inputs. */
+#define RESNET_GROUP(channels, side)                                                                                   \
+	((channels) * (channels)*4.5 + (channels) * (channels)*0.5 + (channels) * (channels)*27.0) * (side) * (side)
+#define RESNET_FIRST (64 * 9 * 28.0 * 28)
+#define RESNET_REST                                                                                                    \
+	(4 * 64 * 64 * 9 * 28.0 * 28 + RESNET_GROUP(128, 14) + RESNET_GROUP(256, 7) + RESNET_GROUP(512, 4) + 5120)
+#define RESNET_FLOPS(batch) (2.0 * (batch) * (2 * RESNET_FIRST + 3 * RESNET_REST))
 #define MLP5_FLOPS (2.0 * 64 * (3 * MLP5_WEIGHTS - 784.0 * 512))
 
 const struct bench_case bench_cases[] = {
@@ -244,6 +253,21 @@ const struct bench_case bench_cases[] = {
          .teardown = bench_whole_step_teardown,
          .goal = {BENCH_AT_MOST, 50}},
 
+        {.name = "resnet18-step",
+         .doc = "a training step of ResNet-18 as one program, batch 32 x 1 x 28 x 28",
+         MILLISECONDS(""),
+         RATE("images/s", 32),
+         .runs = 3,
+         .work.flops = RESNET_FLOPS(32),
+         STEP(resnet)},
+        {.name = "resnet18-step-256",
+         .doc = "the same with a batch of 256: on GPUs only",
+         MILLISECONDS(""),
+         RATE("images/s", 256),
+         .gpu_only = true,
+         .work.flops = RESNET_FLOPS(256),
+         STEP(resnet)},
+
         /* Run-ahead. */
         {.name = "run-ahead-memory",
          .doc = "memory of training without any wait / with one a batch (resident set)",
@@ -251,6 +275,7 @@ const struct bench_case bench_cases[] = {
          .rate_unit = "MB",
          .rate_value = &bench_ahead_megabytes,
          .no_engine = true,
+         .cpu_only = true,
          .no_peer = true,
          .times = 1,
          .runs = 3,
@@ -262,6 +287,7 @@ const struct bench_case bench_cases[] = {
          .rate_unit = "MB",
          .rate_value = &bench_ahead_megabytes,
          .no_engine = true,
+         .cpu_only = true,
          .no_peer = true,
          .times = 1,
          .runs = 3,
@@ -271,6 +297,7 @@ const struct bench_case bench_cases[] = {
          .doc = "time of training without any wait / with one a batch",
          RATIO(""),
          .no_engine = true,
+         .cpu_only = true,
          .no_peer = true,
          .times = 1,
          .runs = 5,

@@ -13,7 +13,8 @@ static double tasks(void)
 	return (double)stats.segments;
 }
 
-/* ---- one row ------------------------------------------------------------------------------------------------------ */
+/* ---- one row ------------------------------------------------------------------------------------------------------
+ */
 
 static struct {
 	sl_block *eager, *hybrid;
@@ -84,7 +85,8 @@ double bench_row_latency_run(const struct bench_case *c, int64_t times)
 	return seconds / (double)times;
 }
 
-/* ---- whole steps --------------------------------------------------------------------------------------------------- */
+/* ---- whole steps ---------------------------------------------------------------------------------------------------
+ */
 
 static struct {
 	sl_block *net;
@@ -149,7 +151,8 @@ double bench_whole_step_run(const struct bench_case *c, int64_t times)
 	return seconds / (double)times;
 }
 
-/* ---- LeNet call by call and as a whole ----------------------------------------------------------------------------- */
+/* ---- LeNet call by call and as a whole -----------------------------------------------------------------------------
+ */
 
 bool bench_lenet_both_setup(const struct bench_case *c)
 {
@@ -192,14 +195,14 @@ double bench_lenet_memory_run(const struct bench_case *c, int64_t times)
 	return (double)sl_step_info(whole.step).memory / peak;
 }
 
-/* ---- compiling ------------------------------------------------------------------------------------------------------ */
+/* ---- compiling ------------------------------------------------------------------------------------------------------
+ */
 
 double bench_compiled_calls;
 
 bool bench_resnet_setup(const struct bench_case *c)
 {
-	(void)c;
-	return make_step(net_resnet18(), 0.05, 32);
+	return make_step(net_resnet18(), 0.05, c->gpu_only ? 256 : 32);
 }
 
 /* Tracing, passes and plan; nothing runs. */

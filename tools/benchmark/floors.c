@@ -278,12 +278,15 @@ double bench_task_price(void)
 /* ---- together ------------------------------------------------------------------------------------------------------
  */
 
-double bench_floor(const struct bench_work *work, int threads)
+double bench_floor(const struct bench_work *work, const struct bench_options *o)
 {
-	double floor = NAN;
-	if (work->flops > 0) floor = fmax(floor, work->flops / bench_gemm_peak(threads));
-	double bytes = work->read + work->written;
-	if (bytes > 0) floor = fmax(floor, bytes / bench_bandwidth(work->read, work->written, threads));
+	double floor = NAN, bytes = work->read + work->written;
+	bool gpu = o->device.kind == SL_DEVICE_GPU;
+	if (work->flops > 0)
+		floor = work->flops / (gpu ? bench_gpu_gemm_peak(o->device.index) : bench_gemm_peak(o->threads));
+	if (bytes > 0)
+		floor = fmax(floor, bytes / (gpu ? bench_gpu_bandwidth(o->device.index, work->read, work->written)
+		                                 : bench_bandwidth(work->read, work->written, o->threads)));
 	if (work->tasks > 0) floor = fmax(floor, work->tasks * bench_task_price());
 	return floor;
 }

@@ -20,6 +20,8 @@
 
 #include "bench.h"
 
+enum { GPU_LINE = 256 };
+
 /* Cores that this process may use. */
 int bench_cores(void)
 {
@@ -85,9 +87,23 @@ static void measure(const void *arg, void *result)
 	sl_shutdown();
 }
 
-void bench_machine(char *line, size_t size, int threads)
+/* What there is to say about a GPU, with a semicolon behind it; nothing for CPUs. */
+static void gpu_figures(const void *arg, void *result)
 {
-	char model[128], with[256];
+	int device = *(const int *)arg;
+	char name[64], *line = result;
+	bench_gpu_name(device, name, sizeof name);
+	snprintf(line, GPU_LINE,
+	         "%s, sgemm %.1f TFLOP/s, memory %.0f GB/s copied (read and written), link %.1f GB/s to it and %.1f "
+	         "back; ",
+	         name, 1e-12 * bench_gpu_gemm_peak(device), 1e-9 * bench_gpu_bandwidth(device, 512 << 20, 512 << 20),
+	         1e-9 * bench_gpu_link(device, true), 1e-9 * bench_gpu_link(device, false));
+}
+
+void bench_machine(char *line, size_t size, const struct bench_options *o)
+{
+	int threads = o->threads;
+	char model[128], with[256], gpu[GPU_LINE] = "";
 	struct figures f = {NAN, NAN, NAN, NAN, NAN};
 	double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / (1 << 30);
 	cpu_model(model, sizeof model);
@@ -95,10 +111,11 @@ void bench_machine(char *line, size_t size, int threads)
 	double load = 0;
 	getloadavg(&load, 1);
 	bench_in_child(measure, &threads, &f, sizeof f);
+	if (o->device.kind == SL_DEVICE_GPU) bench_in_child(gpu_figures, &o->device.index, gpu, sizeof gpu);
 	snprintf(line, size,
-	         "%s, %d cores, %.0f GiB; %s; sgemm %.0f GFLOP/s on one core, %.0f on all; "
+	         "%s%s, %d cores, %.0f GiB; %s; sgemm %.0f GFLOP/s on one core, %.0f on all; "
 	         "memory %.0f GB/s read, %.0f GB/s copied (read and written); a StarPU task %.1f µs; "
 	         "load before: %.1f",
-	         model, threads, memory, with, 1e-9 * f.one, 1e-9 * f.all, 1e-9 * f.read, 1e-9 * f.copied,
+	         gpu, model, threads, memory, with, 1e-9 * f.one, 1e-9 * f.all, 1e-9 * f.read, 1e-9 * f.copied,
 	         1e6 * f.price, load);
 }

@@ -16,12 +16,14 @@ struct arguments {
 	int nwanted;
 };
 
-enum { KEY_JSON = 256, KEY_PEER, KEY_RUNS, KEY_QUICK, KEY_MARKDOWN, KEY_CHECK };
+enum { KEY_JSON = 256, KEY_PEER, KEY_RUNS, KEY_QUICK, KEY_MARKDOWN, KEY_CHECK, KEY_DEVICE, KEY_PEER_SCRIPT };
 
 static const struct argp_option options[] = {
         {"list", 'l', NULL, 0, "List the cases and end", 0},
         {"json", KEY_JSON, "FILE", 0, "Write a JSON object for each case, one a line, to FILE", 0},
         {"peer", KEY_PEER, "PYTHON", 0, "Let this Python do the same work in PyTorch, alternating, and compare", 0},
+        {"peer-script", KEY_PEER_SCRIPT, "FILE", 0, "Another script of PyTorch's part than the installed one", 0},
+        {"device", KEY_DEVICE, "DEVICE", 0, "Run operations on cpu (the default) or a GPU: gpu:0", 0},
         {"runs", KEY_RUNS, "N", 0, "Measure each case so many times (default: 9)", 0},
         {"quick", KEY_QUICK, NULL, 0, "Few and short runs: to see that it works", 0},
         {"markdown", KEY_MARKDOWN, NULL, 0, "Write the table as Markdown", 0},
@@ -33,7 +35,8 @@ static const char doc[] =
         "Measures Starling: medians of several runs.\v"
         "CASE is a name or a pattern such as 'lenet-*'; without any, all cases run.  The floor is the time that the "
         "machine, as measured beside each run, needs at least: flops at the rate of sgemm on all cores, bytes at the "
-        "bandwidth of memory, tasks at the price of a bare StarPU task.  \"of floor\" is floor / value, \"× peer\" the "
+        "bandwidth of memory (with --device gpu:N, of that GPU), tasks at the price of a bare StarPU task.  \"of "
+        "floor\" is floor / value, \"× peer\" the "
         "peer's time / ours: more is better for both.\n\n"
         "Exit status: 0; 1 if a case fails (or with --check misses its goal); 2 for a wrong command line.";
 
@@ -58,6 +61,15 @@ static int runs_of(struct argp_state *state, const char *text)
 	return (int)n;
 }
 
+static sl_device device_of(struct argp_state *state, const char *text)
+{
+	sl_device d;
+	int n = sl_device_parse(text, &d, 1);
+	bool good = n == 1 && (d.kind == SL_DEVICE_CPU || (d.kind == SL_DEVICE_GPU && d.index >= 0));
+	if (!good) argp_error(state, "--device takes one device, cpu or gpu:N, not '%s'", text);
+	return d;
+}
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct arguments *a = state->input;
@@ -73,6 +85,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		break;
 	case KEY_RUNS:
 		a->measuring.runs = runs_of(state, text);
+		break;
+	case KEY_PEER_SCRIPT:
+		a->measuring.peer_script = text;
+		break;
+	case KEY_DEVICE:
+		a->measuring.device = device_of(state, text);
 		break;
 	case KEY_QUICK:
 		a->measuring.run_seconds = 0.02;
@@ -104,6 +122,7 @@ static int run_cases(const struct arguments *a, const char *machine, FILE *json)
 		const struct bench_case *c = &bench_cases[i];
 		struct bench_result result;
 		if (a->nwanted && !a->wanted[i]) continue;
+		if (a->measuring.device.kind == SL_DEVICE_GPU ? c->cpu_only : c->gpu_only) continue;
 		bench_measure(c, &a->measuring, &result);
 		bench_print_row(stdout, a->format, c, &result);
 		if (json && !bench_write_json(json, machine, c, &result)) {
@@ -123,11 +142,11 @@ static int run(const struct arguments *a)
 		fprintf(stderr, "bench: %s: %s\n", a->json, strerror(errno));
 		return 1;
 	}
-	if (a->peer && !bench_peer_start(a->peer, a->measuring.threads)) {
+	if (a->peer && !bench_peer_start(a->peer, &a->measuring)) {
 		fprintf(stderr, "bench: %s does not run the peer: is PyTorch installed there?\n", a->peer);
 		return 1;
 	}
-	bench_machine(machine, sizeof machine, a->measuring.threads);
+	bench_machine(machine, sizeof machine, &a->measuring);
 	printf("%s\n\n", machine);
 	int bad = run_cases(a, machine, json);
 	bench_peer_stop();

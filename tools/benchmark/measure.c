@@ -179,7 +179,7 @@ static void one_run(const struct job *j, int64_t times, int i, struct bench_resu
 	const struct bench_case *c = j->c;
 	double scale = c->scale ? c->scale : 1;
 	settle();
-	r->floor[i] = bench_floor(&c->work, j->options->threads) * scale;
+	r->floor[i] = bench_floor(&c->work, j->options) * scale;
 	settle();
 	if (!c->times) c->run(c, 1); /* caches and clock as the peer finds them after its own turn */
 	r->value[i] = c->run(c, times) * scale;
@@ -193,13 +193,13 @@ static void one_run(const struct job *j, int64_t times, int i, struct bench_resu
 	bench_quiet(false);
 }
 
-static bool begin(const struct bench_case *c, struct bench_result *r)
+static bool begin(const struct bench_case *c, sl_device device, struct bench_result *r)
 {
 	if (c->no_engine) return true;
 	struct sl_config config = c->config;
-	config.gpus = -1; /* the floors are those of the CPUs */
+	if (device.kind != SL_DEVICE_GPU) config.gpus = -1;
 	config.seed = 1;
-	if (sl_init(&config) != SL_OK || (c->setup && !c->setup(c))) {
+	if (sl_init(&config) != SL_OK || sl_device_default(device) != SL_OK || (c->setup && !c->setup(c))) {
 		if (!failed(r)) snprintf(r->error, sizeof r->error, "cannot set up");
 		return false;
 	}
@@ -217,7 +217,7 @@ static void measure(const void *arg, void *result)
 {
 	const struct job *j = arg;
 	struct bench_result *r = result;
-	if (!begin(j->c, r)) return;
+	if (!begin(j->c, j->options->device, r)) return;
 	int64_t times = find_times(j);
 	for (int i = 0; i < j->options->runs && (!j->c->runs || i < j->c->runs); i++) {
 		one_run(j, times, i, r);

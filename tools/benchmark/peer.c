@@ -16,24 +16,26 @@ static struct {
 	long asked;
 } peer;
 
-/* The script: of the source tree if that is there, else the installed one. */
-static const char *script(void)
+/* The script: of the options, of the source tree if that is there, or the installed one. */
+static const char *script(const struct bench_options *o)
 {
+	if (o->peer_script) return o->peer_script;
 	return access(BENCH_PEER_SOURCE, R_OK) ? BENCH_PEER_INSTALLED : BENCH_PEER_SOURCE;
 }
 
-static void become_python(const char *python, int threads, int in, int out)
+static void become_python(const char *python, const struct bench_options *o, int in, int out)
 {
-	char count[16];
-	snprintf(count, sizeof count, "%d", threads);
+	char count[16], device[32] = "cpu";
+	snprintf(count, sizeof count, "%d", o->threads);
+	if (o->device.kind == SL_DEVICE_GPU) snprintf(device, sizeof device, "cuda:%d", o->device.index);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
-	execlp(python, python, script(), count, (char *)NULL);
+	execlp(python, python, script(o), count, device, (char *)NULL);
 	perror(python);
 	_exit(127);
 }
 
-bool bench_peer_start(const char *python, int threads)
+bool bench_peer_start(const char *python, const struct bench_options *options)
 {
 	int there[2], back[2];
 	if (pipe(there) || pipe(back)) return false;
@@ -43,7 +45,7 @@ bool bench_peer_start(const char *python, int threads)
 	if (peer.process == 0) {
 		close(there[1]);
 		close(back[0]);
-		become_python(python, threads, there[0], back[1]);
+		become_python(python, options, there[0], back[1]);
 	}
 	close(there[0]);
 	close(back[1]);
@@ -74,7 +76,8 @@ double bench_peer_run(const char *name, int64_t times)
 		char *rest, *end;
 		if (strtol(line, &rest, 10) != number) continue;
 		double seconds = strtod(rest, &end);
-		snprintf(peer.how, sizeof peer.how, "%.*s", (int)strcspn(end + (*end == ' '), "\n"), end + (*end == ' '));
+		snprintf(peer.how, sizeof peer.how, "%.*s", (int)strcspn(end + (*end == ' '), "\n"),
+		         end + (*end == ' '));
 		return end == rest ? NAN : seconds;
 	}
 	return NAN;
