@@ -67,18 +67,17 @@ static int cuda_devices(void)
 #endif
 }
 
-/* Whether StarPU would find an accelerator: the scheduler must be chosen before it starts. */
-static bool expects_gpus(const struct sl_config *c)
+/* The accelerators that StarPU shall use.  The scheduler must be chosen before it starts, and it warns if it is asked
+ * for more than there are. */
+static int expected_gpus(const struct sl_config *c)
 {
-#ifdef HAVE_CUDA
 	int n = 0;
-	return c->gpus > 0 && cudaGetDeviceCount(&n) == cudaSuccess && n > 0;
+#ifdef HAVE_CUDA
+	if (c->gpus > 0 && cudaGetDeviceCount(&n) != cudaSuccess) n = 0;
 #elif defined SLP_SIMULATION
-	return c->gpus > 0 && slp_simulated_gpus() > 0;
-#else
-	(void)c;
-	return false;
+	n = slp_simulated_gpus();
 #endif
+	return n < c->gpus ? n : c->gpus;
 }
 
 /* StarPU takes another policy instead of one that it does not know. */
@@ -97,7 +96,7 @@ static enum sl_status check_policy(const char *at, const char *name)
 }
 
 /* Workers poll: more of them than cores would take turns, and each operation would last many times as long. */
-static enum sl_status check_teams(const char *at, int teams, bool gpus)
+static enum sl_status check_teams(const char *at, int teams, int gpus)
 {
 	if (teams == 0 && !gpus) {
 		slp_call_fail(at, "sl_init", SL_EDEVICE, "neither CPU devices (STARPU_NCPU=0) nor GPUs");
@@ -106,8 +105,8 @@ static enum sl_status check_teams(const char *at, int teams, bool gpus)
 	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
 	int cores = slp_team_cores_total();
 	if (teams <= cores || (nobind && strcmp(nobind, "0"))) return SL_OK;
-	slp_call_fail(at, "sl_init", SL_EDEVICE, "%d CPU devices on %d cores; to try it all the same: STARPU_WORKERS_NOBIND=1",
-		      teams, cores);
+	slp_call_fail(at, "sl_init", SL_EDEVICE,
+	              "%d CPU devices on %d cores; to try it all the same: STARPU_WORKERS_NOBIND=1", teams, cores);
 	return SL_EDEVICE;
 }
 
@@ -115,7 +114,7 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 {
 	struct starpu_conf conf;
 	starpu_conf_init(&conf);
-	bool gpus = expects_gpus(c);
+	int gpus = expected_gpus(c);
 	if (!c->sched || !*c->sched) c->sched = gpus ? "dmdas" : "lws";
 	enum sl_status s = check_policy(at, c->sched);
 	if (s == SL_OK) s = check_teams(at, c->teams, gpus);
@@ -123,17 +122,14 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	conf.precedence_over_environment_variables = 1;
 	conf.sched_policy_name = c->sched;
 	conf.ncpus = c->teams;
-	conf.ncuda = gpus ? c->gpus : 0;
-#ifdef SLP_SIMULATION
-	if (conf.ncuda > slp_simulated_gpus()) conf.ncuda = slp_simulated_gpus(); /* StarPU would warn */
-#endif
+	conf.ncuda = gpus;
 	conf.nopencl = 0;
 	if (c->explain) conf.calibrate = conf.calibrate ? conf.calibrate : 1; /* else predictions are asked of policies only */
 	conf.catch_signals = 0; /* a library leaves signals to the program */
 	int ret = starpu_init(&conf);
 	if (ret == 0) return SL_OK;
 	slp_call_fail(at, "sl_init", SL_EDEVICE, "StarPU did not start with %d CPU workers and policy %s: %s", c->teams,
-		      c->sched, strerror(-ret));
+	              c->sched, strerror(-ret));
 	return SL_EDEVICE;
 }
 
@@ -209,7 +205,8 @@ enum sl_status slp_engine_need(const char *at)
 /* Says what nobody asked about: errors that no sync point reported. */
 static void report_unseen(void)
 {
-	if (slp_error_take() != SL_OK) fprintf(stderr, "starling: not reported before sl_shutdown: %s\n", sl_error_message());
+	if (slp_error_take() != SL_OK)
+		fprintf(stderr, "starling: not reported before sl_shutdown: %s\n", sl_error_message());
 }
 
 static void stop(void)
