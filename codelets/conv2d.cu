@@ -295,10 +295,10 @@ __global__ static void finish_kernel(T *y, const T *b, int64_t n, int64_t plane,
 
 /* partial[channel][part] = the sum of dy over the images of a part. */
 template <class T>
-__global__ static void sum_parts(const T *dy, T *partial, int64_t images, int64_t channels, int64_t plane)
+__global__ static void sum_parts(const T *dy, T *partial, int parts, int64_t images, int64_t channels, int64_t plane)
 {
-	int64_t channel = blockIdx.x / PARTS, part = blockIdx.x % PARTS;
-	int64_t first = part * images / PARTS, count = ((part + 1) * images / PARTS - first) * plane;
+	int64_t channel = blockIdx.x / parts, part = blockIdx.x % parts;
+	int64_t first = part * images / parts, count = ((part + 1) * images / parts - first) * plane;
 	T sum = 0;
 	for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
 		sum += dy[((first + i / plane) * channels + channel) * plane + i % plane];
@@ -306,12 +306,12 @@ __global__ static void sum_parts(const T *dy, T *partial, int64_t images, int64_
 	if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-template <class T> __global__ static void add_parts(const T *partial, T *db, int64_t channels)
+template <class T> __global__ static void add_parts(const T *partial, T *db, int parts, int64_t channels)
 {
 	SLP_GRID_STRIDE(c, channels)
 	{
 		T sum = 0;
-		for (int p = 0; p < PARTS; p++) sum += partial[c * PARTS + p];
+		for (int p = 0; p < parts; p++) sum += partial[c * parts + p];
 		db[c] = sum;
 	}
 }
@@ -321,14 +321,16 @@ template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, c
 {
 	const struct slp_conv &c = o.c;
 	if (slp_size(&k->out[1]) == 0) return SL_OK;
-	if ((size_t)c.oc * PARTS * sizeof(T) > o.limit)
+	int parts = c.n < PARTS ? (int)c.n : PARTS;
+	if ((size_t)(c.oc * parts) * sizeof(T) > o.limit)
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "too many channels for the gradient of the bias");
 	T *partial = (T *)o.work;
-	SLP_LAUNCH(sum_parts<T>, (unsigned)(c.oc * PARTS), SLP_BLOCK, 0, k->stream, (const T *)o.y, partial, c.n, c.oc,
-	           c.oh * c.ow);
+	SLP_LAUNCH(sum_parts<T>, (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, (const T *)o.y, partial, parts, c.n,
+	           c.oc, c.oh * c.ow);
 	enum sl_status s = slp_launched(k);
 	if (s != SL_OK) return s;
-	SLP_LAUNCH(add_parts<T>, slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const T *)partial, (T *)k->out[1].ptr, c.oc);
+	SLP_LAUNCH(add_parts<T>, slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const T *)partial, (T *)k->out[1].ptr,
+	           parts, c.oc);
 	return slp_launched(k);
 }
 

@@ -8,14 +8,14 @@
 
 #ifdef SLP_EMULATE
 #include "emu.h" /* tests/emu: defines both macros and the CUDA built-ins for host C++ */
+enum { SLP_BLOCK = 64 }; /* where a thread that meets a barrier takes long */
 #else
 #include <cuda_runtime.h>
 #define SLP_LAUNCH(kernel, grid, block, shmem, stream, ...)                                                            \
 	(kernel)<<<(grid), (block), (shmem), (cudaStream_t)(stream)>>>(__VA_ARGS__)
 #define SLP_DYN_SHARED(T, name) extern __shared__ T name[]
-#endif
-
 enum { SLP_BLOCK = 256 };
+#endif
 
 /* Blocks for n elements with a grid-stride loop. */
 static inline unsigned slp_grid(int64_t n)

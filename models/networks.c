@@ -48,18 +48,19 @@ static sl_block *stage(int64_t channels, int stride, bool sync)
 	return sl_sequential(residual(channels, stride, sync), residual(channels, 1, sync));
 }
 
-static sl_block *resnet18(bool sync)
+sl_block *net_resnet18_of(int64_t width, bool sync)
 {
-	return sl_sequential(conv3(64, 1), norm(sync), sl_activation_layer(SL_RELU), stage(64, 1, sync), stage(128, 2, sync),
-	                     stage(256, 2, sync), stage(512, 2, sync), sl_global_avg_pool2d_layer(), sl_dense(10));
+	return sl_sequential(conv3(width, 1), norm(sync), sl_activation_layer(SL_RELU), stage(width, 1, sync),
+	                     stage(2 * width, 2, sync), stage(4 * width, 2, sync), stage(8 * width, 2, sync),
+	                     sl_global_avg_pool2d_layer(), sl_dense(10));
 }
 
 sl_block *net_resnet18(void)
 {
-	return resnet18(false);
+	return net_resnet18_of(64, false);
 }
 
 sl_block *net_resnet18_synchronised(void)
 {
-	return resnet18(true);
+	return net_resnet18_of(64, true);
 }

@@ -28,11 +28,11 @@ static bool runs_on(const struct slp_operands *o, sl_device device)
 	return device.kind != SL_DEVICE_GPU || (o->op->cuda && o->op->cuda_dtypes & SLP_DTYPE(first->type.dtype));
 }
 
-/* Emulated GPUs (tests/emu) are slow: SLP_GPU_LARGEST says from what cost on cases are not for them. */
-static bool is_too_large(const struct slp_operands *o, sl_device device)
+/* Emulated GPUs (tests/emu) are slow: SLP_GPU_CASES leaves everything to GPUs, and cases of a higher cost out. */
+static double gpu_cases(void)
 {
-	const char *largest = getenv("SLP_GPU_LARGEST");
-	return device.kind == SL_DEVICE_GPU && largest && slp_operands_cost(o) > atof(largest);
+	const char *text = getenv("SLP_GPU_CASES");
+	return text ? atof(text) : 0;
 }
 
 /* Threads of CPU team i. */
@@ -93,7 +93,6 @@ static void check_operands(struct slp_place_of_test at, const sl_device *devices
 	if (!known) made = run_directly(at, o, team_threads(0));
 	for (; devices->kind; devices++) {
 		char name[SL_DEVICE_NAME_MAX];
-		if (is_too_large(o, *devices)) continue;
 		at.device = sl_device_name(*devices, name);
 		if (runs_on(o, *devices))
 			check_ways(at, *devices, o, expected, tolerance, known ? expected : &made);
@@ -119,6 +118,10 @@ static void check_case(struct slp_place_of_test at, const sl_device *devices)
 	if (slp_operands_make(&o, at.c, false) != SL_OK) {
 		slp_case_fail(at, "%s", sl_error_message());
 		sl_error_clear();
+		return;
+	}
+	if (gpu_cases() > 0 && slp_operands_cost(&o) > gpu_cases()) {
+		slp_operands_free(&o);
 		return;
 	}
 	bool allowed = slp_operands_make(&wide, at.c, true) == SL_OK && !at.c->own_types;
@@ -280,7 +283,7 @@ static int start(int teams)
 	if (sl_init(&config) != SL_OK) return 1;
 	memset(devices, 0, sizeof devices);
 	int n = 0, cpus = sl_device_count(SL_DEVICE_CPU), gpus = sl_device_count(SL_DEVICE_GPU);
-	for (int i = 0; i < cpus; i++) devices[n++] = sl_cpu(i);
+	for (int i = 0; i < cpus && !gpu_cases(); i++) devices[n++] = sl_cpu(i);
 	for (int i = 0; i < gpus; i++) devices[n++] = sl_gpu(i);
 	return 0;
 }

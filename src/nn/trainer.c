@@ -90,11 +90,11 @@ static bool make_states(sl_trainer *t)
 }
 
 /* A trainer of the parameters that the block has now; their values may come later.  The optimisers, by their formulas
- * in sl_sgd_update, sl_adam_update (SL_ADAM, SL_ADAMW) and sl_rmsprop_update: all parameters of a device are updated by
- * one operation.  Parameters that several devices use are dealt out to them, GPUs if there are any: each device adds the
- * gradients of its own and updates them, and the others fetch the new values when they need them; with .clip_norm, one
- * device of the scheduler's choice does it all.  .lr follows .schedule, see sl_schedule_lr.  SL_EINVAL: an option is
- * wrong, or there is nothing to train.
+ * in sl_sgd_update, sl_adam_update (SL_ADAM, SL_ADAMW) and sl_rmsprop_update: the parameters of a device are updated
+ * together, some MiB an operation.  Parameters that several devices use are dealt out to them, GPUs if there are any:
+ * each device adds the gradients of its own and updates them, and the others fetch the new values when they need them;
+ * with .clip_norm, one device of the scheduler's choice does it all.  .lr follows .schedule, see sl_schedule_lr.
+ * SL_EINVAL: an option is wrong, or there is nothing to train.
  *
  *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
  *                                                      .schedule = {SL_COSINE, .warmup = 500, .total = 10000}));
@@ -340,14 +340,20 @@ static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, s
 	return param && grad;
 }
 
-/* Takes those of one owner out of u, to where it is. */
+/* So much in one operation: what it has updated is on its way to other devices while gradients of the rest still come,
+ * and little enough has to fit into a device's memory together. */
+enum { SHARE_BYTES = 4 << 20 };
+
+/* Takes those of one owner out of u, to where it is; clipping by the norm needs all. */
 static bool take_share(const char *at, const sl_trainer *t, struct update *u, struct update *mine)
 {
 	sl_device owner = t->owners[u->numbers[0]];
 	int left = 0;
+	size_t most = t->optimizer.clip_norm > 0 ? SIZE_MAX : SHARE_BYTES, bytes = 0;
 	mine->count = 0;
 	for (int i = 0; i < u->count; i++) {
-		bool is_mine = sl_device_equal(t->owners[u->numbers[i]], owner);
+		bool is_mine = bytes < most && sl_device_equal(t->owners[u->numbers[i]], owner);
+		bytes += is_mine ? sl_tensor_bytes(u->params[i]) : 0;
 		struct update *to = is_mine ? mine : u;
 		int k = is_mine ? mine->count++ : left++;
 		bool place = is_mine && owner.kind;
@@ -365,7 +371,7 @@ static bool take_share(const char *at, const sl_trainer *t, struct update *u, st
 	return true;
 }
 
-/* An operation for each owner; symbols have none. */
+/* An operation for each share of each owner; symbols have none. */
 static enum sl_status update_all(const char *at, sl_trainer *t, struct update *u, struct slp_hyper h)
 {
 	if (!u->count || sl_is_symbol(u->params[0])) return call(at, &t->optimizer, u, h);

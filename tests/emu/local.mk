@@ -1,5 +1,5 @@
 # Emulated GPUs (tests/emu/README.md): the library once more, with its CUDA kernels compiled for the host, and programs
-# that are linked with it.  Test equipment: built by make check alone.
+# that are linked with it.  Test equipment.
 
 EXTRA_DIST += \
 	tests/emu/README.md \
@@ -9,21 +9,34 @@ dist_check_SCRIPTS += \
 	tests/emu/device.sh \
 	tests/emu/explain.sh \
 	tests/emu/lenet.sh \
-	tests/emu/ops.sh
+	tests/emu/ops.sh \
+	tests/emu/steps.sh
 
-if EMULATION
-check_LTLIBRARIES += \
+# Built when one of the tests runs, not for every make check TESTS=...  (Automake must not see whose rules these are:
+# it would leave out its own.)
+EXTRA_LTLIBRARIES = \
 	tests/emu/libcodelets.la \
 	tests/emu/libcore.la \
 	tests/emu/libgpu.la
-emulation = yes
-check_PROGRAMS += \
+emu_programs = \
 	tests/emu/lenet \
 	tests/emu/sl-info \
 	tests/emu/test_device \
 	tests/emu/test_explain \
 	tests/emu/test_ops \
-	tests/emu/test_parallel
+	tests/emu/test_parallel \
+	tests/emu/test_steps
+EXTRA_PROGRAMS = $(emu_programs)
+CLEANFILES += $(EXTRA_LTLIBRARIES) $(emu_programs)
+
+if EMULATION
+emulation = yes
+log = sh.log
+tests/emu/device.$(log): tests/emu/test_device tests/emu/test_parallel
+tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
+tests/emu/lenet.$(log): tests/emu/lenet
+tests/emu/ops.$(log): tests/emu/test_ops
+tests/emu/steps.$(log): tests/emu/test_steps
 endif
 
 emu_cppflags = -DHAVE_CUDA=1 $(AM_CPPFLAGS) $(EMU_CFLAGS)
@@ -64,7 +77,12 @@ endif
 
 CLEANFILES += $(cuda_sources:.cu=.emu.d)
 emu_cxxflags = -std=c++17 -Wall -Wextra -Wno-missing-field-initializers -Wno-unknown-pragmas \
-	-Wno-deprecated-declarations -fvisibility=hidden -ftls-model=initial-exec $(CXXFLAGS) -O2
+	-Wno-deprecated-declarations -fvisibility=hidden -ftls-model=initial-exec $(CXXFLAGS) $(emu_optimize)
+if SANITIZERS
+emu_optimize = -O1
+else
+emu_optimize = -O2
+endif
 AM_V_EMU = $(am__v_EMU_$(V))
 am__v_EMU_ = $(am__v_EMU_$(AM_DEFAULT_VERBOSITY))
 am__v_EMU_0 = @echo "  EMU     " $@;
@@ -120,6 +138,12 @@ tests_emu_test_parallel_SOURCES = models/lenet.c tests/emu/test_parallel.c
 tests_emu_test_parallel_LDFLAGS = $(emu_ldflags)
 tests_emu_test_parallel_LDADD = models/libdriver.la tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_parallel_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_steps_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
+tests_emu_test_steps_SOURCES = models/networks.c models/networks.h tests/emu/test_steps.c
+tests_emu_test_steps_LDFLAGS = $(emu_ldflags)
+tests_emu_test_steps_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_steps_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_lenet_CPPFLAGS = $(models_cppflags)
 tests_emu_lenet_SOURCES = $(models_lenet_SOURCES)
