@@ -1,6 +1,6 @@
 #!/bin/bash
-# completion.sh: completion in bash against what the programs say of themselves, with and without a terminal's help.
-# Run by make check in the build tree.
+# completion.sh: completion in bash against what the programs say of themselves.  Run by make check in the build tree,
+# which sets srcdir and PROGRAMS.
 set -euo pipefail
 export LC_ALL=C
 failures=0
@@ -35,11 +35,15 @@ offers() {
 }
 
 echo "--- all options of all programs"
-for program in models/async models/hybrid models/lenet models/mlp models/parallel models/resnet18 tools/bench \
-  tools/sl-info tools/sl-machine tools/sl-plot tools/sl-run; do
-  # --usage is argp's other list of them
-  "$program" --usage | tr -d '\n' | grep -oE '\[--[a-z-]+=?' | tr -d '[' | sort >completion.want
+for program in $PROGRAMS; do
+  [ -x "$program" ] || program=$srcdir/$program
   answers "$program --" >completion.got
+  if usage=$("$program" --usage 2>/dev/null); then # argp's other list of them
+    tr -d '\n' <<<"$usage" | grep -oE '\[--[a-z-]+=?' | tr -d '[' | sort >completion.want
+  else # a script
+    "$program" --help | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--.*' | sort >completion.want
+    sed -i 's/=$//' completion.got
+  fi
   if cmp -s completion.want completion.got; then
     echo "ok: $program: $(wc -l <completion.got) options"
   else

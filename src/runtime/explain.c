@@ -154,7 +154,7 @@ void slp_explain_segment(struct slp_segment *seg)
 static bool is_allowed(const struct starpu_task *task, int worker, bool cuda)
 {
 	if (task->execute_on_a_specific_worker) return (int)task->workerid == worker;
-	return task->where < 0 || task->where & (cuda ? STARPU_CUDA : STARPU_CPU);
+	return task->where < 0 || task->where & (cuda ? STARPU_CUDA : SLP_CPU_WORKERS);
 }
 
 static void look_at(struct slp_explanation *e, struct starpu_task *task, int worker, bool cuda)
@@ -173,7 +173,7 @@ static void look_at(struct slp_explanation *e, struct starpu_task *task, int wor
 static void task_ready(void *arg)
 {
 	struct starpu_task *task = arg;
-	struct slp_explanation *e = ((struct slp_segment *)task->cl_arg)->explanation;
+	struct slp_explanation *e = ((struct slp_segment *)task->callback_arg)->explanation;
 	unsigned nodes = starpu_memory_nodes_get_count();
 	for (int i = 0; i < e->nreads; i++)
 		for (unsigned n = 0; n < nodes && n < 32; n++) {
@@ -216,7 +216,7 @@ void slp_explain_done(struct slp_segment *seg)
 	struct slp_explanation *e = seg->explanation;
 	const struct starpu_task *task = starpu_task_get_current();
 	if (!e) return;
-	if (task && task->cl_arg == seg && task->profiling_info) take_times(e, task->profiling_info);
+	if (task && task->callback_arg == seg && task->profiling_info) take_times(e, task->profiling_info);
 	pthread_mutex_lock(&state.lock);
 	e->done = true;
 	pthread_cond_broadcast(&state.ended);

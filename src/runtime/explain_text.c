@@ -16,6 +16,7 @@ static const char *worker_name(int worker, char name[SL_DEVICE_NAME_MAX])
 static const char *node_name(unsigned node, char name[SL_DEVICE_NAME_MAX])
 {
 	if (starpu_node_get_kind(node) == STARPU_CPU_RAM) return "main memory";
+	if (starpu_node_get_kind(node) != STARPU_CUDA_RAM) return "a slave process";
 	return sl_device_name(sl_gpu(starpu_memory_node_get_devid(node)), name);
 }
 

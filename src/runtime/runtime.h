@@ -68,7 +68,7 @@ void slp_device_place(struct starpu_task *task, sl_device device, bool cuda);
 /* ---- teams (team.c) --------------------------------------------------------------------------------------------- */
 
 int slp_team_cores_total(void);
-int slp_team_cores(int team); /* of a team */
+int slp_team_cores(int team); /* of a team of this process */
 void slp_team_enter(void); /* called by a CPU worker before each segment: makes it head of its team */
 int slp_team_size(void);   /* threads of the calling worker's team */
 

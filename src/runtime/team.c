@@ -52,7 +52,7 @@ static int team_range(int team, int teams, int *count)
 int slp_team_cores(int team)
 {
 	int count;
-	team_range(team, slp_engine.nteams, &count);
+	team_range(team, slp_engine.nteams - slp_engine.nslaves, &count);
 	return count;
 }
 

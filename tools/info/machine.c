@@ -18,9 +18,10 @@ static json_t *device(sl_device d, int worker, const char *kind)
 json_t *info_devices(void)
 {
 	json_t *list = json_array();
+	int teams = slp_engine.nteams - slp_engine.nslaves;
 	for (int i = 0; i < slp_engine.nteams; i++) {
-		json_t *d = device(sl_cpu(i), slp_engine.team_worker[i], "CPU team");
-		json_object_set_new(d, "cores", json_integer(slp_team_cores(i)));
+		json_t *d = device(sl_cpu(i), slp_engine.team_worker[i], i < teams ? "CPU team" : "slave process");
+		json_object_set_new(d, "cores", i < teams ? json_integer(slp_team_cores(i)) : json_null());
 		json_array_append_new(list, d);
 	}
 	for (int i = 0; i < slp_engine.ngpus; i++) {
@@ -37,6 +38,7 @@ static json_t *node_name(unsigned node)
 {
 	char name[SL_DEVICE_NAME_MAX];
 	if (starpu_node_get_kind(node) == STARPU_CPU_RAM) return json_string("main memory");
+	if (starpu_node_get_kind(node) != STARPU_CUDA_RAM) return json_string("slave process");
 	return json_string(sl_device_name(sl_gpu(starpu_memory_node_get_devid(node)), name));
 }
 
