@@ -5,7 +5,7 @@ emu_checked = \
 	tests/emu/mlp \
 	tests/emu/parallel \
 	tests/emu/resnet18
-EXTRA_PROGRAMS = $(emu_checked)
+EXTRA_PROGRAMS += $(emu_checked)
 CLEANFILES += $(emu_checked)
 
 tests_emu_bench_CPPFLAGS = -DHAVE_CUDA=1 $(tools_bench_CPPFLAGS) $(EMU_CFLAGS)
