@@ -30,4 +30,7 @@ struct slp_scaled {
 };
 struct slp_scaled *slp_scaled_new(int *freed);
 
+/* A block with this forward and nothing else. */
+sl_block *slp_user_block(sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int));
+
 #endif

@@ -1,12 +1,11 @@
 /* Hybrid blocks: the same as imperatively, bit for bit where nothing is fused; forward entered once;
- * mistakes, changes, several threads and teams. */
+ * changes, several threads and teams. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture.h"
+#include "blocks.h"
 #include "networks.h"
-#include "runtime/segment.h"
 
 static int entered;
 
@@ -115,16 +114,9 @@ static sl_tensor *counting(sl_block *self, sl_tensor *const *in, int nin)
 	return sl_relu(sl_mul_scalar(in[0], 2));
 }
 
-static sl_block *user_block(sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int))
-{
-	sl_block *b = calloc(1, sizeof *b);
-	CHECK_OK(sl_block_init(b, "Mine", forward, NULL));
-	return b;
-}
-
 static void test_entered_once(void)
 {
-	sl_block *b = user_block(counting);
+	sl_block *b = slp_user_block(counting);
 	CHECK_OK(sl_hybridize(b));
 	entered = 0;
 	SL_SCOPE {
@@ -146,7 +138,7 @@ static void test_entered_once(void)
 /* Blocks keep a bounded number of plans. */
 static void test_many_signatures(void)
 {
-	sl_block *b = user_block(counting);
+	sl_block *b = slp_user_block(counting);
 	CHECK_OK(sl_hybridize(b));
 	for (int i = 1; i <= 40; i++) SL_SCOPE CHECK_ALL(sl_forward(b, sl_ones(SL_SHAPE(i))), 2);
 	CHECK(sl_block_plan(b, 15) && !sl_block_plan(b, 16));
@@ -157,10 +149,10 @@ static void test_change_drops_plans(void)
 {
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(2, 3));
-		sl_block *net = sl_sequential(user_block(counting));
+		sl_block *net = sl_sequential(slp_user_block(counting));
 		CHECK_OK(sl_hybridize(net));
 		CHECK_ALL(sl_forward(net, x), 2);
-		CHECK(sl_block_add(net, NULL, user_block(counting)) != NULL);
+		CHECK(sl_block_add(net, NULL, slp_user_block(counting)) != NULL);
 		CHECK(!sl_block_plan(net, 0));
 		CHECK_ALL(sl_forward(net, x), 4);
 		sl_block_free(net);
@@ -221,13 +213,13 @@ static void test_inputs(void)
 {
 	SL_SCOPE {
 		sl_tensor *x = sl_reshape(sl_arange(0, 12, 1), SL_SHAPE(4, 3)), *part = sl_rows(x, 1, 3);
-		sl_block *both = user_block(sum_of_both);
+		sl_block *both = slp_user_block(sum_of_both);
 		CHECK_OK(sl_hybridize(both));
 		CHECK_VALUES(sl_forward(both, part, sl_rows(x, 2, 4)), 9, 11, 13, 15, 17, 19); /* views of one memory */
 		CHECK_VALUES(sl_forward(both, part, part), 6, 8, 10, 12, 14, 16);
 		CHECK_VALUES(sl_forward(both, sl_add_scalar(part, 1), part), 7, 9, 11, 13, 15, 17); /* not computed yet */
 		sl_block_free(both);
-		sl_block *same = user_block(identity), *flat = user_block(flattened), *none = user_block(ignoring);
+		sl_block *same = slp_user_block(identity), *flat = slp_user_block(flattened), *none = slp_user_block(ignoring);
 		CHECK_OK(sl_hybridize(same));
 		CHECK_OK(sl_hybridize(flat));
 		CHECK_OK(sl_hybridize(none));
@@ -249,7 +241,7 @@ static void test_captured(void)
 		sl_tensor *x = sl_full(SL_SHAPE(2), 3), *y;
 		kept_tensor = sl_full(SL_SHAPE(2), 5);
 		CHECK_OK(sl_attach_grad(kept_tensor));
-		sl_block *b = user_block(captured);
+		sl_block *b = slp_user_block(captured);
 		CHECK_OK(sl_hybridize(b));
 		CHECK_ALL(sl_forward(b, x), 15);
 		SL_PAUSE sl_add_scalar_(kept_tensor, 1);
@@ -268,7 +260,7 @@ static void test_gradient_of_parts(void)
 	SL_SCOPE {
 		sl_tensor *x = sl_full(SL_SHAPE(2), 3), *y, *z;
 		CHECK_OK(sl_attach_grad(x));
-		sl_block *b = user_block(counting); /* relu(2 x) */
+		sl_block *b = slp_user_block(counting); /* relu(2 x) */
 		CHECK_OK(sl_hybridize(b));
 		SL_RECORD {
 			y = sl_forward(b, sl_square(x));
@@ -290,7 +282,7 @@ static void test_block_dies_first(void)
 	SL_SCOPE {
 		sl_tensor *x = sl_full(SL_SHAPE(2), 3), *y;
 		CHECK_OK(sl_attach_grad(x));
-		sl_block *b = user_block(counting);
+		sl_block *b = slp_user_block(counting);
 		CHECK_OK(sl_hybridize(b));
 		SL_RECORD y = sl_forward(b, x);
 		sl_block_free(b);
@@ -336,107 +328,6 @@ static void test_shared_child(void)
 	sl_block_free(nets[1]);
 }
 
-/* ---- mistakes ---------------------------------------------------------------------------------------------------- */
-
-static sl_tensor *branching(sl_block *self, sl_tensor *const *in, int nin)
-{
-	(void)self;
-	(void)nin;
-	return sl_item(sl_sum(in[0])) > 0 ? sl_relu(in[0]) : sl_neg(in[0]);
-}
-static sl_tensor *reading(sl_block *self, sl_tensor *const *in, int nin)
-{
-	float v[2];
-	(void)self;
-	(void)nin;
-	return sl_read(in[0], v, sizeof v) == SL_OK ? sl_full(SL_SHAPE(2), v[0]) : NULL;
-}
-static sl_tensor *in_place(sl_block *self, sl_tensor *const *in, int nin)
-{
-	(void)self;
-	(void)nin;
-	return sl_add_scalar_(sl_neg(in[0]), 1);
-}
-
-static void test_not_traceable(void)
-{
-	sl_tensor *(*const forwards[])(sl_block *, sl_tensor *const *, int) = {branching, reading, in_place};
-	const char *const says[] = {"sl_item", "sl_read", "in place"};
-	SL_SCOPE {
-		sl_tensor *x = sl_ones(SL_SHAPE(2));
-		for (int i = 0; i < 3; i++) {
-			sl_block *b = user_block(forwards[i]);
-			CHECK_OK(sl_hybridize(b));
-			sl_tensor *y = sl_forward(b, x);
-			CHECK(!y && sl_error() == SL_ESTATE);
-			CHECK_SAYING(strstr(sl_error_message(), says[i]) && strstr(sl_error_message(), "tests/test_hybrid.c:") &&
-					     strstr(sl_error_message(), "mine"), "message: %s", sl_error_message());
-			sl_error_clear();
-			CHECK_OK(sl_hybridize(b, .off = true));
-			CHECK(sl_forward(b, x) != NULL);
-			sl_block_free(b);
-		}
-	}
-}
-
-static void call_twice(sl_block *block)
-{
-	SL_SCOPE {
-		sl_tensor *x = sl_full(SL_SHAPE(2), -1);
-		CHECK_ALL(sl_forward(block, x), 1);
-		CHECK_ALL(sl_forward(block, sl_neg(x)), 1);
-	}
-}
-
-static void test_fallback(void)
-{
-	sl_block *b = user_block(branching);
-	CHECK_OK(sl_hybridize(b, .fallback = true));
-	slp_capture_begin();
-	call_twice(b);
-	char *text = slp_capture_end();
-	char *first = strstr(text, "runs imperatively");
-	CHECK_SAYING(first && !strstr(first + 1, "runs imperatively"), "said: %s", text);
-	free(text);
-	CHECK(sl_error() == SL_OK);
-	sl_block_free(b);
-}
-
-static void test_static_shape(void)
-{
-	sl_block *b = user_block(counting);
-	CHECK_OK(sl_hybridize(b, .static_shape = true));
-	SL_SCOPE {
-		CHECK_ALL(sl_forward(b, sl_ones(SL_SHAPE(2))), 2);
-		CHECK_NULL(sl_forward(b, sl_ones(SL_SHAPE(3))), SL_ESHAPE, "static_shape", "(2,)", "(3,)");
-		CHECK_ALL(sl_forward(b, sl_ones(SL_SHAPE(2))), 2);
-	}
-	sl_block_free(b);
-}
-
-/* Every kernel of a plan fails once: the error names it, and the next run is fine. */
-static void test_kernels_fail(void)
-{
-	sl_block *net = slp_network_new(&slp_networks[SLP_LENET]);
-	CHECK_OK(sl_hybridize(net));
-	SL_SCOPE {
-		sl_tensor *x = sl_ones(slp_networks[SLP_LENET].input), *right = sl_forward(net, x);
-		CHECK_OK(sl_wait(right));
-		int kernels = sl_plan_info(sl_block_plan(net, 0)).nodes;
-		for (int k = 1; k <= kernels; k++) {
-			slp_fail_kernel = k;
-			sl_tensor *y = sl_forward(net, x);
-			enum sl_status s = sl_wait(y);
-			bool views = slp_fail_kernel > 0; /* some nodes are views: no kernel was left to fail */
-			slp_fail_kernel = 0;
-			if (views) CHECK(s == SL_OK);
-			else CHECK_SAYING(s == SL_EKERNEL && strstr(sl_error_message(), "told to fail"), "kernel %d: %s", k, sl_error_message());
-		}
-		slp_check_close("after faults", right, sl_forward(net, x), 0);
-	}
-	sl_block_free(net);
-}
-
 /* ---- threads and teams ------------------------------------------------------------------------------------------- */
 
 static void *call_often(void *block)
@@ -452,7 +343,7 @@ static void test_two_threads(void)
 {
 	pthread_t other;
 	void *wrong;
-	sl_block *b = user_block(counting);
+	sl_block *b = slp_user_block(counting);
 	CHECK_OK(sl_hybridize(b));
 	pthread_create(&other, NULL, call_often, b);
 	CHECK(!call_often(b));
@@ -498,10 +389,6 @@ static const struct slp_test plans[] = {
 	{"parameters change", test_parameters_change},
 	{"the block dies first", test_block_dies_first},
 	{"changed in between", test_changed_between},
-	{"not traceable", test_not_traceable},
-	{"fallback", test_fallback},
-	{"static shape", test_static_shape},
-	{"kernels fail", test_kernels_fail},
 	{NULL, NULL},
 };
 static const struct slp_test sharing[] = {
