@@ -244,6 +244,26 @@ static void test_norm(void)
 		for (c.devices = 1; c.devices <= MOST; c.devices *= 2) compare(&c, by_hand, 1e-5);
 }
 
+/* Parameters of several groups: sums and updates begin before the way back has ended. */
+static sl_block *wide_net(void)
+{
+	return sl_sequential(sl_dense(1024, .activation = SL_RELU), sl_dense(512, .activation = SL_RELU), sl_dense(1024),
+	                     sl_dense(3));
+}
+
+static void test_groups(void)
+{
+	double by_hand[ROUNDS + 1], steps[ROUNDS + 1];
+	struct course c = {wide_net, BY_HAND, 2, 4, NULL, sl_adam(.lr = 0.001)};
+	train(&c, by_hand);
+	c.how = STEPS;
+	for (c.devices = 1; c.devices <= MOST; c.devices *= 2) compare(&c, by_hand, 1e-5);
+	c.devices = 2;
+	train(&c, steps);
+	c.sched = "dmdas";
+	compare(&c, steps, 0);
+}
+
 static void test_policies(void)
 {
 	static const char *const policies[] = {"lws", "eager", "dmda", "dmdas", "prio"};
@@ -262,10 +282,10 @@ static void test_owners(void)
 {
 	start(2, NULL);
 	SL_SCOPE {
-		sl_block *net = sl_sequential(sl_dense(8), sl_dense(8), sl_dense(8));
+		sl_block *net = sl_sequential(sl_dense(1024), sl_dense(1024), sl_dense(1024));
 		CHECK_OK(sl_initialize(net, .devices = teams, .ndevices = 2));
 		sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 1));
-		sl_tensor *x = sl_ones(SL_SHAPE(4, 8), .device = sl_cpu(1)), *loss = NULL;
+		sl_tensor *x = sl_ones(SL_SHAPE(4, 1024), .device = sl_cpu(1)), *loss = NULL;
 		CHECK(sl_trainer_step(t, 1) == SL_ESTATE); /* no values yet, and none is harmed */
 		sl_error_clear();
 		SL_RECORD
@@ -281,10 +301,46 @@ static void test_owners(void)
 			sl_tensor *data = sl_block_find(net, paths[i])->data;
 			CHECK(sl_tensor_device(data).kind == SL_DEVICE_AUTO && sl_device_equal(data->var->home, owners[i]));
 		}
-		CHECK(per[0] == 3 && per[1] == 3);
+		CHECK(per[0] == 4 && per[1] == 2); /* three groups of a weight and a bias, dealt out in turn */
+		for (int i = 0; i < 6; i++) CHECK(slp_trainer_groups(t)[i] == 2 - i / 2);
 		CHECK_MISTAKE(sl_trainer_step(t, 4), SL_ESTATE, "no sl_backward");
+		sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, t);
+		sl_tensor *xs[2], *ys[2], *held = sl_rows(sl_block_find(net, "2.weight")->data, 0, 1);
+		CHECK_OK(sl_split_and_load(x, teams, 2, xs));
+		CHECK_OK(sl_split_and_load(sl_zeros(SL_SHAPE(4), .dtype = SL_INT32), teams, 2, ys));
+		CHECK_OK(sl_step_run_shards(step, 2, xs, ys, NULL, NULL));
+		for (int layer = 0; layer < 3; layer++) { /* groups lie together, but where somebody holds a part */
+			char weight_path[16], bias_path[16];
+			snprintf(weight_path, sizeof weight_path, "%d.weight", layer);
+			snprintf(bias_path, sizeof bias_path, "%d.bias", layer);
+			const sl_tensor *weight = sl_block_find(net, weight_path)->data, *bias = sl_block_find(net, bias_path)->data;
+			CHECK((weight->storage == bias->storage) == (layer < 2));
+		}
+		CHECK(held->storage == sl_block_find(net, "2.weight")->data->storage);
+		sl_step_free(step);
 		sl_trainer_free(t);
 		sl_block_free(net);
+	}
+	stop();
+}
+
+/* The way that takes less time is chosen, and kept. */
+static void test_trial(void)
+{
+	CHECK_MISTAKE(!sl_trial_new(0) ? sl_error() : SL_OK, SL_EINVAL, "there must be a way");
+	start(1, NULL);
+	SL_SCOPE for (int fast = 0; fast < 3; fast++) {
+		sl_trial *t = sl_trial_new(3);
+		sl_tensor *x = sl_normal(SL_SHAPE(200, 200), 0, 1);
+		int tried[3] = {0}, steps = 0;
+		for (; !sl_trial_decided(t) && steps < 1000; steps++) {
+			int way = sl_trial_next(t);
+			tried[way]++;
+			for (int i = 0; i < (way == fast ? 1 : 30); i++) sl_dot(x, x);
+		}
+		CHECK(steps == 73 && tried[(fast + 1) % 3] == 24 && tried[fast] == 25 && sl_trial_next(t) == fast);
+		CHECK(sl_trial_seconds(t, fast) < sl_trial_seconds(t, (fast + 1) % 3) && isinf(sl_trial_seconds(t, 3)));
+		sl_trial_free(t);
 	}
 	stop();
 }
@@ -435,7 +491,7 @@ int main(int argc, char **argv)
 	static const struct slp_test shards[] = {{"equal", test_equal}, {"uneven", test_uneven}, {"place", test_place},
 	                                         {"balance", test_balance}, {NULL, NULL}};
 	static const struct slp_test training[] = {{"sum", test_sum}, {"curves", test_curves}, {"norm", test_norm},
-	                                           {"policies", test_policies}, {"owners", test_owners},
+	                                           {"groups", test_groups}, {"policies", test_policies}, {"owners", test_owners}, {"trial", test_trial},
 	                                           {"statistics", test_statistics}, {"state", test_state},
 	                                           {"mistakes", test_mistakes}, {NULL, NULL}};
 	static const struct slp_suite suites[] = {{.name = "shards", .tests = shards}, {.name = "training", .tests = training}, {0}};

@@ -3,7 +3,8 @@
  * A task costs microseconds; what is smaller than that belongs with others.  Where several workers could share the work,
  * a unit ends once it is worth a task by itself, so that heavy independent branches become tasks of their own.  Units
  * are numbered so that each depends on lower ones only: a node joins the highest unit among those it depends on, or
- * opens a new one. */
+ * opens a new one.  On one device a program is one unit, but for groups of outputs that others wait for: a unit ends
+ * where one is complete. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,8 @@ struct cut {
 	struct slp_layout *layout;
 	int *memory, *writer, *reader;
 	double *seconds; /* of each unit */
+	bool *ends;      /* by node: with it, a group of outputs is complete */
+	bool full;       /* the last unit has ended with a group */
 };
 
 static int higher(int a, int b)
@@ -84,14 +87,34 @@ static int choose(const struct cut *c, int unit, double seconds, int workers)
 {
 	int last = c->layout->nunits - 1;
 	if (workers == SLP_CUT_EACH) return c->layout->nunits++;
-	if (workers == 1) return last < 0 ? c->layout->nunits++ : last;
+	if (workers == 1) return last < 0 || c->full ? c->layout->nunits++ : last;
 	if (unit < 0) unit = last;
 	bool room = unit >= 0 && (c->seconds[unit] < worth_a_task || seconds < c->seconds[unit] / 8);
 	return room ? unit : c->layout->nunits++;
 }
 
+/* The node that computes a value's memory: not a view. */
+static int computed_by(const struct cut *c, struct slp_value v)
+{
+	while (is_view(c->g, c->memory, &c->g->nodes[v.node])) v = c->g->nodes[v.node].in[0];
+	return v.node;
+}
+
+/* Marks the last node of each group. */
+static void find_ends(struct cut *c)
+{
+	const int *group = c->layout->group;
+	for (int i = 0; group && i < c->g->noutputs; i++) {
+		int last = group[i] < 0 ? -1 : computed_by(c, c->g->outputs[i]);
+		for (int k = 0; last >= 0 && k < c->g->noutputs; k++)
+			if (group[k] == group[i]) last = higher(last, computed_by(c, c->g->outputs[k]));
+		if (last >= 0) c->ends[last] = true;
+	}
+}
+
 static void cut_all(struct cut *c, int workers)
 {
+	find_ends(c);
 	for (int i = 0; i < c->g->count; i++) {
 		const struct slp_gnode *n = &c->g->nodes[i];
 		c->layout->unit[i] = -1;
@@ -100,6 +123,7 @@ static void cut_all(struct cut *c, int workers)
 		if (!is_view(c->g, c->memory, n)) {
 			double seconds = seconds_of(c->g, n);
 			unit = c->layout->unit[i] = choose(c, unit, seconds, workers);
+			c->full = c->ends[i];
 			c->seconds[unit] += seconds;
 		}
 		note(c, i, unit);
@@ -113,9 +137,10 @@ bool slp_cut(const sl_graph *g, int workers, struct slp_layout *layout)
 	c.writer = malloc(values * sizeof *c.writer);
 	c.reader = malloc(values * sizeof *c.reader);
 	c.seconds = calloc((size_t)g->count + 1, sizeof *c.seconds);
+	c.ends = calloc((size_t)g->count + 1, sizeof *c.ends);
 	layout->unit = malloc(((size_t)g->count + 1) * sizeof *layout->unit);
 	layout->nunits = 0;
-	bool ok = c.memory && c.writer && c.reader && c.seconds && layout->unit;
+	bool ok = c.memory && c.writer && c.reader && c.seconds && c.ends && layout->unit;
 	if (ok) {
 		memset(c.writer, 0xff, values * sizeof *c.writer);
 		memset(c.reader, 0xff, values * sizeof *c.reader);
@@ -125,5 +150,6 @@ bool slp_cut(const sl_graph *g, int workers, struct slp_layout *layout)
 	free(c.writer);
 	free(c.reader);
 	free(c.seconds);
+	free(c.ends);
 	return ok;
 }

@@ -148,12 +148,39 @@ static bool place_regions(struct memory *m, bool reuse)
 
 /* ---- homes ------------------------------------------------------------------------------------------------------- */
 
+/* Which output of the program the region is, if it belongs to a group; -1: none. */
+static int grouped_output(const struct memory *m, int id)
+{
+	const struct slp_layout *l = m->layout;
+	for (int i = 0; l->group && i < m->g->noutputs; i++)
+		if (l->group[i] >= 0 && l->root[slp_value_id(m->g->outputs[i])] == id) return i;
+	return -1;
+}
+
+/* The storage of an output's group in the unit that computes it; -1: there is none yet. */
+static int storage_of_group(const struct memory *m, int output, int id)
+{
+	const struct slp_layout *l = m->layout;
+	for (int i = 0; i < m->g->noutputs; i++) {
+		int root = l->root[slp_value_id(m->g->outputs[i])];
+		if (l->group[i] != l->group[output] || root == id || l->home[root].kind != SLP_HOME_STORAGE) continue;
+		if (l->unit[root / SLP_MAX_OUTPUTS] == l->unit[id / SLP_MAX_OUTPUTS]) return l->home[root].index;
+	}
+	return -1;
+}
+
 static bool home_of_result(struct memory *m, int id)
 {
 	const struct region *r = &m->regions[m->region[id]];
 	struct slp_layout *l = m->layout;
 	if (!r->external) {
 		l->home[id] = (struct slp_home){SLP_HOME_SCRATCH, 0, r->offset};
+		return true;
+	}
+	int output = grouped_output(m, id), storage = output < 0 ? -1 : storage_of_group(m, output, id);
+	if (storage >= 0) {
+		l->home[id] = (struct slp_home){SLP_HOME_STORAGE, storage, (l->storages[storage] + 255) / 256 * 256};
+		l->storages[storage] = l->home[id].offset + r->bytes;
 		return true;
 	}
 	size_t *more = realloc(l->storages, ((size_t)l->nstorages + 1) * sizeof *more);

@@ -71,7 +71,8 @@ static bool find_places(const sl_plan *p, struct unit *u, int node, int *slots, 
 		int root = p->layout.root[slp_value_id(v)];
 		if (slots[root] < 0) slots[root] = slot_for(u, p->layout.home[root], slp_type_bytes(slp_value_type(p->graph, v)));
 		if (slots[root] < 0) return false;
-		places[i] = (struct slp_place){slots[root], 0};
+		const struct slp_home *home = &p->layout.home[root];
+		places[i] = (struct slp_place){slots[root], home->kind == SLP_HOME_STORAGE ? home->offset : 0};
 	}
 	return true;
 }
@@ -250,6 +251,12 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 
 sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts)
 {
+	return slp_plan_new_grouped(at, what, graph, opts, NULL);
+}
+
+sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts,
+			      const int *group)
+{
 	sl_plan *p = calloc(1, sizeof *p);
 	if (!p) {
 		sl_graph_free(graph);
@@ -259,6 +266,7 @@ sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct 
 	atomic_init(&p->refs, 1);
 	p->graph = graph;
 	p->device = opts.device;
+	p->layout.group = group;
 	double start = now();
 	sl_mode mode;
 	sl_mode_enter(&mode, 0, 0);
@@ -266,6 +274,7 @@ sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct 
 	enum sl_status s = compile(p, at, what, &opts);
 	slp_trace_resume(trace);
 	sl_mode_leave(&mode);
+	p->layout.group = NULL; /* the caller's */
 	p->info.seconds = now() - start;
 	if (s == SL_OK) return p;
 	sl_plan_free(p);
@@ -402,7 +411,9 @@ static enum sl_status submit(const struct run *r)
 static sl_tensor *make_output(const struct run *r, struct slp_value v)
 {
 	const struct slp_layout *l = &r->plan->layout;
-	struct slp_binding b = binding_of(r, l->home[l->root[slp_value_id(v)]]);
+	struct slp_home home = l->home[l->root[slp_value_id(v)]];
+	struct slp_binding b = binding_of(r, home);
+	if (home.kind == SLP_HOME_STORAGE) b.offset = home.offset;
 	slp_storage_retain(b.storage);
 	return slp_tensor_new(b.storage, b.offset, *slp_value_type(r->plan->graph, v), r->plan->device);
 }

@@ -9,7 +9,7 @@ enum slp_home_kind {
 	SLP_HOME_NONE,    /* no value of its own: an operation without results */
 	SLP_HOME_INPUT,   /* index: among the inputs */
 	SLP_HOME_TENSOR,  /* index: the node of the parameter or constant */
-	SLP_HOME_STORAGE, /* index: among the storages that a run makes: results, and what goes from unit to unit */
+	SLP_HOME_STORAGE, /* index: among the storages that a run makes: results, and what goes from unit to unit; offset */
 	SLP_HOME_SCRATCH, /* offset in the unit's scratch */
 };
 struct slp_home {
@@ -20,6 +20,8 @@ struct slp_home {
 
 /* All arrays by value id, but where said otherwise. */
 struct slp_layout {
+	const int *group;    /* of each output of the program: those of a group lie side by side in one storage where one unit
+			      * computes them, and a unit ends where a group is complete; -1: none.  NULL: there are none */
 	int nunits;
 	int *unit;           /* of each node; -1: runs nowhere (inputs, parameters, views) */
 	int *root;           /* the value whose memory this one is: itself, but for views */
@@ -48,6 +50,9 @@ struct slp_setting {
 };
 /* Compiles the graph, which is taken over, for the types of its inputs.  what: it is, for people. */
 sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts);
+/* The same, with groups of outputs (struct slp_layout). */
+sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts,
+			      const int *group);
 /* rng: where the run's random streams begin; seed SLP_RNG_VIRTUAL: takes new ones and says which.  NULL: new ones. */
 enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
 			    const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out);

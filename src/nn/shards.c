@@ -78,10 +78,7 @@ bool sl_balance_update(sl_balance *b)
 {
 	double *speeds = b ? malloc(2 * (size_t)b->n * sizeof *speeds) : NULL, *old = speeds ? speeds + b->n : NULL;
 	if (!speeds) return false;
-	slp_lock();
-	slp_flush();
-	slp_unlock();
-	starpu_task_wait_for_all();
+	slp_engine_idle();
 	bool changed = false, known = measure(b, speeds);
 	for (int i = 0; i < b->n; i++) old[i] = b->list[i].speed > 0 ? b->list[i].speed : 1;
 	for (int i = 0; known && i < b->n; i++)

@@ -100,24 +100,31 @@ static bool trace_update(const char *at, const sl_step *step, const struct slp_t
 	return ok;
 }
 
-/* The gradients among the results, those of frozen parameters left out; how many, or -1 after an error. */
-static int trace_gradients(const char *at, const sl_step *step, const struct slp_trace *trace, sl_tensor **heads)
+/* The gradients among the results, those of frozen parameters left out, and their groups; how many, or -1 after an
+ * error. */
+static int trace_gradients(const char *at, const sl_step *step, const struct slp_trace *trace, sl_tensor **heads,
+			   int *group)
 {
 	int count, n = 0;
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
+	const int *groups = slp_trainer_groups(step->trainer);
 	sl_tensor **symbols = malloc((size_t)(2 * count + 1) * sizeof *symbols), **grads = symbols + count;
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step"), -1;
 	bool ok = list_params(at, trace, params, count, symbols, grads);
-	for (int i = 0; ok && i < count; i++)
-		if (grads[i]) heads[n++] = grads[i];
+	for (int i = 0; ok && i < count; i++) {
+		if (!grads[i]) continue;
+		group[n] = groups[i];
+		heads[n++] = grads[i];
+	}
 	free(symbols);
 	return ok ? n : -1;
 }
 
 /* heads: the losses, the output, and the gradients if there is no update; so many, or -1 after an error. */
 static int trace_step(const char *at, const sl_step *step, const struct slp_signature *s, bool whole,
-		      struct slp_trace *trace, sl_tensor **heads)
+		      struct slp_trace *trace, sl_tensor **heads, int *group)
 {
+	group[0] = group[1] = -1;
 	sl_tensor *in[2];
 	if (!slp_trace_inputs(at, s, in)) return -1;
 	heads[1] = slp_block_forward(at, step->net, &in[0], 1);
@@ -126,7 +133,7 @@ static int trace_step(const char *at, const sl_step *step, const struct slp_sign
 	trace->backward = true;
 	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){0}) != SL_OK) return -1;
 	sl_shape shape = s->in[0].type.shape;
-	int grads = whole ? 0 : trace_gradients(at, step, trace, heads + 2);
+	int grads = whole ? 0 : trace_gradients(at, step, trace, heads + 2, group + 2);
 	SL_PAUSE if (whole && !trace_update(at, step, trace, shape.ndim ? shape.dim[0] : 1)) return -1;
 	return grads < 0 ? -1 : 2 + grads;
 }
@@ -138,7 +145,7 @@ static int count_params(const sl_step *step)
 	return count;
 }
 
-static sl_graph *trace_graph(const char *at, const sl_step *step, const struct slp_signature *s, bool whole)
+static sl_graph *trace_graph(const char *at, const sl_step *step, const struct slp_signature *s, bool whole, int *group)
 {
 	sl_tensor **heads = calloc((size_t)count_params(step) + 2, sizeof *heads);
 	if (!heads) return slp_call_fail(at, "sl_step_run", SL_ENOMEM, "no memory for a step");
@@ -149,7 +156,7 @@ static sl_graph *trace_graph(const char *at, const sl_step *step, const struct s
 	slp_trace_begin(&trace, s->device);
 	slp_batch_is_whole = whole;
 	SL_SCOPE {
-		int n = trace_step(at, step, s, whole, &trace, heads);
+		int n = trace_step(at, step, s, whole, &trace, heads, group);
 		if (n > 0) g = slp_graph_from(heads, n, &trace);
 	}
 	slp_batch_is_whole = false;
@@ -164,8 +171,14 @@ static struct compiled *compile(const char *at, sl_step *step, sl_tensor *const 
 	struct compiled *c = calloc(1, sizeof *c);
 	if (c) c->signature = slp_signature_new(2, in);
 	if (c) c->whole = whole;
-	sl_graph *g = c && c->signature ? trace_graph(at, step, c->signature, whole) : NULL;
-	if (g) c->plan = slp_plan_new(at, "step", g, (struct sl_compile_opts){.off = step->opts.passes_off, .device = c->signature->device});
+	int *group = calloc((size_t)count_params(step) + 2, sizeof *group);
+	sl_graph *g = c && c->signature && group ? trace_graph(at, step, c->signature, whole, group) : NULL;
+	struct sl_compile_opts opts = {.off = step->opts.passes_off};
+	if (g) {
+		opts.device = c->signature->device;
+		c->plan = slp_plan_new_grouped(at, "step", g, opts, whole ? NULL : group);
+	}
+	free(group);
 	if (c && c->plan) return c;
 	if (sl_error() == SL_OK) slp_error_set(SL_ENOMEM, "sl_step_run: no memory");
 	compiled_free(c);
@@ -260,26 +273,135 @@ static sl_tensor **run_shard(const char *at, sl_step *step, sl_tensor *const in[
 	return NULL;
 }
 
+/* Where the gradients of a step lie, and what becomes of them. */
+struct update {
+	const char *at;
+	sl_step *step;
+	sl_tensor ***shards; /* results of each: the losses, the output, the gradients */
+	int n;
+	sl_param *const *params;
+	const sl_device *owners;
+	const int *groups;
+	int count;
+	sl_tensor **list;         /* of each shard's part of a sum */
+	sl_tensor **data, **sums; /* of each parameter; NULL: frozen */
+	int *result;              /* of each parameter: its gradient's place among a shard's results */
+};
+
+/* Parameters from i on whose gradients, in every shard, lie in one storage in the same order. */
+static int side_by_side(const struct update *u, int i)
+{
+	int n = 1;
+	while (i + n < u->count && u->groups[i] >= 0 && u->groups[i + n] == u->groups[i]) {
+		const sl_tensor *first = u->shards[0][u->result[i + n]];
+		bool same = true;
+		for (int s = 0; s < u->n && same; s++) {
+			const sl_tensor *a = u->shards[s][u->result[i]], *b = u->shards[s][u->result[i + n]];
+			same = a->storage == b->storage && b->offset == first->offset &&
+			       a->type.dtype == b->type.dtype && a->storage->bytes == first->storage->bytes;
+		}
+		if (!same) break;
+		n++;
+	}
+	return n;
+}
+
+/* All that lies in the storage, as one vector. */
+static sl_tensor *flat(const sl_tensor *t)
+{
+	struct slp_storage *s = t->storage;
+	slp_storage_retain(s);
+	struct slp_type type = {t->type.dtype, SL_SHAPE((int64_t)(s->bytes / sl_dtype_size(t->type.dtype)))};
+	return slp_scope_add(slp_tensor_new(s, 0, type, t->device));
+}
+
+/* A gradient's place in the sum of all that lies beside it. */
+static sl_tensor *part(sl_tensor *sum, const sl_tensor *like)
+{
+	slp_storage_retain(sum->storage);
+	return slp_scope_add(slp_tensor_new(sum->storage, like->offset, like->type, sum->device));
+}
+
+/* Adds n gradients from parameter i on, which lie side by side, in one operation for each pair of shards. */
+static bool add_together(const struct update *u, int i, int n)
+{
+	sl_device owner = u->owners[i].kind ? u->owners[i] : sl_tensor_device(u->params[i]->data);
+	for (int s = 0; s < u->n; s++) {
+		sl_tensor *grad = u->shards[s][u->result[i]];
+		if (!(u->list[s] = n > 1 ? flat(grad) : grad)) return false;
+	}
+	sl_tensor *sum = slp_tree_sum(u->at, u->list, u->n, owner);
+	for (int k = i; sum && k < i + n; k++) {
+		u->data[k] = u->params[k]->data;
+		u->sums[k] = n > 1 ? part(sum, u->shards[0][u->result[k]]) : sum;
+		if (!u->sums[k]) return false;
+	}
+	return sum != NULL;
+}
+
+/* Adds all gradients: those of the last parameters first, which come first. */
+static bool add_all(struct update *u)
+{
+	int place = 2, highest = -1;
+	for (int i = 0; i < u->count; i++) {
+		u->result[i] = slp_param_is_frozen(u->params[i]) ? -1 : place++;
+		if (u->groups[i] > highest) highest = u->groups[i];
+	}
+	bool ok = true;
+	for (int group = -1; group <= highest; group++)
+		for (int i = 0, n; ok && i < u->count; i += n) {
+			n = u->result[i] < 0 ? 1 : side_by_side(u, i);
+			if (u->groups[i] == group && u->result[i] >= 0) ok = add_together(u, i, n);
+		}
+	return ok;
+}
+
+/* The optimiser on each group by itself: none waits for the gradients of another. */
+static bool update_all(struct update *u, int64_t rows)
+{
+	struct slp_hyper h = slp_trainer_coming(u->step->trainer, rows);
+	int highest = -1;
+	sl_tensor **data = calloc((size_t)u->count, sizeof *data);
+	bool ok = data != NULL;
+	for (int i = 0; i < u->count; i++)
+		if (u->groups[i] > highest) highest = u->groups[i];
+	for (int group = -1; ok && group <= highest; group++) {
+		bool some = false;
+		for (int i = 0; i < u->count; i++) {
+			data[i] = u->groups[i] == group ? u->data[i] : NULL;
+			some |= data[i] != NULL;
+		}
+		if (some) ok = slp_trainer_update(u->at, u->step->trainer, data, u->sums, h) == SL_OK;
+	}
+	free(data);
+	if (ok) slp_trainer_advance(u->step->trainer, rows);
+	return ok;
+}
+
 /* Adds the shards' gradients, each where its parameter is updated, and updates. */
 static bool update(const char *at, sl_step *step, sl_tensor ***shards, int n, int64_t rows)
 {
-	int count, k = 2;
+	struct update u = {.at = at, .step = step, .shards = shards, .n = n};
+	u.params = slp_trainer_params(at, step->trainer, &u.count);
+	u.owners = slp_trainer_owners(step->trainer);
+	u.groups = slp_trainer_groups(step->trainer);
+	size_t count = (size_t)u.count;
+	u.list = calloc(2 * count + (size_t)n, sizeof *u.list + sizeof *u.result);
+	if (!u.list) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	u.data = u.list + n;
+	u.sums = u.data + count;
+	u.result = (int *)(u.sums + count);
+	bool ok = add_all(&u) && update_all(&u, rows);
+	free(u.list);
+	return ok;
+}
+
+static bool gather(const char *at, sl_step *step)
+{
+	int count;
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
-	const sl_device *owners = slp_trainer_owners(step->trainer);
-	sl_tensor **data = calloc((size_t)(2 * count + n), sizeof *data), **grads = data + count, **list = grads + count;
-	bool ok = data != NULL;
-	if (!ok) slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step");
-	for (int i = 0; ok && i < count; i++) {
-		if (slp_param_is_frozen(params[i])) continue;
-		data[i] = params[i]->data;
-		for (int s = 0; s < n; s++) list[s] = shards[s][k];
-		grads[i] = slp_tree_sum(at, list, n, owners[i].kind ? owners[i] : sl_tensor_device(data[i]));
-		ok = grads[i] != NULL;
-		k++;
-	}
-	ok = ok && slp_trainer_update(at, step->trainer, data, grads, slp_trainer_coming(step->trainer, rows)) == SL_OK;
-	if (ok) slp_trainer_advance(step->trainer, rows);
-	free(data);
+	bool ok = true;
+	SL_PAUSE ok = slp_owners_gather(at, params, count, slp_trainer_groups(step->trainer));
 	return ok;
 }
 
@@ -289,7 +411,7 @@ static bool run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x
 	sl_tensor ***shards = calloc((size_t)n, sizeof *shards);
 	if (!shards) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
 	int64_t rows = 0;
-	bool ok = true;
+	bool ok = gather(at, step);
 	for (int i = 0; ok && i < n; i++) {
 		ok = (shards[i] = run_shard(at, step, (sl_tensor *const[]){x[i], targets[i]}, i)) != NULL;
 		if (ok) rows += x[i]->type.shape.ndim ? x[i]->type.shape.dim[0] : 1;

@@ -15,6 +15,7 @@ struct sl_trainer {
 	sl_tensor **states[MAX_STATES]; /* one a parameter, made at its first update */
 	int nstates;
 	sl_device *owners; /* one a parameter: where it is updated; DEFAULT: where it is */
+	int *groups;       /* one a parameter: those whose gradients are added together */
 	int64_t steps;
 };
 
@@ -83,7 +84,9 @@ static bool find_params(const char *at, sl_trainer *t)
 static bool make_states(sl_trainer *t)
 {
 	t->nstates = states_of(&t->optimizer);
-	if (!(t->owners = calloc((size_t)t->count, sizeof *t->owners))) return false;
+	t->owners = calloc((size_t)t->count, sizeof *t->owners);
+	t->groups = calloc((size_t)t->count, sizeof *t->groups);
+	if (!t->owners || !t->groups) return false;
 	for (int i = 0; i < t->nstates; i++)
 		if (!(t->states[i] = calloc((size_t)t->count, sizeof **t->states))) return false;
 	return true;
@@ -127,6 +130,7 @@ void sl_trainer_free(sl_trainer *trainer)
 	}
 	free(trainer->params);
 	free(trainer->owners);
+	free(trainer->groups);
 	sl_block_free(trainer->block);
 	free(trainer);
 }
@@ -200,66 +204,22 @@ struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size)
 
 /* ---- owners ------------------------------------------------------------------------------------------------------ */
 
-/* What a device owns so far. */
-struct share {
-	sl_device device;
-	double bytes;
-};
-
-static bool has_gpu(const sl_param *p)
-{
-	for (int i = 0; i < p->ndevices; i++)
-		if (p->devices[i].kind == SL_DEVICE_GPU) return true;
-	return false;
-}
-
-static struct share *share_of(struct share *shares, int *count, sl_device device)
-{
-	for (int i = 0; i < *count; i++)
-		if (sl_device_equal(shares[i].device, device)) return &shares[i];
-	shares[*count] = (struct share){device, 0};
-	return &shares[(*count)++];
-}
-
-/* The device among those of the parameter that owns least; a CPU beside GPUs would hold them up. */
-static sl_device least(const sl_param *p, struct share *shares, int *count)
-{
-	struct share *best = NULL;
-	for (int i = 0; i < p->ndevices; i++) {
-		if (has_gpu(p) && p->devices[i].kind != SL_DEVICE_GPU) continue;
-		struct share *s = share_of(shares, count, p->devices[i]);
-		if (!best || s->bytes < best->bytes) best = s;
-	}
-	if (best) best->bytes += (double)sl_tensor_bytes(p->data) + 4096;
-	return best ? best->device : sl_auto();
-}
-
-static int count_devices(const sl_trainer *t)
-{
-	int n = 1;
-	for (int i = 0; i < t->count; i++) n += t->params[i]->ndevices;
-	return n;
-}
-
 /* Deals the parameters out, if all have values; then sl_backward adds each one's gradients where it is updated. */
 static void choose_owners(sl_trainer *t)
 {
-	bool known = t->optimizer.clip_norm == 0;
-	for (int i = 0; i < t->count; i++) known &= t->params[i]->data != NULL;
-	int count = 0;
-	struct share *shares = known ? calloc((size_t)count_devices(t), sizeof *shares) : NULL;
-	for (int i = 0; i < t->count; i++) {
-		sl_param *p = t->params[i];
-		t->owners[i] = shares && p->ndevices > 1 ? least(p, shares, &count) : (sl_device){SL_DEVICE_DEFAULT, -1};
-		if (p->data && p->data->var) p->data->var->home = t->owners[i];
-	}
-	free(shares);
+	slp_owners_choose(t->params, t->count, t->optimizer.clip_norm != 0, t->owners, t->groups);
 }
 
 const sl_device *slp_trainer_owners(sl_trainer *trainer)
 {
 	choose_owners(trainer);
 	return trainer->owners;
+}
+
+const int *slp_trainer_groups(sl_trainer *trainer)
+{
+	choose_owners(trainer);
+	return trainer->groups;
 }
 
 /* ---- updating ---------------------------------------------------------------------------------------------------- */

@@ -196,6 +196,7 @@ void slp_buffer_put(struct slp_buffer *b)
 		return;
 	}
 	struct pool *pool = &pools[b->pool][b->cls];
+	atomic_store(&b->readers, 0);
 	if (atomic_load(&b->pending) == 0) {
 		push_idle(pool, b);
 		return;
@@ -204,6 +205,14 @@ void slp_buffer_put(struct slp_buffer *b)
 	slp_runahead_limbo((long)b->bytes);
 	atomic_store(&b->limbo, true);
 	if (atomic_load(&b->pending) == 0) leave_limbo(b);
+}
+
+/* Where memory is short StarPU may leave it at that; then they fetch the values when they need them. */
+void slp_buffer_send(struct slp_buffer *b)
+{
+	uint64_t nodes = atomic_load_explicit(&b->readers, memory_order_relaxed);
+	for (unsigned node = 0; nodes; node++, nodes >>= 1)
+		if (nodes & 1) starpu_data_prefetch_on_node(b->handle, node, 1);
 }
 
 void slp_buffer_done(struct slp_buffer *b)

@@ -134,6 +134,18 @@ int slp_device_pool(sl_device device)
 	return 0;
 }
 
+uint64_t slp_device_nodes(const sl_device *devices, int n)
+{
+	uint64_t nodes = 0;
+	for (int i = 0; i < n; i++) {
+		if (devices[i].kind < SL_DEVICE_CPU || devices[i].index < 0) continue;
+		int worker = devices[i].kind == SL_DEVICE_CPU ? slp_engine.team_worker[devices[i].index]
+							      : slp_engine.gpu_worker[devices[i].index];
+		nodes |= (uint64_t)1 << starpu_worker_get_memory_node((unsigned)worker);
+	}
+	return nodes;
+}
+
 /* Restricts a task to the workers of a device, and to CPUs if it has no CUDA kernel. */
 void slp_device_place(struct starpu_task *task, sl_device device, bool cuda)
 {

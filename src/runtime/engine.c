@@ -209,12 +209,17 @@ static void report_unseen(void)
 		fprintf(stderr, "starling: not reported before sl_shutdown: %s\n", sl_error_message());
 }
 
-static void stop(void)
+void slp_engine_idle(void)
 {
 	slp_lock();
 	slp_flush();
 	slp_unlock();
 	starpu_task_wait_for_all();
+}
+
+static void stop(void)
+{
+	slp_engine_idle();
 	report_unseen();
 	slp_report_end();
 	slp_gpu_shutdown();
@@ -246,10 +251,7 @@ enum sl_status sl_wait_all_at(const char *at)
 {
 	(void)at;
 	if (sl_is_initialized()) {
-		slp_lock();
-		slp_flush();
-		slp_unlock();
-		starpu_task_wait_for_all();
+		slp_engine_idle();
 		slp_buffer_reap(false);
 		slp_stats_sample();
 	}

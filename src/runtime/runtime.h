@@ -48,6 +48,7 @@ extern struct slp_engine slp_engine;
 
 /* Starts the engine with defaults if it does not run yet. */
 enum sl_status slp_engine_need(const char *at);
+void slp_engine_idle(void); /* waits for all work; errors stay to be reported */
 void slp_segments_clear(void);
 static inline void slp_lock(void)
 {
@@ -63,6 +64,7 @@ static inline void slp_unlock(void)
 /* DEFAULT becomes the default device; an error if the device is not there. */
 enum sl_status slp_device_resolve(const char *at, sl_device *device);
 int slp_device_pool(sl_device device);   /* index of its pool, below SLP_POOLS */
+uint64_t slp_device_nodes(const sl_device *devices, int n); /* the memory nodes of these devices, as bits */
 void slp_device_place(struct starpu_task *task, sl_device device, bool cuda);
 
 /* ---- teams (team.c) --------------------------------------------------------------------------------------------- */
@@ -82,6 +84,7 @@ struct slp_buffer {
 	atomic_int pending;    /* submitted segments that use it */
 	atomic_bool limbo;     /* nobody holds it, and tasks are pending */
 	_Atomic uint32_t fault; /* what spoilt its value; 0: nothing */
+	_Atomic uint64_t readers; /* memory nodes that new values are sent to as soon as they are there, as bits */
 #ifdef SLP_SIMULATION
 	double written, used;  /* when the last task to write it, to use it, could have ended at best (bound.c) */
 #endif
@@ -105,6 +108,8 @@ void slp_buffer_reap(bool all); /* gives back adopted memory that is no longer i
 void slp_buffer_retire(void);   /* gives back all adopted memory: the engine stops */
 /* From a worker: a segment that used the buffer has ended. */
 void slp_buffer_done(struct slp_buffer *buffer);
+/* From a worker: a segment has written the buffer; its values travel to its readers, before these ask for them. */
+void slp_buffer_send(struct slp_buffer *buffer);
 
 /* ---- storages (segment.c) --------------------------------------------------------------------------------------- */
 

@@ -205,6 +205,8 @@ static void segment_done(void *arg)
 	struct slp_segment *seg = arg;
 	slp_busy_note(seg->program->flops);
 	slp_explain_done(seg);
+	for (int i = 0; i < seg->nslots; i++)
+		if (seg->slots[i].buffer && seg->slots[i].mode & STARPU_W) slp_buffer_send(seg->slots[i].buffer);
 	for (int i = 0; i < seg->nbuffers; i++) slp_buffer_done(seg->buffers[i]);
 	for (int i = 0; i < seg->ncodes; i++) slp_code_release(seg->codes[i]);
 	slp_segment_free(seg);

@@ -283,6 +283,15 @@ SL_API bool sl_balance_update(sl_balance *balance); /* waits for all work */
 SL_API double sl_balance_speed(const sl_balance *balance, int i);
 SL_API void sl_balance_free(sl_balance *balance);
 
+/* Which of several ways to do a step is fastest. */
+typedef struct sl_trial sl_trial;
+SL_API sl_trial *sl_trial_new_at(const char *at, int ways);
+#define sl_trial_new(ways) sl_trial_new_at(SL_HERE, ways)
+SL_API int sl_trial_next(sl_trial *trial);
+SL_API bool sl_trial_decided(const sl_trial *trial);
+SL_API double sl_trial_seconds(const sl_trial *trial, int way);
+SL_API void sl_trial_free(sl_trial *trial);
+
 struct sl_split_opts {
 	bool uneven;              /* some devices may get a row more than others */
 	const double *weights;    /* n of them: the devices' shares, which need not add up to anything */

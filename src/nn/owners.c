@@ -1,0 +1,202 @@
+/* Owners: which device adds the gradients of a parameter that several devices use, and updates it. */
+#include <stdlib.h>
+
+#include "autograd/autograd.h"
+#include "nn/nn.h"
+
+/* What a device owns so far. */
+struct share {
+	sl_device device;
+	double bytes;
+};
+
+static bool has_gpu(const sl_param *p)
+{
+	for (int i = 0; i < p->ndevices; i++)
+		if (p->devices[i].kind == SL_DEVICE_GPU) return true;
+	return false;
+}
+
+static struct share *share_of(struct share *shares, int *count, sl_device device)
+{
+	for (int i = 0; i < *count; i++)
+		if (sl_device_equal(shares[i].device, device)) return &shares[i];
+	shares[*count] = (struct share){device, 0};
+	return &shares[(*count)++];
+}
+
+/* The device among those of the parameter that owns least; a CPU beside GPUs would hold them up. */
+static struct share *least(const sl_param *p, struct share *shares, int *count)
+{
+	struct share *best = NULL;
+	for (int i = 0; i < p->ndevices; i++) {
+		if (has_gpu(p) && p->devices[i].kind != SL_DEVICE_GPU) continue;
+		struct share *s = share_of(shares, count, p->devices[i]);
+		if (!best || s->bytes < best->bytes) best = s;
+	}
+	return best;
+}
+
+static bool is_shared(const sl_param *p)
+{
+	return p->ndevices > 1 && !slp_param_is_frozen(p);
+}
+
+/* Whether both can have one owner, and their gradients one memory. */
+static bool alike(const sl_param *a, const sl_param *b)
+{
+	bool same = a->ndevices == b->ndevices && a->data->type.dtype == b->data->type.dtype;
+	for (int i = 0; same && i < a->ndevices; i++) same = sl_device_equal(a->devices[i], b->devices[i]);
+	return same;
+}
+
+/* What a group holds at least: what travels in some times the time that it takes to start. */
+static double enough(sl_param *const *params, int count)
+{
+	enum { GROUPS = 6, LEAST = 1 << 20 };
+	double bytes = 0;
+	int parts = GROUPS;
+	for (int i = 0; i < count; i++) {
+		if (!is_shared(params[i])) continue;
+		bytes += (double)sl_tensor_bytes(params[i]->data);
+		if (params[i]->ndevices > parts) parts = params[i]->ndevices;
+	}
+	return bytes / parts > LEAST ? bytes / parts : LEAST;
+}
+
+/* The last parameters first: on the way back, their gradients come first.  (S. Li and others, "PyTorch Distributed:
+ * Experiences on Accelerating Data Parallel Training", VLDB 2020, calls such groups buckets.) */
+static void make_groups(sl_param *const *params, int count, int *group)
+{
+	double limit = enough(params, count), bytes = 0;
+	const sl_param *before = NULL;
+	int n = 0;
+	for (int i = count - 1; i >= 0; i--) {
+		group[i] = -1;
+		if (!is_shared(params[i])) continue;
+		if (before && (bytes >= limit || !alike(before, params[i]))) {
+			n++;
+			bytes = 0;
+		}
+		group[i] = n;
+		bytes += (double)sl_tensor_bytes(params[i]->data);
+		before = params[i];
+	}
+}
+
+static int count_devices(sl_param *const *params, int count)
+{
+	int n = 1;
+	for (int i = 0; i < count; i++) n += params[i]->ndevices;
+	return n;
+}
+
+/* Each group goes to the device that owns least. */
+static void deal(sl_param *const *params, int count, const int *group, struct share *shares, sl_device *owners)
+{
+	int known = 0;
+	struct share *owner = NULL;
+	for (int i = count - 1, now = -1; i >= 0; i--) {
+		if (group[i] < 0) continue;
+		if (group[i] != now) owner = least(params[i], shares, &known);
+		now = group[i];
+		owners[i] = owner->device;
+		owner->bytes += (double)sl_tensor_bytes(params[i]->data) + 4096;
+	}
+}
+
+void slp_owners_choose(sl_param *const *params, int count, bool together, sl_device *owners, int *group)
+{
+	bool known = !together;
+	for (int i = 0; i < count; i++) {
+		owners[i] = (sl_device){SL_DEVICE_DEFAULT, -1};
+		group[i] = -1;
+		known &= params[i]->data != NULL;
+	}
+	struct share *shares = known ? calloc((size_t)count_devices(params, count), sizeof *shares) : NULL;
+	if (shares) {
+		make_groups(params, count, group);
+		deal(params, count, group, shares, owners);
+	}
+	free(shares);
+	for (int i = 0; i < count; i++)
+		if (params[i]->data && params[i]->data->var) params[i]->data->var->home = owners[i];
+}
+
+/* ---- their memory ------------------------------------------------------------------------------------------------ */
+
+/* Whether the parameter can move: nobody else looks at its memory. */
+static bool is_alone(const sl_param *p)
+{
+	const sl_tensor *t = p->data;
+	return t->offset == 0 && sl_tensor_bytes(t) == t->storage->bytes && atomic_load(&t->storage->refs) == 1;
+}
+
+static size_t room(const sl_tensor *t)
+{
+	enum { ALIGN = 256 }; /* what GPUs and their libraries like */
+	return (sl_tensor_bytes(t) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* Moves a parameter's values to a place in memory of several. */
+static bool move(const char *at, sl_tensor *t, sl_tensor *all, size_t offset)
+{
+	slp_storage_retain(all->storage);
+	sl_tensor *there = slp_scope_add(slp_tensor_new(all->storage, offset, t->type, t->device));
+	if (!there || !sl_copy_inplace_at(at, there, t)) return false;
+	struct slp_storage *old = t->storage;
+	slp_storage_retain(all->storage);
+	t->storage = all->storage;
+	t->offset = offset;
+	slp_storage_release(old);
+	return true;
+}
+
+/* Parameters first to last, those of one group: they travel together if they lie together. */
+static bool gather(const char *at, sl_param *const *params, int first, int last, const int *group)
+{
+	size_t bytes = 0;
+	int members = 0;
+	for (int i = first; i <= last; i++) {
+		if (group[i] != group[first]) continue;
+		if (!is_alone(params[i])) return true; /* done before, or it cannot be */
+		bytes += room(params[i]->data);
+		members++;
+	}
+	if (members < 2) return true;
+	struct sl_make make = {params[first]->data->type.dtype, params[first]->data->device};
+	sl_tensor *all = sl_zeros_at(at, SL_SHAPE((int64_t)(bytes / sl_dtype_size(make.dtype))), make);
+	bool ok = all != NULL;
+	size_t offset = 0;
+	for (int i = first; ok && i <= last; i++) {
+		if (group[i] != group[first]) continue;
+		ok = move(at, params[i]->data, all, offset);
+		offset += room(params[i]->data);
+	}
+	return ok;
+}
+
+/* New values are sent to all devices that use the parameter, before they ask. */
+static void send_to_all(const sl_param *p)
+{
+	uint64_t nodes = slp_device_nodes(p->devices, p->ndevices);
+	slp_lock();
+	struct slp_buffer *b = p->data->storage->buffer;
+	if (b && nodes & (nodes - 1)) atomic_store(&b->readers, nodes);
+	slp_unlock();
+}
+
+bool slp_owners_gather(const char *at, sl_param *const *params, int count, const int *group)
+{
+	bool ok = true;
+	for (int i = 0, now = -1; ok && i < count; i++) {
+		if (group[i] < 0) continue;
+		int last = i;
+		for (int k = i; k < count; k++)
+			if (group[k] == group[i]) last = k;
+		if (group[i] != now) SL_SCOPE ok = gather(at, params, i, last, group);
+		now = group[i];
+		if (ok) send_to_all(params[i]);
+	}
+	return ok;
+}

@@ -1,0 +1,77 @@
+/* Trials: of several ways to do the same work, which one is fastest here; found out while the work goes on. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "nn/nn.h"
+
+enum { WARM = 2, TIMED = 6, ROUNDS = 3 };
+
+struct sl_trial {
+	int ways, way, round, steps;
+	bool decided;
+	double start;
+	double best[]; /* seconds a step, by way; INFINITY: not known */
+};
+
+/* Finds out which of so many ways is fastest, step by step: ask before each step which way to go.  Each way is gone some
+ * steps, in turn, three times; then the fastest for good: after 24 steps a way.  Until then it waits for all work now and
+ * then.  In simulation, simulated time decides.  NULL after a mistake.
+ *
+ *     sl_trial *trial = sl_trial_new(2);
+ *     while (next(&x, &y)) {
+ *         if (sl_trial_next(trial) == 0) step_on_one_device(x, y);
+ *         else step_on_all(x, y);
+ *     } */
+sl_trial *sl_trial_new_at(const char *at, int ways)
+{
+	if (ways < 1) return slp_call_fail(at, "sl_trial_new", SL_EINVAL, "there must be a way");
+	sl_trial *t = calloc(1, sizeof *t + (size_t)ways * sizeof *t->best);
+	if (!t) return slp_call_fail(at, "sl_trial_new", SL_ENOMEM, "no memory for a trial");
+	t->ways = ways;
+	t->decided = ways == 1;
+	for (int i = 0; i < ways; i++) t->best[i] = INFINITY;
+	return t;
+}
+
+/* Notes how long this way took, and turns to the next. */
+static void turn(sl_trial *t)
+{
+	t->best[t->way] = fmin(t->best[t->way], (sl_time() - t->start) / TIMED);
+	t->steps = 0;
+	if (++t->way < t->ways) return;
+	t->way = 0;
+	if (++t->round < ROUNDS) return;
+	t->decided = true;
+	for (int i = 1; i < t->ways; i++)
+		if (t->best[i] < t->best[t->way]) t->way = i;
+}
+
+/* The way to go in the coming step: 0 or more, below the number of ways; 0 if the trial is NULL. */
+int sl_trial_next(sl_trial *trial)
+{
+	if (!trial) return 0;
+	if (trial->decided) return trial->way;
+	bool ends = trial->steps == WARM + TIMED;
+	if (ends || trial->steps == WARM) slp_engine_idle();
+	if (ends) turn(trial);
+	if (trial->steps++ == WARM) trial->start = sl_time();
+	return trial->way;
+}
+
+/* Whether it is known which way is fastest: sl_trial_next says which. */
+bool sl_trial_decided(const sl_trial *trial)
+{
+	return trial && trial->decided;
+}
+
+/* Seconds a step, the best of what was measured that way; INFINITY: nothing yet. */
+double sl_trial_seconds(const sl_trial *trial, int way)
+{
+	return trial && way >= 0 && way < trial->ways ? trial->best[way] : INFINITY;
+}
+
+/* NULL is ignored. */
+void sl_trial_free(sl_trial *trial)
+{
+	free(trial);
+}
