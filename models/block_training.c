@@ -141,7 +141,12 @@ static bool train_shards(struct drv_training *t, sl_tensor *x, sl_tensor *y)
 static bool train(struct drv_training *t, sl_tensor *x, sl_tensor *y)
 {
 	struct drv_block_training *b = t->model;
-	if (b->shards > 1 || b->balance) return train_shards(t, x, y);
+	bool alone = t->ndevices < t->common->ndevices;
+	if (!alone && (b->shards > 1 || b->balance)) return train_shards(t, x, y);
+	if (alone) {
+		x = sl_place(x, t->common->devices[0]);
+		y = sl_place(y, t->common->devices[0]);
+	}
 	sl_tensor *output, *losses = make_step(t->model, x, y, &output);
 	drv_count(&t->sums[0], losses, output, y);
 	return !drv_failed();
@@ -151,7 +156,7 @@ static bool train(struct drv_training *t, sl_tensor *x, sl_tensor *y)
 static bool test(struct drv_training *t, sl_tensor *x, sl_tensor *y, int64_t number)
 {
 	struct drv_block_training *b = t->model;
-	int64_t i = number % t->common->ndevices;
+	int64_t i = number % t->ndevices;
 	sl_device device = t->common->devices[i];
 	drv_count(&t->sums[i], NULL, sl_forward(b->net, sl_place(x, device)), sl_place(y, device));
 	return !drv_failed();

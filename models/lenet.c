@@ -72,7 +72,8 @@ struct replica {
 
 struct trainer {
 	const sl_device *devices;
-	int n;
+	int n;       /* replicas */
+	int current; /* so many of them, the first ones, have the newest values */
 	struct replica replicas[DRV_MAX_DEVICES];
 };
 
@@ -81,25 +82,36 @@ static void sgd(struct replica *r, double lr, int64_t batch_size)
 	sl_sgd_update(r->params, r->grads, NULL, NPARAMS, .lr = lr, .rescale = 1.0 / (double)batch_size);
 }
 
+/* Gives the first n replicas the newest values. */
+static void catch_up(struct trainer *t, int n)
+{
+	for (int i = t->current; i < n; i++)
+		for (int p = 0; p < NPARAMS; p++)
+			sl_copy_(t->replicas[i].params[p], sl_copy_to(t->replicas[0].params[p], t->devices[i]));
+	t->current = n;
+}
+
 /* Each device goes forward and back with its part of the batch, and updates its parameters by the gradients of all. */
 static bool train_batch(struct drv_training *training, sl_tensor *x, sl_tensor *y)
 {
 	struct trainer *t = training->model;
+	int n = training->ndevices;
+	catch_up(t, n);
 	sl_tensor *xs[DRV_MAX_DEVICES], *ys[DRV_MAX_DEVICES], *out[DRV_MAX_DEVICES], *losses[DRV_MAX_DEVICES];
-	if (!split_and_load(x, t->devices, t->n, xs) || !split_and_load(y, t->devices, t->n, ys)) return false;
+	if (!split_and_load(x, t->devices, n, xs) || !split_and_load(y, t->devices, n, ys)) return false;
 	SL_RECORD {
-		for (int i = 0; i < t->n; i++) {
+		for (int i = 0; i < n; i++) {
 			out[i] = lenet(xs[i], t->replicas[i].params);
 			losses[i] = sl_softmax_cross_entropy(out[i], ys[i]);
 		}
 	}
-	for (int i = 0; i < t->n; i++) sl_backward(losses[i]);
+	for (int i = 0; i < n; i++) sl_backward(losses[i]);
 	for (int p = 0; p < NPARAMS; p++) {
 		sl_tensor *grads[DRV_MAX_DEVICES];
-		for (int i = 0; i < t->n; i++) grads[i] = t->replicas[i].grads[p];
-		allreduce(grads, t->n);
+		for (int i = 0; i < n; i++) grads[i] = t->replicas[i].grads[p];
+		allreduce(grads, n);
 	}
-	for (int i = 0; i < t->n; i++) {
+	for (int i = 0; i < n; i++) {
 		sgd(&t->replicas[i], training->options->lr, sl_tensor_shape(x).dim[0]);
 		drv_count(&training->sums[i], losses[i], out[i], ys[i]);
 	}
@@ -110,7 +122,7 @@ static bool train_batch(struct drv_training *training, sl_tensor *x, sl_tensor *
 static bool test_batch(struct drv_training *training, sl_tensor *x, sl_tensor *y, int64_t number)
 {
 	struct trainer *t = training->model;
-	int64_t i = number % t->n;
+	int64_t i = number % t->current;
 	sl_tensor *output = lenet(as_on(x, t->devices[i]), t->replicas[i].params);
 	drv_count(&training->sums[i], NULL, output, as_on(y, t->devices[i]));
 	return !drv_failed();
@@ -132,7 +144,7 @@ static bool init_replicas(struct drv_training *training)
 /* Trains all epochs, from parameters that each device has a copy of.  Returns the exit status. */
 int train_lenet(const struct drv_options *common, const struct drv_train_options *options)
 {
-	struct trainer t = {.devices = common->devices, .n = common->ndevices};
+	struct trainer t = {.devices = common->devices, .n = common->ndevices, .current = common->ndevices};
 	return drv_train(&(struct drv_training){.program = "lenet",
 	                                        .title = "LeNet",
 	                                        .common = common,

@@ -11,6 +11,7 @@ struct options {
 	struct drv_options common;
 	struct drv_experiments experiments;
 	int64_t size, repeat;
+	int products;
 	bool *wrong; /* a result was not that of the serial program */
 };
 
@@ -19,7 +20,7 @@ static const struct options *options_of(const struct drv_bench *b)
 	return b->options;
 }
 
-enum { PRODUCTS = 10 };
+enum { MAX_PRODUCTS = 64 };
 
 /* ---- the two devices --------------------------------------------------------------------------------------------- */
 
@@ -51,12 +52,13 @@ static const char *name_of(const struct pair *p, int i)
 /* Elements so small that products stay numbers. */
 static sl_tensor *matrix(int64_t n, sl_device device)
 {
-	return sl_mul_scalar(sl_uniform(SL_SHAPE(n, n), 0, 1, .device = device), 1.0 / (double)n);
+	sl_tensor *x = sl_uniform(SL_SHAPE(n, n), 0, 1, .device = device);
+	return sl_mul_scalar_(x, 1.0 / (double)n);
 }
 
-static void run(sl_tensor *x, sl_tensor **y)
+static void run(const struct drv_bench *b, sl_tensor *x, sl_tensor **y)
 {
-	for (int i = 0; i < PRODUCTS; i++) y[i] = sl_dot(x, x);
+	for (int i = 0; i < options_of(b)->products; i++) y[i] = sl_dot(x, x);
 }
 
 static void measure(struct drv_bench *b, const char *key, const char *text)
@@ -68,57 +70,64 @@ static void measure(struct drv_bench *b, const char *key, const char *text)
 
 /* ---- side by side ------------------------------------------------------------------------------------------------ */
 
+/* Each run in a scope of its own: the next one takes over its memory, wherever that lies, as it would in a long program. */
 static void devices(struct drv_bench *b)
 {
 	struct pair p = pair_of(b);
+	int n = options_of(b)->products;
 	char text[128];
-	drv_title(b, "%d products %lld x %lld on %s, %d products %lld x %lld on %s", PRODUCTS, (long long)p.size[0],
-	          (long long)p.size[0], name_of(&p, 0), PRODUCTS, (long long)p.size[1], (long long)p.size[1], name_of(&p, 1));
+	sl_tensor *x[2], *y[MAX_PRODUCTS];
+	drv_title(b, "%d products %lld x %lld on %s, %d products %lld x %lld on %s", n, (long long)p.size[0],
+	          (long long)p.size[0], name_of(&p, 0), n, (long long)p.size[1], (long long)p.size[1], name_of(&p, 1));
+	for (int i = 0; i < 2; i++) SL_SCOPE run(b, x[i] = sl_retain(matrix(p.size[i], p.device[i])), y); /* warms up */
+	sl_wait_all();
+	drv_begin(b);
+	for (int i = 0; i < 2; i++) SL_SCOPE {
+		run(b, x[i], y);
+		snprintf(text, sizeof text, i ? "Then run on %s. time" : "Run on %s. time", name_of(&p, i));
+		measure(b, i ? "second" : "first", text);
+	}
 	SL_SCOPE {
-		sl_tensor *x[2], *y[PRODUCTS];
-		for (int i = 0; i < 2; i++) run(x[i] = matrix(p.size[i], p.device[i]), y); /* warms up */
-		sl_wait_all();
-		drv_begin(b);
-		run(x[0], y);
-		snprintf(text, sizeof text, "Run on %s. time", name_of(&p, 0));
-		measure(b, "first", text);
-		run(x[1], y);
-		snprintf(text, sizeof text, "Then run on %s. time", name_of(&p, 1));
-		measure(b, "second", text);
-		run(x[0], y);
-		run(x[1], y);
+		run(b, x[0], y);
+		run(b, x[1], y);
 		snprintf(text, sizeof text, "Run on both %s and %s in parallel. time", name_of(&p, 0), name_of(&p, 1));
 		measure(b, "both", text);
 	}
+	for (int i = 0; i < 2; i++) sl_release(x[i]);
 }
 
-static void copy_all(sl_tensor *const *y, sl_device to)
+static void copy_all(const struct drv_bench *b, sl_tensor *const *y, sl_device to)
 {
-	for (int i = 0; i < PRODUCTS; i++) sl_copy_to(y[i], to);
+	for (int i = 0; i < options_of(b)->products; i++) sl_copy_to(y[i], to);
 }
 
 static void copies(struct drv_bench *b)
 {
 	struct pair p = pair_of(b);
 	char text[128];
-	drv_title(b, "%d products %lld x %lld on %s, and their copies on %s", PRODUCTS, (long long)p.size[1],
+	sl_tensor *x, *y[MAX_PRODUCTS];
+	drv_title(b, "%d products %lld x %lld on %s, and their copies on %s", options_of(b)->products, (long long)p.size[1],
 	          (long long)p.size[1], name_of(&p, 1), name_of(&p, 0));
 	SL_SCOPE {
-		sl_tensor *x = matrix(p.size[1], p.device[1]), *y[PRODUCTS];
-		run(x, y);
-		copy_all(y, p.device[0]);
-		sl_wait_all();
-		drv_begin(b);
-		run(x, y);
+		run(b, x = sl_retain(matrix(p.size[1], p.device[1])), y);
+		copy_all(b, y, p.device[0]);
+	}
+	sl_wait_all();
+	drv_begin(b);
+	SL_SCOPE {
+		run(b, x, y);
 		snprintf(text, sizeof text, "Run on %s. time", name_of(&p, 1));
 		measure(b, "run", text);
-		copy_all(y, p.device[0]);
+		copy_all(b, y, p.device[0]);
 		snprintf(text, sizeof text, "Then copy to %s. time", name_of(&p, 0));
 		measure(b, "copy", text);
-		run(x, y);
-		copy_all(y, p.device[0]); /* y[i - 1] travels while y[i] is computed */
+	}
+	SL_SCOPE {
+		run(b, x, y);
+		copy_all(b, y, p.device[0]); /* y[i - 1] travels while y[i] is computed */
 		measure(b, "overlapped", "Run and copy in parallel. time");
 	}
+	sl_release(x);
 }
 
 /* ---- what the engine finds by itself ----------------------------------------------------------------------------- */
@@ -126,15 +135,16 @@ static void copies(struct drv_bench *b)
 static void independent(struct drv_bench *b)
 {
 	int64_t n = options_of(b)->size;
-	drv_title(b, "%d products %lld x %lld, wherever there is room", PRODUCTS, (long long)n, (long long)n);
+	int products = options_of(b)->products;
+	drv_title(b, "%d products %lld x %lld, wherever there is room", products, (long long)n, (long long)n);
 	SL_SCOPE {
-		sl_tensor *x = matrix(n, sl_auto()), *z = x, *y[PRODUCTS];
-		run(x, y);
+		sl_tensor *x = matrix(n, sl_auto()), *z = x, *y[MAX_PRODUCTS];
+		run(b, x, y);
 		sl_wait_all();
 		drv_begin(b);
-		for (int i = 0; i < PRODUCTS; i++) z = sl_dot(z, x);
+		for (int i = 0; i < products; i++) z = sl_dot(z, x);
 		measure(b, "chain", "each needs the one before. time");
-		run(x, y);
+		run(b, x, y);
 		measure(b, "independent", "independent of each other. time");
 	}
 }
@@ -241,10 +251,11 @@ static const struct drv_experiment experiments[] = {
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_SIZE = 0x200, KEY_REPEAT };
+enum { KEY_SIZE = 0x200, KEY_REPEAT, KEY_PRODUCTS };
 
 static const struct argp_option options[] = {
         {"size", KEY_SIZE, "N", 0, "Rows and columns of matrices on CPUs; on GPUs three times that (default: 2000)", 1},
+        {"products", KEY_PRODUCTS, "N", 0, "Products in a row (default: 10)", 1},
         {"repeat", KEY_REPEAT, "N", 0, "Tiny products (default: 10000)", 1},
         {0},
 };
@@ -259,6 +270,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SIZE:
 		o->size = drv_int(state, "--size", arg, 8, 1 << 15);
+		return 0;
+	case KEY_PRODUCTS:
+		o->products = (int)drv_int(state, "--products", arg, 1, MAX_PRODUCTS);
 		return 0;
 	case KEY_REPEAT:
 		o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000);
@@ -305,6 +319,7 @@ int main(int argc, char **argv)
 	struct options o = {.experiments = {"parallel", experiments, sizeof experiments / sizeof *experiments, 0},
 	                    .size = 2000,
 	                    .repeat = 10000,
+	                    .products = 10,
 	                    .wrong = &wrong};
 	drv_parse(&argp, argc, argv, &o);
 	int status = start(&o.common) ? drv_run_experiments(&o.experiments, &o.common, &o) : DRV_ERROR;

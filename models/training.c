@@ -5,12 +5,14 @@
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_LR = 0x300, KEY_DATA, KEY_LIMIT, KEY_PLOT, KEY_LOG };
+enum { KEY_LR = 0x300, KEY_DATA, KEY_LIMIT, KEY_PLOT, KEY_LOG, KEY_FASTEST };
 
 static const struct argp_option options[] = {
         {"batch-size", 'b', "N", 0, "Images in a batch, over all devices (default: 256)", 1},
         {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2; resnet18: 0.1)", 1},
         {"epochs", 'e', "N", 0, "Epochs (default: 10)", 1},
+        {"fastest", KEY_FASTEST, NULL, 0,
+         "With several devices: try the first one alone and all of them, and keep to what is faster", 1},
         {"data", KEY_DATA, "DIR", 0, "Folder of the four IDX files, gzipped or not (default: " SL_FASHION_MNIST_DIR ")",
          1},
         {"limit", KEY_LIMIT, "N", 0, "Use the first N images only, for training and for testing", 1},
@@ -38,6 +40,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'e':
 		o->epochs = drv_int(state, "--epochs", arg, 1, 1000000);
+		return 0;
+	case KEY_FASTEST:
+		o->fastest = true;
 		return 0;
 	case KEY_DATA:
 		o->data = arg;
@@ -129,6 +134,20 @@ static void show(struct drv_progress *bar, struct glance *g, const struct drv_tr
 
 /* ---- epochs ------------------------------------------------------------------------------------------------------ */
 
+/* How many devices share the next batch; says so once it is known which number is faster. */
+static void choose_devices(struct drv_training *t)
+{
+	bool known = sl_trial_decided(t->trial);
+	t->ndevices = t->trial && sl_trial_next(t->trial) == 0 ? 1 : t->common->ndevices;
+	if (known || !sl_trial_decided(t->trial)) return;
+	char name[SL_DEVICE_NAME_MAX];
+	sl_device_name(t->common->devices[0], name);
+	if (t->ndevices == 1) drv_print(t->common, "one device: %s", name);
+	else drv_print(t->common, "all devices");
+	drv_print(t->common, ", because a batch takes %.3f ms on %s, %.3f ms on %d devices\n",
+	          1e3 * sl_trial_seconds(t->trial, 0), name, 1e3 * sl_trial_seconds(t->trial, 1), t->common->ndevices);
+}
+
 /* Trains on the next batch.  Rows of an epoch's last batch that do not go round equally are left out; another order
  * brings them in the next epoch.  Returns false after the last batch, or an error. */
 static bool train_next(struct drv_training *t, struct drv_epoch *e)
@@ -137,7 +156,8 @@ static bool train_next(struct drv_training *t, struct drv_epoch *e)
 	SL_SCOPE {
 		struct sl_batch b;
 		if (!sl_loader_next(t->train_set, &b)) break;
-		int64_t all = sl_tensor_shape(b.x).dim[0], rows = all - all % t->common->ndevices;
+		choose_devices(t);
+		int64_t all = sl_tensor_shape(b.x).dim[0], rows = all - all % t->ndevices;
 		if (rows < all) {
 			b.x = sl_rows(b.x, 0, rows);
 			b.y = sl_rows(b.y, 0, rows);
@@ -230,7 +250,11 @@ static int run_epochs(struct drv_training *t)
 static int train_and_report(struct drv_training *t)
 {
 	drv_print_devices(t->common, "running on: ");
+	t->ndevices = t->common->ndevices;
+	t->trial = t->options->fastest && t->ndevices > 1 ? sl_trial_new(2) : NULL;
 	int status = drv_report_begin(t) ? run_epochs(t) : DRV_ERROR;
+	sl_trial_free(t->trial);
+	t->trial = NULL;
 	if (t->stop) t->stop(t);
 	if (status == DRV_INTERRUPTED) drv_error("interrupted after %lld complete epochs", (long long)t->done);
 	if (!drv_report_end(t, status != DRV_ERROR)) status = DRV_ERROR;

@@ -9,6 +9,7 @@ struct drv_train_options {
 	const char *data, *plot, *log;
 	int64_t batch_size, epochs, limit;
 	double lr;
+	bool fastest; /* try one device and all, and keep to what is faster */
 };
 
 /* The parsers that a training driver's argp names as its children.  They are handed a struct drv_options and a struct
@@ -44,6 +45,8 @@ struct drv_training {
 	void (*stop)(struct drv_training *t);
 	/* What training makes of it. */
 	struct drv_sums sums[DRV_MAX_DEVICES]; /* one a device */
+	sl_trial *trial; /* --fastest: way 0 is the first device alone, way 1 all of them; else NULL */
+	int ndevices;    /* that share the coming batch: the first ones */
 	sl_loader *train_set, *test_set;
 	struct drv_epoch *epochs; /* of which so many are done */
 	int64_t done;
