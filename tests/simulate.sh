@@ -68,7 +68,7 @@ holds "$(batch) < 0.8 * $one" "two GPUs are hardly faster than one with large ba
 grep -q '^simulated link gpu:0 to gpu:1: [0-9.]* MiB' "$tmp/report" || fail "nothing went between the GPUs"
 
 echo "--- several devices bring what they must"
-"$srcdir/tools/parallel-goals" --simulation . --images 15360 >"$tmp/out" 2>"$tmp/err" || fail "a goal is not met"
+"$srcdir/tools/parallel-goals" --simulation . --images 16384 >"$tmp/out" 2>"$tmp/err" || fail "a goal is not met"
 cat "$tmp/out"
 
 echo "--- recorded times replace estimates"

@@ -9,6 +9,7 @@
 #include "blocks.h"
 #include "folder.h"
 #include "nn/nn.h"
+#include "runtime/segment.h"
 
 enum { MOST = 4 };
 static const sl_device teams[MOST] = {{SL_DEVICE_CPU, 0}, {SL_DEVICE_CPU, 1}, {SL_DEVICE_CPU, 2}, {SL_DEVICE_CPU, 3}};
@@ -317,6 +318,20 @@ static void test_owners(void)
 			CHECK((weight->storage == bias->storage) == (layer < 2));
 		}
 		CHECK(held->storage == sl_block_find(net, "2.weight")->data->storage);
+		CHECK_OK(sl_wait_all());
+		atomic_store(&slp_fail_kernel, 1); /* parameters of a group are spoilt together, and can be set again */
+		CHECK_OK(sl_fill_(sl_block_find(net, "0.weight")->data, 0) ? SL_OK : sl_error());
+		CHECK(sl_wait_all() != SL_OK);
+		for (int layer = 0; layer < 2; layer++) {
+			static const char *const paths[] = {"0.weight", "0.bias", "1.weight", "1.bias"};
+			for (int k = 0; k < 2; k++) {
+				sl_param *p = sl_block_find(net, paths[2 * layer + k]);
+				CHECK_OK(sl_param_set(p, sl_ones(sl_tensor_shape(p->data))));
+				CHECK(sl_item(sl_sum(p->data)) == (double)sl_tensor_size(p->data));
+			}
+		}
+		CHECK_OK(sl_step_run_shards(step, 2, xs, ys, NULL, NULL));
+		CHECK_OK(sl_wait_all());
 		sl_step_free(step);
 		sl_trainer_free(t);
 		sl_block_free(net);

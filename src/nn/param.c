@@ -319,12 +319,29 @@ static enum sl_status check_values(const char *at, const sl_param *param, sl_ten
 	return SL_EDTYPE;
 }
 
+/* A value that lies beside those of other parameters (owners.c), spoilt with them, gets memory of its own: writing a part
+ * would not mend the whole. */
+static bool leave_spoilt(sl_tensor *t)
+{
+	struct slp_storage *old = t->storage;
+	bool spoilt = sl_tensor_bytes(t) < old->bytes && old->buffer && atomic_load(&old->buffer->fault);
+	if (!spoilt) return true;
+	slp_lock();
+	struct slp_storage *own = slp_storage_new(sl_tensor_bytes(t), t->device);
+	slp_unlock();
+	if (!own) return slp_error_set(SL_ENOMEM, "sl_param_set: no memory") == SL_OK;
+	t->storage = own;
+	t->offset = 0;
+	slp_storage_release(old);
+	return true;
+}
+
 static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 {
 	sl_device there = param->data ? sl_tensor_device(param->data) : home(param);
 	sl_tensor *copy = sl_copy_to_at(at, values, there);
 	if (!copy) return sl_error();
-	if (param->data) return sl_copy_inplace_at(at, param->data, copy) ? SL_OK : sl_error();
+	if (param->data) return leave_spoilt(param->data) && sl_copy_inplace_at(at, param->data, copy) ? SL_OK : sl_error();
 	param->shape = sl_tensor_shape(values);
 	return take(at, param, copy);
 }
