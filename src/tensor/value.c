@@ -26,10 +26,12 @@ static void spin_until_idle(const struct slp_buffer *b)
 	}
 }
 
-static struct slp_buffer *buffer_of(sl_tensor *t)
+/* write: how its values were computed will not matter any more. */
+static struct slp_buffer *buffer_of(sl_tensor *t, bool write)
 {
 	slp_lock();
 	slp_storage_materialize(t->storage);
+	if (write) slp_explain_forget(t->storage);
 	struct slp_buffer *b = t->storage->buffer;
 	slp_unlock();
 	return b;
@@ -43,7 +45,7 @@ static bool is_whole(const sl_tensor *t)
 void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool write)
 {
 	if (!slp_tensor_usable(at, function, t)) return NULL;
-	struct slp_buffer *b = buffer_of(t);
+	struct slp_buffer *b = buffer_of(t, write);
 	if (!b) return slp_call_fail(at, function, SL_EINTERNAL, "the tensor has no values");
 	spin_until_idle(b);
 	if (starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, write ? STARPU_RW : STARPU_R))
@@ -57,12 +59,7 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 		slp_fault_report(fault);
 		return NULL;
 	}
-	if (write) {
-		atomic_fetch_add(&t->storage->version, 1);
-		slp_lock();
-		slp_explain_forget(t->storage);
-		slp_unlock();
-	}
+	if (write) atomic_fetch_add(&t->storage->version, 1);
 	return p + t->offset;
 }
 
@@ -83,7 +80,7 @@ static enum sl_status end_sync(void)
 enum sl_status sl_wait_at(const char *at, sl_tensor *t)
 {
 	if (!slp_tensor_usable(at, "sl_wait", t)) return slp_error_take();
-	struct slp_buffer *b = buffer_of(t);
+	struct slp_buffer *b = buffer_of(t, false);
 	spin_until_idle(b);
 	if (atomic_load(&b->pending) && starpu_data_acquire_on_node(b->handle, STARPU_ACQUIRE_NO_NODE, STARPU_R) == 0)
 		starpu_data_release_on_node(b->handle, STARPU_ACQUIRE_NO_NODE);
