@@ -1,7 +1,9 @@
 /* Many small operations: with a wait after each, and with one at the end. */
+#include <math.h>
+
 #include "book.h"
 
-enum { TIMES = 1000 };
+enum { ROUNDS = 20, TIMES = 100 };
 
 static double seconds(sl_tensor *x, bool each)
 {
@@ -18,9 +20,13 @@ int main(void)
 {
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(1, 2));
-		seconds(x, false); /* warms up */
-		printf("%d times y = x + 1, waiting each time:   %.4f s\n", TIMES, seconds(x, true));
-		printf("%d times y = x + 1, waiting at the end:  %.4f s\n", TIMES, seconds(x, false));
+		double waiting = INFINITY, queued = INFINITY; /* the best of each: the machine does other things, too */
+		for (int round = 0; round < ROUNDS; round++) {
+			waiting = fmin(waiting, seconds(x, true));
+			queued = fmin(queued, seconds(x, false));
+		}
+		printf("%d times y = x + 1, waiting each time:   %.6f s\n", TIMES, waiting);
+		printf("%d times y = x + 1, waiting at the end:  %.6f s\n", TIMES, queued);
 	}
 	return finish();
 }
