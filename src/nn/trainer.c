@@ -310,9 +310,12 @@ static bool take_share(const char *at, const sl_trainer *t, struct update *u, st
 	sl_device owner = t->owners[u->numbers[0]];
 	int left = 0;
 	size_t most = t->optimizer.clip_norm > 0 ? SIZE_MAX : SHARE_BYTES, bytes = 0;
+	const struct slp_storage *together = NULL;
 	mine->count = 0;
 	for (int i = 0; i < u->count; i++) {
-		bool is_mine = bytes < most && sl_device_equal(t->owners[u->numbers[i]], owner);
+		bool room = bytes < most || u->params[i]->storage == together; /* what lies together travels once */
+		bool is_mine = room && sl_device_equal(t->owners[u->numbers[i]], owner);
+		if (is_mine) together = u->params[i]->storage;
 		bytes += is_mine ? sl_tensor_bytes(u->params[i]) : 0;
 		struct update *to = is_mine ? mine : u;
 		int k = is_mine ? mine->count++ : left++;
