@@ -140,6 +140,15 @@ values "$tmp/one.json" train_loss >"$tmp/a"
 values "$tmp/two.json" train_loss | paste "$tmp/a" - |
   awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-8 * $1 ^ 2 { bad = 1 } END { exit bad || NR != 2 }' ||
   fail "two devices learn otherwise than one: $(values "$tmp/two.json" train_loss | paste "$tmp/a" -)"
+
+echo "--- one device or two, whichever is faster"
+run 0 "$lenet" --device cpu:0 --limit 600 --batch-size 20 --epochs 2 --quiet --json "$tmp/one20.json"
+run 0 "$lenet" --device cpu:0,cpu:1 --fastest --limit 600 --batch-size 20 --epochs 2 --json "$tmp/fastest.json"
+says "^(one device: cpu:0|all devices), because a batch takes [0-9.]+ ms on cpu:0, [0-9.]+ ms on 2 devices\$"
+values "$tmp/one20.json" train_loss >"$tmp/a"
+values "$tmp/fastest.json" train_loss | paste "$tmp/a" - |
+  awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-8 * $1 ^ 2 { bad = 1 } END { exit bad || NR != 2 }' ||
+  fail "changing the number of devices changes the losses: $(values "$tmp/fastest.json" train_loss | paste "$tmp/a" -)"
 run 0 "$lenet" --device cpu:0-2 --limit 100 --batch-size 48 --epochs 1
 says '^running on: \[cpu:0, cpu:1, cpu:2\]$'
 
@@ -280,7 +289,8 @@ says '^split: 2 on auto, 2 on auto, 2 on auto$'
 echo "--- automatic parallelism"
 parallel=models/parallel
 run 2 "$parallel" --device cpu:0
-run 0 "$parallel" --size 64 --repeat 50 --json "$tmp/parallel.json"
+run 2 "$parallel" --products 0
+run 0 "$parallel" --size 64 --repeat 50 --products 3 --json "$tmp/parallel.json"
 says "^Run on (CPU|cpu:0)\\. time: $number sec\$"
 says "^Then run on (GPU|cpu:1)\\. time: $number sec\$"
 says "^Run on both (CPU|cpu:0) and (GPU|cpu:1) in parallel\\. time: $number sec\$"
