@@ -1,7 +1,7 @@
 #!/bin/bash
 # The commands in README.md, HACKING.md and the book: those in blocks marked sh, and those in the text that have arguments.
 # Each is run, training on few images, or stands in the list below with the reason why not and with what tests it instead.
-# Run by make check, in the build folder; srcdir, EMULATION come from there.
+# Run by make check, in the build folder; srcdir comes from there.
 set -euo pipefail
 export LC_ALL=C
 source=$(cd "${srcdir:-.}" && pwd)
@@ -36,7 +36,7 @@ reason() {
     *"--peer PYTHON"*) echo "needs PyTorch; tests/bench.sh tests it with a stand-in" ;;
     tools/build-starpu*) echo "needs the sources of StarPU; quickstart runs it" ;;
     tools/sl-simulate*) echo "needs a StarPU for simulation; tests/simulate.sh" ;;
-    *tests/emu/*) [ "${EMULATION-}" = yes ] || echo "no emulation in this build" ;;
+    *tests/emu/*) echo "needs emulated GPUs, built for tests/emu/lenet.sh, which runs it" ;;
     *sl-trace*) echo "needs a StarPU with traces; tests/trace.sh" ;;
   esac
 }
