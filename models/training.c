@@ -231,6 +231,18 @@ static bool run_epoch(struct drv_training *t, int64_t number, struct drv_epoch *
 	return true;
 }
 
+/* The last line of the tutorial's section on multiple GPUs. */
+static void print_result(const struct drv_training *t)
+{
+	char text[96];
+	double seconds = 0;
+	if (!t->done || sl_is_simulated()) return;
+	for (int64_t i = 0; i < t->done; i++) seconds += t->epochs[i].seconds;
+	snprintf(text, sizeof text, "test acc: %.2f, %.1f sec/epoch on ", t->epochs[t->done - 1].test_accuracy,
+	         seconds / (double)t->done);
+	drv_print_devices(t->common, text);
+}
+
 static int run_epochs(struct drv_training *t)
 {
 	make_sums(t);
@@ -241,6 +253,7 @@ static int run_epochs(struct drv_training *t)
 		t->done++;
 		if (!drv_report_epoch(t)) return DRV_ERROR;
 	}
+	print_result(t);
 	return DRV_OK;
 }
 

@@ -104,7 +104,8 @@ run 0 "$lenet" --device cpu:0 --limit 600 --batch-size 100 --epochs 2 --json "$t
 says '^running on: \[cpu:0\]$'
 says "^epoch 1, time $number sec, test acc 0\\.[0-9][0-9]\$"
 says "^epoch 2, time $number sec, test acc 0\\.[0-9][0-9]\$"
-[ "$(wc -l <"$tmp/out")" -eq 3 ] || fail "more than three lines"
+says "^test acc: 0\\.[0-9][0-9], $number sec/epoch on \[cpu:0\]\$"
+[ "$(wc -l <"$tmp/out")" -eq 4 ] || fail "not four lines"
 [ ! -s "$tmp/err" ] || fail "messages though all went well"
 valid_json "$tmp/one.json"
 contains "$tmp/one.json" '"train_samples": 600'
@@ -268,11 +269,21 @@ says '^split: 4 on cpu:0, 4 on cpu:0$'
 run 0 "$resnet" --device cpu:0,cpu:1 --limit 16 --batch-size 8 --epochs 1 --json "$tmp/two.json"
 says '^running on: \[cpu:0, cpu:1\]$'
 says '^split: 4 on cpu:0, 4 on cpu:1$'
+says "^test acc: 0\\.[0-9][0-9], $number sec/epoch on \[cpu:0, cpu:1\]\$"
 says "^epoch 1, time $number sec, test acc 0\\.[0-9][0-9]\$"
 values "$tmp/one.json" train_loss >"$tmp/a"
 values "$tmp/two.json" train_loss | paste "$tmp/a" - |
   awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-8 * $1 ^ 2 { bad = 1 } END { exit bad || NR != 1 }' ||
   fail "two devices learn otherwise than one: $(values "$tmp/two.json" train_loss | paste "$tmp/a" -)"
+run 0 "$resnet" --device cpu:0 --shards 8 --limit 16 --batch-size 16 --epochs 1 --quiet --json "$tmp/one.json"
+for policy in dmda dmdas; do # small shards that the policy places
+  run 0 env STARPU_NCPU=2 STARPU_SCHED=$policy "$resnet" --device auto --shards 8 --limit 16 --batch-size 16 --epochs 1 --json "$tmp/auto.json"
+  says '^split: 2 on auto(, 2 on auto){7}$'
+  values "$tmp/one.json" train_loss >"$tmp/a"
+  values "$tmp/auto.json" train_loss | paste "$tmp/a" - |
+    awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-8 * $1 ^ 2 { bad = 1 } END { exit bad || NR != 1 }' ||
+    fail "shards on auto learn otherwise: $(values "$tmp/auto.json" train_loss | paste "$tmp/a" -)"
+done
 run 2 "$resnet" --sync-norm --hybrid
 complains 'not with --hybrid'
 for devices in cpu:0 cpu:0,cpu:1; do # cut or not: the same, before rounding is amplified by updates

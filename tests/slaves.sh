@@ -2,7 +2,7 @@
 # slaves.sh: training with devices in other processes, StarPU's TCP/IP workers on this machine: always what one process
 # computes.  Run by make check in the build tree.
 set -euo pipefail
-export LC_ALL=C
+export LC_ALL=C STARPU_WORKERS_NOBIND=1 # processes would bind their workers to the same cores
 lenet=models/lenet
 status=0
 tests/slaves no-such-test >/dev/null 2>&1 || status=$?
@@ -38,8 +38,11 @@ together() {
   pids=()
   STARPU_HOME=$tmp/home/master timeout 120 "$@" >"$tmp/out" 2>"$tmp/err" &
   pids+=($!)
-  for i in $(seq 600); do
-    if listens "$STARPU_TCPIP_MS_PORT"; then break; fi
+  until listens "$STARPU_TCPIP_MS_PORT"; do
+    if ! kill -0 "${pids[0]}" 2>/dev/null; then # it has failed before
+      slaves=0
+      break
+    fi
     sleep 0.1
   done
   for i in $(seq "$slaves"); do
@@ -49,7 +52,7 @@ together() {
     pids+=($!)
   done
   wait "${pids[0]}" || status=$?
-  [ $status -eq 0 ] || kill "${pids[@]:1}" 2>/dev/null || true
+  [ $status -eq 0 ] || [ "$slaves" -eq 0 ] || kill "${pids[@]:1}" 2>/dev/null || true
   for i in $(seq "$slaves"); do wait "${pids[$i]}" || [ $status -ne 0 ] || status=slave-$i; done
   pids=()
   unset STARPU_TCPIP_MS_SLAVES STARPU_NTCPIPMSTHREADS STARPU_TCPIP_MS_PORT
@@ -58,7 +61,7 @@ together() {
 
 fail() {
   echo "FAIL: $*"
-  sed 's/^/  | /' "$tmp"/out* "$tmp"/err*
+  tail -n 15 "$tmp"/out* "$tmp"/err* | sed 's/^/  | /'
   failures=$((failures + 1))
 }
 
@@ -83,14 +86,26 @@ agree() {
   fi
 }
 
+# busy SLAVES: so many slaves have had tasks, by what StarPU says
+busy() {
+  grep -A1 '^TCPIP_MS' "$tmp/err" | awk -v wanted="$1" '/task/ && $1 > 0 { n++ } END { exit n != wanted }' ||
+    fail "not $1 slaves have worked"
+}
+
+export STARPU_WORKER_STATS=1
 few=(--limit 48 --batch-size 24 --epochs 2 --lr 2 --quiet)
 timeout 120 $lenet --device cpu:0 "${few[@]}" --json "$tmp/here.json"
-for devices in cpu:1 cpu:0,cpu:1 cpu:0-2 auto; do
+for devices in cpu:1 cpu:0,cpu:2 cpu:0-2 auto; do
   together 2 $lenet --device "$devices" "${few[@]}" --json "$tmp/there.json" || fail "lenet on $devices"
   agree "lenet on $devices"
+  case $devices in
+    cpu:0-2) busy 2 ;;
+    cpu:*) busy 1 ;;
+  esac
 done
 few=(--limit 64 --batch-size 32 --epochs 2 --quiet)
 timeout 120 models/mlp --mode step "${few[@]}" --json "$tmp/here.json"
 together 1 models/mlp --mode step --device cpu:1 "${few[@]}" --json "$tmp/there.json" || fail "mlp in a slave"
 agree "mlp, whole steps in a slave"
+busy 1
 exit $((failures > 0))

@@ -411,6 +411,53 @@ static void test_balance(void)
 	stop();
 }
 
+/* A batch of `rows` rows, cut by measured speed; returns the part that device 0 gets. */
+static double shared(const sl_balance *b, sl_tensor *x, sl_tensor *w)
+{
+	sl_tensor *parts[2];
+	CHECK_OK(sl_split_and_load(x, teams, 2, parts, .balance = b));
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < 8; k++) sl_dot(parts[i], w);
+	return (double)sl_tensor_shape(parts[0]).dim[0] / (double)sl_tensor_shape(x).dim[0];
+}
+
+/* Looks and cuts again until device 0 gets about this part; on a busy machine a look may mislead. */
+static void check_settles(sl_balance *b, sl_tensor *x, sl_tensor *w, double part)
+{
+	double last = 0;
+	for (int look = 0; look < 30; look++)
+		SL_SCOPE {
+			last = shared(b, x, w);
+			if (fabs(last - part) < 0.08) return;
+			for (int batch = 0; batch < 4; batch++) shared(b, x, w);
+			sl_balance_update(b);
+		}
+	CHECK_SAYING(false, "after 30 looks device 0 gets %g, not %g", last, part);
+}
+
+/* Devices of unequal and of changing speed. */
+static void test_unequal(void)
+{
+	static const struct {
+		int team, times;
+		double part;
+	} phases[] = {{1, 4, 0.8}, {0, 4, 0.2}, {0, 1, 0.5}, {1, 9, 0.9}};
+	start(2, NULL);
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(400, 256)), *w = sl_ones(SL_SHAPE(256, 256), .device = sl_auto());
+		sl_balance *b = sl_balance_new(teams, 2);
+		CHECK(shared(b, x, w) == 0.5);
+		for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
+			atomic_store(&slp_slow_team, phases[i].team);
+			atomic_store(&slp_slow_times, phases[i].times);
+			check_settles(b, x, w, phases[i].part);
+		}
+		atomic_store(&slp_slow_times, 1);
+		sl_balance_free(b);
+	}
+	stop();
+}
+
 /* ---- the state of a trainer -------------------------------------------------------------------------------------- */
 
 static void some_steps(sl_block *net, sl_trainer *t, int n)
@@ -504,7 +551,7 @@ static void test_mistakes(void)
 int main(int argc, char **argv)
 {
 	static const struct slp_test shards[] = {{"equal", test_equal}, {"uneven", test_uneven}, {"place", test_place},
-	                                         {"balance", test_balance}, {NULL, NULL}};
+	                                         {"balance", test_balance}, {"unequal", test_unequal}, {NULL, NULL}};
 	static const struct slp_test training[] = {{"sum", test_sum}, {"curves", test_curves}, {"norm", test_norm},
 	                                           {"groups", test_groups}, {"policies", test_policies}, {"owners", test_owners}, {"trial", test_trial},
 	                                           {"statistics", test_statistics}, {"state", test_state},

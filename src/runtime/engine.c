@@ -41,10 +41,24 @@ static int pick(int wanted, const char *variable, int low, int otherwise)
 	return wanted ? wanted : (int)env_number(variable, low, otherwise);
 }
 
+/* Devices in slave processes, each with as many as there are threads; StarPU would take as many as a slave has cores. */
+static int expected_slaves(void)
+{
+#ifdef STARPU_USE_TCPIP_MASTER_SLAVE
+	int slaves = (int)env_number("STARPU_TCPIP_MS_SLAVES", 0, 0);
+	if (slaves) setenv("STARPU_NTCPIPMSTHREADS", "1", 0);
+	return slaves ? slaves * (int)env_number("STARPU_NTCPIPMSTHREADS", 1, 1) : 0;
+#else
+	return 0;
+#endif
+}
+
 /* Fills in what the user left to us. */
 static struct sl_config resolve(const struct sl_config *given)
 {
 	struct sl_config c = given ? *given : (struct sl_config){0};
+	int slaves = expected_slaves();
+	if (c.teams > 0 && slaves) c.teams = c.teams > slaves ? c.teams - slaves : 1;
 	c.teams = pick(c.teams, "STARPU_NCPU", 0, 1);
 	if (c.teams > SLP_MAX_TEAMS) c.teams = SLP_MAX_TEAMS;
 	c.gpus = pick(c.gpus, "STARPU_NCUDA", 0, SLP_MAX_GPUS);

@@ -7,6 +7,7 @@
 #include "runtime/segment.h"
 
 _Atomic long slp_fail_kernel;
+_Atomic int slp_slow_team, slp_slow_times = 1;
 
 static _Thread_local char kernel_message[512];
 
@@ -221,11 +222,22 @@ static void run_segment(struct run *run)
 	free(memory);
 }
 
+/* Lasts as long as a slower device would have taken since `begin`. */
+static void dawdle(double begin)
+{
+	int times = atomic_load_explicit(&slp_slow_times, memory_order_relaxed);
+	if (times <= 1 || slp_engine.team_worker[atomic_load(&slp_slow_team)] != starpu_worker_get_id()) return;
+	double end = begin + times * (starpu_timing_now() - begin);
+	while (starpu_timing_now() < end) starpu_usleep(20);
+}
+
 static void run_here(struct slp_segment *seg, void *buffers[], bool cuda)
 {
 	struct run run = {.seg = seg, .buffers = buffers, .cuda = cuda};
+	double begin = starpu_timing_now();
 	seg->here = true;
 	run_segment(&run);
+	if (!cuda) dawdle(begin);
 	if (run.spoilt) slp_task_time_is_void(starpu_task_get_current());
 }
 

@@ -119,5 +119,7 @@ void slp_segment_ran_elsewhere(struct slp_segment *seg, const struct slp_failure
 
 /* For tests: the k-th kernel from now on fails (1: the next); 0: none. */
 extern _Atomic long slp_fail_kernel;
+/* For tests: a CPU team takes so many times as long as it would, beside others that do not. */
+extern _Atomic int slp_slow_team, slp_slow_times;
 
 #endif

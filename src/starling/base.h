@@ -77,7 +77,8 @@ SL_API enum sl_status sl_device_default_at(const char *at, sl_device device);
 
 /* What sl_init may be told; a zeroed field means its default. */
 struct sl_config {
-	int teams;                 /* CPU devices; the cores are dealt out evenly.  Default: STARPU_NCPU or 1 */
+	int teams;                 /* CPU devices, workers of slave processes among them; the cores are dealt out evenly.  Default:
+				    * STARPU_NCPU or 1, and the slaves */
 	int gpus;                  /* CUDA devices to use at most, -1 for none.  Default: all (STARPU_NCUDA) */
 	const char *sched;         /* StarPU policy.  Default: STARPU_SCHED, or lws, or dmdas with accelerators */
 	int bulk;                  /* small operations that may share a task, 1 for none.  Default: SL_BULK or 32 */
