@@ -153,6 +153,7 @@ static void choose_devices(struct drv_training *t)
 static bool train_next(struct drv_training *t, struct drv_epoch *e)
 {
 	bool more = false;
+	sl_iteration_push(t->steps);
 	SL_SCOPE {
 		struct sl_batch b;
 		if (!sl_loader_next(t->train_set, &b)) break;
@@ -165,7 +166,9 @@ static bool train_next(struct drv_training *t, struct drv_epoch *e)
 		more = rows == 0 || t->train(t, b.x, b.y);
 		e->images += rows;
 		e->batches++;
+		t->steps++;
 	}
+	sl_iteration_pop();
 	return more;
 }
 
@@ -309,7 +312,7 @@ static int run_with(struct drv_training *t, sl_dataset *train_set, sl_dataset *t
 int drv_train(struct drv_training *t)
 {
 	int status = DRV_ERROR;
-	t->done = 0;
+	t->done = t->steps = 0;
 	t->epochs = calloc((size_t)t->options->epochs, sizeof *t->epochs);
 	if (t->epochs) {
 		sl_dataset *train_set = sl_dataset_mnist(t->options->data, SL_TRAIN),

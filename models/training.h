@@ -51,6 +51,7 @@ struct drv_training {
 	struct drv_epoch *epochs; /* of which so many are done */
 	int64_t done;
 	FILE *log;
+	int64_t steps; /* of all epochs */
 };
 
 int drv_train(struct drv_training *t);

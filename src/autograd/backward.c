@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "autograd/autograd.h"
+#include "runtime/fxt.h"
 
 /* Nodes that one walk meets. */
 struct walk {
@@ -339,9 +340,11 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 	struct walk w = {.at = at, .number = atomic_fetch_add(&walks, 1) + 1, .retain = opts.retain_graph};
 	sl_mode mode;
 	sl_mode_enter(&mode, 0, -1);
+	const char *outer = slp_fxt_enter("backward");
 	pthread_mutex_lock(&slp_tape_lock);
 	s = run(&w, heads, count, opts.head_grads);
 	pthread_mutex_unlock(&slp_tape_lock);
+	slp_fxt_leave(outer);
 	sl_mode_leave(&mode);
 	drop_partials(&w);
 	free(w.nodes);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nn/nn.h"
+#include "runtime/fxt.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
@@ -193,6 +194,7 @@ static bool ready(const char *at, const sl_block *block, sl_tensor *const *in, i
 sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin)
 {
 	const char *outer_place = place, *outer_scope = slp_trace_scope(block->base->name);
+	const char *outer_block = slp_fxt_enter(block->base->name);
 	bool looked = slp_summary_enter(block);
 	sl_scope scope = {NULL, 0, 0};
 	sl_scope_open(&scope);
@@ -202,6 +204,7 @@ sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *
 	sl_scope_close(&scope);
 	if (looked) slp_summary_leave(y);
 	slp_trace_scope(outer_scope);
+	slp_fxt_leave(outer_block);
 	if (!y && sl_error() == SL_OK)
 		return slp_call_fail(at, "sl_forward", SL_EINVAL, "forward of %s returned NULL", block->base->name);
 	return slp_scope_add(y);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nn/trace.h"
+#include "runtime/fxt.h"
 
 enum { MAX_PLANS = 64 };
 
@@ -252,6 +253,7 @@ sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor
 	struct slp_hyper h = slp_trainer_advance(step->trainer, x->type.shape.ndim ? x->type.shape.dim[0] : 1);
 	struct slp_setting settings[] = {{"lr", bits(h.lr)}, {"rescale", bits(h.rescale)}, {"step", (uint64_t)h.step}};
 	if (slp_plan_run(at, plan, in, 2, settings, 3, NULL, out) != SL_OK) return NULL;
+	slp_fxt_step_done();
 	if (output) *output = out[1];
 	return out[0];
 }
@@ -374,7 +376,10 @@ static bool update_all(struct update *u, int64_t rows)
 		if (some) ok = slp_trainer_update(u->at, u->step->trainer, data, u->sums, h) == SL_OK;
 	}
 	free(data);
-	if (ok) slp_trainer_advance(u->step->trainer, rows);
+	if (ok) {
+		slp_trainer_advance(u->step->trainer, rows);
+		slp_fxt_step_done();
+	}
 	return ok;
 }
 

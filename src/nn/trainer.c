@@ -4,6 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "nn/nn.h"
+#include "runtime/fxt.h"
 
 enum { MAX_STATES = 2 };
 
@@ -335,7 +336,7 @@ static bool take_share(const char *at, const sl_trainer *t, struct update *u, st
 }
 
 /* An operation for each share of each owner; symbols have none. */
-static enum sl_status update_all(const char *at, sl_trainer *t, struct update *u, struct slp_hyper h)
+static enum sl_status update_each(const char *at, sl_trainer *t, struct update *u, struct slp_hyper h)
 {
 	if (!u->count || sl_is_symbol(u->params[0])) return call(at, &t->optimizer, u, h);
 	struct update mine;
@@ -346,6 +347,14 @@ static enum sl_status update_all(const char *at, sl_trainer *t, struct update *u
 			while (s == SL_OK && u->count)
 				s = take_share(at, t, u, &mine) ? call(at, &t->optimizer, &mine, h) : sl_error();
 	free(mine.params);
+	return s;
+}
+
+static enum sl_status update_all(const char *at, sl_trainer *t, struct update *u, struct slp_hyper h)
+{
+	const char *outer = slp_fxt_enter("update");
+	enum sl_status s = update_each(at, t, u, h);
+	slp_fxt_leave(outer);
 	return s;
 }
 
@@ -421,6 +430,9 @@ enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t b
 		return SL_EINVAL;
 	}
 	enum sl_status s = step(at, trainer, batch_size, opts.ignore_stale);
-	if (s == SL_OK) trainer->steps++;
+	if (s == SL_OK) {
+		trainer->steps++;
+		slp_fxt_step_done();
+	}
 	return s;
 }

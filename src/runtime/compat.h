@@ -2,6 +2,8 @@
 #ifndef SLP_COMPAT_H
 #define SLP_COMPAT_H
 
+#include <stdbool.h>
+
 #include <starpu.h>
 
 #ifndef STARPU_CODELET_NOPLANS /* 1.4: no partitioning plans to look for when a task is submitted */
@@ -28,6 +30,35 @@ static inline void slp_task_time_is_void(struct starpu_task *task)
 #else
 	(void)task;
 #endif
+}
+
+/* Whether a trace is being recorded; Debian's 1.3 cannot. */
+static inline bool slp_fxt_recorded(void)
+{
+#if SLP_STARPU_1_4
+	return starpu_fxt_is_enabled();
+#else
+	return false;
+#endif
+}
+
+/* Where the user asked for the task; 1.3 does not keep it. */
+static inline void slp_task_set_place(struct starpu_task *task, const char *file, int line)
+{
+#if SLP_STARPU_1_4
+	task->file = file;
+	task->line = line;
+#else
+	(void)task;
+	(void)file;
+	(void)line;
+#endif
+}
+
+/* StarPU's macro of the name would set another place. */
+static inline int slp_task_submit(struct starpu_task *task)
+{
+	return (starpu_task_submit)(task);
 }
 
 /* Bytes in use on a memory node; 1.3 does not tell. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/explain.h"
+#include "runtime/fxt.h"
 #include "runtime/simulate.h"
 
 struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .device = {SL_DEVICE_AUTO, -1}};
@@ -182,6 +183,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	if (s != SL_OK) return s;
 	find_workers();
 	slp_report_begin();
+	slp_fxt_start();
 	if (!c.runahead_bytes) c.runahead_bytes = ((size_t)8 << 20) * (size_t)slp_engine.nworkers;
 	slp_engine.config = c;
 	slp_explain_start();
@@ -244,6 +246,7 @@ static void stop(void)
 	slp_segments_clear();
 	slp_unlock();
 	slp_fault_reset();
+	slp_fxt_stop();
 	starpu_shutdown();
 	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;
 }

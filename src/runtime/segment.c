@@ -7,6 +7,7 @@
 
 #include "runtime/busy.h"
 #include "runtime/explain.h"
+#include "runtime/fxt.h"
 #include "runtime/segment.h"
 #include "runtime/simulate.h"
 
@@ -259,6 +260,7 @@ static struct starpu_task *make_task(struct slp_segment *seg)
 	task->callback_arg = seg;
 	slp_device_place(task, seg->device, seg->program->cuda);
 	slp_explain_task(seg, task);
+	if (slp_fxt_on) slp_fxt_task(seg, task);
 	return task;
 }
 
@@ -288,7 +290,7 @@ void slp_segment_submit(struct slp_segment *seg)
 		return;
 	}
 	slp_simulate_submission(seg, task);
-	int ret = starpu_task_submit(task);
+	int ret = slp_task_submit(task);
 	if (ret) {
 		task->destroy = 0;
 		starpu_task_destroy(task);

@@ -82,6 +82,14 @@ static inline void *slp_record_attrs(const struct slp_record *r)
 	return (char *)slp_record_types(r) + slp_align(n * sizeof(struct slp_type), 16);
 }
 
+/* The call as its operation looks at it. */
+static inline struct slp_infer slp_record_call(const struct slp_record *r)
+{
+	struct slp_type *types = slp_record_types(r);
+	return (struct slp_infer){.op = slp_ops[r->op], .at = r->at, .attrs = slp_record_attrs(r), .nin = r->nin,
+				  .nout = r->nout, .in = types, .out = types + r->nin};
+}
+
 /* record.c */
 /* Adds a call to the program, its places unset; NULL with an error. */
 struct slp_record *slp_program_add(struct slp_program *p, const struct slp_infer *c, double flops);

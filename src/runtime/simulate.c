@@ -183,9 +183,7 @@ static double per(double amount, double rate_of_it)
 
 static double call_seconds(const struct slp_record *r, int kind, int cores)
 {
-	struct slp_type *types = slp_record_types(r);
-	struct slp_infer c = {.op = slp_ops[r->op], .at = r->at, .attrs = slp_record_attrs(r), .nin = r->nin,
-			      .nout = r->nout, .in = types, .out = types + r->nin};
+	struct slp_infer c = slp_record_call(r);
 	double flops = c.op->flops ? c.op->flops(&c) : 0;
 	return machine.call[kind] + fmax(per(flops, machine.flops[kind][r->op] * cores),
 					 per(slp_call_bytes(&c), machine.bytes[kind][r->op] * cores));

@@ -99,6 +99,8 @@ SL_API double sl_time(void);
 SL_API bool sl_is_simulated(void);
 /* Not for programs: what StarPU calls, by its name, in slave processes (doc/parallel.md). */
 SL_API void sl_slave_segment(void *buffers[], void *arg);
+SL_API void sl_iteration_push(int64_t number);
+SL_API void sl_iteration_pop(void);
 
 /* ---- statistics ------------------------------------------------------------------------------------------------- */
 

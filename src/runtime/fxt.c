@@ -1,0 +1,327 @@
+/* Traces: tells StarPU each task's name, place and colour while it records one, and writes down in the file named by
+ * SL_TRACE_TASKS what StarPU has no room for: the shapes of each call, and the block that it belongs to. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/fxt.h"
+
+bool slp_fxt_on;
+
+/* ---- strings that stay ------------------------------------------------------------------------------------------- */
+
+/* Places and names are used until the process ends: recorded calls and StarPU refer to them. */
+struct text {
+	struct text *next;
+	uint64_t hash;
+	char text[];
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct text *buckets[1024];
+} texts = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991. */
+static uint64_t hash_text(const char *s)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+	for (; *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+	return h;
+}
+
+/* The only copy of a text; without memory, `otherwise`. */
+static const char *keep(const char *s, const char *otherwise)
+{
+	uint64_t h = hash_text(s);
+	struct text **bucket = &texts.buckets[h % (sizeof texts.buckets / sizeof *texts.buckets)];
+	pthread_mutex_lock(&texts.lock);
+	struct text *t = *bucket;
+	while (t && (t->hash != h || strcmp(t->text, s))) t = t->next;
+	if (!t && (t = malloc(sizeof *t + strlen(s) + 1))) {
+		*t = (struct text){.next = *bucket, .hash = h};
+		strcpy(t->text, s);
+		*bucket = t;
+	}
+	pthread_mutex_unlock(&texts.lock);
+	return t ? t->text : otherwise;
+}
+
+/* ---- places ------------------------------------------------------------------------------------------------------ */
+
+static _Thread_local const char *block; /* "net0/conv1"; NULL: in none */
+
+const char *slp_fxt_enter(const char *name)
+{
+	const char *outer = block;
+	char text[256];
+	if (!slp_fxt_on) return outer;
+	snprintf(text, sizeof text, "%s%s%s", outer ? outer : "", outer ? "/" : "", name);
+	block = keep(text, outer);
+	return outer;
+}
+
+void slp_fxt_leave(const char *outer)
+{
+	block = outer;
+}
+
+/* A gradient's call has the place of the call that it belongs to, which may name a block already. */
+const char *slp_fxt_place_in_block(const char *at)
+{
+	char text[512];
+	if (!block || !at) return at;
+	size_t n = strcspn(at, " ");
+	const char *inner = at[n] ? at + n + 2 : "";
+	snprintf(text, sizeof text, "%.*s [%s%s%s", (int)n, at, block, *inner ? "/" : "]", inner);
+	return keep(text, at);
+}
+
+/* ---- colours ----------------------------------------------------------------------------------------------------- */
+
+/* X(first letters of an operation's name, colour): the longest that fits counts.  One colour a family. */
+#define CONVOLUTION 0x1f77b4
+#define PRODUCT 0x17becf
+#define POOLING 0x2ca02c
+#define NORMALISATION 0x9467bd
+#define LOSS 0xd62728
+#define ELEMENTWISE 0xff7f0e
+#define REDUCTION 0xbcbd22
+#define UPDATE 0x8c564b
+#define MOVING 0x8f8f8f
+#define MAKING 0xe377c2
+#define DATA 0xaec7e8
+#define FAMILIES(X)                                                                                                    \
+	X("", ELEMENTWISE) X("conv2d", CONVOLUTION) X("dot", PRODUCT) X("matmul", PRODUCT) X("linear", PRODUCT)        \
+	X("max_pool", POOLING) X("avg_pool", POOLING) X("batch_norm", NORMALISATION) X("layer_norm", NORMALISATION)    \
+	X("softmax", LOSS) X("log_softmax", LOSS) X("l1_loss", LOSS) X("l2_loss", LOSS) X("huber", LOSS)               \
+	X("bce_", LOSS) X("sum", REDUCTION) X("mean", REDUCTION) X("max", REDUCTION) X("min", REDUCTION)               \
+	X("norm", REDUCTION) X("argmax", REDUCTION) X("topk", REDUCTION) X("maximum", ELEMENTWISE)                     \
+	X("minimum", ELEMENTWISE) X("sgd", UPDATE) X("adam", UPDATE) X("rmsprop", UPDATE) X("copy", MOVING)            \
+	X("reshape", MOVING) X("transpose", MOVING) X("relayout", MOVING) X("slice", MOVING) X("concat", MOVING)       \
+	X("gather", MOVING) X("one_hot", MOVING) X("broadcast", MOVING) X("cast", MOVING) X("fill", MAKING)            \
+	X("full", MAKING) X("arange", MAKING) X("uniform", MAKING) X("normal", MAKING) X("dropout", MAKING)            \
+	X("batch_images", DATA) X("batch_labels", DATA)
+
+static unsigned colour_of(const char *op)
+{
+	static const struct {
+		const char *begin;
+		unsigned colour;
+	} families[] = {
+#define X(begin, colour) {begin, colour},
+		FAMILIES(X)
+#undef X
+	};
+	unsigned colour = 0;
+	size_t longest = 0;
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+		size_t n = strlen(families[i].begin);
+		if (n < longest || strncmp(op, families[i].begin, n)) continue;
+		longest = n;
+		colour = families[i].colour;
+	}
+	return colour;
+}
+
+/* ---- what a program is ------------------------------------------------------------------------------------------- */
+
+/* One a kind of task: its number in the file, its name, its colour. */
+struct kind {
+	struct kind *next;
+	uint32_t footprint;
+	int nops, number;
+	const char *name;
+	unsigned colour;
+};
+
+static struct {
+	struct kind *buckets[256];
+	int count;
+	FILE *file;
+} kinds; /* with the engine locked */
+
+static double flops_of(const struct slp_record *r)
+{
+	struct slp_infer c = slp_record_call(r);
+	return c.op->flops ? c.op->flops(&c) : 0;
+}
+
+/* "conv2d", "linear+relu", "fill*3+sum+8": calls in their order; when that grows long, how many more there are.
+ * Without blanks, which trace formats do not take. */
+static const char *name_of(const struct slp_program *p)
+{
+	enum { LONG = 40 };
+	char name[128] = "";
+	size_t n = 0;
+	const struct slp_record *r = slp_record_first(p);
+	for (int i = 0; i < p->nops;) {
+		int op = r->op, same = 0;
+		if (n > LONG) {
+			snprintf(name + n, sizeof name - n, "+%d", p->nops - i);
+			break;
+		}
+		for (; i < p->nops && r->op == op; i++, same++) r = slp_record_next(r);
+		n += (size_t)snprintf(name + n, sizeof name - n, "%s%.48s", n ? "+" : "", slp_ops[op]->name);
+		if (same > 1) n += (size_t)snprintf(name + n, sizeof name - n, "*%d", same);
+	}
+	return keep(name, "segment");
+}
+
+/* The colour of the call that computes most. */
+static unsigned colour_of_program(const struct slp_program *p)
+{
+	const struct slp_record *r = slp_record_first(p), *heaviest = r;
+	double most = -1;
+	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) {
+		double flops = flops_of(r);
+		if (flops > most) heaviest = r;
+		if (flops > most) most = flops;
+	}
+	return colour_of(slp_ops[heaviest->op]->name);
+}
+
+static void write_types(FILE *f, const struct slp_type *t, int n)
+{
+	enum { SHOWN = 8 };
+	char text[128];
+	for (int i = 0; i < n && i < SHOWN; i++)
+		fprintf(f, "%s%s%s", i ? ", " : "", sl_dtype_name(t[i].dtype), sl_shape_string(t[i].shape, text));
+	if (n > SHOWN) fprintf(f, ", ...");
+}
+
+/* A line that says what tasks of the kind compute. */
+static void describe(const struct kind *k, const struct slp_program *p)
+{
+	const struct slp_record *r = slp_record_first(p);
+	fprintf(kinds.file, "kind\t%d\t%s\t%d\t%.0f\t", k->number, k->name, p->nops, p->flops);
+	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) {
+		fprintf(kinds.file, "%s%s(", i ? "; " : "", slp_ops[r->op]->name);
+		write_types(kinds.file, slp_record_types(r), r->nin);
+		fprintf(kinds.file, ") -> ");
+		write_types(kinds.file, slp_record_types(r) + r->nin, r->nout);
+	}
+	fputc('\n', kinds.file);
+}
+
+static struct kind *kind_of(const struct slp_program *p)
+{
+	struct kind **bucket = &kinds.buckets[p->footprint % (sizeof kinds.buckets / sizeof *kinds.buckets)];
+	for (struct kind *k = *bucket; k; k = k->next)
+		if (k->footprint == p->footprint && k->nops == p->nops) return k;
+	struct kind *k = malloc(sizeof *k);
+	if (!k) return NULL;
+	*k = (struct kind){*bucket, p->footprint, p->nops, kinds.count++, name_of(p), colour_of_program(p)};
+	*bucket = k;
+	if (kinds.file) describe(k, p);
+	return k;
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+
+/* StarPU wants the file and the line apart. */
+static void set_place(struct starpu_task *task, const char *at)
+{
+	char file[256];
+	size_t n = at ? strcspn(at, " ") : 0;
+	while (n && at[n - 1] != ':') n--;
+	if (n < 2) return;
+	snprintf(file, sizeof file, "%.*s", (int)(n - 1), at);
+	slp_task_set_place(task, keep(file, ""), atoi(at + n));
+}
+
+void slp_fxt_task(const struct slp_segment *seg, struct starpu_task *task)
+{
+	const struct kind *k = kind_of(seg->program);
+	const char *at = slp_record_first(seg->program)->at;
+	if (!k) return;
+	task->name = k->name;
+	task->color = k->colour;
+	set_place(task, at);
+	if (kinds.file) fprintf(kinds.file, "task\t%lu\t%d\t%s\n", starpu_task_get_job_id(task), k->number, at ? at : "?");
+}
+
+/* ---- iterations -------------------------------------------------------------------------------------------------- */
+
+static struct {
+	unsigned long numbers[2]; /* StarPU shows two levels */
+	int depth;
+	unsigned long steps;
+} iterations;
+
+/* StarPU's pop leaves the number where it was (1.4.10): so its stack is emptied, and filled anew. */
+static void show_iterations(void)
+{
+	static int shown;
+	for (; shown > 0; shown--) starpu_iteration_pop();
+	if (iterations.depth == 0) {
+		starpu_iteration_push((unsigned long)-1);
+		starpu_iteration_pop();
+	}
+	for (; shown < iterations.depth && shown < 2; shown++) starpu_iteration_push(iterations.numbers[shown]);
+}
+
+/* Numbers the operations that follow, until sl_iteration_pop, for traces: a step of training, say.  Within one iteration
+ * there may be another; two levels are shown.  Without a trace, nothing happens.  Programs that do not number their
+ * iterations get the number of the trainer's steps.
+ *
+ *     for (int step = 0; step < steps; step++) {
+ *             sl_iteration_push(step);
+ *             ...
+ *             sl_iteration_pop();
+ *     } */
+void sl_iteration_push(int64_t number)
+{
+	if (!slp_fxt_on) return;
+	slp_lock();
+	if (iterations.depth < 2) iterations.numbers[iterations.depth] = (unsigned long)number;
+	iterations.depth++;
+	show_iterations();
+	slp_unlock();
+}
+
+/* Ends what the last sl_iteration_push began. */
+void sl_iteration_pop(void)
+{
+	if (!slp_fxt_on) return;
+	slp_lock();
+	if (iterations.depth > 0) {
+		iterations.depth--;
+		show_iterations();
+	}
+	slp_unlock();
+}
+
+void slp_fxt_step_done(void)
+{
+	if (!slp_fxt_on) return;
+	slp_lock();
+	iterations.steps++;
+	if (iterations.depth == 0) {
+		starpu_iteration_push(iterations.steps);
+		starpu_iteration_pop(); /* the number stays */
+	}
+	slp_unlock();
+}
+
+/* ---- start and stop ---------------------------------------------------------------------------------------------- */
+
+void slp_fxt_start(void)
+{
+	slp_fxt_on = slp_fxt_recorded();
+	const char *path = slp_fxt_on ? getenv("SL_TRACE_TASKS") : NULL;
+	if (!path || !*path || kinds.file) return;
+	kinds.file = fopen(path, "w");
+	if (!kinds.file) fprintf(stderr, "starling: SL_TRACE_TASKS: %s cannot be written: %m\n", path);
+}
+
+void slp_fxt_stop(void)
+{
+	for (size_t i = 0; i < sizeof kinds.buckets / sizeof *kinds.buckets; i++)
+		for (struct kind *k; (k = kinds.buckets[i]); free(k)) kinds.buckets[i] = k->next;
+	kinds.count = 0;
+	if (kinds.file && fclose(kinds.file)) fprintf(stderr, "starling: SL_TRACE_TASKS: not all could be written: %m\n");
+	kinds.file = NULL;
+	iterations.depth = 0;
+	iterations.steps = 0;
+	slp_fxt_on = false;
+}

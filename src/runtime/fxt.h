@@ -1,0 +1,30 @@
+/* What StarPU's traces (FxT) are told beyond what StarPU knows: readable names, places, blocks, colours, iterations.
+ * Nothing of this is done unless a trace is recorded. */
+#ifndef SLP_FXT_H
+#define SLP_FXT_H
+
+#include "runtime/segment.h"
+
+extern bool slp_fxt_on; /* a trace is recorded */
+
+void slp_fxt_start(void);
+void slp_fxt_stop(void);
+
+/* The place of a call, "file:line", with the block or phase that it belongs to: "file:line [net0/conv1]". */
+const char *slp_fxt_place_in_block(const char *at);
+static inline const char *slp_fxt_place(const char *at)
+{
+	return slp_fxt_on ? slp_fxt_place_in_block(at) : at;
+}
+
+/* Calls of this thread belong to a block or phase of that name from now on; returns what to leave with. */
+const char *slp_fxt_enter(const char *name);
+void slp_fxt_leave(const char *outer);
+
+/* Locked: tells what the task is, before it is submitted. */
+void slp_fxt_task(const struct slp_segment *segment, struct starpu_task *task);
+
+/* A training step is over; counts as an iteration unless the program numbers its own. */
+void slp_fxt_step_done(void);
+
+#endif
