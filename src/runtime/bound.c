@@ -4,22 +4,13 @@
  *   path    the longest chain of tasks that wait for each other, each where it is fastest, and of the host's waits
  *   pinned  the work of the device that the program itself has given most
  *
- * Transfers take no time here.  The area is exact for two kinds of devices: the share of each task type is a fractional
- * knapsack, so types go to the GPUs by how much faster these are. */
+ * Transfers take no time here. */
+#include "runtime/area.h"
 #include "runtime/simulate.h"
 
 #ifdef SLP_SIMULATION
-#include <math.h>
-#include <stdlib.h>
-
-/* Tasks of the same times. */
-struct type {
-	double cpu, gpu; /* seconds; INFINITY: not there */
-	double count;
-};
-
 static struct {
-	struct type *types;
+	struct slp_area_type *types;
 	int ntypes, max_types;
 	double host; /* when the thread that submits could be where it is */
 	double path;
@@ -35,9 +26,9 @@ static bool may_run(const struct starpu_task *task, unsigned worker)
 }
 
 /* The times of a task; the workers of a kind are equal. */
-static struct type times(const struct slp_segment *seg, const struct starpu_task *task)
+static struct slp_area_type times(const struct slp_segment *seg, const struct starpu_task *task)
 {
-	struct type t = {INFINITY, INFINITY, 1};
+	struct slp_area_type t = {INFINITY, INFINITY, 1};
 	for (unsigned w = 0; w < (unsigned)slp_engine.nworkers; w++) {
 		double *time = starpu_worker_get_type((int)w) == STARPU_CUDA_WORKER ? &t.gpu : &t.cpu;
 		if (isinf(*time) && may_run(task, w)) *time = slp_simulated_seconds(seg, w);
@@ -45,7 +36,7 @@ static struct type times(const struct slp_segment *seg, const struct starpu_task
 	return t;
 }
 
-static void count(struct type t)
+static void count(struct slp_area_type t)
 {
 	for (int i = bound.ntypes - 1; i >= 0; i--)
 		if (bound.types[i].cpu == t.cpu && bound.types[i].gpu == t.gpu) {
@@ -79,7 +70,7 @@ static void end(const struct slp_segment *seg, double t)
 
 void slp_bound_task(const struct slp_segment *seg, const struct starpu_task *task, double seconds)
 {
-	struct type t = times(seg, task);
+	struct slp_area_type t = times(seg, task);
 	double least = fmin(t.cpu, t.gpu);
 	if (isinf(least)) return; /* nobody can run it: StarPU will say so */
 	bound.host += seconds;
@@ -96,45 +87,12 @@ void slp_bound_access(struct slp_buffer *b, bool write)
 	bound.path = fmax(bound.path, bound.host);
 }
 
-/* ---- the area ---------------------------------------------------------------------------------------------------- */
-
-static double gain(const struct type *t)
-{
-	return isinf(t->gpu) ? 0 : t->cpu / t->gpu; /* INFINITY where there is no other way */
-}
-
-static int by_gain(const void *a, const void *b)
-{
-	double x = gain(a), y = gain(b);
-	return (x < y) - (x > y);
-}
-
-/* Moves types from the CPUs to the GPUs, those that gain most first, until both take equally long. */
-static double area(double cpus, double gpus)
-{
-	double on_cpu = 0, on_gpu = 0, left = 0; /* seconds on each device; left: on the CPUs, of what may go to both */
-	for (int i = 0; i < bound.ntypes; i++) {
-		const struct type *t = &bound.types[i];
-		if (isinf(t->gpu)) on_cpu += t->count * t->cpu / cpus;
-		else if (isinf(t->cpu)) on_gpu += t->count * t->gpu / gpus;
-		else left += t->count * t->cpu / cpus;
-	}
-	qsort(bound.types, (size_t)bound.ntypes, sizeof *bound.types, by_gain);
-	for (int i = 0; i < bound.ntypes; i++) {
-		const struct type *t = &bound.types[i];
-		if (isinf(t->cpu) || isinf(t->gpu)) continue;
-		double here = t->count * t->cpu / cpus, there = t->count * t->gpu / gpus;
-		double part = fmin(1, fmax(0, (on_cpu + left - on_gpu) / (here + there)));
-		on_gpu += part * there;
-		left -= part * here;
-	}
-	return fmax(on_cpu + left, on_gpu);
-}
+/* ---- results ----------------------------------------------------------------------------------------------------- */
 
 void slp_bound_get(struct slp_bound *b)
 {
 	*b = (struct slp_bound){.path = bound.path};
-	if (bound.ntypes) b->area = area(fmax(1, slp_engine.nteams), fmax(1, slp_engine.ngpus));
+	if (bound.ntypes) b->area = slp_area(bound.types, bound.ntypes, fmax(1, slp_engine.nteams), fmax(1, slp_engine.ngpus));
 	for (int w = 0; w < slp_engine.nworkers; w++) b->pinned = fmax(b->pinned, bound.pinned[w]);
 }
 

@@ -150,7 +150,7 @@ static double flops_of(const struct slp_record *r)
  * Without blanks, which trace formats do not take. */
 static const char *name_of(const struct slp_program *p)
 {
-	enum { LONG = 40 };
+	enum { LONG = 16 };
 	char name[128] = "";
 	size_t n = 0;
 	const struct slp_record *r = slp_record_first(p);
@@ -229,15 +229,38 @@ static void set_place(struct starpu_task *task, const char *at)
 	slp_task_set_place(task, keep(file, ""), atoi(at + n));
 }
 
+/* How much of a block's path another call's place shares: "net0/dense0" and "net0/dense1" are both in "net0". */
+static size_t shared(const char *path, size_t length, const char *at)
+{
+	const char *other = at ? strchr(at, '[') : NULL;
+	size_t n = 0, whole = 0;
+	if (!other) return 0;
+	for (other++; n < length && other[n] == path[n]; n++)
+		if (path[n] == '/') whole = n;
+	bool ends = (n == length || path[n] == '/') && strchr("/]", other[n]);
+	return ends ? n : whole;
+}
+
+/* The place of the first call, and the block that all calls are in. */
+static void write_task(const struct slp_program *p, unsigned long job, int kind)
+{
+	const struct slp_record *r = slp_record_first(p);
+	const char *at = r->at ? r->at : "?", *path = strchr(at, '[');
+	size_t length = path ? strcspn(path + 1, "]") : 0;
+	fprintf(kinds.file, "task\t%lu\t%d\t%.*s", job, kind, (int)strcspn(at, " "), at);
+	for (int i = 0; length && i < p->nops; i++, r = slp_record_next(r)) length = shared(path + 1, length, r->at);
+	if (length) fprintf(kinds.file, " [%.*s]", (int)length, path + 1);
+	fputc('\n', kinds.file);
+}
+
 void slp_fxt_task(const struct slp_segment *seg, struct starpu_task *task)
 {
 	const struct kind *k = kind_of(seg->program);
-	const char *at = slp_record_first(seg->program)->at;
 	if (!k) return;
 	task->name = k->name;
 	task->color = k->colour;
-	set_place(task, at);
-	if (kinds.file) fprintf(kinds.file, "task\t%lu\t%d\t%s\n", starpu_task_get_job_id(task), k->number, at ? at : "?");
+	set_place(task, slp_record_first(seg->program)->at);
+	if (kinds.file) write_task(seg->program, starpu_task_get_job_id(task), k->number);
 }
 
 /* ---- iterations -------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,178 @@
+#!/bin/bash
+# trace.sh: sl-trace on models/lenet: what StarVZ reads is in the trace and the counts agree, Perfetto's file is complete,
+# pictures are drawn, failures are told.  Run by make check; needs a StarPU with FxT, jq, and for parts of it the tools of
+# the views.
+set -euo pipefail
+export LC_ALL=C
+srcdir=${srcdir:-.}
+trace=$srcdir/tools/sl-trace
+data=/usr/share/datasets/fashion-mnist
+[ -f "$data/train-images-idx3-ubyte.gz" ] || { echo "no $data (Debian: dataset-fashion-mnist)"; exit 77; }
+command -v jq >/dev/null || { echo "no jq (Debian: jq)"; exit 77; }
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failures=0
+
+fail() {
+  echo "FAIL: $*"
+  sed 's/^/  | /' "$tmp/out" "$tmp/err"
+  failures=$((failures + 1))
+}
+
+# run STATUS COMMAND...
+run() {
+  local expected=$1 status=0
+  shift
+  "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+  if [ $status -eq "$expected" ]; then echo "ok: $*"; else fail "$*: exit status $status instead of $expected"; fi
+}
+
+says() { grep -Eq -- "$1" "$tmp/out" || fail "nothing printed matches: $1"; }
+complains() { grep -Eq -- "$1" "$tmp/err" || fail "no message matches: $1"; }
+# json FILTER TEXT: the filter must give true
+json() { [ "$(jq "$1" "$json")" = true ] || fail "$2: $1"; }
+count() { grep -c -- "$@" || true; }
+
+if grep -q '^#define SLP_SIMULATION' config.h; then
+  traced=("$srcdir/tools/sl-simulate" --machine h100x2 "$PWD/models/lenet" --device gpu:0,gpu:1)
+  workers="CPU0 CUDA0_0 CUDA1_0"
+else
+  traced=(models/lenet)
+  workers="CPU0"
+fi
+
+echo "--- mistakes"
+run 2 "$trace"
+run 2 "$trace" --view picture models/lenet
+complains 'unknown view: picture'
+run 2 "$trace" --iteration x models/lenet
+run 1 "$trace" -o "$tmp/none" no-such-program
+complains 'no-such-program'
+run 0 "$trace" --help
+
+# A folder with every program of this machine but one
+without() {
+  rm -rf "$tmp/bin"
+  mkdir "$tmp/bin"
+  local program
+  for program in bash sed grep awk cat ldd dirname basename readlink head tail mktemp rm mkdir cp mv ls wc timeout paste \
+    env sort sleep; do
+    ln -s "$(command -v $program)" "$tmp/bin/$program"
+  done
+  for program in vite dot pj_dump rec2csv Rscript; do
+    [ "$program" = "$1" ] || printf '#!/bin/sh\nexit 0\n' >"$tmp/bin/$program"
+  done
+  chmod +x "$tmp/bin"/*
+}
+for view in vite:vite:vite dag:dot:graphviz starvz:pj_dump:pajeng starvz:rec2csv:recutils starvz:Rscript:r-base-core; do
+  IFS=: read -r name tool package <<<"$view"
+  without "$tool"
+  run 1 env PATH="$tmp/bin" bash "$trace" --view "$name" -o "$tmp/none" models/lenet
+  complains "--view $name needs $tool \(Debian: $package\)"
+done
+without nothing
+run 1 env PATH="$tmp/bin" bash "$trace" --view starvz -o "$tmp/none" models/lenet
+complains 'CRAN'
+
+library=$({ ldd models/.libs/lenet models/lenet 2>/dev/null || true; } | sed -n 's/^.*libstarpu-.* => \(.*\) (.*$/\1/p' | head -n 1)
+if [ -n "$library" ] && ! grep -q fut_setup "$library"; then
+  run 1 "$trace" --view none -o "$tmp/none" models/lenet
+  complains 'without FxT'
+  [ $failures -eq 0 ] || exit 1
+  echo "this StarPU records no traces"
+  exit 77
+fi
+run 1 "$trace" --view none -o "$tmp/none" true
+complains 'wrote no trace'
+run 3 "$trace" --view none -o "$tmp/none" bash -c 'exit 3'
+
+echo "--- a trace, where paths have blanks"
+dir="$tmp/a trace"
+run 0 env TMPDIR="$tmp" "$trace" --keep --view perfetto -o "$dir" "${traced[@]}" --limit 1024 --epochs 1
+for title in 'Time per operation' 'Workers' 'Longest gaps' 'Bounds'; do says "^$title"; done
+says '^  conv2d  .* %'
+says '^  area .* ms: the run took [1-9][0-9]*\.[0-9]* times as long'
+[ "${traced[0]}" = models/lenet ] || says '^  RAM +to CUDA0 '
+rec=$dir/starpu/tasks.rec
+ran=$(count '^EndTime:' "$rec")
+[ "$ran" -gt 100 ] || fail "only $ran tasks"
+grep -q "^File: .*models/lenet\.c$" "$rec" || fail "no place of the driver"
+grep -q '^Iteration: 3$' "$rec" || fail "no iterations"
+[ "$(sed -n 's/^Name: //p' "$rec" | count '^segment$')" -eq 0 ] || fail "tasks without a readable name"
+[ "$(count '^task' "$dir/starpu/calls.tsv")" -eq "$ran" ] || fail "calls.tsv does not have each task"
+
+echo "--- Perfetto's file"
+json=$dir/trace.json
+json 'has("traceEvents")' "no Trace Event file"
+json "[.traceEvents[] | select(.cat == \"task\")] | length == $ran" "not each task"
+json '[.traceEvents[] | select(.cat == "task") | .args.job] | unique | length == '"$ran" "a task twice"
+json '[.traceEvents[] | select(.ph == "X") | .dur >= 0 and .ts >= 0] | all' "times out of order"
+json '[.traceEvents[] | select(.cat == "task")] | group_by(.tid) | map(sort_by(.ts) | [range(1; length) as $i
+  | .[$i - 1].ts + .[$i - 1].dur <= .[$i].ts + 0.01] | all) | all' "tasks of a track overlap"
+json '[.traceEvents[] | select(.ph == "s") | .id] | sort == ([range(1; length + 1)])' "arrows without numbers"
+json '([.traceEvents[] | select(.ph == "s") | .id] | sort) == ([.traceEvents[] | select(.ph == "f") | .id] | sort)' \
+  "arrows without an end"
+json '([.traceEvents[] | select(.ph == "s") | {key: (.id | tostring), value: .ts}] | from_entries) as $begin
+  | [.traceEvents[] | select(.ph == "f") | .ts >= $begin[.id | tostring] - 0.01] | all' "arrows into the past"
+json '[.traceEvents[] | select(.name == "conv2d") | .args.calls | test("conv2d\\(float32\\([0-9]+, ")] | all' "no shapes"
+json '[.traceEvents[] | select(.name == "conv2d") | .args["asked for at"] | test("lenet\\.c:[0-9]+$")] | all' "no places"
+json '[.traceEvents[] | select(.name == "conv2d_grad_data") | .args.block == "backward"] | all' "no phases"
+json '[.traceEvents[] | select(.ph == "C") | .name] | index("ready tasks") != null' "no counters"
+for worker in $workers; do
+  json "[.traceEvents[] | select(.name == \"thread_name\") | .args.name] | index(\"$worker\") != null" "no track $worker"
+done
+
+echo "--- what StarVZ reads"
+if command -v pj_dump >/dev/null && command -v rec2csv >/dev/null; then
+  pj_dump -o -n --user-defined "$dir/starpu/paje.trace" >"$tmp/paje.csv" 2>"$tmp/err" || fail "pj_dump"
+  # Nature, ResourceId, Type, Start, End, Duration, Depth, Value, Size, Params, Footprint, Tag, JobId, SubmitOrder, GFlop,
+  # X, Y, Iteration, Subiteration, NumaNodes
+  awk -F', ' '$3 == "Worker State" && NF > 8' "$tmp/paje.csv" >"$tmp/states.csv"
+  [ "$(wc -l <"$tmp/states.csv")" -eq "$ran" ] || fail "$(wc -l <"$tmp/states.csv") states of workers for $ran tasks"
+  awk -F', ' 'NF != 20 || $2 !~ /^(CPU[0-9]+|CUDA[0-9]+_[0-9]+)$/ || $5 < $4 || $13 !~ /^[0-9]+$/ || $18 !~ /^-?[0-9]+$/ ||
+    $15 !~ /^[0-9.]+$/ { print; bad = 1 } END { exit bad }' "$tmp/states.csv" >"$tmp/out" || fail "fields of a state"
+  [ "$(awk -F', ' '{ print $18 }' "$tmp/states.csv" | sort -u | paste -sd' ')" = "-1 0 1 2 3" ] || fail "iterations"
+  awk -F', ' '{ print $13 }' "$tmp/states.csv" | sort >"$tmp/a"
+  rec2csv "$rec" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) { gsub(/"/, "", $i); print $i } }' >"$tmp/fields"
+  for field in JobId SubmitOrder SubmitTime StartTime EndTime Handles Modes Sizes MPIRank Name Model Priority WorkerId \
+    MemoryNode Tag Footprint Parameters; do
+    grep -qx "$field" "$tmp/fields" || fail "tasks.rec has no $field"
+  done
+  recsel -e '#EndTime > 0' -P JobId "$rec" | grep . | sort >"$tmp/b"
+  cmp -s "$tmp/a" "$tmp/b" || fail "not the same tasks in paje.trace and tasks.rec"
+  for variable in 'Number of Ready Tasks' 'Number of Submitted Uncompleted Tasks' GFlops 'Used \(MB\)' \
+    'Bandwidth In \(MB/s\)' 'Bandwidth Out \(MB/s\)'; do
+    grep -Eq "^Variable, [^,]*, $variable," "$tmp/paje.csv" || fail "paje.trace has no variable $variable"
+  done
+else
+  echo "SKIP: fields: no pj_dump or rec2csv (Debian: pajeng, recutils)"
+fi
+
+echo "--- blocks"
+if [ "${traced[0]}" = models/lenet ]; then
+  run 0 "$trace" --view perfetto -o "$tmp/blocks" models/mlp --mode eager --limit 512 --epochs 1
+  says '^  backward/[a-z]+0/dense[01] '
+  says '^  update '
+  json=$tmp/blocks/trace.json
+  json '[.traceEvents[] | select(.cat == "block") | .name] | unique | contains(["backward", "dense0", "update"])' "no blocks"
+fi
+
+echo "--- pictures"
+if command -v vite >/dev/null && command -v dot >/dev/null; then
+  run 0 "$trace" --view vite,dag --iteration 2 -o "$tmp/pictures" "${traced[@]}" --limit 1024 --epochs 1
+  for picture in gantt dag; do
+    [ "$(wc -c <"$tmp/pictures/$picture.svg")" -gt 10000 ] || fail "$picture.svg is empty"
+  done
+  grep -q '>sgd<' "$tmp/pictures/dag.svg" || fail "the task graph has no sgd"
+else
+  echo "SKIP: ViTE and task graph: no vite or dot (Debian: vite, graphviz)"
+fi
+if [ -n "$(Rscript -e 'cat(system.file("tools/starvz", package = "starvz"))' 2>/dev/null)" ] &&
+  command -v pj_dump >/dev/null && command -v rec2csv >/dev/null; then
+  run 0 "$trace" --view starvz -o "$tmp/pictures" "${traced[@]}" --limit 1024 --epochs 1
+  [ "$(wc -c <"$tmp/pictures/starvz.png")" -gt 20000 ] || fail "starvz.png is empty"
+else
+  echo "SKIP: StarVZ's picture: no StarVZ (CRAN) or its tools"
+fi
+
+[ $failures -eq 0 ]

@@ -1,0 +1,98 @@
+/* sl-trace-report: what sl-trace asks for a summary and for Perfetto's file.  It reads what starpu_fxt_tool left. */
+#include <argp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "trace.h"
+
+/* ---- shared by all readers --------------------------------------------------------------------------------------- */
+
+void fail(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	fputs("sl-trace-report: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+	exit(1);
+}
+
+/* Room for 1, 2, 4, 8 … items. */
+void *list_add(void *list, int *count, size_t size)
+{
+	int n = *count;
+	if (!(n & (n - 1))) {
+		list = reallocarray(list, n ? 2 * (size_t)n : 1, size);
+		if (!list) fail("no memory for more than %d items", n);
+	}
+	memset((char *)list + (size_t)n * size, 0, size);
+	++*count;
+	return list;
+}
+
+char *text_copy(const char *text)
+{
+	char *copy = strdup(text ? text : "");
+	if (!copy) fail("no memory");
+	return copy;
+}
+
+FILE *open_in(const char *folder, const char *name, bool needed)
+{
+	char *path = NULL;
+	if (asprintf(&path, "%s/%s", folder, name) < 0) fail("no memory");
+	FILE *f = fopen(path, "r");
+	if (!f && needed) fail("%s: cannot be read: %m", path);
+	free(path);
+	return f;
+}
+
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
+struct options {
+	const char *folder, *perfetto;
+	bool quiet;
+};
+
+const char *argp_program_version = "sl-trace-report (Starling) " PACKAGE_VERSION;
+
+static const struct argp_option options[] = {
+	{"perfetto", 'p', "FILE", 0, "Write the trace to FILE, for ui.perfetto.dev or chrome://tracing", 0},
+	{"quiet", 'q', NULL, 0, "Print no summary", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+	if (key == 'p') o->perfetto = arg;
+	else if (key == 'q') o->quiet = true;
+	else if (key == ARGP_KEY_ARG && !o->folder) o->folder = arg;
+	else if (key == ARGP_KEY_ARG) argp_error(state, "one folder will do");
+	else if (key == ARGP_KEY_END && !o->folder) argp_error(state, "which folder?");
+	else if (key != ARGP_KEY_END) return ARGP_ERR_UNKNOWN;
+	return 0;
+}
+
+static const struct argp argp = {
+	options, parse, "FOLDER",
+	"Summarise the trace that starpu_fxt_tool has left in FOLDER (tasks.rec, paje.trace; calls.tsv if Starling wrote it).\v"
+	"Exit status: 0 if all went well, 1 if the trace cannot be read, 2 if the command line is wrong.",
+	NULL, NULL, NULL};
+
+int main(int argc, char **argv)
+{
+	struct options o = {0};
+	struct trace t = {0};
+	argp_err_exit_status = 2;
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	read_kinds_and_tasks(&t, o.folder);
+	read_paje(&t, o.folder);
+	if (!o.quiet) print_summary(&t);
+	if (o.perfetto) write_perfetto(&t, o.perfetto);
+	if (fflush(stdout) || ferror(stdout)) fail("standard output: %m");
+	return 0;
+}

@@ -1,0 +1,308 @@
+/* Writes a trace in the Trace Event Format (of Chrome, read by Perfetto): workers are tracks, tasks are slices on them with
+ * what they compute and where they were asked for, dependencies are arrows, memory and queues are counters. */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace.h"
+
+/* Groups of tracks, in the order in which they are shown. */
+enum { WORKERS = 1, ITERATIONS, LINKS, QUEUES, MEMORY };
+/* A worker's tracks: a lane for tasks, more where some overlap (a GPU's next task is begun early), then others. */
+enum { LANES = 6, BLOCKS = LANES, STATES, TRACKS };
+
+static struct {
+	FILE *file;
+	const char *path;
+	bool any;
+} out;
+
+static void write_event(json_t *event)
+{
+	if (!event) fail("no memory for an event");
+	fputs(out.any ? ",\n" : "\n", out.file);
+	out.any = true;
+	if (json_dumpf(event, out.file, JSON_COMPACT | JSON_REAL_PRECISION(12))) fail("%s: cannot be written", out.path);
+	json_decref(event);
+}
+
+static double us(const struct trace *t, double ms)
+{
+	return 1e3 * (ms - t->begin);
+}
+
+static int track(int worker, int lane)
+{
+	return worker * TRACKS + lane + 1;
+}
+
+/* ---- names of tracks --------------------------------------------------------------------------------------------- */
+
+static void name_group(int group, const char *name)
+{
+	write_event(json_pack("{s:s, s:s, s:i, s:{s:s}}", "ph", "M", "name", "process_name", "pid", group, "args", "name", name));
+	write_event(json_pack("{s:s, s:s, s:i, s:{s:i}}", "ph", "M", "name", "process_sort_index", "pid", group, "args",
+			      "sort_index", group));
+}
+
+static void name_track(int group, int number, const char *name)
+{
+	write_event(json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "ph", "M", "name", "thread_name", "pid", group, "tid", number,
+			      "args", "name", name));
+	write_event(json_pack("{s:s, s:s, s:i, s:i, s:{s:i}}", "ph", "M", "name", "thread_sort_index", "pid", group, "tid",
+			      number, "args", "sort_index", number));
+}
+
+static void name_worker_track(const struct trace *t, int worker, int lane)
+{
+	char name[128];
+	static const char *const extra[] = {"blocks", "between tasks"};
+	if (lane >= LANES) snprintf(name, sizeof name, "%s: %s", t->workers[worker].name, extra[lane - LANES]);
+	else if (lane) snprintf(name, sizeof name, "%s (%d)", t->workers[worker].name, lane + 1);
+	else snprintf(name, sizeof name, "%s", t->workers[worker].name);
+	name_track(WORKERS, track(worker, lane), name);
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+
+/* The first lane of each worker that is free when a task starts. */
+struct lanes {
+	double until[LANES];
+	bool used[LANES];
+};
+
+static int *choose_lanes(const struct trace *t)
+{
+	struct lanes *lanes = calloc((size_t)t->nworkers, sizeof *lanes);
+	int *lane = calloc((size_t)t->ntasks, sizeof *lane);
+	if (!lanes || !lane) fail("no memory for %d tasks", t->ntasks);
+	for (int i = 0; i < t->ntasks; i++) {
+		struct lanes *l = &lanes[t->tasks[i].worker];
+		while (lane[i] < LANES - 1 && l->until[lane[i]] > t->tasks[i].start) lane[i]++;
+		l->until[lane[i]] = t->tasks[i].end;
+		l->used[lane[i]] = true;
+	}
+	for (int w = 0; w < t->nworkers; w++)
+		for (int k = 0; k < LANES; k++)
+			if (lanes[w].used[k] || k == 0) name_worker_track(t, w, k);
+	free(lanes);
+	return lane;
+}
+
+static json_t *task_args(const struct trace *t, const struct task *task)
+{
+	json_t *args = json_pack("{s:I, s:I, s:f}", "job", (json_int_t)task->id, "priority", (json_int_t)task->priority,
+				 "waited_ms", task->start - task->submit);
+	if (!args) fail("no memory for a task");
+	if (task->file) json_object_set_new(args, "asked for at", json_string(task->file));
+	if (task->block) json_object_set_new(args, "block", json_string(task->block));
+	if (task->kind) json_object_set_new(args, "calls", json_string(task->kind->calls));
+	if (task->gflop > 0) json_object_set_new(args, "GFlop", json_real(task->gflop));
+	if (task->gflop > 0 && task->end > task->start)
+		json_object_set_new(args, "GFlop/s", json_real(1e3 * task->gflop / (task->end - task->start)));
+	if (task->iteration >= 0) json_object_set_new(args, "iteration", json_integer(task->iteration));
+	if (task->subiteration >= 0) json_object_set_new(args, "subiteration", json_integer(task->subiteration));
+	if (task->node >= 0 && task->node < t->nnodes) json_object_set_new(args, "memory", json_string(t->nodes[task->node]));
+	return args;
+}
+
+static void write_slice(const char *kind, const char *name, int number, double start, double length, json_t *args)
+{
+	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o*}", "ph", "X", "cat", kind, "name", name, "pid", WORKERS,
+			      "tid", number, "ts", start, "dur", length, "args", args));
+}
+
+/* An arrow leaves from within the slice before and enters at the beginning of the one after. */
+static void write_arrow(const struct trace *t, const struct task *from, int from_track, const struct task *to, int to_track)
+{
+	static int arrows;
+	double leave = us(t, from->end) - fmin(1e-3, 500 * (from->end - from->start));
+	arrows++;
+	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f}", "ph", "s", "cat", "dependency", "name", "dependency", "id",
+			      arrows, "pid", WORKERS, "tid", from_track, "ts", leave));
+	write_event(json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f}", "ph", "f", "bp", "e", "cat", "dependency", "name",
+			      "dependency", "id", arrows, "pid", WORKERS, "tid", to_track, "ts", us(t, to->start)));
+}
+
+static void write_tasks(const struct trace *t)
+{
+	int *lane = choose_lanes(t);
+	for (int i = 0; i < t->ntasks; i++) {
+		const struct task *task = &t->tasks[i];
+		int here = track(task->worker, lane[i]);
+		write_slice("task", task->name, here, us(t, task->start), 1e3 * (task->end - task->start), task_args(t, task));
+		for (int d = 0; d < task->ndeps; d++) {
+			const struct task *before = task_by_id(t, task->deps[d]);
+			if (before) write_arrow(t, before, track(before->worker, lane[before - t->tasks]), task, here);
+		}
+	}
+	free(lane);
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+/* Slices that enclose each other as blocks do: open ones of one worker, from the outermost. */
+enum { DEEP = 32 };
+struct open {
+	const char *end[DEEP]; /* of each one's path, in `path` */
+	double start[DEEP];
+	int depth;
+	const char *path;
+	double last; /* end of the last task */
+};
+
+static void close_blocks(const struct trace *t, struct open *o, int worker, int depth)
+{
+	for (; o->depth > depth; o->depth--) {
+		const char *end = o->end[o->depth - 1], *name = o->depth > 1 ? o->end[o->depth - 2] + 1 : o->path;
+		char text[256];
+		snprintf(text, sizeof text, "%.*s", (int)(end - name), name);
+		write_slice("block", text, track(worker, BLOCKS), us(t, o->start[o->depth - 1]),
+			    1e3 * (o->last - o->start[o->depth - 1]), NULL);
+	}
+}
+
+/* How many of the open blocks a path begins with. */
+static int common_depth(const struct open *o, const char *path)
+{
+	int depth = 0;
+	while (depth < o->depth) {
+		size_t n = (size_t)(o->end[depth] - o->path);
+		if (strncmp(o->path, path, n) || (path[n] && path[n] != '/')) break;
+		depth++;
+	}
+	return depth;
+}
+
+static void enter_blocks(struct open *o, const char *path, double start)
+{
+	for (int i = 0; i < o->depth; i++) o->end[i] = path + (o->end[i] - o->path);
+	o->path = path;
+	const char *p = o->depth ? o->end[o->depth - 1] : path;
+	while (*p && o->depth < DEEP) {
+		p += *p == '/';
+		p += strcspn(p, "/");
+		o->end[o->depth] = p;
+		o->start[o->depth++] = start;
+	}
+}
+
+static void write_blocks(const struct trace *t, int worker)
+{
+	struct open o = {.path = ""};
+	bool any = false;
+	for (int i = 0; i < t->ntasks; i++) {
+		const struct task *task = &t->tasks[i];
+		if (task->worker != worker) continue;
+		const char *path = task->block ? task->block : "";
+		if (o.last > task->start) o.last = task->start;
+		close_blocks(t, &o, worker, common_depth(&o, path));
+		enter_blocks(&o, path, task->start);
+		o.last = task->end;
+		any |= *path != '\0';
+	}
+	close_blocks(t, &o, worker, 0);
+	if (any) name_worker_track(t, worker, BLOCKS);
+}
+
+/* ---- between tasks, iterations, transfers, counters -------------------------------------------------------------- */
+
+static const struct {
+	const char *state, *name;
+} states[] = {{"Fi", "waiting for data"}, {"Po", "giving data back"}, {"Sc", "scheduling"},  {"Sl", "sleeping"},
+	      {"C", "callback"},          {"In", "starting"},         {"D", "stopping"},     {"I", "idle"},
+	      {"B", "overhead"},          {"P", "progressing"}};
+
+static void write_states(const struct trace *t, int worker)
+{
+	const struct worker *w = &t->workers[worker];
+	name_worker_track(t, worker, STATES);
+	for (int i = 0; i + 1 < w->nstates; i++) {
+		double start = w->states[i].start, end = w->states[i + 1].start;
+		if (start < t->begin || end > t->end || end <= start) continue;
+		for (size_t k = 0; k < sizeof states / sizeof *states; k++)
+			if (!strcmp(w->states[i].name, states[k].state))
+				write_slice("state", states[k].name, track(worker, STATES), us(t, start), 1e3 * (end - start), NULL);
+	}
+}
+
+/* What may overlap on one track. */
+static void write_span(int group, const char *kind, const char *name, int id, double start, double end, json_t *args)
+{
+	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:o*}", "ph", "b", "cat", kind, "name", name, "id", id, "pid",
+			      group, "tid", 0, "ts", start, "args", args));
+	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f}", "ph", "e", "cat", kind, "name", name, "id", id, "pid",
+			      group, "tid", 0, "ts", end));
+}
+
+static void write_iterations(const struct trace *t)
+{
+	long last = -1;
+	for (int i = 0; i < t->ntasks; i++) last = t->tasks[i].iteration > last ? t->tasks[i].iteration : last;
+	if (last < 0) return;
+	name_group(ITERATIONS, "iterations");
+	double *start = calloc((size_t)last + 1, sizeof *start), *end = calloc((size_t)last + 1, sizeof *end);
+	if (!start || !end) fail("no memory for %ld iterations", last + 1);
+	for (int i = t->ntasks - 1; i >= 0; i--) {
+		const struct task *task = &t->tasks[i];
+		if (task->iteration < 0) continue;
+		start[task->iteration] = task->start;
+		end[task->iteration] = fmax(end[task->iteration], task->end);
+	}
+	for (long n = 0; n <= last; n++) {
+		char name[48];
+		snprintf(name, sizeof name, "iteration %ld", n);
+		if (end[n] > 0) write_span(ITERATIONS, "iteration", name, (int)n + 1, us(t, start[n]), us(t, end[n]), NULL);
+	}
+	free(start);
+	free(end);
+}
+
+static void write_transfers(const struct trace *t)
+{
+	if (t->ntransfers) name_group(LINKS, "transfers");
+	for (int i = 0; i < t->ntransfers; i++) {
+		const struct transfer *x = &t->transfers[i];
+		char name[128];
+		if (x->end < 0 || x->from >= t->nnodes || x->to >= t->nnodes) continue;
+		snprintf(name, sizeof name, "%s to %s", t->nodes[x->from], t->nodes[x->to]);
+		write_span(LINKS, "transfer", name, i + 1, us(t, x->start), us(t, x->end), json_pack("{s:f}", "bytes", x->bytes));
+	}
+}
+
+static void write_counters(const struct trace *t)
+{
+	static const char *const names[COUNTERS] = {"ready tasks", "tasks submitted, not finished", "used (MB)", "in (MB/s)",
+						    "out (MB/s)"};
+	name_group(QUEUES, "queues");
+	name_group(MEMORY, "memory");
+	for (int i = 0; i < t->ncounters; i++) {
+		const struct counter *c = &t->counters[i];
+		bool queue = c->kind == READY || c->kind == SUBMITTED;
+		char name[128];
+		snprintf(name, sizeof name, "%s%s%s", queue ? "" : t->nodes[c->node], queue ? "" : " ", names[c->kind]);
+		if (c->time < t->begin || c->time > t->end) continue;
+		write_event(json_pack("{s:s, s:s, s:i, s:f, s:{s:f}}", "ph", "C", "name", name, "pid", queue ? QUEUES : MEMORY,
+				      "ts", us(t, c->time), "args", "value", c->value));
+	}
+}
+
+void write_perfetto(const struct trace *t, const char *path)
+{
+	out.path = path;
+	out.file = fopen(path, "w");
+	if (!out.file) fail("%s: cannot be written: %m", path);
+	fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [", out.file);
+	name_group(WORKERS, "workers");
+	write_tasks(t);
+	for (int w = 0; w < t->nworkers; w++) {
+		write_blocks(t, w);
+		write_states(t, w);
+	}
+	write_iterations(t);
+	write_transfers(t);
+	write_counters(t);
+	fputs("\n]}\n", out.file);
+	if (ferror(out.file) || fclose(out.file)) fail("%s: cannot be written: %m", path);
+}

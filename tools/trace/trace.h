@@ -1,0 +1,80 @@
+/* A trace as starpu_fxt_tool left it in a folder, read for the summary and for Perfetto.  Times are in milliseconds
+ * since the trace began. */
+#ifndef SL_TRACE_H
+#define SL_TRACE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* What tasks of one kind compute: a line of calls.tsv. */
+struct kind {
+	char *calls; /* "linear(float32(256, 800), ...) -> ...; relu(...)" */
+};
+
+struct task {
+	long id;
+	char *name, *model;
+	char *file; /* where it was asked for: file:line */
+	char *block; /* of the network, or a phase: "net0/dense1"; NULL */
+	char *footprint;
+	const struct kind *kind; /* NULL: not one of Starling's */
+	int worker, node;
+	long priority, iteration, subiteration; /* iteration -1: none */
+	double submit, start, end, gflop;
+	long *deps; /* numbers of tasks; some have not run on any worker */
+	int ndeps;
+};
+
+/* What a worker did from then on. */
+struct state {
+	double start;
+	char *name;
+};
+
+struct worker {
+	char *name; /* "CPU0", "CUDA0_0" */
+	int node;
+	struct state *states;
+	int nstates;
+};
+
+struct transfer {
+	char *key;
+	int from, to; /* memory nodes */
+	double start, end, bytes; /* end < 0: still under way */
+};
+
+enum counter_kind { READY, SUBMITTED, USED, BANDWIDTH_IN, BANDWIDTH_OUT, COUNTERS };
+
+struct counter {
+	enum counter_kind kind;
+	int node; /* of memory; else 0 */
+	double time, value;
+};
+
+/* Lists grow as they are read: X_count of them. */
+struct trace {
+	struct kind *kinds;
+	struct task *tasks; /* of workers, by start */
+	struct worker *workers;
+	char **nodes; /* names of memory nodes: "RAM", "CUDA0" */
+	struct transfer *transfers;
+	struct counter *counters;
+	int nkinds, ntasks, nworkers, nnodes, ntransfers, ncounters;
+	double begin, end; /* of all tasks: first submission, last end */
+};
+
+/* A list with one more item, zeroed, at the end; ends the program without memory. */
+void *list_add(void *list, int *count, size_t size);
+char *text_copy(const char *text);
+/* The file in the folder; ends the program if it cannot be read, or returns NULL if it is not needed. */
+FILE *open_in(const char *folder, const char *name, bool needed);
+void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+void read_kinds_and_tasks(struct trace *t, const char *folder);
+void read_paje(struct trace *t, const char *folder);
+struct task *task_by_id(const struct trace *t, long id);
+void print_summary(const struct trace *t);
+void write_perfetto(const struct trace *t, const char *path);
+
+#endif
