@@ -13,7 +13,8 @@ man_pages = \
 	doc/man/sl-machine.1 \
 	doc/man/sl-plot.1 \
 	doc/man/sl-run.1 \
-	doc/man/sl-simulate.1
+	doc/man/sl-simulate.1 \
+	doc/man/sl-trace.1
 
 if MAN_PAGES
 dist_man1_MANS = $(man_pages)
@@ -40,9 +41,10 @@ doc/man/sl-machine.1: doc/man/sl-machine.h2m $(tools_sl_machine_SOURCES) | tools
 doc/man/sl-plot.1: doc/man/sl-plot.h2m $(tools_sl_plot_SOURCES) | tools/sl-plot$(EXEEXT)
 doc/man/sl-run.1: doc/man/sl-run.h2m $(tools_sl_run_SOURCES) | tools/sl-run$(EXEEXT)
 doc/man/sl-simulate.1: doc/man/sl-simulate.h2m tools/sl-simulate
+doc/man/sl-trace.1: doc/man/sl-trace.h2m tools/sl-trace
 $(man_pages):
 	@$(MKDIR_P) doc/man
 	$(AM_V_GEN)HELP2MAN='$(HELP2MAN)'; export HELP2MAN; \
 	$(srcdir)/doc/man/generate "$$(program=$$(basename $@ .1); \
-	  for p in $(bin_PROGRAMS) $(srcdir)/tools/sl-simulate; do \
+	  for p in $(bin_PROGRAMS) $(srcdir)/tools/sl-simulate $(srcdir)/tools/sl-trace; do \
 	    case $$p in */$$program$(EXEEXT)) echo $$p; break ;; esac; done)" $@ $(VERSION)
