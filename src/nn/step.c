@@ -300,6 +300,7 @@ static int side_by_side(const struct update *u, int i)
 		for (int s = 0; s < u->n && same; s++) {
 			const sl_tensor *a = u->shards[s][u->result[i]], *b = u->shards[s][u->result[i + n]];
 			same = a->storage == b->storage && b->offset == first->offset &&
+			       a->offset == u->shards[0][u->result[i]]->offset &&
 			       a->type.dtype == b->type.dtype && a->storage->bytes == first->storage->bytes;
 		}
 		if (!same) break;
