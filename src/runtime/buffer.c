@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/runtime.h"
+#include "runtime/handle.h"
 
 enum { CLASSES = 256, MIN_BYTES = 64 };
 
@@ -124,7 +124,7 @@ static struct slp_buffer *create(size_t bytes, void *data)
 	struct slp_buffer *b = calloc(1, sizeof *b);
 	if (!b) return NULL;
 	b->bytes = bytes;
-	starpu_variable_data_register(&b->handle, data ? STARPU_MAIN_RAM : -1, (uintptr_t)data, bytes);
+	slp_handle_register(b, data);
 	enlist(b);
 	return b;
 }

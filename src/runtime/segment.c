@@ -7,6 +7,7 @@
 
 #include "runtime/busy.h"
 #include "runtime/explain.h"
+#include "runtime/fit.h"
 #include "runtime/fxt.h"
 #include "runtime/segment.h"
 #include "runtime/simulate.h"
@@ -208,6 +209,7 @@ static void segment_done(void *arg)
 	slp_explain_done(seg);
 	for (int i = 0; i < seg->nslots; i++)
 		if (seg->slots[i].buffer && seg->slots[i].mode & STARPU_W) slp_buffer_send(seg->slots[i].buffer);
+	slp_fit_leave(seg);
 	for (int i = 0; i < seg->nbuffers; i++) slp_buffer_done(seg->buffers[i]);
 	for (int i = 0; i < seg->ncodes; i++) slp_code_release(seg->codes[i]);
 	slp_segment_free(seg);
@@ -264,6 +266,13 @@ static struct starpu_task *make_task(struct slp_segment *seg)
 	return task;
 }
 
+/* As if it were written: StarPU ends programs that read what never was. */
+static void settle(starpu_data_handle_t handle)
+{
+	if (starpu_data_acquire_on_node(handle, STARPU_MAIN_RAM, STARPU_W) == 0)
+		starpu_data_release_on_node(handle, STARPU_MAIN_RAM);
+}
+
 /* A segment that could not be submitted: its results are spoilt. */
 static void give_up(struct slp_segment *seg, enum sl_status status, const char *why)
 {
@@ -271,22 +280,27 @@ static void give_up(struct slp_segment *seg, enum sl_status status, const char *
 	const struct slp_record *r = slp_record_first(seg->program);
 	snprintf(text, sizeof text, "%s at %s: %s", slp_ops[r->op]->name, r->at, why);
 	uint32_t fault = slp_fault_add(status, text);
-	for (int i = 0; i < seg->nslots; i++)
-		if (seg->slots[i].buffer && seg->slots[i].mode & STARPU_W) atomic_store(&seg->slots[i].buffer->fault, fault);
+	for (int i = 0; i < seg->nslots; i++) {
+		struct slp_buffer *b = seg->slots[i].mode & STARPU_W ? seg->slots[i].buffer : NULL;
+		if (!b) continue;
+		if (seg->slots[i].mode == STARPU_W) settle(b->handle);
+		atomic_store(&b->fault, fault);
+	}
 	segment_done(seg);
 }
 
 void slp_segment_submit(struct slp_segment *seg)
 {
 	slp_runahead_wait();
-	bool placed = place_slots(seg);
+	char why[128] = "no memory for the task";
+	bool placed = place_slots(seg) && slp_fit_enter(seg, why, sizeof why);
 	slp_runahead_enter();
 	if (slp_engine.config.explain) slp_explain_segment(seg);
 	close_slots(seg);
 	struct starpu_task *task = placed ? make_task(seg) : NULL;
 	SLP_COUNT(segments);
 	if (!task) {
-		give_up(seg, SL_ENOMEM, "no memory for the task");
+		give_up(seg, SL_ENOMEM, why);
 		return;
 	}
 	slp_simulate_submission(seg, task);
@@ -322,7 +336,7 @@ struct slp_segment *slp_segment_new(void)
 	if (!s && !(s = calloc(1, sizeof *s))) return NULL;
 	slp_program_clear(&s->own);
 	s->program = &s->own;
-	s->scratch = 0;
+	s->scratch = s->need = 0;
 	s->explanation = NULL;
 	s->nslots = s->nbuffers = s->npatches = s->ncodes = 0;
 	return s;

@@ -50,6 +50,7 @@ struct slp_segment {
 	int scratch_index; /* among the task's buffers; -1: none */
 	struct slp_explanation *explanation; /* what is kept of it (explain.h); NULL: nothing */
 	struct slp_buffer **buffers; /* of the task, without scratch */
+	size_t need;       /* bytes of memory that it takes where it runs (fit.c) */
 	int nbuffers, max_buffers;
 	bool here; /* a worker of this process has run it */
 };

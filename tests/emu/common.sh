@@ -1,3 +1,5 @@
 # common.sh: what the tests on emulated GPUs start with.  They are left out of builds that have none.
 [ -n "$EMULATION" ] || { echo "no emulated GPUs in this build: see configure's summary"; exit 77; }
 export STARPU_SILENT=1
+# With a sanitizer everything takes many times as long.
+not_sanitized() { [ -z "${ASAN_OPTIONS-}" ] || { echo "too slow with sanitizers; device.sh and ops.sh run"; exit 77; }; }

@@ -59,7 +59,7 @@ enum emu_failure {
 	EMU_FAILURE_COUNT
 };
 
-/* The k-th such call from now on fails (1: the next); 0: none.  SL_EMU_FAIL=malloc:3,launch:10 does it from outside. */
+/* The k-th such call from now on fails (1: the next); 0: none; -k: all from the k-th on.  SL_EMU_FAIL=malloc:3,launch:10 does it from outside. */
 void emu_fail(enum emu_failure what, long k);
 
 /* ---- launches (memory.c, stream.c) ------------------------------------------------------------------------------ */

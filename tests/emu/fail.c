@@ -21,12 +21,13 @@ void emu_fail(enum emu_failure what, long k)
 	atomic_store(&left[what], k);
 }
 
-/* Whether this call is the one that shall fail. */
+/* Whether this call shall fail. */
 bool emu_fails(enum emu_failure what, cudaError_t *error)
 {
-	if (atomic_load_explicit(&left[what], memory_order_relaxed) <= 0) return false;
+	long k = atomic_load_explicit(&left[what], memory_order_relaxed);
 	*error = kinds[what].error;
-	return atomic_fetch_sub(&left[what], 1) == 1;
+	if (k == 0 || k == -1) return k;
+	return k > 0 ? atomic_fetch_sub(&left[what], 1) == 1 : atomic_fetch_add(&left[what], 1) >= -1;
 }
 
 /* Reads "malloc:3,launch:10". */

@@ -18,6 +18,7 @@ struct emu_device {
 	int id;
 	char *base, *alias;
 	size_t size, used;
+	size_t span; /* of its addresses: memory does not fail for gaps, as on a GPU, which has pages */
 	struct emu_block *blocks;
 	pthread_mutex_t lock; /* of the blocks */
 	struct CUstream_st *null;    /* the NULL stream; made at first use */

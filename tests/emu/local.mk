@@ -9,6 +9,7 @@ dist_check_SCRIPTS += \
 	tests/emu/device.sh \
 	tests/emu/explain.sh \
 	tests/emu/lenet.sh \
+	tests/emu/memory.sh \
 	tests/emu/ops.sh \
 	tests/emu/steps.sh
 
@@ -35,6 +36,7 @@ log = sh.log
 tests/emu/device.$(log): tests/emu/test_device tests/emu/test_parallel
 tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
 tests/emu/lenet.$(log): tests/emu/lenet
+tests/emu/memory.$(log): tests/emu/lenet
 tests/emu/ops.$(log): tests/emu/test_ops
 tests/emu/steps.$(log): tests/emu/test_steps
 endif

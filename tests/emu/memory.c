@@ -32,7 +32,7 @@ struct emu_device *emu_device_of(const void *p)
 {
 	for (int i = 0; i < emu_settings.devices; i++) {
 		struct emu_device *d = &emu_devices[i];
-		if ((const char *)p >= d->base && (const char *)p < d->base + d->size) return d;
+		if ((const char *)p >= d->base && (const char *)p < d->base + d->span) return d;
 	}
 	return NULL;
 }
@@ -77,16 +77,17 @@ static void allow(const struct emu_device *d, size_t offset, size_t n, bool yes)
 void emu_memory_init(struct emu_device *d)
 {
 	d->size = (size_t)emu_settings.memory << 20;
+	d->span = 2 * d->size;
 	int fd = memfd_create("emulated GPU", MFD_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, (off_t)d->size)) emu_misuse("no memory of %zu bytes", d->size);
-	d->base = mmap(NULL, d->size, PROT_NONE, MAP_SHARED, fd, 0);
-	d->alias = mmap(NULL, d->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fd < 0 || ftruncate(fd, (off_t)d->span)) emu_misuse("no memory of %zu bytes", d->span);
+	d->base = mmap(NULL, d->span, PROT_NONE, MAP_SHARED, fd, 0);
+	d->alias = mmap(NULL, d->span, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	d->blocks = calloc(1, sizeof *d->blocks);
-	if (d->base == MAP_FAILED || d->alias == MAP_FAILED || !d->blocks) emu_misuse("no memory of %zu bytes", d->size);
+	if (d->base == MAP_FAILED || d->alias == MAP_FAILED || !d->blocks) emu_misuse("no memory of %zu bytes", d->span);
 	close(fd);
 	pthread_mutex_init(&d->lock, NULL);
-	d->blocks->size = d->size;
-	allow(d, 0, d->size, false);
+	d->blocks->size = d->span;
+	allow(d, 0, d->span, false);
 	if (d->id == 0) catch_faults();
 }
 
@@ -151,7 +152,7 @@ static struct emu_block *take(struct emu_device *d, size_t need)
 {
 	struct emu_block *b = d->blocks;
 	while (b && (b->used || b->size < need)) b = b->next;
-	if (!b) return NULL;
+	if (!b || d->used + need > d->size) return NULL;
 	if (b->size > need) {
 		struct emu_block *rest = calloc(1, sizeof *rest);
 		if (!rest) return NULL;

@@ -5,5 +5,5 @@
 set -eu
 . "$srcdir/tests/emu/common.sh"
 export SLP_GPU_CASES=5000 SL_EMU_DEVICES=1
-SL_EMU_JITTER_US=50 tests/emu/test_ops operation
+[ -n "${ASAN_OPTIONS-}" ] || SL_EMU_JITTER_US=50 tests/emu/test_ops operation
 SL_EMU_ASYNC=0 STARPU_SUBALLOCATOR=0 SLP_GPU_CASES=1000 tests/emu/test_ops operation

@@ -1,5 +1,6 @@
 /* The engine on two emulated GPUs: where kernels run, what travels, what happens when something fails. */
 #include <CUnit/CUnit.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "check.h"
@@ -190,12 +191,51 @@ static void test_failed_allocations(void)
 	}
 }
 
+/* A copy that fails is made again.  If it fails again, whoever reads the values is told. */
+static void test_failed_copies(void)
+{
+	SL_SCOPE {
+		float values[4];
+		sl_tensor *a = sl_full(SL_SHAPE(4), 1, .device = sl_gpu(0)), *b = sl_full(SL_SHAPE(4), 1, .device = sl_gpu(0));
+		counts();
+		emu_fail(EMU_COPY, 1);
+		CHECK_ALL(sl_add_scalar(sl_place(a, sl_gpu(1)), 1), 2);
+		emu_fail(EMU_COPY, -1);
+		sl_tensor *c = sl_square(sl_place(b, sl_gpu(1)));
+		CHECK_STATUS(sl_wait_all(), SL_EDEVICE, "a copy of 64 bytes from gpu:0 to gpu:1 failed");
+		sl_error_clear();
+		CHECK_STATUS(sl_read(c, values, sizeof values), SL_EDEVICE, "from gpu:0 to gpu:1");
+		sl_error_clear();
+		sl_tensor *d = sl_full(SL_SHAPE(4), 1, .device = sl_gpu(1));
+		CHECK_STATUS(sl_read(d, values, sizeof values), SL_EDEVICE, "from gpu:1 to host");
+		sl_error_clear();
+		emu_fail(EMU_COPY, 0);
+		CHECK_ALL(sl_add_scalar(sl_full(SL_SHAPE(4), 1, .device = sl_gpu(0)), 1), 2);
+	}
+	CHECK_OK(sl_wait_all());
+}
+
+/* What does not fit in a GPU's memory by itself is refused: StarPU would wait for ever. */
+static void test_too_large(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_zeros(SL_SHAPE(600, 1 << 18), .device = sl_gpu(1));
+		CHECK_STATUS(sl_wait_all(), SL_ENOMEM, "fill", "MiB at once", "gpu:1 has");
+		sl_error_clear();
+		CHECK(isnan(sl_item(sl_sum(sl_rows(x, 0, 1)))) && sl_error() == SL_ENOMEM);
+		sl_error_clear();
+		CHECK_ALL(sl_ones(SL_SHAPE(3), .device = sl_gpu(1)), 1);
+	}
+}
+
 static const struct slp_test tests[] = {
         {"kernels where they are told to run", test_where_told},
         {"from device to device", test_between_devices},
         {"transfers of data-parallel training", test_transfers},
         {"failed launches", test_failed_launches},
         {"failed allocations", test_failed_allocations},
+        {"failed copies", test_failed_copies},
+        {"too large for a GPU", test_too_large},
         {0},
 };
 

@@ -1,0 +1,73 @@
+/* What fits into the memory of a GPU together.
+ *
+ * StarPU brings the data of queued tasks to a GPU ahead of time and puts nothing of it out again before these tasks have
+ * run; if there are too many of them, the next task never gets its memory.  So no more tasks are under way on a GPU than
+ * have room together.  One that has no room even alone is refused, or goes to a CPU if it may. */
+#include "runtime/fit.h"
+
+static atomic_long under_way[SLP_MAX_GPUS]; /* bytes of the tasks that may run there */
+
+/* Bytes that StarPU may use there; 0: no limit is known. */
+static size_t room(int gpu)
+{
+	starpu_ssize_t total = starpu_memory_get_total(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[gpu]));
+	return total > 0 ? (size_t)total : 0;
+}
+
+static size_t need(const struct slp_segment *seg)
+{
+	size_t bytes = slp_align(seg->scratch, 64) + seg->program->op_scratch;
+	for (int i = 0; i < seg->nbuffers; i++) bytes += seg->buffers[i]->bytes;
+	return bytes;
+}
+
+/* The GPUs where it may run: from *first to before *last. */
+static void find_gpus(const struct slp_segment *seg, int *first, int *last)
+{
+	*first = *last = 0;
+	if (seg->device.kind == SL_DEVICE_CPU || !seg->program->cuda) return;
+	bool one = seg->device.kind == SL_DEVICE_GPU && seg->device.index >= 0;
+	*first = one ? seg->device.index : 0;
+	*last = one ? *first + 1 : slp_engine.ngpus;
+}
+
+/* Some of it is left for what is being put out, and for gaps. */
+static bool is_full(int gpu, size_t bytes)
+{
+	size_t all = room(gpu), used = (size_t)atomic_load(&under_way[gpu]);
+	return all && used && used + bytes > all / 4 * 3;
+}
+
+static void count(const struct slp_segment *seg, long bytes)
+{
+	int first, last;
+	find_gpus(seg, &first, &last);
+	for (int i = first; i < last; i++) atomic_fetch_add(&under_way[i], bytes);
+}
+
+bool slp_fit_enter(struct slp_segment *seg, char *why, size_t size)
+{
+	int first, last;
+	seg->need = need(seg);
+	find_gpus(seg, &first, &last);
+	for (int i = first; i < last; i++) {
+		if (room(i) && seg->need > room(i)) {
+			if (seg->device.kind != SL_DEVICE_GPU && slp_engine.nteams) {
+				seg->device = sl_cpu(-1);
+				break;
+			}
+			snprintf(why, size, "it needs %.1f MiB at once, and gpu:%d has %.1f MiB", (double)seg->need / (1 << 20), i,
+				 (double)room(i) / (1 << 20));
+			seg->need = 0;
+			return false;
+		}
+		while (is_full(i, seg->need) && slp_runahead_wait_progress()) continue;
+	}
+	count(seg, (long)seg->need);
+	return true;
+}
+
+void slp_fit_leave(const struct slp_segment *seg)
+{
+	count(seg, -(long)seg->need);
+}
