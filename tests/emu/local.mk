@@ -4,7 +4,8 @@
 EXTRA_DIST += \
 	tests/emu/README.md \
 	tests/emu/common.sh \
-	tests/emu/emu.map
+	tests/emu/emu.map \
+	tests/emu/goals.sh
 dist_check_SCRIPTS += \
 	tests/emu/device.sh \
 	tests/emu/explain.sh \

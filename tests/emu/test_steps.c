@@ -155,6 +155,19 @@ static void check_device(const struct course *c, int device, int owned, int n)
 	CHECK_SAYING(counts.link[device][EMU_HOST].copies == 0, "%s: gpu:%d sent to main memory", name, device);
 }
 
+static void print_transfers(const struct course *c, int n)
+{
+	char name[128];
+	struct emu_counts counts;
+	uint64_t between = 0;
+	name_of(c, name);
+	emu_counts_get(&counts);
+	for (int from = 0; from < c->gpus; from++)
+		for (int to = 0; to < c->gpus; to++)
+			if (from != to) between += counts.link[from][to].copies;
+	printf("\n    %s: %d parameters, %g copies a step between GPUs", name, n, (double)between / STEPS);
+}
+
 static void check_transfers(struct training *t)
 {
 	sl_param *params[MAX_PARAMS];
@@ -168,6 +181,7 @@ static void check_transfers(struct training *t)
 		bytes[n++] = slp_buffer_class_bytes(sl_tensor_bytes(sl_param_data(params[i])));
 	}
 	check_sizes(t->c, bytes, n);
+	print_transfers(t->c, n);
 	for (int i = 0; i < t->c->gpus; i++) check_device(t->c, i, owned[i], n);
 }
 
