@@ -124,7 +124,10 @@ done
 
 echo "--- what StarVZ reads"
 if command -v pj_dump >/dev/null && command -v rec2csv >/dev/null; then
-  pj_dump -o -n --user-defined "$dir/starpu/paje.trace" >"$tmp/paje.csv" 2>"$tmp/err" || fail "pj_dump"
+  # As StarVZ does: pj_dump takes no empty names, and events in the order of time only.
+  sed 's/""/"x"/g' "$dir/starpu/paje.trace" >"$tmp/full"
+  { grep -E '^(%|[0-7][[:space:]])' "$tmp/full"; grep -vE '^(%|[0-7][[:space:]])' "$tmp/full" | sort -s -V --key=2,2; } |
+    pj_dump -o -n --user-defined >"$tmp/paje.csv" 2>"$tmp/err" || fail "pj_dump"
   # Nature, ResourceId, Type, Start, End, Duration, Depth, Value, Size, Params, Footprint, Tag, JobId, SubmitOrder, GFlop,
   # X, Y, Iteration, Subiteration, NumaNodes
   awk -F', ' '$3 == "Worker State" && NF > 8' "$tmp/paje.csv" >"$tmp/states.csv"
