@@ -155,17 +155,24 @@ static void check_device(const struct course *c, int device, int owned, int n)
 	CHECK_SAYING(counts.link[device][EMU_HOST].copies == 0, "%s: gpu:%d sent to main memory", name, device);
 }
 
-static void print_transfers(const struct course *c, int n)
+/* In all, no more than every parameter's gradient and value once; parameters may travel in groups, whose memory is up
+ * to a quarter larger. */
+static void check_all(const struct course *c, const size_t *bytes, int n)
 {
 	char name[128];
 	struct emu_counts counts;
-	uint64_t between = 0;
+	uint64_t copies = 0, sent = 0;
+	double all = 0;
 	name_of(c, name);
 	emu_counts_get(&counts);
 	for (int from = 0; from < c->gpus; from++)
 		for (int to = 0; to < c->gpus; to++)
-			if (from != to) between += counts.link[from][to].copies;
-	printf("\n    %s: %d parameters, %g copies a step between GPUs", name, n, (double)between / STEPS);
+			if (from != to) copies += counts.link[from][to].copies, sent += counts.link[from][to].bytes;
+	for (int i = 0; i < n; i++) all += (double)bytes[i];
+	double most = 1.25 * STEPS * 2 * (c->gpus - 1) * all;
+	CHECK_SAYING((double)sent <= most, "%s: %.0f bytes between GPUs in %d steps, not %.0f", name, (double)sent, STEPS, most);
+	printf("\n    %s: %d parameters of %.0f bytes, %g copies of %.0f bytes a step between GPUs", name, n, all,
+	       (double)copies / STEPS, (double)sent / STEPS);
 }
 
 static void check_transfers(struct training *t)
@@ -181,7 +188,7 @@ static void check_transfers(struct training *t)
 		bytes[n++] = slp_buffer_class_bytes(sl_tensor_bytes(sl_param_data(params[i])));
 	}
 	check_sizes(t->c, bytes, n);
-	print_transfers(t->c, n);
+	check_all(t->c, bytes, n);
 	for (int i = 0; i < t->c->gpus; i++) check_device(t->c, i, owned[i], n);
 }
 
