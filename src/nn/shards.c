@@ -49,19 +49,18 @@ sl_balance *sl_balance_new_at(const char *at, const sl_device *devices, int n)
 	return b;
 }
 
-/* What each device did since the last look; false if one did too little to tell. */
+/* What each device did since the last look.  False if one did too little to tell: the next look takes it all in. */
 static bool measure(sl_balance *b, double *speeds)
 {
 	enum { ENOUGH_MS = 5 };
-	bool ok = true;
 	for (int i = 0; i < b->n; i++) {
 		struct slp_busy now = slp_busy_of(b->list[i].device), *mark = &b->list[i].mark;
 		double seconds = now.seconds - mark->seconds, flops = now.flops - mark->flops;
-		ok &= seconds >= 1e-3 * ENOUGH_MS && flops > 0;
+		if (seconds < 1e-3 * ENOUGH_MS || flops <= 0) return false;
 		speeds[i] = flops / seconds;
-		*mark = now;
 	}
-	return ok;
+	for (int i = 0; i < b->n; i++) b->list[i].mark = slp_busy_of(b->list[i].device);
+	return true;
 }
 
 static double share(const double *speeds, int n, int i)
