@@ -164,6 +164,13 @@ extern const struct sl_op *const slp_ops[];
 int slp_op_count(void);
 const struct sl_op *slp_op_find(const char *name);
 
+/* Dtypes are those of input 0, or of output 0 without inputs. */
+static inline bool slp_has_cuda(const struct slp_infer *c)
+{
+	const struct slp_type *t = c->nin ? &c->in[0] : &c->out[0];
+	return c->op->cuda && c->op->cuda_dtypes & SLP_DTYPE(t->dtype);
+}
+
 /* ---- calling one (src/tensor/apply.c) --------------------------------------------------------------------------- */
 
 /* Runs or records op.  in[i] NULL makes the whole call NULL (an earlier mistake), silently.  attrs is copied.

@@ -196,7 +196,7 @@ void slp_buffer_put(struct slp_buffer *b)
 		return;
 	}
 	struct pool *pool = &pools[b->pool][b->cls];
-	atomic_store(&b->readers, 0);
+	atomic_store_explicit(&b->readers, 0, memory_order_relaxed);
 	if (atomic_load(&b->pending) == 0) {
 		push_idle(pool, b);
 		return;

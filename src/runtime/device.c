@@ -109,6 +109,13 @@ static enum sl_status absent(const char *at, sl_device device)
 	return SL_EDEVICE;
 }
 
+const char *slp_node_name(unsigned node, char name[SL_DEVICE_NAME_MAX])
+{
+	if (starpu_node_get_kind(node) == STARPU_CPU_RAM) return "main memory";
+	if (starpu_node_get_kind(node) != STARPU_CUDA_RAM) return "a slave process";
+	return sl_device_name(sl_gpu(starpu_memory_node_get_devid(node)), name);
+}
+
 enum sl_status slp_device_resolve(const char *at, sl_device *device)
 {
 	if (device->kind == SL_DEVICE_DEFAULT) *device = slp_engine.device;

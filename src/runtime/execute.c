@@ -222,11 +222,18 @@ static void run_segment(struct run *run)
 	free(memory);
 }
 
-/* Lasts as long as a slower device would have taken since `begin`. */
-static void dawdle(double begin)
+/* How many times as long as it takes this worker shall take: for tests. */
+static int slowness(void)
 {
 	int times = atomic_load_explicit(&slp_slow_times, memory_order_relaxed);
-	if (times <= 1 || slp_engine.team_worker[atomic_load(&slp_slow_team)] != starpu_worker_get_id()) return;
+	if (times <= 1 || slp_engine.team_worker[atomic_load(&slp_slow_team)] != starpu_worker_get_id()) return 1;
+	return times;
+}
+
+static void run_slowly(struct run *run, int times)
+{
+	double begin = starpu_timing_now();
+	run_segment(run);
 	double end = begin + times * (starpu_timing_now() - begin);
 	while (starpu_timing_now() < end) starpu_usleep(20);
 }
@@ -234,10 +241,10 @@ static void dawdle(double begin)
 static void run_here(struct slp_segment *seg, void *buffers[], bool cuda)
 {
 	struct run run = {.seg = seg, .buffers = buffers, .cuda = cuda};
-	double begin = starpu_timing_now();
+	int times = slowness();
 	seg->here = true;
-	run_segment(&run);
-	if (!cuda) dawdle(begin);
+	if (times > 1) run_slowly(&run, times);
+	else run_segment(&run);
 	if (run.spoilt) slp_task_time_is_void(starpu_task_get_current());
 }
 

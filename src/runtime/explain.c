@@ -84,8 +84,8 @@ static const char *first_without_cuda(const struct slp_program *p)
 {
 	const struct slp_record *r = slp_record_first(p);
 	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) {
-		const struct sl_op *op = slp_ops[r->op];
-		if (!op->cuda || !(op->cuda_dtypes & SLP_DTYPE(slp_record_types(r)[0].dtype))) return op->name;
+		struct slp_infer c = slp_record_call(r);
+		if (!slp_has_cuda(&c)) return c.op->name;
 	}
 	return NULL;
 }
@@ -214,8 +214,8 @@ static void take_times(struct slp_explanation *e, const struct starpu_profiling_
 void slp_explain_done(struct slp_segment *seg)
 {
 	struct slp_explanation *e = seg->explanation;
-	const struct starpu_task *task = starpu_task_get_current();
 	if (!e) return;
+	const struct starpu_task *task = starpu_task_get_current();
 	if (task && task->callback_arg == seg && task->profiling_info) take_times(e, task->profiling_info);
 	pthread_mutex_lock(&state.lock);
 	e->done = true;

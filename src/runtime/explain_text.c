@@ -13,13 +13,6 @@ static const char *worker_name(int worker, char name[SL_DEVICE_NAME_MAX])
 	return "?";
 }
 
-static const char *node_name(unsigned node, char name[SL_DEVICE_NAME_MAX])
-{
-	if (starpu_node_get_kind(node) == STARPU_CPU_RAM) return "main memory";
-	if (starpu_node_get_kind(node) != STARPU_CUDA_RAM) return "a slave process";
-	return sl_device_name(sl_gpu(starpu_memory_node_get_devid(node)), name);
-}
-
 static const char *milliseconds(double seconds, char text[24])
 {
 	if (isnan(seconds)) return "?";
@@ -72,7 +65,7 @@ static void print_travels(FILE *f, const struct slp_explanation *e)
 		const struct slp_travel *r = &e->reads[i];
 		if (!r->valid || r->valid & 1u << node) continue;
 		fprintf(f, "  %.3f MiB travelled from %s\n", (double)r->bytes / 1048576,
-			node_name((unsigned)__builtin_ctz(r->valid), name));
+			slp_node_name((unsigned)__builtin_ctz(r->valid), name));
 	}
 }
 

@@ -32,9 +32,9 @@ static void find_gpus(const struct slp_segment *seg, int *first, int *last)
 }
 
 /* Some of it is left for what is being put out, and for gaps. */
-static bool is_full(int gpu, size_t bytes)
+static bool is_full(int gpu, size_t all, size_t bytes)
 {
-	size_t all = room(gpu), used = (size_t)atomic_load(&under_way[gpu]);
+	size_t used = (size_t)atomic_load(&under_way[gpu]);
 	return all && used && used + bytes > all / 4 * 3;
 }
 
@@ -48,20 +48,21 @@ static void count(const struct slp_segment *seg, long bytes)
 bool slp_fit_enter(struct slp_segment *seg, char *why, size_t size)
 {
 	int first, last;
-	seg->need = need(seg);
 	find_gpus(seg, &first, &last);
+	seg->need = first < last ? need(seg) : 0;
 	for (int i = first; i < last; i++) {
-		if (room(i) && seg->need > room(i)) {
+		size_t all = room(i);
+		if (all && seg->need > all) {
 			if (seg->device.kind != SL_DEVICE_GPU && slp_engine.nteams) {
 				seg->device = sl_cpu(-1);
 				break;
 			}
 			snprintf(why, size, "it needs %.1f MiB at once, and gpu:%d has %.1f MiB", (double)seg->need / (1 << 20), i,
-				 (double)room(i) / (1 << 20));
+				 (double)all / (1 << 20));
 			seg->need = 0;
 			return false;
 		}
-		while (is_full(i, seg->need) && slp_runahead_wait_progress()) continue;
+		while (is_full(i, all, seg->need) && slp_runahead_wait_progress()) continue;
 	}
 	count(seg, (long)seg->need);
 	return true;

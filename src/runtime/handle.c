@@ -16,20 +16,12 @@ static bool is_gpu(unsigned node)
 	return starpu_node_get_kind(node) == STARPU_CUDA_RAM;
 }
 
-static void name_node(unsigned node, char name[SL_DEVICE_NAME_MAX])
-{
-	if (is_gpu(node)) sl_device_name(sl_gpu(starpu_memory_node_get_devid(node)), name);
-	else snprintf(name, SL_DEVICE_NAME_MAX, "host");
-}
-
 static void spoil(struct slp_buffer *b, unsigned from, unsigned to, cudaError_t e)
 {
 	char source[SL_DEVICE_NAME_MAX], target[SL_DEVICE_NAME_MAX], text[256];
 	if (atomic_load(&b->fault)) return; /* the first one is told */
-	name_node(from, source);
-	name_node(to, target);
-	snprintf(text, sizeof text, "a copy of %zu bytes from %s to %s failed: CUDA: %s", b->bytes, source, target,
-		 cudaGetErrorString(e));
+	snprintf(text, sizeof text, "a copy of %zu bytes from %s to %s failed: CUDA: %s", b->bytes,
+		 slp_node_name(from, source), slp_node_name(to, target), cudaGetErrorString(e));
 	atomic_store(&b->fault, slp_fault_add(SL_EDEVICE, text));
 }
 

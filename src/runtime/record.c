@@ -60,12 +60,6 @@ static uint32_t hash_call(uint32_t h, int op, const struct slp_infer *c)
 	return h;
 }
 
-static bool has_cuda(const struct slp_infer *c)
-{
-	const struct slp_type *t = c->nin ? &c->in[0] : &c->out[0];
-	return c->op->cuda && (c->op->cuda_dtypes & SLP_DTYPE(t->dtype));
-}
-
 static double bytes_of(const struct slp_type *types, int n)
 {
 	double sum = 0;
@@ -135,7 +129,7 @@ struct slp_record *slp_program_add(struct slp_program *p, const struct slp_infer
 	size_t scratch = c->op->scratch ? c->op->scratch(c) : 0;
 	if (scratch > p->op_scratch) p->op_scratch = scratch;
 	if (c->nin + c->nout > p->max_operands) p->max_operands = c->nin + c->nout;
-	p->cuda = (p->nops ? p->cuda : true) && has_cuda(c);
+	p->cuda = (p->nops ? p->cuda : true) && slp_has_cuda(c);
 	p->footprint = hash_call(p->nops ? p->footprint : 0, op, c);
 	p->flops += flops;
 	p->nops++;

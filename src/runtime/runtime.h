@@ -65,6 +65,8 @@ static inline void slp_unlock(void)
 enum sl_status slp_device_resolve(const char *at, sl_device *device);
 int slp_device_pool(sl_device device);   /* index of its pool, below SLP_POOLS */
 uint64_t slp_device_nodes(const sl_device *devices, int n); /* the memory nodes of these devices, as bits */
+/* "main memory", "gpu:0", "a slave process" */
+const char *slp_node_name(unsigned node, char name[SL_DEVICE_NAME_MAX]);
 void slp_device_place(struct starpu_task *task, sl_device device, bool cuda);
 
 /* ---- teams (team.c) --------------------------------------------------------------------------------------------- */

@@ -130,9 +130,8 @@ static enum sl_status common_device(const char *at, const struct sl_op *op, int 
 
 static enum sl_status check_kernel(const char *at, const struct slp_infer *c, sl_device device)
 {
-	if (device.kind != SL_DEVICE_GPU) return SL_OK;
+	if (device.kind != SL_DEVICE_GPU || slp_has_cuda(c)) return SL_OK;
 	const struct slp_type *t = c->nin ? &c->in[0] : &c->out[0];
-	if (c->op->cuda && c->op->cuda_dtypes & SLP_DTYPE(t->dtype)) return SL_OK;
 	slp_call_fail(at, c->op->name, SL_EUNSUPPORTED, "has no CUDA kernel for %s; use a cpu or auto device",
 		      sl_dtype_name(t->dtype));
 	return SL_EUNSUPPORTED;

@@ -207,7 +207,7 @@ static void test_failed_copies(void)
 		CHECK_STATUS(sl_read(c, values, sizeof values), SL_EDEVICE, "from gpu:0 to gpu:1");
 		sl_error_clear();
 		sl_tensor *d = sl_full(SL_SHAPE(4), 1, .device = sl_gpu(1));
-		CHECK_STATUS(sl_read(d, values, sizeof values), SL_EDEVICE, "from gpu:1 to host");
+		CHECK_STATUS(sl_read(d, values, sizeof values), SL_EDEVICE, "from gpu:1 to main memory");
 		sl_error_clear();
 		emu_fail(EMU_COPY, 0);
 		CHECK_ALL(sl_add_scalar(sl_full(SL_SHAPE(4), 1, .device = sl_gpu(0)), 1), 2);

@@ -37,9 +37,7 @@ json_t *info_devices(void)
 static json_t *node_name(unsigned node)
 {
 	char name[SL_DEVICE_NAME_MAX];
-	if (starpu_node_get_kind(node) == STARPU_CPU_RAM) return json_string("main memory");
-	if (starpu_node_get_kind(node) != STARPU_CUDA_RAM) return json_string("slave process");
-	return json_string(sl_device_name(sl_gpu(starpu_memory_node_get_devid(node)), name));
+	return json_string(slp_node_name(node, name));
 }
 
 /* What StarPU may take; it knows no bound of main memory unless told one. */
