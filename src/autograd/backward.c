@@ -277,9 +277,9 @@ static void drop_partials(struct walk *w)
 	free(w->partials);
 }
 
-static enum sl_status store_all(const struct walk *w)
+/* After an error on the way only drops the sums: s is what it was. */
+static enum sl_status store_all(const struct walk *w, enum sl_status s)
 {
-	enum sl_status s = SL_OK;
 	for (size_t i = 0; i < w->nleaves; i++) {
 		struct slp_var *v = w->leaves[i];
 		if (v->sum && s == SL_OK && w->npartials) SL_SCOPE s = join(w, v);
@@ -307,9 +307,8 @@ static enum sl_status run(struct walk *w, sl_tensor *const *heads, int count, sl
 		slp_node_give_up(n);
 		n->spent = true;
 	}
-	enum sl_status stored = SL_OK;
-	SL_SCOPE stored = store_all(w);
-	return s != SL_OK ? s : stored;
+	SL_SCOPE s = store_all(w, s);
+	return s;
 }
 
 static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int count)
@@ -326,9 +325,11 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
 }
 
 /* Computes the gradients of the heads by all tensors that asked for them (sl_attach_grad), and returns at once: they
- * are computed later.  Heads that are not scalars count by the sum of their elements, or by opts.head_grads.  What
- * was saved for the way back is given up as it is used, unless opts.retain_graph: without it, a second time is
- * SL_ESTATE.  Reverse accumulation: A. Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008.
+ * are computed later.  Heads that are not scalars count by the sum of their elements, or by opts.head_grads.  What was
+ * saved for the way back is given up as it is used, unless opts.retain_graph.  After an error no gradient has changed:
+ * SL_ESTATE, a head was not recorded, the way back was gone already, or a tensor that it needs was changed in place;
+ * SL_ESHAPE, SL_EDTYPE, a head's gradient does not fit it; SL_EUNSUPPORTED, an operation on the way has no gradient.
+ * Reverse accumulation: A. Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008.
  *
  *     SL_RECORD loss = sl_l2_loss(sl_linear(x, w, b), y);
  *     sl_backward(loss);                    // then sl_grad(w), sl_grad(b) */

@@ -199,7 +199,8 @@ bool sl_is_training(void)
 	return training;
 }
 
-/* What SL_RECORD, SL_PAUSE and their like call at their start: 1 switches on, 0 off, -1 leaves as it is. */
+/* What SL_RECORD, SL_PAUSE and their like call at their start, for the calling thread: 1 switches on, 0 off, -1 leaves
+ * as it is.  mode, the caller's, keeps what was before. */
 void sl_mode_enter(sl_mode *mode, int recording, int train)
 {
 	*mode = (sl_mode){sl_is_recording(), training, 1};
@@ -207,7 +208,7 @@ void sl_mode_enter(sl_mode *mode, int recording, int train)
 	if (train >= 0) training = train;
 }
 
-/* What they call at their end, however it is left. */
+/* What they call at their end, however it is left: all is as it was before. */
 void sl_mode_leave(sl_mode *mode)
 {
 	if (!mode->open) return;
@@ -219,8 +220,11 @@ void sl_mode_leave(sl_mode *mode)
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
 /* Asks for the gradient by t: sl_backward writes it to sl_grad(t), or with .req = SL_GRAD_ADD adds it there (zeros at
- * first), or with SL_GRAD_NONE does nothing any more.  t becomes a leaf: its history is forgotten.  Only floats have
- * gradients (SL_EDTYPE). */
+ * first), or with SL_GRAD_NONE does nothing any more.  t becomes a leaf: its history is forgotten.  SL_EDTYPE: only
+ * floats have gradients; SL_ESTATE: a symbol, or values that were lost.
+ *
+ *     sl_attach_grad(w);
+ *     sl_attach_grad(w, .req = SL_GRAD_ADD); */
 enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_attach_opts opts)
 {
 	if (!slp_tensor_usable(at, "sl_attach_grad", t)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;

@@ -109,8 +109,8 @@ static sl_dataset *load(const char *at, const char *function, const char *images
 /* A data set from two IDX files of unsigned bytes, plain or compressed by gzip: images (n, height, width) and labels
  * (n), each label below `classes` (1 to 256).  Free it with sl_dataset_free.
  *     sl_dataset *d = sl_dataset_idx("images.gz", "labels.gz", 10);
- * NULL with SL_EIO: a file cannot be read; SL_EFORMAT: it is malformed, or the two do not belong together; the message
- * names the file and the fault. */
+ * NULL with SL_EIO: a file cannot be read; SL_EFORMAT: it is malformed, or the two do not belong together; SL_EINVAL: a
+ * name is NULL, no such number of classes.  The message names the file and the fault. */
 sl_dataset *sl_dataset_idx_at(const char *at, const char *images, const char *labels, int classes)
 {
 	if (!images || !labels) return slp_call_fail(at, "sl_dataset_idx", SL_EINVAL, "a file name is NULL");
@@ -179,20 +179,20 @@ int64_t sl_dataset_size(const sl_dataset *dataset)
 	return dataset ? dataset->size : 0;
 }
 
-/* The shape of one image, (1, height, width). */
+/* The shape of one image, (1, height, width) in pixels; that of a scalar for NULL. */
 sl_shape sl_dataset_sample_shape(const sl_dataset *dataset)
 {
 	return dataset ? dataset->sample : SL_SCALAR;
 }
 
-/* The number of classes: labels are below it. */
+/* The number of classes: labels are below it.  0 for NULL. */
 int sl_dataset_classes(const sl_dataset *dataset)
 {
 	return dataset ? dataset->classes : 0;
 }
 
 /* What a label stands for: "ankle boot" in Fashion-MNIST, the number itself in other sets.  NULL if there is no such
- * class. */
+ * class.  It lives as long as the data set. */
 const char *sl_dataset_class_name(const sl_dataset *dataset, int label)
 {
 	return dataset && label >= 0 && label < dataset->classes ? dataset->names[label] : NULL;

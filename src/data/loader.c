@@ -167,13 +167,13 @@ void sl_loader_free(sl_loader *loader)
 	free(loader);
 }
 
-/* Batches of an epoch. */
+/* Batches of an epoch; 0 for NULL. */
 int64_t sl_loader_batches(const sl_loader *loader)
 {
 	return loader ? loader->batches : 0;
 }
 
-/* Samples of an epoch, without those that are discarded. */
+/* Samples of an epoch, without those that are discarded; 0 for NULL. */
 int64_t sl_loader_samples(const sl_loader *loader)
 {
 	return loader ? loader->samples : 0;
@@ -187,9 +187,9 @@ static bool give_up(sl_loader *l)
 	return false;
 }
 
-/* The next batch.  false at the end of an epoch, and then the next one begins; also after a mistake (sl_error()).
- * The tensors belong to the innermost scope, which should be one around each step; without any, to the caller, who
- * releases them.
+/* The next batch: see struct sl_batch.  false at the end of an epoch, and then the next one begins; also after a
+ * mistake (sl_error()), and then the epoch begins anew.  The tensors belong to the innermost scope, which should be one
+ * around each step; without any, to the caller, who releases them.
  *     for (bool more = true; more;) SL_SCOPE {
  *         struct sl_batch b;
  *         if ((more = sl_loader_next(l, &b))) train(b.x, b.y);

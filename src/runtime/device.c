@@ -5,19 +5,19 @@
 
 #include "runtime/runtime.h"
 
-/* Where the scheduler thinks best. */
+/* The device of what may run anywhere: where the scheduler thinks best, call by call. */
 sl_device sl_auto(void)
 {
 	return (sl_device){SL_DEVICE_AUTO, -1};
 }
 
-/* CPU team `index`, or any with -1. */
+/* CPU team `index`, from 0, or any with -1.  Whether it is there is found where it is used. */
 sl_device sl_cpu(int index)
 {
 	return (sl_device){SL_DEVICE_CPU, index};
 }
 
-/* CUDA device `index`, or any with -1. */
+/* CUDA device `index`, from 0, or any with -1.  Whether it is there is found where it is used. */
 sl_device sl_gpu(int index)
 {
 	return (sl_device){SL_DEVICE_GPU, index};
@@ -36,7 +36,7 @@ bool sl_device_equal(sl_device a, sl_device b)
 	return a.kind == b.kind && (a.kind < SL_DEVICE_CPU || a.index == b.index);
 }
 
-/* Writes "cpu:0", "gpu", "auto" into name, and returns it. */
+/* Writes "cpu:0", "gpu", "auto" into name, the caller's, and returns it. */
 const char *sl_device_name(sl_device device, char name[SL_DEVICE_NAME_MAX])
 {
 	static const char *const kinds[] = {"default", "auto", "cpu", "gpu"};

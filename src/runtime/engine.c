@@ -11,7 +11,7 @@ struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .device = {SL
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The version of the library as text: "0.1.0". */
+/* The version of the library as text that lives for ever: "0.1.0". */
 const char *sl_version(void)
 {
 	return PACKAGE_VERSION;
@@ -200,8 +200,9 @@ static enum sl_status start(const char *at, const struct sl_config *given)
  *
  *     sl_init(&(struct sl_config){.teams = 2});
  *
- * Returns SL_EINVAL for a scheduling policy that StarPU does not have, SL_EDEVICE for more teams than cores, for no
- * devices at all, or if it cannot start so. */
+ * Random numbers start at config->seed, or without a config go on as sl_seed told.  Returns SL_EINVAL for a scheduling
+ * policy that StarPU does not have, or if the library simulates and is told no machine; SL_EDEVICE for more teams than
+ * cores, for no devices at all, or if StarPU cannot start so.  After an error the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
 	pthread_mutex_lock(&start_lock);
@@ -251,8 +252,8 @@ static void stop(void)
 	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;
 }
 
-/* Undoes one sl_init; the last one waits for all work and stops StarPU.  Tensors that still exist lose their values:
- * they can be released, and anything else with them is an error. */
+/* Undoes one sl_init; the last one waits for all work and stops StarPU, and says on stderr what error nobody was told.
+ * Tensors that still exist lose their values: they can be released, and anything else with them is SL_ESTATE. */
 void sl_shutdown(void)
 {
 	pthread_mutex_lock(&start_lock);
@@ -263,7 +264,9 @@ void sl_shutdown(void)
 }
 
 /* Waits for everything that was asked for, by all threads.  Returns the first error of the calling thread or of an
- * operation that nobody has reported yet; sl_error_message() tells them all, a line each. */
+ * operation that nobody has reported yet; sl_error_message() tells them all, a line each.
+ *
+ *     if (sl_wait_all() != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 enum sl_status sl_wait_all_at(const char *at)
 {
 	(void)at;

@@ -35,26 +35,27 @@ static const char *const status_texts[] = {
 #undef X
 };
 
-/* The name of a status as text: "SL_ESHAPE".  Never NULL. */
+/* The name of a status as text that lives for ever: "SL_ESHAPE"; "?" for what is none. */
 const char *sl_status_name(enum sl_status status)
 {
 	return (unsigned)status <= SL_EINTERNAL ? status_names[status] : "?";
 }
 
-/* The status of the calling thread's first error that no sync point has reported yet, or SL_OK.  Does not wait, and
- * knows nothing of operations that fail later: sl_wait_all tells. */
+/* The status of the calling thread's first error that no function that waits has reported yet, or SL_OK.  Does not
+ * wait, and knows nothing of operations that fail later: sl_wait_all tells. */
 enum sl_status sl_error(void)
 {
 	return thread_error.status;
 }
 
-/* The text of that error, or of the one reported last; "" if there was none.  Valid until the thread's next call. */
+/* The text of that error, or of the one reported last; "" if there was none.  Valid until the calling thread's next
+ * call; it belongs to the library. */
 const char *sl_error_message(void)
 {
 	return thread_error.message;
 }
 
-/* Forgets the calling thread's error. */
+/* Forgets the calling thread's error and its text. */
 void sl_error_clear(void)
 {
 	thread_error.status = SL_OK;

@@ -1,7 +1,9 @@
 /* Random numbers: the seed, and the number of each random operation.  The bits themselves come from philox.h. */
 #include "runtime/runtime.h"
 
-/* Starts the random numbers anew: the same seed and the same calls give the same numbers, whatever the schedule. */
+/* Starts the random numbers of all threads anew: the same seed and the same calls give the same numbers, whatever the
+ * schedule.  sl_init with a config starts them at its .seed.  Philox 4×32-10: J. Salmon and others, "Parallel random
+ * numbers: as easy as 1, 2, 3", SC 2011. */
 void sl_seed(uint64_t seed)
 {
 	atomic_store(&slp_engine.rng_seed, seed);

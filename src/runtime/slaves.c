@@ -135,7 +135,8 @@ static int run_message(struct message *m, void *buffers[], struct slp_failure **
 	return count;
 }
 
-/* Runs a task of the master here.  The message may lie anywhere: a copy is aligned. */
+/* Runs a task of the master here: StarPU calls it, programs do not.  The message may lie anywhere: a copy is aligned.
+ * What fails is told to the master, where it is a fault like any other. */
 void sl_slave_segment(void *buffers[], void *arg)
 {
 	struct message head;

@@ -47,8 +47,9 @@ void slp_stats_sample(void)
 	pthread_mutex_unlock(&seen.lock);
 }
 
-/* Fills stats with what happened since sl_init or sl_stats_reset.  Does not wait: call sl_wait_all first for figures
- * that include all that was asked for.  node_peak is sampled; link_bytes are those of StarPU's transfers. */
+/* Fills stats, the caller's, with what happened since sl_init or sl_stats_reset.  Does not wait: call sl_wait_all first
+ * for figures that include all that was asked for.  node_peak is sampled; link_bytes are those of StarPU's transfers.
+ * Without an engine, nodes is 0. */
 void sl_stats_get(struct sl_stats *stats)
 {
 	memset(stats, 0, sizeof *stats);
@@ -89,7 +90,7 @@ void sl_stats_reset(void)
 	pthread_mutex_unlock(&seen.lock);
 }
 
-/* Prints the statistics, a line each. */
+/* Prints the statistics, a line each; sizes in MiB. */
 void sl_stats_print(FILE *file)
 {
 	struct sl_stats s;

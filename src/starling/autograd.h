@@ -1,4 +1,4 @@
-/* Gradients: what to differentiate by, recording, going back. */
+/* Gradients: what to differentiate by, recording, going back.  Errors are told as base.h says. */
 #ifndef STARLING_AUTOGRAD_H
 #define STARLING_AUTOGRAD_H
 

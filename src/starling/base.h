@@ -1,4 +1,15 @@
-/* Status codes, start and stop, devices, errors, statistics. */
+/* Status codes, start and stop, devices, errors, statistics.
+ *
+ * What fails, here and in all other headers, says so by a status other than SL_OK, or by returning NULL, or 0, false or
+ * NaN where its documentation says that.  The first error of each thread and its message stay (sl_error,
+ * sl_error_message) until a function that waits for values reports it: sl_wait, sl_wait_all, sl_read, sl_write,
+ * sl_print, sl_explain.  NULL for a tensor, a block or another object is taken for the result of an earlier mistake:
+ * the call returns NULL or that mistake's status, without a new message; if there was none, it is SL_EINVAL.
+ *
+ * Beside the errors that its documentation names, any of them may give SL_ENOMEM, and the first that needs the engine
+ * those of sl_init.  What names no error, and is not said to be NULL after one, cannot fail.
+ *
+ * Times are in seconds, sizes in bytes, work in floating-point operations (flops), if nothing else is said. */
 #ifndef STARLING_BASE_H
 #define STARLING_BASE_H
 

@@ -1,4 +1,14 @@
-/* Operations on tensors.  Each returns a new tensor at once (it is computed later), or NULL after a mistake. */
+/* Operations on tensors.  Each returns a new tensor at once (it is computed later), or NULL after a mistake.
+ *
+ * Arguments and results belong as tensor.h says, errors are told as base.h says.  What holds for all operations:
+ *
+ * - The result is on the device of the arguments, which must agree, but for those on `auto`: SL_EDEVICE.  On a GPU,
+ *   SL_EUNSUPPORTED if the operation has no CUDA kernel for the data type.
+ * - SL_ESHAPE if the result would be larger than any memory, or has more than SL_MAX_NDIM axes.
+ * - An operation that fails while it runs spoils its result, and what is computed from that; the next function that
+ *   waits for them reports it, with the place of the call.
+ * - Gradients flow back through all of them to float arguments, unless their documentation says otherwise.
+ * - Symbols among the arguments make the result a symbol (graph.h). */
 #ifndef STARLING_OPS_H
 #define STARLING_OPS_H
 

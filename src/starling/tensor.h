@@ -1,4 +1,11 @@
-/* Tensors: creating them, looking at them, getting values in and out, scopes. */
+/* Tensors: creating them, looking at them, getting values in and out, scopes.
+ *
+ * A function that returns a new tensor gives its caller one reference, which the innermost SL_SCOPE of the thread takes
+ * over and gives up at its end; outside of all scopes, sl_release does.  sl_retain is for what shall live longer.
+ * Arguments stay the caller's, who may release them at once: what is under way keeps what it needs.
+ *
+ * Errors of all functions of tensors: SL_ESTATE, the tensor lost its values in sl_shutdown, or is a symbol (graph.h)
+ * and values are needed; for .device in what makes tensors, SL_EDEVICE, it is not there.  base.h says the rest. */
 #ifndef STARLING_TENSOR_H
 #define STARLING_TENSOR_H
 

@@ -99,7 +99,7 @@ static void print_axis(struct printer *p, int axis, int64_t at)
 }
 
 /* Waits for the values of t and prints them as NumPy does, with type, shape and device in a last line; arrays of more
- * than 1000 elements are abbreviated.  Returns the first error, as sl_read does.
+ * than 1000 elements are abbreviated.  Of a symbol, its name.  Returns the first error, as sl_read does.
  *
  *     [[1 2 3]
  *      [4 5 6]]
@@ -124,7 +124,7 @@ enum sl_status sl_fprint_at(const char *at, FILE *file, sl_tensor *t)
 	return sl_error() == SL_OK ? SL_OK : slp_error_take();
 }
 
-/* sl_fprint to standard output. */
+/* sl_fprint to standard output, with its errors. */
 enum sl_status sl_print_at(const char *at, sl_tensor *t)
 {
 	return sl_fprint_at(at, stdout, t);

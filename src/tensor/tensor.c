@@ -64,8 +64,8 @@ void sl_release(sl_tensor *t)
 	free(t);
 }
 
-/* The shape, which is known at once: this never waits.  NULL gives a scalar's; of a symbol whose shape is not known, ndim
- * and all dims are -1. */
+/* The shape, which is known at once: this never waits.  NULL gives a scalar's; of a symbol whose shape is not known,
+ * ndim and all dims are -1. */
 sl_shape sl_tensor_shape(const sl_tensor *t)
 {
 	static const sl_shape unknown = {-1, {-1, -1, -1, -1, -1, -1}};
@@ -90,7 +90,7 @@ enum sl_dtype sl_tensor_dtype(const sl_tensor *t)
 	return t ? t->type.dtype : SL_FLOAT32;
 }
 
-/* Where operations on the tensor run. */
+/* Where operations on the tensor run; the default device for NULL. */
 sl_device sl_tensor_device(const sl_tensor *t)
 {
 	return t ? t->device : (sl_device){SL_DEVICE_DEFAULT, -1};
@@ -98,7 +98,9 @@ sl_device sl_tensor_device(const sl_tensor *t)
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
-/* What SL_SCOPE calls at its start: the scope becomes the calling thread's innermost one. */
+/* What SL_SCOPE calls at its start: the scope becomes the calling thread's innermost one.  The structure is the
+ * caller's, and stays where it is until sl_scope_close; scopes are closed in reverse order, by the thread that opened
+ * them. */
 void sl_scope_open(sl_scope *scope)
 {
 	scope->outer = scopes.innermost;

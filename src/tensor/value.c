@@ -74,7 +74,8 @@ static enum sl_status end_sync(void)
 	return sl_error() == SL_OK ? SL_OK : slp_error_take();
 }
 
-/* Waits until the values of t are computed, wherever they lie.  Returns the error that spoilt them, if one did.
+/* Waits until the values of t are computed, wherever they lie.  Returns the first error: a mistake made before, or what
+ * spoilt the values.
  *
  *     if (sl_wait(y) != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 enum sl_status sl_wait_at(const char *at, sl_tensor *t)
@@ -99,8 +100,9 @@ static bool size_fits(const char *at, const char *function, const sl_tensor *t, 
 	return false;
 }
 
-/* Waits for the values of t and copies them to data, row-major; bytes must be sl_tensor_bytes(t).  The counterpart of
- * asnumpy().  Returns the first error: a mistake made before, or what spoilt the values.
+/* Waits for the values of t and copies them to data, row-major; bytes must be sl_tensor_bytes(t) (SL_EINVAL).  The
+ * counterpart of asnumpy().  Returns the first error: a mistake made before, or what spoilt the values.
+ * Values that are sound are copied in any case.
  *
  *     float y[6];
  *     enum sl_status s = sl_read(t, y, sizeof y); */
@@ -114,7 +116,9 @@ enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes
 	return end_sync();
 }
 
-/* Waits until nobody uses the values of t any more and replaces them; bytes must be sl_tensor_bytes(t). */
+/* Waits until nobody uses the values of t any more and replaces them by those at data, row-major, which stay the
+ * caller's; bytes must be sl_tensor_bytes(t) (SL_EINVAL).  Values that an error had spoilt are sound again, unless t is
+ * a view of a part.  Returns the first error, as sl_read. */
 enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_t bytes)
 {
 	if (!size_fits(at, "sl_write", t, bytes)) return slp_error_take();
@@ -138,8 +142,8 @@ static double element(const void *p, enum sl_dtype dtype)
 	}
 }
 
-/* The value of a tensor with one element, waited for.  The counterpart of asscalar().  NAN after an error, which
- * sl_error() and the next sync point still tell. */
+/* The value of a tensor with one element (SL_ESHAPE), waited for.  The counterpart of asscalar().  NAN after an error,
+ * which sl_error() and the next function that waits still tell. */
 double sl_item_at(const char *at, sl_tensor *t)
 {
 	if (t && !t->symbol && sl_tensor_size(t) != 1) {
@@ -188,7 +192,8 @@ static sl_tensor *tensor_on(struct slp_buffer *b, size_t bytes, struct slp_type 
 	return storage ? slp_tensor_new(storage, 0, type, device) : NULL;
 }
 
-/* A tensor with a copy of the values at data, row-major.  The memory can be changed once the call returns.
+/* A tensor with a copy of the values at data, row-major, of type make.dtype.  The memory can be changed once the call
+ * returns.  SL_EINVAL: data is NULL; SL_ESHAPE, SL_EDTYPE: no shape, no data type.
  *
  *     float v[] = {1, 2, 3, 4, 5, 6};
  *     sl_tensor *t = sl_from(v, SL_SHAPE(2, 3)); */
@@ -211,10 +216,13 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
 	return slp_scope_add(t);
 }
 
-/* A tensor over the caller's memory itself, without a copy.  The memory must not be touched until release(data, arg)
- * is called, some time after the tensor and its views are released and all work on them has ended; values changed in
- * place have been written back by then.  release may be NULL: then the memory must stay until sl_shutdown.  After an
- * error (NULL) the memory still is the caller's, and release is not called. */
+/* A tensor over the caller's memory itself, without a copy.  The memory must not be touched until release(data, arg) is
+ * called, some time after the tensor and its views are released and all work on them has ended; values changed in place
+ * have been written back by then.  release may be NULL: then the memory must stay until sl_shutdown.  After an error
+ * the memory still is the caller's, and release is not called: those of sl_from, and SL_ESHAPE for an empty shape.
+ *
+ *     static void give_back(void *data, void *arg) { free(data); }
+ *     sl_tensor *t = sl_adopt(pixels, SL_SHAPE(60000, 784), give_back, NULL, .dtype = SL_UINT8); */
 sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape, void (*release)(void *data, void *arg), void *arg,
 		       struct sl_make make)
 {

@@ -14,7 +14,9 @@ static bool is_recorded(const sl_tensor *t)
 }
 
 /* Rows [begin, end) along axis 0, over the same memory: changes in place are seen in both.  Under SL_RECORD, if
- * gradients flow through t, a copy instead.  SL_ESHAPE if the rows are not there. */
+ * gradients flow through t, a copy instead.  SL_ESHAPE if the rows are not there.
+ *
+ *     sl_tensor *first = sl_rows(x, 0, 128); */
 sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end)
 {
 	if (slp_is_symbolic(1, &t)) return sl_slice_at(at, t, 0, begin, end, 1);
@@ -80,7 +82,8 @@ sl_tensor *sl_flatten_at(const char *at, sl_tensor *t)
 	return sl_reshape_at(at, t, SL_SHAPE(rows, columns));
 }
 
-/* The same values, over the same memory, without their history: no gradient flows back through the result. */
+/* The same values, over the same memory, without their history: no gradient flows back through the result.  Of a
+ * symbol, a symbol. */
 sl_tensor *sl_detach_at(const char *at, sl_tensor *t)
 {
 	if (!(t && t->symbol) && !slp_tensor_usable(at, "sl_detach", t)) return NULL;
@@ -97,8 +100,9 @@ static sl_tensor *move_symbol(const char *at, sl_tensor *t, sl_device device)
 }
 
 /* The same values, over the same memory, for operations on another device: StarPU brings them there when the first one
- * needs them, all of the memory that t is a view of, and nothing is copied where the devices share memory, as CPU devices
- * do.  Changes in place are seen in both.  Gradients flow back.  SL_EDEVICE: it is not there.
+ * needs them, all of the memory that t is a view of, and nothing is copied where the devices share memory, as CPU
+ * devices do.  Changes in place are seen in both.  Gradients flow back.  SL_EDEVICE: it is not there; SL_ESTATE: a
+ * symbol, as a program runs on one device.
  *
  *     sl_tensor *mine = sl_place(sl_rows(x, 0, 128), sl_cpu(1)); */
 sl_tensor *sl_place_at(const char *at, sl_tensor *t, sl_device device)
@@ -112,14 +116,16 @@ sl_tensor *sl_place_at(const char *at, sl_tensor *t, sl_device device)
 	return there;
 }
 
-/* A copy of the values in new memory, on the same device. */
+/* A copy of the values in new memory, on the same device.  Gradients flow back. */
 sl_tensor *sl_clone_at(const char *at, sl_tensor *t)
 {
 	return slp_apply1(at, &slp_op_copy, NULL, 1, &t);
 }
 
 /* A copy of the values on another device (or on the same).  The transfer runs when the values are there and a link
- * is free; nobody waits.  Gradients flow back. */
+ * is free; nobody waits.  Gradients flow back.  SL_EDEVICE: it is not there.
+ *
+ *     sl_tensor *there = sl_copy_to(x, sl_gpu(0)); */
 sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device)
 {
 	if (slp_is_symbolic(1, &t)) return t ? move_symbol(at, t, device) : NULL;
