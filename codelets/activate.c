@@ -1,7 +1,7 @@
 /* Activations by their enum: which operation each of them is. */
 #include "activation.h"
 
-/* "relu", "sigmoid" and so on; "identity" for none, "?" for what is no activation. */
+/* "relu", "sigmoid" and so on, text that lives for ever; "identity" for none, "?" for what is no activation. */
 const char *sl_activation_name(enum sl_activation activation)
 {
 	switch (activation) {
@@ -15,7 +15,7 @@ const char *sl_activation_name(enum sl_activation activation)
 }
 
 /* The activation of each element of x: what sl_relu and its like do, chosen by a value.  SL_IDENTITY gives the same
- * values over the same memory.  SL_EINVAL for what is no activation; else as the operation itself.
+ * values over the same memory.  SL_EINVAL for what is no activation; else errors are those of the operation itself.
  *
  *     sl_tensor *h = sl_activate(sl_linear(x, w, b), SL_TANH); */
 sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activation activation)

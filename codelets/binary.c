@@ -384,7 +384,7 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 /* sl_NAME_at(at, a, b): the function of the elements of a and b, which are repeated along axes of size 1 and along
  * axes that they lack at the front.  Both must have one data type, which is the result's (SL_EDTYPE otherwise;
  * SL_ESHAPE if the shapes do not fit).  Integers are computed in double precision, lose their fractions as in C and
- * saturate.
+ * saturate.  Comparisons have no gradient.
  *
  *     sl_tensor *y = sl_add(sl_dot(x, w), bias);        // (n, m) + (m) */
 #define PUBLIC_OF_TWO(name)                                                                                            \
@@ -431,8 +431,11 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 
 /* ---- in place ---------------------------------------------------------------------------------------------------- */
 
-/* sl_NAME_inplace_at: the result is written over the first argument, which is returned.  SL_ESHAPE if the result does
- * not have its shape.
+/* sl_NAME_inplace_at: the result is written over the first argument, which is returned: nothing new belongs to anyone.
+ * Views of it see the change.  Errors are those of the operation that is not in place, and those of all that runs in
+ * place: SL_ESHAPE, the result does not fit; SL_EINVAL, another argument is a view of a part of the same memory;
+ * SL_EDEVICE, the result would be elsewhere; SL_ESTATE, a gradient needs what would be overwritten, the tensor has a
+ * gradient attached and SL_RECORD is on, or it is a symbol, or a block is being traced.
  *
  *     sl_sub_(w, sl_mul_scalar(sl_grad(w), lr)); */
 #define IN_PLACE(name)                                                                                                 \

@@ -118,7 +118,7 @@ static enum sl_status grad(struct slp_grad *g)
 }
 
 /* x repeated to the given shape: axes are matched from the last one; those of size 1, and those that x does not have,
- * are repeated.  Any dtype.  Errors: SL_ESHAPE, the shapes do not match so.
+ * are repeated.  Any dtype.  SL_ESHAPE: the shapes do not match so.
  *
  *	sl_tensor *rows = sl_broadcast_to(bias, SL_SHAPE(256, 10)); */
 sl_tensor *sl_broadcast_to_at(const char *at, sl_tensor *x, sl_shape shape)

@@ -111,7 +111,8 @@ const struct sl_op slp_op_copy_over = {
         .cuda = SLP_CUDA(slp_cuda_copy_over),
 };
 
-/* Writes the elements of `from` to x, and returns x.  SL_ESHAPE, SL_EDTYPE if they differ in shape or data type.
+/* Writes the elements of `from` to x, and returns x.  SL_ESHAPE, SL_EDTYPE if they differ in shape or data type; the
+ * other errors of what runs in place: see sl_add_.
  *
  *     sl_copy_(weights, snapshot); */
 sl_tensor *sl_copy_inplace_at(const char *at, sl_tensor *x, sl_tensor *from)

@@ -131,7 +131,7 @@ const struct sl_op slp_op_full_like = {
 };
 
 /* A tensor full of a number.  Integers lose the fraction and saturate.  SL_ESHAPE if a size is negative, or no memory
- * that large; SL_EDTYPE if there is no such data type.
+ * is that large; SL_EDTYPE if there is no such data type; SL_EDEVICE if the device is not there.
  *
  *     sl_tensor *x = sl_full(SL_SHAPE(2, 3), 0.5), *n = sl_full(SL_SHAPE(4), 7, .dtype = SL_INT32); */
 sl_tensor *sl_full_at(const char *at, sl_shape shape, double value, struct sl_make make)
@@ -140,19 +140,19 @@ sl_tensor *sl_full_at(const char *at, sl_shape shape, double value, struct sl_ma
 	return slp_create(at, &slp_op_fill, &attrs, make.device);
 }
 
-/* A tensor of zeros; as sl_full. */
+/* A tensor of zeros; otherwise as sl_full. */
 sl_tensor *sl_zeros_at(const char *at, sl_shape shape, struct sl_make make)
 {
 	return sl_full_at(at, shape, 0, make);
 }
 
-/* A tensor of ones; as sl_full. */
+/* A tensor of ones; otherwise as sl_full. */
 sl_tensor *sl_ones_at(const char *at, sl_shape shape, struct sl_make make)
 {
 	return sl_full_at(at, shape, 1, make);
 }
 
-/* Writes a number to all elements of x, and returns x. */
+/* Writes a number to all elements of x, as sl_full does, and returns x.  Errors of what runs in place: see sl_add_. */
 sl_tensor *sl_fill_inplace_at(const char *at, sl_tensor *x, double value)
 {
 	return slp_apply_inplace(at, &slp_op_full_like, &(struct slp_value){value}, 1, &x);
@@ -203,7 +203,7 @@ const struct sl_op slp_op_arange = {
 };
 
 /* start, start + step, … before stop (exclusive), one axis; none if stop lies the other way.  SL_EINVAL if the step
- * is 0 or one of the numbers is not finite.
+ * is 0 or one of the numbers is not finite; SL_ESHAPE for more numbers than any memory holds; else as sl_full.
  *
  *     sl_tensor *t = sl_arange(0, 12, 1);        // 0, 1, … 11 */
 sl_tensor *sl_arange_at(const char *at, double start, double stop, double step, struct sl_make make)

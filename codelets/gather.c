@@ -117,10 +117,11 @@ static enum sl_status gather_grad_of_gather(struct slp_grad *g)
 }
 
 /* Rows of x (its parts along axis 0) by their numbers, int32 of any shape: the result has the shape of the indices,
- * then that of a row.  Any data type of x.
- *     e = sl_gather(words, tokens);    (vocabulary, width), (batch, length) -> (batch, length, width)
- * SL_EDTYPE: indices are not int32; SL_ESHAPE: x is a scalar, too many axes.  An index that is negative or too large
- * makes the operation fail on a CPU, and on a GPU gives a row of NaN (of zeros, for integers). */
+ * then that of a row.  Any data type of x.  SL_EDTYPE: indices are not int32; SL_ESHAPE: x is a scalar, too many axes.
+ * An index that is negative or too large makes the operation fail with SL_EINVAL on a CPU, and on a GPU gives a row of
+ * NaN (of zeros, for integers).
+ *
+ *     e = sl_gather(words, tokens);    // (vocabulary, width), (batch, length) -> (batch, length, width) */
 sl_tensor *sl_gather_at(const char *at, sl_tensor *x, sl_tensor *indices)
 {
 	return slp_apply1(at, &slp_op_gather, NULL, 2, (sl_tensor *[]){x, indices});
@@ -267,8 +268,9 @@ static enum sl_status one_hot_cpu(const struct slp_kernel *k)
 
 /* Indices (int32) as rows of `depth` elements: a one at the index, zeros elsewhere; an index outside gives a row of
  * zeros, as in MXNet.  The result has one axis more.  Float32, or make.dtype; on make.device, if one is given.
- *     y = sl_one_hot(labels, 10);    (n) -> (n, 10)
- * SL_EDTYPE: indices are not int32; SL_EINVAL: negative depth. */
+ * SL_EDTYPE: indices are not int32, no such data type; SL_EINVAL: negative depth; SL_ESHAPE: too many axes.
+ *
+ *     y = sl_one_hot(labels, 10);    // (n) -> (n, 10) */
 sl_tensor *sl_one_hot_at(const char *at, sl_tensor *indices, int64_t depth, struct sl_make make)
 {
 	struct slp_one_hot_attrs attrs = {depth, make.dtype};

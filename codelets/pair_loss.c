@@ -315,8 +315,8 @@ static enum sl_status grad_bce(struct slp_grad *g)
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
 /* The loss of a regression, one number a sample: the mean of |x - target| over all axes but the first.  x and target
- *are floats of one dtype and shape (n, …), the result is (n).  Goes back to both; the slope at 0 is 0.  Errors:
- *SL_ESHAPE, SL_EDTYPE.
+ * are floats of one dtype and shape (n, …), the result is (n).  Goes back to both; the slope at 0 is 0.  SL_ESHAPE,
+ * SL_EDTYPE: they are not.
  *
  *	sl_tensor *loss = sl_l1_loss(prediction, y); */
 sl_tensor *sl_l1_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
@@ -325,8 +325,8 @@ sl_tensor *sl_l1_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
 }
 
 /* The loss of a regression, one number a sample: half the mean of (x - target)^2 over all axes but the first.  x and
- * target are floats of one dtype and shape (n, …), the result is (n).  Goes back to both.  Errors: SL_ESHAPE,
- * SL_EDTYPE.
+ * target are floats of one dtype and shape (n, …), the result is (n).  Goes back to both.  SL_ESHAPE, SL_EDTYPE: they
+ * are not.
  *
  *	sl_tensor *loss = sl_l2_loss(prediction, y); */
 sl_tensor *sl_l2_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
@@ -349,7 +349,7 @@ sl_tensor *sl_huber_loss_at(const char *at, sl_tensor *x, sl_tensor *target, str
 /* The loss of yes-or-no answers, one number a sample: the mean over all axes but the first of the binary cross entropy
  * -target log(p) - (1 - target) log(1 - p)  with p = sigmoid(logits), computed from the logits, so large ones do no
  * harm.  target holds probabilities, 0 to 1 (not checked).  logits and target are floats of one dtype and shape (n, …),
- * the result is (n).  Goes back to both.  Errors: SL_ESHAPE, SL_EDTYPE.
+ * the result is (n).  Goes back to both.  SL_ESHAPE, SL_EDTYPE: they are not.
  *
  *	sl_tensor *loss = sl_bce_logits_loss(logits, answers); */
 sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_tensor *target)

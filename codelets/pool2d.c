@@ -281,10 +281,10 @@ enum sl_status slp_cuda_avg_pool2d_grad(const struct slp_kernel *k);
 /* ---- public ----------------------------------------------------------------------------------------------------- */
 
 /* The largest (SL_POOL_MAX, the default) or mean (SL_POOL_AVG) element under a window that slides over each channel of
- * x (n, channels, height, width), float32 or float64: y (n, channels, h, w), h = (height + 2 pad - kernel) / stride
- *+ 1. .ceil rounds that up, as long as the last window starts inside.  Means divide by the elements of the window that
- *lie in the image or its padding, or with .exclude_pad in the image.  .global: one window, y (n, channels, 1, 1).
- * SL_EINVAL: no kernel, or options out of range; SL_ESHAPE: not 4 axes, or a window larger than the image.
+ * x (n, channels, height, width), float32 or float64: y (n, channels, h, w), h = (height + 2 pad - kernel) / stride +
+ * 1.  .ceil rounds that up, as long as the last window starts inside.  Means divide by the elements of the window that
+ * lie in the image or its padding, or with .exclude_pad in the image.  .global: one window, y (n, channels, 1, 1).
+ * SL_EINVAL: no kernel, or options out of range; SL_ESHAPE: not 4 axes, or a window larger than the image; SL_EDTYPE.
  *
  *	sl_tensor *y = sl_pool2d(x, .kernel = {3}, .stride = {2}, .pad = {1, 1}); */
 sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts)

@@ -250,7 +250,8 @@ static sl_tensor *draw(const char *at, const struct sl_op *op, sl_shape shape, d
 }
 
 /* A tensor of numbers drawn from [low, high), with 24 random bits; rounding may give high itself.  float32 or float64
- * (SL_EDTYPE otherwise).  The same after the same sl_seed, on every device.
+ * (SL_EDTYPE otherwise).  The same after the same sl_seed, on every device.  SL_EINVAL: low above high, or not finite;
+ * else as sl_full.
  *
  *     sl_tensor *w = sl_uniform(SL_SHAPE(784, 256), -0.05, 0.05); */
 sl_tensor *sl_uniform_at(const char *at, sl_shape shape, double low, double high, struct sl_make make)
@@ -259,15 +260,18 @@ sl_tensor *sl_uniform_at(const char *at, sl_shape shape, double low, double high
 }
 
 /* A tensor of numbers drawn from the normal distribution; float32 or float64 (SL_EDTYPE otherwise).  sigma is the
- * standard deviation (SL_EINVAL if negative).  The same after the same sl_seed, to rounding on every device. */
+ * standard deviation (SL_EINVAL if negative, or one of the numbers is not finite).  The same after the same sl_seed, to
+ * rounding on every device.  Else as sl_full.  G. Box, M. Muller, Annals of Mathematical Statistics 29, 1958.
+ *
+ *     sl_tensor *noise = sl_normal(SL_SHAPE(1000, 1), 0, 0.01); */
 sl_tensor *sl_normal_at(const char *at, sl_shape shape, double mean, double sigma, struct sl_make make)
 {
 	return draw(at, &slp_op_normal, shape, mean, sigma, make);
 }
 
 /* In training mode, x with each element set to 0 with probability p and the others divided by 1 - p; otherwise x.
- * SL_EINVAL unless 0 <= p < 1.  N. Srivastava et al., "Dropout: a simple way to prevent neural networks from
- * overfitting", JMLR 2014.
+ * SL_EINVAL unless 0 <= p < 1; SL_EDTYPE unless x is a float.  N. Srivastava et al., "Dropout: a simple way to prevent
+ * neural networks from overfitting", JMLR 2014.
  *
  *     sl_tensor *h = sl_dropout(sl_relu(sl_linear(x, w, b)), 0.5); */
 sl_tensor *sl_dropout_at(const char *at, sl_tensor *x, double p)

@@ -360,8 +360,8 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 /* sl_sum, sl_mean, sl_max, sl_min, sl_norm: one element from those along the given axes, or along all.  The axes go,
  * or stay with size 1 (keepdims).  The result has the dtype of x; mean and norm (the root of the sum of squares) take
  * floats only.  Sums of integers saturate.  max and min are NaN where x has a NaN; their gradient goes in equal parts
- * to all elements that are largest (smallest).  Errors: SL_EINVAL, an axis that is not there or given twice;
- * SL_ESHAPE, max or min of nothing; SL_EDTYPE.
+ * to all elements that are largest (smallest).  SL_EINVAL: an axis that is not there or given twice; SL_ESHAPE: max or
+ * min of nothing; SL_EDTYPE.
  *
  *	sl_tensor *per_channel = sl_mean(x, SL_AXES(0, 2, 3), .keepdims = true); */
 #define X(op_name, start, step, merge, end_, dtypes, save, text)                                                       \

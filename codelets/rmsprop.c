@@ -101,8 +101,8 @@ SLP_OPTIM_OP(rmsprop_momentum, "a step of RMSProp with momentum: parameters, gra
 
 /* One step of RMSProp, in place, as torch.optim.RMSprop (not centred) makes it; T. Tieleman, G. Hinton, 2012.  squares
  * are the running means of the squared gradients, zero at first; momenta, zero at first, is needed with opts.momentum
- * and NULL without.  clip_norm, clip_value and all else as in sl_sgd_update.  Errors: SL_EINVAL, something is NULL (or
- * momenta is not), alpha outside 0 to 1, a negative eps or limit; SL_ESHAPE; SL_EDTYPE; SL_EDEVICE.
+ * and NULL without.  clip_norm, clip_value and all else, the errors too, as in sl_sgd_update; also SL_EINVAL: alpha
+ * outside 0 to 1, a negative eps.
  *
  *	sl_rmsprop_update(params, grads, squares, NULL, count, .lr = 1e-3, .clip_norm = 1); */
 enum sl_status sl_rmsprop_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,

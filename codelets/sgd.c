@@ -79,15 +79,16 @@ SLP_OPTIM_OP(sgd_momentum, "gradient descent with momentum: parameters, gradient
  * param -= lr (g + momentum m)  (all as torch.optim.SGD).
  *
  * With opts.clip_norm, gradients are first scaled down so that the L2 norm of all of them together, after rescale, is
- *at most that; with opts.clip_value, each element is then limited to ±clip_value.  Both come before the decay, as
+ * at most that; with opts.clip_value, each element is then limited to ±clip_value.  Both come before the decay, as
  * torch.nn.utils.clip_grad_norm_ and clip_grad_value_ before the optimiser would do (which add 1e-6 to the norm).  A
  * norm that is no number makes all parameters NaN.
  *
  * Parameters of one device that follow each other are updated by a single operation; with clip_norm all must be on one
  * device.  Nothing is recorded.  A parameter, its gradient and its momentum have one shape; all have one dtype, float32
- * or float64.  momenta, zero at first, is needed with a momentum and NULL without.  Errors: SL_EINVAL, something is
- * NULL (or momenta is not), opts.nesterov without a momentum, a negative limit; SL_ESHAPE; SL_EDTYPE; SL_EDEVICE; all
- * name the parameter by its index.
+ * or float64.  momenta, zero at first, is needed with a momentum and NULL without.  The arrays of `count` tensors stay
+ * the caller's.  SL_EINVAL: something is NULL (or momenta is not), opts.nesterov without a momentum, a negative limit
+ * or count; SL_ESHAPE, SL_EDTYPE, SL_EDEVICE: tensors do not fit each other; the message names the parameter by its
+ * index.
  *
  *	sl_sgd_update(params, grads, NULL, count, .lr = 0.1, .rescale = 1.0 / batch_size); */
 enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,

@@ -106,10 +106,10 @@ static enum sl_status slice_grad_of_slice(struct slp_grad *g)
 
 /* The elements begin, begin + step, … before end of an axis of x, as x[begin:end:step] in Python: negative begin and
  * end count from the end, what lies outside is cut off, the result may be empty.  A negative step goes backwards; then
- * end INT64_MIN means "to the first".  Any data type.
- *     y = sl_slice(x, 1, 0, -1, 2);              every second column, without the last
- *     y = sl_slice(x, 0, -1, INT64_MIN, -1);     the rows in reverse
- * SL_EINVAL: no such axis, or step 0. */
+ * end INT64_MIN means "to the first".  Any data type; a copy.  SL_EINVAL: no such axis, or step 0.
+ *
+ *     y = sl_slice(x, 1, 0, -1, 2);              // every second column, without the last
+ *     y = sl_slice(x, 0, -1, INT64_MIN, -1);     // the rows in reverse */
 sl_tensor *sl_slice_at(const char *at, sl_tensor *x, int axis, int64_t begin, int64_t end, int64_t step)
 {
 	struct slp_slice_attrs attrs = {axis, begin, end, step};

@@ -253,7 +253,8 @@ static enum sl_status grad_log_softmax(struct slp_grad *g)
 }
 
 /* The exponentials of x, divided by their sum along the axis; computed as exp(x - max), so large x do no harm.  The
- * result has the shape and dtype of x, which must be a float.  Errors: SL_EINVAL, no such axis; SL_EDTYPE.
+ * result has the shape and dtype of x, which must be a float (SL_EDTYPE).  SL_EINVAL: no such axis (negative: from the
+ * end).
  *
  *	sl_tensor *p = sl_softmax(logits, -1); */
 sl_tensor *sl_softmax_at(const char *at, sl_tensor *x, int axis)

@@ -85,6 +85,7 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 
 /* sl_NAME_at(at, x): the function of each element; a new tensor like x.  neg, abs, square and relu take
  * integers, too, the others floats only (SL_EDTYPE); results that an integer cannot hold saturate.  NaN gives NaN.
+ * The slope of relu and abs at 0 is 0.
  *
  *     sl_tensor *y = sl_sigmoid(x); */
 #define PUBLIC(name)                                                                                                   \
@@ -136,7 +137,7 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 
 #include "unary.def"
 
-/* x = relu(x), over x. */
+/* x = relu(x), over x, which is returned.  Errors of what runs in place: see sl_add_. */
 sl_tensor *sl_relu_inplace_at(const char *at, sl_tensor *x)
 {
 	return slp_apply_inplace(at, &slp_op_relu, NULL, 1, &x);
