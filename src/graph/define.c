@@ -142,7 +142,8 @@ sl_graph *slp_graph_from(sl_tensor *const *heads, int count, const struct slp_tr
 }
 
 /* The program that computes the heads, which must be symbols: the operations behind them in the order of their calls.
- * Free it with sl_graph_free.  Its inputs are the variables, in the order they were made.  NULL after a mistake.
+ * Free it with sl_graph_free.  Its inputs are the variables, in the order they were made.  NULL with SL_EINVAL: there
+ * is no head, or one has values.
  *
  *     sl_tensor *a = sl_var("a"), *b = sl_var("b");
  *     sl_graph *g = sl_graph_define(sl_add(a, b)); */
@@ -160,14 +161,17 @@ sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int count)
 	return slp_graph_from(heads, count, NULL);
 }
 
-/* The names of the program's inputs, in the order in which a run takes them: at most max; returns how many there are. */
+/* Writes the names of the program's inputs, in the order in which a run takes them, to names, at most max of them, and
+ * returns how many there are.  The names belong to the program, which must not be NULL.
+ *
+ *     int n = sl_graph_inputs(graph, NULL, 0); */
 int sl_graph_inputs(const sl_graph *g, const char **names, int max)
 {
 	for (int i = 0; i < g->ninputs && i < max; i++) names[i] = g->nodes[g->inputs[i]].name;
 	return g->ninputs;
 }
 
-/* The names of its results likewise. */
+/* The names of its results, in the order in which a run gives them; otherwise as sl_graph_inputs. */
 int sl_graph_outputs(const sl_graph *g, const char **names, int max)
 {
 	for (int i = 0; i < g->noutputs && i < max; i++)

@@ -77,7 +77,8 @@ static void edges(FILE *f, const sl_graph *g, int i)
 }
 
 /* Writes a program for Graphviz: a box for each operation, coloured by family, with its shapes; inputs round,
- * parameters as cylinders, constants as notes; what an operation writes in red.  SL_EIO if the file takes no more.
+ * parameters as cylinders, constants as notes; what an operation writes in red.  SL_EIO if the file takes no more;
+ * SL_EINVAL if it or the program is NULL.
  *
  *     sl_graph_dot(file, g);      $ dot -Tsvg net.dot > net.svg */
 enum sl_status sl_graph_dot_at(const char *at, FILE *file, const sl_graph *g)

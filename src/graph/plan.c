@@ -282,7 +282,8 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
 }
 
 /* A program made ready to run for certain input shapes on a device: optimised, its memory planned, cut into tasks.  The
- * graph stays the caller's.  NULL after a mistake, which names the operation and where it was called.
+ * graph stays the caller's; free the plan with sl_plan_free.  NULL after a mistake: SL_ESHAPE, an input has no shape;
+ * SL_EDEVICE; else that of an operation, which the message names with the place of its call.
  *
  *     sl_plan *plan = sl_compile(graph, .shapes = (sl_shape[]){SL_SHAPE(1, 512)}); */
 sl_plan *sl_compile_at(const char *at, const sl_graph *graph, struct sl_compile_opts opts)
@@ -458,8 +459,12 @@ enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in,
 	return s;
 }
 
-/* Runs the program on these inputs and returns at once: out gets its results, new tensors that belong to the innermost
- * scope.  Inputs must be of the types that the plan was compiled for (SL_ESHAPE). */
+/* Runs the program on these inputs and returns at once: out gets its results (sl_graph_outputs tells how many), new
+ * tensors that belong to the innermost scope, all NULL after an error.  SL_EINVAL: another number of inputs; SL_ESHAPE:
+ * not the types that the plan was compiled for; SL_ESTATE: its parameters lost their values in sl_shutdown.
+ *
+ *     sl_tensor *y;
+ *     enum sl_status s = sl_plan_run(plan, &x, 1, &y); */
 enum sl_status sl_plan_run_at(const char *at, sl_plan *plan, sl_tensor *const *in, int nin, sl_tensor **out)
 {
 	if (!plan) {
@@ -471,13 +476,14 @@ enum sl_status sl_plan_run_at(const char *at, sl_plan *plan, sl_tensor *const *i
 
 /* ---- looking at it, giving it up --------------------------------------------------------------------------------- */
 
-/* The program as it runs, after all passes; belongs to the plan. */
+/* The program as it runs, after all passes.  It belongs to the plan, which must not be NULL. */
 const sl_graph *sl_plan_graph(const sl_plan *plan)
 {
 	return plan->graph;
 }
 
-/* What compiling has done: operations before and after the passes, tasks and bytes of a run, seconds. */
+/* What compiling has done: operations before and after the passes, tasks, flops and bytes of a run, seconds.  The plan
+ * must not be NULL. */
 struct sl_plan_info sl_plan_info(const sl_plan *plan)
 {
 	return plan->info;

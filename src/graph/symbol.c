@@ -92,7 +92,7 @@ static bool keep(struct slp_trace *trace, struct slp_symbol *s)
 /* ---- variables and bound tensors --------------------------------------------------------------------------------- */
 
 /* A symbol that stands for a tensor given when the program runs.  Its shape may be left open; then results have no
- * shapes until the program is compiled for some.  NULL with SL_EINVAL without a name.
+ * shapes until the program is compiled for some.  NULL with SL_EINVAL: no name, no shape or data type.
  *
  *     sl_tensor *x = sl_var("data", SL_VAR_SHAPE(1, 512)); */
 sl_tensor *sl_var_at(const char *at, const char *name, struct sl_var_opts opts)
@@ -109,13 +109,13 @@ sl_tensor *sl_var_at(const char *at, const char *name, struct sl_var_opts opts)
 	return t;
 }
 
-/* Whether a tensor is a symbol: one without values. */
+/* Whether a tensor is a symbol: one without values.  False for NULL. */
 bool sl_is_symbol(const sl_tensor *t)
 {
 	return t && t->symbol;
 }
 
-/* The name of a symbol; NULL for tensors with values. */
+/* The name of a symbol, which lives as long as that; NULL for tensors with values. */
 const char *sl_symbol_name(const sl_tensor *t)
 {
 	return sl_is_symbol(t) ? t->symbol->name : NULL;

@@ -167,7 +167,8 @@ sl_tensor *slp_npy_parse(struct slp_file *f)
 
 /* Reads an array that NumPy saved (np.save): little-endian, in C order.  float32, float64, int32 and uint8 stay what
  * they are; booleans become uint8, other integers int32 (values outside are an error), float16 and bfloat16 float32.
- * The tensor is on the default device and belongs to the innermost scope.
+ * The tensor is on the default device and belongs to the innermost scope.  SL_EDTYPE: elements of another type, or an
+ * integer that is too large; SL_EUNSUPPORTED: another version of the format; else as io.h says.
  *
  *     sl_tensor *x = sl_load_npy("digit.npy"); */
 sl_tensor *sl_load_npy_at(const char *at, const char *path)
@@ -194,7 +195,7 @@ static size_t make_header(char text[TEXT], const sl_tensor *t)
 	return n;
 }
 
-/* Writes a tensor as np.load reads it, waiting for its values.
+/* Writes a tensor as np.load reads it, waiting for its values.  Errors: see io.h.
  *
  *     sl_save_npy("scores.npy", y); */
 enum sl_status sl_save_npy_at(const char *at, const char *path, sl_tensor *t)

@@ -6,7 +6,8 @@
  * "data0", "data1", ….  At most 2 GiB, ONNX's own limit for one file.  Waits for the parameters.
  *
  * SL_EUNSUPPORTED: an operation has no counterpart in ONNX (the message names it), or Starling was built without
- * protobuf-c; SL_ESTATE: the shapes are not known, or forward does what cannot be traced; SL_EIO.
+ * protobuf-c; SL_ESTATE: the shapes are not known, or forward does what cannot be traced; SL_EIO and others as io.h
+ * says; else what forward recorded.
  *
  *     sl_export_onnx(net, "my_mlp.onnx", SL_SHAPES(SL_SHAPE(1, 512))); */
 enum sl_status sl_export_onnx_at(const char *at, sl_block *block, const char *path, struct sl_export_opts opts)

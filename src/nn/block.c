@@ -110,7 +110,8 @@ void *slp_layer_new(const char *at, size_t size, const char *type, const char *w
 	return NULL;
 }
 
-/* Adds a reference: for a block that has several places, or outlives the one that it is in.  Returns it. */
+/* Adds a reference: for a block that has several places, or outlives the one that it is in.  Returns it; NULL stays
+ * NULL. */
 sl_block *sl_block_retain(sl_block *block)
 {
 	if (block && block->base) atomic_fetch_add(&block->base->refs, 1);

@@ -43,7 +43,9 @@ static bool add_all(const char *at, sl_block *self, const char *const *names, sl
 
 /* Blocks one after the other, the first gets the input; more can be added with sl_block_add(block, NULL, child).  The
  * children are taken over, and their paths are "0", "1", ….  If one of them is NULL after an earlier mistake, the
- * others are freed and the result is NULL. */
+ * others are freed and the result is NULL.
+ *
+ *     sl_block *net = sl_sequential(sl_dense(256, .activation = SL_RELU), sl_dense(10)); */
 sl_block *sl_sequential_at(const char *at, sl_block *const *children, int count)
 {
 	sl_block *s = slp_layer_new(at, sizeof *s, "Sequential", "sequential", sequential_forward);
@@ -89,7 +91,8 @@ static enum sl_status residual_shards(sl_block *self, int n, sl_tensor *const *x
 }
 
 /* activation(body(x) + x), or activation(body(x) + shortcut(x)): shortcut may be NULL.  Both are taken over, as "body"
- * and "shortcut".  K. He, X. Zhang, S. Ren, J. Sun, "Deep residual learning for image recognition", CVPR 2016.
+ * and "shortcut", or freed after an error: SL_EINVAL, no such activation.  K. He, X. Zhang, S. Ren, J. Sun, "Deep
+ * residual learning for image recognition", CVPR 2016.
  *
  *     sl_block *r = sl_residual(sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}), …),
  *                               sl_conv2d_layer(64, .kernel = {1}), SL_RELU); */

@@ -124,7 +124,7 @@ sl_block *sl_max_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_op
 	return pool_of(at, "sl_max_pool2d_layer", "MaxPool2D", SL_POOL_MAX, kernel, opts);
 }
 
-/* The mean under each window; otherwise like sl_max_pool2d_layer. */
+/* The mean under each window; otherwise as sl_max_pool2d_layer. */
 sl_block *sl_avg_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts)
 {
 	return pool_of(at, "sl_avg_pool2d_layer", "AvgPool2D", SL_POOL_AVG, kernel, opts);

@@ -271,8 +271,9 @@ void slp_hybrid_free(struct slp_hybrid *h)
 /* From now on the block runs as a compiled program: its forward is called once with symbols for each signature (shapes,
  * dtypes and device of the inputs, recording, training), and no more after that.  Under SL_RECORD, forward and backward
  * are compiled together.  Blocks inside become part of the program.  A change of the block (a child, a parameter) drops
- * the programs.  With .off the block is imperative again.  What cannot be traced, such as asking for values, is an error
- * that names the symbol and the place (doc/hybrid.md); with .fallback the block then runs imperatively and says so.
+ * the programs.  With .off the block is imperative again.  What cannot be traced, such as asking for values, is an
+ * error that names the symbol and the place (doc/hybrid.md); with .fallback the block then runs imperatively and says
+ * so.  Such errors are sl_forward's: SL_ESTATE, it cannot be traced; SL_ESHAPE, another shape with .static_shape.
  *
  *     sl_hybridize(net);
  *     sl_tensor *y = sl_forward(net, x); */
@@ -293,7 +294,8 @@ enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybrid
 	return SL_OK;
 }
 
-/* The i-th plan that a hybridised block keeps, the newest first; NULL: there are no more.  It belongs to the block. */
+/* The i-th plan that a hybridised block keeps, the newest first; NULL: there are no more.  It belongs to the block,
+ * and lives until that changes, or is given other shapes often enough. */
 const sl_plan *sl_block_plan(const sl_block *block, int i)
 {
 	const struct slp_hybrid *h = block ? block->base->hybrid : NULL;

@@ -19,7 +19,7 @@ struct sl_initializer sl_ones_init(void)
 	return sl_constant_init(1);
 }
 
-/* All elements the same. */
+/* All elements this value. */
 struct sl_initializer sl_constant_init(double value)
 {
 	return (struct sl_initializer){.kind = SL_INIT_CONSTANT, .value = value};
@@ -185,7 +185,8 @@ static enum sl_status initialize_all(const char *at, sl_block *block, const stru
  * the first forward.  A parameter's own initialiser (biases: zeros) counts more than .init.  Parameters that have
  * values already keep them, which is said on stderr, unless .force.  Devices: without .devices a parameter lies on the
  * default device, with one on that, with several wherever one of them needs it; using it on another one is an error.
- * Errors: SL_EDEVICE, a device is not there; SL_ESHAPE, Xavier or He for what is no weight.
+ * SL_EDEVICE: a device is not there; SL_ESHAPE: Xavier or He for what is no weight; SL_EINVAL: no such initialiser, or
+ * .devices without .ndevices.  The array of devices stays the caller's.
  *
  *     sl_initialize(net, .init = sl_xavier_init());
  *     sl_initialize(net, .init = sl_normal_init(0.01), .devices = devices, .ndevices = 2, .force = true); */

@@ -17,19 +17,24 @@ static sl_metric *metric_new(int top)
 	return m;
 }
 
-/* The share of rows whose label has the highest score.  NULL without memory. */
+/* A metric: the share of rows whose label has the highest score, 0 to 1.  NULL without memory.  Free it with
+ * sl_metric_free.
+ *
+ *     sl_metric *accuracy = sl_accuracy_new();
+ *     sl_metric_add(accuracy, sl_forward(net, x), y);
+ *     printf("%.3f\n", sl_metric_get(accuracy)); */
 sl_metric *sl_accuracy_new(void)
 {
 	return metric_new(1);
 }
 
-/* The share of rows whose label is among the k highest scores; k is at least 1. */
+/* The share of rows whose label is among the k highest scores (less than 1 means 1); otherwise as sl_accuracy_new. */
 sl_metric *sl_topk_new(int k)
 {
 	return metric_new(k < 1 ? 1 : k);
 }
 
-/* The mean of all elements, of losses for example. */
+/* The mean of all elements, of losses for example; otherwise as sl_accuracy_new. */
 sl_metric *sl_mean_new(void)
 {
 	return metric_new(0);
@@ -59,9 +64,8 @@ static enum sl_status add(const char *at, sl_metric *m, sl_tensor *values)
 }
 
 /* Adds a batch and returns at once: scores (n, classes) and labels (n), int32 or uint8, for accuracies; values of any
- * shape and NULL for means.  Nothing is recorded.  SL_EINVAL: something is NULL; SL_ESHAPE, SL_EDTYPE.
+ * shape and NULL for means.  Nothing is recorded.  SL_EINVAL: something is NULL; SL_ESHAPE, SL_EDTYPE: they do not fit.
  *
- *     sl_metric_add(accuracy, sl_forward(net, x), y);
  *     sl_metric_add(mean, loss, NULL); */
 enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *values, sl_tensor *labels)
 {
@@ -82,13 +86,14 @@ enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *va
 	return s;
 }
 
-/* The mean so far, waited for; NaN if nothing was added, or after an error. */
+/* The mean so far, waited for; NaN if nothing was added, or after an error (sl_error), which may be that of what was
+ * added. */
 double sl_metric_get_at(const char *at, sl_metric *metric)
 {
 	return metric && metric->count ? sl_item_at(at, metric->sum) / (double)metric->count : NAN;
 }
 
-/* Forgets what was added. */
+/* Forgets what was added.  NULL is ignored. */
 void sl_metric_reset(sl_metric *metric)
 {
 	if (!metric) return;

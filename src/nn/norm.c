@@ -75,9 +75,9 @@ static double count_of(const sl_tensor *x)
 }
 
 /* The mean of all shards' elements, and the biased variance, on the first shard's device: of each channel, shaped like
- * x for broadcasting.  The sums of squares are about the shards' own means, and then moved to the common one, so nothing
- * cancels: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
- * variances", 1979. */
+ * x for broadcasting.  The sums of squares are about the shards' own means, and then moved to the common one, so
+ * nothing cancels: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing
+ * sample variances", 1979. */
 static bool statistics(const char *at, int n, sl_tensor *const *x, sl_tensor **list, sl_tensor *stats[2])
 {
 	double all = 0;
@@ -157,8 +157,8 @@ static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const 
  * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays
  * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  Where shards of a batch are trained on
  * several devices, each is normalised by itself, and the running statistics are those of the first shard; .synchronised
- * normalises all of them together, as if the batch had not been cut: then sl_forward does not take one shard in training,
- * use sl_forward_shards or whole steps.
+ * normalises all of them together, as if the batch had not been cut: then sl_forward does not take one shard in
+ * training, use sl_forward_shards or whole steps (SL_ESTATE).
  *
  *     sl_block *block = sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}, .no_bias = true),
  *                                     sl_batch_norm_layer(), sl_activation_layer(SL_RELU)); */

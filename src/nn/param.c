@@ -45,7 +45,8 @@ static sl_param *param_new(sl_block *block, const char *name, sl_shape shape, st
 }
 
 /* A parameter of a block of your own; it belongs to the block.  Dims that are -1 get known by sl_param_fit.  Without
- * .init its values are those of sl_initialize's initialiser.  SL_EINVAL: a name that is taken or has dots.
+ * .init its values are those of sl_initialize's initialiser.  SL_EINVAL: the block is NULL, a name that is
+ * taken or has dots, a shape that is none.
  *
  *     net->scale = sl_block_param(&net->base, "scale", SL_SHAPE(-1), .init = sl_ones_init()); */
 sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, sl_shape shape,
@@ -138,7 +139,7 @@ static enum sl_status fit(const char *at, sl_param *param, sl_shape shape)
 
 /* What forward calls once it knows from its input which shape the parameter must have: fills in the dims that were -1,
  * and gives the parameter its values if sl_initialize has been called.  Dims that are -1 here too stay open.
- * SL_ESHAPE: the shape it has is another one.
+ * SL_ESHAPE: the shape it has is another one; else as sl_initialize, which it completes.
  *
  *     if (sl_param_fit(net->scale, SL_SHAPE(sl_tensor_shape(x).dim[1])) != SL_OK) return NULL; */
 enum sl_status sl_param_fit_at(const char *at, sl_param *param, sl_shape shape)
@@ -258,13 +259,13 @@ sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x)
 
 /* ---- what programs ask ------------------------------------------------------------------------------------------- */
 
-/* "dense0_weight"; "" for NULL. */
+/* Its name after that of its block: "dense0_weight"; "" for NULL.  It lives as long as the parameter. */
 const char *sl_param_name(const sl_param *param)
 {
 	return param ? param->full_name : "";
 }
 
-/* Its shape; dims that are not known yet are -1. */
+/* Its shape; dims that are not known yet are -1.  That of a scalar for NULL. */
 sl_shape sl_param_shape(const sl_param *param)
 {
 	return param ? param->shape : SL_SCALAR;
@@ -319,8 +320,8 @@ static enum sl_status check_values(const char *at, const sl_param *param, sl_ten
 	return SL_EDTYPE;
 }
 
-/* A value that lies beside those of other parameters (owners.c), spoilt with them, gets memory of its own: writing a part
- * would not mend the whole. */
+/* A value that lies beside those of other parameters (owners.c), spoilt with them, gets memory of its own: writing a
+ * part would not mend the whole. */
 static bool leave_spoilt(sl_tensor *t)
 {
 	struct slp_storage *old = t->storage;
@@ -347,7 +348,10 @@ static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 }
 
 /* Gives the parameter these values, by copying.  One that is not initialised, or has not got its shape yet, is so
- * afterwards.  Returns at once; nothing is recorded.  SL_ESHAPE, SL_EDTYPE: the values do not fit. */
+ * afterwards.  Returns at once; nothing is recorded.  SL_ESHAPE, SL_EDTYPE: the values do not fit; SL_EINVAL: there are
+ * none.
+ *
+ *     sl_param_set(weight, sl_load_npy("weight.npy")); */
 enum sl_status sl_param_set_at(const char *at, sl_param *param, sl_tensor *values)
 {
 	if (!param || !values) {

@@ -15,6 +15,7 @@ static double progress(int64_t t, int64_t total)
  *   SL_STEPS       lr factor^⌊t / every⌋             (factor 0 means 0.1)
  *   SL_COSINE      from lr to final_lr by half a turn of the cosine, until step `total`
  *   SL_POLYNOMIAL  final_lr + (lr - final_lr) (1 - t / (total - warmup))^power, until step `total`  (power 0 means 1)
+ * A schedule that is NULL is constant.
  * I. Loshchilov, F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017, for the cosine.
  *
  *     struct sl_schedule s = {.kind = SL_COSINE, .warmup = 100, .total = 5000};

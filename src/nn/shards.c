@@ -22,7 +22,8 @@ struct sl_balance {
 
 /* Measures how fast each of n devices computes, so that sl_split_and_load can cut batches accordingly (.balance).
  * StarPU takes the time of every task from now on, which costs some tenths of a microsecond each.  Until the first
- * sl_balance_update all speeds are equal.  NULL with SL_EDEVICE: one is not there.
+ * sl_balance_update all speeds are equal.  NULL with SL_EDEVICE: one is not there; SL_EINVAL:
+ * there are none.  Free it with sl_balance_free.
  *
  *     sl_balance *balance = sl_balance_new(devices, 2);
  *     for (int i = 0; next(&x); i++) {
@@ -72,7 +73,8 @@ static double share(const double *speeds, int n, int i)
 
 /* Waits for all work, and looks how fast each device has been since the last time (or since sl_balance_new).  True: the
  * shares have changed, by more than a twentieth of one of them, and hold from now on.  The first look decides by what
- * also warms caches up: look twice soon, then now and then. */
+ * also warms caches up: look twice soon, then now and then.  False for NULL, or if a device computed for less than
+ * 5 ms.  Errors of the work are left to sl_wait_all. */
 bool sl_balance_update(sl_balance *b)
 {
 	double *speeds = b ? malloc(2 * (size_t)b->n * sizeof *speeds) : NULL, *old = speeds ? speeds + b->n : NULL;
@@ -87,7 +89,7 @@ bool sl_balance_update(sl_balance *b)
 	return changed;
 }
 
-/* Flops a second of device i, as they count now; 0 as long as all shares are equal. */
+/* Flops a second of device i, as they count now; 0 as long as all shares are equal, and for NULL or no such device. */
 double sl_balance_speed(const sl_balance *b, int i)
 {
 	return b && i >= 0 && i < b->n ? b->list[i].speed : 0;
@@ -158,11 +160,12 @@ static sl_tensor *load(const char *at, sl_tensor *x, int64_t begin, int64_t end,
 	return sl_place_at(at, rows, device);
 }
 
-/* Cuts x along axis 0 over n devices: parts[i], for devices[i], follows on parts[i - 1].  Equal parts by default, and it
- * is SL_ESHAPE if that cannot be; with .uneven, nearly equal ones; by .weights or .balance, in proportion to these, but
- * at least a row each.  Nothing is copied where CPU devices get rows of what lies in main memory: parts are views then.
- * A GPU gets a copy of its rows alone.  Gradients flow back.  The parts belong to the innermost scope; all are NULL after
- * an error.
+/* Cuts x along axis 0 over n devices: parts[i], for devices[i], follows on parts[i - 1].  Equal parts by default, and
+ * it is SL_ESHAPE if that cannot be; with .uneven, nearly equal ones; by .weights or .balance, in proportion to these,
+ * but at least a row each.  Nothing is copied where CPU devices get rows of what lies in main memory: parts are views
+ * then.  A GPU gets a copy of its rows alone.  Gradients flow back.  The parts belong to the innermost scope; all are
+ * NULL after an error: SL_ESHAPE also for fewer rows than devices; SL_EDEVICE: one is not there; SL_EINVAL: there are
+ * none, a weight is not positive, a balance of another number; SL_ESTATE: x is a symbol.
  *
  *     sl_tensor *parts[2];
  *     sl_split_and_load(batch, devices, 2, parts); */

@@ -58,7 +58,7 @@ static sl_tensor *flatten_forward(sl_block *self, sl_tensor *const *in, int nin)
 	return x ? sl_flatten_at(slp_forward_place(), x) : NULL;
 }
 
-/* sl_flatten as a layer: (n, a, b, …) to (n, a·b·…). */
+/* sl_flatten as a layer: (n, a, b, …) to (n, a·b·…), over the same memory. */
 sl_block *sl_flatten_layer_at(const char *at)
 {
 	return slp_layer_new(at, sizeof(sl_block), "Flatten", "flatten", flatten_forward);

@@ -27,8 +27,8 @@ struct sl_step {
 /* A training step of a network as one program: sl_step_run computes the network's output and the loss of each row,
  * goes back, and updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled
  * at the first run for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them.  loss
- * is the function behind one of the macros: sl_softmax_cross_entropy_at.  The trainer stays the caller's and must
- * outlive the step; its learning rate and schedule count at each run.
+ * is the function behind one of the macros: sl_softmax_cross_entropy_at.  The step keeps the network; the trainer must
+ * outlive it, and its learning rate and schedule count at each run.  Free it with sl_step_free.  SL_EINVAL: NULL.
  *
  *     sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
  *     while (next(&x, &y)) sl_step_run(step, x, y, NULL); */
@@ -241,9 +241,9 @@ enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, s
 	return plan_at(at, "sl_step_prepare", step, in, true) ? SL_OK : sl_error();
 }
 
-/* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, one a row, a new tensor; and
- * what the network said in *output, if output is not NULL.  Both belong to the innermost scope.  NULL after a mistake;
- * then nothing was updated. */
+/* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, one a row, and what the
+ * network said in *output, if output is not NULL: new tensors.  NULL after a mistake, and nothing was updated:
+ * SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those of the operations. */
 sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output)
 {
 	sl_tensor *in[2] = {x, target}, *out[2];
@@ -460,12 +460,12 @@ static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const 
 }
 
 /* Makes one step on a batch that is cut into n shards (sl_split_and_load), and returns at once: each shard runs on the
- * device of its rows as one program, up to the gradients by all parameters; these are added in a fixed tree on the device
- * that owns the parameter, and used there (see sl_trainer_new).  The result depends on how the batch is cut, not on how
- * many devices of a kind share the shards.  The network must have been initialised for all of the devices.  losses and
- * outputs, if not NULL, get n tensors as sl_step_run returns them, on the shards' devices.  After an error nothing was
- * updated.  A network with synchronised layers is run call by call instead: sl_forward_shards, sl_backward and
- * sl_trainer_step.
+ * device of its rows as one program, up to the gradients by all parameters; these are added in a fixed tree on the
+ * device that owns the parameter, and used there (see sl_trainer_new).  The result depends on how the batch is cut, not
+ * on how many devices of a kind share the shards.  The network must have been initialised for all of the devices.
+ * losses and outputs, if not NULL, get n tensors as sl_step_run returns them, on the shards' devices.  After an error
+ * (those of sl_step_run) nothing was updated.  A network with synchronised layers is run call by call instead:
+ * sl_forward_shards, sl_backward and sl_trainer_step.
  *
  *     sl_split_and_load(x, devices, 2, xs);
  *     sl_split_and_load(y, devices, 2, ys);

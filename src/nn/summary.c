@@ -162,7 +162,7 @@ static enum sl_status look_at(const char *at, struct look *l, sl_block *block, s
 /* Prints a table of the block and the blocks in it, in the order in which they run: output shapes, elements of their
  * parameters (shared ones counted once), and flops and bytes of memory traffic of the operations that each calls
  * itself.  For that the network, which must be initialised, runs once, imperatively and in inference mode, on zeros of
- * the shape, so deferred shapes are known afterwards.  Errors: those of the run; SL_EIO, the file cannot be written.
+ * the shape, so deferred shapes are known afterwards.  Errors: those of the run; SL_EIO: the file cannot be written.
  *
  *     sl_summary(stdout, net, SL_SHAPE(1, 1, 28, 28)); */
 enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_shape shape)

@@ -98,13 +98,10 @@ static bool make_states(sl_trainer *t)
  * together, some MiB an operation.  Parameters that several devices use are dealt out to them, GPUs if there are any:
  * each device adds the gradients of its own and updates them, and the others fetch the new values when they need them;
  * with .clip_norm, one device of the scheduler's choice does it all.  .lr follows .schedule, see sl_schedule_lr.
- * SL_EINVAL: an option is wrong, or there is nothing to train.
+ * The trainer keeps the block.  SL_EINVAL: an option is wrong, or there is nothing to train.
  *
  *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
- *                                                      .schedule = {SL_COSINE, .warmup = 500, .total = 10000}));
- *     ...
- *     sl_backward(loss);
- *     sl_trainer_step(trainer, batch_size); */
+ *                                                      .schedule = {SL_COSINE, .warmup = 500, .total = 10000})); */
 sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimizer optimizer)
 {
 	const char *wrong = wrong_optimizer(&optimizer);
@@ -173,19 +170,19 @@ void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps)
 
 /* ---- figures of a step ------------------------------------------------------------------------------------------- */
 
-/* The learning rate of the coming step. */
+/* The learning rate of the coming step; NaN for NULL. */
 double sl_trainer_lr(const sl_trainer *trainer)
 {
 	return trainer ? sl_schedule_lr(&trainer->optimizer.schedule, trainer->optimizer.lr, trainer->steps) : NAN;
 }
 
-/* Sets the learning rate that the schedule starts from. */
+/* Sets the learning rate that the schedule starts from (not checked); counts from the next step on. */
 void sl_trainer_set_lr(sl_trainer *trainer, double lr)
 {
 	if (trainer) trainer->optimizer.lr = lr;
 }
 
-/* How many steps it has made. */
+/* How many steps it has made, those before sl_trainer_load included; 0 for NULL. */
 int64_t sl_trainer_steps(const sl_trainer *trainer)
 {
 	return trainer ? trainer->steps : 0;
@@ -419,7 +416,10 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
 /* Changes the parameters by their gradients, divided by batch_size, and counts a step; returns at once.  A parameter
  * whose gradient no sl_backward has written since the last step is SL_ESTATE, as is one without values, unless
  * .ignore_stale: then it is left alone; so is one whose gradient was given up (sl_attach_grad with SL_GRAD_NONE).
- * After an error nothing has changed.  SL_EINVAL: batch_size is not positive. */
+ * After an error nothing has changed.  SL_EINVAL: batch_size is not positive.
+ *
+ *     sl_backward(loss);
+ *     if (sl_trainer_step(trainer, batch_size) != SL_OK) … */
 enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t batch_size,
                                   struct sl_trainer_step_opts opts)
 {

@@ -67,9 +67,9 @@ static bool list_all(const char *at, sl_trainer *t, struct list *l)
 	return ok;
 }
 
-/* Writes what a trainer needs to go on as if it had never stopped, beside the parameters themselves (sl_save_params): the
- * state of its optimiser, the learning rate, the number of steps.  Waits for the values.  The ending of path is that of
- * sl_save_params.  SL_EIO; SL_EINVAL: another ending.
+/* Writes what a trainer needs to go on as if it had never stopped, beside the parameters themselves (sl_save_params):
+ * the state of its optimiser, the learning rate, the number of steps.  Waits for the values.  The ending of path is
+ * that of sl_save_params.  SL_EINVAL: another ending; SL_EIO and others as io.h says.
  *
  *     sl_save_params(net, "net.params");
  *     sl_trainer_save(trainer, "trainer.params"); */
@@ -156,7 +156,7 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
 }
 
 /* Brings a trainer of the same network and optimiser to where sl_trainer_save wrote it.  All is checked first.
- * SL_EINVAL: the file does not fit; SL_EIO, SL_EFORMAT: the file. */
+ * SL_EINVAL: the file does not fit the trainer; SL_EIO, SL_EFORMAT and others as io.h says. */
 enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const char *path)
 {
 	if (!trainer) {

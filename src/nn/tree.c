@@ -96,7 +96,7 @@ sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl
 	return NULL;
 }
 
-/* How many children it has. */
+/* How many children it has; 0 for NULL. */
 int sl_block_children(const sl_block *block)
 {
 	return block && block->base ? block->base->nchildren : 0;
@@ -154,7 +154,7 @@ sl_param **slp_block_all_params(const char *at, sl_block *block, int *count)
 }
 
 /* Writes the block's parameters and those of its children, in order and each once, to params, at most max of them, and
- * returns how many there are.
+ * returns how many there are: 0 after an error, SL_EINVAL for NULL.  They belong to their blocks.
  *
  *     int n = sl_block_params(net, NULL, 0); */
 int sl_block_params(const sl_block *block, sl_param **params, int max)

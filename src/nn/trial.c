@@ -13,9 +13,10 @@ struct sl_trial {
 	double best[]; /* seconds a step, by way; INFINITY: not known */
 };
 
-/* Finds out which of so many ways is fastest, step by step: ask before each step which way to go.  Each way is gone some
- * steps, in turn, three times; then the fastest for good: after 24 steps a way.  Until then it waits for all work now and
- * then.  In simulation, simulated time decides.  NULL after a mistake.
+/* Finds out which of so many ways is fastest, step by step: ask before each step which way to go.  Each way is gone
+ * some steps, in turn, three times; then the fastest for good: after 24 steps a way.  Until then it waits for all work
+ * now and then.  In simulation, simulated time decides.  NULL with SL_EINVAL: fewer ways than one.  Free it with
+ * sl_trial_free.
  *
  *     sl_trial *trial = sl_trial_new(2);
  *     while (next(&x, &y)) {
@@ -58,19 +59,19 @@ int sl_trial_next(sl_trial *trial)
 	return trial->way;
 }
 
-/* Whether it is known which way is fastest: sl_trial_next says which. */
+/* Whether it is known which way is fastest: sl_trial_next says which.  False for NULL. */
 bool sl_trial_decided(const sl_trial *trial)
 {
 	return trial && trial->decided;
 }
 
-/* Seconds a step, the best of what was measured that way; INFINITY: nothing yet. */
+/* Seconds a step, the best of what was measured that way; INFINITY: nothing yet, or no such way. */
 double sl_trial_seconds(const sl_trial *trial, int way)
 {
 	return trial && way >= 0 && way < trial->ways ? trial->best[way] : INFINITY;
 }
 
-/* NULL is ignored. */
+/* Gives a trial up.  NULL is ignored. */
 void sl_trial_free(sl_trial *trial)
 {
 	free(trial);

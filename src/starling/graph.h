@@ -1,4 +1,5 @@
-/* Symbols and programs: define, compile, run with inputs. */
+/* Symbols and programs: define, compile, run with inputs.  Symbols belong as tensors do (tensor.h); programs and plans
+ * belong to who made them, until the function that frees them.  Errors are told as base.h says. */
 #ifndef STARLING_GRAPH_H
 #define STARLING_GRAPH_H
 

@@ -1,4 +1,9 @@
-/* Models and arrays in files: MXNet's, ONNX, NumPy's. */
+/* Models and arrays in files: MXNet's, ONNX, NumPy's.
+ *
+ * Errors of all that reads a file: SL_EIO, it cannot be read; SL_EFORMAT, it is damaged or another kind of file;
+ * SL_EINVAL, the path is NULL.  Of all that writes one: SL_EIO, it cannot be written (then a file that was there is as
+ * it was); SL_EINVAL; and the error that spoilt the values, for which it waits.  Messages name the file.  base.h and
+ * nn.h say the rest. */
 #ifndef STARLING_IO_H
 #define STARLING_IO_H
 

@@ -1,4 +1,13 @@
-/* Blocks: layers and networks with named parameters, initialisers, optimisers, losses, metrics; hybridising. */
+/* Blocks: layers and networks with named parameters, initialisers, optimisers, losses, metrics; hybridising.
+ *
+ * What a function makes (a block, a trainer, a step, a balance, a trial, a metric) belongs to its caller, who frees it
+ * with sl_block_free, sl_trainer_free, …; a block that becomes the child of another is taken over by that.  What is
+ * looked up (children, parameters, their tensors, names, plans) belongs to what it was asked of.  Tensors belong as
+ * tensor.h says.
+ *
+ * Errors are told as base.h says.  Constructors of layers answer NULL, SL_EINVAL for options out of range.  Whether a
+ * layer fits its input is found when it runs: SL_ESHAPE, SL_EDTYPE as its operation says, SL_ESTATE if sl_initialize
+ * was not called, SL_EDEVICE if that did not name the input's device. */
 #ifndef STARLING_NN_H
 #define STARLING_NN_H
 
