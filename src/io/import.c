@@ -6,6 +6,7 @@
 #include "io/mxnet.h"
 #include "io/params.h"
 #include "nn/nn.h"
+#include "runtime/text.h"
 
 /* What stands behind a node. */
 struct part {
@@ -50,34 +51,6 @@ static bool fail(struct import *im, enum sl_status status, const char *format, .
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	return slp_file_fail(&im->file, status, "%s", text);
-}
-
-/* ---- places that outlive the block -------------------------------------------------------------------------------- */
-
-/* Tapes, plans and faults keep the place of a call for longer than the block may live: such texts are never freed, and
- * each is kept once. */
-static const char *intern(const char *file, const char *node)
-{
-	static struct text {
-		struct text *next;
-		char text[];
-	} *table[1024];
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	char place[256];
-	const char *slash = strrchr(file, '/');
-	snprintf(place, sizeof place, "%s, node %s", slash ? slash + 1 : file, node);
-	uint32_t hash = 2166136261u;
-	for (const char *p = place; *p; p++) hash = (hash ^ (unsigned char)*p) * 16777619u;
-	pthread_mutex_lock(&lock);
-	struct text **chain = &table[hash % 1024], *t = *chain;
-	while (t && strcmp(t->text, place)) t = t->next;
-	if (!t && (t = malloc(sizeof *t + strlen(place) + 1))) {
-		strcpy(t->text, place);
-		t->next = *chain;
-		*chain = t;
-	}
-	pthread_mutex_unlock(&lock);
-	return t ? t->text : "an imported node";
 }
 
 /* ---- forward ------------------------------------------------------------------------------------------------------ */
@@ -179,12 +152,21 @@ static void mark_needed(struct imported *b)
 	}
 }
 
+/* Where calls for the node are said to be made, for messages; may outlive the block. */
+static const char *place_of(const char *file, const char *node)
+{
+	char place[256];
+	const char *slash = strrchr(file, '/');
+	snprintf(place, sizeof place, "%s, node %s", slash ? slash + 1 : file, node);
+	return slp_text_keep(place, "an imported node");
+}
+
 static bool check_operator(struct import *im, int node)
 {
 	const struct slp_mx_node *n = &im->block->symbol.nodes[node];
 	struct part *p = &im->block->parts[node];
 	p->op = slp_mx_op_find(n->op);
-	p->at = intern(im->file.path, n->name);
+	p->at = place_of(im->file.path, n->name);
 	if (!p->op)
 		return fail(im, SL_EUNSUPPORTED, "node \"%.100s\": there is no operator \"%.60s\" here", n->name, n->op);
 	if (n->nin < p->op->min || (p->op->max >= 0 && n->nin > p->op->max))

@@ -4,47 +4,9 @@
 #include <string.h>
 
 #include "runtime/fxt.h"
+#include "runtime/text.h"
 
 bool slp_fxt_on;
-
-/* ---- strings that stay ------------------------------------------------------------------------------------------- */
-
-/* Places and names are used until the process ends: recorded calls and StarPU refer to them. */
-struct text {
-	struct text *next;
-	uint64_t hash;
-	char text[];
-};
-
-static struct {
-	pthread_mutex_t lock;
-	struct text *buckets[1024];
-} texts = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991. */
-static uint64_t hash_text(const char *s)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-	for (; *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-	return h;
-}
-
-/* The only copy of a text; without memory, `otherwise`. */
-static const char *keep(const char *s, const char *otherwise)
-{
-	uint64_t h = hash_text(s);
-	struct text **bucket = &texts.buckets[h % (sizeof texts.buckets / sizeof *texts.buckets)];
-	pthread_mutex_lock(&texts.lock);
-	struct text *t = *bucket;
-	while (t && (t->hash != h || strcmp(t->text, s))) t = t->next;
-	if (!t && (t = malloc(sizeof *t + strlen(s) + 1))) {
-		*t = (struct text){.next = *bucket, .hash = h};
-		strcpy(t->text, s);
-		*bucket = t;
-	}
-	pthread_mutex_unlock(&texts.lock);
-	return t ? t->text : otherwise;
-}
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
@@ -56,7 +18,7 @@ const char *slp_fxt_enter(const char *name)
 	char text[256];
 	if (!slp_fxt_on) return outer;
 	snprintf(text, sizeof text, "%s%s%s", outer ? outer : "", outer ? "/" : "", name);
-	block = keep(text, outer);
+	block = slp_text_keep(text, outer);
 	return outer;
 }
 
@@ -73,7 +35,7 @@ const char *slp_fxt_place_in_block(const char *at)
 	size_t n = strcspn(at, " ");
 	const char *inner = at[n] ? at + n + 2 : "";
 	snprintf(text, sizeof text, "%.*s [%s%s%s", (int)n, at, block, *inner ? "/" : "]", inner);
-	return keep(text, at);
+	return slp_text_keep(text, at);
 }
 
 /* ---- colours ----------------------------------------------------------------------------------------------------- */
@@ -164,7 +126,7 @@ static const char *name_of(const struct slp_program *p)
 		n += (size_t)snprintf(name + n, sizeof name - n, "%s%.48s", n ? "+" : "", slp_ops[op]->name);
 		if (same > 1) n += (size_t)snprintf(name + n, sizeof name - n, "*%d", same);
 	}
-	return keep(name, "segment");
+	return slp_text_keep(name, "segment");
 }
 
 /* The colour of the call that computes most. */
@@ -226,7 +188,7 @@ static void set_place(struct starpu_task *task, const char *at)
 	while (n && at[n - 1] != ':') n--;
 	if (n < 2) return;
 	snprintf(file, sizeof file, "%.*s", (int)(n - 1), at);
-	slp_task_set_place(task, keep(file, ""), atoi(at + n));
+	slp_task_set_place(task, slp_text_keep(file, ""), atoi(at + n));
 }
 
 /* How much of a block's path another call's place shares: "net0/dense0" and "net0/dense1" are both in "net0". */
