@@ -25,3 +25,20 @@ const struct sl_op *slp_op_find(const char *name)
 		if (!strcmp((*op)->name, name)) return *op;
 	return NULL;
 }
+
+enum slp_family slp_op_family(const struct sl_op *op)
+{
+	static const struct {
+		const struct sl_op *op;
+		enum slp_family begins; /* where op is NULL */
+	} list[] = {
+#define FAMILY(name) {NULL, SLP_FAMILY_##name},
+#define X(name) {.op = &slp_op_##name},
+#include "ops.def"
+#undef X
+	};
+	enum slp_family family = SLP_FAMILY_PRODUCT;
+	for (size_t i = 0; i < sizeof list / sizeof *list && list[i].op != op; i++)
+		if (!list[i].op) family = list[i].begins;
+	return family;
+}

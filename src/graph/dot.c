@@ -1,34 +1,19 @@
 /* Programs as pictures: Graphviz. */
-#include <string.h>
-
 #include "graph/graph.h"
 
-/* ---- families of operations, by colour --------------------------------------------------------------------------- */
-
-/* The first whose text begins the operation's name. */
-static const struct family {
-	const char *prefix, *colour;
-} families[] = {
-	{"linear", "#9ecae1"}, {"dot", "#9ecae1"}, {"matmul", "#9ecae1"},
-	{"conv2d", "#6baed6"},
-	{"max_pool", "#c7e9c0"}, {"avg_pool", "#c7e9c0"},
-	{"batch_norm", "#fdd0a2"}, {"layer_norm", "#fdd0a2"}, {"softmax", "#fdd0a2"}, {"log_softmax", "#fdd0a2"},
-	{"l2_loss", "#fcbba1"},
-	{"fused", "#bcbddc"},
-	{"reshape", "#d9d9d9"}, {"relayout", "#d9d9d9"}, {"transpose", "#d9d9d9"}, {"slice", "#d9d9d9"},
-	{"concat", "#d9d9d9"}, {"gather", "#d9d9d9"}, {"copy", "#d9d9d9"}, {"cast", "#d9d9d9"},
-	{"broadcast", "#d9d9d9"},
+static const char *const colours[SLP_FAMILIES] = {
+	[SLP_FAMILY_PRODUCT] = "#9ecae1",
+	[SLP_FAMILY_CONVOLUTION] = "#6baed6",
+	[SLP_FAMILY_POOLING] = "#c7e9c0",
+	[SLP_FAMILY_NORMALISATION] = "#fdd0a2",
+	[SLP_FAMILY_LOSS] = "#fcbba1",
+	[SLP_FAMILY_ELEMENTWISE] = "#dadaeb",
+	[SLP_FAMILY_REDUCTION] = "#a1d99b",
+	[SLP_FAMILY_UPDATE] = "#fc9272",
+	[SLP_FAMILY_MOVING] = "#d9d9d9",
+	[SLP_FAMILY_MAKING] = "#fa9fb5",
+	[SLP_FAMILY_DATA] = "#f0f0f0",
 };
-
-static const char *colour(const struct slp_gnode *n)
-{
-	if (slp_node_has_effect(n)) return "#fc9272";                /* updates */
-	if (slp_attr_find(n->op, "seed")) return "#fa9fb5";          /* random numbers */
-	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-		if (!strncmp(n->op->name, families[i].prefix, strlen(families[i].prefix))) return families[i].colour;
-	if (slp_attr_find(n->op, "keepdims")) return "#a1d99b";      /* reductions */
-	return n->op->inplace ? "#dadaeb" : "#f0f0f0";               /* elementwise; others */
-}
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
@@ -60,7 +45,7 @@ static void node(FILE *f, const struct slp_gnode *n, int i)
 		[SLP_NODE_OP] = "shape=box, style=\"filled,rounded\"",
 	};
 	fprintf(f, "\tn%d [%s, ", i, shapes[n->kind]);
-	if (n->kind == SLP_NODE_OP) fprintf(f, "fillcolor=\"%s\", ", colour(n));
+	if (n->kind == SLP_NODE_OP) fprintf(f, "fillcolor=\"%s\", ", colours[slp_op_family(n->op)]);
 	label(f, n);
 	fputs("]\n", f);
 }

@@ -40,50 +40,19 @@ const char *slp_fxt_place_in_block(const char *at)
 
 /* ---- colours ----------------------------------------------------------------------------------------------------- */
 
-/* X(first letters of an operation's name, colour): the longest that fits counts.  One colour a family. */
-#define CONVOLUTION 0x1f77b4
-#define PRODUCT 0x17becf
-#define POOLING 0x2ca02c
-#define NORMALISATION 0x9467bd
-#define LOSS 0xd62728
-#define ELEMENTWISE 0xff7f0e
-#define REDUCTION 0xbcbd22
-#define UPDATE 0x8c564b
-#define MOVING 0x8f8f8f
-#define MAKING 0xe377c2
-#define DATA 0xaec7e8
-#define FAMILIES(X)                                                                                                    \
-	X("", ELEMENTWISE) X("conv2d", CONVOLUTION) X("dot", PRODUCT) X("matmul", PRODUCT) X("linear", PRODUCT)        \
-	X("max_pool", POOLING) X("avg_pool", POOLING) X("batch_norm", NORMALISATION) X("layer_norm", NORMALISATION)    \
-	X("softmax", LOSS) X("log_softmax", LOSS) X("l1_loss", LOSS) X("l2_loss", LOSS) X("huber", LOSS)               \
-	X("bce_", LOSS) X("sum", REDUCTION) X("mean", REDUCTION) X("max", REDUCTION) X("min", REDUCTION)               \
-	X("norm", REDUCTION) X("argmax", REDUCTION) X("topk", REDUCTION) X("maximum", ELEMENTWISE)                     \
-	X("minimum", ELEMENTWISE) X("sgd", UPDATE) X("adam", UPDATE) X("rmsprop", UPDATE) X("copy", MOVING)            \
-	X("reshape", MOVING) X("transpose", MOVING) X("relayout", MOVING) X("slice", MOVING) X("concat", MOVING)       \
-	X("gather", MOVING) X("one_hot", MOVING) X("broadcast", MOVING) X("cast", MOVING) X("fill", MAKING)            \
-	X("full", MAKING) X("arange", MAKING) X("uniform", MAKING) X("normal", MAKING) X("dropout", MAKING)            \
-	X("batch_images", DATA) X("batch_labels", DATA)
-
-static unsigned colour_of(const char *op)
-{
-	static const struct {
-		const char *begin;
-		unsigned colour;
-	} families[] = {
-#define X(begin, colour) {begin, colour},
-		FAMILIES(X)
-#undef X
-	};
-	unsigned colour = 0;
-	size_t longest = 0;
-	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-		size_t n = strlen(families[i].begin);
-		if (n < longest || strncmp(op, families[i].begin, n)) continue;
-		longest = n;
-		colour = families[i].colour;
-	}
-	return colour;
-}
+static const unsigned colours[SLP_FAMILIES] = {
+	[SLP_FAMILY_PRODUCT] = 0x17becf,
+	[SLP_FAMILY_CONVOLUTION] = 0x1f77b4,
+	[SLP_FAMILY_POOLING] = 0x2ca02c,
+	[SLP_FAMILY_NORMALISATION] = 0x9467bd,
+	[SLP_FAMILY_LOSS] = 0xd62728,
+	[SLP_FAMILY_ELEMENTWISE] = 0xff7f0e,
+	[SLP_FAMILY_REDUCTION] = 0xbcbd22,
+	[SLP_FAMILY_UPDATE] = 0x8c564b,
+	[SLP_FAMILY_MOVING] = 0x8f8f8f,
+	[SLP_FAMILY_MAKING] = 0xe377c2,
+	[SLP_FAMILY_DATA] = 0xaec7e8,
+};
 
 /* ---- what a program is ------------------------------------------------------------------------------------------- */
 
@@ -139,7 +108,7 @@ static unsigned colour_of_program(const struct slp_program *p)
 		if (flops > most) heaviest = r;
 		if (flops > most) most = flops;
 	}
-	return colour_of(slp_ops[heaviest->op]->name);
+	return colours[slp_op_family(slp_ops[heaviest->op])];
 }
 
 static void write_types(FILE *f, const struct slp_type *t, int n)
