@@ -47,7 +47,7 @@ static enum sl_status check_attrs(struct slp_infer *c)
 {
 	struct slp_norm_attrs *a = c->attrs;
 	if (a->eps == 0) a->eps = 1e-5;
-	if (a->momentum == 0) a->momentum = 0.9;
+	if (a->momentum == 0) a->momentum = SLP_BATCH_NORM_MOMENTUM;
 	if (!(a->eps > 0 && isfinite(a->eps)))
 		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
 	if (!(a->momentum >= 0 && a->momentum <= 1))

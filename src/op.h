@@ -236,6 +236,9 @@ struct slp_rng slp_rng_next(void);
 /* In the attributes of reshape: a dim as the input has it; -1: one that is computed. */
 #define SLP_DIM_KEEP (-2)
 
+/* Of batch_norm's running statistics, where none is given. */
+#define SLP_BATCH_NORM_MOMENTUM 0.9
+
 #ifdef __cplusplus
 }
 #endif

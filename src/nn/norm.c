@@ -107,7 +107,7 @@ static bool statistics(const char *at, int n, sl_tensor *const *x, sl_tensor **l
 /* running = momentum running + (1 - momentum) batch, once for all shards. */
 static bool run_on(const char *at, const struct batch_norm *b, sl_tensor *x, sl_tensor *const stats[2])
 {
-	double momentum = b->opts.momentum != 0 ? b->opts.momentum : 0.9;
+	double momentum = b->opts.momentum != 0 ? b->opts.momentum : SLP_BATCH_NORM_MOMENTUM;
 	for (int i = 0; i < 2; i++) {
 		sl_tensor *running = sl_param_use_at(at, b->params[2 + i], x);
 		if (!sl_mul_scalar_inplace_at(at, running, momentum)) return false;
