@@ -42,22 +42,61 @@ static inline size_t slp_type_bytes(const struct slp_type *t)
 	return (size_t)sl_shape_size(t->shape) * sl_dtype_size(t->dtype);
 }
 
-/* plan.c */
-/* Another value for all attributes of a name, at a run. */
-struct slp_setting {
-	const char *name;
-	uint64_t bits;
+/* ---- the plan ---------------------------------------------------------------------------------------------------- */
+
+/* What a run puts into the attributes of a call. */
+struct slp_fill {
+	int call;
+	unsigned offset;
+	enum { SLP_FILL_SEED, SLP_FILL_STREAM, SLP_FILL_SETTING } kind;
+	uint64_t stream;  /* within the run */
+	const char *name; /* of the setting */
 };
+
+/* What becomes one task at each run. */
+struct slp_unit {
+	struct slp_code *code;
+	struct slp_home *homes; /* of each slot */
+	int nslots, max_slots;
+	struct slp_fill *fills;
+	int nfills, max_fills;
+	int ncalls;
+};
+
+struct sl_plan {
+	atomic_int refs;
+	sl_graph *graph;
+	sl_device device;
+	struct slp_layout layout;
+	struct slp_unit *units;
+	struct slp_storage **kept; /* by storage: what stays from run to run; NULL: nothing does */
+	bool *is_result;           /* by storage */
+	int max_slots, max_fills;
+	struct sl_plan_info info;
+};
+
+/* plan_code.c: makes the code of the units that the graph is cut into. */
+enum sl_status slp_plan_code(sl_plan *plan, const char *at, const char *what);
+
+/* plan.c */
+enum sl_status slp_plan_no_memory(void);
 /* Compiles the graph, which is taken over, for the types of its inputs.  what: it is, for people. */
 sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts);
 /* The same, with groups of outputs (struct slp_layout). */
 sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts,
 			      const int *group);
+sl_plan *slp_plan_retain(sl_plan *plan);
+
+/* plan_run.c */
+/* Another value for all attributes of a name, at a run. */
+struct slp_setting {
+	const char *name;
+	uint64_t bits;
+};
 /* rng: where the run's random streams begin; seed SLP_RNG_VIRTUAL: takes new ones and says which.  NULL: new ones. */
 enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
 			    const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out);
 /* Keeps the memory of what goes between units from run to run. */
 void slp_plan_keep_memory(sl_plan *plan);
-sl_plan *slp_plan_retain(sl_plan *plan);
 
 #endif

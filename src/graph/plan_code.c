@@ -1,0 +1,104 @@
+/* The code of plans: the calls of each unit, ready made, and what of them a run binds and changes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/plan.h"
+
+static bool same_home(struct slp_home a, struct slp_home b)
+{
+	return a.kind == b.kind && a.index == b.index;
+}
+
+/* The unit's slot for a home; scratch has one for each place, so that a fault spoils no more than it must. */
+static int slot_for(struct slp_unit *u, struct slp_home home, size_t bytes)
+{
+	for (int i = 0; home.kind != SLP_HOME_SCRATCH && i < u->nslots; i++)
+		if (same_home(u->homes[i], home)) return i;
+	int slot = home.kind == SLP_HOME_SCRATCH ? slp_code_scratch_slot(u->code, home.offset, bytes ? bytes : 1)
+						 : slp_code_slot(u->code);
+	if (slot < 0 || !slp_grow((void **)&u->homes, &u->max_slots, slot + 1, sizeof *u->homes)) return -1;
+	u->homes[slot] = home;
+	u->nslots = slot + 1;
+	return slot;
+}
+
+/* Slots of the values in this unit: by value id, -1 unless known. */
+static bool find_places(const sl_plan *p, struct slp_unit *u, int node, int *slots, struct slp_place *places)
+{
+	const struct slp_gnode *n = &p->graph->nodes[node];
+	for (int i = 0; i < n->nin + n->nout; i++) {
+		struct slp_value v = i < n->nin ? n->in[i] : (struct slp_value){node, i - n->nin};
+		int root = p->layout.root[slp_value_id(v)];
+		if (slots[root] < 0) slots[root] = slot_for(u, p->layout.home[root], slp_type_bytes(slp_value_type(p->graph, v)));
+		if (slots[root] < 0) return false;
+		const struct slp_home *home = &p->layout.home[root];
+		places[i] = (struct slp_place){slots[root], home->kind == SLP_HOME_STORAGE ? home->offset : 0};
+	}
+	return true;
+}
+
+static bool add_fill(struct slp_unit *u, struct slp_fill fill)
+{
+	if (!slp_grow((void **)&u->fills, &u->max_fills, u->nfills + 1, sizeof fill)) return false;
+	u->fills[u->nfills++] = fill;
+	return true;
+}
+
+/* Names of attributes that sl_step_run sets anew at each run. */
+static const char *const settings[] = {"lr", "step", "rescale"};
+
+/* What runs will change in the call's attributes: random streams; in updates, the optimiser's numbers. */
+static bool note_fills(struct slp_unit *u, struct slp_gnode *n)
+{
+	const struct slp_rng *rng = slp_node_rng(n);
+	if (rng && rng->seed == SLP_RNG_VIRTUAL) {
+		unsigned offset = (unsigned)((const char *)rng - n->attrs.bytes);
+		if (!add_fill(u, (struct slp_fill){u->ncalls, offset, SLP_FILL_SEED, 0, NULL})) return false;
+		offset += (unsigned)offsetof(struct slp_rng, stream);
+		if (!add_fill(u, (struct slp_fill){u->ncalls, offset, SLP_FILL_STREAM, rng->stream, NULL})) return false;
+	}
+	for (size_t i = 0; n->op->mutates && i < sizeof settings / sizeof *settings; i++) {
+		const struct slp_attr *a = slp_attr_find(n->op, settings[i]);
+		if (a && !add_fill(u, (struct slp_fill){u->ncalls, a->offset, SLP_FILL_SETTING, 0, settings[i]})) return false;
+	}
+	return true;
+}
+
+static bool add_call(sl_plan *p, struct slp_unit *u, int node, int *slots)
+{
+	struct slp_gnode *n = &p->graph->nodes[node];
+	struct slp_place *places = malloc((size_t)(n->nin + n->nout + 1) * sizeof *places);
+	struct slp_infer call;
+	bool ok = places && slp_node_call(p->graph, n, &call);
+	if (ok) {
+		ok = find_places(p, u, node, slots, places) && note_fills(u, n) && slp_code_call(u->code, &call, places);
+		slp_call_free(&call);
+	}
+	u->ncalls++;
+	free(places);
+	return ok;
+}
+
+static enum sl_status make_unit(sl_plan *p, const char *at, const char *what, int unit, int *slots)
+{
+	struct slp_unit *u = &p->units[unit];
+	u->code = slp_code_new();
+	if (!u->code) return slp_plan_no_memory();
+	slp_code_name(u->code, "task %d of %d of the %s compiled at %s", unit + 1, p->layout.nunits, what, at ? at : "?");
+	memset(slots, 0xff, (size_t)p->graph->count * SLP_MAX_OUTPUTS * sizeof *slots);
+	for (int i = 0; i < p->graph->count; i++)
+		if (p->layout.unit[i] == unit && !add_call(p, u, i, slots)) return sl_error() != SL_OK ? sl_error() : slp_plan_no_memory();
+	if (u->nslots > p->max_slots) p->max_slots = u->nslots;
+	if (u->nfills > p->max_fills) p->max_fills = u->nfills;
+	return SL_OK;
+}
+
+enum sl_status slp_plan_code(sl_plan *p, const char *at, const char *what)
+{
+	int *slots = malloc(((size_t)p->graph->count * SLP_MAX_OUTPUTS + 1) * sizeof *slots);
+	p->units = calloc((size_t)p->layout.nunits + 1, sizeof *p->units);
+	enum sl_status s = slots && p->units ? SL_OK : slp_plan_no_memory();
+	for (int i = 0; i < p->layout.nunits && s == SL_OK; i++) s = make_unit(p, at, what, i, slots);
+	free(slots);
+	return s;
+}

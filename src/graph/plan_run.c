@@ -1,0 +1,204 @@
+/* Running plans: a run binds the code of each unit to its inputs, parameters and new storages, and submits it: a few
+ * tasks, whatever the number of operations. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/plan.h"
+
+/* ---- memory that stays from run to run --------------------------------------------------------------------------- */
+
+void slp_plan_keep_memory(sl_plan *p)
+{
+	size_t n = (size_t)p->layout.nstorages + 1;
+	p->kept = calloc(n, sizeof *p->kept);
+	p->is_result = calloc(n, sizeof *p->is_result);
+	if (!p->is_result) {
+		free(p->kept);
+		p->kept = NULL;
+	}
+	for (int i = 0; p->kept && i < p->graph->noutputs; i++) {
+		struct slp_home home = p->layout.home[p->layout.root[slp_value_id(p->graph->outputs[i])]];
+		if (home.kind == SLP_HOME_STORAGE) p->is_result[home.index] = true;
+	}
+}
+
+/* New memory, or what the run before used there. */
+static struct slp_storage *storage_for(sl_plan *p, int i)
+{
+	struct slp_storage *s = p->kept ? p->kept[i] : NULL;
+	if (s && s->generation == slp_engine.generation) {
+		slp_storage_retain(s);
+		return s;
+	}
+	s = slp_storage_new(p->layout.storages[i], p->device);
+	if (!s || !p->kept || p->is_result[i]) return s;
+	slp_storage_retain(s);
+	p->kept[i] = s;
+	return s;
+}
+
+/* ---- what a run is given ----------------------------------------------------------------------------------------- */
+
+struct run {
+	const char *at;
+	sl_plan *plan;
+	sl_tensor *const *in;
+	const struct slp_setting *settings;
+	int nsettings;
+	struct slp_rng rng;
+	struct slp_storage **storages;
+	struct slp_binding *bindings;
+	struct slp_patch *patches;
+};
+
+static enum sl_status check_inputs(const struct run *r, int nin)
+{
+	const sl_graph *g = r->plan->graph;
+	if (nin != g->ninputs) {
+		slp_call_fail(r->at, "sl_plan_run", SL_EINVAL, "the program takes %d inputs, got %d", g->ninputs, nin);
+		return SL_EINVAL;
+	}
+	for (int i = 0; i < nin; i++) {
+		const struct slp_gnode *n = &g->nodes[g->inputs[i]];
+		if (!slp_tensor_usable(r->at, "sl_plan_run", r->in[i])) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+		const struct slp_type *t = &r->in[i]->type;
+		if (t->dtype == n->types[0].dtype && sl_shape_equal(t->shape, n->types[0].shape)) continue;
+		char a[160], b[160];
+		slp_call_fail(r->at, "sl_plan_run", SL_ESHAPE, "the input '%s' is %s, compiled for %s", n->name,
+			      slp_type_string(t, a), slp_type_string(&n->types[0], b));
+		return SL_ESHAPE;
+	}
+	return SL_OK;
+}
+
+/* Parameters must not have lost their values in sl_shutdown. */
+static enum sl_status check_tensors(const struct run *r)
+{
+	const sl_graph *g = r->plan->graph;
+	for (int i = 0; i < g->count; i++) {
+		const sl_tensor *t = g->nodes[i].tensor;
+		if (t && t->storage->generation != slp_engine.generation && !slp_tensor_usable(r->at, "sl_plan_run", t))
+			return sl_error();
+	}
+	return SL_OK;
+}
+
+/* ---- its tasks --------------------------------------------------------------------------------------------------- */
+
+static struct slp_binding binding_of(const struct run *r, struct slp_home home)
+{
+	switch (home.kind) {
+	case SLP_HOME_INPUT: return (struct slp_binding){r->in[home.index]->storage, r->in[home.index]->offset};
+	case SLP_HOME_TENSOR: {
+		const sl_tensor *t = r->plan->graph->nodes[home.index].tensor;
+		return (struct slp_binding){t->storage, t->offset};
+	}
+	case SLP_HOME_STORAGE: return (struct slp_binding){r->storages[home.index], 0};
+	default: return (struct slp_binding){NULL, home.offset};
+	}
+}
+
+static uint64_t fill_value(const struct run *r, const struct slp_fill *f, bool *known)
+{
+	*known = true;
+	if (f->kind == SLP_FILL_SEED) return r->rng.seed;
+	if (f->kind == SLP_FILL_STREAM) return r->rng.stream + f->stream;
+	for (int i = 0; i < r->nsettings; i++)
+		if (!strcmp(r->settings[i].name, f->name)) return r->settings[i].bits;
+	*known = false;
+	return 0;
+}
+
+static enum sl_status submit_unit(const struct run *r, const struct slp_unit *u)
+{
+	int npatches = 0;
+	for (int i = 0; i < u->nslots; i++) r->bindings[i] = binding_of(r, u->homes[i]);
+	for (int i = 0; i < u->nfills; i++) {
+		bool known;
+		uint64_t value = fill_value(r, &u->fills[i], &known);
+		if (known) r->patches[npatches++] = (struct slp_patch){u->fills[i].call, u->fills[i].offset, value};
+	}
+	return slp_code_submit(u->code, r->bindings, r->plan->device, r->patches, npatches);
+}
+
+static enum sl_status submit(const struct run *r)
+{
+	const struct slp_layout *l = &r->plan->layout;
+	enum sl_status s = SL_OK;
+	slp_lock();
+	for (int i = 0; i < l->nstorages && s == SL_OK; i++) {
+		r->storages[i] = storage_for(r->plan, i);
+		if (!r->storages[i]) s = slp_plan_no_memory();
+	}
+	for (int i = 0; i < l->nunits && s == SL_OK; i++) s = submit_unit(r, &r->plan->units[i]);
+	slp_unlock();
+	return s;
+}
+
+/* ---- the call ---------------------------------------------------------------------------------------------------- */
+
+/* The tensor for a result: over a new storage, or over the input or parameter that it is. */
+static sl_tensor *make_output(const struct run *r, struct slp_value v)
+{
+	const struct slp_layout *l = &r->plan->layout;
+	struct slp_home home = l->home[l->root[slp_value_id(v)]];
+	struct slp_binding b = binding_of(r, home);
+	if (home.kind == SLP_HOME_STORAGE) b.offset = home.offset;
+	slp_storage_retain(b.storage);
+	return slp_tensor_new(b.storage, b.offset, *slp_value_type(r->plan->graph, v), r->plan->device);
+}
+
+static enum sl_status run(struct run *r, int nin, sl_tensor **out)
+{
+	sl_graph *g = r->plan->graph;
+	enum sl_status s = check_inputs(r, nin);
+	if (s == SL_OK) s = check_tensors(r);
+	if (s != SL_OK) return s;
+	slp_buffer_reap(false);
+	if (g->nrandom && r->rng.seed == SLP_RNG_VIRTUAL) r->rng = slp_rng_take(g->nrandom);
+	s = submit(r);
+	for (int i = 0; i < g->noutputs && s == SL_OK; i++) {
+		out[i] = slp_scope_add(make_output(r, g->outputs[i]));
+		if (!out[i]) s = slp_plan_no_memory();
+	}
+	for (int i = 0; i < r->plan->layout.nstorages; i++)
+		if (r->storages[i]) slp_storage_release(r->storages[i]);
+	return s;
+}
+
+enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
+			    const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out)
+{
+	for (int i = 0; i < plan->graph->noutputs; i++) out[i] = NULL;
+	size_t storages = (size_t)plan->layout.nstorages * sizeof(struct slp_storage *);
+	size_t bindings = (size_t)plan->max_slots * sizeof(struct slp_binding);
+	size_t patches = (size_t)plan->max_fills * sizeof(struct slp_patch);
+	_Alignas(max_align_t) char few[2048];
+	char *memory = storages + bindings + patches <= sizeof few ? few : malloc(storages + bindings + patches);
+	if (!memory) return slp_plan_no_memory();
+	memset(memory, 0, storages);
+	struct run r = {.at = at, .plan = plan, .in = in, .settings = settings, .nsettings = nsettings,
+			.rng = {SLP_RNG_VIRTUAL, 0}, .storages = (struct slp_storage **)(void *)memory,
+			.bindings = (struct slp_binding *)(void *)(memory + storages),
+			.patches = (struct slp_patch *)(void *)(memory + storages + bindings)};
+	if (rng) r.rng = *rng;
+	enum sl_status s = run(&r, nin, out);
+	if (rng) *rng = r.rng;
+	if (memory != few) free(memory);
+	return s;
+}
+
+/* Runs the program on these inputs and returns at once: out gets its results (sl_graph_outputs tells how many), new
+ * tensors that belong to the innermost scope, all NULL after an error.  SL_EINVAL: another number of inputs; SL_ESHAPE:
+ * not the types that the plan was compiled for; SL_ESTATE: its parameters lost their values in sl_shutdown.
+ *
+ *     sl_tensor *y;
+ *     enum sl_status s = sl_plan_run(plan, &x, 1, &y); */
+enum sl_status sl_plan_run_at(const char *at, sl_plan *plan, sl_tensor *const *in, int nin, sl_tensor **out)
+{
+	if (!plan) {
+		if (sl_error() == SL_OK) slp_call_fail(at, "sl_plan_run", SL_EINVAL, "the plan is NULL");
+		return sl_error();
+	}
+	return slp_plan_run(at, plan, in, nin, NULL, 0, NULL, out);
+}
