@@ -192,6 +192,67 @@ static void test_side_by_side(void)
 	stop();
 }
 
+/* Opens the gate in the end, however long the main thread waits; tells whether it had to. */
+static void *watch(void *done)
+{
+	for (int i = 0; i < 1000 && !atomic_load((atomic_bool *)done); i++) usleep(10000);
+	bool late = !atomic_load((atomic_bool *)done);
+	slp_gate_open();
+	return late ? done : NULL;
+}
+
+/* Whether the work ends while cpu:0 is held up. */
+static bool ends_beside(void (*work)(void))
+{
+	pthread_t watcher;
+	atomic_bool done = false;
+	void *late;
+	slp_gate_close(0);
+	pthread_create(&watcher, NULL, watch, &done);
+	work();
+	atomic_store(&done, true);
+	pthread_join(watcher, &late);
+	return !late;
+}
+
+/* As much memory as may wait for tasks of cpu:0, then memory on cpu:1. */
+static void fill_both(void)
+{
+	for (int i = 0; i < 8; i++)
+		SL_SCOPE sl_add_scalar(sl_ones(SL_SHAPE(1 << 18), .device = sl_cpu(0)), 1);
+	for (int i = 0; i < 8; i++)
+		SL_SCOPE CHECK(sl_item(sl_mean(sl_ones(SL_SHAPE(1 << (12 + i)), .device = sl_cpu(1)))) == 1);
+}
+
+static void test_memory_side_by_side(void)
+{
+	CHECK_OK(sl_init(&(struct sl_config){.teams = 2, .bulk = 1, .runahead_bytes = 8 << 20}));
+	CHECK(ends_beside(fill_both));
+	stop();
+}
+
+static void run_program(void)
+{
+	SL_SCOPE {
+		sl_tensor *out = NULL;
+		sl_graph *g = sl_graph_parse("a = fill(shape=(3,), value=2)\nb = add(a, 1)\nreturn b");
+		sl_plan *plan = sl_compile(g, .device = sl_cpu(1));
+		CHECK_OK(sl_plan_run(plan, NULL, 0, &out));
+		CHECK_ALL(out, 3);
+		sl_plan_free(plan);
+		sl_graph_free(g);
+	}
+}
+
+/* What a program for cpu:1 computes beforehand is computed there. */
+static void test_constants_side_by_side(void)
+{
+	start(2);
+	CHECK_OK(sl_device_default(sl_cpu(0)));
+	CHECK(ends_beside(run_program));
+	stop();
+}
+
 static void test_mixed(void)
 {
 	start(2);
@@ -365,6 +426,8 @@ static const struct slp_test name_tests[] = {
 static const struct slp_test team_tests[] = {
         {"workers", test_workers},
         {"side by side", test_side_by_side},
+        {"memory side by side", test_memory_side_by_side},
+        {"constants side by side", test_constants_side_by_side},
         {"mixed", test_mixed},
         {"copy_to", test_copy_to},
         {0},

@@ -37,7 +37,7 @@ enum sl_status slp_node_apply(const sl_graph *g, int node, sl_tensor *const *val
 	for (int i = 0; i < n->nin; i++) in[i] = values[slp_value_id(n->in[i])];
 	memcpy(attrs.bytes, n->attrs.bytes, sizeof attrs.bytes);
 	make_real(n->op, attrs.bytes, first);
-	enum sl_status s = slp_apply(n->at, n->op, attrs.bytes, n->nin, in, (sl_device){SL_DEVICE_DEFAULT, -1}, out);
+	enum sl_status s = slp_apply(n->at, n->op, attrs.bytes, n->nin, in, g->device, out);
 	free(in);
 	return s;
 }

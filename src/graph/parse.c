@@ -55,7 +55,7 @@ static bool literal(struct slp_parser *p, const char *name, struct slp_value *v)
 	char at[256], own[32];
 	float x = (float)p->lex.number;
 	snprintf(own, sizeof own, "#%d", p->literals++);
-	sl_tensor *t = sl_from_at(p->lex.at, &x, SL_SCALAR, (struct sl_make){0});
+	sl_tensor *t = sl_from_at(p->lex.at, &x, SL_SCALAR, (struct sl_make){.device = sl_auto()});
 	*v = (struct slp_value){-1, 0};
 	if (t) v->node = slp_graph_add_tensor(p->g, place(p, at), name ? name : own, SLP_NODE_CONST, t);
 	if (v->node < 0) return t ? no_memory(p) : false;
@@ -234,7 +234,7 @@ static bool elements(struct slp_parser *p, const char *name, const struct slp_ty
 	}
 	if (ok && i < slp_size(&v)) return slp_lex_fail(&p->lex, SL_ESHAPE, "fewer numbers than its shape takes");
 	if (!ok || !slp_lex_expect(&p->lex, "]")) return false;
-	sl_tensor *t = sl_from_at(p->lex.at, buffer, type->shape, (struct sl_make){.dtype = type->dtype});
+	sl_tensor *t = sl_from_at(p->lex.at, buffer, type->shape, (struct sl_make){type->dtype, sl_auto()});
 	return add_tensor(p, name, SLP_NODE_CONST, t);
 }
 
@@ -247,7 +247,7 @@ static bool const_statement(struct slp_parser *p, const char *name)
 	double value = p->lex.number;
 	return slp_lex_next(&p->lex) &&
 	       add_tensor(p, name, SLP_NODE_CONST,
-			  sl_full_at(p->lex.at, type.shape, value, (struct sl_make){.dtype = type.dtype}));
+			  sl_full_at(p->lex.at, type.shape, value, (struct sl_make){type.dtype, sl_auto()}));
 }
 
 static bool return_statement(struct slp_parser *p)

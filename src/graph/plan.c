@@ -100,6 +100,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	p->info.nodes_before = count_calls(p->graph);
 	enum sl_status s = slp_engine_need(at);
 	if (s == SL_OK) s = slp_device_resolve(at, &p->device);
+	p->graph->device = p->device;
 	if (s == SL_OK) s = set_shapes(at, p->graph, opts->shapes);
 	if (s == SL_OK) s = run_passes(p, opts->off, opts->check);
 	if (s == SL_OK) s = own_results(p->graph);

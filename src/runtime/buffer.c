@@ -3,7 +3,9 @@
  * Registering a handle costs several times a task, so a handle is never given back while the engine runs and memory
  * is not short.  Each device and size class has a stack of idle buffers and a queue of those whose last tasks are
  * still under way ("limbo").  A pending buffer may be handed out again: StarPU lets its next writer wait for them.
- * That bounds memory, but it also binds tasks that were independent, so it is done only once limbo is full. */
+ * That bounds memory, but it also binds tasks that were independent, so it is done only once limbo is full.  Where
+ * there is none to hand out, a new one is made until limbo has as much as the program held itself at most; then
+ * submission waits.  All this is counted for each device: none waits for what another one has to do. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,11 @@ static struct slp_buffer *everything; /* all buffers, by `older` and `newer` */
 static struct slp_buffer *retiring; /* adopted memory that nobody holds any more */
 static atomic_int retiring_count;
 static size_t idle_bytes;
+/* Bytes of a device. */
+static struct account {
+	size_t held, most_held;
+	atomic_long limbo; /* of buffers that nobody holds and tasks still use */
+} accounts[SLP_POOLS];
 
 /* Size classes: multiples of 64 bytes up to 512, then four steps for each doubling: at most a quarter is wasted. */
 static int class_of(size_t bytes)
@@ -66,7 +73,7 @@ static struct slp_buffer *pop_pending(struct pool *pool)
 
 static void leave_limbo(struct slp_buffer *b)
 {
-	if (atomic_exchange(&b->limbo, false)) slp_runahead_limbo(-(long)b->bytes);
+	if (atomic_exchange(&b->limbo, false)) atomic_fetch_sub(&accounts[b->pool].limbo, (long)b->bytes);
 }
 
 /* Moves buffers whose tasks have ended from the queue's head to the idle ones. */
@@ -140,19 +147,37 @@ static struct slp_buffer *create_pooled(int pool, int cls)
 	return b;
 }
 
-static bool limbo_is_full(size_t bytes)
+static bool exceeds(int p, size_t bytes, size_t room)
 {
-	return slp_runahead_limbo_bytes() + bytes > slp_engine.config.runahead_bytes;
+	long limbo = atomic_load(&accounts[p].limbo);
+	return limbo > 0 && (size_t)limbo + bytes > room;
 }
 
-/* Others hold the memory: waits until they let go of enough, or of a buffer that fits. */
-static struct slp_buffer *wait_for_room(struct pool *pool, size_t bytes)
+/* Waits until tasks of the device let go of enough, or of a buffer that fits. */
+static struct slp_buffer *wait_for_room(int p, int cls, size_t room)
 {
+	struct pool *pool = &pools[p][cls];
 	struct slp_buffer *b = NULL;
-	while (!b && limbo_is_full(bytes) && slp_runahead_limbo_bytes() && slp_runahead_wait_progress()) {
+	if (room < accounts[p].most_held) room = accounts[p].most_held;
+	while (!b && exceeds(p, class_bytes(cls), room) && slp_runahead_wait_progress()) {
 		settle(pool);
 		b = pop_idle(pool);
 	}
+	return b;
+}
+
+/* One that may be had without a new one. */
+static struct slp_buffer *find(int p, int cls, bool idle)
+{
+	struct pool *pool = &pools[p][cls];
+	settle(pool);
+	struct slp_buffer *b = pop_idle(pool);
+	size_t room = slp_engine.config.runahead_bytes * (size_t)slp_pool_workers(p);
+	if (b || !exceeds(p, class_bytes(cls), room)) return b;
+	if (!pool->first || idle) return wait_for_room(p, cls, room);
+	b = pop_pending(pool);
+	leave_limbo(b);
+	SLP_COUNT(recycled);
 	return b;
 }
 
@@ -161,20 +186,13 @@ static struct slp_buffer *wait_for_room(struct pool *pool, size_t bytes)
 struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, bool idle)
 {
 	int cls = class_of(bytes), p = slp_device_pool(device);
-	struct pool *pool = &pools[p][cls];
-	settle(pool);
-	struct slp_buffer *b = pop_idle(pool);
-	if (b) return b;
-	if (limbo_is_full(bytes)) {
-		if (pool->first && !idle) {
-			b = pop_pending(pool);
-			leave_limbo(b);
-			SLP_COUNT(recycled);
-			return b;
-		}
-		b = wait_for_room(pool, bytes);
-	}
-	return b ? b : create_pooled(p, cls);
+	struct slp_buffer *b = find(p, cls, idle);
+	if (!b) b = create_pooled(p, cls);
+	if (!b) return NULL;
+	struct account *a = &accounts[p];
+	a->held += b->bytes;
+	if (a->most_held < a->held) a->most_held = a->held;
+	return b;
 }
 
 /* A buffer over the caller's memory, which is used in place as main memory's copy. */
@@ -196,13 +214,14 @@ void slp_buffer_put(struct slp_buffer *b)
 		return;
 	}
 	struct pool *pool = &pools[b->pool][b->cls];
+	accounts[b->pool].held -= b->bytes;
 	atomic_store_explicit(&b->readers, 0, memory_order_relaxed);
 	if (atomic_load(&b->pending) == 0) {
 		push_idle(pool, b);
 		return;
 	}
 	push_pending(pool, b);
-	slp_runahead_limbo((long)b->bytes);
+	atomic_fetch_add(&accounts[b->pool].limbo, (long)b->bytes);
 	atomic_store(&b->limbo, true);
 	if (atomic_load(&b->pending) == 0) leave_limbo(b);
 }
@@ -279,6 +298,7 @@ void slp_buffer_clear(void)
 		discard(everything);
 	}
 	memset(pools, 0, sizeof pools);
+	memset(accounts, 0, sizeof accounts);
 	idle_bytes = 0;
 	atomic_store(&slp_counters.scratch, 0);
 	for (int i = 0; i < CLASSES; i++) {

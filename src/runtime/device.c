@@ -141,6 +141,11 @@ int slp_device_pool(sl_device device)
 	return 0;
 }
 
+int slp_pool_workers(int pool)
+{
+	return pool == 0 ? slp_engine.nworkers : pool == 1 ? slp_engine.nteams : pool == 2 ? slp_engine.ngpus : 1;
+}
+
 uint64_t slp_device_nodes(const sl_device *devices, int n)
 {
 	uint64_t nodes = 0;

@@ -66,7 +66,7 @@ static struct sl_config resolve(const struct sl_config *given)
 	if (c.gpus < 0) c.gpus = 0;
 	c.bulk = pick(c.bulk, "SL_BULK", 1, 32);
 	c.runahead_tasks = pick(c.runahead_tasks, "SL_RUNAHEAD_TASKS", 1, 512);
-	if (!c.runahead_bytes) c.runahead_bytes = (size_t)env_number("SL_RUNAHEAD_BYTES", 0, 0);
+	if (!c.runahead_bytes) c.runahead_bytes = (size_t)env_number("SL_RUNAHEAD_BYTES", 1, 8 << 20);
 	if (!c.explain) c.explain = env_number("SL_EXPLAIN", 0, 0) > 0;
 	if (!c.sched) c.sched = getenv("STARPU_SCHED");
 	return c;
@@ -184,7 +184,6 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	find_workers();
 	slp_report_begin();
 	slp_fxt_start();
-	if (!c.runahead_bytes) c.runahead_bytes = ((size_t)8 << 20) * (size_t)slp_engine.nworkers;
 	slp_engine.config = c;
 	slp_explain_start();
 	slp_engine.device = sl_auto();

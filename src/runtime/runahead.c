@@ -1,4 +1,4 @@
-/* Run-ahead: how far submission may be ahead of execution, in tasks and in bytes, and waiting for work to end.
+/* Run-ahead: how far submission may be ahead of execution, in tasks, and waiting for work to end.
  * Waiting keeps the engine locked, so that the order of submission stays that of the calls; what ends on the workers
  * never takes that lock.  Locks are StarPU's, which in simulation let simulated time pass. */
 #include "runtime/runtime.h"
@@ -6,7 +6,6 @@
 static struct {
 	atomic_int pending;  /* segments submitted and not ended */
 	atomic_int wake_at;  /* waiters want to know once so few are pending; -1: nobody waits */
-	atomic_long limbo;   /* bytes of buffers that nobody holds and tasks still use */
 	starpu_pthread_mutex_t lock;
 	starpu_pthread_cond_t few;
 } ahead = {.wake_at = -1, .lock = STARPU_PTHREAD_MUTEX_INITIALIZER, .few = STARPU_PTHREAD_COND_INITIALIZER};
@@ -14,17 +13,6 @@ static struct {
 int slp_runahead_pending(void)
 {
 	return atomic_load(&ahead.pending);
-}
-
-void slp_runahead_limbo(long bytes)
-{
-	atomic_fetch_add(&ahead.limbo, bytes);
-}
-
-size_t slp_runahead_limbo_bytes(void)
-{
-	long bytes = atomic_load(&ahead.limbo);
-	return bytes > 0 ? (size_t)bytes : 0;
 }
 
 static uint64_t now_ns(void)

@@ -64,6 +64,7 @@ static inline void slp_unlock(void)
 /* DEFAULT becomes the default device; an error if the device is not there. */
 enum sl_status slp_device_resolve(const char *at, sl_device *device);
 int slp_device_pool(sl_device device);   /* index of its pool, below SLP_POOLS */
+int slp_pool_workers(int pool);          /* how many workers share it */
 uint64_t slp_device_nodes(const sl_device *devices, int n); /* the memory nodes of these devices, as bits */
 /* "main memory", "gpu:0", "a slave process" */
 const char *slp_node_name(unsigned node, char name[SL_DEVICE_NAME_MAX]);
@@ -211,8 +212,6 @@ void slp_runahead_enter(void);             /* one more is under way; nothing may
 void slp_runahead_leave(void);             /* a segment has ended; from a worker */
 bool slp_runahead_wait_progress(void);     /* waits for a part of them to end; false if none is pending */
 int slp_runahead_pending(void);
-void slp_runahead_limbo(long bytes);       /* change of the bytes in limbo */
-size_t slp_runahead_limbo_bytes(void);
 
 /* ---- statistics (stats.c) --------------------------------------------------------------------------------------- */
 

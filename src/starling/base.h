@@ -94,7 +94,7 @@ struct sl_config {
 	const char *sched;         /* StarPU policy.  Default: STARPU_SCHED, or lws, or dmdas with accelerators */
 	int bulk;                  /* small operations that may share a task, 1 for none.  Default: SL_BULK or 32 */
 	int runahead_tasks;        /* tasks submitted but not finished, at most.  Default: SL_RUNAHEAD_TASKS or 512 */
-	size_t runahead_bytes;     /* memory that waits for unfinished tasks.  Default: SL_RUNAHEAD_BYTES or 8 MiB a worker */
+	size_t runahead_bytes;     /* memory on a device that waits for tasks.  Default: SL_RUNAHEAD_BYTES or 8 MiB */
 	uint64_t seed;             /* of random numbers; see sl_seed */
 	bool explain;              /* keeps what sl_explain tells.  Default: SL_EXPLAIN or not */
 };
