@@ -218,7 +218,7 @@ static void compare(const struct course *c, const double *expected, double toler
 	CHECK(curve[ROUNDS - 1] < 0.99 * curve[0]); /* it learns */
 }
 
-/* However many devices share the shards, and however they are trained: the same bits. */
+/* However many devices share the shards, and however they are trained: the same, to rounding. */
 static void test_curves(void)
 {
 	struct sl_optimizer optimizers[] = {sl_sgd(.lr = 0.05), sl_sgd(.lr = 0.03, .momentum = 0.5), sl_adam(.lr = 0.01),
