@@ -21,7 +21,7 @@ const char *sl_activation_name(enum sl_activation activation)
 sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activation activation)
 {
 	switch (activation) {
-	case SL_IDENTITY: return x ? sl_reshape_at(at, x, sl_tensor_shape(x)) : NULL;
+	case SL_IDENTITY: return sl_reshape_at(at, x, sl_tensor_shape(x));
 #define X(symbol, name)                                                                                                \
 	case symbol: return sl_##name##_at(at, x);
 		SLP_ACTIVATION_LIST(X)

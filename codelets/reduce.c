@@ -349,7 +349,6 @@ static enum sl_status grad_norm(struct slp_grad *g)
 static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, struct sl_reduce_opts opts)
 {
 	struct slp_reduce_attrs attrs = {.naxes = opts.naxes, .keepdims = opts.keepdims};
-	if (!x) return NULL;
 	if (opts.naxes < 0 || opts.naxes > SL_MAX_NDIM || (opts.naxes && !opts.axes))
 		return slp_call_fail(at, op->name, SL_EINVAL, "%d axes at %p; 0 to %d needed", opts.naxes,
 		                     (const void *)opts.axes, SL_MAX_NDIM);

@@ -327,6 +327,8 @@ static void test_null_chain(void)
 		sl_tensor *x = filled(4, 1);
 		CHECK_NULL(sl_mul(sl_add_scalar(sl_add(NULL, x), 1), x), SL_EINVAL, "add", "argument a", "NULL");
 		CHECK_NULL(sl_add(x, NULL), SL_EINVAL, "argument b");
+		CHECK_NULL(sl_sum(NULL), SL_EINVAL, "sum", "NULL");
+		CHECK_NULL(sl_activate(NULL, SL_IDENTITY), SL_EINVAL, "NULL");
 		sl_tensor *y = sl_reshape(x, SL_SHAPE(5));
 		CHECK(!sl_rows(sl_flatten(sl_add(sl_detach(y), x)), 0, 1));
 		CHECK(isnan(sl_item(y)));

@@ -23,6 +23,8 @@ static void test_deferred(void)
 		CHECK(sl_shape_equal(sl_param_shape(w), SL_SHAPE(4, -1)));
 		CHECK_NULL(sl_param_data(w), SL_ESTATE, "(4, -1)", "first forward", sl_param_name(w));
 		CHECK_NULL(sl_param_grad(w), SL_ESTATE, "first forward");
+		CHECK_NULL(sl_param_data(NULL), SL_EINVAL, "sl_param_data", "NULL");
+		CHECK_NULL(sl_param_use(NULL, sl_ones(SL_SHAPE(1))), SL_EINVAL, "sl_param_use", "NULL");
 		CHECK(sl_forward(d, sl_ones(SL_SHAPE(2, 3, 5))) != NULL);
 		CHECK(sl_shape_equal(sl_param_shape(w), SL_SHAPE(4, 15)) && sl_param_data(w) != NULL);
 		CHECK_NULL(sl_forward(d, sl_ones(SL_SHAPE(2, 7))), SL_ESHAPE, sl_param_name(w), "(4, 15)", "(4, 7)");

@@ -156,6 +156,7 @@ enum sl_status sl_param_fit_at(const char *at, sl_param *param, sl_shape shape)
 static void *no_values(const char *at, const char *function, const sl_param *param)
 {
 	char shape[128];
+	if (!param) return sl_error() == SL_OK ? slp_call_fail(at, function, SL_EINVAL, "the parameter is NULL") : NULL;
 	if (!param->waiting)
 		return slp_call_fail(at, function, SL_ESTATE,
 		                     "parameter '%s' is not initialised: call sl_initialize first", param->full_name);
@@ -197,7 +198,8 @@ bool slp_param_allows(const char *at, const char *function, const sl_param *para
  *     return sl_mul(in[0], sl_param_use(net->scale, in[0])); */
 sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
 {
-	if (!param || !x) return NULL;
+	if (!param) return no_values(at, "sl_param_use", NULL);
+	if (!x) return NULL;
 	bool symbol = sl_is_symbol(x);
 	if (!param->data && param->waiting && slp_shape_known(param->shape) &&
 	    sl_param_fit_at(at, param, param->shape) != SL_OK)
@@ -279,8 +281,7 @@ sl_shape sl_param_shape(const sl_param *param)
  *     sl_tensor *there = sl_param_data(weight, SL_DEVICE_GPU, 3); */
 sl_tensor *sl_param_data_at(const char *at, sl_param *param, sl_device device)
 {
-	if (!param) return NULL;
-	if (!param->data) return no_values(at, "sl_param_data", param);
+	if (!param || !param->data) return no_values(at, "sl_param_data", param);
 	if (device.kind == SL_DEVICE_DEFAULT) return param->data;
 	if (!slp_param_allows(at, "sl_param_data", param, device) || slp_device_resolve(at, &device) != SL_OK)
 		return NULL;
@@ -292,8 +293,7 @@ sl_tensor *sl_param_data_at(const char *at, sl_param *param, sl_device device)
  * trained. */
 sl_tensor *sl_param_grad_at(const char *at, sl_param *param)
 {
-	if (!param) return NULL;
-	if (!param->data) return no_values(at, "sl_param_grad", param);
+	if (!param || !param->data) return no_values(at, "sl_param_grad", param);
 	if (param->opts.no_grad)
 		return slp_call_fail(at, "sl_param_grad", SL_ESTATE,
 		                     "parameter '%s' is not trained and has no gradient", param->full_name);
