@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "emulated.h"
@@ -192,6 +194,18 @@ static void check_transfers(struct training *t)
 	for (int i = 0; i < t->c->gpus; i++) check_device(t->c, i, owned[i], n);
 }
 
+/* Waits for what is sent ahead, too: new values, which no task waits for. */
+static void settle(void)
+{
+	struct emu_counts counts, before = {0};
+	CHECK_OK(sl_wait_all());
+	for (int still = 0, looks = 0; still < 20 && looks < 2000; looks++, usleep(5000)) {
+		emu_counts_get(&counts);
+		still = memcmp(&counts, &before, sizeof counts) ? 0 : still + 1;
+		before = counts;
+	}
+}
+
 static void count_transfers(const struct course *c)
 {
 	struct training t;
@@ -200,11 +214,11 @@ static void count_transfers(const struct course *c)
 	SL_SCOPE {
 		make_batch(&x, &y);
 		make_step(&t, x, y, losses); /* values and states come where they are needed */
-		CHECK_OK(sl_wait_all());
+		settle();
 		emu_counts_reset();
 		for (int i = 0; i < STEPS; i++)
 			SL_SCOPE make_step(&t, x, y, losses);
-		CHECK_OK(sl_wait_all());
+		settle();
 		check_transfers(&t);
 	}
 	end(&t);
