@@ -12,7 +12,8 @@ dist_check_SCRIPTS += \
 	tests/emu/lenet.sh \
 	tests/emu/memory.sh \
 	tests/emu/ops.sh \
-	tests/emu/steps.sh
+	tests/emu/steps.sh \
+	tests/emu/unequal.sh
 
 # Built when one of the tests runs, not for every make check TESTS=...  (Automake must not see whose rules these are:
 # it would leave out its own.)
@@ -40,6 +41,7 @@ tests/emu/lenet.$(log): tests/emu/lenet
 tests/emu/memory.$(log): tests/emu/lenet
 tests/emu/ops.$(log): tests/emu/test_ops
 tests/emu/steps.$(log): tests/emu/test_steps
+tests/emu/unequal.$(log): tests/emu/resnet18
 endif
 
 emu_cppflags = -DHAVE_CUDA=1 $(AM_CPPFLAGS) $(EMU_CFLAGS)
