@@ -1,7 +1,6 @@
 /* Activations over what another kernel has just written. */
 #include "activation.h"
 
-#define LINEAR(name, dtypes, value, doc)
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
 	SLP_CLONES __attribute__((unused)) static void name##_over(float *y, int64_t n)                                \
 	{                                                                                                              \

@@ -8,7 +8,6 @@
 #define SLP_ACTIVATION_LIST(X)                                                                                         \
 	X(SL_RELU, relu) X(SL_SIGMOID, sigmoid) X(SL_TANH, tanh) X(SL_GELU, gelu) X(SL_SOFTPLUS, softplus)
 
-#define LINEAR(name, dtypes, value, doc)
 #ifdef __cplusplus
 
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
@@ -61,6 +60,4 @@ void slp_activate_range(float *y, int64_t n, int activation);
 void slp_activate_all(float *y, int64_t n, int activation);
 
 #endif
-#undef UNARY
-#undef LINEAR
 #endif

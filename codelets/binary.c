@@ -10,10 +10,6 @@
 #define COMPARE(name, ...) PART(name, ) PART(name##_scalar, )
 #define BINARY COMPARE
 #include "binary.def"
-#undef BINARY
-#undef COMPARE
-#undef SWAPPED
-#undef PART
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 

@@ -11,37 +11,15 @@
 
 /* ---- the functions ---------------------------------------------------------------------------------------------- */
 
-#define LINEAR(name, ...) extern const struct sl_op slp_op_##name;
-#define UNARY(name, ...) LINEAR(name) LINEAR(name##_grad)
-#include "unary.def"
-#undef UNARY
-#undef LINEAR
-#define PART(name, ...) extern const struct sl_op slp_op_##name;
-#define SWAPPED(name, ...) PART(name##_scalar)
-#define COMPARE(name, ...) PART(name) PART(name##_scalar)
-#define BINARY COMPARE
-#include "binary.def"
-#undef BINARY
-#undef COMPARE
-#undef SWAPPED
-#undef PART
+#define X(name) extern const struct sl_op slp_op_##name;
+#include "ops.def"
+#undef X
 
 /* The operation that does a step. */
 static const struct sl_op *const functions[SLP_FUSED_CODES] = {
-#define LINEAR(name, ...) [SLP_FUSED_##name] = &slp_op_##name,
-#define UNARY(name, ...) LINEAR(name) LINEAR(name##_grad)
-#include "unary.def"
-#undef UNARY
-#undef LINEAR
-#define BINARY(name, ...) [SLP_FUSED_##name] = &slp_op_##name,
-#define COMPARE BINARY
-#define PART BINARY
-#define SWAPPED(name, ...)
-#include "binary.def"
-#undef SWAPPED
-#undef PART
-#undef COMPARE
-#undef BINARY
+#define X(name) [SLP_FUSED_##name] = &slp_op_##name,
+#include "fused.def"
+#undef X
 };
 
 /* The forms with a number are steps of the function of two, one operand of which is the number. */
@@ -53,12 +31,7 @@ static const struct form {
 #define BINARY(name, ...) {&slp_op_##name##_scalar, SLP_FUSED_##name, false},
 #define COMPARE BINARY
 #define SWAPPED(name, of, ...) {&slp_op_##name##_scalar, SLP_FUSED_##of, true},
-#define PART(name, ...)
 #include "binary.def"
-#undef PART
-#undef SWAPPED
-#undef COMPARE
-#undef BINARY
 };
 
 enum { FORMS = sizeof forms / sizeof *forms };

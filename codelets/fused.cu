@@ -31,17 +31,10 @@ template <class T> __device__ inline T evaluate(int code, T p, T q)
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
 	FUNCTION(name, value, const T x = p) FUNCTION(name##_grad, slope, const T d = p, v = q)
 #include "unary.def"
-#undef UNARY
-#undef LINEAR
 #define PART(name, value, doc) FUNCTION(name, value, const T a = p, b = q)
 #define BINARY(name, saves, scalar_saves, value, doc) PART(name, value, doc)
 #define COMPARE(name, value, doc) PART(name, (value) ? 1 : 0, doc)
-#define SWAPPED(name, ...)
 #include "binary.def"
-#undef SWAPPED
-#undef COMPARE
-#undef BINARY
-#undef PART
 	}
 	return p;
 }

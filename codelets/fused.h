@@ -31,20 +31,9 @@ enum {
 
 enum slp_fused_code {
 	SLP_FUSED_END, /* no step: a shorter program ends here */
-#define LINEAR(name, ...) SLP_FUSED_##name,
-#define UNARY(name, ...) SLP_FUSED_##name, SLP_FUSED_##name##_grad,
-#include "unary.def"
-#undef UNARY
-#undef LINEAR
-#define BINARY(name, ...) SLP_FUSED_##name,
-#define COMPARE BINARY
-#define PART BINARY
-#define SWAPPED(name, ...)
-#include "binary.def"
-#undef SWAPPED
-#undef PART
-#undef COMPARE
-#undef BINARY
+#define X(name) SLP_FUSED_##name,
+#include "fused.def"
+#undef X
 	SLP_FUSED_CODES
 };
 

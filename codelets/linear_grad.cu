@@ -4,15 +4,12 @@
 #include "activation.h"
 #include "linear.h"
 
-#define LINEAR(name, dtypes, value, doc)
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
 	template <class T> static __device__ inline T slope_##name(T d, T v)                                           \
 	{                                                                                                              \
 		return slope;                                                                                          \
 	}
 #include "unary.def"
-#undef UNARY
-#undef LINEAR
 
 template <class T> static __device__ inline T taken_back(T d, T v, int activation)
 {

@@ -6,8 +6,6 @@
 	extern enum sl_status slp_cuda_##name(const struct slp_kernel *k);
 #define UNARY(name, ...) LINEAR(name, ) LINEAR(name##_grad, )
 #include "unary.def"
-#undef UNARY
-#undef LINEAR
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 

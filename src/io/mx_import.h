@@ -9,20 +9,7 @@
 #define BOTH(mxnet, ours, min, max, in, out) slp_mx_import slp_mx_import_##in;
 #define READ(mxnet, min, max, in) slp_mx_import slp_mx_import_##in;
 #define TRAIN(mxnet, in) slp_mx_import slp_mx_import_##in;
-#define WRITE(ours, out)
-#define SAME(mxnet, ours, inputs)
-#define ALSO(mxnet, ours, inputs)
-#define SCALAR(mxnet, ours)
-#define SCALAR_ALSO(mxnet, ours)
 #include "io/mx_ops.def"
-#undef BOTH
-#undef READ
-#undef TRAIN
-#undef WRITE
-#undef SAME
-#undef ALSO
-#undef SCALAR
-#undef SCALAR_ALSO
 slp_mx_import slp_mx_import_scalar;
 
 static inline sl_shape slp_mx_shape(const struct slp_mx_call *c, int i)
