@@ -10,27 +10,21 @@ struct walk {
 	const char *at;
 	uint64_t number;
 	struct slp_node **nodes;
-	size_t count, capacity;
+	int count, capacity;
 	struct slp_var **leaves;
-	size_t nleaves, max_leaves;
+	int nleaves, max_leaves;
 	struct partial { /* what a leaf got from one device before another came */
 		struct slp_var *leaf;
 		sl_tensor *sum;
 	} *partials;
-	size_t npartials, max_partials;
+	int npartials, max_partials;
 	bool retain;
 };
 
-static bool push(void *list, size_t *count, size_t *capacity, void *item)
+static bool push(void *list, int *count, int *capacity, void *item)
 {
 	void ***p = list;
-	if (*count == *capacity) {
-		size_t more = *capacity ? 2 * *capacity : 64;
-		void **bigger = realloc(*p, more * sizeof **p);
-		if (!bigger) return false;
-		*p = bigger;
-		*capacity = more;
-	}
+	if (!slp_grow(list, capacity, *count + 1, sizeof **p)) return false;
 	(*p)[(*count)++] = item;
 	return true;
 }
@@ -65,10 +59,10 @@ static enum sl_status collect(struct walk *w, sl_tensor *const *heads, int count
 {
 	for (int i = 0; i < count; i++)
 		if (!meet(w, heads[i]->var)) return no_memory();
-	for (size_t n = 0; n < w->count; n++)
+	for (int n = 0; n < w->count; n++)
 		for (int i = 0; i < w->nodes[n]->nin; i++)
 			if (w->nodes[n]->in_vars[i] && !meet(w, w->nodes[n]->in_vars[i])) return no_memory();
-	if (w->count) qsort(w->nodes, w->count, sizeof *w->nodes, newest_first);
+	if (w->count) qsort(w->nodes, (size_t)w->count, sizeof *w->nodes, newest_first);
 	return SL_OK;
 }
 
@@ -94,13 +88,7 @@ static bool conflict(const sl_tensor *a, const sl_tensor *b)
 /* A leaf that devices share is summed on each of them first, and over them at the end: neither waits for the other. */
 static enum sl_status set_aside(struct walk *w, struct slp_var *leaf)
 {
-	if (w->npartials == w->max_partials) {
-		size_t more = w->max_partials ? 2 * w->max_partials : 64;
-		struct partial *bigger = realloc(w->partials, more * sizeof *bigger);
-		if (!bigger) return no_memory();
-		w->partials = bigger;
-		w->max_partials = more;
-	}
+	if (!slp_grow((void **)&w->partials, &w->max_partials, w->npartials + 1, sizeof *w->partials)) return no_memory();
 	w->partials[w->npartials++] = (struct partial){leaf, leaf->sum};
 	leaf->sum = NULL;
 	return SL_OK;
@@ -239,10 +227,10 @@ sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device d
 static enum sl_status join(const struct walk *w, struct slp_var *v)
 {
 	int count = 0;
-	sl_tensor **list = malloc((w->npartials + 1) * sizeof *list);
+	sl_tensor **list = malloc(((size_t)w->npartials + 1) * sizeof *list);
 	if (!list) return no_memory();
 	list[count++] = v->sum;
-	for (size_t i = w->npartials; i-- > 0;)
+	for (int i = w->npartials; i-- > 0;)
 		if (w->partials[i].leaf == v) list[count++] = w->partials[i].sum;
 	sl_tensor *sum = count > 1 ? slp_tree_sum(w->at, list, count, v->home.kind ? v->home : v->device) : v->sum;
 	free(list);
@@ -273,14 +261,14 @@ static enum sl_status store(const struct walk *w, struct slp_var *v)
 
 static void drop_partials(struct walk *w)
 {
-	for (size_t i = 0; i < w->npartials; i++) sl_release(w->partials[i].sum);
+	for (int i = 0; i < w->npartials; i++) sl_release(w->partials[i].sum);
 	free(w->partials);
 }
 
 /* After an error on the way only drops the sums: s is what it was. */
 static enum sl_status store_all(const struct walk *w, enum sl_status s)
 {
-	for (size_t i = 0; i < w->nleaves; i++) {
+	for (int i = 0; i < w->nleaves; i++) {
 		struct slp_var *v = w->leaves[i];
 		if (v->sum && s == SL_OK && w->npartials) SL_SCOPE s = join(w, v);
 		if (v->sum && s == SL_OK) {
@@ -299,7 +287,7 @@ static enum sl_status run(struct walk *w, sl_tensor *const *heads, int count, sl
 {
 	enum sl_status s = collect(w, heads, count);
 	for (int i = 0; i < count && s == SL_OK; i++) SL_SCOPE s = start(w, heads[i], grads ? grads[i] : NULL);
-	for (size_t i = 0; i < w->count; i++) {
+	for (int i = 0; i < w->count; i++) {
 		struct slp_node *n = w->nodes[i];
 		if (s == SL_OK) SL_SCOPE s = step(w, n);
 		drop_douts(n);

@@ -36,20 +36,14 @@ void slp_node_give_up(struct slp_node *node)
 }
 
 /* Chains may be long: nodes that die are listed and freed one after the other, not in recursion. */
-static void node_release(struct slp_node *node, struct slp_var ***dying, size_t *count, size_t *capacity)
+static void node_release(struct slp_node *node, struct slp_var ***dying, int *count, int *capacity)
 {
 	if (atomic_fetch_sub(&node->refs, 1) != 1) return;
 	slp_node_give_up(node);
 	if (node->op->hold) node->op->hold(node->attrs.bytes, false);
 	for (int i = 0; i < node->nin; i++) {
 		if (!node->in_vars[i]) continue;
-		if (*count == *capacity) {
-			size_t more = *capacity ? 2 * *capacity : 32;
-			struct slp_var **list = realloc(*dying, more * sizeof *list);
-			if (!list) continue; /* leaks rather than fails */
-			*dying = list;
-			*capacity = more;
-		}
+		if (!slp_grow((void **)dying, capacity, *count + 1, sizeof **dying)) continue; /* leaks rather than fails */
 		(*dying)[(*count)++] = node->in_vars[i];
 	}
 	free(node);
@@ -58,7 +52,7 @@ static void node_release(struct slp_node *node, struct slp_var ***dying, size_t 
 static void var_release(struct slp_var *var)
 {
 	struct slp_var **dying = NULL;
-	size_t count = 0, capacity = 0;
+	int count = 0, capacity = 0;
 	for (;;) {
 		if (atomic_fetch_sub(&var->refs, 1) == 1) {
 			sl_release(var->grad);
@@ -156,7 +150,7 @@ static void record_call(const char *at, const struct sl_op *op, const void *attr
 	for (int i = 0; ok && i < nout; i++) ok = link_output(node, i, out[i]);
 	if (!ok) slp_call_fail(at, op->name, SL_ENOMEM, "no memory to record the call");
 	struct slp_var **dying = NULL;
-	size_t count = 0, capacity = 0;
+	int count = 0, capacity = 0;
 	if (node) node_release(node, &dying, &count, &capacity);
 	while (count) var_release(dying[--count]);
 	free(dying);

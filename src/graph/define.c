@@ -7,7 +7,7 @@
 struct walk {
 	uint64_t number;
 	struct slp_symbol **list;
-	size_t count, capacity;
+	int count, capacity;
 };
 
 static enum sl_status no_memory(void)
@@ -19,13 +19,7 @@ static bool meet(struct walk *w, struct slp_symbol *s)
 {
 	if (s->visit == w->number) return true;
 	s->visit = w->number;
-	if (w->count == w->capacity) {
-		size_t more = w->capacity ? 2 * w->capacity : 64;
-		struct slp_symbol **list = realloc(w->list, more * sizeof *list);
-		if (!list) return false;
-		w->list = list;
-		w->capacity = more;
-	}
+	if (!slp_grow((void **)&w->list, &w->capacity, w->count + 1, sizeof *w->list)) return false;
 	w->list[w->count++] = s;
 	return true;
 }
@@ -43,10 +37,10 @@ static enum sl_status collect(struct walk *w, sl_tensor *const *heads, int count
 		if (!meet(w, heads[i]->symbol)) return no_memory();
 	for (int i = 0; trace && i < trace->neffects; i++)
 		if (!meet(w, trace->effects[i])) return no_memory();
-	for (size_t n = 0; n < w->count; n++)
+	for (int n = 0; n < w->count; n++)
 		for (int i = 0; i < w->list[n]->nin; i++)
 			if (!meet(w, w->list[n]->in[i].symbol)) return no_memory();
-	if (w->count) qsort(w->list, w->count, sizeof *w->list, oldest_first);
+	if (w->count) qsort(w->list, (size_t)w->count, sizeof *w->list, oldest_first);
 	return SL_OK;
 }
 
@@ -54,7 +48,7 @@ static enum sl_status collect(struct walk *w, sl_tensor *const *heads, int count
 
 static int number_of(const struct walk *w, const struct slp_symbol *s)
 {
-	const struct slp_symbol **hit = bsearch(&s, w->list, w->count, sizeof *w->list, oldest_first);
+	const struct slp_symbol **hit = bsearch(&s, w->list, (size_t)w->count, sizeof *w->list, oldest_first);
 	return (int)(hit - (const struct slp_symbol **)w->list);
 }
 
@@ -73,7 +67,7 @@ static int add_call(sl_graph *g, const struct walk *w, const struct slp_symbol *
 
 static enum sl_status add_nodes(sl_graph *g, const struct walk *w)
 {
-	for (size_t i = 0; i < w->count; i++) {
+	for (int i = 0; i < w->count; i++) {
 		const struct slp_symbol *s = w->list[i];
 		int node = s->kind == SLP_NODE_INPUT ? slp_graph_add_input(g, s->at, s->name, s->types[0])
 			   : s->kind == SLP_NODE_OP  ? add_call(g, w, s)

@@ -152,13 +152,7 @@ static const struct slp_type unknown = {SL_FLOAT32, {.ndim = -1}};
 /* Adds a node without arguments; attributes and types are left to the caller. */
 static int add_node(sl_graph *g, enum slp_node_kind kind, const char *at, const char *name, int nout)
 {
-	if (g->count == g->capacity) {
-		int capacity = g->capacity ? 2 * g->capacity : 64;
-		struct slp_gnode *nodes = realloc(g->nodes, (size_t)capacity * sizeof *nodes);
-		if (!nodes) return -1;
-		g->nodes = nodes;
-		g->capacity = capacity;
-	}
+	if (!slp_grow((void **)&g->nodes, &g->capacity, g->count + 1, sizeof *g->nodes)) return -1;
 	struct slp_gnode n = {.kind = kind, .at = place_string(g, at), .name = unique_name(g, name), .nout = nout,
 			      .before = -1};
 	if (!n.at || !n.name) return -1;

@@ -82,13 +82,7 @@ static bool want(struct order *o)
 static bool add_wait(struct order *o, int node, int for_node)
 {
 	if (node == for_node || for_node < 0) return true;
-	if (o->nwaits == o->max_waits) {
-		int max = o->max_waits ? 2 * o->max_waits : 64;
-		struct wait *list = realloc(o->list, (size_t)max * sizeof *list);
-		if (!list) return false;
-		o->list = list;
-		o->max_waits = max;
-	}
+	if (!slp_grow((void **)&o->list, &o->max_waits, o->nwaits + 1, sizeof *o->list)) return false;
 	o->list[o->nwaits] = (struct wait){for_node, o->waits[node]};
 	o->waits[node] = o->nwaits++;
 	return true;

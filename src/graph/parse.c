@@ -23,13 +23,7 @@ static const char *place(const struct slp_parser *p, char text[256])
 
 static bool define(struct slp_parser *p, const char *name, struct slp_value v)
 {
-	if (p->nvalues == p->max_values) {
-		int max = p->max_values ? 2 * p->max_values : 64;
-		struct slp_value *values = realloc(p->values, (size_t)max * sizeof *values);
-		if (!values) return no_memory(p);
-		p->values = values;
-		p->max_values = max;
-	}
+	if (!slp_grow((void **)&p->values, &p->max_values, p->nvalues + 1, sizeof v)) return no_memory(p);
 	const char *own = slp_graph_string(p->g, name);
 	if (!own || !slp_names_add(&p->names, own, p->nvalues)) return no_memory(p);
 	p->values[p->nvalues++] = v;
@@ -118,13 +112,7 @@ struct arguments {
 
 static bool argument(struct slp_parser *p, struct arguments *a)
 {
-	if (a->count == a->capacity) {
-		int capacity = a->capacity ? 2 * a->capacity : 8;
-		struct slp_value *list = realloc(a->list, (size_t)capacity * sizeof *list);
-		if (!list) return no_memory(p);
-		a->list = list;
-		a->capacity = capacity;
-	}
+	if (!slp_grow((void **)&a->list, &a->capacity, a->count + 1, sizeof *a->list)) return no_memory(p);
 	return parse_value(p, &a->list[a->count]) && ++a->count;
 }
 

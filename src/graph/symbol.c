@@ -77,13 +77,7 @@ static sl_tensor *tensor_of(struct slp_symbol *s, int output, sl_device device)
 /* Keeps a symbol in the trace's program, whoever uses it. */
 static bool keep(struct slp_trace *trace, struct slp_symbol *s)
 {
-	if (trace->neffects == trace->max_effects) {
-		int more = trace->max_effects ? 2 * trace->max_effects : 16;
-		struct slp_symbol **list = realloc(trace->effects, (size_t)more * sizeof(void *));
-		if (!list) return false;
-		trace->effects = list;
-		trace->max_effects = more;
-	}
+	if (!slp_grow((void **)&trace->effects, &trace->max_effects, trace->neffects + 1, sizeof(void *))) return false;
 	symbol_retain(s);
 	trace->effects[trace->neffects++] = s;
 	return true;
@@ -143,13 +137,7 @@ static bool want_gradient(sl_tensor *symbol, const sl_tensor *t)
 
 static bool remember(struct slp_trace *trace, sl_tensor *t, sl_tensor *symbol)
 {
-	if (trace->nbound == trace->max_bound) {
-		int more = trace->max_bound ? 2 * trace->max_bound : 16;
-		struct slp_bound *list = realloc(trace->bound, (size_t)more * sizeof *list);
-		if (!list) return false;
-		trace->bound = list;
-		trace->max_bound = more;
-	}
+	if (!slp_grow((void **)&trace->bound, &trace->max_bound, trace->nbound + 1, sizeof *trace->bound)) return false;
 	trace->bound[trace->nbound++] = (struct slp_bound){sl_retain(t), symbol};
 	return true;
 }

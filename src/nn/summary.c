@@ -46,22 +46,11 @@ static void observe(const struct slp_infer *c)
 	r->bytes += c->op->bytes ? c->op->bytes(c) : type_bytes(c->in, c->nin) + type_bytes(c->out, c->nout);
 }
 
-static bool room(struct look *l)
-{
-	if (l->count < l->capacity) return true;
-	int capacity = l->capacity ? 2 * l->capacity : 32;
-	struct row *rows = realloc(l->rows, (size_t)capacity * sizeof *rows);
-	if (!rows) return false;
-	l->rows = rows;
-	l->capacity = capacity;
-	return true;
-}
-
 bool slp_summary_enter(sl_block *block)
 {
 	struct look *l = looking;
 	if (!l) return false;
-	if (!room(l)) l->failed = true;
+	if (!slp_grow((void **)&l->rows, &l->capacity, l->count + 1, sizeof *l->rows)) l->failed = true;
 	if (l->failed) return false;
 	l->rows[l->count] = (struct row){
 	        .block = block, .outer = l->current, .depth = l->current < 0 ? 0 : l->rows[l->current].depth + 1};
