@@ -2,6 +2,7 @@
  * there. */
 #include "lanes.cuh"
 #include "axis.h"
+#include "element.cuh"
 
 /* The better of two places; -1 is none.  Lower places win ties. */
 template <class T> struct better {
@@ -61,15 +62,6 @@ template <class T> static void launch(const slp_kernel *k, slp_split s)
 extern "C" sl_status slp_cuda_argmax(const slp_kernel *k)
 {
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
-	switch (k->in[0].type.dtype) {
-#define X(symbol, name, type)                                                                                          \
-	case symbol:                                                                                                   \
-		launch<type>(k, slp_axis_split(k));                                                                    \
-		break;
-		SL_DTYPE_LIST(X)
-#undef X
-	default:
-		break;
-	}
+	slp_with_element(k->in[0].type.dtype, [&](auto zero) { launch<decltype(zero)>(k, slp_axis_split(k)); });
 	return slp_launched(k);
 }

@@ -14,25 +14,22 @@ template <class S, class F> __global__ void slope_kernel(const S *d, const S *v,
 	SLP_GRID_STRIDE(i, n) out[i] = f.template of<S>(d[i], v[i]);
 }
 
-template <class F> static enum sl_status unary_all(const struct slp_kernel *k, F f)
+template <class S, class F> static void launch_unary(const struct slp_kernel *k, F f)
 {
 	int64_t n = slp_size(&k->out[0]);
-	slp_with_element(k->out[0].type.dtype, [&](auto zero) {
-		typedef decltype(zero) S;
-		SLP_LAUNCH((unary_kernel<S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, (const S *)k->in[0].ptr,
-		           (S *)k->out[0].ptr, n, f);
-	});
+	SLP_LAUNCH((unary_kernel<S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, (const S *)k->in[0].ptr,
+	           (S *)k->out[0].ptr, n, f);
+}
+
+template <class F> static enum sl_status unary_all(const struct slp_kernel *k, F f)
+{
+	slp_with_element(k->out[0].type.dtype, [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
 	return slp_launched(k);
 }
 
 template <class F> static enum sl_status unary_floats(const struct slp_kernel *k, F f)
 {
-	int64_t n = slp_size(&k->out[0]);
-	slp_with_float(k->out[0].type.dtype, [&](auto zero) {
-		typedef decltype(zero) S;
-		SLP_LAUNCH((unary_kernel<S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, (const S *)k->in[0].ptr,
-		           (S *)k->out[0].ptr, n, f);
-	});
+	slp_with_float(k->out[0].type.dtype, [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
 	return slp_launched(k);
 }
 

@@ -92,5 +92,6 @@ static char *help_filter(int key, const char *text, void *input)
 	return list;
 }
 
-const struct argp drv_experiments_argp = {
+static const struct argp experiments_argp = {
         .parser = parse_option, .args_doc = "[EXPERIMENT...]", .help_filter = help_filter, .doc = "\v"};
+const struct argp_child drv_experiments_children[] = {{&drv_argp, 0, NULL, 0}, {&experiments_argp, 0, NULL, 0}, {0}};

@@ -18,15 +18,17 @@ struct drv_experiment {
 	void (*run)(struct drv_bench *b);
 };
 
-/* The experiments of a driver, and what was chosen of them: what drv_experiments_argp, a child of the driver's argp, is
- * handed. */
+/* The experiments of a driver, and what was chosen of them. */
 struct drv_experiments {
 	const char *program;
 	const struct drv_experiment *list;
 	int count;
 	unsigned chosen; /* a bit each; 0: all */
 };
-extern const struct argp drv_experiments_argp;
+
+/* The parsers that such a driver's argp names as its children.  They are handed a struct drv_options and a struct
+ * drv_experiments. */
+extern const struct argp_child drv_experiments_children[];
 
 int drv_run_experiments(const struct drv_experiments *e, const struct drv_options *common, const void *options);
 

@@ -395,11 +395,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {&drv_experiments_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
         .options = options,
         .parser = parse_option,
-        .children = children,
+        .children = drv_experiments_children,
         .doc = "Shows imperative, symbolic and hybrid programming: all experiments, or those named.\v"
                "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, 130 after SIGINT.",
 };

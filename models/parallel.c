@@ -285,11 +285,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {&drv_experiments_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
         .options = options,
         .parser = parse_option,
-        .children = children,
+        .children = drv_experiments_children,
         .doc = "Shows how independent parts of a serial program run side by side: all experiments, or those named.  The two "
                "devices are cpu:0 and gpu:0; without a GPU, cpu:0 and cpu:1 with half the cores each; or those of "
                "--device.\v"

@@ -203,6 +203,9 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 void *slp_call_fail(const char *at, const char *function, enum sl_status status, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* Whether the argument, of that name, was given; NULL is an error unless a mistake before is why. */
+bool slp_given(const char *at, const char *function, const char *name, const void *argument);
+
 /* ---- common parts of kernels and rules (src/op_util.c) ---------------------------------------------------------- */
 
 int64_t slp_size(const struct slp_view *v);

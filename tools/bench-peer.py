@@ -209,36 +209,27 @@ def row_network():
                                torch.nn.Linear(128, 2)).eval()
 
 
-def row_eager():
-    net, x = row_network(), torch.randn(1, 512)
-
+def forwards(net, x, mode):
     def run(times):
-        with torch.inference_mode():
+        with mode():
             for _ in range(times):
                 net(x)
     return run
+
+
+def row_eager():
+    return forwards(row_network(), torch.randn(1, 512), torch.inference_mode)
 
 
 def row_jit():
     net, x = row_network(), torch.randn(1, 512)
     with torch.no_grad():
         net = torch.jit.freeze(torch.jit.trace(net, x))
-
-    def run(times):
-        with torch.no_grad():
-            for _ in range(times):
-                net(x)
-    return run
+    return forwards(net, x, torch.no_grad)
 
 
 def row_compiled():
-    net, x = torch.compile(row_network()), torch.randn(1, 512)
-
-    def run(times):
-        with torch.no_grad():
-            for _ in range(times):
-                net(x)
-    return run
+    return forwards(torch.compile(row_network()), torch.randn(1, 512), torch.no_grad)
 
 
 def fastest(**makers):

@@ -133,10 +133,7 @@ static bool check_opts(const char *at, const sl_dataset *d, struct sl_loader_opt
  * NULL with SL_EINVAL: options make no sense; SL_EDEVICE: no such device. */
 sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts)
 {
-	if (!dataset) {
-		if (sl_error() == SL_OK) slp_call_fail(at, "sl_loader_new", SL_EINVAL, "the data set is NULL");
-		return NULL;
-	}
+	if (!slp_given(at, "sl_loader_new", "data set", dataset)) return NULL;
 	if (!check_opts(at, dataset, &opts)) return NULL;
 	if (slp_engine_need(at) != SL_OK || slp_device_resolve(at, &opts.device) != SL_OK) return NULL;
 	sl_loader *l = calloc(1, sizeof *l);

@@ -154,16 +154,17 @@ static enum sl_status fuse_grads(sl_graph *g)
 
 /* ---- updates ----------------------------------------------------------------------------------------------------- */
 
-/* The pair of sgd's arguments whose gradient this is, if nothing else uses it; -1: none. */
-static int pair_of(const sl_graph *g, const struct slp_users *u, struct slp_value grad, int *sgd)
+/* The sgd that takes the gradient, if nothing else uses it, and what it updates by it; -1: none. */
+static int sgd_by(const sl_graph *g, const struct slp_users *u, struct slp_value grad, struct slp_value *updated)
 {
 	if (slp_users_count(u, grad) != 1) return -1;
 	struct slp_user user = u->list[u->start[slp_value_id(grad)]];
 	if (user.node < 0 || user.arg % 2 != 1 || !slp_node_is(&g->nodes[user.node], "sgd")) return -1;
 	const struct slp_gnode *n = &g->nodes[user.node];
 	if (slp_node_number(n, "clip_norm") || slp_node_number(n, "clip_value")) return -1;
-	*sgd = user.node;
-	return user.arg / 2;
+	for (int i = 1; i < n->nin; i += 2) /* not user.arg: it may have lost pairs since */
+		if (slp_value_equal(n->in[i], grad)) *updated = n->in[i - 1];
+	return user.node;
 }
 
 static void copy_number(struct slp_gnode *to, const struct slp_gnode *from, const char *name, double instead_of_0)
@@ -202,31 +203,39 @@ static void drop_pair(struct slp_gnode *n, struct slp_value grad)
 }
 
 /* linear_grad whose gradients only sgd takes. */
-static enum sl_status fuse_update(sl_graph *g, const struct slp_users *u, int node)
+struct update {
+	int node, sgd;
+	struct slp_value w, b; /* what is updated */
+};
+
+static bool find_update(const sl_graph *g, const struct slp_users *u, int node, struct update *found)
 {
-	struct slp_gnode *n = &g->nodes[node];
-	struct slp_value dw = {node, 1}, db = {node, 2};
-	int sgd = -1, other = -1, w = pair_of(g, u, dw, &sgd), b = pair_of(g, u, db, &other);
-	if (w < 0 || b < 0 || sgd != other) return SL_OK;
+	const struct slp_gnode *n = &g->nodes[node];
 	struct slp_value pw = {0}, pb = {0};
-	for (int i = 1; i < g->nodes[sgd].nin; i += 2) {
-		if (slp_value_equal(g->nodes[sgd].in[i], dw)) pw = g->nodes[sgd].in[i - 1];
-		if (slp_value_equal(g->nodes[sgd].in[i], db)) pb = g->nodes[sgd].in[i - 1];
-	}
+	int sgd = sgd_by(g, u, (struct slp_value){node, 1}, &pw);
+	if (sgd < 0 || sgd_by(g, u, (struct slp_value){node, 2}, &pb) != sgd) return false;
+	*found = (struct update){node, sgd, pw, pb};
 	/* dx is by the w that is updated. */
-	if (!slp_value_equal(n->in[1], pw)) return SL_OK;
-	if (is_touched(g, u, pw, node, sgd) || is_touched(g, u, pb, node, sgd)) return SL_OK;
-	if (!is_single(g, u, pw, sgd) || !is_single(g, u, pb, sgd)) return SL_OK;
+	if (!slp_value_equal(n->in[1], pw)) return false;
+	if (is_touched(g, u, pw, node, sgd) || is_touched(g, u, pb, node, sgd)) return false;
+	if (!is_single(g, u, pw, sgd) || !is_single(g, u, pb, sgd)) return false;
 	for (int i = 0; i < n->nin; i++) /* kernels write w and b while they read these */
 		if (i != 1 && (u->memory[slp_value_id(n->in[i])] == u->memory[slp_value_id(pw)] ||
 			       u->memory[slp_value_id(n->in[i])] == u->memory[slp_value_id(pb)]))
-			return SL_OK;
-	struct slp_value in[] = {pw, pb, n->in[0], n->in[2], n->nin > 3 ? n->in[3] : (struct slp_value){0}};
+			return false;
+	return true;
+}
+
+static enum sl_status fuse_update(sl_graph *g, const struct update *found)
+{
+	int node = found->node, sgd = found->sgd;
+	struct slp_gnode *n = &g->nodes[node];
+	struct slp_value in[] = {found->w, found->b, n->in[0], n->in[2], n->nin > 3 ? n->in[3] : (struct slp_value){0}};
 	int tw = (int)slp_node_number(n, "tw"), data = (int)slp_node_number(n, "data");
 	int activation = (int)slp_node_number(n, "activation");
 	bool backward = n->backward;
-	drop_pair(&g->nodes[sgd], dw);
-	drop_pair(&g->nodes[sgd], db);
+	drop_pair(&g->nodes[sgd], (struct slp_value){node, 1});
+	drop_pair(&g->nodes[sgd], (struct slp_value){node, 2});
 	if (!slp_graph_rewrite(g, node, slp_op_find("linear_sgd"), NULL, n->nin + 1, in)) return slp_pass_no_memory("fuse");
 	n->backward = backward;
 	slp_node_set_int(n, "tw", tw);
@@ -242,10 +251,11 @@ static enum sl_status fuse_update(sl_graph *g, const struct slp_users *u, int no
 static enum sl_status fuse_updates(sl_graph *g)
 {
 	struct slp_users u;
+	struct update found;
 	enum sl_status s = SL_OK;
 	if (!slp_users_find(&u, g)) return SL_ENOMEM;
 	for (int i = 0; i < g->count && s == SL_OK; i++)
-		if (slp_node_is(&g->nodes[i], "linear_grad")) s = fuse_update(g, &u, i);
+		if (slp_node_is(&g->nodes[i], "linear_grad") && find_update(g, &u, i, &found)) s = fuse_update(g, &found);
 	slp_users_free(&u);
 	return s == SL_OK ? slp_pass_dead(g) : s;
 }

@@ -156,7 +156,7 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
  *     sl_plan *plan = sl_compile(graph, .shapes = (sl_shape[]){SL_SHAPE(1, 512)}); */
 sl_plan *sl_compile_at(const char *at, const sl_graph *graph, struct sl_compile_opts opts)
 {
-	if (!graph) return sl_error() == SL_OK ? slp_call_fail(at, "sl_compile", SL_EINVAL, "the graph is NULL") : NULL;
+	if (!slp_given(at, "sl_compile", "graph", graph)) return NULL;
 	sl_graph *copy = slp_graph_copy(graph);
 	if (!copy) {
 		slp_plan_no_memory();

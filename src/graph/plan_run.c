@@ -196,9 +196,6 @@ enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in,
  *     enum sl_status s = sl_plan_run(plan, &x, 1, &y); */
 enum sl_status sl_plan_run_at(const char *at, sl_plan *plan, sl_tensor *const *in, int nin, sl_tensor **out)
 {
-	if (!plan) {
-		if (sl_error() == SL_OK) slp_call_fail(at, "sl_plan_run", SL_EINVAL, "the plan is NULL");
-		return sl_error();
-	}
+	if (!slp_given(at, "sl_plan_run", "plan", plan)) return sl_error();
 	return slp_plan_run(at, plan, in, nin, NULL, 0, NULL, out);
 }

@@ -40,18 +40,7 @@ struct import {
 	const char *params;         /* its path */
 };
 
-static bool fail(struct import *im, enum sl_status status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static bool fail(struct import *im, enum sl_status status, const char *format, ...)
-{
-	char text[512];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	return slp_file_fail(&im->file, status, "%s", text);
-}
+#define fail(im, ...) slp_file_fail(&(im)->file, __VA_ARGS__)
 
 /* ---- forward ------------------------------------------------------------------------------------------------------ */
 

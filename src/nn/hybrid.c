@@ -279,10 +279,7 @@ void slp_hybrid_free(struct slp_hybrid *h)
  *     sl_tensor *y = sl_forward(net, x); */
 enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybridize_opts opts)
 {
-	if (!block) {
-		if (sl_error() == SL_OK) slp_call_fail(at, "sl_hybridize", SL_EINVAL, "the block is NULL");
-		return sl_error();
-	}
+	if (!slp_given(at, "sl_hybridize", "block", block)) return sl_error();
 	slp_hybrid_free(block->base->hybrid);
 	block->base->hybrid = NULL;
 	if (opts.off) return SL_OK;

@@ -153,6 +153,19 @@ static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const 
 	return ok ? SL_OK : sl_error();
 }
 
+/* Parameters of one element a channel: gamma, ones at first, beta, zeros; running mean, zeros, and variance, ones. */
+static bool make_params(const char *at, sl_block *self, sl_param **params, int count, int64_t channels,
+                        const bool *fixed)
+{
+	static const char *const names[] = {"gamma", "beta", "running_mean", "running_var"};
+	for (int i = 0; i < count; i++) {
+		struct sl_param_opts o = {.init = i % 3 ? sl_zeros_init() : sl_ones_init(), .no_grad = fixed[i]};
+		params[i] = sl_block_param_at(at, self, names[i], SL_SHAPE(channels ? channels : -1), o);
+		if (!params[i]) return false;
+	}
+	return true;
+}
+
 /* Batch normalisation of x (n, c, …): see sl_batch_norm for .eps and .momentum.  Parameters, all (c): gamma, ones at
  * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays
  * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  Where shards of a batch are trained on
@@ -164,7 +177,6 @@ static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const 
  *                                     sl_batch_norm_layer(), sl_activation_layer(SL_RELU)); */
 sl_block *sl_batch_norm_layer_at(const char *at, struct sl_batch_norm_layer_opts opts)
 {
-	static const char *const names[] = {"gamma", "beta", "running_mean", "running_var"};
 	const bool fixed[] = {opts.no_scale, opts.no_center, true, true};
 	if (opts.in_channels < 0)
 		return slp_call_fail(at, "sl_batch_norm_layer", SL_EINVAL, "channels must be positive");
@@ -173,15 +185,9 @@ sl_block *sl_batch_norm_layer_at(const char *at, struct sl_batch_norm_layer_opts
 	b->opts = opts;
 	b->base.base->synchronised = opts.synchronised;
 	b->base.forward_shards = opts.synchronised ? batch_norm_shards : NULL;
-	for (int i = 0; i < 4; i++) {
-		struct sl_param_opts o = {.init = i % 3 ? sl_zeros_init() : sl_ones_init(), .no_grad = fixed[i]};
-		b->params[i] = sl_block_param_at(at, &b->base, names[i],
-		                                 SL_SHAPE(opts.in_channels ? opts.in_channels : -1), o);
-		if (b->params[i]) continue;
-		sl_block_free(&b->base);
-		return NULL;
-	}
-	return &b->base;
+	if (make_params(at, &b->base, b->params, 4, opts.in_channels, fixed)) return &b->base;
+	sl_block_free(&b->base);
+	return NULL;
 }
 
 /* ---- layer ------------------------------------------------------------------------------------------------------- */
@@ -208,19 +214,13 @@ static sl_tensor *layer_norm_forward(sl_block *self, sl_tensor *const *in, int n
  *     sl_block *n = sl_layer_norm_layer(); */
 sl_block *sl_layer_norm_layer_at(const char *at, struct sl_layer_norm_layer_opts opts)
 {
-	static const char *const names[] = {"gamma", "beta"};
+	const bool fixed[] = {false, false};
 	if (opts.in_channels < 0 || opts.eps < 0)
 		return slp_call_fail(at, "sl_layer_norm_layer", SL_EINVAL, "channels and eps must be positive");
 	struct layer_norm *l = slp_layer_new(at, sizeof *l, "LayerNorm", "layernorm", layer_norm_forward);
 	if (!l) return NULL;
 	l->eps = opts.eps;
-	for (int i = 0; i < 2; i++) {
-		struct sl_param_opts o = {.init = i ? sl_zeros_init() : sl_ones_init()};
-		l->params[i] = sl_block_param_at(at, &l->base, names[i],
-		                                 SL_SHAPE(opts.in_channels ? opts.in_channels : -1), o);
-		if (l->params[i]) continue;
-		sl_block_free(&l->base);
-		return NULL;
-	}
-	return &l->base;
+	if (make_params(at, &l->base, l->params, 2, opts.in_channels, fixed)) return &l->base;
+	sl_block_free(&l->base);
+	return NULL;
 }

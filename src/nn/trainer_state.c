@@ -75,10 +75,7 @@ static bool list_all(const char *at, sl_trainer *t, struct list *l)
  *     sl_trainer_save(trainer, "trainer.params"); */
 enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const char *path)
 {
-	if (!trainer) {
-		if (sl_error() == SL_OK) slp_call_fail(at, "sl_trainer_save", SL_EINVAL, "the trainer is NULL");
-		return sl_error();
-	}
+	if (!slp_given(at, "sl_trainer_save", "trainer", trainer)) return sl_error();
 	struct list l = {0};
 	enum sl_status s = SL_OK;
 	SL_PAUSE
@@ -159,10 +156,7 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
  * SL_EINVAL: the file does not fit the trainer; SL_EIO, SL_EFORMAT and others as io.h says. */
 enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const char *path)
 {
-	if (!trainer) {
-		if (sl_error() == SL_OK) slp_call_fail(at, "sl_trainer_load", SL_EINVAL, "the trainer is NULL");
-		return sl_error();
-	}
+	if (!slp_given(at, "sl_trainer_load", "trainer", trainer)) return sl_error();
 	struct list l = {0};
 	l.count = slp_arrays_load_as(at, "sl_trainer_load", path, &l.names, &l.tensors);
 	if (l.count < 0) return sl_error();

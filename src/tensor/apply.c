@@ -57,13 +57,16 @@ enum sl_status slp_reject(const struct slp_infer *c, enum sl_status status, cons
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
 
+bool slp_given(const char *at, const char *function, const char *name, const void *argument)
+{
+	/* NULL is mostly the result of an earlier mistake, which has been recorded. */
+	if (!argument && sl_error() == SL_OK) slp_call_fail(at, function, SL_EINVAL, "the %s is NULL", name);
+	return argument;
+}
+
 bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 {
-	if (!t) {
-		/* NULL is mostly the result of an earlier mistake, which has been recorded. */
-		if (sl_error() == SL_OK) slp_call_fail(at, function, SL_EINVAL, "the tensor is NULL");
-		return false;
-	}
+	if (!slp_given(at, function, "tensor", t)) return false;
 	if (t->symbol) return slp_symbol_fail(at, function, t);
 	if (!t->storage) {
 		slp_call_fail(at, function, SL_EINTERNAL, "the values of a tensor were not kept for its gradient");
