@@ -8,40 +8,22 @@
 #define SLP_ACTIVATION_LIST(X)                                                                                         \
 	X(SL_RELU, relu) X(SL_SIGMOID, sigmoid) X(SL_TANH, tanh) X(SL_GELU, gelu) X(SL_SOFTPLUS, softplus)
 
+/* In double precision in C, for reference kernels. */
 #ifdef __cplusplus
-
-#define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
-	template <class T> static __device__ inline T slp_value_##name(T x)                                            \
-	{                                                                                                              \
-		return value;                                                                                          \
-	}
-#include "unary.def"
-
-template <class T> static __device__ inline T slp_activated(T x, int activation)
-{
-	switch (activation) {
-#define X(symbol, name)                                                                                                \
-	case symbol:                                                                                                   \
-		return slp_value_##name(x);
-		SLP_ACTIVATION_LIST(X)
-#undef X
-	default:
-		return x;
-	}
-}
-
+#define FUNCTION template <class T> static __device__ inline
 #else
+#define FUNCTION static inline
+#define T double
+#endif
 
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
-	static inline double slp_value_##name(double x)                                                                \
+	FUNCTION T slp_value_##name(T x)                                                                               \
 	{                                                                                                              \
-		typedef double T;                                                                                      \
 		return (T)(value);                                                                                     \
 	}
 #include "unary.def"
 
-/* In double precision, for reference kernels. */
-static inline double slp_activated(double x, int activation)
+FUNCTION T slp_activated(T x, int activation)
 {
 	switch (activation) {
 #define X(symbol, name)                                                                                                \
@@ -53,6 +35,10 @@ static inline double slp_activated(double x, int activation)
 		return x;
 	}
 }
+
+#undef FUNCTION
+#ifndef __cplusplus
+#undef T
 
 /* y[i] = the activation of y[i]; on the calling thread (activation.c). */
 void slp_activate_range(float *y, int64_t n, int activation);

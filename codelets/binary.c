@@ -1,4 +1,5 @@
 /* Functions of two tensors or of a tensor and a number, element by element, as binary.def lists them. */
+#include "describe.h"
 #include "operands.h"
 #include "fill.h"
 #include "scalar.h"
@@ -345,26 +346,9 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 		}                                                                                                      \
 	}
 
-/* clang-format off */
 #define DESCRIPTOR(op_name, about, arguments, count, over, keeps, gradient, ...)                                       \
-	const struct sl_op slp_op_##op_name = {                                                                        \
-		.name = #op_name,                                                                                      \
-		.doc = about,                                                                                          \
-		.args = arguments,                                                                                     \
-		.nin = count,                                                                                          \
-		.nout = 1,                                                                                             \
-		.saves = keeps,                                                                                        \
-		.inplace = over,                                                                                       \
-		.cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
-		.cuda_dtypes = SLP_ALL_DTYPES,                                                                         \
-		.flops = slp_flops_elementwise,                                                                        \
-		.grad = gradient,                                                                                      \
-		.ref = op_name##_ref,                                                                                  \
-		.cpu = op_name##_cpu,                                                                                  \
-		.cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
-		__VA_ARGS__                                                                                            \
-	};
-/* clang-format on */
+	SLP_DESCRIBE(op_name, about, arguments, count, .saves = keeps, .inplace = over, .cuda_dtypes = SLP_ALL_DTYPES, \
+	             .flops = slp_flops_elementwise, .grad = gradient, __VA_ARGS__);
 
 #define OF_TWO(name, over, saves, gradient, doc)                                                                       \
 	static enum sl_status name##_ref(const struct slp_kernel *k)                                                   \

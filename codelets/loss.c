@@ -1,6 +1,7 @@
 /* The loss of classifiers, one number a sample: softmax with cross entropy; and its gradient. */
 #include <math.h>
 
+#include "describe.h"
 #include "labels.h"
 #include "softmax_rows.h"
 
@@ -201,19 +202,8 @@ sl_tensor *sl_softmax_cross_entropy_at(const char *at, sl_tensor *logits, sl_ten
 }
 
 #define OP(op_name, text, inputs, count, ...)                                                                          \
-	const struct sl_op slp_op_##op_name = {.name = #op_name,                                                       \
-	                                       .doc = text,                                                            \
-	                                       .args = inputs,                                                         \
-	                                       .nin = count,                                                           \
-	                                       .nout = 1,                                                              \
-	                                       .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                    \
-	                                       .cuda_dtypes = SLP_FLOATS,                                              \
-	                                       .infer = infer_##op_name,                                               \
-	                                       .flops = flops,                                                         \
-	                                       .ref = op_name##_ref,                                                   \
-	                                       .cpu = op_name##_cpu,                                                   \
-	                                       .cuda = SLP_CUDA(slp_cuda_##op_name),                                   \
-	                                       __VA_ARGS__}
+	SLP_DESCRIBE(op_name, text, inputs, count, .cuda_dtypes = SLP_FLOATS, .infer = infer_##op_name,                \
+	             .flops = flops, __VA_ARGS__)
 OP(softmax_cross_entropy, "cross entropy of softmax(logits) and labels, one a sample", "logits labels", 2,
    .saves = SLP_IN(0) | SLP_IN(1), .grad = grad_softmax_cross_entropy);
 OP(softmax_cross_entropy_grad, "gradient of softmax_cross_entropy", "dloss logits labels", 3, .grad = NULL);

@@ -6,6 +6,7 @@
  *                      location parameter", Annals of Mathematical Statistics 35, 1964
  *     bce_logits_loss  -target log(p) - (1 - target) log(1 - p) with p = sigmoid(x)
  * and their gradients. */
+#include "describe.h"
 #include "pair_loss.h"
 #include "softmax_rows.h"
 
@@ -358,17 +359,7 @@ sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_tensor *t
 }
 
 #define ONE(op_name, text, inputs, count, ...)                                                                         \
-	const struct sl_op slp_op_##op_name = {.name = #op_name,                                                       \
-	                                       .doc = text,                                                            \
-	                                       .args = inputs,                                                         \
-	                                       .nin = count,                                                           \
-	                                       .nout = 1,                                                              \
-	                                       .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                    \
-	                                       .cuda_dtypes = SLP_FLOATS,                                              \
-	                                       .ref = op_name##_ref,                                                   \
-	                                       .cpu = op_name##_cpu,                                                   \
-	                                       .cuda = SLP_CUDA(slp_cuda_##op_name),                                   \
-	                                       __VA_ARGS__}
+	SLP_DESCRIBE(op_name, text, inputs, count, .cuda_dtypes = SLP_FLOATS, __VA_ARGS__)
 #define BOTH(name, text, back, cost, ...)                                                                              \
 	ONE(name, text, "x target", 2, .infer = infer, .saves = SLP_IN(0) | SLP_IN(1), .grad = back, .flops = cost,    \
 	    __VA_ARGS__);                                                                                              \

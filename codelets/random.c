@@ -3,6 +3,7 @@
 
 #include <starling/autograd.h>
 
+#include "describe.h"
 #include "random.h"
 #include "vmath.h"
 
@@ -206,31 +207,14 @@ SLP_CLONES static void dropout_range(void *arg, int64_t begin, int64_t end)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-/* clang-format off */
 #define RANDOM(op_name, about, arguments, count, type, ...)                                                            \
 	static enum sl_status op_name##_cpu(const struct slp_kernel *k)                                                \
 	{                                                                                                              \
 		slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, op_name##_range, (void *)k);                         \
 		return SL_OK;                                                                                          \
 	}                                                                                                              \
-	const struct sl_op slp_op_##op_name = {                                                                        \
-		.name = #op_name,                                                                                      \
-		.doc = about,                                                                                          \
-		.args = arguments,                                                                                     \
-		.nin = count,                                                                                          \
-		.nout = 1,                                                                                             \
-		.attr_table = op_name##_attrs,                                                                         \
-		.attrs_size = sizeof(type),                                                                            \
-		.cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
-		.cuda_dtypes = SLP_FLOATS,                                                                             \
-		.infer = op_name##_infer,                                                                              \
-		.flops = random_flops,                                                                                 \
-		.ref = op_name##_ref,                                                                                  \
-		.cpu = op_name##_cpu,                                                                                  \
-		.cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
-		__VA_ARGS__                                                                                            \
-	};
-/* clang-format on */
+	SLP_DESCRIBE(op_name, about, arguments, count, .attr_table = op_name##_attrs, .attrs_size = sizeof(type),      \
+	             .cuda_dtypes = SLP_FLOATS, .infer = op_name##_infer, .flops = random_flops, __VA_ARGS__);
 
 /* A block of four words takes ten rounds of about ten instructions. */
 static double random_flops(const struct slp_infer *c)

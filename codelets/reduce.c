@@ -1,4 +1,5 @@
 /* Reductions over axes: sum, mean, max, min, norm. */
+#include "describe.h"
 #include "reduce_plan.h"
 
 #define SLP_INLINE static inline __attribute__((always_inline))
@@ -369,24 +370,9 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 	{                                                                                                              \
 		return call(at, &slp_op_##op_name, x, opts);                                                           \
 	}                                                                                                              \
-	const struct sl_op slp_op_##op_name = {                                                                        \
-	        .name = #op_name,                                                                                      \
-	        .doc = text,                                                                                           \
-	        .args = "x",                                                                                           \
-	        .nin = 1,                                                                                              \
-	        .nout = 1,                                                                                             \
-	        .attr_table = reduce_attrs,                                                                            \
-	        .attrs_size = sizeof(struct slp_reduce_attrs),                                                         \
-	        .saves = save,                                                                                         \
-	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
-	        .cuda_dtypes = dtypes,                                                                                 \
-	        .infer = infer_##op_name,                                                                              \
-	        .flops = flops,                                                                                        \
-	        .grad = grad_##op_name,                                                                                \
-	        .scratch = scratch,                                                                                    \
-	        .ref = op_name##_ref,                                                                                  \
-	        .cpu = op_name##_cpu,                                                                                  \
-	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
-	};
+	SLP_DESCRIBE(op_name, text, "x", 1, .attr_table = reduce_attrs, .attrs_size = sizeof(struct slp_reduce_attrs), \
+	             .saves = save, .cuda_dtypes = dtypes, .infer = infer_##op_name, .flops = flops,                   \
+	             .grad = grad_##op_name, .scratch = scratch);
+
 #include "reduce.def"
 #undef X

@@ -1,6 +1,7 @@
 /* softmax and log_softmax along an axis, and their gradients. */
 #include <math.h>
 
+#include "describe.h"
 #include "softmax.h"
 #include "softmax_rows.h"
 
@@ -273,21 +274,8 @@ sl_tensor *sl_log_softmax_at(const char *at, sl_tensor *x, int axis)
 }
 
 #define OP(op_name, text, inputs, count, ...)                                                                          \
-	const struct sl_op slp_op_##op_name = {                                                                        \
-	        .name = #op_name,                                                                                      \
-	        .doc = text,                                                                                           \
-	        .args = inputs,                                                                                        \
-	        .nin = count,                                                                                          \
-	        .nout = 1,                                                                                             \
-	        .attr_table = attr_table,                                                                              \
-	        .attrs_size = sizeof(struct slp_axis_attrs),                                                           \
-	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
-	        .cuda_dtypes = SLP_FLOATS,                                                                             \
-	        .ref = op_name##_ref,                                                                                  \
-	        .cpu = op_name##_cpu,                                                                                  \
-	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
-	        __VA_ARGS__,                                                                                           \
-	}
+	SLP_DESCRIBE(op_name, text, inputs, count, .attr_table = attr_table,                                           \
+	             .attrs_size = sizeof(struct slp_axis_attrs), .cuda_dtypes = SLP_FLOATS, __VA_ARGS__)
 OP(softmax, "exponentials divided by their sum along an axis", "x", 1, .saves = SLP_OUT(0), .infer = infer,
    .flops = flops, .grad = grad_softmax);
 OP(log_softmax, "logarithm of the softmax along an axis", "x", 1, .saves = SLP_OUT(0), .infer = infer, .flops = flops,

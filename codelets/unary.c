@@ -1,4 +1,5 @@
 /* Functions of one tensor, element by element, and their gradients, as unary.def lists them. */
+#include "describe.h"
 #include "scalar.h"
 
 #define LINEAR(name, ...)                                                                                              \
@@ -93,23 +94,8 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 	}
 
 #define DESCRIPTOR(op_name, about, arguments, count, dtypes, rule, keeps, gradient)                                    \
-	const struct sl_op slp_op_##op_name = {                                                                        \
-	        .name = #op_name,                                                                                      \
-	        .doc = about,                                                                                          \
-	        .args = arguments,                                                                                     \
-	        .nin = count,                                                                                          \
-	        .nout = 1,                                                                                             \
-	        .saves = keeps,                                                                                        \
-	        .inplace = true,                                                                                       \
-	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
-	        .cuda_dtypes = dtypes,                                                                                 \
-	        .infer = rule,                                                                                         \
-	        .flops = slp_flops_elementwise,                                                                        \
-	        .grad = gradient,                                                                                      \
-	        .ref = op_name##_ref,                                                                                  \
-	        .cpu = op_name##_cpu,                                                                                  \
-	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
-	};
+	SLP_DESCRIBE(op_name, about, arguments, count, .saves = keeps, .inplace = true, .cuda_dtypes = dtypes,         \
+	             .infer = rule, .flops = slp_flops_elementwise, .grad = gradient);
 
 #define LINEAR(name, dtypes, value, doc)                                                                               \
 	KERNELS(name, x, NO_MORE, value)                                                                               \
