@@ -1,11 +1,7 @@
-#!/bin/sh
+#!/bin/bash
 # The benchmark lists its cases, measures two cheap ones into JSON, and refuses what it does not know.
-set -eu
+. "${srcdir:-.}/tests/expect.sh"
 bench=tools/bench
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-
-fail() { echo "bench.sh: $*" >&2; exit 1; }
 
 "$bench" --list >"$tmp/list"
 for name in op-chain op-chain-bulk dot2000 lenet-step plus-one-async plus-one-sync queue-dot run-ahead-memory \
@@ -29,12 +25,9 @@ sed 's/^/  /' "$tmp/table"
 sed -n 's/.*"rate": \([0-9.]*\).*/\1/p' "$tmp/json" | awk '$1 > 10 { exit 1 }' || fail "more than 10 tasks a repetition"
 grep -q '"error"' "$tmp/json" && fail "a case failed"
 
-"$bench" --quick --markdown queue-dot | grep -q '^| queue-dot | [0-9.]* ms |' || fail "no Markdown row"
+run 0 "$bench" --quick --markdown queue-dot
+says '^\| queue-dot \| [0-9.]* ms \|'
 
-status=0
-"$bench" no-such-case >"$tmp/out" 2>&1 || status=$?
-[ $status -eq 2 ] || fail "an unknown case gives status $status, 2 expected"
-grep -q no-such-case "$tmp/out" || fail "the message does not name the unknown case"
-status=0
-"$bench" --json "$tmp/no/such/folder" queue-dot >"$tmp/out" 2>&1 || status=$?
-[ $status -eq 1 ] || fail "an impossible --json file gives status $status, 1 expected"
+run 2 "$bench" no-such-case
+complains no-such-case
+run 1 "$bench" --json "$tmp/no/such/folder" queue-dot

@@ -1,11 +1,9 @@
-#!/bin/sh
+#!/bin/bash
 # bits.sh: a seed decides all bits of a training run, whatever the scheduling policy, with one CPU team or two, with
 # small operations bulked or not, and near the bounds of run-ahead; another seed gives others.  Run by make check in
 # the build tree.
-set -eu
-export LC_ALL=C
+. "${srcdir:-.}/tests/expect.sh"
 bits=tests/bits
-failures=0
 
 # same NAME=VALUE...: seed 1 under these variables gives the bits expected
 same()
@@ -14,8 +12,7 @@ same()
   if [ "$got" = "$expected" ]; then
     echo "ok: $*"
   else
-    echo "FAIL: $*: $got instead of $expected"
-    failures=$((failures + 1))
+    fail "$*: $got instead of $expected"
   fi
 }
 
@@ -31,5 +28,4 @@ for teams in 1 2; do
 done
 
 other=$("$bits" 2)
-[ "$other" != "$expected" ] || { echo "FAIL: another seed gives the same bits"; failures=$((failures + 1)); }
-[ "$failures" -eq 0 ]
+[ "$other" != "$expected" ] || fail "another seed gives the same bits"

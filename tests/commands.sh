@@ -2,13 +2,10 @@
 # The commands in README.md, HACKING.md and the book: those in blocks marked sh, and those in the text that have arguments.
 # Each is run, training on few images, or stands in the list below with the reason why not and with what tests it instead.
 # Run by make check, in the build folder; srcdir comes from there.
-set -euo pipefail
-export LC_ALL=C
-source=$(cd "${srcdir:-.}" && pwd)
+. "${srcdir:-.}/tests/expect.sh"
+source=$(cd "$srcdir" && pwd)
 build=$PWD
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-ran=0 left=0 failures=0
+ran=0 left=0
 
 # One a line: blocks marked sh, and `code` whose first word is a program and that has arguments.
 commands_of() {
@@ -50,7 +47,7 @@ shorten() {
   esac
 }
 
-run() {
+try() {
   local why command
   why=$(reason "$1")
   if [ -n "$why" ]; then
@@ -64,13 +61,7 @@ run() {
     make\ *) cd "$build" ;;
     *) cd "$tmp/tree" ;;
   esac
-  if timeout 300 bash -c "$command" >"$tmp/output" 2>&1; then
-    echo "ok: $command"
-  else
-    echo "FAIL: $command: exit status $?"
-    tail -n 20 "$tmp/output"
-    failures=$((failures + 1))
-  fi
+  run 0 timeout 300 bash -c "$command"
   cd "$build"
   ran=$((ran + 1))
 }
@@ -80,12 +71,9 @@ mkdir "$tmp/tree"
 for name in models tools tests doc; do ln -s "$build/$name" "$tmp/tree/$name"; done
 ln -s "$build" "$tmp/tree/build"
 
-if [ ! -f /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz ]; then
-  echo "no Fashion-MNIST (Debian: dataset-fashion-mnist)"
-  exit 77
-fi
+needs_images
 for page in "$source/README.md" "$source/HACKING.md" "$source"/doc/book/*.md; do commands_of "$page"; done |
   awk '!seen[$0]++' >"$tmp/commands"
-while read -r command <&3; do run "$command"; done 3<"$tmp/commands"
+while read -r command <&3; do try "$command"; done 3<"$tmp/commands"
 echo "$ran commands run, $left not, $failures failed"
-[ "$failures" = 0 ] && [ "$ran" -ge 5 ]
+[ "$ran" -ge 5 ] || fail "next to no commands: this test does not find them"

@@ -1,13 +1,7 @@
 #!/bin/bash
 # completion.sh: completion in bash against what the programs say of themselves.  Run by make check in the build tree,
 # which sets srcdir and PROGRAMS.
-set -euo pipefail
-export LC_ALL=C
-failures=0
-fail() {
-  echo "FAIL: $*"
-  failures=$((failures + 1))
-}
+. "${srcdir:-.}/tests/expect.sh"
 
 # shellcheck source=/dev/null
 source "$srcdir/tools/completion.bash"
@@ -37,17 +31,17 @@ offers() {
 echo "--- all options of all programs"
 for program in $PROGRAMS; do
   [ -x "$program" ] || program=$srcdir/$program
-  answers "$program --" >completion.got
+  answers "$program --" >"$tmp/got"
   if usage=$("$program" --usage 2>/dev/null); then # argp's other list of them
-    tr -d '\n' <<<"$usage" | grep -oE '\[--[a-z-]+=?' | tr -d '[' | sort >completion.want
+    tr -d '\n' <<<"$usage" | grep -oE '\[--[a-z-]+=?' | tr -d '[' | sort >"$tmp/want"
   else # a script
-    "$program" --help | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--.*' | sort >completion.want
-    sed -i 's/=$//' completion.got
+    "$program" --help | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--.*' | sort >"$tmp/want"
+    sed -i 's/=$//' "$tmp/got"
   fi
-  if cmp -s completion.want completion.got; then
-    echo "ok: $program: $(wc -l <completion.got) options"
+  if cmp -s "$tmp/want" "$tmp/got"; then
+    echo "ok: $program: $(wc -l <"$tmp/got") options"
   else
-    fail "$program: $(diff completion.want completion.got)"
+    fail "$program: $(diff "$tmp/want" "$tmp/got")"
   fi
 done
 offers "$srcdir/tools/sl-simulate --" --machine= --sched= --teams= --gpus= --models= --report= --build-dir= --list --help
@@ -60,13 +54,8 @@ offers 'models/mlp --device=a' auto
 offers 'models/mlp --epochs='
 offers 'models/hybrid sym' symbolic symbols
 offers "$srcdir/tools/sl-simulate --machine=h100" h100 h100x2 h100x8
-rm -rf completion.dir
-mkdir -p completion.dir/folder
-touch completion.dir/file.json
-offers 'tools/sl-plot completion.dir/f' completion.dir/file.json completion.dir/folder
-offers 'models/mlp --json=completion.dir/f' completion.dir/file.json completion.dir/folder
-offers 'models/mlp --data=completion.dir/f' completion.dir/folder
-rm -rf completion.dir completion.want completion.got
-
-[ "$failures" -eq 0 ] || echo "$failures failures"
-exit $((failures > 0))
+mkdir "$tmp/folder"
+touch "$tmp/file.json"
+offers "tools/sl-plot $tmp/f" "$tmp/file.json" "$tmp/folder"
+offers "models/mlp --json=$tmp/f" "$tmp/file.json" "$tmp/folder"
+offers "models/mlp --data=$tmp/f" "$tmp/folder"

@@ -1,12 +1,10 @@
 #!/bin/bash
 # Environment variables: those that the code reads are documented, each once, and those that are documented are read.
 # Run by make check; srcdir comes from there.
-set -euo pipefail
-export LC_ALL=C
-cd "${srcdir:-.}"
+. "${srcdir:-.}/tests/expect.sh"
+cd "$srcdir"
 page=doc/environment.md
 emulation=tests/emu/README.md
-failures=0
 
 # Names of ours in quotes, outside of comments, are variables: statuses and options are never spelled out.
 read_by() {
@@ -15,11 +13,6 @@ read_by() {
 }
 # The first column of the tables.
 documented() { grep -oE '^\| `[A-Z0-9_]+`' "$page" | tr -d '|` '; }
-
-fail() {
-  echo "FAIL: $*"
-  failures=$((failures + 1))
-}
 
 ours=$(read_by src codelets models tools)
 [ "$(wc -w <<<"$ours")" -ge 5 ] || fail "the code reads next to no variables: this test does not find them"
@@ -34,4 +27,3 @@ for name in $(documented | grep '^SL_'); do
   grep -qx "$name" <<<"$ours" || fail "$name is in $page, and nothing reads it"
 done
 echo "$(wc -w <<<"$ours") variables of Starling"
-[ $failures = 0 ]

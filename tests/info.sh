@@ -1,28 +1,8 @@
 #!/bin/bash
 # info.sh: sl-info: what it tells, as text and as JSON, against what the system says.  Run by make check in the build
 # tree.
-set -euo pipefail
-export LC_ALL=C
+. "${srcdir:-.}/tests/expect.sh"
 info=tools/sl-info
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failures=0
-
-fail() {
-  echo "FAIL: $*"
-  sed 's/^/  | /' "$tmp/out" "$tmp/err"
-  failures=$((failures + 1))
-}
-
-# run STATUS COMMAND...: standard output to $tmp/out, standard error to $tmp/err
-run() {
-  local expected=$1 status=0
-  shift
-  "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
-  if [ "$status" -eq "$expected" ]; then echo "ok: $*"; else fail "$*: exit status $status instead of $expected"; fi
-}
-says() { grep -Eq -- "$1" "$tmp/out" || fail "nothing printed matches: $1"; }
-complains() { grep -Eq -- "$1" "$tmp/err" || fail "no message matches: $1"; }
 
 run 0 "$info" --help
 says '--ops'
@@ -60,10 +40,7 @@ grep -q '"operations a task (SL_BULK)": 7' "$tmp/info.json" || fail "SL_BULK=7 i
   fail "teams do not share out all $cores cores"
 run 1 "$info" --json "$tmp/nowhere/info.json"
 complains "$tmp/nowhere/info.json"
-if [ -c /dev/full ]; then
-  run 1 "$info" --json /dev/full
-  complains '/dev/full: No space left'
-fi
+needs_space "$info" --json
 run 1 env STARPU_SCHED=nosuch "$info"
 complains 'no scheduling policy "nosuch"'
 
@@ -78,11 +55,7 @@ run 0 "$info" --ops --json "$tmp/ops.json"
 [ "$(grep -c '^      "name": ' "$tmp/ops.json")" -eq "$ops" ] || fail "$ops operations as text, others as JSON"
 [ "$ops" -ge 100 ] || fail "$ops operations only"
 if grep -n '"doc": ""' "$tmp/ops.json"; then fail "operations or attributes without words"; fi
-if command -v python3 >/dev/null; then
-  for f in info ops; do python3 -m json.tool "$tmp/$f.json" >/dev/null || fail "$f.json is no JSON"; done
-else
-  echo "SKIP: validity of JSON: no python3"
-fi
+for f in info ops; do valid_json "$tmp/$f.json"; done
 
 echo "--- emulated GPUs"
 if [ -x tests/emu/sl-info ]; then
@@ -95,6 +68,3 @@ if [ -x tests/emu/sl-info ]; then
 else
   echo "SKIP: GPUs: no emulated ones in this build"
 fi
-
-[ "$failures" -eq 0 ] || echo "$failures failures"
-exit $((failures > 0))

@@ -1,32 +1,16 @@
 #!/bin/bash
 # simulate.sh: simulated machines: the same run twice gives the same times, more and faster devices are faster, the
 # bound is one, mistakes are told.  Run by make check; needs a build with a StarPU with SimGrid.
-set -eu
-export LC_ALL=C
-srcdir=${srcdir:-.}
-simulate=$srcdir/tools/sl-simulate
-data=/usr/share/datasets/fashion-mnist
-grep -q '^#define SLP_SIMULATION' config.h || { echo "this build does not simulate: its StarPU has no SimGrid"; exit 77; }
-[ -f "$data/train-images-idx3-ubyte.gz" ] || { echo "no $data (Debian: dataset-fashion-mnist)"; exit 77; }
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failures=0
+. "${srcdir:-.}/tests/expect.sh"
+grep -q '^#define SLP_SIMULATION' config.h || skip "this build does not simulate: its StarPU has no SimGrid"
+needs_images
+: >"$tmp/report"
+shown+=("$tmp/report")
 
-fail()
-{
-  echo "FAIL: $*"
-  sed 's/^/  | /' "$tmp/out" "$tmp/err" "$tmp/report"
-  failures=$((failures + 1))
-}
-
-# run STATUS ARGUMENT...
-run()
-{
-  local expected=$1 status=0
-  shift
+# simulate STATUS ARGUMENT...
+simulate() {
   : >"$tmp/report"
-  "$simulate" --report "$tmp/report" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
-  if [ $status -eq "$expected" ]; then echo "ok: $*"; else fail "$*: exit status $status instead of $expected"; fi
+  run "$1" "$srcdir/tools/sl-simulate" --report "$tmp/report" "${@:2}"
 }
 
 # The milliseconds of a batch in the last epoch
@@ -38,10 +22,10 @@ holds() { awk "BEGIN { exit !($1) }" || fail "$2: $1"; }
 lenet=(models/lenet --epochs 2 --limit 2048)
 
 echo "--- one machine"
-run 0 --machine laptop "${lenet[@]}"
+simulate 0 --machine laptop "${lenet[@]}"
 laptop=$(batch)
 cp "$tmp/report" "$tmp/first"
-run 0 --machine laptop "${lenet[@]}"
+simulate 0 --machine laptop "${lenet[@]}"
 holds "$(batch) == $laptop" "two runs give different times"
 cmp -s "$tmp/report" "$tmp/first" || fail "two runs give different reports"
 holds "$(field distance) >= 1" "a run is faster than its bound"
@@ -50,20 +34,20 @@ grep -q '^simulated device cpu:0: [1-9][0-9]* tasks, busy [0-9.]* s, share 0\.9'
 
 echo "--- a machine twice as fast takes half the time"
 awk '/^cpu\.g(flops|bytes)/ { $2 *= 2 } /_us/ { $2 /= 2 } { print }' "$srcdir/tools/machines/laptop" >"$tmp/faster"
-run 0 --machine "$tmp/faster" "${lenet[@]}"
+simulate 0 --machine "$tmp/faster" "${lenet[@]}"
 holds "$(batch) > 0.49 * $laptop && $(batch) < 0.51 * $laptop" "not half the time"
 
 echo "--- GPUs"
-run 0 --machine h100 "${lenet[@]}"
+simulate 0 --machine h100 "${lenet[@]}"
 holds "$(batch) < $laptop / 10" "a GPU is hardly faster than a laptop"
 holds "$(field distance) >= 1" "a run is faster than its bound"
 grep -q '^simulated link ram to gpu:0: [0-9.]* MiB' "$tmp/report" || fail "nothing went to the GPU"
 grep -q '^simulated memory gpu:0: at most [1-9]' "$tmp/report" || fail "no memory of the GPU was used"
 ! grep -q Warning "$tmp/err" || fail "StarPU is not content with the machine"
 wide=("models/lenet" --epochs 2 --limit 16384 --batch-size 8192)
-run 0 --machine h100x2 "${wide[@]}" --device gpu:0
+simulate 0 --machine h100x2 "${wide[@]}" --device gpu:0
 one=$(batch)
-run 0 --machine h100x2 "${wide[@]}" --device gpu:0,gpu:1
+simulate 0 --machine h100x2 "${wide[@]}" --device gpu:0,gpu:1
 holds "$(batch) < 0.8 * $one" "two GPUs are hardly faster than one with large batches"
 grep -q '^simulated link gpu:0 to gpu:1: [0-9.]* MiB' "$tmp/report" || fail "nothing went between the GPUs"
 
@@ -73,20 +57,18 @@ cat "$tmp/out"
 
 echo "--- recorded times replace estimates"
 mkdir -p "$tmp/home/codelets/45"
-run 2 --machine laptop --models "$tmp/nowhere" "${lenet[@]}"
-run 0 --machine laptop --models "$tmp/home" "${lenet[@]}"
+simulate 2 --machine laptop --models "$tmp/nowhere" "${lenet[@]}"
+simulate 0 --machine laptop --models "$tmp/home" "${lenet[@]}"
 holds "$(batch) == $laptop" "an empty folder of times changes them"
 
 echo "--- mistakes"
-run 2 --machine nonesuch "${lenet[@]}"
-run 2 "${lenet[@]}"
-run 2 --machine laptop
-run 2 --machine laptop /bin/true
+simulate 2 --machine nonesuch "${lenet[@]}"
+simulate 2 "${lenet[@]}"
+simulate 2 --machine laptop
+simulate 2 --machine laptop /bin/true
 echo "cpu.corse 4" >"$tmp/wrong"
-run 2 --machine "$tmp/wrong" "${lenet[@]}"
+simulate 2 --machine "$tmp/wrong" "${lenet[@]}"
 grep -q 'unknown: cpu.corse' "$tmp/err" || fail "the wrong key is not named"
 grep -q 'cpu.gflops is missing' "$tmp/err" || fail "what is missing is not named"
-run 1 --machine laptop models/lenet --device gpu:0
+simulate 1 --machine laptop models/lenet --device gpu:0
 grep -q 'gpu:0 is not there' "$tmp/err" || fail "the device that is not there is not named"
-
-[ $failures -eq 0 ]

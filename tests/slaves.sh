@@ -1,20 +1,15 @@
 #!/bin/bash
 # slaves.sh: training with devices in other processes, StarPU's TCP/IP workers on this machine: always what one process
 # computes.  Run by make check in the build tree.
-set -euo pipefail
-export LC_ALL=C STARPU_WORKERS_NOBIND=1 # processes would bind their workers to the same cores
+. "${srcdir:-.}/tests/expect.sh"
+export STARPU_WORKERS_NOBIND=1 # processes would bind their workers to the same cores
 lenet=models/lenet
 status=0
 tests/slaves no-such-test >/dev/null 2>&1 || status=$?
-[ $status -ne 77 ] || { echo "StarPU was built without slave processes"; exit 77; }
-tmp=$(mktemp -d)
-failures=0
+[ $status -ne 77 ] || skip "StarPU was built without slave processes"
 pids=()
-finish() {
-  [ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null || true
-  rm -rf "$tmp"
-}
-trap finish EXIT
+at_end() { [ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null || true; }
+shown+=("$tmp"/out.{1,2} "$tmp"/err.{1,2})
 
 # Whether someone listens on a port of this machine; to connect would be taken for a slave
 listens() { grep -qi ":$(printf %04X "$1") 00000000:0000 0A" /proc/net/tcp; }
@@ -59,31 +54,20 @@ together() {
   [ "$status" = 0 ]
 }
 
-fail() {
-  echo "FAIL: $*"
-  tail -n 15 "$tmp"/out* "$tmp"/err* | sed 's/^/  | /'
-  failures=$((failures + 1))
-}
-
 for slaves in 1 2; do
   for policy in lws eager dmda; do
     if STARPU_SCHED=$policy together $slaves tests/slaves; then echo "ok: $slaves slaves, $policy"; else fail "$slaves slaves, $policy"; fi
   done
 done
 
-[ -f /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz ] || { echo "SKIP: drivers: no Fashion-MNIST"; exit $((failures > 0)); }
-
-losses() { sed -n 's/^ *"train_loss": \([^,]*\),*$/\1/p' "$1"; }
+have_images || { echo "SKIP: drivers: no Fashion-MNIST"; exit; }
 
 # agree NAME: the losses in $tmp/there.json are those in $tmp/here.json, but for rounding
 agree() {
-  losses "$tmp/here.json" >"$tmp/a"
-  losses "$tmp/there.json" | paste "$tmp/a" - >"$tmp/both"
-  if awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-9 * $1 ^ 2 { bad = 1 } END { exit bad || NR != 2 }' "$tmp/both"; then
-    echo "ok: $*"
-  else
-    fail "$*: $(tr '\n' ' ' <"$tmp/both")"
-  fi
+  values "$tmp/here.json" train_loss >"$tmp/a"
+  values "$tmp/there.json" train_loss >"$tmp/b"
+  alike "$tmp/a" "$tmp/b" 2 3.16e-5 "$*"
+  echo "compared: $*"
 }
 
 # busy SLAVES: so many slaves have had tasks, by what StarPU says
@@ -108,4 +92,3 @@ timeout 120 models/mlp --mode step "${few[@]}" --json "$tmp/here.json"
 together 1 models/mlp --mode step --device cpu:1 "${few[@]}" --json "$tmp/there.json" || fail "mlp in a slave"
 agree "mlp, whole steps in a slave"
 busy 1
-exit $((failures > 0))

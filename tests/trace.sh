@@ -2,33 +2,10 @@
 # trace.sh: sl-trace on models/lenet: what StarVZ reads is in the trace and the counts agree, Perfetto's file is complete,
 # pictures are drawn, failures are told.  Run by make check; needs a StarPU with FxT, jq, and for parts of it the tools of
 # the views.
-set -euo pipefail
-export LC_ALL=C
-srcdir=${srcdir:-.}
+. "${srcdir:-.}/tests/expect.sh"
+needs_images
+command -v jq >/dev/null || skip "no jq (Debian: jq)"
 trace=$srcdir/tools/sl-trace
-data=/usr/share/datasets/fashion-mnist
-[ -f "$data/train-images-idx3-ubyte.gz" ] || { echo "no $data (Debian: dataset-fashion-mnist)"; exit 77; }
-command -v jq >/dev/null || { echo "no jq (Debian: jq)"; exit 77; }
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failures=0
-
-fail() {
-  echo "FAIL: $*"
-  sed 's/^/  | /' "$tmp/out" "$tmp/err"
-  failures=$((failures + 1))
-}
-
-# run STATUS COMMAND...
-run() {
-  local expected=$1 status=0
-  shift
-  "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
-  if [ $status -eq "$expected" ]; then echo "ok: $*"; else fail "$*: exit status $status instead of $expected"; fi
-}
-
-says() { grep -Eq -- "$1" "$tmp/out" || fail "nothing printed matches: $1"; }
-complains() { grep -Eq -- "$1" "$tmp/err" || fail "no message matches: $1"; }
 # json FILTER TEXT: the filter must give true
 json() { [ "$(jq "$1" "$json")" = true ] || fail "$2: $1"; }
 count() { grep -c -- "$@" || true; }
@@ -74,13 +51,11 @@ without nothing
 run 1 env PATH="$tmp/bin" bash "$trace" --view starvz -o "$tmp/none" models/lenet
 complains 'CRAN'
 
-library=$({ ldd models/.libs/lenet models/lenet 2>/dev/null || true; } | sed -n 's/^.*libstarpu-.* => \(.*\) (.*$/\1/p' | head -n 1)
+library=$({ ldd models/.libs/lenet models/lenet 2>/dev/null || true; } | sed -n 's/^.*libstarpu-.* => \(.*\) (.*$/\1/p' | sed -n 1p)
 if [ -n "$library" ] && ! grep -q fut_setup "$library"; then
   run 1 "$trace" --view none -o "$tmp/none" models/lenet
   complains 'without FxT'
-  [ $failures -eq 0 ] || exit 1
-  echo "this StarPU records no traces"
-  exit 77
+  skip "this StarPU records no traces"
 fi
 run 1 "$trace" --view none -o "$tmp/none" true
 complains 'wrote no trace'
@@ -177,5 +152,3 @@ if [ -n "$(Rscript -e 'cat(system.file("tools/starvz", package = "starvz"))' 2>/
 else
   echo "SKIP: StarVZ's picture: no StarVZ (CRAN) or its tools"
 fi
-
-[ $failures -eq 0 ]
