@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate.h"
 #include "op.h"
+#include "runtime/segment.h"
 
 int slp_start_engine(void)
 {
@@ -17,6 +19,31 @@ int slp_stop_engine(void)
 	enum sl_status s = sl_wait_all();
 	sl_shutdown();
 	return s != SL_OK;
+}
+
+void slp_begin(struct sl_config config)
+{
+	CHECK_OK(sl_init(&config));
+}
+
+void slp_begin_plainly(void)
+{
+	CHECK_OK(sl_init(NULL));
+}
+
+void slp_end(void)
+{
+	slp_gate_open();
+	atomic_store(&slp_fail_kernel, 0);
+	atomic_store(&slp_slow_times, 1);
+	while (sl_is_initialized()) sl_shutdown();
+	sl_error_clear();
+}
+
+void slp_end_well(void)
+{
+	CHECK_OK(sl_wait_all());
+	slp_end();
 }
 
 struct sl_stats slp_stats(void)

@@ -10,6 +10,18 @@
 int slp_start_engine(void);
 int slp_stop_engine(void);
 
+/* Start and stop within tests.  However a test has ended, the next one finds the engine stopped and nothing held up,
+ * slowed down, made to fail or pending. */
+void slp_begin(struct sl_config config);
+void slp_end(void);
+/* The same, where nothing may be left to report. */
+void slp_end_well(void);
+/* With the defaults: before and after each test of a suite. */
+void slp_begin_plainly(void);
+
+/* Seconds to wait for what must happen at some time, on a machine that may be slow or busy. */
+enum { SLP_PATIENCE = 60 };
+
 struct sl_stats slp_stats(void);
 
 /* float64 elements first, first + 1, …, with a gradient attached. */

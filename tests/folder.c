@@ -1,11 +1,12 @@
 /* Files of tests: those in tests/data, and a scratch folder. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "folder.h"
-#include "harness.h"
 
 static char scratch[PATH_MAX / 2];
 
@@ -15,16 +16,26 @@ const char *slp_data_path(const char *name, char path[PATH_MAX])
 	return path;
 }
 
-bool slp_scratch_make(const char *test)
+int slp_scratch_make(void)
 {
 	const char *tmp = getenv("TMPDIR");
-	snprintf(scratch, sizeof scratch, "%s/%s.XXXXXX", tmp ? tmp : "/tmp", test);
-	return mkdtemp(scratch) != NULL;
+	snprintf(scratch, sizeof scratch, "%s/%s.XXXXXX", tmp ? tmp : "/tmp", program_invocation_short_name);
+	return mkdtemp(scratch) == NULL;
 }
 
-bool slp_scratch_remove(void)
+int slp_scratch_remove(void)
 {
-	return rmdir(scratch) == 0;
+	return rmdir(scratch) != 0;
+}
+
+int slp_start_with_scratch(void)
+{
+	return slp_scratch_make() || slp_start_engine();
+}
+
+int slp_stop_with_scratch(void)
+{
+	return slp_stop_engine() + slp_scratch_remove();
 }
 
 const char *slp_scratch_path(const char *name, char path[PATH_MAX])

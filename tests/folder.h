@@ -9,9 +9,12 @@
 /* Where a file of tests/data is. */
 const char *slp_data_path(const char *name, char path[PATH_MAX]);
 
-/* A folder of its own, empty at the end. */
-bool slp_scratch_make(const char *test);
-bool slp_scratch_remove(void);
+/* A folder of its own, empty at the end.  0: done; also as start and stop of a suite. */
+int slp_scratch_make(void);
+int slp_scratch_remove(void);
+/* Start and stop of a suite: that, and the engine with its defaults. */
+int slp_start_with_scratch(void);
+int slp_stop_with_scratch(void);
 const char *slp_scratch_path(const char *name, char path[PATH_MAX]);
 void slp_write_scratch(const char *name, const void *data, size_t size);
 

@@ -318,27 +318,6 @@ static void test_fashion(void)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-static int make_folder(void)
-{
-	return !slp_scratch_make("test_data");
-}
-
-static int remove_folder(void)
-{
-	return !slp_scratch_remove();
-}
-
-static void start(void)
-{
-	CHECK_OK(sl_init(NULL));
-}
-
-static void stop(void)
-{
-	while (sl_is_initialized()) sl_shutdown();
-	sl_error_clear();
-}
-
 static const struct slp_test dataset_tests[] = {
         {"class names", test_class_names},
         {"fashion-mnist", test_fashion},
@@ -360,8 +339,8 @@ static const struct slp_test loader_tests[] = {
 int main(int argc, char **argv)
 {
 	static const struct slp_suite suites[] = {
-	        {"dataset", dataset_tests, make_folder, remove_folder, start, stop},
-	        {"loader", loader_tests, make_folder, remove_folder, start, stop},
+	        {"dataset", dataset_tests, slp_scratch_make, slp_scratch_remove, slp_begin_plainly, slp_end},
+	        {"loader", loader_tests, slp_scratch_make, slp_scratch_remove, slp_begin_plainly, slp_end},
 	        {0},
 	};
 	return slp_test_main(argc, argv, suites);

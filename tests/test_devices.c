@@ -10,16 +10,7 @@
 
 static void start(int teams)
 {
-	struct sl_config config = {.teams = teams, .bulk = 4};
-	CHECK_OK(sl_init(&config));
-}
-
-static void stop(void)
-{
-	slp_gate_open();
-	atomic_store(&slp_fail_kernel, 0);
-	while (sl_is_initialized()) sl_shutdown();
-	sl_error_clear();
+	slp_begin((struct sl_config){.teams = teams, .bulk = 4});
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
@@ -117,7 +108,7 @@ static void test_absent(void)
 	sl_error_clear();
 	SL_SCOPE
 		CHECK_NULL(sl_copy_to(sl_from(v, SL_SHAPE(2)), sl_gpu(gpus)), SL_EDEVICE, gpu);
-	stop();
+	slp_end();
 }
 
 static void test_default(void)
@@ -131,7 +122,7 @@ static void test_default(void)
 		CHECK_OK(sl_device_default(((sl_device){SL_DEVICE_DEFAULT, 0})));
 		CHECK(sl_tensor_device(sl_zeros(SL_SHAPE(2))).kind == SL_DEVICE_AUTO);
 	}
-	stop();
+	slp_end();
 }
 
 /* ---- two teams --------------------------------------------------------------------------------------------------- */
@@ -163,13 +154,14 @@ static void test_workers(void)
 		worker_of(sl_cpu(1), again);
 		CHECK(!strcmp(b, again));
 	}
-	stop();
+	slp_end();
 }
 
 /* Whether so many tasks are left after a while: a task counts a little longer than its results need. */
 static bool pending_becomes(int n)
 {
-	for (int i = 0; i < 2000 && slp_runahead_pending() != n; i++) usleep(1000);
+	double deadline = sl_time() + SLP_PATIENCE;
+	while (slp_runahead_pending() != n && sl_time() < deadline) usleep(1000);
 	return slp_runahead_pending() == n;
 }
 
@@ -189,7 +181,7 @@ static void test_side_by_side(void)
 			slp_gate_open();
 			CHECK_ALL(waits, 2);
 		}
-	stop();
+	slp_end();
 }
 
 /* Opens the gate in the end, however long the main thread waits; tells whether it had to. */
@@ -226,9 +218,9 @@ static void fill_both(void)
 
 static void test_memory_side_by_side(void)
 {
-	CHECK_OK(sl_init(&(struct sl_config){.teams = 2, .bulk = 1, .runahead_bytes = 8 << 20}));
+	slp_begin((struct sl_config){.teams = 2, .bulk = 1, .runahead_bytes = 8 << 20});
 	CHECK(ends_beside(fill_both));
-	stop();
+	slp_end();
 }
 
 static void run_program(void)
@@ -250,7 +242,7 @@ static void test_constants_side_by_side(void)
 	start(2);
 	CHECK_OK(sl_device_default(sl_cpu(0)));
 	CHECK(ends_beside(run_program));
-	stop();
+	slp_end();
 }
 
 static void test_mixed(void)
@@ -269,7 +261,7 @@ static void test_mixed(void)
 		CHECK_ALL(sl_add(sl_copy_to(a, sl_cpu(1)), b), 2);
 		CHECK_ALL(sl_add_(free, a), 2);
 	}
-	stop();
+	slp_end();
 }
 
 static void test_copy_to(void)
@@ -293,7 +285,7 @@ static void test_copy_to(void)
 		CHECK_OK(sl_read(sl_copy_to(sl_from(&big, SL_SCALAR, .dtype = SL_INT32), sl_cpu(1)), &got, sizeof got));
 		CHECK(got == big); /* not by way of a float */
 	}
-	stop();
+	slp_end();
 }
 
 /* ---- memory of the caller ---------------------------------------------------------------------------------------- */
@@ -339,7 +331,7 @@ static void test_adopt(void)
 	CHECK_OK(sl_wait_all());
 	CHECK(a.calls == 1);
 	CHECK(a.data == a.values && a.seen == 11 && a.values[3] == 14);
-	stop();
+	slp_end();
 	CHECK(a.calls == 1);
 }
 
@@ -357,7 +349,7 @@ static void test_adopt_read(void)
 	}
 	CHECK_OK(sl_wait_all());
 	CHECK(a.calls == 1 && a.values[0] == 5);
-	stop();
+	slp_end();
 }
 
 /* At the end of the engine all memory goes back, also what tensors still hold. */
@@ -372,7 +364,7 @@ static void test_adopt_shutdown(void)
 	sl_release(dropped);
 	sl_tensor *silent = sl_adopt(c.values, SL_SHAPE(4), NULL, NULL);
 	sl_add_scalar_(silent, 3);
-	stop();
+	slp_end();
 	CHECK(a.calls == 1 && a.values[0] == 2 && a.seen == 2);
 	CHECK(b.calls == 1 && b.values[0] == 3);
 	CHECK(c.calls == 0 && c.values[0] == 4);
@@ -389,7 +381,7 @@ static void test_adopt_rejected(void)
 	CHECK_NULL(sl_adopt(a.values, SL_SHAPE(-4), hand_back, &a), SL_ESHAPE, "sl_adopt");
 	CHECK_NULL(sl_adopt(NULL, SL_SHAPE(4), hand_back, &a), SL_EINVAL, "sl_adopt", "NULL");
 	CHECK_NULL(sl_adopt(a.values, SL_SHAPE(4), hand_back, &a, .dtype = 99), SL_EDTYPE, "sl_adopt", "99");
-	stop();
+	slp_end();
 	CHECK(a.calls == 0);
 }
 
@@ -411,7 +403,7 @@ static void test_adopt_threads(void)
 	pthread_t threads[2];
 	for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, adopt_many, a[i]);
 	for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-	stop();
+	slp_end();
 	int once = 0, right = 0;
 	for (int i = 0; i < 400; i++)
 		once += a[i / 200][i % 200].calls == 1, right += a[i / 200][i % 200].values[3] == 1;
@@ -441,9 +433,9 @@ int main(int argc, char **argv)
 {
 	return slp_test_main(argc, argv,
 	                     (const struct slp_suite[]){
-	                             {.name = "names", .tests = name_tests, .after = stop},
-	                             {.name = "two teams", .tests = team_tests, .after = stop},
-	                             {.name = "adopted memory", .tests = adopt_tests, .after = stop},
+	                             {.name = "names", .tests = name_tests, .after = slp_end},
+	                             {.name = "two teams", .tests = team_tests, .after = slp_end},
+	                             {.name = "adopted memory", .tests = adopt_tests, .after = slp_end},
 	                             {0},
 	                     });
 }

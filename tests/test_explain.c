@@ -13,15 +13,12 @@ static size_t told_size;
 
 static void start(const char *sched, bool explain)
 {
-	CHECK_OK(sl_init(&(struct sl_config){.teams = 2, .sched = sched, .explain = explain}));
+	slp_begin((struct sl_config){.teams = 2, .sched = sched, .explain = explain});
 }
 
 static void stop(void)
 {
-	slp_gate_open();
-	atomic_store(&slp_fail_kernel, 0);
-	while (sl_is_initialized()) sl_shutdown();
-	sl_error_clear();
+	slp_end();
 	free(told);
 	told = NULL;
 }
@@ -292,6 +289,26 @@ static void explain_often(sl_tensor *x, int times)
 			CHECK_OK(explain(sl_dot(x, x)));
 }
 
+/* StarPU throws times away that differ much, as they may on a busy machine. */
+static void explain_until(sl_tensor *x, bool (*told_so)(void))
+{
+	double deadline = sl_time() + SLP_PATIENCE;
+	do explain_often(x, 60);
+	while (!told_so() && sl_time() < deadline);
+}
+
+static bool all_measured(void)
+{
+	return !strstr(told, "measured these shapes") && !strchr(told, '?');
+}
+
+static bool here_predicted(void)
+{
+	double row[3];
+	read_row("cpu:0", row);
+	return row[0] >= 0;
+}
+
 static void test_policies(void)
 {
 	start("eager", true);
@@ -306,7 +323,7 @@ static void test_policies(void)
 		sl_tensor *x = sl_full(SL_SHAPE(211, 211), 1); /* shapes that nobody has measured */
 		explain_often(x, 1);
 		CHECK_TOLD("dmda chose it: it has not measured these shapes");
-		explain_often(x, 60);
+		explain_until(x, all_measured);
 		CHECK_TOLD("dmda chose it: ");
 		CHECK_NOT_TOLD("measured these shapes");
 		CHECK_NOT_TOLD("?");
@@ -324,7 +341,7 @@ static void test_predictions(void)
 		explain_often(x, 1);
 		read_row("cpu:0", row);
 		CHECK_SAYING(row[0] < 0, "predicted %g ms at the first time", row[0]);
-		explain_often(x, 20);
+		explain_until(x, here_predicted);
 		read_row("cpu:0", row);
 		CHECK_SAYING(row[0] > 0.004 && row[0] < 1000, "predicted %g ms, took %g ms", row[0], row[2]);
 	}

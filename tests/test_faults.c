@@ -10,15 +10,8 @@
 
 static void start(int bulk)
 {
-	CHECK_OK(sl_init(&(struct sl_config){.teams = 1, .bulk = bulk}));
+	slp_begin((struct sl_config){.teams = 1, .bulk = bulk});
 	sl_stats_reset();
-}
-
-static void stop(void)
-{
-	atomic_store(&slp_fail_kernel, 0);
-	while (sl_is_initialized()) sl_shutdown();
-	sl_error_clear();
 }
 
 /* Lets what was issued run, without a sync point that would report. */
@@ -152,7 +145,7 @@ static void fail_each(int bulk, int64_t n)
 		fail_in_graph(bulk, k, false, n);
 	}
 	CHECK_OK(sl_wait_all());
-	stop();
+	slp_end();
 }
 
 static void test_fail_each(void)
@@ -169,7 +162,7 @@ static void test_fail_each_large(void)
 {
 	start(32);
 	for (int k = 1; k <= NODES + 1; k++) fail_in_graph(1, k, true, 30000); /* too large to share a task */
-	stop();
+	slp_end();
 }
 
 /* ---- other ways to be spoilt ------------------------------------------------------------------------------------- */
@@ -190,7 +183,7 @@ static void test_in_place(void)
 		CHECK_ALL(before, 3);
 		CHECK_ALL(y, 2);
 	}
-	stop();
+	slp_end();
 }
 
 /* A buffer is right again when it is recycled. */
@@ -210,7 +203,7 @@ static void test_recycled(void)
 		}
 	}
 	CHECK_OK(sl_wait_all());
-	stop();
+	slp_end();
 }
 
 static void test_item_and_print(void)
@@ -232,7 +225,7 @@ static void test_item_and_print(void)
 		CHECK(size == 0);
 		free(text);
 	}
-	stop();
+	slp_end();
 }
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
@@ -260,7 +253,7 @@ static void test_several(void)
 		CHECK_STATUS(sl_wait(sl_add(z, y)), SL_EKERNEL, "two:2"); /* the first of its arguments */
 		CHECK_OK(sl_wait_all());
 	}
-	stop();
+	slp_end();
 }
 
 static void test_place(void)
@@ -277,7 +270,7 @@ static void test_place(void)
 		snprintf(here, sizeof here, "test_faults.c:%d failed", line);
 		CHECK(slp_message_count(here) == 1);
 	}
-	stop();
+	slp_end();
 }
 
 static void test_first_wins(void)
@@ -297,7 +290,7 @@ static void test_first_wins(void)
 		CHECK_NULL(sl_reshape(x, SL_SHAPE(9)), SL_ESHAPE, "(4,)", "(9,)");
 		CHECK(sl_error_message()[0] == '\0');
 	}
-	stop();
+	slp_end();
 }
 
 /* More than the list of faults and a message hold: nothing breaks, and new ones still are told. */
@@ -317,7 +310,7 @@ static void test_very_many(void)
 		CHECK_STATUS(sl_wait(y), SL_EKERNEL, "late:1");
 		CHECK_OK(sl_wait_all());
 	}
-	stop();
+	slp_end();
 }
 
 static void test_null_chain(void)
@@ -342,7 +335,7 @@ static void test_null_chain(void)
 		CHECK(sl_tensor_size(NULL) == 0 && sl_tensor_bytes(NULL) == 0);
 	}
 	CHECK_OK(sl_wait_all());
-	stop();
+	slp_end();
 }
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
@@ -388,7 +381,7 @@ static void two_threads(int bulk)
 	CHECK(sl_error() == SL_OK);
 	sl_release(one);
 	CHECK_OK(sl_wait_all());
-	stop();
+	slp_end();
 }
 
 static void test_two_threads(void)
@@ -432,7 +425,7 @@ static void test_release_against_flush(void)
 	CHECK_OK(sl_wait_all());
 	check_distinct(one);
 	sl_release(one);
-	stop();
+	slp_end();
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */
@@ -461,9 +454,9 @@ int main(int argc, char **argv)
 {
 	return slp_test_main(argc, argv,
 	                     (const struct slp_suite[]){
-	                             {.name = "failing kernels", .tests = kernel_tests, .after = stop},
-	                             {.name = "messages", .tests = message_tests, .after = stop},
-	                             {.name = "threads", .tests = thread_tests, .after = stop},
+	                             {.name = "failing kernels", .tests = kernel_tests, .after = slp_end},
+	                             {.name = "messages", .tests = message_tests, .after = slp_end},
+	                             {.name = "threads", .tests = thread_tests, .after = slp_end},
 	                             {0},
 	                     });
 }

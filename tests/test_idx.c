@@ -218,27 +218,6 @@ static void test_no_folder(void)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-static int make_folder(void)
-{
-	return !slp_scratch_make("test_idx");
-}
-
-static int remove_folder(void)
-{
-	return !slp_scratch_remove();
-}
-
-static void start(void)
-{
-	CHECK_OK(sl_init(NULL));
-}
-
-static void stop(void)
-{
-	while (sl_is_initialized()) sl_shutdown();
-	sl_error_clear();
-}
-
 static const struct slp_test idx_tests[] = {
         {"headers", test_headers},
         {"sizes", test_sizes},
@@ -258,8 +237,8 @@ static const struct slp_test folder_tests[] = {
 int main(int argc, char **argv)
 {
 	static const struct slp_suite suites[] = {
-	        {"idx", idx_tests, make_folder, remove_folder, start, stop},
-	        {"folder", folder_tests, make_folder, remove_folder, start, stop},
+	        {"idx", idx_tests, slp_scratch_make, slp_scratch_remove, slp_begin_plainly, slp_end},
+	        {"folder", folder_tests, slp_scratch_make, slp_scratch_remove, slp_begin_plainly, slp_end},
 	        {0},
 	};
 	return slp_test_main(argc, argv, suites);

@@ -451,21 +451,11 @@ static const struct slp_test list_tests[] = {
 	{NULL, NULL},
 };
 
-static int start(void)
-{
-	return slp_scratch_make("test_io") ? slp_start_engine() : 1;
-}
-
-static int stop(void)
-{
-	return slp_stop_engine() + !slp_scratch_remove();
-}
-
 int main(int argc, char **argv)
 {
 	static const struct slp_suite suites[] = {
-		{"npy", npy_tests, start, stop, NULL, NULL},
-		{"lists", list_tests, start, stop, NULL, NULL},
+		{"npy", npy_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
+		{"lists", list_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
 		{0},
 	};
 	return slp_test_main(argc, argv, suites);

@@ -4,17 +4,6 @@
 
 #include "check.h"
 
-static void start(void)
-{
-	CHECK_OK(sl_init(NULL));
-}
-
-static void stop(void)
-{
-	while (sl_is_initialized()) sl_shutdown();
-	sl_error_clear();
-}
-
 /* 0, 1, 2, … */
 static sl_tensor *counting(sl_shape shape)
 {
@@ -225,8 +214,8 @@ static const struct slp_test norm_tests[] = {
 int main(int argc, char **argv)
 {
 	static const struct slp_suite suites[] = {
-	        {"layout", layout_tests, NULL, NULL, start, stop},
-	        {"batch_norm", norm_tests, NULL, NULL, start, stop},
+	        {"layout", layout_tests, NULL, NULL, slp_begin_plainly, slp_end},
+	        {"batch_norm", norm_tests, NULL, NULL, slp_begin_plainly, slp_end},
 	        {0},
 	};
 	return slp_test_main(argc, argv, suites);

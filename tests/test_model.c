@@ -371,21 +371,11 @@ static const struct slp_test export_tests[] = {
 	{NULL, NULL},
 };
 
-static int start(void)
-{
-	return slp_scratch_make("test_model") ? slp_start_engine() : 1;
-}
-
-static int stop(void)
-{
-	return slp_stop_engine() + !slp_scratch_remove();
-}
-
 int main(int argc, char **argv)
 {
 	static const struct slp_suite suites[] = {
-		{"import", import_tests, start, stop, NULL, NULL},
-		{"export", export_tests, start, stop, NULL, NULL},
+		{"import", import_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
+		{"export", export_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
 		{0},
 	};
 	return slp_test_main(argc, argv, suites);

@@ -16,14 +16,7 @@ static const sl_device teams[MOST] = {{SL_DEVICE_CPU, 0}, {SL_DEVICE_CPU, 1}, {S
 
 static void start(int count, const char *sched)
 {
-	CHECK_OK(sl_init(&(struct sl_config){.teams = count, .sched = sched, .seed = 1}));
-}
-
-static void stop(void)
-{
-	CHECK_OK(sl_wait_all());
-	while (sl_is_initialized()) sl_shutdown();
-	sl_error_clear();
+	slp_begin((struct sl_config){.teams = count, .sched = sched, .seed = 1});
 }
 
 /* ---- shards ------------------------------------------------------------------------------------------------------ */
@@ -41,7 +34,7 @@ static void test_equal(void)
 		sl_fill_(parts[1], 5);
 		CHECK_VALUES(x, 0, 1, 2, 3, 4, 5, 5, 5, 5, 5, 5, 5);
 	}
-	stop();
+	slp_end_well();
 }
 
 static void test_uneven(void)
@@ -68,7 +61,7 @@ static void test_uneven(void)
 		CHECK_MISTAKE(sl_split_and_load(x, ((sl_device[]){sl_cpu(0), sl_cpu(9)}), 2, parts), SL_EDEVICE, "cpu:9");
 		CHECK(!parts[0]);
 	}
-	stop();
+	slp_end_well();
 }
 
 /* The way through another device and back gives the gradient of doing nothing. */
@@ -85,7 +78,7 @@ static void test_place(void)
 		CHECK_OK(sl_backward(loss));
 		CHECK_VALUES(sl_grad(x), 4, 32, 108);
 	}
-	stop();
+	slp_end_well();
 }
 
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
@@ -121,7 +114,7 @@ static void test_sum(void)
 		CHECK_OK(sl_backward(losses[0], losses[1]));
 		CHECK_ALL(sl_grad(w), 6);
 	}
-	stop();
+	slp_end_well();
 }
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
@@ -204,7 +197,7 @@ static void train(const struct course *c, double *curve)
 	sl_step_free(s.step);
 	sl_trainer_free(s.trainer);
 	sl_block_free(s.net);
-	stop();
+	slp_end_well();
 }
 
 static void compare(const struct course *c, const double *expected, double tolerance)
@@ -336,28 +329,7 @@ static void test_owners(void)
 		sl_trainer_free(t);
 		sl_block_free(net);
 	}
-	stop();
-}
-
-/* The way that takes less time is chosen, and kept. */
-static void test_trial(void)
-{
-	CHECK_MISTAKE(!sl_trial_new(0) ? sl_error() : SL_OK, SL_EINVAL, "there must be a way");
-	start(1, NULL);
-	SL_SCOPE for (int fast = 0; fast < 3; fast++) {
-		sl_trial *t = sl_trial_new(3);
-		sl_tensor *x = sl_normal(SL_SHAPE(200, 200), 0, 1);
-		int tried[3] = {0}, steps = 0;
-		for (; !sl_trial_decided(t) && steps < 1000; steps++) {
-			int way = sl_trial_next(t);
-			tried[way]++;
-			for (int i = 0; i < (way == fast ? 1 : 30); i++) sl_dot(x, x);
-		}
-		CHECK(steps == 73 && tried[(fast + 1) % 3] == 24 && tried[fast] == 25 && sl_trial_next(t) == fast);
-		CHECK(sl_trial_seconds(t, fast) < sl_trial_seconds(t, (fast + 1) % 3) && isinf(sl_trial_seconds(t, 3)));
-		sl_trial_free(t);
-	}
-	stop();
+	slp_end_well();
 }
 
 /* Running statistics are those of the first shard; the others' go nowhere. */
@@ -375,105 +347,7 @@ static void test_statistics(void)
 		CHECK(sl_item(sl_max(y)) > 99);
 		sl_block_free(norm);
 	}
-	stop();
-}
-
-/* ---- speed ------------------------------------------------------------------------------------------------------- */
-
-static void work(int i, int times)
-{
-	SL_SCOPE {
-		sl_tensor *a = sl_ones(SL_SHAPE(256, 256), .device = teams[i]);
-		for (int k = 0; k < times; k++) sl_dot(a, a);
-	}
-}
-
-static void test_balance(void)
-{
-	start(2, NULL);
-	SL_SCOPE {
-		sl_tensor *x = sl_zeros(SL_SHAPE(100, 1)), *parts[2];
-		sl_balance *b = sl_balance_new(teams, 2);
-		CHECK(!sl_balance_update(b) && sl_balance_speed(b, 0) == 0); /* nothing was done */
-		CHECK_OK(sl_split_and_load(x, teams, 2, parts, .balance = b));
-		CHECK(sl_tensor_shape(parts[0]).dim[0] == 50);
-		for (int i = 0; i < 2; i++) work(i, 50);
-		bool changed = sl_balance_update(b);
-		double s0 = sl_balance_speed(b, 0), s1 = sl_balance_speed(b, 1);
-		CHECK(changed == (s0 > 0) && changed == (s1 > 0));
-		CHECK_OK(sl_split_and_load(x, teams, 2, parts, .balance = b));
-		int64_t rows = sl_tensor_shape(parts[0]).dim[0];
-		if (changed) CHECK_SAYING(fabs((double)rows - 100 * s0 / (s0 + s1)) <= 1, "%lld rows at speeds %g, %g", (long long)rows, s0, s1);
-		CHECK_MISTAKE(sl_split_and_load(x, teams, 1, parts, .balance = b), SL_EINVAL, ".balance");
-		CHECK_NULL(sl_balance_new((&(sl_device){SL_DEVICE_CPU, 7}), 1), SL_EDEVICE, "cpu:7");
-		sl_balance_free(b);
-	}
-	stop();
-}
-
-/* Looks after too little work to tell add up: they were forgotten once. */
-static void test_short_looks(void)
-{
-	start(2, NULL);
-	sl_balance *b = sl_balance_new(teams, 2);
-	bool changed = false;
-	atomic_store(&slp_slow_team, 1);
-	atomic_store(&slp_slow_times, 4);
-	for (int look = 0; look < 200 && !changed; look++) {
-		for (int i = 0; i < 2; i++) work(i, 1);
-		changed = sl_balance_update(b);
-	}
-	CHECK(changed && sl_balance_speed(b, 0) > sl_balance_speed(b, 1));
-	atomic_store(&slp_slow_times, 1);
-	sl_balance_free(b);
-	stop();
-}
-
-/* A batch of `rows` rows, cut by measured speed; returns the part that device 0 gets. */
-static double shared(const sl_balance *b, sl_tensor *x, sl_tensor *w)
-{
-	sl_tensor *parts[2];
-	CHECK_OK(sl_split_and_load(x, teams, 2, parts, .balance = b));
-	for (int i = 0; i < 2; i++)
-		for (int k = 0; k < 8; k++) sl_dot(parts[i], w);
-	return (double)sl_tensor_shape(parts[0]).dim[0] / (double)sl_tensor_shape(x).dim[0];
-}
-
-/* Looks and cuts again until device 0 gets about this part; on a busy machine a look may mislead. */
-static void check_settles(sl_balance *b, sl_tensor *x, sl_tensor *w, double part)
-{
-	double last = 0;
-	for (int look = 0; look < 30; look++)
-		SL_SCOPE {
-			last = shared(b, x, w);
-			if (fabs(last - part) < 0.08) return;
-			for (int batch = 0; batch < 4; batch++) shared(b, x, w);
-			sl_balance_update(b);
-		}
-	CHECK_SAYING(false, "after 30 looks device 0 gets %g, not %g", last, part);
-}
-
-/* Devices of unequal and of changing speed. */
-static void test_unequal(void)
-{
-	static const struct {
-		int team, times;
-		double part;
-	} phases[] = {{1, 4, 0.8}, {0, 4, 0.2}, {0, 1, 0.5}, {1, 9, 0.9}};
-	start(2, NULL);
-	SL_SCOPE {
-		sl_tensor *x = sl_ones(SL_SHAPE(400, 256)), *w = sl_ones(SL_SHAPE(256, 256), .device = sl_auto());
-		sl_balance *b = sl_balance_new(teams, 2);
-		CHECK(shared(b, x, w) == 0.5);
-		for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
-			atomic_store(&slp_slow_team, phases[i].team);
-			atomic_store(&slp_slow_times, phases[i].times);
-			check_settles(b, x, w, phases[i].part);
-		}
-		atomic_store(&slp_slow_times, 1);
-		sl_balance_free(b);
-	}
-	stop();
+	slp_end_well();
 }
 
 /* ---- the state of a trainer -------------------------------------------------------------------------------------- */
@@ -523,7 +397,7 @@ static void check_resumes(struct sl_optimizer optimizer, const char *file)
 static void test_state(void)
 {
 	start(2, NULL);
-	CHECK(slp_scratch_make("parallel"));
+	CHECK(slp_scratch_make() == 0);
 	check_resumes(sl_adam(.lr = 0.01), "adam.params");
 	check_resumes(sl_sgd(.lr = 0.01, .momentum = 0.9), "momentum.safetensors");
 	check_resumes(sl_sgd(.lr = 0.01), "plain.params");
@@ -537,8 +411,8 @@ static void test_state(void)
 	sl_block_free(net);
 	static const char *const files[] = {"net.params", "adam.params", "momentum.safetensors", "plain.params"};
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) CHECK(remove(slp_scratch_path(files[i], path)) == 0);
-	CHECK(slp_scratch_remove());
-	stop();
+	CHECK(slp_scratch_remove() == 0);
+	slp_end_well();
 }
 
 /* ---- mistakes ---------------------------------------------------------------------------------------------------- */
@@ -563,17 +437,16 @@ static void test_mistakes(void)
 		sl_trainer_free(t);
 		sl_block_free(net);
 	}
-	stop();
+	slp_end_well();
 }
 
 int main(int argc, char **argv)
 {
-	static const struct slp_test shards[] = {{"equal", test_equal}, {"uneven", test_uneven}, {"place", test_place},
-	                                         {"balance", test_balance}, {"short_looks", test_short_looks}, {"unequal", test_unequal}, {NULL, NULL}};
+	static const struct slp_test shards[] = {{"equal", test_equal}, {"uneven", test_uneven}, {"place", test_place}, {NULL, NULL}};
 	static const struct slp_test training[] = {{"sum", test_sum}, {"curves", test_curves}, {"norm", test_norm},
-	                                           {"groups", test_groups}, {"policies", test_policies}, {"owners", test_owners}, {"trial", test_trial},
-	                                           {"statistics", test_statistics}, {"state", test_state},
-	                                           {"mistakes", test_mistakes}, {NULL, NULL}};
+	                                           {"groups", test_groups}, {"policies", test_policies},
+	                                           {"owners", test_owners}, {"statistics", test_statistics},
+	                                           {"state", test_state}, {"mistakes", test_mistakes}, {NULL, NULL}};
 	static const struct slp_suite suites[] = {{.name = "shards", .tests = shards}, {.name = "training", .tests = training}, {0}};
 	return slp_test_main(argc, argv, suites);
 }

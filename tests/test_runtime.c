@@ -12,15 +12,8 @@
 
 static void start(struct sl_config config)
 {
-	CHECK_OK(sl_init(&config));
+	slp_begin(config);
 	sl_stats_reset();
-}
-
-/* Whatever went wrong in a test, the next one finds the engine stopped. */
-static void stop(void)
-{
-	while (sl_is_initialized()) sl_shutdown();
-	sl_error_clear();
 }
 
 static void sleep_ms(long ms)
@@ -109,7 +102,7 @@ static void outlive(enum between between)
 	release_all((sl_tensor *[]){t, view, y, z, open}, 5);
 	SL_SCOPE
 		CHECK_ALL(sl_add_scalar(sl_ones(SL_SHAPE(2)), 1), 2);
-	stop();
+	slp_end();
 }
 
 static void test_outlive(void)
@@ -236,19 +229,17 @@ static void *issue(void *arg)
 	return NULL;
 }
 
-/* Lets a thread issue while the worker is kept busy, until it does not get further; then opens the gate.  Returns how
- * many operations it had issued. */
+/* Lets a thread issue while the worker is kept busy, until it has to wait or has issued all, and a little longer; then
+ * opens the gate.  Returns how many operations it had issued. */
 static int issue_against_gate(struct issuer *is)
 {
 	pthread_t thread;
 	slp_gate_close(0);
 	pthread_create(&thread, NULL, issue, is);
-	int issued = -1;
-	for (int still = 0; still < 10; sleep_ms(5)) {
-		int now = atomic_load(&is->issued);
-		still = now == issued ? still + 1 : 0;
-		issued = now;
-	}
+	double deadline = sl_time() + SLP_PATIENCE;
+	while (!slp_runahead_waited() && atomic_load(&is->issued) < is->n && sl_time() < deadline) sleep_ms(1);
+	sleep_ms(30); /* stall_seconds counts it; whoever does not wait gets further */
+	int issued = atomic_load(&is->issued);
 	slp_gate_open();
 	pthread_join(thread, NULL);
 	return issued;
@@ -469,9 +460,9 @@ int main(int argc, char **argv)
 {
 	return slp_test_main(argc, argv,
 	                     (const struct slp_suite[]){
-	                             {.name = "start and stop", .tests = start_tests, .after = stop},
-	                             {.name = "memory and run-ahead", .tests = memory_tests, .after = stop},
-	                             {.name = "settings", .tests = setting_tests, .after = stop},
+	                             {.name = "start and stop", .tests = start_tests, .after = slp_end},
+	                             {.name = "memory and run-ahead", .tests = memory_tests, .after = slp_end},
+	                             {.name = "settings", .tests = setting_tests, .after = slp_end},
 	                             {0},
 	                     });
 }

@@ -12,14 +12,7 @@ static const sl_device teams[2] = {{SL_DEVICE_CPU, 0}, {SL_DEVICE_CPU, 1}};
 
 static void start(const char *sched)
 {
-	CHECK_OK(sl_init(&(struct sl_config){.teams = 2, .sched = sched, .seed = 1}));
-}
-
-static void stop(void)
-{
-	CHECK_OK(sl_wait_all());
-	while (sl_is_initialized()) sl_shutdown();
-	sl_error_clear();
+	slp_begin((struct sl_config){.teams = 2, .sched = sched, .seed = 1});
 }
 
 /* Every kind of block that passes shards on.  A bias before a normalisation would have a gradient of nothing but rounding. */
@@ -137,7 +130,7 @@ static void test_pass(void)
 			check_pass(SL_FLOAT64, shards, 1e-11);
 			check_pass(SL_FLOAT32, shards, 2e-4);
 		}
-	stop();
+	slp_end_well();
 }
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
@@ -171,7 +164,7 @@ static void train(const char *sched, bool synchronised, int shards, double *curv
 		sl_trainer_free(trainer);
 		sl_block_free(net);
 	}
-	stop();
+	slp_end_well();
 }
 
 static void compare(const double *curve, const double *expected, double tolerance, const char *what)
@@ -248,7 +241,7 @@ static void test_own(void)
 		}
 		sl_block_free(net);
 	}
-	stop();
+	slp_end_well();
 }
 
 static void test_refused(void)
@@ -275,7 +268,7 @@ static void test_refused(void)
 		}
 		sl_block_free(net);
 	}
-	stop();
+	slp_end_well();
 }
 
 int main(int argc, char **argv)

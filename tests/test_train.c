@@ -322,17 +322,6 @@ static void test_strict_and_lenient(void)
 	}
 }
 
-static int start(void)
-{
-	return !slp_scratch_make("test_train") || slp_start_engine();
-}
-
-static int stop(void)
-{
-	bool removed = slp_scratch_remove();
-	return slp_stop_engine() || !removed;
-}
-
 static const struct slp_test tests[] = {
         {"schedules", test_schedules},
         {"optimisers", test_optimisers},
@@ -349,7 +338,7 @@ static const struct slp_test tests[] = {
 };
 
 static const struct slp_suite suites[] = {
-        {"train", tests, start, stop, NULL, NULL},
+        {"train", tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
         {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 

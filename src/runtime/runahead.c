@@ -15,6 +15,11 @@ int slp_runahead_pending(void)
 	return atomic_load(&ahead.pending);
 }
 
+bool slp_runahead_waited(void)
+{
+	return atomic_load(&ahead.wake_at) >= 0;
+}
+
 static uint64_t now_ns(void)
 {
 	return (uint64_t)(1e9 * sl_time());

@@ -212,6 +212,7 @@ void slp_runahead_enter(void);             /* one more is under way; nothing may
 void slp_runahead_leave(void);             /* a segment has ended; from a worker */
 bool slp_runahead_wait_progress(void);     /* waits for a part of them to end; false if none is pending */
 int slp_runahead_pending(void);
+bool slp_runahead_waited(void);            /* somebody waits for tasks to end */
 
 /* ---- statistics (stats.c) --------------------------------------------------------------------------------------- */
 

@@ -239,16 +239,11 @@ static const struct slp_test tests[] = {
         {0},
 };
 
-static int stop(void)
-{
-	return slp_stop_engine();
-}
-
 int main(int argc, char **argv)
 {
 	setenv("SL_EMU_DEVICES", "2", 1);
 	setenv("STARPU_SUBALLOCATOR", "0", 1);
 	return slp_test_main(argc, argv,
-	                     (const struct slp_suite[]){{.name = "two GPUs", .tests = tests, .start = start, .stop = stop},
+	                     (const struct slp_suite[]){{.name = "two GPUs", .tests = tests, .start = start, .stop = slp_stop_engine},
 	                                                {0}});
 }

@@ -53,7 +53,7 @@ static void make_step(struct training *t, sl_tensor *x, sl_tensor *y, sl_tensor 
 static void start_engine(const struct course *c)
 {
 	setenv("STARPU_NCPU", c->cpu ? "1" : "0", 1);
-	CHECK_OK(sl_init(&(struct sl_config){.gpus = c->gpus ? c->gpus : -1, .sched = c->sched, .seed = 1}));
+	slp_begin((struct sl_config){.gpus = c->gpus ? c->gpus : -1, .sched = c->sched, .seed = 1});
 	CHECK(sl_device_count(SL_DEVICE_GPU) == c->gpus && sl_device_count(SL_DEVICE_CPU) == c->cpu);
 }
 
@@ -96,9 +96,7 @@ static void end(struct training *t)
 	sl_step_free(t->step);
 	sl_trainer_free(t->trainer);
 	sl_block_free(t->net);
-	CHECK_OK(sl_wait_all());
-	while (sl_is_initialized()) sl_shutdown();
-	sl_error_clear();
+	slp_end_well();
 }
 
 /* A batch that no device has yet. */
