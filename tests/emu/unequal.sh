@@ -20,6 +20,7 @@ says '^split: 1 on gpu:0, 3 on cpu$'
 
 train --device gpu:0 --sync-norm --limit 4
 values "$tmp/run.json" train_loss >"$tmp/alone"
+contains "$tmp/alone" '[1-9]'
 train --device gpu:0,cpu --sync-norm --limit 4
 values "$tmp/run.json" train_loss >"$tmp/shared"
 alike "$tmp/alone" "$tmp/shared" 1 1e-5 "another loss than on one device"
