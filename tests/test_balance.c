@@ -1,4 +1,5 @@
-/* Speeds that are measured while work goes on: batches cut by them (sl_balance), the fastest of several ways (sl_trial). */
+/* Speeds that are measured while work goes on: batches cut by them (sl_balance), the fastest of several ways
+ * (sl_trial). */
 #include <math.h>
 
 #include "blocks.h"
@@ -47,7 +48,8 @@ static void test_balance(void)
 		CHECK(changed && s0 > 0 && s1 > 0);
 		CHECK_OK(sl_split_and_load(x, teams, 2, parts, .balance = b));
 		int64_t rows = sl_tensor_shape(parts[0]).dim[0];
-		CHECK_SAYING(fabs((double)rows - 100 * s0 / (s0 + s1)) <= 1, "%lld rows at speeds %g, %g", (long long)rows, s0, s1);
+		CHECK_SAYING(fabs((double)rows - 100 * s0 / (s0 + s1)) <= 1, "%lld rows at speeds %g, %g",
+		             (long long)rows, s0, s1);
 		CHECK_MISTAKE(sl_split_and_load(x, teams, 1, parts, .balance = b), SL_EINVAL, ".balance");
 		CHECK_NULL(sl_balance_new((&(sl_device){SL_DEVICE_CPU, 7}), 1), SL_EDEVICE, "cpu:7");
 		sl_balance_free(b);
@@ -120,26 +122,32 @@ static void test_trial(void)
 {
 	CHECK_MISTAKE(!sl_trial_new(0) ? sl_error() : SL_OK, SL_EINVAL, "there must be a way");
 	start(1);
-	SL_SCOPE for (int fast = 0; fast < 3; fast++) {
-		sl_trial *t = sl_trial_new(3);
-		sl_tensor *x = sl_normal(SL_SHAPE(200, 200), 0, 1);
-		int tried[3] = {0}, steps = 0;
-		for (; !sl_trial_decided(t) && steps < 1000; steps++) {
-			int way = sl_trial_next(t);
-			tried[way]++;
-			for (int i = 0; i < (way == fast ? 1 : 30); i++) sl_dot(x, x);
+	SL_SCOPE
+		for (int fast = 0; fast < 3; fast++) {
+			sl_trial *t = sl_trial_new(3);
+			sl_tensor *x = sl_normal(SL_SHAPE(200, 200), 0, 1);
+			int tried[3] = {0}, steps = 0;
+			for (; !sl_trial_decided(t) && steps < 1000; steps++) {
+				int way = sl_trial_next(t);
+				tried[way]++;
+				for (int i = 0; i < (way == fast ? 1 : 30); i++) sl_dot(x, x);
+			}
+			CHECK(steps == 73 && tried[(fast + 1) % 3] == 24 && tried[fast] == 25 &&
+			      sl_trial_next(t) == fast);
+			CHECK(sl_trial_seconds(t, fast) < sl_trial_seconds(t, (fast + 1) % 3) &&
+			      isinf(sl_trial_seconds(t, 3)));
+			sl_trial_free(t);
 		}
-		CHECK(steps == 73 && tried[(fast + 1) % 3] == 24 && tried[fast] == 25 && sl_trial_next(t) == fast);
-		CHECK(sl_trial_seconds(t, fast) < sl_trial_seconds(t, (fast + 1) % 3) && isinf(sl_trial_seconds(t, 3)));
-		sl_trial_free(t);
-	}
 	slp_end_well();
 }
 
 int main(int argc, char **argv)
 {
-	static const struct slp_test tests[] = {{"balance", test_balance}, {"short_looks", test_short_looks},
-	                                        {"unequal", test_unequal}, {"trial", test_trial}, {NULL, NULL}};
+	static const struct slp_test tests[] = {{"balance", test_balance},
+	                                        {"short_looks", test_short_looks},
+	                                        {"unequal", test_unequal},
+	                                        {"trial", test_trial},
+	                                        {NULL, NULL}};
 	static const struct slp_suite suites[] = {{.name = "speeds", .tests = tests}, {0}};
 	return slp_test_main(argc, argv, suites);
 }
