@@ -114,9 +114,9 @@ void slp_hybrid_free(struct slp_hybrid *hybrid);
 /* Chooses where each parameter is updated and in which group.  With `together`, or if one has no values yet, all of them
  * where they are (DEFAULT) and in no group. */
 void slp_owners_choose(sl_param *const *params, int count, bool together, sl_device *owners, int *group);
-/* Brings the parameters of each group into one memory, where nobody else holds theirs, and has new values sent to all
- * their devices.  False after an error. */
-bool slp_owners_gather(const char *at, sl_param *const *params, int count, const int *group);
+/* Brings the parameters of each group into one memory, where nobody else holds theirs, on its owner, and has new values
+ * sent to all their devices.  False after an error. */
+bool slp_owners_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *group);
 
 /* trainer.c */
 struct slp_hyper { /* what changes from step to step */
@@ -134,11 +134,11 @@ const char *slp_trainer_state_name(const sl_trainer *trainer, int which);
 sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i);
 double slp_trainer_base_lr(const sl_trainer *trainer);
 void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps);
-/* Where each parameter is updated, DEFAULT: where it is; chosen anew, by where they may be now. */
+/* Where each parameter is updated, DEFAULT: where it is; chosen anew, with their groups, by where they may be now. */
 const sl_device *slp_trainer_owners(sl_trainer *trainer);
-/* Groups of parameters whose gradients are added together, by one owner: numbers in the order in which the way back
- * reaches them, one a parameter; -1: none. */
-const int *slp_trainer_groups(sl_trainer *trainer);
+/* Groups of parameters whose gradients are added together, by one owner, as they were chosen last: numbers in the order in
+ * which the way back reaches them, one a parameter; -1: none. */
+const int *slp_trainer_groups(const sl_trainer *trainer);
 sl_block *slp_trainer_block(const sl_trainer *trainer);
 /* The parameters that are trained, in their order; *count of them. */
 sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *count);

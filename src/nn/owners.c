@@ -138,11 +138,11 @@ static size_t room(const sl_tensor *t)
 	return (sl_tensor_bytes(t) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Moves a parameter's values to a place in memory of several. */
+/* Moves a parameter's values to a place in memory of several, where that is. */
 static bool move(const char *at, sl_tensor *t, sl_tensor *all, size_t offset)
 {
 	slp_storage_retain(all->storage);
-	sl_tensor *there = slp_scope_add(slp_tensor_new(all->storage, offset, t->type, t->device));
+	sl_tensor *there = slp_scope_add(slp_tensor_new(all->storage, offset, t->type, all->device));
 	if (!there || !sl_copy_inplace_at(at, there, t)) return false;
 	struct slp_storage *old = t->storage;
 	slp_storage_retain(all->storage);
@@ -153,7 +153,7 @@ static bool move(const char *at, sl_tensor *t, sl_tensor *all, size_t offset)
 }
 
 /* Parameters first to last, those of one group: they travel together if they lie together. */
-static bool gather(const char *at, sl_param *const *params, int first, int last, const int *group)
+static bool gather(const char *at, sl_param *const *params, int first, int last, sl_device owner, const int *group)
 {
 	size_t bytes = 0;
 	int members = 0;
@@ -164,7 +164,7 @@ static bool gather(const char *at, sl_param *const *params, int first, int last,
 		members++;
 	}
 	if (members < 2) return true;
-	struct sl_make make = {params[first]->data->type.dtype, params[first]->data->device};
+	struct sl_make make = {params[first]->data->type.dtype, owner};
 	sl_tensor *all = sl_zeros_at(at, SL_SHAPE((int64_t)(bytes / sl_dtype_size(make.dtype))), make);
 	bool ok = all != NULL;
 	size_t offset = 0;
@@ -186,7 +186,7 @@ static void send_to_all(const sl_param *p)
 	slp_unlock();
 }
 
-bool slp_owners_gather(const char *at, sl_param *const *params, int count, const int *group)
+bool slp_owners_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *group)
 {
 	bool ok = true;
 	for (int i = 0, now = -1; ok && i < count; i++) {
@@ -194,7 +194,7 @@ bool slp_owners_gather(const char *at, sl_param *const *params, int count, const
 		int last = i;
 		for (int k = i; k < count; k++)
 			if (group[k] == group[i]) last = k;
-		if (group[i] != now) SL_SCOPE ok = gather(at, params, i, last, group);
+		if (group[i] != now) SL_SCOPE ok = gather(at, params, i, last, owners[i], group);
 		now = group[i];
 		if (ok) send_to_all(params[i]);
 	}

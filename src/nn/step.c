@@ -108,6 +108,7 @@ static int trace_gradients(const char *at, const sl_step *step, const struct slp
 {
 	int count, n = 0;
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
+	slp_trainer_owners(step->trainer); /* shapes may be known only now */
 	const int *groups = slp_trainer_groups(step->trainer);
 	sl_tensor **symbols = malloc((size_t)(2 * count + 1) * sizeof *symbols), **grads = symbols + count;
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step"), -1;
@@ -278,7 +279,6 @@ static sl_tensor **run_shard(const char *at, sl_step *step, sl_tensor *const in[
 /* Where the gradients of a step lie, and what becomes of them. */
 struct update {
 	const char *at;
-	sl_step *step;
 	sl_tensor ***shards; /* results of each: the losses, the output, the gradients */
 	int n;
 	sl_param *const *params;
@@ -290,23 +290,22 @@ struct update {
 	int *result;              /* of each parameter: its gradient's place among a shard's results */
 };
 
-/* Parameters from i on whose gradients, in every shard, lie in one storage in the same order. */
-static int side_by_side(const struct update *u, int i)
+static sl_tensor *gradient(const struct update *u, int shard, int i)
 {
-	int n = 1;
-	while (i + n < u->count && u->groups[i] >= 0 && u->groups[i + n] == u->groups[i]) {
-		const sl_tensor *first = u->shards[0][u->result[i + n]];
-		bool same = true;
-		for (int s = 0; s < u->n && same; s++) {
-			const sl_tensor *a = u->shards[s][u->result[i]], *b = u->shards[s][u->result[i + n]];
-			same = a->storage == b->storage && b->offset == first->offset &&
-			       a->offset == u->shards[0][u->result[i]]->offset &&
-			       a->type.dtype == b->type.dtype && a->storage->bytes == first->storage->bytes;
-		}
-		if (!same) break;
-		n++;
+	return u->shards[shard][u->result[i]];
+}
+
+/* Whether, in every shard, both gradients lie in one storage, at the same places as in the first. */
+static bool beside(const struct update *u, int a, int b)
+{
+	const sl_tensor *a0 = gradient(u, 0, a), *b0 = gradient(u, 0, b);
+	bool same = u->groups[a] >= 0 && u->groups[a] == u->groups[b] && a0->type.dtype == b0->type.dtype;
+	for (int s = 0; same && s < u->n; s++) {
+		const sl_tensor *x = gradient(u, s, a), *y = gradient(u, s, b);
+		same = x->storage == y->storage && x->offset == a0->offset && y->offset == b0->offset &&
+		       x->storage->bytes == a0->storage->bytes;
 	}
-	return n;
+	return same;
 }
 
 /* All that lies in the storage, as one vector. */
@@ -329,14 +328,12 @@ static sl_tensor *part(sl_tensor *sum, const sl_tensor *like)
 static bool add_together(const struct update *u, int i, int n)
 {
 	sl_device owner = u->owners[i].kind ? u->owners[i] : sl_tensor_device(u->params[i]->data);
-	for (int s = 0; s < u->n; s++) {
-		sl_tensor *grad = u->shards[s][u->result[i]];
-		if (!(u->list[s] = n > 1 ? flat(grad) : grad)) return false;
-	}
+	for (int s = 0; s < u->n; s++)
+		if (!(u->list[s] = n > 1 ? flat(gradient(u, s, i)) : gradient(u, s, i))) return false;
 	sl_tensor *sum = slp_tree_sum(u->at, u->list, u->n, owner);
 	for (int k = i; sum && k < i + n; k++) {
 		u->data[k] = u->params[k]->data;
-		u->sums[k] = n > 1 ? part(sum, u->shards[0][u->result[k]]) : sum;
+		u->sums[k] = n > 1 ? part(sum, gradient(u, 0, k)) : sum;
 		if (!u->sums[k]) return false;
 	}
 	return sum != NULL;
@@ -345,51 +342,23 @@ static bool add_together(const struct update *u, int i, int n)
 /* Adds all gradients: those of the last parameters first, which come first. */
 static bool add_all(struct update *u)
 {
-	int place = 2, highest = -1;
-	for (int i = 0; i < u->count; i++) {
-		u->result[i] = slp_param_is_frozen(u->params[i]) ? -1 : place++;
-		if (u->groups[i] > highest) highest = u->groups[i];
-	}
+	int place = 2;
+	for (int i = 0; i < u->count; i++) u->result[i] = slp_param_is_frozen(u->params[i]) ? -1 : place++;
 	bool ok = true;
-	for (int group = -1; group <= highest; group++)
-		for (int i = 0, n; ok && i < u->count; i += n) {
-			n = u->result[i] < 0 ? 1 : side_by_side(u, i);
-			if (u->groups[i] == group && u->result[i] >= 0) ok = add_together(u, i, n);
-		}
-	return ok;
-}
-
-/* The optimiser on each group by itself: none waits for the gradients of another. */
-static bool update_all(struct update *u, int64_t rows)
-{
-	struct slp_hyper h = slp_trainer_coming(u->step->trainer, rows);
-	int highest = -1;
-	sl_tensor **data = calloc((size_t)u->count, sizeof *data);
-	bool ok = data != NULL;
-	for (int i = 0; i < u->count; i++)
-		if (u->groups[i] > highest) highest = u->groups[i];
-	for (int group = -1; ok && group <= highest; group++) {
-		bool some = false;
-		for (int i = 0; i < u->count; i++) {
-			data[i] = u->groups[i] == group ? u->data[i] : NULL;
-			some |= data[i] != NULL;
-		}
-		if (some) ok = slp_trainer_update(u->at, u->step->trainer, data, u->sums, h) == SL_OK;
-	}
-	free(data);
-	if (ok) {
-		slp_trainer_advance(u->step->trainer, rows);
-		slp_fxt_step_done();
+	for (int last = u->count - 1, i; ok && last >= 0; last = i - 1) {
+		i = last;
+		if (u->result[i] < 0) continue;
+		while (i > 0 && u->result[i - 1] >= 0 && beside(u, i - 1, last)) i--;
+		ok = add_together(u, i, last - i + 1);
 	}
 	return ok;
 }
 
 /* Adds the shards' gradients, each where its parameter is updated, and updates. */
-static bool update(const char *at, sl_step *step, sl_tensor ***shards, int n, int64_t rows)
+static bool update(const char *at, sl_step *step, const sl_device *owners, sl_tensor ***shards, int n, int64_t rows)
 {
-	struct update u = {.at = at, .step = step, .shards = shards, .n = n};
+	struct update u = {.at = at, .shards = shards, .n = n, .owners = owners};
 	u.params = slp_trainer_params(at, step->trainer, &u.count);
-	u.owners = slp_trainer_owners(step->trainer);
 	u.groups = slp_trainer_groups(step->trainer);
 	size_t count = (size_t)u.count;
 	u.list = calloc(2 * count + (size_t)n, sizeof *u.list + sizeof *u.result);
@@ -397,18 +366,24 @@ static bool update(const char *at, sl_step *step, sl_tensor ***shards, int n, in
 	u.data = u.list + n;
 	u.sums = u.data + count;
 	u.result = (int *)(u.sums + count);
-	bool ok = add_all(&u) && update_all(&u, rows);
+	struct slp_hyper h = slp_trainer_coming(step->trainer, rows);
+	bool ok = add_all(&u) && slp_trainer_update(at, step->trainer, u.data, u.sums, h) == SL_OK;
 	free(u.list);
-	return ok;
+	if (!ok) return false;
+	slp_trainer_advance(step->trainer, rows);
+	slp_fxt_step_done();
+	return true;
 }
 
-static bool gather(const char *at, sl_step *step)
+/* Chooses the parameters' owners and brings the parameters to them; NULL after an error. */
+static const sl_device *gather(const char *at, sl_step *step)
 {
 	int count;
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
+	const sl_device *owners = slp_trainer_owners(step->trainer);
 	bool ok = true;
-	SL_PAUSE ok = slp_owners_gather(at, params, count, slp_trainer_groups(step->trainer));
-	return ok;
+	SL_PAUSE ok = slp_owners_gather(at, params, count, owners, slp_trainer_groups(step->trainer));
+	return ok ? owners : NULL;
 }
 
 static bool run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
@@ -417,14 +392,15 @@ static bool run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x
 	sl_tensor ***shards = calloc((size_t)n, sizeof *shards);
 	if (!shards) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
 	int64_t rows = 0;
-	bool ok = gather(at, step);
+	const sl_device *owners = gather(at, step);
+	bool ok = owners != NULL;
 	for (int i = 0; ok && i < n; i++) {
 		ok = (shards[i] = run_shard(at, step, (sl_tensor *const[]){x[i], targets[i]}, i)) != NULL;
 		if (ok) rows += x[i]->type.shape.ndim ? x[i]->type.shape.dim[0] : 1;
 	}
 	SL_PAUSE
 		SL_SCOPE
-			if (ok) ok = update(at, step, shards, n, rows);
+			if (ok) ok = update(at, step, owners, shards, n, rows);
 	for (int i = 0; i < n; i++) {
 		if (ok && losses) losses[i] = shards[i][0];
 		if (ok && outputs) outputs[i] = shards[i][1];

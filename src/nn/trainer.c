@@ -202,21 +202,15 @@ struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size)
 
 /* ---- owners ------------------------------------------------------------------------------------------------------ */
 
-/* Deals the parameters out, if all have values; then sl_backward adds each one's gradients where it is updated. */
-static void choose_owners(sl_trainer *t)
-{
-	slp_owners_choose(t->params, t->count, t->optimizer.clip_norm != 0, t->owners, t->groups);
-}
-
 const sl_device *slp_trainer_owners(sl_trainer *trainer)
 {
-	choose_owners(trainer);
+	slp_owners_choose(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0, trainer->owners,
+			  trainer->groups);
 	return trainer->owners;
 }
 
-const int *slp_trainer_groups(sl_trainer *trainer)
+const int *slp_trainer_groups(const sl_trainer *trainer)
 {
-	choose_owners(trainer);
 	return trainer->groups;
 }
 
@@ -298,38 +292,44 @@ static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, s
 	return param && grad;
 }
 
-/* So much in one operation: what it has updated is on its way to other devices while gradients of the rest still come,
- * and little enough has to fit into a device's memory together. */
+/* So much in one operation where parameters are in no group: it has to fit into a device's memory. */
 enum { SHARE_BYTES = 4 << 20 };
 
-/* Takes those of one owner out of u, to where it is; clipping by the norm needs all. */
+static void append(struct update *to, const struct update *from, int i, int nstates)
+{
+	int k = to->count++;
+	to->numbers[k] = from->numbers[i];
+	to->params[k] = from->params[i];
+	to->grads[k] = from->grads[i];
+	for (int s = 0; s < nstates; s++) to->states[s][k] = from->states[s][i];
+}
+
+static bool place(const char *at, sl_tensor **t, sl_device owner)
+{
+	if (owner.kind) *t = sl_place_at(at, *t, owner);
+	return *t != NULL;
+}
+
+/* Puts the last one's group into mine, where its owner is, or as many of the owner's as go together; clipping by the norm
+ * needs all.  The rest stays in u. */
 static bool take_share(const char *at, const sl_trainer *t, struct update *u, struct update *mine)
 {
-	sl_device owner = t->owners[u->numbers[0]];
-	int left = 0;
-	size_t most = t->optimizer.clip_norm > 0 ? SIZE_MAX : SHARE_BYTES, bytes = 0;
-	const struct slp_storage *together = NULL;
-	mine->count = 0;
-	for (int i = 0; i < u->count; i++) {
-		bool room = bytes < most || u->params[i]->storage == together; /* what lies together travels once */
-		bool is_mine = room && sl_device_equal(t->owners[u->numbers[i]], owner);
-		if (is_mine) together = u->params[i]->storage;
-		bytes += is_mine ? sl_tensor_bytes(u->params[i]) : 0;
-		struct update *to = is_mine ? mine : u;
-		int k = is_mine ? mine->count++ : left++;
-		bool place = is_mine && owner.kind;
-		to->numbers[k] = u->numbers[i];
-		to->params[k] = place ? sl_place_at(at, u->params[i], owner) : u->params[i];
-		to->grads[k] = place ? sl_place_at(at, u->grads[i], owner) : u->grads[i];
-		bool ok = to->params[k] && to->grads[k];
-		for (int s = 0; s < t->nstates; s++) {
-			to->states[s][k] = place ? sl_place_at(at, u->states[s][i], owner) : u->states[s][i];
-			ok &= to->states[s][k] != NULL;
-		}
-		if (!ok) return false;
+	int last = u->numbers[u->count - 1], group = t->groups[last], count = u->count;
+	size_t most = group >= 0 || t->optimizer.clip_norm > 0 ? SIZE_MAX : SHARE_BYTES, bytes = 0;
+	sl_device owner = t->owners[last];
+	u->count = mine->count = 0;
+	for (int i = 0; i < count; i++) {
+		int n = u->numbers[i];
+		bool is_mine = bytes < most && t->groups[n] == group && sl_device_equal(t->owners[n], owner);
+		if (is_mine) bytes += sl_tensor_bytes(u->params[i]);
+		append(is_mine ? mine : u, u, i, t->nstates);
 	}
-	u->count = left;
-	return true;
+	bool ok = true;
+	for (int i = 0; ok && i < mine->count; i++) {
+		ok = place(at, &mine->params[i], owner) && place(at, &mine->grads[i], owner);
+		for (int s = 0; ok && s < t->nstates; s++) ok = place(at, &mine->states[s][i], owner);
+	}
+	return ok;
 }
 
 /* An operation for each share of each owner; symbols have none. */
@@ -406,7 +406,7 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
 	bool ok = update_new(&u, t->count);
 	if (!ok) slp_call_fail(at, "sl_trainer_step", SL_ENOMEM, "no memory for the update");
 	for (int i = 0; ok && i < t->count; i++) ok = add_fresh(at, t, &u, i, ignore_stale);
-	choose_owners(t);
+	slp_trainer_owners(t);
 	enum sl_status s = ok ? update_all(at, t, &u, slp_trainer_coming(t, batch_size)) : sl_error();
 	free(u.params);
 	if (s == SL_OK) used(t);

@@ -226,10 +226,22 @@ void slp_buffer_put(struct slp_buffer *b)
 	if (atomic_load(&b->pending) == 0) leave_limbo(b);
 }
 
+/* Only who holds the lock writes these two. */
+uint32_t slp_buffer_use(struct slp_buffer *b, bool write)
+{
+	uint32_t version = atomic_load_explicit(&b->version, memory_order_relaxed) + write;
+	uint64_t asked = atomic_load_explicit(&b->asked, memory_order_relaxed), bit = UINT64_C(1) << version % 64;
+	atomic_store_explicit(&b->version, version, memory_order_relaxed);
+	atomic_store_explicit(&b->asked, write ? asked & ~bit : asked | bit, memory_order_relaxed);
+	return version;
+}
+
 /* Where memory is short StarPU may leave it at that; then they fetch the values when they need them. */
-void slp_buffer_send(struct slp_buffer *b)
+void slp_buffer_send(struct slp_buffer *b, uint32_t version)
 {
 	uint64_t nodes = atomic_load_explicit(&b->readers, memory_order_relaxed);
+	bool asked = atomic_load_explicit(&b->asked, memory_order_relaxed) >> version % 64 & 1;
+	if (!nodes || (!asked && version != atomic_load_explicit(&b->version, memory_order_relaxed))) return;
 	for (unsigned node = 0; nodes; node++, nodes >>= 1)
 		if (nodes & 1) starpu_data_prefetch_on_node(b->handle, node, 1);
 }

@@ -88,6 +88,8 @@ struct slp_buffer {
 	atomic_bool limbo;     /* nobody holds it, and tasks are pending */
 	_Atomic uint32_t fault; /* what spoilt its value; 0: nothing */
 	_Atomic uint64_t readers; /* memory nodes that new values are sent to as soon as they are there, as bits */
+	_Atomic uint32_t version; /* how often segments that were submitted write it */
+	_Atomic uint64_t asked;   /* bit v % 64: another segment reads version v */
 #ifdef SLP_SIMULATION
 	double written, used;  /* when the last task to write it, to use it, could have ended at best (bound.c) */
 #endif
@@ -111,8 +113,11 @@ void slp_buffer_reap(bool all); /* gives back adopted memory that is no longer i
 void slp_buffer_retire(void);   /* gives back all adopted memory: the engine stops */
 /* From a worker: a segment that used the buffer has ended. */
 void slp_buffer_done(struct slp_buffer *buffer);
-/* From a worker: a segment has written the buffer; its values travel to its readers, before these ask for them. */
-void slp_buffer_send(struct slp_buffer *buffer);
+/* A segment that is submitted uses the buffer; the version that it leaves.  Locked. */
+uint32_t slp_buffer_use(struct slp_buffer *buffer, bool write);
+/* From a worker: a segment has written this version; it travels to the buffer's readers, before these ask for it, but
+ * not if the next thing that happens to it is another change. */
+void slp_buffer_send(struct slp_buffer *buffer, uint32_t version);
 
 /* ---- storages (segment.c) --------------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@ struct slp_slot {
 	struct slp_buffer *buffer;   /* then: where it lies; NULL: in scratch */
 	int index;                   /* of the buffer among the task's */
 	size_t offset;               /* in the buffer or in scratch */
+	uint32_t version;            /* of the buffer, that the segment leaves */
 	enum starpu_data_access_mode mode;
 	bool known;                  /* some call of the segment has used it before */
 };
