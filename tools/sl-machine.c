@@ -211,8 +211,7 @@ static const struct argp argp = {
         .parser = parse_option,
         .doc = "Measures this machine and writes its description, for sl-simulate --machine FILE.\v"
                "Other programs must not use the machine meanwhile.  Exit status: 0 if all went well, 1 after an error, "
-               "2 if the "
-               "command line is wrong.\n\nExample:\n  sl-machine --output here && sl-simulate --machine ./here lenet "
+               "2 if the command line is wrong.\n\nExample:\n  sl-machine --output here && sl-simulate --machine ./here lenet "
                "--epochs 1",
 };
 

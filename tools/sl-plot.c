@@ -234,8 +234,7 @@ static const struct argp argp = {
         .parser = parse_option,
         .args_doc = "RUN.json...",
         .doc = "Compares training runs: loss and accuracy over epochs and over seconds.\v"
-               "RUN.json is what lenet, mlp or resnet18 wrote with --json.  Prints a line for each run, then draws "
-               "with "
+               "RUN.json is what lenet, mlp or resnet18 wrote with --json.  Prints a line for each run, then draws with "
                "gnuplot.\n\n"
                "  mlp --mode eager --json eager.json\n"
                "  mlp --mode step --json step.json\n"

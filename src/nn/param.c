@@ -156,7 +156,7 @@ enum sl_status sl_param_fit_at(const char *at, sl_param *param, sl_shape shape)
 static void *no_values(const char *at, const char *function, const sl_param *param)
 {
 	char shape[128];
-	if (!param) return sl_error() == SL_OK ? slp_call_fail(at, function, SL_EINVAL, "the parameter is NULL") : NULL;
+	if (!slp_given(at, function, "parameter", param)) return NULL;
 	if (!param->waiting)
 		return slp_call_fail(at, function, SL_ESTATE,
 		                     "parameter '%s' is not initialised: call sl_initialize first", param->full_name);

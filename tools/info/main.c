@@ -157,8 +157,7 @@ static const struct argp_option options[] = {
 static const struct argp argp = {
         .options = options,
         .parser = parse_option,
-        .doc = "Tells what Starling finds on this machine: devices, memory, links and their measured speed, the "
-               "kernels "
+        .doc = "Tells what Starling finds on this machine: devices, memory, links and their measured speed, the kernels "
                "picked for this CPU and why, libraries, settings, where calibration lies.\v"
                "What it finds depends on the environment as programs do: STARPU_NCPU, STARPU_NCUDA, STARPU_SCHED, "
                "SL_GEMM and others.\n\n"
