@@ -56,7 +56,7 @@ echo "--- several devices bring what they must"
 cat "$tmp/out"
 
 echo "--- what travels: half of 42.6 MiB of gradients and of values in each step, and once the first values"
-run 0 --machine h100x2 models/resnet18 --device gpu:0,gpu:1 --batch-size 512 --limit 3072 --epochs 1
+simulate 0 --machine h100x2 models/resnet18 --device gpu:0,gpu:1 --batch-size 512 --limit 3072 --epochs 1
 for way in 'gpu:0 to gpu:1' 'gpu:1 to gpu:0'; do
   holds "$(field "link $way") <= 42.6 * (6 + 2)" "too much went from $way"
 done
