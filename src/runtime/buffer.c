@@ -172,8 +172,9 @@ static struct slp_buffer *find(int p, int cls, bool idle)
 	struct pool *pool = &pools[p][cls];
 	settle(pool);
 	struct slp_buffer *b = pop_idle(pool);
+	if (b) return b;
 	size_t room = slp_engine.config.runahead_bytes * (size_t)slp_pool_workers(p);
-	if (b || !exceeds(p, class_bytes(cls), room)) return b;
+	if (!exceeds(p, class_bytes(cls), room)) return NULL;
 	if (!pool->first || idle) return wait_for_room(p, cls, room);
 	b = pop_pending(pool);
 	leave_limbo(b);
@@ -240,8 +241,9 @@ uint32_t slp_buffer_use(struct slp_buffer *b, bool write)
 void slp_buffer_send(struct slp_buffer *b, uint32_t version)
 {
 	uint64_t nodes = atomic_load_explicit(&b->readers, memory_order_relaxed);
+	if (!nodes) return;
 	bool asked = atomic_load_explicit(&b->asked, memory_order_relaxed) >> version % 64 & 1;
-	if (!nodes || (!asked && version != atomic_load_explicit(&b->version, memory_order_relaxed))) return;
+	if (!asked && version != atomic_load_explicit(&b->version, memory_order_relaxed)) return;
 	for (unsigned node = 0; nodes; node++, nodes >>= 1)
 		if (nodes & 1) starpu_data_prefetch_on_node(b->handle, node, 1);
 }

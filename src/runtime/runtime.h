@@ -88,7 +88,7 @@ struct slp_buffer {
 	atomic_bool limbo;     /* nobody holds it, and tasks are pending */
 	_Atomic uint32_t fault; /* what spoilt its value; 0: nothing */
 	_Atomic uint64_t readers; /* memory nodes that new values are sent to as soon as they are there, as bits */
-	_Atomic uint32_t version; /* how often segments that were submitted write it */
+	_Atomic uint32_t version; /* counts what is submitted to write it */
 	_Atomic uint64_t asked;   /* bit v % 64: another segment reads version v */
 #ifdef SLP_SIMULATION
 	double written, used;  /* when the last task to write it, to use it, could have ended at best (bound.c) */

@@ -175,7 +175,8 @@ static void use_buffer(struct slp_segment *seg, struct slp_slot *slot)
 {
 	const struct slp_slot *first = &seg->slots[slot->storage->slot];
 	slot->index = first->index;
-	slot->version = slp_buffer_use(slot->buffer, slot->mode & STARPU_W);
+	if (slp_engine.ngpus || slp_engine.nslaves) /* else, nothing travels */
+		slot->version = slp_buffer_use(slot->buffer, slot->mode & STARPU_W);
 	if (first != slot) return;
 	slot->index = seg->nbuffers;
 	seg->buffers[seg->nbuffers++] = slot->buffer;
@@ -209,7 +210,7 @@ static void segment_done(void *arg)
 	slp_busy_note(seg->program->flops);
 	slp_explain_done(seg);
 	for (int i = 0; i < seg->nslots; i++)
-		if (seg->slots[i].buffer && seg->slots[i].mode & STARPU_W) 
+		if (seg->slots[i].buffer && seg->slots[i].mode & STARPU_W)
 			slp_buffer_send(seg->slots[i].buffer, seg->slots[i].version);
 	slp_fit_leave(seg);
 	for (int i = 0; i < seg->nbuffers; i++) slp_buffer_done(seg->buffers[i]);
