@@ -26,19 +26,19 @@ const struct sl_op *slp_op_find(const char *name)
 	return NULL;
 }
 
-enum slp_family slp_op_family(const struct sl_op *op)
+unsigned slp_op_colour(const struct sl_op *op)
 {
 	static const struct {
 		const struct sl_op *op;
-		enum slp_family begins; /* where op is NULL */
+		unsigned colour; /* from here on, where op is NULL */
 	} list[] = {
-#define FAMILY(name) {NULL, SLP_FAMILY_##name},
+#define FAMILY(name, colour) {NULL, colour},
 #define X(name) {.op = &slp_op_##name},
 #include "ops.def"
 #undef X
 	};
-	enum slp_family family = SLP_FAMILY_PRODUCT;
+	unsigned colour = 0;
 	for (size_t i = 0; i < sizeof list / sizeof *list && list[i].op != op; i++)
-		if (!list[i].op) family = list[i].begins;
-	return family;
+		if (!list[i].op) colour = list[i].colour;
+	return colour;
 }

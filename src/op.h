@@ -164,22 +164,8 @@ extern const struct sl_op *const slp_ops[];
 int slp_op_count(void);
 const struct sl_op *slp_op_find(const char *name);
 
-/* What operations are about: those below FAMILY(name) in codelets/ops.def are of SLP_FAMILY_name. */
-enum slp_family {
-	SLP_FAMILY_PRODUCT,
-	SLP_FAMILY_CONVOLUTION,
-	SLP_FAMILY_POOLING,
-	SLP_FAMILY_NORMALISATION,
-	SLP_FAMILY_LOSS,
-	SLP_FAMILY_ELEMENTWISE,
-	SLP_FAMILY_REDUCTION,
-	SLP_FAMILY_UPDATE,
-	SLP_FAMILY_MOVING, /* copies of values in another order, shape or data type */
-	SLP_FAMILY_MAKING, /* values from nothing, random ones too */
-	SLP_FAMILY_DATA,   /* what loaders do */
-	SLP_FAMILIES
-};
-enum slp_family slp_op_family(const struct sl_op *op);
+/* The colour of its family, 0xrrggbb. */
+unsigned slp_op_colour(const struct sl_op *op);
 
 /* Dtypes are those of input 0, or of output 0 without inputs. */
 static inline bool slp_has_cuda(const struct slp_infer *c)

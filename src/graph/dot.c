@@ -1,19 +1,11 @@
 /* Programs as pictures: Graphviz. */
 #include "graph/graph.h"
 
-static const char *const colours[SLP_FAMILIES] = {
-	[SLP_FAMILY_PRODUCT] = "#9ecae1",
-	[SLP_FAMILY_CONVOLUTION] = "#6baed6",
-	[SLP_FAMILY_POOLING] = "#c7e9c0",
-	[SLP_FAMILY_NORMALISATION] = "#fdd0a2",
-	[SLP_FAMILY_LOSS] = "#fcbba1",
-	[SLP_FAMILY_ELEMENTWISE] = "#dadaeb",
-	[SLP_FAMILY_REDUCTION] = "#a1d99b",
-	[SLP_FAMILY_UPDATE] = "#fc9272",
-	[SLP_FAMILY_MOVING] = "#d9d9d9",
-	[SLP_FAMILY_MAKING] = "#fa9fb5",
-	[SLP_FAMILY_DATA] = "#f0f0f0",
-};
+/* Light enough for text on it. */
+static unsigned lighter(unsigned colour)
+{
+	return (colour >> 1 & 0x7f7f7f) + 0x808080;
+}
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
@@ -45,7 +37,7 @@ static void node(FILE *f, const struct slp_gnode *n, int i)
 		[SLP_NODE_OP] = "shape=box, style=\"filled,rounded\"",
 	};
 	fprintf(f, "\tn%d [%s, ", i, shapes[n->kind]);
-	if (n->kind == SLP_NODE_OP) fprintf(f, "fillcolor=\"%s\", ", colours[slp_op_family(n->op)]);
+	if (n->kind == SLP_NODE_OP) fprintf(f, "fillcolor=\"#%06x\", ", lighter(slp_op_colour(n->op)));
 	label(f, n);
 	fputs("]\n", f);
 }

@@ -38,22 +38,6 @@ const char *slp_fxt_place_in_block(const char *at)
 	return slp_text_keep(text, at);
 }
 
-/* ---- colours ----------------------------------------------------------------------------------------------------- */
-
-static const unsigned colours[SLP_FAMILIES] = {
-	[SLP_FAMILY_PRODUCT] = 0x17becf,
-	[SLP_FAMILY_CONVOLUTION] = 0x1f77b4,
-	[SLP_FAMILY_POOLING] = 0x2ca02c,
-	[SLP_FAMILY_NORMALISATION] = 0x9467bd,
-	[SLP_FAMILY_LOSS] = 0xd62728,
-	[SLP_FAMILY_ELEMENTWISE] = 0xff7f0e,
-	[SLP_FAMILY_REDUCTION] = 0xbcbd22,
-	[SLP_FAMILY_UPDATE] = 0x8c564b,
-	[SLP_FAMILY_MOVING] = 0x8f8f8f,
-	[SLP_FAMILY_MAKING] = 0xe377c2,
-	[SLP_FAMILY_DATA] = 0xaec7e8,
-};
-
 /* ---- what a program is ------------------------------------------------------------------------------------------- */
 
 /* One a kind of task: its number in the file, its name, its colour. */
@@ -108,7 +92,7 @@ static unsigned colour_of_program(const struct slp_program *p)
 		if (flops > most) heaviest = r;
 		if (flops > most) most = flops;
 	}
-	return colours[slp_op_family(slp_ops[heaviest->op])];
+	return slp_op_colour(slp_ops[heaviest->op]);
 }
 
 static void write_types(FILE *f, const struct slp_type *t, int n)
