@@ -116,7 +116,7 @@ static void print_split(const struct drv_training *t, const struct shards *s)
 static bool rebalance(struct drv_block_training *b)
 {
 	enum { EVERY = 50 };
-	bool due = b->batches == 2 || b->batches == 6 || b->batches % EVERY == EVERY - 1;
+	bool due = b->batches == 2 || b->batches == 6 || b->batches == 14 || b->batches % EVERY == EVERY - 1;
 	return b->balance && due && sl_balance_update(b->balance);
 }
 

@@ -96,6 +96,26 @@ static void check_settles(sl_balance *b, sl_tensor *x, sl_tensor *w, double part
 	CHECK_SAYING(fabs(last - part) < 0.08, "after %d s device 0 gets %g, not %g", SLP_PATIENCE, last, part);
 }
 
+/* One look that misleads: a device is left with enough rows to show what it can do. */
+static void test_misled(void)
+{
+	start(2);
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(400, 256)), *w = sl_ones(SL_SHAPE(256, 256), .device = sl_auto());
+		sl_balance *b = sl_balance_new(teams, 2);
+		slow_down(1, 50);
+		double deadline = sl_time() + SLP_PATIENCE;
+		do shared(b, x, w);
+		while (!sl_balance_update(b) && sl_time() < deadline);
+		double part = shared(b, x, w);
+		CHECK_SAYING(part > 0.6 && part < 0.9, "device 0 gets %g at once", part);
+		slow_down(1, 1);
+		check_settles(b, x, w, 0.5);
+		sl_balance_free(b);
+	}
+	slp_end_well();
+}
+
 /* Devices of unequal and of changing speed. */
 static void test_unequal(void)
 {
@@ -145,6 +165,7 @@ int main(int argc, char **argv)
 {
 	static const struct slp_test tests[] = {{"balance", test_balance},
 	                                        {"short_looks", test_short_looks},
+	                                        {"misled", test_misled},
 	                                        {"unequal", test_unequal},
 	                                        {"trial", test_trial},
 	                                        {NULL, NULL}};

@@ -10,6 +10,9 @@
 
 /* Shares that differ less than this are left as they are: a new size of shard is a new program. */
 static const double drift = 0.05;
+/* A look makes no part smaller than this part of what it was: what misleads once (a program compiled, another process)
+ * must not leave a device with the few rows at which it would look slow for good. */
+static const double least = 0.25;
 
 struct sl_balance {
 	int n;
@@ -71,10 +74,19 @@ static double share(const double *speeds, int n, int i)
 	return speeds[i] / sum;
 }
 
+/* Speeds from which follow shares of hardly less than `least` times the old ones. */
+static void restrain(double *speeds, const double *old, int n)
+{
+	double sum = 0;
+	for (int i = 0; i < n; i++) sum += speeds[i];
+	for (int i = 0; i < n; i++) speeds[i] = fmax(speeds[i], sum * least * share(old, n, i));
+}
+
 /* Waits for all work, and looks how fast each device has been since the last time (or since sl_balance_new).  True: the
- * shares have changed, by more than a twentieth of one of them, and hold from now on.  The first look decides by what
- * also warms caches up: look twice soon, then now and then.  False for NULL, or if a device computed for less than
- * 5 ms.  Errors of the work are left to sl_wait_all. */
+ * shares have changed, by more than a twentieth of one of them, and hold from now on.  One look takes at most three
+ * quarters of a device's share, since the first ones also see programs compiled and caches warmed up: look two or
+ * three times soon, then now and then.  False for NULL, or if a device computed for less than 5 ms.  Errors of the work
+ * are left to sl_wait_all. */
 bool sl_balance_update(sl_balance *b)
 {
 	double *speeds = b ? malloc(2 * (size_t)b->n * sizeof *speeds) : NULL, *old = speeds ? speeds + b->n : NULL;
@@ -84,12 +96,13 @@ bool sl_balance_update(sl_balance *b)
 	for (int i = 0; i < b->n; i++) old[i] = b->list[i].speed > 0 ? b->list[i].speed : 1;
 	for (int i = 0; known && i < b->n; i++)
 		changed |= fabs(share(speeds, b->n, i) / share(old, b->n, i) - 1) > drift;
+	if (changed) restrain(speeds, old, b->n);
 	for (int i = 0; changed && i < b->n; i++) b->list[i].speed = speeds[i];
 	free(speeds);
 	return changed;
 }
 
-/* Flops a second of device i, as they count now; 0 as long as all shares are equal, and for NULL or no such device. */
+/* Flops a second of device i, as they count for shares now; 0 as long as all shares are equal, and for NULL or no such device. */
 double sl_balance_speed(const sl_balance *b, int i)
 {
 	return b && i >= 0 && i < b->n ? b->list[i].speed : 0;

@@ -97,7 +97,7 @@ static void tell(struct run *run, enum sl_status status)
 	if (!slp_grow((void **)&run->tell, &run->max_tell, run->ntell + 1, sizeof *run->tell)) return;
 	struct slp_failure *f = &run->tell[run->ntell++];
 	*f = (struct slp_failure){.call = run->call, .status = status};
-	snprintf(f->text, sizeof f->text, "%s", kernel_message);
+	snprintf(f->text, sizeof f->text, "%.*s", (int)sizeof f->text - 1, kernel_message);
 }
 
 static uint32_t fail(struct run *run, const struct slp_record *r, enum sl_status status)
