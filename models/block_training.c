@@ -30,7 +30,7 @@ static bool start(struct drv_training *t)
 	if (!place_shards(b, o)) return false;
 	if (sl_initialize(b->net, .init = b->init, .devices = o->devices, .ndevices = o->ndevices) != SL_OK) return false;
 	b->trainer = sl_trainer_new(b->net, sl_sgd(.lr = t->options->lr));
-	if (b->mode == DRV_HYBRID) sl_hybridize(b->net, .static_alloc = true);
+	if (b->mode != DRV_EAGER) sl_hybridize(b->net, .static_alloc = true);
 	if (b->mode == DRV_STEP) b->step = sl_step_compile(b->net, sl_softmax_cross_entropy_at, b->trainer);
 	return b->trainer && !drv_failed();
 }

@@ -187,7 +187,7 @@ static void test_side_by_side(void)
 /* Opens the gate in the end, however long the main thread waits; tells whether it had to. */
 static void *watch(void *done)
 {
-	for (int i = 0; i < 1000 && !atomic_load((atomic_bool *)done); i++) usleep(10000);
+	for (int i = 0; i < 100 * SLP_PATIENCE && !atomic_load((atomic_bool *)done); i++) usleep(10000);
 	bool late = !atomic_load((atomic_bool *)done);
 	slp_gate_open();
 	return late ? done : NULL;
