@@ -78,7 +78,10 @@ static void check_options(struct argp_state *state, struct options *o)
 	for (int i = 1; i < n; i++) o->how.by_speed |= o->common.devices[i].kind != o->common.devices[0].kind;
 	if (shards && shards < n) argp_error(state, "--shards: %d are too few for %d devices", shards, n);
 	if (o->sync_norm && o->how.mode == DRV_HYBRID) argp_error(state, "--sync-norm: a program computes one part; not with --hybrid");
-	if (o->sync_norm) o->how.network = net_resnet18_synchronised;
+	if (o->sync_norm) {
+		o->how.network = net_resnet18_synchronised;
+		o->how.mode = DRV_EAGER;
+	}
 	int parts = shards ? shards : n;
 	if (parts > 1 && o->train.batch_size < parts)
 		argp_error(state, "--batch-size: %lld rows are too few for %d shards", (long long)o->train.batch_size, parts);
