@@ -67,20 +67,21 @@ static sl_tensor *make_step(struct drv_block_training *b, sl_tensor *x, sl_tenso
 
 /* What became of a batch, shard by shard. */
 struct shards {
+	int count;
 	sl_tensor *x[DRV_MAX_DEVICES], *y[DRV_MAX_DEVICES], *losses[DRV_MAX_DEVICES], *outputs[DRV_MAX_DEVICES];
 };
 
 static void make_shard_steps(struct drv_block_training *b, struct shards *s, int64_t rows)
 {
 	if (b->step) {
-		sl_step_run_shards(b->step, b->shards, s->x, s->y, s->losses, s->outputs);
+		sl_step_run_shards(b->step, s->count, s->x, s->y, s->losses, s->outputs);
 		return;
 	}
 	SL_RECORD {
-		sl_forward_shards(b->net, b->shards, s->x, s->outputs);
-		for (int i = 0; i < b->shards; i++) s->losses[i] = sl_softmax_cross_entropy(s->outputs[i], s->y[i]);
+		sl_forward_shards(b->net, s->count, s->x, s->outputs);
+		for (int i = 0; i < s->count; i++) s->losses[i] = sl_softmax_cross_entropy(s->outputs[i], s->y[i]);
 	}
-	sl_backward_heads(s->losses, b->shards);
+	sl_backward_heads(s->losses, s->count);
 	sl_trainer_step(b->trainer, rows);
 }
 
@@ -97,14 +98,14 @@ static void print_split(const struct drv_training *t, const struct shards *s)
 {
 	struct drv_block_training *b = t->model;
 	bool changed = false;
-	for (int i = 0; i < b->shards; i++) {
+	for (int i = 0; i < s->count; i++) {
 		int64_t rows = sl_tensor_shape(s->x[i]).dim[0];
 		changed |= rows != b->rows[i];
 		b->rows[i] = rows;
 	}
 	if (!changed) return;
 	drv_print(t->common, "split:");
-	for (int i = 0; i < b->shards; i++) {
+	for (int i = 0; i < s->count; i++) {
 		char name[SL_DEVICE_NAME_MAX];
 		drv_print(t->common, "%s %lld on %s", i ? "," : "", (long long)b->rows[i],
 		          sl_device_name(b->where[i], name));
@@ -120,17 +121,20 @@ static bool rebalance(struct drv_block_training *b)
 	return b->balance && due && sl_balance_update(b->balance);
 }
 
+/* An epoch's last batch may have fewer rows than there are shards: then each is a shard. */
 static bool train_shards(struct drv_training *t, sl_tensor *x, sl_tensor *y)
 {
 	struct drv_block_training *b = t->model;
-	struct shards s;
+	int64_t rows = sl_tensor_shape(x).dim[0];
+	struct shards s = {.count = rows < b->shards ? (int)rows : b->shards};
 	bool changed = rebalance(b) || (!b->batches && b->shards > 1);
-	sl_split_and_load(x, b->where, b->shards, s.x, .uneven = true, .balance = b->balance);
-	sl_split_and_load(y, b->where, b->shards, s.y, .uneven = true, .balance = b->balance);
+	const sl_balance *balance = s.count == b->shards ? b->balance : NULL;
+	sl_split_and_load(x, b->where, s.count, s.x, .uneven = true, .balance = balance);
+	sl_split_and_load(y, b->where, s.count, s.y, .uneven = true, .balance = balance);
 	if (drv_failed()) return false;
 	if (changed) print_split(t, &s);
-	make_shard_steps(b, &s, sl_tensor_shape(x).dim[0]);
-	for (int i = 0; i < b->shards && !drv_failed(); i++)
+	make_shard_steps(b, &s, rows);
+	for (int i = 0; i < s.count && !drv_failed(); i++)
 		drv_count(sums_of(t, b->where[i]), s.losses[i], s.outputs[i], s.y[i]);
 	b->batches++;
 	return !drv_failed();

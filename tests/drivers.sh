@@ -245,6 +245,8 @@ done
 alike "$tmp/cpu:0" "$tmp/cpu:0,cpu:1" 1 1e-3 "synchronised norms learn otherwise on two devices"
 run 0 "$resnet" --device cpu:0,cpu:1 --by-speed --hybrid --limit 21 --batch-size 7 --epochs 1
 says '^split: [34] on cpu:0, [34] on cpu:1$'
+run 0 "$resnet" --device cpu:0 --shards 4 --limit 6 --batch-size 4 --epochs 1 # the last batch has two rows
+says '^split: 1 on cpu:0(, 1 on cpu:0){3}$'
 run 0 env STARPU_SCHED=dmda "$resnet" --device auto --shards 3 --limit 6 --batch-size 6 --epochs 1 --eager
 says '^split: 2 on auto, 2 on auto, 2 on auto$'
 
