@@ -37,6 +37,11 @@ awk '/^cpu\.g(flops|bytes)/ { $2 *= 2 } /_us/ { $2 /= 2 } { print }' "$srcdir/to
 simulate 0 --machine "$tmp/faster" "${lenet[@]}"
 holds "$(batch) > 0.49 * $laptop && $(batch) < 0.51 * $laptop" "not half the time"
 
+echo "--- blanks before a key change nothing"
+sed 's/^/ \t/' "$srcdir/tools/machines/laptop" >"$tmp/indented"
+simulate 0 --machine "$tmp/indented" "${lenet[@]}"
+holds "$(batch) == $laptop" "a description with blanks before its keys gives other times"
+
 echo "--- GPUs"
 simulate 0 --machine h100 "${lenet[@]}"
 holds "$(batch) < $laptop / 10" "a GPU is hardly faster than a laptop"
@@ -76,5 +81,32 @@ echo "cpu.corse 4" >"$tmp/wrong"
 simulate 2 --machine "$tmp/wrong" "${lenet[@]}"
 grep -q 'unknown: cpu.corse' "$tmp/err" || fail "the wrong key is not named"
 grep -q 'cpu.gflops is missing' "$tmp/err" || fail "what is missing is not named"
+{
+  sed 's/^/\t/; s/^\tgpu.count.*/gpu.count 1.5/' "$srcdir/tools/machines/h100"
+  echo "gpu.count 2"
+  echo "cpu.gflops.dot 0"
+} >"$tmp/wrong"
+simulate 2 --machine "$tmp/wrong" "${lenet[@]}"
+complains 'wrong: gpu.count must be a whole number'
+complains 'gpu.count is there twice'
+complains 'must not be 0: cpu.gflops.dot'
+printf '\0' >"$tmp/wrong"
+simulate 2 --machine "$tmp/wrong" "${lenet[@]}"
+complains 'is no text'
+simulate 2 --machine "$tmp" "${lenet[@]}"
+complains 'is no file'
+sed 's/^gpu.count.*/gpu.count 9/' "$srcdir/tools/machines/h100x8" >"$tmp/wrong"
+simulate 2 --machine "$tmp/wrong" "${lenet[@]}"
+complains 'gpu.count must be a whole number, at most 8'
+simulate 2 --machine laptop models/lenet --device gpu:0,gpu:0
+complains 'gpu:0 is named twice'
+simulate 1 --machine laptop --teams 17 "${lenet[@]}"
+complains '17 CPU devices on [0-9]+ cores of the machine'
+run 2 "$srcdir/tools/sl-simulate" --report "$tmp/nowhere/report" --machine laptop "${lenet[@]}"
+complains "cannot write $tmp/nowhere/report"
+if [ -c /dev/full ]; then
+  run 1 "$srcdir/tools/sl-simulate" --report /dev/full --machine laptop "${lenet[@]}"
+  complains 'No space left'
+fi
 simulate 1 --machine laptop models/lenet --device gpu:0
 grep -q 'gpu:0 is not there' "$tmp/err" || fail "the device that is not there is not named"

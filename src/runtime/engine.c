@@ -120,8 +120,8 @@ static enum sl_status check_teams(const char *at, int teams, int gpus)
 	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
 	int cores = slp_team_cores_total();
 	if (teams <= cores || (nobind && strcmp(nobind, "0"))) return SL_OK;
-	slp_call_fail(at, "sl_init", SL_EDEVICE,
-	              "%d CPU devices on %d cores; to try it all the same: STARPU_WORKERS_NOBIND=1", teams, cores);
+	slp_call_fail(at, "sl_init", SL_EDEVICE, "%d CPU devices on %d cores%s", teams, cores,
+	              sl_is_simulated() ? " of the machine" : "; to try it all the same: STARPU_WORKERS_NOBIND=1");
 	return SL_EDEVICE;
 }
 

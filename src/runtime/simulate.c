@@ -71,7 +71,7 @@ static void load(void)
 	description.loaded = true;
 	while (file && description.lines < MAX_LINES && fgets(text, sizeof text, file)) {
 		struct line *l = &description.line[description.lines];
-		if (sscanf(text, "%63[^ \t#\n]%lf", l->key, &l->value) == 2) description.lines++;
+		if (sscanf(text, " %63[^ \t#\n]%lf", l->key, &l->value) == 2) description.lines++;
 	}
 	if (file) fclose(file);
 }
