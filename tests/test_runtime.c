@@ -1,4 +1,5 @@
 /* The runtime from the outside: start and stop, pools, run-ahead, statistics, seeds, settings. */
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -128,11 +129,27 @@ static void test_bad_start(void)
 	struct sl_config config = {.sched = "no-such-policy"};
 	CHECK_STATUS(sl_init(&config), SL_EINVAL, "no-such-policy", " lws", SL_HERE);
 	sl_error_clear();
+	CHECK_STATUS(sl_init(&(struct sl_config){.runahead_tasks = -1}), SL_EINVAL, ".runahead_tasks", SL_HERE);
+	sl_error_clear();
 	CHECK(!sl_is_initialized());
 	start((struct sl_config){0});
 	SL_SCOPE
 		CHECK_ALL(sl_ones(SL_SHAPE(3)), 1);
 	sl_shutdown();
+}
+
+/* StarPU itself aborts there. */
+static void test_no_folder(void)
+{
+	const char *home = getenv("STARPU_HOME");
+	char *kept = home ? strdup(home) : NULL;
+	setenv("STARPU_HOME", "/dev/null", 1);
+	CHECK_STATUS(sl_init(NULL), SL_EIO, "/dev/null/.starpu", "set STARPU_HOME", SL_HERE);
+	sl_error_clear();
+	CHECK(!sl_is_initialized());
+	if (kept) setenv("STARPU_HOME", kept, 1);
+	else unsetenv("STARPU_HOME");
+	free(kept);
 }
 
 /* More workers than cores would poll in turns: only where nothing is bound anyway. */
@@ -420,6 +437,8 @@ static void test_variables(void)
 	CHECK(slp_engine.config.teams == 2);
 	init_with("SL_RUNAHEAD_TASKS", "5", (struct sl_config){0}, text, sizeof text);
 	CHECK(slp_engine.config.runahead_tasks == 5);
+	init_with("SL_RUNAHEAD_TASKS", "4294967296", (struct sl_config){0}, text, sizeof text); /* 0 as an int: it hung */
+	CHECK(slp_engine.config.runahead_tasks == INT_MAX);
 	init_with("SL_RUNAHEAD_BYTES", "12345678", (struct sl_config){0}, text, sizeof text);
 	CHECK(slp_engine.config.runahead_bytes == 12345678);
 	init_with("STARPU_SCHED", "eager", (struct sl_config){0}, text, sizeof text);
@@ -435,6 +454,7 @@ static const struct slp_test start_tests[] = {
         {"tensors outlive the engine", test_outlive},
         {"errors nobody asked for", test_unreported_at_shutdown},
         {"bad configuration", test_bad_start},
+        {"no folder for StarPU", test_no_folder},
         {"more teams than cores", test_too_many_teams},
         {0},
 };

@@ -1,7 +1,9 @@
 /* Start and stop: StarPU with CPU teams, the scheduler, the defaults. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "runtime/explain.h"
 #include "runtime/fxt.h"
@@ -39,7 +41,9 @@ static long long env_number(const char *name, long long low, long long otherwise
 
 static int pick(int wanted, const char *variable, int low, int otherwise)
 {
-	return wanted ? wanted : (int)env_number(variable, low, otherwise);
+	if (wanted) return wanted;
+	long long v = env_number(variable, low, otherwise);
+	return v < INT_MAX ? (int)v : INT_MAX;
 }
 
 /* Devices in slave processes, each with as many as there are threads; StarPU would take as many as a slave has cores. */
@@ -125,6 +129,33 @@ static enum sl_status check_teams(const char *at, int teams, int gpus)
 	return SL_EDEVICE;
 }
 
+static bool make_folders(char *path)
+{
+	for (char *end = path; end;) {
+		end = strchr(end + 1, '/');
+		if (end) *end = '\0';
+		bool made = !mkdir(path, 0777) || errno == EEXIST;
+		if (end) *end = '/';
+		if (!made) return false;
+	}
+	return true;
+}
+
+/* StarPU aborts where it cannot make the folder in which it keeps what it measures. */
+static enum sl_status check_home(const char *at)
+{
+	static const char *const variables[] = {"STARPU_HOME", "XDG_CACHE_HOME", "HOME"};
+	const char *models = getenv("STARPU_PERF_MODEL_DIR"), *home = NULL;
+	for (int i = 0; !home && i < 3; i++) home = getenv(variables[i]);
+	if (!models && !home) return SL_OK; /* it finds a place */
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s%s/bus", models ? models : home, models ? "" : "/.starpu/sampling");
+	if (make_folders(path)) return SL_OK;
+	slp_call_fail(at, "sl_init", SL_EIO, "StarPU keeps what it measures in %s, which cannot be made: %s; "
+		      "set STARPU_HOME to a folder that can be written", path, strerror(errno));
+	return SL_EIO;
+}
+
 static enum sl_status start_starpu(const char *at, struct sl_config *c)
 {
 	struct starpu_conf conf;
@@ -133,6 +164,7 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	if (!c->sched || !*c->sched) c->sched = gpus ? "dmdas" : "lws";
 	enum sl_status s = check_policy(at, c->sched);
 	if (s == SL_OK) s = check_teams(at, c->teams, gpus);
+	if (s == SL_OK) s = check_home(at);
 	if (s != SL_OK) return s;
 	conf.precedence_over_environment_variables = 1;
 	conf.sched_policy_name = c->sched;
@@ -179,6 +211,10 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct sl_config c = resolve(given);
+	if (c.teams < 0 || c.bulk < 0 || c.runahead_tasks < 0) {
+		slp_call_fail(at, "sl_init", SL_EINVAL, ".teams, .bulk and .runahead_tasks must not be negative");
+		return SL_EINVAL;
+	}
 	enum sl_status s = slp_simulate_start(at) ? start_starpu(at, &c) : SL_EINVAL;
 	if (s != SL_OK) return s;
 	find_workers();
@@ -200,8 +236,9 @@ static enum sl_status start(const char *at, const struct sl_config *given)
  *     sl_init(&(struct sl_config){.teams = 2});
  *
  * Random numbers start at config->seed, or without a config go on as sl_seed told.  Returns SL_EINVAL for a scheduling
- * policy that StarPU does not have, or if the library simulates and is told no machine; SL_EDEVICE for more teams than
- * cores, for no devices at all, or if StarPU cannot start so.  After an error the engine does not run. */
+ * policy that StarPU does not have, numbers below 0, or if the library simulates and is told no machine; SL_EDEVICE for
+ * more teams than cores, for no devices at all, or if StarPU cannot start so; SL_EIO if the folder in which it keeps what
+ * it measures cannot be made.  After an error the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
 	pthread_mutex_lock(&start_lock);
