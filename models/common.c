@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -220,8 +221,12 @@ void drv_print(const struct drv_options *o, const char *format, ...)
 /* Whether a file can be written, found out before the work is done; says why not. */
 bool drv_writable(const char *path)
 {
-	if (access(path, F_OK) == 0) {
-		if (access(path, W_OK) == 0) return true;
+	struct stat s;
+	if (stat(path, &s) == 0) {
+		if (S_ISDIR(s.st_mode))
+			errno = EISDIR;
+		else if (access(path, W_OK) == 0)
+			return true;
 	} else {
 		const char *slash = strrchr(path, '/');
 		char *dir = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));

@@ -110,13 +110,15 @@ bool drv_plot_ready(const char *path)
 
 enum { WIDTH = 640, HEIGHT = 440, ROWS = 20, MOST_COLUMNS = 100 };
 
-/* Text within double quotes of gnuplot. */
+/* Text within double quotes of gnuplot, which would run what stands between backquotes. */
 static void put_quoted(FILE *f, const char *text)
 {
 	fputc('"', f);
 	for (; *text; text++) {
-		if (*text == '"' || *text == '\\') fputc('\\', f);
-		fputc(*text, f);
+		if (strchr("\"\\`\n", *text))
+			fprintf(f, "\\%03o", (unsigned char)*text);
+		else
+			fputc(*text, f);
 	}
 	fputc('"', f);
 }

@@ -55,10 +55,11 @@ void drv_progress_draw(struct drv_progress *p, int64_t done, double loss)
 	char text[120];
 	int n = snprintf(text, sizeof text, " %3.0f%%  %.0f images/s  loss %.3f  %.0f s left", 100 * part, rate, loss,
 	                 (double)(p->total - done) / rate);
-	int width = columns() - n - (int)strlen(p->label) - 4;
-	fprintf(stderr, "\r%s", p->label);
+	int room = columns() - 1 - (int)strlen(p->label); /* a line that wraps could not be drawn over */
+	int width = room - n - 3;
+	fprintf(stderr, "\r%.*s", columns() - 1, p->label);
 	if (width >= 8) draw_bar(p, part, width < 30 ? width : 30);
-	fprintf(stderr, "%s\033[K", text);
+	fprintf(stderr, "%.*s\033[K", room > 0 ? room : 0, text);
 }
 
 /* Clears the line. */

@@ -137,6 +137,10 @@ if script -qec true "$tmp/terminal" </dev/null >"$tmp/out" 2>&1; then
   contains "$tmp/terminal" '\[32m'
   NO_COLOR=1 TERM=xterm script -qec "$lenet --limit 6000 --batch-size 4 --lr 0.01 --epochs 1" "$tmp/terminal" </dev/null >"$tmp/out" 2>&1
   if grep -q '\[32m' "$tmp/terminal"; then fail "colours though NO_COLOR is set"; fi
+  # A narrow one: what would wrap is cut
+  TERM=xterm script -qec "stty cols 20; $lenet --limit 6000 --batch-size 4 --lr 0.01 --epochs 1" "$tmp/terminal" </dev/null >"$tmp/out" 2>&1
+  contains "$tmp/terminal" 'epoch 1/1 +[0-9]+%'
+  tr '\r' '\n' <"$tmp/terminal" | sed -n 's/\x1b\[K.*//p' | awk 'length > 19 { exit 1 }' || fail "lines of more than 20 columns"
 else
   echo "SKIP: progress: no script(1)"
 fi

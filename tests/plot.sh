@@ -39,6 +39,13 @@ complains "$tmp/nowhere/log.csv"
 [ ! -s "$tmp/out" ] || fail "training began though nothing can be written"
 needs_space "${mlp[@]}" --epochs 1 --log
 
+for option in --json --log --plot; do
+  mkdir -p "$tmp/folder.svg"
+  run 1 "${mlp[@]}" --epochs 1 $option "$tmp/folder.svg"
+  complains 'folder\.svg: Is a directory'
+  [ ! -s "$tmp/out" ] || fail "training began though a folder cannot be written"
+done
+
 echo "--- windows"
 stub unknown
 run 1 env PATH="$tmp/bin:$PATH" "${mlp[@]}" --epochs 1 --plot window
@@ -98,11 +105,23 @@ run 0 "$plot" "$tmp/mlp.json" --output="$tmp/runs.png"
 run 0 "$plot" "$tmp/mlp.json"
 says 'seconds of training'
 [ ! -s "$tmp/err" ] || fail "gnuplot has something to say"
+if [ -c /dev/full ]; then
+  status=0
+  "$plot" "$tmp/mlp.json" -o "$tmp/full.svg" >/dev/full 2>"$tmp/err" || status=$?
+  [ $status -eq 1 ] || fail "exit status $status though the table is lost"
+  complains 'standard output: No space left'
+fi
 # The table's last figures are those of the last epoch
 loss=$(values "$tmp/mlp.json" train_loss | sed -n '$p')
 says "^mlp +2 +[0-9.]+ +$(printf '%.4f' "$loss") "
 seconds=$(values "$tmp/mlp.json" seconds | awk '{ s += $1 } END { printf "%.1f", s }')
 says "^mlp +2 +$seconds "
+# Names are text to gnuplot, whatever is in them
+odd=$'a `touch run`\nb\\c'
+cp "$tmp/mlp.json" "$tmp/$odd.json"
+run 0 env -C "$tmp" "$(realpath "$plot")" "$odd.json" -o "$odd.svg"
+[ ! -e "$tmp/run" ] || fail "gnuplot has run what a name says"
+contains "$tmp/$odd.svg" 'a `touch run`'
 
 echo "--- files of other kinds"
 run 1 "$plot" "$tmp/none.json"

@@ -1,5 +1,6 @@
 /* sl-plot: compares training runs, from the JSON files that the drivers write: loss and accuracy over epochs and over
  * seconds, as a table and as pictures. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +131,7 @@ static double best(const double *values, int n)
 	return most;
 }
 
-static void print_table(const struct options *o)
+static bool print_table(const struct options *o)
 {
 	int width = 3;
 	for (int i = 0; i < o->nfiles; i++)
@@ -142,7 +143,9 @@ static void print_table(const struct options *o)
 		printf("%-*s  %6d  %7.1f  %10.4f  %8.4f  %13.4f\n", width, r->name, r->epochs, r->seconds[last],
 		       r->train_loss[last], r->test_accuracy[last], best(r->test_accuracy, r->epochs));
 	}
-	fflush(stdout);
+	if (!fflush(stdout)) return true;
+	drv_error("standard output: %s", strerror(errno));
+	return false;
 }
 
 /* The longest run's. */
@@ -198,8 +201,7 @@ static bool compare(struct options *o)
 {
 	for (int i = 0; i < o->nfiles; i++)
 		if (!read_run(&o->runs[i], o->files[i])) return false;
-	print_table(o);
-	return draw(o);
+	return print_table(o) && draw(o);
 }
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
