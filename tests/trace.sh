@@ -60,6 +60,19 @@ fi
 run 1 "$trace" --view none -o "$tmp/none" true
 complains 'wrote no trace'
 run 3 "$trace" --view none -o "$tmp/none" bash -c 'exit 3'
+run 2 "$trace" --keep=yes --view none -o "$tmp/none" true
+complains 'unknown option: --keep=yes'
+run 139 "$trace" --view none -o "$tmp/none" bash -c 'kill -SEGV $$'
+complains 'bash: exit status 139 \(SEGV\)$'
+if grep -q 'sl-trace: line' "$tmp/err"; then fail "a crash shows the script"; fi
+# A program that is called like something in the script, which keeps its own locale
+mkdir "$tmp/own"
+printf '#!/bin/sh\necho "${LC_ALL:-none} $*"\n' >"$tmp/own/usage"
+chmod +x "$tmp/own/usage"
+run 1 env LC_ALL=C.UTF-8 PATH="$tmp/own:$PATH" "$trace" --view none -o "$tmp/none" usage --help
+says '^C\.UTF-8 --help$'
+run 1 env -u LC_ALL PATH="$tmp/own:$PATH" "$trace" --view none -o "$tmp/none" usage
+says '^none '
 
 echo "--- a trace, where paths have blanks"
 dir="$tmp/a trace"
@@ -133,6 +146,55 @@ if [ "${traced[0]}" = models/lenet ]; then
   says '^  update '
   json=$tmp/blocks/trace.json
   json '[.traceEvents[] | select(.cat == "block") | .name] | unique | contains(["backward", "dense0", "update"])' "no blocks"
+fi
+
+if [ "${traced[0]}" = models/lenet ]; then
+  echo "--- names of all kinds"
+  mkdir "$tmp/my 'dir"
+  cat >"$tmp/my 'dir/names.c" <<'END'
+#include <starling.h>
+#include <string.h>
+
+static sl_tensor *twice(sl_tensor *x)
+{
+	return sl_mul_scalar(x, 2);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argv;
+	char lengthy[400] = "z";
+	for (int i = 0; i < 199; i++) strcat(lengthy, "\xc3\xa9"); /* is cut amid a character */
+	const char *names[] = {"quo\"te,com\\ma%s", "line\nbreak", "latin\xe9", lengthy};
+	for (int i = 0; i < 4; i++) SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(3));
+		sl_block *b = sl_lambda(names[i], twice);
+		sl_wait(x); /* a task of its own, as it is in no block */
+		sl_iteration_push(1700000000000 + i);
+		sl_wait(sl_forward(b, x));
+		sl_iteration_pop();
+		sl_block_free(b);
+		if (argc > 1) sl_shutdown();
+	}
+	sl_shutdown();
+	return sl_error() != SL_OK;
+}
+END
+  # shellcheck disable=SC2086
+  $CC $CFLAGS -std=gnu11 -I"$srcdir/src" -c "$tmp/my 'dir/names.c" -o "$tmp/names.o"
+  # shellcheck disable=SC2086
+  $LIBTOOL --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o "$tmp/names" "$tmp/names.o" $CORE_LIBS
+  run 0 "$trace" --view perfetto -o "$tmp/names.trace" "$tmp/names"
+  json=$tmp/names.trace/trace.json
+  for block in 'quo\"te,com\\ma%s0' 'line break0' 'latin?0'; do
+    json "[.traceEvents[] | select(.cat == \"task\") | .args.block] | index(\"$block\") != null" "no block $block"
+  done
+  json "[.traceEvents[] | select(.cat == \"task\") | .args[\"asked for at\"] | test(\"/my 'dir/names.c:[0-9]+\$\")] | all" \
+    "no places"
+  json '[.traceEvents[] | select(.cat == "iteration" and .ph == "b") | .name] | unique
+    == [range(4) | "iteration \(1700000000000 + .)"]' "other iterations"
+  run 0 "$trace" --view none -o "$tmp/names.trace" "$tmp/names" again
+  complains 'started again'
 fi
 
 echo "--- pictures"

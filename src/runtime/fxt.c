@@ -1,5 +1,6 @@
 /* Traces: tells StarPU each task's name, place and colour while it records one, and writes down in the file named by
  * SL_TRACE_TASKS what StarPU has no room for: the shapes of each call, and the block that it belongs to. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,12 +28,19 @@ void slp_fxt_leave(const char *outer)
 	block = outer;
 }
 
+/* Without the block behind it.  Folders may have blanks in their names. */
+static size_t place_length(const char *at)
+{
+	const char *in_block = strstr(at, " [");
+	return in_block ? (size_t)(in_block - at) : strlen(at);
+}
+
 /* A gradient's call has the place of the call that it belongs to, which may name a block already. */
 const char *slp_fxt_place_in_block(const char *at)
 {
 	char text[512];
 	if (!block || !at) return at;
-	size_t n = strcspn(at, " ");
+	size_t n = place_length(at);
 	const char *inner = at[n] ? at + n + 2 : "";
 	snprintf(text, sizeof text, "%.*s [%s%s%s", (int)n, at, block, *inner ? "/" : "]", inner);
 	return slp_text_keep(text, at);
@@ -137,9 +145,9 @@ static struct kind *kind_of(const struct slp_program *p)
 static void set_place(struct starpu_task *task, const char *at)
 {
 	char file[256];
-	size_t n = at ? strcspn(at, " ") : 0;
+	size_t n = at ? place_length(at) : 0;
 	while (n && at[n - 1] != ':') n--;
-	if (n < 2) return;
+	if (n < 2 || !isdigit((unsigned char)at[n])) return;
 	snprintf(file, sizeof file, "%.*s", (int)(n - 1), at);
 	slp_task_set_place(task, slp_text_keep(file, ""), atoi(at + n));
 }
@@ -147,25 +155,34 @@ static void set_place(struct starpu_task *task, const char *at)
 /* How much of a block's path another call's place shares: "net0/dense0" and "net0/dense1" are both in "net0". */
 static size_t shared(const char *path, size_t length, const char *at)
 {
-	const char *other = at ? strchr(at, '[') : NULL;
+	const char *other = at ? strstr(at, " [") : NULL;
 	size_t n = 0, whole = 0;
 	if (!other) return 0;
-	for (other++; n < length && other[n] == path[n]; n++)
+	for (other += 2; n < length && other[n] == path[n]; n++)
 		if (path[n] == '/') whole = n;
 	bool ends = (n == length || path[n] == '/') && strchr("/]", other[n]);
 	return ends ? n : whole;
+}
+
+/* On one line, whatever users put into names. */
+static void write_text(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) fputc(iscntrl((unsigned char)text[i]) ? ' ' : text[i], kinds.file);
 }
 
 /* The place of the first call, and the block that all calls are in. */
 static void write_task(const struct slp_program *p, unsigned long job, int kind)
 {
 	const struct slp_record *r = slp_record_first(p);
-	const char *at = r->at ? r->at : "?", *path = strchr(at, '[');
-	size_t length = path ? strcspn(path + 1, "]") : 0;
-	fprintf(kinds.file, "task\t%lu\t%d\t%.*s", job, kind, (int)strcspn(at, " "), at);
-	for (int i = 0; length && i < p->nops; i++, r = slp_record_next(r)) length = shared(path + 1, length, r->at);
-	if (length) fprintf(kinds.file, " [%.*s]", (int)length, path + 1);
-	fputc('\n', kinds.file);
+	const char *at = r->at ? r->at : "?", *block_at = strstr(at, " [");
+	const char *path = block_at ? block_at + 2 : "";
+	size_t length = strcspn(path, "]");
+	fprintf(kinds.file, "task\t%lu\t%d\t", job, kind);
+	write_text(at, place_length(at));
+	for (int i = 0; length && i < p->nops; i++, r = slp_record_next(r)) length = shared(path, length, r->at);
+	if (length) fputs(" [", kinds.file);
+	write_text(path, length);
+	fputs(length ? "]\n" : "\n", kinds.file);
 }
 
 void slp_fxt_task(const struct slp_segment *seg, struct starpu_task *task)
@@ -245,9 +262,12 @@ void slp_fxt_step_done(void)
 
 void slp_fxt_start(void)
 {
+	static bool before;
 	slp_fxt_on = slp_fxt_recorded();
 	const char *path = slp_fxt_on ? getenv("SL_TRACE_TASKS") : NULL;
 	if (!path || !*path || kinds.file) return;
+	if (before) fprintf(stderr, "starling: started again: the trace will be of what follows only\n");
+	before = true;
 	kinds.file = fopen(path, "w");
 	if (!kinds.file) fprintf(stderr, "starling: SL_TRACE_TASKS: %s cannot be written: %m\n", path);
 }

@@ -1,5 +1,6 @@
 /* sl-trace-report: what sl-trace asks for a summary and for Perfetto's file.  It reads what starpu_fxt_tool left. */
 #include <argp.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +34,15 @@ void *list_add(void *list, int *count, size_t size)
 	return list;
 }
 
+/* Names may be no UTF-8, and cut ones end amid a character: JSON takes neither. */
 char *text_copy(const char *text)
 {
 	char *copy = strdup(text ? text : "");
+	json_t *valid = copy ? json_string(copy) : NULL;
 	if (!copy) fail("no memory");
+	for (char *p = copy; !valid && *p; p++)
+		if (*p & 0x80) *p = '?';
+	json_decref(valid);
 	return copy;
 }
 

@@ -236,27 +236,34 @@ static void write_span(int group, const char *kind, const char *name, int id, do
 			      group, "tid", 0, "ts", end));
 }
 
+static int by_iteration(const void *a, const void *b)
+{
+	const struct task *x = *(const struct task *const *)a, *y = *(const struct task *const *)b;
+	return (x->iteration > y->iteration) - (x->iteration < y->iteration);
+}
+
+/* Their numbers are the program's, and may be large. */
 static void write_iterations(const struct trace *t)
 {
-	long last = -1;
-	for (int i = 0; i < t->ntasks; i++) last = t->tasks[i].iteration > last ? t->tasks[i].iteration : last;
-	if (last < 0) return;
-	name_group(ITERATIONS, "iterations");
-	double *start = calloc((size_t)last + 1, sizeof *start), *end = calloc((size_t)last + 1, sizeof *end);
-	if (!start || !end) fail("no memory for %ld iterations", last + 1);
-	for (int i = t->ntasks - 1; i >= 0; i--) {
-		const struct task *task = &t->tasks[i];
-		if (task->iteration < 0) continue;
-		start[task->iteration] = task->start;
-		end[task->iteration] = fmax(end[task->iteration], task->end);
-	}
-	for (long n = 0; n <= last; n++) {
+	const struct task **tasks = calloc((size_t)t->ntasks, sizeof(struct task *));
+	int count = 0;
+	if (!tasks) fail("no memory for %d tasks", t->ntasks);
+	for (int i = 0; i < t->ntasks; i++)
+		if (t->tasks[i].iteration >= 0) tasks[count++] = &t->tasks[i];
+	if (count) name_group(ITERATIONS, "iterations");
+	qsort(tasks, (size_t)count, sizeof(struct task *), by_iteration);
+	for (int i = 0, id = 1; i < count; id++) {
+		const struct task *first = tasks[i];
+		double start = first->start, end = first->end;
 		char name[48];
-		snprintf(name, sizeof name, "iteration %ld", n);
-		if (end[n] > 0) write_span(ITERATIONS, "iteration", name, (int)n + 1, us(t, start[n]), us(t, end[n]), NULL);
+		snprintf(name, sizeof name, "iteration %ld", first->iteration);
+		for (; i < count && tasks[i]->iteration == first->iteration; i++) {
+			start = fmin(start, tasks[i]->start);
+			end = fmax(end, tasks[i]->end);
+		}
+		write_span(ITERATIONS, "iteration", name, id, us(t, start), us(t, end), NULL);
 	}
-	free(start);
-	free(end);
+	free(tasks);
 }
 
 static void write_transfers(const struct trace *t)

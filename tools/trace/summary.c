@@ -14,7 +14,8 @@ static double seconds_of(const struct task *task)
 
 static void title(const char *text)
 {
-	bool bold = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	const char *no_color = getenv("NO_COLOR");
+	bool bold = isatty(STDOUT_FILENO) && !(no_color && *no_color);
 	printf("\n%s%s%s\n", bold ? "\033[1m" : "", text, bold ? "\033[0m" : "");
 }
 

@@ -30,11 +30,11 @@ static void read_kind(struct trace *t, char *line)
 static void read_note(struct notes *notes, char *line)
 {
 	const char *id = strsep(&line, "\t"), *kind = strsep(&line, "\t");
-	char *block = line ? strchr(line, '[') : NULL, *end = block ? strrchr(block, ']') : NULL;
+	char *block = line ? strstr(line, " [") : NULL, *end = block ? strrchr(block, ']') : NULL;
 	if (!kind) return;
 	if (end) *end = '\0';
 	notes->list = list_add(notes->list, &notes->count, sizeof *notes->list);
-	notes->list[notes->count - 1] = (struct note){atol(id), atoi(kind), end ? text_copy(block + 1) : NULL};
+	notes->list[notes->count - 1] = (struct note){atol(id), atoi(kind), end ? text_copy(block + 2) : NULL};
 }
 
 static void read_calls(struct trace *t, const char *folder, struct notes *notes)
