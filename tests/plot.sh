@@ -121,7 +121,10 @@ odd=$'a `touch run`\nb\\c'
 cp "$tmp/mlp.json" "$tmp/$odd.json"
 run 0 env -C "$tmp" "$(realpath "$plot")" "$odd.json" -o "$odd.svg"
 [ ! -e "$tmp/run" ] || fail "gnuplot has run what a name says"
-contains "$tmp/$odd.svg" 'a `touch run`'
+contains "$tmp/$odd.svg" 'a `touch run`\?b.c'
+cp "$tmp/mlp.json" "$tmp/"$'latin\xe9\001.json'
+run 0 "$plot" "$tmp/"$'latin\xe9\001.json' -o "$tmp/latin.svg"
+contains "$tmp/latin.svg" 'latin\?\?'
 
 echo "--- files of other kinds"
 run 1 "$plot" "$tmp/none.json"
@@ -138,6 +141,11 @@ complains 'async\.json: holds no epochs.*--json'
 sed 's/"test_accuracy"/"test"/' "$tmp/mlp.json" >"$tmp/lacks.json"
 run 1 "$plot" "$tmp/lacks.json"
 complains 'lacks\.json: an epoch lacks its figures'
+for epoch in 1e300 -5 null; do
+  sed "s/\"epoch\": 2/\"epoch\": $epoch/" "$tmp/mlp.json" >"$tmp/lacks.json"
+  run 1 "$plot" "$tmp/lacks.json"
+  complains 'lacks\.json: an epoch lacks its figures'
+done
 echo '{"program": "mlp", "epochs": []}' >"$tmp/empty.json"
 run 1 "$plot" "$tmp/empty.json"
 complains 'before its first epoch'

@@ -204,6 +204,9 @@ if command -v vite >/dev/null && command -v dot >/dev/null; then
     [ "$(wc -c <"$tmp/pictures/$picture.svg")" -gt 10000 ] || fail "$picture.svg is empty"
   done
   grep -q '>sgd<' "$tmp/pictures/dag.svg" || fail "the task graph has no sgd"
+  run 1 "$trace" --view dag --iteration 99 -o "$tmp/nothing" "${traced[@]}" --limit 64 --epochs 1
+  complains 'no tasks in iteration 99'
+  if grep -q '^ls' "$tmp/err"; then fail "a message of ls"; fi
 else
   echo "SKIP: ViTE and task graph: no vite or dot (Debian: vite, graphviz)"
 fi

@@ -1,5 +1,6 @@
 /* sl-plot: compares training runs, from the JSON files that the drivers write: loss and accuracy over epochs and over
  * seconds, as a table and as pictures. */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -37,13 +38,18 @@ static bool bad(const char *path, const char *why)
 	return false;
 }
 
-/* The file's name without folder and .json. */
+/* The file's name without folder and .json, as a picture and a line can show it. */
 static char *stem(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	size_t n = strlen(name);
 	if (n > 5 && !strcmp(name + n - 5, ".json")) n -= 5;
-	return strndup(name, n);
+	char *text = strndup(name, n);
+	json_t *valid = text ? json_string(text) : NULL;
+	for (char *p = text; p && *p; p++)
+		if (iscntrl((unsigned char)*p) || (!valid && *p & 0x80)) *p = '?';
+	json_decref(valid);
+	return text;
 }
 
 static bool make_names(struct run *r, const char *path)
@@ -71,6 +77,7 @@ static bool read_epochs(struct run *r, const char *path, const json_t *list)
 #define X(name) ok = ok && number(e, #name, &r->name[i]);
 		FIGURES(X)
 #undef X
+		ok = ok && r->epoch[i] >= 1 && r->epoch[i] <= 1e9 && !(seconds < 0);
 		if (!ok) return bad(path, "an epoch lacks its figures: not written by a driver that trains");
 		r->seconds[i] = sum += seconds;
 	}
