@@ -108,6 +108,8 @@ static void test_nothing_recorded(void)
 		sl_tensor *x = slp_leaf(2, 1), *y = sl_mul(x, x);
 		CHECK_STATUS(sl_backward(y), SL_ESTATE, "head 0", "SL_RECORD", SL_HERE);
 		sl_error_clear();
+		CHECK_STATUS(sl_backward_heads(NULL, 2), SL_EINVAL, "heads is NULL", SL_HERE);
+		sl_error_clear();
 		SL_RECORD
 			SL_PAUSE
 				y = sl_mul(x, x);

@@ -8,6 +8,7 @@
 #include "autograd/autograd.h"
 #include "blocks.h"
 #include "folder.h"
+#include "io/params.h"
 #include "nn/nn.h"
 #include "runtime/segment.h"
 
@@ -57,6 +58,7 @@ static void test_uneven(void)
 		const int expected[] = {6, 2, 1, 1};
 		for (int i = 0; i < MOST; i++) CHECK(sl_tensor_shape(parts[i]).dim[0] == expected[i]);
 		CHECK_MISTAKE(sl_split_and_load(x, teams, 2, parts, .weights = (double[]){1, NAN}), SL_EINVAL, ".weights");
+		CHECK_MISTAKE(sl_split_and_load(x, teams, 2, NULL), SL_EINVAL, "parts is NULL", SL_HERE);
 		CHECK_MISTAKE(sl_split_and_load(sl_rows(x, 0, 3), teams, MOST, parts, .uneven = true), SL_ESHAPE, "3 rows are too few");
 		CHECK_MISTAKE(sl_split_and_load(x, ((sl_device[]){sl_cpu(0), sl_cpu(9)}), 2, parts), SL_EDEVICE, "cpu:9");
 		CHECK(!parts[0]);
@@ -394,6 +396,26 @@ static void check_resumes(struct sl_optimizer optimizer, const char *file)
 	sl_block_free(b);
 }
 
+/* Files that another program has made, or one that went wrong. */
+static void check_refused_state(const char *name, double lr, double steps, enum sl_dtype dtype, const char *saying)
+{
+	char path[PATH_MAX];
+	sl_block *net = sl_dense(2, .in_units = 3);
+	sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 0.01, .momentum = 0.9));
+	CHECK_OK(sl_initialize(net));
+	SL_SCOPE {
+		sl_tensor *figures = sl_from(((double[]){lr, steps}), SL_SHAPE(2), .dtype = SL_FLOAT64);
+		sl_tensor *all[] = {figures, sl_ones(SL_SHAPE(2, 3), .dtype = dtype)};
+		CHECK_OK(slp_arrays_save(SL_HERE, slp_scratch_path("wrong.params", path),
+					 (const char *const[]){"trainer", name}, all, 2));
+		CHECK_MISTAKE(sl_trainer_load(t, path), SL_EINVAL, saying, SL_HERE);
+		CHECK(sl_trainer_lr(t) == 0.01 && sl_trainer_steps(t) == 0);
+	}
+	CHECK(remove(path) == 0);
+	sl_trainer_free(t);
+	sl_block_free(net);
+}
+
 static void test_state(void)
 {
 	start(2, NULL);
@@ -401,9 +423,14 @@ static void test_state(void)
 	check_resumes(sl_adam(.lr = 0.01), "adam.params");
 	check_resumes(sl_sgd(.lr = 0.01, .momentum = 0.9), "momentum.safetensors");
 	check_resumes(sl_sgd(.lr = 0.01), "plain.params");
+	check_refused_state("weight.momentum", 0.1, 3, SL_FLOAT64, "another data type");
+	check_refused_state("weight.momentum", NAN, 3, SL_FLOAT32, "no learning rate");
+	check_refused_state("weight.momentum", 0.1, -3, SL_FLOAT32, "no learning rate");
+	check_refused_state("weight.mean", 0.1, 3, SL_FLOAT32, "another optimiser");
 	sl_block *net = sl_dense(2);
-	sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 0.01));
+	sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 0.01, .momentum = 0.9));
 	char path[PATH_MAX];
+	CHECK_MISTAKE(sl_trainer_load(t, slp_scratch_path("momentum.safetensors", path)), SL_EINVAL, "not known yet");
 	CHECK_MISTAKE(sl_trainer_load(t, slp_scratch_path("adam.params", path)), SL_EINVAL, "another optimiser");
 	CHECK_MISTAKE(sl_trainer_load(t, slp_scratch_path("nowhere.params", path)), SL_EIO, "nowhere.params");
 	CHECK_MISTAKE(sl_trainer_save(t, "state.txt"), SL_EINVAL, "state.txt");
@@ -429,6 +456,7 @@ static void test_mistakes(void)
 		sl_tensor *y[2] = {sl_zeros(SL_SHAPE(2), .dtype = SL_INT32, .device = sl_cpu(0)),
 		                   sl_zeros(SL_SHAPE(2), .dtype = SL_INT32, .device = sl_cpu(1))}, *losses[2];
 		CHECK_MISTAKE(sl_step_run_shards(step, 0, x, y, NULL, NULL), SL_EINVAL, "no shard", SL_HERE);
+		CHECK_MISTAKE(sl_step_run_shards(step, 2, x, NULL, NULL, NULL), SL_EINVAL, "no shard");
 		sl_forward(net, x[0]);
 		CHECK_MISTAKE(sl_step_run_shards(step, 2, x, y, losses, NULL), SL_EDEVICE, "cpu:1");
 		CHECK(!losses[0] && !losses[1] && sl_trainer_steps(t) == 0);

@@ -301,6 +301,10 @@ static enum sl_status run(struct walk *w, sl_tensor *const *heads, int count, sl
 
 static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int count)
 {
+	if (!heads && count > 0) {
+		slp_call_fail(at, "sl_backward", SL_EINVAL, "heads is NULL");
+		return SL_EINVAL;
+	}
 	for (int i = 0; i < count; i++) {
 		bool symbol = heads[i] && heads[i]->symbol;
 		if (!symbol && !slp_tensor_usable(at, "sl_backward", heads[i])) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
@@ -316,7 +320,8 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
  * are computed later.  Heads that are not scalars count by the sum of their elements, or by opts.head_grads.  What was
  * saved for the way back is given up as it is used, unless opts.retain_graph.  After an error no gradient has changed:
  * SL_ESTATE, a head was not recorded, the way back was gone already, or a tensor that it needs was changed in place;
- * SL_ESHAPE, SL_EDTYPE, a head's gradient does not fit it; SL_EUNSUPPORTED, an operation on the way has no gradient.
+ * SL_ESHAPE, SL_EDTYPE, a head's gradient does not fit it; SL_EUNSUPPORTED, an operation on the way has no gradient;
+ * SL_EINVAL, heads is NULL.
  * Reverse accumulation: A. Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008.
  *
  *     SL_RECORD loss = sl_l2_loss(sl_linear(x, w, b), y);

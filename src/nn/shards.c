@@ -178,13 +178,14 @@ static sl_tensor *load(const char *at, sl_tensor *x, int64_t begin, int64_t end,
  * but at least a row each.  Nothing is copied where CPU devices get rows of what lies in main memory: parts are views
  * then.  A GPU gets a copy of its rows alone.  Gradients flow back.  The parts belong to the innermost scope; all are
  * NULL after an error: SL_ESHAPE also for fewer rows than devices; SL_EDEVICE: one is not there; SL_EINVAL: there are
- * none, a weight is not positive, a balance of another number; SL_ESTATE: x is a symbol.
+ * none, parts is NULL, a weight is not positive, a balance of another number; SL_ESTATE: x is a symbol.
  *
  *     sl_tensor *parts[2];
  *     sl_split_and_load(batch, devices, 2, parts); */
 enum sl_status sl_split_and_load_at(const char *at, sl_tensor *x, const sl_device *devices, int n, sl_tensor **parts,
 				    struct sl_split_opts opts)
 {
+	if (!parts) return slp_call_fail(at, "sl_split_and_load", SL_EINVAL, "parts is NULL"), SL_EINVAL;
 	for (int i = 0; i < n; i++) parts[i] = NULL;
 	if (!slp_tensor_usable(at, "sl_split_and_load", x)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	enum sl_status s = check(at, x, devices, n, &opts);

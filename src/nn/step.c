@@ -453,7 +453,7 @@ enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_te
 		if (losses) losses[i] = NULL;
 		if (outputs) outputs[i] = NULL;
 	}
-	if (!step || n < 1) {
+	if (!step || n < 1 || !x || !targets) {
 		if (step || sl_error() == SL_OK)
 			slp_call_fail(at, "sl_step_run_shards", SL_EINVAL, step ? "there is no shard" : "the step is NULL");
 		return sl_error();

@@ -102,6 +102,15 @@ static sl_tensor *find(const struct list *l, const char *name)
 	return NULL;
 }
 
+/* Why a state cannot be that of a parameter; NULL if it can. */
+static const char *misfit(const sl_param *p, const sl_tensor *state)
+{
+	if (!slp_shape_known(p->shape)) return " belongs to a parameter whose shape is not known yet: load the parameters first";
+	if (!sl_shape_equal(sl_tensor_shape(state), p->shape)) return " has another shape than its parameter";
+	if (p->data && sl_tensor_dtype(state) != sl_tensor_dtype(p->data)) return " has another data type than its parameter";
+	return NULL;
+}
+
 /* Finds the states of all parameters in the file, in the order of slp_trainer_state; how many, or -1 after an error. */
 static int match(const char *at, const char *path, sl_trainer *t, const struct list *l, sl_tensor **states)
 {
@@ -110,13 +119,12 @@ static int match(const char *at, const char *path, sl_trainer *t, const struct l
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; i < count; i++, k++) {
 			char *name = state_path(t, i, which);
-			bool fits = true;
 			states[k] = find(l, name);
 			found += states[k] != NULL;
-			if (states[k]) fits = sl_shape_equal(sl_tensor_shape(states[k]), params[i]->shape);
-			if (!fits) refuse(at, path, " has another shape than its parameter", name);
+			const char *why = states[k] ? misfit(params[i], states[k]) : NULL;
+			if (why) refuse(at, path, why, name);
 			free(name);
-			if (!fits) return -1;
+			if (why) return -1;
 		}
 	return found;
 }
@@ -145,6 +153,8 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
 	if (found >= 0 && found != l->count - 1)
 		found = refuse(at, path, " there are states of other parameters, or of another optimiser", "") - 1;
 	ok = found >= 0 && sl_read_at(at, first, figures, sizeof figures) == SL_OK;
+	if (ok && !(isfinite(figures[0]) && figures[1] >= 0 && figures[1] < 1e15))
+		ok = refuse(at, path, " is no learning rate and number of steps", FIGURES);
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; ok && i < count; i++, k++) ok = set_state(at, params[i], slp_trainer_state(t, which, i), states[k]);
 	if (ok) slp_trainer_resume(t, figures[0], llround(figures[1]));
