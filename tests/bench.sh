@@ -31,3 +31,22 @@ says '^\| queue-dot \| [0-9.]* ms \|'
 run 2 "$bench" no-such-case
 complains no-such-case
 run 1 "$bench" --json "$tmp/no/such/folder" queue-dot
+
+# gpu-check, which takes it to a machine with a GPU, says what is missing; the report lies where the caller wants it.
+mkdir -p "$tmp/bundle/bin" "$tmp/none" "$tmp/one"
+cp "$srcdir/tools/gpu-check" "$tmp/bundle"
+echo no >"$tmp/bundle/emulated"
+echo test_ops >"$tmp/bundle/tests"
+printf '#!/bin/sh\nexit 9\n' >"$tmp/none/nvidia-smi"
+printf '#!/bin/sh\necho GPU 0\n' >"$tmp/one/nvidia-smi"
+chmod +x "$tmp/none/nvidia-smi" "$tmp/one/nvidia-smi"
+run 1 "$srcdir/tools/gpu-check" run
+complains 'is no unpacked bundle'
+run 1 "$srcdir/tools/gpu-check" bundle --build-dir "$tmp/nowhere"
+complains 'no build in'
+run 1 env PATH="$tmp/none:$PATH" "$tmp/bundle/gpu-check" run
+complains 'no NVIDIA GPU here'
+cd "$tmp"
+run 1 env PATH="$tmp/one:$PATH" bundle/gpu-check run --seconds 6 -o here.md # a bundle without programs: all fails
+[ -s here.md ] || fail "no report in the folder that gpu-check was called in"
+complains 'test_ops: FAILED'

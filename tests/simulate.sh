@@ -110,3 +110,13 @@ if [ -c /dev/full ]; then
 fi
 simulate 1 --machine laptop models/lenet --device gpu:0
 grep -q 'gpu:0 is not there' "$tmp/err" || fail "the device that is not there is not named"
+goals=$srcdir/tools/parallel-goals
+check=$srcdir/tools/sim-check
+run 2 "$goals" --simulation . --images x
+complains 'images: not a number: x'
+run 2 "$goals" --build-dir .
+complains 'was built with a StarPU with SimGrid'
+run 2 "$check" --build-dir . --simulation . --rounds 0
+complains 'rounds: not a number: 0'
+run 2 "$check" --build-dir . --simulation .
+complains '--build-dir: . was built with a StarPU with SimGrid'
