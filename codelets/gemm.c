@@ -5,6 +5,7 @@
  * its OpenMP threads; OpenBLAS has threads of its own that would fight with the team, so it is kept to one thread and
  * called for blocks of C of a fixed size. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,7 @@ static bool openblas_is_behind(void)
 static void choose(void)
 {
 	const char *wish = getenv("SL_GEMM");
+	bool granted = false;
 	for (int i = PLAIN; i < LIBRARIES; i++)
 		if (present(i) && !(i == OPENBLAS && openblas_is_behind())) chosen = i;
 	if (chosen != PLAIN) reason = "the fastest that is built in";
@@ -73,8 +75,11 @@ static void choose(void)
 	for (int i = PLAIN; wish && i < LIBRARIES; i++) {
 		if (strcasecmp(wish, names[i]) || !present(i)) continue;
 		chosen = i;
+		granted = true;
 		reason = "SL_GEMM asks for it";
 	}
+	if (wish && *wish && !granted)
+		fprintf(stderr, "starling: SL_GEMM=%s is none of onednn, openblas, plain that is built in; ignored\n", wish);
 #ifdef HAVE_OPENBLAS
 	openblas_set_num_threads(1);
 #endif
