@@ -369,16 +369,14 @@ static void test_intermediates(void)
 	sl_block *net = sl_sequential(sl_dense(1000, .activation = SL_RELU), sl_dense(1000), sl_dense(1));
 	sl_tensor *x = sl_ones(SL_SHAPE(100, 10));
 	CHECK_OK(sl_initialize(net));
-	sl_tensor *y = sl_forward(net, x);
-	CHECK_OK(sl_wait(y));
-	sl_release(y);
+	sl_release(sl_forward(net, x));
+	CHECK_OK(sl_wait_all()); /* a result may be there before its task has given back what it used */
 	size_t before = slp_stats().bytes;
 	for (int i = 0; i < 20; i++) {
-		y = sl_forward(net, x);
-		CHECK_OK(sl_wait(y));
-		sl_release(y);
+		sl_release(sl_forward(net, x));
+		CHECK_OK(sl_wait_all());
 	}
-	CHECK_SAYING(slp_stats().bytes <= before + (4 << 20), "%zu bytes more", slp_stats().bytes - before);
+	CHECK_SAYING(slp_stats().bytes <= before + 800000, "%zu bytes more", slp_stats().bytes - before);
 	sl_release(x);
 	sl_block_free(net);
 }

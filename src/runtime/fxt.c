@@ -28,11 +28,18 @@ void slp_fxt_leave(const char *outer)
 	block = outer;
 }
 
-/* Without the block behind it.  Folders may have blanks in their names. */
-static size_t place_length(const char *at)
+/* The block in "file:line [block]", up to the bracket; empty: none.  Folders may have blanks in their names. */
+static const char *block_path(const char *at)
 {
 	const char *in_block = strstr(at, " [");
-	return in_block ? (size_t)(in_block - at) : strlen(at);
+	return in_block ? in_block + 2 : at + strlen(at);
+}
+
+/* Without the block behind it. */
+static size_t place_length(const char *at)
+{
+	const char *path = block_path(at);
+	return (size_t)(path - at) - (*path ? 2 : 0);
 }
 
 /* A gradient's call has the place of the call that it belongs to, which may name a block already. */
@@ -40,9 +47,8 @@ const char *slp_fxt_place_in_block(const char *at)
 {
 	char text[512];
 	if (!block || !at) return at;
-	size_t n = place_length(at);
-	const char *inner = at[n] ? at + n + 2 : "";
-	snprintf(text, sizeof text, "%.*s [%s%s%s", (int)n, at, block, *inner ? "/" : "]", inner);
+	const char *inner = block_path(at);
+	snprintf(text, sizeof text, "%.*s [%s%s%s", (int)place_length(at), at, block, *inner ? "/" : "]", inner);
 	return slp_text_keep(text, at);
 }
 
@@ -155,10 +161,9 @@ static void set_place(struct starpu_task *task, const char *at)
 /* How much of a block's path another call's place shares: "net0/dense0" and "net0/dense1" are both in "net0". */
 static size_t shared(const char *path, size_t length, const char *at)
 {
-	const char *other = at ? strstr(at, " [") : NULL;
+	const char *other = at ? block_path(at) : "";
 	size_t n = 0, whole = 0;
-	if (!other) return 0;
-	for (other += 2; n < length && other[n] == path[n]; n++)
+	for (; n < length && other[n] == path[n]; n++)
 		if (path[n] == '/') whole = n;
 	bool ends = (n == length || path[n] == '/') && strchr("/]", other[n]);
 	return ends ? n : whole;
@@ -174,8 +179,7 @@ static void write_text(const char *text, size_t length)
 static void write_task(const struct slp_program *p, unsigned long job, int kind)
 {
 	const struct slp_record *r = slp_record_first(p);
-	const char *at = r->at ? r->at : "?", *block_at = strstr(at, " [");
-	const char *path = block_at ? block_at + 2 : "";
+	const char *at = r->at ? r->at : "?", *path = block_path(at);
 	size_t length = strcspn(path, "]");
 	fprintf(kinds.file, "task\t%lu\t%d\t", job, kind);
 	write_text(at, place_length(at));
