@@ -206,7 +206,7 @@ bool slp_is_float(enum sl_dtype dtype);
 /* Common flops: one an element of output 0. */
 double slp_flops_elementwise(const struct slp_infer *c);
 
-/* ---- linear algebra on a CPU team (codelets/gemm.c) ------------------------------------------------------------- */
+/* ---- linear algebra on a CPU team (codelets/common/gemm.c) ------------------------------------------------------------- */
 
 /* C = alpha op(A) op(B) + beta C, row-major with leading dimensions, op(A) m×k, op(B) k×n; float32, on the team. */
 enum sl_status slp_sgemm(const struct slp_kernel *k, bool ta, bool tb, int64_t m, int64_t n, int64_t kk, float alpha,

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "cases.h"
-#include "fill.h"
+#include "fill/fill.h"
 
 #define DIMS(...)                                                                                                      \
 	{                                                                                                              \

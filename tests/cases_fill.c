@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "cases.h"
-#include "fill.h"
+#include "fill/fill.h"
 
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define NO_DIMS {0, {0}}

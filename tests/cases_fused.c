@@ -2,9 +2,9 @@
  * NumPy's and PyTorch's, in float64. */
 #include <math.h>
 
-#include "batch_norm.h"
+#include "norm/batch_norm.h"
 #include "cases.h"
-#include "fused.h"
+#include "elementwise/fused.h"
 
 /* clang-format off */
 

@@ -2,8 +2,8 @@
  * NumPy. */
 #include <math.h>
 
-#include "../codelets/batch.h"
-#include "../codelets/layout.h"
+#include "../codelets/move/batch.h"
+#include "../codelets/common/layout.h"
 #include "cases.h"
 
 /* clang-format off */

@@ -1,10 +1,10 @@
 /* Cases of softmax, the losses and what metrics count.  The expected values are PyTorch's, in float64. */
 #include <math.h>
 
-#include "axis.h"
+#include "common/axis.h"
 #include "cases.h"
-#include "pair_loss.h"
-#include "topk_hits.h"
+#include "loss/pair_loss.h"
+#include "reduce/topk_hits.h"
 
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define NO_DIMS {0, {0}}

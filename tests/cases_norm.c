@@ -1,8 +1,8 @@
 /* Cases of batch and layer normalisation.  The expected values are PyTorch's, in float64. */
 #include <math.h>
 
-#include "../codelets/batch_norm.h"
-#include "../codelets/layer_norm.h"
+#include "../codelets/norm/batch_norm.h"
+#include "../codelets/norm/layer_norm.h"
 #include "cases.h"
 
 /* clang-format off */

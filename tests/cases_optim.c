@@ -1,5 +1,5 @@
 /* Cases of the optimisers' steps.  Known values, and that many parameters are walked rightly, are in test_optim.c. */
-#include "optim.h"
+#include "optim/optim.h"
 
 #include "cases.h"
 

@@ -2,7 +2,7 @@
  * NaN by hand. */
 #include <math.h>
 
-#include "../codelets/pool2d.h"
+#include "../codelets/pool/pool2d.h"
 #include "cases.h"
 
 /* clang-format off */

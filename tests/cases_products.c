@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "cases.h"
-#include "linear.h"
+#include "linear/linear.h"
 
 /* clang-format off */
 

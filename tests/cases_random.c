@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "cases.h"
-#include "random.h"
+#include "fill/random.h"
 
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define KEY {UINT64_C(0x123456789ABCDEF0), 77}

@@ -1,9 +1,9 @@
 /* Cases of what goes over axes: reductions, argmax, broadcast_to.  The expected values are PyTorch's, in float64. */
 #include <math.h>
 
-#include "axis.h"
+#include "common/axis.h"
 #include "cases.h"
-#include "reduce_plan.h"
+#include "reduce/reduce_plan.h"
 
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define NO_DIMS {0, {0}}

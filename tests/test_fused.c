@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "fill.h"
-#include "fused.h"
+#include "fill/fill.h"
+#include "elementwise/fused.h"
 
 enum { ROWS = 37, COLUMNS = 131 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "linear.h"
+#include "linear/linear.h"
 
 extern const struct sl_op slp_op_linear, slp_op_linear_grad, slp_op_linear_sgd;
 

@@ -8,7 +8,7 @@
 #include "check.h"
 #include "config.h"
 #include "folder.h"
-#include "io/import.h"
+#include "interop/import.h"
 #include "io_networks.h"
 #include "starling/io.h"
 

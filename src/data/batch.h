@@ -1,4 +1,4 @@
-/* The operations that make mini-batches (codelets/batch.c). */
+/* The operations that make mini-batches (codelets/move/batch.c). */
 #ifndef SLP_DATA_BATCH_H
 #define SLP_DATA_BATCH_H
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codelets/fused.h"
+#include "../codelets/elementwise/fused.h"
 #include "graph/pass.h"
 
 struct group {

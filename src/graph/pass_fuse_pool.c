@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codelets/conv2d.h"
+#include "../codelets/conv/conv2d.h"
 #include "graph/pass.h"
 
 struct pattern {

@@ -1,4 +1,4 @@
-/* layout: images stay in lane order (codelets/lane_order.h) between operations that compute in it.
+/* layout: images stay in lane order (codelets/common/lane_order.h) between operations that compute in it.
  *
  * Convolutions and poolings take and give either order, so there is nothing to put between them: a value is in lane order
  * where everything that touches it can have it so, and a convolution that is fastest so does.  Elementwise operations do
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codelets/conv2d.h"
-#include "../codelets/fused.h"
+#include "../codelets/conv/conv2d.h"
+#include "../codelets/elementwise/fused.h"
 #include "graph/pass.h"
 
 /* ---- who can have which of its operands in lane order ------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/* CUDA C++ as host C++: what .cu files get instead of nvcc's built-ins on emulated GPUs (codelets/gpu.cuh).
+/* CUDA C++ as host C++: what .cu files get instead of nvcc's built-ins on emulated GPUs (codelets/common/gpu.cuh).
  *
  * The threads of a block are fibres of one host thread, the stream's; blocks run one after another.  A fibre runs
  * thread after thread until one meets a barrier; then a further fibre takes the rest.  So kernels without barriers

@@ -77,7 +77,7 @@ tests_emu_libcore_la_LIBADD = tests/emu/libcodelets.la $(emu_objects) tests/emu/
 EXTRA_tests_emu_libcore_la_DEPENDENCIES = $(emu_objects)
 
 if HAVE_ONNX
-src/io/tests_emu_libcore_la-onnx_ops.lo src/io/tests_emu_libcore_la-onnx_writer.lo: src/io/onnx.pb-c.h
+src/interop/tests_emu_libcore_la-onnx_ops.lo src/interop/tests_emu_libcore_la-onnx_writer.lo: src/interop/onnx.pb-c.h
 endif
 
 CLEANFILES += $(cuda_sources:.cu=.emu.d)
@@ -96,7 +96,7 @@ am__v_EMU_1 =
 %.emu.lo: %.cu
 	@$(MKDIR_P) $(@D)
 	$(AM_V_EMU)$(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) -DSLP_EMULATE $(DEFS) $(DEFAULT_INCLUDES) \
-	  -I$(top_srcdir)/codelets -I$(top_srcdir)/tests/emu $(emu_cppflags) $(CPPFLAGS) $(emu_cxxflags) \
+	  -I$(top_srcdir)/tests/emu $(emu_cppflags) $(CPPFLAGS) $(emu_cxxflags) \
 	  -MD -MP -MF $*.emu.d -MT $@ -c -o $@ -x c++ $<
 
 -include $(cuda_sources:.cu=.emu.d)
@@ -119,7 +119,7 @@ emu_ldadd = tests/emu/libcore.la $(emu_stubs) $(STARPU_LIBS) $(ONEDNN_LIBS) $(OP
 
 # Programs
 
-tests_emu_test_ops_CPPFLAGS = $(tests_test_ops_CPPFLAGS)
+tests_emu_test_ops_CPPFLAGS = $(AM_CPPFLAGS)
 tests_emu_test_ops_CFLAGS = $(tests_test_ops_CFLAGS)
 tests_emu_test_ops_SOURCES = $(tests_test_ops_SOURCES)
 tests_emu_test_ops_LDFLAGS = $(emu_ldflags)

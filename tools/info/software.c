@@ -15,8 +15,8 @@
 #include <cblas.h>
 #endif
 
-#include "../../codelets/gemm.h"
-#include "../../codelets/simd.h"
+#include "../../codelets/common/gemm.h"
+#include "../../codelets/common/simd.h"
 #include "info.h"
 #include "runtime/runtime.h"
 

@@ -1,0 +1,422 @@
+/* Convolution on GPUs by cuDNN, in the caller's layout (NCHW) and the arithmetic of the data type (TF32 stays off).
+ *
+ * Images in lane order and cropped results are copied to what cuDNN takes, and back.
+ *
+ * cuDNN proposes algorithms, best first; taken is the first that is deterministic and works in the memory that the
+ * operation has (conv2d.c: workspace).  Descriptions and choices are kept by the thread that made them. */
+#include <cstring>
+#include <cudnn.h>
+
+#include "common/activation.h"
+#include "conv2d.h"
+#include "common/gpu.cuh"
+#include "common/lane_order.cuh"
+
+enum { CACHE = 64, PROPOSALS = 8, PARTS = 32 };
+
+struct key {
+	cudnnHandle_t handle;
+	struct slp_conv c;
+	size_t limit;
+	int64_t pass, type;
+};
+
+struct made {
+	struct key key;
+	uint64_t used; /* 0: never */
+	cudnnTensorDescriptor_t x, y;
+	cudnnFilterDescriptor_t w;
+	cudnnConvolutionDescriptor_t conv;
+	int algorithm;
+	size_t bytes;
+
+	void clear()
+	{
+		if (x) cudnnDestroyTensorDescriptor(x);
+		if (y) cudnnDestroyTensorDescriptor(y);
+		if (w) cudnnDestroyFilterDescriptor(w);
+		if (conv) cudnnDestroyConvolutionDescriptor(conv);
+		memset(this, 0, sizeof *this);
+	}
+};
+
+struct cache {
+	struct made made[CACHE];
+	uint64_t clock;
+
+	~cache()
+	{
+		for (struct made &m : made) m.clear();
+	}
+};
+
+static thread_local struct cache cache;
+
+/* ---- descriptions and choices ----------------------------------------------------------------------------------- */
+
+static cudnnStatus_t describe(struct made *m, const struct slp_conv &c, cudnnDataType_t type)
+{
+	cudnnStatus_t s = cudnnCreateTensorDescriptor(&m->x);
+	if (s == CUDNN_STATUS_SUCCESS) s = cudnnCreateTensorDescriptor(&m->y);
+	if (s == CUDNN_STATUS_SUCCESS) s = cudnnCreateFilterDescriptor(&m->w);
+	if (s == CUDNN_STATUS_SUCCESS) s = cudnnCreateConvolutionDescriptor(&m->conv);
+	if (s == CUDNN_STATUS_SUCCESS)
+		s = cudnnSetTensor4dDescriptor(m->x, CUDNN_TENSOR_NCHW, type, (int)c.n, (int)c.ic, (int)c.ih,
+		                               (int)c.iw);
+	if (s == CUDNN_STATUS_SUCCESS)
+		s = cudnnSetTensor4dDescriptor(m->y, CUDNN_TENSOR_NCHW, type, (int)c.n, (int)c.oc, (int)c.oh,
+		                               (int)c.ow);
+	if (s == CUDNN_STATUS_SUCCESS)
+		s = cudnnSetFilter4dDescriptor(m->w, type, CUDNN_TENSOR_NCHW, (int)c.oc, (int)(c.ic / c.groups),
+		                               (int)c.kh, (int)c.kw);
+	if (s == CUDNN_STATUS_SUCCESS)
+		s = cudnnSetConvolution2dDescriptor(m->conv, (int)c.ph, (int)c.pw, (int)c.sh, (int)c.sw, (int)c.dh,
+		                                    (int)c.dw, CUDNN_CROSS_CORRELATION, type);
+	if (s == CUDNN_STATUS_SUCCESS) s = cudnnSetConvolutionGroupCount(m->conv, (int)c.groups);
+	if (s == CUDNN_STATUS_SUCCESS) s = cudnnSetConvolutionMathType(m->conv, CUDNN_FMA_MATH);
+	return s;
+}
+
+/* The first of the proposals that will do. */
+template <class P> static bool pick(struct made *m, const P *proposals, int count)
+{
+	for (int i = 0; i < count; i++) {
+		const P &p = proposals[i];
+		bool plain = p.mathType == CUDNN_FMA_MATH || p.mathType == CUDNN_DEFAULT_MATH;
+		if (p.status != CUDNN_STATUS_SUCCESS || p.determinism != CUDNN_DETERMINISTIC || !plain) continue;
+		if (p.memory > m->key.limit) continue;
+		m->algorithm = (int)p.algo;
+		m->bytes = p.memory;
+		return true;
+	}
+	return false;
+}
+
+static bool choose(struct made *m)
+{
+	int n = 0;
+	cudnnHandle_t h = m->key.handle;
+	if (m->key.pass == SLP_CONV_FORWARD) {
+		cudnnConvolutionFwdAlgoPerf_t p[PROPOSALS];
+		return cudnnGetConvolutionForwardAlgorithm_v7(h, m->x, m->w, m->conv, m->y, PROPOSALS, &n, p) ==
+		               CUDNN_STATUS_SUCCESS &&
+		       pick(m, p, n);
+	}
+	if (m->key.pass == SLP_CONV_DATA) {
+		cudnnConvolutionBwdDataAlgoPerf_t p[PROPOSALS];
+		return cudnnGetConvolutionBackwardDataAlgorithm_v7(h, m->w, m->y, m->conv, m->x, PROPOSALS, &n, p) ==
+		               CUDNN_STATUS_SUCCESS &&
+		       pick(m, p, n);
+	}
+	cudnnConvolutionBwdFilterAlgoPerf_t p[PROPOSALS];
+	return cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, m->x, m->y, m->conv, m->w, PROPOSALS, &n, p) ==
+	               CUDNN_STATUS_SUCCESS &&
+	       pick(m, p, n);
+}
+
+/* What was made for these sizes before, or now in the place of what was not used for the longest time. */
+static struct made *find(const struct slp_kernel *k, const struct key &key)
+{
+	struct made *oldest = &cache.made[0];
+	for (struct made &m : cache.made) {
+		if (m.used && !memcmp(&m.key, &key, sizeof key)) {
+			m.used = ++cache.clock;
+			return &m;
+		}
+		if (m.used < oldest->used) oldest = &m;
+	}
+	oldest->clear();
+	oldest->key = key;
+	cudnnDataType_t type = key.type == SL_FLOAT64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+	cudnnStatus_t s = describe(oldest, key.c, type);
+	if (s == CUDNN_STATUS_SUCCESS && choose(oldest)) {
+		oldest->used = ++cache.clock;
+		return oldest;
+	}
+	oldest->clear();
+	slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s",
+	                s == CUDNN_STATUS_SUCCESS ? "no deterministic algorithm fits the workspace"
+	                                          : cudnnGetErrorString(s));
+	return NULL;
+}
+
+/* ---- operands as cuDNN takes them ------------------------------------------------------------------------------- */
+
+/* Plain and whole; c has the size of the whole y. */
+template <class T> struct operands {
+	T *x, *w, *y;
+	void *work;
+	size_t limit;            /* bytes at work */
+	struct slp_conv c, kept; /* kept: without what is cropped */
+};
+
+template <class T> static struct operands<T> operands_of(const struct slp_kernel *k, enum slp_conv_pass pass) {
+	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
+	struct operands<T> o;
+	o.c = slp_conv_of(k);
+	struct slp_conv_stage stage = slp_conv_stage_of(a, &o.c, sizeof(T));
+	char *scratch = (char *)k->scratch;
+	T *first = (T *)k->in[0].ptr, *second = (T *)k->in[1].ptr, *result = (T *)k->out[0].ptr;
+	o.x = stage.x ? (T *)scratch : pass == SLP_CONV_DATA ? result : first;
+	o.w = pass == SLP_CONV_WEIGHTS ? result : second;
+	o.y = stage.y                    ? (T *)(scratch + stage.x)
+	      : pass == SLP_CONV_FORWARD ? result
+	      : pass == SLP_CONV_DATA    ? first
+	                                 : second;
+	o.work = scratch + stage.x + stage.y;
+	o.limit = slp_conv_workspace(&o.c, sizeof(T));
+	o.kept = o.c;
+	o.c.oh += a->crop[0];
+	o.c.ow += a->crop[1];
+	return o;
+}
+
+/* ---- pooling ---------------------------------------------------------------------------------------------------- */
+
+/* What of the whole y is pooled, c, and the order of the pooled side. */
+struct pooling {
+	struct slp_conv c;
+	int64_t row, plane; /* of the whole y */
+	int pool;
+	bool relu, lanes;
+};
+
+/* An element of the pooled y: row and column of its window, and where it is in memory. */
+struct window {
+	int64_t o, i, j, index;
+};
+
+__device__ static inline struct window window_of(const struct pooling &p, int64_t n, int64_t at)
+{
+	int64_t pw = p.c.ow / 2, size = p.c.oh / 2 * pw;
+	struct window w;
+	w.o = at / size;
+	w.i = at % size / pw;
+	w.j = at % pw;
+	w.index = slp_order_index(p.lanes, p.c.oc * size, n, at);
+	return w;
+}
+
+/* A thread makes an element of y for each of 8 images, and the bytes of the mask. */
+template <class T>
+__global__ static void pool_kernel(struct pooling p, const T *whole, T *y, uint8_t *mask, int64_t count)
+{
+	int64_t flat = p.c.oc * (p.c.oh / 2) * (p.c.ow / 2);
+	SLP_GRID_STRIDE(index, count)
+	{
+		int64_t n = index / flat * 8;
+		unsigned bytes[4] = {0, 0, 0, 0}, flow;
+		struct window w;
+		for (int l = 0; l < 8; l++) {
+			double v[4];
+			w = window_of(p, n + l, index % flat);
+			const T *from = whole + ((n + l) * p.c.oc + w.o) * p.plane + 2 * w.i * p.row + 2 * w.j;
+			for (int e = 0; e < 4; e++) v[e] = from[e / 2 * p.row + e % 2];
+			y[w.index] = (T)slp_conv_pool4(p.pool, p.relu, v, &flow);
+			for (int e = 0; e < 4; e++) bytes[e] |= (flow >> e & 1) << l;
+		}
+		for (int e = 0; e < 4; e++)
+			mask[slp_conv_mask_index(&p.c, n, w.o, (2 * w.i + e / 2) * p.c.ow + 2 * w.j + e % 2)] =
+			        (uint8_t)bytes[e];
+	}
+}
+
+/* A thread makes an element of the gradient of the whole y. */
+template <class T>
+__global__ static void unpool_kernel(struct pooling p, const T *dy, const uint8_t *mask, T *whole, int64_t count)
+{
+	int64_t pw = p.c.ow / 2, size = p.c.oh / 2 * pw;
+	SLP_GRID_STRIDE(index, count)
+	{
+		int64_t j = index % p.row, i = index % p.plane / p.row, o = index / p.plane % p.c.oc;
+		int64_t n = index / p.plane / p.c.oc;
+		T d = 0;
+		if (i < p.c.oh && j < p.c.ow && mask[slp_conv_mask_index(&p.c, n, o, i * p.c.ow + j)] >> n % 8 & 1)
+			d = dy[slp_order_index(p.lanes, p.c.oc * size, n, o * size + i / 2 * pw + j / 2)] *
+			    (T)slp_conv_pool_share(p.pool);
+		whole[index] = d;
+	}
+}
+
+template <class T> static struct pooling pooling_of(const struct slp_kernel *k, const struct operands<T> &o)
+{
+	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
+	struct pooling p = {o.kept, o.c.ow, o.c.oh * o.c.ow, a->pool, a->activation == SL_RELU, a->y_lanes};
+	return p;
+}
+
+template <class T> static enum sl_status pool(const struct slp_kernel *k, const struct operands<T> &o)
+{
+	int64_t count = slp_size(&k->out[0]) / 8;
+	if (count == 0) return SL_OK;
+	SLP_LAUNCH(pool_kernel<T>, slp_grid(count), SLP_BLOCK, 0, k->stream, pooling_of(k, o), (const T *)o.y,
+	           (T *)k->out[0].ptr, (uint8_t *)k->out[1].ptr, count);
+	return slp_launched(k);
+}
+
+template <class T> static enum sl_status unpool(const struct slp_kernel *k, const struct operands<T> &o, const T *dy)
+{
+	int64_t count = o.c.n * o.c.oc * o.c.oh * o.c.ow;
+	if (count == 0) return SL_OK;
+	SLP_LAUNCH(unpool_kernel<T>, slp_grid(count), SLP_BLOCK, 0, k->stream, pooling_of(k, o), dy,
+	           (const uint8_t *)k->in[2].ptr, o.y, count);
+	return slp_launched(k);
+}
+
+/* Copies inputs to where the operands are, or with `back` the operand that is a result to the output. */
+template <class T>
+static enum sl_status stage(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass, bool back)
+{
+	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
+	const struct slp_conv &c = o.c;
+	struct slp_order_side x = {c.ih, c.iw, a->x_lanes}, plain_x = {c.ih, c.iw, false};
+	struct slp_order_side y = {c.oh - a->crop[0], c.ow - a->crop[1], a->y_lanes}, whole_y = {c.oh, c.ow, false};
+	T *in = (T *)k->in[0].ptr, *out = (T *)k->out[0].ptr;
+	T *dy = pass == SLP_CONV_DATA ? in : (T *)k->in[1].ptr;
+	struct slp_conv_stage staged = slp_conv_stage_of(a, &o.kept, sizeof(T));
+	if (back && pass == SLP_CONV_DATA && staged.x) return slp_order_copy<T>(k, o.x, out, c.n, c.ic, plain_x, x);
+	if (back && pass == SLP_CONV_FORWARD && staged.y)
+		return a->pool ? pool<T>(k, o) : slp_order_copy<T>(k, o.y, out, c.n, c.oc, whole_y, y);
+	enum sl_status s = SL_OK;
+	if (!back && pass != SLP_CONV_DATA && staged.x) s = slp_order_copy<T>(k, in, o.x, c.n, c.ic, x, plain_x);
+	if (!back && pass != SLP_CONV_FORWARD && staged.y && s == SL_OK)
+		s = a->pool ? unpool<T>(k, o, dy) : slp_order_copy<T>(k, dy, o.y, c.n, c.oc, y, whole_y);
+	return s;
+}
+
+/* ---- bias ------------------------------------------------------------------------------------------------------- */
+
+/* y = activation(y + b); b NULL: none. */
+template <class T>
+__global__ static void finish_kernel(T *y, const T *b, int64_t n, int64_t plane, int64_t channels, int activation)
+{
+	SLP_GRID_STRIDE(i, n) y[i] = slp_activated(b ? y[i] + b[i / plane % channels] : y[i], activation);
+}
+
+/* partial[channel][part] = the sum of dy over the images of a part. */
+template <class T>
+__global__ static void sum_parts(const T *dy, T *partial, int parts, int64_t images, int64_t channels, int64_t plane)
+{
+	int64_t channel = blockIdx.x / parts, part = blockIdx.x % parts;
+	int64_t first = part * images / parts, count = ((part + 1) * images / parts - first) * plane;
+	T sum = 0;
+	for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+		sum += dy[((first + i / plane) * channels + channel) * plane + i % plane];
+	sum = slp_block_reduce(sum, slp_sum_of(), (T)0);
+	if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+template <class T> __global__ static void add_parts(const T *partial, T *db, int parts, int64_t channels)
+{
+	SLP_GRID_STRIDE(c, channels)
+	{
+		T sum = 0;
+		for (int p = 0; p < parts; p++) sum += partial[c * parts + p];
+		db[c] = sum;
+	}
+}
+
+/* The workspace is free again once the gradient of the weight, queued before, is done. */
+template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, const struct operands<T> &o)
+{
+	const struct slp_conv &c = o.c;
+	if (slp_size(&k->out[1]) == 0) return SL_OK;
+	int parts = c.n < PARTS ? (int)c.n : PARTS;
+	if ((size_t)(c.oc * parts) * sizeof(T) > o.limit)
+		return slp_kernel_fail(k, SL_EUNSUPPORTED, "too many channels for the gradient of the bias");
+	T *partial = (T *)o.work;
+	SLP_LAUNCH(sum_parts<T>, (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, (const T *)o.y, partial, parts, c.n,
+	           c.oc, c.oh * c.ow);
+	enum sl_status s = slp_launched(k);
+	if (s != SL_OK) return s;
+	SLP_LAUNCH(add_parts<T>, slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const T *)partial, (T *)k->out[1].ptr,
+	           parts, c.oc);
+	return slp_launched(k);
+}
+
+/* ---- the three operations --------------------------------------------------------------------------------------- */
+
+static bool is_empty(const struct slp_conv &c)
+{
+	return c.n == 0 || c.ic == 0 || c.oc == 0 || c.ih == 0 || c.iw == 0;
+}
+
+static enum sl_status clear(const struct slp_kernel *k, void *to, int64_t elements)
+{
+	size_t bytes = (size_t)elements * sl_dtype_size(k->in[0].type.dtype);
+	if (bytes) cudaMemsetAsync(to, 0, bytes, (cudaStream_t)k->stream);
+	return slp_launched(k);
+}
+
+/* T is the type of the elements and of the factors that cuDNN wants. */
+template <class T> static cudnnStatus_t execute(const struct operands<T> &o, struct made *m)
+{
+	T one = 1, zero = 0;
+	if (m->key.pass == SLP_CONV_FORWARD)
+		return cudnnConvolutionForward(m->key.handle, &one, m->x, o.x, m->w, o.w, m->conv,
+		                               (cudnnConvolutionFwdAlgo_t)m->algorithm, o.work, m->bytes, &zero, m->y,
+		                               o.y);
+	if (m->key.pass == SLP_CONV_DATA)
+		return cudnnConvolutionBackwardData(m->key.handle, &one, m->w, o.w, m->y, o.y, m->conv,
+		                                    (cudnnConvolutionBwdDataAlgo_t)m->algorithm, o.work, m->bytes,
+		                                    &zero, m->x, o.x);
+	return cudnnConvolutionBackwardFilter(m->key.handle, &one, m->x, o.x, m->y, o.y, m->conv,
+	                                      (cudnnConvolutionBwdFilterAlgo_t)m->algorithm, o.work, m->bytes, &zero,
+	                                      m->w, o.w);
+}
+
+template <class T>
+static enum sl_status convolve(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
+{
+	const struct slp_conv &c = o.c;
+	if (is_empty(c)) {
+		int64_t x = c.n * c.ic * c.ih * c.iw, y = c.n * c.oc * c.oh * c.ow;
+		if (pass == SLP_CONV_WEIGHTS) return clear(k, o.w, slp_size(&k->out[0]));
+		return pass == SLP_CONV_DATA ? clear(k, o.x, x) : clear(k, o.y, y);
+	}
+	struct key key;
+	memset(&key, 0, sizeof key); /* padding too: keys are compared as bytes */
+	key.handle = (cudnnHandle_t)slp_cudnn(k);
+	if (!key.handle) return SL_EKERNEL;
+	key.c = c;
+	key.limit = o.limit;
+	key.pass = pass;
+	key.type = k->in[0].type.dtype;
+	struct made *m = find(k, key);
+	if (!m) return SL_EKERNEL;
+	cudnnStatus_t s = execute<T>(o, m);
+	return s == CUDNN_STATUS_SUCCESS ? SL_OK : slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", cudnnGetErrorString(s));
+}
+
+/* Adds the bias to the whole y, and applies the activation. */
+template <class T> static enum sl_status finish(const struct slp_kernel *k, const struct operands<T> &o)
+{
+	const T *bias = k->nin == 3 ? (const T *)k->in[2].ptr : NULL;
+	int64_t n = o.c.n * o.c.oc * o.c.oh * o.c.ow;
+	int activation = slp_conv_attrs(k)->activation;
+	if (n == 0 || (!bias && activation == SL_IDENTITY)) return SL_OK;
+	SLP_LAUNCH(finish_kernel<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, o.y, bias, n, o.c.oh * o.c.ow, o.c.oc,
+	           activation);
+	return slp_launched(k);
+}
+
+template <class T> static enum sl_status run(const struct slp_kernel *k, enum slp_conv_pass pass)
+{
+	struct operands<T> o = operands_of<T>(k, pass);
+	enum sl_status s = stage<T>(k, o, pass, false);
+	if (s == SL_OK) s = convolve<T>(k, o, pass);
+	if (s == SL_OK && pass == SLP_CONV_FORWARD) s = finish<T>(k, o);
+	if (s == SL_OK && pass == SLP_CONV_WEIGHTS)
+		s = o.c.n == 0 ? clear(k, k->out[1].ptr, slp_size(&k->out[1])) : grad_bias<T>(k, o);
+	return s == SL_OK ? stage<T>(k, o, pass, true) : s;
+}
+
+#define OPERATION(name, pass)                                                                                          \
+	extern "C" enum sl_status slp_cuda_##name(const struct slp_kernel *k)                                          \
+	{                                                                                                              \
+		return k->in[0].type.dtype == SL_FLOAT64 ? run<double>(k, pass) : run<float>(k, pass);                 \
+	}
+OPERATION(conv2d, SLP_CONV_FORWARD)
+OPERATION(conv2d_pool, SLP_CONV_FORWARD)
+OPERATION(conv2d_grad_data, SLP_CONV_DATA)
+OPERATION(conv2d_grad_weights, SLP_CONV_WEIGHTS)

@@ -1,0 +1,148 @@
+/* Convolution in two dimensions: its sizes, and the CPU implementations among which conv2d_cpu.c chooses. */
+#ifndef SLP_CONV2D_H
+#define SLP_CONV2D_H
+
+#include "common/lane_order.h"
+#include "op.h"
+
+/* Attributes of conv2d: the caller's options, and what graph passes add.  For each image by itself, as it is in memory:
+ * x and y may each be in lane order (lane_order.h; their images must then be a multiple of 16). */
+struct slp_conv2d_attrs {
+	struct sl_conv2d_opts conv;
+	bool x_lanes, y_lanes;
+	int crop[2];    /* rows and columns at the end of y that nobody wants: y has that many fewer */
+	int activation; /* enum sl_activation, of the sum; forward only */
+	int pool;       /* enum slp_conv_pool; not of conv2d */
+};
+
+/* A pooling of 2 × 2 windows side by side, behind a convolution or before its gradient.  What goes back to each element
+ * of the unpooled y, everything or nothing, is kept in a mask: a bit an element, those of 16 images in two bytes,
+ * (n / 16, channels, height, width, 2), declared as n / 8 images of uint8. */
+enum slp_conv_pool { SLP_CONV_POOL_NONE, SLP_CONV_POOL_MAX, SLP_CONV_POOL_AVG };
+
+/* Attributes of the gradient operations: what their inputs do not tell.  x_lanes is about x or its gradient, y_lanes
+ * about the gradient of y. */
+struct slp_conv2d_grad {
+	struct slp_conv2d_attrs of;
+	int64_t size[2]; /* height and width of x (conv2d_grad_data) or of the kernel (conv2d_grad_weights) */
+	bool bias;       /* conv2d_grad_weights: the gradient of a bias too */
+};
+
+extern const struct sl_op slp_op_conv2d, slp_op_conv2d_pool, slp_op_conv2d_grad_data, slp_op_conv2d_grad_weights;
+
+/* x (n, ic, ih, iw), w (oc, ic / groups, kh, kw), y (n, oc, oh, ow). */
+struct slp_conv {
+	int64_t n, ic, ih, iw, oc, oh, ow, kh, kw, groups;
+	int64_t sh, sw, ph, pw, dh, dw; /* stride, padding, dilation */
+};
+
+static inline struct slp_conv slp_conv_make(const struct sl_conv2d_opts *o, sl_shape x, sl_shape w, sl_shape y)
+{
+	struct slp_conv c = {x.dim[0],  x.dim[1],  x.dim[2],       x.dim[3],      y.dim[1],     y.dim[2],
+	                     y.dim[3],  w.dim[2],  w.dim[3],       o->groups,     o->stride[0], o->stride[1],
+	                     o->pad[0], o->pad[1], o->dilation[0], o->dilation[1]};
+	return c;
+}
+
+/* The attributes that all three operations have; they are the first in each. */
+static inline const struct slp_conv2d_attrs *slp_conv_attrs(const struct slp_kernel *k)
+{
+	return (const struct slp_conv2d_attrs *)k->attrs;
+}
+
+/* The sizes of a call of one of the operations; y is what is pooled. */
+static inline struct slp_conv slp_conv_of(const struct slp_kernel *k)
+{
+	const struct slp_view *in = k->in, *out = k->out;
+	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
+	bool data = k->op == &slp_op_conv2d_grad_data, weights = k->op == &slp_op_conv2d_grad_weights;
+	sl_shape y = (data ? in[0] : weights ? in[1] : out[0]).type.shape;
+	for (int i = 2; i < 4; i++) y.dim[i] *= a->pool ? 2 : 1;
+	if (data) return slp_conv_make(&a->conv, out[0].type.shape, in[1].type.shape, y);
+	if (weights) return slp_conv_make(&a->conv, in[0].type.shape, out[0].type.shape, y);
+	return slp_conv_make(&a->conv, in[0].type.shape, in[1].type.shape, y);
+}
+
+/* The byte of the mask of 16 images where the bit of an element is; its number in it is that of the image modulo 8. */
+SLP_ORDER_FN int64_t slp_conv_mask_index(const struct slp_conv *c, int64_t n, int64_t o, int64_t at)
+{
+	return ((n / 16 * c->oc + o) * c->oh * c->ow + at) * 2 + n % 16 / 8;
+}
+
+/* What a window of four elements (two rows of two) gives, and to which of them its gradient goes: bit i of *flow. */
+SLP_ORDER_FN double slp_conv_pool4(int pool, bool relu, const double v[4], unsigned *flow)
+{
+	int best = 0;
+	for (int i = 1; i < 4; i++)
+		if (v[i] > v[best] || (v[i] != v[i] && v[best] == v[best])) best = i;
+	*flow = pool == SLP_CONV_POOL_AVG ? 15 : 1u << best;
+	for (int i = 0; relu && i < 4; i++)
+		if (v[i] <= 0) *flow &= ~(1u << i);
+	return pool == SLP_CONV_POOL_AVG ? ((v[0] + v[1]) + (v[2] + v[3])) * 0.25 : v[best];
+}
+
+/* The part of the gradient of a window that each element it flows to gets. */
+SLP_ORDER_FN float slp_conv_pool_share(int pool)
+{
+	return pool == SLP_CONV_POOL_AVG ? 0.25f : 1.0f;
+}
+
+/* For cuDNN, which takes images in the plain order and whole: bytes of a copy of x, and of y with what was cropped, in
+ * front of its workspace; 0 where the tensor itself will do. */
+struct slp_conv_stage {
+	size_t x, y;
+};
+
+static inline struct slp_conv_stage slp_conv_stage_of(const struct slp_conv2d_attrs *a, const struct slp_conv *c,
+                                                      size_t element)
+{
+	struct slp_conv_stage s = {0, 0};
+	size_t x = (size_t)(c->n * c->ic * c->ih * c->iw), y = (size_t)(c->n * c->oc);
+	y *= (size_t)((c->oh + a->crop[0]) * (c->ow + a->crop[1]));
+	if (a->x_lanes) s.x = (x * element + 255) & ~(size_t)255;
+	if (a->y_lanes || a->crop[0] || a->crop[1] || a->pool) s.y = (y * element + 255) & ~(size_t)255;
+	return s;
+}
+
+#ifdef __cplusplus
+extern "C"
+#endif
+        size_t
+        slp_conv_workspace(const struct slp_conv *c, size_t element); /* conv2d.c */
+
+/* conv2d_ref.c */
+enum sl_status slp_conv2d_ref(const struct slp_kernel *k);
+enum sl_status slp_conv2d_pool_ref(const struct slp_kernel *k);
+enum sl_status slp_conv2d_grad_data_ref(const struct slp_kernel *k);
+enum sl_status slp_conv2d_grad_weights_ref(const struct slp_kernel *k);
+
+/* conv2d_cpu.c */
+enum sl_status slp_conv2d_cpu(const struct slp_kernel *k);
+
+/* What a CPU implementation computes: y from x, w, b; x from y, w; w and b from x, y. */
+enum slp_conv_pass { SLP_CONV_FORWARD, SLP_CONV_DATA, SLP_CONV_WEIGHTS, SLP_CONV_PASSES };
+
+struct slp_conv_args {
+	struct slp_conv c;
+	enum slp_conv_pass pass;
+	float *x, *w, *b, *y;  /* b NULL: no bias */
+	bool x_lanes, y_lanes; /* conv2d_batch.c alone takes them, and the activation */
+	int pool;              /* y is pooled, or the gradient of what was pooled ... */
+	uint8_t *mask;         /* ... with this mask */
+	bool cropped;          /* y is smaller than x, w and the options tell */
+	int activation;
+};
+
+/* Whether images of these sizes are best computed in lane order, for graph passes. */
+bool slp_conv_likes_lanes(const struct slp_conv *c);
+
+/* Each returns SL_EUNSUPPORTED, without a message, where it cannot do the call. */
+enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a);  /* conv2d_batch.c */
+enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a); /* conv2d_onednn.c */
+enum sl_status slp_conv_gemm(const struct slp_kernel *k, const struct slp_conv_args *a);   /* conv2d_gemm.c */
+
+/* A call with a pooling by way of the unpooled y, which `run` makes or takes in lane order; conv2d_pool.c. */
+typedef enum sl_status slp_conv_run(const struct slp_kernel *k, const struct slp_conv_args *a);
+enum sl_status slp_conv_unpooled(const struct slp_kernel *k, const struct slp_conv_args *a, slp_conv_run *run);
+
+#endif

@@ -1,0 +1,383 @@
+/* Convolution of many images with few channels: y from x, and x from y.
+ *
+ * Libraries put channels into the lanes of vectors; with 1, 6 or 20 channels most lanes stay empty.  Here lanes are
+ * images (lane_order.h): 32 images side by side, two groups of 16.  Every product is then exact (no lane, no padding is
+ * computed for nothing), whatever the channels, strides and dilations.  Both passes are one: each output position has a
+ * list of taps, (input position, kernel element), and
+ *	out[o][position] = bias[o] + sum over input channels i and taps of w[o][i][tap] · in[i][position of tap]
+ * with up to 13 output channels × 2 vectors in registers. */
+#include <stdlib.h>
+
+#include "common/activation.h"
+#include "conv2d_batch.h"
+#include "common/lanes16.h"
+#include "move/relayout.h"
+#include "common/workspace.h"
+
+enum { LANES = 16, TILE = 13, CHUNK = 64 };
+
+typedef int32_t int16s __attribute__((vector_size(64)));
+
+struct tap {
+	int32_t in, w; /* positions in a plane, in a kernel */
+};
+
+/* A pass with its directions taken out. */
+struct pass {
+	int64_t n, nin, nout, in_plane, out_plane, kernel; /* channels and sizes of planes */
+	int64_t groups, pairs, tiles, chunk, chunks;
+	int tile;                   /* output channels at once */
+	const float *bias, *w, *in; /* in: in lane order */
+	float *out;
+	bool out_lanes;
+	int activation, pool;
+	int64_t positions, width; /* of what is pooled: a plane, a row; out_plane is smaller by four */
+	uint8_t *mask;
+	int64_t w_in, w_out;  /* steps of w along input and output channels */
+	const int32_t *first; /* of the taps of each output position, and of the next */
+	const struct tap *taps;
+	float *weights;
+	bool no_memory; /* some thread had none */
+};
+
+/* weights[tile][input channel][kernel element][channel of the tile], with zeros in the place of missing channels. */
+static void pack_weights(void *arg, int64_t begin, int64_t end)
+{
+	const struct pass *p = arg;
+	float *to = p->weights + begin * p->nin * p->kernel * p->tile;
+	for (int64_t t = begin; t < end; t++)
+		for (int64_t i = 0; i < p->nin; i++)
+			for (int64_t e = 0; e < p->kernel; e++)
+				for (int64_t o = t * p->tile; o < (t + 1) * p->tile; o++)
+					*to++ = o < p->nout ? p->w[o * p->w_out + i * p->w_in + e] : 0;
+}
+
+/* ---- taps ------------------------------------------------------------------------------------------------------- */
+
+/* Where along an axis the window of output position `at` finds its element u; false: outside. */
+static bool forward_tap(int64_t at, int64_t u, int64_t stride, int64_t pad, int64_t dilation, int64_t size, int64_t *in)
+{
+	*in = at * stride - pad + u * dilation;
+	return *in >= 0 && *in < size;
+}
+
+/* Which output position of the forward pass had element u of its window at `at`; false: none. */
+static bool backward_tap(int64_t at, int64_t u, int64_t stride, int64_t pad, int64_t dilation, int64_t size,
+                         int64_t *in)
+{
+	*in = at + pad - u * dilation;
+	if (*in < 0 || *in % stride) return false;
+	*in /= stride;
+	return *in < size;
+}
+
+/* The taps along one axis: at[position · kernel + u], -1 for none. */
+static void list_axis(const struct slp_conv *c, bool backward, bool columns, int64_t positions, int32_t *at)
+{
+	int64_t kernel = columns ? c->kw : c->kh, stride = columns ? c->sw : c->sh, pad = columns ? c->pw : c->ph;
+	int64_t dilation = columns ? c->dw : c->dh, in;
+	int64_t size = backward ? (columns ? c->ow : c->oh) : columns ? c->iw : c->ih;
+	for (int64_t i = 0; i < positions; i++)
+		for (int64_t u = 0; u < kernel; u++) {
+			bool there = backward ? backward_tap(i, u, stride, pad, dilation, size, &in)
+			                      : forward_tap(i, u, stride, pad, dilation, size, &in);
+			*at++ = there ? (int32_t)in : -1;
+		}
+}
+
+/* Lists the taps of all positions of the output; `axes` has room for those of its rows and columns. */
+static void list_taps(const struct slp_conv *c, bool backward, int32_t *first, struct tap *tap, int32_t *axes)
+{
+	int64_t oh = backward ? c->ih : c->oh, ow = backward ? c->iw : c->ow, n = 0;
+	int32_t iw = (int32_t)(backward ? c->ow : c->iw), *columns = axes + oh * c->kh;
+	list_axis(c, backward, false, oh, axes);
+	list_axis(c, backward, true, ow, columns);
+	for (int64_t i = 0; i < oh; i++)
+		for (int64_t j = 0; j < ow; j++) {
+			*first++ = (int32_t)n;
+			for (int32_t u = 0; u < c->kh; u++)
+				for (int32_t v = 0; v < c->kw && axes[i * c->kh + u] >= 0; v++) {
+					tap[n] = (struct tap){axes[i * c->kh + u] * iw + columns[j * c->kw + v],
+					                      u * (int32_t)c->kw + v};
+					n += columns[j * c->kw + v] >= 0;
+				}
+		}
+	*first = (int32_t)n;
+}
+
+/* ---- the tile --------------------------------------------------------------------------------------------------- */
+
+/* A pair of groups and a tile of output channels: what is read, and where results go. */
+struct unit {
+	const float *in, *w, *bias;
+	float *to; /* [half · half_step + channel · step + position · LANES] */
+	int64_t in_half, half_step, step;
+	int halves, channels; /* 1: the second group does not exist; channels of the tile that do */
+};
+
+SLP_INLINE void relu(slp_v16 *v)
+{
+	*v = (slp_v16)((int16s)*v & ~(*v < 0));
+}
+
+/* One output position of `tile` channels, a constant. */
+SLP_INLINE void multiply(const struct pass *p, const int tile, const struct unit *u, int64_t position, float *to)
+{
+	slp_v16 acc[TILE][2];
+	const struct tap *begin = p->taps + p->first[position], *end = p->taps + p->first[position + 1];
+	const float *in = u->in, *w = u->w;
+	const int64_t half = u->in_half;
+	SLP_UNROLL for (int o = 0; o < tile; o++) acc[o][0] = acc[o][1] = (slp_v16){0} + u->bias[o];
+	const int64_t count = end - begin, in_step = p->in_plane * LANES, w_step = p->kernel * tile;
+	int64_t t = 0;
+	for (int64_t left = p->nin * count; left > 0; left--) {
+		const float *x = in + begin[t].in * (int64_t)LANES, *e = w + begin[t].w * (int64_t)tile;
+		slp_v16 x0, x1;
+		memcpy(&x0, x, sizeof x0);
+		memcpy(&x1, x + half, sizeof x1);
+		SLP_UNROLL for (int o = 0; o < tile; o++)
+		{
+			acc[o][0] += e[o] * x0;
+			acc[o][1] += e[o] * x1;
+		}
+		/* On to the next channel, without a branch: positions differ in their number of taps. */
+		const int64_t last = -(int64_t)(++t == count);
+		t -= last & count;
+		in += last & in_step;
+		w += last & w_step;
+	}
+	if (p->activation == SL_RELU) SLP_UNROLL for (int o = 0; o < 2 * tile; o++) relu(&acc[o / 2][o % 2]);
+	SLP_UNROLL for (int o = 0; o < tile; o++)
+	{
+		if (o < u->channels) memcpy(to + o * u->step, &acc[o][0], sizeof acc[o][0]);
+		if (o < u->channels && u->halves > 1)
+			memcpy(to + u->half_step + o * u->step, &acc[o][1], sizeof acc[o][1]);
+	}
+}
+
+#define TILES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
+#define X(tile)                                                                                                        \
+	SLP_AVX512 static void multiply_##tile(const struct pass *p, const struct unit *u, int64_t position,           \
+	                                       float *to)                                                              \
+	{                                                                                                              \
+		multiply(p, tile, u, position, to);                                                                    \
+	}
+TILES(X)
+#undef X
+
+typedef void multiply_fn(const struct pass *p, const struct unit *u, int64_t position, float *to);
+static multiply_fn *const multiply_by_tile[TILE + 1] = {NULL,
+#define X(tile) multiply_##tile,
+                                                        TILES(X)
+#undef X
+};
+
+/* What is not done in registers: activations but relu. */
+static void activate(const struct pass *p, const struct unit *u, int64_t count)
+{
+	if (p->activation == SL_IDENTITY || p->activation == SL_RELU) return;
+	for (int half = 0; half < u->halves; half++)
+		for (int o = 0; o < u->channels; o++)
+			slp_activate_range(u->to + half * u->half_step + o * u->step, count * LANES, p->activation);
+}
+
+/* Positions [at, at + count) of the channels of a tile, for a pair of groups, back into the order of the caller. */
+SLP_AVX512 static void unpack(const struct pass *p, const struct unit *u, int64_t pair, int64_t channel, int64_t at,
+                              int64_t count)
+{
+	for (int64_t o = 0; o < u->channels; o++)
+		for (int half = 0; half < u->halves; half++) {
+			int64_t image = (2 * pair + half) * LANES, live = p->n - image;
+			float *to = p->out + (image * p->nout + channel + o) * p->out_plane + at;
+			slp_lanes_scatter(u->to + half * u->half_step + o * u->step, LANES,
+			                  live > LANES ? LANES : (int)live, count, to, p->nout * p->out_plane);
+		}
+}
+
+#define BEATS(b, a) (((b) > (a)) | (((b) != (b)) & ((a) == (a))))
+#define PICK(mask, a, b) ((slp_v16)(((int16s)(a) & (mask)) | ((int16s)(b) & ~(mask))))
+
+/* The four elements of a window, two rows of two, and to which of them its gradient goes: slp_conv_pool4 by vectors. */
+SLP_AVX512 static void pool4(const struct pass *p, const slp_v16 *v, slp_v16 *y, uint16_t flow[4])
+{
+	for (int e = 0; e < 4; e++) flow[e] = p->activation == SL_RELU ? SLP_LANES_PASS(v[e]) : 0xffff;
+	if (p->pool == SLP_CONV_POOL_AVG) {
+		*y = ((v[0] + v[1]) + (v[2] + v[3])) * 0.25f;
+		return;
+	}
+	int16s right0 = BEATS(v[1], v[0]), right1 = BEATS(v[3], v[2]);
+	slp_v16 upper = PICK(right0, v[1], v[0]), lower = PICK(right1, v[3], v[2]);
+	int16s below = BEATS(lower, upper);
+	unsigned low = SLP_LANE_BITS(below), r0 = SLP_LANE_BITS(right0), r1 = SLP_LANE_BITS(right1);
+	*y = PICK(below, lower, upper);
+	flow[0] &= (uint16_t) ~(low | r0);
+	flow[1] &= (uint16_t)(~low & r0);
+	flow[2] &= (uint16_t)(low & ~r1);
+	flow[3] &= (uint16_t)(low & r1);
+}
+
+/* The windows of all channels of a tile whose elements are in `from`, [half][channel][4]; at: the first element's place
+ * in its plane. */
+SLP_AVX512 static void pool_windows(const struct pass *p, const struct unit *u, const float *from, int64_t plane,
+                                    int64_t at, float *to)
+{
+	slp_v16 v[4], y;
+	uint16_t flow[4];
+	for (int half = 0; half < u->halves; half++)
+		for (int o = 0; o < u->channels; o++) {
+			memcpy(v, from + (half * p->tile + o) * 4 * LANES, sizeof v);
+			pool4(p, v, &y, flow);
+			memcpy(to + half * u->half_step + o * u->step, &y, sizeof y);
+			uint8_t *mask = p->mask + 2 * ((plane + half * p->nout + o) * p->positions + at);
+			memcpy(mask, flow, 2 * sizeof *flow);
+			memcpy(mask + 2 * p->width, flow + 2, 2 * sizeof *flow);
+		}
+}
+
+/* Windows [at, at + count): their elements, one by one, through `elements`. */
+static void run_windows(const struct pass *p, const struct unit *u, int64_t plane, int64_t at, int64_t count,
+                        float *elements)
+{
+	struct unit window = *u;
+	window.step = 4 * LANES;
+	window.half_step = p->tile * window.step;
+	for (int64_t i = at; i < at + count; i++) {
+		int64_t row = i / (p->width / 2), first = 2 * row * p->width + 2 * (i - row * (p->width / 2));
+		for (int e = 0; e < 4; e++)
+			multiply_by_tile[p->tile](p, &window, first + e / 2 * p->width + e % 2, elements + e * LANES);
+		pool_windows(p, u, elements, plane, first, u->to + (i - at) * LANES);
+	}
+}
+
+/* Units are (pair, tile, chunk of positions), in this order. */
+static void run_unit(const struct pass *p, int64_t unit, float *buffer)
+{
+	int64_t pair = unit / (p->tiles * p->chunks), tile = unit / p->chunks % p->tiles, channel = tile * p->tile;
+	int64_t at = unit % p->chunks * p->chunk, count = p->out_plane - at;
+	float bias[TILE] = {0};
+	struct unit u = {.in = p->in + 2 * pair * p->nin * p->in_plane * LANES,
+	                 .w = p->weights + tile * p->nin * p->kernel * p->tile,
+	                 .bias = bias,
+	                 .to = buffer,
+	                 .half_step = p->tile * p->chunk * LANES,
+	                 .step = p->chunk * LANES,
+	                 .halves = 2 * pair + 1 < p->groups ? 2 : 1,
+	                 .channels = (int)(p->nout - channel < p->tile ? p->nout - channel : p->tile)};
+	u.in_half = u.halves > 1 ? p->nin * p->in_plane * LANES : 0;
+	if (p->out_lanes) {
+		u.half_step = p->nout * p->out_plane * LANES;
+		u.step = p->out_plane * LANES;
+		u.to = p->out + 2 * pair * u.half_step + channel * u.step + at * LANES;
+	}
+	if (count > p->chunk) count = p->chunk;
+	for (int o = 0; p->bias && o < u.channels; o++) bias[o] = p->bias[channel + o];
+	if (p->pool)
+		run_windows(p, &u, 2 * pair * p->nout + channel, at, count, buffer + p->tile * p->chunk * 2 * LANES);
+	for (int64_t i = 0; i < count && !p->pool; i++) multiply_by_tile[p->tile](p, &u, at + i, u.to + i * LANES);
+	activate(p, &u, count);
+	if (!p->out_lanes) unpack(p, &u, pair, channel, at, count);
+}
+
+static void run_units(void *arg, int64_t begin, int64_t end)
+{
+	struct pass *p = arg;
+	size_t bytes = sizeof(float) * (size_t)(p->tile * (p->chunk + 4) * 2 * LANES);
+	float *buffer = slp_workspace(SLP_WORK_THREAD, bytes);
+	if (!buffer) p->no_memory = true;
+	for (int64_t unit = begin; buffer && unit < end; unit++) run_unit(p, unit, buffer);
+}
+
+/* ---- a call ----------------------------------------------------------------------------------------------------- */
+
+/* Of vectors of 16 channels, the part that is in use. */
+static double fullness(int64_t channels)
+{
+	return (double)channels / (double)((channels + 15) / 16 * 16);
+}
+
+/* Where this beats a library: enough images, and channels that would leave vectors of 16 channels half empty.  Images
+ * of up to 3 channels have kernels of their own in oneDNN, which fill their vectors with output channels. */
+static bool pays(const struct slp_conv *c)
+{
+	double images = (double)c->n / (double)((c->n + 2 * LANES - 1) / (2 * LANES) * (2 * LANES));
+	double channels = fullness(c->oc) * (c->ic < 4 ? 1 : fullness(c->ic));
+	bool near = c->kh * c->iw * c->ic * 2 * LANES * 4 <= 512 << 10; /* the rows under a window stay in a cache */
+	return c->groups == 1 && images >= 0.75 && channels < 0.75 * images && near && slp_has_avx512();
+}
+
+bool slp_conv_likes_lanes(const struct slp_conv *c)
+{
+	return c->n % LANES == 0 && pays(c) && slp_batch_has_width(c->kw);
+}
+
+static struct pass pass_of(const struct slp_conv_args *a)
+{
+	const struct slp_conv *c = &a->c;
+	bool back = a->pass == SLP_CONV_DATA;
+	int64_t x = c->ih * c->iw, y = c->oh * c->ow, kernel = c->kh * c->kw;
+	struct pass p = {.n = c->n,
+	                 .nin = back ? c->oc : c->ic,
+	                 .nout = back ? c->ic : c->oc,
+	                 .in_plane = back ? y : x,
+	                 .out_plane = back ? x : y,
+	                 .kernel = kernel,
+	                 .bias = back ? NULL : a->b,
+	                 .w = a->w,
+	                 .in = back ? a->y : a->x,
+	                 .out = back ? a->x : a->y,
+	                 .out_lanes = back ? a->x_lanes : a->y_lanes,
+	                 .activation = a->activation,
+	                 .w_in = back ? c->ic * kernel : kernel,
+	                 .w_out = back ? kernel : c->ic * kernel};
+	p.pool = a->pool;
+	p.mask = a->mask;
+	p.positions = p.out_plane;
+	p.width = c->ow;
+	if (p.pool) p.out_plane /= 4;
+	p.groups = (p.n + LANES - 1) / LANES;
+	p.pairs = (p.groups + 1) / 2;
+	p.tiles = (p.nout + TILE - 1) / TILE;
+	p.tile = (int)((p.nout + p.tiles - 1) / p.tiles);
+	p.chunks = (p.out_plane + CHUNK - 1) / CHUNK;
+	p.chunk = (p.out_plane + p.chunks - 1) / p.chunks;
+	return p;
+}
+
+static size_t round64(size_t bytes)
+{
+	return (bytes + 63) & ~(size_t)63;
+}
+
+/* Images that come in lane order are best taken so, whatever the channels. */
+static bool takes(const struct slp_conv_args *a)
+{
+	return a->x_lanes || a->y_lanes || a->pool ? a->c.groups == 1 && slp_has_avx512() : pays(&a->c);
+}
+
+enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	if (!takes(a)) return SL_EUNSUPPORTED;
+	if (a->pass == SLP_CONV_WEIGHTS) return slp_conv_batch_weights(k, a);
+	if (a->pass == SLP_CONV_DATA && a->pool) return SL_EUNSUPPORTED;
+	struct pass p = pass_of(a);
+	bool in_lanes = a->pass == SLP_CONV_DATA ? a->y_lanes : a->x_lanes;
+	size_t packed = in_lanes ? 0 : round64(sizeof(float) * (size_t)(p.groups * p.nin * p.in_plane * LANES));
+	size_t weights = round64(sizeof(float) * (size_t)(p.tiles * p.tile * p.nin * p.kernel));
+	size_t first = round64(sizeof(int32_t) * (size_t)(p.positions + 1));
+	size_t taps = round64(sizeof(struct tap) * (size_t)(p.positions * p.kernel + 1));
+	size_t axes = sizeof(int32_t) * (size_t)((a->c.ih + a->c.oh) * a->c.kh + (a->c.iw + a->c.ow) * a->c.kw);
+	char *work = slp_workspace(SLP_WORK_CALL, packed + weights + first + taps + axes);
+	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder images in");
+	p.weights = (float *)(work + packed);
+	p.first = (int32_t *)(work + packed + weights);
+	p.taps = (struct tap *)(work + packed + weights + first);
+	slp_parallel_for(p.tiles, 1 + SLP_GRAIN / 4 / (p.nin * p.kernel * p.tile), pack_weights, &p);
+	list_taps(&a->c, a->pass == SLP_CONV_DATA, (int32_t *)p.first, (struct tap *)p.taps,
+	          (int32_t *)(work + packed + weights + first + taps));
+	if (!in_lanes) {
+		slp_to_lanes(p.in, p.n, p.nin * p.in_plane, (float *)work);
+		p.in = (float *)work;
+	}
+	slp_parallel_for(p.pairs * p.tiles * p.chunks, 1, run_units, &p);
+	return p.no_memory ? slp_kernel_fail(k, SL_ENOMEM, "no memory for a thread's results") : SL_OK;
+}

@@ -1,0 +1,95 @@
+/* Convolution on CPUs: takes a call apart and hands it to the implementation that is best for its sizes.
+ *
+ * The rule depends on sizes, the build and the CPU alone, so a call has the same bits every time (doc/performance.md
+ * has the measurements behind it). */
+#include "common/activation.h"
+#include "conv2d.h"
+#include "move/relayout.h"
+#include "common/workspace.h"
+
+static bool is_empty(const struct slp_conv *c)
+{
+	return c->n == 0 || c->ic == 0 || c->oc == 0 || c->ih == 0 || c->iw == 0;
+}
+
+static struct slp_conv_args args_of(const struct slp_kernel *k)
+{
+	const struct slp_conv2d_attrs *o = slp_conv_attrs(k);
+	struct slp_conv_args a = {.c = slp_conv_of(k),
+	                          .x_lanes = o->x_lanes,
+	                          .y_lanes = o->y_lanes,
+	                          .cropped = o->crop[0] || o->crop[1],
+	                          .pool = o->pool,
+	                          .activation = o->activation};
+	if (k->op == &slp_op_conv2d_grad_data) {
+		a.pass = SLP_CONV_DATA;
+		a.y = k->in[0].ptr;
+		a.w = k->in[1].ptr;
+		a.x = k->out[0].ptr;
+		if (a.pool) a.mask = k->in[2].ptr;
+		return a;
+	}
+	a.x = k->in[0].ptr;
+	if (k->op == &slp_op_conv2d_grad_weights) {
+		a.pass = SLP_CONV_WEIGHTS;
+		a.y = k->in[1].ptr;
+		a.w = k->out[0].ptr;
+		if (slp_size(&k->out[1]) > 0) a.b = k->out[1].ptr;
+		if (a.pool) a.mask = k->in[2].ptr;
+		return a;
+	}
+	a.w = k->in[1].ptr;
+	a.y = k->out[0].ptr;
+	if (k->nin == 3) a.b = k->in[2].ptr;
+	if (a.pool) a.mask = k->out[1].ptr;
+	return a;
+}
+
+/* The gradient of an image with a channel or three: few sums, each long, are what products of matrices do best. */
+static bool prefers_gemm(const struct slp_conv_args *a)
+{
+	return a->pass == SLP_CONV_DATA && a->c.groups == 1 && a->c.ic < 4 && a->c.n >= 8;
+}
+
+/* The ways that want the caller's order to be the plain one. */
+static enum sl_status run_plain(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	enum sl_status s = prefers_gemm(a) ? SL_EUNSUPPORTED : slp_conv_onednn(k, a);
+	if (s == SL_EUNSUPPORTED) s = slp_conv_gemm(k, a);
+	if (s == SL_OK && a->pass == SLP_CONV_FORWARD)
+		slp_activate_all(a->y, a->c.n * a->c.oc * a->c.oh * a->c.ow, a->activation);
+	return s;
+}
+
+/* The same for images in lane order: they are brought into the plain one, and results back. */
+static enum sl_status run_reordered(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	const struct slp_conv *c = &a->c;
+	struct slp_conv_args plain = *a;
+	int64_t x = c->ic * c->ih * c->iw, y = c->oc * c->oh * c->ow;
+	float *work = slp_workspace(SLP_WORK_ORDER, sizeof *work * (size_t)(c->n * (x + y)));
+	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder images in");
+	if (a->x_lanes) plain.x = work;
+	if (a->y_lanes) plain.y = work + c->n * x;
+	if (a->x_lanes && a->pass != SLP_CONV_DATA) slp_from_lanes(a->x, c->n, x, plain.x);
+	if (a->y_lanes && a->pass != SLP_CONV_FORWARD) slp_from_lanes(a->y, c->n, y, plain.y);
+	enum sl_status s = run_plain(k, &plain);
+	if (a->x_lanes && a->pass == SLP_CONV_DATA) slp_to_lanes(plain.x, c->n, x, a->x);
+	if (a->y_lanes && a->pass == SLP_CONV_FORWARD) slp_to_lanes(plain.y, c->n, y, a->y);
+	return s;
+}
+
+static enum sl_status run(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	bool lanes = a->x_lanes || a->y_lanes;
+	enum sl_status s = !lanes && prefers_gemm(a) ? SL_EUNSUPPORTED : slp_conv_batch(k, a);
+	if (s != SL_EUNSUPPORTED) return s;
+	if (a->pool) return slp_conv_unpooled(k, a, run);
+	return lanes ? run_reordered(k, a) : run_plain(k, a);
+}
+
+enum sl_status slp_conv2d_cpu(const struct slp_kernel *k)
+{
+	struct slp_conv_args a = args_of(k);
+	return is_empty(&a.c) ? k->op->ref(k) : run(k, &a);
+}

@@ -1,0 +1,324 @@
+/* Convolution by oneDNN.
+ *
+ * oneDNN works best in layouts of its own, which it names when asked for the layout "any"; tensors are reordered on the
+ * way in and out.  What it makes for one call (machine code, descriptions, reorders) is kept by the thread that made
+ * it, for the sizes seen last: threads share nothing, so nothing is locked. */
+#include "conv2d.h"
+
+#ifdef HAVE_ONEDNN
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/onednn.h"
+#include "common/workspace.h"
+
+enum { CACHE = 64 };
+enum operand { X, W, B, Y, OPERANDS };
+
+struct key {
+	struct slp_conv c;
+	int pass, bias, threads;
+};
+
+/* A tensor as the caller has it and as the convolution takes it; `reorder`, if they differ, is input or output. */
+struct port {
+	dnnl_memory_t outside, inside;
+	dnnl_primitive_t reorder;
+	size_t bytes; /* of inside, where there is a reorder */
+	int arg;
+};
+
+struct made {
+	struct key key;
+	uint64_t used;
+	dnnl_primitive_t convolution;
+	struct port port[OPERANDS];
+	dnnl_memory_t scratchpad;
+	size_t scratch_bytes;
+};
+
+struct cache {
+	struct made made[CACHE];
+	uint64_t clock;
+	dnnl_stream_t stream;
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t cache_key;
+static dnnl_engine_t engine;
+
+/* ---- the cache of a thread -------------------------------------------------------------------------------------- */
+
+static void unmake(struct made *m)
+{
+	if (m->convolution) dnnl_primitive_destroy(m->convolution);
+	for (int i = 0; i < OPERANDS; i++) {
+		struct port *p = &m->port[i];
+		if (p->inside && p->inside != p->outside) dnnl_memory_destroy(p->inside);
+		if (p->outside) dnnl_memory_destroy(p->outside);
+		if (p->reorder) dnnl_primitive_destroy(p->reorder);
+	}
+	if (m->scratchpad) dnnl_memory_destroy(m->scratchpad);
+	memset(m, 0, sizeof *m);
+}
+
+static void free_cache(void *arg)
+{
+	struct cache *cache = arg;
+	for (int i = 0; i < CACHE; i++) unmake(&cache->made[i]);
+	if (cache->stream) dnnl_stream_destroy(cache->stream);
+	free(cache);
+}
+
+static void start(void)
+{
+	pthread_key_create(&cache_key, free_cache);
+	if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) engine = NULL;
+}
+
+static struct cache *cache_of_thread(void)
+{
+	pthread_once(&once, start);
+	struct cache *cache = pthread_getspecific(cache_key);
+	if (cache || !engine) return cache;
+	cache = calloc(1, sizeof *cache);
+	if (!cache) return NULL;
+	if (dnnl_stream_create(&cache->stream, engine, dnnl_stream_default_flags) != dnnl_success) {
+		free(cache);
+		return NULL;
+	}
+	pthread_setspecific(cache_key, cache);
+	return cache;
+}
+
+/* ---- making ----------------------------------------------------------------------------------------------------- */
+
+/* Winograd's algorithm, where its transforms are cheap beside what it saves.
+ * A. Lavin, S. Gray, "Fast algorithms for convolutional neural networks", 2016.  SL_WINOGRAD=0 turns it off. */
+static bool winograd_pays(const struct slp_conv *c)
+{
+	const char *wish = getenv("SL_WINOGRAD");
+	bool plain = c->sh == 1 && c->sw == 1 && c->dh == 1 && c->dw == 1 && c->groups == 1;
+	return plain && c->kh == 3 && c->kw == 3 && c->ic >= 64 && c->oc >= 64 && !(wish && !strcmp(wish, "0"));
+}
+
+/* With a single channel, the way through matrix products in the plain layout beats blocks of 16 channels, forwards. */
+static bool stays_plain(const struct key *key)
+{
+	return key->c.ic == key->c.groups && key->pass != SLP_CONV_WEIGHTS;
+}
+
+/* The three or four tensors, in the caller's layout or in whichever oneDNN likes. */
+static bool describe_tensors(const struct key *key, bool plain, bool plain_w, struct slp_dnn_conv *d)
+{
+	const struct slp_conv *c = &key->c;
+	bool grouped = c->groups > 1;
+	dnnl_dims_t x = {c->n, c->ic, c->ih, c->iw}, y = {c->n, c->oc, c->oh, c->ow}, b = {c->oc};
+	dnnl_dims_t w = {c->oc, c->ic, c->kh, c->kw};
+	dnnl_dims_t wg = {c->groups, c->oc / c->groups, c->ic / c->groups, c->kh, c->kw};
+	dnnl_format_tag_t any = dnnl_format_tag_any, oihw = grouped ? dnnl_goihw : dnnl_oihw;
+	d->bias = key->bias;
+	return slp_dnn_md_make(&d->x, 4, x, plain ? dnnl_nchw : any) &&
+	       slp_dnn_md_make(&d->w, grouped ? 5 : 4, grouped ? wg : w, plain_w ? oihw : any) &&
+	       slp_dnn_md_make(&d->b, 1, b, dnnl_x) && slp_dnn_md_make(&d->y, 4, y, plain ? dnnl_nchw : any);
+}
+
+static void free_tensors(struct slp_dnn_conv *d)
+{
+	slp_dnn_md_free(&d->x);
+	slp_dnn_md_free(&d->w);
+	slp_dnn_md_free(&d->b);
+	slp_dnn_md_free(&d->y);
+}
+
+/* The description of the pass by one algorithm; false if oneDNN has none. */
+static bool describe_by(const struct key *key, dnnl_alg_kind_t algorithm, dnnl_primitive_desc_t *pd)
+{
+	const struct slp_conv *c = &key->c;
+	struct slp_dnn_conv d = {.algorithm = algorithm,
+	                         .strides = {c->sh, c->sw},
+	                         .dilates = {c->dh - 1, c->dw - 1},
+	                         .padding = {c->ph, c->pw}};
+	dnnl_primitive_desc_t forward = NULL;
+	bool ok = describe_tensors(key, stays_plain(key), false, &d);
+	if (ok && key->pass != SLP_CONV_FORWARD) {
+		ok = slp_dnn_conv_describe(&forward, engine, &d, SLP_DNN_FORWARD, NULL) == dnnl_success;
+	}
+	ok = ok && slp_dnn_conv_describe(pd, engine, &d, (enum slp_dnn_pass)key->pass, forward) == dnnl_success;
+	if (forward) dnnl_primitive_desc_destroy(forward);
+	free_tensors(&d);
+	return ok;
+}
+
+static bool describe(const struct key *key, dnnl_primitive_desc_t *pd)
+{
+	if (winograd_pays(&key->c) && describe_by(key, dnnl_convolution_winograd, pd)) return true;
+	return describe_by(key, dnnl_convolution_direct, pd);
+}
+
+/* Memory for one operand, and the reorder between the two layouts if they differ. */
+static bool make_port(struct port *p, slp_dnn_ref outside, slp_dnn_ref inside, bool is_output)
+{
+	if (dnnl_memory_create(&p->outside, outside, engine, DNNL_MEMORY_NONE) != dnnl_success) return false;
+	p->inside = p->outside;
+	if (dnnl_memory_desc_equal(outside, inside)) return true;
+	p->inside = NULL;
+	p->bytes = (dnnl_memory_desc_get_size(inside) + 63) & ~(size_t)63;
+	if (dnnl_memory_create(&p->inside, inside, engine, DNNL_MEMORY_NONE) != dnnl_success) return false;
+	dnnl_primitive_desc_t pd;
+	slp_dnn_ref from = is_output ? inside : outside, to = is_output ? outside : inside;
+	if (dnnl_reorder_primitive_desc_create(&pd, from, engine, to, engine, NULL) != dnnl_success) return false;
+	bool ok = dnnl_primitive_create(&p->reorder, pd) == dnnl_success;
+	dnnl_primitive_desc_destroy(pd);
+	return ok;
+}
+
+/* How oneDNN calls the operands of each pass. */
+static const struct name {
+	dnnl_query_t query;
+	int index, arg;
+} names[SLP_CONV_PASSES][OPERANDS] = {
+        [SLP_CONV_FORWARD] = {{dnnl_query_src_md, 0, DNNL_ARG_SRC},
+                              {dnnl_query_weights_md, 0, DNNL_ARG_WEIGHTS},
+                              {dnnl_query_weights_md, 1, DNNL_ARG_BIAS},
+                              {dnnl_query_dst_md, 0, DNNL_ARG_DST}},
+        [SLP_CONV_DATA] = {{dnnl_query_diff_src_md, 0, DNNL_ARG_DIFF_SRC},
+                           {dnnl_query_weights_md, 0, DNNL_ARG_WEIGHTS},
+                           {dnnl_query_weights_md, 1, DNNL_ARG_BIAS},
+                           {dnnl_query_diff_dst_md, 0, DNNL_ARG_DIFF_DST}},
+        [SLP_CONV_WEIGHTS] = {{dnnl_query_src_md, 0, DNNL_ARG_SRC},
+                              {dnnl_query_diff_weights_md, 0, DNNL_ARG_DIFF_WEIGHTS},
+                              {dnnl_query_diff_weights_md, 1, DNNL_ARG_DIFF_BIAS},
+                              {dnnl_query_diff_dst_md, 0, DNNL_ARG_DIFF_DST}},
+};
+
+static bool is_output(int pass, int operand)
+{
+	return pass == SLP_CONV_FORWARD ? operand == Y
+	       : pass == SLP_CONV_DATA  ? operand == X
+	                                : operand == W || operand == B;
+}
+
+static bool make_ports(struct made *m, const_dnnl_primitive_desc_t pd)
+{
+	struct slp_dnn_conv d = {0};
+	const slp_dnn_md *plain[OPERANDS] = {&d.x, &d.w, &d.b, &d.y};
+	bool ok = describe_tensors(&m->key, true, true, &d);
+	for (int i = 0; i < OPERANDS && ok; i++) {
+		const struct name *name = &names[m->key.pass][i];
+		if (i == B && !m->key.bias) continue;
+		m->port[i].arg = name->arg;
+		ok = make_port(&m->port[i], slp_dnn_md_ref(plain[i]),
+		               dnnl_primitive_desc_query_md(pd, name->query, name->index), is_output(m->key.pass, i));
+	}
+	free_tensors(&d);
+	return ok;
+}
+
+static bool make(struct made *m, const struct key *key)
+{
+	dnnl_primitive_desc_t pd;
+	m->key = *key;
+	if (!describe(key, &pd)) return false;
+	slp_dnn_ref scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+	m->scratch_bytes = dnnl_memory_desc_get_size(scratch);
+	bool ok = make_ports(m, pd) && dnnl_primitive_create(&m->convolution, pd) == dnnl_success &&
+	          dnnl_memory_create(&m->scratchpad, scratch, engine, DNNL_MEMORY_NONE) == dnnl_success;
+	dnnl_primitive_desc_destroy(pd);
+	return ok;
+}
+
+/* What was made for these sizes before, or now in the place of what was not used for the longest time. */
+static struct made *find(struct cache *cache, const struct key *key)
+{
+	struct made *oldest = &cache->made[0];
+	for (int i = 0; i < CACHE; i++) {
+		struct made *m = &cache->made[i];
+		if (m->convolution && !memcmp(&m->key, key, sizeof *key)) {
+			m->used = ++cache->clock;
+			return m;
+		}
+		if (m->used < oldest->used) oldest = m;
+	}
+	unmake(oldest);
+	if (!make(oldest, key)) {
+		unmake(oldest);
+		return NULL;
+	}
+	oldest->used = ++cache->clock;
+	return oldest;
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------------- */
+
+static dnnl_status_t run_reorder(struct cache *cache, const struct port *p, bool out)
+{
+	dnnl_exec_arg_t args[2] = {{DNNL_ARG_FROM, out ? p->inside : p->outside},
+	                           {DNNL_ARG_TO, out ? p->outside : p->inside}};
+	return dnnl_primitive_execute(p->reorder, cache->stream, 2, args);
+}
+
+/* Points all memory at this call's: the caller's tensors, and the workspace for what is reordered. */
+static bool point(struct made *m, float *const data[OPERANDS])
+{
+	size_t bytes = m->scratch_bytes + 64;
+	for (int i = 0; i < OPERANDS; i++) bytes += m->port[i].bytes;
+	char *work = slp_workspace(SLP_WORK_CALL, bytes);
+	if (!work) return false;
+	for (int i = 0; i < OPERANDS; i++) {
+		struct port *p = &m->port[i];
+		if (!p->outside) continue;
+		dnnl_memory_set_data_handle(p->outside, data[i]);
+		if (!p->reorder) continue;
+		dnnl_memory_set_data_handle(p->inside, work);
+		work += p->bytes;
+	}
+	return dnnl_memory_set_data_handle(m->scratchpad, work) == dnnl_success;
+}
+
+static dnnl_status_t run(struct cache *cache, struct made *m)
+{
+	dnnl_exec_arg_t args[OPERANDS + 1] = {{DNNL_ARG_SCRATCHPAD, m->scratchpad}};
+	dnnl_status_t s = dnnl_success;
+	int n = 1;
+	for (int i = 0; i < OPERANDS && s == dnnl_success; i++) {
+		const struct port *p = &m->port[i];
+		if (!p->outside) continue;
+		args[n++] = (dnnl_exec_arg_t){p->arg, p->inside};
+		if (p->reorder && !is_output(m->key.pass, i)) s = run_reorder(cache, p, false);
+	}
+	if (s == dnnl_success) s = dnnl_primitive_execute(m->convolution, cache->stream, n, args);
+	for (int i = 0; i < OPERANDS && s == dnnl_success; i++)
+		if (m->port[i].reorder && is_output(m->key.pass, i)) s = run_reorder(cache, &m->port[i], true);
+	return s == dnnl_success ? dnnl_stream_wait(cache->stream) : s;
+}
+
+enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	struct cache *cache = a->cropped ? NULL : cache_of_thread(); /* y must be as large as x tells */
+	if (!cache) return SL_EUNSUPPORTED;
+	struct key key;
+	memset(&key, 0, sizeof key); /* padding too: keys are compared as bytes */
+	key.c = a->c;
+	key.pass = a->pass;
+	key.bias = a->b != NULL;
+	key.threads = k->threads;
+	struct made *m = find(cache, &key);
+	if (!m) return SL_EUNSUPPORTED;
+	if (!point(m, (float *const[]){a->x, a->w, a->b, a->y}))
+		return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder tensors in");
+	dnnl_status_t s = run(cache, m);
+	return s == dnnl_success ? SL_OK : slp_kernel_fail(k, SL_EKERNEL, "oneDNN: status %d", (int)s);
+}
+
+#else
+
+enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	(void)k;
+	(void)a;
+	return SL_EUNSUPPORTED;
+}
+
+#endif

@@ -1,0 +1,434 @@
+/* Functions of two tensors or of a tensor and a number, element by element, as binary.def lists them. */
+#include "common/describe.h"
+#include "common/operands.h"
+#include "fill/fill.h"
+#include "common/scalar.h"
+
+#define PART(name, ...)                                                                                                \
+	extern const struct sl_op slp_op_##name;                                                                       \
+	extern enum sl_status slp_cuda_##name(const struct slp_kernel *k);
+#define SWAPPED(name, ...) PART(name##_scalar, )
+#define COMPARE(name, ...) PART(name, ) PART(name##_scalar, )
+#define BINARY COMPARE
+#include "binary.def"
+
+/* ---- rules ------------------------------------------------------------------------------------------------------- */
+
+static enum sl_status binary_infer(struct slp_infer *c)
+{
+	sl_shape shape;
+	if (c->in[0].dtype != c->in[1].dtype)
+		return slp_reject(c, SL_EDTYPE,
+		                  "both arguments must have one data type; turn one into the other's with sl_cast");
+	if (!slp_broadcast(c->in[0].shape, c->in[1].shape, &shape))
+		return slp_reject(c, SL_ESHAPE, "counted from the last axis, sizes must be equal, or one of them 1");
+	c->out[0] = (struct slp_type){c->in[0].dtype, shape};
+	return SL_OK;
+}
+
+static enum sl_status scalar_infer(struct slp_infer *c)
+{
+	c->out[0] = c->in[0];
+	return SL_OK;
+}
+
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+/* Sums g, which has the shape of the result, over the axes that were repeated to make that of `like`. */
+static sl_tensor *sum_like(const char *at, sl_tensor *g, const sl_tensor *like)
+{
+	if (!g) return NULL;
+	sl_shape from = sl_tensor_shape(g), to = sl_tensor_shape(like);
+	if (sl_shape_equal(from, to)) return g;
+	int axes[SL_MAX_NDIM], naxes = 0, missing = from.ndim - to.ndim;
+	for (int i = 0; i < from.ndim; i++)
+		if (i < missing || (to.dim[i - missing] == 1 && from.dim[i] != 1)) axes[naxes++] = i;
+	if (naxes) g = sl_sum_at(at, g, (struct sl_reduce_opts){axes, naxes, true});
+	return g ? sl_reshape_at(at, g, to) : NULL;
+}
+
+/* Gives g to input i. */
+static enum sl_status give(struct slp_grad *s, int i, sl_tensor *g)
+{
+	s->din[i] = sum_like(s->at, g, s->in[i]);
+	return s->din[i] ? SL_OK : sl_error();
+}
+
+static enum sl_status add_grad(struct slp_grad *g)
+{
+	enum sl_status s = SL_OK;
+	for (int i = 0; i < 2 && s == SL_OK; i++)
+		if (g->need[i]) s = give(g, i, g->dout[0]);
+	return s;
+}
+
+static enum sl_status sub_grad(struct slp_grad *g)
+{
+	enum sl_status s = SL_OK;
+	if (g->need[0]) s = give(g, 0, g->dout[0]);
+	if (g->need[1] && s == SL_OK) s = give(g, 1, sl_neg_at(g->at, g->dout[0]));
+	return s;
+}
+
+static enum sl_status mul_grad(struct slp_grad *g)
+{
+	enum sl_status s = SL_OK;
+	for (int i = 0; i < 2 && s == SL_OK; i++)
+		if (g->need[i]) s = give(g, i, sl_mul_at(g->at, g->dout[0], g->in[1 - i]));
+	return s;
+}
+
+static enum sl_status div_grad(struct slp_grad *g)
+{
+	sl_tensor *by_a = sl_div_at(g->at, g->dout[0], g->in[1]);
+	enum sl_status s = SL_OK;
+	if (g->need[0]) s = give(g, 0, by_a);
+	if (g->need[1] && s == SL_OK) s = give(g, 1, sl_neg_at(g->at, sl_mul_at(g->at, by_a, g->out[0])));
+	return s;
+}
+
+static sl_tensor *part(const char *at, const struct sl_op *op, sl_tensor *a, sl_tensor *b)
+{
+	return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){a, b});
+}
+
+static enum sl_status pow_grad(struct slp_grad *g)
+{
+	enum sl_status s = SL_OK;
+	sl_tensor *a = g->in[0], *d = g->dout[0];
+	if (g->need[0]) s = give(g, 0, sl_mul_at(g->at, d, part(g->at, &slp_op_pow_by_base, a, g->in[1])));
+	if (g->need[1] && s == SL_OK)
+		s = give(g, 1, sl_mul_at(g->at, d, part(g->at, &slp_op_pow_by_exponent, a, g->out[0])));
+	return s;
+}
+
+/* The larger, or the smaller, gets the gradient; a, where they are equal. */
+static enum sl_status choice_grad(struct slp_grad *g, sl_tensor *(*first)(const char *, sl_tensor *, sl_tensor *),
+                                  sl_tensor *(*second)(const char *, sl_tensor *, sl_tensor *))
+{
+	enum sl_status s = SL_OK;
+	sl_tensor *a = g->in[0], *b = g->in[1], *d = g->dout[0];
+	if (g->need[0]) s = give(g, 0, sl_mul_at(g->at, d, first(g->at, a, b)));
+	if (g->need[1] && s == SL_OK) s = give(g, 1, sl_mul_at(g->at, d, second(g->at, a, b)));
+	return s;
+}
+
+static enum sl_status maximum_grad(struct slp_grad *g)
+{
+	return choice_grad(g, sl_ge_at, sl_lt_at);
+}
+
+static enum sl_status minimum_grad(struct slp_grad *g)
+{
+	return choice_grad(g, sl_le_at, sl_gt_at);
+}
+
+/* ---- gradients of the forms with a number ------------------------------------------------------------------------ */
+
+static double number(const void *attrs)
+{
+	return ((const struct slp_value *)attrs)->value;
+}
+
+static enum sl_status give_only(struct slp_grad *g, sl_tensor *d)
+{
+	g->din[0] = d;
+	return d ? SL_OK : sl_error();
+}
+
+static enum sl_status add_scalar_grad(struct slp_grad *g)
+{
+	return give_only(g, g->dout[0]);
+}
+
+#define sub_scalar_grad add_scalar_grad
+
+static enum sl_status rsub_scalar_grad(struct slp_grad *g)
+{
+	return give_only(g, sl_neg_at(g->at, g->dout[0]));
+}
+
+static enum sl_status mul_scalar_grad(struct slp_grad *g)
+{
+	return give_only(g, sl_mul_scalar_at(g->at, g->dout[0], number(g->attrs)));
+}
+
+static enum sl_status div_scalar_grad(struct slp_grad *g)
+{
+	return give_only(g, sl_div_scalar_at(g->at, g->dout[0], number(g->attrs)));
+}
+
+/* (s / x)' = -(s / x) / x */
+static enum sl_status rdiv_scalar_grad(struct slp_grad *g)
+{
+	sl_tensor *slope = sl_div_at(g->at, g->out[0], g->in[0]);
+	return give_only(g, sl_neg_at(g->at, sl_mul_at(g->at, g->dout[0], slope)));
+}
+
+static enum sl_status pow_scalar_grad(struct slp_grad *g)
+{
+	double s = number(g->attrs);
+	sl_tensor *x = g->in[0], *power = x;
+	if (s == 0) return give_only(g, slp_zeros_like(g->at, g->dout[0]));
+	if (s != 2) power = sl_pow_scalar_at(g->at, x, s - 1);
+	return give_only(g, sl_mul_at(g->at, g->dout[0], sl_mul_scalar_at(g->at, power, s)));
+}
+
+static enum sl_status rpow_scalar_grad(struct slp_grad *g)
+{
+	double s = number(g->attrs);
+	if (s == 0) return give_only(g, slp_zeros_like(g->at, g->dout[0]));
+	return give_only(g, sl_mul_scalar_at(g->at, sl_mul_at(g->at, g->dout[0], g->out[0]), log(s)));
+}
+
+static enum sl_status maximum_scalar_grad(struct slp_grad *g)
+{
+	return give_only(g, sl_mul_at(g->at, g->dout[0], sl_ge_scalar_at(g->at, g->in[0], number(g->attrs))));
+}
+
+static enum sl_status minimum_scalar_grad(struct slp_grad *g)
+{
+	return give_only(g, sl_mul_at(g->at, g->dout[0], sl_le_scalar_at(g->at, g->in[0], number(g->attrs))));
+}
+
+/* ---- reference --------------------------------------------------------------------------------------------------- */
+
+typedef double exact_fn(double a, double b);
+
+/* Where element i of the result comes from in an operand of shape s. */
+static int64_t source(sl_shape s, sl_shape out, int64_t i)
+{
+	int64_t at = 0, step = 1;
+	for (int axis = out.ndim - 1, j = s.ndim - 1; j >= 0; axis--, j--) {
+		if (s.dim[j] != 1) at += i % out.dim[axis] * step;
+		i /= out.dim[axis];
+		step *= s.dim[j];
+	}
+	return at;
+}
+
+static enum sl_status binary_ref(const struct slp_kernel *k, exact_fn *f)
+{
+	const struct slp_view *a = &k->in[0], *b = &k->in[1], *out = &k->out[0];
+	for (int64_t i = 0; i < slp_size(out); i++) {
+		double x = slp_get(a, source(a->type.shape, out->type.shape, i));
+		double y = slp_get(b, source(b->type.shape, out->type.shape, i));
+		slp_set_truncated(out, i, f(x, y));
+	}
+	return SL_OK;
+}
+
+/* The number as the tensor's data type has it: 0.1 equals what a tensor holds for 0.1. */
+static double number_for(const struct slp_kernel *k)
+{
+	double value = number(k->attrs);
+	return k->in[0].type.dtype == SL_FLOAT32 ? (double)(float)value : value;
+}
+
+static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, bool swapped)
+{
+	double s = number_for(k);
+	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) {
+		double x = slp_get(&k->in[0], i);
+		slp_set_truncated(&k->out[0], i, swapped ? f(s, x) : f(x, s));
+	}
+	return SL_OK;
+}
+
+/* ---- fast kernels ------------------------------------------------------------------------------------------------ */
+
+/* n elements; step_a and step_b are 0 or 1. */
+typedef void span_fn(float *out, const float *a, int64_t step_a, const float *b, int64_t step_b, int64_t n);
+
+struct binary_work {
+	struct slp_broadcast_plan plan;
+	const float *a, *b;
+	float *out;
+	span_fn *span;
+};
+
+/* A place in the result: the indices of a row, and where the row begins in the operands. */
+struct place {
+	int64_t index[SL_MAX_NDIM], a, b;
+};
+
+static struct place place_of(const struct slp_broadcast_plan *p, int64_t row)
+{
+	struct place at = {{0}, 0, 0};
+	for (int i = p->ndim - 2; i >= 0; i--) {
+		at.index[i] = row % p->dim[i];
+		row /= p->dim[i];
+		at.a += at.index[i] * p->a[i];
+		at.b += at.index[i] * p->b[i];
+	}
+	return at;
+}
+
+static void next_row(const struct slp_broadcast_plan *p, struct place *at)
+{
+	for (int i = p->ndim - 2; i >= 0; i--) {
+		at->a += p->a[i];
+		at->b += p->b[i];
+		if (++at->index[i] < p->dim[i]) return;
+		at->a -= p->dim[i] * p->a[i];
+		at->b -= p->dim[i] * p->b[i];
+		at->index[i] = 0;
+	}
+}
+
+static void binary_range(void *arg, int64_t begin, int64_t end)
+{
+	const struct binary_work *w = arg;
+	const struct slp_broadcast_plan *p = &w->plan;
+	int64_t length = p->dim[p->ndim - 1], step_a = p->a[p->ndim - 1], step_b = p->b[p->ndim - 1];
+	int64_t column = begin % length;
+	struct place at = place_of(p, begin / length);
+	while (begin < end) {
+		int64_t n = length - column < end - begin ? length - column : end - begin;
+		w->span(w->out + begin, w->a + at.a + column * step_a, step_a, w->b + at.b + column * step_b, step_b,
+		        n);
+		begin += n;
+		column = 0;
+		next_row(p, &at);
+	}
+}
+
+static enum sl_status binary_cpu(const struct slp_kernel *k, span_fn *span)
+{
+	int64_t n = slp_size(&k->out[0]);
+	if (n == 0) return SL_OK;
+	struct binary_work w = {slp_broadcast_plan(k->in[0].type.shape, k->in[1].type.shape, k->out[0].type.shape),
+	                        k->in[0].ptr, k->in[1].ptr, k->out[0].ptr, span};
+	slp_parallel_for(n, SLP_GRAIN, binary_range, &w);
+	return SL_OK;
+}
+
+static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool swapped)
+{
+	int64_t n = slp_size(&k->out[0]);
+	float s = (float)number(k->attrs);
+	const float *x = k->in[0].ptr;
+	struct binary_work w = {
+	        {1, {n}, {!swapped}, {swapped}}, swapped ? &s : x, swapped ? x : &s, k->out[0].ptr, span};
+	if (n) slp_parallel_for(n, SLP_GRAIN, binary_range, &w);
+	return SL_OK;
+}
+
+/* ---- operations -------------------------------------------------------------------------------------------------- */
+
+#define LOOP(first, second, value)                                                                                     \
+	SLP_INDEPENDENT                                                                                                \
+	for (int64_t i = 0; i < n; i++) {                                                                              \
+		const T a = first, b = second;                                                                         \
+		out[i] = value;                                                                                        \
+	}
+
+/* The function of two numbers, in double precision and over a span of floats. */
+#define FUNCTION(name, value)                                                                                          \
+	static double name##_exact(double a, double b)                                                                 \
+	{                                                                                                              \
+		typedef double T;                                                                                      \
+		return (T)(value);                                                                                     \
+	}                                                                                                              \
+	SLP_CLONES static void name##_span(float *out, const float *pa, int64_t step_a, const float *pb,               \
+	                                   int64_t step_b, int64_t n)                                                  \
+	{                                                                                                              \
+		typedef float T;                                                                                       \
+		const T a0 = *pa, b0 = *pb;                                                                            \
+		if (step_a && step_b) {                                                                                \
+			LOOP(pa[i], pb[i], value)                                                                      \
+		} else if (step_a) {                                                                                   \
+			LOOP(pa[i], b0, value)                                                                         \
+		} else if (step_b) {                                                                                   \
+			LOOP(a0, pb[i], value)                                                                         \
+		} else {                                                                                               \
+			LOOP(a0, b0, value)                                                                            \
+		}                                                                                                      \
+	}
+
+#define DESCRIPTOR(op_name, about, arguments, count, over, keeps, gradient, ...)                                       \
+	SLP_DESCRIBE(op_name, about, arguments, count, .saves = keeps, .inplace = over, .cuda_dtypes = SLP_ALL_DTYPES, \
+	             .flops = slp_flops_elementwise, .grad = gradient, __VA_ARGS__);
+
+#define OF_TWO(name, over, saves, gradient, doc)                                                                       \
+	static enum sl_status name##_ref(const struct slp_kernel *k)                                                   \
+	{                                                                                                              \
+		return binary_ref(k, name##_exact);                                                                    \
+	}                                                                                                              \
+	static enum sl_status name##_cpu(const struct slp_kernel *k)                                                   \
+	{                                                                                                              \
+		return binary_cpu(k, name##_span);                                                                     \
+	}                                                                                                              \
+	DESCRIPTOR(name, doc, "a b", 2, over, saves, gradient, .infer = binary_infer)
+
+/* sl_NAME_at(at, a, b): the function of the elements of a and b, which are repeated along axes of size 1 and along
+ * axes that they lack at the front.  Both must have one data type, which is the result's (SL_EDTYPE otherwise;
+ * SL_ESHAPE if the shapes do not fit).  Integers are computed in double precision, lose their fractions as in C and
+ * saturate.  Comparisons have no gradient.
+ *
+ *     sl_tensor *y = sl_add(sl_dot(x, w), bias);        // (n, m) + (m) */
+#define PUBLIC_OF_TWO(name)                                                                                            \
+	sl_tensor *sl_##name##_at(const char *at, sl_tensor *a, sl_tensor *b)                                          \
+	{                                                                                                              \
+		return part(at, &slp_op_##name, a, b);                                                                 \
+	}
+
+/* sl_NAME_scalar_at(at, x, s): the same with a number for b, or for a in the forms whose name begins with r.
+ *
+ *     sl_tensor *half = sl_div_scalar(x, 2), *inverse = sl_rdiv_scalar(x, 1); */
+#define OF_NUMBER(name, of, swapped, saves, gradient, doc)                                                             \
+	static enum sl_status name##_scalar_ref(const struct slp_kernel *k)                                            \
+	{                                                                                                              \
+		return scalar_ref(k, of##_exact, swapped);                                                             \
+	}                                                                                                              \
+	static enum sl_status name##_scalar_cpu(const struct slp_kernel *k)                                            \
+	{                                                                                                              \
+		return scalar_cpu(k, of##_span, swapped);                                                              \
+	}                                                                                                              \
+	sl_tensor *sl_##name##_scalar_at(const char *at, sl_tensor *x, double s)                                       \
+	{                                                                                                              \
+		return slp_apply1(at, &slp_op_##name##_scalar, &(struct slp_value){s}, 1, &x);                         \
+	}                                                                                                              \
+	DESCRIPTOR(name##_scalar, doc, "x", 1, true, saves, gradient, .infer = scalar_infer,                           \
+	           .attr_table = slp_value_attrs, .attrs_size = sizeof(struct slp_value))
+
+#define BINARY(name, saves, scalar_saves, value, doc)                                                                  \
+	FUNCTION(name, value)                                                                                          \
+	OF_TWO(name, true, saves, name##_grad, doc)                                                                    \
+	PUBLIC_OF_TWO(name)                                                                                            \
+	OF_NUMBER(name, name, false, scalar_saves, name##_scalar_grad, doc ", a number")
+#define COMPARE(name, value, doc)                                                                                      \
+	FUNCTION(name, (value) ? 1 : 0)                                                                                \
+	OF_TWO(name, true, 0, NULL, "1 where " doc ", else 0")                                                         \
+	PUBLIC_OF_TWO(name)                                                                                            \
+	OF_NUMBER(name, name, false, 0, NULL, "1 where " doc ", a number, else 0")
+#define SWAPPED(name, of, saves, doc) OF_NUMBER(name, of, true, saves, name##_scalar_grad, doc)
+#define PART(name, value, doc)                                                                                         \
+	FUNCTION(name, value)                                                                                          \
+	OF_TWO(name, false, 0, NULL, doc)
+
+#include "binary.def"
+
+/* ---- in place ---------------------------------------------------------------------------------------------------- */
+
+/* sl_NAME_inplace_at: the result is written over the first argument, which is returned: nothing new belongs to anyone.
+ * Views of it see the change.  Errors are those of the operation that is not in place, and those of all that runs in
+ * place: SL_ESHAPE, the result does not fit; SL_EINVAL, another argument is a view of a part of the same memory;
+ * SL_EDEVICE, the result would be elsewhere; SL_ESTATE, a gradient needs what would be overwritten, the tensor has a
+ * gradient attached and SL_RECORD is on, or it is a symbol, or a block is being traced.
+ *
+ *     sl_sub_(w, sl_mul_scalar(sl_grad(w), lr)); */
+#define IN_PLACE(name)                                                                                                 \
+	sl_tensor *sl_##name##_inplace_at(const char *at, sl_tensor *a, sl_tensor *b)                                  \
+	{                                                                                                              \
+		return slp_apply_inplace(at, &slp_op_##name, NULL, 2, (sl_tensor *[]){a, b});                          \
+	}                                                                                                              \
+	sl_tensor *sl_##name##_scalar_inplace_at(const char *at, sl_tensor *x, double s)                               \
+	{                                                                                                              \
+		return slp_apply_inplace(at, &slp_op_##name##_scalar, &(struct slp_value){s}, 1, &x);                  \
+	}
+
+IN_PLACE(add)
+IN_PLACE(sub)
+IN_PLACE(mul)
+IN_PLACE(div)

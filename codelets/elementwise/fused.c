@@ -1,0 +1,382 @@
+/* fused: a short program of elementwise functions, run in one pass over memory.
+ *
+ * The kernel takes blocks that stay in a first-level cache and runs on each, step by step, the CPU kernels of the
+ * operations that were fused (their references for float64, which have no other): so the result has the bits that they
+ * would have given one by one. */
+#include <string.h>
+
+#include "fill/fill.h"
+#include "fused.h"
+#include "common/operands.h"
+
+/* ---- the functions ---------------------------------------------------------------------------------------------- */
+
+#define X(name) extern const struct sl_op slp_op_##name;
+#include "ops.def"
+#undef X
+
+/* The operation that does a step. */
+static const struct sl_op *const functions[SLP_FUSED_CODES] = {
+#define X(name) [SLP_FUSED_##name] = &slp_op_##name,
+#include "fused.def"
+#undef X
+};
+
+/* The forms with a number are steps of the function of two, one operand of which is the number. */
+static const struct form {
+	const struct sl_op *op;
+	enum slp_fused_code code;
+	bool swapped;
+} forms[] = {
+#define BINARY(name, ...) {&slp_op_##name##_scalar, SLP_FUSED_##name, false},
+#define COMPARE BINARY
+#define SWAPPED(name, of, ...) {&slp_op_##name##_scalar, SLP_FUSED_##of, true},
+#include "binary.def"
+};
+
+enum { FORMS = sizeof forms / sizeof *forms };
+
+static int code_of(const struct sl_op *op)
+{
+	for (int i = SLP_FUSED_END + 1; i < SLP_FUSED_CODES; i++)
+		if (functions[i] == op) return i;
+	return SLP_FUSED_END;
+}
+
+static const struct form *form_of(const struct sl_op *op)
+{
+	for (int i = 0; i < FORMS; i++)
+		if (forms[i].op == op) return &forms[i];
+	return NULL;
+}
+
+/* ---- making a program ------------------------------------------------------------------------------------------- */
+
+bool slp_fused_takes(const struct sl_op *op)
+{
+	return code_of(op) || form_of(op);
+}
+
+/* How many numbers a program uses. */
+static int numbers_of(const struct slp_fused_attrs *f)
+{
+	int n = 0;
+	for (int i = 0; i < slp_fused_count(f); i++) {
+		struct slp_fused_step s = slp_fused_step_at(f, i);
+		int last = s.a > s.b ? s.a : s.b;
+		if (last >= SLP_FUSED_NUMBER + n) n = last - SLP_FUSED_NUMBER + 1;
+	}
+	return n;
+}
+
+/* The operand that stands for a number; -1 if there is no room for one more. */
+static int number_operand(struct slp_fused_attrs *f, double value)
+{
+	int i = 0, n = numbers_of(f);
+	while (i < n && memcmp(&f->number[i], &value, sizeof value)) i++;
+	if (i == SLP_FUSED_NUMBERS) return -1;
+	f->number[i] = value;
+	return SLP_FUSED_NUMBER + i;
+}
+
+int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b)
+{
+	int n = slp_fused_count(f), code = code_of(op);
+	const struct form *form = code ? NULL : form_of(op);
+	if (n == SLP_FUSED_STEPS || !(code || form)) return -1;
+	if (form) {
+		int number = number_operand(f, ((const struct slp_value *)attrs)->value);
+		if (number < 0) return -1;
+		b = form->swapped ? a : number;
+		a = form->swapped ? number : a;
+		code = form->code;
+	} else if (op->nin == 1) {
+		b = a;
+	}
+	f->step[n] = code | a << 8 | b << 16;
+	return SLP_FUSED_RESULT + n;
+}
+
+/* ---- rules ------------------------------------------------------------------------------------------------------ */
+
+static const struct slp_attr attr_table[] = {
+        SLP_ATTR_VALUE(struct slp_fused_attrs, number, SLP_DOUBLE, SLP_FUSED_NUMBERS, "numbers that are operands"),
+        SLP_ATTR(struct slp_fused_attrs, step, SLP_INT, SLP_FUSED_STEPS, "function + 256 operand + 65536 operand"),
+        {0},
+};
+
+/* Whether step i may read it: an input, a number, or the result of an earlier step. */
+static bool readable(const struct slp_infer *c, int operand, int i)
+{
+	if (operand >= SLP_FUSED_NUMBER) return operand < SLP_FUSED_NUMBER + SLP_FUSED_NUMBERS;
+	if (operand >= SLP_FUSED_RESULT) return operand < SLP_FUSED_RESULT + i;
+	return operand < c->nin;
+}
+
+static enum sl_status check_program(const struct slp_infer *c)
+{
+	const struct slp_fused_attrs *f = c->attrs;
+	int n = slp_fused_count(f);
+	if (n == 0) return slp_reject(c, SL_EINVAL, "a program without steps");
+	for (int i = 0; i < n; i++) {
+		struct slp_fused_step s = slp_fused_step_at(f, i);
+		if (s.code >= SLP_FUSED_CODES) return slp_reject(c, SL_EINVAL, "step %d: no function %d", i, s.code);
+		if (!readable(c, s.a, i) || !readable(c, s.b, i))
+			return slp_reject(c, SL_EINVAL, "step %d, %s: operands %d, %d do not both exist", i,
+			                  functions[s.code]->name, s.a, s.b);
+	}
+	return SL_OK;
+}
+
+static enum sl_status infer(struct slp_infer *c)
+{
+	sl_shape shape = c->in[0].shape;
+	if (c->nin > SLP_FUSED_INPUTS) return slp_reject(c, SL_EINVAL, "takes at most %d inputs", SLP_FUSED_INPUTS);
+	for (int i = 0; i < c->nin; i++) {
+		if (!slp_is_float(c->in[i].dtype) || c->in[i].dtype != c->in[0].dtype)
+			return slp_reject(c, SL_EDTYPE, "inputs must all be float32 or all float64");
+		if (!slp_broadcast(shape, c->in[i].shape, &shape))
+			return slp_reject(c, SL_ESHAPE, "input %d cannot be broadcast together with those before it",
+			                  i);
+	}
+	c->out[0] = (struct slp_type){c->in[0].dtype, shape};
+	return check_program(c);
+}
+
+static double flops(const struct slp_infer *c)
+{
+	return slp_fused_count(c->attrs) * (double)sl_shape_size(c->out[0].shape);
+}
+
+/* ---- reference -------------------------------------------------------------------------------------------------- */
+
+/* Where element i of the result comes from in an input of shape s. */
+static int64_t source(sl_shape s, sl_shape out, int64_t i)
+{
+	int64_t from = 0, step[SL_MAX_NDIM];
+	slp_broadcast_steps(s, out.ndim, step);
+	for (int axis = out.ndim - 1; axis >= 0; axis--) {
+		from += i % out.dim[axis] * step[axis];
+		i /= out.dim[axis];
+	}
+	return from;
+}
+
+/* One step on one element, by the reference of its operation. */
+static double ref_step(const struct slp_kernel *k, struct slp_fused_step s, const double *value)
+{
+	const struct slp_type one = {SL_FLOAT64, {1, {1}}};
+	double a = value[s.a], b = value[s.b], result;
+	struct slp_view in[2] = {{&a, one}, {&b, one}}, out = {&result, one};
+	const struct sl_op *op = functions[s.code];
+	op->ref(&(struct slp_kernel){
+	        .op = op, .nin = op->nin, .nout = 1, .in = in, .out = &out, .threads = 1, .stream = k->stream});
+	return result;
+}
+
+static enum sl_status ref(const struct slp_kernel *k)
+{
+	const struct slp_fused_attrs *f = k->attrs;
+	bool single = k->out[0].type.dtype == SL_FLOAT32;
+	double value[SLP_FUSED_NUMBER + SLP_FUSED_NUMBERS] = {0};
+	int n = slp_fused_count(f);
+	for (int i = 0; i < SLP_FUSED_NUMBERS; i++)
+		value[SLP_FUSED_NUMBER + i] = single ? (double)(float)f->number[i] : f->number[i];
+	for (int64_t e = 0; e < slp_size(&k->out[0]); e++) {
+		for (int i = 0; i < k->nin; i++)
+			value[i] = slp_get(&k->in[i], source(k->in[i].type.shape, k->out[0].type.shape, e));
+		for (int i = 0; i < n; i++) value[SLP_FUSED_RESULT + i] = ref_step(k, slp_fused_step_at(f, i), value);
+		slp_set(&k->out[0], e, value[SLP_FUSED_RESULT + n - 1]);
+	}
+	return SL_OK;
+}
+
+/* ---- blocks ----------------------------------------------------------------------------------------------------- */
+
+enum { BLOCK = 8192 }; /* bytes of each value: a few of them fit a first-level cache */
+
+typedef char buffer[BLOCK];
+
+struct work {
+	const struct slp_kernel *k;
+	enum sl_dtype dtype;
+	size_t size; /* of an element */
+	int nsteps;
+	struct slp_fused_step step[SLP_FUSED_STEPS];
+	int slot[SLP_FUSED_STEPS]; /* the buffer for the result of a step */
+	struct slp_broadcast_plan plan[SLP_FUSED_INPUTS];
+	float number[SLP_FUSED_NUMBERS];
+};
+
+/* An operand within a block: one number for each element, or a single one for all. */
+struct value {
+	char *ptr;
+	int64_t n;
+};
+
+/* n elements that are all like *from. */
+static void repeat(const struct work *w, const char *from, int64_t n, char *to)
+{
+	if (w->dtype == SL_FLOAT64)
+		for (int64_t i = 0; i < n; i++) ((double *)to)[i] = *(const double *)from;
+	else
+		for (int64_t i = 0; i < n; i++) ((float *)to)[i] = *(const float *)from;
+}
+
+/* Copies n elements of input i from element `begin` of the result on, as it is broadcast. */
+static void spread(const struct work *w, int i, int64_t begin, int64_t n, char *to)
+{
+	const struct slp_broadcast_plan *p = &w->plan[i];
+	int last = p->ndim - 1;
+	int64_t column = begin % p->dim[last], row = begin / p->dim[last];
+	for (int64_t done = 0, run; done < n; done += run, column = 0, row++) {
+		int64_t at = column * p->a[last], rest = row;
+		for (int axis = last - 1; axis >= 0; rest /= p->dim[axis], axis--)
+			at += rest % p->dim[axis] * p->a[axis];
+		const char *from = (const char *)w->k->in[i].ptr + (size_t)at * w->size;
+		run = p->dim[last] - column < n - done ? p->dim[last] - column : n - done;
+		if (p->a[last])
+			memcpy(to + (size_t)done * w->size, from, (size_t)run * w->size);
+		else
+			repeat(w, from, run, to + (size_t)done * w->size);
+	}
+}
+
+/* The elements [begin, begin + n) of the result have these of input i: where they lie, or copied to the buffer. */
+static struct value input_value(const struct work *w, int i, int64_t begin, int64_t n, char *copy)
+{
+	const struct slp_broadcast_plan *p = &w->plan[i];
+	int last = p->ndim - 1;
+	int64_t column = begin % p->dim[last], row = begin / p->dim[last], at = column * p->a[last];
+	if (column + n > p->dim[last]) {
+		spread(w, i, begin, n, copy);
+		return (struct value){copy, n};
+	}
+	for (int axis = last - 1; axis >= 0; row /= p->dim[axis], axis--) at += row % p->dim[axis] * p->a[axis];
+	return (struct value){(char *)w->k->in[i].ptr + (size_t)at * w->size, p->a[last] ? n : 1};
+}
+
+static struct value number_value(const struct work *w, int i)
+{
+	const struct slp_fused_attrs *f = w->k->attrs;
+	return (struct value){w->dtype == SL_FLOAT64 ? (char *)&f->number[i] : (char *)&w->number[i], 1};
+}
+
+static struct slp_view view_of(const struct work *w, struct value v)
+{
+	struct slp_view view;
+	view.ptr = v.ptr;
+	view.type.dtype = w->dtype;
+	view.type.shape.ndim = 1;
+	view.type.shape.dim[0] = v.n;
+	return view;
+}
+
+/* Runs one step: its operation's kernel, on this thread since there is less than a grain of it.  A single number is put
+ * where the result cannot overwrite it. */
+static void run_step(const struct work *w, struct slp_fused_step s, struct value a, struct value b, struct value to)
+{
+	const struct sl_op *op = functions[s.code];
+	double single[2];
+	if (a.n == 1) a.ptr = memcpy(&single[0], a.ptr, w->size);
+	if (b.n == 1) b.ptr = memcpy(&single[1], b.ptr, w->size);
+	struct slp_view in[2] = {view_of(w, a), view_of(w, b)}, out = view_of(w, to);
+	struct slp_kernel k = {.op = op, .nin = op->nin, .nout = 1, .in = in, .out = &out, .threads = 1};
+	(op->cpu_dtypes & SLP_DTYPE(w->dtype) ? op->cpu : op->ref)(&k);
+}
+
+static void run_block(const struct work *w, int64_t begin, int64_t n, buffer *buffers)
+{
+	struct value value[SLP_FUSED_NUMBER + SLP_FUSED_NUMBERS];
+	char *out = (char *)w->k->out[0].ptr + (size_t)begin * w->size;
+	int nin = w->k->nin;
+	for (int i = 0; i < nin; i++) value[i] = input_value(w, i, begin, n, buffers[i]);
+	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) value[SLP_FUSED_NUMBER + i] = number_value(w, i);
+	for (int i = 0; i < w->nsteps; i++) {
+		struct slp_fused_step s = w->step[i];
+		struct value a = value[s.a], b = value[s.b];
+		struct value to = {i == w->nsteps - 1 ? out : buffers[nin + w->slot[i]], a.n > b.n ? a.n : b.n};
+		run_step(w, s, a, b, to);
+		value[SLP_FUSED_RESULT + i] = to;
+	}
+	if (value[SLP_FUSED_RESULT + w->nsteps - 1].n == 1) repeat(w, out, n - 1, out + w->size);
+}
+
+static void range(void *arg, int64_t begin, int64_t end)
+{
+	const struct work *w = arg;
+	buffer buffers[SLP_FUSED_INPUTS + SLP_FUSED_STEPS] __attribute__((aligned(64)));
+	int64_t most = (int64_t)(BLOCK / w->size);
+	for (; begin < end; begin += most) run_block(w, begin, end - begin < most ? end - begin : most, buffers);
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------------------------- */
+
+/* The last step that reads the result of step i. */
+static int last_use(const struct work *w, int i)
+{
+	int last = i;
+	for (int s = i + 1; s < w->nsteps; s++)
+		if (w->step[s].a == SLP_FUSED_RESULT + i || w->step[s].b == SLP_FUSED_RESULT + i) last = s;
+	return last;
+}
+
+/* Gives each result the first buffer that no one needs any more; a step may write over what it reads. */
+static void assign_slots(struct work *w)
+{
+	int until[SLP_FUSED_STEPS] = {0}; /* the last step that reads what a buffer holds */
+	for (int i = 0; i < w->nsteps; i++) {
+		int slot = 0;
+		while (until[slot] > i) slot++;
+		w->slot[i] = slot;
+		until[slot] = last_use(w, i);
+	}
+}
+
+static enum sl_status cpu(const struct slp_kernel *k)
+{
+	const struct slp_fused_attrs *f = k->attrs;
+	enum sl_dtype dtype = k->out[0].type.dtype;
+	struct work w = {.k = k, .dtype = dtype, .size = sl_dtype_size(dtype), .nsteps = slp_fused_count(f)};
+	int64_t n = slp_size(&k->out[0]), most = (int64_t)(BLOCK / w.size);
+	if (n == 0) return SL_OK;
+	for (int i = 0; i < w.nsteps; i++) w.step[i] = slp_fused_step_at(f, i);
+	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) w.number[i] = (float)f->number[i];
+	for (int i = 0; i < k->nin; i++)
+		w.plan[i] = slp_broadcast_plan(k->in[i].type.shape, k->in[i].type.shape, k->out[0].type.shape);
+	assign_slots(&w);
+	slp_parallel_for(n, SLP_GRAIN / w.nsteps / most * most, range, &w);
+	return SL_OK;
+}
+
+/* The names of its steps. */
+static void describe(const void *attrs, char *text, size_t size)
+{
+	size_t n = 0;
+	for (int i = 0; i < slp_fused_count(attrs) && n < size; i++)
+		n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "",
+		                      functions[slp_fused_step_at(attrs, i).code]->name);
+}
+
+extern enum sl_status slp_cuda_fused(const struct slp_kernel *k);
+
+const struct sl_op slp_op_fused = {
+        .name = "fused",
+        .doc = "elementwise functions in one pass over memory",
+        .args = "x ...",
+        .nin = -1,
+        .nout = 1,
+        .attr_table = attr_table,
+        .attrs_size = sizeof(struct slp_fused_attrs),
+        .inplace = true,
+        .cpu_dtypes = SLP_FLOATS,
+        .cuda_dtypes = SLP_FLOATS,
+        .infer = infer,
+        .flops = flops,
+        .ref = ref,
+        .cpu = cpu,
+        .describe = describe,
+        .cuda = SLP_CUDA(slp_cuda_fused),
+};
+
+_Static_assert(sizeof(struct slp_fused_attrs) <= SLP_MAX_ATTRS, "a program must fit the attributes");

@@ -1,0 +1,128 @@
+/* Functions of one tensor, element by element, and their gradients, as unary.def lists them. */
+#include "common/describe.h"
+#include "common/scalar.h"
+
+#define LINEAR(name, ...)                                                                                              \
+	extern const struct sl_op slp_op_##name;                                                                       \
+	extern enum sl_status slp_cuda_##name(const struct slp_kernel *k);
+#define UNARY(name, ...) LINEAR(name, ) LINEAR(name##_grad, )
+#include "unary.def"
+
+/* ---- rules ------------------------------------------------------------------------------------------------------- */
+
+static enum sl_status infer_all(struct slp_infer *c)
+{
+	c->out[0] = c->in[0];
+	return SL_OK;
+}
+
+static enum sl_status infer_floats(struct slp_infer *c)
+{
+	if (!slp_is_float(c->in[0].dtype))
+		return slp_reject(c, SL_EDTYPE, "takes float32 or float64; turn the argument into one with sl_cast");
+	return infer_all(c);
+}
+
+static enum sl_status infer_slope(struct slp_infer *c)
+{
+	if (c->in[0].dtype != c->in[1].dtype) return slp_reject(c, SL_EDTYPE, "both arguments must have one data type");
+	if (!sl_shape_equal(c->in[0].shape, c->in[1].shape))
+		return slp_reject(c, SL_ESHAPE, "both arguments must have one shape");
+	return infer_floats(c);
+}
+
+static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_tensor *saved)
+{
+	g->din[0] = slp_apply1(g->at, slope, NULL, 2, (sl_tensor *[]){g->dout[0], saved});
+	return g->din[0] ? SL_OK : sl_error();
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* The reference and the fast kernel for one argument; what reads further arguments is in `more`. */
+#define KERNELS(name, first, more, value)                                                                              \
+	static enum sl_status name##_ref(const struct slp_kernel *k)                                                   \
+	{                                                                                                              \
+		typedef double T;                                                                                      \
+		for (int64_t i = 0; i < slp_size(&k->out[0]); i++) {                                                   \
+			const T first = slp_get(&k->in[0], i) more(slp_get(&k->in[1], i));                             \
+			slp_set(&k->out[0], i, value);                                                                 \
+		}                                                                                                      \
+		return SL_OK;                                                                                          \
+	}                                                                                                              \
+	SLP_CLONES static void name##_range(void *arg, int64_t begin, int64_t end)                                     \
+	{                                                                                                              \
+		typedef float T;                                                                                       \
+		const struct slp_kernel *k = arg;                                                                      \
+		const T *in = k->in[0].ptr, *second = k->nin > 1 ? k->in[1].ptr : in;                                  \
+		T *out = k->out[0].ptr;                                                                                \
+		(void)second;                                                                                          \
+		SLP_INDEPENDENT                                                                                        \
+		for (int64_t i = begin; i < end; i++) {                                                                \
+			const T first = in[i] more(second[i]);                                                         \
+			out[i] = value;                                                                                \
+		}                                                                                                      \
+	}                                                                                                              \
+	static enum sl_status name##_cpu(const struct slp_kernel *k)                                                   \
+	{                                                                                                              \
+		slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, name##_range, (void *)k);                            \
+		return SL_OK;                                                                                          \
+	}
+#define NO_MORE(element)
+#define AND_V(element) , v = element
+
+/* ---- operations -------------------------------------------------------------------------------------------------- */
+
+#define FLOATS_SET SLP_FLOATS
+#define ALL_SET SLP_ALL_DTYPES
+#define FLOATS_INFER infer_floats
+#define ALL_INFER infer_all
+#define INPUT_BIT SLP_IN(0)
+#define OUTPUT_BIT SLP_OUT(0)
+#define INPUT_OF(g) (g)->in[0]
+#define OUTPUT_OF(g) (g)->out[0]
+
+/* sl_NAME_at(at, x): the function of each element; a new tensor like x.  neg, abs, square and relu take
+ * integers, too, the others floats only (SL_EDTYPE); results that an integer cannot hold saturate.  NaN gives NaN.
+ * The slope of relu and abs at 0 is 0.
+ *
+ *     sl_tensor *y = sl_sigmoid(x); */
+#define PUBLIC(name)                                                                                                   \
+	sl_tensor *sl_##name##_at(const char *at, sl_tensor *x)                                                        \
+	{                                                                                                              \
+		return slp_apply1(at, &slp_op_##name, NULL, 1, &x);                                                    \
+	}
+
+#define DESCRIPTOR(op_name, about, arguments, count, dtypes, rule, keeps, gradient)                                    \
+	SLP_DESCRIBE(op_name, about, arguments, count, .saves = keeps, .inplace = true, .cuda_dtypes = dtypes,         \
+	             .infer = rule, .flops = slp_flops_elementwise, .grad = gradient);
+
+#define LINEAR(name, dtypes, value, doc)                                                                               \
+	KERNELS(name, x, NO_MORE, value)                                                                               \
+	static enum sl_status name##_backward(struct slp_grad *g)                                                      \
+	{                                                                                                              \
+		g->din[0] = sl_##name##_at(g->at, g->dout[0]);                                                         \
+		return g->din[0] ? SL_OK : sl_error();                                                                 \
+	}                                                                                                              \
+	PUBLIC(name)                                                                                                   \
+	DESCRIPTOR(name, doc, "x", 1, dtypes##_SET, dtypes##_INFER, 0, name##_backward)
+
+#define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
+	KERNELS(name, x, NO_MORE, value)                                                                               \
+	KERNELS(name##_grad, d, AND_V, slope)                                                                          \
+	static enum sl_status name##_backward(struct slp_grad *g)                                                      \
+	{                                                                                                              \
+		return grad_by(g, &slp_op_##name##_grad, saved##_OF(g));                                               \
+	}                                                                                                              \
+	PUBLIC(name)                                                                                                   \
+	DESCRIPTOR(name, doc, "x", 1, dtypes##_SET, dtypes##_INFER, saved##_BIT, name##_backward)                      \
+	DESCRIPTOR(name##_grad, "gradient of " #name ", from that of its result and its " #saved, "d v", 2,            \
+	           SLP_FLOATS, infer_slope, 0, NULL)
+
+#include "unary.def"
+
+/* x = relu(x), over x, which is returned.  Errors of what runs in place: see sl_add_. */
+sl_tensor *sl_relu_inplace_at(const char *at, sl_tensor *x)
+{
+	return slp_apply_inplace(at, &slp_op_relu, NULL, 1, &x);
+}

@@ -1,0 +1,66 @@
+/* Functions of one tensor and their gradients on GPUs, from unary.def. */
+#include "common/element.cuh"
+#include "common/lanes.cuh"
+#include "common/scalar.h"
+
+template <class S, class F> __global__ void unary_kernel(const S *in, S *out, int64_t n, F f)
+{
+	typedef typename slp_number<S>::type T;
+	SLP_GRID_STRIDE(i, n) out[i] = slp_stored<S>::of(f.template of<T>((T)in[i]));
+}
+
+template <class S, class F> __global__ void slope_kernel(const S *d, const S *v, S *out, int64_t n, F f)
+{
+	SLP_GRID_STRIDE(i, n) out[i] = f.template of<S>(d[i], v[i]);
+}
+
+template <class S, class F> static void launch_unary(const struct slp_kernel *k, F f)
+{
+	int64_t n = slp_size(&k->out[0]);
+	SLP_LAUNCH((unary_kernel<S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, (const S *)k->in[0].ptr,
+	           (S *)k->out[0].ptr, n, f);
+}
+
+template <class F> static enum sl_status unary_all(const struct slp_kernel *k, F f)
+{
+	slp_with_element(k->out[0].type.dtype, [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
+	return slp_launched(k);
+}
+
+template <class F> static enum sl_status unary_floats(const struct slp_kernel *k, F f)
+{
+	slp_with_float(k->out[0].type.dtype, [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
+	return slp_launched(k);
+}
+
+template <class F> static enum sl_status slope_floats(const struct slp_kernel *k, F f)
+{
+	int64_t n = slp_size(&k->out[0]);
+	slp_with_float(k->out[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) S;
+		SLP_LAUNCH((slope_kernel<S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, (const S *)k->in[0].ptr,
+		           (const S *)k->in[1].ptr, (S *)k->out[0].ptr, n, f);
+	});
+	return slp_launched(k);
+}
+
+#define FLOATS_LAUNCH unary_floats
+#define ALL_LAUNCH unary_all
+
+#define FUNCTION(name, launch, value, ...)                                                                             \
+	struct name##_function {                                                                                       \
+		template <class T> __device__ T of(__VA_ARGS__) const                                                  \
+		{                                                                                                      \
+			return value;                                                                                  \
+		}                                                                                                      \
+	};                                                                                                             \
+	extern "C" enum sl_status slp_cuda_##name(const struct slp_kernel *k)                                          \
+	{                                                                                                              \
+		return launch(k, name##_function());                                                                   \
+	}
+#define LINEAR(name, dtypes, value, doc) FUNCTION(name, dtypes##_LAUNCH, value, T x)
+#define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
+	FUNCTION(name, dtypes##_LAUNCH, value, T x)                                                                    \
+	FUNCTION(name##_grad, slope_floats, slope, T d, T v)
+
+#include "unary.def"

@@ -1,0 +1,80 @@
+/* Random numbers and dropout on GPUs: a thread draws a block of four words. */
+#include <cmath>
+
+#include "common/lanes.cuh"
+#include "random.h"
+
+template <class T> __global__ void uniform_kernel(struct slp_rng rng, T low, T width, T *out, int64_t n)
+{
+	SLP_GRID_STRIDE(block, (n + 3) / 4)
+	{
+		uint32_t w[4];
+		slp_philox(rng.seed, rng.stream, (uint64_t)block, w);
+		for (int i = 0; i < 4 && 4 * block + i < n; i++)
+			out[4 * block + i] = low + width * (T)slp_unit_float(w[i]);
+	}
+}
+
+template <class T> __global__ void normal_kernel(struct slp_rng rng, T mean, T sigma, T *out, int64_t n)
+{
+	SLP_GRID_STRIDE(block, (n + 3) / 4)
+	{
+		uint32_t w[4];
+		slp_philox(rng.seed, rng.stream, (uint64_t)block, w);
+		for (int i = 0; i < 4 && 4 * block + i < n; i += 2) {
+			T radius = sigma * std::sqrt(-2 * std::log(1 - (T)slp_unit_float(w[i])));
+			T angle = (T)6.283185307179586 * (T)slp_unit_float(w[i + 1]);
+			out[4 * block + i] = mean + radius * std::cos(angle);
+			if (4 * block + i + 1 < n) out[4 * block + i + 1] = mean + radius * std::sin(angle);
+		}
+	}
+}
+
+template <class T>
+__global__ void dropout_kernel(struct slp_rng rng, uint32_t threshold, T scale, const T *in, T *out, int64_t n)
+{
+	SLP_GRID_STRIDE(block, (n + 3) / 4)
+	{
+		uint32_t w[4];
+		slp_philox(rng.seed, rng.stream, (uint64_t)block, w);
+		for (int i = 0; i < 4 && 4 * block + i < n; i++)
+			out[4 * block + i] = w[i] >= threshold ? in[4 * block + i] * scale : 0;
+	}
+}
+
+extern "C" enum sl_status slp_cuda_uniform(const struct slp_kernel *k)
+{
+	int64_t n = slp_size(&k->out[0]);
+	const struct slp_draw *d = (const struct slp_draw *)k->attrs;
+	slp_with_float(k->out[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		SLP_LAUNCH(uniform_kernel<T>, slp_grid((n + 3) / 4), SLP_BLOCK, 0, k->stream, d->rng, (T)d->a,
+		           (T)(d->b - d->a), (T *)k->out[0].ptr, n);
+	});
+	return slp_launched(k);
+}
+
+extern "C" enum sl_status slp_cuda_normal(const struct slp_kernel *k)
+{
+	int64_t n = slp_size(&k->out[0]);
+	const struct slp_draw *d = (const struct slp_draw *)k->attrs;
+	slp_with_float(k->out[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		SLP_LAUNCH(normal_kernel<T>, slp_grid((n + 3) / 4), SLP_BLOCK, 0, k->stream, d->rng, (T)d->a, (T)d->b,
+		           (T *)k->out[0].ptr, n);
+	});
+	return slp_launched(k);
+}
+
+extern "C" enum sl_status slp_cuda_dropout(const struct slp_kernel *k)
+{
+	int64_t n = slp_size(&k->out[0]);
+	const struct slp_dropout *d = (const struct slp_dropout *)k->attrs;
+	slp_with_float(k->out[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		SLP_LAUNCH(dropout_kernel<T>, slp_grid((n + 3) / 4), SLP_BLOCK, 0, k->stream, d->rng,
+		           slp_dropout_threshold(d), (T)(1 / (1 - d->p)), (const T *)k->in[0].ptr, (T *)k->out[0].ptr,
+		           n);
+	});
+	return slp_launched(k);
+}

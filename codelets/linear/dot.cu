@@ -1,0 +1,34 @@
+/* Products of matrices on GPUs: dot and matmul. */
+#include "dot.h"
+#include "common/gemm.cuh"
+
+/* Products [z, z + count), whose operands lie at equal steps. */
+template <class T>
+static enum sl_status run(const struct slp_kernel *k, const struct slp_product &p, int64_t z, int64_t count)
+{
+	int64_t mk = p.m * p.k, kn = p.k * p.n, next = count > 1 ? z + 1 : z;
+	int64_t a = slp_product_index(&p, p.lead_a, z), b = slp_product_index(&p, p.lead_b, z);
+	int64_t step_a = slp_product_index(&p, p.lead_a, next) - a, step_b = slp_product_index(&p, p.lead_b, next) - b;
+	struct slp_cuda_gemm g = {p.ta, p.tb, p.m, p.n, p.k, p.lda, p.ldb, step_a * mk, step_b * kn, count, 0};
+	return slp_cuda_multiply<T>(k, g, (const T *)k->in[0].ptr + a * mk, (const T *)k->in[1].ptr + b * kn,
+	                            (T *)k->out[0].ptr + z * p.m * p.n);
+}
+
+/* All at once where no operand is broadcast along some of several axes, else a call for each run of the last. */
+static int64_t batch_of(const struct slp_product &p)
+{
+	int64_t a = sl_shape_size(p.lead_a), b = sl_shape_size(p.lead_b);
+	bool even = (a == 1 || a == p.count) && (b == 1 || b == p.count);
+	return even || p.lead.ndim == 0 ? p.count : p.lead.dim[p.lead.ndim - 1];
+}
+
+extern "C" enum sl_status slp_cuda_product(const struct slp_kernel *k)
+{
+	struct slp_product p =
+	        slp_product_of(*(const struct sl_dot_opts *)k->attrs, k->in[0].type.shape, k->in[1].type.shape);
+	int64_t batch = batch_of(p);
+	enum sl_status s = SL_OK;
+	for (int64_t z = 0; z < p.count && s == SL_OK; z += batch)
+		s = k->in[0].type.dtype == SL_FLOAT64 ? run<double>(k, p, z, batch) : run<float>(k, p, z, batch);
+	return s;
+}

@@ -1,0 +1,18 @@
+/* relayout on GPUs. */
+#include "relayout.h"
+
+#include "common/lane_order.cuh"
+
+template <class T> static enum sl_status run(const struct slp_kernel *k)
+{
+	int64_t n = k->in[0].type.shape.dim[0], size = slp_size(&k->in[0]);
+	bool to = ((const struct slp_relayout_attrs *)k->attrs)->to_lanes;
+	if (size == 0) return SL_OK;
+	struct slp_order_side from = {1, size / n, !to}, result = {1, size / n, to};
+	return slp_order_copy<T>(k, (const T *)k->in[0].ptr, (T *)k->out[0].ptr, n, 1, from, result);
+}
+
+extern "C" enum sl_status slp_cuda_relayout(const struct slp_kernel *k)
+{
+	return k->in[0].type.dtype == SL_FLOAT64 ? run<double>(k) : run<float>(k);
+}

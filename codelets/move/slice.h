@@ -1,0 +1,29 @@
+/* What slice's gradient needs on CPUs and GPUs: where a slice lies. */
+#ifndef SLP_SLICE_H
+#define SLP_SLICE_H
+
+#include "common/strided.h"
+
+/* Elements begin, begin + step, … of the axis, count of them; all inside. */
+struct slp_slice {
+	int64_t begin, step, count;
+};
+
+/* Where in the slice element i of the axis stands; -1: not in it. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+        static inline int64_t
+        slp_slice_place(struct slp_slice s, int64_t i)
+{
+	int64_t d = s.step > 0 ? i - s.begin : s.begin - i, step = s.step > 0 ? s.step : -s.step;
+	return d < 0 || d % step || d / step >= s.count ? -1 : d / step;
+}
+
+#ifdef __cplusplus
+extern "C"
+#endif
+        enum sl_status
+        slp_slice_grad_cuda(const struct slp_kernel *k, struct slp_split dx, struct slp_slice s);
+
+#endif

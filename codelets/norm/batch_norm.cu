@@ -1,0 +1,295 @@
+/* Batch normalisation on a GPU: partial sums by several blocks a channel, one thread a channel that joins them, one
+ * thread an element that applies them.  The order of all sums is fixed. */
+#include "common/gpu.cuh"
+#include "common/activation.h"
+#include "batch_norm.h"
+
+/* Scratch, as in batch_norm.h: coefficients of the channels, then two partial sums for each part of each. */
+template <class T> struct space {
+	T *center, *k0, *k1, *k2, *part;
+	template <class F> void emu_pointers(F f)
+	{
+		f(center), f(k0), f(k1), f(k2), f(part);
+	}
+};
+
+template <class T> static struct space<T> space_of(const struct slp_kernel *k, int64_t c) {
+	T *p = (T *)k->scratch;
+	return {p, p + c, p + 2 * c, p + 3 * c, p + 4 * c};
+}
+
+/* Elements [begin, end) of a channel are part `part` of `parts`. */
+static __device__ int64_t
+part_begin(struct slp_norm_size z, int part, int parts)
+{
+	return z.n * z.s * part / parts;
+}
+
+/* Element i of channel c, counted over images and within planes. */
+template <class I> static __device__ int64_t element(struct slp_norm_size z, int64_t c, int64_t i)
+{
+	I n = (I)i / (I)z.s;
+	return ((int64_t)n * z.c + c) * z.s + ((I)i - n * (I)z.s);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------------- */
+
+enum { CHUNK = 8 }; /* elements that a thread holds at a time */
+
+/* Mean and sum of squared deviations of what a thread meets, a chunk at a time: joined as in batch_norm_cpu.c. */
+template <class T> struct moments {
+	T count, mean, squares;
+	__device__ void add(const T *v, int n)
+	{
+		T sum = 0, m2 = 0, total = count + T(n);
+		for (int i = 0; i < n; i++) sum += v[i];
+		T m = sum / T(n), delta = m - mean;
+		for (int i = 0; i < n; i++) m2 += (v[i] - m) * (v[i] - m);
+		mean += delta * (T(n) / total);
+		squares += m2 + delta * delta * (count * T(n) / total);
+		count = total;
+	}
+};
+
+/* grid (channels, parts).  part[channel][part] = {mean, squares}, of the differences to the channel's first element:
+ * they lose less in rounding where the mean is large against the deviation. */
+template <class T, class I> __global__ void stat_parts(const T *x, struct slp_norm_size z, struct space<T> w)
+{
+	int64_t c = blockIdx.x, begin = part_begin(z, blockIdx.y, gridDim.y),
+	        end = part_begin(z, blockIdx.y + 1, gridDim.y);
+	moments<T> m = {0, 0, 0};
+	T first = x[c * z.s];
+	for (int64_t i = begin + threadIdx.x; i < end;) {
+		T v[CHUNK];
+		int n = 0;
+		for (; n < CHUNK && i < end; n++, i += blockDim.x) v[n] = x[element<I>(z, c, i)] - first;
+		m.add(v, n);
+	}
+	T mean = slp_block_reduce(m.count * m.mean, slp_sum_of(), T(0)) / T(end - begin);
+	T squares = slp_block_reduce(m.squares + m.count * (m.mean - mean) * (m.mean - mean), slp_sum_of(), T(0));
+	if (threadIdx.x) return;
+	T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
+	part[0] = mean;
+	part[1] = squares;
+}
+
+/* Element i of dy, back through relu where its result y is given. */
+template <class T> static __device__ inline T dy_at(const T *dy, const T *y, int64_t i)
+{
+	return y && y[i] <= 0 ? T(0) : dy[i];
+}
+
+/* part[channel][part] = {Σ dy, Σ dy (x - center)}. */
+template <class T, class I> __global__ void grad_parts(const T *dy, const T *y, const T *x, const T *center,
+                                                       struct slp_norm_size z, struct space<T> w)
+{
+	int64_t c = blockIdx.x, begin = part_begin(z, blockIdx.y, gridDim.y),
+	        end = part_begin(z, blockIdx.y + 1, gridDim.y);
+	T sum = 0, product = 0, mean = center[c];
+	for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+		int64_t e = element<I>(z, c, i);
+		T d = dy_at(dy, y, e);
+		sum += d;
+		product += d * (x[e] - mean);
+	}
+	sum = slp_block_reduce(sum, slp_sum_of(), T(0));
+	product = slp_block_reduce(product, slp_sum_of(), T(0));
+	if (threadIdx.x) return;
+	T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
+	part[0] = sum;
+	part[1] = product;
+}
+
+/* ---- coefficients ----------------------------------------------------------------------------------------------- */
+
+/* What the centre loses in rounding goes into the constant. */
+template <class T>
+static __device__ void set_forward(struct space<T> w, int64_t c, double mean, double invstd, T gamma, T beta)
+{
+	w.center[c] = (T)mean;
+	w.k0[c] = 0;
+	w.k1[c] = (T)(gamma * invstd);
+	w.k2[c] = (T)(beta + ((T)mean - mean) * gamma * invstd);
+}
+
+template <class T> struct forward {
+	const T *gamma, *beta;
+	T *running_mean, *running_var, *mean, *invstd;
+	template <class F> void emu_pointers(F f)
+	{
+		f(gamma), f(beta), f(running_mean), f(running_var), f(mean), f(invstd);
+	}
+};
+
+template <class T> __global__ void finish_training(struct forward<T> v, const T *x, struct slp_norm_size z, int parts,
+                                                   struct slp_norm_attrs a, struct space<T> w)
+{
+	SLP_GRID_STRIDE(c, z.c)
+	{
+		double count = 0, mean = 0, squares = 0;
+		for (int i = 0; i < parts; i++) {
+			const T *part = w.part + (c * parts + i) * 2;
+			double n = (double)(part_begin(z, i + 1, parts) - part_begin(z, i, parts)),
+			       delta = part[0] - mean;
+			mean += delta * n / (count + n);
+			squares += part[1] + delta * delta * count * n / (count + n);
+			count += n;
+		}
+		mean += x[c * z.s];
+		double var = squares / count, invstd = 1 / sqrt(var + a.eps);
+		v.mean[c] = (T)mean;
+		v.invstd[c] = (T)invstd;
+		v.running_mean[c] = (T)(a.momentum * v.running_mean[c] + (1 - a.momentum) * mean);
+		v.running_var[c] = (T)(a.momentum * v.running_var[c] + (1 - a.momentum) * var);
+		set_forward(w, c, mean, invstd, v.gamma[c], v.beta[c]);
+	}
+}
+
+template <class T> __global__ void use_running(struct forward<T> v, int64_t n, double eps, struct space<T> w)
+{
+	SLP_GRID_STRIDE(c, n)
+	set_forward(w, c, v.running_mean[c], 1 / sqrt(v.running_var[c] + eps), v.gamma[c], v.beta[c]);
+}
+
+template <class T> struct backward {
+	const T *gamma, *mean, *invstd;
+	T *dgamma, *dbeta;
+	template <class F> void emu_pointers(F f)
+	{
+		f(gamma), f(mean), f(invstd), f(dgamma), f(dbeta);
+	}
+};
+
+template <class T>
+__global__ void finish_grad(struct backward<T> v, struct slp_norm_size z, int parts, bool global, struct space<T> w)
+{
+	SLP_GRID_STRIDE(c, z.c)
+	{
+		double sum = 0, product = 0, invstd = v.invstd[c], scale = v.gamma[c] * invstd;
+		for (int i = 0; i < parts; i++) {
+			sum += w.part[(c * parts + i) * 2];
+			product += w.part[(c * parts + i) * 2 + 1];
+		}
+		double share = global ? 0 : scale / (double)(z.n * z.s);
+		v.dgamma[c] = (T)(product * invstd);
+		v.dbeta[c] = (T)sum;
+		w.center[c] = v.mean[c];
+		w.k0[c] = (T)scale;
+		w.k1[c] = (T)(-share * product * invstd * invstd);
+		w.k2[c] = (T)(-share * sum);
+	}
+}
+
+/* ---- elements --------------------------------------------------------------------------------------------------- */
+
+template <class T, class I>
+__global__ void apply(T *out, const T *x, const T *dy, const T *y, int64_t size, I channels, I s, int activation,
+                      struct space<T> w)
+{
+	SLP_GRID_STRIDE(i, size)
+	{
+		I c = (I)i / s % channels;
+		T v = (x[i] - w.center[c]) * w.k1[c] + w.k2[c];
+		out[i] = dy ? dy_at(dy, y, i) * w.k0[c] + v : slp_activated<T>(v, activation);
+	}
+}
+
+template <class T, class I> struct runner {
+	const struct slp_kernel *k;
+	struct slp_norm_size z;
+	struct space<T> w;
+	int64_t size;
+	int parts;
+
+	/* Enough blocks to fill a GPU, none with little to do. */
+	runner(const struct slp_kernel *k, const struct slp_view *x)
+	    : k(k), z(slp_norm_size_of(x->type.shape)), w(space_of<T>(k, z.c)), size(slp_size(x))
+	{
+		int64_t fill = (2048 + z.c - 1) / z.c, most = z.n * z.s / (CHUNK * SLP_BLOCK);
+		int64_t n = fill < most ? fill : most;
+		parts = (int)(n < 1 ? 1 : n > SLP_NORM_PARTS ? (int)SLP_NORM_PARTS : n);
+	}
+	dim3 grid() const
+	{
+		return dim3((unsigned)z.c, (unsigned)parts);
+	}
+	T *in(int i) const
+	{
+		return (T *)k->in[i].ptr;
+	}
+	T *out(int i) const
+	{
+		return (T *)k->out[i].ptr;
+	}
+	void finish(const T *x, const T *dy, const T *y, int activation) const
+	{
+		SLP_LAUNCH((apply<T, I>), slp_grid(size), SLP_BLOCK, 0, k->stream, out(0), x, dy, y, size, (I)z.c,
+		           (I)z.s, activation, w);
+	}
+	const struct slp_norm_attrs &attrs() const
+	{
+		return *(const struct slp_norm_attrs *)k->attrs;
+	}
+	enum sl_status training() const
+	{
+		struct forward<T> v = {
+			in(1), in(2), in(3), in(4), out(1), out(2)
+		};
+		SLP_LAUNCH((stat_parts<T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), z, w);
+		SLP_LAUNCH(finish_training<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, in(0), z, parts,
+		           attrs(), w);
+		finish(in(0), nullptr, nullptr, attrs().activation);
+		return slp_launched(k);
+	}
+	enum sl_status infer() const
+	{
+		struct forward<T> v = {
+			in(1), in(2), in(3), in(4), nullptr, nullptr
+		};
+		SLP_LAUNCH(use_running<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z.c,
+		           attrs().eps, w);
+		finish(in(0), nullptr, nullptr, attrs().activation);
+		return slp_launched(k);
+	}
+	enum sl_status grad() const
+	{
+		struct backward<T> v = {
+			in(2), in(3), in(4), out(1), out(2)
+		};
+		const struct slp_norm_grad_attrs *a = (const struct slp_norm_grad_attrs *)k->attrs;
+		const T *y = a->relu ? in(5) : nullptr;
+		SLP_LAUNCH((grad_parts<T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), in(3), z, w);
+		SLP_LAUNCH(finish_grad<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z, parts,
+		           a->global, w);
+		if (size) finish(in(1), in(0), y, SL_IDENTITY);
+		return slp_launched(k);
+	}
+};
+
+/* 32-bit division is several times as fast. */
+#define RUN(step, x)                                                                                                   \
+	do {                                                                                                           \
+		bool small = slp_size(x) <= INT32_MAX, single = (x)->type.dtype == SL_FLOAT32;                         \
+		if (small && single) return runner<float, uint32_t>(k, x).step();                                      \
+		if (small) return runner<double, uint32_t>(k, x).step();                                               \
+		if (single) return runner<float, int64_t>(k, x).step();                                                \
+		return runner<double, int64_t>(k, x).step();                                                           \
+	} while (0)
+
+extern "C" enum sl_status slp_cuda_batch_norm(const struct slp_kernel *k)
+{
+	if (slp_size(&k->in[0]) == 0) return SL_OK;
+	RUN(training, &k->in[0]);
+}
+
+extern "C" enum sl_status slp_cuda_batch_norm_infer(const struct slp_kernel *k)
+{
+	if (slp_size(&k->in[0]) == 0) return SL_OK;
+	RUN(infer, &k->in[0]);
+}
+
+extern "C" enum sl_status slp_cuda_batch_norm_grad(const struct slp_kernel *k)
+{
+	if (slp_size(&k->in[2]) == 0) return SL_OK;
+	RUN(grad, &k->in[1]);
+}

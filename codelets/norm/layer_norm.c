@@ -1,0 +1,346 @@
+/* layer_norm: each sample with its own mean and deviation over the last axis.
+ * J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization", arXiv:1607.06450, 2016. */
+#include "layer_norm.h"
+
+#include "loss/softmax_rows.h"
+
+extern const struct sl_op slp_op_layer_norm, slp_op_layer_norm_grad;
+
+static const struct slp_attr attr_table[] = {
+        SLP_ATTR_VALUE(struct slp_layer_norm_attrs, eps, SLP_DOUBLE, 1, "added to the variance; 0 means 1e-5"),
+        {0},
+};
+
+/* ---- rules ------------------------------------------------------------------------------------------------------ */
+
+/* Inputs [first, end) are vectors with an element for each of the last axis of x. */
+static enum sl_status check(const struct slp_infer *c, const struct slp_type *x, int first, int end)
+{
+	if (!slp_is_float(x->dtype))
+		return slp_reject(c, SL_EDTYPE, "x is %s, float32 or float64 needed", sl_dtype_name(x->dtype));
+	if (x->shape.ndim < 1) return slp_reject(c, SL_ESHAPE, "x is a number; at least one axis needed");
+	int64_t n = x->shape.dim[x->shape.ndim - 1];
+	for (int i = 0; i < c->nin; i++)
+		if (c->in[i].dtype != x->dtype)
+			return slp_reject(c, SL_EDTYPE, "all inputs must have the data type of x, %s",
+			                  sl_dtype_name(x->dtype));
+	for (int i = first; i < end; i++)
+		if (!sl_shape_equal(c->in[i].shape, SL_SHAPE(n)))
+			return slp_reject(c, SL_ESHAPE, "gamma and beta must have shape (%lld), that of the last axis",
+			                  (long long)n);
+	return SL_OK;
+}
+
+static sl_shape without_last(sl_shape s)
+{
+	s.dim[--s.ndim] = 0;
+	return s;
+}
+
+static enum sl_status infer_forward(struct slp_infer *c)
+{
+	struct slp_layer_norm_attrs *a = c->attrs;
+	enum sl_status status = check(c, &c->in[0], 1, 3);
+	if (status) return status;
+	if (a->eps == 0) a->eps = 1e-5;
+	if (!(a->eps > 0 && isfinite(a->eps)))
+		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
+	c->out[0] = c->in[0];
+	c->out[1] = c->out[2] = (struct slp_type){c->in[0].dtype, without_last(c->in[0].shape)};
+	return SL_OK;
+}
+
+static enum sl_status infer_grad(struct slp_infer *c)
+{
+	const struct slp_type *x = &c->in[1];
+	enum sl_status status = check(c, x, 2, 3);
+	if (status) return status;
+	if (!sl_shape_equal(c->in[0].shape, x->shape)) return slp_reject(c, SL_ESHAPE, "dy must have the shape of x");
+	for (int i = 3; i < 5; i++)
+		if (!sl_shape_equal(c->in[i].shape, without_last(x->shape)))
+			return slp_reject(c, SL_ESHAPE,
+			                  "mean and invstd must have the shape of x without its last axis");
+	c->out[0] = *x;
+	c->out[1] = c->out[2] = c->in[2];
+	return SL_OK;
+}
+
+static double flops_forward(const struct slp_infer *c)
+{
+	return 7.0 * (double)sl_shape_size(c->out[0].shape);
+}
+
+static double flops_grad(const struct slp_infer *c)
+{
+	return 13.0 * (double)sl_shape_size(c->out[0].shape);
+}
+
+/* Sums for gamma and beta, of each part. */
+static size_t scratch_grad(const struct slp_infer *c)
+{
+	struct slp_layer_rows s = slp_layer_rows_of(c->in[1].shape);
+	return (size_t)(2 * s.parts * s.n) * sizeof(double);
+}
+
+/* ---- reference -------------------------------------------------------------------------------------------------- */
+
+static enum sl_status ref_forward(const struct slp_kernel *k)
+{
+	const struct slp_layer_norm_attrs *a = k->attrs;
+	const struct slp_view *x = &k->in[0];
+	struct slp_layer_rows s = slp_layer_rows_of(x->type.shape);
+	for (int64_t r = 0; r < s.rows; r++) {
+		double mean = 0, var = 0;
+		for (int64_t i = 0; i < s.n; i++) mean += slp_get(x, r * s.n + i);
+		mean /= (double)s.n;
+		for (int64_t i = 0; i < s.n; i++) {
+			double d = slp_get(x, r * s.n + i) - mean;
+			var += d * d;
+		}
+		double invstd = 1 / sqrt(var / (double)s.n + a->eps);
+		for (int64_t i = 0; i < s.n; i++)
+			slp_set(&k->out[0], r * s.n + i,
+			        (slp_get(x, r * s.n + i) - mean) * invstd * slp_get(&k->in[1], i) +
+			                slp_get(&k->in[2], i));
+		slp_set(&k->out[1], r, mean);
+		slp_set(&k->out[2], r, invstd);
+	}
+	return SL_OK;
+}
+
+/* With h = (x - mean) invstd and d = dy gamma:  dgamma = Σ dy h and dbeta = Σ dy over the rows;
+ * dx = invstd (d - mean(d) - h mean(d h)), means over the row. */
+static void ref_grad_row(const struct slp_kernel *k, int64_t r, int64_t n)
+{
+	double mean = slp_get(&k->in[3], r), invstd = slp_get(&k->in[4], r), sum = 0, product = 0;
+	for (int64_t i = 0; i < n; i++) {
+		double dy = slp_get(&k->in[0], r * n + i), h = (slp_get(&k->in[1], r * n + i) - mean) * invstd;
+		sum += dy * slp_get(&k->in[2], i) / (double)n;
+		product += dy * slp_get(&k->in[2], i) * h / (double)n;
+	}
+	for (int64_t i = 0; i < n; i++) {
+		double h = (slp_get(&k->in[1], r * n + i) - mean) * invstd;
+		double d = slp_get(&k->in[0], r * n + i) * slp_get(&k->in[2], i);
+		slp_set(&k->out[0], r * n + i, invstd * (d - sum - h * product));
+	}
+}
+
+static enum sl_status ref_grad(const struct slp_kernel *k)
+{
+	struct slp_layer_rows s = slp_layer_rows_of(k->in[1].type.shape);
+	for (int64_t r = 0; r < s.rows; r++) ref_grad_row(k, r, s.n);
+	for (int64_t i = 0; i < s.n; i++) {
+		double dgamma = 0, dbeta = 0;
+		for (int64_t r = 0; r < s.rows; r++) {
+			double dy = slp_get(&k->in[0], r * s.n + i);
+			dbeta += dy;
+			dgamma +=
+			        dy * (slp_get(&k->in[1], r * s.n + i) - slp_get(&k->in[3], r)) * slp_get(&k->in[4], r);
+		}
+		slp_set(&k->out[1], i, dgamma);
+		slp_set(&k->out[2], i, dbeta);
+	}
+	return SL_OK;
+}
+
+/* ---- CPU -------------------------------------------------------------------------------------------------------- */
+
+struct job {
+	struct slp_layer_rows s;
+	const float *x, *gamma;
+	/* forward */
+	double eps;
+	const float *beta;
+	float *y, *out_mean, *out_invstd;
+	/* backward */
+	const float *dy, *mean, *invstd;
+	float *dx, *dgamma, *dbeta;
+	double *sums; /* [part][2][n]: of dy h and of dy */
+};
+
+static SLP_CLONES void forward(void *arg, int64_t begin, int64_t end)
+{
+	const struct job *j = arg;
+	int64_t n = j->s.n;
+	const float *gamma = j->gamma, *beta = j->beta;
+	for (int64_t r = begin; r < end; r++) {
+		const float *x = j->x + r * n;
+		float *y = j->y + r * n;
+		double mean, rest, squares;
+		SLP_ROW_SUM(mean, n, (double)x[i]);
+		mean /= (double)n;
+		float center = (float)mean; /* what it loses in rounding, `rest`, is made up for */
+		rest = mean - center;
+		SLP_ROW_SUM(squares, n, (double)(x[i] - center) * (x[i] - center));
+		double var = squares / (double)n - rest * rest, invstd = 1 / sqrt((var < 0 ? 0 : var) + j->eps);
+		float scale = (float)invstd, shift = (float)(-rest * invstd);
+		SLP_INDEPENDENT
+		for (int64_t i = 0; i < n; i++) y[i] = ((x[i] - center) * scale + shift) * gamma[i] + beta[i];
+		j->out_mean[r] = center;
+		j->out_invstd[r] = scale;
+	}
+}
+
+SLP_VFN void grad_row(const struct job *j, int64_t r)
+{
+	int64_t n = j->s.n;
+	const float *x = j->x + r * n, *dy = j->dy + r * n, *gamma = j->gamma;
+	float *dx = j->dx + r * n, mean = j->mean[r], invstd = j->invstd[r];
+	double sum, product;
+	SLP_ROW_SUM(sum, n, (double)(dy[i] * gamma[i]));
+	SLP_ROW_SUM(product, n, (double)(dy[i] * gamma[i] * (x[i] - mean)));
+	float a = (float)(sum / (double)n), b = (float)(product / (double)n * invstd * invstd);
+	SLP_INDEPENDENT
+	for (int64_t i = 0; i < n; i++) dx[i] = invstd * (dy[i] * gamma[i] - a - b * (x[i] - mean));
+}
+
+/* So many rows are added in single precision before they join the sums of their part. */
+enum { ROWS = 8 };
+
+SLP_VFN void add_rows(const struct job *j, int64_t r, int rows, double *dgamma, double *dbeta)
+{
+	int64_t n = j->s.n;
+	const float *x = j->x + r * n, *dy = j->dy + r * n, *mean = j->mean + r, *invstd = j->invstd + r;
+	SLP_INDEPENDENT
+	for (int64_t i = 0; i < n; i++) {
+		float product = 0, sum = 0;
+		for (int l = 0; l < rows; l++) {
+			float d = dy[l * n + i];
+			product += d * ((x[l * n + i] - mean[l]) * invstd[l]);
+			sum += d;
+		}
+		dgamma[i] += (double)product;
+		dbeta[i] += (double)sum;
+	}
+}
+
+static SLP_CLONES void grad_parts(void *arg, int64_t begin, int64_t end)
+{
+	const struct job *j = arg;
+	for (int64_t part = begin; part < end; part++) {
+		double *dgamma = j->sums + 2 * part * j->s.n, *dbeta = dgamma + j->s.n;
+		int64_t last = SLP_LAYER_PART(j->s, part + 1);
+		if (j->s.n) memset(dgamma, 0, (size_t)(2 * j->s.n) * sizeof *dgamma);
+		for (int64_t r = SLP_LAYER_PART(j->s, part); r < last; r += ROWS) {
+			int rows = last - r < ROWS ? (int)(last - r) : ROWS;
+			for (int l = 0; l < rows; l++) grad_row(j, r + l);
+			if (rows == ROWS)
+				add_rows(j, r, ROWS, dgamma, dbeta);
+			else
+				for (int l = 0; l < rows; l++) add_rows(j, r + l, 1, dgamma, dbeta);
+		}
+	}
+}
+
+static SLP_CLONES void join_parts(void *arg, int64_t begin, int64_t end)
+{
+	const struct job *j = arg;
+	int64_t n = j->s.n;
+	for (int64_t i = begin; i < end; i++) {
+		double dgamma = 0, dbeta = 0;
+		for (int64_t part = 0; part < j->s.parts; part++) {
+			dgamma += j->sums[2 * part * n + i];
+			dbeta += j->sums[(2 * part + 1) * n + i];
+		}
+		j->dgamma[i] = (float)dgamma;
+		j->dbeta[i] = (float)dbeta;
+	}
+}
+
+static enum sl_status cpu_forward(const struct slp_kernel *k)
+{
+	const struct slp_layer_norm_attrs *a = k->attrs;
+	struct job j = {.s = slp_layer_rows_of(k->in[0].type.shape),
+	                .x = k->in[0].ptr,
+	                .gamma = k->in[1].ptr,
+	                .eps = a->eps,
+	                .beta = k->in[2].ptr,
+	                .y = k->out[0].ptr,
+	                .out_mean = k->out[1].ptr,
+	                .out_invstd = k->out[2].ptr};
+	slp_parallel_for(j.s.rows, SLP_GRAIN / 2 / (j.s.n + 1) + 1, forward, &j);
+	return SL_OK;
+}
+
+static enum sl_status cpu_grad(const struct slp_kernel *k)
+{
+	struct job j = {.s = slp_layer_rows_of(k->in[1].type.shape),
+	                .x = k->in[1].ptr,
+	                .gamma = k->in[2].ptr,
+	                .dy = k->in[0].ptr,
+	                .mean = k->in[3].ptr,
+	                .invstd = k->in[4].ptr,
+	                .dx = k->out[0].ptr,
+	                .dgamma = k->out[1].ptr,
+	                .dbeta = k->out[2].ptr,
+	                .sums = k->scratch};
+	if (j.s.n == 0) return SL_OK; /* nor is there scratch */
+	int64_t part = j.s.parts ? j.s.rows / j.s.parts * j.s.n : 0;
+	slp_parallel_for(j.s.parts, SLP_GRAIN / 2 / (part + 1) + 1, grad_parts, &j);
+	slp_parallel_for(j.s.n, SLP_GRAIN / (2 * j.s.parts + 1) + 1, join_parts, &j);
+	return SL_OK;
+}
+
+enum sl_status slp_cuda_layer_norm(const struct slp_kernel *k);
+enum sl_status slp_cuda_layer_norm_grad(const struct slp_kernel *k);
+
+/* ---- operations ------------------------------------------------------------------------------------------------- */
+
+/* The mean and the inverse deviation are by-products: no gradient goes back through them. */
+static enum sl_status grad(struct slp_grad *g)
+{
+	sl_tensor *d[3], *in[] = {g->dout[0], g->in[0], g->in[1], g->out[1], g->out[2]};
+	if (!g->dout[0]) return SL_OK;
+	enum sl_status status = slp_apply(g->at, &slp_op_layer_norm_grad, NULL, 5, in, sl_tensor_device(g->dout[0]), d);
+	for (int i = 0; i < 3; i++)
+		if (!status && g->need[i]) g->din[i] = d[i];
+	return status;
+}
+
+/* x normalised over its last axis, for each sample: gamma (x - m) / sqrt(v + eps) + beta, with the mean m and the
+ * biased variance v of the sample; the same in training and after it.  x is (…, n), gamma and beta are (n), all float32
+ * or all float64; the result has the shape of x.  As torch.nn.LayerNorm(n); J. L. Ba et al., arXiv:1607.06450, 2016.
+ * SL_ESHAPE, SL_EDTYPE: inputs do not fit; SL_EINVAL: a negative eps.
+ *
+ *	sl_tensor *y = sl_layer_norm(x, gamma, beta, .eps = 1e-6); */
+sl_tensor *sl_layer_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta,
+                            struct sl_layer_norm_opts opts)
+{
+	struct slp_layer_norm_attrs attrs = {opts.eps};
+	return slp_apply1(at, &slp_op_layer_norm, &attrs, 3, (sl_tensor *[]){x, gamma, beta});
+}
+
+const struct sl_op slp_op_layer_norm = {
+        .name = "layer_norm",
+        .doc = "each sample with mean 0 and deviation 1 over the last axis, scaled and shifted",
+        .args = "x gamma beta",
+        .nin = 3,
+        .nout = 3,
+        .attr_table = attr_table,
+        .attrs_size = sizeof(struct slp_layer_norm_attrs),
+        .saves = SLP_IN(0) | SLP_IN(1) | SLP_OUT(1) | SLP_OUT(2),
+        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
+        .cuda_dtypes = SLP_FLOATS,
+        .infer = infer_forward,
+        .flops = flops_forward,
+        .grad = grad,
+        .ref = ref_forward,
+        .cpu = cpu_forward,
+        .cuda = SLP_CUDA(slp_cuda_layer_norm),
+};
+
+const struct sl_op slp_op_layer_norm_grad = {
+        .name = "layer_norm_grad",
+        .doc = "gradient of layer_norm: by x, gamma and beta",
+        .args = "dy x gamma mean invstd",
+        .nin = 5,
+        .nout = 3,
+        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
+        .cuda_dtypes = SLP_FLOATS,
+        .infer = infer_grad,
+        .flops = flops_grad,
+        .scratch = scratch_grad,
+        .ref = ref_grad,
+        .cpu = cpu_grad,
+        .cuda = SLP_CUDA(slp_cuda_layer_norm_grad),
+};

@@ -1,0 +1,142 @@
+/* Layer normalisation on a GPU: a group of threads a row; for gamma and beta a tile of threads sums columns of a part of
+ * the rows, and a thread a column joins the parts.  The order of all sums is fixed. */
+#include "common/lanes.cuh"
+#include "layer_norm.h"
+
+template <class T, int LANES>
+__global__ void forward(slp_layer_rows s, double eps, const T *x, const T *gamma, const T *beta, T *y, T *means,
+                        T *invstds)
+{
+	for (int64_t r = slp_group<LANES>(); r < s.rows; r += slp_groups<LANES>()) {
+		double sum = 0, squares = 0;
+		for (int64_t i = slp_lane<LANES>(); i < s.n; i += LANES) sum += x[r * s.n + i];
+		double mean = slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0) / s.n;
+		T center = (T)mean;
+		for (int64_t i = slp_lane<LANES>(); i < s.n; i += LANES) {
+			T d = x[r * s.n + i] - center;
+			squares += (double)d * d;
+		}
+		double rest = mean - center; /* what the centre loses in rounding */
+		double var = slp_group_reduce<LANES>(squares, slp_sum_of(), 0.0) / s.n - rest * rest;
+		double invstd = 1 / sqrt((var < 0 ? 0 : var) + eps);
+		T scale = (T)invstd, shift = (T)(-rest * invstd);
+		for (int64_t i = slp_lane<LANES>(); i < s.n; i += LANES)
+			y[r * s.n + i] = ((x[r * s.n + i] - center) * scale + shift) * gamma[i] + beta[i];
+		if (slp_lane<LANES>() == 0) {
+			means[r] = center;
+			invstds[r] = scale;
+		}
+	}
+}
+
+template <class T, int LANES>
+__global__ void grad_rows(slp_layer_rows s, const T *dy, const T *x, const T *gamma, const T *means, const T *invstds,
+                          T *dx)
+{
+	for (int64_t r = slp_group<LANES>(); r < s.rows; r += slp_groups<LANES>()) {
+		T mean = means[r], invstd = invstds[r];
+		double sum = 0, product = 0;
+		for (int64_t i = slp_lane<LANES>(); i < s.n; i += LANES) {
+			T d = dy[r * s.n + i] * gamma[i];
+			sum += d;
+			product += d * (x[r * s.n + i] - mean);
+		}
+		T a = (T)(slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0) / s.n);
+		T b = (T)(slp_group_reduce<LANES>(product, slp_sum_of(), 0.0) / s.n * invstd * invstd);
+		for (int64_t i = slp_lane<LANES>(); i < s.n; i += LANES)
+			dx[r * s.n + i] = invstd * (dy[r * s.n + i] * gamma[i] - a - b * (x[r * s.n + i] - mean));
+	}
+}
+
+/* A block: so many neighbouring columns, with so many rows at a time. */
+enum { COLUMNS = 32, ROWS = SLP_BLOCK / COLUMNS };
+
+/* grid (columns / COLUMNS, parts).  sums[part][2][n]: of dy h and of dy. */
+template <class T>
+__global__ void grad_parts(slp_layer_rows s, const T *dy, const T *x, const T *means, const T *invstds, double *sums)
+{
+	__shared__ double products[ROWS][COLUMNS + 1], plain[ROWS][COLUMNS + 1];
+	int column = threadIdx.x % COLUMNS, row = threadIdx.x / COLUMNS;
+	int64_t i = blockIdx.x * (int64_t)COLUMNS + column, end = SLP_LAYER_PART(s, blockIdx.y + 1);
+	double product = 0, sum = 0;
+	for (int64_t r = SLP_LAYER_PART(s, blockIdx.y) + row; i < s.n && r < end; r += ROWS) {
+		T d = dy[r * s.n + i];
+		product += d * ((x[r * s.n + i] - means[r]) * invstds[r]);
+		sum += d;
+	}
+	products[row][column] = product;
+	plain[row][column] = sum;
+	__syncthreads();
+	if (row > 0 || i >= s.n) return;
+	for (int l = 1; l < ROWS; l++) {
+		product += products[l][column];
+		sum += plain[l][column];
+	}
+	sums[2 * blockIdx.y * s.n + i] = product;
+	sums[(2 * blockIdx.y + 1) * s.n + i] = sum;
+}
+
+template <class T> __global__ void join_parts(slp_layer_rows s, const double *sums, T *dgamma, T *dbeta)
+{
+	SLP_GRID_STRIDE(i, s.n)
+	{
+		double product = 0, sum = 0;
+		for (int64_t part = 0; part < s.parts; part++) {
+			product += sums[2 * part * s.n + i];
+			sum += sums[(2 * part + 1) * s.n + i];
+		}
+		dgamma[i] = (T)product;
+		dbeta[i] = (T)sum;
+	}
+}
+
+template <class T> static const T *in(const slp_kernel *k, int i)
+{
+	return (const T *)k->in[i].ptr;
+}
+
+template <class T> static T *out(const slp_kernel *k, int i)
+{
+	return (T *)k->out[i].ptr;
+}
+
+extern "C" sl_status slp_cuda_layer_norm(const slp_kernel *k)
+{
+	slp_layer_rows s = slp_layer_rows_of(k->in[0].type.shape);
+	double eps = ((const slp_layer_norm_attrs *)k->attrs)->eps;
+	if (s.rows == 0) return SL_OK;
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		slp_with_lanes(s.n, [&](auto lanes) {
+			constexpr int LANES = decltype(lanes)::value;
+			SLP_LAUNCH((forward<T, LANES>), slp_group_grid(s.rows, LANES), SLP_BLOCK, 0, k->stream, s, eps,
+			           in<T>(k, 0), in<T>(k, 1), in<T>(k, 2), out<T>(k, 0), out<T>(k, 1), out<T>(k, 2));
+		});
+	});
+	return slp_launched(k);
+}
+
+template <class T> static void launch_grad(const slp_kernel *k, slp_layer_rows s)
+{
+	double *sums = (double *)k->scratch;
+	dim3 tiles((unsigned)((s.n + COLUMNS - 1) / COLUMNS), (unsigned)s.parts);
+	if (s.rows > 0) {
+		slp_with_lanes(s.n, [&](auto lanes) {
+			constexpr int LANES = decltype(lanes)::value;
+			SLP_LAUNCH((grad_rows<T, LANES>), slp_group_grid(s.rows, LANES), SLP_BLOCK, 0, k->stream, s,
+			           in<T>(k, 0), in<T>(k, 1), in<T>(k, 2), in<T>(k, 3), in<T>(k, 4), out<T>(k, 0));
+		});
+		SLP_LAUNCH(grad_parts<T>, tiles, SLP_BLOCK, 0, k->stream, s, in<T>(k, 0), in<T>(k, 1), in<T>(k, 3),
+		           in<T>(k, 4), sums);
+	}
+	SLP_LAUNCH(join_parts<T>, slp_grid(s.n), SLP_BLOCK, 0, k->stream, s, (const double *)sums, out<T>(k, 1),
+	           out<T>(k, 2));
+}
+
+extern "C" sl_status slp_cuda_layer_norm_grad(const slp_kernel *k)
+{
+	slp_layer_rows s = slp_layer_rows_of(k->in[1].type.shape);
+	if (s.n == 0) return SL_OK;
+	slp_with_float(k->in[1].type.dtype, [&](auto zero) { launch_grad<decltype(zero)>(k, s); });
+	return slp_launched(k);
+}

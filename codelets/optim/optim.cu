@@ -1,0 +1,214 @@
+/* Optimisers on a GPU: one launch updates many parameters; each block finds out which of them it works on. */
+#include "common/lanes.cuh"
+#include "optim.h"
+
+enum { TENSORS = 32, CHUNK = SLP_OPTIM_CHUNK }; /* a launch; elements a block */
+
+template <class T> struct parameters {
+	int count;
+	T *w[TENSORS];
+	const T *g[TENSORS];
+	T *s0[TENSORS], *s1[TENSORS];        /* state; NULL: none */
+	int64_t size[TENSORS], end[TENSORS]; /* elements; the block after the last one */
+	/* Tells the emulated devices of the tests which pointers are in here. */
+	template <class F> void emu_pointers(F f)
+	{
+		for (int i = 0; i < count; i++) {
+			f(w[i]);
+			f(g[i]);
+			f(s0[i]);
+			f(s1[i]);
+		}
+	}
+};
+
+/* What a block works on: elements [begin, end) of parameter t. */
+template <class T> struct share {
+	int t;
+	int64_t begin, end;
+	__device__ share(const parameters<T> &p) : t(0)
+	{
+		while ((int64_t)blockIdx.x >= p.end[t]) t++;
+		begin = (blockIdx.x - (t ? p.end[t - 1] : 0)) * (int64_t)CHUNK;
+		end = begin + CHUNK < p.size[t] ? begin + CHUNK : p.size[t];
+	}
+};
+
+/* ---- clipping --------------------------------------------------------------------------------------------------- */
+
+template <class T> __global__ void squares(parameters<T> p, double *part)
+{
+	share<T> s(p);
+	double sum = 0;
+	for (int64_t i = s.begin + threadIdx.x; i < s.end; i += blockDim.x) sum += (double)p.g[s.t][i] * p.g[s.t][i];
+	sum = slp_block_reduce(sum, slp_sum_of(), 0.0);
+	if (threadIdx.x == 0) part[blockIdx.x] = sum;
+}
+
+/* One block; the factor of the gradients goes in front of the parts, as slp_optim_scale has it. */
+__global__ void find_scale(double *scale, const double *part, int64_t parts, double rescale, double clip_norm)
+{
+	double sum = 0;
+	for (int64_t i = threadIdx.x; i < parts; i += blockDim.x) sum += part[i];
+	sum = slp_block_reduce(sum, slp_sum_of(), 0.0);
+	double c = clip_norm / (fabs(rescale) * sqrt(sum));
+	if (threadIdx.x == 0) *scale = rescale * (c > 1 ? 1 : c);
+}
+
+/* ---- rules ------------------------------------------------------------------------------------------------------ */
+
+template <class T> struct sgd_rule {
+	T lr, decay, momentum;
+	bool nesterov;
+	static __host__ sgd_rule of(const slp_kernel *k)
+	{
+		const slp_sgd_attrs *a = (const slp_sgd_attrs *)k->attrs;
+		return {(T)a->lr, (T)a->weight_decay, (T)a->momentum, a->nesterov};
+	}
+	__device__ void operator()(T g, T *w, T *m, T *) const
+	{
+		g += decay * *w;
+		T d = g;
+		if (m) {
+			*m = d = momentum * *m + g;
+			if (nesterov) d = g + momentum * d;
+		}
+		*w -= lr * d;
+	}
+};
+
+template <class T> struct adam_rule {
+	T beta1, rest1, beta2, rest2, keep, decay, rate, deviation, eps;
+	static __host__ adam_rule of(const slp_kernel *k)
+	{
+		const slp_adam_attrs *a = (const slp_adam_attrs *)k->attrs;
+		double step = (double)a->step;
+		return {(T)a->beta1,
+		        (T)(1 - a->beta1),
+		        (T)a->beta2,
+		        (T)(1 - a->beta2),
+		        (T)(a->decoupled ? 1 - a->lr * a->weight_decay : 1),
+		        (T)(a->decoupled ? 0 : a->weight_decay),
+		        (T)(a->lr / (1 - pow(a->beta1, step))),
+		        (T)(1 / sqrt(1 - pow(a->beta2, step))),
+		        (T)a->eps};
+	}
+	__device__ void operator()(T g, T *w, T *m, T *v) const
+	{
+		g += decay * *w;
+		*m = beta1 * *m + rest1 * g;
+		*v = beta2 * *v + rest2 * g * g;
+		*w = keep * *w - rate * *m / (deviation * sqrt(*v) + eps);
+	}
+};
+
+template <class T> struct rmsprop_rule {
+	T lr, decay, alpha, rest, eps, momentum;
+	static __host__ rmsprop_rule of(const slp_kernel *k)
+	{
+		const slp_rmsprop_attrs *a = (const slp_rmsprop_attrs *)k->attrs;
+		return {(T)a->lr, (T)a->weight_decay, (T)a->alpha, (T)(1 - a->alpha), (T)a->eps, (T)a->momentum};
+	}
+	__device__ void operator()(T g, T *w, T *s, T *m) const
+	{
+		g += decay * *w;
+		*s = alpha * *s + rest * g * g;
+		T d = g / (sqrt(*s) + eps);
+		if (m) *m = d = momentum * *m + d;
+		*w -= lr * d;
+	}
+};
+
+/* scale NULL: rescale it is. */
+template <class T, class R> __global__ void update(parameters<T> p, R rule, T rescale, T limit, const double *scale)
+{
+	share<T> s(p);
+	T *w = p.w[s.t], *s0 = p.s0[s.t], *s1 = p.s1[s.t], factor = scale ? (T)*scale : rescale;
+	const T *grad = p.g[s.t];
+	for (int64_t i = s.begin + threadIdx.x; i < s.end; i += blockDim.x) {
+		T g = factor * grad[i];
+		g = g > limit ? limit : g < -limit ? -limit : g;
+		rule(g, w + i, s0 ? s0 + i : NULL, s1 ? s1 + i : NULL);
+	}
+}
+
+/* ---- launching -------------------------------------------------------------------------------------------------- */
+
+/* Parameters from `in` on, as many as one launch takes. */
+template <class T> static const slp_view *gather(parameters<T> *p, const slp_view *in, const slp_view *end, int period)
+{
+	int64_t blocks = 0;
+	for (p->count = 0; in < end && p->count < TENSORS; in += period) {
+		int64_t n = slp_size(in);
+		if (n == 0) continue;
+		int i = p->count++;
+		p->w[i] = (T *)in[0].ptr;
+		p->g[i] = (const T *)in[1].ptr;
+		p->s0[i] = period > 2 ? (T *)in[2].ptr : NULL;
+		p->s1[i] = period > 3 ? (T *)in[3].ptr : NULL;
+		p->size[i] = n;
+		p->end[i] = blocks += (n + CHUNK - 1) / CHUNK;
+	}
+	return in;
+}
+
+/* Calls f(parameters, blocks) for the whole list. */
+template <class T, class F> static void each_launch(const slp_kernel *k, F f)
+{
+	const slp_view *end = k->in + k->nin;
+	parameters<T> p;
+	for (const slp_view *in = k->in; in < end;) {
+		in = gather(&p, in, end, k->op->period);
+		if (p.count > 0) f(p, (unsigned)p.end[p.count - 1]);
+	}
+}
+
+/* The factor of the gradients, on the device; NULL where it is known already. */
+template <class T> static const double *scale_of(const slp_kernel *k)
+{
+	const slp_optim_attrs *a = (const slp_optim_attrs *)k->attrs;
+	double *scale = (double *)k->scratch, *part = scale + 1;
+	int64_t parts = 0;
+	if (!(a->clip_norm > 0)) return NULL;
+	each_launch<T>(k, [&](const parameters<T> &p, unsigned blocks) {
+		SLP_LAUNCH(squares<T>, blocks, SLP_BLOCK, 0, k->stream, p, part + parts);
+		parts += blocks;
+	});
+	SLP_LAUNCH(find_scale, 1, SLP_BLOCK, 0, k->stream, scale, part, parts, a->rescale, a->clip_norm);
+	return scale;
+}
+
+template <class T, class R> static void run(const slp_kernel *k)
+{
+	const slp_optim_attrs *a = (const slp_optim_attrs *)k->attrs;
+	const double *scale = scale_of<T>(k);
+	each_launch<T>(k, [&](const parameters<T> &p, unsigned blocks) {
+		SLP_LAUNCH((update<T, R>), blocks, SLP_BLOCK, 0, k->stream, p, R::of(k), (T)a->rescale,
+		           (T)slp_optim_limit(a), scale);
+	});
+}
+
+template <template <class> class RULE> static sl_status dispatch(const slp_kernel *k)
+{
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		run<T, RULE<T>>(k);
+	});
+	return slp_launched(k);
+}
+
+extern "C" sl_status slp_cuda_sgd(const slp_kernel *k)
+{
+	return dispatch<sgd_rule>(k);
+}
+
+extern "C" sl_status slp_cuda_adam(const slp_kernel *k)
+{
+	sl_status status = slp_adam_check_step(k);
+	return status ? status : dispatch<adam_rule>(k);
+}
+
+extern "C" sl_status slp_cuda_rmsprop(const slp_kernel *k)
+{
+	return dispatch<rmsprop_rule>(k);
+}

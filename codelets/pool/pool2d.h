@@ -1,0 +1,111 @@
+/* Pooling in two dimensions: its sizes and windows, for all kernels on CPUs and GPUs. */
+#ifndef SLP_POOL2D_H
+#define SLP_POOL2D_H
+
+#include "common/lane_order.h"
+#include "op.h"
+
+#ifdef __CUDACC__
+#define SLP_POOL_FN static __host__ __device__ inline
+#else
+#define SLP_POOL_FN static inline
+#endif
+
+/* Attributes of the forward operations: the caller's options, and what graph passes add: x and y may each be in lane
+ * order (lane_order.h; their images must then be a multiple of 16). */
+struct slp_pool2d_attrs {
+	struct sl_pool2d_opts pool;
+	bool x_lanes, y_lanes;
+};
+
+/* Attributes of the gradient operations; x_lanes is about x and its gradient, y_lanes about the gradient of y. */
+struct slp_pool2d_grad {
+	struct slp_pool2d_attrs of;
+	int64_t size[2]; /* of x */
+	bool relu;       /* x came from a relu, and the result is the gradient of what went into that */
+};
+
+extern const struct sl_op slp_op_max_pool2d, slp_op_max_pool2d_grad, slp_op_avg_pool2d, slp_op_avg_pool2d_grad;
+
+/* `planes` images of one channel each, x (ih, iw), y (oh, ow). */
+struct slp_pool {
+	int64_t planes, ih, iw, oh, ow, kh, kw, sh, sw, ph, pw;
+	bool exclude_pad;
+	int64_t channels; /* planes of an image */
+	bool x_lanes, y_lanes;
+};
+
+/* The index of element `at` of a plane in x, in y. */
+SLP_POOL_FN int64_t slp_pool_x(const struct slp_pool *p, int64_t plane, int64_t at)
+{
+	int64_t size = p->ih * p->iw, image = plane / p->channels, channel = plane % p->channels;
+	return slp_order_index(p->x_lanes, p->channels * size, image, channel * size + at);
+}
+
+SLP_POOL_FN int64_t slp_pool_y(const struct slp_pool *p, int64_t plane, int64_t at)
+{
+	int64_t size = p->oh * p->ow, image = plane / p->channels, channel = plane % p->channels;
+	return slp_order_index(p->y_lanes, p->channels * size, image, channel * size + at);
+}
+
+/* Rows [h0, h1) and columns [w0, w1) of x under the window of y (i, j), and what a mean over it divides by. */
+struct slp_window {
+	int64_t h0, h1, w0, w1, count;
+};
+
+SLP_POOL_FN struct slp_window slp_pool_window(const struct slp_pool *p, int64_t i, int64_t j)
+{
+	int64_t h = i * p->sh - p->ph, w = j * p->sw - p->pw, hk = h + p->kh, wk = w + p->kw;
+	struct slp_window r;
+	r.h0 = h < 0 ? 0 : h;
+	r.w0 = w < 0 ? 0 : w;
+	r.h1 = hk < p->ih ? hk : p->ih;
+	r.w1 = wk < p->iw ? wk : p->iw;
+	/* Padding counts, what lies beyond it does not. */
+	int64_t rows = (hk < p->ih + p->ph ? hk : p->ih + p->ph) - h,
+	        columns = (wk < p->iw + p->pw ? wk : p->iw + p->pw) - w;
+	r.count = p->exclude_pad ? (r.h1 - r.h0) * (r.w1 - r.w0) : rows * columns;
+	return r;
+}
+
+/* Whether b takes the place of a as the maximum seen so far: the first of equal ones stays, the first NaN wins. */
+#define SLP_POOL_BEATS(b, a) ((b) > (a) || ((b) != (b) && (a) == (a)))
+
+static inline struct slp_pool slp_pool_make(const struct slp_pool2d_attrs *a, sl_shape x, sl_shape y)
+{
+	const struct sl_pool2d_opts *o = &a->pool;
+	struct slp_pool p = {x.dim[0] * x.dim[1], x.dim[2],       x.dim[3],     y.dim[2],     y.dim[3],
+	                     o->kernel[0],        o->kernel[1],   o->stride[0], o->stride[1], o->pad[0],
+	                     o->pad[1],           o->exclude_pad, x.dim[1],     a->x_lanes,   a->y_lanes};
+	return p;
+}
+
+static inline bool slp_pool_is_back(const struct slp_kernel *k)
+{
+	return k->op == &slp_op_max_pool2d_grad || k->op == &slp_op_avg_pool2d_grad;
+}
+
+/* The sizes of a call of one of the four operations; the forward attributes are the first in all. */
+static inline struct slp_pool slp_pool_of(const struct slp_kernel *k)
+{
+	const struct slp_pool2d_attrs *a = (const struct slp_pool2d_attrs *)k->attrs;
+	if (slp_pool_is_back(k)) return slp_pool_make(a, k->out[0].type.shape, k->in[k->nin - 1].type.shape);
+	return slp_pool_make(a, k->in[0].type.shape, k->out[0].type.shape);
+}
+
+/* Whether the gradient is to vanish where x, the first of two inputs, is not positive. */
+static inline bool slp_pool_has_relu(const struct slp_kernel *k)
+{
+	return slp_pool_is_back(k) && ((const struct slp_pool2d_grad *)k->attrs)->relu;
+}
+
+/* pool2d_cpu.c */
+enum sl_status slp_max_pool2d_cpu(const struct slp_kernel *k);
+enum sl_status slp_avg_pool2d_cpu(const struct slp_kernel *k);
+enum sl_status slp_max_pool2d_grad_cpu(const struct slp_kernel *k);
+enum sl_status slp_avg_pool2d_grad_cpu(const struct slp_kernel *k);
+
+/* pool2d_lanes.c: all four, where x or y is in lane order */
+enum sl_status slp_pool2d_lanes(const struct slp_kernel *k);
+
+#endif

@@ -1,0 +1,378 @@
+/* Reductions over axes: sum, mean, max, min, norm. */
+#include "common/describe.h"
+#include "reduce_plan.h"
+
+#define SLP_INLINE static inline __attribute__((always_inline))
+
+/* ---- rules ------------------------------------------------------------------------------------------------------ */
+
+static const struct slp_attr reduce_attrs[] = {
+        SLP_ATTR(struct slp_reduce_attrs, axes, SLP_INT, SL_MAX_NDIM,
+                 "axes to reduce; negative ones count from the end"),
+        SLP_ATTR(struct slp_reduce_attrs, naxes, SLP_INT, 1, "number of axes; 0 means all"),
+        SLP_ATTR(struct slp_reduce_attrs, keepdims, SLP_BOOL, 1, "reduced axes stay, with size 1"),
+        {0},
+};
+
+/* What infer and scratch see of the attributes is normalised; attributes as given may not be. */
+static void set_axes(struct slp_reduce_attrs *a, unsigned mask)
+{
+	*a = (struct slp_reduce_attrs){.keepdims = a->keepdims};
+	for (int i = 0; i < SL_MAX_NDIM; i++)
+		if (mask >> i & 1) a->axes[a->naxes++] = i;
+}
+
+static enum sl_status normalise(struct slp_infer *c)
+{
+	struct slp_reduce_attrs *a = c->attrs;
+	int ndim = c->in[0].shape.ndim;
+	unsigned mask = a->naxes ? 0 : (1u << ndim) - 1;
+	if (a->naxes < 0 || a->naxes > SL_MAX_NDIM) return slp_reject(c, SL_EINVAL, "%d axes", a->naxes);
+	for (int i = 0; i < a->naxes; i++) {
+		int axis = a->axes[i];
+		if (!slp_axis(&axis, ndim))
+			return slp_reject(c, SL_EINVAL, "axis %d of a tensor with %d axes", a->axes[i], ndim);
+		if (mask >> axis & 1) return slp_reject(c, SL_EINVAL, "axis %d is given twice", axis);
+		mask |= 1u << axis;
+	}
+	set_axes(a, mask);
+	return SL_OK;
+}
+
+static sl_shape reduced_shape(sl_shape in, unsigned mask, bool keepdims)
+{
+	sl_shape s = {0, {0}};
+	for (int i = 0; i < in.ndim; i++)
+		if (!(mask >> i & 1))
+			s.dim[s.ndim++] = in.dim[i];
+		else if (keepdims)
+			s.dim[s.ndim++] = 1;
+	return s;
+}
+
+static enum sl_status infer_any(struct slp_infer *c)
+{
+	enum sl_status status = normalise(c);
+	if (status) return status;
+	const struct slp_reduce_attrs *a = c->attrs;
+	c->out[0] = (struct slp_type){c->in[0].dtype, reduced_shape(c->in[0].shape, slp_reduce_mask(a), a->keepdims)};
+	return SL_OK;
+}
+
+#define infer_sum infer_any
+
+static enum sl_status infer_mean(struct slp_infer *c)
+{
+	if (!slp_is_float(c->in[0].dtype))
+		return slp_reject(c, SL_EDTYPE, "float32 or float64 needed; sl_cast converts");
+	return infer_any(c);
+}
+
+#define infer_norm infer_mean
+
+static enum sl_status infer_max(struct slp_infer *c)
+{
+	enum sl_status status = infer_any(c);
+	if (!status && sl_shape_size(c->in[0].shape) == 0 && sl_shape_size(c->out[0].shape) > 0)
+		return slp_reject(c, SL_ESHAPE, "no elements to choose from");
+	return status;
+}
+
+#define infer_min infer_max
+
+static double flops(const struct slp_infer *c)
+{
+	return (double)sl_shape_size(c->in[0].shape);
+}
+
+static size_t scratch(const struct slp_infer *c)
+{
+	struct slp_reduce_plan p = slp_reduce_plan_of(c->in[0].shape, c->attrs);
+	return slp_reduce_scratch(&p);
+}
+
+/* ---- reference -------------------------------------------------------------------------------------------------- */
+
+/* Where combination i of the indices of the axes in mask lies. */
+static int64_t masked_offset(sl_shape shape, unsigned mask, int64_t i)
+{
+	int64_t offset = 0, stride = 1;
+	for (int a = shape.ndim - 1; a >= 0; a--) {
+		if (mask >> a & 1) {
+			offset += i % shape.dim[a] * stride;
+			i /= shape.dim[a];
+		}
+		stride *= shape.dim[a];
+	}
+	return offset;
+}
+
+SLP_INLINE enum sl_status reference(enum slp_reduction kind, const struct slp_kernel *k)
+{
+	sl_shape shape = k->in[0].type.shape;
+	unsigned mask = slp_reduce_mask(k->attrs);
+	int64_t nout = slp_size(&k->out[0]), count = 1;
+	for (int a = 0; a < shape.ndim; a++)
+		if (mask >> a & 1) count *= shape.dim[a];
+	for (int64_t o = 0; o < nout; o++) {
+		int64_t base = masked_offset(shape, ~mask, o);
+		double a = slp_reduce_start(kind);
+		for (int64_t i = 0; i < count; i++)
+			a = slp_reduce_step(kind, a, slp_get(&k->in[0], base + masked_offset(shape, mask, i)));
+		slp_set(&k->out[0], o, slp_reduce_finish(kind, a, (double)count));
+	}
+	return SL_OK;
+}
+
+/* ---- CPU -------------------------------------------------------------------------------------------------------- */
+
+struct job {
+	struct slp_reduce_plan plan;
+	const float *x;
+	float *y;
+	double *parts; /* [part][output] */
+};
+
+SLP_INLINE void put(enum slp_reduction kind, const struct job *j, int64_t part, int64_t output, double a)
+{
+	if (j->plan.parts > 1)
+		j->parts[part * j->plan.nout + output] = a;
+	else
+		j->y[output] = (float)slp_reduce_finish(kind, a, (double)j->plan.count);
+}
+
+/* Lanes are enough to hide the latency of an addition, and too many for a compiler to unroll the loops over them,
+ * which it then does not turn into vectors. */
+enum { LANES = 32, SHORT_ROW = 24, GROUP = 16 };
+
+/* Takes n neighbours into the lanes. */
+SLP_INLINE void gather(enum slp_reduction kind, double *restrict a, const float *restrict x, int64_t n)
+{
+	for (; n >= LANES; n -= LANES, x += LANES)
+		for (int l = 0; l < LANES; l++) a[l] = slp_reduce_step(kind, a[l], x[l]);
+	for (int64_t l = 0; l < n; l++) a[l] = slp_reduce_step(kind, a[l], x[l]);
+}
+
+SLP_INLINE double fold(enum slp_reduction kind, double *restrict a)
+{
+	for (int w = LANES / 2; w; w /= 2)
+		for (int l = 0; l < w; l++) a[l] = slp_reduce_merge(kind, a[l], a[l + w]);
+	return a[0];
+}
+
+SLP_INLINE void rows(enum slp_reduction kind, const struct job *j, int64_t begin, int64_t end)
+{
+	const struct slp_reduce_plan *p = &j->plan;
+	for (int64_t t = begin; t < end; t++) {
+		struct slp_reduce_part s = slp_reduce_task(p, t);
+		const float *x = j->x + slp_axes_offset(&p->kept, s.output) + s.place;
+		double a[LANES];
+		for (int l = 0; l < LANES; l++) a[l] = slp_reduce_start(kind);
+		for (int64_t r = s.row; r < s.end_row; r++)
+			gather(kind, a, x + slp_axes_offset(&p->gone, r), s.end_place - s.place);
+		put(kind, j, s.part, s.output, fold(kind, a));
+	}
+}
+
+/* Rows of few elements, one after the other: a lane a row. */
+SLP_INLINE void short_rows(enum slp_reduction kind, const struct job *j, int64_t begin, int64_t end)
+{
+	int64_t n = j->plan.inner, o = begin;
+	for (; o + LANES <= end; o += LANES) {
+		double a[LANES];
+		for (int l = 0; l < LANES; l++) a[l] = slp_reduce_start(kind);
+		for (int64_t i = 0; i < n; i++)
+			for (int l = 0; l < LANES; l++) a[l] = slp_reduce_step(kind, a[l], j->x[(o + l) * n + i]);
+		for (int l = 0; l < LANES; l++) put(kind, j, 0, o + l, a[l]);
+	}
+	for (; o < end; o++) {
+		double a = slp_reduce_start(kind);
+		for (int64_t i = 0; i < n; i++) a = slp_reduce_step(kind, a, j->x[o * n + i]);
+		put(kind, j, 0, o, a);
+	}
+}
+
+static bool rows_are_short(const struct slp_reduce_plan *p)
+{
+	return p->inner <= SHORT_ROW && p->gone.n == 0 && p->kept.n == 1;
+}
+
+/* Adds rows of w elements, `pitch` apart, to a; four at a time, to go over a less often. */
+SLP_INLINE void add_rows(enum slp_reduction kind, double *restrict a, const float *restrict x, int64_t w, int64_t pitch,
+                         int64_t nrows)
+{
+	int64_t r = 0;
+	for (; r + 4 <= nrows; r += 4, x += 4 * pitch)
+		for (int64_t i = 0; i < w; i++) {
+			double b = slp_reduce_step(kind, a[i], x[i]);
+			b = slp_reduce_step(kind, b, x[i + pitch]);
+			b = slp_reduce_step(kind, b, x[i + 2 * pitch]);
+			a[i] = slp_reduce_step(kind, b, x[i + 3 * pitch]);
+		}
+	for (; r < nrows; r++, x += pitch)
+		for (int64_t i = 0; i < w; i++) a[i] = slp_reduce_step(kind, a[i], x[i]);
+}
+
+/* The same; `group` rows, between which there are no gaps, are taken as one long one. */
+SLP_INLINE void add_grouped(enum slp_reduction kind, double *restrict a, const float *restrict x, int64_t w,
+                            int64_t pitch, int64_t nrows, int64_t group)
+{
+	int64_t whole = nrows / group;
+	add_rows(kind, a, x, group * w, group * pitch, whole);
+	add_rows(kind, a, x + whole * group * pitch, w, pitch, nrows - whole * group);
+	for (int64_t g = 1; g < group; g++)
+		for (int64_t i = 0; i < w; i++) a[i] = slp_reduce_merge(kind, a[i], a[g * w + i]);
+}
+
+SLP_INLINE void columns(enum slp_reduction kind, const struct job *j, int64_t begin, int64_t end)
+{
+	const struct slp_reduce_plan *p = &j->plan;
+	double a[SLP_REDUCE_TILE];
+	for (int64_t t = begin; t < end; t++) {
+		struct slp_reduce_part s = slp_reduce_task(p, t);
+		const float *x = j->x + slp_axes_offset(&p->kept, s.output) + s.place;
+		int64_t w = s.end_place - s.place, nrows = s.end_row - s.row, pitch = p->gone.stride[0];
+		int64_t group = w <= SHORT_ROW && pitch == w ? GROUP : 1;
+		for (int64_t i = 0; i < group * w; i++) a[i] = slp_reduce_start(kind);
+		if (p->gone.n <= 1)
+			add_grouped(kind, a, x + s.row * pitch, w, pitch, nrows, group);
+		else
+			for (int64_t r = s.row; r < s.end_row; r++)
+				add_rows(kind, a, x + slp_axes_offset(&p->gone, r), w, 0, 1);
+		for (int64_t i = 0; i < w; i++)
+			put(kind, j, s.part / p->nlength, s.output * p->inner + s.place + i, a[i]);
+	}
+}
+
+/* Gathers the parts of outputs [begin, end). */
+SLP_INLINE void finish(enum slp_reduction kind, const struct job *j, int64_t begin, int64_t end)
+{
+	double a[SLP_REDUCE_TILE];
+	for (int64_t o = begin; o < end; o += SLP_REDUCE_TILE) {
+		int64_t n = end - o < SLP_REDUCE_TILE ? end - o : SLP_REDUCE_TILE;
+		for (int64_t i = 0; i < n; i++) a[i] = slp_reduce_start(kind);
+		for (int64_t part = 0; part < j->plan.parts; part++) {
+			const double *b = j->parts + part * j->plan.nout + o;
+			for (int64_t i = 0; i < n; i++) a[i] = slp_reduce_merge(kind, a[i], b[i]);
+		}
+		for (int64_t i = 0; i < n; i++)
+			j->y[o + i] = (float)slp_reduce_finish(kind, a[i], (double)j->plan.count);
+	}
+}
+
+typedef void part_fn(void *arg, int64_t begin, int64_t end);
+
+static enum sl_status reduce(const struct slp_kernel *k, part_fn *rows_fn, part_fn *short_fn, part_fn *columns_fn,
+                             part_fn *finish_fn)
+{
+	struct job j = {slp_reduce_plan_of(k->in[0].type.shape, k->attrs), k->in[0].ptr, k->out[0].ptr, k->scratch};
+	const struct slp_reduce_plan *p = &j.plan;
+	int64_t tasks = p->nout ? p->kept.size * p->nrows * p->nlength : 0;
+	int64_t work = (p->rows < p->gone.size ? p->rows : p->gone.size) * p->length + 1;
+	part_fn *fn = p->columns ? columns_fn : rows_are_short(p) ? short_fn : rows_fn;
+	slp_parallel_for(tasks, slp_reduce_ceil(SLP_GRAIN, work), fn, &j);
+	if (p->parts > 1) slp_parallel_for(p->nout, SLP_REDUCE_TILE, finish_fn, &j);
+	return SL_OK;
+}
+
+#define KERNEL(name, part)                                                                                             \
+	static SLP_CLONES void name##_##part(void *arg, int64_t begin, int64_t end)                                    \
+	{                                                                                                              \
+		part(SLP_REDUCE_##name, arg, begin, end);                                                              \
+	}
+#define X(name, start, step, merge, end_, dtypes, saves, doc)                                                          \
+	KERNEL(name, rows)                                                                                             \
+	KERNEL(name, short_rows)                                                                                       \
+	KERNEL(name, columns)                                                                                          \
+	KERNEL(name, finish)                                                                                           \
+	static enum sl_status name##_cpu(const struct slp_kernel *k)                                                   \
+	{                                                                                                              \
+		return reduce(k, name##_rows, name##_short_rows, name##_columns, name##_finish);                       \
+	}                                                                                                              \
+	static enum sl_status name##_ref(const struct slp_kernel *k)                                                   \
+	{                                                                                                              \
+		return reference(SLP_REDUCE_##name, k);                                                                \
+	}                                                                                                              \
+	enum sl_status slp_cuda_##name(const struct slp_kernel *k);
+#include "reduce.def"
+#undef X
+
+/* ---- gradients -------------------------------------------------------------------------------------------------- */
+
+/* t, of the output's shape, with the reduced axes back as 1. */
+static sl_tensor *with_axes(const struct slp_grad *g, sl_tensor *t)
+{
+	const struct slp_reduce_attrs *a = g->attrs;
+	if (a->keepdims || !t) return t;
+	return sl_reshape_at(g->at, t, reduced_shape(sl_tensor_shape(g->in[0]), slp_reduce_mask(a), true));
+}
+
+static enum sl_status grad_sum(struct slp_grad *g)
+{
+	if (g->need[0]) g->din[0] = sl_broadcast_to_at(g->at, with_axes(g, g->dout[0]), sl_tensor_shape(g->in[0]));
+	return SL_OK;
+}
+
+static enum sl_status grad_mean(struct slp_grad *g)
+{
+	double count = (double)sl_tensor_size(g->in[0]) / (double)sl_tensor_size(g->out[0]);
+	if (!g->need[0]) return SL_OK;
+	sl_tensor *share = sl_mul_scalar_at(g->at, g->dout[0], 1 / count);
+	g->din[0] = sl_broadcast_to_at(g->at, with_axes(g, share), sl_tensor_shape(g->in[0]));
+	return SL_OK;
+}
+
+/* Elements that equal the extremum share its gradient, as PyTorch's amax has it. */
+static enum sl_status grad_max(struct slp_grad *g)
+{
+	const struct slp_reduce_attrs *a = g->attrs;
+	struct sl_reduce_opts opts = {a->axes, a->naxes, true};
+	if (!g->need[0]) return SL_OK;
+	sl_tensor *chosen = sl_eq_at(g->at, g->in[0], with_axes(g, g->out[0]));
+	sl_tensor *count = a->naxes ? sl_sum_at(g->at, chosen, opts) : chosen;
+	g->din[0] = sl_mul_at(g->at, chosen, sl_div_at(g->at, with_axes(g, g->dout[0]), count));
+	return SL_OK;
+}
+
+#define grad_min grad_max
+
+/* x / norm, and 0 where the norm, and so x, is 0. */
+static enum sl_status grad_norm(struct slp_grad *g)
+{
+	if (!g->need[0]) return SL_OK;
+	sl_tensor *norm = sl_add_at(g->at, g->out[0], sl_eq_scalar_at(g->at, g->out[0], 0));
+	g->din[0] = sl_mul_at(g->at, g->in[0], with_axes(g, sl_div_at(g->at, g->dout[0], norm)));
+	return SL_OK;
+}
+
+/* ---- public ----------------------------------------------------------------------------------------------------- */
+
+static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, struct sl_reduce_opts opts)
+{
+	struct slp_reduce_attrs attrs = {.naxes = opts.naxes, .keepdims = opts.keepdims};
+	if (opts.naxes < 0 || opts.naxes > SL_MAX_NDIM || (opts.naxes && !opts.axes))
+		return slp_call_fail(at, op->name, SL_EINVAL, "%d axes at %p; 0 to %d needed", opts.naxes,
+		                     (const void *)opts.axes, SL_MAX_NDIM);
+	for (int i = 0; i < opts.naxes; i++) attrs.axes[i] = opts.axes[i];
+	return slp_apply1(at, op, &attrs, 1, &x);
+}
+
+/* sl_sum, sl_mean, sl_max, sl_min, sl_norm: one element from those along the given axes, or along all.  The axes go,
+ * or stay with size 1 (keepdims).  The result has the dtype of x; mean and norm (the root of the sum of squares) take
+ * floats only.  Sums of integers saturate.  max and min are NaN where x has a NaN; their gradient goes in equal parts
+ * to all elements that are largest (smallest).  SL_EINVAL: an axis that is not there or given twice; SL_ESHAPE: max or
+ * min of nothing; SL_EDTYPE.
+ *
+ *	sl_tensor *per_channel = sl_mean(x, SL_AXES(0, 2, 3), .keepdims = true); */
+#define X(op_name, start, step, merge, end_, dtypes, save, text)                                                       \
+	extern const struct sl_op slp_op_##op_name;                                                                    \
+	sl_tensor *sl_##op_name##_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)                         \
+	{                                                                                                              \
+		return call(at, &slp_op_##op_name, x, opts);                                                           \
+	}                                                                                                              \
+	SLP_DESCRIBE(op_name, text, "x", 1, .attr_table = reduce_attrs, .attrs_size = sizeof(struct slp_reduce_attrs), \
+	             .saves = save, .cuda_dtypes = dtypes, .infer = infer_##op_name, .flops = flops,                   \
+	             .grad = grad_##op_name, .scratch = scratch);
+
+#include "reduce.def"
+#undef X

@@ -1,0 +1,151 @@
+/* Reductions over axes on a GPU: the parts of reduce_plan.h, by groups of threads that suit their lengths. */
+#include "common/lanes.cuh"
+#include "reduce_plan.h"
+
+template <slp_reduction K> struct merge_of {
+	__device__ double operator()(double a, double b) const
+	{
+		return slp_reduce_merge(K, a, b);
+	}
+};
+
+/* As slp_set does it. */
+template <class T> __device__ inline T stored(double v)
+{
+	if (std::is_floating_point<T>::value) return (T)v;
+	const double low = std::is_signed<T>::value ? -2147483648.0 : 0,
+	             high = std::is_signed<T>::value ? 2147483647.0 : 255;
+	return v != v ? T(0) : v <= low ? (T)low : v >= high ? (T)high : (T)rint(v);
+}
+
+template <slp_reduction K, class T>
+__device__ inline void put(const slp_reduce_plan &p, T *y, double *parts, int64_t part, int64_t output, double a)
+{
+	if (p.parts > 1)
+		parts[part * p.nout + output] = a;
+	else
+		y[output] = stored<T>(slp_reduce_finish(K, a, (double)p.count));
+}
+
+/* A group a part; `width` of its threads go along a row, the others take further rows. */
+template <slp_reduction K, class T, int LANES>
+__global__ void rows(slp_reduce_plan p, int64_t tasks, int width, const T *x, T *y, double *parts)
+{
+	int across = slp_lane<LANES>() % width, down = slp_lane<LANES>() / width;
+	for (int64_t t = slp_group<LANES>(); t < tasks; t += slp_groups<LANES>()) {
+		slp_reduce_part s = slp_reduce_task(&p, t);
+		const T *base = x + slp_axes_offset(&p.kept, s.output);
+		double a = slp_reduce_start(K);
+		for (int64_t r = s.row + down; r < s.end_row; r += LANES / width) {
+			const T *row = base + slp_axes_offset(&p.gone, r);
+			for (int64_t i = s.place + across; i < s.end_place; i += width)
+				a = slp_reduce_step(K, a, (double)row[i]);
+		}
+		a = slp_group_reduce<LANES>(a, merge_of<K>(), slp_reduce_start(K));
+		if (slp_lane<LANES>() == 0) put<K>(p, y, parts, s.part, s.output, a);
+	}
+}
+
+/* A block a tile of `width` columns by the rows of a part. */
+template <slp_reduction K, class T>
+__global__ void columns(slp_reduce_plan p, int64_t tasks, int width, const T *x, T *y, double *parts)
+{
+	__shared__ double cell[SLP_BLOCK];
+	int me = threadIdx.x, down = me / width;
+	int64_t tiles = (p.inner + width - 1) / width;
+	for (int64_t t = blockIdx.x; t < tasks; t += gridDim.x) {
+		int64_t i = t % tiles * width + me % width, part = t / tiles % p.nrows, kept = t / tiles / p.nrows;
+		int64_t end = (part + 1) * p.rows < p.gone.size ? (part + 1) * p.rows : p.gone.size;
+		const T *base = x + slp_axes_offset(&p.kept, kept) + i;
+		double a = slp_reduce_start(K);
+		for (int64_t r = part * p.rows + down; i < p.inner && r < end; r += SLP_BLOCK / width)
+			a = slp_reduce_step(K, a, (double)base[slp_axes_offset(&p.gone, r)]);
+		cell[me] = a;
+		__syncthreads();
+		for (int half = SLP_BLOCK / width / 2; half; half /= 2) {
+			if (down < half) cell[me] = slp_reduce_merge(K, cell[me], cell[me + half * width]);
+			__syncthreads();
+		}
+		if (down == 0 && i < p.inner) put<K>(p, y, parts, part, kept * p.inner + i, cell[me]);
+		__syncthreads();
+	}
+}
+
+/* A group an output: gathers its parts. */
+template <slp_reduction K, class T, int LANES> __global__ void finish(slp_reduce_plan p, T *y, const double *parts)
+{
+	for (int64_t o = slp_group<LANES>(); o < p.nout; o += slp_groups<LANES>()) {
+		double a = slp_reduce_start(K);
+		for (int64_t part = slp_lane<LANES>(); part < p.parts; part += LANES)
+			a = slp_reduce_merge(K, a, parts[part * p.nout + o]);
+		a = slp_group_reduce<LANES>(a, merge_of<K>(), slp_reduce_start(K));
+		if (slp_lane<LANES>() == 0) y[o] = stored<T>(slp_reduce_finish(K, a, (double)p.count));
+	}
+}
+
+/* The power of two from n upwards, at most `most`. */
+static int width_for(int64_t n, int most)
+{
+	int w = 1;
+	while (w < most && w < n) w *= 2;
+	return w;
+}
+
+template <slp_reduction K, class T> static void launch_rows(const slp_kernel *k, const slp_reduce_plan &p)
+{
+	int64_t tasks = p.kept.size * p.parts;
+	int64_t work = (p.rows < p.gone.size ? p.rows : p.gone.size) * p.length;
+	slp_with_lanes(work, [&](auto lanes) {
+		constexpr int LANES = decltype(lanes)::value;
+		SLP_LAUNCH((rows<K, T, LANES>), slp_group_grid(tasks, LANES), SLP_BLOCK, 0, k->stream, p, tasks,
+		           width_for(p.length, LANES), (const T *)k->in[0].ptr, (T *)k->out[0].ptr,
+		           (double *)k->scratch);
+	});
+}
+
+template <slp_reduction K, class T> static void launch_columns(const slp_kernel *k, const slp_reduce_plan &p)
+{
+	int width = width_for(p.inner, p.gone.size < SLP_REDUCE_MIN_ROWS ? (int)SLP_BLOCK : (int)SLP_WARP);
+	int64_t tasks = p.kept.size * p.nrows * slp_reduce_ceil(p.inner, width);
+	SLP_LAUNCH((columns<K, T>), slp_group_grid(tasks, SLP_BLOCK), SLP_BLOCK, 0, k->stream, p, tasks, width,
+	           (const T *)k->in[0].ptr, (T *)k->out[0].ptr, (double *)k->scratch);
+}
+
+template <slp_reduction K, class T> static void launch(const slp_kernel *k)
+{
+	slp_reduce_plan p = slp_reduce_plan_of(k->in[0].type.shape, (const slp_reduce_attrs *)k->attrs);
+	if (p.nout == 0) return;
+	if (p.columns)
+		launch_columns<K, T>(k, p);
+	else
+		launch_rows<K, T>(k, p);
+	if (p.parts == 1) return;
+	slp_with_lanes(p.nout < 4096 ? p.parts : 1, [&](auto lanes) {
+		constexpr int LANES = decltype(lanes)::value;
+		SLP_LAUNCH((finish<K, T, LANES>), slp_group_grid(p.nout, LANES), SLP_BLOCK, 0, k->stream, p,
+		           (T *)k->out[0].ptr, (const double *)k->scratch);
+	});
+}
+
+template <slp_reduction K, unsigned DTYPES> static sl_status reduce(const slp_kernel *k)
+{
+	switch (k->in[0].type.dtype) {
+#define X(symbol, name, type)                                                                                          \
+	case symbol:                                                                                                   \
+		if constexpr (DTYPES & SLP_DTYPE(symbol)) launch<K, type>(k);                                          \
+		break;
+		SL_DTYPE_LIST(X)
+#undef X
+	default:
+		break;
+	}
+	return slp_launched(k);
+}
+
+#define X(name, start, step, merge, end_, dtypes, saves, doc)                                                          \
+	extern "C" sl_status slp_cuda_##name(const slp_kernel *k)                                                      \
+	{                                                                                                              \
+		return reduce<SLP_REDUCE_##name, dtypes>(k);                                                           \
+	}
+#include "reduce.def"
+#undef X

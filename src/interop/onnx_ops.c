@@ -1,0 +1,358 @@
+/* Our operations as ONNX operators, of operator set 17. */
+#include <string.h>
+
+#include "io/elements.h"
+#include "interop/onnx_writer.h"
+
+static sl_shape shape_in(const struct slp_onnx_writer *w, const struct slp_gnode *n, int i)
+{
+	return slp_input_type(w->g, n, i)->shape;
+}
+
+static int onnx_type(enum sl_dtype dtype)
+{
+	return slp_elements[slp_element_of(dtype)].onnx;
+}
+
+/* ---- elementwise ------------------------------------------------------------------------------------------------- */
+
+/* What an operation is called in ONNX, if it is an operator with the same inputs: X(ours, ONNX'). */
+#define SAME(X)                                                                                                        \
+	X(neg, Neg) X(abs, Abs) X(exp, Exp) X(log, Log) X(sqrt, Sqrt) X(reciprocal, Reciprocal) X(relu, Relu)          \
+	X(sigmoid, Sigmoid) X(tanh, Tanh) X(softplus, Softplus) X(copy, Identity) X(dropout, Identity)                 \
+	X(add, Add) X(sub, Sub) X(mul, Mul) X(div, Div) X(pow, Pow) X(maximum, Max) X(minimum, Min)
+/* Comparisons: their results are booleans in ONNX. */
+#define COMPARE(X)                                                                                                     \
+	X(eq, Equal) X(lt, Less) X(le, LessOrEqual) X(gt, Greater) X(ge, GreaterOrEqual) X(ne, Equal)
+/* With a number on the right, on the left. */
+#define SWAPPED(X) X(rsub_scalar, Sub) X(rdiv_scalar, Div) X(rpow_scalar, Pow)
+#define SCALAR(X) X(add, Add) X(sub, Sub) X(mul, Mul) X(div, Div) X(pow, Pow) X(maximum, Max) X(minimum, Min)
+
+static const char *onnx_name(const struct slp_gnode *n)
+{
+	static const char *const names[][2] = {
+#define X(ours, onnx) {#ours, #onnx},
+		SAME(X) COMPARE(X) SWAPPED(X)
+#undef X
+#define X(ours, onnx) {#ours "_scalar", #onnx},
+		SCALAR(X) COMPARE(X)
+#undef X
+	};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(names[i][0], n->op->name)) return names[i][1];
+	return NULL;
+}
+
+static void same(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const char *in[2];
+	for (int i = 0; i < n->nin && i < 2; i++) in[i] = slp_onnx_in(w, n, i);
+	slp_onnx_node(w, onnx_name(n), true, n->nin, in);
+}
+
+/* The second operand: a tensor, or a number. */
+static const char *right(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	if (n->nin > 1) return slp_onnx_in(w, n, 1);
+	return slp_onnx_number(w, slp_export_number(n, "value", 0), n->types[0].dtype);
+}
+
+static void scalar(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	SLP_ONNX_NODE(w, onnx_name(n), true, slp_onnx_in(w, n, 0), right(w, n));
+}
+
+static void swapped(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	SLP_ONNX_NODE(w, onnx_name(n), true, right(w, n), slp_onnx_in(w, n, 0));
+}
+
+static void cast_to(struct slp_onnx_writer *w, const struct slp_gnode *n, const char *value)
+{
+	SLP_ONNX_NODE(w, "Cast", true, value);
+	slp_onnx_int(w, "to", onnx_type(n->types[0].dtype));
+}
+
+static void compare(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const char *v = SLP_ONNX_NODE(w, onnx_name(n), false, slp_onnx_in(w, n, 0), right(w, n));
+	if (!strncmp(n->op->name, "ne", 2)) v = SLP_ONNX_NODE(w, "Not", false, v);
+	cast_to(w, n, v);
+}
+
+static void square(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	SLP_ONNX_NODE(w, "Mul", true, slp_onnx_in(w, n, 0), slp_onnx_in(w, n, 0));
+}
+
+/* x (1 + erf(x / √2)) / 2; an operator of its own came with a later operator set. */
+static void gelu(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	enum sl_dtype d = n->types[0].dtype;
+	const char *x = slp_onnx_in(w, n, 0);
+	const char *v = SLP_ONNX_NODE(w, "Mul", false, x, slp_onnx_number(w, 0.7071067811865476, d));
+	v = SLP_ONNX_NODE(w, "Erf", false, v);
+	v = SLP_ONNX_NODE(w, "Add", false, v, slp_onnx_number(w, 1, d));
+	v = SLP_ONNX_NODE(w, "Mul", false, v, slp_onnx_number(w, 0.5, d));
+	SLP_ONNX_NODE(w, "Mul", true, v, x);
+}
+
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
+
+/* A value with its last two axes exchanged. */
+static const char *transposed(struct slp_onnx_writer *w, const char *v, int ndim, bool wanted)
+{
+	int64_t axes[SL_MAX_NDIM];
+	if (!wanted || ndim < 2) return v;
+	for (int i = 0; i < ndim; i++) axes[i] = i;
+	axes[ndim - 1] = ndim - 2, axes[ndim - 2] = ndim - 1;
+	v = SLP_ONNX_NODE(w, "Transpose", false, v);
+	slp_onnx_ints(w, "perm", axes, ndim);
+	return v;
+}
+
+static void linear(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const char *in[3];
+	bool tw = slp_export_int(n, "tw", 0);
+	for (int i = 0; i < n->nin && i < 3; i++) in[i] = slp_onnx_in(w, n, i);
+	if (shape_in(w, n, 0).ndim == 2) {
+		slp_onnx_node(w, "Gemm", true, n->nin, in);
+		slp_onnx_int(w, "transB", tw);
+		return;
+	}
+	in[1] = transposed(w, in[1], 2, tw);
+	const char *v = slp_onnx_node(w, "MatMul", n->nin < 3, 2, in);
+	if (n->nin == 3) SLP_ONNX_NODE(w, "Add", true, v, in[2]);
+}
+
+/* Borders: at the start of both axes, at their end. */
+static void pads(struct slp_onnx_writer *w, const int64_t pad[2])
+{
+	slp_onnx_ints(w, "pads", (const int64_t[]){pad[0], pad[1], pad[0], pad[1]}, 4);
+}
+
+static void conv2d(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
+	int64_t v[2];
+	const char *in[3];
+	sl_shape kernel = shape_in(w, n, 1);
+	for (int i = 0; i < n->nin && i < 3; i++) in[i] = slp_onnx_in(w, n, i);
+	slp_onnx_node(w, "Conv", true, n->nin, in);
+	slp_onnx_ints(w, "kernel_shape", &kernel.dim[2], 2);
+	slp_export_pair(n, "stride", ones, v);
+	slp_onnx_ints(w, "strides", v, 2);
+	slp_export_pair(n, "dilation", ones, v);
+	slp_onnx_ints(w, "dilations", v, 2);
+	slp_export_pair(n, "pad", zeros, v);
+	pads(w, v);
+	slp_onnx_int(w, "group", (int64_t)slp_export_or(n, "groups", 1));
+}
+
+static void pool(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	struct slp_pooling p = slp_export_pooling(n);
+	bool mean = !strcmp(n->op->name, "avg_pool2d");
+	if (slp_export_int(n, "global", 0)) {
+		SLP_ONNX_NODE(w, mean ? "GlobalAveragePool" : "GlobalMaxPool", true, slp_onnx_in(w, n, 0));
+		return;
+	}
+	SLP_ONNX_NODE(w, mean ? "AveragePool" : "MaxPool", true, slp_onnx_in(w, n, 0));
+	slp_onnx_ints(w, "kernel_shape", p.kernel, 2);
+	slp_onnx_ints(w, "strides", p.stride, 2);
+	pads(w, p.pad);
+	slp_onnx_int(w, "ceil_mode", slp_export_int(n, "ceil", 0));
+	if (mean) slp_onnx_int(w, "count_include_pad", !slp_export_int(n, "exclude_pad", 0));
+}
+
+static void batch_norm(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const char *in[5];
+	for (int i = 0; i < 5; i++) in[i] = slp_onnx_in(w, n, i);
+	slp_onnx_node(w, "BatchNormalization", true, 5, in);
+	slp_onnx_float(w, "epsilon", slp_export_or(n, "eps", 1e-5));
+}
+
+static void layer_norm(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	SLP_ONNX_NODE(w, "LayerNormalization", true, slp_onnx_in(w, n, 0), slp_onnx_in(w, n, 1), slp_onnx_in(w, n, 2));
+	slp_onnx_int(w, "axis", -1);
+	slp_onnx_float(w, "epsilon", slp_export_or(n, "eps", 1e-5));
+}
+
+static void softmax(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	SLP_ONNX_NODE(w, strcmp(n->op->name, "softmax") ? "LogSoftmax" : "Softmax", true, slp_onnx_in(w, n, 0));
+	slp_onnx_int(w, "axis", slp_export_int(n, "axis", 0));
+}
+
+/* ---- moving elements --------------------------------------------------------------------------------------------- */
+
+static void reshape(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	sl_shape codes = slp_export_reshape(n, shape_in(w, n, 0), n->types[0].shape, 0);
+	SLP_ONNX_NODE(w, "Reshape", true, slp_onnx_in(w, n, 0), slp_onnx_list(w, codes.dim, codes.ndim));
+}
+
+static void transpose(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	int64_t axes[SL_MAX_NDIM];
+	slp_export_permutation(n, n->types[0].shape.ndim, axes);
+	SLP_ONNX_NODE(w, "Transpose", true, slp_onnx_in(w, n, 0));
+	slp_onnx_ints(w, "perm", axes, n->types[0].shape.ndim);
+}
+
+static const char *one(struct slp_onnx_writer *w, int64_t v)
+{
+	return slp_onnx_list(w, &v, 1);
+}
+
+static void slice(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	int64_t begin, end;
+	memcpy(&begin, n->attrs.bytes + slp_attr_find(n->op, "begin")->offset, sizeof begin);
+	memcpy(&end, n->attrs.bytes + slp_attr_find(n->op, "end")->offset, sizeof end);
+	SLP_ONNX_NODE(w, "Slice", true, slp_onnx_in(w, n, 0), one(w, begin), one(w, end), one(w, slp_export_int(n, "axis", 0)),
+		      one(w, slp_export_int(n, "step", 0)));
+}
+
+static void concat(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	enum { MOST = 512 };
+	const char *in[MOST];
+	if (n->nin > MOST) {
+		slp_onnx_fail(w, SL_EUNSUPPORTED, "more than %d inputs", MOST);
+		return;
+	}
+	for (int i = 0; i < n->nin; i++) in[i] = slp_onnx_in(w, n, i);
+	slp_onnx_node(w, "Concat", true, n->nin, in);
+	slp_onnx_int(w, "axis", slp_export_int(n, "axis", 0));
+}
+
+static void broadcast_to(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	sl_shape x = shape_in(w, n, 0), y = n->types[0].shape;
+	for (int i = 0; i < x.ndim; i++)
+		if (x.dim[i] == y.dim[y.ndim - x.ndim + i]) y.dim[y.ndim - x.ndim + i] = 1; /* as it is */
+	SLP_ONNX_NODE(w, "Expand", true, slp_onnx_in(w, n, 0), slp_onnx_list(w, y.dim, y.ndim));
+}
+
+static void gather(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	SLP_ONNX_NODE(w, "Gather", true, slp_onnx_in(w, n, 0), slp_onnx_in(w, n, 1));
+	slp_onnx_int(w, "axis", 0);
+}
+
+/* Of all types that it might take, runtimes know this one best: int64 indices, float values. */
+static void one_hot(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	bool is_float = n->types[0].dtype == SL_FLOAT32;
+	const char *depth = one(w, slp_export_int(n, "depth", 0)), *first = one(w, 0);
+	const char *off = SLP_ONNX_NODE(w, "Unsqueeze", false, slp_onnx_number(w, 0, SL_FLOAT32), first);
+	const char *on = SLP_ONNX_NODE(w, "Unsqueeze", false, slp_onnx_number(w, 1, SL_FLOAT32), first);
+	const char *values = SLP_ONNX_NODE(w, "Concat", false, off, on);
+	slp_onnx_int(w, "axis", 0);
+	const char *indices = SLP_ONNX_NODE(w, "Cast", false, slp_onnx_in(w, n, 0));
+	slp_onnx_int(w, "to", slp_elements[SLP_EL_I64].onnx);
+	const char *v = SLP_ONNX_NODE(w, "OneHot", is_float, indices, depth, values);
+	if (!is_float) cast_to(w, n, v);
+}
+
+static void cast(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	cast_to(w, n, slp_onnx_in(w, n, 0));
+}
+
+/* ---- products and reductions ------------------------------------------------------------------------------------- */
+
+static void matmul(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const char *a = transposed(w, slp_onnx_in(w, n, 0), shape_in(w, n, 0).ndim, slp_export_int(n, "ta", 0));
+	const char *b = transposed(w, slp_onnx_in(w, n, 1), shape_in(w, n, 1).ndim, slp_export_int(n, "tb", 0));
+	SLP_ONNX_NODE(w, "MatMul", true, a, b);
+}
+
+static void reduce(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	static const char *const names[][2] = {{"mean", "ReduceMean"}, {"max", "ReduceMax"}, {"min", "ReduceMin"}, {"norm", "ReduceL2"}};
+	int axes[SL_MAX_NDIM], count = slp_export_axes(n, shape_in(w, n, 0).ndim, axes);
+	int64_t list[SL_MAX_NDIM];
+	for (int i = 0; i < count; i++) list[i] = axes[i];
+	if (!strcmp(n->op->name, "sum")) {
+		SLP_ONNX_NODE(w, "ReduceSum", true, slp_onnx_in(w, n, 0), slp_onnx_list(w, list, count));
+	} else {
+		int k = 0;
+		while (strcmp(names[k][0], n->op->name)) k++;
+		SLP_ONNX_NODE(w, names[k][1], true, slp_onnx_in(w, n, 0));
+		slp_onnx_ints(w, "axes", list, count);
+	}
+	slp_onnx_int(w, "keepdims", slp_export_int(n, "keepdims", 0));
+}
+
+static void argmax(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const char *v = SLP_ONNX_NODE(w, "ArgMax", false, slp_onnx_in(w, n, 0));
+	slp_onnx_int(w, "axis", slp_export_int(n, "axis", 0));
+	slp_onnx_int(w, "keepdims", 0);
+	cast_to(w, n, v);
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+
+static void filled(struct slp_onnx_writer *w, const struct slp_gnode *n, const char *shape)
+{
+	SLP_ONNX_NODE(w, "ConstantOfShape", true, shape);
+	slp_onnx_value(w, "value", slp_export_number(n, "value", 0), n->types[0].dtype);
+}
+
+static void full_like(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	filled(w, n, SLP_ONNX_NODE(w, "Shape", false, slp_onnx_in(w, n, 0)));
+}
+
+static void fill(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	filled(w, n, slp_onnx_list(w, n->types[0].shape.dim, n->types[0].shape.ndim));
+}
+
+static void arange(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	double start = slp_export_number(n, "start", 0), step = slp_export_number(n, "step", 0);
+	double stop = start + step * ((double)n->types[0].shape.dim[0] - (slp_is_float(n->types[0].dtype) ? 0.5 : 0));
+	enum sl_dtype d = n->types[0].dtype;
+	SLP_ONNX_NODE(w, "Range", true, slp_onnx_number(w, start, d), slp_onnx_number(w, stop, d), slp_onnx_number(w, step, d));
+}
+
+/* ---- all --------------------------------------------------------------------------------------------------------- */
+
+slp_onnx_export *slp_onnx_export_for(const char *ours)
+{
+	static const struct {
+		const char *ours;
+		slp_onnx_export *export;
+	} ops[] = {
+#define X(ours, onnx) {#ours, same},
+		SAME(X)
+#undef X
+#define X(ours, onnx) {#ours, compare}, {#ours "_scalar", compare},
+		COMPARE(X)
+#undef X
+#define X(ours, onnx) {#ours, swapped},
+		SWAPPED(X)
+#undef X
+#define X(ours, onnx) {#ours "_scalar", scalar},
+		SCALAR(X)
+#undef X
+#define X(name) {#name, name},
+		X(square) X(gelu) X(linear) X(conv2d) X(layer_norm) X(softmax) X(reshape) X(transpose) X(slice) X(concat)
+		X(broadcast_to) X(gather) X(one_hot) X(cast) X(matmul) X(argmax) X(full_like) X(fill) X(arange)
+#undef X
+		{"log_softmax", softmax}, {"max_pool2d", pool}, {"avg_pool2d", pool}, {"dot", matmul},
+		{"batch_norm", batch_norm}, {"batch_norm_infer", batch_norm},
+		{"sum", reduce}, {"mean", reduce}, {"max", reduce}, {"min", reduce}, {"norm", reduce},
+	};
+	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+		if (!strcmp(ops[i].ours, ours)) return ops[i].export;
+	return NULL;
+}
