@@ -59,7 +59,7 @@ struct slp_infer {
 	struct slp_type *out;
 };
 
-/* Rejects the call: records an error that names the operation, its arguments' types and the caller's place.
+/* Rejects the call: records an error that names the operation, its arguments' types and the call site.
  * Returns status, so infer can end with  return slp_reject(c, SL_ESHAPE, "weight has %d axes, 4 needed", n); */
 enum sl_status slp_reject(const struct slp_infer *c, enum sl_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -240,14 +240,14 @@ static void test_norm(void)
 		for (c.devices = 1; c.devices <= MOST; c.devices *= 2) compare(&c, by_hand, 1e-5);
 }
 
-/* Parameters of several groups: sums and updates begin before the way back has ended. */
+/* Parameters of several buckets: sums and updates begin before the way back has ended. */
 static sl_block *wide_net(void)
 {
 	return sl_sequential(sl_dense(1024, .activation = SL_RELU), sl_dense(512, .activation = SL_RELU), sl_dense(1024),
 	                     sl_dense(3));
 }
 
-static void test_groups(void)
+static void test_buckets(void)
 {
 	double by_hand[ROUNDS + 1], steps[ROUNDS + 1];
 	struct course c = {wide_net, BY_HAND, 2, 4, NULL, sl_adam(.lr = 0.001)};
@@ -295,17 +295,18 @@ static void test_owners(void)
 			per[owners[i].index == 1]++;
 			static const char *const paths[] = {"0.weight", "0.bias", "1.weight", "1.bias", "2.weight", "2.bias"};
 			sl_tensor *data = sl_block_find(net, paths[i])->data;
-			CHECK(sl_tensor_device(data).kind == SL_DEVICE_AUTO && sl_device_equal(data->var->home, owners[i]));
+			CHECK(sl_tensor_device(data).kind == SL_DEVICE_AUTO &&
+			      sl_device_equal(data->var->owner, owners[i]));
 		}
-		CHECK(per[0] == 4 && per[1] == 2); /* three groups of a weight and a bias, dealt out in turn */
-		for (int i = 0; i < 6; i++) CHECK(slp_trainer_groups(t)[i] == 2 - i / 2);
+		CHECK(per[0] == 4 && per[1] == 2); /* three buckets of a weight and a bias, dealt out in turn */
+		for (int i = 0; i < 6; i++) CHECK(slp_trainer_buckets(t)[i] == 2 - i / 2);
 		CHECK_MISTAKE(sl_trainer_step(t, 4), SL_ESTATE, "no sl_backward");
 		sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, t);
 		sl_tensor *xs[2], *ys[2], *held = sl_rows(sl_block_find(net, "2.weight")->data, 0, 1);
 		CHECK_OK(sl_split_and_load(x, teams, 2, xs));
 		CHECK_OK(sl_split_and_load(sl_zeros(SL_SHAPE(4), .dtype = SL_INT32), teams, 2, ys));
 		CHECK_OK(sl_step_run_shards(step, 2, xs, ys, NULL, NULL));
-		for (int layer = 0; layer < 3; layer++) { /* groups lie together, but where somebody holds a part */
+		for (int layer = 0; layer < 3; layer++) { /* buckets lie together, but where somebody holds a part */
 			char weight_path[16], bias_path[16];
 			snprintf(weight_path, sizeof weight_path, "%d.weight", layer);
 			snprintf(bias_path, sizeof bias_path, "%d.bias", layer);
@@ -314,7 +315,8 @@ static void test_owners(void)
 		}
 		CHECK(held->storage == sl_block_find(net, "2.weight")->data->storage);
 		CHECK_OK(sl_wait_all());
-		atomic_store(&slp_fail_kernel, 1); /* parameters of a group are spoilt together, and can be set again */
+		atomic_store(&slp_fail_kernel,
+		             1); /* parameters of a bucket are spoilt together, and can be set again */
 		CHECK_OK(sl_fill_(sl_block_find(net, "0.weight")->data, 0) ? SL_OK : sl_error());
 		CHECK(sl_wait_all() != SL_OK);
 		for (int layer = 0; layer < 2; layer++) {
@@ -471,10 +473,16 @@ static void test_mistakes(void)
 int main(int argc, char **argv)
 {
 	static const struct slp_test shards[] = {{"equal", test_equal}, {"uneven", test_uneven}, {"place", test_place}, {NULL, NULL}};
-	static const struct slp_test training[] = {{"sum", test_sum}, {"curves", test_curves}, {"norm", test_norm},
-	                                           {"groups", test_groups}, {"policies", test_policies},
-	                                           {"owners", test_owners}, {"statistics", test_statistics},
-	                                           {"state", test_state}, {"mistakes", test_mistakes}, {NULL, NULL}};
+	static const struct slp_test training[] = {{"sum", test_sum},
+	                                           {"curves", test_curves},
+	                                           {"norm", test_norm},
+	                                           {"buckets", test_buckets},
+	                                           {"policies", test_policies},
+	                                           {"owners", test_owners},
+	                                           {"statistics", test_statistics},
+	                                           {"state", test_state},
+	                                           {"mistakes", test_mistakes},
+	                                           {NULL, NULL}};
 	static const struct slp_suite suites[] = {{.name = "shards", .tests = shards}, {.name = "training", .tests = training}, {0}};
 	return slp_test_main(argc, argv, suites);
 }

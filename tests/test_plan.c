@@ -192,8 +192,8 @@ static void test_chain_memory(void)
 		sl_graph *g = sl_graph_define(x);
 		struct slp_layout l = {0}, plain = {0};
 		CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
-		CHECK(slp_cut(g, 1, &l) && slp_place_values(g, true, &l));
-		CHECK(slp_cut(g, 1, &plain) && slp_place_values(g, false, &plain));
+		CHECK(slp_cut(g, 1, &l) && slp_plan_memory(g, true, &l));
+		CHECK(slp_cut(g, 1, &plain) && slp_plan_memory(g, false, &plain));
 		CHECK_SAYING(l.planned <= 4096 && l.unplanned == 19 * 4000, "%zu of %zu bytes", l.planned, l.unplanned);
 		CHECK(plain.planned >= plain.unplanned);
 		CHECK(l.nstorages == 1);
@@ -204,9 +204,9 @@ static void test_chain_memory(void)
 }
 
 /* What is alive at the same time lies apart: any two values whose lives overlap, in random programs. */
-static bool overlap(const struct slp_home *a, size_t abytes, const struct slp_home *b, size_t bbytes)
+static bool overlap(const struct slp_location *a, size_t abytes, const struct slp_location *b, size_t bbytes)
 {
-	return a->kind == SLP_HOME_SCRATCH && b->kind == SLP_HOME_SCRATCH && a->offset < b->offset + bbytes &&
+	return a->kind == SLP_LOCATION_SCRATCH && b->kind == SLP_LOCATION_SCRATCH && a->offset < b->offset + bbytes &&
 	       b->offset < a->offset + abytes;
 }
 
@@ -229,8 +229,8 @@ static void check_apart(const sl_graph *g, const struct slp_layout *l)
 			int b = k * SLP_MAX_OUTPUTS;
 			if (g->nodes[k].kind != SLP_NODE_OP || l->root[b] != b || l->unit[i] != l->unit[k]) continue;
 			bool in_place = k == last && g->nodes[k].op->inplace;
-			CHECK(in_place || !overlap(&l->home[a], slp_type_bytes(&g->nodes[i].types[0]), &l->home[b],
-						   slp_type_bytes(&g->nodes[k].types[0])));
+			CHECK(in_place || !overlap(&l->location[a], slp_type_bytes(&g->nodes[i].types[0]),
+			                           &l->location[b], slp_type_bytes(&g->nodes[k].types[0])));
 		}
 	}
 }
@@ -275,7 +275,7 @@ static void test_random_programs(void)
 		sl_graph *g = random_program(&seed);
 		struct slp_layout l = {0};
 		CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
-		CHECK(slp_cut(g, 1, &l) && slp_place_values(g, true, &l));
+		CHECK(slp_cut(g, 1, &l) && slp_plan_memory(g, true, &l));
 		check_apart(g, &l);
 		CHECK(l.planned <= l.unplanned);
 		slp_layout_clear(&l);

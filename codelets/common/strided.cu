@@ -21,7 +21,7 @@ template <class T, class I> __global__ void copy_elements(T *out, const T *in, i
 enum { SIDE = 32, ROWS = 8 }; /* a tile is SIDE × SIDE, a block SIDE × ROWS threads */
 
 /* Where outer element i begins, in the source and in the result. */
-static __device__ void outer_place(const struct slp_tiling &t, int64_t i, int64_t *in, int64_t *out)
+static __device__ void outer_offsets(const struct slp_tiling &t, int64_t i, int64_t *in, int64_t *out)
 {
 	*in = t.outer.base;
 	*out = 0;
@@ -38,7 +38,7 @@ template <class T> __global__ void copy_tiles(T *out, const T *in, int64_t tiles
 	int64_t across = (t.na + SIDE - 1) / SIDE, down = (t.nb + SIDE - 1) / SIDE;
 	for (int64_t i = blockIdx.x; i < tiles; i += gridDim.x) {
 		int64_t a0 = i % across * SIDE, b0 = i / across % down * SIDE, from, to;
-		outer_place(t, i / across / down, &from, &to);
+		outer_offsets(t, i / across / down, &from, &to);
 		for (int r = threadIdx.y; r < SIDE; r += ROWS)
 			if (a0 + r < t.na && b0 + threadIdx.x < t.nb)
 				part[r][threadIdx.x] = in[from + (a0 + r) * t.in_a + b0 + threadIdx.x];

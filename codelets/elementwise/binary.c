@@ -247,14 +247,14 @@ struct binary_work {
 	span_fn *span;
 };
 
-/* A place in the result: the indices of a row, and where the row begins in the operands. */
-struct place {
+/* A position in the result: the indices of a row, and where the row begins in the operands. */
+struct row_position {
 	int64_t index[SL_MAX_NDIM], a, b;
 };
 
-static struct place place_of(const struct slp_broadcast_plan *p, int64_t row)
+static struct row_position row_position_of(const struct slp_broadcast_plan *p, int64_t row)
 {
-	struct place at = {{0}, 0, 0};
+	struct row_position at = {{0}, 0, 0};
 	for (int i = p->ndim - 2; i >= 0; i--) {
 		at.index[i] = row % p->dim[i];
 		row /= p->dim[i];
@@ -264,7 +264,7 @@ static struct place place_of(const struct slp_broadcast_plan *p, int64_t row)
 	return at;
 }
 
-static void next_row(const struct slp_broadcast_plan *p, struct place *at)
+static void next_row(const struct slp_broadcast_plan *p, struct row_position *at)
 {
 	for (int i = p->ndim - 2; i >= 0; i--) {
 		at->a += p->a[i];
@@ -282,7 +282,7 @@ static void binary_range(void *arg, int64_t begin, int64_t end)
 	const struct slp_broadcast_plan *p = &w->plan;
 	int64_t length = p->dim[p->ndim - 1], step_a = p->a[p->ndim - 1], step_b = p->b[p->ndim - 1];
 	int64_t column = begin % length;
-	struct place at = place_of(p, begin / length);
+	struct row_position at = row_position_of(p, begin / length);
 	while (begin < end) {
 		int64_t n = length - column < end - begin ? length - column : end - begin;
 		w->span(w->out + begin, w->a + at.a + column * step_a, step_a, w->b + at.b + column * step_b, step_b,

@@ -1,4 +1,4 @@
-/* fused: a short program of elementwise functions, run in one pass over memory.
+/* fused: a short expression of elementwise functions, run in one pass over memory.
  *
  * The kernel takes blocks that stay in a first-level cache and runs on each, step by step, the CPU kernels of the
  * operations that were fused (their references for float64, which have no other): so the result has the bits that they
@@ -50,14 +50,14 @@ static const struct form *form_of(const struct sl_op *op)
 	return NULL;
 }
 
-/* ---- making a program ------------------------------------------------------------------------------------------- */
+/* ---- making an expression --------------------------------------------------------------------------------------- */
 
 bool slp_fused_takes(const struct sl_op *op)
 {
 	return code_of(op) || form_of(op);
 }
 
-/* How many numbers a program uses. */
+/* How many numbers an expression uses. */
 static int numbers_of(const struct slp_fused_attrs *f)
 {
 	int n = 0;
@@ -113,11 +113,11 @@ static bool readable(const struct slp_infer *c, int operand, int i)
 	return operand < c->nin;
 }
 
-static enum sl_status check_program(const struct slp_infer *c)
+static enum sl_status check_expression(const struct slp_infer *c)
 {
 	const struct slp_fused_attrs *f = c->attrs;
 	int n = slp_fused_count(f);
-	if (n == 0) return slp_reject(c, SL_EINVAL, "a program without steps");
+	if (n == 0) return slp_reject(c, SL_EINVAL, "an expression without steps");
 	for (int i = 0; i < n; i++) {
 		struct slp_fused_step s = slp_fused_step_at(f, i);
 		if (s.code >= SLP_FUSED_CODES) return slp_reject(c, SL_EINVAL, "step %d: no function %d", i, s.code);
@@ -140,7 +140,7 @@ static enum sl_status infer(struct slp_infer *c)
 			                  i);
 	}
 	c->out[0] = (struct slp_type){c->in[0].dtype, shape};
-	return check_program(c);
+	return check_expression(c);
 }
 
 static double flops(const struct slp_infer *c)
@@ -379,4 +379,4 @@ const struct sl_op slp_op_fused = {
         .cuda = SLP_CUDA(slp_cuda_fused),
 };
 
-_Static_assert(sizeof(struct slp_fused_attrs) <= SLP_MAX_ATTRS, "a program must fit the attributes");
+_Static_assert(sizeof(struct slp_fused_attrs) <= SLP_MAX_ATTRS, "an expression must fit the attributes");

@@ -1,10 +1,10 @@
-/* Programs of elementwise functions on GPUs: each thread interprets the program for its elements. */
+/* Expressions of elementwise functions on GPUs: each thread interprets the expression for its elements. */
 #include "fused.h"
 #include "common/lanes.cuh"
 #include "common/operands.h"
 #include "common/scalar.h"
 
-template <class T> struct program {
+template <class T> struct expression {
 	int nsteps, nin, ndim;
 	slp_fused_step step[SLP_FUSED_STEPS];
 	T number[SLP_FUSED_NUMBERS];
@@ -40,7 +40,7 @@ template <class T> __device__ inline T evaluate(int code, T p, T q)
 }
 
 /* Index is 32 bits wide where that is enough: divisions take long. */
-template <class Index, class T> __global__ void fused_kernel(struct program<T> p)
+template <class Index, class T> __global__ void fused_kernel(struct expression<T> p)
 {
 	SLP_GRID_STRIDE(e, p.n)
 	{
@@ -64,7 +64,7 @@ template <class Index, class T> __global__ void fused_kernel(struct program<T> p
 }
 
 /* Whether axis i of the result can be walked as one with the last one of the plan, in all inputs. */
-template <class T> static bool merges(const program<T> &p, const int64_t step[][SL_MAX_NDIM], int i, int64_t dim)
+template <class T> static bool merges(const expression<T> &p, const int64_t step[][SL_MAX_NDIM], int i, int64_t dim)
 {
 	if (p.ndim == 0) return false;
 	for (int j = 0; j < p.nin; j++)
@@ -73,7 +73,7 @@ template <class T> static bool merges(const program<T> &p, const int64_t step[][
 }
 
 /* The axes of the result, those merged that all inputs walk as one: one axis where no input is broadcast. */
-template <class T> static void plan(program<T> *p, const struct slp_kernel *k)
+template <class T> static void plan(expression<T> *p, const struct slp_kernel *k)
 {
 	sl_shape out = k->out[0].type.shape;
 	int64_t step[SLP_FUSED_INPUTS][SL_MAX_NDIM];
@@ -91,7 +91,7 @@ template <class T> static void plan(program<T> *p, const struct slp_kernel *k)
 template <class T> static void launch(const struct slp_kernel *k, int64_t n)
 {
 	const slp_fused_attrs *f = (const slp_fused_attrs *)k->attrs;
-	program<T> p;
+	expression<T> p;
 	p.nsteps = slp_fused_count(f);
 	p.nin = k->nin;
 	p.n = n;

@@ -1,7 +1,8 @@
-/* What fused.c, fused.cu and the graph compiler agree on: a short program of elementwise functions that is run in one
- * pass over memory.
+/* What fused.c, fused.cu and the graph compiler agree on: a short expression of elementwise functions that is run in
+ * one pass over memory.
  *
- * A program is made by adding one operation after another; what slp_fused_add returns names the result for later ones:
+ * An expression is made by adding one operation after another; what slp_fused_add returns names the result for later
+ * ones:
  *
  *     struct slp_fused_attrs f = {0};
  *     int t = slp_fused_add(&f, &slp_op_mul_scalar, &(struct slp_value){2}, SLP_FUSED_INPUT + 0, 0);
@@ -20,9 +21,9 @@ extern "C" {
 #endif
 
 enum {
-	SLP_FUSED_STEPS = 12,  /* of a program */
+	SLP_FUSED_STEPS = 12,  /* of an expression */
 	SLP_FUSED_NUMBERS = 8, /* that it can hold */
-	SLP_FUSED_INPUTS = 13, /* no program can read more */
+	SLP_FUSED_INPUTS = 13, /* no expression can read more */
 	SLP_FUSED_INPUT = 0,   /* operand: input i is this plus i ... */
 	SLP_FUSED_RESULT = 16, /* ... the result of step i */
 	SLP_FUSED_VALUES = SLP_FUSED_RESULT + SLP_FUSED_STEPS,
@@ -30,14 +31,14 @@ enum {
 };
 
 enum slp_fused_code {
-	SLP_FUSED_END, /* no step: a shorter program ends here */
+	SLP_FUSED_END, /* no step: a shorter expression ends here */
 #define X(name) SLP_FUSED_##name,
 #include "fused.def"
 #undef X
 	SLP_FUSED_CODES
 };
 
-/* The program.  All zero: an empty one. */
+/* The expression.  All zero: an empty one. */
 struct slp_fused_attrs {
 	double number[SLP_FUSED_NUMBERS];
 	int step[SLP_FUSED_STEPS]; /* code + 256 first operand + 65536 second operand */
@@ -53,7 +54,7 @@ static inline struct slp_fused_step slp_fused_step_at(const struct slp_fused_att
 	return (struct slp_fused_step){s & 255, s >> 8 & 255, s >> 16 & 255};
 }
 
-/* How many steps a program has. */
+/* How many steps an expression has. */
 static inline int slp_fused_count(const struct slp_fused_attrs *f)
 {
 	int n = 0;
@@ -61,11 +62,11 @@ static inline int slp_fused_count(const struct slp_fused_attrs *f)
 	return n;
 }
 
-/* Whether an operation can be part of a program. */
+/* Whether an operation can be part of an expression. */
 bool slp_fused_takes(const struct sl_op *op);
 
 /* Adds a call of op, with its attributes, on operands a and, if it takes two tensors, b.  Returns the operand that
- * stands for its result; -1, and nothing is added, if op cannot be part of a program or this one is full. */
+ * stands for its result; -1, and nothing is added, if op cannot be part of an expression or this one is full. */
 int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b);
 
 extern const struct sl_op slp_op_fused;

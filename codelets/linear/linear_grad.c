@@ -28,14 +28,14 @@ static const struct slp_attr sgd_attr_table[] = {
 };
 
 /* Inputs of both: w, b of linear_sgd alone, x, dy, and v where there is an activation. */
-struct places {
+struct operand_order {
 	int w, b, x, dy, v;
 };
 
-static struct places places_of(const struct sl_op *op)
+static struct operand_order operand_order_of(const struct sl_op *op)
 {
-	if (op == &slp_op_linear_sgd) return (struct places){0, 1, 2, 3, 4};
-	return (struct places){1, -1, 0, 2, 3};
+	if (op == &slp_op_linear_sgd) return (struct operand_order){0, 1, 2, 3, 4};
+	return (struct operand_order){1, -1, 0, 2, 3};
 }
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
@@ -43,7 +43,7 @@ static struct places places_of(const struct sl_op *op)
 static enum sl_status infer(struct slp_infer *c)
 {
 	const struct slp_linear_grad_attrs *a = c->attrs;
-	struct places at = places_of(c->op);
+	struct operand_order at = operand_order_of(c->op);
 	int wanted = at.dy + 1 + (a->activation != SL_IDENTITY);
 	sl_shape y;
 	if (c->nin != wanted)
@@ -70,7 +70,7 @@ static enum sl_status infer(struct slp_infer *c)
 static double flops(const struct slp_infer *c)
 {
 	const struct slp_linear_grad_attrs *a = c->attrs;
-	struct places at = places_of(c->op);
+	struct operand_order at = operand_order_of(c->op);
 	struct slp_linear_size z = slp_linear_size_of(c->in[at.x].shape, c->in[at.w].shape, a->tw);
 	return (a->data ? 4.0 : 2.0) * (double)z.rows * (double)z.inputs * (double)z.units;
 }
@@ -79,7 +79,7 @@ static double flops(const struct slp_infer *c)
 static size_t scratch(const struct slp_infer *c)
 {
 	const struct slp_linear_grad_attrs *a = c->attrs;
-	const struct slp_type *dy = &c->in[places_of(c->op).dy];
+	const struct slp_type *dy = &c->in[operand_order_of(c->op).dy];
 	return a->activation ? (size_t)sl_shape_size(dy->shape) * sl_dtype_size(dy->dtype) : 0;
 }
 
@@ -115,7 +115,7 @@ static void through_slope(const struct sl_op *op, enum sl_dtype dtype, const voi
 static struct slp_view ref_g(const struct slp_kernel *k)
 {
 	const struct slp_linear_grad_attrs *a = k->attrs;
-	struct places at = places_of(k->op);
+	struct operand_order at = operand_order_of(k->op);
 	struct slp_view g = k->in[at.dy];
 	if (a->activation == SL_IDENTITY) return g;
 	g.ptr = k->scratch;
@@ -128,7 +128,7 @@ static struct slp_view ref_g(const struct slp_kernel *k)
 static void ref_data(const struct slp_kernel *k, struct slp_linear_size z, const struct slp_view *g)
 {
 	const struct slp_linear_grad_attrs *a = k->attrs;
-	const struct slp_view *w = &k->in[places_of(k->op).w];
+	const struct slp_view *w = &k->in[operand_order_of(k->op).w];
 	for (int64_t i = 0; i < z.rows; i++)
 		for (int64_t f = 0; f < z.inputs; f++) {
 			double sum = 0;
@@ -153,7 +153,7 @@ static void ref_put(const struct slp_kernel *k, const struct slp_view *to, int64
 static enum sl_status ref(const struct slp_kernel *k)
 {
 	const struct slp_linear_grad_attrs *a = k->attrs;
-	struct places at = places_of(k->op);
+	struct operand_order at = operand_order_of(k->op);
 	const struct slp_view *x = &k->in[at.x], *w = at.b >= 0 ? &k->in[at.w] : &k->out[1],
 	                      *b = at.b >= 0 ? &k->in[at.b] : &k->out[2];
 	struct slp_linear_size z = slp_linear_size_of(x->type.shape, k->in[at.w].type.shape, a->tw);
@@ -294,7 +294,7 @@ static void whole(struct work *p)
 static struct work work_of(const struct slp_kernel *k)
 {
 	const struct slp_linear_grad_attrs *a = k->attrs;
-	struct places at = places_of(k->op);
+	struct operand_order at = operand_order_of(k->op);
 	bool sgd = at.b >= 0;
 	struct work p = {.k = k,
 	                 .a = a,

@@ -148,8 +148,8 @@ static enum sl_status slice_grad_ref(const struct slp_kernel *k)
 	struct slp_split dx = split(k, &s);
 	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) {
 		int64_t in = i % dx.inner, outer = i / dx.inner / dx.n;
-		int64_t place = slp_slice_place(s, i / dx.inner % dx.n);
-		slp_set(&k->out[0], i, place < 0 ? 0 : slp_get(&k->in[0], (outer * s.count + place) * dx.inner + in));
+		int64_t at = slp_slice_index(s, i / dx.inner % dx.n);
+		slp_set(&k->out[0], i, at < 0 ? 0 : slp_get(&k->in[0], (outer * s.count + at) * dx.inner + in));
 	}
 	return SL_OK;
 }

@@ -8,8 +8,8 @@ __global__ void slice_grad(T *dx, const T *dy, int64_t size, I n, I inner, struc
 	SLP_GRID_STRIDE(i, size)
 	{
 		I row = (I)i / inner, outer = row / n;
-		int64_t place = slp_slice_place(s, (int64_t)(row % n));
-		dx[i] = place < 0 ? T(0) : dy[((int64_t)outer * s.count + place) * inner + (I)i % inner];
+		int64_t at = slp_slice_index(s, (int64_t)(row % n));
+		dx[i] = at < 0 ? T(0) : dy[((int64_t)outer * s.count + at) * inner + (I)i % inner];
 	}
 }
 

@@ -14,7 +14,7 @@ struct slp_slice {
 __host__ __device__
 #endif
         static inline int64_t
-        slp_slice_place(struct slp_slice s, int64_t i)
+        slp_slice_index(struct slp_slice s, int64_t i)
 {
 	int64_t d = s.step > 0 ? i - s.begin : s.begin - i, step = s.step > 0 ? s.step : -s.step;
 	return d < 0 || d % step || d / step >= s.count ? -1 : d / step;

@@ -4,13 +4,13 @@
 #include "pool2d.h"
 
 /* A position in a tensor of planes of `rows` × `columns`. */
-struct place {
+struct position {
 	int64_t plane, i, j;
 };
 
-__device__ static inline struct place place_of(int64_t index, int64_t rows, int64_t columns)
+__device__ static inline struct position position_of(int64_t index, int64_t rows, int64_t columns)
 {
-	struct place r;
+	struct position r;
 	r.j = index % columns;
 	r.i = index / columns % rows;
 	r.plane = index / columns / rows;
@@ -34,7 +34,7 @@ template <class T> __global__ static void max_forward(struct slp_pool p, const T
 {
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct place at = place_of(index, p.oh, p.ow);
+		struct position at = position_of(index, p.oh, p.ow);
 		y[slp_pool_y(&p, at.plane, at.i * p.ow + at.j)] =
 		        x[largest(p, x, at.plane, slp_pool_window(&p, at.i, at.j))];
 	}
@@ -44,7 +44,7 @@ template <class T> __global__ static void avg_forward(struct slp_pool p, const T
 {
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct place at = place_of(index, p.oh, p.ow);
+		struct position at = position_of(index, p.oh, p.ow);
 		struct slp_window r = slp_pool_window(&p, at.i, at.j);
 		T sum = 0;
 		for (int64_t h = r.h0; h < r.h1; h++)
@@ -75,7 +75,7 @@ __device__ static inline void covering(int64_t at, int64_t kernel, int64_t strid
 }
 
 /* share(window, its element of y) is what an element gets from a window that covers it; the sum over all of them. */
-template <class T, class F> __device__ static T gather(const struct slp_pool &p, const struct place &at, F share)
+template <class T, class F> __device__ static T gather(const struct slp_pool &p, const struct position &at, F share)
 {
 	int64_t i0, i1, j0, j1;
 	covering(at.i, p.kh, p.sh, p.ph, p.oh, &i0, &i1);
@@ -111,7 +111,7 @@ __global__ static void max_backward(struct slp_pool p, const T *x, const T *dy, 
 {
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct place at = place_of(index, p.ih, p.iw);
+		struct position at = position_of(index, p.ih, p.iw);
 		int64_t self = slp_pool_x(&p, at.plane, at.i * p.iw + at.j);
 		max_share<T> share = {p, x, dy, at.plane, self};
 		dx[self] = relu && relu[self] <= 0 ? (T)0 : gather<T>(p, at, share);
@@ -122,7 +122,7 @@ template <class T> __global__ static void avg_backward(struct slp_pool p, const 
 {
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct place at = place_of(index, p.ih, p.iw);
+		struct position at = position_of(index, p.ih, p.iw);
 		int64_t self = slp_pool_x(&p, at.plane, at.i * p.iw + at.j);
 		avg_share<T> share = {dy};
 		dx[self] = relu && relu[self] <= 0 ? (T)0 : gather<T>(p, at, share);

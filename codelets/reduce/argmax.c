@@ -84,24 +84,24 @@ static SLP_CLONES void rows(void *arg, int64_t begin, int64_t end)
 	const struct job *j = arg;
 	for (int64_t r = begin; r < end; r++) {
 		const float *x = j->x + r * j->s.n;
-		int nan, place = 0;
+		int nan, index = 0;
 		float m = largest(x, j->s.n, &nan);
-		while (nan ? x[place] == x[place] : x[place] != m) place++;
-		j->y[r] = place;
+		while (nan ? x[index] == x[index] : x[index] != m) index++;
+		j->y[r] = index;
 	}
 }
 
 /* w <= TILE searches side by side: n elements, `step` apart, from x, x + pitch, x + 2 pitch, … */
 static inline __attribute__((always_inline)) void search(const float *x, int64_t n, int64_t step, int64_t w,
-                                                         int64_t pitch, int32_t *restrict place)
+                                                         int64_t pitch, int32_t *restrict index)
 {
 	float m[TILE], v[TILE];
-	for (int64_t l = 0; l < w; l++) m[l] = x[l * pitch], place[l] = 0;
+	for (int64_t l = 0; l < w; l++) m[l] = x[l * pitch], index[l] = 0;
 	for (int32_t i = 1; i < n; i++) {
 		for (int64_t l = 0; l < w; l++) v[l] = x[i * step + l * pitch]; /* apart: the rest becomes vectors */
 		for (int64_t l = 0; l < w; l++) {
 			int better = (m[l] == m[l]) & !(v[l] <= m[l]);
-			place[l] = better ? i : place[l];
+			index[l] = better ? i : index[l];
 			m[l] = better ? v[l] : m[l];
 		}
 	}

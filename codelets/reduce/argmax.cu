@@ -1,10 +1,10 @@
-/* argmax on a GPU: a group of threads a row, or a thread a column; threads agree on a place by comparing the elements
+/* argmax on a GPU: a group of threads a row, or a thread a column; threads agree on an index by comparing the elements
  * there. */
 #include "common/lanes.cuh"
 #include "common/axis.h"
 #include "common/element.cuh"
 
-/* The better of two places; -1 is none.  Lower places win ties. */
+/* The better of two indices; -1 is none.  Lower indices win ties. */
 template <class T> struct better {
 	const T *x;
 	int64_t step;
@@ -24,16 +24,16 @@ template <class T> struct better {
 template <class T, int LANES> __device__ inline int row(const T *x, int64_t n, int64_t step, int lane)
 {
 	better<T> choose = {x, step};
-	int place = -1;
-	for (int64_t i = lane; i < n; i += LANES) place = choose(place, (int)i);
-	return slp_group_reduce<LANES>(place, choose, -1);
+	int index = -1;
+	for (int64_t i = lane; i < n; i += LANES) index = choose(index, (int)i);
+	return slp_group_reduce<LANES>(index, choose, -1);
 }
 
 template <class T, int LANES> __global__ void rows(slp_split s, const T *x, int32_t *y)
 {
 	for (int64_t r = slp_group<LANES>(); r < s.outer; r += slp_groups<LANES>()) {
-		int place = row<T, LANES>(x + r * s.n, s.n, 1, slp_lane<LANES>());
-		if (slp_lane<LANES>() == 0) y[r] = place;
+		int index = row<T, LANES>(x + r * s.n, s.n, 1, slp_lane<LANES>());
+		if (slp_lane<LANES>() == 0) y[r] = index;
 	}
 }
 

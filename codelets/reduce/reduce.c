@@ -165,11 +165,11 @@ SLP_INLINE void rows(enum slp_reduction kind, const struct job *j, int64_t begin
 	const struct slp_reduce_plan *p = &j->plan;
 	for (int64_t t = begin; t < end; t++) {
 		struct slp_reduce_part s = slp_reduce_task(p, t);
-		const float *x = j->x + slp_axes_offset(&p->kept, s.output) + s.place;
+		const float *x = j->x + slp_axes_offset(&p->kept, s.output) + s.column;
 		double a[LANES];
 		for (int l = 0; l < LANES; l++) a[l] = slp_reduce_start(kind);
 		for (int64_t r = s.row; r < s.end_row; r++)
-			gather(kind, a, x + slp_axes_offset(&p->gone, r), s.end_place - s.place);
+			gather(kind, a, x + slp_axes_offset(&p->gone, r), s.end_column - s.column);
 		put(kind, j, s.part, s.output, fold(kind, a));
 	}
 }
@@ -230,8 +230,8 @@ SLP_INLINE void columns(enum slp_reduction kind, const struct job *j, int64_t be
 	double a[SLP_REDUCE_TILE];
 	for (int64_t t = begin; t < end; t++) {
 		struct slp_reduce_part s = slp_reduce_task(p, t);
-		const float *x = j->x + slp_axes_offset(&p->kept, s.output) + s.place;
-		int64_t w = s.end_place - s.place, nrows = s.end_row - s.row, pitch = p->gone.stride[0];
+		const float *x = j->x + slp_axes_offset(&p->kept, s.output) + s.column;
+		int64_t w = s.end_column - s.column, nrows = s.end_row - s.row, pitch = p->gone.stride[0];
 		int64_t group = w <= SHORT_ROW && pitch == w ? GROUP : 1;
 		for (int64_t i = 0; i < group * w; i++) a[i] = slp_reduce_start(kind);
 		if (p->gone.n <= 1)
@@ -240,7 +240,7 @@ SLP_INLINE void columns(enum slp_reduction kind, const struct job *j, int64_t be
 			for (int64_t r = s.row; r < s.end_row; r++)
 				add_rows(kind, a, x + slp_axes_offset(&p->gone, r), w, 0, 1);
 		for (int64_t i = 0; i < w; i++)
-			put(kind, j, s.part / p->nlength, s.output * p->inner + s.place + i, a[i]);
+			put(kind, j, s.part / p->nlength, s.output * p->inner + s.column + i, a[i]);
 	}
 }
 

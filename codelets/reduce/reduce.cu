@@ -38,7 +38,7 @@ __global__ void rows(slp_reduce_plan p, int64_t tasks, int width, const T *x, T 
 		double a = slp_reduce_start(K);
 		for (int64_t r = s.row + down; r < s.end_row; r += LANES / width) {
 			const T *row = base + slp_axes_offset(&p.gone, r);
-			for (int64_t i = s.place + across; i < s.end_place; i += width)
+			for (int64_t i = s.column + across; i < s.end_column; i += width)
 				a = slp_reduce_step(K, a, (double)row[i]);
 		}
 		a = slp_group_reduce<LANES>(a, merge_of<K>(), slp_reduce_start(K));

@@ -185,9 +185,9 @@ static inline size_t slp_reduce_scratch(const struct slp_reduce_plan *p)
 	return p->parts > 1 ? (size_t)(p->parts * p->nout) * sizeof(double) : 0;
 }
 
-/* The range of a part: rows of gone, places in inner, and where its first row begins. */
+/* The range of a part: rows of gone, columns in inner, and where its first row begins. */
 struct slp_reduce_part {
-	int64_t row, end_row, place, end_place, output, part;
+	int64_t row, end_row, column, end_column, output, part;
 };
 
 /* Task t of p->kept.size * p->nrows * p->nlength. */
@@ -199,9 +199,9 @@ SLP_REDUCE_FN struct slp_reduce_part slp_reduce_task(const struct slp_reduce_pla
 	s.output = t / tasks;
 	s.part = t % tasks;
 	s.row = s.part / p->nlength * p->rows;
-	s.place = s.part % p->nlength * p->length;
+	s.column = s.part % p->nlength * p->length;
 	if (s.end_row > s.row + p->rows) s.end_row = s.row + p->rows;
-	if (s.end_place > s.place + p->length) s.end_place = s.place + p->length;
+	if (s.end_column > s.column + p->length) s.end_column = s.column + p->length;
 	return s;
 }
 

@@ -34,7 +34,7 @@ struct slp_var {
 	bool fresh;            /* of a leaf: sl_backward wrote it since an optimiser used it */
 	struct slp_type type;
 	sl_device device;
-	sl_device home;        /* of a leaf: where what comes from several devices is added; DEFAULT: where the leaf is */
+	sl_device owner; /* of a leaf: where what comes from several devices is added; DEFAULT: where the leaf is */
 	sl_tensor *sum;        /* of a leaf, during a walk */
 	uint64_t visit;
 };

@@ -232,7 +232,7 @@ static enum sl_status join(const struct walk *w, struct slp_var *v)
 	list[count++] = v->sum;
 	for (int i = w->npartials; i-- > 0;)
 		if (w->partials[i].leaf == v) list[count++] = w->partials[i].sum;
-	sl_tensor *sum = count > 1 ? slp_tree_sum(w->at, list, count, v->home.kind ? v->home : v->device) : v->sum;
+	sl_tensor *sum = count > 1 ? slp_tree_sum(w->at, list, count, v->owner.kind ? v->owner : v->device) : v->sum;
 	free(list);
 	if (!sum) return sl_error();
 	sl_retain(sum);

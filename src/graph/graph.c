@@ -24,8 +24,8 @@ static size_t hash(const char *text)
 	return (size_t)(h ^ h >> 32);
 }
 
-/* The place of a name in the table: where it is, or would be put. */
-static struct slp_name *name_place(const struct slp_names *names, const char *text)
+/* The entry of a name in the table: where it is, or would be put. */
+static struct slp_name *name_entry(const struct slp_names *names, const char *text)
 {
 	size_t i = hash(text) & (names->capacity - 1);
 	while (names->list[i].text && strcmp(names->list[i].text, text)) i = (i + 1) & (names->capacity - 1);
@@ -39,7 +39,7 @@ static bool names_grow(struct slp_names *names)
 	more.list = calloc(more.capacity, sizeof *more.list);
 	if (!more.list) return false;
 	for (size_t i = 0; i < names->capacity; i++)
-		if (names->list[i].text) *name_place(&more, names->list[i].text) = names->list[i];
+		if (names->list[i].text) *name_entry(&more, names->list[i].text) = names->list[i];
 	free(names->list);
 	*names = more;
 	return true;
@@ -47,14 +47,14 @@ static bool names_grow(struct slp_names *names)
 
 struct slp_name *slp_names_find(const struct slp_names *names, const char *text)
 {
-	struct slp_name *place = names->capacity ? name_place(names, text) : NULL;
-	return place && place->text ? place : NULL;
+	struct slp_name *entry = names->capacity ? name_entry(names, text) : NULL;
+	return entry && entry->text ? entry : NULL;
 }
 
 bool slp_names_add(struct slp_names *names, const char *text, int number)
 {
 	if (!names_grow(names)) return false;
-	*name_place(names, text) = (struct slp_name){text, number};
+	*name_entry(names, text) = (struct slp_name){text, number};
 	names->count++;
 	return true;
 }
@@ -69,8 +69,8 @@ static const char *unique_name(sl_graph *g, const char *name)
 	return own && slp_names_add(&g->names, own, g->count) ? own : NULL;
 }
 
-/* Nodes that come after each other are often of one place: they share its text. */
-static const char *place_string(sl_graph *g, const char *at)
+/* Nodes that come after each other are often of one call site: they share its text. */
+static const char *call_site_string(sl_graph *g, const char *at)
 {
 	if (!at) return "";
 	const char *last = g->count ? g->nodes[g->count - 1].at : NULL;
@@ -153,8 +153,8 @@ static const struct slp_type unknown = {SL_FLOAT32, {.ndim = -1}};
 static int add_node(sl_graph *g, enum slp_node_kind kind, const char *at, const char *name, int nout)
 {
 	if (!slp_grow((void **)&g->nodes, &g->capacity, g->count + 1, sizeof *g->nodes)) return -1;
-	struct slp_gnode n = {.kind = kind, .at = place_string(g, at), .name = unique_name(g, name), .nout = nout,
-			      .before = -1};
+	struct slp_gnode n = {
+	        .kind = kind, .at = call_site_string(g, at), .name = unique_name(g, name), .nout = nout, .before = -1};
 	if (!n.at || !n.name) return -1;
 	for (int i = 0; i < SLP_MAX_OUTPUTS; i++) n.types[i] = unknown;
 	g->nodes[g->count] = n;
@@ -251,10 +251,10 @@ void slp_graph_make_const(sl_graph *g, int node, sl_tensor *t)
 	n->nout = 1;
 }
 
-void slp_graph_before(sl_graph *g, int node, int place)
+void slp_graph_before(sl_graph *g, int node, int position)
 {
-	int before = g->nodes[place].before;
-	g->nodes[node].before = before >= 0 ? before : place;
+	int before = g->nodes[position].before;
+	g->nodes[node].before = before >= 0 ? before : position;
 }
 
 void slp_graph_kill(sl_graph *g, int node)

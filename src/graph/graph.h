@@ -86,8 +86,8 @@ bool slp_graph_rewrite(sl_graph *g, int node, const struct sl_op *op, const void
 		       const struct slp_value *in);
 /* Turns a node with one result into a constant; a reference to t is taken. */
 void slp_graph_make_const(sl_graph *g, int node, sl_tensor *t);
-/* An appended node takes its place just before `place`: what matters if it reads a parameter that is written. */
-void slp_graph_before(sl_graph *g, int node, int place);
+/* An appended node comes just before the one at `position`: what matters if it reads a parameter that is written. */
+void slp_graph_before(sl_graph *g, int node, int position);
 /* Inputs stay. */
 void slp_graph_kill(sl_graph *g, int node);
 /* Brings nodes that were appended at the end into an order in which they can run again (stable: otherwise as they
@@ -117,8 +117,8 @@ static inline bool slp_value_equal(struct slp_value a, struct slp_value b)
 /* An attribute by its name: its row in the table, its place in the node; NULL if there is none. */
 const struct slp_attr *slp_attr_find(const struct sl_op *op, const char *name);
 const void *slp_node_attr(const struct slp_gnode *n, const char *name);
-/* Result types of one operation node from those of its arguments; errors name the node's place.  Its attributes stay as
- * the program gave them: what infer completes (a shape with -1) holds for these types only. */
+/* Result types of one operation node from those of its arguments; errors name the node's call site.  Its attributes
+ * stay as the program gave them: what infer completes (a shape with -1) holds for these types only. */
 enum sl_status slp_node_infer(sl_graph *g, int node);
 /* The call that infer, flops, bytes, scratch and kernels of the operation look at: types filled in, attributes a copy
  * that infer has completed.  false, with an error, if it is wrong.  slp_call_free(c) afterwards. */

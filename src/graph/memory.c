@@ -59,7 +59,7 @@ static void find_uses(struct memory *m)
 }
 
 /* The argument whose place the node's result can take: in scratch, dead afterwards, of the same size; -1: none. */
-static int place_to_take(const struct memory *m, int node)
+static int input_to_reuse(const struct memory *m, int node)
 {
 	const struct slp_gnode *n = &m->g->nodes[node];
 	if (!n->op->inplace || n->nin < 1 || m->external[node * SLP_MAX_OUTPUTS]) return -1;
@@ -80,7 +80,7 @@ static void make_regions(struct memory *m, bool reuse)
 		const struct slp_gnode *n = &m->g->nodes[i];
 		if (m->layout->unit[i] < 0) continue;
 		for (int k = 0; k < n->nout; k++) {
-			int id = i * SLP_MAX_OUTPUTS + k, taken = reuse && k == 0 ? place_to_take(m, i) : -1;
+			int id = i * SLP_MAX_OUTPUTS + k, taken = reuse && k == 0 ? input_to_reuse(m, i) : -1;
 			m->region[id] = taken >= 0 ? m->region[taken] : id;
 			struct region *r = &m->regions[m->region[id]];
 			if (taken < 0) *r = (struct region){slp_type_bytes(&n->types[k]), 0, i, i, m->layout->unit[i], m->external[id]};
@@ -114,12 +114,12 @@ static bool alive_together(const struct region *a, const struct region *b)
 	return a->unit == b->unit && a->first <= b->last && b->first <= a->last;
 }
 
-/* The lowest offset that is free among the placed regions that live at the same time. */
-static void place(struct region *r, struct region **placed, int nplaced, struct region **near, bool reuse)
+/* The lowest offset that is free among regions before it that live at the same time. */
+static void assign_offset(struct region *r, struct region **assigned, int nassigned, struct region **near, bool reuse)
 {
 	int n = 0;
-	for (int i = 0; i < nplaced; i++)
-		if (reuse ? alive_together(placed[i], r) : placed[i]->unit == r->unit) near[n++] = placed[i];
+	for (int i = 0; i < nassigned; i++)
+		if (reuse ? alive_together(assigned[i], r) : assigned[i]->unit == r->unit) near[n++] = assigned[i];
 	qsort(near, (size_t)n, sizeof *near, lowest_first);
 	r->offset = 0;
 	for (int i = 0; i < n; i++) {
@@ -130,7 +130,7 @@ static void place(struct region *r, struct region **placed, int nplaced, struct 
 }
 
 /* Gives the regions in scratch their offsets; false without memory. */
-static bool place_regions(struct memory *m, bool reuse)
+static bool assign_offsets(struct memory *m, bool reuse)
 {
 	size_t values = (size_t)m->g->count * SLP_MAX_OUTPUTS + 1;
 	struct region **list = malloc(values * sizeof *list), **near = malloc(values * sizeof *near);
@@ -139,14 +139,14 @@ static bool place_regions(struct memory *m, bool reuse)
 		if (m->region[i] == i && !m->regions[i].external) list[n++] = &m->regions[i];
 	if (list && near) {
 		qsort(list, (size_t)n, sizeof *list, largest_first);
-		for (int i = 0; i < n; i++) place(list[i], list, i, near, reuse);
+		for (int i = 0; i < n; i++) assign_offset(list[i], list, i, near, reuse);
 	}
 	free(list);
 	free(near);
 	return list && near;
 }
 
-/* ---- homes ------------------------------------------------------------------------------------------------------- */
+/* ---- locations -------------------------------------------------------------------------------------------------- */
 
 /* Which output of the program the region is, if it belongs to a group; -1: none. */
 static int grouped_output(const struct memory *m, int id)
@@ -163,46 +163,50 @@ static int storage_of_group(const struct memory *m, int output, int id)
 	const struct slp_layout *l = m->layout;
 	for (int i = 0; i < m->g->noutputs; i++) {
 		int root = l->root[slp_value_id(m->g->outputs[i])];
-		if (l->group[i] != l->group[output] || root == id || l->home[root].kind != SLP_HOME_STORAGE) continue;
-		if (l->unit[root / SLP_MAX_OUTPUTS] == l->unit[id / SLP_MAX_OUTPUTS]) return l->home[root].index;
+		if (l->group[i] != l->group[output] || root == id || l->location[root].kind != SLP_LOCATION_STORAGE)
+			continue;
+		if (l->unit[root / SLP_MAX_OUTPUTS] == l->unit[id / SLP_MAX_OUTPUTS]) return l->location[root].index;
 	}
 	return -1;
 }
 
-static bool home_of_result(struct memory *m, int id)
+static bool location_of_result(struct memory *m, int id)
 {
 	const struct region *r = &m->regions[m->region[id]];
 	struct slp_layout *l = m->layout;
 	if (!r->external) {
-		l->home[id] = (struct slp_home){SLP_HOME_SCRATCH, 0, r->offset};
+		l->location[id] = (struct slp_location){SLP_LOCATION_SCRATCH, 0, r->offset};
 		return true;
 	}
 	int output = grouped_output(m, id), storage = output < 0 ? -1 : storage_of_group(m, output, id);
 	if (storage >= 0) {
-		l->home[id] = (struct slp_home){SLP_HOME_STORAGE, storage, (l->storages[storage] + 255) / 256 * 256};
-		l->storages[storage] = l->home[id].offset + r->bytes;
+		l->location[id] =
+		        (struct slp_location){SLP_LOCATION_STORAGE, storage, (l->storages[storage] + 255) / 256 * 256};
+		l->storages[storage] = l->location[id].offset + r->bytes;
 		return true;
 	}
 	size_t *more = realloc(l->storages, ((size_t)l->nstorages + 1) * sizeof *more);
 	if (!more) return false;
 	l->storages = more;
 	l->storages[l->nstorages] = r->bytes;
-	l->home[id] = (struct slp_home){SLP_HOME_STORAGE, l->nstorages++, 0};
+	l->location[id] = (struct slp_location){SLP_LOCATION_STORAGE, l->nstorages++, 0};
 	return true;
 }
 
-static bool find_homes(struct memory *m)
+static bool find_locations(struct memory *m)
 {
 	const sl_graph *g = m->g;
 	struct slp_layout *l = m->layout;
 	for (int i = 0; i < g->count; i++) {
 		const struct slp_gnode *n = &g->nodes[i];
 		int id = i * SLP_MAX_OUTPUTS;
-		if (n->kind == SLP_NODE_PARAM || n->kind == SLP_NODE_CONST) l->home[id] = (struct slp_home){SLP_HOME_TENSOR, i, 0};
+		if (n->kind == SLP_NODE_PARAM || n->kind == SLP_NODE_CONST)
+			l->location[id] = (struct slp_location){SLP_LOCATION_TENSOR, i, 0};
 		for (int k = 0; n->kind == SLP_NODE_OP && l->unit[i] >= 0 && k < n->nout; k++)
-			if (!home_of_result(m, id + k)) return false;
+			if (!location_of_result(m, id + k)) return false;
 	}
-	for (int i = 0; i < g->ninputs; i++) l->home[g->inputs[i] * SLP_MAX_OUTPUTS] = (struct slp_home){SLP_HOME_INPUT, i, 0};
+	for (int i = 0; i < g->ninputs; i++)
+		l->location[g->inputs[i] * SLP_MAX_OUTPUTS] = (struct slp_location){SLP_LOCATION_INPUT, i, 0};
 	return true;
 }
 
@@ -231,16 +235,16 @@ static bool allocate(struct memory *m)
 {
 	size_t values = (size_t)m->g->count * SLP_MAX_OUTPUTS + 1;
 	m->layout->root = malloc(values * sizeof(int));
-	m->layout->home = calloc(values, sizeof(struct slp_home));
+	m->layout->location = calloc(values, sizeof(struct slp_location));
 	m->regions = calloc(values, sizeof *m->regions);
 	m->region = malloc(values * sizeof(int));
 	m->last = calloc(values, sizeof(int));
 	m->external = calloc(values, sizeof(bool));
 	if (m->region) memset(m->region, 0xff, values * sizeof(int));
-	return m->layout->root && m->layout->home && m->regions && m->region && m->last && m->external;
+	return m->layout->root && m->layout->location && m->regions && m->region && m->last && m->external;
 }
 
-bool slp_place_values(const sl_graph *g, bool reuse, struct slp_layout *layout)
+bool slp_plan_memory(const sl_graph *g, bool reuse, struct slp_layout *layout)
 {
 	struct memory m = {.g = g, .layout = layout};
 	bool ok = allocate(&m);
@@ -248,7 +252,7 @@ bool slp_place_values(const sl_graph *g, bool reuse, struct slp_layout *layout)
 		find_roots(g, layout);
 		find_uses(&m);
 		make_regions(&m, reuse);
-		ok = place_regions(&m, reuse) && find_homes(&m);
+		ok = assign_offsets(&m, reuse) && find_locations(&m);
 	}
 	if (ok) sum_up(&m);
 	free(m.regions);
@@ -262,7 +266,7 @@ void slp_layout_clear(struct slp_layout *l)
 {
 	free(l->unit);
 	free(l->root);
-	free(l->home);
+	free(l->location);
 	free(l->storages);
 	*l = (struct slp_layout){0};
 }

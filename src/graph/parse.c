@@ -15,7 +15,7 @@ static bool no_memory(struct slp_parser *p)
 }
 
 /* Where a node came from: the call that parsed it, and its line. */
-static const char *place(const struct slp_parser *p, char text[256])
+static const char *call_site(const struct slp_parser *p, char text[256])
 {
 	snprintf(text, 256, "%.200s, line %d", p->lex.at, p->lex.line);
 	return text;
@@ -51,7 +51,7 @@ static bool literal(struct slp_parser *p, const char *name, struct slp_value *v)
 	snprintf(own, sizeof own, "#%d", p->literals++);
 	sl_tensor *t = sl_from_at(p->lex.at, &x, SL_SCALAR, (struct sl_make){.device = sl_auto()});
 	*v = (struct slp_value){-1, 0};
-	if (t) v->node = slp_graph_add_tensor(p->g, place(p, at), name ? name : own, SLP_NODE_CONST, t);
+	if (t) v->node = slp_graph_add_tensor(p->g, call_site(p, at), name ? name : own, SLP_NODE_CONST, t);
 	if (v->node < 0) return t ? no_memory(p) : false;
 	return slp_lex_next(&p->lex);
 }
@@ -156,7 +156,8 @@ static bool call(struct slp_parser *p, const char *op_name, const char *name, st
 		ok = slp_lex_fail(&start, SL_EINVAL, "%s takes %d arguments (%s), not %d", op->name, op->nin, op->args, a.count);
 	if (ok) {
 		slp_parse_random(p, op, a.attrs.bytes, a.given);
-		*v = (struct slp_value){slp_graph_add_op(p->g, place(p, at), name, op, a.attrs.bytes, a.count, a.list), 0};
+		*v = (struct slp_value){
+		        slp_graph_add_op(p->g, call_site(p, at), name, op, a.attrs.bytes, a.count, a.list), 0};
 		if (v->node < 0) ok = no_memory(p);
 	}
 	free(a.list);
@@ -172,7 +173,7 @@ static bool input_statement(struct slp_parser *p, const char *name)
 	char at[256];
 	if (slp_lex_accept(&p->lex, ":", &ok) && ok) ok = slp_parse_type(p, &type);
 	if (!ok) return false;
-	int node = slp_graph_add_input(p->g, place(p, at), name, type);
+	int node = slp_graph_add_input(p->g, call_site(p, at), name, type);
 	return node < 0 ? no_memory(p) : define(p, name, (struct slp_value){node, 0});
 }
 
@@ -180,7 +181,7 @@ static bool add_tensor(struct slp_parser *p, const char *name, enum slp_node_kin
 {
 	char at[256];
 	if (!t) return false;
-	int node = slp_graph_add_tensor(p->g, place(p, at), name, kind, t);
+	int node = slp_graph_add_tensor(p->g, call_site(p, at), name, kind, t);
 	return node < 0 ? no_memory(p) : define(p, name, (struct slp_value){node, 0});
 }
 

@@ -15,7 +15,7 @@ struct group {
 	int nodes[SLP_FUSED_STEPS], count;       /* in the order of the graph; the last is the root */
 	struct slp_value in[SLP_FUSED_INPUTS];
 	int nin;
-	struct slp_fused_attrs program;
+	struct slp_fused_attrs expression;
 };
 
 /* ---- what belongs to a group ------------------------------------------------------------------------------------- */
@@ -97,12 +97,12 @@ static int operand(const struct group *s, struct slp_value v, const int *results
 static bool write_program(struct group *s)
 {
 	int results[SLP_FUSED_STEPS];
-	memset(&s->program, 0, sizeof s->program);
+	memset(&s->expression, 0, sizeof s->expression);
 	if (!collect_inputs(s)) return false;
 	for (int i = 0; i < s->count; i++) {
 		const struct slp_gnode *n = &s->g->nodes[s->nodes[i]];
 		int a = operand(s, n->in[0], results), b = n->nin > 1 ? operand(s, n->in[1], results) : 0;
-		results[i] = slp_fused_add(&s->program, n->op, n->attrs.bytes, a, b);
+		results[i] = slp_fused_add(&s->expression, n->op, n->attrs.bytes, a, b);
 		if (results[i] < 0) return false;
 	}
 	return true;
@@ -110,7 +110,7 @@ static bool write_program(struct group *s)
 
 /* ---- growing ----------------------------------------------------------------------------------------------------- */
 
-/* Puts a node in its place among the others, if their program still fits. */
+/* Puts a node in its place among the others, if their expression still fits. */
 static bool join(struct group *s, int node)
 {
 	struct group before = *s;
@@ -143,7 +143,7 @@ static void grow(struct group *s)
 static enum sl_status fuse(struct group *s)
 {
 	int root = s->nodes[s->count - 1];
-	if (!slp_graph_rewrite(s->g, root, &slp_op_fused, &s->program, s->nin, s->in)) return slp_pass_no_memory("chain");
+	if (!slp_graph_rewrite(s->g, root, &slp_op_fused, &s->expression, s->nin, s->in)) return slp_pass_no_memory("chain");
 	for (int i = 0; i + 1 < s->count; i++) slp_graph_kill(s->g, s->nodes[i]);
 	return slp_node_infer(s->g, root);
 }

@@ -51,10 +51,10 @@ static bool find_pools(const sl_graph *g, const struct slp_users *u, struct patt
 		bool there = slp_node_is(n, "avg_pool2d") || slp_node_is(n, "max_pool2d");
 		bool back = (slp_node_is(n, "avg_pool2d_grad") || slp_node_is(n, "max_pool2d_grad")) && slp_node_number(n, "relu");
 		enum slp_conv_pool type = mean ? SLP_CONV_POOL_AVG : SLP_CONV_POOL_MAX;
-		int *place = there ? &p->pool : &p->back;
-		if (!(there || back) || *place >= 0 || !is_plain_pool(g, n, y)) return false;
+		int *slot = there ? &p->pool : &p->back;
+		if (!(there || back) || *slot >= 0 || !is_plain_pool(g, n, y)) return false;
 		if (p->type != SLP_CONV_POOL_NONE && p->type != type) return false;
-		*place = u->list[i].node;
+		*slot = u->list[i].node;
 		p->type = type;
 	}
 	return p->pool >= 0;
@@ -71,9 +71,10 @@ static bool find_gradients(const sl_graph *g, const struct slp_users *u, struct 
 		const struct slp_gnode *n = &g->nodes[u->list[i].node];
 		bool data = slp_node_is(n, "conv2d_grad_data") && u->list[i].arg == 0;
 		bool weights = slp_node_is(n, "conv2d_grad_weights") && u->list[i].arg == 1;
-		int *place = data ? &p->data : &p->weights;
-		if (!(data || weights) || *place >= 0 || slp_node_number(n, "pool") || !same_attrs(n, conv, names)) return false;
-		*place = u->list[i].node;
+		int *slot = data ? &p->data : &p->weights;
+		if (!(data || weights) || *slot >= 0 || slp_node_number(n, "pool") || !same_attrs(n, conv, names))
+			return false;
+		*slot = u->list[i].node;
 	}
 	return true;
 }
@@ -95,13 +96,13 @@ static void set_pool(struct slp_gnode *n, const struct pattern *p)
 	memcpy(n->attrs.bytes + slp_attr_find(n->op, "crop")->offset, p->crop, sizeof p->crop);
 }
 
-/* A gradient takes the pooled dy, as argument `place`, and the mask. */
-static enum sl_status replace_gradient(sl_graph *g, int node, int place, const struct pattern *p)
+/* A gradient takes the pooled dy, as argument `which`, and the mask. */
+static enum sl_status replace_gradient(sl_graph *g, int node, int which, const struct pattern *p)
 {
 	if (node < 0) return SL_OK;
 	struct slp_gnode *n = &g->nodes[node], *back = &g->nodes[p->back];
 	struct slp_value in[] = {n->in[0], n->in[1], {p->conv, 1}};
-	in[place] = back->in[1];
+	in[which] = back->in[1];
 	if (!slp_graph_rewrite(g, node, n->op, n->attrs.bytes, 3, in)) return slp_pass_no_memory("fuse");
 	set_pool(n, p);
 	return slp_node_infer(g, node);

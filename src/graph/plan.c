@@ -107,7 +107,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	if (s != SL_OK) return s;
 	int workers = opts->off & 1u << SL_PASS_SEGMENT ? SLP_CUT_EACH : count_workers(p->device);
 	if (!slp_cut(p->graph, workers, &p->layout)) return slp_plan_no_memory();
-	if (!slp_place_values(p->graph, !(opts->off & 1u << SL_PASS_MEMORY), &p->layout)) return slp_plan_no_memory();
+	if (!slp_plan_memory(p->graph, !(opts->off & 1u << SL_PASS_MEMORY), &p->layout)) return slp_plan_no_memory();
 	s = slp_plan_code(p, at, what);
 	p->info.nodes = count_calls(p->graph);
 	p->info.segments = p->layout.nunits;
@@ -151,7 +151,7 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
 
 /* A program made ready to run for certain input shapes on a device: optimised, its memory planned, cut into tasks.  The
  * graph stays the caller's; free the plan with sl_plan_free.  NULL after a mistake: SL_ESHAPE, an input has no shape;
- * SL_EDEVICE; else that of an operation, which the message names with the place of its call.
+ * SL_EDEVICE; else that of an operation, which the message names with its call site.
  *
  *     sl_plan *plan = sl_compile(graph, .shapes = (sl_shape[]){SL_SHAPE(1, 512)}); */
 sl_plan *sl_compile_at(const char *at, const sl_graph *graph, struct sl_compile_opts opts)
@@ -192,7 +192,7 @@ void sl_plan_free(sl_plan *p)
 	if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
 	for (int i = 0; p->units && i < p->layout.nunits; i++) {
 		slp_code_release(p->units[i].code);
-		free(p->units[i].homes);
+		free(p->units[i].locations);
 		free(p->units[i].fills);
 	}
 	for (int i = 0; p->kept && i < p->layout.nstorages; i++)

@@ -5,15 +5,16 @@
 #include "graph/graph.h"
 
 /* Where a value lies while the plan runs. */
-enum slp_home_kind {
-	SLP_HOME_NONE,    /* no value of its own: an operation without results */
-	SLP_HOME_INPUT,   /* index: among the inputs */
-	SLP_HOME_TENSOR,  /* index: the node of the parameter or constant */
-	SLP_HOME_STORAGE, /* index: among the storages that a run makes: results, and what goes from unit to unit; offset */
-	SLP_HOME_SCRATCH, /* offset in the unit's scratch */
+enum slp_location_kind {
+	SLP_LOCATION_NONE,    /* no value of its own: an operation without results */
+	SLP_LOCATION_INPUT,   /* index: among the inputs */
+	SLP_LOCATION_TENSOR,  /* index: the node of the parameter or constant */
+	SLP_LOCATION_STORAGE, /* index: among the storages that a run makes: results, and what goes from unit to unit;
+	                         offset */
+	SLP_LOCATION_SCRATCH, /* offset in the unit's scratch */
 };
-struct slp_home {
-	enum slp_home_kind kind;
+struct slp_location {
+	enum slp_location_kind kind;
 	int index;
 	size_t offset;
 };
@@ -25,7 +26,7 @@ struct slp_layout {
 	int nunits;
 	int *unit;           /* of each node; -1: runs nowhere (inputs, parameters, views) */
 	int *root;           /* the value whose memory this one is: itself, but for views */
-	struct slp_home *home; /* of roots */
+	struct slp_location *location; /* of roots */
 	size_t *storages;    /* bytes of each storage that a run makes */
 	int nstorages;
 	size_t planned, unplanned; /* bytes of intermediates: at the peak, and if each had its own memory */
@@ -34,8 +35,8 @@ struct slp_layout {
 enum { SLP_CUT_EACH = 0 }; /* instead of a number of workers: every node is a unit */
 /* cut.c: units of nodes, for so many workers to share.  false without memory. */
 bool slp_cut(const sl_graph *g, int workers, struct slp_layout *layout);
-/* memory.c: homes of values. */
-bool slp_place_values(const sl_graph *g, bool reuse, struct slp_layout *layout);
+/* memory.c: locations of values. */
+bool slp_plan_memory(const sl_graph *g, bool reuse, struct slp_layout *layout);
 void slp_layout_clear(struct slp_layout *layout);
 static inline size_t slp_type_bytes(const struct slp_type *t)
 {
@@ -56,7 +57,7 @@ struct slp_fill {
 /* What becomes one task at each run. */
 struct slp_unit {
 	struct slp_code *code;
-	struct slp_home *homes; /* of each slot */
+	struct slp_location *locations; /* of each slot */
 	int nslots, max_slots;
 	struct slp_fill *fills;
 	int nfills, max_fills;

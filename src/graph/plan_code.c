@@ -4,35 +4,39 @@
 
 #include "graph/plan.h"
 
-static bool same_home(struct slp_home a, struct slp_home b)
+static bool same_location(struct slp_location a, struct slp_location b)
 {
 	return a.kind == b.kind && a.index == b.index;
 }
 
-/* The unit's slot for a home; scratch has one for each place, so that a fault spoils no more than it must. */
-static int slot_for(struct slp_unit *u, struct slp_home home, size_t bytes)
+/* The unit's slot for a location; scratch has one for each offset, so that a fault spoils no more than it must. */
+static int slot_for(struct slp_unit *u, struct slp_location location, size_t bytes)
 {
-	for (int i = 0; home.kind != SLP_HOME_SCRATCH && i < u->nslots; i++)
-		if (same_home(u->homes[i], home)) return i;
-	int slot = home.kind == SLP_HOME_SCRATCH ? slp_code_scratch_slot(u->code, home.offset, bytes ? bytes : 1)
-						 : slp_code_slot(u->code);
-	if (slot < 0 || !slp_grow((void **)&u->homes, &u->max_slots, slot + 1, sizeof *u->homes)) return -1;
-	u->homes[slot] = home;
+	for (int i = 0; location.kind != SLP_LOCATION_SCRATCH && i < u->nslots; i++)
+		if (same_location(u->locations[i], location)) return i;
+	int slot = location.kind == SLP_LOCATION_SCRATCH
+	                   ? slp_code_scratch_slot(u->code, location.offset, bytes ? bytes : 1)
+	                   : slp_code_slot(u->code);
+	if (slot < 0 || !slp_grow((void **)&u->locations, &u->max_slots, slot + 1, sizeof *u->locations)) return -1;
+	u->locations[slot] = location;
 	u->nslots = slot + 1;
 	return slot;
 }
 
 /* Slots of the values in this unit: by value id, -1 unless known. */
-static bool find_places(const sl_plan *p, struct slp_unit *u, int node, int *slots, struct slp_place *places)
+static bool find_addresses(const sl_plan *p, struct slp_unit *u, int node, int *slots, struct slp_address *addresses)
 {
 	const struct slp_gnode *n = &p->graph->nodes[node];
 	for (int i = 0; i < n->nin + n->nout; i++) {
 		struct slp_value v = i < n->nin ? n->in[i] : (struct slp_value){node, i - n->nin};
 		int root = p->layout.root[slp_value_id(v)];
-		if (slots[root] < 0) slots[root] = slot_for(u, p->layout.home[root], slp_type_bytes(slp_value_type(p->graph, v)));
+		if (slots[root] < 0)
+			slots[root] =
+			        slot_for(u, p->layout.location[root], slp_type_bytes(slp_value_type(p->graph, v)));
 		if (slots[root] < 0) return false;
-		const struct slp_home *home = &p->layout.home[root];
-		places[i] = (struct slp_place){slots[root], home->kind == SLP_HOME_STORAGE ? home->offset : 0};
+		const struct slp_location *location = &p->layout.location[root];
+		addresses[i] = (struct slp_address){slots[root],
+		                                    location->kind == SLP_LOCATION_STORAGE ? location->offset : 0};
 	}
 	return true;
 }
@@ -67,15 +71,16 @@ static bool note_fills(struct slp_unit *u, struct slp_gnode *n)
 static bool add_call(sl_plan *p, struct slp_unit *u, int node, int *slots)
 {
 	struct slp_gnode *n = &p->graph->nodes[node];
-	struct slp_place *places = malloc((size_t)(n->nin + n->nout + 1) * sizeof *places);
+	struct slp_address *addresses = malloc((size_t)(n->nin + n->nout + 1) * sizeof *addresses);
 	struct slp_infer call;
-	bool ok = places && slp_node_call(p->graph, n, &call);
+	bool ok = addresses && slp_node_call(p->graph, n, &call);
 	if (ok) {
-		ok = find_places(p, u, node, slots, places) && note_fills(u, n) && slp_code_call(u->code, &call, places);
+		ok = find_addresses(p, u, node, slots, addresses) && note_fills(u, n) &&
+		     slp_code_call(u->code, &call, addresses);
 		slp_call_free(&call);
 	}
 	u->ncalls++;
-	free(places);
+	free(addresses);
 	return ok;
 }
 

@@ -17,8 +17,8 @@ void slp_plan_keep_memory(sl_plan *p)
 		p->kept = NULL;
 	}
 	for (int i = 0; p->kept && i < p->graph->noutputs; i++) {
-		struct slp_home home = p->layout.home[p->layout.root[slp_value_id(p->graph->outputs[i])]];
-		if (home.kind == SLP_HOME_STORAGE) p->is_result[home.index] = true;
+		struct slp_location location = p->layout.location[p->layout.root[slp_value_id(p->graph->outputs[i])]];
+		if (location.kind == SLP_LOCATION_STORAGE) p->is_result[location.index] = true;
 	}
 }
 
@@ -85,16 +85,17 @@ static enum sl_status check_tensors(const struct run *r)
 
 /* ---- its tasks --------------------------------------------------------------------------------------------------- */
 
-static struct slp_binding binding_of(const struct run *r, struct slp_home home)
+static struct slp_binding binding_of(const struct run *r, struct slp_location location)
 {
-	switch (home.kind) {
-	case SLP_HOME_INPUT: return (struct slp_binding){r->in[home.index]->storage, r->in[home.index]->offset};
-	case SLP_HOME_TENSOR: {
-		const sl_tensor *t = r->plan->graph->nodes[home.index].tensor;
+	switch (location.kind) {
+	case SLP_LOCATION_INPUT:
+		return (struct slp_binding){r->in[location.index]->storage, r->in[location.index]->offset};
+	case SLP_LOCATION_TENSOR: {
+		const sl_tensor *t = r->plan->graph->nodes[location.index].tensor;
 		return (struct slp_binding){t->storage, t->offset};
 	}
-	case SLP_HOME_STORAGE: return (struct slp_binding){r->storages[home.index], 0};
-	default: return (struct slp_binding){NULL, home.offset};
+	case SLP_LOCATION_STORAGE: return (struct slp_binding){r->storages[location.index], 0};
+	default: return (struct slp_binding){NULL, location.offset};
 	}
 }
 
@@ -112,7 +113,7 @@ static uint64_t fill_value(const struct run *r, const struct slp_fill *f, bool *
 static enum sl_status submit_unit(const struct run *r, const struct slp_unit *u)
 {
 	int npatches = 0;
-	for (int i = 0; i < u->nslots; i++) r->bindings[i] = binding_of(r, u->homes[i]);
+	for (int i = 0; i < u->nslots; i++) r->bindings[i] = binding_of(r, u->locations[i]);
 	for (int i = 0; i < u->nfills; i++) {
 		bool known;
 		uint64_t value = fill_value(r, &u->fills[i], &known);
@@ -141,9 +142,9 @@ static enum sl_status submit(const struct run *r)
 static sl_tensor *make_output(const struct run *r, struct slp_value v)
 {
 	const struct slp_layout *l = &r->plan->layout;
-	struct slp_home home = l->home[l->root[slp_value_id(v)]];
-	struct slp_binding b = binding_of(r, home);
-	if (home.kind == SLP_HOME_STORAGE) b.offset = home.offset;
+	struct slp_location location = l->location[l->root[slp_value_id(v)]];
+	struct slp_binding b = binding_of(r, location);
+	if (location.kind == SLP_LOCATION_STORAGE) b.offset = location.offset;
 	slp_storage_retain(b.storage);
 	return slp_tensor_new(b.storage, b.offset, *slp_value_type(r->plan->graph, v), r->plan->device);
 }

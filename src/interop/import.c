@@ -56,7 +56,7 @@ static bool run_variable(struct run *r, int node)
 	struct part *p = &r->b->parts[node];
 	sl_tensor **value = &r->values[p->first];
 	if (p->input >= 0) *value = r->given[p->input];
-	else *value = sl_param_use_at(slp_forward_place(), p->param, r->given[0]);
+	else *value = sl_param_use_at(slp_forward_call_site(), p->param, r->given[0]);
 	return *value != NULL;
 }
 
@@ -78,11 +78,11 @@ static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	struct imported *b = (struct imported *)self;
 	if (nin != b->ninputs)
-		return slp_call_fail(slp_forward_place(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
-				     sl_block_name(self), b->ninputs, nin);
+		return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
+		                     sl_block_name(self), b->ninputs, nin);
 	size_t room = (size_t)(b->nvalues + b->most_in + 1);
 	struct run r = {.b = b, .given = in, .values = calloc(room, sizeof *r.values)};
-	if (!r.values) return slp_call_fail(slp_forward_place(), "sl_forward", SL_ENOMEM, "no memory");
+	if (!r.values) return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_ENOMEM, "no memory");
 	r.in = r.values + b->nvalues;
 	bool ok = true;
 	for (int i = 0; i < b->symbol.count && ok; i++) {
@@ -142,12 +142,12 @@ static void mark_needed(struct imported *b)
 }
 
 /* Where calls for the node are said to be made, for messages; may outlive the block. */
-static const char *place_of(const char *file, const char *node)
+static const char *call_site_of(const char *file, const char *node)
 {
-	char place[256];
+	char call_site[256];
 	const char *slash = strrchr(file, '/');
-	snprintf(place, sizeof place, "%s, node %s", slash ? slash + 1 : file, node);
-	return slp_text_keep(place, "an imported node");
+	snprintf(call_site, sizeof call_site, "%s, node %s", slash ? slash + 1 : file, node);
+	return slp_text_keep(call_site, "an imported node");
 }
 
 static bool check_operator(struct import *im, int node)
@@ -155,7 +155,7 @@ static bool check_operator(struct import *im, int node)
 	const struct slp_mx_node *n = &im->block->symbol.nodes[node];
 	struct part *p = &im->block->parts[node];
 	p->op = slp_mx_op_find(n->op);
-	p->at = place_of(im->file.path, n->name);
+	p->at = call_site_of(im->file.path, n->name);
 	if (!p->op)
 		return fail(im, SL_EUNSUPPORTED, "node \"%.100s\": there is no operator \"%.60s\" here", n->name, n->op);
 	if (n->nin < p->op->min || (p->op->max >= 0 && n->nin > p->op->max))
@@ -212,10 +212,10 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Which array of the file has this name; -1: none. */
-static int find_array(const struct import *im, char *const *sorted, const int *place, const char *name)
+static int find_array(const struct import *im, char *const *sorted, const int *position, const char *name)
 {
 	char *const *hit = im->count ? bsearch(&name, sorted, (size_t)im->count, sizeof *sorted, by_name) : NULL;
-	return hit ? place[hit - sorted] : -1;
+	return hit ? position[hit - sorted] : -1;
 }
 
 /* Dims of an attribute __shape__ that are not 0 must be those of the values. */
@@ -302,18 +302,18 @@ static bool check_operators(struct import *im, const int *arrays)
 }
 
 /* Where the values of each variable are in the file of parameters; -1: nowhere.  Says which arrays are superfluous. */
-static bool match(struct import *im, char **sorted, int *place, int *arrays, bool *used)
+static bool match(struct import *im, char **sorted, int *position, int *arrays, bool *used)
 {
 	struct imported *b = im->block;
 	for (int i = 0; i < im->count; i++) sorted[i] = im->names[i];
 	if (im->count) qsort(sorted, (size_t)im->count, sizeof *sorted, by_name);
 	for (int i = 0; i < im->count; i++) {
 		char **hit = bsearch(&im->names[i], sorted, (size_t)im->count, sizeof *sorted, by_name);
-		place[hit - sorted] = i;
+		position[hit - sorted] = i;
 	}
 	for (int i = 0; i < b->symbol.count; i++) {
 		bool variable = slp_mx_is_variable(&b->symbol.nodes[i]) && b->parts[i].input < 0;
-		arrays[i] = variable ? find_array(im, sorted, place, b->symbol.nodes[i].name) : -1;
+		arrays[i] = variable ? find_array(im, sorted, position, b->symbol.nodes[i].name) : -1;
 		if (arrays[i] >= 0) used[arrays[i]] = true;
 	}
 	for (int i = 0; i < im->count && !im->opts.lenient; i++)
@@ -341,13 +341,14 @@ static bool bind(struct import *im)
 {
 	size_t count = (size_t)im->count + 1;
 	char **sorted = malloc(count * sizeof *sorted);
-	int *place = malloc(count * sizeof *place), *arrays = malloc((size_t)im->block->symbol.count * sizeof *arrays);
+	int *position = malloc(count * sizeof *position),
+	    *arrays = malloc((size_t)im->block->symbol.count * sizeof *arrays);
 	bool *used = calloc(count, sizeof *used);
-	bool ok = sorted && place && arrays && used;
+	bool ok = sorted && position && arrays && used;
 	if (!ok) fail(im, SL_ENOMEM, "no memory");
-	ok = ok && match(im, sorted, place, arrays, used) && check_operators(im, arrays) && bind_params(im, arrays);
+	ok = ok && match(im, sorted, position, arrays, used) && check_operators(im, arrays) && bind_params(im, arrays);
 	free(sorted);
-	free(place);
+	free(position);
 	free(arrays);
 	free(used);
 	return ok;

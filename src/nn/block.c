@@ -158,17 +158,17 @@ const char *sl_block_name(const sl_block *block)
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-static _Thread_local const char *place;
+static _Thread_local const char *call_site;
 
-const char *slp_forward_place(void)
+const char *slp_forward_call_site(void)
 {
-	return place;
+	return call_site;
 }
 
-const char *slp_forward_place_set(const char *at)
+const char *slp_forward_call_site_set(const char *at)
 {
-	const char *outer = place;
-	place = at;
+	const char *outer = call_site;
+	call_site = at;
 	return outer;
 }
 
@@ -194,14 +194,14 @@ static bool ready(const char *at, const sl_block *block, sl_tensor *const *in, i
 /* Results belong to the scope outside; what forward made on the way is released here. */
 sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin)
 {
-	const char *outer_place = place, *outer_scope = slp_trace_scope(block->base->name);
+	const char *outer_call_site = call_site, *outer_scope = slp_trace_scope(block->base->name);
 	const char *outer_block = slp_fxt_enter(block->base->name);
 	bool looked = slp_summary_enter(block);
 	sl_scope scope = {NULL, 0, 0};
 	sl_scope_open(&scope);
-	place = at;
+	call_site = at;
 	sl_tensor *y = sl_retain(block->forward(block, in, nin));
-	place = outer_place;
+	call_site = outer_call_site;
 	sl_scope_close(&scope);
 	if (looked) slp_summary_leave(y);
 	slp_trace_scope(outer_scope);
@@ -241,10 +241,10 @@ sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, 
 sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin)
 {
 	if (nin == 1) return in[0];
-	return slp_call_fail(place, "sl_forward", SL_EINVAL, "%s takes one input, got %d", layer->base->name, nin);
+	return slp_call_fail(call_site, "sl_forward", SL_EINVAL, "%s takes one input, got %d", layer->base->name, nin);
 }
 
 sl_tensor *slp_layer_activate(sl_tensor *y, enum sl_activation activation)
 {
-	return activation == SL_IDENTITY || !y ? y : sl_activate_at(place, y, activation);
+	return activation == SL_IDENTITY || !y ? y : sl_activate_at(call_site, y, activation);
 }

@@ -13,7 +13,7 @@ static void free_all(sl_block *const *blocks, int count)
 
 static sl_tensor *sequential_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
-	const char *at = slp_forward_place();
+	const char *at = slp_forward_call_site();
 	sl_tensor *x = slp_layer_input(self, in, nin);
 	if (x && !sl_block_children(self)) return sl_reshape_at(at, x, sl_tensor_shape(x));
 	for (int i = 0; x && i < sl_block_children(self); i++) x = sl_forward_at(at, sl_block_child(self, i), &x, 1);
@@ -22,7 +22,7 @@ static sl_tensor *sequential_forward(sl_block *self, sl_tensor *const *in, int n
 
 static enum sl_status sequential_shards(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y)
 {
-	const char *at = slp_forward_place();
+	const char *at = slp_forward_call_site();
 	enum sl_status s = SL_OK;
 	memmove(y, x, (size_t)n * sizeof *y);
 	for (int i = 0; s == SL_OK && i < sl_block_children(self); i++)
@@ -67,7 +67,7 @@ struct residual {
 static sl_tensor *residual_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	struct residual *r = (struct residual *)self;
-	const char *at = slp_forward_place();
+	const char *at = slp_forward_call_site();
 	sl_tensor *x = slp_layer_input(self, in, nin);
 	if (!x) return NULL;
 	sl_tensor *y = sl_forward_at(at, r->body, &x, 1);
@@ -78,7 +78,7 @@ static sl_tensor *residual_forward(sl_block *self, sl_tensor *const *in, int nin
 static enum sl_status residual_shards(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y)
 {
 	struct residual *r = (struct residual *)self;
-	const char *at = slp_forward_place();
+	const char *at = slp_forward_call_site();
 	sl_tensor **beside = malloc((size_t)n * sizeof *beside);
 	if (!beside) return slp_error_set(SL_ENOMEM, "sl_forward_shards: no memory");
 	memcpy(beside, x, (size_t)n * sizeof *beside);

@@ -34,7 +34,7 @@ static sl_tensor *conv_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	struct conv *c = (struct conv *)self;
 	const struct sl_conv2d_layer_opts *o = &c->opts;
-	const char *at = slp_forward_place();
+	const char *at = slp_forward_call_site();
 	sl_tensor *x = slp_layer_input(self, in, nin), *w, *b = NULL;
 	if (!x || fit(at, c, sl_tensor_shape(x)) != SL_OK) return NULL;
 	w = sl_param_use_at(at, c->weight, x);
@@ -93,7 +93,7 @@ struct pool {
 
 static sl_tensor *pool_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
-	return sl_pool2d_at(slp_forward_place(), slp_layer_input(self, in, nin), ((struct pool *)self)->opts);
+	return sl_pool2d_at(slp_forward_call_site(), slp_layer_input(self, in, nin), ((struct pool *)self)->opts);
 }
 
 static sl_block *pool_new(const char *at, const char *type, struct sl_pool2d_opts opts)

@@ -25,7 +25,7 @@ static int64_t features(const struct dense *d, sl_shape x)
 static sl_tensor *dense_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	struct dense *d = (struct dense *)self;
-	const char *at = slp_forward_place();
+	const char *at = slp_forward_call_site();
 	sl_tensor *x = slp_layer_input(self, in, nin), *w, *b = NULL;
 	if (!x) return NULL;
 	sl_shape shape = sl_tensor_shape(x);
@@ -73,7 +73,7 @@ struct embedding {
 static sl_tensor *embedding_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	struct embedding *e = (struct embedding *)self;
-	const char *at = slp_forward_place();
+	const char *at = slp_forward_call_site();
 	sl_tensor *x = slp_layer_input(self, in, nin), *w = sl_param_use_at(at, e->weight, x);
 	if (x && sl_tensor_dtype(x) != SL_INT32) x = sl_cast_at(at, x, SL_INT32);
 	return sl_gather_at(at, w, x);

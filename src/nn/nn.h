@@ -48,15 +48,15 @@ void *slp_layer_new(const char *at, size_t size, const char *type, const char *w
 /* Runs forward itself, whether the block is hybridised or not. */
 sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin);
 /* Where the program called the block whose forward runs: what layers pass on to operations. */
-const char *slp_forward_place(void);
+const char *slp_forward_call_site(void);
 /* Changes it; returns what it was. */
-const char *slp_forward_place_set(const char *at);
+const char *slp_forward_call_site_set(const char *at);
 /* The one input of a layer; NULL with an error recorded if there are others. */
 sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin);
 /* The activation of a layer's result, if it has one. */
 sl_tensor *slp_layer_activate(sl_tensor *y, enum sl_activation activation);
 
-/* together.c */
+/* forward_shards.c */
 /* A block inside (or the block itself) that needs all shards together in training; NULL: none. */
 const sl_block *slp_block_synchronised(const sl_block *block);
 /* What this thread traces is a whole batch: synchronised layers have nothing to wait for. */
@@ -110,13 +110,13 @@ sl_tensor *slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in
 void slp_hybrid_drop_plans(struct slp_hybrid *hybrid);
 void slp_hybrid_free(struct slp_hybrid *hybrid);
 
-/* owners.c */
-/* Chooses where each parameter is updated and in which group.  With `together`, or if one has no values yet, all of them
- * where they are (DEFAULT) and in no group. */
-void slp_owners_choose(sl_param *const *params, int count, bool together, sl_device *owners, int *group);
-/* Brings the parameters of each group into one memory, where nobody else holds theirs, on its owner, and has new values
- * sent to all their devices.  False after an error. */
-bool slp_owners_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *group);
+/* buckets.c */
+/* Chooses where each parameter is updated and in which bucket.  With `together`, or if one has no values yet, all of
+ * them where they are (DEFAULT) and in no bucket. */
+void slp_buckets_assign(sl_param *const *params, int count, bool together, sl_device *owners, int *bucket);
+/* Brings the parameters of each bucket into one memory, where nobody else holds theirs, on its owner, and has new
+ * values sent to all their devices.  False after an error. */
+bool slp_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *bucket);
 
 /* trainer.c */
 struct slp_hyper { /* what changes from step to step */
@@ -134,11 +134,11 @@ const char *slp_trainer_state_name(const sl_trainer *trainer, int which);
 sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i);
 double slp_trainer_base_lr(const sl_trainer *trainer);
 void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps);
-/* Where each parameter is updated, DEFAULT: where it is; chosen anew, with their groups, by where they may be now. */
+/* Where each parameter is updated, DEFAULT: where it is; chosen anew, with their buckets, by where they may be now. */
 const sl_device *slp_trainer_owners(sl_trainer *trainer);
-/* Groups of parameters whose gradients are added together, by one owner, as they were chosen last: numbers in the order in
- * which the way back reaches them, one a parameter; -1: none. */
-const int *slp_trainer_groups(const sl_trainer *trainer);
+/* Buckets of parameters whose gradients are added together, by one owner, as they were chosen last: numbers in the
+ * order in which the way back reaches them, one a parameter; -1: none. */
+const int *slp_trainer_buckets(const sl_trainer *trainer);
 sl_block *slp_trainer_block(const sl_trainer *trainer);
 /* The parameters that are trained, in their order; *count of them. */
 sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *count);

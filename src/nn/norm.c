@@ -45,7 +45,7 @@ static bool use_statistics(const char *at, sl_param *const params[2], sl_tensor 
 static sl_tensor *batch_norm_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	struct batch_norm *b = (struct batch_norm *)self;
-	const char *at = slp_forward_place();
+	const char *at = slp_forward_call_site();
 	sl_tensor *x = slp_layer_input(self, in, nin), *p[4];
 	if (!x || fit_all(at, self, b->params, 4, sl_tensor_shape(x), 1) != SL_OK) return NULL;
 	if (self->base->synchronised && sl_is_training() && !slp_batch_is_whole)
@@ -143,7 +143,7 @@ static bool shards_fit(const char *at, const struct batch_norm *b, int n, sl_ten
 static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y)
 {
 	const struct batch_norm *b = (const struct batch_norm *)self;
-	const char *at = slp_forward_place();
+	const char *at = slp_forward_call_site();
 	sl_tensor **list = malloc(2 * (size_t)n * sizeof *list), *stats[2];
 	if (!list) return slp_error_set(SL_ENOMEM, "sl_forward_shards: no memory");
 	bool ok = shards_fit(at, b, n, x) && statistics(at, n, x, list, stats);
@@ -201,7 +201,7 @@ struct layer_norm {
 static sl_tensor *layer_norm_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	struct layer_norm *l = (struct layer_norm *)self;
-	const char *at = slp_forward_place();
+	const char *at = slp_forward_call_site();
 	sl_tensor *x = slp_layer_input(self, in, nin), *p[2];
 	if (!x || fit_all(at, self, l->params, 2, sl_tensor_shape(x), -1) != SL_OK) return NULL;
 	if (!use_all(at, l->params, 2, x, p)) return NULL;

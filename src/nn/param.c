@@ -77,7 +77,7 @@ void slp_param_free(sl_param *param)
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
 /* One device has the parameter; with several it lies where the scheduler thinks best. */
-static sl_device home(const sl_param *param)
+static sl_device initial_device(const sl_param *param)
 {
 	return param->ndevices == 1 ? param->devices[0]
 	       : param->ndevices    ? sl_auto()
@@ -105,7 +105,7 @@ enum sl_status slp_param_materialize(const char *at, sl_param *param)
 	slp_observer = NULL;
 	SL_PAUSE
 		SL_SCOPE {
-			sl_tensor *t = slp_init_values(at, param, &param->init, home(param));
+			sl_tensor *t = slp_init_values(at, param, &param->init, initial_device(param));
 			s = t ? take(at, param, t) : sl_error();
 		}
 	slp_observer = observer;
@@ -320,7 +320,7 @@ static enum sl_status check_values(const char *at, const sl_param *param, sl_ten
 	return SL_EDTYPE;
 }
 
-/* A value that lies beside those of other parameters (owners.c), spoilt with them, gets memory of its own: writing a
+/* A value that lies beside those of other parameters (buckets.c), spoilt with them, gets memory of its own: writing a
  * part would not mend the whole. */
 static bool leave_spoilt(sl_tensor *t)
 {
@@ -339,7 +339,7 @@ static bool leave_spoilt(sl_tensor *t)
 
 static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 {
-	sl_device there = param->data ? sl_tensor_device(param->data) : home(param);
+	sl_device there = param->data ? sl_tensor_device(param->data) : initial_device(param);
 	sl_tensor *copy = sl_copy_to_at(at, values, there);
 	if (!copy) return sl_error();
 	if (param->data) return leave_spoilt(param->data) && sl_copy_inplace_at(at, param->data, copy) ? SL_OK : sl_error();

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "nn/nn.h"
-#include "runtime/busy.h"
+#include "runtime/utilisation.h"
 
 /* ---- measured speed ---------------------------------------------------------------------------------------------- */
 
@@ -18,7 +18,7 @@ struct sl_balance {
 	int n;
 	struct member {
 		sl_device device;
-		struct slp_busy mark; /* when it was last looked at */
+		struct slp_utilisation mark; /* when it was last looked at */
 		double speed;         /* flops a second; 0: not known yet */
 	} list[];
 };
@@ -41,14 +41,14 @@ sl_balance *sl_balance_new_at(const char *at, const sl_device *devices, int n)
 	sl_balance *b = calloc(1, sizeof *b + (size_t)n * sizeof *b->list);
 	if (!b) return slp_call_fail(at, "sl_balance_new", SL_ENOMEM, "no memory");
 	b->n = n;
-	slp_busy_start();
+	slp_utilisation_start();
 	for (int i = 0; i < n; i++) {
 		b->list[i].device = devices[i];
 		if (slp_device_resolve(at, &b->list[i].device) != SL_OK) {
 			free(b);
 			return NULL;
 		}
-		b->list[i].mark = slp_busy_of(b->list[i].device);
+		b->list[i].mark = slp_utilisation_of(b->list[i].device);
 	}
 	return b;
 }
@@ -58,12 +58,12 @@ static bool measure(sl_balance *b, double *speeds)
 {
 	enum { ENOUGH_MS = 5 };
 	for (int i = 0; i < b->n; i++) {
-		struct slp_busy now = slp_busy_of(b->list[i].device), *mark = &b->list[i].mark;
+		struct slp_utilisation now = slp_utilisation_of(b->list[i].device), *mark = &b->list[i].mark;
 		double seconds = now.seconds - mark->seconds, flops = now.flops - mark->flops;
 		if (seconds < 1e-3 * ENOUGH_MS || flops <= 0) return false;
 		speeds[i] = flops / seconds;
 	}
-	for (int i = 0; i < b->n; i++) b->list[i].mark = slp_busy_of(b->list[i].device);
+	for (int i = 0; i < b->n; i++) b->list[i].mark = slp_utilisation_of(b->list[i].device);
 	return true;
 }
 

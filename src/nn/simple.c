@@ -12,7 +12,8 @@ struct activation {
 
 static sl_tensor *activation_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
-	return sl_activate_at(slp_forward_place(), slp_layer_input(self, in, nin), ((struct activation *)self)->kind);
+	return sl_activate_at(slp_forward_call_site(), slp_layer_input(self, in, nin),
+	                      ((struct activation *)self)->kind);
 }
 
 /* sl_activate as a layer.  SL_EINVAL for what is no activation.
@@ -37,7 +38,7 @@ struct dropout {
 
 static sl_tensor *dropout_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
-	return sl_dropout_at(slp_forward_place(), slp_layer_input(self, in, nin), ((struct dropout *)self)->p);
+	return sl_dropout_at(slp_forward_call_site(), slp_layer_input(self, in, nin), ((struct dropout *)self)->p);
 }
 
 /* sl_dropout as a layer: it does something in training only.  SL_EINVAL unless 0 <= p < 1. */
@@ -55,7 +56,7 @@ sl_block *sl_dropout_layer_at(const char *at, double p)
 static sl_tensor *flatten_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	sl_tensor *x = slp_layer_input(self, in, nin);
-	return x ? sl_flatten_at(slp_forward_place(), x) : NULL;
+	return x ? sl_flatten_at(slp_forward_call_site(), x) : NULL;
 }
 
 /* sl_flatten as a layer: (n, a, b, …) to (n, a·b·…), over the same memory. */

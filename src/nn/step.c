@@ -101,21 +101,21 @@ static bool trace_update(const char *at, const sl_step *step, const struct slp_t
 	return ok;
 }
 
-/* The gradients among the results, those of frozen parameters left out, and their groups; how many, or -1 after an
+/* The gradients among the results, those of frozen parameters left out, and their buckets; how many, or -1 after an
  * error. */
 static int trace_gradients(const char *at, const sl_step *step, const struct slp_trace *trace, sl_tensor **heads,
-			   int *group)
+                           int *bucket)
 {
 	int count, n = 0;
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
 	slp_trainer_owners(step->trainer); /* shapes may be known only now */
-	const int *groups = slp_trainer_groups(step->trainer);
+	const int *buckets = slp_trainer_buckets(step->trainer);
 	sl_tensor **symbols = malloc((size_t)(2 * count + 1) * sizeof *symbols), **grads = symbols + count;
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step"), -1;
 	bool ok = list_params(at, trace, params, count, symbols, grads);
 	for (int i = 0; ok && i < count; i++) {
 		if (!grads[i]) continue;
-		group[n] = groups[i];
+		bucket[n] = buckets[i];
 		heads[n++] = grads[i];
 	}
 	free(symbols);
@@ -124,9 +124,9 @@ static int trace_gradients(const char *at, const sl_step *step, const struct slp
 
 /* heads: the losses, the output, and the gradients if there is no update; so many, or -1 after an error. */
 static int trace_step(const char *at, const sl_step *step, const struct slp_signature *s, bool whole,
-		      struct slp_trace *trace, sl_tensor **heads, int *group)
+                      struct slp_trace *trace, sl_tensor **heads, int *bucket)
 {
-	group[0] = group[1] = -1;
+	bucket[0] = bucket[1] = -1;
 	sl_tensor *in[2];
 	if (!slp_trace_inputs(at, s, in)) return -1;
 	heads[1] = slp_block_forward(at, step->net, &in[0], 1);
@@ -135,7 +135,7 @@ static int trace_step(const char *at, const sl_step *step, const struct slp_sign
 	trace->backward = true;
 	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){0}) != SL_OK) return -1;
 	sl_shape shape = s->in[0].type.shape;
-	int grads = whole ? 0 : trace_gradients(at, step, trace, heads + 2, group + 2);
+	int grads = whole ? 0 : trace_gradients(at, step, trace, heads + 2, bucket + 2);
 	SL_PAUSE if (whole && !trace_update(at, step, trace, shape.ndim ? shape.dim[0] : 1)) return -1;
 	return grads < 0 ? -1 : 2 + grads;
 }
@@ -147,7 +147,8 @@ static int count_params(const sl_step *step)
 	return count;
 }
 
-static sl_graph *trace_graph(const char *at, const sl_step *step, const struct slp_signature *s, bool whole, int *group)
+static sl_graph *trace_graph(const char *at, const sl_step *step, const struct slp_signature *s, bool whole,
+                             int *bucket)
 {
 	sl_tensor **heads = calloc((size_t)count_params(step) + 2, sizeof *heads);
 	if (!heads) return slp_call_fail(at, "sl_step_run", SL_ENOMEM, "no memory for a step");
@@ -158,7 +159,7 @@ static sl_graph *trace_graph(const char *at, const sl_step *step, const struct s
 	slp_trace_begin(&trace, s->device);
 	slp_batch_is_whole = whole;
 	SL_SCOPE {
-		int n = trace_step(at, step, s, whole, &trace, heads, group);
+		int n = trace_step(at, step, s, whole, &trace, heads, bucket);
 		if (n > 0) g = slp_graph_from(heads, n, &trace);
 	}
 	slp_batch_is_whole = false;
@@ -173,14 +174,14 @@ static struct compiled *compile(const char *at, sl_step *step, sl_tensor *const 
 	struct compiled *c = calloc(1, sizeof *c);
 	if (c) c->signature = slp_signature_new(2, in);
 	if (c) c->whole = whole;
-	int *group = calloc((size_t)count_params(step) + 2, sizeof *group);
-	sl_graph *g = c && c->signature && group ? trace_graph(at, step, c->signature, whole, group) : NULL;
+	int *bucket = calloc((size_t)count_params(step) + 2, sizeof *bucket);
+	sl_graph *g = c && c->signature && bucket ? trace_graph(at, step, c->signature, whole, bucket) : NULL;
 	struct sl_compile_opts opts = {.off = step->opts.passes_off};
 	if (g) {
 		opts.device = c->signature->device;
-		c->plan = slp_plan_new_grouped(at, "step", g, opts, whole ? NULL : group);
+		c->plan = slp_plan_new_grouped(at, "step", g, opts, whole ? NULL : bucket);
 	}
-	free(group);
+	free(bucket);
 	if (c && c->plan) return c;
 	if (sl_error() == SL_OK) slp_error_set(SL_ENOMEM, "sl_step_run: no memory");
 	compiled_free(c);
@@ -283,7 +284,7 @@ struct update {
 	int n;
 	sl_param *const *params;
 	const sl_device *owners;
-	const int *groups;
+	const int *buckets;
 	int count;
 	sl_tensor **list;         /* of each shard's part of a sum */
 	sl_tensor **data, **sums; /* of each parameter; NULL: frozen */
@@ -299,7 +300,7 @@ static sl_tensor *gradient(const struct update *u, int shard, int i)
 static bool beside(const struct update *u, int a, int b)
 {
 	const sl_tensor *a0 = gradient(u, 0, a), *b0 = gradient(u, 0, b);
-	bool same = u->groups[a] >= 0 && u->groups[a] == u->groups[b] && a0->type.dtype == b0->type.dtype;
+	bool same = u->buckets[a] >= 0 && u->buckets[a] == u->buckets[b] && a0->type.dtype == b0->type.dtype;
 	for (int s = 0; same && s < u->n; s++) {
 		const sl_tensor *x = gradient(u, s, a), *y = gradient(u, s, b);
 		same = x->storage == y->storage && x->offset == a0->offset && y->offset == b0->offset &&
@@ -342,8 +343,8 @@ static bool add_together(const struct update *u, int i, int n)
 /* Adds all gradients: those of the last parameters first, which come first. */
 static bool add_all(struct update *u)
 {
-	int place = 2;
-	for (int i = 0; i < u->count; i++) u->result[i] = slp_param_is_frozen(u->params[i]) ? -1 : place++;
+	int next = 2;
+	for (int i = 0; i < u->count; i++) u->result[i] = slp_param_is_frozen(u->params[i]) ? -1 : next++;
 	bool ok = true;
 	for (int last = u->count - 1, i; ok && last >= 0; last = i - 1) {
 		i = last;
@@ -359,7 +360,7 @@ static bool update(const char *at, sl_step *step, const sl_device *owners, sl_te
 {
 	struct update u = {.at = at, .shards = shards, .n = n, .owners = owners};
 	u.params = slp_trainer_params(at, step->trainer, &u.count);
-	u.groups = slp_trainer_groups(step->trainer);
+	u.buckets = slp_trainer_buckets(step->trainer);
 	size_t count = (size_t)u.count;
 	u.list = calloc(2 * count + (size_t)n, sizeof *u.list + sizeof *u.result);
 	if (!u.list) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
@@ -382,7 +383,7 @@ static const sl_device *gather(const char *at, sl_step *step)
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
 	const sl_device *owners = slp_trainer_owners(step->trainer);
 	bool ok = true;
-	SL_PAUSE ok = slp_owners_gather(at, params, count, owners, slp_trainer_groups(step->trainer));
+	SL_PAUSE ok = slp_buckets_gather(at, params, count, owners, slp_trainer_buckets(step->trainer));
 	return ok ? owners : NULL;
 }
 

@@ -16,7 +16,7 @@ struct sl_trainer {
 	sl_tensor **states[MAX_STATES]; /* one a parameter, made at its first update */
 	int nstates;
 	sl_device *owners; /* one a parameter: where it is updated; DEFAULT: where it is */
-	int *groups;       /* one a parameter: those whose gradients are added together */
+	int *buckets;      /* one a parameter: those whose gradients are added together */
 	int64_t steps;
 };
 
@@ -86,8 +86,8 @@ static bool make_states(sl_trainer *t)
 {
 	t->nstates = states_of(&t->optimizer);
 	t->owners = calloc((size_t)t->count, sizeof *t->owners);
-	t->groups = calloc((size_t)t->count, sizeof *t->groups);
-	if (!t->owners || !t->groups) return false;
+	t->buckets = calloc((size_t)t->count, sizeof *t->buckets);
+	if (!t->owners || !t->buckets) return false;
 	for (int i = 0; i < t->nstates; i++)
 		if (!(t->states[i] = calloc((size_t)t->count, sizeof **t->states))) return false;
 	return true;
@@ -128,7 +128,7 @@ void sl_trainer_free(sl_trainer *trainer)
 	}
 	free(trainer->params);
 	free(trainer->owners);
-	free(trainer->groups);
+	free(trainer->buckets);
 	sl_block_free(trainer->block);
 	free(trainer);
 }
@@ -204,14 +204,14 @@ struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size)
 
 const sl_device *slp_trainer_owners(sl_trainer *trainer)
 {
-	slp_owners_choose(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0, trainer->owners,
-			  trainer->groups);
+	slp_buckets_assign(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0, trainer->owners,
+	                   trainer->buckets);
 	return trainer->owners;
 }
 
-const int *slp_trainer_groups(const sl_trainer *trainer)
+const int *slp_trainer_buckets(const sl_trainer *trainer)
 {
-	return trainer->groups;
+	return trainer->buckets;
 }
 
 /* ---- updating ---------------------------------------------------------------------------------------------------- */
@@ -292,7 +292,7 @@ static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, s
 	return param && grad;
 }
 
-/* So much in one operation where parameters are in no group: it has to fit into a device's memory. */
+/* So much in one operation where parameters are in no bucket: it has to fit into a device's memory. */
 enum { SHARE_BYTES = 4 << 20 };
 
 static void append(struct update *to, const struct update *from, int i, int nstates)
@@ -310,17 +310,17 @@ static bool place(const char *at, sl_tensor **t, sl_device owner)
 	return *t != NULL;
 }
 
-/* Puts the last one's group into mine, where its owner is, or as many of the owner's as go together; clipping by the norm
- * needs all.  The rest stays in u. */
+/* Puts the last one's bucket into mine, where its owner is, or as many of the owner's as go together; clipping by the
+ * norm needs all.  The rest stays in u. */
 static bool take_share(const char *at, const sl_trainer *t, struct update *u, struct update *mine)
 {
-	int last = u->numbers[u->count - 1], group = t->groups[last], count = u->count;
-	size_t most = group >= 0 || t->optimizer.clip_norm > 0 ? SIZE_MAX : SHARE_BYTES, bytes = 0;
+	int last = u->numbers[u->count - 1], bucket = t->buckets[last], count = u->count;
+	size_t most = bucket >= 0 || t->optimizer.clip_norm > 0 ? SIZE_MAX : SHARE_BYTES, bytes = 0;
 	sl_device owner = t->owners[last];
 	u->count = mine->count = 0;
 	for (int i = 0; i < count; i++) {
 		int n = u->numbers[i];
-		bool is_mine = bytes < most && t->groups[n] == group && sl_device_equal(t->owners[n], owner);
+		bool is_mine = bytes < most && t->buckets[n] == bucket && sl_device_equal(t->owners[n], owner);
 		if (is_mine) bytes += sl_tensor_bytes(u->params[i]);
 		append(is_mine ? mine : u, u, i, t->nstates);
 	}

@@ -39,7 +39,7 @@ static bool more(void *list, int count)
 	return p != NULL;
 }
 
-static bool place_child(sl_block *parent, const char *name, sl_block *child)
+static bool insert_child(sl_block *parent, const char *name, sl_block *child)
 {
 	struct slp_block *p = parent->base, *c = child->base;
 	char number[16];
@@ -87,7 +87,7 @@ static enum sl_status check_add(const char *at, const sl_block *parent, const ch
 sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl_block *child)
 {
 	enum sl_status s = check_add(at, parent, name, child);
-	if (s == SL_OK && place_child(parent, name, child)) {
+	if (s == SL_OK && insert_child(parent, name, child)) {
 		slp_block_changed(parent);
 		return child;
 	}

@@ -2,10 +2,10 @@
  *
  * Registering a handle costs several times a task, so a handle is never given back while the engine runs and memory
  * is not short.  Each device and size class has a stack of idle buffers and a queue of those whose last tasks are
- * still under way ("limbo").  A pending buffer may be handed out again: StarPU lets its next writer wait for them.
- * That bounds memory, but it also binds tasks that were independent, so it is done only once limbo is full.  Where
- * there is none to hand out, a new one is made until limbo has as much as the program held itself at most; then
- * submission waits.  All this is counted for each device: none waits for what another one has to do. */
+ * still under way ("in flight").  A pending buffer may be handed out again: StarPU lets its next writer wait for them.
+ * That bounds memory, but it also binds tasks that were independent, so it is done only once enough bytes are in
+ * flight.  Where there is none to hand out, a new one is made until as much is in flight as the program held itself at
+ * most; then submission waits.  All this is counted for each device: none waits for what another one has to do. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static size_t idle_bytes;
 /* Bytes of a device. */
 static struct account {
 	size_t held, most_held;
-	atomic_long limbo; /* of buffers that nobody holds and tasks still use */
+	atomic_long in_flight; /* of buffers that nobody holds and tasks still use */
 } accounts[SLP_POOLS];
 
 /* Size classes: multiples of 64 bytes up to 512, then four steps for each doubling: at most a quarter is wasted. */
@@ -71,9 +71,9 @@ static struct slp_buffer *pop_pending(struct pool *pool)
 	return b;
 }
 
-static void leave_limbo(struct slp_buffer *b)
+static void end_flight(struct slp_buffer *b)
 {
-	if (atomic_exchange(&b->limbo, false)) atomic_fetch_sub(&accounts[b->pool].limbo, (long)b->bytes);
+	if (atomic_exchange(&b->in_flight, false)) atomic_fetch_sub(&accounts[b->pool].in_flight, (long)b->bytes);
 }
 
 /* Moves buffers whose tasks have ended from the queue's head to the idle ones. */
@@ -149,8 +149,8 @@ static struct slp_buffer *create_pooled(int pool, int cls)
 
 static bool exceeds(int p, size_t bytes, size_t room)
 {
-	long limbo = atomic_load(&accounts[p].limbo);
-	return limbo > 0 && (size_t)limbo + bytes > room;
+	long in_flight = atomic_load(&accounts[p].in_flight);
+	return in_flight > 0 && (size_t)in_flight + bytes > room;
 }
 
 /* Waits until tasks of the device let go of enough, or of a buffer that fits. */
@@ -177,7 +177,7 @@ static struct slp_buffer *find(int p, int cls, bool idle)
 	if (!exceeds(p, class_bytes(cls), room)) return NULL;
 	if (!pool->first || idle) return wait_for_room(p, cls, room);
 	b = pop_pending(pool);
-	leave_limbo(b);
+	end_flight(b);
 	SLP_COUNT(recycled);
 	return b;
 }
@@ -222,9 +222,9 @@ void slp_buffer_put(struct slp_buffer *b)
 		return;
 	}
 	push_pending(pool, b);
-	atomic_fetch_add(&accounts[b->pool].limbo, (long)b->bytes);
-	atomic_store(&b->limbo, true);
-	if (atomic_load(&b->pending) == 0) leave_limbo(b);
+	atomic_fetch_add(&accounts[b->pool].in_flight, (long)b->bytes);
+	atomic_store(&b->in_flight, true);
+	if (atomic_load(&b->pending) == 0) end_flight(b);
 }
 
 /* Only who holds the lock writes these two. */
@@ -250,7 +250,7 @@ void slp_buffer_send(struct slp_buffer *b, uint32_t version)
 
 void slp_buffer_done(struct slp_buffer *b)
 {
-	if (atomic_fetch_sub(&b->pending, 1) == 1) leave_limbo(b);
+	if (atomic_fetch_sub(&b->pending, 1) == 1) end_flight(b);
 }
 
 /* Brings adopted memory up to date and hands it back. */

@@ -1,5 +1,5 @@
-/* Prepared code: calls whose operands have fixed places, submitted again and again over other storages.  What plans of
- * the graph compiler are made of. */
+/* Prepared code: calls whose operands have fixed addresses, submitted again and again over other storages.  What plans
+ * of the graph compiler are made of. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,14 +7,14 @@
 
 struct slp_code {
 	atomic_int refs; /* of the plan, and of each segment under way */
-	struct slp_program program;
+	struct slp_call_list calls;
 	struct slp_slot *slots;
 	int nslots, max_slots;
 	size_t scratch;
 	double bytes;  /* moved by all calls */
 	char *name;    /* what it is part of, for people; NULL: nobody said */
-	char **places; /* of the calls, in the user's program: copies */
-	int nplaces, max_places;
+	char **call_sites; /* of the calls, in the user's program: copies */
+	int ncall_sites, max_call_sites;
 };
 
 struct slp_code *slp_code_new(void)
@@ -27,10 +27,10 @@ struct slp_code *slp_code_new(void)
 void slp_code_release(struct slp_code *code)
 {
 	if (!code || atomic_fetch_sub(&code->refs, 1) != 1) return;
-	for (int i = 0; i < code->nplaces; i++) free(code->places[i]);
-	free(code->places);
+	for (int i = 0; i < code->ncall_sites; i++) free(code->call_sites[i]);
+	free(code->call_sites);
 	free(code->name);
-	free(code->program.records);
+	free(code->calls.records);
 	free(code->slots);
 	free(code);
 }
@@ -51,13 +51,16 @@ int slp_code_scratch_slot(struct slp_code *code, size_t offset, size_t bytes)
 	return slot;
 }
 
-/* A copy of the place that lives as long as the code: faults name it. */
-static const char *keep_place(struct slp_code *code, const char *at)
+/* A copy of the call site that lives as long as the code: faults name it. */
+static const char *keep_call_site(struct slp_code *code, const char *at)
 {
-	if (code->nplaces && at && !strcmp(code->places[code->nplaces - 1], at)) return code->places[code->nplaces - 1];
-	if (!slp_grow((void **)&code->places, &code->max_places, code->nplaces + 1, sizeof *code->places)) return NULL;
+	if (code->ncall_sites && at && !strcmp(code->call_sites[code->ncall_sites - 1], at))
+		return code->call_sites[code->ncall_sites - 1];
+	if (!slp_grow((void **)&code->call_sites, &code->max_call_sites, code->ncall_sites + 1,
+	              sizeof *code->call_sites))
+		return NULL;
 	char *copy = strdup(at ? at : "?");
-	if (copy) code->places[code->nplaces++] = copy;
+	if (copy) code->call_sites[code->ncall_sites++] = copy;
 	return copy;
 }
 
@@ -71,22 +74,22 @@ void slp_code_name(struct slp_code *code, const char *format, ...)
 
 const char *slp_code_name_of(const struct slp_segment *seg, const struct slp_record *r)
 {
-	for (int i = 0; i < seg->ncodes; i++) /* records that were copied refer to the same places */
-		for (int k = 0; k < seg->codes[i]->nplaces; k++)
-			if (seg->codes[i]->places[k] == r->at) return seg->codes[i]->name;
+	for (int i = 0; i < seg->ncodes; i++) /* records that were copied refer to the same call sites */
+		for (int k = 0; k < seg->codes[i]->ncall_sites; k++)
+			if (seg->codes[i]->call_sites[k] == r->at) return seg->codes[i]->name;
 	return NULL;
 }
 
-bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_place *places)
+bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_address *addresses)
 {
-	struct slp_record *r = slp_program_add(&code->program, call, call->op->flops ? call->op->flops(call) : 0);
-	if (!r || !(r->at = keep_place(code, call->at))) return false;
+	struct slp_record *r = slp_call_list_add(&code->calls, call, call->op->flops ? call->op->flops(call) : 0);
+	if (!r || !(r->at = keep_call_site(code, call->at))) return false;
 	code->bytes += slp_call_bytes(call);
 	int n = call->nin + call->nout;
-	memcpy(slp_record_places(r), places, (size_t)n * sizeof *places);
+	memcpy(slp_record_addresses(r), addresses, (size_t)n * sizeof *addresses);
 	for (int i = 0; i < n; i++) {
 		bool in = i < call->nin;
-		slp_slot_access(&code->slots[places[i].slot], in, !in || slp_input_is_written(call->op, i));
+		slp_slot_access(&code->slots[addresses[i].slot], in, !in || slp_input_is_written(call->op, i));
 	}
 	return true;
 }
@@ -148,7 +151,7 @@ static enum sl_status submit_alone(struct slp_code *code, const struct slp_bindi
 		if (seg) slp_segment_free(seg);
 		return no_memory();
 	}
-	seg->program = &code->program;
+	seg->calls = &code->calls;
 	seg->scratch = code->scratch;
 	seg->device = device;
 	slp_segment_submit(seg);
@@ -160,8 +163,8 @@ static enum sl_status submit_alone(struct slp_code *code, const struct slp_bindi
 /* What a few tasks cost: then its calls had better share one with what comes before and after. */
 static bool is_small(const struct slp_code *code)
 {
-	return slp_engine.config.bulk > 1 && code->program.flops <= 1e6 && code->bytes <= 1 << 20 &&
-	       code->program.nops <= slp_engine.config.bulk / 2 && code->nslots <= 64;
+	return slp_engine.config.bulk > 1 && code->calls.flops <= 1e6 && code->bytes <= 1 << 20 &&
+	       code->calls.nops <= slp_engine.config.bulk / 2 && code->nslots <= 64;
 }
 
 /* The open segment's slots for those of the code.  Scratch may be that of the run before: runs follow each other. */
@@ -183,18 +186,18 @@ static bool map_slots(struct slp_segment *seg, const struct slp_code *code, cons
 	return true;
 }
 
-/* Copies of the code's records, with their places and attributes in this run. */
+/* Copies of the code's records, with their addresses and attributes in this run. */
 static bool copy_records(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings,
 			 const int *map, const struct slp_patch *patch, int npatches)
 {
-	struct slp_record *r = slp_program_append(&seg->own, &code->program);
+	struct slp_record *r = slp_call_list_append(&seg->own, &code->calls);
 	if (!r) return false;
-	for (int call = 0; call < code->program.nops; call++, r = slp_record_next(r)) {
-		struct slp_place *places = slp_record_places(r);
+	for (int call = 0; call < code->calls.nops; call++, r = slp_record_next(r)) {
+		struct slp_address *addresses = slp_record_addresses(r);
 		for (int i = 0; i < r->nin + r->nout; i++) {
-			int slot = places[i].slot;
-			places[i].slot = map[slot];
-			if (bindings[slot].storage) places[i].offset += bindings[slot].offset;
+			int slot = addresses[i].slot;
+			addresses[i].slot = map[slot];
+			if (bindings[slot].storage) addresses[i].offset += bindings[slot].offset;
 		}
 		for (; npatches && patch->call == call; patch++, npatches--)
 			memcpy((char *)slp_record_attrs(r) + patch->offset, &patch->value, sizeof patch->value);
@@ -217,7 +220,7 @@ static enum sl_status submit_along(struct slp_code *code, const struct slp_bindi
 enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
 			       const struct slp_patch *patches, int npatches)
 {
-	atomic_fetch_add_explicit(&slp_counters.ops, (uint64_t)code->program.nops, memory_order_relaxed);
+	atomic_fetch_add_explicit(&slp_counters.ops, (uint64_t)code->calls.nops, memory_order_relaxed);
 	if (is_small(code)) return submit_along(code, bindings, device, patches, npatches);
 	return submit_alone(code, bindings, device, patches, npatches);
 }

@@ -10,7 +10,7 @@ static struct starpu_perfmodel models[MAX_CODELETS];
 /* Tasks of one footprint take the same time: same calls, shapes, dtypes and attributes. */
 static uint32_t footprint(struct starpu_task *task)
 {
-	return ((const struct slp_segment *)task->callback_arg)->program->footprint;
+	return ((const struct slp_segment *)task->callback_arg)->calls->footprint;
 }
 
 static void codelet_init(int i, const char *name)

@@ -43,7 +43,7 @@ static inline bool slp_fxt_recorded(void)
 }
 
 /* Where the user asked for the task; 1.3 does not keep it. */
-static inline void slp_task_set_place(struct starpu_task *task, const char *file, int line)
+static inline void slp_task_set_call_site(struct starpu_task *task, const char *file, int line)
 {
 #if SLP_STARPU_1_4
 	task->file = file;
@@ -55,7 +55,7 @@ static inline void slp_task_set_place(struct starpu_task *task, const char *file
 #endif
 }
 
-/* StarPU's macro of the name would set another place. */
+/* StarPU's macro of the name would set another call site. */
 static inline int slp_task_submit(struct starpu_task *task)
 {
 	return (starpu_task_submit)(task);

@@ -68,17 +68,17 @@ static void keep_faults(const struct run *run)
 
 static uint32_t input_fault(const struct run *run, const struct slp_record *r)
 {
-	const struct slp_place *places = slp_record_places(r);
+	const struct slp_address *addresses = slp_record_addresses(r);
 	for (int i = 0; i < r->nin; i++)
-		if (run->fault[places[i].slot]) return run->fault[places[i].slot];
+		if (run->fault[addresses[i].slot]) return run->fault[addresses[i].slot];
 	return 0;
 }
 
 static void set_output_faults(struct run *run, const struct slp_record *r, uint32_t fault)
 {
-	const struct slp_place *places = slp_record_places(r);
+	const struct slp_address *addresses = slp_record_addresses(r);
 	for (int i = 0; i < r->nin + r->nout; i++)
-		if (i >= r->nin || slp_input_is_written(slp_ops[r->op], i)) run->fault[places[i].slot] = fault;
+		if (i >= r->nin || slp_input_is_written(slp_ops[r->op], i)) run->fault[addresses[i].slot] = fault;
 	if (fault) run->spoilt = true;
 }
 
@@ -148,10 +148,10 @@ static const void *patch_attrs(struct run *run, const struct slp_record *r, char
 
 static void set_views(const struct run *run, const struct slp_record *r)
 {
-	const struct slp_place *places = slp_record_places(r);
+	const struct slp_address *addresses = slp_record_addresses(r);
 	const struct slp_type *types = slp_record_types(r);
 	for (int i = 0; i < r->nin + r->nout; i++)
-		run->views[i] = (struct slp_view){run->base[places[i].slot] + places[i].offset, types[i]};
+		run->views[i] = (struct slp_view){run->base[addresses[i].slot] + addresses[i].offset, types[i]};
 }
 
 static enum sl_status compute(struct run *run, const struct slp_record *r, const void *attrs)
@@ -184,7 +184,7 @@ static void run_record(struct run *run, const struct slp_record *r)
 static void run_calls(struct run *run)
 {
 	find_bases(run);
-	const struct slp_program *p = run->seg->program;
+	const struct slp_call_list *p = run->seg->calls;
 	const struct slp_record *r = slp_record_first(p);
 	for (run->call = 0; run->call < p->nops; run->call++, r = slp_record_next(r)) run_record(run, r);
 	keep_faults(run);
@@ -195,7 +195,7 @@ static void spoil(struct run *run)
 {
 	run->call = -1;
 	kernel_message[0] = '\0';
-	uint32_t fault = fail(run, slp_record_first(run->seg->program), SL_ENOMEM);
+	uint32_t fault = fail(run, slp_record_first(run->seg->calls), SL_ENOMEM);
 	for (int i = 0; i < run->seg->nbuffers; i++) atomic_store(&run->seg->buffers[i]->fault, fault);
 	run->spoilt = true;
 }
@@ -207,8 +207,8 @@ static void run_segment(struct run *run)
 	uint32_t few_faults[FEW];
 	struct slp_view few_views[FEW_VIEWS];
 	struct slp_segment *seg = run->seg;
-	bool many = seg->nslots > FEW || seg->program->max_operands > FEW_VIEWS;
-	size_t slots = (size_t)seg->nslots, views = (size_t)seg->program->max_operands * sizeof(struct slp_view);
+	bool many = seg->nslots > FEW || seg->calls->max_operands > FEW_VIEWS;
+	size_t slots = (size_t)seg->nslots, views = (size_t)seg->calls->max_operands * sizeof(struct slp_view);
 	char *memory = many ? malloc(slots * (sizeof(char *) + sizeof(uint32_t)) + views + 64) : NULL;
 	run->base = few_bases;
 	run->fault = few_faults;

@@ -64,14 +64,14 @@ static bool copy_texts(struct slp_explanation *e, const struct slp_segment *seg)
 {
 	struct texts t;
 	size_t size = 1;
-	const struct slp_record *r = slp_record_first(seg->program);
+	const struct slp_record *r = slp_record_first(seg->calls);
 	for (int i = 0; i < e->ncalls; i++, r = slp_record_next(r)) {
 		find_texts(seg, r, &t);
 		size += strlen(t.at) + strlen(t.what) + (t.program ? strlen(t.program) : 0) + 3;
 	}
 	char *to = e->text = malloc(size);
 	if (!to) return false;
-	r = slp_record_first(seg->program);
+	r = slp_record_first(seg->calls);
 	for (int i = 0; i < e->ncalls; i++, r = slp_record_next(r)) {
 		find_texts(seg, r, &t);
 		e->calls[i] = (struct slp_explained_call){.op = r->op, .at = copy_text(&to, t.at),
@@ -80,7 +80,7 @@ static bool copy_texts(struct slp_explanation *e, const struct slp_segment *seg)
 	return true;
 }
 
-static const char *first_without_cuda(const struct slp_program *p)
+static const char *first_without_cuda(const struct slp_call_list *p)
 {
 	const struct slp_record *r = slp_record_first(p);
 	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) {
@@ -92,9 +92,9 @@ static const char *first_without_cuda(const struct slp_program *p)
 
 static bool copy_calls(struct slp_explanation *e, const struct slp_segment *seg)
 {
-	e->ncalls = seg->program->nops;
+	e->ncalls = seg->calls->nops;
 	e->calls = calloc((size_t)e->ncalls, sizeof *e->calls);
-	if (!seg->program->cuda) e->no_cuda = first_without_cuda(seg->program);
+	if (!seg->calls->cuda) e->no_cuda = first_without_cuda(seg->calls);
 	return e->calls && copy_texts(e, seg);
 }
 
@@ -117,11 +117,11 @@ static bool copy_reads(struct slp_explanation *e, const struct slp_segment *seg)
 /* The last call that writes a storage is what explains it. */
 static void explain_results(struct slp_explanation *e, struct slp_segment *seg)
 {
-	const struct slp_record *r = slp_record_first(seg->program);
+	const struct slp_record *r = slp_record_first(seg->calls);
 	for (int i = 0; i < e->ncalls; i++, r = slp_record_next(r)) {
-		const struct slp_place *places = slp_record_places(r);
+		const struct slp_address *addresses = slp_record_addresses(r);
 		for (int k = 0; k < r->nin + r->nout; k++) {
-			struct slp_storage *s = seg->slots[places[k].slot].storage;
+			struct slp_storage *s = seg->slots[addresses[k].slot].storage;
 			if (!s || (k < r->nin && !slp_input_is_written(slp_ops[r->op], k))) continue;
 			if (s->explanation != e) {
 				slp_explain_release(s->explanation);

@@ -1,5 +1,5 @@
-/* Traces: tells StarPU each task's name, place and colour while it records one, and writes down in the file named by
- * SL_TRACE_TASKS what StarPU has no room for: the shapes of each call, and the block that it belongs to. */
+/* Traces: tells StarPU each task's name, call site and colour while it records one, and writes down in the file named
+ * by SL_TRACE_TASKS what StarPU has no room for: the shapes of each call, and the block that it belongs to. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 bool slp_fxt_on;
 
-/* ---- places ------------------------------------------------------------------------------------------------------ */
+/* ---- call sites ------------------------------------------------------------------------------------------------- */
 
 static _Thread_local const char *block; /* "net0/conv1"; NULL: in none */
 
@@ -36,23 +36,23 @@ static const char *block_path(const char *at)
 }
 
 /* Without the block behind it. */
-static size_t place_length(const char *at)
+static size_t call_site_length(const char *at)
 {
 	const char *path = block_path(at);
 	return (size_t)(path - at) - (*path ? 2 : 0);
 }
 
-/* A gradient's call has the place of the call that it belongs to, which may name a block already. */
-const char *slp_fxt_place_in_block(const char *at)
+/* A gradient's call has the site of the call that it belongs to, which may name a block already. */
+const char *slp_fxt_call_site_in_block(const char *at)
 {
 	char text[512];
 	if (!block || !at) return at;
 	const char *inner = block_path(at);
-	snprintf(text, sizeof text, "%.*s [%s%s%s", (int)place_length(at), at, block, *inner ? "/" : "]", inner);
+	snprintf(text, sizeof text, "%.*s [%s%s%s", (int)call_site_length(at), at, block, *inner ? "/" : "]", inner);
 	return slp_text_keep(text, at);
 }
 
-/* ---- what a program is ------------------------------------------------------------------------------------------- */
+/* ---- what a task runs ------------------------------------------------------------------------------------------- */
 
 /* One a kind of task: its number in the file, its name, its colour. */
 struct kind {
@@ -77,7 +77,7 @@ static double flops_of(const struct slp_record *r)
 
 /* "conv2d", "linear+relu", "fill*3+sum+8": calls in their order; when that grows long, how many more there are.
  * Without blanks, which trace formats do not take. */
-static const char *name_of(const struct slp_program *p)
+static const char *name_of(const struct slp_call_list *p)
 {
 	enum { LONG = 16 };
 	char name[128] = "";
@@ -97,7 +97,7 @@ static const char *name_of(const struct slp_program *p)
 }
 
 /* The colour of the call that computes most. */
-static unsigned colour_of_program(const struct slp_program *p)
+static unsigned colour_of_calls(const struct slp_call_list *p)
 {
 	const struct slp_record *r = slp_record_first(p), *heaviest = r;
 	double most = -1;
@@ -119,7 +119,7 @@ static void write_types(FILE *f, const struct slp_type *t, int n)
 }
 
 /* A line that says what tasks of the kind compute. */
-static void describe(const struct kind *k, const struct slp_program *p)
+static void describe(const struct kind *k, const struct slp_call_list *p)
 {
 	const struct slp_record *r = slp_record_first(p);
 	fprintf(kinds.file, "kind\t%d\t%s\t%d\t%.0f\t", k->number, k->name, p->nops, p->flops);
@@ -132,14 +132,14 @@ static void describe(const struct kind *k, const struct slp_program *p)
 	fputc('\n', kinds.file);
 }
 
-static struct kind *kind_of(const struct slp_program *p)
+static struct kind *kind_of(const struct slp_call_list *p)
 {
 	struct kind **bucket = &kinds.buckets[p->footprint % (sizeof kinds.buckets / sizeof *kinds.buckets)];
 	for (struct kind *k = *bucket; k; k = k->next)
 		if (k->footprint == p->footprint && k->nops == p->nops) return k;
 	struct kind *k = malloc(sizeof *k);
 	if (!k) return NULL;
-	*k = (struct kind){*bucket, p->footprint, p->nops, kinds.count++, name_of(p), colour_of_program(p)};
+	*k = (struct kind){*bucket, p->footprint, p->nops, kinds.count++, name_of(p), colour_of_calls(p)};
 	*bucket = k;
 	if (kinds.file) describe(k, p);
 	return k;
@@ -148,17 +148,17 @@ static struct kind *kind_of(const struct slp_program *p)
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
 /* StarPU wants the file and the line apart. */
-static void set_place(struct starpu_task *task, const char *at)
+static void set_call_site(struct starpu_task *task, const char *at)
 {
 	char file[256];
-	size_t n = at ? place_length(at) : 0;
+	size_t n = at ? call_site_length(at) : 0;
 	while (n && at[n - 1] != ':') n--;
 	if (n < 2 || !isdigit((unsigned char)at[n])) return;
 	snprintf(file, sizeof file, "%.*s", (int)(n - 1), at);
-	slp_task_set_place(task, slp_text_keep(file, ""), atoi(at + n));
+	slp_task_set_call_site(task, slp_text_keep(file, ""), atoi(at + n));
 }
 
-/* How much of a block's path another call's place shares: "net0/dense0" and "net0/dense1" are both in "net0". */
+/* How much of a block's path another call's site shares: "net0/dense0" and "net0/dense1" are both in "net0". */
 static size_t shared(const char *path, size_t length, const char *at)
 {
 	const char *other = at ? block_path(at) : "";
@@ -175,14 +175,14 @@ static void write_text(const char *text, size_t length)
 	for (size_t i = 0; i < length; i++) fputc(iscntrl((unsigned char)text[i]) ? ' ' : text[i], kinds.file);
 }
 
-/* The place of the first call, and the block that all calls are in. */
-static void write_task(const struct slp_program *p, unsigned long job, int kind)
+/* The site of the first call, and the block that all calls are in. */
+static void write_task(const struct slp_call_list *p, unsigned long job, int kind)
 {
 	const struct slp_record *r = slp_record_first(p);
 	const char *at = r->at ? r->at : "?", *path = block_path(at);
 	size_t length = strcspn(path, "]");
 	fprintf(kinds.file, "task\t%lu\t%d\t", job, kind);
-	write_text(at, place_length(at));
+	write_text(at, call_site_length(at));
 	for (int i = 0; length && i < p->nops; i++, r = slp_record_next(r)) length = shared(path, length, r->at);
 	if (length) fputs(" [", kinds.file);
 	write_text(path, length);
@@ -191,12 +191,12 @@ static void write_task(const struct slp_program *p, unsigned long job, int kind)
 
 void slp_fxt_task(const struct slp_segment *seg, struct starpu_task *task)
 {
-	const struct kind *k = kind_of(seg->program);
+	const struct kind *k = kind_of(seg->calls);
 	if (!k) return;
 	task->name = k->name;
 	task->color = k->colour;
-	set_place(task, slp_record_first(seg->program)->at);
-	if (kinds.file) write_task(seg->program, starpu_task_get_job_id(task), k->number);
+	set_call_site(task, slp_record_first(seg->calls)->at);
+	if (kinds.file) write_task(seg->calls, starpu_task_get_job_id(task), k->number);
 }
 
 /* ---- iterations -------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* What StarPU's traces (FxT) are told beyond what StarPU knows: readable names, places, blocks, colours, iterations.
- * Nothing of this is done unless a trace is recorded. */
+/* What StarPU's traces (FxT) are told beyond what StarPU knows: readable names, call sites, blocks, colours,
+ * iterations. Nothing of this is done unless a trace is recorded. */
 #ifndef SLP_FXT_H
 #define SLP_FXT_H
 
@@ -10,11 +10,11 @@ extern bool slp_fxt_on; /* a trace is recorded */
 void slp_fxt_start(void);
 void slp_fxt_stop(void);
 
-/* The place of a call, "file:line", with the block or phase that it belongs to: "file:line [net0/conv1]". */
-const char *slp_fxt_place_in_block(const char *at);
-static inline const char *slp_fxt_place(const char *at)
+/* A call site, "file:line", with the block or phase that it belongs to: "file:line [net0/conv1]". */
+const char *slp_fxt_call_site_in_block(const char *at);
+static inline const char *slp_fxt_call_site(const char *at)
 {
-	return slp_fxt_on ? slp_fxt_place_in_block(at) : at;
+	return slp_fxt_on ? slp_fxt_call_site_in_block(at) : at;
 }
 
 /* Calls of this thread belong to a block or phase of that name from now on; returns what to leave with. */

@@ -1,4 +1,4 @@
-/* Records: calls written down for a worker, with the places of their operands, and what a program of them needs. */
+/* Records: calls written down for a worker, with the addresses of their operands, and what a list of them needs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +74,7 @@ double slp_call_bytes(const struct slp_infer *c)
 	return c->op->bytes ? c->op->bytes(c) : bytes_of(c->in, c->nin) + bytes_of(c->out, c->nout);
 }
 
-/* ---- programs ---------------------------------------------------------------------------------------------------- */
+/* ---- lists of calls ---------------------------------------------------------------------------------------------- */
 
 static int op_number(const struct sl_op *op)
 {
@@ -89,7 +89,7 @@ static int op_number(const struct sl_op *op)
 	return -1;
 }
 
-static bool reserve(struct slp_program *p, size_t size)
+static bool reserve(struct slp_call_list *p, size_t size)
 {
 	if (p->used + size <= p->capacity) return true;
 	size_t capacity = 2 * p->capacity > p->used + size ? 2 * p->capacity : p->used + size + 4096;
@@ -100,11 +100,11 @@ static bool reserve(struct slp_program *p, size_t size)
 	return true;
 }
 
-static struct slp_record *record_new(struct slp_program *p, const struct slp_infer *c)
+static struct slp_record *record_new(struct slp_call_list *p, const struct slp_infer *c)
 {
 	size_t n = (size_t)(c->nin + c->nout);
-	size_t size = slp_align(sizeof(struct slp_record), 16) + slp_align(n * sizeof(struct slp_place), 16) +
-		      slp_align(n * sizeof(struct slp_type), 16) + slp_align(c->op->attrs_size, 16);
+	size_t size = slp_align(sizeof(struct slp_record), 16) + slp_align(n * sizeof(struct slp_address), 16) +
+	              slp_align(n * sizeof(struct slp_type), 16) + slp_align(c->op->attrs_size, 16);
 	if (!reserve(p, size)) return NULL;
 	struct slp_record *r = (struct slp_record *)(p->records + p->used);
 	*r = (struct slp_record){.size = size, .nin = c->nin, .nout = c->nout, .at = c->at};
@@ -115,7 +115,7 @@ static struct slp_record *record_new(struct slp_program *p, const struct slp_inf
 	return r;
 }
 
-struct slp_record *slp_program_add(struct slp_program *p, const struct slp_infer *c, double flops)
+struct slp_record *slp_call_list_add(struct slp_call_list *p, const struct slp_infer *c, double flops)
 {
 	int op = op_number(c->op);
 	if (op < 0) {
@@ -138,7 +138,7 @@ struct slp_record *slp_program_add(struct slp_program *p, const struct slp_infer
 	return r;
 }
 
-struct slp_record *slp_program_append(struct slp_program *p, const struct slp_program *more)
+struct slp_record *slp_call_list_append(struct slp_call_list *p, const struct slp_call_list *more)
 {
 	if (!reserve(p, more->used)) return NULL;
 	struct slp_record *first = (struct slp_record *)(p->records + p->used);
@@ -154,7 +154,7 @@ struct slp_record *slp_program_append(struct slp_program *p, const struct slp_pr
 	return first;
 }
 
-void slp_program_clear(struct slp_program *p)
+void slp_call_list_clear(struct slp_call_list *p)
 {
 	p->used = p->op_scratch = 0;
 	p->nops = p->max_operands = 0;

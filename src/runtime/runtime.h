@@ -85,7 +85,7 @@ struct slp_buffer {
 	starpu_data_handle_t handle;
 	size_t bytes;
 	atomic_int pending;    /* submitted segments that use it */
-	atomic_bool limbo;     /* nobody holds it, and tasks are pending */
+	atomic_bool in_flight; /* nobody holds it, and tasks are pending */
 	_Atomic uint32_t fault; /* what spoilt its value; 0: nothing */
 	_Atomic uint64_t readers; /* memory nodes that new values are sent to as soon as they are there, as bits */
 	_Atomic uint32_t version; /* counts what is submitted to write it */
@@ -160,7 +160,7 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
 void slp_flush(void);      /* submits the open segment; locked */
 void slp_storage_materialize(struct slp_storage *storage); /* flushes if its values are still only planned; locked */
 
-/* ---- programs: what a task runs (program.h), codelets (codelet.c) ----------------------------------------------- */
+/* ---- what a task runs (segment.h), codelets (codelet.c) -------------------------------------------------------- */
 
 struct slp_segment;
 struct slp_segment *slp_segment_new(void);
@@ -179,11 +179,11 @@ bool slp_slave_message(struct starpu_task *task, struct slp_segment *segment);
 
 /* ---- prepared code (code.c) -------------------------------------------------------------------------------------- */
 
-struct slp_place {
+struct slp_address {
 	int slot;
 	size_t offset;
 };
-/* What a slot means in one submission; without storage: a place in scratch. */
+/* What a slot means in one submission; without storage: it is in scratch. */
 struct slp_binding {
 	struct slp_storage *storage;
 	size_t offset;
@@ -204,8 +204,8 @@ void slp_code_release(struct slp_code *code); /* also from a worker */
 int slp_code_slot(struct slp_code *code);
 int slp_code_scratch_slot(struct slp_code *code, size_t offset, size_t bytes);
 void slp_code_name(struct slp_code *code, const char *format, ...) SLP_PRINTF(2); /* for people; without memory: none */
-/* Adds a call; places of its inputs, then of its outputs.  False with an error. */
-bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_place *places);
+/* Adds a call; addresses of its inputs, then of its outputs.  False with an error. */
+bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_address *addresses);
 /* Locked.  bindings: one a slot; patches in the order of the calls. */
 enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
 			       const struct slp_patch *patches, int npatches);

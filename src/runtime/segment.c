@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/busy.h"
+#include "runtime/utilisation.h"
 #include "runtime/explain.h"
-#include "runtime/fit.h"
+#include "runtime/admission.h"
 #include "runtime/fxt.h"
 #include "runtime/segment.h"
 #include "runtime/simulate.h"
@@ -92,7 +92,7 @@ static bool set_operand(struct slp_segment *seg, struct slp_record *r, int i, co
 {
 	int slot = slp_segment_slot(seg, o->storage);
 	if (slot < 0) return false;
-	slp_record_places(r)[i] = (struct slp_place){slot, o->offset};
+	slp_record_addresses(r)[i] = (struct slp_address){slot, o->offset};
 	slp_slot_access(&seg->slots[slot], reads, writes);
 	if (writes) atomic_fetch_add_explicit(&o->storage->version, 1, memory_order_relaxed);
 	return true;
@@ -106,7 +106,7 @@ static bool covers(const struct slp_operand *o)
 static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c, const struct slp_operand *in,
 			     const struct slp_operand *out, bool inplace, double flops)
 {
-	struct slp_record *r = slp_program_add(&seg->own, c, flops);
+	struct slp_record *r = slp_call_list_add(&seg->own, c, flops);
 	if (!r) return sl_error();
 	bool ok = true;
 	for (int i = 0; ok && i < c->nin; i++) ok = set_operand(seg, r, i, &in[i], true, slp_input_is_written(c->op, i));
@@ -155,7 +155,7 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
 /* ---- submitting -------------------------------------------------------------------------------------------------- */
 
 /* Decides where the values of a slot lie: results that nobody holds any more stay in scratch. */
-static bool place_slot(struct slp_segment *seg, struct slp_slot *slot)
+static bool allocate_slot(struct slp_segment *seg, struct slp_slot *slot)
 {
 	struct slp_storage *s = slot->storage;
 	if (!s) return true; /* in scratch, as planned before */
@@ -183,11 +183,11 @@ static void use_buffer(struct slp_segment *seg, struct slp_slot *slot)
 	atomic_fetch_add(&slot->buffer->pending, 1);
 }
 
-static bool place_slots(struct slp_segment *seg)
+static bool allocate_slots(struct slp_segment *seg)
 {
 	if (!slp_grow((void **)&seg->buffers, &seg->max_buffers, seg->nslots, sizeof *seg->buffers)) return false;
 	for (int i = 0; i < seg->nslots; i++) {
-		if (!place_slot(seg, &seg->slots[i])) return false;
+		if (!allocate_slot(seg, &seg->slots[i])) return false;
 		if (seg->slots[i].buffer) use_buffer(seg, &seg->slots[i]);
 	}
 	return true;
@@ -207,12 +207,12 @@ static void close_slots(struct slp_segment *seg)
 static void segment_done(void *arg)
 {
 	struct slp_segment *seg = arg;
-	slp_busy_note(seg->program->flops);
+	slp_utilisation_add(seg->calls->flops);
 	slp_explain_done(seg);
 	for (int i = 0; i < seg->nslots; i++)
 		if (seg->slots[i].buffer && seg->slots[i].mode & STARPU_W)
 			slp_buffer_send(seg->slots[i].buffer, seg->slots[i].version);
-	slp_fit_leave(seg);
+	slp_admission_leave(seg);
 	for (int i = 0; i < seg->nbuffers; i++) slp_buffer_done(seg->buffers[i]);
 	for (int i = 0; i < seg->ncodes; i++) slp_code_release(seg->codes[i]);
 	slp_segment_free(seg);
@@ -250,20 +250,20 @@ static bool task_buffers(struct starpu_task *task, struct slp_segment *seg, star
 
 static struct starpu_task *make_task(struct slp_segment *seg)
 {
-	size_t need = slp_align(seg->scratch, 64) + seg->program->op_scratch;
+	size_t need = slp_align(seg->scratch, 64) + seg->calls->op_scratch;
 	starpu_data_handle_t scratch = need ? slp_buffer_scratch(need + 64) : NULL;
 	struct starpu_task *task = starpu_task_create();
 	if (!task || (need && !scratch) || !task_buffers(task, seg, scratch)) return NULL;
-	task->cl = slp_codelet_of(seg->program->nops == 1 ? seg->program->op : -1);
+	task->cl = slp_codelet_of(seg->calls->nops == 1 ? seg->calls->op : -1);
 	task->name = task->cl->name;
 	task->cl_arg = seg;
 	task->cl_arg_size = sizeof *seg;
 	seg->here = false;
 	if (slp_engine.nslaves && !slp_slave_message(task, seg)) return NULL;
-	task->flops = seg->program->flops;
+	task->flops = seg->calls->flops;
 	task->callback_func = segment_done;
 	task->callback_arg = seg;
-	slp_device_place(task, seg->device, seg->program->cuda);
+	slp_device_place(task, seg->device, seg->calls->cuda);
 	slp_explain_task(seg, task);
 	if (slp_fxt_on) slp_fxt_task(seg, task);
 	return task;
@@ -280,7 +280,7 @@ static void settle(starpu_data_handle_t handle)
 static void give_up(struct slp_segment *seg, enum sl_status status, const char *why)
 {
 	char text[512];
-	const struct slp_record *r = slp_record_first(seg->program);
+	const struct slp_record *r = slp_record_first(seg->calls);
 	snprintf(text, sizeof text, "%s at %s: %s", slp_ops[r->op]->name, r->at, why);
 	uint32_t fault = slp_fault_add(status, text);
 	for (int i = 0; i < seg->nslots; i++) {
@@ -296,11 +296,11 @@ void slp_segment_submit(struct slp_segment *seg)
 {
 	slp_runahead_wait();
 	char why[128] = "no memory for the task";
-	bool placed = place_slots(seg) && slp_fit_enter(seg, why, sizeof why);
+	bool allocated = allocate_slots(seg) && slp_admission_enter(seg, why, sizeof why);
 	slp_runahead_enter();
 	if (slp_engine.config.explain) slp_explain_segment(seg);
 	close_slots(seg);
-	struct starpu_task *task = placed ? make_task(seg) : NULL;
+	struct starpu_task *task = allocated ? make_task(seg) : NULL;
 	SLP_COUNT(segments);
 	if (!task) {
 		give_up(seg, SL_ENOMEM, why);
@@ -337,8 +337,8 @@ struct slp_segment *slp_segment_new(void)
 	if (s) spare.list = s->next;
 	pthread_mutex_unlock(&spare.lock);
 	if (!s && !(s = calloc(1, sizeof *s))) return NULL;
-	slp_program_clear(&s->own);
-	s->program = &s->own;
+	slp_call_list_clear(&s->own);
+	s->calls = &s->own;
 	s->scratch = s->need = 0;
 	s->explanation = NULL;
 	s->nslots = s->nbuffers = s->npatches = s->ncodes = 0;

@@ -15,7 +15,7 @@ struct slp_slot {
 	bool known;                  /* some call of the segment has used it before */
 };
 
-/* One call.  Behind it lie its operands' places, their types and its attributes (record.c). */
+/* One call.  Behind it lie the addresses of its operands, their types and its attributes (record.c). */
 struct slp_record {
 	size_t size; /* bytes to the next record */
 	int op;      /* number in slp_ops */
@@ -24,7 +24,7 @@ struct slp_record {
 };
 
 /* Calls in their order, and what they need together. */
-struct slp_program {
+struct slp_call_list {
 	char *records;
 	size_t used, capacity;
 	int nops;
@@ -38,8 +38,8 @@ struct slp_program {
 
 struct slp_segment {
 	struct slp_segment *next;
-	struct slp_program own;
-	const struct slp_program *program; /* own, or that of prepared code */
+	struct slp_call_list own;
+	const struct slp_call_list *calls; /* own, or that of prepared code */
 	struct slp_code **codes;           /* prepared code that it runs, or has taken calls from: held */
 	int ncodes, max_codes;
 	struct slp_patch *patches;         /* of attributes, in the order of the calls */
@@ -51,7 +51,7 @@ struct slp_segment {
 	int scratch_index; /* among the task's buffers; -1: none */
 	struct slp_explanation *explanation; /* what is kept of it (explain.h); NULL: nothing */
 	struct slp_buffer **buffers; /* of the task, without scratch */
-	size_t need;       /* bytes of memory that it takes where it runs (fit.c) */
+	size_t need;                 /* bytes of memory that it takes where it runs (admission.c) */
 	int nbuffers, max_buffers;
 	bool here; /* a worker of this process has run it */
 };
@@ -61,7 +61,7 @@ static inline size_t slp_align(size_t n, size_t to)
 	return (n + to - 1) / to * to;
 }
 
-static inline struct slp_record *slp_record_first(const struct slp_program *p)
+static inline struct slp_record *slp_record_first(const struct slp_call_list *p)
 {
 	return (struct slp_record *)p->records;
 }
@@ -69,14 +69,14 @@ static inline struct slp_record *slp_record_next(const struct slp_record *r)
 {
 	return (struct slp_record *)((char *)r + r->size);
 }
-static inline struct slp_place *slp_record_places(const struct slp_record *r)
+static inline struct slp_address *slp_record_addresses(const struct slp_record *r)
 {
-	return (struct slp_place *)((char *)r + slp_align(sizeof *r, 16));
+	return (struct slp_address *)((char *)r + slp_align(sizeof *r, 16));
 }
 static inline struct slp_type *slp_record_types(const struct slp_record *r)
 {
 	size_t n = (size_t)(r->nin + r->nout);
-	return (struct slp_type *)((char *)slp_record_places(r) + slp_align(n * sizeof(struct slp_place), 16));
+	return (struct slp_type *)((char *)slp_record_addresses(r) + slp_align(n * sizeof(struct slp_address), 16));
 }
 static inline void *slp_record_attrs(const struct slp_record *r)
 {
@@ -93,11 +93,11 @@ static inline struct slp_infer slp_record_call(const struct slp_record *r)
 }
 
 /* record.c */
-/* Adds a call to the program, its places unset; NULL with an error. */
-struct slp_record *slp_program_add(struct slp_program *p, const struct slp_infer *c, double flops);
+/* Adds a call to the list, its addresses unset; NULL with an error. */
+struct slp_record *slp_call_list_add(struct slp_call_list *p, const struct slp_infer *c, double flops);
 /* Adds copies of all of another's calls; the first of them, or NULL without memory. */
-struct slp_record *slp_program_append(struct slp_program *p, const struct slp_program *more);
-void slp_program_clear(struct slp_program *p); /* keeps its memory */
+struct slp_record *slp_call_list_append(struct slp_call_list *p, const struct slp_call_list *more);
+void slp_call_list_clear(struct slp_call_list *p); /* keeps its memory */
 /* Notes that a call uses the slot. */
 void slp_slot_access(struct slp_slot *slot, bool reads, bool writes);
 
@@ -111,7 +111,7 @@ struct slp_segment *slp_segment_open(sl_device device);
 void slp_segment_close_if_full(void);
 /* The slot of a storage in a segment; -1 without memory. */
 int slp_segment_slot(struct slp_segment *seg, struct slp_storage *storage);
-/* Submits a segment whose slots have storages, buffers or places in scratch; it ends in segment_done. */
+/* Submits a segment whose slots have storages, buffers or offsets in scratch; it ends in segment_done. */
 void slp_segment_submit(struct slp_segment *seg);
 
 /* execute.c */

@@ -162,7 +162,7 @@ static void load_recorded(int op, const char *name)
 }
 
 /* Seconds on average; 0 if too few were recorded.  Looked up here: StarPU's own way complains of each that is missing. */
-static double recorded_seconds(const struct slp_program *p, unsigned worker)
+static double recorded_seconds(const struct slp_call_list *p, unsigned worker)
 {
 	enum { FEW = 3 };
 	struct starpu_perfmodel *m = &recorded[p->nops == 1 ? p->op + 1 : 0];
@@ -198,7 +198,7 @@ static int team_cores(void)
 
 double slp_simulated_seconds(const struct slp_segment *seg, unsigned worker)
 {
-	const struct slp_program *p = seg->program;
+	const struct slp_call_list *p = seg->calls;
 	double known = recorded_seconds(p, worker);
 	if (known > 0) return known;
 	int kind = starpu_worker_get_type((int)worker) == STARPU_CUDA_WORKER ? GPU : CPU;
@@ -233,7 +233,7 @@ enum sl_status slp_simulated_kernel(const struct slp_kernel *k)
 
 void slp_simulate_submission(const struct slp_segment *seg, const struct starpu_task *task)
 {
-	double seconds = machine.host_task + machine.host_call * seg->program->nops;
+	double seconds = machine.host_task + machine.host_call * seg->calls->nops;
 	if (seconds > 0) starpu_sleep((float)seconds);
 	slp_bound_task(seg, task, seconds);
 }

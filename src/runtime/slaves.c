@@ -56,7 +56,7 @@ static void task_ended(void *arg)
 static void fill(struct message *m, const struct slp_segment *seg)
 {
 	char *bytes = (char *)m;
-	memcpy(bytes + slp_align(sizeof *m, 16), seg->program->records, m->records);
+	memcpy(bytes + slp_align(sizeof *m, 16), seg->calls->records, m->records);
 	struct message_slot *slots = (struct message_slot *)(bytes + slots_at(m));
 	for (int i = 0; i < m->nslots; i++) {
 		const struct slp_slot *s = &seg->slots[i];
@@ -67,10 +67,10 @@ static void fill(struct message *m, const struct slp_segment *seg)
 
 bool slp_slave_message(struct starpu_task *task, struct slp_segment *seg)
 {
-	struct message head = {.records = seg->program->used,
+	struct message head = {.records = seg->calls->used,
 	                       .scratch = seg->scratch,
-	                       .nops = seg->program->nops,
-	                       .max_operands = seg->program->max_operands,
+	                       .nops = seg->calls->nops,
+	                       .max_operands = seg->calls->max_operands,
 	                       .nslots = seg->nslots,
 	                       .npatches = seg->npatches,
 	                       .scratch_index = seg->scratch_index};
@@ -119,11 +119,11 @@ static int run_message(struct message *m, void *buffers[], struct slp_failure **
 		                             .index = from[i].index,
 		                             .mode = from[i].mode,
 		                             .offset = from[i].offset};
-	struct slp_program program = {.records = bytes + slp_align(sizeof *m, 16),
+	struct slp_call_list calls = {.records = bytes + slp_align(sizeof *m, 16),
 	                              .used = m->records,
 	                              .nops = m->nops,
 	                              .max_operands = m->max_operands};
-	struct slp_segment seg = {.program = &program,
+	struct slp_segment seg = {.calls = &calls,
 	                          .slots = slots,
 	                          .nslots = m->nslots,
 	                          .patches = (struct slp_patch *)(bytes + patches_at(m)),

@@ -277,7 +277,7 @@ enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *att
 	struct slp_operand few_in[FEW];
 	struct slp_type few_types[FEW];
 	struct call c;
-	at = slp_fxt_place(at);
+	at = slp_fxt_call_site(at);
 	for (int i = 0; i < op->nout; i++) out[i] = NULL;
 	if (slp_is_symbolic(nin, in)) return slp_symbolic->call(at, op, attrs, nin, in, device, out);
 	c.in = nin <= FEW ? few_in : malloc((size_t)nin * sizeof *c.in);
@@ -340,7 +340,7 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 	struct slp_operand few_in[FEW];
 	struct slp_type few_types[FEW];
 	struct call c = {.in = few_in, .in_types = few_types};
-	at = slp_fxt_place(at);
+	at = slp_fxt_call_site(at);
 	if (!op->inplace || op->nout != 1 || nin > FEW)
 		return slp_call_fail(at, op->name, SL_EINTERNAL, "cannot run in place");
 	for (int i = 0; i < nin; i++)

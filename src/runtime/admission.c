@@ -3,7 +3,7 @@
  * StarPU brings the data of queued tasks to a GPU ahead of time and puts nothing of it out again before these tasks have
  * run; if there are too many of them, the next task never gets its memory.  So no more tasks are under way on a GPU than
  * have room together.  One that has no room even alone is refused, or goes to a CPU if it may. */
-#include "runtime/fit.h"
+#include "runtime/admission.h"
 
 static atomic_long under_way[SLP_MAX_GPUS]; /* bytes of the tasks that may run there */
 
@@ -16,7 +16,7 @@ static size_t room(int gpu)
 
 static size_t need(const struct slp_segment *seg)
 {
-	size_t bytes = slp_align(seg->scratch, 64) + seg->program->op_scratch;
+	size_t bytes = slp_align(seg->scratch, 64) + seg->calls->op_scratch;
 	for (int i = 0; i < seg->nbuffers; i++) bytes += seg->buffers[i]->bytes;
 	return bytes;
 }
@@ -25,7 +25,7 @@ static size_t need(const struct slp_segment *seg)
 static void find_gpus(const struct slp_segment *seg, int *first, int *last)
 {
 	*first = *last = 0;
-	if (seg->device.kind == SL_DEVICE_CPU || !seg->program->cuda) return;
+	if (seg->device.kind == SL_DEVICE_CPU || !seg->calls->cuda) return;
 	bool one = seg->device.kind == SL_DEVICE_GPU && seg->device.index >= 0;
 	*first = one ? seg->device.index : 0;
 	*last = one ? *first + 1 : slp_engine.ngpus;
@@ -45,7 +45,7 @@ static void count(const struct slp_segment *seg, long bytes)
 	for (int i = first; i < last; i++) atomic_fetch_add(&under_way[i], bytes);
 }
 
-bool slp_fit_enter(struct slp_segment *seg, char *why, size_t size)
+bool slp_admission_enter(struct slp_segment *seg, char *why, size_t size)
 {
 	int first, last;
 	find_gpus(seg, &first, &last);
@@ -68,7 +68,7 @@ bool slp_fit_enter(struct slp_segment *seg, char *why, size_t size)
 	return true;
 }
 
-void slp_fit_leave(const struct slp_segment *seg)
+void slp_admission_leave(const struct slp_segment *seg)
 {
 	count(seg, -(long)seg->need);
 }

@@ -1,19 +1,19 @@
 /* How long workers have computed, and how much: from the times that StarPU takes of each task once somebody asks. */
 #include <string.h>
 
-#include "runtime/busy.h"
+#include "runtime/utilisation.h"
 
 static struct {
 	pthread_mutex_t lock; /* of all: tasks end at most some thousand times a second */
 	atomic_bool on;
 	unsigned generation; /* of the engine: its clock starts anew each time */
 	struct worker {
-		struct slp_busy sum;
+		struct slp_utilisation sum;
 		double end; /* of the last task: on a GPU, two may overlap */
 	} workers[STARPU_NMAXWORKERS];
 } busy = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void slp_busy_start(void)
+void slp_utilisation_start(void)
 {
 	pthread_mutex_lock(&busy.lock);
 	if (busy.generation != slp_engine.generation) memset(busy.workers, 0, sizeof busy.workers);
@@ -28,7 +28,7 @@ static double seconds(const struct timespec *t)
 	return (double)t->tv_sec + 1e-9 * (double)t->tv_nsec;
 }
 
-void slp_busy_note(double flops)
+void slp_utilisation_add(double flops)
 {
 	if (!atomic_load_explicit(&busy.on, memory_order_relaxed)) return;
 	const struct starpu_task *task = starpu_task_get_current();
@@ -44,7 +44,7 @@ void slp_busy_note(double flops)
 	pthread_mutex_unlock(&busy.lock);
 }
 
-static void add(struct slp_busy *sum, const int *workers, int count, int index)
+static void add(struct slp_utilisation *sum, const int *workers, int count, int index)
 {
 	for (int i = 0; i < count; i++) {
 		if (index >= 0 && index != i) continue;
@@ -53,9 +53,9 @@ static void add(struct slp_busy *sum, const int *workers, int count, int index)
 	}
 }
 
-struct slp_busy slp_busy_of(sl_device device)
+struct slp_utilisation slp_utilisation_of(sl_device device)
 {
-	struct slp_busy sum = {0, 0};
+	struct slp_utilisation sum = {0, 0};
 	pthread_mutex_lock(&busy.lock);
 	int index = device.kind < SL_DEVICE_CPU ? -1 : device.index;
 	if (device.kind != SL_DEVICE_GPU) add(&sum, slp_engine.team_worker, slp_engine.nteams, index);

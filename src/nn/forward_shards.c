@@ -29,7 +29,7 @@ static enum sl_status one_by_one(const char *at, sl_block *block, int n, sl_tens
 /* Results belong to the scope outside; what was made on the way is released here. */
 static enum sl_status all_at_once(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y)
 {
-	const char *outer = slp_forward_place_set(at);
+	const char *outer = slp_forward_call_site_set(at);
 	sl_scope scope = {NULL, 0, 0};
 	sl_scope_open(&scope);
 	enum sl_status s = block->forward_shards(block, n, x, y);
@@ -38,7 +38,7 @@ static enum sl_status all_at_once(const char *at, sl_block *block, int n, sl_ten
 	}
 	for (int i = 0; s == SL_OK && i < n; i++) sl_retain(y[i]);
 	sl_scope_close(&scope);
-	slp_forward_place_set(outer);
+	slp_forward_call_site_set(outer);
 	for (int i = 0; s == SL_OK && i < n; i++)
 		if (!slp_scope_add(y[i])) s = sl_error();
 	return s;

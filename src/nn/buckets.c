@@ -1,4 +1,5 @@
-/* Owners: which device adds the gradients of a parameter that several devices use, and updates it. */
+/* Buckets: parameters whose gradients are added together, and their owners: which device adds the gradients of
+ * parameters that several devices use, and updates them. */
 #include <stdlib.h>
 
 #include "autograd/autograd.h"
@@ -50,12 +51,12 @@ static bool alike(const sl_param *a, const sl_param *b)
 	return same;
 }
 
-/* What a group holds at least: what travels in some times the time that it takes to start. */
+/* What a bucket holds at least: what travels in some times the time that it takes to start. */
 static double enough(sl_param *const *params, int count)
 {
-	enum { GROUPS = 6, LEAST = 1 << 20 };
+	enum { BUCKETS = 6, LEAST = 1 << 20 };
 	double bytes = 0;
-	int parts = GROUPS;
+	int parts = BUCKETS;
 	for (int i = 0; i < count; i++) {
 		if (!is_shared(params[i])) continue;
 		bytes += (double)sl_tensor_bytes(params[i]->data);
@@ -65,20 +66,20 @@ static double enough(sl_param *const *params, int count)
 }
 
 /* The last parameters first: on the way back, their gradients come first.  (S. Li and others, "PyTorch Distributed:
- * Experiences on Accelerating Data Parallel Training", VLDB 2020, calls such groups buckets.) */
-static void make_groups(sl_param *const *params, int count, int *group)
+ * Experiences on Accelerating Data Parallel Training", VLDB 2020, calls them buckets.) */
+static void make_buckets(sl_param *const *params, int count, int *bucket)
 {
 	double limit = enough(params, count), bytes = 0;
 	const sl_param *before = NULL;
 	int n = 0;
 	for (int i = count - 1; i >= 0; i--) {
-		group[i] = -1;
+		bucket[i] = -1;
 		if (!is_shared(params[i])) continue;
 		if (before && (bytes >= limit || !alike(before, params[i]))) {
 			n++;
 			bytes = 0;
 		}
-		group[i] = n;
+		bucket[i] = n;
 		bytes += (double)sl_tensor_bytes(params[i]->data);
 		before = params[i];
 	}
@@ -91,36 +92,36 @@ static int count_devices(sl_param *const *params, int count)
 	return n;
 }
 
-/* Each group goes to the device that owns least. */
-static void deal(sl_param *const *params, int count, const int *group, struct share *shares, sl_device *owners)
+/* Each bucket goes to the device that owns least. */
+static void deal(sl_param *const *params, int count, const int *bucket, struct share *shares, sl_device *owners)
 {
 	int known = 0;
 	struct share *owner = NULL;
 	for (int i = count - 1, now = -1; i >= 0; i--) {
-		if (group[i] < 0) continue;
-		if (group[i] != now) owner = least(params[i], shares, &known);
-		now = group[i];
+		if (bucket[i] < 0) continue;
+		if (bucket[i] != now) owner = least(params[i], shares, &known);
+		now = bucket[i];
 		owners[i] = owner->device;
 		owner->bytes += (double)sl_tensor_bytes(params[i]->data) + 4096;
 	}
 }
 
-void slp_owners_choose(sl_param *const *params, int count, bool together, sl_device *owners, int *group)
+void slp_buckets_assign(sl_param *const *params, int count, bool together, sl_device *owners, int *bucket)
 {
 	bool known = !together;
 	for (int i = 0; i < count; i++) {
 		owners[i] = (sl_device){SL_DEVICE_DEFAULT, -1};
-		group[i] = -1;
+		bucket[i] = -1;
 		known &= params[i]->data != NULL;
 	}
 	struct share *shares = known ? calloc((size_t)count_devices(params, count), sizeof *shares) : NULL;
 	if (shares) {
-		make_groups(params, count, group);
-		deal(params, count, group, shares, owners);
+		make_buckets(params, count, bucket);
+		deal(params, count, bucket, shares, owners);
 	}
 	free(shares);
 	for (int i = 0; i < count; i++)
-		if (params[i]->data && params[i]->data->var) params[i]->data->var->home = owners[i];
+		if (params[i]->data && params[i]->data->var) params[i]->data->var->owner = owners[i];
 }
 
 /* ---- their memory ------------------------------------------------------------------------------------------------ */
@@ -138,7 +139,7 @@ static size_t room(const sl_tensor *t)
 	return (sl_tensor_bytes(t) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Moves a parameter's values to a place in memory of several, where that is. */
+/* Moves a parameter's values into memory of several, where that is. */
 static bool move(const char *at, sl_tensor *t, sl_tensor *all, size_t offset)
 {
 	slp_storage_retain(all->storage);
@@ -152,13 +153,13 @@ static bool move(const char *at, sl_tensor *t, sl_tensor *all, size_t offset)
 	return true;
 }
 
-/* Parameters first to last, those of one group: they travel together if they lie together. */
-static bool gather(const char *at, sl_param *const *params, int first, int last, sl_device owner, const int *group)
+/* Parameters first to last, those of one bucket: they travel together if they lie together. */
+static bool gather(const char *at, sl_param *const *params, int first, int last, sl_device owner, const int *bucket)
 {
 	size_t bytes = 0;
 	int members = 0;
 	for (int i = first; i <= last; i++) {
-		if (group[i] != group[first]) continue;
+		if (bucket[i] != bucket[first]) continue;
 		if (!is_alone(params[i])) return true; /* done before, or it cannot be */
 		bytes += room(params[i]->data);
 		members++;
@@ -169,7 +170,7 @@ static bool gather(const char *at, sl_param *const *params, int first, int last,
 	bool ok = all != NULL;
 	size_t offset = 0;
 	for (int i = first; ok && i <= last; i++) {
-		if (group[i] != group[first]) continue;
+		if (bucket[i] != bucket[first]) continue;
 		ok = move(at, params[i]->data, all, offset);
 		offset += room(params[i]->data);
 	}
@@ -186,16 +187,16 @@ static void send_to_all(const sl_param *p)
 	slp_unlock();
 }
 
-bool slp_owners_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *group)
+bool slp_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *bucket)
 {
 	bool ok = true;
 	for (int i = 0, now = -1; ok && i < count; i++) {
-		if (group[i] < 0) continue;
+		if (bucket[i] < 0) continue;
 		int last = i;
 		for (int k = i; k < count; k++)
-			if (group[k] == group[i]) last = k;
-		if (group[i] != now) SL_SCOPE ok = gather(at, params, i, last, owners[i], group);
-		now = group[i];
+			if (bucket[k] == bucket[i]) last = k;
+		if (bucket[i] != now) SL_SCOPE ok = gather(at, params, i, last, owners[i], bucket);
+		now = bucket[i];
 		if (ok) send_to_all(params[i]);
 	}
 	return ok;
