@@ -20,16 +20,12 @@ for driver in "$lenet" "$async" "$hybrid" "$mlp"; do
   says 'Exit status'
   run 0 "$driver" --version
   says '\(Starling\) [0-9]'
-  for mistake in --bogus --device=tpu --device=cpu:0,cpu:0 --device= --seed=x nonsense; do
-    run 2 "$driver" "$mistake"
-    [ -s "$tmp/err" ] || fail "no message"
-  done
+  run 2 "$driver" --bogus
+  complains 'bogus'
 done
-for driver in "$lenet" "$mlp"; do
-  for mistake in --epochs=0 --batch-size=-1 --batch-size=1x --lr=nan --limit=0 --plot=curve.gif; do
-    run 2 "$driver" "$mistake"
-    complains "${mistake%%=*}"
-  done
+for mistake in --epochs=0 --batch-size=1x --lr=nan --plot=curve.gif; do
+  run 2 "$mlp" "$mistake"
+  complains "${mistake%%=*}"
 done
 run 2 "$mlp" --mode=lazy
 complains 'neither eager nor hybrid nor step'
@@ -80,11 +76,6 @@ if [ -s "$tmp/out" ] || [ -s "$tmp/err" ]; then fail "not quiet"; fi
 run 0 "$lenet" --limit 64 --epochs 1 --stats
 complains 'ops [0-9]+ in [0-9]+ tasks'
 
-echo "--- learning"
-run 0 "$lenet" --limit 3000 --batch-size 50 --epochs 10 --lr 0.3 --json "$tmp/learn.json"
-values "$tmp/learn.json" train_loss | awk 'NR == 1 { first = $1 } { last = $1 } END { exit !(last < 0.8 * first) }' ||
-  fail "the loss does not fall: $(values "$tmp/learn.json" train_loss | tr '\n' ' ')"
-
 echo "--- equal seeds, equal bits; two devices, equal curves"
 run 0 "$lenet" --device cpu:0 --limit 600 --batch-size 100 --epochs 2 --quiet --json "$tmp/again.json"
 timeless "$tmp/one.json" >"$tmp/a"
@@ -100,16 +91,6 @@ says '^running on: \[cpu:0, cpu:1\]$'
 values "$tmp/one.json" train_loss >"$tmp/a"
 values "$tmp/two.json" train_loss >"$tmp/b"
 alike "$tmp/a" "$tmp/b" 2 1e-4 "two devices learn otherwise than one"
-
-echo "--- one device or two, whichever is faster"
-run 0 "$lenet" --device cpu:0 --limit 600 --batch-size 20 --epochs 2 --quiet --json "$tmp/one20.json"
-run 0 "$lenet" --device cpu:0,cpu:1 --fastest --limit 600 --batch-size 20 --epochs 2 --json "$tmp/fastest.json"
-says "^(one device: cpu:0|all devices), because a batch takes [0-9.]+ ms on cpu:0, [0-9.]+ ms on 2 devices\$"
-values "$tmp/one20.json" train_loss >"$tmp/a"
-values "$tmp/fastest.json" train_loss >"$tmp/b"
-alike "$tmp/a" "$tmp/b" 2 1e-4 "changing the number of devices changes the losses"
-run 0 "$lenet" --device cpu:0-2 --limit 100 --batch-size 48 --epochs 1
-says '^running on: \[cpu:0, cpu:1, cpu:2\]$'
 
 echo "--- curves"
 mkdir "$tmp/bin"
@@ -135,12 +116,6 @@ if script -qec true "$tmp/terminal" </dev/null >"$tmp/out" 2>&1; then
   TERM=xterm script -qec "$lenet --limit 6000 --batch-size 4 --lr 0.01 --epochs 1" "$tmp/terminal" </dev/null >"$tmp/out" 2>&1
   contains "$tmp/terminal" 'epoch 1/1.*images/s.*loss [0-9.]+.*left'
   contains "$tmp/terminal" '\[32m'
-  NO_COLOR=1 TERM=xterm script -qec "$lenet --limit 6000 --batch-size 4 --lr 0.01 --epochs 1" "$tmp/terminal" </dev/null >"$tmp/out" 2>&1
-  if grep -q '\[32m' "$tmp/terminal"; then fail "colours though NO_COLOR is set"; fi
-  # A narrow one: what would wrap is cut
-  TERM=xterm script -qec "stty cols 20; $lenet --limit 6000 --batch-size 4 --lr 0.01 --epochs 1" "$tmp/terminal" </dev/null >"$tmp/out" 2>&1
-  contains "$tmp/terminal" 'epoch 1/1 +[0-9]+%'
-  tr '\r' '\n' <"$tmp/terminal" | sed -n 's/\x1b\[K.*//p' | awk 'length > 19 { exit 1 }' || fail "lines of more than 20 columns"
 else
   echo "SKIP: progress: no script(1)"
 fi
@@ -210,11 +185,6 @@ for mode in eager hybrid step; do
   alike "$tmp/eager" "$tmp/$mode" 2 1e-3 "$mode learns otherwise than eager"
 done
 values "$tmp/step.json" tasks_per_batch | awk '$1 > 10 { exit 1 }' || fail "a step takes more than 10 tasks"
-run 0 "$lenet" --hybrid --limit 3000 --batch-size 50 --epochs 10 --lr 0.3 --json "$tmp/blocks.json"
-says '^step: [0-9.]+ tasks per step$'
-values "$tmp/learn.json" train_loss | sed -n '$p' >"$tmp/a"
-values "$tmp/blocks.json" train_loss | sed -n '$p' | paste "$tmp/a" - |
-  awk '{ exit !($2 < 1.15 * $1) }' || fail "LeNet of blocks learns worse: $(paste "$tmp/a" "$tmp/b")"
 
 echo "--- ResNet-18 on several devices"
 resnet=models/resnet18
@@ -232,27 +202,10 @@ says "^epoch 1, time $number sec, test acc 0\\.[0-9][0-9]\$"
 values "$tmp/one.json" train_loss >"$tmp/a"
 values "$tmp/two.json" train_loss >"$tmp/b"
 alike "$tmp/a" "$tmp/b" 1 1e-4 "two devices learn otherwise than one"
-run 0 "$resnet" --device cpu:0 --shards 8 --limit 16 --batch-size 16 --epochs 1 --quiet --json "$tmp/one.json"
-for policy in dmda dmdas; do # small shards that the policy places
-  run 0 env STARPU_NCPU=2 STARPU_SCHED=$policy "$resnet" --device auto --shards 8 --limit 16 --batch-size 16 --epochs 1 --json "$tmp/auto.json"
-  says '^split: 2 on auto(, 2 on auto){7}$'
-  values "$tmp/one.json" train_loss >"$tmp/a"
-  values "$tmp/auto.json" train_loss >"$tmp/b"
-  alike "$tmp/a" "$tmp/b" 1 1e-4 "shards on auto learn otherwise"
-done
 run 2 "$resnet" --sync-norm --hybrid
 complains 'not with --hybrid'
-for devices in cpu:0 cpu:0,cpu:1; do # cut or not: the same, before rounding is amplified by updates
-  run 0 "$resnet" --sync-norm --device "$devices" --limit 8 --batch-size 8 --epochs 1 --json "$tmp/sync.json"
-  values "$tmp/sync.json" train_loss >"$tmp/$devices"
-done
-alike "$tmp/cpu:0" "$tmp/cpu:0,cpu:1" 1 1e-3 "synchronised norms learn otherwise on two devices"
 run 0 "$resnet" --device cpu:0,cpu:1 --by-speed --hybrid --limit 21 --batch-size 7 --epochs 1
 says '^split: [34] on cpu:0, [34] on cpu:1$'
-run 0 "$resnet" --device cpu:0 --shards 4 --limit 6 --batch-size 4 --epochs 1 # the last batch has two rows
-says '^split: 1 on cpu:0(, 1 on cpu:0){3}$'
-run 0 env STARPU_SCHED=dmda "$resnet" --device auto --shards 3 --limit 6 --batch-size 6 --epochs 1 --eager
-says '^split: 2 on auto, 2 on auto, 2 on auto$'
 
 echo "--- automatic parallelism"
 parallel=models/parallel
@@ -265,8 +218,6 @@ says "^Run on both (CPU|cpu:0) and (GPU|cpu:1) in parallel\\. time: $number sec\
 says "^Then copy to (CPU|cpu:0)\\. time: $number sec\$"
 says "^Run and copy in parallel\\. time: $number sec\$"
 valid_json "$tmp/parallel.json"
-for policy in lws eager dmda dmdas prio; do
-  run 0 env STARPU_SCHED="$policy" "$parallel" --size 64 graphs
-  says '^diamond: the serial result'
-  says '^random: the serial result'
-done
+run 0 "$parallel" --size 64 graphs
+says '^diamond: the serial result'
+says '^random: the serial result'

@@ -5,14 +5,18 @@ EXTRA_DIST += \
 	tests/emu/README.md \
 	tests/emu/common.sh \
 	tests/emu/emu.map \
-	tests/emu/goals.sh
+	tests/emu/goals.sh \
+	tests/emu/trains.sh
 dist_check_SCRIPTS += \
 	tests/emu/device.sh \
 	tests/emu/explain.sh \
 	tests/emu/lenet.sh \
-	tests/emu/memory.sh \
 	tests/emu/ops.sh \
-	tests/emu/steps.sh \
+	tests/emu/steps.sh
+long_scripts += \
+	tests/emu/lenet-long.sh \
+	tests/emu/memory.sh \
+	tests/emu/steps-long.sh \
 	tests/emu/unequal.sh
 
 # Built when one of the tests runs, not for every make check TESTS=...  (Automake must not see whose rules these are:
@@ -34,12 +38,15 @@ CLEANFILES += $(EXTRA_LTLIBRARIES) $(emu_programs)
 
 if EMULATION
 emulation = yes
+emulated = $(emu_programs)
 log = sh.log
 tests/emu/device.$(log): tests/emu/test_device tests/emu/test_parallel
 tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
+tests/emu/lenet-long.$(log): tests/emu/lenet
 tests/emu/lenet.$(log): tests/emu/lenet
 tests/emu/memory.$(log): tests/emu/lenet
 tests/emu/ops.$(log): tests/emu/test_ops
+tests/emu/steps-long.$(log): tests/emu/test_steps
 tests/emu/steps.$(log): tests/emu/test_steps
 tests/emu/unequal.$(log): tests/emu/resnet18
 endif

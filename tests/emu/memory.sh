@@ -1,7 +1,7 @@
 #!/bin/bash
 # memory.sh: LeNet on two emulated GPUs that have 60 % of the memory which it takes without a limit: StarPU drops data, or
 # puts them out, and brings them back, and the losses are the same.  Prints what that costs in one line, for doc/parallel.md.
-# Run by make check in the build tree.
+# Run by make check-long in the build tree.
 . "${srcdir:-.}/tests/expect.sh"
 . "$srcdir/tests/emu/common.sh"
 not_sanitized

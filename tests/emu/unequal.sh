@@ -1,6 +1,6 @@
 #!/bin/bash
 # unequal.sh: ResNet-18 on an emulated GPU and a CPU, which is many times as fast: rows go over to it, and that is said;
-# the first batch has the losses of one device; many small shards where a dm* policy likes them.  Run by make check in the
+# the first batch has the losses of one device; many small shards where a dm* policy likes them.  Run by make check-long in the
 # build tree.
 . "${srcdir:-.}/tests/expect.sh"
 . "$srcdir/tests/emu/common.sh"
