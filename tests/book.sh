@@ -7,7 +7,7 @@ command -v perl >/dev/null || { echo "no perl"; exit 77; }
 "${srcdir:-.}/doc/book/regenerate" --check --build .
 
 # Each program is in the text.
-for program in "${srcdir:-.}"/doc/book/*.c; do
+for program in "${srcdir:-.}"/doc/book/*.c "${srcdir:-.}"/doc/book/*.cc; do
   name=$(basename "$program")
   [ "$name" = book.c ] || grep -qE "^<!-- code: $name(: .*)? -->" "${srcdir:-.}"/doc/book/*.md ||
     { echo "$name is not in the book"; exit 1; }

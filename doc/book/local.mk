@@ -5,6 +5,7 @@ book_programs = \
 	doc/book/async-queue \
 	doc/book/async-steps \
 	doc/book/async-wait \
+	doc/book/cplusplus \
 	doc/book/devices-allreduce \
 	doc/book/devices-concise \
 	doc/book/devices-scratch \
@@ -32,6 +33,8 @@ book_programs = \
 check_PROGRAMS += $(book_programs)
 doc_book_devices_concise_SOURCES = doc/book/book.c doc/book/book.h doc/book/devices-concise.c
 doc_book_devices_scratch_SOURCES = doc/book/book.c doc/book/book.h doc/book/devices-scratch.c
+doc_book_cplusplus_SOURCES = doc/book/book.h doc/book/cplusplus.cc
+doc_book_cplusplus_CXXFLAGS = -Wall -Wextra
 EXTRA_DIST += \
 	doc/book/1-hybrid.md \
 	doc/book/2-async.md \
@@ -39,6 +42,7 @@ EXTRA_DIST += \
 	doc/book/4-hardware.md \
 	doc/book/5-devices.md \
 	doc/book/6-concise.md \
+	doc/book/7-cplusplus.md \
 	doc/book/README.md \
 	doc/book/book.h \
 	doc/book/regenerate

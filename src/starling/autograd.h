@@ -5,6 +5,7 @@
 #include <starling/tensor.h>
 
 #ifdef __cplusplus
+#pragma GCC system_header
 extern "C" {
 #endif
 
@@ -29,7 +30,7 @@ SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *hea
 	sl_backward_heads_at(SL_HERE, heads, count, (struct sl_backward_opts){__VA_ARGS__})
 /* sl_backward(loss), sl_backward(loss1, loss2): from these heads with gradients of one. */
 #define sl_backward(...)                                                                                               \
-	sl_backward_heads_at(SL_HERE, (sl_tensor *const[]){__VA_ARGS__}, SL_COUNT_(sl_tensor *, __VA_ARGS__),          \
+	sl_backward_heads_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__),          \
 			     (struct sl_backward_opts){NULL, false})
 
 /* Recording and training are states of the calling thread. */

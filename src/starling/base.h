@@ -19,6 +19,8 @@
 #include <stdio.h>
 
 #ifdef __cplusplus
+#include <initializer_list>
+#pragma GCC system_header /* here as in the other headers: g++ would warn of the options that a call leaves out */
 extern "C" {
 #endif
 
@@ -33,6 +35,14 @@ extern "C" {
 #define SL_STRINGIFY_(x) #x
 #define SL_STRINGIFY(x) SL_STRINGIFY_(x)
 #define SL_HERE (__FILE__ ":" SL_STRINGIFY(__LINE__))
+
+/* An array written in place: sl_from(SL_ARRAY(float, 2, -3.4f), SL_SHAPE(2, 1)).  In C it lasts as long as the block around
+ * it, in C++ until the end of the statement. */
+#ifdef __cplusplus
+#define SL_ARRAY(type, ...) (std::initializer_list<type>{__VA_ARGS__}.begin())
+#else
+#define SL_ARRAY(type, ...) ((type const[]){__VA_ARGS__})
+#endif
 
 /* X(symbol, text) for each status; SL_OK is 0. */
 #define SL_STATUS_LIST(X)                                                                                              \
@@ -100,6 +110,12 @@ struct sl_config {
 };
 
 SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *config);
+#ifdef __cplusplus
+extern "C++" inline enum sl_status sl_init_at(const char *at, const sl_config &config) /* sl_init({.teams = 2}) */
+{
+	return sl_init_at(at, &config);
+}
+#endif
 #define sl_init(...) sl_init_at(SL_HERE, __VA_ARGS__) /* a config written in place has commas */
 SL_API void sl_shutdown(void);
 SL_API bool sl_is_initialized(void);

@@ -5,6 +5,7 @@
 #include <starling/tensor.h>
 
 #ifdef __cplusplus
+#pragma GCC system_header
 extern "C" {
 #endif
 

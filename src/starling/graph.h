@@ -6,6 +6,7 @@
 #include <starling/ops.h>
 
 #ifdef __cplusplus
+#pragma GCC system_header
 extern "C" {
 #endif
 
@@ -15,7 +16,7 @@ struct sl_var_opts {
 	const sl_shape *shape; /* NULL: not known yet; sl_var("data", SL_VAR_SHAPE(1, 512)) */
 	enum sl_dtype dtype;
 };
-#define SL_VAR_SHAPE(...) .shape = &SL_SHAPE(__VA_ARGS__)
+#define SL_VAR_SHAPE(...) .shape = SL_ARRAY(sl_shape, SL_SHAPE(__VA_ARGS__))
 SL_API sl_tensor *sl_var_at(const char *at, const char *name, struct sl_var_opts opts);
 #define sl_var(name, ...) sl_var_at(SL_HERE, name, (struct sl_var_opts){__VA_ARGS__})
 SL_API bool sl_is_symbol(const sl_tensor *t);
@@ -28,7 +29,7 @@ typedef struct sl_graph sl_graph;
 
 SL_API sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int count);
 #define sl_graph_define(...)                                                                                           \
-	sl_graph_define_at(SL_HERE, (sl_tensor *const[]){__VA_ARGS__}, SL_COUNT_(sl_tensor *, __VA_ARGS__))
+	sl_graph_define_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__))
 SL_API sl_graph *sl_graph_parse_at(const char *at, const char *text);
 #define sl_graph_parse(text) sl_graph_parse_at(SL_HERE, text)
 SL_API void sl_graph_free(sl_graph *graph);

@@ -10,6 +10,7 @@
 #include <starling/nn.h>
 
 #ifdef __cplusplus
+#pragma GCC system_header
 extern "C" {
 #endif
 
@@ -22,7 +23,7 @@ SL_API enum sl_status sl_save_npy_at(const char *at, const char *path, sl_tensor
 
 /* ---- models ------------------------------------------------------------------------------------------------------ */
 
-#define SL_NAMES(...) (const char *const[]){__VA_ARGS__}, SL_COUNT_(char *, __VA_ARGS__)
+#define SL_NAMES(...) SL_ARRAY(const char *, __VA_ARGS__), SL_COUNT_(char *, __VA_ARGS__)
 
 struct sl_export_opts {
 	const sl_shape *shapes;   /* of the inputs: SL_SHAPES(SL_SHAPE(1, 512)) */
@@ -31,7 +32,7 @@ struct sl_export_opts {
 	int epoch;                /* the number in the name of the parameters' file */
 	bool training;            /* what the block does in training: with dropout */
 };
-#define SL_SHAPES(...) .shapes = (const sl_shape[]){__VA_ARGS__}, .nshapes = SL_COUNT_(sl_shape, __VA_ARGS__)
+#define SL_SHAPES(...) .shapes = SL_ARRAY(sl_shape, __VA_ARGS__), .nshapes = SL_COUNT_(sl_shape, __VA_ARGS__)
 SL_API enum sl_status sl_export_at(const char *at, sl_block *block, const char *prefix, struct sl_export_opts opts);
 #define sl_export(block, prefix, ...)                                                                                  \
 	sl_export_at(SL_HERE, block, prefix, (struct sl_export_opts){__VA_ARGS__})

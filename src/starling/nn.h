@@ -15,6 +15,7 @@
 #include <starling/graph.h>
 
 #ifdef __cplusplus
+#pragma GCC system_header
 extern "C" {
 #endif
 
@@ -106,7 +107,7 @@ SL_API sl_param *sl_block_find_at(const char *at, sl_block *block, const char *p
 SL_API sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, int nin);
 /* sl_forward(net, x), sl_forward(net, x, y) */
 #define sl_forward(block, ...)                                                                                         \
-	sl_forward_at(SL_HERE, block, (sl_tensor *const[]){__VA_ARGS__}, SL_COUNT_(sl_tensor *, __VA_ARGS__))
+	sl_forward_at(SL_HERE, block, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__))
 
 SL_API enum sl_status sl_forward_shards_at(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y);
 #define sl_forward_shards(block, n, x, y) sl_forward_shards_at(SL_HERE, block, n, x, y)
@@ -191,7 +192,7 @@ SL_API sl_block *sl_residual_at(const char *at, sl_block *body, sl_block *shortc
 SL_API sl_block *sl_sequential_at(const char *at, sl_block *const *children, int count);
 /* One after the other; the children are taken over. */
 #define sl_sequential(...)                                                                                             \
-	sl_sequential_at(SL_HERE, (sl_block *const[]){__VA_ARGS__}, SL_COUNT_(sl_block *, __VA_ARGS__))
+	sl_sequential_at(SL_HERE, SL_ARRAY(sl_block *, __VA_ARGS__), SL_COUNT_(sl_block *, __VA_ARGS__))
 
 /* ---- hybridising ------------------------------------------------------------------------------------------------ */
 

@@ -15,6 +15,7 @@
 #include <starling/tensor.h>
 
 #ifdef __cplusplus
+#pragma GCC system_header
 extern "C" {
 #endif
 
@@ -147,7 +148,7 @@ struct sl_reduce_opts {
 	int naxes;
 	bool keepdims;
 };
-#define SL_AXES(...) .axes = (const int[]){__VA_ARGS__}, .naxes = SL_COUNT_(int, __VA_ARGS__)
+#define SL_AXES(...) .axes = SL_ARRAY(int, __VA_ARGS__), .naxes = SL_COUNT_(int, __VA_ARGS__)
 #define SL_REDUCE_(...) ((struct sl_reduce_opts){__VA_ARGS__})
 
 SL_API sl_tensor *sl_sum_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);

@@ -12,6 +12,7 @@
 #include <starling/base.h>
 
 #ifdef __cplusplus
+#pragma GCC system_header
 extern "C" {
 #endif
 
