@@ -21,12 +21,12 @@ reason() {
     "./quickstart --help" | "tools/build-starpu --print-prefix") ;;
     *--plot*) command -v gnuplot >/dev/null || echo "no gnuplot" ;;
     ./quickstart*) echo "installs packages and builds; CI's first stage" ;;
-    ./autogen.sh | "mkdir build && cd build" | ../configure* | "make -j2" | "make check" | "make install")
+    ./autogen.sh | "mkdir build && cd build" | ../configure* | "make -j2" | "make check" | "make install" | "make -C build install")
       echo "make check would run itself; CI builds and checks so, tests/install.sh installs" ;;
     "make check TESTS="*) echo "as make check" ;;
     "make book") echo "writes into the source; tests/book.sh compares instead" ;;
     "make reference") echo "tests/reference.sh runs it, with doxygen" ;;
-    cc\ *) echo "needs an installed Starling; tests/install.sh compiles so, tests/book.sh and readme.sh run the programs" ;;
+    cc\ * | c++\ *) echo "needs an installed Starling; tests/install.sh compiles so, tests/book.sh and readme.sh run the programs" ;;
     perf\ *) echo "needs perf" ;;
     clang-format\ *) echo "changes the source" ;;
     man\ *) echo "needs installed pages; tests/man.sh looks at them" ;;

@@ -1,8 +1,10 @@
 #!/bin/sh
-# install.sh: what make install puts down is enough to build and run a program that knows nothing but
-# pkg-config --cflags --libs starling.  Run by make check in the build tree, which sets CC and CFLAGS.
+# install.sh: what make install puts down is enough to build and run programs that know nothing but
+# pkg-config --cflags --libs starling, or find_package(starling); nothing of it names the build tree or the folder of
+# StarPU, and another user runs it with both out of sight.  Run by make check in the build tree, which sets CC and CFLAGS.
 set -eu
 tmp=$(mktemp -d)
+chmod 755 "$tmp"
 trap 'rm -rf "$tmp"' EXIT
 dest=$tmp/dest
 log=$tmp/install.log
@@ -48,11 +50,87 @@ said=$(LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$tmp/progra
 version=$(${PKG_CONFIG:-pkg-config} --modversion starling)
 [ "$said" = "starling $version" ]
 
-# Each program brings its completion.
 set +x
+
+# The same through CMake.
+if command -v cmake >/dev/null; then
+  mkdir "$tmp/cmake"
+  cat >"$tmp/cmake/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.13)
+project(program C)
+find_package(starling ${version%.*} REQUIRED)
+add_executable(program ../program.c)
+target_link_libraries(program starling::starling)
+END
+  cmake -S "$tmp/cmake" -B "$tmp/cmake/build" -DCMAKE_C_COMPILER="${CC##* }" -DCMAKE_C_FLAGS="$sanitize" \
+    -Dstarling_DIR="$(dirname "$(find "$dest" -name starling-config.cmake)")" >"$log"
+  cmake --build "$tmp/cmake/build" >>"$log" || { cat "$log"; exit 1; }
+  [ "$(LD_LIBRARY_PATH=$libdir "$tmp/cmake/build/program")" = "starling $version" ]
+  echo "CMake finds it"
+else
+  echo "SKIP: CMake: not there"
+fi
+
+# The static library, if there is one.
+if [ -n "$(find "$dest" -name libstarling.a)" ]; then
+  # shellcheck disable=SC2046,SC2086
+  ${CC:-cc} $sanitize -o "$tmp/static" "$tmp/program.c" -Wl,-Bstatic $(${PKG_CONFIG:-pkg-config} --cflags --libs-only-L starling) \
+    -lstarling -Wl,-Bdynamic $(${PKG_CONFIG:-pkg-config} --static --libs starling | sed 's/-lstarling//')
+  ! ldd "$tmp/static" | grep libstarling || { echo "not linked statically"; exit 1; }
+  [ "$("$tmp/static")" = "starling $version" ]
+  echo "the static library links"
+fi
+
+# Each program brings its completion.
 for program in "$(find "$dest" -type d -name bin)"/*; do
   name=$(basename "$program")
   file=$(find "$dest" -path "*/bash-completion/completions/$name")
   [ -n "$file" ] || { echo "no completion for $name"; exit 1; }
   bash -c '. "$1" && complete -p "$2"' bash "$file" "$name"
 done
+
+# Nothing but debugging information says where this was built, or where StarPU was.
+for place in "$PWD" "${STARPU_PREFIX:-}"; do
+  case $place in '' | /usr) continue ;; esac
+  if found=$(grep -rlF --exclude-dir=.debug -- "$place" "$dest"); then
+    echo "these name $place:"
+    echo "$found"
+    exit 1
+  fi
+done
+
+# Another user, who does not see the build tree, nor the folder of StarPU.
+bin=$(find "$dest" -type d -name bin)
+case $sanitize$(id -u) in
+  0) ;;
+  *) echo "SKIP: as another user: needs root, and no sanitizers"; exit ;;
+esac
+mkdir "$tmp/home"
+chown nobody "$tmp/home"
+cat >"$tmp/elsewhere" <<END
+for place in "$PWD" "${STARPU_PREFIX:-}"; do
+  case \$place in '' | /usr) ;; *) mount -t tmpfs -o mode=755 none "\$place" || exit 99 ;; esac
+done
+cd /
+exec setpriv --reuid=nobody --regid=nogroup --clear-groups env -i PATH=/usr/bin:/bin HOME="$tmp/home" \
+  STARPU_WORKERS_NOBIND=1 OMP_WAIT_POLICY=passive LD_LIBRARY_PATH="\$LIBRARIES" "\$@"
+END
+# elsewhere COMMAND...: exit status 99 where mounting is not allowed; then the user alone is another.
+elsewhere() {
+  status=0
+  unshare --mount sh "$tmp/elsewhere" "$@" 2>"$tmp/err" || status=$?
+  case $status in
+    0) echo "ran as nobody, with the build out of sight: $*"; return ;;
+    99 | 1) grep -qE 'unshare|mount' "$tmp/err" || { cat "$tmp/err"; return 1; } ;;
+    *) cat "$tmp/err"; return 1 ;;
+  esac
+  sed -i '/mount -t/d; s/in .. | .usr) ;;/in *) ;;/' "$tmp/elsewhere"
+  sh "$tmp/elsewhere" "$@"
+  echo "ran as nobody: $*"
+}
+export LIBRARIES=
+elsewhere "$bin"/*lenet --version
+[ ! -d /usr/share/datasets/fashion-mnist ] || elsewhere "$bin"/*lenet --limit 64 --epochs 1
+elsewhere "$bin"/*sl-info >"$tmp/info"
+LIBRARIES=$libdir
+elsewhere "$tmp/program"

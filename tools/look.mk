@@ -7,7 +7,7 @@ bin_PROGRAMS += \
 tools_sl_plot_SOURCES = tools/sl-plot.c
 tools_sl_plot_CPPFLAGS = $(models_cppflags)
 tools_sl_plot_LDADD = $(models_ldadd) -lm
-tools_sl_plot_LDFLAGS =
+tools_sl_plot_LDFLAGS = $(INSTALL_RUNPATH)
 
 tools_sl_info_SOURCES = \
 	tools/info/info.h \
@@ -17,7 +17,7 @@ tools_sl_info_SOURCES = \
 	tools/info/software.c
 tools_sl_info_CPPFLAGS = $(AM_CPPFLAGS) $(SIMULATION_CFLAGS)
 tools_sl_info_LDADD = models/libdriver.la $(core_libs)
-tools_sl_info_LDFLAGS =
+tools_sl_info_LDFLAGS = $(INSTALL_RUNPATH)
 
 dist_check_SCRIPTS += \
 	tests/completion.sh \
@@ -36,4 +36,13 @@ install-data-hook:
 	  $(INSTALL_DATA) '$(srcdir)/tools/completion.bash' "$(DESTDIR)$(completionsdir)/$$name" || exit 1; \
 	done
 uninstall-hook:
+	$(install_runtime) uninstall
 	for name in `$(installed_names)`; do rm -f "$(DESTDIR)$(completionsdir)/$$name"; done
+
+# What is installed needs nothing of the build.
+install_runtime = DESTDIR='$(DESTDIR)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' pkglibdir='$(pkglibdir)' \
+	pkglibexecdir='$(pkglibexecdir)' installed_programs="`$(installed_names)`" OBJCOPY='$(OBJCOPY)' \
+	DEBUG_SPLIT='$(DEBUG_SPLIT)' STARPU_LIBDIR='$(STARPU_LIBDIR)' STARPU_SONAME='$(STARPU_SONAME)' \
+	starpu_module='$(starpu_module)' in_default_libdir='$(SLP_DEFAULT_LIBDIR)' $(srcdir)/build-aux/install-runtime
+install-exec-hook:
+	$(install_runtime) install
