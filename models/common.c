@@ -237,3 +237,24 @@ bool drv_writable(const char *path)
 	drv_error("cannot write %s: %s", path, strerror(errno));
 	return false;
 }
+
+static bool lost(const char *path)
+{
+	drv_error("cannot write %s: %s", path, strerror(errno));
+	sl_error_clear();
+	return false;
+}
+
+/* Begins to write what will replace the file at path, see sl_file_begin; NULL after saying why not. */
+sl_file *drv_file_begin(const char *path)
+{
+	sl_file *f = sl_file_begin(path);
+	if (!f) lost(path);
+	return f;
+}
+
+/* Gives it its name; says why not and returns false. */
+bool drv_file_end(sl_file *file, const char *path)
+{
+	return sl_file_commit(file) == SL_OK || lost(path);
+}

@@ -48,6 +48,8 @@ bool drv_failed(void);
 FILE *drv_out(const struct drv_options *options);
 void drv_print(const struct drv_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool drv_writable(const char *path);
+sl_file *drv_file_begin(const char *path);
+bool drv_file_end(sl_file *file, const char *path);
 
 /* ---- progress on a terminal: progress.c ------------------------------------------------------------------------- */
 
@@ -67,6 +69,7 @@ void drv_progress_end(struct drv_progress *p);
 
 json_t *drv_json_new(const char *program, const struct drv_options *options);
 json_t *drv_json_real(double value);
+bool drv_json_put(const char *path, const json_t *value);
 bool drv_json_write(const struct drv_options *options, json_t *results);
 
 /* ---- pictures: plot.c ------------------------------------------------------------------------------------------- */

@@ -241,12 +241,10 @@ static bool draw(const struct drv_figure *g, const char *output, FILE *text, FIL
 /* The picture is replaced as a whole: who looks at it while it grows never sees half of one. */
 static bool draw_file(const struct drv_figure *g)
 {
-	char *output;
-	if (asprintf(&output, "%s.new", g->path) < 0) return false;
-	bool ok = draw(g, output, NULL, NULL) && rename(output, g->path) == 0;
-	if (!ok) unlink(output);
-	free(output);
-	return ok;
+	sl_file *file = drv_file_begin(g->path);
+	if (file && draw(g, sl_file_name(file), NULL, NULL)) return drv_file_end(file, g->path);
+	sl_file_discard(file);
+	return false;
 }
 
 /* ---- as text ---------------------------------------------------------------------------------------------------- */

@@ -32,19 +32,29 @@ static json_t *stats(void)
 	                 (json_int_t)s.peak_tasks, "peak_bytes", (json_int_t)s.peak_bytes);
 }
 
+static bool put(FILE *out, const json_t *value)
+{
+	return json_dumpf(value, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0 && fputc('\n', out) != EOF;
+}
+
+/* Writes a value to a file, which is replaced as a whole, or (-) to standard output; says why not. */
+bool drv_json_put(const char *path, const json_t *value)
+{
+	bool standard = strcmp(path, "-") == 0;
+	sl_file *file = standard ? NULL : drv_file_begin(path);
+	if (!standard && !file) return false;
+	bool ok = put(standard ? stdout : sl_file_stream(file), value);
+	if (!standard) return drv_file_end(file, path);
+	ok = fflush(stdout) == 0 && ok;
+	if (!ok) drv_error("cannot write standard output: %s", strerror(errno));
+	return ok;
+}
+
 /* Writes the results where --json said, with the runtime's statistics, and frees them. */
 bool drv_json_write(const struct drv_options *o, json_t *results)
 {
-	bool ok = true;
-	if (o->json) {
-		bool standard = strcmp(o->json, "-") == 0;
-		FILE *file = standard ? stdout : fopen(o->json, "w");
-		json_object_set_new(results, "stats", stats());
-		ok = file && json_dumpf(results, file, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0 &&
-		     fputc('\n', file) != EOF;
-		if (file) ok = (standard ? fflush(file) : fclose(file)) == 0 && ok;
-		if (!ok) drv_error("cannot write %s: %s", standard ? "standard output" : o->json, strerror(errno));
-	}
+	json_object_set_new(results, "stats", stats());
+	bool ok = !o->json || drv_json_put(o->json, results);
 	json_decref(results);
 	return ok;
 }

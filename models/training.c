@@ -312,7 +312,7 @@ static int run_with(struct drv_training *t, sl_dataset *train_set, sl_dataset *t
 int drv_train(struct drv_training *t)
 {
 	int status = DRV_ERROR;
-	t->done = t->steps = 0;
+	t->done = t->steps = t->logged = 0;
 	t->epochs = calloc((size_t)t->options->epochs, sizeof *t->epochs);
 	if (t->epochs) {
 		sl_dataset *train_set = sl_dataset_mnist(t->options->data, SL_TRAIN),

@@ -50,8 +50,8 @@ struct drv_training {
 	sl_loader *train_set, *test_set;
 	struct drv_epoch *epochs; /* of which so many are done */
 	int64_t done;
-	FILE *log;
-	int64_t steps; /* of all epochs */
+	int64_t logged; /* epochs that --log has */
+	int64_t steps;  /* of all epochs */
 };
 
 int drv_train(struct drv_training *t);

@@ -1,7 +1,7 @@
 /* What training tells: curves that grow, a line of figures an epoch, results for machines. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "training.h"
 
@@ -50,35 +50,31 @@ static bool write_json(const struct drv_training *t)
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
-/* Each line is in the file once its epoch has ended: who looks at it while it grows sees whole ones. */
-static bool log_flush(const struct drv_training *t)
+static void log_epoch(FILE *out, const struct drv_epoch *e, int64_t number)
 {
-	if (!fflush(t->log) && !ferror(t->log)) return true;
-	drv_error("cannot write %s: %s", t->options->log, strerror(errno));
-	return false;
-}
-
-static bool log_begin(struct drv_training *t)
-{
-	t->log = fopen(t->options->log, "w");
-	if (!t->log) {
-		drv_error("cannot write %s: %s", t->options->log, strerror(errno));
-		return false;
-	}
-#define X(name, value) "," #name
-	fputs("epoch" FIGURES(X) "\n", t->log);
-#undef X
-	return log_flush(t);
-}
-
-static bool log_epoch(const struct drv_training *t, const struct drv_epoch *e)
-{
-	fprintf(t->log, "%lld", (long long)t->done);
-#define X(name, value) fprintf(t->log, ",%.9g", value);
+	fprintf(out, "%lld", (long long)number);
+#define X(name, value) fprintf(out, ",%.9g", value);
 	FIGURES(X)
 #undef X
-	fputc('\n', t->log);
-	return log_flush(t);
+	fputc('\n', out);
+}
+
+/* Each line is in the file once its epoch has ended, and the file is replaced as a whole: who looks at it while it
+ * grows sees whole lines.  What is no file (a pipe) is written line by line. */
+static bool log_write(struct drv_training *t)
+{
+	const char *path = t->options->log;
+	struct stat s;
+	bool whole = stat(path, &s) != 0 || S_ISREG(s.st_mode);
+	sl_file *file = drv_file_begin(path);
+	FILE *out = sl_file_stream(file);
+	if (!file) return false;
+#define X(name, value) "," #name
+	if (whole || !t->logged) fputs("epoch" FIGURES(X) "\n", out);
+#undef X
+	for (int64_t i = whole ? 0 : t->logged; i < t->done; i++) log_epoch(out, &t->epochs[i], i + 1);
+	t->logged = t->done;
+	return drv_file_end(file, path);
 }
 
 /* ---- curves ------------------------------------------------------------------------------------------------------ */
@@ -131,14 +127,14 @@ static bool draw(const struct drv_training *t)
 
 bool drv_report_begin(struct drv_training *t)
 {
-	return !t->options->log || log_begin(t);
+	return !t->options->log || log_write(t);
 }
 
 /* The curves grow while one looks on. */
 bool drv_report_epoch(struct drv_training *t)
 {
 	const char *plot = t->options->plot;
-	if (t->log && !log_epoch(t, &t->epochs[t->done - 1])) return false;
+	if (t->options->log && !log_write(t)) return false;
 	return !plot || !drv_plot_is_live(plot, drv_out(t->common)) || draw(t);
 }
 
@@ -147,11 +143,6 @@ bool drv_report_end(struct drv_training *t, bool write)
 {
 	const char *plot = t->options->plot;
 	bool ok = true;
-	if (t->log && fclose(t->log)) {
-		drv_error("cannot write %s: %s", t->options->log, strerror(errno));
-		ok = false;
-	}
-	t->log = NULL;
 	/* Text stands below all lines. */
 	if (write && plot && t->done && !strcmp(plot, DRV_PLOT_TEXT)) ok = draw(t) && ok;
 	return (!write || write_json(t)) && ok;

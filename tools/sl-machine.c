@@ -217,11 +217,11 @@ static const struct argp argp = {
 
 static bool write_description(const struct options *o)
 {
-	FILE *out = o->output ? fopen(o->output, "w") : stdout;
-	if (!out) return false;
-	describe(out, bench_cores(), o->models);
-	bool ok = !ferror(out);
-	return (o->output ? fclose(out) : fflush(out)) == 0 && ok;
+	sl_file *file = o->output ? sl_file_begin(o->output) : NULL;
+	if (o->output && !file) return false;
+	describe(file ? sl_file_stream(file) : stdout, bench_cores(), o->models);
+	if (file) return sl_file_commit(file) == SL_OK;
+	return !ferror(stdout) && fflush(stdout) == 0;
 }
 
 int main(int argc, char **argv)
@@ -236,6 +236,7 @@ int main(int argc, char **argv)
 	}
 	bool written = write_description(&o);
 	if (!written) fprintf(stderr, "sl-machine: %s: %s\n", o.output ? o.output : "standard output", strerror(errno));
+	if (!written) sl_error_clear();
 	bool well = sl_wait_all() == SL_OK;
 	if (!well) fprintf(stderr, "sl-machine: %s\n", sl_error_message());
 	sl_shutdown();

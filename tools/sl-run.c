@@ -188,10 +188,11 @@ static bool write_raw(const char *path, sl_tensor *y)
 {
 	size_t bytes = sl_tensor_bytes(y);
 	void *data = malloc(bytes + 1);
-	FILE *f = data && sl_read(y, data, bytes) == SL_OK ? fopen(path, "wb") : NULL;
-	bool ok = f && fwrite(data, 1, bytes, f) == bytes;
-	if (f && fclose(f)) ok = false;
-	if (!ok && !drv_failed()) drv_error("%s: %s", path, strerror(errno));
+	bool ok = data && sl_read(y, data, bytes) == SL_OK;
+	sl_file *f = ok ? drv_file_begin(path) : NULL;
+	if (!data) drv_error("%s: no memory", path);
+	if (f) (void)!fwrite(data, 1, bytes, sl_file_stream(f)); /* drv_file_end tells */
+	ok = f && drv_file_end(f, path);
 	free(data);
 	return ok;
 }

@@ -164,18 +164,14 @@ static json_t *symbol_of(const char *at, const sl_graph *g)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-static enum sl_status write_symbol(const char *at, const char *path, const json_t *json)
+static void write_symbol(struct slp_out *o, const json_t *json)
 {
-	struct slp_out o;
 	char *text = json_dumps(json, JSON_INDENT(2));
-	if (!text || !slp_out_open(&o, at, "sl_export", path)) {
-		free(text);
-		return sl_error() != SL_OK ? sl_error() : SL_ENOMEM;
-	}
-	slp_out_put(&o, text, strlen(text));
-	slp_out_put(&o, "\n", 1);
+	if (!text) slp_call_fail(o->at, "sl_export", SL_ENOMEM, "no memory");
+	o->failed |= !text;
+	if (text) slp_out_put(o, text, strlen(text));
+	slp_out_put(o, "\n", 1);
 	free(text);
-	return slp_out_close(&o);
 }
 
 /* Running statistics are what MXNet calls auxiliary. */
@@ -194,7 +190,7 @@ static bool is_tensor(const struct slp_gnode *n)
 	return !n->dead && (n->kind == SLP_NODE_PARAM || n->kind == SLP_NODE_CONST);
 }
 
-static enum sl_status write_params(const char *at, const char *path, const sl_graph *g)
+static void write_params(struct slp_out *o, const sl_graph *g)
 {
 	char **names = calloc((size_t)g->count + 1, sizeof *names);
 	sl_tensor **tensors = calloc((size_t)g->count + 1, sizeof *tensors);
@@ -205,13 +201,29 @@ static enum sl_status write_params(const char *at, const char *path, const sl_gr
 		ok = asprintf(&names[count], "%s:%s", is_auxiliary(g, i) ? "aux" : "arg", g->nodes[i].name) > 0;
 		tensors[count++] = g->nodes[i].tensor;
 	}
-	if (!ok) slp_call_fail(at, "sl_export", SL_ENOMEM, "no memory");
-	enum sl_status s = ok ? slp_arrays_save_as(at, "sl_export", path, (const char *const *)names, tensors, count)
-			      : SL_ENOMEM;
+	if (ok)
+		slp_arrays_put(o, (const char *const *)names, tensors, count);
+	else
+		slp_call_fail(o->at, "sl_export", SL_ENOMEM, "no memory");
+	o->failed |= !ok;
 	for (int i = 0; names && i < count; i++) free(names[i]);
 	free(names);
 	free(tensors);
-	return s;
+}
+
+/* Both have their names then, or neither. */
+static enum sl_status write_files(const char *at, const char *symbol, const char *params, const json_t *json,
+                                  const sl_graph *g)
+{
+	struct slp_out a, b;
+	if (!slp_out_open(&a, at, "sl_export", symbol)) return sl_error();
+	write_symbol(&a, json);
+	if (slp_out_open(&b, at, "sl_export", params)) {
+		write_params(&b, g);
+		return slp_out_close_both(&b, &a);
+	}
+	a.failed = true;
+	return slp_out_close(&a);
 }
 
 static enum sl_status write_both(const char *at, const char *prefix, const sl_graph *g, int epoch)
@@ -220,10 +232,8 @@ static enum sl_status write_both(const char *at, const char *prefix, const sl_gr
 	enum sl_status s = SL_ENOMEM;
 	json_t *json = symbol_of(at, g);
 	if (json && asprintf(&symbol, "%s-symbol.json", prefix) > 0 &&
-	    asprintf(&params, "%s-%04d.params", prefix, epoch) > 0) {
-		s = write_symbol(at, symbol, json);
-		if (s == SL_OK) s = write_params(at, params, g);
-	}
+	    asprintf(&params, "%s-%04d.params", prefix, epoch) > 0)
+		s = write_files(at, symbol, params, json, g);
 	free(symbol);
 	free(params);
 	json_decref(json);

@@ -83,36 +83,18 @@ uint64_t slp_file_number(struct slp_file *f, int bytes, const char *what)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static void out_fail(struct slp_out *o, const char *what)
-{
-	if (!o->failed) slp_call_fail(o->at, o->function, SL_EIO, "%s: %s: %s", o->path, what, strerror(errno));
-	o->failed = true;
-}
-
 bool slp_out_open(struct slp_out *o, const char *at, const char *function, const char *path)
 {
 	*o = (struct slp_out){.at = at, .function = function, .path = path};
-	if (!path) {
-		slp_call_fail(at, function, SL_EINVAL, "the path is NULL");
-		return false;
-	}
-	struct stat st;
-	bool device = !stat(path, &st) && !S_ISREG(st.st_mode);
-	if (!device && asprintf(&o->part, "%s.part", path) < 0) {
-		o->part = NULL;
-		slp_call_fail(at, function, SL_ENOMEM, "no memory to write %s", path);
-		return false;
-	}
-	o->file = fopen(o->part ? o->part : path, "wb");
-	if (o->file) return true;
-	out_fail(o, "cannot be written");
-	free(o->part);
-	return false;
+	o->file = slp_file_begin(at, function, path);
+	o->stream = sl_file_stream(o->file);
+	return o->file != NULL;
 }
 
+/* What the disk would not take is told when the file is closed. */
 void slp_out_put(struct slp_out *o, const void *data, size_t bytes)
 {
-	if (!o->failed && bytes && fwrite(data, 1, bytes, o->file) < bytes) out_fail(o, "cannot be written");
+	if (!o->failed && bytes) (void)!fwrite(data, 1, bytes, o->stream);
 }
 
 void slp_out_number(struct slp_out *o, uint64_t n, int bytes)
@@ -122,7 +104,7 @@ void slp_out_number(struct slp_out *o, uint64_t n, int bytes)
 
 void slp_out_tensor(struct slp_out *o, sl_tensor *t)
 {
-	if (o->failed) return;
+	if (o->failed || ferror(o->stream)) return;
 	const void *p = slp_host_begin(o->at, o->function, t, false);
 	if (!p) {
 		o->failed = true; /* and recorded */
@@ -132,12 +114,25 @@ void slp_out_tensor(struct slp_out *o, sl_tensor *t)
 	slp_host_end(t);
 }
 
+static enum sl_status close_all(struct slp_out *const *outs, int count)
+{
+	sl_file *files[2];
+	bool failed = false;
+	for (int i = 0; i < count; i++) {
+		files[i] = outs[i]->file;
+		failed |= outs[i]->failed;
+	}
+	if (!failed) return slp_file_commit(outs[0]->at, outs[0]->function, files, count);
+	for (int i = 0; i < count; i++) sl_file_discard(files[i]);
+	return sl_error() != SL_OK ? sl_error() : SL_EIO;
+}
+
 enum sl_status slp_out_close(struct slp_out *o)
 {
-	if (fclose(o->file)) out_fail(o, "cannot be written");
-	if (o->part && o->failed) remove(o->part);
-	if (o->part && !o->failed && rename(o->part, o->path)) out_fail(o, "cannot be given its name");
-	free(o->part);
-	if (!o->failed) return SL_OK;
-	return sl_error() != SL_OK ? sl_error() : SL_EIO;
+	return close_all((struct slp_out *const[]){o}, 1);
+}
+
+enum sl_status slp_out_close_both(struct slp_out *a, struct slp_out *b)
+{
+	return close_all((struct slp_out *const[]){a, b}, 2);
 }

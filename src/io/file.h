@@ -3,6 +3,7 @@
 #ifndef SLP_FILE_H
 #define SLP_FILE_H
 
+#include "starling/io.h"
 #include "tensor/tensor.h"
 
 /* A file in memory that is being taken apart.  Its first fault is recorded, later ones are consequences. */
@@ -30,8 +31,8 @@ uint64_t slp_file_number(struct slp_file *f, int bytes, const char *what);
 /* A file being written, under another name until it is complete. */
 struct slp_out {
 	const char *at, *function, *path;
-	char *part;       /* NULL: written in place, what is there is no regular file */
-	FILE *file;
+	sl_file *file;
+	FILE *stream;
 	bool failed;
 };
 
@@ -42,6 +43,12 @@ void slp_out_number(struct slp_out *o, uint64_t n, int bytes);
 void slp_out_tensor(struct slp_out *o, sl_tensor *t);
 /* Gives the file its name, or removes it after a failure; the first error. */
 enum sl_status slp_out_close(struct slp_out *o);
+/* The same for two files that belong together: both have their names then, or neither. */
+enum sl_status slp_out_close_both(struct slp_out *a, struct slp_out *b);
+
+/* As sl_file_begin and sl_file_commit_all, of files that are all there, for a call of another name. */
+sl_file *slp_file_begin(const char *at, const char *function, const char *path);
+enum sl_status slp_file_commit(const char *at, const char *function, sl_file *const *files, int count);
 
 /* Whether a path ends like this. */
 bool slp_path_ends(const char *path, const char *ending);

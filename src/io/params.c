@@ -142,15 +142,30 @@ int slp_arrays_load(const char *at, const char *path, char ***names, sl_tensor *
 	return slp_arrays_load_as(at, "sl_load_params", path, names, tensors);
 }
 
+static bool all_usable(const char *at, const char *function, sl_tensor *const *tensors, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (!slp_tensor_usable(at, function, tensors[i])) return false;
+	return true;
+}
+
+bool slp_arrays_put(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count)
+{
+	const struct format *format = format_of(o->at, o->function, o->path);
+	if (format && all_usable(o->at, o->function, tensors, count))
+		format->write(o, names, tensors, count);
+	else
+		o->failed = true;
+	return !o->failed;
+}
+
 enum sl_status slp_arrays_save_as(const char *at, const char *function, const char *path, const char *const *names,
 				  sl_tensor *const *tensors, int count)
 {
 	struct slp_out o;
-	const struct format *format = format_of(at, function, path);
-	for (int i = 0; i < count; i++)
-		if (!slp_tensor_usable(at, function, tensors[i])) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
-	if (!format || !slp_out_open(&o, at, function, path)) return sl_error();
-	format->write(&o, names, tensors, count);
+	if (!all_usable(at, function, tensors, count)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+	if (!format_of(at, function, path) || !slp_out_open(&o, at, function, path)) return sl_error();
+	slp_arrays_put(&o, names, tensors, count);
 	return slp_out_close(&o);
 }
 

@@ -2,8 +2,8 @@
  *
  * Errors of all that reads a file: SL_EIO, it cannot be read; SL_EFORMAT, it is damaged or another kind of file;
  * SL_EINVAL, the path is NULL.  Of all that writes one: SL_EIO, it cannot be written (then a file that was there is as
- * it was); SL_EINVAL; and the error that spoilt the values, for which it waits.  Messages name the file.  base.h and
- * nn.h say the rest. */
+ * it was; after SL_OK the new one is on the disk); SL_EINVAL; and the error that spoilt the values, for which it waits.
+ * Messages name the file.  base.h and nn.h say the rest. */
 #ifndef STARLING_IO_H
 #define STARLING_IO_H
 
@@ -13,6 +13,19 @@
 #pragma GCC system_header
 extern "C" {
 #endif
+
+/* ---- files of a program's own, replaced as a whole ----------------------------------------------------------------
+ */
+
+typedef struct sl_file sl_file;
+SL_API sl_file *sl_file_begin_at(const char *at, const char *path);
+#define sl_file_begin(path) sl_file_begin_at(SL_HERE, path)
+SL_API FILE *sl_file_stream(sl_file *file);
+SL_API const char *sl_file_name(const sl_file *file);
+SL_API enum sl_status sl_file_commit_all_at(const char *at, sl_file *const *files, int count);
+#define sl_file_commit_all(files, count) sl_file_commit_all_at(SL_HERE, files, count)
+#define sl_file_commit(file) sl_file_commit_all_at(SL_HERE, SL_ARRAY(sl_file *, file), 1)
+SL_API void sl_file_discard(sl_file *file);
 
 /* ---- NumPy's .npy ----------------------------------------------------------------------------------------------- */
 

@@ -137,9 +137,10 @@ static int run_cases(const struct arguments *a, const char *machine, FILE *json)
 static int run(const struct arguments *a)
 {
 	char machine[1024];
-	FILE *json = a->json ? fopen(a->json, "w") : NULL;
+	sl_file *json = a->json ? sl_file_begin(a->json) : NULL;
 	if (a->json && !json) {
 		fprintf(stderr, "bench: %s: %s\n", a->json, strerror(errno));
+		sl_error_clear();
 		return 1;
 	}
 	if (a->peer && !bench_peer_start(a->peer, &a->measuring)) {
@@ -148,10 +149,11 @@ static int run(const struct arguments *a)
 	}
 	bench_machine(machine, sizeof machine, &a->measuring);
 	printf("%s\n\n", machine);
-	int bad = run_cases(a, machine, json);
+	int bad = run_cases(a, machine, sl_file_stream(json));
 	bench_peer_stop();
-	if (json && fclose(json)) {
+	if (json && sl_file_commit(json) != SL_OK) {
 		fprintf(stderr, "bench: %s: %s\n", a->json, strerror(errno));
+		sl_error_clear();
 		bad++;
 	}
 	return bad ? 1 : 0;

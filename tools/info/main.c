@@ -96,16 +96,6 @@ static void print_sections(json_t *all)
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
 
-static bool write_json(const char *path, const json_t *value)
-{
-	bool standard = strcmp(path, "-") == 0;
-	FILE *f = standard ? stdout : fopen(path, "w");
-	bool ok = f && json_dumpf(value, f, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0 && fputc('\n', f) != EOF;
-	if (f) ok = (standard ? fflush(f) : fclose(f)) == 0 && ok;
-	if (!ok) drv_error("cannot write %s: %s", standard ? "standard output" : path, strerror(errno));
-	return ok;
-}
-
 static json_t *collect(bool ops)
 {
 	json_t *all = json_pack("{s:s}", "version", sl_version());
@@ -120,7 +110,7 @@ static int tell(const struct options *o)
 	json_t *all = collect(o->ops);
 	bool ok = true;
 	if (o->common.json)
-		ok = write_json(o->common.json, all);
+		ok = drv_json_put(o->common.json, all);
 	else if (o->ops)
 		info_print_ops(json_object_get(all, "operations"));
 	else

@@ -2,6 +2,8 @@
 
 pkglibexec_PROGRAMS = tools/sl-trace-report
 tools_sl_trace_report_SOURCES = \
+	src/io/durable.c \
+	src/io/durable.h \
 	src/runtime/area.h \
 	tools/trace/main.c \
 	tools/trace/paje.c \

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/durable.h"
 #include "trace.h"
 
 /* Groups of tracks, in the order in which they are shown. */
@@ -298,8 +299,9 @@ static void write_counters(const struct trace *t)
 void write_perfetto(const struct trace *t, const char *path)
 {
 	out.path = path;
-	out.file = fopen(path, "w");
-	if (!out.file) fail("%s: cannot be written: %m", path);
+	struct slp_durable file;
+	if (!slp_durable_open(&file, path)) fail("%s: %s: %s", path, file.what, strerror(file.error));
+	out.file = file.stream;
 	fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [", out.file);
 	name_group(WORKERS, "workers");
 	write_tasks(t);
@@ -311,5 +313,6 @@ void write_perfetto(const struct trace *t, const char *path)
 	write_transfers(t);
 	write_counters(t);
 	fputs("\n]}\n", out.file);
-	if (ferror(out.file) || fclose(out.file)) fail("%s: cannot be written: %m", path);
+	if (!slp_durable_commit((struct slp_durable *const[]){&file}, 1))
+		fail("%s: %s: %s", path, file.what, strerror(file.error));
 }

@@ -1,0 +1,101 @@
+/* The program's own files, replaced as a whole: the durable writer as a part of the interface. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "io/durable.h"
+#include "io/file.h"
+#include "starling/io.h"
+
+struct sl_file {
+	struct slp_durable durable;
+	char path[]; /* as the program gave it, for messages */
+};
+
+static enum sl_status fail(const char *at, const char *function, const char *path, const struct slp_durable *d)
+{
+	slp_call_fail(at, function, d->error == ENOMEM ? SL_ENOMEM : SL_EIO, "%s: %s: %s", path, d->what,
+	              strerror(d->error));
+	errno = d->error;
+	return sl_error();
+}
+
+sl_file *slp_file_begin(const char *at, const char *function, const char *path)
+{
+	if (!path) return slp_call_fail(at, function, SL_EINVAL, "the path is NULL");
+	size_t length = strlen(path);
+	sl_file *f = malloc(sizeof *f + length + 1);
+	if (!f) return slp_call_fail(at, function, SL_ENOMEM, "no memory to write %s", path);
+	memcpy(f->path, path, length + 1);
+	if (slp_durable_open(&f->durable, path)) return f;
+	fail(at, function, path, &f->durable);
+	free(f);
+	return NULL;
+}
+
+/* Begins a file that takes the place of the one at path once it is complete (sl_file_commit): until then that one stays
+ * as it is, whatever happens to the program or the machine.  It is written under a name of its own in the same folder,
+ * and gets the mode of what it replaces; symbolic links are followed.  What is no regular file, such as /dev/stdout or
+ * a pipe, is written in place.  End it with sl_file_commit or sl_file_discard.  NULL with SL_EIO: it cannot be written
+ * (errno says why); SL_EINVAL: the path is NULL.
+ *
+ *     sl_file *f = sl_file_begin("figures.csv");
+ *     if (f) fprintf(sl_file_stream(f), "%d\n", 42);
+ *     if (sl_file_commit(f) != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
+sl_file *sl_file_begin_at(const char *at, const char *path)
+{
+	return slp_file_begin(at, "sl_file_begin", path);
+}
+
+/* The stream to write to, NULL for NULL.  It belongs to the file: do not close it.  Writing that fails is told by
+ * sl_file_commit. */
+FILE *sl_file_stream(sl_file *file)
+{
+	return file ? file->durable.stream : NULL;
+}
+
+/* The name that the file has now, for other programs that write it; it lives as long as the file.  NULL for NULL. */
+const char *sl_file_name(const sl_file *file)
+{
+	if (!file) return NULL;
+	return file->durable.part ? file->durable.part : file->durable.target;
+}
+
+enum sl_status slp_file_commit(const char *at, const char *function, sl_file *const *files, int count)
+{
+	struct slp_durable **durable = calloc((size_t)count + 1, sizeof *durable);
+	enum sl_status s = SL_OK;
+	if (!durable) {
+		for (int i = 0; i < count; i++) sl_file_discard(files[i]);
+		slp_call_fail(at, function, SL_ENOMEM, "no memory for a list of files");
+		return SL_ENOMEM;
+	}
+	for (int i = 0; i < count; i++) durable[i] = &files[i]->durable;
+	if (!slp_durable_commit(durable, count))
+		for (int i = 0; i < count && s == SL_OK; i++)
+			if (durable[i]->error) s = fail(at, function, files[i]->path, durable[i]);
+	for (int i = 0; i < count; i++) free(files[i]);
+	free(durable);
+	return s;
+}
+
+/* Completes files and gives them their names, all or none of them: brings them to the disk (fsync), renames them,
+ * brings their folders to the disk.  Two names cannot be changed in one instant: if the machine stops right between
+ * them, the first is new and the second old.  The files are freed.  NULL among them is the result of an earlier
+ * mistake: the others are discarded.  SL_EIO: one cannot be written (errno says why), and what was there before is
+ * there still. */
+enum sl_status sl_file_commit_all_at(const char *at, sl_file *const *files, int count)
+{
+	bool whole = count > 0 && files;
+	for (int i = 0; files && i < count; i++) whole &= files[i] != NULL;
+	if (whole) return slp_file_commit(at, "sl_file_commit", files, count);
+	for (int i = 0; files && i < count; i++) sl_file_discard(files[i]);
+	if (sl_error() == SL_OK) slp_call_fail(at, "sl_file_commit", SL_EINVAL, "a file is NULL");
+	return sl_error();
+}
+
+/* Gives a file up: what it was to replace stays.  NULL is ignored. */
+void sl_file_discard(sl_file *file)
+{
+	if (file) slp_durable_discard(&file->durable);
+	free(file);
+}
