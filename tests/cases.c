@@ -3,6 +3,7 @@
 
 #define TABLES(X)                                                                                                      \
 	X(binary)                                                                                                      \
+	X(blocked)                                                                                                     \
 	X(conv2d)                                                                                                      \
 	X(fill)                                                                                                        \
 	X(fused)                                                                                                       \

@@ -5,7 +5,8 @@
 #include "check.h"
 
 /* Passes that change rounding. */
-#define SLP_ROUNDING (1u << SL_PASS_SIMPLIFY | 1u << SL_PASS_FUSE | 1u << SL_PASS_LAYOUT)
+#define SLP_ROUNDING                                                                                                   \
+	(1u << SL_PASS_SIMPLIFY | 1u << SL_PASS_NORM | 1u << SL_PASS_BLOCK | 1u << SL_PASS_FUSE | 1u << SL_PASS_LAYOUT)
 
 /* Each gives three columns. */
 struct slp_network {

@@ -43,7 +43,27 @@ static dnnl_status_t describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, 
 	}
 }
 
+static bool append_sum(dnnl_post_ops_t ops)
+{
+	return dnnl_post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef) == dnnl_success;
+}
+
+static bool append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t function, float alpha, float beta)
+{
+	return dnnl_post_ops_append_eltwise(ops, function, alpha, beta) == dnnl_success;
+}
+
 #else
+
+static bool append_sum(dnnl_post_ops_t ops)
+{
+	return dnnl_post_ops_append_sum(ops, 1) == dnnl_success;
+}
+
+static bool append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t function, float alpha, float beta)
+{
+	return dnnl_post_ops_append_eltwise(ops, 1, function, alpha, beta) == dnnl_success;
+}
 
 bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_format_tag_t tag)
 {
@@ -81,6 +101,18 @@ static dnnl_status_t describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, 
 
 #endif
 
+static bool set_after(dnnl_primitive_attr_t attr, const struct slp_dnn_after *after)
+{
+	dnnl_post_ops_t ops;
+	if (dnnl_post_ops_create(&ops) != dnnl_success) return false;
+	bool ok = !after->sum || append_sum(ops);
+	if (after->relu) ok = ok && append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
+	if (after->bounded) ok = ok && append_eltwise(ops, dnnl_eltwise_clip, after->low, after->high);
+	ok = ok && dnnl_primitive_attr_set_post_ops(attr, ops) == dnnl_success;
+	dnnl_post_ops_destroy(ops);
+	return ok;
+}
+
 dnnl_status_t slp_dnn_conv_describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, const struct slp_dnn_conv *conv,
                                     enum slp_dnn_pass pass, const_dnnl_primitive_desc_t forward)
 {
@@ -88,7 +120,7 @@ dnnl_status_t slp_dnn_conv_describe(dnnl_primitive_desc_t *out, dnnl_engine_t en
 	dnnl_status_t s = dnnl_primitive_attr_create(&attr);
 	if (s != dnnl_success) return s;
 	dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-	s = describe(out, engine, conv, pass, forward, attr);
+	s = set_after(attr, &conv->after) ? describe(out, engine, conv, pass, forward, attr) : dnnl_out_of_memory;
 	dnnl_primitive_attr_destroy(attr);
 	return s;
 }

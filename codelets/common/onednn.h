@@ -17,12 +17,19 @@ typedef const dnnl_memory_desc_t *slp_dnn_ref;
 
 enum slp_dnn_pass { SLP_DNN_FORWARD, SLP_DNN_DATA, SLP_DNN_WEIGHTS };
 
+/* What a convolution does with its result: adds it to what is there, then relu, or keeps it between bounds. */
+struct slp_dnn_after {
+	int sum, relu, bounded;
+	float low, high;
+};
+
 /* A convolution; b may be absent.  dilates are 0 for a dense kernel. */
 struct slp_dnn_conv {
 	dnnl_alg_kind_t algorithm;
 	slp_dnn_md x, w, b, y;
 	bool bias;
 	dnnl_dims_t strides, dilates, padding;
+	struct slp_dnn_after after;
 };
 
 bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_format_tag_t tag);

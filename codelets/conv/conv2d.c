@@ -33,7 +33,7 @@ static const struct slp_attr grad_attrs[] = {
 
 /* ---- shapes ----------------------------------------------------------------------------------------------------- */
 
-static void set_defaults(struct sl_conv2d_opts *o)
+void slp_conv_defaults(struct sl_conv2d_opts *o)
 {
 	for (int i = 0; i < 2; i++) {
 		if (o->stride[i] == 0) o->stride[i] = i ? o->stride[0] : 1;
@@ -105,7 +105,7 @@ static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_
 static enum sl_status conv2d_infer(struct slp_infer *c)
 {
 	struct slp_conv2d_attrs *a = c->attrs;
-	set_defaults(&a->conv);
+	slp_conv_defaults(&a->conv);
 	if (c->nin != 2 && c->nin != 3) return slp_reject(c, SL_EINVAL, "needs x, w and at most a bias");
 	enum sl_status s = check_attrs(c, a);
 	if (s == SL_OK) s = check_inputs(c, c->nin);
@@ -164,7 +164,7 @@ static enum sl_status check_grad_attrs(const struct slp_infer *c, const struct s
 static enum sl_status grad_data_infer(struct slp_infer *c)
 {
 	struct slp_conv2d_grad *g = c->attrs;
-	set_defaults(&g->of.conv);
+	slp_conv_defaults(&g->of.conv);
 	enum sl_status s = check_grad_attrs(c, g);
 	if (s == SL_OK) s = check_inputs(c, 2);
 	if (s != SL_OK) return s;
@@ -177,7 +177,7 @@ static enum sl_status grad_data_infer(struct slp_infer *c)
 static enum sl_status grad_weights_infer(struct slp_infer *c)
 {
 	struct slp_conv2d_grad *g = c->attrs;
-	set_defaults(&g->of.conv);
+	slp_conv_defaults(&g->of.conv);
 	enum sl_status s = check_grad_attrs(c, g);
 	if (s == SL_OK) s = check_inputs(c, 2);
 	if (s != SL_OK) return s;

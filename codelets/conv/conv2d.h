@@ -30,6 +30,9 @@ struct slp_conv2d_grad {
 
 extern const struct sl_op slp_op_conv2d, slp_op_conv2d_pool, slp_op_conv2d_grad_data, slp_op_conv2d_grad_weights;
 
+/* Puts numbers in the place of zeros that mean defaults (conv2d.c). */
+void slp_conv_defaults(struct sl_conv2d_opts *o);
+
 /* x (n, ic, ih, iw), w (oc, ic / groups, kh, kw), y (n, oc, oh, ow). */
 struct slp_conv {
 	int64_t n, ic, ih, iw, oc, oh, ow, kh, kw, groups;
@@ -122,6 +125,7 @@ enum sl_status slp_conv2d_cpu(const struct slp_kernel *k);
 /* What a CPU implementation computes: y from x, w, b; x from y, w; w and b from x, y. */
 enum slp_conv_pass { SLP_CONV_FORWARD, SLP_CONV_DATA, SLP_CONV_WEIGHTS, SLP_CONV_PASSES };
 
+struct slp_conv2d_blocked_attrs;
 struct slp_conv_args {
 	struct slp_conv c;
 	enum slp_conv_pass pass;
@@ -131,6 +135,8 @@ struct slp_conv_args {
 	uint8_t *mask;         /* ... with this mask */
 	bool cropped;          /* y is smaller than x, w and the options tell */
 	int activation;
+	const struct slp_conv2d_blocked_attrs *blocked; /* images in blocks; conv2d_onednn.c alone takes them */
+	bool sum;                                       /* y is added to what is there; in blocks only */
 };
 
 /* Whether images of these sizes are best computed in lane order, for graph passes. */
@@ -140,6 +146,11 @@ bool slp_conv_likes_lanes(const struct slp_conv *c);
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a);  /* conv2d_batch.c */
 enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a); /* conv2d_onednn.c */
 enum sl_status slp_conv_gemm(const struct slp_kernel *k, const struct slp_conv_args *a);   /* conv2d_gemm.c */
+
+/* Bytes of the weights of a convolution in blocks as its kernel wants them; 0: there is no fast one.  Packs them. */
+size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int threads);
+enum sl_status slp_conv_onednn_pack(const struct slp_kernel *k, const struct slp_conv_args *a, float *packed,
+                                    size_t bytes);
 
 /* A call with a pooling by way of the unpooled y, which `run` makes or takes in lane order; conv2d_pool.c. */
 typedef enum sl_status slp_conv_run(const struct slp_kernel *k, const struct slp_conv_args *a);

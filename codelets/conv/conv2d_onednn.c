@@ -12,13 +12,16 @@
 
 #include "common/onednn.h"
 #include "common/workspace.h"
+#include "conv2d_blocked.h"
 
-enum { CACHE = 64 };
+enum { SETS = 256, WAYS = 4 }; /* of the cache: a key has its place in one set */
 enum operand { X, W, B, Y, OPERANDS };
 
 struct key {
 	struct slp_conv c;
 	int pass, bias, threads;
+	int block, x_plain, packed, winograd; /* images in blocks, conv2d_blocked.h; block 0: in the plain order */
+	struct slp_dnn_after after;
 };
 
 /* A tensor as the caller has it and as the convolution takes it; `reorder`, if they differ, is input or output. */
@@ -35,11 +38,11 @@ struct made {
 	dnnl_primitive_t convolution;
 	struct port port[OPERANDS];
 	dnnl_memory_t scratchpad;
-	size_t scratch_bytes;
+	size_t scratch_bytes, weight_bytes;
 };
 
 struct cache {
-	struct made made[CACHE];
+	struct made made[SETS][WAYS];
 	uint64_t clock;
 	dnnl_stream_t stream;
 };
@@ -66,7 +69,7 @@ static void unmake(struct made *m)
 static void free_cache(void *arg)
 {
 	struct cache *cache = arg;
-	for (int i = 0; i < CACHE; i++) unmake(&cache->made[i]);
+	for (int i = 0; i < SETS * WAYS; i++) unmake(&cache->made[i / WAYS][i % WAYS]);
 	if (cache->stream) dnnl_stream_destroy(cache->stream);
 	free(cache);
 }
@@ -109,6 +112,13 @@ static bool stays_plain(const struct key *key)
 	return key->c.ic == key->c.groups && key->pass != SLP_CONV_WEIGHTS;
 }
 
+/* The order of x and y, given that they may be as the caller has them, or as oneDNN likes. */
+static dnnl_format_tag_t image_tag(const struct key *key, bool plain, bool is_x)
+{
+	if (key->block && !(is_x && key->x_plain)) return key->block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
+	return plain || key->block ? dnnl_nchw : dnnl_format_tag_any;
+}
+
 /* The three or four tensors, in the caller's layout or in whichever oneDNN likes. */
 static bool describe_tensors(const struct key *key, bool plain, bool plain_w, struct slp_dnn_conv *d)
 {
@@ -119,9 +129,9 @@ static bool describe_tensors(const struct key *key, bool plain, bool plain_w, st
 	dnnl_dims_t wg = {c->groups, c->oc / c->groups, c->ic / c->groups, c->kh, c->kw};
 	dnnl_format_tag_t any = dnnl_format_tag_any, oihw = grouped ? dnnl_goihw : dnnl_oihw;
 	d->bias = key->bias;
-	return slp_dnn_md_make(&d->x, 4, x, plain ? dnnl_nchw : any) &&
+	return slp_dnn_md_make(&d->x, 4, x, image_tag(key, plain, true)) &&
 	       slp_dnn_md_make(&d->w, grouped ? 5 : 4, grouped ? wg : w, plain_w ? oihw : any) &&
-	       slp_dnn_md_make(&d->b, 1, b, dnnl_x) && slp_dnn_md_make(&d->y, 4, y, plain ? dnnl_nchw : any);
+	       slp_dnn_md_make(&d->b, 1, b, dnnl_x) && slp_dnn_md_make(&d->y, 4, y, image_tag(key, plain, false));
 }
 
 static void free_tensors(struct slp_dnn_conv *d)
@@ -139,7 +149,8 @@ static bool describe_by(const struct key *key, dnnl_alg_kind_t algorithm, dnnl_p
 	struct slp_dnn_conv d = {.algorithm = algorithm,
 	                         .strides = {c->sh, c->sw},
 	                         .dilates = {c->dh - 1, c->dw - 1},
-	                         .padding = {c->ph, c->pw}};
+	                         .padding = {c->ph, c->pw},
+	                         .after = key->after};
 	dnnl_primitive_desc_t forward = NULL;
 	bool ok = describe_tensors(key, stays_plain(key), false, &d);
 	if (ok && key->pass != SLP_CONV_FORWARD) {
@@ -153,6 +164,8 @@ static bool describe_by(const struct key *key, dnnl_alg_kind_t algorithm, dnnl_p
 
 static bool describe(const struct key *key, dnnl_primitive_desc_t *pd)
 {
+	if (key->block)
+		return describe_by(key, key->winograd ? dnnl_convolution_winograd : dnnl_convolution_direct, pd);
 	if (winograd_pays(&key->c) && describe_by(key, dnnl_convolution_winograd, pd)) return true;
 	return describe_by(key, dnnl_convolution_direct, pd);
 }
@@ -208,9 +221,10 @@ static bool make_ports(struct made *m, const_dnnl_primitive_desc_t pd)
 	for (int i = 0; i < OPERANDS && ok; i++) {
 		const struct name *name = &names[m->key.pass][i];
 		if (i == B && !m->key.bias) continue;
+		slp_dnn_ref inside = dnnl_primitive_desc_query_md(pd, name->query, name->index);
+		slp_dnn_ref outside = i == W && m->key.packed ? inside : slp_dnn_md_ref(plain[i]);
 		m->port[i].arg = name->arg;
-		ok = make_port(&m->port[i], slp_dnn_md_ref(plain[i]),
-		               dnnl_primitive_desc_query_md(pd, name->query, name->index), is_output(m->key.pass, i));
+		ok = make_port(&m->port[i], outside, inside, is_output(m->key.pass, i));
 	}
 	free_tensors(&d);
 	return ok;
@@ -223,18 +237,26 @@ static bool make(struct made *m, const struct key *key)
 	if (!describe(key, &pd)) return false;
 	slp_dnn_ref scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
 	m->scratch_bytes = dnnl_memory_desc_get_size(scratch);
+	m->weight_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
 	bool ok = make_ports(m, pd) && dnnl_primitive_create(&m->convolution, pd) == dnnl_success &&
 	          dnnl_memory_create(&m->scratchpad, scratch, engine, DNNL_MEMORY_NONE) == dnnl_success;
 	dnnl_primitive_desc_destroy(pd);
 	return ok;
 }
 
+static size_t set_of(const struct key *key)
+{
+	uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
+	for (size_t i = 0; i < sizeof *key; i++) h = (h ^ ((const unsigned char *)key)[i]) * UINT64_C(1099511628211);
+	return (size_t)(h ^ h >> 32) % SETS;
+}
+
 /* What was made for these sizes before, or now in the place of what was not used for the longest time. */
 static struct made *find(struct cache *cache, const struct key *key)
 {
-	struct made *oldest = &cache->made[0];
-	for (int i = 0; i < CACHE; i++) {
-		struct made *m = &cache->made[i];
+	struct made *set = cache->made[set_of(key)], *oldest = set;
+	for (int i = 0; i < WAYS; i++) {
+		struct made *m = &set[i];
 		if (m->convolution && !memcmp(&m->key, key, sizeof *key)) {
 			m->used = ++cache->clock;
 			return m;
@@ -294,21 +316,88 @@ static dnnl_status_t run(struct cache *cache, struct made *m)
 	return s == dnnl_success ? dnnl_stream_wait(cache->stream) : s;
 }
 
+/* Padding too is cleared: keys are compared as bytes. */
+static void make_key(struct key *key, const struct slp_conv_args *a, int threads)
+{
+	memset(key, 0, sizeof *key);
+	key->c = a->c;
+	key->pass = a->pass;
+	key->bias = a->b != NULL;
+	key->threads = threads;
+	const struct slp_conv2d_blocked_attrs *o = a->blocked;
+	if (!o) return;
+	key->block = o->block;
+	key->x_plain = o->x_plain;
+	key->packed = o->packed > 0;
+	key->winograd = o->winograd;
+	key->after.sum = a->sum;
+	key->after.relu = o->relu;
+	key->after.bounded = o->bounded;
+	key->after.low = o->bounded ? (float)o->low : 0;
+	key->after.high = o->bounded ? (float)o->high : 0;
+}
+
 enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
 	struct cache *cache = a->cropped ? NULL : cache_of_thread(); /* y must be as large as x tells */
 	if (!cache) return SL_EUNSUPPORTED;
 	struct key key;
-	memset(&key, 0, sizeof key); /* padding too: keys are compared as bytes */
-	key.c = a->c;
-	key.pass = a->pass;
-	key.bias = a->b != NULL;
-	key.threads = k->threads;
+	make_key(&key, a, k->threads);
 	struct made *m = find(cache, &key);
 	if (!m) return SL_EUNSUPPORTED;
+	if (key.packed && m->weight_bytes > sizeof(float) * (size_t)a->blocked->packed)
+		return slp_kernel_fail(k, SL_EKERNEL, "the weights were packed for another kernel");
 	if (!point(m, (float *const[]){a->x, a->w, a->b, a->y}))
 		return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder tensors in");
 	dnnl_status_t s = run(cache, m);
+	return s == dnnl_success ? SL_OK : slp_kernel_fail(k, SL_EKERNEL, "oneDNN: status %d", (int)s);
+}
+
+/* ---- blocks of channels: packed weights
+ * ---------------------------------------------------------------------------------------------- */
+
+int slp_block_size(void)
+{
+#ifdef __x86_64__
+	unsigned isa = dnnl_get_effective_cpu_isa(); /* a set of bits */
+	if ((isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core) return 16;
+	if ((isa & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2) return 8;
+#endif
+	return 0;
+}
+
+size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int threads)
+{
+	dnnl_primitive_desc_t pd;
+	struct key key;
+	const char *how = "";
+	make_key(&key, a, threads);
+	if (!cache_of_thread() || !describe(&key, &pd)) return 0;
+	dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &how);
+	size_t bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
+	if (strncmp(how, "jit", 3) != 0 && strncmp(how, "brg", 3) != 0) bytes = 0; /* plain loops: nothing to gain */
+	dnnl_primitive_desc_destroy(pd);
+	return bytes;
+}
+
+enum sl_status slp_conv_onednn_pack(const struct slp_kernel *k, const struct slp_conv_args *a, float *packed,
+                                    size_t bytes)
+{
+	struct cache *cache = cache_of_thread();
+	struct key key;
+	make_key(&key, a, k->threads);
+	key.packed = 0;
+	struct made *m = cache ? find(cache, &key) : NULL;
+	if (!m) return slp_kernel_fail(k, SL_EKERNEL, "oneDNN has no such convolution any more");
+	struct port *p = &m->port[W];
+	if (m->weight_bytes > bytes)
+		return slp_kernel_fail(k, SL_EKERNEL, "packed weights take %zu bytes, %zu were planned",
+		                       m->weight_bytes, bytes);
+	if (!p->reorder) return memcpy(packed, a->w, m->weight_bytes), SL_OK;
+	dnnl_memory_set_data_handle(p->outside, a->w);
+	dnnl_memory_set_data_handle(p->inside, packed);
+	dnnl_status_t s = run_reorder(cache, p, false);
+	if (s == dnnl_success) s = dnnl_stream_wait(cache->stream);
 	return s == dnnl_success ? SL_OK : slp_kernel_fail(k, SL_EKERNEL, "oneDNN: status %d", (int)s);
 }
 
@@ -319,6 +408,27 @@ enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv
 	(void)k;
 	(void)a;
 	return SL_EUNSUPPORTED;
+}
+
+int slp_block_size(void)
+{
+	return 0;
+}
+
+size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int threads)
+{
+	(void)a;
+	(void)threads;
+	return 0;
+}
+
+enum sl_status slp_conv_onednn_pack(const struct slp_kernel *k, const struct slp_conv_args *a, float *packed,
+                                    size_t bytes)
+{
+	(void)a;
+	(void)packed;
+	(void)bytes;
+	return slp_kernel_fail(k, SL_EUNSUPPORTED, "this build has no oneDNN");
 }
 
 #endif

@@ -28,7 +28,7 @@
 		        false                                                                                           \
 	}
 
-static const struct slp_attr pool_attrs[] = {POOL_ATTRS(struct slp_pool2d_attrs, ), {0}};
+const struct slp_attr slp_pool_attr_table[] = {POOL_ATTRS(struct slp_pool2d_attrs, ), {0}};
 
 static const struct slp_attr grad_attrs[] = {
         POOL_ATTRS(struct slp_pool2d_grad, of.),
@@ -77,7 +77,7 @@ static int64_t windows(const struct sl_pool2d_opts *o, int axis, int64_t size)
 }
 
 /* Puts defaults into *a and says what shape y has. */
-static enum sl_status output_shape(const struct slp_infer *c, struct slp_pool2d_attrs *a, sl_shape x, sl_shape *y)
+enum sl_status slp_pool_shape(const struct slp_infer *c, struct slp_pool2d_attrs *a, sl_shape x, sl_shape *y)
 {
 	struct sl_pool2d_opts *o = &a->pool;
 	for (int i = 0; i < c->nin; i++)
@@ -95,7 +95,7 @@ static enum sl_status output_shape(const struct slp_infer *c, struct slp_pool2d_
 static enum sl_status pool_infer(struct slp_infer *c)
 {
 	c->out[0].dtype = c->in[0].dtype;
-	return output_shape(c, c->attrs, c->in[0].shape, &c->out[0].shape);
+	return slp_pool_shape(c, c->attrs, c->in[0].shape, &c->out[0].shape);
 }
 
 /* The gradient of the largest needs x, that of the mean only for the relu. */
@@ -115,7 +115,7 @@ static enum sl_status grad_infer(struct slp_infer *c)
 	sl_shape dy = c->in[c->nin - 1].shape, x = c->in[0].shape, y;
 	if (dy.ndim != 4) return slp_reject(c, SL_ESHAPE, "the gradient must have 4 axes, and has %d", dy.ndim);
 	if (c->nin == 1) x = SL_SHAPE(dy.dim[0], dy.dim[1], a->size[0], a->size[1]);
-	enum sl_status s = output_shape(c, &a->of, x, &y);
+	enum sl_status s = slp_pool_shape(c, &a->of, x, &y);
 	if (s != SL_OK) return s;
 	char text[128];
 	if (!sl_shape_equal(y, dy))
@@ -316,10 +316,10 @@ sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts
 	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
 	};
 
-POOLING(max_pool2d, "largest element under a window", pool, struct slp_pool2d_attrs, pool_attrs, "x", 1, SLP_IN(0),
-        max_grad)
-POOLING(avg_pool2d, "mean of the elements under a window", pool, struct slp_pool2d_attrs, pool_attrs, "x", 1, 0,
-        avg_grad)
+POOLING(max_pool2d, "largest element under a window", pool, struct slp_pool2d_attrs, slp_pool_attr_table, "x", 1,
+        SLP_IN(0), max_grad)
+POOLING(avg_pool2d, "mean of the elements under a window", pool, struct slp_pool2d_attrs, slp_pool_attr_table, "x", 1,
+        0, avg_grad)
 POOLING(max_pool2d_grad, "gradient of max_pool2d: to the first largest element", grad, struct slp_pool2d_grad,
         grad_attrs, "x dy", 2, 0, NULL)
 POOLING(avg_pool2d_grad, "gradient of avg_pool2d", grad, struct slp_pool2d_grad, grad_attrs, "dy ...", -1, 0,

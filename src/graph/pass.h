@@ -8,6 +8,8 @@ enum sl_status slp_pass_infer(sl_graph *g);
 enum sl_status slp_pass_fold(sl_graph *g);
 enum sl_status slp_pass_cse(sl_graph *g);
 enum sl_status slp_pass_simplify(sl_graph *g);
+enum sl_status slp_pass_norm(sl_graph *g);
+enum sl_status slp_pass_block(sl_graph *g);
 enum sl_status slp_pass_fuse(sl_graph *g);
 enum sl_status slp_pass_layout(sl_graph *g);
 enum sl_status slp_pass_chain(sl_graph *g);

@@ -104,6 +104,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	if (s == SL_OK) s = set_shapes(at, p->graph, opts->shapes);
 	if (s == SL_OK) s = run_passes(p, opts->off, opts->check);
 	if (s == SL_OK) s = own_results(p->graph);
+	if (s == SL_OK) s = slp_hoist(p, at);
 	if (s != SL_OK) return s;
 	int workers = opts->off & 1u << SL_PASS_SEGMENT ? SLP_CUT_EACH : count_workers(p->device);
 	if (!slp_cut(p->graph, workers, &p->layout)) return slp_plan_no_memory();
@@ -201,6 +202,7 @@ void sl_plan_free(sl_plan *p)
 	free(p->is_result);
 	free(p->units);
 	slp_layout_clear(&p->layout);
+	slp_hoisted_free(p->hoisted);
 	sl_graph_free(p->graph);
 	free(p);
 }

@@ -73,8 +73,15 @@ struct sl_plan {
 	struct slp_storage **kept; /* by storage: what stays from run to run; NULL: nothing does */
 	bool *is_result;           /* by storage */
 	int max_slots, max_fills;
+	struct slp_hoisted *hoisted; /* NULL: nothing is */
 	struct sl_plan_info info;
 };
+
+/* hoist.c: moves what the program makes of parameters for its kernels into one of its own, which runs when they were
+ * written; before each run of the plan. */
+enum sl_status slp_hoist(sl_plan *plan, const char *at);
+enum sl_status slp_hoisted_refresh(const char *at, sl_plan *plan);
+void slp_hoisted_free(struct slp_hoisted *h);
 
 /* plan_code.c: makes the code of the units that the graph is cut into. */
 enum sl_status slp_plan_code(sl_plan *plan, const char *at, const char *what);

@@ -153,6 +153,7 @@ static enum sl_status run(struct run *r, int nin, sl_tensor **out)
 {
 	sl_graph *g = r->plan->graph;
 	enum sl_status s = check_inputs(r, nin);
+	if (s == SL_OK) s = slp_hoisted_refresh(r->at, r->plan);
 	if (s == SL_OK) s = check_tensors(r);
 	if (s != SL_OK) return s;
 	slp_buffer_reap(false);

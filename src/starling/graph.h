@@ -48,6 +48,8 @@ SL_API int sl_graph_outputs(const sl_graph *graph, const char **names, int max);
 	X(FOLD, fold, "what depends on constants alone is computed once")                                              \
 	X(CSE, cse, "the same operation on the same arguments is done once")                                           \
 	X(SIMPLIFY, simplify, "algebraic identities")                                                                  \
+	X(NORM, norm, "normalisation with given statistics becomes part of the layer before it")                       \
+	X(BLOCK, block, "inference: images in blocks of channels, as convolutions of few images want them")            \
 	X(FUSE, fuse, "layers with their activations, gradients with their reductions")                                \
 	X(LAYOUT, layout, "images stay in the order that convolutions compute in")                                     \
 	X(CHAIN, chain, "elementwise operations become one")                                                           \
