@@ -67,7 +67,14 @@ struct job {
 	int64_t row; /* elements of the result before its next row */
 	int64_t inner;
 	size_t size; /* of an element */
+	int64_t rows;
 };
+
+/* Whether the input lies where the result has it: plans write what is concatenated where it will be needed. */
+static bool is_there(const struct job *j, int i, int64_t begin)
+{
+	return j->k->in[i].ptr == (char *)j->k->out[0].ptr + (size_t)begin * j->size;
+}
 
 /* Elements [begin, end) of the result, piece by piece: a piece is what an input brings to a row. */
 static void copy_range(void *arg, int64_t begin, int64_t end)
@@ -79,7 +86,7 @@ static void copy_range(void *arg, int64_t begin, int64_t end)
 		for (int i = 0; i < j->k->nin && at < end; i++) {
 			int64_t n = j->k->in[i].type.shape.dim[j->axis] * j->inner;
 			int64_t from = at < begin ? begin : at, to = at + n < end ? at + n : end;
-			if (from < to)
+			if (from < to && !(j->rows == 1 && is_there(j, i, at)))
 				slp_copy_run(out + (size_t)from * j->size,
 				             (const char *)j->k->in[i].ptr + (size_t)(outer * n + from - at) * j->size,
 				             (size_t)(to - from) * j->size);
@@ -93,7 +100,7 @@ static enum sl_status concat_cpu(const struct slp_kernel *k)
 {
 	int axis = axis_of(k);
 	struct slp_split whole = slp_split_at(k->out[0].type.shape, axis);
-	struct job j = {k, axis, whole.n * whole.inner, whole.inner, sl_dtype_size(k->out[0].type.dtype)};
+	struct job j = {k, axis, whole.n * whole.inner, whole.inner, sl_dtype_size(k->out[0].type.dtype), whole.outer};
 	if (slp_size(&k->out[0])) slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, copy_range, &j);
 	return SL_OK;
 }

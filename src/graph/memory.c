@@ -1,7 +1,8 @@
 /* The memory plan: where every value of a program lies.
  *
  * What is needed within one unit only lies in the scratch memory of the worker that runs it; values that are not alive at
- * the same time share it, and results may take the place of a dead argument.  What goes from unit to unit, and the
+ * the same time share it, results may take the place of a dead argument, and what is concatenated is written where it
+ * will be needed.  What goes from unit to unit, and the
  * results of the program, get storages of their own at each run.
  *
  * Offsets: largest region first, each at the lowest place that is free while it lives (Y. Pisarchyk, J. Lee, "Efficient
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/pass.h"
 #include "graph/plan.h"
 
 /* Memory that one value, or several in turn, occupy from node `first` to node `last`. */
@@ -16,6 +18,8 @@ struct region {
 	size_t bytes, offset;
 	int first, last, unit;
 	bool external; /* seen outside of its unit */
+	struct region *whole; /* it is a part of that one, which lives at least as long ... */
+	size_t at;            /* ... from there on; NULL: it is none */
 };
 
 struct memory {
@@ -83,10 +87,67 @@ static void make_regions(struct memory *m, bool reuse)
 			int id = i * SLP_MAX_OUTPUTS + k, taken = reuse && k == 0 ? input_to_reuse(m, i) : -1;
 			m->region[id] = taken >= 0 ? m->region[taken] : id;
 			struct region *r = &m->regions[m->region[id]];
-			if (taken < 0) *r = (struct region){slp_type_bytes(&n->types[k]), 0, i, i, m->layout->unit[i], m->external[id]};
+			if (taken < 0) *r = (struct region){slp_type_bytes(&n->types[k]), 0, i, i, m->layout->unit[i],
+								     m->external[id], NULL, 0};
 			if (m->last[id] > r->last) r->last = m->last[id];
 		}
 	}
+}
+
+/* ---- concatenations ---------------------------------------------------------------------------------------------- */
+
+extern const struct sl_op slp_op_concat;
+
+/* Whether the arguments of a concatenation lie one after another in its result, undivided. */
+static bool is_in_pieces(const struct memory *m, const struct slp_gnode *n)
+{
+	if (n->kind != SLP_NODE_OP || n->op != &slp_op_concat) return false;
+	int axis = *(const int *)slp_node_attr(n, "axis"), ndim = n->types[0].shape.ndim;
+	if (!slp_axis(&axis, ndim)) return false;
+	for (int i = 0; i < axis; i++)
+		if (n->types[0].shape.dim[i] != 1) return false;
+	return !m->external[(int)(n - m->g->nodes) * SLP_MAX_OUTPUTS];
+}
+
+/* The region that can become a part of the concatenation's: it is in scratch there, and dead afterwards. */
+static struct region *part_of(const struct memory *m, int node, int i)
+{
+	const struct slp_gnode *n = &m->g->nodes[node];
+	int root = m->layout->root[slp_value_id(n->in[i])], id = m->region[root];
+	if (id < 0 || m->external[root] || m->layout->unit[root / SLP_MAX_OUTPUTS] != m->layout->unit[node]) return NULL;
+	struct region *r = &m->regions[id];
+	bool is_whole = r->bytes == slp_type_bytes(slp_value_type(m->g, n->in[i]));
+	return is_whole && !r->external && r->last == node && !r->whole ? r : NULL;
+}
+
+static void join_parts(struct memory *m, int node)
+{
+	struct region *whole = &m->regions[m->region[node * SLP_MAX_OUTPUTS]];
+	size_t at = 0;
+	for (int i = 0; i < m->g->nodes[node].nin; i++) {
+		struct region *r = at % 64 ? NULL : part_of(m, node, i);
+		at += slp_type_bytes(slp_value_type(m->g, m->g->nodes[node].in[i]));
+		if (!r || r == whole) continue;
+		r->whole = whole;
+		r->at = at - r->bytes;
+	}
+}
+
+/* A whole lives from its first part on.  It may be a part itself. */
+static void join_all(struct memory *m)
+{
+	for (int i = 0; i < m->g->count; i++)
+		if (m->layout->unit[i] >= 0 && is_in_pieces(m, &m->g->nodes[i])) join_parts(m, i);
+	for (int i = 0; i < m->g->count * SLP_MAX_OUTPUTS; i++) {
+		struct region *r = m->region[i] == i ? &m->regions[i] : NULL;
+		for (struct region *whole = r ? r->whole : NULL; whole; whole = whole->whole)
+			if (r->first < whole->first) whole->first = r->first;
+	}
+}
+
+static size_t offset_of(const struct region *r)
+{
+	return r->whole ? offset_of(r->whole) + r->at : r->offset;
 }
 
 /* ---- offsets ----------------------------------------------------------------------------------------------------- */
@@ -136,10 +197,12 @@ static bool assign_offsets(struct memory *m, bool reuse)
 	struct region **list = malloc(values * sizeof *list), **near = malloc(values * sizeof *near);
 	int n = 0;
 	for (int i = 0; list && i < m->g->count * SLP_MAX_OUTPUTS; i++)
-		if (m->region[i] == i && !m->regions[i].external) list[n++] = &m->regions[i];
+		if (m->region[i] == i && !m->regions[i].external && !m->regions[i].whole) list[n++] = &m->regions[i];
 	if (list && near) {
 		qsort(list, (size_t)n, sizeof *list, largest_first);
 		for (int i = 0; i < n; i++) assign_offset(list[i], list, i, near, reuse);
+		for (int i = 0; i < m->g->count * SLP_MAX_OUTPUTS; i++)
+			if (m->region[i] == i && m->regions[i].whole) m->regions[i].offset = offset_of(&m->regions[i]);
 	}
 	free(list);
 	free(near);
@@ -252,6 +315,7 @@ bool slp_plan_memory(const sl_graph *g, bool reuse, struct slp_layout *layout)
 		find_roots(g, layout);
 		find_uses(&m);
 		make_regions(&m, reuse);
+		if (reuse && slp_layout_on_cpu(g)) join_all(&m); /* other kernels copy what is there already */
 		ok = assign_offsets(&m, reuse) && find_locations(&m);
 	}
 	if (ok) sum_up(&m);
