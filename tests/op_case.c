@@ -177,9 +177,25 @@ static bool same_type(struct slp_place_of_test at, const char *what, int n, cons
 	return false;
 }
 
-static bool compare_view(struct slp_place_of_test at, const char *what, int n, const struct slp_view *got,
-                         const struct slp_view *expected, double tolerance)
+static bool compare_view_bits(struct slp_place_of_test at, const char *what, int n, const struct slp_view *got,
+                              const struct slp_view *expected)
 {
+	if (!same_type(at, what, n, got, expected)) return false;
+	size_t size = sl_dtype_size(got->type.dtype), bytes = (size_t)slp_size(got) * size;
+	const char *a = got->ptr, *b = expected->ptr;
+	if (!memcmp(a, b, bytes)) return true;
+	size_t i = 0;
+	while (a[i] == b[i]) i++;
+	i /= size;
+	slp_case_fail(at, "%s %d (%s) element %zu is %.17g, expected the bits of %.17g", what, n,
+	              sl_dtype_name(got->type.dtype), i, slp_get(got, (int64_t)i), slp_get(expected, (int64_t)i));
+	return false;
+}
+
+bool slp_compare_view(struct slp_place_of_test at, const char *what, int n, const struct slp_view *got,
+                      const struct slp_view *expected, double tolerance)
+{
+	if (tolerance == 0) return compare_view_bits(at, what, n, got, expected);
 	if (!same_type(at, what, n, got, expected)) return false;
 	int64_t wrong = 0, first = -1;
 	for (int64_t i = 0; i < slp_size(got); i++) {
@@ -198,26 +214,11 @@ bool slp_compare_values(struct slp_place_of_test at, const struct slp_operands *
 {
 	bool ok = true;
 	for (int i = 0; i < got->nout; i++)
-		ok &= compare_view(at, "output", i, &got->out[i], &expected->out[i], tolerance);
+		ok &= slp_compare_view(at, "output", i, &got->out[i], &expected->out[i], tolerance);
 	for (int i = 0; i < got->nin; i++)
 		if (slp_writes_input(got->op, i))
-			ok &= compare_view(at, "input", i, &got->in[i], &expected->in[i], tolerance);
+			ok &= slp_compare_view(at, "input", i, &got->in[i], &expected->in[i], tolerance);
 	return ok;
-}
-
-static bool compare_view_bits(struct slp_place_of_test at, const char *what, int n, const struct slp_view *got,
-                              const struct slp_view *expected)
-{
-	if (!same_type(at, what, n, got, expected)) return false;
-	size_t size = sl_dtype_size(got->type.dtype), bytes = (size_t)slp_size(got) * size;
-	const char *a = got->ptr, *b = expected->ptr;
-	if (!memcmp(a, b, bytes)) return true;
-	size_t i = 0;
-	while (a[i] == b[i]) i++;
-	i /= size;
-	slp_case_fail(at, "%s %d (%s) element %zu is %.17g, expected the bits of %.17g", what, n,
-	              sl_dtype_name(got->type.dtype), i, slp_get(got, (int64_t)i), slp_get(expected, (int64_t)i));
-	return false;
 }
 
 bool slp_compare_bits(struct slp_place_of_test at, const struct slp_operands *got, const struct slp_operands *expected)

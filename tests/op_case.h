@@ -37,6 +37,9 @@ enum sl_status slp_operands_run(struct slp_operands *o, enum sl_status (*kernel)
 /* Number of the call: flops or elements. */
 double slp_operands_cost(const struct slp_operands *o);
 
+/* Compares one tensor, called `what` n in the message, with what it should be; tolerance 0: the same bits. */
+bool slp_compare_view(struct slp_place_of_test at, const char *what, int n, const struct slp_view *got,
+                      const struct slp_view *expected, double tolerance);
 /* Compares all outputs, and the inputs that the operation writes, with those of the reference. */
 bool slp_compare_values(struct slp_place_of_test at, const struct slp_operands *got,
                         const struct slp_operands *expected, double tolerance);

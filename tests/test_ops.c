@@ -1,6 +1,6 @@
 /* All operations, from the tables of cases: on every device against the reference in double precision, against
- * literal values, in place, in segments, from views, on one team or two, and their gradients against finite
- * differences.  An operation without cases fails. */
+ * literal values, in place, in segments, from views, on one team or two, in traced code, and their gradients against
+ * finite differences.  An operation without cases fails. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "op_grad.h"
 #include "op_run.h"
+#include "op_traced.h"
 #include "runtime/runtime.h"
 
 /* ---- one case ---------------------------------------------------------------------------------------------------- */
@@ -110,6 +111,16 @@ static void check_cost(struct slp_place_of_test at, const struct slp_operands *o
 	if (!(cost >= 0 && cost < 1e15)) slp_case_fail(at, "%g", cost);
 }
 
+/* What tracing makes of a call does not depend on how large its operands are. */
+static void check_traced(struct slp_place_of_test at, const sl_device *devices, const struct slp_operands *o)
+{
+	enum { WORTH_TRACING = 5000 };
+	if (slp_operands_cost(o) > WORTH_TRACING || !runs_on(o, devices[0])) return;
+	char name[SL_DEVICE_NAME_MAX];
+	at.device = sl_device_name(devices[0], name);
+	slp_case_traced(at, devices[0], o);
+}
+
 /* The case as it is, and with float64 for float32 where that differs and is allowed. */
 static void check_case(struct slp_place_of_test at, const sl_device *devices)
 {
@@ -132,9 +143,11 @@ static void check_case(struct slp_place_of_test at, const sl_device *devices)
 	slp_compare_literals(at, &expected);
 	check_cost(at, &o);
 	check_operands(at, devices, &o, &expected, tolerance, !allowed);
+	check_traced(at, devices, &o);
 	bool differs = false;
 	for (int i = 0; i < o.nin; i++) differs |= o.in[i].type.dtype != wide.in[i].type.dtype;
 	if (allowed && differs) check_operands(at, devices, &wide, &expected, wide_tolerance, true);
+	if (allowed && differs) check_traced(at, devices, &wide);
 	if (allowed && devices[0].kind == SL_DEVICE_CPU) slp_case_gradient(at, devices[0], &wide);
 	slp_operands_free(&expected);
 	slp_operands_free(&wide);

@@ -263,10 +263,10 @@ static enum sl_status make_call(const char *at, const struct sl_op *op, const vo
 		out[i] = slp_scope_add(tensor_of(s, i, device_of(nin, in, device)));
 		ok &= out[i] != NULL;
 	}
+	/* as the rule has completed them: gradients read them */
+	if (ok && slp_recorder && current) slp_recorder->call(at, op, s->attrs.bytes, nin, in, op->nout, out);
 	symbol_release(s);
-	if (!ok) return sl_error();
-	if (slp_recorder && current) slp_recorder->call(at, op, attrs, nin, in, op->nout, out);
-	return SL_OK;
+	return ok ? SL_OK : sl_error();
 }
 
 static enum sl_status symbolic_call(const char *at, const struct sl_op *op, const void *attrs, int nin,

@@ -92,10 +92,10 @@ sl_tensor *sl_detach_at(const char *at, sl_tensor *t)
 
 extern const struct sl_op slp_op_copy;
 
-/* A program runs on one device: a symbol cannot go to another. */
+/* A program runs on one device: a symbol cannot go to another; any will do for `auto`. */
 static sl_tensor *move_symbol(const char *at, sl_tensor *t, sl_device device)
 {
-	if (sl_device_equal(t->device, device)) return sl_clone_at(at, t);
+	if (sl_device_equal(t->device, device) || device.kind == SL_DEVICE_AUTO) return sl_clone_at(at, t);
 	return slp_call_fail(at, "sl_copy_to", SL_ESTATE, "a copy to another device cannot be traced");
 }
 
