@@ -10,5 +10,6 @@
 #include <starling/graph.h>
 #include <starling/nn.h>
 #include <starling/io.h>
+#include <starling/checkpoint.h>
 
 #endif

@@ -48,11 +48,15 @@ void io_slow(unsigned microseconds)
 	plan.delay = microseconds;
 }
 
+static bool is_meant(enum io_call call, int number)
+{
+	return call == plan.call && (number == plan.k || (plan.k < 0 && number >= -plan.k));
+}
+
 /* Whether this call is the one. */
 static bool fails(enum io_call call)
 {
-	int number = atomic_fetch_add(&plan.counts[call], 1) + 1;
-	if (call != plan.call || number != plan.k) return false;
+	if (!is_meant(call, atomic_fetch_add(&plan.counts[call], 1) + 1)) return false;
 	plan.failed = true;
 	if (!plan.error) kill(getpid(), SIGKILL);
 	errno = plan.error;
@@ -74,7 +78,7 @@ ssize_t write(int fd, const void *data, size_t size)
 {
 	if (fd <= STDERR_FILENO) return syscall(SYS_write, fd, data, size);
 	if (plan.delay) usleep(plan.delay);
-	if (plan.call == IO_write && plan.counts[IO_write] + 1 == plan.k) syscall(SYS_write, fd, data, size / 2);
+	if (is_meant(IO_write, plan.counts[IO_write] + 1)) (void)!syscall(SYS_write, fd, data, size / 2);
 	if (fails(IO_write)) return -1;
 	return syscall(SYS_write, fd, data, size);
 }

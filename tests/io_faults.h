@@ -13,8 +13,8 @@ enum io_call {
 };
 extern const char *const io_names[IO_COUNT];
 
-/* Counts calls from now on; the k-th one of a kind (from 1, 0: none) fails with this errno, or, with errno 0, is the
- * program's last: it is killed there.  Only what is written counts: open for reading is not counted. */
+/* Counts calls from now on; the k-th one of a kind (from 1, 0: none; negative: the -k-th and all later ones) fails with
+ * this errno, or, with errno 0, is the program's last: it is killed there.  open for reading is not counted. */
 void io_fail(enum io_call call, int k, int error);
 /* How many there were since then; whether that one came. */
 int io_calls(enum io_call call);

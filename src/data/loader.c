@@ -8,6 +8,8 @@
 
 #include "data/batch.h"
 #include "data/dataset.h"
+#include "data/loader.h"
+#include "io/crc32c.h"
 #include "philox.h"
 #include "tensor/tensor.h"
 
@@ -16,11 +18,14 @@ struct sl_loader {
 	sl_tensor *images, *labels;
 	int64_t samples, batches; /* of an epoch */
 	uint64_t epoch;           /* that batches are being made of */
-	int64_t made, taken;      /* batches of the epoch, made and handed out */
+	int64_t made, taken;      /* batches of their epochs, made and handed out */
+	uint64_t reading;         /* the epoch that batches are handed out of */
 	sl_tensor *order;         /* int32, of the epoch; NULL: to be made */
 	int32_t *numbers;         /* the order while it is being made */
 	struct sl_batch *ring;    /* of prefetch + 1 batches */
 	int first, count;
+	uint32_t checksums[2]; /* of images and labels, once somebody asked */
+	bool summed;
 };
 
 /* ---- order ------------------------------------------------------------------------------------------------------ */
@@ -181,6 +186,8 @@ static bool give_up(sl_loader *l)
 {
 	drop_ring(l);
 	l->made = l->taken = 0;
+	if (l->epoch != l->reading && l->opts.shuffle) forget_order(l);
+	l->epoch = l->reading;
 	return false;
 }
 
@@ -202,6 +209,7 @@ bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch
 	*batch = (struct sl_batch){0};
 	if (l->taken == l->batches) {
 		l->taken = 0;
+		l->reading++;
 		return false;
 	}
 	while (l->count <= l->opts.prefetch)
@@ -213,4 +221,45 @@ bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch
 	slp_scope_add(batch->x);
 	slp_scope_add(batch->y);
 	return true;
+}
+
+/* ---- where it stands --------------------------------------------------------------------------------------------- */
+
+static bool checksum(const char *at, sl_tensor *t, uint32_t *sum)
+{
+	const void *p = slp_host_begin(at, "the loader's state", t, false);
+	if (!p) return false;
+	*sum = slp_crc32c(0, p, sl_tensor_bytes(t));
+	slp_host_end(t);
+	return true;
+}
+
+bool slp_loader_get(const char *at, sl_loader *loader, struct slp_loader_state *state)
+{
+	if (!loader->summed && !(checksum(at, loader->images, &loader->checksums[0]) &&
+	                         checksum(at, loader->labels, &loader->checksums[1])))
+		return false;
+	loader->summed = true;
+	*state = (struct slp_loader_state){.samples = loader->opts.limit,
+	                                   .batch_size = loader->opts.batch_size,
+	                                   .shuffle = loader->opts.shuffle,
+	                                   .last = loader->opts.last,
+	                                   .images = loader->checksums[0],
+	                                   .labels = loader->checksums[1],
+	                                   .seed = (int64_t)loader->opts.seed,
+	                                   .epoch = (int64_t)loader->reading,
+	                                   .taken = loader->taken};
+	return true;
+}
+
+void slp_loader_set(sl_loader *loader, const struct slp_loader_state *state)
+{
+	bool ended = state->taken == loader->batches;
+	drop_ring(loader);
+	forget_order(loader);
+	loader->opts.seed = (uint64_t)state->seed;
+	loader->reading = (uint64_t)state->epoch;
+	loader->taken = state->taken;
+	loader->epoch = loader->reading + ended;
+	loader->made = ended ? 0 : state->taken;
 }

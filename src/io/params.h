@@ -2,6 +2,8 @@
 #ifndef SLP_PARAMS_H
 #define SLP_PARAMS_H
 
+#include <jansson.h>
+
 #include "io/file.h"
 
 /* Writes tensors under their names, as PATH's ending says: .params or .safetensors.  Waits for their values. */
@@ -25,6 +27,8 @@ struct slp_arrays {
 	char **names;
 	sl_tensor **tensors;
 	int count, capacity;
+	bool keep_state;
+	char *state; /* of a sealed file, if keep_state; free it */
 };
 
 /* Appends; takes the tensor over, whatever happens.  The name is length bytes. */
@@ -38,5 +42,23 @@ bool slp_mxnet_params_parse(struct slp_file *f, struct slp_arrays *p); /* params
 void slp_mxnet_params_write(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count);
 bool slp_safetensors_parse(struct slp_file *f, struct slp_arrays *p); /* params_safetensors.c */
 void slp_safetensors_write(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count);
+/* With a state, text of the program's own, and checksums of it and of each array: a sealed file.  They are verified
+ * whenever such a file is read. */
+void slp_safetensors_write_sealed(struct slp_out *o, const char *state, const char *const *names,
+                                  sl_tensor *const *tensors, int count);
+
+/* seal.c: the header of a sealed file begins with its own checksum, and has those of the arrays. */
+/* Makes its metadata, a JSON object of strings; takes `checksums`, an object of numbers by names.  NULL: not UTF-8. */
+json_t *slp_seal_metadata(const char *state, json_t *checksums);
+/* Puts the header's checksum into it. */
+void slp_seal_close(char *header, size_t length);
+bool slp_seal_is_there(const char *header, size_t length);
+bool slp_seal_is_whole(const char *header, size_t length);
+/* The checksums of a sealed header's arrays; NULL: there are none. */
+json_t *slp_seal_checksums(const json_t *header);
+/* Whether an array is as it was written. */
+bool slp_seal_holds(const json_t *checksums, const char *name, const void *data, size_t bytes);
+/* The state; malloc'd, NULL: there is none, or no memory. */
+char *slp_seal_state(const json_t *header);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/crc32c.h"
 #include "io/elements.h"
 #include "io/params.h"
 
@@ -88,7 +89,26 @@ static bool check_cover(struct slp_file *f, struct entry *entries, int count)
 	return true;
 }
 
-static bool read_entries(struct slp_file *f, struct slp_arrays *p, json_t *header, struct entry *entries)
+/* The bytes are those that were written. */
+static bool check_seal(struct slp_file *f, const struct entry *e, const json_t *checksums)
+{
+	return !checksums ||
+	       slp_seal_holds(checksums, e->name, f->data + f->pos + e->begin, (size_t)(e->end - e->begin)) ||
+	       bad(f, e, "is damaged: its checksum is another");
+}
+
+static bool make_tensors(struct slp_file *f, struct slp_arrays *p, const struct entry *entries, int count)
+{
+	for (int i = 0; i < count; i++) {
+		const struct entry *e = &entries[i];
+		sl_tensor *t = slp_elements_tensor(f, e->name, e->element, e->shape, f->data + f->pos + e->begin);
+		if (!slp_arrays_add(f, p, e->name, strlen(e->name), t)) return false;
+	}
+	return true;
+}
+
+static bool read_entries(struct slp_file *f, struct slp_arrays *p, json_t *header, const json_t *checksums,
+                         struct entry *entries)
 {
 	int count = 0;
 	const char *name;
@@ -100,12 +120,9 @@ static bool read_entries(struct slp_file *f, struct slp_arrays *p, json_t *heade
 		if (!read_element(f, e, value) || !read_shape(f, e, value) || !read_offsets(f, e, value)) return false;
 	}
 	if (!check_cover(f, entries, count)) return false;
-	for (int i = 0; i < count; i++) {
-		const struct entry *e = &entries[i];
-		sl_tensor *t = slp_elements_tensor(f, e->name, e->element, e->shape, f->data + f->pos + e->begin);
-		if (!slp_arrays_add(f, p, e->name, strlen(e->name), t)) return false;
-	}
-	return true;
+	for (int i = 0; i < count; i++)
+		if (!check_seal(f, &entries[i], checksums)) return false;
+	return make_tensors(f, p, entries, count);
 }
 
 static json_t *read_header(struct slp_file *f)
@@ -118,6 +135,10 @@ static json_t *read_header(struct slp_file *f)
 	}
 	const char *text = slp_file_take(f, length, "the header");
 	if (!text) return NULL;
+	if (slp_seal_is_there(text, (size_t)length) && !slp_seal_is_whole(text, (size_t)length)) {
+		slp_file_fail(f, SL_EFORMAT, "has a damaged header: its checksum is another");
+		return NULL;
+	}
 	json_error_t e;
 	json_t *header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &e);
 	if (!header) slp_file_fail(f, SL_EFORMAT, "has a header that is no JSON: %s", e.text);
@@ -125,14 +146,24 @@ static json_t *read_header(struct slp_file *f)
 	return header;
 }
 
+/* Checksums, and the state if it is wanted. */
+static bool read_seal(struct slp_file *f, struct slp_arrays *p, const json_t *header, json_t **checksums)
+{
+	*checksums = slp_seal_checksums(header);
+	if (!p->keep_state) return true;
+	p->state = slp_seal_state(header);
+	return (*checksums && p->state) || slp_file_fail(f, SL_EFORMAT, "is no checkpoint");
+}
+
 bool slp_safetensors_parse(struct slp_file *f, struct slp_arrays *p)
 {
-	json_t *header = read_header(f);
-	bool ok = header && !f->failed;
+	json_t *header = read_header(f), *checksums = NULL;
+	bool ok = header && !f->failed && read_seal(f, p, header, &checksums);
 	struct entry *entries = ok ? calloc(json_object_size(header) + 1, sizeof *entries) : NULL;
 	if (ok && !entries) slp_file_fail(f, SL_ENOMEM, "no memory for its header");
-	ok = entries && read_entries(f, p, header, entries);
+	ok = entries && read_entries(f, p, header, checksums, entries);
 	free(entries);
+	json_decref(checksums);
 	json_decref(header);
 	return ok;
 }
@@ -159,37 +190,99 @@ static json_t *header_entry(const sl_tensor *t, uint64_t begin)
 			 "shape", dims, "data_offsets", (json_int_t)begin, (json_int_t)(begin + sl_tensor_bytes(t)));
 }
 
-static char *make_header(const char *const *names, sl_tensor *const *tensors, int count)
+static json_t *make_header(const char *const *names, sl_tensor *const *tensors, int count, json_t *metadata)
 {
 	json_t *header = json_object();
 	uint64_t begin = 0;
-	bool ok = true;
+	bool ok = !metadata || json_object_set(header, "__metadata__", metadata) == 0;
 	for (int width = 8; width; width = next_width(width))
 		for (int i = 0; i < count; i++) {
 			if (width_of(tensors[i]) != width) continue;
 			ok &= json_object_set_new(header, names[i], header_entry(tensors[i], begin)) == 0;
 			begin += sl_tensor_bytes(tensors[i]);
 		}
-	char *text = ok ? json_dumps(header, JSON_COMPACT) : NULL;
+	ok &= json_object_size(header) == (size_t)count + (metadata != NULL); /* no name twice */
+	if (ok) return header;
 	json_decref(header);
-	return text;
+	return NULL;
+}
+
+/* The header as text, blanks behind it so that the elements are aligned; NULL without memory. */
+static char *header_text(const json_t *header, bool sealed, size_t *length)
+{
+	char *text = json_dumps(header, JSON_COMPACT), *padded = NULL;
+	size_t n = text ? strlen(text) : 0;
+	*length = (n + ALIGN - 1) / ALIGN * ALIGN;
+	if (text) padded = realloc(text, *length + 1);
+	if (!padded) {
+		free(text);
+		return NULL;
+	}
+	memset(padded + n, ' ', *length - n);
+	padded[*length] = '\0';
+	if (sealed) slp_seal_close(padded, *length);
+	return padded;
+}
+
+static bool put_header(struct slp_out *o, const json_t *header, bool sealed)
+{
+	size_t length;
+	char *text = header ? header_text(header, sealed, &length) : NULL;
+	if (!text) {
+		slp_call_fail(o->at, o->function, SL_EINVAL,
+		              "%s: the header could not be made; names must be UTF-8, each another", o->path);
+		o->failed = true;
+		return false;
+	}
+	slp_out_number(o, length, 8);
+	slp_out_put(o, text, length);
+	free(text);
+	return true;
+}
+
+static void write_with(struct slp_out *o, json_t *metadata, const char *const *names, sl_tensor *const *tensors,
+                       int count)
+{
+	json_t *header = make_header(names, tensors, count, metadata);
+	bool ok = put_header(o, header, metadata != NULL);
+	json_decref(header);
+	for (int width = 8; ok && width; width = next_width(width))
+		for (int i = 0; i < count; i++)
+			if (width_of(tensors[i]) == width) slp_out_tensor(o, tensors[i]);
 }
 
 void slp_safetensors_write(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count)
 {
-	char *header = make_header(names, tensors, count);
-	if (!header) {
-		slp_call_fail(o->at, o->function, SL_EINVAL, "%s: the header could not be made; names must be UTF-8",
-			      o->path);
-		o->failed = true;
-		return;
+	write_with(o, NULL, names, tensors, count);
+}
+
+/* Waits for the values; NULL with an error recorded. */
+static json_t *checksums_of(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count)
+{
+	json_t *checksums = json_object();
+	for (int i = 0; i < count; i++) {
+		const void *p = slp_host_begin(o->at, o->function, tensors[i], false);
+		if (!p) {
+			json_decref(checksums);
+			return NULL;
+		}
+		uint32_t c = slp_crc32c(0, p, sl_tensor_bytes(tensors[i]));
+		slp_host_end(tensors[i]);
+		json_object_set_new(checksums, names[i], json_integer(c)); /* a name that is not UTF-8 is told below */
 	}
-	size_t length = strlen(header), padded = (length + ALIGN - 1) / ALIGN * ALIGN;
-	slp_out_number(o, padded, 8);
-	slp_out_put(o, header, length);
-	slp_out_put(o, "       ", padded - length);
-	free(header);
-	for (int width = 8; width; width = next_width(width))
-		for (int i = 0; i < count; i++)
-			if (width_of(tensors[i]) == width) slp_out_tensor(o, tensors[i]);
+	return checksums;
+}
+
+void slp_safetensors_write_sealed(struct slp_out *o, const char *state, const char *const *names,
+                                  sl_tensor *const *tensors, int count)
+{
+	json_t *checksums = checksums_of(o, names, tensors, count);
+	json_t *metadata = checksums ? slp_seal_metadata(state, checksums) : NULL;
+	if (metadata) {
+		write_with(o, metadata, names, tensors, count);
+	} else {
+		if (checksums) slp_call_fail(o->at, o->function, SL_EINVAL, "%s: the state is not UTF-8", o->path);
+		o->failed = true;
+	}
+	json_decref(metadata);
 }

@@ -1,182 +1,230 @@
-/* Parameters in files, by their paths in the network. */
+/* Saving checkpoints: the state of a run is gathered, copied by tasks, and written by a thread while the run goes on.
+ */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/numbered.h"
 #include "io/params.h"
-#include "nn/nn.h"
+#include "nn/state.h"
 
-/* ---- names ------------------------------------------------------------------------------------------------------- */
-
-struct named {
-	sl_param **params;
-	char **paths;
-	int count;
+struct sl_checkpoint_job {
+	struct slp_state state;
+	char *path, *text; /* where to, and the figures as text */
+	int keep;
+	pthread_t thread;
+	atomic_bool written;
+	enum sl_status status;
+	char message[SLP_MESSAGE_MAX];
 };
 
-static void named_free(struct named *n)
+/* One job writes at a time: the memory for copies is bounded, and numbers follow each other. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	bool running;
+} writer = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+
+static void wait_for_writer(void)
 {
-	for (int i = 0; n->paths && i < n->count; i++) free(n->paths[i]);
-	free(n->paths);
-	free(n->params);
+	pthread_mutex_lock(&writer.lock);
+	while (writer.running) pthread_cond_wait(&writer.ended, &writer.lock);
+	pthread_mutex_unlock(&writer.lock);
 }
 
-static enum sl_status named_init(const char *at, sl_block *block, struct named *n)
+static void take_writer(void)
 {
-	n->params = slp_block_all_params(at, block, &n->count);
-	if (!n->params) return sl_error();
-	n->paths = calloc((size_t)n->count + 1, sizeof *n->paths);
-	bool ok = n->paths != NULL;
-	for (int i = 0; ok && i < n->count; i++) ok = (n->paths[i] = slp_param_path(block, n->params[i])) != NULL;
-	if (!ok) slp_call_fail(at, "parameters", SL_ENOMEM, "no memory for their names");
-	return ok ? SL_OK : SL_ENOMEM;
+	pthread_mutex_lock(&writer.lock);
+	while (writer.running) pthread_cond_wait(&writer.ended, &writer.lock);
+	writer.running = true;
+	pthread_mutex_unlock(&writer.lock);
 }
 
-/* ---- saving ------------------------------------------------------------------------------------------------------ */
-
-static enum sl_status save(const char *at, const struct named *n, const char *path)
+static void give_writer(void)
 {
-	sl_tensor **tensors = calloc((size_t)n->count + 1, sizeof *tensors);
-	bool ok = tensors != NULL;
-	if (!ok) slp_call_fail(at, "sl_save_params", SL_ENOMEM, "no memory for the list");
-	for (int i = 0; ok && i < n->count; i++)
-		ok = (tensors[i] = sl_param_data_at(at, n->params[i], (sl_device){SL_DEVICE_DEFAULT, 0})) != NULL;
-	enum sl_status s =
-	        ok ? slp_arrays_save_as(at, "sl_save_params", path, (const char *const *)n->paths, tensors, n->count)
-	           : sl_error();
-	free(tensors);
-	return s;
+	pthread_mutex_lock(&writer.lock);
+	writer.running = false;
+	pthread_cond_broadcast(&writer.ended);
+	pthread_mutex_unlock(&writer.lock);
 }
 
-/* Writes all parameters of the block and its children to a file, named by their paths ("0.weight", "hidden.bias"); one
- * that is shared under its first.  Waits for their values.  The file's ending says how: .params is MXNet's format,
- * .safetensors that of the safetensors library.  SL_ESTATE: a parameter has no values yet; SL_EINVAL: another
- * ending; SL_EIO and others as io.h says.
- *
- *     sl_save_params(net, "mlp.params"); */
-enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path)
+/* ---- gathering --------------------------------------------------------------------------------------------------- */
+
+static void job_free(sl_checkpoint_job *job)
 {
-	struct named n = {0};
-	enum sl_status s = named_init(at, block, &n);
-	if (s == SL_OK) s = save(at, &n, path);
-	named_free(&n);
-	return s;
+	if (!job) return;
+	slp_state_clear(&job->state);
+	free(job->path);
+	free(job->text);
+	free(job);
 }
 
-/* ---- loading ----------------------------------------------------------------------------------------------------- */
-
-/* What a file says. */
-struct file {
-	char **names;
-	sl_tensor **tensors;
-	int count;
-};
-
-static int find(char *const *names, int count, const char *name)
+static sl_checkpoint_job *job_new(const char *at, const char *function, const char *path,
+                                  const struct sl_checkpoint_opts *opts)
 {
-	for (int i = 0; i < count; i++)
-		if (!strcmp(names[i], name)) return i;
-	return -1;
+	if (!path || opts->keep < 0)
+		return slp_call_fail(at, function, SL_EINVAL, path ? ".keep is negative" : "the path is NULL");
+	if (!opts->keep && !slp_path_ends(path, ".safetensors"))
+		return slp_call_fail(at, function, SL_EINVAL,
+		                     "%s: a checkpoint is named *.safetensors; a folder of several needs .keep", path);
+	sl_checkpoint_job *job = calloc(1, sizeof *job);
+	if (job) job->path = strdup(path);
+	if (job && job->path) {
+		job->keep = opts->keep;
+		job->state.at = at;
+		job->state.function = function;
+		return job;
+	}
+	job_free(job);
+	return slp_call_fail(at, function, SL_ENOMEM, "no memory for a checkpoint");
 }
 
-static bool shapes_fit(sl_shape shape, sl_shape with)
+static bool gather(sl_checkpoint_job *job, const struct sl_checkpoint_opts *opts)
 {
-	bool fit = shape.ndim == with.ndim;
-	for (int i = 0; fit && i < shape.ndim; i++) fit = shape.dim[i] < 0 || shape.dim[i] == with.dim[i];
-	return fit;
+	job->state.opts = opts;
+	bool ok = slp_state_save(&job->state);
+	job->state.opts = NULL;
+	if (!ok) return false;
+	job->text = json_dumps(job->state.figures, JSON_COMPACT);
+	if (!job->text) slp_call_fail(job->state.at, job->state.function, SL_ENOMEM, "no memory for the run's figures");
+	return job->text != NULL;
 }
 
-/* One line on what does not fit about parameter i and its values; false if nothing. */
-static bool unfit(FILE *out, const struct named *n, int i, const sl_tensor *t)
+/* In main memory, where they are written from. */
+static bool copy_values(sl_checkpoint_job *job)
 {
-	const sl_param *p = n->params[i];
-	enum sl_dtype dtype = p->data ? p->dtype : sl_tensor_dtype(t);
-	char is[128], got[128];
-	if (shapes_fit(p->shape, sl_tensor_shape(t)) && dtype == sl_tensor_dtype(t)) return false;
-	fprintf(out, "\n  %s is %s %s in the file, %s %s expected", n->paths[i], sl_dtype_name(sl_tensor_dtype(t)),
-	        sl_shape_string(sl_tensor_shape(t), got), sl_dtype_name(dtype), sl_shape_string(p->shape, is));
+	struct slp_state *s = &job->state;
+	const sl_device there = {SL_DEVICE_CPU, -1};
+	for (int i = 0; i < s->count; i++) {
+		sl_tensor *copy = sl_retain(sl_copy_to_at(s->at, s->tensors[i], there));
+		if (!copy) return false;
+		sl_release(s->tensors[i]);
+		s->tensors[i] = copy;
+	}
 	return true;
 }
 
-struct findings {
-	char *wrong, *partial; /* lines; NULL without memory */
-	int nwrong, npartial;
-};
-
-static bool compare(const struct named *n, const struct file *f, struct findings *found)
+static sl_checkpoint_job *prepare(const char *at, const char *function, const char *path,
+                                  const struct sl_checkpoint_opts *opts, bool copies)
 {
-	size_t size[2];
-	char text[128];
-	FILE *wrong = open_memstream(&found->wrong, &size[0]), *partial = open_memstream(&found->partial, &size[1]);
-	for (int i = 0; wrong && partial && i < n->count; i++) {
-		int k = find(f->names, f->count, n->paths[i]);
-		if (k >= 0) found->nwrong += unfit(wrong, n, i, f->tensors[k]);
-		if (k >= 0) continue;
-		found->npartial++;
-		fprintf(partial, "\n  %s %s is not in the file", n->paths[i],
-		        sl_shape_string(n->params[i]->shape, text));
-	}
-	for (int k = 0; wrong && partial && k < f->count; k++) {
-		if (find(n->paths, n->count, f->names[k]) >= 0) continue;
-		found->npartial++;
-		fprintf(partial, "\n  %s %s is in the file, but not in the network", f->names[k],
-		        sl_shape_string(sl_tensor_shape(f->tensors[k]), text));
-	}
-	bool ok = wrong && partial;
-	if (wrong) ok = !fclose(wrong) && ok;
-	if (partial) ok = !fclose(partial) && ok;
-	return ok;
+	if (slp_engine_need(at) != SL_OK) return NULL;
+	sl_checkpoint_job *job = job_new(at, function, path, opts);
+	bool ok = false;
+	if (!job) return NULL;
+	SL_PAUSE
+		SL_SCOPE
+			ok = gather(job, opts) && (!copies || copy_values(job));
+	if (ok) return job;
+	job_free(job);
+	return NULL;
 }
 
-static enum sl_status set_all(const char *at, const struct named *n, const struct file *f)
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static enum sl_status write_file(const sl_checkpoint_job *job, const char *path)
 {
-	enum sl_status s = SL_OK;
-	for (int i = 0; i < n->count && s == SL_OK; i++) {
-		int k = find(f->names, f->count, n->paths[i]);
-		if (k >= 0) s = sl_param_set_at(at, n->params[i], f->tensors[k]);
-	}
-	return s;
+	struct slp_out o;
+	const struct slp_state *s = &job->state;
+	if (!slp_out_open(&o, s->at, s->function, path)) return sl_error();
+	slp_safetensors_write_sealed(&o, job->text, (const char *const *)s->names, s->tensors, s->count);
+	return slp_out_close(&o);
 }
 
-static enum sl_status load(const char *at, const char *path, const struct named *n, const struct file *f, bool lenient)
+/* Under the number after the newest. */
+static enum sl_status write_numbered(const sl_checkpoint_job *job)
 {
-	struct findings found = {0};
-	enum sl_status s = SL_OK;
-	if (!compare(n, f, &found)) {
-		s = SL_ENOMEM;
-		slp_call_fail(at, "sl_load_params", s, "no memory for a comparison");
-	} else if (found.nwrong || (found.npartial && !lenient)) {
-		s = found.nwrong ? SL_ESHAPE : SL_EINVAL;
-		slp_call_fail(at, "sl_load_params", s, "%s does not fit the network:%s%s%s", path, found.wrong,
-		              lenient ? "" : found.partial,
-		              found.npartial && !found.nwrong ? "\n  (.lenient = true loads what there is)" : "");
-	} else if (found.npartial) {
-		fprintf(stderr, "sl_load_params at %s: %s, leniently:%s\n", at, path, found.partial);
-	}
-	if (s == SL_OK) s = set_all(at, n, f);
-	free(found.wrong);
-	free(found.partial);
-	return s;
+	const struct slp_state *s = &job->state;
+	int count = 0;
+	int64_t *list = slp_numbered_make(job->path) ? slp_numbered_list(job->path, &count) : NULL;
+	char *path = list ? slp_numbered_path(job->path, count ? list[0] + 1 : 1) : NULL;
+	enum sl_status status = SL_EIO;
+	if (path)
+		status = write_file(job, path);
+	else
+		slp_call_fail(s->at, s->function, SL_EIO, "%s: cannot be used: %s", job->path, strerror(errno));
+	if (status == SL_OK) slp_numbered_prune(job->path, job->keep);
+	free(path);
+	free(list);
+	return status;
 }
 
-/* Gives the parameters of the block and its children the values that sl_save_params wrote; the file's ending says in
- * which format.  The network need not be initialised, and shapes that are not known yet come from the file.  All is
- * checked first: after an error nothing has changed.  Strict: SL_EINVAL if a parameter is missing, or superfluous, and
- * the message lists them; with .lenient these are reported on stderr, and the others loaded.  SL_ESHAPE: another shape
- * or data type than expected; SL_EIO, SL_EFORMAT and others as io.h says.
+static void run(sl_checkpoint_job *job)
+{
+	take_writer();
+	job->status = job->keep ? write_numbered(job) : write_file(job, job->path);
+	give_writer();
+}
+
+static void *run_thread(void *arg)
+{
+	sl_checkpoint_job *job = arg;
+	job->status = job->keep ? write_numbered(job) : write_file(job, job->path);
+	if (job->status != SL_OK) snprintf(job->message, sizeof job->message, "%s", sl_error_message());
+	sl_error_clear(); /* sl_checkpoint_end tells it */
+	struct slp_state state = job->state;
+	job->state = (struct slp_state){.at = state.at, .function = state.function};
+	slp_state_clear(&state); /* memory is given back before the job is ended */
+	atomic_store(&job->written, true);
+	give_writer();
+	return NULL;
+}
+
+/* Writes all that a run needs to go on as if it had never stopped into one file, in safetensors: parameters by their
+ * paths
+ * ("0.weight"), the rest under names that begin with @, figures in the metadata; with checksums, which are verified
+ * when it is read.  Waits for the values.  Until the call returns SL_OK the file that was there is as it was; then the
+ * new one is on the disk.  path ends in .safetensors; or, with .keep, it is a folder, made if need be, in which
+ * checkpoints are numbered and all but the newest .keep removed.  Both work while others are being written.
  *
- *     sl_load_params(net, "mlp.params");
- *     sl_load_params(backbone, "resnet.safetensors", .lenient = true); */
-enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *path, struct sl_load_opts opts)
+ * SL_EINVAL: another ending, a name twice, a note or a name that is not UTF-8; SL_ESTATE: a parameter has no values
+ * yet; SL_EIO and others as io.h says.
+ *
+ *     sl_checkpoint_save("run", .keep = 3, .trainer = trainer, .loader = loader, .epoch = &epoch); */
+enum sl_status sl_checkpoint_save_at(const char *at, const char *path, struct sl_checkpoint_opts opts)
 {
-	struct named n = {0};
-	struct file f = {0};
-	enum sl_status s = named_init(at, block, &n);
-	if (s == SL_OK && (f.count = slp_arrays_load_as(at, "sl_load_params", path, &f.names, &f.tensors)) < 0)
-		s = sl_error();
-	if (s == SL_OK) {
-		s = load(at, path, &n, &f, opts.lenient);
-		slp_arrays_free(f.names, f.tensors, f.count);
-	}
-	named_free(&n);
-	return s;
+	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_save", path, &opts, false);
+	if (!job) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+	run(job);
+	enum sl_status status = job->status;
+	job_free(job);
+	return status;
+}
+
+/* Begins to write a checkpoint and returns at once: the values of this moment are copied by tasks, and a thread writes
+ * the copies while the run goes on.  If an earlier one is still being written, the call waits for that.  Every job is
+ * to be ended (sl_checkpoint_end), which tells how it went.  NULL after an error: those of sl_checkpoint_save that are
+ * known before.
+ *
+ *     sl_checkpoint_job *job = sl_checkpoint_begin("run", .keep = 3, .trainer = trainer);
+ *     … train …
+ *     if (sl_checkpoint_end(job) != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
+sl_checkpoint_job *sl_checkpoint_begin_at(const char *at, const char *path, struct sl_checkpoint_opts opts)
+{
+	atomic_store(&slp_engine_before_stop, wait_for_writer);
+	take_writer(); /* before the values are copied: there is memory for one copy */
+	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_begin", path, &opts, true);
+	int error = job ? pthread_create(&job->thread, NULL, run_thread, job) : 0;
+	if (job && !error) return job;
+	if (error) slp_call_fail(at, "sl_checkpoint_begin", SL_ENOMEM, "no thread to write it: %s", strerror(error));
+	job_free(job);
+	give_writer();
+	return NULL;
+}
+
+/* Whether it is written, or failed: then sl_checkpoint_end does not wait.  True for NULL. */
+bool sl_checkpoint_written(const sl_checkpoint_job *job)
+{
+	return !job || atomic_load(&job->written);
+}
+
+/* Waits until a checkpoint is written, and frees the job.  Errors as sl_checkpoint_save's.  NULL is the result of an
+ * earlier mistake. */
+enum sl_status sl_checkpoint_end_at(const char *at, sl_checkpoint_job *job)
+{
+	if (!slp_given(at, "sl_checkpoint_end", "job", job)) return sl_error();
+	pthread_join(job->thread, NULL);
+	enum sl_status status = job->status;
+	if (status != SL_OK) slp_error_set(status, "%s", job->message);
+	job_free(job);
+	return status;
 }

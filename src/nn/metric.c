@@ -108,3 +108,18 @@ void sl_metric_free(sl_metric *metric)
 	sl_metric_reset(metric);
 	free(metric);
 }
+
+struct slp_metric_state slp_metric_get(const sl_metric *metric)
+{
+	return (struct slp_metric_state){metric->top, metric->sum, metric->count};
+}
+
+bool slp_metric_set(const char *at, sl_metric *metric, sl_tensor *sum, int64_t count)
+{
+	sl_tensor *copy = sum ? sl_retain(sl_copy_to_at(at, sum, sl_auto())) : NULL;
+	if (sum && !copy) return false;
+	sl_metric_reset(metric);
+	metric->sum = copy;
+	metric->count = sum ? count : 0;
+	return true;
+}

@@ -133,6 +133,7 @@ enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor
 const char *slp_trainer_state_name(const sl_trainer *trainer, int which);
 sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i);
 double slp_trainer_base_lr(const sl_trainer *trainer);
+struct sl_optimizer *slp_trainer_optimizer(sl_trainer *trainer); /* with .lr as it is now */
 void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps);
 /* Where each parameter is updated, DEFAULT: where it is; chosen anew, with their buckets, by where they may be now. */
 const sl_device *slp_trainer_owners(sl_trainer *trainer);
@@ -145,5 +146,28 @@ sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *co
 /* What the coming step uses; and counts it. */
 struct slp_hyper slp_trainer_coming(const sl_trainer *trainer, int64_t batch_size);
 struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size);
+
+/* trainer_state.c */
+/* "0.weight.momentum": a state's name in files; malloc'd, NULL without memory. */
+char *slp_trainer_state_path(sl_trainer *trainer, int i, int which);
+/* Gives a parameter's state these values, in place if there is one; NULL: as at first. */
+bool slp_trainer_set_state(const char *at, sl_param *param, sl_tensor **state, sl_tensor *values);
+
+/* schedule.c */
+/* What is wrong with a schedule; NULL: nothing. */
+const char *slp_schedule_wrong(const struct sl_schedule *schedule);
+
+/* metric.c */
+struct slp_metric_state {
+	int top;
+	sl_tensor *sum; /* the metric's; NULL: nothing was added */
+	int64_t count;
+};
+struct slp_metric_state slp_metric_get(const sl_metric *metric);
+bool slp_metric_set(const char *at, sl_metric *metric, sl_tensor *sum, int64_t count);
+
+/* param_files.c */
+/* Writes a line on what does not fit about a parameter and values from a file (out NULL: no line); false if nothing. */
+bool slp_param_unfit(FILE *out, const char *path, const sl_param *param, const sl_tensor *values);
 
 #endif

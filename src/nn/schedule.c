@@ -3,6 +3,15 @@
 
 #include "nn/nn.h"
 
+const char *slp_schedule_wrong(const struct sl_schedule *s)
+{
+	if ((unsigned)s->kind > SL_POLYNOMIAL) return "there is no such schedule";
+	if (s->warmup < 0) return ".warmup is negative";
+	if (s->kind == SL_STEPS && s->every < 1) return "SL_STEPS needs .every";
+	if (s->kind >= SL_COSINE && s->total <= s->warmup) return "the schedule needs .total, more than .warmup";
+	return NULL;
+}
+
 /* How far step t of `total` is, from 0 to 1. */
 static double progress(int64_t t, int64_t total)
 {

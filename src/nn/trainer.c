@@ -43,15 +43,6 @@ static int states_of(const struct sl_optimizer *o)
 	return 2;
 }
 
-static const char *wrong_schedule(const struct sl_schedule *s)
-{
-	if ((unsigned)s->kind > SL_POLYNOMIAL) return "there is no such schedule";
-	if (s->warmup < 0) return ".warmup is negative";
-	if (s->kind == SL_STEPS && s->every < 1) return "SL_STEPS needs .every";
-	if (s->kind >= SL_COSINE && s->total <= s->warmup) return "the schedule needs .total, more than .warmup";
-	return NULL;
-}
-
 static bool is_share(double x)
 {
 	return x >= 0 && x < 1;
@@ -66,7 +57,7 @@ static const char *wrong_optimizer(const struct sl_optimizer *o)
 	if (o->nesterov && (o->kind != SL_SGD || o->momentum == 0)) return ".nesterov needs SGD with a momentum";
 	if (!(o->eps >= 0) || !(o->weight_decay >= 0)) return ".eps and .weight_decay must not be negative";
 	if (!(o->clip_norm >= 0) || !(o->clip_value >= 0)) return ".clip_norm and .clip_value must not be negative";
-	return wrong_schedule(&o->schedule);
+	return slp_schedule_wrong(&o->schedule);
 }
 
 /* The block's parameters, those without a gradient left out. */
@@ -160,6 +151,11 @@ sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i)
 double slp_trainer_base_lr(const sl_trainer *trainer)
 {
 	return trainer->optimizer.lr;
+}
+
+struct sl_optimizer *slp_trainer_optimizer(sl_trainer *trainer)
+{
+	return &trainer->optimizer;
 }
 
 void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps)

@@ -14,7 +14,7 @@ struct list {
 };
 static const char FIGURES[] = "trainer"; /* of two float64: the learning rate, the steps */
 
-static char *state_path(sl_trainer *t, int i, int which)
+char *slp_trainer_state_path(sl_trainer *t, int i, int which)
 {
 	int count;
 	sl_param *const *params = slp_trainer_params(NULL, t, &count);
@@ -61,7 +61,7 @@ static bool list_all(const char *at, sl_trainer *t, struct list *l)
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; ok && i < count_params(t); i++) {
 			sl_tensor *state = *slp_trainer_state(t, which, i);
-			if (state) ok = add(l, state_path(t, i, which), state);
+			if (state) ok = add(l, slp_trainer_state_path(t, i, which), state);
 		}
 	if (!ok && sl_error() == SL_OK) slp_call_fail(at, "sl_trainer_save", SL_ENOMEM, "no memory");
 	return ok;
@@ -118,7 +118,7 @@ static int match(const char *at, const char *path, sl_trainer *t, const struct l
 	sl_param *const *params = slp_trainer_params(at, t, &count);
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; i < count; i++, k++) {
-			char *name = state_path(t, i, which);
+			char *name = slp_trainer_state_path(t, i, which);
 			states[k] = find(l, name);
 			found += states[k] != NULL;
 			const char *why = states[k] ? misfit(params[i], states[k]) : NULL;
@@ -129,8 +129,8 @@ static int match(const char *at, const char *path, sl_trainer *t, const struct l
 	return found;
 }
 
-/* In place, if there is a state: programs of whole steps know it.  value NULL: as at first. */
-static bool set_state(const char *at, sl_param *p, sl_tensor **state, sl_tensor *value)
+/* Programs of whole steps know a state that there is. */
+bool slp_trainer_set_state(const char *at, sl_param *p, sl_tensor **state, sl_tensor *value)
 {
 	sl_device there = *state ? sl_tensor_device(*state) : p->data ? sl_tensor_device(p->data) : sl_auto();
 	if (!value) return !*state || sl_fill_inplace_at(at, *state, 0);
@@ -156,7 +156,8 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
 	if (ok && !(isfinite(figures[0]) && figures[1] >= 0 && figures[1] < 1e15))
 		ok = refuse(at, path, " is no learning rate and number of steps", FIGURES);
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
-		for (int i = 0; ok && i < count; i++, k++) ok = set_state(at, params[i], slp_trainer_state(t, which, i), states[k]);
+		for (int i = 0; ok && i < count; i++, k++)
+			ok = slp_trainer_set_state(at, params[i], slp_trainer_state(t, which, i), states[k]);
 	if (ok) slp_trainer_resume(t, figures[0], llround(figures[1]));
 	free(states);
 	return ok;

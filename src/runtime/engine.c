@@ -270,8 +270,12 @@ void slp_engine_idle(void)
 	starpu_task_wait_for_all();
 }
 
+void (*_Atomic slp_engine_before_stop)(void);
+
 static void stop(void)
 {
+	void (*before)(void) = atomic_load(&slp_engine_before_stop);
+	if (before) before();
 	slp_engine_idle();
 	report_unseen();
 	slp_report_end();

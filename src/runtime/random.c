@@ -10,6 +10,23 @@ void sl_seed(uint64_t seed)
 	atomic_store(&slp_engine.rng_stream, 0);
 }
 
+/* Where the random numbers stand: the seed, and how many random operations there were since.
+ *
+ *     struct sl_rng here = sl_rng_get();
+ *     …
+ *     sl_rng_set(here); // the same numbers again */
+struct sl_rng sl_rng_get(void)
+{
+	return (struct sl_rng){atomic_load(&slp_engine.rng_seed), atomic_load(&slp_engine.rng_stream)};
+}
+
+/* Lets the random numbers of all threads go on from there. */
+void sl_rng_set(struct sl_rng rng)
+{
+	atomic_store(&slp_engine.rng_seed, rng.seed);
+	atomic_store(&slp_engine.rng_stream, rng.stream);
+}
+
 _Thread_local int *slp_rng_virtual;
 
 struct slp_rng slp_rng_next(void)

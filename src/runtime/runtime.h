@@ -49,6 +49,8 @@ extern struct slp_engine slp_engine;
 /* Starts the engine with defaults if it does not run yet. */
 enum sl_status slp_engine_need(const char *at);
 void slp_engine_idle(void); /* waits for all work; errors stay to be reported */
+/* Called before the engine stops, if set: for threads that use it. */
+extern void (*_Atomic slp_engine_before_stop)(void);
 void slp_segments_clear(void);
 static inline void slp_lock(void)
 {

@@ -120,6 +120,12 @@ extern "C++" inline enum sl_status sl_init_at(const char *at, const sl_config &c
 SL_API void sl_shutdown(void);
 SL_API bool sl_is_initialized(void);
 SL_API void sl_seed(uint64_t seed);
+/* Where random numbers stand. */
+struct sl_rng {
+	uint64_t seed, stream;
+};
+SL_API struct sl_rng sl_rng_get(void);
+SL_API void sl_rng_set(struct sl_rng rng);
 SL_API enum sl_status sl_wait_all_at(const char *at);
 #define sl_wait_all() sl_wait_all_at(SL_HERE)
 SL_API double sl_time(void);

@@ -1,0 +1,17 @@
+/* Numbered files of a folder: FOLDER/checkpoint-000017.safetensors. */
+#ifndef SLP_NUMBERED_H
+#define SLP_NUMBERED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Their numbers, the newest first, malloc'd; *count of them.  NULL: no memory (errno), or the folder cannot be read. */
+int64_t *slp_numbered_list(const char *folder, int *count);
+/* The path of a number; malloc'd, NULL without memory. */
+char *slp_numbered_path(const char *folder, int64_t number);
+/* Makes the folder if it is not there; false with errno. */
+bool slp_numbered_make(const char *folder);
+/* Removes all but the newest `keep`, and what killed writers left. */
+void slp_numbered_prune(const char *folder, int keep);
+
+#endif

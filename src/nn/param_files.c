@@ -1,0 +1,181 @@
+/* Parameters in files, by their paths in the network. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/params.h"
+#include "nn/nn.h"
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+struct named {
+	sl_param **params;
+	char **paths;
+	int count;
+};
+
+static void named_free(struct named *n)
+{
+	for (int i = 0; n->paths && i < n->count; i++) free(n->paths[i]);
+	free(n->paths);
+	free(n->params);
+}
+
+static enum sl_status named_init(const char *at, sl_block *block, struct named *n)
+{
+	n->params = slp_block_all_params(at, block, &n->count);
+	if (!n->params) return sl_error();
+	n->paths = calloc((size_t)n->count + 1, sizeof *n->paths);
+	bool ok = n->paths != NULL;
+	for (int i = 0; ok && i < n->count; i++) ok = (n->paths[i] = slp_param_path(block, n->params[i])) != NULL;
+	if (!ok) slp_call_fail(at, "parameters", SL_ENOMEM, "no memory for their names");
+	return ok ? SL_OK : SL_ENOMEM;
+}
+
+/* ---- saving ------------------------------------------------------------------------------------------------------ */
+
+static enum sl_status save(const char *at, const struct named *n, const char *path)
+{
+	sl_tensor **tensors = calloc((size_t)n->count + 1, sizeof *tensors);
+	bool ok = tensors != NULL;
+	if (!ok) slp_call_fail(at, "sl_save_params", SL_ENOMEM, "no memory for the list");
+	for (int i = 0; ok && i < n->count; i++)
+		ok = (tensors[i] = sl_param_data_at(at, n->params[i], (sl_device){SL_DEVICE_DEFAULT, 0})) != NULL;
+	enum sl_status s =
+	        ok ? slp_arrays_save_as(at, "sl_save_params", path, (const char *const *)n->paths, tensors, n->count)
+	           : sl_error();
+	free(tensors);
+	return s;
+}
+
+/* Writes all parameters of the block and its children to a file, named by their paths ("0.weight", "hidden.bias"); one
+ * that is shared under its first.  Waits for their values.  The file's ending says how: .params is MXNet's format,
+ * .safetensors that of the safetensors library.  SL_ESTATE: a parameter has no values yet; SL_EINVAL: another
+ * ending; SL_EIO and others as io.h says.
+ *
+ *     sl_save_params(net, "mlp.params"); */
+enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path)
+{
+	struct named n = {0};
+	enum sl_status s = named_init(at, block, &n);
+	if (s == SL_OK) s = save(at, &n, path);
+	named_free(&n);
+	return s;
+}
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+/* What a file says. */
+struct file {
+	char **names;
+	sl_tensor **tensors;
+	int count;
+};
+
+static int find(char *const *names, int count, const char *name)
+{
+	for (int i = 0; i < count; i++)
+		if (!strcmp(names[i], name)) return i;
+	return -1;
+}
+
+static bool shapes_fit(sl_shape shape, sl_shape with)
+{
+	bool fit = shape.ndim == with.ndim;
+	for (int i = 0; fit && i < shape.ndim; i++) fit = shape.dim[i] < 0 || shape.dim[i] == with.dim[i];
+	return fit;
+}
+
+bool slp_param_unfit(FILE *out, const char *path, const sl_param *p, const sl_tensor *t)
+{
+	enum sl_dtype dtype = p->data ? p->dtype : sl_tensor_dtype(t);
+	char is[128], got[128];
+	if (shapes_fit(p->shape, sl_tensor_shape(t)) && dtype == sl_tensor_dtype(t)) return false;
+	if (!out) return true;
+	fprintf(out, "\n  %s is %s %s in the file, %s %s expected", path, sl_dtype_name(sl_tensor_dtype(t)),
+	        sl_shape_string(sl_tensor_shape(t), got), sl_dtype_name(dtype), sl_shape_string(p->shape, is));
+	return true;
+}
+
+struct findings {
+	char *wrong, *partial; /* lines; NULL without memory */
+	int nwrong, npartial;
+};
+
+static bool compare(const struct named *n, const struct file *f, struct findings *found)
+{
+	size_t size[2];
+	char text[128];
+	FILE *wrong = open_memstream(&found->wrong, &size[0]), *partial = open_memstream(&found->partial, &size[1]);
+	for (int i = 0; wrong && partial && i < n->count; i++) {
+		int k = find(f->names, f->count, n->paths[i]);
+		if (k >= 0) found->nwrong += slp_param_unfit(wrong, n->paths[i], n->params[i], f->tensors[k]);
+		if (k >= 0) continue;
+		found->npartial++;
+		fprintf(partial, "\n  %s %s is not in the file", n->paths[i],
+		        sl_shape_string(n->params[i]->shape, text));
+	}
+	for (int k = 0; wrong && partial && k < f->count; k++) {
+		if (find(n->paths, n->count, f->names[k]) >= 0) continue;
+		found->npartial++;
+		fprintf(partial, "\n  %s %s is in the file, but not in the network", f->names[k],
+		        sl_shape_string(sl_tensor_shape(f->tensors[k]), text));
+	}
+	bool ok = wrong && partial;
+	if (wrong) ok = !fclose(wrong) && ok;
+	if (partial) ok = !fclose(partial) && ok;
+	return ok;
+}
+
+static enum sl_status set_all(const char *at, const struct named *n, const struct file *f)
+{
+	enum sl_status s = SL_OK;
+	for (int i = 0; i < n->count && s == SL_OK; i++) {
+		int k = find(f->names, f->count, n->paths[i]);
+		if (k >= 0) s = sl_param_set_at(at, n->params[i], f->tensors[k]);
+	}
+	return s;
+}
+
+static enum sl_status load(const char *at, const char *path, const struct named *n, const struct file *f, bool lenient)
+{
+	struct findings found = {0};
+	enum sl_status s = SL_OK;
+	if (!compare(n, f, &found)) {
+		s = SL_ENOMEM;
+		slp_call_fail(at, "sl_load_params", s, "no memory for a comparison");
+	} else if (found.nwrong || (found.npartial && !lenient)) {
+		s = found.nwrong ? SL_ESHAPE : SL_EINVAL;
+		slp_call_fail(at, "sl_load_params", s, "%s does not fit the network:%s%s%s", path, found.wrong,
+		              lenient ? "" : found.partial,
+		              found.npartial && !found.nwrong ? "\n  (.lenient = true loads what there is)" : "");
+	} else if (found.npartial) {
+		fprintf(stderr, "sl_load_params at %s: %s, leniently:%s\n", at, path, found.partial);
+	}
+	if (s == SL_OK) s = set_all(at, n, f);
+	free(found.wrong);
+	free(found.partial);
+	return s;
+}
+
+/* Gives the parameters of the block and its children the values that sl_save_params wrote; the file's ending says in
+ * which format.  The network need not be initialised, and shapes that are not known yet come from the file.  All is
+ * checked first: after an error nothing has changed.  Strict: SL_EINVAL if a parameter is missing, or superfluous, and
+ * the message lists them; with .lenient these are reported on stderr, and the others loaded.  SL_ESHAPE: another shape
+ * or data type than expected; SL_EIO, SL_EFORMAT and others as io.h says.
+ *
+ *     sl_load_params(net, "mlp.params");
+ *     sl_load_params(backbone, "resnet.safetensors", .lenient = true); */
+enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *path, struct sl_load_opts opts)
+{
+	struct named n = {0};
+	struct file f = {0};
+	enum sl_status s = named_init(at, block, &n);
+	if (s == SL_OK && (f.count = slp_arrays_load_as(at, "sl_load_params", path, &f.names, &f.tensors)) < 0)
+		s = sl_error();
+	if (s == SL_OK) {
+		s = load(at, path, &n, &f, opts.lenient);
+		slp_arrays_free(f.names, f.tensors, f.count);
+	}
+	named_free(&n);
+	return s;
+}

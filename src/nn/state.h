@@ -1,0 +1,67 @@
+/* The state of a run: arrays and figures by name, gathered from parts (network, trainer, loader, …) and given back. */
+#ifndef SLP_STATE_H
+#define SLP_STATE_H
+
+#include <jansson.h>
+
+#include "nn/nn.h"
+#include "starling/checkpoint.h"
+
+struct slp_state {
+	const char *at, *function; /* whose call, for messages */
+	const struct sl_checkpoint_opts *opts;
+	json_t *figures; /* an object a part */
+	char **names;
+	sl_tensor **tensors; /* retained */
+	bool *used;          /* restoring: somebody knows it */
+	int count, capacity;
+	FILE *differences;     /* restoring: what does not fit, a line each */
+	int ndifferent, shown; /* in all; of the part that is being looked at */
+};
+
+void slp_state_clear(struct slp_state *s);
+/* Adds an array under a name; false with an error recorded. */
+bool slp_state_add(struct slp_state *s, sl_tensor *t, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The array of that name, which counts as used; NULL: there is none. */
+sl_tensor *slp_state_find(struct slp_state *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Counts one, and gives where to write a line about it; NULL: enough have been written about this part. */
+FILE *slp_state_difference(struct slp_state *s);
+/* A line about what does not fit: "\n  optimiser: adam in the file, sgd here". */
+void slp_state_differs(struct slp_state *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* One about a tensor that is missing, or of another type. */
+void slp_state_check_tensor(struct slp_state *s, const char *name, const sl_tensor *mine, const sl_tensor *saved);
+/* About a figure of a part; int64_t and double both. */
+void slp_state_check_number(struct slp_state *s, const json_t *figures, const char *part, const char *key, double mine);
+/* A whole number; 0 where there is none. */
+int64_t slp_state_integer(const json_t *figures, const char *key);
+/* Puts the values of `saved` into a tensor that exists. */
+bool slp_state_copy(const char *at, sl_tensor *to, sl_tensor *saved);
+
+/* A part of the state.  Another kind of state is another row of slp_state_parts. */
+struct slp_state_part {
+	const char *key;
+	bool (*is_there)(const struct sl_checkpoint_opts *opts);
+	/* Adds arrays and figures; false with an error recorded. */
+	bool (*save)(struct slp_state *s, json_t *figures);
+	/* Tells what does not fit, changes nothing. */
+	void (*check)(struct slp_state *s, const json_t *figures);
+	/* Gives everything its values; it has been checked. */
+	bool (*restore)(struct slp_state *s, const json_t *figures);
+};
+extern const struct slp_state_part slp_state_parts[]; /* ends with a NULL key */
+
+/* The trainer's part: state_trainer.c. */
+bool slp_state_has_trainer(const struct sl_checkpoint_opts *opts);
+bool slp_state_save_trainer(struct slp_state *s, json_t *figures);
+void slp_state_check_trainer(struct slp_state *s, const json_t *figures);
+bool slp_state_restore_trainer(struct slp_state *s, const json_t *figures);
+
+/* Gathers all parts; checks all; restores all.  False with an error recorded. */
+bool slp_state_save(struct slp_state *s);
+bool slp_state_restore(struct slp_state *s, const char *path);
+
+/* A checkpoint from a file in memory; NULL with an error recorded (checkpoint_load.c). */
+struct slp_file;
+sl_checkpoint *slp_checkpoint_parse(struct slp_file *f);
+
+#endif

@@ -1,0 +1,143 @@
+/* The trainer's part of a run's state: what the optimiser keeps of each parameter, learning rate, schedule, steps. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/state.h"
+
+/* What must be as it was: programs of whole steps have these numbers in them. */
+#define SAME(X)                                                                                                        \
+	X(momentum)                                                                                                    \
+	X(nesterov)                                                                                                    \
+	X(beta1)                                                                                                       \
+	X(beta2)                                                                                                       \
+	X(alpha)                                                                                                       \
+	X(eps)                                                                                                         \
+	X(weight_decay)                                                                                                \
+	X(clip_norm)                                                                                                   \
+	X(clip_value)
+#define SCHEDULE(X)                                                                                                    \
+	X(kind, integer)                                                                                               \
+	X(warmup, integer)                                                                                             \
+	X(every, integer)                                                                                              \
+	X(factor, real)                                                                                                \
+	X(total, integer)                                                                                              \
+	X(final_lr, real)                                                                                              \
+	X(power, real)
+
+static const char *const kinds[] = {
+        [SL_SGD] = "sgd", [SL_ADAM] = "adam", [SL_ADAMW] = "adamw", [SL_RMSPROP] = "rmsprop"};
+
+bool slp_state_has_trainer(const struct sl_checkpoint_opts *o)
+{
+	return o->trainer != NULL;
+}
+
+/* ---- what the optimiser keeps ------------------------------------------------------------------------------------ */
+
+/* Calls `each` with every state of every parameter and its name in the file until it says false. */
+static bool for_states(struct slp_state *s, bool (*each)(struct slp_state *s, const char *name, int which, int i))
+{
+	sl_trainer *t = s->opts->trainer;
+	int count;
+	bool ok = true;
+	slp_trainer_params(s->at, t, &count);
+	for (int which = 0; slp_trainer_state_name(t, which); which++)
+		for (int i = 0; ok && i < count; i++) {
+			char *name = slp_trainer_state_path(t, i, which);
+			if (!name) slp_call_fail(s->at, s->function, SL_ENOMEM, "no memory for a state's name");
+			ok = name && each(s, name, which, i);
+			free(name);
+		}
+	return ok;
+}
+
+/* What was not updated yet has no state. */
+static bool save_state(struct slp_state *s, const char *name, int which, int i)
+{
+	sl_tensor *state = *slp_trainer_state(s->opts->trainer, which, i);
+	return !state || slp_state_add(s, state, "@trainer/%s", name);
+}
+
+/* A state is as its parameter is: here, or, where that has no values yet, in the file. */
+static bool check_state(struct slp_state *s, const char *name, int which, int i)
+{
+	int count;
+	const sl_param *p = slp_trainer_params(s->at, s->opts->trainer, &count)[i];
+	const sl_tensor *state = slp_state_find(s, "@trainer/%s", name);
+	char *path = slp_param_path(slp_trainer_block(s->opts->trainer), p);
+	const sl_tensor *like = p->data ? p->data : path ? slp_state_find(s, "%s", path) : NULL;
+	(void)which;
+	if (state && like)
+		slp_state_check_tensor(s, name, like, state);
+	else if (state)
+		slp_state_differs(s, "%s belongs to a parameter without values", name);
+	free(path);
+	return true;
+}
+
+static bool restore_state(struct slp_state *s, const char *name, int which, int i)
+{
+	int count;
+	sl_trainer *t = s->opts->trainer;
+	sl_param *p = slp_trainer_params(s->at, t, &count)[i];
+	return slp_trainer_set_state(s->at, p, slp_trainer_state(t, which, i), slp_state_find(s, "@trainer/%s", name));
+}
+
+/* ---- figures ----------------------------------------------------------------------------------------------------- */
+
+static json_t *schedule_json(const struct sl_schedule *schedule)
+{
+	json_t *json = json_object();
+#define X(name, type) json_object_set_new(json, #name, json_##type(schedule->name));
+	SCHEDULE(X)
+#undef X
+	return json;
+}
+
+bool slp_state_save_trainer(struct slp_state *s, json_t *figures)
+{
+	const struct sl_optimizer *o = slp_trainer_optimizer(s->opts->trainer);
+	json_object_set_new(figures, "optimizer", json_string(kinds[o->kind]));
+	json_object_set_new(figures, "lr", json_real(o->lr));
+	json_object_set_new(figures, "steps", json_integer(sl_trainer_steps(s->opts->trainer)));
+#define X(name) json_object_set_new(figures, #name, json_real(o->name));
+	SAME(X)
+#undef X
+	json_object_set_new(figures, "schedule", schedule_json(&o->schedule));
+	return for_states(s, save_state);
+}
+
+static struct sl_schedule schedule_from(const json_t *figures)
+{
+	const json_t *json = json_object_get(figures, "schedule");
+	struct sl_schedule schedule = {0};
+#define X(name, type) schedule.name = (__typeof__(schedule.name))json_##type##_value(json_object_get(json, #name));
+	SCHEDULE(X)
+#undef X
+	return schedule;
+}
+
+void slp_state_check_trainer(struct slp_state *s, const json_t *figures)
+{
+	const struct sl_optimizer *o = slp_trainer_optimizer(s->opts->trainer);
+	const char *kind = json_string_value(json_object_get(figures, "optimizer"));
+	struct sl_schedule schedule = schedule_from(figures);
+	double lr = json_number_value(json_object_get(figures, "lr"));
+	if (!kind || strcmp(kind, kinds[o->kind]))
+		slp_state_differs(s, "optimiser: %s in the file, %s here", kind ? kind : "none", kinds[o->kind]);
+#define X(name) slp_state_check_number(s, figures, kinds[o->kind], #name, o->name);
+	SAME(X)
+#undef X
+	if (!(lr >= 0 && isfinite(lr)) || slp_state_integer(figures, "steps") < 0 || slp_schedule_wrong(&schedule))
+		slp_state_differs(s, "learning rate, steps or schedule make no sense");
+	for_states(s, check_state);
+}
+
+bool slp_state_restore_trainer(struct slp_state *s, const json_t *figures)
+{
+	sl_trainer *t = s->opts->trainer;
+	slp_trainer_resume(t, json_number_value(json_object_get(figures, "lr")), slp_state_integer(figures, "steps"));
+	slp_trainer_optimizer(t)->schedule = schedule_from(figures);
+	return for_states(s, restore_state);
+}
