@@ -11,10 +11,14 @@ const char *const drv_mode_names[DRV_MODE_COUNT] = {
 
 /* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
-/* Shards side by side on the devices: as many on each as their numbers allow. */
-static bool place_shards(struct drv_block_training *b, const struct drv_options *o)
+/* Shards side by side on the devices: as many on each as their numbers allow.  What goes on with a checkpoint cuts its
+ * batches as before if nothing else is asked for. */
+static bool place_shards(struct drv_training *t)
 {
-	if (!b->shards) b->shards = o->ndevices;
+	struct drv_block_training *b = t->model;
+	const struct drv_options *o = t->common;
+	if (!b->shards) b->shards = t->shards > o->ndevices ? t->shards : o->ndevices;
+	t->shards = b->shards;
 	b->where = calloc((size_t)b->shards, sizeof *b->where);
 	for (int i = 0; b->where && i < b->shards; i++)
 		b->where[i] = o->devices[(int64_t)i * o->ndevices / b->shards];
@@ -27,7 +31,7 @@ static bool start(struct drv_training *t)
 	struct drv_block_training *b = t->model;
 	const struct drv_options *o = t->common;
 	b->net = b->network();
-	if (!place_shards(b, o)) return false;
+	if (!place_shards(t)) return false;
 	if (sl_initialize(b->net, .init = b->init, .devices = o->devices, .ndevices = o->ndevices) != SL_OK) return false;
 	b->trainer = sl_trainer_new(b->net, sl_sgd(.lr = t->options->lr));
 	if (b->mode != DRV_EAGER) sl_hybridize(b->net, .static_alloc = true);
@@ -45,6 +49,11 @@ static void stop(struct drv_training *t)
 	sl_block_free(b->net);
 	sl_balance_free(b->balance);
 	free(b->where);
+}
+
+static void state(struct drv_training *t, struct drv_state *state)
+{
+	state->trainer = ((struct drv_block_training *)t->model)->trainer;
 }
 
 /* ---- one device -------------------------------------------------------------------------------------------------- */
@@ -178,5 +187,6 @@ int drv_train_block(const char *program, const char *title, const struct drv_opt
 	                                        .start = start,
 	                                        .train = train,
 	                                        .test = test,
-	                                        .stop = stop});
+	                                        .stop = stop,
+	                                        .state = state});
 }

@@ -1,4 +1,4 @@
-/* What every driver does: read its command line, start and stop the engine, print, stop on SIGINT. */
+/* What every driver does: read its command line, start and stop the engine, print, stop on SIGINT and SIGTERM. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -112,8 +112,7 @@ static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int number)
 {
-	(void)number;
-	interrupted = 1;
+	interrupted = number;
 }
 
 static void catch_interrupts(void)
@@ -121,12 +120,19 @@ static void catch_interrupts(void)
 	struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
 	sigemptyset(&a.sa_mask);
 	sigaction(SIGINT, &a, NULL);
+	sigaction(SIGTERM, &a, NULL);
 }
 
-/* Whether SIGINT came: loops end after the batch they are at. */
+/* Whether SIGINT or SIGTERM came: loops end after the batch they are at. */
 bool drv_interrupted(void)
 {
 	return interrupted;
+}
+
+/* What to exit with then. */
+int drv_interrupted_status(void)
+{
+	return DRV_INTERRUPTED + interrupted;
 }
 
 double drv_now(void)

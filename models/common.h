@@ -7,9 +7,10 @@
 
 #include <starling.h>
 
-/* Exit statuses.  SIGINT lets the current batch end, then results are written and the driver ends as a shell
- * expects of an interrupted program: 128 + 2.  A second SIGINT ends it at once. */
-enum { DRV_OK = 0, DRV_ERROR = 1, DRV_USAGE = 2, DRV_INTERRUPTED = 130 };
+/* Exit statuses.  SIGINT and SIGTERM let the current batch end, then results are written and the driver ends as a shell
+ * expects of an interrupted program: with 128 and the signal's number.  A second one ends it at once. */
+enum { DRV_OK = 0, DRV_ERROR = 1, DRV_USAGE = 2, DRV_INTERRUPTED = 128 };
+#define DRV_INTERRUPTED_STATUS "130 after SIGINT, 143 after SIGTERM"
 
 enum { DRV_MAX_DEVICES = 64 };
 
@@ -39,6 +40,7 @@ double drv_real(struct argp_state *state, const char *option, const char *text, 
 bool drv_start(struct drv_options *options);
 int drv_stop(const struct drv_options *options, int status);
 bool drv_interrupted(void);
+int drv_interrupted_status(void);
 double drv_now(void);
 
 void drv_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

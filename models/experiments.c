@@ -55,7 +55,7 @@ int drv_run_experiments(const struct drv_experiments *e, const struct drv_option
 		json_decref(results);
 	else
 		ok = drv_json_write(common, results);
-	return !ok ? DRV_ERROR : drv_interrupted() ? DRV_INTERRUPTED : DRV_OK;
+	return !ok ? DRV_ERROR : drv_interrupted() ? drv_interrupted_status() : DRV_OK;
 }
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */

@@ -400,7 +400,8 @@ static const struct argp argp = {
         .parser = parse_option,
         .children = drv_experiments_children,
         .doc = "Shows imperative, symbolic and hybrid programming: all experiments, or those named.\v"
-               "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, 130 after SIGINT.",
+               "Exit status: 0 if all went well, 1 after an error, 2 if the command line is "
+               "wrong, " DRV_INTERRUPTED_STATUS ".",
 };
 
 int main(int argc, char **argv)

@@ -132,6 +132,7 @@ static bool init_replicas(struct drv_training *training)
 {
 	struct trainer *t = training->model;
 	sl_tensor *params[NPARAMS];
+	training->shards = t->n;
 	init_params(params, t->devices[0]);
 	for (int i = 0; i < t->n; i++) {
 		struct replica *r = &t->replicas[i];
@@ -139,6 +140,22 @@ static bool init_replicas(struct drv_training *training)
 		for (int p = 0; p < NPARAMS; p++) r->grads[p] = sl_grad(r->params[p]);
 	}
 	return !drv_failed();
+}
+
+/* The first replica always has the newest values. */
+static void state(struct drv_training *training, struct drv_state *state)
+{
+	struct trainer *t = training->model;
+#define X(name, ...) drv_state_add(state, #name, t->replicas[0].params[name]);
+	LENET(X, X)
+#undef X
+}
+
+static void restored(struct drv_training *training)
+{
+	struct trainer *t = training->model;
+	t->current = 1;
+	catch_up(t, t->n);
 }
 
 /* Trains all epochs, from parameters that each device has a copy of.  Returns the exit status. */
@@ -152,5 +169,7 @@ int train_lenet(const struct drv_options *common, const struct drv_train_options
 	                                        .model = &t,
 	                                        .start = init_replicas,
 	                                        .train = train_batch,
-	                                        .test = test_batch});
+	                                        .test = test_batch,
+	                                        .state = state,
+	                                        .restored = restored});
 }

@@ -289,11 +289,12 @@ static const struct argp argp = {
         .options = options,
         .parser = parse_option,
         .children = drv_experiments_children,
-        .doc = "Shows how independent parts of a serial program run side by side: all experiments, or those named.  The two "
+        .doc = "Shows how independent parts of a serial program run side by side: all experiments, or those named.  "
+               "The two "
                "devices are cpu:0 and gpu:0; without a GPU, cpu:0 and cpu:1 with half the cores each; or those of "
                "--device.\v"
-               "Exit status: 0 if all went well, 1 after an error or a wrong result, 2 if the command line is wrong, 130 "
-               "after SIGINT.",
+               "Exit status: 0 if all went well, 1 after an error or a wrong result, 2 if the command line is "
+               "wrong, " DRV_INTERRUPTED_STATUS ".",
 };
 
 /* Without a GPU the engine starts a second time, with two CPU devices. */

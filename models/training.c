@@ -31,6 +31,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		                                .batch_size = 256,
 		                                .epochs = 10,
 		                                .lr = o->lr > 0 ? o->lr : 0.2}; /* a driver may have another */
+		state->child_inputs[0] = &o->checkpoint;
 		return 0;
 	case 'b':
 		o->batch_size = drv_int(state, "--batch-size", arg, 1, 1 << 24);
@@ -62,7 +63,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp train_argp = {.options = options, .parser = parse_option};
+static const struct argp_child train_children[] = {{&drv_checkpoint_argp, 0, NULL, 0}, {0}};
+static const struct argp train_argp = {.options = options, .parser = parse_option, .children = train_children};
 const struct argp_child drv_train_children[] = {{&drv_argp, 0, NULL, 0}, {&train_argp, 0, NULL, 0}, {0}};
 
 /* Starts the engine if all that was asked for can be done; says why not. */
@@ -70,6 +72,7 @@ bool drv_train_ready(struct drv_options *common, const struct drv_train_options 
 {
 	if (o->plot && !drv_plot_ready(o->plot)) return false;
 	if (o->log && !drv_writable(o->log)) return false;
+	if (!drv_checkpoint_ready(&o->checkpoint)) return false;
 	return drv_start(common);
 }
 
@@ -88,6 +91,12 @@ static void make_sums(struct drv_training *t)
 		t->sums[i].loss = sl_zeros(SL_SCALAR, .device = t->common->devices[i]);
 		t->sums[i].correct = sl_zeros(SL_SCALAR, .device = t->common->devices[i]);
 	}
+}
+
+void drv_state_add(struct drv_state *state, const char *name, sl_tensor *tensor)
+{
+	state->names[state->count] = name;
+	state->tensors[state->count++] = tensor;
 }
 
 static void clear_sums(struct drv_training *t)
@@ -190,7 +199,7 @@ static double test_accuracy(struct drv_training *t)
 	return total(t, offsetof(struct drv_sums, correct)) / (double)sl_loader_samples(t->test_set);
 }
 
-static uint64_t tasks_so_far(void)
+uint64_t drv_tasks(void)
 {
 	struct sl_stats stats;
 	sl_stats_get(&stats);
@@ -203,21 +212,26 @@ static bool train_epoch(struct drv_training *t, int64_t number, struct drv_epoch
 	struct glance glance = {0};
 	char label[64];
 	snprintf(label, sizeof label, "epoch %lld/%lld", (long long)number, (long long)t->options->epochs);
-	clear_sums(t);
-	uint64_t tasks = tasks_so_far();
-	*e = (struct drv_epoch){.seconds = drv_now()};
+	if (!e->batches) clear_sums(t); /* else it goes on where a checkpoint was */
+	t->tasks_before = drv_tasks() - (uint64_t)e->tasks;
+	t->began = drv_now() - e->seconds;
 	drv_progress_start(&bar, t->common, label, sl_loader_samples(t->train_set));
-	while (!drv_interrupted() && train_next(t, e))
+	bool complete = false;
+	while (!complete && !drv_interrupted()) {
+		complete = !train_next(t, e);
 		if (drv_progress_due(&bar)) show(&bar, &glance, t, e->images);
+		if (!complete) drv_checkpoint_step(t);
+	}
 	glance_drop(&glance);
 	bool ok = drv_sync();
-	e->seconds = drv_now() - e->seconds;
-	e->tasks = (double)(tasks_so_far() - tasks) / (double)e->batches;
 	drv_progress_end(&bar);
-	return ok && !drv_interrupted();
+	if (!ok || !complete) return false;
+	e->seconds = drv_now() - t->began;
+	e->tasks = (double)(drv_tasks() - t->tasks_before) / (double)e->batches;
+	return true;
 }
 
-/* Trains one epoch and tests; false after an error or SIGINT. */
+/* Trains one epoch and tests; false after an error or an interruption. */
 static bool run_epoch(struct drv_training *t, int64_t number, struct drv_epoch *e)
 {
 	if (!train_epoch(t, number, e)) return false;
@@ -248,16 +262,27 @@ static void print_result(const struct drv_training *t)
 
 static int run_epochs(struct drv_training *t)
 {
-	make_sums(t);
-	if (!t->start(t)) return drv_sync(), DRV_ERROR;
 	while (t->done < t->options->epochs) {
 		if (!run_epoch(t, t->done + 1, &t->epochs[t->done]))
-			return drv_interrupted() ? DRV_INTERRUPTED : DRV_ERROR;
+			return drv_interrupted() ? drv_interrupted_status() : DRV_ERROR;
 		t->done++;
+		drv_checkpoint_epoch(t);
 		if (!drv_report_epoch(t)) return DRV_ERROR;
 	}
 	print_result(t);
 	return DRV_OK;
+}
+
+/* From the beginning, or from where a checkpoint was. */
+static int start_and_run(struct drv_training *t)
+{
+	make_sums(t);
+	if (!drv_checkpoint_open(t)) return DRV_ERROR;
+	if (!t->start(t)) return drv_sync(), DRV_ERROR;
+	if (!drv_checkpoint_resume(t) || !drv_report_begin(t)) return DRV_ERROR;
+	int status = run_epochs(t);
+	bool saved = drv_checkpoint_end(t, status != DRV_ERROR);
+	return saved || status != DRV_OK ? status : DRV_ERROR;
 }
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
@@ -268,11 +293,11 @@ static int train_and_report(struct drv_training *t)
 	drv_print_devices(t->common, "running on: ");
 	t->ndevices = t->common->ndevices;
 	t->trial = t->options->fastest && t->ndevices > 1 ? sl_trial_new(2) : NULL;
-	int status = drv_report_begin(t) ? run_epochs(t) : DRV_ERROR;
+	int status = start_and_run(t);
 	sl_trial_free(t->trial);
 	t->trial = NULL;
 	if (t->stop) t->stop(t);
-	if (status == DRV_INTERRUPTED) drv_error("interrupted after %lld complete epochs", (long long)t->done);
+	if (status > DRV_INTERRUPTED) drv_error("interrupted after %lld complete epochs", (long long)t->done);
 	if (!drv_report_end(t, status != DRV_ERROR)) status = DRV_ERROR;
 	return status;
 }
@@ -313,7 +338,7 @@ int drv_train(struct drv_training *t)
 {
 	int status = DRV_ERROR;
 	t->done = t->steps = t->logged = 0;
-	t->epochs = calloc((size_t)t->options->epochs, sizeof *t->epochs);
+	t->epochs = calloc((size_t)t->options->epochs + 1, sizeof *t->epochs);
 	if (t->epochs) {
 		sl_dataset *train_set = sl_dataset_mnist(t->options->data, SL_TRAIN),
 		           *test_set = sl_dataset_mnist(t->options->data, SL_TEST);

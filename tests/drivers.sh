@@ -132,6 +132,48 @@ complains 'interrupted after [0-9]+ complete epochs'
 valid_json "$tmp/stopped.json"
 contains "$tmp/stopped.json" '"interrupted": true'
 
+echo "--- checkpoints: what goes on computes what was never stopped"
+computed() { timeless "$1" | grep -v '"ops":'; } # what a run that goes on does not do again does not count
+train() { local status=$1; shift; run "$status" "$lenet" --device cpu:0 --limit 600 --batch-size 100 "$@"; }
+train 0 --epochs 1 --checkpoint "$tmp/run" --every 2steps --keep 2
+[ "$(find "$tmp/run" -name 'checkpoint-*.safetensors' | wc -l)" -eq 2 ] || fail "not two checkpoints: $(ls "$tmp/run")"
+train 0 --epochs 2 --checkpoint "$tmp/run" --resume --json "$tmp/resumed.json"
+says 'going on with .*checkpoint-00000[0-9].safetensors: epoch 2, step 6'
+computed "$tmp/one.json" >"$tmp/a"
+computed "$tmp/resumed.json" >"$tmp/b"
+cmp -s "$tmp/a" "$tmp/b" || fail "going on gives other numbers: $(diff "$tmp/a" "$tmp/b")"
+train 1 --epochs 3 --checkpoint "$tmp/run"
+complains 'has checkpoints of an earlier run'
+train 1 --epochs 3 --checkpoint "$tmp/empty" --resume
+complains 'has no checkpoints'
+run 2 "$lenet" --resume
+complains 'needs --checkpoint'
+run 2 "$lenet" --checkpoint "$tmp/run" --every soon
+complains '30s, 100steps'
+run 1 "$lenet" --device cpu:0 --limit 600 --batch-size 50 --checkpoint "$tmp/run" --resume
+complains 'batch size: 100 in the file, 50 here'
+run 1 "$mlp" --limit 600 --checkpoint "$tmp/run" --resume
+complains 'is of lenet, this is mlp'
+run 1 "$lenet" --hybrid --limit 600 --batch-size 100 --checkpoint "$tmp/run" --resume
+complains 'there is no network in the file'
+run 0 "$lenet" --device cpu:0,cpu:1 --limit 600 --batch-size 100 --epochs 3 --checkpoint "$tmp/run" --resume=auto
+says 'cut into 2 parts now, they were cut into 1'
+for signal in INT:130 TERM:143; do
+  "$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/mlp" --every 1s --resume auto >"$tmp/out" 2>"$tmp/err" &
+  pid=$!
+  within 60 grep -q '^epoch [0-9]*[02468]' "$tmp/out" || fail "no second epoch"
+  kill "-${signal%:*}" "$pid"
+  status=0
+  wait "$pid" || status=$?
+  [ "$status" -eq "${signal#*:}" ] || fail "exit status $status after SIG${signal%:*}"
+done
+epochs=$(($(sed -n 's/.*interrupted after \([0-9]*\) complete epochs/\1/p' "$tmp/err") + 1))
+run 0 "$mlp" --limit 600 --batch-size 20 --epochs $epochs --checkpoint "$tmp/mlp" --resume --quiet --json "$tmp/resumed.json"
+run 0 "$mlp" --limit 600 --batch-size 20 --epochs $epochs --quiet --json "$tmp/whole.json"
+computed "$tmp/whole.json" >"$tmp/a"
+computed "$tmp/resumed.json" >"$tmp/b"
+cmp -s "$tmp/a" "$tmp/b" || fail "an interrupted run gives other numbers: $(diff "$tmp/a" "$tmp/b")"
+
 echo "--- async"
 run 0 "$async" --repeat 50 --batches 4 --json "$tmp/async.json"
 says "^waiting after each operation, as NumPy does: $number sec\$"

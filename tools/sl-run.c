@@ -270,21 +270,23 @@ static int run(const struct options *o)
 		sl_block_free(net);
 	}
 	if (!drv_json_write(&o->common, results)) ok = false;
-	return drv_interrupted() ? DRV_INTERRUPTED : ok ? DRV_OK : DRV_ERROR;
+	return drv_interrupted() ? drv_interrupted_status() : ok ? DRV_OK : DRV_ERROR;
 }
 
 static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
-	.options = argp_options,
-	.parser = parse,
-	.args_doc = "MODEL [PARAMS]",
-	.children = children,
-	.doc = "Runs a network that sl_export or MXNet has exported.\v"
-	       "MODEL is a file such as my_mlp-symbol.json, or my_mlp alone; PARAMS the values of its parameters (default: "
-	       "my_mlp-0000.params beside it).\n\n"
-	       "  sl-run my_mlp --input x.npy --output y.npy\n"
-	       "  sl-run my_mlp --input data=x.raw --shape data=1,512 --repeat 1000\n\n"
-	       "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, 130 after SIGINT.",
+        .options = argp_options,
+        .parser = parse,
+        .args_doc = "MODEL [PARAMS]",
+        .children = children,
+        .doc = "Runs a network that sl_export or MXNet has exported.\v"
+               "MODEL is a file such as my_mlp-symbol.json, or my_mlp alone; PARAMS the values of its parameters "
+               "(default: "
+               "my_mlp-0000.params beside it).\n\n"
+               "  sl-run my_mlp --input x.npy --output y.npy\n"
+               "  sl-run my_mlp --input data=x.raw --shape data=1,512 --repeat 1000\n\n"
+               "Exit status: 0 if all went well, 1 after an error, 2 if the command line is "
+               "wrong, " DRV_INTERRUPTED_STATUS ".",
 };
 
 int main(int argc, char **argv)

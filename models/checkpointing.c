@@ -1,0 +1,345 @@
+/* Checkpoints of the training drivers: when they are written, and going on with one. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "training.h"
+
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
+enum { KEY_CHECKPOINT = 0x400, KEY_EVERY, KEY_KEEP, KEY_RESUME };
+
+static const struct argp_option options[] = {
+        {"checkpoint", KEY_CHECKPOINT, "DIR", 0,
+         "Write checkpoints to this folder while training goes on, at its end, and after SIGINT or SIGTERM", 2},
+        {"every", KEY_EVERY, "N[s|steps|epochs]", 0, "How often: seconds, steps or epochs (default: 1 epoch)", 2},
+        {"keep", KEY_KEEP, "N", 0, "So many checkpoints, the newest (default: 3)", 2},
+        {"resume", KEY_RESUME, "auto", OPTION_ARG_OPTIONAL,
+         "Go on with the newest checkpoint in DIR, on any devices; with auto, begin if there is none", 2},
+        {0},
+};
+
+static bool parse_every(struct drv_checkpoint_options *o, const char *text)
+{
+	static const struct {
+		const char *unit;
+		int means;
+	} units[] = {{"s", DRV_EVERY_SECONDS},    {"step", DRV_EVERY_STEPS},    {"steps", DRV_EVERY_STEPS},
+	             {"epoch", DRV_EVERY_EPOCHS}, {"epochs", DRV_EVERY_EPOCHS}, {"", DRV_EVERY_EPOCHS}};
+	char *end;
+	errno = 0;
+	long long n = strtoll(text, &end, 10);
+	if (errno || end == text || n < 1) return false;
+	end += *end == ' ';
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		if (strcmp(end, units[i].unit)) continue;
+		o->every = (double)n;
+		o->unit = units[i].means;
+		return true;
+	}
+	return false;
+}
+
+static void check_options(struct argp_state *state, const struct drv_checkpoint_options *o)
+{
+	if (o->resume && !o->folder) argp_error(state, "--resume: needs --checkpoint DIR");
+	if (!o->folder && (o->every != 1 || o->keep != 3))
+		argp_error(state, "--every and --keep need --checkpoint DIR");
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct drv_checkpoint_options *o = state->input;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		*o = (struct drv_checkpoint_options){.every = 1, .keep = 3};
+		return 0;
+	case KEY_CHECKPOINT:
+		o->folder = arg;
+		return 0;
+	case KEY_EVERY:
+		if (!parse_every(o, arg)) argp_error(state, "--every: \"%s\" is none of 30s, 100steps, 2epochs", arg);
+		return 0;
+	case KEY_KEEP:
+		o->keep = (int)drv_int(state, "--keep", arg, 1, 1000000);
+		return 0;
+	case KEY_RESUME:
+		if (arg && strcmp(arg, "auto")) argp_error(state, "--resume: \"%s\" is not auto", arg);
+		o->resume = true;
+		o->if_there = arg != NULL;
+		return 0;
+	case ARGP_KEY_ARG: /* --resume auto */
+		if (!o->resume || o->if_there || strcmp(arg, "auto")) return ARGP_ERR_UNKNOWN;
+		o->if_there = true;
+		return 0;
+	case ARGP_KEY_END:
+		check_options(state, o);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp drv_checkpoint_argp = {.options = options, .parser = parse_option};
+
+/* Nothing is overwritten that nobody has spoken of. */
+bool drv_checkpoint_ready(const struct drv_checkpoint_options *o)
+{
+	if (!o->folder) return true;
+	struct stat s;
+	if (mkdir(o->folder, 0777) && (errno != EEXIST || stat(o->folder, &s) || !S_ISDIR(s.st_mode))) {
+		drv_error("--checkpoint: %s cannot be a folder: %s", o->folder, strerror(errno));
+		return false;
+	}
+	int count = sl_checkpoint_count(o->folder);
+	if (count && !o->resume)
+		drv_error("%s has checkpoints of an earlier run: go on with --resume, or name another folder",
+		          o->folder);
+	else if (!count && o->resume && !o->if_there)
+		drv_error("--resume: %s has no checkpoints; --resume=auto begins then", o->folder);
+	else
+		return true;
+	return false;
+}
+
+/* ---- what a checkpoint is made of -------------------------------------------------------------------------------- */
+
+/* X(field, JSON's type) for what is kept of an epoch. */
+#define EPOCH(X)                                                                                                       \
+	X(images, integer)                                                                                             \
+	X(batches, integer)                                                                                            \
+	X(seconds, real)                                                                                               \
+	X(loss, real)                                                                                                  \
+	X(train_accuracy, real)                                                                                        \
+	X(test_accuracy, real)                                                                                         \
+	X(tasks, real)
+
+static json_t *epoch_json(const struct drv_epoch *e)
+{
+	json_t *json = json_object();
+#define X(field, type) json_object_set_new(json, #field, json_##type(e->field)); /* what is no number is left out */
+	EPOCH(X)
+#undef X
+	return json;
+}
+
+static const double missing_real = NAN;
+enum { missing_integer = 0 };
+
+static struct drv_epoch epoch_from(const json_t *json)
+{
+	struct drv_epoch e = {0};
+	const json_t *value;
+#define X(field, type)                                                                                                 \
+	value = json_object_get(json, #field);                                                                         \
+	e.field = value ? json_##type##_value(value) : missing_##type;
+	EPOCH(X)
+#undef X
+	return e;
+}
+
+/* The epochs so far, the last one begun at best, and how batches are cut. */
+static char *note_of(const struct drv_training *t)
+{
+	json_t *epochs = json_array();
+	for (int64_t i = 0; i <= t->done; i++) json_array_append_new(epochs, epoch_json(&t->epochs[i]));
+	json_t *note = json_pack("{s:s, s:i, s:i, s:o}", "program", t->program, "shards", t->shards, "devices",
+	                         t->common->ndevices, "epochs", epochs);
+	char *text = note ? json_dumps(note, JSON_COMPACT) : NULL;
+	json_decref(note);
+	return text;
+}
+
+enum { NAME_MAX_LENGTH = 32 };
+
+/* The model's state, and the sums of so many devices. */
+static void state_of(struct drv_training *t, struct drv_state *state, const struct drv_sums *sums, int count,
+                     char names[][NAME_MAX_LENGTH])
+{
+	t->state(t, state);
+	for (int i = 0; i < count; i++) {
+		snprintf(names[2 * i], NAME_MAX_LENGTH, "loss/%d", i);
+		snprintf(names[2 * i + 1], NAME_MAX_LENGTH, "correct/%d", i);
+		drv_state_add(state, names[2 * i], sums[i].loss);
+		drv_state_add(state, names[2 * i + 1], sums[i].correct);
+	}
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+/* A checkpoint that cannot be written does not end the training; it is told, and the next one may be. */
+static void tell(struct drv_checkpointing *c, enum sl_status s)
+{
+	c->failed = s != SL_OK;
+	if (!c->failed) return;
+	drv_error("no checkpoint: %s", sl_error_message());
+	sl_error_clear();
+}
+
+static void end_job(struct drv_checkpointing *c)
+{
+	if (c->job) tell(c, sl_checkpoint_end(c->job));
+	c->job = NULL;
+}
+
+static void begin_job(struct drv_training *t)
+{
+	struct drv_checkpointing *c = &t->checkpointing;
+	const struct drv_checkpoint_options *o = &t->options->checkpoint;
+	char names[2 * DRV_MAX_DEVICES][NAME_MAX_LENGTH], *note = note_of(t);
+	struct drv_state s = {0};
+	end_job(c);
+	if (drv_failed()) return free(note); /* an error of the training: there is nothing to go on with */
+	state_of(t, &s, t->sums, t->common->ndevices, names);
+	c->job = sl_checkpoint_begin(o->folder, .keep = o->keep, .trainer = s.trainer, .loader = t->train_set,
+	                             .names = s.names, .tensors = s.tensors, .ntensors = s.count, .epoch = &t->done,
+	                             .step = &t->steps, .note = note);
+	if (!c->job) tell(c, sl_error());
+	c->saved_at = drv_now();
+	c->saved_steps = t->steps;
+	c->saved_epochs = t->done;
+	free(note);
+}
+
+/* In the middle of an epoch: what is known of it. */
+static void save_within(struct drv_training *t)
+{
+	struct drv_epoch *e = &t->epochs[t->done];
+	e->seconds = drv_now() - t->began;
+	e->tasks = (double)(drv_tasks() - t->tasks_before);
+	begin_job(t);
+}
+
+void drv_checkpoint_step(struct drv_training *t)
+{
+	const struct drv_checkpoint_options *o = &t->options->checkpoint;
+	if (!o->folder) return;
+	bool due = o->unit == DRV_EVERY_STEPS     ? t->steps % (int64_t)o->every == 0
+	           : o->unit == DRV_EVERY_SECONDS ? drv_now() - t->checkpointing.saved_at >= o->every
+	                                          : false;
+	if (due) save_within(t);
+}
+
+void drv_checkpoint_epoch(struct drv_training *t)
+{
+	const struct drv_checkpoint_options *o = &t->options->checkpoint;
+	if (o->folder && o->unit == DRV_EVERY_EPOCHS && t->done % (int64_t)o->every == 0) begin_job(t);
+}
+
+bool drv_checkpoint_end(struct drv_training *t, bool sound)
+{
+	struct drv_checkpointing *c = &t->checkpointing;
+	if (!t->options->checkpoint.folder) return true;
+	bool is_saved = !sound || !t->steps || (c->saved_steps == t->steps && c->saved_epochs == t->done);
+	if (!is_saved && t->done < t->options->epochs && t->epochs[t->done].batches)
+		save_within(t);
+	else if (!is_saved)
+		begin_job(t);
+	end_job(c);
+	return !c->failed;
+}
+
+/* ---- going on ---------------------------------------------------------------------------------------------------- */
+
+static bool refuse(const char *why)
+{
+	drv_error("--resume: %s", why);
+	sl_error_clear();
+	return false;
+}
+
+bool drv_checkpoint_open(struct drv_training *t)
+{
+	const struct drv_checkpoint_options *o = &t->options->checkpoint;
+	struct drv_checkpointing *c = &t->checkpointing;
+	*c = (struct drv_checkpointing){.saved_at = drv_now(), .saved_steps = -1};
+	if (!o->resume || !sl_checkpoint_count(o->folder)) return true;
+	c->from = sl_checkpoint_open(o->folder);
+	if (!c->from) return refuse(sl_error_message());
+	c->note = json_loads(sl_checkpoint_note(c->from), 0, NULL);
+	const char *program = json_string_value(json_object_get(c->note, "program"));
+	if (!program || strcmp(program, t->program)) {
+		drv_error("--resume: %s is of %s, this is %s", sl_checkpoint_path(c->from),
+		          program ? program : "another program", t->program);
+		return false;
+	}
+	t->shards = (int)json_integer_value(json_object_get(c->note, "shards"));
+	return true;
+}
+
+static bool take_epochs(struct drv_training *t, const json_t *epochs)
+{
+	int64_t saved = (int64_t)json_array_size(epochs), most = t->options->epochs + 1;
+	if (saved < 1 || saved - 1 != t->done) return refuse("the note about its epochs is missing");
+	struct drv_epoch *list = realloc(t->epochs, (size_t)(saved > most ? saved : most) * sizeof *list);
+	if (!list) return refuse("no memory for its epochs");
+	t->epochs = list;
+	for (int64_t i = 0; i < saved; i++) list[i] = epoch_from(json_array_get(epochs, (size_t)i));
+	return true;
+}
+
+/* The sums of more devices than there are now are added to the first one's. */
+static void add_sums(struct drv_training *t, struct drv_sums *sums, int count)
+{
+	for (int i = t->common->ndevices; i < count; i++) {
+		sl_add_(t->sums[0].loss, sl_place(sums[i].loss, t->common->devices[0]));
+		sl_add_(t->sums[0].correct, sl_place(sums[i].correct, t->common->devices[0]));
+	}
+}
+
+static bool restore(struct drv_training *t, sl_checkpoint *from, int devices)
+{
+	char names[2 * DRV_MAX_DEVICES][NAME_MAX_LENGTH];
+	struct drv_sums sums[DRV_MAX_DEVICES];
+	struct drv_state s = {0};
+	for (int i = 0; i < devices; i++)
+		if (i < t->common->ndevices)
+			sums[i] = t->sums[i];
+		else
+			sums[i] = (struct drv_sums){sl_zeros(SL_SCALAR), sl_zeros(SL_SCALAR)};
+	state_of(t, &s, sums, devices, names);
+	if (sl_checkpoint_restore(from, .trainer = s.trainer, .loader = t->train_set, .names = s.names,
+	                          .tensors = s.tensors, .ntensors = s.count, .epoch = &t->done,
+	                          .step = &t->steps) != SL_OK)
+		return refuse(sl_error_message());
+	add_sums(t, sums, devices);
+	if (t->restored) t->restored(t);
+	return true;
+}
+
+static void print_resumed(const struct drv_training *t, int shards)
+{
+	drv_print(t->common, "going on with %s: epoch %lld, step %lld\n", sl_checkpoint_path(t->checkpointing.from),
+	          (long long)t->done + 1, (long long)t->steps);
+	if (shards != t->shards)
+		drv_print(t->common,
+		          "batches are cut into %d parts now, they were cut into %d: the last bits may differ\n",
+		          t->shards, shards);
+}
+
+/* What was known of the run is there: as if it had never stopped. */
+static bool go_on(struct drv_training *t)
+{
+	struct drv_checkpointing *c = &t->checkpointing;
+	int shards = (int)json_integer_value(json_object_get(c->note, "shards"));
+	json_int_t devices = json_integer_value(json_object_get(c->note, "devices"));
+	if (devices < 1 || devices > DRV_MAX_DEVICES) return refuse("the note about its devices is missing");
+	if (!restore(t, c->from, (int)devices) || !take_epochs(t, json_object_get(c->note, "epochs"))) return false;
+	c->saved_steps = t->steps;
+	c->saved_epochs = t->done;
+	print_resumed(t, shards);
+	return drv_sync();
+}
+
+bool drv_checkpoint_resume(struct drv_training *t)
+{
+	struct drv_checkpointing *c = &t->checkpointing;
+	bool ok = !c->from || go_on(t);
+	sl_checkpoint_close(c->from);
+	json_decref(c->note);
+	c->from = NULL;
+	c->note = NULL;
+	return ok;
+}
