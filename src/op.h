@@ -185,6 +185,8 @@ enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *att
 sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in);
 /* The same, over input 0; returns in[0]. */
 sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in);
+/* ---- mistakes in calls (src/runtime/error.c) --------------------------------------------------------------------- */
+
 /* An error found before the call could be made; returns NULL. */
 void *slp_call_fail(const char *at, const char *function, enum sl_status status, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -205,6 +207,13 @@ bool slp_broadcast(sl_shape a, sl_shape b, sl_shape *out);
 bool slp_is_float(enum sl_dtype dtype);
 /* Common flops: one an element of output 0. */
 double slp_flops_elementwise(const struct slp_infer *c);
+
+/* ---- types and shapes (src/shape.c) ------------------------------------------------------------------------------ */
+
+/* "float32 (2, 3)" */
+const char *slp_type_string(const struct slp_type *type, char text[160]);
+/* Whether a shape can be: dims not negative, sizes within memory. */
+bool slp_shape_valid(sl_shape shape);
 
 /* ---- linear algebra on a CPU team (codelets/common/gemm.c) ------------------------------------------------------------- */
 

@@ -5,17 +5,7 @@
 #ifndef SLP_BLOCKS_H
 #define SLP_BLOCKS_H
 
-#include "op.h"
-
-struct slp_blocks_attrs {
-	int block;    /* channels in a block: 8 or 16 */
-	int channels; /* of the images; the last block may have more */
-};
-
-extern const struct sl_op slp_op_to_blocks, slp_op_from_blocks;
-
-/* The channels of a block that fast kernels on this machine want; 0: there are none. */
-int slp_block_size(void);
+#include "op_inner.h"
 
 static inline sl_shape slp_blocked_shape(sl_shape x, int64_t block)
 {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gemm.h"
+#include "op_inner.h"
 #include "simd.h"
 
 #ifdef HAVE_ONEDNN

@@ -15,9 +15,4 @@ enum sl_status slp_sgemm_serial(bool ta, bool tb, int64_t m, int64_t n, int64_t 
 void slp_dgemm_serial(bool ta, bool tb, int64_t m, int64_t n, int64_t kk, double alpha, const double *a, int64_t lda,
                       const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
 
-/* The library that slp_sgemm uses: "oneDNN", "OpenBLAS" or "plain". */
-const char *slp_sgemm_library(void);
-/* Why that one, in words. */
-const char *slp_sgemm_reason(void);
-
 #endif

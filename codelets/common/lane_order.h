@@ -4,10 +4,7 @@
 #ifndef SLP_LANE_ORDER_H
 #define SLP_LANE_ORDER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-enum { SLP_ORDER_LANES = 16 };
+#include "op_inner.h"
 
 #ifdef __CUDACC__
 #define SLP_ORDER_FN static __host__ __device__ inline

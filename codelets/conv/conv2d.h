@@ -3,7 +3,7 @@
 #define SLP_CONV2D_H
 
 #include "common/lane_order.h"
-#include "op.h"
+#include "op_inner.h"
 
 /* Attributes of conv2d: the caller's options, and what graph passes add.  For each image by itself, as it is in memory:
  * x and y may each be in lane order (lane_order.h; their images must then be a multiple of 16). */
@@ -15,11 +15,6 @@ struct slp_conv2d_attrs {
 	int pool;       /* enum slp_conv_pool; not of conv2d */
 };
 
-/* A pooling of 2 × 2 windows side by side, behind a convolution or before its gradient.  What goes back to each element
- * of the unpooled y, everything or nothing, is kept in a mask: a bit an element, those of 16 images in two bytes,
- * (n / 16, channels, height, width, 2), declared as n / 8 images of uint8. */
-enum slp_conv_pool { SLP_CONV_POOL_NONE, SLP_CONV_POOL_MAX, SLP_CONV_POOL_AVG };
-
 /* Attributes of the gradient operations: what their inputs do not tell.  x_lanes is about x or its gradient, y_lanes
  * about the gradient of y. */
 struct slp_conv2d_grad {
@@ -28,10 +23,7 @@ struct slp_conv2d_grad {
 	bool bias;       /* conv2d_grad_weights: the gradient of a bias too */
 };
 
-extern const struct sl_op slp_op_conv2d, slp_op_conv2d_pool, slp_op_conv2d_grad_data, slp_op_conv2d_grad_weights;
-
-/* Puts numbers in the place of zeros that mean defaults (conv2d.c). */
-void slp_conv_defaults(struct sl_conv2d_opts *o);
+extern const struct sl_op slp_op_conv2d, slp_op_conv2d_grad_data, slp_op_conv2d_grad_weights;
 
 /* x (n, ic, ih, iw), w (oc, ic / groups, kh, kw), y (n, oc, oh, ow). */
 struct slp_conv {
@@ -125,7 +117,6 @@ enum sl_status slp_conv2d_cpu(const struct slp_kernel *k);
 /* What a CPU implementation computes: y from x, w, b; x from y, w; w and b from x, y. */
 enum slp_conv_pass { SLP_CONV_FORWARD, SLP_CONV_DATA, SLP_CONV_WEIGHTS, SLP_CONV_PASSES };
 
-struct slp_conv2d_blocked_attrs;
 struct slp_conv_args {
 	struct slp_conv c;
 	enum slp_conv_pass pass;
@@ -138,9 +129,6 @@ struct slp_conv_args {
 	const struct slp_conv2d_blocked_attrs *blocked; /* images in blocks; conv2d_onednn.c alone takes them */
 	bool sum;                                       /* y is added to what is there; in blocks only */
 };
-
-/* Whether images of these sizes are best computed in lane order, for graph passes. */
-bool slp_conv_likes_lanes(const struct slp_conv *c);
 
 /* Each returns SL_EUNSUPPORTED, without a message, where it cannot do the call. */
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a);  /* conv2d_batch.c */

@@ -305,9 +305,18 @@ static bool pays(const struct slp_conv *c)
 	return c->groups == 1 && images >= 0.75 && channels < 0.75 * images && near && slp_has_avx512();
 }
 
-bool slp_conv_likes_lanes(const struct slp_conv *c)
+bool slp_conv_has_lanes(void)
 {
-	return c->n % LANES == 0 && pays(c) && slp_batch_has_width(c->kw);
+	return slp_has_avx512();
+}
+
+bool slp_conv_likes_lanes(const struct slp_infer *call)
+{
+	struct slp_view in[3] = {{0}}, out[2] = {{0}};
+	for (int i = 0; i < call->nin && i < 3; i++) in[i].type = call->in[i];
+	for (int i = 0; i < call->nout && i < 2; i++) out[i].type = call->out[i];
+	struct slp_conv c = slp_conv_of(&(struct slp_kernel){.op = call->op, .attrs = call->attrs, .in = in, .out = out});
+	return call->in[0].dtype == SL_FLOAT32 && c.n % LANES == 0 && pays(&c) && slp_batch_has_width(c.kw);
 }
 
 static struct pass pass_of(const struct slp_conv_args *a)

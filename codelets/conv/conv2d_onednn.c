@@ -12,7 +12,8 @@
 
 #include "common/onednn.h"
 #include "common/workspace.h"
-#include "conv2d_blocked.h"
+#include "common/blocks.h"
+#include "conv2d.h"
 
 enum { SETS = 256, WAYS = 4 }; /* of the cache: a key has its place in one set */
 enum operand { X, W, B, Y, OPERANDS };

@@ -14,21 +14,11 @@
 #ifndef SLP_FUSED_H
 #define SLP_FUSED_H
 
-#include "op.h"
+#include "op_inner.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum {
-	SLP_FUSED_STEPS = 12,  /* of an expression */
-	SLP_FUSED_NUMBERS = 8, /* that it can hold */
-	SLP_FUSED_INPUTS = 13, /* no expression can read more */
-	SLP_FUSED_INPUT = 0,   /* operand: input i is this plus i ... */
-	SLP_FUSED_RESULT = 16, /* ... the result of step i */
-	SLP_FUSED_VALUES = SLP_FUSED_RESULT + SLP_FUSED_STEPS,
-	SLP_FUSED_NUMBER = 32, /* ... number i */
-};
 
 enum slp_fused_code {
 	SLP_FUSED_END, /* no step: a shorter expression ends here */
@@ -36,12 +26,6 @@ enum slp_fused_code {
 #include "fused.def"
 #undef X
 	SLP_FUSED_CODES
-};
-
-/* The expression.  All zero: an empty one. */
-struct slp_fused_attrs {
-	double number[SLP_FUSED_NUMBERS];
-	int step[SLP_FUSED_STEPS]; /* code + 256 first operand + 65536 second operand */
 };
 
 struct slp_fused_step {
@@ -61,15 +45,6 @@ static inline int slp_fused_count(const struct slp_fused_attrs *f)
 	while (n < SLP_FUSED_STEPS && f->step[n] & 255) n++;
 	return n;
 }
-
-/* Whether an operation can be part of an expression. */
-bool slp_fused_takes(const struct sl_op *op);
-
-/* Adds a call of op, with its attributes, on operands a and, if it takes two tensors, b.  Returns the operand that
- * stands for its result; -1, and nothing is added, if op cannot be part of an expression or this one is full. */
-int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b);
-
-extern const struct sl_op slp_op_fused;
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* batch_images, batch_labels: samples of a data set in a given order, as numbers that a network takes. */
 #include "batch.h"
-#include "data/batch.h"
+#include "op_inner.h"
 
 extern const struct sl_op slp_op_batch_images, slp_op_batch_labels;
 

@@ -2,7 +2,7 @@
  * if wanted: a batch normalisation with given statistics.  Made by graph passes. */
 #include "common/blocks.h"
 #include "common/simd.h"
-#include "affine_blocked.h"
+#include "op_inner.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_affine_attrs, relu, SLP_BOOL, 1, "relu of the result"),

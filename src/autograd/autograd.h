@@ -42,10 +42,6 @@ struct slp_var {
 /* Asks for the gradient by a symbol: after sl_backward, sl_grad gives a symbol, too. */
 enum sl_status slp_attach_symbol(sl_tensor *symbol);
 
-/* The sum of tensors of one type that may lie on several devices, on this one, in a fixed tree: (0 + 1) + (2 + 3) …; in
- * the innermost scope.  list is used up. */
-sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device device);
-
 struct slp_var *slp_var_new(void);
 void slp_var_retain(struct slp_var *var);
 void slp_node_give_up(struct slp_node *node); /* what it saved, after its gradient was taken */

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/batch.h"
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "io/crc32c.h"
+#include "op_inner.h"
 #include "philox.h"
 #include "tensor/tensor.h"
 

@@ -5,9 +5,9 @@
  * writes. */
 #include <stdlib.h>
 
-#include "../codelets/conv/conv2d_blocked.h"
 #include "graph/pass.h"
 #include "graph/plan.h"
+#include "op_inner.h"
 
 extern const struct sl_op slp_op_norm_fold;
 

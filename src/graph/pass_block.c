@@ -8,15 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codelets/common/layout.h"
-#include "../codelets/conv/conv2d_blocked.h"
-#include "../codelets/elementwise/fused.h"
-#include "../codelets/norm/affine_blocked.h"
-#include "../codelets/pool/pool2d.h"
 #include "graph/pass.h"
+#include "op_inner.h"
 
-extern const struct sl_op slp_op_batch_norm_infer, slp_op_concat, slp_op_norm_fold, slp_op_relu, slp_op_add,
-        slp_op_maximum_scalar, slp_op_minimum_scalar;
+extern const struct sl_op slp_op_conv2d, slp_op_max_pool2d, slp_op_avg_pool2d, slp_op_batch_norm_infer,
+        slp_op_concat, slp_op_norm_fold, slp_op_relu, slp_op_add, slp_op_maximum_scalar, slp_op_minimum_scalar;
 
 struct blocks {
 	sl_graph *g;
@@ -133,7 +129,7 @@ static bool describe(const struct blocks *b, const struct slp_gnode *n, struct s
 	sl_shape w = type_of(b, n->in[1])->shape;
 	bool plain = !channels_of(b, n->in[0]);
 	*a = (struct slp_conv2d_blocked_attrs){
-	        .conv = ((const struct slp_conv2d_attrs *)(const void *)n->attrs.bytes)->conv, .block = b->block};
+	        .conv = *(const struct sl_conv2d_opts *)(const void *)n->attrs.bytes, .block = b->block};
 	slp_conv_defaults(&a->conv);
 	a->images = (int)x->shape.dim[0];
 	a->channels[0] = (int)w.dim[1] * a->conv.groups;
@@ -205,14 +201,14 @@ static bool take_norm(struct blocks *b, int node)
 static bool take_concat(struct blocks *b, int node)
 {
 	struct slp_gnode *n = &b->g->nodes[node];
-	int axis = ((const struct slp_concat_attrs *)n->attrs.bytes)->axis, channels = 0;
+	int axis = (int)slp_node_number(n, "axis"), channels = 0;
 	if (n->types[0].shape.ndim != 4 || (axis != 1 && axis != -3)) return false;
 	for (int i = 0; i < n->nin; i++) {
 		int each = channels_of(b, n->in[i]);
 		if (!each || each % b->block) return false;
 		channels += each;
 	}
-	((struct slp_concat_attrs *)n->attrs.bytes)->axis = 1;
+	slp_node_set_int(n, "axis", 1);
 	b->status = slp_node_infer(b->g, node);
 	b->channels[node * SLP_MAX_OUTPUTS] = channels;
 	return true;

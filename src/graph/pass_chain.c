@@ -1,13 +1,13 @@
 /* chain: elementwise operations of one shape become one that goes over memory once.
  *
  * From each that is left, last ones first, a group grows against the arrows: an argument joins if the group alone uses it.
- * It stays on its side of writes to what it reads, and within what one program of `fused` holds; what no longer fits
+ * It stays on its side of writes to what it reads, and within what one expression of `fused` holds; what no longer fits
  * begins a group of its own.  Arguments of other shapes are broadcast; what computes them is not repeated. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codelets/elementwise/fused.h"
 #include "graph/pass.h"
+#include "op_inner.h"
 
 struct group {
 	sl_graph *g;
@@ -57,7 +57,7 @@ static bool may_join(const struct group *s, struct slp_value v)
 	       is_ours(s, v) && can_move(s, v.node);
 }
 
-/* ---- the program ------------------------------------------------------------------------------------------------- */
+/* ---- the expression ---------------------------------------------------------------------------------------------- */
 
 static bool add_input(struct group *s, struct slp_value v)
 {
@@ -93,8 +93,8 @@ static int operand(const struct group *s, struct slp_value v, const int *results
 	return 0;
 }
 
-/* Writes the program of the group; false if it does not fit. */
-static bool write_program(struct group *s)
+/* Writes the expression of the group; false if it does not fit. */
+static bool write_expression(struct group *s)
 {
 	int results[SLP_FUSED_STEPS];
 	memset(&s->expression, 0, sizeof s->expression);
@@ -117,7 +117,7 @@ static bool join(struct group *s, int node)
 	int i = s->count++;
 	for (; i > 0 && before.nodes[i - 1] > node; i--) s->nodes[i] = before.nodes[i - 1];
 	s->nodes[i] = node;
-	if (write_program(s)) return true;
+	if (write_expression(s)) return true;
 	*s = before;
 	return false;
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codelets/conv/conv2d.h"
 #include "graph/pass.h"
+#include "op_inner.h"
 
 struct pattern {
 	int conv, pool;

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codelets/conv/conv2d.h"
-#include "../codelets/elementwise/fused.h"
 #include "graph/pass.h"
+#include "op_inner.h"
 
 /* ---- who can have which of its operands in lane order ------------------------------------------------------------ */
 
@@ -69,13 +68,10 @@ static bool is_convolution(const struct slp_gnode *n)
 bool slp_layout_likes_lanes(const sl_graph *g, const struct slp_gnode *n)
 {
 	struct slp_infer c;
-	struct slp_view in[3] = {{0}}, out[2] = {{0}};
 	if (!is_convolution(n) || !slp_node_call(g, n, &c)) return false;
-	for (int i = 0; i < c.nin && i < 3; i++) in[i].type = c.in[i];
-	for (int i = 0; i < c.nout && i < 2; i++) out[i].type = c.out[i];
-	struct slp_conv conv = slp_conv_of(&(struct slp_kernel){.op = n->op, .attrs = c.attrs, .in = in, .out = out});
+	bool likes = slp_conv_likes_lanes(&c);
 	slp_call_free(&c);
-	return slp_value_type(g, n->in[0])->dtype == SL_FLOAT32 && slp_conv_likes_lanes(&conv);
+	return likes;
 }
 
 bool slp_layout_on_cpu(const sl_graph *g)

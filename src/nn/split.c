@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nn/trace.h"
+#include "nn/split.h"
 
 struct split {
 	const sl_graph *joint;

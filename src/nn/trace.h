@@ -6,6 +6,7 @@
 #include "graph/plan.h"
 #include "graph/symbol.h"
 #include "nn/nn.h"
+#include "nn/split.h"
 
 /* What a plan was made for: types and devices of the inputs, modes. */
 struct slp_signature {
@@ -21,21 +22,6 @@ struct slp_signature {
 struct slp_signature *slp_signature_new(int nin, sl_tensor *const *in);
 bool slp_signature_matches(const struct slp_signature *s, int nin, sl_tensor *const *in);
 
-/* What one input of a backward plan is. */
-struct slp_origin {
-	enum { SLP_FROM_DOUT, SLP_FROM_INPUT, SLP_FROM_RESIDUAL } kind;
-	int index;
-};
-
-/* A traced block: what the call computes, and what the way back needs. */
-struct slp_traced {
-	sl_graph *forward;         /* results: the block's, then residuals */
-	sl_graph *backward;        /* results: the gradients of wanted inputs and of leaves; NULL: none */
-	int nresiduals;
-	struct slp_origin *origins; /* of backward's inputs */
-	sl_tensor **leaves;        /* tensors met that gradients flow to; held */
-	int nleaves;
-};
 /* Traces the block's forward for a signature; false with an error. */
 bool slp_trace_block(const char *at, sl_block *block, const struct slp_signature *s, struct slp_traced *traced);
 void slp_traced_clear(struct slp_traced *traced);
@@ -43,7 +29,5 @@ void slp_traced_clear(struct slp_traced *traced);
 bool slp_trace_inputs(const char *at, const struct slp_signature *s, sl_tensor **symbols);
 /* Whether the trace met something it cannot take; records the error. */
 bool slp_trace_failed(const char *at, const sl_block *block, const sl_tensor *result);
-/* split.c: the joint program of both ways made two.  heads: result, then the gradients. */
-bool slp_split(const sl_graph *joint, struct slp_traced *traced);
 
 #endif

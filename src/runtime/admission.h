@@ -2,7 +2,7 @@
 #ifndef SLP_ADMISSION_H
 #define SLP_ADMISSION_H
 
-#include "runtime/segment.h"
+#include "runtime/record.h"
 
 /* Waits until the segment, whose slots are allocated, has room beside those under way on its GPUs, and counts it there.
  * False, with the reason: it never will. */

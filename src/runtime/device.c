@@ -124,16 +124,6 @@ enum sl_status slp_device_resolve(const char *at, sl_device *device)
 	return device->index < count && count > 0 ? SL_OK : absent(at, *device);
 }
 
-/* Sets the device of tensors that are made without naming one; at first, it is auto.  SL_EDEVICE if it is not there. */
-enum sl_status sl_device_default_at(const char *at, sl_device device)
-{
-	enum sl_status s = slp_engine_need(at);
-	if (s == SL_OK && device.kind == SL_DEVICE_DEFAULT) device = sl_auto();
-	if (s == SL_OK) s = slp_device_resolve(at, &device);
-	if (s == SL_OK) slp_engine.device = device;
-	return s;
-}
-
 int slp_device_pool(sl_device device)
 {
 	if (device.kind == SL_DEVICE_CPU) return device.index < 0 ? 1 : 3 + device.index;

@@ -9,20 +9,12 @@
 #include "runtime/fxt.h"
 #include "runtime/simulate.h"
 
-struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .device = {SL_DEVICE_AUTO, -1}};
-
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The version of the library as text that lives for ever: "0.1.0". */
 const char *sl_version(void)
 {
 	return PACKAGE_VERSION;
-}
-
-/* Whether the engine runs: after sl_init or the first operation, until as many calls of sl_shutdown. */
-bool sl_is_initialized(void)
-{
-	return atomic_load(&slp_engine.users) > 0;
 }
 
 /* An environment variable as a number of at least `low`; otherwise `otherwise`, with a word about it if it is set. */
@@ -253,6 +245,16 @@ enum sl_status slp_engine_need(const char *at)
 {
 	if (sl_is_initialized()) return SL_OK;
 	return sl_init_at(at, NULL);
+}
+
+/* Sets the device of tensors that are made without naming one; at first, it is auto.  SL_EDEVICE if it is not there. */
+enum sl_status sl_device_default_at(const char *at, sl_device device)
+{
+	enum sl_status s = slp_engine_need(at);
+	if (s == SL_OK && device.kind == SL_DEVICE_DEFAULT) device = sl_auto();
+	if (s == SL_OK) s = slp_device_resolve(at, &device);
+	if (s == SL_OK) slp_engine.device = device;
+	return s;
 }
 
 /* Says what nobody asked about: errors that no sync point reported. */

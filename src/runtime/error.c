@@ -82,6 +82,24 @@ enum sl_status slp_error_set(enum sl_status status, const char *format, ...)
 	return s;
 }
 
+void *slp_call_fail(const char *at, const char *function, enum sl_status status, const char *format, ...)
+{
+	char prefix[512];
+	snprintf(prefix, sizeof prefix, "%s%s%s: ", function, at ? " at " : "", at ? at : "");
+	va_list args;
+	va_start(args, format);
+	slp_error_setv(status, prefix, format, args);
+	va_end(args);
+	return NULL;
+}
+
+bool slp_given(const char *at, const char *function, const char *name, const void *argument)
+{
+	/* NULL is mostly the result of an earlier mistake, which has been recorded. */
+	if (!argument && sl_error() == SL_OK) slp_call_fail(at, function, SL_EINVAL, "the %s is NULL", name);
+	return argument;
+}
+
 static bool faults_grow(void)
 {
 	uint32_t capacity = faults.capacity ? 2 * faults.capacity : 16;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/segment.h"
+#include "runtime/execute.h"
 
 _Atomic long slp_fail_kernel;
 _Atomic int slp_slow_team, slp_slow_times = 1;

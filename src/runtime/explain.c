@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/explain.h"
+#include "runtime/segment.h"
 
 static struct {
 	pthread_mutex_t lock; /* of `done` in every explanation */

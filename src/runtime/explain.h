@@ -2,7 +2,7 @@
 #ifndef SLP_EXPLAIN_H
 #define SLP_EXPLAIN_H
 
-#include "runtime/segment.h"
+#include "runtime/record.h"
 
 /* A device, as a task that was ready saw it. */
 struct slp_prospect {

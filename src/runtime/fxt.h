@@ -3,7 +3,7 @@
 #ifndef SLP_FXT_H
 #define SLP_FXT_H
 
-#include "runtime/segment.h"
+#include "runtime/record.h"
 
 extern bool slp_fxt_on; /* a trace is recorded */
 

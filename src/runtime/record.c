@@ -2,20 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/segment.h"
-
-bool slp_grow(void **list, int *max, int n, size_t size)
-{
-	if (n <= *max) return true;
-	enum { FEW = 16 };
-	int bigger = 2 * *max > n ? 2 * *max : n;
-	if (bigger < FEW) bigger = FEW;
-	void *p = realloc(*list, (size_t)bigger * size);
-	if (!p) return false;
-	*list = p;
-	*max = bigger;
-	return true;
-}
+#include "runtime/record.h"
 
 void slp_slot_access(struct slp_slot *slot, bool reads, bool writes)
 {

@@ -27,7 +27,12 @@ uint32_t slp_fault_add(enum sl_status status, const char *message);
 enum sl_status slp_fault_report(uint32_t fault); /* makes it the thread's error */
 void slp_fault_reset(void);
 
-/* ---- the engine (engine.c) -------------------------------------------------------------------------------------- */
+/* ---- lists (grow.c) ---------------------------------------------------------------------------------------------- */
+
+/* Makes a list of items of a size longer if it must be; false without memory. */
+bool slp_grow(void **list, int *max, int n, size_t size);
+
+/* ---- the engine (state.c, engine.c) ----------------------------------------------------------------------------- */
 
 enum { SLP_MAX_TEAMS = 64, SLP_MAX_GPUS = 8 };
 enum { SLP_POOLS = 3 + SLP_MAX_TEAMS + SLP_MAX_GPUS }; /* auto, cpu, gpu, cpu:i, gpu:i */
@@ -162,7 +167,7 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
 void slp_flush(void);      /* submits the open segment; locked */
 void slp_storage_materialize(struct slp_storage *storage); /* flushes if its values are still only planned; locked */
 
-/* ---- what a task runs (segment.h), codelets (codelet.c) -------------------------------------------------------- */
+/* ---- what a task runs (record.h), codelets (codelet.c) --------------------------------------------------------- */
 
 struct slp_segment;
 struct slp_segment *slp_segment_new(void);
@@ -197,8 +202,6 @@ struct slp_patch {
 	uint64_t value;
 };
 double slp_call_bytes(const struct slp_infer *c); /* moved by a call: op->bytes, or all operands once */
-/* Makes a list of items of a size longer if it must be; false without memory. */
-bool slp_grow(void **list, int *max, int n, size_t size);
 struct slp_code;
 struct slp_code *slp_code_new(void);
 void slp_code_release(struct slp_code *code); /* also from a worker */
@@ -221,7 +224,7 @@ bool slp_runahead_wait_progress(void);     /* waits for a part of them to end; f
 int slp_runahead_pending(void);
 bool slp_runahead_waited(void);            /* somebody waits for tasks to end */
 
-/* ---- statistics (stats.c) --------------------------------------------------------------------------------------- */
+/* ---- statistics (state.c, stats.c) ------------------------------------------------------------------------------ */
 
 /* X(name): counters of struct sl_stats that are counted up from anywhere. */
 #define SLP_COUNTERS(X) X(ops) X(segments) X(finished) X(faults) X(skipped) X(stalls) X(stall_ns) X(recycled)

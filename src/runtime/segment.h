@@ -1,105 +1,9 @@
-/* Segments from the inside: what building, submitting and running them share. */
+/* Segments from the inside: what building and submitting them share. */
 #ifndef SLP_SEGMENT_H
 #define SLP_SEGMENT_H
 
-#include "runtime/runtime.h"
-
-/* One storage that a segment uses. */
-struct slp_slot {
-	struct slp_storage *storage; /* while the segment is open */
-	struct slp_buffer *buffer;   /* then: where it lies; NULL: in scratch */
-	int index;                   /* of the buffer among the task's */
-	size_t offset;               /* in the buffer or in scratch */
-	uint32_t version;            /* of the buffer, that the segment leaves */
-	enum starpu_data_access_mode mode;
-	bool known;                  /* some call of the segment has used it before */
-};
-
-/* One call.  Behind it lie the addresses of its operands, their types and its attributes (record.c). */
-struct slp_record {
-	size_t size; /* bytes to the next record */
-	int op;      /* number in slp_ops */
-	int nin, nout;
-	const char *at;
-};
-
-/* Calls in their order, and what they need together. */
-struct slp_call_list {
-	char *records;
-	size_t used, capacity;
-	int nops;
-	int op;            /* of the last call */
-	int max_operands;  /* of a call */
-	bool cuda;         /* every call has a CUDA kernel for its types */
-	size_t op_scratch; /* of the call that needs most */
-	uint32_t footprint;
-	double flops;
-};
-
-struct slp_segment {
-	struct slp_segment *next;
-	struct slp_call_list own;
-	const struct slp_call_list *calls; /* own, or that of prepared code */
-	struct slp_code **codes;           /* prepared code that it runs, or has taken calls from: held */
-	int ncodes, max_codes;
-	struct slp_patch *patches;         /* of attributes, in the order of the calls */
-	int npatches, max_patches;
-	struct slp_slot *slots;
-	int nslots, max_slots;
-	sl_device device;
-	size_t scratch;    /* bytes for dead results; the calls' own scratch comes on top */
-	int scratch_index; /* among the task's buffers; -1: none */
-	struct slp_explanation *explanation; /* what is kept of it (explain.h); NULL: nothing */
-	struct slp_buffer **buffers; /* of the task, without scratch */
-	size_t need;                 /* bytes of memory that it takes where it runs (admission.c) */
-	int nbuffers, max_buffers;
-	bool here; /* a worker of this process has run it */
-};
-
-static inline size_t slp_align(size_t n, size_t to)
-{
-	return (n + to - 1) / to * to;
-}
-
-static inline struct slp_record *slp_record_first(const struct slp_call_list *p)
-{
-	return (struct slp_record *)p->records;
-}
-static inline struct slp_record *slp_record_next(const struct slp_record *r)
-{
-	return (struct slp_record *)((char *)r + r->size);
-}
-static inline struct slp_address *slp_record_addresses(const struct slp_record *r)
-{
-	return (struct slp_address *)((char *)r + slp_align(sizeof *r, 16));
-}
-static inline struct slp_type *slp_record_types(const struct slp_record *r)
-{
-	size_t n = (size_t)(r->nin + r->nout);
-	return (struct slp_type *)((char *)slp_record_addresses(r) + slp_align(n * sizeof(struct slp_address), 16));
-}
-static inline void *slp_record_attrs(const struct slp_record *r)
-{
-	size_t n = (size_t)(r->nin + r->nout);
-	return (char *)slp_record_types(r) + slp_align(n * sizeof(struct slp_type), 16);
-}
-
-/* The call as its operation looks at it. */
-static inline struct slp_infer slp_record_call(const struct slp_record *r)
-{
-	struct slp_type *types = slp_record_types(r);
-	return (struct slp_infer){.op = slp_ops[r->op], .at = r->at, .attrs = slp_record_attrs(r), .nin = r->nin,
-				  .nout = r->nout, .in = types, .out = types + r->nin};
-}
-
-/* record.c */
-/* Adds a call to the list, its addresses unset; NULL with an error. */
-struct slp_record *slp_call_list_add(struct slp_call_list *p, const struct slp_infer *c, double flops);
-/* Adds copies of all of another's calls; the first of them, or NULL without memory. */
-struct slp_record *slp_call_list_append(struct slp_call_list *p, const struct slp_call_list *more);
-void slp_call_list_clear(struct slp_call_list *p); /* keeps its memory */
-/* Notes that a call uses the slot. */
-void slp_slot_access(struct slp_slot *slot, bool reads, bool writes);
+#include "runtime/execute.h"
+#include "runtime/record.h"
 
 /* code.c */
 /* The name of the prepared code that a record comes from; NULL: from none, or it has none. */
@@ -113,23 +17,5 @@ void slp_segment_close_if_full(void);
 int slp_segment_slot(struct slp_segment *seg, struct slp_storage *storage);
 /* Submits a segment whose slots have storages, buffers or offsets in scratch; it ends in segment_done. */
 void slp_segment_submit(struct slp_segment *seg);
-
-/* execute.c */
-/* A call whose kernel failed in a slave process; call -1: none of them ran. */
-struct slp_failure {
-	int call;
-	enum sl_status status;
-	char text[240];
-};
-/* In a slave process: runs a segment whose buffers belong to another one.  Returns how many calls failed, *failures of
- * which are listed, malloc'd. */
-int slp_segment_run_for_master(struct slp_segment *seg, void *buffers[], struct slp_failure **failures);
-/* In the master: faults, as if the segment had run here. */
-void slp_segment_ran_elsewhere(struct slp_segment *seg, const struct slp_failure *failures, int count);
-
-/* For tests: the k-th kernel from now on fails (1: the next); 0: none. */
-extern _Atomic long slp_fail_kernel;
-/* For tests: a CPU team takes so many times as long as it would, beside others that do not. */
-extern _Atomic int slp_slow_team, slp_slow_times;
 
 #endif

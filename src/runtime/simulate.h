@@ -3,7 +3,7 @@
 #ifndef SLP_SIMULATE_H
 #define SLP_SIMULATE_H
 
-#include "runtime/segment.h"
+#include "runtime/record.h"
 
 #ifdef SLP_SIMULATION
 

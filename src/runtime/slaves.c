@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/segment.h"
+#include "runtime/execute.h"
 #include "starling/base.h"
 
 /* Behind it: the records of the calls, the slots, the patches. */

@@ -3,20 +3,11 @@
 
 #include "runtime/runtime.h"
 
-struct slp_counters slp_counters;
-
 static struct {
 	pthread_mutex_t lock;
 	size_t node_peak[SL_MAX_NODES];
 	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES];
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-void slp_stats_bytes(long change)
-{
-	size_t now = atomic_fetch_add(&slp_counters.bytes, (size_t)change) + (size_t)change;
-	size_t old = atomic_load(&slp_counters.peak_bytes);
-	while (now > old && !atomic_compare_exchange_weak(&slp_counters.peak_bytes, &old, now)) continue;
-}
 
 static int nodes(void)
 {

@@ -7,17 +7,6 @@
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-void *slp_call_fail(const char *at, const char *function, enum sl_status status, const char *format, ...)
-{
-	char prefix[512];
-	snprintf(prefix, sizeof prefix, "%s%s%s: ", function, at ? " at " : "", at ? at : "");
-	va_list args;
-	va_start(args, format);
-	slp_error_setv(status, prefix, format, args);
-	va_end(args);
-	return NULL;
-}
-
 /* The name of argument i from the op's list; "x", "x[2]" in a repeated one. */
 static void argument_name(const struct sl_op *op, int i, char name[32])
 {
@@ -56,13 +45,6 @@ enum sl_status slp_reject(const struct slp_infer *c, enum sl_status status, cons
 }
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
-
-bool slp_given(const char *at, const char *function, const char *name, const void *argument)
-{
-	/* NULL is mostly the result of an earlier mistake, which has been recorded. */
-	if (!argument && sl_error() == SL_OK) slp_call_fail(at, function, SL_EINVAL, "the %s is NULL", name);
-	return argument;
-}
 
 bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 {

@@ -28,10 +28,6 @@ sl_tensor *slp_scope_add(sl_tensor *t);
 /* Checks that a tensor given by the user can be used by `function`; records why not. */
 bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t);
 
-/* "float32 (2, 3)" */
-const char *slp_type_string(const struct slp_type *type, char text[160]);
-/* Whether a shape can be: dims not negative, sizes within memory. */
-bool slp_shape_valid(sl_shape shape);
 
 /* Makes values readable at a pointer in main memory, waiting for them; NULL (with an error) if they are spoilt.
  * slp_host_end gives the access back. */
@@ -61,6 +57,11 @@ void *slp_symbol_fail(const char *at, const char *function, const sl_tensor *t);
 /* Result types of a call, defaults put into attrs (a copy of at least op->attrs_size bytes); errors are recorded. */
 enum sl_status slp_call_types(const char *at, const struct sl_op *op, void *attrs, int nin, const struct slp_type *in,
 			      struct slp_type *out);
+
+/* tree_sum.c */
+/* The sum of tensors of one type that may lie on several devices, on this one, in a fixed tree: (0 + 1) + (2 + 3) …; in
+ * the innermost scope.  list is used up. */
+sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device device);
 
 /* ---- autograd's part in a call ---------------------------------------------------------------------------------- */
 

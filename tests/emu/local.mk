@@ -73,7 +73,7 @@ tests_emu_libgpu_la_SOURCES = \
 
 # The library.  Warnings about deprecated functions of cuDNN are for nvcc to give.
 
-tests_emu_libcodelets_la_CPPFLAGS = $(emu_cppflags)
+tests_emu_libcodelets_la_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/codelets
 tests_emu_libcodelets_la_CFLAGS = $(libcodelets_la_CFLAGS)
 tests_emu_libcodelets_la_SOURCES = $(libcodelets_la_SOURCES)
 emu_objects = $(cuda_sources:.cu=.emu.lo)
@@ -103,7 +103,7 @@ am__v_EMU_1 =
 %.emu.lo: %.cu
 	@$(MKDIR_P) $(@D)
 	$(AM_V_EMU)$(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) -DSLP_EMULATE $(DEFS) $(DEFAULT_INCLUDES) \
-	  -I$(top_srcdir)/tests/emu $(emu_cppflags) $(CPPFLAGS) $(emu_cxxflags) \
+	  -I$(top_srcdir)/tests/emu -I$(top_srcdir)/codelets $(emu_cppflags) $(CPPFLAGS) $(emu_cxxflags) \
 	  -MD -MP -MF $*.emu.d -MT $@ -c -o $@ -x c++ $<
 
 -include $(cuda_sources:.cu=.emu.d)
@@ -126,7 +126,7 @@ emu_ldadd = tests/emu/libcore.la $(emu_stubs) $(STARPU_LIBS) $(ONEDNN_LIBS) $(OP
 
 # Programs
 
-tests_emu_test_ops_CPPFLAGS = $(AM_CPPFLAGS)
+tests_emu_test_ops_CPPFLAGS = $(codelets_cppflags)
 tests_emu_test_ops_CFLAGS = $(tests_test_ops_CFLAGS)
 tests_emu_test_ops_SOURCES = $(tests_test_ops_SOURCES)
 tests_emu_test_ops_LDFLAGS = $(emu_ldflags)

@@ -15,9 +15,8 @@
 #include <cblas.h>
 #endif
 
-#include "../../codelets/common/gemm.h"
-#include "../../codelets/common/simd.h"
 #include "info.h"
+#include "op_inner.h"
 #include "runtime/runtime.h"
 
 /* ---- libraries --------------------------------------------------------------------------------------------------- */
@@ -123,9 +122,9 @@ static json_t *onednn_isa(void)
 static const char *convolutions(void)
 {
 #ifdef HAVE_ONEDNN
-	return slp_has_avx512() ? "own ones of few channels (the CPU has AVX-512), else oneDNN" : "oneDNN";
+	return slp_conv_has_lanes() ? "own ones of few channels (the CPU has AVX-512), else oneDNN" : "oneDNN";
 #else
-	return slp_has_avx512() ? "own ones of few channels (the CPU has AVX-512), else products of matrices"
+	return slp_conv_has_lanes() ? "own ones of few channels (the CPU has AVX-512), else products of matrices"
 	                        : "products of matrices";
 #endif
 }

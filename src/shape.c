@@ -1,7 +1,8 @@
 /* Data types and shapes: sizes, comparison, text. */
+#include <stdio.h>
 #include <string.h>
 
-#include "tensor/tensor.h"
+#include "op.h"
 
 static const struct {
 	const char *name;

@@ -1,0 +1,117 @@
+/* What graph passes, the loader and tools ask of codelets/ beside the public functions: operations that users do not call,
+ * and what the kernels can do here. */
+#ifndef SLP_OP_INNER_H
+#define SLP_OP_INNER_H
+
+#include "op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- mini-batches (codelets/move/batch.c) ------------------------------------------------------------------------ */
+
+/* Samples order[begin], ..., order[begin + count - 1] of images (n, ...), uint8, times scale, as float32 (count, ...);
+ * order is int32.  They run where order lives, if images live on `auto`. */
+sl_tensor *slp_batch_images(const char *at, sl_tensor *images, sl_tensor *order, int64_t begin, int64_t count,
+                            double scale);
+/* The same of labels (n), uint8, as int32 (count). */
+sl_tensor *slp_batch_labels(const char *at, sl_tensor *labels, sl_tensor *order, int64_t begin, int64_t count);
+
+/* ---- expressions of elementwise functions (codelets/elementwise/fused.c) ----------------------------------------- */
+
+enum {
+	SLP_FUSED_STEPS = 12,  /* of an expression */
+	SLP_FUSED_NUMBERS = 8, /* that it can hold */
+	SLP_FUSED_INPUTS = 13, /* no expression can read more */
+	SLP_FUSED_INPUT = 0,   /* operand: input i is this plus i ... */
+	SLP_FUSED_RESULT = 16, /* ... the result of step i */
+	SLP_FUSED_VALUES = SLP_FUSED_RESULT + SLP_FUSED_STEPS,
+	SLP_FUSED_NUMBER = 32, /* ... number i */
+};
+
+/* The expression.  All zero: an empty one. */
+struct slp_fused_attrs {
+	double number[SLP_FUSED_NUMBERS];
+	int step[SLP_FUSED_STEPS]; /* code + 256 first operand + 65536 second operand */
+};
+
+/* Whether an operation can be part of an expression. */
+bool slp_fused_takes(const struct sl_op *op);
+
+/* Adds a call of op, with its attributes, on operands a and, if it takes two tensors, b.  Returns the operand that
+ * stands for its result; -1, and nothing is added, if op cannot be part of an expression or this one is full. */
+int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b);
+
+extern const struct sl_op slp_op_fused;
+
+/* ---- convolutions (codelets/conv/) ------------------------------------------------------------------------------- */
+
+/* A pooling of 2 × 2 windows side by side, behind a convolution or before its gradient.  What goes back to each element
+ * of the unpooled y, everything or nothing, is kept in a mask: a bit an element, those of 16 images in two bytes,
+ * (n / 16, channels, height, width, 2), declared as n / 8 images of uint8. */
+enum slp_conv_pool { SLP_CONV_POOL_NONE, SLP_CONV_POOL_MAX, SLP_CONV_POOL_AVG };
+
+extern const struct sl_op slp_op_conv2d_pool;
+
+enum { SLP_ORDER_LANES = 16 }; /* images of a group, in lane order (codelets/common/lane_order.h) */
+
+/* Whether this call of a convolution or of one of its gradients is best computed in lane order. */
+bool slp_conv_likes_lanes(const struct slp_infer *call);
+/* Whether the processor has what convolutions in lane order need. */
+bool slp_conv_has_lanes(void);
+
+/* Attributes of conv2d and of its gradients begin with the caller's options. */
+/* Puts numbers in the place of zeros that mean defaults (conv2d.c). */
+void slp_conv_defaults(struct sl_conv2d_opts *o);
+
+/* ---- images in blocks of channels (codelets/common/blocks.h) ----------------------------------------------------- */
+
+struct slp_blocks_attrs {
+	int block;    /* channels in a block: 8 or 16 */
+	int channels; /* of the images; the last block may have more */
+};
+
+extern const struct sl_op slp_op_to_blocks, slp_op_from_blocks;
+
+/* The channels of a block that fast kernels on this machine want; 0: there are none. */
+int slp_block_size(void);
+
+struct slp_conv2d_blocked_attrs {
+	struct sl_conv2d_opts conv;
+	int kernel[2];
+	int channels[2]; /* of x, of y */
+	int size[2];     /* of x, for conv2d_pack: height and width */
+	int images;      /* of x, for conv2d_pack */
+	int block;       /* channels in a block */
+	int64_t packed;  /* floats of w as conv2d_pack gives it; 0: w is in the plain order */
+	bool x_plain;    /* x is in the plain order */
+	bool winograd, relu;
+	bool bounded; /* y is kept between these two */
+	double low, high;
+};
+
+extern const struct sl_op slp_op_conv2d_blocked, slp_op_conv2d_blocked_add, slp_op_conv2d_pack;
+
+/* Whether there is a fast kernel for a convolution in blocks, on a team of so many threads; sets a->packed. */
+bool slp_conv_blocked_plan(struct slp_conv2d_blocked_attrs *a, int threads);
+
+struct slp_affine_attrs {
+	bool relu;
+};
+
+extern const struct sl_op slp_op_affine_blocked;
+
+extern const struct sl_op slp_op_pool2d_blocked;
+
+/* ---- products (codelets/common/gemm.c) --------------------------------------------------------------------------- */
+
+/* The library that slp_sgemm uses: "oneDNN", "OpenBLAS" or "plain". */
+const char *slp_sgemm_library(void);
+/* Why that one, in words. */
+const char *slp_sgemm_reason(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

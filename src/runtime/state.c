@@ -1,0 +1,19 @@
+/* The engine's state and its counters, which all of this folder reads.  It calls nothing. */
+#include "runtime/runtime.h"
+
+struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .device = {SL_DEVICE_AUTO, -1}};
+
+struct slp_counters slp_counters;
+
+/* Whether the engine runs: after sl_init or the first operation, until as many calls of sl_shutdown. */
+bool sl_is_initialized(void)
+{
+	return atomic_load(&slp_engine.users) > 0;
+}
+
+void slp_stats_bytes(long change)
+{
+	size_t now = atomic_fetch_add(&slp_counters.bytes, (size_t)change) + (size_t)change;
+	size_t old = atomic_load(&slp_counters.peak_bytes);
+	while (now > old && !atomic_compare_exchange_weak(&slp_counters.peak_bytes, &old, now)) continue;
+}

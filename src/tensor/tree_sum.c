@@ -1,0 +1,20 @@
+/* Sums of what several devices have, added in pairs: the order does not depend on who is first. */
+#include "tensor/tensor.h"
+
+/* Terms that lie on one device are added there, so that their sum travels instead of them. */
+static sl_tensor *add_near(const char *at, sl_tensor *a, sl_tensor *b, sl_device device)
+{
+	if (!sl_device_equal(a->device, b->device)) {
+		a = sl_place_at(at, a, device);
+		b = sl_place_at(at, b, device);
+	}
+	return a && b ? sl_add_at(at, a, b) : NULL;
+}
+
+sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device device)
+{
+	for (int stride = 1; stride < count; stride *= 2)
+		for (int i = 0; i + stride < count; i += 2 * stride)
+			if (!(list[i] = add_near(at, list[i], list[i + stride], device))) return NULL;
+	return sl_place_at(at, list[0], device);
+}
