@@ -195,11 +195,29 @@ static bool check_size(struct source *s, const struct slp_idx *idx)
 	return true;
 }
 
+/* How many of its bytes are there.  Memory grows with what has been read: a header may claim more than there is. */
+static int64_t read_growing(struct source *s, struct slp_idx *idx)
+{
+	int64_t got = 0, room = 0;
+	while (got == room && got < idx->bytes && !s->failed) {
+		room = room ? 2 * room : 1 << 20;
+		if (!s->gzip || room > idx->bytes) room = idx->bytes;
+		void *more = realloc(idx->data, (size_t)room);
+		if (!more) {
+			free(idx->data);
+			idx->data = NULL;
+			return 0;
+		}
+		idx->data = more;
+		got += get(s, (char *)idx->data + got, room - got);
+	}
+	return got;
+}
+
 static bool read_values(struct source *s, struct slp_idx *idx)
 {
-	idx->data = malloc((size_t)idx->bytes);
+	int64_t got = read_growing(s, idx);
 	if (!idx->data) return fail(s, SL_ENOMEM, "no memory for its %lld bytes", (long long)idx->bytes);
-	int64_t got = get(s, idx->data, idx->bytes);
 	if (!s->failed && got < idx->bytes)
 		return fail(s, SL_EFORMAT, "ends after %lld values, %lld needed", (long long)got,
 		            (long long)idx->bytes);

@@ -92,11 +92,12 @@ static enum sl_status print_value(const char *at, FILE *f, const struct slp_gnod
 {
 	size_t bytes = n->tensor ? sl_tensor_bytes(n->tensor) : READ + 1;
 	if (bytes > READ) return fputs("...", f) < 0 ? SL_EIO : SL_OK;
-	struct slp_view v = {malloc(bytes ? bytes : 1), n->types[0]};
-	enum sl_status s = v.ptr ? sl_read_at(at, n->tensor, v.ptr, bytes) : SL_ENOMEM;
-	if (s == SL_OK) print_elements(f, &v);
-	free(v.ptr);
-	return s;
+	/* No sync point: what is pending stays to be reported. */
+	char *p = slp_host_begin(at, "sl_graph_print", n->tensor, false);
+	if (!p) return slp_error_take();
+	print_elements(f, &(struct slp_view){p, n->types[0]});
+	slp_host_end(n->tensor);
+	return SL_OK;
 }
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */

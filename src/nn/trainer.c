@@ -172,10 +172,13 @@ double sl_trainer_lr(const sl_trainer *trainer)
 	return trainer ? sl_schedule_lr(&trainer->optimizer.schedule, trainer->optimizer.lr, trainer->steps) : NAN;
 }
 
-/* Sets the learning rate that the schedule starts from (not checked); counts from the next step on. */
+/* Sets the learning rate that the schedule starts from; counts from the next step on.  One that is negative, or no
+ * number, is not taken: sl_error() is SL_EINVAL then. */
 void sl_trainer_set_lr(sl_trainer *trainer, double lr)
 {
-	if (trainer) trainer->optimizer.lr = lr;
+	bool fits = lr >= 0 && isfinite(lr);
+	if (!fits) slp_call_fail(NULL, "sl_trainer_set_lr", SL_EINVAL, "lr must not be negative, got %g", lr);
+	if (fits && trainer) trainer->optimizer.lr = lr;
 }
 
 /* How many steps it has made, those before sl_trainer_load included; 0 for NULL. */

@@ -80,7 +80,7 @@ static enum sl_status check_add(const char *at, const sl_block *parent, const ch
  * child over, after an error too: so a block that was just made can be given; retain one that has another place
  * already, whose parameters are then shared.  Plans of the parent and of what is around it are dropped.  Returns the
  * child; NULL, silently, if the child is NULL after an earlier mistake, or with SL_EINVAL: a name that is taken or has
- * dots, a block inside itself.
+ * dots, a block inside itself (which keeps its last reference then).
  *
  *     net->hidden = sl_block_add(&net->base, "hidden", sl_dense(256, .activation = SL_RELU));
  *     sl_block_add(sequence, NULL, sl_dense(10)); */
@@ -92,7 +92,9 @@ sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl
 		return child;
 	}
 	if (s == SL_OK) slp_call_fail(at, "sl_block_add", SL_ENOMEM, "no memory for another child");
-	sl_block_free(child);
+	/* One around the parent is in use, whatever was given with it: its last reference stays. */
+	bool around = parent && child && parent->base && child->base && is_within(parent, child);
+	if (!around || atomic_load(&child->base->refs) > 1) sl_block_free(child);
 	return NULL;
 }
 

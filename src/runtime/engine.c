@@ -31,6 +31,30 @@ static long long env_number(const char *name, long long low, long long otherwise
 	return otherwise;
 }
 
+/* Numbers that StarPU would abort on if they are none. */
+static void check_environment(void)
+{
+	static const char *const names[] = {
+	        "STARPU_BUS_CALIBRATE",
+	        "STARPU_BUS_STATS",
+	        "STARPU_CALIBRATE",
+	        "STARPU_CALIBRATE_MINIMUM",
+	        "STARPU_CUDA_PIPELINE",
+	        "STARPU_FXT_TRACE",
+	        "STARPU_HISTORY_MAX_ERROR",
+	        "STARPU_NCPUS",
+	        "STARPU_NWORKER_PER_CUDA",
+	        "STARPU_PREFETCH",
+	        "STARPU_PROFILING",
+	        "STARPU_SILENT",
+	        "STARPU_STATS",
+	        "STARPU_WATCHDOG_TIMEOUT",
+	        "STARPU_WORKERS_NOBIND",
+	        "STARPU_WORKER_STATS",
+	};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) env_number(names[i], 0, 0);
+}
+
 static int pick(int wanted, const char *variable, int low, int otherwise)
 {
 	if (wanted) return wanted;
@@ -57,7 +81,6 @@ static struct sl_config resolve(const struct sl_config *given)
 	int slaves = expected_slaves();
 	if (c.teams > 0 && slaves) c.teams = c.teams > slaves ? c.teams - slaves : 1;
 	c.teams = pick(c.teams, "STARPU_NCPU", 0, 1);
-	if (c.teams > SLP_MAX_TEAMS) c.teams = SLP_MAX_TEAMS;
 	c.gpus = pick(c.gpus, "STARPU_NCUDA", 0, SLP_MAX_GPUS);
 	if (c.gpus < 0) c.gpus = 0;
 	c.bulk = pick(c.bulk, "SL_BULK", 1, 32);
@@ -111,6 +134,10 @@ static enum sl_status check_teams(const char *at, int teams, int gpus)
 {
 	if (teams == 0 && !gpus) {
 		slp_call_fail(at, "sl_init", SL_EDEVICE, "neither CPU devices (STARPU_NCPU=0) nor GPUs");
+		return SL_EDEVICE;
+	}
+	if (teams > SLP_MAX_TEAMS) {
+		slp_call_fail(at, "sl_init", SL_EDEVICE, "%d CPU devices; there can be %d", teams, SLP_MAX_TEAMS);
 		return SL_EDEVICE;
 	}
 	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
@@ -194,14 +221,28 @@ static void report_missing_shutdown(void)
 	sl_shutdown();
 }
 
+/* In the child of a fork: StarPU's threads are not here, and locks may be held by threads that are not. */
+static void forked(void)
+{
+	if (!sl_is_initialized()) return;
+	slp_engine.forked = true;
+	slp_engine.generation++;
+	atomic_store(&slp_engine.users, 0);
+	pthread_mutex_init(&slp_engine.lock, NULL);
+	pthread_mutex_init(&start_lock, NULL);
+	slp_fault_forked();
+}
+
 static void register_exit(void)
 {
 	atexit(report_missing_shutdown);
+	pthread_atfork(NULL, NULL, forked);
 }
 
 static enum sl_status start(const char *at, const struct sl_config *given)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	check_environment();
 	struct sl_config c = resolve(given);
 	if (c.teams < 0 || c.bulk < 0 || c.runahead_tasks < 0) {
 		slp_call_fail(at, "sl_init", SL_EINVAL, ".teams, .bulk and .runahead_tasks must not be negative");
@@ -221,6 +262,14 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	return SL_OK;
 }
 
+static enum sl_status refuse_child(const char *at)
+{
+	slp_call_fail(at, "sl_init", SL_ESTATE,
+	              "the engine ran when this process was forked, and its threads are in the other one: fork before the "
+	              "first operation, or exec a program of its own");
+	return SL_ESTATE;
+}
+
 /* Starts the engine: StarPU with one worker a CPU team and one a GPU.  config may be NULL.  Operations start it with
  * defaults by themselves, so programs call it only to choose.  Calls nest: only the first one's config counts, and
  * the last sl_shutdown stops.
@@ -229,13 +278,15 @@ static enum sl_status start(const char *at, const struct sl_config *given)
  *
  * Random numbers start at config->seed, or without a config go on as sl_seed told.  Returns SL_EINVAL for a scheduling
  * policy that StarPU does not have, numbers below 0, or if the library simulates and is told no machine; SL_EDEVICE for
- * more teams than cores, for no devices at all, or if StarPU cannot start so; SL_EIO if the folder in which it keeps what
- * it measures cannot be made.  After an error the engine does not run. */
+ * more teams than cores or than 64, for no devices at all, or if StarPU cannot start so; SL_EIO if the folder in which
+ * it keeps what it measures cannot be made; SL_ESTATE in the child of a fork, if the engine ran before.  After an error
+ * the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
 	pthread_mutex_lock(&start_lock);
 	enum sl_status s = SL_OK;
-	if (atomic_load(&slp_engine.users) == 0) s = start(at, config);
+	if (slp_engine.forked) s = refuse_child(at);
+	else if (atomic_load(&slp_engine.users) == 0) s = start(at, config);
 	if (s == SL_OK) atomic_fetch_add(&slp_engine.users, 1);
 	pthread_mutex_unlock(&start_lock);
 	return s;

@@ -62,10 +62,64 @@ void sl_error_clear(void)
 	thread_error.message[0] = '\0';
 }
 
+/* ---- faults: what no thread has reported yet ------------------------------------------------------------------------ */
+
+static bool faults_grow(void)
+{
+	uint32_t capacity = faults.capacity ? 2 * faults.capacity : 16;
+	struct fault *list = realloc(faults.list, capacity * sizeof *list);
+	if (!list) return false;
+	faults.list = list;
+	faults.capacity = capacity;
+	return true;
+}
+
+/* A new one, or the last one again; NULL without any memory. */
+static struct fault *fault_slot(void)
+{
+	if (faults.count < MAX_FAULTS && (faults.count < faults.capacity || faults_grow()))
+		faults.list[faults.count++] = (struct fault){.reported = true};
+	return faults.count ? &faults.list[faults.count - 1] : NULL;
+}
+
+static uint32_t fault_keep(enum sl_status status, const char *message)
+{
+	pthread_mutex_lock(&faults.lock);
+	struct fault *f = fault_slot();
+	if (f) {
+		if (f->reported) atomic_fetch_add(&faults.unreported, 1);
+		free(f->message);
+		*f = (struct fault){status, false, strdup(message)};
+	}
+	uint32_t number = faults.count ? faults.count : 1;
+	pthread_mutex_unlock(&faults.lock);
+	return number;
+}
+
+/* A thread ends, and nobody asked for its error: the next sync point of another one tells it. */
+static void keep_for_others(void *unused)
+{
+	(void)unused;
+	if (thread_error.status != SL_OK) fault_keep(thread_error.status, thread_error.message);
+	thread_error.status = SL_OK;
+}
+
+/* ---- the thread's error ------------------------------------------------------------------------------------------ */
+
+static pthread_key_t ending; /* its destructor sees the threads that end with an error */
+
+static void make_key(void)
+{
+	pthread_key_create(&ending, keep_for_others);
+}
+
 enum sl_status slp_error_setv(enum sl_status status, const char *prefix, const char *format, va_list args)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	if (thread_error.status != SL_OK) return thread_error.status;
 	thread_error.status = status;
+	pthread_once(&once, make_key);
+	pthread_setspecific(ending, &thread_error);
 	int n = snprintf(thread_error.message, sizeof thread_error.message, "%s", prefix);
 	if (n < 0 || (size_t)n >= sizeof thread_error.message) return status;
 	int m = vsnprintf(thread_error.message + n, sizeof thread_error.message - (size_t)n, format, args);
@@ -100,37 +154,10 @@ bool slp_given(const char *at, const char *function, const char *name, const voi
 	return argument;
 }
 
-static bool faults_grow(void)
-{
-	uint32_t capacity = faults.capacity ? 2 * faults.capacity : 16;
-	struct fault *list = realloc(faults.list, capacity * sizeof *list);
-	if (!list) return false;
-	faults.list = list;
-	faults.capacity = capacity;
-	return true;
-}
-
-/* A new one, or the last one again; NULL without any memory. */
-static struct fault *fault_slot(void)
-{
-	if (faults.count < MAX_FAULTS && (faults.count < faults.capacity || faults_grow()))
-		faults.list[faults.count++] = (struct fault){.reported = true};
-	return faults.count ? &faults.list[faults.count - 1] : NULL;
-}
-
 uint32_t slp_fault_add(enum sl_status status, const char *message)
 {
 	SLP_COUNT(faults);
-	pthread_mutex_lock(&faults.lock);
-	struct fault *f = fault_slot();
-	if (f) {
-		if (f->reported) atomic_fetch_add(&faults.unreported, 1);
-		free(f->message);
-		*f = (struct fault){status, false, strdup(message)};
-	}
-	uint32_t number = faults.count ? faults.count : 1;
-	pthread_mutex_unlock(&faults.lock);
-	return number;
+	return fault_keep(status, message);
 }
 
 static const char *fault_text(const struct fault *f)
@@ -199,4 +226,9 @@ void slp_fault_reset(void)
 	faults.count = faults.capacity = 0;
 	atomic_store(&faults.unreported, 0);
 	pthread_mutex_unlock(&faults.lock);
+}
+
+void slp_fault_forked(void)
+{
+	pthread_mutex_init(&faults.lock, NULL);
 }

@@ -26,6 +26,7 @@ enum sl_status slp_error_take(void);
 uint32_t slp_fault_add(enum sl_status status, const char *message);
 enum sl_status slp_fault_report(uint32_t fault); /* makes it the thread's error */
 void slp_fault_reset(void);
+void slp_fault_forked(void); /* in a child process, where whoever held the lock is not */
 
 /* ---- lists (grow.c) ---------------------------------------------------------------------------------------------- */
 
@@ -46,6 +47,7 @@ struct slp_engine {
 	int team_worker[SLP_MAX_TEAMS], gpu_worker[SLP_MAX_GPUS];
 	int nworkers;
 	sl_device device;     /* the default */
+	bool forked;          /* this is a child of the process where it ran: its threads are not here */
 	unsigned generation;  /* how often it was stopped: older tensors have lost their values */
 	_Atomic uint64_t rng_seed, rng_stream;
 };

@@ -40,9 +40,10 @@ void slp_stats_sample(void)
 
 /* Fills stats, the caller's, with what happened since sl_init or sl_stats_reset.  Does not wait: call sl_wait_all first
  * for figures that include all that was asked for.  node_peak is sampled; link_bytes are those of StarPU's transfers.
- * Without an engine, nodes is 0. */
+ * Without an engine, nodes is 0.  Nothing happens if stats is NULL. */
 void sl_stats_get(struct sl_stats *stats)
 {
+	if (!stats) return;
 	memset(stats, 0, sizeof *stats);
 #define X(name) uint64_t name = atomic_load(&slp_counters.name);
 	SLP_COUNTERS(X)

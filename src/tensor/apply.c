@@ -55,7 +55,8 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 		return false;
 	}
 	if (t->storage->generation != slp_engine.generation || !sl_is_initialized()) {
-		slp_call_fail(at, function, SL_ESTATE, "the tensor lost its values in sl_shutdown");
+		slp_call_fail(at, function, SL_ESTATE, slp_engine.forked ? "the tensor's values are in the process that was forked"
+		                                                         : "the tensor lost its values in sl_shutdown");
 		return false;
 	}
 	return true;

@@ -1,0 +1,184 @@
+/* Calls at the edges of what the library takes: after fork(), from threads that end, blocks inside themselves, figures
+ * that are none.  Each is an error that says so, and everything works afterwards. */
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+/* ---- fork -------------------------------------------------------------------------------------------------------- */
+
+/* What a child makes of it: 0 if each call is SL_ESTATE and says why. */
+static int in_child(sl_tensor *t)
+{
+	float value;
+	int wrong = 0;
+	alarm(SLP_PATIENCE); /* it shall not hang, and will not keep the tests from ending */
+	wrong |= sl_ones(SL_SHAPE(2)) || sl_error() != SL_ESTATE || !strstr(sl_error_message(), "fork") ? 1 : 0;
+	sl_error_clear();
+	wrong |= sl_read(t, &value, sizeof value) != SL_ESTATE || !strstr(sl_error_message(), "forked") ? 2 : 0;
+	wrong |= sl_add(t, t) || sl_error() != SL_ESTATE ? 4 : 0;
+	wrong |= sl_wait_all() != SL_ESTATE ? 8 : 0;
+	wrong |= sl_init(NULL) != SL_ESTATE || sl_is_initialized() ? 16 : 0;
+	sl_error_clear();
+	sl_release(t);
+	sl_shutdown();
+	return wrong;
+}
+
+static void test_fork(void)
+{
+	slp_begin((struct sl_config){.teams = 1});
+	sl_tensor *t = NULL;
+	SL_SCOPE
+		t = sl_retain(sl_full(SL_SHAPE(1), 7));
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		int wrong = in_child(t);
+		_exit(wrong);
+	}
+	int status = -1;
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK_SAYING(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with %x", (unsigned)status);
+	SL_SCOPE
+		CHECK_ALL(sl_add(t, t), 14);
+	sl_release(t);
+	slp_end_well();
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+static void *make_mistake(void *unused)
+{
+	(void)unused;
+	SL_SCOPE
+		sl_add(sl_ones(SL_SHAPE(2)), sl_ones(SL_SHAPE(3)));
+	return NULL;
+}
+
+static void *make_and_see(void *unused)
+{
+	make_mistake(unused);
+	return sl_wait_all() == SL_ESHAPE ? unused : NULL;
+}
+
+static void run_thread(void *(*body)(void *))
+{
+	pthread_t thread;
+	int here = 0;
+	void *result = NULL;
+	CHECK(pthread_create(&thread, NULL, body, &here) == 0 && pthread_join(thread, &result) == 0);
+	CHECK(body != make_and_see || result == &here);
+}
+
+static void test_ended_thread(void)
+{
+	slp_begin((struct sl_config){.teams = 1});
+	run_thread(make_mistake);
+	CHECK(sl_error() == SL_OK); /* it was not mine */
+	CHECK_STATUS(sl_wait_all(), SL_ESHAPE, "add(", "test_misuse.c:");
+	CHECK_OK(sl_wait_all()); /* once */
+	run_thread(make_and_see);
+	CHECK_OK(sl_wait_all());
+	slp_end_well();
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+static void test_block_in_itself(void)
+{
+	sl_block *outer = sl_sequential(sl_dense(2)), *inner = sl_sequential(sl_dense(3));
+	sl_block_add(outer, "inner", inner);
+	CHECK_NULL(sl_block_add(outer, "me", outer), SL_EINVAL, "inside itself");
+	CHECK_NULL(sl_block_add(inner, "out", outer), SL_EINVAL, "inside itself");
+	CHECK(sl_block_children(outer) == 2 && sl_block_children(inner) == 1); /* both are still there */
+	sl_block_free(outer);
+}
+
+/* ---- figures ----------------------------------------------------------------------------------------------------- */
+
+static void test_learning_rate(void)
+{
+	const double wrong[] = {NAN, INFINITY, -1};
+	sl_block *net = sl_sequential(sl_dense(2));
+	sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 0.5));
+	for (int i = 0; i < 3; i++) {
+		sl_trainer_set_lr(t, wrong[i]);
+		CHECK(sl_error() == SL_EINVAL && strstr(sl_error_message(), "sl_trainer_set_lr") &&
+		      sl_trainer_lr(t) == 0.5);
+		sl_error_clear();
+	}
+	sl_trainer_set_lr(t, 0);
+	CHECK(sl_error() == SL_OK && sl_trainer_lr(t) == 0);
+	sl_trainer_free(t);
+	sl_block_free(net);
+}
+
+static void test_teams(void)
+{
+	slp_end();
+	CHECK_STATUS(sl_init(&(struct sl_config){.teams = 100000}), SL_EDEVICE, "100000 CPU devices", "64");
+	sl_error_clear();
+	CHECK(!sl_is_initialized());
+}
+
+/* StarPU would abort on each of them. */
+static void test_environment(void)
+{
+	static const char *const names[] = {"STARPU_CALIBRATE", "STARPU_HISTORY_MAX_ERROR", "STARPU_BUS_STATS"};
+	for (int i = 0; i < 3; i++) setenv(names[i], "zz", 1);
+	slp_begin((struct sl_config){.teams = 1});
+	SL_SCOPE
+		CHECK_ALL(sl_ones(SL_SHAPE(2)), 1);
+	slp_end_well();
+	for (int i = 0; i < 3; i++) unsetenv(names[i]);
+}
+
+static void test_statistics(void)
+{
+	sl_stats_get(NULL);
+	CHECK(sl_error() == SL_OK);
+}
+
+/* ---- printing ---------------------------------------------------------------------------------------------------- */
+
+/* A mistake before stays to be reported, and the graph is whole. */
+static void test_print_with_error(void)
+{
+	slp_begin((struct sl_config){.teams = 1});
+	char *text = NULL;
+	size_t size;
+	sl_graph *g = sl_graph_parse("input x: float32 (2,)\nconst c: float32 (2,) = [1, 2]\ny = add(x, c)\nreturn y");
+	FILE *file = open_memstream(&text, &size);
+	make_mistake(NULL);
+	CHECK(sl_error() == SL_ESHAPE && sl_graph_print(file, g) == SL_OK && sl_error() == SL_ESHAPE);
+	fclose(file);
+	CHECK_SAYING(strstr(text, "[1, 2]") && strstr(text, "return y"), "printed %s", text);
+	free(text);
+	CHECK_STATUS(sl_wait_all(), SL_ESHAPE, "add(");
+	sl_graph_free(g);
+	slp_end_well();
+}
+
+static const struct slp_test tests[] = {
+        {"fork", test_fork},
+        {"a thread ends with an error", test_ended_thread},
+        {"a block inside itself", test_block_in_itself},
+        {"learning rates", test_learning_rate},
+        {"too many teams", test_teams},
+        {"environment", test_environment},
+        {"statistics", test_statistics},
+        {"printing after a mistake", test_print_with_error},
+        {0},
+};
+
+int main(int argc, char **argv)
+{
+	return slp_test_main(argc, argv,
+	                     (const struct slp_suite[]){{.name = "misuse", .tests = tests, .after = slp_end}, {0}});
+}
