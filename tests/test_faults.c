@@ -293,6 +293,18 @@ static void test_first_wins(void)
 	slp_end();
 }
 
+/* A program's own error is like the library's. */
+static void test_own_error(void)
+{
+	start(1);
+	CHECK(sl_error_raise_at("own:1", SL_EFORMAT, "no such gate") == SL_EFORMAT);
+	CHECK(sl_error_raise(SL_EINVAL, "second") == SL_EFORMAT);
+	CHECK_STATUS(sl_wait_all(), SL_EFORMAT, "own:1", "no such gate");
+	CHECK(sl_error_raise(SL_OK, NULL) == SL_EINVAL);
+	sl_error_clear();
+	slp_end();
+}
+
 /* More than the list of faults and a message hold: nothing breaks, and new ones still are told. */
 static void test_very_many(void)
 {
@@ -441,6 +453,7 @@ static const struct slp_test kernel_tests[] = {
 };
 static const struct slp_test message_tests[] = {
         {"several failures", test_several},          {"place", test_place},
+        {"a program's own error", test_own_error},
         {"the first mistake wins", test_first_wins}, {"very many failures", test_very_many},
         {"NULL goes through", test_null_chain},      {0},
 };

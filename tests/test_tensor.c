@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "gate.h"
 #include "tensor/tensor.h"
 
 static int refs(const sl_tensor *t)
@@ -376,12 +377,34 @@ static const struct slp_test type_tests[] = {
         {"invalid arguments", test_invalid_arguments},
         {0},
 };
+/* Behind a closed gate nothing is computed: the time is up; with the gate open everything is there. */
+static void test_poll(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(3));
+		CHECK(sl_wait(x) == SL_OK && sl_poll(x, 0));
+		slp_gate_close(0);
+		sl_tensor *y = sl_add_scalar(x, 1);
+		CHECK(!sl_poll(y, 0.01));
+		CHECK(!sl_poll(NULL, 0.01));
+		CHECK(sl_poll(x, SLP_PATIENCE)); /* what reads it does not matter */
+		slp_gate_open();
+		CHECK(sl_poll(y, SLP_PATIENCE));
+		CHECK(sl_poll(NULL, SLP_PATIENCE));
+		float values[3];
+		CHECK(sl_read(y, values, sizeof values) == SL_OK && values[2] == 2);
+		CHECK(sl_poll(sl_var("data"), 0)); /* a wait would say at once what is wrong */
+		sl_error_clear();
+	}
+}
+
 static const struct slp_test value_tests[] = {
         {"round trip", test_round_trip},
         {"made", test_made},
         {"empty", test_empty},
         {"large", test_large},
         {"write in order", test_write_in_order},
+        {"poll", test_poll},
         {0},
 };
 static const struct slp_test view_tests[] = {

@@ -62,6 +62,20 @@ void sl_error_clear(void)
 	thread_error.message[0] = '\0';
 }
 
+/* Records an error of the program's own, from the forward of a block for example: it is the calling thread's, unless one
+ * is pending (the first wins), and the next function that waits reports it.  Returns the status that is pending then;
+ * SL_OK and what is no status become SL_EINVAL.
+ *
+ *     if (nin != 2) {
+ *             sl_error_raise(SL_EINVAL, "the gate takes two inputs");
+ *             return NULL;
+ *     } */
+enum sl_status sl_error_raise_at(const char *at, enum sl_status status, const char *message)
+{
+	if (status == SL_OK || (unsigned)status > SL_EINTERNAL) status = SL_EINVAL;
+	return slp_error_set(status, "%s%s%s", at ? at : "", at ? ": " : "", message ? message : "");
+}
+
 /* ---- faults: what no thread has reported yet ------------------------------------------------------------------------ */
 
 static bool faults_grow(void)

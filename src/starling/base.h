@@ -69,6 +69,8 @@ SL_API const char *sl_status_name(enum sl_status status);
 SL_API enum sl_status sl_error(void);
 SL_API const char *sl_error_message(void);
 SL_API void sl_error_clear(void);
+SL_API enum sl_status sl_error_raise_at(const char *at, enum sl_status status, const char *message);
+#define sl_error_raise(status, message) sl_error_raise_at(SL_HERE, status, message)
 SL_API const char *sl_version(void);
 
 /* ---- devices ---------------------------------------------------------------------------------------------------- */

@@ -89,6 +89,8 @@ SL_API sl_device sl_tensor_device(const sl_tensor *t);
 
 SL_API enum sl_status sl_wait_at(const char *at, sl_tensor *t);
 #define sl_wait(t) sl_wait_at(SL_HERE, t)
+SL_API bool sl_poll_at(const char *at, sl_tensor *t, double seconds);
+#define sl_poll(t, seconds) sl_poll_at(SL_HERE, t, seconds)
 SL_API enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes);
 #define sl_read(t, data, bytes) sl_read_at(SL_HERE, t, data, bytes)
 SL_API enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_t bytes);

@@ -1,0 +1,88 @@
+/* Waiting for a while only: what front ends need whose users may interrupt a wait. */
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tensor/tensor.h"
+
+/* A question to StarPU whether values are there.  The asker and StarPU's callback hold it. */
+struct question {
+	atomic_int refs;
+	atomic_bool answered;
+	starpu_data_handle_t handle;
+};
+
+static void let_go(struct question *q)
+{
+	if (atomic_fetch_sub(&q->refs, 1) == 1) free(q);
+}
+
+static void answer(void *arg)
+{
+	struct question *q = arg;
+	starpu_data_release_on_node(q->handle, STARPU_ACQUIRE_NO_NODE);
+	atomic_store(&q->answered, true);
+	let_go(q);
+}
+
+/* NULL: without memory, or StarPU does not take the question. */
+static struct question *ask(const struct slp_buffer *b)
+{
+	struct question *q = malloc(sizeof *q);
+	if (!q) return NULL;
+	atomic_init(&q->refs, 2);
+	atomic_init(&q->answered, false);
+	q->handle = b->handle;
+	if (starpu_data_acquire_on_node_cb(b->handle, STARPU_ACQUIRE_NO_NODE, STARPU_R, answer, q) == 0) return q;
+	free(q);
+	return NULL;
+}
+
+/* Small work is waited for awake, letting others run; past that the thread sleeps between two looks. */
+static void pause_between_looks(int look)
+{
+	enum { AWAKE = 128, NAP_NS = 50 * 1000 };
+	if (look < AWAKE) sched_yield();
+	else nanosleep(&(struct timespec){0, NAP_NS}, NULL);
+}
+
+static bool poll_values(struct slp_buffer *b, double seconds)
+{
+	if (!atomic_load_explicit(&b->pending, memory_order_acquire)) return true;
+	struct question *q = ask(b);
+	if (!q) return true;
+	double end = sl_time() + seconds;
+	for (int look = 0; !atomic_load(&q->answered) && sl_time() < end; look++) pause_between_looks(look);
+	bool there = atomic_load(&q->answered);
+	let_go(q);
+	return there;
+}
+
+static bool poll_all(double seconds)
+{
+	slp_lock();
+	slp_flush();
+	slp_unlock();
+	double end = sl_time() + seconds;
+	for (int look = 0; slp_runahead_pending() && sl_time() < end; look++) pause_between_looks(look);
+	return !slp_runahead_pending();
+}
+
+/* Waits until the values of t are computed, or with t NULL until everything issued is, but not longer than so many
+ * seconds.  True: they are, and sl_wait, sl_read or sl_wait_all will not wait; so it is if they would report an error at
+ * once, too, and in simulation.  False: the time is up.  For programs that look for signals or other events meanwhile.
+ *
+ *     while (!sl_poll(y, 0.05))
+ *             if (interrupted) return 1; */
+bool sl_poll_at(const char *at, sl_tensor *t, double seconds)
+{
+	(void)at;
+	if (!sl_is_initialized() || sl_is_simulated()) return true;
+	if (!t) return poll_all(seconds);
+	if (!t->storage || t->storage->generation != slp_engine.generation) return true;
+	slp_lock();
+	slp_storage_materialize(t->storage);
+	struct slp_buffer *b = t->storage->buffer;
+	slp_unlock();
+	return !b || poll_values(b, seconds);
+}
