@@ -24,7 +24,8 @@ long_scripts += \
 EXTRA_LTLIBRARIES = \
 	tests/emu/libcodelets.la \
 	tests/emu/libcore.la \
-	tests/emu/libgpu.la
+	tests/emu/libgpu.la \
+	tests/emu/libstarling.la
 emu_programs = \
 	tests/emu/lenet \
 	tests/emu/sl-info \
@@ -38,7 +39,7 @@ CLEANFILES += $(EXTRA_LTLIBRARIES) $(emu_programs)
 
 if EMULATION
 emulation = yes
-emulated = $(emu_programs)
+emulated = $(emu_programs) tests/emu/libstarling.la
 log = sh.log
 tests/emu/device.$(log): tests/emu/test_device tests/emu/test_parallel
 tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
@@ -49,6 +50,7 @@ tests/emu/ops.$(log): tests/emu/test_ops
 tests/emu/steps-long.$(log): tests/emu/test_steps
 tests/emu/steps.$(log): tests/emu/test_steps
 tests/emu/unequal.$(log): tests/emu/resnet18
+tests/python.$(log): tests/emu/libstarling.la
 endif
 
 emu_cppflags = -DHAVE_CUDA=1 $(AM_CPPFLAGS) $(EMU_CFLAGS)
@@ -123,6 +125,14 @@ emu_ldflags = -no-install -Wl,--dynamic-list=$(srcdir)/tests/emu/emu.map -Wl,--n
 	-Wl,-rpath,$(abs_builddir)/tests/emu/stubs
 emu_ldadd = tests/emu/libcore.la $(emu_stubs) $(STARPU_LIBS) $(ONEDNN_LIBS) $(OPENBLAS_LIBS) \
 	$(HWLOC_LIBS) $(ZLIB_LIBS) $(JANSSON_LIBS) $(PROTOBUF_C_LIBS) -lstdc++ -lm
+
+# The library as a program loads it, for the Python package: put before the one that the package carries.
+
+tests_emu_libstarling_la_SOURCES =
+tests_emu_libstarling_la_LDFLAGS = -rpath $(abs_builddir)/tests/emu -version-info 0:0:0 -Wl,--no-as-needed \
+	-Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,--disable-new-dtags -Wl,-rpath,$(abs_builddir)/tests/emu/stubs
+tests_emu_libstarling_la_LIBADD = $(emu_ldadd)
+EXTRA_tests_emu_libstarling_la_DEPENDENCIES = $(emu_stubs)
 
 # Programs
 

@@ -1,0 +1,113 @@
+# %% [markdown]
+# # Imperative and symbolic
+#
+# An imperative program computes where it stands: easy to write, to print from, to debug.  A symbolic one is first described as
+# a whole, then optimised, then run, many times and without Python.  A hybrid block is both.
+
+# %%
+import os
+import tempfile
+import time
+
+from starling import mx
+from starling.mx import nd, sym
+from starling.mx.gluon import nn
+
+# %% [markdown]
+# ## A network, as usual
+#
+# `HybridSequential` behaves as `Sequential` does until it is told otherwise.
+
+
+# %%
+def perceptron():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(256, activation="relu"), nn.Dense(128, activation="relu"), nn.Dense(2))
+    net.initialize()
+    return net
+
+
+x = nd.random.normal(shape=(1, 512))
+net = perceptron()
+before = net(x)
+print(before)
+
+# %% [markdown]
+# `hybridize` has the network traced at its next call and compiled.  The result is the same.
+
+# %%
+net.hybridize()
+after = net(x)
+print(after)
+assert (before.asnumpy() == after.asnumpy()).all()
+
+# %% [markdown]
+# ## What it brings
+#
+# A compiled call is one task instead of many calls.  Calls are asynchronous: `waitall` is part of what is measured.
+
+
+# %%
+def benchmark(net, x, calls=200):
+    start = time.time()
+    for _ in range(calls):
+        net(x)
+    nd.waitall()
+    return time.time() - start
+
+
+net = perceptron()
+benchmark(net, x, 1)
+imperative = benchmark(net, x)
+net.hybridize()
+benchmark(net, x, 1)
+print(f"imperative {imperative:.4f} s, hybridised {benchmark(net, x):.4f} s")
+
+# %% [markdown]
+# ## Without the code that made it
+#
+# A hybridised network that has run can be exported: a description and a file of parameters, which Starling's `sl-run`,
+# MXNet, and other languages read.
+
+# %%
+with tempfile.TemporaryDirectory() as folder:
+    net.export(os.path.join(folder, "perceptron"))
+    print(sorted(os.listdir(folder)))
+
+# %% [markdown]
+# A symbol in place of an array gives a description of the result.
+
+# %%
+print(net(sym.var("data")))
+
+# %% [markdown]
+# ## What a block sees
+#
+# `hybrid_forward` gets the module of functions as `F`: that of arrays while the block is imperative, that of symbols while it is
+# traced.  After that it is not called any more: what it prints shows once.
+
+
+# %%
+class HybridNet(nn.HybridBlock):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.hidden = nn.Dense(10)
+        self.output = nn.Dense(2)
+        self.calls = 0
+
+    def hybrid_forward(self, F, x):
+        self.calls += 1
+        print("F:", F.__name__, " x:", type(x).__name__)
+        x = F.relu(self.hidden(x))
+        print("hidden:", type(x).__name__)
+        return self.output(x)
+
+
+net = HybridNet()
+net.initialize()
+x = nd.random.normal(shape=(1, 4))
+net(x)
+net.hybridize()
+net(x)
+net(x)
+assert net.calls == 2

@@ -1,0 +1,35 @@
+"""The extension module starling._ffi: the library's functions as cffi makes them callable, and the callbacks that lead from
+the library into Python."""
+import sys
+
+import cffi
+
+# What blocks written in Python need on the C side.
+_CALLBACKS = """
+struct slpy_block { sl_block base; void *object; };
+extern "Python" sl_tensor *slpy_forward(sl_block *, sl_tensor *const *, int);
+extern "Python" void slpy_destroy(sl_block *);
+extern "Python" void slpy_release(void *, void *);
+"""
+_SOURCE = """
+#include <starling.h>
+struct slpy_block { sl_block base; void *object; };
+"""
+
+
+def build(headers, folder, include, libraries, flags):
+    """Compiles starling/_ffi.abi3.so below `folder`; returns its path."""
+    ffi = cffi.FFI()
+    ffi.cdef("struct slp_block;\n" + headers.text + _CALLBACKS)
+    ffi.set_source(
+        "starling._ffi",
+        _SOURCE,
+        include_dirs=[include],
+        library_dirs=libraries,
+        libraries=["starling"],
+        extra_compile_args=["-O2", "-g0", "-Wno-unused", *flags],
+        # An old-style run path: it is looked at for what the library itself needs, too.
+        extra_link_args=["-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN/lib"],
+        py_limited_api=sys.implementation.name == "cpython",
+    )
+    return ffi.compile(tmpdir=str(folder))

@@ -1,0 +1,85 @@
+"""The public C headers as data: what the compiler sees of them, their functions, structures and enums."""
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from pycparser import c_ast, c_parser
+
+# Types of the standard headers, as pycparser wants to see them; cffi knows them itself.
+_STANDARD = """
+typedef _Bool bool; typedef unsigned long size_t; typedef signed char int8_t; typedef unsigned char uint8_t;
+typedef short int16_t; typedef unsigned short uint16_t; typedef int int32_t; typedef unsigned int uint32_t;
+typedef long int64_t; typedef unsigned long uint64_t; typedef struct _IO_FILE FILE;
+"""
+
+
+def preprocess(include, compiler="cc"):
+    """The declarations of <starling.h> below the folder `include`, as cffi takes them."""
+    with tempfile.TemporaryDirectory() as empty:
+        for name in ("stdbool", "stddef", "stdint", "stdio"):
+            (pathlib.Path(empty) / f"{name}.h").touch()
+        command = [*compiler.split(), "-E", "-P", "-nostdinc", "-D__attribute__(x)=", f"-I{empty}", f"-I{include}", "-x", "c", "-"]
+        text = subprocess.run(command, input="#include <starling.h>\n", check=True, capture_output=True, text=True).stdout
+    return re.sub(r"\n{2,}", "\n", text)
+
+
+class Field:
+    """A field of a structure, or a parameter: its name, its type as C writes it, and its length if it is an array."""
+
+    def __init__(self, name, type_, length=None):
+        self.name, self.type, self.length = name, type_, length
+
+
+class Function:
+    def __init__(self, name, returns, parameters):
+        self.name, self.returns, self.parameters = name, returns, parameters
+
+
+def _spell(node):
+    """The C type of a declaration, without its name."""
+    if isinstance(node, c_ast.PtrDecl):
+        return _spell(node.type) + " *" + "".join(f" {q}" for q in node.quals)
+    if isinstance(node, c_ast.ArrayDecl):
+        return _spell(node.type)
+    if isinstance(node, c_ast.FuncDecl):
+        return "function"
+    inner = node.type
+    if isinstance(inner, c_ast.IdentifierType):
+        name = " ".join(inner.names)
+    elif isinstance(inner, c_ast.Struct):
+        name = f"struct {inner.name}"
+    elif isinstance(inner, c_ast.Enum):
+        name = f"enum {inner.name}"
+    else:
+        name = type(inner).__name__
+    return " ".join([*node.quals, name])
+
+
+def _field(declaration):
+    length = None
+    if isinstance(declaration.type, c_ast.ArrayDecl) and declaration.type.dim is not None:
+        length = int(declaration.type.dim.value)
+    return Field(declaration.name, _spell(declaration.type), length)
+
+
+class Headers:
+    """Everything that the headers declare: .text, .functions, .structs, .enums, each by name."""
+
+    def __init__(self, include, compiler="cc"):
+        self.text = preprocess(include, compiler)
+        self.functions, self.structs, self.enums = {}, {}, {}
+        for node in c_parser.CParser().parse(_STANDARD + self.text).ext:
+            self._read(node)
+
+    def _read(self, node):
+        kind = node.type
+        if isinstance(kind, c_ast.FuncDecl):
+            parameters = [_field(p) for p in (kind.args.params if kind.args else []) if p.name]
+            self.functions[node.name] = Function(node.name, _spell(kind.type), parameters)
+        inner = getattr(kind, "type", kind)
+        for part in (kind, inner):
+            if isinstance(part, c_ast.Struct) and part.decls:
+                self.structs[part.name] = [_field(d) for d in part.decls]
+            if isinstance(part, c_ast.Enum) and part.values:
+                self.enums[part.name] = [v.name for v in part.values.enumerators]

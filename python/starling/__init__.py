@@ -1,0 +1,60 @@
+"""Deep learning on every processor of the machine: the Starling engine from Python.
+
+Calls return at once; StarPU runs them on CPUs and GPUs, in parallel where they do not depend on each other.  You wait only
+where you read a value.
+
+    import starling as sl
+
+    x = sl.normal((1000, 2), 0, 1)
+    net = sl.nn.Sequential(sl.nn.Dense(16, activation="relu"), sl.nn.Dense(1))
+    net.initialize()
+    net.hybridize()
+    print(net(x)[:3])
+"""
+import atexit as _atexit
+import os as _os
+
+try:
+    from ._ffi import ffi as _ffi, lib as _lib
+except ImportError as _error:
+    if "cannot open shared object" not in str(_error):
+        raise
+    raise ImportError(f"{_error}; on Debian: apt install libdnnl2 libopenblas0 libgomp1") from None
+
+from . import _core, autograd, data, init
+from ._blocks import Block, Initializer, Parameter, load
+from ._core import (
+    DeviceError,
+    DTypeError,
+    Error,
+    FileError,
+    FormatError,
+    InternalError,
+    InvalidArgument,
+    KernelError,
+    OutOfMemory,
+    ShapeError,
+    StateError,
+    Unsupported,
+)
+from ._engine import init_engine, poll, seed, shutdown, stats, var, version
+from ._files import explain, load_npy, save_npy
+from ._ops import *  # noqa: F403
+from ._ops import __all__ as _operations
+from ._tensor import Device, Tensor, array, device_count, dtypes, from_dlpack, from_numpy, wait_all
+from ._training import Accuracy, Mean, Metric, Schedule, Step, TopK, Trainer, split_and_load
+from .autograd import pause, record
+from . import nn
+
+tensor = array
+start = init_engine
+__version__ = version()
+__all__ = [
+    "Accuracy", "Block", "DTypeError", "Device", "DeviceError", "Error", "FileError", "FormatError", "Initializer",
+    "InternalError", "InvalidArgument", "KernelError", "Mean", "Metric", "OutOfMemory", "Parameter", "Schedule", "ShapeError",
+    "StateError", "Step", "Tensor", "TopK", "Trainer", "Unsupported", "array", "autograd", "data", "device_count", "dtypes",
+    "explain", "from_dlpack", "from_numpy", "init", "load", "load_npy", "nn", "pause", "poll", "record", "save_npy", "seed",
+    "shutdown", "split_and_load", "start", "stats", "tensor", "var", "version", "wait_all", *_operations,
+]  # fmt: skip
+
+_atexit.register(shutdown)

@@ -1,0 +1,32 @@
+"""What the generated modules take from the others."""
+from ._core import NULL, axes_of, bad_argument, check, choice, ffi, here, lib, pair, raise_error, shape_of, text_of
+from ._tensor import Device, Tensor, device_of, dtype_of, wrap
+
+__all__ = [
+    "NULL", "Device", "Tensor", "add_methods", "axes_of", "bad_argument", "check", "choice", "device_of", "dtype_of", "ffi", "here", "lib",
+    "pair", "raise_error", "shape_of", "tensors_of", "text_of", "wrap",
+]  # fmt: skip
+
+
+def tensors_of(tensors, name):
+    """(array, length) of several tensors; NULL where one is None, and for None."""
+    if tensors is None:
+        return NULL, 0
+    if isinstance(tensors, Tensor):
+        raise TypeError(f"{name} is one tensor, a list of tensors is needed")
+    try:
+        return ffi.new("sl_tensor *[]", [NULL if t is None else t._p for t in tensors]), len(tensors)
+    except AttributeError:
+        raise TypeError(f"{name}: a list of tensors is needed") from None
+
+
+# Operations that are methods of tensors, too, where they exist.
+METHODS = """sum mean max min norm argmax prod var std cumsum clip exp log sqrt square abs relu sigmoid tanh softmax log_softmax
+    flatten transpose dot broadcast_to gather one_hot""".split()
+
+
+def add_methods(operations):
+    """Makes methods of the operations whose first argument is the tensor."""
+    for name in METHODS:
+        if name in operations and not hasattr(Tensor, name):
+            setattr(Tensor, name, operations[name])

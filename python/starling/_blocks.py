@@ -1,0 +1,337 @@
+"""Blocks: networks and layers, written in C or in Python, and their parameters."""
+import weakref
+
+from . import _core
+from ._core import NULL, check, choice, ffi, here, lib, options, raise_error, shape_from, shape_of, text_of
+from ._files import captured
+from ._tensor import Tensor, _callbacks_under_way, array, borrow, device_of, dtype_of, wrap
+
+
+class Initializer:
+    """How parameters get their first values; made by zeros, ones, constant, normal, uniform, xavier, he of starling.init."""
+
+    __slots__ = ("_c",)
+
+    def __init__(self, kind=0, value=0.0, fan="avg", gaussian=False):
+        fans = {"avg": lib.SL_FAN_AVG, "in": lib.SL_FAN_IN, "out": lib.SL_FAN_OUT}
+        self._c = (kind, float(value), choice(fans, fan, "fan"), gaussian)
+
+
+def initializer_of(value):
+    """An initialiser as C wants it; None is the layer's own."""
+    return (0, 0.0, 0, False) if value is None else value._c
+
+
+class Parameter:
+    """A parameter of a block; its block owns it."""
+
+    __slots__ = ("_p", "_block", "_kind")
+
+    def __init__(self, p, block, kind=Tensor):
+        self._p, self._block, self._kind = p, block, kind
+
+    @property
+    def name(self):
+        """The name with those of the blocks around it: "0.weight"."""
+        return ffi.string(lib.sl_param_name(self._p)).decode()
+
+    @property
+    def shape(self):
+        """The lengths of the axes; -1 where one is not known before the first input."""
+        return shape_from(lib.sl_param_shape(self._p))
+
+    def data(self, device=None):
+        """The values on a device: the tensor itself, not a copy."""
+        p = lib.sl_param_data_at(here(), self._p, device_of(device))
+        if not p:
+            raise_error()
+        return borrow(p, self._kind)
+
+    def grad(self):
+        """The gradient that backward() wrote."""
+        p = lib.sl_param_grad_at(here(), self._p)
+        if not p:
+            raise_error()
+        return borrow(p, self._kind)
+
+    def set(self, values):
+        """Replaces the values."""
+        check(lib.sl_param_set_at(here(), self._p, (values if isinstance(values, Tensor) else array(values))._p))
+
+    def on(self, x):
+        """The values where the input x is; what a block's forward calls."""
+        p = lib.sl_param_use_at(here(), self._p, x._p)
+        if not p:
+            raise_error()
+        return borrow(p, type(x))
+
+    def __repr__(self):
+        return f"Parameter {self.name} {self.shape}"
+
+
+# ---- from C into Python -----------------------------------------------------------------------------------------------
+
+_memory = {}  # C structures of blocks written in Python, by their addresses
+
+
+def _address(p):
+    return int(ffi.cast("uintptr_t", p))
+
+
+@ffi.def_extern()
+def slpy_destroy(block):
+    _memory.pop(_address(block), None)
+
+
+def _message(error):
+    return f"{type(error).__name__}: {error}".encode()
+
+
+class _Callback:
+    """Around Python code that C has called: how deep this thread is, and what was raised."""
+
+    def __enter__(self):
+        _callbacks_under_way.append(self)
+        _core.callbacks.depth = getattr(_core.callbacks, "depth", 0) + 1
+
+    def __exit__(self, kind, error, traceback):
+        _callbacks_under_way.remove(self)
+        _core.callbacks.depth -= 1
+        if error is not None:
+            _core.callbacks.failure = error
+            lib.sl_error_raise_at(NULL, lib.SL_EINVAL, ffi.new("char[]", _message(error)))
+        return True
+
+
+def _result(y, of):
+    if not isinstance(y, Tensor):
+        raise TypeError(f"forward of {of} returned {type(y).__name__}, a tensor is needed")
+    _core.callbacks.result = y  # lives until C has a reference of its own
+    return y._p
+
+
+@ffi.def_extern()
+def slpy_forward(c_block, inputs, n):
+    p = NULL
+    with _Callback():
+        block = ffi.from_handle(ffi.cast("struct slpy_block *", c_block).object)()
+        if block is None:
+            raise _core.StateError("the Python object of a block is gone; keep its parent or the network")
+        p = _result(block.forward(*(borrow(inputs[i], block._kind) for i in range(n))), block.name)
+    return p
+
+
+def loss_function(loss):
+    """A loss as C calls it: a pointer, and what must live as long as it is used."""
+    name = loss if isinstance(loss, str) else getattr(loss, "_c_name", None)
+    if name:
+        return ffi.addressof(lib, f"sl_{name}_at"), None
+
+    @ffi.callback("sl_tensor *(*)(const char *, sl_tensor *, sl_tensor *)", error=NULL)
+    def call(at, output, target):
+        p = NULL
+        with _Callback():
+            p = _result(loss(borrow(output, Tensor), borrow(target, Tensor)), "the loss")
+        return p
+
+    return call, call
+
+
+# ---- blocks -----------------------------------------------------------------------------------------------------------
+
+
+class Block:
+    """The base of networks and layers.  One of your own computes in forward, with operations and other blocks:
+
+        class Net(starling.Block):
+            def __init__(self):
+                super().__init__()
+                self.hidden = starling.nn.Dense(256, activation="relu")
+                self.output = starling.nn.Dense(10)
+
+            def forward(self, x):
+                return self.output(self.hidden(x))
+
+    Blocks that become attributes are children: their parameters are the network's, too.
+    """
+
+    _kind = Tensor
+
+    def __init__(self):
+        memory = ffi.new("struct slpy_block *")
+        handle = ffi.new_handle(weakref.ref(self))
+        memory.object = handle
+        base = ffi.addressof(memory, "base")
+        check(lib.sl_block_init_at(here(), base, type(self).__name__.encode(), lib.slpy_forward, lib.slpy_destroy))
+        _memory[_address(base)] = (memory, handle)
+        self._own(base)
+
+    def _own(self, p):
+        if not p:
+            raise_error()
+        object.__setattr__(self, "_p", p)
+        object.__setattr__(self, "_children", {})
+
+    @classmethod
+    def _from(cls, p, children=()):
+        """The Python object of a block made in C."""
+        block = cls.__new__(cls)
+        Block._own(block, p)
+        for i, child in enumerate(children):
+            block._children[str(i)] = child
+        return block
+
+    def __del__(self, free=lib.sl_block_free):
+        p = self.__dict__.get("_p")
+        if p is not None:
+            free(p)
+
+    def __setattr__(self, name, value):
+        if isinstance(value, Block) and not name.startswith("__"):
+            self.add_child(name, value)
+        object.__setattr__(self, name, value)
+
+    def add_child(self, name, child):
+        """Makes another block part of this one."""
+        if "_p" not in self.__dict__:
+            raise _core.StateError(f"call super().__init__() in {type(self).__name__}.__init__ before setting {name}")
+        added = lib.sl_block_add_at(here(), self._p, name.encode(), lib.sl_block_retain(child._p))
+        if not added:
+            raise_error()
+        self._children[name] = child
+        return child
+
+    def param(self, name, shape, *, init=None, dtype=None, grad=True):
+        """A parameter of this block's own; lengths of -1 are not known yet.  forward uses it by param.on(x)."""
+        opts = (initializer_of(init), dtype_of(dtype), not grad)
+        p = lib.sl_block_param_at(here(), self._p, name.encode(), shape_of(shape), opts)
+        if not p:
+            raise_error()
+        return Parameter(p, self, self._kind)
+
+    def forward(self, *inputs):
+        """Computes the result; blocks of one's own define it."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward")
+
+    def __call__(self, *inputs):
+        try:
+            values = ffi.new("sl_tensor *[]", [x._p for x in inputs])
+        except AttributeError:
+            _core.bad_argument(self.name, [(f"input {i}", x, Tensor) for i, x in enumerate(inputs)], None)
+        y = wrap(lib.sl_forward_at(here(), self._p, values, len(inputs)), type(inputs[0]) if inputs else Tensor)
+        if getattr(_core.callbacks, "failure", None) is not None:
+            _core.callbacks.failure = None  # the library got over it: it fell back
+        return y
+
+    @property
+    def name(self):
+        """Its type and a number, counted over the process: "dense0"."""
+        return ffi.string(lib.sl_block_name(self._p)).decode()
+
+    @property
+    def children(self):
+        """The blocks inside, by name."""
+        return dict(self._children)
+
+    def params(self):
+        """All parameters, those of blocks inside, too."""
+        n = lib.sl_block_params(self._p, NULL, 0)
+        found = ffi.new("sl_param *[]", max(n, 1))
+        lib.sl_block_params(self._p, found, n)
+        return [Parameter(found[i], self, self._kind) for i in range(n)]
+
+    def find(self, path):
+        """The parameter of that name: "0.weight"."""
+        p = lib.sl_block_find_at(here(), self._p, path.encode())
+        if not p:
+            raise_error()
+        return Parameter(p, self, self._kind)
+
+    def initialize(self, init=None, *, devices=None, dtype=None, force=False):
+        """Gives the parameters their first values, now or as soon as their shapes are known."""
+        opts = {"init": initializer_of(init), "dtype": dtype_of(dtype), "force": force}
+        if devices is not None:
+            devices = devices if isinstance(devices, (list, tuple)) else [devices]
+            array_ = ffi.new("sl_device[]", [device_of(d) for d in devices])
+            opts.update(devices=array_, ndevices=len(devices))
+        check(lib.sl_initialize_at(here(), self._p, options("sl_initialize_opts", **opts)))
+
+    def hybridize(self, active=True, *, static_alloc=False, static_shape=False, fallback=False, passes_off=0):
+        """Runs the block as a compiled program from now on: forward is called once for each kind of input."""
+        opts = (not active, static_alloc, static_shape, fallback, passes_off)
+        check(lib.sl_hybridize_at(here(), self._p, opts))
+
+    def summary(self, shape):
+        """A table of the layers, their results' shapes and their parameters for an input of this shape."""
+        return captured(lambda file: lib.sl_summary_at(here(), file, self._p, shape_of(shape)))
+
+    def save_params(self, path):
+        """Writes the parameters to a file; its name's end says which kind (.params, .safetensors)."""
+        check(lib.sl_save_params_at(here(), self._p, text_of(path, "path")))
+
+    def load_params(self, path, *, lenient=False):
+        """Reads parameters from a file."""
+        check(lib.sl_load_params_at(here(), self._p, text_of(path, "path"), (lenient,)))
+
+    def _export(self, function, path, shapes, dtype, epoch, training):
+        opts = {"dtype": dtype_of(dtype), "epoch": epoch, "training": training}
+        if shapes is not None:
+            shapes = ffi.new("sl_shape[]", [shape_of(s) for s in shapes])
+            opts.update(shapes=shapes, nshapes=len(shapes))
+        check(function(here(), self._p, text_of(path, "path"), options("sl_export_opts", **opts)))
+
+    def export(self, prefix, *, shapes=None, dtype=None, epoch=0, training=False):
+        """Writes PREFIX-symbol.json and PREFIX-0000.params, as MXNet reads them."""
+        self._export(lib.sl_export_at, prefix, shapes, dtype, epoch, training)
+
+    def export_onnx(self, path, *, shapes=None, dtype=None, training=False):
+        """Writes the network as an ONNX model."""
+        self._export(lib.sl_export_onnx_at, path, shapes, dtype, 0, training)
+
+
+class Sequential(Block):
+    """Blocks one after the other: Sequential(Dense(256), Dense(10))."""
+
+    def __init__(self, *blocks):
+        Block._own(self, lib.sl_sequential_at(here(), NULL, 0))
+        self.add(*blocks)
+
+    def add(self, *blocks):
+        """Appends blocks."""
+        for block in blocks:
+            self.add_child(str(len(self._children)), block)
+
+    def __len__(self):
+        return len(self._children)
+
+    def __getitem__(self, i):
+        children = list(self._children.values())
+        return type(self)(*children[i]) if isinstance(i, slice) else children[i]
+
+    def __iter__(self):
+        return iter(self._children.values())
+
+
+class Lambda(Block):
+    """A function of tensors as a block."""
+
+    def __init__(self, function):
+        super().__init__()
+        self._function = function
+
+    def forward(self, *inputs):
+        return self._function(*inputs)
+
+
+def load(symbol, inputs=("data",), params=None, *, output=None, lenient=False):
+    """The network in files of MXNet: PREFIX-symbol.json and PREFIX-0000.params."""
+    names = [ffi.new("char[]", n.encode()) for n in ([inputs] if isinstance(inputs, str) else inputs)]
+    array_ = ffi.new("const char *[]", names)
+    output = NULL if output is None else ffi.new("char[]", output.encode())
+    p = lib.sl_import_at(here(), text_of(symbol, "symbol"), array_, len(names), text_of(params, "params"), (output, lenient))
+    return Block._from(p)
+
+
+def taken(block):
+    """A reference to a block for another one to take over; NULL for None."""
+    return NULL if block is None else lib.sl_block_retain(block._p)

@@ -1,0 +1,202 @@
+"""What every module here stands on: the library, its errors as exceptions, places of calls, references to tensors."""
+import os
+import sys
+import threading
+
+from ._ffi import ffi, lib
+
+NULL = ffi.NULL
+
+# ---- errors -----------------------------------------------------------------------------------------------------------
+
+
+class Error(RuntimeError):
+    """What went wrong, as the library says it: with the operation, shapes, and the Python file and line of the call.
+
+    .status is the name of the C library's status, "SL_ESHAPE" for example.
+    """
+
+    status = "SL_EINTERNAL"
+
+
+def _error(name, *bases):
+    return type(name, (Error, *bases), {"__doc__": None, "__module__": "starling"})
+
+
+InvalidArgument = _error("InvalidArgument", ValueError)
+ShapeError = _error("ShapeError", ValueError)
+DTypeError = _error("DTypeError", TypeError)
+DeviceError = _error("DeviceError", ValueError)
+StateError = _error("StateError")
+OutOfMemory = _error("OutOfMemory", MemoryError)
+FileError = _error("FileError", OSError)
+FormatError = _error("FormatError", ValueError)
+KernelError = _error("KernelError")
+Unsupported = _error("Unsupported", NotImplementedError)
+InternalError = _error("InternalError")
+
+_classes = {
+    "SL_EINVAL": InvalidArgument,
+    "SL_ESHAPE": ShapeError,
+    "SL_EDTYPE": DTypeError,
+    "SL_EDEVICE": DeviceError,
+    "SL_ESTATE": StateError,
+    "SL_ENOMEM": OutOfMemory,
+    "SL_EIO": FileError,
+    "SL_EFORMAT": FormatError,
+    "SL_EKERNEL": KernelError,
+    "SL_EUNSUPPORTED": Unsupported,
+}
+for _name, _class in _classes.items():
+    _class.status = _name
+    _class.__doc__ = f"{_name}: {ffi.string(lib.sl_status_name(getattr(lib, _name))).decode()}."
+
+callbacks = threading.local()  # .depth: how deep this thread is in callbacks from C; .failure: what one of them raised
+
+
+def failure(status, message):
+    """The exception for a status of the library."""
+    name = ffi.string(lib.sl_status_name(status)).decode()
+    for symbol, kind in _classes.items():
+        if getattr(lib, symbol) == status:
+            return kind(message)
+    return InternalError(f"{name}: {message}")
+
+
+def raise_error(status=0):
+    """Raises what the library says went wrong in this thread, or what a callback raised; the library forgets it."""
+    status = status or lib.sl_error()
+    message = ffi.string(lib.sl_error_message()).decode(errors="replace")
+    lib.sl_error_clear()
+    raised = getattr(callbacks, "failure", None)
+    if raised is not None:
+        callbacks.failure = None
+        raise raised
+    if not status:
+        raise InvalidArgument(message or "an argument is missing")
+    raise failure(status, message)
+
+
+def check(status):
+    """Raises unless the status is SL_OK."""
+    if status:
+        raise_error(status)
+
+
+# ---- places -----------------------------------------------------------------------------------------------------------
+
+_package = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_texts = {}  # (file, line): "FILE:LINE" in memory that the library may refer to for ever
+_known = {}  # (id of a code object, instruction): such a text, or None inside this package
+_codes = []  # keeps the code objects of _known, so that their ids stay theirs
+_getframe = sys._getframe
+_KNOWN_MAX = 100_000
+
+
+def _learn(frame, key):
+    if len(_known) > _KNOWN_MAX:
+        _known.clear()
+        _codes.clear()
+    name = frame.f_code.co_filename
+    text = None
+    if not name.startswith(_package) and not name.startswith("<frozen"):
+        place = (name, frame.f_lineno)
+        text = _texts.get(place)
+        if text is None:
+            text = _texts[place] = ffi.new("char[]", f"{name}:{frame.f_lineno}".encode())
+    _known[key] = text
+    _codes.append(frame.f_code)
+    return text
+
+
+_outside = ffi.new("char[]", b"python")
+
+
+def here():
+    """The place in the user's program that the call came from."""
+    frame = _getframe(2)
+    while frame is not None:
+        key = (id(frame.f_code), frame.f_lasti)
+        try:
+            text = _known[key]
+        except KeyError:
+            text = _learn(frame, key)
+        if text is not None:
+            return text
+        frame = frame.f_back
+    return _outside
+
+
+# ---- arguments --------------------------------------------------------------------------------------------------------
+
+_AXES = ffi.sizeof(ffi.typeof("sl_shape").fields[1][1].type) // 8
+
+
+def options(struct, /, **given):
+    """A structure of options; fields that are not given are zero, as in C."""
+    return ffi.new(f"struct {struct} *", given)[0]
+
+
+def shape_of(value):
+    """A shape given as an int or a sequence, as C wants it."""
+    dims = (value,) if isinstance(value, int) else tuple(map(int, value))
+    if len(dims) > _AXES:
+        raise ShapeError(f"a shape has at most {_AXES} axes, {dims} has {len(dims)}")
+    return (len(dims), dims + (0,) * (_AXES - len(dims)))  # what is not given would not be zero
+
+
+def shape_from(shape):
+    """A shape from C as a tuple; None if it is not known."""
+    return None if shape.ndim < 0 else tuple(shape.dim[0 : shape.ndim])
+
+
+def pair(value):
+    """One number or two as two."""
+    try:
+        first, second = value
+    except TypeError:
+        return (value, value)
+    return (first, second)
+
+
+def axes_of(value):
+    """(array to keep alive, its length) of axes given as None, an int or a sequence."""
+    if value is None:
+        return NULL, 0
+    axes = [value] if isinstance(value, int) else list(value)
+    return ffi.new("int[]", axes), len(axes)
+
+
+def text_of(value, name):
+    """A str or path as C wants it."""
+    if value is None:
+        return NULL
+    return os.fsencode(value)
+
+
+def choice(kinds, value, name):
+    """A member of an enum by its number or its lower-case name."""
+    if isinstance(value, str):
+        try:
+            return kinds[value]
+        except KeyError:
+            raise InvalidArgument(f"{name}: {value!r} is none of {', '.join(kinds)}") from None
+    return 0 if value is None else value
+
+
+def bad_argument(function, given, error):
+    """Turns the failed conversion of arguments into a message that names the one that is wrong.
+
+    given: (name, value, wanted) of each; wanted is a class, "number" or "int".
+    """
+    for name, value, wanted in given:
+        if wanted == "number":
+            fine = hasattr(value, "__float__") or hasattr(value, "__index__")
+        elif wanted == "int":
+            fine = hasattr(value, "__index__")
+        else:
+            fine = value is None or isinstance(value, wanted)
+        if not fine:
+            kind = wanted if isinstance(wanted, str) else wanted.__name__
+            raise TypeError(f"{function}: {name} is {type(value).__name__}, {kind} is needed") from None
+    raise error

@@ -1,0 +1,56 @@
+"""Start and stop of the engine, random numbers, statistics, symbols."""
+from . import _core
+from ._core import NULL, check, ffi, here, lib, shape_of
+from ._tensor import Tensor, dtype_of, wrap
+
+_settings = [name for name, _ in ffi.typeof("struct sl_config").fields]
+
+
+def init_engine(**settings):
+    """Starts the engine with other than the default settings, before the first operation: teams=2, sched="dmdas", …
+
+    Without it the first operation starts the engine.
+    """
+    kept = []
+    for name, value in settings.items():
+        if name not in _settings:
+            raise TypeError(f"the engine has no setting {name!r}; it has {', '.join(_settings)}")
+        if isinstance(value, str):
+            kept.append(ffi.new("char[]", value.encode()))
+            settings[name] = kept[-1]
+    check(lib.sl_init_at(here(), ffi.new("struct sl_config *", settings)))
+
+
+def shutdown():
+    """Waits for everything and stops the engine; tensors lose their values."""
+    if lib.sl_is_initialized():
+        lib.sl_shutdown()
+
+
+def seed(value):
+    """Makes random numbers begin anew with this seed."""
+    lib.sl_seed(value)
+
+
+def poll(tensor=None, seconds=0.0):
+    """Whether a tensor's values (everything without a tensor) are computed, waiting no longer than so many seconds."""
+    return bool(lib.sl_poll_at(here(), NULL if tensor is None else tensor._p, seconds))
+
+
+def stats():
+    """What the runtime did so far, as a dictionary."""
+    c = ffi.new("struct sl_stats *")
+    lib.sl_stats_get(c)
+    plain = {name for name, field in ffi.typeof("struct sl_stats").fields if field.type.kind == "primitive"}
+    return {name: getattr(c, name) for name in plain}
+
+
+def version():
+    """The library's version."""
+    return ffi.string(lib.sl_version()).decode()
+
+
+def var(name, shape=None, dtype=None):
+    """A symbol: a tensor without values, for programs.  Every operation and every block takes it."""
+    c_shape = NULL if shape is None else ffi.new("sl_shape *", shape_of(shape))
+    return wrap(lib.sl_var_at(here(), ffi.new("char[]", name.encode()), (c_shape, dtype_of(dtype))), Tensor)

@@ -1,0 +1,29 @@
+"""Arrays in files, and what the library prints as text."""
+import os
+import tempfile
+
+from ._core import check, ffi, here, lib, text_of
+from ._tensor import Tensor, wrap
+
+
+def captured(print_to):
+    """The text that print_to(FILE *) writes; raises if it returns an error."""
+    with tempfile.TemporaryFile("w+b") as file:
+        check(print_to(file) or 0)
+        file.seek(0)
+        return file.read().decode(errors="replace")
+
+
+def load_npy(path):
+    """The tensor in a NumPy file."""
+    return wrap(lib.sl_load_npy_at(here(), text_of(path, "path")), Tensor)
+
+
+def save_npy(path, t):
+    """Writes a tensor to a NumPy file."""
+    check(lib.sl_save_npy_at(here(), text_of(path, "path"), t._p))
+
+
+def explain(t):
+    """How a tensor was computed, as text (starling.init(explain=True) before)."""
+    return captured(lambda file: lib.sl_explain_at(here(), file, t._p))

@@ -1,0 +1,146 @@
+"""NumPy's indexing, in terms of the library's views and operations."""
+import operator
+
+import numpy
+
+from . import _core
+from ._core import NULL, check, ffi, here, lib, raise_error, shape_of
+from ._tensor import Tensor, array, wrap
+
+
+def _expand(key, ndim):
+    """The key as a list with one entry an axis of the tensor; None entries are new axes."""
+    key = list(key) if isinstance(key, tuple) else [key]
+    used = sum(1 for k in key if k is not None and k is not Ellipsis)
+    if used > ndim:
+        raise IndexError(f"{used} indices for a tensor of {ndim} axes")
+    dots = [i for i, k in enumerate(key) if k is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can have only one ellipsis")
+    at = dots[0] if dots else len(key)
+    fill = [slice(None)] * (ndim - used)
+    return key[:at] + fill + key[at + 1 :]
+
+
+def _position(k, size, axis):
+    k = operator.index(k)
+    if not -size <= k < size:
+        raise IndexError(f"index {k} is outside of axis {axis}, which has {size} elements")
+    return k + size if k < 0 else k
+
+
+def _cut(t, axis, size, k):
+    """t with axis cut to what the slice k takes."""
+    begin, end, step = k.indices(size)
+    if (begin, end, step) == (0, size, 1):
+        return t
+    if step < 0:
+        raise IndexError("slices with a negative step are not supported; starling.flip or NumPy can do that")
+    end = max(begin, end)
+    if axis == 0 and step == 1:
+        return wrap(lib.sl_rows_at(here(), t._p, begin, end), type(t))
+    return wrap(lib.sl_slice_at(here(), t._p, axis, begin, end, step), type(t))
+
+
+
+def _chosen(t, axis, k):
+    """t with axis replaced by those of the tensor of indices k: rows are gathered along the first axis."""
+    if axis == 0:
+        return wrap(lib.sl_gather_at(here(), t._p, k._p), type(t))
+    order = [axis] + [i for i in range(t.ndim) if i != axis]
+    moved = wrap(lib.sl_transpose_at(here(), t._p, (ffi.new("int[]", order), len(order), False)), type(t))
+    rows = wrap(lib.sl_gather_at(here(), moved._p, k._p), type(t))
+    back = list(range(k.ndim, k.ndim + axis)) + list(range(k.ndim)) + list(range(k.ndim + axis, rows.ndim))
+    return wrap(lib.sl_transpose_at(here(), rows._p, (ffi.new("int[]", back), len(back), False)), type(t))
+
+
+def _is_indices(k):
+    return isinstance(k, (Tensor, numpy.ndarray, list)) and not (isinstance(k, Tensor) and k.size == 1 and k.ndim == 0)
+
+
+def get(t, key):
+    """t[key]: rows and parts of the first axis are views; anything else is an operation."""
+    if t.shape is None:
+        raise _core.StateError("a symbol whose shape is not known cannot be indexed; give starling.var a shape")
+    keys = _expand(key, t.ndim)
+    shape, axis, lists = [], 0, 0
+    for k in keys:
+        if k is None:
+            shape.append(1)
+            continue
+        size = t.shape[axis]
+        if isinstance(k, slice):
+            t = _cut(t, axis, size, k)
+            shape.append(t.shape[axis])
+            axis += 1
+        elif _is_indices(k):
+            lists += 1
+            if lists > 1:
+                raise IndexError("only one of the indices can be a tensor or a list")
+            k = k if isinstance(k, Tensor) else _index_array(t, k)
+            t = _chosen(t, axis, k)
+            shape.extend(k.shape)
+            axis += k.ndim
+        else:
+            i = _position(k, size, axis)
+            t = _cut(t, axis, size, slice(i, i + 1, 1))
+            axis += 1
+    # Axes of a single index go, new ones come.
+    if tuple(shape) != t.shape:
+        t = wrap(lib.sl_reshape_at(here(), t._p, shape_of(shape)), type(t))
+    return t
+
+
+def _index_array(t, k):
+    k = numpy.asarray(k)
+    if k.dtype == bool:
+        raise IndexError("masks are no indices: a result's shape must not depend on values")
+    return array(k.astype(numpy.int32), device=t.device)
+
+
+def _whole(keys, shape):
+    return all(isinstance(k, slice) and k.indices(n) == (0, n, 1) for k, n in zip(keys, shape))
+
+
+def _fill(t, value):
+    """All elements of t become value."""
+    if isinstance(value, Tensor):
+        if value._p == t._p:
+            return  # t[:] += 1 has been done already
+        if value.device != t.device:
+            value = wrap(lib.sl_copy_to_at(here(), value._p, t.device._c), type(t))
+        if value.shape != t.shape:
+            value = wrap(lib.sl_broadcast_to_at(here(), value._p, shape_of(t.shape)), type(t))
+        if value.dtype != t.dtype:
+            value = value.astype(t.dtype)
+        done = lib.sl_copy_inplace_at(here(), t._p, value._p)
+    elif numpy.isscalar(value):
+        done = lib.sl_fill_inplace_at(here(), t._p, float(value))
+    else:
+        value = numpy.broadcast_to(numpy.asarray(value, dtype=t.dtype), t.shape)
+        _fill(t, array(value, device=t.device))
+        return
+    if not done:
+        raise_error()
+
+
+def set_(t, key, value):
+    """t[key] = value, in place and asynchronous for whole tensors and rows; elsewhere by way of the host."""
+    keys = _expand(key, t.ndim)
+    if None not in keys and not any(_is_indices(k) for k in keys):
+        if _whole(keys, t.shape):
+            return _fill(t, value)
+        if _whole(keys[1:], t.shape[1:]):
+            k = keys[0]
+            k = k if isinstance(k, slice) else slice(i := _position(k, t.shape[0], 0), i + 1)
+            begin, end, step = k.indices(t.shape[0])
+            if step == 1:
+                view = wrap(lib.sl_rows_at(here(), t._p, begin, max(begin, end)), type(t))
+                if not isinstance(keys[0], slice):
+                    view = wrap(lib.sl_reshape_at(here(), view._p, shape_of(t.shape[1:])), type(t))
+                return _fill(view, value)
+    values = t.numpy()
+    values[tuple(k.numpy() if isinstance(k, Tensor) else k for k in keys)] = (
+        value.numpy() if isinstance(value, Tensor) else value
+    )
+    check(lib.sl_write_at(here(), t._p, ffi.from_buffer(values), values.nbytes))

@@ -1,0 +1,473 @@
+"""Tensors: Python's operators, indexing, and the way to NumPy and other libraries."""
+import operator
+import sys
+import time
+
+import numpy
+
+from . import _core
+from ._core import NULL, check, ffi, here, lib, raise_error, shape_from, shape_of
+
+_new = object.__new__
+
+# ---- data types and devices -------------------------------------------------------------------------------------------
+
+#: Data types by their names, as the library numbers them.
+dtypes = {}
+for _number in range(lib.SL_DTYPE_COUNT):
+    _text = lib.sl_dtype_name(_number)
+    if _text:
+        dtypes.setdefault(ffi.string(_text).decode(), _number)
+_dtype_names = {number: name for name, number in dtypes.items()}
+_numpy = {name: numpy.dtype(name) for name in dtypes if hasattr(numpy, name)}
+if "bool" in dtypes:
+    _numpy["bool"] = numpy.dtype(bool)
+# What NumPy has no type for travels as the type of the same bits.
+_bits = {"bfloat16": numpy.dtype(numpy.uint16)}
+
+
+def dtype_of(value):
+    """The library's number of a data type given by name, NumPy type or Python type; None is the default."""
+    if value is None:
+        return 0
+    if isinstance(value, str) and value in dtypes:
+        return dtypes[value]
+    try:
+        return dtypes[numpy.dtype(value).name]
+    except (TypeError, KeyError):
+        raise _core.DTypeError(f"{value!r} is no data type of tensors; these are: {', '.join(dtypes)}") from None
+
+
+_device_names = {}
+
+
+class Device:
+    """Where operations run: "auto", "cpu", "cpu:0", "gpu:1" …; Device("gpu", 1) and Device("gpu:1") are the same."""
+
+    __slots__ = ("kind", "index")
+
+    def __init__(self, kind, index=None):
+        if index is None and ":" in kind:
+            kind, _, index = kind.partition(":")
+        if kind not in ("auto", "cpu", "gpu"):
+            raise _core.DeviceError(f"{kind!r} is no device; devices are auto, cpu:N and gpu:N")
+        self.kind, self.index = kind, -1 if index is None else int(index)
+
+    @property
+    def _c(self):
+        return ({"auto": lib.SL_DEVICE_AUTO, "cpu": lib.SL_DEVICE_CPU, "gpu": lib.SL_DEVICE_GPU}[self.kind], self.index)
+
+    def __str__(self):
+        return self.kind if self.index < 0 or self.kind == "auto" else f"{self.kind}:{self.index}"
+
+    def __repr__(self):
+        return f"device({str(self)!r})"
+
+    def __eq__(self, other):
+        if isinstance(other, str):
+            other = Device(other)
+        return isinstance(other, Device) and str(self) == str(other)
+
+    def __hash__(self):
+        return hash(str(self))
+
+
+_kinds = {lib.SL_DEVICE_AUTO: "auto", lib.SL_DEVICE_CPU: "cpu", lib.SL_DEVICE_GPU: "gpu"}
+
+
+def device_of(value):
+    """A device as C wants it; None is the default one."""
+    if value is None:
+        return (0, 0)
+    c = getattr(value, "_c", None)
+    return Device(value)._c if c is None else c
+
+
+def device_count(kind="gpu"):
+    """How many devices of a kind, "cpu" (teams of cores) or "gpu", there are; starts the engine."""
+    if not lib.sl_is_initialized():
+        check(lib.sl_init_at(here(), NULL))
+    return lib.sl_device_count(Device(kind)._c[0])
+
+
+# ---- tensors ----------------------------------------------------------------------------------------------------------
+
+
+_callbacks_under_way = []  # one entry for each, in whatever thread: nearly always none
+
+
+def wrap(p, kind):
+    """The Python object of a new tensor; the error if there is none."""
+    if not p:
+        raise_error()
+    if _callbacks_under_way and getattr(_core.callbacks, "depth", 0):
+        lib.sl_retain(p)  # the scope around the callback has the other reference
+    t = _new(kind)
+    t._p = p
+    return t
+
+
+def borrow(p, kind):
+    """The Python object of a tensor that somebody else owns."""
+    t = _new(kind)
+    t._p = lib.sl_retain(p)
+    return t
+
+
+class Tensor:
+    """An array whose values are computed asynchronously; see starling.array, zeros, from_numpy to make one."""
+
+    __slots__ = ("_p", "__weakref__")
+    __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
+
+    def __init__(self, *args, **kwargs):
+        raise TypeError("tensors are made by functions: starling.array(values), starling.zeros(shape), …")
+
+    def __del__(self, release=lib.sl_release):
+        p = getattr(self, "_p", None)
+        if p is not None:
+            release(p)
+
+    # What is known without waiting
+
+    @property
+    def shape(self):
+        """The lengths of the axes; None for a symbol whose shape is not known."""
+        return shape_from(lib.sl_tensor_shape(self._p))
+
+    @property
+    def ndim(self):
+        """The number of axes."""
+        return lib.sl_tensor_shape(self._p).ndim
+
+    @property
+    def size(self):
+        """The number of elements."""
+        return lib.sl_tensor_size(self._p)
+
+    @property
+    def nbytes(self):
+        """The size of the values in bytes."""
+        return lib.sl_tensor_bytes(self._p)
+
+    @property
+    def dtype(self):
+        """The data type: NumPy's, or its name where NumPy has none of the kind."""
+        name = _dtype_names[lib.sl_tensor_dtype(self._p)]
+        return _numpy.get(name, name)
+
+    @property
+    def device(self):
+        """Where operations on the tensor run."""
+        d = lib.sl_tensor_device(self._p)
+        return Device(_kinds.get(d.kind, "auto"), d.index if d.index >= 0 else None)
+
+    @property
+    def is_symbol(self):
+        """Whether the tensor only stands for values: in a forward that is being traced, and of starling.var."""
+        return bool(lib.sl_is_symbol(self._p))
+
+    # Values
+
+    def wait(self):
+        """Waits until the values are computed; raises what spoilt them.  Ctrl-C ends the wait at once."""
+        wait_interruptibly(self._p)
+        check(lib.sl_wait_at(here(), self._p))
+
+    def numpy(self):
+        """The values as a NumPy array of their own, waited for."""
+        name = _dtype_names[lib.sl_tensor_dtype(self._p)]
+        shape = self.shape
+        values = numpy.empty(() if shape is None else shape, _numpy.get(name) or _bits[name])
+        wait_interruptibly(self._p)
+        check(lib.sl_read_at(here(), self._p, ffi.from_buffer(values) if values.size else NULL, values.nbytes))
+        return values
+
+    def __array__(self, dtype=None, copy=None):
+        values = self.numpy()
+        return values if dtype is None else values.astype(dtype)
+
+    def item(self):
+        """The value of a tensor with one element, waited for."""
+        wait_interruptibly(self._p)
+        value = lib.sl_item_at(here(), self._p)
+        if value != value and lib.sl_error():
+            raise_error()
+        name = _dtype_names[lib.sl_tensor_dtype(self._p)]
+        return value if "float" in name else bool(value) if name == "bool" else int(value)
+
+    def tolist(self):
+        """The values as nested lists."""
+        return self.numpy().tolist()
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __index__(self):
+        if self.dtype.kind not in "iu":
+            raise TypeError(f"only a tensor of integers is an index, not {self.dtype}")
+        return int(self.item())
+
+    def __bool__(self):
+        if self.size != 1:
+            raise ValueError(f"the truth of a tensor of shape {self.shape} is ambiguous")
+        return bool(self.item())
+
+    def __repr__(self):
+        if self.is_symbol:
+            name = ffi.string(lib.sl_symbol_name(self._p)).decode()
+            return f"<symbol {name} {_dtype_names[lib.sl_tensor_dtype(self._p)]} {self.shape}>"
+        wait_interruptibly(self._p)
+        from ._files import captured
+
+        return captured(lambda file: lib.sl_fprint_at(here(), file, self._p)).rstrip("\n")
+
+    def __len__(self):
+        if not self.ndim:
+            raise TypeError("a scalar has no length")
+        return self.shape[0]
+
+    def __iter__(self):
+        for i in range(len(self)):
+            yield self[i]
+
+    # Other libraries
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """The values for another library: a copy in main memory, as DLPack carries it."""
+        return self.numpy().__dlpack__()
+
+    def __dlpack_device__(self):
+        return (1, 0)  # main memory
+
+    # Gradients
+
+    def attach_grad(self, req="write"):
+        """Asks for the gradient by this tensor: backward() writes it ("write"), or adds to it ("add")."""
+        kinds = {"write": lib.SL_GRAD_WRITE, "add": lib.SL_GRAD_ADD, "null": lib.SL_GRAD_NONE, "none": lib.SL_GRAD_NONE}
+        check(lib.sl_attach_grad_at(here(), self._p, (_core.choice(kinds, req, "req"),)))
+        return self
+
+    @property
+    def grad(self):
+        """The gradient by this tensor, after attach_grad; None if none was asked for."""
+        p = lib.sl_grad_at(here(), self._p)
+        if not p:
+            lib.sl_error_clear()
+            return None
+        return borrow(p, type(self))
+
+    def backward(self, head_grad=None, retain_graph=False):
+        """Computes the gradients of this tensor by all tensors that asked for one."""
+        from .autograd import backward
+
+        backward(self, None if head_grad is None else [head_grad], retain_graph)
+
+    # Elsewhere, otherwise
+
+    def to(self, where):
+        """The same values on another device, or of another data type."""
+        if isinstance(where, Device) or (isinstance(where, str) and where not in dtypes):
+            return wrap(lib.sl_copy_to_at(here(), self._p, device_of(where)), type(self))
+        return wrap(lib.sl_cast_at(here(), self._p, dtype_of(where)), type(self))
+
+    def astype(self, dtype):
+        """The values as another data type."""
+        return wrap(lib.sl_cast_at(here(), self._p, dtype_of(dtype)), type(self))
+
+    def reshape(self, *shape):
+        """The same values in another shape; one length may be -1."""
+        if len(shape) == 1 and not isinstance(shape[0], int):
+            (shape,) = shape
+        return wrap(lib.sl_reshape_at(here(), self._p, shape_of(shape)), type(self))
+
+    def copy(self):
+        """A tensor of its own with the same values."""
+        return wrap(lib.sl_clone_at(here(), self._p), type(self))
+
+    def detach(self):
+        """The same values without a history."""
+        return wrap(lib.sl_detach_at(here(), self._p), type(self))
+
+    @property
+    def T(self):
+        """With the axes in reverse order."""
+        return wrap(lib.sl_transpose_at(here(), self._p, (NULL, 0, False)), type(self))
+
+    # Indexing
+
+    def __getitem__(self, key):
+        from ._indexing import get
+
+        return get(self, key)
+
+    def __setitem__(self, key, value):
+        from ._indexing import set_
+
+        set_(self, key, value)
+
+    def __eq__(self, other):
+        return _compare(self, other, lib.sl_eq_at, lib.sl_eq_scalar_at)
+
+    def __ne__(self, other):
+        return _compare(self, other, lib.sl_ne_at, lib.sl_ne_scalar_at)
+
+    __hash__ = object.__hash__
+
+
+def _compare(a, b, tensors, scalar):
+    if isinstance(b, Tensor):
+        return wrap(tensors(here(), a._p, b._p), type(a))
+    if isinstance(b, (int, float)) or hasattr(b, "__float__"):
+        return wrap(scalar(here(), a._p, b), type(a))
+    return NotImplemented
+
+
+def _binary(name, swapped=None):
+    tensors, scalar = getattr(lib, f"sl_{name}_at"), getattr(lib, f"sl_{name}_scalar_at")
+
+    def forward(a, b):
+        if isinstance(b, Tensor):
+            return wrap(tensors(here(), a._p, b._p), type(a))
+        try:
+            return wrap(scalar(here(), a._p, b), type(a))
+        except TypeError:
+            return _with_array(a, b, tensors, False)
+
+    back = getattr(lib, f"sl_{swapped or name}_scalar_at")
+
+    def backward(a, b):
+        try:
+            return wrap(back(here(), a._p, b), type(a))
+        except TypeError:
+            return _with_array(a, b, tensors, True)
+
+    return forward, backward
+
+
+def _with_array(a, b, function, swap):
+    if not isinstance(b, (numpy.ndarray, list, tuple)):
+        return NotImplemented
+    b = array(b, dtype=a.dtype, device=a.device, like=type(a))
+    first, second = (b, a) if swap else (a, b)
+    return wrap(function(here(), first._p, second._p), type(a))
+
+
+def _inplace(name):
+    tensors, scalar = getattr(lib, f"sl_{name}_inplace_at"), getattr(lib, f"sl_{name}_scalar_inplace_at")
+
+    def method(a, b):
+        try:
+            p = tensors(here(), a._p, b._p) if isinstance(b, Tensor) else scalar(here(), a._p, b)
+        except TypeError:
+            return NotImplemented
+        if not p:
+            raise_error()
+        return a
+
+    return method
+
+
+for _name, _swapped in (("add", "add"), ("sub", "rsub"), ("mul", "mul"), ("truediv", "rdiv"), ("pow", "rpow")):
+    _c = {"truediv": "div"}.get(_name, _name)
+    _forward, _backward = _binary(_c, _swapped)
+    setattr(Tensor, f"__{_name}__", _forward)
+    setattr(Tensor, f"__r{_name}__", _backward)
+    if _c != "pow":
+        setattr(Tensor, f"__i{_name}__", _inplace(_c))
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(
+        Tensor,
+        f"__{_name}__",
+        lambda a, b, t=getattr(lib, f"sl_{_name}_at"), s=getattr(lib, f"sl_{_name}_scalar_at"): _compare(a, b, t, s),
+    )
+Tensor.__neg__ = lambda a: wrap(lib.sl_neg_at(here(), a._p), type(a))
+Tensor.__pos__ = lambda a: a
+Tensor.__abs__ = lambda a: wrap(lib.sl_abs_at(here(), a._p), type(a))
+
+
+def _matmul(a, b):
+    if not isinstance(b, Tensor):
+        return NotImplemented
+    flat = a.ndim <= 2 and b.ndim <= 2
+    return wrap((lib.sl_dot_at if flat else lib.sl_matmul_at)(here(), a._p, b._p, (False, False)), type(a))
+
+
+Tensor.__matmul__ = _matmul
+
+# ---- making them ------------------------------------------------------------------------------------------------------
+
+
+def array(values, dtype=None, device=None, like=Tensor):
+    """A tensor with a copy of the values: numbers, nested lists, NumPy arrays, tensors.
+
+    Floats become float32 and integers int32 unless dtype says otherwise or a NumPy array has a type of its own that
+    tensors have, too.
+    """
+    if isinstance(values, Tensor):
+        copy = values.to(device) if device is not None else values.copy()
+        return copy if dtype is None else copy.astype(dtype)
+    given = isinstance(values, (numpy.ndarray, numpy.generic))
+    values = numpy.asarray(values)
+    if dtype is None and (not given or values.dtype.name not in _numpy):
+        if values.dtype.kind not in "fiub":
+            raise _core.DTypeError(f"values of type {values.dtype} cannot be in a tensor")
+        dtype = "float32" if values.dtype.kind == "f" else "int32"
+    name = _dtype_names[dtype_of(dtype)] if dtype is not None else values.dtype.name
+    if name in _bits:
+        return array(values, "float32", device, like).astype(name)
+    values = numpy.ascontiguousarray(values, dtype=_numpy[name]).reshape(values.shape)
+    data = ffi.from_buffer(values) if values.size else NULL
+    return wrap(lib.sl_from_at(here(), data, shape_of(values.shape), (dtypes[name], device_of(device))), like)
+
+
+_adopted = {}  # what tensors over somebody else's memory keep alive, by its address
+
+
+@ffi.def_extern()
+def slpy_release(data, arg):
+    _adopted.pop(int(ffi.cast("uintptr_t", arg)), None)
+
+
+def from_numpy(values, device=None):
+    """A tensor over a NumPy array itself, without a copy.
+
+    Do not change the array while the tensor exists.  The array must lie in one piece (C order).
+    """
+    name = values.dtype.name
+    if name not in _numpy or not values.flags.c_contiguous or not values.size:
+        return array(values, device=device)
+    data = ffi.from_buffer(values, require_writable=False)
+    key = id(data)
+    _adopted[key] = (data, values)
+    p = lib.sl_adopt_at(
+        here(), data, shape_of(values.shape), lib.slpy_release, ffi.cast("void *", key), (dtypes[name], device_of(device))
+    )
+    if not p:
+        del _adopted[key]
+    return wrap(p, Tensor)
+
+
+def from_dlpack(other, device=None):
+    """A tensor with the values of another library's array in main memory, through DLPack."""
+    return array(numpy.from_dlpack(other), device=device)
+
+
+# ---- waiting ----------------------------------------------------------------------------------------------------------
+
+_POLL = 0.05  # seconds that C waits before Python looks for signals
+
+
+def wait_interruptibly(p=NULL):
+    """Waits for a tensor, or for everything, such that Ctrl-C raises KeyboardInterrupt at once."""
+    while not lib.sl_poll_at(here(), p, _POLL):
+        pass  # between two bytecodes Python runs its signal handlers
+
+
+def wait_all():
+    """Waits until everything issued so far is computed; raises the first error."""
+    wait_interruptibly()
+    check(lib.sl_wait_all_at(here()))

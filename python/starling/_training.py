@@ -1,0 +1,162 @@
+"""Optimisers, training steps, metrics, and batches on several devices."""
+from . import _core
+from ._blocks import Block, loss_function
+from ._core import NULL, check, choice, ffi, here, lib, options, raise_error, text_of
+from ._tensor import Tensor, array, device_of, wrap, wait_interruptibly
+
+_optimizers = {"sgd": lib.SL_SGD, "adam": lib.SL_ADAM, "adamw": lib.SL_ADAMW, "rmsprop": lib.SL_RMSPROP}
+_schedules = {"constant": lib.SL_CONSTANT, "steps": lib.SL_STEPS, "cosine": lib.SL_COSINE, "polynomial": lib.SL_POLYNOMIAL}
+_settings = [name for name, _ in ffi.typeof("struct sl_optimizer").fields if name not in ("kind", "schedule")]
+_terms = [name for name, _ in ffi.typeof("struct sl_schedule").fields if name != "kind"]
+
+
+def _only(given, known, what):
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{what} has no setting {name!r}; it has {', '.join(known)}")
+    return given
+
+
+class Schedule:
+    """How the learning rate changes: Schedule("cosine", warmup=100, total=10000)."""
+
+    def __init__(self, kind="constant", **terms):
+        self._c = {"kind": choice(_schedules, kind, "kind"), **_only(terms, _terms, "a schedule")}
+
+
+class Trainer:
+    """Updates the parameters of a block: Trainer(net, "adam", lr=0.001)."""
+
+    def __init__(self, block, optimizer="sgd", *, schedule=None, **settings):
+        c = {"kind": choice(_optimizers, optimizer, "optimizer"), **_only(settings, _settings, f"optimizer {optimizer!r}")}
+        if schedule is not None:
+            c["schedule"] = schedule._c
+        self._p = lib.sl_trainer_new_at(here(), block._p, options("sl_optimizer", **c))
+        if not self._p:
+            raise_error()
+        self.block = block
+
+    def __del__(self, free=lib.sl_trainer_free):
+        if getattr(self, "_p", None):
+            free(self._p)
+
+    def step(self, batch_size, *, ignore_stale=False):
+        """Updates by the gradients over batch_size."""
+        check(lib.sl_trainer_step_at(here(), self._p, batch_size, (ignore_stale,)))
+
+    @property
+    def lr(self):
+        """The learning rate of the next step."""
+        return lib.sl_trainer_lr(self._p)
+
+    @lr.setter
+    def lr(self, value):
+        lib.sl_trainer_set_lr(self._p, value)
+        if lib.sl_error():
+            raise_error()
+
+    @property
+    def steps(self):
+        """How many steps it has made."""
+        return lib.sl_trainer_steps(self._p)
+
+    def save(self, path):
+        """Writes its state to a file."""
+        check(lib.sl_trainer_save_at(here(), self._p, text_of(path, "path")))
+
+    def load(self, path):
+        """Reads its state from a file."""
+        check(lib.sl_trainer_load_at(here(), self._p, text_of(path, "path")))
+
+
+class Step:
+    """A whole training step as one compiled program: forward, loss, backward, update.
+
+        step = Step(net, starling.softmax_cross_entropy, trainer)
+        losses = step(x, y)
+    """
+
+    def __init__(self, block, loss, trainer, *, passes_off=0):
+        function, self._loss = loss_function(loss)
+        self._p = lib.sl_step_compile_at(here(), block._p, function, trainer._p, (passes_off,))
+        if not self._p:
+            raise_error()
+        self.block, self.trainer = block, trainer
+
+    def __del__(self, free=lib.sl_step_free):
+        if getattr(self, "_p", None):
+            free(self._p)
+
+    def __call__(self, x, target):
+        """Trains on a batch; returns the losses."""
+        return wrap(lib.sl_step_run_at(here(), self._p, x._p, target._p, NULL), type(x))
+
+    def with_output(self, x, target):
+        """Trains on a batch; returns the losses and what the network said."""
+        output = ffi.new("sl_tensor **")
+        losses = wrap(lib.sl_step_run_at(here(), self._p, x._p, target._p, output), type(x))
+        return losses, wrap(output[0], type(x))
+
+    def on_shards(self, xs, targets):
+        """Trains on a batch that was cut (split_and_load); returns the losses of each shard."""
+        n = len(xs)
+        x, t = ffi.new("sl_tensor *[]", [a._p for a in xs]), ffi.new("sl_tensor *[]", [a._p for a in targets])
+        losses, outputs = ffi.new("sl_tensor *[]", n), ffi.new("sl_tensor *[]", n)
+        check(lib.sl_step_run_shards_at(here(), self._p, n, x, t, losses, outputs))
+        for i in range(n):
+            wrap(outputs[i], Tensor)
+        return [wrap(losses[i], type(xs[i])) for i in range(n)]
+
+
+def split_and_load(x, devices, *, uneven=False, weights=None):
+    """The rows of x dealt out to the devices, one part each."""
+    n = len(devices)
+    c_devices = ffi.new("sl_device[]", [device_of(d) for d in devices])
+    parts = ffi.new("sl_tensor *[]", n)
+    shares = NULL if weights is None else ffi.new("double[]", list(weights))
+    check(lib.sl_split_and_load_at(here(), x._p, c_devices, n, parts, (uneven, shares, NULL)))
+    return [wrap(parts[i], type(x)) for i in range(n)]
+
+
+class Metric:
+    """A running mean that tasks compute; reading it waits."""
+
+    def __init__(self, p):
+        self._p = p
+        if not p:
+            raise_error()
+
+    def __del__(self, free=lib.sl_metric_free):
+        if getattr(self, "_p", None):
+            free(self._p)
+
+    def add(self, values, labels=None):
+        """Adds scores and their labels to an accuracy, values to a mean."""
+        check(lib.sl_metric_add_at(here(), self._p, values._p, NULL if labels is None else labels._p))
+
+    def get(self):
+        """The mean so far, NaN after nothing."""
+        wait_interruptibly()
+        value = lib.sl_metric_get_at(here(), self._p)
+        if value != value and lib.sl_error():
+            raise_error()
+        return value
+
+    def reset(self):
+        """Begins anew."""
+        lib.sl_metric_reset(self._p)
+
+
+def Accuracy():
+    """The share of samples whose largest score is that of their label."""
+    return Metric(lib.sl_accuracy_new())
+
+
+def TopK(k):
+    """The share of samples whose label is among the k largest scores."""
+    return Metric(lib.sl_topk_new(k))
+
+
+def Mean():
+    """The mean of what is added."""
+    return Metric(lib.sl_mean_new())

@@ -1,0 +1,64 @@
+"""Gradients: recording, and the backward pass."""
+from ._core import NULL, check, ffi, here, lib
+
+__all__ = ["record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "backward"]
+
+
+class _Mode:
+    """A state of the calling thread, as a context manager."""
+
+    def __init__(self, recording, training):
+        self._wanted, self._modes = (recording, training), []
+
+    def __enter__(self):
+        mode = ffi.new("sl_mode *")
+        lib.sl_mode_enter(mode, *self._wanted)
+        self._modes.append(mode)
+        return self
+
+    def __exit__(self, *exception):
+        lib.sl_mode_leave(self._modes.pop())
+
+
+def record(train_mode=True):
+    """Records the operations inside, in training mode unless train_mode is False."""
+    return _Mode(1, 1 if train_mode else 0)
+
+
+def pause(train_mode=False):
+    """Does not record the operations inside, in inference mode unless train_mode is True."""
+    return _Mode(0, 1 if train_mode else 0)
+
+
+def train_mode():
+    """Runs what is inside in training mode; recording stays as it is."""
+    return _Mode(-1, 1)
+
+
+def predict_mode():
+    """Runs what is inside in inference mode; recording stays as it is."""
+    return _Mode(-1, 0)
+
+
+def is_recording():
+    """Whether operations of this thread are recorded."""
+    return bool(lib.sl_is_recording())
+
+
+def is_training():
+    """Whether this thread is in training mode."""
+    return bool(lib.sl_is_training())
+
+
+def backward(heads, head_grads=None, retain_graph=False):
+    """Computes the gradients of the heads (a tensor or several) by all tensors that asked for one.
+
+    head_grads: the gradients by the heads, one each, or None for ones.
+    """
+    heads = list(heads) if isinstance(heads, (list, tuple)) else [heads]
+    array = ffi.new("sl_tensor *[]", [h._p for h in heads])
+    grads = NULL
+    if head_grads is not None:
+        given = list(head_grads) if isinstance(head_grads, (list, tuple)) else [head_grads]
+        grads = ffi.new("sl_tensor *[]", [g._p for g in given])
+    check(lib.sl_backward_heads_at(here(), array, len(heads), (grads, retain_graph)))

@@ -1,0 +1,72 @@
+"""Contexts: mx.cpu(i) is the CPU team i where there are several, mx.gpu(i) a GPU."""
+import threading
+
+from .._tensor import Device, device_count
+
+
+class Context:
+    """A device as MXNet names it; as a context manager, where new arrays go."""
+
+    _current = threading.local()
+
+    def __init__(self, device_type, device_id=0):
+        if isinstance(device_type, Context):
+            device_type, device_id = device_type.device_type, device_type.device_id
+        if device_type not in ("cpu", "gpu", "cpu_pinned", "cpu_shared"):
+            raise ValueError(f"{device_type!r} is no device type; these are cpu and gpu")
+        self.device_type = "gpu" if device_type == "gpu" else "cpu"
+        self.device_id = device_id
+
+    @property
+    def device(self):
+        """The engine's device: cores that are not divided into teams are one device, whatever its number."""
+        index = self.device_id
+        if self.device_type == "cpu" and index >= device_count("cpu"):
+            index = 0
+        return Device(self.device_type, index)
+
+    def __eq__(self, other):
+        return isinstance(other, Context) and (self.device_type, self.device_id) == (other.device_type, other.device_id)
+
+    def __hash__(self):
+        return hash((self.device_type, self.device_id))
+
+    def __repr__(self):
+        return f"{self.device_type}({self.device_id})"
+
+    def __enter__(self):
+        stack = self._current.__dict__.setdefault("stack", [])
+        stack.append(self)
+        return self
+
+    def __exit__(self, *exception):
+        self._current.stack.pop()
+
+    def empty_cache(self):
+        """Nothing: memory is kept by the engine, within bounds."""
+
+
+def current_context():
+    """Where new arrays go."""
+    stack = getattr(Context._current, "stack", None)
+    return stack[-1] if stack else Context("cpu", 0)
+
+
+def cpu(device_id=0):
+    """The CPU, or the team of cores of that number."""
+    return Context("cpu", device_id)
+
+
+def gpu(device_id=0):
+    """The GPU of that number."""
+    return Context("gpu", device_id)
+
+
+def num_gpus():
+    """How many GPUs there are."""
+    return device_count("gpu")
+
+
+def context_of(device):
+    """The context of an engine's device."""
+    return Context("gpu" if device.kind == "gpu" else "cpu", max(device.index, 0))

@@ -1,0 +1,8 @@
+"""mx.gluon: blocks, losses, trainers, data."""
+from ..missing import missing
+from . import data, loss, nn, utils
+from .block import Block, HybridBlock
+from .parameter import Parameter, ParameterDict
+from .trainer import Trainer
+
+__getattr__ = missing("mx.gluon")

@@ -1,0 +1,91 @@
+"""mx.gluon.data.vision: data sets of images that are on this machine, and transforms."""
+import gzip
+import os
+import pathlib
+
+import numpy
+
+from ...missing import missing
+
+
+def _idx(path):
+    with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+        data = file.read()
+    axes = data[3]
+    shape = [int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "big") for i in range(axes)]
+    return numpy.frombuffer(data, numpy.uint8, offset=4 + 4 * axes).reshape(shape)
+
+
+class MNIST:
+    """Labelled images (height, width, 1) of bytes from a folder of files in MNIST's format."""
+
+    _folder = None
+
+    def __init__(self, root=None, train=True, transform=None):
+        folder = pathlib.Path(os.path.expanduser(root or self._folder or "."))
+        if not folder.is_dir() and self._folder:
+            folder = pathlib.Path(self._folder)
+        part = "train" if train else "t10k"
+        found = {kind: next(iter(sorted(folder.glob(f"{part}-{kind}*"))), None) for kind in ("images", "labels")}
+        if None in found.values():
+            raise FileNotFoundError(f"no {part} images and labels in {folder}; nothing is downloaded here")
+        self._images, self._labels = _idx(found["images"])[..., None], _idx(found["labels"]).astype(numpy.int32)
+        self._first = None
+        self._both = transform
+
+    def __len__(self):
+        return len(self._images)
+
+    def __getitem__(self, i):
+        x, y = self._images[i], self._labels[i]
+        if self._first:
+            x = self._first(x)
+        return self._both(x, y) if self._both else (x, y)
+
+    def transform_first(self, fn, lazy=True):
+        """The same data set with images as fn makes them."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._first = fn
+        if self._both is None:
+            other.rows = lambda rows: [fn(self._images[rows]), self._labels[rows]]
+        return other
+
+
+class FashionMNIST(MNIST):
+    """Fashion-MNIST; without another folder from the Debian package dataset-fashion-mnist."""
+
+    _folder = "/usr/share/datasets/fashion-mnist"
+
+
+class transforms:
+    """What can be done with images."""
+
+    class ToTensor:
+        """(…, height, width, channels) of bytes as (…, channels, height, width) in [0, 1]."""
+
+        def __call__(self, x):
+            return numpy.moveaxis(numpy.asarray(x), -1, -3).astype(numpy.float32) / 255
+
+    class Compose:
+        """Transforms one after the other."""
+
+        def __init__(self, transforms):
+            self._all = transforms
+
+        def __call__(self, x):
+            for one in self._all:
+                x = one(x)
+            return x
+
+    class Normalize:
+        """(x - mean) / std."""
+
+        def __init__(self, mean=0.0, std=1.0):
+            self._mean, self._std = numpy.float32(mean), numpy.float32(std)
+
+        def __call__(self, x):
+            return (x - self._mean) / self._std
+
+
+__getattr__ = missing("mx.gluon.data.vision")

@@ -1,0 +1,43 @@
+"""mx.gluon.utils: batches on several contexts."""
+import numpy
+
+from ..missing import missing
+from .. import nd
+
+
+def split_data(data, num_slice, batch_axis=0, even_split=True):
+    """An array cut into parts along an axis."""
+    size = data.shape[batch_axis]
+    if even_split and size % num_slice:
+        raise ValueError(
+            f"data with shape {data.shape} cannot be evenly split into {num_slice} slices along axis {batch_axis}; "
+            "use a batch size that is a multiple of it, or even_split=False"
+        )
+    bounds = [size * i // num_slice for i in range(num_slice + 1)] if even_split else [
+        min(size, i * (size // num_slice)) if i < num_slice else size for i in range(num_slice + 1)
+    ]
+    front = (slice(None),) * batch_axis
+    return [data[front + (slice(b, e),)] for b, e in zip(bounds, bounds[1:])]
+
+
+def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
+    """An array cut into parts, one on each context."""
+    if not hasattr(data, "as_in_context"):
+        data = nd.array(data, ctx_list[0])
+    if len(ctx_list) == 1:
+        return [data.as_in_context(ctx_list[0])]
+    parts = split_data(data, len(ctx_list), batch_axis, even_split)
+    return [part.as_in_context(ctx) for part, ctx in zip(parts, ctx_list)]
+
+
+def clip_global_norm(arrays, max_norm, check_isfinite=True):
+    """Scales arrays in place so that their common norm is at most max_norm; returns what it was."""
+    norm = float(numpy.sqrt(sum(float(a.norm().asscalar()) ** 2 for a in arrays)))
+    scale = max_norm / (norm + 1e-8)
+    if scale < 1:
+        for a in arrays:
+            a *= scale
+    return norm
+
+
+__getattr__ = missing("mx.gluon.utils")

@@ -1,0 +1,144 @@
+"""Memory, threads, signals, and the end of the interpreter."""
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import starling as sl
+
+PATIENCE = 120  # seconds that something may take on a busy machine
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def run(code, **options):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, **options)
+
+
+class Memory(unittest.TestCase):
+    def grows(self, work, n):
+        """By how many bytes the process grows in n rounds, after as many to warm up."""
+        for _ in range(n):
+            work()
+        sl.wait_all()
+        gc.collect()
+        before = resident()
+        for _ in range(n):
+            work()
+        sl.wait_all()
+        gc.collect()
+        return resident() - before
+
+    def test_operations(self):
+        x = sl.ones((2, 3))
+        self.assertLess(self.grows(lambda: x + 1, int(os.environ.get("STARLING_OPERATIONS", 20000))), 4 << 20)
+
+    def test_networks(self):
+        x = sl.ones((2, 3))
+
+        def work():
+            net = sl.nn.Sequential(sl.nn.Dense(8), sl.nn.Lambda(lambda y: y * 2))
+            net.initialize()
+            net.hybridize()
+            with sl.record():
+                y = net(x)
+            y.backward()
+
+        self.assertLess(self.grows(work, int(os.environ.get("STARLING_NETWORKS", 100))), 4 << 20)
+
+    def test_adopted(self):
+        import numpy as np
+
+        self.assertLess(self.grows(lambda: sl.from_numpy(np.ones((100, 100), np.float32)) + 1, 200), 8 << 20)
+
+
+class Threads(unittest.TestCase):
+    def test_tensors_freed_in_other_threads(self):
+        shared, failures = [], []
+
+        def work(seed):
+            try:
+                for i in range(200):
+                    shared.append(sl.full((3,), float(seed)) + i)
+                    if len(shared) > 50:
+                        self.assertEqual(len(shared.pop(0).numpy()), 3)
+            except Exception as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(failures, [])
+
+    def test_recording_is_the_threads_own(self):
+        seen = []
+        with sl.record():
+            t = threading.Thread(target=lambda: seen.append(sl.autograd.is_recording()))
+            t.start()
+            t.join()
+        self.assertEqual(seen, [False])
+
+
+class Signals(unittest.TestCase):
+    def test_interrupt_during_a_wait(self):
+        code = """
+import os, signal, threading, time
+import starling as sl
+sl.start(bulk=1)
+x = sl.normal((700, 700), 0, 0.01)
+for _ in range(300):
+    x = sl.dot(x, x)
+pid = os.getpid()
+threading.Timer(0.2, lambda: os.kill(pid, signal.SIGINT)).start()
+try:
+    while True:
+        for _ in range(300):
+            x = sl.dot(x, x)
+        x.wait()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+        done = run(code)
+        self.assertEqual((done.stdout, done.returncode), ("interrupted\n", 0), done.stderr)
+
+
+class End(unittest.TestCase):
+    def test_quiet(self):
+        code = """
+import starling as sl
+x = sl.ones((100, 100))
+net = sl.nn.Dense(3)
+net.initialize()
+net.hybridize()
+y = net(x)
+keep = [x @ x for _ in range(50)]
+"""
+        done = run(code)
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("", "", 0))
+
+    def test_after_shutdown(self):
+        code = """
+import starling as sl
+x = sl.ones(3)
+sl.shutdown()
+try:
+    x.numpy()
+except sl.StateError:
+    print("lost")
+print((sl.ones(3) + 1).numpy().sum())
+"""
+        done = run(code)
+        self.assertEqual((done.stdout, done.returncode), ("lost\n6.0\n", 0), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,306 @@
+"""The native face, against NumPy and finite differences."""
+import os
+import tempfile
+import unittest
+
+import numpy as np
+import starling as sl
+
+HERE = os.path.basename(__file__)
+
+
+def line_of(call):
+    """The message and the line (in this file) of the call that fails."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+class Values(unittest.TestCase):
+    def setUp(self):
+        self.rng = np.random.default_rng(3)
+
+    def random(self, *shape):
+        return self.rng.standard_normal(shape).astype(np.float32)
+
+    def check(self, got, wanted, tolerance=1e-5):
+        got = got.numpy()
+        self.assertEqual(got.shape, np.shape(wanted))
+        scale = max(np.abs(wanted).max(initial=0), 1e-30)
+        self.assertLessEqual(np.abs(got - wanted).max(initial=0), tolerance * scale)
+
+    def test_operators(self):
+        a, b = self.random(3, 4), self.random(4) + 3
+        x, y = sl.array(a), sl.array(b)
+        for f in (
+            lambda p, q: p + q, lambda p, q: p - q, lambda p, q: p * q, lambda p, q: p / q, lambda p, q: q**2,
+            lambda p, q: 2 - p, lambda p, q: 2 / q, lambda p, q: 2**p, lambda p, q: -p, lambda p, q: abs(p), lambda p, q: p * 3,
+        ):  # fmt: skip
+            self.check(f(x, y), f(a, b))
+        self.check(x @ sl.array(a.T.copy()), a @ a.T)
+        for f in (lambda p, q: p < q, lambda p, q: p >= q, lambda p, q: p == q, lambda p, q: p != 0.5):
+            self.check(f(x, y), f(a, b).astype(np.float32))
+        self.check(x + b, a + b)
+        self.check(b + x, a + b)
+
+    def test_in_place(self):
+        a = self.random(4, 3)
+        x = sl.array(a)
+        same = x
+        x += 2
+        x *= 3
+        self.assertIs(x, same)
+        self.check(x, (a + 2) * 3)
+
+    def test_indexing(self):
+        a = self.random(5, 4, 3)
+        x = sl.array(a)
+        for key in (
+            0, -1, slice(1, 4), (slice(None), 2), (Ellipsis, 1), (1, slice(0, 4, 2)), None, (slice(None), None, 1),
+            (2, 3, 1), (slice(None), slice(1, 3), slice(0, 1)), slice(None), slice(4, 2), [3, 0, 0],
+        ):  # fmt: skip
+            self.check(x[key], a[key])
+        self.check(x[:, [2, 0]], a[:, [2, 0]])
+        for key in (5, (0, 9), (0, 0, 0, 0)):
+            self.assertRaises(IndexError, lambda: x[key])
+
+    def test_assignment(self):
+        a = self.random(5, 4)
+        x = sl.array(a)
+        for key, value in ((0, 7), (slice(1, 3), self.random(2, 4)), ((slice(None), 1), 3), ((2, 3), 9), (slice(None), 1.5)):
+            a[key] = value
+            x[key] = value
+            self.check(x, a)
+        x[1:3] = sl.ones((2, 4))
+        a[1:3] = 1
+        self.check(x, a)
+
+    def test_types(self):
+        for name in ("float32", "float64", "int32", "uint8"):
+            values = np.array([[1, 2], [3, 250]], name)
+            t = sl.array(values)
+            self.assertEqual(t.dtype, np.dtype(name))
+            self.assertTrue((t.numpy() == values).all())
+        self.assertEqual(sl.array([1, 2]).dtype, np.int32)
+        self.assertEqual(sl.array([1.0, 2]).dtype, np.float32)
+        self.assertEqual(sl.array(2.5).shape, ())
+        self.assertEqual(float(sl.array(2.5)), 2.5)
+        self.assertRaises(sl.DTypeError, lambda: sl.array(["a"]))
+
+    def test_adopted_memory(self):
+        values = self.random(64, 64)
+        t = sl.from_numpy(values)
+        self.check(t * 2, values * 2)
+        self.check(sl.from_dlpack(values), values)
+        self.assertTrue((np.from_dlpack(sl.array(values)) == values).all())
+        self.assertTrue((np.asarray(sl.array(values)) == values).all())
+
+    def test_functions_of_structures(self):
+        images, weights = self.random(2, 3, 8, 8), self.random(4, 3, 3, 3)
+        y = sl.conv2d(sl.array(images), sl.array(weights), pad=1).numpy()
+        padded = np.pad(images, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        wanted = np.einsum("ncijhw,ocij->nohw", np.stack([np.stack([padded[:, :, i : i + 8, j : j + 8] for j in range(3)], 2)
+                                                          for i in range(3)], 2), weights)  # fmt: skip
+        np.testing.assert_allclose(y, wanted, rtol=1e-4, atol=1e-4)
+        x = self.random(3, 4, 5)
+        self.check(sl.sum(sl.array(x), (0, 2)), x.sum((0, 2)))
+        self.check(sl.mean(sl.array(x), -1, keepdims=True), x.mean(-1, keepdims=True))
+        self.check(sl.transpose(sl.array(x), (2, 0, 1)), x.transpose(2, 0, 1))
+        self.check(sl.concat([sl.array(x), sl.array(x)], 1), np.concatenate([x, x], 1))
+        self.check(sl.pool2d(sl.array(images), type="avg", kernel=2, stride=2), images.reshape(2, 3, 4, 2, 4, 2).mean((3, 5)))
+
+
+class Errors(unittest.TestCase):
+    def test_place_and_shapes(self):
+        x = sl.ones((2, 3))
+        error = line_of(lambda: sl.add(x, sl.ones((4,))))
+        self.assertIsInstance(error, sl.ShapeError)
+        self.assertIsInstance(error, ValueError)
+        self.assertEqual(error.status, "SL_ESHAPE")
+        for part in ("add", "(2, 3)", "(4,)", HERE):
+            self.assertIn(part, str(error))
+
+    def test_wrong_python_types_name_the_argument(self):
+        x = sl.ones((2, 3))
+        for call, part in (
+            (lambda: sl.add(x, "a"), "add: b is str"),
+            (lambda: sl.conv2d(x, 3), "conv2d: w is int"),
+            (lambda: sl.nn.Dense("ten"), "Dense: units is str"),
+            (lambda: sl.concat(x, 0), "tensors is one tensor"),
+        ):
+            error = line_of(call)
+            self.assertIsInstance(error, TypeError)
+            self.assertIn(part, str(error))
+
+    def test_one_error_leaves_nothing_behind(self):
+        x = sl.ones((2, 3))
+        for _ in range(3):
+            self.assertRaises(sl.Error, lambda: x.reshape(7))
+            self.assertEqual((x + 1).numpy().sum(), 12)
+
+    def test_asynchronous_fault_names_its_place(self):
+        y = sl.gather(sl.ones((2, 3)), sl.array([5]))
+        error = line_of(lambda: (y + 1).numpy())
+        self.assertIn("gather", str(error))
+        self.assertIn(HERE, str(error))
+        sl.ones(2).wait()
+
+    def test_missing_file(self):
+        error = line_of(lambda: sl.load_npy("/no/such/file.npy"))
+        self.assertIsInstance(error, OSError)
+        self.assertIn("/no/such/file.npy", str(error))
+
+    def test_settings(self):
+        net = sl.nn.Dense(1)
+        self.assertRaises(TypeError, lambda: sl.Trainer(net, "sgd", speed=3))
+        self.assertRaises(sl.InvalidArgument, lambda: sl.Trainer(net, "newton"))
+        self.assertRaises(sl.DeviceError, lambda: sl.ones(2, device="gpu:7"))
+
+
+class Gradients(unittest.TestCase):
+    def test_against_differences(self):
+        values = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float64)
+
+        def function(x):
+            return sl.sum(sl.tanh(x * x + 1) * sl.softmax(x, 1))
+
+        x = sl.array(values, "float64")
+        x.attach_grad()
+        with sl.record():
+            y = function(x)
+        y.backward()
+        got, step = x.grad.numpy(), 1e-6
+        for i in np.ndindex(values.shape):
+            up, down = values.copy(), values.copy()
+            up[i] += step
+            down[i] -= step
+            slope = (function(sl.array(up, "float64")).item() - function(sl.array(down, "float64")).item()) / (2 * step)
+            self.assertAlmostEqual(got[i], slope, places=6)
+
+    def test_states(self):
+        self.assertFalse(sl.autograd.is_recording())
+        with sl.record():
+            self.assertTrue(sl.autograd.is_recording() and sl.autograd.is_training())
+            with sl.pause():
+                self.assertFalse(sl.autograd.is_recording())
+            with sl.autograd.predict_mode():
+                self.assertFalse(sl.autograd.is_training())
+        self.assertIsNone(sl.ones(2).grad)
+
+
+class Net(sl.Block):
+    def __init__(self):
+        super().__init__()
+        self.hidden = sl.nn.Dense(8, activation="tanh")
+        self.output = sl.nn.Dense(3)
+        self.scale = self.param("scale", (3,), init=sl.init.constant(2))
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return self.output(self.hidden(x)) * self.scale.on(x)
+
+
+class Blocks(unittest.TestCase):
+    def test_own_block_is_traced_once(self):
+        net, x = Net(), sl.normal((5, 4), 0, 1)
+        net.initialize(sl.init.normal(0.3))
+        eager = net(x).numpy()
+        net.hybridize()
+        for _ in range(3):
+            self.assertTrue((net(x).numpy() == eager).all())
+        self.assertEqual(net.calls, 2)
+        self.assertEqual(len(net.params()), 5)
+
+    def test_training_ways_agree(self):
+        x, y = sl.normal((16, 4), 0, 1), sl.array(np.arange(16) % 3)
+        losses = []
+        for way in ("eager", "hybrid", "step", "step with a Python loss"):
+            sl.seed(7)
+            net = Net()
+            net.initialize(sl.init.normal(0.3))
+            trainer = sl.Trainer(net, "adam", lr=0.01)
+            if way == "hybrid":
+                net.hybridize()
+            loss = sl.softmax_cross_entropy if way == "step" else lambda o, t: sl.softmax_cross_entropy(o, t)
+            step = sl.Step(net, loss, trainer)
+            for _ in range(5):
+                if way.startswith("step"):
+                    value = step(x, y)
+                else:
+                    with sl.record():
+                        value = sl.softmax_cross_entropy(net(x), y)
+                    value.backward()
+                    trainer.step(16)
+            losses.append(value.numpy())
+        for other in losses[1:]:
+            np.testing.assert_allclose(other, losses[0], rtol=1e-5)
+
+    def test_exceptions_in_forward(self):
+        class Bad(sl.Block):
+            fine = False
+
+            def forward(self, x):
+                if not self.fine:
+                    raise KeyError("oops")
+                return x + 1
+
+        x = sl.ones(3)
+        for hybrid in (False, True):
+            block = Bad()
+            if hybrid:
+                block.hybridize()
+            with self.assertRaisesRegex(KeyError, "oops"):
+                block(x)
+            block.fine = True
+            self.assertEqual(block(x).numpy().sum(), 6)
+        block = sl.nn.Lambda(lambda x: 3)
+        self.assertRaises(TypeError, lambda: block(x))
+        block = sl.nn.Lambda(lambda x: x * float(sl.sum(x)))
+        block.hybridize()
+        self.assertRaises(sl.StateError, lambda: block(x))
+        block.hybridize(fallback=True)
+        self.assertEqual(block(x).numpy().sum(), 9)
+
+    def test_files(self):
+        net, x = sl.nn.Sequential(sl.nn.Dense(4, activation="relu"), sl.nn.Dense(2)), sl.normal((3, 5), 0, 1)
+        net.initialize(sl.init.normal(1))
+        y = net(x).numpy()
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("p.safetensors", "p.params"):
+                net.save_params(f"{folder}/{name}")
+                other = sl.nn.Sequential(sl.nn.Dense(4, activation="relu"), sl.nn.Dense(2))
+                other.load_params(f"{folder}/{name}")
+                self.assertTrue((other(x).numpy() == y).all())
+            net.export(f"{folder}/net", shapes=[(3, 5)])
+            again = sl.load(f"{folder}/net-symbol.json", "data", f"{folder}/net-0000.params")
+            self.assertTrue(np.allclose(again(x).numpy(), y, atol=1e-6))
+            sl.save_npy(f"{folder}/x.npy", x)
+            self.assertTrue((np.load(f"{folder}/x.npy") == x.numpy()).all())
+            self.assertTrue((sl.load_npy(f"{folder}/x.npy").numpy() == x.numpy()).all())
+        self.assertIn("Dense", net.summary((3, 5)))
+
+    def test_loader(self):
+        x, y = np.arange(20).reshape(10, 2).astype(np.float32), np.arange(10)
+        loader = sl.data.Loader((x, y), 4, seed=5)
+        first = [(a.numpy(), b.numpy()) for a, b in loader]
+        self.assertEqual([len(b) for _, b in first], [4, 4, 2])
+        self.assertEqual(sorted(np.concatenate([b for _, b in first])), list(range(10)))
+        for a, b in first:
+            self.assertTrue((a[:, 0] == 2 * b).all())
+        again = [b.numpy().tolist() for _, b in sl.data.Loader((x, y), 4, seed=5)]
+        self.assertEqual(again, [b.tolist() for _, b in first])
+        self.assertNotEqual([b.numpy().tolist() for _, b in loader], again)
+
+    def test_metrics_and_shards(self):
+        metric = sl.Accuracy()
+        metric.add(sl.array([[1, 0], [1, 0.0]]), sl.array([0, 1]))
+        self.assertEqual(metric.get(), 0.5)
+        parts = sl.split_and_load(sl.ones((4, 2)), ["cpu:0", "cpu:0"])
+        self.assertEqual([p.shape for p in parts], [(2, 2), (2, 2)])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,47 @@
+#!/bin/bash
+# The Python package: built from this build's library, then its tests and the tutorial's programs, on CPU teams and, where they
+# can be built, on emulated GPUs.  Run by make check, in the build folder.
+set -euo pipefail
+srcdir=${srcdir:-.}
+export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 STARPU_SILENT=1
+
+# A Python that can build and run it: the one of quickstart python, or one that has the packages.
+usable() { "$1" -c 'import cffi, numpy, os, sysconfig
+assert os.path.exists(sysconfig.get_paths()["include"] + "/Python.h")' 2>/dev/null; }
+for python in python/venv/bin/python "${PYTHON:-python3}" /usr/bin/python3 none; do
+  ! usable "$python" || break
+done
+for tool in perl patchelf; do command -v "$tool" >/dev/null || python=none; done
+if [ "$python" = none ]; then
+  echo "SKIP: needs Python with its headers, cffi and NumPy (Debian: python3-dev python3-cffi python3-numpy), perl, patchelf"
+  exit 77
+fi
+
+tree=$PWD/tests/python.dir
+"$python" "$srcdir/python/generate/build.py" --source "$srcdir" --build . --out "$tree"
+export PYTHONPATH=$tree STARLING_SOURCE=$srcdir
+STARLING_SOURCE=$(cd "$srcdir" && pwd)
+
+for name in test_native test_registry test_gluon test_life; do
+  echo "--- $name"
+  (cd "$srcdir/python/tests" && "$python" -m unittest "$name")
+done
+
+programs() {
+  local name
+  for name in hybrid asynchronous parallel devices trainer; do
+    echo "--- $name.py on $1"
+    "$python" "$srcdir/doc/tutorial/$name.py" >"$tree/output" 2>&1 || { cat "$tree/output"; exit 1; }
+  done
+}
+STARPU_NCPU=2 programs "CPU teams"
+
+# The same library with emulated GPUs, in the place of the one that the package carries.
+emulated=$PWD/tests/emu/.libs/libstarling.so.0
+if [ -e "$emulated" ]; then
+  export LD_PRELOAD=$emulated SL_EMU_DEVICES=2
+  "$python" -c 'from starling import mx; assert mx.num_gpus() == 2, mx.num_gpus()'
+  programs "emulated GPUs"
+else
+  echo "SKIP: GPUs: no emulated ones in this build"
+fi
