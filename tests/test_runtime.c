@@ -445,6 +445,52 @@ static void test_variables(void)
 	CHECK(!strcmp(slp_engine.config.sched, "eager"));
 }
 
+/* ---- waiting and idling ------------------------------------------------------------------------------------------ */
+
+/* Whether the counter goes on within the patience. */
+static bool goes_on(const _Atomic uint64_t *counter, void (*between)(void))
+{
+	uint64_t before = atomic_load(counter);
+	double deadline = sl_time() + SLP_PATIENCE;
+	while (atomic_load(counter) == before && sl_time() < deadline) between();
+	return atomic_load(counter) > before;
+}
+
+static void look_again(void)
+{
+	sleep_ms(1);
+}
+
+static void sleep_and_work(void)
+{
+	goes_on(&slp_idle_counts.naps, look_again);
+	SL_SCOPE
+		CHECK_ALL(sl_add_scalar(sl_ones(SL_SHAPE(4)), 1), 2);
+}
+
+static void test_idle_sleeps(void)
+{
+	start((struct sl_config){.gpus = -1});
+	SL_SCOPE
+		CHECK_OK(sl_wait(sl_ones(SL_SHAPE(4))));
+	CHECK(goes_on(&slp_idle_counts.naps, look_again));
+	CHECK(goes_on(&slp_idle_counts.woken, sleep_and_work)); /* not only because it slept long enough */
+}
+
+static void multiply_and_wait(void)
+{
+	SL_SCOPE {
+		sl_tensor *a = sl_normal(SL_SHAPE(256, 256), 0, 1);
+		CHECK_OK(sl_wait(sl_dot(a, a)));
+	}
+}
+
+static void test_team_yields(void)
+{
+	start((struct sl_config){.gpus = -1, .teams = 1});
+	if (slp_team_cores(0) > 1) CHECK(goes_on(&slp_idle_counts.team_yields, multiply_and_wait));
+}
+
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 static const struct slp_test start_tests[] = {
@@ -467,6 +513,11 @@ static const struct slp_test memory_tests[] = {
         {"bound of bytes in a chain", test_bound_bytes_chain},
         {0},
 };
+static const struct slp_test idle_tests[] = {
+        {"idle workers sleep until there is work", test_idle_sleeps},
+        {"a team gives way to who waits", test_team_yields},
+        {0},
+};
 static const struct slp_test setting_tests[] = {
         {"statistics", test_stats},
         {"seeds", test_seeds},
@@ -482,6 +533,7 @@ int main(int argc, char **argv)
 	                     (const struct slp_suite[]){
 	                             {.name = "start and stop", .tests = start_tests, .after = slp_end},
 	                             {.name = "memory and run-ahead", .tests = memory_tests, .after = slp_end},
+	                             {.name = "waiting and idling", .tests = idle_tests, .after = slp_end},
 	                             {.name = "settings", .tests = setting_tests, .after = slp_end},
 	                             {0},
 	                     });

@@ -255,6 +255,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	slp_fxt_start();
 	slp_engine.config = c;
 	slp_explain_start();
+	slp_idle_start();
 	slp_engine.device = sl_auto();
 	slp_codelets_init();
 	if (given || !atomic_load(&slp_engine.rng_seed)) sl_seed(c.seed);
@@ -320,7 +321,9 @@ void slp_engine_idle(void)
 	slp_lock();
 	slp_flush();
 	slp_unlock();
+	slp_wait_all_begin();
 	starpu_task_wait_for_all();
+	slp_wait_all_end();
 }
 
 void (*_Atomic slp_engine_before_stop)(void);
@@ -341,6 +344,7 @@ static void stop(void)
 	slp_unlock();
 	slp_fault_reset();
 	slp_fxt_stop();
+	slp_idle_stop();
 	starpu_shutdown();
 	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;
 }

@@ -10,6 +10,8 @@
 _Atomic long slp_fail_kernel;
 _Atomic int slp_slow_team, slp_slow_times = 1;
 
+static const double team_flops = 1e6; /* with less, one thread computes */
+
 static _Thread_local char kernel_message[512];
 
 enum sl_status slp_kernel_fail(const struct slp_kernel *k, enum sl_status status, const char *format, ...)
@@ -265,8 +267,11 @@ static struct slp_segment *segment_of(void *arg)
 
 void slp_cpu_segment(void *buffers[], void *arg)
 {
+	struct slp_segment *seg = segment_of(arg);
+	slp_idle_over();
 	slp_team_enter();
-	run_here(segment_of(arg), buffers, false);
+	if (seg->calls->flops > team_flops) slp_team_used(); /* libraries use it, too */
+	run_here(seg, buffers, false);
 }
 
 void slp_cuda_segment(void *buffers[], void *arg)

@@ -71,11 +71,12 @@ void slp_runahead_enter(void)
 	peak(atomic_fetch_add(&ahead.pending, 1) + 1);
 }
 
-void slp_runahead_leave(void)
+bool slp_runahead_leave(void)
 {
 	int pending = atomic_fetch_sub(&ahead.pending, 1) - 1;
-	if (pending > atomic_load(&ahead.wake_at)) return;
+	if (pending > atomic_load(&ahead.wake_at)) return false;
 	starpu_pthread_mutex_lock(&ahead.lock);
 	starpu_pthread_cond_broadcast(&ahead.few);
 	starpu_pthread_mutex_unlock(&ahead.lock);
+	return true;
 }

@@ -85,6 +85,8 @@ int slp_team_cores_total(void);
 int slp_team_cores(int team); /* of a team of this process */
 void slp_team_enter(void); /* called by a CPU worker before each segment: makes it head of its team */
 int slp_team_size(void);   /* threads of the calling worker's team */
+void slp_team_used(void);  /* the calling worker's team computes something together */
+void slp_team_yield(void); /* the calling worker and its team's threads give way to whoever waits for their cores */
 
 /* ---- buffers (buffer.c) ----------------------------------------------------------------------------------------- */
 
@@ -94,6 +96,7 @@ struct slp_buffer {
 	starpu_data_handle_t handle;
 	size_t bytes;
 	atomic_int pending;    /* submitted segments that use it */
+	atomic_int waiters;    /* threads of the program that wait for it */
 	atomic_bool in_flight; /* nobody holds it, and tasks are pending */
 	_Atomic uint32_t fault; /* what spoilt its value; 0: nothing */
 	_Atomic uint64_t readers; /* memory nodes that new values are sent to as soon as they are there, as bits */
@@ -221,10 +224,25 @@ enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *
 
 void slp_runahead_wait(void);              /* for room within the bound */
 void slp_runahead_enter(void);             /* one more is under way; nothing may wait before its submission */
-void slp_runahead_leave(void);             /* a segment has ended; from a worker */
+bool slp_runahead_leave(void);             /* a segment has ended; from a worker.  True: that woke somebody */
 bool slp_runahead_wait_progress(void);     /* waits for a part of them to end; false if none is pending */
 int slp_runahead_pending(void);
 bool slp_runahead_waited(void);            /* somebody waits for tasks to end */
+
+/* ---- waiting and idling (idle.c) -------------------------------------------------------------------------------- */
+
+void slp_idle_start(void);
+void slp_idle_stop(void);
+void slp_idle_wake(void);      /* there may be work: something was submitted, has ended or was let go */
+void slp_idle_over(void);      /* from a worker: it has work */
+struct slp_idle_counts {
+	_Atomic uint64_t naps, woken;  /* how often workers slept, and did until there was something */
+	_Atomic uint64_t team_yields;  /* how often all threads of a team gave way */
+};
+extern struct slp_idle_counts slp_idle_counts;
+bool slp_wait_beside_worker(void); /* the calling thread of the program is on a worker's core */
+void slp_wait_all_begin(void); /* the calling thread waits until workers have no work ... */
+void slp_wait_all_end(void);   /* ... no more */
 
 /* ---- statistics (state.c, stats.c) ------------------------------------------------------------------------------ */
 

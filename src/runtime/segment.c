@@ -204,9 +204,18 @@ static void close_slots(struct slp_segment *seg)
 	}
 }
 
+/* Somebody may have been woken; who only polls must not keep the core from him. */
+static bool is_waited_for(const struct slp_segment *seg)
+{
+	for (int i = 0; i < seg->nbuffers; i++)
+		if (atomic_load(&seg->buffers[i]->waiters)) return true;
+	return false;
+}
+
 static void segment_done(void *arg)
 {
 	struct slp_segment *seg = arg;
+	bool waited_for = is_waited_for(seg);
 	slp_utilisation_add(seg->calls->flops);
 	slp_explain_done(seg);
 	for (int i = 0; i < seg->nslots; i++)
@@ -217,7 +226,8 @@ static void segment_done(void *arg)
 	for (int i = 0; i < seg->ncodes; i++) slp_code_release(seg->codes[i]);
 	slp_segment_free(seg);
 	SLP_COUNT(finished);
-	slp_runahead_leave();
+	slp_idle_wake();
+	if (slp_runahead_leave() || waited_for) slp_team_yield();
 }
 
 /* The task's buffers: within the task where they fit, else in arrays that StarPU frees with it. */
@@ -308,6 +318,7 @@ void slp_segment_submit(struct slp_segment *seg)
 	}
 	slp_simulate_submission(seg, task);
 	int ret = slp_task_submit(task);
+	slp_idle_wake();
 	if (ret) {
 		task->destroy = 0;
 		starpu_task_destroy(task);

@@ -2,8 +2,10 @@
  * team.  StarPU binds a worker to one core and threads inherit that mask, so it is widened before the first one. */
 #include <hwloc.h>
 #include <omp.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/simulate.h"
 
@@ -14,6 +16,7 @@ static struct {
 } machine = {.once = PTHREAD_ONCE_INIT};
 
 static _Thread_local int team_size; /* 0: this thread has not entered its team yet */
+static _Thread_local int64_t used_until; /* the team's threads may poll for work, in ms */
 
 static void machine_load(void)
 {
@@ -104,6 +107,33 @@ int slp_team_size(void)
 	return team_size ? team_size : 1;
 }
 
+/* OpenMP's threads poll for some milliseconds after each parallel region, then sleep. */
+enum { POLLING_MS = 20 };
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void slp_team_used(void)
+{
+	used_until = now_ms() + POLLING_MS;
+}
+
+/* Threads that sleep are left asleep: this would wake them. */
+void slp_team_yield(void)
+{
+	if (team_size <= 1 || now_ms() > used_until) {
+		sched_yield();
+		return;
+	}
+	atomic_fetch_add_explicit(&slp_idle_counts.team_yields, 1, memory_order_relaxed);
+#pragma omp parallel num_threads(team_size)
+	sched_yield();
+}
+
 void slp_parallel_for(int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end), void *arg)
 {
 	if (n <= 0) return;
@@ -114,6 +144,7 @@ void slp_parallel_for(int64_t n, int64_t grain, void (*fn)(void *arg, int64_t be
 		fn(arg, 0, n);
 		return;
 	}
+	slp_team_used();
 #pragma omp parallel num_threads(threads)
 	{
 		int t = omp_get_thread_num(), all = omp_get_num_threads();

@@ -15,15 +15,41 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Waiting in the kernel costs tens of microseconds: small work is waited for awake first, then letting others run,
- * the worker among them if it shares this core. */
+/* Waiting in the kernel costs tens of microseconds: small work is waited for awake first, then letting others run.  Not
+ * on a worker's core: who sleeps there wakes up on another one if any is free. */
 static void spin_until_idle(const struct slp_buffer *b)
 {
-	enum { AWAKE = 64, YIELDING = 64 };
+	enum { AWAKE = 64, YIELDING = 256 };
 	for (int i = 0; i < AWAKE + YIELDING && atomic_load_explicit(&b->pending, memory_order_acquire); i++) {
 		if (i < AWAKE) pause_briefly();
+		else if (slp_wait_beside_worker()) break;
 		else sched_yield();
 	}
+}
+
+/* While it waits, the workers that end tasks of the buffer give way (segment.c). */
+static bool acquire(struct slp_buffer *b, int node, enum starpu_data_access_mode mode)
+{
+	atomic_fetch_add(&b->waiters, 1);
+	spin_until_idle(b);
+	bool ok = starpu_data_acquire_on_node(b->handle, node, mode) == 0;
+	atomic_fetch_sub(&b->waiters, 1);
+	return ok;
+}
+
+static void release(struct slp_buffer *b, int node)
+{
+	starpu_data_release_on_node(b->handle, node);
+	slp_idle_wake();
+}
+
+static void wait_for(struct slp_buffer *b)
+{
+	atomic_fetch_add(&b->waiters, 1);
+	spin_until_idle(b);
+	if (atomic_load(&b->pending) && starpu_data_acquire_on_node(b->handle, STARPU_ACQUIRE_NO_NODE, STARPU_R) == 0)
+		release(b, STARPU_ACQUIRE_NO_NODE);
+	atomic_fetch_sub(&b->waiters, 1);
 }
 
 /* write: how its values were computed will not matter any more. */
@@ -47,15 +73,14 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 	if (!slp_tensor_usable(at, function, t)) return NULL;
 	struct slp_buffer *b = buffer_of(t, write);
 	if (!b) return slp_call_fail(at, function, SL_EINTERNAL, "the tensor has no values");
-	spin_until_idle(b);
-	if (starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, write ? STARPU_RW : STARPU_R))
+	if (!acquire(b, STARPU_MAIN_RAM, write ? STARPU_RW : STARPU_R))
 		return slp_call_fail(at, function, SL_EINTERNAL, "StarPU would not hand over the values");
 	char *p = starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM);
 	slp_simulate_access(b, p, write);
 	if (write && is_whole(t)) atomic_store(&b->fault, 0); /* what was spoilt will be gone */
 	uint32_t fault = atomic_load(&b->fault);
 	if (fault) {
-		starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);
+		release(b, STARPU_MAIN_RAM);
 		slp_fault_report(fault);
 		return NULL;
 	}
@@ -65,7 +90,7 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 
 void slp_host_end(sl_tensor *t)
 {
-	starpu_data_release_on_node(t->storage->buffer->handle, STARPU_MAIN_RAM);
+	release(t->storage->buffer, STARPU_MAIN_RAM);
 }
 
 /* Ends a call that waited: what went wrong, now or before, is reported here. */
@@ -82,9 +107,7 @@ enum sl_status sl_wait_at(const char *at, sl_tensor *t)
 {
 	if (!slp_tensor_usable(at, "sl_wait", t)) return slp_error_take();
 	struct slp_buffer *b = buffer_of(t, false);
-	spin_until_idle(b);
-	if (atomic_load(&b->pending) && starpu_data_acquire_on_node(b->handle, STARPU_ACQUIRE_NO_NODE, STARPU_R) == 0)
-		starpu_data_release_on_node(b->handle, STARPU_ACQUIRE_NO_NODE);
+	wait_for(b);
 	slp_simulate_access(b, NULL, false);
 	uint32_t fault = atomic_load(&b->fault);
 	if (fault) slp_fault_report(fault);
@@ -212,7 +235,7 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
 	slp_simulate_access(b, NULL, true);
 	if (bytes) memcpy(starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM), data, bytes);
 	atomic_store(&b->fault, 0);
-	starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);
+	release(b, STARPU_MAIN_RAM);
 	return slp_scope_add(t);
 }
 

@@ -1,0 +1,132 @@
+/* Waiting and idling: whoever only waits for work leaves the cores to those who have some.
+ *
+ * Three parties share the cores: the program's threads, StarPU's workers, which poll, and the teams' OpenMP threads,
+ * which poll for milliseconds after each parallel region.  A thread that wakes up beside one that polls gets the core
+ * at the scheduler's next tick, milliseconds later.  So a team whose task ends a wait yields its cores, each thread its
+ * own; so does a worker without work, which then sleeps until something is submitted or ends. */
+#include <sched.h>
+#include <time.h>
+
+#include "runtime/runtime.h"
+
+/* A worker without work: polls awake first, then yielding, the team's threads now and then too, then sleeps. */
+enum {
+	AWAKE_POLLS = 8,
+	TEAM_POLLS = 32,       /* between two times that the whole team yields */
+	AWAKE_NS = 2000000,    /* without work, until it sleeps */
+	ALERT_NS = 100000,     /* the same, after it was woken */
+	NAP_NS = 50000000,     /* at most: should a wake-up be missed, no more is lost */
+	DEVICE_NAP_NS = 500000 /* beside GPUs and slave processes, whose data need workers now and then */
+};
+
+struct slp_idle_counts slp_idle_counts;
+
+static struct {
+	int hook;           /* StarPU's number of it; -1: none */
+	atomic_int core;    /* on which a worker began its last task */
+	atomic_int waiting; /* threads that wait for all tasks */
+	atomic_uint bell;   /* counts what may give a worker work */
+	atomic_int asleep;
+	pthread_mutex_t lock;
+	pthread_cond_t rung;
+} idle = {.hook = -1, .core = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local struct {
+	unsigned polls; /* since the last task */
+	unsigned heard; /* the bell, before StarPU was asked for a task */
+	uint64_t until; /* it stays awake */
+} mine;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void slp_idle_wake(void)
+{
+	atomic_fetch_add(&idle.bell, 1);
+	if (!atomic_load(&idle.asleep)) return;
+	pthread_mutex_lock(&idle.lock);
+	pthread_cond_broadcast(&idle.rung);
+	pthread_mutex_unlock(&idle.lock);
+}
+
+void slp_idle_over(void)
+{
+	mine.polls = 0;
+	atomic_store_explicit(&idle.core, sched_getcpu(), memory_order_relaxed);
+}
+
+bool slp_wait_beside_worker(void)
+{
+	return atomic_load_explicit(&idle.core, memory_order_relaxed) == sched_getcpu();
+}
+
+/* Until the bell rings, if it has not since the worker looked for a task. */
+static void nap(void)
+{
+	uint64_t end = now_ns() + (slp_engine.ngpus || slp_engine.nslaves ? DEVICE_NAP_NS : NAP_NS);
+	struct timespec t = {.tv_sec = (time_t)(end / 1000000000u), .tv_nsec = (long)(end % 1000000000u)};
+	pthread_mutex_lock(&idle.lock);
+	atomic_fetch_add(&idle.asleep, 1);
+	bool rung = atomic_load(&idle.bell) != mine.heard;
+	if (!rung) rung = pthread_cond_timedwait(&idle.rung, &idle.lock, &t) == 0;
+	atomic_fetch_sub(&idle.asleep, 1);
+	pthread_mutex_unlock(&idle.lock);
+	atomic_fetch_add(&slp_idle_counts.naps, 1);
+	if (!rung) return;
+	atomic_fetch_add(&slp_idle_counts.woken, 1);
+	mine.until = now_ns() + ALERT_NS;
+}
+
+/* The team's threads yield once in a while only: they poll a few milliseconds, then sleep by themselves. */
+static unsigned without_work(void *unused)
+{
+	(void)unused;
+	unsigned polls = mine.polls++;
+	if (polls == 0) mine.until = now_ns() + AWAKE_NS;
+	bool ends_wait = polls == 0 && atomic_load(&idle.waiting);
+	if (ends_wait || polls % TEAM_POLLS == TEAM_POLLS - 1)
+		slp_team_yield();
+	else if (polls >= AWAKE_POLLS)
+		sched_yield();
+	if (polls >= AWAKE_POLLS && now_ns() >= mine.until) nap();
+	mine.heard = atomic_load(&idle.bell);
+	return 1; /* StarPU may block, too */
+}
+
+static void make_condition(void)
+{
+	pthread_condattr_t attr;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&idle.rung, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+void slp_idle_start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	if (sl_is_simulated()) return; /* its workers take no time to poll */
+	pthread_once(&once, make_condition);
+	idle.hook = starpu_idle_hook_register(without_work, NULL);
+}
+
+void slp_idle_stop(void)
+{
+	if (idle.hook >= 0) starpu_idle_hook_deregister(idle.hook);
+	idle.hook = -1;
+	slp_idle_wake();
+}
+
+void slp_wait_all_begin(void)
+{
+	atomic_fetch_add(&idle.waiting, 1);
+}
+
+void slp_wait_all_end(void)
+{
+	atomic_fetch_sub(&idle.waiting, 1);
+}
