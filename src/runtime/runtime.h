@@ -86,6 +86,7 @@ int slp_team_cores(int team); /* of a team of this process */
 void slp_team_enter(void); /* called by a CPU worker before each segment: makes it head of its team */
 int slp_team_size(void);   /* threads of the calling worker's team */
 void slp_team_used(void);  /* the calling worker's team computes something together */
+bool slp_team_polls(void); /* other threads of the calling worker's team may be polling for something to compute */
 void slp_team_yield(void); /* the calling worker and its team's threads give way to whoever waits for their cores */
 
 /* ---- buffers (buffer.c) ----------------------------------------------------------------------------------------- */

@@ -212,6 +212,12 @@ static bool is_waited_for(const struct slp_segment *seg)
 	return false;
 }
 
+/* Threads of the team poll, or there is more to do; else the worker is about to give way (idle.c). */
+static bool keeps_cores(void)
+{
+	return slp_team_polls() || slp_runahead_pending();
+}
+
 static void segment_done(void *arg)
 {
 	struct slp_segment *seg = arg;
@@ -227,7 +233,7 @@ static void segment_done(void *arg)
 	slp_segment_free(seg);
 	SLP_COUNT(finished);
 	slp_idle_wake();
-	if (slp_runahead_leave() || waited_for) slp_team_yield();
+	if (slp_runahead_leave() || (waited_for && keeps_cores())) slp_team_yield();
 }
 
 /* The task's buffers: within the task where they fit, else in arrays that StarPU frees with it. */

@@ -26,6 +26,8 @@ static void machine_load(void)
 #endif
 	machine.cores = 1;
 	if (hwloc_topology_init(&machine.topology)) return;
+	hwloc_topology_set_all_types_filter(machine.topology, HWLOC_TYPE_FILTER_KEEP_NONE); /* looking takes time */
+	hwloc_topology_set_type_filter(machine.topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
 	if (hwloc_topology_load(machine.topology)) return;
 	hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
 	if (!allowed) return;
@@ -122,10 +124,15 @@ void slp_team_used(void)
 	used_until = now_ms() + POLLING_MS;
 }
 
+bool slp_team_polls(void)
+{
+	return team_size > 1 && now_ms() <= used_until;
+}
+
 /* Threads that sleep are left asleep: this would wake them. */
 void slp_team_yield(void)
 {
-	if (team_size <= 1 || now_ms() > used_until) {
+	if (!slp_team_polls()) {
 		sched_yield();
 		return;
 	}
