@@ -1,4 +1,5 @@
 /* Symbols, and how programs become plans: mistakes with symbols, units, memory, compiling and running. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,6 +286,52 @@ static void test_random_programs(void)
 	}
 }
 
+/* ---- serving ----------------------------------------------------------------------------------------------------- */
+
+enum { CALLERS = 8, CALLS = 40, SIDE = 48 };
+
+struct caller {
+	pthread_t thread;
+	sl_plan *plan;
+	float value;
+	int wrong;
+};
+
+/* Results that are not those of its own inputs. */
+static void *call_often(void *arg)
+{
+	struct caller *c = arg;
+	float v[SIDE * SIDE], expected = (SIDE + 1) * c->value;
+	for (int i = 0; i < CALLS; i++) SL_SCOPE {
+		sl_tensor *x = sl_full(SL_SHAPE(SIDE, SIDE), c->value), *y = NULL;
+		bool ok = sl_plan_run(c->plan, &x, 1, &y) == SL_OK && sl_read(y, v, sizeof v) == SL_OK;
+		for (int k = 0; ok && k < SIDE * SIDE; k++) ok = v[k] == expected;
+		c->wrong += !ok;
+	}
+	return NULL;
+}
+
+static void test_many_callers(void)
+{
+	struct caller callers[CALLERS];
+	SL_SCOPE {
+		sl_tensor *x = sl_var("x");
+		sl_graph *g = sl_graph_define(sl_relu(sl_add(sl_dot(x, sl_ones(SL_SHAPE(SIDE, SIDE))), x)));
+		sl_plan *plan = sl_compile(g, .shapes = (sl_shape[]){SL_SHAPE(SIDE, SIDE)});
+		CHECK(plan != NULL);
+		for (int i = 0; i < CALLERS; i++) {
+			callers[i] = (struct caller){.plan = plan, .value = (float)(i + 1)};
+			pthread_create(&callers[i].thread, NULL, call_often, &callers[i]);
+		}
+		for (int i = 0; i < CALLERS; i++) {
+			pthread_join(callers[i].thread, NULL);
+			CHECK_SAYING(callers[i].wrong == 0, "caller %d: %d of %d runs are wrong", i, callers[i].wrong, CALLS);
+		}
+		sl_plan_free(plan);
+		sl_graph_free(g);
+	}
+}
+
 static const struct slp_test symbols[] = {
 	{"symbols", test_symbols},
 	{"no values", test_no_values},
@@ -295,6 +342,10 @@ static const struct slp_test programs[] = {
 	{"a late mistake", test_late_mistake},
 	{"a constant result", test_constant_result},
 	{"random numbers", test_random},
+	{NULL, NULL},
+};
+static const struct slp_test serving[] = {
+	{"one plan, many threads", test_many_callers},
 	{NULL, NULL},
 };
 static const struct slp_test layouts[] = {
@@ -309,6 +360,7 @@ int main(int argc, char **argv)
 	const struct slp_suite suites[] = {
 		{.name = "symbols", .tests = symbols, .start = slp_start_engine, .stop = slp_stop_engine},
 		{.name = "programs", .tests = programs, .start = slp_start_engine, .stop = slp_stop_engine},
+		{.name = "serving", .tests = serving, .start = slp_start_engine, .stop = slp_stop_engine},
 		{.name = "units and memory", .tests = layouts, .start = slp_start_engine, .stop = slp_stop_engine},
 		{.name = NULL},
 	};
