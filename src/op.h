@@ -7,6 +7,8 @@
 
 #include <starling.h>
 
+#include "alloc.h"
+
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif

@@ -35,6 +35,7 @@ void slp_end(void)
 {
 	slp_gate_open();
 	atomic_store(&slp_fail_kernel, 0);
+	atomic_store(&slp_fail_alloc, 0);
 	atomic_store(&slp_slow_times, 1);
 	while (sl_is_initialized()) sl_shutdown();
 	sl_error_clear();

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "alloc.h"
+
 struct arena {
 	void *memory;
 	size_t size;
@@ -29,7 +31,7 @@ static struct arena *arenas_of_thread(void)
 {
 	pthread_once(&once, make_key);
 	struct arena *arenas = pthread_getspecific(key);
-	if (!arenas && (arenas = calloc(SLP_WORKSPACES, sizeof *arenas))) pthread_setspecific(key, arenas);
+	if (!arenas && (arenas = slp_try_calloc(SLP_WORKSPACES, sizeof *arenas))) pthread_setspecific(key, arenas);
 	return arenas;
 }
 
@@ -41,7 +43,7 @@ void *slp_workspace(enum slp_workspace which, size_t bytes)
 	if (a->size >= bytes && a->memory) return a->memory;
 	free(a->memory);
 	a->size = (bytes + 65535) & ~(size_t)65535;
-	a->memory = aligned_alloc(64, a->size ? a->size : 64);
+	a->memory = slp_try_aligned_alloc(64, a->size ? a->size : 64);
 	if (!a->memory) a->size = 0;
 	return a->memory;
 }

@@ -86,7 +86,7 @@ static struct cache *cache_of_thread(void)
 	pthread_once(&once, start);
 	struct cache *cache = pthread_getspecific(cache_key);
 	if (cache || !engine) return cache;
-	cache = calloc(1, sizeof *cache);
+	cache = slp_try_calloc(1, sizeof *cache);
 	if (!cache) return NULL;
 	if (dnnl_stream_create(&cache->stream, engine, dnnl_stream_default_flags) != dnnl_success) {
 		free(cache);

@@ -220,7 +220,7 @@ static int same_device(const struct slp_optim_call *u, int first)
 static enum sl_status update(const struct slp_optim_call *u)
 {
 	int period = u->op->period, all = u->count * period;
-	sl_tensor **in = malloc((size_t)all * sizeof *in);
+	sl_tensor **in = slp_malloc((size_t)all * sizeof *in);
 	enum sl_status status = SL_OK;
 	if (!in) return slp_call_fail(u->at, u->function, SL_ENOMEM, "%d parameters", u->count), SL_ENOMEM;
 	for (int i = 0; i < all; i++) in[i] = u->of[i % period][i / period];

@@ -37,6 +37,7 @@ struct slp_var {
 	sl_device owner; /* of a leaf: where what comes from several devices is added; DEFAULT: where the leaf is */
 	sl_tensor *sum;        /* of a leaf, during a walk */
 	uint64_t visit;
+	struct slp_var *dying; /* the next one to go, once nobody holds it */
 };
 
 /* Asks for the gradient by a symbol: after sl_backward, sl_grad gives a symbol, too. */

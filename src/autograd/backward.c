@@ -183,8 +183,8 @@ static enum sl_status step(struct walk *w, struct slp_node *n)
 		slp_call_fail(n->at, n->op->name, SL_EUNSUPPORTED, "has no gradient, but sl_backward at %s needs it", w->at);
 		return SL_EUNSUPPORTED;
 	}
-	sl_tensor *few_din[8], **din = n->nin <= 8 ? few_din : calloc((size_t)n->nin, sizeof *din);
-	bool few_need[8], *need = n->nin <= 8 ? few_need : calloc((size_t)n->nin, sizeof *need);
+	sl_tensor *few_din[8], **din = n->nin <= 8 ? few_din : slp_calloc((size_t)n->nin, sizeof *din);
+	bool few_need[8], *need = n->nin <= 8 ? few_need : slp_calloc((size_t)n->nin, sizeof *need);
 	s = din && need ? call_grad(n, din, need) : no_memory();
 	if (s == SL_OK) s = hand_on(w, n, din);
 	if (s == SL_OK && sl_error() != SL_OK) s = sl_error();
@@ -209,7 +209,7 @@ static void drop_douts(struct slp_node *n)
 static enum sl_status join(const struct walk *w, struct slp_var *v)
 {
 	int count = 0;
-	sl_tensor **list = malloc(((size_t)w->npartials + 1) * sizeof *list);
+	sl_tensor **list = slp_malloc(((size_t)w->npartials + 1) * sizeof *list);
 	if (!list) return no_memory();
 	list[count++] = v->sum;
 	for (int i = w->npartials; i-- > 0;)
@@ -310,6 +310,7 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
  *     sl_backward(loss);                    // then sl_grad(w), sl_grad(b) */
 enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int count, struct sl_backward_opts opts)
 {
+	SLP_CALL("sl_backward", at);
 	static _Atomic uint64_t walks;
 	enum sl_status s = check_heads(at, heads, count);
 	if (s != SL_OK) return s;

@@ -13,7 +13,7 @@ static _Thread_local bool training;
 
 struct slp_var *slp_var_new(void)
 {
-	struct slp_var *v = calloc(1, sizeof *v);
+	struct slp_var *v = slp_calloc(1, sizeof *v);
 	if (v) atomic_init(&v->refs, 1);
 	return v;
 }
@@ -35,34 +35,47 @@ void slp_node_give_up(struct slp_node *node)
 	}
 }
 
-/* Chains may be long: nodes that die are listed and freed one after the other, not in recursion. */
-static void node_release(struct slp_node *node, struct slp_var ***dying, int *count, int *capacity)
+/* Gives up a reference; a variable that nobody holds any more joins the list of those to go. */
+static void var_drop(struct slp_var *var, struct slp_var **dying)
+{
+	if (atomic_fetch_sub(&var->refs, 1) != 1) return;
+	var->dying = *dying;
+	*dying = var;
+}
+
+static void node_drop(struct slp_node *node, struct slp_var **dying)
 {
 	if (atomic_fetch_sub(&node->refs, 1) != 1) return;
 	slp_node_give_up(node);
 	if (node->op->hold) node->op->hold(node->attrs.bytes, false);
-	for (int i = 0; i < node->nin; i++) {
-		if (!node->in_vars[i]) continue;
-		if (!slp_grow((void **)dying, capacity, *count + 1, sizeof **dying)) continue; /* leaks rather than fails */
-		(*dying)[(*count)++] = node->in_vars[i];
-	}
+	for (int i = 0; i < node->nin; i++)
+		if (node->in_vars[i]) var_drop(node->in_vars[i], dying);
 	free(node);
+}
+
+/* Chains may be long: what dies is listed and freed one after the other, not in recursion. */
+static void free_dying(struct slp_var *dying)
+{
+	for (struct slp_var *v; (v = dying);) {
+		dying = v->dying;
+		sl_release(v->grad);
+		if (v->node) node_drop(v->node, &dying);
+		free(v);
+	}
 }
 
 static void var_release(struct slp_var *var)
 {
-	struct slp_var **dying = NULL;
-	int count = 0, capacity = 0;
-	for (;;) {
-		if (atomic_fetch_sub(&var->refs, 1) == 1) {
-			sl_release(var->grad);
-			if (var->node) node_release(var->node, &dying, &count, &capacity);
-			free(var);
-		}
-		if (!count) break;
-		var = dying[--count];
-	}
-	free(dying);
+	struct slp_var *dying = NULL;
+	var_drop(var, &dying);
+	free_dying(dying);
+}
+
+static void node_release(struct slp_node *node)
+{
+	struct slp_var *dying = NULL;
+	node_drop(node, &dying);
+	free_dying(dying);
 }
 
 static bool wants(const sl_tensor *t)
@@ -76,7 +89,7 @@ static struct slp_node *node_new(int nin, int nout)
 	size_t n = (size_t)(nin + nout);
 	size_t size = sizeof(struct slp_node) + (size_t)nin * sizeof(struct slp_var *) + (n + (size_t)nout) * sizeof(sl_tensor *) +
 		      n * sizeof(unsigned);
-	struct slp_node *node = calloc(1, size);
+	struct slp_node *node = slp_calloc(1, size);
 	if (!node) return NULL;
 	node->in_vars = (struct slp_var **)(node + 1);
 	node->in = (sl_tensor **)(node->in_vars + nin);
@@ -116,10 +129,8 @@ static bool fill_node(struct slp_node *node, sl_tensor *const *in, sl_tensor *co
 	return true;
 }
 
-static bool link_output(struct slp_node *node, int i, sl_tensor *t)
+static void link_output(struct slp_node *node, int i, sl_tensor *t, struct slp_var *v)
 {
-	struct slp_var *v = slp_var_new();
-	if (!v) return false;
 	v->node = node;
 	v->index = i;
 	v->type = t->type;
@@ -127,17 +138,19 @@ static bool link_output(struct slp_node *node, int i, sl_tensor *t)
 	atomic_fetch_add(&node->refs, 1);
 	if (t->var) var_release(t->var); /* changed in place: it is another variable now */
 	t->var = v;
-	return true;
 }
 
-static void record_call(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
+/* False with an error: nothing is linked then. */
+static bool record_call(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
 			int nout, sl_tensor *const *out)
 {
 	bool any = false;
 	for (int i = 0; i < nin; i++) any |= wants(in[i]);
-	if (!any || !nout) return;
+	if (!any || !nout) return true;
 	struct slp_node *node = node_new(nin, nout);
+	struct slp_var *vars[SLP_MAX_OUTPUTS] = {NULL};
 	bool ok = node != NULL;
+	for (int i = 0; ok && i < nout; i++) ok = (vars[i] = slp_var_new()) != NULL;
 	if (ok) {
 		atomic_init(&node->refs, 1);
 		node->number = atomic_fetch_add(&calls_recorded, 1);
@@ -145,15 +158,14 @@ static void record_call(const char *at, const struct sl_op *op, const void *attr
 		node->at = at;
 		if (op->attrs_size) memcpy(node->attrs.bytes, attrs, op->attrs_size);
 		if (op->hold) op->hold(attrs, true);
-		ok = fill_node(node, in, out);
+		if ((ok = fill_node(node, in, out)))
+			for (int i = 0; i < nout; i++) link_output(node, i, out[i], vars[i]);
+		node_release(node);
+	} else {
+		free(node);
 	}
-	for (int i = 0; ok && i < nout; i++) ok = link_output(node, i, out[i]);
-	if (!ok) slp_call_fail(at, op->name, SL_ENOMEM, "no memory to record the call");
-	struct slp_var **dying = NULL;
-	int count = 0, capacity = 0;
-	if (node) node_release(node, &dying, &count, &capacity);
-	while (count) var_release(dying[--count]);
-	free(dying);
+	for (int i = 0; !ok && i < SLP_MAX_OUTPUTS; i++) free(vars[i]);
+	return ok;
 }
 
 /* Changing a leaf, or what others see or the tape has saved, would make gradients wrong. */
@@ -221,6 +233,7 @@ void sl_mode_leave(sl_mode *mode)
  *     sl_attach_grad(w, .req = SL_GRAD_ADD); */
 enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_attach_opts opts)
 {
+	SLP_CALL("sl_attach_grad", at);
 	if (!slp_tensor_usable(at, "sl_attach_grad", t)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	if (!slp_is_float(t->type.dtype)) {
 		slp_call_fail(at, "sl_attach_grad", SL_EDTYPE, "the tensor is %s; only floats have gradients",
@@ -259,6 +272,7 @@ enum sl_status slp_attach_symbol(sl_tensor *symbol)
  * longer.  NULL with SL_ESTATE if none is attached. */
 sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 {
+	SLP_CALL("sl_grad", at);
 	if (!(t && t->symbol) && !slp_tensor_usable(at, "sl_grad", t)) return NULL;
 	if (t->var && t->var->grad) return t->var->grad;
 	return slp_call_fail(at, "sl_grad", SL_ESTATE, "no gradient is attached to the tensor; call sl_attach_grad first");

@@ -77,7 +77,7 @@ static sl_tensor *adopt(const char *at, struct slp_idx *idx, sl_shape shape)
 static sl_dataset *make(const char *at, const char *function, struct slp_idx *images, struct slp_idx *labels,
                         int classes)
 {
-	struct sl_dataset *d = calloc(1, sizeof *d);
+	struct sl_dataset *d = slp_calloc(1, sizeof *d);
 	if (!d) return slp_call_fail(at, function, SL_ENOMEM, "no memory for the data set");
 	sl_shape s = images->shape;
 	d->size = s.dim[0];
@@ -113,6 +113,7 @@ static sl_dataset *load(const char *at, const char *function, const char *images
  * name is NULL, no such number of classes.  The message names the file and the fault. */
 sl_dataset *sl_dataset_idx_at(const char *at, const char *images, const char *labels, int classes)
 {
+	SLP_CALL("sl_dataset_idx", at);
 	if (!images || !labels) return slp_call_fail(at, "sl_dataset_idx", SL_EINVAL, "a file name is NULL");
 	if (classes < 1 || classes > SLP_MAX_CLASSES)
 		return slp_call_fail(at, "sl_dataset_idx", SL_EINVAL, "%d classes, 1 to %d possible", classes,
@@ -151,6 +152,7 @@ static sl_dataset *no_file(const char *at, const char *dir, const char *part, co
  * Faults as with sl_dataset_idx; SL_EIO also where the folder or a file is not there: nothing is ever downloaded. */
 sl_dataset *sl_dataset_mnist_at(const char *at, const char *dir, enum sl_split split)
 {
+	SLP_CALL("sl_dataset_mnist", at);
 	enum { CLASSES = 10 };
 	char images[PATH_MAX], labels[PATH_MAX];
 	if (split != SL_TRAIN && split != SL_TEST)

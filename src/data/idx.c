@@ -202,7 +202,7 @@ static int64_t read_growing(struct source *s, struct slp_idx *idx)
 	while (got == room && got < idx->bytes && !s->failed) {
 		room = room ? 2 * room : 1 << 20;
 		if (!s->gzip || room > idx->bytes) room = idx->bytes;
-		void *more = realloc(idx->data, (size_t)room);
+		void *more = slp_try_realloc(idx->data, (size_t)room);
 		if (!more) {
 			free(idx->data);
 			idx->data = NULL;
@@ -229,7 +229,7 @@ static bool read_values(struct source *s, struct slp_idx *idx)
 
 bool slp_idx_read(const char *at, const char *function, const char *path, int ndim, struct slp_idx *idx)
 {
-	struct source *s = calloc(1, sizeof *s);
+	struct source *s = slp_calloc(1, sizeof *s);
 	if (!s) {
 		slp_call_fail(at, function, SL_ENOMEM, "%s: no memory to read it", path);
 		return false;

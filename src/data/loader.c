@@ -138,10 +138,11 @@ static bool check_opts(const char *at, const sl_dataset *d, struct sl_loader_opt
  * NULL with SL_EINVAL: options make no sense; SL_EDEVICE: no such device. */
 sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts)
 {
+	SLP_CALL("sl_loader_new", at);
 	if (!slp_given(at, "sl_loader_new", "data set", dataset)) return NULL;
 	if (!check_opts(at, dataset, &opts)) return NULL;
 	if (slp_engine_need(at) != SL_OK || slp_device_resolve(at, &opts.device) != SL_OK) return NULL;
-	sl_loader *l = calloc(1, sizeof *l);
+	sl_loader *l = slp_calloc(1, sizeof *l);
 	if (!l) return slp_call_fail(at, "sl_loader_new", SL_ENOMEM, "no memory for the loader");
 	l->opts = opts;
 	l->images = sl_retain(dataset->images);
@@ -149,8 +150,8 @@ sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loade
 	bool keep = opts.last == SL_LAST_KEEP;
 	l->batches = (opts.limit + (keep ? opts.batch_size - 1 : 0)) / opts.batch_size;
 	l->samples = keep ? opts.limit : l->batches * opts.batch_size;
-	l->numbers = malloc((size_t)opts.limit * sizeof *l->numbers);
-	l->ring = calloc((size_t)opts.prefetch + 1, sizeof *l->ring);
+	l->numbers = slp_malloc((size_t)opts.limit * sizeof *l->numbers);
+	l->ring = slp_calloc((size_t)opts.prefetch + 1, sizeof *l->ring);
 	if (l->numbers && l->ring) return l;
 	sl_loader_free(l);
 	return slp_call_fail(at, "sl_loader_new", SL_ENOMEM, "no memory for the loader");
@@ -200,6 +201,7 @@ static bool give_up(sl_loader *l)
  *     } */
 bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch)
 {
+	SLP_CALL("sl_loader_next", at);
 	sl_loader *l = loader;
 	if (!l || !batch) {
 		if (sl_error() == SL_OK)
@@ -214,6 +216,7 @@ bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch
 	}
 	while (l->count <= l->opts.prefetch)
 		if (!make_one(at, l)) return give_up(l);
+	if (!slp_scope_reserve(2)) return give_up(l);
 	*batch = l->ring[l->first];
 	l->first = (l->first + 1) % (l->opts.prefetch + 1);
 	l->count--;

@@ -134,11 +134,11 @@ bool slp_cut(const sl_graph *g, int workers, struct slp_layout *layout)
 {
 	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
 	struct cut c = {.g = g, .layout = layout, .memory = slp_graph_memories(g)};
-	c.writer = malloc(values * sizeof *c.writer);
-	c.reader = malloc(values * sizeof *c.reader);
-	c.seconds = calloc((size_t)g->count + 1, sizeof *c.seconds);
-	c.ends = calloc((size_t)g->count + 1, sizeof *c.ends);
-	layout->unit = malloc(((size_t)g->count + 1) * sizeof *layout->unit);
+	c.writer = slp_malloc(values * sizeof *c.writer);
+	c.reader = slp_malloc(values * sizeof *c.reader);
+	c.seconds = slp_calloc((size_t)g->count + 1, sizeof *c.seconds);
+	c.ends = slp_calloc((size_t)g->count + 1, sizeof *c.ends);
+	layout->unit = slp_malloc(((size_t)g->count + 1) * sizeof *layout->unit);
 	layout->nunits = 0;
 	bool ok = c.memory && c.writer && c.reader && c.seconds && c.ends && layout->unit;
 	if (ok) {

@@ -54,7 +54,7 @@ static int number_of(const struct walk *w, const struct slp_symbol *s)
 
 static int add_call(sl_graph *g, const struct walk *w, const struct slp_symbol *s)
 {
-	struct slp_value few[8], *in = s->nin <= 8 ? few : malloc((size_t)s->nin * sizeof *in);
+	struct slp_value few[8], *in = s->nin <= 8 ? few : slp_malloc((size_t)s->nin * sizeof *in);
 	if (!in) return -1;
 	for (int i = 0; i < s->nin; i++) in[i] = (struct slp_value){number_of(w, s->in[i].symbol), s->in[i].output};
 	int node = slp_graph_add_op(g, s->at, s->name, s->op, s->attrs.bytes, s->nin, in);
@@ -143,6 +143,7 @@ sl_graph *slp_graph_from(sl_tensor *const *heads, int count, const struct slp_tr
  *     sl_graph *g = sl_graph_define(sl_add(a, b)); */
 sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int count)
 {
+	SLP_CALL("sl_graph_define", at);
 	if (count < 1) return slp_call_fail(at, "sl_graph_define", SL_EINVAL, "a program needs at least one result");
 	for (int i = 0; i < count; i++) {
 		if (!heads[i]) {

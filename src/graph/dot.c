@@ -60,6 +60,7 @@ static void edges(FILE *f, const sl_graph *g, int i)
  *     sl_graph_dot(file, g);      $ dot -Tsvg net.dot > net.svg */
 enum sl_status sl_graph_dot_at(const char *at, FILE *file, const sl_graph *g)
 {
+	SLP_CALL("sl_graph_dot", at);
 	if (!g || !file) {
 		if (!file || sl_error() == SL_OK)
 			slp_call_fail(at, "sl_graph_dot", SL_EINVAL, "the %s is NULL", g ? "file" : "graph");

@@ -32,7 +32,7 @@ enum sl_status slp_node_apply(const sl_graph *g, int node, sl_tensor *const *val
 		char bytes[SLP_MAX_ATTRS];
 		max_align_t align;
 	} attrs;
-	sl_tensor **in = malloc((size_t)(n->nin ? n->nin : 1) * sizeof *in);
+	sl_tensor **in = slp_malloc((size_t)(n->nin ? n->nin : 1) * sizeof *in);
 	if (!in) return slp_error_set(SL_ENOMEM, "%s: no memory to run it", n->name);
 	for (int i = 0; i < n->nin; i++) in[i] = values[slp_value_id(n->in[i])];
 	memcpy(attrs.bytes, n->attrs.bytes, sizeof attrs.bytes);
@@ -57,7 +57,7 @@ static enum sl_status run_nodes(const sl_graph *g, sl_tensor **values)
 
 static enum sl_status evaluate(const sl_graph *g, sl_tensor *const *in, int nin, sl_tensor **out)
 {
-	sl_tensor **values = calloc((size_t)(g->count ? g->count : 1) * SLP_MAX_OUTPUTS, sizeof *values);
+	sl_tensor **values = slp_calloc((size_t)(g->count ? g->count : 1) * SLP_MAX_OUTPUTS, sizeof *values);
 	enum sl_status s = SL_OK;
 	if (!values) return slp_error_set(SL_ENOMEM, "graph: no memory to run it");
 	if (nin != g->ninputs) {
@@ -84,7 +84,7 @@ enum sl_status slp_graph_evaluate(const sl_graph *g, sl_tensor *const *in, int n
 
 static bool *written_nodes(const sl_graph *g)
 {
-	bool *written = calloc((size_t)(g->count ? g->count : 1), sizeof *written);
+	bool *written = slp_calloc((size_t)(g->count ? g->count : 1), sizeof *written);
 	for (int i = 0; written && i < g->count; i++)
 		for (int j = 0; j < g->nodes[i].nin; j++)
 			if (slp_node_writes(&g->nodes[i], j)) written[g->nodes[i].in[j].node] = true;
@@ -101,7 +101,7 @@ struct slp_kept_values {
 struct slp_kept_values *slp_values_keep(const sl_graph *g)
 {
 	bool *written = written_nodes(g);
-	struct slp_kept_values *p = calloc(1, sizeof *p + (size_t)g->count * sizeof *p->list);
+	struct slp_kept_values *p = slp_calloc(1, sizeof *p + (size_t)g->count * sizeof *p->list);
 	bool ok = written && p;
 	SL_PAUSE
 		SL_SCOPE
@@ -166,7 +166,7 @@ enum sl_status slp_compare(const char *what, const char *name, sl_tensor *a, sl_
 	size_t bytes = sl_tensor_bytes(a);
 	if (!sl_shape_equal(a->type.shape, b->type.shape) || a->type.dtype != b->type.dtype)
 		return slp_error_set(SL_EINTERNAL, "%s: %s has another type", what, name);
-	struct reading r = {{malloc(bytes ? bytes : 1), a->type}, {malloc(bytes ? bytes : 1), a->type}};
+	struct reading r = {{slp_malloc(bytes ? bytes : 1), a->type}, {slp_malloc(bytes ? bytes : 1), a->type}};
 	enum sl_status s = r.a.ptr && r.b.ptr ? sl_read(a, r.a.ptr, bytes) : slp_error_set(SL_ENOMEM, "%s: no memory", what);
 	if (s == SL_OK) s = sl_read(b, r.b.ptr, bytes);
 	double scale = 0, d = s == SL_OK ? worst(&r, &scale) : 0;
@@ -214,8 +214,8 @@ static void release_all(sl_tensor **list, int count)
 enum sl_status slp_graph_compare(const char *what, const sl_graph *before, const sl_graph *after, double tolerance)
 {
 	int nin = before->ninputs, nout = before->noutputs;
-	struct comparison c = {before, after, calloc((size_t)nin + 1, sizeof *c.in), calloc((size_t)nout + 1, sizeof *c.a),
-			       calloc((size_t)nout + 1, sizeof *c.b), NULL, NULL};
+	struct comparison c = {before, after, slp_calloc((size_t)nin + 1, sizeof *c.in), slp_calloc((size_t)nout + 1, sizeof *c.a),
+			       slp_calloc((size_t)nout + 1, sizeof *c.b), NULL, NULL};
 	enum sl_status s = c.in && c.a && c.b ? SL_OK : slp_error_set(SL_ENOMEM, "%s: no memory", what);
 	if (s == SL_OK && (nin != after->ninputs || nout != after->noutputs))
 		s = slp_error_set(SL_EINTERNAL, "%s: other numbers of inputs or outputs", what);

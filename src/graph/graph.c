@@ -9,7 +9,7 @@
 const char *slp_graph_string(sl_graph *g, const char *text)
 {
 	size_t bytes = strlen(text) + 1;
-	struct slp_string *s = malloc(sizeof *s + bytes);
+	struct slp_string *s = slp_malloc(sizeof *s + bytes);
 	if (!s) return NULL;
 	memcpy(s->text, text, bytes);
 	s->next = g->strings;
@@ -36,7 +36,7 @@ static bool names_grow(struct slp_names *names)
 {
 	if (names->count * 2 < names->capacity) return true;
 	struct slp_names more = {.count = names->count, .capacity = names->capacity ? names->capacity * 2 : 64};
-	more.list = calloc(more.capacity, sizeof *more.list);
+	more.list = slp_calloc(more.capacity, sizeof *more.list);
 	if (!more.list) return false;
 	for (size_t i = 0; i < names->capacity; i++)
 		if (names->list[i].text) *name_entry(&more, names->list[i].text) = names->list[i];
@@ -81,7 +81,7 @@ static const char *call_site_string(sl_graph *g, const char *at)
 
 sl_graph *slp_graph_new(void)
 {
-	return calloc(1, sizeof(sl_graph));
+	return slp_calloc(1, sizeof(sl_graph));
 }
 
 static void node_release(struct slp_gnode *n)
@@ -164,7 +164,7 @@ static int add_node(sl_graph *g, enum slp_node_kind kind, const char *at, const 
 /* Gives a node its operation, arguments and attributes. */
 static bool set_op(struct slp_gnode *n, const struct sl_op *op, const void *attrs, int nin, const struct slp_value *in)
 {
-	struct slp_value *list = malloc((size_t)(nin ? nin : 1) * sizeof *list);
+	struct slp_value *list = slp_malloc((size_t)(nin ? nin : 1) * sizeof *list);
 	char bytes[SLP_MAX_ATTRS] = {0}; /* attrs and in may be the node's own */
 	if (!list) return false;
 	if (nin) memcpy(list, in, (size_t)nin * sizeof *list);
@@ -191,7 +191,7 @@ int slp_graph_add_op(sl_graph *g, const char *at, const char *name, const struct
 
 int slp_graph_add_input(sl_graph *g, const char *at, const char *name, struct slp_type type)
 {
-	int *inputs = realloc(g->inputs, (size_t)(g->ninputs + 1) * sizeof *inputs);
+	int *inputs = slp_realloc(g->inputs, (size_t)(g->ninputs + 1) * sizeof *inputs);
 	if (!inputs) return -1;
 	g->inputs = inputs;
 	int node = add_node(g, SLP_NODE_INPUT, at, name ? name : "input", 1);
@@ -212,9 +212,9 @@ int slp_graph_add_tensor(sl_graph *g, const char *at, const char *name, enum slp
 bool slp_graph_add_output(sl_graph *g, struct slp_value v, const char *name)
 {
 	size_t n = (size_t)g->noutputs + 1;
-	struct slp_value *outputs = realloc(g->outputs, n * sizeof *outputs);
+	struct slp_value *outputs = slp_realloc(g->outputs, n * sizeof *outputs);
 	if (outputs) g->outputs = outputs;
-	const char **names = realloc(g->output_names, n * sizeof *names), *own = NULL;
+	const char **names = slp_realloc(g->output_names, n * sizeof *names), *own = NULL;
 	if (names) g->output_names = names;
 	if (!outputs || !names || (name && !(own = slp_graph_string(g, name)))) return false;
 	g->outputs[g->noutputs] = v;
@@ -269,7 +269,7 @@ void slp_graph_kill(sl_graph *g, int node)
 
 int *slp_graph_uses(const sl_graph *g)
 {
-	int *counts = calloc((size_t)(g->count ? g->count : 1) * SLP_MAX_OUTPUTS, sizeof *counts);
+	int *counts = slp_calloc((size_t)(g->count ? g->count : 1) * SLP_MAX_OUTPUTS, sizeof *counts);
 	if (!counts) return NULL;
 	for (int i = 0; i < g->count; i++)
 		for (int j = 0; j < g->nodes[i].nin; j++) counts[slp_value_id(g->nodes[i].in[j])]++;
@@ -318,7 +318,7 @@ static bool make_call(const sl_graph *g, const struct slp_gnode *n, struct slp_i
 {
 	size_t types = (size_t)n->nin * sizeof *c->in, align = _Alignof(struct whole_call);
 	types = (types + align - 1) / align * align;
-	struct slp_type *in = malloc(types + sizeof(struct whole_call));
+	struct slp_type *in = slp_malloc(types + sizeof(struct whole_call));
 	if (!in) return slp_error_set(SL_ENOMEM, "%s: no memory for its types", n->name), false;
 	for (int i = 0; i < n->nin; i++) in[i] = *slp_value_type(g, n->in[i]);
 	struct whole_call *w = (struct whole_call *)((char *)in + types);

@@ -194,7 +194,7 @@ static void assign_offset(struct region *r, struct region **assigned, int nassig
 static bool assign_offsets(struct memory *m, bool reuse)
 {
 	size_t values = (size_t)m->g->count * SLP_MAX_OUTPUTS + 1;
-	struct region **list = malloc(values * sizeof *list), **near = malloc(values * sizeof *near);
+	struct region **list = slp_malloc(values * sizeof *list), **near = slp_malloc(values * sizeof *near);
 	int n = 0;
 	for (int i = 0; list && i < m->g->count * SLP_MAX_OUTPUTS; i++)
 		if (m->region[i] == i && !m->regions[i].external && !m->regions[i].whole) list[n++] = &m->regions[i];
@@ -248,7 +248,7 @@ static bool location_of_result(struct memory *m, int id)
 		l->storages[storage] = l->location[id].offset + r->bytes;
 		return true;
 	}
-	size_t *more = realloc(l->storages, ((size_t)l->nstorages + 1) * sizeof *more);
+	size_t *more = slp_realloc(l->storages, ((size_t)l->nstorages + 1) * sizeof *more);
 	if (!more) return false;
 	l->storages = more;
 	l->storages[l->nstorages] = r->bytes;
@@ -297,12 +297,12 @@ static void sum_up(const struct memory *m)
 static bool allocate(struct memory *m)
 {
 	size_t values = (size_t)m->g->count * SLP_MAX_OUTPUTS + 1;
-	m->layout->root = malloc(values * sizeof(int));
-	m->layout->location = calloc(values, sizeof(struct slp_location));
-	m->regions = calloc(values, sizeof *m->regions);
-	m->region = malloc(values * sizeof(int));
-	m->last = calloc(values, sizeof(int));
-	m->external = calloc(values, sizeof(bool));
+	m->layout->root = slp_malloc(values * sizeof(int));
+	m->layout->location = slp_calloc(values, sizeof(struct slp_location));
+	m->regions = slp_calloc(values, sizeof *m->regions);
+	m->region = slp_malloc(values * sizeof(int));
+	m->last = slp_calloc(values, sizeof(int));
+	m->external = slp_calloc(values, sizeof(bool));
 	if (m->region) memset(m->region, 0xff, values * sizeof(int));
 	return m->layout->root && m->layout->location && m->regions && m->region && m->last && m->external;
 }

@@ -26,8 +26,8 @@ static int by_storage(const void *a, const void *b)
 int *slp_graph_memories(const sl_graph *g)
 {
 	size_t n = (size_t)(g->count ? g->count : 1);
-	int *ids = malloc(n * SLP_MAX_OUTPUTS * sizeof *ids), count = 0;
-	struct memory *list = malloc(n * sizeof *list);
+	int *ids = slp_malloc(n * SLP_MAX_OUTPUTS * sizeof *ids), count = 0;
+	struct memory *list = slp_malloc(n * sizeof *list);
 	for (int i = 0; ids && list && i < g->count; i++) {
 		for (int j = 0; j < SLP_MAX_OUTPUTS; j++) ids[i * SLP_MAX_OUTPUTS + j] = i * SLP_MAX_OUTPUTS + j;
 		const sl_tensor *t = g->nodes[i].kind == SLP_NODE_PARAM ? g->nodes[i].tensor : NULL;
@@ -64,7 +64,7 @@ struct order {
 static bool want(struct order *o)
 {
 	const sl_graph *g = o->g;
-	int *start = calloc((size_t)g->count * 2 + 1, sizeof *start), sum = 0;
+	int *start = slp_calloc((size_t)g->count * 2 + 1, sizeof *start), sum = 0;
 	if (!start) return false;
 #define PLACE(i) (g->nodes[i].before >= 0 ? 2 * g->nodes[i].before : 2 * (i) + 1)
 	for (int i = 0; i < g->count; i++) start[PLACE(i)]++;
@@ -140,11 +140,11 @@ static bool mark_written(const sl_graph *g, struct histories *h, size_t *naccess
 static bool hazards(struct order *o)
 {
 	size_t values = (size_t)o->g->count * SLP_MAX_OUTPUTS, naccesses = 1;
-	struct histories h = {.memory = slp_graph_memories(o->g), .of = malloc(values * sizeof *h.of)};
+	struct histories h = {.memory = slp_graph_memories(o->g), .of = slp_malloc(values * sizeof *h.of)};
 	bool ok = h.memory && h.of;
 	for (size_t i = 0; ok && i < values; i++) h.of[i] = (struct history){false, -1, -1};
 	if (ok && mark_written(o->g, &h, &naccesses)) {
-		h.readers = malloc(naccesses * sizeof *h.readers);
+		h.readers = slp_malloc(naccesses * sizeof *h.readers);
 		ok = h.readers;
 		for (int i = 0; ok && i < o->g->count; i++) ok = accesses(o, &h, o->wanted[i]);
 	}
@@ -193,8 +193,8 @@ static bool visit(struct order *o, int node)
 
 static bool move_nodes(sl_graph *g, const struct order *o)
 {
-	int *number = malloc((size_t)g->count * sizeof *number), count = 0;
-	struct slp_gnode *nodes = malloc((size_t)g->count * sizeof *nodes);
+	int *number = slp_malloc((size_t)g->count * sizeof *number), count = 0;
+	struct slp_gnode *nodes = slp_malloc((size_t)g->count * sizeof *nodes);
 	for (int i = 0; number && nodes && i < g->count; i++) {
 		number[o->done[i]] = count;
 		if (!g->nodes[o->done[i]].dead) nodes[count++] = g->nodes[o->done[i]];
@@ -239,8 +239,8 @@ bool slp_graph_compact(sl_graph *g)
 	size_t n = (size_t)g->count;
 	if (!n) return true;
 	struct order o = {.g = g};
-	int *ints = malloc(5 * n * sizeof *ints);
-	o.state = calloc(n, sizeof *o.state);
+	int *ints = slp_malloc(5 * n * sizeof *ints);
+	o.state = slp_calloc(n, sizeof *o.state);
 	enum sl_status s = ints && o.state ? SL_OK : SL_ENOMEM;
 	if (s == SL_OK) {
 		o.wanted = ints, o.done = ints + n, o.stack = ints + 2 * n, o.progress = ints + 3 * n;

@@ -333,6 +333,7 @@ static bool statements(struct slp_parser *p)
  *     sl_graph *g = sl_graph_parse("input x\nreturn relu(add(x, 1))"); */
 sl_graph *sl_graph_parse_at(const char *at, const char *text)
 {
+	SLP_CALL("sl_graph_parse", at);
 	struct slp_parser p = {.g = slp_graph_new()};
 	if (!text) slp_call_fail(at, "sl_graph_parse", SL_EINVAL, "the text is NULL");
 	else if (!p.g) slp_call_fail(at, "sl_graph_parse", SL_ENOMEM, "no memory for the program");

@@ -21,9 +21,9 @@ static bool begin(struct table *t, sl_graph *g)
 	if (!slp_walk_begin(&t->walk, g)) return false;
 	for (t->nslots = 64; t->nslots < (size_t)g->count * 2;) t->nslots *= 2;
 	t->memory = slp_graph_memories(g);
-	t->version = calloc((size_t)t->walk.count + 1, sizeof *t->version);
-	t->stamp = calloc((size_t)g->count + 1, sizeof *t->stamp);
-	t->slots = malloc(t->nslots * sizeof *t->slots);
+	t->version = slp_calloc((size_t)t->walk.count + 1, sizeof *t->version);
+	t->stamp = slp_calloc((size_t)g->count + 1, sizeof *t->stamp);
+	t->slots = slp_malloc(t->nslots * sizeof *t->slots);
 	if (t->slots) memset(t->slots, 0xff, t->nslots * sizeof *t->slots);
 	return t->memory && t->version && t->stamp && t->slots;
 }

@@ -18,7 +18,7 @@ static void mark(const sl_graph *g, bool *needed)
 enum sl_status slp_pass_dead(sl_graph *g)
 {
 	if (!slp_graph_compact(g)) return sl_error(); /* what was appended comes before its users */
-	bool *needed = calloc((size_t)g->count + 1, sizeof *needed);
+	bool *needed = slp_calloc((size_t)g->count + 1, sizeof *needed);
 	if (!needed) return slp_pass_no_memory("dead");
 	mark(g, needed);
 	for (int i = 0; i < g->count; i++)

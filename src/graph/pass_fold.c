@@ -29,7 +29,7 @@ static enum sl_status fold(sl_graph *g, int node, sl_tensor **values)
 
 enum sl_status slp_pass_fold(sl_graph *g)
 {
-	sl_tensor **values = calloc((size_t)g->count * SLP_MAX_OUTPUTS + 1, sizeof *values);
+	sl_tensor **values = slp_calloc((size_t)g->count * SLP_MAX_OUTPUTS + 1, sizeof *values);
 	enum sl_status s = values ? SL_OK : slp_pass_no_memory("fold");
 	SL_PAUSE
 		SL_SCOPE

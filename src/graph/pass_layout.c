@@ -171,7 +171,7 @@ static void set_sides(const struct layout *l, int node)
 enum sl_status slp_pass_layout(sl_graph *g)
 {
 	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
-	struct layout l = {g, calloc(values, sizeof(bool)), calloc(values, sizeof(bool)), false};
+	struct layout l = {g, slp_calloc(values, sizeof(bool)), slp_calloc(values, sizeof(bool)), false};
 	enum sl_status s = l.possible && l.wanted ? SL_OK : slp_pass_no_memory("layout");
 	if (s == SL_OK && slp_layout_on_cpu(g)) {
 		choose(&l);

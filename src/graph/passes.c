@@ -10,7 +10,7 @@ static bool find_written(struct slp_walk *w)
 {
 	const sl_graph *g = w->g;
 	int *memory = slp_graph_memories(g);
-	bool *touched = calloc((size_t)w->count + 1, sizeof *touched);
+	bool *touched = slp_calloc((size_t)w->count + 1, sizeof *touched);
 	for (int i = 0; memory && touched && i < g->count; i++)
 		for (int j = 0; j < g->nodes[i].nin; j++)
 			if (slp_node_writes(&g->nodes[i], j)) touched[memory[slp_value_id(g->nodes[i].in[j])]] = true;
@@ -25,9 +25,9 @@ bool slp_walk_begin(struct slp_walk *w, sl_graph *g)
 {
 	*w = (struct slp_walk){.g = g, .count = g->count * SLP_MAX_OUTPUTS};
 	size_t n = (size_t)w->count + 1;
-	w->to = malloc(n * sizeof *w->to);
-	w->written = calloc(n, sizeof *w->written);
-	w->output = calloc(n, sizeof *w->output);
+	w->to = slp_malloc(n * sizeof *w->to);
+	w->written = slp_calloc(n, sizeof *w->written);
+	w->output = slp_calloc(n, sizeof *w->output);
 	if (!w->to || !w->written || !w->output || !find_written(w)) {
 		w->count = 0;
 		slp_walk_end(w);
@@ -73,6 +73,7 @@ void slp_walk_end(struct slp_walk *w)
 	free(w->to);
 	free(w->written);
 	free(w->output);
+	*w = (struct slp_walk){0}; /* once more does nothing */
 }
 
 /* ---- users ------------------------------------------------------------------------------------------------------- */
@@ -89,10 +90,10 @@ static void count_users(struct slp_users *u, const sl_graph *g)
 bool slp_users_find(struct slp_users *u, const sl_graph *g)
 {
 	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS;
-	*u = (struct slp_users){.start = calloc(values + 1, sizeof *u->start), .memory = slp_graph_memories(g)};
-	int *fill = malloc((values + 1) * sizeof *fill);
+	*u = (struct slp_users){.start = slp_calloc(values + 1, sizeof *u->start), .memory = slp_graph_memories(g)};
+	int *fill = slp_malloc((values + 1) * sizeof *fill);
 	if (u->start) count_users(u, g);
-	if (u->start) u->list = malloc(((size_t)u->start[values] + 1) * sizeof *u->list);
+	if (u->start) u->list = slp_malloc(((size_t)u->start[values] + 1) * sizeof *u->list);
 	bool ok = u->start && u->list && u->memory && fill;
 	if (ok) memcpy(fill, u->start, (values + 1) * sizeof *fill);
 	for (int i = 0; ok && i < g->count; i++)

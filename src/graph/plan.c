@@ -126,7 +126,7 @@ sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct 
 sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts,
 			      const int *group)
 {
-	sl_plan *p = calloc(1, sizeof *p);
+	sl_plan *p = slp_calloc(1, sizeof *p);
 	if (!p) {
 		sl_graph_free(graph);
 		slp_plan_no_memory();
@@ -157,6 +157,7 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
  *     sl_plan *plan = sl_compile(graph, .shapes = (sl_shape[]){SL_SHAPE(1, 512)}); */
 sl_plan *sl_compile_at(const char *at, const sl_graph *graph, struct sl_compile_opts opts)
 {
+	SLP_CALL("sl_compile", at);
 	if (!slp_given(at, "sl_compile", "graph", graph)) return NULL;
 	sl_graph *copy = slp_graph_copy(graph);
 	if (!copy) {

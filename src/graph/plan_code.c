@@ -71,7 +71,7 @@ static bool note_fills(struct slp_unit *u, struct slp_gnode *n)
 static bool add_call(sl_plan *p, struct slp_unit *u, int node, int *slots)
 {
 	struct slp_gnode *n = &p->graph->nodes[node];
-	struct slp_address *addresses = malloc((size_t)(n->nin + n->nout + 1) * sizeof *addresses);
+	struct slp_address *addresses = slp_malloc((size_t)(n->nin + n->nout + 1) * sizeof *addresses);
 	struct slp_infer call;
 	bool ok = addresses && slp_node_call(p->graph, n, &call);
 	if (ok) {
@@ -100,8 +100,8 @@ static enum sl_status make_unit(sl_plan *p, const char *at, const char *what, in
 
 enum sl_status slp_plan_code(sl_plan *p, const char *at, const char *what)
 {
-	int *slots = malloc(((size_t)p->graph->count * SLP_MAX_OUTPUTS + 1) * sizeof *slots);
-	p->units = calloc((size_t)p->layout.nunits + 1, sizeof *p->units);
+	int *slots = slp_malloc(((size_t)p->graph->count * SLP_MAX_OUTPUTS + 1) * sizeof *slots);
+	p->units = slp_calloc((size_t)p->layout.nunits + 1, sizeof *p->units);
 	enum sl_status s = slots && p->units ? SL_OK : slp_plan_no_memory();
 	for (int i = 0; i < p->layout.nunits && s == SL_OK; i++) s = make_unit(p, at, what, i, slots);
 	free(slots);

@@ -10,8 +10,8 @@
 void slp_plan_keep_memory(sl_plan *p)
 {
 	size_t n = (size_t)p->layout.nstorages + 1;
-	p->kept = calloc(n, sizeof *p->kept);
-	p->is_result = calloc(n, sizeof *p->is_result);
+	p->kept = slp_calloc(n, sizeof *p->kept);
+	p->is_result = slp_calloc(n, sizeof *p->is_result);
 	if (!p->is_result) {
 		free(p->kept);
 		p->kept = NULL;
@@ -176,7 +176,7 @@ enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in,
 	size_t bindings = (size_t)plan->max_slots * sizeof(struct slp_binding);
 	size_t patches = (size_t)plan->max_fills * sizeof(struct slp_patch);
 	_Alignas(max_align_t) char few[2048];
-	char *memory = storages + bindings + patches <= sizeof few ? few : malloc(storages + bindings + patches);
+	char *memory = storages + bindings + patches <= sizeof few ? few : slp_malloc(storages + bindings + patches);
 	if (!memory) return slp_plan_no_memory();
 	memset(memory, 0, storages);
 	struct run r = {.at = at, .plan = plan, .in = in, .settings = settings, .nsettings = nsettings,
@@ -199,6 +199,7 @@ enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in,
  *     enum sl_status s = sl_plan_run(plan, &x, 1, &y); */
 enum sl_status sl_plan_run_at(const char *at, sl_plan *plan, sl_tensor *const *in, int nin, sl_tensor **out)
 {
+	SLP_CALL("sl_plan_run", at);
 	if (!slp_given(at, "sl_plan_run", "plan", plan)) return sl_error();
 	return slp_plan_run(at, plan, in, nin, NULL, 0, NULL, out);
 }

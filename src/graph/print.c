@@ -278,6 +278,7 @@ static enum sl_status print_outputs(const char *at, FILE *f, const sl_graph *g)
  *                                     return y */
 enum sl_status sl_graph_print_at(const char *at, FILE *file, const sl_graph *g)
 {
+	SLP_CALL("sl_graph_print", at);
 	enum sl_status s = SL_OK;
 	if (!g || !file) {
 		if (!file || sl_error() == SL_OK)

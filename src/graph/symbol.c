@@ -45,9 +45,10 @@ static const char *symbol_name(const struct slp_symbol *s)
 /* Takes over the name (malloc'd). */
 static struct slp_symbol *symbol_new(const char *at, enum slp_node_kind kind, char *name, int nin)
 {
-	struct slp_symbol *s = calloc(1, sizeof *s);
-	if (s && nin) s->in = calloc((size_t)nin, sizeof *s->in);
+	struct slp_symbol *s = slp_calloc(1, sizeof *s);
+	if (s && nin) s->in = slp_calloc((size_t)nin, sizeof *s->in);
 	if (!s || !name || (nin && !s->in)) {
+		if (s) free(s->in);
 		free(s);
 		free(name);
 		slp_error_set(SL_ENOMEM, "no memory for a symbol");
@@ -91,10 +92,11 @@ static bool keep(struct slp_trace *trace, struct slp_symbol *s)
  *     sl_tensor *x = sl_var("data", SL_VAR_SHAPE(1, 512)); */
 sl_tensor *sl_var_at(const char *at, const char *name, struct sl_var_opts opts)
 {
+	SLP_CALL("sl_var", at);
 	if (!name || !*name) return slp_call_fail(at, "sl_var", SL_EINVAL, "a variable needs a name");
 	if ((unsigned)opts.dtype >= SL_DTYPE_COUNT || (opts.shape && !slp_shape_valid(*opts.shape)))
 		return slp_call_fail(at, "sl_var", SL_EINVAL, "'%s' has no valid shape or dtype", name);
-	struct slp_symbol *s = symbol_new(at, SLP_NODE_INPUT, strdup(name), 0);
+	struct slp_symbol *s = symbol_new(at, SLP_NODE_INPUT, slp_strdup(name), 0);
 	if (!s) return NULL;
 	s->types[0] = (struct slp_type){opts.dtype, opts.shape ? *opts.shape : (sl_shape){.ndim = -1}};
 	bool kept = !current || keep(current, s); /* a traced program has all its inputs, used or not */
@@ -119,7 +121,7 @@ static sl_tensor *bind(const char *at, sl_tensor *t, const char *name)
 {
 	char text[32];
 	snprintf(text, sizeof text, "tensor%llu", (unsigned long long)atomic_load(&symbols_made));
-	struct slp_symbol *s = symbol_new(at, SLP_NODE_PARAM, strdup(name ? name : text), 0);
+	struct slp_symbol *s = symbol_new(at, SLP_NODE_PARAM, slp_strdup(name ? name : text), 0);
 	if (!s) return NULL;
 	s->types[0] = t->type;
 	s->tensor = sl_retain(t);
@@ -176,14 +178,14 @@ static char *name_call(const struct sl_op *op)
 	} else {
 		snprintf(text, sizeof text, "%s_%s", scope, pass);
 	}
-	return strdup(text);
+	return slp_strdup(text);
 }
 
 /* Result types, if those of the arguments are known; the call's own attributes get no defaults but reshape's codes
  * stay as they are. */
 static enum sl_status infer_symbol(struct slp_symbol *s, sl_tensor *const *in)
 {
-	struct slp_type few[8], *types = s->nin <= 8 ? few : malloc((size_t)s->nin * sizeof *types);
+	struct slp_type few[8], *types = s->nin <= 8 ? few : slp_malloc((size_t)s->nin * sizeof *types);
 	if (!types) return slp_error_set(SL_ENOMEM, "no memory for a symbol");
 	bool known = true;
 	for (int i = 0; i < s->nin; i++) {
@@ -264,15 +266,16 @@ static enum sl_status make_call(const char *at, const struct sl_op *op, const vo
 		ok &= out[i] != NULL;
 	}
 	/* as the rule has completed them: gradients read them */
-	if (ok && slp_recorder && current) slp_recorder->call(at, op, s->attrs.bytes, nin, in, op->nout, out);
+	if (ok && slp_recorder && current) ok = slp_recorder->call(at, op, s->attrs.bytes, nin, in, op->nout, out);
 	symbol_release(s);
+	for (int i = 0; i < op->nout && !ok; i++) out[i] = NULL; /* the scope has them */
 	return ok ? SL_OK : sl_error();
 }
 
 static enum sl_status symbolic_call(const char *at, const struct sl_op *op, const void *attrs, int nin,
 				    sl_tensor *const *in, sl_device device, sl_tensor **out)
 {
-	sl_tensor *few[8], **symbols = nin <= 8 ? few : malloc((size_t)nin * sizeof *symbols);
+	sl_tensor *few[8], **symbols = nin <= 8 ? few : slp_malloc((size_t)nin * sizeof *symbols);
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a symbol");
 	enum sl_status s = symbols_of(at, op, nin, in, symbols) ? make_call(at, op, attrs, nin, symbols, device, out)
 								: sl_error();

@@ -91,7 +91,7 @@ const char *slp_number_text(double v, char text[32])
 static struct slp_signature *signature_for(int count)
 {
 	size_t n = count > 0 ? (size_t)count : 0;
-	struct slp_signature *s = calloc(1, sizeof *s + n * sizeof *s->in);
+	struct slp_signature *s = slp_calloc(1, sizeof *s + n * sizeof *s->in);
 	if (s) s->nin = (int)n;
 	return s;
 }

@@ -81,7 +81,7 @@ static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 		return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
 		                     sl_block_name(self), b->ninputs, nin);
 	size_t room = (size_t)(b->nvalues + b->most_in + 1);
-	struct run r = {.b = b, .given = in, .values = calloc(room, sizeof *r.values)};
+	struct run r = {.b = b, .given = in, .values = slp_calloc(room, sizeof *r.values)};
 	if (!r.values) return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_ENOMEM, "no memory");
 	r.in = r.values + b->nvalues;
 	bool ok = true;
@@ -237,13 +237,13 @@ static bool check_declared(struct import *im, const struct slp_mx_node *n, sl_sh
 /* A parameter of the block under MXNet's own name, which may hold what ours must not. */
 static sl_param *make_param(struct import *im, const char *name, sl_shape shape, struct sl_param_opts opts)
 {
-	char *ours = strdup(name);
+	char *ours = slp_strdup(name);
 	for (char *p = ours; p && *p; p++)
 		if (*p == '.') *p = '_';
 	sl_param *param = ours ? sl_block_param_at(im->at, &im->block->base, ours, shape, opts) : NULL;
-	char *full = param ? strdup(name) : NULL;
+	char *full = param ? slp_strdup(name) : NULL;
 	free(ours);
-	if (!full) return param;
+	if (!full) return NULL; /* the block has it */
 	free(param->full_name);
 	param->full_name = full;
 	return param;
@@ -284,7 +284,7 @@ static bool miss(struct import *im, int node, int *missing, char list[256])
 static bool check_operators(struct import *im, const int *arrays)
 {
 	struct imported *b = im->block;
-	sl_tensor **in = calloc((size_t)b->most_in + 1, sizeof *in);
+	sl_tensor **in = slp_calloc((size_t)b->most_in + 1, sizeof *in);
 	bool ok = in || fail(im, SL_ENOMEM, "no memory");
 	for (int i = 0; ok && i < b->symbol.count; i++) {
 		const struct slp_mx_node *n = &b->symbol.nodes[i];
@@ -340,10 +340,10 @@ static bool bind_params(struct import *im, const int *arrays)
 static bool bind(struct import *im)
 {
 	size_t count = (size_t)im->count + 1;
-	char **sorted = malloc(count * sizeof *sorted);
-	int *position = malloc(count * sizeof *position),
-	    *arrays = malloc((size_t)im->block->symbol.count * sizeof *arrays);
-	bool *used = calloc(count, sizeof *used);
+	char **sorted = slp_malloc(count * sizeof *sorted);
+	int *position = slp_malloc(count * sizeof *position),
+	    *arrays = slp_malloc((size_t)im->block->symbol.count * sizeof *arrays);
+	bool *used = slp_calloc(count, sizeof *used);
 	bool ok = sorted && position && arrays && used;
 	if (!ok) fail(im, SL_ENOMEM, "no memory");
 	ok = ok && match(im, sorted, position, arrays, used) && check_operators(im, arrays) && bind_params(im, arrays);
@@ -360,7 +360,7 @@ static bool build(struct import *im)
 {
 	struct imported *b = im->block;
 	if (!slp_mx_parse(&im->file, &b->symbol)) return false;
-	b->parts = calloc((size_t)b->symbol.count, sizeof *b->parts);
+	b->parts = slp_calloc((size_t)b->symbol.count, sizeof *b->parts);
 	if (!b->parts) return fail(im, SL_ENOMEM, "no memory");
 	if (!check_structure(im) || !find_head(im)) return false;
 	mark_needed(b);
@@ -372,7 +372,7 @@ sl_block *slp_import_parse(struct slp_file *file, const char *const *inputs, int
 {
 	struct import im = {.at = file->at, .file = *file, .opts = opts, .inputs = inputs, .ninputs = ninputs,
 			    .names = names, .tensors = tensors, .count = count, .params = params};
-	im.block = calloc(1, sizeof *im.block);
+	im.block = slp_calloc(1, sizeof *im.block);
 	if (!im.block || slp_block_setup(file->at, &im.block->base, "Import", "import", forward, destroy) != SL_OK) {
 		free(im.block);
 		return slp_call_fail(file->at, "sl_import", SL_ENOMEM, "no memory for a block");
@@ -398,6 +398,7 @@ sl_block *slp_import_parse(struct slp_file *file, const char *const *inputs, int
 sl_block *sl_import_at(const char *at, const char *symbol, const char *const *inputs, int ninputs, const char *params,
 		       struct sl_import_opts opts)
 {
+	SLP_CALL("sl_import", at);
 	struct slp_file f;
 	char **names = NULL;
 	sl_tensor **tensors = NULL;

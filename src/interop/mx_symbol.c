@@ -46,7 +46,7 @@ static bool read_values(struct slp_file *f, const struct slp_mx_symbol *s, const
 {
 	size_t n = json_array_size(list);
 	if (!json_is_array(list)) return slp_file_fail(f, SL_EFORMAT, "%.100s has no list of inputs", whose);
-	*values = malloc((n + 1) * sizeof **values);
+	*values = slp_malloc((n + 1) * sizeof **values);
 	if (!*values) return no_memory(f);
 	for (size_t i = 0; i < n; i++)
 		if (!read_value(f, s, whose, json_array_get(list, i), &(*values)[i])) return false;
@@ -91,7 +91,7 @@ static bool read_nodes(struct slp_file *f, struct slp_mx_symbol *s)
 	size_t n = json_array_size(nodes);
 	if (n == 0 || n > INT_MAX / 2) return slp_file_fail(f, SL_EFORMAT, "has no list of nodes: this is no symbol of MXNet's");
 	s->count = (int)n;
-	s->nodes = calloc(n, sizeof *s->nodes);
+	s->nodes = slp_calloc(n, sizeof *s->nodes);
 	if (!s->nodes) return no_memory(f);
 	for (int i = 0; i < s->count; i++)
 		if (!read_node(f, s, i, json_array_get(nodes, (size_t)i))) return false;
@@ -110,7 +110,7 @@ static int compare(const void *a, const void *b)
 /* Parameters and inputs are known by name: variables need different ones. */
 static bool check_names(struct slp_file *f, const struct slp_mx_symbol *s)
 {
-	const char **names = malloc((size_t)s->count * sizeof *names);
+	const char **names = slp_malloc((size_t)s->count * sizeof *names);
 	int n = 0;
 	if (!names) return no_memory(f);
 	for (int i = 0; i < s->count; i++)
@@ -155,9 +155,9 @@ static bool walk(struct slp_file *f, struct slp_mx_symbol *s, int root, char *st
 static bool find_order(struct slp_file *f, struct slp_mx_symbol *s)
 {
 	size_t count = (size_t)s->count;
-	char *state = calloc(count, 1);
-	int *next = calloc(count, sizeof *next), *stack = malloc(count * sizeof *stack), n = 0;
-	s->order = malloc(count * sizeof *s->order);
+	char *state = slp_calloc(count, 1);
+	int *next = slp_calloc(count, sizeof *next), *stack = slp_malloc(count * sizeof *stack), n = 0;
+	s->order = slp_malloc(count * sizeof *s->order);
 	bool ok = state && next && stack && s->order;
 	if (!ok) no_memory(f);
 	for (int i = 0; ok && i < s->count; i++)

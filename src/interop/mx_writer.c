@@ -147,7 +147,7 @@ static json_t *symbol_of(const char *at, const sl_graph *g)
 {
 	struct slp_mx_writer w = {.at = at, .g = g, .nodes = json_array(), .variables = json_array()};
 	size_t count = (size_t)g->count * SLP_MAX_OUTPUTS;
-	w.values = malloc((count + 1) * sizeof *w.values);
+	w.values = slp_malloc((count + 1) * sizeof *w.values);
 	if (!w.values || !w.nodes || !w.variables) {
 		slp_call_fail(at, "sl_export", SL_ENOMEM, "no memory");
 		w.failed = true;
@@ -192,13 +192,14 @@ static bool is_tensor(const struct slp_gnode *n)
 
 static void write_params(struct slp_out *o, const sl_graph *g)
 {
-	char **names = calloc((size_t)g->count + 1, sizeof *names);
-	sl_tensor **tensors = calloc((size_t)g->count + 1, sizeof *tensors);
+	char **names = slp_calloc((size_t)g->count + 1, sizeof *names);
+	sl_tensor **tensors = slp_calloc((size_t)g->count + 1, sizeof *tensors);
 	int count = 0;
 	bool ok = names && tensors;
 	for (int i = 0; ok && i < g->count; i++) {
 		if (!is_tensor(&g->nodes[i])) continue;
-		ok = asprintf(&names[count], "%s:%s", is_auxiliary(g, i) ? "aux" : "arg", g->nodes[i].name) > 0;
+		names[count] = slp_format("%s:%s", is_auxiliary(g, i) ? "aux" : "arg", g->nodes[i].name);
+		ok = names[count] != NULL;
 		tensors[count++] = g->nodes[i].tensor;
 	}
 	if (ok)
@@ -228,12 +229,11 @@ static enum sl_status write_files(const char *at, const char *symbol, const char
 
 static enum sl_status write_both(const char *at, const char *prefix, const sl_graph *g, int epoch)
 {
-	char *symbol = NULL, *params = NULL;
 	enum sl_status s = SL_ENOMEM;
 	json_t *json = symbol_of(at, g);
-	if (json && asprintf(&symbol, "%s-symbol.json", prefix) > 0 &&
-	    asprintf(&params, "%s-%04d.params", prefix, epoch) > 0)
-		s = write_files(at, symbol, params, json, g);
+	char *symbol = json ? slp_format("%s-symbol.json", prefix) : NULL;
+	char *params = symbol ? slp_format("%s-%04d.params", prefix, epoch) : NULL;
+	if (params) s = write_files(at, symbol, params, json, g);
 	free(symbol);
 	free(params);
 	json_decref(json);
@@ -255,6 +255,7 @@ static enum sl_status write_both(const char *at, const char *prefix, const sl_gr
  *     sl_export(net, "my_mlp", SL_SHAPES(SL_SHAPE(1, 512))); */
 enum sl_status sl_export_at(const char *at, sl_block *block, const char *prefix, struct sl_export_opts opts)
 {
+	SLP_CALL("sl_export", at);
 	if (!prefix || opts.epoch < 0) {
 		slp_call_fail(at, "sl_export", SL_EINVAL, "%s", prefix ? "the epoch is negative" : "the prefix is NULL");
 		return SL_EINVAL;

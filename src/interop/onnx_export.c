@@ -12,6 +12,7 @@
  *     sl_export_onnx(net, "my_mlp.onnx", SL_SHAPES(SL_SHAPE(1, 512))); */
 enum sl_status sl_export_onnx_at(const char *at, sl_block *block, const char *path, struct sl_export_opts opts)
 {
+	SLP_CALL("sl_export_onnx", at);
 #ifdef HAVE_ONNX
 	if (!path) {
 		slp_call_fail(at, "sl_export_onnx", SL_EINVAL, "the path is NULL");

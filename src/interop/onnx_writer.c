@@ -28,7 +28,7 @@ void slp_onnx_fail(struct slp_onnx_writer *w, enum sl_status status, const char 
 /* Zeroed; lives as long as the writer.  NULL without memory, which is recorded. */
 static void *get(struct slp_onnx_writer *w, size_t bytes)
 {
-	struct slp_onnx_piece *p = w->failed ? NULL : calloc(1, sizeof *p + bytes);
+	struct slp_onnx_piece *p = w->failed ? NULL : slp_calloc(1, sizeof *p + bytes);
 	if (!p) {
 		slp_onnx_fail(w, SL_ENOMEM, "no memory");
 		return NULL;

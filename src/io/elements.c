@@ -102,7 +102,7 @@ sl_tensor *slp_elements_tensor(struct slp_file *f, const char *name, enum slp_el
 	enum sl_dtype dtype = slp_elements[element].dtype;
 	int64_t n = sl_shape_size(shape);
 	if (is_own(element)) return make(f, data, shape, dtype);
-	void *values = malloc((size_t)n * sl_dtype_size(dtype) + 1);
+	void *values = slp_malloc((size_t)n * sl_dtype_size(dtype) + 1);
 	if (!values) {
 		slp_file_fail(f, SL_ENOMEM, "no memory for %s", name);
 		return NULL;

@@ -37,7 +37,7 @@ static bool read_all(struct slp_file *f, FILE *file)
 	if (fstat(fileno(file), &st)) return slp_file_fail(f, SL_EIO, "cannot be opened: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode)) return slp_file_fail(f, SL_EIO, "is not a regular file");
 	f->size = (size_t)st.st_size;
-	f->data = malloc(f->size + 1);
+	f->data = slp_malloc(f->size + 1);
 	if (!f->data) return slp_file_fail(f, SL_ENOMEM, "no memory for its %zu bytes", f->size);
 	size_t got = fread(f->data, 1, f->size, file);
 	if (ferror(file)) return slp_file_fail(f, SL_EIO, "cannot be read: %s", strerror(errno));

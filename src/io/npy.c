@@ -173,6 +173,7 @@ sl_tensor *slp_npy_parse(struct slp_file *f)
  *     sl_tensor *x = sl_load_npy("digit.npy"); */
 sl_tensor *sl_load_npy_at(const char *at, const char *path)
 {
+	SLP_CALL("sl_load_npy", at);
 	struct slp_file f;
 	if (!slp_file_read(&f, at, "sl_load_npy", path)) return NULL;
 	sl_tensor *t = slp_npy_parse(&f);
@@ -200,6 +201,7 @@ static size_t make_header(char text[TEXT], const sl_tensor *t)
  *     sl_save_npy("scores.npy", y); */
 enum sl_status sl_save_npy_at(const char *at, const char *path, sl_tensor *t)
 {
+	SLP_CALL("sl_save_npy", at);
 	char text[TEXT];
 	struct slp_out o;
 	if (!slp_tensor_usable(at, "sl_save_npy", t)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;

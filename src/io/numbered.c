@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "io/durable.h"
 #include "io/numbered.h"
 
@@ -33,7 +34,7 @@ static bool append(int64_t **list, int *count, int64_t number)
 {
 	enum { STEP = 64 };
 	if (*count % STEP == 0) {
-		int64_t *more = realloc(*list, ((size_t)*count + STEP) * sizeof *more);
+		int64_t *more = slp_realloc(*list, ((size_t)*count + STEP) * sizeof *more);
 		if (!more) return false;
 		*list = more;
 	}
@@ -43,7 +44,7 @@ static bool append(int64_t **list, int *count, int64_t number)
 
 int64_t *slp_numbered_list(const char *folder, int *count)
 {
-	int64_t *list = malloc(sizeof *list);
+	int64_t *list = slp_malloc(sizeof *list);
 	DIR *dir = list ? opendir(folder) : NULL;
 	bool ok = dir != NULL;
 	*count = 0;
@@ -64,8 +65,7 @@ int64_t *slp_numbered_list(const char *folder, int *count)
 
 char *slp_numbered_path(const char *folder, int64_t number)
 {
-	char *path;
-	return asprintf(&path, "%s/%s%06lld%s", folder, before, (long long)number, after) < 0 ? NULL : path;
+	return slp_format("%s/%s%06lld%s", folder, before, (long long)number, after);
 }
 
 bool slp_numbered_make(const char *folder)

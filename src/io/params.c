@@ -52,9 +52,9 @@ static bool grow(struct slp_arrays *p)
 {
 	if (p->count < p->capacity) return true;
 	int capacity = p->capacity ? 2 * p->capacity : 16;
-	char **names = realloc(p->names, (size_t)capacity * sizeof *names);
+	char **names = slp_realloc(p->names, (size_t)capacity * sizeof *names);
 	if (names) p->names = names;
-	sl_tensor **tensors = realloc(p->tensors, (size_t)capacity * sizeof *tensors);
+	sl_tensor **tensors = slp_realloc(p->tensors, (size_t)capacity * sizeof *tensors);
 	if (tensors) p->tensors = tensors;
 	if (!names || !tensors) return false;
 	p->capacity = capacity;
@@ -64,7 +64,7 @@ static bool grow(struct slp_arrays *p)
 /* Of bytes that no 0 follows. */
 static char *copy_name(const char *name, size_t length)
 {
-	char *copy = malloc(length + 1);
+	char *copy = slp_malloc(length + 1);
 	if (!copy) return NULL;
 	memcpy(copy, name, length);
 	copy[length] = '\0';
@@ -99,7 +99,7 @@ static int compare(const void *a, const void *b)
 
 static bool check_unique(struct slp_file *f, const struct slp_arrays *p)
 {
-	char **sorted = malloc((size_t)(p->count + 1) * sizeof *sorted), text[80];
+	char **sorted = slp_malloc((size_t)(p->count + 1) * sizeof *sorted), text[80];
 	if (!sorted) return slp_file_fail(f, SL_ENOMEM, "no memory to check its names");
 	if (p->count) memcpy(sorted, p->names, (size_t)p->count * sizeof *sorted);
 	qsort(sorted, (size_t)p->count, sizeof *sorted, compare);

@@ -159,7 +159,7 @@ bool slp_safetensors_parse(struct slp_file *f, struct slp_arrays *p)
 {
 	json_t *header = read_header(f), *checksums = NULL;
 	bool ok = header && !f->failed && read_seal(f, p, header, &checksums);
-	struct entry *entries = ok ? calloc(json_object_size(header) + 1, sizeof *entries) : NULL;
+	struct entry *entries = ok ? slp_calloc(json_object_size(header) + 1, sizeof *entries) : NULL;
 	if (ok && !entries) slp_file_fail(f, SL_ENOMEM, "no memory for its header");
 	ok = entries && read_entries(f, p, header, checksums, entries);
 	free(entries);
@@ -213,7 +213,7 @@ static char *header_text(const json_t *header, bool sealed, size_t *length)
 	char *text = json_dumps(header, JSON_COMPACT), *padded = NULL;
 	size_t n = text ? strlen(text) : 0;
 	*length = (n + ALIGN - 1) / ALIGN * ALIGN;
-	if (text) padded = realloc(text, *length + 1);
+	if (text) padded = slp_realloc(text, *length + 1);
 	if (!padded) {
 		free(text);
 		return NULL;

@@ -23,7 +23,7 @@ sl_file *slp_file_begin(const char *at, const char *function, const char *path)
 {
 	if (!path) return slp_call_fail(at, function, SL_EINVAL, "the path is NULL");
 	size_t length = strlen(path);
-	sl_file *f = malloc(sizeof *f + length + 1);
+	sl_file *f = slp_malloc(sizeof *f + length + 1);
 	if (!f) return slp_call_fail(at, function, SL_ENOMEM, "no memory to write %s", path);
 	memcpy(f->path, path, length + 1);
 	if (slp_durable_open(&f->durable, path)) return f;
@@ -43,6 +43,7 @@ sl_file *slp_file_begin(const char *at, const char *function, const char *path)
  *     if (sl_file_commit(f) != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 sl_file *sl_file_begin_at(const char *at, const char *path)
 {
+	SLP_CALL("sl_file_begin", at);
 	return slp_file_begin(at, "sl_file_begin", path);
 }
 
@@ -62,7 +63,7 @@ const char *sl_file_name(const sl_file *file)
 
 enum sl_status slp_file_commit(const char *at, const char *function, sl_file *const *files, int count)
 {
-	struct slp_durable **durable = calloc((size_t)count + 1, sizeof *durable);
+	struct slp_durable **durable = slp_calloc((size_t)count + 1, sizeof *durable);
 	enum sl_status s = SL_OK;
 	if (!durable) {
 		for (int i = 0; i < count; i++) sl_file_discard(files[i]);
@@ -85,6 +86,7 @@ enum sl_status slp_file_commit(const char *at, const char *function, sl_file *co
  * there still. */
 enum sl_status sl_file_commit_all_at(const char *at, sl_file *const *files, int count)
 {
+	SLP_CALL("sl_file_commit_all", at);
 	bool whole = count > 0 && files;
 	for (int i = 0; files && i < count; i++) whole &= files[i] != NULL;
 	if (whole) return slp_file_commit(at, "sl_file_commit", files, count);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "io/crc32c.h"
 #include "io/params.h"
 
@@ -70,5 +71,5 @@ bool slp_seal_holds(const json_t *checksums, const char *name, const void *data,
 char *slp_seal_state(const json_t *header)
 {
 	const char *state = metadata(header, "state");
-	return state ? strdup(state) : NULL;
+	return state ? slp_strdup(state) : NULL;
 }

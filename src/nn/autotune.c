@@ -25,8 +25,9 @@ struct sl_trial {
  *     } */
 sl_trial *sl_trial_new_at(const char *at, int ways)
 {
+	SLP_CALL("sl_trial_new", at);
 	if (ways < 1) return slp_call_fail(at, "sl_trial_new", SL_EINVAL, "there must be a way");
-	sl_trial *t = calloc(1, sizeof *t + (size_t)ways * sizeof *t->best);
+	sl_trial *t = slp_calloc(1, sizeof *t + (size_t)ways * sizeof *t->best);
 	if (!t) return slp_call_fail(at, "sl_trial_new", SL_ENOMEM, "no memory for a trial");
 	t->ways = ways;
 	t->decided = ways == 1;

@@ -18,7 +18,7 @@ static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static char *lower(const char *text)
 {
-	char *s = strdup(text);
+	char *s = slp_strdup(text);
 	for (char *p = s; p && *p; p++) *p = (char)tolower((unsigned char)*p);
 	return s;
 }
@@ -27,7 +27,7 @@ static struct word *word_find(const char *text)
 {
 	for (struct word *w = words; w; w = w->next)
 		if (!strcmp(w->text, text)) return w;
-	struct word *w = calloc(1, sizeof *w + strlen(text) + 1);
+	struct word *w = slp_calloc(1, sizeof *w + strlen(text) + 1);
 	if (!w) return NULL;
 	strcpy(w->text, text);
 	w->next = words;
@@ -40,7 +40,7 @@ static char *new_name(const char *word)
 	char *text = lower(word), *name = NULL;
 	pthread_mutex_lock(&words_lock);
 	struct word *w = text ? word_find(text) : NULL;
-	if (w && asprintf(&name, "%s%u", w->text, w->count++) < 0) name = NULL;
+	if (w) name = slp_format("%s%u", w->text, w->count++);
 	pthread_mutex_unlock(&words_lock);
 	free(text);
 	return name;
@@ -51,14 +51,14 @@ static char *new_name(const char *word)
 enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type, const char *word,
                                sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *))
 {
-	struct slp_block *b = calloc(1, sizeof *b);
+	struct slp_block *b = slp_calloc(1, sizeof *b);
 	block->forward = forward;
 	block->destroy = destroy;
 	block->forward_shards = NULL;
 	block->base = NULL;
 	if (b) {
 		atomic_init(&b->refs, 1);
-		b->type = strdup(type);
+		b->type = slp_strdup(type);
 		b->name = new_name(word);
 	}
 	if (b && b->type && b->name) {
@@ -92,6 +92,7 @@ enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type
 enum sl_status sl_block_init_at(const char *at, sl_block *block, const char *type,
                                 sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *))
 {
+	SLP_CALL("sl_block_init", at);
 	if (!block || !forward) {
 		slp_call_fail(at, "sl_block_init", SL_EINVAL, "%s is NULL", block ? "forward" : "the block");
 		return SL_EINVAL;
@@ -103,7 +104,7 @@ enum sl_status sl_block_init_at(const char *at, sl_block *block, const char *typ
 void *slp_layer_new(const char *at, size_t size, const char *type, const char *word,
                     sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int))
 {
-	sl_block *layer = calloc(1, size);
+	sl_block *layer = slp_calloc(1, size);
 	if (!layer) return slp_call_fail(at, type, SL_ENOMEM, "no memory for the layer");
 	if (slp_block_setup(at, layer, type, word, forward, NULL) == SL_OK) return layer;
 	free(layer);
@@ -227,6 +228,7 @@ static bool all_concrete(sl_tensor *const *in, int nin)
  *     SL_RECORD loss = sl_softmax_cross_entropy(sl_forward(net, x), y); */
 sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, int nin)
 {
+	SLP_CALL("sl_forward", at);
 	if (!ready(at, block, in, nin)) return NULL;
 	if (block->base->hybrid && !slp_trace_current() && !slp_summary_looks() && all_concrete(in, nin)) {
 		bool eager = false;

@@ -114,7 +114,7 @@ void slp_buckets_assign(sl_param *const *params, int count, bool together, sl_de
 		bucket[i] = -1;
 		known &= params[i]->data != NULL;
 	}
-	struct share *shares = known ? calloc((size_t)count_devices(params, count), sizeof *shares) : NULL;
+	struct share *shares = known ? slp_calloc((size_t)count_devices(params, count), sizeof *shares) : NULL;
 	if (shares) {
 		make_buckets(params, count, bucket);
 		deal(params, count, bucket, shares, owners);

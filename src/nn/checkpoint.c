@@ -67,8 +67,8 @@ static sl_checkpoint_job *job_new(const char *at, const char *function, const ch
 	if (!opts->keep && !slp_path_ends(path, ".safetensors"))
 		return slp_call_fail(at, function, SL_EINVAL,
 		                     "%s: a checkpoint is named *.safetensors; a folder of several needs .keep", path);
-	sl_checkpoint_job *job = calloc(1, sizeof *job);
-	if (job) job->path = strdup(path);
+	sl_checkpoint_job *job = slp_calloc(1, sizeof *job);
+	if (job) job->path = slp_strdup(path);
 	if (job && job->path) {
 		job->keep = opts->keep;
 		job->state.at = at;
@@ -182,6 +182,7 @@ static void *run_thread(void *arg)
  *     sl_checkpoint_save("run", .keep = 3, .trainer = trainer, .loader = loader, .epoch = &epoch); */
 enum sl_status sl_checkpoint_save_at(const char *at, const char *path, struct sl_checkpoint_opts opts)
 {
+	SLP_CALL("sl_checkpoint_save", at);
 	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_save", path, &opts, false);
 	if (!job) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	run(job);
@@ -200,6 +201,7 @@ enum sl_status sl_checkpoint_save_at(const char *at, const char *path, struct sl
  *     if (sl_checkpoint_end(job) != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 sl_checkpoint_job *sl_checkpoint_begin_at(const char *at, const char *path, struct sl_checkpoint_opts opts)
 {
+	SLP_CALL("sl_checkpoint_begin", at);
 	atomic_store(&slp_engine_before_stop, wait_for_writer);
 	take_writer(); /* before the values are copied: there is memory for one copy */
 	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_begin", path, &opts, true);
@@ -221,6 +223,7 @@ bool sl_checkpoint_written(const sl_checkpoint_job *job)
  * earlier mistake. */
 enum sl_status sl_checkpoint_end_at(const char *at, sl_checkpoint_job *job)
 {
+	SLP_CALL("sl_checkpoint_end", at);
 	if (!slp_given(at, "sl_checkpoint_end", "job", job)) return sl_error();
 	pthread_join(job->thread, NULL);
 	enum sl_status status = job->status;

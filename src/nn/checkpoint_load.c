@@ -23,7 +23,7 @@ static bool take(const char *at, const char *path, struct slp_arrays *arrays, st
 	c->state = (struct slp_state){.names = arrays->names, .tensors = arrays->tensors, .count = arrays->count};
 	*arrays = (struct slp_arrays){.state = arrays->state};
 	c->state.figures = json_loads(arrays->state, JSON_REJECT_DUPLICATES, &e);
-	c->path = strdup(path);
+	c->path = slp_strdup(path);
 	if (!c->path)
 		slp_call_fail(at, "sl_checkpoint_open", SL_ENOMEM, "no memory for a checkpoint");
 	else if (!json_is_object(c->state.figures))
@@ -35,7 +35,7 @@ static bool take(const char *at, const char *path, struct slp_arrays *arrays, st
 sl_checkpoint *slp_checkpoint_parse(struct slp_file *f)
 {
 	struct slp_arrays arrays = {.keep_state = true};
-	sl_checkpoint *c = calloc(1, sizeof *c);
+	sl_checkpoint *c = slp_calloc(1, sizeof *c);
 	if (!c) return slp_call_fail(f->at, f->function, SL_ENOMEM, "no memory for a checkpoint");
 	bool ok = slp_safetensors_parse(f, &arrays) && take(f->at, f->path, &arrays, c);
 	slp_arrays_free(arrays.names, arrays.tensors, arrays.count);
@@ -111,6 +111,7 @@ int sl_checkpoint_count(const char *folder)
  *     puts(sl_checkpoint_note(c)); */
 sl_checkpoint *sl_checkpoint_open_at(const char *at, const char *path)
 {
+	SLP_CALL("sl_checkpoint_open", at);
 	struct stat s;
 	if (!path) return slp_call_fail(at, "sl_checkpoint_open", SL_EINVAL, "the path is NULL");
 	if (slp_engine_need(at) != SL_OK) return NULL;
@@ -141,6 +142,7 @@ const char *sl_checkpoint_note(const sl_checkpoint *checkpoint)
  * (doc/design.md). */
 enum sl_status sl_checkpoint_restore_at(const char *at, sl_checkpoint *checkpoint, struct sl_checkpoint_opts opts)
 {
+	SLP_CALL("sl_checkpoint_restore", at);
 	if (!slp_given(at, "sl_checkpoint_restore", "checkpoint", checkpoint)) return sl_error();
 	struct slp_state *s = &checkpoint->state;
 	bool ok = false;
@@ -172,6 +174,7 @@ void sl_checkpoint_close(sl_checkpoint *checkpoint)
  *         fprintf(stderr, "%s\n", sl_error_message()); */
 enum sl_status sl_checkpoint_load_at(const char *at, const char *path, struct sl_checkpoint_opts opts)
 {
+	SLP_CALL("sl_checkpoint_load", at);
 	sl_checkpoint *c = sl_checkpoint_open_at(at, path);
 	if (!c) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	enum sl_status s = sl_checkpoint_restore_at(at, c, opts);

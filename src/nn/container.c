@@ -48,6 +48,7 @@ static bool add_all(const char *at, sl_block *self, const char *const *names, sl
  *     sl_block *net = sl_sequential(sl_dense(256, .activation = SL_RELU), sl_dense(10)); */
 sl_block *sl_sequential_at(const char *at, sl_block *const *children, int count)
 {
+	SLP_CALL("sl_sequential", at);
 	sl_block *s = slp_layer_new(at, sizeof *s, "Sequential", "sequential", sequential_forward);
 	if (!s) free_all(children, count);
 	if (s) s->forward_shards = sequential_shards;
@@ -79,7 +80,7 @@ static enum sl_status residual_shards(sl_block *self, int n, sl_tensor *const *x
 {
 	struct residual *r = (struct residual *)self;
 	const char *at = slp_forward_call_site();
-	sl_tensor **beside = malloc((size_t)n * sizeof *beside);
+	sl_tensor **beside = slp_malloc((size_t)n * sizeof *beside);
 	if (!beside) return slp_error_set(SL_ENOMEM, "sl_forward_shards: no memory");
 	memcpy(beside, x, (size_t)n * sizeof *beside);
 	enum sl_status s = sl_forward_shards_at(at, r->body, n, x, y);
@@ -98,6 +99,7 @@ static enum sl_status residual_shards(sl_block *self, int n, sl_tensor *const *x
  *                               sl_conv2d_layer(64, .kernel = {1}), SL_RELU); */
 sl_block *sl_residual_at(const char *at, sl_block *body, sl_block *shortcut, enum sl_activation activation)
 {
+	SLP_CALL("sl_residual", at);
 	static const char *const names[] = {"body", "shortcut"};
 	sl_block *const children[] = {body, shortcut};
 	struct residual *r = NULL;

@@ -68,6 +68,7 @@ static enum sl_status check_conv(const char *at, int64_t channels, struct sl_con
  *     sl_block *c = sl_conv2d_layer(20, .kernel = {5}, .activation = SL_RELU); */
 sl_block *sl_conv2d_layer_at(const char *at, int64_t channels, struct sl_conv2d_layer_opts opts)
 {
+	SLP_CALL("sl_conv2d_layer", at);
 	if (check_conv(at, channels, &opts) != SL_OK) return NULL;
 	struct conv *c = slp_layer_new(at, sizeof *c, "Conv2D", "conv", conv_forward);
 	if (!c) return NULL;
@@ -121,23 +122,27 @@ static sl_block *pool_of(const char *at, const char *function, const char *type,
  *     sl_block *p = sl_max_pool2d_layer(3, .stride = {2}, .pad = {1, 1}); */
 sl_block *sl_max_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts)
 {
+	SLP_CALL("sl_max_pool2d_layer", at);
 	return pool_of(at, "sl_max_pool2d_layer", "MaxPool2D", SL_POOL_MAX, kernel, opts);
 }
 
 /* The mean under each window; otherwise as sl_max_pool2d_layer. */
 sl_block *sl_avg_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts)
 {
+	SLP_CALL("sl_avg_pool2d_layer", at);
 	return pool_of(at, "sl_avg_pool2d_layer", "AvgPool2D", SL_POOL_AVG, kernel, opts);
 }
 
 /* The largest element of each image's channels: (n, c, h, w) to (n, c, 1, 1). */
 sl_block *sl_global_max_pool2d_layer_at(const char *at)
 {
+	SLP_CALL("sl_global_max_pool2d_layer", at);
 	return pool_new(at, "GlobalMaxPool2D", (struct sl_pool2d_opts){.type = SL_POOL_MAX, .global = true});
 }
 
 /* The mean of each image's channels: (n, c, h, w) to (n, c, 1, 1). */
 sl_block *sl_global_avg_pool2d_layer_at(const char *at)
 {
+	SLP_CALL("sl_global_avg_pool2d_layer", at);
 	return pool_new(at, "GlobalAvgPool2D", (struct sl_pool2d_opts){.type = SL_POOL_AVG, .global = true});
 }

@@ -45,6 +45,7 @@ static sl_tensor *dense_forward(sl_block *self, sl_tensor *const *in, int nin)
  *     sl_block *net = sl_sequential(sl_dense(256, .activation = SL_RELU), sl_dense(10)); */
 sl_block *sl_dense_at(const char *at, int64_t units, struct sl_dense_opts opts)
 {
+	SLP_CALL("sl_dense", at);
 	if (units < 1 || opts.in_units < 0)
 		return slp_call_fail(at, "sl_dense", SL_EINVAL, "%lld units of %lld inputs: they must be positive",
 		                     (long long)units, (long long)opts.in_units);
@@ -86,6 +87,7 @@ static sl_tensor *embedding_forward(sl_block *self, sl_tensor *const *in, int ni
  *     sl_block *e = sl_embedding(20000, 128); */
 sl_block *sl_embedding_at(const char *at, int64_t words, int64_t width)
 {
+	SLP_CALL("sl_embedding", at);
 	if (words < 1 || width < 1)
 		return slp_call_fail(at, "sl_embedding", SL_EINVAL, "%lld words of width %lld: they must be positive",
 		                     (long long)words, (long long)width);

@@ -39,8 +39,9 @@ static enum sl_status all_at_once(const char *at, sl_block *block, int n, sl_ten
 	for (int i = 0; s == SL_OK && i < n; i++) sl_retain(y[i]);
 	sl_scope_close(&scope);
 	slp_forward_call_site_set(outer);
-	for (int i = 0; s == SL_OK && i < n; i++)
-		if (!slp_scope_add(y[i])) s = sl_error();
+	if (s != SL_OK) return s;
+	for (int i = 0; i < n; i++)
+		if (!(y[i] = slp_scope_add(y[i]))) s = sl_error();
 	return s;
 }
 
@@ -82,6 +83,7 @@ static bool usable(const char *at, const sl_block *block, int n, sl_tensor *cons
  *     sl_backward(losses[0], losses[1]); */
 enum sl_status sl_forward_shards_at(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y)
 {
+	SLP_CALL("sl_forward_shards", at);
 	enum sl_status s = SL_EINVAL;
 	if (usable(at, block, n, x, y)) {
 		const sl_block *inner = sl_is_training() ? slp_block_synchronised(block) : NULL;

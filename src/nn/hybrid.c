@@ -48,7 +48,7 @@ static sl_plan *make_plan(const char *at, const char *what, sl_graph **graph, co
 
 static struct entry *entry_new(const char *at, sl_block *block, struct slp_hybrid *h, sl_tensor *const *in, int nin)
 {
-	struct entry *e = calloc(1, sizeof *e);
+	struct entry *e = slp_calloc(1, sizeof *e);
 	if (e) e->signature = slp_signature_new(nin, in);
 	if (!e || !e->signature) {
 		free(e);
@@ -155,7 +155,7 @@ static enum sl_status hybrid_grad(struct slp_grad *g)
 	const struct entry *e = r->entry;
 	int nin = sl_graph_inputs(sl_plan_graph(e->backward), NULL, 0);
 	int nout = sl_graph_outputs(sl_plan_graph(e->backward), NULL, 0);
-	sl_tensor **in = malloc((size_t)(nin + nout + 1) * sizeof *in), **out = in + nin;
+	sl_tensor **in = slp_malloc((size_t)(nin + nout + 1) * sizeof *in), **out = in + nin;
 	if (!in) return slp_error_set(SL_ENOMEM, "sl_backward: no memory");
 	for (int i = 0; i < nin; i++) in[i] = origin_of(g, e, e->traced.origins[i]);
 	struct slp_rng rng = r->rng;
@@ -188,15 +188,15 @@ static const struct sl_op hybrid_op = {
 static enum sl_status record(const char *at, struct entry *e, sl_tensor *const *in, sl_tensor **out, struct slp_rng rng)
 {
 	int nin = e->signature->nin, nleaves = e->traced.nleaves, n = nin + nleaves + e->traced.nresiduals;
-	sl_tensor **all = malloc((size_t)n * sizeof *all);
+	sl_tensor **all = slp_malloc((size_t)n * sizeof *all);
 	if (!all) return slp_error_set(SL_ENOMEM, "sl_forward: no memory");
 	memcpy(all, in, (size_t)nin * sizeof *all);
 	if (nleaves) memcpy(all + nin, e->traced.leaves, (size_t)nleaves * sizeof *all);
 	memcpy(all + nin + nleaves, out + 1, (size_t)e->traced.nresiduals * sizeof *all);
 	struct recorded attrs = {e, rng};
-	slp_recorder->call(at, &hybrid_op, &attrs, n, all, 1, out);
+	bool ok = slp_recorder->call(at, &hybrid_op, &attrs, n, all, 1, out);
 	free(all);
-	return SL_OK;
+	return ok ? SL_OK : sl_error();
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ static sl_tensor *run_entry(const char *at, struct entry *e, sl_tensor *const *i
 {
 	enum { FEW = 16 };
 	int nout = 1 + e->traced.nresiduals;
-	sl_tensor *few[FEW], **out = nout <= FEW ? few : malloc((size_t)nout * sizeof *out);
+	sl_tensor *few[FEW], **out = nout <= FEW ? few : slp_malloc((size_t)nout * sizeof *out);
 	if (!out) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for the results");
 	struct slp_rng rng = {SLP_RNG_VIRTUAL, 0};
 	enum sl_status s = slp_plan_run(at, e->forward, in, nin, NULL, 0, &rng, out);
@@ -226,7 +226,7 @@ static bool inputs_usable(const char *at, const sl_block *block, sl_tensor *cons
 static bool fall_back(sl_block *block)
 {
 	struct slp_hybrid *h = block->base->hybrid;
-	if (!h->opts.fallback) return false;
+	if (!h->opts.fallback || sl_error() == SL_ENOMEM) return false;
 	fprintf(stderr, "starling: %s runs imperatively: %s\n", sl_block_name(block), sl_error_message());
 	sl_error_clear();
 	return h->eager = true;
@@ -279,11 +279,12 @@ void slp_hybrid_free(struct slp_hybrid *h)
  *     sl_tensor *y = sl_forward(net, x); */
 enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybridize_opts opts)
 {
+	SLP_CALL("sl_hybridize", at);
 	if (!slp_given(at, "sl_hybridize", "block", block)) return sl_error();
 	slp_hybrid_free(block->base->hybrid);
 	block->base->hybrid = NULL;
 	if (opts.off) return SL_OK;
-	struct slp_hybrid *h = calloc(1, sizeof *h);
+	struct slp_hybrid *h = slp_calloc(1, sizeof *h);
 	if (!h) return slp_error_set(SL_ENOMEM, "sl_hybridize: no memory");
 	pthread_mutex_init(&h->lock, NULL);
 	h->opts = opts;

@@ -114,7 +114,7 @@ static enum sl_status set_devices(const char *at, sl_param *param, const struct 
 {
 	sl_device *devices = NULL;
 	if (opts->ndevices) {
-		devices = malloc((size_t)opts->ndevices * sizeof *devices);
+		devices = slp_malloc((size_t)opts->ndevices * sizeof *devices);
 		if (!devices) return slp_call_fail(at, "sl_initialize", SL_ENOMEM, "no memory for devices"), SL_ENOMEM;
 		memcpy(devices, opts->devices, (size_t)opts->ndevices * sizeof *devices);
 	}
@@ -192,7 +192,8 @@ static enum sl_status initialize_all(const char *at, sl_block *block, const stru
  *     sl_initialize(net, .init = sl_normal_init(0.01), .devices = devices, .ndevices = 2, .force = true); */
 enum sl_status sl_initialize_at(const char *at, sl_block *block, struct sl_initialize_opts opts)
 {
-	sl_device *resolved = malloc(((size_t)(opts.ndevices > 0 ? opts.ndevices : 0) + 1) * sizeof *resolved);
+	SLP_CALL("sl_initialize", at);
+	sl_device *resolved = slp_malloc(((size_t)(opts.ndevices > 0 ? opts.ndevices : 0) + 1) * sizeof *resolved);
 	if (!resolved) return slp_call_fail(at, "sl_initialize", SL_ENOMEM, "no memory for devices"), SL_ENOMEM;
 	enum sl_status s = check_opts(at, &opts, resolved);
 	if (s == SL_OK) s = initialize_all(at, block, &opts);

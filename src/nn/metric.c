@@ -12,7 +12,7 @@ struct sl_metric {
 
 static sl_metric *metric_new(int top)
 {
-	sl_metric *m = calloc(1, sizeof *m);
+	sl_metric *m = slp_calloc(1, sizeof *m);
 	if (m) m->top = top;
 	return m;
 }
@@ -23,20 +23,23 @@ static sl_metric *metric_new(int top)
  *     sl_metric *accuracy = sl_accuracy_new();
  *     sl_metric_add(accuracy, sl_forward(net, x), y);
  *     printf("%.3f\n", sl_metric_get(accuracy)); */
-sl_metric *sl_accuracy_new(void)
+sl_metric *sl_accuracy_new_at(const char *at)
 {
+	SLP_CALL("sl_accuracy_new", at);
 	return metric_new(1);
 }
 
 /* The share of rows whose label is among the k highest scores (less than 1 means 1); otherwise as sl_accuracy_new. */
-sl_metric *sl_topk_new(int k)
+sl_metric *sl_topk_new_at(const char *at, int k)
 {
+	SLP_CALL("sl_topk_new", at);
 	return metric_new(k < 1 ? 1 : k);
 }
 
 /* The mean of all elements, of losses for example; otherwise as sl_accuracy_new. */
-sl_metric *sl_mean_new(void)
+sl_metric *sl_mean_new_at(const char *at)
 {
+	SLP_CALL("sl_mean_new", at);
 	return metric_new(0);
 }
 
@@ -69,6 +72,7 @@ static enum sl_status add(const char *at, sl_metric *m, sl_tensor *values)
  *     sl_metric_add(mean, loss, NULL); */
 enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *values, sl_tensor *labels)
 {
+	SLP_CALL("sl_metric_add", at);
 	enum sl_status s = SL_EINVAL;
 	if (!metric || !values || (metric->top && !labels)) {
 		if (sl_error() != SL_OK) return sl_error();
@@ -90,6 +94,7 @@ enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *va
  * added. */
 double sl_metric_get_at(const char *at, sl_metric *metric)
 {
+	SLP_CALL("sl_metric_get", at);
 	return metric && metric->count ? sl_item_at(at, metric->sum) / (double)metric->count : NAN;
 }
 

@@ -144,7 +144,7 @@ static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const 
 {
 	const struct batch_norm *b = (const struct batch_norm *)self;
 	const char *at = slp_forward_call_site();
-	sl_tensor **list = malloc(2 * (size_t)n * sizeof *list), *stats[2];
+	sl_tensor **list = slp_malloc(2 * (size_t)n * sizeof *list), *stats[2];
 	if (!list) return slp_error_set(SL_ENOMEM, "sl_forward_shards: no memory");
 	bool ok = shards_fit(at, b, n, x) && statistics(at, n, x, list, stats);
 	if (ok) SL_PAUSE ok = run_on(at, b, x[0], stats);
@@ -177,6 +177,7 @@ static bool make_params(const char *at, sl_block *self, sl_param **params, int c
  *                                     sl_batch_norm_layer(), sl_activation_layer(SL_RELU)); */
 sl_block *sl_batch_norm_layer_at(const char *at, struct sl_batch_norm_layer_opts opts)
 {
+	SLP_CALL("sl_batch_norm_layer", at);
 	const bool fixed[] = {opts.no_scale, opts.no_center, true, true};
 	if (opts.in_channels < 0)
 		return slp_call_fail(at, "sl_batch_norm_layer", SL_EINVAL, "channels must be positive");
@@ -214,6 +215,7 @@ static sl_tensor *layer_norm_forward(sl_block *self, sl_tensor *const *in, int n
  *     sl_block *n = sl_layer_norm_layer(); */
 sl_block *sl_layer_norm_layer_at(const char *at, struct sl_layer_norm_layer_opts opts)
 {
+	SLP_CALL("sl_layer_norm_layer", at);
 	const bool fixed[] = {false, false};
 	if (opts.in_channels < 0 || opts.eps < 0)
 		return slp_call_fail(at, "sl_layer_norm_layer", SL_EINVAL, "channels and eps must be positive");

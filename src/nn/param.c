@@ -32,11 +32,11 @@ static enum sl_status check_new(const char *at, const sl_block *block, const cha
 
 static sl_param *param_new(sl_block *block, const char *name, sl_shape shape, struct sl_param_opts opts)
 {
-	sl_param *p = calloc(1, sizeof *p);
+	sl_param *p = slp_calloc(1, sizeof *p);
 	if (!p) return NULL;
 	p->block = block;
-	p->name = strdup(name);
-	if (asprintf(&p->full_name, "%s_%s", block->base->name, name) < 0) p->full_name = NULL;
+	p->name = slp_strdup(name);
+	p->full_name = slp_format("%s_%s", block->base->name, name);
 	p->shape = shape;
 	p->opts = opts;
 	if (p->name && p->full_name) return p;
@@ -52,9 +52,10 @@ static sl_param *param_new(sl_block *block, const char *name, sl_shape shape, st
 sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, sl_shape shape,
                             struct sl_param_opts opts)
 {
+	SLP_CALL("sl_block_param", at);
 	if (check_new(at, block, name, shape) != SL_OK) return NULL;
 	struct slp_block *b = block->base;
-	sl_param **list = realloc(b->params, ((size_t)b->nparams + 1) * sizeof *list);
+	sl_param **list = slp_realloc(b->params, ((size_t)b->nparams + 1) * sizeof *list);
 	if (list) b->params = list;
 	sl_param *p = list ? param_new(block, name, shape, opts) : NULL;
 	if (!p) return slp_call_fail(at, "sl_block_param", SL_ENOMEM, "no memory for %s", name);
@@ -144,6 +145,7 @@ static enum sl_status fit(const char *at, sl_param *param, sl_shape shape)
  *     if (sl_param_fit(net->scale, SL_SHAPE(sl_tensor_shape(x).dim[1])) != SL_OK) return NULL; */
 enum sl_status sl_param_fit_at(const char *at, sl_param *param, sl_shape shape)
 {
+	SLP_CALL("sl_param_fit", at);
 	if (!param) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	if (param->data && sl_shape_equal(param->shape, shape)) return SL_OK;
 	pthread_mutex_lock(&lock);
@@ -198,6 +200,7 @@ bool slp_param_allows(const char *at, const char *function, const sl_param *para
  *     return sl_mul(in[0], sl_param_use(net->scale, in[0])); */
 sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
 {
+	SLP_CALL("sl_param_use", at);
 	if (!param) return no_values(at, "sl_param_use", NULL);
 	if (!x) return NULL;
 	bool symbol = sl_is_symbol(x);
@@ -231,7 +234,7 @@ static int shard_of(const sl_param *param, const sl_tensor *x)
 static sl_tensor *spare(const char *at, sl_param *param, int shard)
 {
 	if (shard >= param->nspares) {
-		sl_tensor **list = realloc(param->spares, ((size_t)shard + 1) * sizeof *list);
+		sl_tensor **list = slp_realloc(param->spares, ((size_t)shard + 1) * sizeof *list);
 		if (!list) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for a shard");
 		memset(list + param->nspares, 0, (size_t)(shard + 1 - param->nspares) * sizeof *list);
 		param->spares = list;
@@ -281,6 +284,7 @@ sl_shape sl_param_shape(const sl_param *param)
  *     sl_tensor *there = sl_param_data(weight, SL_DEVICE_GPU, 3); */
 sl_tensor *sl_param_data_at(const char *at, sl_param *param, sl_device device)
 {
+	SLP_CALL("sl_param_data", at);
 	if (!param || !param->data) return no_values(at, "sl_param_data", param);
 	if (device.kind == SL_DEVICE_DEFAULT) return param->data;
 	if (!slp_param_allows(at, "sl_param_data", param, device) || slp_device_resolve(at, &device) != SL_OK)
@@ -293,6 +297,7 @@ sl_tensor *sl_param_data_at(const char *at, sl_param *param, sl_device device)
  * trained. */
 sl_tensor *sl_param_grad_at(const char *at, sl_param *param)
 {
+	SLP_CALL("sl_param_grad", at);
 	if (!param || !param->data) return no_values(at, "sl_param_grad", param);
 	if (param->opts.no_grad)
 		return slp_call_fail(at, "sl_param_grad", SL_ESTATE,
@@ -354,6 +359,7 @@ static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
  *     sl_param_set(weight, sl_load_npy("weight.npy")); */
 enum sl_status sl_param_set_at(const char *at, sl_param *param, sl_tensor *values)
 {
+	SLP_CALL("sl_param_set", at);
 	if (!param || !values) {
 		if (sl_error() != SL_OK) return sl_error();
 		slp_call_fail(at, "sl_param_set", SL_EINVAL, "the %s NULL", param ? "values are" : "parameter is");

@@ -24,7 +24,7 @@ static enum sl_status named_init(const char *at, sl_block *block, struct named *
 {
 	n->params = slp_block_all_params(at, block, &n->count);
 	if (!n->params) return sl_error();
-	n->paths = calloc((size_t)n->count + 1, sizeof *n->paths);
+	n->paths = slp_calloc((size_t)n->count + 1, sizeof *n->paths);
 	bool ok = n->paths != NULL;
 	for (int i = 0; ok && i < n->count; i++) ok = (n->paths[i] = slp_param_path(block, n->params[i])) != NULL;
 	if (!ok) slp_call_fail(at, "parameters", SL_ENOMEM, "no memory for their names");
@@ -35,7 +35,7 @@ static enum sl_status named_init(const char *at, sl_block *block, struct named *
 
 static enum sl_status save(const char *at, const struct named *n, const char *path)
 {
-	sl_tensor **tensors = calloc((size_t)n->count + 1, sizeof *tensors);
+	sl_tensor **tensors = slp_calloc((size_t)n->count + 1, sizeof *tensors);
 	bool ok = tensors != NULL;
 	if (!ok) slp_call_fail(at, "sl_save_params", SL_ENOMEM, "no memory for the list");
 	for (int i = 0; ok && i < n->count; i++)
@@ -55,6 +55,7 @@ static enum sl_status save(const char *at, const struct named *n, const char *pa
  *     sl_save_params(net, "mlp.params"); */
 enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path)
 {
+	SLP_CALL("sl_save_params", at);
 	struct named n = {0};
 	enum sl_status s = named_init(at, block, &n);
 	if (s == SL_OK) s = save(at, &n, path);
@@ -105,7 +106,7 @@ static bool compare(const struct named *n, const struct file *f, struct findings
 {
 	size_t size[2];
 	char text[128];
-	FILE *wrong = open_memstream(&found->wrong, &size[0]), *partial = open_memstream(&found->partial, &size[1]);
+	FILE *wrong = slp_memory_file(&found->wrong, &size[0]), *partial = slp_memory_file(&found->partial, &size[1]);
 	for (int i = 0; wrong && partial && i < n->count; i++) {
 		int k = find(f->names, f->count, n->paths[i]);
 		if (k >= 0) found->nwrong += slp_param_unfit(wrong, n->paths[i], n->params[i], f->tensors[k]);
@@ -167,6 +168,7 @@ static enum sl_status load(const char *at, const char *path, const struct named 
  *     sl_load_params(backbone, "resnet.safetensors", .lenient = true); */
 enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *path, struct sl_load_opts opts)
 {
+	SLP_CALL("sl_load_params", at);
 	struct named n = {0};
 	struct file f = {0};
 	enum sl_status s = named_init(at, block, &n);

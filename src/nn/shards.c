@@ -36,9 +36,10 @@ struct sl_balance {
  *     } */
 sl_balance *sl_balance_new_at(const char *at, const sl_device *devices, int n)
 {
+	SLP_CALL("sl_balance_new", at);
 	if (!devices || n < 1) return slp_call_fail(at, "sl_balance_new", SL_EINVAL, "there are no devices");
 	if (slp_engine_need(at) != SL_OK) return NULL;
-	sl_balance *b = calloc(1, sizeof *b + (size_t)n * sizeof *b->list);
+	sl_balance *b = slp_calloc(1, sizeof *b + (size_t)n * sizeof *b->list);
 	if (!b) return slp_call_fail(at, "sl_balance_new", SL_ENOMEM, "no memory");
 	b->n = n;
 	slp_utilisation_start();
@@ -89,7 +90,7 @@ static void restrain(double *speeds, const double *old, int n)
  * are left to sl_wait_all. */
 bool sl_balance_update(sl_balance *b)
 {
-	double *speeds = b ? malloc(2 * (size_t)b->n * sizeof *speeds) : NULL, *old = speeds ? speeds + b->n : NULL;
+	double *speeds = b ? slp_malloc(2 * (size_t)b->n * sizeof *speeds) : NULL, *old = speeds ? speeds + b->n : NULL;
 	if (!speeds) return false;
 	slp_engine_idle();
 	bool changed = false, known = measure(b, speeds);
@@ -185,11 +186,12 @@ static sl_tensor *load(const char *at, sl_tensor *x, int64_t begin, int64_t end,
 enum sl_status sl_split_and_load_at(const char *at, sl_tensor *x, const sl_device *devices, int n, sl_tensor **parts,
 				    struct sl_split_opts opts)
 {
+	SLP_CALL("sl_split_and_load", at);
 	if (!parts) return slp_call_fail(at, "sl_split_and_load", SL_EINVAL, "parts is NULL"), SL_EINVAL;
 	for (int i = 0; i < n; i++) parts[i] = NULL;
 	if (!slp_tensor_usable(at, "sl_split_and_load", x)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	enum sl_status s = check(at, x, devices, n, &opts);
-	int64_t *first = s == SL_OK ? malloc(((size_t)n + 1) * sizeof *first) : NULL;
+	int64_t *first = s == SL_OK ? slp_malloc(((size_t)n + 1) * sizeof *first) : NULL;
 	if (s == SL_OK && !first) s = slp_error_set(SL_ENOMEM, "sl_split_and_load: no memory");
 	if (s == SL_OK) cut(x->type.shape.dim[0], n, &opts, first);
 	for (int i = 0; s == SL_OK && i < n; i++) {

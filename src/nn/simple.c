@@ -21,6 +21,7 @@ static sl_tensor *activation_forward(sl_block *self, sl_tensor *const *in, int n
  *     sl_block *a = sl_activation_layer(SL_RELU); */
 sl_block *sl_activation_layer_at(const char *at, enum sl_activation activation)
 {
+	SLP_CALL("sl_activation_layer", at);
 	if ((unsigned)activation >= SL_ACTIVATIONS)
 		return slp_call_fail(at, "sl_activation_layer", SL_EINVAL, "%d is no activation", (int)activation);
 	struct activation *a =
@@ -44,6 +45,7 @@ static sl_tensor *dropout_forward(sl_block *self, sl_tensor *const *in, int nin)
 /* sl_dropout as a layer: it does something in training only.  SL_EINVAL unless 0 <= p < 1. */
 sl_block *sl_dropout_layer_at(const char *at, double p)
 {
+	SLP_CALL("sl_dropout_layer", at);
 	if (!(p >= 0 && p < 1))
 		return slp_call_fail(at, "sl_dropout_layer", SL_EINVAL, "probability %g is not in [0, 1)", p);
 	struct dropout *d = slp_layer_new(at, sizeof *d, "Dropout", "dropout", dropout_forward);
@@ -62,6 +64,7 @@ static sl_tensor *flatten_forward(sl_block *self, sl_tensor *const *in, int nin)
 /* sl_flatten as a layer: (n, a, b, …) to (n, a·b·…), over the same memory. */
 sl_block *sl_flatten_layer_at(const char *at)
 {
+	SLP_CALL("sl_flatten_layer", at);
 	return slp_layer_new(at, sizeof(sl_block), "Flatten", "flatten", flatten_forward);
 }
 
@@ -84,6 +87,7 @@ static sl_tensor *lambda_forward(sl_block *self, sl_tensor *const *in, int nin)
  *     sl_block *l = sl_lambda("halve", halve); */
 sl_block *sl_lambda_at(const char *at, const char *name, sl_tensor *(*function)(sl_tensor *x))
 {
+	SLP_CALL("sl_lambda", at);
 	if (!function) return slp_call_fail(at, "sl_lambda", SL_EINVAL, "the function is NULL");
 	struct lambda *l = slp_layer_new(at, sizeof *l, "Lambda", name && *name ? name : "lambda", lambda_forward);
 	if (l) l->function = function;

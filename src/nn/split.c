@@ -50,7 +50,7 @@ static bool bring_over(struct split *s, struct slp_value v)
 static bool copy_node(struct split *s, int node)
 {
 	const struct slp_gnode *n = &s->joint->nodes[node];
-	struct slp_value *in = malloc((size_t)(n->nin + 1) * sizeof *in);
+	struct slp_value *in = slp_malloc((size_t)(n->nin + 1) * sizeof *in);
 	bool ok = in != NULL;
 	for (int i = 0; ok && i < n->nin; i++) {
 		if (s->mine[slp_value_id(n->in[i])].node < 0) ok = bring_over(s, n->in[i]);
@@ -98,7 +98,7 @@ bool slp_split(const sl_graph *joint, struct slp_traced *traced)
 {
 	struct split s = {.joint = joint, .traced = traced};
 	size_t values = (size_t)joint->count * SLP_MAX_OUTPUTS + 1;
-	s.mine = malloc(values * sizeof *s.mine);
+	s.mine = slp_malloc(values * sizeof *s.mine);
 	bool ok = s.mine && make_forward(&s);
 	if (ok && joint->noutputs > 1) {
 		for (size_t i = 0; i < values; i++) s.mine[i] = (struct slp_value){-1, 0};

@@ -30,9 +30,9 @@ static bool grow(struct slp_state *s)
 {
 	if (s->count < s->capacity) return true;
 	int capacity = 2 * s->capacity + 16;
-	char **names = realloc(s->names, (size_t)capacity * sizeof *names);
+	char **names = slp_realloc(s->names, (size_t)capacity * sizeof *names);
 	if (names) s->names = names;
-	sl_tensor **tensors = realloc(s->tensors, (size_t)capacity * sizeof *tensors);
+	sl_tensor **tensors = slp_realloc(s->tensors, (size_t)capacity * sizeof *tensors);
 	if (tensors) s->tensors = tensors;
 	if (names && tensors) s->capacity = capacity;
 	return names && tensors;
@@ -44,7 +44,7 @@ bool slp_state_add(struct slp_state *s, sl_tensor *t, const char *format, ...)
 	va_list args;
 	if (!slp_tensor_usable(s->at, s->function, t)) return false;
 	va_start(args, format);
-	if (vasprintf(&name, format, args) < 0) name = NULL;
+	name = slp_vformat(format, args);
 	va_end(args);
 	if (!name || !grow(s)) {
 		free(name);
@@ -61,7 +61,7 @@ sl_tensor *slp_state_find(struct slp_state *s, const char *format, ...)
 	sl_tensor *found = NULL;
 	va_list args;
 	va_start(args, format);
-	if (vasprintf(&name, format, args) < 0) name = NULL;
+	name = slp_vformat(format, args);
 	va_end(args);
 	for (int i = 0; name && !found && i < s->count; i++) {
 		if (strcmp(s->names[i], name)) continue;
@@ -189,8 +189,8 @@ static bool check(struct slp_state *s, const char *path)
 {
 	char *text = NULL;
 	size_t size;
-	s->used = calloc((size_t)s->count + 1, sizeof *s->used);
-	s->differences = s->used ? open_memstream(&text, &size) : NULL;
+	s->used = slp_calloc((size_t)s->count + 1, sizeof *s->used);
+	s->differences = s->used ? slp_memory_file(&text, &size) : NULL;
 	if (!s->differences) return no_memory(s);
 	check_parts(s);
 	bool told = fclose(s->differences) == 0;

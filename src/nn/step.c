@@ -34,11 +34,12 @@ struct sl_step {
  *     while (next(&x, &y)) sl_step_run(step, x, y, NULL); */
 sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer, struct sl_step_opts opts)
 {
+	SLP_CALL("sl_step_compile", at);
 	if (!net || !loss || !trainer) {
 		if (sl_error() == SL_OK) slp_call_fail(at, "sl_step_compile", SL_EINVAL, "an argument is NULL");
 		return NULL;
 	}
-	sl_step *s = calloc(1, sizeof *s);
+	sl_step *s = slp_calloc(1, sizeof *s);
 	if (!s) return slp_call_fail(at, "sl_step_compile", SL_ENOMEM, "no memory for a step");
 	*s = (sl_step){.net = sl_block_retain(net), .loss = loss, .trainer = trainer, .opts = opts};
 	return s;
@@ -92,7 +93,7 @@ static bool trace_update(const char *at, const sl_step *step, const struct slp_t
 {
 	int count;
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
-	sl_tensor **symbols = malloc((size_t)(2 * count + 1) * sizeof *symbols);
+	sl_tensor **symbols = slp_malloc((size_t)(2 * count + 1) * sizeof *symbols);
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step") == SL_OK;
 	bool ok = list_params(at, trace, params, count, symbols, symbols + count);
 	struct slp_hyper h = slp_trainer_coming(step->trainer, rows);
@@ -110,7 +111,7 @@ static int trace_gradients(const char *at, const sl_step *step, const struct slp
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
 	slp_trainer_owners(step->trainer); /* shapes may be known only now */
 	const int *buckets = slp_trainer_buckets(step->trainer);
-	sl_tensor **symbols = malloc((size_t)(2 * count + 1) * sizeof *symbols), **grads = symbols + count;
+	sl_tensor **symbols = slp_malloc((size_t)(2 * count + 1) * sizeof *symbols), **grads = symbols + count;
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step"), -1;
 	bool ok = list_params(at, trace, params, count, symbols, grads);
 	for (int i = 0; ok && i < count; i++) {
@@ -150,7 +151,7 @@ static int count_params(const sl_step *step)
 static sl_graph *trace_graph(const char *at, const sl_step *step, const struct slp_signature *s, bool whole,
                              int *bucket)
 {
-	sl_tensor **heads = calloc((size_t)count_params(step) + 2, sizeof *heads);
+	sl_tensor **heads = slp_calloc((size_t)count_params(step) + 2, sizeof *heads);
 	if (!heads) return slp_call_fail(at, "sl_step_run", SL_ENOMEM, "no memory for a step");
 	struct slp_trace trace;
 	sl_graph *g = NULL;
@@ -171,10 +172,10 @@ static sl_graph *trace_graph(const char *at, const sl_step *step, const struct s
 
 static struct compiled *compile(const char *at, sl_step *step, sl_tensor *const in[2], bool whole)
 {
-	struct compiled *c = calloc(1, sizeof *c);
+	struct compiled *c = slp_calloc(1, sizeof *c);
 	if (c) c->signature = slp_signature_new(2, in);
 	if (c) c->whole = whole;
-	int *bucket = calloc((size_t)count_params(step) + 2, sizeof *bucket);
+	int *bucket = slp_calloc((size_t)count_params(step) + 2, sizeof *bucket);
 	sl_graph *g = c && c->signature && bucket ? trace_graph(at, step, c->signature, whole, bucket) : NULL;
 	struct sl_compile_opts opts = {.off = step->opts.passes_off};
 	if (g) {
@@ -239,6 +240,7 @@ static sl_plan *plan_at(const char *at, const char *function, sl_step *step, sl_
  *     if (sl_step_prepare(step, x, y) == SL_OK) printf("%.1f ms\n", 1e3 * sl_step_info(step).seconds); */
 enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target)
 {
+	SLP_CALL("sl_step_prepare", at);
 	sl_tensor *in[2] = {x, target};
 	return plan_at(at, "sl_step_prepare", step, in, true) ? SL_OK : sl_error();
 }
@@ -248,6 +250,7 @@ enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, s
  * SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those of the operations. */
 sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output)
 {
+	SLP_CALL("sl_step_run", at);
 	sl_tensor *in[2] = {x, target}, *out[2];
 	if (output) *output = NULL;
 	sl_plan *plan = plan_at(at, "sl_step_run", step, in, true);
@@ -265,7 +268,7 @@ sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor
 /* Forward, loss and backward of one shard: results are the losses, the output and the gradients. */
 static sl_tensor **run_shard(const char *at, sl_step *step, sl_tensor *const in[2], int shard)
 {
-	sl_tensor **out = calloc((size_t)count_params(step) + 2, sizeof *out);
+	sl_tensor **out = slp_calloc((size_t)count_params(step) + 2, sizeof *out);
 	if (!out) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step");
 	int outer = slp_shard;
 	slp_shard = shard;
@@ -362,7 +365,7 @@ static bool update(const char *at, sl_step *step, const sl_device *owners, sl_te
 	u.params = slp_trainer_params(at, step->trainer, &u.count);
 	u.buckets = slp_trainer_buckets(step->trainer);
 	size_t count = (size_t)u.count;
-	u.list = calloc(2 * count + (size_t)n, sizeof *u.list + sizeof *u.result);
+	u.list = slp_calloc(2 * count + (size_t)n, sizeof *u.list + sizeof *u.result);
 	if (!u.list) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
 	u.data = u.list + n;
 	u.sums = u.data + count;
@@ -390,7 +393,7 @@ static const sl_device *gather(const char *at, sl_step *step)
 static bool run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
 		       sl_tensor **losses, sl_tensor **outputs)
 {
-	sl_tensor ***shards = calloc((size_t)n, sizeof *shards);
+	sl_tensor ***shards = slp_calloc((size_t)n, sizeof *shards);
 	if (!shards) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
 	int64_t rows = 0;
 	const sl_device *owners = gather(at, step);
@@ -415,7 +418,7 @@ static bool run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x
 static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
 			 sl_tensor **losses, sl_tensor **outputs)
 {
-	sl_tensor **heads = calloc(2 * (size_t)n, sizeof *heads), **out = heads + n;
+	sl_tensor **heads = slp_calloc(2 * (size_t)n, sizeof *heads), **out = heads + n;
 	if (!heads) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
 	bool ok = false;
 	int64_t rows = 0;
@@ -450,6 +453,7 @@ static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const 
 enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
 				     sl_tensor **losses, sl_tensor **outputs)
 {
+	SLP_CALL("sl_step_run_shards", at);
 	for (int i = 0; i < n; i++) {
 		if (losses) losses[i] = NULL;
 		if (outputs) outputs[i] = NULL;

@@ -156,6 +156,7 @@ static enum sl_status look_at(const char *at, struct look *l, sl_block *block, s
  *     sl_summary(stdout, net, SL_SHAPE(1, 1, 28, 28)); */
 enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_shape shape)
 {
+	SLP_CALL("sl_summary", at);
 	int count = 0;
 	sl_param **params = slp_block_all_params(at, block, &count);
 	if (!params) return sl_error();

@@ -21,7 +21,7 @@ static sl_device device_of(int nin, sl_tensor *const *in)
 
 struct slp_signature *slp_signature_new(int nin, sl_tensor *const *in)
 {
-	struct slp_signature *s = calloc(1, sizeof *s + (size_t)nin * sizeof *s->in);
+	struct slp_signature *s = slp_calloc(1, sizeof *s + (size_t)nin * sizeof *s->in);
 	if (!s) return NULL;
 	s->nin = nin;
 	s->recording = sl_is_recording();
@@ -89,8 +89,8 @@ static sl_tensor *gradient_of(const sl_tensor *symbol)
 static bool list_gradients(struct tracing *t)
 {
 	int nbound = t->trace.nbound;
-	t->traced->leaves = calloc((size_t)nbound + 1, sizeof *t->traced->leaves);
-	sl_tensor **heads = realloc(t->heads, (size_t)(1 + t->s->nin + nbound) * sizeof *heads);
+	t->traced->leaves = slp_calloc((size_t)nbound + 1, sizeof *t->traced->leaves);
+	sl_tensor **heads = slp_realloc(t->heads, (size_t)(1 + t->s->nin + nbound) * sizeof *heads);
 	if (heads) t->heads = heads;
 	if (!t->traced->leaves || !heads) return slp_error_set(SL_ENOMEM, "no memory for a trace") == SL_OK;
 	for (int i = 0; i < t->s->nin; i++)
@@ -135,8 +135,8 @@ bool slp_trace_block(const char *at, sl_block *block, const struct slp_signature
 {
 	*traced = (struct slp_traced){0};
 	struct tracing t = {.at = at, .s = s, .traced = traced};
-	t.inputs = calloc((size_t)s->nin + 1, sizeof *t.inputs);
-	t.heads = calloc(1, sizeof *t.heads);
+	t.inputs = slp_calloc((size_t)s->nin + 1, sizeof *t.inputs);
+	t.heads = slp_calloc(1, sizeof *t.heads);
 	bool ok = t.inputs && t.heads;
 	if (!ok) slp_error_set(SL_ENOMEM, "no memory for a trace");
 	sl_mode mode;

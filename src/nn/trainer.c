@@ -76,11 +76,11 @@ static bool find_params(const char *at, sl_trainer *t)
 static bool make_states(sl_trainer *t)
 {
 	t->nstates = states_of(&t->optimizer);
-	t->owners = calloc((size_t)t->count, sizeof *t->owners);
-	t->buckets = calloc((size_t)t->count, sizeof *t->buckets);
+	t->owners = slp_calloc((size_t)t->count, sizeof *t->owners);
+	t->buckets = slp_calloc((size_t)t->count, sizeof *t->buckets);
 	if (!t->owners || !t->buckets) return false;
 	for (int i = 0; i < t->nstates; i++)
-		if (!(t->states[i] = calloc((size_t)t->count, sizeof **t->states))) return false;
+		if (!(t->states[i] = slp_calloc((size_t)t->count, sizeof **t->states))) return false;
 	return true;
 }
 
@@ -95,9 +95,10 @@ static bool make_states(sl_trainer *t)
  *                                                      .schedule = {SL_COSINE, .warmup = 500, .total = 10000})); */
 sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimizer optimizer)
 {
+	SLP_CALL("sl_trainer_new", at);
 	const char *wrong = wrong_optimizer(&optimizer);
 	if (wrong) return slp_call_fail(at, "sl_trainer_new", SL_EINVAL, "%s", wrong);
-	sl_trainer *t = calloc(1, sizeof *t);
+	sl_trainer *t = slp_calloc(1, sizeof *t);
 	if (!t) return slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for a trainer");
 	t->optimizer = optimizer;
 	if (optimizer.lr == 0) t->optimizer.lr = optimizer.kind == SL_SGD ? 0.01 : 0.001;
@@ -270,7 +271,7 @@ static sl_tensor *state_of(const char *at, sl_trainer *t, int which, int i, sl_t
 
 static bool update_new(struct update *u, int count)
 {
-	sl_tensor **all = calloc((size_t)count * (2 + MAX_STATES), sizeof *all + sizeof(int));
+	sl_tensor **all = slp_calloc((size_t)count * (2 + MAX_STATES), sizeof *all + sizeof(int));
 	*u = (struct update){.params = all};
 	if (!all) return false;
 	u->grads = all + count;
@@ -422,6 +423,7 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
 enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t batch_size,
                                   struct sl_trainer_step_opts opts)
 {
+	SLP_CALL("sl_trainer_step", at);
 	if (!trainer || batch_size < 1) {
 		if (!trainer && sl_error() != SL_OK) return sl_error();
 		slp_call_fail(at, "sl_trainer_step", SL_EINVAL, "%s",

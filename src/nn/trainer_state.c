@@ -18,8 +18,8 @@ char *slp_trainer_state_path(sl_trainer *t, int i, int which)
 {
 	int count;
 	sl_param *const *params = slp_trainer_params(NULL, t, &count);
-	char *path = slp_param_path(slp_trainer_block(t), params[i]), *name = NULL;
-	if (path && asprintf(&name, "%s.%s", path, slp_trainer_state_name(t, which)) < 0) name = NULL;
+	char *path = slp_param_path(slp_trainer_block(t), params[i]);
+	char *name = path ? slp_format("%s.%s", path, slp_trainer_state_name(t, which)) : NULL;
 	free(path);
 	return name;
 }
@@ -54,10 +54,10 @@ static bool list_all(const char *at, sl_trainer *t, struct list *l)
 {
 	size_t most = 2 * (size_t)count_params(t) + 1;
 	const double figures[] = {slp_trainer_base_lr(t), (double)sl_trainer_steps(t)};
-	l->names = calloc(most, sizeof *l->names);
-	l->tensors = calloc(most, sizeof *l->tensors);
+	l->names = slp_calloc(most, sizeof *l->names);
+	l->tensors = slp_calloc(most, sizeof *l->tensors);
 	bool ok = l->names && l->tensors;
-	ok = ok && add(l, strdup(FIGURES), sl_from_at(at, figures, SL_SHAPE(2), (struct sl_make){.dtype = SL_FLOAT64}));
+	ok = ok && add(l, slp_strdup(FIGURES), sl_from_at(at, figures, SL_SHAPE(2), (struct sl_make){.dtype = SL_FLOAT64}));
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; ok && i < count_params(t); i++) {
 			sl_tensor *state = *slp_trainer_state(t, which, i);
@@ -75,6 +75,7 @@ static bool list_all(const char *at, sl_trainer *t, struct list *l)
  *     sl_trainer_save(trainer, "trainer.params"); */
 enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const char *path)
 {
+	SLP_CALL("sl_trainer_save", at);
 	if (!slp_given(at, "sl_trainer_save", "trainer", trainer)) return sl_error();
 	struct list l = {0};
 	enum sl_status s = SL_OK;
@@ -145,7 +146,7 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
 	double figures[2];
 	int count, k = 0;
 	sl_param *const *params = slp_trainer_params(at, t, &count);
-	sl_tensor *first = find(l, FIGURES), **states = calloc(2 * (size_t)count + 1, sizeof *states);
+	sl_tensor *first = find(l, FIGURES), **states = slp_calloc(2 * (size_t)count + 1, sizeof *states);
 	if (!states) return slp_call_fail(at, "sl_trainer_load", SL_ENOMEM, "no memory") != NULL;
 	bool ok = first && sl_tensor_dtype(first) == SL_FLOAT64 && sl_tensor_size(first) == 2;
 	if (!ok) refuse(at, path, " is missing: sl_trainer_save did not write this", FIGURES);
@@ -167,6 +168,7 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
  * SL_EINVAL: the file does not fit the trainer; SL_EIO, SL_EFORMAT and others as io.h says. */
 enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const char *path)
 {
+	SLP_CALL("sl_trainer_load", at);
 	if (!slp_given(at, "sl_trainer_load", "trainer", trainer)) return sl_error();
 	struct list l = {0};
 	l.count = slp_arrays_load_as(at, "sl_trainer_load", path, &l.names, &l.tensors);

@@ -34,7 +34,7 @@ static bool is_within(const sl_block *block, const sl_block *other)
 /* Room for one more in a list that is never long. */
 static bool more(void *list, int count)
 {
-	void **p = realloc(*(void **)list, ((size_t)count + 1) * sizeof(void *));
+	void **p = slp_realloc(*(void **)list, ((size_t)count + 1) * sizeof(void *));
 	if (p) *(void **)list = p;
 	return p != NULL;
 }
@@ -44,7 +44,7 @@ static bool insert_child(sl_block *parent, const char *name, sl_block *child)
 	struct slp_block *p = parent->base, *c = child->base;
 	char number[16];
 	snprintf(number, sizeof number, "%d", p->nchildren);
-	char *copy = strdup(name ? name : number);
+	char *copy = slp_strdup(name ? name : number);
 	if (!copy || !more(&p->children, p->nchildren) || !more(&p->child_names, p->nchildren) ||
 	    !more(&c->parents, c->nparents)) {
 		free(copy);
@@ -86,6 +86,7 @@ static enum sl_status check_add(const char *at, const sl_block *parent, const ch
  *     sl_block_add(sequence, NULL, sl_dense(10)); */
 sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl_block *child)
 {
+	SLP_CALL("sl_block_add", at);
 	enum sl_status s = check_add(at, parent, name, child);
 	if (s == SL_OK && insert_child(parent, name, child)) {
 		slp_block_changed(parent);
@@ -138,7 +139,7 @@ static void collect(struct list *l, const sl_block *block)
 
 sl_param **slp_block_all_params(const char *at, sl_block *block, int *count)
 {
-	struct list l = {calloc(1, sizeof *l.params), 0, false};
+	struct list l = {slp_calloc(1, sizeof *l.params), 0, false};
 	*count = 0;
 	if (!block || !block->base) {
 		free(l.params);
@@ -170,15 +171,14 @@ int sl_block_params(const sl_block *block, sl_param **params, int max)
 
 static char *joined(const char *name, char *rest)
 {
-	char *path = NULL;
-	if (!rest || asprintf(&path, "%s.%s", name, rest) < 0) path = NULL;
+	char *path = rest ? slp_format("%s.%s", name, rest) : NULL;
 	free(rest);
 	return path;
 }
 
 char *slp_param_path(const sl_block *block, const sl_param *param)
 {
-	if (param->block == block) return strdup(param->name);
+	if (param->block == block) return slp_strdup(param->name);
 	for (int i = 0; i < block->base->nchildren; i++) {
 		char *rest = slp_param_path(block->base->children[i], param);
 		if (rest) return joined(block->base->child_names[i], rest);
@@ -219,6 +219,7 @@ static void list_paths(const char *at, sl_block *block, char *text, size_t size)
  *     sl_print(sl_param_data(sl_block_find(net, "0.weight"))); */
 sl_param *sl_block_find_at(const char *at, sl_block *block, const char *path)
 {
+	SLP_CALL("sl_block_find", at);
 	char text[1024];
 	if (!block || !block->base || !path) {
 		if (sl_error() != SL_OK) return NULL;

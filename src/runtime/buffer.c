@@ -19,6 +19,8 @@ struct pool {
 };
 static struct pool pools[SLP_POOLS][CLASSES];
 static starpu_data_handle_t scratch[CLASSES];
+static struct slp_buffer *reserve;    /* by `next`: for segments that must not fail any more */
+static int nreserve;
 static struct slp_buffer *everything; /* all buffers, by `older` and `newer` */
 static struct slp_buffer *retiring; /* adopted memory that nobody holds any more */
 static atomic_int retiring_count;
@@ -126,9 +128,35 @@ static void trim(size_t wanted)
 			for (struct slp_buffer *b; idle_bytes > keep / 2 && (b = pop_idle(&pools[p][c]));) unregister(b);
 }
 
-static struct slp_buffer *create(size_t bytes, void *data)
+bool slp_buffer_reserve(int n)
 {
-	struct slp_buffer *b = calloc(1, sizeof *b);
+	while (nreserve < n) {
+		struct slp_buffer *b = slp_calloc(1, sizeof *b);
+		if (!b) return false;
+		b->next = reserve;
+		reserve = b;
+		nreserve++;
+	}
+	return true;
+}
+
+static struct slp_buffer *take_reserved(void)
+{
+	struct slp_buffer *b = reserve;
+	reserve = b->next;
+	b->next = NULL;
+	nreserve--;
+	return b;
+}
+
+static void free_reserve(void)
+{
+	while (nreserve) free(take_reserved());
+}
+
+static struct slp_buffer *create(size_t bytes, void *data, bool reserved)
+{
+	struct slp_buffer *b = reserved ? take_reserved() : slp_calloc(1, sizeof *b);
 	if (!b) return NULL;
 	b->bytes = bytes;
 	slp_handle_register(b, data);
@@ -136,11 +164,11 @@ static struct slp_buffer *create(size_t bytes, void *data)
 	return b;
 }
 
-static struct slp_buffer *create_pooled(int pool, int cls)
+static struct slp_buffer *create_pooled(int pool, int cls, bool reserved)
 {
 	size_t bytes = class_bytes(cls);
 	trim(bytes);
-	struct slp_buffer *b = create(bytes, NULL);
+	struct slp_buffer *b = create(bytes, NULL, reserved);
 	if (!b) return NULL;
 	b->pool = pool;
 	b->cls = cls;
@@ -182,13 +210,13 @@ static struct slp_buffer *find(int p, int cls, bool idle)
 	return b;
 }
 
-/* A buffer for at least so many bytes on a device; one without tasks under way if idle is asked for.  NULL without
- * memory for its bookkeeping; the memory itself is allocated by StarPU when a task writes. */
-struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, bool idle)
+/* A buffer for at least so many bytes on a device.  NULL without memory for its bookkeeping, if none is reserved; the
+ * memory itself is allocated by StarPU when a task writes. */
+struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffer_kind kind)
 {
 	int cls = class_of(bytes), p = slp_device_pool(device);
-	struct slp_buffer *b = find(p, cls, idle);
-	if (!b) b = create_pooled(p, cls);
+	struct slp_buffer *b = find(p, cls, kind == SLP_BUFFER_IDLE);
+	if (!b) b = create_pooled(p, cls, kind == SLP_BUFFER_RESERVED);
 	if (!b) return NULL;
 	struct account *a = &accounts[p];
 	a->held += b->bytes;
@@ -199,7 +227,7 @@ struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, bool idle)
 /* A buffer over the caller's memory, which is used in place as main memory's copy. */
 struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes)
 {
-	struct slp_buffer *b = create(bytes, data);
+	struct slp_buffer *b = create(bytes, data, false);
 	if (!b) return NULL;
 	b->adopted = data;
 	return b;
@@ -311,6 +339,7 @@ void slp_buffer_clear(void)
 		starpu_data_unregister_no_coherency(everything->handle);
 		discard(everything);
 	}
+	free_reserve();
 	memset(pools, 0, sizeof pools);
 	memset(accounts, 0, sizeof accounts);
 	idle_bytes = 0;

@@ -19,7 +19,7 @@ struct slp_code {
 
 struct slp_code *slp_code_new(void)
 {
-	struct slp_code *code = calloc(1, sizeof *code);
+	struct slp_code *code = slp_calloc(1, sizeof *code);
 	if (code) atomic_init(&code->refs, 1);
 	return code;
 }
@@ -59,7 +59,7 @@ static const char *keep_call_site(struct slp_code *code, const char *at)
 	if (!slp_grow((void **)&code->call_sites, &code->max_call_sites, code->ncall_sites + 1,
 	              sizeof *code->call_sites))
 		return NULL;
-	char *copy = strdup(at ? at : "?");
+	char *copy = slp_strdup(at ? at : "?");
 	if (copy) code->call_sites[code->ncall_sites++] = copy;
 	return copy;
 }
@@ -68,7 +68,7 @@ void slp_code_name(struct slp_code *code, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	if (vasprintf(&code->name, format, args) < 0) code->name = NULL;
+	code->name = slp_try_format(format, args);
 	va_end(args);
 }
 
@@ -119,7 +119,7 @@ static void count_writes(struct slp_storage *s, const struct slp_slot *slot)
 /* Gives a segment the code's slots, bound to storages; false without memory. */
 static bool bind(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings)
 {
-	if (!slp_grow((void **)&seg->slots, &seg->max_slots, code->nslots, sizeof *seg->slots)) return false;
+	if (!slp_segment_reserve(seg, code->nslots)) return false;
 	seg->nslots = code->nslots;
 	memcpy(seg->slots, code->slots, (size_t)code->nslots * sizeof *seg->slots);
 	for (int i = 0; i < code->nslots; i++) {
@@ -168,30 +168,26 @@ static bool is_small(const struct slp_code *code)
 }
 
 /* The open segment's slots for those of the code.  Scratch may be that of the run before: runs follow each other. */
-static bool map_slots(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings, int *map)
+static void map_slots(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings, int *map)
 {
 	for (int i = 0; i < code->nslots; i++) {
 		const struct slp_slot *slot = &code->slots[i];
 		struct slp_storage *s = bindings[i].storage;
 		if (s) {
-			if ((map[i] = slp_segment_slot(seg, s)) < 0) return false;
+			map[i] = slp_segment_slot(seg, s);
 			slp_slot_access(&seg->slots[map[i]], slot->mode & STARPU_R, slot->mode & STARPU_W);
 			count_writes(s, slot);
 		} else {
-			if (!slp_grow((void **)&seg->slots, &seg->max_slots, seg->nslots + 1, sizeof *seg->slots)) return false;
 			seg->slots[map[i] = seg->nslots++] = (struct slp_slot){.offset = slot->offset};
 		}
 	}
 	if (code->scratch > seg->scratch) seg->scratch = code->scratch;
-	return true;
 }
 
-/* Copies of the code's records, with their addresses and attributes in this run. */
-static bool copy_records(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings,
-			 const int *map, const struct slp_patch *patch, int npatches)
+/* Gives the copies of the code's records, from r on, their addresses and attributes in this run. */
+static void adapt_records(struct slp_record *r, const struct slp_code *code, const struct slp_binding *bindings,
+			  const int *map, const struct slp_patch *patch, int npatches)
 {
-	struct slp_record *r = slp_call_list_append(&seg->own, &code->calls);
-	if (!r) return false;
 	for (int call = 0; call < code->calls.nops; call++, r = slp_record_next(r)) {
 		struct slp_address *addresses = slp_record_addresses(r);
 		for (int i = 0; i < r->nin + r->nout; i++) {
@@ -202,7 +198,6 @@ static bool copy_records(struct slp_segment *seg, const struct slp_code *code, c
 		for (; npatches && patch->call == call; patch++, npatches--)
 			memcpy((char *)slp_record_attrs(r) + patch->offset, &patch->value, sizeof patch->value);
 	}
-	return true;
 }
 
 static enum sl_status submit_along(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
@@ -211,8 +206,12 @@ static enum sl_status submit_along(struct slp_code *code, const struct slp_bindi
 	int map[64];
 	struct slp_segment *seg = slp_segment_open(device);
 	if (!seg) return sl_error();
-	if (!hold(seg, code) || !map_slots(seg, code, bindings, map)) return no_memory();
-	if (!copy_records(seg, code, bindings, map, patches, npatches)) return no_memory();
+	/* What can fail comes first: the segment stays as it was. */
+	if (!slp_segment_reserve(seg, seg->nslots + code->nslots) || !hold(seg, code)) return no_memory();
+	struct slp_record *first = slp_call_list_append(&seg->own, &code->calls);
+	if (!first) return no_memory();
+	map_slots(seg, code, bindings, map);
+	adapt_records(first, code, bindings, map, patches, npatches);
 	slp_segment_close_if_full();
 	return SL_OK;
 }

@@ -87,6 +87,7 @@ static int parse_item(const char **p, sl_device *devices, int max)
  *     int n = sl_device_parse("gpu:0-1,cpu", devices, 8); */
 int sl_device_parse_at(const char *at, const char *text, sl_device *devices, int max)
 {
+	SLP_CALL("sl_device_parse", at);
 	int n = 0;
 	for (const char *p = text; p; p++) {
 		int more = parse_item(&p, devices + (n < max ? n : 0), n < max ? max - n : 0);

@@ -284,6 +284,7 @@ static enum sl_status refuse_child(const char *at)
  * the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
+	SLP_CALL("sl_init", at);
 	pthread_mutex_lock(&start_lock);
 	enum sl_status s = SL_OK;
 	if (slp_engine.forked) s = refuse_child(at);
@@ -366,6 +367,7 @@ void sl_shutdown(void)
  *     if (sl_wait_all() != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 enum sl_status sl_wait_all_at(const char *at)
 {
+	SLP_CALL("sl_wait_all", at);
 	(void)at;
 	if (sl_is_initialized()) {
 		slp_engine_idle();

@@ -13,16 +13,17 @@ static _Thread_local struct thread_error thread_error;
 struct fault {
 	enum sl_status status;
 	bool reported;
-	char *message;
+	char *message; /* malloc'd, or last_text */
 };
+enum { MAX_FAULTS = 10000 }; /* further ones take the place of the last */
+static struct fault first_faults[16]; /* there without memory, too */
+static char last_text[512];           /* for one message without memory */
 static struct {
 	pthread_mutex_t lock;
 	struct fault *list;
 	uint32_t count, capacity;
 	_Atomic uint32_t unreported;
-} faults = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-enum { MAX_FAULTS = 10000 }; /* further ones take the place of the last */
+} faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .list = first_faults, .capacity = 16};
 
 static const char *const status_names[] = {
 #define X(symbol, text) #symbol,
@@ -76,39 +77,8 @@ enum sl_status sl_error_raise_at(const char *at, enum sl_status status, const ch
 	return slp_error_set(status, "%s%s%s", at ? at : "", at ? ": " : "", message ? message : "");
 }
 
-/* ---- faults: what no thread has reported yet ------------------------------------------------------------------------ */
-
-static bool faults_grow(void)
-{
-	uint32_t capacity = faults.capacity ? 2 * faults.capacity : 16;
-	struct fault *list = realloc(faults.list, capacity * sizeof *list);
-	if (!list) return false;
-	faults.list = list;
-	faults.capacity = capacity;
-	return true;
-}
-
-/* A new one, or the last one again; NULL without any memory. */
-static struct fault *fault_slot(void)
-{
-	if (faults.count < MAX_FAULTS && (faults.count < faults.capacity || faults_grow()))
-		faults.list[faults.count++] = (struct fault){.reported = true};
-	return faults.count ? &faults.list[faults.count - 1] : NULL;
-}
-
-static uint32_t fault_keep(enum sl_status status, const char *message)
-{
-	pthread_mutex_lock(&faults.lock);
-	struct fault *f = fault_slot();
-	if (f) {
-		if (f->reported) atomic_fetch_add(&faults.unreported, 1);
-		free(f->message);
-		*f = (struct fault){status, false, strdup(message)};
-	}
-	uint32_t number = faults.count ? faults.count : 1;
-	pthread_mutex_unlock(&faults.lock);
-	return number;
-}
+static uint32_t fault_keep(enum sl_status status, const char *message);
+static pthread_key_t ending; /* its destructor sees the threads that end with an error */
 
 /* A thread ends, and nobody asked for its error: the next sync point of another one tells it. */
 static void keep_for_others(void *unused)
@@ -117,10 +87,6 @@ static void keep_for_others(void *unused)
 	if (thread_error.status != SL_OK) fault_keep(thread_error.status, thread_error.message);
 	thread_error.status = SL_OK;
 }
-
-/* ---- the thread's error ------------------------------------------------------------------------------------------ */
-
-static pthread_key_t ending; /* its destructor sees the threads that end with an error */
 
 static void make_key(void)
 {
@@ -168,15 +134,54 @@ bool slp_given(const char *at, const char *function, const char *name, const voi
 	return argument;
 }
 
+static bool faults_grow(void)
+{
+	bool first = faults.list == first_faults;
+	struct fault *list = slp_try_realloc(first ? NULL : faults.list, 2 * faults.capacity * sizeof *list);
+	if (!list) return false;
+	if (first) memcpy(list, first_faults, sizeof first_faults);
+	faults.list = list;
+	faults.capacity *= 2;
+	return true;
+}
+
+/* A new one, or the last one again. */
+static struct fault *fault_slot(void)
+{
+	if (faults.count < MAX_FAULTS && (faults.count < faults.capacity || faults_grow()))
+		faults.list[faults.count++] = (struct fault){.reported = true};
+	return &faults.list[faults.count - 1];
+}
+
+static void text_free(char *text)
+{
+	if (text != last_text) free(text);
+}
+
+static char *text_keep(const char *text)
+{
+	char *copy = slp_try_strdup(text);
+	if (copy) return copy;
+	snprintf(last_text, sizeof last_text, "%s", text);
+	return last_text;
+}
+
+static uint32_t fault_keep(enum sl_status status, const char *message)
+{
+	pthread_mutex_lock(&faults.lock);
+	struct fault *f = fault_slot();
+	if (f->reported) atomic_fetch_add(&faults.unreported, 1);
+	text_free(f->message);
+	*f = (struct fault){status, false, text_keep(message)};
+	uint32_t number = faults.count;
+	pthread_mutex_unlock(&faults.lock);
+	return number;
+}
+
 uint32_t slp_fault_add(enum sl_status status, const char *message)
 {
 	SLP_COUNT(faults);
 	return fault_keep(status, message);
-}
-
-static const char *fault_text(const struct fault *f)
-{
-	return f->message ? f->message : status_texts[f->status];
 }
 
 static void fault_mark(struct fault *f)
@@ -195,15 +200,10 @@ static void append(const char *text)
 enum sl_status slp_fault_report(uint32_t fault)
 {
 	pthread_mutex_lock(&faults.lock);
-	enum sl_status status = SL_EKERNEL;
-	if (fault <= faults.count) {
-		struct fault *f = &faults.list[fault - 1];
-		status = f->status;
-		fault_mark(f);
-		slp_error_set(status, "%s", fault_text(f));
-	} else {
-		slp_error_set(status, "an operation failed (no memory to keep its message)");
-	}
+	struct fault *f = &faults.list[fault - 1];
+	enum sl_status status = f->status;
+	fault_mark(f);
+	slp_error_set(status, "%s", f->message);
 	pthread_mutex_unlock(&faults.lock);
 	return status;
 }
@@ -218,7 +218,7 @@ static void report_faults(void)
 		if (f->reported) continue;
 		fault_mark(f);
 		if (thread_error.status == SL_OK) thread_error.status = f->status;
-		append(fault_text(f));
+		append(f->message);
 	}
 	pthread_mutex_unlock(&faults.lock);
 }
@@ -234,10 +234,11 @@ enum sl_status slp_error_take(void)
 void slp_fault_reset(void)
 {
 	pthread_mutex_lock(&faults.lock);
-	for (uint32_t i = 0; i < faults.count; i++) free(faults.list[i].message);
-	free(faults.list);
-	faults.list = NULL;
-	faults.count = faults.capacity = 0;
+	for (uint32_t i = 0; i < faults.count; i++) text_free(faults.list[i].message);
+	if (faults.list != first_faults) free(faults.list);
+	faults.list = first_faults;
+	faults.capacity = sizeof first_faults / sizeof *first_faults;
+	faults.count = 0;
 	atomic_store(&faults.unreported, 0);
 	pthread_mutex_unlock(&faults.lock);
 }

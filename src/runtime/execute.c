@@ -211,7 +211,7 @@ static void run_segment(struct run *run)
 	struct slp_segment *seg = run->seg;
 	bool many = seg->nslots > FEW || seg->calls->max_operands > FEW_VIEWS;
 	size_t slots = (size_t)seg->nslots, views = (size_t)seg->calls->max_operands * sizeof(struct slp_view);
-	char *memory = many ? malloc(slots * (sizeof(char *) + sizeof(uint32_t)) + views + 64) : NULL;
+	char *memory = many ? slp_try_malloc(slots * (sizeof(char *) + sizeof(uint32_t)) + views + 64) : NULL;
 	run->base = few_bases;
 	run->fault = few_faults;
 	run->views = few_views;

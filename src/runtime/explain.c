@@ -70,7 +70,7 @@ static bool copy_texts(struct slp_explanation *e, const struct slp_segment *seg)
 		find_texts(seg, r, &t);
 		size += strlen(t.at) + strlen(t.what) + (t.program ? strlen(t.program) : 0) + 3;
 	}
-	char *to = e->text = malloc(size);
+	char *to = e->text = slp_try_malloc(size);
 	if (!to) return false;
 	r = slp_record_first(seg->calls);
 	for (int i = 0; i < e->ncalls; i++, r = slp_record_next(r)) {
@@ -94,7 +94,7 @@ static const char *first_without_cuda(const struct slp_call_list *p)
 static bool copy_calls(struct slp_explanation *e, const struct slp_segment *seg)
 {
 	e->ncalls = seg->calls->nops;
-	e->calls = calloc((size_t)e->ncalls, sizeof *e->calls);
+	e->calls = slp_try_calloc((size_t)e->ncalls, sizeof *e->calls);
 	if (!seg->calls->cuda) e->no_cuda = first_without_cuda(seg->calls);
 	return e->calls && copy_texts(e, seg);
 }
@@ -103,7 +103,7 @@ static bool copy_calls(struct slp_explanation *e, const struct slp_segment *seg)
 
 static bool copy_reads(struct slp_explanation *e, const struct slp_segment *seg)
 {
-	e->reads = calloc((size_t)seg->nbuffers + 1, sizeof *e->reads);
+	e->reads = slp_try_calloc((size_t)seg->nbuffers + 1, sizeof *e->reads);
 	if (!e->reads) return false;
 	for (int i = 0; i < seg->nslots; i++) {
 		const struct slp_slot *slot = &seg->slots[i];
@@ -137,7 +137,7 @@ static void explain_results(struct slp_explanation *e, struct slp_segment *seg)
 /* Without memory nothing is kept, and sl_explain will say that nothing is known. */
 void slp_explain_segment(struct slp_segment *seg)
 {
-	struct slp_explanation *e = calloc(1, sizeof *e);
+	struct slp_explanation *e = slp_try_calloc(1, sizeof *e);
 	if (!e) return;
 	atomic_init(&e->refs, 1);
 	e->device = seg->device;

@@ -137,7 +137,7 @@ static struct kind *kind_of(const struct slp_call_list *p)
 	struct kind **bucket = &kinds.buckets[p->footprint % (sizeof kinds.buckets / sizeof *kinds.buckets)];
 	for (struct kind *k = *bucket; k; k = k->next)
 		if (k->footprint == p->footprint && k->nops == p->nops) return k;
-	struct kind *k = malloc(sizeof *k);
+	struct kind *k = slp_try_malloc(sizeof *k);
 	if (!k) return NULL;
 	*k = (struct kind){*bucket, p->footprint, p->nops, kinds.count++, name_of(p), colour_of_calls(p)};
 	*bucket = k;

@@ -80,7 +80,7 @@ static bool reserve(struct slp_call_list *p, size_t size)
 {
 	if (p->used + size <= p->capacity) return true;
 	size_t capacity = 2 * p->capacity > p->used + size ? 2 * p->capacity : p->used + size + 4096;
-	char *records = realloc(p->records, capacity);
+	char *records = slp_realloc(p->records, capacity);
 	if (!records) return false;
 	p->records = records;
 	p->capacity = capacity;

@@ -115,7 +115,12 @@ struct slp_buffer {
 };
 
 /* All with the engine locked. */
-struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, bool idle);
+enum slp_buffer_kind {
+	SLP_BUFFER_IDLE,    /* without tasks under way */
+	SLP_BUFFER_RESERVED /* of those that slp_buffer_reserve has made: there is one */
+};
+struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffer_kind kind);
+bool slp_buffer_reserve(int n); /* makes sure that so many can be had; false with an error */
 struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes);
 void slp_buffer_put(struct slp_buffer *buffer);
 void slp_buffer_clear(void);

@@ -25,7 +25,7 @@ struct slp_storage *slp_storage_new(size_t bytes, sl_device device)
 {
 	struct slp_storage *s = free_storages;
 	if (s) free_storages = s->next;
-	else if (!(s = malloc(sizeof *s))) return NULL;
+	else if (!(s = slp_malloc(sizeof *s))) return NULL;
 	atomic_init(&s->refs, 1);
 	atomic_init(&s->version, 0);
 	s->bytes = bytes;
@@ -78,24 +78,27 @@ void slp_storages_clear(void)
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
+bool slp_segment_reserve(struct slp_segment *seg, int nslots)
+{
+	return slp_grow((void **)&seg->slots, &seg->max_slots, nslots, sizeof *seg->slots) &&
+	       slp_grow((void **)&seg->buffers, &seg->max_buffers, nslots, sizeof *seg->buffers) && slp_buffer_reserve(nslots);
+}
+
 int slp_segment_slot(struct slp_segment *seg, struct slp_storage *s)
 {
 	if (s->slot >= 0) return s->slot;
-	if (!slp_grow((void **)&seg->slots, &seg->max_slots, seg->nslots + 1, sizeof *seg->slots)) return -1;
 	seg->slots[seg->nslots] = (struct slp_slot){.storage = s};
 	return s->slot = seg->nslots++;
 }
 
 /* Operand i of a call lies in the slot of its storage. */
-static bool set_operand(struct slp_segment *seg, struct slp_record *r, int i, const struct slp_operand *o, bool reads,
+static void set_operand(struct slp_segment *seg, struct slp_record *r, int i, const struct slp_operand *o, bool reads,
 			bool writes)
 {
 	int slot = slp_segment_slot(seg, o->storage);
-	if (slot < 0) return false;
 	slp_record_addresses(r)[i] = (struct slp_address){slot, o->offset};
 	slp_slot_access(&seg->slots[slot], reads, writes);
 	if (writes) atomic_fetch_add_explicit(&o->storage->version, 1, memory_order_relaxed);
-	return true;
 }
 
 static bool covers(const struct slp_operand *o)
@@ -103,16 +106,15 @@ static bool covers(const struct slp_operand *o)
 	return o->offset == 0 && (size_t)sl_shape_size(o->type.shape) * sl_dtype_size(o->type.dtype) == o->storage->bytes;
 }
 
+/* What can fail comes first: the segment stays as it was. */
 static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c, const struct slp_operand *in,
 			     const struct slp_operand *out, bool inplace, double flops)
 {
-	struct slp_record *r = slp_call_list_add(&seg->own, c, flops);
+	bool room = slp_segment_reserve(seg, seg->nslots + c->nin + c->nout);
+	struct slp_record *r = room ? slp_call_list_add(&seg->own, c, flops) : NULL;
 	if (!r) return sl_error();
-	bool ok = true;
-	for (int i = 0; ok && i < c->nin; i++) ok = set_operand(seg, r, i, &in[i], true, slp_input_is_written(c->op, i));
-	for (int i = 0; ok && i < c->nout; i++)
-		ok = set_operand(seg, r, c->nin + i, &out[i], inplace || !covers(&out[i]), true);
-	if (!ok) return slp_error_set(SL_ENOMEM, "no memory for a segment");
+	for (int i = 0; i < c->nin; i++) set_operand(seg, r, i, &in[i], true, slp_input_is_written(c->op, i));
+	for (int i = 0; i < c->nout; i++) set_operand(seg, r, c->nin + i, &out[i], inplace || !covers(&out[i]), true);
 	SLP_COUNT(ops);
 	return SL_OK;
 }
@@ -155,19 +157,15 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
 /* ---- submitting -------------------------------------------------------------------------------------------------- */
 
 /* Decides where the values of a slot lie: results that nobody holds any more stay in scratch. */
-static bool allocate_slot(struct slp_segment *seg, struct slp_slot *slot)
+static void allocate_slot(struct slp_segment *seg, struct slp_slot *slot)
 {
 	struct slp_storage *s = slot->storage;
-	if (!s) return true; /* in scratch, as planned before */
-	if (!s->buffer && atomic_load(&s->refs) > 0) {
-		s->buffer = slp_buffer_get(s->bytes, seg->device, false);
-		if (!s->buffer) return false;
-	}
+	if (!s) return; /* in scratch, as planned before */
+	if (!s->buffer && atomic_load(&s->refs) > 0) s->buffer = slp_buffer_get(s->bytes, seg->device, SLP_BUFFER_RESERVED);
 	slot->buffer = s->buffer;
-	if (s->buffer) return true;
+	if (s->buffer) return;
 	slot->offset = seg->scratch;
 	seg->scratch += slp_align(s->bytes ? s->bytes : 1, 64);
-	return true;
 }
 
 /* Slots over the same storage share the task's buffer: that of the first, which storage->slot names. */
@@ -183,14 +181,12 @@ static void use_buffer(struct slp_segment *seg, struct slp_slot *slot)
 	atomic_fetch_add(&slot->buffer->pending, 1);
 }
 
-static bool allocate_slots(struct slp_segment *seg)
+static void allocate_slots(struct slp_segment *seg)
 {
-	if (!slp_grow((void **)&seg->buffers, &seg->max_buffers, seg->nslots, sizeof *seg->buffers)) return false;
 	for (int i = 0; i < seg->nslots; i++) {
-		if (!allocate_slot(seg, &seg->slots[i])) return false;
+		allocate_slot(seg, &seg->slots[i]);
 		if (seg->slots[i].buffer) use_buffer(seg, &seg->slots[i]);
 	}
-	return true;
 }
 
 /* Takes the storages out of the segment; those that nobody holds go. */
@@ -243,8 +239,8 @@ static bool task_buffers(struct starpu_task *task, struct slp_segment *seg, star
 	starpu_data_handle_t *handles = task->handles;
 	enum starpu_data_access_mode *modes = task->modes;
 	if (n > STARPU_NMAXBUFS) {
-		handles = task->dyn_handles = malloc((size_t)n * sizeof *handles);
-		modes = task->dyn_modes = malloc((size_t)n * sizeof *modes);
+		handles = task->dyn_handles = slp_try_malloc((size_t)n * sizeof *handles);
+		modes = task->dyn_modes = slp_try_malloc((size_t)n * sizeof *modes);
 		if (!handles || !modes) return false;
 	}
 	for (int i = 0, seen = 0; i < seg->nslots; i++) {
@@ -264,18 +260,28 @@ static bool task_buffers(struct starpu_task *task, struct slp_segment *seg, star
 	return true;
 }
 
+static void destroy_task(struct starpu_task *task)
+{
+	task->destroy = 0;
+	starpu_task_destroy(task);
+}
+
 static struct starpu_task *make_task(struct slp_segment *seg)
 {
 	size_t need = slp_align(seg->scratch, 64) + seg->calls->op_scratch;
 	starpu_data_handle_t scratch = need ? slp_buffer_scratch(need + 64) : NULL;
 	struct starpu_task *task = starpu_task_create();
-	if (!task || (need && !scratch) || !task_buffers(task, seg, scratch)) return NULL;
+	if (!task_buffers(task, seg, scratch) || (slp_engine.nslaves && !slp_slave_message(task, seg))) {
+		destroy_task(task);
+		return NULL;
+	}
 	task->cl = slp_codelet_of(seg->calls->nops == 1 ? seg->calls->op : -1);
 	task->name = task->cl->name;
-	task->cl_arg = seg;
-	task->cl_arg_size = sizeof *seg;
 	seg->here = false;
-	if (slp_engine.nslaves && !slp_slave_message(task, seg)) return NULL;
+	if (!slp_engine.nslaves) {
+		task->cl_arg = seg;
+		task->cl_arg_size = sizeof *seg;
+	}
 	task->flops = seg->calls->flops;
 	task->callback_func = segment_done;
 	task->callback_arg = seg;
@@ -312,7 +318,8 @@ void slp_segment_submit(struct slp_segment *seg)
 {
 	slp_runahead_wait();
 	char why[128] = "no memory for the task";
-	bool allocated = allocate_slots(seg) && slp_admission_enter(seg, why, sizeof why);
+	allocate_slots(seg);
+	bool allocated = slp_admission_enter(seg, why, sizeof why);
 	slp_runahead_enter();
 	if (slp_engine.config.explain) slp_explain_segment(seg);
 	close_slots(seg);
@@ -326,8 +333,7 @@ void slp_segment_submit(struct slp_segment *seg)
 	int ret = slp_task_submit(task);
 	slp_idle_wake();
 	if (ret) {
-		task->destroy = 0;
-		starpu_task_destroy(task);
+		destroy_task(task);
 		give_up(seg, SL_EDEVICE, "no worker can run it where its tensors live");
 	}
 	if (atomic_load_explicit(&slp_counters.segments, memory_order_relaxed) % 64 == 0) slp_stats_sample();
@@ -353,7 +359,7 @@ struct slp_segment *slp_segment_new(void)
 	struct slp_segment *s = spare.list;
 	if (s) spare.list = s->next;
 	pthread_mutex_unlock(&spare.lock);
-	if (!s && !(s = calloc(1, sizeof *s))) return NULL;
+	if (!s && !(s = slp_calloc(1, sizeof *s))) return NULL;
 	slp_call_list_clear(&s->own);
 	s->calls = &s->own;
 	s->scratch = s->need = 0;

@@ -13,7 +13,9 @@ const char *slp_code_name_of(const struct slp_segment *segment, const struct slp
 /* The segment that gathers small calls on a device, opened if need be; NULL with an error. */
 struct slp_segment *slp_segment_open(sl_device device);
 void slp_segment_close_if_full(void);
-/* The slot of a storage in a segment; -1 without memory. */
+/* Makes sure that the segment can have so many slots, and a buffer for each; false with an error. */
+bool slp_segment_reserve(struct slp_segment *seg, int nslots);
+/* The slot of a storage in a segment, for which there is room. */
 int slp_segment_slot(struct slp_segment *seg, struct slp_storage *storage);
 /* Submits a segment whose slots have storages, buffers or offsets in scratch; it ends in segment_done. */
 void slp_segment_submit(struct slp_segment *seg);

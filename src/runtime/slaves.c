@@ -74,7 +74,7 @@ bool slp_slave_message(struct starpu_task *task, struct slp_segment *seg)
 	                       .nslots = seg->nslots,
 	                       .npatches = seg->npatches,
 	                       .scratch_index = seg->scratch_index};
-	struct message *m = calloc(1, message_size(&head));
+	struct message *m = slp_try_calloc(1, message_size(&head));
 	if (!m) return false;
 	*m = head;
 	fill(m, seg);
@@ -112,7 +112,7 @@ static int run_message(struct message *m, void *buffers[], struct slp_failure **
 	struct slp_buffer theirs = {.bytes = 0};
 	char *bytes = (char *)m;
 	const struct message_slot *from = (const struct message_slot *)(bytes + slots_at(m));
-	struct slp_slot *slots = calloc((size_t)m->nslots + 1, sizeof *slots);
+	struct slp_slot *slots = slp_try_calloc((size_t)m->nslots + 1, sizeof *slots);
 	if (!slots) return -1;
 	for (int i = 0; i < m->nslots; i++)
 		slots[i] = (struct slp_slot){.buffer = from[i].index < 0 ? NULL : &theirs,
@@ -141,12 +141,12 @@ void sl_slave_segment(void *buffers[], void *arg)
 {
 	struct message head;
 	memcpy(&head, arg, sizeof head);
-	struct message *m = malloc(message_size(&head));
+	struct message *m = slp_try_malloc(message_size(&head));
 	struct slp_failure *failures = NULL;
 	if (m) memcpy(m, arg, message_size(&head));
 	int count = m ? run_message(m, buffers, &failures) : -1;
 	free(m);
-	if (count < 0 && (failures = malloc(sizeof *failures))) {
+	if (count < 0 && (failures = slp_try_malloc(sizeof *failures))) {
 		*failures = (struct slp_failure){-1, SL_ENOMEM, "no memory in the slave process"};
 		count = 1;
 	}

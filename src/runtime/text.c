@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "runtime/text.h"
 
 struct kept {
@@ -32,7 +33,7 @@ const char *slp_text_keep(const char *text, const char *otherwise)
 	pthread_mutex_lock(&all.lock);
 	struct kept *k = *bucket;
 	while (k && (k->hash != h || strcmp(k->text, text))) k = k->next;
-	if (!k && (k = malloc(sizeof *k + strlen(text) + 1))) {
+	if (!k && (k = slp_try_malloc(sizeof *k + strlen(text) + 1))) {
 		*k = (struct kept){.next = *bucket, .hash = h};
 		strcpy(k->text, text);
 		*bucket = k;

@@ -315,9 +315,12 @@ SL_API enum sl_status sl_split_and_load_at(const char *at, sl_tensor *x, const s
 /* ---- metrics: running means, computed by tasks; reading them waits ---------------------------------------------- */
 
 typedef struct sl_metric sl_metric;
-SL_API sl_metric *sl_accuracy_new(void);
-SL_API sl_metric *sl_topk_new(int k);
-SL_API sl_metric *sl_mean_new(void); /* of what it is given: losses */
+SL_API sl_metric *sl_accuracy_new_at(const char *at);
+#define sl_accuracy_new() sl_accuracy_new_at(SL_HERE)
+SL_API sl_metric *sl_topk_new_at(const char *at, int k);
+#define sl_topk_new(k) sl_topk_new_at(SL_HERE, k)
+SL_API sl_metric *sl_mean_new_at(const char *at); /* of what it is given: losses */
+#define sl_mean_new() sl_mean_new_at(SL_HERE)
 /* scores and labels for accuracies; values and NULL for means. */
 SL_API enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *values, sl_tensor *labels);
 #define sl_metric_add(metric, values, labels) sl_metric_add_at(SL_HERE, metric, values, labels)

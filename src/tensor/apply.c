@@ -175,6 +175,7 @@ static enum sl_status call_infer(struct call *c, const char *at, const struct sl
 
 static enum sl_status make_outputs(struct call *c, sl_tensor **out)
 {
+	if (!slp_scope_reserve((size_t)c->infer.nout)) return sl_error();
 	for (int i = 0; i < c->infer.nout; i++) {
 		const struct slp_type *type = &c->out_types[i];
 		size_t bytes = (size_t)sl_shape_size(type->shape) * sl_dtype_size(type->dtype);
@@ -188,9 +189,10 @@ static enum sl_status make_outputs(struct call *c, sl_tensor **out)
 	return SL_OK;
 }
 
-static void record(const struct call *c, int nin, sl_tensor *const *in, sl_tensor *const *out)
+static enum sl_status record(const struct call *c, int nin, sl_tensor *const *in, sl_tensor *const *out)
 {
-	if (slp_recorder) slp_recorder->call(c->infer.at, c->infer.op, c->infer.attrs, nin, in, c->infer.nout, out);
+	bool ok = !slp_recorder || slp_recorder->call(c->infer.at, c->infer.op, c->infer.attrs, nin, in, c->infer.nout, out);
+	return ok ? SL_OK : sl_error();
 }
 
 static bool may_mutate(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
@@ -245,7 +247,7 @@ static enum sl_status apply(struct call *c, const char *at, const struct sl_op *
 	if (s == SL_OK && op->mutates && !may_mutate(at, op, nin, in)) s = SL_ESTATE;
 	if (s == SL_OK) s = make_outputs(c, out);
 	if (s == SL_OK) s = submit(c, false);
-	if (s == SL_OK) record(c, nin, in, out);
+	if (s == SL_OK) s = record(c, nin, in, out);
 	for (int i = 0; i < op->nout; i++) {
 		if (s == SL_OK) slp_scope_add(out[i]);
 		else if (out[i]) sl_release(out[i]);
@@ -260,11 +262,12 @@ enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *att
 	struct slp_operand few_in[FEW];
 	struct slp_type few_types[FEW];
 	struct call c;
+	SLP_CALL(op->name, at);
 	at = slp_fxt_call_site(at);
 	for (int i = 0; i < op->nout; i++) out[i] = NULL;
 	if (slp_is_symbolic(nin, in)) return slp_symbolic->call(at, op, attrs, nin, in, device, out);
-	c.in = nin <= FEW ? few_in : malloc((size_t)nin * sizeof *c.in);
-	c.in_types = nin <= FEW ? few_types : malloc((size_t)nin * sizeof *c.in_types);
+	c.in = nin <= FEW ? few_in : slp_malloc((size_t)nin * sizeof *c.in);
+	c.in_types = nin <= FEW ? few_types : slp_malloc((size_t)nin * sizeof *c.in_types);
 	enum sl_status s = c.in && c.in_types ? apply(&c, at, op, attrs, nin, in, device, out)
 					      : slp_error_set(SL_ENOMEM, "%s: no memory for the call", op->name);
 	if (nin > FEW) {
@@ -323,6 +326,7 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 	struct slp_operand few_in[FEW];
 	struct slp_type few_types[FEW];
 	struct call c = {.in = few_in, .in_types = few_types};
+	SLP_CALL(op->name, at);
 	at = slp_fxt_call_site(at);
 	if (!op->inplace || op->nout != 1 || nin > FEW)
 		return slp_call_fail(at, op->name, SL_EINTERNAL, "cannot run in place");
@@ -332,7 +336,6 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 	if (prepare(&c, at, op, attrs, nin, in, (sl_device){SL_DEVICE_DEFAULT, -1}) != SL_OK) return NULL;
 	if (!fits_inplace(&c, in)) return NULL;
 	c.out[0] = c.in[0];
-	if (submit(&c, true) != SL_OK) return NULL;
-	record(&c, nin, in, &in[0]);
+	if (submit(&c, true) != SL_OK || record(&c, nin, in, &in[0]) != SL_OK) return NULL;
 	return in[0];
 }

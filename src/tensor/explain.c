@@ -17,6 +17,7 @@
  *     sl_explain(y);                       // or sl_fexplain(stderr, y) */
 enum sl_status sl_explain_at(const char *at, FILE *file, sl_tensor *t)
 {
+	SLP_CALL("sl_explain", at);
 	char type[160];
 	int call;
 	if (!slp_tensor_usable(at, "sl_explain", t)) return slp_error_take();

@@ -106,6 +106,7 @@ static void print_axis(struct printer *p, int axis, int64_t at)
  *     <float32 (2, 3) @cpu:0> */
 enum sl_status sl_fprint_at(const char *at, FILE *file, sl_tensor *t)
 {
+	SLP_CALL("sl_fprint", at);
 	if (t && t->symbol) {
 		fprintf(file, "<Symbol %s>\n", slp_symbolic->name(t->symbol));
 		return SL_OK;
@@ -127,5 +128,6 @@ enum sl_status sl_fprint_at(const char *at, FILE *file, sl_tensor *t)
 /* sl_fprint to standard output, with its errors. */
 enum sl_status sl_print_at(const char *at, sl_tensor *t)
 {
+	SLP_CALL("sl_print", at);
 	return sl_fprint_at(at, stdout, t);
 }

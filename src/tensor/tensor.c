@@ -19,7 +19,7 @@ static _Thread_local struct {
 
 sl_tensor *slp_tensor_new(struct slp_storage *storage, size_t offset, struct slp_type type, sl_device device)
 {
-	sl_tensor *t = malloc(sizeof *t);
+	sl_tensor *t = slp_malloc(sizeof *t);
 	if (!t) {
 		if (storage) slp_storage_release(storage);
 		return NULL;
@@ -122,15 +122,23 @@ void sl_scope_close(sl_scope *scope)
 	scopes.capacity = 0;
 }
 
+bool slp_scope_reserve(size_t n)
+{
+	if (!scopes.innermost || scopes.count + n <= scopes.capacity) return true;
+	size_t capacity = 2 * scopes.capacity + (n > 64 ? n : 64);
+	sl_tensor **list = slp_realloc(scopes.list, capacity * sizeof *list);
+	if (!list) return false;
+	scopes.list = list;
+	scopes.capacity = capacity;
+	return true;
+}
+
 sl_tensor *slp_scope_add(sl_tensor *t)
 {
 	if (!t || !scopes.innermost) return t;
-	if (scopes.count == scopes.capacity) {
-		size_t capacity = scopes.capacity ? 2 * scopes.capacity : 64;
-		sl_tensor **list = realloc(scopes.list, capacity * sizeof *list);
-		if (!list) return t; /* leaks rather than fails */
-		scopes.list = list;
-		scopes.capacity = capacity;
+	if (!slp_scope_reserve(1)) {
+		sl_release(t);
+		return NULL;
 	}
 	scopes.list[scopes.count++] = t;
 	return t;

@@ -22,8 +22,10 @@ struct sl_tensor {
 sl_tensor *slp_tensor_new(struct slp_storage *storage, size_t offset, struct slp_type type, sl_device device);
 /* Another tensor with the same values and no gradient; not in any scope.  With values false, with the type alone. */
 sl_tensor *slp_tensor_alias(const sl_tensor *t, bool values);
-/* Hands the tensor to the innermost scope, which releases it; returns it. */
+/* Hands the tensor to the innermost scope, which releases it; returns it, or NULL, with an error, without memory: then
+ * it is released at once. */
 sl_tensor *slp_scope_add(sl_tensor *t);
+bool slp_scope_reserve(size_t n); /* that so many can be added; false with an error */
 
 /* Checks that a tensor given by the user can be used by `function`; records why not. */
 bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t);
@@ -67,8 +69,8 @@ sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device d
 
 /* Autograd sets them when the thread starts to record; NULL: nothing is recorded. */
 struct slp_recorder {
-	/* A call was made; links its outputs to its inputs. */
-	void (*call)(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in, int nout,
+	/* A call was made; links its outputs to its inputs.  False with an error, and nothing is linked. */
+	bool (*call)(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in, int nout,
 		     sl_tensor *const *out);
 	/* Whether a change of t in place can be recorded; records an error if not. */
 	bool (*may_change)(const char *at, const struct sl_op *op, sl_tensor *t);

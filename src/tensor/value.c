@@ -105,6 +105,7 @@ static enum sl_status end_sync(void)
  *     if (sl_wait(y) != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 enum sl_status sl_wait_at(const char *at, sl_tensor *t)
 {
+	SLP_CALL("sl_wait", at);
 	if (!slp_tensor_usable(at, "sl_wait", t)) return slp_error_take();
 	struct slp_buffer *b = buffer_of(t, false);
 	wait_for(b);
@@ -131,6 +132,7 @@ static bool size_fits(const char *at, const char *function, const sl_tensor *t, 
  *     enum sl_status s = sl_read(t, y, sizeof y); */
 enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes)
 {
+	SLP_CALL("sl_read", at);
 	if (!size_fits(at, "sl_read", t, bytes)) return slp_error_take();
 	void *p = slp_host_begin(at, "sl_read", t, false);
 	if (!p) return slp_error_take();
@@ -144,6 +146,7 @@ enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes
  * a view of a part.  Returns the first error, as sl_read. */
 enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_t bytes)
 {
+	SLP_CALL("sl_write", at);
 	if (!size_fits(at, "sl_write", t, bytes)) return slp_error_take();
 	void *p = slp_host_begin(at, "sl_write", t, true);
 	if (!p) return slp_error_take();
@@ -169,6 +172,7 @@ static double element(const void *p, enum sl_dtype dtype)
  * which sl_error() and the next function that waits still tell. */
 double sl_item_at(const char *at, sl_tensor *t)
 {
+	SLP_CALL("sl_item", at);
 	if (t && !t->symbol && sl_tensor_size(t) != 1) {
 		char text[160];
 		slp_call_fail(at, "sl_item", SL_ESHAPE, "the tensor is %s; only one with a single element has a scalar value",
@@ -222,10 +226,11 @@ static sl_tensor *tensor_on(struct slp_buffer *b, size_t bytes, struct slp_type 
  *     sl_tensor *t = sl_from(v, SL_SHAPE(2, 3)); */
 sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct sl_make make)
 {
+	SLP_CALL("sl_from", at);
 	if (!make_valid(at, "sl_from", data, shape, &make)) return NULL;
 	size_t bytes = (size_t)sl_shape_size(shape) * sl_dtype_size(make.dtype);
 	slp_lock();
-	struct slp_buffer *b = slp_buffer_get(bytes, make.device, true);
+	struct slp_buffer *b = slp_buffer_get(bytes, make.device, SLP_BUFFER_IDLE);
 	slp_unlock();
 	sl_tensor *t = b ? tensor_on(b, bytes, (struct slp_type){make.dtype, shape}, make.device) : NULL;
 	if (!t || starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, STARPU_W)) {
@@ -249,9 +254,11 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
 sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape, void (*release)(void *data, void *arg), void *arg,
 		       struct sl_make make)
 {
+	SLP_CALL("sl_adopt", at);
 	if (!make_valid(at, "sl_adopt", data, shape, &make)) return NULL;
 	size_t bytes = (size_t)sl_shape_size(shape) * sl_dtype_size(make.dtype);
 	if (!bytes) return slp_call_fail(at, "sl_adopt", SL_ESHAPE, "there is nothing to adopt in an empty shape");
+	if (!slp_scope_reserve(1)) return NULL;
 	slp_lock();
 	struct slp_buffer *b = slp_buffer_adopt(data, bytes);
 	slp_unlock();

@@ -19,6 +19,7 @@ static bool is_recorded(const sl_tensor *t)
  *     sl_tensor *first = sl_rows(x, 0, 128); */
 sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end)
 {
+	SLP_CALL("sl_rows", at);
 	if (slp_is_symbolic(1, &t)) return sl_slice_at(at, t, 0, begin, end, 1);
 	if (!slp_tensor_usable(at, "sl_rows", t)) return NULL;
 	sl_shape shape = t->type.shape;
@@ -58,6 +59,7 @@ extern const struct sl_op slp_op_reshape;
  *     sl_tensor *flat = sl_reshape(t, SL_SHAPE(-1, 800)); */
 sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape)
 {
+	SLP_CALL("sl_reshape", at);
 	if (slp_is_symbolic(1, &t)) return slp_apply1(at, &slp_op_reshape, &shape, 1, &t);
 	if (!slp_tensor_usable(at, "sl_reshape", t)) return NULL;
 	sl_shape wanted = shape;
@@ -67,13 +69,14 @@ sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape)
 				     sl_shape_string(t->type.shape, from), sl_shape_string(wanted, to));
 	}
 	sl_tensor *r = view(t, 0, shape);
-	if (r && is_recorded(t)) slp_recorder->call(at, &slp_op_reshape, &shape, 1, &t, 1, &r);
+	if (r && is_recorded(t) && !slp_recorder->call(at, &slp_op_reshape, &shape, 1, &t, 1, &r)) return NULL;
 	return r;
 }
 
 /* All axes but the first made one: (n, a, b, …) becomes (n, a·b·…).  Over the same memory. */
 sl_tensor *sl_flatten_at(const char *at, sl_tensor *t)
 {
+	SLP_CALL("sl_flatten", at);
 	if (slp_is_symbolic(1, &t)) return slp_apply1(at, &slp_op_reshape, &SL_SHAPE(SLP_DIM_KEEP, -1), 1, &t);
 	if (!slp_tensor_usable(at, "sl_flatten", t)) return NULL;
 	sl_shape shape = t->type.shape;
@@ -86,6 +89,7 @@ sl_tensor *sl_flatten_at(const char *at, sl_tensor *t)
  * symbol, a symbol. */
 sl_tensor *sl_detach_at(const char *at, sl_tensor *t)
 {
+	SLP_CALL("sl_detach", at);
 	if (!(t && t->symbol) && !slp_tensor_usable(at, "sl_detach", t)) return NULL;
 	return slp_scope_add(slp_tensor_alias(t, true));
 }
@@ -107,18 +111,20 @@ static sl_tensor *move_symbol(const char *at, sl_tensor *t, sl_device device)
  *     sl_tensor *mine = sl_place(sl_rows(x, 0, 128), sl_cpu(1)); */
 sl_tensor *sl_place_at(const char *at, sl_tensor *t, sl_device device)
 {
+	SLP_CALL("sl_place", at);
 	if (slp_is_symbolic(1, &t)) return t ? move_symbol(at, t, device) : NULL;
 	if (!slp_tensor_usable(at, "sl_place", t) || slp_device_resolve(at, &device) != SL_OK) return NULL;
 	sl_tensor *there = slp_scope_add(slp_tensor_alias(t, true));
 	if (!there) return slp_call_fail(at, "sl_place", SL_ENOMEM, "no memory for the tensor");
 	there->device = device;
-	if (is_recorded(t)) slp_recorder->call(at, &slp_op_copy, NULL, 1, &t, 1, &there);
+	if (is_recorded(t) && !slp_recorder->call(at, &slp_op_copy, NULL, 1, &t, 1, &there)) return NULL;
 	return there;
 }
 
 /* A copy of the values in new memory, on the same device.  Gradients flow back. */
 sl_tensor *sl_clone_at(const char *at, sl_tensor *t)
 {
+	SLP_CALL("sl_clone", at);
 	return slp_apply1(at, &slp_op_copy, NULL, 1, &t);
 }
 
@@ -128,6 +134,7 @@ sl_tensor *sl_clone_at(const char *at, sl_tensor *t)
  *     sl_tensor *there = sl_copy_to(x, sl_gpu(0)); */
 sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device)
 {
+	SLP_CALL("sl_copy_to", at);
 	if (slp_is_symbolic(1, &t)) return t ? move_symbol(at, t, device) : NULL;
 	if (!slp_tensor_usable(at, "sl_copy_to", t) || slp_device_resolve(at, &device) != SL_OK) return NULL;
 	sl_tensor *here = slp_tensor_alias(t, true), *out = NULL;
@@ -137,7 +144,7 @@ sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device)
 	slp_recorder = NULL; /* the copy is of t, not of the alias */
 	slp_apply(at, &slp_op_copy, NULL, 1, &here, device, &out);
 	slp_recorder = recorder;
-	if (out && is_recorded(t)) slp_recorder->call(at, &slp_op_copy, NULL, 1, &t, 1, &out);
+	if (out && is_recorded(t) && !slp_recorder->call(at, &slp_op_copy, NULL, 1, &t, 1, &out)) out = NULL;
 	sl_release(here);
 	return out;
 }

@@ -1,0 +1,69 @@
+/* Memory of the library's own: all of it is asked for here (src/runtime/alloc.c), so that a test can have any one of
+ * its allocations fail.  It is given back with free().
+ *
+ * A failure is the calling thread's error at once, SL_ENOMEM with the call that the program made (SLP_CALL), so whoever
+ * passes NULL on need not say why.  slp_try_* say nothing: for what can be done without, and for kernels, which tell
+ * themselves (slp_kernel_fail). */
+#ifndef SLP_ALLOC_H
+#define SLP_ALLOC_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+void *slp_try_malloc(size_t bytes) __attribute__((malloc));
+void *slp_try_calloc(size_t n, size_t size) __attribute__((malloc));
+void *slp_try_realloc(void *p, size_t bytes);
+void *slp_try_aligned_alloc(size_t alignment, size_t bytes) __attribute__((malloc));
+char *slp_try_strdup(const char *text);
+char *slp_try_format(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+
+void *slp_malloc(size_t bytes) __attribute__((malloc));
+void *slp_calloc(size_t n, size_t size) __attribute__((malloc));
+void *slp_realloc(void *p, size_t bytes);
+char *slp_strdup(const char *text);
+char *slp_format(const char *format, ...) __attribute__((format(printf, 1, 2))); /* as asprintf; NULL without memory */
+char *slp_vformat(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+FILE *slp_memory_file(char **text, size_t *size);                                /* as open_memstream */
+
+#ifndef __cplusplus /* CUDA kernels allocate nothing */
+
+/* For tests: the k-th allocation of the library from now on fails (1: the next); at most 0: none. */
+extern _Atomic long slp_fail_alloc;
+
+/* ---- whose error it is ------------------------------------------------------------------------------------------- */
+
+/* The call that the calling thread's program made: the outermost one, as calls make calls.  at NULL: none. */
+struct slp_call {
+	const char *function, *at;
+};
+extern _Thread_local struct slp_call slp_current_call;
+
+static inline bool slp_call_enter(const char *function, const char *at)
+{
+	if (slp_current_call.at) return false;
+	slp_current_call = (struct slp_call){function, at ? at : "?"};
+	return true;
+}
+
+static inline void slp_call_leave(const bool *outermost)
+{
+	if (*outermost) slp_current_call.at = NULL;
+}
+
+/* Stands first in a function that programs call. */
+#define SLP_CALL(function, at)                                                                                         \
+	__attribute__((cleanup(slp_call_leave))) const bool slp_outermost_ = slp_call_enter(function, at);             \
+	(void)slp_outermost_
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,97 @@
+/* Memory of the library's own (alloc.h): one place where it is asked for, and where a test can have it fail. */
+#include "alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+_Atomic long slp_fail_alloc;
+_Thread_local struct slp_call slp_current_call;
+
+static bool told_to_fail(void)
+{
+	if (atomic_load_explicit(&slp_fail_alloc, memory_order_relaxed) <= 0) return false;
+	return atomic_fetch_sub(&slp_fail_alloc, 1) == 1;
+}
+
+void *slp_try_malloc(size_t bytes)
+{
+	return told_to_fail() ? NULL : malloc(bytes);
+}
+
+void *slp_try_calloc(size_t n, size_t size)
+{
+	return told_to_fail() ? NULL : calloc(n, size);
+}
+
+void *slp_try_realloc(void *p, size_t bytes)
+{
+	return told_to_fail() ? NULL : realloc(p, bytes);
+}
+
+void *slp_try_aligned_alloc(size_t alignment, size_t bytes)
+{
+	return told_to_fail() ? NULL : aligned_alloc(alignment, bytes);
+}
+
+char *slp_try_strdup(const char *text)
+{
+	return told_to_fail() ? NULL : strdup(text);
+}
+
+char *slp_try_format(const char *format, va_list args)
+{
+	char *text;
+	return told_to_fail() || vasprintf(&text, format, args) < 0 ? NULL : text;
+}
+
+/* ---- with an error ----------------------------------------------------------------------------------------------- */
+
+/* A worker has no program to tell: its kernels' failures are faults. */
+static void *checked(void *p, size_t bytes)
+{
+	if (p || starpu_worker_get_id() >= 0) return p;
+	const struct slp_call *c = &slp_current_call;
+	slp_call_fail(c->at, c->at ? c->function : "starling", SL_ENOMEM, "no memory for another %zu bytes", bytes);
+	return NULL;
+}
+
+void *slp_malloc(size_t bytes)
+{
+	return checked(slp_try_malloc(bytes), bytes);
+}
+
+void *slp_calloc(size_t n, size_t size)
+{
+	return checked(slp_try_calloc(n, size), n * size);
+}
+
+void *slp_realloc(void *p, size_t bytes)
+{
+	return checked(slp_try_realloc(p, bytes), bytes);
+}
+
+char *slp_strdup(const char *text)
+{
+	return checked(slp_try_strdup(text), strlen(text) + 1);
+}
+
+char *slp_vformat(const char *format, va_list args)
+{
+	return checked(slp_try_format(format, args), strlen(format) + 1);
+}
+
+char *slp_format(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	char *text = slp_vformat(format, args);
+	va_end(args);
+	return text;
+}
+
+FILE *slp_memory_file(char **text, size_t *size)
+{
+	return checked(told_to_fail() ? NULL : open_memstream(text, size), BUFSIZ);
+}
