@@ -1,8 +1,10 @@
 /* Files of tests: those in tests/data, and a scratch folder. */
 #include <errno.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -23,9 +25,15 @@ int slp_scratch_make(void)
 	return mkdtemp(scratch) == NULL;
 }
 
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+	(void)st, (void)flag, (void)at;
+	return remove(path);
+}
+
 int slp_scratch_remove(void)
 {
-	return rmdir(scratch) != 0;
+	return nftw(scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS) != 0;
 }
 
 int slp_start_with_scratch(void)

@@ -9,7 +9,7 @@
 /* Where a file of tests/data is. */
 const char *slp_data_path(const char *name, char path[PATH_MAX]);
 
-/* A folder of its own, empty at the end.  0: done; also as start and stop of a suite. */
+/* A folder of its own, removed with what is in it.  0: done; also as start and stop of a suite. */
 int slp_scratch_make(void);
 int slp_scratch_remove(void);
 /* Start and stop of a suite: that, and the engine with its defaults. */
