@@ -7,7 +7,8 @@ archive=.libs/libcore.a
 functions='malloc|calloc|realloc|reallocarray|strn?dup|v?asprintf|__v?asprintf_chk|open_memstream'
 functions+='|aligned_alloc|posix_memalign|memalign|getline|getdelim|fmemopen|mmap'
 
-"${NM:-nm}" -A -u "$archive" | awk '{ print $1, $NF }' | sed 's/@.*//' >"$tmp/used"
+# shellcheck disable=SC2086 # NM may have options
+${NM:-nm} -A -u "$archive" | awk '{ print $1, $NF }' | sed 's/@.*//' >"$tmp/used"
 grep -E "[/:]alloc\.o: malloc$" "$tmp/used" >/dev/null || fail "alloc.o does not ask for memory: this test does not find it"
 grep -E " ($functions)$" "$tmp/used" | grep -vE '[/:]alloc\.o: ' >"$tmp/out" || true
 [ ! -s "$tmp/out" ] || fail "these ask for memory themselves; src/alloc.h has slp_malloc and its like"
