@@ -78,7 +78,7 @@ static enum sl_status split(sl_graph *g, sl_graph *out, struct slp_hoisted *h)
 {
 	struct slp_users u;
 	int count = g->count;
-	bool *prepared = calloc((size_t)count + 1, sizeof *prepared);
+	bool *prepared = slp_calloc((size_t)count + 1, sizeof *prepared);
 	if (!prepared) return slp_plan_no_memory();
 	if (!slp_users_find(&u, g)) return free(prepared), SL_ENOMEM;
 	enum sl_status s = SL_OK;
@@ -128,14 +128,14 @@ static enum sl_status make_plan(sl_plan *p, const char *at, sl_graph *out, struc
 	if (s != SL_OK) return sl_graph_free(out), s;
 	h->plan = slp_plan_new(at, "preparation", out, (struct sl_compile_opts){.off = PASSES, .device = p->device});
 	if (!h->plan) return sl_error();
-	h->versions = calloc((size_t)h->plan->graph->count + 1, sizeof *h->versions);
+	h->versions = slp_calloc((size_t)h->plan->graph->count + 1, sizeof *h->versions);
 	return h->versions ? SL_OK : slp_plan_no_memory();
 }
 
 enum sl_status slp_hoist(sl_plan *p, const char *at)
 {
 	if (!has_some(p->graph)) return SL_OK;
-	struct slp_hoisted *h = calloc(1, sizeof *h);
+	struct slp_hoisted *h = slp_calloc(1, sizeof *h);
 	sl_graph *out = slp_graph_copy(p->graph);
 	if (!h || !out) {
 		free(h);
@@ -196,7 +196,7 @@ static enum sl_status put(struct slp_gnode *n, sl_tensor *value)
 static enum sl_status run(const char *at, sl_plan *p)
 {
 	struct slp_hoisted *h = p->hoisted;
-	sl_tensor **out = calloc((size_t)h->count, sizeof *out);
+	sl_tensor **out = slp_calloc((size_t)h->count, sizeof *out);
 	if (!out) return slp_plan_no_memory();
 	enum sl_status s = slp_plan_run(at, h->plan, NULL, 0, NULL, 0, NULL, out);
 	for (int i = 0; i < h->count && s == SL_OK; i++) s = put(&p->graph->nodes[h->nodes[i]], out[i]);

@@ -395,8 +395,8 @@ static bool begin(struct blocks *b, sl_graph *g)
 	*b = (struct blocks){
 	        .g = g, .block = slp_block_size(), .threads = threads_of_teams(), .count = g->count * SLP_MAX_OUTPUTS};
 	b->winograd = !(wish && !strcmp(wish, "0"));
-	b->channels = calloc((size_t)b->count + 1, sizeof *b->channels);
-	b->other = calloc((size_t)b->count + 1, sizeof *b->other);
+	b->channels = slp_calloc((size_t)b->count + 1, sizeof *b->channels);
+	b->other = slp_calloc((size_t)b->count + 1, sizeof *b->other);
 	b->uses = slp_graph_uses(g);
 	for (int i = 0; b->other && i < b->count; i++) b->other[i].node = -1;
 	return b->channels && b->other && b->uses;
