@@ -64,7 +64,7 @@ static enum sl_status add_result(sl_graph *g, sl_graph *out, struct slp_hoisted 
 	struct slp_type type = *slp_value_type(g, v);
 	sl_tensor *t = sl_zeros(type.shape, .dtype = type.dtype, .device = g->device);
 	int node = t ? slp_graph_add_tensor(g, g->nodes[v.node].at, g->nodes[v.node].name, SLP_NODE_PARAM, t) : -1;
-	int *nodes = realloc(h->nodes, ((size_t)h->count + 1) * sizeof *nodes);
+	int *nodes = slp_realloc(h->nodes, ((size_t)h->count + 1) * sizeof *nodes);
 	if (nodes) h->nodes = nodes;
 	if (node < 0 || !nodes || !slp_graph_add_output(out, v, NULL))
 		return sl_error() != SL_OK ? sl_error() : slp_plan_no_memory();
@@ -110,7 +110,7 @@ static enum sl_status drop_inputs(sl_graph *g)
 
 static enum sl_status tidy(sl_graph *g, sl_graph *out, struct slp_hoisted *h)
 {
-	sl_tensor **results = malloc(((size_t)h->count + 1) * sizeof *results);
+	sl_tensor **results = slp_malloc(((size_t)h->count + 1) * sizeof *results);
 	if (!results) return slp_plan_no_memory();
 	for (int i = 0; i < h->count; i++) results[i] = g->nodes[h->nodes[i]].tensor;
 	enum sl_status s = slp_pass_dead(g);

@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "alloc.h"
 #include "io/durable.h"
 
 static bool fail(struct slp_durable *d, const char *what)
@@ -41,8 +40,9 @@ static int folder_length(const char *path)
 /* What a symbolic link names, from where the link's path starts; takes the path. */
 static char *follow(char *path, const char *to)
 {
+	char *next = NULL;
 	int length = *to == '/' ? 0 : folder_length(path);
-	char *next = slp_format("%.*s%s", length, path, to);
+	if (asprintf(&next, "%.*s%s", length, path, to) < 0) next = NULL;
 	free(path);
 	return next;
 }
@@ -52,7 +52,7 @@ static bool resolve(struct slp_durable *d, const char *path)
 {
 	enum { MOST_LINKS = 40 };
 	char to[PATH_MAX];
-	d->target = slp_strdup(path);
+	d->target = strdup(path);
 	for (int i = 0; d->target && i < MOST_LINKS; i++) {
 		ssize_t n = readlink(d->target, to, sizeof to - 1);
 		if (n < 0) return true; /* no link, or nothing yet */
@@ -70,10 +70,13 @@ static char *name_beside(const char *target, const char *ending)
 	enum { SHOWN = 200 }; /* of the name: all of it must fit into NAME_MAX */
 	static atomic_uint count;
 	struct timespec now;
+	char *name;
 	int folder = folder_length(target);
 	clock_gettime(CLOCK_REALTIME, &now);
-	return slp_format("%.*s.%.*s.%x-%x-%lx.%s", folder, target, SHOWN, target + folder, (unsigned)getpid(),
-	                  atomic_fetch_add(&count, 1), (unsigned long)now.tv_nsec, ending);
+	if (asprintf(&name, "%.*s.%.*s.%x-%x-%lx.%s", folder, target, SHOWN, target + folder, (unsigned)getpid(),
+	             atomic_fetch_add(&count, 1), (unsigned long)now.tv_nsec, ending) < 0)
+		return NULL;
+	return name;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
@@ -194,7 +197,7 @@ static bool sync_file(struct slp_durable *d)
 static bool sync_folder(struct slp_durable *d)
 {
 	int length = folder_length(d->target);
-	char *folder = length ? slp_format("%.*s", length, d->target) : slp_strdup(".");
+	char *folder = length ? strndup(d->target, (size_t)length) : strdup(".");
 	if (!folder) return no_memory(d);
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool ok = fd >= 0 ? sync_fd(fd) : errno == EACCES; /* may be written, but not read */
