@@ -2,8 +2,10 @@
 #include "harness.h"
 
 #include <CUnit/Basic.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_wanted(int argc, char **argv, const char *suite, const char *test)
@@ -45,8 +47,18 @@ static int run(void)
 	               : 1;
 }
 
+/* As a program that follows its user's habits; tests/locale.sh says which. */
+static bool choose_locale(void)
+{
+	const char *name = getenv("SLP_LOCALE");
+	if (!name || setlocale(LC_ALL, name)) return true;
+	fprintf(stderr, "there is no locale %s\n", name);
+	return false;
+}
+
 int slp_test_main(int argc, char **argv, const struct slp_suite *suites)
 {
+	if (!choose_locale()) return 1;
 	bool ok = CU_initialize_registry() == CUE_SUCCESS;
 	for (const struct slp_suite *s = suites; ok && s->name; s++) ok = add_suite(argc, argv, s);
 	if (!ok) fprintf(stderr, "CUnit: %s\n", CU_get_error_msg());

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "graph/lex.h"
 
 bool slp_lex_fail(const struct slp_lexer *lex, enum sl_status status, const char *format, ...)
@@ -60,11 +61,11 @@ static bool is_number(const char *p)
 	       ((!strncmp(p, "inf", 3) || !strncmp(p, "nan", 3)) && !is_name(p[3]));
 }
 
-/* strtod alone would take hexadecimal numbers and more of "infinity". */
+/* slp_number_read alone would take hexadecimal numbers and more of "infinity". */
 static bool lex_number(struct slp_lexer *lex)
 {
 	char *end, *whole_end;
-	lex->number = strtod(lex->p, &end);
+	lex->number = slp_number_read(lex->p, &end);
 	errno = 0;
 	lex->integer = strtoll(lex->p, &whole_end, 10);
 	lex->is_integer = whole_end == end && !errno;

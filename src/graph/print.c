@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "graph/text.h"
 
 const char *const slp_activation_names[] = {"identity", "relu", "sigmoid", "tanh", "gelu", "softplus", NULL};
@@ -40,15 +41,10 @@ static void print_name(FILE *f, const char *name)
 	fputc('"', f);
 }
 
-/* In as few digits as give the same number again. */
 static void print_number(FILE *f, double x, bool single)
 {
-	char text[40];
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, x);
-		if (single ? strtof(text, NULL) == (float)x : strtod(text, NULL) == x) break;
-	}
-	fputs(isnan(x) ? "nan" : text, f);
+	char text[32];
+	fputs(slp_number_text(x, single, text), f);
 }
 
 static void print_type(FILE *f, const struct slp_type *type)

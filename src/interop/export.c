@@ -77,15 +77,6 @@ sl_shape slp_export_reshape(const struct slp_gnode *n, sl_shape x, sl_shape y, i
 	return codes;
 }
 
-const char *slp_number_text(double v, char text[32])
-{
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(text, 32, "%.*g", digits, v);
-		if (strtod(text, NULL) == v) break;
-	}
-	return text;
-}
-
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
 static struct slp_signature *signature_for(int count)

@@ -39,8 +39,6 @@ static inline const struct slp_type *slp_input_type(const sl_graph *g, const str
 {
 	return slp_value_type(g, n->in[i]);
 }
-/* The shortest text that is this number. */
-const char *slp_number_text(double v, char text[32]);
 
 /* Writes a program as an ONNX model (onnx_writer.c, where there is protobuf-c). */
 enum sl_status slp_onnx_write(const char *at, const char *path, const sl_graph *g);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "interop/mxnet.h"
 #include "nn/nn.h"
 
@@ -57,7 +58,7 @@ double slp_mx_double(struct slp_mx_call *c, const char *name, double otherwise)
 	const char *text = slp_mx_text(c, name, NULL);
 	char *end;
 	if (!text) return otherwise;
-	double v = strtod(text, &end);
+	double v = slp_number_read(text, &end);
 	if (end == text || *end) bad(c, name, text);
 	return v;
 }

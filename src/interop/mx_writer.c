@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "interop/mx_writer.h"
 #include "io/params.h"
 #include "nn/nn.h"
@@ -38,7 +39,7 @@ void slp_mx_set(struct slp_mx_writer *w, const char *name, const char *format, .
 void slp_mx_set_number(struct slp_mx_writer *w, const char *name, double v)
 {
 	char text[32];
-	slp_mx_set(w, name, "%s", slp_number_text(v, text));
+	slp_mx_set(w, name, "%s", slp_number_text(v, false, text));
 }
 
 void slp_mx_set_tuple(struct slp_mx_writer *w, const char *name, const int64_t *v, int n)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "nn/nn.h"
 
 struct row {
@@ -94,18 +95,18 @@ static void print_rows(FILE *file, const struct look *l)
 		shape = longest(shape, (int)strlen(sl_shape_string(r->output, text)));
 	}
 	struct row sum = {0};
-	fprintf(file, "%-*s  %-*s  %-*s  %12s  %14s  %14s\n", name, "layer", type, "type", shape, "output",
+	slp_fprintf(file, "%-*s  %-*s  %-*s  %12s  %14s  %14s\n", name, "layer", type, "type", shape, "output",
 	        "parameters", "flops", "bytes");
 	for (int i = 0; i < l->count; i++) {
 		const struct row *r = &l->rows[i];
-		fprintf(file, "%*s%-*s  %-*s  %-*s  %12.0f  %14.0f  %14.0f\n", 2 * r->depth, "", name - 2 * r->depth,
+		slp_fprintf(file, "%*s%-*s  %-*s  %-*s  %12.0f  %14.0f  %14.0f\n", 2 * r->depth, "", name - 2 * r->depth,
 		        r->block->base->name, type, r->block->base->type, shape, sl_shape_string(r->output, text),
 		        r->params, r->flops, r->bytes);
 		sum.params += r->params;
 		sum.flops += r->flops;
 		sum.bytes += r->bytes;
 	}
-	fprintf(file, "%-*s  %12.0f  %14.0f  %14.0f\n", name + type + shape + 4, "total", sum.params, sum.flops,
+	slp_fprintf(file, "%-*s  %12.0f  %14.0f  %14.0f\n", name + type + shape + 4, "total", sum.params, sum.flops,
 	        sum.bytes);
 }
 
@@ -117,7 +118,7 @@ static void print_params(FILE *file, sl_param *const *params, int count)
 		*(params[i]->opts.no_grad ? &kept : &trained) += n;
 		bytes += n * (double)sl_dtype_size(params[i]->dtype);
 	}
-	fprintf(file, "%.0f parameters are trained, %.0f are not; together they take %.0f bytes\n", trained, kept,
+	slp_fprintf(file, "%.0f parameters are trained, %.0f are not; together they take %.0f bytes\n", trained, kept,
 	        bytes);
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "runtime/runtime.h"
 
 struct thread_error {
@@ -102,7 +103,7 @@ enum sl_status slp_error_setv(enum sl_status status, const char *prefix, const c
 	pthread_setspecific(ending, &thread_error);
 	int n = snprintf(thread_error.message, sizeof thread_error.message, "%s", prefix);
 	if (n < 0 || (size_t)n >= sizeof thread_error.message) return status;
-	int m = vsnprintf(thread_error.message + n, sizeof thread_error.message - (size_t)n, format, args);
+	int m = slp_vsnprintf(thread_error.message + n, sizeof thread_error.message - (size_t)n, format, args);
 	if (m == 0) snprintf(thread_error.message + n, sizeof thread_error.message - (size_t)n, "%s", status_texts[status]);
 	return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "number.h"
 #include "runtime/execute.h"
 
 _Atomic long slp_fail_kernel;
@@ -19,7 +20,7 @@ enum sl_status slp_kernel_fail(const struct slp_kernel *k, enum sl_status status
 	(void)k;
 	va_list args;
 	va_start(args, format);
-	vsnprintf(kernel_message, sizeof kernel_message, format, args);
+	slp_vsnprintf(kernel_message, sizeof kernel_message, format, args);
 	va_end(args);
 	return status;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "number.h"
 #include "runtime/explain.h"
 
 static const char *worker_name(int worker, char name[SL_DEVICE_NAME_MAX])
@@ -16,7 +17,7 @@ static const char *worker_name(int worker, char name[SL_DEVICE_NAME_MAX])
 static const char *milliseconds(double seconds, char text[24])
 {
 	if (isnan(seconds)) return "?";
-	snprintf(text, 24, "%.3f ms", 1e3 * seconds);
+	slp_snprintf(text, 24, "%.3f ms", 1e3 * seconds);
 	return text;
 }
 
@@ -24,8 +25,8 @@ static const char *milliseconds(double seconds, char text[24])
 
 static void print_call(FILE *f, const struct slp_explained_call *c)
 {
-	fprintf(f, "%s", slp_ops[c->op]->name);
-	if (c->what) fprintf(f, " (%s)", c->what);
+	slp_fprintf(f, "%s", slp_ops[c->op]->name);
+	if (c->what) slp_fprintf(f, " (%s)", c->what);
 }
 
 /* The calls that ran in the same task, one after the other. */
@@ -33,7 +34,7 @@ static void print_calls(FILE *f, const struct slp_explanation *e, int call)
 {
 	enum { SHOWN = 12 };
 	if (e->ncalls == 1) return;
-	fprintf(f, "  call %d of %d in one task, whose times these are:", call + 1, e->ncalls);
+	slp_fprintf(f, "  call %d of %d in one task, whose times these are:", call + 1, e->ncalls);
 	for (int i = 0; i < e->ncalls && i < SHOWN; i++) {
 		fputs(i ? ", " : " ", f);
 		print_call(f, &e->calls[i]);
@@ -44,14 +45,14 @@ static void print_calls(FILE *f, const struct slp_explanation *e, int call)
 static void print_devices(FILE *f, const struct slp_explanation *e)
 {
 	char name[SL_DEVICE_NAME_MAX], predicted[24], transfers[24], took[24];
-	fprintf(f, "  %-8s %14s %14s %14s\n", "device", "predicted", "transfers", "took");
+	slp_fprintf(f, "  %-8s %14s %14s %14s\n", "device", "predicted", "transfers", "took");
 	for (int i = 0; i < e->nprospects; i++) {
 		const struct slp_prospect *p = &e->prospects[i];
 		if (!p->able) {
-			fprintf(f, "  %-8s %14s\n", worker_name(p->worker, name), "no kernel");
+			slp_fprintf(f, "  %-8s %14s\n", worker_name(p->worker, name), "no kernel");
 			continue;
 		}
-		fprintf(f, "  %-8s %14s %14s %14s\n", worker_name(p->worker, name), milliseconds(p->seconds, predicted),
+		slp_fprintf(f, "  %-8s %14s %14s %14s\n", worker_name(p->worker, name), milliseconds(p->seconds, predicted),
 			milliseconds(p->transfers, transfers), p->worker == e->worker ? milliseconds(e->ran, took) : "-");
 	}
 }
@@ -64,7 +65,7 @@ static void print_travels(FILE *f, const struct slp_explanation *e)
 		char name[SL_DEVICE_NAME_MAX];
 		const struct slp_travel *r = &e->reads[i];
 		if (!r->valid || r->valid & 1u << node) continue;
-		fprintf(f, "  %.3f MiB travelled from %s\n", (double)r->bytes / 1048576,
+		slp_fprintf(f, "  %.3f MiB travelled from %s\n", (double)r->bytes / 1048576,
 			slp_node_name((unsigned)__builtin_ctz(r->valid), name));
 	}
 }
@@ -72,7 +73,7 @@ static void print_travels(FILE *f, const struct slp_explanation *e)
 static void print_waits(FILE *f, const struct slp_explanation *e)
 {
 	char a[24], b[24], c[24];
-	fprintf(f, "  waited %s for its inputs to be computed, %s in the queue, %s for transfers\n",
+	slp_fprintf(f, "  waited %s for its inputs to be computed, %s in the queue, %s for transfers\n",
 		milliseconds(e->blocked, a), milliseconds(e->queued, b), milliseconds(e->fetched, c));
 }
 
@@ -110,9 +111,9 @@ static void print_why(FILE *f, const struct slp_explanation *e)
 {
 	char name[SL_DEVICE_NAME_MAX];
 	const char *sched = slp_engine.config.sched;
-	fprintf(f, "  ran on %s: ", worker_name(e->worker, name));
-	if (e->device.kind >= SL_DEVICE_CPU) fprintf(f, "its tensors are on %s", sl_device_name(e->device, name));
-	else if (e->no_cuda && slp_engine.ngpus) fprintf(f, "%s has no CUDA kernel for these types", e->no_cuda);
+	slp_fprintf(f, "  ran on %s: ", worker_name(e->worker, name));
+	if (e->device.kind >= SL_DEVICE_CPU) slp_fprintf(f, "its tensors are on %s", sl_device_name(e->device, name));
+	else if (e->no_cuda && slp_engine.ngpus) slp_fprintf(f, "%s has no CUDA kernel for these types", e->no_cuda);
 	if (e->device.kind >= SL_DEVICE_CPU || (e->no_cuda && slp_engine.ngpus)) {
 		if (count_allowed(e) <= 1) {
 			fputc('\n', f);
@@ -121,16 +122,16 @@ static void print_why(FILE *f, const struct slp_explanation *e)
 		fputs("; among those ", f);
 	}
 	if (count_allowed(e) <= 1) fputs("there is no other device\n", f);
-	else if (predicts(sched)) fprintf(f, "%s chose it: %s\n", sched, prediction(e));
-	else fprintf(f, "%s chose it, which looks neither at times nor at transfers\n", sched);
+	else if (predicts(sched)) slp_fprintf(f, "%s chose it: %s\n", sched, prediction(e));
+	else slp_fprintf(f, "%s chose it, which looks neither at times nor at transfers\n", sched);
 }
 
 void slp_explain_print(FILE *f, const struct slp_explanation *e, int call, const char *type)
 {
 	const struct slp_explained_call *c = &e->calls[call];
 	print_call(f, c);
-	fprintf(f, " at %s, %s\n", c->at, type);
-	if (c->program) fprintf(f, "  in %s\n", c->program);
+	slp_fprintf(f, " at %s, %s\n", c->at, type);
+	if (c->program) slp_fprintf(f, "  in %s\n", c->program);
 	print_calls(f, e, call);
 	if (e->worker < 0) {
 		fputs("  could not be submitted\n", f);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "runtime/fxt.h"
 #include "runtime/text.h"
 
@@ -122,7 +123,7 @@ static void write_types(FILE *f, const struct slp_type *t, int n)
 static void describe(const struct kind *k, const struct slp_call_list *p)
 {
 	const struct slp_record *r = slp_record_first(p);
-	fprintf(kinds.file, "kind\t%d\t%s\t%d\t%.0f\t", k->number, k->name, p->nops, p->flops);
+	slp_fprintf(kinds.file, "kind\t%d\t%s\t%d\t%.0f\t", k->number, k->name, p->nops, p->flops);
 	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) {
 		fprintf(kinds.file, "%s%s(", i ? "; " : "", slp_ops[r->op]->name);
 		write_types(kinds.file, slp_record_types(r), r->nin);

@@ -1,5 +1,6 @@
 /* What is told at the end of a simulated run: how busy each device was, what went over the links, how much memory was
  * taken, and how far the run was from the least that it could take. */
+#include "number.h"
 #include "runtime/simulate.h"
 
 #ifdef SLP_SIMULATION
@@ -25,7 +26,7 @@ static void print_device(FILE *out, const char *kind, int i, int worker, double 
 	struct starpu_profiling_worker_info info;
 	if (starpu_profiling_worker_get_info(worker, &info)) return;
 	double busy = seconds(&info.executing_time);
-	fprintf(out, "simulated device %s:%d: %d tasks, busy %.6f s, share %.3f\n", kind, i, info.executed_tasks, busy,
+	slp_fprintf(out, "simulated device %s:%d: %d tasks, busy %.6f s, share %.3f\n", kind, i, info.executed_tasks, busy,
 		elapsed > 0 ? busy / elapsed : 0);
 }
 
@@ -40,11 +41,11 @@ static void print_memory(FILE *out, const struct sl_stats *s)
 {
 	char name[32], other[32];
 	for (int i = 0; i < s->nodes; i++)
-		fprintf(out, "simulated memory %s: at most %.1f MiB\n", node_name(i, name), (double)s->node_peak[i] / 1048576);
+		slp_fprintf(out, "simulated memory %s: at most %.1f MiB\n", node_name(i, name), (double)s->node_peak[i] / 1048576);
 	for (int i = 0; i < s->nodes; i++)
 		for (int j = 0; j < s->nodes; j++)
 			if (s->link_bytes[i][j])
-				fprintf(out, "simulated link %s to %s: %.3f MiB\n", node_name(i, name), node_name(j, other),
+				slp_fprintf(out, "simulated link %s to %s: %.3f MiB\n", node_name(i, name), node_name(j, other),
 					(double)s->link_bytes[i][j] / 1048576);
 }
 
@@ -54,9 +55,9 @@ static void print_bound(FILE *out, double elapsed)
 	slp_bound_get(&b);
 	double least = fmax(b.area, fmax(b.path, b.pinned));
 	const char *why = least == b.path ? "longest chain" : least == b.area ? "all work on all devices" : "what is pinned";
-	fprintf(out, "simulated bound: %.6f s (%s); area %.6f, path %.6f, pinned %.6f\n", least, why, b.area, b.path,
+	slp_fprintf(out, "simulated bound: %.6f s (%s); area %.6f, path %.6f, pinned %.6f\n", least, why, b.area, b.path,
 		b.pinned);
-	if (least > 0) fprintf(out, "simulated distance: %.3f times the bound\n", elapsed / least);
+	if (least > 0) slp_fprintf(out, "simulated distance: %.3f times the bound\n", elapsed / least);
 }
 
 /* To the file that SL_SIMULATION_REPORT names, else to standard error. */
@@ -71,7 +72,7 @@ void slp_report_end(void)
 	}
 	double elapsed = sl_time() - start;
 	sl_stats_get(&s);
-	fprintf(out, "simulated time: %.6f s\n", elapsed);
+	slp_fprintf(out, "simulated time: %.6f s\n", elapsed);
 	for (int i = 0; i < slp_engine.nteams; i++) print_device(out, "cpu", i, slp_engine.team_worker[i], elapsed);
 	for (int i = 0; i < slp_engine.ngpus; i++) print_device(out, "gpu", i, slp_engine.gpu_worker[i], elapsed);
 	print_memory(out, &s);

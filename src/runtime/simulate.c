@@ -2,6 +2,7 @@
  * StarPU recorded on it.  doc/simulation.md tells what a description says. */
 #include <time.h>
 
+#include "number.h"
 #include "runtime/simulate.h"
 
 #ifndef SLP_SIMULATION
@@ -71,7 +72,10 @@ static void load(void)
 	description.loaded = true;
 	while (file && description.lines < MAX_LINES && fgets(text, sizeof text, file)) {
 		struct line *l = &description.line[description.lines];
-		if (sscanf(text, " %63[^ \t#\n]%lf", l->key, &l->value) == 2) description.lines++;
+		int n = 0;
+		char *end = text;
+		if (sscanf(text, " %63[^ \t#\n]%n", l->key, &n) == 1) l->value = slp_number_read(text + n, &end);
+		if (end > text + n) description.lines++;
 	}
 	if (file) fclose(file);
 }

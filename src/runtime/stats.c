@@ -1,6 +1,7 @@
 /* Statistics: what the runtime did, counted as it happens, and what StarPU counted. */
 #include <string.h>
 
+#include "number.h"
 #include "runtime/runtime.h"
 
 static struct {
@@ -87,18 +88,18 @@ void sl_stats_print(FILE *file)
 {
 	struct sl_stats s;
 	sl_stats_get(&s);
-	fprintf(file, "ops %llu in %llu tasks (%llu finished, at most %llu at a time), %llu failed, %llu skipped\n",
+	slp_fprintf(file, "ops %llu in %llu tasks (%llu finished, at most %llu at a time), %llu failed, %llu skipped\n",
 		(unsigned long long)s.ops, (unsigned long long)s.segments, (unsigned long long)s.finished,
 		(unsigned long long)s.peak_tasks, (unsigned long long)s.faults, (unsigned long long)s.skipped);
-	fprintf(file, "run-ahead waited %llu times, %.3f s\n", (unsigned long long)s.stalls, s.stall_seconds);
-	fprintf(file, "handles %llu, recycled %llu times; buffers %.1f MiB, at most %.1f MiB; "
+	slp_fprintf(file, "run-ahead waited %llu times, %.3f s\n", (unsigned long long)s.stalls, s.stall_seconds);
+	slp_fprintf(file, "handles %llu, recycled %llu times; buffers %.1f MiB, at most %.1f MiB; "
 		"scratch %.1f MiB a worker\n",
 		(unsigned long long)s.handles, (unsigned long long)s.recycled, (double)s.bytes / 1048576,
 		(double)s.peak_bytes / 1048576, (double)s.scratch_bytes / 1048576);
 	for (int i = 0; i < s.nodes; i++) {
-		fprintf(file, "memory node %d: at most %.1f MiB", i, (double)s.node_peak[i] / 1048576);
+		slp_fprintf(file, "memory node %d: at most %.1f MiB", i, (double)s.node_peak[i] / 1048576);
 		for (int j = 0; j < s.nodes; j++)
-			if (s.link_bytes[i][j]) fprintf(file, ", to node %d %.1f MiB", j, (double)s.link_bytes[i][j] / 1048576);
+			if (s.link_bytes[i][j]) slp_fprintf(file, ", to node %d %.1f MiB", j, (double)s.link_bytes[i][j] / 1048576);
 		fputc('\n', file);
 	}
 }

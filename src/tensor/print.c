@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "tensor/tensor.h"
 
 enum { EDGE = 3, ABBREVIATE_FROM = 1000, CELL = 32 };
@@ -43,8 +44,8 @@ static void format(const struct printer *p, double v, char cell[CELL])
 {
 	if (isnan(v)) snprintf(cell, CELL, "nan");
 	else if (isinf(v)) snprintf(cell, CELL, v < 0 ? "-inf" : "inf");
-	else if (!slp_is_float(p->view.type.dtype)) snprintf(cell, CELL, "%.0f", v);
-	else snprintf(cell, CELL, p->scientific ? "%.*e" : "%.*f", p->decimals, v);
+	else if (!slp_is_float(p->view.type.dtype)) slp_snprintf(cell, CELL, "%.0f", v);
+	else slp_snprintf(cell, CELL, p->scientific ? "%.*e" : "%.*f", p->decimals, v);
 }
 
 /* Digits after the point that are needed, up to four. */

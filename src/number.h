@@ -1,0 +1,27 @@
+/* Numbers as text, the same in every locale: a program may have called setlocale, and what is written is read elsewhere.
+ * All that has a fraction is read and printed here (src/runtime/number.c). */
+#ifndef SLP_NUMBER_H
+#define SLP_NUMBER_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+double slp_number_read(const char *text, char **end); /* as strtod */
+/* In as few digits as give the same number again, six or more; of a float, the same float.  "nan" has no sign. */
+const char *slp_number_text(double x, bool single, char text[32]);
+
+/* As those of <stdio.h>. */
+int slp_snprintf(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int slp_vsnprintf(char *text, size_t size, const char *format, va_list args) __attribute__((format(printf, 3, 0)));
+int slp_fprintf(FILE *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,59 @@
+/* Numbers as text, the same in every locale (number.h). */
+#include "number.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* The calling thread prints and reads as in C. */
+static locale_t begin(void)
+{
+	return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* this one needs no memory */
+}
+
+double slp_number_read(const char *text, char **end)
+{
+	locale_t before = begin();
+	double x = strtod(text, end);
+	uselocale(before);
+	return x;
+}
+
+int slp_vsnprintf(char *text, size_t size, const char *format, va_list args)
+{
+	locale_t before = begin();
+	int n = vsnprintf(text, size, format, args);
+	uselocale(before);
+	return n;
+}
+
+int slp_snprintf(char *text, size_t size, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int n = slp_vsnprintf(text, size, format, args);
+	va_end(args);
+	return n;
+}
+
+int slp_fprintf(FILE *file, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	locale_t before = begin();
+	int n = vfprintf(file, format, args);
+	uselocale(before);
+	va_end(args);
+	return n;
+}
+
+const char *slp_number_text(double x, bool single, char text[32])
+{
+	if (isnan(x)) return "nan";
+	for (int digits = 6; digits <= 17; digits++) {
+		slp_snprintf(text, 32, "%.*g", digits, x);
+		double again = slp_number_read(text, NULL);
+		if (single ? (float)again == (float)x : again == x) break;
+	}
+	return text;
+}
