@@ -234,6 +234,7 @@ void sl_mode_leave(sl_mode *mode)
 enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_attach_opts opts)
 {
 	SLP_CALL("sl_attach_grad", at);
+	if (slp_trace_refuses(at, "sl_attach_grad", t)) return sl_error();
 	if (!slp_tensor_usable(at, "sl_attach_grad", t)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	if (!slp_is_float(t->type.dtype)) {
 		slp_call_fail(at, "sl_attach_grad", SL_EDTYPE, "the tensor is %s; only floats have gradients",

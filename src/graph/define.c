@@ -137,7 +137,8 @@ sl_graph *slp_graph_from(sl_tensor *const *heads, int count, const struct slp_tr
 
 /* The program that computes the heads, which must be symbols: the operations behind them in the order of their calls.
  * Free it with sl_graph_free.  Its inputs are the variables, in the order they were made.  NULL with SL_EINVAL: there
- * is no head, or one has values.
+ * is no head, or one has values.  NULL also while a mistake is pending (sl_error), for it may be one of the calls that
+ * the program should hold, though no head depends on it: a change of a symbol in place, for example.
  *
  *     sl_tensor *a = sl_var("a"), *b = sl_var("b");
  *     sl_graph *g = sl_graph_define(sl_add(a, b)); */
@@ -153,7 +154,7 @@ sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int count)
 		if (!heads[i]->symbol)
 			return slp_call_fail(at, "sl_graph_define", SL_EINVAL, "head %d has values: it is not a symbol", i);
 	}
-	return slp_graph_from(heads, count, NULL);
+	return sl_error() == SL_OK ? slp_graph_from(heads, count, NULL) : NULL;
 }
 
 /* Writes the names of the program's inputs, in the order in which a run takes them, to names, at most max of them, and

@@ -161,6 +161,7 @@ extern const struct slp_pass slp_passes[SL_PASSES];
 
 /* While a trace is under way in this thread, operations without inputs give symbols, too. */
 struct slp_trace {
+	struct slp_pending before; /* an error from before: those of the trace are seen beside it */
 	struct slp_trace *outer;
 	int nrandom;                /* virtual random streams given out */
 	struct slp_bound {

@@ -205,6 +205,7 @@ static enum sl_status check_effects(const char *at, const struct sl_op *op, int 
 {
 	for (int i = 0; i < nin; i++) {
 		if (!slp_input_is_written(op, i) || in[i]->symbol->kind == SLP_NODE_PARAM) continue;
+		slp_trace_complain("%s at %s would change the symbol '%s'", op->name, at, in[i]->symbol->name);
 		slp_call_fail(at, op->name, SL_ESTATE, "would change the symbol '%s', which is no parameter", in[i]->symbol->name);
 		return SL_ESTATE;
 	}
@@ -302,6 +303,7 @@ static void make_current(struct slp_trace *trace)
 void slp_trace_begin(struct slp_trace *trace, sl_device device)
 {
 	*trace = (struct slp_trace){.outer = current, .device = device};
+	slp_error_set_aside(&trace->before);
 	slp_trace_complaint[0] = '\0';
 	make_current(trace);
 }
@@ -316,6 +318,7 @@ void slp_trace_end(struct slp_trace *trace)
 	for (int i = 0; i < trace->neffects; i++) symbol_release(trace->effects[i]);
 	free(trace->bound);
 	free(trace->effects);
+	slp_error_rejoin(&trace->before);
 }
 
 struct slp_trace *slp_trace_current(void)

@@ -238,12 +238,12 @@ sl_tensor *slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in
 	*eager = h->eager;
 	if (h->eager) return NULL;
 	if (!inputs_usable(at, block, in, nin)) return NULL;
-	bool clean = sl_error() == SL_OK;
+	struct slp_pending before;
+	slp_error_set_aside(&before);
 	struct entry *e = entry_for(at, block, in, nin);
-	if (!e) {
-		*eager = clean && fall_back(block);
-		return NULL;
-	}
+	if (!e) *eager = fall_back(block);
+	slp_error_rejoin(&before);
+	if (!e) return NULL;
 	sl_tensor *y = run_entry(at, e, in, nin);
 	entry_release(e);
 	return y;

@@ -82,6 +82,11 @@ enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *va
 		                        : "labels are");
 		return s;
 	}
+	if (slp_is_symbolic(1, &values)) {
+		slp_trace_complain("sl_metric_add at %s counts values", at);
+		slp_call_fail(at, "sl_metric_add", SL_ESTATE, "a metric counts values, and a program has none yet");
+		return SL_ESTATE;
+	}
 	SL_PAUSE
 		SL_SCOPE {
 			if (metric->top) values = hits(at, metric, values, labels);

@@ -27,7 +27,7 @@ bool slp_trace_block(const char *at, sl_block *block, const struct slp_signature
 void slp_traced_clear(struct slp_traced *traced);
 /* Symbols for the inputs of a signature, "data" or "data0", "data1", …; in the innermost scope; false with an error. */
 bool slp_trace_inputs(const char *at, const struct slp_signature *s, sl_tensor **symbols);
-/* Whether the trace met something it cannot take; records the error. */
+/* Whether the trace met something it cannot take, or a mistake, though the result may be there; records the error. */
 bool slp_trace_failed(const char *at, const sl_block *block, const sl_tensor *result);
 
 #endif

@@ -5,11 +5,7 @@
 #include "number.h"
 #include "runtime/runtime.h"
 
-struct thread_error {
-	enum sl_status status; /* SL_OK: none pending */
-	char message[SLP_MESSAGE_MAX];
-};
-static _Thread_local struct thread_error thread_error;
+static _Thread_local struct slp_pending thread_error; /* SL_OK: none pending */
 
 struct fault {
 	enum sl_status status;
@@ -133,6 +129,19 @@ bool slp_given(const char *at, const char *function, const char *name, const voi
 	/* NULL is mostly the result of an earlier mistake, which has been recorded. */
 	if (!argument && sl_error() == SL_OK) slp_call_fail(at, function, SL_EINVAL, "the %s is NULL", name);
 	return argument;
+}
+
+void slp_error_set_aside(struct slp_pending *first)
+{
+	first->status = thread_error.status;
+	if (first->status == SL_OK) return;
+	*first = thread_error;
+	sl_error_clear();
+}
+
+void slp_error_rejoin(const struct slp_pending *first)
+{
+	if (first->status != SL_OK) thread_error = *first;
 }
 
 static bool faults_grow(void)

@@ -19,6 +19,14 @@ enum { SLP_MESSAGE_MAX = 2048 };
 /* Records an error of the calling thread, unless one is pending (the first wins); returns status. */
 enum sl_status slp_error_set(enum sl_status status, const char *format, ...) SLP_PRINTF(2);
 enum sl_status slp_error_setv(enum sl_status status, const char *prefix, const char *format, va_list args);
+/* Sets the pending error aside, if there is one, so that those of what follows are seen; slp_error_rejoin puts it back:
+ * the first wins. */
+struct slp_pending {
+	enum sl_status status;
+	char message[SLP_MESSAGE_MAX];
+};
+void slp_error_set_aside(struct slp_pending *first);
+void slp_error_rejoin(const struct slp_pending *first);
 /* Ends a sync point: the first error, of the thread or of kernels, counts as reported. */
 enum sl_status slp_error_take(void);
 

@@ -62,11 +62,27 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 	return true;
 }
 
+void slp_trace_complain(const char *format, ...)
+{
+	if (!slp_tracing || slp_trace_complaint[0]) return;
+	va_list args;
+	va_start(args, format);
+	vsnprintf(slp_trace_complaint, SLP_COMPLAINT_MAX, format, args);
+	va_end(args);
+}
+
+bool slp_trace_refuses(const char *at, const char *function, const sl_tensor *t)
+{
+	if (!slp_tracing || !t || t->symbol) return false;
+	slp_trace_complain("%s at %s uses the values of a tensor", function, at);
+	slp_call_fail(at, function, SL_ESTATE, "the values of a tensor cannot be used while a program is traced");
+	return true;
+}
+
 void *slp_symbol_fail(const char *at, const char *function, const sl_tensor *t)
 {
 	const char *name = slp_symbolic->name(t->symbol);
-	if (slp_tracing && !slp_trace_complaint[0])
-		snprintf(slp_trace_complaint, SLP_COMPLAINT_MAX, "%s at %s asks the symbol '%s' for values", function, at, name);
+	slp_trace_complain("%s at %s asks the symbol '%s' for values", function, at, name);
 	return slp_call_fail(at, function, SL_ESTATE, "the symbol '%s' has no values: they exist only when its program runs",
 			     name);
 }
@@ -330,6 +346,7 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 	at = slp_fxt_call_site(at);
 	if (!op->inplace || op->nout != 1 || nin > FEW)
 		return slp_call_fail(at, op->name, SL_EINTERNAL, "cannot run in place");
+	if (in[0]) slp_trace_complain("%s at %s changes a tensor in place", op->name, at);
 	for (int i = 0; i < nin; i++)
 		if (in[i] && in[i]->symbol) return symbol_inplace(at, op, in[i]);
 	if (slp_tracing && in[0]) return slp_call_fail(at, op->name, SL_ESTATE, "changes a tensor in place, which cannot be traced");

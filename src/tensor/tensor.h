@@ -52,6 +52,11 @@ extern _Thread_local bool slp_tracing;
 /* The first thing that a trace could not take, though the program may have gone on; empty: nothing. */
 enum { SLP_COMPLAINT_MAX = 256 };
 extern _Thread_local char slp_trace_complaint[SLP_COMPLAINT_MAX];
+/* Notes such a thing, if this thread traces. */
+void slp_trace_complain(const char *format, ...) SLP_PRINTF(1);
+/* Whether this thread traces; then it is an error that `function` uses the values of a tensor: a program would keep
+ * what it read once, and not write again. */
+bool slp_trace_refuses(const char *at, const char *function, const sl_tensor *t);
 /* Whether the call of these arguments is to be written down. */
 bool slp_is_symbolic(int nin, sl_tensor *const *in);
 /* Records that a symbol was asked for what only values have; returns NULL. */

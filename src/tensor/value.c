@@ -133,6 +133,7 @@ static bool size_fits(const char *at, const char *function, const sl_tensor *t, 
 enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes)
 {
 	SLP_CALL("sl_read", at);
+	if (slp_trace_refuses(at, "sl_read", t)) return slp_error_take();
 	if (!size_fits(at, "sl_read", t, bytes)) return slp_error_take();
 	void *p = slp_host_begin(at, "sl_read", t, false);
 	if (!p) return slp_error_take();
@@ -147,6 +148,7 @@ enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes
 enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_t bytes)
 {
 	SLP_CALL("sl_write", at);
+	if (slp_trace_refuses(at, "sl_write", t)) return slp_error_take();
 	if (!size_fits(at, "sl_write", t, bytes)) return slp_error_take();
 	void *p = slp_host_begin(at, "sl_write", t, true);
 	if (!p) return slp_error_take();
@@ -173,6 +175,7 @@ static double element(const void *p, enum sl_dtype dtype)
 double sl_item_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_item", at);
+	if (slp_trace_refuses(at, "sl_item", t)) return NAN;
 	if (t && !t->symbol && sl_tensor_size(t) != 1) {
 		char text[160];
 		slp_call_fail(at, "sl_item", SL_ESHAPE, "the tensor is %s; only one with a single element has a scalar value",

@@ -100,6 +100,7 @@ extern const struct sl_op slp_op_copy;
 static sl_tensor *move_symbol(const char *at, sl_tensor *t, sl_device device)
 {
 	if (sl_device_equal(t->device, device) || device.kind == SL_DEVICE_AUTO) return sl_clone_at(at, t);
+	slp_trace_complain("sl_copy_to at %s copies to another device", at);
 	return slp_call_fail(at, "sl_copy_to", SL_ESTATE, "a copy to another device cannot be traced");
 }
 
