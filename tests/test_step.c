@@ -173,12 +173,109 @@ static void test_step_mistakes(void)
 	sl_block_free(net);
 }
 
+/* ---- losses of several numbers ----------------------------------------------------------------------------------- */
+
+enum { ROWS = 5, FIRST = 3 };
+
+static sl_tensor *loss_per_element(const char *at, sl_tensor *y, sl_tensor *target)
+{
+	return sl_square_at(at, sl_sub_at(at, y, target));
+}
+
+static sl_tensor *mean_loss(const char *at, sl_tensor *y, sl_tensor *target)
+{
+	return sl_mean_at(at, loss_per_element(at, y, target), (struct sl_reduce_opts){0});
+}
+
+/* How many losses a batch of ROWS has: what the trainer must divide by, call by call. */
+static const struct {
+	const char *name;
+	sl_loss *loss;
+	int64_t count;
+	enum sl_reduction reduction;
+} reductions[] = {
+        {"a loss a row", sl_l2_loss_at, ROWS, SL_REDUCTION_MEAN},
+        {"a loss an element", loss_per_element, ROWS * 4 * 3, SL_REDUCTION_MEAN},
+        {"one loss", mean_loss, 1, SL_REDUCTION_MEAN},
+        {"the sum of a loss a row", sl_l2_loss_at, 1, SL_REDUCTION_SUM},
+        {"the sum of a loss an element", loss_per_element, 1, SL_REDUCTION_SUM},
+};
+
+static sl_block *tokens_net(bool synchronised)
+{
+	sl_seed(4);
+	sl_block *net = synchronised ? sl_sequential(sl_dense(3, .no_flatten = true), sl_batch_norm_layer(.synchronised = true))
+	                             : sl_sequential(sl_dense(3, .no_flatten = true));
+	CHECK_OK(sl_initialize(net, .init = sl_normal_init(1)));
+	return net;
+}
+
+/* One step; n shards of a whole step, or call by call where n is 0. */
+static void step_once(sl_block *net, int k, int n)
+{
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+	sl_step *step = sl_step_compile(net, reductions[k].loss, trainer, .reduction = reductions[k].reduction);
+	sl_seed(8);
+	SL_SCOPE {
+		sl_tensor *x = sl_normal(SL_SHAPE(ROWS, 4, 2), 0, 1), *t = sl_normal(SL_SHAPE(ROWS, 4, 3), 0, 1), *l;
+		sl_tensor *xs[] = {sl_rows(x, 0, FIRST), sl_rows(x, FIRST, ROWS)};
+		sl_tensor *ts[] = {sl_rows(t, 0, FIRST), sl_rows(t, FIRST, ROWS)};
+		if (n == 1) {
+			CHECK(sl_step_run(step, x, t, NULL) != NULL);
+		} else if (n == 2) {
+			CHECK_OK(sl_step_run_shards(step, 2, xs, ts, NULL, NULL));
+		} else {
+			SL_RECORD
+				l = reductions[k].loss(SL_HERE, sl_forward(net, x), t);
+			CHECK_OK(sl_backward(l));
+			CHECK_OK(sl_trainer_step(trainer, reductions[k].count));
+		}
+		CHECK_SAYING(sl_error() == SL_OK, "%s: %s", reductions[k].name, sl_error_message());
+	}
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+}
+
+/* The parameters go down by the same, whatever the loss's shape and however the batch is cut. */
+static void test_reductions(void)
+{
+	for (size_t k = 0; k < sizeof reductions / sizeof *reductions; k++) {
+		sl_block *nets[3];
+		for (int n = 0; n < 3; n++) step_once(nets[n] = tokens_net(false), (int)k, n);
+		check_params(reductions[k].name, nets[0], nets[1], 1e-6);
+		check_params(reductions[k].name, nets[0], nets[2], 1e-6);
+		for (int n = 0; n < 3; n++) sl_block_free(nets[n]);
+	}
+}
+
+static void test_reductions_synchronised(void)
+{
+	for (size_t k = 0; k < sizeof reductions / sizeof *reductions; k++) {
+		sl_block *nets[2];
+		for (int n = 1; n < 3; n++) step_once(nets[n - 1] = tokens_net(true), (int)k, n);
+		check_params(reductions[k].name, nets[0], nets[1], 1e-5);
+		for (int n = 0; n < 2; n++) sl_block_free(nets[n]);
+	}
+}
+
+static void test_no_reduction(void)
+{
+	sl_block *net = tokens_net(false);
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+	CHECK_NULL(sl_step_compile(net, mean_loss, trainer, .reduction = (enum sl_reduction)2), SL_EINVAL, "reduction");
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+}
+
 static const struct slp_test steps[] = {
         {"same bits without fusion", test_steps_same_bits},
         {"same to rounding", test_steps_to_rounding},
         {"prepared", test_prepare},
         {"few tasks", test_few_tasks},
         {"frozen parameters", test_frozen},
+        {"the mean and the sum of losses", test_reductions},
+        {"of synchronised layers", test_reductions_synchronised},
+        {"no such reduction", test_no_reduction},
         {"mistakes", test_step_mistakes},
         {NULL, NULL},
 };

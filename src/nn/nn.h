@@ -170,4 +170,11 @@ bool slp_metric_set(const char *at, sl_metric *metric, sl_tensor *sum, int64_t c
 /* Writes a line on what does not fit about a parameter and values from a file (out NULL: no line); false if nothing. */
 bool slp_param_unfit(FILE *out, const char *path, const sl_param *param, const sl_tensor *values);
 
+/* reduction.c */
+int64_t slp_rows_of(sl_shape x);
+/* What gradients of so many rows are divided by. */
+int64_t slp_reduction_divisor(enum sl_reduction reduction, int64_t rows);
+/* The gradient by which to go back from the losses of so many rows, in *weights: NULL for ones.  False after an error. */
+bool slp_reduction_weigh(const char *at, enum sl_reduction reduction, sl_tensor *losses, int64_t rows, sl_tensor **weights);
+
 #endif

@@ -24,11 +24,13 @@ struct sl_step {
 	int count;
 };
 
-/* A training step of a network as one program: sl_step_run computes the network's output and the loss of each row,
- * goes back, and updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled
- * at the first run for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them.  loss
- * is the function behind one of the macros: sl_softmax_cross_entropy_at.  The step keeps the network; the trainer must
- * outlive it, and its learning rate and schedule count at each run.  Free it with sl_step_free.  SL_EINVAL: NULL.
+/* A training step of a network as one program: sl_step_run computes the network's output and the losses, goes back, and
+ * updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled at the first run
+ * for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them.  loss is the function
+ * behind one of the macros: sl_softmax_cross_entropy_at.  The parameters are updated by the gradient of the mean of all
+ * losses, whether there is one a row, several (one a token), or one for the batch; of their sum with
+ * .reduction = SL_REDUCTION_SUM.  The step keeps the network; the trainer must outlive it, and its learning rate and
+ * schedule count at each run.  Free it with sl_step_free.  SL_EINVAL: NULL, or no such reduction.
  *
  *     sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
  *     while (next(&x, &y)) sl_step_run(step, x, y, NULL); */
@@ -39,6 +41,8 @@ sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_tra
 		if (sl_error() == SL_OK) slp_call_fail(at, "sl_step_compile", SL_EINVAL, "an argument is NULL");
 		return NULL;
 	}
+	if ((unsigned)opts.reduction > SL_REDUCTION_SUM)
+		return slp_call_fail(at, "sl_step_compile", SL_EINVAL, "%d is no reduction", (int)opts.reduction);
 	sl_step *s = slp_calloc(1, sizeof *s);
 	if (!s) return slp_call_fail(at, "sl_step_compile", SL_ENOMEM, "no memory for a step");
 	*s = (sl_step){.net = sl_block_retain(net), .loss = loss, .trainer = trainer, .opts = opts};
@@ -89,6 +93,12 @@ static bool list_params(const char *at, const struct slp_trace *trace, sl_param 
 	return true;
 }
 
+/* What the trainer divides the gradients by. */
+static int64_t divisor(const sl_step *step, int64_t rows)
+{
+	return slp_reduction_divisor(step->opts.reduction, rows);
+}
+
 static bool trace_update(const char *at, const sl_step *step, const struct slp_trace *trace, int64_t rows)
 {
 	int count;
@@ -96,7 +106,7 @@ static bool trace_update(const char *at, const sl_step *step, const struct slp_t
 	sl_tensor **symbols = slp_malloc((size_t)(2 * count + 1) * sizeof *symbols);
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step") == SL_OK;
 	bool ok = list_params(at, trace, params, count, symbols, symbols + count);
-	struct slp_hyper h = slp_trainer_coming(step->trainer, rows);
+	struct slp_hyper h = slp_trainer_coming(step->trainer, divisor(step, rows));
 	if (ok) ok = slp_trainer_update(at, step->trainer, symbols, symbols + count, h) == SL_OK;
 	free(symbols);
 	return ok;
@@ -128,16 +138,17 @@ static int trace_step(const char *at, const sl_step *step, const struct slp_sign
                       struct slp_trace *trace, sl_tensor **heads, int *bucket)
 {
 	bucket[0] = bucket[1] = -1;
-	sl_tensor *in[2];
+	sl_tensor *in[2], *weights;
+	int64_t rows = slp_rows_of(s->in[0].type.shape);
 	if (!slp_trace_inputs(at, s, in)) return -1;
 	heads[1] = slp_block_forward(at, step->net, &in[0], 1);
 	heads[0] = heads[1] ? step->loss(at, heads[1], in[1]) : NULL;
 	if (slp_trace_failed(at, step->net, heads[0])) return -1;
 	trace->backward = true;
-	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){0}) != SL_OK) return -1;
-	sl_shape shape = s->in[0].type.shape;
+	if (!slp_reduction_weigh(at, step->opts.reduction, heads[0], rows, &weights)) return -1;
+	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){.head_grads = &weights}) != SL_OK) return -1;
 	int grads = whole ? 0 : trace_gradients(at, step, trace, heads + 2, bucket + 2);
-	SL_PAUSE if (whole && !trace_update(at, step, trace, shape.ndim ? shape.dim[0] : 1)) return -1;
+	SL_PAUSE if (whole && !trace_update(at, step, trace, rows)) return -1;
 	return grads < 0 ? -1 : 2 + grads;
 }
 
@@ -245,8 +256,8 @@ enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, s
 	return plan_at(at, "sl_step_prepare", step, in, true) ? SL_OK : sl_error();
 }
 
-/* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, one a row, and what the
- * network said in *output, if output is not NULL: new tensors.  NULL after a mistake, and nothing was updated:
+/* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, as the loss function gave them,
+ * and what the network said in *output, if output is not NULL: new tensors.  NULL after a mistake, and nothing was updated:
  * SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those of the operations. */
 sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output)
 {
@@ -255,7 +266,7 @@ sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor
 	if (output) *output = NULL;
 	sl_plan *plan = plan_at(at, "sl_step_run", step, in, true);
 	if (!plan) return NULL;
-	struct slp_hyper h = slp_trainer_advance(step->trainer, x->type.shape.ndim ? x->type.shape.dim[0] : 1);
+	struct slp_hyper h = slp_trainer_advance(step->trainer, divisor(step, slp_rows_of(x->type.shape)));
 	struct slp_setting settings[] = {{"lr", bits(h.lr)}, {"rescale", bits(h.rescale)}, {"step", (uint64_t)h.step}};
 	if (slp_plan_run(at, plan, in, 2, settings, 3, NULL, out) != SL_OK) return NULL;
 	slp_fxt_step_done();
@@ -370,11 +381,11 @@ static bool update(const char *at, sl_step *step, const sl_device *owners, sl_te
 	u.data = u.list + n;
 	u.sums = u.data + count;
 	u.result = (int *)(u.sums + count);
-	struct slp_hyper h = slp_trainer_coming(step->trainer, rows);
+	struct slp_hyper h = slp_trainer_coming(step->trainer, divisor(step, rows));
 	bool ok = add_all(&u) && slp_trainer_update(at, step->trainer, u.data, u.sums, h) == SL_OK;
 	free(u.list);
 	if (!ok) return false;
-	slp_trainer_advance(step->trainer, rows);
+	slp_trainer_advance(step->trainer, divisor(step, rows));
 	slp_fxt_step_done();
 	return true;
 }
@@ -400,7 +411,7 @@ static bool run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x
 	bool ok = owners != NULL;
 	for (int i = 0; ok && i < n; i++) {
 		ok = (shards[i] = run_shard(at, step, (sl_tensor *const[]){x[i], targets[i]}, i)) != NULL;
-		if (ok) rows += x[i]->type.shape.ndim ? x[i]->type.shape.dim[0] : 1;
+		if (ok) rows += slp_rows_of(x[i]->type.shape);
 	}
 	SL_PAUSE
 		SL_SCOPE
@@ -418,19 +429,21 @@ static bool run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x
 static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
 			 sl_tensor **losses, sl_tensor **outputs)
 {
-	sl_tensor **heads = slp_calloc(2 * (size_t)n, sizeof *heads), **out = heads + n;
+	sl_tensor **heads = slp_calloc(3 * (size_t)n, sizeof *heads), **out = heads + n, **weights = out + n;
 	if (!heads) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
 	bool ok = false;
 	int64_t rows = 0;
 	SL_RECORD {
 		ok = sl_forward_shards_at(at, step->net, n, x, out) == SL_OK;
 		for (int i = 0; ok && i < n; i++) {
-			rows += x[i]->type.shape.ndim ? x[i]->type.shape.dim[0] : 1;
+			int64_t own = slp_rows_of(x[i]->type.shape);
+			rows += own;
 			ok = (heads[i] = step->loss(at, out[i], targets[i])) != NULL;
+			SL_PAUSE ok = ok && slp_reduction_weigh(at, step->opts.reduction, heads[i], own, &weights[i]);
 		}
 	}
-	ok = ok && sl_backward_heads_at(at, heads, n, (struct sl_backward_opts){0}) == SL_OK &&
-	     sl_trainer_step_at(at, step->trainer, rows, (struct sl_trainer_step_opts){0}) == SL_OK;
+	ok = ok && sl_backward_heads_at(at, heads, n, (struct sl_backward_opts){.head_grads = weights}) == SL_OK &&
+	     sl_trainer_step_at(at, step->trainer, divisor(step, rows), (struct sl_trainer_step_opts){0}) == SL_OK;
 	for (int i = 0; ok && i < n; i++) {
 		if (losses) losses[i] = heads[i];
 		if (outputs) outputs[i] = out[i];
@@ -442,7 +455,9 @@ static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const 
 /* Makes one step on a batch that is cut into n shards (sl_split_and_load), and returns at once: each shard runs on the
  * device of its rows as one program, up to the gradients by all parameters; these are added in a fixed tree on the
  * device that owns the parameter, and used there (see sl_trainer_new).  The result depends on how the batch is cut, not
- * on how many devices of a kind share the shards.  The network must have been initialised for all of the devices.
+ * on how many devices of a kind share the shards.  Shards count by their rows: the gradient is that of the whole batch,
+ * whether the losses are one a row, one a token, or each shard's mean.
+ * The network must have been initialised for all of the devices.
  * losses and outputs, if not NULL, get n tensors as sl_step_run returns them, on the shards' devices.  After an error
  * (those of sl_step_run) nothing was updated.  A network with synchronised layers is run call by call instead:
  * sl_forward_shards, sl_backward and sl_trainer_step.

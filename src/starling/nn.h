@@ -263,14 +263,17 @@ SL_API double sl_schedule_lr(const struct sl_schedule *schedule, double lr, int6
 /* A whole training step as one plan: forward, loss, backward, update. */
 typedef sl_tensor *sl_loss(const char *at, sl_tensor *output, sl_tensor *target); /* sl_softmax_cross_entropy_at, … */
 typedef struct sl_step sl_step;
+/* What a whole step goes down by, where the loss is several numbers: one a row, or one for each of its tokens. */
+enum sl_reduction { SL_REDUCTION_MEAN, SL_REDUCTION_SUM };
 struct sl_step_opts {
 	unsigned passes_off;
+	enum sl_reduction reduction; /* [SL_REDUCTION_MEAN] */
 };
 SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer,
 				   struct sl_step_opts opts);
 #define sl_step_compile(net, loss, trainer, ...)                                                                       \
 	sl_step_compile_at(SL_HERE, net, loss, trainer, (struct sl_step_opts){__VA_ARGS__})
-/* Returns the losses of the batch, one a row; *output (if not NULL) gets what the network said. */
+/* Returns the losses of the batch; *output (if not NULL) gets what the network said. */
 SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output);
 #define sl_step_run(step, x, target, output) sl_step_run_at(SL_HERE, step, x, target, output)
 SL_API enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x,

@@ -1,0 +1,22 @@
+/* What each loss of a whole step counts, so that parameters go down by the mean of all, or by their sum, however the
+ * batch is cut: the trainer divides by rows, and the way back begins with what a loss is of its row. */
+#include "nn/nn.h"
+
+int64_t slp_rows_of(sl_shape x)
+{
+	return x.ndim ? x.dim[0] : 1;
+}
+
+int64_t slp_reduction_divisor(enum sl_reduction reduction, int64_t rows)
+{
+	return reduction == SL_REDUCTION_SUM ? 1 : rows;
+}
+
+bool slp_reduction_weigh(const char *at, enum sl_reduction reduction, sl_tensor *losses, int64_t rows, sl_tensor **weights)
+{
+	int64_t n = sl_tensor_size(losses);
+	*weights = NULL;
+	if (reduction == SL_REDUCTION_SUM || n == rows || !n) return true;
+	struct sl_make make = {sl_tensor_dtype(losses), sl_tensor_device(losses)};
+	return (*weights = sl_full_at(at, sl_tensor_shape(losses), (double)rows / (double)n, make)) != NULL;
+}
