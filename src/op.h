@@ -207,6 +207,8 @@ bool slp_axis(int *axis, int ndim);
 /* NumPy's rule; false if a and b do not fit. */
 bool slp_broadcast(sl_shape a, sl_shape b, sl_shape *out);
 bool slp_is_float(enum sl_dtype dtype);
+/* Whether a number can be an element of this type: any can be a float, rounded; integers are whole, and have limits. */
+bool slp_can_hold(enum sl_dtype dtype, double value);
 /* Common flops: one an element of output 0. */
 double slp_flops_elementwise(const struct slp_infer *c);
 

@@ -80,6 +80,18 @@ bool slp_is_float(enum sl_dtype dtype)
 	return dtype == SL_FLOAT32 || dtype == SL_FLOAT64;
 }
 
+bool slp_can_hold(enum sl_dtype dtype, double value)
+{
+	union {
+		char bytes[16];
+		max_align_t align;
+	} element = {{0}};
+	struct slp_view v = {&element, {dtype, SL_SCALAR}};
+	if (slp_is_float(dtype)) return true;
+	slp_set(&v, 0, value);
+	return slp_get(&v, 0) == value;
+}
+
 double slp_flops_elementwise(const struct slp_infer *c)
 {
 	return (double)sl_shape_size(c->out[0].shape);

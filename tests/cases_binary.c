@@ -72,6 +72,12 @@
 #define INTEGERS_ONE(name, s, type, a, values)                                                                         \
 	{name, "integers", NUMBER(s), 1, .in = {THESE(type, 4, a)}, .no_grad = true, .expect = values, .nexpect = 4}
 #define FOUR(a, b, c, d) a, b, c, d
+/* Numbers that integers of these types cannot be. */
+#define NO_INTEGER(name)                                                                                               \
+	{name, "a fraction", NUMBER(2.9), 1, .in = {THESE(SL_INT32, 2, 1, 2)}, .reject = SL_EDTYPE},                   \
+	{name, "too large", NUMBER(2147483648.0), 1, .in = {THESE(SL_INT32, 2, 1, 2)}, .reject = SL_EDTYPE},           \
+	{name, "negative", NUMBER(-1), 1, .in = {THESE(SL_UINT8, 2, 1, 2)}, .reject = SL_EDTYPE},                      \
+	{name, "no number", NUMBER(NAN), 1, .in = {THESE(SL_INT32, 2, 1, 2)}, .reject = SL_EDTYPE}
 
 const struct slp_case slp_cases_binary[] = {
 	TWO("add", false, LIST(3.5, -3, 3.5, 3.5, -2, 2), LIST(NAN, NAN, NAN, NAN, 0)),
@@ -159,7 +165,11 @@ const struct slp_case slp_cases_binary[] = {
 	 .expect = {NAN, 0, 1}, .nexpect = 3},
 	{"minimum_scalar", "is no number", NUMBER(NAN), 1, .in = {THESE(SL_FLOAT32, 3, NAN, -1, 1)}, .no_grad = true,
 	 .expect = {NAN, NAN, NAN}, .nexpect = 3},
-	INTEGERS_ONE("mul_scalar", 0.5, SL_INT32, FOUR(7, -7, 0, 8), LIST(3, -3, 0, 4)),
+	NO_INTEGER("add_scalar"), NO_INTEGER("sub_scalar"), NO_INTEGER("mul_scalar"), NO_INTEGER("div_scalar"),
+	NO_INTEGER("pow_scalar"), NO_INTEGER("maximum_scalar"), NO_INTEGER("minimum_scalar"), NO_INTEGER("rsub_scalar"),
+	NO_INTEGER("rdiv_scalar"), NO_INTEGER("rpow_scalar"),
+	INTEGERS_ONE("mul_scalar", -3, SL_INT32, FOUR(7, -7, 0, 2147483647), LIST(-21, 21, 0, -2147483648.0)),
+	INTEGERS_ONE("div_scalar", 2, SL_INT32, FOUR(7, -7, 0, 8), LIST(3, -3, 0, 4)),
 	INTEGERS_ONE("rdiv_scalar", 7, SL_INT32, FOUR(2, -2, 0, 8), LIST(3, -3, 2147483647, 0)),
 	INTEGERS_ONE("add_scalar", 200, SL_UINT8, FOUR(7, 55, 56, 255), LIST(207, 255, 255, 255)),
 	INTEGERS_ONE("eq_scalar", 7, SL_UINT8, FOUR(7, 55, 7, 255), LIST(1, 0, 1, 0)),

@@ -1,5 +1,6 @@
 /* Elementwise operations, filling and copies as programs call them. */
 #include <math.h>
+#include <string.h>
 
 #include "check.h"
 
@@ -46,6 +47,47 @@ static void test_two(void)
 		CHECK_VALUES(sl_ge(a, b), 0, 1, 1);
 		CHECK_NULL(sl_add(a, FROM(1, 2)), SL_ESHAPE, "add", "(3,)", "(2,)");
 		CHECK_NULL(sl_add(a, sl_cast(b, SL_INT32)), SL_EDTYPE, "add", "sl_cast");
+	}
+}
+
+/* Two data types: neither is cut to the other's. */
+static void test_compare_types(void)
+{
+	SL_SCOPE {
+		sl_tensor *f = FROM(0.5, 2, 300), *d = sl_from(((double[]){0.1, 2, 16777217}), SL_SHAPE(3), .dtype = SL_FLOAT64);
+		sl_tensor *i = sl_from(((int32_t[]){0, 2, 16777217}), SL_SHAPE(3), .dtype = SL_INT32);
+		sl_tensor *u = sl_from(((uint8_t[]){0, 2, 255}), SL_SHAPE(3), .dtype = SL_UINT8);
+		CHECK_VALUES(sl_eq(f, i), 0, 1, 0);
+		CHECK_VALUES(sl_eq(i, u), 1, 1, 0);
+		CHECK_VALUES(sl_lt(u, f), 1, 0, 1);
+		CHECK_VALUES(sl_ge(d, f), 0, 1, 1);
+		CHECK_VALUES(sl_eq(sl_cast(i, SL_FLOAT32), i), 1, 1, 0); /* no float32 is 2^24 + 1 */
+		CHECK_VALUES(sl_gt_scalar(i, 1.5), 0, 1, 1);
+		CHECK_VALUES(sl_lt_scalar(u, 1000), 1, 1, 1);
+		CHECK_NULL(sl_eq(f, sl_ones(SL_SHAPE(2), .dtype = SL_INT32)), SL_ESHAPE, "eq");
+	}
+}
+
+/* An integer tensor takes no fraction, however it is called. */
+static void test_integer_and_fraction(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_from(((int32_t[]){1, 2, 3}), SL_SHAPE(3), .dtype = SL_INT32);
+		CHECK_NULL(sl_add_scalar(x, 0.5), SL_EDTYPE, "add_scalar", "0.5", "int32", "sl_cast");
+		CHECK_NULL(sl_mul_scalar_(x, 2.9), SL_EDTYPE, "mul_scalar", "2.9");
+		CHECK_VALUES(sl_mul_scalar_(x, 2), 2, 4, 6);
+		CHECK_VALUES(sl_mul_scalar(sl_cast(x, SL_FLOAT32), 2.5), 5, 10, 15);
+		sl_tensor *v = sl_var("x", SL_VAR_SHAPE(3), .dtype = SL_INT32), *open = sl_var("x", .dtype = SL_INT32);
+		CHECK_NULL(sl_mul_scalar(v, 2.9), SL_EDTYPE, "mul_scalar");
+		sl_graph *graph = sl_graph_define(sl_mul_scalar(open, 2.9));
+		CHECK(graph && !sl_compile(graph, .shapes = &SL_SHAPE(3)) && sl_error() == SL_EDTYPE);
+		sl_error_clear();
+		sl_graph_free(graph);
+		graph = sl_graph_parse("input x: int32 (3,)\ny = mul_scalar(x, value=2.9)\nreturn y\n");
+		CHECK(!graph || !sl_compile(graph));
+		CHECK_SAYING(sl_error() == SL_EDTYPE && strstr(sl_error_message(), "2.9"), "message: %s", sl_error_message());
+		sl_error_clear();
+		sl_graph_free(graph);
 	}
 }
 
@@ -231,6 +273,7 @@ static void test_cast(void)
 
 static const struct slp_test function_tests[] = {
         {"of one tensor", test_one}, {"of two tensors", test_two},      {"of a tensor and a number", test_number},
+        {"comparing data types", test_compare_types}, {"integers and fractions", test_integer_and_fraction},
         {"in place", test_in_place}, {"with itself", test_with_itself}, {0},
 };
 static const struct slp_test gradient_tests[] = {

@@ -184,6 +184,12 @@ static void test_simplify_writes(void)
 	     "c = mul_scalar(a, value=3)\nd = neg(b)\nreturn c, d");
 }
 
+/* Negatives of integers saturate: twice negative is not what it was. */
+static void test_simplify_integers(void)
+{
+	SAME(SIMPLIFY, "input x: uint8 (3,)\na = neg(x)\nb = neg(a)\nc = abs(a)\nd = add(x, a)\ne = sub(x, a)\nreturn b, c, d, e");
+}
+
 /* ---- random programs --------------------------------------------------------------------------------------------- */
 
 static unsigned state;
@@ -266,7 +272,7 @@ static const struct slp_test cse_tests[] = {
 };
 static const struct slp_test simplify_tests[] = {
         {"neutral", test_neutral}, {"not neutral", test_not_neutral}, {"numbers", test_numbers},
-        {"moves", test_moves},     {"writes", test_simplify_writes},  {0},
+        {"moves", test_moves},     {"writes", test_simplify_writes},  {"integers", test_simplify_integers}, {0},
 };
 
 int main(int argc, char **argv)

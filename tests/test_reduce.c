@@ -67,7 +67,8 @@ static void test_counting_hits(void)
 		sl_tensor *best = sl_argmax(sl_from(scores, SL_SHAPE(4, 3)), 1);
 		sl_tensor *hits = sl_eq(best, sl_from(labels, SL_SHAPE(4), .dtype = SL_INT32));
 		CHECK(sl_item(sl_sum(hits)) == 3);
-		CHECK(sl_item(sl_mean(sl_cast(hits, SL_FLOAT32))) == 0.75);
+		CHECK(sl_item(sl_mean(hits)) == 0.75 && sl_tensor_dtype(sl_mean(hits)) == SL_FLOAT32);
+		CHECK(sl_item(sl_mean(sl_eq(best, sl_cast(best, SL_FLOAT32)))) == 1);
 	}
 }
 
@@ -80,7 +81,7 @@ static void test_mistakes(void)
 		CHECK_NULL(sl_sum(x, .naxes = 1), SL_EINVAL, "sum", "axes");
 		CHECK_NULL(sl_mean(x, SL_AXES(5)), SL_EINVAL, "mean(x float32 (2, 3))", "axis 5", "2 axes");
 		CHECK_NULL(sl_max(x, SL_AXES(0, -2)), SL_EINVAL, "axis 0", "twice");
-		CHECK_NULL(sl_mean(sl_cast(x, SL_INT32)), SL_EDTYPE, "int32", "sl_cast");
+		CHECK_NULL(sl_norm(sl_cast(x, SL_INT32)), SL_EDTYPE, "int32", "sl_cast");
 		CHECK_NULL(sl_max(sl_zeros(SL_SHAPE(2, 0)), SL_AXES(1)), SL_ESHAPE, "no elements");
 		CHECK_NULL(sl_broadcast_to(x, SL_SHAPE(2, 2, 4)), SL_ESHAPE, "(2, 3)", "(2, 2, 4)");
 	}

@@ -26,10 +26,25 @@ static enum sl_status binary_infer(struct slp_infer *c)
 	return SL_OK;
 }
 
-static enum sl_status scalar_infer(struct slp_infer *c)
+static double number(const void *attrs)
+{
+	return ((const struct slp_value *)attrs)->value;
+}
+
+static enum sl_status compare_scalar_infer(struct slp_infer *c)
 {
 	c->out[0] = c->in[0];
 	return SL_OK;
+}
+
+/* Integers stay integers: whether a result is one may depend neither on the number's value nor on who computes it. */
+static enum sl_status scalar_infer(struct slp_infer *c)
+{
+	double s = number(c->attrs);
+	if (!slp_can_hold(c->in[0].dtype, s))
+		return slp_reject(c, SL_EDTYPE, "%.9g is no %s; turn the tensor into floats first, with sl_cast", s,
+		                  sl_dtype_name(c->in[0].dtype));
+	return compare_scalar_infer(c);
 }
 
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
@@ -92,6 +107,24 @@ static sl_tensor *part(const char *at, const struct sl_op *op, sl_tensor *a, sl_
 	return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){a, b});
 }
 
+/* Of two data types, one that holds the numbers of both. */
+static enum sl_dtype common_dtype(enum sl_dtype a, enum sl_dtype b)
+{
+	return a == b ? a : slp_is_float(a) || slp_is_float(b) ? SL_FLOAT64 : SL_INT32;
+}
+
+static sl_tensor *as(const char *at, sl_tensor *t, enum sl_dtype dtype)
+{
+	return sl_tensor_dtype(t) == dtype ? t : sl_cast_at(at, t, dtype);
+}
+
+static sl_tensor *compare(const char *at, const struct sl_op *op, sl_tensor *a, sl_tensor *b)
+{
+	if (!a || !b) return part(at, op, a, b);
+	enum sl_dtype dtype = common_dtype(sl_tensor_dtype(a), sl_tensor_dtype(b));
+	return part(at, op, as(at, a, dtype), as(at, b, dtype));
+}
+
 static enum sl_status pow_grad(struct slp_grad *g)
 {
 	enum sl_status s = SL_OK;
@@ -124,11 +157,6 @@ static enum sl_status minimum_grad(struct slp_grad *g)
 }
 
 /* ---- gradients of the forms with a number ------------------------------------------------------------------------ */
-
-static double number(const void *attrs)
-{
-	return ((const struct slp_value *)attrs)->value;
-}
 
 static enum sl_status give_only(struct slp_grad *g, sl_tensor *d)
 {
@@ -364,7 +392,8 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 /* sl_NAME_at(at, a, b): the function of the elements of a and b, which are repeated along axes of size 1 and along
  * axes that they lack at the front.  Both must have one data type, which is the result's (SL_EDTYPE otherwise;
  * SL_ESHAPE if the shapes do not fit).  Integers are computed in double precision, lose their fractions as in C and
- * saturate.  Comparisons have no gradient.
+ * saturate.  Comparisons have no gradient, and take two data types, too: both are turned into one that holds either,
+ * which is the result's.
  *
  *     sl_tensor *y = sl_add(sl_dot(x, w), bias);        // (n, m) + (m) */
 #define PUBLIC_OF_TWO(name)                                                                                            \
@@ -373,10 +402,18 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 		return part(at, &slp_op_##name, a, b);                                                                 \
 	}
 
-/* sl_NAME_scalar_at(at, x, s): the same with a number for b, or for a in the forms whose name begins with r.
+/* The same, of data types that may differ. */
+#define PUBLIC_COMPARISON(name)                                                                                        \
+	sl_tensor *sl_##name##_at(const char *at, sl_tensor *a, sl_tensor *b)                                          \
+	{                                                                                                              \
+		return compare(at, &slp_op_##name, a, b);                                                              \
+	}
+
+/* sl_NAME_scalar_at(at, x, s): the same with a number for b, or for a in the forms whose name begins with r.  The result
+ * has x's data type: s must be one that integers of x's type can be (SL_EDTYPE otherwise), but in comparisons.
  *
  *     sl_tensor *half = sl_div_scalar(x, 2), *inverse = sl_rdiv_scalar(x, 1); */
-#define OF_NUMBER(name, of, swapped, saves, gradient, doc)                                                             \
+#define OF_NUMBER(name, of, swapped, rule, saves, gradient, doc)                                                             \
 	static enum sl_status name##_scalar_ref(const struct slp_kernel *k)                                            \
 	{                                                                                                              \
 		return scalar_ref(k, of##_exact, swapped);                                                             \
@@ -389,20 +426,20 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 	{                                                                                                              \
 		return slp_apply1(at, &slp_op_##name##_scalar, &(struct slp_value){s}, 1, &x);                         \
 	}                                                                                                              \
-	DESCRIPTOR(name##_scalar, doc, "x", 1, true, saves, gradient, .infer = scalar_infer,                           \
+	DESCRIPTOR(name##_scalar, doc, "x", 1, true, saves, gradient, .infer = rule,                                   \
 	           .attr_table = slp_value_attrs, .attrs_size = sizeof(struct slp_value))
 
 #define BINARY(name, saves, scalar_saves, value, doc)                                                                  \
 	FUNCTION(name, value)                                                                                          \
 	OF_TWO(name, true, saves, name##_grad, doc)                                                                    \
 	PUBLIC_OF_TWO(name)                                                                                            \
-	OF_NUMBER(name, name, false, scalar_saves, name##_scalar_grad, doc ", a number")
+	OF_NUMBER(name, name, false, scalar_infer, scalar_saves, name##_scalar_grad, doc ", a number")
 #define COMPARE(name, value, doc)                                                                                      \
 	FUNCTION(name, (value) ? 1 : 0)                                                                                \
 	OF_TWO(name, true, 0, NULL, "1 where " doc ", else 0")                                                         \
-	PUBLIC_OF_TWO(name)                                                                                            \
-	OF_NUMBER(name, name, false, 0, NULL, "1 where " doc ", a number, else 0")
-#define SWAPPED(name, of, saves, doc) OF_NUMBER(name, of, true, saves, name##_scalar_grad, doc)
+	PUBLIC_COMPARISON(name)                                                                                        \
+	OF_NUMBER(name, name, false, compare_scalar_infer, 0, NULL, "1 where " doc ", a number, else 0")
+#define SWAPPED(name, of, saves, doc) OF_NUMBER(name, of, true, scalar_infer, saves, name##_scalar_grad, doc)
 #define PART(name, value, doc)                                                                                         \
 	FUNCTION(name, value)                                                                                          \
 	OF_TWO(name, false, 0, NULL, doc)

@@ -347,8 +347,11 @@ static enum sl_status grad_norm(struct slp_grad *g)
 
 /* ---- public ----------------------------------------------------------------------------------------------------- */
 
+extern const struct sl_op slp_op_mean;
+
 static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, struct sl_reduce_opts opts)
 {
+	if (op == &slp_op_mean && x && !slp_is_float(sl_tensor_dtype(x))) x = sl_cast_at(at, x, SL_FLOAT32);
 	struct slp_reduce_attrs attrs = {.naxes = opts.naxes, .keepdims = opts.keepdims};
 	if (opts.naxes < 0 || opts.naxes > SL_MAX_NDIM || (opts.naxes && !opts.axes))
 		return slp_call_fail(at, op->name, SL_EINVAL, "%d axes at %p; 0 to %d needed", opts.naxes,
@@ -358,8 +361,8 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 }
 
 /* sl_sum, sl_mean, sl_max, sl_min, sl_norm: one element from those along the given axes, or along all.  The axes go,
- * or stay with size 1 (keepdims).  The result has the dtype of x; mean and norm (the root of the sum of squares) take
- * floats only.  Sums of integers saturate.  max and min are NaN where x has a NaN; their gradient goes in equal parts
+ * or stay with size 1 (keepdims).  The result has the dtype of x, but the mean of integers, which is float32; norm (the
+ * root of the sum of squares) takes floats only.  Sums of integers saturate.  max and min are NaN where x has a NaN; their gradient goes in equal parts
  * to all elements that are largest (smallest).  SL_EINVAL: an axis that is not there or given twice; SL_ESHAPE: max or
  * min of nothing; SL_EDTYPE.
  *

@@ -116,12 +116,13 @@ static bool signs(struct site *s)
 {
 	const struct slp_gnode *n = here(s), *in = n->nin ? slp_value_op(s->g, n->in[0], "neg") : NULL;
 	const struct slp_gnode *scaled = n->nin ? slp_value_op(s->g, n->in[0], "mul_scalar") : NULL;
+	if (!is_float(s)) return false; /* negatives of integers saturate */
 	if (in && slp_node_is(n, "neg")) return become_value(s, in->in[0]);
 	if (in && slp_node_is(n, "abs")) return become1(s, "abs", in->in[0]);
 	if (in && slp_node_is(n, "square")) return become1(s, "square", in->in[0]);
-	if (in && slp_node_is(n, "mul_scalar") && is_float(s))
+	if (in && slp_node_is(n, "mul_scalar"))
 		return become_scalar(s, "mul_scalar", in->in[0], -slp_node_number(n, "value"));
-	if (scaled && slp_node_is(n, "neg") && is_float(s))
+	if (scaled && slp_node_is(n, "neg"))
 		return become_scalar(s, "mul_scalar", scaled->in[0], -slp_node_number(scaled, "value"));
 	return false;
 }
@@ -218,7 +219,7 @@ static bool with_number(struct site *s)
 static bool signs_of_two(struct site *s)
 {
 	const struct slp_gnode *n = here(s);
-	if (n->nin != 2) return false;
+	if (n->nin != 2 || !is_float(s)) return false;
 	const struct slp_gnode *a = slp_value_op(s->g, n->in[0], "neg"), *b = slp_value_op(s->g, n->in[1], "neg");
 	if (b && slp_node_is(n, "add")) return become2(s, "sub", n->in[0], b->in[0]);
 	if (a && slp_node_is(n, "add")) return become2(s, "sub", n->in[1], a->in[0]);
