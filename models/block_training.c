@@ -181,6 +181,7 @@ int drv_train_block(const char *program, const char *title, const struct drv_opt
 {
 	return drv_train(&(struct drv_training){.program = program,
 	                                        .title = title,
+	                                        .mode = drv_mode_names[how->mode],
 	                                        .common = common,
 	                                        .options = options,
 	                                        .model = how,

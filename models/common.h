@@ -69,6 +69,8 @@ void drv_progress_end(struct drv_progress *p);
 
 /* ---- results: report.c ------------------------------------------------------------------------------------------ */
 
+const char *drv_commit(void);
+void drv_json_stamp(json_t *object);
 json_t *drv_json_new(const char *program, const struct drv_options *options);
 json_t *drv_json_real(double value);
 bool drv_json_put(const char *path, const json_t *value);

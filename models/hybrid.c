@@ -357,12 +357,12 @@ static void export_import(struct drv_bench *b)
 
 static const struct drv_experiment experiments[] = {
         {"imperative", "fancy_func(1, 2, 3, 4), call by call", imperative},
-        {"symbolic", "the same as text: parsed, compiled, run; the program before and after folding", symbolic},
+        {"symbolic", "the same as text: parsed, folded, compiled, run", symbolic},
         {"network", "a 256-128-2 network on one row, before and after hybridizing", network},
         {"symbols", "the network given a symbol, and the program behind the result", symbols},
         {"hybridnet", "a network whose forward prints: once hybridized it prints once", own_network},
         {"errors", "what symbols cannot do", errors},
-        {"export", "the network written as my_mlp-symbol.json and my_mlp-0000.params, and read again", export_import},
+        {"export", "the network written to files (my_mlp-symbol.json), and read again", export_import},
 };
 
 enum { KEY_REPEAT = 0x200, KEY_OUTPUT };

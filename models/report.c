@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "common.h"
 
@@ -11,7 +13,35 @@ json_t *drv_json_real(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* An object that says what ran, on what. */
+/* Now, as in 2025-01-31T12:00:00Z. */
+static json_t *date(void)
+{
+	time_t now = time(NULL);
+	struct tm utc;
+	char text[32] = "";
+	if (gmtime_r(&now, &utc)) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	return json_string(text);
+}
+
+/* Null if the machine's name is no UTF-8. */
+static json_t *host(void)
+{
+	char name[256] = "";
+	if (gethostname(name, sizeof name - 1)) return json_null();
+	json_t *text = json_string(name);
+	return text ? text : json_null();
+}
+
+/* What all results say of their origin: which Starling, when, where. */
+void drv_json_stamp(json_t *object)
+{
+	json_object_set_new(object, "version", json_string(sl_version()));
+	json_object_set_new(object, "commit", drv_commit() ? json_string(drv_commit()) : json_null());
+	json_object_set_new(object, "date", date());
+	json_object_set_new(object, "host", host());
+}
+
+/* An object that says what ran, on what, where and when; doc/json.md lists what is in it. */
 json_t *drv_json_new(const char *program, const struct drv_options *o)
 {
 	json_t *devices = json_array();
@@ -19,8 +49,10 @@ json_t *drv_json_new(const char *program, const struct drv_options *o)
 		char name[SL_DEVICE_NAME_MAX];
 		json_array_append_new(devices, json_string(sl_device_name(o->devices[i], name)));
 	}
-	return json_pack("{s:s, s:s, s:o, s:I}", "program", program, "version", sl_version(), "devices", devices,
-	                 "seed", (json_int_t)o->seed);
+	json_t *object = json_pack("{s:s}", "program", program);
+	drv_json_stamp(object);
+	json_object_update_new(object, json_pack("{s:o, s:I}", "devices", devices, "seed", (json_int_t)o->seed));
+	return object;
 }
 
 static json_t *stats(void)

@@ -56,6 +56,7 @@ struct drv_training {
 	/* What the driver says: its name, and how a batch is trained and tested.  start makes what is trained, stop
 	 * frees it (NULL: nothing to free); all return false after an error. */
 	const char *program, *title;
+	const char *mode; /* how steps are done, for --json; NULL: call by call */
 	const struct drv_options *common;
 	const struct drv_train_options *options;
 	void *model;

@@ -9,7 +9,7 @@ hybrid=models/hybrid
 mlp=models/mlp
 
 # What must not depend on the clock
-timeless() { grep -Ev '"(seconds|images_per_second|stalls|stall_seconds|tasks|tasks_per_batch|peak_tasks|peak_bytes)":' "$1"; }
+timeless() { grep -Ev '"(date|seconds|images_per_second|stalls|stall_seconds|tasks|tasks_per_batch|peak_tasks|peak_bytes)":' "$1"; }
 
 number='[0-9]+\.[0-9]+'
 
@@ -211,6 +211,8 @@ complains 'runs imperatively: '
 valid_json "$tmp/my_mlp-symbol.json"
 valid_json "$tmp/hybrid.json"
 contains "$tmp/hybrid.json" '"difference": 0\.0'
+run 0 "$hybrid" --help
+sed '1,/^Experiments/d' "$tmp/out" | grep -v '^  ' && fail "the list of experiments wraps"
 run 0 env TMPDIR="$tmp/bin" "$hybrid" export symbolic
 if [ -n "$(find "$tmp/bin" -name 'starling-hybrid*')" ]; then fail "files are left behind"; fi
 if grep -q hybridizing "$tmp/out"; then fail "experiments that were not asked for"; fi

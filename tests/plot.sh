@@ -67,7 +67,10 @@ run 2 "$plot" a.json -o curve.gif
 complains 'curve.gif.*FILE\.svg'
 mkdir "$tmp/bin"
 ln -s "$(command -v env)" "$tmp/bin"
-run 1 env PATH="$tmp/bin" "$(realpath "$plot")" "$tmp/mlp.json"
+run 1 env PATH="$tmp/bin" "$(realpath "$plot")" "$tmp/mlp.json" -o -
+complains 'gnuplot-nox'
+run 0 env PATH="$tmp/bin" "$(realpath "$plot")" "$tmp/mlp.json" # the table needs none
+says '^mlp '
 complains 'gnuplot-nox'
 command -v gnuplot >/dev/null || skip "pictures: no gnuplot (Debian: gnuplot-nox)"
 

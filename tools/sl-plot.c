@@ -208,7 +208,11 @@ static bool compare(struct options *o)
 {
 	for (int i = 0; i < o->nfiles; i++)
 		if (!read_run(&o->runs[i], o->files[i])) return false;
-	return print_table(o) && draw(o);
+	if (!print_table(o)) return false;
+	if (o->output) return draw(o);
+	/* Not asked for: the table stands without it. */
+	o->output = DRV_PLOT_TEXT;
+	return !drv_plot_ready(o->output) || draw(o);
 }
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
@@ -234,7 +238,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-        {"output", 'o', "FILE", 0, "Draw into FILE.svg or FILE.png; - as text (the default); window", 1},
+        {"output", 'o', "FILE", 0, "Draw into FILE.svg or FILE.png; - as text (the default, if gnuplot is there); window", 1},
         {0},
 };
 
@@ -244,7 +248,7 @@ static const struct argp argp = {
         .args_doc = "RUN.json...",
         .doc = "Compares training runs: loss and accuracy over epochs and over seconds.\v"
                "RUN.json is what lenet, mlp or resnet18 wrote with --json.  Prints a line for each run, then draws with "
-               "gnuplot.\n\n"
+               "gnuplot if it is there.\n\n"
                "  mlp --mode eager --json eager.json\n"
                "  mlp --mode step --json step.json\n"
                "  sl-plot eager.json step.json -o modes.svg\n\n"
@@ -253,9 +257,9 @@ static const struct argp argp = {
 
 int main(int argc, char **argv)
 {
-	struct options o = {.output = DRV_PLOT_TEXT};
+	struct options o = {0};
 	drv_parse(&argp, argc, argv, &o);
-	bool ok = drv_plot_ready(o.output) && compare(&o);
+	bool ok = (!o.output || drv_plot_ready(o.output)) && compare(&o);
 	for (int i = 0; i < o.nfiles; i++) free_run(&o.runs[i]);
 	return fflush(stdout) || !ok ? DRV_ERROR : DRV_OK;
 }

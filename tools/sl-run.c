@@ -260,6 +260,7 @@ static sl_block *load(const struct options *o)
 static int run(const struct options *o)
 {
 	json_t *results = drv_json_new("sl-run", &o->common);
+	json_object_set_new(results, "mode", json_string(o->imperative ? "imperative" : "compiled"));
 	bool ok = false;
 	SL_SCOPE {
 		sl_block *net = load(o);

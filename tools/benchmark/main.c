@@ -48,7 +48,7 @@ static void want(struct argp_state *state, struct arguments *a, const char *patt
 		a->wanted[i] = true;
 		found++;
 	}
-	if (!found) argp_error(state, "there is no case %s; --list tells which there are", pattern);
+	if (!found) argp_error(state, "there is no case %s; --list names them", pattern);
 	a->nwanted += found;
 }
 

@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "../../models/common.h"
 #include "bench.h"
 
 enum { COLUMNS = 9, CELL = 64 };
@@ -137,6 +138,7 @@ bool bench_write_json(FILE *file, const char *machine, const struct bench_case *
 	                  "peer", real(s.peer), "peer_ratio", real(s.peer_ratio), "runs", reals(r->value, r->runs),
 	                  "rate", real(s.rate), "goal", goal(c, &s), "machine", machine);
 	if (!object) return false;
+	drv_json_stamp(object);
 	if (c->rate_unit) json_object_set_new(object, "rate_unit", json_string(c->rate_unit));
 	if (*r->how) json_object_set_new(object, "peer_how", json_string(r->how));
 	if (*r->error) json_object_set_new(object, "error", json_string(r->error));
