@@ -29,6 +29,14 @@ if grep -q '^  own *x86-64-v4' "$tmp/out"; then
 elif grep -q '^  own *x86-64-v3' "$tmp/out"; then
   grep -qw avx2 /proc/cpuinfo || fail "x86-64-v3 without AVX2"
 fi
+# The machine, as others tell it; what is set; hints
+[ ! -f /proc/cpuinfo ] || says "^  CPU +$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | sed -n '1s/[][().*+?|]/./gp;1q')"
+says "^  kernel +$(uname -s) $(uname -r | sed 's/[+.]/./g') $(uname -m)\$"
+says '^  topology +[1-9][0-9]* packages, [1-9][0-9]* cores'
+says '^  compiled by +(gcc|clang) [0-9]'
+says '^  load +[0-9]'
+says '^  STARPU_WORKERS_NOBIND +1$'
+says '^hints$'
 run 0 env SL_GEMM=plain "$info"
 says '^  products +plain$'
 says '^  products because +SL_GEMM asks for it$'

@@ -10,6 +10,7 @@ tools_sl_plot_LDADD = $(models_ldadd) -lm
 tools_sl_plot_LDFLAGS = $(INSTALL_RUNPATH)
 
 tools_sl_info_SOURCES = \
+	tools/info/host.c \
 	tools/info/info.h \
 	tools/info/machine.c \
 	tools/info/main.c \

@@ -7,12 +7,15 @@
 #include <starling.h>
 
 /* A section is an object of values, or a list of objects with the same keys. */
+json_t *info_host(void);
 json_t *info_devices(void);
 json_t *info_memory(void);
 json_t *info_links(void);
 json_t *info_libraries(void);
 json_t *info_kernels(void);
 json_t *info_settings(void);
+json_t *info_environment(void);
+json_t *info_hints(void);
 
 json_t *info_ops(void);
 void info_print_ops(const json_t *ops);

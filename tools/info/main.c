@@ -12,8 +12,9 @@ static const struct section {
 	const char *name;
 	json_t *(*make)(void);
 } sections[] = {
-        {"devices", info_devices}, {"memory", info_memory},       {"links", info_links},
-        {"kernels", info_kernels}, {"libraries", info_libraries}, {"settings", info_settings},
+        {"machine", info_host},       {"devices", info_devices},         {"memory", info_memory},
+        {"links", info_links},        {"kernels", info_kernels},         {"libraries", info_libraries},
+        {"settings", info_settings},  {"environment", info_environment}, {"hints", info_hints},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections, MAX_COLUMNS = 8 };
 
@@ -43,6 +44,7 @@ static void print_object(json_t *object)
 	char text[64];
 	int width = 0;
 	json_object_foreach(object, key, value) if ((int)strlen(key) > width) width = (int)strlen(key);
+	if (!json_object_size(object)) puts("  none");
 	json_object_foreach(object, key, value) printf("  %-*s  %s\n", width, key, text_of(value, text));
 }
 
@@ -98,7 +100,8 @@ static void print_sections(json_t *all)
 
 static json_t *collect(bool ops)
 {
-	json_t *all = json_pack("{s:s}", "version", sl_version());
+	json_t *all = json_object();
+	drv_json_stamp(all);
 	if (ops) json_object_set_new(all, "operations", info_ops());
 	for (int i = 0; i < SECTIONS && !ops; i++) json_object_set_new(all, sections[i].name, sections[i].make());
 	return all;
@@ -147,7 +150,7 @@ static const struct argp_option options[] = {
 static const struct argp argp = {
         .options = options,
         .parser = parse_option,
-        .doc = "Tells what Starling finds on this machine: devices, memory, links and their measured speed, the kernels "
+        .doc = "Reports what Starling finds on this machine: the CPU, devices, memory, links and their measured speed, the kernels "
                "picked for this CPU and why, libraries, settings, where calibration lies.\v"
                "What it finds depends on the environment as programs do: STARPU_NCPU, STARPU_NCUDA, STARPU_SCHED, "
                "SL_GEMM and others.\n\n"
