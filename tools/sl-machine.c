@@ -34,7 +34,7 @@ struct work {
 	double amount;   /* in units of the rate; 0: the value is the price of a repetition */
 	double scale;    /* of the value */
 	sl_shape x, y;
-	bool grad_x, grad_y; /* time the way back to these instead */
+	bool grad_x, grad_y; /* time the gradients of these instead */
 	sl_tensor *(*call)(sl_tensor *x, sl_tensor *y);
 };
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# memory.sh: LeNet on two emulated GPUs that have 60 % of the memory which it takes without a limit: StarPU drops data, or
-# puts them out, and brings them back, and the losses are the same.  Prints what that costs in one line, for doc/parallel.md.
+# memory.sh: LeNet on two emulated GPUs that have 60 % of the memory which it takes without a limit: StarPU drops or
+# evicts data and brings them back, and the losses are the same.  Prints what that costs in one line, for doc/parallel.md.
 # Run by make check-long in the build tree.
 . "${srcdir:-.}/tests/expect.sh"
 . "$srcdir/tests/emu/common.sh"
@@ -33,4 +33,4 @@ done
 out=$(megabytes limited '-> host')
 echo "device memory of $((need * 6 / 10)) MiB where $need were taken: the same losses," \
   "$(awk -v a="$(seconds limited)" -v b="$(seconds free)" 'BEGIN { printf "%.1f", a / b }') times as long;" \
-  "$out MB put out, $(megabytes limited 'host ->') MB brought in ($(megabytes free 'host ->') MB without the limit)"
+  "$out MB evicted, $(megabytes limited 'host ->') MB brought in ($(megabytes free 'host ->') MB without the limit)"
