@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <starpu.h>
 
@@ -167,10 +168,10 @@ static void print_host(FILE *out)
 	fprintf(out, "host.call_us %.3g\nhost.task_us %.3g\n", 1e6 * call, 1e6 * fmax(0, issue_seconds(LARGE) - call));
 }
 
-static void describe(FILE *out, int cores, const char *models)
+static void describe(FILE *out, int cores, double busy, const char *models)
 {
 	int gpus = sl_device_count(SL_DEVICE_GPU);
-	fprintf(out, "# Measured by sl-machine\ncpu.cores %d\n", cores);
+	fprintf(out, "# Measured by sl-machine; others used %.0f %% of the CPUs\ncpu.cores %d\n", busy, cores);
 	print_device(out, "cpu", sl_cpu(0), cores);
 	print_host(out);
 	fprintf(out, "gpu.count %d\n", gpus);
@@ -181,10 +182,40 @@ static void describe(FILE *out, int cores, const char *models)
 	if (models) fprintf(out, "models %s\n", models);
 }
 
+/* ---- others ------------------------------------------------------------------------------------------------------ */
+
+enum { MOST_BUSY = 20 }; /* % of the CPUs, that may be in use */
+
+/* Time of all CPUs since the machine started, and the part of it in which they had nothing to do. */
+static bool cpu_time(double *all, double *idle)
+{
+	double t[8] = {0};
+	FILE *f = fopen("/proc/stat", "r");
+	int n = f ? fscanf(f, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", t, t + 1, t + 2, t + 3, t + 4, t + 5, t + 6, t + 7)
+	          : 0;
+	if (f) fclose(f);
+	*all = *idle = 0;
+	for (int i = 0; i < n; i++) *all += t[i];
+	*idle = t[3] + t[4]; /* with what waits for disks */
+	return n == 8;
+}
+
+/* How much of the CPUs others use, in %, or of it a hypervisor's other guests; 0 if that is not known. */
+static double used_by_others(void)
+{
+	double all[2], idle[2];
+	if (!cpu_time(&all[0], &idle[0])) return 0;
+	nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+	if (!cpu_time(&all[1], &idle[1]) || all[1] <= all[0]) return 0;
+	return 100 * (1 - (idle[1] - idle[0]) / (all[1] - all[0]));
+}
+
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
 struct options {
 	const char *output, *models;
+	bool force;
+	double busy; /* before it measures */
 };
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -194,6 +225,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->output = arg;
 	else if (key == 'm')
 		o->models = arg;
+	else if (key == 'f')
+		o->force = true;
 	else
 		return ARGP_ERR_UNKNOWN;
 	return 0;
@@ -201,6 +234,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
         {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0},
+        {"force", 'f', NULL, 0, "Measure even though other programs use the machine", 0},
         {"models", 'm', "DIR", 0, "Note that StarPU has recorded times in DIR (a STARPU_HOME): they replace estimates",
          0},
         {0},
@@ -210,8 +244,10 @@ static const struct argp argp = {
         .options = options,
         .parser = parse_option,
         .doc = "Measures this machine and writes its description, for sl-simulate --machine FILE.\v"
-               "Other programs must not use the machine meanwhile.  Exit status: 0 if all went well, 1 after an error, "
-               "2 if the command line is wrong.\n\nExample:\n  sl-machine --output here && sl-simulate --machine ./here lenet "
+               "Other programs must not use the machine meanwhile: it refuses to measure where they do.  Exit status: "
+               "0 if all went well, 1 after an error, "
+               "2 if the command line is wrong.\n\nExample:\n  sl-machine --output here && sl-simulate --machine "
+               "./here lenet "
                "--epochs 1",
 };
 
@@ -219,21 +255,37 @@ static bool write_description(const struct options *o)
 {
 	sl_file *file = o->output ? sl_file_begin(o->output) : NULL;
 	if (o->output && !file) return false;
-	describe(file ? sl_file_stream(file) : stdout, bench_cores(), o->models);
+	describe(file ? sl_file_stream(file) : stdout, bench_cores(), o->busy, o->models);
 	if (file) return sl_file_commit(file) == SL_OK;
 	return !ferror(stdout) && fflush(stdout) == 0;
 }
 
+/* Starts the engine, if there is sense in measuring. */
+static bool ready(struct options *o)
+{
+	if (sl_is_simulated()) {
+		fputs("sl-machine: this is a simulated build: use the real one\n", stderr);
+		return false;
+	}
+	o->busy = used_by_others();
+	if (o->busy > MOST_BUSY && !o->force) {
+		fprintf(stderr,
+		        "sl-machine: other programs use %.0f %% of the CPUs, figures would be too low: wait until they "
+		        "have ended, or give --force\n",
+		        o->busy);
+		return false;
+	}
+	if (sl_init(NULL) == SL_OK) return true;
+	fprintf(stderr, "sl-machine: %s\n", sl_error_message());
+	return false;
+}
+
 int main(int argc, char **argv)
 {
-	struct options o = {NULL, NULL};
+	struct options o = {0};
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
-	if (sl_is_simulated() || sl_init(NULL) != SL_OK) {
-		fprintf(stderr, "sl-machine: %s\n",
-		        sl_is_simulated() ? "this is a simulated build: use the real one" : sl_error_message());
-		return 1;
-	}
+	if (!ready(&o)) return 1;
 	bool written = write_description(&o);
 	if (!written) fprintf(stderr, "sl-machine: %s: %s\n", o.output ? o.output : "standard output", strerror(errno));
 	if (!written) sl_error_clear();
