@@ -8,7 +8,7 @@ export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 STARPU_SILENT=1
 # A Python that can build and run it: the one of quickstart python, or one that has the packages.
 usable() { "$1" -c 'import cffi, numpy, os, sysconfig
 assert os.path.exists(sysconfig.get_paths()["include"] + "/Python.h")' 2>/dev/null; }
-for python in python/venv/bin/python "${PYTHON:-python3}" /usr/bin/python3 none; do
+for python in "$PWD/python/venv/bin/python" "${PYTHON:-python3}" /usr/bin/python3 none; do
   ! usable "$python" || break
 done
 for tool in perl patchelf; do command -v "$tool" >/dev/null || python=none; done

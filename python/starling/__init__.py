@@ -43,7 +43,7 @@ from ._ops import *  # noqa: F403
 from ._ops import __all__ as _operations
 from ._tensor import Device, Tensor, array, device_count, dtypes, from_dlpack, from_numpy, wait_all
 from ._training import Accuracy, Mean, Metric, Schedule, Step, TopK, Trainer, split_and_load
-from .autograd import pause, record
+from .autograd import autocast, pause, record
 from . import nn
 
 tensor = array
@@ -52,7 +52,7 @@ __version__ = version()
 __all__ = [
     "Accuracy", "Block", "DTypeError", "Device", "DeviceError", "Error", "FileError", "FormatError", "Initializer",
     "InternalError", "InvalidArgument", "KernelError", "Mean", "Metric", "OutOfMemory", "Parameter", "Schedule", "ShapeError",
-    "StateError", "Step", "Tensor", "TopK", "Trainer", "Unsupported", "array", "autograd", "data", "device_count", "dtypes",
+    "StateError", "Step", "Tensor", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "data", "device_count", "dtypes",
     "explain", "from_dlpack", "from_numpy", "init", "load", "load_npy", "nn", "pause", "poll", "record", "save_npy", "seed",
     "shutdown", "split_and_load", "start", "stats", "tensor", "var", "version", "wait_all", *_operations,
 ]  # fmt: skip

@@ -14,10 +14,8 @@ _new = object.__new__
 
 #: Data types by their names, as the library numbers them.
 dtypes = {}
-for _number in range(lib.SL_DTYPE_COUNT):
-    _text = lib.sl_dtype_name(_number)
-    if _text:
-        dtypes.setdefault(ffi.string(_text).decode(), _number)
+for _number in range(lib.SL_DTYPE_DEFAULT + 1, lib.SL_DTYPE_COUNT):
+    dtypes[ffi.string(lib.sl_dtype_name(_number)).decode()] = _number
 _dtype_names = {number: name for name, number in dtypes.items()}
 _numpy = {name: numpy.dtype(name) for name in dtypes if hasattr(numpy, name)}
 if "bool" in dtypes:
@@ -405,14 +403,14 @@ def array(values, dtype=None, device=None, like=Tensor):
     """A tensor with a copy of the values: numbers, nested lists, NumPy arrays, tensors.
 
     Floats become float32 and integers int32 unless dtype says otherwise or a NumPy array has a type of its own that
-    tensors have, too.
+    tensors have, too; NumPy's int64, its usual one, becomes int32, which operations take.
     """
     if isinstance(values, Tensor):
         copy = values.to(device) if device is not None else values.copy()
         return copy if dtype is None else copy.astype(dtype)
     given = isinstance(values, (numpy.ndarray, numpy.generic))
     values = numpy.asarray(values)
-    if dtype is None and (not given or values.dtype.name not in _numpy):
+    if dtype is None and (not given or values.dtype.name not in _numpy or values.dtype == numpy.int64):
         if values.dtype.kind not in "fiub":
             raise _core.DTypeError(f"values of type {values.dtype} cannot be in a tensor")
         dtype = "float32" if values.dtype.kind == "f" else "int32"

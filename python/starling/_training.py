@@ -6,6 +6,7 @@ from ._tensor import Tensor, array, device_of, wrap, wait_interruptibly
 
 _optimizers = {"sgd": lib.SL_SGD, "adam": lib.SL_ADAM, "adamw": lib.SL_ADAMW, "rmsprop": lib.SL_RMSPROP}
 _schedules = {"constant": lib.SL_CONSTANT, "steps": lib.SL_STEPS, "cosine": lib.SL_COSINE, "polynomial": lib.SL_POLYNOMIAL}
+_reductions = {"mean": lib.SL_REDUCTION_MEAN, "sum": lib.SL_REDUCTION_SUM}
 _settings = [name for name, _ in ffi.typeof("struct sl_optimizer").fields if name not in ("kind", "schedule")]
 _terms = [name for name, _ in ffi.typeof("struct sl_schedule").fields if name != "kind"]
 
@@ -74,11 +75,14 @@ class Step:
 
         step = Step(net, starling.softmax_cross_entropy, trainer)
         losses = step(x, y)
+
+    It goes down by the mean of all losses, or with reduction="sum" by their sum.
     """
 
-    def __init__(self, block, loss, trainer, *, passes_off=0):
+    def __init__(self, block, loss, trainer, *, reduction="mean", passes_off=0):
         function, self._loss = loss_function(loss)
-        self._p = lib.sl_step_compile_at(here(), block._p, function, trainer._p, (passes_off,))
+        opts = options("sl_step_opts", passes_off=passes_off, reduction=choice(_reductions, reduction, "reduction"))
+        self._p = lib.sl_step_compile_at(here(), block._p, function, trainer._p, opts)
         if not self._p:
             raise_error()
         self.block, self.trainer = block, trainer
@@ -149,14 +153,14 @@ class Metric:
 
 def Accuracy():
     """The share of samples whose largest score is that of their label."""
-    return Metric(lib.sl_accuracy_new())
+    return Metric(lib.sl_accuracy_new_at(here()))
 
 
 def TopK(k):
     """The share of samples whose label is among the k largest scores."""
-    return Metric(lib.sl_topk_new(k))
+    return Metric(lib.sl_topk_new_at(here(), k))
 
 
 def Mean():
     """The mean of what is added."""
-    return Metric(lib.sl_mean_new())
+    return Metric(lib.sl_mean_new_at(here()))

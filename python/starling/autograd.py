@@ -1,7 +1,7 @@
 """Gradients: recording, and the backward pass."""
-from ._core import NULL, check, ffi, here, lib
+from ._core import NULL, check, ffi, here, lib, raise_error
 
-__all__ = ["record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "backward"]
+__all__ = ["autocast", "record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "backward"]
 
 
 class _Mode:
@@ -38,6 +38,26 @@ def train_mode():
 def predict_mode():
     """Runs what is inside in inference mode; recording stays as it is."""
     return _Mode(-1, 0)
+
+
+class autocast:
+    """Computes what is inside in a half type where that suits the operation: with autocast("bfloat16")."""
+
+    def __init__(self, dtype="bfloat16"):
+        self._dtype, self._modes = dtype, []
+
+    def __enter__(self):
+        from ._tensor import dtype_of
+
+        mode = ffi.new("sl_autocast_mode *")
+        lib.sl_autocast_enter_at(here(), mode, dtype_of(self._dtype))
+        if lib.sl_error():
+            raise_error()
+        self._modes.append(mode)
+        return self
+
+    def __exit__(self, *exception):
+        lib.sl_autocast_leave(self._modes.pop())
 
 
 def is_recording():

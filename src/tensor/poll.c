@@ -21,6 +21,7 @@ static void answer(void *arg)
 {
 	struct question *q = arg;
 	starpu_data_release_on_node(q->handle, STARPU_ACQUIRE_NO_NODE);
+	slp_idle_wake();
 	atomic_store(&q->answered, true);
 	let_go(q);
 }
@@ -28,7 +29,7 @@ static void answer(void *arg)
 /* NULL: without memory, or StarPU does not take the question. */
 static struct question *ask(const struct slp_buffer *b)
 {
-	struct question *q = malloc(sizeof *q);
+	struct question *q = slp_try_malloc(sizeof *q);
 	if (!q) return NULL;
 	atomic_init(&q->refs, 2);
 	atomic_init(&q->answered, false);
@@ -52,7 +53,9 @@ static bool poll_values(struct slp_buffer *b, double seconds)
 	struct question *q = ask(b);
 	if (!q) return true;
 	double end = sl_time() + seconds;
+	atomic_fetch_add(&b->waiters, 1); /* the workers that end tasks of the buffer give way */
 	for (int look = 0; !atomic_load(&q->answered) && sl_time() < end; look++) pause_between_looks(look);
+	atomic_fetch_sub(&b->waiters, 1);
 	bool there = atomic_load(&q->answered);
 	let_go(q);
 	return there;
@@ -64,7 +67,9 @@ static bool poll_all(double seconds)
 	slp_flush();
 	slp_unlock();
 	double end = sl_time() + seconds;
+	slp_wait_all_begin();
 	for (int look = 0; slp_runahead_pending() && sl_time() < end; look++) pause_between_looks(look);
+	slp_wait_all_end();
 	return !slp_runahead_pending();
 }
 
