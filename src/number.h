@@ -3,6 +3,7 @@
 #ifndef SLP_NUMBER_H
 #define SLP_NUMBER_H
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,6 +12,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Between these the calling thread reads and prints as in C: around calls of libraries that do so. */
+locale_t slp_number_begin(void);
+void slp_number_end(locale_t before);
 
 double slp_number_read(const char *text, char **end); /* as strtod */
 /* In as few digits as give the same number again, six or more; of a float, the same float.  "nan" has no sign. */

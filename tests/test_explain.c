@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "check.h"
+#include "number.h"
 #include "gate.h"
 #include "runtime/segment.h"
 
@@ -40,7 +41,7 @@ static enum sl_status explain(sl_tensor *t)
 static double number_behind(const char *text)
 {
 	const char *p = strstr(told, text);
-	return p ? strtod(p + strlen(text), NULL) : -1;
+	return p ? slp_number_read(p + strlen(text), NULL) : -1;
 }
 
 /* Predicted, transfers, took, in milliseconds, of a device's row; -1 for ? and -. */
@@ -54,7 +55,7 @@ static void read_row(const char *device, double row[3])
 	p += strlen(line);
 	for (int i = 0, n; i < 3 && sscanf(p, "%15s%n", field[i], &n) == 1; i++, p += n) {
 		if (strcmp(field[i], "?") == 0 || strcmp(field[i], "-") == 0) continue;
-		row[i] = atof(field[i]);
+		row[i] = slp_number_read(field[i], NULL);
 		p = strstr(p, "ms");
 		n = 2;
 	}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/pass.h"
+#include "number.h"
 #include "program.h"
 
 static void clear(void)
@@ -215,7 +216,7 @@ static void random_program(char *text, size_t size)
 		if (kind < 4) n += (size_t)snprintf(text + n, size - n, form, count, unary[below(9)], a);
 		else if (kind < 8) n += (size_t)snprintf(text + n, size - n, "v%d = %s(v%d, v%d)\n", count, binary[below(7)], a, b);
 		else if (kind < 10)
-			n += (size_t)snprintf(text + n, size - n, "v%d = %s(v%d, value=%g)\n", count, number[below(5)], a,
+			n += (size_t)slp_snprintf(text + n, size - n, "v%d = %s(v%d, value=%g)\n", count, number[below(5)], a,
 					      numbers[1 + below(5)]);
 		else if (kind < 11) n += (size_t)snprintf(text + n, size - n, "v%d = dropout(v%d, p=0.25)\n", count, a);
 		else n += (size_t)snprintf(text + n, size - n, "v%d = tanh(v%d)\nsgd(v2, v%d, lr=0.5, rescale=1)\n", count, a, count);

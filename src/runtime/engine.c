@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "number.h"
 #include "runtime/explain.h"
 #include "runtime/fxt.h"
 #include "runtime/simulate.h"
@@ -192,7 +193,9 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	conf.nopencl = 0;
 	if (c->explain) conf.calibrate = conf.calibrate ? conf.calibrate : 1; /* else predictions are asked of policies only */
 	conf.catch_signals = 0; /* a library leaves signals to the program */
+	locale_t locale = slp_number_begin(); /* it reads files of measurements, and writes them at its end */
 	int ret = starpu_init(&conf);
+	slp_number_end(locale);
 	if (ret == 0) return SL_OK;
 	slp_call_fail(at, "sl_init", SL_EDEVICE, "StarPU did not start with %d CPU workers and policy %s: %s", c->teams,
 	              c->sched, strerror(-ret));
@@ -346,7 +349,9 @@ static void stop(void)
 	slp_fault_reset();
 	slp_fxt_stop();
 	slp_idle_stop();
+	locale_t locale = slp_number_begin();
 	starpu_shutdown();
+	slp_number_end(locale);
 	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;
 }
 

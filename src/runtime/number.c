@@ -1,29 +1,32 @@
 /* Numbers as text, the same in every locale (number.h). */
 #include "number.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* The calling thread prints and reads as in C. */
-static locale_t begin(void)
+locale_t slp_number_begin(void)
 {
 	return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* this one needs no memory */
 }
 
+void slp_number_end(locale_t before)
+{
+	uselocale(before);
+}
+
 double slp_number_read(const char *text, char **end)
 {
-	locale_t before = begin();
+	locale_t before = slp_number_begin();
 	double x = strtod(text, end);
-	uselocale(before);
+	slp_number_end(before);
 	return x;
 }
 
 int slp_vsnprintf(char *text, size_t size, const char *format, va_list args)
 {
-	locale_t before = begin();
+	locale_t before = slp_number_begin();
 	int n = vsnprintf(text, size, format, args);
-	uselocale(before);
+	slp_number_end(before);
 	return n;
 }
 
@@ -40,9 +43,9 @@ int slp_fprintf(FILE *file, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	locale_t before = begin();
+	locale_t before = slp_number_begin();
 	int n = vfprintf(file, format, args);
-	uselocale(before);
+	slp_number_end(before);
 	va_end(args);
 	return n;
 }
