@@ -3,10 +3,6 @@
 
 #include "op.h"
 
-#define X(name) extern const struct sl_op slp_op_##name;
-#include "ops.def"
-#undef X
-
 const struct sl_op *const slp_ops[] = {
 #define X(name) &slp_op_##name,
 #include "ops.def"

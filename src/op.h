@@ -5,9 +5,11 @@
 #ifndef SLP_OP_H
 #define SLP_OP_H
 
+#include <limits.h>
 #include <starling.h>
 
 #include "alloc.h"
+#include "dtype.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -131,34 +133,78 @@ struct slp_attr {
 
 #define SLP_IN(i) (1u << (i))
 #define SLP_OUT(i) (1u << (16 + (i)))
+
+/* Sets of data types. */
 #define SLP_DTYPE(d) (1u << (d))
-#define SLP_FLOATS (SLP_DTYPE(SL_FLOAT32) | SLP_DTYPE(SL_FLOAT64))
-#define SLP_ALL_DTYPES (SLP_FLOATS | SLP_DTYPE(SL_INT32) | SLP_DTYPE(SL_UINT8))
+#define SLP_F32 SLP_DTYPE(SL_FLOAT32)
+#define SLP_F64 SLP_DTYPE(SL_FLOAT64)
+#define SLP_FLOATS (SLP_F32 | SLP_F64)
+#define SLP_HALVES (SLP_DTYPE(SL_BFLOAT16) | SLP_DTYPE(SL_FLOAT16))
+#define SLP_I32 SLP_DTYPE(SL_INT32)
+#define SLP_NUMBERS (SLP_FLOATS | SLP_I32 | SLP_DTYPE(SL_UINT8)) /* what arithmetic in double precision is exact for */
+#define SLP_ANY ((1u << SL_DTYPE_COUNT) - 2u)
+
+typedef enum sl_status slp_kernel_fn(const struct slp_kernel *k);
+
+/* Kernels, and the data types that they take: input 0 (output 0, without inputs) is of one in `types`, and so are all
+ * other operands that are floats.  What other integers may be is infer's business. */
+struct slp_row {
+	unsigned types;
+	slp_kernel_fn *cpu, *cuda; /* NULL: runs on the other kind of device only */
+	bool (*there)(void);       /* NULL, or: whether this processor has what the CPU kernel needs; asked often */
+};
+
+/* The rows of an operation: the first that takes a call's types is its kernel.  Those of most operations have a macro:
+ * SLP_FLOAT_ROWS(clip) are NAME_cpu for float32, the reference NAME_ref for float64, slp_cuda_NAME for both;
+ * SLP_ANY_ROWS(name) are NAME_cpu and slp_cuda_NAME for elements of all types.  Half types need no row: what no row
+ * takes is computed in float32 (slp_kernel_for). */
+#define SLP_ROWS(...) ((const struct slp_row[]){__VA_ARGS__, {0, NULL, NULL, NULL}})
+#define SLP_ROW(types, cpu, cuda) {types, cpu, SLP_CUDA(cuda), NULL}
+#define SLP_CPU_ROW(types, cpu, there) {types, cpu, NULL, there}
+#define SLP_FLOAT_ROWS(name) SLP_FLOAT_ROWS_OF(name##_ref, name##_cpu, slp_cuda_##name)
+#define SLP_FLOAT_ROWS_OF(ref, cpu, cuda) SLP_ROWS(SLP_ROW(SLP_F32, cpu, cuda), SLP_ROW(SLP_F64, ref, cuda))
+/* On CPUs only. */
+#define SLP_CPU_ROWS(ref, cpu) SLP_ROWS(SLP_CPU_ROW(SLP_F32, cpu, NULL), SLP_CPU_ROW(SLP_F64, ref, NULL))
+#define SLP_NUMBER_ROWS(name)                                                                                          \
+	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_NUMBERS, name##_ref, slp_cuda_##name))
+#define SLP_ANY_ROWS(name) SLP_ROWS(SLP_ROW(SLP_ANY, name##_cpu, slp_cuda_##name))
+
+/* How many inputs there are: SLP_NIN(2), or at least and at most.  SLP_MANY: any number. */
+#define SLP_MANY INT_MAX
+#define SLP_NIN(count) .nin_min = (count), .nin_max = (count)
+
+/* What sl_autocast makes of floating-point inputs (starling/autograd.h lists the operations). */
+enum slp_cast_policy {
+	SLP_CAST_NONE,    /* computes in the type that it gets */
+	SLP_CAST_LOWER,   /* in the half type: products */
+	SLP_CAST_FLOAT32, /* in float32: where half types lose too much */
+	SLP_CAST_WIDEST,  /* in the widest type among its inputs */
+};
 
 struct sl_op {
 	const char *name;  /* as in messages, models, files */
 	const char *doc;   /* one line */
-	const char *args;  /* names of the inputs, separated by blanks; a last "..." : any number of them */
-	int nin, nout;     /* nin -1: any number, at least one */
+	const char *args;  /* names of the inputs, separated by blanks, optional ones last; a last "...": any number */
+	int nin_min, nin_max, nout;
 	const struct slp_attr *attr_table;
 	size_t attrs_size;
 	unsigned saves;    /* SLP_IN(i) | SLP_OUT(j): what grad reads the values of */
-	unsigned mutates;  /* SLP_IN(i): inputs that are also written; with nin -1: every input i with i % period in mask */
-	int period;        /* of mutates, with nin -1 */
+	unsigned mutates;  /* SLP_IN(i): inputs that are also written */
+	int period;        /* where inputs come in turns: saves and mutates name the first of them, SLP_IN(i % period) */
 	bool inplace;      /* output 0 may lie over input 0 (same type) */
-	unsigned cpu_dtypes;  /* of input 0 (output 0, without inputs): those the fast CPU kernel takes; others: ref */
-	unsigned cuda_dtypes; /* ... that the CUDA kernel takes; others cannot run there */
+	bool elementwise;  /* an element of output 0 depends on the inputs' elements at its place alone, in whatever order they lie */
+	bool view;         /* output 0 has the elements of input 0 in their order: plans need no copy */
+	enum slp_cast_policy autocast;
+	const struct slp_row *rows; /* SLP_ROWS; kernels queue on k->stream where that is a GPU's */
 	enum sl_status (*infer)(struct slp_infer *c);
 	double (*flops)(const struct slp_infer *c);
 	double (*bytes)(const struct slp_infer *c);  /* NULL: all inputs and outputs once */
 	enum sl_status (*grad)(struct slp_grad *g);  /* NULL: has no gradient */
 	size_t (*scratch)(const struct slp_infer *c); /* NULL: none */
 	enum sl_status (*ref)(const struct slp_kernel *k);  /* plain C, every dtype that infer lets pass; the measure */
-	enum sl_status (*cpu)(const struct slp_kernel *k);  /* fast; NULL: ref */
 	/* NULL, or: says what a call does beyond its operation's name, on one line. */
 	void (*describe)(const void *attrs, char *text, size_t size);
-	void (*hold)(const void *attrs, bool hold);         /* NULL, or: attrs refer to something that recorded calls keep alive */
-	enum sl_status (*cuda)(const struct slp_kernel *k); /* queued on k->stream; NULL: runs on CPUs only */
+	void (*hold)(const void *attrs, bool hold); /* NULL, or: attrs refer to something that recorded calls keep alive */
 };
 
 /* All operations, in the order of codelets/ops.def; ends with NULL. */
@@ -166,15 +212,50 @@ extern const struct sl_op *const slp_ops[];
 int slp_op_count(void);
 const struct sl_op *slp_op_find(const char *name);
 
+/* Whether it takes so many inputs; how many it takes, for people: "1 input", "2 to 3 inputs". */
+bool slp_count_fits(const struct sl_op *op, int nin);
+const char *slp_count_text(const struct sl_op *op, char text[64]);
+
 /* The colour of its family, 0xrrggbb. */
 unsigned slp_op_colour(const struct sl_op *op);
 
-/* Dtypes are those of input 0, or of output 0 without inputs. */
-static inline bool slp_has_cuda(const struct slp_infer *c)
+/* ---- choosing a kernel (src/op_kernel.c) ------------------------------------------------------------------------ */
+
+/* What rows look at: the type of the first operand, and those of all that are floats, as sets. */
+struct slp_types {
+	unsigned first, floats;
+};
+struct slp_types slp_types_of(int nin, const struct slp_type *in, int nout, const struct slp_type *out);
+#define SLP_ALL_OF(dtype) ((struct slp_types){SLP_DTYPE(dtype), SLP_DTYPE(dtype)})
+
+/* The kernel for a call.  promote: no row takes its half types, and this one computes in float32 what is to be rounded
+ * (slp_promoted).  kernel NULL: there is none. */
+struct slp_choice {
+	slp_kernel_fn *kernel;
+	bool promote;
+};
+struct slp_choice slp_kernel_for(const struct sl_op *op, struct slp_types types, enum sl_device_kind device);
+/* Whether there is one for a call; device SL_DEVICE_AUTO: on some device. */
+bool slp_has_kernel(const struct slp_infer *c, enum sl_device_kind device);
+/* The types that some row takes, for people: "float32, float64 or int32".  Without halves that are promoted. */
+const char *slp_row_types(const struct sl_op *op, char text[160]);
+
+/* The type that a promoted operand has: float32 for a half type. */
+static inline enum sl_dtype slp_promoted(enum sl_dtype dtype)
 {
-	const struct slp_type *t = c->nin ? &c->in[0] : &c->out[0];
-	return c->op->cuda && c->op->cuda_dtypes & SLP_DTYPE(t->dtype);
+	return slp_is_half(dtype) ? SL_FLOAT32 : dtype;
 }
+
+/* The elements of one view as those of another, of as many, on the device of the kernel k (codelets/common/convert.c). */
+enum sl_status slp_cpu_convert(const struct slp_kernel *k, const struct slp_view *from, const struct slp_view *to);
+enum sl_status slp_cuda_convert(const struct slp_kernel *k, const struct slp_view *from, const struct slp_view *to);
+
+/* All descriptors and CUDA kernels by their names: operations are recognised by &slp_op_NAME. */
+#define X(name)                                                                                                        \
+	extern const struct sl_op slp_op_##name;                                                                       \
+	extern enum sl_status slp_cuda_##name(const struct slp_kernel *k);
+#include "ops.def"
+#undef X
 
 /* ---- calling one (src/tensor/apply.c) --------------------------------------------------------------------------- */
 
@@ -202,6 +283,8 @@ int64_t slp_size(const struct slp_view *v);
 /* Element i as a number, for reference kernels.  Stored values are rounded to nearest for integers, saturated. */
 double slp_get(const struct slp_view *v, int64_t i);
 void slp_set(const struct slp_view *v, int64_t i, double value);
+/* The same, but integers lose the fraction, as in C. */
+void slp_set_truncated(const struct slp_view *v, int64_t i, double value);
 /* 0 <= *axis < ndim after counting negative ones from the end; false if outside. */
 bool slp_axis(int *axis, int ndim);
 /* NumPy's rule; false if a and b do not fit. */

@@ -43,16 +43,12 @@ bool slp_fused_takes(const struct sl_op *op);
  * stands for its result; -1, and nothing is added, if op cannot be part of an expression or this one is full. */
 int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b);
 
-extern const struct sl_op slp_op_fused;
-
 /* ---- convolutions (codelets/conv/) ------------------------------------------------------------------------------- */
 
 /* A pooling of 2 × 2 windows side by side, behind a convolution or before its gradient.  What goes back to each element
  * of the unpooled y, everything or nothing, is kept in a mask: a bit an element, those of 16 images in two bytes,
  * (n / 16, channels, height, width, 2), declared as n / 8 images of uint8. */
 enum slp_conv_pool { SLP_CONV_POOL_NONE, SLP_CONV_POOL_MAX, SLP_CONV_POOL_AVG };
-
-extern const struct sl_op slp_op_conv2d_pool;
 
 enum { SLP_ORDER_LANES = 16 }; /* images of a group, in lane order (codelets/common/lane_order.h) */
 
@@ -72,8 +68,6 @@ struct slp_blocks_attrs {
 	int channels; /* of the images; the last block may have more */
 };
 
-extern const struct sl_op slp_op_to_blocks, slp_op_from_blocks;
-
 /* The channels of a block that fast kernels on this machine want; 0: there are none. */
 int slp_block_size(void);
 
@@ -91,18 +85,12 @@ struct slp_conv2d_blocked_attrs {
 	double low, high;
 };
 
-extern const struct sl_op slp_op_conv2d_blocked, slp_op_conv2d_blocked_add, slp_op_conv2d_pack;
-
 /* Whether there is a fast kernel for a convolution in blocks, on a team of so many threads; sets a->packed. */
 bool slp_conv_blocked_plan(struct slp_conv2d_blocked_attrs *a, int threads);
 
 struct slp_affine_attrs {
 	bool relu;
 };
-
-extern const struct sl_op slp_op_affine_blocked;
-
-extern const struct sl_op slp_op_pool2d_blocked;
 
 /* ---- products (codelets/common/gemm.c) --------------------------------------------------------------------------- */
 

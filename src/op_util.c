@@ -11,43 +11,36 @@ int64_t slp_size(const struct slp_view *v)
 double slp_get(const struct slp_view *v, int64_t i)
 {
 	switch (v->type.dtype) {
-#define X(symbol, name, type)                                                                                          \
+#define X(symbol, name, type, ...)                                                                                     \
 	case symbol:                                                                                                   \
-		return (double)((const type *)v->ptr)[i];
+		return (double)slp_load(((const type *)v->ptr)[i]);
 		SL_DTYPE_LIST(X)
 #undef X
+	case SL_DTYPE_DEFAULT:
 	case SL_DTYPE_COUNT:
 		break;
 	}
 	return NAN;
 }
 
-/* NaN becomes 0. */
-static double to_integer(double value, double low, double high)
+void slp_set_truncated(const struct slp_view *v, int64_t i, double value)
 {
-	if (isnan(value)) return 0;
-	value = nearbyint(value);
-	return value < low ? low : value > high ? high : value;
+	switch (v->type.dtype) {
+#define X(symbol, name, type, ...)                                                                                     \
+	case symbol:                                                                                                   \
+		((type *)v->ptr)[i] = slp_store_##symbol(value);                                                       \
+		break;
+		SL_DTYPE_LIST(X)
+#undef X
+	case SL_DTYPE_DEFAULT:
+	case SL_DTYPE_COUNT:
+		break;
+	}
 }
 
 void slp_set(const struct slp_view *v, int64_t i, double value)
 {
-	switch (v->type.dtype) {
-	case SL_FLOAT32:
-		((float *)v->ptr)[i] = (float)value;
-		break;
-	case SL_FLOAT64:
-		((double *)v->ptr)[i] = value;
-		break;
-	case SL_INT32:
-		((int32_t *)v->ptr)[i] = (int32_t)to_integer(value, INT32_MIN, INT32_MAX);
-		break;
-	case SL_UINT8:
-		((uint8_t *)v->ptr)[i] = (uint8_t)to_integer(value, 0, UINT8_MAX);
-		break;
-	case SL_DTYPE_COUNT:
-		break;
-	}
+	slp_set_truncated(v, i, slp_kind_of(v->type.dtype) == SLP_KIND_INT ? nearbyint(value) : value);
 }
 
 bool slp_axis(int *axis, int ndim)
@@ -77,7 +70,7 @@ bool slp_broadcast(sl_shape a, sl_shape b, sl_shape *out)
 
 bool slp_is_float(enum sl_dtype dtype)
 {
-	return dtype == SL_FLOAT32 || dtype == SL_FLOAT64;
+	return slp_kind_of(dtype) == SLP_KIND_FLOAT;
 }
 
 bool slp_can_hold(enum sl_dtype dtype, double value)

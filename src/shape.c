@@ -7,8 +7,8 @@
 static const struct {
 	const char *name;
 	size_t size;
-} dtypes[] = {
-#define X(symbol, name, type) [symbol] = {name, sizeof(type)},
+} dtypes[SL_DTYPE_COUNT] = {
+#define X(symbol, name, type, ...) [symbol] = {name, sizeof(type)},
 	SL_DTYPE_LIST(X)
 #undef X
 };
@@ -22,7 +22,18 @@ size_t sl_dtype_size(enum sl_dtype dtype)
 /* "float32" and so on; "?" for no data type. */
 const char *sl_dtype_name(enum sl_dtype dtype)
 {
-	return (unsigned)dtype < SL_DTYPE_COUNT ? dtypes[dtype].name : "?";
+	bool is_one = (unsigned)dtype < SL_DTYPE_COUNT && dtypes[dtype].name;
+	return is_one ? dtypes[dtype].name : "?";
+}
+
+/* The data type of that name, as sl_dtype_name has it; SL_DTYPE_DEFAULT if there is none.
+ *
+ *     enum sl_dtype d = sl_dtype_named("bfloat16"); */
+enum sl_dtype sl_dtype_named(const char *name)
+{
+	for (int d = SL_DTYPE_DEFAULT + 1; name && d < SL_DTYPE_COUNT; d++)
+		if (!strcmp(dtypes[d].name, name)) return (enum sl_dtype)d;
+	return SL_DTYPE_DEFAULT;
 }
 
 /* The number of elements: the product of the dims, 1 for a scalar. */

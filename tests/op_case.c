@@ -20,8 +20,11 @@ static uint64_t hash_text(uint64_t h, const char *text)
 
 double slp_case_random(const struct slp_case *c, unsigned stream, int64_t i)
 {
+	static const struct slp_case *last;
+	static uint64_t seed;
 	uint32_t words[4];
-	uint64_t seed = hash_text(hash_text(0xCBF29CE484222325u, c->op), c->label ? c->label : "");
+	if (c != last) seed = hash_text(hash_text(0xCBF29CE484222325u, c->op), c->label ? c->label : "");
+	last = c;
 	slp_philox(seed, stream, (uint64_t)i / 4, words);
 	return (double)words[i % 4] / 4294967296.0;
 }
@@ -42,16 +45,26 @@ static void *allocate(const struct slp_type *type)
 	return calloc(bytes ? bytes : 1, 1);
 }
 
-/* A float32 value is rounded first: the wide case gets the same numbers. */
-static void make_input(struct slp_operands *o, const struct slp_case *c, int i, bool wide)
+/* What a number becomes in a data type. */
+static double rounded(double v, enum sl_dtype dtype)
+{
+	uint64_t element = 0;
+	struct slp_view one = {&element, {dtype, SL_SCALAR}};
+	if (!slp_is_float(dtype)) return v;
+	slp_set(&one, 0, v);
+	return slp_get(&one, 0);
+}
+
+static void make_input(struct slp_operands *o, const struct slp_case *c, int i, enum sl_dtype stored,
+                       enum sl_dtype like)
 {
 	enum sl_dtype dtype = c->in[i].dtype;
 	struct slp_view *v = &o->in[i];
-	v->type = (struct slp_type){wide && dtype == SL_FLOAT32 ? SL_FLOAT64 : dtype, c->in[i].shape};
+	v->type = (struct slp_type){dtype == SL_FLOAT32 ? stored : dtype, c->in[i].shape};
 	v->ptr = allocate(&v->type);
 	for (int64_t e = 0; e < slp_size(v); e++) {
 		double x = input_value(c, i, e);
-		slp_set(v, e, dtype == SL_FLOAT32 ? (double)(float)x : x);
+		slp_set(v, e, dtype == SL_FLOAT32 ? rounded(x, like) : x);
 	}
 }
 
@@ -69,7 +82,8 @@ static enum sl_status infer(struct slp_operands *o, const void *attrs)
 	return s;
 }
 
-enum sl_status slp_operands_make(struct slp_operands *o, const struct slp_case *c, bool wide)
+enum sl_status slp_operands_make(struct slp_operands *o, const struct slp_case *c, enum sl_dtype stored,
+                                 enum sl_dtype like)
 {
 	const struct sl_op *op = slp_op_find(c->op);
 	memset(o, 0, sizeof *o);
@@ -77,7 +91,7 @@ enum sl_status slp_operands_make(struct slp_operands *o, const struct slp_case *
 	o->nin = c->nin;
 	o->nout = op->nout;
 	o->threads = 1;
-	for (int i = 0; i < c->nin; i++) make_input(o, c, i, wide);
+	for (int i = 0; i < c->nin; i++) make_input(o, c, i, stored, like);
 	return infer(o, c->attrs);
 }
 
@@ -107,12 +121,13 @@ static void infer_of(const struct slp_operands *o, struct slp_type *in, struct s
 	*c = (struct slp_infer){o->op, SL_HERE, (void *)(uintptr_t)o->attrs.bytes, o->nin, o->nout, in, out};
 }
 
-enum sl_status slp_operands_run(struct slp_operands *o, enum sl_status (*kernel)(const struct slp_kernel *k))
+static enum sl_status run(struct slp_operands *o, slp_kernel_fn *kernel, bool promote)
 {
 	struct slp_type in[SLP_CASE_INPUTS], out[SLP_MAX_OUTPUTS];
+	struct slp_view wide[SLP_CASE_INPUTS + SLP_MAX_OUTPUTS];
 	struct slp_infer c;
 	infer_of(o, in, out, &c);
-	size_t bytes = o->op->scratch ? o->op->scratch(&c) : 0;
+	size_t bytes = slp_call_scratch(&c);
 	void *scratch = bytes ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
 	struct slp_kernel k = {.op = o->op,
 	                       .attrs = o->attrs.bytes,
@@ -122,9 +137,28 @@ enum sl_status slp_operands_run(struct slp_operands *o, enum sl_status (*kernel)
 	                       .out = o->out,
 	                       .scratch = scratch,
 	                       .threads = o->threads};
-	enum sl_status s = kernel(&k);
+	enum sl_status s = promote ? slp_run_promoted(&k, kernel, false, wide) : kernel(&k);
 	free(scratch);
 	return s;
+}
+
+struct slp_types slp_operands_types(const struct slp_operands *o)
+{
+	struct slp_type in[SLP_CASE_INPUTS], out[SLP_MAX_OUTPUTS];
+	struct slp_infer c;
+	infer_of(o, in, out, &c);
+	return slp_types_of(c.nin, in, c.nout, out);
+}
+
+enum sl_status slp_operands_run(struct slp_operands *o, slp_kernel_fn *kernel)
+{
+	return run(o, kernel, false);
+}
+
+enum sl_status slp_operands_compute(struct slp_operands *o)
+{
+	struct slp_choice c = slp_kernel_for(o->op, slp_operands_types(o), SL_DEVICE_CPU);
+	return c.kernel ? run(o, c.kernel, c.promote) : SL_EDTYPE;
 }
 
 double slp_operands_cost(const struct slp_operands *o)
@@ -153,12 +187,6 @@ void slp_case_fail(struct slp_place_of_test at, const char *format, ...)
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	slp_check(false, "op", 0, "%s [%s] on %s, %s: %s", at.c->op, at.c->label, at.device, at.how, text);
-}
-
-/* What a number becomes in a data type. */
-static double rounded(double v, enum sl_dtype dtype)
-{
-	return dtype == SL_FLOAT32 ? (double)(float)v : v;
 }
 
 static bool close_to(double got, double expected, double tolerance)

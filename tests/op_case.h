@@ -26,13 +26,20 @@ struct slp_place_of_test {
 /* A number in [0, 1) for element i of stream `stream` of a case. */
 double slp_case_random(const struct slp_case *c, unsigned stream, int64_t i);
 
-/* Fills in inputs as the case says, and infers the outputs, which are zeroed.  wide: with float64 for float32. */
-enum sl_status slp_operands_make(struct slp_operands *o, const struct slp_case *c, bool wide);
+/* Fills in inputs as the case says, and infers the outputs, which are zeroed.  Where the case says float32, elements
+ * are stored as `stored` and have numbers that `like` can hold, so that two types get the same. */
+enum sl_status slp_operands_make(struct slp_operands *o, const struct slp_case *c, enum sl_dtype stored,
+                                 enum sl_dtype like);
 void slp_operands_free(struct slp_operands *o);
 /* A copy with the inputs of o and other outputs. */
 struct slp_operands slp_operands_copy(const struct slp_operands *o);
 /* Calls a kernel of the operation on the operands, on this thread. */
-enum sl_status slp_operands_run(struct slp_operands *o, enum sl_status (*kernel)(const struct slp_kernel *k));
+enum sl_status slp_operands_run(struct slp_operands *o, slp_kernel_fn *kernel);
+/* Calls the kernel that a CPU team would, as it would: promoted where the types have none. */
+enum sl_status slp_operands_compute(struct slp_operands *o);
+
+/* What rows look at, of the operands. */
+struct slp_types slp_operands_types(const struct slp_operands *o);
 
 /* Number of the call: flops or elements. */
 double slp_operands_cost(const struct slp_operands *o);

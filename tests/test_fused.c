@@ -41,8 +41,8 @@ static void check_function(const struct sl_op *op, sl_tensor *a, sl_tensor *b)
 	sl_tensor *in[] = {a, b};
 	int first = slp_fused_add(&f, op, &number, 0, 1);
 	slp_fused_add(&f, op, &number, first, 1);
-	sl_tensor *once = slp_apply1(SL_HERE, op, &number, op->nin, in);
-	sl_tensor *twice = slp_apply1(SL_HERE, op, &number, op->nin, (sl_tensor *[]){once, b});
+	sl_tensor *once = slp_apply1(SL_HERE, op, &number, op->nin_max, in);
+	sl_tensor *twice = slp_apply1(SL_HERE, op, &number, op->nin_max, (sl_tensor *[]){once, b});
 	CHECK_SAYING(same_bits(twice, slp_apply1(SL_HERE, &slp_op_fused, &f, 2, in)), "%s", op->name);
 	CHECK_OK(sl_error());
 }

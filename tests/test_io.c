@@ -41,15 +41,20 @@ static void test_npy_types(void)
 	static const sl_shape shapes[] = {{0, {0}}, {1, {5}}, {2, {2, 3}}, {3, {4, 0, 2}}, {6, {1, 2, 1, 2, 1, 2}}};
 	char path[PATH_MAX];
 	slp_scratch_path("t.npy", path);
-	for (int dtype = 0; dtype < SL_DTYPE_COUNT; dtype++)
+	for (int dtype = 1; dtype < SL_DTYPE_COUNT; dtype++)
 		for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 			SL_SCOPE {
 				sl_tensor *t = sl_full(shapes[i], 7, .dtype = (enum sl_dtype)dtype);
+				if (dtype == SL_BFLOAT16) {
+					CHECK_STATUS(sl_save_npy(path, t), SL_EDTYPE, "NumPy has no bfloat16");
+					sl_error_clear();
+					continue;
+				}
 				CHECK_OK(sl_save_npy(path, t));
 				sl_tensor *u = sl_load_npy(path);
 				CHECK(sl_shape_equal(sl_tensor_shape(u), shapes[i]));
 				CHECK(sl_tensor_dtype(u) == (enum sl_dtype)dtype);
-				CHECK_ALL(u, 7);
+				CHECK_ALL(u, dtype == SL_BOOL ? 1 : 7);
 			}
 	remove(path);
 }
@@ -91,12 +96,9 @@ static void test_npy_conversions(void)
 			     -32768, 32767);
 		CHECK_VALUES(LOAD_NPY("{'descr': '|b1', 'fortran_order': False, 'shape': (8,)}", 0x0100000001000001), 1, 0,
 			     0, 1, 0, 0, 0, 1);
-		sl_tensor *t = LOAD_NPY("{'descr': '<i8', 'fortran_order': False, 'shape': (2,)}", 1, (int64_t)INT32_MAX + 1);
+		sl_tensor *t = LOAD_NPY("{'descr': '<u8', 'fortran_order': False, 'shape': (2,)}", 1, -1);
 		CHECK(!t && sl_error() == SL_EDTYPE && strstr(sl_error_message(), "t.npy") &&
 		      strstr(sl_error_message(), "element 1"));
-		sl_error_clear();
-		t = LOAD_NPY("{'descr': '<u8', 'fortran_order': False, 'shape': ()}", -1);
-		CHECK(!t && sl_error() == SL_EDTYPE && strstr(sl_error_message(), "element 0"));
 		sl_error_clear();
 	}
 }
@@ -238,16 +240,16 @@ static void check_round_trip(const char *ending)
 		for (int i = 0; i < MANY; i++) {
 			snprintf(text[i], sizeof text[i], "näme.%d \"'", i);
 			names[i] = text[i];
-			tensors[i] = sl_full(shapes[i / 4], i, .dtype = (enum sl_dtype)(i % 4));
+			tensors[i] = sl_full(shapes[i / 4], i, .dtype = (enum sl_dtype)(1 + i % (SL_DTYPE_COUNT - 1)));
 		}
 		CHECK_OK(slp_arrays_save(SL_HERE, path, names, tensors, MANY));
 		struct list l = load(path);
 		CHECK_SAYING(l.count == MANY, "%s", sl_error_message());
 		for (int i = 0; i < MANY && l.count == MANY; i++) {
 			sl_tensor *t = find(&l, names[i]);
-			CHECK(sl_tensor_dtype(t) == (enum sl_dtype)(i % 4));
+			CHECK(sl_tensor_dtype(t) == (enum sl_dtype)(1 + i % (SL_DTYPE_COUNT - 1)));
 			CHECK(sl_shape_equal(sl_tensor_shape(t), shapes[i / 4]));
-			if (t) CHECK_ALL(t, i);
+			if (t) CHECK_ALL(t, sl_tensor_dtype(t) == SL_BOOL ? i != 0 : i);
 		}
 		drop(&l);
 		CHECK_OK(slp_arrays_save(SL_HERE, path, NULL, NULL, 0));

@@ -6,8 +6,6 @@
 #include "check.h"
 #include "linear/linear.h"
 
-extern const struct sl_op slp_op_linear, slp_op_linear_grad, slp_op_linear_sgd;
-
 static bool close_to(sl_tensor *a, sl_tensor *b, double tolerance)
 {
 	size_t bytes = sl_tensor_bytes(a);

@@ -1,6 +1,7 @@
 /* All operations, from the tables of cases: on every device against the reference in double precision, against
  * literal values, in place, in segments, from views, on one team or two, in traced code, and their gradients against
  * finite differences.  An operation without cases fails. */
+#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,16 +18,21 @@
 
 static const double wide_tolerance = 1e-10;
 
-static bool is_fast(const struct sl_op *op, const struct slp_operands *o)
+static struct slp_choice choice_of(const struct slp_operands *o, enum sl_device_kind kind)
 {
-	const struct slp_view *first = o->nin ? &o->in[0] : &o->out[0];
-	return op->cpu && op->cpu_dtypes & SLP_DTYPE(first->type.dtype);
+	return slp_kernel_for(o->op, slp_operands_types(o), kind);
+}
+
+/* A kernel of its own runs: neither the reference nor a promoted one. */
+static bool is_fast(const struct slp_operands *o)
+{
+	struct slp_choice c = choice_of(o, SL_DEVICE_CPU);
+	return c.kernel && !c.promote && c.kernel != o->op->ref;
 }
 
 static bool runs_on(const struct slp_operands *o, sl_device device)
 {
-	const struct slp_view *first = o->nin ? &o->in[0] : &o->out[0];
-	return device.kind != SL_DEVICE_GPU || (o->op->cuda && o->op->cuda_dtypes & SLP_DTYPE(first->type.dtype));
+	return choice_of(o, device.kind).kernel;
 }
 
 /* Emulated GPUs (tests/emu) are slow: SLP_GPU_CASES leaves everything to GPUs, and cases of a higher cost out. */
@@ -52,17 +58,23 @@ static struct slp_operands run_directly(struct slp_place_of_test at, const struc
 	at.how = "called directly";
 	omp_set_num_threads(threads);
 	r.threads = threads;
-	enum sl_status s = slp_operands_run(&r, is_fast(o->op, o) ? o->op->cpu : o->op->ref);
+	enum sl_status s = slp_operands_compute(&r);
 	if (s != SL_OK) slp_case_fail(at, "%s", sl_status_name(s));
 	return r;
+}
+
+static bool has_half(const struct slp_operands *o)
+{
+	struct slp_types t = slp_operands_types(o);
+	return (t.first | t.floats) & SLP_HALVES;
 }
 
 /* The ways that tell something: without a fast kernel for these types the reference runs, and once is enough for
  * large operands. */
 static enum slp_way last_way(const struct slp_operands *o, sl_device device)
 {
-	bool slow = device.kind == SL_DEVICE_CPU && !is_fast(o->op, o);
-	return slow && slp_operands_cost(o) > 20000 ? SLP_PLAIN : SLP_WAY_COUNT - 1;
+	bool slow = device.kind == SL_DEVICE_CPU && choice_of(o, SL_DEVICE_CPU).kernel == o->op->ref;
+	return (slow || has_half(o)) && slp_operands_cost(o) > 20000 ? SLP_PLAIN : SLP_WAY_COUNT - 1;
 }
 
 /* On one device.  bits: what CPUs must give; GPUs must give the same each way. */
@@ -73,7 +85,7 @@ static void check_ways(struct slp_place_of_test at, sl_device device, const stru
 	at.how = slp_way_name(SLP_PLAIN);
 	if (!slp_case_run(at, device, SLP_PLAIN, o, &first)) return;
 	if (slp_compare_values(at, &first, expected, tolerance)) slp_check(true, "op", 0, "values");
-	slp_compare_literals(at, &first);
+	if (!has_half(o)) slp_compare_literals(at, &first);
 	if (device.kind == SL_DEVICE_CPU) slp_compare_bits(at, &first, bits);
 	for (enum slp_way way = SLP_AGAIN; way <= last_way(o, device); way++) {
 		if (!slp_way_applies(way, o) || !slp_case_run(at, device, way, o, &r)) continue;
@@ -90,7 +102,7 @@ static void check_operands(struct slp_place_of_test at, const sl_device *devices
                            const struct slp_operands *expected, double tolerance, bool reference)
 {
 	struct slp_operands made;
-	bool known = reference && !is_fast(o->op, o);
+	bool known = reference && !is_fast(o) && !choice_of(o, SL_DEVICE_CPU).promote;
 	if (!known) made = run_directly(at, o, team_threads(0));
 	for (; devices->kind; devices++) {
 		char name[SL_DEVICE_NAME_MAX];
@@ -121,12 +133,41 @@ static void check_traced(struct slp_place_of_test at, const sl_device *devices, 
 	slp_case_traced(at, devices[0], o);
 }
 
+/* The case with a half type for float32: against the reference in double precision, on the same numbers. */
+static void check_half(struct slp_place_of_test at, const sl_device *devices, enum sl_dtype half, double tolerance)
+{
+	struct slp_operands o, wide;
+	bool made = slp_operands_make(&wide, at.c, SL_FLOAT64, half) == SL_OK;
+	made = slp_operands_make(&o, at.c, half, half) == SL_OK && made;
+	sl_error_clear();
+	bool quick = made && slp_operands_cost(&o) < 100000;
+	if (quick && slp_operands_run(&wide, wide.op->ref) == SL_OK) {
+		check_operands(at, devices, &o, &wide, fmax(tolerance, at.c->tolerance), false);
+	}
+	slp_operands_free(&wide);
+	slp_operands_free(&o);
+}
+
+/* Some operands have to be rounded to nearest, and what is computed from them: two steps of the type. */
+static void check_halves(struct slp_place_of_test at, const sl_device *devices)
+{
+	bool any = false;
+	int64_t elements = 0;
+	for (int i = 0; i < at.c->nin; i++) {
+		any |= at.c->in[i].dtype == SL_FLOAT32;
+		elements += sl_shape_size(at.c->in[i].shape);
+	}
+	if (!any || at.c->own_types || elements > 20000) return; /* types do not depend on sizes; it is to be quick */
+	check_half(at, devices, SL_BFLOAT16, 0x1p-7);
+	check_half(at, devices, SL_FLOAT16, 0x1p-10);
+}
+
 /* The case as it is, and with float64 for float32 where that differs and is allowed. */
 static void check_case(struct slp_place_of_test at, const sl_device *devices)
 {
 	struct slp_operands o, wide;
 	double tolerance = at.c->tolerance > 0 ? at.c->tolerance : 1e-5;
-	if (slp_operands_make(&o, at.c, false) != SL_OK) {
+	if (slp_operands_make(&o, at.c, SL_FLOAT32, SL_FLOAT32) != SL_OK) {
 		slp_case_fail(at, "%s", sl_error_message());
 		sl_error_clear();
 		return;
@@ -135,7 +176,7 @@ static void check_case(struct slp_place_of_test at, const sl_device *devices)
 		slp_operands_free(&o);
 		return;
 	}
-	bool allowed = slp_operands_make(&wide, at.c, true) == SL_OK && !at.c->own_types;
+	bool allowed = slp_operands_make(&wide, at.c, SL_FLOAT64, SL_FLOAT32) == SL_OK && !at.c->own_types;
 	sl_error_clear();
 	struct slp_operands expected = slp_operands_copy(allowed ? &wide : &o);
 	if (slp_operands_run(&expected, o.op->ref) != SL_OK) slp_case_fail(at, "the reference fails");
@@ -148,6 +189,7 @@ static void check_case(struct slp_place_of_test at, const sl_device *devices)
 	for (int i = 0; i < o.nin; i++) differs |= o.in[i].type.dtype != wide.in[i].type.dtype;
 	if (allowed && differs) check_operands(at, devices, &wide, &expected, wide_tolerance, true);
 	if (allowed && differs) check_traced(at, devices, &wide);
+	check_halves(at, devices);
 	if (allowed && devices[0].kind == SL_DEVICE_CPU) slp_case_gradient(at, devices[0], &wide);
 	slp_operands_free(&expected);
 	slp_operands_free(&wide);
@@ -157,7 +199,7 @@ static void check_case(struct slp_place_of_test at, const sl_device *devices)
 static void check_rejected(struct slp_place_of_test at, const sl_device *devices)
 {
 	struct slp_operands o;
-	slp_operands_make(&o, at.c, false);
+	slp_operands_make(&o, at.c, SL_FLOAT32, SL_FLOAT32);
 	sl_error_clear();
 	slp_case_reject(at, devices[0], &o);
 	slp_operands_free(&o);
@@ -188,7 +230,7 @@ static void check_bits(const struct slp_case *c)
 {
 	struct slp_place_of_test at = {c, "cpu", "alone, as one of two teams"};
 	struct slp_operands o, r;
-	if (slp_operands_make(&o, c, false) == SL_OK) {
+	if (slp_operands_make(&o, c, SL_FLOAT32, SL_FLOAT32) == SL_OK) {
 		for (const sl_device *d = devices; d->kind == SL_DEVICE_CPU; d++) {
 			char name[SL_DEVICE_NAME_MAX];
 			at.device = sl_device_name(*d, name);
@@ -245,8 +287,11 @@ static int count_names(const char *args)
 static void check_documented(const struct sl_op *op)
 {
 	CHECK_SAYING(op->doc && *op->doc && !strchr(op->doc, '\n'), "%s has no doc of one line", op->name);
-	CHECK_SAYING(count_names(op->args) == op->nin, "%s has %d inputs, but args \"%s\"", op->name, op->nin,
-	             op->args ? op->args : "");
+	int names = count_names(op->args);
+	CHECK_SAYING(names < 0 ? op->nin_max > op->nin_min : names == op->nin_max, "%s has %d inputs, but args \"%s\"",
+	             op->name, op->nin_max, op->args ? op->args : "");
+	CHECK_SAYING(op->nin_min >= 0 && op->nin_min <= op->nin_max, "%s takes %d to %d inputs", op->name, op->nin_min,
+	             op->nin_max);
 	CHECK_SAYING(!op->attrs_size || op->attr_table, "%s has attributes without a table", op->name);
 	for (const struct slp_attr *a = op->attr_table; a && a->name; a++)
 		CHECK_SAYING(a->doc && *a->doc && *a->name, "%s: the attribute %s has no doc", op->name, a->name);
@@ -263,16 +308,30 @@ static void check_sizes(const struct sl_op *op)
 		             "%s: the attribute %s lies outside the structure", op->name, a->name);
 }
 
+/* Each row takes types that none before it takes, and has a kernel; float32 is always taken, or no float is. */
+static void check_rows(const struct sl_op *op)
+{
+	unsigned all = 0;
+	CHECK_SAYING(op->rows && op->rows[0].types, "%s has no kernels", op->name);
+	for (const struct slp_row *row = op->rows; row && row->types; row++) {
+		CHECK_SAYING(row->types & ~all, "%s has a row that is never chosen", op->name);
+		CHECK_SAYING(row->cpu || row->cuda, "%s has a row without kernels", op->name);
+		all |= row->types;
+	}
+	CHECK_SAYING((all & SLP_F32) || !(all & (SLP_FLOATS | SLP_HALVES)), "%s takes floats, but not float32",
+	             op->name);
+}
+
 static void check_consistent(const struct sl_op *op)
 {
-	unsigned inputs = op->nin < 0 ? 0xFFFF : (1u << op->nin) - 1, outputs = (1u << op->nout) - 1;
+	int named = op->period ? op->period : op->nin_max < 16 ? op->nin_max : 16;
+	unsigned inputs = (1u << named) - 1, outputs = (1u << op->nout) - 1;
 	CHECK_SAYING(op->infer && op->ref, "%s lacks infer or ref", op->name);
 	CHECK_SAYING((op->saves & ~(inputs | outputs << 16)) == 0, "%s saves what it has not", op->name);
 	CHECK_SAYING((op->mutates & ~inputs) == 0, "%s mutates what it has not", op->name);
 	CHECK_SAYING(op->grad || !op->saves, "%s saves for a gradient that it has not", op->name);
-	CHECK_SAYING(!op->cpu == !op->cpu_dtypes, "%s: cpu without cpu_dtypes, or the reverse", op->name);
-	CHECK_SAYING(!op->cuda || op->cuda_dtypes, "%s: cuda without cuda_dtypes", op->name);
-	CHECK_SAYING(!op->inplace || (op->nout == 1 && op->nin), "%s cannot run in place", op->name);
+	check_rows(op);
+	CHECK_SAYING(!op->inplace || (op->nout == 1 && op->nin_min), "%s cannot run in place", op->name);
 	CHECK_SAYING(slp_op_find(op->name) == op, "two operations are called %s", op->name);
 }
 

@@ -59,7 +59,7 @@ static struct input *input_named(struct argp_state *state, struct options *o, ch
 		if (name == known || (name && known && !strcmp(name, known))) return &o->inputs[i];
 	}
 	if (o->ninputs == MAX_INPUTS) argp_error(state, "at most %d inputs are possible", MAX_INPUTS);
-	o->inputs[o->ninputs] = (struct input){.name = name};
+	o->inputs[o->ninputs] = (struct input){.name = name, .dtype = SL_FLOAT32};
 	return &o->inputs[o->ninputs++];
 }
 
@@ -75,10 +75,9 @@ static void parse_shape(struct argp_state *state, struct input *in, char *text)
 
 static enum sl_dtype parse_type(struct argp_state *state, const char *text)
 {
-	for (int d = 0; d < SL_DTYPE_COUNT; d++)
-		if (!strcmp(text, sl_dtype_name((enum sl_dtype)d))) return (enum sl_dtype)d;
-	argp_error(state, "--type: \"%s\" is none of float32, float64, int32, uint8", text);
-	return SL_FLOAT32;
+	enum sl_dtype dtype = sl_dtype_named(text);
+	if (dtype == SL_DTYPE_DEFAULT) argp_error(state, "--type: \"%s\" is no data type, as float32, int32 or bfloat16 are", text);
+	return dtype;
 }
 
 static bool ends(const char *text, const char *ending)

@@ -20,7 +20,7 @@ struct slp_created {
 
 static inline struct slp_created slp_created_of(sl_shape shape, enum sl_dtype dtype)
 {
-	struct slp_created t = {.dtype = (int)dtype, .ndim = shape.ndim};
+	struct slp_created t = {.dtype = (int)slp_dtype_or(dtype, SL_FLOAT32), .ndim = shape.ndim};
 	for (int i = 0; i < shape.ndim && i < SL_MAX_NDIM; i++) t.dim[i] = shape.dim[i];
 	return t;
 }
@@ -28,8 +28,9 @@ static inline struct slp_created slp_created_of(sl_shape shape, enum sl_dtype dt
 /* The infer rule of all of them. */
 static inline enum sl_status slp_created_infer(struct slp_infer *c)
 {
-	const struct slp_created *t = (const struct slp_created *)c->attrs;
-	if (t->dtype < 0 || t->dtype >= SL_DTYPE_COUNT)
+	struct slp_created *t = (struct slp_created *)c->attrs;
+	t->dtype = (int)slp_dtype_or((enum sl_dtype)t->dtype, SL_FLOAT32); /* a program's text need not name it */
+	if (t->dtype <= SL_DTYPE_DEFAULT || t->dtype >= SL_DTYPE_COUNT)
 		return slp_reject(c, SL_EDTYPE, "there is no data type %d", t->dtype);
 	if (t->ndim < 0 || t->ndim > SL_MAX_NDIM)
 		return slp_reject(c, SL_ESHAPE, "a tensor has 0 to %d axes, not %d", SL_MAX_NDIM, t->ndim);

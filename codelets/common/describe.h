@@ -4,18 +4,15 @@
 
 #include "op.h"
 
-/* ...: what else is to be said of it; the data types of the CUDA kernel, at least. */
+/* ...: what else is to be said of it; its rows, at least. */
 #define SLP_DESCRIBE(op_name, about, inputs, count, ...)                                                               \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 	        .name = #op_name,                                                                                      \
 	        .doc = about,                                                                                          \
 	        .args = inputs,                                                                                        \
-	        .nin = count,                                                                                          \
+	        SLP_NIN(count),                                                                                        \
 	        .nout = 1,                                                                                             \
-	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
 	        .ref = op_name##_ref,                                                                                  \
-	        .cpu = op_name##_cpu,                                                                                  \
-	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
 	        __VA_ARGS__                                                                                            \
 	}
 

@@ -1,4 +1,4 @@
-/* Stored elements and the numbers that kernels compute with: floats as they are, integers in double precision. */
+/* Stored elements and the numbers that kernels compute with, from SL_DTYPE_LIST. */
 #ifndef SLP_ELEMENT_CUH
 #define SLP_ELEMENT_CUH
 
@@ -6,51 +6,45 @@
 
 #include "gpu.cuh"
 
-template <class S> struct slp_number {
-	typedef double type;
-};
-template <> struct slp_number<float> {
-	typedef float type;
-};
+template <class S> struct slp_number;
+template <class S> struct slp_stored;
+/* slp_number<S>::type is what is computed in; slp_stored<S>::of(x) the element for a number, as slp_set_truncated. */
+#define X(symbol, name, S, kind, compute, ...)                                                                         \
+	template <> struct slp_number<S> {                                                                             \
+		typedef compute type;                                                                                  \
+	};                                                                                                             \
+	template <> struct slp_stored<S> {                                                                             \
+		template <class T> static __host__ __device__ S of(T x)                                                \
+		{                                                                                                      \
+			return slp_store_##symbol(x);                                                                  \
+		}                                                                                                      \
+	};
+SL_DTYPE_LIST(X)
+#undef X
 
-/* Integers lose the fraction and saturate, NaN becomes 0: as slp_set_truncated has it. */
-template <class S> struct slp_stored {
-	static __host__ __device__ S of(double x)
-	{
-		const double low = sizeof(S) == 1 ? 0 : INT32_MIN, high = sizeof(S) == 1 ? UINT8_MAX : INT32_MAX;
-		return x != x ? (S)0 : x <= low ? (S)low : x >= high ? (S)high : (S)x;
-	}
-};
-template <> struct slp_stored<float> {
-	static __host__ __device__ float of(float x)
-	{
-		return x;
-	}
-	static __host__ __device__ float of(double x)
-	{
-		return (float)x;
-	}
-};
-template <> struct slp_stored<double> {
-	static __host__ __device__ double of(double x)
-	{
-		return x;
-	}
-};
-
-/* Calls f(S()) with the type of the elements. */
-template <class F> static inline void slp_with_element(enum sl_dtype dtype, F f)
+/* Calls f(S()) with the type of the elements, one of those in the set; the operation's rows see to that. */
+template <unsigned SET, class F> static inline void slp_with(enum sl_dtype dtype, F f)
 {
 	switch (dtype) {
-#define X(symbol, name, type)                                                                                          \
+#define X(symbol, name, S, ...)                                                                                        \
 	case symbol:                                                                                                   \
-		f(type());                                                                                             \
+		if constexpr (SET & SLP_DTYPE(symbol)) f(S());                                                         \
 		break;
 		SL_DTYPE_LIST(X)
 #undef X
+	case SL_DTYPE_DEFAULT:
 	case SL_DTYPE_COUNT:
 		break;
 	}
+}
+
+/* The same for elements that are only moved, by their size: f(uint8_t()) and so on. */
+template <class F> static inline void slp_with_size(size_t size, F f)
+{
+	if (size == 1) f(uint8_t());
+	if (size == 2) f(uint16_t());
+	if (size == 4) f(uint32_t());
+	if (size == 8) f(uint64_t());
 }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "element.cuh"
 #include "gpu.cuh"
 
 enum { SLP_WARP = 32 };
@@ -55,10 +56,7 @@ template <class F> static inline void slp_with_lanes(int64_t length, F f)
 /* Calls f(T()) with the type of the elements, float or double. */
 template <class F> static inline void slp_with_float(enum sl_dtype dtype, F f)
 {
-	if (dtype == SL_FLOAT64)
-		f(double());
-	else
-		f(float());
+	slp_with<SLP_FLOATS>(dtype, f);
 }
 
 #endif

@@ -11,6 +11,19 @@ bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_form
 	return dnnl_memory_desc_create_with_tag(md, ndim, dims, dnnl_f32, tag) == dnnl_success;
 }
 
+bool slp_dnn_md_matrix(slp_dnn_md *md, dnnl_data_type_t type, int64_t rows, int64_t columns, int64_t down,
+                       int64_t along)
+{
+	dnnl_dims_t dims = {rows, columns}, strides = {down, along};
+	return dnnl_memory_desc_create_with_strides(md, 2, dims, type, strides) == dnnl_success;
+}
+
+dnnl_status_t slp_dnn_matmul_describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, const slp_dnn_md *a,
+                                      const slp_dnn_md *b, const slp_dnn_md *c)
+{
+	return dnnl_matmul_primitive_desc_create(out, engine, *a, *b, NULL, *c, NULL);
+}
+
 void slp_dnn_md_free(slp_dnn_md *md)
 {
 	if (*md) dnnl_memory_desc_destroy(*md);
@@ -68,6 +81,21 @@ static bool append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t function, float 
 bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_format_tag_t tag)
 {
 	return dnnl_memory_desc_init_by_tag(md, ndim, dims, dnnl_f32, tag) == dnnl_success;
+}
+
+bool slp_dnn_md_matrix(slp_dnn_md *md, dnnl_data_type_t type, int64_t rows, int64_t columns, int64_t down,
+                       int64_t along)
+{
+	dnnl_dims_t dims = {rows, columns}, strides = {down, along};
+	return dnnl_memory_desc_init_by_strides(md, 2, dims, type, strides) == dnnl_success;
+}
+
+dnnl_status_t slp_dnn_matmul_describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, const slp_dnn_md *a,
+                                      const slp_dnn_md *b, const slp_dnn_md *c)
+{
+	dnnl_matmul_desc_t d;
+	dnnl_status_t s = dnnl_matmul_desc_init(&d, a, b, NULL, c);
+	return s == dnnl_success ? dnnl_primitive_desc_create(out, &d, NULL, engine, NULL) : s;
 }
 
 void slp_dnn_md_free(slp_dnn_md *md)

@@ -36,6 +36,12 @@ bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_form
 void slp_dnn_md_free(slp_dnn_md *md);
 slp_dnn_ref slp_dnn_md_ref(const slp_dnn_md *md);
 
+/* A matrix, by its strides in elements; the product c = a b of such. */
+bool slp_dnn_md_matrix(slp_dnn_md *md, dnnl_data_type_t type, int64_t rows, int64_t columns, int64_t down,
+                       int64_t along);
+dnnl_status_t slp_dnn_matmul_describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, const slp_dnn_md *a,
+                                      const slp_dnn_md *b, const slp_dnn_md *c);
+
 /* The description of one pass; `forward` is that of the forward pass, which the others need.  The scratchpad is the
  * caller's. */
 dnnl_status_t slp_dnn_conv_describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, const struct slp_dnn_conv *conv,

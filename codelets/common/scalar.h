@@ -81,11 +81,5 @@ SLP_COMPOSED(X)
 #define m_gelu_slope(x) SLP_SCALAR(slp_gelu_slopef, slp_wide_gelu_slope, x)
 #define m_sign(x) SLP_SCALAR(slp_signf, slp_wide_sign, x)
 
-/* Stores a number that was computed in double precision; integers lose their fractions, as in C, and saturate. */
-static inline void slp_set_truncated(const struct slp_view *v, int64_t i, double value)
-{
-	slp_set(v, i, slp_is_float(v->type.dtype) ? value : trunc(value));
-}
-
 #endif
 #endif

@@ -117,6 +117,8 @@ enum { TILE = 16, PANEL = 128 }; /* a cache line of floats; elements of a panel'
 #define SPLIT_(...) __VA_ARGS__
 DEFINE_SQUARE(uint8_t, 16, 4, SPLIT_(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
               SPLIT_(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31))
+DEFINE_SQUARE(uint16_t, 16, 4, SPLIT_(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+              SPLIT_(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31))
 DEFINE_SQUARE(uint32_t, 8, 3, SPLIT_(0, 8, 1, 9, 2, 10, 3, 11), SPLIT_(4, 12, 5, 13, 6, 14, 7, 15))
 DEFINE_SQUARE(uint64_t, 4, 2, SPLIT_(0, 4, 1, 5), SPLIT_(2, 6, 3, 7))
 
@@ -157,18 +159,9 @@ static int64_t panels(int64_t n)
 }
 
 #define DEFINE(T) DEFINE_RUNS(T) DEFINE_TILES(T)
-DEFINE(uint8_t)
-DEFINE(uint32_t)
-DEFINE(uint64_t)
+SLP_SIZES(DEFINE)
 
 /* ---- choice ----------------------------------------------------------------------------------------------------- */
-
-typedef void range_fn(void *arg, int64_t begin, int64_t end);
-
-static range_fn *by_size(size_t size, range_fn *one, range_fn *four, range_fn *eight)
-{
-	return size == 1 ? one : size == 4 ? four : eight;
-}
 
 enum sl_status slp_strided_cpu(const struct slp_kernel *k, const struct slp_strided *p)
 {
@@ -180,12 +173,11 @@ enum sl_status slp_strided_cpu(const struct slp_kernel *k, const struct slp_stri
 	if (whole.ndim == 0) whole.ndim = whole.dim[0] = whole.stride[0] = 1;
 	struct job j = {.p = &whole, .in = k->in[0].ptr, .out = k->out[0].ptr};
 	if (axis < 0) {
-		slp_parallel_for(n, SLP_GRAIN, by_size(size, runs_uint8_t, runs_uint32_t, runs_uint64_t), &j);
+		slp_parallel_for(n, SLP_GRAIN, SLP_BY_SIZE(size, runs), &j);
 		return SL_OK;
 	}
 	j.t = slp_tiling_of(p, axis);
 	int64_t units = j.t.nouter * panels(j.t.na) * panels(j.t.nb), each = n / units;
-	slp_parallel_for(units, each < SLP_GRAIN ? SLP_GRAIN / each : 1,
-	                 by_size(size, tiles_uint8_t, tiles_uint32_t, tiles_uint64_t), &j);
+	slp_parallel_for(units, each < SLP_GRAIN ? SLP_GRAIN / each : 1, SLP_BY_SIZE(size, tiles), &j);
 	return SL_OK;
 }

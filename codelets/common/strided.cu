@@ -1,5 +1,6 @@
 /* Copies from a strided tensor on a GPU: by tiles through shared memory where two axes are swapped, so that reads and
  * writes both go along cache lines; else one thread an element. */
+#include "common/element.cuh"
 #include "gpu.cuh"
 #include "strided.h"
 
@@ -71,15 +72,6 @@ template <class T> static void run(const struct slp_kernel *k, const struct slp_
 extern "C" enum sl_status slp_strided_cuda(const struct slp_kernel *k, const struct slp_strided *p)
 {
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
-	switch (sl_dtype_size(k->out[0].type.dtype)) {
-	case 1:
-		run<uint8_t>(k, p);
-		break;
-	case 4:
-		run<uint32_t>(k, p);
-		break;
-	default:
-		run<uint64_t>(k, p);
-	}
+	slp_with_size(sl_dtype_size(k->out[0].type.dtype), [&](auto zero) { run<decltype(zero)>(k, p); });
 	return slp_launched(k);
 }

@@ -10,6 +10,12 @@
 extern "C" {
 #endif
 
+/* X(T): one for each size that elements have; what only moves them does not ask for their type.
+ * SLP_BY_SIZE(size, name) is the one of name_uint8_t, … for elements of so many bytes. */
+#define SLP_SIZES(X) X(uint8_t) X(uint16_t) X(uint32_t) X(uint64_t)
+#define SLP_BY_SIZE(size, name)                                                                                        \
+	((size) == 1 ? name##_uint8_t : (size) == 2 ? name##_uint16_t : (size) == 4 ? name##_uint32_t : name##_uint64_t)
+
 /* The source of output element (i0, i1, …), row-major over dim, is element base + i0 * stride[0] + i1 * stride[1] …
  * Strides may be negative.  No dim is 1 and no two neighbours could be one axis: slp_strided_add sees to that. */
 struct slp_strided {

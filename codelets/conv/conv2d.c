@@ -322,13 +322,6 @@ static enum sl_status grad_weights_grad(struct slp_grad *g)
 	return SL_OK;
 }
 
-#ifdef HAVE_CUDA
-enum sl_status slp_cuda_conv2d(const struct slp_kernel *k);
-enum sl_status slp_cuda_conv2d_pool(const struct slp_kernel *k);
-enum sl_status slp_cuda_conv2d_grad_data(const struct slp_kernel *k);
-enum sl_status slp_cuda_conv2d_grad_weights(const struct slp_kernel *k);
-#endif
-
 /* ---- public ----------------------------------------------------------------------------------------------------- */
 
 /* The cross-correlation that neural networks call convolution: x (n, channels, height, width), w (units,
@@ -345,33 +338,32 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 }
 
 #define OPERANDS (SLP_IN(0) | SLP_IN(1))
-#define CONVOLUTION(op_name, rule, work, kept, gradient, attributes, attr_names, inputs, count, results, text)         \
+#define CONVOLUTION(op_name, rule, work, kept, gradient, attributes, attr_names, inputs, count, results, text, ...)    \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 	        .name = #op_name,                                                                                      \
 	        .doc = text,                                                                                           \
 	        .args = inputs,                                                                                        \
-	        .nin = count,                                                                                          \
+	        .nin_min = 2,                                                                                          \
+	        .nin_max = count,                                                                                      \
 	        .nout = results,                                                                                       \
 	        .attr_table = attr_names,                                                                              \
 	        .attrs_size = sizeof(attributes),                                                                      \
 	        .saves = kept,                                                                                         \
-	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
-	        .cuda_dtypes = SLP_FLOATS,                                                                             \
+	        .rows = SLP_FLOAT_ROWS_OF(slp_##op_name##_ref, slp_conv2d_cpu, slp_cuda_##op_name),                    \
 	        .infer = rule,                                                                                         \
 	        .flops = work,                                                                                         \
 	        .grad = gradient,                                                                                      \
 	        .scratch = SLP_CUDA_SCRATCH(workspace),                                                                 \
 	        .ref = slp_##op_name##_ref,                                                                            \
-	        .cpu = slp_conv2d_cpu,                                                                                 \
-	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
+	        __VA_ARGS__                                                                                             \
 	};
 
-CONVOLUTION(conv2d, conv2d_infer, conv2d_flops, OPERANDS, conv2d_grad, struct slp_conv2d_attrs, conv_attrs, "x w b ...",
-            -1, 1, "convolution in two dimensions")
-CONVOLUTION(conv2d_pool, pool_infer, conv2d_flops, 0, NULL, struct slp_conv2d_attrs, conv_attrs, "x w b ...", -1, 2,
-            "convolution, then a pooling of 2 × 2 windows, and the mask for its gradient")
+CONVOLUTION(conv2d, conv2d_infer, conv2d_flops, OPERANDS, conv2d_grad, struct slp_conv2d_attrs, conv_attrs, "x w b",
+            3, 1, "convolution in two dimensions", .autocast = SLP_CAST_LOWER)
+CONVOLUTION(conv2d_pool, pool_infer, conv2d_flops, 0, NULL, struct slp_conv2d_attrs, conv_attrs, "x w b", 3, 2,
+            "convolution, then a pooling of 2 × 2 windows, and the mask for its gradient", )
 CONVOLUTION(conv2d_grad_data, grad_data_infer, grad_data_flops, OPERANDS, grad_data_grad, struct slp_conv2d_grad,
-            grad_attrs, "dy w mask ...", -1, 1, "gradient of a convolution with respect to its input")
+            grad_attrs, "dy w mask", 3, 1, "gradient of a convolution with respect to its input", )
 CONVOLUTION(conv2d_grad_weights, grad_weights_infer, grad_weights_flops, OPERANDS, grad_weights_grad,
-            struct slp_conv2d_grad, grad_attrs, "x dy mask ...", -1, 2,
-            "gradients of a convolution with respect to its weight and bias")
+            struct slp_conv2d_grad, grad_attrs, "x dy mask", 3, 2,
+            "gradients of a convolution with respect to its weight and bias", )

@@ -23,7 +23,6 @@ struct slp_conv2d_grad {
 	bool bias;       /* conv2d_grad_weights: the gradient of a bias too */
 };
 
-extern const struct sl_op slp_op_conv2d, slp_op_conv2d_grad_data, slp_op_conv2d_grad_weights;
 
 /* x (n, ic, ih, iw), w (oc, ic / groups, kh, kw), y (n, oc, oh, ow). */
 struct slp_conv {

@@ -247,16 +247,15 @@ bool slp_conv_blocked_plan(struct slp_conv2d_blocked_attrs *a, int threads)
 	        .name = #op_name,                                                                                      \
 	        .doc = text,                                                                                           \
 	        .args = inputs,                                                                                        \
-	        .nin = count,                                                                                          \
+	        SLP_NIN(count),                                                                                        \
 	        .nout = 1,                                                                                             \
 	        .attr_table = attr_table,                                                                              \
 	        .attrs_size = sizeof(struct slp_conv2d_blocked_attrs),                                                 \
 	        .inplace = lies,                                                                                       \
-	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
+	        .rows = SLP_CPU_ROWS(plain, fast),                                                                     \
 	        .infer = rule,                                                                                         \
 	        .flops = work,                                                                                         \
 	        .ref = plain,                                                                                          \
-	        .cpu = fast,                                                                                           \
 	}
 CONVOLUTION(conv2d_blocked, "convolution of images in blocks of channels", "x w b", 3, blocked_infer, blocked_flops,
             false, blocked_ref, blocked_cpu);

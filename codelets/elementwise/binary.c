@@ -4,14 +4,6 @@
 #include "fill/fill.h"
 #include "common/scalar.h"
 
-#define PART(name, ...)                                                                                                \
-	extern const struct sl_op slp_op_##name;                                                                       \
-	extern enum sl_status slp_cuda_##name(const struct slp_kernel *k);
-#define SWAPPED(name, ...) PART(name##_scalar, )
-#define COMPARE(name, ...) PART(name, ) PART(name##_scalar, )
-#define BINARY COMPARE
-#include "binary.def"
-
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 static enum sl_status binary_infer(struct slp_infer *c)
@@ -375,8 +367,8 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 	}
 
 #define DESCRIPTOR(op_name, about, arguments, count, over, keeps, gradient, ...)                                       \
-	SLP_DESCRIBE(op_name, about, arguments, count, .saves = keeps, .inplace = over, .cuda_dtypes = SLP_ALL_DTYPES, \
-	             .flops = slp_flops_elementwise, .grad = gradient, __VA_ARGS__);
+	SLP_DESCRIBE(op_name, about, arguments, count, .saves = keeps, .inplace = over, .elementwise = true,           \
+	             .rows = SLP_NUMBER_ROWS(op_name), .flops = slp_flops_elementwise, .grad = gradient, __VA_ARGS__);
 
 #define OF_TWO(name, over, saves, gradient, doc)                                                                       \
 	static enum sl_status name##_ref(const struct slp_kernel *k)                                                   \
@@ -387,7 +379,7 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 	{                                                                                                              \
 		return binary_cpu(k, name##_span);                                                                     \
 	}                                                                                                              \
-	DESCRIPTOR(name, doc, "a b", 2, over, saves, gradient, .infer = binary_infer)
+	DESCRIPTOR(name, doc, "a b", 2, over, saves, gradient, .infer = binary_infer, .autocast = SLP_CAST_WIDEST)
 
 /* sl_NAME_at(at, a, b): the function of the elements of a and b, which are repeated along axes of size 1 and along
  * axes that they lack at the front.  Both must have one data type, which is the result's (SL_EDTYPE otherwise;

@@ -61,7 +61,7 @@ template <class F> static enum sl_status binary(const struct slp_kernel *k, F f)
 {
 	int64_t n = slp_size(&k->out[0]);
 	if (n == 0) return SL_OK;
-	slp_with_element(k->out[0].type.dtype, [&](auto zero) { launch_binary<decltype(zero)>(k, n, f); });
+	slp_with<SLP_NUMBERS>(k->out[0].type.dtype, [&](auto zero) { launch_binary<decltype(zero)>(k, n, f); });
 	return slp_launched(k);
 }
 
@@ -69,7 +69,7 @@ template <class F> static enum sl_status scalar(const struct slp_kernel *k, F f,
 {
 	int64_t n = slp_size(&k->out[0]);
 	double s = ((const struct slp_value *)k->attrs)->value;
-	slp_with_element(k->out[0].type.dtype, [&](auto zero) {
+	slp_with<SLP_NUMBERS>(k->out[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) S;
 		typedef typename slp_number<S>::type T;
 		SLP_LAUNCH((scalar_kernel<S, T, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, (const S *)k->in[0].ptr,

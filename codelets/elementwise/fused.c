@@ -11,10 +11,6 @@
 
 /* ---- the functions ---------------------------------------------------------------------------------------------- */
 
-#define X(name) extern const struct sl_op slp_op_##name;
-#include "ops.def"
-#undef X
-
 /* The operation that does a step. */
 static const struct sl_op *const functions[SLP_FUSED_CODES] = {
 #define X(name) [SLP_FUSED_##name] = &slp_op_##name,
@@ -90,7 +86,7 @@ int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void 
 		b = form->swapped ? a : number;
 		a = form->swapped ? number : a;
 		code = form->code;
-	} else if (op->nin == 1) {
+	} else if (op->nin_max == 1) {
 		b = a;
 	}
 	f->step[n] = code | a << 8 | b << 16;
@@ -170,7 +166,7 @@ static double ref_step(const struct slp_kernel *k, struct slp_fused_step s, cons
 	struct slp_view in[2] = {{&a, one}, {&b, one}}, out = {&result, one};
 	const struct sl_op *op = functions[s.code];
 	op->ref(&(struct slp_kernel){
-	        .op = op, .nin = op->nin, .nout = 1, .in = in, .out = &out, .threads = 1, .stream = k->stream});
+	        .op = op, .nin = op->nin_max, .nout = 1, .in = in, .out = &out, .threads = 1, .stream = k->stream});
 	return result;
 }
 
@@ -203,6 +199,7 @@ struct work {
 	size_t size; /* of an element */
 	int nsteps;
 	struct slp_fused_step step[SLP_FUSED_STEPS];
+	slp_kernel_fn *kernel[SLP_FUSED_STEPS];
 	int slot[SLP_FUSED_STEPS]; /* the buffer for the result of a step */
 	struct slp_broadcast_plan plan[SLP_FUSED_INPUTS];
 	float number[SLP_FUSED_NUMBERS];
@@ -274,15 +271,15 @@ static struct slp_view view_of(const struct work *w, struct value v)
 
 /* Runs one step: its operation's kernel, on this thread since there is less than a grain of it.  A single number is put
  * where the result cannot overwrite it. */
-static void run_step(const struct work *w, struct slp_fused_step s, struct value a, struct value b, struct value to)
+static void run_step(const struct work *w, int i, struct value a, struct value b, struct value to)
 {
-	const struct sl_op *op = functions[s.code];
+	const struct sl_op *op = functions[w->step[i].code];
 	double single[2];
 	if (a.n == 1) a.ptr = memcpy(&single[0], a.ptr, w->size);
 	if (b.n == 1) b.ptr = memcpy(&single[1], b.ptr, w->size);
 	struct slp_view in[2] = {view_of(w, a), view_of(w, b)}, out = view_of(w, to);
-	struct slp_kernel k = {.op = op, .nin = op->nin, .nout = 1, .in = in, .out = &out, .threads = 1};
-	(op->cpu_dtypes & SLP_DTYPE(w->dtype) ? op->cpu : op->ref)(&k);
+	struct slp_kernel k = {.op = op, .nin = op->nin_max, .nout = 1, .in = in, .out = &out, .threads = 1};
+	w->kernel[i](&k);
 }
 
 static void run_block(const struct work *w, int64_t begin, int64_t n, buffer *buffers)
@@ -296,7 +293,7 @@ static void run_block(const struct work *w, int64_t begin, int64_t n, buffer *bu
 		struct slp_fused_step s = w->step[i];
 		struct value a = value[s.a], b = value[s.b];
 		struct value to = {i == w->nsteps - 1 ? out : buffers[nin + w->slot[i]], a.n > b.n ? a.n : b.n};
-		run_step(w, s, a, b, to);
+		run_step(w, i, a, b, to);
 		value[SLP_FUSED_RESULT + i] = to;
 	}
 	if (value[SLP_FUSED_RESULT + w->nsteps - 1].n == 1) repeat(w, out, n - 1, out + w->size);
@@ -340,7 +337,10 @@ static enum sl_status cpu(const struct slp_kernel *k)
 	struct work w = {.k = k, .dtype = dtype, .size = sl_dtype_size(dtype), .nsteps = slp_fused_count(f)};
 	int64_t n = slp_size(&k->out[0]), most = (int64_t)(BLOCK / w.size);
 	if (n == 0) return SL_OK;
-	for (int i = 0; i < w.nsteps; i++) w.step[i] = slp_fused_step_at(f, i);
+	for (int i = 0; i < w.nsteps; i++) {
+		w.step[i] = slp_fused_step_at(f, i);
+		w.kernel[i] = slp_kernel_for(functions[w.step[i].code], SLP_ALL_OF(dtype), SL_DEVICE_CPU).kernel;
+	}
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) w.number[i] = (float)f->number[i];
 	for (int i = 0; i < k->nin; i++)
 		w.plan[i] = slp_broadcast_plan(k->in[i].type.shape, k->in[i].type.shape, k->out[0].type.shape);
@@ -358,25 +358,22 @@ static void describe(const void *attrs, char *text, size_t size)
 		                      functions[slp_fused_step_at(attrs, i).code]->name);
 }
 
-extern enum sl_status slp_cuda_fused(const struct slp_kernel *k);
-
 const struct sl_op slp_op_fused = {
         .name = "fused",
         .doc = "elementwise functions in one pass over memory",
         .args = "x ...",
-        .nin = -1,
+        .nin_min = 1,
+        .nin_max = SLP_FUSED_INPUTS,
         .nout = 1,
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_fused_attrs),
         .inplace = true,
-        .cpu_dtypes = SLP_FLOATS,
-        .cuda_dtypes = SLP_FLOATS,
+        .elementwise = true,
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_fused)),
         .infer = infer,
         .flops = flops,
         .ref = ref,
-        .cpu = cpu,
         .describe = describe,
-        .cuda = SLP_CUDA(slp_cuda_fused),
 };
 
 _Static_assert(sizeof(struct slp_fused_attrs) <= SLP_MAX_ATTRS, "an expression must fit the attributes");

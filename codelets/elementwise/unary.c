@@ -2,12 +2,6 @@
 #include "common/describe.h"
 #include "common/scalar.h"
 
-#define LINEAR(name, ...)                                                                                              \
-	extern const struct sl_op slp_op_##name;                                                                       \
-	extern enum sl_status slp_cuda_##name(const struct slp_kernel *k);
-#define UNARY(name, ...) LINEAR(name, ) LINEAR(name##_grad, )
-#include "unary.def"
-
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 static enum sl_status infer_all(struct slp_infer *c)
@@ -73,10 +67,15 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-#define FLOATS_SET SLP_FLOATS
-#define ALL_SET SLP_ALL_DTYPES
+#define FLOATS_ROWS SLP_FLOAT_ROWS
+#define FLOAT32_ROWS SLP_FLOAT_ROWS
+#define ALL_ROWS SLP_NUMBER_ROWS
 #define FLOATS_INFER infer_floats
+#define FLOAT32_INFER infer_floats
 #define ALL_INFER infer_all
+#define FLOATS_CAST SLP_CAST_NONE
+#define FLOAT32_CAST SLP_CAST_FLOAT32
+#define ALL_CAST SLP_CAST_NONE
 #define INPUT_BIT SLP_IN(0)
 #define OUTPUT_BIT SLP_OUT(0)
 #define INPUT_OF(g) (g)->in[0]
@@ -93,9 +92,10 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 		return slp_apply1(at, &slp_op_##name, NULL, 1, &x);                                                    \
 	}
 
-#define DESCRIPTOR(op_name, about, arguments, count, dtypes, rule, keeps, gradient)                                    \
-	SLP_DESCRIBE(op_name, about, arguments, count, .saves = keeps, .inplace = true, .cuda_dtypes = dtypes,         \
-	             .infer = rule, .flops = slp_flops_elementwise, .grad = gradient);
+#define DESCRIPTOR(op_name, about, arguments, count, dtypes, cast, rule, keeps, gradient)                              \
+	SLP_DESCRIBE(op_name, about, arguments, count, .saves = keeps, .inplace = true, .elementwise = true,           \
+	             .rows = dtypes(op_name), .autocast = cast, .infer = rule, .flops = slp_flops_elementwise,         \
+	             .grad = gradient);
 
 #define LINEAR(name, dtypes, value, doc)                                                                               \
 	KERNELS(name, x, NO_MORE, value)                                                                               \
@@ -105,7 +105,7 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 		return g->din[0] ? SL_OK : sl_error();                                                                 \
 	}                                                                                                              \
 	PUBLIC(name)                                                                                                   \
-	DESCRIPTOR(name, doc, "x", 1, dtypes##_SET, dtypes##_INFER, 0, name##_backward)
+	DESCRIPTOR(name, doc, "x", 1, dtypes##_ROWS, dtypes##_CAST, dtypes##_INFER, 0, name##_backward)
 
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
 	KERNELS(name, x, NO_MORE, value)                                                                               \
@@ -115,9 +115,9 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 		return grad_by(g, &slp_op_##name##_grad, saved##_OF(g));                                               \
 	}                                                                                                              \
 	PUBLIC(name)                                                                                                   \
-	DESCRIPTOR(name, doc, "x", 1, dtypes##_SET, dtypes##_INFER, saved##_BIT, name##_backward)                      \
+	DESCRIPTOR(name, doc, "x", 1, dtypes##_ROWS, dtypes##_CAST, dtypes##_INFER, saved##_BIT, name##_backward)      \
 	DESCRIPTOR(name##_grad, "gradient of " #name ", from that of its result and its " #saved, "d v", 2,            \
-	           SLP_FLOATS, infer_slope, 0, NULL)
+	           SLP_FLOAT_ROWS, SLP_CAST_WIDEST, infer_slope, 0, NULL)
 
 #include "unary.def"
 

@@ -23,7 +23,7 @@ template <class S, class F> static void launch_unary(const struct slp_kernel *k,
 
 template <class F> static enum sl_status unary_all(const struct slp_kernel *k, F f)
 {
-	slp_with_element(k->out[0].type.dtype, [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
+	slp_with<SLP_NUMBERS>(k->out[0].type.dtype, [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
 	return slp_launched(k);
 }
 
@@ -45,6 +45,7 @@ template <class F> static enum sl_status slope_floats(const struct slp_kernel *k
 }
 
 #define FLOATS_LAUNCH unary_floats
+#define FLOAT32_LAUNCH unary_floats
 #define ALL_LAUNCH unary_all
 
 #define FUNCTION(name, launch, value, ...)                                                                             \

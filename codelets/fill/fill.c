@@ -5,11 +5,6 @@
 #include "fill.h"
 #include "common/scalar.h"
 
-extern const struct sl_op slp_op_fill, slp_op_full_like, slp_op_arange;
-enum sl_status slp_cuda_fill(const struct slp_kernel *k);
-enum sl_status slp_cuda_full_like(const struct slp_kernel *k);
-enum sl_status slp_cuda_arange(const struct slp_kernel *k);
-
 static const struct slp_attr fill_attrs[] = {
         SLP_CREATED_ATTRS(struct slp_fill),
         SLP_ATTR_VALUE(struct slp_fill, value, SLP_DOUBLE, 1, "what every element is"),
@@ -63,7 +58,7 @@ struct fill_work {
 	void *out;
 };
 
-#define X(symbol, name, type)                                                                                          \
+#define X(symbol, name, type, ...)                                                                                     \
 	SLP_CLONES static void fill_##symbol(void *arg, int64_t begin, int64_t end)                                    \
 	{                                                                                                              \
 		const struct fill_work *w = arg;                                                                       \
@@ -79,7 +74,7 @@ typedef void range_fn(void *arg, int64_t begin, int64_t end);
 static enum sl_status fill_cpu(const struct slp_kernel *k)
 {
 	static range_fn *const fill[] = {
-#define X(symbol, name, type) [symbol] = fill_##symbol,
+#define X(symbol, name, type, ...) [symbol] = fill_##symbol,
 	        SL_DTYPE_LIST(X)
 #undef X
 	};
@@ -99,35 +94,29 @@ const struct sl_op slp_op_fill = {
         .name = "fill",
         .doc = "a tensor full of a number",
         .args = "",
-        .nin = 0,
+        SLP_NIN(0),
         .nout = 1,
         .attr_table = fill_attrs,
         .attrs_size = sizeof(struct slp_fill),
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ANY_ROWS(fill),
         .infer = slp_created_infer,
         .ref = fill_ref,
-        .cpu = fill_cpu,
-        .cuda = SLP_CUDA(slp_cuda_fill),
 };
 
 const struct sl_op slp_op_full_like = {
         .name = "full_like",
         .doc = "a number, in the shape and the data type of x",
         .args = "x",
-        .nin = 1,
+        SLP_NIN(1),
         .nout = 1,
         .attr_table = slp_value_attrs,
         .attrs_size = sizeof(struct slp_value),
         .inplace = true,
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ROWS(SLP_ROW(SLP_ANY, fill_cpu, slp_cuda_full_like)),
         .infer = like_infer,
         .bytes = result_bytes,
         .grad = full_like_grad,
         .ref = fill_ref,
-        .cpu = fill_cpu,
-        .cuda = SLP_CUDA(slp_cuda_full_like),
 };
 
 /* A tensor full of a number.  Integers lose the fraction and saturate.  SL_ESHAPE if a size is negative, or no memory
@@ -190,16 +179,13 @@ const struct sl_op slp_op_arange = {
         .name = "arange",
         .doc = "numbers at equal distances",
         .args = "",
-        .nin = 0,
+        SLP_NIN(0),
         .nout = 1,
         .attr_table = arange_attrs,
         .attrs_size = sizeof(struct slp_arange),
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ANY_ROWS(arange),
         .infer = slp_created_infer,
         .ref = arange_ref,
-        .cpu = arange_cpu,
-        .cuda = SLP_CUDA(slp_cuda_arange),
 };
 
 /* start, start + step, … before stop (exclusive), one axis; none if stop lies the other way.  SL_EINVAL if the step

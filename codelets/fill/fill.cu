@@ -15,7 +15,7 @@ template <class S> __global__ void arange_kernel(double start, double step, S *o
 static enum sl_status fill(const struct slp_kernel *k, double value)
 {
 	int64_t n = slp_size(&k->out[0]);
-	slp_with_element(k->out[0].type.dtype, [&](auto zero) {
+	slp_with<SLP_ANY>(k->out[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) S;
 		SLP_LAUNCH(fill_kernel<S>, slp_grid(n), SLP_BLOCK, 0, k->stream, slp_stored<S>::of(value),
 		           (S *)k->out[0].ptr, n);
@@ -37,7 +37,7 @@ extern "C" enum sl_status slp_cuda_arange(const struct slp_kernel *k)
 {
 	int64_t n = slp_size(&k->out[0]);
 	const struct slp_arange *r = (const struct slp_arange *)k->attrs;
-	slp_with_element(k->out[0].type.dtype, [&](auto zero) {
+	slp_with<SLP_ANY>(k->out[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) S;
 		SLP_LAUNCH(arange_kernel<S>, slp_grid(n), SLP_BLOCK, 0, k->stream, r->start, r->step,
 		           (S *)k->out[0].ptr, n);

@@ -7,11 +7,6 @@
 #include "random.h"
 #include "common/vmath.h"
 
-extern const struct sl_op slp_op_uniform, slp_op_normal, slp_op_dropout;
-enum sl_status slp_cuda_uniform(const struct slp_kernel *k);
-enum sl_status slp_cuda_normal(const struct slp_kernel *k);
-enum sl_status slp_cuda_dropout(const struct slp_kernel *k);
-
 /* clang-format off */
 #define RNG_ATTRS(attrs)                                                                                               \
 	{"seed", SLP_INT64, offsetof(attrs, rng.seed), 1, "seed of the random numbers", true},                         \
@@ -45,7 +40,7 @@ static const struct slp_attr dropout_attrs[] = {
 static enum sl_status draw_infer(struct slp_infer *c)
 {
 	const struct slp_draw *d = c->attrs;
-	if (!slp_is_float((enum sl_dtype)d->type.dtype))
+	if (!slp_is_float(slp_dtype_or((enum sl_dtype)d->type.dtype, SL_FLOAT32)))
 		return slp_reject(c, SL_EDTYPE, "makes float32 or float64 only");
 	if (!isfinite(d->a) || !isfinite(d->b)) return slp_reject(c, SL_EINVAL, "%g and %g must be finite", d->a, d->b);
 	return slp_created_infer(c);
@@ -214,7 +209,7 @@ SLP_CLONES static void dropout_range(void *arg, int64_t begin, int64_t end)
 		return SL_OK;                                                                                          \
 	}                                                                                                              \
 	SLP_DESCRIBE(op_name, about, arguments, count, .attr_table = op_name##_attrs, .attrs_size = sizeof(type),      \
-	             .cuda_dtypes = SLP_FLOATS, .infer = op_name##_infer, .flops = random_flops, __VA_ARGS__);
+	             .rows = SLP_FLOAT_ROWS(op_name), .infer = op_name##_infer, .flops = random_flops, __VA_ARGS__);
 
 /* A block of four words takes ten rounds of about ten instructions. */
 static double random_flops(const struct slp_infer *c)

@@ -2,8 +2,6 @@
 #include "dot.h"
 #include "common/gemm.h"
 
-extern const struct sl_op slp_op_dot, slp_op_matmul;
-
 static const struct slp_attr dot_attrs[] = {
         SLP_ATTR(struct sl_dot_opts, ta, SLP_BOOL, 1, "use the transpose of the first operand"),
         SLP_ATTR(struct sl_dot_opts, tb, SLP_BOOL, 1, "use the transpose of the second operand"),
@@ -231,24 +229,23 @@ sl_tensor *sl_matmul_at(const char *at, sl_tensor *a, sl_tensor *b, struct sl_do
 	return slp_apply1(at, &slp_op_matmul, &opts, 2, (sl_tensor *const[]){a, b});
 }
 
+#define BF16_ROW SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16), slp_product_bf16, slp_bf16_products)
 #define PRODUCT(op_name, text)                                                                                         \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 	        .name = #op_name,                                                                                      \
 	        .doc = text,                                                                                           \
 	        .args = "a b",                                                                                         \
-	        .nin = 2,                                                                                              \
+	        SLP_NIN(2),                                                                                            \
 	        .nout = 1,                                                                                             \
 	        .attr_table = dot_attrs,                                                                               \
 	        .attrs_size = sizeof(struct sl_dot_opts),                                                              \
+	        .autocast = SLP_CAST_LOWER,                                                                            \
 	        .saves = SLP_IN(0) | SLP_IN(1),                                                                        \
-	        .cpu_dtypes = SLP_FLOATS,                                                                              \
-	        .cuda_dtypes = SLP_FLOATS,                                                                             \
+	        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, product_cpu, slp_cuda_product), BF16_ROW),                        \
 	        .infer = op_name##_infer,                                                                              \
 	        .flops = product_flops,                                                                                \
 	        .grad = op_name##_grad,                                                                                \
 	        .ref = product_ref,                                                                                    \
-	        .cpu = product_cpu,                                                                                    \
-	        .cuda = SLP_CUDA(slp_cuda_product),                                                                    \
 	};
 
 PRODUCT(dot, "product of matrices and vectors")

@@ -3,8 +3,6 @@
 #include "common/gemm.h"
 #include "linear.h"
 
-extern const struct sl_op slp_op_linear;
-
 static const struct slp_attr linear_attrs[] = {
         SLP_ATTR(struct slp_linear_attrs, tw, SLP_BOOL, 1, "w is (units, inputs)"),
         SLP_ATTR(struct slp_linear_attrs, activation, SLP_INT, 1, "enum sl_activation, applied to the result"),
@@ -199,10 +197,6 @@ static enum sl_status linear_cpu(const struct slp_kernel *k)
 	return s;
 }
 
-#ifdef HAVE_CUDA
-enum sl_status slp_cuda_linear(const struct slp_kernel *k);
-#endif
-
 /* ---- public ----------------------------------------------------------------------------------------------------- */
 
 /* A fully connected layer, y = x·w + b: x (..., inputs), w (inputs, units) or, with .tw, (units, inputs), b (units); y
@@ -220,18 +214,17 @@ sl_tensor *sl_linear_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 const struct sl_op slp_op_linear = {
         .name = "linear",
         .doc = "fully connected layer",
-        .args = "x w b ...",
-        .nin = -1,
+        .args = "x w b",
+        .nin_min = 2,
+        .nin_max = 3,
         .nout = 1,
         .attr_table = linear_attrs,
         .attrs_size = sizeof(struct slp_linear_attrs),
         .saves = SLP_IN(0) | SLP_IN(1),
-        .cpu_dtypes = SLP_FLOATS,
-        .cuda_dtypes = SLP_FLOATS,
+        .autocast = SLP_CAST_LOWER,
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, linear_cpu, slp_cuda_linear)),
         .infer = linear_infer,
         .flops = linear_flops,
         .grad = linear_grad,
         .ref = linear_ref,
-        .cpu = linear_cpu,
-        .cuda = SLP_CUDA(slp_cuda_linear),
 };

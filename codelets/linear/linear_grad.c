@@ -8,8 +8,6 @@
 #include "common/gemm.h"
 #include "linear.h"
 
-extern const struct sl_op slp_op_linear_grad, slp_op_linear_sgd;
-
 #define ATTR(kind, field, type, text) kind(struct slp_linear_grad_attrs, field, type, 1, text)
 static const struct slp_attr grad_attr_table[] = {
         ATTR(SLP_ATTR, tw, SLP_BOOL, "w is (units, inputs)"),
@@ -85,10 +83,6 @@ static size_t scratch(const struct slp_infer *c)
 
 /* ---- gradients of activations ----------------------------------------------------------------------------------- */
 
-#define X(symbol, name) extern const struct sl_op slp_op_##name##_grad;
-SLP_ACTIVATION_LIST(X)
-#undef X
-
 static const struct sl_op *slope_of(int activation)
 {
 	static const struct sl_op *const slopes[SL_ACTIVATIONS] = {
@@ -106,7 +100,7 @@ static void through_slope(const struct sl_op *op, enum sl_dtype dtype, const voi
 	struct slp_type type = {dtype, {1, {n}}};
 	struct slp_view in[] = {{(void *)dy, type}, {(void *)v, type}}, out = {g, type};
 	struct slp_kernel k = {.op = op, .nin = 2, .nout = 1, .in = in, .out = &out, .threads = 1};
-	(op->cpu_dtypes & SLP_DTYPE(dtype) ? op->cpu : op->ref)(&k);
+	slp_kernel_for(op, SLP_ALL_OF(dtype), SL_DEVICE_CPU).kernel(&k);
 }
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */
@@ -327,21 +321,20 @@ static enum sl_status cpu(const struct slp_kernel *k)
 	return p.status == SL_OK ? SL_OK : slp_kernel_fail(k, p.status, "a product of matrices was refused");
 }
 
-extern enum sl_status slp_cuda_linear_grad(const struct slp_kernel *k);
-
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
 #define COMMON                                                                                                         \
-	.nin = -1, .attrs_size = sizeof(struct slp_linear_grad_attrs), .cpu_dtypes = SLP_FLOATS,                       \
-	.cuda_dtypes = SLP_FLOATS, .infer = infer, .flops = flops, .scratch = scratch, .ref = ref, .cpu = cpu,         \
-	.cuda = SLP_CUDA(slp_cuda_linear_grad)
+	.attrs_size = sizeof(struct slp_linear_grad_attrs), .infer = infer, .flops = flops, .scratch = scratch,        \
+	.ref = ref, .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad))
 
 /* dx (empty unless `data`), dw and db.  v, where there is an activation: its result, or what it was applied to, as its
  * NAME_grad takes it. */
 const struct sl_op slp_op_linear_grad = {
         .name = "linear_grad",
         .doc = "all gradients of a fully connected layer",
-        .args = "x w dy v ...",
+        .args = "x w dy v",
+        .nin_min = 3,
+        .nin_max = 4,
         .nout = 3,
         .attr_table = grad_attr_table,
         COMMON,
@@ -351,7 +344,9 @@ const struct sl_op slp_op_linear_grad = {
 const struct sl_op slp_op_linear_sgd = {
         .name = "linear_sgd",
         .doc = "a step of gradient descent of a fully connected layer, and the gradient by its input",
-        .args = "w b x dy v ...",
+        .args = "w b x dy v",
+        .nin_min = 4,
+        .nin_max = 5,
         .nout = 1,
         .attr_table = sgd_attr_table,
         .mutates = SLP_IN(0) | SLP_IN(1),

@@ -44,7 +44,7 @@ static enum sl_status need_dloss(struct slp_infer *c)
 
 static double flops(const struct slp_infer *c)
 {
-	return 20.0 * (double)sl_shape_size(c->in[c->op->nin == 3 ? 1 : 0].shape);
+	return 20.0 * (double)sl_shape_size(c->in[c->op->nin_max == 3 ? 1 : 0].shape);
 }
 
 static enum sl_status infer_softmax_cross_entropy(struct slp_infer *c)
@@ -175,12 +175,7 @@ static enum sl_status softmax_cross_entropy_grad_cpu(const struct slp_kernel *k)
 	return status;
 }
 
-enum sl_status slp_cuda_softmax_cross_entropy(const struct slp_kernel *k);
-enum sl_status slp_cuda_softmax_cross_entropy_grad(const struct slp_kernel *k);
-
 /* ---- operations ------------------------------------------------------------------------------------------------- */
-
-extern const struct sl_op slp_op_softmax_cross_entropy, slp_op_softmax_cross_entropy_grad;
 
 static enum sl_status grad_softmax_cross_entropy(struct slp_grad *g)
 {
@@ -202,8 +197,8 @@ sl_tensor *sl_softmax_cross_entropy_at(const char *at, sl_tensor *logits, sl_ten
 }
 
 #define OP(op_name, text, inputs, count, ...)                                                                          \
-	SLP_DESCRIBE(op_name, text, inputs, count, .cuda_dtypes = SLP_FLOATS, .infer = infer_##op_name,                \
-	             .flops = flops, __VA_ARGS__)
+	SLP_DESCRIBE(op_name, text, inputs, count, .rows = SLP_FLOAT_ROWS(op_name), .autocast = SLP_CAST_FLOAT32,      \
+	             .infer = infer_##op_name, .flops = flops, __VA_ARGS__)
 OP(softmax_cross_entropy, "cross entropy of softmax(logits) and labels, one a sample", "logits labels", 2,
    .saves = SLP_IN(0) | SLP_IN(1), .grad = grad_softmax_cross_entropy);
 OP(softmax_cross_entropy_grad, "gradient of softmax_cross_entropy", "dloss logits labels", 3, .grad = NULL);

@@ -271,10 +271,7 @@ static enum sl_status run(const struct slp_kernel *k, enum slp_pair_loss kind, r
 	static enum sl_status name##_grad_ref(const struct slp_kernel *k)                                              \
 	{                                                                                                              \
 		return ref_grad(k, KIND);                                                                              \
-	}                                                                                                              \
-	enum sl_status slp_cuda_##name(const struct slp_kernel *k);                                                    \
-	enum sl_status slp_cuda_##name##_grad(const struct slp_kernel *k);                                             \
-	extern const struct sl_op slp_op_##name, slp_op_##name##_grad;
+	}
 SLP_PAIR_LOSSES(KERNELS)
 
 /* ---- gradients -------------------------------------------------------------------------------------------------- */
@@ -359,7 +356,8 @@ sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_tensor *t
 }
 
 #define ONE(op_name, text, inputs, count, ...)                                                                         \
-	SLP_DESCRIBE(op_name, text, inputs, count, .cuda_dtypes = SLP_FLOATS, __VA_ARGS__)
+	SLP_DESCRIBE(op_name, text, inputs, count, .rows = SLP_FLOAT_ROWS(op_name), .autocast = SLP_CAST_FLOAT32,      \
+	             __VA_ARGS__)
 #define BOTH(name, text, back, cost, ...)                                                                              \
 	ONE(name, text, "x target", 2, .infer = infer, .saves = SLP_IN(0) | SLP_IN(1), .grad = back, .flops = cost,    \
 	    __VA_ARGS__);                                                                                              \

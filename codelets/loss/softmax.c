@@ -235,8 +235,6 @@ KERNELS(log_softmax_grad, SLP_LOG_SOFTMAX_GRAD)
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
-extern const struct sl_op slp_op_softmax_grad, slp_op_log_softmax_grad;
-
 static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *op)
 {
 	if (g->need[0]) g->din[0] = slp_apply1(g->at, op, g->attrs, 2, (sl_tensor *[]){g->dout[0], g->out[0]});
@@ -260,7 +258,6 @@ static enum sl_status grad_log_softmax(struct slp_grad *g)
  *	sl_tensor *p = sl_softmax(logits, -1); */
 sl_tensor *sl_softmax_at(const char *at, sl_tensor *x, int axis)
 {
-	extern const struct sl_op slp_op_softmax;
 	return slp_apply1(at, &slp_op_softmax, &(struct slp_axis_attrs){axis}, 1, &x);
 }
 
@@ -269,13 +266,13 @@ sl_tensor *sl_softmax_at(const char *at, sl_tensor *x, int axis)
  *	sl_tensor *l = sl_log_softmax(logits, 1); */
 sl_tensor *sl_log_softmax_at(const char *at, sl_tensor *x, int axis)
 {
-	extern const struct sl_op slp_op_log_softmax;
 	return slp_apply1(at, &slp_op_log_softmax, &(struct slp_axis_attrs){axis}, 1, &x);
 }
 
 #define OP(op_name, text, inputs, count, ...)                                                                          \
 	SLP_DESCRIBE(op_name, text, inputs, count, .attr_table = attr_table,                                           \
-	             .attrs_size = sizeof(struct slp_axis_attrs), .cuda_dtypes = SLP_FLOATS, __VA_ARGS__)
+	             .attrs_size = sizeof(struct slp_axis_attrs), .rows = SLP_FLOAT_ROWS(op_name),                     \
+	             .autocast = SLP_CAST_FLOAT32, __VA_ARGS__)
 OP(softmax, "exponentials divided by their sum along an axis", "x", 1, .saves = SLP_OUT(0), .infer = infer,
    .flops = flops, .grad = grad_softmax);
 OP(log_softmax, "logarithm of the softmax along an axis", "x", 1, .saves = SLP_OUT(0), .infer = infer, .flops = flops,

@@ -2,8 +2,6 @@
 #include "batch.h"
 #include "op_inner.h"
 
-extern const struct sl_op slp_op_batch_images, slp_op_batch_labels;
-
 static const struct slp_attr images_attr_table[] = {
         SLP_ATTR_VALUE(struct slp_batch_attrs, begin, SLP_INT64, 1, "where the batch begins in the order"),
         SLP_ATTR(struct slp_batch_attrs, count, SLP_INT64, 1, "samples of the batch"),
@@ -160,33 +158,27 @@ const struct sl_op slp_op_batch_images = {
         .name = "batch_images",
         .doc = "Images of a data set in a given order, as float32.",
         .args = "images order",
-        .nin = 2,
+        SLP_NIN(2),
         .nout = 1,
         .attr_table = images_attr_table,
         .attrs_size = sizeof(struct slp_batch_attrs),
-        .cpu_dtypes = SLP_DTYPE(SL_UINT8),
-        .cuda_dtypes = SLP_DTYPE(SL_UINT8),
+        .rows = SLP_ROWS(SLP_ROW(SLP_DTYPE(SL_UINT8) | SLP_F32, cpu_images, slp_cuda_batch_images)),
         .infer = infer_images,
         .flops = slp_flops_elementwise,
         .bytes = bytes,
         .ref = ref_images,
-        .cpu = cpu_images,
-        .cuda = SLP_CUDA(slp_cuda_batch_images),
 };
 
 const struct sl_op slp_op_batch_labels = {
         .name = "batch_labels",
         .doc = "Labels of a data set in a given order, as int32.",
         .args = "labels order",
-        .nin = 2,
+        SLP_NIN(2),
         .nout = 1,
         .attr_table = labels_attr_table,
         .attrs_size = sizeof(struct slp_batch_attrs),
-        .cpu_dtypes = SLP_DTYPE(SL_UINT8),
-        .cuda_dtypes = SLP_DTYPE(SL_UINT8),
+        .rows = SLP_ROWS(SLP_ROW(SLP_DTYPE(SL_UINT8), cpu_labels, slp_cuda_batch_labels)),
         .infer = infer_labels,
         .bytes = bytes,
         .ref = ref_labels,
-        .cpu = cpu_labels,
-        .cuda = SLP_CUDA(slp_cuda_batch_labels),
 };

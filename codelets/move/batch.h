@@ -14,9 +14,6 @@ struct slp_batch_attrs {
 	double scale; /* of images */
 };
 
-enum sl_status slp_cuda_batch_images(const struct slp_kernel *k);
-enum sl_status slp_cuda_batch_labels(const struct slp_kernel *k);
-
 #ifdef __cplusplus
 }
 #endif

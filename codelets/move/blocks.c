@@ -139,15 +139,14 @@ static enum sl_status blocks_cpu(const struct slp_kernel *k)
 	        .name = #way "_blocks",                                                                                \
 	        .doc = text,                                                                                           \
 	        .args = "x",                                                                                           \
-	        .nin = 1,                                                                                              \
+	        SLP_NIN(1),                                                                                            \
 	        .nout = 1,                                                                                             \
 	        .attr_table = attr_table,                                                                              \
 	        .attrs_size = sizeof(struct slp_blocks_attrs),                                                         \
-	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
+	        .rows = SLP_CPU_ROWS(blocks_ref, blocks_cpu),                                                          \
 	        .infer = rule,                                                                                         \
 	        .flops = no_flops,                                                                                     \
 	        .ref = blocks_ref,                                                                                     \
-	        .cpu = blocks_cpu,                                                                                     \
 	}
 BLOCKS(to, "images into blocks of channels", to_infer);
 BLOCKS(from, "images out of blocks of channels", from_infer);

@@ -69,9 +69,7 @@ static int64_t source(const struct slp_strided *p, int64_t row)
 			for (; i < stop; i++) out[i] = value;                                                          \
 		}                                                                                                      \
 	}
-DEFINE_FILL(uint8_t)
-DEFINE_FILL(uint32_t)
-DEFINE_FILL(uint64_t)
+SLP_SIZES(DEFINE_FILL)
 
 static enum sl_status broadcast_to_cpu(const struct slp_kernel *k)
 {
@@ -82,7 +80,7 @@ static enum sl_status broadcast_to_cpu(const struct slp_kernel *k)
 	if (p.ndim == 0 || p.stride[p.ndim - 1] != 0) return slp_strided_cpu(k, &p);
 	struct job j = {p, p.dim[p.ndim - 1], k->in[0].ptr, k->out[0].ptr};
 	j.rows.ndim--;
-	slp_parallel_for(n, SLP_GRAIN, size == 1 ? fill_uint8_t : size == 4 ? fill_uint32_t : fill_uint64_t, &j);
+	slp_parallel_for(n, SLP_GRAIN, SLP_BY_SIZE(size, fill), &j);
 	return SL_OK;
 }
 
@@ -123,7 +121,6 @@ static enum sl_status grad(struct slp_grad *g)
  *	sl_tensor *rows = sl_broadcast_to(bias, SL_SHAPE(256, 10)); */
 sl_tensor *sl_broadcast_to_at(const char *at, sl_tensor *x, sl_shape shape)
 {
-	extern const struct sl_op slp_op_broadcast_to;
 	sl_shape attrs = {.ndim = shape.ndim};
 	for (int i = 0; i < shape.ndim && i < SL_MAX_NDIM; i++) attrs.dim[i] = shape.dim[i];
 	return slp_apply1(at, &slp_op_broadcast_to, &attrs, 1, &x);
@@ -133,16 +130,13 @@ const struct sl_op slp_op_broadcast_to = {
         .name = "broadcast_to",
         .doc = "repeated along axes of size 1 and new first axes",
         .args = "x",
-        .nin = 1,
+        SLP_NIN(1),
         .nout = 1,
         .attr_table = attr_table,
         .attrs_size = sizeof(sl_shape),
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ROWS(SLP_ROW(SLP_ANY, broadcast_to_cpu, broadcast_to_cuda)),
         .infer = infer,
         .flops = slp_flops_elementwise,
         .grad = grad,
         .ref = broadcast_to_ref,
-        .cpu = broadcast_to_cpu,
-        .cuda = SLP_CUDA(broadcast_to_cuda),
 };

@@ -2,8 +2,6 @@
 #include "common/layout.h"
 #include "concat.h"
 
-extern const struct sl_op slp_op_concat;
-
 static const struct slp_attr concat_attr_table[] = {
         SLP_ATTR(struct slp_concat_attrs, axis, SLP_INT, 1, "the axis to join along; negative: from the end"),
         {0},
@@ -145,15 +143,14 @@ const struct sl_op slp_op_concat = {
         .name = "concat",
         .doc = "Tensors one after another along an axis.",
         .args = "x ...",
-        .nin = -1,
+        .nin_min = 1,
+        .nin_max = SLP_MANY,
+        .autocast = SLP_CAST_WIDEST,
         .nout = 1,
         .attr_table = concat_attr_table,
         .attrs_size = sizeof(struct slp_concat_attrs),
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ROWS(SLP_ROW(SLP_ANY, concat_cpu, concat_cuda)),
         .infer = concat_infer,
         .grad = concat_grad,
         .ref = concat_ref,
-        .cpu = concat_cpu,
-        .cuda = SLP_CUDA(concat_cuda),
 };

@@ -1,4 +1,5 @@
 /* concat on a GPU: one launch for up to PIECES inputs, one thread an element of the result. */
+#include "common/element.cuh"
 #include "common/gpu.cuh"
 #include "concat.h"
 
@@ -69,15 +70,6 @@ static void run(const struct slp_kernel *k, int axis, struct slp_split whole)
 
 extern "C" enum sl_status slp_concat_cuda(const struct slp_kernel *k, int axis, struct slp_split whole)
 {
-	switch (sl_dtype_size(k->out[0].type.dtype)) {
-	case 1:
-		run<uint8_t>(k, axis, whole);
-		break;
-	case 4:
-		run<uint32_t>(k, axis, whole);
-		break;
-	default:
-		run<uint64_t>(k, axis, whole);
-	}
+	slp_with_size(sl_dtype_size(k->out[0].type.dtype), [&](auto zero) { run<decltype(zero)>(k, axis, whole); });
 	return slp_launched(k);
 }

@@ -4,11 +4,6 @@
 #include "fill/fill.h"
 #include "common/scalar.h"
 
-extern const struct sl_op slp_op_copy, slp_op_copy_over, slp_op_cast;
-enum sl_status slp_cuda_copy(const struct slp_kernel *k);
-enum sl_status slp_cuda_copy_over(const struct slp_kernel *k);
-enum sl_status slp_cuda_cast(const struct slp_kernel *k);
-
 static enum sl_status give(struct slp_grad *g, int i, sl_tensor *d)
 {
 	g->din[i] = d;
@@ -83,32 +78,26 @@ const struct sl_op slp_op_copy = {
         .name = "copy",
         .doc = "the same elements in other memory",
         .args = "x",
-        .nin = 1,
+        SLP_NIN(1),
         .nout = 1,
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ANY_ROWS(copy),
         .infer = copy_infer,
         .grad = copy_grad,
         .ref = copy_ref,
-        .cpu = copy_cpu,
-        .cuda = SLP_CUDA(slp_cuda_copy),
 };
 
 const struct sl_op slp_op_copy_over = {
         .name = "copy_over",
         .doc = "the elements of from, in place of those of x",
         .args = "x from",
-        .nin = 2,
+        SLP_NIN(2),
         .nout = 1,
         .inplace = true,
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ROWS(SLP_ROW(SLP_ANY, copy_cpu, slp_cuda_copy_over)),
         .infer = copy_over_infer,
         .bytes = copy_bytes,
         .grad = copy_over_grad,
         .ref = copy_ref,
-        .cpu = copy_cpu,
-        .cuda = SLP_CUDA(slp_cuda_copy_over),
 };
 
 /* Writes the elements of `from` to x, and returns x.  SL_ESHAPE, SL_EDTYPE if they differ in shape or data type; the
@@ -129,8 +118,10 @@ static const struct slp_attr cast_attrs[] = {
 
 static enum sl_status cast_infer(struct slp_infer *c)
 {
-	int dtype = ((const struct slp_cast *)c->attrs)->dtype;
-	if (dtype < 0 || dtype >= SL_DTYPE_COUNT) return slp_reject(c, SL_EDTYPE, "there is no data type %d", dtype);
+	struct slp_cast *a = c->attrs;
+	int dtype = a->dtype = (int)slp_dtype_or((enum sl_dtype)a->dtype, SL_FLOAT32);
+	if (dtype <= SL_DTYPE_DEFAULT || dtype >= SL_DTYPE_COUNT)
+		return slp_reject(c, SL_EDTYPE, "there is no data type %d", dtype);
 	c->out[0] = (struct slp_type){(enum sl_dtype)dtype, c->in[0].shape};
 	return SL_OK;
 }
@@ -149,74 +140,29 @@ static enum sl_status cast_ref(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-SLP_VFN int32_t as_SL_INT32(double x)
-{
-	double y = x > INT32_MIN ? x : INT32_MIN;
-	y = y < INT32_MAX ? y : INT32_MAX;
-	return x == x ? (int32_t)y : 0;
-}
-
-SLP_VFN uint8_t as_SL_UINT8(double x)
-{
-	double y = x > 0 ? x : 0;
-	return (uint8_t)(int32_t)(y < UINT8_MAX ? y : UINT8_MAX);
-}
-
-#define as_SL_FLOAT32(x) (float)(x)
-#define as_SL_FLOAT64(x) (double)(x)
-
-#define CAST(from, from_type, to, to_type)                                                                             \
-	SLP_CLONES static void cast_##from##_##to(void *arg, int64_t begin, int64_t end)                               \
-	{                                                                                                              \
-		const struct slp_kernel *k = arg;                                                                      \
-		const from_type *in = k->in[0].ptr;                                                                    \
-		to_type *out = k->out[0].ptr;                                                                          \
-		SLP_INDEPENDENT                                                                                        \
-		for (int64_t i = begin; i < end; i++) out[i] = as_##to(in[i]);                                         \
-	}
-#define X(from, name, type)                                                                                            \
-	CAST(from, type, SL_FLOAT32, float)                                                                            \
-	CAST(from, type, SL_FLOAT64, double)                                                                           \
-	CAST(from, type, SL_INT32, int32_t)                                                                            \
-	CAST(from, type, SL_UINT8, uint8_t)
-SL_DTYPE_LIST(X)
-#undef X
-
-typedef void cast_fn(void *arg, int64_t begin, int64_t end);
-
 static enum sl_status cast_cpu(const struct slp_kernel *k)
 {
-	static cast_fn *const casts[][SL_DTYPE_COUNT] = {
-#define X(from, name, type)                                                                                            \
-	[from] = {cast_##from##_SL_FLOAT32, cast_##from##_SL_FLOAT64, cast_##from##_SL_INT32, cast_##from##_SL_UINT8},
-	        SL_DTYPE_LIST(X)
-#undef X
-	};
-	cast_fn *f = casts[k->in[0].type.dtype][k->out[0].type.dtype];
-	slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, f, (void *)k);
-	return SL_OK;
+	return slp_cpu_convert(k, &k->in[0], &k->out[0]);
 }
 
 const struct sl_op slp_op_cast = {
         .name = "cast",
         .doc = "the same numbers in another data type",
         .args = "x",
-        .nin = 1,
+        SLP_NIN(1),
         .nout = 1,
         .attr_table = cast_attrs,
         .attrs_size = sizeof(struct slp_cast),
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ANY_ROWS(cast),
         .infer = cast_infer,
         .flops = slp_flops_elementwise,
         .grad = cast_grad,
         .ref = cast_ref,
-        .cpu = cast_cpu,
-        .cuda = SLP_CUDA(slp_cuda_cast),
 };
 
-/* The elements of x in another data type.  Integers lose the fraction, as in C, and saturate; NaN becomes 0.
- * Gradients flow back between floats.  SL_EDTYPE if there is no such data type.
+/* The elements of x in another data type.  Floats are rounded to nearest, ties to even.  Integers lose the fraction, as
+ * in C, and saturate; NaN becomes 0.  A bool is whether the element is not 0.  Gradients flow back between floats.
+ * SL_EDTYPE if there is no such data type.
  *
  *     sl_tensor *pixels = sl_div_scalar(sl_cast(bytes, SL_FLOAT32), 255); */
 sl_tensor *sl_cast_at(const char *at, sl_tensor *x, enum sl_dtype dtype)

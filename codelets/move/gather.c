@@ -2,12 +2,6 @@
 #include "common/layout.h"
 #include "common/strided.h"
 
-extern const struct sl_op slp_op_gather, slp_op_gather_grad, slp_op_one_hot;
-
-enum sl_status slp_cuda_gather(const struct slp_kernel *k);
-enum sl_status slp_cuda_gather_grad(const struct slp_kernel *k);
-enum sl_status slp_cuda_one_hot(const struct slp_kernel *k);
-
 static const struct slp_attr gather_grad_attr_table[] = {
         SLP_ATTR(struct slp_gather_grad_attrs, rows, SLP_INT64, 1, "rows of x"),
         {0},
@@ -220,12 +214,13 @@ static enum sl_status gather_grad_grad(struct slp_grad *g)
 
 static enum sl_status one_hot_infer(struct slp_infer *c)
 {
-	const struct slp_one_hot_attrs *a = c->attrs;
+	struct slp_one_hot_attrs *a = c->attrs;
 	sl_shape s = c->in[0].shape;
 	enum sl_status status = check_indices(c, 0);
+	a->dtype = slp_dtype_or((enum sl_dtype)a->dtype, SL_FLOAT32);
 	if (status) return status;
 	if (a->depth < 0) return slp_reject(c, SL_EINVAL, "depth is %lld, 0 or more needed", (long long)a->depth);
-	if (a->dtype < 0 || a->dtype >= SL_DTYPE_COUNT)
+	if (a->dtype <= SL_DTYPE_DEFAULT || a->dtype >= SL_DTYPE_COUNT)
 		return slp_reject(c, SL_EDTYPE, "there is no data type %d", a->dtype);
 	if (s.ndim == SL_MAX_NDIM)
 		return slp_reject(c, SL_ESHAPE, "the result would have %d axes, %d possible", s.ndim + 1, SL_MAX_NDIM);
@@ -273,7 +268,7 @@ static enum sl_status one_hot_cpu(const struct slp_kernel *k)
  *     y = sl_one_hot(labels, 10);    // (n) -> (n, 10) */
 sl_tensor *sl_one_hot_at(const char *at, sl_tensor *indices, int64_t depth, struct sl_make make)
 {
-	struct slp_one_hot_attrs attrs = {depth, make.dtype};
+	struct slp_one_hot_attrs attrs = {depth, slp_dtype_or(make.dtype, SL_FLOAT32)};
 	if (indices && make.device.kind != SL_DEVICE_DEFAULT &&
 	    !sl_device_equal(make.device, sl_tensor_device(indices)))
 		indices = sl_copy_to_at(at, indices, make.device);
@@ -284,51 +279,42 @@ const struct sl_op slp_op_gather = {
         .name = "gather",
         .doc = "Rows of x by their numbers.",
         .args = "x indices",
-        .nin = 2,
+        SLP_NIN(2),
         .nout = 1,
         .saves = SLP_IN(1),
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ANY_ROWS(gather),
         .infer = gather_infer,
         .bytes = gather_bytes,
         .grad = gather_grad_of_gather,
         .ref = gather_ref,
-        .cpu = gather_cpu,
-        .cuda = SLP_CUDA(slp_cuda_gather),
 };
 
 const struct sl_op slp_op_gather_grad = {
         .name = "gather_grad",
         .doc = "The gradient of gather: rows added up where their indices say.",
         .args = "dy indices",
-        .nin = 2,
+        SLP_NIN(2),
         .nout = 1,
         .attr_table = gather_grad_attr_table,
         .attrs_size = sizeof(struct slp_gather_grad_attrs),
         .saves = SLP_IN(1),
-        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
-        .cuda_dtypes = SLP_FLOATS,
+        .rows = SLP_FLOAT_ROWS(gather_grad),
         .infer = gather_grad_infer,
         .flops = gather_grad_flops,
         .grad = gather_grad_grad,
         .scratch = gather_grad_scratch,
         .ref = gather_grad_ref,
-        .cpu = gather_grad_cpu,
-        .cuda = SLP_CUDA(slp_cuda_gather_grad),
 };
 
 const struct sl_op slp_op_one_hot = {
         .name = "one_hot",
         .doc = "Numbers as rows with a single one.",
         .args = "indices",
-        .nin = 1,
+        SLP_NIN(1),
         .nout = 1,
         .attr_table = one_hot_attr_table,
         .attrs_size = sizeof(struct slp_one_hot_attrs),
-        .cpu_dtypes = SLP_DTYPE(SL_INT32),
-        .cuda_dtypes = SLP_DTYPE(SL_INT32),
+        .rows = SLP_ANY_ROWS(one_hot), /* of the result; indices are int32 */
         .infer = one_hot_infer,
         .ref = one_hot_ref,
-        .cpu = one_hot_cpu,
-        .cuda = SLP_CUDA(slp_cuda_one_hot),
 };

@@ -1,4 +1,5 @@
 /* gather, gather_grad and one_hot on a GPU.  A kernel cannot report a wrong index: it gives a row of NaN instead. */
+#include "common/element.cuh"
 #include "common/gpu.cuh"
 
 /* Elements after axis 0. */
@@ -39,19 +40,10 @@ template <class T> static void run_gather(const struct slp_kernel *k, T outside)
 extern "C" enum sl_status slp_cuda_gather(const struct slp_kernel *k)
 {
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
-	switch (k->in[0].type.dtype) {
-	case SL_FLOAT32:
-		run_gather<float>(k, NAN);
-		break;
-	case SL_FLOAT64:
-		run_gather<double>(k, NAN);
-		break;
-	case SL_INT32:
-		run_gather<int32_t>(k, 0);
-		break;
-	default:
-		run_gather<uint8_t>(k, 0);
-	}
+	slp_with<SLP_ANY>(k->in[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		run_gather<T>(k, slp_is_float(k->in[0].type.dtype) ? slp_stored<T>::of((double)NAN) : T());
+	});
 	return slp_launched(k);
 }
 
@@ -108,7 +100,9 @@ template <class T> static enum sl_status run_gather_grad(const struct slp_kernel
 
 extern "C" enum sl_status slp_cuda_gather_grad(const struct slp_kernel *k)
 {
-	return k->in[0].type.dtype == SL_FLOAT32 ? run_gather_grad<float>(k) : run_gather_grad<double>(k);
+	enum sl_status s = SL_EINTERNAL;
+	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) { s = run_gather_grad<decltype(zero)>(k); });
+	return s;
 }
 
 /* ---- one_hot ---------------------------------------------------------------------------------------------------- */
@@ -118,7 +112,7 @@ template <class T> __global__ void one_hot(T *out, const int32_t *index, int64_t
 	SLP_GRID_STRIDE(i, n)
 	{
 		int64_t p = i / depth;
-		out[i] = index[p] == i - p * depth ? T(1) : T(0);
+		out[i] = slp_stored<T>::of(index[p] == i - p * depth ? 1.0 : 0.0);
 	}
 }
 
@@ -133,14 +127,7 @@ template <class T> static enum sl_status run_one_hot(const struct slp_kernel *k)
 
 extern "C" enum sl_status slp_cuda_one_hot(const struct slp_kernel *k)
 {
-	switch (k->out[0].type.dtype) {
-	case SL_FLOAT32:
-		return run_one_hot<float>(k);
-	case SL_FLOAT64:
-		return run_one_hot<double>(k);
-	case SL_INT32:
-		return run_one_hot<int32_t>(k);
-	default:
-		return run_one_hot<uint8_t>(k);
-	}
+	enum sl_status s = SL_EINTERNAL;
+	slp_with<SLP_ANY>(k->out[0].type.dtype, [&](auto zero) { s = run_one_hot<decltype(zero)>(k); });
+	return s;
 }

@@ -100,24 +100,17 @@ static enum sl_status relayout_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-#ifdef HAVE_CUDA
-enum sl_status slp_cuda_relayout(const struct slp_kernel *k);
-#endif
-
 const struct sl_op slp_op_relayout = {
         .name = "relayout",
         .doc = "images into lane order, or back",
         .args = "x",
-        .nin = 1,
+        SLP_NIN(1),
         .nout = 1,
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_relayout_attrs),
-        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
-        .cuda_dtypes = SLP_FLOATS,
+        .rows = SLP_FLOAT_ROWS(relayout),
         .infer = relayout_infer,
         .flops = no_flops,
         .grad = relayout_grad,
         .ref = relayout_ref,
-        .cpu = relayout_cpu,
-        .cuda = SLP_CUDA(slp_cuda_relayout),
 };

@@ -8,8 +8,6 @@ struct slp_relayout_attrs {
 	bool to_lanes; /* false: back */
 };
 
-extern const struct sl_op slp_op_relayout;
-
 /* On this worker's team, n images of `flat` floats each; n may be any number: the last group of `to` is filled up with
  * zeros, and what it has more than images is not read on the way back. */
 void slp_to_lanes(const float *from, int64_t n, int64_t flat, float *to);

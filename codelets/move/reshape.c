@@ -49,19 +49,17 @@ static enum sl_status reshape_ref(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-extern enum sl_status slp_cuda_copy(const struct slp_kernel *k); /* copy.cu: any contiguous elements */
-
 const struct sl_op slp_op_reshape = {
 	.name = "reshape",
 	.doc = "the same elements under another shape",
 	.args = "x",
-	.nin = 1,
+	SLP_NIN(1),
 	.nout = 1,
 	.attr_table = reshape_attrs,
 	.attrs_size = sizeof(sl_shape),
-	.cuda_dtypes = SLP_ALL_DTYPES,
+	.rows = SLP_ROWS(SLP_ROW(SLP_ANY, reshape_ref, slp_cuda_copy)),
+	.view = true,
 	.infer = reshape_infer,
 	.grad = reshape_grad,
 	.ref = reshape_ref,
-	.cuda = SLP_CUDA(slp_cuda_copy),
 };

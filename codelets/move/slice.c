@@ -2,8 +2,6 @@
 #include "common/layout.h"
 #include "slice.h"
 
-extern const struct sl_op slp_op_slice, slp_op_slice_grad;
-
 #define SLICE_ATTRS(type, path)                                                                                        \
 	{"axis", SLP_INT, offsetof(type, path axis), 1, "the axis; negative: from the end", false},                    \
 	        {"begin", SLP_INT64, offsetof(type, path begin), 1, "first element; negative: from the end", false},   \
@@ -232,33 +230,27 @@ const struct sl_op slp_op_slice = {
         .name = "slice",
         .doc = "Every step-th element of an axis between begin and end.",
         .args = "x",
-        .nin = 1,
+        SLP_NIN(1),
         .nout = 1,
         .attr_table = slice_attr_table,
         .attrs_size = sizeof(struct slp_slice_attrs),
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ROWS(SLP_ROW(SLP_ANY, slice_cpu, slice_cuda)),
         .infer = slice_infer,
         .bytes = slice_bytes,
         .grad = slice_grad_of_slice,
         .ref = slice_ref,
-        .cpu = slice_cpu,
-        .cuda = SLP_CUDA(slice_cuda),
 };
 
 const struct sl_op slp_op_slice_grad = {
         .name = "slice_grad",
         .doc = "The gradient of slice: its elements at their places, zeros elsewhere.",
         .args = "dy",
-        .nin = 1,
+        SLP_NIN(1),
         .nout = 1,
         .attr_table = slice_grad_attr_table,
         .attrs_size = sizeof(struct slp_slice_grad_attrs),
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ROWS(SLP_ROW(SLP_ANY, slice_grad_cpu, slice_grad_cuda)),
         .infer = slice_grad_infer,
         .grad = slice_grad_grad,
         .ref = slice_grad_ref,
-        .cpu = slice_grad_cpu,
-        .cuda = SLP_CUDA(slice_grad_cuda),
 };

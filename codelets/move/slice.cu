@@ -1,4 +1,5 @@
 /* slice_grad on a GPU: one thread an element of the result. */
+#include "common/element.cuh"
 #include "common/gpu.cuh"
 #include "slice.h"
 
@@ -28,15 +29,6 @@ template <class T> static void run(const struct slp_kernel *k, int64_t size, str
 extern "C" enum sl_status slp_slice_grad_cuda(const struct slp_kernel *k, struct slp_split dx, struct slp_slice s)
 {
 	int64_t size = slp_size(&k->out[0]);
-	switch (sl_dtype_size(k->out[0].type.dtype)) {
-	case 1:
-		run<uint8_t>(k, size, dx, s);
-		break;
-	case 4:
-		run<uint32_t>(k, size, dx, s);
-		break;
-	default:
-		run<uint64_t>(k, size, dx, s);
-	}
+	slp_with_size(sl_dtype_size(k->out[0].type.dtype), [&](auto zero) { run<decltype(zero)>(k, size, dx, s); });
 	return slp_launched(k);
 }

@@ -2,8 +2,6 @@
 #include "common/layout.h"
 #include "common/strided.h"
 
-extern const struct sl_op slp_op_transpose;
-
 static const struct slp_attr transpose_attr_table[] = {
         SLP_ATTR(struct slp_transpose_attrs, naxes, SLP_INT, 1, "number of axes given; 0: reverse them all"),
         SLP_ATTR(struct slp_transpose_attrs, axes, SLP_INT, SL_MAX_NDIM, "axis i of the result is axis axes[i] of x"),
@@ -93,15 +91,12 @@ const struct sl_op slp_op_transpose = {
         .name = "transpose",
         .doc = "The axes in another order.",
         .args = "x",
-        .nin = 1,
+        SLP_NIN(1),
         .nout = 1,
         .attr_table = transpose_attr_table,
         .attrs_size = sizeof(struct slp_transpose_attrs),
-        .cpu_dtypes = SLP_ALL_DTYPES,
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ROWS(SLP_ROW(SLP_ANY, transpose_cpu, transpose_cuda)),
         .infer = transpose_infer,
         .grad = transpose_grad,
         .ref = transpose_ref,
-        .cpu = transpose_cpu,
-        .cuda = SLP_CUDA(transpose_cuda),
 };

@@ -6,8 +6,6 @@
 #include "common/activation.h"
 #include "batch_norm.h"
 
-extern const struct sl_op slp_op_batch_norm, slp_op_batch_norm_infer, slp_op_batch_norm_grad;
-
 static const struct slp_attr norm_attr_table[] = {
         SLP_ATTR_VALUE(struct slp_norm_attrs, eps, SLP_DOUBLE, 1, "added to the variance; 0 means 1e-5"),
         SLP_ATTR_VALUE(struct slp_norm_attrs, momentum, SLP_DOUBLE, 1, "of the running statistics; 0 means 0.9"),
@@ -33,9 +31,11 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *x,
 	if (x->shape.ndim < 2)
 		return slp_reject(c, SL_ESHAPE, "x has %d axes, at least 2 needed: batch, channels", x->shape.ndim);
 	for (int i = 0; i < c->nin; i++)
-		if (c->in[i].dtype != x->dtype)
-			return slp_reject(c, SL_EDTYPE, "all inputs must have the data type of x, %s",
-			                  sl_dtype_name(x->dtype));
+		if (c->in[i].dtype != x->dtype && c->in[i].dtype != slp_promoted(x->dtype))
+			return slp_reject(
+			        c, SL_EDTYPE,
+			        "all inputs must have the data type of x, %s, or float32 if that is a half type",
+			        sl_dtype_name(x->dtype));
 	for (int i = first; i < VECTORS; i++)
 		if (!sl_shape_equal(c->in[i].shape, SL_SHAPE(x->shape.dim[1])))
 			return slp_reject(c, SL_ESHAPE, "input %d must have shape (%lld), one element a channel", i,
@@ -63,7 +63,8 @@ static enum sl_status infer_forward(struct slp_infer *c)
 	if (!status) status = check_attrs(c);
 	if (status) return status;
 	c->out[0] = c->in[0];
-	for (int i = 1; i < c->nout; i++) c->out[i] = c->in[1];
+	for (int i = 1; i < c->nout; i++) /* statistics are never rounded to a half type */
+		c->out[i] = (struct slp_type){slp_promoted(c->in[0].dtype), c->in[1].shape};
 	return SL_OK;
 }
 
@@ -279,59 +280,51 @@ const struct sl_op slp_op_batch_norm = {
         .doc = "Each channel with mean 0 and deviation 1 over the batch, scaled and shifted; updates running "
                "statistics.",
         .args = "x gamma beta running_mean running_var",
-        .nin = 5,
+        SLP_NIN(5),
         .nout = 3,
         .attr_table = norm_attr_table,
         .attrs_size = sizeof(struct slp_norm_attrs),
         .saves = SLP_IN(0) | SLP_IN(1) | SLP_OUT(1) | SLP_OUT(2),
         .mutates = SLP_IN(3) | SLP_IN(4),
-        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
-        .cuda_dtypes = SLP_FLOATS,
+        .rows = SLP_FLOAT_ROWS_OF(ref_training, slp_cpu_batch_norm, slp_cuda_batch_norm),
         .infer = infer_training,
         .flops = flops_training,
         .bytes = bytes_training,
         .grad = grad_training,
         .scratch = slp_norm_scratch,
         .ref = ref_training,
-        .cpu = slp_cpu_batch_norm,
-        .cuda = SLP_CUDA(slp_cuda_batch_norm),
 };
 
 const struct sl_op slp_op_batch_norm_infer = {
         .name = "batch_norm_infer",
         .doc = "Each channel normalised with given statistics, scaled and shifted.",
         .args = "x gamma beta mean var",
-        .nin = 5,
+        SLP_NIN(5),
         .nout = 1,
         .attr_table = norm_attr_table,
         .attrs_size = sizeof(struct slp_norm_attrs),
         .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(3) | SLP_IN(4),
-        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
-        .cuda_dtypes = SLP_FLOATS,
+        .rows = SLP_FLOAT_ROWS_OF(ref_infer, slp_cpu_batch_norm_infer, slp_cuda_batch_norm_infer),
         .infer = infer_forward,
         .flops = flops_infer,
         .grad = grad_infer,
         .scratch = slp_norm_scratch,
         .ref = ref_infer,
-        .cpu = slp_cpu_batch_norm_infer,
-        .cuda = SLP_CUDA(slp_cuda_batch_norm_infer),
 };
 
 const struct sl_op slp_op_batch_norm_grad = {
         .name = "batch_norm_grad",
         .doc = "The gradient of batch_norm: by x, gamma and beta.",
-        .args = "dy x gamma mean invstd y ...",
-        .nin = -1,
+        .args = "dy x gamma mean invstd y",
+        .nin_min = VECTORS,
+        .nin_max = VECTORS + 1,
         .nout = 3,
         .attr_table = norm_grad_attr_table,
         .attrs_size = sizeof(struct slp_norm_grad_attrs),
-        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
-        .cuda_dtypes = SLP_FLOATS,
+        .rows = SLP_FLOAT_ROWS_OF(ref_grad, slp_cpu_batch_norm_grad, slp_cuda_batch_norm_grad),
         .infer = infer_grad,
         .flops = flops_grad,
         .bytes = bytes_grad,
         .scratch = slp_norm_scratch,
         .ref = ref_grad,
-        .cpu = slp_cpu_batch_norm_grad,
-        .cuda = SLP_CUDA(slp_cuda_batch_norm_grad),
 };

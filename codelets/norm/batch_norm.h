@@ -37,10 +37,6 @@ static inline struct slp_norm_size slp_norm_size_of(sl_shape x)
 /* Blocks of a channel for each of which a GPU keeps two partial sums. */
 enum { SLP_NORM_PARTS = 64 };
 
-enum sl_status slp_cuda_batch_norm(const struct slp_kernel *k);
-enum sl_status slp_cuda_batch_norm_infer(const struct slp_kernel *k);
-enum sl_status slp_cuda_batch_norm_grad(const struct slp_kernel *k);
-
 /* The fast CPU kernels (batch_norm_cpu.c) and their scratch memory, on CPUs and GPUs. */
 enum sl_status slp_cpu_batch_norm(const struct slp_kernel *k);
 enum sl_status slp_cpu_batch_norm_infer(const struct slp_kernel *k);

@@ -4,8 +4,6 @@
 
 #include "loss/softmax_rows.h"
 
-extern const struct sl_op slp_op_layer_norm, slp_op_layer_norm_grad;
-
 static const struct slp_attr attr_table[] = {
         SLP_ATTR_VALUE(struct slp_layer_norm_attrs, eps, SLP_DOUBLE, 1, "added to the variance; 0 means 1e-5"),
         {0},
@@ -21,9 +19,11 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *x,
 	if (x->shape.ndim < 1) return slp_reject(c, SL_ESHAPE, "x is a number; at least one axis needed");
 	int64_t n = x->shape.dim[x->shape.ndim - 1];
 	for (int i = 0; i < c->nin; i++)
-		if (c->in[i].dtype != x->dtype)
-			return slp_reject(c, SL_EDTYPE, "all inputs must have the data type of x, %s",
-			                  sl_dtype_name(x->dtype));
+		if (c->in[i].dtype != x->dtype && c->in[i].dtype != slp_promoted(x->dtype))
+			return slp_reject(
+			        c, SL_EDTYPE,
+			        "all inputs must have the data type of x, %s, or float32 if that is a half type",
+			        sl_dtype_name(x->dtype));
 	for (int i = first; i < end; i++)
 		if (!sl_shape_equal(c->in[i].shape, SL_SHAPE(n)))
 			return slp_reject(c, SL_ESHAPE, "gamma and beta must have shape (%lld), that of the last axis",
@@ -46,7 +46,7 @@ static enum sl_status infer_forward(struct slp_infer *c)
 	if (!(a->eps > 0 && isfinite(a->eps)))
 		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
 	c->out[0] = c->in[0];
-	c->out[1] = c->out[2] = (struct slp_type){c->in[0].dtype, without_last(c->in[0].shape)};
+	c->out[1] = c->out[2] = (struct slp_type){slp_promoted(c->in[0].dtype), without_last(c->in[0].shape)};
 	return SL_OK;
 }
 
@@ -281,9 +281,6 @@ static enum sl_status cpu_grad(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-enum sl_status slp_cuda_layer_norm(const struct slp_kernel *k);
-enum sl_status slp_cuda_layer_norm_grad(const struct slp_kernel *k);
-
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
 /* The mean and the inverse deviation are by-products: no gradient goes back through them. */
@@ -314,33 +311,28 @@ const struct sl_op slp_op_layer_norm = {
         .name = "layer_norm",
         .doc = "each sample with mean 0 and deviation 1 over the last axis, scaled and shifted",
         .args = "x gamma beta",
-        .nin = 3,
+        .autocast = SLP_CAST_FLOAT32,
+        SLP_NIN(3),
         .nout = 3,
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_layer_norm_attrs),
         .saves = SLP_IN(0) | SLP_IN(1) | SLP_OUT(1) | SLP_OUT(2),
-        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
-        .cuda_dtypes = SLP_FLOATS,
+        .rows = SLP_FLOAT_ROWS_OF(ref_forward, cpu_forward, slp_cuda_layer_norm),
         .infer = infer_forward,
         .flops = flops_forward,
         .grad = grad,
         .ref = ref_forward,
-        .cpu = cpu_forward,
-        .cuda = SLP_CUDA(slp_cuda_layer_norm),
 };
 
 const struct sl_op slp_op_layer_norm_grad = {
         .name = "layer_norm_grad",
         .doc = "gradient of layer_norm: by x, gamma and beta",
         .args = "dy x gamma mean invstd",
-        .nin = 5,
+        SLP_NIN(5),
         .nout = 3,
-        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
-        .cuda_dtypes = SLP_FLOATS,
+        .rows = SLP_FLOAT_ROWS_OF(ref_grad, cpu_grad, slp_cuda_layer_norm_grad),
         .infer = infer_grad,
         .flops = flops_grad,
         .scratch = scratch_grad,
         .ref = ref_grad,
-        .cpu = cpu_grad,
-        .cuda = SLP_CUDA(slp_cuda_layer_norm_grad),
 };

@@ -47,16 +47,17 @@ static enum sl_status fold_ref(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-extern const struct sl_op slp_op_norm_fold;
 const struct sl_op slp_op_norm_fold = {
         .name = "norm_fold",
         .doc = "weights and bias of a layer with the batch normalisation behind it",
-        .args = "w gamma beta mean var b ...",
-        .nin = -1,
+        .args = "w gamma beta mean var b",
+        .nin_min = 5,
+        .nin_max = 6,
         .nout = 2,
         .attr_table = attr_table,
         .attrs_size = sizeof(struct norm_fold_attrs),
         .infer = fold_infer,
         .flops = slp_flops_elementwise,
         .ref = fold_ref,
+        .rows = SLP_CPU_ROWS(fold_ref, fold_ref),
 };

@@ -107,7 +107,7 @@ static enum sl_status cpu(const struct slp_kernel *k)
 
 SLP_OPTIM_OP(adam, "a step of Adam or AdamW: parameters, gradients, means, variances in turn",
              "param gradient mean variance ...", 4, SLP_IN(0) | SLP_IN(2) | SLP_IN(3), struct slp_adam_attrs,
-             .infer = infer, .cuda = SLP_CUDA(slp_cuda_adam));
+             .infer = infer, .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_adam));
 
 /* One step of Adam, in place; with opts.decoupled, of AdamW: the decay then takes lr weight_decay of each parameter
  * instead of adding weight_decay times the parameter to its gradient.  As torch.optim.Adam and AdamW; D. P. Kingma,

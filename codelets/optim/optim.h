@@ -85,28 +85,22 @@ static inline __attribute__((always_inline)) float slp_optim_clipped(const struc
 
 enum sl_status slp_adam_check_step(const struct slp_kernel *k); /* Adam's steps are counted from 1 */
 
-enum sl_status slp_cuda_sgd(const struct slp_kernel *k);
-enum sl_status slp_cuda_adam(const struct slp_kernel *k);
-enum sl_status slp_cuda_rmsprop(const struct slp_kernel *k);
-
 #define SLP_OPTIM_OP(op_name, text, inputs, count, written, type, ...)                                                 \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 	        .name = #op_name,                                                                                      \
 	        .doc = text,                                                                                           \
 	        .args = inputs,                                                                                        \
-	        .nin = -1,                                                                                             \
+	        .nin_min = count,                                                                                      \
+	        .nin_max = SLP_MANY,                                                                                   \
 	        .nout = 0,                                                                                             \
 	        .attr_table = attr_table,                                                                              \
 	        .attrs_size = sizeof(type),                                                                            \
 	        .mutates = written,                                                                                    \
 	        .period = count,                                                                                       \
-	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
-	        .cuda_dtypes = SLP_FLOATS,                                                                             \
 	        .flops = slp_optim_flops,                                                                              \
 	        .bytes = slp_optim_bytes,                                                                              \
 	        .scratch = slp_optim_scratch,                                                                          \
 	        .ref = ref,                                                                                            \
-	        .cpu = cpu,                                                                                            \
 	        __VA_ARGS__,                                                                                           \
 	}
 

@@ -94,10 +94,11 @@ static enum sl_status cpu(const struct slp_kernel *k)
 }
 
 SLP_OPTIM_OP(rmsprop, "a step of RMSProp: parameters, gradients, mean squares in turn", "param gradient square ...", 3,
-             SLP_IN(0) | SLP_IN(2), struct slp_rmsprop_attrs, .infer = infer, .cuda = SLP_CUDA(slp_cuda_rmsprop));
+             SLP_IN(0) | SLP_IN(2), struct slp_rmsprop_attrs, .infer = infer,
+             .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_rmsprop));
 SLP_OPTIM_OP(rmsprop_momentum, "a step of RMSProp with momentum: parameters, gradients, mean squares, momenta in turn",
              "param gradient square momentum ...", 4, SLP_IN(0) | SLP_IN(2) | SLP_IN(3), struct slp_rmsprop_attrs,
-             .infer = infer, .cuda = SLP_CUDA(slp_cuda_rmsprop));
+             .infer = infer, .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_rmsprop));
 
 /* One step of RMSProp, in place, as torch.optim.RMSprop (not centred) makes it; T. Tieleman, G. Hinton, 2012.  squares
  * are the running means of the squared gradients, zero at first; momenta, zero at first, is needed with opts.momentum

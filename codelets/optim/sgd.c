@@ -69,10 +69,10 @@ static enum sl_status cpu(const struct slp_kernel *k)
 }
 
 SLP_OPTIM_OP(sgd, "gradient descent: parameters, gradients in turn", "param gradient ...", 2, SLP_IN(0),
-             struct slp_sgd_attrs, .infer = slp_optim_infer, .cuda = SLP_CUDA(slp_cuda_sgd));
+             struct slp_sgd_attrs, .infer = slp_optim_infer, .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_sgd));
 SLP_OPTIM_OP(sgd_momentum, "gradient descent with momentum: parameters, gradients, momenta in turn",
              "param gradient momentum ...", 3, SLP_IN(0) | SLP_IN(2), struct slp_sgd_attrs, .infer = slp_optim_infer,
-             .cuda = SLP_CUDA(slp_cuda_sgd));
+             .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_sgd));
 
 /* One step of stochastic gradient descent, in place, with  g = clip(rescale grad) + weight_decay param:
  * without momentum  param -= lr g;  with it  m = momentum m + g,  param -= lr m;  with opts.nesterov

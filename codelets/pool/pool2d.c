@@ -271,13 +271,6 @@ static enum sl_status avg_pool2d_grad_ref(const struct slp_kernel *k)
 	return each_window_back(k, avg_grad_window);
 }
 
-#ifdef HAVE_CUDA
-enum sl_status slp_cuda_max_pool2d(const struct slp_kernel *k);
-enum sl_status slp_cuda_avg_pool2d(const struct slp_kernel *k);
-enum sl_status slp_cuda_max_pool2d_grad(const struct slp_kernel *k);
-enum sl_status slp_cuda_avg_pool2d_grad(const struct slp_kernel *k);
-#endif
-
 /* ---- public ----------------------------------------------------------------------------------------------------- */
 
 /* The largest (SL_POOL_MAX, the default) or mean (SL_POOL_AVG) element under a window that slides over each channel of
@@ -296,31 +289,29 @@ sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts
 	                  &(struct slp_pool2d_attrs){.pool = opts}, 1, &x);
 }
 
-#define POOLING(op_name, text, prefix, attributes, attr_names, inputs, count, kept, gradient)                          \
+#define POOLING(op_name, text, prefix, attributes, attr_names, inputs, least, most, kept, gradient)                    \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 	        .name = #op_name,                                                                                      \
 	        .doc = text,                                                                                           \
 	        .args = inputs,                                                                                        \
-	        .nin = count,                                                                                          \
+	        .nin_min = least,                                                                                      \
+	        .nin_max = most,                                                                                       \
 	        .nout = 1,                                                                                             \
 	        .attr_table = attr_names,                                                                              \
 	        .attrs_size = sizeof(attributes),                                                                      \
 	        .saves = kept,                                                                                         \
-	        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),                                                                   \
-	        .cuda_dtypes = SLP_FLOATS,                                                                             \
+	        .rows = SLP_FLOAT_ROWS_OF(op_name##_ref, slp_##op_name##_cpu, slp_cuda_##op_name),                     \
 	        .infer = prefix##_infer,                                                                               \
 	        .flops = prefix##_flops,                                                                               \
 	        .grad = gradient,                                                                                      \
 	        .ref = op_name##_ref,                                                                                  \
-	        .cpu = slp_##op_name##_cpu,                                                                            \
-	        .cuda = SLP_CUDA(slp_cuda_##op_name),                                                                  \
 	};
 
-POOLING(max_pool2d, "largest element under a window", pool, struct slp_pool2d_attrs, slp_pool_attr_table, "x", 1,
+POOLING(max_pool2d, "largest element under a window", pool, struct slp_pool2d_attrs, slp_pool_attr_table, "x", 1, 1,
         SLP_IN(0), max_grad)
 POOLING(avg_pool2d, "mean of the elements under a window", pool, struct slp_pool2d_attrs, slp_pool_attr_table, "x", 1,
-        0, avg_grad)
+        1, 0, avg_grad)
 POOLING(max_pool2d_grad, "gradient of max_pool2d: to the first largest element", grad, struct slp_pool2d_grad,
-        grad_attrs, "x dy", 2, 0, NULL)
-POOLING(avg_pool2d_grad, "gradient of avg_pool2d", grad, struct slp_pool2d_grad, grad_attrs, "dy ...", -1, 0,
+        grad_attrs, "x dy", 2, 2, 0, NULL)
+POOLING(avg_pool2d_grad, "gradient of avg_pool2d", grad, struct slp_pool2d_grad, grad_attrs, "dy_or_x dy", 1, 2, 0,
         avg_grad_grad)

@@ -25,9 +25,6 @@ struct slp_pool2d_grad {
 	bool relu;       /* x came from a relu, and the result is the gradient of what went into that */
 };
 
-extern const struct sl_op slp_op_max_pool2d, slp_op_max_pool2d_grad, slp_op_avg_pool2d, slp_op_avg_pool2d_grad;
-
-extern const struct sl_op slp_op_pool2d_blocked;
 extern const struct slp_attr slp_pool_attr_table[]; /* of the forward operations */
 /* Puts defaults into *a and says what shape y has (pool2d.c). */
 enum sl_status slp_pool_shape(const struct slp_infer *c, struct slp_pool2d_attrs *a, sl_shape x, sl_shape *y);

@@ -136,8 +136,6 @@ static enum sl_status argmax_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-enum sl_status slp_cuda_argmax(const struct slp_kernel *k);
-
 /* ---- the operation ---------------------------------------------------------------------------------------------- */
 
 /* The places of the largest elements along an axis, which goes; int32, counted from 0.  Of several the first; the
@@ -147,7 +145,6 @@ enum sl_status slp_cuda_argmax(const struct slp_kernel *k);
  *	sl_tensor *right = sl_eq(sl_argmax(logits, 1), labels); */
 sl_tensor *sl_argmax_at(const char *at, sl_tensor *x, int axis)
 {
-	extern const struct sl_op slp_op_argmax;
 	return slp_apply1(at, &slp_op_argmax, &(struct slp_axis_attrs){axis}, 1, &x);
 }
 
@@ -155,15 +152,13 @@ const struct sl_op slp_op_argmax = {
         .name = "argmax",
         .doc = "place of the largest element along an axis",
         .args = "x",
-        .nin = 1,
+        SLP_NIN(1),
         .nout = 1,
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_axis_attrs),
-        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
-        .cuda_dtypes = SLP_ALL_DTYPES,
+        .rows = SLP_ROWS(SLP_ROW(SLP_F32, argmax_cpu, slp_cuda_argmax),
+                         SLP_ROW(SLP_NUMBERS, argmax_ref, slp_cuda_argmax)),
         .infer = infer,
         .flops = flops,
         .ref = argmax_ref,
-        .cpu = argmax_cpu,
-        .cuda = SLP_CUDA(slp_cuda_argmax),
 };

@@ -360,6 +360,12 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 	return slp_apply1(at, op, &attrs, 1, &x);
 }
 
+#define CAST_sum SLP_CAST_FLOAT32
+#define CAST_mean SLP_CAST_FLOAT32
+#define CAST_max SLP_CAST_NONE
+#define CAST_min SLP_CAST_NONE
+#define CAST_norm SLP_CAST_FLOAT32
+
 /* sl_sum, sl_mean, sl_max, sl_min, sl_norm: one element from those along the given axes, or along all.  The axes go,
  * or stay with size 1 (keepdims).  The result has the dtype of x, but the mean of integers, which is float32; norm (the
  * root of the sum of squares) takes floats only.  Sums of integers saturate.  max and min are NaN where x has a NaN; their gradient goes in equal parts
@@ -368,14 +374,15 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
  *
  *	sl_tensor *per_channel = sl_mean(x, SL_AXES(0, 2, 3), .keepdims = true); */
 #define X(op_name, start, step, merge, end_, dtypes, save, text)                                                       \
-	extern const struct sl_op slp_op_##op_name;                                                                    \
 	sl_tensor *sl_##op_name##_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)                         \
 	{                                                                                                              \
 		return call(at, &slp_op_##op_name, x, opts);                                                           \
 	}                                                                                                              \
 	SLP_DESCRIBE(op_name, text, "x", 1, .attr_table = reduce_attrs, .attrs_size = sizeof(struct slp_reduce_attrs), \
-	             .saves = save, .cuda_dtypes = dtypes, .infer = infer_##op_name, .flops = flops,                   \
-	             .grad = grad_##op_name, .scratch = scratch);
+	             .saves = save, .infer = infer_##op_name, .flops = flops,                                          \
+	             .rows = SLP_ROWS(SLP_ROW(SLP_F32, op_name##_cpu, slp_cuda_##op_name),                             \
+	                              SLP_ROW(dtypes, op_name##_ref, slp_cuda_##op_name)),                             \
+	             .grad = grad_##op_name, .scratch = scratch, .autocast = CAST_##op_name);
 
 #include "reduce.def"
 #undef X

@@ -129,16 +129,7 @@ template <slp_reduction K, class T> static void launch(const slp_kernel *k)
 
 template <slp_reduction K, unsigned DTYPES> static sl_status reduce(const slp_kernel *k)
 {
-	switch (k->in[0].type.dtype) {
-#define X(symbol, name, type)                                                                                          \
-	case symbol:                                                                                                   \
-		if constexpr (DTYPES & SLP_DTYPE(symbol)) launch<K, type>(k);                                          \
-		break;
-		SL_DTYPE_LIST(X)
-#undef X
-	default:
-		break;
-	}
+	slp_with<DTYPES>(k->in[0].type.dtype, [&](auto zero) { launch<K, decltype(zero)>(k); });
 	return slp_launched(k);
 }
 

@@ -76,23 +76,18 @@ static enum sl_status cpu(const struct slp_kernel *k)
 	return status;
 }
 
-enum sl_status slp_cuda_topk_hits(const struct slp_kernel *k);
-
 const struct sl_op slp_op_topk_hits = {
         .name = "topk_hits",
         .doc = "1 where the label's score is among the k largest of its sample, else 0",
         .args = "scores labels",
-        .nin = 2,
+        SLP_NIN(2),
         .nout = 1,
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_topk_attrs),
-        .cpu_dtypes = SLP_DTYPE(SL_FLOAT32),
-        .cuda_dtypes = SLP_FLOATS,
+        .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_topk_hits),
         .infer = infer,
         .flops = flops,
         .ref = ref,
-        .cpu = cpu,
-        .cuda = SLP_CUDA(slp_cuda_topk_hits),
 };
 
 /* For each sample 1 if the score of its label is among its k largest, else 0: the mean is the top-k accuracy.  Ties

@@ -103,7 +103,7 @@ static struct slp_node *node_new(int nin, int nout)
 
 static bool saves_input(const struct sl_op *op, int i)
 {
-	int bit = op->nin < 0 ? (op->saves & SLP_IN(0) ? 0 : i) : i; /* lists: all or those named */
+	int bit = op->period ? i % op->period : i;
 	return bit < 16 && op->saves & SLP_IN(bit);
 }
 

@@ -24,9 +24,9 @@ static bool is_written(const sl_graph *g, const int *memory, int m)
 /* Another shape of the same elements needs no copy, unless they may change in between. */
 static bool is_view(const sl_graph *g, const int *memory, const struct slp_gnode *n)
 {
-	if (strcmp(n->op->name, "reshape") != 0) return false;
+	if (!n->op->view) return false;
 	struct slp_value root = n->in[0];
-	while (g->nodes[root.node].kind == SLP_NODE_OP && !strcmp(g->nodes[root.node].op->name, "reshape"))
+	while (g->nodes[root.node].kind == SLP_NODE_OP && g->nodes[root.node].op->view)
 		root = g->nodes[root.node].in[0];
 	return !is_written(g, memory, memory[slp_value_id(root)]);
 }

@@ -336,8 +336,9 @@ void slp_call_free(struct slp_infer *c)
 
 static enum sl_status check_arguments(const struct slp_gnode *n, const struct slp_infer *c)
 {
-	if (n->op->nin >= 0 ? n->nin != n->op->nin : n->nin < 1)
-		return slp_call_fail(n->at, n->op->name, SL_EINVAL, "%s takes %d inputs, got %d", n->name, n->op->nin,
+	char count[64];
+	if (!slp_count_fits(n->op, n->nin))
+		return slp_call_fail(n->at, n->op->name, SL_EINVAL, "%s takes %s, got %d", n->name, slp_count_text(n->op, count),
 				     n->nin), SL_EINVAL;
 	for (int i = 0; i < n->nin; i++)
 		if (c->in[i].shape.ndim < 0)

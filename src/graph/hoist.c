@@ -9,8 +9,6 @@
 #include "graph/plan.h"
 #include "op_inner.h"
 
-extern const struct sl_op slp_op_norm_fold;
-
 struct slp_hoisted {
 	pthread_mutex_t lock;
 	sl_plan *plan;      /* its results ... */

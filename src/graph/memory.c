@@ -96,8 +96,6 @@ static void make_regions(struct memory *m, bool reuse)
 
 /* ---- concatenations ---------------------------------------------------------------------------------------------- */
 
-extern const struct sl_op slp_op_concat;
-
 /* Whether the arguments of a concatenation lie one after another in its result, undivided. */
 static bool is_in_pieces(const struct memory *m, const struct slp_gnode *n)
 {

@@ -152,8 +152,9 @@ static bool call(struct slp_parser *p, const char *op_name, const char *name, st
 	p->depth++;
 	bool ok = arguments(p, op, &a);
 	p->depth--;
-	if (ok && (op->nin >= 0 ? a.count != op->nin : a.count < 1))
-		ok = slp_lex_fail(&start, SL_EINVAL, "%s takes %d arguments (%s), not %d", op->name, op->nin, op->args, a.count);
+	char count[64];
+	if (ok && !slp_count_fits(op, a.count))
+		ok = slp_lex_fail(&start, SL_EINVAL, "%s takes %s (%s), not %d", op->name, slp_count_text(op, count), op->args, a.count);
 	if (ok) {
 		slp_parse_random(p, op, a.attrs.bytes, a.given);
 		*v = (struct slp_value){

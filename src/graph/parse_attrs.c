@@ -14,19 +14,18 @@ static bool find_word(const char *const *words, const char *text, int *index)
 	return false;
 }
 
-static const char *const dtype_names[] = {
-#define X(symbol, name, type) [symbol] = name,
-	SL_DTYPE_LIST(X)
-#undef X
-	[SL_DTYPE_COUNT] = NULL,
-};
+static bool find_dtype(const char *text, int *dtype)
+{
+	*dtype = (int)sl_dtype_named(text);
+	return *dtype != SL_DTYPE_DEFAULT;
+}
 
 bool slp_parse_type(struct slp_parser *p, struct slp_type *type)
 {
 	int dtype = 0;
 	bool ok = true;
-	if (p->lex.kind != SLP_TOKEN_NAME || !find_word(dtype_names, p->lex.text, &dtype))
-		return slp_lex_fail(&p->lex, SL_EFORMAT, "a data type expected: float32, float64, int32 or uint8");
+	if (p->lex.kind != SLP_TOKEN_NAME || !find_dtype(p->lex.text, &dtype))
+		return slp_lex_fail(&p->lex, SL_EFORMAT, "a data type expected, as float32 is one");
 	*type = (struct slp_type){(enum sl_dtype)dtype, {.ndim = -1}};
 	if (!slp_lex_next(&p->lex)) return false;
 	if (!slp_lex_accept(&p->lex, "(", &ok)) return true;
@@ -51,7 +50,7 @@ static bool word_value(const struct slp_attr *a, const char *text, int *value)
 {
 	static const char *const truth[] = {"false", "true", NULL};
 	if (a->kind == SLP_BOOL) return find_word(truth, text, value);
-	if (!strcmp(a->name, "dtype")) return find_word(dtype_names, text, value);
+	if (!strcmp(a->name, "dtype")) return find_dtype(text, value);
 	if (!strcmp(a->name, "activation")) return find_word(slp_activation_names, text, value);
 	return false;
 }

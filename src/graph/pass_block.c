@@ -11,9 +11,6 @@
 #include "graph/pass.h"
 #include "op_inner.h"
 
-extern const struct sl_op slp_op_conv2d, slp_op_max_pool2d, slp_op_avg_pool2d, slp_op_batch_norm_infer,
-        slp_op_concat, slp_op_norm_fold, slp_op_relu, slp_op_add, slp_op_maximum_scalar, slp_op_minimum_scalar;
-
 struct blocks {
 	sl_graph *g;
 	int block, threads, count; /* values that there were at first */

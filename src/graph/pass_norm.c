@@ -5,8 +5,6 @@
 
 #include "graph/pass.h"
 
-extern const struct sl_op slp_op_conv2d, slp_op_linear, slp_op_batch_norm_infer, slp_op_norm_fold;
-
 /* The layer that the node normalises, if it can take that over; NULL if not. */
 static const struct slp_gnode *layer_of(const struct slp_walk *w, const struct slp_gnode *norm, const int *uses)
 {
@@ -18,8 +16,10 @@ static const struct slp_gnode *layer_of(const struct slp_walk *w, const struct s
 	if (n->op == &slp_op_linear && (!slp_node_number(n, "tw") || n->types[0].shape.ndim != 2)) return NULL;
 	for (int i = 0; i < n->nin; i++)
 		if (!slp_walk_may_read(w, n->in[i])) return NULL;
-	for (int i = 1; i < norm->nin; i++)
+	for (int i = 1; i < norm->nin; i++) {
 		if (!slp_walk_may_read(w, norm->in[i])) return NULL;
+		if (slp_value_type(w->g, norm->in[i])->dtype != n->types[0].dtype) return NULL; /* it is not of a half type */
+	}
 	return n;
 }
 

@@ -35,8 +35,6 @@ static enum sl_status run_pass(sl_plan *p, enum sl_pass pass, bool check)
 	return s;
 }
 
-extern const struct sl_op slp_op_copy;
-
 /* Results that are constants become copies: whoever gets one may change it. */
 static enum sl_status own_results(sl_graph *g)
 {

@@ -142,7 +142,7 @@ static unsigned used(const struct slp_attr *a, const char *attrs)
 static void print_one(FILE *f, const struct slp_attr *a, const char *attrs)
 {
 	double value = element(a, attrs, 0);
-	if (!strcmp(a->name, "dtype") && value >= 0 && value < SL_DTYPE_COUNT)
+	if (!strcmp(a->name, "dtype") && value > SL_DTYPE_DEFAULT && value < SL_DTYPE_COUNT)
 		fprintf(f, "dtype=%s", sl_dtype_name((enum sl_dtype)value));
 	else if (!strcmp(a->name, "activation") && value >= 0 && value < SL_ACTIVATIONS)
 		fprintf(f, "activation=%s", slp_activation_names[(int)value]);

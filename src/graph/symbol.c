@@ -94,6 +94,7 @@ sl_tensor *sl_var_at(const char *at, const char *name, struct sl_var_opts opts)
 {
 	SLP_CALL("sl_var", at);
 	if (!name || !*name) return slp_call_fail(at, "sl_var", SL_EINVAL, "a variable needs a name");
+	opts.dtype = slp_dtype_or(opts.dtype, SL_FLOAT32);
 	if ((unsigned)opts.dtype >= SL_DTYPE_COUNT || (opts.shape && !slp_shape_valid(*opts.shape)))
 		return slp_call_fail(at, "sl_var", SL_EINVAL, "'%s' has no valid shape or dtype", name);
 	struct slp_symbol *s = symbol_new(at, SLP_NODE_INPUT, slp_strdup(name), 0);
@@ -160,7 +161,7 @@ sl_tensor *slp_symbol_of(const char *at, sl_tensor *t, const char *name)
 
 static bool is_activation(const struct sl_op *op)
 {
-	return op->nin == 1 && !op->attr_table;
+	return op->nin_max == 1 && op->nin_min == 1 && !op->attr_table;
 }
 
 /* As Gluon names them: dense0_fwd for what the block is about, dense0_relu_fwd for the activation after it. */
@@ -171,7 +172,7 @@ static char *name_call(const struct sl_op *op)
 	if (!scope) {
 		uint64_t n = current ? current->names++ : atomic_fetch_add(&calls_named, 1);
 		snprintf(text, sizeof text, "%s%llu", op->name, (unsigned long long)n);
-	} else if (!strcmp(op->name, "reshape")) {
+	} else if (op == &slp_op_reshape) {
 		snprintf(text, sizeof text, "%s_flatten", scope);
 	} else if (is_activation(op) || (current && current->backward)) {
 		snprintf(text, sizeof text, "%s_%s_%s", scope, op->name, pass);

@@ -254,7 +254,7 @@ static void one_hot(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	const char *values = SLP_ONNX_NODE(w, "Concat", false, off, on);
 	slp_onnx_int(w, "axis", 0);
 	const char *indices = SLP_ONNX_NODE(w, "Cast", false, slp_onnx_in(w, n, 0));
-	slp_onnx_int(w, "to", slp_elements[SLP_EL_I64].onnx);
+	slp_onnx_int(w, "to", slp_elements[SL_INT64].onnx);
 	const char *v = SLP_ONNX_NODE(w, "OneHot", is_float, indices, depth, values);
 	if (!is_float) cast_to(w, n, v);
 }

@@ -55,7 +55,7 @@ static bool read_type(struct slp_file *f, struct header *h)
 	if (h->has_type || !read_string(h, text)) return bad(f, "has a descr that is no plain type of numbers");
 	h->has_type = true;
 	bool single = text[0] && strchr("|=<", text[0]);
-	for (h->element = 0; single && h->element < SLP_ELEMENTS; h->element++)
+	for (h->element = 1; single && h->element < SLP_ELEMENTS; h->element++)
 		if (!strcmp(slp_elements[h->element].numpy, text + 1)) return true;
 	return slp_file_fail(f, SL_EDTYPE,
 			     "has elements of type '%s'; little-endian floats, integers and booleans are read", text);
@@ -165,8 +165,8 @@ sl_tensor *slp_npy_parse(struct slp_file *f)
 }
 
 
-/* Reads an array that NumPy saved (np.save): little-endian, in C order.  float32, float64, int32 and uint8 stay what
- * they are; booleans become uint8, other integers int32 (values outside are an error), float16 and bfloat16 float32.
+/* Reads an array that NumPy saved (np.save): little-endian, in C order.  Types that tensors have stay
+ * what they are; of the others, the integers that fit one become int32, the larger ones int64.
  * The tensor is on the default device and belongs to the innermost scope.  SL_EDTYPE: elements of another type, or an
  * integer that is too large; SL_EUNSUPPORTED: another version of the format; else as io.h says.
  *
@@ -196,7 +196,8 @@ static size_t make_header(char text[TEXT], const sl_tensor *t)
 	return n;
 }
 
-/* Writes a tensor as np.load reads it, waiting for its values.  Errors: see io.h.
+/* Writes a tensor as np.load reads it, waiting for its values.  SL_EDTYPE: bfloat16, which NumPy has not; other errors:
+ * see io.h.
  *
  *     sl_save_npy("scores.npy", y); */
 enum sl_status sl_save_npy_at(const char *at, const char *path, sl_tensor *t)
@@ -205,6 +206,10 @@ enum sl_status sl_save_npy_at(const char *at, const char *path, sl_tensor *t)
 	char text[TEXT];
 	struct slp_out o;
 	if (!slp_tensor_usable(at, "sl_save_npy", t)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+	if (!slp_elements[slp_element_of(sl_tensor_dtype(t))].numpy[0]) {
+		slp_call_fail(at, "sl_save_npy", SL_EDTYPE, "NumPy has no %s; sl_cast converts", sl_dtype_name(sl_tensor_dtype(t)));
+		return SL_EDTYPE;
+	}
 	if (!slp_out_open(&o, at, "sl_save_npy", path)) return sl_error();
 	size_t n = make_header(text, t);
 	slp_out_put(&o, magic, MAGIC);

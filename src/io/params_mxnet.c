@@ -51,7 +51,7 @@ static bool read_element(struct slp_file *f, uint64_t i, enum slp_element *eleme
 	slp_file_take(f, 8, "an array's device");
 	int32_t number = (int32_t)slp_file_number(f, 4, "an array's element type");
 	if (f->failed) return false;
-	for (*element = 0; *element < SLP_ELEMENTS; (*element)++)
+	for (*element = 1; *element < SLP_ELEMENTS; (*element)++)
 		if (slp_elements[*element].mxnet == number) return true;
 	return slp_file_fail(f, SL_EFORMAT, "array %llu has the unknown element type %d", (unsigned long long)i, number);
 }

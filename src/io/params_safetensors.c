@@ -30,7 +30,7 @@ static bool read_element(struct slp_file *f, struct entry *e, const json_t *valu
 {
 	const char *name = json_string_value(json_object_get(value, "dtype"));
 	if (!name) return bad(f, e, "has no dtype");
-	for (e->element = 0; e->element < SLP_ELEMENTS; e->element++)
+	for (e->element = 1; e->element < SLP_ELEMENTS; e->element++)
 		if (!strcmp(slp_elements[e->element].safetensors, name)) return true;
 	return bad(f, e, "has an unknown dtype");
 }
@@ -173,7 +173,7 @@ bool slp_safetensors_parse(struct slp_file *f, struct slp_arrays *p)
 /* The wider elements come first, so that all are aligned. */
 static int next_width(int width)
 {
-	return width == 8 ? 4 : width == 4 ? 1 : 0;
+	return width / 2;
 }
 
 static int width_of(const sl_tensor *t)

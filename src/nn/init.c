@@ -130,7 +130,8 @@ static enum sl_status initialize(const char *at, sl_param *param, const struct s
 	enum sl_status s = set_devices(at, param, opts);
 	if (s != SL_OK) return s;
 	param->init = param->opts.init.kind != SL_INIT_DEFAULT ? param->opts.init : opts->init;
-	param->dtype = param->opts.dtype != SL_FLOAT32 ? param->opts.dtype : opts->dtype;
+	param->dtype = slp_dtype_or(param->opts.dtype, slp_dtype_or(opts->dtype, SL_FLOAT32));
+	if (param->statistics) param->dtype = slp_promoted(param->dtype);
 	if (param->data) slp_block_changed(param->block);
 	sl_release(param->data);
 	param->data = NULL;

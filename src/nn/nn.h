@@ -17,6 +17,7 @@ struct sl_param {
 	struct sl_initializer init;
 	enum sl_dtype dtype;     /* as initialised */
 	bool waiting;            /* to be initialised once its shape is known */
+	bool statistics;         /* gathered over many batches: float32 where the others are of a half type */
 	sl_device *devices;      /* that may use it; NULL: any */
 	int ndevices;
 	sl_tensor **spares;      /* what shards after the first write instead of it; NULL: not made yet */

@@ -162,6 +162,7 @@ static bool make_params(const char *at, sl_block *self, sl_param **params, int c
 		struct sl_param_opts o = {.init = i % 3 ? sl_zeros_init() : sl_ones_init(), .no_grad = fixed[i]};
 		params[i] = sl_block_param_at(at, self, names[i], SL_SHAPE(channels ? channels : -1), o);
 		if (!params[i]) return false;
+		params[i]->statistics = i >= 2;
 	}
 	return true;
 }

@@ -349,6 +349,7 @@ static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 	if (!copy) return sl_error();
 	if (param->data) return leave_spoilt(param->data) && sl_copy_inplace_at(at, param->data, copy) ? SL_OK : sl_error();
 	param->shape = sl_tensor_shape(values);
+	param->dtype = sl_tensor_dtype(values);
 	return take(at, param, copy);
 }
 

@@ -86,11 +86,18 @@ static bool shapes_fit(sl_shape shape, sl_shape with)
 	return fit;
 }
 
+/* The data type that a parameter will have: its own, or the file's; half types are for networks that ask for them. */
+static enum sl_dtype dtype_for(const sl_param *p, const sl_tensor *t)
+{
+	return p->data ? p->dtype : slp_dtype_or(p->opts.dtype, slp_promoted(sl_tensor_dtype(t)));
+}
+
 bool slp_param_unfit(FILE *out, const char *path, const sl_param *p, const sl_tensor *t)
 {
-	enum sl_dtype dtype = p->data ? p->dtype : sl_tensor_dtype(t);
+	enum sl_dtype dtype = dtype_for(p, t), from = sl_tensor_dtype(t);
 	char is[128], got[128];
-	if (shapes_fit(p->shape, sl_tensor_shape(t)) && dtype == sl_tensor_dtype(t)) return false;
+	bool rounds = slp_is_float(dtype) && slp_is_float(from) && (slp_is_half(dtype) || slp_is_half(from));
+	if (shapes_fit(p->shape, sl_tensor_shape(t)) && (dtype == from || rounds)) return false;
 	if (!out) return true;
 	fprintf(out, "\n  %s is %s %s in the file, %s %s expected", path, sl_dtype_name(sl_tensor_dtype(t)),
 	        sl_shape_string(sl_tensor_shape(t), got), sl_dtype_name(dtype), sl_shape_string(p->shape, is));
@@ -132,7 +139,12 @@ static enum sl_status set_all(const char *at, const struct named *n, const struc
 	enum sl_status s = SL_OK;
 	for (int i = 0; i < n->count && s == SL_OK; i++) {
 		int k = find(f->names, f->count, n->paths[i]);
-		if (k >= 0) s = sl_param_set_at(at, n->params[i], f->tensors[k]);
+		if (k < 0) continue;
+		sl_tensor *t = f->tensors[k];
+		enum sl_dtype dtype = dtype_for(n->params[i], t);
+		SL_SCOPE
+			s = sl_param_set_at(at, n->params[i],
+			                    dtype == sl_tensor_dtype(t) ? t : sl_cast_at(at, t, dtype));
 	}
 	return s;
 }
@@ -161,8 +173,9 @@ static enum sl_status load(const char *at, const char *path, const struct named 
 /* Gives the parameters of the block and its children the values that sl_save_params wrote; the file's ending says in
  * which format.  The network need not be initialised, and shapes that are not known yet come from the file.  All is
  * checked first: after an error nothing has changed.  Strict: SL_EINVAL if a parameter is missing, or superfluous, and
- * the message lists them; with .lenient these are reported on stderr, and the others loaded.  SL_ESHAPE: another shape
- * or data type than expected; SL_EIO, SL_EFORMAT and others as io.h says.
+ * the message lists them; with .lenient these are reported on stderr, and the others loaded.  A half type in the file
+ * is rounded to, or from, what the parameter is; a parameter that is not initialised becomes float32.  SL_ESHAPE:
+ * another shape or data type than expected; SL_EIO, SL_EFORMAT and others as io.h says.
  *
  *     sl_load_params(net, "mlp.params");
  *     sl_load_params(backbone, "resnet.safetensors", .lenient = true); */

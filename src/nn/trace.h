@@ -12,6 +12,7 @@
 struct slp_signature {
 	int nin;
 	bool recording, training;
+	enum sl_dtype autocast;
 	int shard;
 	sl_device device;
 	struct slp_signature_input {

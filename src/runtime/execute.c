@@ -33,7 +33,8 @@ struct run {
 	char *scratch;
 	char **base;     /* of each slot */
 	uint32_t *fault; /* of each slot */
-	struct slp_view *views; /* of one call */
+	struct slp_view *views; /* of one call; behind them, as many for its promoted operands */
+	int max_operands;
 	int call, patch; /* the next ones */
 	bool spoilt;
 	const struct slp_failure *told; /* it ran in another process, with so many failures */
@@ -127,15 +128,15 @@ static bool told_to_fail(void)
 	return atomic_fetch_sub(&slp_fail_kernel, 1) == 1;
 }
 
-static enum sl_status call_kernel(const struct run *run, const struct slp_kernel *k)
+static enum sl_status call_kernel(const struct run *run, const struct slp_kernel *k, const struct slp_type *types)
 {
-	const struct sl_op *op = k->op;
-	const struct slp_view *first = k->nin ? &k->in[0] : &k->out[0];
+	struct slp_types sets = slp_types_of(k->nin, types, k->nout, types + k->nin);
+	struct slp_choice choice = slp_kernel_for(k->op, sets, run->cuda ? SL_DEVICE_GPU : SL_DEVICE_CPU);
 	kernel_message[0] = '\0';
 	if (told_to_fail()) return slp_kernel_fail(k, SL_EKERNEL, "told to fail by a test");
-	if (run->cuda) return op->cuda(k);
-	bool fast = op->cpu && (op->cpu_dtypes & SLP_DTYPE(first->type.dtype));
-	return fast ? op->cpu(k) : op->ref(k);
+	if (!choice.kernel) return slp_kernel_fail(k, SL_EINTERNAL, "there is no kernel for its data types");
+	if (choice.promote) return slp_run_promoted(k, choice.kernel, run->cuda, run->views + run->max_operands);
+	return choice.kernel(k);
 }
 
 /* The call's attributes, changed for this submission in `patched` if they must be. */
@@ -164,7 +165,7 @@ static enum sl_status compute(struct run *run, const struct slp_record *r, const
 	struct slp_kernel k = {.op = slp_ops[r->op], .attrs = attrs, .nin = r->nin, .nout = r->nout,
 			       .in = run->views, .out = run->views + r->nin, .scratch = op_scratch,
 			       .stream = run->cuda ? slp_gpu_stream() : NULL, .threads = slp_team_size()};
-	return call_kernel(run, &k);
+	return call_kernel(run, &k, slp_record_types(r));
 }
 
 static void run_record(struct run *run, const struct slp_record *r)
@@ -210,12 +211,13 @@ static void run_segment(struct run *run)
 	uint32_t few_faults[FEW];
 	struct slp_view few_views[FEW_VIEWS];
 	struct slp_segment *seg = run->seg;
-	bool many = seg->nslots > FEW || seg->calls->max_operands > FEW_VIEWS;
-	size_t slots = (size_t)seg->nslots, views = (size_t)seg->calls->max_operands * sizeof(struct slp_view);
+	bool many = seg->nslots > FEW || 2 * seg->calls->max_operands > FEW_VIEWS;
+	size_t slots = (size_t)seg->nslots, views = 2 * (size_t)seg->calls->max_operands * sizeof(struct slp_view);
 	char *memory = many ? slp_try_malloc(slots * (sizeof(char *) + sizeof(uint32_t)) + views + 64) : NULL;
 	run->base = few_bases;
 	run->fault = few_faults;
 	run->views = few_views;
+	run->max_operands = seg->calls->max_operands;
 	if (memory) {
 		run->views = (struct slp_view *)memory;
 		run->base = (char **)(memory + views);

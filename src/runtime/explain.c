@@ -86,7 +86,7 @@ static const char *first_without_cuda(const struct slp_call_list *p)
 	const struct slp_record *r = slp_record_first(p);
 	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) {
 		struct slp_infer c = slp_record_call(r);
-		if (!slp_has_cuda(&c)) return c.op->name;
+		if (!slp_has_kernel(&c, SL_DEVICE_GPU)) return c.op->name;
 	}
 	return NULL;
 }

@@ -9,7 +9,7 @@ bool slp_grow(void **list, int *max, int n, size_t size)
 	enum { FEW = 16 };
 	int bigger = 2 * *max > n ? 2 * *max : n;
 	if (bigger < FEW) bigger = FEW;
-	void *p = realloc(*list, (size_t)bigger * size);
+	void *p = slp_realloc(*list, (size_t)bigger * size);
 	if (!p) return false;
 	*list = p;
 	*max = bigger;

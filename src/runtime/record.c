@@ -115,10 +115,10 @@ struct slp_record *slp_call_list_add(struct slp_call_list *p, const struct slp_i
 		return NULL;
 	}
 	r->op = p->op = op;
-	size_t scratch = c->op->scratch ? c->op->scratch(c) : 0;
+	size_t scratch = slp_call_scratch(c);
 	if (scratch > p->op_scratch) p->op_scratch = scratch;
 	if (c->nin + c->nout > p->max_operands) p->max_operands = c->nin + c->nout;
-	p->cuda = (p->nops ? p->cuda : true) && slp_has_cuda(c);
+	p->cuda = (p->nops ? p->cuda : true) && slp_has_kernel(c, SL_DEVICE_GPU);
 	p->footprint = hash_call(p->nops ? p->footprint : 0, op, c);
 	p->flops += flops;
 	p->nops++;

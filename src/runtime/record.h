@@ -92,6 +92,14 @@ static inline struct slp_infer slp_record_call(const struct slp_record *r)
 				  .nout = r->nout, .in = types, .out = types + r->nin};
 }
 
+/* ---- calls in float32 whose half types no kernel takes (promote.c) ------------------------------------------------ */
+
+/* Scratch memory for a call, on whatever device it runs. */
+size_t slp_call_scratch(const struct slp_infer *c);
+/* Runs the kernel for float32; wide: room for all operands. */
+enum sl_status slp_run_promoted(const struct slp_kernel *k, slp_kernel_fn *kernel, bool cuda, struct slp_view *wide);
+
+/* record.c */
 /* Adds a call to the list, its addresses unset; NULL with an error. */
 struct slp_record *slp_call_list_add(struct slp_call_list *p, const struct slp_infer *c, double flops);
 /* Adds copies of all of another's calls; the first of them, or NULL without memory. */

@@ -176,7 +176,7 @@ struct slp_operand {
 /* Whether a call of op writes its input i, too. */
 static inline bool slp_input_is_written(const struct sl_op *op, int i)
 {
-	int bit = op->nin < 0 && op->period ? i % op->period : i;
+	int bit = op->period ? i % op->period : i;
 	return bit < 16 && (op->mutates & SLP_IN(bit));
 }
 

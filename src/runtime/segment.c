@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "runtime/utilisation.h"
 #include "runtime/explain.h"
 #include "runtime/admission.h"
@@ -330,7 +331,9 @@ void slp_segment_submit(struct slp_segment *seg)
 		return;
 	}
 	slp_simulate_submission(seg, task);
+	locale_t locale = slp_number_begin(); /* the first task of a kind reads its file of measurements */
 	int ret = slp_task_submit(task);
+	slp_number_end(locale);
 	slp_idle_wake();
 	if (ret) {
 		destroy_task(task);

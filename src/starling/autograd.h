@@ -52,6 +52,28 @@ SL_API void sl_mode_leave(sl_mode *mode);
 #define SL_TRAINING SL_MODE_(-1, 1)  /* training mode; recording stays as it is */
 #define SL_INFERENCE SL_MODE_(-1, 0) /* inference mode; recording stays as it is */
 
+/* SL_AUTOCAST(SL_BFLOAT16) { ... }: automatic mixed precision, for the calling thread, as torch.autocast has it.  In the
+ * block, calls with float32 or half arguments turn these into the type that suits the operation:
+ *
+ * - the half type: dot, matmul, linear, conv2d
+ * - float32: softmax, log_softmax, all losses, sum, mean, norm, layer_norm, exp, log, pow, reciprocal, softplus
+ * - the widest type among the arguments: functions of two tensors, concat
+ * - all others compute in the type that they get; batch_norm takes float32 parameters with a half x
+ *
+ * float64 stays.  Gradients have the type of what they are the gradients of: those of float32 parameters are float32.
+ * Traces, hybridised blocks and whole steps that run in the block are made for it.  Go back outside of the block. */
+typedef struct sl_autocast_mode {
+	enum sl_dtype outer; /* as it was outside */
+	int open;
+} sl_autocast_mode;
+SL_API void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype dtype);
+#define sl_autocast_enter(mode, dtype) sl_autocast_enter_at(SL_HERE, mode, dtype)
+SL_API void sl_autocast_leave(sl_autocast_mode *mode);
+SL_API enum sl_dtype sl_autocast_dtype(void);
+#define SL_AUTOCAST(dtype)                                                                                             \
+	for (sl_autocast_mode sl_autocast_ __attribute__((cleanup(sl_autocast_leave))) = {SL_DTYPE_DEFAULT, 0};         \
+	     !sl_autocast_.open && (sl_autocast_enter(&sl_autocast_, dtype), 1);)
+
 #ifdef __cplusplus
 }
 #endif

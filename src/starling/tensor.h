@@ -16,15 +16,38 @@
 extern "C" {
 #endif
 
-/* X(symbol, name, C type) for each data type; the first is the default. */
-#define SL_DTYPE_LIST(X)                                                                                               \
-	X(SL_FLOAT32, "float32", float)                                                                                \
-	X(SL_FLOAT64, "float64", double)                                                                               \
-	X(SL_INT32, "int32", int32_t)                                                                                  \
-	X(SL_UINT8, "uint8", uint8_t)
+/* Elements of the 16-bit floats: what a C program stores them in.  bfloat16 is the upper half of a float32; float16 is
+ * IEEE 754's.  sl_cast and sl_read turn them into others. */
+typedef struct sl_bfloat16 {
+	uint16_t bits;
+} sl_bfloat16;
+typedef struct sl_float16 {
+	uint16_t bits;
+} sl_float16;
 
+/* All that there is to say of a data type, once:
+ *
+ *     X(symbol, name, type, kind, compute, low, high, NumPy, safetensors, MXNet, ONNX)
+ *
+ * type is what an element is stored as, kind FLOAT, INT or BOOL, compute the C type that kernels compute in, low and
+ * high the smallest and largest finite number; then how files call it: NumPy's letters ("" where it has none),
+ * safetensors' name, MXNet's and ONNX' number. */
+/* clang-format off */
+#define SL_DTYPE_LIST(X)                                                                                               \
+	X(SL_FLOAT32, "float32", float, FLOAT, float, -0x1.fffffep127, 0x1.fffffep127, "f4", "F32", 0, 1)              \
+	X(SL_FLOAT64, "float64", double, FLOAT, double, -0x1.fffffffffffffp1023, 0x1.fffffffffffffp1023, "f8", "F64", 1, 11) \
+	X(SL_INT32, "int32", int32_t, INT, double, -2147483648.0, 2147483647.0, "i4", "I32", 4, 6)                     \
+	X(SL_UINT8, "uint8", uint8_t, INT, double, 0.0, 255.0, "u1", "U8", 3, 2)                                       \
+	X(SL_BFLOAT16, "bfloat16", sl_bfloat16, FLOAT, float, -0x1.fep127, 0x1.fep127, "", "BF16", 12, 16)             \
+	X(SL_FLOAT16, "float16", sl_float16, FLOAT, float, -65504.0, 65504.0, "f2", "F16", 2, 10)                      \
+	X(SL_INT64, "int64", int64_t, INT, double, -0x1p63, 0x1p63, "i8", "I64", 6, 7)                                 \
+	X(SL_BOOL, "bool", bool, BOOL, double, 0.0, 1.0, "b1", "BOOL", 7, 9)
+/* clang-format on */
+
+/* SL_DTYPE_DEFAULT, which zeroed options have, means float32 where a tensor is made, and elsewhere what is said there. */
 enum sl_dtype {
-#define X(symbol, name, type) symbol,
+	SL_DTYPE_DEFAULT,
+#define X(symbol, ...) symbol,
 	SL_DTYPE_LIST(X)
 #undef X
 	SL_DTYPE_COUNT
@@ -53,6 +76,7 @@ struct sl_make {
 
 SL_API size_t sl_dtype_size(enum sl_dtype dtype);
 SL_API const char *sl_dtype_name(enum sl_dtype dtype);
+SL_API enum sl_dtype sl_dtype_named(const char *name);
 SL_API int64_t sl_shape_size(sl_shape shape);
 SL_API bool sl_shape_equal(sl_shape a, sl_shape b);
 SL_API const char *sl_shape_string(sl_shape shape, char text[128]);

@@ -132,10 +132,10 @@ static enum sl_status common_device(const char *at, const struct sl_op *op, int 
 
 static enum sl_status check_kernel(const char *at, const struct slp_infer *c, sl_device device)
 {
-	if (device.kind != SL_DEVICE_GPU || slp_has_cuda(c)) return SL_OK;
+	if (slp_has_kernel(c, device.kind)) return SL_OK;
 	const struct slp_type *t = c->nin ? &c->in[0] : &c->out[0];
-	slp_call_fail(at, c->op->name, SL_EUNSUPPORTED, "has no CUDA kernel for %s; use a cpu or auto device",
-		      sl_dtype_name(t->dtype));
+	slp_call_fail(at, c->op->name, SL_EUNSUPPORTED, "has no %s kernel for %s; use a %s or auto device",
+		      device.kind == SL_DEVICE_GPU ? "CUDA" : "CPU", sl_dtype_name(t->dtype), device.kind == SL_DEVICE_GPU ? "cpu" : "gpu");
 	return SL_EUNSUPPORTED;
 }
 
@@ -153,13 +153,41 @@ struct call {
 	} attrs;
 };
 
-/* Numbers of arguments, the operation's own rule, and whether the results can be. */
+static enum sl_status reject_count(const struct slp_infer *c)
+{
+	char text[64];
+	return slp_reject(c, SL_EINVAL, "takes %s, got %d", slp_count_text(c->op, text), c->nin);
+}
+
+/* No kernel computes with both half types at once, and neither holds the other's numbers. */
+static enum sl_status check_halves(const struct slp_infer *c)
+{
+	enum sl_dtype half = SL_DTYPE_DEFAULT;
+	for (int i = 0; i < c->nin; i++) {
+		enum sl_dtype d = c->in[i].dtype;
+		if (!slp_is_half(d)) continue;
+		if (half != SL_DTYPE_DEFAULT && d != half)
+			return slp_reject(c, SL_EDTYPE, "%s and %s do not mix; turn one into the other with sl_cast", sl_dtype_name(half),
+					  sl_dtype_name(d));
+		half = d;
+	}
+	return SL_OK;
+}
+
+static enum sl_status reject_types(const struct slp_infer *c)
+{
+	char text[160];
+	const struct slp_type *t = c->nin ? &c->in[0] : &c->out[0];
+	return slp_reject(c, SL_EDTYPE, "takes %s, not %s; sl_cast converts", slp_row_types(c->op, text), sl_dtype_name(t->dtype));
+}
+
+/* Numbers and types of arguments, the operation's own rule, and whether the results can be. */
 static enum sl_status infer_types(struct slp_infer *c)
 {
 	const struct sl_op *op = c->op;
-	if (op->nin >= 0 ? c->nin != op->nin : c->nin < 1)
-		return slp_reject(c, SL_EINVAL, "takes %d inputs, got %d", op->nin, c->nin);
-	enum sl_status s = op->infer(c);
+	enum sl_status s = slp_count_fits(op, c->nin) ? check_halves(c) : reject_count(c);
+	if (s == SL_OK) s = op->infer(c);
+	if (s == SL_OK && !slp_has_kernel(c, SL_DEVICE_AUTO)) s = reject_types(c);
 	for (int i = 0; s == SL_OK && i < op->nout; i++)
 		if (!slp_shape_valid(c->out[i].shape)) s = slp_reject(c, SL_ESHAPE, "the result is too large");
 	return s;
@@ -272,8 +300,8 @@ static enum sl_status apply(struct call *c, const char *at, const struct sl_op *
 	return s;
 }
 
-enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
-			 sl_device device, sl_tensor **out)
+static enum sl_status apply_as_given(const char *at, const struct sl_op *op, const void *attrs, int nin,
+				     sl_tensor *const *in, sl_device device, sl_tensor **out)
 {
 	struct slp_operand few_in[FEW];
 	struct slp_type few_types[FEW];
@@ -291,6 +319,32 @@ enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *att
 		free(c.in_types);
 	}
 	return s;
+}
+
+/* With the inputs that autocast makes of them, which live no longer than the call, or its history, needs them. */
+static enum sl_status apply_cast(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
+				 sl_device device, sl_tensor **out)
+{
+	sl_tensor *few[FEW], **cast = nin <= FEW ? few : slp_malloc((size_t)nin * sizeof *cast);
+	enum sl_status s = SL_ENOMEM;
+	for (int i = 0; i < op->nout; i++) out[i] = NULL;
+	if (!cast) return slp_error_set(SL_ENOMEM, "%s: no memory for the call", op->name);
+	SL_SCOPE {
+		bool ok = slp_autocast_inputs(at, op, nin, in, cast);
+		s = ok ? apply_as_given(at, op, attrs, nin, cast, device, out) : sl_error();
+		for (int i = 0; i < op->nout; i++) sl_retain(out[i]);
+	}
+	for (int i = 0; i < op->nout; i++)
+		if (out[i]) slp_scope_add(out[i]);
+	if (cast != few) free(cast);
+	return s;
+}
+
+enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
+			 sl_device device, sl_tensor **out)
+{
+	if (slp_autocast_changes(op, nin, in)) return apply_cast(at, op, attrs, nin, in, device, out);
+	return apply_as_given(at, op, attrs, nin, in, device, out);
 }
 
 sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in)

@@ -87,7 +87,7 @@ size_t sl_tensor_bytes(const sl_tensor *t)
 /* The data type of its elements; SL_FLOAT32 for NULL. */
 enum sl_dtype sl_tensor_dtype(const sl_tensor *t)
 {
-	return t ? t->type.dtype : SL_FLOAT32;
+	return t ? t->type.dtype : SL_DTYPE_DEFAULT;
 }
 
 /* Where operations on the tensor run; the default device for NULL. */

@@ -157,19 +157,6 @@ enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_
 	return end_sync();
 }
 
-static double element(const void *p, enum sl_dtype dtype)
-{
-	switch (dtype) {
-#define X(symbol, name, type)                                                                                          \
-	case symbol:                                                                                                   \
-		return (double)*(const type *)p;
-		SL_DTYPE_LIST(X)
-#undef X
-	default:
-		return NAN;
-	}
-}
-
 /* The value of a tensor with one element (SL_ESHAPE), waited for.  The counterpart of asscalar().  NAN after an error,
  * which sl_error() and the next function that waits still tell. */
 double sl_item_at(const char *at, sl_tensor *t)
@@ -184,7 +171,7 @@ double sl_item_at(const char *at, sl_tensor *t)
 	}
 	const void *p = slp_host_begin(at, "sl_item", t, false);
 	if (!p) return NAN;
-	double v = element(p, t->type.dtype);
+	double v = slp_get(&(struct slp_view){(void *)p, t->type}, 0);
 	slp_host_end(t);
 	return v;
 }
@@ -194,6 +181,7 @@ double sl_item_at(const char *at, sl_tensor *t)
 static bool make_valid(const char *at, const char *function, const void *data, sl_shape shape, struct sl_make *make)
 {
 	if (slp_engine_need(at) != SL_OK) return false;
+	make->dtype = slp_dtype_or(make->dtype, SL_FLOAT32);
 	if ((unsigned)make->dtype >= SL_DTYPE_COUNT) {
 		slp_call_fail(at, function, SL_EDTYPE, "%d is no data type", (int)make->dtype);
 		return false;

@@ -51,8 +51,6 @@ static bool complete_shape(const sl_tensor *t, sl_shape *shape)
 	return true;
 }
 
-extern const struct sl_op slp_op_reshape;
-
 /* The same values under another shape, over the same memory.  One dim may be -1: it is computed.  SL_ESHAPE if the
  * sizes differ.
  *
@@ -93,8 +91,6 @@ sl_tensor *sl_detach_at(const char *at, sl_tensor *t)
 	if (!(t && t->symbol) && !slp_tensor_usable(at, "sl_detach", t)) return NULL;
 	return slp_scope_add(slp_tensor_alias(t, true));
 }
-
-extern const struct sl_op slp_op_copy;
 
 /* A program runs on one device: a symbol cannot go to another; any will do for `auto`. */
 static sl_tensor *move_symbol(const char *at, sl_tensor *t, sl_device device)

@@ -13,7 +13,6 @@
 #endif
 
 #include "../../models/common.h"
-#include "../../codelets/common/simd.h"
 #include "info.h"
 
 #ifdef __clang__
@@ -139,7 +138,9 @@ json_t *info_hints(void)
 	if (access("/dev/nvidia0", F_OK) == 0)
 		add(hints, "GPU", "there is one, but Starling was built without CUDA; configure says why");
 #endif
-	if (!slp_has_avx512()) add(hints, "CPU", "has no AVX-512: vectors are half as long as they could be");
+#ifdef __x86_64__
+	if (!__builtin_cpu_supports("avx512vl")) add(hints, "CPU", "has no AVX-512: vectors are half as long as they could be");
+#endif
 	if (!json_object_size(hints)) add(hints, "none", "nothing here looks slow");
 	return hints;
 }

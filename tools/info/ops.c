@@ -2,11 +2,17 @@
 #include "info.h"
 #include "op.h"
 
-static json_t *dtypes(unsigned mask)
+/* The types that an operation has kernels of its own for. */
+static json_t *dtypes(const struct sl_op *op, bool cuda)
 {
 	json_t *list = json_array();
-	for (int i = 0; i < SL_DTYPE_COUNT; i++)
-		if (mask & SLP_DTYPE(i)) json_array_append_new(list, json_string(sl_dtype_name((enum sl_dtype)i)));
+	for (int i = SL_DTYPE_DEFAULT + 1; i < SL_DTYPE_COUNT; i++) {
+		bool any = false;
+		for (const struct slp_row *row = op->rows; row && row->types; row++)
+			any |= row->types & SLP_DTYPE(i) &&
+			       (cuda ? row->cuda != NULL : row->cpu && row->cpu != op->ref);
+		if (any) json_array_append_new(list, json_string(sl_dtype_name((enum sl_dtype)i)));
+	}
 	return list;
 }
 
@@ -26,12 +32,11 @@ json_t *info_ops(void)
 	json_t *list = json_array();
 	for (const struct sl_op *const *p = slp_ops; *p; p++) {
 		const struct sl_op *op = *p;
-		json_array_append_new(list,
-		                      json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:o, s:o, s:o}", "name", op->name,
-		                                "doc", op->doc ? op->doc : "", "inputs", op->args ? op->args : "",
-		                                "outputs", op->nout, "gradient", op->grad != NULL, "in place",
-		                                op->inplace, "fast on CPUs", dtypes(op->cpu ? op->cpu_dtypes : 0),
-		                                "CUDA kernels", dtypes(op->cuda_dtypes), "attributes", attributes(op)));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:o, s:o, s:o}", "name", op->name,
+		                                      "doc", op->doc ? op->doc : "", "inputs", op->args ? op->args : "",
+		                                      "outputs", op->nout, "gradient", op->grad != NULL, "in place",
+		                                      op->inplace, "fast on CPUs", dtypes(op, false), "CUDA kernels",
+		                                      dtypes(op, true), "attributes", attributes(op)));
 	}
 	return list;
 }

@@ -1,0 +1,88 @@
+/* Automatic mixed precision: what sl_autocast makes of a call's floating-point inputs, by the operation's policy. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+_Thread_local enum sl_dtype slp_autocast;
+
+/* The data type of the innermost SL_AUTOCAST of the calling thread; SL_DTYPE_DEFAULT outside of all. */
+enum sl_dtype sl_autocast_dtype(void)
+{
+	return slp_autocast;
+}
+
+/* What SL_AUTOCAST calls at its start, for the calling thread: calls compute in dtype from now on where that suits
+ * them; SL_FLOAT32 or SL_DTYPE_DEFAULT: as they are.  mode, the caller's, keeps what was before.  SL_EDTYPE, and
+ * nothing changes, if dtype is neither bfloat16 nor float16 nor one of these. */
+void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype dtype)
+{
+	*mode = (sl_autocast_mode){slp_autocast, 1};
+	if (slp_is_half(dtype))
+		slp_autocast = dtype;
+	else if (dtype == SL_FLOAT32 || dtype == SL_DTYPE_DEFAULT)
+		slp_autocast = SL_DTYPE_DEFAULT;
+	else
+		slp_call_fail(at, "sl_autocast", SL_EDTYPE, "takes bfloat16, float16 or float32, not %s",
+		              sl_dtype_name(dtype));
+}
+
+/* What it calls at its end, however it is left: all is as it was before. */
+void sl_autocast_leave(sl_autocast_mode *mode)
+{
+	if (mode->open) slp_autocast = mode->outer;
+	mode->open = 0;
+}
+
+/* float64 stays: whoever computes in it wants its precision. */
+static bool is_cast(const sl_tensor *t)
+{
+	return t && (t->type.dtype == SL_FLOAT32 || slp_is_half(t->type.dtype));
+}
+
+static enum sl_dtype widest(int nin, sl_tensor *const *in)
+{
+	enum sl_dtype d = SL_DTYPE_DEFAULT;
+	for (int i = 0; i < nin; i++) {
+		if (!in[i] || !slp_is_float(in[i]->type.dtype) || in[i]->type.dtype == d) continue;
+		if (in[i]->type.dtype == SL_FLOAT64) return SL_FLOAT64;
+		d = d == SL_DTYPE_DEFAULT ? in[i]->type.dtype : SL_FLOAT32;
+	}
+	return d;
+}
+
+static enum sl_dtype wanted(const struct sl_op *op, int nin, sl_tensor *const *in)
+{
+	switch (op->autocast) {
+	case SLP_CAST_NONE:
+		break;
+	case SLP_CAST_LOWER:
+		return slp_autocast;
+	case SLP_CAST_FLOAT32:
+		return SL_FLOAT32;
+	case SLP_CAST_WIDEST:
+		return widest(nin, in);
+	}
+	return SL_DTYPE_DEFAULT;
+}
+
+bool slp_autocast_changes(const struct sl_op *op, int nin, sl_tensor *const *in)
+{
+	if (slp_autocast == SL_DTYPE_DEFAULT || op->autocast == SLP_CAST_NONE) return false;
+	enum sl_dtype to = wanted(op, nin, in);
+	for (int i = 0; i < nin; i++)
+		if (is_cast(in[i]) && in[i]->type.dtype != to) return true;
+	return false;
+}
+
+bool slp_autocast_inputs(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in, sl_tensor **cast)
+{
+	enum sl_dtype to = wanted(op, nin, in);
+	bool ok = true;
+	for (int i = 0; i < nin && ok; i++) {
+		bool same = !is_cast(in[i]) || in[i]->type.dtype == to;
+		cast[i] = same ? in[i] : sl_cast_at(at, in[i], to);
+		ok = same || cast[i];
+	}
+	return ok;
+}

@@ -1,0 +1,182 @@
+/* Automatic mixed precision: which types calls compute in, gradients, hybridised blocks, whole networks in a half type.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+#define IS(t, type) CHECK_SAYING(sl_tensor_dtype(t) == (type), "%s is %s", #t, sl_dtype_name(sl_tensor_dtype(t)))
+
+static sl_tensor *normal(int64_t rows, int64_t columns)
+{
+	return sl_normal(SL_SHAPE(rows, columns), 0, 1);
+}
+
+/* One operation for each policy. */
+static void test_policies(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = normal(3, 4), *half = sl_cast(x, SL_BFLOAT16), *wide = sl_cast(x, SL_FLOAT64);
+		SL_AUTOCAST(SL_BFLOAT16)
+		{
+			CHECK(sl_autocast_dtype() == SL_BFLOAT16);
+			IS(sl_dot(x, x, .tb = true), SL_BFLOAT16);
+			IS(sl_linear(x, sl_transpose(x), NULL), SL_BFLOAT16);
+			IS(sl_exp(half), SL_FLOAT32);
+			IS(sl_sum(half), SL_FLOAT32);
+			IS(sl_softmax(half, -1), SL_FLOAT32);
+			IS(sl_l2_loss(half, x), SL_FLOAT32);
+			IS(sl_add(half, x), SL_FLOAT32);
+			IS(sl_add(half, half), SL_BFLOAT16);
+			IS(sl_concat(((sl_tensor *[]){half, x}), 2, 0), SL_FLOAT32);
+			IS(sl_relu(half), SL_BFLOAT16);
+			IS(sl_dot(wide, wide, .tb = true), SL_FLOAT64);
+			SL_AUTOCAST(SL_FLOAT16)
+			IS(sl_dot(x, x, .tb = true), SL_FLOAT16);
+			SL_AUTOCAST(SL_FLOAT32)
+			IS(sl_dot(x, x, .tb = true), SL_FLOAT32);
+			IS(sl_dot(x, x, .tb = true), SL_BFLOAT16);
+		}
+		CHECK(sl_autocast_dtype() == SL_DTYPE_DEFAULT);
+		IS(sl_dot(x, x, .tb = true), SL_FLOAT32);
+		SL_AUTOCAST(SL_INT32)
+		IS(sl_dot(x, x, .tb = true), SL_FLOAT32);
+		CHECK_STATUS(sl_error(), SL_EDTYPE, "sl_autocast", "int32");
+		sl_error_clear();
+	}
+}
+
+static void read(sl_tensor *t, float *to)
+{
+	CHECK_OK(sl_read(t, to, sl_tensor_bytes(t)));
+}
+
+/* The result is the exact product of the rounded arguments, rounded. */
+static void test_values(void)
+{
+	float x[6], w[8], y[12];
+	SL_SCOPE {
+		sl_tensor *a = normal(3, 2), *b = normal(2, 4), *c = NULL;
+		SL_AUTOCAST(SL_BFLOAT16) c = sl_dot(a, b);
+		read(sl_cast(sl_cast(a, SL_BFLOAT16), SL_FLOAT32), x);
+		read(sl_cast(sl_cast(b, SL_BFLOAT16), SL_FLOAT32), w);
+		read(sl_cast(c, SL_FLOAT32), y);
+	}
+	for (int i = 0; i < 12; i++) {
+		double e = 0;
+		for (int k = 0; k < 2; k++) e += (double)x[i / 4 * 2 + k] * (double)w[k * 4 + i % 4];
+		CHECK(fabs(y[i] - e) <= 0x1p-8 * fabs(e) + 1e-6);
+	}
+}
+
+static sl_tensor *loss_of(sl_tensor *x, sl_tensor *w)
+{
+	return sl_sum(sl_square(sl_dot(x, w)));
+}
+
+/* Gradients of float32 leaves are float32, near those without. */
+static void test_gradients(void)
+{
+	float half[8], full[8];
+	SL_SCOPE {
+		sl_tensor *x = normal(6, 4), *w = normal(4, 2), *loss = NULL;
+		sl_attach_grad(w);
+		SL_RECORD
+			loss = loss_of(x, w);
+		CHECK_OK(sl_backward(loss));
+		read(sl_grad(w), full);
+		SL_RECORD
+			SL_AUTOCAST(SL_BFLOAT16) loss = loss_of(x, w);
+		IS(loss, SL_FLOAT32);
+		CHECK_OK(sl_backward(loss));
+		IS(sl_grad(w), SL_FLOAT32);
+		read(sl_grad(w), half);
+	}
+	double scale = 0;
+	for (int i = 0; i < 8; i++) scale = fmax(scale, fabs(full[i]));
+	for (int i = 0; i < 8; i++) CHECK(fabs(half[i] - full[i]) <= 0.03 * scale);
+	CHECK(memcmp(half, full, sizeof half) != 0);
+}
+
+static sl_block *network(void)
+{
+	return sl_sequential(sl_dense(8), sl_batch_norm_layer(), sl_activation_layer(SL_RELU), sl_dense(3));
+}
+
+/* A hybridised block is traced for the type that it runs in. */
+static void test_hybrid(void)
+{
+	SL_SCOPE {
+		sl_block *net = network();
+		CHECK_OK(sl_initialize(net));
+		sl_tensor *x = normal(4, 5), *plain = NULL, *traced = NULL, *full = sl_forward(net, x);
+		SL_AUTOCAST(SL_BFLOAT16) plain = sl_forward(net, x);
+		CHECK_OK(sl_hybridize(net));
+		SL_AUTOCAST(SL_BFLOAT16) traced = sl_forward(net, x);
+		sl_tensor *again = sl_forward(net, x);
+		IS(plain, SL_BFLOAT16);
+		IS(traced, SL_BFLOAT16);
+		IS(again, SL_FLOAT32);
+		float a[12], b[12], c[12];
+		read(sl_cast(plain, SL_FLOAT32), a);
+		read(sl_cast(traced, SL_FLOAT32), b);
+		read(again, c);
+		for (int i = 0; i < 12; i++)
+			CHECK(fabsf(a[i] - b[i]) <= 0.02f * (1 + fabsf(a[i])) && fabsf(a[i] - c[i]) < 0.05f);
+		CHECK(sl_tensor_dtype(full) == SL_FLOAT32);
+		sl_block_free(net);
+	}
+}
+
+/* Steps down a loss, of a network in a half type or under autocast. */
+static double train(enum sl_dtype dtype, enum sl_dtype autocast, bool hybrid)
+{
+	double last = 0;
+	SL_SCOPE {
+		sl_seed(3);
+		sl_block *net = network();
+		CHECK_OK(sl_initialize(net, .dtype = dtype));
+		if (hybrid) CHECK_OK(sl_hybridize(net));
+		sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.2));
+		sl_tensor *x = normal(16, 5), *labels = sl_cast(sl_argmax(sl_slice(x, 1, 0, 3, 1), 1), SL_INT32),
+		          *loss = NULL;
+		if (dtype != SL_FLOAT32) x = sl_cast(x, dtype);
+		for (int i = 0; i < 30; i++)
+			SL_SCOPE {
+				SL_RECORD
+					SL_AUTOCAST(autocast)
+				loss = sl_softmax_cross_entropy(sl_forward(net, x), labels);
+				CHECK_OK(sl_backward(loss));
+				CHECK_OK(sl_trainer_step(trainer, 16));
+				last = sl_item(sl_mean(sl_cast(loss, SL_FLOAT32)));
+			}
+		sl_trainer_free(trainer);
+		sl_block_free(net);
+	}
+	return last;
+}
+
+static void test_training(void)
+{
+	double full = train(SL_FLOAT32, SL_FLOAT32, false);
+	CHECK_SAYING(full < 0.5, "%g", full);
+	const double others[] = {train(SL_FLOAT32, SL_BFLOAT16, false), train(SL_FLOAT32, SL_FLOAT16, false),
+	                         train(SL_FLOAT32, SL_BFLOAT16, true), train(SL_BFLOAT16, SL_FLOAT32, false)};
+	for (int i = 0; i < 4; i++)
+		CHECK_SAYING(fabs(others[i] - full) < 0.1, "%d: %g, in float32 %g", i, others[i], full);
+}
+
+static const struct slp_test tests[] = {{"policies", test_policies},   {"values", test_values},
+                                        {"gradients", test_gradients}, {"hybridised", test_hybrid},
+                                        {"training", test_training},   {0}};
+
+int main(int argc, char **argv)
+{
+	return slp_test_main(
+	        argc, argv,
+	        (const struct slp_suite[]){
+	                {.name = "autocast", .tests = tests, .start = slp_start_engine, .stop = slp_stop_engine},
+	                {0},
+	        });
+}
