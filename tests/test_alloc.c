@@ -325,7 +325,7 @@ static const struct slp_test tests[] = {
 #undef X
                 {NULL, NULL}};
 static const struct slp_suite suites[] = {{"alloc", tests, slp_scratch_make, slp_scratch_remove, write_images, slp_end},
-                                          {NULL}};
+                                          {0}};
 
 int main(int argc, char **argv)
 {
