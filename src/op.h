@@ -87,6 +87,11 @@ struct slp_kernel {
 	int threads;          /* of the team that runs the kernel */
 };
 
+/* CUDA libraries' handles of this worker, on the kernel's stream: a cublasHandle_t, a cudnnHandle_t;
+ * NULL if one could not be made, and slp_kernel_fail has been called (src/runtime/gpu.c). */
+void *slp_cublas(const struct slp_kernel *k);
+void *slp_cudnn(const struct slp_kernel *k);
+
 /* Says why a kernel failed; returns status. */
 enum sl_status slp_kernel_fail(const struct slp_kernel *k, enum sl_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -59,9 +59,4 @@ template <class T, class F> __device__ T slp_block_reduce(T v, F combine, T neut
 	return v;
 }
 
-/* Handles of the worker that runs the kernel, on its stream (src/runtime/gpu.c): cublasHandle_t, cudnnHandle_t; NULL
- * if one could not be made (slp_kernel_fail has been called then). */
-extern "C" void *slp_cublas(const struct slp_kernel *k);
-extern "C" void *slp_cudnn(const struct slp_kernel *k);
-
 #endif
