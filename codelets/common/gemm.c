@@ -15,6 +15,7 @@
 
 #ifdef HAVE_ONEDNN
 #include <dnnl.h>
+#include <omp.h>
 #endif
 #ifdef HAVE_OPENBLAS
 #include <cblas.h>
@@ -166,6 +167,20 @@ static void blas_run(bool team, struct blas p)
 }
 #endif
 
+#ifdef HAVE_ONEDNN
+/* oneDNN splits a product by the threads that it finds, and on processors without AVX-512 its bits depend on that.  So one
+ * that is for the calling thread alone is computed by one thread, inside a parallel region or not.  Returns how many
+ * threads to allow again afterwards, 0 for as they were. */
+static int alone(bool team)
+{
+	if (team || omp_in_parallel()) return 0;
+	int threads = omp_get_max_threads();
+	if (threads == 1) return 0;
+	omp_set_num_threads(1);
+	return threads;
+}
+#endif
+
 /* ---- the entries ------------------------------------------------------------------------------------------------ */
 
 static enum sl_status sgemm(bool team, bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
@@ -174,11 +189,13 @@ static enum sl_status sgemm(bool team, bool ta, bool tb, int64_t m, int64_t n, i
 	if (m == 0 || n == 0) return SL_OK;
 	enum library which = is_small(tb, m, n, k) || !fits_int(m, n, k, lda, ldb, ldc) ? PLAIN : library();
 #ifdef HAVE_ONEDNN
-	if (which == ONEDNN)
-		return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) ==
-		                       dnnl_success
-		               ? SL_OK
-		               : SL_EKERNEL;
+	if (which == ONEDNN) {
+		int threads = alone(team);
+		dnnl_status_t s =
+		        dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+		if (threads) omp_set_num_threads(threads);
+		return s == dnnl_success ? SL_OK : SL_EKERNEL;
+	}
 #endif
 #ifdef HAVE_OPENBLAS
 	if (which == OPENBLAS) {

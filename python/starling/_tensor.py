@@ -17,9 +17,7 @@ dtypes = {}
 for _number in range(lib.SL_DTYPE_DEFAULT + 1, lib.SL_DTYPE_COUNT):
     dtypes[ffi.string(lib.sl_dtype_name(_number)).decode()] = _number
 _dtype_names = {number: name for name, number in dtypes.items()}
-_numpy = {name: numpy.dtype(name) for name in dtypes if hasattr(numpy, name)}
-if "bool" in dtypes:
-    _numpy["bool"] = numpy.dtype(bool)
+_numpy = {name: numpy.dtype(name) for name in dtypes if name in numpy.sctypeDict}
 # What NumPy has no type for travels as the type of the same bits.
 _bits = {"bfloat16": numpy.dtype(numpy.uint16)}
 
