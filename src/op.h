@@ -297,6 +297,13 @@ bool slp_broadcast(sl_shape a, sl_shape b, sl_shape *out);
 bool slp_is_float(enum sl_dtype dtype);
 /* Whether a number can be an element of this type: any can be a float, rounded; integers are whole, and have limits. */
 bool slp_can_hold(enum sl_dtype dtype, double value);
+/* How far two ways to compute the same may be apart, relative to what is computed: `single` in float32, as many steps of
+ * the type in float64, one step at least of a half type, nothing between integers. */
+double slp_tolerance(enum sl_dtype dtype, double single);
+/* What an array's elements are compared by: the root mean square of those that are finite. */
+double slp_rms(const struct slp_view *v);
+/* Whether a number is within so much of the expected one: relative to that, or to its array's root mean square. */
+bool slp_is_close(double got, double expected, double tolerance, double rms);
 /* Common flops: one an element of output 0. */
 double slp_flops_elementwise(const struct slp_infer *c);
 

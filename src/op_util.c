@@ -1,4 +1,5 @@
 /* What the rules and the reference kernels of many operations need: elements as numbers, axes, broadcasting. */
+#include <float.h>
 #include <math.h>
 
 #include "op.h"
@@ -83,6 +84,46 @@ bool slp_can_hold(enum sl_dtype dtype, double value)
 	if (slp_is_float(dtype)) return true;
 	slp_set(&v, 0, value);
 	return slp_get(&v, 0) == value;
+}
+
+/* The distance from 1 to the next larger number; 0 for integers. */
+static double epsilon(enum sl_dtype dtype)
+{
+	double step = 1, element = 0;
+	struct slp_view one = {&element, {dtype, SL_SCALAR}};
+	if (!slp_is_float(dtype)) return 0;
+	for (slp_set(&one, 0, 1 + step / 2); slp_get(&one, 0) > 1; slp_set(&one, 0, 1 + step / 2)) step /= 2;
+	return step;
+}
+
+double slp_tolerance(enum sl_dtype dtype, double single)
+{
+	double step = epsilon(dtype);
+	return step > FLT_EPSILON ? fmax(step, single) : single / FLT_EPSILON * step;
+}
+
+double slp_rms(const struct slp_view *v)
+{
+	double largest = 0, sum = 0;
+	int64_t n = 0;
+	for (int64_t i = 0; i < slp_size(v); i++) {
+		double x = fabs(slp_get(v, i));
+		if (isfinite(x) && x > largest) largest = x;
+	}
+	for (int64_t i = 0; i < slp_size(v); i++) {
+		double x = slp_get(v, i);
+		if (!isfinite(x)) continue;
+		n++;
+		if (largest > 0) sum += (x / largest) * (x / largest);
+	}
+	return n ? largest * sqrt(sum / (double)n) : 0;
+}
+
+bool slp_is_close(double got, double expected, double tolerance, double rms)
+{
+	if (isnan(expected)) return isnan(got);
+	if (got == expected || !isfinite(expected)) return got == expected;
+	return fabs(got - expected) <= tolerance * fmax(rms, fabs(expected));
 }
 
 double slp_flops_elementwise(const struct slp_infer *c)

@@ -174,6 +174,11 @@ double slp_operands_cost(const struct slp_operands *o)
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
+double slp_case_tolerance(const struct slp_case *c)
+{
+	return c->tolerance > 0 ? c->tolerance : 1e-5;
+}
+
 bool slp_writes_input(const struct sl_op *op, int i)
 {
 	return slp_input_is_written(op, i);
@@ -187,12 +192,6 @@ void slp_case_fail(struct slp_place_of_test at, const char *format, ...)
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	slp_check(false, "op", 0, "%s [%s] on %s, %s: %s", at.c->op, at.c->label, at.device, at.how, text);
-}
-
-static bool close_to(double got, double expected, double tolerance)
-{
-	if (isnan(got) || isnan(expected)) return isnan(got) && isnan(expected);
-	return got == expected || fabs(got - expected) <= tolerance * fmax(1, fabs(expected));
 }
 
 static bool same_type(struct slp_place_of_test at, const char *what, int n, const struct slp_view *got,
@@ -220,20 +219,27 @@ static bool compare_view_bits(struct slp_place_of_test at, const char *what, int
 	return false;
 }
 
+/* By what the elements of an array are compared; where what is added up cancels out, by that. */
+static double scale_of(const struct slp_case *c, const struct slp_view *expected)
+{
+	return fmax(slp_rms(expected), c->scale);
+}
+
 bool slp_compare_view(struct slp_place_of_test at, const char *what, int n, const struct slp_view *got,
                       const struct slp_view *expected, double tolerance)
 {
 	if (tolerance == 0) return compare_view_bits(at, what, n, got, expected);
 	if (!same_type(at, what, n, got, expected)) return false;
 	int64_t wrong = 0, first = -1;
+	double scale = scale_of(at.c, expected), allowed = slp_tolerance(got->type.dtype, tolerance);
 	for (int64_t i = 0; i < slp_size(got); i++) {
-		if (close_to(slp_get(got, i), rounded(slp_get(expected, i), got->type.dtype), tolerance)) continue;
-		if (!wrong++) first = i;
+		double e = rounded(slp_get(expected, i), got->type.dtype);
+		if (!slp_is_close(slp_get(got, i), e, allowed, scale) && !wrong++) first = i;
 	}
 	if (!wrong) return true;
-	slp_case_fail(at, "%s %d (%s) element %lld is %.9g, expected %.9g; %lld of %lld differ by more than %g", what,
-	              n, sl_dtype_name(got->type.dtype), (long long)first, slp_get(got, first),
-	              slp_get(expected, first), (long long)wrong, (long long)slp_size(got), tolerance);
+	slp_case_fail(at, "%s %d (%s) element %lld is %.9g, expected %.9g; %lld of %lld differ by more than %g of %g",
+	              what, n, sl_dtype_name(got->type.dtype), (long long)first, slp_get(got, first),
+	              slp_get(expected, first), (long long)wrong, (long long)slp_size(got), allowed, scale);
 	return false;
 }
 
@@ -259,12 +265,16 @@ bool slp_compare_bits(struct slp_place_of_test at, const struct slp_operands *go
 
 bool slp_compare_literals(struct slp_place_of_test at, const struct slp_operands *got)
 {
-	double tolerance = at.c->tolerance > 0 ? at.c->tolerance : 1e-5;
+	double expected[SLP_CASE_LITERALS], tolerance = slp_case_tolerance(at.c);
+	const struct slp_view *out = &got->out[0];
+	for (int i = 0; i < at.c->nexpect; i++) expected[i] = rounded(at.c->expect[i], out->type.dtype);
+	struct slp_view all = {expected, {SL_FLOAT64, SL_SHAPE(at.c->nexpect)}};
+	double scale = scale_of(at.c, &all);
 	bool ok = true;
 	for (int i = 0; i < at.c->nexpect && ok; i++) {
-		double v = i < slp_size(&got->out[0]) ? slp_get(&got->out[0], i) : NAN, e = at.c->expect[i];
-		ok = i < slp_size(&got->out[0]) && close_to(v, rounded(e, got->out[0].type.dtype), tolerance);
-		if (!ok) slp_case_fail(at, "element %d is %.9g, the case expects %.9g", i, v, e);
+		double v = i < slp_size(out) ? slp_get(out, i) : NAN;
+		ok = i < slp_size(out) && slp_is_close(v, expected[i], tolerance, scale);
+		if (!ok) slp_case_fail(at, "element %d is %.9g, the case expects %.9g", i, v, at.c->expect[i]);
 	}
 	return ok;
 }

@@ -44,7 +44,11 @@ struct slp_types slp_operands_types(const struct slp_operands *o);
 /* Number of the call: flops or elements. */
 double slp_operands_cost(const struct slp_operands *o);
 
-/* Compares one tensor, called `what` n in the message, with what it should be; tolerance 0: the same bits. */
+/* The case's, of float32. */
+double slp_case_tolerance(const struct slp_case *c);
+
+/* Compares one tensor, called `what` n in the message, with what it should be: the tolerance is that of float32
+ * (slp_tolerance), relative to the expected array's root mean square; 0: the same bits. */
 bool slp_compare_view(struct slp_place_of_test at, const char *what, int n, const struct slp_view *got,
                       const struct slp_view *expected, double tolerance);
 /* Compares all outputs, and the inputs that the operation writes, with those of the reference. */

@@ -320,8 +320,7 @@ static void check_way(const struct trial *expected, const char *how, enum way wa
 
 static void check(struct slp_place_of_test at, sl_device device, const struct slp_operands *o, bool back)
 {
-	bool wide = o->nin && o->in[0].type.dtype == SL_FLOAT64;
-	double tolerance = wide ? 1e-11 : 2e-5;
+	const double tolerance = 2e-5;
 	at.how = back ? "eagerly, there and back" : "eagerly";
 	struct trial expected = trial_of(at, device, o);
 	enum sl_status s = SL_OK;

@@ -16,8 +16,6 @@
 
 /* ---- one case ---------------------------------------------------------------------------------------------------- */
 
-static const double wide_tolerance = 1e-10;
-
 static struct slp_choice choice_of(const struct slp_operands *o, enum sl_device_kind kind)
 {
 	return slp_kernel_for(o->op, slp_operands_types(o), kind);
@@ -79,12 +77,12 @@ static enum slp_way last_way(const struct slp_operands *o, sl_device device)
 
 /* On one device.  bits: what CPUs must give; GPUs must give the same each way. */
 static void check_ways(struct slp_place_of_test at, sl_device device, const struct slp_operands *o,
-                       const struct slp_operands *expected, double tolerance, const struct slp_operands *bits)
+                       const struct slp_operands *expected, const struct slp_operands *bits)
 {
 	struct slp_operands first, r;
 	at.how = slp_way_name(SLP_PLAIN);
 	if (!slp_case_run(at, device, SLP_PLAIN, o, &first)) return;
-	if (slp_compare_values(at, &first, expected, tolerance)) slp_check(true, "op", 0, "values");
+	if (slp_compare_values(at, &first, expected, slp_case_tolerance(at.c))) slp_check(true, "op", 0, "values");
 	if (!has_half(o)) slp_compare_literals(at, &first);
 	if (device.kind == SL_DEVICE_CPU) slp_compare_bits(at, &first, bits);
 	for (enum slp_way way = SLP_AGAIN; way <= last_way(o, device); way++) {
@@ -99,7 +97,7 @@ static void check_ways(struct slp_place_of_test at, sl_device device, const stru
 /* A call on operands of some types: directly, and on each device.  `reference`: the expected results are already those
  * of the reference on these types. */
 static void check_operands(struct slp_place_of_test at, const sl_device *devices, const struct slp_operands *o,
-                           const struct slp_operands *expected, double tolerance, bool reference)
+                           const struct slp_operands *expected, bool reference)
 {
 	struct slp_operands made;
 	bool known = reference && !is_fast(o) && !choice_of(o, SL_DEVICE_CPU).promote;
@@ -108,7 +106,7 @@ static void check_operands(struct slp_place_of_test at, const sl_device *devices
 		char name[SL_DEVICE_NAME_MAX];
 		at.device = sl_device_name(*devices, name);
 		if (runs_on(o, *devices))
-			check_ways(at, *devices, o, expected, tolerance, known ? expected : &made);
+			check_ways(at, *devices, o, expected, known ? expected : &made);
 		else
 			slp_case_unsupported(at, *devices, o);
 	}
@@ -134,21 +132,18 @@ static void check_traced(struct slp_place_of_test at, const sl_device *devices, 
 }
 
 /* The case with a half type for float32: against the reference in double precision, on the same numbers. */
-static void check_half(struct slp_place_of_test at, const sl_device *devices, enum sl_dtype half, double tolerance)
+static void check_half(struct slp_place_of_test at, const sl_device *devices, enum sl_dtype half)
 {
 	struct slp_operands o, wide;
 	bool made = slp_operands_make(&wide, at.c, SL_FLOAT64, half) == SL_OK;
 	made = slp_operands_make(&o, at.c, half, half) == SL_OK && made;
 	sl_error_clear();
 	bool quick = made && slp_operands_cost(&o) < 100000;
-	if (quick && slp_operands_run(&wide, wide.op->ref) == SL_OK) {
-		check_operands(at, devices, &o, &wide, fmax(tolerance, at.c->tolerance), false);
-	}
+	if (quick && slp_operands_run(&wide, wide.op->ref) == SL_OK) check_operands(at, devices, &o, &wide, false);
 	slp_operands_free(&wide);
 	slp_operands_free(&o);
 }
 
-/* Some operands have to be rounded to nearest, and what is computed from them: two steps of the type. */
 static void check_halves(struct slp_place_of_test at, const sl_device *devices)
 {
 	bool any = false;
@@ -158,15 +153,14 @@ static void check_halves(struct slp_place_of_test at, const sl_device *devices)
 		elements += sl_shape_size(at.c->in[i].shape);
 	}
 	if (!any || at.c->own_types || elements > 20000) return; /* types do not depend on sizes; it is to be quick */
-	check_half(at, devices, SL_BFLOAT16, 0x1p-7);
-	check_half(at, devices, SL_FLOAT16, 0x1p-10);
+	check_half(at, devices, SL_BFLOAT16);
+	check_half(at, devices, SL_FLOAT16);
 }
 
 /* The case as it is, and with float64 for float32 where that differs and is allowed. */
 static void check_case(struct slp_place_of_test at, const sl_device *devices)
 {
 	struct slp_operands o, wide;
-	double tolerance = at.c->tolerance > 0 ? at.c->tolerance : 1e-5;
 	if (slp_operands_make(&o, at.c, SL_FLOAT32, SL_FLOAT32) != SL_OK) {
 		slp_case_fail(at, "%s", sl_error_message());
 		sl_error_clear();
@@ -183,11 +177,11 @@ static void check_case(struct slp_place_of_test at, const sl_device *devices)
 	at.how = "the reference";
 	slp_compare_literals(at, &expected);
 	check_cost(at, &o);
-	check_operands(at, devices, &o, &expected, tolerance, !allowed);
+	check_operands(at, devices, &o, &expected, !allowed);
 	check_traced(at, devices, &o);
 	bool differs = false;
 	for (int i = 0; i < o.nin; i++) differs |= o.in[i].type.dtype != wide.in[i].type.dtype;
-	if (allowed && differs) check_operands(at, devices, &wide, &expected, wide_tolerance, true);
+	if (allowed && differs) check_operands(at, devices, &wide, &expected, true);
 	if (allowed && differs) check_traced(at, devices, &wide);
 	check_halves(at, devices);
 	if (allowed && devices[0].kind == SL_DEVICE_CPU) slp_case_gradient(at, devices[0], &wide);

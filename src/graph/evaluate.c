@@ -148,17 +148,27 @@ struct reading {
 	struct slp_view a, b;
 };
 
-static double worst(const struct reading *r, double *scale)
+/* The element that is furthest from what it should be; -1: all are close enough. */
+static int64_t worst(const struct reading *r, double tolerance, double rms)
 {
-	double d = 0;
-	*scale = 0;
+	int64_t at = -1;
+	double most = 0;
 	for (int64_t i = 0; i < slp_size(&r->a); i++) {
-		double x = slp_get(&r->a, i), y = slp_get(&r->b, i);
-		if (isfinite(x) && fabs(x) > *scale) *scale = fabs(x);
-		if (isnan(x) && isnan(y)) continue;
-		if (x != y && !(fabs(x - y) <= d)) d = isnan(x - y) ? INFINITY : fabs(x - y);
+		double x = slp_get(&r->a, i), y = slp_get(&r->b, i), d = fabs(x - y);
+		if (slp_is_close(y, x, tolerance, rms) || (at >= 0 && d <= most)) continue;
+		at = i;
+		most = d;
 	}
-	return d;
+	return at;
+}
+
+static enum sl_status compare_read(const char *what, const char *name, const struct reading *r, double tolerance)
+{
+	double rms = slp_rms(&r->a);
+	int64_t i = worst(r, slp_tolerance(r->a.type.dtype, tolerance), rms);
+	if (i < 0) return SL_OK;
+	return slp_error_set(SL_EINTERNAL, "%s: %s differs: element %lld is %.9g, and was %.9g, in an array of about %.3g",
+	                     what, name, (long long)i, slp_get(&r->b, i), slp_get(&r->a, i), rms);
 }
 
 enum sl_status slp_compare(const char *what, const char *name, sl_tensor *a, sl_tensor *b, double tolerance)
@@ -169,9 +179,7 @@ enum sl_status slp_compare(const char *what, const char *name, sl_tensor *a, sl_
 	struct reading r = {{slp_malloc(bytes ? bytes : 1), a->type}, {slp_malloc(bytes ? bytes : 1), a->type}};
 	enum sl_status s = r.a.ptr && r.b.ptr ? sl_read(a, r.a.ptr, bytes) : slp_error_set(SL_ENOMEM, "%s: no memory", what);
 	if (s == SL_OK) s = sl_read(b, r.b.ptr, bytes);
-	double scale = 0, d = s == SL_OK ? worst(&r, &scale) : 0;
-	if (s == SL_OK && d > tolerance * (scale > 1 ? scale : 1))
-		s = slp_error_set(SL_EINTERNAL, "%s: %s differs by %g, where its largest element is %g", what, name, d, scale);
+	if (s == SL_OK) s = compare_read(what, name, &r, tolerance);
 	free(r.a.ptr);
 	free(r.b.ptr);
 	return s;

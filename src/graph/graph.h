@@ -141,8 +141,8 @@ struct slp_kept_values;
 struct slp_kept_values *slp_values_keep(const sl_graph *g);
 bool slp_values_restore(const struct slp_kept_values *p);
 void slp_values_free(struct slp_kept_values *p);
-/* SL_EINTERNAL, with a message that begins with what, if a and b differ: by more than tolerance times the largest
- * element of a (or 1).  Infinities and NaN must be in the same places. */
+/* SL_EINTERNAL, with a message that begins with what, if an element of b is not that of a: slp_is_close, with the
+ * tolerance of float32 (slp_tolerance).  Infinities and NaN must be in the same places. */
 enum sl_status slp_compare(const char *what, const char *name, sl_tensor *a, sl_tensor *b, double tolerance);
 /* Runs both graphs on the same random inputs, random streams and parameters (which have their values again
  * afterwards), and compares outputs and written parameters. */
