@@ -19,6 +19,24 @@ static uint32_t hash(uint32_t h, uint64_t v)
 	return (uint32_t)(x ^ x >> 32);
 }
 
+/* By its name: its place in the list of operations changes.  FNV-1a. */
+static uint32_t hash_op(int op)
+{
+	enum {
+		OPS = 0
+#define X(name) +1
+#include "ops.def"
+#undef X
+	};
+	static _Atomic uint32_t known[OPS];
+	uint32_t h = atomic_load_explicit(&known[op], memory_order_relaxed);
+	if (h) return h;
+	h = 2166136261u;
+	for (const char *p = slp_ops[op]->name; *p; p++) h = (h ^ (unsigned char)*p) * 16777619u;
+	atomic_store_explicit(&known[op], h, memory_order_relaxed);
+	return h;
+}
+
 static const size_t attr_sizes[] = {[SLP_INT] = sizeof(int), [SLP_INT64] = 8, [SLP_DOUBLE] = 8, [SLP_BOOL] = sizeof(bool)};
 
 static uint32_t hash_attrs(uint32_t h, const struct sl_op *op, const void *attrs)
@@ -43,7 +61,7 @@ static uint32_t hash_type(uint32_t h, const struct slp_type *t)
 
 static uint32_t hash_call(uint32_t h, int op, const struct slp_infer *c)
 {
-	h = hash_attrs(hash(h, (uint64_t)op), c->op, c->attrs);
+	h = hash_attrs(hash(h, hash_op(op)), c->op, c->attrs);
 	for (int i = 0; i < c->nin; i++) h = hash_type(h, &c->in[i]);
 	for (int i = 0; i < c->nout; i++) h = hash_type(h, &c->out[i]);
 	return h;
