@@ -43,6 +43,14 @@ bool slp_fused_takes(const struct sl_op *op);
  * stands for its result; -1, and nothing is added, if op cannot be part of an expression or this one is full. */
 int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b);
 
+/* ---- activations (codelets/common/activation.c) ------------------------------------------------------------------ */
+
+/* The operation that computes each, NAME, and its gradient, NAME_grad; NULL: the identity. */
+struct slp_activation_ops {
+	const struct sl_op *op, *slope;
+};
+extern const struct slp_activation_ops slp_activations[SL_ACTIVATIONS];
+
 /* ---- convolutions (codelets/conv/) ------------------------------------------------------------------------------- */
 
 /* A pooling of 2 × 2 windows side by side, behind a convolution or before its gradient.  What goes back to each element

@@ -10,7 +10,7 @@
 static int count_op(const sl_graph *g, const char *name)
 {
 	int n = 0;
-	for (int i = 0; i < g->count; i++) n += slp_node_is(&g->nodes[i], name);
+	for (int i = 0; i < g->count; i++) n += slp_node_is(&g->nodes[i], slp_op_find(name));
 	return n;
 }
 

@@ -1,5 +1,12 @@
 /* Activations by their enum: which operation each of them is. */
 #include "activation.h"
+#include "op_inner.h"
+
+const struct slp_activation_ops slp_activations[SL_ACTIVATIONS] = {
+#define X(symbol, name) [symbol] = {&slp_op_##name, &slp_op_##name##_grad},
+        SLP_ACTIVATION_LIST(X)
+#undef X
+};
 
 /* "relu", "sigmoid" and so on, text that lives for ever; "identity" for none, "?" for what is no activation. */
 const char *sl_activation_name(enum sl_activation activation)

@@ -7,6 +7,7 @@
 #include "common/activation.h"
 #include "common/gemm.h"
 #include "linear.h"
+#include "op_inner.h"
 
 #define ATTR(kind, field, type, text) kind(struct slp_linear_grad_attrs, field, type, 1, text)
 static const struct slp_attr grad_attr_table[] = {
@@ -83,16 +84,6 @@ static size_t scratch(const struct slp_infer *c)
 
 /* ---- gradients of activations ----------------------------------------------------------------------------------- */
 
-static const struct sl_op *slope_of(int activation)
-{
-	static const struct sl_op *const slopes[SL_ACTIVATIONS] = {
-#define X(symbol, name) [symbol] = &slp_op_##name##_grad,
-	        SLP_ACTIVATION_LIST(X)
-#undef X
-	};
-	return slopes[activation];
-}
-
 /* g = dy through the slope, n elements of one type, by the kernels of the operation on this thread. */
 static void through_slope(const struct sl_op *op, enum sl_dtype dtype, const void *dy, const void *v, void *g,
                           int64_t n)
@@ -114,7 +105,7 @@ static struct slp_view ref_g(const struct slp_kernel *k)
 	if (a->activation == SL_IDENTITY) return g;
 	g.ptr = k->scratch;
 	struct slp_view in[] = {k->in[at.dy], k->in[at.v]};
-	const struct sl_op *op = slope_of(a->activation);
+	const struct sl_op *op = slp_activations[a->activation].slope;
 	op->ref(&(struct slp_kernel){.op = op, .nin = 2, .nout = 1, .in = in, .out = &g, .threads = 1});
 	return g;
 }
@@ -294,7 +285,7 @@ static struct work work_of(const struct slp_kernel *k)
 	                 .a = a,
 	                 .z = slp_linear_size_of(k->in[at.x].type.shape, k->in[at.w].type.shape, a->tw),
 	                 .dtype = k->in[0].type.dtype,
-	                 .slope = slope_of(a->activation),
+	                 .slope = slp_activations[a->activation].slope,
 	                 .x = k->in[at.x].ptr,
 	                 .dy = k->in[at.dy].ptr,
 	                 .v = a->activation ? k->in[at.v].ptr : NULL,

@@ -58,9 +58,9 @@ enum sl_status slp_fuse_pool(sl_graph *g);
 bool slp_layout_likes_lanes(const sl_graph *g, const struct slp_gnode *n);
 bool slp_layout_on_cpu(const sl_graph *g);
 
-/* The operation that gives v, if it is of this name; NULL if not. */
-const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const char *op);
-bool slp_node_is(const struct slp_gnode *n, const char *op);
+/* The node that gives v, if it is a call of this operation; NULL if not. */
+const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const struct sl_op *op);
+bool slp_node_is(const struct slp_gnode *n, const struct sl_op *op);
 bool slp_type_equal(const struct slp_type *a, const struct slp_type *b);
 /* A number in a node's attributes; 0 if there is none of that name. */
 double slp_node_number(const struct slp_gnode *n, const char *name);

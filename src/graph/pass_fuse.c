@@ -7,20 +7,21 @@
 #include <string.h>
 
 #include "graph/pass.h"
-#include "graph/text.h"
+#include "op_inner.h"
 
 /* ---- layers and their activations -------------------------------------------------------------------------------- */
 
 static int activation_of(const struct slp_gnode *n)
 {
 	for (int i = SL_IDENTITY + 1; i < SL_ACTIVATIONS; i++)
-		if (slp_node_is(n, slp_activation_names[i])) return i;
+		if (slp_node_is(n, slp_activations[i].op)) return i;
 	return SL_IDENTITY;
 }
 
 static bool takes_activation(const struct slp_gnode *n)
 {
-	static const char *const layers[] = {"linear", "conv2d", "batch_norm", "batch_norm_infer"};
+	static const struct sl_op *const layers[] = {&slp_op_linear, &slp_op_conv2d, &slp_op_batch_norm,
+	                                             &slp_op_batch_norm_infer};
 	for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
 		if (slp_node_is(n, layers[i])) return slp_node_number(n, "activation") == SL_IDENTITY;
 	return false;
@@ -72,9 +73,9 @@ static enum sl_status become(sl_graph *g, int node, const struct sl_op *op, cons
 static enum sl_status fuse_pool_grad(sl_graph *g, int node, const int *uses)
 {
 	const struct slp_gnode *n = &g->nodes[node];
-	if (!slp_node_is(n, "relu_grad") || uses[slp_value_id(n->in[0])] != 1) return SL_OK;
-	const struct slp_gnode *max = slp_value_op(g, n->in[0], "max_pool2d_grad");
-	const struct slp_gnode *pool = max ? max : slp_value_op(g, n->in[0], "avg_pool2d_grad");
+	if (!slp_node_is(n, &slp_op_relu_grad) || uses[slp_value_id(n->in[0])] != 1) return SL_OK;
+	const struct slp_gnode *max = slp_value_op(g, n->in[0], &slp_op_max_pool2d_grad);
+	const struct slp_gnode *pool = max ? max : slp_value_op(g, n->in[0], &slp_op_avg_pool2d_grad);
 	if (!pool || slp_node_number(pool, "relu") || (max && !slp_value_equal(max->in[0], n->in[1]))) return SL_OK;
 	struct slp_value in[] = {n->in[1], pool->in[pool->nin - 1]};
 	return become(g, node, pool->op, pool->attrs.bytes, 2, in);
@@ -84,8 +85,8 @@ static enum sl_status fuse_pool_grad(sl_graph *g, int node, const int *uses)
 static enum sl_status fuse_norm_grad(sl_graph *g, int node, const int *uses)
 {
 	const struct slp_gnode *n = &g->nodes[node];
-	if (!slp_node_is(n, "batch_norm_grad") || slp_node_number(n, "relu")) return SL_OK;
-	const struct slp_gnode *slope = slp_value_op(g, n->in[0], "relu_grad");
+	if (!slp_node_is(n, &slp_op_batch_norm_grad) || slp_node_number(n, "relu")) return SL_OK;
+	const struct slp_gnode *slope = slp_value_op(g, n->in[0], &slp_op_relu_grad);
 	if (!slope || uses[slp_value_id(n->in[0])] != 1) return SL_OK;
 	struct slp_value in[6] = {slope->in[0], n->in[1], n->in[2], n->in[3], n->in[4], slope->in[1]};
 	return become(g, node, n->op, n->attrs.bytes, 6, in);

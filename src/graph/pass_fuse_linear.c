@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "graph/pass.h"
-#include "graph/text.h"
+#include "op_inner.h"
 
 struct layer {
 	int dw, db, dx, slope; /* nodes; -1: none */
@@ -22,13 +22,13 @@ struct layer {
 static bool is_row_sum(const struct slp_gnode *n)
 {
 	const int *axes = slp_node_attr(n, "axes");
-	return slp_node_is(n, "sum") && slp_node_number(n, "naxes") == 1 && axes[0] == 0 && !slp_node_number(n, "keepdims");
+	return slp_node_is(n, &slp_op_sum) && slp_node_number(n, "naxes") == 1 && axes[0] == 0 && !slp_node_number(n, "keepdims");
 }
 
 /* A product of matrices whose second factor is not transposed, the first as told. */
 static bool is_product(const sl_graph *g, const struct slp_gnode *n, bool ta)
 {
-	return slp_node_is(n, "dot") && (slp_node_number(n, "ta") != 0) == ta &&
+	return slp_node_is(n, &slp_op_dot) && (slp_node_number(n, "ta") != 0) == ta &&
 	       slp_value_type(g, n->in[0])->shape.ndim == 2 && slp_value_type(g, n->in[1])->shape.ndim == 2;
 }
 
@@ -64,7 +64,7 @@ static bool find_w(const sl_graph *g, const struct slp_users *u, struct layer *l
 	id = slp_value_id(l->x);
 	for (int i = u->start[id]; i < u->start[id + 1]; i++) {
 		const struct slp_gnode *n = u->list[i].node < 0 ? NULL : &g->nodes[u->list[i].node];
-		if (!n || u->list[i].arg != 0 || !slp_node_is(n, "linear")) continue;
+		if (!n || u->list[i].arg != 0 || !slp_node_is(n, &slp_op_linear)) continue;
 		if ((slp_node_number(n, "tw") != 0) != l->tw || !slp_type_equal(slp_value_type(g, n->in[1]), dw)) continue;
 		l->w = n->in[1];
 		return true;
@@ -76,11 +76,9 @@ static bool find_w(const sl_graph *g, const struct slp_users *u, struct layer *l
 static void find_slope(const sl_graph *g, const struct slp_users *u, struct layer *l)
 {
 	const struct slp_gnode *n = &g->nodes[l->dy.node];
-	char name[32];
 	if (slp_users_count(u, l->dy) != 2 + (l->dx >= 0)) return;
 	for (int i = SL_IDENTITY + 1; i < SL_ACTIVATIONS; i++) {
-		snprintf(name, sizeof name, "%s_grad", slp_activation_names[i]);
-		if (!slp_node_is(n, name)) continue;
+		if (!slp_node_is(n, slp_activations[i].slope)) continue;
 		l->activation = i;
 		l->slope = l->dy.node;
 		l->dy = n->in[0];
@@ -118,8 +116,8 @@ static void take_over(sl_graph *g, int node, int out, int by)
 static enum sl_status replace_layer(sl_graph *g, const struct layer *l)
 {
 	struct slp_value in[] = {l->x, l->w, l->dy, l->v};
-	const struct sl_op *op = slp_op_find("linear_grad");
-	int node = slp_graph_add_op(g, g->nodes[l->dw].at, g->nodes[l->dw].name, op, NULL, 3 + (l->activation != 0), in);
+	int node = slp_graph_add_op(g, g->nodes[l->dw].at, g->nodes[l->dw].name, &slp_op_linear_grad, NULL,
+	                            3 + (l->activation != 0), in);
 	if (node < 0) return slp_pass_no_memory("fuse");
 	struct slp_gnode *n = &g->nodes[node];
 	slp_node_set_int(n, "tw", l->tw);
@@ -159,7 +157,7 @@ static int sgd_by(const sl_graph *g, const struct slp_users *u, struct slp_value
 {
 	if (slp_users_count(u, grad) != 1) return -1;
 	struct slp_user user = u->list[u->start[slp_value_id(grad)]];
-	if (user.node < 0 || user.arg % 2 != 1 || !slp_node_is(&g->nodes[user.node], "sgd")) return -1;
+	if (user.node < 0 || user.arg % 2 != 1 || !slp_node_is(&g->nodes[user.node], &slp_op_sgd)) return -1;
 	const struct slp_gnode *n = &g->nodes[user.node];
 	if (slp_node_number(n, "clip_norm") || slp_node_number(n, "clip_value")) return -1;
 	for (int i = 1; i < n->nin; i += 2) /* not user.arg: it may have lost pairs since */
@@ -236,7 +234,7 @@ static enum sl_status fuse_update(sl_graph *g, const struct update *found)
 	bool backward = n->backward;
 	drop_pair(&g->nodes[sgd], (struct slp_value){node, 1});
 	drop_pair(&g->nodes[sgd], (struct slp_value){node, 2});
-	if (!slp_graph_rewrite(g, node, slp_op_find("linear_sgd"), NULL, n->nin + 1, in)) return slp_pass_no_memory("fuse");
+	if (!slp_graph_rewrite(g, node, &slp_op_linear_sgd, NULL, n->nin + 1, in)) return slp_pass_no_memory("fuse");
 	n->backward = backward;
 	slp_node_set_int(n, "tw", tw);
 	slp_node_set_int(n, "data", data);
@@ -255,7 +253,7 @@ static enum sl_status fuse_updates(sl_graph *g)
 	enum sl_status s = SL_OK;
 	if (!slp_users_find(&u, g)) return SL_ENOMEM;
 	for (int i = 0; i < g->count && s == SL_OK; i++)
-		if (slp_node_is(&g->nodes[i], "linear_grad") && find_update(g, &u, i, &found)) s = fuse_update(g, &found);
+		if (slp_node_is(&g->nodes[i], &slp_op_linear_grad) && find_update(g, &u, i, &found)) s = fuse_update(g, &found);
 	slp_users_free(&u);
 	return s == SL_OK ? slp_pass_dead(g) : s;
 }

@@ -47,9 +47,9 @@ static bool find_pools(const sl_graph *g, const struct slp_users *u, struct patt
 	for (int i = u->start[slp_value_id(y)]; i < u->start[slp_value_id(y) + 1]; i++) {
 		if (u->list[i].node < 0 || u->list[i].arg != 0) return false;
 		const struct slp_gnode *n = &g->nodes[u->list[i].node];
-		bool mean = slp_node_is(n, "avg_pool2d") || slp_node_is(n, "avg_pool2d_grad");
-		bool there = slp_node_is(n, "avg_pool2d") || slp_node_is(n, "max_pool2d");
-		bool back = (slp_node_is(n, "avg_pool2d_grad") || slp_node_is(n, "max_pool2d_grad")) && slp_node_number(n, "relu");
+		bool mean = slp_node_is(n, &slp_op_avg_pool2d) || slp_node_is(n, &slp_op_avg_pool2d_grad);
+		bool there = slp_node_is(n, &slp_op_avg_pool2d) || slp_node_is(n, &slp_op_max_pool2d);
+		bool back = (slp_node_is(n, &slp_op_avg_pool2d_grad) || slp_node_is(n, &slp_op_max_pool2d_grad)) && slp_node_number(n, "relu");
 		enum slp_conv_pool type = mean ? SLP_CONV_POOL_AVG : SLP_CONV_POOL_MAX;
 		int *slot = there ? &p->pool : &p->back;
 		if (!(there || back) || *slot >= 0 || !is_plain_pool(g, n, y)) return false;
@@ -69,8 +69,8 @@ static bool find_gradients(const sl_graph *g, const struct slp_users *u, struct 
 	for (int i = u->start[slp_value_id(d)]; i < u->start[slp_value_id(d) + 1]; i++) {
 		if (u->list[i].node < 0) return false;
 		const struct slp_gnode *n = &g->nodes[u->list[i].node];
-		bool data = slp_node_is(n, "conv2d_grad_data") && u->list[i].arg == 0;
-		bool weights = slp_node_is(n, "conv2d_grad_weights") && u->list[i].arg == 1;
+		bool data = slp_node_is(n, &slp_op_conv2d_grad_data) && u->list[i].arg == 0;
+		bool weights = slp_node_is(n, &slp_op_conv2d_grad_weights) && u->list[i].arg == 1;
 		int *slot = data ? &p->data : &p->weights;
 		if (!(data || weights) || *slot >= 0 || slp_node_number(n, "pool") || !same_attrs(n, conv, names))
 			return false;
@@ -83,7 +83,7 @@ static bool find(const sl_graph *g, const struct slp_users *u, int node, struct 
 {
 	const struct slp_gnode *n = &g->nodes[node];
 	*p = (struct pattern){.conv = node, .pool = -1, .back = -1, .data = -1, .weights = -1};
-	if (!slp_node_is(n, "conv2d") || slp_node_number(n, "activation") != SL_RELU || !slp_layout_likes_lanes(g, n)) return false;
+	if (!slp_node_is(n, &slp_op_conv2d) || slp_node_number(n, "activation") != SL_RELU || !slp_layout_likes_lanes(g, n)) return false;
 	for (int i = 0; i < 2; i++) p->crop[i] = (int)(n->types[0].shape.dim[2 + i] % 2);
 	return find_pools(g, u, p) && (p->back < 0 || find_gradients(g, u, p));
 }

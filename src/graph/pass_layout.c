@@ -4,7 +4,6 @@
  * where everything that touches it can have it so, and a convolution that is fastest so does.  Elementwise operations do
  * not care, as long as all of their arguments are in one order.  On CPUs only. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/pass.h"
 #include "op_inner.h"
@@ -15,23 +14,23 @@ enum side { NEITHER, X, Y };
 
 /* What x_lanes or y_lanes says of each argument and of the result. */
 static const struct operation {
-	const char *name;
+	const struct sl_op *op;
 	enum side in[2], out;
 } operations[] = {
-	{"conv2d", {X}, Y},
-	{"conv2d_pool", {X}, Y},
-	{"conv2d_grad_data", {Y}, X},
-	{"conv2d_grad_weights", {X, Y}, NEITHER},
-	{"max_pool2d", {X}, Y},
-	{"avg_pool2d", {X}, Y},
-	{"max_pool2d_grad", {X, Y}, X},
-	{"avg_pool2d_grad", {X, Y}, X}, /* without relu: dy alone */
+	{&slp_op_conv2d, {X}, Y},
+	{&slp_op_conv2d_pool, {X}, Y},
+	{&slp_op_conv2d_grad_data, {Y}, X},
+	{&slp_op_conv2d_grad_weights, {X, Y}, NEITHER},
+	{&slp_op_max_pool2d, {X}, Y},
+	{&slp_op_avg_pool2d, {X}, Y},
+	{&slp_op_max_pool2d_grad, {X, Y}, X},
+	{&slp_op_avg_pool2d_grad, {X, Y}, X}, /* without relu: dy alone */
 };
 
 static const struct operation *operation_of(const struct slp_gnode *n)
 {
 	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-		if (slp_node_is(n, operations[i].name)) return &operations[i];
+		if (slp_node_is(n, operations[i].op)) return &operations[i];
 	return NULL;
 }
 
@@ -62,7 +61,8 @@ static bool is_elementwise(const sl_graph *g, const struct slp_gnode *n)
 
 static bool is_convolution(const struct slp_gnode *n)
 {
-	return n->kind == SLP_NODE_OP && !n->dead && !strncmp(n->op->name, "conv2d", 6);
+	return slp_node_is(n, &slp_op_conv2d) || slp_node_is(n, &slp_op_conv2d_pool) ||
+	       slp_node_is(n, &slp_op_conv2d_grad_data) || slp_node_is(n, &slp_op_conv2d_grad_weights);
 }
 
 bool slp_layout_likes_lanes(const sl_graph *g, const struct slp_gnode *n)

@@ -39,14 +39,14 @@ static bool become_value(struct site *s, struct slp_value v)
 }
 
 /* The node becomes op(in …); false, and it stays, if the result would be of another type or reads may not move. */
-static bool become(struct site *s, const char *op, const void *attrs, int nin, const struct slp_value *in)
+static bool become(struct site *s, const struct sl_op *op, const void *attrs, int nin, const struct slp_value *in)
 {
 	struct slp_type type = here(s)->types[0];
 	for (int i = 0; i < nin; i++)
 		if (!slp_walk_may_read(s->w, in[i])) return false;
 	struct slp_gnode old = *here(s);
 	here(s)->in = NULL;
-	bool ok = slp_graph_rewrite(s->g, s->node, slp_op_find(op), attrs, nin, in) && slp_node_infer(s->g, s->node) == SL_OK;
+	bool ok = slp_graph_rewrite(s->g, s->node, op, attrs, nin, in) && slp_node_infer(s->g, s->node) == SL_OK;
 	if (ok && slp_type_equal(&here(s)->types[0], &type)) {
 		free(old.in);
 		return true;
@@ -57,17 +57,17 @@ static bool become(struct site *s, const char *op, const void *attrs, int nin, c
 	return false;
 }
 
-static bool become1(struct site *s, const char *op, struct slp_value x)
+static bool become1(struct site *s, const struct sl_op *op, struct slp_value x)
 {
 	return become(s, op, NULL, 1, &x);
 }
 
-static bool become_scalar(struct site *s, const char *op, struct slp_value x, double value)
+static bool become_scalar(struct site *s, const struct sl_op *op, struct slp_value x, double value)
 {
 	return become(s, op, &value, 1, &x);
 }
 
-static bool become2(struct site *s, const char *op, struct slp_value a, struct slp_value b)
+static bool become2(struct site *s, const struct sl_op *op, struct slp_value a, struct slp_value b)
 {
 	return become(s, op, NULL, 2, (struct slp_value[]){a, b});
 }
@@ -92,8 +92,8 @@ static bool read_constant(const sl_graph *g, struct slp_value v, double *x)
 
 static bool is_uniform(const sl_graph *g, struct slp_value v, double *x)
 {
-	const struct slp_gnode *n = slp_value_op(g, v, "fill");
-	if (!n) n = slp_value_op(g, v, "full_like");
+	const struct slp_gnode *n = slp_value_op(g, v, &slp_op_fill);
+	if (!n) n = slp_value_op(g, v, &slp_op_full_like);
 	if (!n) return read_constant(g, v, x);
 	*x = slp_node_number(n, "value");
 	if (n->types[0].dtype == SL_FLOAT32) *x = (float)*x;
@@ -105,37 +105,38 @@ static bool is_uniform(const sl_graph *g, struct slp_value v, double *x)
 /* f(f(x)) is f(x): f is one of these. */
 static bool idempotent(struct site *s)
 {
-	static const char *const names[] = {"relu", "abs"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (slp_node_is(here(s), names[i]) && slp_value_op(s->g, arg(s, 0), names[i]))
+	static const struct sl_op *const ops[] = {&slp_op_relu, &slp_op_abs};
+	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+		if (slp_node_is(here(s), ops[i]) && slp_value_op(s->g, arg(s, 0), ops[i]))
 			return become_value(s, arg(s, 0));
 	return false;
 }
 
 static bool signs(struct site *s)
 {
-	const struct slp_gnode *n = here(s), *in = n->nin ? slp_value_op(s->g, n->in[0], "neg") : NULL;
-	const struct slp_gnode *scaled = n->nin ? slp_value_op(s->g, n->in[0], "mul_scalar") : NULL;
+	const struct slp_gnode *n = here(s), *in = n->nin ? slp_value_op(s->g, n->in[0], &slp_op_neg) : NULL;
+	const struct slp_gnode *scaled = n->nin ? slp_value_op(s->g, n->in[0], &slp_op_mul_scalar) : NULL;
 	if (!is_float(s)) return false; /* negatives of integers saturate */
-	if (in && slp_node_is(n, "neg")) return become_value(s, in->in[0]);
-	if (in && slp_node_is(n, "abs")) return become1(s, "abs", in->in[0]);
-	if (in && slp_node_is(n, "square")) return become1(s, "square", in->in[0]);
-	if (in && slp_node_is(n, "mul_scalar"))
-		return become_scalar(s, "mul_scalar", in->in[0], -slp_node_number(n, "value"));
-	if (scaled && slp_node_is(n, "neg"))
-		return become_scalar(s, "mul_scalar", scaled->in[0], -slp_node_number(scaled, "value"));
+	if (in && slp_node_is(n, &slp_op_neg)) return become_value(s, in->in[0]);
+	if (in && slp_node_is(n, &slp_op_abs)) return become1(s, &slp_op_abs, in->in[0]);
+	if (in && slp_node_is(n, &slp_op_square)) return become1(s, &slp_op_square, in->in[0]);
+	if (in && slp_node_is(n, &slp_op_mul_scalar))
+		return become_scalar(s, &slp_op_mul_scalar, in->in[0], -slp_node_number(n, "value"));
+	if (scaled && slp_node_is(n, &slp_op_neg))
+		return become_scalar(s, &slp_op_mul_scalar, scaled->in[0], -slp_node_number(scaled, "value"));
 	return false;
 }
 
 /* x as it is, in memory of its own or not. */
 static bool nothing_done(struct site *s)
 {
-	static const char *const names[] = {"copy", "cast", "reshape", "broadcast_to", "concat"};
+	static const struct sl_op *const ops[] = {&slp_op_copy, &slp_op_cast, &slp_op_reshape, &slp_op_broadcast_to,
+	                                          &slp_op_concat};
 	const struct slp_gnode *n = here(s);
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (n->nin == 1 && slp_node_is(n, names[i])) return become_value(s, n->in[0]);
-	if (slp_node_is(n, "slice") && slp_node_number(n, "step") == 1) return become_value(s, n->in[0]);
-	if (slp_node_is(n, "dropout") && slp_node_number(n, "p") == 0) return become_value(s, n->in[0]);
+	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+		if (n->nin == 1 && slp_node_is(n, ops[i])) return become_value(s, n->in[0]);
+	if (slp_node_is(n, &slp_op_slice) && slp_node_number(n, "step") == 1) return become_value(s, n->in[0]);
+	if (slp_node_is(n, &slp_op_dropout) && slp_node_number(n, "p") == 0) return become_value(s, n->in[0]);
 	return false;
 }
 
@@ -144,9 +145,10 @@ static bool nothing_done(struct site *s)
 static bool neutral_number(struct site *s)
 {
 	static const struct {
-		const char *op;
+		const struct sl_op *op;
 		double value;
-	} neutral[] = {{"add_scalar", 0}, {"sub_scalar", 0}, {"mul_scalar", 1}, {"div_scalar", 1}, {"pow_scalar", 1}};
+	} neutral[] = {{&slp_op_add_scalar, 0}, {&slp_op_sub_scalar, 0}, {&slp_op_mul_scalar, 1},
+	               {&slp_op_div_scalar, 1}, {&slp_op_pow_scalar, 1}};
 	for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
 		if (slp_node_is(here(s), neutral[i].op) && slp_node_number(here(s), "value") == neutral[i].value)
 			return become_value(s, arg(s, 0));
@@ -158,9 +160,9 @@ static bool cheaper_function(struct site *s)
 	const struct slp_gnode *n = here(s);
 	double value = n->nin == 1 ? slp_node_number(n, "value") : 0;
 	if (!is_float(s)) return false;
-	if (slp_node_is(n, "pow_scalar") && value == 2) return become1(s, "square", n->in[0]);
-	if (slp_node_is(n, "pow_scalar") && value == -1) return become1(s, "reciprocal", n->in[0]);
-	if (slp_node_is(n, "mul_scalar") && value == -1) return become1(s, "neg", n->in[0]);
+	if (slp_node_is(n, &slp_op_pow_scalar) && value == 2) return become1(s, &slp_op_square, n->in[0]);
+	if (slp_node_is(n, &slp_op_pow_scalar) && value == -1) return become1(s, &slp_op_reciprocal, n->in[0]);
+	if (slp_node_is(n, &slp_op_mul_scalar) && value == -1) return become1(s, &slp_op_neg, n->in[0]);
 	return false;
 }
 
@@ -168,16 +170,16 @@ static bool cheaper_function(struct site *s)
 static bool factor(const struct slp_gnode *n, double *value)
 {
 	*value = n->kind == SLP_NODE_OP ? slp_node_number(n, "value") : 0;
-	if (slp_node_is(n, "div_scalar")) *value = 1 / *value;
-	else if (!slp_node_is(n, "mul_scalar")) return false;
+	if (slp_node_is(n, &slp_op_div_scalar)) *value = 1 / *value;
+	else if (!slp_node_is(n, &slp_op_mul_scalar)) return false;
 	return fabs(*value) > 1e-15 && fabs(*value) < 1e15; /* so a product of two stays a number */
 }
 
 static bool term(const struct slp_gnode *n, double *value)
 {
 	*value = n->kind == SLP_NODE_OP ? slp_node_number(n, "value") : 0;
-	if (slp_node_is(n, "sub_scalar")) *value = -*value;
-	else if (!slp_node_is(n, "add_scalar")) return false;
+	if (slp_node_is(n, &slp_op_sub_scalar)) *value = -*value;
+	else if (!slp_node_is(n, &slp_op_add_scalar)) return false;
 	return fabs(*value) < 1e15;
 }
 
@@ -186,8 +188,8 @@ static bool number_chains(struct site *s)
 	double a, b;
 	const struct slp_gnode *n = here(s), *in = n->nin == 1 ? &s->g->nodes[n->in[0].node] : NULL;
 	if (!in || !is_float(s)) return false;
-	if (factor(n, &a) && factor(in, &b)) return become_scalar(s, "mul_scalar", in->in[0], a * b);
-	if (term(n, &a) && term(in, &b)) return become_scalar(s, "add_scalar", in->in[0], a + b);
+	if (factor(n, &a) && factor(in, &b)) return become_scalar(s, &slp_op_mul_scalar, in->in[0], a * b);
+	if (term(n, &a) && term(in, &b)) return become_scalar(s, &slp_op_add_scalar, in->in[0], a + b);
 	return false;
 }
 
@@ -197,14 +199,12 @@ static bool number_chains(struct site *s)
 static bool with_number(struct site *s)
 {
 	static const struct {
-		const char *op, *second, *first;
+		const struct sl_op *op, *second, *first;
 	} forms[] = {
-		{"add", "add_scalar", "add_scalar"}, {"sub", "sub_scalar", "rsub_scalar"},
-		{"mul", "mul_scalar", "mul_scalar"}, {"div", "div_scalar", "rdiv_scalar"},
-		{"pow", "pow_scalar", "rpow_scalar"}, {"maximum", "maximum_scalar", "maximum_scalar"},
-		{"minimum", "minimum_scalar", "minimum_scalar"}, {"eq", "eq_scalar", "eq_scalar"},
-		{"ne", "ne_scalar", "ne_scalar"}, {"lt", "lt_scalar", "gt_scalar"}, {"le", "le_scalar", "ge_scalar"},
-		{"gt", "gt_scalar", "lt_scalar"}, {"ge", "ge_scalar", "le_scalar"},
+#define X(name, mirrored) {&slp_op_##name, &slp_op_##name##_scalar, &slp_op_##mirrored##_scalar},
+		X(add, add) X(sub, rsub) X(mul, mul) X(div, rdiv) X(pow, rpow) X(maximum, maximum)
+		X(minimum, minimum) X(eq, eq) X(ne, ne) X(lt, gt) X(le, ge) X(gt, lt) X(ge, le)
+#undef X
 	};
 	const struct slp_gnode *n = here(s);
 	double value;
@@ -220,10 +220,10 @@ static bool signs_of_two(struct site *s)
 {
 	const struct slp_gnode *n = here(s);
 	if (n->nin != 2 || !is_float(s)) return false;
-	const struct slp_gnode *a = slp_value_op(s->g, n->in[0], "neg"), *b = slp_value_op(s->g, n->in[1], "neg");
-	if (b && slp_node_is(n, "add")) return become2(s, "sub", n->in[0], b->in[0]);
-	if (a && slp_node_is(n, "add")) return become2(s, "sub", n->in[1], a->in[0]);
-	if (b && slp_node_is(n, "sub")) return become2(s, "add", n->in[0], b->in[0]);
+	const struct slp_gnode *a = slp_value_op(s->g, n->in[0], &slp_op_neg), *b = slp_value_op(s->g, n->in[1], &slp_op_neg);
+	if (b && slp_node_is(n, &slp_op_add)) return become2(s, &slp_op_sub, n->in[0], b->in[0]);
+	if (a && slp_node_is(n, &slp_op_add)) return become2(s, &slp_op_sub, n->in[1], a->in[0]);
+	if (b && slp_node_is(n, &slp_op_sub)) return become2(s, &slp_op_add, n->in[0], b->in[0]);
 	return false;
 }
 
@@ -248,41 +248,41 @@ static bool transposes(struct site *s)
 	} both = {here(s)->types[0].shape.ndim, {0}};
 	int outer[SL_MAX_NDIM] = {0}, inner[SL_MAX_NDIM] = {0};
 	bool same = true;
-	if (!slp_node_is(here(s), "transpose") || !axes_of(s->g, here(s), outer)) return false;
+	if (!slp_node_is(here(s), &slp_op_transpose) || !axes_of(s->g, here(s), outer)) return false;
 	for (int i = 0; i < both.naxes; i++) same &= outer[i] == i;
 	if (same) return become_value(s, arg(s, 0));
-	const struct slp_gnode *in = slp_value_op(s->g, arg(s, 0), "transpose");
+	const struct slp_gnode *in = slp_value_op(s->g, arg(s, 0), &slp_op_transpose);
 	if (!in || !axes_of(s->g, in, inner)) return false;
 	for (int i = 0; i < both.naxes; i++) both.axes[i] = inner[outer[i]];
-	return become(s, "transpose", &both, 1, in->in);
+	return become(s, &slp_op_transpose, &both, 1, in->in);
 }
 
 static bool reshapes(struct site *s)
 {
-	const struct slp_gnode *in = here(s)->nin == 1 ? slp_value_op(s->g, arg(s, 0), "reshape") : NULL;
-	if (!in || !slp_node_is(here(s), "reshape")) return false;
-	return become(s, "reshape", &here(s)->types[0].shape, 1, in->in);
+	const struct slp_gnode *in = here(s)->nin == 1 ? slp_value_op(s->g, arg(s, 0), &slp_op_reshape) : NULL;
+	if (!in || !slp_node_is(here(s), &slp_op_reshape)) return false;
+	return become(s, &slp_op_reshape, &here(s)->types[0].shape, 1, in->in);
 }
 
 /* A product of a transposed matrix takes it as it is. */
 static bool transposed_factors(struct site *s)
 {
 	const struct slp_gnode *n = here(s);
-	if (!slp_node_is(n, "dot")) return false;
+	if (!slp_node_is(n, &slp_op_dot)) return false;
 	struct {
 		bool ta, tb;
 	} attrs = {slp_node_number(n, "ta") != 0, slp_node_number(n, "tb") != 0};
 	struct slp_value in[2] = {n->in[0], n->in[1]};
 	bool any = false;
 	for (int i = 0; i < 2; i++) {
-		const struct slp_gnode *t = slp_value_op(s->g, in[i], "transpose");
+		const struct slp_gnode *t = slp_value_op(s->g, in[i], &slp_op_transpose);
 		int axes[SL_MAX_NDIM] = {0};
 		if (!t || t->types[0].shape.ndim != 2 || !axes_of(s->g, t, axes) || axes[0] != 1) continue;
 		in[i] = t->in[0];
 		*(i ? &attrs.tb : &attrs.ta) ^= true;
 		any = true;
 	}
-	return any && become(s, "dot", &attrs, 2, in);
+	return any && become(s, &slp_op_dot, &attrs, 2, in);
 }
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */

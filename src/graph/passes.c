@@ -125,12 +125,12 @@ bool slp_users_stays(const struct slp_users *u, const sl_graph *g, struct slp_va
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
-bool slp_node_is(const struct slp_gnode *n, const char *op)
+bool slp_node_is(const struct slp_gnode *n, const struct sl_op *op)
 {
-	return n->kind == SLP_NODE_OP && !n->dead && !strcmp(n->op->name, op);
+	return n->kind == SLP_NODE_OP && !n->dead && n->op == op;
 }
 
-const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const char *op)
+const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const struct sl_op *op)
 {
 	const struct slp_gnode *n = &g->nodes[v.node];
 	return slp_node_is(n, op) ? n : NULL;

@@ -7,7 +7,7 @@
 
 static const char *mxnet_name(const struct slp_gnode *n)
 {
-	return slp_mx_op_for(n->op->name)->name;
+	return slp_mx_op_for(n->op)->name;
 }
 
 void slp_mx_export_plain(struct slp_mx_writer *w, const struct slp_gnode *n)
@@ -117,7 +117,7 @@ void slp_mx_export_layer_norm(struct slp_mx_writer *w, const struct slp_gnode *n
 void slp_mx_export_pool(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
 	struct slp_pooling p = slp_export_pooling(n);
-	bool global = slp_export_int(n, "global", 0), mean = !strcmp(n->op->name, "avg_pool2d");
+	bool global = slp_export_int(n, "global", 0), mean = n->op == &slp_op_avg_pool2d;
 	slp_mx_set_tuple(w, "kernel", p.kernel, 2);
 	if (!global) {
 		slp_mx_set_tuple(w, "stride", p.stride, 2);
@@ -279,7 +279,7 @@ void slp_mx_export_reduce(struct slp_mx_writer *w, const struct slp_gnode *n)
 	int axes[SL_MAX_NDIM], count = slp_export_axes(n, slp_input_type(w->g, n, 0)->shape.ndim, axes);
 	int64_t t[SL_MAX_NDIM];
 	for (int i = 0; i < count; i++) t[i] = axes[i];
-	if (!strcmp(n->op->name, "norm")) slp_mx_set(w, "ord", "2");
+	if (n->op == &slp_op_norm) slp_mx_set(w, "ord", "2");
 	slp_mx_set_tuple(w, "axis", t, count);
 	set_bool(w, "keepdims", slp_export_int(n, "keepdims", 0));
 	slp_mx_as(w, mxnet_name(n), 1);

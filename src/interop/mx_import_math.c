@@ -8,13 +8,13 @@
 
 void slp_mx_import_plain(struct slp_mx_call *c)
 {
-	if (slp_mx_go(c)) c->out[0] = slp_apply1(c->at, slp_op_find(c->op->ours), NULL, c->nin, c->in);
+	if (slp_mx_go(c)) c->out[0] = slp_apply1(c->at, c->op->ours, NULL, c->nin, c->in);
 }
 
 void slp_mx_import_scalar(struct slp_mx_call *c)
 {
 	double scalar = slp_mx_double(c, "scalar", 1);
-	if (slp_mx_go(c)) c->out[0] = slp_apply1(c->at, slp_op_find(c->op->ours), &scalar, 1, c->in);
+	if (slp_mx_go(c)) c->out[0] = slp_apply1(c->at, c->op->ours, &scalar, 1, c->in);
 }
 
 void slp_mx_import_identity(struct slp_mx_call *c)
@@ -67,7 +67,7 @@ void slp_mx_import_add_n(struct slp_mx_call *c)
 
 static void like(struct slp_mx_call *c, double value)
 {
-	if (slp_mx_go(c)) c->out[0] = slp_apply1(c->at, slp_op_find("full_like"), &value, 1, c->in);
+	if (slp_mx_go(c)) c->out[0] = slp_apply1(c->at, &slp_op_full_like, &value, 1, c->in);
 }
 
 void slp_mx_import_zeros_like(struct slp_mx_call *c)

@@ -6,15 +6,15 @@
 
 static const struct slp_mx_op ops[] = {
 #define BOTH(mxnet, ours, min, max, in, out)                                                                           \
-	{#mxnet, ours, min, max, 0, slp_mx_import_##in, slp_mx_export_##out},
+	{#mxnet, &slp_op_##ours, min, max, 0, slp_mx_import_##in, slp_mx_export_##out},
 #define READ(mxnet, min, max, in) {#mxnet, NULL, min, max, 0, slp_mx_import_##in, NULL},
 #define TRAIN(mxnet, in) {#mxnet, NULL, 1, 2, 1, slp_mx_import_##in, NULL},
-#define WRITE(ours, out) {NULL, ours, 0, 0, 0, NULL, slp_mx_export_##out},
+#define WRITE(ours, out) {NULL, &slp_op_##ours, 0, 0, 0, NULL, slp_mx_export_##out},
 #define SAME(mxnet, ours, inputs)                                                                                      \
-	{#mxnet, ours, inputs, inputs, 0, slp_mx_import_plain, slp_mx_export_plain},
-#define ALSO(mxnet, ours, inputs) {#mxnet, ours, inputs, inputs, 0, slp_mx_import_plain, NULL},
-#define SCALAR(mxnet, ours) {#mxnet, ours, 1, 1, 0, slp_mx_import_scalar, slp_mx_export_scalar},
-#define SCALAR_ALSO(mxnet, ours) {#mxnet, ours, 1, 1, 0, slp_mx_import_scalar, NULL},
+	{#mxnet, &slp_op_##ours, inputs, inputs, 0, slp_mx_import_plain, slp_mx_export_plain},
+#define ALSO(mxnet, ours, inputs) {#mxnet, &slp_op_##ours, inputs, inputs, 0, slp_mx_import_plain, NULL},
+#define SCALAR(mxnet, ours) {#mxnet, &slp_op_##ours, 1, 1, 0, slp_mx_import_scalar, slp_mx_export_scalar},
+#define SCALAR_ALSO(mxnet, ours) {#mxnet, &slp_op_##ours, 1, 1, 0, slp_mx_import_scalar, NULL},
 #include "interop/mx_ops.def"
 };
 
@@ -25,9 +25,9 @@ const struct slp_mx_op *slp_mx_op_find(const char *name)
 	return NULL;
 }
 
-const struct slp_mx_op *slp_mx_op_for(const char *ours)
+const struct slp_mx_op *slp_mx_op_for(const struct sl_op *ours)
 {
 	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-		if (ops[i].export && !strcmp(ops[i].ours, ours)) return &ops[i];
+		if (ops[i].export && ops[i].ours == ours) return &ops[i];
 	return NULL;
 }

@@ -116,7 +116,7 @@ void slp_mx_as(struct slp_mx_writer *w, const char *op, int nin)
 
 static void write_op(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	const struct slp_mx_op *op = slp_mx_op_for(n->op->name);
+	const struct slp_mx_op *op = slp_mx_op_for(n->op);
 	if (!op) slp_mx_write_fail(w, SL_EUNSUPPORTED, "the operation has no counterpart in MXNet");
 	else op->export(w, n);
 }
@@ -180,7 +180,7 @@ static bool is_auxiliary(const sl_graph *g, int node)
 {
 	for (int i = 0; i < g->count; i++) {
 		const struct slp_gnode *n = &g->nodes[i];
-		if (n->kind != SLP_NODE_OP || strncmp(n->op->name, "batch_norm", 10)) continue;
+		if (n->kind != SLP_NODE_OP || (n->op != &slp_op_batch_norm && n->op != &slp_op_batch_norm_infer)) continue;
 		if (n->in[3].node == node || n->in[4].node == node) return true;
 	}
 	return false;

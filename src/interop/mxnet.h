@@ -64,7 +64,7 @@ typedef void slp_mx_export(struct slp_mx_writer *w, const struct slp_gnode *n);
 
 struct slp_mx_op {
 	const char *name;   /* MXNet's */
-	const char *ours;   /* the operation that is written as this one; NULL: none */
+	const struct sl_op *ours; /* the operation that is written as this one; NULL: none */
 	int min, max;       /* inputs; max -1: any number */
 	int used;           /* inputs that are looked at; 0: all.  Others are labels, of operators for training */
 	slp_mx_import *import;
@@ -72,7 +72,7 @@ struct slp_mx_op {
 };
 /* By MXNet's name, by ours; NULL: there is none. */
 const struct slp_mx_op *slp_mx_op_find(const char *name);
-const struct slp_mx_op *slp_mx_op_for(const char *ours);
+const struct slp_mx_op *slp_mx_op_for(const struct sl_op *ours);
 
 /* Records "FUNCTION at AT: node NAME (OP): …", once. */
 void slp_mx_fail(struct slp_mx_call *c, enum sl_status status, const char *format, ...)

@@ -30,16 +30,19 @@ static int onnx_type(enum sl_dtype dtype)
 
 static const char *onnx_name(const struct slp_gnode *n)
 {
-	static const char *const names[][2] = {
-#define X(ours, onnx) {#ours, #onnx},
+	static const struct {
+		const struct sl_op *op;
+		const char *name;
+	} names[] = {
+#define X(ours, onnx) {&slp_op_##ours, #onnx},
 		SAME(X) COMPARE(X) SWAPPED(X)
 #undef X
-#define X(ours, onnx) {#ours "_scalar", #onnx},
+#define X(ours, onnx) {&slp_op_##ours##_scalar, #onnx},
 		SCALAR(X) COMPARE(X)
 #undef X
 	};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (!strcmp(names[i][0], n->op->name)) return names[i][1];
+		if (names[i].op == n->op) return names[i].name;
 	return NULL;
 }
 
@@ -76,7 +79,7 @@ static void cast_to(struct slp_onnx_writer *w, const struct slp_gnode *n, const 
 static void compare(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *v = SLP_ONNX_NODE(w, onnx_name(n), false, slp_onnx_in(w, n, 0), right(w, n));
-	if (!strncmp(n->op->name, "ne", 2)) v = SLP_ONNX_NODE(w, "Not", false, v);
+	if (n->op == &slp_op_ne || n->op == &slp_op_ne_scalar) v = SLP_ONNX_NODE(w, "Not", false, v);
 	cast_to(w, n, v);
 }
 
@@ -153,7 +156,7 @@ static void conv2d(struct slp_onnx_writer *w, const struct slp_gnode *n)
 static void pool(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	struct slp_pooling p = slp_export_pooling(n);
-	bool mean = !strcmp(n->op->name, "avg_pool2d");
+	bool mean = n->op == &slp_op_avg_pool2d;
 	if (slp_export_int(n, "global", 0)) {
 		SLP_ONNX_NODE(w, mean ? "GlobalAveragePool" : "GlobalMaxPool", true, slp_onnx_in(w, n, 0));
 		return;
@@ -183,7 +186,7 @@ static void layer_norm(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 static void softmax(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	SLP_ONNX_NODE(w, strcmp(n->op->name, "softmax") ? "LogSoftmax" : "Softmax", true, slp_onnx_in(w, n, 0));
+	SLP_ONNX_NODE(w, n->op == &slp_op_log_softmax ? "LogSoftmax" : "Softmax", true, slp_onnx_in(w, n, 0));
 	slp_onnx_int(w, "axis", slp_export_int(n, "axis", 0));
 }
 
@@ -275,16 +278,17 @@ static void matmul(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 static void reduce(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	static const char *const names[][2] = {{"mean", "ReduceMean"}, {"max", "ReduceMax"}, {"min", "ReduceMin"}, {"norm", "ReduceL2"}};
+	const char *name = n->op == &slp_op_mean  ? "ReduceMean"
+	                   : n->op == &slp_op_max ? "ReduceMax"
+	                   : n->op == &slp_op_min ? "ReduceMin"
+	                                          : "ReduceL2";
 	int axes[SL_MAX_NDIM], count = slp_export_axes(n, shape_in(w, n, 0).ndim, axes);
 	int64_t list[SL_MAX_NDIM];
 	for (int i = 0; i < count; i++) list[i] = axes[i];
-	if (!strcmp(n->op->name, "sum")) {
+	if (n->op == &slp_op_sum) {
 		SLP_ONNX_NODE(w, "ReduceSum", true, slp_onnx_in(w, n, 0), slp_onnx_list(w, list, count));
 	} else {
-		int k = 0;
-		while (strcmp(names[k][0], n->op->name)) k++;
-		SLP_ONNX_NODE(w, names[k][1], true, slp_onnx_in(w, n, 0));
+		SLP_ONNX_NODE(w, name, true, slp_onnx_in(w, n, 0));
 		slp_onnx_ints(w, "axes", list, count);
 	}
 	slp_onnx_int(w, "keepdims", slp_export_int(n, "keepdims", 0));
@@ -326,33 +330,33 @@ static void arange(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-slp_onnx_export *slp_onnx_export_for(const char *ours)
+slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours)
 {
 	static const struct {
-		const char *ours;
+		const struct sl_op *ours;
 		slp_onnx_export *export;
 	} ops[] = {
-#define X(ours, onnx) {#ours, same},
+#define X(ours, onnx) {&slp_op_##ours, same},
 		SAME(X)
 #undef X
-#define X(ours, onnx) {#ours, compare}, {#ours "_scalar", compare},
+#define X(ours, onnx) {&slp_op_##ours, compare}, {&slp_op_##ours##_scalar, compare},
 		COMPARE(X)
 #undef X
-#define X(ours, onnx) {#ours, swapped},
+#define X(ours, onnx) {&slp_op_##ours, swapped},
 		SWAPPED(X)
 #undef X
-#define X(ours, onnx) {#ours "_scalar", scalar},
+#define X(ours, onnx) {&slp_op_##ours##_scalar, scalar},
 		SCALAR(X)
 #undef X
-#define X(name) {#name, name},
+#define X(name) {&slp_op_##name, name},
 		X(square) X(gelu) X(linear) X(conv2d) X(layer_norm) X(softmax) X(reshape) X(transpose) X(slice) X(concat)
 		X(broadcast_to) X(gather) X(one_hot) X(cast) X(matmul) X(argmax) X(full_like) X(fill) X(arange)
 #undef X
-		{"log_softmax", softmax}, {"max_pool2d", pool}, {"avg_pool2d", pool}, {"dot", matmul},
-		{"batch_norm", batch_norm}, {"batch_norm_infer", batch_norm},
-		{"sum", reduce}, {"mean", reduce}, {"max", reduce}, {"min", reduce}, {"norm", reduce},
+		{&slp_op_log_softmax, softmax}, {&slp_op_max_pool2d, pool}, {&slp_op_avg_pool2d, pool}, {&slp_op_dot, matmul},
+		{&slp_op_batch_norm, batch_norm}, {&slp_op_batch_norm_infer, batch_norm},
+		{&slp_op_sum, reduce}, {&slp_op_mean, reduce}, {&slp_op_max, reduce}, {&slp_op_min, reduce}, {&slp_op_norm, reduce},
 	};
 	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-		if (!strcmp(ops[i].ours, ours)) return ops[i].export;
+		if (ops[i].ours == ours) return ops[i].export;
 	return NULL;
 }

@@ -250,9 +250,9 @@ static void write_node(struct slp_onnx_writer *w, int i)
 	if (n->dead) return;
 	if (n->kind == SLP_NODE_INPUT) w->names[i * SLP_MAX_OUTPUTS] = n->name;
 	else if (n->kind != SLP_NODE_OP) write_tensor(w, i);
-	else if (!slp_onnx_export_for(n->op->name))
+	else if (!slp_onnx_export_for(n->op))
 		slp_onnx_fail(w, SL_EUNSUPPORTED, "the operation has no counterpart in ONNX");
-	else slp_onnx_export_for(n->op->name)(w, n);
+	else slp_onnx_export_for(n->op)(w, n);
 }
 
 /* Inputs and outputs of the model, and its name. */

@@ -20,7 +20,7 @@ struct slp_onnx_writer {
 
 /* Writes one of our operations. */
 typedef void slp_onnx_export(struct slp_onnx_writer *w, const struct slp_gnode *n);
-slp_onnx_export *slp_onnx_export_for(const char *ours); /* onnx_ops.c; NULL: there is none */
+slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours); /* onnx_ops.c; NULL: there is none */
 
 void slp_onnx_fail(struct slp_onnx_writer *w, enum sl_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
