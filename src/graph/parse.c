@@ -119,9 +119,7 @@ static bool argument(struct slp_parser *p, struct arguments *a)
 /* Whether name=value follows, rather than an argument. */
 static bool is_attr(const struct slp_lexer *lex)
 {
-	struct slp_lexer next = *lex;
-	return lex->kind == SLP_TOKEN_NAME && !lex->quoted && strspn(next.p, " \t") < strlen(next.p) &&
-	       next.p[strspn(next.p, " \t")] == '=';
+	return lex->kind == SLP_TOKEN_NAME && !lex->quoted && lex->p[strspn(lex->p, " \t")] == '=';
 }
 
 static bool arguments(struct slp_parser *p, const struct sl_op *op, struct arguments *a)

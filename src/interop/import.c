@@ -23,6 +23,7 @@ struct imported {
 	struct slp_mx_symbol symbol;
 	struct part *parts;
 	struct slp_mx_value head;
+	int *uses; /* of each value: how many nodes take it, the head counted as one */
 	int ninputs, nvalues, most_in;
 };
 
@@ -42,14 +43,37 @@ struct import {
 
 #define fail(im, ...) slp_file_fail(&(im)->file, __VA_ARGS__)
 
+static int used_inputs(const struct imported *b, int node)
+{
+	const struct part *p = &b->parts[node];
+	return p->op && p->op->used ? p->op->used : b->symbol.nodes[node].nin;
+}
+
 /* ---- forward ------------------------------------------------------------------------------------------------------ */
 
-/* Values of a run: one for each output of each node. */
+/* Values of a run: one for each output of each node, held until nobody needs it any more. */
 struct run {
 	struct imported *b;
 	sl_tensor *const *given;
 	sl_tensor **values, **in;
+	int *uses; /* that are still to come */
 };
+
+static int value_of(const struct imported *b, struct slp_mx_value v)
+{
+	return b->parts[v.node].first + v.out;
+}
+
+static void drop(struct run *r, int value)
+{
+	sl_release(r->values[value]);
+	r->values[value] = NULL;
+}
+
+static void used(struct run *r, int value)
+{
+	if (--r->uses[value] == 0) drop(r, value);
+}
 
 static bool run_variable(struct run *r, int node)
 {
@@ -67,11 +91,42 @@ static bool run_node(struct run *r, int node)
 	if (!p->op) return run_variable(r, node);
 	struct slp_mx_call c = {.at = p->at, .function = "sl_forward", .node = n, .op = p->op, .in = r->in,
 				.nin = p->op->used ? p->op->used : n->nin, .out = &r->values[p->first]};
-	for (int i = 0; i < c.nin; i++) r->in[i] = r->values[r->b->parts[n->in[i].node].first + n->in[i].out];
+	for (int i = 0; i < c.nin; i++) r->in[i] = r->values[value_of(r->b, n->in[i])];
 	p->op->import(&c);
 	for (int i = 0; i < n->nout && !c.failed; i++)
 		if (!c.out[i]) return false; /* and recorded */
 	return !c.failed;
+}
+
+/* What a node computes besides its results goes at once, its arguments once they were used. */
+static bool run_and_release(struct run *r, int node)
+{
+	const struct imported *b = r->b;
+	const struct slp_mx_node *n = &b->symbol.nodes[node];
+	bool ok = false;
+	SL_SCOPE {
+		ok = run_node(r, node);
+		for (int i = 0; i < n->nout; i++) sl_retain(r->values[b->parts[node].first + i]);
+	}
+	for (int i = 0; ok && i < used_inputs(b, node); i++) used(r, value_of(b, n->in[i]));
+	for (int i = 0; i < n->nout; i++)
+		if (!b->uses[b->parts[node].first + i]) drop(r, b->parts[node].first + i);
+	return ok;
+}
+
+static sl_tensor *run_all(struct run *r)
+{
+	const struct imported *b = r->b;
+	bool ok = true;
+	r->in = r->values + b->nvalues;
+	memcpy(r->uses, b->uses, (size_t)b->nvalues * sizeof *r->uses);
+	for (int i = 0; i < b->symbol.count && ok; i++) {
+		int node = b->symbol.order[i];
+		if (b->symbol.nodes[node].needed) ok = run_and_release(r, node);
+	}
+	sl_tensor *y = ok ? sl_retain(r->values[value_of(b, b->head)]) : NULL;
+	for (int i = 0; i < b->nvalues; i++) drop(r, i);
+	return slp_scope_add(y);
 }
 
 static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
@@ -80,17 +135,18 @@ static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 	if (nin != b->ninputs)
 		return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
 		                     sl_block_name(self), b->ninputs, nin);
-	size_t room = (size_t)(b->nvalues + b->most_in + 1);
-	struct run r = {.b = b, .given = in, .values = slp_calloc(room, sizeof *r.values)};
-	if (!r.values) return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_ENOMEM, "no memory");
-	r.in = r.values + b->nvalues;
-	bool ok = true;
-	for (int i = 0; i < b->symbol.count && ok; i++) {
-		int node = b->symbol.order[i];
-		if (b->symbol.nodes[node].needed) ok = run_node(&r, node);
-	}
-	sl_tensor *y = ok ? r.values[b->parts[b->head.node].first + b->head.out] : NULL;
+	size_t values = (size_t)b->nvalues, room = values + (size_t)b->most_in + 1;
+	struct run r = {.b = b,
+	                .given = in,
+	                .values = slp_calloc(room, sizeof *r.values),
+	                .uses = slp_malloc((values + 1) * sizeof *r.uses)};
+	sl_tensor *y = NULL;
+	if (r.values && r.uses)
+		y = run_all(&r);
+	else
+		slp_call_fail(slp_forward_call_site(), "sl_forward", SL_ENOMEM, "no memory");
 	free(r.values);
+	free(r.uses);
 	return y;
 }
 
@@ -99,16 +155,11 @@ static void destroy(sl_block *self)
 	struct imported *b = (struct imported *)self;
 	slp_mx_free(&b->symbol);
 	free(b->parts);
+	free(b->uses);
 	free(b);
 }
 
 /* ---- what the graph needs ---------------------------------------------------------------------------------------- */
-
-static int used_inputs(const struct imported *b, int node)
-{
-	const struct part *p = &b->parts[node];
-	return p->op && p->op->used ? p->op->used : b->symbol.nodes[node].nin;
-}
 
 /* Finds the result: the only one, or the one that .output names. */
 static bool find_head(struct import *im)
@@ -148,6 +199,19 @@ static const char *call_site_of(const char *file, const char *node)
 	const char *slash = strrchr(file, '/');
 	snprintf(call_site, sizeof call_site, "%s, node %s", slash ? slash + 1 : file, node);
 	return slp_text_keep(call_site, "an imported node");
+}
+
+/* Once it is known which nodes are needed, and how many values there are. */
+static bool count_uses(struct import *im)
+{
+	struct imported *b = im->block;
+	b->uses = slp_calloc((size_t)b->nvalues + 1, sizeof *b->uses);
+	if (!b->uses) return fail(im, SL_ENOMEM, "no memory");
+	for (int node = 0; node < b->symbol.count; node++)
+		for (int i = 0; b->symbol.nodes[node].needed && i < used_inputs(b, node); i++)
+			b->uses[value_of(b, b->symbol.nodes[node].in[i])]++;
+	b->uses[value_of(b, b->head)]++;
+	return true;
 }
 
 static bool check_operator(struct import *im, int node)
@@ -364,7 +428,7 @@ static bool build(struct import *im)
 	if (!b->parts) return fail(im, SL_ENOMEM, "no memory");
 	if (!check_structure(im) || !find_head(im)) return false;
 	mark_needed(b);
-	return find_inputs(im) && bind(im);
+	return count_uses(im) && find_inputs(im) && bind(im);
 }
 
 sl_block *slp_import_parse(struct slp_file *file, const char *const *inputs, int ninputs, const char *params,

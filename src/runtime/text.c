@@ -15,7 +15,8 @@ struct kept {
 
 static struct {
 	pthread_mutex_t lock;
-	struct kept *buckets[1024];
+	struct kept **buckets;
+	size_t count, capacity;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991. */
@@ -26,18 +27,45 @@ static uint64_t hash_text(const char *s)
 	return h;
 }
 
+/* As many buckets as texts; without memory, chains are longer. */
+static void grow(void)
+{
+	size_t capacity = all.capacity ? 2 * all.capacity : 1024;
+	struct kept **buckets = all.count >= all.capacity ? slp_try_calloc(capacity, sizeof *buckets) : NULL;
+	if (!buckets) return;
+	for (size_t i = 0; i < all.capacity; i++)
+		for (struct kept *k = all.buckets[i], *next; k; k = next) {
+			next = k->next;
+			k->next = buckets[k->hash % capacity];
+			buckets[k->hash % capacity] = k;
+		}
+	free(all.buckets);
+	all.buckets = buckets;
+	all.capacity = capacity;
+}
+
+/* Locked. */
+static const char *keep(const char *text, uint64_t h)
+{
+	grow();
+	if (!all.capacity) return NULL;
+	struct kept **bucket = &all.buckets[h % all.capacity], *k = *bucket;
+	while (k && (k->hash != h || strcmp(k->text, text))) k = k->next;
+	if (k) return k->text;
+	k = slp_try_malloc(sizeof *k + strlen(text) + 1);
+	if (!k) return NULL;
+	*k = (struct kept){.next = *bucket, .hash = h};
+	strcpy(k->text, text);
+	*bucket = k;
+	all.count++;
+	return k->text;
+}
+
 const char *slp_text_keep(const char *text, const char *otherwise)
 {
 	uint64_t h = hash_text(text);
-	struct kept **bucket = &all.buckets[h % (sizeof all.buckets / sizeof *all.buckets)];
 	pthread_mutex_lock(&all.lock);
-	struct kept *k = *bucket;
-	while (k && (k->hash != h || strcmp(k->text, text))) k = k->next;
-	if (!k && (k = slp_try_malloc(sizeof *k + strlen(text) + 1))) {
-		*k = (struct kept){.next = *bucket, .hash = h};
-		strcpy(k->text, text);
-		*bucket = k;
-	}
+	const char *kept = keep(text, h);
 	pthread_mutex_unlock(&all.lock);
-	return k ? k->text : otherwise;
+	return kept ? kept : otherwise;
 }
