@@ -216,8 +216,11 @@ void drv_checkpoint_step(struct drv_training *t)
 {
 	const struct drv_checkpoint_options *o = &t->options->checkpoint;
 	if (!o->folder) return;
+	struct drv_checkpointing *c = &t->checkpointing;
+	/* A disk that takes longer than that does not hold up the training. */
+	bool is_time = drv_now() - c->saved_at >= o->every && (!c->job || sl_checkpoint_written(c->job));
 	bool due = o->unit == DRV_EVERY_STEPS     ? t->steps % (int64_t)o->every == 0
-	           : o->unit == DRV_EVERY_SECONDS ? drv_now() - t->checkpointing.saved_at >= o->every
+	           : o->unit == DRV_EVERY_SECONDS ? is_time
 	                                          : false;
 	if (due) save_within(t);
 }

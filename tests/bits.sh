@@ -22,6 +22,7 @@ for teams in 1 2; do
   for policy in lws eager dmda dmdas prio random; do
     same STARPU_NCPU=$teams STARPU_SCHED=$policy
   done
+  same STARPU_NCPU=$teams STARPU_SCHED=starling-fuzz SL_FUZZ_SEED=7
   same STARPU_NCPU=$teams SL_BULK=1
   same STARPU_NCPU=$teams SL_BULK=5 SL_RUNAHEAD_TASKS=3
   same STARPU_NCPU=$teams SL_BULK=1 SL_RUNAHEAD_BYTES=1000

@@ -8,15 +8,16 @@ kills=${CHAOS_KILLS:-0}
 export TMPDIR=$tmp STARPU_WORKERS_NOBIND=1
 steps=8
 
-# reference NETWORK DEVICES: the bits of a run that nothing happens to
-declare -A bits
+# reference NETWORK DEVICES: the bits of a run that nothing happens to, and the milliseconds it takes
+declare -A bits duration
 reference() {
-  local status=0
+  local status=0 begin=${EPOCHREALTIME/[^0-9]/}
   rm -rf "$tmp/whole"
   "$train" "$tmp/whole" "$1" "$2" $steps >"$tmp/out" 2>"$tmp/err" || status=$?
   [ $status -ne 77 ] || { echo "SKIP: $1 on $2 devices: too few cores"; return 1; }
   [ $status -eq 0 ] || fail "$1 on $2 devices: exit status $status"
   bits[$1$2]=$(cat "$tmp/out")
+  duration[$1$2]=$(((${EPOCHREALTIME/[^0-9]/} - begin) / 1000))
   echo "$1 on $2 devices: ${bits[$1$2]}"
 }
 
@@ -70,23 +71,31 @@ slow_disk() {
   ends "$1" "$2" "a slow disk" slow 20000
 }
 
-# killed_randomly NETWORK DEVICES COUNT: again and again, in the middle of anything, until it has come to its end; so often
+parts() { find "$tmp/run" -name '.*.part' 2>/dev/null || true; }
+
+# killed_randomly NETWORK DEVICES COUNT: again and again, in the middle of anything, until it has come to its end; so
+# often.  On a disk that is slow every other time: then most moments are those of a save.
 killed_randomly() {
-  local left=$3 pid status
+  local left=$3 pid status moment before during=0 slow=()
   rm -rf "$tmp/run"
   while [ "$left" -gt 0 ]; do
-    "$train" "$tmp/run" "$1" "$2" $steps >"$tmp/out" 2>"$tmp/err" &
+    if [ $((left % 2)) -eq 0 ]; then slow=(slow 5000); else slow=(); fi
+    before=$(parts)
+    "$train" "$tmp/run" "$1" "$2" $steps "${slow[@]}" >"$tmp/out" 2>"$tmp/err" &
     pid=$!
-    sleep 0.$((RANDOM % 10))$((RANDOM % 10))
+    moment=$((RANDOM % duration[$1$2]))
+    sleep "$(printf '%d.%03d' $((moment / 1000)) $((moment % 1000)))"
     status=0
     kill -KILL $pid 2>/dev/null || true
     wait $pid 2>/dev/null || status=$?
-    if [ $status -eq 137 ]; then left=$((left - 1))
+    if [ $status -eq 137 ]; then
+      left=$((left - 1))
+      case $(parts) in "" | "$before") ;; *) during=$((during + 1)) ;; esac
     elif [ $status -eq 0 ] && [ "$(cat "$tmp/out")" = "${bits[$1$2]}" ]; then rm -rf "$tmp/run"
     else fail "$1 on $2 devices: exit status $status, $(cat "$tmp/out") instead of ${bits[$1$2]}"; return; fi
   done
   ends "$1" "$2" "$3 random kills"
-  echo "$1 on $2 devices: $3 random kills, ${bits[$1$2]}"
+  echo "$1 on $2 devices: $3 random kills, $during during a save, ${bits[$1$2]}"
 }
 
 if reference lenet 1; then

@@ -413,6 +413,7 @@ static void test_malformed_variables(void)
 	check_variable("SL_BULK", "7", false);
 	check_variable("SL_BULK", "", false);
 	check_variable("SL_RUNAHEAD_TASKS", "-3", true);
+	check_variable("SL_DEADLINE", "soon", true);
 	check_variable("SL_RUNAHEAD_BYTES", "99999999999999999999999", true);
 	check_variable("STARPU_NCPU", "two", true);
 	check_variable("STARPU_NCUDA", "-1", true);

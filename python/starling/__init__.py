@@ -35,6 +35,7 @@ from ._core import (
     OutOfMemory,
     ShapeError,
     StateError,
+    Timeout,
     Unsupported,
 )
 from ._engine import init_engine, poll, seed, shutdown, stats, var, version
@@ -52,7 +53,7 @@ __version__ = version()
 __all__ = [
     "Accuracy", "Block", "DTypeError", "Device", "DeviceError", "Error", "FileError", "FormatError", "Initializer",
     "InternalError", "InvalidArgument", "KernelError", "Mean", "Metric", "OutOfMemory", "Parameter", "Schedule", "ShapeError",
-    "StateError", "Step", "Tensor", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "data", "device_count", "dtypes",
+    "StateError", "Step", "Tensor", "Timeout", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "data", "device_count", "dtypes",
     "explain", "from_dlpack", "from_numpy", "init", "load", "load_npy", "nn", "pause", "poll", "record", "save_npy", "seed",
     "shutdown", "split_and_load", "start", "stats", "tensor", "var", "version", "wait_all", *_operations,
 ]  # fmt: skip

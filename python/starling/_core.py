@@ -33,6 +33,7 @@ FileError = _error("FileError", OSError)
 FormatError = _error("FormatError", ValueError)
 KernelError = _error("KernelError")
 Unsupported = _error("Unsupported", NotImplementedError)
+Timeout = _error("Timeout", TimeoutError)
 InternalError = _error("InternalError")
 
 _classes = {
@@ -46,6 +47,7 @@ _classes = {
     "SL_EFORMAT": FormatError,
     "SL_EKERNEL": KernelError,
     "SL_EUNSUPPORTED": Unsupported,
+    "SL_ETIME": Timeout,
 }
 for _name, _class in _classes.items():
     _class.status = _name

@@ -4,11 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "number.h"
 #include "runtime/explain.h"
+#include "runtime/fuzz.h"
 #include "runtime/fxt.h"
 #include "runtime/simulate.h"
+#include "runtime/watch.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -118,8 +121,9 @@ static int expected_gpus(const struct sl_config *c)
 /* StarPU takes another policy instead of one that it does not know. */
 static enum sl_status check_policy(const char *at, const char *name)
 {
-	char known[512] = "";
-	size_t n = 0;
+	char known[512] = " " SLP_FUZZ_POLICY;
+	size_t n = strlen(known);
+	if (!strcmp(name, SLP_FUZZ_POLICY)) return SL_OK;
 	for (struct starpu_sched_policy **p = starpu_sched_get_predefined_policies(); *p; p++) {
 		if (!strcmp((*p)->policy_name, name)) return SL_OK;
 		if (!strncmp((*p)->policy_name, "modular-", 8)) continue; /* many, and rarely wanted */
@@ -176,6 +180,18 @@ static enum sl_status check_home(const char *at)
 	return SL_EIO;
 }
 
+/* Our own one, for tests: which schedule it makes is said, so that it can be made again. */
+static void choose_fuzz(struct starpu_conf *conf)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	long long seed = env_number("SL_FUZZ_SEED", 0, now.tv_nsec);
+	slp_fuzz_seed((uint64_t)seed);
+	fprintf(stderr, "starling: " SLP_FUZZ_POLICY " orders tasks by SL_FUZZ_SEED=%lld\n", seed);
+	conf->sched_policy = &slp_fuzz_policy;
+	conf->sched_policy_name = "eager"; /* one that StarPU knows; it takes ours all the same */
+}
+
 static enum sl_status start_starpu(const char *at, struct sl_config *c)
 {
 	struct starpu_conf conf;
@@ -188,6 +204,7 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	if (s != SL_OK) return s;
 	conf.precedence_over_environment_variables = 1;
 	conf.sched_policy_name = c->sched;
+	if (!strcmp(c->sched, SLP_FUZZ_POLICY)) choose_fuzz(&conf);
 	conf.ncpus = c->teams;
 	conf.ncuda = gpus;
 	conf.nopencl = 0;
@@ -242,6 +259,12 @@ static void register_exit(void)
 	pthread_atfork(NULL, NULL, forked);
 }
 
+static void start_watch(void)
+{
+	long long seconds = env_number("SL_DEADLINE", 0, 0), ends = env_number("SL_DEADLINE_ERROR", 0, 0);
+	if (!sl_is_simulated()) slp_watch_start((double)seconds, ends > 0); /* simulated time is not that of threads */
+}
+
 static enum sl_status start(const char *at, const struct sl_config *given)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -259,6 +282,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	slp_engine.config = c;
 	slp_explain_start();
 	slp_idle_start();
+	start_watch();
 	slp_engine.device = sl_auto();
 	slp_codelets_init();
 	if (given || !atomic_load(&slp_engine.rng_seed)) sl_seed(c.seed);
@@ -320,14 +344,32 @@ static void report_unseen(void)
 		fprintf(stderr, "starling: not reported before sl_shutdown: %s\n", sl_error_message());
 }
 
-void slp_engine_idle(void)
+static void flush(void)
 {
 	slp_lock();
 	slp_flush();
 	slp_unlock();
+}
+
+void slp_engine_idle(void)
+{
+	struct slp_wait wait;
+	flush();
+	if (slp_watch_deadline > 0) slp_watch_wait(&wait);
 	slp_wait_all_begin();
 	starpu_task_wait_for_all();
 	slp_wait_all_end();
+	if (slp_watch_deadline > 0) slp_watch_wait_over(&wait);
+}
+
+bool slp_engine_poll(double seconds)
+{
+	flush();
+	double end = sl_time() + seconds;
+	slp_wait_all_begin();
+	for (int look = 0; slp_runahead_pending() && sl_time() < end; look++) slp_idle_between_looks(look);
+	slp_wait_all_end();
+	return !slp_runahead_pending();
 }
 
 void (*_Atomic slp_engine_before_stop)(void);
@@ -349,6 +391,7 @@ static void stop(void)
 	slp_fault_reset();
 	slp_fxt_stop();
 	slp_idle_stop();
+	slp_watch_stop();
 	locale_t locale = slp_number_begin();
 	starpu_shutdown();
 	slp_number_end(locale);
@@ -359,6 +402,7 @@ static void stop(void)
  * Tensors that still exist lose their values: they can be released, and anything else with them is SL_ESTATE. */
 void sl_shutdown(void)
 {
+	SLP_CALL("sl_shutdown", NULL);
 	pthread_mutex_lock(&start_lock);
 	int users = atomic_load(&slp_engine.users);
 	if (users == 1) stop();
@@ -375,6 +419,7 @@ enum sl_status sl_wait_all_at(const char *at)
 	SLP_CALL("sl_wait_all", at);
 	(void)at;
 	if (sl_is_initialized()) {
+		if (slp_watch_ends && !slp_engine_poll(slp_watch_deadline)) return slp_watch_fail(), slp_error_take();
 		slp_engine_idle();
 		slp_buffer_reap(false);
 		slp_stats_sample();

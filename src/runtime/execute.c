@@ -7,6 +7,7 @@
 
 #include "number.h"
 #include "runtime/execute.h"
+#include "runtime/watch.h"
 
 _Atomic long slp_fail_kernel;
 _Atomic int slp_slow_team, slp_slow_times = 1;
@@ -176,6 +177,7 @@ static void run_record(struct run *run, const struct slp_record *r)
 	} patched;
 	const void *attrs = patch_attrs(run, r, patched.bytes);
 	uint32_t fault = input_fault(run, r);
+	if (slp_watch_deadline > 0 && !run->for_master) slp_watch_runs(run->seg, r);
 	if (fault) {
 		SLP_COUNT(skipped);
 		set_output_faults(run, r, fault);

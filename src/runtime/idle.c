@@ -121,6 +121,14 @@ void slp_idle_stop(void)
 	slp_idle_wake();
 }
 
+/* Small work is waited for awake, letting others run; past that the thread sleeps between two looks. */
+void slp_idle_between_looks(int look)
+{
+	enum { AWAKE = 128, LOOK_NS = 50 * 1000 };
+	if (look < AWAKE) sched_yield();
+	else nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+}
+
 void slp_wait_all_begin(void)
 {
 	atomic_fetch_add(&idle.waiting, 1);

@@ -36,6 +36,15 @@ struct slp_call_list {
 	double flops;
 };
 
+/* What the watchdog knows of a segment (watch.h). */
+struct slp_watched {
+	double since; /* it was submitted; once it runs: it does */
+	const struct slp_record *call; /* that runs; NULL: it has not begun */
+	int worker;
+	bool told;
+	struct slp_segment *older, *newer;
+};
+
 struct slp_segment {
 	struct slp_segment *next;
 	struct slp_call_list own;
@@ -54,6 +63,7 @@ struct slp_segment {
 	size_t need;                 /* bytes of memory that it takes where it runs (admission.c) */
 	int nbuffers, max_buffers;
 	bool here; /* a worker of this process has run it */
+	struct slp_watched watched;
 };
 
 static inline size_t slp_align(size_t n, size_t to)

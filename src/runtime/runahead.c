@@ -1,7 +1,7 @@
 /* Run-ahead: how far submission may be ahead of execution, in tasks, and waiting for work to end.
  * Waiting keeps the engine locked, so that the order of submission stays that of the calls; what ends on the workers
  * never takes that lock.  Locks are StarPU's, which in simulation let simulated time pass. */
-#include "runtime/runtime.h"
+#include "runtime/watch.h"
 
 static struct {
 	atomic_int pending;  /* segments submitted and not ended */
@@ -25,19 +25,36 @@ static uint64_t now_ns(void)
 	return (uint64_t)(1e9 * sl_time());
 }
 
+/* False: the watchdog's deadline has passed, and ends waits. */
+static bool wait_a_while(uint64_t start)
+{
+	if (!slp_watch_ends) return starpu_pthread_cond_wait(&ahead.few, &ahead.lock), true;
+	uint64_t most = (uint64_t)(1e9 * slp_watch_deadline);
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += (time_t)(most / 1000000000) + 1;
+	starpu_pthread_cond_timedwait(&ahead.few, &ahead.lock, &t);
+	return now_ns() - start < most;
+}
+
 /* Waits until at most `target` segments are pending.  Several may wait: all are woken for the first, and wait again. */
 static void wait_below(int target)
 {
 	uint64_t start = now_ns();
+	struct slp_wait wait;
+	bool watched = slp_watch_deadline > 0, in_time = true;
+	if (watched) slp_watch_wait(&wait);
 	starpu_pthread_mutex_lock(&ahead.lock);
 	for (;;) {
 		if (atomic_load(&ahead.wake_at) < target) atomic_store(&ahead.wake_at, target);
 		if (atomic_load(&ahead.pending) <= target) break;
-		starpu_pthread_cond_wait(&ahead.few, &ahead.lock);
+		if (!(in_time = wait_a_while(start))) break;
 	}
 	atomic_store(&ahead.wake_at, -1);
 	starpu_pthread_cond_broadcast(&ahead.few);
 	starpu_pthread_mutex_unlock(&ahead.lock);
+	if (watched) slp_watch_wait_over(&wait);
+	if (!in_time) slp_watch_fail();
 	SLP_COUNT(stalls);
 	atomic_fetch_add(&slp_counters.stall_ns, now_ns() - start);
 }

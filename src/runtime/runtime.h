@@ -64,6 +64,7 @@ extern struct slp_engine slp_engine;
 /* Starts the engine with defaults if it does not run yet. */
 enum sl_status slp_engine_need(const char *at);
 void slp_engine_idle(void); /* waits for all work; errors stay to be reported */
+bool slp_engine_poll(double seconds); /* the same, but not for longer than that; false: the time is up */
 /* Called before the engine stops, if set: for threads that use it. */
 extern void (*_Atomic slp_engine_before_stop)(void);
 void slp_segments_clear(void);
@@ -257,6 +258,7 @@ extern struct slp_idle_counts slp_idle_counts;
 bool slp_wait_beside_worker(void); /* the calling thread of the program is on a worker's core */
 void slp_wait_all_begin(void); /* the calling thread waits until workers have no work ... */
 void slp_wait_all_end(void);   /* ... no more */
+void slp_idle_between_looks(int look); /* a thread that looks again and again, for the look-th time: gives way */
 
 /* ---- statistics (state.c, stats.c) ------------------------------------------------------------------------------ */
 

@@ -12,6 +12,7 @@
 #include "runtime/fxt.h"
 #include "runtime/segment.h"
 #include "runtime/simulate.h"
+#include "runtime/watch.h"
 
 /* Calls up to these are small: some ten microseconds of work, less than what StarPU takes for a handful of tasks. */
 static const double small_bytes = 65536, small_flops = 1e6;
@@ -219,6 +220,7 @@ static void segment_done(void *arg)
 {
 	struct slp_segment *seg = arg;
 	bool waited_for = is_waited_for(seg);
+	if (slp_watch_deadline > 0) slp_watch_leave(seg);
 	slp_utilisation_add(seg->calls->flops);
 	slp_explain_done(seg);
 	for (int i = 0; i < seg->nslots; i++)
@@ -322,6 +324,7 @@ void slp_segment_submit(struct slp_segment *seg)
 	allocate_slots(seg);
 	bool allocated = slp_admission_enter(seg, why, sizeof why);
 	slp_runahead_enter();
+	if (slp_watch_deadline > 0) slp_watch_enter(seg);
 	if (slp_engine.config.explain) slp_explain_segment(seg);
 	close_slots(seg);
 	struct starpu_task *task = allocated ? make_task(seg) : NULL;

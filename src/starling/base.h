@@ -57,6 +57,7 @@ extern "C" {
 	X(SL_EFORMAT, "malformed file")                                                                                \
 	X(SL_EKERNEL, "an operation failed while it ran")                                                              \
 	X(SL_EUNSUPPORTED, "not supported")                                                                            \
+	X(SL_ETIME, "not done in time")                                                                                \
 	X(SL_EINTERNAL, "error in Starling itself")
 
 enum sl_status {

@@ -1,7 +1,5 @@
 /* Waiting for a while only: what front ends need whose users may interrupt a wait. */
-#include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "tensor/tensor.h"
 
@@ -27,50 +25,30 @@ static void answer(void *arg)
 }
 
 /* NULL: without memory, or StarPU does not take the question. */
-static struct question *ask(const struct slp_buffer *b)
+static struct question *ask(const struct slp_buffer *b, enum starpu_data_access_mode mode)
 {
 	struct question *q = slp_try_malloc(sizeof *q);
 	if (!q) return NULL;
 	atomic_init(&q->refs, 2);
 	atomic_init(&q->answered, false);
 	q->handle = b->handle;
-	if (starpu_data_acquire_on_node_cb(b->handle, STARPU_ACQUIRE_NO_NODE, STARPU_R, answer, q) == 0) return q;
+	if (starpu_data_acquire_on_node_cb(b->handle, STARPU_ACQUIRE_NO_NODE, mode, answer, q) == 0) return q;
 	free(q);
 	return NULL;
 }
 
-/* Small work is waited for awake, letting others run; past that the thread sleeps between two looks. */
-static void pause_between_looks(int look)
-{
-	enum { AWAKE = 128, NAP_NS = 50 * 1000 };
-	if (look < AWAKE) sched_yield();
-	else nanosleep(&(struct timespec){0, NAP_NS}, NULL);
-}
-
-static bool poll_values(struct slp_buffer *b, double seconds)
+bool slp_buffer_poll(struct slp_buffer *b, enum starpu_data_access_mode mode, double seconds)
 {
 	if (!atomic_load_explicit(&b->pending, memory_order_acquire)) return true;
-	struct question *q = ask(b);
+	struct question *q = ask(b, mode);
 	if (!q) return true;
 	double end = sl_time() + seconds;
 	atomic_fetch_add(&b->waiters, 1); /* the workers that end tasks of the buffer give way */
-	for (int look = 0; !atomic_load(&q->answered) && sl_time() < end; look++) pause_between_looks(look);
+	for (int look = 0; !atomic_load(&q->answered) && sl_time() < end; look++) slp_idle_between_looks(look);
 	atomic_fetch_sub(&b->waiters, 1);
 	bool there = atomic_load(&q->answered);
 	let_go(q);
 	return there;
-}
-
-static bool poll_all(double seconds)
-{
-	slp_lock();
-	slp_flush();
-	slp_unlock();
-	double end = sl_time() + seconds;
-	slp_wait_all_begin();
-	for (int look = 0; slp_runahead_pending() && sl_time() < end; look++) pause_between_looks(look);
-	slp_wait_all_end();
-	return !slp_runahead_pending();
 }
 
 /* Waits until the values of t are computed, or with t NULL until everything issued is, but not longer than so many
@@ -83,11 +61,11 @@ bool sl_poll_at(const char *at, sl_tensor *t, double seconds)
 {
 	(void)at;
 	if (!sl_is_initialized() || sl_is_simulated()) return true;
-	if (!t) return poll_all(seconds);
+	if (!t) return slp_engine_poll(seconds);
 	if (!t->storage || t->storage->generation != slp_engine.generation) return true;
 	slp_lock();
 	slp_storage_materialize(t->storage);
 	struct slp_buffer *b = t->storage->buffer;
 	slp_unlock();
-	return !b || poll_values(b, seconds);
+	return !b || slp_buffer_poll(b, STARPU_R, seconds);
 }

@@ -27,6 +27,8 @@ sl_tensor *slp_tensor_alias(const sl_tensor *t, bool values);
 sl_tensor *slp_scope_add(sl_tensor *t);
 bool slp_scope_reserve(size_t n); /* that so many can be added; false with an error */
 
+/* Waits until a buffer can be used so, but not for longer than that; false: the time is up (poll.c). */
+bool slp_buffer_poll(struct slp_buffer *buffer, enum starpu_data_access_mode mode, double seconds);
 /* Checks that a tensor given by the user can be used by `function`; records why not. */
 bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t);
 

@@ -6,6 +6,7 @@
 
 #include "runtime/explain.h"
 #include "runtime/simulate.h"
+#include "runtime/watch.h"
 #include "tensor/tensor.h"
 
 static void pause_briefly(void)
@@ -27,12 +28,31 @@ static void spin_until_idle(const struct slp_buffer *b)
 	}
 }
 
+/* Whether StarPU will hand the buffer over before the deadline, if that ends waits; else an error. */
+static bool comes_in_time(struct slp_buffer *b, enum starpu_data_access_mode mode)
+{
+	if (!slp_watch_ends || slp_buffer_poll(b, mode, slp_watch_deadline)) return true;
+	slp_watch_fail();
+	return false;
+}
+
+/* Sleeps until StarPU hands it over; false: it does not, or not in time, which is an error then. */
+static bool sleep_until_acquired(struct slp_buffer *b, int node, enum starpu_data_access_mode mode)
+{
+	struct slp_wait wait;
+	bool watched = slp_watch_deadline > 0;
+	if (watched) slp_watch_wait(&wait);
+	bool ok = comes_in_time(b, mode) && starpu_data_acquire_on_node(b->handle, node, mode) == 0;
+	if (watched) slp_watch_wait_over(&wait);
+	return ok;
+}
+
 /* While it waits, the workers that end tasks of the buffer give way (segment.c). */
 static bool acquire(struct slp_buffer *b, int node, enum starpu_data_access_mode mode)
 {
 	atomic_fetch_add(&b->waiters, 1);
 	spin_until_idle(b);
-	bool ok = starpu_data_acquire_on_node(b->handle, node, mode) == 0;
+	bool ok = sleep_until_acquired(b, node, mode);
 	atomic_fetch_sub(&b->waiters, 1);
 	return ok;
 }
@@ -43,13 +63,16 @@ static void release(struct slp_buffer *b, int node)
 	slp_idle_wake();
 }
 
-static void wait_for(struct slp_buffer *b)
+/* False, with an error: not in time. */
+static bool wait_for(struct slp_buffer *b)
 {
 	atomic_fetch_add(&b->waiters, 1);
 	spin_until_idle(b);
-	if (atomic_load(&b->pending) && starpu_data_acquire_on_node(b->handle, STARPU_ACQUIRE_NO_NODE, STARPU_R) == 0)
-		release(b, STARPU_ACQUIRE_NO_NODE);
+	bool pending = atomic_load(&b->pending);
+	bool ok = !pending || sleep_until_acquired(b, STARPU_ACQUIRE_NO_NODE, STARPU_R);
+	if (pending && ok) release(b, STARPU_ACQUIRE_NO_NODE);
 	atomic_fetch_sub(&b->waiters, 1);
+	return ok;
 }
 
 /* write: how its values were computed will not matter any more. */
@@ -108,7 +131,7 @@ enum sl_status sl_wait_at(const char *at, sl_tensor *t)
 	SLP_CALL("sl_wait", at);
 	if (!slp_tensor_usable(at, "sl_wait", t)) return slp_error_take();
 	struct slp_buffer *b = buffer_of(t, false);
-	wait_for(b);
+	if (!wait_for(b)) return end_sync();
 	slp_simulate_access(b, NULL, false);
 	uint32_t fault = atomic_load(&b->fault);
 	if (fault) slp_fault_report(fault);
