@@ -31,7 +31,9 @@ EXTRA_DIST += \
 	python/starling/data.py \
 	python/starling/init.py \
 	python/starling/mx/__init__.py \
+	python/starling/mx/_mode.py \
 	python/starling/mx/autograd.py \
+	python/starling/mx/base.py \
 	python/starling/mx/context.py \
 	python/starling/mx/functions.py \
 	python/starling/mx/gluon/__init__.py \
@@ -46,10 +48,14 @@ EXTRA_DIST += \
 	python/starling/mx/init.py \
 	python/starling/mx/missing.py \
 	python/starling/mx/nd.py \
+	python/starling/mx/np.py \
+	python/starling/mx/npx.py \
 	python/starling/mx/ndarray.py \
 	python/starling/mx/random.py \
 	python/starling/mx/sym.py \
 	python/starling/mx/symbol.py \
+	python/starling/mx/test_utils.py \
+	python/tests/test_cells.py \
 	python/tests/test_gluon.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \

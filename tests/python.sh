@@ -22,13 +22,15 @@ tree=$PWD/tests/python.dir
 export PYTHONPATH=$tree STARLING_SOURCE=$srcdir
 STARLING_SOURCE=$(cd "$srcdir" && pwd)
 
-for name in test_native test_registry test_gluon test_life; do
+for name in test_native test_registry test_gluon test_cells test_life; do
   echo "--- $name"
   (cd "$srcdir/python/tests" && "$python" -m unittest "$name")
 done
 
 programs() {
   local name
+  echo "--- test_cells on $1"
+  (cd "$srcdir/python/tests" && "$python" -m unittest test_cells)
   for name in hybrid asynchronous parallel devices trainer; do
     echo "--- $name.py on $1"
     "$python" "$srcdir/doc/tutorial/$name.py" >"$tree/output" 2>&1 || { cat "$tree/output"; exit 1; }

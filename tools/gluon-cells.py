@@ -4,20 +4,20 @@ Both start from equal weights, made by NumPy; FILE gets what they computed.
 """
 import sys
 
-import numpy as np
+import numpy
 
 if sys.argv[1] == "mxnet":
     import mxnet as mx
-    from mxnet import autograd, gluon, init, nd
+    from mxnet import autograd, gluon, init, nd, np, npx
     from mxnet.gluon import loss as gloss
     from mxnet.gluon import nn
 else:
     from starling import mx
-    from starling.mx import autograd, gluon, init, nd
+    from starling.mx import autograd, gluon, init, nd, np, npx
     from starling.mx.gluon import loss as gloss
     from starling.mx.gluon import nn
 
-rng = np.random.RandomState(0)
+rng = numpy.random.RandomState(0)
 results = {}
 
 
@@ -27,13 +27,13 @@ def random(*shape, scale=1.0):
 
 def keep(name, *arrays):
     for i, a in enumerate(arrays):
-        results["%s %d" % (name, i)] = a.asnumpy() if hasattr(a, "asnumpy") else np.asarray(a)
+        results["%s %d" % (name, i)] = a.asnumpy() if hasattr(a, "asnumpy") else numpy.asarray(a)
 
 
 def equal_weights(net, x):
     """Gives the parameters values that depend on their order and shapes alone."""
     net(x)
-    values = np.random.RandomState(1)
+    values = numpy.random.RandomState(1)
     for p in net.collect_params().values():
         if "running" not in p.name:
             p.set_data(nd.array(values.standard_normal(p.shape) * 0.2))
@@ -113,6 +113,39 @@ for name, options in (("sgd", {"learning_rate": 0.1, "momentum": 0.9, "wd": 0.01
         trainer.step(32)
     keep("training by " + name, l)
 
+# ---- training on two contexts, each with a backward pass of its own
+
+net = nn.HybridSequential()
+net.add(nn.Dense(16, activation="tanh"), nn.Dense(4))
+ctx = [mx.cpu(0), mx.cpu(1)]
+net.initialize(ctx=ctx)
+for part in gluon.utils.split_and_load(X, ctx):
+    net(part)
+equal_weights(net, X)
+net.hybridize()
+trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+for _ in range(5):
+    Xs, ys = gluon.utils.split_and_load(X, ctx), gluon.utils.split_and_load(labels, ctx)
+    with autograd.record():
+        parts = [loss(net(a), b) for a, b in zip(Xs, ys)]
+    for l in parts:
+        l.backward()
+    trainer.step(32)
+keep("training on two contexts", *parts)
+
+# ---- arrays of np
+
+npx.set_np()
+a, b = np.array(random(3, 4)), np.array(random(4))
+keep("np", a + b, np.dot(a, b), a.mean(axis=1), np.exp(a), a.reshape(2, -1), a.T, np.arange(20).reshape(4, 5), a.sum(), a.argmax(axis=1),
+     a > 0, npx.relu(a), npx.softmax(a), np.concatenate([a, a], axis=1), a[1:, 2], np.stack([a, a]), a.std(axis=0), np.dot(b, b))  # fmt: skip
+a.attach_grad()
+with autograd.record():
+    y = (npx.relu(a) * a).sum()
+y.backward()
+keep("gradient of np", y, a.grad)
+npx.reset_np()
+
 # ---- LeNet from scratch, two parts of a batch
 
 params = [nd.array(p) for p in (random(6, 1, 3, 3, scale=0.3), random(6, scale=0.1), random(12, 6, 5, 5, scale=0.1),
@@ -177,4 +210,4 @@ for _ in range(3):
 keep("residual network", l, net(X))
 
 nd.waitall()
-np.savez(sys.argv[2], **results)
+numpy.savez(sys.argv[2], **results)

@@ -247,9 +247,12 @@ class Block:
             raise_error()
         return Parameter(p, self, self._kind)
 
-    def initialize(self, init=None, *, devices=None, dtype=None, force=False):
-        """Gives the parameters their first values, now or as soon as their shapes are known."""
-        opts = {"init": initializer_of(init), "dtype": dtype_of(dtype), "force": force}
+    def initialize(self, init=None, *, devices=None, dtype=None, force=False, gather=0):
+        """Gives the parameters their first values, now or as soon as their shapes are known.
+
+        gather: the gradients of so many backward passes in turn are added, until a trainer's step uses them.
+        """
+        opts = {"init": initializer_of(init), "dtype": dtype_of(dtype), "force": force, "gather": gather}
         if devices is not None:
             devices = devices if isinstance(devices, (list, tuple)) else [devices]
             array_ = ffi.new("sl_device[]", [device_of(d) for d in devices])

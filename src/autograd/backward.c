@@ -223,6 +223,11 @@ static enum sl_status join(const struct walk *w, struct slp_var *v)
 	return SL_OK;
 }
 
+static bool gathers(const struct slp_var *v)
+{
+	return v->fresh && v->gathered < v->gather;
+}
+
 /* Puts the sum into the leaf's gradient: takes over its memory where nobody else has it. */
 static enum sl_status store(const struct walk *w, struct slp_var *v)
 {
@@ -231,7 +236,7 @@ static enum sl_status store(const struct walk *w, struct slp_var *v)
 		v->grad = sl_retain(v->sum);
 		return SL_OK;
 	}
-	if (v->req == SL_GRAD_ADD) return sl_add_inplace_at(w->at, v->grad, v->sum) ? SL_OK : sl_error();
+	if (v->req == SL_GRAD_ADD || gathers(v)) return sl_add_inplace_at(w->at, v->grad, v->sum) ? SL_OK : sl_error();
 	bool ours = atomic_load(&v->sum->refs) == 1 && atomic_load(&v->sum->storage->refs) == 1 && v->sum->offset == 0 &&
 		    sl_tensor_bytes(v->sum) == v->sum->storage->bytes;
 	if (!ours) return sl_copy_inplace_at(w->at, v->grad, v->sum) ? SL_OK : sl_error();
@@ -255,6 +260,7 @@ static enum sl_status store_all(const struct walk *w, enum sl_status s)
 		if (v->sum && s == SL_OK && w->npartials) SL_SCOPE s = join(w, v);
 		if (v->sum && s == SL_OK) {
 			s = store(w, v);
+			v->gathered = gathers(v) ? v->gathered + 1 : 1;
 			v->fresh = true;
 		}
 		sl_release(v->sum);

@@ -121,6 +121,7 @@ static enum sl_status set_devices(const char *at, sl_param *param, const struct 
 	free(param->devices);
 	param->devices = devices;
 	param->ndevices = opts->ndevices;
+	param->gather = opts->gather;
 	return SL_OK;
 }
 
@@ -186,6 +187,8 @@ static enum sl_status initialize_all(const char *at, sl_block *block, const stru
  * the first forward.  A parameter's own initialiser (biases: zeros) counts more than .init.  Parameters that have
  * values already keep them, which is said on stderr, unless .force.  Devices: without .devices a parameter lies on the
  * default device, with one on that, with several wherever one of them needs it; using it on another one is an error.
+ * With .gather = n the gradients of n calls of sl_backward are added, until a trainer's step uses them: one call for each
+ * part of a batch.
  * SL_EDEVICE: a device is not there; SL_ESHAPE: Xavier or He for what is no weight; SL_EINVAL: no such initialiser, or
  * .devices without .ndevices.  The array of devices stays the caller's.
  *

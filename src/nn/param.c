@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "autograd/autograd.h"
 #include "nn/nn.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* two threads may run a block for the first time */
@@ -91,6 +92,7 @@ static enum sl_status take(const char *at, sl_param *param, sl_tensor *t)
 	enum sl_status s =
 	        param->opts.no_grad ? SL_OK : sl_attach_grad_at(at, t, (struct sl_attach_opts){SL_GRAD_WRITE});
 	if (s != SL_OK) return s;
+	if (t->var) t->var->gather = param->gather;
 	if (param->data) slp_block_changed(param->block);
 	sl_release(param->data);
 	param->data = sl_retain(t);

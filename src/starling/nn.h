@@ -118,6 +118,7 @@ struct sl_initialize_opts {
 	int ndevices;
 	enum sl_dtype dtype;      /* of parameters that do not name one themselves */
 	bool force;               /* also what is initialised already */
+	int gather;               /* gradients of so many calls of sl_backward in turn are added; 0: of one */
 };
 SL_API enum sl_status sl_initialize_at(const char *at, sl_block *block, struct sl_initialize_opts opts);
 #define sl_initialize(block, ...) sl_initialize_at(SL_HERE, block, (struct sl_initialize_opts){__VA_ARGS__})

@@ -4,15 +4,22 @@
     from starling.mx import autograd, gluon, init, nd, sym
     from starling.mx.gluon import loss as gloss, nn
 
+or with NumPy's names, after npx.set_np():
+
+    from starling.mx import autograd, gluon, init, np, npx
+
 What MXNet has and this does not raises NotImplementedError, which names it.
 """
-from . import autograd, gluon, init, nd, random, sym
+from . import autograd, base, context, gluon, init, nd, np, npx, random, sym, test_utils
+from .base import MXNetError
 from .context import Context, cpu, current_context, gpu, num_gpus
 from .missing import missing
 from .ndarray import NDArray
 from .symbol import Symbol
 
 ndarray, symbol, initializer = nd, sym, init
+for _module in (nd, sym):
+    _module.np, _module.npx = np, npx
 __version__ = "1.9.1"  # the MXNet whose interface this is
 
 __getattr__ = missing("mx")

@@ -7,7 +7,7 @@ from .._tensor import Tensor, array as _array, wrap
 from .context import current_context
 from .missing import not_here
 from .ndarray import NDArray
-from .symbol import Symbol, classify
+from .symbol import classify
 
 __all__ = []
 
@@ -58,7 +58,9 @@ def array(source_array, ctx=None, dtype=None):
     """An array of the values: lists, NumPy arrays (as float32 unless dtype says otherwise), arrays."""
     if isinstance(source_array, NDArray):
         copy = source_array.copyto(ctx or current_context())
-        return copy if dtype is None else copy.astype(dtype)
+        return _made(copy if dtype is None else copy.astype(dtype))
+    if isinstance(source_array, (list, tuple)) and any(isinstance(x, NDArray) for x in source_array):
+        source_array = [x.asnumpy() if isinstance(x, NDArray) else x for x in source_array]
     return _array(source_array, dtype or "float32", _ctx(ctx), NDArray)
 
 
@@ -100,10 +102,13 @@ def _unary(name, mx=None):
 
 for _name in ("exp", "log", "sqrt", "square", "abs", "relu", "sigmoid", "tanh", "reciprocal"):
     _unary(_name)
-for _name in ("sin", "cos", "sign", "floor", "ceil", "round", "erf", "log1p", "expm1", "rsqrt"):
-    if hasattr(ops, _name):
-        _unary(_name)
 _unary("neg", "negative")
+
+
+@_public
+def sign(data, **_):
+    """1 where an element is positive, -1 where it is negative, else 0."""
+    return ops.gt_scalar(data, 0) - ops.lt_scalar(data, 0)
 
 
 def _binary(name, *mx_names):
@@ -160,6 +165,11 @@ def clip(data, a_min, a_max):
 # ---- along axes
 
 
+def _no_scalar(result):
+    """MXNet's nd has no scalars: they are arrays of one element; those of np it has."""
+    return result if result.ndim or result.is_symbol or result._scalars else result.reshape((1,))
+
+
 def _reduction(name):
     function = getattr(ops, name)
 
@@ -168,7 +178,7 @@ def _reduction(name):
             inside = {a % data.ndim for a in ([axis] if isinstance(axis, int) else axis or ())}
             axis = [a for a in range(data.ndim) if a not in inside]
         result = function(data, axis if axis is None or isinstance(axis, int) else list(axis), keepdims=keepdims)
-        return result if result.ndim or result.is_symbol else result.reshape((1,))  # MXNet has no scalars
+        return _no_scalar(result)
 
     call.__name__, call.__doc__ = name, function.__doc__
     globals()[name] = _public(call)
@@ -183,8 +193,7 @@ def norm(data, ord=2, axis=None, keepdims=False, **_):
     """The root of the sum of squares."""
     if ord != 2:
         raise not_here(f"norm(ord={ord})", "abs and sum")
-    result = ops.norm(data, axis, keepdims=keepdims)
-    return result if result.ndim or result.is_symbol else result.reshape((1,))
+    return _no_scalar(ops.norm(data, axis, keepdims=keepdims))
 
 
 @_public
@@ -271,6 +280,14 @@ def Activation(data, act_type, **_):
 
 
 @_public
+def LeakyReLU(data, act_type="leaky", slope=0.25, **_):
+    """x where it is positive, else slope·x."""
+    if act_type != "leaky":
+        raise not_here(f"LeakyReLU(act_type={act_type!r})", "act_type 'leaky'")
+    return ops.relu(data) - ops.relu(-data) * slope
+
+
+@_public
 def Dropout(data, p=0.5, mode="training", **_):
     """Elements become zero with probability p in training."""
     return ops.dropout(data, p)
@@ -325,11 +342,17 @@ def expand_dims(data, axis):
     return data.expand_dims(axis)
 
 
+def _joined(arrays, dim):
+    joined = ops.concat(arrays, dim)
+    joined.__class__ = arrays[0]._array
+    return classify(joined)
+
+
 @_public
 def concat(*data, dim=1, **_):
     """Arrays side by side along an axis."""
     data = data[0] if len(data) == 1 and isinstance(data[0], (list, tuple)) else data
-    return classify(ops.concat(data, dim))
+    return _joined(data, dim)
 
 
 Concat = concat
@@ -339,7 +362,7 @@ __all__.append("Concat")
 @_public
 def concatenate(arrays, axis=0, **_):
     """Arrays side by side along an axis."""
-    return classify(ops.concat(arrays, axis))
+    return _joined(arrays, axis)
 
 
 @_public
@@ -347,6 +370,58 @@ def stack(*data, axis=0, **_):
     """Arrays side by side along a new axis."""
     data = data[0] if len(data) == 1 and isinstance(data[0], (list, tuple)) else data
     return concat(*[x.expand_dims(axis) for x in data], dim=axis)
+
+
+@_public
+def swapaxes(data, dim1=0, dim2=0):
+    """With two axes exchanged."""
+    order = list(range(data.ndim))
+    order[dim1], order[dim2] = order[dim2], order[dim1]
+    return ops.transpose(data, order)
+
+
+@_public
+def squeeze(data, axis=None, **_):
+    """Without axes of length 1."""
+    return data.squeeze(axis)
+
+
+@_public
+def split(data, num_outputs, axis=1, squeeze_axis=False):
+    """An array cut into equal parts along an axis."""
+    step, rest = divmod(data.shape[axis], num_outputs)
+    if rest:
+        raise ValueError(f"split: {data.shape[axis]} elements of axis {axis} are not {num_outputs} equal parts")
+    parts = [data.slice_axis(axis, i * step, (i + 1) * step) for i in range(num_outputs)]
+    return [p.squeeze(axis) for p in parts] if squeeze_axis else parts
+
+
+@_public
+def tile(data, reps):
+    """Copies of an array side by side along its axes."""
+    reps = (reps,) if isinstance(reps, int) else tuple(reps)
+    data = data.reshape((1,) * (len(reps) - data.ndim) + data.shape) if len(reps) > data.ndim else data
+    for axis, n in enumerate(reps, data.ndim - len(reps)):
+        data = concat(*[data] * n, dim=axis) if n > 1 else data
+    return data
+
+
+@_public
+def reshape_like(lhs, rhs):
+    """The values of lhs in the shape of rhs."""
+    return lhs.reshape(rhs.shape)
+
+
+@_public
+def eye(N, M=0, k=0, ctx=None, dtype="float32"):
+    """Ones on a diagonal."""
+    return array(numpy.eye(N, M or N, k), ctx, dtype)
+
+
+@_public
+def linspace(start, stop, num, endpoint=True, ctx=None, dtype="float32"):
+    """num numbers from start to stop."""
+    return array(numpy.linspace(start, stop, num, endpoint), ctx, dtype)
 
 
 @_public

@@ -1,8 +1,6 @@
 """What MXNet has and this package does not."""
 
 _instead = {
-    "mx.np": "mx.nd, or NumPy for values in main memory",
-    "mx.npx": "mx.nd",
     "mx.mod": "gluon.Trainer with autograd",
     "mx.module": "gluon.Trainer with autograd",
     "mx.kv": "gluon.Trainer, which adds gradients over devices by itself",

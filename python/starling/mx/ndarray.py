@@ -22,6 +22,11 @@ class NDArray(Tensor):
     """An array of MXNet's on the engine."""
 
     __slots__ = ()
+    _scalars = False  # whether an array can be without axes
+
+    def __getitem__(self, key):
+        part = Tensor.__getitem__(self, key)
+        return part if part.ndim or part._scalars or part.is_symbol else part.reshape((1,))
 
     @property
     def context(self):
@@ -42,8 +47,20 @@ class NDArray(Tensor):
         return "default"
 
     def asnumpy(self):
-        """The values as a NumPy array, waited for."""
+        """The values as a NumPy array of their own, waited for."""
         return self.numpy()
+
+    def as_nd_ndarray(self):
+        """The array itself."""
+        return self
+
+    def as_np_ndarray(self):
+        """A copy for mx.np."""
+        from .np import ndarray
+
+        copy = self.copy()
+        copy.__class__ = ndarray
+        return copy
 
     def asscalar(self):
         """The value of an array with one element, waited for."""
@@ -110,7 +127,7 @@ class NDArray(Tensor):
     def __repr__(self):
         if self.is_symbol:
             return f"<Symbol {ffi.string(lib.sl_symbol_name(self._p)).decode()}>"
-        return f"\n{self.asnumpy()}\n<NDArray {'x'.join(map(str, self.shape))} @{self.context}>"
+        return f"\n{self.asnumpy()}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self.context}>"
 
     __str__ = __repr__
 

@@ -13,13 +13,18 @@ class Symbol(NDArray):
         """The name of the operation behind it."""
         return ffi.string(lib.sl_symbol_name(self._p)).decode()
 
+    def as_np_ndarray(self):
+        """The same symbol for mx.np."""
+        from .np import _Symbol
 
-def kind_of(p):
-    """The class of a C tensor's Python object."""
-    return Symbol if lib.sl_is_symbol(p) else NDArray
+        self.__class__ = _Symbol
+        return self
+
+
+NDArray._array, NDArray._symbol = NDArray, Symbol
 
 
 def classify(t):
     """Gives an array the class that fits it: with a symbol among its arguments a result is one."""
-    t.__class__ = kind_of(t._p)
+    t.__class__ = t._symbol if lib.sl_is_symbol(t._p) else t._array
     return t

@@ -1,7 +1,7 @@
 """mx.gluon: blocks, losses, trainers, data."""
 from ..missing import missing
 from . import data, loss, nn, utils
-from .block import Block, HybridBlock
+from .block import Block, HybridBlock, SymbolBlock
 from .parameter import Parameter, ParameterDict
 from .trainer import Trainer
 

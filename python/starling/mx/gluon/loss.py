@@ -14,9 +14,12 @@ class Loss(HybridBlock):
             raise not_here(f"{type(self).__name__}(batch_axis={batch_axis})", "batch_axis 0")
         object.__setattr__(self, "_weight", weight)
 
+    def __repr__(self):
+        return f"{type(self).__name__}(batch_axis=0, w={self._weight})"
+
     def __call__(self, pred, label, sample_weight=None):
         y = self._loss(pred, label)
-        if self._weight is not None:
+        if self._weight not in (None, 1.0):
             y = y * self._weight
         if sample_weight is not None:
             y = y * sample_weight
@@ -35,7 +38,7 @@ class L2Loss(Loss):
     """Half the square of the difference, the mean over a sample."""
 
     def __init__(self, weight=1.0, batch_axis=0, **_):
-        super().__init__(None if weight == 1.0 else weight, batch_axis)
+        super().__init__(weight, batch_axis)
 
     def _loss(self, pred, label):
         return ops.l2_loss(pred, _like(label, pred))

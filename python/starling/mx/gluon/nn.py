@@ -15,17 +15,19 @@ def _activation(name):
 class _Layer(HybridBlock):
     """A layer of the engine's with Gluon's name and options."""
 
+    _in_python = False
+
     def __init__(self, inner, text):
         self._own(lib.sl_block_retain(inner._p))
         object.__setattr__(self, "_text", text)
 
     def __repr__(self):
-        return f"{type(self).__name__}({self._text(self) if callable(self._text) else self._text})"
+        text = self._text(self) if callable(self._text) else self._text
+        return f"{type(self).__name__}({text})" if text else type(self).__name__
 
 
 def _sizes(layer):
-    shape = layer.collect_params()[f"{layer.name}_weight"].shape
-    return shape
+    return layer.params.find("weight").shape
 
 
 def _ending(activation):
@@ -61,18 +63,27 @@ class Conv2D(_Layer):
         def text(layer):
             known = _sizes(layer)[1]
             return f"{known or None} -> {channels}, kernel_size={pair(kernel_size)}, stride={pair(strides)}" + (
-                f", padding={pair(padding)}" if pair(padding) != (0, 0) else "") + _ending(activation)
+                f", padding={pair(padding)}" if pair(padding) != (0, 0) else "") + (
+                f", dilation={pair(dilation)}" if pair(dilation) != (1, 1) else "") + (
+                f", groups={groups}" if groups != 1 else "") + ("" if use_bias else ", bias=False") + _ending(activation)
 
         super().__init__(inner, text)
 
 
+def _pooling(size, strides, padding, ceil_mode, whole, kind):
+    return (f"size={pair(size)}, stride={pair(strides)}, padding={pair(padding)}, ceil_mode={ceil_mode}, "
+            f"global_pool={whole}, pool_type={kind}, layout=NCHW")
+
+
 class _Pool(_Layer):
+    _type = "max"
+
     def __init__(self, kind, pool_size, strides, padding, ceil_mode, **options):
         strides = pool_size if strides is None else strides
         inner = kind(pair(pool_size)[0], stride=strides, pad=padding, ceil=ceil_mode, **options)
         if pair(pool_size)[0] != pair(pool_size)[1]:
             raise not_here(f"{type(self).__name__}(pool_size={pool_size})", "starling.pool2d")
-        super().__init__(inner, f"size={pair(pool_size)}, stride={pair(strides)}, padding={pair(padding)}, ceil_mode={ceil_mode}")
+        super().__init__(inner, _pooling(pool_size, strides, padding, ceil_mode, False, self._type))
 
 
 class MaxPool2D(_Pool):
@@ -85,6 +96,8 @@ class MaxPool2D(_Pool):
 class AvgPool2D(_Pool):
     """The mean of windows."""
 
+    _type = "avg"
+
     def __init__(self, pool_size=(2, 2), strides=None, padding=0, ceil_mode=False, layout="NCHW", count_include_pad=True, **_):
         super().__init__(_nn.AvgPool2d, pool_size, strides, padding, ceil_mode, exclude_pad=not count_include_pad)
 
@@ -93,14 +106,14 @@ class GlobalAvgPool2D(_Layer):
     """The mean of each channel."""
 
     def __init__(self, layout="NCHW", **_):
-        super().__init__(_nn.GlobalAvgPool2d(), "size=(1, 1), global")
+        super().__init__(_nn.GlobalAvgPool2d(), _pooling(1, 1, 0, True, True, "avg"))
 
 
 class GlobalMaxPool2D(_Layer):
     """The maximum of each channel."""
 
     def __init__(self, layout="NCHW", **_):
-        super().__init__(_nn.GlobalMaxPool2d(), "size=(1, 1), global")
+        super().__init__(_nn.GlobalMaxPool2d(), _pooling(1, 1, 0, True, True, "max"))
 
 
 class BatchNorm(_Layer):
@@ -109,8 +122,16 @@ class BatchNorm(_Layer):
     def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, in_channels=0, **_):
         if axis != 1:
             raise not_here(f"BatchNorm(axis={axis})", "axis 1")
+        if use_global_stats:
+            raise not_here("BatchNorm(use_global_stats=True)", "autograd.predict_mode")
         inner = _nn.BatchNorm(eps=epsilon, momentum=momentum, no_scale=not scale, no_center=not center, in_channels=in_channels)
-        super().__init__(inner, f"axis=1, eps={epsilon}, momentum={momentum}")
+
+        def text(layer):
+            known = layer.params.find("running_mean").shape[0]
+            return (f"axis=1, eps={epsilon}, momentum={momentum}, fix_gamma={not scale}, "
+                    f"use_global_stats=False, in_channels={known or None}")
+
+        super().__init__(inner, text)
 
 
 class LayerNorm(_Layer):
@@ -119,7 +140,7 @@ class LayerNorm(_Layer):
     def __init__(self, axis=-1, epsilon=1e-5, in_channels=0, **_):
         if axis != -1:
             raise not_here(f"LayerNorm(axis={axis})", "axis -1")
-        super().__init__(_nn.LayerNorm(eps=epsilon, in_channels=in_channels), f"axis=-1, eps={epsilon}")
+        super().__init__(_nn.LayerNorm(eps=epsilon, in_channels=in_channels), f"eps={epsilon}, axis=-1, center=True, scale=True, in_channels={in_channels}")
 
 
 class Activation(_Layer):
@@ -129,11 +150,25 @@ class Activation(_Layer):
         super().__init__(_nn.Activation(_activation(activation)), activation)
 
 
+class LeakyReLU(HybridBlock):
+    """x where it is positive, else alpha·x."""
+
+    def __init__(self, alpha, **_):
+        super().__init__()
+        object.__setattr__(self, "_alpha", alpha)
+
+    def hybrid_forward(self, F, x):
+        return F.LeakyReLU(x, slope=self._alpha)
+
+    def __repr__(self):
+        return f"LeakyReLU({self._alpha})"
+
+
 class Dropout(_Layer):
     """Elements become zero with probability rate in training."""
 
     def __init__(self, rate, **_):
-        super().__init__(_nn.Dropout(rate), f"p = {rate}")
+        super().__init__(_nn.Dropout(rate), f"p = {rate}, axes=()")
 
 
 class Flatten(_Layer):
@@ -152,6 +187,8 @@ class Embedding(_Layer):
 
 class Sequential(Block):
     """Blocks one after the other."""
+
+    _in_python = False
 
     def __init__(self, prefix=None, params=None):
         self._own(lib.sl_sequential_at(here(), NULL, 0))
@@ -184,6 +221,10 @@ class HybridSequential(Sequential, HybridBlock):
         HybridBlock.hybridize(self, active, **options)
 
 
+def _function_name(block):
+    return f"{type(block).__name__}({getattr(block._function, '__name__', block._function)})"
+
+
 class Lambda(Block):
     """A function of arrays as a block."""
 
@@ -197,6 +238,8 @@ class Lambda(Block):
         function = getattr(nd, self._function) if isinstance(self._function, str) else self._function
         return function(*args)
 
+    __repr__ = _function_name
+
 
 class HybridLambda(HybridBlock):
     """A function of F and arrays as a block."""
@@ -209,6 +252,8 @@ class HybridLambda(HybridBlock):
         if isinstance(self._function, str):
             return getattr(F, self._function)(*args)
         return self._function(F, *args)
+
+    __repr__ = _function_name
 
 
 __getattr__ = missing("mx.gluon.nn")

@@ -3,6 +3,7 @@ import numpy
 
 from ..missing import missing
 from .. import nd
+from .._mode import array_class
 
 
 def split_data(data, num_slice, batch_axis=0, even_split=True):
@@ -24,6 +25,7 @@ def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
     """An array cut into parts, one on each context."""
     if not hasattr(data, "as_in_context"):
         data = nd.array(data, ctx_list[0])
+        data.__class__ = array_class()
     if len(ctx_list) == 1:
         return [data.as_in_context(ctx_list[0])]
     parts = split_data(data, len(ctx_list), batch_axis, even_split)

@@ -4,6 +4,7 @@ import numpy
 from ...missing import missing
 from ...ndarray import NDArray
 from ... import nd
+from ..._mode import array_class
 from ...context import cpu
 from . import vision
 
@@ -81,6 +82,8 @@ class DataLoader:
         for i in range(len(self)):
             parts = self._stack(order[i * self._batch_size : (i + 1) * self._batch_size])
             arrays = [nd.array(p, cpu(), "float32" if p.dtype.kind == "f" else "int32") for p in parts]
+            for a in arrays:
+                a.__class__ = array_class()
             yield arrays[0] if len(arrays) == 1 else arrays
 
 

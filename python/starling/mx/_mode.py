@@ -1,0 +1,32 @@
+"""Whether blocks and loaders make arrays of mx.np (npx.set_np) or of mx.nd."""
+_np = False
+
+
+def set_np(shape=True, array=True, dtype=False):
+    """Blocks, parameters and loaders make arrays of mx.np from now on."""
+    global _np
+    _np = bool(array)
+
+
+def reset_np():
+    """Blocks, parameters and loaders make arrays of mx.nd from now on."""
+    set_np(False, False)
+
+
+def is_np_array():
+    """Whether set_np was called."""
+    return _np
+
+
+is_np_shape = is_np_array
+
+
+def array_class():
+    """The class of the arrays that blocks, parameters and loaders make."""
+    if _np:
+        from .np import ndarray
+
+        return ndarray
+    from .ndarray import NDArray
+
+    return NDArray

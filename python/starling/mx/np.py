@@ -1,0 +1,419 @@
+"""mx.np: NumPy's functions over arrays of the engine, as programs with npx.set_np() use them."""
+import numpy
+
+from .. import _ops as ops
+from .._tensor import Tensor
+from . import functions as _f
+from . import random as _random
+from ._mode import set_np
+from .missing import missing, not_here
+from .ndarray import NDArray
+from .symbol import Symbol, classify
+
+e, pi, inf, nan, newaxis = numpy.e, numpy.pi, numpy.inf, numpy.nan, None
+float16, float32, float64 = numpy.float16, numpy.float32, numpy.float64
+uint8, int32, int64, bool_ = numpy.uint8, numpy.int32, numpy.int64, numpy.bool_
+
+
+class ndarray(NDArray):
+    """An array with NumPy's meaning: scalars have no axes, comparisons give truth values."""
+
+    __slots__ = ()
+    _scalars = True
+
+    def item(self, *index):
+        """The value of an array with one element, or of the element there."""
+        return Tensor.item(self[index] if index else self)
+
+    def asscalar(self):
+        """MXNet's arrays of np have item."""
+        raise AttributeError("arrays of mx.np have no asscalar; use item")
+
+    def as_nd_ndarray(self):
+        """The same array for mx.nd."""
+        return _as(self.copy(), NDArray)
+
+    def as_np_ndarray(self):
+        """The array itself."""
+        return self
+
+    def copy(self):
+        """An array of its own with the same values."""
+        return Tensor.copy(self)
+
+    def transpose(self, *axes):
+        """With the axes in another order, or in reverse."""
+        return transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None)
+
+    def __repr__(self):
+        if self.is_symbol:
+            return NDArray.__repr__(self)
+        text = repr(self.asnumpy())
+        if self.dtype is numpy.float32:
+            text = text.replace(", dtype=float32)", ")")
+        return text if self.context.device_type == "cpu" else f"{text[:-1]}, ctx={self.context})"
+
+    def __str__(self):
+        if self.is_symbol:
+            return NDArray.__repr__(self)
+        place = "" if self.context.device_type == "cpu" else f" @{self.context}"
+        return str(self.asnumpy()) + place
+
+    __hash__ = NDArray.__hash__
+
+
+def _comparison(name):
+    compare = getattr(Tensor, name)
+
+    def method(self, other):
+        result = compare(self, other)
+        return result if result is NotImplemented else result.astype("bool")
+
+    return method
+
+
+for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+    setattr(ndarray, _name, _comparison(_name))
+
+
+class _Symbol(Symbol, ndarray):
+    __slots__ = ()
+    __hash__ = NDArray.__hash__
+
+    def __repr__(self):
+        return f"<_Symbol {self.name}>"
+
+    __str__ = __repr__
+
+
+ndarray._array, ndarray._symbol = ndarray, _Symbol
+
+
+def _as(t, kind):
+    t.__class__ = kind
+    return classify(t)
+
+
+def _place(ctx, device):
+    return ctx or device
+
+
+# ---- new arrays
+
+
+def array(object, dtype=None, ctx=None, device=None):
+    """An array of the values: float32 unless dtype says otherwise."""
+    return _as(_f.array(object, _place(ctx, device), dtype), ndarray)
+
+
+def _maker(name):
+    make = getattr(_f, name)
+
+    def call(shape, dtype=None, order="C", ctx=None, device=None):
+        return _as(make(shape, _place(ctx, device), dtype or "float32"), ndarray)
+
+    call.__name__, call.__doc__ = name, make.__doc__
+    return call
+
+
+zeros, ones, empty = _maker("zeros"), _maker("ones"), _maker("empty")
+
+
+def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=None):
+    """An array of one value."""
+    return _as(_f.full(shape, fill_value, _place(ctx, device), dtype or "float32"), ndarray)
+
+
+def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
+    """Numbers from start (0 if only stop is given) to stop, step apart."""
+    return _as(_f.arange(start, stop, step, ctx=_place(ctx, device), dtype=dtype or "float32"), ndarray)
+
+
+def linspace(start, stop, num=50, endpoint=True, dtype=None, axis=0, ctx=None, device=None):
+    """num numbers from start to stop."""
+    return array(numpy.linspace(start, stop, num, endpoint), dtype, ctx, device)
+
+
+def eye(N, M=None, k=0, dtype=None, ctx=None, device=None):
+    """Ones on a diagonal."""
+    return array(numpy.eye(N, M, k), dtype, ctx, device)
+
+
+def identity(n, dtype=None, ctx=None, device=None):
+    """Ones on the diagonal."""
+    return eye(n, dtype=dtype, ctx=ctx, device=device)
+
+
+def zeros_like(a, dtype=None, **_):
+    """Zeros in the shape of an array."""
+    return _f.zeros_like(a) if dtype is None else _f.zeros_like(a).astype(dtype)
+
+
+def ones_like(a, dtype=None, **_):
+    """Ones in the shape of an array."""
+    return _f.ones_like(a) if dtype is None else _f.ones_like(a).astype(dtype)
+
+
+def full_like(a, fill_value, dtype=None, **_):
+    """One value in the shape of an array."""
+    return ones_like(a, dtype) * fill_value
+
+
+# ---- element by element
+
+exp, log, sqrt, square, tanh, reciprocal, negative, sign = (
+    getattr(_f, name) for name in ("exp", "log", "sqrt", "square", "tanh", "reciprocal", "negative", "sign")
+)
+abs = absolute = fabs = _f.abs
+
+
+def _operator(name, doc):
+    def call(x1, x2, out=None, **_):
+        if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
+            x1 = array(x1)
+        if not isinstance(x1, Tensor):
+            return _into(_swapped[name](x2, x1) if name in _swapped else getattr(x2, f"__r{name}__")(x1), out)
+        return _into(getattr(x1, f"__{name}__")(x2), out)
+
+    call.__doc__ = doc
+    return call
+
+
+def _into(result, out):
+    if out is None:
+        return result
+    out[:] = result
+    return out
+
+
+_swapped = {
+    "eq": lambda b, a: b == a, "ne": lambda b, a: b != a, "lt": lambda b, a: b > a, "le": lambda b, a: b >= a,
+    "gt": lambda b, a: b < a, "ge": lambda b, a: b <= a,
+}  # fmt: skip
+add, subtract, multiply = _operator("add", "a + b."), _operator("sub", "a - b."), _operator("mul", "a · b.")
+divide = true_divide = _operator("truediv", "a / b.")
+power, equal, not_equal = _operator("pow", "a to the power of b."), _operator("eq", "a == b."), _operator("ne", "a != b.")
+less, less_equal = _operator("lt", "a < b."), _operator("le", "a <= b.")
+greater, greater_equal = _operator("gt", "a > b."), _operator("ge", "a >= b.")
+maximum, minimum = _f.maximum, _f.minimum
+
+
+def clip(a, a_min, a_max, out=None):
+    """Values below a_min become a_min, those above a_max a_max."""
+    a = a if a_min is None else ops.maximum_scalar(a, a_min)
+    return _into(a if a_max is None else ops.minimum_scalar(a, a_max), out)
+
+
+# ---- along axes
+
+
+def _reduction(name):
+    reduce = getattr(_f, name)
+
+    def call(a, axis=None, dtype=None, out=None, keepdims=False, **_):
+        a = a if isinstance(a, Tensor) else array(a)
+        if dtype is not None:
+            a = a.astype(dtype)
+        if str(a.dtype) == "bool" or a.dtype is numpy.bool_:
+            a = a.astype("float32" if name == "mean" else "int32")
+        return _into(reduce(a, axis, keepdims), out)
+
+    call.__name__, call.__doc__ = name, reduce.__doc__
+    setattr(ndarray, name, call)
+    return call
+
+
+sum, mean, max, min = (_reduction(name) for name in ("sum", "mean", "max", "min"))
+
+
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
+    """The mean of the squared differences from the mean."""
+    n = a.size if axis is None else numpy.prod([a.shape[i] for i in ([axis] if isinstance(axis, int) else axis)])
+    squares = ops.square(a - _f.mean(a, axis, True))
+    return _into(_f.sum(squares, axis, keepdims) / float(n - ddof), out)
+
+
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
+    """The root of the variance."""
+    return _into(ops.sqrt(var(a, axis, None, None, ddof, keepdims)), out)
+
+
+def argmax(a, axis=None, out=None, keepdims=False):
+    """Where the largest element is."""
+    flat = a.reshape((-1,)) if axis is None else a
+    result = ops.argmax(flat, 0 if axis is None else axis).astype("int64")
+    return _into(result.expand_dims(axis) if keepdims and axis is not None else result, out)
+
+
+def argmin(a, axis=None, out=None, keepdims=False):
+    """Where the smallest element is."""
+    return argmax(-a, axis, out, keepdims)
+
+
+for _method in (var, std, argmax, argmin):
+    setattr(ndarray, _method.__name__, _method)
+
+
+# ---- products
+
+
+def dot(a, b, out=None):
+    """The product of vectors, matrices, or over the last axis of a and the last but one of b; numbers scale."""
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor) or not a.ndim or not b.ndim:
+        return _into(a * b, out)
+    if b.ndim > 2:
+        raise not_here("np.dot of an array with more than two axes", "np.matmul")
+    return _into(_f.dot(a, b), out)
+
+
+def matmul(a, b, out=None):
+    """The product of matrices, or of each two of two batches."""
+    return _into(a @ b, out)
+
+
+def _dot(a, b, out=None):
+    return dot(a, b, out)
+
+
+ndarray.dot = _dot
+
+
+class linalg:
+    """What there is of NumPy's linear algebra."""
+
+    @staticmethod
+    def norm(x, ord=None, axis=None, keepdims=False):
+        """The root of the sum of squares."""
+        return _f.norm(x, ord or 2, axis, keepdims)
+
+
+# ---- moving elements
+
+
+def transpose(a, axes=None):
+    """With the axes in another order, or in reverse."""
+    return ops.transpose(a, axes or None)
+
+
+def reshape(a, newshape, order="C", **_):
+    """The same values in another shape."""
+    return a.reshape(newshape)
+
+
+def ravel(x, order="C"):
+    """The values as one axis."""
+    return x.reshape((-1,))
+
+
+ndarray.ravel = ndarray.flatten = ravel
+
+
+def expand_dims(a, axis):
+    """With one more axis, of length 1."""
+    return a.expand_dims(axis)
+
+
+def squeeze(a, axis=None):
+    """Without axes of length 1."""
+    return a.squeeze(axis)
+
+
+def swapaxes(a, axis1, axis2):
+    """With two axes exchanged."""
+    return _f.swapaxes(a, axis1, axis2)
+
+
+def broadcast_to(array, shape):
+    """Repeated to a shape."""
+    return ops.broadcast_to(array, shape)
+
+
+def concatenate(seq, axis=0, out=None):
+    """Arrays one after the other along an axis."""
+    return _into(_f.concatenate(list(seq), axis), out)
+
+
+concat = concatenate
+
+
+def stack(arrays, axis=0, out=None):
+    """Arrays side by side along a new axis."""
+    return _into(_f.stack(*arrays, axis=axis), out)
+
+
+def vstack(arrays):
+    """Arrays one under the other."""
+    return concatenate([a if a.ndim > 1 else a.reshape((1, -1)) for a in arrays], 0)
+
+
+def hstack(arrays):
+    """Arrays one beside the other."""
+    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
+
+
+def split(ary, indices_or_sections, axis=0):
+    """An array cut into parts along an axis."""
+    size = ary.shape[axis]
+    if isinstance(indices_or_sections, int):
+        if size % indices_or_sections:
+            raise ValueError("array split does not result in an equal division")
+        step = size // indices_or_sections
+        bounds = list(range(0, size + 1, step))
+    else:
+        bounds = [0, *indices_or_sections, size]
+    return [ary.slice_axis(axis, b, e) for b, e in zip(bounds, bounds[1:])]
+
+
+def take(a, indices, axis=None, mode="raise", out=None):
+    """The parts of an axis that indices name."""
+    return _into(_f.take(a if axis is not None else ravel(a), indices, axis or 0), out)
+
+
+def shape(a):
+    """The lengths of the axes."""
+    return a.shape
+
+
+def array_equal(a, b):
+    """Whether two arrays are the same, waited for."""
+    return a.shape == b.shape and bool((a.asnumpy() == b.asnumpy()).all())
+
+
+class random:
+    """Random arrays by NumPy's names."""
+
+    seed = staticmethod(_random.seed)
+
+    @staticmethod
+    def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
+        """Normal numbers with mean loc and standard deviation scale."""
+        return _into(_as(_random.normal(loc, scale, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
+
+    @staticmethod
+    def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
+        """Uniform numbers from low to high."""
+        return _into(_as(_random.uniform(low, high, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
+
+    @staticmethod
+    def randn(*size, dtype=None, ctx=None):
+        """Normal numbers in that shape."""
+        return random.normal(0, 1, size, dtype, ctx)
+
+    @staticmethod
+    def rand(*size, dtype=None, ctx=None):
+        """Uniform numbers from 0 to 1 in that shape."""
+        return random.uniform(0, 1, size, dtype, ctx)
+
+    @staticmethod
+    def randint(low, high=None, size=None, dtype=None, ctx=None, out=None, device=None):
+        """Whole numbers from low (0 if only one bound is given) to high, which is left out."""
+        low, high = (0, low) if high is None else (low, high)
+        made = _random.randint(low, high, () if size is None else size, dtype, _place(ctx, device))
+        return _into(_as(made, ndarray), out)
+
+
+_missing = missing("mx.np")
+
+
+def __getattr__(name):
+    return _missing(name)
