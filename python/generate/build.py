@@ -1,7 +1,7 @@
 """Builds the Python package: build.py --source SRC --build BUILD --out DIR.
 
 DIR/starling becomes the package: the modules of python/starling, those made from the headers, the extension module, and the
-library with what it needs that is not part of a usual Debian installation.
+library with what it needs that is not part of a usual Debian installation.  With --system the library is the installed one.
 """
 import argparse
 import json
@@ -39,6 +39,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True, help="the folder that the C library was built in")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="where the package goes")
     parser.add_argument("--version", default="0.0.0")
+    parser.add_argument("--system", action="store_true", help="leave the library to the system, for a package of a distribution")
     options = parser.parse_args()
     source, out = options.source.resolve(), options.out.resolve()
     package = out / "starling"
@@ -49,10 +50,11 @@ def main():
     headers = Headers(source / "src")
     write_modules(headers, documentation(source), package)
     libs = options.build.resolve() / ".libs"
-    extension.build(headers, out, str(source / "src"), [str(libs)], [])
+    extension.build(headers, out, str(source / "src"), [str(libs)], not options.system)
     for leftover in (*package.glob("_ffi.c"), *package.glob("_ffi.o")):
         leftover.unlink()
-    libraries.carry(libs / "libstarling.so.0", package / "lib")
+    if not options.system:
+        libraries.carry(libs / "libstarling.so.0", package / "lib")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ struct slpy_block { sl_block base; void *object; };
 """
 
 
-def build(headers, folder, include, libraries, flags):
-    """Compiles starling/_ffi.abi3.so below `folder`; returns its path."""
+def build(headers, folder, include, libraries, carried):
+    """Compiles starling/_ffi.abi3.so below `folder`; carried: the package brings the library along.  Returns its path."""
     ffi = cffi.FFI()
     ffi.cdef("struct slp_block;\n" + headers.text + _CALLBACKS)
     ffi.set_source(
@@ -27,9 +27,9 @@ def build(headers, folder, include, libraries, flags):
         include_dirs=[include],
         library_dirs=libraries,
         libraries=["starling"],
-        extra_compile_args=["-O2", "-g0", "-Wno-unused", *flags],
+        extra_compile_args=["-O2", "-g0", "-Wno-unused"],
         # An old-style run path: it is looked at for what the library itself needs, too.
-        extra_link_args=["-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN/lib"],
+        extra_link_args=["-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN/lib"] if carried else [],
         py_limited_api=sys.implementation.name == "cpython",
     )
     return ffi.compile(tmpdir=str(folder))

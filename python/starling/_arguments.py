@@ -12,8 +12,8 @@ def tensors_of(tensors, name):
     """(array, length) of several tensors; NULL where one is None, and for None."""
     if tensors is None:
         return NULL, 0
-    if isinstance(tensors, Tensor):
-        raise TypeError(f"{name} is one tensor, a list of tensors is needed")
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError(f"{name} is {'one tensor' if isinstance(tensors, Tensor) else type(tensors).__name__}, a list of tensors is needed")
     try:
         return ffi.new("sl_tensor *[]", [NULL if t is None else t._p for t in tensors]), len(tensors)
     except AttributeError:

@@ -19,7 +19,11 @@ class Initializer:
 
 def initializer_of(value):
     """An initialiser as C wants it; None is the layer's own."""
-    return (0, 0.0, 0, False) if value is None else value._c
+    if value is None:
+        return (0, 0.0, 0, False)
+    if not isinstance(value, Initializer):
+        raise _core.wrong("init", value, "an initialiser of starling.init")
+    return value._c
 
 
 class Parameter:
@@ -193,6 +197,8 @@ class Block:
 
     def add_child(self, name, child):
         """Makes another block part of this one."""
+        if not isinstance(child, Block):
+            raise _core.wrong(f"child {name!r}", child, "Block")
         if "_p" not in self.__dict__:
             raise _core.StateError(f"call super().__init__() in {type(self).__name__}.__init__ before setting {name}")
         added = lib.sl_block_add_at(here(), self._p, name.encode(), lib.sl_block_retain(child._p))
@@ -242,6 +248,8 @@ class Block:
 
     def find(self, path):
         """The parameter of that name: "0.weight"."""
+        if not isinstance(path, str):
+            raise _core.wrong("path", path, "str")
         p = lib.sl_block_find_at(here(), self._p, path.encode())
         if not p:
             raise_error()
@@ -337,4 +345,4 @@ def load(symbol, inputs=("data",), params=None, *, output=None, lenient=False):
 
 def taken(block):
     """A reference to a block for another one to take over; NULL for None."""
-    return NULL if block is None else lib.sl_block_retain(block._p)
+    return NULL if block is None else lib.sl_block_retain(_core.pointer("a block inside", block, Block))

@@ -139,9 +139,24 @@ def options(struct, /, **given):
     return ffi.new(f"struct {struct} *", given)[0]
 
 
-def shape_of(value):
+def wrong(name, value, wanted):
+    """The error for an argument of a wrong type."""
+    return TypeError(f"{name} is {type(value).__name__}, {wanted} is needed")
+
+
+def pointer(name, value, kind):
+    """The C object behind an argument that must be of this class."""
+    if not isinstance(value, kind):
+        raise wrong(name, value, kind.__name__)
+    return value._p
+
+
+def shape_of(value, name="shape"):
     """A shape given as an int or a sequence, as C wants it."""
-    dims = (value,) if isinstance(value, int) else tuple(map(int, value))
+    try:
+        dims = (value.__index__(),) if hasattr(value, "__index__") else tuple(d.__index__() for d in value)
+    except (AttributeError, TypeError):
+        raise wrong(name, value, "a length or a sequence of lengths (whole numbers)") from None
     if len(dims) > _AXES:
         raise ShapeError(f"a shape has at most {_AXES} axes, {dims} has {len(dims)}")
     return (len(dims), dims + (0,) * (_AXES - len(dims)))  # what is not given would not be zero
@@ -152,27 +167,32 @@ def shape_from(shape):
     return None if shape.ndim < 0 else tuple(shape.dim[0 : shape.ndim])
 
 
-def pair(value):
+def pair(value, name="an option of windows"):
     """One number or two as two."""
     try:
-        first, second = value
-    except TypeError:
-        return (value, value)
-    return (first, second)
+        first, second = (value, value) if hasattr(value, "__index__") else value
+        return (first.__index__(), second.__index__())
+    except (AttributeError, TypeError, ValueError):
+        raise wrong(name, value, "a whole number or two") from None
 
 
 def axes_of(value):
     """(array to keep alive, its length) of axes given as None, an int or a sequence."""
     if value is None:
         return NULL, 0
-    axes = [value] if isinstance(value, int) else list(value)
-    return ffi.new("int[]", axes), len(axes)
+    try:
+        axes = [value] if hasattr(value, "__index__") else list(value)
+        return ffi.new("int[]", axes), len(axes)
+    except TypeError:
+        raise wrong("axis", value, "a whole number or a sequence of them") from None
 
 
 def text_of(value, name):
     """A str or path as C wants it."""
     if value is None:
         return NULL
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise wrong(name, value, "str or a path")
     return os.fsencode(value)
 
 
@@ -183,6 +203,8 @@ def choice(kinds, value, name):
             return kinds[value]
         except KeyError:
             raise InvalidArgument(f"{name}: {value!r} is none of {', '.join(kinds)}") from None
+    if value is not None and not hasattr(value, "__index__"):
+        raise wrong(name, value, "str")
     return 0 if value is None else value
 
 

@@ -16,6 +16,8 @@ def init_engine(**settings):
         if name not in _settings:
             raise TypeError(f"the engine has no setting {name!r}; it has {', '.join(_settings)}")
         if isinstance(value, str):
+            if ffi.typeof("struct sl_config").fields[_settings.index(name)][1].type.kind != "pointer":
+                raise _core.wrong(name, value, "a number")
             kept.append(ffi.new("char[]", value.encode()))
             settings[name] = kept[-1]
     check(lib.sl_init_at(here(), ffi.new("struct sl_config *", settings)))
@@ -34,7 +36,7 @@ def seed(value):
 
 def poll(tensor=None, seconds=0.0):
     """Whether a tensor's values (everything without a tensor) are computed, waiting no longer than so many seconds."""
-    return bool(lib.sl_poll_at(here(), NULL if tensor is None else tensor._p, seconds))
+    return bool(lib.sl_poll_at(here(), NULL if tensor is None else _core.pointer("tensor", tensor, Tensor), seconds))
 
 
 def stats():
@@ -52,5 +54,7 @@ def version():
 
 def var(name, shape=None, dtype=None):
     """A symbol: a tensor without values, for programs.  Every operation and every block takes it."""
+    if not isinstance(name, str):
+        raise _core.wrong("name", name, "str")
     c_shape = NULL if shape is None else ffi.new("sl_shape *", shape_of(shape))
     return wrap(lib.sl_var_at(here(), ffi.new("char[]", name.encode()), (c_shape, dtype_of(dtype))), Tensor)

@@ -2,7 +2,7 @@
 import os
 import tempfile
 
-from ._core import check, ffi, here, lib, text_of
+from ._core import check, ffi, here, lib, pointer, text_of
 from ._tensor import Tensor, wrap
 
 
@@ -21,9 +21,9 @@ def load_npy(path):
 
 def save_npy(path, t):
     """Writes a tensor to a NumPy file."""
-    check(lib.sl_save_npy_at(here(), text_of(path, "path"), t._p))
+    check(lib.sl_save_npy_at(here(), text_of(path, "path"), pointer("t", t, Tensor)))
 
 
 def explain(t):
     """How a tensor was computed, as text (starling.init(explain=True) before)."""
-    return captured(lambda file: lib.sl_explain_at(here(), file, t._p))
+    return captured(lambda file: lib.sl_explain_at(here(), file, pointer("t", t, Tensor)))

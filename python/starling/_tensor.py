@@ -43,6 +43,8 @@ class Device:
     __slots__ = ("kind", "index")
 
     def __init__(self, kind, index=None):
+        if not isinstance(kind, str):
+            raise _core.wrong("device", kind, "a name such as 'cpu' or 'gpu:0'")
         if index is None and ":" in kind:
             kind, _, index = kind.partition(":")
         if kind not in ("auto", "cpu", "gpu"):
@@ -233,11 +235,17 @@ class Tensor:
     # Other libraries
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """The values for another library: a copy in main memory, as DLPack carries it."""
+        """The values for another library: a copy in main memory, as DLPack carries it, from whatever device."""
+        if dl_device not in (None, (1, 0)):
+            raise BufferError(f"tensors are handed out in main memory, device (1, 0), not on {dl_device}")
+        if _dtype_names[lib.sl_tensor_dtype(self._p)] in _bits:
+            raise BufferError("NumPy, which packs the values, has no bfloat16; use astype('float32')")
+        if copy is False:
+            raise BufferError("tensors are handed out as copies: the engine may move and overwrite their memory")
         return self.numpy().__dlpack__()
 
     def __dlpack_device__(self):
-        return (1, 0)  # main memory
+        return (1, 0)  # main memory: where the copy will be
 
     # Gradients
 
@@ -420,6 +428,7 @@ def array(values, dtype=None, device=None, like=Tensor):
     return wrap(lib.sl_from_at(here(), data, shape_of(values.shape), (dtypes[name], device_of(device))), like)
 
 
+_MAIN_MEMORY = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 _adopted = {}  # what tensors over somebody else's memory keep alive, by its address
 
 
@@ -431,10 +440,13 @@ def slpy_release(data, arg):
 def from_numpy(values, device=None):
     """A tensor over a NumPy array itself, without a copy.
 
-    Do not change the array while the tensor exists.  The array must lie in one piece (C order).
+    Do not change the array while the tensor exists.  What does not lie in one piece (C order), must not be written, or has
+    a type of NumPy's alone is copied.
     """
+    if not isinstance(values, numpy.ndarray):
+        raise _core.wrong("values", values, "a NumPy array")
     name = values.dtype.name
-    if name not in _numpy or not values.flags.c_contiguous or not values.size:
+    if name not in _numpy or not values.flags.c_contiguous or not values.flags.writeable or not values.size:
         return array(values, device=device)
     data = ffi.from_buffer(values, require_writable=False)
     key = id(data)
@@ -448,8 +460,23 @@ def from_numpy(values, device=None):
 
 
 def from_dlpack(other, device=None):
-    """A tensor with the values of another library's array in main memory, through DLPack."""
-    return array(numpy.from_dlpack(other), device=device)
+    """A tensor over another library's array in main memory, through DLPack.
+
+    Without a copy where the memory may be written and lies in one piece; then both see changes in place, once they are
+    computed.  Arrays on GPUs must be copied to main memory first.
+    """
+    if not hasattr(other, "__dlpack__"):
+        raise _core.wrong("other", other, "an array with __dlpack__")
+    kind, index = map(int, other.__dlpack_device__())
+    if kind not in _MAIN_MEMORY:
+        raise _core.DeviceError(f"from_dlpack: the array is on DLPack's device ({kind}, {index}); copy it to main memory first")
+    if isinstance(other, Tensor):
+        return array(other, device=device)
+    try:
+        values = numpy.from_dlpack(other)
+    except RuntimeError as error:
+        raise _core.DTypeError(f"from_dlpack: NumPy, which unpacks the values: {error}") from None
+    return from_numpy(values, device)
 
 
 # ---- waiting ----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Optimisers, training steps, metrics, and batches on several devices."""
 from . import _core
 from ._blocks import Block, loss_function
-from ._core import NULL, check, choice, ffi, here, lib, options, raise_error, text_of
+from ._core import NULL, check, choice, ffi, here, lib, options, pointer, raise_error, text_of, wrong
 from ._tensor import Tensor, array, device_of, wrap, wait_interruptibly
 
 _optimizers = {"sgd": lib.SL_SGD, "adam": lib.SL_ADAM, "adamw": lib.SL_ADAMW, "rmsprop": lib.SL_RMSPROP}
@@ -18,6 +18,17 @@ def _only(given, known, what):
     return given
 
 
+def _terms_of(struct, given):
+    """The structure; names the setting whose value is no number."""
+    try:
+        return options(struct, **given)
+    except TypeError:
+        for name, value in given.items():
+            if not isinstance(value, dict) and not hasattr(value, "__float__"):
+                raise wrong(name, value, "a number") from None
+        raise
+
+
 class Schedule:
     """How the learning rate changes: Schedule("cosine", warmup=100, total=10000)."""
 
@@ -32,7 +43,7 @@ class Trainer:
         c = {"kind": choice(_optimizers, optimizer, "optimizer"), **_only(settings, _settings, f"optimizer {optimizer!r}")}
         if schedule is not None:
             c["schedule"] = schedule._c
-        self._p = lib.sl_trainer_new_at(here(), block._p, options("sl_optimizer", **c))
+        self._p = lib.sl_trainer_new_at(here(), pointer("block", block, Block), _terms_of("sl_optimizer", c))
         if not self._p:
             raise_error()
         self.block = block
@@ -82,7 +93,7 @@ class Step:
     def __init__(self, block, loss, trainer, *, reduction="mean", passes_off=0):
         function, self._loss = loss_function(loss)
         opts = options("sl_step_opts", passes_off=passes_off, reduction=choice(_reductions, reduction, "reduction"))
-        self._p = lib.sl_step_compile_at(here(), block._p, function, trainer._p, opts)
+        self._p = lib.sl_step_compile_at(here(), pointer("block", block, Block), function, pointer("trainer", trainer, Trainer), opts)
         if not self._p:
             raise_error()
         self.block, self.trainer = block, trainer
@@ -93,7 +104,7 @@ class Step:
 
     def __call__(self, x, target):
         """Trains on a batch; returns the losses."""
-        return wrap(lib.sl_step_run_at(here(), self._p, x._p, target._p, NULL), type(x))
+        return wrap(lib.sl_step_run_at(here(), self._p, pointer("x", x, Tensor), pointer("target", target, Tensor), NULL), type(x))
 
     def with_output(self, x, target):
         """Trains on a batch; returns the losses and what the network said."""
@@ -114,11 +125,13 @@ class Step:
 
 def split_and_load(x, devices, *, uneven=False, weights=None):
     """The rows of x dealt out to the devices, one part each."""
+    if not isinstance(devices, (list, tuple)):
+        raise wrong("devices", devices, "a list of devices")
     n = len(devices)
     c_devices = ffi.new("sl_device[]", [device_of(d) for d in devices])
     parts = ffi.new("sl_tensor *[]", n)
     shares = NULL if weights is None else ffi.new("double[]", list(weights))
-    check(lib.sl_split_and_load_at(here(), x._p, c_devices, n, parts, (uneven, shares, NULL)))
+    check(lib.sl_split_and_load_at(here(), pointer("x", x, Tensor), c_devices, n, parts, (uneven, shares, NULL)))
     return [wrap(parts[i], type(x)) for i in range(n)]
 
 
@@ -136,7 +149,7 @@ class Metric:
 
     def add(self, values, labels=None):
         """Adds scores and their labels to an accuracy, values to a mean."""
-        check(lib.sl_metric_add_at(here(), self._p, values._p, NULL if labels is None else labels._p))
+        check(lib.sl_metric_add_at(here(), self._p, pointer("values", values, Tensor), NULL if labels is None else pointer("labels", labels, Tensor)))
 
     def get(self):
         """The mean so far, NaN after nothing."""

@@ -1,5 +1,5 @@
 """Gradients: recording, and the backward pass."""
-from ._core import NULL, check, ffi, here, lib, raise_error
+from ._core import NULL, check, ffi, here, lib, pointer, raise_error
 
 __all__ = ["autocast", "record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "backward"]
 
@@ -76,9 +76,11 @@ def backward(heads, head_grads=None, retain_graph=False):
     head_grads: the gradients by the heads, one each, or None for ones.
     """
     heads = list(heads) if isinstance(heads, (list, tuple)) else [heads]
-    array = ffi.new("sl_tensor *[]", [h._p for h in heads])
+    from ._tensor import Tensor
+
+    array = ffi.new("sl_tensor *[]", [pointer("a head", h, Tensor) for h in heads])
     grads = NULL
     if head_grads is not None:
         given = list(head_grads) if isinstance(head_grads, (list, tuple)) else [head_grads]
-        grads = ffi.new("sl_tensor *[]", [g._p for g in given])
+        grads = ffi.new("sl_tensor *[]", [NULL if g is None else pointer("a gradient of a head", g, Tensor) for g in given])
     check(lib.sl_backward_heads_at(here(), array, len(heads), (grads, retain_graph)))

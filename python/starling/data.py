@@ -55,6 +55,8 @@ class Loader:
     """
 
     def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=0, kind=Tensor):
+        if not hasattr(batch_size, "__index__"):
+            raise _core.wrong("batch_size", batch_size, "a whole number")
         if batch_size < 1:
             raise _core.InvalidArgument(f"batch_size is {batch_size}")
         self.batch_size, self.drop_last, self._device, self._kind = batch_size, drop_last, device, kind
@@ -68,6 +70,8 @@ class Loader:
                 raise_error()
             return
         self._data = [numpy.asarray(a) for a in (data if isinstance(data, (tuple, list)) else [data])]
+        if not all(a.ndim for a in self._data):
+            raise _core.wrong("data", data, "arrays with rows, or a data set,")
         sizes = {len(a) for a in self._data}
         if len(sizes) != 1:
             raise _core.ShapeError(f"arrays of one data set have {sorted(sizes)} rows")

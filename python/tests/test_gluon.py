@@ -69,6 +69,19 @@ class Arrays(unittest.TestCase):
         self.assertIs(x.copyto(y), y)
         np.testing.assert_array_equal(y.asnumpy(), x.asnumpy())
 
+    def test_wrong_types_name_the_argument(self):
+        x, net = nd.ones((2, 3)), nn.Dense(2)
+        for call, part in (
+            (lambda: nd.dot(x, 2), "rhs is int"), (lambda: nd.relu([1]), "x is list"), (lambda: nd.ones(2, ctx="cpu"), "ctx is str"),
+            (lambda: x.as_in_context("cpu"), "context is str"), (lambda: x.copyto(3), "other is int"), (lambda: net("a"), "input 0 is str"),
+            (lambda: net.initialize(ctx="cpu"), "ctx is str"), (lambda: gloss.L2Loss()(x, 3), "label is int"),
+            (lambda: nn.Dense("a"), "units is str"), (lambda: nn.Sequential().add(3), "is int"), (lambda: nd.zeros("a"), "shape is str"),
+            (lambda: gluon.data.DataLoader(3, 4), "dataset is int"),
+        ):  # fmt: skip
+            with self.assertRaisesRegex(TypeError, part):
+                call()
+        self.assertRaises(ValueError, lambda: mx.gpu(-1))
+
     def test_missing_names(self):
         for call in (
             lambda: nd.sparse, lambda: mx.metric, lambda: gluon.rnn, lambda: nn.PReLU, lambda: nd.ones(2).tostype,

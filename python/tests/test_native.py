@@ -97,6 +97,47 @@ class Values(unittest.TestCase):
         self.assertTrue((np.from_dlpack(sl.array(values)) == values).all())
         self.assertTrue((np.asarray(sl.array(values)) == values).all())
 
+    def test_dlpack(self):
+        values = self.random(4, 3)
+        t = sl.from_dlpack(values)
+        t += 1
+        t.wait()
+        self.check(t, values)  # the memory is shared
+        handed = np.from_dlpack(t)
+        t += 1
+        t.wait()
+        self.check(t, handed + 1)  # a copy was handed out
+        fixed = np.ones(3, np.float32)
+        fixed.flags.writeable = False
+        t = sl.from_numpy(fixed)
+        t += 1
+        self.check(t, [2, 2, 2])
+        self.assertEqual(fixed.sum(), 3)
+        for call in (lambda: t.__dlpack__(dl_device=(2, 0)), lambda: t.__dlpack__(copy=False), lambda: t.to("bfloat16").__dlpack__()):
+            self.assertRaises(BufferError, call)
+
+        class OnGPU:
+            def __dlpack__(self):
+                raise AssertionError("not asked for")
+
+            def __dlpack_device__(self):
+                return (2, 0)
+
+        self.assertRaisesRegex(sl.DeviceError, "main memory", lambda: sl.from_dlpack(OnGPU()))
+
+    def test_dlpack_of_pytorch(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("no PyTorch")
+        theirs = torch.arange(6.0).reshape(2, 3)
+        t = sl.from_dlpack(theirs)
+        t *= 2
+        t.wait()
+        self.check(t, theirs.numpy())
+        self.check(sl.from_dlpack(theirs.T), theirs.T.numpy())
+        self.assertTrue((torch.from_dlpack(t) == theirs).all())
+
     def test_functions_of_structures(self):
         images, weights = self.random(2, 3, 8, 8), self.random(4, 3, 3, 3)
         y = sl.conv2d(sl.array(images), sl.array(weights), pad=1).numpy()
@@ -129,6 +170,25 @@ class Errors(unittest.TestCase):
             (lambda: sl.conv2d(x, 3), "conv2d: w is int"),
             (lambda: sl.nn.Dense("ten"), "Dense: units is str"),
             (lambda: sl.concat(x, 0), "tensors is one tensor"),
+            (lambda: sl.concat(3, 0), "tensors is int"),
+            (lambda: sl.zeros("a"), "shape is str"),
+            (lambda: x.reshape(2.5), "shape is float"),
+            (lambda: sl.sum(x, "a"), "axis is str"),
+            (lambda: sl.conv2d(x, x, pad="a"), "is str"),
+            (lambda: sl.ones(2, device=3), "device is int"),
+            (lambda: sl.save_npy(3, x), "path is int"),
+            (lambda: sl.save_npy("f", 3), "t is int"),
+            (lambda: sl.Trainer(3), "block is int"),
+            (lambda: sl.Trainer(sl.nn.Dense(1), lr="fast"), "lr is str"),
+            (lambda: sl.nn.Dense(1).initialize(3), "init is int"),
+            (lambda: sl.nn.Dense(1)(3), "input 0 is int"),
+            (lambda: sl.autograd.backward(3), "head is int"),
+            (lambda: sl.Step(sl.nn.Dense(1), sl.l2_loss, 4), "trainer is int"),
+            (lambda: sl.split_and_load(x, 3), "devices is int"),
+            (lambda: sl.var(3), "name is int"),
+            (lambda: sl.from_numpy([1]), "values is list"),
+            (lambda: sl.from_dlpack(3), "other is int"),
+            (lambda: sl.data.Loader(np.ones(3), "a"), "batch_size is str"),
         ):
             error = line_of(call)
             self.assertIsInstance(error, TypeError)

@@ -1,6 +1,7 @@
 """Contexts: mx.cpu(i) is the CPU team i where there are several, mx.gpu(i) a GPU."""
 import threading
 
+from .._core import wrong
 from .._tensor import Device, device_count
 
 
@@ -15,7 +16,9 @@ class Context:
         if device_type not in ("cpu", "gpu", "cpu_pinned", "cpu_shared"):
             raise ValueError(f"{device_type!r} is no device type; these are cpu and gpu")
         self.device_type = "gpu" if device_type == "gpu" else "cpu"
-        self.device_id = device_id
+        if not hasattr(device_id, "__index__") or device_id < 0:
+            raise ValueError(f"{device_id!r} is no number of a device")
+        self.device_id = int(device_id)
 
     @property
     def device(self):
@@ -44,6 +47,13 @@ class Context:
 
     def empty_cache(self):
         """Nothing: memory is kept by the engine, within bounds."""
+
+
+def known(ctx, name="ctx"):
+    """A context that was given, or the current one."""
+    if ctx is not None and not isinstance(ctx, Context):
+        raise wrong(name, ctx, "a context such as mx.cpu()")
+    return ctx or current_context()
 
 
 def current_context():

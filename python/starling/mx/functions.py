@@ -2,9 +2,9 @@
 import numpy
 
 from .. import _ops as ops
-from .._core import NULL, ffi, here, lib, pair
-from .._tensor import Tensor, array as _array, wrap
-from .context import current_context
+from .._core import pointer
+from .._tensor import Tensor, array as _array
+from .context import known
 from .missing import not_here
 from .ndarray import NDArray
 from .symbol import classify
@@ -18,7 +18,7 @@ def _public(function):
 
 
 def _ctx(ctx):
-    return (ctx or current_context()).device
+    return known(ctx).device
 
 
 def _made(t):
@@ -57,7 +57,7 @@ def empty(shape, ctx=None, dtype="float32"):
 def array(source_array, ctx=None, dtype=None):
     """An array of the values: lists, NumPy arrays (as float32 unless dtype says otherwise), arrays."""
     if isinstance(source_array, NDArray):
-        copy = source_array.copyto(ctx or current_context())
+        copy = source_array.copyto(known(ctx))
         return _made(copy if dtype is None else copy.astype(dtype))
     if isinstance(source_array, (list, tuple)) and any(isinstance(x, NDArray) for x in source_array):
         source_array = [x.asnumpy() if isinstance(x, NDArray) else x for x in source_array]
@@ -223,6 +223,8 @@ def log_softmax(data, axis=-1, **_):
 @_public
 def dot(lhs, rhs, transpose_a=False, transpose_b=False, **_):
     """The product of matrices, or of an array and a matrix over the last and the first axis."""
+    for name, value in (("lhs", lhs), ("rhs", rhs)):
+        pointer(f"dot: {name}", value, Tensor)
     if lhs.ndim == 1 and rhs.ndim == 1:
         return classify((lhs * rhs).sum())
     if lhs.ndim > 2 and not transpose_a and rhs.ndim == 2:

@@ -2,8 +2,8 @@
 import numpy
 
 from .. import _ops as ops
-from .._core import NULL, ffi, here, lib, raise_error, shape_of
-from .._tensor import Tensor, array as _array, dtype_of, wrap
+from .._core import ffi, here, lib, shape_of, wrong
+from .._tensor import Tensor, dtype_of, wrap
 from .context import Context, context_of
 from .missing import not_here
 
@@ -78,11 +78,15 @@ class NDArray(Tensor):
         """A copy on a context, or over another array, which is returned."""
         if isinstance(other, Context):
             return wrap(lib.sl_copy_to_at(here(), self._p, other.device._c), type(self))
+        if not isinstance(other, Tensor):
+            raise wrong("copyto: other", other, "a context or an array")
         other[:] = self
         return other
 
     def as_in_context(self, context):
         """The array itself if it is there, else a copy."""
+        if not isinstance(context, Context):
+            raise wrong("as_in_context: context", context, "a context such as mx.cpu()")
         return self if self.context == context or self.device == context.device else self.copyto(context)
 
     as_in_ctx = as_in_context

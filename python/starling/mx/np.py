@@ -25,6 +25,7 @@ class ndarray(NDArray):
         """The value of an array with one element, or of the element there."""
         return Tensor.item(self[index] if index else self)
 
+    @property
     def asscalar(self):
         """MXNet's arrays of np have item."""
         raise AttributeError("arrays of mx.np have no asscalar; use item")
@@ -259,6 +260,7 @@ for _method in (var, std, argmax, argmin):
 
 def dot(a, b, out=None):
     """The product of vectors, matrices, or over the last axis of a and the last but one of b; numbers scale."""
+    a, b = (x if isinstance(x, Tensor) or numpy.isscalar(x) and not isinstance(x, str) else array(x) for x in (a, b))
     if not isinstance(a, Tensor) or not isinstance(b, Tensor) or not a.ndim or not b.ndim:
         return _into(a * b, out)
     if b.ndim > 2:

@@ -1,7 +1,7 @@
 """mx.random, mx.nd.random: random arrays."""
 from .. import _engine
 from .. import _ops as ops
-from .context import current_context
+from .context import known
 from .missing import missing
 from .ndarray import NDArray
 
@@ -10,7 +10,7 @@ def _made(function, first, second, shape, dtype, ctx, out=None):
     if out is not None:
         shape, dtype, ctx = out.shape, out.dtype, out.context
     shape = (1,) if shape is None else shape
-    t = function(shape, first, second, dtype=dtype or "float32", device=(ctx or current_context()).device)
+    t = function(shape, first, second, dtype=dtype or "float32", device=known(ctx).device)
     t.__class__ = NDArray
     if out is None:
         return t

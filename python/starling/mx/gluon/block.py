@@ -5,7 +5,7 @@ from ... import _blocks, _core
 from ..._core import NULL, ffi, lib
 from .. import init as _init
 from .. import nd, sym
-from ..context import Context, current_context
+from ..context import current_context, known
 from .._mode import array_class
 from ..symbol import classify
 from .parameter import ParameterDict
@@ -13,7 +13,7 @@ from .parameter import ParameterDict
 
 def _contexts(ctx):
     ctx = ctx or [current_context()]
-    return list(ctx) if isinstance(ctx, (list, tuple)) else [ctx]
+    return [known(c) for c in (ctx if isinstance(ctx, (list, tuple)) else [ctx])]
 
 
 def indented(block):

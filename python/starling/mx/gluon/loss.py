@@ -1,5 +1,7 @@
 """mx.gluon.loss: one loss for each sample."""
 from ... import _ops as ops
+from ..._core import pointer
+from ..._tensor import Tensor
 from ..missing import missing, not_here
 from ..symbol import classify
 from .block import HybridBlock
@@ -18,6 +20,8 @@ class Loss(HybridBlock):
         return f"{type(self).__name__}(batch_axis=0, w={self._weight})"
 
     def __call__(self, pred, label, sample_weight=None):
+        for name, value in (("pred", pred), ("label", label)):
+            pointer(f"{type(self).__name__}: {name}", value, Tensor)
         y = self._loss(pred, label)
         if self._weight not in (None, 1.0):
             y = y * self._weight

@@ -1,6 +1,7 @@
 """mx.gluon.data: data sets and mini-batches."""
 import numpy
 
+from ...._core import wrong
 from ...missing import missing
 from ...ndarray import NDArray
 from ... import nd
@@ -58,6 +59,10 @@ class DataLoader:
 
     def __init__(self, dataset, batch_size=None, shuffle=False, sampler=None, last_batch="keep", batch_sampler=None,
                  batchify_fn=None, num_workers=0, **_):
+        if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+            raise wrong("DataLoader: dataset", dataset, "a data set")
+        if not hasattr(batch_size, "__index__") or batch_size < 1:
+            raise ValueError(f"DataLoader: batch_size is {batch_size!r}, a positive whole number is needed")
         self._dataset, self._batch_size, self._shuffle, self._last = dataset, batch_size, shuffle, last_batch
         if sampler or batch_sampler or batchify_fn:
             raise NotImplementedError("DataLoader with samplers is not in Starling; use shuffle and batch_size")
