@@ -473,7 +473,7 @@ def from_dlpack(other, device=None):
     if isinstance(other, Tensor):
         return array(other, device=device)
     try:
-        values = numpy.from_dlpack(other)
+        values = other if isinstance(other, numpy.ndarray) else numpy.from_dlpack(other)
     except RuntimeError as error:
         raise _core.DTypeError(f"from_dlpack: NumPy, which unpacks the values: {error}") from None
     return from_numpy(values, device)
