@@ -68,6 +68,9 @@ class Arrays(unittest.TestCase):
         y = nd.zeros((3, 2))
         self.assertIs(x.copyto(y), y)
         np.testing.assert_array_equal(y.asnumpy(), x.asnumpy())
+        for result in (nd.elemwise_add(x, x, out=y), nd.dot(x, nd.eye(2) * 2, out=y), nd.abs(-2 * x, out=y)):
+            self.assertIs(result, y)
+            np.testing.assert_array_equal(y.asnumpy(), 2 * x.asnumpy())
 
     def test_wrong_types_name_the_argument(self):
         x, net = nd.ones((2, 3)), nn.Dense(2)

@@ -89,11 +89,19 @@ def ones_like(data):
 # ---- element by element
 
 
+def into(result, out):
+    """The result, put into the array out if there is one."""
+    if out is None:
+        return result
+    out[:] = result
+    return out
+
+
 def _unary(name, mx=None):
     function = getattr(ops, name)
 
-    def call(data, **_):
-        return function(data)
+    def call(data, out=None, **_):
+        return into(function(data), out)
 
     call.__name__ = mx or name
     call.__doc__ = function.__doc__
@@ -115,14 +123,14 @@ def _binary(name, *mx_names):
     tensors, scalar = getattr(ops, name), getattr(ops, f"{name}_scalar")
     swapped = getattr(ops, f"r{name}_scalar", scalar if name in ("add", "mul", "maximum", "minimum") else None)
 
-    def call(lhs, rhs, **_):
+    def call(lhs, rhs, out=None, **_):
         if isinstance(lhs, Tensor) and isinstance(rhs, Tensor):
-            return classify(tensors(lhs, rhs))
+            return into(classify(tensors(lhs, rhs)), out)
         if isinstance(lhs, Tensor):
-            return scalar(lhs, rhs)
+            return into(scalar(lhs, rhs), out)
         if swapped is None:
             raise TypeError(f"{mx_names[0]}: the first argument is {type(lhs).__name__}, an array is needed")
-        return swapped(rhs, lhs)
+        return into(swapped(rhs, lhs), out)
 
     for mx in mx_names:
         globals()[mx] = call
@@ -221,8 +229,10 @@ def log_softmax(data, axis=-1, **_):
 
 
 @_public
-def dot(lhs, rhs, transpose_a=False, transpose_b=False, **_):
+def dot(lhs, rhs, transpose_a=False, transpose_b=False, out=None, **_):
     """The product of matrices, or of an array and a matrix over the last and the first axis."""
+    if out is not None:
+        return into(dot(lhs, rhs, transpose_a, transpose_b), out)
     for name, value in (("lhs", lhs), ("rhs", rhs)):
         pointer(f"dot: {name}", value, Tensor)
     if lhs.ndim == 1 and rhs.ndim == 1:

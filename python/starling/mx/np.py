@@ -173,18 +173,11 @@ def _operator(name, doc):
         if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
             x1 = array(x1)
         if not isinstance(x1, Tensor):
-            return _into(_swapped[name](x2, x1) if name in _swapped else getattr(x2, f"__r{name}__")(x1), out)
-        return _into(getattr(x1, f"__{name}__")(x2), out)
+            return _f.into(_swapped[name](x2, x1) if name in _swapped else getattr(x2, f"__r{name}__")(x1), out)
+        return _f.into(getattr(x1, f"__{name}__")(x2), out)
 
     call.__doc__ = doc
     return call
-
-
-def _into(result, out):
-    if out is None:
-        return result
-    out[:] = result
-    return out
 
 
 _swapped = {
@@ -202,7 +195,7 @@ maximum, minimum = _f.maximum, _f.minimum
 def clip(a, a_min, a_max, out=None):
     """Values below a_min become a_min, those above a_max a_max."""
     a = a if a_min is None else ops.maximum_scalar(a, a_min)
-    return _into(a if a_max is None else ops.minimum_scalar(a, a_max), out)
+    return _f.into(a if a_max is None else ops.minimum_scalar(a, a_max), out)
 
 
 # ---- along axes
@@ -217,7 +210,7 @@ def _reduction(name):
             a = a.astype(dtype)
         if str(a.dtype) == "bool" or a.dtype is numpy.bool_:
             a = a.astype("float32" if name == "mean" else "int32")
-        return _into(reduce(a, axis, keepdims), out)
+        return _f.into(reduce(a, axis, keepdims), out)
 
     call.__name__, call.__doc__ = name, reduce.__doc__
     setattr(ndarray, name, call)
@@ -231,19 +224,19 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
     """The mean of the squared differences from the mean."""
     n = a.size if axis is None else numpy.prod([a.shape[i] for i in ([axis] if isinstance(axis, int) else axis)])
     squares = ops.square(a - _f.mean(a, axis, True))
-    return _into(_f.sum(squares, axis, keepdims) / float(n - ddof), out)
+    return _f.into(_f.sum(squares, axis, keepdims) / float(n - ddof), out)
 
 
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
     """The root of the variance."""
-    return _into(ops.sqrt(var(a, axis, None, None, ddof, keepdims)), out)
+    return _f.into(ops.sqrt(var(a, axis, None, None, ddof, keepdims)), out)
 
 
 def argmax(a, axis=None, out=None, keepdims=False):
     """Where the largest element is."""
     flat = a.reshape((-1,)) if axis is None else a
     result = ops.argmax(flat, 0 if axis is None else axis).astype("int64")
-    return _into(result.expand_dims(axis) if keepdims and axis is not None else result, out)
+    return _f.into(result.expand_dims(axis) if keepdims and axis is not None else result, out)
 
 
 def argmin(a, axis=None, out=None, keepdims=False):
@@ -262,15 +255,15 @@ def dot(a, b, out=None):
     """The product of vectors, matrices, or over the last axis of a and the last but one of b; numbers scale."""
     a, b = (x if isinstance(x, Tensor) or numpy.isscalar(x) and not isinstance(x, str) else array(x) for x in (a, b))
     if not isinstance(a, Tensor) or not isinstance(b, Tensor) or not a.ndim or not b.ndim:
-        return _into(a * b, out)
+        return _f.into(a * b, out)
     if b.ndim > 2:
         raise not_here("np.dot of an array with more than two axes", "np.matmul")
-    return _into(_f.dot(a, b), out)
+    return _f.into(_f.dot(a, b), out)
 
 
 def matmul(a, b, out=None):
     """The product of matrices, or of each two of two batches."""
-    return _into(a @ b, out)
+    return _f.into(a @ b, out)
 
 
 def _dot(a, b, out=None):
@@ -332,7 +325,7 @@ def broadcast_to(array, shape):
 
 def concatenate(seq, axis=0, out=None):
     """Arrays one after the other along an axis."""
-    return _into(_f.concatenate(list(seq), axis), out)
+    return _f.into(_f.concatenate(list(seq), axis), out)
 
 
 concat = concatenate
@@ -340,7 +333,7 @@ concat = concatenate
 
 def stack(arrays, axis=0, out=None):
     """Arrays side by side along a new axis."""
-    return _into(_f.stack(*arrays, axis=axis), out)
+    return _f.into(_f.stack(*arrays, axis=axis), out)
 
 
 def vstack(arrays):
@@ -368,7 +361,7 @@ def split(ary, indices_or_sections, axis=0):
 
 def take(a, indices, axis=None, mode="raise", out=None):
     """The parts of an axis that indices name."""
-    return _into(_f.take(a if axis is not None else ravel(a), indices, axis or 0), out)
+    return _f.into(_f.take(a if axis is not None else ravel(a), indices, axis or 0), out)
 
 
 def shape(a):
@@ -389,12 +382,12 @@ class random:
     @staticmethod
     def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
         """Normal numbers with mean loc and standard deviation scale."""
-        return _into(_as(_random.normal(loc, scale, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
+        return _f.into(_as(_random.normal(loc, scale, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
 
     @staticmethod
     def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
         """Uniform numbers from low to high."""
-        return _into(_as(_random.uniform(low, high, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
+        return _f.into(_as(_random.uniform(low, high, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
 
     @staticmethod
     def randn(*size, dtype=None, ctx=None):
@@ -411,7 +404,7 @@ class random:
         """Whole numbers from low (0 if only one bound is given) to high, which is left out."""
         low, high = (0, low) if high is None else (low, high)
         made = _random.randint(low, high, () if size is None else size, dtype, _place(ctx, device))
-        return _into(_as(made, ndarray), out)
+        return _f.into(_as(made, ndarray), out)
 
 
 _missing = missing("mx.np")
