@@ -10,6 +10,7 @@ man_pages = \
 	doc/man/parallel.1 \
 	doc/man/resnet18.1 \
 	doc/man/sl-info.1 \
+	doc/man/sl-launch.1 \
 	doc/man/sl-machine.1 \
 	doc/man/sl-plot.1 \
 	doc/man/sl-run.1 \
@@ -37,6 +38,7 @@ doc/man/mlp.1: doc/man/mlp.h2m $(models_mlp_SOURCES) | models/mlp$(EXEEXT)
 doc/man/parallel.1: doc/man/parallel.h2m $(models_parallel_SOURCES) | models/parallel$(EXEEXT)
 doc/man/resnet18.1: doc/man/resnet18.h2m $(models_resnet18_SOURCES) | models/resnet18$(EXEEXT)
 doc/man/sl-info.1: doc/man/sl-info.h2m $(tools_sl_info_SOURCES) | tools/sl-info$(EXEEXT)
+doc/man/sl-launch.1: doc/man/sl-launch.h2m $(tools_sl_launch_SOURCES) | tools/sl-launch$(EXEEXT)
 doc/man/sl-machine.1: doc/man/sl-machine.h2m $(tools_sl_machine_SOURCES) | tools/sl-machine$(EXEEXT)
 doc/man/sl-plot.1: doc/man/sl-plot.h2m $(tools_sl_plot_SOURCES) | tools/sl-plot$(EXEEXT)
 doc/man/sl-run.1: doc/man/sl-run.h2m $(tools_sl_run_SOURCES) | tools/sl-run$(EXEEXT)

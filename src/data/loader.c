@@ -8,6 +8,7 @@
 
 #include "data/dataset.h"
 #include "data/loader.h"
+#include "dist/dist.h"
 #include "io/crc32c.h"
 #include "op_inner.h"
 #include "philox.h"
@@ -26,6 +27,7 @@ struct sl_loader {
 	int first, count;
 	uint32_t checksums[2]; /* of images and labels, once somebody asked */
 	bool summed;
+	int rank, ranks; /* which of so many processes takes its part of each batch */
 };
 
 /* ---- order ------------------------------------------------------------------------------------------------------ */
@@ -68,11 +70,17 @@ static void forget_order(sl_loader *l)
 
 /* ---- making batches --------------------------------------------------------------------------------------------- */
 
+/* Rows of a batch, the same for each of the ranks, which take them one after the other. */
+static int64_t rows_of(const sl_loader *l, int64_t batch)
+{
+	int64_t left = l->opts.limit / l->ranks - batch * l->opts.batch_size;
+	return left < l->opts.batch_size ? left : l->opts.batch_size;
+}
+
 static bool make_batch(const char *at, sl_loader *l, struct sl_batch *b)
 {
 	const double scale = 1 / 255.0;
-	int64_t begin = l->made * l->opts.batch_size, count = l->opts.limit - begin;
-	if (count > l->opts.batch_size) count = l->opts.batch_size;
+	int64_t count = rows_of(l, l->made), begin = l->made * l->opts.batch_size * l->ranks + l->rank * count;
 	*b = (struct sl_batch){.index = l->made};
 	SL_SCOPE {
 		sl_tensor *o = order(at, l);
@@ -132,6 +140,16 @@ static bool check_opts(const char *at, const sl_dataset *d, struct sl_loader_opt
 	return false;
 }
 
+static void share(sl_loader *l, int rank, int ranks)
+{
+	bool keep = l->opts.last == SL_LAST_KEEP;
+	int64_t own = l->opts.limit / ranks, size = l->opts.batch_size;
+	l->rank = rank;
+	l->ranks = ranks;
+	l->batches = (own + (keep ? size - 1 : 0)) / size;
+	l->samples = keep ? own : l->batches * size;
+}
+
 /* Mini-batches of a data set, one epoch after the other; see struct sl_loader_opts.  The same seed gives the same
  * orders, whatever sl_seed was told.  The loader does not need the data set to stay.  Free it with sl_loader_free.
  *     sl_loader *l = sl_loader_new(train, .batch_size = 256, .shuffle = true, .device = sl_gpu(0));
@@ -147,14 +165,31 @@ sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loade
 	l->opts = opts;
 	l->images = sl_retain(dataset->images);
 	l->labels = sl_retain(dataset->labels);
-	bool keep = opts.last == SL_LAST_KEEP;
-	l->batches = (opts.limit + (keep ? opts.batch_size - 1 : 0)) / opts.batch_size;
-	l->samples = keep ? opts.limit : l->batches * opts.batch_size;
+	share(l, 0, 1);
 	l->numbers = slp_malloc((size_t)opts.limit * sizeof *l->numbers);
 	l->ring = slp_calloc((size_t)opts.prefetch + 1, sizeof *l->ring);
 	if (l->numbers && l->ring) return l;
 	sl_loader_free(l);
 	return slp_call_fail(at, "sl_loader_new", SL_ENOMEM, "no memory for the loader");
+}
+
+/* Lets the loaders of all processes, made alike, share the samples: each hands out its own batch_size rows of a batch of
+ * batch_size × sl_dist_size() rows.  So together they have the batches of one process with a batch that is as large, in the
+ * same order; rows that do not go round are left out, so that all have as many batches of as many rows.  SL_ESTATE: a
+ * batch was handed out already; SL_EINVAL: there are fewer samples than processes, or than fill a batch. */
+enum sl_status sl_dist_share_at(const char *at, sl_loader *loader)
+{
+	SLP_CALL("sl_dist_share", at);
+	if (!slp_given(at, "sl_dist_share", "loader", loader)) return sl_error();
+	if (loader->count || loader->taken || loader->reading) {
+		slp_call_fail(at, "sl_dist_share", SL_ESTATE, "the loader has handed out batches already");
+		return SL_ESTATE;
+	}
+	share(loader, slp_dist.rank, slp_dist.size);
+	if (loader->samples) return SL_OK;
+	share(loader, 0, 1);
+	slp_call_fail(at, "sl_dist_share", SL_EINVAL, "there are too few samples for %d processes", slp_dist.size);
+	return SL_EINVAL;
 }
 
 /* Gives the loader up, at any time; batches that were handed out stay.  NULL is ignored. */
@@ -176,7 +211,7 @@ int64_t sl_loader_batches(const sl_loader *loader)
 	return loader ? loader->batches : 0;
 }
 
-/* Samples of an epoch, without those that are discarded; 0 for NULL. */
+/* Samples of an epoch, of this process (sl_dist_share), without those that are discarded; 0 for NULL. */
 int64_t sl_loader_samples(const sl_loader *loader)
 {
 	return loader ? loader->samples : 0;
@@ -244,7 +279,7 @@ bool slp_loader_get(const char *at, sl_loader *loader, struct slp_loader_state *
 		return false;
 	loader->summed = true;
 	*state = (struct slp_loader_state){.samples = loader->opts.limit,
-	                                   .batch_size = loader->opts.batch_size,
+	                                   .batch_size = loader->opts.batch_size * loader->ranks,
 	                                   .shuffle = loader->opts.shuffle,
 	                                   .last = loader->opts.last,
 	                                   .images = loader->checksums[0],

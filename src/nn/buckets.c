@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "autograd/autograd.h"
+#include "dist/dist.h"
 #include "nn/nn.h"
 
 /* What a device owns so far. */
@@ -29,7 +30,7 @@ static struct share *share_of(struct share *shares, int *count, sl_device device
 /* The device among those of the parameter that owns least; a CPU beside GPUs would hold them up. */
 static struct share *least(const sl_param *p, struct share *shares, int *count)
 {
-	struct share *best = NULL;
+	struct share *best = p->ndevices ? NULL : share_of(shares, count, p->data->device);
 	for (int i = 0; i < p->ndevices; i++) {
 		if (has_gpu(p) && p->devices[i].kind != SL_DEVICE_GPU) continue;
 		struct share *s = share_of(shares, count, p->devices[i]);
@@ -38,9 +39,10 @@ static struct share *least(const sl_param *p, struct share *shares, int *count)
 	return best;
 }
 
+/* Whether gradients of it come from several devices, or processes. */
 static bool is_shared(const sl_param *p)
 {
-	return p->ndevices > 1 && !slp_param_is_frozen(p);
+	return (p->ndevices > 1 || slp_dist.size > 1) && !slp_param_is_frozen(p);
 }
 
 /* Whether both can have one owner, and their gradients one memory. */
@@ -88,7 +90,7 @@ static void make_buckets(sl_param *const *params, int count, int *bucket)
 static int count_devices(sl_param *const *params, int count)
 {
 	int n = 1;
-	for (int i = 0; i < count; i++) n += params[i]->ndevices;
+	for (int i = 0; i < count; i++) n += params[i]->ndevices ? params[i]->ndevices : 1;
 	return n;
 }
 

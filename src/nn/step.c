@@ -1,27 +1,19 @@
 /* Whole training steps as one plan: forward, loss, backward and the optimiser's update; or, where a batch is cut into
- * shards, a plan for each shard up to its gradients, which are then added and used. */
+ * shards, a plan for each shard up to its gradients (step_shards.c). */
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/step.h"
 #include "nn/trace.h"
 #include "runtime/fxt.h"
 
 enum { MAX_PLANS = 64 };
 
-struct compiled {
+struct slp_compiled {
 	struct slp_signature *signature; /* of the batch and its targets */
 	bool whole;                      /* with the update; else its results are the gradients, too */
 	sl_plan *plan;
-	struct compiled *next;
-};
-
-struct sl_step {
-	sl_block *net;       /* held */
-	sl_loss *loss;
-	sl_trainer *trainer; /* the caller's */
-	struct sl_step_opts opts;
-	struct compiled *plans; /* the newest first */
-	int count;
+	struct slp_compiled *next;
 };
 
 /* A training step of a network as one program: sl_step_run computes the network's output and the losses, goes back, and
@@ -49,7 +41,7 @@ sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_tra
 	return s;
 }
 
-static void compiled_free(struct compiled *c)
+static void compiled_free(struct slp_compiled *c)
 {
 	if (!c) return;
 	sl_plan_free(c->plan);
@@ -61,7 +53,7 @@ static void compiled_free(struct compiled *c)
 void sl_step_free(sl_step *step)
 {
 	if (!step) return;
-	for (struct compiled *c; (c = step->plans);) {
+	for (struct slp_compiled *c; (c = step->plans);) {
 		step->plans = c->next;
 		compiled_free(c);
 	}
@@ -93,10 +85,14 @@ static bool list_params(const char *at, const struct slp_trace *trace, sl_param 
 	return true;
 }
 
-/* What the trainer divides the gradients by. */
-static int64_t divisor(const sl_step *step, int64_t rows)
+int64_t slp_step_divisor(const sl_step *step, int64_t rows)
 {
-	return slp_reduction_divisor(step->opts.reduction, rows);
+	return slp_reduction_divisor(step->opts.reduction, rows * slp_trainer_size(step->trainer));
+}
+
+bool slp_step_is_alone(const sl_step *step)
+{
+	return !step || slp_trainer_size(step->trainer) == 1;
 }
 
 static bool trace_update(const char *at, const sl_step *step, const struct slp_trace *trace, int64_t rows)
@@ -106,7 +102,7 @@ static bool trace_update(const char *at, const sl_step *step, const struct slp_t
 	sl_tensor **symbols = slp_malloc((size_t)(2 * count + 1) * sizeof *symbols);
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step") == SL_OK;
 	bool ok = list_params(at, trace, params, count, symbols, symbols + count);
-	struct slp_hyper h = slp_trainer_coming(step->trainer, divisor(step, rows));
+	struct slp_hyper h = slp_trainer_coming(step->trainer, slp_step_divisor(step, rows));
 	if (ok) ok = slp_trainer_update(at, step->trainer, symbols, symbols + count, h) == SL_OK;
 	free(symbols);
 	return ok;
@@ -152,7 +148,7 @@ static int trace_step(const char *at, const sl_step *step, const struct slp_sign
 	return grads < 0 ? -1 : 2 + grads;
 }
 
-static int count_params(const sl_step *step)
+int slp_step_params(const sl_step *step)
 {
 	int count;
 	slp_trainer_params(NULL, step->trainer, &count);
@@ -162,7 +158,7 @@ static int count_params(const sl_step *step)
 static sl_graph *trace_graph(const char *at, const sl_step *step, const struct slp_signature *s, bool whole,
                              int *bucket)
 {
-	sl_tensor **heads = slp_calloc((size_t)count_params(step) + 2, sizeof *heads);
+	sl_tensor **heads = slp_calloc((size_t)slp_step_params(step) + 2, sizeof *heads);
 	if (!heads) return slp_call_fail(at, "sl_step_run", SL_ENOMEM, "no memory for a step");
 	struct slp_trace trace;
 	sl_graph *g = NULL;
@@ -181,12 +177,12 @@ static sl_graph *trace_graph(const char *at, const sl_step *step, const struct s
 	return g;
 }
 
-static struct compiled *compile(const char *at, sl_step *step, sl_tensor *const in[2], bool whole)
+static struct slp_compiled *compile(const char *at, sl_step *step, sl_tensor *const in[2], bool whole)
 {
-	struct compiled *c = slp_calloc(1, sizeof *c);
+	struct slp_compiled *c = slp_calloc(1, sizeof *c);
 	if (c) c->signature = slp_signature_new(2, in);
 	if (c) c->whole = whole;
-	int *bucket = slp_calloc((size_t)count_params(step) + 2, sizeof *bucket);
+	int *bucket = slp_calloc((size_t)slp_step_params(step) + 2, sizeof *bucket);
 	sl_graph *g = c && c->signature && bucket ? trace_graph(at, step, c->signature, whole, bucket) : NULL;
 	struct sl_compile_opts opts = {.off = step->opts.passes_off};
 	if (g) {
@@ -204,7 +200,7 @@ static struct compiled *compile(const char *at, sl_step *step, sl_tensor *const 
 
 static void forget_oldest(sl_step *step)
 {
-	struct compiled **p = &step->plans;
+	struct slp_compiled **p = &step->plans;
 	while ((*p)->next) p = &(*p)->next;
 	compiled_free(*p);
 	*p = NULL;
@@ -214,9 +210,9 @@ static void forget_oldest(sl_step *step)
 /* The plan for these, in front of the list; NULL with an error. */
 static sl_plan *plan_for(const char *at, sl_step *step, sl_tensor *const in[2], bool whole)
 {
-	struct compiled **p = &step->plans;
+	struct slp_compiled **p = &step->plans;
 	while (*p && ((*p)->whole != whole || !slp_signature_matches((*p)->signature, 2, in))) p = &(*p)->next;
-	struct compiled *c = *p;
+	struct slp_compiled *c = *p;
 	if (c) {
 		*p = c->next;
 	} else {
@@ -236,8 +232,7 @@ static uint64_t bits(double x)
 	return u;
 }
 
-/* The plan for a batch, compiled if it is new; NULL with an error. */
-static sl_plan *plan_at(const char *at, const char *function, sl_step *step, sl_tensor *const in[2], bool whole)
+sl_plan *slp_step_plan(const char *at, const char *function, sl_step *step, sl_tensor *const in[2], bool whole)
 {
 	if (!step) return sl_error() == SL_OK ? slp_call_fail(at, function, SL_EINVAL, "the step is NULL") : NULL;
 	for (int i = 0; i < 2; i++)
@@ -253,234 +248,28 @@ enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, s
 {
 	SLP_CALL("sl_step_prepare", at);
 	sl_tensor *in[2] = {x, target};
-	return plan_at(at, "sl_step_prepare", step, in, true) ? SL_OK : sl_error();
+	return slp_step_plan(at, "sl_step_prepare", step, in, slp_step_is_alone(step)) ? SL_OK : sl_error();
 }
 
 /* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, as the loss function gave them,
  * and what the network said in *output, if output is not NULL: new tensors.  NULL after a mistake, and nothing was updated:
- * SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those of the operations. */
+ * SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those of the operations.
+ * Where several processes train together (dist.h), the batch is this one's part, as many rows in all of them, and the
+ * gradients are summed over them: see sl_trainer_step. */
 sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output)
 {
 	SLP_CALL("sl_step_run", at);
 	sl_tensor *in[2] = {x, target}, *out[2];
 	if (output) *output = NULL;
-	sl_plan *plan = plan_at(at, "sl_step_run", step, in, true);
+	if (!slp_step_is_alone(step)) return slp_step_run_shards(at, step, 1, &x, &target, out, output) ? out[0] : NULL;
+	sl_plan *plan = slp_step_plan(at, "sl_step_run", step, in, true);
 	if (!plan) return NULL;
-	struct slp_hyper h = slp_trainer_advance(step->trainer, divisor(step, slp_rows_of(x->type.shape)));
+	struct slp_hyper h = slp_trainer_advance(step->trainer, slp_step_divisor(step, slp_rows_of(x->type.shape)));
 	struct slp_setting settings[] = {{"lr", bits(h.lr)}, {"rescale", bits(h.rescale)}, {"step", (uint64_t)h.step}};
 	if (slp_plan_run(at, plan, in, 2, settings, 3, NULL, out) != SL_OK) return NULL;
 	slp_fxt_step_done();
 	if (output) *output = out[1];
 	return out[0];
-}
-
-/* ---- shards ------------------------------------------------------------------------------------------------------ */
-
-/* Forward, loss and backward of one shard: results are the losses, the output and the gradients. */
-static sl_tensor **run_shard(const char *at, sl_step *step, sl_tensor *const in[2], int shard)
-{
-	sl_tensor **out = slp_calloc((size_t)count_params(step) + 2, sizeof *out);
-	if (!out) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step");
-	int outer = slp_shard;
-	slp_shard = shard;
-	sl_plan *plan = plan_at(at, "sl_step_run_shards", step, in, false);
-	bool ok = plan && slp_plan_run(at, plan, in, 2, NULL, 0, NULL, out) == SL_OK;
-	slp_shard = outer;
-	if (ok) return out;
-	free(out);
-	return NULL;
-}
-
-/* Where the gradients of a step lie, and what becomes of them. */
-struct update {
-	const char *at;
-	sl_tensor ***shards; /* results of each: the losses, the output, the gradients */
-	int n;
-	sl_param *const *params;
-	const sl_device *owners;
-	const int *buckets;
-	int count;
-	sl_tensor **list;         /* of each shard's part of a sum */
-	sl_tensor **data, **sums; /* of each parameter; NULL: frozen */
-	int *result;              /* of each parameter: its gradient's place among a shard's results */
-};
-
-static sl_tensor *gradient(const struct update *u, int shard, int i)
-{
-	return u->shards[shard][u->result[i]];
-}
-
-/* Whether, in every shard, both gradients lie in one storage, at the same places as in the first. */
-static bool beside(const struct update *u, int a, int b)
-{
-	const sl_tensor *a0 = gradient(u, 0, a), *b0 = gradient(u, 0, b);
-	bool same = u->buckets[a] >= 0 && u->buckets[a] == u->buckets[b] && a0->type.dtype == b0->type.dtype;
-	for (int s = 0; same && s < u->n; s++) {
-		const sl_tensor *x = gradient(u, s, a), *y = gradient(u, s, b);
-		same = x->storage == y->storage && x->offset == a0->offset && y->offset == b0->offset &&
-		       x->storage->bytes == a0->storage->bytes;
-	}
-	return same;
-}
-
-/* All that lies in the storage, as one vector. */
-static sl_tensor *flat(const sl_tensor *t)
-{
-	struct slp_storage *s = t->storage;
-	slp_storage_retain(s);
-	struct slp_type type = {t->type.dtype, SL_SHAPE((int64_t)(s->bytes / sl_dtype_size(t->type.dtype)))};
-	return slp_scope_add(slp_tensor_new(s, 0, type, t->device));
-}
-
-/* A gradient's place in the sum of all that lies beside it. */
-static sl_tensor *part(sl_tensor *sum, const sl_tensor *like)
-{
-	slp_storage_retain(sum->storage);
-	return slp_scope_add(slp_tensor_new(sum->storage, like->offset, like->type, sum->device));
-}
-
-/* Adds n gradients from parameter i on, which lie side by side, in one operation for each pair of shards. */
-static bool add_together(const struct update *u, int i, int n)
-{
-	sl_device owner = u->owners[i].kind ? u->owners[i] : sl_tensor_device(u->params[i]->data);
-	for (int s = 0; s < u->n; s++)
-		if (!(u->list[s] = n > 1 ? flat(gradient(u, s, i)) : gradient(u, s, i))) return false;
-	sl_tensor *sum = slp_tree_sum(u->at, u->list, u->n, owner);
-	for (int k = i; sum && k < i + n; k++) {
-		u->data[k] = u->params[k]->data;
-		u->sums[k] = n > 1 ? part(sum, gradient(u, 0, k)) : sum;
-		if (!u->sums[k]) return false;
-	}
-	return sum != NULL;
-}
-
-/* Adds all gradients: those of the last parameters first, which come first. */
-static bool add_all(struct update *u)
-{
-	int next = 2;
-	for (int i = 0; i < u->count; i++) u->result[i] = slp_param_is_frozen(u->params[i]) ? -1 : next++;
-	bool ok = true;
-	for (int last = u->count - 1, i; ok && last >= 0; last = i - 1) {
-		i = last;
-		if (u->result[i] < 0) continue;
-		while (i > 0 && u->result[i - 1] >= 0 && beside(u, i - 1, last)) i--;
-		ok = add_together(u, i, last - i + 1);
-	}
-	return ok;
-}
-
-/* Adds the shards' gradients, each where its parameter is updated, and updates. */
-static bool update(const char *at, sl_step *step, const sl_device *owners, sl_tensor ***shards, int n, int64_t rows)
-{
-	struct update u = {.at = at, .shards = shards, .n = n, .owners = owners};
-	u.params = slp_trainer_params(at, step->trainer, &u.count);
-	u.buckets = slp_trainer_buckets(step->trainer);
-	size_t count = (size_t)u.count;
-	u.list = slp_calloc(2 * count + (size_t)n, sizeof *u.list + sizeof *u.result);
-	if (!u.list) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
-	u.data = u.list + n;
-	u.sums = u.data + count;
-	u.result = (int *)(u.sums + count);
-	struct slp_hyper h = slp_trainer_coming(step->trainer, divisor(step, rows));
-	bool ok = add_all(&u) && slp_trainer_update(at, step->trainer, u.data, u.sums, h) == SL_OK;
-	free(u.list);
-	if (!ok) return false;
-	slp_trainer_advance(step->trainer, divisor(step, rows));
-	slp_fxt_step_done();
-	return true;
-}
-
-/* Chooses the parameters' owners and brings the parameters to them; NULL after an error. */
-static const sl_device *gather(const char *at, sl_step *step)
-{
-	int count;
-	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
-	const sl_device *owners = slp_trainer_owners(step->trainer);
-	bool ok = true;
-	SL_PAUSE ok = slp_buckets_gather(at, params, count, owners, slp_trainer_buckets(step->trainer));
-	return ok ? owners : NULL;
-}
-
-static bool run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
-		       sl_tensor **losses, sl_tensor **outputs)
-{
-	sl_tensor ***shards = slp_calloc((size_t)n, sizeof *shards);
-	if (!shards) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
-	int64_t rows = 0;
-	const sl_device *owners = gather(at, step);
-	bool ok = owners != NULL;
-	for (int i = 0; ok && i < n; i++) {
-		ok = (shards[i] = run_shard(at, step, (sl_tensor *const[]){x[i], targets[i]}, i)) != NULL;
-		if (ok) rows += slp_rows_of(x[i]->type.shape);
-	}
-	SL_PAUSE
-		SL_SCOPE
-			if (ok) ok = update(at, step, owners, shards, n, rows);
-	for (int i = 0; i < n; i++) {
-		if (ok && losses) losses[i] = shards[i][0];
-		if (ok && outputs) outputs[i] = shards[i][1];
-		free(shards[i]);
-	}
-	free(shards);
-	return ok;
-}
-
-/* The same call by call, all shards going forward layer by layer, where layers need them together. */
-static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
-			 sl_tensor **losses, sl_tensor **outputs)
-{
-	sl_tensor **heads = slp_calloc(3 * (size_t)n, sizeof *heads), **out = heads + n, **weights = out + n;
-	if (!heads) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
-	bool ok = false;
-	int64_t rows = 0;
-	SL_RECORD {
-		ok = sl_forward_shards_at(at, step->net, n, x, out) == SL_OK;
-		for (int i = 0; ok && i < n; i++) {
-			int64_t own = slp_rows_of(x[i]->type.shape);
-			rows += own;
-			ok = (heads[i] = step->loss(at, out[i], targets[i])) != NULL;
-			SL_PAUSE ok = ok && slp_reduction_weigh(at, step->opts.reduction, heads[i], own, &weights[i]);
-		}
-	}
-	ok = ok && sl_backward_heads_at(at, heads, n, (struct sl_backward_opts){.head_grads = weights}) == SL_OK &&
-	     sl_trainer_step_at(at, step->trainer, divisor(step, rows), (struct sl_trainer_step_opts){0}) == SL_OK;
-	for (int i = 0; ok && i < n; i++) {
-		if (losses) losses[i] = heads[i];
-		if (outputs) outputs[i] = out[i];
-	}
-	free(heads);
-	return ok;
-}
-
-/* Makes one step on a batch that is cut into n shards (sl_split_and_load), and returns at once: each shard runs on the
- * device of its rows as one program, up to the gradients by all parameters; these are added in a fixed tree on the
- * device that owns the parameter, and used there (see sl_trainer_new).  The result depends on how the batch is cut, not
- * on how many devices of a kind share the shards.  Shards count by their rows: the gradient is that of the whole batch,
- * whether the losses are one a row, one a token, or each shard's mean.
- * The network must have been initialised for all of the devices.
- * losses and outputs, if not NULL, get n tensors as sl_step_run returns them, on the shards' devices.  After an error
- * (those of sl_step_run) nothing was updated.  A network with synchronised layers is run call by call instead:
- * sl_forward_shards, sl_backward and sl_trainer_step.
- *
- *     sl_split_and_load(x, devices, 2, xs);
- *     sl_split_and_load(y, devices, 2, ys);
- *     sl_step_run_shards(step, 2, xs, ys, losses, NULL); */
-enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
-				     sl_tensor **losses, sl_tensor **outputs)
-{
-	SLP_CALL("sl_step_run_shards", at);
-	for (int i = 0; i < n; i++) {
-		if (losses) losses[i] = NULL;
-		if (outputs) outputs[i] = NULL;
-	}
-	if (!step || n < 1 || !x || !targets) {
-		if (step || sl_error() == SL_OK)
-			slp_call_fail(at, "sl_step_run_shards", SL_EINVAL, step ? "there is no shard" : "the step is NULL");
-		return sl_error();
-	}
-	bool together = slp_block_synchronised(step->net) != NULL;
-	bool ok = (together ? run_together : run_shards)(at, step, n, x, targets, losses, outputs);
-	return ok ? SL_OK : sl_error();
 }
 
 /* What compiling the newest plan has done; zeros before the first run. */

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #include "autograd/autograd.h"
-#include "nn/nn.h"
+#include "dist/dist.h"
+#include "nn/ranks.h"
 #include "runtime/fxt.h"
 
 enum { MAX_STATES = 2 };
@@ -18,6 +19,8 @@ struct sl_trainer {
 	sl_device *owners; /* one a parameter: where it is updated; DEFAULT: where it is */
 	int *buckets;      /* one a parameter: those whose gradients are added together */
 	int64_t steps;
+	struct slp_ranks *ranks; /* in one of several processes; NULL before the first step */
+	bool local;              /* the others do not matter */
 };
 
 /* What one call updates: arrays of count tensors. */
@@ -121,8 +124,26 @@ void sl_trainer_free(sl_trainer *trainer)
 	free(trainer->params);
 	free(trainer->owners);
 	free(trainer->buckets);
+	slp_ranks_free(trainer->ranks);
 	sl_block_free(trainer->block);
 	free(trainer);
+}
+
+int slp_trainer_size(const sl_trainer *trainer)
+{
+	return trainer->local ? 1 : slp_dist.size;
+}
+
+/* Lets a trainer go by the gradients of its own process alone: nothing is summed, and nothing compared.  Before its first
+ * step.  NULL is ignored. */
+void sl_dist_local(sl_trainer *trainer)
+{
+	if (trainer) trainer->local = true;
+}
+
+struct slp_ranks **slp_trainer_ranks(sl_trainer *trainer)
+{
+	return &trainer->ranks;
 }
 
 sl_block *slp_trainer_block(const sl_trainer *trainer)
@@ -400,17 +421,30 @@ static void used(const sl_trainer *t)
 		if (t->params[i]->data && t->params[i]->data->var) t->params[i]->data->var->fresh = false;
 }
 
-static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bool ignore_stale)
+/* The last ones first: on the way back, they come first. */
+static bool sum_over_processes(const char *at, sl_trainer *t, const struct update *u, int64_t rows)
+{
+	bool ok = slp_trainer_size(t) == 1 || slp_ranks_begin(at, t, "sl_trainer_step", "by sl_backward", rows);
+	for (int i = u->count; slp_trainer_size(t) > 1 && ok && i-- > 0;)
+		ok = slp_ranks_sum(at, t, u->numbers[i], u->grads[i], rows);
+	return ok;
+}
+
+enum sl_status slp_trainer_step(const char *at, sl_trainer *t, int64_t divisor, int64_t rows, bool ignore_stale)
 {
 	struct update u;
 	bool ok = update_new(&u, t->count);
 	if (!ok) slp_call_fail(at, "sl_trainer_step", SL_ENOMEM, "no memory for the update");
 	for (int i = 0; ok && i < t->count; i++) ok = add_fresh(at, t, &u, i, ignore_stale);
 	slp_trainer_owners(t);
-	enum sl_status s = ok ? update_all(at, t, &u, slp_trainer_coming(t, batch_size)) : sl_error();
+	ok = ok && sum_over_processes(at, t, &u, rows);
+	enum sl_status s = ok ? update_all(at, t, &u, slp_trainer_coming(t, divisor)) : sl_error();
 	free(u.params);
-	if (s == SL_OK) used(t);
-	return s;
+	if (s != SL_OK) return s;
+	used(t);
+	t->steps++;
+	slp_fxt_step_done();
+	return SL_OK;
 }
 
 /* Changes the parameters by their gradients, divided by batch_size, and counts a step; returns at once.  sl_backward
@@ -420,6 +454,9 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
  * whose gradient no sl_backward has written since the last step is SL_ESTATE, as is one without values, unless
  * .ignore_stale: then it is left alone; so is one whose gradient was given up (sl_attach_grad with SL_GRAD_NONE).
  * After an error nothing has changed.  SL_EINVAL: batch_size is not positive.
+ * Where several processes train together (dist.h), batch_size is this one's, the same in all of them, and gradients are
+ * summed over them first: sl_param_grad gives the sum then.  The first step compares what the processes are about to do,
+ * SL_ESTATE if that differs, and gives all of them the parameters of rank 0.
  *
  *     sl_backward(loss);
  *     if (sl_trainer_step(trainer, batch_size) != SL_OK) … */
@@ -433,10 +470,5 @@ enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t b
 		              trainer ? "the batch size must be positive" : "the trainer is NULL");
 		return SL_EINVAL;
 	}
-	enum sl_status s = step(at, trainer, batch_size, opts.ignore_stale);
-	if (s == SL_OK) {
-		trainer->steps++;
-		slp_fxt_step_done();
-	}
-	return s;
+	return slp_trainer_step(at, trainer, batch_size * slp_trainer_size(trainer), batch_size, opts.ignore_stale);
 }

@@ -10,6 +10,7 @@
 #include "runtime/explain.h"
 #include "runtime/fuzz.h"
 #include "runtime/fxt.h"
+#include "runtime/processes.h"
 #include "runtime/simulate.h"
 #include "runtime/watch.h"
 
@@ -265,6 +266,23 @@ static void start_watch(void)
 	if (!sl_is_simulated()) slp_watch_start((double)seconds, ends > 0); /* simulated time is not that of threads */
 }
 
+enum sl_status (*slp_engine_join)(const char *at, const char *transport);
+void (*slp_engine_leave)(void);
+
+static enum sl_status join(const char *at)
+{
+	const char *transport = getenv("SL_DIST");
+	if (!transport || !*transport) return SL_OK;
+	if (slp_engine_join && !sl_is_simulated()) return slp_engine_join(at, transport);
+	slp_call_fail(at, "sl_init", SL_EUNSUPPORTED, "several processes cannot be simulated");
+	return SL_EUNSUPPORTED;
+}
+
+static void leave(void)
+{
+	if (slp_engine_leave) slp_engine_leave();
+}
+
 static enum sl_status start(const char *at, const struct sl_config *given)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -274,8 +292,12 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 		slp_call_fail(at, "sl_init", SL_EINVAL, ".teams, .bulk and .runahead_tasks must not be negative");
 		return SL_EINVAL;
 	}
-	enum sl_status s = slp_simulate_start(at) ? start_starpu(at, &c) : SL_EINVAL;
+	enum sl_status s = slp_simulate_start(at) ? join(at) : SL_EINVAL;
 	if (s != SL_OK) return s;
+	if ((s = start_starpu(at, &c)) != SL_OK) {
+		leave();
+		return s;
+	}
 	find_workers();
 	slp_report_begin();
 	slp_fxt_start();
@@ -307,7 +329,8 @@ static enum sl_status refuse_child(const char *at)
  * Random numbers start at config->seed, or without a config go on as sl_seed told.  Returns SL_EINVAL for a scheduling
  * policy that StarPU does not have, numbers below 0, or if the library simulates and is told no machine; SL_EDEVICE for
  * more teams than cores or than 64, for no devices at all, or if StarPU cannot start so; SL_EIO if the folder in which
- * it keeps what it measures cannot be made; SL_ESTATE in the child of a fork, if the engine ran before.  After an error
+ * it keeps what it measures cannot be made, or if the other processes of a run cannot be met (doc/distributed.md);
+ * SL_ESTATE in the child of a fork, if the engine ran before.  After an error
  * the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
@@ -379,6 +402,7 @@ static void stop(void)
 	void (*before)(void) = atomic_load(&slp_engine_before_stop);
 	if (before) before();
 	slp_engine_idle();
+	leave();
 	report_unseen();
 	slp_report_end();
 	slp_gpu_shutdown();

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "number.h"
+#include "runtime/processes.h"
 #include "runtime/runtime.h"
 
 static _Thread_local struct slp_pending thread_error; /* SL_OK: none pending */
@@ -216,6 +217,13 @@ enum sl_status slp_fault_report(uint32_t fault)
 	slp_error_set(status, "%s", f->message);
 	pthread_mutex_unlock(&faults.lock);
 	return status;
+}
+
+void slp_fault_text(uint32_t fault, char *text, size_t size)
+{
+	pthread_mutex_lock(&faults.lock);
+	snprintf(text, size, "%s", faults.list[fault - 1].message);
+	pthread_mutex_unlock(&faults.lock);
 }
 
 /* Makes all faults not reported yet the thread's message, after its own error if it has one. */

@@ -1,0 +1,130 @@
+/* Several processes: whether this one is among them, as its environment says, and what programs ask of them. */
+#include "dist/dist.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dist/transport.h"
+#include "number.h"
+#include "runtime/processes.h"
+
+struct slp_dist slp_dist = {.size = 1};
+
+/* ---- the environment ----------------------------------------------------------------------------------------------- */
+
+static bool read_int(const char *at, const char *name, int low, int *value)
+{
+	const char *text = getenv(name);
+	char *end = NULL;
+	long v = text ? strtol(text, &end, 10) : 0;
+	if (text && *text && !*end && v >= low && v <= INT_MAX) return *value = (int)v, true;
+	slp_call_fail(at, "sl_init", SL_EINVAL, "several processes need %s, %s (sl-launch, torchrun and others set it)", name,
+	              text ? "a number" : "which is not set");
+	return false;
+}
+
+static const char *env_or(const char *name, const char *otherwise)
+{
+	const char *text = getenv(name);
+	return text && *text ? text : otherwise;
+}
+
+/* Where this process stands; what torchrun sets for PyTorch. */
+static bool read_place(const char *at, struct slp_place *p)
+{
+	const char *timeout = env_or("SL_DIST_TIMEOUT", "10");
+	char *end;
+	*p = (struct slp_place){.host = env_or("MASTER_ADDR", "127.0.0.1"),
+	                        .port = env_or("MASTER_PORT", "29500"),
+	                        .secret = env_or("SL_DIST_SECRET", "")};
+	if (!read_int(at, "WORLD_SIZE", 1, &p->size) || !read_int(at, "RANK", 0, &p->rank)) return false;
+	p->timeout = slp_number_read(timeout, &end);
+	const char *wrong = NULL;
+	if (p->rank >= p->size) wrong = "RANK is not below WORLD_SIZE";
+	else if (*end || !(p->timeout > 0 && p->timeout <= 1e6)) wrong = "SL_DIST_TIMEOUT is no time in seconds";
+	if (wrong) slp_call_fail(at, "sl_init", SL_EINVAL, "%s", wrong);
+	return !wrong;
+}
+
+/* Processes that start together would write what StarPU measures into the same files. */
+static void choose_home(int rank)
+{
+	static bool chosen;
+	static const char *const variables[] = {"STARPU_HOME", "XDG_CACHE_HOME", "HOME"};
+	const char *home = NULL;
+	char path[PATH_MAX];
+	for (int i = 0; !home && i < 3; i++) home = getenv(variables[i]);
+	if (!home || !rank || chosen) return;
+	snprintf(path, sizeof path, "%s/.starpu/rank-%d", home, rank);
+	chosen = setenv("STARPU_HOME", path, 1) == 0;
+}
+
+/* ---- start and end ------------------------------------------------------------------------------------------------- */
+
+static const struct slp_transport *find_transport(const char *at, const char *name)
+{
+	if (!strcmp(name, slp_tcp.name)) return &slp_tcp;
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "there is no transport \"%s\" for several processes: tcp", name);
+}
+
+static enum sl_status join(const char *at, const char *name)
+{
+	struct slp_place place;
+	const struct slp_transport *transport = find_transport(at, name);
+	if (!transport || !read_place(at, &place)) return SL_EINVAL;
+	if (place.size == 1) return SL_OK;
+	choose_home(place.rank);
+	enum sl_status s = slp_requests_start(at, transport, &place);
+	if (s == SL_OK) slp_dist = (struct slp_dist){place.rank, place.size};
+	return s;
+}
+
+static void leave(void)
+{
+	slp_requests_end();
+	slp_dist = (struct slp_dist){.size = 1};
+}
+
+__attribute__((constructor)) static void dist_init(void)
+{
+	slp_engine_join = join;
+	slp_engine_leave = leave;
+}
+
+/* ---- what programs ask --------------------------------------------------------------------------------------------- */
+
+/* The number of this process among those that train together, from 0. */
+int sl_dist_rank(void)
+{
+	return slp_engine_need(NULL) == SL_OK ? slp_dist.rank : 0;
+}
+
+/* How many processes train together; 1: this one is alone. */
+int sl_dist_size(void)
+{
+	return slp_engine_need(NULL) == SL_OK ? slp_dist.size : 1;
+}
+
+/* Waits until all processes have come here.
+ *
+ *     if (sl_dist_barrier() != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
+enum sl_status sl_dist_barrier_at(const char *at)
+{
+	SLP_CALL("sl_dist_barrier", at);
+	uint8_t nothing = 0;
+	enum sl_status s = slp_engine_need(at);
+	return s == SL_OK ? slp_dist_sum_now(at, "sl_dist_barrier", &nothing, 1, SL_UINT8) : s;
+}
+
+/* Adds the values of t over all processes, in place, in the tree (0 + 1) + (2 + 3) …, and returns at once: whoever reads t
+ * waits.  All processes must call it, for tensors of the same type, in the same order among their other exchanges.  A value
+ * that is spoilt in one process is spoilt in all then, with that one's reason. */
+enum sl_status sl_dist_sum_at(const char *at, sl_tensor *t)
+{
+	SLP_CALL("sl_dist_sum", at);
+	if (slp_trace_refuses(at, "sl_dist_sum", t) || !slp_tensor_usable(at, "sl_dist_sum", t))
+		return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+	return slp_dist_sum(at, t, (struct slp_dist_what){.name = "sl_dist_sum"}) ? SL_OK : sl_error();
+}

@@ -1,0 +1,37 @@
+/* Several processes that train together, as the layers above see them: who they are, and exchanges between them. */
+#ifndef SLP_DIST_H
+#define SLP_DIST_H
+
+#include "starling/dist.h"
+#include "tensor/tensor.h"
+
+struct slp_transport;
+struct slp_place;
+
+/* This process among all of the run; size 1: it is alone. */
+struct slp_dist {
+	int rank, size;
+};
+extern struct slp_dist slp_dist;
+
+/* ---- requests.c: served by a thread, in the order in which they are made ------------------------------------------ */
+
+/* What is exchanged: a name by which processes compare what they do; rows of the batch, 0: it is no gradient. */
+struct slp_dist_what {
+	const char *name;
+	int64_t rows;
+};
+/* Has a tensor's values added over all processes in place, or replaced by those of rank 0.  Returns at once; what was
+ * submitted before comes before, what is submitted later waits.  False with an error recorded. */
+bool slp_dist_sum(const char *at, sl_tensor *t, struct slp_dist_what what);
+bool slp_dist_broadcast(const char *at, sl_tensor *t, struct slp_dist_what what);
+/* The same with memory of the caller, who waits. */
+enum sl_status slp_dist_sum_now(const char *at, const char *name, void *data, size_t count, enum sl_dtype dtype);
+enum sl_status slp_dist_broadcast_now(const char *at, const char *name, void *data, size_t bytes);
+/* All have told that a text is wrong where they are ("": nothing): the first one's, with its rank, is an error on all. */
+enum sl_status slp_dist_agree(const char *at, const char *function, const char *wrong);
+
+enum sl_status slp_requests_start(const char *at, const struct slp_transport *transport, const struct slp_place *place);
+void slp_requests_end(void);
+
+#endif

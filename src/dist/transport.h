@@ -1,0 +1,56 @@
+/* What carries values between processes: four functions.  All but start are called by one thread, the one that serves
+ * requests (requests.c), and in the same order in all processes. */
+#ifndef SLP_TRANSPORT_H
+#define SLP_TRANSPORT_H
+
+#include "starling/tensor.h"
+
+enum { SLP_DIST_WHY = 512, SLP_DIST_NAME = 48 };
+
+/* Where a process stands among those of the run, as its environment says. */
+struct slp_place {
+	int rank, size;
+	const char *host, *port, *secret; /* of rank 0; the secret is never NULL */
+	double timeout;                   /* seconds */
+};
+
+/* What is exchanged: values of this process, which become those of all.  Number and description go with the values, and are
+ * compared. */
+struct slp_exchange {
+	uint64_t number; /* in the order of the program */
+	char name[SLP_DIST_NAME];
+	void *data;
+	size_t count;
+	enum sl_dtype dtype;
+	int64_t rows;      /* of the batch whose gradient it is; 0: of none */
+	const char *spoilt; /* why the values are none; NULL: they are sound */
+};
+
+enum slp_outcome {
+	SLP_EXCHANGED,
+	SLP_EXCHANGE_SPOILT, /* a process has no sound values: all know that, and can go on */
+	SLP_DIST_BROKEN      /* the processes cannot go on together */
+};
+
+struct slp_transport {
+	const char *name;
+	/* Meets the other processes; an error's text goes to why. */
+	enum sl_status (*start)(const struct slp_place *place, char why[SLP_DIST_WHY]);
+	/* Adds the values of all processes, in the tree (0 + 1) + (2 + 3) ...; why says what went wrong and on which rank. */
+	enum slp_outcome (*sum)(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
+	/* Gives all the values of rank 0. */
+	enum slp_outcome (*broadcast)(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
+	/* Leaves; waits for the others to leave, for a bounded time. */
+	void (*end)(void);
+	uint64_t *sent; /* bytes, since start */
+};
+
+extern const struct slp_transport slp_tcp;
+
+/* add.c */
+/* Adds n arrays of count elements, in pairs of pairs; the sum is in list[0], the others' memory is used up. */
+void slp_add_tree(void **list, int n, size_t count, enum sl_dtype dtype);
+/* Whether all are finite; true for types that know nothing else. */
+bool slp_all_finite(const void *data, size_t count, enum sl_dtype dtype);
+
+#endif

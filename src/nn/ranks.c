@@ -1,0 +1,171 @@
+/* A trainer in one of several processes: before its first step they compare what they are about to do and begin with the
+ * same values; then gradients are summed over them. */
+#include "dist/dist.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/ranks.h"
+#include "number.h"
+
+struct slp_ranks {
+	int count;
+	char *paths[]; /* of the trained parameters */
+};
+
+void slp_ranks_free(struct slp_ranks *ranks)
+{
+	for (int i = 0; ranks && i < ranks->count; i++) free(ranks->paths[i]);
+	free(ranks);
+}
+
+static struct slp_ranks *ranks_new(const char *at, sl_trainer *trainer)
+{
+	int count;
+	sl_param *const *params = slp_trainer_params(at, trainer, &count);
+	struct slp_ranks *r = slp_calloc(1, sizeof *r + (size_t)count * sizeof *r->paths);
+	if (!r) return NULL;
+	r->count = count;
+	for (int i = 0; i < count; i++) {
+		if ((r->paths[i] = slp_param_path(slp_trainer_block(trainer), params[i]))) continue;
+		slp_ranks_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+/* ---- what must be alike ------------------------------------------------------------------------------------------- */
+
+/* "what: value" a line, so that the first line that differs says it. */
+static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
+{
+	const struct {
+		const char *name;
+		double value;
+	} numbers[] = {{"optimiser", o->kind},
+	               {"learning rate", o->lr},
+	               {"momentum", o->momentum},
+	               {"nesterov", o->nesterov},
+	               {"beta1", o->beta1},
+	               {"beta2", o->beta2},
+	               {"alpha", o->alpha},
+	               {"eps", o->eps},
+	               {"weight decay", o->weight_decay},
+	               {"clip_norm", o->clip_norm},
+	               {"clip_value", o->clip_value},
+	               {"schedule", o->schedule.kind},
+	               {"warm-up", (double)o->schedule.warmup},
+	               {"steps of the schedule", (double)(o->schedule.total + o->schedule.every)},
+	               {"factor", o->schedule.factor},
+	               {"final learning rate", o->schedule.final_lr}};
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		slp_fprintf(f, "%s: %.17g\n", numbers[i].name, numbers[i].value);
+}
+
+static char *describe(const char *at, sl_trainer *trainer, const char *way, int64_t rows)
+{
+	int count;
+	char *text = NULL, shape[128];
+	size_t size;
+	sl_param *const *params = slp_trainer_params(at, trainer, &count);
+	const struct slp_ranks *r = *slp_trainer_ranks(trainer);
+	const int *buckets = slp_trainer_buckets(trainer);
+	FILE *f = slp_memory_file(&text, &size);
+	if (!f) return NULL;
+	fprintf(f, "version: %s\nsteps: %s\nrows of a batch: %lld\nsteps before: %lld\nparameters: %d\n", sl_version(), way,
+	        (long long)rows, (long long)sl_trainer_steps(trainer), count);
+	for (int i = 0; i < count; i++) {
+		const sl_tensor *t = params[i]->data;
+		fprintf(f, "parameter %s: %s %s, %s, bucket %d\n", r->paths[i], t ? sl_dtype_name(t->type.dtype) : "no values",
+		        t ? sl_shape_string(t->type.shape, shape) : "", slp_param_is_frozen(params[i]) ? "frozen" : "trained",
+		        buckets[i]);
+	}
+	describe_optimizer(f, slp_trainer_optimizer(trainer));
+	if (!fclose(f)) return text;
+	free(text);
+	return NULL;
+}
+
+static size_t line_length(const char *text)
+{
+	return strcspn(text, "\n");
+}
+
+/* The first line that is not the same; "" if all are. */
+static void compare(const char *own, const char *first, char wrong[256])
+{
+	*wrong = '\0';
+	if (!strcmp(own, first)) return;
+	while (*own && *first && line_length(own) == line_length(first) && !strncmp(own, first, line_length(own))) {
+		own += line_length(own) + 1;
+		first += line_length(first) + 1;
+	}
+	snprintf(wrong, 256, "%.*s, where rank 0 has %.*s", (int)line_length(own), own, (int)line_length(first), first);
+}
+
+static enum sl_status agree(const char *at, const char *function, const char *own)
+{
+	uint64_t size = strlen(own) + 1;
+	char wrong[256];
+	enum sl_status s = slp_dist_broadcast_now(at, function, &size, sizeof size);
+	char *first = s == SL_OK ? slp_malloc(size) : NULL;
+	if (!first) return sl_error() != SL_OK ? sl_error() : s;
+	if (slp_dist.rank == 0) memcpy(first, own, size);
+	s = slp_dist_broadcast_now(at, function, first, size);
+	if (s == SL_OK) {
+		compare(own, first, wrong);
+		s = slp_dist_agree(at, function, wrong);
+	}
+	free(first);
+	return s;
+}
+
+/* ---- beginning ----------------------------------------------------------------------------------------------------- */
+
+static bool broadcast_all(const char *at, sl_block *block)
+{
+	int count = 0;
+	sl_param **all = slp_block_all_params(at, block, &count);
+	bool ok = all != NULL;
+	for (int i = 0; ok && i < count; i++) {
+		if (!all[i]->data) continue;
+		char *path = slp_param_path(block, all[i]);
+		ok = path && slp_dist_broadcast(at, all[i]->data, (struct slp_dist_what){.name = path});
+		free(path);
+	}
+	free(all);
+	return ok;
+}
+
+/* Gives all processes the parameters of rank 0, running statistics among them, and returns at once.  A trainer's first
+ * step does that by itself; before a test, it brings running statistics together, which each process gathers from its
+ * own batches. */
+enum sl_status sl_dist_broadcast_at(const char *at, sl_block *block)
+{
+	SLP_CALL("sl_dist_broadcast", at);
+	if (!slp_given(at, "sl_dist_broadcast", "block", block)) return sl_error();
+	enum sl_status s = slp_engine_need(at);
+	if (s != SL_OK || slp_dist.size == 1) return s;
+	return broadcast_all(at, block) ? SL_OK : sl_error();
+}
+
+bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, const char *way, int64_t rows)
+{
+	struct slp_ranks **ranks = slp_trainer_ranks(trainer);
+	if (slp_trainer_size(trainer) == 1 || *ranks) return true;
+	if (!(*ranks = ranks_new(at, trainer))) return false;
+	char *own = describe(at, trainer, way, rows);
+	bool ok = own && agree(at, function, own) == SL_OK;
+	free(own);
+	if (ok) SL_PAUSE ok = broadcast_all(at, slp_trainer_block(trainer));
+	if (ok) return true;
+	slp_ranks_free(*ranks);
+	*ranks = NULL;
+	return false;
+}
+
+bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, int64_t rows)
+{
+	const struct slp_ranks *r = *slp_trainer_ranks(trainer);
+	return slp_dist_sum(at, gradient, (struct slp_dist_what){.name = r->paths[param], .rows = rows});
+}

@@ -1,0 +1,22 @@
+/* A trainer's steps where several processes make them together. */
+#ifndef SLP_RANKS_H
+#define SLP_RANKS_H
+
+#include "nn/nn.h"
+
+/* trainer.c */
+/* How many processes sum their gradients for its steps. */
+int slp_trainer_size(const sl_trainer *trainer);
+struct slp_ranks **slp_trainer_ranks(sl_trainer *trainer); /* what it knows of them; NULL before the first step */
+/* As sl_trainer_step, with what gradients are divided by, over all processes, and this one's rows. */
+enum sl_status slp_trainer_step(const char *at, sl_trainer *trainer, int64_t divisor, int64_t rows, bool ignore_stale);
+
+/* ranks.c */
+void slp_ranks_free(struct slp_ranks *ranks);
+/* Before the first step: all processes are about to do the same, and begin with the parameters of rank 0.  way: how the
+ * step is made.  False with an error recorded, on all of them. */
+bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, const char *way, int64_t rows);
+/* Has a gradient summed over the processes, in place; param: the number of the (first) parameter that it is of. */
+bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, int64_t rows);
+
+#endif

@@ -1,0 +1,244 @@
+/* Steps on batches that are cut into shards, or that several processes share: a program for each shard up to its gradients,
+ * which are then added, summed over the processes, and used. */
+#include <stdlib.h>
+
+#include "dist/dist.h"
+#include "nn/step.h"
+#include "nn/trace.h"
+#include "runtime/fxt.h"
+
+/* Those that so many other processes draw for their n shards, so that all of them draw what one with all shards would. */
+static void pass_random_numbers(const sl_step *step, const sl_plan *plan, int n, int processes)
+{
+	if (!slp_step_is_alone(step)) slp_rng_take(sl_plan_graph(plan)->nrandom * n * processes);
+}
+
+/* Forward, loss and backward of one shard: results are the losses, the output and the gradients. */
+static sl_tensor **run_shard(const char *at, sl_step *step, sl_tensor *const in[2], int shard, int n)
+{
+	sl_tensor **out = slp_calloc((size_t)slp_step_params(step) + 2, sizeof *out);
+	if (!out) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step");
+	int outer = slp_shard;
+	slp_shard = shard;
+	sl_plan *plan = slp_step_plan(at, "sl_step_run_shards", step, in, false);
+	if (plan && shard == 0) pass_random_numbers(step, plan, n, slp_dist.rank);
+	bool ok = plan && slp_plan_run(at, plan, in, 2, NULL, 0, NULL, out) == SL_OK;
+	if (ok && shard == n - 1) pass_random_numbers(step, plan, n, slp_dist.size - 1 - slp_dist.rank);
+	slp_shard = outer;
+	if (ok) return out;
+	free(out);
+	return NULL;
+}
+
+/* Where the gradients of a step lie, and what becomes of them. */
+struct update {
+	const char *at;
+	sl_tensor ***shards; /* results of each: the losses, the output, the gradients */
+	int n;
+	sl_param *const *params;
+	const sl_device *owners;
+	const int *buckets;
+	int count;
+	sl_tensor **list;         /* of each shard's part of a sum */
+	sl_tensor **data, **sums; /* of each parameter; NULL: frozen */
+	int *result;              /* of each parameter: its gradient's place among a shard's results */
+	sl_trainer *trainer;
+	int64_t rows;
+	const struct slp_storage *summed; /* of the one shard's gradients: over processes, the last one */
+};
+
+static sl_tensor *gradient(const struct update *u, int shard, int i)
+{
+	return u->shards[shard][u->result[i]];
+}
+
+/* Whether, in every shard, both gradients lie in one storage, at the same places as in the first. */
+static bool beside(const struct update *u, int a, int b)
+{
+	const sl_tensor *a0 = gradient(u, 0, a), *b0 = gradient(u, 0, b);
+	bool same = u->buckets[a] >= 0 && u->buckets[a] == u->buckets[b] && a0->type.dtype == b0->type.dtype;
+	for (int s = 0; same && s < u->n; s++) {
+		const sl_tensor *x = gradient(u, s, a), *y = gradient(u, s, b);
+		same = x->storage == y->storage && x->offset == a0->offset && y->offset == b0->offset &&
+		       x->storage->bytes == a0->storage->bytes;
+	}
+	return same;
+}
+
+/* All that lies in the storage, as one vector. */
+static sl_tensor *flat(const sl_tensor *t)
+{
+	struct slp_storage *s = t->storage;
+	slp_storage_retain(s);
+	struct slp_type type = {t->type.dtype, SL_SHAPE((int64_t)(s->bytes / sl_dtype_size(t->type.dtype)))};
+	return slp_scope_add(slp_tensor_new(s, 0, type, t->device));
+}
+
+/* A gradient's place in the sum of all that lies beside it. */
+static sl_tensor *part(sl_tensor *sum, const sl_tensor *like)
+{
+	slp_storage_retain(sum->storage);
+	return slp_scope_add(slp_tensor_new(sum->storage, like->offset, like->type, sum->device));
+}
+
+/* Sums over processes what the shards' sum is, in place: a single shard's gradient may lie in memory of others, too,
+ * which is summed once. */
+static bool sum_over_processes(struct update *u, sl_tensor **sum, int i, bool whole)
+{
+	if (slp_trainer_size(u->trainer) == 1) return true;
+	if (u->n == 1 && (*sum)->storage == u->summed) return true;
+	if (u->n == 1 && whole) u->summed = (*sum)->storage;
+	if (u->n == 1 && !whole && !(*sum = sl_clone_at(u->at, *sum))) return false;
+	return slp_ranks_sum(u->at, u->trainer, i, *sum, u->rows);
+}
+
+/* Adds n gradients from parameter i on, which lie side by side, in one operation for each pair of shards. */
+static bool add_together(struct update *u, int i, int n)
+{
+	sl_device owner = u->owners[i].kind ? u->owners[i] : sl_tensor_device(u->params[i]->data);
+	for (int s = 0; s < u->n; s++)
+		if (!(u->list[s] = n > 1 ? flat(gradient(u, s, i)) : gradient(u, s, i))) return false;
+	sl_tensor *sum = slp_tree_sum(u->at, u->list, u->n, owner);
+	if (sum && !sum_over_processes(u, &sum, i, n > 1)) return false;
+	for (int k = i; sum && k < i + n; k++) {
+		u->data[k] = u->params[k]->data;
+		u->sums[k] = n > 1 ? part(sum, gradient(u, 0, k)) : sum;
+		if (!u->sums[k]) return false;
+	}
+	return sum != NULL;
+}
+
+/* Adds all gradients: those of the last parameters first, which come first. */
+static bool add_all(struct update *u)
+{
+	int next = 2;
+	for (int i = 0; i < u->count; i++) u->result[i] = slp_param_is_frozen(u->params[i]) ? -1 : next++;
+	bool ok = true;
+	for (int last = u->count - 1, i; ok && last >= 0; last = i - 1) {
+		i = last;
+		if (u->result[i] < 0) continue;
+		while (i > 0 && u->result[i - 1] >= 0 && beside(u, i - 1, last)) i--;
+		ok = add_together(u, i, last - i + 1);
+	}
+	return ok;
+}
+
+/* Adds the shards' gradients, each where its parameter is updated, and updates. */
+static bool update(const char *at, sl_step *step, const sl_device *owners, sl_tensor ***shards, int n, int64_t rows)
+{
+	struct update u = {.at = at, .shards = shards, .n = n, .owners = owners, .trainer = step->trainer, .rows = rows};
+	u.params = slp_trainer_params(at, step->trainer, &u.count);
+	u.buckets = slp_trainer_buckets(step->trainer);
+	size_t count = (size_t)u.count;
+	u.list = slp_calloc(2 * count + (size_t)n, sizeof *u.list + sizeof *u.result);
+	if (!u.list) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	u.data = u.list + n;
+	u.sums = u.data + count;
+	u.result = (int *)(u.sums + count);
+	struct slp_hyper h = slp_trainer_coming(step->trainer, slp_step_divisor(step, rows));
+	bool ok = slp_ranks_begin(at, step->trainer, "sl_step_run", "whole steps", rows) && add_all(&u) && slp_trainer_update(at, step->trainer, u.data, u.sums, h) == SL_OK;
+	free(u.list);
+	if (!ok) return false;
+	slp_trainer_advance(step->trainer, slp_step_divisor(step, rows));
+	slp_fxt_step_done();
+	return true;
+}
+
+/* Chooses the parameters' owners and brings the parameters to them; NULL after an error. */
+static const sl_device *gather(const char *at, sl_step *step)
+{
+	int count;
+	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
+	const sl_device *owners = slp_trainer_owners(step->trainer);
+	bool ok = true;
+	SL_PAUSE ok = slp_buckets_gather(at, params, count, owners, slp_trainer_buckets(step->trainer));
+	return ok ? owners : NULL;
+}
+
+bool slp_step_run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
+			 sl_tensor **losses, sl_tensor **outputs)
+{
+	sl_tensor ***shards = slp_calloc((size_t)n, sizeof *shards);
+	if (!shards) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	int64_t rows = 0;
+	const sl_device *owners = gather(at, step);
+	bool ok = owners != NULL;
+	for (int i = 0; ok && i < n; i++) {
+		ok = (shards[i] = run_shard(at, step, (sl_tensor *const[]){x[i], targets[i]}, i, n)) != NULL;
+		if (ok) rows += slp_rows_of(x[i]->type.shape);
+	}
+	SL_PAUSE
+		SL_SCOPE
+			if (ok) ok = update(at, step, owners, shards, n, rows);
+	for (int i = 0; i < n; i++) {
+		if (ok && losses) losses[i] = shards[i][0];
+		if (ok && outputs) outputs[i] = shards[i][1];
+		free(shards[i]);
+	}
+	free(shards);
+	return ok;
+}
+
+/* The same call by call, all shards going forward layer by layer, where layers need them together. */
+static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
+			 sl_tensor **losses, sl_tensor **outputs)
+{
+	sl_tensor **heads = slp_calloc(3 * (size_t)n, sizeof *heads), **out = heads + n, **weights = out + n;
+	if (!heads) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	bool ok = false;
+	int64_t rows = 0;
+	SL_RECORD {
+		ok = sl_forward_shards_at(at, step->net, n, x, out) == SL_OK;
+		for (int i = 0; ok && i < n; i++) {
+			int64_t own = slp_rows_of(x[i]->type.shape);
+			rows += own;
+			ok = (heads[i] = step->loss(at, out[i], targets[i])) != NULL;
+			SL_PAUSE ok = ok && slp_reduction_weigh(at, step->opts.reduction, heads[i], own, &weights[i]);
+		}
+	}
+	ok = ok && sl_backward_heads_at(at, heads, n, (struct sl_backward_opts){.head_grads = weights}) == SL_OK &&
+	     slp_trainer_step(at, step->trainer, slp_step_divisor(step, rows), rows, false) == SL_OK;
+	for (int i = 0; ok && i < n; i++) {
+		if (losses) losses[i] = heads[i];
+		if (outputs) outputs[i] = out[i];
+	}
+	free(heads);
+	return ok;
+}
+
+/* Makes one step on a batch that is cut into n shards (sl_split_and_load), and returns at once: each shard runs on the
+ * device of its rows as one program, up to the gradients by all parameters; these are added in a fixed tree on the
+ * device that owns the parameter, and used there (see sl_trainer_new).  The result depends on how the batch is cut, not
+ * on how many devices of a kind share the shards.  Shards count by their rows: the gradient is that of the whole batch,
+ * whether the losses are one a row, one a token, or each shard's mean.
+ * The network must have been initialised for all of the devices.
+ * losses and outputs, if not NULL, get n tensors as sl_step_run returns them, on the shards' devices.  After an error
+ * (those of sl_step_run) nothing was updated.  A network with synchronised layers is run call by call instead:
+ * sl_forward_shards, sl_backward and sl_trainer_step.
+ *
+ *     sl_split_and_load(x, devices, 2, xs);
+ *     sl_split_and_load(y, devices, 2, ys);
+ *     sl_step_run_shards(step, 2, xs, ys, losses, NULL); */
+enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
+				     sl_tensor **losses, sl_tensor **outputs)
+{
+	SLP_CALL("sl_step_run_shards", at);
+	for (int i = 0; i < n; i++) {
+		if (losses) losses[i] = NULL;
+		if (outputs) outputs[i] = NULL;
+	}
+	if (!step || n < 1 || !x || !targets) {
+		if (step || sl_error() == SL_OK)
+			slp_call_fail(at, "sl_step_run_shards", SL_EINVAL, step ? "there is no shard" : "the step is NULL");
+		return sl_error();
+	}
+	bool together = slp_block_synchronised(step->net) != NULL;
+	if (together && !slp_step_is_alone(step)) {
+		slp_call_fail(at, "sl_step_run_shards", SL_EUNSUPPORTED,
+			      "%s is synchronised over the shards of one process, not over processes",
+			      sl_block_name(slp_block_synchronised(step->net)));
+		return SL_EUNSUPPORTED;
+	}
+	bool ok = (together ? run_together : slp_step_run_shards)(at, step, n, x, targets, losses, outputs);
+	return ok ? SL_OK : sl_error();
+}

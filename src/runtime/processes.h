@@ -1,0 +1,15 @@
+/* What src/dist needs of the engine, and gives it. */
+#ifndef SLP_PROCESSES_H
+#define SLP_PROCESSES_H
+
+#include "starling/base.h"
+
+/* Set by src/dist: this process takes part in a run of several, by a transport of that name (before StarPU starts, since
+ * there may be something wrong with it); and leaves it, once all work is done. */
+extern enum sl_status (*slp_engine_join)(const char *at, const char *transport);
+extern void (*slp_engine_leave)(void);
+
+/* error.c */
+void slp_fault_text(uint32_t fault, char *text, size_t size);
+
+#endif

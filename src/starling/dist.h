@@ -1,0 +1,42 @@
+/* Several processes, on one machine or many, that train one network together (doc/distributed.md); programs that need it
+ * include it beside starling.h.  A process takes part if SL_DIST says so; what follows is the same in a process that is
+ * alone, which is rank 0 of 1.  Errors
+ * are told as base.h says; beside those named, every exchange may give SL_EIO: a process has died, stopped, or did not come
+ * in time, and SL_ESTATE: the processes do not do the same.  The message names the rank. */
+#ifndef STARLING_DIST_H
+#define STARLING_DIST_H
+
+#include <starling/data.h>
+#include <starling/nn.h>
+
+#ifdef __cplusplus
+#pragma GCC system_header
+extern "C" {
+#endif
+
+SL_API int sl_dist_rank(void);
+SL_API int sl_dist_size(void);
+SL_API enum sl_status sl_dist_barrier_at(const char *at);
+#define sl_dist_barrier() sl_dist_barrier_at(SL_HERE)
+SL_API enum sl_status sl_dist_sum_at(const char *at, sl_tensor *t);
+#define sl_dist_sum(t) sl_dist_sum_at(SL_HERE, t)
+SL_API enum sl_status sl_dist_broadcast_at(const char *at, sl_block *block);
+#define sl_dist_broadcast(block) sl_dist_broadcast_at(SL_HERE, block)
+
+SL_API void sl_dist_local(sl_trainer *trainer);
+SL_API enum sl_status sl_dist_share_at(const char *at, sl_loader *loader);
+#define sl_dist_share(loader) sl_dist_share_at(SL_HERE, loader)
+
+/* What exchanges have cost this process since sl_init. */
+struct sl_dist_info {
+	int rank, size;
+	uint64_t exchanges, bytes_sent;
+	double seconds;     /* in which an exchange was under way, waiting for others included */
+	double cpu_seconds; /* of the thread that communicates */
+};
+SL_API struct sl_dist_info sl_dist_info(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

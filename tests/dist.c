@@ -1,0 +1,170 @@
+/* dist [OPTION=VALUE...]: trains a small network in one of several processes, or in one with as many shards, and prints a
+ * hash of the bits of its parameters, for dist.sh.
+ *   shards=M      of this process (default: 1); all shards have the same rows whoever has them
+ *   rows=R        of a shard (default: 4)
+ *   optimizer=    sgd, adam or clip (SGD that clips by the norm)
+ *   mode=         step, eager or local (whole steps, nothing summed)
+ *   dropout=P     (default: 0.25)
+ *   units=U       of the hidden layer: another network
+ *   steps=S       (default: 5)
+ *   fault=KIND@STEP@RANK   kill, stop, nan, rows, late (before the start), quit (it ends its part) */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <starling.h>
+#include <starling/dist.h>
+
+enum { PIXELS = 8, CLASSES = 5, MAX_SHARDS = 8 };
+
+static double dropout = 0.25;
+static int shards = 1, rows = 4, units = 24, steps = 5, fault_step = -1, fault_rank = -1;
+static const char *optimizer = "sgd", *mode = "step", *fault = "";
+
+static void parse(char **argv)
+{
+	for (; *argv; argv++) {
+		char *value = strchr(*argv, '='), *at;
+		if (!value) exit(2);
+		*value++ = '\0';
+		if (!strcmp(*argv, "shards")) shards = atoi(value);
+		else if (!strcmp(*argv, "rows")) rows = atoi(value);
+		else if (!strcmp(*argv, "units")) units = atoi(value);
+		else if (!strcmp(*argv, "steps")) steps = atoi(value);
+		else if (!strcmp(*argv, "dropout")) dropout = atof(value);
+		else if (!strcmp(*argv, "optimizer")) optimizer = value;
+		else if (!strcmp(*argv, "mode")) mode = value;
+		else if (!strcmp(*argv, "fault") && (at = strchr(value, '@'))) {
+			*at = '\0';
+			fault = value;
+			if (sscanf(at + 1, "%d@%d", &fault_step, &fault_rank) != 2) exit(2);
+		} else exit(2);
+	}
+}
+
+/* ---- the network and its data ------------------------------------------------------------------------------------- */
+
+static sl_block *make_network(void)
+{
+	return sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .activation = SL_RELU), sl_max_pool2d_layer(2),
+	                     sl_dense(units, .activation = SL_TANH), sl_batch_norm_layer(),
+	                     sl_dropout_layer(dropout), sl_dense(CLASSES));
+}
+
+static struct sl_optimizer choose_optimizer(void)
+{
+	if (!strcmp(optimizer, "adam")) return sl_adam(.lr = 0.01);
+	return sl_sgd(.lr = 0.1, .momentum = 0.9, .clip_norm = !strcmp(optimizer, "clip") ? 0.5 : 0);
+}
+
+static float uniform(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (float)(*state >> 40) / (1 << 24);
+}
+
+/* The same for a shard, whoever computes it. */
+static void make_batch(int step, int shard, int n, sl_device device, sl_tensor **x, sl_tensor **y)
+{
+	uint64_t state = (uint64_t)(step * 1000 + shard + 1) * 0x9e3779b97f4a7c15u;
+	float images[64 * PIXELS * PIXELS];
+	int32_t labels[64];
+	for (int i = 0; i < n * PIXELS * PIXELS; i++) images[i] = uniform(&state);
+	for (int i = 0; i < n; i++) labels[i] = (int32_t)(uniform(&state) * CLASSES);
+	*x = sl_from(images, SL_SHAPE(n, 1, PIXELS, PIXELS), .device = device);
+	*y = sl_from(labels, SL_SHAPE(n), .dtype = SL_INT32, .device = device);
+}
+
+/* ---- what goes wrong ----------------------------------------------------------------------------------------------- */
+
+static bool happens(const char *what, int step)
+{
+	return !strcmp(fault, what) && step == fault_step && atoi(getenv("RANK") ? getenv("RANK") : "0") == fault_rank;
+}
+
+static sl_tensor *spoil(sl_tensor *x)
+{
+	return sl_log(sl_sub(sl_mul_scalar(x, 0), sl_ones(sl_tensor_shape(x)))); /* log(-1) */
+}
+
+/* ---- training ------------------------------------------------------------------------------------------------------ */
+
+static bool step_eagerly(sl_block *net, sl_trainer *trainer, sl_tensor **x, sl_tensor **y, int n)
+{
+	sl_tensor *losses[MAX_SHARDS];
+	SL_RECORD for (int i = 0; i < n; i++) losses[i] = sl_softmax_cross_entropy(sl_forward(net, x[i]), y[i]);
+	return sl_backward_heads(losses, n) == SL_OK && sl_trainer_step(trainer, (int64_t)n * rows) == SL_OK;
+}
+
+static bool make_step(int step, sl_block *net, sl_trainer *trainer, sl_step *program)
+{
+	sl_tensor *x[MAX_SHARDS], *y[MAX_SHARDS];
+	int teams = sl_device_count(SL_DEVICE_CPU), n = happens("rows", step) ? rows + 1 : rows;
+	for (int i = 0; i < shards; i++) {
+		make_batch(step, sl_dist_rank() * shards + i, n, sl_cpu(i * teams / shards), &x[i], &y[i]);
+		if (happens("nan", step)) x[i] = spoil(x[i]);
+	}
+	if (happens("kill", step)) kill(getpid(), SIGKILL);
+	if (happens("stop", step)) kill(getpid(), SIGSTOP);
+	if (!strcmp(mode, "eager")) return step_eagerly(net, trainer, x, y, shards);
+	if (shards == 1) return sl_step_run(program, x[0], y[0], NULL) != NULL;
+	return sl_step_run_shards(program, shards, x, y, NULL, NULL) == SL_OK;
+}
+
+static uint64_t hash_of(sl_block *net)
+{
+	sl_param *params[64];
+	int n = sl_block_params(net, params, 64);
+	uint64_t h = 14695981039346656037u;
+	for (int i = 0; i < n; i++) {
+		if (strstr(sl_param_name(params[i]), "running")) continue;
+		sl_tensor *t = sl_param_data_at(SL_HERE, params[i], sl_auto());
+		size_t bytes = sl_tensor_bytes(t);
+		unsigned char *p = malloc(bytes);
+		if (!p || sl_read(t, p, bytes) != SL_OK) memset(p, 0, bytes);
+		for (size_t k = 0; k < bytes; k++) h = (h ^ p[k]) * 1099511628211u;
+		free(p);
+	}
+	return h;
+}
+
+static bool train(void)
+{
+	sl_device devices[MAX_SHARDS];
+	int teams = sl_device_count(SL_DEVICE_CPU);
+	bool ok = true;
+	for (int i = 0; i < teams; i++) devices[i] = sl_cpu(i);
+	sl_block *net = make_network();
+	sl_initialize(net, .init = sl_xavier_init(), .devices = devices, .ndevices = teams);
+	sl_trainer *trainer = sl_trainer_new(net, choose_optimizer());
+	if (!strcmp(mode, "local")) sl_dist_local(trainer);
+	sl_step *program = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
+	for (int i = 0; ok && i < steps; i++)
+		SL_SCOPE {
+			if (happens("quit", i)) ok = false;
+			ok = ok && make_step(i, net, trainer, program) && sl_wait_all() == SL_OK;
+		}
+	SL_SCOPE if (ok) printf("hash %016" PRIx64 "\n", hash_of(net));
+	sl_step_free(program);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	parse(argv + 1);
+	if (happens("late", 0)) sleep(600);
+	bool ok = sl_init(&(struct sl_config){.gpus = -1, .seed = 7}) == SL_OK && train();
+	struct sl_dist_info info = sl_dist_info();
+	if (ok) ok = sl_wait_all() == SL_OK;
+	if (!ok) fprintf(stderr, "error: %s\n", sl_error_message());
+	if (ok && info.size > 1)
+		printf("sent %" PRIu64 " bytes in %" PRIu64 " exchanges\n", info.bytes_sent, info.exchanges);
+	sl_error_clear();
+	sl_shutdown();
+	return ok ? 0 : 1;
+}

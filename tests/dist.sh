@@ -1,0 +1,93 @@
+#!/bin/bash
+# dist.sh: several processes train together: the bits are those of as many shards in one, and what goes wrong on one rank is
+# an error on all, which names it.  Run by make check in the build tree.
+. "${srcdir:-.}/tests/expect.sh"
+export STARPU_HOME=$tmp STARPU_SILENT=1 STARPU_WORKERS_NOBIND=1 OMP_NUM_THREADS=1 SL_DIST_TIMEOUT=60
+unset SL_DIST RANK WORLD_SIZE MASTER_ADDR MASTER_PORT SL_DIST_SECRET
+launch=tools/sl-launch
+# Processes and teams of one core: what oneDNN computes depends on their number.
+core=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+alone() { run 0 taskset -c "$core" "$@"; }
+ranks() { run "$2" "$launch" --no-bind -n "$1" taskset -c "$core" "${@:3}"; }
+
+# same RANKS SHARDS OPTION...: so many ranks of so many shards have the bits of all shards in one process.
+same() {
+  local n=$1 m=$2 hash
+  shift 2
+  STARPU_NCPU=$teams alone tests/dist "shards=$((n * m))" "$@"
+  hash=$(sed -n 's/^hash //p' "$tmp/out")
+  [ ${#hash} = 16 ] || fail "no hash"
+  STARPU_NCPU=$((teams > 1 ? m : 1)) ranks "$n" 0 tests/dist "shards=$m" "$@"
+  [ "$(grep -c "^\[[0-9]*\] hash $hash$" "$tmp/out")" = "$n" ] || fail "$n ranks of $m shards ($*): not the bits $hash of one process"
+}
+
+teams=1
+for optimizer in sgd adam; do
+  same 2 1 optimizer=$optimizer
+  same 2 2 optimizer=$optimizer
+done
+same 3 1
+same 4 1 optimizer=clip
+# Call by call, gradients of shards are added in the tree if these are on devices of their own.
+teams=2 && same 2 1 mode=eager dropout=0
+teams=3 && same 3 1 mode=eager dropout=0 optimizer=adam
+teams=4 && same 2 2 mode=eager dropout=0
+
+# What is sent: as much as by a ring, and little more.
+ranks 2 0 tests/dist units=4000 steps=6 dropout=0
+bytes=$(sed -n 's/^\[1\] sent \([0-9]*\) bytes.*/\1/p' "$tmp/out")
+parameters=$((4 * (4 * 9 + 4 + 4 * 9 * 4000 + 4000 + 2 * 4000 + 4000 * 5 + 5)))
+if [ "${bytes:-0}" -eq 0 ] || [ $((100 * bytes / 6)) -gt $((101 * parameters)) ]; then
+  fail "$bytes bytes in 6 steps of $parameters"
+fi
+
+# A trainer that the others do not matter to: ranks do what they like.
+ranks 2 0 tests/dist mode=local
+[ "$(grep -c 'in 0 exchanges' "$tmp/out")" = 2 ] || fail "a local trainer takes part in exchanges"
+
+# fault KIND STEP TEXT: it happens to rank 1, and ranks 0 and 2 say so, within the timeout.
+fault() {
+  local rank
+  ranks 3 1 tests/dist "fault=$1@$2@1"
+  for rank in 0 2; do complains "^\[$rank\] error: .*$3"; done
+}
+fault kill 2 'rank 1 has gone'
+fault nan 2 'rank 1: the gradient of [0-9a-z.]* is not finite'
+fault rows 0 'rank 1: rows of a batch: 5, where rank 0 has rows of a batch: 4'
+fault rows 2 'rank 1 has 5 rows in a batch'
+fault quit 2 'rank 1 has ended its part'
+export SL_DIST_TIMEOUT=5
+fault stop 2 'rank 1 did not take part'
+fault late 0 'rank 1 has not come'
+export SL_DIST_TIMEOUT=60
+
+# both TEXT COMMAND-OF-0 COMMAND-OF-1: both fail, and say it.
+both() {
+  run 1 "$launch" --no-bind -n 2 sh -c "if [ \"\$RANK\" = 0 ]; then exec $2; else exec $3; fi"
+  complains "^\[0\] error: .*$1"
+  complains "^\[1\] error: .*$1"
+}
+both 'parameter 2.weight: .* where rank 0 has parameter 2.weight' 'tests/dist' 'tests/dist units=25'
+both 'optimiser: 1, where rank 0 has optimiser: 0' 'tests/dist' 'tests/dist optimizer=adam'
+both 'started for 3 processes' 'tests/dist' 'env WORLD_SIZE=3 tests/dist'
+export SL_DIST_TIMEOUT=3
+both '(another SL_DIST_SECRET|another secret)' 'env SL_DIST_SECRET=a tests/dist' 'env SL_DIST_SECRET=b tests/dist'
+
+run 1 env SL_DIST=tcp tests/dist
+complains 'need WORLD_SIZE, which is not set'
+run 1 env SL_DIST=pigeon tests/dist
+complains 'no transport "pigeon"'
+
+# A program that fails the first time.
+cat >"$tmp/again" <<END
+#!/bin/sh
+[ "\$RANK" = 0 ] || exit 0
+[ -e "$tmp/tried" ] || { : >"$tmp/tried"; exit 3; }
+echo went well
+END
+chmod +x "$tmp/again"
+run 0 $launch -n 2 --restarts 1 "$tmp/again"
+says '^\[0\] went well$'
+complains 'rank 0 ended with status 3'
+run 2 $launch -n 0 true
+exit $((failures > 0))

@@ -1,0 +1,338 @@
+/* Starts a program as several processes on this machine that train together, and stays until all have ended. */
+#include <argp.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_RANKS = 1024, ERROR = 1, USAGE = 2 };
+static const double last_words = 3; /* seconds between asking a process to end and ending it */
+
+struct options {
+	int ranks, restarts;
+	bool bind;
+	char **command;
+};
+
+/* What a process prints, cut into lines. */
+struct stream {
+	int fd; /* -1: at its end */
+	FILE *to;
+	char line[4096];
+	size_t length;
+};
+
+struct process {
+	pid_t id; /* 0: it has ended */
+	struct stream streams[2];
+};
+
+static struct process processes[MAX_RANKS];
+static volatile sig_atomic_t interrupted;
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int complain(const char *what)
+{
+	fprintf(stderr, "sl-launch: %s: %s\n", what, strerror(errno));
+	return ERROR;
+}
+
+/* ---- starting ------------------------------------------------------------------------------------------------------ */
+
+/* A port of the loopback interface, held without listening: nobody else is given it, and rank 0 may listen there. */
+static int reserve_port(int *port)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t length = sizeof a;
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0) return -1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	if (bind(fd, (struct sockaddr *)&a, sizeof a) || getsockname(fd, (struct sockaddr *)&a, &length)) {
+		close(fd);
+		return -1;
+	}
+	*port = ntohs(a.sin_port);
+	return fd;
+}
+
+static void put_number(const char *name, int value)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%d", value);
+	setenv(name, text, 1);
+}
+
+static void make_secret(void)
+{
+	unsigned char bytes[16];
+	char text[2 * sizeof bytes + 1] = "";
+	if (getenv("SL_DIST_SECRET") || getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return;
+	for (size_t i = 0; i < sizeof bytes; i++) snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	setenv("SL_DIST_SECRET", text, 1);
+}
+
+/* A part of the cores that this process may use; all of them if there are fewer than ranks. */
+static void take_cores(int rank, int ranks)
+{
+	cpu_set_t all, own;
+	if (sched_getaffinity(0, sizeof all, &all) || CPU_COUNT(&all) < ranks) return;
+	CPU_ZERO(&own);
+	for (int cpu = 0, i = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && i++ * ranks / CPU_COUNT(&all) == rank) CPU_SET(cpu, &own);
+	sched_setaffinity(0, sizeof own, &own);
+}
+
+static void become(const struct options *o, int rank, int out, int error, pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) _exit(ERROR);
+	setpgid(0, 0);
+	dup2(out, STDOUT_FILENO);
+	dup2(error, STDERR_FILENO);
+	put_number("RANK", rank);
+	put_number("LOCAL_RANK", rank);
+	if (o->bind) take_cores(rank, o->ranks);
+	execvp(o->command[0], o->command);
+	complain(o->command[0]);
+	_exit(127);
+}
+
+static bool start_one(const struct options *o, int rank)
+{
+	int out[2], error[2];
+	pid_t parent = getpid();
+	if (pipe2(out, O_CLOEXEC) || pipe2(error, O_CLOEXEC)) return false;
+	pid_t id = fork();
+	if (id == 0) become(o, rank, out[1], error[1], parent);
+	close(out[1]);
+	close(error[1]);
+	if (id < 0) return false;
+	processes[rank] = (struct process){.id = id, .streams = {{.fd = out[0], .to = stdout}, {.fd = error[0], .to = stderr}}};
+	return true;
+}
+
+/* ---- what they print ----------------------------------------------------------------------------------------------- */
+
+static void print_line(struct stream *s, int rank)
+{
+	fprintf(s->to, "[%d] %.*s\n", rank, (int)s->length, s->line);
+	fflush(s->to);
+	s->length = 0;
+}
+
+static void read_some(struct stream *s, int rank)
+{
+	char text[4096];
+	ssize_t n = read(s->fd, text, sizeof text);
+	if (n < 0 && errno == EINTR) return;
+	for (ssize_t i = 0; i < n; i++) {
+		if (text[i] != '\n') s->line[s->length++] = text[i];
+		if (text[i] == '\n' || s->length == sizeof s->line) print_line(s, rank);
+	}
+	if (n > 0) return;
+	if (s->length) print_line(s, rank);
+	close(s->fd);
+	s->fd = -1;
+}
+
+static void listen_to_all(int ranks)
+{
+	static struct pollfd fds[2 * MAX_RANKS];
+	for (int i = 0; i < 2 * ranks; i++) fds[i] = (struct pollfd){processes[i / 2].streams[i % 2].fd, POLLIN, 0};
+	if (poll(fds, (nfds_t)(2 * ranks), 100) <= 0) return;
+	for (int i = 0; i < 2 * ranks; i++)
+		if (fds[i].fd >= 0 && fds[i].revents) read_some(&processes[i / 2].streams[i % 2], i / 2);
+}
+
+/* ---- ending -------------------------------------------------------------------------------------------------------- */
+
+static void signal_all(int ranks, int number)
+{
+	for (int r = 0; r < ranks; r++)
+		if (processes[r].id) kill(-processes[r].id, number);
+}
+
+/* Looks who has ended; true if one of them badly, the first of which is told. */
+static bool collect(int ranks, bool failed, int *left)
+{
+	int status;
+	*left = 0;
+	for (int r = 0; r < ranks; r++) {
+		if (processes[r].id && waitpid(processes[r].id, &status, WNOHANG) == processes[r].id) {
+			processes[r].id = 0;
+			if (status && !failed && WIFSIGNALED(status))
+				fprintf(stderr, "sl-launch: rank %d was ended by signal %d (%s)\n", r, WTERMSIG(status),
+				        strsignal(WTERMSIG(status)));
+			else if (status && !failed)
+				fprintf(stderr, "sl-launch: rank %d ended with status %d\n", r, WEXITSTATUS(status));
+			failed |= status != 0;
+		}
+		*left += processes[r].id != 0;
+	}
+	return failed;
+}
+
+/* How long the others get to find out for themselves. */
+static double grace(void)
+{
+	const char *text = getenv("SL_DIST_TIMEOUT");
+	double seconds = text ? atof(text) : 10;
+	return (seconds > 0 ? seconds : 10) + last_words;
+}
+
+static bool is_silent(int ranks)
+{
+	for (int r = 0; r < ranks; r++)
+		if (processes[r].streams[0].fd >= 0 || processes[r].streams[1].fd >= 0) return false;
+	return true;
+}
+
+/* Until all have ended. */
+static int attend(int ranks)
+{
+	double failed_at = 0, asked_at = 0;
+	bool failed = false;
+	int left = ranks;
+	while (left) {
+		listen_to_all(ranks);
+		failed = collect(ranks, failed, &left) || interrupted;
+		if (failed && !failed_at) failed_at = now();
+		if (failed && !asked_at && (interrupted || now() > failed_at + grace())) {
+			signal_all(ranks, interrupted ? interrupted : SIGTERM);
+			asked_at = now();
+		}
+		if (asked_at && now() > asked_at + last_words) signal_all(ranks, SIGKILL);
+	}
+	for (double end = now() + last_words; !is_silent(ranks) && now() < end;) listen_to_all(ranks);
+	return failed ? ERROR : 0;
+}
+
+static void close_all(int ranks)
+{
+	for (int i = 0; i < 2 * ranks; i++)
+		if (processes[i / 2].streams[i % 2].fd >= 0) close(processes[i / 2].streams[i % 2].fd);
+}
+
+static int run_once(const struct options *o)
+{
+	int port, fd = reserve_port(&port), started = 0;
+	if (fd < 0) return complain("no port");
+	setenv("SL_DIST", "tcp", 0);
+	setenv("STARPU_SILENT", "1", 0); /* it warns of processes that have one core */
+	setenv("MASTER_ADDR", "127.0.0.1", 1);
+	put_number("MASTER_PORT", port);
+	put_number("WORLD_SIZE", o->ranks);
+	make_secret();
+	while (started < o->ranks && start_one(o, started)) started++;
+	if (started < o->ranks) {
+		complain("a process could not be started");
+		interrupted = SIGTERM;
+	}
+	int status = attend(started);
+	close_all(started);
+	close(fd);
+	return status;
+}
+
+static int run(const struct options *o)
+{
+	int status = ERROR;
+	for (int i = 0; status && i <= o->restarts && !interrupted; i++) {
+		if (i) fprintf(stderr, "sl-launch: restart %d of %d\n", i, o->restarts);
+		status = run_once(o);
+	}
+	return interrupted ? 128 + interrupted : status;
+}
+
+/* ---- the command line ---------------------------------------------------------------------------------------------- */
+
+enum { KEY_RESTARTS = 0x100, KEY_NO_BIND };
+
+static int number(struct argp_state *state, const char *name, const char *text, int low, int high)
+{
+	char *end;
+	long v = strtol(text, &end, 10);
+	if (!*text || *end || v < low || v > high) argp_error(state, "%s: \"%s\" is no number from %d to %d", name, text, low, high);
+	return (int)v;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+	switch (key) {
+	case 'n':
+		o->ranks = number(state, "--ranks", arg, 1, MAX_RANKS);
+		return 0;
+	case KEY_RESTARTS:
+		o->restarts = number(state, "--restarts", arg, 0, 1000000);
+		return 0;
+	case KEY_NO_BIND:
+		o->bind = false;
+		return 0;
+	case ARGP_KEY_ARG:
+		o->command = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which program?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option options[] = {
+        {"ranks", 'n', "N", 0, "Start N processes (default: 2)", 1},
+        {"restarts", KEY_RESTARTS, "N", 0, "Start all again, up to N times, after one has failed", 1},
+        {"no-bind", KEY_NO_BIND, NULL, 0, "Let all use all cores, instead of dealing them out", 1},
+        {0},
+};
+
+const char *argp_program_version = "sl-launch (Starling) " PACKAGE_VERSION;
+
+static const struct argp argp = {
+        .options = options,
+        .parser = parse_option,
+        .args_doc = "PROGRAM [ARGUMENT...]",
+        .doc = "Starts a program as several processes on this machine that train together.\v"
+               "Each line that they print begins with the rank of its process.  When one fails, the others get "
+               "SL_DIST_TIMEOUT seconds to say so, and are ended then.  With --restarts, a program that writes "
+               "checkpoints should go on with the last one by itself.\n\n"
+               "  sl-launch -n 4 ./program\n\n"
+               "Exit status: 0 if all went well, 1 if a process failed, 2 if the command line is wrong, 128 and its "
+               "number after a signal.",
+};
+
+static void note(int number_of_signal)
+{
+	interrupted = number_of_signal;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.ranks = 2, .bind = true};
+	argp_err_exit_status = USAGE;
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o)) return USAGE;
+	struct sigaction action = {.sa_handler = note};
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	return run(&o);
+}
