@@ -7,6 +7,8 @@
  *   dropout=P     (default: 0.25)
  *   units=U       of the hidden layer: another network
  *   steps=S       (default: 5)
+ *   data=FOLDER   trains nothing, and prints the labels of all batches of some images there
+ *   checkpoint=F  written after each step; if it is there, the run goes on with it, and nothing goes wrong any more
  *   fault=KIND@STEP@RANK   kill, stop, nan, rows, late (before the start), quit (it ends its part) */
 #include <inttypes.h>
 #include <signal.h>
@@ -21,7 +23,8 @@ enum { PIXELS = 8, CLASSES = 5, MAX_SHARDS = 8 };
 
 static double dropout = 0.25;
 static int shards = 1, rows = 4, units = 24, steps = 5, fault_step = -1, fault_rank = -1;
-static const char *optimizer = "sgd", *mode = "step", *fault = "";
+static const char *optimizer = "sgd", *mode = "step", *fault = "", *checkpoint, *data;
+static int64_t first; /* step of this run */
 
 static void parse(char **argv)
 {
@@ -36,6 +39,8 @@ static void parse(char **argv)
 		else if (!strcmp(*argv, "dropout")) dropout = atof(value);
 		else if (!strcmp(*argv, "optimizer")) optimizer = value;
 		else if (!strcmp(*argv, "mode")) mode = value;
+		else if (!strcmp(*argv, "data")) data = value;
+		else if (!strcmp(*argv, "checkpoint")) checkpoint = value;
 		else if (!strcmp(*argv, "fault") && (at = strchr(value, '@'))) {
 			*at = '\0';
 			fault = value;
@@ -81,7 +86,7 @@ static void make_batch(int step, int shard, int n, sl_device device, sl_tensor *
 
 static bool happens(const char *what, int step)
 {
-	return !strcmp(fault, what) && step == fault_step && atoi(getenv("RANK") ? getenv("RANK") : "0") == fault_rank;
+	return !first && !strcmp(fault, what) && step == fault_step && atoi(getenv("RANK") ? getenv("RANK") : "0") == fault_rank;
 }
 
 static sl_tensor *spoil(sl_tensor *x)
@@ -130,6 +135,11 @@ static uint64_t hash_of(sl_block *net)
 	return h;
 }
 
+static bool save(sl_trainer *trainer, int64_t step)
+{
+	return sl_checkpoint_save(checkpoint, .trainer = trainer, .step = &step) == SL_OK;
+}
+
 static bool train(void)
 {
 	sl_device devices[MAX_SHARDS];
@@ -141,10 +151,13 @@ static bool train(void)
 	sl_trainer *trainer = sl_trainer_new(net, choose_optimizer());
 	if (!strcmp(mode, "local")) sl_dist_local(trainer);
 	sl_step *program = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
-	for (int i = 0; ok && i < steps; i++)
+	if (checkpoint && access(checkpoint, F_OK) == 0)
+		ok = sl_checkpoint_load(checkpoint, .trainer = trainer, .step = &first) == SL_OK;
+	for (int i = (int)first; ok && i < steps; i++)
 		SL_SCOPE {
 			if (happens("quit", i)) ok = false;
 			ok = ok && make_step(i, net, trainer, program) && sl_wait_all() == SL_OK;
+			if (ok && checkpoint) ok = save(trainer, i + 1);
 		}
 	SL_SCOPE if (ok) printf("hash %016" PRIx64 "\n", hash_of(net));
 	sl_step_free(program);
@@ -153,12 +166,44 @@ static bool train(void)
 	return ok;
 }
 
+/* 22 images, in batches of `rows` for each process. */
+static bool show_batches(void)
+{
+	int32_t labels[64];
+	sl_dataset *images = sl_dataset_mnist(data, SL_TEST);
+	sl_loader *loader = sl_loader_new(images, .batch_size = rows, .shuffle = true, .seed = 3, .limit = 22);
+	bool more = sl_dist_share(loader) == SL_OK;
+	while (more)
+		SL_SCOPE {
+			struct sl_batch b;
+			if (!(more = sl_loader_next(loader, &b))) break;
+			int64_t n = sl_tensor_shape(b.y).dim[0];
+			sl_read(b.y, labels, (size_t)n * sizeof *labels);
+			printf("batch %d", (int)b.index);
+			for (int64_t i = 0; i < n; i++) printf(" %d", (int)labels[i]);
+			printf("\n");
+		}
+	sl_loader_free(loader);
+	sl_dataset_free(images);
+	return sl_error() == SL_OK;
+}
+
+/* What all have added: here, rank + 1 times the rank. */
+static void show_mean(void)
+{
+	sl_metric *mean = sl_mean_new();
+	SL_SCOPE sl_metric_add(mean, sl_full(SL_SHAPE(sl_dist_rank() + 1), sl_dist_rank()), NULL);
+	printf("mean %.4f\n", sl_metric_get(mean));
+	sl_metric_free(mean);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
 	parse(argv + 1);
 	if (happens("late", 0)) sleep(600);
-	bool ok = sl_init(&(struct sl_config){.gpus = -1, .seed = 7}) == SL_OK && train();
+	bool ok = sl_init(&(struct sl_config){.gpus = -1, .seed = 7}) == SL_OK && (data ? show_batches() : train());
+	if (ok) show_mean();
 	struct sl_dist_info info = sl_dist_info();
 	if (ok) ok = sl_wait_all() == SL_OK;
 	if (!ok) fprintf(stderr, "error: %s\n", sl_error_message());

@@ -41,9 +41,9 @@ if [ "${bytes:-0}" -eq 0 ] || [ $((100 * bytes / 6)) -gt $((101 * parameters)) ]
   fail "$bytes bytes in 6 steps of $parameters"
 fi
 
-# A trainer that the others do not matter to: ranks do what they like.
+# A trainer that the others do not matter to: ranks do what they like; the one exchange is the metric's.
 ranks 2 0 tests/dist mode=local
-[ "$(grep -c 'in 0 exchanges' "$tmp/out")" = 2 ] || fail "a local trainer takes part in exchanges"
+[ "$(grep -c 'in 1 exchanges' "$tmp/out")" = 2 ] || fail "a local trainer takes part in exchanges"
 
 # fault KIND STEP TEXT: it happens to rank 1, and ranks 0 and 2 say so, within the timeout.
 fault() {
@@ -77,6 +77,25 @@ run 1 env SL_DIST=tcp tests/dist
 complains 'need WORLD_SIZE, which is not set'
 run 1 env SL_DIST=pigeon tests/dist
 complains 'no transport "pigeon"'
+
+# Metrics are of all ranks; loaders share the samples as shards do.
+ranks 3 0 tests/dist steps=1
+[ "$(grep -c '^\[[0-2]\] mean 1.3333$' "$tmp/out")" = 3 ] || fail "a metric is not the mean of all ranks"
+if have_images; then
+  alone tests/dist rows=8 data=$fashion_mnist
+  grep '^batch' "$tmp/out" >"$tmp/whole"
+  ranks 2 0 tests/dist rows=4 data=$fashion_mnist
+  paste -d' ' <(sed -n 's/^\[0\] batch/batch/p' "$tmp/out") <(sed -n 's/^\[1\] batch [0-9]* //p' "$tmp/out") >"$tmp/parts"
+  cmp "$tmp/whole" "$tmp/parts" || fail "two ranks do not have the batches of one process"
+  [ "$(wc -l <"$tmp/parts")" = 3 ] || fail "not three batches"
+fi
+
+# A rank is killed; started again, the run goes on with the checkpoint, to the bits of one that was never stopped.
+ranks 2 0 tests/dist optimizer=adam
+hash=$(sed -n 's/^\[0\] hash //p' "$tmp/out")
+run 0 "$launch" --no-bind -n 2 --restarts 1 taskset -c "$core" tests/dist optimizer=adam "checkpoint=$tmp/run.safetensors" fault=kill@3@1
+complains 'rank 1 was ended by signal 9'
+[ "$(grep -c "hash $hash$" "$tmp/out")" = 2 ] || fail "after a restart: not the bits $hash"
 
 # A program that fails the first time.
 cat >"$tmp/again" <<END

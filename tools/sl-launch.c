@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config.h"
+
 enum { MAX_RANKS = 1024, ERROR = 1, USAGE = 2 };
 static const double last_words = 3; /* seconds between asking a process to end and ending it */
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dist/dist.h"
 #include "io/numbered.h"
 #include "io/params.h"
 #include "nn/state.h"
@@ -13,6 +14,7 @@ struct sl_checkpoint_job {
 	char *path, *text; /* where to, and the figures as text */
 	int keep;
 	pthread_t thread;
+	bool elsewhere; /* another process writes it */
 	atomic_bool written;
 	enum sl_status status;
 	char message[SLP_MESSAGE_MAX];
@@ -175,6 +177,7 @@ static void *run_thread(void *arg)
  * when it is read.  Waits for the values.  Until the call returns SL_OK the file that was there is as it was; then the
  * new one is on the disk.  path ends in .safetensors; or, with .keep, it is a folder, made if need be, in which
  * checkpoints are numbered and all but the newest .keep removed.  Both work while others are being written.
+ * Where several processes train together (dist.h), rank 0 writes, and the call does nothing in the others.
  *
  * SL_EINVAL: another ending, a name twice, a note or a name that is not UTF-8; SL_ESTATE: a parameter has no values
  * yet; SL_EIO and others as io.h says.
@@ -183,12 +186,22 @@ static void *run_thread(void *arg)
 enum sl_status sl_checkpoint_save_at(const char *at, const char *path, struct sl_checkpoint_opts opts)
 {
 	SLP_CALL("sl_checkpoint_save", at);
+	if (slp_dist.rank) return sl_error();
 	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_save", path, &opts, false);
 	if (!job) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	run(job);
 	enum sl_status status = job->status;
 	job_free(job);
 	return status;
+}
+
+static sl_checkpoint_job *begin_elsewhere(const char *at, const char *path, const struct sl_checkpoint_opts *opts)
+{
+	sl_checkpoint_job *job = job_new(at, "sl_checkpoint_begin", path, opts);
+	if (!job) return NULL;
+	job->elsewhere = true;
+	atomic_store(&job->written, true);
+	return job;
 }
 
 /* Begins to write a checkpoint and returns at once: the values of this moment are copied by tasks, and a thread writes
@@ -203,6 +216,7 @@ sl_checkpoint_job *sl_checkpoint_begin_at(const char *at, const char *path, stru
 {
 	SLP_CALL("sl_checkpoint_begin", at);
 	atomic_store(&slp_engine_before_stop, wait_for_writer);
+	if (slp_dist.rank) return begin_elsewhere(at, path, &opts);
 	take_writer(); /* before the values are copied: there is memory for one copy */
 	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_begin", path, &opts, true);
 	int error = job ? pthread_create(&job->thread, NULL, run_thread, job) : 0;
@@ -225,7 +239,7 @@ enum sl_status sl_checkpoint_end_at(const char *at, sl_checkpoint_job *job)
 {
 	SLP_CALL("sl_checkpoint_end", at);
 	if (!slp_given(at, "sl_checkpoint_end", "job", job)) return sl_error();
-	pthread_join(job->thread, NULL);
+	if (!job->elsewhere) pthread_join(job->thread, NULL);
 	enum sl_status status = job->status;
 	if (status != SL_OK) slp_error_set(status, "%s", job->message);
 	job_free(job);

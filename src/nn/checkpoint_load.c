@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "dist/dist.h"
 #include "io/numbered.h"
 #include "io/params.h"
 #include "nn/state.h"
@@ -101,22 +102,58 @@ int sl_checkpoint_count(const char *folder)
 	return numbers ? count : 0;
 }
 
+/* ---- several processes ------------------------------------------------------------------------------------------- */
+
+static sl_checkpoint *open_here(const char *at, const char *path)
+{
+	struct stat s;
+	return stat(path, &s) == 0 && S_ISDIR(s.st_mode) ? open_folder(at, path) : open_file(at, path);
+}
+
+/* Gives all the bytes of rank 0's file; false with an error recorded. */
+static bool give_to_all(struct slp_file *f)
+{
+	uint64_t size = f->size;
+	if (slp_dist_broadcast_now(f->at, "the size of a checkpoint", &size, sizeof size) != SL_OK) return false;
+	if (slp_dist.rank) f->data = slp_malloc(size + 1);
+	const char *wrong = f->data ? "" : "no memory for a checkpoint";
+	if (slp_dist_agree(f->at, f->function, wrong) != SL_OK) return false;
+	f->size = size;
+	f->data[size] = 0;
+	return slp_dist_broadcast_now(f->at, "a checkpoint", f->data, size) == SL_OK;
+}
+
+/* Rank 0 chooses the file and reads it; the others need not see it. */
+static sl_checkpoint *open_together(const char *at, const char *path)
+{
+	struct slp_file f = {.at = at, .function = "sl_checkpoint_open", .path = path};
+	sl_checkpoint *c = slp_dist.rank ? NULL : open_here(at, path);
+	bool ok = slp_dist.rank || (c && slp_file_read(&f, at, "sl_checkpoint_open", c->path));
+	if (slp_dist_agree(at, "sl_checkpoint_open", ok ? "" : sl_error_message()) != SL_OK) ok = false;
+	ok = ok && give_to_all(&f);
+	if (ok && slp_dist.rank) c = slp_checkpoint_parse(&f);
+	free(f.data);
+	if (ok) return c;
+	sl_checkpoint_close(c);
+	return NULL;
+}
+
 /* ---- the interface ----------------------------------------------------------------------------------------------- */
 
 /* Reads a checkpoint and verifies its checksums.  path is a file, or a folder of checkpoints: then the newest is taken,
  * or, where that is damaged, the one before, and so on; that is said on standard error.  Close it with
- * sl_checkpoint_close. NULL with SL_EFORMAT: it is damaged, or no checkpoint; SL_EIO and others as io.h says.
+ * sl_checkpoint_close.  Where several processes train together (dist.h), all call it, rank 0 reads, and all go on with
+ * what it has read.  NULL with SL_EFORMAT: it is damaged, or no checkpoint; SL_EIO and others as io.h says.
  *
  *     sl_checkpoint *c = sl_checkpoint_open("run");
  *     puts(sl_checkpoint_note(c)); */
 sl_checkpoint *sl_checkpoint_open_at(const char *at, const char *path)
 {
 	SLP_CALL("sl_checkpoint_open", at);
-	struct stat s;
 	if (!path) return slp_call_fail(at, "sl_checkpoint_open", SL_EINVAL, "the path is NULL");
 	if (slp_engine_need(at) != SL_OK) return NULL;
 	if (sl_error() != SL_OK) return NULL; /* what follows looks at the error */
-	return stat(path, &s) == 0 && S_ISDIR(s.st_mode) ? open_folder(at, path) : open_file(at, path);
+	return slp_dist.size > 1 ? open_together(at, path) : open_here(at, path);
 }
 
 /* The file it was read from; NULL for NULL. */

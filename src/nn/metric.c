@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "dist/dist.h"
 #include "nn/nn.h"
 
 struct sl_metric {
@@ -96,11 +97,14 @@ enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *va
 }
 
 /* The mean so far, waited for; NaN if nothing was added, or after an error (sl_error), which may be that of what was
- * added. */
+ * added.  Where several processes train together (dist.h) it is the mean of what all have added, and all must ask. */
 double sl_metric_get_at(const char *at, sl_metric *metric)
 {
 	SLP_CALL("sl_metric_get", at);
-	return metric && metric->count ? sl_item_at(at, metric->sum) / (double)metric->count : NAN;
+	if (!metric) return NAN;
+	double sums[2] = {metric->count ? sl_item_at(at, metric->sum) : 0, (double)metric->count};
+	if (slp_dist_sum_now(at, "sl_metric_get", sums, 2, SL_FLOAT64) != SL_OK) return NAN;
+	return sums[1] > 0 ? sums[0] / sums[1] : NAN;
 }
 
 /* Forgets what was added.  NULL is ignored. */
