@@ -5,6 +5,7 @@
 #include <starling/base.h>
 #include <starling/tensor.h>
 #include <starling/ops.h>
+#include <starling/functions.h>
 #include <starling/autograd.h>
 #include <starling/data.h>
 #include <starling/graph.h>

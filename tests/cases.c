@@ -2,6 +2,7 @@
 #include "cases.h"
 
 #define TABLES(X)                                                                                                      \
+	X(attention)                                                                                                   \
 	X(binary)                                                                                                      \
 	X(blocked)                                                                                                     \
 	X(conv2d)                                                                                                      \
@@ -10,6 +11,7 @@
 	X(layout)                                                                                                      \
 	X(loss)                                                                                                        \
 	X(norm)                                                                                                        \
+	X(order)                                                                                                       \
 	X(optim)                                                                                                       \
 	X(pool2d)                                                                                                      \
 	X(products)                                                                                                    \

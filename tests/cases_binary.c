@@ -60,6 +60,13 @@
 	{name, label, NULL, 2, .in = {{SL_FLOAT32, a, 1, 2, {0}, 0}, {SL_FLOAT32, b, 2.5, 3, {0}, 0}},                 \
 	 .no_grad = !(grad)}
 
+/* Neither is 0, one is, both are. */
+#define TRUTHS(name, values)                                                                                           \
+	{name, "zeros", NULL, 2, .in = {THESE(SL_FLOAT32, 4, 0, 0, -2, 0.5), THESE(SL_FLOAT32, 4, 0, 5, 0, 7)},        \
+	 .no_grad = true, .expect = values, .nexpect = 4},                                                             \
+	{name, "integers and zeros", NULL, 2, .in = {THESE(SL_INT32, 4, 0, 0, -2, 1), THESE(SL_INT32, 4, 0, 5, 0, 7)}, \
+	 .no_grad = true, .expect = values, .nexpect = 4}
+
 /* With a number: known values of A6, and a shape for several threads. */
 #define ONE(name, s, kinks, values)                                                                                    \
 	{name, "known values", NUMBER(s), 1, .in = {A6}, .no_grad = kinks, .expect = values, .nexpect = 6},            \
@@ -93,6 +100,15 @@ const struct slp_case slp_cases_binary[] = {
 	TWO("le", true, LIST(1, 1, 1, 0, 1, 0), LIST(0, 0, 0, 0, 1)),
 	TWO("gt", true, LIST(0, 0, 0, 1, 0, 1), LIST(0, 0, 0, 1, 0)),
 	TWO("ge", true, LIST(0, 0, 0, 1, 1, 1), LIST(0, 0, 0, 1, 1)),
+	TWO("logical_and", true, LIST(1, 1, 1, 1, 1, 1), LIST(1, 1, 1, 1, 0)),
+	TWO("logical_or", true, LIST(1, 1, 1, 1, 1, 1), LIST(1, 1, 1, 1, 0)),
+	TWO("logical_xor", true, LIST(0, 0, 0, 0, 0, 0), LIST(0, 0, 0, 0, 0)),
+	TWO("take_if", false, LIST(2, -1, 3, 0.5, -1, -2), LIST(1, NAN, NAN, -INFINITY, 0)),
+	TWO("take_unless", false, LIST(0, 0, 0, 0, 0, 0), LIST(0, 0, 0, 0, 0)),
+	TRUTHS("logical_and", LIST(0, 0, 0, 1)), TRUTHS("logical_or", LIST(0, 1, 1, 1)),
+	TRUTHS("logical_xor", LIST(0, 1, 1, 0)), TRUTHS("take_if", LIST(0, 0, 0, 7)),
+	TRUTHS("take_unless", LIST(0, 5, 0, 0)),
+	ROW("take_if"), CHANNEL("take_if"), OUTER("take_unless"), ROW("logical_xor"),
 	TWO("pow_by_base", true, LIST(3, -0.25, 0.75, 0.288675135, -1, -0.03125), LIST(1, NAN, NAN, NAN, 0)),
 	TWO("pow_by_exponent", true, LIST(0.810930216, NAN, -2.07944154, 0.549306144, NAN, -2.77258872),
 	    LIST(NAN, NAN, NAN, -INFINITY, 0)),

@@ -54,6 +54,18 @@
 		GIVEN(op, "NaN", AXES(1), SL_FLOAT32, DIMS(2, 2), 4, LIST(NAN, 1, 2, NAN), 2, LIST(NAN, NAN)),         \
 		GIVEN(op, "infinite", AXES(1), SL_FLOAT32, DIMS(2, 2), 4, LIST(INFINITY, 1, -INFINITY, 2), 2, c)
 
+/* Near 1, that products of many can be held. */
+#define FACTORS(label, axes, shape)                                                                                    \
+	{"prod", label, axes, 1, {{SL_FLOAT32, shape, 0.9995, 1.0005, {0}, 0}}, 0, true, SL_OK, {0}, 0}
+/* Rows with one that is not 0, none, nothing else; NaN is not 0. */
+#define TRUTHS(op, rows, whole)                                                                                        \
+	GIVEN(op, "rows", AXES(1), SL_FLOAT32, DIMS(3, 2), 6, LIST(0, -2, 0, 0, NAN, 0.5), 3, rows),                   \
+		GIVEN(op, "integers", AXES(1), SL_INT32, DIMS(3, 2), 6, LIST(0, -2, 0, 0, 7, 1), 3, rows),             \
+		GIVEN(op, "large", ALL, SL_FLOAT32, DIMS(300, 1000), 3, LIST(0, 0, 3), 1, whole),                      \
+		GIVEN(op, "columns", AXES(0), SL_UINT8, DIMS(2, 3), 6, LIST(0, 1, 1, 0, 1, 0), 1,                      \
+		      LIST(0)),                                                                                        \
+		BAD(op, "no such axis", AXES(2), SL_EINVAL, SL_FLOAT32, DIMS(2, 3))
+
 /* clang-format off */
 const struct slp_case slp_cases_reduce[] = {
 	KNOWN("sum", "all", ALL, false, 1, LIST(30)),
@@ -99,6 +111,22 @@ const struct slp_case slp_cases_reduce[] = {
 	GIVEN("norm", "zeros", ALL, SL_FLOAT32, DIMS(3), 3, LIST(0, 0, 0), 1, LIST(0)),
 	BAD("norm", "integers", ALL, SL_EDTYPE, SL_INT32, DIMS(3)),
 	WAYS("norm"),
+
+	KNOWN("prod", "all", ALL, false, 1, LIST(-3888000)),
+	KNOWN("prod", "axis 1", AXES(1), false, 4, LIST(-60, -9, -50, 144)),
+	KNOWN("prod", "last axis", AXES(-1), false, 6, LIST(-3, 4, -45, 12, -15, 40)),
+	KNOWN("prod", "axes 0, 2", KEEP(0, 2), false, 3, LIST(-36, -60, -1800)),
+	{"prod", "zeros", AXES(1), 1, {{SL_FLOAT32, DIMS(3, 3), 0, 0, {2, 0, 3, 0, 5, 0, 2, 3, 4}, 9}}, 0, false, SL_OK,
+	 {0, 0, 24}, 3},
+	INTEGERS("prod", LIST(-56, 0), LIST(0, 255, 255), LIST(INFINITY, -INFINITY)),
+	FACTORS("rows", AXES(1), DIMS(301, 40)), FACTORS("short rows", AXES(1), DIMS(5001, 10)),
+	FACTORS("long rows", AXES(1), DIMS(3, 40001)), FACTORS("columns", AXES(0), DIMS(130, 2500)),
+	FACTORS("in turn", AXES(1, 3, 5), DIMS(2, 5, 3, 4, 2, 6)), FACTORS("large", ALL, DIMS(300001)),
+	GIVEN("prod", "of nothing", AXES(1), SL_FLOAT32, DIMS(2, 0), 0, LIST(0), 2, LIST(1, 1)),
+
+	TRUTHS("any", LIST(1, 0, 1), LIST(1)), TRUTHS("all", LIST(0, 0, 1), LIST(0)),
+	GIVEN("any", "of nothing", AXES(1), SL_FLOAT32, DIMS(2, 0), 0, LIST(0), 2, LIST(0, 0)),
+	GIVEN("all", "of nothing", AXES(1), SL_FLOAT32, DIMS(2, 0), 0, LIST(0), 2, LIST(1, 1)),
 
 	KNOWN("argmax", "axis 0", AXIS(0), true, 6, LIST(0, 1, 0, 1, 1, 0)),
 	KNOWN("argmax", "axis 1", AXIS(1), true, 4, LIST(1, 2, 2, 2)),

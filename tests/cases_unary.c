@@ -32,6 +32,14 @@
 	{name, "integers", NULL, 1, .in = {{type, DIMS(3), 0, 0, {a, b, c}, 3}}, .no_grad = true,                      \
 	 .expect = y, .nexpect = 3}
 
+/* Where nothing flows back; known values are those of these. */
+#define STEPS LIST(-2.5, -1, -0.25, 0.5, 0, 3.5)
+#define FLAT(name, y)                                                                                                  \
+	{name, "known values", NULL, 1, .in = {{SL_FLOAT32, DIMS(2, 3), 0, 0, STEPS, 6}}, .no_grad = true,             \
+	 .expect = y, .nexpect = 6},                                                                                   \
+	{name, "large", NULL, 1, .in = {{SL_FLOAT32, DIMS(3, 23457), -3, 3, {0}, 0}}, .no_grad = true},                \
+	{name, "empty", NULL, 1, .in = {{SL_FLOAT32, DIMS(3, 0, 2), -3, 3, {0}, 0}}, .no_grad = true}
+
 /* The gradients, of GIVEN and of the saved values v. */
 #define BOTH(type, dims, low, high) {type, dims, low, high, {0}, 0}
 #define SLOPES(name, v, g)                                                                                             \
@@ -75,6 +83,50 @@ const struct slp_case slp_cases_unary[] = {
 	VALUES("softplus", ANY, LIST(0.0788897343, 0.313261688, 0.57593942, 0.757599035, 1.13687101, 3.04858735)),
 	SLOPES("softplus_grad", ANY, LIST(0.07585818, -0.537882843, 0.21891175, 1.59362812, -0.169794675, 1.90514825)),
 
+	VALUES("sin", ANY,
+	       LIST(-0.598472144, -0.841470985, -0.247403959, 0.124674733, 0.68163876, 0.141120008)),
+	SLOPES("sin_grad", ANY,
+	       LIST(-0.801143616, -1.08060461, 0.484456211, 2.976593, -0.182922217, -1.97998499)),
+	VALUES("cos", ANY,
+	       LIST(-0.801143616, 0.540302306, 0.968912422, 0.992197667, 0.731688869, -0.989992497)),
+	SLOPES("cos_grad", ANY,
+	       LIST(0.598472144, -1.68294197, 0.12370198, -0.3740242, 0.17040969, -0.282240016)),
+	VALUES("erf", ANY,
+	       LIST(-0.999593048, -0.842700793, -0.27632639, 0.140316205, 0.711155634, 0.99997791)),
+	SLOPES("erf_grad", ANY,
+	       LIST(0.00217828423, -0.830214995, 0.530007065, 3.33265581, -0.160732767, 0.000278506104)),
+	VALUES("log1p", POSITIVE,
+	       LIST(0.0606246218, 0.117783036, 0.405465108, 0.693147181, 1.25276297, 2.30258509)),
+	SLOPES("log1p_grad", POSITIVE,
+	       LIST(0.941176471, -1.77777778, 0.333333333, 1.5, -0.0714285714, 0.2)),
+	VALUES("expm1", ANY,
+	       LIST(-0.917915001, -0.632120559, -0.221199217, 0.133148453, 1.11700002, 19.0855369)),
+	SLOPES("expm1_grad", LIST(-0.917915001, -0.632120559, -0.221199217, 0.133148453, 1.11700002, 19.0855369),
+	       LIST(0.0820849986, -0.735758882, 0.389400392, 3.39944536, -0.529250004, 40.1710738)),
+	VALUES("rsqrt", POSITIVE,
+	       LIST(4, 2.82842712, 1.41421356, 1, 0.632455532, 0.333333333)),
+	SLOPES("rsqrt_grad", LIST(4, 2.82842712, 1.41421356, 1, 0.632455532, 0.333333333),
+	       LIST(-32, 22.627417, -0.707106781, -1.5, 0.0316227766, -0.037037037)),
+	VALUES("silu", ANY,
+	       LIST(-0.18964545, -0.268941421, -0.109455875, 0.0664011717, 0.509384024, 2.85772238)),
+	SLOPES("silu_grad", ANY,
+	       LIST(-0.0994011113, -0.144658976, 0.188144989, 1.68701286, -0.210649986, 2.17620821)),
+	{"hard_swish", "known values", NULL, 1, .in = {{SL_FLOAT32, DIMS(2, 3), 0, 0, ANY, 6}}, .no_grad = true, /* a kink */
+	 .expect = {-0.208333333, -0.333333333, -0.114583333, 0.0651041667, 0.46875, 3}, .nexpect = 6},
+	SLOPES("hard_swish_grad", ANY,
+	       LIST(-0.333333333, -0.333333333, 0.208333333, 1.625, -0.1875, 2)),
+	VALUES("gelu_tanh", ANY,
+	       LIST(-0.0150842661, -0.158808009, -0.100324649, 0.0687171986, 0.579960555, 2.99636261)),
+	SLOPES("gelu_tanh_grad", ANY,
+	       LIST(-0.0379515762, 0.165928168, 0.152322952, 1.79764622, -0.249734564, 2.02316833)),
+	FLAT("sign", LIST(-1, -1, -1, 1, 0, 1)),
+	FLAT("floor", LIST(-3, -1, -1, 0, 0, 3)),
+	FLAT("ceil", LIST(-2, -1, 0, 1, 0, 4)),
+	FLAT("round", LIST(-2, -1, 0, 0, 0, 4)),
+	FLAT("isnan", LIST(0, 0, 0, 0, 0, 0)),
+	FLAT("isfinite", LIST(1, 1, 1, 1, 1, 1)),
+	FLAT("logical_not", LIST(0, 0, 0, 0, 1, 0)),
+
 	RANGE("neg", -3, 3),
 	RANGE("abs", 0.5, 3),
 	RANGE("exp", -4, 4),
@@ -88,6 +140,18 @@ const struct slp_case slp_cases_unary[] = {
 	RANGE("tanh", -4, 4),
 	RANGE("gelu", -5, 5),
 	RANGE("softplus", -6, 6),
+	RANGE("sin", -9, 9),
+	RANGE("cos", -9, 9),
+	RANGE("erf", -3, 3),
+	RANGE("log1p", -0.8, 5),
+	RANGE("log1p", -1e-3, 1e-3),
+	RANGE("expm1", -9, 4),
+	RANGE("expm1", -1e-3, 1e-3),
+	RANGE("rsqrt", 0.2, 5),
+	RANGE("silu", -6, 6),
+	RANGE("hard_swish", -2.9, 2.9),
+	RANGE("hard_swish", 3.1, 5),
+	RANGE("gelu_tanh", -5, 5),
 
 	LIMITS("neg", -INFINITY, INFINITY, NAN, 0),
 	LIMITS("abs", INFINITY, INFINITY, NAN, 0),
@@ -101,6 +165,24 @@ const struct slp_case slp_cases_unary[] = {
 	LIMITS("tanh", 1, -1, NAN, 0),
 	LIMITS("gelu", INFINITY, 0, NAN, 0),
 	LIMITS("softplus", INFINITY, 0, NAN, 0.69314718056),
+	LIMITS("sin", NAN, NAN, NAN, 0),
+	LIMITS("cos", NAN, NAN, NAN, 1),
+	LIMITS("erf", 1, -1, NAN, 0),
+	LIMITS("log1p", INFINITY, NAN, NAN, 0),
+	LIMITS("expm1", INFINITY, -1, NAN, 0),
+	LIMITS("rsqrt", 0, NAN, NAN, INFINITY),
+	LIMITS("silu", INFINITY, 0, NAN, 0),
+	LIMITS("hard_swish", INFINITY, 0, NAN, 0),
+	LIMITS("gelu_tanh", INFINITY, 0, NAN, 0),
+	LIMITS("sign", 1, -1, NAN, 0),
+	LIMITS("floor", INFINITY, -INFINITY, NAN, 0),
+	LIMITS("ceil", INFINITY, -INFINITY, NAN, 0),
+	LIMITS("round", INFINITY, -INFINITY, NAN, 0),
+	LIMITS("isnan", 0, 0, 1, 0),
+	LIMITS("isfinite", 0, 0, 0, 1),
+	LIMITS("logical_not", 0, 0, 0, 1),
+	{"log1p", "its ends", NULL, 1, .in = {{SL_FLOAT32, DIMS(3), 0, 0, {-1, -2, 1e30}, 3}}, .no_grad = true,
+	 .expect = {-INFINITY, NAN, 69.0775528}, .nexpect = 3},
 
 	FLOATS_ONLY("exp"),
 	FLOATS_ONLY("log"),
@@ -110,6 +192,12 @@ const struct slp_case slp_cases_unary[] = {
 	FLOATS_ONLY("tanh"),
 	FLOATS_ONLY("gelu"),
 	FLOATS_ONLY("softplus"),
+	FLOATS_ONLY("sin"),
+	FLOATS_ONLY("silu"),
+	INTEGERS("sign", SL_INT32, 5, -7, 0, LIST(1, -1, 0)),
+	INTEGERS("floor", SL_INT32, 5, -7, 0, LIST(5, -7, 0)),
+	INTEGERS("logical_not", SL_UINT8, 5, 0, 255, LIST(0, 1, 0)),
+	INTEGERS("isfinite", SL_INT32, 5, -7, 0, LIST(1, 1, 1)),
 	INTEGERS("neg", SL_INT32, 5, -7, -2147483648.0, LIST(-5, 7, 2147483647)),
 	INTEGERS("neg", SL_UINT8, 0, 1, 255, LIST(0, 0, 0)),
 	INTEGERS("abs", SL_INT32, 5, -7, -2147483648.0, LIST(5, 7, 2147483647)),

@@ -13,9 +13,9 @@ listing() {
 	awk -v mark="file=$1" '/^```/ { inside = $2 == mark; next } inside' "$doc" >"$dir/$1"
 	test -s "$dir/$1" || { echo "no listing of $1 in $doc" >&2; exit 1; }
 }
-for f in clip.c clip.cu clip.h cases.c main.c expected; do listing "$f"; done
+for f in bound.c bound.cu bound.h cases.c main.c expected; do listing "$f"; done
 
-{ cat "$srcdir/codelets/ops.def"; echo 'X(clip)'; } >"$dir/ops.def"
+{ cat "$srcdir/codelets/ops.def"; echo 'X(bound)'; } >"$dir/ops.def"
 # ops.def is looked for beside ops.c first, hence the copy.
 cp "$srcdir/codelets/ops.c" "$dir/ops.c"
 
@@ -24,20 +24,20 @@ compile() {
 	# shellcheck disable=SC2086
 	$LIBTOOL --quiet --tag=CC --mode=compile $CC $CFLAGS $flags -c "$dir/$1" -o "$dir/${1%.c}.lo"
 }
-sed -i '1i #include "clip.h"' "$dir/clip.c"
-sed -i '1i #include "starling.h"' "$dir/clip.h"
+sed -i '1i #include "bound.h"' "$dir/bound.c"
+sed -i '1i #include "starling.h"' "$dir/bound.h"
 sed -i '1i #include "cases.h"' "$dir/cases.c"
 # Without CUDA: the kernel of the example is compiled below, where there is a compiler for it.
 grep -q 'define HAVE_CUDA 1' config.h && flags="$flags -UHAVE_CUDA" && sed '/define HAVE_CUDA 1/d' config.h >"$dir/config.h"
-for f in clip.c ops.c main.c cases.c; do compile "$f"; done
+for f in bound.c ops.c main.c cases.c; do compile "$f"; done
 # shellcheck disable=SC2086
 $LIBTOOL --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o "$dir/main" \
-	"$dir/clip.lo" "$dir/ops.lo" "$dir/main.lo" $CORE_LIBS
+	"$dir/bound.lo" "$dir/ops.lo" "$dir/main.lo" $CORE_LIBS
 
 "$dir/main" >"$dir/output"
 diff "$dir/expected" "$dir/output"
 
 if [ -n "${NVCC-}" ]; then
 	# shellcheck disable=SC2086
-	$NVCC -std=c++17 -arch=sm_80 -DHAVE_CUDA -I"$srcdir/src" -I"$srcdir/codelets" -c "$dir/clip.cu" -o "$dir/clip.cu.o"
+	$NVCC -std=c++17 -arch=sm_80 -DHAVE_CUDA -I"$srcdir/src" -I"$srcdir/codelets" -c "$dir/bound.cu" -o "$dir/bound.cu.o"
 fi

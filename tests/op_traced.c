@@ -75,9 +75,16 @@ static sl_tensor *tensor_of(const struct trial *t, int i)
 	return sl_from(v->ptr, v->type.shape, .dtype = v->type.dtype, .device = t->device);
 }
 
+/* What chooses or hides is no matter of degree: nothing flows back to it. */
+static bool chooses(const struct sl_op *op, int i)
+{
+	if (op == &slp_op_take_if || op == &slp_op_take_unless) return i == 0;
+	return op == &slp_op_attention && i == 3;
+}
+
 static bool has_gradient(const struct slp_operands *o, int i)
 {
-	return slp_is_float(o->in[i].type.dtype) && !slp_writes_input(o->op, i);
+	return !chooses(o->op, i) && slp_is_float(o->in[i].type.dtype) && !slp_writes_input(o->op, i);
 }
 
 static bool goes_back(const struct slp_operands *o)

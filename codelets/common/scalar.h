@@ -15,8 +15,12 @@
 	                      m_limit(x) * m_exp(m_limit(x) * m_limit(x) * (T)-0.5) * (T)0.3989422804014327)           \
 	X(sign, x > 0 ? 1 : x < 0 ? -1 : x)
 
-/* For the derivative of gelu: infinity times zero. */
+/* For derivatives: infinity times zero. */
 #define m_limit(x) ((x) < -50 ? -50 : (x) > 50 ? 50 : (x))
+
+/* gelu_tanh(x) is x times the sigmoid of this: 2 sqrt(2 / pi) (x + 0.044715 x^3); its derivative. */
+#define m_gelu_turn(x) ((x) * ((T)1.5957691216057308 + (T)0.07135481627260025 * (x) * (x)))
+#define m_gelu_turn_slope(x) ((T)1.5957691216057308 + (T)0.21406444881780074 * m_limit(x) * m_limit(x))
 
 #ifdef __cplusplus
 
@@ -25,7 +29,7 @@
 #define SLP_SCALAR_FN template <class T> static __host__ __device__ inline T
 
 /* X(name): the C library's functions of one number, for both types. */
-#define SLP_LIBRARY(X) X(exp) X(log) X(sqrt) X(tanh) X(log1p) X(erfc)
+#define SLP_LIBRARY(X) X(exp) X(log) X(sqrt) X(tanh) X(log1p) X(expm1) X(erf) X(erfc) X(sin) X(cos) X(floor) X(ceil)
 #define X(name)                                                                                                        \
 	SLP_SCALAR_FN m_##name(T x)                                                                                    \
 	{                                                                                                              \
@@ -33,6 +37,11 @@
 	}
 SLP_LIBRARY(X)
 #undef X
+
+SLP_SCALAR_FN m_round(T x)
+{
+	return std::rint(x);
+}
 
 SLP_SCALAR_FN m_abs(T x)
 {
@@ -62,7 +71,14 @@ SLP_COMPOSED(X)
 #define m_log(x) SLP_SCALAR(slp_logf, log, x)
 #define m_sqrt(x) SLP_SCALAR(sqrtf, sqrt, x)
 #define m_tanh(x) SLP_SCALAR(slp_tanhf, tanh, x)
-#define m_log1p(x) log1p(x)
+#define m_log1p(x) SLP_SCALAR(slp_log1pf, log1p, x)
+#define m_expm1(x) SLP_SCALAR(slp_expm1f, expm1, x)
+#define m_sin(x) SLP_SCALAR(sinf, sin, x)
+#define m_cos(x) SLP_SCALAR(cosf, cos, x)
+#define m_erf(x) SLP_SCALAR(slp_erff, erf, x)
+#define m_floor(x) SLP_SCALAR(floorf, floor, x)
+#define m_ceil(x) SLP_SCALAR(ceilf, ceil, x)
+#define m_round(x) SLP_SCALAR(rintf, rint, x)
 #define m_erfc(x) erfc(x)
 #define m_pow(x, y) _Generic((x), float : slp_powf, default : pow)(x, y)
 

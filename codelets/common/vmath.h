@@ -121,6 +121,25 @@ SLP_VFN float slp_log1p_unit(float x)
 	return p * z * s + 2 * s;
 }
 
+/* log(1 + x): of the sum as a float, and what rounding took from it. */
+SLP_VFN float slp_log1pf(float x)
+{
+	float u = 1 + x, lost = (x - (u - 1)) / u;
+	return slp_logf(u) + (((u > 0) & (u < INFINITY)) ? lost : 0);
+}
+
+/* exp(x) - 1. */
+SLP_VFN float slp_expm1f(float x)
+{
+	float y = x < -104 ? -104 : x;
+	y = y > 89 ? 89 : y;
+	int32_t n;
+	float p = slp_expm1_reduced(y, 0, &n);
+	n = n < -64 ? -64 : n > 64 ? 64 : n;
+	float scale = slp_pow2i(n), near = p * scale + (scale - 1);
+	return y > 44 ? slp_exp_sum(y, 0) : near;
+}
+
 SLP_VFN float slp_sigmoidf(float x)
 {
 	float e = slp_expf(-fabsf(x));

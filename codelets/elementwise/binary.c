@@ -384,7 +384,7 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 /* sl_NAME_at(at, a, b): the function of the elements of a and b, which are repeated along axes of size 1 and along
  * axes that they lack at the front.  Both must have one data type, which is the result's (SL_EDTYPE otherwise;
  * SL_ESHAPE if the shapes do not fit).  Integers are computed in double precision, lose their fractions as in C and
- * saturate.  Comparisons have no gradient, and take two data types, too: both are turned into one that holds either,
+ * saturate.  Comparisons and the logical_… ones have no gradient, and take two data types, too: both are turned into one that holds either,
  * which is the result's.
  *
  *     sl_tensor *y = sl_add(sl_dot(x, w), bias);        // (n, m) + (m) */
@@ -431,6 +431,17 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 	OF_TWO(name, true, 0, NULL, "1 where " doc ", else 0")                                                         \
 	PUBLIC_COMPARISON(name)                                                                                        \
 	OF_NUMBER(name, name, false, compare_scalar_infer, 0, NULL, "1 where " doc ", a number, else 0")
+#define TRUTH(name, value, doc)                                                                                        \
+	FUNCTION(name, (value) ? 1 : 0)                                                                                \
+	OF_TWO(name, true, 0, NULL, "1 where " doc ", else 0")                                                         \
+	PUBLIC_COMPARISON(name)
+#define CHOICE(name, value, doc)                                                                                       \
+	FUNCTION(name, value)                                                                                          \
+	static enum sl_status name##_grad(struct slp_grad *g)                                                          \
+	{                                                                                                              \
+		return g->need[1] ? give(g, 1, part(g->at, g->op, g->in[0], g->dout[0])) : SL_OK;                      \
+	}                                                                                                              \
+	OF_TWO(name, false, SLP_IN(0), name##_grad, doc)
 #define SWAPPED(name, of, saves, doc) OF_NUMBER(name, of, true, scalar_infer, saves, name##_scalar_grad, doc)
 #define PART(name, value, doc)                                                                                         \
 	FUNCTION(name, value)                                                                                          \

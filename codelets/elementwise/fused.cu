@@ -28,6 +28,7 @@ template <class T> __device__ inline T evaluate(int code, T p, T q)
 		return value;                                                                                          \
 	}
 #define LINEAR(name, dtypes, value, doc) FUNCTION(name, value, const T x = p)
+#define FLAT LINEAR
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
 	FUNCTION(name, value, const T x = p) FUNCTION(name##_grad, slope, const T d = p, v = q)
 #include "unary.def"

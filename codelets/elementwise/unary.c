@@ -83,7 +83,8 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 
 /* sl_NAME_at(at, x): the function of each element; a new tensor like x.  neg, abs, square and relu take
  * integers, too, the others floats only (SL_EDTYPE); results that an integer cannot hold saturate.  NaN gives NaN.
- * The slope of relu and abs at 0 is 0.
+ * The slope of relu and abs at 0 is 0.  sign, floor, ceil, round, isnan, isfinite and logical_not take integers, too,
+ * and let nothing flow back.
  *
  *     sl_tensor *y = sl_sigmoid(x); */
 #define PUBLIC(name)                                                                                                   \
@@ -106,6 +107,11 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 	}                                                                                                              \
 	PUBLIC(name)                                                                                                   \
 	DESCRIPTOR(name, doc, "x", 1, dtypes##_ROWS, dtypes##_CAST, dtypes##_INFER, 0, name##_backward)
+
+#define FLAT(name, dtypes, value, doc)                                                                                 \
+	KERNELS(name, x, NO_MORE, value)                                                                               \
+	PUBLIC(name)                                                                                                   \
+	DESCRIPTOR(name, doc, "x", 1, dtypes##_ROWS, dtypes##_CAST, dtypes##_INFER, 0, NULL)
 
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
 	KERNELS(name, x, NO_MORE, value)                                                                               \

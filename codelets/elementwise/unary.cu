@@ -60,6 +60,7 @@ template <class F> static enum sl_status slope_floats(const struct slp_kernel *k
 		return launch(k, name##_function());                                                                   \
 	}
 #define LINEAR(name, dtypes, value, doc) FUNCTION(name, dtypes##_LAUNCH, value, T x)
+#define FLAT LINEAR
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
 	FUNCTION(name, dtypes##_LAUNCH, value, T x)                                                                    \
 	FUNCTION(name##_grad, slope_floats, slope, T d, T v)

@@ -1,4 +1,4 @@
-/* Reductions over axes: sum, mean, max, min, norm. */
+/* Reductions over axes, as reduce.def lists them. */
 #include "common/describe.h"
 #include "reduce_plan.h"
 
@@ -50,7 +50,7 @@ static sl_shape reduced_shape(sl_shape in, unsigned mask, bool keepdims)
 	return s;
 }
 
-static enum sl_status infer_any(struct slp_infer *c)
+static enum sl_status infer_axes(struct slp_infer *c)
 {
 	enum sl_status status = normalise(c);
 	if (status) return status;
@@ -59,20 +59,23 @@ static enum sl_status infer_any(struct slp_infer *c)
 	return SL_OK;
 }
 
-#define infer_sum infer_any
+#define infer_sum infer_axes
+#define infer_prod infer_axes
+#define infer_any infer_axes
+#define infer_all infer_axes
 
 static enum sl_status infer_mean(struct slp_infer *c)
 {
 	if (!slp_is_float(c->in[0].dtype))
 		return slp_reject(c, SL_EDTYPE, "float32 or float64 needed; sl_cast converts");
-	return infer_any(c);
+	return infer_axes(c);
 }
 
 #define infer_norm infer_mean
 
 static enum sl_status infer_max(struct slp_infer *c)
 {
-	enum sl_status status = infer_any(c);
+	enum sl_status status = infer_axes(c);
 	if (!status && sl_shape_size(c->in[0].shape) == 0 && sl_shape_size(c->out[0].shape) > 0)
 		return slp_reject(c, SL_ESHAPE, "no elements to choose from");
 	return status;
@@ -345,6 +348,25 @@ static enum sl_status grad_norm(struct slp_grad *g)
 	return SL_OK;
 }
 
+/* Of a product: the product of the others.  Where one of them is 0, only that one's is not 0; where several are, none.
+ * What is 0 counts as 1 in the product that is divided. */
+static enum sl_status grad_prod(struct slp_grad *g)
+{
+	const struct slp_reduce_attrs *a = g->attrs;
+	struct sl_reduce_opts opts = {a->axes, a->naxes, true};
+	if (!g->need[0]) return SL_OK;
+	sl_tensor *zero = sl_eq_scalar_at(g->at, g->in[0], 0), *zeros = a->naxes ? sl_sum_at(g->at, zero, opts) : zero;
+	sl_tensor *rest = sl_add_at(g->at, g->in[0], zero), *d = with_axes(g, g->dout[0]);
+	sl_tensor *chosen = sl_eq_at(g->at, zeros, zero);
+	if (a->naxes) d = sl_mul_at(g->at, d, sl_prod_at(g->at, rest, opts));
+	else d = sl_mul_at(g->at, d, rest);
+	g->din[0] = sl_mul_at(g->at, sl_div_at(g->at, d, rest), chosen);
+	return SL_OK;
+}
+
+#define grad_any NULL
+#define grad_all NULL
+
 /* ---- public ----------------------------------------------------------------------------------------------------- */
 
 extern const struct sl_op slp_op_mean;
@@ -365,10 +387,14 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 #define CAST_max SLP_CAST_NONE
 #define CAST_min SLP_CAST_NONE
 #define CAST_norm SLP_CAST_FLOAT32
+#define CAST_prod SLP_CAST_FLOAT32
+#define CAST_any SLP_CAST_NONE
+#define CAST_all SLP_CAST_NONE
 
-/* sl_sum, sl_mean, sl_max, sl_min, sl_norm: one element from those along the given axes, or along all.  The axes go,
+/* sl_sum, sl_mean, sl_max, sl_min, sl_norm, sl_prod, sl_any, sl_all: one element from those along the given axes, or along all.  The axes go,
  * or stay with size 1 (keepdims).  The result has the dtype of x, but the mean of integers, which is float32; norm (the
- * root of the sum of squares) takes floats only.  Sums of integers saturate.  max and min are NaN where x has a NaN; their gradient goes in equal parts
+ * root of the sum of squares) takes floats only.  Sums and products of integers saturate.  any and all are 1 or 0:
+ * whether an element is not 0, whether none is; nothing flows back through them.  max and min are NaN where x has a NaN; their gradient goes in equal parts
  * to all elements that are largest (smallest).  SL_EINVAL: an axis that is not there or given twice; SL_ESHAPE: max or
  * min of nothing; SL_EDTYPE.
  *

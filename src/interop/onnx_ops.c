@@ -20,6 +20,8 @@ static int onnx_type(enum sl_dtype dtype)
 #define SAME(X)                                                                                                        \
 	X(neg, Neg) X(abs, Abs) X(exp, Exp) X(log, Log) X(sqrt, Sqrt) X(reciprocal, Reciprocal) X(relu, Relu)          \
 	X(sigmoid, Sigmoid) X(tanh, Tanh) X(softplus, Softplus) X(copy, Identity) X(dropout, Identity)                 \
+	X(sin, Sin) X(cos, Cos) X(erf, Erf) X(sign, Sign) X(floor, Floor) X(ceil, Ceil) X(round, Round)                \
+	X(hard_swish, HardSwish)                                                                                       \
 	X(add, Add) X(sub, Sub) X(mul, Mul) X(div, Div) X(pow, Pow) X(maximum, Max) X(minimum, Min)
 /* Comparisons: their results are booleans in ONNX. */
 #define COMPARE(X)                                                                                                     \
@@ -83,6 +85,71 @@ static void compare(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	cast_to(w, n, v);
 }
 
+static const char *as_bool(struct slp_onnx_writer *w, const char *value)
+{
+	const char *v = SLP_ONNX_NODE(w, "Cast", false, value);
+	slp_onnx_int(w, "to", onnx_type(SL_BOOL));
+	return v;
+}
+
+/* Of one value or of two, which are booleans in ONNX, as the result is. */
+static void logical(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	static const char *const names[][2] = {{"logical_and", "And"}, {"logical_or", "Or"}, {"logical_xor", "Xor"}};
+	const char *a = as_bool(w, slp_onnx_in(w, n, 0));
+	int k = 0;
+	if (n->nin < 2) {
+		cast_to(w, n, SLP_ONNX_NODE(w, "Not", false, a));
+		return;
+	}
+	while (strcmp(names[k][0], n->op->name)) k++;
+	cast_to(w, n, SLP_ONNX_NODE(w, names[k][1], false, a, as_bool(w, slp_onnx_in(w, n, 1))));
+}
+
+/* A number that no test finds infinite or NaN is finite. */
+static void finiteness(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const char *x = slp_onnx_in(w, n, 0), *nan = SLP_ONNX_NODE(w, "IsNaN", false, x);
+	if (!strcmp(n->op->name, "isnan")) {
+		cast_to(w, n, nan);
+		return;
+	}
+	const char *v = SLP_ONNX_NODE(w, "Or", false, nan, SLP_ONNX_NODE(w, "IsInf", false, x));
+	cast_to(w, n, SLP_ONNX_NODE(w, "Not", false, v));
+}
+
+/* Of a condition and a value: this, or 0. */
+static void choice(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const char *c = as_bool(w, slp_onnx_in(w, n, 0)), *x = slp_onnx_in(w, n, 1);
+	const char *zero = slp_onnx_number(w, 0, n->types[0].dtype);
+	bool when = !strcmp(n->op->name, "take_if");
+	SLP_ONNX_NODE(w, "Where", true, c, when ? x : zero, when ? zero : x);
+}
+
+static void rsqrt(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	SLP_ONNX_NODE(w, "Reciprocal", true, SLP_ONNX_NODE(w, "Sqrt", false, slp_onnx_in(w, n, 0)));
+}
+
+static void log1p_of(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const char *one = slp_onnx_number(w, 1, n->types[0].dtype);
+	SLP_ONNX_NODE(w, "Log", true, SLP_ONNX_NODE(w, "Add", false, slp_onnx_in(w, n, 0), one));
+}
+
+static void expm1_of(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const char *v = SLP_ONNX_NODE(w, "Exp", false, slp_onnx_in(w, n, 0));
+	SLP_ONNX_NODE(w, "Sub", true, v, slp_onnx_number(w, 1, n->types[0].dtype));
+}
+
+static void silu(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	const char *x = slp_onnx_in(w, n, 0);
+	SLP_ONNX_NODE(w, "Mul", true, x, SLP_ONNX_NODE(w, "Sigmoid", false, x));
+}
+
 static void square(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	SLP_ONNX_NODE(w, "Mul", true, slp_onnx_in(w, n, 0), slp_onnx_in(w, n, 0));
@@ -97,6 +164,17 @@ static void gelu(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	v = SLP_ONNX_NODE(w, "Erf", false, v);
 	v = SLP_ONNX_NODE(w, "Add", false, v, slp_onnx_number(w, 1, d));
 	v = SLP_ONNX_NODE(w, "Mul", false, v, slp_onnx_number(w, 0.5, d));
+	SLP_ONNX_NODE(w, "Mul", true, v, x);
+}
+
+/* x times the sigmoid of 2 sqrt(2 / π) (x + 0.044715 x^3). */
+static void gelu_tanh(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	enum sl_dtype d = n->types[0].dtype;
+	const char *x = slp_onnx_in(w, n, 0), *v = SLP_ONNX_NODE(w, "Mul", false, x, x);
+	v = SLP_ONNX_NODE(w, "Mul", false, v, slp_onnx_number(w, 0.07135481627260025, d));
+	v = SLP_ONNX_NODE(w, "Add", false, v, slp_onnx_number(w, 1.5957691216057308, d));
+	v = SLP_ONNX_NODE(w, "Sigmoid", false, SLP_ONNX_NODE(w, "Mul", false, v, x));
 	SLP_ONNX_NODE(w, "Mul", true, v, x);
 }
 
@@ -281,7 +359,8 @@ static void reduce(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	const char *name = n->op == &slp_op_mean  ? "ReduceMean"
 	                   : n->op == &slp_op_max ? "ReduceMax"
 	                   : n->op == &slp_op_min ? "ReduceMin"
-	                                          : "ReduceL2";
+	                   : n->op == &slp_op_prod ? "ReduceProd"
+	                                           : "ReduceL2";
 	int axes[SL_MAX_NDIM], count = slp_export_axes(n, shape_in(w, n, 0).ndim, axes);
 	int64_t list[SL_MAX_NDIM];
 	for (int i = 0; i < count; i++) list[i] = axes[i];
@@ -349,12 +428,15 @@ slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours)
 		SCALAR(X)
 #undef X
 #define X(name) {&slp_op_##name, name},
-		X(square) X(gelu) X(linear) X(conv2d) X(layer_norm) X(softmax) X(reshape) X(transpose) X(slice) X(concat)
+		X(square) X(gelu) X(gelu_tanh) X(silu) X(rsqrt) X(linear) X(conv2d) X(layer_norm) X(softmax) X(reshape) X(transpose) X(slice) X(concat)
 		X(broadcast_to) X(gather) X(one_hot) X(cast) X(matmul) X(argmax) X(full_like) X(fill) X(arange)
 #undef X
 		{&slp_op_log_softmax, softmax}, {&slp_op_max_pool2d, pool}, {&slp_op_avg_pool2d, pool}, {&slp_op_dot, matmul},
 		{&slp_op_batch_norm, batch_norm}, {&slp_op_batch_norm_infer, batch_norm},
-		{&slp_op_sum, reduce}, {&slp_op_mean, reduce}, {&slp_op_max, reduce}, {&slp_op_min, reduce}, {&slp_op_norm, reduce},
+		{&slp_op_sum, reduce}, {&slp_op_mean, reduce}, {&slp_op_max, reduce}, {&slp_op_min, reduce}, {&slp_op_norm, reduce}, {&slp_op_prod, reduce},
+		{&slp_op_log1p, log1p_of}, {&slp_op_expm1, expm1_of}, {&slp_op_isnan, finiteness}, {&slp_op_isfinite, finiteness},
+		{&slp_op_logical_and, logical}, {&slp_op_logical_or, logical}, {&slp_op_logical_xor, logical}, {&slp_op_logical_not, logical},
+		{&slp_op_take_if, choice}, {&slp_op_take_unless, choice},
 	};
 	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
 		if (ops[i].ours == ours) return ops[i].export;

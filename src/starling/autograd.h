@@ -56,7 +56,8 @@ SL_API void sl_mode_leave(sl_mode *mode);
  * block, calls with float32 or half arguments turn these into the type that suits the operation:
  *
  * - the half type: dot, matmul, linear, conv2d
- * - float32: softmax, log_softmax, all losses, sum, mean, norm, layer_norm, exp, log, pow, reciprocal, softplus
+ * - float32: softmax, log_softmax, all losses, sum, mean, norm, prod, layer_norm, exp, log, pow, reciprocal, softplus, sin,
+ *   cos, erf, log1p, expm1, rsqrt
  * - the widest type among the arguments: functions of two tensors, concat
  * - all others compute in the type that they get; batch_norm takes float32 parameters with a half x
  *

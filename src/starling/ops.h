@@ -39,6 +39,22 @@ SL_API sl_tensor *sl_sigmoid_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_tanh_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_gelu_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_softplus_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_sin_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_cos_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_erf_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_log1p_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_expm1_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_rsqrt_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_silu_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_hard_swish_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_gelu_tanh_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_sign_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_floor_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_ceil_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_round_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_isnan_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_isfinite_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_logical_not_at(const char *at, sl_tensor *x);
 #define sl_neg(x) sl_neg_at(SL_HERE, x)
 #define sl_abs(x) sl_abs_at(SL_HERE, x)
 #define sl_exp(x) sl_exp_at(SL_HERE, x)
@@ -51,6 +67,22 @@ SL_API sl_tensor *sl_softplus_at(const char *at, sl_tensor *x);
 #define sl_tanh(x) sl_tanh_at(SL_HERE, x)
 #define sl_gelu(x) sl_gelu_at(SL_HERE, x)
 #define sl_softplus(x) sl_softplus_at(SL_HERE, x)
+#define sl_sin(x) sl_sin_at(SL_HERE, x)
+#define sl_cos(x) sl_cos_at(SL_HERE, x)
+#define sl_erf(x) sl_erf_at(SL_HERE, x)
+#define sl_log1p(x) sl_log1p_at(SL_HERE, x)
+#define sl_expm1(x) sl_expm1_at(SL_HERE, x)
+#define sl_rsqrt(x) sl_rsqrt_at(SL_HERE, x)
+#define sl_silu(x) sl_silu_at(SL_HERE, x)
+#define sl_hard_swish(x) sl_hard_swish_at(SL_HERE, x)
+#define sl_gelu_tanh(x) sl_gelu_tanh_at(SL_HERE, x)
+#define sl_sign(x) sl_sign_at(SL_HERE, x)
+#define sl_floor(x) sl_floor_at(SL_HERE, x)
+#define sl_ceil(x) sl_ceil_at(SL_HERE, x)
+#define sl_round(x) sl_round_at(SL_HERE, x)
+#define sl_isnan(x) sl_isnan_at(SL_HERE, x)
+#define sl_isfinite(x) sl_isfinite_at(SL_HERE, x)
+#define sl_logical_not(x) sl_logical_not_at(SL_HERE, x)
 
 /* ---- elementwise, of two tensors; shapes are broadcast as in NumPy ---------------------------------------------- */
 
@@ -67,6 +99,9 @@ SL_API sl_tensor *sl_lt_at(const char *at, sl_tensor *a, sl_tensor *b);
 SL_API sl_tensor *sl_le_at(const char *at, sl_tensor *a, sl_tensor *b);
 SL_API sl_tensor *sl_gt_at(const char *at, sl_tensor *a, sl_tensor *b);
 SL_API sl_tensor *sl_ge_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_logical_and_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_logical_or_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_logical_xor_at(const char *at, sl_tensor *a, sl_tensor *b);
 #define sl_add(a, b) sl_add_at(SL_HERE, a, b)
 #define sl_sub(a, b) sl_sub_at(SL_HERE, a, b)
 #define sl_mul(a, b) sl_mul_at(SL_HERE, a, b)
@@ -80,6 +115,9 @@ SL_API sl_tensor *sl_ge_at(const char *at, sl_tensor *a, sl_tensor *b);
 #define sl_le(a, b) sl_le_at(SL_HERE, a, b)
 #define sl_gt(a, b) sl_gt_at(SL_HERE, a, b)
 #define sl_ge(a, b) sl_ge_at(SL_HERE, a, b)
+#define sl_logical_and(a, b) sl_logical_and_at(SL_HERE, a, b)
+#define sl_logical_or(a, b) sl_logical_or_at(SL_HERE, a, b)
+#define sl_logical_xor(a, b) sl_logical_xor_at(SL_HERE, a, b)
 
 /* ---- elementwise with a number: x op s, and s op x for the r… forms --------------------------------------------- */
 
@@ -156,13 +194,23 @@ SL_API sl_tensor *sl_mean_at(const char *at, sl_tensor *x, struct sl_reduce_opts
 SL_API sl_tensor *sl_max_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
 SL_API sl_tensor *sl_min_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
 SL_API sl_tensor *sl_norm_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
+SL_API sl_tensor *sl_prod_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
+SL_API sl_tensor *sl_any_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
+SL_API sl_tensor *sl_all_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
 SL_API sl_tensor *sl_argmax_at(const char *at, sl_tensor *x, int axis);
 #define sl_sum(x, ...) sl_sum_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
 #define sl_mean(x, ...) sl_mean_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
 #define sl_max(x, ...) sl_max_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
 #define sl_min(x, ...) sl_min_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
 #define sl_norm(x, ...) sl_norm_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
+#define sl_prod(x, ...) sl_prod_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
+#define sl_any(x, ...) sl_any_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
+#define sl_all(x, ...) sl_all_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
 #define sl_argmax(x, axis) sl_argmax_at(SL_HERE, x, axis)
+SL_API sl_tensor *sl_argsort_at(const char *at, sl_tensor *x, int axis, bool descending);
+#define sl_argsort(x, axis, descending) sl_argsort_at(SL_HERE, x, axis, descending)
+SL_API sl_tensor *sl_cumsum_at(const char *at, sl_tensor *x, int axis);
+#define sl_cumsum(x, axis) sl_cumsum_at(SL_HERE, x, axis)
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
 

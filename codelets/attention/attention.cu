@@ -1,0 +1,167 @@
+/* Attention on a GPU: a block a query, or a key on the way back; scores are made anew for as many keys as a block has
+ * threads. */
+#include "attention.h"
+#include "common/element.cuh"
+#include "common/lanes.cuh"
+
+template <class T> struct operands {
+	slp_attention a;
+	const T *q, *k, *v, *mask, *dy, *y, *logs;
+	T *out, *out_logs, *dq, *dk, *dv;
+	/* Tells the emulated devices of the tests which pointers are in here. */
+	template <class F> void emu_pointers(F f)
+	{
+		f(q), f(k), f(v), f(mask), f(dy), f(y), f(logs), f(out), f(out_logs), f(dq), f(dk), f(dv);
+	}
+};
+
+template <class T> __device__ inline T dot_of(const T *a, const T *b, int64_t n)
+{
+	T sum = 0;
+	for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+	return sum;
+}
+
+template <class T> __device__ inline T score(const operands<T> &w, int64_t h, int64_t i, int64_t j)
+{
+	const slp_attention &a = w.a;
+	if (j >= slp_attention_seen(&a, i)) return (T)-INFINITY;
+	T x = (T)a.scale * dot_of(w.q + (h * a.t + i) * a.d, w.k + (h * a.s + j) * a.d, a.d);
+	return a.masked ? x + w.mask[slp_attention_mask(&a, h) + i * a.mask_row + j] : x;
+}
+
+template <class T> __device__ inline T share(T x, T logs)
+{
+	return logs == (T)-INFINITY ? T(0) : std::exp(x - logs);
+}
+
+/* to[c] += sum over j < n of factor[j] from[j][c], the threads sharing the columns. */
+template <class T> __device__ inline void gather(T *to, const T *factor, const T *from, int64_t n, int64_t width)
+{
+	for (int64_t c = threadIdx.x; c < width; c += blockDim.x) {
+		T sum = to[c];
+		for (int64_t j = 0; j < n; j++) sum += factor[j] * from[j * width + c];
+		to[c] = sum;
+	}
+}
+
+template <class T> __device__ inline void scale_row(T *row, T factor, int64_t width)
+{
+	for (int64_t c = threadIdx.x; c < width; c += blockDim.x) row[c] = factor == 0 ? T(0) : row[c] * factor;
+}
+
+template <class T> __global__ void forward(operands<T> w)
+{
+	__shared__ T p[SLP_BLOCK];
+	const slp_attention &a = w.a;
+	for (int64_t row = blockIdx.x; row < a.heads * a.t; row += gridDim.x) {
+		int64_t h = row / a.t, i = row % a.t, seen = slp_attention_seen(&a, i);
+		T most = (T)-INFINITY, sum = 0, *y = w.out + row * a.dv;
+		scale_row(y, T(0), a.dv);
+		for (int64_t j = 0; j < seen; j += SLP_BLOCK) {
+			int64_t n = seen - j < SLP_BLOCK ? seen - j : (int64_t)SLP_BLOCK;
+			T x = (int64_t)threadIdx.x < n ? score(w, h, i, j + threadIdx.x) : (T)-INFINITY;
+			T m = slp_block_reduce(x, slp_max_of(), (T)-INFINITY);
+			m = m > most ? m : most;
+			T before = share(most, m), mine = share(x, m);
+			p[threadIdx.x] = mine;
+			sum = sum * before + slp_block_reduce(mine, slp_sum_of(), T(0));
+			most = m;
+			scale_row(y, before, a.dv);
+			__syncthreads();
+			gather(y, p, w.v + (h * a.s + j) * a.dv, n, a.dv);
+			__syncthreads();
+		}
+		scale_row(y, sum > 0 ? 1 / sum : T(0), a.dv);
+		if (threadIdx.x == 0) w.out_logs[row] = sum > 0 ? most + std::log(sum) : (T)-INFINITY;
+	}
+}
+
+/* What goes back to query i by way of key j, before the scale; the share in *p. */
+template <class T> __device__ inline T slope(const operands<T> &w, int64_t h, int64_t i, int64_t j, T *p)
+{
+	const slp_attention &a = w.a;
+	int64_t row = h * a.t + i;
+	*p = share(score(w, h, i, j), w.logs[row]);
+	const T *dy = w.dy + row * a.dv;
+	return *p * (dot_of(dy, w.v + (h * a.s + j) * a.dv, a.dv) - dot_of(dy, w.y + row * a.dv, a.dv)) * (T)a.scale;
+}
+
+template <class T> __global__ void back_to_queries(operands<T> w)
+{
+	__shared__ T ds[SLP_BLOCK];
+	const slp_attention &a = w.a;
+	for (int64_t row = blockIdx.x; row < a.heads * a.t; row += gridDim.x) {
+		int64_t h = row / a.t, i = row % a.t, seen = slp_attention_seen(&a, i);
+		T p, *dq = w.dq + row * a.d;
+		scale_row(dq, T(0), a.d);
+		for (int64_t j = 0; j < seen; j += SLP_BLOCK) {
+			int64_t n = seen - j < SLP_BLOCK ? seen - j : (int64_t)SLP_BLOCK;
+			if ((int64_t)threadIdx.x < n) ds[threadIdx.x] = slope(w, h, i, j + threadIdx.x, &p);
+			__syncthreads();
+			gather(dq, ds, w.k + (h * a.s + j) * a.d, n, a.d);
+			__syncthreads();
+		}
+	}
+}
+
+template <class T> __global__ void back_to_keys(operands<T> w)
+{
+	__shared__ T ds[SLP_BLOCK], p[SLP_BLOCK];
+	const slp_attention &a = w.a;
+	for (int64_t key = blockIdx.x; key < a.heads * a.s; key += gridDim.x) {
+		int64_t h = key / a.s, j = key % a.s;
+		T *dk = w.dk + key * a.d, *dv = w.dv + key * a.dv;
+		scale_row(dk, T(0), a.d);
+		scale_row(dv, T(0), a.dv);
+		for (int64_t i = 0; i < a.t; i += SLP_BLOCK) {
+			int64_t n = a.t - i < SLP_BLOCK ? a.t - i : (int64_t)SLP_BLOCK;
+			if ((int64_t)threadIdx.x < n) ds[threadIdx.x] = slope(w, h, i + threadIdx.x, j, &p[threadIdx.x]);
+			__syncthreads();
+			gather(dk, ds, w.q + (h * a.t + i) * a.d, n, a.d);
+			gather(dv, p, w.dy + (h * a.t + i) * a.dv, n, a.dv);
+			__syncthreads();
+		}
+	}
+}
+
+static slp_attention sizes_of(const struct slp_kernel *k, int q, int mask)
+{
+	return slp_attention_of((const slp_attention_attrs *)k->attrs, k->in[q].type.shape, k->in[q + 1].type.shape,
+	                        k->in[q + 2].type.shape, k->nin > mask ? &k->in[mask].type.shape : NULL);
+}
+
+static unsigned rows_grid(int64_t rows)
+{
+	return (unsigned)(rows < 1 ? 1 : rows > 65535 ? 65535 : rows);
+}
+
+extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
+{
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		operands<T> w = {};
+		w.a = sizes_of(k, 0, 3);
+		w.q = (const T *)k->in[0].ptr, w.k = (const T *)k->in[1].ptr, w.v = (const T *)k->in[2].ptr;
+		if (k->nin > 3) w.mask = (const T *)k->in[3].ptr;
+		w.out = (T *)k->out[0].ptr, w.out_logs = (T *)k->out[1].ptr;
+		SLP_LAUNCH(forward<T>, rows_grid(w.a.heads * w.a.t), SLP_BLOCK, 0, k->stream, w);
+	});
+	return slp_launched(k);
+}
+
+extern "C" enum sl_status slp_cuda_attention_grad(const struct slp_kernel *k)
+{
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		operands<T> w = {};
+		w.a = sizes_of(k, 1, 6);
+		w.dy = (const T *)k->in[0].ptr, w.q = (const T *)k->in[1].ptr, w.k = (const T *)k->in[2].ptr;
+		w.v = (const T *)k->in[3].ptr, w.y = (const T *)k->in[4].ptr, w.logs = (const T *)k->in[5].ptr;
+		if (k->nin > 6) w.mask = (const T *)k->in[6].ptr;
+		w.dq = (T *)k->out[0].ptr, w.dk = (T *)k->out[1].ptr, w.dv = (T *)k->out[2].ptr;
+		SLP_LAUNCH(back_to_queries<T>, rows_grid(w.a.heads * w.a.t), SLP_BLOCK, 0, k->stream, w);
+		SLP_LAUNCH(back_to_keys<T>, rows_grid(w.a.heads * w.a.s), SLP_BLOCK, 0, k->stream, w);
+	});
+	return slp_launched(k);
+}

@@ -1,0 +1,67 @@
+/* Scaled dot product attention: sizes and attributes, for CPUs and GPUs. */
+#ifndef SLP_ATTENTION_H
+#define SLP_ATTENTION_H
+
+#include "op.h"
+
+#ifdef __CUDACC__
+#define SLP_ATTENTION_FN static __host__ __device__ inline
+#else
+#define SLP_ATTENTION_FN static inline
+#endif
+
+struct slp_attention_attrs {
+	double scale; /* of the products; 0: one over the root of the width of q */
+	bool causal;  /* query i sees keys 0 to i */
+};
+
+/* q (heads, t, d), k (heads, s, d), v (heads, s, dv); the mask by its steps along the axes before, along t. */
+struct slp_attention {
+	int64_t heads, t, s, d, dv;
+	double scale;
+	bool causal, masked;
+	int nlead;
+	int64_t lead[SL_MAX_NDIM], mask_step[SL_MAX_NDIM], mask_row;
+};
+
+/* Where the mask of a head begins. */
+SLP_ATTENTION_FN int64_t slp_attention_mask(const struct slp_attention *a, int64_t head)
+{
+	int64_t at = 0;
+	for (int i = a->nlead - 1; i >= 0; i--) {
+		at += head % a->lead[i] * a->mask_step[i];
+		head /= a->lead[i];
+	}
+	return at;
+}
+
+/* How many keys query i sees. */
+SLP_ATTENTION_FN int64_t slp_attention_seen(const struct slp_attention *a, int64_t i)
+{
+	return a->causal && i + 1 < a->s ? i + 1 : a->s;
+}
+
+static inline struct slp_attention slp_attention_of(const struct slp_attention_attrs *attrs, sl_shape q, sl_shape k,
+						    sl_shape v, const sl_shape *mask)
+{
+	struct slp_attention a;
+	int64_t step = 1;
+	a.heads = 1;
+	a.nlead = q.ndim - 2;
+	a.t = q.dim[a.nlead], a.d = q.dim[a.nlead + 1], a.s = k.dim[a.nlead], a.dv = v.dim[a.nlead + 1];
+	a.scale = attrs->scale;
+	a.causal = attrs->causal;
+	a.masked = mask != NULL;
+	a.mask_row = mask && mask->dim[mask->ndim - 2] > 1 ? a.s : 0;
+	if (mask) step = mask->dim[mask->ndim - 1] * mask->dim[mask->ndim - 2];
+	for (int i = a.nlead - 1; i >= 0; i--) {
+		int m = mask ? mask->ndim - q.ndim + i : -1;
+		int64_t dim = m >= 0 ? mask->dim[m] : 1;
+		a.heads *= a.lead[i] = q.dim[i];
+		a.mask_step[i] = dim > 1 ? step : 0;
+		step *= dim;
+	}
+	return a;
+}
+
+#endif

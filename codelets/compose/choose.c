@@ -1,0 +1,67 @@
+/* Choosing between elements, limiting them, and activations with a number. */
+#include "compose.h"
+
+/* Whatever is not 0 is true: a bool knows that of every data type. */
+static sl_tensor *as_condition(const char *at, sl_tensor *c, enum sl_dtype dtype)
+{
+	enum sl_dtype from = sl_tensor_dtype(c);
+	if (from == dtype) return c;
+	if (from != SL_BOOL) c = sl_cast_at(at, c, SL_BOOL);
+	return sl_cast_at(at, c, dtype);
+}
+
+static sl_tensor *pick(const char *at, const struct sl_op *op, sl_tensor *c, sl_tensor *x)
+{
+	return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){c, x});
+}
+
+/* The elements of a where the condition is not 0, those of b where it is; shapes are broadcast.  What is not chosen does
+ * not matter, NaN and infinities included.  The condition may have any data type, a and b have one; gradients flow back
+ * to these.  SL_ESHAPE, SL_EDTYPE: they do not fit.
+ *
+ *     y = sl_where(sl_gt_scalar(x, 0), x, sl_exp(x)); */
+sl_tensor *sl_where_at(const char *at, sl_tensor *condition, sl_tensor *a, sl_tensor *b)
+{
+	const char *me = "sl_where";
+	SLP_CALL(me, at);
+	if (!slp_given(at, me, "condition", condition) || !slp_given(at, me, "a", a) || !slp_given(at, me, "b", b))
+		return NULL;
+	sl_tensor *c = as_condition(at, condition, sl_tensor_dtype(a));
+	return sl_add_at(at, pick(at, &slp_op_take_if, c, a), pick(at, &slp_op_take_unless, c, b));
+}
+
+/* x with a number where the mask is not 0; otherwise as sl_where.
+ *
+ *     scores = sl_masked_fill(scores, future, -INFINITY); */
+sl_tensor *sl_masked_fill_at(const char *at, sl_tensor *x, sl_tensor *mask, double value)
+{
+	SLP_CALL("sl_masked_fill", at);
+	if (!slp_given(at, "sl_masked_fill", "x", x)) return NULL;
+	return sl_where_at(at, mask, slp_full_beside(at, x, SL_SCALAR, value), x);
+}
+
+/* The elements of x, limited to [low, high]; NaN stays.  The gradient passes where they were not limited.  SL_EINVAL if
+ * low is above high; SL_EDTYPE if an integer cannot be one of them.
+ *
+ *     y = sl_clip(x, 0, 1); */
+sl_tensor *sl_clip_at(const char *at, sl_tensor *x, double low, double high)
+{
+	SLP_CALL("sl_clip", at);
+	if (!(low <= high)) return slp_call_fail(at, "sl_clip", SL_EINVAL, "low %g is above high %g", low, high);
+	return sl_minimum_scalar_at(at, sl_maximum_scalar_at(at, x, low), high);
+}
+
+/* x where positive, else slope times x. */
+sl_tensor *sl_leaky_relu_at(const char *at, sl_tensor *x, double slope)
+{
+	SLP_CALL("sl_leaky_relu", at);
+	return sl_add_at(at, sl_relu_at(at, x), sl_mul_scalar_at(at, sl_minimum_scalar_at(at, x, 0), slope));
+}
+
+/* x where positive, else alpha (exp(x) - 1).  D.-A. Clevert et al., arXiv:1511.07289, 2015. */
+sl_tensor *sl_elu_at(const char *at, sl_tensor *x, double alpha)
+{
+	SLP_CALL("sl_elu", at);
+	sl_tensor *below = sl_expm1_at(at, sl_minimum_scalar_at(at, x, 0));
+	return sl_add_at(at, sl_relu_at(at, x), sl_mul_scalar_at(at, below, alpha));
+}

@@ -1,0 +1,32 @@
+/* What functions made of operations share: their arguments' shapes, looked at before the first operation is called. */
+#ifndef SLP_COMPOSE_H
+#define SLP_COMPOSE_H
+
+#include "op.h"
+
+/* Whether the argument was given and its shape is known: a symbol may not know it yet. */
+static inline bool slp_shape_given(const char *at, const char *function, const char *name, sl_tensor *x)
+{
+	if (!slp_given(at, function, name, x)) return false;
+	if (sl_tensor_shape(x).ndim >= 0) return true;
+	slp_call_fail(at, function, SL_ESHAPE, "the shape of %s is not known yet: sl_var can be told it", name);
+	return false;
+}
+
+/* The same, and the axis counted from 0. */
+static inline bool slp_axis_given(const char *at, const char *function, sl_tensor *x, int *axis)
+{
+	if (!slp_shape_given(at, function, "x", x)) return false;
+	int wanted = *axis, ndim = sl_tensor_shape(x).ndim;
+	if (slp_axis(axis, ndim)) return true;
+	slp_call_fail(at, function, SL_EINVAL, "axis %d of a tensor with %d axes", wanted, ndim);
+	return false;
+}
+
+/* A tensor of numbers that goes with x. */
+static inline sl_tensor *slp_full_beside(const char *at, sl_tensor *x, sl_shape shape, double value)
+{
+	return sl_full_at(at, shape, value, (struct sl_make){sl_tensor_dtype(x), sl_tensor_device(x)});
+}
+
+#endif

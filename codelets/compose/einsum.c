@@ -1,0 +1,204 @@
+/* einsum: sums of products by the letters of their axes, as transposes, batched matrix products and sums. */
+#include <ctype.h>
+#include <limits.h>
+#include <string.h>
+
+#include "compose.h"
+
+enum { MOST = 16 }; /* terms */
+
+static const char me[] = "sl_einsum";
+
+/* A tensor with a letter for each axis. */
+struct term {
+	sl_tensor *t;
+	char letters[SL_MAX_NDIM + 1];
+};
+
+struct equation {
+	const char *at;
+	struct term in[MOST];
+	int count;
+	char out[SL_MAX_NDIM + 1];
+	int64_t size[UCHAR_MAX + 1]; /* of each letter's axis */
+};
+
+static bool has(const char *letters, char c)
+{
+	return c && strchr(letters, c) != NULL;
+}
+
+/* Reads letters up to what ends them, each once; returns where that is, NULL if they are no term. */
+static const char *read_letters(const char *text, char to[SL_MAX_NDIM + 1])
+{
+	size_t n = 0;
+	for (; *text && *text != ',' && *text != '-'; text++) {
+		if (*text == ' ') continue;
+		to[n] = 0;
+		if (!isalpha((unsigned char)*text) || n == SL_MAX_NDIM || has(to, *text)) return NULL;
+		to[n++] = *text;
+	}
+	to[n] = 0;
+	return text;
+}
+
+/* Without a result's letters: those that stand once, in the order of the alphabet. */
+static bool derive_result(struct equation *e)
+{
+	size_t n = 0;
+	for (int c = 'A'; c <= 'z'; c++) {
+		int times = 0;
+		for (int i = 0; i < e->count; i++) times += has(e->in[i].letters, (char)c);
+		if (times != 1) continue;
+		if (n == SL_MAX_NDIM) return false;
+		e->out[n++] = (char)c;
+	}
+	e->out[n] = 0;
+	return true;
+}
+
+static bool parse(struct equation *e, const char *text)
+{
+	for (int i = 0; i < e->count; i++) {
+		text = read_letters(text, e->in[i].letters);
+		if (!text || (i < e->count - 1 && *text++ != ',')) return false;
+	}
+	if (!*text) return derive_result(e);
+	if (strncmp(text, "->", 2)) return false;
+	text = read_letters(text + 2, e->out);
+	return text && !*text;
+}
+
+/* The sizes of the letters; whether all tensors agree on them. */
+static bool measure(struct equation *e)
+{
+	for (int i = 0; i < (int)(sizeof e->size / sizeof *e->size); i++) e->size[i] = -1;
+	for (int i = 0; i < e->count; i++) {
+		sl_shape s = sl_tensor_shape(e->in[i].t);
+		if (s.ndim != (int)strlen(e->in[i].letters)) return false;
+		for (int axis = 0; axis < s.ndim; axis++) {
+			int64_t *size = &e->size[(unsigned char)e->in[i].letters[axis]];
+			if (*size >= 0 && *size != s.dim[axis]) return false;
+			*size = s.dim[axis];
+		}
+	}
+	for (const char *c = e->out; *c; c++)
+		if (e->size[(unsigned char)*c] < 0) return false;
+	return true;
+}
+
+/* Whether a letter is wanted after term i: in the result, or in a later one. */
+static bool wanted(const struct equation *e, int i, char c)
+{
+	for (int j = i + 1; j < e->count; j++)
+		if (has(e->in[j].letters, c)) return true;
+	return has(e->out, c);
+}
+
+/* Sums a term over the letters that neither `other` nor anyone after term i wants. */
+static void sum_out(const struct equation *e, int i, struct term *a, const char *other)
+{
+	int axes[SL_MAX_NDIM], n = 0, kept = 0;
+	for (int axis = 0; a->letters[axis]; axis++)
+		if (!has(other, a->letters[axis]) && !wanted(e, i, a->letters[axis])) axes[n++] = axis;
+		else a->letters[kept++] = a->letters[axis];
+	a->letters[kept] = 0;
+	if (n) a->t = sl_sum_at(e->at, a->t, (struct sl_reduce_opts){.axes = axes, .naxes = n});
+}
+
+/* The term with its axes in the order of `letters`. */
+static sl_tensor *ordered(const struct equation *e, const struct term *a, const char *letters)
+{
+	int axes[SL_MAX_NDIM], n = (int)strlen(letters);
+	if (!strcmp(letters, a->letters)) return a->t;
+	for (int i = 0; i < n; i++) axes[i] = (int)(strchr(a->letters, letters[i]) - a->letters);
+	return sl_transpose_at(e->at, a->t, (struct sl_reduce_opts){.axes = axes, .naxes = n});
+}
+
+static int64_t product(const struct equation *e, const char *letters)
+{
+	int64_t n = 1;
+	for (; *letters; letters++) n *= e->size[(unsigned char)*letters];
+	return n;
+}
+
+/* Appends the letters of a that are in b or not, and that are wanted later or not. */
+static void collect(const struct equation *e, int i, const char *a, const char *b, bool in_b, bool later, char *to)
+{
+	size_t n = strlen(to);
+	for (; *a; a++)
+		if (has(b, *a) == in_b && wanted(e, i, *a) == later && n < SL_MAX_NDIM) to[n++] = *a;
+	to[n] = 0;
+}
+
+typedef char letters[3 * SL_MAX_NDIM + 1];
+
+static void joined(letters to, const char *a, const char *b, const char *c)
+{
+	strcpy(to, a);
+	strcat(to, b);
+	strcat(to, c);
+}
+
+/* The sizes of these letters; false if they are too many axes. */
+static bool shape_of(const struct equation *e, const char *result, sl_shape *shape)
+{
+	shape->ndim = (int)strlen(result);
+	if (shape->ndim > SL_MAX_NDIM) {
+		slp_call_fail(e->at, me, SL_ESHAPE, "a product would have the %d axes %s", shape->ndim, result);
+		return false;
+	}
+	for (int i = 0; i < shape->ndim; i++) shape->dim[i] = e->size[(unsigned char)result[i]];
+	return true;
+}
+
+/* The product of a term with term i: a stack of matrices each, of what stays in both, in one, and in none. */
+static bool multiply(const struct equation *e, int i, struct term *a)
+{
+	struct term b = e->in[i];
+	letters batch = "", rows = "", columns = "", gone = "", left, right, result;
+	sum_out(e, i, a, b.letters);
+	sum_out(e, i, &b, a->letters);
+	collect(e, i, a->letters, b.letters, true, true, batch);
+	collect(e, i, a->letters, b.letters, true, false, gone);
+	collect(e, i, a->letters, b.letters, false, true, rows);
+	collect(e, i, b.letters, a->letters, false, true, columns);
+	joined(left, batch, rows, gone);
+	joined(right, batch, gone, columns);
+	joined(result, batch, rows, columns);
+	int64_t stack = product(e, batch), m = product(e, rows), k = product(e, gone), n = product(e, columns);
+	sl_shape shape;
+	if (!shape_of(e, result, &shape)) return false;
+	sl_tensor *x = sl_reshape_at(e->at, ordered(e, a, left), SL_SHAPE(stack, m, k));
+	sl_tensor *y = sl_reshape_at(e->at, ordered(e, &b, right), SL_SHAPE(stack, k, n));
+	if (!x || !y) return false;
+	a->t = sl_reshape_at(e->at, sl_matmul_at(e->at, x, y, (struct sl_dot_opts){0}), shape);
+	strcpy(a->letters, result);
+	return a->t != NULL;
+}
+
+/* Sums of products of tensors by the letters of their axes, as numpy.einsum without "..." and diagonals: an axis whose
+ * letter is not in the result is summed over.  Terms are multiplied from left to right, two at a time, as matrices.
+ * Without "->" the result has the letters that stand once, in the order of the alphabet.  All float32 or all float64.
+ * SL_EINVAL: no equation, or one of another number of terms; SL_ESHAPE: axes do not fit their letters.
+ *
+ *     scores = sl_einsum("bqhd,bkhd->bhqk", q, k); */
+sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *tensors, int count)
+{
+	SLP_CALL(me, at);
+	struct equation e = {.at = at, .count = count};
+	if (!equation || count < 1 || count > MOST)
+		return slp_call_fail(at, me, SL_EINVAL, "an equation and 1 to %d tensors needed", MOST);
+	for (int i = 0; i < count; i++) {
+		if (!slp_shape_given(at, me, "a tensor", tensors[i])) return NULL;
+		e.in[i].t = tensors[i];
+	}
+	if (!parse(&e, equation))
+		return slp_call_fail(at, me, SL_EINVAL, "\"%s\" is no equation of %d terms of different letters", equation, count);
+	if (!measure(&e)) return slp_call_fail(at, me, SL_ESHAPE, "the tensors do not fit \"%s\"", equation);
+	struct term a = e.in[0];
+	for (int i = 1; i < count; i++)
+		if (!multiply(&e, i, &a)) return NULL;
+	sum_out(&e, count, &a, "");
+	return a.t ? ordered(&e, &a, e.out) : NULL;
+}

@@ -1,0 +1,132 @@
+/* Layers of images and sequences that are made of others. */
+#include "compose.h"
+#include "conv/conv2d.h"
+
+/* (a, b, n) as (a, b, 1, n). */
+static sl_tensor *flat_image(const char *at, const char *me, const char *name, sl_tensor *t)
+{
+	if (!slp_shape_given(at, me, name, t)) return NULL;
+	sl_shape s = sl_tensor_shape(t);
+	if (s.ndim != 3) return slp_call_fail(at, me, SL_ESHAPE, "%s has %d axes, 3 needed", name, s.ndim);
+	return sl_reshape_at(at, t, SL_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]));
+}
+
+/* A convolution along sequences: x (n, channels, length), w (outputs, channels / groups, kernel); b (outputs), or NULL
+ * for none.  As torch.nn.functional.conv1d.  Errors: see sl_conv2d. */
+sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv1d_opts opts)
+{
+	const char *me = "sl_conv1d";
+	SLP_CALL(me, at);
+	sl_tensor *image = flat_image(at, me, "x", x), *kernel = flat_image(at, me, "w", w);
+	int stride = opts.stride ? opts.stride : 1, dilation = opts.dilation ? opts.dilation : 1;
+	struct sl_conv2d_opts o = {{1, stride}, {0, opts.pad}, {1, dilation}, opts.groups};
+	sl_tensor *y = sl_conv2d_at(at, image, kernel, b, o);
+	if (!y || !slp_shape_given(at, me, "y", y)) return NULL;
+	sl_shape s = sl_tensor_shape(y);
+	return sl_reshape_at(at, y, SL_SHAPE(s.dim[0], s.dim[1], s.dim[3]));
+}
+
+/* What goes back through a convolution from images x (n, channels, height, width), with the weight w (channels,
+ * outputs / groups, kernel height, width); plus b (outputs), or NULL for none: images that are larger by the stride.
+ * As torch.nn.functional.conv_transpose2d.  Errors: see sl_conv2d. */
+sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b,
+				  struct sl_conv_transpose2d_opts opts)
+{
+	const char *me = "sl_conv_transpose2d";
+	SLP_CALL(me, at);
+	if (!slp_shape_given(at, me, "x", x) || !slp_shape_given(at, me, "w", w)) return NULL;
+	sl_shape in = sl_tensor_shape(x), k = sl_tensor_shape(w);
+	if (in.ndim != 4 || k.ndim != 4)
+		return slp_call_fail(at, me, SL_ESHAPE, "x has %d axes and w has %d, 4 needed", in.ndim, k.ndim);
+	struct slp_conv2d_grad g = {.of.conv = {.groups = opts.groups}};
+	memcpy(g.of.conv.stride, opts.stride, sizeof opts.stride);
+	memcpy(g.of.conv.pad, opts.pad, sizeof opts.pad);
+	memcpy(g.of.conv.dilation, opts.dilation, sizeof opts.dilation);
+	slp_conv_defaults(&g.of.conv);
+	const struct sl_conv2d_opts *o = &g.of.conv;
+	for (int i = 0; i < 2; i++)
+		g.size[i] = (in.dim[2 + i] - 1) * o->stride[i] - 2 * o->pad[i] + o->dilation[i] * (k.dim[2 + i] - 1) + 1 +
+			    opts.output_pad[i];
+	sl_tensor *y = slp_apply1(at, &slp_op_conv2d_grad_data, &g, 2, (sl_tensor *const[]){x, w});
+	return y && b ? sl_add_at(at, y, sl_reshape_at(at, b, SL_SHAPE(-1, 1, 1))) : y;
+}
+
+/* Whether x are images, and the size that is wanted is one. */
+static bool images_given(const char *at, const char *me, sl_tensor *x, int64_t height, int64_t width)
+{
+	if (!slp_shape_given(at, me, "x", x)) return false;
+	sl_shape s = sl_tensor_shape(x);
+	if (s.ndim != 4 || s.dim[2] < 1 || s.dim[3] < 1)
+		slp_call_fail(at, me, SL_ESHAPE, "x must be images (n, channels, height, width)");
+	else if (height < 1 || width < 1)
+		slp_call_fail(at, me, SL_EINVAL, "a size of %lld by %lld", (long long)height, (long long)width);
+	else
+		return true;
+	return false;
+}
+
+/* What each of `to` new pixels takes of each of `from` old ones, (to, from): a tent over the place that it comes from, or
+ * all of one. */
+static sl_tensor *shares(const char *at, sl_tensor *x, int64_t from, int64_t to, struct sl_resize2d_opts o)
+{
+	struct sl_make make = {sl_tensor_dtype(x), sl_tensor_device(x)};
+	sl_tensor *old = sl_arange_at(at, 0, (double)from, 1, make);
+	sl_tensor *place = sl_reshape_at(at, sl_arange_at(at, 0, (double)to, 1, make), SL_SHAPE(to, 1));
+	if (!o.bilinear) {
+		place = sl_div_scalar_at(at, sl_mul_scalar_at(at, place, (double)from), (double)to);
+		return sl_eq_at(at, sl_floor_at(at, place), old);
+	}
+	if (o.align_corners) {
+		place = sl_mul_scalar_at(at, place, to > 1 ? (double)(from - 1) / (double)(to - 1) : 0);
+	} else {
+		place = sl_mul_scalar_at(at, sl_add_scalar_at(at, place, 0.5), (double)from / (double)to);
+		place = sl_clip_at(at, sl_sub_scalar_at(at, place, 0.5), 0, (double)(from - 1));
+	}
+	return sl_relu_at(at, sl_rsub_scalar_at(at, sl_abs_at(at, sl_sub_at(at, place, old)), 1));
+}
+
+/* Images x (n, channels, height, width), floats, in another size: each pixel is the nearest old one (at
+ * floor(i old / new)), or with .bilinear interpolated between four.  As torch.nn.functional.interpolate.  SL_ESHAPE: no
+ * images; SL_EINVAL: no size. */
+sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t width, struct sl_resize2d_opts opts)
+{
+	const char *me = "sl_resize2d";
+	SLP_CALL(me, at);
+	if (!images_given(at, me, x, height, width)) return NULL;
+	sl_shape s = sl_tensor_shape(x);
+	if (!opts.bilinear && height % s.dim[2] == 0 && width % s.dim[3] == 0)
+		return sl_repeat_at(at, sl_repeat_at(at, x, 2, height / s.dim[2]), 3, width / s.dim[3]);
+	sl_tensor *rows = sl_matmul_at(at, shares(at, x, s.dim[2], height, opts), x, (struct sl_dot_opts){0});
+	sl_tensor *columns = shares(at, x, s.dim[3], width, opts);
+	return sl_linear_at(at, rows, columns, NULL, (struct sl_linear_opts){.tw = true});
+}
+
+/* `to` windows of an axis, that cover it evenly, each made one. */
+static sl_tensor *pooled(const char *at, sl_tensor *x, int axis, int64_t to, enum sl_pool_type type)
+{
+	enum { MOST = 512 };
+	sl_tensor *list[MOST];
+	int64_t n = sl_tensor_shape(x).dim[axis];
+	struct sl_reduce_opts over = {&axis, 1, true};
+	if (to > MOST) return slp_call_fail(at, "sl_adaptive_pool2d", SL_EUNSUPPORTED, "more than %d windows", MOST);
+	for (int64_t i = 0; i < to; i++) {
+		sl_tensor *window = sl_slice_at(at, x, axis, i * n / to, ((i + 1) * n + to - 1) / to, 1);
+		list[i] = type == SL_POOL_MAX ? sl_max_at(at, window, over) : sl_mean_at(at, window, over);
+	}
+	return sl_concat_at(at, list, (int)to, axis);
+}
+
+/* Images x (n, channels, height, width) in a smaller size: pixel i is the largest, or the average, of those from
+ * floor(i old / new) to ceil((i + 1) old / new).  As torch.nn.functional.adaptive_max_pool2d and adaptive_avg_pool2d.
+ * SL_ESHAPE: no images; SL_EINVAL: no size. */
+sl_tensor *sl_adaptive_pool2d_at(const char *at, sl_tensor *x, enum sl_pool_type type, int64_t height, int64_t width)
+{
+	const char *me = "sl_adaptive_pool2d";
+	SLP_CALL(me, at);
+	if (!images_given(at, me, x, height, width)) return NULL;
+	sl_shape s = sl_tensor_shape(x);
+	if (s.dim[2] % height == 0 && s.dim[3] % width == 0)
+		return sl_pool2d_at(at, x, (struct sl_pool2d_opts){.type = type, .kernel = {(int)(s.dim[2] / height), (int)(s.dim[3] / width)}});
+	x = pooled(at, x, 2, height, type);
+	return x ? pooled(at, x, 3, width, type) : NULL;
+}

@@ -1,0 +1,107 @@
+/* Losses and similarities made of operations. */
+#include "compose.h"
+
+static sl_tensor *sum_of_last(const char *at, sl_tensor *t)
+{
+	return sl_sum_at(at, t, (struct sl_reduce_opts){SL_AXES(-1)});
+}
+
+/* x (n, c, …) with its classes last: (n, …, c). */
+static sl_tensor *classes_last(const char *at, sl_tensor *x)
+{
+	int ndim = sl_tensor_shape(x).ndim, axes[SL_MAX_NDIM] = {0};
+	if (ndim < 3) return x;
+	for (int i = 1; i < ndim - 1; i++) axes[i] = i + 1;
+	axes[ndim - 1] = 1;
+	return sl_transpose_at(at, x, (struct sl_reduce_opts){.axes = axes, .naxes = ndim});
+}
+
+/* What counts of a sample: its class's weight; 0 where it is left out. */
+static sl_tensor *weight_of(const char *at, sl_tensor *chosen, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
+{
+	sl_tensor *w = sum_of_last(at, o->weights ? sl_mul_at(at, chosen, o->weights) : chosen);
+	if (!w || !o->ignore) return w;
+	sl_tensor *kept = sl_ne_scalar_at(at, labels, (double)o->ignore_index);
+	return sl_mul_at(at, w, sl_cast_at(at, kept, sl_tensor_dtype(w)));
+}
+
+/* The mean over samples, of weights w, of minus the logarithms of their probabilities. */
+static sl_tensor *entropy(const char *at, sl_tensor *logp, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
+{
+	sl_shape s = sl_tensor_shape(logp);
+	int64_t classes = s.dim[s.ndim - 1];
+	sl_tensor *chosen = sl_one_hot_at(at, labels, classes, (struct sl_make){.dtype = sl_tensor_dtype(logp)});
+	sl_tensor *w = weight_of(at, chosen, labels, o);
+	sl_tensor *loss = sl_mul_at(at, sum_of_last(at, sl_mul_at(at, chosen, logp)), w);
+	if (o->label_smoothing > 0) {
+		/* all classes alike, of samples that count */
+		sl_tensor *all = sum_of_last(at, o->weights ? sl_mul_at(at, logp, o->weights) : logp);
+		sl_tensor *smooth = slp_apply1(at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){w, all});
+		smooth = sl_mul_scalar_at(at, smooth, o->label_smoothing / (double)classes);
+		loss = sl_add_at(at, sl_mul_scalar_at(at, loss, 1 - o->label_smoothing), smooth);
+	}
+	struct sl_reduce_opts all = {0};
+	return sl_neg_at(at, sl_div_at(at, sl_sum_at(at, loss, all), sl_sum_at(at, w, all)));
+}
+
+/* The loss of classifiers of any rank, one number: the mean over all samples, weighted by their classes, of minus the
+ * logarithm of the probability that softmax gives to the right class.  logits (n, classes, …), float; labels (n, …),
+ * int32.  Samples whose label is ignore_index, with .ignore, or no class, do not count.  As
+ * torch.nn.functional.cross_entropy; sl_softmax_cross_entropy, which it uses where no option asks for more, reports
+ * labels that are no class.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label_smoothing outside [0, 1].
+ *
+ *     loss = sl_cross_entropy(scores, tokens, .ignore = true, .ignore_index = -100, .label_smoothing = 0.1); */
+sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels, struct sl_cross_entropy_opts opts)
+{
+	const char *me = "sl_cross_entropy";
+	SLP_CALL(me, at);
+	if (!slp_shape_given(at, me, "logits", logits) || !slp_given(at, me, "labels", labels)) return NULL;
+	sl_shape s = sl_tensor_shape(logits);
+	if (s.ndim < 2) return slp_call_fail(at, me, SL_ESHAPE, "logits must have samples and classes");
+	if (!(opts.label_smoothing >= 0 && opts.label_smoothing <= 1))
+		return slp_call_fail(at, me, SL_EINVAL, "label_smoothing %g is not in [0, 1]", opts.label_smoothing);
+	sl_tensor *x = classes_last(at, logits);
+	if (opts.weights || opts.ignore || opts.label_smoothing > 0)
+		return entropy(at, sl_log_softmax_at(at, x, -1), labels, &opts);
+	x = sl_reshape_at(at, x, SL_SHAPE(-1, s.dim[1]));
+	sl_tensor *losses = sl_softmax_cross_entropy_at(at, x, sl_reshape_at(at, labels, SL_SHAPE(-1)));
+	return sl_mean_at(at, losses, (struct sl_reduce_opts){0});
+}
+
+/* How far probabilities are from a target, element by element: target (log(target) - log_probabilities), 0 where the
+ * target is 0.  As torch.nn.functional.kl_div with reduction "none"; sums and means are the caller's.
+ *
+ *     loss = sl_mean(sl_sum(sl_kl_div(sl_log_softmax(x, 1), p), SL_AXES(1))); */
+sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_tensor *target)
+{
+	SLP_CALL("sl_kl_div", at);
+	sl_tensor *zero = sl_eq_scalar_at(at, target, 0);
+	sl_tensor *logs = sl_log_at(at, sl_add_at(at, target, zero));
+	return sl_mul_at(at, target, sl_sub_at(at, logs, log_probabilities));
+}
+
+static sl_tensor *length(const char *at, sl_tensor *x, int axis)
+{
+	sl_tensor *n = sl_norm_at(at, x, (struct sl_reduce_opts){.axes = &axis, .naxes = 1});
+	return sl_maximum_scalar_at(at, n, 1e-8);
+}
+
+/* The cosine of the angle between a and b along an axis, which goes; shapes are broadcast.  Lengths below 1e-8 count as
+ * that.  As torch.nn.functional.cosine_similarity. */
+sl_tensor *sl_cosine_similarity_at(const char *at, sl_tensor *a, sl_tensor *b, int axis)
+{
+	SLP_CALL("sl_cosine_similarity", at);
+	sl_tensor *product = sl_sum_at(at, sl_mul_at(at, a, b), (struct sl_reduce_opts){.axes = &axis, .naxes = 1});
+	return sl_div_at(at, product, sl_mul_at(at, length(at, a, axis), length(at, b, axis)));
+}
+
+/* The loss of pairs (n, d), one number: the mean of 1 - cosine where the target (n) is 1, of what the cosine is above the
+ * margin where it is -1.  As torch.nn.functional.cosine_embedding_loss. */
+sl_tensor *sl_cosine_embedding_loss_at(const char *at, sl_tensor *a, sl_tensor *b, sl_tensor *target, double margin)
+{
+	SLP_CALL("sl_cosine_embedding_loss", at);
+	sl_tensor *c = sl_cosine_similarity_at(at, a, b, -1);
+	sl_tensor *apart = sl_relu_at(at, sl_sub_scalar_at(at, c, margin));
+	sl_tensor *losses = sl_where_at(at, sl_gt_scalar_at(at, target, 0), sl_rsub_scalar_at(at, c, 1), apart);
+	return sl_mean_at(at, losses, (struct sl_reduce_opts){0});
+}

@@ -1,0 +1,144 @@
+/* Moving elements by operations that do so: parts of tensors, stacks, repetitions, borders. */
+#include "compose.h"
+#include "common/layout.h"
+#include "common/strided.h"
+
+static sl_tensor *part(const char *at, sl_tensor *x, int axis, int64_t begin, int64_t end)
+{
+	return sl_slice_at(at, x, axis, begin, end, 1);
+}
+
+/* Cuts x along an axis into `count` parts of one size: parts[] gets so many tensors.  SL_EINVAL: no such axis;
+ * SL_ESHAPE: it cannot be cut so; then parts[] stays as it is.
+ *
+ *     sl_tensor *qkv[3];
+ *     sl_split(sl_linear(x, w, b), -1, 3, qkv); */
+enum sl_status sl_split_at(const char *at, sl_tensor *x, int axis, int count, sl_tensor **parts)
+{
+	const char *me = "sl_split";
+	SLP_CALL(me, at);
+	if (!slp_axis_given(at, me, x, &axis)) return sl_error();
+	int64_t n = sl_tensor_shape(x).dim[axis], size = count > 0 ? n / count : 0;
+	if (count < 1 || n % count) {
+		slp_call_fail(at, me, SL_ESHAPE, "%lld elements cannot be cut into %d parts", (long long)n, count);
+		return SL_ESHAPE;
+	}
+	for (int i = 0; i < count; i++)
+		if (!(parts[i] = part(at, x, axis, i * size, (i + 1) * size))) return sl_error();
+	return SL_OK;
+}
+
+/* Tensors of one shape next to each other along a new axis, which is `axis` of the result; negative: from the end.
+ * SL_ESHAPE, SL_EDTYPE: they differ; SL_EINVAL: no such axis.
+ *
+ *     y = sl_stack(((sl_tensor *const[]){a, b}), 2, 0);    // (n), (n) -> (2, n) */
+sl_tensor *sl_stack_at(const char *at, sl_tensor *const *tensors, int count, int axis)
+{
+	enum { MOST = 512 };
+	const char *me = "sl_stack";
+	SLP_CALL(me, at);
+	sl_tensor *list[MOST];
+	if (count < 1 || count > MOST)
+		return slp_call_fail(at, me, SL_EINVAL, "%d tensors, 1 to %d possible", count, MOST);
+	for (int i = 0; i < count; i++) {
+		if (!slp_shape_given(at, me, "a tensor", tensors[i])) return NULL;
+		sl_shape s = sl_tensor_shape(tensors[i]);
+		int place = axis;
+		if (s.ndim == SL_MAX_NDIM || !slp_axis(&place, s.ndim + 1))
+			return slp_call_fail(at, me, SL_EINVAL, "axis %d of a stack of tensors with %d axes", axis, s.ndim);
+		memmove(&s.dim[place + 1], &s.dim[place], (size_t)(s.ndim - place) * sizeof *s.dim);
+		s.dim[place] = 1;
+		s.ndim++;
+		list[i] = sl_reshape_at(at, tensors[i], s);
+	}
+	return sl_concat_at(at, list, count, axis);
+}
+
+/* x repeated along an axis: `block` neighbours at a time, so often. */
+static sl_tensor *repeated(const char *at, const char *me, sl_tensor *x, int axis, int64_t times, bool whole)
+{
+	if (!slp_axis_given(at, me, x, &axis)) return NULL;
+	sl_shape s = sl_tensor_shape(x);
+	if (times < 0) return slp_call_fail(at, me, SL_EINVAL, "%lld times", (long long)times);
+	struct slp_split p = slp_split_at(s, axis);
+	int64_t outer = p.outer * (whole ? 1 : p.n), inner = p.inner * (whole ? p.n : 1);
+	sl_tensor *y = sl_reshape_at(at, x, SL_SHAPE(outer, 1, inner));
+	s.dim[axis] *= times;
+	return sl_reshape_at(at, sl_broadcast_to_at(at, y, SL_SHAPE(outer, times, inner)), s);
+}
+
+/* x so many times in a row along an axis: 1 2 3 becomes 1 2 3 1 2 3.  SL_EINVAL: no such axis, a negative number. */
+sl_tensor *sl_tile_at(const char *at, sl_tensor *x, int axis, int64_t times)
+{
+	SLP_CALL("sl_tile", at);
+	return repeated(at, "sl_tile", x, axis, times, true);
+}
+
+/* Each element along an axis so many times: 1 2 3 becomes 1 1 2 2 3 3.  SL_EINVAL: no such axis, a negative number. */
+sl_tensor *sl_repeat_at(const char *at, sl_tensor *x, int axis, int64_t times)
+{
+	SLP_CALL("sl_repeat", at);
+	return repeated(at, "sl_repeat", x, axis, times, false);
+}
+
+/* x with the elements along the given axes, or along all, in reverse.  SL_EINVAL: an axis that is not there. */
+sl_tensor *sl_flip_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
+{
+	SLP_CALL("sl_flip", at);
+	if (!slp_shape_given(at, "sl_flip", "x", x)) return NULL;
+	int ndim = sl_tensor_shape(x).ndim, n = opts.naxes ? opts.naxes : ndim;
+	if (n == 0) return sl_clone_at(at, x);
+	for (int i = 0; i < n; i++) x = sl_slice_at(at, x, opts.naxes ? opts.axes[i] : i, -1, INT64_MIN, -1);
+	return x;
+}
+
+/* The border of n elements beside the first ones of an axis (or the last ones); NULL in *border if n is 0. */
+static bool border(const char *at, sl_tensor *x, int axis, int64_t n, bool last, const struct sl_pad_opts *o,
+		   sl_tensor **to)
+{
+	sl_shape s = sl_tensor_shape(x);
+	int64_t size = s.dim[axis];
+	*to = NULL;
+	if (n == 0) return true;
+	s.dim[axis] = n;
+	if (!o->reflect) return (*to = slp_full_beside(at, x, s, o->value)) != NULL;
+	sl_tensor *near = last ? part(at, x, axis, size - 1 - n, size - 1) : part(at, x, axis, 1, n + 1);
+	return (*to = sl_slice_at(at, near, axis, -1, INT64_MIN, -1)) != NULL;
+}
+
+/* x with more elements before the first and after the last of an axis: of a value, or with .reflect what lies on the
+ * other side of the first and the last one.  SL_EINVAL: no such axis, a negative number, more to reflect than there is.
+ *
+ *     y = sl_pad(x, -1, 2, 0);    // two zeros in front of each row */
+sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int64_t after, struct sl_pad_opts opts)
+{
+	const char *me = "sl_pad";
+	SLP_CALL(me, at);
+	sl_tensor *list[3];
+	int n = 0;
+	if (!slp_axis_given(at, me, x, &axis)) return NULL;
+	int64_t size = sl_tensor_shape(x).dim[axis];
+	if (before < 0 || after < 0 || (opts.reflect && (before >= size || after >= size)))
+		return slp_call_fail(at, me, SL_EINVAL, "%lld before and %lld after %lld elements", (long long)before,
+				     (long long)after, (long long)size);
+	if (!border(at, x, axis, before, false, &opts, &list[n])) return NULL;
+	if (list[n]) n++;
+	list[n++] = x;
+	if (!border(at, x, axis, after, true, &opts, &list[n])) return NULL;
+	if (list[n]) n++;
+	return sl_concat_at(at, list, n, axis);
+}
+
+/* x (r, …) with rows added where their indices say: rows (…, …) has the shape of the indices, then that of a row of x;
+ * several may meet.  Floats; indices int32.  Errors: see sl_gather.
+ *
+ *     y = sl_index_add(x, indices, rows);    // (r, w), (n), (n, w) -> (r, w) */
+sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_tensor *rows)
+{
+	SLP_CALL("sl_index_add", at);
+	if (!slp_shape_given(at, "sl_index_add", "x", x)) return NULL;
+	sl_shape s = sl_tensor_shape(x);
+	if (s.ndim < 1) return slp_call_fail(at, "sl_index_add", SL_ESHAPE, "x is a scalar and has no rows");
+	struct slp_gather_grad_attrs attrs = {s.dim[0]};
+	return sl_add_at(at, x, slp_apply1(at, &slp_op_gather_grad, &attrs, 2, (sl_tensor *[]){rows, indices}));
+}

@@ -1,0 +1,57 @@
+/* Normalisations made of others. */
+#include "compose.h"
+
+/* x over the root of the mean of its squares along the last axis, times gamma (n), or NULL for none.
+ * B. Zhang, R. Sennrich, arXiv:1910.07467, 2019.  Errors are those of the operations.
+ *
+ *     sl_tensor *y = sl_rms_norm(x, gamma); */
+sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct sl_rms_norm_opts opts)
+{
+	SLP_CALL("sl_rms_norm", at);
+	double eps = opts.eps == 0 ? 1e-5 : opts.eps;
+	sl_tensor *mean = sl_mean_at(at, sl_square_at(at, x), (struct sl_reduce_opts){SL_AXES(-1), .keepdims = true});
+	sl_tensor *y = sl_mul_at(at, x, sl_rsqrt_at(at, sl_add_scalar_at(at, mean, eps)));
+	return y && gamma ? sl_mul_at(at, y, gamma) : y;
+}
+
+/* One number a channel, (c), as something that (n, c, …) is multiplied with. */
+static sl_tensor *channels(const char *at, sl_tensor *t, sl_shape x)
+{
+	sl_shape s = {x.ndim - 1, {-1, 1, 1, 1, 1, 1}};
+	return sl_reshape_at(at, t, s);
+}
+
+static sl_tensor *grouped(const char *at, const char *me, sl_tensor *x, int64_t groups, sl_tensor *gamma,
+			  sl_tensor *beta, struct sl_layer_norm_opts opts)
+{
+	sl_shape s = sl_tensor_shape(x);
+	if (s.ndim < 2 || groups < 1 || s.dim[1] % groups)
+		return slp_call_fail(at, me, SL_ESHAPE, "x must have samples and channels, %lld groups of them", (long long)groups);
+	int64_t rows = s.dim[0] * groups, length = rows ? sl_shape_size(s) / rows : 0;
+	sl_tensor *one = slp_full_beside(at, x, SL_SHAPE(length), 1), *zero = slp_full_beside(at, x, SL_SHAPE(length), 0);
+	sl_tensor *y = sl_layer_norm_at(at, sl_reshape_at(at, x, SL_SHAPE(rows, length)), one, zero, opts);
+	y = y ? sl_reshape_at(at, y, s) : NULL;
+	if (y && gamma) y = sl_mul_at(at, y, channels(at, gamma, s));
+	return y && beta ? sl_add_at(at, y, channels(at, beta, s)) : y;
+}
+
+/* x (n, c, …) normalised over each group of channels of a sample, as sl_layer_norm does it, times gamma (c), or NULL
+ * for none, plus beta (c), or NULL for none.  Y. Wu, K. He, arXiv:1803.08494, 2018.  SL_ESHAPE: no such groups. */
+sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor *gamma, sl_tensor *beta,
+			    struct sl_layer_norm_opts opts)
+{
+	SLP_CALL("sl_group_norm", at);
+	return slp_shape_given(at, "sl_group_norm", "x", x) ? grouped(at, "sl_group_norm", x, groups, gamma, beta, opts)
+							      : NULL;
+}
+
+/* The same over each channel of a sample: gamma (c), or NULL for none; beta (c), or NULL for none. */
+sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta,
+			       struct sl_layer_norm_opts opts)
+{
+	const char *me = "sl_instance_norm";
+	SLP_CALL(me, at);
+	if (!slp_shape_given(at, me, "x", x)) return NULL;
+	sl_shape s = sl_tensor_shape(x);
+	return grouped(at, me, x, s.ndim > 1 ? s.dim[1] : 0, gamma, beta, opts);
+}

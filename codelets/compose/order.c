@@ -1,0 +1,93 @@
+/* Elements by their places along an axis, and in their order. */
+#include "common/layout.h"
+#include "common/strided.h"
+#include "compose.h"
+
+static sl_tensor *counted(const char *at, sl_tensor *like, int64_t n, sl_shape shape)
+{
+	struct sl_make make = {SL_INT32, sl_tensor_device(like)};
+	return sl_reshape_at(at, sl_arange_at(at, 0, (double)n, 1, make), shape);
+}
+
+/* Where in x, as one row, the elements are that the indices along an axis name, as one row; -1 for those that are not
+ * there. */
+static sl_tensor *places(const char *at, sl_tensor *indices, struct slp_split x, int64_t m)
+{
+	sl_tensor *i = sl_reshape_at(at, indices, SL_SHAPE(x.outer, m, x.inner));
+	sl_tensor *first = sl_mul_scalar_at(at, counted(at, indices, x.outer, SL_SHAPE(x.outer, 1, 1)),
+					    (double)(x.n * x.inner));
+	first = sl_add_at(at, first, counted(at, indices, x.inner, SL_SHAPE(1, 1, x.inner)));
+	sl_tensor *there = sl_logical_and_at(at, sl_ge_scalar_at(at, i, 0), sl_lt_scalar_at(at, i, (double)x.n));
+	sl_tensor *place = sl_add_at(at, sl_mul_scalar_at(at, i, (double)x.inner), first);
+	place = sl_add_at(at, sl_mul_at(at, place, there), sl_sub_scalar_at(at, there, 1));
+	return sl_reshape_at(at, place, SL_SHAPE(-1));
+}
+
+/* Checks x and the indices, and turns the axis and these into what gather takes of x as one row. */
+static sl_tensor *places_in(const char *at, const char *me, sl_tensor *x, sl_tensor *indices, int axis)
+{
+	if (!slp_axis_given(at, me, x, &axis) || !slp_shape_given(at, me, "indices", indices)) return NULL;
+	sl_shape s = sl_tensor_shape(x), i = sl_tensor_shape(indices), wanted = s;
+	if (i.ndim == s.ndim) wanted.dim[axis] = i.dim[axis];
+	if (sl_tensor_dtype(indices) != SL_INT32)
+		return slp_call_fail(at, me, SL_EDTYPE, "the indices are %s, int32 needed", sl_dtype_name(sl_tensor_dtype(indices)));
+	if (!sl_shape_equal(wanted, i) || sl_shape_size(s) > INT32_MAX)
+		return slp_call_fail(at, me, SL_ESHAPE, "the indices must have the shape of x but for axis %d, and x fewer than 2^31 elements",
+				     axis);
+	return places(at, indices, slp_split_at(s, axis), i.dim[axis]);
+}
+
+/* The elements of x along an axis that indices (int32, of the shape of x but for that axis) name, as numpy.take_along_axis
+ * and torch.gather have it.  SL_ESHAPE, SL_EDTYPE: they do not fit; indices that are not there: see sl_gather.
+ *
+ *     picked = sl_take_along(scores, labels, 1);    // (n, classes), (n, 1) -> (n, 1) */
+sl_tensor *sl_take_along_at(const char *at, sl_tensor *x, sl_tensor *indices, int axis)
+{
+	SLP_CALL("sl_take_along", at);
+	sl_tensor *place = places_in(at, "sl_take_along", x, indices, axis);
+	if (!place) return NULL;
+	sl_tensor *y = sl_gather_at(at, sl_reshape_at(at, x, SL_SHAPE(-1)), place);
+	return y ? sl_reshape_at(at, y, sl_tensor_shape(indices)) : NULL;
+}
+
+/* x with values added where indices say, which, like the values, have the shape of x but for the axis; several may meet.
+ * As torch.scatter_add.  Errors: see sl_take_along. */
+sl_tensor *sl_scatter_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_tensor *values, int axis)
+{
+	const char *me = "sl_scatter_add";
+	SLP_CALL(me, at);
+	sl_tensor *place = places_in(at, me, x, indices, axis);
+	if (!place || !slp_shape_given(at, me, "values", values)) return NULL;
+	if (!sl_shape_equal(sl_tensor_shape(values), sl_tensor_shape(indices)))
+		return slp_call_fail(at, me, SL_ESHAPE, "values and indices must have one shape");
+	struct slp_gather_grad_attrs attrs = {sl_tensor_size(x)};
+	sl_tensor *row = sl_reshape_at(at, values, SL_SHAPE(-1));
+	sl_tensor *sums = slp_apply1(at, &slp_op_gather_grad, &attrs, 2, (sl_tensor *[]){row, place});
+	return sums ? sl_add_at(at, x, sl_reshape_at(at, sums, sl_tensor_shape(x))) : NULL;
+}
+
+/* The elements of x along an axis in their order: see sl_argsort. */
+sl_tensor *sl_sort_at(const char *at, sl_tensor *x, int axis, bool descending)
+{
+	SLP_CALL("sl_sort", at);
+	if (!slp_axis_given(at, "sl_sort", x, &axis)) return NULL;
+	return sl_take_along_at(at, x, sl_argsort_at(at, x, axis, descending), axis);
+}
+
+/* The k largest elements of x along an axis, the largest first; their places go to *indices (int32), or to nobody if that
+ * is NULL.  SL_EINVAL: no such axis, or not so many elements.
+ *
+ *     sl_tensor *where, *best = sl_topk(scores, 5, -1, &where); */
+sl_tensor *sl_topk_at(const char *at, sl_tensor *x, int64_t k, int axis, sl_tensor **indices)
+{
+	const char *me = "sl_topk";
+	SLP_CALL(me, at);
+	if (!slp_axis_given(at, me, x, &axis)) return NULL;
+	int64_t n = sl_tensor_shape(x).dim[axis];
+	if (k < 0 || k > n)
+		return slp_call_fail(at, me, SL_EINVAL, "the %lld largest of %lld elements", (long long)k, (long long)n);
+	sl_tensor *order = sl_slice_at(at, sl_argsort_at(at, x, axis, true), axis, 0, k, 1);
+	sl_tensor *best = order ? sl_take_along_at(at, x, order, axis) : NULL;
+	if (best && indices) *indices = order;
+	return best;
+}

@@ -1,0 +1,60 @@
+/* Random numbers made of those that are uniform: the same on all devices. */
+#include "compose.h"
+
+/* Whole numbers from low on and below high, all as likely; int32, or make.dtype.  SL_EINVAL: there are none, or more than
+ * 2^24.
+ *
+ *     dice = sl_randint(SL_SHAPE(100), 1, 7); */
+sl_tensor *sl_randint_at(const char *at, sl_shape shape, int64_t low, int64_t high, struct sl_make make)
+{
+	const char *me = "sl_randint";
+	SLP_CALL(me, at);
+	if (low >= high || high - low > 1 << 24)
+		return slp_call_fail(at, me, SL_EINVAL, "from %lld to below %lld", (long long)low, (long long)high);
+	sl_tensor *u = sl_uniform_at(at, shape, 0, 1, (struct sl_make){.device = make.device});
+	u = sl_cast_at(at, sl_mul_scalar_at(at, u, (double)(high - low)), SL_INT32);
+	u = sl_add_scalar_at(at, u, (double)low);
+	return make.dtype == SL_DTYPE_DEFAULT || make.dtype == SL_INT32 ? u : sl_cast_at(at, u, make.dtype);
+}
+
+/* 1 with the given probabilities, else 0: floats like them. */
+sl_tensor *sl_bernoulli_at(const char *at, sl_tensor *probabilities)
+{
+	const char *me = "sl_bernoulli";
+	SLP_CALL(me, at);
+	if (!slp_shape_given(at, me, "probabilities", probabilities)) return NULL;
+	struct sl_make make = {sl_tensor_dtype(probabilities), sl_tensor_device(probabilities)};
+	return sl_lt_at(at, sl_uniform_at(at, sl_tensor_shape(probabilities), 0, 1, make), probabilities);
+}
+
+/* The numbers from 0 to n - 1 in an order by chance; int32.  SL_ESHAPE: a negative n. */
+sl_tensor *sl_permutation_at(const char *at, int64_t n, sl_device device)
+{
+	SLP_CALL("sl_permutation", at);
+	return sl_argsort_at(at, sl_uniform_at(at, SL_SHAPE(n), 0, 1, (struct sl_make){.device = device}), 0, false);
+}
+
+/* Draws from distributions, (…, classes) to (…, count), int32: classes as likely as their numbers, which are not negative
+ * and need not add up to 1.  A class can come more than once.
+ *
+ *     next = sl_multinomial(sl_softmax(logits, -1), 1); */
+sl_tensor *sl_multinomial_at(const char *at, sl_tensor *probabilities, int64_t count)
+{
+	const char *me = "sl_multinomial";
+	SLP_CALL(me, at);
+	if (!slp_shape_given(at, me, "probabilities", probabilities)) return NULL;
+	sl_shape s = sl_tensor_shape(probabilities), draws = s;
+	int last = s.ndim - 1;
+	if (s.ndim < 1 || s.ndim >= SL_MAX_NDIM || count < 0)
+		return slp_call_fail(at, me, SL_ESHAPE, "%lld draws from %d axes", (long long)count, s.ndim);
+	struct sl_make make = {sl_tensor_dtype(probabilities), sl_tensor_device(probabilities)};
+	draws.dim[last] = count;
+	sl_tensor *sums = sl_cumsum_at(at, probabilities, -1), *all = sl_slice_at(at, sums, last, -1, INT64_MAX, 1);
+	sl_tensor *u = sl_mul_at(at, sl_uniform_at(at, draws, 0, 1, make), all);
+	if (!u) return NULL;
+	/* (…, 1, classes) and (…, count, 1) */
+	s.dim[s.ndim++] = s.dim[last], s.dim[last] = 1;
+	draws.dim[draws.ndim++] = 1;
+	sl_tensor *passed = sl_le_at(at, sl_reshape_at(at, sums, s), sl_reshape_at(at, u, draws));
+	return sl_cast_at(at, sl_sum_at(at, passed, (struct sl_reduce_opts){SL_AXES(-1)}), SL_INT32);
+}

@@ -1,0 +1,52 @@
+/* Statistics over axes that are made of reductions. */
+#include "compose.h"
+
+/* log(sum(exp(x))) over axes, as sl_sum has them, without overflow: the largest element is taken out first.  SL_EDTYPE
+ * unless x is a float. */
+sl_tensor *sl_logsumexp_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
+{
+	SLP_CALL("sl_logsumexp", at);
+	struct sl_reduce_opts keep = {opts.axes, opts.naxes, true};
+	sl_tensor *m = sl_max_at(at, x, keep);
+	if (!m || !(m = sl_detach_at(at, m))) return NULL;
+	/* an infinite one would be taken from itself */
+	m = slp_apply1(at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){sl_isfinite_at(at, m), m});
+	sl_tensor *sum = sl_sum_at(at, sl_exp_at(at, sl_sub_at(at, x, m)), opts);
+	return sl_add_at(at, sl_log_at(at, sum), opts.keepdims ? m : sl_sum_at(at, m, opts));
+}
+
+/* How many elements go into one. */
+static double gathered(sl_shape s, const struct sl_variance_opts *o)
+{
+	double n = o->naxes ? 1 : (double)sl_shape_size(s);
+	for (int i = 0; i < o->naxes; i++) {
+		int axis = o->axes[i];
+		if (slp_axis(&axis, s.ndim)) n *= (double)s.dim[axis]; /* the mean has complained of others */
+	}
+	return n;
+}
+
+/* The variance over axes, as sl_mean has them: the sum of the squares of what elements are away from their mean, over
+ * their number less ddof.  Integers are turned into float32.  SL_EINVAL: a ddof that is negative.
+ *
+ *     sl_tensor *v = sl_variance(x, SL_AXES(-1), .ddof = 1, .keepdims = true); */
+sl_tensor *sl_variance_at(const char *at, sl_tensor *x, struct sl_variance_opts opts)
+{
+	SLP_CALL("sl_variance", at);
+	if (opts.ddof < 0) return slp_call_fail(at, "sl_variance", SL_EINVAL, "ddof %d is negative", opts.ddof);
+	if (x && !slp_is_float(sl_tensor_dtype(x))) x = sl_cast_at(at, x, SL_FLOAT32);
+	sl_tensor *mean = sl_mean_at(at, x, (struct sl_reduce_opts){opts.axes, opts.naxes, true});
+	sl_tensor *squares = sl_square_at(at, sl_sub_at(at, x, mean));
+	sl_tensor *v = sl_mean_at(at, squares, (struct sl_reduce_opts){opts.axes, opts.naxes, opts.keepdims});
+	if (!v || opts.ddof == 0) return v;
+	if (!slp_shape_given(at, "sl_variance", "x", x)) return NULL;
+	double n = gathered(sl_tensor_shape(x), &opts);
+	return sl_mul_scalar_at(at, v, n / (n > opts.ddof ? n - opts.ddof : 0));
+}
+
+/* The standard deviation: the root of sl_variance. */
+sl_tensor *sl_std_at(const char *at, sl_tensor *x, struct sl_variance_opts opts)
+{
+	SLP_CALL("sl_std", at);
+	return sl_sqrt_at(at, sl_variance_at(at, x, opts));
+}

@@ -1,0 +1,117 @@
+/* argsort: the places of elements along an axis, in their order. */
+#include "argsort.h"
+#include "common/describe.h"
+
+static const struct slp_attr attr_table[] = {
+	SLP_ATTR(struct slp_argsort_attrs, axis, SLP_INT, 1, "the axis to sort along"),
+	SLP_ATTR(struct slp_argsort_attrs, descending, SLP_BOOL, 1, "the largest first"),
+	{0},
+};
+
+static enum sl_status infer(struct slp_infer *c)
+{
+	struct slp_argsort_attrs *a = c->attrs;
+	sl_shape shape = c->in[0].shape;
+	int axis = a->axis;
+	if (!slp_axis(&a->axis, shape.ndim))
+		return slp_reject(c, SL_EINVAL, "axis %d of a tensor with %d axes", axis, shape.ndim);
+	if (shape.dim[a->axis] > INT32_MAX) return slp_reject(c, SL_ESHAPE, "places beyond int32 along axis %d", axis);
+	c->out[0] = (struct slp_type){SL_INT32, shape};
+	return SL_OK;
+}
+
+static double flops(const struct slp_infer *c)
+{
+	const struct slp_argsort_attrs *a = c->attrs;
+	double rounds = 1;
+	for (int64_t n = c->in[0].shape.dim[a->axis]; n > 1; n /= 2) rounds++;
+	return rounds * (double)sl_shape_size(c->in[0].shape);
+}
+
+/* Places as they are sorted, and as many to merge them into. */
+static size_t scratch(const struct slp_infer *c)
+{
+	return 2 * sizeof(int32_t) * (size_t)sl_shape_size(c->in[0].shape);
+}
+
+struct job {
+	const struct slp_kernel *k;
+	struct slp_split split;
+	bool descending;
+};
+
+/* The sorted ranges [begin, middle) and [middle, end) of `from` as one of `to`; of equal elements those of the first
+ * stay first. */
+static void merge(const struct job *j, int64_t first, const int32_t *from, int32_t *to, int64_t begin, int64_t middle,
+                  int64_t end)
+{
+	const struct slp_view *x = &j->k->in[0];
+	int64_t a = begin, b = middle;
+	for (int64_t i = begin; i < end; i++) {
+		bool second = a == middle || (b < end && slp_sorts_before(slp_get(x, first + from[b] * j->split.inner),
+		                                                          slp_get(x, first + from[a] * j->split.inner),
+		                                                          j->descending));
+		to[i] = second ? from[b++] : from[a++];
+	}
+}
+
+/* By merging ever longer ranges (J. von Neumann, 1945). */
+static void sort_line(const struct job *j, int64_t line)
+{
+	int64_t n = j->split.n, first = line / j->split.inner * n * j->split.inner + line % j->split.inner;
+	int32_t *from = (int32_t *)j->k->scratch + 2 * n * line, *to = from + n;
+	for (int64_t i = 0; i < n; i++) from[i] = (int32_t)i;
+	for (int64_t width = 1; width < n; width *= 2) {
+		for (int64_t begin = 0; begin < n; begin += 2 * width) {
+			int64_t middle = begin + width < n ? begin + width : n;
+			merge(j, first, from, to, begin, middle, middle + width < n ? middle + width : n);
+		}
+		int32_t *swap = from;
+		from = to;
+		to = swap;
+	}
+	int32_t *y = j->k->out[0].ptr;
+	for (int64_t i = 0; i < n; i++) y[first + i * j->split.inner] = from[i];
+}
+
+static void sort_range(void *arg, int64_t begin, int64_t end)
+{
+	for (; begin < end; begin++) sort_line(arg, begin);
+}
+
+static enum sl_status argsort_cpu(const struct slp_kernel *k)
+{
+	struct job j = {k, slp_argsort_split(k), ((const struct slp_argsort_attrs *)k->attrs)->descending};
+	if (slp_size(&k->out[0])) slp_parallel_for(j.split.outer * j.split.inner, 8192 / j.split.n + 1, sort_range, &j);
+	return SL_OK;
+}
+
+/* By how many stand before each. */
+static enum sl_status argsort_ref(const struct slp_kernel *k)
+{
+	struct slp_split s = slp_argsort_split(k);
+	bool descending = ((const struct slp_argsort_attrs *)k->attrs)->descending;
+	for (int64_t e = 0; e < slp_size(&k->out[0]); e++) {
+		int64_t i = e / s.inner % s.n, first = e - i * s.inner, place = 0;
+		double v = slp_get(&k->in[0], e);
+		for (int64_t o = 0; o < s.n; o++) {
+			double u = slp_get(&k->in[0], first + o * s.inner);
+			place += slp_sorts_before(u, v, descending) || (o < i && !slp_sorts_before(v, u, descending));
+		}
+		slp_set(&k->out[0], first + place * s.inner, (double)i);
+	}
+	return SL_OK;
+}
+
+SLP_DESCRIBE(argsort, "places of elements along an axis, in their order", "x", 1, .attr_table = attr_table,
+	     .attrs_size = sizeof(struct slp_argsort_attrs),
+	     .rows = SLP_ROWS(SLP_ROW(SLP_NUMBERS, argsort_cpu, slp_cuda_argsort)), .infer = infer, .flops = flops,
+	     .scratch = scratch);
+
+/* The places of the elements of x along an axis, int32, in the order of the elements: the smallest first, or the largest
+ * if `descending`.  Equal ones stay in their order; NaN counts as the largest.  Nothing flows back.  SL_EINVAL: no such
+ * axis (negative: from the end). */
+sl_tensor *sl_argsort_at(const char *at, sl_tensor *x, int axis, bool descending)
+{
+	return slp_apply1(at, &slp_op_argsort, &(struct slp_argsort_attrs){axis, descending}, 1, &x);
+}

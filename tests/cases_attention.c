@@ -1,0 +1,55 @@
+/* Cases of attention.  The expected values are PyTorch's, in float64. */
+#include <math.h>
+
+#include "attention/attention.h"
+#include "cases.h"
+
+#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
+#define RANDOM(...) {SL_FLOAT32, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
+#define GIVEN(n, dims, ...) {SL_FLOAT32, DIMS dims, 0, 0, {__VA_ARGS__}, n}
+#define UNPACK(...) __VA_ARGS__
+#define WITH(...) &(const struct slp_attention_attrs){__VA_ARGS__}
+#define CASE(what, attrs, n, inputs, ...) {"attention", what, attrs, n, .in = {UNPACK inputs}, __VA_ARGS__}
+#define GRAD(what, attrs, n, inputs, ...)                                                                              \
+	{"attention_grad", what, attrs, n, .in = {UNPACK inputs}, .no_grad = true, .tolerance = 1e-4, __VA_ARGS__}
+
+/* clang-format off */
+#define KNOWN GIVEN(4, (1, 2, 2), 0.5, -1, 1.5, 2), GIVEN(6, (1, 3, 2), 1, -0.5, 0.25, 2, -1, 0.5), GIVEN(6, (1, 3, 2), 1, 2, 3, -1, 0.5, -2)
+#define EXPECT(...) .expect = {__VA_ARGS__}, .nexpect = 4
+/* dy, q, k, v, y, logs */
+#define BACK(h, t, s, d, e) RANDOM(h, t, e), RANDOM(h, t, d), RANDOM(h, s, d), RANDOM(h, s, e), RANDOM(h, t, e), RANDOM(h, t)
+#define QKV(h, t, s, d, e) RANDOM(h, t, d), RANDOM(h, s, d), RANDOM(h, s, e)
+
+const struct slp_case slp_cases_attention[] = {
+	CASE("known values", WITH(0, false), 3, (KNOWN), EXPECT(1.10213736, 1.00636634, 2.8096262, -0.852365447)),
+	CASE("known values, causal", WITH(0, true), 3, (KNOWN), EXPECT(1, 2, 2.87869661, -0.818044918)),
+	CASE("known values, masked", WITH(0, false), 4, (KNOWN, GIVEN(6, (2, 3), 0, -1, 0.5, 0.25, 0, -INFINITY)), .no_grad = true,
+	     EXPECT(0.928180074, 0.793759598, 2.84688109, -0.770321632)),
+	CASE("known values, a scale", WITH(0.3, false), 3, (KNOWN), EXPECT(1.28910661, 0.243679057, 2.22003417, -0.542558736)),
+	CASE("a query that sees nothing", WITH(0, false), 4, (KNOWN, GIVEN(6, (2, 3), -INFINITY, -INFINITY, -INFINITY, 0.25, 0, -INFINITY)),
+	     .no_grad = true, EXPECT(0, 0, 2.84688109, -0.770321632)),
+	CASE("large scores", WITH(100, false), 3, (KNOWN), .no_grad = true, EXPECT(1, 2, 3, -1)),
+	CASE("heads", WITH(0, false), 3, (RANDOM(2, 2, 4, 3), RANDOM(2, 2, 5, 3), RANDOM(2, 2, 5, 2))),
+	CASE("heads, causal", WITH(0, true), 3, (RANDOM(2, 2, 4, 3), RANDOM(2, 2, 5, 3), RANDOM(2, 2, 5, 2))),
+	CASE("causal, fewer keys", WITH(0, true), 3, (QKV(1, 5, 3, 2, 2))),
+	CASE("no heads' axis", WITH(0, false), 3, (RANDOM(3, 4), RANDOM(2, 4), RANDOM(2, 4))),
+	CASE("several blocks", WITH(0, false), 3, (QKV(2, 130, 300, 8, 5)), .no_grad = true),
+	CASE("several blocks, causal", WITH(0, true), 3, (QKV(1, 300, 300, 5, 8)), .no_grad = true),
+	CASE("mask of samples", WITH(0, false), 4, (RANDOM(2, 3, 7, 4), RANDOM(2, 3, 9, 4), RANDOM(2, 3, 9, 4), RANDOM(2, 1, 1, 9)), .no_grad = true),
+	CASE("mask of heads, causal", WITH(0, true), 4, (RANDOM(2, 3, 7, 4), RANDOM(2, 3, 9, 4), RANDOM(2, 3, 9, 4), RANDOM(3, 7, 9)), .no_grad = true),
+	CASE("no queries", WITH(0, false), 3, (QKV(2, 0, 3, 4, 4)), .no_grad = true),
+	CASE("no keys", WITH(0, false), 3, (QKV(2, 2, 0, 4, 3)), .no_grad = true, EXPECT(0, 0, 0, 0)),
+	CASE("widths differ", WITH(0, false), 3, (RANDOM(1, 2, 3), RANDOM(1, 2, 4), RANDOM(1, 2, 4)), .reject = SL_ESHAPE),
+	CASE("heads differ", WITH(0, false), 3, (RANDOM(2, 2, 3), RANDOM(1, 2, 3), RANDOM(1, 2, 3)), .reject = SL_ESHAPE),
+	CASE("a mask that does not fit", WITH(0, false), 4, (QKV(2, 2, 3, 4, 4), RANDOM(2, 2)), .reject = SL_ESHAPE),
+	CASE("integers", WITH(0, false), 3, ({SL_INT32, DIMS(2, 2), 0, 3, {0}, 0}, RANDOM(2, 2), RANDOM(2, 2)), .reject = SL_EDTYPE),
+
+	GRAD("small", WITH(0, false), 6, (BACK(3, 4, 5, 3, 2))),
+	GRAD("causal", WITH(0.5, true), 6, (BACK(3, 4, 5, 3, 2))),
+	GRAD("masked", WITH(0, false), 7, (BACK(3, 4, 5, 3, 2), RANDOM(3, 1, 5))),
+	GRAD("several blocks", WITH(0, false), 6, (BACK(2, 130, 300, 8, 5))),
+	GRAD("several blocks, causal", WITH(0, true), 6, (BACK(1, 300, 300, 5, 8))),
+	GRAD("no queries", WITH(0, false), 6, (BACK(2, 0, 3, 4, 4))),
+	GRAD("logs of another shape", WITH(0, false), 6, (RANDOM(1, 2, 3), QKV(1, 2, 2, 3, 3), RANDOM(1, 2, 3), RANDOM(1, 3)), .reject = SL_ESHAPE),
+	{0},
+};
