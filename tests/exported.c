@@ -30,7 +30,7 @@ static bool export(const char *folder, const struct slp_network *n)
 		sl_tensor *x = sl_uniform(n->shape, 0, 10);
 		ok = sl_initialize(net, .init = sl_xavier_init()) == SL_OK;
 		SL_RECORD sl_forward(net, x); /* running statistics move */
-		ok = ok && sl_export(net, prefix, SL_SHAPES(n->shape)) == SL_OK;
+		ok = ok && (n->onnx_alone || sl_export(net, prefix, SL_SHAPES(n->shape)) == SL_OK);
 #ifdef HAVE_ONNX
 		ok = ok && export_onnx(prefix, net, n);
 #else

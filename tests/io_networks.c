@@ -1,6 +1,8 @@
 /* Networks that are exported and compared with other libraries: the usual ones, and one that has a bit of everything. */
 #include "io_networks.h"
 
+#include <starling/functions.h>
+
 static sl_block *lenet(void)
 {
 	return sl_sequential(sl_conv2d_layer(6, .kernel = {5}, .pad = {2, 2}, .activation = SL_SIGMOID),
@@ -116,6 +118,34 @@ static sl_tensor *everything(sl_tensor *x)
 	return sl_softmax(sl_sub(y, sl_max(y, SL_AXES(1), .keepdims = true)), 1);
 }
 
+/* ---- what MXNet's format lacks ------------------------------------------------------------------------------------- */
+
+/* Each of them changes the result. */
+static sl_tensor *choices(sl_tensor *x)
+{
+	sl_tensor *large = sl_gt_scalar(x, 4), *odd = sl_gt_scalar(sl_sin(x), 0);
+	sl_tensor *y = sl_where(sl_logical_and(large, odd), sl_log1p(x), sl_expm1(sl_neg(x)));
+	y = sl_add(y, sl_logical_or(large, sl_logical_not(odd)));
+	y = sl_add(y, sl_mul_scalar(sl_logical_xor(odd, large), 0.25));
+	return sl_add(y, sl_mul_scalar(sl_isfinite(sl_log(sl_sub_scalar(x, 3))), 0.5));
+}
+
+static sl_tensor *functions(sl_tensor *x)
+{
+	sl_tensor *y = sl_add(sl_cos(x), sl_mul(sl_erf(sl_sub_scalar(x, 5)), sl_rsqrt(sl_add_scalar(x, 1))));
+	y = sl_add(sl_silu(y), sl_mul(sl_hard_swish(sl_sub_scalar(x, 5)), sl_gelu_tanh(y)));
+	y = sl_add(y, sl_mul(sl_sign(y), sl_sub(sl_round(x), sl_mul_scalar(sl_floor(x), 0.5))));
+	y = sl_sub(y, sl_mul_scalar(sl_ceil(y), 0.25));
+	y = sl_add(y, sl_mul_scalar(sl_isnan(sl_log(sl_sub_scalar(x, 6))), 0.125));
+	y = sl_add(sl_add(y, sl_leaky_relu(y, 0.1)), sl_prod(sl_clip(y, -1.5, 1.5), SL_AXES(1), .keepdims = true));
+	return sl_add(sl_rms_norm(y, NULL), choices(x));
+}
+
+static sl_block *functional(void)
+{
+	return sl_sequential(sl_lambda("functions", functions), sl_dense(6));
+}
+
 static sl_block *ops(void)
 {
 	return sl_sequential(sl_lambda("everything", everything), sl_dense(6));
@@ -124,11 +154,12 @@ static sl_block *ops(void)
 /* ---- all ----------------------------------------------------------------------------------------------------------- */
 
 const struct slp_network slp_networks[] = {
-	{"mlp", mlp, {2, {3, 10}}},
-	{"lenet", lenet, {4, {2, 1, 28, 28}}},
-	{"resnet18", resnet18, {4, {2, 3, 32, 32}}},
-	{"mixed", mixed, {4, {2, 3, 9, 9}}},
-	{"words", words, {2, {4, 2}}},
-	{"ops", ops, {2, {3, 4}}},
+	{"mlp", mlp, {2, {3, 10}}, false},
+	{"lenet", lenet, {4, {2, 1, 28, 28}}, false},
+	{"resnet18", resnet18, {4, {2, 3, 32, 32}}, false},
+	{"mixed", mixed, {4, {2, 3, 9, 9}}, false},
+	{"words", words, {2, {4, 2}}, false},
+	{"ops", ops, {2, {3, 4}}, false},
+	{"functions", functional, {2, {3, 4}}, true},
 	{0},
 };

@@ -9,6 +9,7 @@ extern const struct slp_network {
 	const char *name;
 	sl_block *(*make)(void);
 	sl_shape shape;
+	bool onnx_alone; /* MXNet lacks some of its operations */
 } slp_networks[];
 
 #endif
