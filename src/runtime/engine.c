@@ -181,7 +181,7 @@ static enum sl_status check_home(const char *at)
 	return SL_EIO;
 }
 
-/* Our own one, for tests: which schedule it makes is said, so that it can be made again. */
+/* Our own policy, for tests: which schedule it makes is said, so that it can be made again. */
 static void choose_fuzz(struct starpu_conf *conf)
 {
 	struct timespec now;
@@ -190,7 +190,19 @@ static void choose_fuzz(struct starpu_conf *conf)
 	slp_fuzz_seed((uint64_t)seed);
 	fprintf(stderr, "starling: " SLP_FUZZ_POLICY " orders tasks by SL_FUZZ_SEED=%lld\n", seed);
 	conf->sched_policy = &slp_fuzz_policy;
-	conf->sched_policy_name = "eager"; /* one that StarPU knows; it takes ours all the same */
+	conf->sched_policy_name = NULL;
+}
+
+/* StarPU reads files of measurements, and looks for the policy of that name even if it is given one. */
+static int init_starpu(struct starpu_conf *conf)
+{
+	const char *sched = conf->sched_policy ? getenv("STARPU_SCHED") : NULL;
+	if (sched) unsetenv("STARPU_SCHED");
+	locale_t locale = slp_number_begin();
+	int ret = starpu_init(conf);
+	slp_number_end(locale);
+	if (sched) setenv("STARPU_SCHED", sched, 1);
+	return ret;
 }
 
 static enum sl_status start_starpu(const char *at, struct sl_config *c)
@@ -211,9 +223,7 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	conf.nopencl = 0;
 	if (c->explain) conf.calibrate = conf.calibrate ? conf.calibrate : 1; /* else predictions are asked of policies only */
 	conf.catch_signals = 0; /* a library leaves signals to the program */
-	locale_t locale = slp_number_begin(); /* it reads files of measurements, and writes them at its end */
-	int ret = starpu_init(&conf);
-	slp_number_end(locale);
+	int ret = init_starpu(&conf);
 	if (ret == 0) return SL_OK;
 	slp_call_fail(at, "sl_init", SL_EDEVICE, "StarPU did not start with %d CPU workers and policy %s: %s", c->teams,
 	              c->sched, strerror(-ret));
