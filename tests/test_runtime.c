@@ -446,6 +446,21 @@ static void test_variables(void)
 	CHECK(!strcmp(slp_engine.config.sched, "eager"));
 }
 
+#if SLP_STARPU_1_4
+/* StarPU takes what the config says, whatever the variable says. */
+static void test_policy(void)
+{
+	setenv("STARPU_SCHED", "eager", 1);
+	start((struct sl_config){.sched = "prio"});
+	CHECK(!strcmp(starpu_sched_get_sched_policy()->policy_name, "prio"));
+	sl_shutdown();
+	start((struct sl_config){0});
+	CHECK(!strcmp(starpu_sched_get_sched_policy()->policy_name, "eager"));
+	sl_shutdown();
+	unsetenv("STARPU_SCHED");
+}
+#endif
+
 /* ---- waiting and idling ------------------------------------------------------------------------------------------ */
 
 /* Whether the counter goes on within the patience. */
@@ -525,6 +540,9 @@ static const struct slp_test setting_tests[] = {
         {"malformed variables", test_malformed_variables},
         {"no devices", test_no_devices},
         {"variables", test_variables},
+#if SLP_STARPU_1_4
+        {"policy", test_policy},
+#endif
         {0},
 };
 

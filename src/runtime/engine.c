@@ -193,10 +193,10 @@ static void choose_fuzz(struct starpu_conf *conf)
 	conf->sched_policy_name = NULL;
 }
 
-/* StarPU reads files of measurements, and looks for the policy of that name even if it is given one. */
+/* StarPU reads files of measurements.  The variable would win over the policy that it is given. */
 static int init_starpu(struct starpu_conf *conf)
 {
-	const char *sched = conf->sched_policy ? getenv("STARPU_SCHED") : NULL;
+	const char *sched = getenv("STARPU_SCHED");
 	if (sched) unsetenv("STARPU_SCHED");
 	locale_t locale = slp_number_begin();
 	int ret = starpu_init(conf);
