@@ -110,7 +110,7 @@ static void logical(struct slp_onnx_writer *w, const struct slp_gnode *n)
 static void finiteness(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *x = slp_onnx_in(w, n, 0), *nan = SLP_ONNX_NODE(w, "IsNaN", false, x);
-	if (!strcmp(n->op->name, "isnan")) {
+	if (n->op == &slp_op_isnan) {
 		cast_to(w, n, nan);
 		return;
 	}
@@ -123,7 +123,7 @@ static void choice(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *c = as_bool(w, slp_onnx_in(w, n, 0)), *x = slp_onnx_in(w, n, 1);
 	const char *zero = slp_onnx_number(w, 0, n->types[0].dtype);
-	bool when = !strcmp(n->op->name, "take_if");
+	bool when = n->op == &slp_op_take_if;
 	SLP_ONNX_NODE(w, "Where", true, c, when ? x : zero, when ? zero : x);
 }
 
