@@ -152,8 +152,17 @@ struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size);
 /* trainer_state.c */
 /* "0.weight.momentum": a state's name in files; malloc'd, NULL without memory. */
 char *slp_trainer_state_path(sl_trainer *trainer, int i, int which);
-/* Gives a parameter's state these values, in place if there is one; NULL: as at first. */
-bool slp_trainer_set_state(const char *at, sl_param *param, sl_tensor **state, sl_tensor *values);
+
+/* masters.c */
+/* Gives the state `which` of parameter i these values, in place if there is one: programs of whole steps know it.  NULL: as
+ * at first. */
+bool slp_trainer_set_state(const char *at, sl_trainer *trainer, int which, int i, sl_tensor *values);
+/* Whether some parameter is in a half type, and rounded to a master: that is no part of programs of whole steps. */
+bool slp_trainer_rounds(const sl_trainer *trainer);
+/* Masters take the values of parameters that somebody else has written since; false after an error. */
+bool slp_trainer_masters_follow(const char *at, sl_trainer *trainer);
+/* All parameters were rounded to their masters. */
+void slp_trainer_masters_hold(sl_trainer *trainer);
 
 /* schedule.c */
 /* What is wrong with a schedule; NULL: nothing. */

@@ -111,19 +111,22 @@ void slp_state_differs(struct slp_state *s, const char *format, ...)
 	va_end(args);
 }
 
-void slp_state_check_tensor(struct slp_state *s, const char *name, const sl_tensor *mine, const sl_tensor *saved)
+void slp_state_check_type(struct slp_state *s, const char *name, struct slp_type mine, const sl_tensor *saved)
 {
 	char is[128], was[128];
 	if (!saved) {
 		slp_state_differs(s, "%s is not in the file", name);
 		return;
 	}
-	if (sl_shape_equal(sl_tensor_shape(mine), sl_tensor_shape(saved)) &&
-	    sl_tensor_dtype(mine) == sl_tensor_dtype(saved))
-		return;
+	if (sl_shape_equal(mine.shape, sl_tensor_shape(saved)) && mine.dtype == sl_tensor_dtype(saved)) return;
 	slp_state_differs(s, "%s: %s %s in the file, %s %s here", name, sl_dtype_name(sl_tensor_dtype(saved)),
-	                  sl_shape_string(sl_tensor_shape(saved), was), sl_dtype_name(sl_tensor_dtype(mine)),
-	                  sl_shape_string(sl_tensor_shape(mine), is));
+	                  sl_shape_string(sl_tensor_shape(saved), was), sl_dtype_name(mine.dtype),
+	                  sl_shape_string(mine.shape, is));
+}
+
+void slp_state_check_tensor(struct slp_state *s, const char *name, const sl_tensor *mine, const sl_tensor *saved)
+{
+	slp_state_check_type(s, name, mine->type, saved);
 }
 
 void slp_state_check_number(struct slp_state *s, const json_t *figures, const char *part, const char *key, double mine)

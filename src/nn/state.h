@@ -29,6 +29,7 @@ FILE *slp_state_difference(struct slp_state *s);
 /* A line about what does not fit: "\n  optimiser: adam in the file, sgd here". */
 void slp_state_differs(struct slp_state *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* One about a tensor that is missing, or of another type. */
+void slp_state_check_type(struct slp_state *s, const char *name, struct slp_type mine, const sl_tensor *saved);
 void slp_state_check_tensor(struct slp_state *s, const char *name, const sl_tensor *mine, const sl_tensor *saved);
 /* About a figure of a part; int64_t and double both. */
 void slp_state_check_number(struct slp_state *s, const json_t *figures, const char *part, const char *key, double mine);

@@ -59,7 +59,7 @@ static bool save_state(struct slp_state *s, const char *name, int which, int i)
 	return !state || slp_state_add(s, state, "@trainer/%s", name);
 }
 
-/* A state is as its parameter is: here, or, where that has no values yet, in the file. */
+/* A state is as its parameter is, or in float32 for a half type: here, or, where that has no values yet, in the file. */
 static bool check_state(struct slp_state *s, const char *name, int which, int i)
 {
 	int count;
@@ -69,7 +69,7 @@ static bool check_state(struct slp_state *s, const char *name, int which, int i)
 	const sl_tensor *like = p->data ? p->data : path ? slp_state_find(s, "%s", path) : NULL;
 	(void)which;
 	if (state && like)
-		slp_state_check_tensor(s, name, like, state);
+		slp_state_check_type(s, name, (struct slp_type){slp_promoted(like->type.dtype), like->type.shape}, state);
 	else if (state)
 		slp_state_differs(s, "%s belongs to a parameter without values", name);
 	free(path);
@@ -78,10 +78,7 @@ static bool check_state(struct slp_state *s, const char *name, int which, int i)
 
 static bool restore_state(struct slp_state *s, const char *name, int which, int i)
 {
-	int count;
-	sl_trainer *t = s->opts->trainer;
-	sl_param *p = slp_trainer_params(s->at, t, &count)[i];
-	return slp_trainer_set_state(s->at, p, slp_trainer_state(t, which, i), slp_state_find(s, "@trainer/%s", name));
+	return slp_trainer_set_state(s->at, s->opts->trainer, which, i, slp_state_find(s, "@trainer/%s", name));
 }
 
 /* ---- figures ----------------------------------------------------------------------------------------------------- */

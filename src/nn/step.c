@@ -22,7 +22,8 @@ struct slp_compiled {
  * behind one of the macros: sl_softmax_cross_entropy_at.  The parameters are updated by the gradient of the mean of all
  * losses, whether there is one a row, several (one a token), or one for the batch; of their sum with
  * .reduction = SL_REDUCTION_SUM.  The step keeps the network; the trainer must outlive it, and its learning rate and
- * schedule count at each run.  Free it with sl_step_free.  SL_EINVAL: NULL, or no such reduction.
+ * schedule count at each run.  Parameters in half types are updated behind the program.  Free it with sl_step_free.
+ * SL_EINVAL: NULL, or no such reduction.
  *
  *     sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
  *     while (next(&x, &y)) sl_step_run(step, x, y, NULL); */
@@ -248,7 +249,8 @@ enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, s
 {
 	SLP_CALL("sl_step_prepare", at);
 	sl_tensor *in[2] = {x, target};
-	return slp_step_plan(at, "sl_step_prepare", step, in, slp_step_is_alone(step)) ? SL_OK : sl_error();
+	bool whole = slp_step_is_alone(step) && (!step || !slp_trainer_rounds(step->trainer));
+	return slp_step_plan(at, "sl_step_prepare", step, in, whole) ? SL_OK : sl_error();
 }
 
 /* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, as the loss function gave them,
@@ -261,6 +263,8 @@ sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor
 	SLP_CALL("sl_step_run", at);
 	sl_tensor *in[2] = {x, target}, *out[2];
 	if (output) *output = NULL;
+	if (step && slp_trainer_rounds(step->trainer)) /* masters are updated behind the program */
+		return sl_step_run_shards_at(at, step, 1, &x, &target, out, output) == SL_OK ? out[0] : NULL;
 	if (!slp_step_is_alone(step)) return slp_step_run_shards(at, step, 1, &x, &target, out, output) ? out[0] : NULL;
 	sl_plan *plan = slp_step_plan(at, "sl_step_run", step, in, true);
 	if (!plan) return NULL;

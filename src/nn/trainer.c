@@ -5,34 +5,20 @@
 #include "autograd/autograd.h"
 #include "dist/dist.h"
 #include "nn/ranks.h"
+#include "nn/trainer.h"
 #include "runtime/fxt.h"
-
-enum { MAX_STATES = 2 };
-
-struct sl_trainer {
-	sl_block *block; /* held */
-	struct sl_optimizer optimizer;
-	sl_param **params;
-	int count;
-	sl_tensor **states[MAX_STATES]; /* one a parameter, made at its first update */
-	int nstates;
-	sl_device *owners; /* one a parameter: where it is updated; DEFAULT: where it is */
-	int *buckets;      /* one a parameter: those whose gradients are added together */
-	int64_t steps;
-	struct slp_ranks *ranks; /* in one of several processes; NULL before the first step */
-	bool local;              /* the others do not matter */
-};
-
 /* What one call updates: arrays of count tensors. */
 struct update {
-	sl_tensor **params, **grads, **states[MAX_STATES];
+	sl_tensor **params, **grads, **states[SLP_TRAINER_STATES];
 	int *numbers; /* of the parameters in the trainer */
 	int count;
+	sl_tensor **halves, **masters; /* parameters in a half type, and what is updated in their place */
+	int nhalves;
 };
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-static const char *const state_names[][MAX_STATES] = {
+static const char *const state_names[][SLP_TRAINER_STATES] = {
         [SL_SGD] = {"momentum"},
         [SL_ADAM] = {"mean", "var"},
         [SL_ADAMW] = {"mean", "var"},
@@ -81,8 +67,9 @@ static bool make_states(sl_trainer *t)
 	t->nstates = states_of(&t->optimizer);
 	t->owners = slp_calloc((size_t)t->count, sizeof *t->owners);
 	t->buckets = slp_calloc((size_t)t->count, sizeof *t->buckets);
-	if (!t->owners || !t->buckets) return false;
-	for (int i = 0; i < t->nstates; i++)
+	t->versions = slp_calloc((size_t)t->count, sizeof *t->versions);
+	if (!t->owners || !t->buckets || !t->versions) return false;
+	for (int i = 0; i < SLP_TRAINER_STATES; i++)
 		if (!(t->states[i] = slp_calloc((size_t)t->count, sizeof **t->states))) return false;
 	return true;
 }
@@ -92,6 +79,8 @@ static bool make_states(sl_trainer *t)
  * together, some MiB an operation.  Parameters that several devices use are dealt out to them, GPUs if there are any:
  * each device adds the gradients of its own and updates them, and the others fetch the new values when they need them;
  * with .clip_norm, one device of the scheduler's choice does it all.  .lr follows .schedule, see sl_schedule_lr.
+ * Of parameters in a half type the trainer keeps float32 masters, which it updates and then rounds: steps that are small
+ * beside a parameter add up.  Who writes such a parameter (sl_load_params) writes its master, too.
  * The trainer keeps the block.  SL_EINVAL: an option is wrong, or there is nothing to train.
  *
  *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
@@ -117,7 +106,7 @@ sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimiz
 void sl_trainer_free(sl_trainer *trainer)
 {
 	if (!trainer) return;
-	for (int i = 0; i < trainer->nstates; i++) {
+	for (int i = 0; i < SLP_TRAINER_STATES; i++) {
 		for (int k = 0; trainer->states[i] && k < trainer->count; k++) sl_release(trainer->states[i][k]);
 		free(trainer->states[i]);
 	}
@@ -125,6 +114,7 @@ void sl_trainer_free(sl_trainer *trainer)
 	free(trainer->owners);
 	free(trainer->buckets);
 	slp_ranks_free(trainer->ranks);
+	free(trainer->versions);
 	sl_block_free(trainer->block);
 	free(trainer);
 }
@@ -162,12 +152,13 @@ sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *co
 
 const char *slp_trainer_state_name(const sl_trainer *trainer, int which)
 {
-	return which < trainer->nstates ? state_names[trainer->optimizer.kind][which] : NULL;
+	if (which < trainer->nstates) return state_names[trainer->optimizer.kind][which];
+	return which == trainer->nstates ? "master" : NULL;
 }
 
 sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i)
 {
-	return &trainer->states[which][i];
+	return &trainer->states[which < trainer->nstates ? which : SLP_TRAINER_MASTER][i];
 }
 
 double slp_trainer_base_lr(const sl_trainer *trainer)
@@ -272,7 +263,14 @@ static enum sl_status call(const char *at, const struct sl_optimizer *o, const s
 	                                               .step = h.step});
 }
 
-/* The state of parameter i as it goes with `like`: zeros at first; a symbol beside symbols. */
+/* In the type that is computed in. */
+static sl_tensor *new_state(const char *at, int which, const sl_tensor *p)
+{
+	if (which == SLP_TRAINER_MASTER) return sl_cast_at(at, (sl_tensor *)(uintptr_t)p, SL_FLOAT32);
+	return sl_zeros_at(at, p->type.shape, (struct sl_make){slp_promoted(p->type.dtype), p->device});
+}
+
+/* The state of parameter i as it goes with `like`: zeros at first, or a master; a symbol beside symbols. */
 static sl_tensor *state_of(const char *at, sl_trainer *t, int which, int i, sl_tensor *like)
 {
 	sl_tensor **state = &t->states[which][i], *p = t->params[i]->data;
@@ -280,37 +278,51 @@ static sl_tensor *state_of(const char *at, sl_trainer *t, int which, int i, sl_t
 		struct slp_trace *trace = slp_trace_pause();
 		SL_PAUSE
 			SL_SCOPE
-				*state = sl_retain(
-				        sl_zeros_at(at, p->type.shape, (struct sl_make){p->type.dtype, p->device}));
+				*state = sl_retain(new_state(at, which, p));
 		slp_trace_resume(trace);
+		if (which == SLP_TRAINER_MASTER) slp_trainer_master_is_new(t, i);
 	}
 	if (!*state || !sl_is_symbol(like)) return *state;
 	char name[320];
-	snprintf(name, sizeof name, "%s_%s", t->params[i]->full_name, state_names[t->optimizer.kind][which]);
+	snprintf(name, sizeof name, "%s_%s", t->params[i]->full_name, slp_trainer_state_name(t, which));
 	return slp_symbol_of(at, *state, name);
 }
 
 static bool update_new(struct update *u, int count)
 {
-	sl_tensor **all = slp_calloc((size_t)count * (2 + MAX_STATES), sizeof *all + sizeof(int));
+	enum { LISTS = 4 + SLP_TRAINER_STATES };
+	sl_tensor **all = slp_calloc((size_t)count * LISTS, sizeof *all + sizeof(int));
 	*u = (struct update){.params = all};
 	if (!all) return false;
 	u->grads = all + count;
-	for (int i = 0; i < MAX_STATES; i++) u->states[i] = all + (2 + i) * count;
-	u->numbers = (int *)(all + (2 + MAX_STATES) * count);
+	u->halves = all + 2 * count;
+	u->masters = all + 3 * count;
+	for (int i = 0; i < SLP_TRAINER_STATES; i++) u->states[i] = all + (4 + i) * count;
+	u->numbers = (int *)(all + LISTS * count);
 	return true;
+}
+
+/* In the place of a parameter in a half type, its master is updated, by the gradient in float32. */
+static bool take_master(const char *at, sl_trainer *t, struct update *u, int i, sl_tensor **param, sl_tensor **grad)
+{
+	if (!*param || !*grad || !slp_is_half((*param)->type.dtype)) return *param && *grad;
+	u->halves[u->nhalves] = *param;
+	*param = u->masters[u->nhalves++] = state_of(at, t, SLP_TRAINER_MASTER, i, *param);
+	*grad = sl_cast_at(at, *grad, SL_FLOAT32);
+	return *param && *grad;
 }
 
 /* Puts parameter i with its gradient and state into the call. */
 static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, sl_tensor *param, sl_tensor *grad)
 {
+	for (int k = 0; k < t->nstates; k++)
+		if (!(u->states[k][u->count] = state_of(at, t, k, i, param))) return false;
+	if (!take_master(at, t, u, i, &param, &grad)) return false;
 	u->params[u->count] = param;
 	u->grads[u->count] = grad;
 	u->numbers[u->count] = i;
-	for (int k = 0; k < t->nstates; k++)
-		if (!(u->states[k][u->count] = state_of(at, t, k, i, param))) return false;
 	u->count++;
-	return param && grad;
+	return true;
 }
 
 /* So much in one operation where parameters are in no bucket: it has to fit into a device's memory. */
@@ -353,6 +365,16 @@ static bool take_share(const char *at, const sl_trainer *t, struct update *u, st
 	return ok;
 }
 
+/* The parameters in half types, from their masters. */
+static enum sl_status round_masters(const char *at, const struct update *u)
+{
+	for (int i = 0; i < u->nhalves; i++) {
+		sl_tensor *half = u->halves[i];
+		if (!sl_copy_inplace_at(at, half, sl_cast_at(at, u->masters[i], half->type.dtype))) return sl_error();
+	}
+	return SL_OK;
+}
+
 /* An operation for each share of each owner; symbols have none. */
 static enum sl_status update_each(const char *at, sl_trainer *t, struct update *u, struct slp_hyper h)
 {
@@ -371,7 +393,9 @@ static enum sl_status update_each(const char *at, sl_trainer *t, struct update *
 static enum sl_status update_all(const char *at, sl_trainer *t, struct update *u, struct slp_hyper h)
 {
 	const char *outer = slp_fxt_enter("update");
-	enum sl_status s = update_each(at, t, u, h);
+	enum sl_status s = slp_trainer_masters_follow(at, t) ? update_each(at, t, u, h) : sl_error();
+	if (s == SL_OK) s = round_masters(at, u);
+	if (s == SL_OK && u->nhalves) slp_trainer_masters_hold(t);
 	slp_fxt_leave(outer);
 	return s;
 }
@@ -435,10 +459,14 @@ enum sl_status slp_trainer_step(const char *at, sl_trainer *t, int64_t divisor, 
 	struct update u;
 	bool ok = update_new(&u, t->count);
 	if (!ok) slp_call_fail(at, "sl_trainer_step", SL_ENOMEM, "no memory for the update");
-	for (int i = 0; ok && i < t->count; i++) ok = add_fresh(at, t, &u, i, ignore_stale);
-	slp_trainer_owners(t);
-	ok = ok && sum_over_processes(at, t, &u, rows);
-	enum sl_status s = ok ? update_all(at, t, &u, slp_trainer_coming(t, divisor)) : sl_error();
+	enum sl_status s = SL_OK;
+	SL_PAUSE
+		SL_SCOPE {
+			for (int i = 0; ok && i < t->count; i++) ok = add_fresh(at, t, &u, i, ignore_stale);
+			slp_trainer_owners(t);
+			ok = ok && sum_over_processes(at, t, &u, rows);
+			s = ok ? update_all(at, t, &u, slp_trainer_coming(t, divisor)) : sl_error();
+		}
 	free(u.params);
 	if (s != SL_OK) return s;
 	used(t);

@@ -52,7 +52,7 @@ static bool add(struct list *l, char *name, sl_tensor *t)
 /* All that there is; what was not updated yet has no state. */
 static bool list_all(const char *at, sl_trainer *t, struct list *l)
 {
-	size_t most = 2 * (size_t)count_params(t) + 1;
+	size_t most = 3 * (size_t)count_params(t) + 1;
 	const double figures[] = {slp_trainer_base_lr(t), (double)sl_trainer_steps(t)};
 	l->names = slp_calloc(most, sizeof *l->names);
 	l->tensors = slp_calloc(most, sizeof *l->tensors);
@@ -103,12 +103,14 @@ static sl_tensor *find(const struct list *l, const char *name)
 	return NULL;
 }
 
-/* Why a state cannot be that of a parameter; NULL if it can. */
-static const char *misfit(const sl_param *p, const sl_tensor *state)
+/* Why a state cannot be that of a parameter; NULL if it can.  States of half types are in float32. */
+static const char *misfit(const sl_param *p, const sl_tensor *state, bool master)
 {
 	if (!slp_shape_known(p->shape)) return " belongs to a parameter whose shape is not known yet: load the parameters first";
 	if (!sl_shape_equal(sl_tensor_shape(state), p->shape)) return " has another shape than its parameter";
-	if (p->data && sl_tensor_dtype(state) != sl_tensor_dtype(p->data)) return " has another data type than its parameter";
+	enum sl_dtype dtype = p->data ? sl_tensor_dtype(p->data) : SL_DTYPE_DEFAULT;
+	if (p->data && master && !slp_is_half(dtype)) return " belongs to a parameter that is in no half type here";
+	if (p->data && sl_tensor_dtype(state) != slp_promoted(dtype)) return " has another data type than its parameter";
 	return NULL;
 }
 
@@ -122,7 +124,7 @@ static int match(const char *at, const char *path, sl_trainer *t, const struct l
 			char *name = slp_trainer_state_path(t, i, which);
 			states[k] = find(l, name);
 			found += states[k] != NULL;
-			const char *why = states[k] ? misfit(params[i], states[k]) : NULL;
+			const char *why = states[k] ? misfit(params[i], states[k], !slp_trainer_state_name(t, which + 1)) : NULL;
 			if (why) refuse(at, path, why, name);
 			free(name);
 			if (why) return -1;
@@ -130,23 +132,11 @@ static int match(const char *at, const char *path, sl_trainer *t, const struct l
 	return found;
 }
 
-/* Programs of whole steps know a state that there is. */
-bool slp_trainer_set_state(const char *at, sl_param *p, sl_tensor **state, sl_tensor *value)
-{
-	sl_device there = *state ? sl_tensor_device(*state) : p->data ? sl_tensor_device(p->data) : sl_auto();
-	if (!value) return !*state || sl_fill_inplace_at(at, *state, 0);
-	sl_tensor *copy = sl_copy_to_at(at, value, there);
-	if (!copy || *state) return copy && sl_copy_inplace_at(at, *state, copy);
-	*state = sl_retain(copy);
-	return true;
-}
-
 static bool load(const char *at, const char *path, sl_trainer *t, const struct list *l)
 {
 	double figures[2];
-	int count, k = 0;
-	sl_param *const *params = slp_trainer_params(at, t, &count);
-	sl_tensor *first = find(l, FIGURES), **states = slp_calloc(2 * (size_t)count + 1, sizeof *states);
+	int count = count_params(t), k = 0;
+	sl_tensor *first = find(l, FIGURES), **states = slp_calloc(3 * (size_t)count + 1, sizeof *states);
 	if (!states) return slp_call_fail(at, "sl_trainer_load", SL_ENOMEM, "no memory") != NULL;
 	bool ok = first && sl_tensor_dtype(first) == SL_FLOAT64 && sl_tensor_size(first) == 2;
 	if (!ok) refuse(at, path, " is missing: sl_trainer_save did not write this", FIGURES);
@@ -158,7 +148,7 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
 		ok = refuse(at, path, " is no learning rate and number of steps", FIGURES);
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; ok && i < count; i++, k++)
-			ok = slp_trainer_set_state(at, params[i], slp_trainer_state(t, which, i), states[k]);
+			ok = slp_trainer_set_state(at, t, which, i, states[k]);
 	if (ok) slp_trainer_resume(t, figures[0], llround(figures[1]));
 	free(states);
 	return ok;
