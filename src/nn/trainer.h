@@ -18,6 +18,8 @@ struct sl_trainer {
 	sl_device *owners; /* one a parameter: where it is updated; DEFAULT: where it is */
 	int *buckets;      /* one a parameter: those whose gradients are added together */
 	int64_t steps;
+	struct slp_ranks *ranks; /* in one of several processes; NULL before the first step */
+	bool local;              /* the others do not matter */
 };
 
 /* masters.c */
