@@ -122,15 +122,26 @@ static enum sl_status submit_unit(const struct run *r, const struct slp_unit *u)
 	return slp_code_submit(u->code, r->bindings, r->plan->device, r->patches, npatches);
 }
 
+/* What units need must be there before the first one changes anything; small ones may share their task with others. */
+static enum sl_status find_memory(const struct run *r)
+{
+	enum { SMALL = 65536 };
+	const struct slp_layout *l = &r->plan->layout;
+	for (int i = 0; i < l->nstorages; i++) {
+		struct slp_storage *s = r->storages[i] = storage_for(r->plan, i);
+		if (!s) return slp_plan_no_memory();
+		if (s->bytes > SMALL && !slp_storage_allocate(s)) return slp_no_memory(s->bytes);
+	}
+	for (int i = 0; i < l->nunits; i++)
+		if (!slp_code_find_scratch(r->plan->units[i].code)) return sl_error();
+	return SL_OK;
+}
+
 static enum sl_status submit(const struct run *r)
 {
 	const struct slp_layout *l = &r->plan->layout;
-	enum sl_status s = SL_OK;
 	slp_lock();
-	for (int i = 0; i < l->nstorages && s == SL_OK; i++) {
-		r->storages[i] = storage_for(r->plan, i);
-		if (!r->storages[i]) s = slp_plan_no_memory();
-	}
+	enum sl_status s = find_memory(r);
 	for (int i = 0; i < l->nunits && s == SL_OK; i++) s = submit_unit(r, &r->plan->units[i]);
 	slp_unlock();
 	return s;

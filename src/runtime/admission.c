@@ -16,7 +16,7 @@ static size_t room(int gpu)
 
 static size_t need(const struct slp_segment *seg)
 {
-	size_t bytes = slp_align(seg->scratch, 64) + seg->calls->op_scratch;
+	size_t bytes = slp_scratch_bytes(seg->scratch, seg->calls->op_scratch);
 	for (int i = 0; i < seg->nbuffers; i++) bytes += seg->buffers[i]->bytes;
 	return bytes;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/room.h"
 #include "runtime/runtime.h"
 
 _Atomic long slp_fail_alloc;
@@ -15,24 +16,44 @@ static bool told_to_fail(void)
 	return atomic_fetch_sub(&slp_fail_alloc, 1) == 1;
 }
 
+static _Atomic size_t last_refused;
+
+static bool refused(size_t bytes)
+{
+	return told_to_fail() || (bytes >= SLP_ROOM_LARGE && !slp_room_for(bytes));
+}
+
+static void *noted(void *p, size_t bytes)
+{
+	if (!p) atomic_store(&last_refused, bytes);
+	return p;
+}
+
+size_t slp_refused_bytes(void)
+{
+	return atomic_load(&last_refused);
+}
+
 void *slp_try_malloc(size_t bytes)
 {
-	return told_to_fail() ? NULL : malloc(bytes);
+	return noted(refused(bytes) ? NULL : malloc(bytes), bytes);
 }
 
 void *slp_try_calloc(size_t n, size_t size)
 {
-	return told_to_fail() ? NULL : calloc(n, size);
+	size_t bytes;
+	if (__builtin_mul_overflow(n, size, &bytes)) return noted(NULL, SIZE_MAX);
+	return noted(refused(bytes) ? NULL : calloc(n, size), bytes);
 }
 
 void *slp_try_realloc(void *p, size_t bytes)
 {
-	return told_to_fail() ? NULL : realloc(p, bytes);
+	return noted(refused(bytes) ? NULL : realloc(p, bytes), bytes);
 }
 
 void *slp_try_aligned_alloc(size_t alignment, size_t bytes)
 {
-	return told_to_fail() ? NULL : aligned_alloc(alignment, bytes);
+	return noted(refused(bytes) ? NULL : aligned_alloc(alignment, bytes), bytes);
 }
 
 char *slp_try_strdup(const char *text)
@@ -48,13 +69,19 @@ char *slp_try_format(const char *format, va_list args)
 
 /* ---- with an error ----------------------------------------------------------------------------------------------- */
 
+enum sl_status slp_no_memory(size_t bytes)
+{
+	const struct slp_call *c = &slp_current_call;
+	char text[160];
+	slp_call_fail(c->at, c->at ? c->function : "starling", SL_ENOMEM, "%s", slp_room_text(bytes, text));
+	return SL_ENOMEM;
+}
+
 /* A worker has no program to tell: its kernels' failures are faults. */
 static void *checked(void *p, size_t bytes)
 {
-	if (p || starpu_worker_get_id() >= 0) return p;
-	const struct slp_call *c = &slp_current_call;
-	slp_call_fail(c->at, c->at ? c->function : "starling", SL_ENOMEM, "no memory for another %zu bytes", bytes);
-	return NULL;
+	if (!p && starpu_worker_get_id() < 0) slp_no_memory(bytes);
+	return p;
 }
 
 void *slp_malloc(size_t bytes)

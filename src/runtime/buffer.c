@@ -5,20 +5,23 @@
  * still under way ("in flight").  A pending buffer may be handed out again: StarPU lets its next writer wait for them.
  * That bounds memory, but it also binds tasks that were independent, so it is done only once enough bytes are in
  * flight.  Where there is none to hand out, a new one is made until as much is in flight as the program held itself at
- * most; then submission waits.  All this is counted for each device: none waits for what another one has to do. */
+ * most; then submission waits.  All this is counted for each device: none waits for what another one has to do.
+ *
+ * Without GPUs all values lie in main memory, which is asked for here: StarPU would try for ever to get what is not there. */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/handle.h"
+#include "runtime/room.h"
 
-enum { CLASSES = 256, MIN_BYTES = 64 };
+enum { CLASSES = 256, MIN_BYTES = 64, MIN_PROMISE = 65536 };
 
 struct pool {
 	struct slp_buffer *idle;           /* stack */
 	struct slp_buffer *first, **last;  /* queue of pending ones */
 };
 static struct pool pools[SLP_POOLS][CLASSES];
-static starpu_data_handle_t scratch[CLASSES];
 static struct slp_buffer *reserve;    /* by `next`: for segments that must not fail any more */
 static int nreserve;
 static struct slp_buffer *everything; /* all buffers, by `older` and `newer` */
@@ -103,8 +106,16 @@ static void enlist(struct slp_buffer *b)
 	atomic_fetch_add(&slp_counters.handles, 1);
 }
 
+static void give_memory(void *memory, size_t bytes)
+{
+	if (memory) starpu_memory_deallocate(STARPU_MAIN_RAM, bytes);
+	free(memory);
+}
+
 static void discard(struct slp_buffer *b)
 {
+	slp_buffer_written(b);
+	give_memory(b->memory, b->bytes);
 	*(b->newer ? &b->newer->older : &everything) = b->older;
 	if (b->older) b->older->newer = b->newer;
 	slp_stats_bytes(-(long)b->bytes);
@@ -118,15 +129,95 @@ static void unregister(struct slp_buffer *b)
 	discard(b);
 }
 
+/* Gives idle memory back, the largest first, but for so much. */
+static void shrink(size_t keep)
+{
+	for (int p = 0; p < SLP_POOLS; p++)
+		for (int c = CLASSES - 1; c >= 0 && idle_bytes > keep; c--)
+			for (struct slp_buffer *b; idle_bytes > keep && (b = pop_idle(&pools[p][c]));) unregister(b);
+}
+
 /* Gives back idle memory of sizes that are no longer asked for, once it is both much and a good part of all. */
 static void trim(size_t wanted)
 {
 	size_t all = atomic_load(&slp_counters.bytes), keep = ((size_t)64 << 20) + all / 4;
-	if (idle_bytes + wanted <= keep) return;
-	for (int p = 0; p < SLP_POOLS; p++)
-		for (int c = CLASSES - 1; c >= 0 && idle_bytes > keep / 2; c--)
-			for (struct slp_buffer *b; idle_bytes > keep / 2 && (b = pop_idle(&pools[p][c]));) unregister(b);
+	if (idle_bytes + wanted > keep) shrink(keep / 2);
 }
+
+/* ---- main memory ------------------------------------------------------------------------------------------------- */
+
+bool slp_buffer_owns_memory(void)
+{
+	return !slp_engine.ngpus && !sl_is_simulated();
+}
+
+static void settle_all(void)
+{
+	for (int p = 0; p < SLP_POOLS; p++)
+		for (int c = 0; c < CLASSES; c++) settle(&pools[p][c]);
+}
+
+/* Lets go of what is not needed, then waits for tasks; false: that was all. */
+static bool make_room(size_t bytes)
+{
+	settle_all();
+	if (!idle_bytes) return slp_runahead_wait_progress();
+	shrink(idle_bytes > bytes ? idle_bytes - bytes : 0);
+	malloc_trim(0);
+	return true;
+}
+
+/* StarPU ends the program if there is no memory for a handle. */
+static bool handle_fits(void)
+{
+	enum { ABOUT = 96 << 10 };
+	void *memory = slp_try_malloc(ABOUT);
+	free(memory);
+	return memory;
+}
+
+static void *get_memory(size_t bytes)
+{
+	if (!handle_fits()) return NULL;
+	if (bytes < SLP_ROOM_LARGE && !slp_room_for(bytes)) return NULL; /* else alloc.c asks */
+	if (starpu_memory_allocate(STARPU_MAIN_RAM, bytes, 0)) return NULL; /* STARPU_LIMIT_CPU_MEM */
+	void *memory = slp_try_aligned_alloc(64, bytes);
+	if (!memory) starpu_memory_deallocate(STARPU_MAIN_RAM, bytes);
+	return memory;
+}
+
+/* What all buffers together could make room for is worth waiting; more is not. */
+void *slp_buffer_memory(size_t bytes)
+{
+	void *memory = get_memory(bytes);
+	if (!memory && slp_room() + atomic_load(&slp_counters.bytes) < bytes) return NULL;
+	while (!memory && make_room(bytes)) memory = get_memory(bytes);
+	if (memory) return memory;
+	malloc_trim(0);
+	return get_memory(bytes);
+}
+
+/* With GPUs, StarPU asks for memory when a task runs; what has room nowhere would never have it. */
+static bool could_be(size_t bytes, sl_device device)
+{
+	if (sl_is_simulated()) return true;
+	bool fits = device.kind != SL_DEVICE_GPU && slp_room_for(bytes);
+	for (int i = 0; !fits && device.kind != SL_DEVICE_CPU && i < slp_engine.ngpus; i++) {
+		starpu_ssize_t all = starpu_memory_get_total(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[i]));
+		fits = all <= 0 || (size_t)all >= bytes;
+	}
+	return fits;
+}
+
+/* Memory for a buffer, NULL where StarPU asks for it; false if there is none. */
+static bool find_memory(size_t bytes, sl_device device, void **memory)
+{
+	bool own = slp_buffer_owns_memory();
+	*memory = own ? slp_buffer_memory(bytes) : NULL;
+	return own ? *memory != NULL : could_be(bytes, device);
+}
+
+/* ---- making them ------------------------------------------------------------------------------------------------- */
 
 bool slp_buffer_reserve(int n)
 {
@@ -154,24 +245,41 @@ static void free_reserve(void)
 	while (nreserve) free(take_reserved());
 }
 
-static struct slp_buffer *create(size_t bytes, void *data, bool reserved)
+static void enter(size_t bytes, void *data, struct slp_buffer *b)
 {
-	struct slp_buffer *b = reserved ? take_reserved() : slp_calloc(1, sizeof *b);
-	if (!b) return NULL;
 	b->bytes = bytes;
 	slp_handle_register(b, data);
 	enlist(b);
+}
+
+/* It only carries a fault, which the segment sets; like adopted memory, it is not handed out again. */
+static struct slp_buffer *create_lost(void)
+{
+	struct slp_buffer *b = take_reserved();
+	enter(1, &b->nothing, b);
+	b->adopted = &b->nothing;
+	b->lost = true;
 	return b;
 }
 
-static struct slp_buffer *create_pooled(int pool, int cls, bool reserved)
+static struct slp_buffer *create_pooled(sl_device device, int cls, bool reserved)
 {
 	size_t bytes = class_bytes(cls);
+	void *memory;
 	trim(bytes);
-	struct slp_buffer *b = create(bytes, NULL, reserved);
-	if (!b) return NULL;
-	b->pool = pool;
+	if (!find_memory(bytes, device, &memory)) return reserved ? create_lost() : NULL;
+	struct slp_buffer *b = reserved ? take_reserved() : slp_calloc(1, sizeof *b);
+	if (!b) {
+		give_memory(memory, bytes);
+		return NULL;
+	}
+	enter(bytes, memory, b);
+	b->pool = slp_device_pool(device);
 	b->cls = cls;
+	b->memory = memory;
+	if (!memory || bytes < MIN_PROMISE) return b;
+	atomic_store(&b->fresh, true);
+	slp_room_promise((long)bytes);
 	return b;
 }
 
@@ -210,14 +318,13 @@ static struct slp_buffer *find(int p, int cls, bool idle)
 	return b;
 }
 
-/* A buffer for at least so many bytes on a device.  NULL without memory for its bookkeeping, if none is reserved; the
- * memory itself is allocated by StarPU when a task writes. */
+/* A buffer for at least so many bytes on a device. */
 struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffer_kind kind)
 {
 	int cls = class_of(bytes), p = slp_device_pool(device);
 	struct slp_buffer *b = find(p, cls, kind == SLP_BUFFER_IDLE);
-	if (!b) b = create_pooled(p, cls, kind == SLP_BUFFER_RESERVED);
-	if (!b) return NULL;
+	if (!b) b = create_pooled(device, cls, kind == SLP_BUFFER_RESERVED);
+	if (!b || b->lost) return b;
 	struct account *a = &accounts[p];
 	a->held += b->bytes;
 	if (a->most_held < a->held) a->most_held = a->held;
@@ -227,8 +334,9 @@ struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffe
 /* A buffer over the caller's memory, which is used in place as main memory's copy. */
 struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes)
 {
-	struct slp_buffer *b = create(bytes, data, false);
+	struct slp_buffer *b = handle_fits() ? slp_calloc(1, sizeof *b) : NULL;
 	if (!b) return NULL;
+	enter(bytes, data, b);
 	b->adopted = data;
 	return b;
 }
@@ -276,8 +384,15 @@ void slp_buffer_send(struct slp_buffer *b, uint32_t version)
 		if (nodes & 1) starpu_data_prefetch_on_node(b->handle, node, 1);
 }
 
+void slp_buffer_written(struct slp_buffer *b)
+{
+	if (!atomic_load_explicit(&b->fresh, memory_order_relaxed)) return;
+	if (atomic_exchange(&b->fresh, false)) slp_room_promise(-(long)b->bytes);
+}
+
 void slp_buffer_done(struct slp_buffer *b)
 {
+	if (!atomic_load_explicit(&b->fault, memory_order_relaxed)) slp_buffer_written(b);
 	if (atomic_fetch_sub(&b->pending, 1) == 1) end_flight(b);
 }
 
@@ -322,16 +437,6 @@ void slp_buffer_retire(void)
 	slp_buffer_reap(true);
 }
 
-starpu_data_handle_t slp_buffer_scratch(size_t bytes)
-{
-	int cls = class_of(bytes < 4096 ? 4096 : bytes);
-	for (int c = cls; c < CLASSES && class_bytes(c) <= 2 * class_bytes(cls); c++)
-		if (scratch[c]) return scratch[c]; /* one that is there already and not much too large */
-	starpu_variable_data_register(&scratch[cls], -1, 0, class_bytes(cls));
-	atomic_fetch_add(&slp_counters.scratch, class_bytes(cls));
-	return scratch[cls];
-}
-
 /* Unregisters what is left, also what tensors still hold; no task is left. */
 void slp_buffer_clear(void)
 {
@@ -343,9 +448,4 @@ void slp_buffer_clear(void)
 	memset(pools, 0, sizeof pools);
 	memset(accounts, 0, sizeof accounts);
 	idle_bytes = 0;
-	atomic_store(&slp_counters.scratch, 0);
-	for (int i = 0; i < CLASSES; i++) {
-		if (scratch[i]) starpu_data_unregister_no_coherency(scratch[i]);
-		scratch[i] = NULL;
-	}
 }

@@ -216,6 +216,13 @@ static enum sl_status submit_along(struct slp_code *code, const struct slp_bindi
 	return SL_OK;
 }
 
+bool slp_code_find_scratch(const struct slp_code *code)
+{
+	struct slp_scratch scratch;
+	size_t bytes = slp_scratch_bytes(code->scratch, code->calls.op_scratch);
+	return slp_scratch_get(bytes, &scratch) || slp_no_memory(bytes) == SL_OK;
+}
+
 enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
 			       const struct slp_patch *patches, int npatches)
 {

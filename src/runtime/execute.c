@@ -8,6 +8,7 @@
 #include "number.h"
 #include "runtime/execute.h"
 #include "runtime/watch.h"
+#include "runtime/room.h"
 
 _Atomic long slp_fail_kernel;
 _Atomic int slp_slow_team, slp_slow_times = 1;
@@ -45,14 +46,19 @@ struct run {
 	bool elsewhere, for_master;
 };
 
+static char *scratch_of(const struct run *run)
+{
+	const struct slp_segment *seg = run->seg;
+	if (seg->work.memory) return seg->work.memory + (size_t)slp_team_index() * seg->work.bytes;
+	if (seg->scratch_index < 0) return NULL;
+	uintptr_t p = STARPU_VARIABLE_GET_PTR(run->buffers[seg->scratch_index]);
+	return (char *)((p + 63) & ~(uintptr_t)63);
+}
+
 static void find_bases(struct run *run)
 {
 	struct slp_segment *seg = run->seg;
-	run->scratch = NULL;
-	if (seg->scratch_index >= 0 && !run->elsewhere) {
-		uintptr_t p = STARPU_VARIABLE_GET_PTR(run->buffers[seg->scratch_index]);
-		run->scratch = (char *)((p + 63) & ~(uintptr_t)63);
-	}
+	run->scratch = run->elsewhere ? NULL : scratch_of(run);
 	for (int i = 0; i < seg->nslots; i++) {
 		const struct slp_slot *slot = &seg->slots[i];
 		if (!run->elsewhere) {
@@ -79,6 +85,17 @@ static uint32_t input_fault(const struct run *run, const struct slp_record *r)
 	return 0;
 }
 
+/* Of operands without memory, which must not be written either. */
+static uint32_t lost_fault(const struct run *run, const struct slp_record *r)
+{
+	const struct slp_address *addresses = slp_record_addresses(r);
+	for (int i = 0; i < r->nin + r->nout; i++) {
+		const struct slp_buffer *b = run->seg->slots[addresses[i].slot].buffer;
+		if (b && b->lost) return atomic_load(&b->fault);
+	}
+	return 0;
+}
+
 static void set_output_faults(struct run *run, const struct slp_record *r, uint32_t fault)
 {
 	const struct slp_address *addresses = slp_record_addresses(r);
@@ -89,10 +106,11 @@ static void set_output_faults(struct run *run, const struct slp_record *r, uint3
 
 static uint32_t add_fault(const struct slp_record *r, enum sl_status status)
 {
-	char text[SLP_MESSAGE_MAX], worker[64] = "?";
+	char text[SLP_MESSAGE_MAX], worker[64] = "?", room[160] = "";
 	starpu_worker_get_name(starpu_worker_get_id(), worker, sizeof worker);
-	snprintf(text, sizeof text, "%s at %s failed on %s: %s", slp_ops[r->op]->name, r->at, worker,
-		 kernel_message[0] ? kernel_message : sl_status_name(status));
+	if (status == SL_ENOMEM) slp_room_text(slp_refused_bytes(), room);
+	snprintf(text, sizeof text, "%s at %s failed on %s: %s%s%s", slp_ops[r->op]->name, r->at, worker,
+		 kernel_message[0] ? kernel_message : sl_status_name(status), *room ? "; " : "", room);
 	return slp_fault_add(status, text);
 }
 
@@ -178,6 +196,7 @@ static void run_record(struct run *run, const struct slp_record *r)
 	const void *attrs = patch_attrs(run, r, patched.bytes);
 	uint32_t fault = input_fault(run, r);
 	if (slp_watch_deadline > 0 && !run->for_master) slp_watch_runs(run->seg, r);
+	if (!fault && run->seg->lost) fault = lost_fault(run, r);
 	if (fault) {
 		SLP_COUNT(skipped);
 		set_output_faults(run, r, fault);

@@ -58,6 +58,8 @@ struct slp_segment {
 	sl_device device;
 	size_t scratch;    /* bytes for dead results; the calls' own scratch comes on top */
 	int scratch_index; /* among the task's buffers; -1: none */
+	struct slp_scratch work; /* what it has for both */
+	bool lost;         /* a buffer has no memory: calls that use it are skipped */
 	struct slp_explanation *explanation; /* what is kept of it (explain.h); NULL: nothing */
 	struct slp_buffer **buffers; /* of the task, without scratch */
 	size_t need;                 /* bytes of memory that it takes where it runs (admission.c) */

@@ -27,6 +27,8 @@ struct slp_pending {
 };
 void slp_error_set_aside(struct slp_pending *first);
 void slp_error_rejoin(const struct slp_pending *first);
+size_t slp_refused_bytes(void); /* of the last allocation that failed, whoever asked */
+enum sl_status slp_no_memory(size_t bytes); /* sets the error of the program's call: so many were asked for; SL_ENOMEM */
 /* Ends a sync point: the first error, of the thread or of kernels, counts as reported. */
 enum sl_status slp_error_take(void);
 
@@ -94,6 +96,7 @@ int slp_team_cores_total(void);
 int slp_team_cores(int team); /* of a team of this process */
 void slp_team_enter(void); /* called by a CPU worker before each segment: makes it head of its team */
 int slp_team_size(void);   /* threads of the calling worker's team */
+int slp_team_index(void);  /* of the calling worker's team, which it has entered */
 void slp_team_used(void);  /* the calling worker's team computes something together */
 bool slp_team_polls(void); /* other threads of the calling worker's team may be polling for something to compute */
 void slp_team_yield(void); /* the calling worker and its team's threads give way to whoever waits for their cores */
@@ -112,6 +115,9 @@ struct slp_buffer {
 	_Atomic uint64_t readers; /* memory nodes that new values are sent to as soon as they are there, as bits */
 	_Atomic uint32_t version; /* counts what is submitted to write it */
 	_Atomic uint64_t asked;   /* bit v % 64: another segment reads version v */
+	atomic_bool fresh;     /* promised memory that nothing has been written into yet (room.h) */
+	bool lost;             /* there was no memory: its value is spoilt for good, and no kernel may touch it */
+	char nothing;          /* of a lost one: all that StarPU sees of it */
 #ifdef SLP_SIMULATION
 	double written, used;  /* when the last task to write it, to use it, could have ended at best (bound.c) */
 #endif
@@ -119,6 +125,7 @@ struct slp_buffer {
 	struct slp_buffer *next;
 	struct slp_buffer *older, *newer; /* of all that exist */
 	void *adopted;         /* the caller's memory, else NULL */
+	void *memory;          /* main memory that was asked for here; NULL: StarPU asks for it */
 	void (*release)(void *data, void *arg);
 	void *release_arg;
 };
@@ -126,25 +133,48 @@ struct slp_buffer {
 /* All with the engine locked. */
 enum slp_buffer_kind {
 	SLP_BUFFER_IDLE,    /* without tasks under way */
-	SLP_BUFFER_RESERVED /* of those that slp_buffer_reserve has made: there is one */
+	SLP_BUFFER_ANY,
+	SLP_BUFFER_RESERVED /* of those that slp_buffer_reserve has made: there is one, if need be a lost one */
 };
+/* NULL without memory, without an error; a lost one if it must not fail. */
 struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffer_kind kind);
 bool slp_buffer_reserve(int n); /* makes sure that so many can be had; false with an error */
 struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes);
 void slp_buffer_put(struct slp_buffer *buffer);
 void slp_buffer_clear(void);
 size_t slp_buffer_class_bytes(size_t bytes);
-starpu_data_handle_t slp_buffer_scratch(size_t bytes); /* a handle for STARPU_SCRATCH of at least that size */
+bool slp_buffer_owns_memory(void); /* all values lie in main memory, which is asked for here */
+void *slp_buffer_memory(size_t bytes); /* main memory, for which idle buffers go if they must; NULL: none */
 /* Without the lock: */
 void slp_buffer_reap(bool all); /* gives back adopted memory that is no longer in use */
 void slp_buffer_retire(void);   /* gives back all adopted memory: the engine stops */
 /* From a worker: a segment that used the buffer has ended. */
 void slp_buffer_done(struct slp_buffer *buffer);
+void slp_buffer_written(struct slp_buffer *buffer); /* its memory is no more promised, but used */
 /* A segment that is submitted uses the buffer; the version that it leaves.  Locked. */
 uint32_t slp_buffer_use(struct slp_buffer *buffer, bool write);
 /* From a worker: a segment has written this version; it travels to the buffer's readers, before these ask for it, but
  * not if the next thing that happens to it is another change. */
 void slp_buffer_send(struct slp_buffer *buffer, uint32_t version);
+
+/* ---- scratch memory (scratch.c) ---------------------------------------------------------------------------------- */
+
+/* Memory that a segment works in: of StarPU, or each team's own part of `memory`. */
+struct slp_scratch {
+	starpu_data_handle_t handle;
+	char *memory;
+	size_t bytes;       /* of a worker */
+	atomic_bool *fresh; /* nobody has used it yet */
+};
+static inline size_t slp_scratch_bytes(size_t results, size_t calls) /* for dead results and for what calls work in */
+{
+	size_t bytes = (results + 63) / 64 * 64 + calls;
+	return bytes ? bytes + 64 : 0;
+}
+/* At least so much for each worker; 0: none.  False without memory, without an error.  Locked. */
+bool slp_scratch_get(size_t bytes, struct slp_scratch *scratch);
+void slp_scratch_used(const struct slp_scratch *scratch); /* from a worker */
+void slp_scratch_clear(void);
 
 /* ---- storages (segment.c) --------------------------------------------------------------------------------------- */
 
@@ -166,6 +196,9 @@ struct slp_storage {
 struct slp_storage *slp_storage_new(size_t bytes, sl_device device); /* locked */
 void slp_storage_retain(struct slp_storage *storage);
 void slp_storage_release(struct slp_storage *storage);
+/* Makes sure that it has a buffer, before it must have one; false without memory, without an error.  Locked. */
+bool slp_storage_allocate(struct slp_storage *storage);
+void slp_storage_forget(struct slp_storage *storage); /* its buffer, and so its values; locked */
 
 /* An argument of a call. */
 struct slp_operand {
@@ -231,6 +264,7 @@ int slp_code_scratch_slot(struct slp_code *code, size_t offset, size_t bytes);
 void slp_code_name(struct slp_code *code, const char *format, ...) SLP_PRINTF(2); /* for people; without memory: none */
 /* Adds a call; addresses of its inputs, then of its outputs.  False with an error. */
 bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_address *addresses);
+bool slp_code_find_scratch(const struct slp_code *code); /* what its calls work in; false with an error; locked */
 /* Locked.  bindings: one a slot; patches in the order of the calls. */
 enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
 			       const struct slp_patch *patches, int npatches);

@@ -10,6 +10,7 @@
 #include "runtime/explain.h"
 #include "runtime/admission.h"
 #include "runtime/fxt.h"
+#include "runtime/room.h"
 #include "runtime/segment.h"
 #include "runtime/simulate.h"
 #include "runtime/watch.h"
@@ -63,6 +64,18 @@ void slp_storage_release(struct slp_storage *s)
 	slp_lock();
 	if (atomic_fetch_sub(&s->refs, 1) == 1 && s->slot < 0) storage_free(s); /* else flushing frees it */
 	slp_unlock();
+}
+
+void slp_storage_forget(struct slp_storage *s)
+{
+	slp_buffer_put(s->buffer);
+	s->buffer = NULL;
+}
+
+bool slp_storage_allocate(struct slp_storage *s)
+{
+	if (!s->buffer) s->buffer = slp_buffer_get(s->bytes, s->device, SLP_BUFFER_ANY);
+	return s->buffer;
 }
 
 void slp_storage_materialize(struct slp_storage *s)
@@ -141,15 +154,34 @@ void slp_segment_close_if_full(void)
 	if (open_segment->own.nops >= slp_engine.config.bulk || open_segment->nslots >= MAX_SLOTS) slp_flush();
 }
 
+/* What a large call needs must be there before it is submitted; what a small one needs is, in all likelihood. */
+static enum sl_status find_memory(const struct slp_infer *c, const struct slp_operand *out)
+{
+	char text[160], type[160];
+	struct slp_scratch scratch;
+	size_t bytes = slp_scratch_bytes(0, slp_call_scratch(c));
+	for (int i = 0; i < c->nout; i++) {
+		if (slp_storage_allocate(out[i].storage)) continue;
+		slp_call_fail(c->at, c->op->name, SL_ENOMEM, "the result is %s: %s", slp_type_string(&c->out[i], type),
+		              slp_room_text(out[i].storage->bytes, text));
+		return SL_ENOMEM;
+	}
+	if (slp_scratch_get(bytes, &scratch)) return SL_OK;
+	slp_call_fail(c->at, c->op->name, SL_ENOMEM, "to work in: %s", slp_room_text(bytes, text));
+	return SL_ENOMEM;
+}
+
 enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand *in, const struct slp_operand *out,
 			  sl_device device, bool inplace)
 {
 	double flops = call->op->flops ? call->op->flops(call) : 0;
 	bool small = is_small(call, flops);
 	if (!small) slp_flush();
+	enum sl_status s = small ? SL_OK : find_memory(call, out);
+	if (s != SL_OK) return s;
 	struct slp_segment *seg = slp_segment_open(device);
 	if (!seg) return sl_error();
-	enum sl_status s = append(seg, call, in, out, inplace, flops);
+	s = append(seg, call, in, out, inplace, flops);
 	if (s != SL_OK) return s;
 	if (small) slp_segment_close_if_full();
 	else slp_flush();
@@ -163,8 +195,10 @@ static void allocate_slot(struct slp_segment *seg, struct slp_slot *slot)
 {
 	struct slp_storage *s = slot->storage;
 	if (!s) return; /* in scratch, as planned before */
+	if (s->buffer && s->buffer->lost && slot->mode == STARPU_W) slp_storage_forget(s);
 	if (!s->buffer && atomic_load(&s->refs) > 0) s->buffer = slp_buffer_get(s->bytes, seg->device, SLP_BUFFER_RESERVED);
 	slot->buffer = s->buffer;
+	if (s->buffer) seg->lost |= s->buffer->lost;
 	if (s->buffer) return;
 	slot->offset = seg->scratch;
 	seg->scratch += slp_align(s->bytes ? s->bytes : 1, 64);
@@ -183,12 +217,37 @@ static void use_buffer(struct slp_segment *seg, struct slp_slot *slot)
 	atomic_fetch_add(&slot->buffer->pending, 1);
 }
 
+/* The first call that uses a slot. */
+static const struct slp_record *user_of(const struct slp_segment *seg, int slot)
+{
+	const struct slp_record *r = slp_record_first(seg->calls);
+	for (int i = 1; i < seg->calls->nops; i++, r = slp_record_next(r))
+		for (int k = 0; k < r->nin + r->nout; k++)
+			if (slp_record_addresses(r)[k].slot == slot) return r;
+	return r;
+}
+
+/* Says of buffers that have just been lost which call wanted them. */
+static void blame(const struct slp_segment *seg)
+{
+	for (int i = 0; i < seg->nslots; i++) {
+		struct slp_buffer *b = seg->slots[i].buffer;
+		if (!b || !b->lost || atomic_load(&b->fault)) continue;
+		char room[160], text[512];
+		const struct slp_record *r = user_of(seg, i);
+		snprintf(text, sizeof text, "%s at %s: %s", slp_ops[r->op]->name, r->at,
+		         slp_room_text(seg->slots[i].storage->bytes, room));
+		atomic_store(&b->fault, slp_fault_add(SL_ENOMEM, text));
+	}
+}
+
 static void allocate_slots(struct slp_segment *seg)
 {
 	for (int i = 0; i < seg->nslots; i++) {
 		allocate_slot(seg, &seg->slots[i]);
 		if (seg->slots[i].buffer) use_buffer(seg, &seg->slots[i]);
 	}
+	if (seg->lost) blame(seg);
 }
 
 /* Takes the storages out of the segment; those that nobody holds go. */
@@ -227,6 +286,7 @@ static void segment_done(void *arg)
 		if (seg->slots[i].buffer && seg->slots[i].mode & STARPU_W)
 			slp_buffer_send(seg->slots[i].buffer, seg->slots[i].version);
 	slp_admission_leave(seg);
+	slp_scratch_used(&seg->work);
 	for (int i = 0; i < seg->nbuffers; i++) slp_buffer_done(seg->buffers[i]);
 	for (int i = 0; i < seg->ncodes; i++) slp_code_release(seg->codes[i]);
 	slp_segment_free(seg);
@@ -236,8 +296,9 @@ static void segment_done(void *arg)
 }
 
 /* The task's buffers: within the task where they fit, else in arrays that StarPU frees with it. */
-static bool task_buffers(struct starpu_task *task, struct slp_segment *seg, starpu_data_handle_t scratch)
+static bool task_buffers(struct starpu_task *task, struct slp_segment *seg)
 {
+	starpu_data_handle_t scratch = seg->work.handle;
 	int n = seg->nbuffers + (scratch ? 1 : 0);
 	starpu_data_handle_t *handles = task->handles;
 	enum starpu_data_access_mode *modes = task->modes;
@@ -271,10 +332,8 @@ static void destroy_task(struct starpu_task *task)
 
 static struct starpu_task *make_task(struct slp_segment *seg)
 {
-	size_t need = slp_align(seg->scratch, 64) + seg->calls->op_scratch;
-	starpu_data_handle_t scratch = need ? slp_buffer_scratch(need + 64) : NULL;
 	struct starpu_task *task = starpu_task_create();
-	if (!task_buffers(task, seg, scratch) || (slp_engine.nslaves && !slp_slave_message(task, seg))) {
+	if (!task_buffers(task, seg) || (slp_engine.nslaves && !slp_slave_message(task, seg))) {
 		destroy_task(task);
 		return NULL;
 	}
@@ -317,12 +376,20 @@ static void give_up(struct slp_segment *seg, enum sl_status status, const char *
 	segment_done(seg);
 }
 
+static bool find_scratch(struct slp_segment *seg, char why[160])
+{
+	size_t bytes = slp_scratch_bytes(seg->scratch, seg->calls->op_scratch);
+	if (slp_scratch_get(bytes, &seg->work)) return true;
+	slp_room_text(bytes, why);
+	return false;
+}
+
 void slp_segment_submit(struct slp_segment *seg)
 {
 	slp_runahead_wait();
-	char why[128] = "no memory for the task";
+	char why[160] = "no memory for the task";
 	allocate_slots(seg);
-	bool allocated = slp_admission_enter(seg, why, sizeof why);
+	bool allocated = find_scratch(seg, why) && slp_admission_enter(seg, why, sizeof why);
 	slp_runahead_enter();
 	if (slp_watch_deadline > 0) slp_watch_enter(seg);
 	if (slp_engine.config.explain) slp_explain_segment(seg);
@@ -369,6 +436,8 @@ struct slp_segment *slp_segment_new(void)
 	slp_call_list_clear(&s->own);
 	s->calls = &s->own;
 	s->scratch = s->need = 0;
+	s->work = (struct slp_scratch){0};
+	s->lost = false;
 	s->explanation = NULL;
 	s->nslots = s->nbuffers = s->npatches = s->ncodes = 0;
 	return s;

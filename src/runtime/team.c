@@ -16,6 +16,7 @@ static struct {
 } machine = {.once = PTHREAD_ONCE_INIT};
 
 static _Thread_local int team_size; /* 0: this thread has not entered its team yet */
+static _Thread_local int team_index;
 static _Thread_local int64_t used_until; /* the team's threads may poll for work, in ms */
 
 static void machine_load(void)
@@ -102,6 +103,12 @@ void slp_team_enter(void)
 	}
 	omp_set_num_threads(count);
 	team_size = count;
+	team_index = team;
+}
+
+int slp_team_index(void)
+{
+	return team_index;
 }
 
 int slp_team_size(void)

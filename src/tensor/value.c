@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "runtime/explain.h"
+#include "runtime/room.h"
 #include "runtime/simulate.h"
 #include "runtime/watch.h"
 #include "tensor/tensor.h"
@@ -59,6 +60,7 @@ static bool acquire(struct slp_buffer *b, int node, enum starpu_data_access_mode
 
 static void release(struct slp_buffer *b, int node)
 {
+	slp_buffer_written(b);
 	starpu_data_release_on_node(b->handle, node);
 	slp_idle_wake();
 }
@@ -75,20 +77,30 @@ static bool wait_for(struct slp_buffer *b)
 	return ok;
 }
 
+static bool is_whole(const sl_tensor *t)
+{
+	return t->offset == 0 && sl_tensor_bytes(t) == t->storage->bytes;
+}
+
+/* Memory that there was not, and that there may be now. */
+static void find_lost_again(struct slp_storage *s)
+{
+	struct slp_buffer *b = s->buffer && s->buffer->lost ? slp_buffer_get(s->bytes, s->device, SLP_BUFFER_IDLE) : NULL;
+	if (!b) return;
+	slp_storage_forget(s);
+	s->buffer = b;
+}
+
 /* write: how its values were computed will not matter any more. */
 static struct slp_buffer *buffer_of(sl_tensor *t, bool write)
 {
 	slp_lock();
 	slp_storage_materialize(t->storage);
 	if (write) slp_explain_forget(t->storage);
+	if (write && is_whole(t)) find_lost_again(t->storage);
 	struct slp_buffer *b = t->storage->buffer;
 	slp_unlock();
 	return b;
-}
-
-static bool is_whole(const sl_tensor *t)
-{
-	return t->offset == 0 && sl_tensor_bytes(t) == t->storage->bytes;
 }
 
 void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool write)
@@ -100,7 +112,7 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 		return slp_call_fail(at, function, SL_EINTERNAL, "StarPU would not hand over the values");
 	char *p = starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM);
 	slp_simulate_access(b, p, write);
-	if (write && is_whole(t)) atomic_store(&b->fault, 0); /* what was spoilt will be gone */
+	if (write && is_whole(t) && !b->lost) atomic_store(&b->fault, 0); /* what was spoilt will be gone */
 	uint32_t fault = atomic_load(&b->fault);
 	if (fault) {
 		release(b, STARPU_MAIN_RAM);
@@ -147,6 +159,13 @@ static bool size_fits(const char *at, const char *function, const sl_tensor *t, 
 	return false;
 }
 
+static bool is_given(const char *at, const char *function, const void *data, size_t bytes)
+{
+	if (data || !bytes) return true;
+	slp_call_fail(at, function, SL_EINVAL, "data is NULL");
+	return false;
+}
+
 /* Waits for the values of t and copies them to data, row-major; bytes must be sl_tensor_bytes(t) (SL_EINVAL).  The
  * counterpart of asnumpy().  Returns the first error: a mistake made before, or what spoilt the values.
  * Values that are sound are copied in any case.
@@ -157,7 +176,7 @@ enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes
 {
 	SLP_CALL("sl_read", at);
 	if (slp_trace_refuses(at, "sl_read", t)) return slp_error_take();
-	if (!size_fits(at, "sl_read", t, bytes)) return slp_error_take();
+	if (!size_fits(at, "sl_read", t, bytes) || !is_given(at, "sl_read", data, bytes)) return slp_error_take();
 	void *p = slp_host_begin(at, "sl_read", t, false);
 	if (!p) return slp_error_take();
 	if (bytes) memcpy(data, p, bytes);
@@ -172,7 +191,7 @@ enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_
 {
 	SLP_CALL("sl_write", at);
 	if (slp_trace_refuses(at, "sl_write", t)) return slp_error_take();
-	if (!size_fits(at, "sl_write", t, bytes)) return slp_error_take();
+	if (!size_fits(at, "sl_write", t, bytes) || !is_given(at, "sl_write", data, bytes)) return slp_error_take();
 	void *p = slp_host_begin(at, "sl_write", t, true);
 	if (!p) return slp_error_take();
 	if (bytes) memcpy(p, data, bytes);
@@ -248,8 +267,9 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
 	slp_unlock();
 	sl_tensor *t = b ? tensor_on(b, bytes, (struct slp_type){make.dtype, shape}, make.device) : NULL;
 	if (!t || starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, STARPU_W)) {
+		char text[160];
 		sl_release(t);
-		return slp_call_fail(at, "sl_from", SL_ENOMEM, "no memory for %zu bytes", bytes);
+		return slp_call_fail(at, "sl_from", SL_ENOMEM, "%s", slp_room_text(bytes, text));
 	}
 	slp_simulate_access(b, NULL, true);
 	if (bytes) memcpy(starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM), data, bytes);

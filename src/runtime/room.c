@@ -1,0 +1,228 @@
+/* How much main memory is there: the least of what the machine has, the process may have (ulimit) and its control groups
+ * may have.  Linux hands out more than there is and ends the process that uses it; StarPU tries for ever to get what it
+ * was refused.  So whoever wants much asks here first. */
+#include "runtime/room.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/runtime.h"
+
+enum {
+	LEAST = 4 << 20, MOST = 64 << 20, /* is left for what libraries ask for themselves */
+	FRESH_MS = 100
+};
+
+const char *slp_room_root = "";
+
+static _Atomic size_t asked, enough; /* since it was read how much is there; so much may be asked for unread */
+static _Atomic int64_t read_at;      /* in ms */
+static atomic_long promised;
+
+/* ---- what the system says ---------------------------------------------------------------------------------------- */
+
+struct room {
+	uint64_t bytes;
+	const char *whose;
+};
+
+static void lower(struct room *r, uint64_t limit, uint64_t used, const char *whose)
+{
+	uint64_t bytes = limit > used ? limit - used : 0;
+	if (bytes < r->bytes) *r = (struct room){bytes, whose};
+}
+
+/* A short file; no memory is asked for. */
+static bool read_text(const char *path, char *text, size_t size)
+{
+	char full[PATH_MAX];
+	if (snprintf(full, sizeof full, "%s%s", slp_room_root, path) >= (int)sizeof full) return false;
+	int fd = open(full, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) return false;
+	ssize_t n = read(fd, text, size - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* The number behind a line's first word; otherwise 0. */
+static uint64_t value_of(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, key, n)) return strtoull(line + n, NULL, 10);
+	}
+	return 0;
+}
+
+static void read_machine(struct room *r)
+{
+	char text[4096];
+	if (!read_text("/proc/meminfo", text, sizeof text) || !strstr(text, "MemAvailable:")) return;
+	lower(r, 1024 * (value_of(text, "MemAvailable:") + value_of(text, "SwapFree:")), 0, "machine");
+}
+
+/* What StarPU may use of it; -1: no limit. */
+static void read_starpu(struct room *r)
+{
+	starpu_ssize_t bytes = sl_is_initialized() ? starpu_memory_get_available(STARPU_MAIN_RAM) : -1;
+	if (bytes >= 0) lower(r, (uint64_t)bytes, 0, "StarPU");
+}
+
+/* Taken from the system, and free. */
+static uint64_t free_in_heap(void)
+{
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
+	return mallinfo2().fordblks;
+#else
+	return 0;
+#endif
+}
+
+/* What is promised is used already, as ulimit counts. */
+static void read_limits(struct room *r)
+{
+	struct rlimit all, data;
+	uint64_t pages[6] = {0}, page = (uint64_t)sysconf(_SC_PAGESIZE);
+	char text[256], *p = text;
+	if (getrlimit(RLIMIT_AS, &all) || getrlimit(RLIMIT_DATA, &data)) return;
+	if (all.rlim_cur == RLIM_INFINITY && data.rlim_cur == RLIM_INFINITY) return;
+	if (!read_text("/proc/self/statm", text, sizeof text)) return;
+	for (int i = 0; i < 6; i++) pages[i] = strtoull(p, &p, 10);
+	uint64_t unused = free_in_heap();
+	if (all.rlim_cur != RLIM_INFINITY) lower(r, all.rlim_cur + unused, page * pages[0], "ulimit -v");
+	if (data.rlim_cur != RLIM_INFINITY) lower(r, data.rlim_cur + unused, page * pages[5], "ulimit -d");
+}
+
+/* ---- control groups ---------------------------------------------------------------------------------------------- */
+
+/* The files of one of the two versions. */
+struct version {
+	const char *folder, *limit, *used, *inactive, *active;
+};
+
+static bool number_in(const char *folder, const char *file, uint64_t *number)
+{
+	char path[PATH_MAX], text[64];
+	if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path) return false;
+	if (!read_text(path, text, sizeof text) || *text < '0' || *text > '9') return false; /* "max" */
+	*number = strtoull(text, NULL, 10);
+	return true;
+}
+
+/* Files in memory count as used, and make room for whoever needs it. */
+static uint64_t cached(const struct version *v, const char *folder)
+{
+	char path[PATH_MAX], text[8192];
+	if (snprintf(path, sizeof path, "%s/memory.stat", folder) >= (int)sizeof path) return 0;
+	return read_text(path, text, sizeof text) ? value_of(text, v->inactive) + value_of(text, v->active) : 0;
+}
+
+static void read_group(struct room *r, const struct version *v, const char *folder)
+{
+	uint64_t limit, used;
+	if (!number_in(folder, v->limit, &limit) || limit >= INT64_MAX / 2) return;
+	if (!number_in(folder, v->used, &used)) return;
+	uint64_t files = cached(v, folder);
+	lower(r, limit, used > files ? used - files : 0, "control group");
+}
+
+/* A group and all that it is in.  In a container its path may not be there; the container's own group is the root. */
+static void read_groups(struct room *r, const struct version *v, const char *group)
+{
+	char folder[PATH_MAX];
+	if (snprintf(folder, sizeof folder, "%s%s", v->folder, group) >= (int)sizeof folder) return;
+	for (size_t root = strlen(v->folder);;) {
+		read_group(r, v, folder);
+		char *end = strrchr(folder + root, '/');
+		if (!end) return;
+		*end = '\0';
+	}
+}
+
+static void read_version(struct room *r, const char *line)
+{
+	static const struct version second[] = {
+	        {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file ", "active_file "},
+	        {"/sys/fs/cgroup/unified", "memory.max", "memory.current", "inactive_file ", "active_file "}};
+	static const struct version first = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+	                                     "total_inactive_file ", "total_active_file "};
+	const char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
+	if (!group) return;
+	if (!strncmp(line, "0::", 3))
+		for (int i = 0; i < 2; i++) read_groups(r, &second[i], group + 1);
+	for (const char *p = names; p < group; p = strpbrk(p + 1, ",:"))
+		if (!strncmp(p + 1, "memory", 6) && strchr(",:", p[7])) read_groups(r, &first, group + 1);
+}
+
+static void read_control_groups(struct room *r)
+{
+	char text[8192], *rest;
+	if (!read_text("/proc/self/cgroup", text, sizeof text)) return;
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) read_version(r, line);
+}
+
+static struct room read_room(void)
+{
+	struct room r = {INT64_MAX, "machine"};
+	read_machine(&r);
+	read_control_groups(&r);
+	long waiting = atomic_load(&promised);
+	r.bytes -= waiting <= 0 ? 0 : (uint64_t)waiting < r.bytes ? (uint64_t)waiting : r.bytes;
+	read_limits(&r);
+	read_starpu(&r);
+	return r;
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+bool slp_room_for(size_t bytes)
+{
+	size_t all = atomic_fetch_add(&asked, bytes) + bytes;
+	if (all <= atomic_load(&enough) && (bytes < SLP_ROOM_LARGE || now_ms() - atomic_load(&read_at) < FRESH_MS)) return true;
+	struct room r = read_room();
+	size_t left = bytes < LEAST ? LEAST : bytes < MOST ? bytes : MOST;
+	if (r.bytes < bytes || r.bytes - bytes < left) {
+		atomic_fetch_sub(&asked, bytes);
+		return false;
+	}
+	atomic_store(&enough, r.bytes / 2);
+	atomic_store(&asked, bytes);
+	atomic_store(&read_at, now_ms());
+	return true;
+}
+
+size_t slp_room(void)
+{
+	return read_room().bytes;
+}
+
+void slp_room_promise(long bytes)
+{
+	atomic_fetch_add(&promised, bytes);
+}
+
+const char *slp_room_text(size_t bytes, char text[160])
+{
+	struct room r = read_room();
+	snprintf(text, 160, "no memory for another %zu bytes: %" PRIu64 " are there (%s)", bytes, r.bytes, r.whose);
+	return text;
+}

@@ -1,0 +1,21 @@
+/* How much main memory is there (room.c). */
+#ifndef SLP_ROOM_H
+#define SLP_ROOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SLP_ROOM_LARGE = 1 << 20 }; /* writing it takes longer than reading how much is there */
+
+/* Whether so many bytes more may be asked for.  Nanoseconds, unless what was asked for lately could matter. */
+bool slp_room_for(size_t bytes);
+size_t slp_room(void); /* read now */
+/* Bytes that were asked for and that nobody has written yet, so that the system does not count them: more, or less. */
+void slp_room_promise(long bytes);
+/* "no memory for another 8 bytes: 4 are there (control group)" */
+const char *slp_room_text(size_t bytes, char text[160]);
+
+/* For tests: what stands before /proc and /sys. */
+extern const char *slp_room_root;
+
+#endif
