@@ -119,6 +119,40 @@ static void test_learning_rate(void)
 	sl_block_free(net);
 }
 
+/* Each figure of an optimiser and of its schedule is a number that can be. */
+static void test_optimizers(void)
+{
+	static const double wrong[] = {NAN, INFINITY, -INFINITY, -1};
+	sl_block *net = sl_sequential(sl_dense(2));
+	for (int i = 0; i < 4; i++) {
+		double x = wrong[i];
+		const struct sl_optimizer all[] = {
+		        sl_sgd(.lr = x),           sl_sgd(.momentum = x),  sl_sgd(.weight_decay = x),
+		        sl_sgd(.clip_norm = x),    sl_sgd(.clip_value = x), sl_adam(.beta1 = x),
+		        sl_adam(.beta2 = x),       sl_adam(.eps = x),      sl_rmsprop(.alpha = x),
+		        sl_sgd(.schedule = {SL_STEPS, .every = 1, .factor = x}),
+		        sl_sgd(.schedule = {SL_COSINE, .total = 5, .final_lr = x}),
+		        sl_sgd(.schedule = {SL_POLYNOMIAL, .total = 5, .power = x})};
+		for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+			CHECK_SAYING(!sl_trainer_new(net, all[k]) && sl_error() == SL_EINVAL, "optimiser %zu takes %g", k, x);
+			sl_error_clear();
+		}
+	}
+	sl_block_free(net);
+}
+
+static void test_values_at_null(void)
+{
+	slp_begin((struct sl_config){.teams = 1});
+	SL_SCOPE {
+		sl_tensor *t = sl_ones(SL_SHAPE(2));
+		CHECK_STATUS(sl_read(t, NULL, 8), SL_EINVAL, "data is NULL");
+		CHECK_STATUS(sl_write(t, NULL, 8), SL_EINVAL, "data is NULL");
+		CHECK_ALL(t, 1);
+	}
+	slp_end_well();
+}
+
 static void test_teams(void)
 {
 	slp_end();
@@ -130,13 +164,44 @@ static void test_teams(void)
 /* StarPU would abort on each of them. */
 static void test_environment(void)
 {
-	static const char *const names[] = {"STARPU_CALIBRATE", "STARPU_HISTORY_MAX_ERROR", "STARPU_BUS_STATS"};
-	for (int i = 0; i < 3; i++) setenv(names[i], "zz", 1);
-	slp_begin((struct sl_config){.teams = 1});
-	SL_SCOPE
-		CHECK_ALL(sl_ones(SL_SHAPE(2)), 1);
-	slp_end_well();
-	for (int i = 0; i < 3; i++) unsetenv(names[i]);
+	static const char *const names[] = {"STARPU_CALIBRATE",     "STARPU_HISTORY_MAX_ERROR", "STARPU_BUS_STATS",
+	                                    "STARPU_NCPU",          "STARPU_LIMIT_CPU_MEM",     "STARPU_RESERVE_NCPU",
+	                                    "STARPU_MAX_PRIO",      "STARPU_SCHED_ALPHA",       "STARPU_SCHED_READY",
+	                                    "STARPU_DISK_SWAP_SIZE", "STARPU_USE_NUMA",         "STARPU_BACKOFF_MAX",
+	                                    "STARPU_SUBALLOCATOR",  "STARPU_MAIN_THREAD_BIND",  "STARPU_TCPIP_MS_SLAVES",
+	                                    "STARPU_IDLE_POWER",    "STARPU_MAIN_THREAD_CPUID", "STARPU_MINIMUM_AVAILABLE_MEM"};
+	static const char *const values[] = {"zz", "-1", "1x", "99999999999999999999", "nan"};
+	enum { NAMES = sizeof names / sizeof *names, VALUES = sizeof values / sizeof *values };
+	for (int v = 0; v < VALUES; v++) {
+		for (int i = 0; i < NAMES; i++)
+			if (v != 1 || !strstr(names[i], "ALPHA")) setenv(names[i], values[v], 1);
+		slp_begin((struct sl_config){.teams = 1});
+		SL_SCOPE
+			CHECK_ALL(sl_ones(SL_SHAPE(2)), 1);
+		slp_end_well();
+		for (int i = 0; i < NAMES; i++) unsetenv(names[i]);
+	}
+}
+
+static void check_refused(const char *name, const char *value, enum sl_status status, const char *text)
+{
+	const char *set = getenv(name);
+	char *before = set ? strdup(set) : NULL;
+	slp_end();
+	setenv(name, value, 1);
+	CHECK_STATUS(sl_init(NULL), status, text);
+	CHECK(!sl_is_initialized());
+	sl_error_clear();
+	if (before) setenv(name, before, 1);
+	else unsetenv(name);
+	free(before);
+}
+
+static void test_environment_refused(void)
+{
+	check_refused("STARPU_SCHED", "unknown", SL_EINVAL, "unknown");
+	check_refused("STARPU_HOME", "/proc/no/such", SL_EIO, "STARPU_HOME");
+	check_refused("STARPU_NCPU", "100000", SL_EDEVICE, "100000 CPU devices");
 }
 
 static void test_statistics(void)
@@ -172,6 +237,9 @@ static const struct slp_test tests[] = {
         {"learning rates", test_learning_rate},
         {"too many teams", test_teams},
         {"environment", test_environment},
+        {"environment, refused", test_environment_refused},
+        {"optimisers", test_optimizers},
+        {"values at NULL", test_values_at_null},
         {"statistics", test_statistics},
         {"printing after a mistake", test_print_with_error},
         {0},

@@ -8,6 +8,9 @@ const char *slp_schedule_wrong(const struct sl_schedule *s)
 	if ((unsigned)s->kind > SL_POLYNOMIAL) return "there is no such schedule";
 	if (s->warmup < 0) return ".warmup is negative";
 	if (s->kind == SL_STEPS && s->every < 1) return "SL_STEPS needs .every";
+	if (!isfinite(s->factor) || s->factor < 0) return ".factor must be a number that is not negative";
+	if (!isfinite(s->final_lr) || s->final_lr < 0) return ".final_lr must be a number that is not negative";
+	if (!isfinite(s->power) || s->power < 0) return ".power must be a number that is not negative";
 	if (s->kind >= SL_COSINE && s->total <= s->warmup) return "the schedule needs .total, more than .warmup";
 	return NULL;
 }

@@ -37,15 +37,20 @@ static bool is_share(double x)
 	return x >= 0 && x < 1;
 }
 
+static bool is_amount(double x)
+{
+	return x >= 0 && isfinite(x);
+}
+
 static const char *wrong_optimizer(const struct sl_optimizer *o)
 {
 	if ((unsigned)o->kind > SL_RMSPROP) return "there is no such optimiser";
-	if (!(o->lr >= 0 && isfinite(o->lr))) return ".lr must be a number that is not negative";
+	if (!is_amount(o->lr)) return ".lr must be a number that is not negative";
 	if (!is_share(o->momentum) || !is_share(o->beta1) || !is_share(o->beta2) || !is_share(o->alpha))
 		return ".momentum, .beta1, .beta2 and .alpha must be in [0, 1)";
 	if (o->nesterov && (o->kind != SL_SGD || o->momentum == 0)) return ".nesterov needs SGD with a momentum";
-	if (!(o->eps >= 0) || !(o->weight_decay >= 0)) return ".eps and .weight_decay must not be negative";
-	if (!(o->clip_norm >= 0) || !(o->clip_value >= 0)) return ".clip_norm and .clip_value must not be negative";
+	if (!is_amount(o->eps) || !is_amount(o->weight_decay)) return ".eps and .weight_decay must not be negative";
+	if (!is_amount(o->clip_norm) || !is_amount(o->clip_value)) return ".clip_norm and .clip_value must not be negative";
 	return slp_schedule_wrong(&o->schedule);
 }
 
@@ -189,7 +194,7 @@ double sl_trainer_lr(const sl_trainer *trainer)
  * number, is not taken: sl_error() is SL_EINVAL then. */
 void sl_trainer_set_lr(sl_trainer *trainer, double lr)
 {
-	bool fits = lr >= 0 && isfinite(lr);
+	bool fits = is_amount(lr);
 	if (!fits) slp_call_fail(NULL, "sl_trainer_set_lr", SL_EINVAL, "lr must not be negative, got %g", lr);
 	if (fits && trainer) trainer->optimizer.lr = lr;
 }

@@ -22,48 +22,10 @@ const char *sl_version(void)
 	return PACKAGE_VERSION;
 }
 
-/* An environment variable as a number of at least `low`; otherwise `otherwise`, with a word about it if it is set. */
-static long long env_number(const char *name, long long low, long long otherwise)
-{
-	const char *text = getenv(name);
-	if (!text || !*text) return otherwise;
-	char *end;
-	errno = 0;
-	long long v = strtoll(text, &end, 10);
-	if (!errno && !*end && v >= low) return v;
-	fprintf(stderr, "starling: %s=%s is no number of at least %lld; ignored\n", name, text, low);
-	unsetenv(name); /* StarPU would abort on its own ones */
-	return otherwise;
-}
-
-/* Numbers that StarPU would abort on if they are none. */
-static void check_environment(void)
-{
-	static const char *const names[] = {
-	        "STARPU_BUS_CALIBRATE",
-	        "STARPU_BUS_STATS",
-	        "STARPU_CALIBRATE",
-	        "STARPU_CALIBRATE_MINIMUM",
-	        "STARPU_CUDA_PIPELINE",
-	        "STARPU_FXT_TRACE",
-	        "STARPU_HISTORY_MAX_ERROR",
-	        "STARPU_NCPUS",
-	        "STARPU_NWORKER_PER_CUDA",
-	        "STARPU_PREFETCH",
-	        "STARPU_PROFILING",
-	        "STARPU_SILENT",
-	        "STARPU_STATS",
-	        "STARPU_WATCHDOG_TIMEOUT",
-	        "STARPU_WORKERS_NOBIND",
-	        "STARPU_WORKER_STATS",
-	};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) env_number(names[i], 0, 0);
-}
-
 static int pick(int wanted, const char *variable, int low, int otherwise)
 {
 	if (wanted) return wanted;
-	long long v = env_number(variable, low, otherwise);
+	long long v = slp_env_number(variable, low, otherwise);
 	return v < INT_MAX ? (int)v : INT_MAX;
 }
 
@@ -71,9 +33,9 @@ static int pick(int wanted, const char *variable, int low, int otherwise)
 static int expected_slaves(void)
 {
 #ifdef STARPU_USE_TCPIP_MASTER_SLAVE
-	int slaves = (int)env_number("STARPU_TCPIP_MS_SLAVES", 0, 0);
+	int slaves = (int)slp_env_number("STARPU_TCPIP_MS_SLAVES", 0, 0);
 	if (slaves) setenv("STARPU_NTCPIPMSTHREADS", "1", 0);
-	return slaves ? slaves * (int)env_number("STARPU_NTCPIPMSTHREADS", 1, 1) : 0;
+	return slaves ? slaves * (int)slp_env_number("STARPU_NTCPIPMSTHREADS", 1, 1) : 0;
 #else
 	return 0;
 #endif
@@ -90,8 +52,8 @@ static struct sl_config resolve(const struct sl_config *given)
 	if (c.gpus < 0) c.gpus = 0;
 	c.bulk = pick(c.bulk, "SL_BULK", 1, 32);
 	c.runahead_tasks = pick(c.runahead_tasks, "SL_RUNAHEAD_TASKS", 1, 512);
-	if (!c.runahead_bytes) c.runahead_bytes = (size_t)env_number("SL_RUNAHEAD_BYTES", 1, 8 << 20);
-	if (!c.explain) c.explain = env_number("SL_EXPLAIN", 0, 0) > 0;
+	if (!c.runahead_bytes) c.runahead_bytes = (size_t)slp_env_number("SL_RUNAHEAD_BYTES", 1, 8 << 20);
+	if (!c.explain) c.explain = slp_env_number("SL_EXPLAIN", 0, 0) > 0;
 	if (!c.sched) c.sched = getenv("STARPU_SCHED");
 	return c;
 }
@@ -296,7 +258,7 @@ static void leave(void)
 static enum sl_status start(const char *at, const struct sl_config *given)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	check_environment();
+	slp_env_check();
 	struct sl_config c = resolve(given);
 	if (c.teams < 0 || c.bulk < 0 || c.runahead_tasks < 0) {
 		slp_call_fail(at, "sl_init", SL_EINVAL, ".teams, .bulk and .runahead_tasks must not be negative");

@@ -63,6 +63,11 @@ struct slp_engine {
 };
 extern struct slp_engine slp_engine;
 
+/* environment.c */
+/* An environment variable as a number of at least `low`; otherwise `otherwise`, with a word about it if it is set. */
+long long slp_env_number(const char *name, long long low, long long otherwise);
+void slp_env_check(void); /* takes those out on which StarPU would abort */
+
 /* Starts the engine with defaults if it does not run yet. */
 enum sl_status slp_engine_need(const char *at);
 void slp_engine_idle(void); /* waits for all work; errors stay to be reported */

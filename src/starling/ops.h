@@ -233,7 +233,8 @@ SL_API sl_tensor *sl_linear_at(const char *at, sl_tensor *x, sl_tensor *w, sl_te
 /* ---- convolution and pooling, NCHW ------------------------------------------------------------------------------ */
 
 struct sl_conv2d_opts {
-	int stride[2], pad[2], dilation[2]; /* {height, width}; 0 means: stride, dilation 1; a second 0 stride: as the first */
+	int stride[2], pad[2], dilation[2]; /* {height, width}; 0 means: stride, dilation 1; a second 0 stride: as the first;
+	                                      a second 0 pad is 0: {2, 2} pads both axes */
 	int groups;                         /* 0 means 1 */
 };
 SL_API sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts);
