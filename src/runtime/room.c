@@ -194,13 +194,18 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* What stays for libraries beside so many bytes. */
+static size_t left_beside(size_t bytes)
+{
+	return bytes < LEAST ? LEAST : bytes < MOST ? bytes : MOST;
+}
+
 bool slp_room_for(size_t bytes)
 {
 	size_t all = atomic_fetch_add(&asked, bytes) + bytes;
 	if (all <= atomic_load(&enough) && (bytes < SLP_ROOM_LARGE || now_ms() - atomic_load(&read_at) < FRESH_MS)) return true;
 	struct room r = read_room();
-	size_t left = bytes < LEAST ? LEAST : bytes < MOST ? bytes : MOST;
-	if (r.bytes < bytes || r.bytes - bytes < left) {
+	if (r.bytes < bytes || r.bytes - bytes < left_beside(bytes)) {
 		atomic_fetch_sub(&asked, bytes);
 		return false;
 	}
@@ -223,6 +228,7 @@ void slp_room_promise(long bytes)
 const char *slp_room_text(size_t bytes, char text[160])
 {
 	struct room r = read_room();
-	snprintf(text, 160, "no memory for another %zu bytes: %" PRIu64 " are there (%s)", bytes, r.bytes, r.whose);
+	snprintf(text, 160, "no memory for another %zu bytes, and %zu for libraries: %" PRIu64 " are there (%s)", bytes,
+	         left_beside(bytes), r.bytes, r.whose);
 	return text;
 }

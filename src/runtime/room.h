@@ -12,7 +12,7 @@ bool slp_room_for(size_t bytes);
 size_t slp_room(void); /* read now */
 /* Bytes that were asked for and that nobody has written yet, so that the system does not count them: more, or less. */
 void slp_room_promise(long bytes);
-/* "no memory for another 8 bytes: 4 are there (control group)" */
+/* "no memory for another 8 bytes, and 4194304 for libraries: 4 are there (control group)" */
 const char *slp_room_text(size_t bytes, char text[160]);
 
 /* For tests: what stands before /proc and /sys. */
