@@ -184,6 +184,28 @@ static void test_starpu_limit(void)
 	slp_end_well();
 }
 
+/* Scratch memory is each team's own, and is asked for again when there are more teams: a segment's dead results lie there. */
+static void test_more_teams(void)
+{
+	for (int teams = 1; teams <= 2; teams++) {
+		slp_begin((struct sl_config){.teams = teams});
+		CHECK(slp_stats().scratch_bytes == 0);
+		sl_tensor *sums[32];
+		for (int i = 0; i < 32; i++)
+			SL_SCOPE {
+				sl_tensor *x = sl_full(SL_SHAPE(1000), i);
+				for (int k = 0; k < 20; k++) x = sl_add(x, x);
+				sums[i] = sl_retain(sl_sum(x));
+			}
+		for (int i = 0; i < 32; i++) {
+			CHECK_ALL(sums[i], 1000.0 * i * (1 << 20));
+			sl_release(sums[i]);
+		}
+		CHECK(slp_stats().scratch_bytes > 0);
+		slp_end_well();
+	}
+}
+
 /* A step of a network whose kernels work in memory of their own. */
 static enum sl_status train(sl_block *net, sl_trainer *trainer, int images)
 {
@@ -305,6 +327,7 @@ static const struct slp_test fitting[] = {
 };
 static const struct slp_test other[] = {
         {"StarPU's limit", test_starpu_limit},
+        {"more teams", test_more_teams},
         {"training", test_training},
         {"training, hybrid", test_training_hybrid},
         {"reading", test_reading},

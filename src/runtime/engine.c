@@ -382,6 +382,7 @@ static void stop(void)
 	slp_lock();
 	slp_engine.generation++;
 	slp_buffer_clear();
+	slp_scratch_clear();
 	slp_segments_clear();
 	slp_unlock();
 	slp_fault_reset();
