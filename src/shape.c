@@ -56,6 +56,7 @@ bool sl_shape_equal(sl_shape a, sl_shape b)
 /* Writes "(2, 3)" into text, and returns it.  Dims that could not be anyway may be cut off. */
 const char *sl_shape_string(sl_shape shape, char text[128])
 {
+	if (!text) return "";
 	size_t n = (size_t)snprintf(text, 128, "(");
 	for (int i = 0; i < shape.ndim && i < SL_MAX_NDIM && n < 128; i++)
 		n += (size_t)snprintf(text + n, 128 - n, "%s%lld", i ? ", " : "", (long long)shape.dim[i]);

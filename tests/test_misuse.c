@@ -204,6 +204,23 @@ static void test_environment_refused(void)
 	check_refused("STARPU_NCPU", "100000", SL_EDEVICE, "100000 CPU devices");
 }
 
+/* What returns no status has nothing to do there. */
+static void test_null(void)
+{
+	sl_stats_print(NULL);
+	sl_scope_open(NULL);
+	sl_scope_close(NULL);
+	sl_mode_enter(NULL, 1, 1);
+	sl_mode_leave(NULL);
+	sl_autocast_enter_at(SL_HERE, NULL, SL_BFLOAT16);
+	sl_autocast_leave(NULL);
+	CHECK(!sl_is_recording() && !sl_is_training());
+	CHECK(!*sl_device_name(sl_auto(), NULL) && !*sl_shape_string(SL_SHAPE(2), NULL));
+	CHECK(sl_graph_inputs(NULL, NULL, 0) == 0 && sl_graph_outputs(NULL, NULL, 0) == 0);
+	CHECK(!sl_plan_graph(NULL) && sl_plan_info(NULL).segments == 0);
+	CHECK(sl_error() == SL_OK);
+}
+
 static void test_statistics(void)
 {
 	sl_stats_get(NULL);
@@ -241,6 +258,7 @@ static const struct slp_test tests[] = {
         {"optimisers", test_optimizers},
         {"values at NULL", test_values_at_null},
         {"statistics", test_statistics},
+        {"NULL", test_null},
         {"printing after a mistake", test_print_with_error},
         {0},
 };

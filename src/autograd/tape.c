@@ -209,6 +209,7 @@ bool sl_is_training(void)
  * as it is.  mode, the caller's, keeps what was before. */
 void sl_mode_enter(sl_mode *mode, int recording, int train)
 {
+	if (!mode) return;
 	*mode = (sl_mode){sl_is_recording(), training, 1};
 	if (recording >= 0) slp_recorder = recording ? &recorder : NULL;
 	if (train >= 0) training = train;
@@ -217,7 +218,7 @@ void sl_mode_enter(sl_mode *mode, int recording, int train)
 /* What they call at their end, however it is left: all is as it was before. */
 void sl_mode_leave(sl_mode *mode)
 {
-	if (!mode->open) return;
+	if (!mode || !mode->open) return;
 	slp_recorder = mode->recording ? &recorder : NULL;
 	training = mode->training;
 	mode->open = 0;

@@ -158,11 +158,12 @@ sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int count)
 }
 
 /* Writes the names of the program's inputs, in the order in which a run takes them, to names, at most max of them, and
- * returns how many there are.  The names belong to the program, which must not be NULL.
+ * returns how many there are: none, if there is no program.  The names belong to it.
  *
  *     int n = sl_graph_inputs(graph, NULL, 0); */
 int sl_graph_inputs(const sl_graph *g, const char **names, int max)
 {
+	if (!g) return 0;
 	for (int i = 0; i < g->ninputs && i < max; i++) names[i] = g->nodes[g->inputs[i]].name;
 	return g->ninputs;
 }
@@ -170,6 +171,7 @@ int sl_graph_inputs(const sl_graph *g, const char **names, int max)
 /* The names of its results, in the order in which a run gives them; otherwise as sl_graph_inputs. */
 int sl_graph_outputs(const sl_graph *g, const char **names, int max)
 {
+	if (!g) return 0;
 	for (int i = 0; i < g->noutputs && i < max; i++)
 		names[i] = g->output_names && g->output_names[i] ? g->output_names[i] : g->nodes[g->outputs[i].node].name;
 	return g->noutputs;

@@ -167,17 +167,17 @@ sl_plan *sl_compile_at(const char *at, const sl_graph *graph, struct sl_compile_
 
 /* ---- looking at it, giving it up --------------------------------------------------------------------------------- */
 
-/* The program as it runs, after all passes.  It belongs to the plan, which must not be NULL. */
+/* The program as it runs, after all passes.  It belongs to the plan; NULL for NULL. */
 const sl_graph *sl_plan_graph(const sl_plan *plan)
 {
-	return plan->graph;
+	return plan ? plan->graph : NULL;
 }
 
-/* What compiling has done: operations before and after the passes, tasks, flops and bytes of a run, seconds.  The plan
- * must not be NULL. */
+/* What compiling has done: operations before and after the passes, tasks, flops and bytes of a run, seconds; all 0
+ * for NULL. */
 struct sl_plan_info sl_plan_info(const sl_plan *plan)
 {
-	return plan->info;
+	return plan ? plan->info : (struct sl_plan_info){0};
 }
 
 sl_plan *slp_plan_retain(sl_plan *plan)

@@ -40,6 +40,7 @@ bool sl_device_equal(sl_device a, sl_device b)
 const char *sl_device_name(sl_device device, char name[SL_DEVICE_NAME_MAX])
 {
 	static const char *const kinds[] = {"default", "auto", "cpu", "gpu"};
+	if (!name) return "";
 	const char *kind = (unsigned)device.kind < 4 ? kinds[device.kind] : "?";
 	if (device.kind < SL_DEVICE_CPU || device.index < 0) snprintf(name, SL_DEVICE_NAME_MAX, "%s", kind);
 	else snprintf(name, SL_DEVICE_NAME_MAX, "%s:%d", kind, device.index);

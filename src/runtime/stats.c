@@ -83,9 +83,10 @@ void sl_stats_reset(void)
 	pthread_mutex_unlock(&seen.lock);
 }
 
-/* Prints the statistics, a line each; sizes in MiB. */
+/* Prints the statistics, a line each; sizes in MiB.  Nothing happens if file is NULL. */
 void sl_stats_print(FILE *file)
 {
+	if (!file) return;
 	struct sl_stats s;
 	sl_stats_get(&s);
 	slp_fprintf(file, "ops %llu in %llu tasks (%llu finished, at most %llu at a time), %llu failed, %llu skipped\n",

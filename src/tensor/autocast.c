@@ -17,6 +17,7 @@ enum sl_dtype sl_autocast_dtype(void)
  * nothing changes, if dtype is neither bfloat16 nor float16 nor one of these. */
 void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype dtype)
 {
+	if (!mode) return;
 	*mode = (sl_autocast_mode){slp_autocast, 1};
 	if (slp_is_half(dtype))
 		slp_autocast = dtype;
@@ -30,6 +31,7 @@ void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype 
 /* What it calls at its end, however it is left: all is as it was before. */
 void sl_autocast_leave(sl_autocast_mode *mode)
 {
+	if (!mode) return;
 	if (mode->open) slp_autocast = mode->outer;
 	mode->open = 0;
 }

@@ -103,6 +103,7 @@ sl_device sl_tensor_device(const sl_tensor *t)
  * them. */
 void sl_scope_open(sl_scope *scope)
 {
+	if (!scope) return;
 	scope->outer = scopes.innermost;
 	scope->mark = scopes.count;
 	scope->open = 1;
@@ -112,7 +113,7 @@ void sl_scope_open(sl_scope *scope)
 /* What SL_SCOPE calls at its end, however it is left: releases the tensors made since. */
 void sl_scope_close(sl_scope *scope)
 {
-	if (!scope->open) return;
+	if (!scope || !scope->open) return;
 	while (scopes.count > scope->mark) sl_release(scopes.list[--scopes.count]);
 	scopes.innermost = scope->outer;
 	scope->open = 0;
