@@ -201,7 +201,7 @@ void *slp_buffer_memory(size_t bytes)
 static bool could_be(size_t bytes, sl_device device)
 {
 	if (sl_is_simulated()) return true;
-	bool fits = device.kind != SL_DEVICE_GPU && slp_room_for(bytes);
+	bool fits = slp_room_for(bytes); /* admission.c looks at GPUs; what it refuses is settled in main memory */
 	for (int i = 0; !fits && device.kind != SL_DEVICE_CPU && i < slp_engine.ngpus; i++) {
 		starpu_ssize_t all = starpu_memory_get_total(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[i]));
 		fits = all <= 0 || (size_t)all >= bytes;
