@@ -29,9 +29,9 @@ static void *noted(void *p, size_t bytes)
 	return p;
 }
 
-size_t slp_refused_bytes(void)
+const char *slp_refused_text(char text[160])
 {
-	return atomic_load(&last_refused);
+	return slp_room_text(atomic_load(&last_refused), text);
 }
 
 void *slp_try_malloc(size_t bytes)

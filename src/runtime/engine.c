@@ -22,10 +22,24 @@ const char *sl_version(void)
 	return PACKAGE_VERSION;
 }
 
+/* An environment variable as a number of at least `low`; otherwise `otherwise`, with a word about it if it is set. */
+static long long env_number(const char *name, long long low, long long otherwise)
+{
+	const char *text = getenv(name);
+	if (!text || !*text) return otherwise;
+	char *end;
+	errno = 0;
+	long long v = strtoll(text, &end, 10);
+	if (!errno && !*end && v >= low) return v;
+	fprintf(stderr, "starling: %s=%s is no number of at least %lld; ignored\n", name, text, low);
+	unsetenv(name); /* StarPU would abort on its own ones */
+	return otherwise;
+}
+
 static int pick(int wanted, const char *variable, int low, int otherwise)
 {
 	if (wanted) return wanted;
-	long long v = slp_env_number(variable, low, otherwise);
+	long long v = env_number(variable, low, otherwise);
 	return v < INT_MAX ? (int)v : INT_MAX;
 }
 
@@ -33,9 +47,9 @@ static int pick(int wanted, const char *variable, int low, int otherwise)
 static int expected_slaves(void)
 {
 #ifdef STARPU_USE_TCPIP_MASTER_SLAVE
-	int slaves = (int)slp_env_number("STARPU_TCPIP_MS_SLAVES", 0, 0);
+	int slaves = (int)env_number("STARPU_TCPIP_MS_SLAVES", 0, 0);
 	if (slaves) setenv("STARPU_NTCPIPMSTHREADS", "1", 0);
-	return slaves ? slaves * (int)slp_env_number("STARPU_NTCPIPMSTHREADS", 1, 1) : 0;
+	return slaves ? slaves * (int)env_number("STARPU_NTCPIPMSTHREADS", 1, 1) : 0;
 #else
 	return 0;
 #endif
@@ -52,8 +66,8 @@ static struct sl_config resolve(const struct sl_config *given)
 	if (c.gpus < 0) c.gpus = 0;
 	c.bulk = pick(c.bulk, "SL_BULK", 1, 32);
 	c.runahead_tasks = pick(c.runahead_tasks, "SL_RUNAHEAD_TASKS", 1, 512);
-	if (!c.runahead_bytes) c.runahead_bytes = (size_t)slp_env_number("SL_RUNAHEAD_BYTES", 1, 8 << 20);
-	if (!c.explain) c.explain = slp_env_number("SL_EXPLAIN", 0, 0) > 0;
+	if (!c.runahead_bytes) c.runahead_bytes = (size_t)env_number("SL_RUNAHEAD_BYTES", 1, 8 << 20);
+	if (!c.explain) c.explain = env_number("SL_EXPLAIN", 0, 0) > 0;
 	if (!c.sched) c.sched = getenv("STARPU_SCHED");
 	return c;
 }

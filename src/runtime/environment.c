@@ -1,4 +1,4 @@
-/* Environment variables that are numbers: the library's own, and StarPU's, on which it aborts if they are none. */
+/* StarPU's environment variables that are numbers: it aborts if they are none. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -54,37 +54,17 @@ static const char floats[] =
 static void ignore(const char *name, const char *text, const char *wanted)
 {
 	fprintf(stderr, "starling: %s=%s is no number%s; ignored\n", name, text, wanted);
-	unsetenv(name); /* StarPU would abort on its own ones */
-}
-
-static bool is_int(const char *text, long long low, long long high, long long *v)
-{
-	char *end;
-	errno = 0;
-	*v = strtoll(text, &end, 10);
-	return end != text && !errno && !*end && *v >= low && *v <= high;
-}
-
-long long slp_env_number(const char *name, long long low, long long otherwise)
-{
-	const char *text = getenv(name);
-	long long v;
-	char wanted[64];
-	if (!text || !*text) return otherwise;
-	if (is_int(text, low, LLONG_MAX, &v)) return v;
-	snprintf(wanted, sizeof wanted, " of at least %lld", low);
-	ignore(name, text, wanted);
-	return otherwise;
+	unsetenv(name);
 }
 
 /* Whether it can stay as it is. */
 static bool is_good(const char *text, bool is_float)
 {
 	char *end;
-	long long v;
-	if (!is_float) return is_int(text, 0, INT_MAX, &v);
-	double f = slp_number_read(text, &end);
-	return end != text && !*end && isfinite(f);
+	errno = 0;
+	double f = is_float ? slp_number_read(text, &end) : 0;
+	long long v = is_float ? 0 : strtoll(text, &end, 10);
+	return end != text && !errno && !*end && isfinite(f) && v >= 0 && v <= INT_MAX;
 }
 
 static void check_list(const char *list, bool is_float)

@@ -8,7 +8,6 @@
 #include "number.h"
 #include "runtime/execute.h"
 #include "runtime/watch.h"
-#include "runtime/room.h"
 
 _Atomic long slp_fail_kernel;
 _Atomic int slp_slow_team, slp_slow_times = 1;
@@ -77,14 +76,6 @@ static void keep_faults(const struct run *run)
 	}
 }
 
-static uint32_t input_fault(const struct run *run, const struct slp_record *r)
-{
-	const struct slp_address *addresses = slp_record_addresses(r);
-	for (int i = 0; i < r->nin; i++)
-		if (run->fault[addresses[i].slot]) return run->fault[addresses[i].slot];
-	return 0;
-}
-
 /* Of operands without memory, which must not be written either. */
 static uint32_t lost_fault(const struct run *run, const struct slp_record *r)
 {
@@ -94,6 +85,14 @@ static uint32_t lost_fault(const struct run *run, const struct slp_record *r)
 		if (b && b->lost) return atomic_load(&b->fault);
 	}
 	return 0;
+}
+
+static uint32_t input_fault(const struct run *run, const struct slp_record *r)
+{
+	const struct slp_address *addresses = slp_record_addresses(r);
+	for (int i = 0; i < r->nin; i++)
+		if (run->fault[addresses[i].slot]) return run->fault[addresses[i].slot];
+	return run->seg->lost ? lost_fault(run, r) : 0;
 }
 
 static void set_output_faults(struct run *run, const struct slp_record *r, uint32_t fault)
@@ -108,7 +107,7 @@ static uint32_t add_fault(const struct slp_record *r, enum sl_status status)
 {
 	char text[SLP_MESSAGE_MAX], worker[64] = "?", room[160] = "";
 	starpu_worker_get_name(starpu_worker_get_id(), worker, sizeof worker);
-	if (status == SL_ENOMEM) slp_room_text(slp_refused_bytes(), room);
+	if (status == SL_ENOMEM) slp_refused_text(room);
 	snprintf(text, sizeof text, "%s at %s failed on %s: %s%s%s", slp_ops[r->op]->name, r->at, worker,
 		 kernel_message[0] ? kernel_message : sl_status_name(status), *room ? "; " : "", room);
 	return slp_fault_add(status, text);
@@ -196,7 +195,6 @@ static void run_record(struct run *run, const struct slp_record *r)
 	const void *attrs = patch_attrs(run, r, patched.bytes);
 	uint32_t fault = input_fault(run, r);
 	if (slp_watch_deadline > 0 && !run->for_master) slp_watch_runs(run->seg, r);
-	if (!fault && run->seg->lost) fault = lost_fault(run, r);
 	if (fault) {
 		SLP_COUNT(skipped);
 		set_output_faults(run, r, fault);

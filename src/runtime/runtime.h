@@ -27,7 +27,7 @@ struct slp_pending {
 };
 void slp_error_set_aside(struct slp_pending *first);
 void slp_error_rejoin(const struct slp_pending *first);
-size_t slp_refused_bytes(void); /* of the last allocation that failed, whoever asked */
+const char *slp_refused_text(char text[160]); /* of the last allocation that failed, whoever asked: as slp_room_text */
 enum sl_status slp_no_memory(size_t bytes); /* sets the error of the program's call: so many were asked for; SL_ENOMEM */
 /* Ends a sync point: the first error, of the thread or of kernels, counts as reported. */
 enum sl_status slp_error_take(void);
@@ -64,9 +64,7 @@ struct slp_engine {
 extern struct slp_engine slp_engine;
 
 /* environment.c */
-/* An environment variable as a number of at least `low`; otherwise `otherwise`, with a word about it if it is set. */
-long long slp_env_number(const char *name, long long low, long long otherwise);
-void slp_env_check(void); /* takes those out on which StarPU would abort */
+void slp_env_check(void); /* takes variables out of the environment on which StarPU would abort */
 
 /* Starts the engine with defaults if it does not run yet. */
 enum sl_status slp_engine_need(const char *at);
