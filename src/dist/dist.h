@@ -16,10 +16,18 @@ extern struct slp_dist slp_dist;
 
 /* ---- requests.c: served by a thread, in the order in which they are made ------------------------------------------ */
 
-/* What is exchanged: a name by which processes compare what they do; rows of the batch, 0: it is no gradient. */
+/* Elements of a tensor. */
+struct slp_dist_part {
+	size_t first, count;
+};
+
+/* What is exchanged: a name by which processes compare what they do; rows of the batch, 0: it is no gradient.  parts: what
+ * must be finite of a gradient, if there are others or nothing between them; nparts 0: all. */
 struct slp_dist_what {
 	const char *name;
 	int64_t rows;
+	const struct slp_dist_part *parts;
+	int nparts;
 };
 /* Has a tensor's values added over all processes in place, or replaced by those of rank 0.  Returns at once; what was
  * submitted before comes before, what is submitted later waits.  False with an error recorded. */

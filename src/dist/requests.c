@@ -21,6 +21,8 @@ struct request {
 	bool ready, over;
 	enum slp_outcome outcome;
 	struct request *next;
+	int nparts;
+	struct slp_dist_part parts[]; /* as in struct slp_dist_what */
 };
 
 static struct {
@@ -56,12 +58,21 @@ static struct request *take(void)
 	return r;
 }
 
+static bool is_finite(const struct request *r)
+{
+	const char *data = r->x.data;
+	bool finite = r->nparts || slp_all_finite(data, r->x.count, r->x.dtype);
+	for (int i = 0; finite && i < r->nparts; i++)
+		finite = slp_all_finite(data + r->parts[i].first * sl_dtype_size(r->x.dtype), r->parts[i].count, r->x.dtype);
+	return finite;
+}
+
 /* Why the values are none; NULL: they are sound.  Gradients that are not finite would spoil the parameters of all. */
 static const char *what_spoilt(const struct request *r, char text[SLP_DIST_WHY])
 {
 	uint32_t fault = r->buffer ? atomic_load(&r->buffer->fault) : 0;
 	if (fault) slp_fault_text(fault, text, SLP_DIST_WHY);
-	else if (r->x.rows && !slp_all_finite(r->x.data, r->x.count, r->x.dtype))
+	else if (r->x.rows && !is_finite(r))
 		snprintf(text, SLP_DIST_WHY, "the gradient of %s is not finite", r->x.name);
 	else return NULL;
 	return text;
@@ -198,8 +209,11 @@ static bool request(const char *at, sl_tensor *t, struct slp_dist_what what, boo
 	const char *function = broadcast ? "broadcast" : "sum";
 	if (slp_dist.size == 1) return true;
 	if (!slp_tensor_usable(at, function, t) || is_broken(at, function)) return false;
-	struct request *r = slp_calloc(1, sizeof *r);
+	size_t parts = (size_t)what.nparts * sizeof *what.parts;
+	struct request *r = slp_calloc(1, sizeof *r + parts);
 	if (!r) return false;
+	r->nparts = what.nparts;
+	if (parts) memcpy(r->parts, what.parts, parts);
 	r->at = at ? at : "?";
 	r->broadcast = broadcast;
 	r->offset = t->offset;

@@ -1,7 +1,5 @@
 /* A trainer in one of several processes: before its first step they compare what they are about to do and begin with the
  * same values; then gradients are summed over them. */
-#include "dist/dist.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,8 +162,9 @@ bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, 
 	return false;
 }
 
-bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, int64_t rows)
+bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, struct slp_dist_what what)
 {
 	const struct slp_ranks *r = *slp_trainer_ranks(trainer);
-	return slp_dist_sum(at, gradient, (struct slp_dist_what){.name = r->paths[param], .rows = rows});
+	what.name = r->paths[param];
+	return slp_dist_sum(at, gradient, what);
 }

@@ -2,6 +2,7 @@
 #ifndef SLP_RANKS_H
 #define SLP_RANKS_H
 
+#include "dist/dist.h"
 #include "nn/nn.h"
 
 /* trainer.c */
@@ -16,7 +17,8 @@ void slp_ranks_free(struct slp_ranks *ranks);
 /* Before the first step: all processes are about to do the same, and begin with the parameters of rank 0.  way: how the
  * step is made.  False with an error recorded, on all of them. */
 bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, const char *way, int64_t rows);
-/* Has a gradient summed over the processes, in place; param: the number of the (first) parameter that it is of. */
-bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, int64_t rows);
+/* Has a gradient summed over the processes, in place; param: the number of the (first) parameter that it is of.  what: its
+ * rows and parts. */
+bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, struct slp_dist_what what);
 
 #endif

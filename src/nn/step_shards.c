@@ -44,6 +44,7 @@ struct update {
 	int *result;              /* of each parameter: its gradient's place among a shard's results */
 	sl_trainer *trainer;
 	int64_t rows;
+	struct slp_dist_part *parts;      /* room for all gradients' */
 	const struct slp_storage *summed; /* of the one shard's gradients: over processes, the last one */
 };
 
@@ -81,6 +82,18 @@ static sl_tensor *part(sl_tensor *sum, const sl_tensor *like)
 	return slp_scope_add(slp_tensor_new(sum->storage, like->offset, like->type, sum->device));
 }
 
+/* The gradients that lie in one storage with that of parameter i. */
+static int parts_of(const struct update *u, int i, struct slp_dist_part *parts)
+{
+	int n = 0;
+	for (int k = 0; k < u->count; k++) {
+		const sl_tensor *g = u->result[k] < 0 ? NULL : gradient(u, 0, k);
+		if (!g || g->storage != gradient(u, 0, i)->storage) continue;
+		parts[n++] = (struct slp_dist_part){g->offset / sl_dtype_size(g->type.dtype), (size_t)sl_tensor_size(g)};
+	}
+	return n;
+}
+
 /* Sums over processes what the shards' sum is, in place: a single shard's gradient may lie in memory of others, too,
  * which is summed once. */
 static bool sum_over_processes(struct update *u, sl_tensor **sum, int i, bool whole)
@@ -89,7 +102,8 @@ static bool sum_over_processes(struct update *u, sl_tensor **sum, int i, bool wh
 	if (u->n == 1 && (*sum)->storage == u->summed) return true;
 	if (u->n == 1 && whole) u->summed = (*sum)->storage;
 	if (u->n == 1 && !whole && !(*sum = sl_clone_at(u->at, *sum))) return false;
-	return slp_ranks_sum(u->at, u->trainer, i, *sum, u->rows);
+	struct slp_dist_what what = {.rows = u->rows, .parts = u->parts, .nparts = whole ? parts_of(u, i, u->parts) : 0};
+	return slp_ranks_sum(u->at, u->trainer, i, *sum, what);
 }
 
 /* Adds n gradients from parameter i on, which lie side by side, in one operation for each pair of shards. */
@@ -130,11 +144,12 @@ static bool update(const char *at, sl_step *step, const sl_device *owners, sl_te
 	u.params = slp_trainer_params(at, step->trainer, &u.count);
 	u.buckets = slp_trainer_buckets(step->trainer);
 	size_t count = (size_t)u.count;
-	u.list = slp_calloc(2 * count + (size_t)n, sizeof *u.list + sizeof *u.result);
+	u.list = slp_calloc(2 * count + (size_t)n, sizeof *u.list + sizeof *u.parts + sizeof *u.result);
 	if (!u.list) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
 	u.data = u.list + n;
 	u.sums = u.data + count;
-	u.result = (int *)(u.sums + count);
+	u.parts = (struct slp_dist_part *)(u.sums + count);
+	u.result = (int *)(u.parts + count);
 	struct slp_hyper h = slp_trainer_coming(step->trainer, slp_step_divisor(step, rows));
 	bool ok = slp_ranks_begin(at, step->trainer, "sl_step_run", "whole steps", rows) && add_all(&u) && slp_trainer_update(at, step->trainer, u.data, u.sums, h) == SL_OK;
 	free(u.list);

@@ -455,7 +455,7 @@ static bool sum_over_processes(const char *at, sl_trainer *t, const struct updat
 {
 	bool ok = slp_trainer_size(t) == 1 || slp_ranks_begin(at, t, "sl_trainer_step", "by sl_backward", rows);
 	for (int i = u->count; slp_trainer_size(t) > 1 && ok && i-- > 0;)
-		ok = slp_ranks_sum(at, t, u->numbers[i], u->grads[i], rows);
+		ok = slp_ranks_sum(at, t, u->numbers[i], u->grads[i], (struct slp_dist_what){.rows = rows});
 	return ok;
 }
 
