@@ -360,6 +360,14 @@ static void settle(starpu_data_handle_t handle)
 		starpu_data_release_on_node(handle, STARPU_MAIN_RAM);
 }
 
+/* What runs yet notes at its end what has become of the values: it must not come after what is noted here. */
+static void let_end(const struct slp_buffer *b)
+{
+	if (b->lost) return;
+	if (starpu_data_acquire_on_node(b->handle, STARPU_ACQUIRE_NO_NODE, STARPU_RW) == 0)
+		starpu_data_release_on_node(b->handle, STARPU_ACQUIRE_NO_NODE);
+}
+
 /* A segment that could not be submitted: its results are spoilt. */
 static void give_up(struct slp_segment *seg, enum sl_status status, const char *why)
 {
@@ -371,6 +379,7 @@ static void give_up(struct slp_segment *seg, enum sl_status status, const char *
 		struct slp_buffer *b = seg->slots[i].mode & STARPU_W ? seg->slots[i].buffer : NULL;
 		if (!b) continue;
 		if (seg->slots[i].mode == STARPU_W) settle(b->handle);
+		else let_end(b);
 		atomic_store(&b->fault, fault);
 	}
 	segment_done(seg);
