@@ -22,19 +22,32 @@ const struct sl_op *slp_op_find(const char *name)
 	return NULL;
 }
 
-unsigned slp_op_colour(const struct sl_op *op)
-{
-	static const struct {
-		const struct sl_op *op;
-		unsigned colour; /* from here on, where op is NULL */
-	} list[] = {
-#define FAMILY(name, colour) {NULL, colour},
+/* Families and the operations that follow each, up to the next one. */
+static const struct {
+	const struct sl_op *op; /* NULL: here a family begins */
+	unsigned colour;
+	const char *family;
+} list[] = {
+#define FAMILY(name, colour) {NULL, colour, #name},
 #define X(name) {.op = &slp_op_##name},
 #include "ops.def"
 #undef X
-	};
-	unsigned colour = 0;
+};
+
+static size_t family_of(const struct sl_op *op)
+{
+	size_t family = 0;
 	for (size_t i = 0; i < sizeof list / sizeof *list && list[i].op != op; i++)
-		if (!list[i].op) colour = list[i].colour;
-	return colour;
+		if (!list[i].op) family = i;
+	return family;
+}
+
+unsigned slp_op_colour(const struct sl_op *op)
+{
+	return list[family_of(op)].colour;
+}
+
+const char *slp_op_family(const struct sl_op *op)
+{
+	return list[family_of(op)].family;
 }

@@ -7,7 +7,8 @@ AC_ARG_ENABLE([werror],
   [AS_HELP_STRING([--enable-werror], [treat warnings in C files as errors])],
   [], [enable_werror=no])
 AC_ARG_ENABLE([sanitizers],
-  [AS_HELP_STRING([--enable-sanitizers], [build with AddressSanitizer and UndefinedBehaviorSanitizer])],
+  [AS_HELP_STRING([--enable-sanitizers@<:@=thread@:>@],
+    [build with AddressSanitizer and UndefinedBehaviorSanitizer, or with ThreadSanitizer (for make check-threads)])],
   [], [enable_sanitizers=no])
 AC_ARG_ENABLE([native],
   [AS_HELP_STRING([--enable-native], [compile for this machine's CPU (default: any CPU, with variants chosen at run time)])],
@@ -25,7 +26,9 @@ done
 AS_IF([test "$enable_werror" != no], [SLP_CFLAGS="$SLP_CFLAGS -Werror"])
 AS_IF([test "$enable_native" != no], [SLP_CFLAG([-march=native], [SLP_CFLAGS])])
 AS_IF([test "$enable_sanitizers" != no], [
-  slp_san="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+  AS_CASE([$enable_sanitizers],
+    [thread], [slp_san="-fsanitize=thread -fno-omit-frame-pointer -DSLP_ONE_THREAD"],
+    [slp_san="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"])
   AC_CACHE_CHECK([whether $CC links with sanitizers], [slp_cv_sanitizers], [
     slp_save_CFLAGS=$CFLAGS
     CFLAGS="$CFLAGS $slp_san"

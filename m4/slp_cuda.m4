@@ -1,5 +1,6 @@
 dnl SLP_WITH_CUDA: nvcc, the CUDA run time, cuBLAS and cuDNN, all of them or none.
-dnl Needs SLP_WITH_STARPU.  Sets have_cuda, NVCC, NVCCFLAGS, CUDA_ARCHS, CUDA_GENCODE, CUDA_CFLAGS, CUDA_LIBS.
+dnl Needs SLP_WITH_STARPU.  Sets have_cuda, NVCC, NVCCFLAGS, CUDA_ARCHS, CUDA_GENCODE, CUDA_CFLAGS, CUDA_LIBS,
+dnl CUBLAS_LIBS.
 AC_DEFUN([SLP_WITH_CUDA], [
 AC_ARG_WITH([cuda],
   [AS_HELP_STRING([--with-cuda@<:@=DIR@:>@], [build the CUDA kernels with the CUDA toolkit in DIR (default: if nvcc, cuBLAS, cuDNN and a StarPU with CUDA are found)])],
@@ -12,6 +13,7 @@ have_cuda=no
 cuda_why=
 CUDA_CFLAGS=
 CUDA_LIBS=
+CUBLAS_LIBS=
 CUDA_GENCODE=
 AS_CASE([$with_cuda],
   [no], [cuda_why="--without-cuda"],
@@ -23,10 +25,11 @@ AS_CASE([$with_cuda],
      [test "$with_cuda" != auto], [AC_MSG_ERROR([--with-cuda: $cuda_why])])])
 AS_IF([test "$have_cuda" = yes], [
   AC_DEFINE([HAVE_CUDA], [1], [Define to 1 if there are CUDA kernels, cuBLAS and cuDNN.])],
-  [CUDA_CFLAGS= CUDA_LIBS=])
+  [CUDA_CFLAGS= CUDA_LIBS= CUBLAS_LIBS=])
 AM_CONDITIONAL([HAVE_CUDA], [test "$have_cuda" = yes])
 AC_SUBST([CUDA_CFLAGS])
 AC_SUBST([CUDA_LIBS])
+AC_SUBST([CUBLAS_LIBS])
 AC_SUBST([CUDA_GENCODE])
 ])
 
@@ -43,6 +46,12 @@ AS_IF([test -z "$NVCC"], [cuda_why="no nvcc in $slp_path"], [
   cuda_version=$("$NVCC" --version | $SED -n 's/.*release \(@<:@0-9.@:>@*\).*/\1/p')])
 ])
 
+dnl SLP_SONAME(NAME, LIBRARY): the name under which the program just linked finds the library.
+AC_DEFUN([SLP_SONAME], [
+slp_soname=$(objdump -p "conftest$ac_exeext" | $SED -n 's/^ *NEEDED  *\($2\.so@<:@^ @:>@*\)$/\1/p')
+AC_DEFINE_UNQUOTED([$1], ["${slp_soname:-$2.so}"], [What $2 is loaded as.])
+])
+
 AC_DEFUN([SLP_CUDA_LIBRARIES], [
 for dir in "$cuda_dir/include" "$cuda_dir"/targets/*-linux/include; do
   AS_IF([test -f "$dir/cuda_runtime_api.h"], [
@@ -56,17 +65,21 @@ for dir in "$cuda_dir/lib64" "$cuda_dir/lib" "$cuda_dir"/targets/*-linux/lib; do
     break])
 done
 dnl libstdc++ because kernels are C++ and we link as C.
-CUDA_LIBS="$CUDA_LIBS -lcudnn -lcublas -lcudart -lstdc++"
+dnl cuBLAS and cuDNN are loaded at run time.
+CUBLAS_LIBS=-lcublas
+CUDA_LIBS="$CUDA_LIBS -lcudart -lstdc++"
 slp_save_CPPFLAGS=$CPPFLAGS
 slp_save_LIBS=$LIBS
 CPPFLAGS="$CPPFLAGS $CUDA_CFLAGS"
-LIBS="$CUDA_LIBS $LIBS"
+LIBS="-lcudnn -lcublas $CUDA_LIBS $LIBS"
 AC_MSG_CHECKING([for cudart, cuBLAS and cuDNN])
 AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <cuda_runtime_api.h>
 #include <cublas_v2.h>
 #include <cudnn.h>]], [[int n; cublasHandle_t b; cudnnHandle_t d;
   return cudaGetDeviceCount(&n) + cublasCreate(&b) + cudnnCreate(&d);]])],
   [AC_MSG_RESULT([yes])
+   SLP_SONAME([SLP_CUBLAS_SONAME], [libcublas])
+   SLP_SONAME([SLP_CUDNN_SONAME], [libcudnn])
    AC_COMPUTE_INT([slp_cudnn], [CUDNN_VERSION], [#include <cudnn.h>], [slp_cudnn=0])
    AS_IF([test "$slp_cudnn" -ge 90000],
      [cudnn_version=$((slp_cudnn / 10000)).$((slp_cudnn / 100 % 100)).$((slp_cudnn % 100))],

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <starling/dist.h>
+
 #include "training.h"
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
@@ -169,7 +171,7 @@ static void state_of(struct drv_training *t, struct drv_state *state, const stru
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* A checkpoint that cannot be written does not end the training; it is told, and the next one may be. */
+/* A checkpoint that cannot be written does not end the training; it is reported, and the next one may be. */
 static void tell(struct drv_checkpointing *c, enum sl_status s)
 {
 	c->failed = s != SL_OK;
@@ -192,10 +194,14 @@ static void begin_job(struct drv_training *t)
 	struct drv_state s = {0};
 	end_job(c);
 	if (drv_failed()) return free(note); /* an error of the training: there is nothing to go on with */
-	state_of(t, &s, t->sums, t->common->ndevices, names);
-	c->job = sl_checkpoint_begin(o->folder, .keep = o->keep, .trainer = s.trainer, .loader = t->train_set,
-	                             .names = s.names, .tensors = s.tensors, .ntensors = s.count, .epoch = &t->done,
-	                             .step = &t->steps, .note = note);
+	SL_SCOPE {
+		struct drv_sums sums[DRV_MAX_DEVICES];
+		drv_sums_of_ranks(t, sums);
+		state_of(t, &s, sums, t->common->ndevices, names);
+		c->job = sl_checkpoint_begin(o->folder, .keep = o->keep, .trainer = s.trainer, .loader = t->train_set,
+		                             .names = s.names, .tensors = s.tensors, .ntensors = s.count,
+		                             .epoch = &t->done, .step = &t->steps, .note = note);
+	}
 	if (!c->job) tell(c, sl_error());
 	c->saved_at = drv_now();
 	c->saved_steps = t->steps;
@@ -258,7 +264,8 @@ bool drv_checkpoint_open(struct drv_training *t)
 	const struct drv_checkpoint_options *o = &t->options->checkpoint;
 	struct drv_checkpointing *c = &t->checkpointing;
 	*c = (struct drv_checkpointing){.saved_at = drv_now(), .saved_steps = -1};
-	if (!o->resume || !sl_checkpoint_count(o->folder)) return true;
+	/* Rank 0 reads for all, perhaps from a folder that the others do not see. */
+	if (!o->resume || drv_sum_over_ranks(sl_dist_rank() ? 0 : sl_checkpoint_count(o->folder)) <= 0) return true;
 	c->from = sl_checkpoint_open(o->folder);
 	if (!c->from) return refuse(sl_error_message());
 	c->note = json_loads(sl_checkpoint_note(c->from), 0, NULL);
@@ -308,6 +315,7 @@ static bool restore(struct drv_training *t, sl_checkpoint *from, int devices)
 	                          .step = &t->steps) != SL_OK)
 		return refuse(sl_error_message());
 	add_sums(t, sums, devices);
+	drv_share_sums(t);
 	if (t->restored) t->restored(t);
 	return true;
 }

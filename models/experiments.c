@@ -27,7 +27,7 @@ void drv_note(struct drv_bench *b, const char *key, double value)
 	json_object_set_new(b->results, key, drv_json_real(value));
 }
 
-/* Ends what drv_begin began, or tells the time so far: prints "text: 0.0008 sec". */
+/* Ends what drv_begin began, or reports the time so far: prints "text: 0.0008 sec". */
 void drv_end(struct drv_bench *b, const char *key, const char *text)
 {
 	double seconds = drv_now() - b->start;

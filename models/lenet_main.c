@@ -1,4 +1,6 @@
 /* The command line of the LeNet driver: options, a show of the parts. */
+#include <starling/dist.h>
+
 #include "block_training.h"
 #include "lenet.h"
 #include "networks.h"
@@ -117,7 +119,9 @@ static int run(const struct options *o)
 	struct drv_block_training blocks = {.network = net_lenet, .init = sl_normal_init(LENET_SCALE), .mode = DRV_STEP};
 	if (o->demo) return demo(&o->common);
 	if (o->hybrid) return drv_train_block("lenet", "LeNet", &o->common, &o->train, &blocks);
-	return train_lenet(&o->common, &o->train);
+	if (sl_dist_size() == 1) return train_lenet(&o->common, &o->train);
+	drv_error("from scratch LeNet trains in one process; --hybrid trains in several");
+	return DRV_ERROR;
 }
 
 int main(int argc, char **argv)

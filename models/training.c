@@ -1,24 +1,31 @@
 /* Training on Fashion-MNIST: the options, the data, the loop over epochs and its progress. */
 #include <stdlib.h>
 
+#include <starling/dist.h>
+
 #include "training.h"
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_LR = 0x300, KEY_DATA, KEY_LIMIT, KEY_PLOT, KEY_LOG, KEY_FASTEST };
+enum { KEY_LR = 0x300, KEY_DATA, KEY_LIMIT, KEY_PLOT, KEY_LOG, KEY_FASTEST, KEY_DISTRIBUTED, KEY_WATCH, KEY_TENSORBOARD };
 
 static const struct argp_option options[] = {
-        {"batch-size", 'b', "N", 0, "Images in a batch, over all devices (default: 256)", 1},
+        {"batch-size", 'b', "N", 0, "Images in a batch, over all devices and processes (default: 256)", 1},
         {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2; resnet18: 0.1)", 1},
         {"epochs", 'e', "N", 0, "Epochs (default: 10)", 1},
         {"fastest", KEY_FASTEST, NULL, 0,
          "With several devices: try the first one alone and all of them, and keep to what is faster", 1},
+        {"distributed", KEY_DISTRIBUTED, NULL, 0,
+         "Be one of several processes that train together; sl-launch, mpirun or others start them", 1},
         {"data", KEY_DATA, "DIR", 0, "Folder of the four IDX files, gzipped or not (default: " SL_FASHION_MNIST_DIR ")",
          1},
         {"limit", KEY_LIMIT, "N", 0, "Use the first N images only, for training and for testing", 1},
         {"plot", KEY_PLOT, "FILE", 0,
          "Draw loss and accuracy after each epoch, with gnuplot: FILE.svg or FILE.png; - as text; window", 20},
         {"log", KEY_LOG, "FILE.csv", 0, "Write a line of figures after each epoch", 20},
+        {"watch", KEY_WATCH, "FILE.html", 0,
+         "Write a page of curves and machine use, anew about once a second; a browser that shows it follows", 20},
+        {"tensorboard", KEY_TENSORBOARD, "DIR", 0, "Write event files into DIR, for TensorBoard", 20},
         {0},
 };
 
@@ -45,6 +52,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_FASTEST:
 		o->fastest = true;
 		return 0;
+	case KEY_DISTRIBUTED:
+		o->distributed = true;
+		return 0;
 	case KEY_DATA:
 		o->data = arg;
 		return 0;
@@ -58,6 +68,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_LOG:
 		o->log = arg;
 		return 0;
+	case KEY_WATCH:
+		o->watch = arg;
+		return 0;
+	case KEY_TENSORBOARD:
+		o->tensorboard = arg;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -68,12 +84,14 @@ static const struct argp train_argp = {.options = options, .parser = parse_optio
 const struct argp_child drv_train_children[] = {{&drv_argp, 0, NULL, 0}, {&train_argp, 0, NULL, 0}, {0}};
 
 /* Starts the engine if all that was asked for can be done; says why not. */
-bool drv_train_ready(struct drv_options *common, const struct drv_train_options *o)
+bool drv_train_ready(struct drv_options *common, struct drv_train_options *o)
 {
 	if (o->plot && !drv_plot_ready(o->plot)) return false;
 	if (o->log && !drv_writable(o->log)) return false;
-	if (!drv_checkpoint_ready(&o->checkpoint)) return false;
-	return drv_start(common);
+	if (o->watch && !drv_writable(o->watch)) return false;
+	if (o->tensorboard && !drv_tensorboard_folder(o->tensorboard)) return false;
+	if (!drv_distributed_ask(o) || !drv_start(common) || !drv_distributed_ready(common, o)) return false;
+	return sl_dist_rank() > 0 || drv_checkpoint_ready(&o->checkpoint);
 }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
@@ -107,13 +125,13 @@ static void clear_sums(struct drv_training *t)
 	}
 }
 
-/* The sum over the devices; waits for it. */
+/* The sum over the devices of all processes; waits for it. */
 static double total(const struct drv_training *t, size_t figure)
 {
 	double sum = 0;
 	for (int i = 0; i < t->common->ndevices; i++)
 		sum += sl_item(*(sl_tensor *const *)((const char *)&t->sums[i] + figure));
-	return sum;
+	return drv_sum_over_ranks(sum);
 }
 
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
@@ -121,7 +139,7 @@ static double total(const struct drv_training *t, size_t figure)
 /* Figures asked for and shown later: what is computed, not what is queued, and hardly ever a wait. */
 struct glance {
 	sl_tensor *loss; /* the first device's, as it will be after so many images */
-	int64_t images;
+	int64_t images, steps;
 };
 
 static void glance_drop(struct glance *g)
@@ -131,12 +149,18 @@ static void glance_drop(struct glance *g)
 }
 
 /* Shows the figures that were asked for last time, and asks for new ones. */
-static void show(struct drv_progress *bar, struct glance *g, const struct drv_training *t, int64_t images)
+static void show(struct drv_progress *bar, struct glance *g, struct drv_training *t, int64_t images)
 {
-	if (g->loss) drv_progress_draw(bar, g->images, sl_item(g->loss) * t->common->ndevices / (double)g->images);
+	bool live = drv_live_due(t);
+	if (live) t->live.asked = drv_now();
+	if (g->loss) {
+		double loss = sl_item(g->loss) * t->common->ndevices / (double)g->images;
+		drv_progress_draw(bar, g->images, loss);
+		if (live) drv_live_point(t, loss, g->images, g->steps);
+	}
 	glance_drop(g);
 	SL_SCOPE {
-		*g = (struct glance){sl_retain(sl_clone(t->sums[0].loss)), images};
+		*g = (struct glance){sl_retain(sl_clone(t->sums[0].loss)), images, t->steps};
 	}
 	bar->drawn = drv_now();
 }
@@ -196,7 +220,7 @@ static double test_accuracy(struct drv_training *t)
 {
 	clear_sums(t);
 	for (int64_t i = 0; test_next(t, i);) i++;
-	return total(t, offsetof(struct drv_sums, correct)) / (double)sl_loader_samples(t->test_set);
+	return total(t, offsetof(struct drv_sums, correct)) / (double)(sl_loader_samples(t->test_set) * sl_dist_size());
 }
 
 uint64_t drv_tasks(void)
@@ -217,9 +241,9 @@ static bool train_epoch(struct drv_training *t, int64_t number, struct drv_epoch
 	t->began = drv_now() - e->seconds;
 	drv_progress_start(&bar, t->common, label, sl_loader_samples(t->train_set));
 	bool complete = false;
-	while (!complete && !drv_interrupted()) {
+	while (!complete && !drv_stops(t)) {
 		complete = !train_next(t, e);
-		if (drv_progress_due(&bar)) show(&bar, &glance, t, e->images);
+		if (drv_progress_due(&bar) || drv_live_due(t)) show(&bar, &glance, t, e->images);
 		if (!complete) drv_checkpoint_step(t);
 	}
 	glance_drop(&glance);
@@ -235,6 +259,7 @@ static bool train_epoch(struct drv_training *t, int64_t number, struct drv_epoch
 static bool run_epoch(struct drv_training *t, int64_t number, struct drv_epoch *e)
 {
 	if (!train_epoch(t, number, e)) return false;
+	e->images *= sl_dist_size(); /* each has as many */
 	e->loss = total(t, offsetof(struct drv_sums, loss)) / (double)e->images;
 	e->train_accuracy = total(t, offsetof(struct drv_sums, correct)) / (double)e->images;
 	e->test_accuracy = test_accuracy(t);
@@ -264,7 +289,7 @@ static int run_epochs(struct drv_training *t)
 {
 	while (t->done < t->options->epochs) {
 		if (!run_epoch(t, t->done + 1, &t->epochs[t->done]))
-			return drv_interrupted() ? drv_interrupted_status() : DRV_ERROR;
+			return drv_interrupted() ? drv_interrupted_status() : t->stopped ? DRV_STOPPED : DRV_ERROR;
 		t->done++;
 		drv_checkpoint_epoch(t);
 		if (!drv_report_epoch(t)) return DRV_ERROR;
@@ -282,6 +307,7 @@ static int start_and_run(struct drv_training *t)
 	if (!drv_checkpoint_resume(t) || !drv_report_begin(t)) return DRV_ERROR;
 	int status = run_epochs(t);
 	bool saved = drv_checkpoint_end(t, status != DRV_ERROR);
+	if (!drv_live_end(t)) status = DRV_ERROR;
 	return saved || status != DRV_OK ? status : DRV_ERROR;
 }
 
@@ -291,12 +317,14 @@ static int start_and_run(struct drv_training *t)
 static int train_and_report(struct drv_training *t)
 {
 	drv_print_devices(t->common, "running on: ");
+	if (sl_dist_size() > 1) drv_print(t->common, "rank 0 of %d processes\n", sl_dist_size());
 	t->ndevices = t->common->ndevices;
 	t->trial = t->options->fastest && t->ndevices > 1 ? sl_trial_new(2) : NULL;
 	int status = start_and_run(t);
 	sl_trial_free(t->trial);
 	t->trial = NULL;
 	if (t->stop) t->stop(t);
+	drv_stops_end(t);
 	if (status > DRV_INTERRUPTED) drv_error("interrupted after %lld complete epochs", (long long)t->done);
 	if (!drv_report_end(t, status != DRV_ERROR)) status = DRV_ERROR;
 	return status;
@@ -304,8 +332,10 @@ static int train_and_report(struct drv_training *t)
 
 static sl_loader *load(const struct drv_training *t, sl_dataset *set, bool shuffle)
 {
-	return sl_loader_new(set, .batch_size = t->options->batch_size, .shuffle = shuffle, .seed = t->common->seed,
-	                     .limit = t->options->limit, .device = t->common->devices[0]);
+	sl_loader *loader = sl_loader_new(set, .batch_size = t->options->batch_size, .shuffle = shuffle, .seed = t->common->seed,
+	                                  .limit = t->options->limit, .device = t->common->devices[0]);
+	if (loader) sl_dist_share(loader);
+	return loader;
 }
 
 /* Whether there is something to train with; says why not. */

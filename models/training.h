@@ -4,6 +4,7 @@
 #define MODELS_TRAINING_H
 
 #include "common.h"
+#include "live.h"
 
 /* Checkpoints: checkpointing.c. */
 struct drv_checkpoint_options {
@@ -15,9 +16,10 @@ struct drv_checkpoint_options {
 };
 
 struct drv_train_options {
-	const char *data, *plot, *log;
+	const char *data, *plot, *log, *watch, *tensorboard;
 	int64_t batch_size, epochs, limit;
 	double lr;
+	bool distributed; /* one of several processes */
 	bool fastest; /* try one device and all, and keep to what is faster */
 	struct drv_checkpoint_options checkpoint;
 };
@@ -30,7 +32,7 @@ extern const struct argp_child drv_train_children[];
 	" (after the current batch; results of the complete epochs and, with --checkpoint, a "                         \
 	"checkpoint are written)."
 
-bool drv_train_ready(struct drv_options *common, const struct drv_train_options *options);
+bool drv_train_ready(struct drv_options *common, struct drv_train_options *options);
 
 struct drv_epoch {
 	int64_t images, batches;
@@ -44,7 +46,7 @@ struct drv_sums {
 };
 
 /* What a model has that a checkpoint is made of: a trainer with its block, or tensors by name. */
-enum { DRV_MAX_STATE = 3 * DRV_MAX_DEVICES };
+enum { DRV_MAX_STATE = 3 * DRV_MAX_DEVICES, DRV_ASKED = 2 };
 struct drv_state {
 	sl_trainer *trainer;
 	const char *names[DRV_MAX_STATE];
@@ -78,6 +80,10 @@ struct drv_training {
 	int shards;   /* of a batch, as the model cuts it; before start: as it was cut before the checkpoint, 0: none */
 	double began; /* when the epoch did, as if it had never been stopped */
 	uint64_t tasks_before;
+	sl_tensor *asked[DRV_ASKED]; /* of other ranks, whether they were interrupted */
+	int64_t asks;
+	bool stopped;
+	struct drv_live live;
 	struct drv_checkpointing {
 		sl_checkpoint *from; /* while the run is being restored */
 		json_t *note;
@@ -109,6 +115,17 @@ void drv_checkpoint_step(struct drv_training *t);
 void drv_checkpoint_epoch(struct drv_training *t);
 /* At the end: writes the last one, if the run is sound; false if the last one could not be written. */
 bool drv_checkpoint_end(struct drv_training *t, bool sound);
+
+/* ---- one of several processes: distributed.c --------------------------------------------------------------------- */
+
+bool drv_distributed_ask(const struct drv_train_options *o);
+bool drv_distributed_ready(struct drv_options *common, struct drv_train_options *o);
+double drv_sum_over_ranks(double value);
+void drv_sums_of_ranks(const struct drv_training *t, struct drv_sums *sums);
+void drv_share_sums(struct drv_training *t);
+enum { DRV_STOPPED = DRV_INTERRUPTED + 15 }; /* as after SIGTERM: another process was interrupted */
+bool drv_stops(struct drv_training *t);
+void drv_stops_end(struct drv_training *t);
 
 /* What becomes known, told: training_report.c. */
 bool drv_report_begin(struct drv_training *t);

@@ -1,4 +1,4 @@
-/* What training tells: curves that grow, a line of figures an epoch, results for machines. */
+/* What training reports: curves that grow, a line of figures an epoch, results for machines. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@ void drv_print_devices(const struct drv_options *o, const char *before)
 
 /* ---- figures ----------------------------------------------------------------------------------------------------- */
 
-/* X(name, value) for what is told of an epoch e beside its number. */
+/* X(name, value) for what is reported of an epoch e beside its number. */
 #define FIGURES(X)                                                                                                     \
 	X(seconds, e->seconds)                                                                                         \
 	X(images_per_second, (double)e->images / e->seconds)                                                           \
@@ -128,6 +128,7 @@ static bool draw(const struct drv_training *t)
 
 bool drv_report_begin(struct drv_training *t)
 {
+	if (!drv_live_begin(t)) return false;
 	return !t->options->log || log_write(t);
 }
 
@@ -136,6 +137,7 @@ bool drv_report_epoch(struct drv_training *t)
 {
 	const char *plot = t->options->plot;
 	if (t->options->log && !log_write(t)) return false;
+	if (!drv_live_epoch(t)) return false;
 	return !plot || !drv_plot_is_live(plot, drv_out(t->common)) || draw(t);
 }
 

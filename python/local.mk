@@ -23,40 +23,68 @@ EXTRA_DIST += \
 	python/starling/_blocks.py \
 	python/starling/_core.py \
 	python/starling/_engine.py \
+	python/starling/_ffi.pyi \
+	python/starling/_extra.py \
 	python/starling/_files.py \
+	python/starling/_foreign.py \
 	python/starling/_indexing.py \
+	python/starling/_nested.py \
 	python/starling/_tensor.py \
 	python/starling/_training.py \
 	python/starling/autograd.py \
 	python/starling/data.py \
 	python/starling/init.py \
 	python/starling/mx/__init__.py \
+	python/starling/mx/_array.py \
 	python/starling/mx/_mode.py \
+	python/starling/mx/_program.py \
+	python/starling/mx/arrays.py \
 	python/starling/mx/autograd.py \
 	python/starling/mx/base.py \
 	python/starling/mx/context.py \
+	python/starling/mx/contrib.py \
+	python/starling/mx/elementwise.py \
+	python/starling/mx/engine.py \
 	python/starling/mx/functions.py \
 	python/starling/mx/gluon/__init__.py \
 	python/starling/mx/gluon/block.py \
 	python/starling/mx/gluon/data/__init__.py \
+	python/starling/mx/gluon/data/sampler.py \
+	python/starling/mx/gluon/data/transforms.py \
 	python/starling/mx/gluon/data/vision.py \
+	python/starling/mx/gluon/files.py \
 	python/starling/mx/gluon/loss.py \
+	python/starling/mx/gluon/more_layers.py \
 	python/starling/mx/gluon/nn.py \
 	python/starling/mx/gluon/parameter.py \
+	python/starling/mx/gluon/rnn/__init__.py \
+	python/starling/mx/gluon/rnn/cells.py \
+	python/starling/mx/gluon/rnn/layers.py \
+	python/starling/mx/gluon/rnn/states.py \
 	python/starling/mx/gluon/trainer.py \
 	python/starling/mx/gluon/utils.py \
 	python/starling/mx/init.py \
+	python/starling/mx/layers.py \
+	python/starling/mx/linalg.py \
+	python/starling/mx/lr_scheduler.py \
+	python/starling/mx/metric.py \
 	python/starling/mx/missing.py \
-	python/starling/mx/nd.py \
-	python/starling/mx/np.py \
-	python/starling/mx/npx.py \
+	python/starling/mx/moving.py \
+	python/starling/mx/name.py \
 	python/starling/mx/ndarray.py \
+	python/starling/mx/np.py \
+	python/starling/mx/np_more.py \
+	python/starling/mx/npx.py \
+	python/starling/mx/optimizer.py \
 	python/starling/mx/random.py \
-	python/starling/mx/sym.py \
 	python/starling/mx/symbol.py \
 	python/starling/mx/test_utils.py \
+	python/starling/mx/util.py \
+	python/tests/mxnet-names.txt \
 	python/tests/test_cells.py \
 	python/tests/test_gluon.py \
+	python/tests/test_gluon_more.py \
+	python/tests/test_recurrent.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
 	python/tests/test_registry.py \

@@ -223,6 +223,7 @@ const char *slp_count_text(const struct sl_op *op, char text[64]);
 
 /* The colour of its family, 0xrrggbb. */
 unsigned slp_op_colour(const struct sl_op *op);
+const char *slp_op_family(const struct sl_op *op); /* "CONVOLUTION" */
 
 /* ---- choosing a kernel (src/op_kernel.c) ------------------------------------------------------------------------ */
 

@@ -18,6 +18,12 @@ sl_tensor *slp_batch_images(const char *at, sl_tensor *images, sl_tensor *order,
 /* The same of labels (n), uint8, as int32 (count). */
 sl_tensor *slp_batch_labels(const char *at, sl_tensor *labels, sl_tensor *order, int64_t begin, int64_t count);
 
+/* ---- moving averages of parameters (codelets/optim/average.c) ---------------------------------------------------- */
+
+/* averages[i] = keep averages[i] + (1 - keep) params[i], in place; nothing is recorded. */
+enum sl_status slp_average_update(const char *at, sl_tensor *const *averages, sl_tensor *const *params, int count,
+				  double keep);
+
 /* ---- expressions of elementwise functions (codelets/elementwise/fused.c) ----------------------------------------- */
 
 enum {

@@ -16,6 +16,7 @@
 	X(pool2d)                                                                                                      \
 	X(products)                                                                                                    \
 	X(random)                                                                                                      \
+	X(recurrent)                                                                                                   \
 	X(reduce)                                                                                                      \
 	X(relayout)                                                                                                    \
 	X(unary)

@@ -15,9 +15,11 @@
 #define ADAM_AT(number, small, ...) (&(const struct slp_adam_attrs){.lr = .1, .weight_decay = .01, .rescale = .5, .step = number, .eps = small, __VA_ARGS__})
 #define ADAM(...) ADAM_AT(3, .01, __VA_ARGS__)
 #define RMSPROP_EPS(small, ...) (&(const struct slp_rmsprop_attrs){.lr = .1, .weight_decay = .01, .rescale = .5, .momentum = .9, .eps = small, __VA_ARGS__})
+#define AVERAGE(k) (&(const struct slp_average_attrs){.keep = k})
 #define RMSPROP(...) RMSPROP_EPS(.1, __VA_ARGS__)
 
 /* A parameter and what belongs to it, for each of the operations. */
+#define PARAM_average PARAM_sgd
 #define PARAM_sgd(...) R(__VA_ARGS__), R(__VA_ARGS__)
 #define PARAM_sgd_momentum(...) R(__VA_ARGS__), R(__VA_ARGS__), R(__VA_ARGS__)
 #define PARAM_adam(...) R(__VA_ARGS__), R(__VA_ARGS__), R(__VA_ARGS__), P(__VA_ARGS__)
@@ -45,6 +47,17 @@
 const struct slp_case slp_cases_optim[] = {
 	STEPS(sgd, 2, SGD),
 	STEPS(sgd_momentum, 3, SGD),
+	{CASE(sgd, "a rate of its own", SGD(.lr_scale = .25), 4, PARAM_sgd(3), PARAM_sgd(5, 7))},
+	{CASE(sgd_momentum, "a rate of its own", SGD(.lr_scale = .25), 3, PARAM_sgd_momentum(5, 7))},
+	{CASE(adam, "a rate of its own", ADAM(.lr_scale = .25, .decoupled = true), 4, PARAM_adam(5, 7))},
+	{CASE(rmsprop, "a rate of its own", RMSPROP(.lr_scale = .25), 3, PARAM_rmsprop(5, 7))},
+	{CASE(rmsprop_momentum, "a rate of its own", RMSPROP(.lr_scale = .25), 4, PARAM_rmsprop_momentum(5, 7))},
+	{CASE(average, "two parameters", AVERAGE(.75), 4, PARAM_average(3), PARAM_average(5, 7))},
+	{CASE(average, "large and small", AVERAGE(.999), 6, PARAM_average(70001), PARAM_average(1), PARAM_average(301, 307))},
+	{CASE(average, "nothing", AVERAGE(.75), 2, PARAM_average(0))},
+	WRONG(average, "all of it stays", SL_EINVAL, AVERAGE(1), 2, PARAM_average(3)),
+	WRONG(average, "of another shape", SL_ESHAPE, AVERAGE(.75), 2, R(3), R(3, 1)),
+	WRONG(average, "one too many", SL_EINVAL, AVERAGE(.75), 3, R(3), R(3), R(3)),
 	{CASE(sgd_momentum, "nesterov", SGD(.nesterov = true), 6, PARAM_sgd_momentum(3), PARAM_sgd_momentum(5, 7))},
 	STEPS(adam, 4, ADAM),
 	{CASE(adam, "decoupled", ADAM(.decoupled = true), 8, PARAM_adam(3), PARAM_adam(5, 7))},

@@ -1,4 +1,4 @@
-/* Cases of dot, matmul, linear and the way back through it.  The expected values were computed with PyTorch, in double precision. */
+/* Cases of dot, matmul, linear and its backward pass.  The expected values were computed with PyTorch, in double precision. */
 #include <math.h>
 
 #include "cases.h"

@@ -3,7 +3,7 @@
  *   shards=M      of this process (default: 1); all shards have the same rows whoever has them
  *   rows=R        of a shard (default: 4)
  *   optimizer=    sgd, adam or clip (SGD that clips by the norm)
- *   mode=         step, eager or local (whole steps, nothing summed)
+ *   mode=         step, eager, local (whole steps, nothing summed) or trial (of two ways, of which each rank has times of its own)
  *   dropout=P     (default: 0.25)
  *   units=U       of the hidden layer: another network
  *   steps=S       (default: 5)
@@ -197,12 +197,28 @@ static void show_mean(void)
 	sl_metric_free(mean);
 }
 
+/* The way that was decided upon, and what it was decided by: the sums of all ranks' times, to the last bit. */
+static bool show_trial(void)
+{
+	sl_trial *trial = sl_trial_new(2);
+	while (!sl_trial_decided(trial)) sl_trial_next(trial);
+	printf("way %d of %.17g %.17g\n", sl_trial_next(trial), sl_trial_seconds(trial, 0), sl_trial_seconds(trial, 1));
+	sl_trial_free(trial);
+	return sl_error() == SL_OK;
+}
+
+static bool run(void)
+{
+	if (data) return show_batches();
+	return strcmp(mode, "trial") ? train() : show_trial();
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
 	parse(argv + 1);
 	if (happens("late", 0)) sleep(600);
-	bool ok = sl_init(&(struct sl_config){.gpus = -1, .seed = 7}) == SL_OK && (data ? show_batches() : train());
+	bool ok = sl_init(&(struct sl_config){.gpus = -1, .seed = 7}) == SL_OK && run();
 	if (ok) show_mean();
 	struct sl_dist_info info = sl_dist_info();
 	if (ok) ok = sl_wait_all() == SL_OK;

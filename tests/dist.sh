@@ -1,10 +1,11 @@
 #!/bin/bash
 # dist.sh: several processes train together: the bits are those of as many shards in one, and what goes wrong on one rank is
-# an error on all, which names it.  Run by make check in the build tree.
+# an error on all, which names it.  Run by make check in the build tree, over TCP; by mpi.sh over MPI.
 . "${srcdir:-.}/tests/expect.sh"
 export STARPU_HOME=$tmp STARPU_SILENT=1 STARPU_WORKERS_NOBIND=1 OMP_NUM_THREADS=1 SL_DIST_TIMEOUT=60
-unset SL_DIST RANK WORLD_SIZE MASTER_ADDR MASTER_PORT SL_DIST_SECRET
-launch=tools/sl-launch
+unset SL_DIST RANK WORLD_SIZE MASTER_ADDR MASTER_PORT SL_DIST_SECRET SL_DIST_WIRE
+launch=${DIST_LAUNCH:-tools/sl-launch}
+tcp=$([ "$launch" = tools/sl-launch ] && echo yes || true)
 # Processes and teams of one core: what oneDNN computes depends on their number.
 core=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 alone() { run 0 taskset -c "$core" "$@"; }
@@ -41,6 +42,15 @@ if [ "${bytes:-0}" -eq 0 ] || [ $((100 * bytes / 6)) -gt $((101 * parameters)) ]
   fail "$bytes bytes in 6 steps of $parameters"
 fi
 
+# In half the bytes: other bits, the same on both; what differs is found out.
+full=$bytes
+SL_DIST_WIRE=bfloat16 ranks 2 0 tests/dist units=4000 steps=6 dropout=0
+bytes=$(sed -n 's/^\[1\] sent \([0-9]*\) bytes.*/\1/p' "$tmp/out")
+if [ "${bytes:-0}" -eq 0 ] || [ $((100 * bytes)) -gt $((51 * full)) ]; then fail "$bytes bytes in bfloat16, $full in float32"; fi
+[ "$(sed -n 's/^\[[01]\] hash //p' "$tmp/out" | sort -u | wc -l)" = 1 ] || fail "bfloat16 gives two ranks other parameters"
+run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=1 SL_DIST_WIRE=int8 tests/dist
+complains 'SL_DIST_WIRE=int8: gradients travel as float32 or bfloat16'
+
 # A trainer that the others do not matter to: ranks do what they like; the one exchange is the metric's.
 ranks 2 0 tests/dist mode=local
 [ "$(grep -c 'in 1 exchanges' "$tmp/out")" = 2 ] || fail "a local trainer takes part in exchanges"
@@ -51,14 +61,14 @@ fault() {
   ranks 3 1 tests/dist "fault=$1@$2@1"
   for rank in 0 2; do complains "^\[$rank\] error: .*$3"; done
 }
-fault kill 2 'rank 1 has gone'
+[ ! "$tcp" ] || fault kill 2 'rank 1 has gone'
 fault nan 2 'rank 1: the gradient of [0-9a-z.]* is not finite'
 fault rows 0 'rank 1: rows of a batch: 5, where rank 0 has rows of a batch: 4'
 fault rows 2 'rank 1 has 5 rows in a batch'
 fault quit 2 'rank 1 has ended its part'
 export SL_DIST_TIMEOUT=5
 fault stop 2 'rank 1 did not take part'
-fault late 0 'rank 1 has not come'
+fault late 0 "$([ "$tcp" ] && echo 'rank 1 has not come' || echo 'a rank has not called sl_init')"
 export SL_DIST_TIMEOUT=60
 
 # both TEXT COMMAND-OF-0 COMMAND-OF-1: both fail, and say it.
@@ -69,14 +79,23 @@ both() {
 }
 both 'parameter 2.weight: .* where rank 0 has parameter 2.weight' 'tests/dist' 'tests/dist units=25'
 both 'optimiser: 1, where rank 0 has optimiser: 0' 'tests/dist' 'tests/dist optimizer=adam'
-both 'started for 3 processes' 'tests/dist' 'env WORLD_SIZE=3 tests/dist'
-export SL_DIST_TIMEOUT=3
-both '(another SL_DIST_SECRET|another secret)' 'env SL_DIST_SECRET=a tests/dist' 'env SL_DIST_SECRET=b tests/dist'
+both 'elements of type (bfloat16|float32) on rank [01]' 'tests/dist' 'env SL_DIST_WIRE=bfloat16 tests/dist'
+if [ "$tcp" ]; then
+  both 'started for 3 processes' 'tests/dist' 'env WORLD_SIZE=3 tests/dist'
+  export SL_DIST_TIMEOUT=3
+  both '(another SL_DIST_SECRET|another secret)' 'env SL_DIST_SECRET=a tests/dist' 'env SL_DIST_SECRET=b tests/dist'
+  run 1 env SL_DIST=tcp tests/dist
+  complains 'need WORLD_SIZE, which is not set'
+  run 1 env SL_DIST=pigeon tests/dist
+  complains 'no transport "pigeon"'
+fi
 
-run 1 env SL_DIST=tcp tests/dist
-complains 'need WORLD_SIZE, which is not set'
-run 1 env SL_DIST=pigeon tests/dist
-complains 'no transport "pigeon"'
+# Each rank has measured other times: all decide by their sums, for the way that is best for all.
+ranks 2 0 tests/dist mode=trial
+decided=$(sed -n 's/^\[[01]\] way //p' "$tmp/out")
+[ "$(wc -l <<<"$decided")" = 2 ] || fail "not two decisions"
+[ "$(sort -u <<<"$decided" | wc -l)" = 1 ] || fail "ranks decide differently"
+awk 'NR == 1 { exit !($3 > 0 && $4 > 0 && ($1 == 0 ? $3 <= $4 : $4 < $3)) }' <<<"$decided" || fail "not the best way"
 
 # Metrics are of all ranks; loaders share the samples as shards do.
 ranks 3 0 tests/dist steps=1
@@ -88,6 +107,38 @@ if have_images; then
   paste -d' ' <(sed -n 's/^\[0\] batch/batch/p' "$tmp/out") <(sed -n 's/^\[1\] batch [0-9]* //p' "$tmp/out") >"$tmp/parts"
   cmp "$tmp/whole" "$tmp/parts" || fail "two ranks do not have the batches of one process"
   [ "$(wc -l <"$tmp/parts")" = 3 ] || fail "not three batches"
+fi
+
+if [ ! "$tcp" ]; then # mpirun ends the others, and says which rank was killed
+  ranks 3 1 tests/dist fault=kill@2@1
+  complains '^mpirun: .*(rank 1 .*signal 9|KILLED BY SIGNAL: 9|signal 9)'
+  exit $((failures > 0))
+fi
+
+has_checkpoint() { ls "$tmp/driver"/*.safetensors >/dev/null 2>&1; }
+
+# Drivers: losses of one process; all stop at the same step, rank 0 writes for all.
+if have_images; then
+  few=(--limit 96 --batch-size 32 --quiet --seed 3)
+  alone models/lenet --hybrid "${few[@]}" --epochs 2 --json "$tmp/one.json"
+  ranks 2 0 models/lenet --hybrid "${few[@]}" --epochs 2 --distributed --json "$tmp/two.json"
+# To four digits: half the rows are other blocks of a product.
+  figures() { grep -oE '"(train_loss|train_accuracy|test_accuracy)": [0-9.]{1,6}' "$1"; }
+  cmp <(figures "$tmp/one.json") <(figures "$tmp/two.json") || fail "two processes have other losses than one"
+  ranks 2 1 models/lenet --hybrid "${few[@]}" --batch-size 31
+  complains 'batch-size: 31 rows cannot be split equally over 2 processes'
+  mkdir "$tmp/driver"
+  "$launch" --no-bind -n 2 models/lenet --hybrid "${few[@]}" --epochs 100000 --checkpoint "$tmp/driver" --every 2steps \
+    >"$tmp/out" 2>"$tmp/err" &
+  pid=$!
+  within 300 has_checkpoint || fail "no checkpoint"
+  kill -INT $pid
+  status=0
+  wait $pid || status=$?
+  [ $status = 130 ] || fail "interrupted: exit status $status"
+  complains '^\[0\] lenet: interrupted after'
+  ranks 2 0 models/lenet --hybrid --limit 96 --batch-size 32 --seed 3 --epochs 1 --checkpoint "$tmp/driver" --resume
+  says '^\[0\] going on with .*checkpoint-'
 fi
 
 # A rank is killed; started again, the run goes on with the checkpoint, to the bits of one that was never stopped.

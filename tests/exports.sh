@@ -1,5 +1,6 @@
 #!/bin/sh
-# exports.sh: the library must export what the public headers declare with SL_API, and nothing else.
+# exports.sh: the library must export what the public headers declare with SL_API, and nothing else; and it must not be
+# linked with what takes long to load and only GPUs need.
 # Run by make check in the build tree, which sets srcdir, CC and NM.
 set -eu
 export LC_ALL=C
@@ -41,5 +42,7 @@ extra=$(comm -13 "$tmp/declared" "$tmp/exported")
 [ -z "$missing" ] || echo "declared with SL_API but not in the library:" $missing
 # shellcheck disable=SC2086
 [ -z "$extra" ] || echo "exported but not declared with SL_API:" $extra
+heavy=$(objdump -p "$lib" | grep -E 'NEEDED +lib(cublas|cudnn)' || true)
+[ -z "$heavy" ] || echo "loaded at each start: $heavy"
 echo "$(wc -l <"$tmp/declared") names declared, $(wc -l <"$tmp/exported") exported"
-[ -s "$tmp/declared" ] && [ -z "$missing$extra" ]
+[ -s "$tmp/declared" ] && [ -z "$missing$extra$heavy" ]

@@ -60,10 +60,12 @@ echo "--- several devices bring what they must"
 "$srcdir/tools/parallel-goals" --simulation . --images 16384 >"$tmp/out" 2>"$tmp/err" || fail "a goal is not met"
 cat "$tmp/out"
 
+# And some on top: StarPU takes a task's values in the order of their addresses in memory, so that it varies with these,
+# by some 7 MiB, what has to travel twice.
 echo "--- what travels: half of 42.6 MiB of gradients and of values in each step, and once the first values"
 simulate 0 --machine h100x2 models/resnet18 --device gpu:0,gpu:1 --batch-size 512 --limit 3072 --epochs 1
 for way in 'gpu:0 to gpu:1' 'gpu:1 to gpu:0'; do
-  holds "$(field "link $way") <= 42.6 * (6 + 2)" "too much went from $way"
+  holds "$(field "link $way") <= 42.6 * (6 + 2.5)" "too much went from $way"
 done
 
 echo "--- recorded times replace estimates"

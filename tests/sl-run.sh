@@ -10,6 +10,14 @@ says 'float32 \(3, 2\)'
 run 0 tools/sl-run "$data/mlp-symbol.json" "$data/mlp-0000.params" -i "data=$data/mlp-x.npy" -o "$tmp/y.npy" --repeat 3 --device cpu:0
 says '^3 runs: median [0-9.]+ sec'
 
+# Each layer of the network, its calls and places, and all of the time
+run 0 tools/sl-run "$data/mlp" --input "$data/mlp-x.npy" --profile --repeat 5
+says '^operation +calls +time +share +GFlop/s +where$'
+says "^linear +5 +[0-9.]+ ms +[0-9.]+ % +[0-9.]+  .*mlp-symbol\.json, node mlp_dense0_fwd"
+says '^all +[0-9.]+ ms$'
+awk '/^operation/ { on = 1; next } /^all/ { exit } on { all += $5 } END { exit !(all > 99 && all < 101) }' "$tmp/out" ||
+  fail "the shares of a profile are not 100 %"
+
 # The same from raw elements, to raw elements: .npy files of that size have 128 bytes before theirs.
 tail -c +129 "$data/mlp-x.npy" >"$tmp/x.raw"
 run 0 tools/sl-run "$data/mlp" -i "$tmp/x.raw" -s 3,32 -o "$tmp/y.raw" --imperative

@@ -1,4 +1,5 @@
 /* Data: the classes of a set, the loader's batches and orders, Fashion-MNIST. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,10 @@ static void test_wrong_options(void)
 	CHECK_NULL(sl_loader_new(d, .batch_size = -3), SL_EINVAL, "batch_size is -3");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .limit = -1), SL_EINVAL, "limit is -1");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .prefetch = -1), SL_EINVAL, "prefetch is -1");
+	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .prefetch = INT_MAX), SL_EINVAL, "prefetch is 2147483647");
+	sl_loader *l = sl_loader_new(d, .batch_size = INT64_MAX); /* all there are */
+	CHECK(sl_loader_batches(l) == 1 && sl_loader_samples(l) == 10);
+	sl_loader_free(l);
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .last = (enum sl_last_batch)9), SL_EINVAL, "last is 9");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 11, .last = SL_LAST_DISCARD), SL_EINVAL,
 	           "10 samples do not fill a batch of 11");

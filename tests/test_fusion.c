@@ -168,7 +168,7 @@ static void test_chain_writes(void)
 
 /* ---- convolutions: pooling, layout ------------------------------------------------------------------------------- */
 
-/* A convolution, relu, pooling, and the way back; two of them, so that images stay in lane order between. */
+/* A convolution, relu, pooling, and the backward pass; two of them, so that images stay in lane order between. */
 #define NET                                                                                                            \
 	"input x: float32 (32, 1, 12, 12)\ninput d: float32 (32, 3, 2, 2)\nparam w: float32 (2, 1, 3, 3)\nparam b: float32 (2,)\n"   \
 	"param v: float32 (3, 2, 2, 2)\nparam u: float32 (3,)\n"

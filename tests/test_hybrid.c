@@ -291,6 +291,29 @@ static void test_block_dies_first(void)
 	}
 }
 
+/* Programs without scopes, as those in other languages, have but the result to release. */
+static void test_without_scope(void)
+{
+	struct sl_stats stats;
+	size_t bytes = 0;
+	sl_tensor *x = sl_ones(SL_SHAPE(64, 64));
+	for (int i = 0; i < 6; i++) {
+		sl_block *net = sl_sequential(sl_dense(64, .activation = SL_SIGMOID), sl_dense(64));
+		sl_tensor *y;
+		CHECK_OK(sl_initialize(net));
+		CHECK_OK(sl_hybridize(net));
+		SL_RECORD y = sl_forward(net, x);
+		CHECK_OK(sl_backward(y));
+		sl_release(y);
+		sl_block_free(net);
+		CHECK_OK(sl_wait_all());
+		sl_stats_get(&stats);
+		if (i == 2) bytes = stats.bytes;
+	}
+	CHECK_SAYING(stats.bytes <= bytes, "%zu bytes after three networks, %zu after six", bytes, stats.bytes);
+	sl_release(x);
+}
+
 /* A parameter changed between forward and backward is noticed, as imperatively. */
 static void test_changed_between(void)
 {
@@ -389,6 +412,7 @@ static const struct slp_test plans[] = {
 	{"parameters change", test_parameters_change},
 	{"the block dies first", test_block_dies_first},
 	{"changed in between", test_changed_between},
+	{"without a scope", test_without_scope},
 	{NULL, NULL},
 };
 static const struct slp_test sharing[] = {

@@ -141,7 +141,7 @@ static void test_none(void)
 {
 	struct run r = run_new(SL_FLOAT32, EAGER, sl_sgd(.lr = 1e-3));
 	go(&r, SL_FLOAT32, 2);
-	CHECK(!strcmp(slp_trainer_state_name(r.trainer, 0), "master") && !slp_trainer_state_name(r.trainer, 1));
+	CHECK(!strcmp(slp_trainer_state_name(r.trainer, 0), "master"));
 	CHECK(*slp_trainer_state(r.trainer, 0, 0) == NULL);
 	run_free(&r);
 }

@@ -1,5 +1,7 @@
 /* More main memory than there is: SL_ENOMEM that says how much was asked for and how much is there, at once, and what came
  * before is whole; where ulimit, a control group or StarPU is told less than the machine has. */
+#include <malloc.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 
 #include "check.h"
 #include "folder.h"
+#include "../codelets/conv/conv2d.h"
 #include "runtime/room.h"
 
 enum { MIB = 1 << 20, MAX_HELD = 20000 };
@@ -85,6 +88,22 @@ static void test_giant_in_plan(void)
 	}
 }
 
+/* Many giants: together they have more bytes than a size can say, and 32 of the second kind would need none. */
+static void test_giants_in_plan(void)
+{
+	static const int64_t sides[] = {1 << 27, 1 << 28, 1 << 29};
+	for (int k = 0; k < 3; k++)
+		SL_SCOPE {
+			sl_tensor *x = sl_var("x", SL_VAR_SHAPE(sides[k], 1)), *y = sl_var("y", SL_VAR_SHAPE(1, sides[k]));
+			sl_tensor *z = sl_add(x, y), *all = z;
+			for (int i = 0; i < 31; i++) all = sl_add(all, z = sl_tanh(z));
+			sl_graph *g = sl_graph_define(sl_sum(all));
+			for (unsigned off = 0; off < 2; off++)
+				CHECK_NULL(sl_compile(g, .off = off ? ~0u : 0), SL_ENOMEM, "more bytes than can be addressed");
+			sl_graph_free(g);
+		}
+}
+
 /* ---- what is no longer there ------------------------------------------------------------------------------------- */
 
 /* Tensors are held until the call fails; what it says.  Returns how many there were. */
@@ -147,6 +166,18 @@ static void limit(uint64_t more)
 	r = before;
 	if (more) r.rlim_cur = address_space() + more;
 	CHECK(setrlimit(RLIMIT_AS, &r) == 0);
+}
+
+/* So much room, whatever lies free in the heap. */
+static void leave(uint64_t room)
+{
+	const uint64_t some = 1 << 30;
+	malloc_trim(0);
+	limit(some);
+	uint64_t heap = slp_room() - some;
+	limit(0);
+	CHECK_SAYING(heap < room, "%llu bytes are free in the heap", (unsigned long long)heap);
+	limit(heap < room ? room - heap : 1);
 }
 
 static void warm_up(void)
@@ -256,6 +287,92 @@ static void test_training_hybrid(void)
 	if (may_limit) train_beyond(true);
 }
 
+/* Whether the gradient will have room is known when a call is recorded, before any work is done for it. */
+static void test_gradients(void)
+{
+	if (!may_limit) return;
+	slp_begin((struct sl_config){.teams = 1});
+	SL_SCOPE {
+		sl_tensor *x = sl_zeros(SL_SHAPE(200 * MIB / 4));
+		sl_attach_grad(x);
+		CHECK_OK(sl_wait_all());
+		leave(500 * MIB);
+		uint64_t calls = slp_stats().ops;
+		SL_RECORD
+			CHECK_NULL(sl_sigmoid(x), SL_ENOMEM, "sigmoid", "test_memory.c:", "for its gradient: no memory for another 419430400 bytes");
+		CHECK(slp_stats().ops == calls);
+		limit(0);
+		CHECK_OK(sl_wait(sl_sigmoid(x)));
+	}
+	slp_end_well();
+}
+
+static void test_gradients_hybrid(void)
+{
+	if (!may_limit) return;
+	slp_begin((struct sl_config){.teams = 1});
+	sl_block *net = sl_sequential(sl_dense(20, .activation = SL_SIGMOID), sl_dense(10));
+	SL_SCOPE
+		CHECK_OK(sl_initialize(net));
+	CHECK_OK(sl_hybridize(net));
+	SL_SCOPE { /* 200 MB an activation */
+		sl_tensor *x = sl_zeros(SL_SHAPE(2500000, 4));
+		CHECK_OK(sl_wait(x));
+		leave(600 * MIB);
+		SL_RECORD
+			CHECK_NULL(sl_forward(net, x), SL_ENOMEM, "sl_forward", "test_memory.c:", "with its backward pass: no memory");
+		limit(0);
+		CHECK_OK(sl_wait(sl_forward(net, x)));
+	}
+	sl_block_free(net);
+	slp_end_well();
+}
+
+/* A convolution of many images and its gradients, as one list of numbers. */
+enum { MANY = 40, NUMBERS = MANY * 6 * 9 * 9 + MANY * 4 * 9 * 9 + 6 * 4 * 9 + 6 };
+
+static void convolve(int groups, float *numbers)
+{
+	SL_SCOPE {
+		sl_seed(5);
+		sl_tensor *x = sl_normal(SL_SHAPE(MANY, 4, 9, 9), 0, 1), *w = sl_normal(SL_SHAPE(6, 4 / groups, 3, 3), 0, 1);
+		sl_tensor *b = sl_normal(SL_SHAPE(6), 0, 1), *scale = sl_normal(SL_SHAPE(MANY, 6, 9, 9), 0, 1), *y = NULL;
+		sl_tensor *of[] = {x, w, b};
+		for (int i = 0; i < 3; i++) sl_attach_grad(of[i]);
+		sl_tensor *sum = NULL;
+		SL_RECORD {
+			y = sl_conv2d(x, w, b, .groups = groups, .pad = {1, 1});
+			sum = sl_sum(sl_mul(y, scale));
+		}
+		CHECK_OK(sl_backward(sum));
+		sl_tensor *all[] = {y, sl_grad(x), sl_grad(w), sl_grad(b)};
+		for (int i = 0; i < 4; i++) {
+			CHECK_OK(sl_read(all[i], numbers, sl_tensor_bytes(all[i])));
+			numbers += sl_tensor_size(all[i]);
+		}
+	}
+}
+
+/* What a library reorders images in stays small: they are taken a part at a time. */
+static void test_parts(void)
+{
+	static float whole[NUMBERS], parts[NUMBERS];
+	size_t most = slp_conv_most_work;
+	slp_begin((struct sl_config){.teams = 1});
+	for (int groups = 1; groups <= 2; groups++) {
+		convolve(groups, whole);
+		slp_conv_most_work = 1;
+		convolve(groups, parts);
+		slp_conv_most_work = most;
+		for (int i = 0; i < NUMBERS - (groups - 1) * 6 * 2 * 9; i++)
+			if (!(fabsf(whole[i] - parts[i]) <= 1e-3f * (1 + fabsf(whole[i])))) {
+				CHECK_SAYING(false, "%d groups: number %d is %g, in parts %g", groups, i, whole[i], parts[i]);
+				break;
+			}
+	}
+	slp_end_well();
+}
+
 /* ---- what the system says ---------------------------------------------------------------------------------------- */
 
 static void put(const char *path, const char *text)
@@ -321,6 +438,7 @@ static const struct slp_test fitting[] = {
         {"giants", test_giants},
         {"giant results", test_giant_results},
         {"a giant in a plan", test_giant_in_plan},
+        {"giants in a plan", test_giants_in_plan},
         {"ulimit", test_ulimit},
         {"ulimit, small calls", test_ulimit_small},
         {0},
@@ -330,6 +448,9 @@ static const struct slp_test other[] = {
         {"more teams", test_more_teams},
         {"training", test_training},
         {"training, hybrid", test_training_hybrid},
+        {"gradients", test_gradients},
+        {"gradients, hybrid", test_gradients_hybrid},
+        {"images in parts", test_parts},
         {"reading", test_reading},
         {"cost", test_cost},
         {0},
@@ -337,6 +458,7 @@ static const struct slp_test other[] = {
 
 int main(int argc, char **argv)
 {
+	mallopt(M_MMAP_THRESHOLD, MIB); /* what is large goes back to the system when it is freed */
 	static const struct slp_suite suites[] = {
 	        {"memory", fitting, slp_start_engine, slp_stop_engine, NULL, NULL},
 	        {"limits", other, slp_scratch_make, slp_scratch_remove, NULL, slp_end},

@@ -1,14 +1,17 @@
 /* Calls at the edges of what the library takes: after fork(), from threads that end, blocks inside themselves, figures
  * that are none.  Each is an error that says so, and everything works afterwards. */
 #include <math.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
+#include "runtime/compat.h"
 
 /* ---- fork -------------------------------------------------------------------------------------------------------- */
 
@@ -204,6 +207,69 @@ static void test_environment_refused(void)
 	check_refused("STARPU_NCPU", "100000", SL_EDEVICE, "100000 CPU devices");
 }
 
+/* The policy is left to the environment: by sl_init, and by an operation that starts the engine. */
+static void test_policies(void)
+{
+	static const char *const wrong[] = {"lsw", "LWS", "lws ", "modular-", "/", "%s%n"};
+	const char *set = getenv("STARPU_SCHED");
+	char *before = set ? strdup(set) : NULL;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		slp_end();
+		setenv("STARPU_SCHED", wrong[i], 1);
+		CHECK_STATUS(sl_init(&(struct sl_config){.teams = 1}), SL_EINVAL, "no scheduling policy", wrong[i], " lws");
+		sl_error_clear();
+		CHECK_NULL(sl_ones(SL_SHAPE(2)), SL_EINVAL, "no scheduling policy", wrong[i]);
+		CHECK(!sl_is_initialized());
+		slp_begin((struct sl_config){.teams = 1, .sched = "eager"}); /* what is named wins */
+		slp_end_well();
+	}
+	setenv("STARPU_SCHED", "", 1);
+	slp_begin((struct sl_config){.teams = 1});
+	SL_SCOPE
+		CHECK_ALL(sl_ones(SL_SHAPE(2)), 1);
+	slp_end_well();
+	if (before) setenv("STARPU_SCHED", before, 1);
+	else unsetenv("STARPU_SCHED");
+	free(before);
+}
+
+#if defined STARPU_USE_TCPIP_MASTER_SLAVE && !defined SLP_SIMULATION
+/* StarPU would wait for ever. */
+static void test_missing_slaves(void)
+{
+	struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof here;
+	char port[8];
+	int other = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(!bind(other, (struct sockaddr *)&here, size) && !listen(other, 1) &&
+	      !getsockname(other, (struct sockaddr *)&here, &size));
+	snprintf(port, sizeof port, "%d", ntohs(here.sin_port));
+	setenv("SL_DIST_TIMEOUT", "0.2", 1);
+	setenv("STARPU_TCPIP_MS_PORT", port, 1);
+	check_refused("STARPU_TCPIP_MS_SLAVES", "3", SL_EIO, "cannot listen for slave processes");
+	close(other);
+	check_refused("STARPU_TCPIP_MS_SLAVES", "3", SL_EIO, "0 of 3 slave processes (STARPU_TCPIP_MS_SLAVES) came");
+	setenv("STARPU_TCPIP_MS_MASTER", "127.0.0.1", 1);
+	check_refused("STARPU_TCPIP_MS_SLAVES", "3", SL_EIO, "no master came to 127.0.0.1");
+	check_refused("STARPU_TCPIP_MS_SLAVES", "100000", SL_EINVAL, "there can be 64");
+	setenv("STARPU_TCPIP_MS_SLAVES", "1", 1);
+	check_refused("STARPU_TCPIP_MS_PORT", "70000", SL_EINVAL, "is no port");
+	check_refused("SL_DIST_TIMEOUT", "nan", SL_EINVAL, "no time in seconds");
+	unsetenv("STARPU_TCPIP_MS_SLAVES");
+	unsetenv("STARPU_TCPIP_MS_MASTER");
+	unsetenv("STARPU_TCPIP_MS_PORT");
+	unsetenv("SL_DIST_TIMEOUT");
+	slp_begin((struct sl_config){.teams = 1});
+	SL_SCOPE
+		CHECK_ALL(sl_ones(SL_SHAPE(2)), 1);
+	slp_end_well();
+}
+#else
+static void test_missing_slaves(void)
+{
+}
+#endif
+
 /* What returns no status has nothing to do there. */
 static void test_null(void)
 {
@@ -255,6 +321,8 @@ static const struct slp_test tests[] = {
         {"too many teams", test_teams},
         {"environment", test_environment},
         {"environment, refused", test_environment_refused},
+        {"scheduling policies", test_policies},
+        {"missing slaves", test_missing_slaves},
         {"optimisers", test_optimizers},
         {"values at NULL", test_values_at_null},
         {"statistics", test_statistics},

@@ -353,6 +353,41 @@ static void test_onnx(void)
 	sl_block_free(strange);
 }
 
+#ifdef HAVE_ONNX
+/* What was written computes the same when it is read: with the batch that it was written for, and with another. */
+static void check_onnx_and_back(const char *name, sl_block *net, sl_shape shape)
+{
+	char path[PATH_MAX];
+	slp_scratch_path("m.onnx", path);
+	sl_seed(3);
+	CHECK_OK(sl_initialize(net, .init = sl_uniform_init(0.2)));
+	CHECK_OK(sl_export_onnx(net, path, SL_SHAPES(shape)));
+	SL_SCOPE {
+		sl_tensor *x = sl_uniform(shape, -1, 1), *half = sl_rows(x, 0, shape.dim[0] / 2);
+		sl_block *b = sl_import_onnx(path);
+		CHECK_SAYING(b != NULL, "%s: %s", name, sl_error_message());
+		if (b) {
+			check_close(name, sl_forward(b, x), sl_forward(net, x));
+			CHECK_OK(sl_hybridize(b));
+			check_close(name, sl_forward(b, half), sl_forward(net, half));
+		}
+		sl_block_free(b);
+	}
+	remove(path);
+	sl_block_free(net);
+}
+
+static void test_onnx_and_back(void)
+{
+	for (const struct slp_network *n = slp_networks; n->name; n++) check_onnx_and_back(n->name, n->make(), n->shape);
+}
+#else
+static void test_onnx_and_back(void)
+{
+	CHECK_NULL(sl_import_onnx(SLP_SRCDIR "/tests/data/types.params"), SL_EUNSUPPORTED, "protobuf-c");
+}
+#endif
+
 static const struct slp_test import_tests[] = {
 	{"networks of MXNet", test_mxnet},
 	{"ways to run", test_ways_to_run},
@@ -368,6 +403,7 @@ static const struct slp_test export_tests[] = {
 	{"shapes", test_export_shapes},
 	{"unknown operations", test_export_unknown},
 	{"onnx", test_onnx},
+	{"onnx and back", test_onnx_and_back},
 	{NULL, NULL},
 };
 

@@ -240,7 +240,7 @@ static void test_norm(void)
 		for (c.devices = 1; c.devices <= MOST; c.devices *= 2) compare(&c, by_hand, 1e-5);
 }
 
-/* Parameters of several buckets: sums and updates begin before the way back has ended. */
+/* Parameters of several buckets: sums and updates begin before the backward pass has ended. */
 static sl_block *wide_net(void)
 {
 	return sl_sequential(sl_dense(1024, .activation = SL_RELU), sl_dense(512, .activation = SL_RELU), sl_dense(1024),

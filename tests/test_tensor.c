@@ -370,6 +370,27 @@ static void test_scope_threads(void)
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
+/* What sl_values shows are the tensor's values themselves; where they may change behind the program's back there are none. */
+static void test_values_without_a_copy(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_mul_scalar(sl_ones(SL_SHAPE(4)), 3), *row = sl_rows(x, 1, 2);
+		const float *v = sl_values(x), *part = sl_values(row);
+		CHECK(!v == !part);
+		CHECK(!v || (v[0] == 3 && part == v + 1));
+		if (part) sl_values_end(row);
+		sl_add_scalar_(x, 1);
+		CHECK_OK(sl_wait(x));
+		CHECK(!v || v[3] == 4);
+		CHECK(!sl_values(x)); /* written twice */
+		if (v) sl_values_end(x);
+		sl_tensor *w = sl_ones(SL_SHAPE(2));
+		sl_attach_grad(w);
+		CHECK(!sl_values(w) && sl_error() == SL_OK);
+	}
+	sl_values_end(NULL);
+}
+
 static const struct slp_test type_tests[] = {
         {"dtypes", test_dtypes},
         {"shapes", test_shapes},
@@ -405,6 +426,7 @@ static const struct slp_test value_tests[] = {
         {"large", test_large},
         {"write in order", test_write_in_order},
         {"poll", test_poll},
+        {"without a copy", test_values_without_a_copy},
         {0},
 };
 static const struct slp_test view_tests[] = {

@@ -20,8 +20,8 @@ fi
 
 echo "--- mistakes"
 run 2 "$trace"
-run 2 "$trace" --view picture models/lenet
-complains 'unknown view: picture'
+run 2 "$trace" --view painting models/lenet
+complains 'unknown view: painting'
 run 2 "$trace" --iteration x models/lenet
 run 1 "$trace" -o "$tmp/none" no-such-program
 complains 'no-such-program'
@@ -144,9 +144,43 @@ if [ "${traced[0]}" = models/lenet ]; then
   run 0 "$trace" --view perfetto -o "$tmp/blocks" models/mlp --mode eager --limit 512 --epochs 1
   says '^  backward/[a-z]+0/dense[01] '
   says '^  update '
+  says '^  run-ahead|^  all: sl_wait_all at '
   json=$tmp/blocks/trace.json
   json '[.traceEvents[] | select(.cat == "block") | .name] | unique | contains(["backward", "dense0", "update"])' "no blocks"
 fi
+
+echo "--- layers of compiled steps"
+if [ "${traced[0]}" = models/lenet ]; then stepped=(models/mlp --mode step --limit 1024); else
+  stepped=("$srcdir/tools/sl-simulate" --machine h100x2 "$PWD/models/resnet18" --device gpu:0,gpu:1 --batch-size 64 --limit 256)
+fi
+run 0 "$trace" --keep --view perfetto,picture -o "$tmp/step" "${stepped[@]}" --epochs 1
+# Its blocks have most of the time, and together all of it
+awk '/^Time per layer/ { on = 1; next } /^$/ { on = 0 }
+  on && match($0, /[0-9.]+ %/) { share = substr($0, RSTART, RLENGTH - 2); all += share; if (/in no block/) none = share + 0 }
+  END { exit !(all > 98 && all < 102 && none < 40) }' "$tmp/out" || fail "the layers do not have the steps' time"
+json=$tmp/step/trace.json
+if [ "${traced[0]}" = models/lenet ]; then
+  says '^  backward/sequential0/dense0 '
+  # What the layers of each task took is no more than the task did.
+  awk -F'\t' 'FNR == NR { if (/^spent/) for (i = 3; i <= NF; i++) spent[$2] += $i; next }
+    /^JobId: / { id = substr($0, 8) } /^StartTime: / { start = substr($0, 12) } /^EndTime: / { took[id] = substr($0, 10) - start }
+    END { for (id in spent) { n++; if (spent[id] > 1e3 * took[id] + 50) { print id, spent[id], took[id]; bad = 1 } }
+          exit bad || n < 4 }' "$tmp/step/starpu/calls.tsv" "$tmp/step/starpu/tasks.rec" >"$tmp/out" || fail "times of layers"
+fi
+json '[.traceEvents[] | select(.cat == "block") | .name] | unique | contains(["backward"])' "no layers within steps"
+
+echo "--- the program, and the picture"
+json '[.traceEvents[] | select(.cat == "issue")] | length > 20' "no tasks issued"
+json '[.traceEvents[] | select(.cat == "wait") | .args.at | test("^sl_[a-z_]+ at ")] | length > 1 and all' "no waits"
+json '[.traceEvents[] | select(.cat == "wait") | .dur >= 0 and .ts > -1e6] | all' "waits out of order"
+picture=$tmp/step/trace.svg
+if command -v python3 >/dev/null; then
+  run 0 python3 -c "import sys, xml.etree.ElementTree as x; x.parse(sys.argv[1])" "$picture"
+fi
+for worker in $workers program iterations 'tasks in flight' 'ready tasks'; do
+  grep -q ">$worker<" "$picture" || fail "the picture has no row $worker"
+done
+[ "$(wc -c <"$picture")" -lt 1000000 ] || fail "the picture is large"
 
 if [ "${traced[0]}" = models/lenet ]; then
   echo "--- names of all kinds"
@@ -203,7 +237,8 @@ if command -v vite >/dev/null && command -v dot >/dev/null; then
   for picture in gantt dag; do
     [ "$(wc -c <"$tmp/pictures/$picture.svg")" -gt 10000 ] || fail "$picture.svg is empty"
   done
-  grep -q '>sgd<' "$tmp/pictures/dag.svg" || fail "the task graph has no sgd"
+  grep -q 'sgd<' "$tmp/pictures/dag.svg" || fail "the task graph has no sgd"
+  grep -q -- '&#45;&gt;' "$tmp/pictures/dag.svg" || fail "the task graph has no arrows"
   run 1 "$trace" --view dag --iteration 99 -o "$tmp/nothing" "${traced[@]}" --limit 64 --epochs 1
   complains 'no tasks in iteration 99'
   if grep -q '^ls' "$tmp/err"; then fail "a message of ls"; fi

@@ -167,6 +167,22 @@ def resnet_step(batch):
     return make
 
 
+def back_from(net, *inputs):
+    """Forward through a module or function, and back from the sum of its result."""
+    def make():
+        model, given = net(), [make_one().requires_grad_() for make_one in inputs]
+        leaves = given + (list(model.parameters()) if isinstance(model, torch.nn.Module) else [])
+
+        def run(times):
+            for _ in range(times):
+                for leaf in leaves:
+                    leaf.grad = None
+                y = model(*given)
+                (y[0] if isinstance(y, tuple) else y).sum().backward()
+        return run
+    return make
+
+
 def parameters(shapes):
     return [(torch.randn(s) * 0.01 if len(s) > 1 else torch.zeros(s)).requires_grad_() for s in shapes]
 
@@ -272,6 +288,8 @@ CASES = {
     "lenet-step-compiled": training(lenet, LENET, 256, 0.2, compiled=True),
     "resnet18-step": resnet_step(32),
     "resnet18-step-256": resnet_step(256),
+    "lstm-step": back_from(lambda: torch.nn.LSTM(256, 256), normal(35, 32, 256)),
+    "attention": back_from(lambda: F.scaled_dot_product_attention, *[normal(4, 12, 1024, 64)] * 3),
     "conv1": forward(F.conv2d, normal(256, 1, 28, 28), normal(20, 1, 3, 3), normal(20)),
     "conv1-back": backward(F.conv2d, normal(256, 1, 28, 28), grad(20, 1, 3, 3), grad(20)),
     "relu1": forward(torch.relu, normal(256, 20, 26, 26)),

@@ -20,7 +20,7 @@ _starling_values() {
 		--device) compgen -W 'auto cpu gpu' -- "$cur" ;;
 		--mode) compgen -W 'eager hybrid step' -- "$cur" ;;
 		--plot | --output) compgen -W '- window' -- "$cur"; compgen -f -- "$cur" ;;
-		--view) compgen -W 'perfetto vite dag starvz all none' -- "$cur" ;;
+		--view) compgen -W 'perfetto picture vite dag starvz all none' -- "$cur" ;;
 		--sched) compgen -W 'dmda dmdas eager lws prio' -- "$cur" ;;
 		--machine) compgen -W "$("$program" --list 2>/dev/null | cut -d' ' -f1)" -- "$cur"; compgen -f -- "$cur" ;;
 		*)

@@ -10,12 +10,12 @@ if sys.argv[1] == "mxnet":
     import mxnet as mx
     from mxnet import autograd, gluon, init, nd, np, npx
     from mxnet.gluon import loss as gloss
-    from mxnet.gluon import nn
+    from mxnet.gluon import nn, rnn
 else:
     from starling import mx
     from starling.mx import autograd, gluon, init, nd, np, npx
     from starling.mx.gluon import loss as gloss
-    from starling.mx.gluon import nn
+    from starling.mx.gluon import nn, rnn
 
 rng = numpy.random.RandomState(0)
 results = {}
@@ -30,9 +30,9 @@ def keep(name, *arrays):
         results["%s %d" % (name, i)] = a.asnumpy() if hasattr(a, "asnumpy") else numpy.asarray(a)
 
 
-def equal_weights(net, x):
+def equal_weights(net, *inputs):
     """Gives the parameters values that depend on their order and shapes alone."""
-    net(x)
+    net(*inputs)
     values = numpy.random.RandomState(1)
     for p in net.collect_params().values():
         if "running" not in p.name:
@@ -132,6 +132,29 @@ for _ in range(5):
         l.backward()
     trainer.step(32)
 keep("training on two contexts", *parts)
+
+# ---- recurrent layers and cells
+
+x = nd.array(random(5, 3, 4))
+for name, make in (("RNN", lambda: rnn.RNN(6)), ("LSTM", lambda: rnn.LSTM(6, num_layers=2, bidirectional=True)),
+                   ("GRU", lambda: rnn.GRU(6, 2, layout="NTC"))):  # fmt: skip
+    layer = make()
+    layer.initialize()
+    equal_weights(layer, x)
+    states = layer.begin_state(5 if name == "GRU" else 3)
+    with autograd.record():
+        y, states = layer(x, states)
+        total = (y * y).sum()
+    total.backward()
+    keep(name, y, *(list(states) + [p.grad() for p in layer.collect_params().values()]))
+    layer.hybridize()
+    keep(name + " hybridised", layer(x))
+for name, cell in (("RNNCell", rnn.RNNCell(6)), ("LSTMCell", rnn.LSTMCell(6)), ("GRUCell", rnn.GRUCell(6))):
+    cell.initialize()
+    equal_weights(cell, x[0], cell.begin_state(batch_size=3))
+    y, states = cell.unroll(5, x, layout="TNC", merge_outputs=True)
+    lengths, ends = cell.unroll(3, x, layout="NTC", merge_outputs=True, valid_length=nd.array([1, 2, 3, 1, 2]))
+    keep(name, y, lengths, *(list(states) + list(ends)))
 
 # ---- arrays of np
 

@@ -20,7 +20,8 @@
 #include "config.h"
 
 enum { MAX_RANKS = 1024, ERROR = 1, USAGE = 2 };
-static const double last_words = 3; /* seconds between asking a process to end and ending it */
+/* Seconds between asking a process to end and ending it: after a failure; after a signal, when it may write a checkpoint. */
+static const double last_words = 3, last_checkpoint = 60;
 
 struct options {
 	int ranks, restarts;
@@ -42,7 +43,7 @@ struct process {
 };
 
 static struct process processes[MAX_RANKS];
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted, interruptions;
 
 static double now(void)
 {
@@ -172,19 +173,26 @@ static void signal_all(int ranks, int number)
 		if (processes[r].id) kill(-processes[r].id, number);
 }
 
-/* Looks who has ended; true if one of them badly, the first of which is told. */
-static bool collect(int ranks, bool failed, int *left)
+/* The first that ends badly is reported: the others may fail because of it.  A signal that nobody sent from here is a cause
+ * of its own, whoever is seen first. */
+static void report(int rank, int status, bool failed, bool asked)
+{
+	if (WIFSIGNALED(status) && !asked)
+		fprintf(stderr, "sl-launch: rank %d was ended by signal %d (%s)\n", rank, WTERMSIG(status),
+		        strsignal(WTERMSIG(status)));
+	else if (!WIFSIGNALED(status) && status && !failed)
+		fprintf(stderr, "sl-launch: rank %d ended with status %d\n", rank, WEXITSTATUS(status));
+}
+
+/* Looks who has ended; true if one of them badly.  asked: they were asked to end. */
+static bool collect(int ranks, bool failed, bool asked, int *left)
 {
 	int status;
 	*left = 0;
 	for (int r = 0; r < ranks; r++) {
 		if (processes[r].id && waitpid(processes[r].id, &status, WNOHANG) == processes[r].id) {
 			processes[r].id = 0;
-			if (status && !failed && WIFSIGNALED(status))
-				fprintf(stderr, "sl-launch: rank %d was ended by signal %d (%s)\n", r, WTERMSIG(status),
-				        strsignal(WTERMSIG(status)));
-			else if (status && !failed)
-				fprintf(stderr, "sl-launch: rank %d ended with status %d\n", r, WEXITSTATUS(status));
+			report(r, status, failed, asked);
 			failed |= status != 0;
 		}
 		*left += processes[r].id != 0;
@@ -215,13 +223,14 @@ static int attend(int ranks)
 	int left = ranks;
 	while (left) {
 		listen_to_all(ranks);
-		failed = collect(ranks, failed, &left) || interrupted;
+		failed = collect(ranks, failed, asked_at > 0, &left) || interrupted;
 		if (failed && !failed_at) failed_at = now();
 		if (failed && !asked_at && (interrupted || now() > failed_at + grace())) {
 			signal_all(ranks, interrupted ? interrupted : SIGTERM);
 			asked_at = now();
 		}
-		if (asked_at && now() > asked_at + last_words) signal_all(ranks, SIGKILL);
+		double patience = interruptions == 1 ? last_checkpoint : interruptions ? 0 : last_words;
+		if (asked_at && now() > asked_at + patience) signal_all(ranks, SIGKILL);
 	}
 	for (double end = now() + last_words; !is_silent(ranks) && now() < end;) listen_to_all(ranks);
 	return failed ? ERROR : 0;
@@ -317,7 +326,8 @@ static const struct argp argp = {
         .doc = "Starts a program as several processes on this machine that train together.\v"
                "Each line that they print begins with the rank of its process.  When one fails, the others get "
                "SL_DIST_TIMEOUT seconds to say so, and are ended then.  With --restarts, a program that writes "
-               "checkpoints should go on with the last one by itself.\n\n"
+               "checkpoints should go on with the last one by itself.  SIGINT and SIGTERM are passed on; what has not ended a "
+               "minute later, or at a second one, is ended.\n\n"
                "  sl-launch -n 4 ./program\n\n"
                "Exit status: 0 if all went well, 1 if a process failed, 2 if the command line is wrong, 128 and its "
                "number after a signal.",
@@ -326,6 +336,7 @@ static const struct argp argp = {
 static void note(int number_of_signal)
 {
 	interrupted = number_of_signal;
+	interruptions++;
 }
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* sl-run: runs a network that was exported (by sl_export or by MXNet) on arrays in files, without any code. */
+/* sl-run: runs a network that was exported (by sl_export, by MXNet, or as ONNX) on arrays in files, without any code. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +24,12 @@ struct options {
 	struct input inputs[MAX_INPUTS];
 	int ninputs;
 	int64_t repeat;
-	bool imperative;
+	bool imperative, profile;
 };
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_REPEAT = 0x200, KEY_NODE, KEY_IMPERATIVE };
+enum { KEY_REPEAT = 0x200, KEY_NODE, KEY_IMPERATIVE, KEY_PROFILE };
 
 static const struct argp_option argp_options[] = {
 	{"input", 'i', "[NAME=]FILE", 0,
@@ -40,6 +40,7 @@ static const struct argp_option argp_options[] = {
 	{"node", KEY_NODE, "NAME", 0, "The result is that of this node, not of the last", 2},
 	{"repeat", KEY_REPEAT, "N", 0, "Run it N times and print how long a run takes", 2},
 	{"imperative", KEY_IMPERATIVE, NULL, 0, "Run node by node instead of compiling the network", 2},
+	{"profile", KEY_PROFILE, NULL, 0, "Print how long each operation of the network takes", 2},
 	{0},
 };
 
@@ -87,9 +88,8 @@ static bool ends(const char *text, const char *ending)
 }
 
 /* MODEL is the symbol's file, or what comes before "-symbol.json" and "-0000.params". */
-static void complete(struct argp_state *state, struct options *o)
+static void complete_names(struct argp_state *state, struct options *o)
 {
-	if (!o->symbol) argp_error(state, "no model is given");
 	bool whole = ends(o->symbol, ".json");
 	size_t n = strlen(o->symbol) - (ends(o->symbol, "-symbol.json") ? strlen("-symbol.json") : 0);
 	if (!whole && asprintf(&o->made[0], "%s-symbol.json", o->symbol) < 0) argp_failure(state, DRV_ERROR, ENOMEM, "model");
@@ -98,6 +98,19 @@ static void complete(struct argp_state *state, struct options *o)
 		argp_failure(state, DRV_ERROR, ENOMEM, "model");
 	if (!whole) o->symbol = o->made[0];
 	if (!o->params) o->params = o->made[1];
+}
+
+/* ONNX has all in one file. */
+static bool is_onnx(const struct options *o)
+{
+	return ends(o->symbol, ".onnx");
+}
+
+static void complete(struct argp_state *state, struct options *o)
+{
+	if (!o->symbol) argp_error(state, "no model is given");
+	if (!is_onnx(o)) complete_names(state, o);
+	else if (o->params) argp_error(state, "an ONNX model has its parameters in it: PARAMS is not needed");
 	if (!o->ninputs) argp_error(state, "no input is given");
 	for (int i = 0; i < o->ninputs; i++) {
 		if (!o->inputs[i].file) argp_error(state, "--input is missing for %s", o->inputs[i].name ? o->inputs[i].name : "the shape");
@@ -138,6 +151,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_IMPERATIVE:
 		o->imperative = true;
+		return 0;
+	case KEY_PROFILE:
+		o->profile = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1) return ARGP_ERR_UNKNOWN;
@@ -237,6 +253,20 @@ static bool measure(const struct options *o, sl_block *net, sl_tensor *const *in
 	return ok;
 }
 
+/* Runs it again, warm: o->repeat times or once. */
+static bool profile(const struct options *o, sl_block *net, sl_tensor *const *in)
+{
+	bool ok = true;
+	sl_profile_start();
+	for (int64_t n = 0; ok && n < (o->repeat ? o->repeat : 1) && !drv_interrupted(); n++)
+		SL_SCOPE {
+			ok = sl_wait(sl_forward_at(SL_HERE, net, in, o->ninputs)) == SL_OK;
+		}
+	sl_profile_stop();
+	sl_profile_print(drv_out(&o->common));
+	return ok;
+}
+
 static bool run_network(const struct options *o, sl_block *net, json_t *results)
 {
 	sl_tensor *in[MAX_INPUTS], *y;
@@ -244,6 +274,7 @@ static bool run_network(const struct options *o, sl_block *net, json_t *results)
 		if (!(in[i] = read_input(&o->inputs[i]))) return false;
 	if (!o->imperative && sl_hybridize(net) != SL_OK) return false;
 	y = sl_forward_at(SL_HERE, net, in, o->ninputs);
+	if (o->profile) return y && write_output(o, y) && profile(o, net, in);
 	return y && write_output(o, y) && (!o->repeat || measure(o, net, in, results));
 }
 
@@ -253,6 +284,7 @@ static sl_block *load(const struct options *o)
 	int n = 0;
 	for (int i = 0; i < o->ninputs; i++)
 		if (o->inputs[i].name) names[n++] = o->inputs[i].name;
+	if (is_onnx(o)) return sl_import_onnx_at(SL_HERE, o->symbol, (struct sl_import_onnx_opts){names, n, o->node});
 	return sl_import_at(SL_HERE, o->symbol, names, n, o->params, (struct sl_import_opts){.output = o->node});
 }
 
@@ -279,10 +311,10 @@ static const struct argp argp = {
         .parser = parse,
         .args_doc = "MODEL [PARAMS]",
         .children = children,
-        .doc = "Runs a network that sl_export or MXNet has exported.\v"
+        .doc = "Runs a network that sl_export or MXNet has exported, or an ONNX model.\v"
                "MODEL is a file such as my_mlp-symbol.json, or my_mlp alone; PARAMS the values of its parameters "
                "(default: "
-               "my_mlp-0000.params beside it).\n\n"
+               "my_mlp-0000.params beside it).  Or it is a file such as my_mlp.onnx, which has all in it.\n\n"
                "  sl-run my_mlp --input x.npy --output y.npy\n"
                "  sl-run my_mlp --input data=x.raw --shape data=1,512 --repeat 1000\n\n"
                "Exit status: 0 if all went well, 1 after an error, 2 if the command line is "

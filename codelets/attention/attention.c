@@ -53,7 +53,9 @@ static enum sl_status attention_infer(struct slp_infer *c)
 	const struct slp_type *q = &c->in[0], *v = &c->in[2];
 	enum sl_status status = check(c, q, &c->in[1], v, c->nin > 3 ? &c->in[3] : NULL);
 	if (status) return status;
-	set_scale(c->attrs, q->shape);
+	struct slp_attention_attrs *a = c->attrs;
+	if (!isfinite(a->scale)) return slp_reject(c, SL_EINVAL, "scale is %g, a finite number needed", a->scale);
+	set_scale(a, q->shape);
 	c->out[0] = *q;
 	c->out[0].shape.dim[q->shape.ndim - 1] = v->shape.dim[v->shape.ndim - 1];
 	c->out[1] = (struct slp_type){slp_promoted(q->dtype), q->shape};
@@ -378,7 +380,8 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
  * the result (…, t, e); the axes before are the same.  scale is one over the root of d where none is given.  causal: query
  * i sees keys 0 to i.  mask, to be broadcast to (…, t, s), is added if it is of the data type of q; of another one it is
  * not 0 where a query sees a key.  A query that sees none gets zeros.  Goes back to q, k and v.  Nothing of the size
- * (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE: they do not fit.
+ * (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE: they do not fit;
+ * SL_EINVAL: a scale that is not finite.
  *
  *     y = sl_scaled_dot_product_attention(q, k, v, .causal = true); */
 sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v,

@@ -1,4 +1,4 @@
-/* Attention on a GPU: a block a query, or a key on the way back; scores are made anew for as many keys as a block has
+/* Attention on a GPU: a block a query, or a key in the backward pass; scores are made anew for as many keys as a block has
  * threads. */
 #include "attention.h"
 #include "common/element.cuh"

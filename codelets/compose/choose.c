@@ -51,17 +51,20 @@ sl_tensor *sl_clip_at(const char *at, sl_tensor *x, double low, double high)
 	return sl_minimum_scalar_at(at, sl_maximum_scalar_at(at, x, low), high);
 }
 
-/* x where positive, else slope times x. */
+/* x where positive, else slope times x.  SL_EINVAL: a slope that is not finite. */
 sl_tensor *sl_leaky_relu_at(const char *at, sl_tensor *x, double slope)
 {
 	SLP_CALL("sl_leaky_relu", at);
+	if (!slp_is_figure(at, "sl_leaky_relu", "slope", slope)) return NULL;
 	return sl_add_at(at, sl_relu_at(at, x), sl_mul_scalar_at(at, sl_minimum_scalar_at(at, x, 0), slope));
 }
 
-/* x where positive, else alpha (exp(x) - 1).  D.-A. Clevert et al., arXiv:1511.07289, 2015. */
+/* x where positive, else alpha (exp(x) - 1).  D.-A. Clevert et al., arXiv:1511.07289, 2015.
+ * SL_EINVAL: an alpha that is not finite. */
 sl_tensor *sl_elu_at(const char *at, sl_tensor *x, double alpha)
 {
 	SLP_CALL("sl_elu", at);
+	if (!slp_is_figure(at, "sl_elu", "alpha", alpha)) return NULL;
 	sl_tensor *below = sl_expm1_at(at, sl_minimum_scalar_at(at, x, 0));
 	return sl_add_at(at, sl_relu_at(at, x), sl_mul_scalar_at(at, below, alpha));
 }

@@ -2,6 +2,8 @@
 #ifndef SLP_COMPOSE_H
 #define SLP_COMPOSE_H
 
+#include <math.h>
+
 #include "op.h"
 
 /* Whether the argument was given and its shape is known: a symbol may not know it yet. */
@@ -20,6 +22,14 @@ static inline bool slp_axis_given(const char *at, const char *function, sl_tenso
 	int wanted = *axis, ndim = sl_tensor_shape(x).ndim;
 	if (slp_axis(axis, ndim)) return true;
 	slp_call_fail(at, function, SL_EINVAL, "axis %d of a tensor with %d axes", wanted, ndim);
+	return false;
+}
+
+/* Whether an option is a number to compute with. */
+static inline bool slp_is_figure(const char *at, const char *function, const char *name, double value)
+{
+	if (isfinite(value)) return true;
+	slp_call_fail(at, function, SL_EINVAL, "%s is %g, a finite number needed", name, value);
 	return false;
 }
 

@@ -96,10 +96,11 @@ sl_tensor *sl_cosine_similarity_at(const char *at, sl_tensor *a, sl_tensor *b, i
 }
 
 /* The loss of pairs (n, d), one number: the mean of 1 - cosine where the target (n) is 1, of what the cosine is above the
- * margin where it is -1.  As torch.nn.functional.cosine_embedding_loss. */
+ * margin where it is -1.  As torch.nn.functional.cosine_embedding_loss.  SL_EINVAL: a margin that is not finite. */
 sl_tensor *sl_cosine_embedding_loss_at(const char *at, sl_tensor *a, sl_tensor *b, sl_tensor *target, double margin)
 {
 	SLP_CALL("sl_cosine_embedding_loss", at);
+	if (!slp_is_figure(at, "sl_cosine_embedding_loss", "margin", margin)) return NULL;
 	sl_tensor *c = sl_cosine_similarity_at(at, a, b, -1);
 	sl_tensor *apart = sl_relu_at(at, sl_sub_scalar_at(at, c, margin));
 	sl_tensor *losses = sl_where_at(at, sl_gt_scalar_at(at, target, 0), sl_rsub_scalar_at(at, c, 1), apart);

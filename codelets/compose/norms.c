@@ -2,13 +2,16 @@
 #include "compose.h"
 
 /* x over the root of the mean of its squares along the last axis, times gamma (n), or NULL for none.
- * B. Zhang, R. Sennrich, arXiv:1910.07467, 2019.  Errors are those of the operations.
+ * B. Zhang, R. Sennrich, arXiv:1910.07467, 2019.  Errors are those of the operations; SL_EINVAL: an eps that
+ * is negative or not finite.
  *
  *     sl_tensor *y = sl_rms_norm(x, gamma); */
 sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct sl_rms_norm_opts opts)
 {
 	SLP_CALL("sl_rms_norm", at);
 	double eps = opts.eps == 0 ? 1e-5 : opts.eps;
+	if (!(eps > 0 && isfinite(eps)))
+		return slp_call_fail(at, "sl_rms_norm", SL_EINVAL, "eps is %g, a positive number needed", eps);
 	sl_tensor *mean = sl_mean_at(at, sl_square_at(at, x), (struct sl_reduce_opts){SL_AXES(-1), .keepdims = true});
 	sl_tensor *y = sl_mul_at(at, x, sl_rsqrt_at(at, sl_add_scalar_at(at, mean, eps)));
 	return y && gamma ? sl_mul_at(at, y, gamma) : y;

@@ -5,7 +5,7 @@
  * cuDNN proposes algorithms, best first; taken is the first that is deterministic and works in the memory that the
  * operation has (conv2d.c: workspace).  Descriptions and choices are kept by the thread that made them. */
 #include <cstring>
-#include <cudnn.h>
+#include "cuda_libs.h"
 
 #include "common/activation.h"
 #include "conv2d.h"
@@ -32,10 +32,10 @@ struct made {
 
 	void clear()
 	{
-		if (x) cudnnDestroyTensorDescriptor(x);
-		if (y) cudnnDestroyTensorDescriptor(y);
-		if (w) cudnnDestroyFilterDescriptor(w);
-		if (conv) cudnnDestroyConvolutionDescriptor(conv);
+		if (x) slp_dnn.cudnnDestroyTensorDescriptor(x);
+		if (y) slp_dnn.cudnnDestroyTensorDescriptor(y);
+		if (w) slp_dnn.cudnnDestroyFilterDescriptor(w);
+		if (conv) slp_dnn.cudnnDestroyConvolutionDescriptor(conv);
 		memset(this, 0, sizeof *this);
 	}
 };
@@ -56,24 +56,24 @@ static thread_local struct cache cache;
 
 static cudnnStatus_t describe(struct made *m, const struct slp_conv &c, cudnnDataType_t type)
 {
-	cudnnStatus_t s = cudnnCreateTensorDescriptor(&m->x);
-	if (s == CUDNN_STATUS_SUCCESS) s = cudnnCreateTensorDescriptor(&m->y);
-	if (s == CUDNN_STATUS_SUCCESS) s = cudnnCreateFilterDescriptor(&m->w);
-	if (s == CUDNN_STATUS_SUCCESS) s = cudnnCreateConvolutionDescriptor(&m->conv);
+	cudnnStatus_t s = slp_dnn.cudnnCreateTensorDescriptor(&m->x);
+	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateTensorDescriptor(&m->y);
+	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateFilterDescriptor(&m->w);
+	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateConvolutionDescriptor(&m->conv);
 	if (s == CUDNN_STATUS_SUCCESS)
-		s = cudnnSetTensor4dDescriptor(m->x, CUDNN_TENSOR_NCHW, type, (int)c.n, (int)c.ic, (int)c.ih,
+		s = slp_dnn.cudnnSetTensor4dDescriptor(m->x, CUDNN_TENSOR_NCHW, type, (int)c.n, (int)c.ic, (int)c.ih,
 		                               (int)c.iw);
 	if (s == CUDNN_STATUS_SUCCESS)
-		s = cudnnSetTensor4dDescriptor(m->y, CUDNN_TENSOR_NCHW, type, (int)c.n, (int)c.oc, (int)c.oh,
+		s = slp_dnn.cudnnSetTensor4dDescriptor(m->y, CUDNN_TENSOR_NCHW, type, (int)c.n, (int)c.oc, (int)c.oh,
 		                               (int)c.ow);
 	if (s == CUDNN_STATUS_SUCCESS)
-		s = cudnnSetFilter4dDescriptor(m->w, type, CUDNN_TENSOR_NCHW, (int)c.oc, (int)(c.ic / c.groups),
+		s = slp_dnn.cudnnSetFilter4dDescriptor(m->w, type, CUDNN_TENSOR_NCHW, (int)c.oc, (int)(c.ic / c.groups),
 		                               (int)c.kh, (int)c.kw);
 	if (s == CUDNN_STATUS_SUCCESS)
-		s = cudnnSetConvolution2dDescriptor(m->conv, (int)c.ph, (int)c.pw, (int)c.sh, (int)c.sw, (int)c.dh,
+		s = slp_dnn.cudnnSetConvolution2dDescriptor(m->conv, (int)c.ph, (int)c.pw, (int)c.sh, (int)c.sw, (int)c.dh,
 		                                    (int)c.dw, CUDNN_CROSS_CORRELATION, type);
-	if (s == CUDNN_STATUS_SUCCESS) s = cudnnSetConvolutionGroupCount(m->conv, (int)c.groups);
-	if (s == CUDNN_STATUS_SUCCESS) s = cudnnSetConvolutionMathType(m->conv, CUDNN_FMA_MATH);
+	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetConvolutionGroupCount(m->conv, (int)c.groups);
+	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetConvolutionMathType(m->conv, CUDNN_FMA_MATH);
 	return s;
 }
 
@@ -98,18 +98,18 @@ static bool choose(struct made *m)
 	cudnnHandle_t h = m->key.handle;
 	if (m->key.pass == SLP_CONV_FORWARD) {
 		cudnnConvolutionFwdAlgoPerf_t p[PROPOSALS];
-		return cudnnGetConvolutionForwardAlgorithm_v7(h, m->x, m->w, m->conv, m->y, PROPOSALS, &n, p) ==
+		return slp_dnn.cudnnGetConvolutionForwardAlgorithm_v7(h, m->x, m->w, m->conv, m->y, PROPOSALS, &n, p) ==
 		               CUDNN_STATUS_SUCCESS &&
 		       pick(m, p, n);
 	}
 	if (m->key.pass == SLP_CONV_DATA) {
 		cudnnConvolutionBwdDataAlgoPerf_t p[PROPOSALS];
-		return cudnnGetConvolutionBackwardDataAlgorithm_v7(h, m->w, m->y, m->conv, m->x, PROPOSALS, &n, p) ==
+		return slp_dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(h, m->w, m->y, m->conv, m->x, PROPOSALS, &n, p) ==
 		               CUDNN_STATUS_SUCCESS &&
 		       pick(m, p, n);
 	}
 	cudnnConvolutionBwdFilterAlgoPerf_t p[PROPOSALS];
-	return cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, m->x, m->y, m->conv, m->w, PROPOSALS, &n, p) ==
+	return slp_dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, m->x, m->y, m->conv, m->w, PROPOSALS, &n, p) ==
 	               CUDNN_STATUS_SUCCESS &&
 	       pick(m, p, n);
 }
@@ -136,7 +136,7 @@ static struct made *find(const struct slp_kernel *k, const struct key &key)
 	oldest->clear();
 	slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s",
 	                s == CUDNN_STATUS_SUCCESS ? "no deterministic algorithm fits the workspace"
-	                                          : cudnnGetErrorString(s));
+	                                          : slp_dnn.cudnnGetErrorString(s));
 	return NULL;
 }
 
@@ -353,14 +353,14 @@ template <class T> static cudnnStatus_t execute(const struct operands<T> &o, str
 {
 	T one = 1, zero = 0;
 	if (m->key.pass == SLP_CONV_FORWARD)
-		return cudnnConvolutionForward(m->key.handle, &one, m->x, o.x, m->w, o.w, m->conv,
+		return slp_dnn.cudnnConvolutionForward(m->key.handle, &one, m->x, o.x, m->w, o.w, m->conv,
 		                               (cudnnConvolutionFwdAlgo_t)m->algorithm, o.work, m->bytes, &zero, m->y,
 		                               o.y);
 	if (m->key.pass == SLP_CONV_DATA)
-		return cudnnConvolutionBackwardData(m->key.handle, &one, m->w, o.w, m->y, o.y, m->conv,
+		return slp_dnn.cudnnConvolutionBackwardData(m->key.handle, &one, m->w, o.w, m->y, o.y, m->conv,
 		                                    (cudnnConvolutionBwdDataAlgo_t)m->algorithm, o.work, m->bytes,
 		                                    &zero, m->x, o.x);
-	return cudnnConvolutionBackwardFilter(m->key.handle, &one, m->x, o.x, m->y, o.y, m->conv,
+	return slp_dnn.cudnnConvolutionBackwardFilter(m->key.handle, &one, m->x, o.x, m->y, o.y, m->conv,
 	                                      (cudnnConvolutionBwdFilterAlgo_t)m->algorithm, o.work, m->bytes, &zero,
 	                                      m->w, o.w);
 }
@@ -385,7 +385,7 @@ static enum sl_status convolve(const struct slp_kernel *k, const struct operands
 	struct made *m = find(k, key);
 	if (!m) return SL_EKERNEL;
 	cudnnStatus_t s = execute<T>(o, m);
-	return s == CUDNN_STATUS_SUCCESS ? SL_OK : slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", cudnnGetErrorString(s));
+	return s == CUDNN_STATUS_SUCCESS ? SL_OK : slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_dnn.cudnnGetErrorString(s));
 }
 
 /* Adds the bias to the whole y, and applies the activation. */

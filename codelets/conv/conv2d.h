@@ -112,6 +112,7 @@ enum sl_status slp_conv2d_grad_weights_ref(const struct slp_kernel *k);
 
 /* conv2d_cpu.c */
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k);
+extern size_t slp_conv_most_work; /* bytes: images of more are reordered a part at a time; tests change it */
 
 /* What a CPU implementation computes: y from x, w, b; x from y, w; w and b from x, y. */
 enum slp_conv_pass { SLP_CONV_FORWARD, SLP_CONV_DATA, SLP_CONV_WEIGHTS, SLP_CONV_PASSES };

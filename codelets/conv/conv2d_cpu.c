@@ -79,13 +79,79 @@ static enum sl_status run_reordered(const struct slp_kernel *k, const struct slp
 	return s;
 }
 
+/* ---- a part of the images at a time ------------------------------------------------------------------------------ */
+
+/* What libraries reorder tensors in is as large as these: many images together would need more memory than all tensors,
+ * which nobody knew when the call was made. */
+size_t slp_conv_most_work = 128 << 20;
+
+static int64_t images_at_once(const struct slp_conv *c)
+{
+	enum { BLOCK = 16 }; /* of channels, as oneDNN has them; and of images in lane order */
+	int64_t ic = c->ic < 4 ? c->ic : (c->ic + BLOCK - 1) / BLOCK * BLOCK, oc = (c->oc + BLOCK - 1) / BLOCK * BLOCK;
+	double each = sizeof(float) * ((double)ic * (double)(c->ih * c->iw) + (double)oc * (double)(c->oh * c->ow));
+	int64_t n = (int64_t)((double)slp_conv_most_work / each) / BLOCK * BLOCK;
+	return n > BLOCK ? n : BLOCK;
+}
+
+/* So many images, from that one on. */
+static struct slp_conv_args part_of(const struct slp_conv_args *a, int64_t first, int64_t n)
+{
+	const struct slp_conv *c = &a->c;
+	struct slp_conv_args part = *a;
+	int64_t y = c->oc * c->oh * c->ow;
+	if (a->mask) part.mask += first / 16 * 2 * y;
+	part.x += first * c->ic * c->ih * c->iw;
+	part.y += first * (a->pool ? y / 4 : y);
+	part.c.n = n;
+	return part;
+}
+
+static void add(float *sum, const float *part, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) sum[i] += part[i];
+}
+
+static enum sl_status run(const struct slp_kernel *k, const struct slp_conv_args *a);
+
+static enum sl_status run_part(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	if (a->pool) return slp_conv_unpooled(k, a, run);
+	return a->x_lanes || a->y_lanes ? run_reordered(k, a) : run_plain(k, a);
+}
+
+/* The gradient of the weights is the sum of the parts'. */
+static enum sl_status add_part(const struct slp_kernel *k, const struct slp_conv_args *a, struct slp_conv_args *part)
+{
+	const struct slp_conv *c = &a->c;
+	int64_t w = c->oc * (c->ic / c->groups) * c->kh * c->kw;
+	float *sums = slp_workspace(SLP_WORK_PART, sizeof *sums * (size_t)(w + c->oc));
+	if (!sums) return slp_kernel_fail(k, SL_ENOMEM, "no memory for the sums of a part");
+	part->w = sums;
+	part->b = a->b ? sums + w : NULL;
+	enum sl_status s = run_part(k, part);
+	if (s != SL_OK) return s;
+	add(a->w, part->w, w);
+	if (a->b) add(a->b, part->b, c->oc);
+	return SL_OK;
+}
+
+static enum sl_status run_in_parts(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	int64_t most = images_at_once(&a->c);
+	enum sl_status s = SL_OK;
+	for (int64_t i = 0; i < a->c.n && s == SL_OK; i += most) {
+		struct slp_conv_args part = part_of(a, i, a->c.n - i < most ? a->c.n - i : most);
+		s = i && a->pass == SLP_CONV_WEIGHTS ? add_part(k, a, &part) : run_part(k, &part);
+	}
+	return s;
+}
+
 static enum sl_status run(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
 	bool lanes = a->x_lanes || a->y_lanes;
 	enum sl_status s = !lanes && prefers_gemm(a) ? SL_EUNSUPPORTED : slp_conv_batch(k, a);
-	if (s != SL_EUNSUPPORTED) return s;
-	if (a->pool) return slp_conv_unpooled(k, a, run);
-	return lanes ? run_reordered(k, a) : run_plain(k, a);
+	return s == SL_EUNSUPPORTED ? run_in_parts(k, a) : s;
 }
 
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k)

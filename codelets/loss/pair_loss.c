@@ -6,6 +6,8 @@
  *                      location parameter", Annals of Mathematical Statistics 35, 1964
  *     bce_logits_loss  -target log(p) - (1 - target) log(1 - p) with p = sigmoid(x)
  * and their gradients. */
+#include <math.h>
+
 #include "common/describe.h"
 #include "pair_loss.h"
 #include "softmax_rows.h"
@@ -41,7 +43,8 @@ static enum sl_status check_pair(struct slp_infer *c)
 	if (!c->op->attrs_size) return SL_OK;
 	struct slp_huber_attrs *a = c->attrs;
 	if (a->delta == 0) a->delta = 1;
-	return a->delta > 0 ? SL_OK : slp_reject(c, SL_EINVAL, "delta is %g, a positive number needed", a->delta);
+	if (a->delta > 0 && isfinite(a->delta)) return SL_OK;
+	return slp_reject(c, SL_EINVAL, "delta is %g, a positive number needed", a->delta);
 }
 
 static enum sl_status infer(struct slp_infer *c)

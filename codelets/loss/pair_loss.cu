@@ -1,4 +1,4 @@
-/* Losses of pairs of elements on a GPU: a group of threads a sample; a thread an element on the way back. */
+/* Losses of pairs of elements on a GPU: a group of threads a sample; a thread an element in the backward pass. */
 #include "common/lanes.cuh"
 #include "pair_loss.h"
 

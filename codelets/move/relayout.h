@@ -9,7 +9,7 @@ struct slp_relayout_attrs {
 };
 
 /* On this worker's team, n images of `flat` floats each; n may be any number: the last group of `to` is filled up with
- * zeros, and what it has more than images is not read on the way back. */
+ * zeros, and what it has more than images is not read in the backward pass. */
 void slp_to_lanes(const float *from, int64_t n, int64_t flat, float *to);
 void slp_from_lanes(const float *from, int64_t n, int64_t flat, float *to);
 

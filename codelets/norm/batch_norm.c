@@ -102,7 +102,7 @@ FLOPS(flops_training, 7)
 FLOPS(flops_infer, 3)
 FLOPS(flops_grad, 9)
 
-/* x is read twice, for the statistics and to normalise; dy too on the way back. */
+/* x is read twice, for the statistics and to normalise; dy too in the backward pass. */
 #define BYTES(name, passes)                                                                                            \
 	static double name(const struct slp_infer *c)                                                                  \
 	{                                                                                                              \

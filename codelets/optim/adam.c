@@ -34,7 +34,8 @@ static enum sl_status infer(struct slp_infer *c)
 	if (!is_share(a->beta1) || !is_share(a->beta2))
 		return slp_reject(c, SL_EINVAL, "beta1 is %g, beta2 is %g; they must be below 1 and not negative",
 		                  a->beta1, a->beta2);
-	if (!(a->eps > 0)) return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
+	if (!(a->eps > 0 && isfinite(a->eps)))
+		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
 	if (a->step < 1) return slp_reject(c, SL_EINVAL, "step is %lld; steps count from 1", (long long)a->step);
 	return slp_optim_infer(c);
 }
@@ -52,14 +53,14 @@ enum sl_status slp_adam_check_step(const struct slp_kernel *k)
 static void one(const void *attrs, double t[])
 {
 	const struct slp_adam_attrs *a = attrs;
-	double g = t[1], step = (double)a->step;
+	double g = t[1], step = (double)a->step, lr = slp_optim_lr(attrs);
 	if (a->decoupled)
-		t[0] -= a->lr * a->weight_decay * t[0];
+		t[0] -= lr * a->weight_decay * t[0];
 	else
 		g += a->weight_decay * t[0];
 	t[2] = a->beta1 * t[2] + (1 - a->beta1) * g;
 	t[3] = a->beta2 * t[3] + (1 - a->beta2) * g * g;
-	t[0] -= a->lr / (1 - pow(a->beta1, step)) * t[2] / (sqrt(t[3] / (1 - pow(a->beta2, step))) + a->eps);
+	t[0] -= lr / (1 - pow(a->beta1, step)) * t[2] / (sqrt(t[3] / (1 - pow(a->beta2, step))) + a->eps);
 }
 
 static enum sl_status ref(const struct slp_kernel *k)
@@ -91,14 +92,14 @@ static SLP_CLONES void step(const void *rule, const struct slp_optim_clip *clip,
 static enum sl_status cpu(const struct slp_kernel *k)
 {
 	const struct slp_adam_attrs *a = k->attrs;
-	double number = (double)a->step;
+	double number = (double)a->step, lr = slp_optim_lr(k->attrs);
 	struct rule r = {.beta1 = (float)a->beta1,
 	                 .rest1 = (float)(1 - a->beta1),
 	                 .beta2 = (float)a->beta2,
 	                 .rest2 = (float)(1 - a->beta2),
-	                 .keep = a->decoupled ? (float)(1 - a->lr * a->weight_decay) : 1,
+	                 .keep = a->decoupled ? (float)(1 - lr * a->weight_decay) : 1,
 	                 .decay = a->decoupled ? 0 : (float)a->weight_decay,
-	                 .rate = (float)(a->lr / (1 - pow(a->beta1, number))),
+	                 .rate = (float)(lr / (1 - pow(a->beta1, number))),
 	                 .deviation = (float)(1 / sqrt(1 - pow(a->beta2, number))),
 	                 .eps = (float)a->eps};
 	enum sl_status status = slp_adam_check_step(k);
@@ -133,6 +134,7 @@ enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params, sl_te
 	                                     .rescale = opts.rescale,
 	                                     .clip_norm = opts.clip_norm,
 	                                     .clip_value = opts.clip_value,
+	                                     .lr_scale = opts.lr_scale,
 	                                     .step = opts.step};
 	return slp_optim_update(&(struct slp_optim_call){at,
 	                                                 "sl_adam_update",

@@ -9,17 +9,21 @@
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
 
+enum sl_status slp_optim_figure(struct slp_infer *c, const char *name, double value)
+{
+	if (value >= 0 && isfinite(value)) return SL_OK;
+	return slp_reject(c, SL_EINVAL, "%s is %g; a finite number needed, not below 0", name, value);
+}
+
 static enum sl_status check_attrs(struct slp_infer *c)
 {
 	struct slp_optim_attrs *a = c->attrs;
 	if (a->rescale == 0) a->rescale = 1;
-	if (!(a->clip_norm >= 0))
-		return slp_reject(c, SL_EINVAL, "clip_norm is %g; a positive number needed, or 0 for none",
-		                  a->clip_norm);
-	if (!(a->clip_value >= 0))
-		return slp_reject(c, SL_EINVAL, "clip_value is %g; a positive number needed, or 0 for none",
-		                  a->clip_value);
-	return SL_OK;
+	if (!isfinite(a->rescale)) return slp_reject(c, SL_EINVAL, "rescale is %g, a finite number needed", a->rescale);
+	enum sl_status s = slp_optim_figure(c, "lr", a->lr);
+	if (s == SL_OK) s = slp_optim_figure(c, "weight_decay", a->weight_decay);
+	if (s == SL_OK) s = slp_optim_figure(c, "clip_norm", a->clip_norm);
+	return s == SL_OK ? slp_optim_figure(c, "clip_value", a->clip_value) : s;
 }
 
 /* Word j of the inputs' names. */

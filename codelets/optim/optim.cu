@@ -63,7 +63,7 @@ template <class T> struct sgd_rule {
 	static __host__ sgd_rule of(const slp_kernel *k)
 	{
 		const slp_sgd_attrs *a = (const slp_sgd_attrs *)k->attrs;
-		return {(T)a->lr, (T)a->weight_decay, (T)a->momentum, a->nesterov};
+		return {(T)slp_optim_lr((const slp_optim_attrs *)k->attrs), (T)a->weight_decay, (T)a->momentum, a->nesterov};
 	}
 	__device__ void operator()(T g, T *w, T *m, T *) const
 	{
@@ -82,14 +82,14 @@ template <class T> struct adam_rule {
 	static __host__ adam_rule of(const slp_kernel *k)
 	{
 		const slp_adam_attrs *a = (const slp_adam_attrs *)k->attrs;
-		double step = (double)a->step;
+		double step = (double)a->step, lr = slp_optim_lr((const slp_optim_attrs *)k->attrs);
 		return {(T)a->beta1,
 		        (T)(1 - a->beta1),
 		        (T)a->beta2,
 		        (T)(1 - a->beta2),
-		        (T)(a->decoupled ? 1 - a->lr * a->weight_decay : 1),
+		        (T)(a->decoupled ? 1 - lr * a->weight_decay : 1),
 		        (T)(a->decoupled ? 0 : a->weight_decay),
-		        (T)(a->lr / (1 - pow(a->beta1, step))),
+		        (T)(lr / (1 - pow(a->beta1, step))),
 		        (T)(1 / sqrt(1 - pow(a->beta2, step))),
 		        (T)a->eps};
 	}
@@ -107,7 +107,8 @@ template <class T> struct rmsprop_rule {
 	static __host__ rmsprop_rule of(const slp_kernel *k)
 	{
 		const slp_rmsprop_attrs *a = (const slp_rmsprop_attrs *)k->attrs;
-		return {(T)a->lr, (T)a->weight_decay, (T)a->alpha, (T)(1 - a->alpha), (T)a->eps, (T)a->momentum};
+		return {(T)slp_optim_lr((const slp_optim_attrs *)k->attrs), (T)a->weight_decay, (T)a->alpha,
+		        (T)(1 - a->alpha), (T)a->eps, (T)a->momentum};
 	}
 	__device__ void operator()(T g, T *w, T *s, T *m) const
 	{
@@ -116,6 +117,20 @@ template <class T> struct rmsprop_rule {
 		T d = g / (sqrt(*s) + eps);
 		if (m) *m = d = momentum * *m + d;
 		*w -= lr * d;
+	}
+};
+
+/* The "gradient" is what is averaged. */
+template <class T> struct average_rule {
+	T keep, rest;
+	static __host__ average_rule of(const slp_kernel *k)
+	{
+		double keep = ((const slp_average_attrs *)k->attrs)->keep;
+		return {(T)keep, (T)(1 - keep)};
+	}
+	__device__ void operator()(T g, T *w, T *, T *) const
+	{
+		*w = keep * *w + rest * g;
 	}
 };
 
@@ -211,4 +226,9 @@ extern "C" sl_status slp_cuda_adam(const slp_kernel *k)
 extern "C" sl_status slp_cuda_rmsprop(const slp_kernel *k)
 {
 	return dispatch<rmsprop_rule>(k);
+}
+
+extern "C" sl_status slp_cuda_average(const slp_kernel *k)
+{
+	return dispatch<average_rule>(k);
 }

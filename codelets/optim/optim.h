@@ -1,5 +1,5 @@
 /* What the optimisers share.  An optimiser's operation takes the tensors of all parameters in turn: a parameter, its
- * gradient, then its state; of each element it makes a step by a rule (sgd.c, adam.c, rmsprop.c; optim.cu). */
+ * gradient, then its state; of each element it makes a step by a rule (sgd.c, adam.c, rmsprop.c, average.c; optim.cu). */
 #ifndef SLP_OPTIM_H
 #define SLP_OPTIM_H
 
@@ -15,7 +15,7 @@ enum { SLP_OPTIM_TENSORS = 4, SLP_OPTIM_CHUNK = 4096 }; /* of a parameter, at mo
 
 /* The gradient that a rule gets is  limit(rescale c g):  c = min(1, clip_norm / norm of all rescaled gradients), where
  * clip_norm is given; limited to ±clip_value, where that is. */
-#define SLP_OPTIM_ATTRS double lr, weight_decay, rescale, clip_norm, clip_value;
+#define SLP_OPTIM_ATTRS double lr, weight_decay, rescale, clip_norm, clip_value, lr_scale;
 struct slp_optim_attrs {
 	SLP_OPTIM_ATTRS
 };
@@ -34,6 +34,10 @@ struct slp_rmsprop_attrs {
 	SLP_OPTIM_ATTRS
 	double alpha, eps, momentum;
 };
+struct slp_average_attrs {
+	SLP_OPTIM_ATTRS /* none of them counts */
+	double keep;
+};
 
 /* clip_norm changes the work: with it gradients are read twice. */
 #define SLP_OPTIM_ROWS(type)                                                                                           \
@@ -41,11 +45,14 @@ struct slp_rmsprop_attrs {
 	        SLP_ATTR_VALUE(type, weight_decay, SLP_DOUBLE, 1, "part of a parameter that decays"),                  \
 	        SLP_ATTR_VALUE(type, rescale, SLP_DOUBLE, 1, "factor of the gradients; 0 means 1"),                    \
 	        SLP_ATTR(type, clip_norm, SLP_DOUBLE, 1, "most that the norm of all gradients may be; 0: any"),        \
-	        SLP_ATTR_VALUE(type, clip_value, SLP_DOUBLE, 1, "most that an element of a gradient may be; 0: any")
+	        SLP_ATTR_VALUE(type, clip_value, SLP_DOUBLE, 1, "most that an element of a gradient may be; 0: any"),         \
+	        SLP_ATTR_VALUE(type, lr_scale, SLP_DOUBLE, 1, "factor of the learning rate; 0 means 1")
 
 /* ---- rules of the operations ------------------------------------------------------------------------------------ */
 
 enum sl_status slp_optim_infer(struct slp_infer *c);
+/* SL_EINVAL naming it unless the value is finite and not below 0. */
+enum sl_status slp_optim_figure(struct slp_infer *c, const char *name, double value);
 double slp_optim_flops(const struct slp_infer *c);
 double slp_optim_bytes(const struct slp_infer *c);
 size_t slp_optim_scratch(const struct slp_infer *c);
@@ -55,6 +62,12 @@ static inline double slp_optim_scale(const struct slp_optim_attrs *a, double squ
 {
 	double c = a->clip_norm / (fabs(a->rescale) * sqrt(squares));
 	return a->clip_norm > 0 ? a->rescale * (c > 1 ? 1 : c) : a->rescale; /* NaN stays */
+}
+
+/* The learning rate of these parameters. */
+static inline double slp_optim_lr(const struct slp_optim_attrs *a)
+{
+	return a->lr_scale != 0 ? a->lr * a->lr_scale : a->lr;
 }
 
 static inline double slp_optim_limit(const struct slp_optim_attrs *a)

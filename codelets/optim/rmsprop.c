@@ -20,8 +20,10 @@ static enum sl_status infer(struct slp_infer *c)
 	if (a->alpha == 0) a->alpha = 0.99;
 	if (a->eps == 0) a->eps = 1e-8;
 	if (!(a->alpha > 0 && a->alpha <= 1)) return slp_reject(c, SL_EINVAL, "alpha is %g; 0 to 1 possible", a->alpha);
-	if (!(a->eps > 0)) return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
-	return slp_optim_infer(c);
+	if (!(a->eps > 0 && isfinite(a->eps)))
+		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
+	enum sl_status s = slp_optim_figure(c, "momentum", a->momentum);
+	return s == SL_OK ? slp_optim_infer(c) : s;
 }
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
@@ -36,14 +38,14 @@ static double quotient(const struct slp_rmsprop_attrs *a, double t[])
 static void one(const void *attrs, double t[])
 {
 	const struct slp_rmsprop_attrs *a = attrs;
-	t[0] -= a->lr * quotient(a, t);
+	t[0] -= slp_optim_lr(attrs) * quotient(a, t);
 }
 
 static void one_momentum(const void *attrs, double t[])
 {
 	const struct slp_rmsprop_attrs *a = attrs;
 	t[3] = a->momentum * t[3] + quotient(a, t);
-	t[0] -= a->lr * t[3];
+	t[0] -= slp_optim_lr(attrs) * t[3];
 }
 
 static enum sl_status ref(const struct slp_kernel *k)
@@ -88,8 +90,8 @@ static SLP_CLONES void step_momentum(const void *rule, const struct slp_optim_cl
 static enum sl_status cpu(const struct slp_kernel *k)
 {
 	const struct slp_rmsprop_attrs *a = k->attrs;
-	struct rule r = {(float)a->lr,          (float)a->weight_decay, (float)a->alpha,
-	                 (float)(1 - a->alpha), (float)a->eps,          (float)a->momentum};
+	struct rule r = {(float)slp_optim_lr(k->attrs), (float)a->weight_decay, (float)a->alpha,
+	                 (float)(1 - a->alpha),         (float)a->eps,          (float)a->momentum};
 	return slp_optim_cpu(k, k->op->period == 4 ? step_momentum : step, &r);
 }
 
@@ -118,7 +120,8 @@ enum sl_status sl_rmsprop_update_at(const char *at, sl_tensor *const *params, sl
 	                                        .weight_decay = opts.weight_decay,
 	                                        .rescale = opts.rescale,
 	                                        .clip_norm = opts.clip_norm,
-	                                        .clip_value = opts.clip_value};
+	                                        .clip_value = opts.clip_value,
+	                                        .lr_scale = opts.lr_scale};
 	if (plain && momenta)
 		return slp_call_fail(at, "sl_rmsprop_update", SL_EINVAL, "momenta are given, but momentum is 0"),
 		       SL_EINVAL;

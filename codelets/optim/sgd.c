@@ -11,11 +11,17 @@ static const struct slp_attr attr_table[] = {
         {0},
 };
 
+static enum sl_status infer_momentum(struct slp_infer *c)
+{
+	enum sl_status s = slp_optim_figure(c, "momentum", ((const struct slp_sgd_attrs *)c->attrs)->momentum);
+	return s == SL_OK ? slp_optim_infer(c) : s;
+}
+
 static void one(const void *attrs, double t[])
 {
 	const struct slp_sgd_attrs *a = attrs;
 	double g = t[1] + a->weight_decay * t[0];
-	t[0] -= a->lr * g;
+	t[0] -= slp_optim_lr(attrs) * g;
 }
 
 static void one_momentum(const void *attrs, double t[])
@@ -23,7 +29,7 @@ static void one_momentum(const void *attrs, double t[])
 	const struct slp_sgd_attrs *a = attrs;
 	double g = t[1] + a->weight_decay * t[0];
 	t[2] = a->momentum * t[2] + g;
-	t[0] -= a->lr * (a->nesterov ? g + a->momentum * t[2] : t[2]);
+	t[0] -= slp_optim_lr(attrs) * (a->nesterov ? g + a->momentum * t[2] : t[2]);
 }
 
 static enum sl_status ref(const struct slp_kernel *k)
@@ -63,7 +69,7 @@ static SLP_CLONES void step_momentum(const void *rule, const struct slp_optim_cl
 static enum sl_status cpu(const struct slp_kernel *k)
 {
 	const struct slp_sgd_attrs *a = k->attrs;
-	struct rule r = {(float)a->lr, (float)a->weight_decay, (float)a->momentum, 0, 1};
+	struct rule r = {(float)slp_optim_lr(k->attrs), (float)a->weight_decay, (float)a->momentum, 0, 1};
 	if (a->nesterov) r.direct = 1, r.through = r.momentum;
 	return slp_optim_cpu(k, k->op->period == 3 ? step_momentum : step, &r);
 }
@@ -71,7 +77,7 @@ static enum sl_status cpu(const struct slp_kernel *k)
 SLP_OPTIM_OP(sgd, "gradient descent: parameters, gradients in turn", "param gradient ...", 2, SLP_IN(0),
              struct slp_sgd_attrs, .infer = slp_optim_infer, .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_sgd));
 SLP_OPTIM_OP(sgd_momentum, "gradient descent with momentum: parameters, gradients, momenta in turn",
-             "param gradient momentum ...", 3, SLP_IN(0) | SLP_IN(2), struct slp_sgd_attrs, .infer = slp_optim_infer,
+             "param gradient momentum ...", 3, SLP_IN(0) | SLP_IN(2), struct slp_sgd_attrs, .infer = infer_momentum,
              .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_sgd));
 
 /* One step of stochastic gradient descent, in place, with  g = clip(rescale grad) + weight_decay param:
@@ -81,13 +87,13 @@ SLP_OPTIM_OP(sgd_momentum, "gradient descent with momentum: parameters, gradient
  * With opts.clip_norm, gradients are first scaled down so that the L2 norm of all of them together, after rescale, is
  * at most that; with opts.clip_value, each element is then limited to ±clip_value.  Both come before the decay, as
  * torch.nn.utils.clip_grad_norm_ and clip_grad_value_ before the optimiser would do (which add 1e-6 to the norm).  A
- * norm that is no number makes all parameters NaN.
+ * norm that is no number makes all parameters NaN.  With opts.lr_scale, lr is multiplied by that.
  *
  * Parameters of one device that follow each other are updated by a single operation; with clip_norm all must be on one
  * device.  Nothing is recorded.  A parameter, its gradient and its momentum have one shape; all have one dtype, float32
  * or float64.  momenta, zero at first, is needed with a momentum and NULL without.  The arrays of `count` tensors stay
- * the caller's.  SL_EINVAL: something is NULL (or momenta is not), opts.nesterov without a momentum, a negative limit
- * or count; SL_ESHAPE, SL_EDTYPE, SL_EDEVICE: tensors do not fit each other; the message names the parameter by its
+ * the caller's.  SL_EINVAL: something is NULL (or momenta is not), opts.nesterov without a momentum, a figure that is
+ * negative (but rescale) or not finite; SL_ESHAPE, SL_EDTYPE, SL_EDEVICE: tensors do not fit each other; the message names the parameter by its
  * index.
  *
  *	sl_sgd_update(params, grads, NULL, count, .lr = 0.1, .rescale = 1.0 / batch_size); */
@@ -101,7 +107,8 @@ enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_ten
 	                                    .rescale = opts.rescale,
 	                                    .nesterov = opts.nesterov,
 	                                    .clip_norm = opts.clip_norm,
-	                                    .clip_value = opts.clip_value};
+	                                    .clip_value = opts.clip_value,
+	                                    .lr_scale = opts.lr_scale};
 	if (plain && (momenta || opts.nesterov))
 		return slp_call_fail(at, "sl_sgd_update", SL_EINVAL, "%s, but momentum is 0",
 		                     momenta ? "momenta are given" : "nesterov is set"),

@@ -16,7 +16,7 @@ from starling.mx.gluon import nn
 # %% [markdown]
 # ## A network, as usual
 #
-# `HybridSequential` behaves as `Sequential` does until it is told otherwise.
+# `HybridSequential` behaves as `Sequential` does until `hybridize` is called.
 
 
 # %%

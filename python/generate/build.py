@@ -6,6 +6,7 @@ library with what it needs that is not part of a usual Debian installation.  Wit
 import argparse
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,11 +24,17 @@ def documentation(source):
     return json.loads(text)
 
 
+def methods(path):
+    """The names of the operations that are methods of tensors, too: METHODS in that file."""
+    return re.search(r'METHODS = """(.*?)"""', path.read_text(), re.DOTALL).group(1).split()
+
+
 def write_modules(headers, docs, package):
     operations, layers = Operations(headers, docs), Layers(headers, docs)
     for name, maker in (("_ops", operations), ("nn", layers)):
         (package / f"{name}.py").write_text(maker.module())
         (package / f"{name}.pyi").write_text(maker.stub())
+    (package / "_methods.pyi").write_text(operations.methods_stub(methods(package / "_arguments.py")))
     for name, reason in operations.left_out.items():
         print(f"{name} has no Python form: {reason}", file=sys.stderr)
     return operations

@@ -4,7 +4,9 @@ import keyword
 import re
 import textwrap
 
-HAND_MADE = {"from", "adopt", "copy_to", "grad", "forward", "param_use", "param_data", "param_grad", "var", "step_run", "load_npy"}
+HAND_MADE = {"recurrent", "topk", "from", "adopt", "copy_to", "grad", "forward", "param_use", "param_data", "param_grad", "var", "step_run", "load_npy"}
+_OPERATORS = """add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv pow rpow matmul lt le
+    gt ge"""
 _LAYERS_BY_HAND = {"sequential", "lambda", "block_add", "import", "block_child", "block_retain"}
 _NUMBERS = {"double": "float", "float": "float", "int": "int", "int64_t": "int", "uint64_t": "int", "unsigned": "int", "bool": "bool"}
 
@@ -30,6 +32,7 @@ class Call:
     def __init__(self, headers, function, doc, hidden=()):
         self.headers, self.doc, self.hidden = headers, doc, hidden
         self.parameters, self.arguments, self.before, self.checks = [], [], [], []
+        self.counted = None  # the first of several arrays that have one length
         fields = function.parameters[1:]
         skip = None
         for i, field in enumerate(fields):
@@ -45,12 +48,17 @@ class Call:
                 self._one(field)
 
     def _array(self, field, last):
-        self.parameters.append(Parameter(field.name, "Sequence[Tensor]"))
         name = python_name(field.name)
-        self.before.append(f"c_{name} = tensors_of({name}, {name!r})")  # beside the list, which keeps the tensors alive
+        first = self.counted or name
+        optional = first != name and field.name != "grads"  # an optimiser's state, which it may not need
+        self.parameters.append(Parameter(field.name, "Sequence[Tensor] | None" if optional else "Sequence[Tensor]", "None" if optional else None))
+        count = "" if first == name else f", c_{first}[1]"
+        self.before.append(f"c_{name} = tensors_of({name}, {name!r}{count})")  # beside the list, which keeps the tensors alive
         self.arguments.append(f"c_{name}[0]")
+        self.counted = first
         if last:
-            self.arguments.append(f"c_{name}[1]")
+            self.arguments.append(f"c_{first}[1]")
+            self.counted = None
 
     def _one(self, field):
         name, kind = python_name(field.name), field.type
@@ -82,7 +90,7 @@ class Call:
             self.parameters.append(Parameter(field.name, "Any"))
             self.arguments.append(f"dtype_of({name})")
         elif kind.startswith("enum "):
-            self.parameters.append(Parameter(field.name, "str", "None"))
+            self.parameters.append(Parameter(field.name, "str | None", "None"))
             self.arguments.append(f"choice({_kinds(kind)}, {name}, {name!r})")
         elif kind.startswith("struct ") and kind[7:] in self.headers.structs:
             self._options(self.headers.structs[kind[7:]])
@@ -236,11 +244,23 @@ class Operations:
         return "\n".join(head) + "\n\n\n".join(self._function(n, f, c) for n, (f, c) in self.calls.items()) + "\n\n\nadd_methods(globals())\n"
 
     def stub(self):
-        lines = ["from typing import Any, Sequence", "", "from ._tensor import Device, Tensor", ""]
+        lines = ["from typing import Any, Sequence", "", "from ._tensor import Device, Tensor", "", f"__all__ = {sorted(self.calls)!r}", ""]
         for name, (function, call) in self.calls.items():
             returns = "Tensor" if function.returns == "sl_tensor *" else "None"
             lines += [f"def {name}({call.signature(True)}) -> {returns}:", _docstring(call.doc, name), "    ...", ""]
         return "\n".join(lines)
+
+
+    def methods_stub(self, names):
+        """The stub of what tensors have as methods: operators, and these operations."""
+        lines = ["from typing import Any, Self, Sequence", "", "from ._tensor import Device, Tensor", "", "class Methods:", "    _p: Any"]
+        lines += [f"    def __{o}__(self, other: Any) -> Self: ..." for o in _OPERATORS.split()]
+        lines += [f"    def __{o}__(self) -> Self: ..." for o in ("neg", "pos", "abs")]
+        for name in names:
+            if name in self.calls:
+                rest = self.calls[name][1].signature(True).partition(", ")[2]
+                lines.append(f"    def {name}(self{', ' if rest else ''}{rest}) -> Self: ...")
+        return "\n".join(lines) + "\n"
 
 
 class Layers:

@@ -39,10 +39,12 @@ from ._core import (
     Unsupported,
 )
 from ._engine import init_engine, poll, seed, shutdown, stats, var, version
+from ._extra import recurrent, split, topk
 from ._files import explain, load_npy, save_npy
 from ._ops import *  # noqa: F403
 from ._ops import __all__ as _operations
-from ._tensor import Device, Tensor, array, device_count, dtypes, from_dlpack, from_numpy, wait_all
+from ._foreign import from_dlpack, from_numpy
+from ._tensor import Device, Tensor, array, device_count, dtypes, wait_all
 from ._training import Accuracy, Mean, Metric, Schedule, Step, TopK, Trainer, split_and_load
 from .autograd import autocast, pause, record
 from . import nn
@@ -55,7 +57,7 @@ __all__ = [
     "InternalError", "InvalidArgument", "KernelError", "Mean", "Metric", "OutOfMemory", "Parameter", "Schedule", "ShapeError",
     "StateError", "Step", "Tensor", "Timeout", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "data", "device_count", "dtypes",
     "explain", "from_dlpack", "from_numpy", "init", "load", "load_npy", "nn", "pause", "poll", "record", "save_npy", "seed",
-    "shutdown", "split_and_load", "start", "stats", "tensor", "var", "version", "wait_all", *_operations,
+    "shutdown", "split", "split_and_load", "start", "stats", "tensor", "topk", "var", "version", "wait_all", *_operations,
 ]  # fmt: skip
 
 _atexit.register(shutdown)

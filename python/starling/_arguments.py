@@ -8,12 +8,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def tensors_of(tensors, name):
-    """(array, length) of several tensors; NULL where one is None, and for None."""
+def tensors_of(tensors, name, count=None):
+    """(array, length) of several tensors; NULL where one is None, and for None.  count: how many there must be."""
     if tensors is None:
         return NULL, 0
     if not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{name} is {'one tensor' if isinstance(tensors, Tensor) else type(tensors).__name__}, a list of tensors is needed")
+    if count not in (None, len(tensors)):
+        raise ValueError(f"{name} has {len(tensors)} tensors, {count} are needed")
     try:
         return ffi.new("sl_tensor *[]", [NULL if t is None else t._p for t in tensors]), len(tensors)
     except AttributeError:

@@ -1,7 +1,7 @@
 """Blocks: networks and layers, written in C or in Python, and their parameters."""
 import weakref
 
-from . import _core
+from . import _core, _nested
 from ._core import NULL, check, choice, ffi, here, lib, options, raise_error, shape_from, shape_of, text_of
 from ._files import captured
 from ._tensor import Tensor, _callbacks_under_way, array, borrow, device_of, dtype_of, wrap
@@ -75,7 +75,7 @@ class Parameter:
 
 # ---- from C into Python -----------------------------------------------------------------------------------------------
 
-_memory = {}  # C structures of blocks written in Python, by their addresses
+_memory: dict = {}  # C structures of blocks written in Python, by their addresses
 
 
 def _address(p):
@@ -109,7 +109,7 @@ class _Callback:
 
 def _result(y, of):
     if not isinstance(y, Tensor):
-        raise TypeError(f"forward of {of} returned {type(y).__name__}, a tensor is needed")
+        raise TypeError(f"{of} returned {type(y).__name__}, a tensor is needed")
     _core.callbacks.result = y  # lives until C has a reference of its own
     return y._p
 
@@ -121,7 +121,7 @@ def slpy_forward(c_block, inputs, n):
         block = ffi.from_handle(ffi.cast("struct slpy_block *", c_block).object)()
         if block is None:
             raise _core.StateError("the Python object of a block is gone; keep its parent or the network")
-        p = _result(block.forward(*(borrow(inputs[i], block._kind) for i in range(n))), block.name)
+        p = _result(block._forward_for_c([borrow(inputs[i], block._kind) for i in range(n)]), f"forward of {block.name}")
     return p
 
 
@@ -160,6 +160,8 @@ class Block:
     """
 
     _kind = Tensor
+    _results = None  # of a block that returns several tensors: how they are cut out of one, by what it was given
+    _inputs = None   # how its inputs are nested, where they are not just tensors
 
     def __init__(self):
         memory = ffi.new("struct slpy_block *")
@@ -204,7 +206,7 @@ class Block:
         added = lib.sl_block_add_at(here(), self._p, name.encode(), lib.sl_block_retain(child._p))
         if not added:
             raise_error()
-        self._children[name] = child
+        dict.__setitem__(self._children, name, child)
         return child
 
     def param(self, name, shape, *, init=None, dtype=None, grad=True):
@@ -220,13 +222,45 @@ class Block:
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def __call__(self, *inputs):
+        """The result of forward: of the compiled program after hybridize().
+
+        Inputs and results are tensors, or lists and tuples of them.
+        """
         try:
             values = ffi.new("sl_tensor *[]", [x._p for x in inputs])
         except AttributeError:
-            _core.bad_argument(self.name, [(f"input {i}", x, Tensor) for i, x in enumerate(inputs)], None)
+            inputs = self._flat(inputs)
+            values = ffi.new("sl_tensor *[]", [x._p for x in inputs])
         y = wrap(lib.sl_forward_at(here(), self._p, values, len(inputs)), type(inputs[0]) if inputs else Tensor)
         if getattr(_core.callbacks, "failure", None) is not None:
             _core.callbacks.failure = None  # the library got over it: it fell back
+        return y if self._results is None else _nested.cut(y, self._results[self._key(inputs)])
+
+    def _flat(self, inputs):
+        """The tensors among nested inputs; how they are nested is noted."""
+        leaves = []
+        try:
+            form = _nested.flatten(inputs, leaves)
+        except TypeError:
+            _core.bad_argument(self.name, [(f"input {i}", x, Tensor) for i, x in enumerate(inputs)], None)
+        if self._inputs not in (None, form):
+            raise _core.StateError(f"{self.name} was given other nested lists before; keep to one form of inputs")
+        object.__setattr__(self, "_inputs", form)
+        return leaves
+
+    def _key(self, inputs):
+        return (*(x.shape for x in inputs), lib.sl_is_recording(), lib.sl_is_training())
+
+    def _forward_for_c(self, inputs):
+        """forward as the library calls it: with tensors only, and one result."""
+        y = self.forward(*(inputs if self._inputs is None else _nested.unflatten(self._inputs, iter(inputs))))
+        if not isinstance(y, (list, tuple)):
+            if self._results is not None:
+                self._results[self._key(inputs)] = None
+            return y
+        if self._results is None:
+            object.__setattr__(self, "_results", {})
+        y, self._results[self._key(inputs)] = _nested.join(y, f"forward of {self.name}")
         return y
 
     @property
@@ -266,6 +300,14 @@ class Block:
             array_ = ffi.new("sl_device[]", [device_of(d) for d in devices])
             opts.update(devices=array_, ndevices=len(devices))
         check(lib.sl_initialize_at(here(), self._p, options("sl_initialize_opts", **opts)))
+
+    def freeze(self, pattern="*"):
+        """Parameters whose paths match ("features.*") are trained no longer."""
+        check(lib.sl_freeze_at(here(), self._p, text_of(pattern, "pattern")))
+
+    def unfreeze(self, pattern="*"):
+        """They are trained again."""
+        check(lib.sl_unfreeze_at(here(), self._p, text_of(pattern, "pattern")))
 
     def hybridize(self, active=True, *, static_alloc=False, static_shape=False, fallback=False, passes_off=0):
         """Runs the block as a compiled program from now on: forward is called once for each kind of input."""
@@ -334,12 +376,19 @@ class Lambda(Block):
         return self._function(*inputs)
 
 
-def load(symbol, inputs=("data",), params=None, *, output=None, lenient=False):
-    """The network in files of MXNet: PREFIX-symbol.json and PREFIX-0000.params."""
+def load(symbol, inputs=None, params=None, *, output=None, lenient=False):
+    """The network in files of MXNet, PREFIX-symbol.json and PREFIX-0000.params, whose inputs are named, "data" if not; or
+    in an ONNX model, FILE.onnx, whose inputs come in the order of the file if they are not named."""
+    path = text_of(symbol, "symbol")
+    onnx = path != NULL and path.endswith(b".onnx")
+    if inputs is None:
+        inputs = () if onnx else ("data",)
     names = [ffi.new("char[]", n.encode()) for n in ([inputs] if isinstance(inputs, str) else inputs)]
     array_ = ffi.new("const char *[]", names)
     output = NULL if output is None else ffi.new("char[]", output.encode())
-    p = lib.sl_import_at(here(), text_of(symbol, "symbol"), array_, len(names), text_of(params, "params"), (output, lenient))
+    if onnx:
+        return Block._from(lib.sl_import_onnx_at(here(), path, (array_, len(names), output)))
+    p = lib.sl_import_at(here(), path, array_, len(names), text_of(params, "params"), (output, lenient))
     return Block._from(p)
 
 

@@ -88,9 +88,9 @@ def check(status):
 # ---- places -----------------------------------------------------------------------------------------------------------
 
 _package = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_texts = {}  # (file, line): "FILE:LINE" in memory that the library may refer to for ever
-_known = {}  # (id of a code object, instruction): such a text, or None inside this package
-_codes = []  # keeps the code objects of _known, so that their ids stay theirs
+_texts: dict = {}  # (file, line): "FILE:LINE" in memory that the library may refer to for ever
+_known: dict = {}  # (id of a code object, instruction): such a text, or None inside this package
+_codes: list = []  # keeps the code objects of _known, so that their ids stay theirs
 _getframe = sys._getframe
 _KNOWN_MAX = 100_000
 

@@ -63,7 +63,9 @@ def get(t, key):
     if t.shape is None:
         raise _core.StateError("a symbol whose shape is not known cannot be indexed; give starling.var a shape")
     keys = _expand(key, t.ndim)
-    shape, axis, lists = [], 0, 0
+    if sum(map(_is_indices, keys)) > 1:
+        return _at_places(t, keys)
+    shape, axis = [], 0
     for k in keys:
         if k is None:
             shape.append(1)
@@ -74,9 +76,6 @@ def get(t, key):
             shape.append(t.shape[axis])
             axis += 1
         elif _is_indices(k):
-            lists += 1
-            if lists > 1:
-                raise IndexError("only one of the indices can be a tensor or a list")
             k = k if isinstance(k, Tensor) else _index_array(t, k)
             t = _chosen(t, axis, k)
             shape.extend(k.shape)
@@ -89,6 +88,22 @@ def get(t, key):
     if tuple(shape) != t.shape:
         t = wrap(lib.sl_reshape_at(here(), t._p, shape_of(shape)), type(t))
     return t
+
+
+def _at_places(t, keys):
+    """t[rows, columns]: the elements at places that several lists name together."""
+    first = next(i for i, k in enumerate(keys) if _is_indices(k))
+    lists = [k if isinstance(k, Tensor) else _index_array(t, k) for k in keys if _is_indices(k)]
+    if any(k is None for k in keys) or not all(map(_is_indices, keys[first : first + len(lists)])):
+        raise IndexError("lists of indices stand side by side, without new axes")
+    around = get(t, (*keys[:first], *[slice(None)] * len(lists), *keys[first + len(lists) :]))
+    axis = first - sum(not isinstance(k, slice) for k in keys[:first])
+    sizes = around.shape[axis : axis + len(lists)]
+    flat = 0
+    for k, n in zip(lists, sizes):
+        flat = flat * n + k + n * (k < 0).astype("int32")
+    together = around.reshape(around.shape[:axis] + (-1,) + around.shape[axis + len(lists) :])
+    return get(together, (*[slice(None)] * axis, flat))
 
 
 def _index_array(t, k):
@@ -139,7 +154,7 @@ def set_(t, key, value):
                 if not isinstance(keys[0], slice):
                     view = wrap(lib.sl_reshape_at(here(), view._p, shape_of(t.shape[1:])), type(t))
                 return _fill(view, value)
-    values = t.numpy()
+    values = t.numpy(copy=True)
     values[tuple(k.numpy() if isinstance(k, Tensor) else k for k in keys)] = (
         value.numpy() if isinstance(value, Tensor) else value
     )

@@ -1,7 +1,5 @@
 """Tensors: Python's operators, indexing, and the way to NumPy and other libraries."""
-import operator
-import sys
-import time
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -32,9 +30,6 @@ def dtype_of(value):
         return dtypes[numpy.dtype(value).name]
     except (TypeError, KeyError):
         raise _core.DTypeError(f"{value!r} is no data type of tensors; these are: {', '.join(dtypes)}") from None
-
-
-_device_names = {}
 
 
 class Device:
@@ -91,7 +86,7 @@ def device_count(kind="gpu"):
 # ---- tensors ----------------------------------------------------------------------------------------------------------
 
 
-_callbacks_under_way = []  # one entry for each, in whatever thread: nearly always none
+_callbacks_under_way: list = []  # one entry for each, in whatever thread: nearly always none
 
 
 def wrap(p, kind):
@@ -112,7 +107,13 @@ def borrow(p, kind):
     return t
 
 
-class Tensor:
+if TYPE_CHECKING:  # what is given to the class further down, and by the operations' module
+    from ._methods import Methods as _Methods
+else:
+    _Methods = object
+
+
+class Tensor(_Methods):
     """An array whose values are computed asynchronously; see starling.array, zeros, from_numpy to make one."""
 
     __slots__ = ("_p", "__weakref__")
@@ -172,18 +173,36 @@ class Tensor:
         wait_interruptibly(self._p)
         check(lib.sl_wait_at(here(), self._p))
 
-    def numpy(self):
-        """The values as a NumPy array of their own, waited for."""
+    def numpy(self, copy=False):
+        """The values as a NumPy array, waited for: the tensor's memory itself, to be read only, where that can be.
+
+        That is not with GPUs, for parameters, and for what was written again; then, and with copy=True, it is an array of its
+        own.  Changes of the tensor in place show in an array over its memory once they are computed.
+        """
         name = _dtype_names[lib.sl_tensor_dtype(self._p)]
         shape = self.shape
+        if not copy and name in _numpy and shape is not None:
+            wait_interruptibly(self._p)
+            held = wrap(lib.sl_detach_at(here(), self._p), Tensor)  # keeps this memory, whatever becomes of the tensor
+            p = lib.sl_values_at(here(), self._p)
+            if p:
+                seen = ffi.gc(ffi.cast("char *", p), lambda _, end=lib.sl_values_end: end(held._p))
+                values = numpy.frombuffer(ffi.buffer(seen, self.nbytes), _numpy[name]).reshape(shape)
+                values.flags.writeable = False
+                return values
+            if lib.sl_error():
+                raise_error()
         values = numpy.empty(() if shape is None else shape, _numpy.get(name) or _bits[name])
         wait_interruptibly(self._p)
         check(lib.sl_read_at(here(), self._p, ffi.from_buffer(values) if values.size else NULL, values.nbytes))
         return values
 
     def __array__(self, dtype=None, copy=None):
-        values = self.numpy()
-        return values if dtype is None else values.astype(dtype)
+        values = self.numpy(bool(copy))
+        right = dtype is None or values.dtype == dtype
+        if copy is False and (values.flags.owndata or not right):
+            raise ValueError("there can only be a copy of these values; ask for it with copy=None or copy=True")
+        return values if right else values.astype(dtype)
 
     def item(self):
         """The value of a tensor with one element, waited for."""
@@ -242,7 +261,7 @@ class Tensor:
             raise BufferError("NumPy, which packs the values, has no bfloat16; use astype('float32')")
         if copy is False:
             raise BufferError("tensors are handed out as copies: the engine may move and overwrite their memory")
-        return self.numpy().__dlpack__()
+        return self.numpy(copy=True).__dlpack__()
 
     def __dlpack_device__(self):
         return (1, 0)  # main memory: where the copy will be
@@ -388,9 +407,9 @@ for _name in ("lt", "le", "gt", "ge"):
         f"__{_name}__",
         lambda a, b, t=getattr(lib, f"sl_{_name}_at"), s=getattr(lib, f"sl_{_name}_scalar_at"): _compare(a, b, t, s),
     )
-Tensor.__neg__ = lambda a: wrap(lib.sl_neg_at(here(), a._p), type(a))
-Tensor.__pos__ = lambda a: a
-Tensor.__abs__ = lambda a: wrap(lib.sl_abs_at(here(), a._p), type(a))
+setattr(Tensor, "__neg__", lambda a: wrap(lib.sl_neg_at(here(), a._p), type(a)))
+setattr(Tensor, "__pos__", lambda a: a)
+setattr(Tensor, "__abs__", lambda a: wrap(lib.sl_abs_at(here(), a._p), type(a)))
 
 
 def _matmul(a, b):
@@ -400,7 +419,7 @@ def _matmul(a, b):
     return wrap((lib.sl_dot_at if flat else lib.sl_matmul_at)(here(), a._p, b._p, (False, False)), type(a))
 
 
-Tensor.__matmul__ = _matmul
+setattr(Tensor, "__matmul__", _matmul)
 
 # ---- making them ------------------------------------------------------------------------------------------------------
 
@@ -426,57 +445,6 @@ def array(values, dtype=None, device=None, like=Tensor):
     values = numpy.ascontiguousarray(values, dtype=_numpy[name]).reshape(values.shape)
     data = ffi.from_buffer(values) if values.size else NULL
     return wrap(lib.sl_from_at(here(), data, shape_of(values.shape), (dtypes[name], device_of(device))), like)
-
-
-_MAIN_MEMORY = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
-_adopted = {}  # what tensors over somebody else's memory keep alive, by its address
-
-
-@ffi.def_extern()
-def slpy_release(data, arg):
-    _adopted.pop(int(ffi.cast("uintptr_t", arg)), None)
-
-
-def from_numpy(values, device=None):
-    """A tensor over a NumPy array itself, without a copy.
-
-    Do not change the array while the tensor exists.  What does not lie in one piece (C order), must not be written, or has
-    a type of NumPy's alone is copied.
-    """
-    if not isinstance(values, numpy.ndarray):
-        raise _core.wrong("values", values, "a NumPy array")
-    name = values.dtype.name
-    if name not in _numpy or not values.flags.c_contiguous or not values.flags.writeable or not values.size:
-        return array(values, device=device)
-    data = ffi.from_buffer(values, require_writable=False)
-    key = id(data)
-    _adopted[key] = (data, values)
-    p = lib.sl_adopt_at(
-        here(), data, shape_of(values.shape), lib.slpy_release, ffi.cast("void *", key), (dtypes[name], device_of(device))
-    )
-    if not p:
-        del _adopted[key]
-    return wrap(p, Tensor)
-
-
-def from_dlpack(other, device=None):
-    """A tensor over another library's array in main memory, through DLPack.
-
-    Without a copy where the memory may be written and lies in one piece; then both see changes in place, once they are
-    computed.  Arrays on GPUs must be copied to main memory first.
-    """
-    if not hasattr(other, "__dlpack__"):
-        raise _core.wrong("other", other, "an array with __dlpack__")
-    kind, index = map(int, other.__dlpack_device__())
-    if kind not in _MAIN_MEMORY:
-        raise _core.DeviceError(f"from_dlpack: the array is on DLPack's device ({kind}, {index}); copy it to main memory first")
-    if isinstance(other, Tensor):
-        return array(other, device=device)
-    try:
-        values = other if isinstance(other, numpy.ndarray) else numpy.from_dlpack(other)
-    except RuntimeError as error:
-        raise _core.DTypeError(f"from_dlpack: NumPy, which unpacks the values: {error}") from None
-    return from_numpy(values, device)
 
 
 # ---- waiting ----------------------------------------------------------------------------------------------------------

@@ -56,6 +56,14 @@ class Trainer:
         """Updates by the gradients over batch_size."""
         check(lib.sl_trainer_step_at(here(), self._p, batch_size, (ignore_stale,)))
 
+    def group(self, pattern, *, lr_scale=0, weight_decay=0, no_decay=False):
+        """Parameters whose paths match get a learning rate or decay of their own: group("*bias", no_decay=True)."""
+        check(lib.sl_trainer_group_at(here(), self._p, text_of(pattern, "pattern"), (lr_scale, weight_decay, no_decay)))
+
+    def use_averages(self, averages=True):
+        """Puts the moving averages into the network in the parameters' place, or with False these back."""
+        check(lib.sl_trainer_use_averages_at(here(), self._p, averages))
+
     @property
     def lr(self):
         """The learning rate of the next step."""
@@ -87,12 +95,13 @@ class Step:
         step = Step(net, starling.softmax_cross_entropy, trainer)
         losses = step(x, y)
 
-    It goes down by the mean of all losses, or with reduction="sum" by their sum.
+    It goes down by the mean of all losses, or with reduction="sum" by their sum; with accumulate=n, each n-th call makes a
+    step by the gradients of n micro-batches.
     """
 
-    def __init__(self, block, loss, trainer, *, reduction="mean", passes_off=0):
+    def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0):
         function, self._loss = loss_function(loss)
-        opts = options("sl_step_opts", passes_off=passes_off, reduction=choice(_reductions, reduction, "reduction"))
+        opts = options("sl_step_opts", passes_off=passes_off, accumulate=accumulate, reduction=choice(_reductions, reduction, "reduction"))
         self._p = lib.sl_step_compile_at(here(), pointer("block", block, Block), function, pointer("trainer", trainer, Trainer), opts)
         if not self._p:
             raise_error()

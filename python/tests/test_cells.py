@@ -126,7 +126,7 @@ class Networks(NumPyFace):
             eager = net(x)
             net.hybridize()
             traced, again = net(x), net(x)
-        self.assertEqual(out.getvalue(), "F nd x ndarray\nF sym x _Symbol\n")
+        self.assertEqual(out.getvalue(), "F ndarray x ndarray\nF symbol x _Symbol\n")
         self.same(traced, eager.asnumpy())
         self.same(again, eager.asnumpy())
 
@@ -283,6 +283,56 @@ class Printing(unittest.TestCase):
         self.assertEqual(repr(x[0, 1]), "\n[1.]\n<NDArray 1 @cpu(0)>")
         self.assertEqual(repr(x.astype("int32")[1]), "\n[3 4 5]\n<NDArray 3 @cpu(0)>")
         self.assertEqual(x[1, 2].asscalar(), 5)
+
+    def test_names(self):
+        class Net(nn.HybridBlock):
+            def __init__(self, **kwargs):
+                super().__init__(**kwargs)
+                with self.name_scope():
+                    self.first = nn.Dense(4)
+                    self.body = nn.HybridSequential(prefix="body_")
+                    with self.body.name_scope():
+                        self.body.add(nn.Conv2D(2, 1), nn.Dense(3), nn.Dense(3, prefix="last"))
+                    self.scale = self.params.get("scale", shape=(3,), init="ones")
+
+            def hybrid_forward(self, F, x, scale):
+                return self.body(self.first(x).reshape((0, 0, 1, 1))) * scale
+
+        net = Net(prefix="net_")
+        names = ["net_scale", *(f"net_{layer}{kind}" for layer in ("dense0_", "body_conv0_", "body_dense0_", "body_last") for kind in ("weight", "bias"))]
+        self.assertEqual((net.name, net.prefix, net.body[2].name), ("net", "net_", "net_body_last"))
+        self.assertEqual(list(net.collect_params()), names)
+        self.assertEqual(list(net.body[2].params), ["net_body_lastweight", "net_body_lastbias"])
+        net.initialize()
+        net.hybridize()
+        y = net(nd.ones((1, 2)))
+        self.assertEqual(set(net(sym.var("data")).list_arguments()), {"data", *names})
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "net")
+            self.assertIsNone(net.export(path))
+            self.assertEqual({n[4:] for n in nd.load(f"{path}-0000.params")}, set(names))
+            again = gluon.SymbolBlock.imports(f"{path}-symbol.json", ["data"], f"{path}-0000.params")
+            numpy.testing.assert_allclose(again(nd.ones((1, 2))).asnumpy(), y.asnumpy(), rtol=1e-5)
+            net.save_parameters(path)  # a name without an end that says what is in the file
+            net.load_parameters(path)
+        with self.assertRaises(mx.MXNetError):
+            nn.Dense(2, prefix="a.b_")
+        twice = nn.Sequential()
+        twice.add(nn.Dense(2, prefix="a_"), nn.Dense(2, prefix="a_"))
+        with self.assertRaisesRegex(ValueError, "a_weight"):
+            twice.initialize()
+
+    def test_lists_of_compiled_blocks(self):
+        class Pair(nn.HybridBlock):
+            def hybrid_forward(self, F, x):
+                return x, (x + 1, x * 2)
+
+        pair = Pair()
+        self.assertIsInstance(pair(nd.ones(2)), tuple)
+        pair.hybridize()
+        for _ in range(2):
+            y = pair(nd.ones(2))
+            self.assertEqual((type(y), type(y[1]), y[1][1].asnumpy().tolist()), (list, list, [2, 2]))
 
     def test_hybrid_children(self):
         with self.assertRaisesRegex(ValueError, "HybridSequential"):

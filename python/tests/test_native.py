@@ -1,5 +1,7 @@
 """The native face, against NumPy and finite differences."""
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -275,6 +277,29 @@ class Blocks(unittest.TestCase):
         self.assertEqual(net.calls, 2)
         self.assertEqual(len(net.params()), 5)
 
+    def test_groups_and_averages(self):
+        x, y = sl.ones((4, 2)), sl.zeros((4, 1))
+        net = sl.nn.Sequential(sl.nn.Dense(3), sl.nn.Dense(1))
+        net.initialize(sl.init.normal(1))
+        net(x)
+        first = {name: net.find(name).data().numpy().copy() for name in ("0.weight", "0.bias", "1.weight")}
+        net.freeze("0.weight")
+        trainer = sl.Trainer(net, "sgd", lr=0.1, average=0.5)
+        trainer.group("*bias", no_decay=True)
+        step = sl.Step(net, sl.l2_loss, trainer, accumulate=2)
+        for _ in range(4):
+            step(x, y)
+        self.assertEqual(trainer.steps, 2)
+        now = {name: net.find(name).data().numpy().copy() for name in first}
+        self.assertTrue((now["0.weight"] == first["0.weight"]).all())
+        self.assertFalse((now["1.weight"] == first["1.weight"]).all())
+        trainer.use_averages()
+        self.assertFalse((net.find("1.weight").data().numpy() == now["1.weight"]).all())
+        trainer.use_averages(False)
+        self.assertTrue((net.find("1.weight").data().numpy() == now["1.weight"]).all())
+        self.assertRaises(sl.InvalidArgument, lambda: trainer.group("none*", no_decay=True))
+        net.unfreeze("0.weight")
+
     def test_training_ways_agree(self):
         x, y = sl.normal((16, 4), 0, 1), sl.array(np.arange(16) % 3)
         losses = []
@@ -338,6 +363,12 @@ class Blocks(unittest.TestCase):
             net.export(f"{folder}/net", shapes=[(3, 5)])
             again = sl.load(f"{folder}/net-symbol.json", "data", f"{folder}/net-0000.params")
             self.assertTrue(np.allclose(again(x).numpy(), y, atol=1e-6))
+            try:
+                net.export_onnx(f"{folder}/net.onnx", shapes=[(3, 5)])
+            except sl.Error as e:
+                self.assertIn("protobuf-c", str(e))
+            else:
+                self.assertTrue(np.allclose(sl.load(f"{folder}/net.onnx")(x).numpy(), y, atol=1e-6))
             sl.save_npy(f"{folder}/x.npy", x)
             self.assertTrue((np.load(f"{folder}/x.npy") == x.numpy()).all())
             self.assertTrue((sl.load_npy(f"{folder}/x.npy").numpy() == x.numpy()).all())
@@ -361,6 +392,58 @@ class Blocks(unittest.TestCase):
         self.assertEqual(metric.get(), 0.5)
         parts = sl.split_and_load(sl.ones((4, 2)), ["cpu:0", "cpu:0"])
         self.assertEqual([p.shape for p in parts], [(2, 2), (2, 2)])
+
+
+class Views(unittest.TestCase):
+    """numpy() without a copy, and where there is one."""
+
+    def test_memory(self):
+        x = sl.ones((100, 100)) * 3
+        a, b = x.numpy(), np.asarray(x)
+        self.assertTrue(np.shares_memory(a, b))
+        self.assertTrue(np.shares_memory(x[2:4].numpy(), a))
+        with self.assertRaisesRegex(ValueError, "read-only"):
+            a[0] = 1
+        own = x.numpy(copy=True)
+        own[0] = 1
+        del x, b
+        others = [sl.full((100, 100), i) for i in range(20)]
+        sl.wait_all()
+        self.assertEqual((a.min(), a.max(), len(others)), (3, 3, 20))
+
+    def test_changes_in_place_show(self):
+        x = sl.ones(4) * 1
+        a = x.numpy()
+        x += 1
+        x.wait()
+        self.assertEqual(a.tolist(), [2] * 4)
+        self.assertFalse(np.shares_memory(x.numpy(), a))  # what changes is copied from now on
+        self.assertEqual(x.numpy().tolist(), [2] * 4)
+
+    def test_gradients_and_parameters_are_copied(self):
+        x = sl.ones(3)
+        x.attach_grad()
+        found = []
+        for power in (2, 3):
+            with sl.record():
+                y = (x**power).sum()
+            y.backward()
+            found.append(x.grad.numpy())
+        self.assertEqual([g.tolist() for g in found], [[2] * 3, [3] * 3])
+        x.numpy()[0] = 5
+        self.assertEqual(x.tolist(), [1] * 3)
+
+    def test_array_protocol(self):
+        x = sl.ones(3) * 2
+        self.assertTrue(np.array(x).flags.writeable)
+        self.assertEqual(np.asarray(x, dtype="float64").dtype, np.float64)
+        self.assertTrue(np.shares_memory(x.__array__(copy=False), x.numpy()))
+        self.assertRaises(ValueError, lambda: x.__array__("float64", copy=False))
+
+    def test_outlives_the_engine(self):
+        code = "import starling as sl; a = (sl.ones((300, 300)) * 2).numpy(); sl.shutdown(); print(a.sum())"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.stdout, done.stderr), ("180000.0\n", ""))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Every public operation of the library can be called from Python, and says what it does."""
 import inspect
+import math
 import os
 import pathlib
 import re
@@ -24,6 +25,48 @@ def python_name(name):
 
 
 class Registry(unittest.TestCase):
+    def test_functions(self):
+        """What <starling/functions.h> declares: functions of tensors, whatever they return."""
+        text = (SOURCE / "src/starling/functions.h").read_text()
+        names = re.findall(r"^SL_API (?:sl_tensor \*|enum sl_status )sl_(\w+)_at\(", text, re.M)
+        self.assertGreater(len(names), 30)
+        self.assertEqual([n for n in names if not callable(getattr(sl, n, None)) or not inspect.getdoc(getattr(sl, n))], [])
+
+    def test_functions_with_several_results(self):
+        x = sl.array([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]])
+        values, places = sl.topk(x, 2)
+        self.assertEqual((values.tolist(), places.tolist()), ([[3, 2], [6, 5]], [[0, 2], [1, 2]]))
+        self.assertEqual([p.tolist() for p in sl.split(x, 3, -1)], [[[3], [4]], [[1], [6]], [[2], [5]]])
+        x.attach_grad()
+        with sl.record():
+            y = sl.topk(x, 1)[0].sum()
+        y.backward()
+        self.assertEqual(x.grad.tolist(), [[1, 0, 0], [0, 1, 0]])
+        for call, part in ((lambda: sl.topk(3, 1), "topk: x is int"), (lambda: sl.topk(x, "a"), "topk: k is str"), (lambda: sl.split(x, 1.5), "count")):
+            with self.assertRaisesRegex(TypeError, part):
+                call()
+        self.assertRaises(sl.InvalidArgument, lambda: sl.topk(x, 9))
+        self.assertRaises(sl.Error, lambda: sl.split(x, 2, 1))
+
+    def test_recurrent(self):
+        gates, weight = sl.array([[[0.5]], [[-1.0]]]), sl.array([[2.0]])
+        y = sl.recurrent("tanh", gates, weight)
+        first = math.tanh(0.5)
+        self.assertEqual(y.shape, (2, 1, 1))
+        self.assertAlmostEqual(y[0, 0, 0].item(), first, 6)
+        self.assertAlmostEqual(y[1, 0, 0].item(), math.tanh(2 * first - 1), 6)
+        states, cell = sl.recurrent("lstm", sl.zeros((3, 2, 4)), sl.zeros((4, 1)), cell=sl.ones((2, 1)))
+        self.assertEqual((states.shape, cell.tolist()), ((3, 2, 1), [[0.125], [0.125]]))
+        with self.assertRaisesRegex(TypeError, "recurrent: bias is int"):
+            sl.recurrent("gru", gates, weight, bias=3)
+
+    def test_optimisers_without_states(self):
+        w, g = sl.ones(2), sl.ones(2)
+        sl.sgd_update([w], [g], lr=0.5)
+        self.assertEqual(w.tolist(), [0.5, 0.5])
+        with self.assertRaisesRegex(ValueError, "grads has 2 tensors, 1 are needed"):
+            sl.sgd_update([w], [g, g], lr=0.5)
+
     def test_operations(self):
         names = declared("ops.h")
         self.assertGreater(len(names), 80)
@@ -57,7 +100,7 @@ class Registry(unittest.TestCase):
         for module in ("_ops", "nn"):
             compile((folder / f"{module}.pyi").read_text(), module, "exec")
         text = (folder / "_ops.pyi").read_text()
-        for name in declared("ops.h"):
+        for name in set(declared("ops.h")) - set(sl._extra.__all__):  # those are Python, and say it themselves
             self.assertIn(f"def {python_name(name)}(", text)
 
 

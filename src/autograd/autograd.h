@@ -1,9 +1,11 @@
-/* The tape: what recorded calls leave behind for the way back. */
+/* The tape: what recorded calls leave behind for the backward pass. */
 #ifndef SLP_AUTOGRAD_H
 #define SLP_AUTOGRAD_H
 
 #include "starling/autograd.h"
 #include "tensor/tensor.h"
+
+enum { SLP_TAPE_OUTPUTS = 16 }; /* of a recorded call, at most */
 
 /* A recorded call.  It lives as long as a tensor that came from it, directly or through others. */
 struct slp_node {

@@ -136,7 +136,7 @@ static enum sl_status check_saved(const struct walk *w, const struct slp_node *n
 {
 	if (n->spent) {
 		slp_call_fail(w->at, "sl_backward", SL_ESTATE,
-			      "the way back through %s (%s) was gone already; pass .retain_graph = true the first time",
+			      "what the backward pass of %s (%s) needs was given up already; pass .retain_graph = true the first time",
 			      n->op->name, n->at);
 		return SL_ESTATE;
 	}
@@ -297,6 +297,10 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
 		bool symbol = heads[i] && heads[i]->symbol;
 		if (!symbol && !slp_tensor_usable(at, "sl_backward", heads[i])) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 		if (heads[i]->var) continue;
+		if (heads[i]->gradient) {
+			slp_call_fail(at, "sl_backward", SL_EUNSUPPORTED, "head %d is a gradient, and there are no second derivatives", i);
+			return SL_EUNSUPPORTED;
+		}
 		slp_call_fail(at, "sl_backward", SL_ESTATE,
 			      "head %d was not computed under SL_RECORD from a tensor with a gradient attached", i);
 		return SL_ESTATE;
@@ -306,9 +310,10 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
 
 /* Computes the gradients of the heads by all tensors that asked for them (sl_attach_grad), and returns at once: they
  * are computed later.  Heads that are not scalars count by the sum of their elements, or by opts.head_grads.  What was
- * saved for the way back is given up as it is used, unless opts.retain_graph.  After an error no gradient has changed:
- * SL_ESTATE, a head was not recorded, the way back was gone already, or a tensor that it needs was changed in place;
- * SL_ESHAPE, SL_EDTYPE, a head's gradient does not fit it; SL_EUNSUPPORTED, an operation on the way has no gradient;
+ * saved for the backward pass is given up as it is used, unless opts.retain_graph.  After an error no gradient has changed:
+ * SL_ESTATE, a head was not recorded, what the backward pass needs was given up already, or a tensor that it needs was changed in place;
+ * SL_ESHAPE, SL_EDTYPE, a head's gradient does not fit it; SL_EUNSUPPORTED, an operation on the way has no gradient, or a
+ * head is a gradient itself;
  * SL_EINVAL, heads is NULL.
  * Reverse accumulation: A. Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008.
  *

@@ -78,8 +78,10 @@ static void node_release(struct slp_node *node)
 	free_dying(dying);
 }
 
+/* A gradient does, too: that it is used is found out, and refused. */
 static bool wants(const sl_tensor *t)
 {
+	if (t->gradient) return true;
 	return t->var && (t->var->node || t->var->req != SL_GRAD_NONE);
 }
 
@@ -140,6 +142,19 @@ static void link_output(struct slp_node *node, int i, sl_tensor *t, struct slp_v
 	t->var = v;
 }
 
+/* No gradient goes back through a gradient: as a constant it would make sums of derivatives silently wrong. */
+static bool no_gradients(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
+{
+	for (int i = 0; i < nin; i++) {
+		if (!in[i]->gradient) continue;
+		slp_call_fail(at, op->name, SL_EUNSUPPORTED,
+			      "argument %d is a gradient, and there are no second derivatives; compute with it under SL_PAUSE, or "
+			      "take sl_detach of it, which is a constant", i);
+		return false;
+	}
+	return true;
+}
+
 /* False with an error: nothing is linked then. */
 static bool record_call(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
 			int nout, sl_tensor *const *out)
@@ -147,8 +162,9 @@ static bool record_call(const char *at, const struct sl_op *op, const void *attr
 	bool any = false;
 	for (int i = 0; i < nin; i++) any |= wants(in[i]);
 	if (!any || !nout) return true;
+	if (!no_gradients(at, op, nin, in)) return false;
 	struct slp_node *node = node_new(nin, nout);
-	struct slp_var *vars[SLP_MAX_OUTPUTS] = {NULL};
+	struct slp_var *vars[SLP_TAPE_OUTPUTS] = {NULL};
 	bool ok = node != NULL;
 	for (int i = 0; ok && i < nout; i++) ok = (vars[i] = slp_var_new()) != NULL;
 	if (ok) {
@@ -164,14 +180,14 @@ static bool record_call(const char *at, const struct sl_op *op, const void *attr
 	} else {
 		free(node);
 	}
-	for (int i = 0; !ok && i < SLP_MAX_OUTPUTS; i++) free(vars[i]);
+	for (int i = 0; !ok && i < SLP_TAPE_OUTPUTS; i++) free(vars[i]);
 	return ok;
 }
 
 /* Changing a leaf, or what others see or the tape has saved, would make gradients wrong. */
 static bool may_change(const char *at, const struct sl_op *op, sl_tensor *t)
 {
-	if (!wants(t)) return true;
+	if (!wants(t) || t->gradient) return true;
 	if (t->symbol && op->mutates) return true; /* a parameter in a trace: its program keeps the order */
 	if (!t->var->node) {
 		slp_call_fail(at, op->name, SL_ESTATE,
@@ -252,6 +268,7 @@ enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_attach_
 		sl_scope_open(&scope);
 		v->grad = sl_retain(sl_zeros_at(at, t->type.shape, (struct sl_make){t->type.dtype, t->device}));
 		sl_scope_close(&scope);
+		if (v->grad) v->grad->gradient = true;
 	}
 	if (t->var) var_release(t->var);
 	t->var = v;
@@ -271,7 +288,8 @@ enum sl_status slp_attach_symbol(sl_tensor *symbol)
 }
 
 /* The gradient by t that the last sl_backward left (zeros before the first).  It belongs to t: retain it to keep it
- * longer.  NULL with SL_ESTATE if none is attached. */
+ * longer.  There are no second derivatives: under SL_RECORD, an operation that takes it is SL_EUNSUPPORTED; sl_detach makes
+ * a constant of it.  NULL with SL_ESTATE if none is attached. */
 sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_grad", at);

@@ -20,7 +20,7 @@ struct source {
 	int64_t size; /* of the file itself */
 	bool gzip, ended, failed;
 	z_stream z;
-	unsigned char in[BUFFER];
+	unsigned char in[BUFFER]; /* last: it is not cleared */
 };
 
 static bool fail(struct source *s, enum sl_status status, const char *format, ...)
@@ -200,7 +200,7 @@ static int64_t read_growing(struct source *s, struct slp_idx *idx)
 {
 	int64_t got = 0, room = 0;
 	while (got == room && got < idx->bytes && !s->failed) {
-		room = room ? 2 * room : 1 << 20;
+		room = room ? 2 * room : BUFFER;
 		if (!s->gzip || room > idx->bytes) room = idx->bytes;
 		void *more = slp_try_realloc(idx->data, (size_t)room);
 		if (!more) {
@@ -229,11 +229,12 @@ static bool read_values(struct source *s, struct slp_idx *idx)
 
 bool slp_idx_read(const char *at, const char *function, const char *path, int ndim, struct slp_idx *idx)
 {
-	struct source *s = slp_calloc(1, sizeof *s);
+	struct source *s = slp_malloc(sizeof *s);
 	if (!s) {
 		slp_call_fail(at, function, SL_ENOMEM, "%s: no memory to read it", path);
 		return false;
 	}
+	memset(s, 0, offsetof(struct source, in));
 	s->at = at, s->function = function, s->path = path;
 	*idx = (struct slp_idx){0};
 	bool ok = open_file(s) && read_magic(s, ndim) && read_shape(s, ndim, idx) && check_size(s, idx) &&

@@ -121,13 +121,14 @@ static void drop_ring(sl_loader *l)
 /* Puts in defaults; an error's text if the options make no sense. */
 static bool check_opts(const char *at, const sl_dataset *d, struct sl_loader_opts *o)
 {
+	enum { MOST_AHEAD = 1 << 16 };
 	if (o->batch_size < 1)
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "batch_size is %lld, 1 or more needed",
 		              (long long)o->batch_size);
 	else if (o->limit < 0)
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "limit is %lld, 0 or more needed", (long long)o->limit);
-	else if (o->prefetch < 0)
-		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "prefetch is %d, 0 or more needed", o->prefetch);
+	else if (o->prefetch < 0 || o->prefetch > MOST_AHEAD)
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "prefetch is %d, 0 to %d possible", o->prefetch, MOST_AHEAD);
 	else if (o->last != SL_LAST_KEEP && o->last != SL_LAST_DISCARD)
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "last is %d, which means nothing", (int)o->last);
 	else {
@@ -146,7 +147,7 @@ static void share(sl_loader *l, int rank, int ranks)
 	int64_t own = l->opts.limit / ranks, size = l->opts.batch_size;
 	l->rank = rank;
 	l->ranks = ranks;
-	l->batches = (own + (keep ? size - 1 : 0)) / size;
+	l->batches = own / size + (keep && own % size);
 	l->samples = keep ? own : l->batches * size;
 }
 

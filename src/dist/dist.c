@@ -31,21 +31,30 @@ static const char *env_or(const char *name, const char *otherwise)
 	return text && *text ? text : otherwise;
 }
 
-/* Where this process stands; what torchrun sets for PyTorch. */
-static bool read_place(const char *at, struct slp_place *p)
+/* Where this process stands; what torchrun sets for PyTorch.  told: it will be said by others. */
+static bool read_place(const char *at, struct slp_place *p, bool told)
 {
 	const char *timeout = env_or("SL_DIST_TIMEOUT", "10");
 	char *end;
 	*p = (struct slp_place){.host = env_or("MASTER_ADDR", "127.0.0.1"),
 	                        .port = env_or("MASTER_PORT", "29500"),
 	                        .secret = env_or("SL_DIST_SECRET", "")};
-	if (!read_int(at, "WORLD_SIZE", 1, &p->size) || !read_int(at, "RANK", 0, &p->rank)) return false;
+	if (!told && (!read_int(at, "WORLD_SIZE", 1, &p->size) || !read_int(at, "RANK", 0, &p->rank))) return false;
 	p->timeout = slp_number_read(timeout, &end);
 	const char *wrong = NULL;
-	if (p->rank >= p->size) wrong = "RANK is not below WORLD_SIZE";
+	if (!told && p->rank >= p->size) wrong = "RANK is not below WORLD_SIZE";
 	else if (*end || !(p->timeout > 0 && p->timeout <= 1e6)) wrong = "SL_DIST_TIMEOUT is no time in seconds";
 	if (wrong) slp_call_fail(at, "sl_init", SL_EINVAL, "%s", wrong);
 	return !wrong;
+}
+
+/* As which type gradients travel. */
+static bool read_wire(const char *at, enum sl_dtype *wire)
+{
+	const char *name = env_or("SL_DIST_WIRE", sl_dtype_name(SL_FLOAT32));
+	*wire = !strcmp(name, sl_dtype_name(SL_BFLOAT16)) ? SL_BFLOAT16 : SL_FLOAT32;
+	if (!strcmp(name, sl_dtype_name(*wire))) return true;
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_WIRE=%s: gradients travel as float32 or bfloat16", name);
 }
 
 /* Processes that start together would write what StarPU measures into the same files. */
@@ -63,22 +72,32 @@ static void choose_home(int rank)
 
 /* ---- start and end ------------------------------------------------------------------------------------------------- */
 
-static const struct slp_transport *find_transport(const char *at, const char *name)
+static const struct slp_carrier *find_carrier(const char *at, const char *name)
 {
+	char why[SLP_DIST_WHY];
 	if (!strcmp(name, slp_tcp.name)) return &slp_tcp;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "there is no transport \"%s\" for several processes: tcp", name);
+	if (strcmp(name, "mpi"))
+		return slp_call_fail(at, "sl_init", SL_EINVAL, "there is no transport \"%s\" for several processes: tcp, mpi", name);
+	const struct slp_carrier *carrier = slp_plugin(name, why);
+	if (!carrier)
+		slp_call_fail(at, "sl_init", SL_EUNSUPPORTED, "SL_DIST=%s needs a library of Starling's of its own (configure --with-mpi; "
+		              "Debian: libstarling-mpi): %s", name, why);
+	return carrier;
 }
 
 static enum sl_status join(const char *at, const char *name)
 {
 	struct slp_place place;
-	const struct slp_transport *transport = find_transport(at, name);
-	if (!transport || !read_place(at, &place)) return SL_EINVAL;
+	enum sl_dtype wire;
+	const struct slp_carrier *carrier = find_carrier(at, name);
+	if (!carrier) return sl_error();
+	if (!read_place(at, &place, carrier->knows_place) || !read_wire(at, &wire)) return SL_EINVAL;
 	if (place.size == 1) return SL_OK;
+	enum sl_status s = slp_requests_start(at, slp_messages(carrier), &place);
+	if (s != SL_OK) return s;
 	choose_home(place.rank);
-	enum sl_status s = slp_requests_start(at, transport, &place);
-	if (s == SL_OK) slp_dist = (struct slp_dist){place.rank, place.size};
-	return s;
+	slp_dist = (struct slp_dist){place.rank, place.size, wire};
+	return SL_OK;
 }
 
 static void leave(void)

@@ -11,6 +11,7 @@ struct slp_place;
 /* This process among all of the run; size 1: it is alone. */
 struct slp_dist {
 	int rank, size;
+	enum sl_dtype wire; /* as which float32 gradients travel */
 };
 extern struct slp_dist slp_dist;
 
@@ -39,7 +40,7 @@ enum sl_status slp_dist_broadcast_now(const char *at, const char *name, void *da
 /* All have told that a text is wrong where they are ("": nothing): the first one's, with its rank, is an error on all. */
 enum sl_status slp_dist_agree(const char *at, const char *function, const char *wrong);
 
-enum sl_status slp_requests_start(const char *at, const struct slp_transport *transport, const struct slp_place *place);
+enum sl_status slp_requests_start(const char *at, const struct slp_transport *transport, struct slp_place *place);
 void slp_requests_end(void);
 
 #endif

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "alloc.h"
 #include "dist/dist.h"
 #include "dist/transport.h"
+#include "dtype.h"
 #include "runtime/explain.h"
 #include "runtime/processes.h"
 
@@ -35,6 +37,8 @@ static struct {
 	bool ending;
 	char broken[SLP_DIST_WHY]; /* why no exchange will be any more; "": they go on */
 	uint32_t fault;            /* of that */
+	sl_bfloat16 *packed;       /* gradients as they travel, if they do so in a half type */
+	size_t room;               /* elements of packed */
 	struct sl_dist_info info;
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -78,12 +82,42 @@ static const char *what_spoilt(const struct request *r, char text[SLP_DIST_WHY])
 	return text;
 }
 
+static bool make_room(size_t count)
+{
+	if (count <= queue.room) return true;
+	void *packed = slp_try_realloc(queue.packed, count * sizeof *queue.packed);
+	if (!packed) return false;
+	queue.packed = packed;
+	queue.room = count;
+	return true;
+}
+
+/* The sum of gradients that travel in half the bytes; each addition is rounded. */
+static enum slp_outcome sum_packed(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+{
+	struct slp_exchange packed = *x;
+	float *values = x->data;
+	if (!make_room(x->count)) packed.spoilt = "there is no memory to pack the gradient";
+	for (size_t i = 0; !packed.spoilt && i < x->count; i++) queue.packed[i] = slp_bfloat16_of_float(values[i]);
+	packed.data = queue.packed;
+	packed.dtype = SL_BFLOAT16;
+	enum slp_outcome outcome = queue.transport->sum(&packed, why);
+	for (size_t i = 0; outcome == SLP_EXCHANGED && i < x->count; i++) values[i] = slp_float_of_bfloat16(queue.packed[i]);
+	return outcome;
+}
+
+static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+{
+	bool pack = slp_dist.wire == SL_BFLOAT16 && x->rows && x->dtype == SL_FLOAT32;
+	return pack ? sum_packed(x, why) : queue.transport->sum(x, why);
+}
+
 static enum slp_outcome carry_out(struct request *r, char why[SLP_DIST_WHY])
 {
 	char text[SLP_DIST_WHY];
 	if (r->buffer) r->x.data = (char *)starpu_data_handle_to_pointer(r->buffer->handle, STARPU_MAIN_RAM) + r->offset;
 	r->x.spoilt = r->broadcast ? NULL : what_spoilt(r, text);
-	enum slp_outcome outcome = (r->broadcast ? queue.transport->broadcast : queue.transport->sum)(&r->x, why);
+	enum slp_outcome outcome = r->broadcast ? queue.transport->broadcast(&r->x, why) : sum(&r->x, why);
 	if (outcome != SLP_EXCHANGED || !r->broadcast || !r->buffer) return outcome;
 	if (slp_dist.rank) atomic_store(&r->buffer->fault, 0); /* the values are new */
 	return outcome;
@@ -300,7 +334,7 @@ struct sl_dist_info sl_dist_info(void)
 
 /* ---- start and end ------------------------------------------------------------------------------------------------- */
 
-enum sl_status slp_requests_start(const char *at, const struct slp_transport *transport, const struct slp_place *place)
+enum sl_status slp_requests_start(const char *at, const struct slp_transport *transport, struct slp_place *place)
 {
 	char why[SLP_DIST_WHY] = "";
 	enum sl_status s = transport->start(place, why);
@@ -328,5 +362,8 @@ void slp_requests_end(void)
 	pthread_cond_broadcast(&queue.changed);
 	pthread_mutex_unlock(&queue.lock);
 	pthread_join(queue.thread, NULL);
+	free(queue.packed);
+	queue.packed = NULL;
+	queue.room = 0;
 	queue.transport = NULL;
 }

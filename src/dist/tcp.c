@@ -1,9 +1,4 @@
-/* Exchanges over TCP.  A sum is cut into a piece for each rank: all send theirs of it to that rank, which adds them in the
- * fixed tree and sends the sum back to all: as many bytes as a ring moves, in two messages.  Each message says what it is
- * of, so that processes that do not do the same are found out, whatever they sent.
- *
- * Who has waited for most of the timeout tells the others that it only waits: so they do not take it for the one that
- * holds them up. */
+/* The carrier over TCP: a connection between each two processes. */
 #include "dist/tcp.h"
 
 #include <errno.h>
@@ -11,452 +6,96 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "alloc.h"
-#include "number.h"
-
-enum kind { PIECE = 1, SUM, VALUES, WAITS, FAREWELL, END };
-
-struct head {
-	uint32_t kind, dtype;
-	uint64_t number, count; /* of elements of the whole exchange */
-	int64_t rows;
-	uint64_t bytes; /* that follow */
-	uint32_t spoilt; /* these are the reason */
-	char name[SLP_DIST_NAME];
-};
-
-/* A message on its way. */
-struct message {
-	struct head head;
-	char *data; /* of head.bytes */
-	size_t done; /* of head and data */
-	bool wanted;
-};
-
-struct peer {
-	int fd;
-	struct message in, out;
-	size_t room; /* for what comes: so many bytes are right */
-	bool waits;
-	char text[SLP_DIST_WHY]; /* what came instead of data */
-};
 
 static struct {
-	int rank, size;
-	double timeout;
-	struct peer *peers; /* one a rank */
+	int size, *fds; /* one a rank; -1: this process */
 	struct pollfd *polls;
-	void **list;
-	char *parts;
-	size_t room;
-	bool broken;
-	bool moved; /* something of an exchange has come or gone */
 } tcp;
-static uint64_t sent;
-
-static const char *status_of(int error)
-{
-	return error ? strerror(error) : "it has closed the connection";
-}
 
 static bool is_temporary(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/* ---- messages ------------------------------------------------------------------------------------------------------ */
-
-static size_t length(const struct message *m)
+static ssize_t send_parts(int rank, const struct iovec *parts, int n)
 {
-	return sizeof m->head + m->head.bytes;
+	struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = (size_t)n};
+	ssize_t bytes = sendmsg(tcp.fds[rank], &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return bytes < 0 && is_temporary() ? 0 : bytes;
 }
 
-static bool is_done(const struct message *m)
+static ssize_t receive(int rank, void *data, size_t bytes)
 {
-	return !m->wanted || (m->done >= sizeof m->head && m->done == length(m));
+	ssize_t n = recv(tcp.fds[rank], data, bytes, MSG_DONTWAIT);
+	if (n < 0) return is_temporary() ? 0 : -1;
+	if (n == 0) errno = 0;
+	return n ? n : -1;
 }
 
-static void post(struct peer *p, const struct head *head, const void *data)
-{
-	p->out = (struct message){.head = *head, .data = (char *)(uintptr_t)data, .wanted = true};
-}
-
-/* As much as goes without waiting; false: the connection is over. */
-static bool send_some(struct peer *p)
-{
-	struct message *m = &p->out;
-	while (!is_done(m)) {
-		size_t head = m->done < sizeof m->head ? sizeof m->head - m->done : 0;
-		size_t at = head ? 0 : m->done - sizeof m->head;
-		struct iovec parts[] = {{(char *)&m->head + sizeof m->head - head, head}, {m->data + at, m->head.bytes - at}};
-		struct msghdr message = {.msg_iov = parts + !head, .msg_iovlen = head ? 2 : 1};
-		ssize_t n = sendmsg(p->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0) return is_temporary();
-		m->done += (size_t)n;
-		sent += (uint64_t)n;
-		tcp.moved |= m->head.kind != WAITS;
-	}
-	return true;
-}
-
-/* ---- what went wrong ----------------------------------------------------------------------------------------------- */
-
-static bool fail(char why[SLP_DIST_WHY], const char *format, ...) __attribute__((format(printf, 2, 3)));
-static bool fail(char why[SLP_DIST_WHY], const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	if (!*why) slp_vsnprintf(why, SLP_DIST_WHY, format, args);
-	va_end(args);
-	return false;
-}
-
-/* Tells all why, as far as they listen; they get it before they see the connection end. */
-static void say_farewell(const char *why)
-{
-	double end = slp_tcp_now() + 0.5;
-	struct head h = {.kind = FAREWELL, .bytes = strlen(why) + 1};
-	for (int r = 0; r < tcp.size; r++) {
-		struct peer *p = &tcp.peers[r];
-		if (p->fd < 0) continue;
-		bool ok = true;
-		while ((ok = send_some(p)) && !is_done(&p->out) && slp_tcp_now() < end) poll(NULL, 0, 1);
-		if (!ok || !is_done(&p->out)) continue;
-		post(p, &h, why);
-		send_some(p);
-	}
-}
-
-static enum slp_outcome give_up(const char *why)
-{
-	tcp.broken = true;
-	say_farewell(why);
-	return SLP_DIST_BROKEN;
-}
-
-/* What two ranks disagree in. */
-static bool differs(const struct head *a, const struct head *b, int rank, char why[SLP_DIST_WHY])
-{
-	if (a->number != b->number || a->kind != b->kind || strncmp(a->name, b->name, sizeof a->name))
-		fail(why, "rank %d is at exchange %llu, %.48s, rank %d at exchange %llu, %.48s", rank,
-		     (unsigned long long)a->number, a->name, tcp.rank, (unsigned long long)b->number, b->name);
-	else if (a->count != b->count || a->dtype != b->dtype)
-		fail(why, "%.48s has %llu elements of type %s on rank %d, %llu of type %s on rank %d", a->name,
-		     (unsigned long long)a->count, sl_dtype_name((enum sl_dtype)a->dtype), rank, (unsigned long long)b->count,
-		     sl_dtype_name((enum sl_dtype)b->dtype), tcp.rank);
-	else if (a->rows != b->rows)
-		fail(why, "rank %d has %lld rows in a batch, rank %d has %lld", rank, (long long)a->rows, tcp.rank,
-		     (long long)b->rows);
-	else return false;
-	return true;
-}
-
-static void want(struct peer *p, void *data, size_t bytes)
-{
-	p->in = (struct message){.data = data, .wanted = true};
-	p->room = bytes;
-}
-
-/* ---- receiving ----------------------------------------------------------------------------------------------------- */
-
-/* A head has come: what follows goes where it belongs.  expected: the head that would be right. */
-static bool take_head(struct peer *p, int rank, const struct head *expected, char why[SLP_DIST_WHY])
-{
-	struct message *m = &p->in;
-	const struct head *h = &m->head;
-	if (h->kind == WAITS) {
-		p->waits = true;
-		m->done = 0;
-		return true;
-	}
-	if (h->kind == END) return fail(why, "rank %d has ended its part, and rank %d waits for it", rank, tcp.rank);
-	bool text = h->kind == FAREWELL || h->spoilt;
-	if (h->kind != FAREWELL && differs(h, expected, rank, why)) return false;
-	if (text ? h->bytes > sizeof p->text : h->bytes != p->room)
-		return fail(why, "rank %d sent what cannot be understood", rank);
-	if (text) m->data = p->text;
-	tcp.moved = true;
-	return true;
-}
-
-/* As much as is there; false with the reason. */
-static bool receive_some(struct peer *p, int rank, const struct head *expected, char why[SLP_DIST_WHY])
-{
-	struct message *m = &p->in;
-	while (!is_done(m)) {
-		bool head = m->done < sizeof m->head;
-		size_t at = head ? m->done : m->done - sizeof m->head;
-		char *to = head ? (char *)&m->head : m->data;
-		ssize_t n = recv(p->fd, to + at, (head ? sizeof m->head : m->head.bytes) - at, MSG_DONTWAIT);
-		if (n < 0 && is_temporary()) return true;
-		if (n <= 0) return fail(why, "rank %d has gone: %s", rank, status_of(n ? errno : 0));
-		m->done += (size_t)n;
-		tcp.moved |= !head;
-		if (m->done == sizeof m->head && head && !take_head(p, rank, expected, why)) return false;
-	}
-	if (m->head.kind != FAREWELL) return true;
-	p->text[sizeof p->text - 1] = '\0';
-	return fail(why, "%s", p->text);
-}
-
-/* ---- waiting ------------------------------------------------------------------------------------------------------- */
-
-static bool is_complete(const struct peer *p)
-{
-	return is_done(&p->in) && is_done(&p->out);
-}
-
-/* Tells those whom it holds up that this process only waits. */
-static void tell_waiting(uint64_t number)
-{
-	struct head h = {.kind = WAITS, .number = number};
-	for (int r = 0; r < tcp.size; r++) {
-		struct peer *p = &tcp.peers[r];
-		if (p->fd < 0 || !is_done(&p->out)) continue;
-		post(p, &h, NULL);
-		send_some(p);
-	}
-}
-
-/* Those that hold all up: that have not come, and have not said that they wait. */
-static bool blame(const struct head *h, char why[SLP_DIST_WHY])
-{
-	char list[128] = "";
-	size_t n = 0;
-	for (int all = 0; all < 2 && !n; all++)
-		for (int r = 0; r < tcp.size; r++) {
-			const struct peer *p = &tcp.peers[r];
-			if (p->fd < 0 || is_complete(p) || (p->waits && !all) || n > sizeof list - 16) continue;
-			n += (size_t)snprintf(list + n, sizeof list - n, "%s%d", n ? ", " : "", r);
-		}
-	return fail(why, "rank %s did not take part in exchange %llu, %.48s, within %g seconds (SL_DIST_TIMEOUT)", list,
-	            (unsigned long long)h->number, h->name, tcp.timeout);
-}
-
-/* Polls all that are not complete; how many that are, -1: none at all. */
-static int wait_for_some(double seconds)
-{
-	int n = 0;
-	for (int r = 0; r < tcp.size; r++) {
-		const struct peer *p = &tcp.peers[r];
-		bool in = !is_done(&p->in), out = !is_done(&p->out);
-		tcp.polls[r] = (struct pollfd){.fd = p->fd >= 0 && (in || out) ? p->fd : -1,
-		                               .events = (short)((in ? POLLIN : 0) | (out ? POLLOUT : 0))};
-		n += tcp.polls[r].fd >= 0;
-	}
-	if (!n) return -1;
-	int ready = poll(tcp.polls, (nfds_t)tcp.size, seconds > 0 ? (int)(1000 * seconds) + 1 : 0);
-	return ready < 0 && errno != EINTR ? 0 : ready;
-}
-
-static bool progress(const struct head *expected, char why[SLP_DIST_WHY])
+static int wait_for(struct slp_interest *list, double seconds)
 {
 	for (int r = 0; r < tcp.size; r++) {
-		struct peer *p = &tcp.peers[r];
-		if (tcp.polls[r].fd < 0 || !tcp.polls[r].revents) continue;
-		bool sending = send_some(p);
-		int error = errno;
-		if (!sending && !p->in.wanted) want(p, NULL, 0); /* it may have said why */
-		if (!is_done(&p->in) && !receive_some(p, r, expected, why)) return false;
-		if (!sending) return fail(why, "rank %d has gone: %s", r, status_of(error));
+		bool wanted = list && (list[r].in || list[r].out);
+		tcp.polls[r] = (struct pollfd){.fd = wanted ? tcp.fds[r] : -1};
+		if (wanted) tcp.polls[r].events = (short)((list[r].in ? POLLIN : 0) | (list[r].out ? POLLOUT : 0));
 	}
-	return true;
-}
-
-/* Sends and receives all that was posted.  expected: the head of what comes, for each alike. */
-static bool exchange(const struct head *expected, char why[SLP_DIST_WHY])
-{
-	const double patience = 0.6; /* of the timeout, until others are told */
-	double last = slp_tcp_now();
-	bool told = false;
-	for (int r = 0; r < tcp.size; r++) tcp.peers[r].waits = false;
-	for (;;) {
-		double now = slp_tcp_now(), end = last + tcp.timeout * (told ? 1 : patience);
-		int ready = wait_for_some(end - now);
-		if (ready < 0) return true;
-		tcp.moved = false;
-		if (ready > 0 && !progress(expected, why)) return false;
-		if (tcp.moved) {
-			last = slp_tcp_now();
-			told = false;
-		} else if (slp_tcp_now() >= end) {
-			if (told) return blame(expected, why);
-			told = true;
-			tell_waiting(expected->number);
-		}
-	}
-}
-
-/* ---- the transport ------------------------------------------------------------------------------------------------- */
-
-static struct head head_of(const struct slp_exchange *x, enum kind kind, size_t elements)
-{
-	struct head h = {.kind = kind, .dtype = (uint32_t)x->dtype, .number = x->number, .count = x->count, .rows = x->rows};
-	h.bytes = elements * sl_dtype_size(x->dtype);
-	snprintf(h.name, sizeof h.name, "%s", x->name);
-	return h;
-}
-
-/* Elements of a rank's piece begin here. */
-static size_t begin(const struct slp_exchange *x, int rank)
-{
-	return (size_t)((unsigned __int128)x->count * (unsigned)rank / (unsigned)tcp.size);
-}
-
-static char *place_of(const struct slp_exchange *x, int rank)
-{
-	return (char *)x->data + begin(x, rank) * sl_dtype_size(x->dtype);
-}
-
-static size_t piece_size(const struct slp_exchange *x, int rank)
-{
-	return begin(x, rank + 1) - begin(x, rank);
-}
-
-/* Each rank's piece goes to it, or why there is none. */
-static bool collect(const struct slp_exchange *x, size_t mine, char why[SLP_DIST_WHY])
-{
-	struct head expected = head_of(x, PIECE, mine);
-	for (int r = 0; r < tcp.size; r++) {
-		if (r == tcp.rank) continue;
-		struct head h = head_of(x, PIECE, piece_size(x, r));
-		if (x->spoilt) h.bytes = strlen(x->spoilt) + 1;
-		h.spoilt = x->spoilt != NULL;
-		post(&tcp.peers[r], &h, x->spoilt ? x->spoilt : place_of(x, r));
-		want(&tcp.peers[r], tcp.parts + (size_t)r * expected.bytes, expected.bytes);
-	}
-	return exchange(&expected, why);
-}
-
-/* The sums of all pieces go to all. */
-static bool spread(const struct slp_exchange *x, const void *sum, size_t mine, char why[SLP_DIST_WHY])
-{
-	for (int r = 0; r < tcp.size; r++) {
-		if (r == tcp.rank) continue;
-		struct head h = head_of(x, SUM, mine);
-		post(&tcp.peers[r], &h, sum);
-		want(&tcp.peers[r], place_of(x, r), piece_size(x, r) * sl_dtype_size(x->dtype));
-	}
-	struct head expected = head_of(x, SUM, 0);
-	return exchange(&expected, why);
-}
-
-/* Whether anybody has no sound values; then all know that. */
-static bool is_spoilt(const struct slp_exchange *x, char why[SLP_DIST_WHY])
-{
-	for (int r = 0; r < tcp.size; r++) {
-		const char *text = r == tcp.rank ? x->spoilt : tcp.peers[r].in.head.spoilt ? tcp.peers[r].text : NULL;
-		if (text) return snprintf(why, SLP_DIST_WHY, "rank %d: %.480s", r, text), true;
-	}
-	return false;
-}
-
-static void *add(const struct slp_exchange *x, size_t mine)
-{
-	for (int r = 0; r < tcp.size; r++)
-		tcp.list[r] = r == tcp.rank ? place_of(x, r) : tcp.parts + (size_t)r * mine * sl_dtype_size(x->dtype);
-	slp_add_tree(tcp.list, tcp.size, mine, x->dtype);
-	return tcp.list[0];
-}
-
-static bool make_room(size_t bytes, char why[SLP_DIST_WHY])
-{
-	if (bytes <= tcp.room) return true;
-	char *parts = slp_try_realloc(tcp.parts, bytes);
-	if (!parts) return fail(why, "rank %d has no memory for the others' values", tcp.rank);
-	tcp.parts = parts;
-	tcp.room = bytes;
-	return true;
-}
-
-static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY])
-{
-	size_t mine = piece_size(x, tcp.rank), bytes = mine * sl_dtype_size(x->dtype);
-	*why = '\0';
-	if (!make_room(bytes * (size_t)tcp.size, why) || !collect(x, mine, why)) return give_up(why);
-	if (is_spoilt(x, why)) return SLP_EXCHANGE_SPOILT;
-	void *all = add(x, mine);
-	if (all != place_of(x, tcp.rank)) memcpy(place_of(x, tcp.rank), all, bytes);
-	return spread(x, all, mine, why) ? SLP_EXCHANGED : give_up(why);
-}
-
-static enum slp_outcome broadcast(const struct slp_exchange *x, char why[SLP_DIST_WHY])
-{
-	struct head h = head_of(x, VALUES, x->count);
-	*why = '\0';
-	for (int r = 0; r < tcp.size; r++) {
-		tcp.peers[r].in.wanted = tcp.peers[r].out.wanted = false;
-		if (tcp.rank == 0 && r) post(&tcp.peers[r], &h, x->data);
-	}
-	if (tcp.rank) want(&tcp.peers[0], x->data, h.bytes);
-	return exchange(&h, why) ? SLP_EXCHANGED : give_up(why);
-}
-
-/* Nothing more is sent to it. */
-static void close_out(struct peer *p, double deadline)
-{
-	struct head h = {.kind = END};
-	if (!tcp.broken) {
-		post(p, &h, NULL);
-		while (send_some(p) && !is_done(&p->out) && slp_tcp_now() < deadline) poll(NULL, 0, 1);
-	}
-	shutdown(p->fd, SHUT_WR);
+	int n = poll(tcp.polls, (nfds_t)tcp.size, seconds > 0 ? (int)(1000 * seconds) + 1 : 0);
+	for (int r = 0; list && r < tcp.size; r++) list[r].ready = n > 0 && tcp.polls[r].revents;
+	return n > 0 ? n : 0;
 }
 
 /* Reads what still comes until the other has left, too: what was sent to it might be lost otherwise. */
-static void drain(const struct peer *p, double deadline)
+static void drain(int fd, double deadline)
 {
 	char rest[4096];
-	for (double now; (now = slp_tcp_now()) < deadline;) {
-		struct pollfd in = {.fd = p->fd, .events = POLLIN};
+	for (double now; (now = sl_time()) < deadline;) {
+		struct pollfd in = {.fd = fd, .events = POLLIN};
 		if (poll(&in, 1, (int)(1000 * (deadline - now)) + 1) <= 0) continue;
-		ssize_t n = recv(p->fd, rest, sizeof rest, MSG_DONTWAIT);
+		ssize_t n = recv(fd, rest, sizeof rest, MSG_DONTWAIT);
 		if (n == 0 || (n < 0 && !is_temporary())) break;
 	}
 }
 
-static void end(void)
+static void forget(void)
 {
-	double deadline = slp_tcp_now() + (tcp.broken ? 1 : tcp.timeout);
-	for (int r = 0; r < tcp.size; r++)
-		if (tcp.peers[r].fd >= 0) close_out(&tcp.peers[r], deadline);
-	for (int r = 0; r < tcp.size; r++) {
-		if (tcp.peers[r].fd < 0) continue;
-		drain(&tcp.peers[r], deadline);
-		close(tcp.peers[r].fd);
-	}
-	free(tcp.peers);
+	free(tcp.fds);
 	free(tcp.polls);
-	free(tcp.list);
-	free(tcp.parts);
 	memset(&tcp, 0, sizeof tcp);
 }
 
-static enum sl_status start(const struct slp_place *place, char why[SLP_DIST_WHY])
+static void end(bool broken, double deadline)
 {
-	size_t size = (size_t)place->size;
-	int *fds = slp_try_calloc(size, sizeof *fds);
-	tcp.peers = slp_try_calloc(size, sizeof *tcp.peers);
-	tcp.polls = slp_try_calloc(size, sizeof *tcp.polls);
-	tcp.list = slp_try_calloc(size, sizeof *tcp.list);
-	enum sl_status s = fds && tcp.peers && tcp.polls && tcp.list ? SL_OK : SL_ENOMEM;
-	snprintf(why, SLP_DIST_WHY, "no memory for %d ranks", place->size);
-	if (s == SL_OK) s = slp_tcp_meet(place, fds, why);
-	for (int r = 0; s == SL_OK && r < place->size; r++) tcp.peers[r].fd = fds[r];
-	tcp.rank = place->rank;
-	tcp.size = place->size;
-	tcp.timeout = place->timeout;
-	tcp.broken = false;
-	sent = 0;
-	free(fds);
-	if (s != SL_OK) {
-		tcp.size = 0;
-		end();
+	(void)broken;
+	for (int r = 0; r < tcp.size; r++)
+		if (tcp.fds[r] >= 0) shutdown(tcp.fds[r], SHUT_WR);
+	for (int r = 0; r < tcp.size; r++) {
+		if (tcp.fds[r] < 0) continue;
+		drain(tcp.fds[r], deadline);
+		close(tcp.fds[r]);
 	}
-	return s;
+	forget();
 }
 
-const struct slp_transport slp_tcp = {"tcp", start, sum, broadcast, end, &sent};
+static bool start(struct slp_place *place, char why[SLP_DIST_WHY])
+{
+	tcp.fds = slp_try_calloc((size_t)place->size, sizeof *tcp.fds);
+	tcp.polls = slp_try_calloc((size_t)place->size, sizeof *tcp.polls);
+	bool room = tcp.fds && tcp.polls;
+	if (!room) snprintf(why, SLP_DIST_WHY, "no memory for %d ranks", place->size);
+	if (room && slp_tcp_meet(place, tcp.fds, why) == SL_OK) return tcp.size = place->size, true;
+	forget();
+	return false;
+}
+
+const struct slp_carrier slp_tcp = {
+	.version = SLP_CARRIER_VERSION,
+	.name = "tcp",
+	.start = start,
+	.send = send_parts,
+	.receive = receive,
+	.wait = wait_for,
+	.end = end,
+};

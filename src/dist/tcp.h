@@ -1,10 +1,8 @@
-/* The transport over TCP: a connection between each two processes. */
+/* The carrier over TCP: a connection between each two processes. */
 #ifndef SLP_TCP_H
 #define SLP_TCP_H
 
 #include "dist/transport.h"
-
-double slp_tcp_now(void); /* seconds */
 
 /* tcp_start.c */
 /* Connects to all: fds[rank], -1 for itself.  An error's text goes to why. */

@@ -109,7 +109,7 @@ static bool fits(const struct meeting *m, const struct hello *h)
 static bool receive(struct meeting *m, int fd)
 {
 	enum { SECONDS = 2 }; /* for who connects and says nothing */
-	double deadline = slp_tcp_now() + SECONDS;
+	double deadline = sl_time() + SECONDS;
 	uint8_t nonce[NONCE];
 	struct hello h;
 	struct answer a = {.text = ""};
@@ -188,7 +188,7 @@ static int connect_to(const struct meeting *m, const struct where *to)
 	for (;;) {
 		int fd = slp_tcp_connect(&to->address, to->length, m->deadline);
 		bool early = errno == ECONNREFUSED || errno == EAGAIN || errno == ENETUNREACH || errno == EHOSTUNREACH;
-		if (fd >= 0 || !early || slp_tcp_now() > m->deadline) return fd;
+		if (fd >= 0 || !early || sl_time() > m->deadline) return fd;
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	}
 }
@@ -236,7 +236,7 @@ static bool lead(struct meeting *m)
 	bool ok = accept_from(m, 1);
 	char text[TEXT] = "";
 	snprintf(text, sizeof text, "%s", ok ? "" : m->why);
-	double deadline = slp_tcp_now() + 2;
+	double deadline = sl_time() + 2;
 	for (int r = 1; r < m->place->size; r++) {
 		if (m->fds[r] < 0) continue;
 		bool told = slp_tcp_write(m->fds[r], text, sizeof text, deadline) &&
@@ -251,7 +251,7 @@ static bool follow(struct meeting *m)
 	struct where zero, own = {.length = 0};
 	char text[TEXT];
 	if (!address_of(m, &zero) || !join(m, 0, &zero, &own)) return false;
-	m->deadline = slp_tcp_now() + 2 * m->place->timeout; /* rank 0 may have begun to wait only now */
+	m->deadline = sl_time() + 2 * m->place->timeout; /* rank 0 may have begun to wait only now */
 	if (!slp_tcp_read(m->fds[0], text, sizeof text, m->deadline) ||
 	    !slp_tcp_read(m->fds[0], m->list, (size_t)m->place->size * sizeof *m->list, m->deadline))
 		return fail(m, "rank 0 has left during the start: %s", strerror(errno));
@@ -265,7 +265,7 @@ static bool follow(struct meeting *m)
 enum sl_status slp_tcp_meet(const struct slp_place *place, int *fds, char why[SLP_DIST_WHY])
 {
 	struct meeting m = {.place = place, .fds = fds, .why = why, .listener = -1};
-	m.deadline = slp_tcp_now() + place->timeout;
+	m.deadline = sl_time() + place->timeout;
 	m.list = slp_try_calloc((size_t)place->size, sizeof *m.list);
 	*why = '\0';
 	for (int r = 0; r < place->size; r++) fds[r] = -1;

@@ -6,21 +6,13 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
-
-double slp_tcp_now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Until something can be done; false once the time is over. */
 static bool wait_for(int fd, short events, double deadline)
 {
 	for (;;) {
-		double left = deadline - slp_tcp_now();
+		double left = deadline - sl_time();
 		struct pollfd p = {.fd = fd, .events = events};
 		int n = poll(&p, 1, left > 0 ? (int)(1000 * left) + 1 : 0);
 		if (n > 0) return true;

@@ -3,16 +3,10 @@
 #ifndef SLP_TRANSPORT_H
 #define SLP_TRANSPORT_H
 
+#include "dist/carrier.h"
 #include "starling/tensor.h"
 
-enum { SLP_DIST_WHY = 512, SLP_DIST_NAME = 48 };
-
-/* Where a process stands among those of the run, as its environment says. */
-struct slp_place {
-	int rank, size;
-	const char *host, *port, *secret; /* of rank 0; the secret is never NULL */
-	double timeout;                   /* seconds */
-};
+enum { SLP_DIST_WHY = SLP_CARRIER_WHY, SLP_DIST_NAME = 48 };
 
 /* What is exchanged: values of this process, which become those of all.  Number and description go with the values, and are
  * compared. */
@@ -34,8 +28,8 @@ enum slp_outcome {
 
 struct slp_transport {
 	const char *name;
-	/* Meets the other processes; an error's text goes to why. */
-	enum sl_status (*start)(const struct slp_place *place, char why[SLP_DIST_WHY]);
+	/* Meets the other processes, and says in place which this one is; an error's text goes to why. */
+	enum sl_status (*start)(struct slp_place *place, char why[SLP_DIST_WHY]);
 	/* Adds the values of all processes, in the tree (0 + 1) + (2 + 3) ...; why says what went wrong and on which rank. */
 	enum slp_outcome (*sum)(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
 	/* Gives all the values of rank 0. */
@@ -45,7 +39,12 @@ struct slp_transport {
 	uint64_t *sent; /* bytes, since start */
 };
 
-extern const struct slp_transport slp_tcp;
+/* messages.c: the transport that a carrier makes, one at a time. */
+const struct slp_transport *slp_messages(const struct slp_carrier *carrier);
+
+extern const struct slp_carrier slp_tcp;
+/* plugin.c: the carrier in libstarling-NAME.so, loaded for the rest of the program; NULL: why says what is wrong. */
+const struct slp_carrier *slp_plugin(const char *name, char why[SLP_DIST_WHY]);
 
 /* add.c */
 /* Adds n arrays of count elements, in pairs of pairs; the sum is in list[0], the others' memory is used up. */

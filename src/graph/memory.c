@@ -305,6 +305,18 @@ static bool allocate(struct memory *m)
 	return m->layout->root && m->layout->location && m->regions && m->region && m->last && m->external;
 }
 
+bool slp_plan_can_be(const sl_graph *g)
+{
+	enum { BITS = 57 };
+	uint64_t all = 0;
+	for (int i = 0; i < g->count; i++)
+		for (int k = 0; k < g->nodes[i].nout; k++) {
+			uint64_t bytes = slp_type_bytes(&g->nodes[i].types[k]) + 256; /* rounded up */
+			if (bytes > 1ull << BITS || (all += bytes) > 1ull << BITS) return false;
+		}
+	return true;
+}
+
 bool slp_plan_memory(const sl_graph *g, bool reuse, struct slp_layout *layout)
 {
 	struct memory m = {.g = g, .layout = layout};

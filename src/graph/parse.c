@@ -5,7 +5,7 @@
 #include "graph/parse.h"
 
 enum { DEEPEST = 100 }; /* calls within calls */
-enum { MOST_BYTES = 1 << 30 }; /* of one tensor that a text makes */
+int64_t slp_text_most_bytes = 1 << 30;
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
@@ -188,7 +188,7 @@ static bool tensor_type(struct slp_parser *p, struct slp_type *type)
 {
 	if (!slp_lex_expect(&p->lex, ":") || !slp_parse_type(p, type)) return false;
 	if (type->shape.ndim < 0) return slp_lex_fail(&p->lex, SL_EFORMAT, "its shape is needed");
-	if (sl_shape_size(type->shape) <= MOST_BYTES / (int64_t)sl_dtype_size(type->dtype)) return true;
+	if (sl_shape_size(type->shape) <= slp_text_most_bytes / (int64_t)sl_dtype_size(type->dtype)) return true;
 	return slp_lex_fail(&p->lex, SL_EINVAL, "it is larger than a text may ask for");
 }
 

@@ -14,6 +14,9 @@ struct slp_parser {
 	int literals;
 };
 
+/* Of one tensor that a text makes; fuzz targets ask for less. */
+extern int64_t slp_text_most_bytes;
+
 /* name=value, into attrs. */
 bool slp_parse_attr(struct slp_parser *p, const struct sl_op *op, void *attrs);
 /* A random operation without a seed draws from a stream of the run; without a stream either, from the next. */

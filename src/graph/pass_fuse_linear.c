@@ -159,7 +159,7 @@ static int sgd_by(const sl_graph *g, const struct slp_users *u, struct slp_value
 	struct slp_user user = u->list[u->start[slp_value_id(grad)]];
 	if (user.node < 0 || user.arg % 2 != 1 || !slp_node_is(&g->nodes[user.node], &slp_op_sgd)) return -1;
 	const struct slp_gnode *n = &g->nodes[user.node];
-	if (slp_node_number(n, "clip_norm") || slp_node_number(n, "clip_value")) return -1;
+	if (slp_node_number(n, "clip_norm") || slp_node_number(n, "clip_value") || slp_node_number(n, "lr_scale")) return -1;
 	for (int i = 1; i < n->nin; i += 2) /* not user.arg: it may have lost pairs since */
 		if (slp_value_equal(n->in[i], grad)) *updated = n->in[i - 1];
 	return user.node;

@@ -1,5 +1,5 @@
 /* fuse, convolutions with relu and a pooling of 2 × 2 windows side by side: conv2d_pool, whose unpooled result nobody
- * sees.  What the way back needs of it, a bit an element, is a second result that the gradients take instead. */
+ * sees.  What the backward pass needs of it, a bit an element, is a second result that the gradients take instead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 struct pattern {
 	int conv, pool;
-	int back, data, weights; /* on the way back: of the pooling, of the convolution; -1: none */
+	int back, data, weights; /* in the backward pass: of the pooling, of the convolution; -1: none */
 	enum slp_conv_pool type;
 	int crop[2];
 };

@@ -104,6 +104,8 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	if (s == SL_OK) s = own_results(p->graph);
 	if (s == SL_OK) s = slp_hoist(p, at);
 	if (s != SL_OK) return s;
+	if (!slp_plan_can_be(p->graph))
+		return slp_call_fail(at, "sl_compile", SL_ENOMEM, "values of more bytes than can be addressed"), SL_ENOMEM;
 	int workers = opts->off & 1u << SL_PASS_SEGMENT ? SLP_CUT_EACH : count_workers(p->device);
 	if (!slp_cut(p->graph, workers, &p->layout)) return slp_plan_no_memory();
 	if (!slp_plan_memory(p->graph, !(opts->off & 1u << SL_PASS_MEMORY), &p->layout)) return slp_plan_no_memory();

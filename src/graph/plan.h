@@ -35,7 +35,10 @@ struct slp_layout {
 enum { SLP_CUT_EACH = 0 }; /* instead of a number of workers: every node is a unit */
 /* cut.c: units of nodes, for so many workers to share.  false without memory. */
 bool slp_cut(const sl_graph *g, int workers, struct slp_layout *layout);
-/* memory.c: locations of values. */
+/* memory.c: whether all values one after another could be addressed: then no offset, no sum and nothing that kernels work
+ * in, a few times as much, overflows.  Tensors of the shapes that are told need not exist. */
+bool slp_plan_can_be(const sl_graph *g);
+/* Locations of values. */
 bool slp_plan_memory(const sl_graph *g, bool reuse, struct slp_layout *layout);
 void slp_layout_clear(struct slp_layout *layout);
 static inline size_t slp_type_bytes(const struct slp_type *t)
@@ -104,6 +107,10 @@ struct slp_setting {
 /* rng: where the run's random streams begin; seed SLP_RNG_VIRTUAL: takes new ones and says which.  NULL: new ones. */
 enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
 			    const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out);
+/* What a run takes, what of it lives as long as its results, and what the unit that needs most works in. */
+struct slp_plan_bytes {
+	size_t run, results, scratch;
+} slp_plan_bytes(const sl_plan *plan);
 /* Keeps the memory of what goes between units from run to run. */
 void slp_plan_keep_memory(sl_plan *plan);
 

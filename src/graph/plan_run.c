@@ -37,6 +37,32 @@ static struct slp_storage *storage_for(sl_plan *p, int i)
 	return s;
 }
 
+/* Where output i lies, or -1: not in a storage of the run, or where one before it lies, too. */
+static int own_storage(const sl_plan *p, int i)
+{
+	struct slp_location l = p->layout.location[p->layout.root[slp_value_id(p->graph->outputs[i])]];
+	for (int k = 0; k < i && l.kind == SLP_LOCATION_STORAGE; k++) {
+		struct slp_location other = p->layout.location[p->layout.root[slp_value_id(p->graph->outputs[k])]];
+		if (other.kind == SLP_LOCATION_STORAGE && other.index == l.index) return -1;
+	}
+	return l.kind == SLP_LOCATION_STORAGE ? l.index : -1;
+}
+
+struct slp_plan_bytes slp_plan_bytes(const sl_plan *p)
+{
+	struct slp_plan_bytes b = {0};
+	for (int i = 0; i < p->layout.nstorages; i++) b.run += p->layout.storages[i];
+	for (int i = 0; i < p->layout.nunits; i++) {
+		size_t scratch = slp_code_scratch(p->units[i].code);
+		if (b.scratch < scratch) b.scratch = scratch;
+	}
+	for (int i = 0; i < p->graph->noutputs; i++) {
+		int storage = own_storage(p, i);
+		if (storage >= 0) b.results += p->layout.storages[storage];
+	}
+	return b;
+}
+
 /* ---- what a run is given ----------------------------------------------------------------------------------------- */
 
 struct run {

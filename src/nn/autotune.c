@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "dist/dist.h"
 #include "nn/nn.h"
 
 enum { WARM = 2, TIMED = 6, ROUNDS = 3 };
@@ -15,7 +16,8 @@ struct sl_trial {
 
 /* Finds out which of so many ways is fastest, step by step: ask before each step which way to go.  Each way is gone
  * some steps, in turn, three times; then the fastest for good: after 24 steps a way.  Until then it waits for all work
- * now and then.  In simulation, simulated time decides.  NULL with SL_EINVAL: fewer ways than one.  Free it with
+ * now and then.  In simulation, simulated time decides.  Of several processes all must ask alike, and all go the same way: the
+ * one whose times over all are least.  NULL with SL_EINVAL: fewer ways than one.  Free it with
  * sl_trial_free.
  *
  *     sl_trial *trial = sl_trial_new(2);
@@ -44,6 +46,7 @@ static void turn(sl_trial *t)
 	t->way = 0;
 	if (++t->round < ROUNDS) return;
 	t->decided = true;
+	slp_dist_sum_now(SL_HERE, "sl_trial_next", t->best, (size_t)t->ways, SL_FLOAT64);
 	for (int i = 1; i < t->ways; i++)
 		if (t->best[i] < t->best[t->way]) t->way = i;
 }

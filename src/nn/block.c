@@ -60,14 +60,16 @@ enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type
 		atomic_init(&b->refs, 1);
 		b->type = slp_strdup(type);
 		b->name = new_name(word);
+		b->prefix = b->name ? slp_format("%s_", b->name) : NULL;
 	}
-	if (b && b->type && b->name) {
+	if (b && b->type && b->prefix) {
 		block->base = b;
 		return SL_OK;
 	}
 	if (b) {
 		free(b->type);
 		free(b->name);
+		free(b->prefix);
 	}
 	free(b);
 	slp_call_fail(at, "sl_block_init", SL_ENOMEM, "no memory for a block");
@@ -135,6 +137,7 @@ static void base_free(sl_block *block)
 	free(b->parents);
 	free(b->type);
 	free(b->name);
+	free(b->prefix);
 	free(b);
 }
 
@@ -151,10 +154,37 @@ void sl_block_free(sl_block *block)
 		free(block);
 }
 
-/* "dense0": its type and a number, counted over the process.  "" for NULL.  It lives as long as the block. */
+/* "dense0": its type and a number, counted over the process, or what sl_block_set_prefix says.  "" for NULL.  It lives as
+ * long as the block. */
 const char *sl_block_name(const sl_block *block)
 {
 	return block && block->base ? block->base->name : "";
+}
+
+/* What names begin with from now on, instead of the type and a number: with "encoder_" the block is "encoder" and its
+ * parameters are "encoder_weight" and so on; blocks inside keep their names.  Call it before the block is used: programs that
+ * were traced keep the old names, and what sl_block_name and sl_param_name returned before is gone.  SL_EINVAL: NULL, dots. */
+enum sl_status sl_block_set_prefix_at(const char *at, sl_block *block, const char *prefix)
+{
+	SLP_CALL("sl_block_set_prefix", at);
+	if (!block || !block->base || !prefix || strchr(prefix, '.')) {
+		slp_call_fail(at, "sl_block_set_prefix", SL_EINVAL, "the block or the prefix is NULL, or the prefix has dots");
+		return SL_EINVAL;
+	}
+	size_t length = strlen(prefix);
+	char *copy = slp_strdup(prefix);
+	char *name = slp_format("%.*s", (int)(length && prefix[length - 1] == '_' ? length - 1 : length), prefix);
+	if (!copy || !name || !slp_params_prefix(block->base->params, block->base->nparams, prefix)) {
+		free(copy);
+		free(name);
+		slp_call_fail(at, "sl_block_set_prefix", SL_ENOMEM, "no memory for a name");
+		return SL_ENOMEM;
+	}
+	free(block->base->prefix);
+	free(block->base->name);
+	block->base->prefix = copy;
+	block->base->name = name;
+	return SL_OK;
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -192,24 +222,81 @@ static bool ready(const char *at, const sl_block *block, sl_tensor *const *in, i
 	return true;
 }
 
+/* The results of the forward that runs, from the second on: held. */
+static _Thread_local struct slp_results *further;
+
+/* Called by a block's forward: the block gives this result, too, after the one that forward returns and those of calls
+ * before; sl_forward_all hands them out.  SL_EINVAL: no forward runs; SL_EUNSUPPORTED: more than SL_MAX_RESULTS.
+ *
+ *     if (sl_also(state) != SL_OK) return NULL; */
+enum sl_status sl_also_at(const char *at, sl_tensor *result)
+{
+	SLP_CALL("sl_also", at);
+	if (!further) slp_call_fail(at, "sl_also", SL_EINVAL, "no block's forward runs");
+	else if (further->count == SL_MAX_RESULTS)
+		slp_call_fail(at, "sl_also", SL_EUNSUPPORTED, "a block gives %d results at most", SL_MAX_RESULTS);
+	else if (slp_given(at, "sl_also", "result", result)) further->t[further->count++] = sl_retain(result);
+	else return sl_error();
+	return sl_error();
+}
+
+static void call_hook(sl_block *block, sl_tensor *const *in, int nin, const struct slp_results *results)
+{
+	const struct slp_block *b = block->base;
+	if (b->hook && results->t[0]) b->hook(block, in, nin, results->t, results->count, b->hook_context);
+}
+
+/* Has a function called after each forward pass of a block, with its inputs and results, to look at them: it may compute (under
+ * SL_PAUSE, or gradients flow through what it computes) and wait, and changes nothing of the block.  NULL takes it away; one
+ * that was there before is replaced.  In a hybridised block or a whole step it is called while the program is made, with
+ * symbols (sl_is_symbol); of the block that is hybridised itself also with the values of each call.  context is the
+ * caller's.  SL_EINVAL: the block is NULL.
+ *
+ *     static void show(sl_block *block, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout, void *context)
+ *     {
+ *         if (!sl_is_symbol(out[0])) SL_PAUSE printf("%s %g\n", sl_block_name(block), sl_item(sl_mean(sl_abs(out[0]))));
+ *     }
+ *     sl_block_hook(net->hidden, show, NULL); */
+enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, void *context)
+{
+	SLP_CALL("sl_block_hook", at);
+	if (!slp_given(at, "sl_block_hook", "block", block)) return sl_error();
+	block->base->hook = hook;
+	block->base->hook_context = context;
+	slp_block_changed(block);
+	return SL_OK;
+}
+
 /* Results belong to the scope outside; what forward made on the way is released here. */
-sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin)
+bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
 {
 	const char *outer_call_site = call_site, *outer_scope = slp_trace_scope(block->base->name);
 	const char *outer_block = slp_fxt_enter(block->base->name);
+	struct slp_results *outer = further;
 	bool looked = slp_summary_enter(block);
 	sl_scope scope = {NULL, 0, 0};
 	sl_scope_open(&scope);
 	call_site = at;
-	sl_tensor *y = sl_retain(block->forward(block, in, nin));
+	*results = (struct slp_results){.count = 1};
+	further = results;
+	results->t[0] = sl_retain(block->forward(block, in, nin));
+	further = outer;
 	call_site = outer_call_site;
 	sl_scope_close(&scope);
-	if (looked) slp_summary_leave(y);
+	if (looked) slp_summary_leave(results->t[0]);
 	slp_trace_scope(outer_scope);
 	slp_fxt_leave(outer_block);
-	if (!y && sl_error() == SL_OK)
-		return slp_call_fail(at, "sl_forward", SL_EINVAL, "forward of %s returned NULL", block->base->name);
-	return slp_scope_add(y);
+	if (!results->t[0] && sl_error() == SL_OK)
+		slp_call_fail(at, "sl_forward", SL_EINVAL, "forward of %s returned NULL", block->base->name);
+	for (int i = 0; i < results->count; i++) results->t[i] = slp_scope_add(results->t[i]);
+	call_hook(block, in, nin, results);
+	return results->t[0] != NULL;
+}
+
+sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin)
+{
+	struct slp_results results;
+	return slp_block_results(at, block, in, nin, &results) ? results.t[0] : NULL;
 }
 
 static bool all_concrete(sl_tensor *const *in, int nin)
@@ -217,6 +304,23 @@ static bool all_concrete(sl_tensor *const *in, int nin)
 	for (int i = 0; i < nin; i++)
 		if (sl_is_symbol(in[i])) return false;
 	return true;
+}
+
+/* Gives up the results from `wanted` on, unless a scope does that. */
+static void leave(struct slp_results *results, int wanted)
+{
+	for (int i = wanted; i < results->count && !slp_scope_is_open(); i++) sl_release(results->t[i]);
+}
+
+static bool run(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
+{
+	if (!ready(at, block, in, nin)) return false;
+	if (block->base->hybrid && !slp_trace_current() && !slp_summary_looks() && all_concrete(in, nin)) {
+		bool eager = false, ok = slp_hybrid_call(at, block, in, nin, results, &eager);
+		if (!eager && ok) call_hook(block, in, nin, results);
+		if (!eager) return ok;
+	}
+	return slp_block_results(at, block, in, nin, results);
 }
 
 /* What the block computes from these inputs: its forward is called, or, if it is hybridised, the plan made from that.
@@ -229,13 +333,36 @@ static bool all_concrete(sl_tensor *const *in, int nin)
 sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, int nin)
 {
 	SLP_CALL("sl_forward", at);
-	if (!ready(at, block, in, nin)) return NULL;
-	if (block->base->hybrid && !slp_trace_current() && !slp_summary_looks() && all_concrete(in, nin)) {
-		bool eager = false;
-		sl_tensor *y = slp_hybrid_call(at, block, in, nin, &eager);
-		if (!eager) return y;
+	struct slp_results results;
+	if (!run(at, block, in, nin, &results)) return NULL;
+	leave(&results, 1);
+	return results.t[0];
+}
+
+/* The same for blocks that give several results (sl_also): out gets the first nout of them.  Gradients flow back from all.
+ * SL_EINVAL as well: the block gives fewer; after an error out stays as it is.
+ *
+ *     sl_tensor *in[] = {x, state}, *out[2];
+ *     sl_forward_all(net, in, 2, out, 2); */
+enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tensor *const *in, int nin, sl_tensor **out,
+				 int nout)
+{
+	SLP_CALL("sl_forward_all", at);
+	struct slp_results results;
+	if (!out || nout < 1) {
+		slp_call_fail(at, "sl_forward_all", SL_EINVAL, "no room for a result");
+		return SL_EINVAL;
 	}
-	return slp_block_forward(at, block, in, nin);
+	if (!run(at, block, in, nin, &results)) return sl_error();
+	if (nout > results.count) {
+		slp_call_fail(at, "sl_forward_all", SL_EINVAL, "%s gives %d results, and %d are wanted",
+		              block->base->name, results.count, nout);
+		leave(&results, 0);
+		return SL_EINVAL;
+	}
+	memcpy(out, results.t, (size_t)nout * sizeof *out);
+	leave(&results, nout);
+	return SL_OK;
 }
 
 /* ---- parts of layers --------------------------------------------------------------------------------------------- */

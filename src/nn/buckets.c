@@ -67,7 +67,7 @@ static double enough(sl_param *const *params, int count)
 	return bytes / parts > LEAST ? bytes / parts : LEAST;
 }
 
-/* The last parameters first: on the way back, their gradients come first.  (S. Li and others, "PyTorch Distributed:
+/* The last parameters first: in the backward pass, their gradients come first.  (S. Li and others, "PyTorch Distributed:
  * Experiences on Accelerating Data Parallel Training", VLDB 2020, calls them buckets.) */
 static void make_buckets(sl_param *const *params, int count, int *bucket)
 {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nn/trace.h"
+#include "runtime/room.h"
 
 enum { MAX_ENTRIES = 16 }; /* plans a block keeps; the one not used for longest goes */
 
@@ -13,6 +14,7 @@ struct entry {
 	struct slp_signature *signature;
 	struct slp_traced traced; /* its graphs have become the plans' */
 	sl_plan *forward, *backward;
+	size_t bytes, scratch; /* of what forward leaves and backward takes; 0: they keep their memory */
 	struct entry *next;
 };
 
@@ -46,6 +48,13 @@ static sl_plan *make_plan(const char *at, const char *what, sl_graph **graph, co
 	return plan;
 }
 
+static void count_bytes(struct entry *e)
+{
+	struct slp_plan_bytes forward = slp_plan_bytes(e->forward), backward = slp_plan_bytes(e->backward);
+	e->bytes = forward.results + backward.run;
+	e->scratch = forward.scratch > backward.scratch ? forward.scratch : backward.scratch;
+}
+
 static struct entry *entry_new(const char *at, sl_block *block, struct slp_hybrid *h, sl_tensor *const *in, int nin)
 {
 	struct entry *e = slp_calloc(1, sizeof *e);
@@ -59,6 +68,7 @@ static struct entry *entry_new(const char *at, sl_block *block, struct slp_hybri
 	bool both = ok && e->traced.backward;
 	if (ok) ok = (e->forward = make_plan(at, "forward program", &e->traced.forward, h, e->signature->device)) != NULL;
 	if (ok && both) ok = (e->backward = make_plan(at, "backward program", &e->traced.backward, h, e->signature->device)) != NULL;
+	if (ok && both && !h->opts.static_alloc) count_bytes(e);
 	if (ok) return e;
 	entry_release(e);
 	return NULL;
@@ -133,10 +143,17 @@ struct recorded {
 	struct slp_rng rng;
 };
 
+/* The gradient that comes by a result: zeros where none does. */
+static sl_tensor *head_grad(const struct slp_grad *g, int i)
+{
+	if (g->dout[i]) return g->dout[i];
+	return sl_zeros_at(g->at, g->out[i]->type.shape, (struct sl_make){g->out[i]->type.dtype, g->out[i]->device});
+}
+
 /* Its inputs: the block's, the leaves, the residuals. */
 static sl_tensor *origin_of(const struct slp_grad *g, const struct entry *e, struct slp_origin o)
 {
-	if (o.kind == SLP_FROM_DOUT) return g->dout[0];
+	if (o.kind == SLP_FROM_DOUT) return head_grad(g, o.index);
 	return g->in[o.kind == SLP_FROM_INPUT ? o.index : e->signature->nin + e->traced.nleaves + o.index];
 }
 
@@ -157,9 +174,10 @@ static enum sl_status hybrid_grad(struct slp_grad *g)
 	int nout = sl_graph_outputs(sl_plan_graph(e->backward), NULL, 0);
 	sl_tensor **in = slp_malloc((size_t)(nin + nout + 1) * sizeof *in), **out = in + nin;
 	if (!in) return slp_error_set(SL_ENOMEM, "sl_backward: no memory");
-	for (int i = 0; i < nin; i++) in[i] = origin_of(g, e, e->traced.origins[i]);
+	bool ok = true;
+	for (int i = 0; i < nin; i++) ok &= (in[i] = origin_of(g, e, e->traced.origins[i])) != NULL;
 	struct slp_rng rng = r->rng;
-	enum sl_status s = slp_plan_run(g->at, e->backward, in, nin, NULL, 0, &rng, out);
+	enum sl_status s = ok ? slp_plan_run(g->at, e->backward, in, nin, NULL, 0, &rng, out) : sl_error();
 	if (s == SL_OK) hand_out(g, e, out);
 	free(in);
 	return s;
@@ -172,6 +190,8 @@ static void hybrid_hold(const void *attrs, bool hold)
 	else entry_release(r->entry);
 }
 
+_Static_assert((int)SL_MAX_RESULTS <= (int)SLP_TAPE_OUTPUTS, "the tape records a block's results");
+
 /* Known to the tape only: it never becomes a task of its own. */
 static const struct sl_op hybrid_op = {
 	.name = "hybrid block",
@@ -180,7 +200,7 @@ static const struct sl_op hybrid_op = {
 	.nin_min = 1,
 	.nin_max = SLP_MANY,
 	.period = 1,
-	.nout = 1,
+	.nout = SL_MAX_RESULTS, /* at most */
 	.attrs_size = sizeof(struct recorded),
 	.saves = SLP_IN(0),
 	.grad = hybrid_grad,
@@ -194,27 +214,40 @@ static enum sl_status record(const char *at, struct entry *e, sl_tensor *const *
 	if (!all) return slp_error_set(SL_ENOMEM, "sl_forward: no memory");
 	memcpy(all, in, (size_t)nin * sizeof *all);
 	if (nleaves) memcpy(all + nin, e->traced.leaves, (size_t)nleaves * sizeof *all);
-	memcpy(all + nin + nleaves, out + 1, (size_t)e->traced.nresiduals * sizeof *all);
+	memcpy(all + nin + nleaves, out + e->traced.nresults, (size_t)e->traced.nresiduals * sizeof *all);
 	struct recorded attrs = {e, rng};
-	bool ok = slp_recorder->call(at, &hybrid_op, &attrs, n, all, 1, out);
+	bool ok = slp_recorder->call(at, &hybrid_op, &attrs, n, all, e->traced.nresults, out);
 	free(all);
 	return ok ? SL_OK : sl_error();
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-static sl_tensor *run_entry(const char *at, struct entry *e, sl_tensor *const *in, int nin)
+/* Whether backward will find room, too: else forward's work would be for nothing. */
+static bool has_room(const char *at, const struct entry *e)
+{
+	char text[160];
+	const char *why = slp_recorder ? slp_no_room(e->bytes, e->scratch, text) : NULL;
+	if (why) slp_call_fail(at, "sl_forward", SL_ENOMEM, "with its backward pass: %s", why);
+	return !why;
+}
+
+static bool run_entry(const char *at, struct entry *e, sl_tensor *const *in, int nin, struct slp_results *results)
 {
 	enum { FEW = 16 };
-	int nout = 1 + e->traced.nresiduals;
+	int nout = e->traced.nresults + e->traced.nresiduals;
+	if (!has_room(at, e)) return false;
 	sl_tensor *few[FEW], **out = nout <= FEW ? few : slp_malloc((size_t)nout * sizeof *out);
-	if (!out) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for the results");
+	if (!out) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for the results") != NULL;
 	struct slp_rng rng = {SLP_RNG_VIRTUAL, 0};
 	enum sl_status s = slp_plan_run(at, e->forward, in, nin, NULL, 0, &rng, out);
 	if (s == SL_OK && e->backward && slp_recorder) s = record(at, e, in, out, rng);
-	sl_tensor *y = s == SL_OK ? out[0] : NULL;
+	results->count = e->traced.nresults;
+	if (s == SL_OK) memcpy(results->t, out, (size_t)results->count * sizeof *out);
+	/* What only the backward pass needs is the tape's now, and, where there is a scope, that scope's. */
+	for (int i = s == SL_OK ? results->count : 0; i < nout && !slp_scope_is_open(); i++) sl_release(out[i]);
 	if (out != few) free(out);
-	return y;
+	return s == SL_OK;
 }
 
 static bool inputs_usable(const char *at, const sl_block *block, sl_tensor *const *in, int nin)
@@ -234,21 +267,21 @@ static bool fall_back(sl_block *block)
 	return h->eager = true;
 }
 
-sl_tensor *slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, bool *eager)
+bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
+		     bool *eager)
 {
 	struct slp_hybrid *h = block->base->hybrid;
 	*eager = h->eager;
-	if (h->eager) return NULL;
-	if (!inputs_usable(at, block, in, nin)) return NULL;
+	if (h->eager || !inputs_usable(at, block, in, nin)) return false;
 	struct slp_pending before;
 	slp_error_set_aside(&before);
 	struct entry *e = entry_for(at, block, in, nin);
 	if (!e) *eager = fall_back(block);
 	slp_error_rejoin(&before);
-	if (!e) return NULL;
-	sl_tensor *y = run_entry(at, e, in, nin);
+	if (!e) return false;
+	bool ok = run_entry(at, e, in, nin, results);
 	entry_release(e);
-	return y;
+	return ok;
 }
 
 /* ---- switching on and off ---------------------------------------------------------------------------------------- */

@@ -47,13 +47,16 @@ bool slp_trainer_set_state(const char *at, sl_trainer *t, int which, int i, sl_t
 {
 	sl_tensor **state = slp_trainer_state(t, which, i);
 	sl_param *p = t->params[i];
-	bool master = which == t->nstates;
+	int slot = slp_trainer_slot(t, which);
+	bool master = slot == SLP_TRAINER_MASTER;
+	if (!value && slot == SLP_TRAINER_AVERAGE && *state && p->data) value = p->data; /* they begin there */
 	if (!value) {
 		if (master) t->versions[i] = version_of(p) - 1; /* made of the parameter before the next step */
-		return !*state || master || sl_fill_inplace_at(at, *state, 0);
+		return !*state || slot >= SLP_TRAINER_MASTER || sl_fill_inplace_at(at, *state, 0);
 	}
+	if (slot == SLP_TRAINER_AVERAGE && slp_is_half(value->type.dtype)) value = sl_cast_at(at, value, SL_FLOAT32);
 	sl_device there = *state ? sl_tensor_device(*state) : p->data ? sl_tensor_device(p->data) : sl_auto();
-	sl_tensor *copy = sl_copy_to_at(at, value, there);
+	sl_tensor *copy = value ? sl_copy_to_at(at, value, there) : NULL;
 	if (!copy || (*state && !sl_copy_inplace_at(at, *state, copy))) return false;
 	if (!*state) *state = sl_retain(copy);
 	if (master) slp_trainer_master_is_new(t, i);

@@ -17,6 +17,7 @@ struct sl_param {
 	struct sl_initializer init;
 	enum sl_dtype dtype;     /* as initialised */
 	bool waiting;            /* to be initialised once its shape is known */
+	bool frozen;             /* by sl_freeze: no gradient is wanted */
 	bool statistics;         /* gathered over many batches: float32 where the others are of a half type */
 	sl_device *devices;      /* that may use it; NULL: any */
 	int ndevices;
@@ -28,7 +29,8 @@ struct sl_param {
 struct slp_block {
 	atomic_int refs;
 	char *type;              /* "Dense" */
-	char *name;              /* "dense0": type and a number */
+	char *name;              /* "dense0": type and a number, or the prefix without its last "_" */
+	char *prefix;            /* what names of parameters begin with: "dense0_" */
 	sl_block **parents;      /* not held; one for each place that it has in a block */
 	int nparents;
 	sl_block **children;
@@ -37,6 +39,9 @@ struct slp_block {
 	sl_param **params;       /* its own */
 	int nparams;
 	struct slp_hybrid *hybrid; /* NULL: imperative */
+	unsigned changes;        /* of it and what it holds, which programs have to follow */
+	sl_hook *hook;           /* called after each forward; NULL: none */
+	void *hook_context;
 	bool synchronised;       /* needs all shards of a batch together in training */
 };
 
@@ -47,8 +52,14 @@ enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type
 /* A layer of `size` bytes, all zero but for its base; NULL with an error recorded. */
 void *slp_layer_new(const char *at, size_t size, const char *type, const char *word,
 		    sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int));
-/* Runs forward itself, whether the block is hybridised or not. */
-sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin);
+/* What a block gives: held by nobody, in the innermost scope. */
+struct slp_results {
+	int count;
+	sl_tensor *t[SL_MAX_RESULTS];
+};
+/* Runs forward itself, whether the block is hybridised or not; false after an error. */
+bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
+sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin); /* the first of them */
 /* Where the program called the block whose forward runs: what layers pass on to operations. */
 const char *slp_forward_call_site(void);
 /* Changes it; returns what it was. */
@@ -83,6 +94,8 @@ static inline bool slp_shape_known(sl_shape shape)
 /* Gives values to a parameter whose shape is complete, by its initialiser. */
 enum sl_status slp_param_materialize(const char *at, sl_param *param);
 void slp_param_free(sl_param *param);
+/* Gives parameters names with another prefix, all or none; false without memory. */
+bool slp_params_prefix(sl_param *const *params, int n, const char *prefix);
 /* Whether the parameter may be used on a device; records an error if not. */
 bool slp_param_allows(const char *at, const char *function, const sl_param *param, sl_device device);
 
@@ -107,8 +120,10 @@ void slp_summary_leave(sl_tensor *result);
 bool slp_summary_looks(void);
 
 /* hybrid.c */
-/* Runs the plan for these inputs, compiling it first if it is new.  Sets *eager if the block is to run imperatively. */
-sl_tensor *slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, bool *eager);
+/* Runs the plan for these inputs, compiling it first if it is new; false after an error.  Sets *eager if the block is to
+ * run imperatively. */
+bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
+		     bool *eager);
 void slp_hybrid_drop_plans(struct slp_hybrid *hybrid);
 void slp_hybrid_free(struct slp_hybrid *hybrid);
 
@@ -120,18 +135,46 @@ void slp_buckets_assign(sl_param *const *params, int count, bool together, sl_de
  * values sent to all their devices.  False after an error. */
 bool slp_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *bucket);
 
+/* groups.c */
+/* Whether a pattern is that of a parameter's path from the block; -1 without memory, an error is recorded. */
+int slp_param_matches(const char *at, const sl_block *block, const sl_param *param, const char *pattern);
+/* The factor of the learning rate, and the decay, of parameter i. */
+void slp_trainer_group(const sl_trainer *trainer, int i, double *lr_scale, double *weight_decay);
+/* Counts what programs of whole steps do not follow by themselves: changes of the network and of the trainer's groups. */
+unsigned slp_trainer_changes(const sl_trainer *trainer);
+
+/* accumulate.c */
+/* Adds the gradients of a micro-batch of so many rows to the sums; the number of them that are in, -1 after an error. */
+int slp_trainer_gather(const char *at, sl_trainer *trainer, sl_tensor *const *grads, int64_t rows);
+int slp_trainer_gathered(const sl_trainer *trainer, int64_t *rows);
+/* Goes on where so many are in; 0: all sums are dropped. */
+void slp_trainer_set_gathered(sl_trainer *trainer, int count, int64_t rows);
+/* The sum of parameter i; NULL: none. */
+sl_tensor *slp_trainer_sum(const sl_trainer *trainer, int i);
+
+/* averages.c */
+/* Whether averages stand in for the parameters; and with an error, if so. */
+bool slp_trainer_stands_in(const sl_trainer *trainer);
+bool slp_trainer_is_averaged(const char *at, const char *function, const sl_trainer *trainer);
+
 /* trainer.c */
+/* The parameters that are to change, with their gradients, summed over processes; NULL where they are not. */
+bool slp_trainer_fresh(const char *at, sl_trainer *trainer, int64_t rows, bool ignore_stale, sl_tensor **params,
+		       sl_tensor **grads);
+/* The gradients were used. */
+void slp_trainer_used(const sl_trainer *trainer);
 struct slp_hyper { /* what changes from step to step */
 	double lr, rescale;
 	int64_t step;
 };
 /* Whether no gradient is wanted: sl_attach_grad with SL_GRAD_NONE. */
 bool slp_param_is_frozen(const sl_param *param);
+/* update.c */
 /* Updates params[i] by grads[i], all symbols or all concrete (NULL: not); the optimiser's state belongs to the trainer, by the
  * parameters' order in the block. */
 enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
 				  struct slp_hyper hyper);
-/* What an optimiser keeps of each parameter: "momentum", …, NULL after the last; parameter i's, NULL: not made yet. */
+/* What a trainer keeps of each parameter: "momentum", …, "master", "average", "sum", NULL after the last; parameter i's, NULL: not made yet. */
 const char *slp_trainer_state_name(const sl_trainer *trainer, int which);
 sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i);
 double slp_trainer_base_lr(const sl_trainer *trainer);
@@ -140,7 +183,7 @@ void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps);
 /* Where each parameter is updated, DEFAULT: where it is; chosen anew, with their buckets, by where they may be now. */
 const sl_device *slp_trainer_owners(sl_trainer *trainer);
 /* Buckets of parameters whose gradients are added together, by one owner, as they were chosen last: numbers in the
- * order in which the way back reaches them, one a parameter; -1: none. */
+ * order in which the backward pass reaches them, one a parameter; -1: none. */
 const int *slp_trainer_buckets(const sl_trainer *trainer);
 sl_block *slp_trainer_block(const sl_trainer *trainer);
 /* The parameters that are trained, in their order; *count of them. */

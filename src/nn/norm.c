@@ -1,4 +1,5 @@
 /* Layers that normalise: over the batch, over the features. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "autograd/autograd.h"
@@ -139,7 +140,7 @@ static bool shards_fit(const char *at, const struct batch_norm *b, int n, sl_ten
 	return true;
 }
 
-/* The formulas of the way back follow from autograd: the gradients by mean and variance are sums over all shards. */
+/* The formulas of the backward pass follow from autograd: the gradients by mean and variance are sums over all shards. */
 static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y)
 {
 	const struct batch_norm *b = (const struct batch_norm *)self;
@@ -167,6 +168,13 @@ static bool make_params(const char *at, sl_block *self, sl_param **params, int c
 	return true;
 }
 
+static bool is_eps(const char *at, const char *function, double eps)
+{
+	if (eps >= 0 && isfinite(eps)) return true; /* 0: the default */
+	slp_call_fail(at, function, SL_EINVAL, "eps is %g, a positive number needed", eps);
+	return false;
+}
+
 /* Batch normalisation of x (n, c, …): see sl_batch_norm for .eps and .momentum.  Parameters, all (c): gamma, ones at
  * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays
  * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  Where shards of a batch are trained on
@@ -182,6 +190,9 @@ sl_block *sl_batch_norm_layer_at(const char *at, struct sl_batch_norm_layer_opts
 	const bool fixed[] = {opts.no_scale, opts.no_center, true, true};
 	if (opts.in_channels < 0)
 		return slp_call_fail(at, "sl_batch_norm_layer", SL_EINVAL, "channels must be positive");
+	if (!is_eps(at, "sl_batch_norm_layer", opts.eps)) return NULL;
+	if (!(opts.momentum >= 0 && opts.momentum <= 1))
+		return slp_call_fail(at, "sl_batch_norm_layer", SL_EINVAL, "momentum is %g, 0 to 1 possible", opts.momentum);
 	struct batch_norm *b = slp_layer_new(at, sizeof *b, "BatchNorm", "batchnorm", batch_norm_forward);
 	if (!b) return NULL;
 	b->opts = opts;
@@ -218,8 +229,9 @@ sl_block *sl_layer_norm_layer_at(const char *at, struct sl_layer_norm_layer_opts
 {
 	SLP_CALL("sl_layer_norm_layer", at);
 	const bool fixed[] = {false, false};
-	if (opts.in_channels < 0 || opts.eps < 0)
-		return slp_call_fail(at, "sl_layer_norm_layer", SL_EINVAL, "channels and eps must be positive");
+	if (opts.in_channels < 0)
+		return slp_call_fail(at, "sl_layer_norm_layer", SL_EINVAL, "channels must be positive");
+	if (!is_eps(at, "sl_layer_norm_layer", opts.eps)) return NULL;
 	struct layer_norm *l = slp_layer_new(at, sizeof *l, "LayerNorm", "layernorm", layer_norm_forward);
 	if (!l) return NULL;
 	l->eps = opts.eps;

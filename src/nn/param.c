@@ -31,13 +31,27 @@ static enum sl_status check_new(const char *at, const sl_block *block, const cha
 	return wrong ? SL_EINVAL : SL_OK;
 }
 
+bool slp_params_prefix(sl_param *const *params, int n, const char *prefix)
+{
+	char **names = slp_calloc((size_t)n + 1, sizeof *names);
+	int made = 0;
+	while (names && made < n && (names[made] = slp_format("%s%s", prefix, params[made]->name))) made++;
+	bool all = names && made == n;
+	for (int i = 0; i < made; i++) {
+		free(all ? params[i]->full_name : names[i]);
+		if (all) params[i]->full_name = names[i];
+	}
+	free(names);
+	return all;
+}
+
 static sl_param *param_new(sl_block *block, const char *name, sl_shape shape, struct sl_param_opts opts)
 {
 	sl_param *p = slp_calloc(1, sizeof *p);
 	if (!p) return NULL;
 	p->block = block;
 	p->name = slp_strdup(name);
-	p->full_name = slp_format("%s_%s", block->base->name, name);
+	p->full_name = slp_format("%s%s", block->base->prefix, name);
 	p->shape = shape;
 	p->opts = opts;
 	if (p->name && p->full_name) return p;
@@ -90,7 +104,7 @@ static sl_device initial_device(const sl_param *param)
 static enum sl_status take(const char *at, sl_param *param, sl_tensor *t)
 {
 	enum sl_status s =
-	        param->opts.no_grad ? SL_OK : sl_attach_grad_at(at, t, (struct sl_attach_opts){SL_GRAD_WRITE});
+	        param->opts.no_grad ? SL_OK : sl_attach_grad_at(at, t, (struct sl_attach_opts){param->frozen ? SL_GRAD_NONE : SL_GRAD_WRITE});
 	if (s != SL_OK) return s;
 	if (t->var) t->var->gather = param->gather;
 	if (param->data) slp_block_changed(param->block);

@@ -51,6 +51,7 @@ static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
 	               {"weight decay", o->weight_decay},
 	               {"clip_norm", o->clip_norm},
 	               {"clip_value", o->clip_value},
+	               {"average", o->average},
 	               {"schedule", o->schedule.kind},
 	               {"warm-up", (double)o->schedule.warmup},
 	               {"steps of the schedule", (double)(o->schedule.total + o->schedule.every)},
@@ -74,9 +75,12 @@ static char *describe(const char *at, sl_trainer *trainer, const char *way, int6
 	        (long long)rows, (long long)sl_trainer_steps(trainer), count);
 	for (int i = 0; i < count; i++) {
 		const sl_tensor *t = params[i]->data;
-		fprintf(f, "parameter %s: %s %s, %s, bucket %d\n", r->paths[i], t ? sl_dtype_name(t->type.dtype) : "no values",
+		double lr_scale, decay;
+		slp_trainer_group(trainer, i, &lr_scale, &decay);
+		fprintf(f, "parameter %s: %s %s, %s, bucket %d, ", r->paths[i], t ? sl_dtype_name(t->type.dtype) : "no values",
 		        t ? sl_shape_string(t->type.shape, shape) : "", slp_param_is_frozen(params[i]) ? "frozen" : "trained",
 		        buckets[i]);
+		slp_fprintf(f, "learning rate times %.17g, weight decay %.17g\n", lr_scale, decay);
 	}
 	describe_optimizer(f, slp_trainer_optimizer(trainer));
 	if (!fclose(f)) return text;

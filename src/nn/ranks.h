@@ -9,8 +9,6 @@
 /* How many processes sum their gradients for its steps. */
 int slp_trainer_size(const sl_trainer *trainer);
 struct slp_ranks **slp_trainer_ranks(sl_trainer *trainer); /* what it knows of them; NULL before the first step */
-/* As sl_trainer_step, with what gradients are divided by, over all processes, and this one's rows. */
-enum sl_status slp_trainer_step(const char *at, sl_trainer *trainer, int64_t divisor, int64_t rows, bool ignore_stale);
 
 /* ranks.c */
 void slp_ranks_free(struct slp_ranks *ranks);

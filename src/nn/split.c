@@ -1,4 +1,4 @@
-/* Splitting a joint program: forward, which also gives what the way back needs (residuals), and backward, which takes
+/* Splitting a joint program: forward, which also gives what the backward pass needs (residuals), and backward, which takes
  * it.  Parameters are bound in both. */
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +43,9 @@ static bool bring_over(struct split *s, struct slp_value v)
 		if (!slp_graph_add_output(s->traced->forward, v, NULL)) return false;
 		return add_origin(s, SLP_FROM_RESIDUAL, s->traced->nresiduals++);
 	}
-	int input = input_number(s->joint, v.node), ndata = s->joint->ninputs - 1; /* the last is head_grad */
-	return add_origin(s, input == ndata ? SLP_FROM_DOUT : SLP_FROM_INPUT, input);
+	int input = input_number(s->joint, v.node), ndata = s->joint->ninputs - s->traced->nheads;
+	if (input >= ndata) return add_origin(s, SLP_FROM_DOUT, s->traced->head[input - ndata]);
+	return add_origin(s, SLP_FROM_INPUT, input);
 }
 
 static bool copy_node(struct split *s, int node)
@@ -71,7 +72,7 @@ static bool make_backward(struct split *s)
 	const sl_graph *j = s->joint;
 	for (int i = 0; i < j->count; i++)
 		if (j->nodes[i].kind == SLP_NODE_OP && j->nodes[i].backward && !copy_node(s, i)) return false;
-	for (int i = 1; i < j->noutputs; i++) {
+	for (int i = s->traced->nresults; i < j->noutputs; i++) {
 		struct slp_value v = j->outputs[i];
 		if (s->mine[slp_value_id(v)].node < 0 && !bring_over(s, v)) return false;
 		if (!slp_graph_add_output(s->traced->backward, s->mine[slp_value_id(v)], NULL)) return false;
@@ -80,17 +81,16 @@ static bool make_backward(struct split *s)
 	return true;
 }
 
-/* Forward: only the first result, and no input for the head's gradient. */
+/* Forward: only the block's results, and no inputs for their gradients. */
 static bool make_forward(struct split *s)
 {
 	s->traced->forward = slp_graph_copy(s->joint);
 	if (!s->traced->forward) return false;
 	sl_graph *f = s->traced->forward;
-	bool both = f->noutputs > 1;
-	f->noutputs = 1;
+	f->noutputs = s->traced->nresults;
 	for (int i = 0; i < f->count; i++)
 		if (f->nodes[i].kind == SLP_NODE_OP && f->nodes[i].backward) slp_graph_kill(f, i);
-	if (both) f->nodes[f->inputs[--f->ninputs]].dead = true;
+	for (int i = 0; i < s->traced->nheads; i++) f->nodes[f->inputs[--f->ninputs]].dead = true;
 	return true;
 }
 
@@ -100,7 +100,7 @@ bool slp_split(const sl_graph *joint, struct slp_traced *traced)
 	size_t values = (size_t)joint->count * SLP_MAX_OUTPUTS + 1;
 	s.mine = slp_malloc(values * sizeof *s.mine);
 	bool ok = s.mine && make_forward(&s);
-	if (ok && joint->noutputs > 1) {
+	if (ok && joint->noutputs > traced->nresults) {
 		for (size_t i = 0; i < values; i++) s.mine[i] = (struct slp_value){-1, 0};
 		traced->backward = slp_graph_new();
 		ok = traced->backward && make_backward(&s);

@@ -3,16 +3,19 @@
 #define SLP_NN_SPLIT_H
 
 #include "graph/graph.h"
+#include "starling/nn.h"
 
 /* What one input of a backward plan is. */
 struct slp_origin {
 	enum { SLP_FROM_DOUT, SLP_FROM_INPUT, SLP_FROM_RESIDUAL } kind;
-	int index;
+	int index; /* of the result, the input, the residual */
 };
 
-/* A traced block: what the call computes, and what the way back needs. */
+/* A traced block: what the call computes, and what the backward pass needs. */
 struct slp_traced {
 	sl_graph *forward;         /* results: the block's, then residuals */
+	int nresults;              /* of the block */
+	int nheads, head[SL_MAX_RESULTS]; /* the results that gradients come by: the joint program's last inputs */
 	sl_graph *backward;        /* results: the gradients of wanted inputs and of leaves; NULL: none */
 	int nresiduals;
 	struct slp_origin *origins; /* of backward's inputs */

@@ -1,4 +1,5 @@
 /* The trainer's part of a run's state: what the optimiser keeps of each parameter, learning rate, schedule, steps. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 	X(eps)                                                                                                         \
 	X(weight_decay)                                                                                                \
 	X(clip_norm)                                                                                                   \
-	X(clip_value)
+	X(clip_value)                                                                                                  \
+	X(average)
 #define SCHEDULE(X)                                                                                                    \
 	X(kind, integer)                                                                                               \
 	X(warmup, integer)                                                                                             \
@@ -81,6 +83,49 @@ static bool restore_state(struct slp_state *s, const char *name, int which, int 
 	return slp_trainer_set_state(s->at, s->opts->trainer, which, i, slp_state_find(s, "@trainer/%s", name));
 }
 
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
+/* Calls `each` with the path of every parameter until it says false. */
+static bool for_groups(struct slp_state *s, bool (*each)(struct slp_state *s, json_t *groups, const char *path, int i),
+                       json_t *groups)
+{
+	sl_trainer *t = s->opts->trainer;
+	int count;
+	bool ok = true;
+	sl_param *const *params = slp_trainer_params(s->at, t, &count);
+	for (int i = 0; ok && i < count; i++) {
+		char *path = slp_param_path(slp_trainer_block(t), params[i]);
+		if (!path) slp_call_fail(s->at, s->function, SL_ENOMEM, "no memory for a parameter's path");
+		ok = path && each(s, groups, path, i);
+		free(path);
+	}
+	return ok;
+}
+
+/* Those that differ from the optimiser. */
+static bool save_group(struct slp_state *s, json_t *groups, const char *path, int i)
+{
+	double scale, decay;
+	slp_trainer_group(s->opts->trainer, i, &scale, &decay);
+	if (scale == 1 && decay == slp_trainer_optimizer(s->opts->trainer)->weight_decay) return true;
+	if (!json_object_set_new(groups, path, json_pack("{s:f, s:f}", "lr_scale", scale, "weight_decay", decay))) return true;
+	slp_call_fail(s->at, s->function, SL_ENOMEM, "no memory for the groups");
+	return false;
+}
+
+static bool check_group(struct slp_state *s, json_t *groups, const char *path, int i)
+{
+	double scale, decay;
+	const json_t *saved = json_object_get(groups, path);
+	json_t *none = json_pack("{s:f, s:f}", "lr_scale", 1.0, "weight_decay",
+	                         slp_trainer_optimizer(s->opts->trainer)->weight_decay);
+	slp_trainer_group(s->opts->trainer, i, &scale, &decay);
+	slp_state_check_number(s, saved ? saved : none, path, "lr_scale", scale);
+	slp_state_check_number(s, saved ? saved : none, path, "weight_decay", decay);
+	json_decref(none);
+	return true;
+}
+
 /* ---- figures ----------------------------------------------------------------------------------------------------- */
 
 static json_t *schedule_json(const struct sl_schedule *schedule)
@@ -95,6 +140,7 @@ static json_t *schedule_json(const struct sl_schedule *schedule)
 bool slp_state_save_trainer(struct slp_state *s, json_t *figures)
 {
 	const struct sl_optimizer *o = slp_trainer_optimizer(s->opts->trainer);
+	if (slp_trainer_is_averaged(s->at, s->function, s->opts->trainer)) return false;
 	json_object_set_new(figures, "optimizer", json_string(kinds[o->kind]));
 	json_object_set_new(figures, "lr", json_real(o->lr));
 	json_object_set_new(figures, "steps", json_integer(sl_trainer_steps(s->opts->trainer)));
@@ -102,7 +148,14 @@ bool slp_state_save_trainer(struct slp_state *s, json_t *figures)
 	SAME(X)
 #undef X
 	json_object_set_new(figures, "schedule", schedule_json(&o->schedule));
-	return for_states(s, save_state);
+	int64_t rows;
+	json_object_set_new(figures, "gathered", json_integer(slp_trainer_gathered(s->opts->trainer, &rows)));
+	json_object_set_new(figures, "gathered_rows", json_integer(rows));
+	json_t *groups = json_object();
+	bool ok = for_groups(s, save_group, groups);
+	if (json_object_size(groups)) json_object_set(figures, "groups", groups);
+	json_decref(groups);
+	return ok && for_states(s, save_state);
 }
 
 static struct sl_schedule schedule_from(const json_t *figures)
@@ -128,6 +181,10 @@ void slp_state_check_trainer(struct slp_state *s, const json_t *figures)
 #undef X
 	if (!(lr >= 0 && isfinite(lr)) || slp_state_integer(figures, "steps") < 0 || slp_schedule_wrong(&schedule))
 		slp_state_differs(s, "learning rate, steps or schedule make no sense");
+	if (slp_trainer_stands_in(s->opts->trainer)) slp_state_differs(s, "averages stand in for the parameters here");
+	if (slp_state_integer(figures, "gathered") < 0 || slp_state_integer(figures, "gathered") > INT_MAX)
+		slp_state_differs(s, "the number of micro-batches makes no sense");
+	for_groups(s, check_group, json_object_get(figures, "groups"));
 	for_states(s, check_state);
 }
 
@@ -136,5 +193,7 @@ bool slp_state_restore_trainer(struct slp_state *s, const json_t *figures)
 	sl_trainer *t = s->opts->trainer;
 	slp_trainer_resume(t, json_number_value(json_object_get(figures, "lr")), slp_state_integer(figures, "steps"));
 	slp_trainer_optimizer(t)->schedule = schedule_from(figures);
+	slp_trainer_set_gathered(t, 0, 0);
+	slp_trainer_set_gathered(t, (int)slp_state_integer(figures, "gathered"), slp_state_integer(figures, "gathered_rows"));
 	return for_states(s, restore_state);
 }

@@ -22,8 +22,10 @@ struct slp_compiled {
  * behind one of the macros: sl_softmax_cross_entropy_at.  The parameters are updated by the gradient of the mean of all
  * losses, whether there is one a row, several (one a token), or one for the batch; of their sum with
  * .reduction = SL_REDUCTION_SUM.  The step keeps the network; the trainer must outlive it, and its learning rate and
- * schedule count at each run.  Parameters in half types are updated behind the program.  Free it with sl_step_free.
- * SL_EINVAL: NULL, or no such reduction.
+ * schedule count at each run.  Parameters in half types are updated behind the program.  With .accumulate = n, each run
+ * takes a micro-batch, whose gradients are kept, and each n-th one makes a step of the trainer by their sum, as if their
+ * rows had been one batch: checkpoints in between keep it.  An error of that step drops what was kept.  Free it with
+ * sl_step_free.  SL_EINVAL: NULL, no such reduction, or a negative .accumulate.
  *
  *     sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
  *     while (next(&x, &y)) sl_step_run(step, x, y, NULL); */
@@ -36,6 +38,8 @@ sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_tra
 	}
 	if ((unsigned)opts.reduction > SL_REDUCTION_SUM)
 		return slp_call_fail(at, "sl_step_compile", SL_EINVAL, "%d is no reduction", (int)opts.reduction);
+	if (opts.accumulate < 0)
+		return slp_call_fail(at, "sl_step_compile", SL_EINVAL, ".accumulate must not be negative");
 	sl_step *s = slp_calloc(1, sizeof *s);
 	if (!s) return slp_call_fail(at, "sl_step_compile", SL_ENOMEM, "no memory for a step");
 	*s = (sl_step){.net = sl_block_retain(net), .loss = loss, .trainer = trainer, .opts = opts};
@@ -50,14 +54,20 @@ static void compiled_free(struct slp_compiled *c)
 	free(c);
 }
 
-/* Gives a step up; runs under way end as they would.  NULL is ignored. */
-void sl_step_free(sl_step *step)
+static void drop_plans(sl_step *step)
 {
-	if (!step) return;
 	for (struct slp_compiled *c; (c = step->plans);) {
 		step->plans = c->next;
 		compiled_free(c);
 	}
+	step->count = 0;
+}
+
+/* Gives a step up; runs under way end as they would.  NULL is ignored. */
+void sl_step_free(sl_step *step)
+{
+	if (!step) return;
+	drop_plans(step);
 	sl_block_free(step->net);
 	free(step);
 }
@@ -208,6 +218,14 @@ static void forget_oldest(sl_step *step)
 	step->count--;
 }
 
+/* Plans of another network, or of other groups of the trainer, go. */
+static void follow_changes(sl_step *step)
+{
+	unsigned changes = slp_trainer_changes(step->trainer) + step->net->base->changes;
+	if (changes != step->changes) drop_plans(step);
+	step->changes = changes;
+}
+
 /* The plan for these, in front of the list; NULL with an error. */
 static sl_plan *plan_for(const char *at, sl_step *step, sl_tensor *const in[2], bool whole)
 {
@@ -238,7 +256,14 @@ sl_plan *slp_step_plan(const char *at, const char *function, sl_step *step, sl_t
 	if (!step) return sl_error() == SL_OK ? slp_call_fail(at, function, SL_EINVAL, "the step is NULL") : NULL;
 	for (int i = 0; i < 2; i++)
 		if (!slp_tensor_usable(at, function, in[i])) return NULL;
+	follow_changes(step);
 	return plan_for(at, step, in, whole);
+}
+
+/* Whether a run is one program with the update; masters are updated behind programs, and so are sums of micro-batches. */
+static bool is_whole(const sl_step *step)
+{
+	return step->opts.accumulate <= 1 && !slp_trainer_rounds(step->trainer);
 }
 
 /* Compiles the step for batches like x with their targets, and makes none: the first sl_step_run then takes no longer
@@ -249,7 +274,7 @@ enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, s
 {
 	SLP_CALL("sl_step_prepare", at);
 	sl_tensor *in[2] = {x, target};
-	bool whole = slp_step_is_alone(step) && (!step || !slp_trainer_rounds(step->trainer));
+	bool whole = slp_step_is_alone(step) && (!step || is_whole(step));
 	return slp_step_plan(at, "sl_step_prepare", step, in, whole) ? SL_OK : sl_error();
 }
 
@@ -263,7 +288,8 @@ sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor
 	SLP_CALL("sl_step_run", at);
 	sl_tensor *in[2] = {x, target}, *out[2];
 	if (output) *output = NULL;
-	if (step && slp_trainer_rounds(step->trainer)) /* masters are updated behind the program */
+	if (step && slp_trainer_is_averaged(at, "sl_step_run", step->trainer)) return NULL;
+	if (step && !is_whole(step))
 		return sl_step_run_shards_at(at, step, 1, &x, &target, out, output) == SL_OK ? out[0] : NULL;
 	if (!slp_step_is_alone(step)) return slp_step_run_shards(at, step, 1, &x, &target, out, output) ? out[0] : NULL;
 	sl_plan *plan = slp_step_plan(at, "sl_step_run", step, in, true);

@@ -13,6 +13,7 @@ struct sl_step {
 	struct sl_step_opts opts;
 	struct slp_compiled *plans; /* the newest first */
 	int count;
+	unsigned changes; /* of the network and the trainer when they were compiled */
 };
 
 /* step.c */

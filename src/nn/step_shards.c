@@ -137,6 +137,38 @@ static bool add_all(struct update *u)
 	return ok;
 }
 
+/* In the place of the last micro-batch's gradients, the sums of all; how many rows they had. */
+static int64_t take_sums(const sl_trainer *t, sl_param *const *params, int count, sl_tensor **data, sl_tensor **grads)
+{
+	int64_t rows;
+	slp_trainer_gathered(t, &rows);
+	for (int i = 0; i < count; i++) {
+		grads[i] = slp_param_is_frozen(params[i]) ? NULL : slp_trainer_sum(t, i);
+		data[i] = grads[i] ? params[i]->data : NULL;
+	}
+	return rows;
+}
+
+/* Updates by the gradients of so many rows, or adds them to those of the micro-batches before. */
+static bool use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_tensor **grads, int64_t rows)
+{
+	sl_trainer *t = step->trainer;
+	bool gathers = step->opts.accumulate > 1;
+	if (gathers) {
+		int count, gathered = slp_trainer_gather(at, t, grads, rows);
+		if (gathered < step->opts.accumulate) return gathered >= 0;
+		sl_param *const *params = slp_trainer_params(at, t, &count);
+		rows = take_sums(t, params, count, data, grads);
+	}
+	struct slp_hyper h = slp_trainer_coming(t, slp_step_divisor(step, rows));
+	bool ok = slp_trainer_update(at, t, data, grads, h) == SL_OK;
+	if (gathers) slp_trainer_set_gathered(t, 0, 0);
+	if (!ok) return false;
+	slp_trainer_advance(t, slp_step_divisor(step, rows));
+	slp_fxt_step_done();
+	return true;
+}
+
 /* Adds the shards' gradients, each where its parameter is updated, and updates. */
 static bool update(const char *at, sl_step *step, const sl_device *owners, sl_tensor ***shards, int n, int64_t rows)
 {
@@ -150,13 +182,10 @@ static bool update(const char *at, sl_step *step, const sl_device *owners, sl_te
 	u.sums = u.data + count;
 	u.parts = (struct slp_dist_part *)(u.sums + count);
 	u.result = (int *)(u.parts + count);
-	struct slp_hyper h = slp_trainer_coming(step->trainer, slp_step_divisor(step, rows));
-	bool ok = slp_ranks_begin(at, step->trainer, "sl_step_run", "whole steps", rows) && add_all(&u) && slp_trainer_update(at, step->trainer, u.data, u.sums, h) == SL_OK;
+	bool ok = slp_ranks_begin(at, step->trainer, "sl_step_run", "whole steps", rows) && add_all(&u) &&
+	          use_gradients(at, step, u.data, u.sums, rows);
 	free(u.list);
-	if (!ok) return false;
-	slp_trainer_advance(step->trainer, slp_step_divisor(step, rows));
-	slp_fxt_step_done();
-	return true;
+	return ok;
 }
 
 /* Chooses the parameters' owners and brings the parameters to them; NULL after an error. */
@@ -194,6 +223,22 @@ bool slp_step_run_shards(const char *at, sl_step *step, int n, sl_tensor *const 
 	return ok;
 }
 
+/* The same by the gradients that sl_backward has left. */
+static bool update_eagerly(const char *at, sl_step *step, int64_t rows)
+{
+	size_t count = (size_t)slp_step_params(step);
+	sl_tensor **data = slp_calloc(2 * count, sizeof *data), **grads = data + count;
+	if (!data) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	bool ok = false;
+	SL_PAUSE
+		SL_SCOPE
+			ok = slp_trainer_fresh(at, step->trainer, rows, false, data, grads) &&
+			     use_gradients(at, step, data, grads, rows);
+	free(data);
+	if (ok) slp_trainer_used(step->trainer);
+	return ok;
+}
+
 /* The same call by call, all shards going forward layer by layer, where layers need them together. */
 static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
 			 sl_tensor **losses, sl_tensor **outputs)
@@ -212,7 +257,7 @@ static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const 
 		}
 	}
 	ok = ok && sl_backward_heads_at(at, heads, n, (struct sl_backward_opts){.head_grads = weights}) == SL_OK &&
-	     slp_trainer_step(at, step->trainer, slp_step_divisor(step, rows), rows, false) == SL_OK;
+	     update_eagerly(at, step, rows);
 	for (int i = 0; ok && i < n; i++) {
 		if (losses) losses[i] = heads[i];
 		if (outputs) outputs[i] = out[i];
@@ -247,6 +292,7 @@ enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_te
 			slp_call_fail(at, "sl_step_run_shards", SL_EINVAL, step ? "there is no shard" : "the step is NULL");
 		return sl_error();
 	}
+	if (slp_trainer_is_averaged(at, "sl_step_run_shards", step->trainer)) return SL_ESTATE;
 	bool together = slp_block_synchronised(step->net) != NULL;
 	if (together && !slp_step_is_alone(step)) {
 		slp_call_fail(at, "sl_step_run_shards", SL_EUNSUPPORTED,

@@ -133,14 +133,14 @@ static sl_tensor *input(const char *at, sl_param *const *params, int count, sl_s
 	return sl_zeros_at(at, shape, make);
 }
 
-static enum sl_status look_at(const char *at, struct look *l, sl_block *block, sl_tensor *x)
+static enum sl_status look_at(const char *at, struct look *l, sl_block *block, sl_tensor *const *in, int nin)
 {
 	struct look *outer = looking;
 	void (*observer)(const struct slp_infer *) = slp_observer;
 	struct slp_trace *trace = slp_trace_pause();
 	looking = l;
 	slp_observer = observe;
-	sl_tensor *y = sl_forward_at(at, block, &x, 1);
+	sl_tensor *y = sl_forward_at(at, block, in, nin);
 	slp_observer = observer;
 	looking = outer;
 	slp_trace_resume(trace);
@@ -149,15 +149,9 @@ static enum sl_status look_at(const char *at, struct look *l, sl_block *block, s
 	return l->failed ? SL_ENOMEM : SL_OK;
 }
 
-/* Prints a table of the block and the blocks in it, in the order in which they run: output shapes, elements of their
- * parameters (shared ones counted once), and flops and bytes of memory traffic of the operations that each calls
- * itself.  For that the network, which must be initialised, runs once, imperatively and in inference mode, on zeros of
- * the shape, so deferred shapes are known afterwards.  Errors: those of the run; SL_EIO: the file cannot be written.
- *
- *     sl_summary(stdout, net, SL_SHAPE(1, 1, 28, 28)); */
-enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_shape shape)
+/* For inputs that are given, or without them for zeros of that shape. */
+static enum sl_status summary(const char *at, FILE *file, sl_block *block, sl_shape shape, sl_tensor *const *in, int nin)
 {
-	SLP_CALL("sl_summary", at);
 	int count = 0;
 	sl_param **params = slp_block_all_params(at, block, &count);
 	if (!params) return sl_error();
@@ -165,8 +159,8 @@ enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_sha
 	enum sl_status s = SL_EINVAL;
 	SL_PAUSE
 		SL_SCOPE {
-			sl_tensor *x = input(at, params, count, shape);
-			s = x ? look_at(at, &l, block, x) : sl_error();
+			sl_tensor *x = in ? NULL : input(at, params, count, shape);
+			s = in || x ? look_at(at, &l, block, in ? in : &x, in ? nin : 1) : sl_error();
 		}
 	if (s == SL_OK) {
 		print_rows(file, &l);
@@ -179,4 +173,28 @@ enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_sha
 	free(l.rows);
 	free(params);
 	return s;
+}
+
+/* Prints a table of the block and the blocks in it, in the order in which they run: output shapes, elements of their
+ * parameters (shared ones counted once), and flops and bytes of memory traffic of the operations that each calls
+ * itself.  For that the network, which must be initialised, runs once, imperatively and in inference mode, on zeros of
+ * the shape, so deferred shapes are known afterwards.  Errors: those of the run; SL_EIO: the file cannot be written.
+ *
+ *     sl_summary(stdout, net, SL_SHAPE(1, 1, 28, 28)); */
+enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_shape shape)
+{
+	SLP_CALL("sl_summary", at);
+	return summary(at, file, block, shape, NULL, 0);
+}
+
+/* The same for inputs that are given, of any number and type: the network runs on their values, and the
+ * errors are those of sl_summary.
+ *
+ *     sl_tensor *in[] = {tokens, mask};
+ *     sl_summary_of(stdout, net, in, 2); */
+enum sl_status sl_summary_of_at(const char *at, FILE *file, sl_block *block, sl_tensor *const *in, int nin)
+{
+	SLP_CALL("sl_summary_of", at);
+	if (!slp_given(at, "sl_summary_of", "in", in)) return sl_error();
+	return summary(at, file, block, SL_SCALAR, in, nin);
 }

@@ -76,7 +76,7 @@ struct tracing {
 	const struct slp_signature *s;
 	struct slp_trace trace;
 	sl_tensor **inputs;
-	sl_tensor **heads; /* the result, the gradients */
+	sl_tensor **heads; /* the results, the gradients */
 	int nheads;
 	struct slp_traced *traced;
 };
@@ -91,7 +91,7 @@ static bool list_gradients(struct tracing *t)
 {
 	int nbound = t->trace.nbound;
 	t->traced->leaves = slp_calloc((size_t)nbound + 1, sizeof *t->traced->leaves);
-	sl_tensor **heads = slp_realloc(t->heads, (size_t)(1 + t->s->nin + nbound) * sizeof *heads);
+	sl_tensor **heads = slp_realloc(t->heads, (size_t)(SL_MAX_RESULTS + t->s->nin + nbound) * sizeof *heads);
 	if (heads) t->heads = heads;
 	if (!t->traced->leaves || !heads) return slp_error_set(SL_ENOMEM, "no memory for a trace") == SL_OK;
 	for (int i = 0; i < t->s->nin; i++)
@@ -105,13 +105,23 @@ static bool list_gradients(struct tracing *t)
 	return true;
 }
 
-/* Goes back from the result by a gradient that will be given. */
-static bool trace_backward(struct tracing *t, sl_tensor *y)
+/* Goes back from the results by gradients that will be given. */
+static bool trace_backward(struct tracing *t)
 {
-	sl_tensor *dout = sl_var_at(t->at, "head_grad", (struct sl_var_opts){&y->type.shape, y->type.dtype});
-	if (!dout) return false;
+	struct slp_traced *to = t->traced;
+	sl_tensor *y[SL_MAX_RESULTS], *dout[SL_MAX_RESULTS];
+	for (int i = 0; i < to->nresults; i++) {
+		char name[32];
+		if (!t->heads[i]->var) continue;
+		snprintf(name, sizeof name, to->nresults == 1 ? "head_grad" : "head_grad%d", i);
+		y[to->nheads] = t->heads[i];
+		dout[to->nheads] = sl_var_at(t->at, name, (struct sl_var_opts){&y[to->nheads]->type.shape, y[to->nheads]->type.dtype});
+		if (!dout[to->nheads]) return false;
+		to->head[to->nheads++] = i;
+	}
+	if (!to->nheads) return true;
 	t->trace.backward = true;
-	enum sl_status s = sl_backward_heads_at(t->at, &y, 1, (struct sl_backward_opts){.head_grads = &dout});
+	enum sl_status s = sl_backward_heads_at(t->at, y, to->nheads, (struct sl_backward_opts){.head_grads = dout});
 	bool ok = s == SL_OK && list_gradients(t);
 	t->trace.backward = false;
 	return ok;
@@ -119,15 +129,16 @@ static bool trace_backward(struct tracing *t, sl_tensor *y)
 
 static bool trace_both(struct tracing *t, sl_block *block)
 {
+	struct slp_results results;
 	if (!slp_trace_inputs(t->at, t->s, t->inputs)) return false;
-	sl_tensor *y = slp_block_forward(t->at, block, t->inputs, t->s->nin);
-	if (slp_trace_failed(t->at, block, y)) return false;
-	y = slp_symbol_of(t->at, y, NULL);
-	if (!y) return false;
-	t->heads[t->nheads++] = y;
-	if (t->s->recording && y->var && !trace_backward(t, y)) return false;
+	bool ok = slp_block_results(t->at, block, t->inputs, t->s->nin, &results);
+	if (slp_trace_failed(t->at, block, ok ? results.t[0] : NULL)) return false;
+	t->traced->nresults = t->nheads = results.count;
+	for (int i = 0; i < results.count; i++)
+		if (!(t->heads[i] = slp_symbol_of(t->at, results.t[i], NULL))) return false;
+	if (t->s->recording && !trace_backward(t)) return false;
 	sl_graph *joint = slp_graph_from(t->heads, t->nheads, &t->trace);
-	bool ok = joint && slp_split(joint, t->traced);
+	ok = joint && slp_split(joint, t->traced);
 	sl_graph_free(joint);
 	return ok;
 }
@@ -137,7 +148,7 @@ bool slp_trace_block(const char *at, sl_block *block, const struct slp_signature
 	*traced = (struct slp_traced){0};
 	struct tracing t = {.at = at, .s = s, .traced = traced};
 	t.inputs = slp_calloc((size_t)s->nin + 1, sizeof *t.inputs);
-	t.heads = slp_calloc(1, sizeof *t.heads);
+	t.heads = slp_calloc(SL_MAX_RESULTS, sizeof *t.heads);
 	bool ok = t.inputs && t.heads;
 	if (!ok) slp_error_set(SL_ENOMEM, "no memory for a trace");
 	sl_mode mode;

@@ -7,18 +7,10 @@
 #include "nn/ranks.h"
 #include "nn/trainer.h"
 #include "runtime/fxt.h"
-/* What one call updates: arrays of count tensors. */
-struct update {
-	sl_tensor **params, **grads, **states[SLP_TRAINER_STATES];
-	int *numbers; /* of the parameters in the trainer */
-	int count;
-	sl_tensor **halves, **masters; /* parameters in a half type, and what is updated in their place */
-	int nhalves;
-};
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-static const char *const state_names[][SLP_TRAINER_STATES] = {
+static const char *const state_names[][SLP_TRAINER_MASTER] = {
         [SL_SGD] = {"momentum"},
         [SL_ADAM] = {"mean", "var"},
         [SL_ADAMW] = {"mean", "var"},
@@ -51,6 +43,7 @@ static const char *wrong_optimizer(const struct sl_optimizer *o)
 	if (o->nesterov && (o->kind != SL_SGD || o->momentum == 0)) return ".nesterov needs SGD with a momentum";
 	if (!is_amount(o->eps) || !is_amount(o->weight_decay)) return ".eps and .weight_decay must not be negative";
 	if (!is_amount(o->clip_norm) || !is_amount(o->clip_value)) return ".clip_norm and .clip_value must not be negative";
+	if (!is_share(o->average)) return ".average must be in [0, 1)";
 	return slp_schedule_wrong(&o->schedule);
 }
 
@@ -73,7 +66,9 @@ static bool make_states(sl_trainer *t)
 	t->owners = slp_calloc((size_t)t->count, sizeof *t->owners);
 	t->buckets = slp_calloc((size_t)t->count, sizeof *t->buckets);
 	t->versions = slp_calloc((size_t)t->count, sizeof *t->versions);
-	if (!t->owners || !t->buckets || !t->versions) return false;
+	t->groups = slp_calloc((size_t)t->count, sizeof *t->groups);
+	if (!t->owners || !t->buckets || !t->versions || !t->groups) return false;
+	for (int i = 0; i < t->count; i++) t->groups[i] = (struct slp_group){1, t->optimizer.weight_decay};
 	for (int i = 0; i < SLP_TRAINER_STATES; i++)
 		if (!(t->states[i] = slp_calloc((size_t)t->count, sizeof **t->states))) return false;
 	return true;
@@ -86,6 +81,8 @@ static bool make_states(sl_trainer *t)
  * with .clip_norm, one device of the scheduler's choice does it all.  .lr follows .schedule, see sl_schedule_lr.
  * Of parameters in a half type the trainer keeps float32 masters, which it updates and then rounds: steps that are small
  * beside a parameter add up.  Who writes such a parameter (sl_load_params) writes its master, too.
+ * With .average, the trainer keeps moving averages of the parameters, from their values before the first step on: see
+ * sl_trainer_use_averages.  Some parameters may have a learning rate or decay of their own: see sl_trainer_group.
  * The trainer keeps the block.  SL_EINVAL: an option is wrong, or there is nothing to train.
  *
  *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
@@ -120,6 +117,8 @@ void sl_trainer_free(sl_trainer *trainer)
 	free(trainer->buckets);
 	slp_ranks_free(trainer->ranks);
 	free(trainer->versions);
+	free(trainer->groups);
+	slp_trainer_drop_held(trainer);
 	sl_block_free(trainer->block);
 	free(trainer);
 }
@@ -157,13 +156,16 @@ sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *co
 
 const char *slp_trainer_state_name(const sl_trainer *trainer, int which)
 {
+	static const char *const others[] = {
+	        [SLP_TRAINER_MASTER] = "master", [SLP_TRAINER_AVERAGE] = "average", [SLP_TRAINER_SUM] = "sum"};
+	int slot = slp_trainer_slot(trainer, which);
 	if (which < trainer->nstates) return state_names[trainer->optimizer.kind][which];
-	return which == trainer->nstates ? "master" : NULL;
+	return slot < SLP_TRAINER_STATES ? others[slot] : NULL;
 }
 
 sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i)
 {
-	return &trainer->states[which < trainer->nstates ? which : SLP_TRAINER_MASTER][i];
+	return &trainer->states[slp_trainer_slot(trainer, which)][i];
 }
 
 double slp_trainer_base_lr(const sl_trainer *trainer)
@@ -231,195 +233,6 @@ const int *slp_trainer_buckets(const sl_trainer *trainer)
 	return trainer->buckets;
 }
 
-/* ---- updating ---------------------------------------------------------------------------------------------------- */
-
-static enum sl_status call(const char *at, const struct sl_optimizer *o, const struct update *u, struct slp_hyper h)
-{
-	if (o->kind == SL_SGD)
-		return sl_sgd_update_at(at, u->params, u->grads, o->momentum != 0 ? u->states[0] : NULL, u->count,
-		                        (struct sl_sgd_opts){.lr = h.lr,
-		                                             .momentum = o->momentum,
-		                                             .nesterov = o->nesterov,
-		                                             .weight_decay = o->weight_decay,
-		                                             .rescale = h.rescale,
-		                                             .clip_norm = o->clip_norm,
-		                                             .clip_value = o->clip_value});
-	if (o->kind == SL_RMSPROP)
-		return sl_rmsprop_update_at(at, u->params, u->grads, u->states[0],
-		                            o->momentum != 0 ? u->states[1] : NULL, u->count,
-		                            (struct sl_rmsprop_opts){.lr = h.lr,
-		                                                     .alpha = o->alpha,
-		                                                     .eps = o->eps,
-		                                                     .momentum = o->momentum,
-		                                                     .weight_decay = o->weight_decay,
-		                                                     .rescale = h.rescale,
-		                                                     .clip_norm = o->clip_norm,
-		                                                     .clip_value = o->clip_value});
-	return sl_adam_update_at(at, u->params, u->grads, u->states[0], u->states[1], u->count,
-	                         (struct sl_adam_opts){.lr = h.lr,
-	                                               .beta1 = o->beta1,
-	                                               .beta2 = o->beta2,
-	                                               .eps = o->eps,
-	                                               .weight_decay = o->weight_decay,
-	                                               .decoupled = o->kind == SL_ADAMW,
-	                                               .rescale = h.rescale,
-	                                               .clip_norm = o->clip_norm,
-	                                               .clip_value = o->clip_value,
-	                                               .step = h.step});
-}
-
-/* In the type that is computed in. */
-static sl_tensor *new_state(const char *at, int which, const sl_tensor *p)
-{
-	if (which == SLP_TRAINER_MASTER) return sl_cast_at(at, (sl_tensor *)(uintptr_t)p, SL_FLOAT32);
-	return sl_zeros_at(at, p->type.shape, (struct sl_make){slp_promoted(p->type.dtype), p->device});
-}
-
-/* The state of parameter i as it goes with `like`: zeros at first, or a master; a symbol beside symbols. */
-static sl_tensor *state_of(const char *at, sl_trainer *t, int which, int i, sl_tensor *like)
-{
-	sl_tensor **state = &t->states[which][i], *p = t->params[i]->data;
-	if (!*state && p) {
-		struct slp_trace *trace = slp_trace_pause();
-		SL_PAUSE
-			SL_SCOPE
-				*state = sl_retain(new_state(at, which, p));
-		slp_trace_resume(trace);
-		if (which == SLP_TRAINER_MASTER) slp_trainer_master_is_new(t, i);
-	}
-	if (!*state || !sl_is_symbol(like)) return *state;
-	char name[320];
-	snprintf(name, sizeof name, "%s_%s", t->params[i]->full_name, slp_trainer_state_name(t, which));
-	return slp_symbol_of(at, *state, name);
-}
-
-static bool update_new(struct update *u, int count)
-{
-	enum { LISTS = 4 + SLP_TRAINER_STATES };
-	sl_tensor **all = slp_calloc((size_t)count * LISTS, sizeof *all + sizeof(int));
-	*u = (struct update){.params = all};
-	if (!all) return false;
-	u->grads = all + count;
-	u->halves = all + 2 * count;
-	u->masters = all + 3 * count;
-	for (int i = 0; i < SLP_TRAINER_STATES; i++) u->states[i] = all + (4 + i) * count;
-	u->numbers = (int *)(all + LISTS * count);
-	return true;
-}
-
-/* In the place of a parameter in a half type, its master is updated, by the gradient in float32. */
-static bool take_master(const char *at, sl_trainer *t, struct update *u, int i, sl_tensor **param, sl_tensor **grad)
-{
-	if (!*param || !*grad || !slp_is_half((*param)->type.dtype)) return *param && *grad;
-	u->halves[u->nhalves] = *param;
-	*param = u->masters[u->nhalves++] = state_of(at, t, SLP_TRAINER_MASTER, i, *param);
-	*grad = sl_cast_at(at, *grad, SL_FLOAT32);
-	return *param && *grad;
-}
-
-/* Puts parameter i with its gradient and state into the call. */
-static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, sl_tensor *param, sl_tensor *grad)
-{
-	for (int k = 0; k < t->nstates; k++)
-		if (!(u->states[k][u->count] = state_of(at, t, k, i, param))) return false;
-	if (!take_master(at, t, u, i, &param, &grad)) return false;
-	u->params[u->count] = param;
-	u->grads[u->count] = grad;
-	u->numbers[u->count] = i;
-	u->count++;
-	return true;
-}
-
-/* So much in one operation where parameters are in no bucket: it has to fit into a device's memory. */
-enum { SHARE_BYTES = 4 << 20 };
-
-static void append(struct update *to, const struct update *from, int i, int nstates)
-{
-	int k = to->count++;
-	to->numbers[k] = from->numbers[i];
-	to->params[k] = from->params[i];
-	to->grads[k] = from->grads[i];
-	for (int s = 0; s < nstates; s++) to->states[s][k] = from->states[s][i];
-}
-
-static bool place(const char *at, sl_tensor **t, sl_device owner)
-{
-	if (owner.kind) *t = sl_place_at(at, *t, owner);
-	return *t != NULL;
-}
-
-/* Puts the last one's bucket into mine, where its owner is, or as many of the owner's as go together; clipping by the
- * norm needs all.  The rest stays in u. */
-static bool take_share(const char *at, const sl_trainer *t, struct update *u, struct update *mine)
-{
-	int last = u->numbers[u->count - 1], bucket = t->buckets[last], count = u->count;
-	size_t most = bucket >= 0 || t->optimizer.clip_norm > 0 ? SIZE_MAX : SHARE_BYTES, bytes = 0;
-	sl_device owner = t->owners[last];
-	u->count = mine->count = 0;
-	for (int i = 0; i < count; i++) {
-		int n = u->numbers[i];
-		bool is_mine = bytes < most && t->buckets[n] == bucket && sl_device_equal(t->owners[n], owner);
-		if (is_mine) bytes += sl_tensor_bytes(u->params[i]);
-		append(is_mine ? mine : u, u, i, t->nstates);
-	}
-	bool ok = true;
-	for (int i = 0; ok && i < mine->count; i++) {
-		ok = place(at, &mine->params[i], owner) && place(at, &mine->grads[i], owner);
-		for (int s = 0; ok && s < t->nstates; s++) ok = place(at, &mine->states[s][i], owner);
-	}
-	return ok;
-}
-
-/* The parameters in half types, from their masters. */
-static enum sl_status round_masters(const char *at, const struct update *u)
-{
-	for (int i = 0; i < u->nhalves; i++) {
-		sl_tensor *half = u->halves[i];
-		if (!sl_copy_inplace_at(at, half, sl_cast_at(at, u->masters[i], half->type.dtype))) return sl_error();
-	}
-	return SL_OK;
-}
-
-/* An operation for each share of each owner; symbols have none. */
-static enum sl_status update_each(const char *at, sl_trainer *t, struct update *u, struct slp_hyper h)
-{
-	if (!u->count || sl_is_symbol(u->params[0])) return call(at, &t->optimizer, u, h);
-	struct update mine;
-	if (!update_new(&mine, t->count)) return slp_error_set(SL_ENOMEM, "sl_trainer: no memory for the update");
-	enum sl_status s = SL_OK;
-	SL_PAUSE
-		SL_SCOPE
-			while (s == SL_OK && u->count)
-				s = take_share(at, t, u, &mine) ? call(at, &t->optimizer, &mine, h) : sl_error();
-	free(mine.params);
-	return s;
-}
-
-static enum sl_status update_all(const char *at, sl_trainer *t, struct update *u, struct slp_hyper h)
-{
-	const char *outer = slp_fxt_enter("update");
-	enum sl_status s = slp_trainer_masters_follow(at, t) ? update_each(at, t, u, h) : sl_error();
-	if (s == SL_OK) s = round_masters(at, u);
-	if (s == SL_OK && u->nhalves) slp_trainer_masters_hold(t);
-	slp_fxt_leave(outer);
-	return s;
-}
-
-enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params,
-                                  sl_tensor *const *grads, struct slp_hyper hyper)
-{
-	struct update u;
-	bool ok = update_new(&u, trainer->count);
-	if (!ok) slp_call_fail(at, "sl_trainer", SL_ENOMEM, "no memory for the update");
-	for (int i = 0; ok && i < trainer->count; i++)
-		if (params[i]) ok = update_add(at, trainer, &u, i, params[i], grads[i]);
-	enum sl_status s = ok                    ? update_all(at, trainer, &u, hyper)
-	                   : sl_error() != SL_OK ? sl_error()
-	                                         : SL_EINVAL;
-	free(u.params);
-	return s;
-}
-
 /* ---- a step after sl_backward ------------------------------------------------------------------------------------ */
 
 bool slp_param_is_frozen(const sl_param *p)
@@ -427,14 +240,18 @@ bool slp_param_is_frozen(const sl_param *p)
 	return p->data && (!p->data->var || p->data->var->req == SL_GRAD_NONE);
 }
 
-/* Adds parameter i, if it is to change; false after an error. */
-static bool add_fresh(const char *at, sl_trainer *t, struct update *u, int i, bool ignore_stale)
+/* Notes the gradient of parameter i, if that is to change; false after an error. */
+static bool add_fresh(const char *at, const sl_trainer *t, int i, bool ignore_stale, sl_tensor **params, sl_tensor **grads)
 {
 	sl_param *p = t->params[i];
 	if (slp_param_is_frozen(p) || (ignore_stale && !p->data)) return true;
 	sl_tensor *grad = sl_param_grad_at(at, p);
 	if (!grad) return false;
-	if (p->data->var->fresh) return update_add(at, t, u, i, p->data, grad);
+	if (p->data->var->fresh) {
+		params[i] = p->data;
+		grads[i] = grad;
+		return true;
+	}
 	if (ignore_stale) return true;
 	slp_call_fail(
 	        at, "sl_trainer_step", SL_ESTATE,
@@ -444,37 +261,44 @@ static bool add_fresh(const char *at, sl_trainer *t, struct update *u, int i, bo
 	return false;
 }
 
-static void used(const sl_trainer *t)
+void slp_trainer_used(const sl_trainer *t)
 {
 	for (int i = 0; i < t->count; i++)
 		if (t->params[i]->data && t->params[i]->data->var) t->params[i]->data->var->fresh = false;
 }
 
-/* The last ones first: on the way back, they come first. */
-static bool sum_over_processes(const char *at, sl_trainer *t, const struct update *u, int64_t rows)
+/* The last ones first: in the backward pass, they come first. */
+static bool sum_over_processes(const char *at, sl_trainer *t, sl_tensor *const *grads, int64_t rows)
 {
 	bool ok = slp_trainer_size(t) == 1 || slp_ranks_begin(at, t, "sl_trainer_step", "by sl_backward", rows);
-	for (int i = u->count; slp_trainer_size(t) > 1 && ok && i-- > 0;)
-		ok = slp_ranks_sum(at, t, u->numbers[i], u->grads[i], (struct slp_dist_what){.rows = rows});
+	for (int i = t->count; slp_trainer_size(t) > 1 && ok && i-- > 0;)
+		if (grads[i]) ok = slp_ranks_sum(at, t, i, grads[i], (struct slp_dist_what){.rows = rows});
 	return ok;
 }
 
-enum sl_status slp_trainer_step(const char *at, sl_trainer *t, int64_t divisor, int64_t rows, bool ignore_stale)
+bool slp_trainer_fresh(const char *at, sl_trainer *t, int64_t rows, bool ignore_stale, sl_tensor **params,
+                       sl_tensor **grads)
 {
-	struct update u;
-	bool ok = update_new(&u, t->count);
-	if (!ok) slp_call_fail(at, "sl_trainer_step", SL_ENOMEM, "no memory for the update");
+	bool ok = true;
+	for (int i = 0; ok && i < t->count; i++) ok = add_fresh(at, t, i, ignore_stale, params, grads);
+	slp_trainer_owners(t);
+	return ok && sum_over_processes(at, t, grads, rows);
+}
+
+static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bool ignore_stale)
+{
+	sl_tensor **params = slp_calloc(2 * (size_t)t->count, sizeof *params), **grads = params + t->count;
+	if (!params) return slp_call_fail(at, "sl_trainer_step", SL_ENOMEM, "no memory for the update"), SL_ENOMEM;
 	enum sl_status s = SL_OK;
 	SL_PAUSE
 		SL_SCOPE {
-			for (int i = 0; ok && i < t->count; i++) ok = add_fresh(at, t, &u, i, ignore_stale);
-			slp_trainer_owners(t);
-			ok = ok && sum_over_processes(at, t, &u, rows);
-			s = ok ? update_all(at, t, &u, slp_trainer_coming(t, divisor)) : sl_error();
+			bool ok = slp_trainer_fresh(at, t, batch_size, ignore_stale, params, grads);
+			struct slp_hyper h = slp_trainer_coming(t, batch_size * slp_trainer_size(t));
+			s = ok ? slp_trainer_update(at, t, params, grads, h) : sl_error();
 		}
-	free(u.params);
+	free(params);
 	if (s != SL_OK) return s;
-	used(t);
+	slp_trainer_used(t);
 	t->steps++;
 	slp_fxt_step_done();
 	return SL_OK;
@@ -503,5 +327,6 @@ enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t b
 		              trainer ? "the batch size must be positive" : "the trainer is NULL");
 		return SL_EINVAL;
 	}
-	return slp_trainer_step(at, trainer, batch_size * slp_trainer_size(trainer), batch_size, opts.ignore_stale);
+	if (slp_trainer_is_averaged(at, "sl_trainer_step", trainer)) return SL_ESTATE;
+	return step(at, trainer, batch_size, opts.ignore_stale);
 }

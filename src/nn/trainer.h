@@ -4,8 +4,18 @@
 
 #include "nn/nn.h"
 
-/* The optimiser has two at most; the master, in float32, is that of a parameter in a half type. */
-enum { SLP_TRAINER_STATES = 3, SLP_TRAINER_MASTER = SLP_TRAINER_STATES - 1 };
+/* What a trainer keeps of each parameter.  The optimiser has two at most; the master, in float32, is that of a parameter in
+ * a half type; the sum is that of gradients of micro-batches. */
+enum { SLP_TRAINER_MASTER = 2, SLP_TRAINER_AVERAGE, SLP_TRAINER_SUM, SLP_TRAINER_STATES };
+
+/* What parameters may differ by. */
+struct slp_group {
+	double lr_scale, weight_decay;
+};
+static inline bool slp_group_equal(struct slp_group a, struct slp_group b)
+{
+	return a.lr_scale == b.lr_scale && a.weight_decay == b.weight_decay;
+}
 
 struct sl_trainer {
 	sl_block *block; /* held */
@@ -17,10 +27,24 @@ struct sl_trainer {
 	unsigned *versions; /* one a parameter: its own when its master was made or rounded to it */
 	sl_device *owners; /* one a parameter: where it is updated; DEFAULT: where it is */
 	int *buckets;      /* one a parameter: those whose gradients are added together */
+	struct slp_group *groups; /* one a parameter */
+	unsigned changes;  /* of what programs of whole steps have taken over */
+	int gathered;      /* micro-batches whose gradients are in the sums */
+	int64_t gathered_rows;
+	sl_tensor **held;  /* one a parameter: its values while the average stands in for it; NULL: none does */
 	int64_t steps;
 	struct slp_ranks *ranks; /* in one of several processes; NULL before the first step */
 	bool local;              /* the others do not matter */
 };
+
+/* The slot of a state by its number among those that have names (slp_trainer_state_name). */
+static inline int slp_trainer_slot(const sl_trainer *t, int which)
+{
+	return which < t->nstates ? which : SLP_TRAINER_MASTER + which - t->nstates;
+}
+
+/* averages.c */
+void slp_trainer_drop_held(sl_trainer *trainer);
 
 /* masters.c */
 /* Parameter i has just been rounded to its master, or this made of it. */

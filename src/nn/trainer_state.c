@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "io/params.h"
-#include "nn/nn.h"
+#include "nn/trainer.h"
 
 /* Names and tensors: "0.weight.momentum", …, and FIGURES. */
 struct list {
@@ -12,7 +12,8 @@ struct list {
 	sl_tensor **tensors;
 	int count;
 };
-static const char FIGURES[] = "trainer"; /* of two float64: the learning rate, the steps */
+static const char FIGURES[] = "trainer"; /* of four float64: learning rate, steps, micro-batches that wait, their rows;
+                                           of two, where none wait */
 
 char *slp_trainer_state_path(sl_trainer *t, int i, int which)
 {
@@ -52,12 +53,14 @@ static bool add(struct list *l, char *name, sl_tensor *t)
 /* All that there is; what was not updated yet has no state. */
 static bool list_all(const char *at, sl_trainer *t, struct list *l)
 {
-	size_t most = 3 * (size_t)count_params(t) + 1;
-	const double figures[] = {slp_trainer_base_lr(t), (double)sl_trainer_steps(t)};
+	size_t most = SLP_TRAINER_STATES * (size_t)count_params(t) + 1;
+	int64_t rows;
+	int gathered = slp_trainer_gathered(t, &rows);
+	const double figures[] = {slp_trainer_base_lr(t), (double)sl_trainer_steps(t), gathered, (double)rows};
 	l->names = slp_calloc(most, sizeof *l->names);
 	l->tensors = slp_calloc(most, sizeof *l->tensors);
 	bool ok = l->names && l->tensors;
-	ok = ok && add(l, slp_strdup(FIGURES), sl_from_at(at, figures, SL_SHAPE(2), (struct sl_make){.dtype = SL_FLOAT64}));
+	ok = ok && add(l, slp_strdup(FIGURES), sl_from_at(at, figures, SL_SHAPE(gathered ? 4 : 2), (struct sl_make){.dtype = SL_FLOAT64}));
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; ok && i < count_params(t); i++) {
 			sl_tensor *state = *slp_trainer_state(t, which, i);
@@ -68,7 +71,7 @@ static bool list_all(const char *at, sl_trainer *t, struct list *l)
 }
 
 /* Writes what a trainer needs to go on as if it had never stopped, beside the parameters themselves (sl_save_params):
- * the state of its optimiser, the learning rate, the number of steps.  Waits for the values.  The ending of path is
+ * the state of its optimiser, moving averages, the learning rate, the number of steps.  Waits for the values.  The ending of path is
  * that of sl_save_params.  SL_EINVAL: another ending; SL_EIO and others as io.h says.
  *
  *     sl_save_params(net, "net.params");
@@ -77,6 +80,7 @@ enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const cha
 {
 	SLP_CALL("sl_trainer_save", at);
 	if (!slp_given(at, "sl_trainer_save", "trainer", trainer)) return sl_error();
+	if (slp_trainer_is_averaged(at, "sl_trainer_save", trainer)) return SL_ESTATE;
 	struct list l = {0};
 	enum sl_status s = SL_OK;
 	SL_PAUSE
@@ -124,7 +128,7 @@ static int match(const char *at, const char *path, sl_trainer *t, const struct l
 			char *name = slp_trainer_state_path(t, i, which);
 			states[k] = find(l, name);
 			found += states[k] != NULL;
-			const char *why = states[k] ? misfit(params[i], states[k], !slp_trainer_state_name(t, which + 1)) : NULL;
+			const char *why = states[k] ? misfit(params[i], states[k], slp_trainer_slot(t, which) == SLP_TRAINER_MASTER) : NULL;
 			if (why) refuse(at, path, why, name);
 			free(name);
 			if (why) return -1;
@@ -134,18 +138,21 @@ static int match(const char *at, const char *path, sl_trainer *t, const struct l
 
 static bool load(const char *at, const char *path, sl_trainer *t, const struct list *l)
 {
-	double figures[2];
+	double figures[4] = {0};
 	int count = count_params(t), k = 0;
-	sl_tensor *first = find(l, FIGURES), **states = slp_calloc(3 * (size_t)count + 1, sizeof *states);
+	sl_tensor *first = find(l, FIGURES), **states = slp_calloc(SLP_TRAINER_STATES * (size_t)count + 1, sizeof *states);
 	if (!states) return slp_call_fail(at, "sl_trainer_load", SL_ENOMEM, "no memory") != NULL;
-	bool ok = first && sl_tensor_dtype(first) == SL_FLOAT64 && sl_tensor_size(first) == 2;
+	bool ok = first && sl_tensor_dtype(first) == SL_FLOAT64 && (sl_tensor_size(first) == 2 || sl_tensor_size(first) == 4);
 	if (!ok) refuse(at, path, " is missing: sl_trainer_save did not write this", FIGURES);
 	int found = ok ? match(at, path, t, l, states) : -1;
 	if (found >= 0 && found != l->count - 1)
 		found = refuse(at, path, " there are states of other parameters, or of another optimiser", "") - 1;
-	ok = found >= 0 && sl_read_at(at, first, figures, sizeof figures) == SL_OK;
-	if (ok && !(isfinite(figures[0]) && figures[1] >= 0 && figures[1] < 1e15))
+	ok = found >= 0 && sl_read_at(at, first, figures, sl_tensor_bytes(first)) == SL_OK;
+	if (ok && !(isfinite(figures[0]) && figures[1] >= 0 && figures[1] < 1e15 && figures[2] >= 0 && figures[2] < 1e9 &&
+	            figures[3] >= 0 && figures[3] < 1e15))
 		ok = refuse(at, path, " is no learning rate and number of steps", FIGURES);
+	if (ok) slp_trainer_set_gathered(t, 0, 0);
+	if (ok) slp_trainer_set_gathered(t, (int)figures[2], llround(figures[3]));
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; ok && i < count; i++, k++)
 			ok = slp_trainer_set_state(at, t, which, i, states[k]);
@@ -160,6 +167,7 @@ enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const cha
 {
 	SLP_CALL("sl_trainer_load", at);
 	if (!slp_given(at, "sl_trainer_load", "trainer", trainer)) return sl_error();
+	if (slp_trainer_is_averaged(at, "sl_trainer_load", trainer)) return SL_ESTATE;
 	struct list l = {0};
 	l.count = slp_arrays_load_as(at, "sl_trainer_load", path, &l.names, &l.tensors);
 	if (l.count < 0) return sl_error();

@@ -9,6 +9,7 @@
 
 void slp_block_changed(sl_block *block)
 {
+	block->base->changes++;
 	if (block->base->hybrid) slp_hybrid_drop_plans(block->base->hybrid);
 	for (int i = 0; i < block->base->nparents; i++) slp_block_changed(block->base->parents[i]);
 }

@@ -76,15 +76,36 @@ static struct slp_buffer *pop_pending(struct pool *pool)
 	return b;
 }
 
+/* In a buffer's `pending`: nobody holds it, and its bytes count as in flight until its last task ends.  One word for both:
+ * who ends that task must not look at the buffer again, which may be idle, handed out or gone by then. */
+enum { IN_FLIGHT = 1 << 30 };
+
+static int tasks_of(const struct slp_buffer *b)
+{
+	return atomic_load(&b->pending) & ~IN_FLIGHT;
+}
+
+static void begin_flight(struct slp_buffer *b)
+{
+	atomic_fetch_add(&accounts[b->pool].in_flight, (long)b->bytes);
+	if (atomic_fetch_or(&b->pending, IN_FLIGHT)) return;
+	atomic_fetch_sub(&accounts[b->pool].in_flight, (long)b->bytes); /* the last task has ended meanwhile */
+}
+
 static void end_flight(struct slp_buffer *b)
 {
-	if (atomic_exchange(&b->in_flight, false)) atomic_fetch_sub(&accounts[b->pool].in_flight, (long)b->bytes);
+	bool counts = atomic_fetch_and(&b->pending, ~IN_FLIGHT) > IN_FLIGHT;
+	if (counts) atomic_fetch_sub(&accounts[b->pool].in_flight, (long)b->bytes);
 }
 
 /* Moves buffers whose tasks have ended from the queue's head to the idle ones. */
 static void settle(struct pool *pool)
 {
-	while (pool->first && atomic_load(&pool->first->pending) == 0) push_idle(pool, pop_pending(pool));
+	while (pool->first && tasks_of(pool->first) == 0) {
+		struct slp_buffer *b = pop_pending(pool);
+		end_flight(b);
+		push_idle(pool, b);
+	}
 }
 
 static struct slp_buffer *pop_idle(struct pool *pool)
@@ -115,7 +136,7 @@ static void give_memory(void *memory, size_t bytes)
 static void discard(struct slp_buffer *b)
 {
 	slp_buffer_written(b);
-	give_memory(b->memory, b->bytes);
+	if (!atomic_load(&b->seen)) give_memory(b->memory, b->bytes);
 	*(b->newer ? &b->newer->older : &everything) = b->older;
 	if (b->older) b->older->newer = b->newer;
 	slp_stats_bytes(-(long)b->bytes);
@@ -167,18 +188,18 @@ static bool make_room(size_t bytes)
 	return true;
 }
 
+enum { HANDLE_BYTES = 1024 * (STARPU_MAXNODES + 4) }; /* 18.4 KiB with 32 nodes */
+
 /* StarPU ends the program if there is no memory for a handle. */
 static bool handle_fits(void)
 {
-	enum { ABOUT = 96 << 10 };
-	void *memory = slp_try_malloc(ABOUT);
+	void *memory = slp_try_malloc(3 * HANDLE_BYTES);
 	free(memory);
 	return memory;
 }
 
 static void *get_memory(size_t bytes)
 {
-	if (!handle_fits()) return NULL;
 	if (bytes < SLP_ROOM_LARGE && !slp_room_for(bytes)) return NULL; /* else alloc.c asks */
 	if (starpu_memory_allocate(STARPU_MAIN_RAM, bytes, 0)) return NULL; /* STARPU_LIMIT_CPU_MEM */
 	void *memory = slp_try_aligned_alloc(64, bytes);
@@ -186,11 +207,27 @@ static void *get_memory(size_t bytes)
 	return memory;
 }
 
-/* What all buffers together could make room for is worth waiting; more is not. */
+/* Of buffers that nobody holds: those that tasks still use, too. */
+static size_t unheld(void)
+{
+	size_t bytes = idle_bytes;
+	for (int p = 0; p < SLP_POOLS; p++) {
+		long in_flight = atomic_load(&accounts[p].in_flight);
+		if (in_flight > 0) bytes += (size_t)in_flight;
+	}
+	return bytes;
+}
+
+bool slp_buffer_could_be(size_t bytes)
+{
+	return !slp_buffer_owns_memory() || slp_room_could_be(bytes, unheld());
+}
+
+/* What can be let go of is worth waiting for; more is not. */
 void *slp_buffer_memory(size_t bytes)
 {
 	void *memory = get_memory(bytes);
-	if (!memory && slp_room() + atomic_load(&slp_counters.bytes) < bytes) return NULL;
+	if (!memory && !slp_buffer_could_be(bytes)) return NULL;
 	while (!memory && make_room(bytes)) memory = get_memory(bytes);
 	if (memory) return memory;
 	malloc_trim(0);
@@ -219,11 +256,15 @@ static bool find_memory(size_t bytes, sl_device device, void **memory)
 
 /* ---- making them ------------------------------------------------------------------------------------------------- */
 
+/* Each with a piece of the heap that a handle fits in: its memory, as long as it is reserved. */
 bool slp_buffer_reserve(int n)
 {
 	while (nreserve < n) {
 		struct slp_buffer *b = slp_calloc(1, sizeof *b);
-		if (!b) return false;
+		if (!b || !(b->memory = slp_malloc(HANDLE_BYTES))) {
+			free(b);
+			return false;
+		}
 		b->next = reserve;
 		reserve = b;
 		nreserve++;
@@ -231,11 +272,14 @@ bool slp_buffer_reserve(int n)
 	return true;
 }
 
+/* Its handle is to be registered at once. */
 static struct slp_buffer *take_reserved(void)
 {
 	struct slp_buffer *b = reserve;
 	reserve = b->next;
 	b->next = NULL;
+	free(b->memory);
+	b->memory = NULL;
 	nreserve--;
 	return b;
 }
@@ -268,7 +312,7 @@ static struct slp_buffer *create_pooled(sl_device device, int cls, bool reserved
 	void *memory;
 	trim(bytes);
 	if (!find_memory(bytes, device, &memory)) return reserved ? create_lost() : NULL;
-	struct slp_buffer *b = reserved ? take_reserved() : slp_calloc(1, sizeof *b);
+	struct slp_buffer *b = reserved ? take_reserved() : handle_fits() ? slp_calloc(1, sizeof *b) : NULL;
 	if (!b) {
 		give_memory(memory, bytes);
 		return NULL;
@@ -353,14 +397,12 @@ void slp_buffer_put(struct slp_buffer *b)
 	struct pool *pool = &pools[b->pool][b->cls];
 	accounts[b->pool].held -= b->bytes;
 	atomic_store_explicit(&b->readers, 0, memory_order_relaxed);
-	if (atomic_load(&b->pending) == 0) {
+	if (tasks_of(b) == 0) {
 		push_idle(pool, b);
 		return;
 	}
 	push_pending(pool, b);
-	atomic_fetch_add(&accounts[b->pool].in_flight, (long)b->bytes);
-	atomic_store(&b->in_flight, true);
-	if (atomic_load(&b->pending) == 0) end_flight(b);
+	begin_flight(b);
 }
 
 /* Only who holds the lock writes these two. */
@@ -393,7 +435,9 @@ void slp_buffer_written(struct slp_buffer *b)
 void slp_buffer_done(struct slp_buffer *b)
 {
 	if (!atomic_load_explicit(&b->fault, memory_order_relaxed)) slp_buffer_written(b);
-	if (atomic_fetch_sub(&b->pending, 1) == 1) end_flight(b);
+	int pool = b->pool;
+	long bytes = (long)b->bytes;
+	if (atomic_fetch_sub(&b->pending, 1) == IN_FLIGHT + 1) atomic_fetch_sub(&accounts[pool].in_flight, bytes);
 }
 
 /* Brings adopted memory up to date and hands it back. */
@@ -411,7 +455,7 @@ static struct slp_buffer *next_retiring(bool all)
 {
 	slp_lock();
 	struct slp_buffer **p = &retiring, *b;
-	while ((b = *p) && !all && atomic_load(&b->pending)) p = &b->next;
+	while ((b = *p) && !all && tasks_of(b)) p = &b->next;
 	if (b) *p = b->next;
 	slp_unlock();
 	return b;

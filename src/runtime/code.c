@@ -216,10 +216,15 @@ static enum sl_status submit_along(struct slp_code *code, const struct slp_bindi
 	return SL_OK;
 }
 
+size_t slp_code_scratch(const struct slp_code *code)
+{
+	return slp_scratch_bytes(code->scratch, code->calls.op_scratch);
+}
+
 bool slp_code_find_scratch(const struct slp_code *code)
 {
 	struct slp_scratch scratch;
-	size_t bytes = slp_scratch_bytes(code->scratch, code->calls.op_scratch);
+	size_t bytes = slp_code_scratch(code);
 	return slp_scratch_get(bytes, &scratch) || slp_no_memory(bytes) == SL_OK;
 }
 

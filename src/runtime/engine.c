@@ -8,6 +8,7 @@
 
 #include "number.h"
 #include "runtime/explain.h"
+#include "runtime/finite.h"
 #include "runtime/fuzz.h"
 #include "runtime/fxt.h"
 #include "runtime/processes.h"
@@ -43,13 +44,20 @@ static int pick(int wanted, const char *variable, int low, int otherwise)
 	return v < INT_MAX ? (int)v : INT_MAX;
 }
 
+static int slave_processes(void)
+{
+	long long n = env_number("STARPU_TCPIP_MS_SLAVES", 0, 0);
+	return n < INT_MAX ? (int)n : INT_MAX;
+}
+
 /* Devices in slave processes, each with as many as there are threads; StarPU would take as many as a slave has cores. */
 static int expected_slaves(void)
 {
 #ifdef STARPU_USE_TCPIP_MASTER_SLAVE
-	int slaves = (int)env_number("STARPU_TCPIP_MS_SLAVES", 0, 0);
+	int slaves = slave_processes();
 	if (slaves) setenv("STARPU_NTCPIPMSTHREADS", "1", 0);
-	return slaves ? slaves * (int)env_number("STARPU_NTCPIPMSTHREADS", 1, 1) : 0;
+	long long all = slaves ? slaves * env_number("STARPU_NTCPIPMSTHREADS", 1, 1) : 0;
+	return all < INT_MAX ? (int)all : INT_MAX;
 #else
 	return 0;
 #endif
@@ -169,14 +177,19 @@ static void choose_fuzz(struct starpu_conf *conf)
 	conf->sched_policy_name = NULL;
 }
 
-/* StarPU reads files of measurements.  The variable would win over the policy that it is given. */
+/* StarPU reads files of measurements.  The variable would win over the policy that it is given.  Where GPUs are plugged in
+ * matters to those who use some: hwloc takes 10 ms to ask the PCI bus and X displays. */
 static int init_starpu(struct starpu_conf *conf)
 {
 	const char *sched = getenv("STARPU_SCHED");
+	bool looks = conf->ncuda || getenv("HWLOC_COMPONENTS");
 	if (sched) unsetenv("STARPU_SCHED");
+	if (!looks) setenv("HWLOC_COMPONENTS", "-pci,-gl,-opencl", 1);
 	locale_t locale = slp_number_begin();
 	int ret = starpu_init(conf);
 	slp_number_end(locale);
+	if (!looks) unsetenv("HWLOC_COMPONENTS");
+	slp_slaves_met();
 	if (sched) setenv("STARPU_SCHED", sched, 1);
 	return ret;
 }
@@ -190,6 +203,7 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	enum sl_status s = check_policy(at, c->sched);
 	if (s == SL_OK) s = check_teams(at, c->teams, gpus);
 	if (s == SL_OK) s = check_home(at);
+	if (s == SL_OK) s = slp_slaves_meet(at, slave_processes());
 	if (s != SL_OK) return s;
 	conf.precedence_over_environment_variables = 1;
 	conf.sched_policy_name = c->sched;
@@ -250,6 +264,7 @@ static void start_watch(void)
 {
 	long long seconds = env_number("SL_DEADLINE", 0, 0), ends = env_number("SL_DEADLINE_ERROR", 0, 0);
 	if (!sl_is_simulated()) slp_watch_start((double)seconds, ends > 0); /* simulated time is not that of threads */
+	slp_finite_wanted = env_number("SL_NAN", 0, 0) > 0 && !sl_is_simulated();
 }
 
 enum sl_status (*slp_engine_join)(const char *at, const char *transport);
@@ -315,7 +330,8 @@ static enum sl_status refuse_child(const char *at)
  * Random numbers start at config->seed, or without a config go on as sl_seed told.  Returns SL_EINVAL for a scheduling
  * policy that StarPU does not have, numbers below 0, or if the library simulates and is told no machine; SL_EDEVICE for
  * more teams than cores or than 64, for no devices at all, or if StarPU cannot start so; SL_EIO if the folder in which
- * it keeps what it measures cannot be made, or if the other processes of a run cannot be met (doc/distributed.md);
+ * it keeps what it measures cannot be made, or if the other processes of a run cannot be met (doc/distributed.md, and slave
+ * processes: doc/parallel.md);
  * SL_ESTATE in the child of a fork, if the engine ran before.  After an error
  * the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
@@ -365,9 +381,11 @@ void slp_engine_idle(void)
 	struct slp_wait wait;
 	flush();
 	if (slp_watch_deadline > 0) slp_watch_wait(&wait);
+	double since = sl_time();
 	slp_wait_all_begin();
 	starpu_task_wait_for_all();
 	slp_wait_all_end();
+	if (slp_fxt_on) slp_fxt_waited("all", since);
 	if (slp_watch_deadline > 0) slp_watch_wait_over(&wait);
 }
 

@@ -7,6 +7,8 @@
 
 #include "number.h"
 #include "runtime/execute.h"
+#include "runtime/finite.h"
+#include "runtime/layers.h"
 #include "runtime/watch.h"
 
 _Atomic long slp_fail_kernel;
@@ -183,7 +185,10 @@ static enum sl_status compute(struct run *run, const struct slp_record *r, const
 	struct slp_kernel k = {.op = slp_ops[r->op], .attrs = attrs, .nin = r->nin, .nout = r->nout,
 			       .in = run->views, .out = run->views + r->nin, .scratch = op_scratch,
 			       .stream = run->cuda ? slp_gpu_stream() : NULL, .threads = slp_team_size()};
-	return call_kernel(run, &k, slp_record_types(r));
+	if (!slp_finite_wanted || run->cuda) return call_kernel(run, &k, slp_record_types(r));
+	struct slp_not_finite before = slp_finite_before(&k);
+	enum sl_status s = call_kernel(run, &k, slp_record_types(r));
+	return s == SL_OK ? slp_finite_after(&k, before) : s;
 }
 
 static void run_record(struct run *run, const struct slp_record *r)
@@ -209,7 +214,14 @@ static void run_calls(struct run *run)
 	find_bases(run);
 	const struct slp_call_list *p = run->seg->calls;
 	const struct slp_record *r = slp_record_first(p);
-	for (run->call = 0; run->call < p->nops; run->call++, r = slp_record_next(r)) run_record(run, r);
+	struct slp_laps laps;
+	bool timed = !run->elsewhere && !run->for_master && slp_laps_wanted(run->seg, run->cuda);
+	if (timed) slp_laps_begin(&laps, run->seg, run->cuda);
+	for (run->call = 0; run->call < p->nops; run->call++, r = slp_record_next(r)) {
+		run_record(run, r);
+		if (timed) slp_laps_call(&laps, run->call, r);
+	}
+	if (timed) slp_laps_end(&laps);
 	keep_faults(run);
 }
 

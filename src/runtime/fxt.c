@@ -8,7 +8,7 @@
 #include "runtime/fxt.h"
 #include "runtime/text.h"
 
-bool slp_fxt_on;
+bool slp_fxt_on, slp_fxt_naming;
 
 /* ---- call sites ------------------------------------------------------------------------------------------------- */
 
@@ -18,7 +18,7 @@ const char *slp_fxt_enter(const char *name)
 {
 	const char *outer = block;
 	char text[256];
-	if (!slp_fxt_on) return outer;
+	if (!slp_fxt_naming) return outer;
 	snprintf(text, sizeof text, "%s%s%s", outer ? outer : "", outer ? "/" : "", name);
 	block = slp_text_keep(text, outer);
 	return outer;
@@ -29,8 +29,8 @@ void slp_fxt_leave(const char *outer)
 	block = outer;
 }
 
-/* The block in "file:line [block]", up to the bracket; empty: none.  Folders may have blanks in their names. */
-static const char *block_path(const char *at)
+/* Folders may have blanks in their names. */
+const char *slp_fxt_block_path(const char *at)
 {
 	const char *in_block = strstr(at, " [");
 	return in_block ? in_block + 2 : at + strlen(at);
@@ -39,7 +39,7 @@ static const char *block_path(const char *at)
 /* Without the block behind it. */
 static size_t call_site_length(const char *at)
 {
-	const char *path = block_path(at);
+	const char *path = slp_fxt_block_path(at);
 	return (size_t)(path - at) - (*path ? 2 : 0);
 }
 
@@ -48,7 +48,7 @@ const char *slp_fxt_call_site_in_block(const char *at)
 {
 	char text[512];
 	if (!block || !at) return at;
-	const char *inner = block_path(at);
+	const char *inner = slp_fxt_block_path(at);
 	snprintf(text, sizeof text, "%.*s [%s%s%s", (int)call_site_length(at), at, block, *inner ? "/" : "]", inner);
 	return slp_text_keep(text, at);
 }
@@ -59,9 +59,11 @@ const char *slp_fxt_call_site_in_block(const char *at)
 struct kind {
 	struct kind *next;
 	uint32_t footprint;
+	size_t sites; /* where its calls were asked for */
 	int nops, number;
 	const char *name;
-	unsigned colour;
+	const struct sl_op *heaviest; /* of its calls; the family is its */
+	struct slp_layers *layers;    /* NULL: no memory */
 };
 
 static struct {
@@ -97,8 +99,8 @@ static const char *name_of(const struct slp_call_list *p)
 	return slp_text_keep(name, "segment");
 }
 
-/* The colour of the call that computes most. */
-static unsigned colour_of_calls(const struct slp_call_list *p)
+/* The call that computes most. */
+static const struct sl_op *heaviest_of(const struct slp_call_list *p)
 {
 	const struct slp_record *r = slp_record_first(p), *heaviest = r;
 	double most = -1;
@@ -107,7 +109,7 @@ static unsigned colour_of_calls(const struct slp_call_list *p)
 		if (flops > most) heaviest = r;
 		if (flops > most) most = flops;
 	}
-	return slp_op_colour(slp_ops[heaviest->op]);
+	return slp_ops[heaviest->op];
 }
 
 static void write_types(FILE *f, const struct slp_type *t, int n)
@@ -119,11 +121,30 @@ static void write_types(FILE *f, const struct slp_type *t, int n)
 	if (n > SHOWN) fprintf(f, ", ...");
 }
 
+/* On one line, whatever users put into names. */
+static void write_text(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) fputc(iscntrl((unsigned char)text[i]) ? ' ' : text[i], kinds.file);
+}
+
+/* The blocks that its calls belong to, if there are several, and about what each takes. */
+static void describe_layers(const struct kind *k)
+{
+	if (!k->layers || k->layers->count < 2) return;
+	fprintf(kinds.file, "layers\t%d", k->number);
+	for (int i = 0; i < k->layers->count; i++) {
+		slp_fprintf(kinds.file, "\t%.0f\t", k->layers->weight[i]);
+		write_text(k->layers->paths[i], strlen(k->layers->paths[i]));
+	}
+	fputc('\n', kinds.file);
+}
+
 /* A line that says what tasks of the kind compute. */
 static void describe(const struct kind *k, const struct slp_call_list *p)
 {
 	const struct slp_record *r = slp_record_first(p);
-	slp_fprintf(kinds.file, "kind\t%d\t%s\t%d\t%.0f\t", k->number, k->name, p->nops, p->flops);
+	slp_fprintf(kinds.file, "kind\t%d\t%s\t%d\t%.0f\t%06x\t%s\t", k->number, k->name, p->nops, p->flops,
+		    slp_op_colour(k->heaviest), slp_op_family(k->heaviest));
 	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) {
 		fprintf(kinds.file, "%s%s(", i ? "; " : "", slp_ops[r->op]->name);
 		write_types(kinds.file, slp_record_types(r), r->nin);
@@ -131,16 +152,27 @@ static void describe(const struct kind *k, const struct slp_call_list *p)
 		write_types(kinds.file, slp_record_types(r) + r->nin, r->nout);
 	}
 	fputc('\n', kinds.file);
+	describe_layers(k);
+}
+
+/* Call sites are kept once each: their addresses say which they are. */
+static size_t sites_of(const struct slp_call_list *p)
+{
+	size_t hash = 0;
+	const struct slp_record *r = slp_record_first(p);
+	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) hash = hash * 31 + (size_t)r->at;
+	return hash;
 }
 
 static struct kind *kind_of(const struct slp_call_list *p)
 {
 	struct kind **bucket = &kinds.buckets[p->footprint % (sizeof kinds.buckets / sizeof *kinds.buckets)];
+	size_t sites = sites_of(p);
 	for (struct kind *k = *bucket; k; k = k->next)
-		if (k->footprint == p->footprint && k->nops == p->nops) return k;
+		if (k->footprint == p->footprint && k->nops == p->nops && k->sites == sites) return k;
 	struct kind *k = slp_try_malloc(sizeof *k);
 	if (!k) return NULL;
-	*k = (struct kind){*bucket, p->footprint, p->nops, kinds.count++, name_of(p), colour_of_calls(p)};
+	*k = (struct kind){*bucket, p->footprint, sites, p->nops, kinds.count++, name_of(p), heaviest_of(p), slp_layers_of(p)};
 	*bucket = k;
 	if (kinds.file) describe(k, p);
 	return k;
@@ -162,7 +194,7 @@ static void set_call_site(struct starpu_task *task, const char *at)
 /* How much of a block's path another call's site shares: "net0/dense0" and "net0/dense1" are both in "net0". */
 static size_t shared(const char *path, size_t length, const char *at)
 {
-	const char *other = at ? block_path(at) : "";
+	const char *other = at ? slp_fxt_block_path(at) : "";
 	size_t n = 0, whole = 0;
 	for (; n < length && other[n] == path[n]; n++)
 		if (path[n] == '/') whole = n;
@@ -170,32 +202,61 @@ static size_t shared(const char *path, size_t length, const char *at)
 	return ends ? n : whole;
 }
 
-/* On one line, whatever users put into names. */
-static void write_text(const char *text, size_t length)
+/* A number for each thread of the program, from 0. */
+static int thread_number(void)
 {
-	for (size_t i = 0; i < length; i++) fputc(iscntrl((unsigned char)text[i]) ? ' ' : text[i], kinds.file);
+	static atomic_int count;
+	static _Thread_local int number = -1;
+	if (number < 0) number = atomic_fetch_add(&count, 1);
+	return number;
 }
 
-/* The site of the first call, and the block that all calls are in. */
+/* When and by which thread it was submitted, the site of the first call, and the block that all calls are in. */
 static void write_task(const struct slp_call_list *p, unsigned long job, int kind)
 {
 	const struct slp_record *r = slp_record_first(p);
-	const char *at = r->at ? r->at : "?", *path = block_path(at);
+	const char *at = r->at ? r->at : "?", *path = slp_fxt_block_path(at);
 	size_t length = strcspn(path, "]");
-	fprintf(kinds.file, "task\t%lu\t%d\t", job, kind);
+	flockfile(kinds.file); /* workers write lines, too */
+	slp_fprintf(kinds.file, "task\t%lu\t%d\t%.9f\t%d\t", job, kind, sl_time(), thread_number());
 	write_text(at, call_site_length(at));
 	for (int i = 0; length && i < p->nops; i++, r = slp_record_next(r)) length = shared(path, length, r->at);
 	if (length) fputs(" [", kinds.file);
 	write_text(path, length);
 	fputs(length ? "]\n" : "\n", kinds.file);
+	funlockfile(kinds.file);
 }
 
-void slp_fxt_task(const struct slp_segment *seg, struct starpu_task *task)
+void slp_fxt_spent(const struct slp_layers *layers, const double *seconds)
+{
+	if (!kinds.file) return;
+	flockfile(kinds.file);
+	fprintf(kinds.file, "spent\t%lu", starpu_task_get_job_id(starpu_task_get_current()));
+	for (int i = 0; i < layers->count; i++) slp_fprintf(kinds.file, "\t%.1f", 1e6 * seconds[i]);
+	fputc('\n', kinds.file);
+	funlockfile(kinds.file);
+}
+
+void slp_fxt_waited(const char *what, double since)
+{
+	const struct slp_call *call = &slp_current_call;
+	const char *at = call->at ? call->at : "?";
+	if (!slp_fxt_on || !kinds.file) return;
+	flockfile(kinds.file);
+	slp_fprintf(kinds.file, "wait\t%.9f\t%.9f\t%d\t%s\t%s\t", since, sl_time(), thread_number(), what,
+		    call->at ? call->function : "the program");
+	write_text(at, call_site_length(at));
+	fputc('\n', kinds.file);
+	funlockfile(kinds.file);
+}
+
+void slp_fxt_task(struct slp_segment *seg, struct starpu_task *task)
 {
 	const struct kind *k = kind_of(seg->calls);
 	if (!k) return;
+	seg->layers = k->layers && k->layers->count > 1 ? k->layers : NULL;
 	task->name = k->name;
-	task->color = k->colour;
+	task->color = slp_op_colour(k->heaviest);
 	set_call_site(task, slp_record_first(seg->calls)->at);
 	if (kinds.file) write_task(seg->calls, starpu_task_get_job_id(task), k->number);
 }
@@ -269,6 +330,7 @@ void slp_fxt_start(void)
 {
 	static bool before;
 	slp_fxt_on = slp_fxt_recorded();
+	slp_fxt_naming = slp_fxt_on || atomic_load(&slp_profile_on);
 	const char *path = slp_fxt_on ? getenv("SL_TRACE_TASKS") : NULL;
 	if (!path || !*path || kinds.file) return;
 	if (before) fprintf(stderr, "starling: started again: the trace will be of what follows only\n");
@@ -280,11 +342,15 @@ void slp_fxt_start(void)
 void slp_fxt_stop(void)
 {
 	for (size_t i = 0; i < sizeof kinds.buckets / sizeof *kinds.buckets; i++)
-		for (struct kind *k; (k = kinds.buckets[i]); free(k)) kinds.buckets[i] = k->next;
+		for (struct kind *k; (k = kinds.buckets[i]); free(k)) {
+			kinds.buckets[i] = k->next;
+			slp_layers_free(k->layers);
+		}
 	kinds.count = 0;
 	if (kinds.file && fclose(kinds.file)) fprintf(stderr, "starling: SL_TRACE_TASKS: not all could be written: %m\n");
 	kinds.file = NULL;
 	iterations.depth = 0;
 	iterations.steps = 0;
 	slp_fxt_on = false;
+	slp_fxt_naming = atomic_load(&slp_profile_on);
 }

@@ -1,15 +1,67 @@
-/* cuBLAS and cuDNN handles: one of each a CUDA worker, made at first use, on the worker's stream. */
+/* cuBLAS and cuDNN: loaded at first use, and then a handle of each a CUDA worker, on the worker's stream. */
 #include "runtime/runtime.h"
 
 #ifdef HAVE_CUDA
-#include <cublas_v2.h>
-#include <cudnn.h>
+#include <dlfcn.h>
+#include <pthread.h>
 #include <starpu_cuda.h>
+#include <string.h>
+
+#include "cuda_libs.h"
 
 static struct {
 	cublasHandle_t blas;
 	cudnnHandle_t dnn;
 } handles[STARPU_NMAXWORKERS];
+
+/* ---- the libraries ---------------------------------------------------------------------------------------------- */
+
+struct library {
+	const char *soname;
+	const char *const *names; /* of functions; NULL: they are there */
+	void *functions;          /* where they go, in the order of their names */
+	char why[256];            /* it cannot be used */
+};
+
+#ifdef SLP_EMULATE /* what is emulated is linked */
+#define X(f) .f = f,
+struct slp_cublas_functions slp_blas = {SLP_CUBLAS_FUNCTIONS(X)};
+struct slp_cudnn_functions slp_dnn = {SLP_CUDNN_FUNCTIONS(X)};
+static struct library cublas, cudnn;
+#else
+#define TEXT(f) #f
+#define X(f) TEXT(f),
+struct slp_cublas_functions slp_blas;
+struct slp_cudnn_functions slp_dnn;
+static struct library cublas = {SLP_CUBLAS_SONAME, (const char *const[]){SLP_CUBLAS_FUNCTIONS(X) NULL}, &slp_blas, ""};
+static struct library cudnn = {SLP_CUDNN_SONAME, (const char *const[]){SLP_CUDNN_FUNCTIONS(X) NULL}, &slp_dnn, ""};
+#endif
+
+static bool find_functions(struct library *l)
+{
+	void *library = dlopen(l->soname, RTLD_NOW | RTLD_LOCAL);
+	char *at = l->functions;
+	for (; library && *l->names; l->names++, at += sizeof(void *)) {
+		void *function = dlsym(library, *l->names);
+		if (!function) break;
+		memcpy(at, &function, sizeof function);
+	}
+	if (library && !*l->names) return true;
+	snprintf(l->why, sizeof l->why, "%s", dlerror());
+	return false;
+}
+
+static bool is_loaded(struct library *l, const struct slp_kernel *k)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_lock(&lock);
+	if (l->names && !*l->why && find_functions(l)) l->names = NULL;
+	pthread_mutex_unlock(&lock);
+	if (l->names) slp_kernel_fail(k, SL_EKERNEL, "%s", l->why);
+	return !l->names;
+}
+
+/* ---- handles ---------------------------------------------------------------------------------------------------- */
 
 /* Before each kernel.  What StarPU has met and dealt with before, such as memory that it did not get at once, is no
  * error of the kernel: it is forgotten here. */
@@ -19,23 +71,30 @@ void *slp_gpu_stream(void)
 	return starpu_cuda_get_local_stream();
 }
 
+void slp_gpu_wait(void)
+{
+	cudaStreamSynchronize(starpu_cuda_get_local_stream()); /* a fault is that of the task, at its end */
+}
+
 void *slp_cublas(const struct slp_kernel *k)
 {
 	cublasHandle_t *h = &handles[starpu_worker_get_id()].blas;
-	cublasStatus_t s = *h ? CUBLAS_STATUS_SUCCESS : cublasCreate(h);
-	if (s == CUBLAS_STATUS_SUCCESS) s = cublasSetStream(*h, k->stream);
+	if (!*h && !is_loaded(&cublas, k)) return NULL;
+	cublasStatus_t s = *h ? CUBLAS_STATUS_SUCCESS : slp_blas.cublasCreate(h);
+	if (s == CUBLAS_STATUS_SUCCESS) s = slp_blas.cublasSetStream(*h, k->stream);
 	if (s == CUBLAS_STATUS_SUCCESS) return *h;
-	slp_kernel_fail(k, SL_EKERNEL, "cuBLAS: %s", cublasGetStatusString(s));
+	slp_kernel_fail(k, SL_EKERNEL, "cuBLAS: %s", slp_blas.cublasGetStatusString(s));
 	return NULL;
 }
 
 void *slp_cudnn(const struct slp_kernel *k)
 {
 	cudnnHandle_t *h = &handles[starpu_worker_get_id()].dnn;
-	cudnnStatus_t s = *h ? CUDNN_STATUS_SUCCESS : cudnnCreate(h);
-	if (s == CUDNN_STATUS_SUCCESS) s = cudnnSetStream(*h, k->stream);
+	if (!*h && !is_loaded(&cudnn, k)) return NULL;
+	cudnnStatus_t s = *h ? CUDNN_STATUS_SUCCESS : slp_dnn.cudnnCreate(h);
+	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetStream(*h, k->stream);
 	if (s == CUDNN_STATUS_SUCCESS) return *h;
-	slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", cudnnGetErrorString(s));
+	slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_dnn.cudnnGetErrorString(s));
 	return NULL;
 }
 
@@ -43,8 +102,8 @@ static void destroy(void *arg)
 {
 	(void)arg;
 	int worker = starpu_worker_get_id();
-	if (handles[worker].blas) cublasDestroy(handles[worker].blas);
-	if (handles[worker].dnn) cudnnDestroy(handles[worker].dnn);
+	if (handles[worker].blas) slp_blas.cublasDestroy(handles[worker].blas);
+	if (handles[worker].dnn) slp_dnn.cudnnDestroy(handles[worker].dnn);
 	handles[worker].blas = NULL;
 	handles[worker].dnn = NULL;
 }
@@ -59,6 +118,10 @@ void slp_gpu_shutdown(void)
 void *slp_gpu_stream(void)
 {
 	return NULL;
+}
+
+void slp_gpu_wait(void)
+{
 }
 
 void slp_gpu_shutdown(void)

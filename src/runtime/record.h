@@ -45,6 +45,7 @@ struct slp_watched {
 	struct slp_segment *older, *newer;
 };
 
+struct slp_layers;
 struct slp_segment {
 	struct slp_segment *next;
 	struct slp_call_list own;
@@ -64,6 +65,7 @@ struct slp_segment {
 	struct slp_buffer **buffers; /* of the task, without scratch */
 	size_t need;                 /* bytes of memory that it takes where it runs (admission.c) */
 	int nbuffers, max_buffers;
+	const struct slp_layers *layers; /* whose times a trace gets (layers.h); NULL: none */
 	bool here; /* a worker of this process has run it */
 	struct slp_watched watched;
 };

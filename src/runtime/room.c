@@ -19,7 +19,7 @@
 #include "runtime/runtime.h"
 
 enum {
-	LEAST = 4 << 20, MOST = 64 << 20, /* is left for what libraries ask for themselves */
+	LEAST = 4 << 20, MOST = 128 << 20, /* is left for what kernels and libraries ask for themselves */
 	FRESH_MS = 100
 };
 
@@ -213,6 +213,16 @@ bool slp_room_for(size_t bytes)
 	atomic_store(&asked, bytes);
 	atomic_store(&read_at, now_ms());
 	return true;
+}
+
+bool slp_room_could_be(size_t bytes, size_t more)
+{
+	enum { HUGE = 64 << 20 };
+	bool fresh = bytes < HUGE && now_ms() - atomic_load(&read_at) < FRESH_MS;
+	if (fresh && atomic_load(&asked) + bytes <= atomic_load(&enough)) return true;
+	uint64_t all = read_room().bytes;
+	all = all < UINT64_MAX - more ? all + more : UINT64_MAX;
+	return all >= bytes && all - bytes >= left_beside(bytes);
 }
 
 size_t slp_room(void)

@@ -1,6 +1,7 @@
 /* Run-ahead: how far submission may be ahead of execution, in tasks, and waiting for work to end.
  * Waiting keeps the engine locked, so that the order of submission stays that of the calls; what ends on the workers
  * never takes that lock.  Locks are StarPU's, which in simulation let simulated time pass. */
+#include "runtime/fxt.h"
 #include "runtime/watch.h"
 
 static struct {
@@ -55,6 +56,7 @@ static void wait_below(int target)
 	starpu_pthread_mutex_unlock(&ahead.lock);
 	if (watched) slp_watch_wait_over(&wait);
 	if (!in_time) slp_watch_fail();
+	if (slp_fxt_on) slp_fxt_waited(target ? "run-ahead" : "tasks", 1e-9 * (double)start);
 	SLP_COUNT(stalls);
 	atomic_fetch_add(&slp_counters.stall_ns, now_ns() - start);
 }

@@ -113,7 +113,7 @@ struct slp_buffer {
 	size_t bytes;
 	atomic_int pending;    /* submitted segments that use it */
 	atomic_int waiters;    /* threads of the program that wait for it */
-	atomic_bool in_flight; /* nobody holds it, and tasks are pending */
+	atomic_int seen;       /* how often the program looks at its memory (sl_values): then it outlives the engine */
 	_Atomic uint32_t fault; /* what spoilt its value; 0: nothing */
 	_Atomic uint64_t readers; /* memory nodes that new values are sent to as soon as they are there, as bits */
 	_Atomic uint32_t version; /* counts what is submitted to write it */
@@ -148,7 +148,11 @@ void slp_buffer_clear(void);
 size_t slp_buffer_class_bytes(size_t bytes);
 bool slp_buffer_owns_memory(void); /* all values lie in main memory, which is asked for here */
 void *slp_buffer_memory(size_t bytes); /* main memory, for which idle buffers go if they must; NULL: none */
+bool slp_buffer_could_be(size_t bytes); /* false: there is not so much, whatever tasks under way let go of */
 /* Without the lock: */
+enum { SLP_LARGE = 16 << 20 }; /* bytes; whether there is room for less is not asked beforehand */
+/* Why there is no room for so many bytes and a scratch of that size, as slp_room_text; NULL: there may be. */
+const char *slp_no_room(size_t bytes, size_t scratch, char text[160]);
 void slp_buffer_reap(bool all); /* gives back adopted memory that is no longer in use */
 void slp_buffer_retire(void);   /* gives back all adopted memory: the engine stops */
 /* From a worker: a segment that used the buffer has ended. */
@@ -176,6 +180,7 @@ static inline size_t slp_scratch_bytes(size_t results, size_t calls) /* for dead
 }
 /* At least so much for each worker; 0: none.  False without memory, without an error.  Locked. */
 bool slp_scratch_get(size_t bytes, struct slp_scratch *scratch);
+size_t slp_scratch_missing(size_t bytes); /* what slp_scratch_get would ask for */
 void slp_scratch_used(const struct slp_scratch *scratch); /* from a worker */
 void slp_scratch_clear(void);
 
@@ -233,8 +238,11 @@ void slp_codelets_init(void);
 void slp_cpu_segment(void *buffers[], void *arg);
 void slp_cuda_segment(void *buffers[], void *arg);
 
-/* ---- slave processes (slaves.c) --------------------------------------------------------------------------------- */
+/* ---- slave processes (slaves.c, slave_meeting.c) ---------------------------------------------------------------- */
 
+/* Before StarPU starts, and after: master and slaves wait for each other; SL_EIO if they do not come. */
+enum sl_status slp_slaves_meet(const char *at, int slaves);
+void slp_slaves_met(void);
 /* The workers of slave processes, up to max of them; their number. */
 int slp_slave_workers(int *ids, int max);
 /* Has a task carry what a slave process needs to run the segment; false without memory. */
@@ -267,6 +275,7 @@ int slp_code_scratch_slot(struct slp_code *code, size_t offset, size_t bytes);
 void slp_code_name(struct slp_code *code, const char *format, ...) SLP_PRINTF(2); /* for people; without memory: none */
 /* Adds a call; addresses of its inputs, then of its outputs.  False with an error. */
 bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_address *addresses);
+size_t slp_code_scratch(const struct slp_code *code);
 bool slp_code_find_scratch(const struct slp_code *code); /* what its calls work in; false with an error; locked */
 /* Locked.  bindings: one a slot; patches in the order of the calls. */
 enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
@@ -323,5 +332,6 @@ struct slp_rng slp_rng_take(int count); /* the first of so many real ones */
 
 void slp_gpu_shutdown(void); /* destroys the library handles of each worker */
 void *slp_gpu_stream(void);
+void slp_gpu_wait(void); /* until the worker's stream has done all */
 
 #endif

@@ -44,11 +44,31 @@ static const struct slp_scratch *find(size_t bytes)
 	return NULL;
 }
 
+static size_t class_for(size_t bytes)
+{
+	return slp_buffer_class_bytes(bytes < LEAST ? LEAST : bytes);
+}
+
+size_t slp_scratch_missing(size_t bytes)
+{
+	return bytes && !find(class_for(bytes)) ? class_for(bytes) * (size_t)slp_engine.nteams : 0;
+}
+
+const char *slp_no_room(size_t bytes, size_t scratch, char text[160])
+{
+	if (bytes < SLP_LARGE) return NULL;
+	slp_lock();
+	bytes += slp_scratch_missing(scratch);
+	bool fits = slp_buffer_could_be(bytes);
+	slp_unlock();
+	return fits ? NULL : slp_room_text(bytes, text);
+}
+
 bool slp_scratch_get(size_t bytes, struct slp_scratch *scratch)
 {
 	*scratch = (struct slp_scratch){0};
 	if (!bytes) return true;
-	size_t wanted = slp_buffer_class_bytes(bytes < LEAST ? LEAST : bytes);
+	size_t wanted = class_for(bytes);
 	const struct slp_scratch *s = find(wanted);
 	if (s) *scratch = *s;
 	if (s) return true;

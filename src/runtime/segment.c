@@ -340,6 +340,7 @@ static struct starpu_task *make_task(struct slp_segment *seg)
 	task->cl = slp_codelet_of(seg->calls->nops == 1 ? seg->calls->op : -1);
 	task->name = task->cl->name;
 	seg->here = false;
+	seg->layers = NULL;
 	if (!slp_engine.nslaves) {
 		task->cl_arg = seg;
 		task->cl_arg_size = sizeof *seg;
@@ -353,19 +354,14 @@ static struct starpu_task *make_task(struct slp_segment *seg)
 	return task;
 }
 
-/* As if it were written: StarPU ends programs that read what never was. */
-static void settle(starpu_data_handle_t handle)
+/* Waits until nobody uses the values.  What is only written counts as written then: StarPU ends programs that read what
+ * never was.  Of others, what runs yet notes at its end what has become of the values: that must not come after what is
+ * noted here. */
+static void settle(const struct slp_buffer *b, enum starpu_data_access_mode mode)
 {
-	if (starpu_data_acquire_on_node(handle, STARPU_MAIN_RAM, STARPU_W) == 0)
-		starpu_data_release_on_node(handle, STARPU_MAIN_RAM);
-}
-
-/* What runs yet notes at its end what has become of the values: it must not come after what is noted here. */
-static void let_end(const struct slp_buffer *b)
-{
-	if (b->lost) return;
-	if (starpu_data_acquire_on_node(b->handle, STARPU_ACQUIRE_NO_NODE, STARPU_RW) == 0)
-		starpu_data_release_on_node(b->handle, STARPU_ACQUIRE_NO_NODE);
+	int node = mode == STARPU_W ? STARPU_MAIN_RAM : STARPU_ACQUIRE_NO_NODE;
+	if (mode != STARPU_W && b->lost) return;
+	if (starpu_data_acquire_on_node(b->handle, node, mode) == 0) starpu_data_release_on_node(b->handle, node);
 }
 
 /* A segment that could not be submitted: its results are spoilt. */
@@ -378,8 +374,7 @@ static void give_up(struct slp_segment *seg, enum sl_status status, const char *
 	for (int i = 0; i < seg->nslots; i++) {
 		struct slp_buffer *b = seg->slots[i].mode & STARPU_W ? seg->slots[i].buffer : NULL;
 		if (!b) continue;
-		if (seg->slots[i].mode == STARPU_W) settle(b->handle);
-		else let_end(b);
+		settle(b, seg->slots[i].mode == STARPU_W ? STARPU_W : STARPU_RW);
 		atomic_store(&b->fault, fault);
 	}
 	segment_done(seg);

@@ -52,6 +52,9 @@ static int team_range(int team, int teams, int *count)
 	int cores = slp_team_cores_total();
 	int first = team * cores / teams, end = (team + 1) * cores / teams;
 	*count = end > first ? end - first : 1;
+#ifdef SLP_ONE_THREAD /* ThreadSanitizer does not see how OpenMP's threads wait for each other */
+	*count = 1;
+#endif
 	return first;
 }
 

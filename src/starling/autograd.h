@@ -1,4 +1,4 @@
-/* Gradients: what to differentiate by, recording, going back.  Errors are told as base.h says. */
+/* Gradients: what to differentiate by, recording, the backward pass.  Errors are reported as base.h describes. */
 #ifndef STARLING_AUTOGRAD_H
 #define STARLING_AUTOGRAD_H
 

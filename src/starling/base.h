@@ -9,7 +9,7 @@
  * Beside the errors that its documentation names, any of them may give SL_ENOMEM, and the first that needs the engine
  * those of sl_init.  What names no error, and is not said to be NULL after one, cannot fail.
  *
- * Times are in seconds, sizes in bytes, work in floating-point operations (flops), if nothing else is said. */
+ * Times are in seconds, sizes in bytes, work in floating-point operations (flops), by default. */
 #ifndef STARLING_BASE_H
 #define STARLING_BASE_H
 
@@ -109,7 +109,7 @@ struct sl_config {
 	int runahead_tasks;        /* tasks submitted but not finished, at most.  Default: SL_RUNAHEAD_TASKS or 512 */
 	size_t runahead_bytes;     /* memory on a device that waits for tasks.  Default: SL_RUNAHEAD_BYTES or 8 MiB */
 	uint64_t seed;             /* of random numbers; see sl_seed */
-	bool explain;              /* keeps what sl_explain tells.  Default: SL_EXPLAIN or not */
+	bool explain;              /* keeps what sl_explain reports.  Default: SL_EXPLAIN or not */
 };
 
 SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *config);
@@ -166,6 +166,12 @@ struct sl_stats {
 SL_API void sl_stats_get(struct sl_stats *stats);
 SL_API void sl_stats_reset(void);
 SL_API void sl_stats_print(FILE *file);
+
+/* ---- time of each call ------------------------------------------------------------------------------------------ */
+
+SL_API void sl_profile_start(void);
+SL_API void sl_profile_stop(void);
+SL_API void sl_profile_print(FILE *file);
 
 #ifdef __cplusplus
 }

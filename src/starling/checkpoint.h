@@ -1,4 +1,4 @@
-/* Checkpoints: all that a run needs to go on as if it had never stopped, in one file.  Errors are told as base.h and
+/* Checkpoints: all that a run needs to go on as if it had never stopped, in one file.  Errors are reported as base.h and
  * io.h say; doc/checkpoints.md tells more. */
 #ifndef STARLING_CHECKPOINT_H
 #define STARLING_CHECKPOINT_H
@@ -15,11 +15,11 @@ extern "C" {
  * (sl_rng_get) always belongs to it. */
 struct sl_checkpoint_opts {
 	sl_block *net;             /* its parameters, running statistics among them; NULL: the trainer's block */
-	sl_trainer *trainer;       /* the optimiser's state, learning rate, schedule, steps */
+	sl_trainer *trainer;       /* its states and averages, learning rate, schedule, steps */
 	sl_loader *loader;         /* its order and position */
 	sl_metric *const *metrics; /* SL_METRICS(loss, accuracy) */
 	int nmetrics;
-	const char *const *names; /* of other tensors: averages of parameters, sums, … */
+	const char *const *names; /* of other tensors: sums, … */
 	sl_tensor *const *tensors;
 	int ntensors;
 	int64_t *epoch, *step; /* the program's counters: read when saving, set when restoring */

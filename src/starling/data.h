@@ -1,4 +1,4 @@
-/* Data sets and mini-batches.  Tensors belong as tensor.h says, errors are told as base.h says. */
+/* Data sets and mini-batches.  Tensors belong as tensor.h says, errors are reported as base.h describes. */
 #ifndef STARLING_DATA_H
 #define STARLING_DATA_H
 

@@ -1,7 +1,7 @@
 /* Several processes, on one machine or many, that train one network together (doc/distributed.md); programs that need it
  * include it beside starling.h.  A process takes part if SL_DIST says so; what follows is the same in a process that is
  * alone, which is rank 0 of 1.  Errors
- * are told as base.h says; beside those named, every exchange may give SL_EIO: a process has died, stopped, or did not come
+ * are reported as base.h describes; beside those named, every exchange may give SL_EIO: a process has died, stopped, or did not come
  * in time, and SL_ESTATE: the processes do not do the same.  The message names the rank. */
 #ifndef STARLING_DIST_H
 #define STARLING_DIST_H

@@ -1,5 +1,5 @@
 /* Symbols and programs: define, compile, run with inputs.  Symbols belong as tensors do (tensor.h); programs and plans
- * belong to who made them, until the function that frees them.  Errors are told as base.h says. */
+ * belong to who made them, until the function that frees them.  Errors are reported as base.h describes. */
 #ifndef STARLING_GRAPH_H
 #define STARLING_GRAPH_H
 

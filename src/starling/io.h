@@ -64,6 +64,16 @@ SL_API sl_block *sl_import_at(const char *at, const char *symbol, const char *co
 #define SL_IMPORT_(symbol, inputs, ninputs, params, ...)                                                               \
 	sl_import_at(SL_HERE, symbol, inputs, ninputs, params, (struct sl_import_opts){__VA_ARGS__})
 
+struct sl_import_onnx_opts {
+	const char *const *inputs; /* their order, if not the file's: SL_INPUTS("ids", "mask") */
+	int ninputs;
+	const char *output;        /* the result, or the node whose result it is; NULL: the model's first result */
+};
+#define SL_INPUTS(...) .inputs = SL_ARRAY(const char *, __VA_ARGS__), .ninputs = SL_COUNT_(char *, __VA_ARGS__)
+SL_API sl_block *sl_import_onnx_at(const char *at, const char *path, struct sl_import_onnx_opts opts);
+/* sl_import_onnx("model.onnx"), sl_import_onnx("model.onnx", SL_INPUTS("ids", "mask"), .output = "logits") */
+#define sl_import_onnx(path, ...) sl_import_onnx_at(SL_HERE, path, (struct sl_import_onnx_opts){__VA_ARGS__})
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,7 +5,7 @@
  * looked up (children, parameters, their tensors, names, plans) belongs to what it was asked of.  Tensors belong as
  * tensor.h says.
  *
- * Errors are told as base.h says.  Constructors of layers answer NULL, SL_EINVAL for options out of range.  Whether a
+ * Errors are reported as base.h describes.  Constructors of layers answer NULL, SL_EINVAL for options out of range.  Whether a
  * layer fits its input is found when it runs: SL_ESHAPE, SL_EDTYPE as its operation says, SL_ESTATE if sl_initialize
  * was not called, SL_EDEVICE if that did not name the input's device. */
 #ifndef STARLING_NN_H
@@ -98,6 +98,8 @@ SL_API sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *n
 SL_API sl_block *sl_block_retain(sl_block *block);
 SL_API void sl_block_free(sl_block *block);
 SL_API const char *sl_block_name(const sl_block *block);
+SL_API enum sl_status sl_block_set_prefix_at(const char *at, sl_block *block, const char *prefix);
+#define sl_block_set_prefix(block, prefix) sl_block_set_prefix_at(SL_HERE, block, prefix)
 SL_API int sl_block_children(const sl_block *block);
 SL_API sl_block *sl_block_child(const sl_block *block, int i);
 SL_API int sl_block_params(const sl_block *block, sl_param **params, int max);
@@ -108,6 +110,14 @@ SL_API sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *cons
 /* sl_forward(net, x), sl_forward(net, x, y) */
 #define sl_forward(block, ...)                                                                                         \
 	sl_forward_at(SL_HERE, block, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__))
+
+/* Several results: forward returns the first, and says what else it gives by sl_also, in their order. */
+enum { SL_MAX_RESULTS = 16 };
+SL_API enum sl_status sl_also_at(const char *at, sl_tensor *result);
+#define sl_also(result) sl_also_at(SL_HERE, result)
+SL_API enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tensor *const *in, int nin, sl_tensor **out,
+					int nout);
+#define sl_forward_all(block, in, nin, out, nout) sl_forward_all_at(SL_HERE, block, in, nin, out, nout)
 
 SL_API enum sl_status sl_forward_shards_at(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y);
 #define sl_forward_shards(block, n, x, y) sl_forward_shards_at(SL_HERE, block, n, x, y)
@@ -125,6 +135,40 @@ SL_API enum sl_status sl_initialize_at(const char *at, sl_block *block, struct s
 
 SL_API enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_shape input);
 #define sl_summary(file, block, input) sl_summary_at(SL_HERE, file, block, input)
+SL_API enum sl_status sl_summary_of_at(const char *at, FILE *file, sl_block *block, sl_tensor *const *in, int nin);
+#define sl_summary_of(file, block, in, nin) sl_summary_of_at(SL_HERE, file, block, in, nin)
+
+/* ---- looking for mistakes --------------------------------------------------------------------------------------- */
+
+/* Called after a block's forward, to look at what went in and what came out. */
+typedef void sl_hook(sl_block *block, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout, void *context);
+SL_API enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, void *context);
+#define sl_block_hook(block, hook, context) sl_block_hook_at(SL_HERE, block, hook, context)
+
+/* Where a gradient is least like central differences. */
+struct sl_gradcheck_worst {
+	int input;                /* its number; -1: of a parameter */
+	const sl_param *param;    /* NULL: of an input */
+	int64_t element;
+	double gradient, difference; /* by sl_backward, by central differences */
+	double error;             /* their distance, over the largest of both and 1 */
+};
+/* 0 means the default in brackets. */
+struct sl_gradcheck_opts {
+	double step;              /* to both sides, times the larger of the element and 1 [1e-6] */
+	double tolerance;         /* [1e-6] */
+	int64_t elements;         /* of each tensor so many at most, spread evenly [all] */
+	struct sl_gradcheck_worst *worst; /* filled in; NULL: not asked for */
+};
+typedef sl_tensor *sl_function(void *context, sl_tensor *const *in, int nin);
+SL_API enum sl_status sl_gradcheck_at(const char *at, sl_function *function, void *context, sl_tensor *const *in, int nin,
+				      struct sl_gradcheck_opts opts);
+#define sl_gradcheck(function, context, in, nin, ...)                                                                  \
+	sl_gradcheck_at(SL_HERE, function, context, in, nin, (struct sl_gradcheck_opts){__VA_ARGS__})
+SL_API enum sl_status sl_gradcheck_block_at(const char *at, sl_block *block, sl_tensor *const *in, int nin,
+					    struct sl_gradcheck_opts opts);
+#define sl_gradcheck_block(block, in, nin, ...)                                                                        \
+	sl_gradcheck_block_at(SL_HERE, block, in, nin, (struct sl_gradcheck_opts){__VA_ARGS__})
 
 struct sl_load_opts {
 	bool lenient;             /* missing and superfluous parameters are reported, not refused */
@@ -185,6 +229,33 @@ SL_API sl_block *sl_flatten_layer_at(const char *at);
 #define sl_flatten_layer() sl_flatten_layer_at(SL_HERE)
 SL_API sl_block *sl_embedding_at(const char *at, int64_t words, int64_t width);
 #define sl_embedding(words, width) sl_embedding_at(SL_HERE, words, width)
+SL_API sl_block *sl_position_embedding_at(const char *at, int64_t steps, int64_t width);
+#define sl_position_embedding(steps, width) sl_position_embedding_at(SL_HERE, steps, width)
+struct sl_multi_head_attention_opts {
+	bool causal;              /* a step sees none of those behind it */
+	bool no_bias;
+	struct sl_initializer weight_init;
+};
+SL_API sl_block *sl_multi_head_attention_at(const char *at, int64_t width, int heads,
+					    struct sl_multi_head_attention_opts opts);
+#define sl_multi_head_attention(width, heads, ...)                                                                     \
+	sl_multi_head_attention_at(SL_HERE, width, heads, (struct sl_multi_head_attention_opts){__VA_ARGS__})
+struct sl_recurrent_layer_opts {
+	int layers;               /* one on top of the other; 0 means 1 */
+	bool bidirectional;       /* each from both ends: the results are twice as wide */
+	double dropout;           /* between layers, in training */
+	bool batch_first;         /* x is (rows, steps, inputs) instead of (steps, rows, inputs), and so is the result */
+	bool no_bias;
+	bool relu;                /* sl_rnn: instead of tanh */
+	int64_t in_units;         /* 0: known from the first input */
+	struct sl_initializer init; /* of all parameters; default: uniform, to one over the root of hidden */
+};
+SL_API sl_block *sl_rnn_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts);
+#define sl_rnn(hidden, ...) sl_rnn_at(SL_HERE, hidden, (struct sl_recurrent_layer_opts){__VA_ARGS__})
+SL_API sl_block *sl_lstm_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts);
+#define sl_lstm(hidden, ...) sl_lstm_at(SL_HERE, hidden, (struct sl_recurrent_layer_opts){__VA_ARGS__})
+SL_API sl_block *sl_gru_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts);
+#define sl_gru(hidden, ...) sl_gru_at(SL_HERE, hidden, (struct sl_recurrent_layer_opts){__VA_ARGS__})
 SL_API sl_block *sl_lambda_at(const char *at, const char *name, sl_tensor *(*function)(sl_tensor *x));
 #define sl_lambda(name, function) sl_lambda_at(SL_HERE, name, function)
 /* x + body(x), or shortcut(x) + body(x), and then an activation; the children are taken over. */
@@ -233,6 +304,7 @@ struct sl_optimizer {
 	double eps;               /* [1e-8] */
 	double weight_decay;
 	double clip_norm, clip_value; /* of the gradients, all together and each; 0: none */
+	double average;           /* what stays of the parameters' moving averages in a step; 0: none are kept */
 	struct sl_schedule schedule;
 };
 #define sl_sgd(...) ((struct sl_optimizer){.kind = SL_SGD, __VA_ARGS__})
@@ -252,6 +324,22 @@ SL_API enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, in
 					 struct sl_trainer_step_opts opts);
 #define sl_trainer_step(trainer, batch_size, ...)                                                                      \
 	sl_trainer_step_at(SL_HERE, trainer, batch_size, (struct sl_trainer_step_opts){__VA_ARGS__})
+/* What parameters differ by; 0: as they are. */
+struct sl_group_opts {
+	double lr_scale;          /* times the learning rate */
+	double weight_decay;      /* instead of the optimiser's */
+	bool no_decay;
+};
+SL_API enum sl_status sl_trainer_group_at(const char *at, sl_trainer *trainer, const char *pattern,
+					  struct sl_group_opts opts);
+#define sl_trainer_group(trainer, pattern, ...)                                                                        \
+	sl_trainer_group_at(SL_HERE, trainer, pattern, (struct sl_group_opts){__VA_ARGS__})
+SL_API enum sl_status sl_freeze_at(const char *at, sl_block *block, const char *pattern);
+#define sl_freeze(block, pattern) sl_freeze_at(SL_HERE, block, pattern)
+SL_API enum sl_status sl_unfreeze_at(const char *at, sl_block *block, const char *pattern);
+#define sl_unfreeze(block, pattern) sl_unfreeze_at(SL_HERE, block, pattern)
+SL_API enum sl_status sl_trainer_use_averages_at(const char *at, sl_trainer *trainer, bool averages);
+#define sl_trainer_use_averages(trainer, averages) sl_trainer_use_averages_at(SL_HERE, trainer, averages)
 SL_API enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const char *path);
 #define sl_trainer_save(trainer, path) sl_trainer_save_at(SL_HERE, trainer, path)
 SL_API enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const char *path);
@@ -269,6 +357,7 @@ enum sl_reduction { SL_REDUCTION_MEAN, SL_REDUCTION_SUM };
 struct sl_step_opts {
 	unsigned passes_off;
 	enum sl_reduction reduction; /* [SL_REDUCTION_MEAN] */
+	int accumulate;              /* so many runs in turn, of a micro-batch each, make a step of the trainer [1] */
 };
 SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer,
 				   struct sl_step_opts opts);

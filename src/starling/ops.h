@@ -1,6 +1,6 @@
 /* Operations on tensors.  Each returns a new tensor at once (it is computed later), or NULL after a mistake.
  *
- * Arguments and results belong as tensor.h says, errors are told as base.h says.  What holds for all operations:
+ * Arguments and results belong as tensor.h says, errors are reported as base.h describes.  What holds for all operations:
  *
  * - The result is on the device of the arguments, which must agree, but for those on `auto`: SL_EDEVICE.  On a GPU,
  *   SL_EUNSUPPORTED if the operation has no CUDA kernel for the data type.
@@ -230,6 +230,18 @@ struct sl_linear_opts {
 SL_API sl_tensor *sl_linear_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_linear_opts opts);
 #define sl_linear(x, w, b, ...) sl_linear_at(SL_HERE, x, w, b, (struct sl_linear_opts){__VA_ARGS__})
 
+enum sl_cell { SL_CELL_TANH, SL_CELL_RELU, SL_CELL_LSTM, SL_CELL_GRU };
+struct sl_recurrent_opts {
+	sl_tensor *bias;       /* SL_CELL_GRU: of what the state gives */
+	sl_tensor *cell;       /* SL_CELL_LSTM: at first; NULL: zeros */
+	sl_tensor **last_cell; /* SL_CELL_LSTM: gets it after the last step */
+	bool reverse;          /* from the last step to the first */
+};
+SL_API sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight,
+				  sl_tensor *state, struct sl_recurrent_opts opts);
+#define sl_recurrent(cell, gates, weight, state, ...)                                                                  \
+	sl_recurrent_at(SL_HERE, cell, gates, weight, state, (struct sl_recurrent_opts){__VA_ARGS__})
+
 /* ---- convolution and pooling, NCHW ------------------------------------------------------------------------------ */
 
 struct sl_conv2d_opts {
@@ -320,6 +332,7 @@ struct sl_sgd_opts {
 	bool nesterov;       /* needs a momentum */
 	double clip_norm;    /* most that the L2 norm of all gradients together may be; 0: any */
 	double clip_value;   /* most that an element of a gradient may be; 0: any */
+	double lr_scale;     /* factor of lr; 0 means 1 */
 };
 SL_API enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
 				       sl_tensor *const *momenta, int count, struct sl_sgd_opts opts);
@@ -334,6 +347,7 @@ struct sl_adam_opts {
 	bool decoupled;                        /* AdamW: parameters decay, not their gradients */
 	double rescale, clip_norm, clip_value; /* as in sl_sgd_opts */
 	int64_t step;                          /* number of this step, from 1 */
+	double lr_scale;                       /* as in sl_sgd_opts */
 };
 SL_API enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
 					sl_tensor *const *means, sl_tensor *const *vars, int count,
@@ -348,6 +362,7 @@ struct sl_rmsprop_opts {
 	double momentum;                       /* needs momenta */
 	double weight_decay;
 	double rescale, clip_norm, clip_value; /* as in sl_sgd_opts */
+	double lr_scale;                       /* as in sl_sgd_opts */
 };
 SL_API enum sl_status sl_rmsprop_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
 					   sl_tensor *const *squares, sl_tensor *const *momenta, int count,

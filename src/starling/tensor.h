@@ -44,7 +44,7 @@ typedef struct sl_float16 {
 	X(SL_BOOL, "bool", bool, BOOL, double, 0.0, 1.0, "b1", "BOOL", 7, 9)
 /* clang-format on */
 
-/* SL_DTYPE_DEFAULT, which zeroed options have, means float32 where a tensor is made, and elsewhere what is said there. */
+/* SL_DTYPE_DEFAULT, which zeroed options have, means float32 where a tensor is made, and elsewhere what the function documents. */
 enum sl_dtype {
 	SL_DTYPE_DEFAULT,
 #define X(symbol, ...) symbol,
@@ -119,6 +119,9 @@ SL_API enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_
 #define sl_read(t, data, bytes) sl_read_at(SL_HERE, t, data, bytes)
 SL_API enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_t bytes);
 #define sl_write(t, data, bytes) sl_write_at(SL_HERE, t, data, bytes)
+SL_API const void *sl_values_at(const char *at, sl_tensor *t);
+#define sl_values(t) sl_values_at(SL_HERE, t)
+SL_API void sl_values_end(sl_tensor *t);
 SL_API double sl_item_at(const char *at, sl_tensor *t);
 #define sl_item(t) sl_item_at(SL_HERE, t)
 SL_API enum sl_status sl_print_at(const char *at, sl_tensor *t);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/fxt.h"
+#include "runtime/room.h"
 #include "tensor/tensor.h"
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
@@ -217,14 +218,18 @@ static enum sl_status call_infer(struct call *c, const char *at, const struct sl
 	return s;
 }
 
+static size_t bytes_of(const struct slp_type *type)
+{
+	return (size_t)sl_shape_size(type->shape) * sl_dtype_size(type->dtype);
+}
+
 static enum sl_status make_outputs(struct call *c, sl_tensor **out)
 {
 	if (!slp_scope_reserve((size_t)c->infer.nout)) return sl_error();
 	for (int i = 0; i < c->infer.nout; i++) {
 		const struct slp_type *type = &c->out_types[i];
-		size_t bytes = (size_t)sl_shape_size(type->shape) * sl_dtype_size(type->dtype);
 		slp_lock();
-		struct slp_storage *storage = slp_storage_new(bytes, c->device);
+		struct slp_storage *storage = slp_storage_new(bytes_of(type), c->device);
 		slp_unlock();
 		out[i] = storage ? slp_tensor_new(storage, 0, *type, c->device) : NULL;
 		if (!out[i]) return slp_error_set(SL_ENOMEM, "%s: no memory for the result", c->infer.op->name);
@@ -276,6 +281,33 @@ static enum sl_status prepare(struct call *c, const char *at, const struct sl_op
 	return s;
 }
 
+/* What the gradients of a recorded call take when they are computed, beside what there is then: what was not saved may
+ * have gone. */
+static size_t gradient_bytes(const struct slp_infer *c, sl_tensor *const *in)
+{
+	const struct sl_op *op = c->op;
+	size_t wanted = 0, kept = 0;
+	for (int i = 0; i < c->nin; i++) {
+		int bit = op->period ? i % op->period : i;
+		if (!slp_recorder->wants(in[i])) continue;
+		wanted += bytes_of(&c->in[i]);
+		kept += bit < 16 && op->saves & SLP_IN(bit) ? 0 : bytes_of(&c->in[i]);
+	}
+	for (int i = 0; wanted && i < c->nout; i++)
+		wanted += op->saves & SLP_OUT(i) ? 2 * bytes_of(&c->out[i]) : bytes_of(&c->out[i]);
+	return wanted > kept ? wanted - kept : 0;
+}
+
+/* A large call is refused if its gradient would find no room: that is known before all the work until then is done. */
+static enum sl_status check_gradient(const struct slp_infer *c, sl_tensor *const *in)
+{
+	char text[160];
+	if (!slp_recorder || !c->op->saves || !c->op->grad || c->op->view || !c->nin) return SL_OK;
+	if (bytes_of(&c->out[0]) < SLP_LARGE && bytes_of(&c->in[0]) < SLP_LARGE) return SL_OK;
+	const char *why = slp_no_room(gradient_bytes(c, in), 0, text);
+	return why ? slp_reject(c, SL_ENOMEM, "for its gradient: %s", why) : SL_OK;
+}
+
 static enum sl_status submit(struct call *c, bool inplace)
 {
 	slp_lock();
@@ -289,6 +321,7 @@ static enum sl_status apply(struct call *c, const char *at, const struct sl_op *
 {
 	enum sl_status s = prepare(c, at, op, attrs, nin, in, device);
 	if (s == SL_OK && op->mutates && !may_mutate(at, op, nin, in)) s = SL_ESTATE;
+	if (s == SL_OK) s = check_gradient(&c->infer, in);
 	if (s == SL_OK) s = make_outputs(c, out);
 	if (s == SL_OK) s = submit(c, false);
 	if (s == SL_OK) s = record(c, nin, in, out);

@@ -32,6 +32,7 @@ sl_tensor *slp_tensor_new(struct slp_storage *storage, size_t offset, struct slp
 	t->var = NULL;
 	t->symbol = NULL;
 	t->output = 0;
+	t->gradient = false;
 	return t;
 }
 
@@ -132,6 +133,11 @@ bool slp_scope_reserve(size_t n)
 	scopes.list = list;
 	scopes.capacity = capacity;
 	return true;
+}
+
+bool slp_scope_is_open(void)
+{
+	return scopes.innermost != NULL;
 }
 
 sl_tensor *slp_scope_add(sl_tensor *t)

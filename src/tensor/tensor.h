@@ -16,6 +16,7 @@ struct sl_tensor {
 	struct slp_var *var;         /* NULL: no gradient is asked for */
 	struct slp_symbol *symbol;   /* NULL: concrete; else there is no storage */
 	int output;                  /* of the symbol */
+	bool gradient;               /* what sl_grad gives: nothing knows how it was computed */
 };
 
 /* A new tensor over a storage (one reference to it is taken over); not in any scope.  NULL without memory. */
@@ -25,6 +26,7 @@ sl_tensor *slp_tensor_alias(const sl_tensor *t, bool values);
 /* Hands the tensor to the innermost scope, which releases it; returns it, or NULL, with an error, without memory: then
  * it is released at once. */
 sl_tensor *slp_scope_add(sl_tensor *t);
+bool slp_scope_is_open(void); /* in this thread: without one, what slp_scope_add returns is the caller's */
 bool slp_scope_reserve(size_t n); /* that so many can be added; false with an error */
 
 /* Waits until a buffer can be used so, but not for longer than that; false: the time is up (poll.c). */

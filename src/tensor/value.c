@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "runtime/explain.h"
+#include "runtime/fxt.h"
 #include "runtime/room.h"
 #include "runtime/simulate.h"
 #include "runtime/watch.h"
@@ -51,10 +52,12 @@ static bool sleep_until_acquired(struct slp_buffer *b, int node, enum starpu_dat
 /* While it waits, the workers that end tasks of the buffer give way (segment.c). */
 static bool acquire(struct slp_buffer *b, int node, enum starpu_data_access_mode mode)
 {
+	double since = slp_fxt_on ? sl_time() : 0;
 	atomic_fetch_add(&b->waiters, 1);
 	spin_until_idle(b);
 	bool ok = sleep_until_acquired(b, node, mode);
 	atomic_fetch_sub(&b->waiters, 1);
+	if (slp_fxt_on) slp_fxt_waited("a value", since);
 	return ok;
 }
 
@@ -68,12 +71,14 @@ static void release(struct slp_buffer *b, int node)
 /* False, with an error: not in time. */
 static bool wait_for(struct slp_buffer *b)
 {
+	double since = slp_fxt_on ? sl_time() : 0;
 	atomic_fetch_add(&b->waiters, 1);
 	spin_until_idle(b);
 	bool pending = atomic_load(&b->pending);
 	bool ok = !pending || sleep_until_acquired(b, STARPU_ACQUIRE_NO_NODE, STARPU_R);
 	if (pending && ok) release(b, STARPU_ACQUIRE_NO_NODE);
 	atomic_fetch_sub(&b->waiters, 1);
+	if (slp_fxt_on) slp_fxt_waited("a value", since);
 	return ok;
 }
 

@@ -53,7 +53,7 @@ tests/emu/unequal.$(log): tests/emu/resnet18
 tests/python.$(log): tests/emu/libstarling.la
 endif
 
-emu_cppflags = -DHAVE_CUDA=1 $(AM_CPPFLAGS) $(EMU_CFLAGS)
+emu_cppflags = -DHAVE_CUDA=1 -DSLP_EMULATE $(AM_CPPFLAGS) $(EMU_CFLAGS)
 
 # The CUDA run time, cuBLAS and cuDNN
 
@@ -104,7 +104,7 @@ am__v_EMU_1 =
 
 %.emu.lo: %.cu
 	@$(MKDIR_P) $(@D)
-	$(AM_V_EMU)$(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) -DSLP_EMULATE $(DEFS) $(DEFAULT_INCLUDES) \
+	$(AM_V_EMU)$(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) $(DEFAULT_INCLUDES) \
 	  -I$(top_srcdir)/tests/emu -I$(top_srcdir)/codelets $(emu_cppflags) $(CPPFLAGS) $(emu_cxxflags) \
 	  -MD -MP -MF $*.emu.d -MT $@ -c -o $@ -x c++ $<
 

@@ -1,7 +1,8 @@
 /* What the fuzz targets have in common.  libFuzzer calls LLVMFuzzerTestOneInput with inputs that it makes up; without
  * libFuzzer, replay.c calls it with files.
  *
- *     ../configure --enable-sanitizers --without-cuda CC=clang CXX=clang++ CFLAGS='-O1 -g -fsanitize=fuzzer-no-link'
+ *     ../configure --enable-sanitizers --without-cuda CC=clang CXX=clang++ \
+ *         CFLAGS="-O1 -g -fsanitize=fuzzer-no-link -fsanitize-coverage-allowlist=$PWD/../tests/fuzz/readers.list"
  *     make fuzz FUZZ_SECONDS=60 */
 #ifndef SLP_TESTS_FUZZ_H
 #define SLP_TESTS_FUZZ_H

@@ -40,7 +40,7 @@ struct bench_input {
 
 struct bench_op {
 	sl_tensor *(*forward)(sl_tensor *const *in);
-	bool backward; /* time the way back instead */
+	bool backward; /* time the backward pass instead */
 	struct bench_input in[BENCH_MAX_INPUTS];
 };
 
@@ -189,6 +189,11 @@ void bench_lenet_both_teardown(void);
 extern double bench_compiled_calls;
 bool bench_resnet_setup(const struct bench_case *c);
 double bench_resnet_compile_run(const struct bench_case *c, int64_t times);
+
+bool bench_lstm_setup(const struct bench_case *c);
+bool bench_attention_setup(const struct bench_case *c);
+double bench_sequence_run(const struct bench_case *c, int64_t times); /* forward and back */
+void bench_sequence_teardown(void);
 
 extern double bench_ahead_megabytes; /* of the training without waiting */
 double bench_ahead_memory_run(const struct bench_case *c, int64_t times);

@@ -48,6 +48,7 @@ static sl_tensor *batch_norm(sl_tensor *const *in)
 		.read = 4 * ROW_WEIGHTS, .flops = 2 * ROW_WEIGHTS, .tasks = 1                                          \
 	}
 #define STEP(kind) .setup = bench_##kind##_setup, .run = bench_whole_step_run, .teardown = bench_whole_step_teardown
+#define SEQUENCE(kind) .setup = bench_##kind##_setup, .run = bench_sequence_run, .teardown = bench_sequence_teardown
 #define BOTH(how) .no_peer = true, .setup = bench_lenet_both_setup, .run = how, .teardown = bench_lenet_both_teardown
 #define TASKS .rate_unit = "tasks", .rate_value = &bench_tasks
 
@@ -267,6 +268,19 @@ const struct bench_case bench_cases[] = {
          .gpu_only = true,
          .work.flops = RESNET_FLOPS(256),
          STEP(resnet)},
+
+        /* Sequences. */
+        {.name = "lstm-step",
+         .doc = "forward and back through an LSTM layer: 35 steps of 32 rows, 256 units on 256 inputs",
+         MILLISECONDS(""),
+         .work.flops = 3 * 2.0 * 35 * 32 * 1024 * 512,
+         SEQUENCE(lstm)},
+        {.name = "attention",
+         .doc = "forward and back through attention: 4 x 12 heads, 1024 queries and keys of width 64",
+         MILLISECONDS(""),
+         .runs = 3,
+         .work.flops = 6 * 2.0 * 4 * 12 * 1024 * 1024 * 64,
+         SEQUENCE(attention)},
 
         /* Run-ahead. */
         {.name = "run-ahead-memory",

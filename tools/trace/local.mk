@@ -5,9 +5,11 @@ tools_sl_trace_report_SOURCES = \
 	src/io/durable.c \
 	src/io/durable.h \
 	src/runtime/area.h \
+	tools/trace/dag.c \
 	tools/trace/main.c \
 	tools/trace/paje.c \
 	tools/trace/perfetto.c \
+	tools/trace/picture.c \
 	tools/trace/summary.c \
 	tools/trace/tasks.c \
 	tools/trace/trace.h

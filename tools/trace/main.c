@@ -59,14 +59,19 @@ FILE *open_in(const char *folder, const char *name, bool needed)
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
 struct options {
-	const char *folder, *perfetto;
-	bool quiet;
+	const char *folder, *perfetto, *picture, *dag;
+	long iteration;
+	bool quiet, expanded;
 };
 
 const char *argp_program_version = "sl-trace-report (Starling) " PACKAGE_VERSION;
 
 static const struct argp_option options[] = {
 	{"perfetto", 'p', "FILE", 0, "Write the trace to FILE, for ui.perfetto.dev or chrome://tracing", 0},
+	{"picture", 's', "FILE", 0, "Draw the trace in FILE, as SVG", 0},
+	{"dag", 'd', "FILE", 0, "Write the tasks of an iteration to FILE, for Graphviz", 0},
+	{"iteration", 'i', "N", 0, "Which one (default: one that took about as long as most)", 0},
+	{"expanded", 'x', NULL, 0, "Name the layers of compiled tasks in it", 0},
 	{"quiet", 'q', NULL, 0, "Print no summary", 0},
 	{0},
 };
@@ -75,6 +80,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
 	if (key == 'p') o->perfetto = arg;
+	else if (key == 's') o->picture = arg;
+	else if (key == 'd') o->dag = arg;
+	else if (key == 'i') o->iteration = atol(arg);
+	else if (key == 'x') o->expanded = true;
 	else if (key == 'q') o->quiet = true;
 	else if (key == ARGP_KEY_ARG && !o->folder) o->folder = arg;
 	else if (key == ARGP_KEY_ARG) argp_error(state, "one folder will do");
@@ -91,7 +100,7 @@ static const struct argp argp = {
 
 int main(int argc, char **argv)
 {
-	struct options o = {0};
+	struct options o = {.iteration = -1};
 	struct trace t = {0};
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
@@ -99,6 +108,8 @@ int main(int argc, char **argv)
 	read_paje(&t, o.folder);
 	if (!o.quiet) print_summary(&t);
 	if (o.perfetto) write_perfetto(&t, o.perfetto);
+	if (o.picture) write_picture(&t, o.picture);
+	if (o.dag) write_dag(&t, o.dag, o.iteration, o.expanded);
 	if (fflush(stdout) || ferror(stdout)) fail("standard output: %m");
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "trace.h"
 
 /* Groups of tracks, in the order in which they are shown. */
-enum { WORKERS = 1, ITERATIONS, LINKS, QUEUES, MEMORY };
+enum { PROGRAM = 1, WORKERS, ITERATIONS, LINKS, QUEUES, MEMORY };
 /* A worker's tracks: a lane for tasks, more where some overlap (a GPU's next task is begun early), then others. */
 enum { LANES = 6, BLOCKS = LANES, STATES, TRACKS };
 
@@ -108,10 +108,15 @@ static json_t *task_args(const struct trace *t, const struct task *task)
 	return args;
 }
 
+static void write_slice_in(int group, const char *kind, const char *name, int number, double start, double length, json_t *args)
+{
+	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o*}", "ph", "X", "cat", kind, "name", name, "pid", group,
+			      "tid", number, "ts", start, "dur", length, "args", args));
+}
+
 static void write_slice(const char *kind, const char *name, int number, double start, double length, json_t *args)
 {
-	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o*}", "ph", "X", "cat", kind, "name", name, "pid", WORKERS,
-			      "tid", number, "ts", start, "dur", length, "args", args));
+	write_slice_in(WORKERS, kind, name, number, start, length, args);
 }
 
 /* An arrow leaves from within the slice before and enters at the beginning of the one after. */
@@ -189,6 +194,26 @@ static void enter_blocks(struct open *o, const char *path, double start)
 	}
 }
 
+/* A task, or one of its layers. */
+static void add_to_blocks(const struct trace *t, struct open *o, int worker, const char *path, double start, double end)
+{
+	if (o->last > start) o->last = start;
+	close_blocks(t, o, worker, common_depth(o, path));
+	enter_blocks(o, path, start);
+	o->last = end;
+}
+
+/* One after the other in the order of their first calls, each as long as all its calls took. */
+static void add_layers(const struct trace *t, struct open *o, const struct task *task)
+{
+	double at = task->start;
+	for (int i = 0; i < task->kind->nlayers; i++) {
+		double end = at + layer_time(task, i);
+		add_to_blocks(t, o, task->worker, task->kind->layers[i].path, at, end);
+		at = end;
+	}
+}
+
 static void write_blocks(const struct trace *t, int worker)
 {
 	struct open o = {.path = ""};
@@ -196,15 +221,53 @@ static void write_blocks(const struct trace *t, int worker)
 	for (int i = 0; i < t->ntasks; i++) {
 		const struct task *task = &t->tasks[i];
 		if (task->worker != worker) continue;
-		const char *path = task->block ? task->block : "";
-		if (o.last > task->start) o.last = task->start;
-		close_blocks(t, &o, worker, common_depth(&o, path));
-		enter_blocks(&o, path, task->start);
-		o.last = task->end;
-		any |= *path != '\0';
+		bool several = task->kind && task->kind->nlayers;
+		if (several) add_layers(t, &o, task);
+		else add_to_blocks(t, &o, worker, task->block ? task->block : "", task->start, task->end);
+		any |= several || task->block;
 	}
 	close_blocks(t, &o, worker, 0);
 	if (any) name_worker_track(t, worker, BLOCKS);
+}
+
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+static void name_program_tracks(const struct trace *t)
+{
+	int threads = 0;
+	for (int i = 0; i < t->ntasks; i++)
+		if (t->tasks[i].thread >= threads) threads = t->tasks[i].thread + 1;
+	for (int i = 0; i < t->nwaits; i++)
+		if (t->waits[i].thread >= threads) threads = t->waits[i].thread + 1;
+	if (threads) name_group(PROGRAM, "program");
+	for (int i = 0; i < threads; i++) {
+		char name[64];
+		snprintf(name, sizeof name, "thread %d: tasks issued, waits", i);
+		name_track(PROGRAM, i + 1, name);
+	}
+}
+
+/* What threads of the program submitted, and when, and where they waited, and for what. */
+static void write_program(const struct trace *t)
+{
+	name_program_tracks(t);
+	for (int i = 0; i < t->nwaits; i++) {
+		const struct wait *w = &t->waits[i];
+		char name[64];
+		snprintf(name, sizeof name, "waits for %s", w->what);
+		if (w->end < t->begin || w->start > t->end) continue;
+		write_slice_in(PROGRAM, "wait", name, w->thread + 1, us(t, w->start), 1e3 * (w->end - w->start),
+			       json_pack("{s:s}", "at", w->at));
+	}
+	for (int i = 0; i < t->ntasks; i++) {
+		const struct task *task = &t->tasks[i];
+		char name[160];
+		if (task->thread < 0 || task->submit <= 0) continue;
+		snprintf(name, sizeof name, "issues %s", task->name);
+		write_event(json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:{s:I}}", "ph", "i", "s", "t", "cat", "issue", "name",
+				      name, "pid", PROGRAM, "tid", task->thread + 1, "ts", us(t, task->submit), "args",
+				      "job", (json_int_t)task->id));
+	}
 }
 
 /* ---- between tasks, iterations, transfers, counters -------------------------------------------------------------- */
@@ -303,6 +366,7 @@ void write_perfetto(const struct trace *t, const char *path)
 	if (!slp_durable_open(&file, path)) fail("%s: %s: %s", path, file.what, strerror(file.error));
 	out.file = file.stream;
 	fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [", out.file);
+	write_program(t);
 	name_group(WORKERS, "workers");
 	write_tasks(t);
 	for (int w = 0; w < t->nworkers; w++) {

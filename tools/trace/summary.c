@@ -33,7 +33,7 @@ struct sums {
 	double seconds;
 };
 
-static void sums_add(struct sums *s, const char *name, const struct task *task)
+static void sums_add(struct sums *s, const char *name, double seconds, double gflop)
 {
 	int i = 0;
 	while (i < s->count && strcmp(s->list[i].name, name)) i++;
@@ -42,9 +42,9 @@ static void sums_add(struct sums *s, const char *name, const struct task *task)
 		s->list[i].name = name;
 	}
 	s->list[i].count++;
-	s->list[i].seconds += seconds_of(task);
-	s->list[i].gflop += task->gflop;
-	s->seconds += seconds_of(task);
+	s->list[i].seconds += seconds;
+	s->list[i].gflop += gflop;
+	s->seconds += seconds;
 }
 
 static int by_seconds(const void *a, const void *b)
@@ -73,7 +73,7 @@ static void print_sums(struct sums *s, const char *heading)
 	char text[160];
 	if (!s->count) return;
 	qsort(s->list, (size_t)s->count, sizeof *s->list, by_seconds);
-	snprintf(text, sizeof text, "%-48s %6s %13s %7s %13s %8s", heading, "tasks", "time", "share", "mean", "GFlop/s");
+	snprintf(text, sizeof text, "%-48s %6s %13s %7s %13s %8s", heading, "count", "time", "share", "mean", "GFlop/s");
 	title(text);
 	for (int i = 0; i < s->count; i++) {
 		if (i < SHOWN || s->count == SHOWN + 1) {
@@ -90,18 +90,60 @@ static void print_sums(struct sums *s, const char *heading)
 static void print_operations(const struct trace *t)
 {
 	struct sums s = {0};
-	for (int i = 0; i < t->ntasks; i++) sums_add(&s, t->tasks[i].name, &t->tasks[i]);
+	for (int i = 0; i < t->ntasks; i++)
+		sums_add(&s, t->tasks[i].name, seconds_of(&t->tasks[i]), t->tasks[i].gflop);
 	print_sums(&s, "Time per operation");
 }
 
-static void print_blocks(const struct trace *t)
+static const char *name_of_layer(const char *path)
+{
+	return path && *path ? path : "(in no block)";
+}
+
+/* How much each layer computed is known of whole tasks only. */
+static void add_layers(struct sums *s, const struct task *task)
+{
+	int n = task->kind ? task->kind->nlayers : 0;
+	for (int i = 0; i < n; i++) sums_add(s, name_of_layer(task->kind->layers[i].path), 1e-3 * layer_time(task, i), 0);
+	if (!n) sums_add(s, name_of_layer(task->block), seconds_of(task), 0);
+}
+
+static void print_layers(const struct trace *t)
 {
 	struct sums s = {0};
 	bool any = false;
-	for (int i = 0; i < t->ntasks; i++) any |= t->tasks[i].block != NULL;
-	for (int i = 0; any && i < t->ntasks; i++)
-		sums_add(&s, t->tasks[i].block ? t->tasks[i].block : "(in no block)", &t->tasks[i]);
-	print_sums(&s, "Time per block");
+	int estimated = 0;
+	for (int i = 0; i < t->ntasks; i++) {
+		const struct task *task = &t->tasks[i];
+		any |= task->block || (task->kind && task->kind->nlayers);
+		estimated += task->kind && task->kind->nlayers && !task->spent;
+	}
+	for (int i = 0; any && i < t->ntasks; i++) add_layers(&s, &t->tasks[i]);
+	print_sums(&s, "Time per layer");
+	if (estimated)
+		printf("  (%d tasks of several layers ran on a GPU or in simulation: their time is divided by operations and bytes)\n",
+		       estimated);
+}
+
+/* ---- the program --------------------------------------------------------------------------------------------------- */
+
+/* "all: sl_wait_all at models/common.c:157" */
+static void name_wait(const struct wait *w, char *name, size_t size)
+{
+	const char *at = strstr(w->at, " at "), *path = at ? at + 4 : w->at, *file = strrchr(path, '/');
+	while (file && file > path && file[-1] != '/') file--;
+	snprintf(name, size, "%s: %.*s%s", w->what, (int)(path - w->at), w->at, file ? file : path);
+}
+
+static void print_waits(const struct trace *t)
+{
+	struct sums s = {0};
+	for (int i = 0; i < t->nwaits; i++) {
+		char name[256];
+		name_wait(&t->waits[i], name, sizeof name);
+		sums_add(&s, text_copy(name), 1e-3 * (t->waits[i].end - t->waits[i].start), 0);
+	}
+	print_sums(&s, "Waits of the program");
 }
 
 /* ---- workers ----------------------------------------------------------------------------------------------------- */
@@ -310,8 +352,9 @@ void print_summary(const struct trace *t)
 {
 	printf("%d tasks on %d worker%s in %.2f ms\n", t->ntasks, t->nworkers, t->nworkers == 1 ? "" : "s", t->end - t->begin);
 	print_operations(t);
-	print_blocks(t);
+	print_layers(t);
 	print_workers(t);
+	print_waits(t);
 	print_gaps(t);
 	print_links(t);
 	print_bounds(t);

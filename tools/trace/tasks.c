@@ -9,8 +9,10 @@
 /* What calls.tsv says of one task. */
 struct note {
 	long id;
-	int kind;
+	int kind, thread;
+	double time; /* of submission, by the program's clock, in milliseconds */
 	char *block;
+	double *spent;
 };
 
 struct notes {
@@ -18,37 +20,42 @@ struct notes {
 	int count;
 };
 
-/* kind NUMBER NAME CALLS FLOPS TEXT; they come in the order of their numbers. */
+/* kind NUMBER NAME CALLS FLOPS COLOUR FAMILY TEXT; they come in the order of their numbers. */
 static void read_kind(struct trace *t, char *line)
 {
+	char *word[6];
 	t->kinds = list_add(t->kinds, &t->nkinds, sizeof *t->kinds);
-	for (int i = 0; i < 4; i++) strsep(&line, "\t");
-	t->kinds[t->nkinds - 1].calls = text_copy(line);
+	for (int i = 0; i < 6; i++) word[i] = strsep(&line, "\t");
+	struct kind *k = &t->kinds[t->nkinds - 1];
+	k->colour = word[4] ? (unsigned)strtoul(word[4], NULL, 16) : 0;
+	k->family = text_copy(word[5]);
+	k->calls = text_copy(line);
 }
 
-/* task NUMBER KIND FILE:LINE [BLOCK] */
+/* layers KIND WEIGHT PATH WEIGHT PATH ... */
+static void read_layers(struct trace *t, char *line)
+{
+	const char *number = strsep(&line, "\t");
+	int kind = atoi(number);
+	if (kind < 0 || kind >= t->nkinds) return;
+	struct kind *k = &t->kinds[kind];
+	for (char *weight; (weight = strsep(&line, "\t"));) {
+		k->layers = list_add(k->layers, &k->nlayers, sizeof *k->layers);
+		k->layers[k->nlayers - 1] = (struct layer){text_copy(strsep(&line, "\t")), atof(weight)};
+	}
+}
+
+/* task NUMBER KIND TIME THREAD FILE:LINE [BLOCK] */
 static void read_note(struct notes *notes, char *line)
 {
-	const char *id = strsep(&line, "\t"), *kind = strsep(&line, "\t");
+	char *word[4];
+	for (int i = 0; i < 4; i++) word[i] = strsep(&line, "\t");
 	char *block = line ? strstr(line, " [") : NULL, *end = block ? strrchr(block, ']') : NULL;
-	if (!kind) return;
+	if (!line) return;
 	if (end) *end = '\0';
 	notes->list = list_add(notes->list, &notes->count, sizeof *notes->list);
-	notes->list[notes->count - 1] = (struct note){atol(id), atoi(kind), end ? text_copy(block + 2) : NULL};
-}
-
-static void read_calls(struct trace *t, const char *folder, struct notes *notes)
-{
-	FILE *f = open_in(folder, "calls.tsv", false);
-	char *line = NULL;
-	size_t size = 0;
-	for (ssize_t n; f && (n = getline(&line, &size, f)) > 0;) {
-		if (line[n - 1] == '\n') line[n - 1] = '\0';
-		if (!strncmp(line, "kind\t", 5)) read_kind(t, line + 5);
-		if (!strncmp(line, "task\t", 5)) read_note(notes, line + 5);
-	}
-	free(line);
-	if (f) fclose(f);
+	notes->list[notes->count - 1] =
+		(struct note){atol(word[0]), atoi(word[1]), atoi(word[3]), 1e3 * atof(word[2]), end ? text_copy(block + 2) : NULL, NULL};
 }
 
 static int note_by_id(const void *a, const void *b)
@@ -57,17 +64,106 @@ static int note_by_id(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static struct note *find_note(const struct notes *notes, long id)
+{
+	struct note key = {.id = id};
+	if (!notes->count) return NULL;
+	return bsearch(&key, notes->list, (size_t)notes->count, sizeof key, note_by_id);
+}
+
+/* spent NUMBER MICROSECONDS MICROSECONDS ...: a task's that was noted before. */
+static void read_spent(const struct trace *t, const struct notes *notes, char *line)
+{
+	struct note *n = find_note(notes, atol(strsep(&line, "\t")));
+	if (!n || n->kind < 0 || n->kind >= t->nkinds) return;
+	int count = t->kinds[n->kind].nlayers;
+	n->spent = calloc((size_t)count + 1, sizeof *n->spent);
+	for (int i = 0; n->spent && i < count && line; i++) n->spent[i] = 1e-3 * atof(strsep(&line, "\t"));
+}
+
+/* wait SINCE UNTIL THREAD WHAT FUNCTION FILE:LINE */
+static void read_wait(struct trace *t, char *line)
+{
+	char *word[5], *at = NULL;
+	for (int i = 0; i < 5; i++) word[i] = strsep(&line, "\t");
+	if (!line || asprintf(&at, "%s at %s", word[4], line) < 0) return;
+	t->waits = list_add(t->waits, &t->nwaits, sizeof *t->waits);
+	t->waits[t->nwaits - 1] =
+		(struct wait){1e3 * atof(word[0]), 1e3 * atof(word[1]), atoi(word[2]), text_copy(word[3]), text_copy(at)};
+	free(at);
+}
+
+static bool begins(const char *line, const char *word)
+{
+	size_t n = strlen(word);
+	return !strncmp(line, word, n) && line[n] == '\t';
+}
+
+/* Twice: what tasks spent needs the notes in order. */
+static void read_calls(struct trace *t, const char *folder, struct notes *notes, bool spent)
+{
+	FILE *f = open_in(folder, "calls.tsv", false);
+	char *line = NULL;
+	size_t size = 0;
+	for (ssize_t n; f && (n = getline(&line, &size, f)) > 0;) {
+		if (line[n - 1] == '\n') line[n - 1] = '\0';
+		if (spent && begins(line, "spent")) read_spent(t, notes, line + 6);
+		if (spent) continue;
+		if (begins(line, "kind")) read_kind(t, line + 5);
+		else if (begins(line, "layers")) read_layers(t, line + 7);
+		else if (begins(line, "task")) read_note(notes, line + 5);
+		else if (begins(line, "wait")) read_wait(t, line + 5);
+	}
+	free(line);
+	if (f) fclose(f);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* The trace's clock is the program's, but begins elsewhere: by the median of all submissions, which both know. */
+static void move_waits(struct trace *t, const struct notes *notes)
+{
+	double *differences = calloc((size_t)t->ntasks + 1, sizeof *differences), by;
+	int count = 0;
+	if (!differences) fail("no memory for %d tasks", t->ntasks);
+	for (int i = 0; i < t->ntasks; i++) {
+		const struct note *n = find_note(notes, t->tasks[i].id);
+		if (n && t->tasks[i].submit > 0) differences[count++] = t->tasks[i].submit - n->time;
+	}
+	qsort(differences, (size_t)count, sizeof *differences, by_value);
+	by = differences[count / 2];
+	free(differences);
+	if (!count) t->nwaits = 0;
+	for (int i = 0; i < t->nwaits; i++) {
+		t->waits[i].start += by;
+		t->waits[i].end += by;
+	}
+}
+
 static void attach_notes(struct trace *t, struct notes *notes)
 {
-	if (notes->count) qsort(notes->list, (size_t)notes->count, sizeof *notes->list, note_by_id);
-	for (int i = 0; i < t->ntasks && notes->count; i++) {
+	for (int i = 0; i < t->ntasks; i++) {
 		struct task *task = &t->tasks[i];
-		struct note key = {.id = task->id};
-		const struct note *n = bsearch(&key, notes->list, (size_t)notes->count, sizeof key, note_by_id);
+		const struct note *n = find_note(notes, task->id);
+		task->thread = n ? n->thread : -1;
 		if (!n || n->kind < 0 || n->kind >= t->nkinds) continue;
 		task->kind = &t->kinds[n->kind];
 		task->block = n->block;
+		task->spent = n->spent;
 	}
+}
+
+double layer_time(const struct task *task, int layer)
+{
+	const struct kind *k = task->kind;
+	double all = 0;
+	for (int i = 0; i < k->nlayers; i++) all += task->spent ? task->spent[i] : k->layers[i].weight;
+	if (!(all > 0)) return (task->end - task->start) / k->nlayers;
+	return (task->end - task->start) * (task->spent ? task->spent[layer] : k->layers[layer].weight) / all;
 }
 
 /* ---- tasks.rec --------------------------------------------------------------------------------------------------- */
@@ -152,10 +248,13 @@ static void read_tasks(struct trace *t, const char *folder)
 void read_kinds_and_tasks(struct trace *t, const char *folder)
 {
 	struct notes notes = {0};
-	read_calls(t, folder, &notes);
+	read_calls(t, folder, &notes, false);
+	if (notes.count) qsort(notes.list, (size_t)notes.count, sizeof *notes.list, note_by_id);
+	read_calls(t, folder, &notes, true);
 	read_tasks(t, folder);
 	if (!t->ntasks) fail("no task has run in this trace");
 	attach_notes(t, &notes);
+	move_waits(t, &notes);
 	free(notes.list);
 	t->begin = t->tasks[0].start;
 	for (int i = 0; i < t->ntasks; i++) {

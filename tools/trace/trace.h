@@ -9,6 +9,13 @@
 /* What tasks of one kind compute: a line of calls.tsv. */
 struct kind {
 	char *calls; /* "linear(float32(256, 800), ...) -> ...; relu(...)" */
+	char *family; /* of the call that computes most: "CONVOLUTION" */
+	unsigned colour; /* its, 0xrrggbb */
+	struct layer {
+		char *path; /* "net0/dense1"; "": of no block */
+		double weight; /* about what it takes of a task */
+	} *layers; /* of tasks whose calls belong to several; else none */
+	int nlayers;
 };
 
 struct task {
@@ -20,9 +27,18 @@ struct task {
 	const struct kind *kind; /* NULL: not one of Starling's */
 	int worker, node;
 	long priority, iteration, subiteration; /* iteration -1: none */
+	int thread; /* of the program, that submitted it; -1: not known */
 	double submit, start, end, gflop;
 	long *deps; /* numbers of tasks; some have not run on any worker */
 	int ndeps;
+	double *spent; /* by each layer, as measured; NULL: on a GPU, or simulated */
+};
+
+/* A thread of the program waited. */
+struct wait {
+	double start, end;
+	int thread;
+	char *what, *at; /* "run-ahead", "sl_item at lenet.c:20" */
 };
 
 /* What a worker did from then on. */
@@ -56,11 +72,12 @@ struct counter {
 struct trace {
 	struct kind *kinds;
 	struct task *tasks; /* of workers, by start */
+	struct wait *waits;
 	struct worker *workers;
 	char **nodes; /* names of memory nodes: "RAM", "CUDA0" */
 	struct transfer *transfers;
 	struct counter *counters;
-	int nkinds, ntasks, nworkers, nnodes, ntransfers, ncounters;
+	int nkinds, ntasks, nwaits, nworkers, nnodes, ntransfers, ncounters;
 	double begin, end; /* of all tasks: first submission, last end */
 };
 
@@ -74,6 +91,11 @@ void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn
 void read_kinds_and_tasks(struct trace *t, const char *folder);
 void read_paje(struct trace *t, const char *folder);
 struct task *task_by_id(const struct trace *t, long id);
+/* The part of a task's time that one of its layers took, in milliseconds: as measured, else by the layers' weights. */
+double layer_time(const struct task *task, int layer);
+void write_picture(const struct trace *t, const char *path);
+/* The tasks of an iteration (-1: one that took about as long as most) for Graphviz; expanded: with their layers. */
+void write_dag(const struct trace *t, const char *path, long iteration, bool expanded);
 void print_summary(const struct trace *t);
 void write_perfetto(const struct trace *t, const char *path);
 

@@ -10,14 +10,17 @@ or with NumPy's names, after npx.set_np():
 
 What MXNet has and this does not raises NotImplementedError, which names it.
 """
-from . import autograd, base, context, gluon, init, nd, np, npx, random, sym, test_utils
-from .base import MXNetError
-from .context import Context, cpu, current_context, gpu, num_gpus
-from .missing import missing
-from .ndarray import NDArray
-from .symbol import Symbol
+from . import ndarray as nd, symbol as sym  # before those that use them by these names
 
-ndarray, symbol, initializer = nd, sym, init
+from . import autograd, base, context, engine, gluon, init, lr_scheduler, metric, name, np, npx, optimizer, random, test_utils, util
+from .base import MXNetError
+from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
+from .missing import missing
+from ._array import NDArray
+from .name import AttrScope
+from ._program import Symbol
+
+initializer, rnd = init, random
 for _module in (nd, sym):
     _module.np, _module.npx = np, npx
 __version__ = "1.9.1"  # the MXNet whose interface this is

@@ -27,6 +27,6 @@ def array_class():
         from .np import ndarray
 
         return ndarray
-    from .ndarray import NDArray
+    from ._array import NDArray
 
     return NDArray

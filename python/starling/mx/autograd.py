@@ -1,7 +1,48 @@
 """mx.autograd: recording and gradients."""
 from .. import autograd as _autograd
 from ..autograd import backward, is_recording, is_training, pause, predict_mode, record, train_mode
-from .missing import missing
+from .missing import missing, not_here
 
-__all__ = ["backward", "is_recording", "is_training", "pause", "predict_mode", "record", "train_mode"]
+__all__ = ["backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
+           "set_recording", "set_training", "train_mode"]  # fmt: skip
+
+
+def _set(recording, training, before):
+    _autograd._Mode(recording, training).__enter__()
+    return before
+
+
+def set_recording(is_record):
+    """Switches recording on or off; returns what was."""
+    return _set(int(is_record), -1, is_recording())
+
+
+def set_training(train):
+    """Switches training mode on or off; returns what was."""
+    return _set(-1, int(train), is_training())
+
+
+def mark_variables(variables, gradients, grad_reqs="write"):
+    """Asks for gradients by arrays; backward passes put them into the given ones."""
+    raise not_here("autograd.mark_variables", "attach_grad of the arrays")
+
+
+def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
+    """The gradients of heads by variables: a list of new arrays."""
+    if create_graph:
+        raise not_here("autograd.grad(create_graph=True)", "the first derivative")
+    given = variables if isinstance(variables, (list, tuple)) else [variables]
+    if any(v.grad is None for v in given):
+        raise ValueError("autograd.grad: attach_grad() of the variables comes before the heads are computed")
+    with pause(train_mode=is_training()):
+        before = [v.grad.copy() for v in given]
+        for v in given:
+            v.grad[:] = 0
+        backward(heads, head_grads, bool(retain_graph))
+        found = [v.grad.copy() for v in given]
+        for v, old in zip(given, before):
+            v.grad[:] = old
+    return found
+
+
 __getattr__ = missing("mx.autograd")

@@ -67,6 +67,11 @@ def cpu(device_id=0):
     return Context("cpu", device_id)
 
 
+def cpu_pinned(device_id=0):
+    """The CPU: memory for transfers is the engine's matter."""
+    return Context("cpu_pinned", device_id)
+
+
 def gpu(device_id=0):
     """The GPU of that number."""
     return Context("gpu", device_id)

@@ -6,8 +6,8 @@ from .._core import pointer
 from .._tensor import Tensor, array as _array
 from .context import known
 from .missing import not_here
-from .ndarray import NDArray
-from .symbol import classify
+from ._array import NDArray
+from ._program import classify
 
 __all__ = []
 
@@ -67,21 +67,20 @@ def array(source_array, ctx=None, dtype=None):
 @_public
 def arange(start, stop=None, step=1.0, repeat=1, ctx=None, dtype="float32", **_):
     """Numbers from start (0 if only stop is given) to stop, step apart."""
-    if repeat != 1:
-        raise not_here("arange(repeat=…)", "arange and broadcasting")
     if stop is None:
         start, stop = 0, start
-    return _made(ops.arange(start, stop, step, dtype=dtype, device=_ctx(ctx)))
+    numbers = _made(ops.arange(start, stop, step, dtype=dtype, device=_ctx(ctx)))
+    return numbers if repeat == 1 else ops.repeat(numbers, 0, times=repeat)
 
 
 @_public
-def zeros_like(data):
+def zeros_like(data, **_):
     """Zeros in the shape of an array."""
     return data * 0
 
 
 @_public
-def ones_like(data):
+def ones_like(data, **_):
     """Ones in the shape of an array."""
     return data * 0 + 1
 
@@ -138,19 +137,19 @@ def _binary(name, *mx_names):
 
 
 for _c, _names in (
-    ("add", ("add", "elemwise_add", "broadcast_add")),
-    ("sub", ("subtract", "elemwise_sub", "broadcast_sub")),
+    ("add", ("add", "elemwise_add", "broadcast_add", "broadcast_plus")),
+    ("sub", ("subtract", "elemwise_sub", "broadcast_sub", "broadcast_minus")),
     ("mul", ("multiply", "elemwise_mul", "broadcast_mul")),
-    ("div", ("divide", "elemwise_div", "broadcast_div")),
+    ("div", ("divide", "true_divide", "elemwise_div", "broadcast_div")),
     ("pow", ("power", "broadcast_power")),
     ("maximum", ("maximum", "broadcast_maximum")),
     ("minimum", ("minimum", "broadcast_minimum")),
     ("eq", ("equal", "broadcast_equal")),
-    ("ne", ("not_equal",)),
-    ("lt", ("lesser",)),
-    ("le", ("lesser_equal",)),
-    ("gt", ("greater",)),
-    ("ge", ("greater_equal",)),
+    ("ne", ("not_equal", "broadcast_not_equal")),
+    ("lt", ("lesser", "broadcast_lesser")),
+    ("le", ("lesser_equal", "broadcast_lesser_equal")),
+    ("gt", ("greater", "broadcast_greater")),
+    ("ge", ("greater_equal", "broadcast_greater_equal")),
 ):
     _binary(_c, *_names)
 
@@ -164,10 +163,14 @@ def add_n(*args, **_):
     return total
 
 
+ElementWiseSum = add_n
+__all__.append("ElementWiseSum")
+
+
 @_public
-def clip(data, a_min, a_max):
+def clip(data, a_min, a_max, out=None, **_):
     """Values below a_min become a_min, those above a_max a_max."""
-    return ops.minimum_scalar(ops.maximum_scalar(data, a_min), a_max)
+    return into(ops.minimum_scalar(ops.maximum_scalar(data, a_min), a_max), out)
 
 
 # ---- along axes
@@ -199,13 +202,16 @@ for _name in ("sum", "mean", "max", "min"):
 @_public
 def norm(data, ord=2, axis=None, keepdims=False, **_):
     """The root of the sum of squares."""
+    axis = axis if axis is None or isinstance(axis, int) else list(axis)
+    if ord == 1:
+        return _no_scalar(ops.sum(abs(data), axis, keepdims=keepdims))
     if ord != 2:
-        raise not_here(f"norm(ord={ord})", "abs and sum")
+        raise not_here(f"norm(ord={ord})", "ord 1 or 2")
     return _no_scalar(ops.norm(data, axis, keepdims=keepdims))
 
 
 @_public
-def argmax(data, axis=None, keepdims=False):
+def argmax(data, axis=None, keepdims=False, **_):
     """Where the largest element is, as MXNet's float32."""
     if axis is None:
         return ops.argmax(data.reshape((-1,)), 0).astype("float32").reshape((1,))
@@ -213,19 +219,25 @@ def argmax(data, axis=None, keepdims=False):
     return result.expand_dims(axis) if keepdims else result
 
 
+def _warm(data, length, temperature):
+    if length is not None:
+        raise not_here("softmax(length=…)", "SequenceMask")
+    return data if temperature in (None, 1.0) else data / temperature
+
+
 @_public
-def softmax(data, axis=-1, **_):
+def softmax(data, axis=-1, length=None, temperature=None, **_):
     """exp(x) over its sum along an axis."""
-    return ops.softmax(data, axis)
+    return ops.softmax(_warm(data, length, temperature), axis)
 
 
 @_public
-def log_softmax(data, axis=-1, **_):
+def log_softmax(data, axis=-1, length=None, temperature=None, **_):
     """The logarithm of softmax."""
-    return ops.log_softmax(data, axis)
+    return ops.log_softmax(_warm(data, length, temperature), axis)
 
 
-# ---- products and layers
+# ---- products
 
 
 @_public
@@ -257,71 +269,6 @@ def batch_dot(lhs, rhs, transpose_a=False, transpose_b=False, **_):
 linalg_gemm2 = batch_dot
 
 
-@_public
-def FullyConnected(data, weight, bias=None, num_hidden=None, no_bias=False, flatten=True, **_):
-    """data·weightᵀ + bias."""
-    if flatten and (data.ndim or 0) > 2:
-        data = ops.flatten(data)
-    return classify(ops.linear(data, weight, None if no_bias else bias, tw=True))
-
-
-@_public
-def Convolution(data, weight, bias=None, kernel=None, stride=1, pad=0, dilate=1, num_filter=None, num_group=1,
-                no_bias=False, **_):
-    """The convolution of images (n, channels, height, width)."""
-    options = {"stride": stride or 1, "pad": pad or 0, "dilation": dilate or 1, "groups": num_group}
-    return classify(ops.conv2d(data, weight, None if no_bias else bias, **options))
-
-
-@_public
-def Pooling(data, kernel=(1, 1), pool_type="max", global_pool=False, stride=(1, 1), pad=(0, 0),
-            pooling_convention="valid", count_include_pad=True, **_):
-    """The maximum or the mean of windows."""
-    if pool_type not in ("max", "avg"):
-        raise not_here(f"Pooling(pool_type={pool_type!r})", "max or avg")
-    return ops.pool2d(
-        data, type=pool_type, kernel=kernel, stride=stride, pad=pad, global_=global_pool,
-        ceil=pooling_convention == "full", exclude_pad=not count_include_pad,
-    )  # fmt: skip
-
-
-@_public
-def Activation(data, act_type, **_):
-    """relu, sigmoid, tanh, softrelu."""
-    return ops.activate(data, {"softrelu": "softplus"}.get(act_type, act_type))
-
-
-@_public
-def LeakyReLU(data, act_type="leaky", slope=0.25, **_):
-    """x where it is positive, else slope·x."""
-    if act_type != "leaky":
-        raise not_here(f"LeakyReLU(act_type={act_type!r})", "act_type 'leaky'")
-    return ops.relu(data) - ops.relu(-data) * slope
-
-
-@_public
-def Dropout(data, p=0.5, mode="training", **_):
-    """Elements become zero with probability p in training."""
-    return ops.dropout(data, p)
-
-
-@_public
-def BatchNorm(data, gamma, beta, moving_mean, moving_var, eps=1e-3, momentum=0.9, fix_gamma=True,
-              use_global_stats=False, **_):
-    """Batch normalisation."""
-    if fix_gamma:
-        gamma = ones_like(gamma)
-    y = ops.batch_norm(data, gamma, beta, moving_mean, moving_var, eps=eps, momentum=momentum,
-                       use_global_stats=use_global_stats)  # fmt: skip
-    return classify(y)
-
-
-@_public
-def Embedding(data, weight, input_dim=None, output_dim=None, **_):
-    """The rows of weight that data names."""
-    return classify(ops.gather(weight, data.astype("int32")))
-
-
 # ---- moving elements
 
 
@@ -341,6 +288,10 @@ def reshape(data, shape, **_):
     return data.reshape(shape)
 
 
+Reshape = reshape
+__all__.append("Reshape")
+
+
 @_public
 def transpose(data, *axes, **options):
     """With the axes in another order, or in reverse."""
@@ -349,7 +300,7 @@ def transpose(data, *axes, **options):
 
 
 @_public
-def expand_dims(data, axis):
+def expand_dims(data, axis, **_):
     """With one more axis, of length 1."""
     return data.expand_dims(axis)
 
@@ -385,7 +336,7 @@ def stack(*data, axis=0, **_):
 
 
 @_public
-def swapaxes(data, dim1=0, dim2=0):
+def swapaxes(data, dim1=0, dim2=0, **_):
     """With two axes exchanged."""
     order = list(range(data.ndim))
     order[dim1], order[dim2] = order[dim2], order[dim1]
@@ -399,17 +350,7 @@ def squeeze(data, axis=None, **_):
 
 
 @_public
-def split(data, num_outputs, axis=1, squeeze_axis=False):
-    """An array cut into equal parts along an axis."""
-    step, rest = divmod(data.shape[axis], num_outputs)
-    if rest:
-        raise ValueError(f"split: {data.shape[axis]} elements of axis {axis} are not {num_outputs} equal parts")
-    parts = [data.slice_axis(axis, i * step, (i + 1) * step) for i in range(num_outputs)]
-    return [p.squeeze(axis) for p in parts] if squeeze_axis else parts
-
-
-@_public
-def tile(data, reps):
+def tile(data, reps, **_):
     """Copies of an array side by side along its axes."""
     reps = (reps,) if isinstance(reps, int) else tuple(reps)
     data = data.reshape((1,) * (len(reps) - data.ndim) + data.shape) if len(reps) > data.ndim else data
@@ -419,7 +360,7 @@ def tile(data, reps):
 
 
 @_public
-def reshape_like(lhs, rhs):
+def reshape_like(lhs, rhs, **_):
     """The values of lhs in the shape of rhs."""
     return lhs.reshape(rhs.shape)
 
@@ -437,51 +378,38 @@ def linspace(start, stop, num, endpoint=True, ctx=None, dtype="float32"):
 
 
 @_public
-def slice_axis(data, axis, begin, end):
+def slice_axis(data, axis, begin, end, **_):
     """Part of an axis."""
     return data.slice_axis(axis, begin, end)
 
 
 @_public
-def take(a, indices, axis=0, **_):
-    """The parts of an axis that indices name."""
-    return classify(a[(slice(None),) * axis + (indices.astype("int32"),)])
-
-
-@_public
-def one_hot(indices, depth, dtype="float32", **_):
-    """1 where an index says, else 0."""
-    return classify(ops.one_hot(indices.astype("int32"), depth, dtype=dtype))
-
-
-@_public
-def cast(data, dtype):
+def cast(data, dtype, **_):
     """The values as another data type."""
     return data.astype(dtype)
 
 
+Cast = cast
+__all__.append("Cast")
+
+
 @_public
-def broadcast_to(data, shape):
+def broadcast_to(data, shape, **_):
     """Repeated to a shape."""
     return ops.broadcast_to(data, shape)
 
 
 @_public
-def identity(data):
+def identity(data, **_):
     """The array itself."""
     return data
 
 
 @_public
-def BlockGrad(data):
+def BlockGrad(data, **_):
     """The values, through which no gradient goes."""
     return data.detach()
 
 
 stop_gradient = BlockGrad
 __all__.append("stop_gradient")
-
-
-for _name in """exp log sqrt square abs relu sigmoid tanh sum mean max min norm argmax softmax log_softmax clip flatten
-        transpose broadcast_to one_hot dot take""".split():
-    setattr(NDArray, _name, globals()[_name])

@@ -1,5 +1,10 @@
 """mx.init: initialisers by MXNet's names."""
+import re
+
+import numpy
+
 from .. import init as _init
+from .._blocks import Initializer as _Engine
 from .missing import missing, not_here
 
 
@@ -13,9 +18,11 @@ def Uniform(scale=0.07):
     return _init.uniform(scale)
 
 
-def Constant(value):
+def Constant(value=0.0):
     """Every element is value."""
-    return _init.constant(value)
+    if isinstance(value, (int, float)):
+        return _init.constant(value)
+    return _Values(value)
 
 
 def Zero():
@@ -30,6 +37,8 @@ def One():
 
 def Xavier(rnd_type="uniform", factor_type="avg", magnitude=3):
     """Glorot and Bengio's."""
+    if rnd_type not in ("uniform", "gaussian") or factor_type not in ("avg", "in", "out"):
+        raise ValueError(f"Xavier: rnd_type is {rnd_type!r}, factor_type {factor_type!r}; these are uniform, gaussian; avg, in, out")
     return _init.xavier(magnitude, fan=factor_type, gaussian=rnd_type == "gaussian")
 
 
@@ -38,15 +47,131 @@ def MSRAPrelu(factor_type="avg", slope=0.25):
     return _init.xavier(2.0 / (1 + slope**2), fan=factor_type, gaussian=True)
 
 
-_names = {"normal": Normal, "uniform": Uniform, "zeros": Zero, "zero": Zero, "ones": One, "one": One, "xavier": Xavier}
+# ---- initialisers in Python
+
+
+class InitDesc(str):
+    """The name of a parameter that is initialised."""
+
+
+class Initializer:
+    """The base of initialisers in Python: one of your own has _init_weight(self, name, data), which changes data in place."""
+
+    def __init__(self, **kwargs):
+        self._kwargs = kwargs
+
+    def __call__(self, desc, arr):
+        self._init_weight(desc, arr)
+
+    def _init_weight(self, name, arr):
+        raise NotImplementedError("Must override it")
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._kwargs.items())})"
+
+
+class _Values(Initializer):
+    def __init__(self, values):
+        super().__init__(value=values)
+
+    def _init_weight(self, _, arr):
+        arr[:] = self._kwargs["value"]
+
+
+class Orthogonal(Initializer):
+    """Rows at right angles to each other."""
+
+    def __init__(self, scale=1.414, rand_type="uniform"):
+        super().__init__(scale=scale, rand_type=rand_type)
+
+    def _init_weight(self, _, arr):
+        from . import nd
+
+        rows, columns = arr.shape[0], arr.size // arr.shape[0]
+        uniform = self._kwargs["rand_type"] == "uniform"
+        drawn = nd.random.uniform(-1, 1, (rows, columns)) if uniform else nd.random.normal(0, 1, (rows, columns))
+        u, _, v = numpy.linalg.svd(drawn.asnumpy(), full_matrices=False)
+        arr[:] = (self._kwargs["scale"] * (u if u.shape == (rows, columns) else v)).reshape(arr.shape)
+
+
+class Bilinear(Initializer):
+    """What makes a transposed convolution enlarge images."""
+
+    def _init_weight(self, _, arr):
+        f = numpy.ceil(arr.shape[3] / 2.0)
+        c = (2 * f - 1 - f % 2) / (2.0 * f)
+        y, x = numpy.mgrid[: arr.shape[2], : arr.shape[3]]
+        arr[:] = numpy.broadcast_to((1 - abs(x / f - c)) * (1 - abs(y / f - c)), arr.shape).astype("float32")
+
+
+class Mixed(Initializer):
+    """An initialiser for each pattern of names; the first that fits."""
+
+    def __init__(self, patterns, initializers):
+        super().__init__(patterns=patterns, initializers=initializers)
+        self._map = [(re.compile(p), i) for p, i in zip(patterns, initializers)]
+
+    def _init_weight(self, name, arr):
+        for pattern, initializer in self._map:
+            if pattern.match(name):
+                return fill(initializer, name, arr)
+        raise ValueError(f"Parameter name {name} did not match any pattern. Consider adding a \".*\" pattern at the end.")
+
+
+def fill(initializer, name, arr):
+    """Gives an array the values of an initialiser."""
+    initializer = named(initializer)
+    if isinstance(initializer, Initializer):
+        initializer(InitDesc(name), arr)
+        return
+    from .. import _blocks
+
+    block = _blocks.Block()
+    block.param("weight", arr.shape, init=initializer)
+    block.initialize()
+    arr[:] = block.find("weight").data()
+
+
+_names = {"normal": Normal, "uniform": Uniform, "zeros": Zero, "zero": Zero, "ones": One, "one": One, "xavier": Xavier,
+          "constant": Constant, "msraprelu": MSRAPrelu, "orthogonal": Orthogonal, "bilinear": Bilinear}  # fmt: skip
+
+
+def register(kind):
+    """Makes an initialiser of your own known by its name in lower case."""
+    _names[kind.__name__.lower()] = kind
+    return kind
+
+
+def create(name, *args, **kwargs):
+    """The initialiser of that name."""
+    if not isinstance(name, str):
+        return name
+    if name.lower() not in _names:
+        raise not_here(f"initializer {name!r}", ", ".join(sorted(_names)))
+    return _names[name.lower()](*args, **kwargs)
 
 
 def named(value):
     """An initialiser given by its name or itself; None is the layer's own."""
-    if isinstance(value, str):
-        if value not in _names:
-            raise not_here(f"initializer {value!r}", ", ".join(sorted(_names)))
-        return _names[value]()
+    value = create(value)
+    if value is not None and not isinstance(value, (_Engine, Initializer)):
+        if callable(value):  # a class such as init.One
+            return named(value())
+        raise TypeError(f"init is {type(value).__name__}, an initialiser of mx.init is needed")
+    return value
+
+
+def split(value):
+    """(the engine's initialiser or None, one in Python or None)."""
+    value = named(value)
+    return (None, value) if isinstance(value, Initializer) else (value, None)
+
+
+def for_layer(value):
+    """An initialiser for a layer's own parameter: one of the engine's."""
+    value = named(value)
+    if isinstance(value, Initializer):
+        raise not_here(f"{type(value).__name__} as an initialiser of one layer", "initialize(init) of the layer, or Parameter.initialize")
     return value
 
 

@@ -4,8 +4,6 @@ _instead = {
     "mx.mod": "gluon.Trainer with autograd",
     "mx.module": "gluon.Trainer with autograd",
     "mx.kv": "gluon.Trainer, which adds gradients over devices by itself",
-    "mx.metric": "starling.Accuracy",
-    "mx.lr_scheduler": "starling.Schedule with starling.Trainer",
     "mx.profiler": "STARPU_FXT_TRACE=1 and sl-trace",
     "mx.io": "gluon.data.DataLoader",
     "mx.image": "NumPy and Pillow before gluon.data.DataLoader",

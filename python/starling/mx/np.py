@@ -1,18 +1,39 @@
 """mx.np: NumPy's functions over arrays of the engine, as programs with npx.set_np() use them."""
+import builtins
+
 import numpy
 
 from .. import _ops as ops
+from .._core import DTypeError
 from .._tensor import Tensor
-from . import functions as _f
+from . import nd as _f
 from . import random as _random
 from ._mode import set_np
+from .functions import into
 from .missing import missing, not_here
-from .ndarray import NDArray
-from .symbol import Symbol, classify
+from ._array import NDArray
+from .np_more import *  # noqa: F403
+from . import np_more as _more
+from ._program import Symbol, classify
 
 e, pi, inf, nan, newaxis = numpy.e, numpy.pi, numpy.inf, numpy.nan, None
 float16, float32, float64 = numpy.float16, numpy.float32, numpy.float64
-uint8, int32, int64, bool_ = numpy.uint8, numpy.int32, numpy.int64, numpy.bool_
+uint8, int8, int32, int64, bool_, bool = numpy.uint8, numpy.int8, numpy.int32, numpy.int64, numpy.bool_, numpy.bool_
+NaN = NAN = nan
+Inf = inf
+
+
+def _is_mask(key):
+    return isinstance(key, (Tensor, numpy.ndarray)) and key.dtype == numpy.bool_
+
+
+def _masked(a, mask):
+    """The elements where a mask holds; waits for it, because it decides on the shape."""
+    mask = mask.numpy() if isinstance(mask, Tensor) else mask
+    if mask.shape != a.shape[: mask.ndim]:
+        raise IndexError(f"a mask of shape {mask.shape} does not fit the shape {a.shape}")
+    chosen = numpy.flatnonzero(mask).astype("int32")
+    return a.reshape((-1,) + a.shape[mask.ndim :])[chosen]
 
 
 class ndarray(NDArray):
@@ -20,6 +41,14 @@ class ndarray(NDArray):
 
     __slots__ = ()
     _scalars = True
+
+    def __getitem__(self, key):
+        return NDArray.__getitem__(self, key) if not _is_mask(key) else _masked(self, key)
+
+    @property
+    def dtype(self):
+        """The data type as NumPy's."""
+        return Tensor.dtype.fget(self)
 
     def item(self, *index):
         """The value of an array with one element, or of the element there."""
@@ -50,7 +79,7 @@ class ndarray(NDArray):
         if self.is_symbol:
             return NDArray.__repr__(self)
         text = repr(self.asnumpy())
-        if self.dtype is numpy.float32:
+        if self.dtype == numpy.float32:
             text = text.replace(", dtype=float32)", ")")
         return text if self.context.device_type == "cpu" else f"{text[:-1]}, ctx={self.context})"
 
@@ -63,8 +92,43 @@ class ndarray(NDArray):
     __hash__ = NDArray.__hash__
 
 
+def _promoted(a, b):
+    """Arrays of two data types as the common one; numbers beside truth values and whole numbers."""
+    def kind(x):
+        name = str(x.dtype) if isinstance(x, Tensor) else "float32" if isinstance(x, float) else "int32"
+        return next(i for i, k in enumerate(("bool", "uint8", "int", "float16", "float32", "float64")) if name.startswith(k)), name
+
+    common = builtins.max(kind(a), kind(b))[1]
+    return (x.astype(common) if isinstance(x, Tensor) and str(x.dtype) != common else x for x in (a, b))
+
+
+def _mixed(name):
+    """An operator that takes arrays of two data types."""
+    compute = getattr(NDArray, name)
+
+    def method(self, other):
+        try:
+            return compute(self, other)
+        except DTypeError:
+            return compute(*_promoted(self, other))
+
+    return method
+
+
+def _in_place(name):
+    compute = getattr(NDArray, name)
+
+    def method(self, other):
+        try:
+            return compute(self, other)
+        except DTypeError:
+            return compute(self, other.astype(self.dtype))
+
+    return method
+
+
 def _comparison(name):
-    compare = getattr(Tensor, name)
+    compare = _mixed(name)
 
     def method(self, other):
         result = compare(self, other)
@@ -73,8 +137,16 @@ def _comparison(name):
     return method
 
 
+for _name in ("add", "sub", "mul", "truediv", "pow", "mod"):
+    setattr(ndarray, f"__{_name}__", _mixed(f"__{_name}__"))
+    setattr(ndarray, f"__r{_name}__", _mixed(f"__r{_name}__"))
+    setattr(ndarray, f"__i{_name}__", _in_place(f"__i{_name}__"))
 for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     setattr(ndarray, _name, _comparison(_name))
+ndarray.__and__ = ndarray.__rand__ = lambda a, b: logical_and(a, b)
+ndarray.__or__ = ndarray.__ror__ = lambda a, b: logical_or(a, b)
+ndarray.__xor__ = ndarray.__rxor__ = lambda a, b: logical_xor(a, b)
+ndarray.__invert__ = lambda a: logical_not(a)
 
 
 class _Symbol(Symbol, ndarray):
@@ -173,8 +245,8 @@ def _operator(name, doc):
         if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
             x1 = array(x1)
         if not isinstance(x1, Tensor):
-            return _f.into(_swapped[name](x2, x1) if name in _swapped else getattr(x2, f"__r{name}__")(x1), out)
-        return _f.into(getattr(x1, f"__{name}__")(x2), out)
+            return into(_swapped[name](x2, x1) if name in _swapped else getattr(x2, f"__r{name}__")(x1), out)
+        return into(getattr(x1, f"__{name}__")(x2), out)
 
     call.__doc__ = doc
     return call
@@ -195,7 +267,7 @@ maximum, minimum = _f.maximum, _f.minimum
 def clip(a, a_min, a_max, out=None):
     """Values below a_min become a_min, those above a_max a_max."""
     a = a if a_min is None else ops.maximum_scalar(a, a_min)
-    return _f.into(a if a_max is None else ops.minimum_scalar(a, a_max), out)
+    return into(a if a_max is None else ops.minimum_scalar(a, a_max), out)
 
 
 # ---- along axes
@@ -208,9 +280,9 @@ def _reduction(name):
         a = a if isinstance(a, Tensor) else array(a)
         if dtype is not None:
             a = a.astype(dtype)
-        if str(a.dtype) == "bool" or a.dtype is numpy.bool_:
+        if str(a.dtype) == "bool" or a.dtype == numpy.bool_:
             a = a.astype("float32" if name == "mean" else "int32")
-        return _f.into(reduce(a, axis, keepdims), out)
+        return into(reduce(a, axis, keepdims), out)
 
     call.__name__, call.__doc__ = name, reduce.__doc__
     setattr(ndarray, name, call)
@@ -224,19 +296,19 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
     """The mean of the squared differences from the mean."""
     n = a.size if axis is None else numpy.prod([a.shape[i] for i in ([axis] if isinstance(axis, int) else axis)])
     squares = ops.square(a - _f.mean(a, axis, True))
-    return _f.into(_f.sum(squares, axis, keepdims) / float(n - ddof), out)
+    return into(_f.sum(squares, axis, keepdims) / float(n - ddof), out)
 
 
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
     """The root of the variance."""
-    return _f.into(ops.sqrt(var(a, axis, None, None, ddof, keepdims)), out)
+    return into(ops.sqrt(var(a, axis, None, None, ddof, keepdims)), out)
 
 
 def argmax(a, axis=None, out=None, keepdims=False):
     """Where the largest element is."""
     flat = a.reshape((-1,)) if axis is None else a
     result = ops.argmax(flat, 0 if axis is None else axis).astype("int64")
-    return _f.into(result.expand_dims(axis) if keepdims and axis is not None else result, out)
+    return into(result.expand_dims(axis) if keepdims and axis is not None else result, out)
 
 
 def argmin(a, axis=None, out=None, keepdims=False):
@@ -255,15 +327,15 @@ def dot(a, b, out=None):
     """The product of vectors, matrices, or over the last axis of a and the last but one of b; numbers scale."""
     a, b = (x if isinstance(x, Tensor) or numpy.isscalar(x) and not isinstance(x, str) else array(x) for x in (a, b))
     if not isinstance(a, Tensor) or not isinstance(b, Tensor) or not a.ndim or not b.ndim:
-        return _f.into(a * b, out)
+        return into(a * b, out)
     if b.ndim > 2:
         raise not_here("np.dot of an array with more than two axes", "np.matmul")
-    return _f.into(_f.dot(a, b), out)
+    return into(_f.dot(a, b), out)
 
 
 def matmul(a, b, out=None):
     """The product of matrices, or of each two of two batches."""
-    return _f.into(a @ b, out)
+    return into(a @ b, out)
 
 
 def _dot(a, b, out=None):
@@ -325,7 +397,7 @@ def broadcast_to(array, shape):
 
 def concatenate(seq, axis=0, out=None):
     """Arrays one after the other along an axis."""
-    return _f.into(_f.concatenate(list(seq), axis), out)
+    return into(_f.concatenate(list(seq), axis), out)
 
 
 concat = concatenate
@@ -333,7 +405,7 @@ concat = concatenate
 
 def stack(arrays, axis=0, out=None):
     """Arrays side by side along a new axis."""
-    return _f.into(_f.stack(*arrays, axis=axis), out)
+    return into(_f.stack(*arrays, axis=axis), out)
 
 
 def vstack(arrays):
@@ -361,7 +433,7 @@ def split(ary, indices_or_sections, axis=0):
 
 def take(a, indices, axis=None, mode="raise", out=None):
     """The parts of an axis that indices name."""
-    return _f.into(_f.take(a if axis is not None else ravel(a), indices, axis or 0), out)
+    return into(_f.take(a if axis is not None else ravel(a), indices, axis or 0), out)
 
 
 def shape(a):
@@ -382,12 +454,12 @@ class random:
     @staticmethod
     def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
         """Normal numbers with mean loc and standard deviation scale."""
-        return _f.into(_as(_random.normal(loc, scale, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
+        return into(_as(_random.normal(loc, scale, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
 
     @staticmethod
     def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
         """Uniform numbers from low to high."""
-        return _f.into(_as(_random.uniform(low, high, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
+        return into(_as(_random.uniform(low, high, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
 
     @staticmethod
     def randn(*size, dtype=None, ctx=None):
@@ -404,11 +476,17 @@ class random:
         """Whole numbers from low (0 if only one bound is given) to high, which is left out."""
         low, high = (0, low) if high is None else (low, high)
         made = _random.randint(low, high, () if size is None else size, dtype, _place(ctx, device))
-        return _f.into(_as(made, ndarray), out)
+        return into(_as(made, ndarray), out)
 
 
-_missing = missing("mx.np")
+    choice, permutation, shuffle = map(staticmethod, (_more.choice, _more.permutation, _more.shuffle))
+
+    @staticmethod
+    def exponential(scale=1.0, size=None, ctx=None, out=None, device=None):
+        """Exponentially distributed numbers with that mean."""
+        return into(ops.log(1 - random.uniform(0, 1, size, None, ctx, None, device)) * (-1 * scale), out)
 
 
-def __getattr__(name):
-    return _missing(name)
+for _name in ("prod", "cumsum", "any", "all", "sort", "argsort", "repeat", "diagonal", "round", "nonzero"):
+    setattr(ndarray, _name, getattr(_more, _name))
+__getattr__ = missing("mx.np")

@@ -1,29 +1,41 @@
 """mx.random, mx.nd.random: random arrays."""
 from .. import _engine
 from .. import _ops as ops
+from .._tensor import Tensor
 from .context import known
+from .functions import into
 from .missing import missing
-from .ndarray import NDArray
+from ._array import NDArray
+from ._program import classify
 
 
 def _made(function, first, second, shape, dtype, ctx, out=None):
+    if isinstance(first, Tensor) or isinstance(second, Tensor):
+        return into(_of_each(function, first, second, shape, dtype), out)
     if out is not None:
         shape, dtype, ctx = out.shape, out.dtype, out.context
     shape = (1,) if shape is None else shape
     t = function(shape, first, second, dtype=dtype or "float32", device=known(ctx).device)
     t.__class__ = NDArray
-    if out is None:
-        return t
-    out[:] = t
-    return out
+    return into(t, out)
 
 
-def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None):
+def _of_each(function, first, second, shape, dtype):
+    """Numbers of a distribution for each element of its parameters: their axes come first."""
+    given = first if isinstance(first, Tensor) else second
+    more = () if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+    base = function(given.shape + more, 0.0, 1.0, dtype=dtype or "float32", device=given.device)
+    first, second = (p.reshape(p.shape + (1,) * len(more)) if isinstance(p, Tensor) else p for p in (first, second))
+    base.__class__ = type(given)
+    return classify(base * (second - first) + first if function is ops.uniform else base * second + first)
+
+
+def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None, **_):
     """Normal numbers with mean loc and standard deviation scale."""
     return _made(ops.normal, loc, scale, shape, dtype, ctx, out)
 
 
-def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None):
+def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None, **_):
     """Uniform numbers from low to high."""
     return _made(ops.uniform, low, high, shape, dtype, ctx, out)
 
@@ -33,14 +45,54 @@ def randn(*shape, loc=0.0, scale=1.0, dtype=None, ctx=None, **_):
     return normal(loc, scale, shape, dtype, ctx)
 
 
-def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
+def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **_):
     """Whole numbers from low to high, which is left out."""
-    values = ops.minimum_scalar(uniform(0, high - low, shape, "float64", ctx), high - low - 1)
-    whole = values.astype("int32").astype(dtype or "int32") + low
-    if out is None:
-        return whole
-    out[:] = whole
-    return out
+    if out is not None:
+        shape, dtype, ctx = out.shape, out.dtype, out.context
+    whole = ops.randint((1,) if shape is None else shape, low, high, dtype="int32", device=known(ctx).device)
+    whole.__class__ = NDArray
+    return into(whole if dtype is None else whole.astype(dtype), out)
+
+
+def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None, **_):
+    """Exponentially distributed numbers with that mean."""
+    return into(ops.log(1 - uniform(0, 1, shape, dtype, ctx)) * -1 * scale, out)
+
+
+def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, **_):
+    """1 with that probability, else 0."""
+    drawn = uniform(0, 1, shape, dtype, ctx) < prob
+    drawn.__class__ = NDArray
+    return drawn
+
+
+def multinomial(data, shape=1, get_prob=False, out=None, dtype="int32", **_):
+    """Classes drawn by their probabilities."""
+    if get_prob:
+        raise NotImplementedError("multinomial(get_prob=True) is not in Starling; use log and pick")
+    several = (shape,) if isinstance(shape, int) else tuple(shape)
+    count = 1
+    for n in several:
+        count *= n
+    drawn = ops.multinomial(data, count).astype(dtype)
+    wanted = data.shape[:-1] + (() if shape == 1 else several)
+    return into(classify(drawn.reshape(wanted or (1,))), out)
+
+
+def shuffle(data, **_):
+    """The rows in another order."""
+    return classify(ops.gather(data, ops.permutation(data.shape[0], data.device)))
+
+
+def _like(function):
+    def call(data, *parameters, **_):
+        return function(*parameters, shape=data.shape, ctx=data.context)
+
+    call.__name__, call.__doc__ = f"{function.__name__}_like", f"{function.__name__} in the shape of an array."
+    return call
+
+
+normal_like, uniform_like, exponential_like = _like(normal), _like(uniform), _like(exponential)
 
 
 def seed(seed_state, ctx="all"):

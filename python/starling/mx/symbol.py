@@ -1,30 +1,21 @@
-"""Symbol: an array without values, in programs."""
-from .._core import ffi, lib
-from .ndarray import NDArray
+"""mx.sym: the same functions, of symbols."""
+from .. import _engine
+from . import contrib, linalg, random
+from .elementwise import *  # noqa: F403
+from .functions import *  # noqa: F403
+from .layers import *  # noqa: F403
+from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
+from .missing import missing
+from .moving import *  # noqa: F403
+from ._program import Group, Symbol, load, load_json
 
 
-class Symbol(NDArray):
-    """What sym.var makes, and what blocks see while they are traced."""
-
-    __slots__ = ()
-
-    @property
-    def name(self):
-        """The name of the operation behind it."""
-        return ffi.string(lib.sl_symbol_name(self._p)).decode()
-
-    def as_np_ndarray(self):
-        """The same symbol for mx.np."""
-        from .np import _Symbol
-
-        self.__class__ = _Symbol
-        return self
+def var(name, shape=None, dtype=None, **_):
+    """A symbol of that name."""
+    symbol = _engine.var(name, shape, dtype)
+    symbol.__class__ = Symbol
+    return symbol
 
 
-NDArray._array, NDArray._symbol = NDArray, Symbol
-
-
-def classify(t):
-    """Gives an array the class that fits it: with a symbol among its arguments a result is one."""
-    t.__class__ = t._symbol if lib.sl_is_symbol(t._p) else t._array
-    return t
+Variable = var
+__getattr__ = missing("mx.sym")

@@ -1,14 +1,18 @@
 """Gluon's Block and HybridBlock."""
-import contextlib
+import re
+import threading
+import weakref
 
 from ... import _blocks, _core
-from ..._core import NULL, ffi, lib
-from .. import init as _init
-from .. import nd, sym
+from ..._core import check, here, lib, shape_of, text_of
+from ..._tensor import Tensor
+from .. import autograd, init as _init, nd, sym
 from ..context import current_context, known
 from .._mode import array_class
-from ..symbol import classify
-from .parameter import ParameterDict
+from ..missing import not_here
+from .._program import classify
+from . import files
+from .parameter import Parameter, ParameterDict
 
 
 def _contexts(ctx):
@@ -21,6 +25,88 @@ def indented(block):
     return repr(block).replace("\n", "\n  ")
 
 
+def tensors_in(value):
+    """The tensors among values that may be nested."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            yield from tensors_in(v)
+
+
+def _classified(value):
+    if isinstance(value, Tensor):
+        return classify(value)
+    return type(value)(map(_classified, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _lists(value):
+    """What a compiled block returns: lists in the place of tuples, as in MXNet."""
+    return [_lists(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+class _Hook:
+    """What registering a hook returns: detach() takes the hook away."""
+
+    def __init__(self, hooks, hook):
+        self._hooks, self._hook = hooks, hook
+        hooks.append(hook)
+
+    def detach(self):
+        """Takes the hook away."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.detach()
+
+
+class _Children(dict):
+    """The blocks inside by name; what is put here becomes part of the block."""
+
+    def __init__(self, block):
+        super().__init__()
+        self._block = weakref.ref(block)
+
+    def __setitem__(self, name, child):
+        self._block().add_child(name, child)
+
+
+class _Scope:
+    """Blocks that are made within one get its block's prefix before theirs, and a number of their own."""
+
+    _of_thread = threading.local()
+
+    def __init__(self, block):
+        self._block, self._counts, self._before = weakref.ref(block), {}, []
+
+    @classmethod
+    def prefix_for(cls, prefix, hint):
+        """The whole prefix of a new block; None is what the engine says."""
+        scope = getattr(cls._of_thread, "current", None)
+        if scope is None:
+            return prefix
+        if prefix is None:
+            number = scope._counts[hint] = scope._counts.get(hint, -1) + 1
+            prefix = f"{hint}{number}_"
+        return scope._block().prefix + prefix
+
+    def __enter__(self):
+        self._before.append(getattr(self._of_thread, "current", None))
+        if self._block().prefix:
+            self._of_thread.current = self
+        return self
+
+    def __exit__(self, *exception):
+        self._of_thread.current = self._before.pop()
+
+
+_HINTS = {"conv1d": "conv", "conv2d": "conv", "conv2dtranspose": "conv", "lstmcell": "lstm", "grucell": "gru", "rnncell": "rnn"}
+
+
 class Block(_blocks.Block):
     """The base of networks and layers; one of your own has a forward(self, x)."""
 
@@ -29,16 +115,37 @@ class Block(_blocks.Block):
 
     def __init__(self, prefix=None, params=None):
         super().__init__()
-        self._prepare()
+        self._prepare(params)
+        self._take_names(prefix)
 
-    def _prepare(self):
-        object.__setattr__(self, "_contexts", [])
-        object.__setattr__(self, "_own_parameters", {})
-        object.__setattr__(self, "_compiled", False)  # True after hybridize(), "ran" after a call since
+    def _take_names(self, prefix):
+        """Gives it its names: those of its prefix, and of the scope that it is made in."""
+        hint = type(self).__name__.lower()
+        prefix = _Scope.prefix_for(prefix, "pool" if re.search(r"pool\dd$", hint) else _HINTS.get(hint, hint))
+        if prefix is not None:
+            check(lib.sl_block_set_prefix_at(here(), self._p, text_of(prefix, "prefix")))
+            object.__setattr__(self, "_prefix", prefix)
+
+    def _prepare(self, params=None):
+        object.__setattr__(self, "_children", _Children(self))
+        for name, value in (("_contexts", []), ("_own_parameters", {}), ("_before", []), ("_after", []), ("_prefix", None),
+                            ("_compiled", False), ("_late", False), ("_kept", {})):  # fmt: skip
+            object.__setattr__(self, name, value)  # _compiled: True after hybridize(), "ran" after a call since
+        if params is not None and not isinstance(params, ParameterDict):
+            raise _core.wrong("params", params, "the params of another block")
+        if params is not None:
+            raise not_here(f"{type(self).__name__}(params=…)", "the same layers in both blocks")
 
     def _own(self, p):
         super()._own(p)
         self._prepare()
+
+    def __setattr__(self, name, value):
+        if isinstance(value, Parameter):
+            self._own_parameters[name] = value
+            if value._standalone:
+                _blocks.Block.add_child(self, f"{name}_", value._block)
+        super().__setattr__(name, value)
 
     def __getattr__(self, name):
         # A layer's parameters are attributes: net[0].weight.
@@ -52,15 +159,24 @@ class Block(_blocks.Block):
         """Makes another block part of this one."""
         self.add_child(name or str(len(self._children)), block)
 
+    def register_forward_hook(self, hook):
+        """hook(block, inputs, result) is called after each forward that is not compiled."""
+        return _Hook(self._after, hook)
+
+    def register_forward_pre_hook(self, hook):
+        """hook(block, inputs) is called before each forward that is not compiled."""
+        return _Hook(self._before, hook)
+
     @property
     def prefix(self):
         """What its parameters' names begin with."""
-        return self.name + "_"
+        return self.name + "_" if self._prefix is None else self._prefix
 
-    @contextlib.contextmanager
     def name_scope(self):
-        """Nothing: names are unique without."""
-        yield self
+        """Blocks that are made within it get this one's prefix before theirs."""
+        if "_scope" not in self.__dict__:
+            object.__setattr__(self, "_scope", _Scope(self))
+        return self._scope
 
     @property
     def params(self):
@@ -80,56 +196,98 @@ class Block(_blocks.Block):
         contexts = _contexts(ctx)
         devices = list(dict.fromkeys(c.device for c in contexts))
         gather = len(contexts) if len(contexts) > 1 else 0  # each context has a backward pass of its own
-        _blocks.Block.initialize(self, _init.named(init), devices=devices, force=force_reinit, gather=gather)
+        engines, own = _init.split(init)
+        _blocks.Block.initialize(self, engines, devices=devices, force=force_reinit, gather=gather)
         self._set_contexts(contexts)
+        parameters = self.collect_params().values()
+        for p in parameters:
+            p._begin(own)
+        object.__setattr__(self, "_late", any(p.waits for p in parameters))
+
+    def _finish(self, args):
+        """Initialisers in Python get their turn once an input has told the shapes."""
+        object.__setattr__(self, "_late", False)
+        with autograd.pause():
+            self(*args)
+        for p in self.collect_params().values():
+            p._begin(None)
 
     def _set_contexts(self, contexts):
         object.__setattr__(self, "_contexts", contexts)
         for child in self._children.values():
-            child._set_contexts(contexts)
+            if isinstance(child, Block):
+                child._set_contexts(contexts)
+        for p in self._own_parameters.values():
+            if p._standalone:
+                p._block._contexts = contexts
 
     def forward(self, *args):
         """Computes the result; blocks of one's own define it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def __call__(self, *args, **kwargs):
+        if self._late:
+            self._finish(args)
+        for hook in self._before:
+            hook(self, args)
+        y = self._run(args, kwargs)
+        for hook in self._after:
+            hook(self, args, y)
+        return y
+
+    def _run(self, args, kwargs):
         # Python's own forward may take and give what is no array, unless it is compiled.
-        if self._in_python and not self._compiled and not any(getattr(a, "is_symbol", False) for a in args):
+        if self._in_python and (not self._compiled or any(t.is_symbol for t in tensors_in(args))):
             return self.forward(*args, **kwargs)
-        y = classify(super().__call__(*args, **kwargs))
+        y = _classified(_blocks.Block.__call__(self, *args, **kwargs))
         if self._compiled:
             object.__setattr__(self, "_compiled", "ran")
+            return y if isinstance(y, Tensor) else _lists(y)
         return y
 
     def apply(self, fn):
         """Calls fn with every block inside, and this one."""
         for child in self._children.values():
-            child.apply(fn)
+            if isinstance(child, Block):
+                child.apply(fn)
         fn(self)
         return self
 
     def hybridize(self, active=True, static_alloc=False, static_shape=False, **_):
         """Compiles the hybrid blocks inside."""
         for child in self._children.values():
-            child.hybridize(active, static_alloc=static_alloc, static_shape=static_shape)
+            if isinstance(child, Block):
+                child.hybridize(active, static_alloc=static_alloc, static_shape=static_shape)
+
+    def cast(self, dtype):
+        """float32 only: parameters have the data type they were made with."""
+        if str(dtype) not in ("float32", "<class 'numpy.float32'>"):
+            raise not_here(f"Block.cast({dtype!r})", "starling.autocast, or initialize(dtype=…) of starling.Block")
 
     def save_parameters(self, filename, deduplicate=False):
         """Writes the parameters to a file."""
-        self.save_params(filename)
+        files.write(self.save_params, filename)
 
     def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False, **_):
         """Reads parameters from a file, and puts them on contexts."""
-        if not self._contexts:
-            self.initialize(ctx=ctx)
-        self.load_params(filename, lenient=allow_missing or ignore_extra)
+        if not self._contexts or ctx is not None and _contexts(ctx) != self._contexts:
+            self.initialize(ctx=ctx, force_reinit=bool(self._contexts))
+        files.read(lambda path: self.load_params(path, lenient=allow_missing or ignore_extra), filename)
 
     def summary(self, *inputs):
         """Prints the layers."""
+        if not inputs or not isinstance(inputs[0], Tensor):
+            raise _core.wrong("summary: input", inputs[0] if inputs else None, "an array")
         print(_blocks.Block.summary(self, inputs[0].shape))
 
     def __repr__(self):
-        inside = "\n".join(f"  ({n}): {indented(c)}" for n, c in self._children.items())
+        inside = "\n".join(f"  ({n}): {indented(c)}" for n, c in self._children.items() if isinstance(c, Block))
         return f"{type(self).__name__}(\n{inside}\n)"
+
+
+def fit(parameter, shape):
+    """Tells a parameter its shape, which the first input says."""
+    check(lib.sl_param_fit_at(here(), parameter._inner._p, shape_of(shape)))
 
 
 class HybridBlock(Block):
@@ -139,12 +297,17 @@ class HybridBlock(Block):
         """Computes the result; blocks of one's own define it."""
         raise NotImplementedError(f"{type(self).__name__} has no hybrid_forward")
 
+    def _fit(self, x):
+        """Tells parameters their shapes for an input; layers define it."""
+
     def forward(self, *args):
-        F = sym if any(getattr(a, "is_symbol", False) for a in args) else nd
-        params = {name: classify(p._inner.on(args[0])) for name, p in self._own_parameters.items()}
-        if not all(hasattr(a, "_p") for a in args):
-            return self.hybrid_forward(F, *args, **params)
-        return self.hybrid_forward(F, *(classify(a) for a in args), **params)
+        first = next(tensors_in(args), None)
+        F = sym if any(t.is_symbol for t in tensors_in(args)) else nd
+        params = {}
+        if first is not None and self._own_parameters:
+            self._fit(first)
+            params = {name: classify(p.used_for(first)) for name, p in self._own_parameters.items()}
+        return self.hybrid_forward(F, *map(_classified, args), **params)
 
     def hybridize(self, active=True, static_alloc=False, static_shape=False, **_):
         """Runs the block as a compiled program from now on."""
@@ -162,7 +325,8 @@ class HybridBlock(Block):
     def _mark_compiled(self, active):
         object.__setattr__(self, "_compiled", bool(active))
         for child in self._children.values():
-            child._mark_compiled(active)
+            if isinstance(child, HybridBlock):
+                child._mark_compiled(active)
 
     def export(self, path, epoch=0, remove_amp_cast=True):
         """Writes PATH-symbol.json and PATH-0000.params; the block must have run once after hybridize()."""
@@ -171,16 +335,18 @@ class HybridBlock(Block):
                 "Please first call block.hybridize() and then run forward with this block at least once before calling export."
             )
         _blocks.Block.export(self, path, epoch=epoch)
-        return f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
 
     def infer_shape(self, *args):
         """Nothing: shapes are known after the first input."""
 
 
 class SymbolBlock(HybridBlock):
-    """A network from files."""
+    """A network from files, or of a symbol."""
 
     _in_python = False
+
+    def __init__(self, outputs, inputs, params=None):
+        raise not_here("SymbolBlock of symbols", "SymbolBlock.imports, or a HybridBlock with hybrid_forward")
 
     @staticmethod
     def imports(symbol_file, input_names, param_file=None, ctx=None):
@@ -189,4 +355,8 @@ class SymbolBlock(HybridBlock):
         block = SymbolBlock.__new__(SymbolBlock)
         block._own(lib.sl_block_retain(inner._p))
         block._set_contexts(_contexts(ctx))
+        object.__setattr__(block, "_inputs_named", 1 if isinstance(input_names, str) else len(input_names))
         return block
+
+    def __repr__(self):
+        return f"SymbolBlock(\n<Symbol {self.name}> : {self._inputs_named} -> 1\n)"

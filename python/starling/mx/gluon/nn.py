@@ -1,15 +1,19 @@
-"""mx.gluon.nn: layers."""
+"""mx.gluon.nn: layers that the engine has; more_layers.py has those that are made of operations."""
+from ... import _ops as ops
 from ... import nn as _nn
-from ..._core import NULL, here, lib, pair
-from ..init import named
+from ..._blocks import Lambda as _Function
+from ..._core import lib, pair
+from ..init import for_layer
 from ..missing import missing, not_here
 from .block import Block, HybridBlock, SymbolBlock
 
-_activations = {"softrelu": "softplus"}
+_activations = {None: "identity", "relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh"}
 
 
 def _activation(name):
-    return _activations.get(name, name) if name else "identity"
+    if name not in _activations:
+        raise not_here(f"activation {name!r} of a layer", ", ".join(n for n in _activations if n) + ", or a layer of its own")
+    return _activations[name]
 
 
 class _Layer(HybridBlock):
@@ -17,9 +21,16 @@ class _Layer(HybridBlock):
 
     _in_python = False
 
-    def __init__(self, inner, text):
-        self._own(lib.sl_block_retain(inner._p))
+    def __init__(self, inner, text, prefix=None, params=None):
+        shared = params._block if params is not None else None
+        if shared is not None and type(shared) is not type(self):
+            raise not_here(f"{type(self).__name__}(params=…) of another kind of layer", "the params of a layer of the same kind")
+        self._own(lib.sl_block_retain((shared or inner)._p))  # with shared parameters: the same layer
+        self._prepare()
+        if shared is None:
+            self._take_names(prefix)
         object.__setattr__(self, "_text", text)
+        object.__setattr__(self, "_inner", shared or inner)
 
     def __repr__(self):
         text = self._text(self) if callable(self._text) else self._text
@@ -34,31 +45,37 @@ def _ending(activation):
     return f", Activation({activation})" if activation else ""
 
 
+def _float32(dtype, name):
+    if str(dtype) not in ("float32", "None", "<class 'numpy.float32'>"):
+        raise not_here(f"{name}(dtype={dtype!r})", "float32, and starling.autocast")
+
+
 class Dense(_Layer):
     """A fully connected layer."""
 
     def __init__(self, units, activation=None, use_bias=True, flatten=True, dtype="float32", weight_initializer=None,
-                 bias_initializer="zeros", in_units=0, **_):
+                 bias_initializer="zeros", in_units=0, **common):
+        _float32(dtype, "Dense")
         inner = _nn.Dense(units, activation=_activation(activation), no_bias=not use_bias, no_flatten=not flatten,
-                          in_units=in_units, weight_init=named(weight_initializer), bias_init=named(bias_initializer))
+                          in_units=in_units, weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer))
 
         def text(layer):
             known = _sizes(layer)[1] if len(_sizes(layer)) > 1 else 0
             return f"{known or None} -> {units}, " + (f"Activation({activation})" if activation else "linear")
 
-        super().__init__(inner, text)
+        super().__init__(inner, text, **common)
 
 
 class Conv2D(_Layer):
     """A convolution of images (n, channels, height, width)."""
 
     def __init__(self, channels, kernel_size, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, layout="NCHW",
-                 activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0, **_):
+                 activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0, **common):
         if layout != "NCHW":
             raise not_here(f"Conv2D(layout={layout!r})", "layout NCHW")
         inner = _nn.Conv2d(channels, kernel=kernel_size, stride=strides, pad=padding, dilation=dilation, groups=groups,
                            no_bias=not use_bias, activation=_activation(activation), in_channels=in_channels,
-                           weight_init=named(weight_initializer), bias_init=named(bias_initializer))
+                           weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer))
 
         def text(layer):
             known = _sizes(layer)[1]
@@ -67,7 +84,7 @@ class Conv2D(_Layer):
                 f", dilation={pair(dilation)}" if pair(dilation) != (1, 1) else "") + (
                 f", groups={groups}" if groups != 1 else "") + ("" if use_bias else ", bias=False") + _ending(activation)
 
-        super().__init__(inner, text)
+        super().__init__(inner, text, **common)
 
 
 def _pooling(size, strides, padding, ceil_mode, whole, kind):
@@ -75,22 +92,30 @@ def _pooling(size, strides, padding, ceil_mode, whole, kind):
             f"global_pool={whole}, pool_type={kind}, layout=NCHW")
 
 
+def _images(layout, name):
+    if layout != "NCHW":
+        raise not_here(f"{name}(layout={layout!r})", "layout NCHW")
+
+
 class _Pool(_Layer):
     _type = "max"
 
-    def __init__(self, kind, pool_size, strides, padding, ceil_mode, **options):
-        strides = pool_size if strides is None else strides
-        inner = kind(pair(pool_size)[0], stride=strides, pad=padding, ceil=ceil_mode, **options)
-        if pair(pool_size)[0] != pair(pool_size)[1]:
-            raise not_here(f"{type(self).__name__}(pool_size={pool_size})", "starling.pool2d")
-        super().__init__(inner, _pooling(pool_size, strides, padding, ceil_mode, False, self._type))
+    def __init__(self, pool_size, strides, padding, ceil_mode, layout, exclude_pad=False, **common):
+        _images(layout, type(self).__name__)
+        size, strides = pair(pool_size, "pool_size"), pool_size if strides is None else strides
+        options = {"stride": pair(strides, "strides"), "pad": pair(padding, "padding"), "ceil": ceil_mode, "exclude_pad": exclude_pad}
+        if size[0] == size[1]:
+            inner = (_nn.MaxPool2d if self._type == "max" else _nn.AvgPool2d)(size[0], **options)
+        else:
+            inner = _Function(lambda x: ops.pool2d(x, type=self._type, kernel=size, **options))
+        super().__init__(inner, _pooling(pool_size, strides, padding, ceil_mode, False, self._type), **common)
 
 
 class MaxPool2D(_Pool):
     """The maximum of windows."""
 
-    def __init__(self, pool_size=(2, 2), strides=None, padding=0, layout="NCHW", ceil_mode=False, **_):
-        super().__init__(_nn.MaxPool2d, pool_size, strides, padding, ceil_mode)
+    def __init__(self, pool_size=(2, 2), strides=None, padding=0, layout="NCHW", ceil_mode=False, **common):
+        super().__init__(pool_size, strides, padding, ceil_mode, layout, **common)
 
 
 class AvgPool2D(_Pool):
@@ -98,28 +123,39 @@ class AvgPool2D(_Pool):
 
     _type = "avg"
 
-    def __init__(self, pool_size=(2, 2), strides=None, padding=0, ceil_mode=False, layout="NCHW", count_include_pad=True, **_):
-        super().__init__(_nn.AvgPool2d, pool_size, strides, padding, ceil_mode, exclude_pad=not count_include_pad)
+    def __init__(self, pool_size=(2, 2), strides=None, padding=0, ceil_mode=False, layout="NCHW", count_include_pad=True, **common):
+        super().__init__(pool_size, strides, padding, ceil_mode, layout, not count_include_pad, **common)
 
 
 class GlobalAvgPool2D(_Layer):
     """The mean of each channel."""
 
-    def __init__(self, layout="NCHW", **_):
-        super().__init__(_nn.GlobalAvgPool2d(), _pooling(1, 1, 0, True, True, "avg"))
+    def __init__(self, layout="NCHW", **common):
+        _images(layout, type(self).__name__)
+        super().__init__(_nn.GlobalAvgPool2d(), _pooling(1, 1, 0, True, True, "avg"), **common)
 
 
 class GlobalMaxPool2D(_Layer):
     """The maximum of each channel."""
 
-    def __init__(self, layout="NCHW", **_):
-        super().__init__(_nn.GlobalMaxPool2d(), _pooling(1, 1, 0, True, True, "max"))
+    def __init__(self, layout="NCHW", **common):
+        _images(layout, type(self).__name__)
+        super().__init__(_nn.GlobalMaxPool2d(), _pooling(1, 1, 0, True, True, "max"), **common)
+
+
+def _standard(gamma, beta, name):
+    if (gamma, beta) != ("ones", "zeros"):
+        raise not_here(f"{name}(gamma_initializer={gamma!r}, beta_initializer={beta!r})", "ones and zeros, then set_data")
 
 
 class BatchNorm(_Layer):
     """Batch normalisation over the channels."""
 
-    def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, in_channels=0, **_):
+    def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, beta_initializer="zeros",
+                 gamma_initializer="ones", running_mean_initializer="zeros", running_variance_initializer="ones", in_channels=0, **common):
+        _standard(gamma_initializer, beta_initializer, "BatchNorm")
+        if (running_mean_initializer, running_variance_initializer) != ("zeros", "ones"):
+            raise not_here("BatchNorm(running_mean_initializer=…)", "zeros for the mean, ones for the variance")
         if axis != 1:
             raise not_here(f"BatchNorm(axis={axis})", "axis 1")
         if use_global_stats:
@@ -131,72 +167,84 @@ class BatchNorm(_Layer):
             return (f"axis=1, eps={epsilon}, momentum={momentum}, fix_gamma={not scale}, "
                     f"use_global_stats=False, in_channels={known or None}")
 
-        super().__init__(inner, text)
+        super().__init__(inner, text, **common)
 
 
 class LayerNorm(_Layer):
     """Normalisation over the last axis."""
 
-    def __init__(self, axis=-1, epsilon=1e-5, in_channels=0, **_):
-        if axis != -1:
-            raise not_here(f"LayerNorm(axis={axis})", "axis -1")
-        super().__init__(_nn.LayerNorm(eps=epsilon, in_channels=in_channels), f"eps={epsilon}, axis=-1, center=True, scale=True, in_channels={in_channels}")
+    def __init__(self, axis=-1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros", gamma_initializer="ones", in_channels=0,
+                 **common):
+        _standard(gamma_initializer, beta_initializer, "LayerNorm")
+        if axis != -1 or not center or not scale:
+            raise not_here("LayerNorm over another axis than the last, or without scale or center", "nd.LayerNorm")
+
+        def text(layer):
+            return f"eps={epsilon}, axis=-1, center=True, scale=True, in_channels={layer.params.find('gamma').shape[0]}"
+
+        super().__init__(_nn.LayerNorm(eps=epsilon, in_channels=in_channels), text, **common)
 
 
 class Activation(_Layer):
-    """relu, sigmoid, tanh, softrelu."""
+    """relu, sigmoid, tanh, softrelu, softsign."""
 
-    def __init__(self, activation, **_):
-        super().__init__(_nn.Activation(_activation(activation)), activation)
-
-
-class LeakyReLU(HybridBlock):
-    """x where it is positive, else alpha·x."""
-
-    def __init__(self, alpha, **_):
-        super().__init__()
-        object.__setattr__(self, "_alpha", alpha)
-
-    def hybrid_forward(self, F, x):
-        return F.LeakyReLU(x, slope=self._alpha)
-
-    def __repr__(self):
-        return f"LeakyReLU({self._alpha})"
+    def __init__(self, activation, **common):
+        functions = {"softsign": lambda x: x / (abs(x) + 1), "softrelu": ops.softplus}
+        inner = _Function(functions[activation]) if activation in functions else _nn.Activation(_activation(activation))
+        super().__init__(inner, activation, **common)
 
 
 class Dropout(_Layer):
     """Elements become zero with probability rate in training."""
 
-    def __init__(self, rate, **_):
-        super().__init__(_nn.Dropout(rate), f"p = {rate}, axes=()")
+    def __init__(self, rate, axes=(), **common):
+        if axes:
+            raise not_here("Dropout(axes=…)", "Dropout without axes")
+        super().__init__(_nn.Dropout(rate), f"p = {rate}, axes=()", **common)
 
 
 class Flatten(_Layer):
     """(n, …) as (n, elements)."""
 
-    def __init__(self, **_):
-        super().__init__(_nn.Flatten(), "")
+    def __init__(self, **common):
+        super().__init__(_nn.Flatten(), "", **common)
 
 
 class Embedding(_Layer):
     """A row of numbers for each word."""
 
-    def __init__(self, input_dim, output_dim, **_):
-        super().__init__(_nn.Embedding(input_dim, output_dim), f"{input_dim} -> {output_dim}, float32")
+    def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, sparse_grad=False, **common):
+        _float32(dtype, "Embedding")
+        if weight_initializer is not None or sparse_grad:
+            raise not_here("Embedding(weight_initializer=…) or sparse_grad", "initialize(init), and dense gradients")
+        super().__init__(_nn.Embedding(input_dim, output_dim), f"{input_dim} -> {output_dim}, float32", **common)
+
+    def __call__(self, x):
+        # MXNet's words are floats, too.
+        return super().__call__(x if "int32" in str(getattr(x, "dtype", "int32")) else x.astype("int32"))
 
 
 class Sequential(Block):
     """Blocks one after the other."""
 
-    _in_python = False
-
     def __init__(self, prefix=None, params=None):
-        self._own(lib.sl_sequential_at(here(), NULL, 0))
+        super().__init__(prefix, params)
 
     def add(self, *blocks):
         """Appends blocks."""
         for block in blocks:
             self.add_child(str(len(self._children)), block)
+
+    def forward(self, x, *args):
+        """The result of the last block; a block's lists are the next one's arguments."""
+        for block in self._children.values():
+            y = block(x, *args)
+            x, *args = y if isinstance(y, (list, tuple)) else (y,)
+        return (x, *args) if args else x
+
+    def hybridize(self, active=True, **options):
+        """Compiles the hybrid blocks inside."""
+        super().hybridize(active, **options)
 
     def __len__(self):
         return len(self._children)
@@ -216,9 +264,31 @@ class Sequential(Block):
 class HybridSequential(Sequential, HybridBlock):
     """Hybrid blocks one after the other."""
 
+    def hybrid_forward(self, F, x, *args):
+        """The same as forward."""
+        return self.forward(x, *args)
+
     def hybridize(self, active=True, **options):
         """Runs the blocks as one compiled program from now on."""
         HybridBlock.hybridize(self, active, **options)
+
+
+def _named_function(name):
+    """A function given by its name: of mx.np or mx.npx in programs of np, else of mx.nd."""
+    from .. import nd, np, npx
+    from .._mode import is_np_array
+
+    if not is_np_array():
+        return getattr(nd, name)
+    return getattr(np, name) if hasattr(np, name) else getattr(npx, name)
+
+
+def _function(function):
+    if isinstance(function, str):
+        _named_function(function)  # names that there are not are errors now
+    elif not callable(function):
+        raise ValueError(f"Unrecognized function in lambda: {function} of type {type(function)}")
+    return function
 
 
 def _function_name(block):
@@ -229,14 +299,11 @@ class Lambda(Block):
     """A function of arrays as a block."""
 
     def __init__(self, function, prefix=None):
-        super().__init__()
-        object.__setattr__(self, "_function", function)
+        super().__init__(prefix)
+        object.__setattr__(self, "_function", _function(function))
 
     def forward(self, *args):
-        from .. import nd
-
-        function = getattr(nd, self._function) if isinstance(self._function, str) else self._function
-        return function(*args)
+        return (_named_function(self._function) if isinstance(self._function, str) else self._function)(*args)
 
     __repr__ = _function_name
 
@@ -245,15 +312,17 @@ class HybridLambda(HybridBlock):
     """A function of F and arrays as a block."""
 
     def __init__(self, function, prefix=None):
-        super().__init__()
-        object.__setattr__(self, "_function", function)
+        super().__init__(prefix)
+        object.__setattr__(self, "_function", _function(function))
 
     def hybrid_forward(self, F, *args):
         if isinstance(self._function, str):
-            return getattr(F, self._function)(*args)
+            return _named_function(self._function)(*args)
         return self._function(F, *args)
 
     __repr__ = _function_name
 
+
+from .more_layers import *  # noqa: E402, F403
 
 __getattr__ = missing("mx.gluon.nn")

@@ -1,11 +1,16 @@
 """Parameters as Gluon names them."""
 import re
+import weakref
 
-from ... import _core
+import numpy
+
+from ... import _blocks, _core
+from ..._core import NULL, ffi, lib
+from ..._tensor import Tensor, borrow, dtype_of
 from .._mode import array_class
 from ..base import MXNetError
-from ..context import context_of, current_context
-from ..init import named
+from ..context import Context, context_of, current_context
+from .. import init as _init
 from ..missing import missing, not_here
 
 
@@ -13,21 +18,134 @@ class DeferredInitializationError(MXNetError):
     """A parameter has no values before the first input tells its shape."""
 
 
-class Parameter:
-    """A parameter on the contexts that its block was initialised on."""
+class _Host(_blocks.Block):
+    """The block of a parameter that was made by itself."""
 
-    def __init__(self, inner, block):
-        self._inner, self._block = inner, block
+    _contexts = ()
+
+    def params_(self):
+        """All parameters as the engine has them."""
+        return self.params()
+
+
+_living = weakref.WeakValueDictionary()  # parameters by the addresses of the engine's
+
+
+def parameter_of(inner, block, **given):
+    """The parameter's object: always the same one."""
+    key = int(ffi.cast("uintptr_t", inner._p))
+    found = _living.get(key)
+    if found is None:
+        found = _living[key] = Parameter._over(inner, block, **given)
+        block.__dict__.setdefault("_kept", {})[key] = found
+    return found
+
+
+class Parameter:
+    """A parameter on the contexts that its block was initialised on; gluon.Parameter(name, shape=…) makes one by itself."""
+
+    def __init__(self, name="weight", grad_req="write", shape=None, dtype=numpy.float32, lr_mult=1.0, wd_mult=1.0, init=None,
+                 allow_deferred_init=False, differentiable=True, **_):
+        if shape is None:
+            raise not_here("Parameter(shape=None)", "a shape, with 0 for lengths that are not known")
+        host = _Host()
+        dims = [shape] if isinstance(shape, int) else [d or -1 for d in shape]
+        engines, own = _init.split(init)
+        inner = host.param(re.sub(r"\W", "_", name), dims, init=engines, dtype=dtype, grad=grad_req != "null" and differentiable)
+        self._fill(inner, host, name, own)
+        self._standalone, self._grad_req, self.lr_mult, self.wd_mult = True, grad_req, lr_mult, wd_mult
+        _living[int(ffi.cast("uintptr_t", inner._p))] = self
+
+    @classmethod
+    def _over(cls, inner, block, init=None):
+        p = cls.__new__(cls)
+        p._fill(inner, block, None, init)
+        return p
+
+    def _fill(self, inner, block, name, own):
+        self._inner, self._block, self._name, self._own = inner, block, name, own
+        self._asked = None  # the tensor whose gradient Python asked for, and how
+        self._standalone, self._grad_req, self.lr_mult, self.wd_mult = False, None, 1.0, 1.0
+
+    # ---- what it is
 
     @property
     def name(self):
         """With the name of its block: dense0_weight."""
-        return self._inner.name
+        return self._name or self._inner.name
 
     @property
     def shape(self):
         """The lengths of the axes; 0 where one is not known yet."""
         return tuple(max(d, 0) for d in self._inner.shape)
+
+    @property
+    def dtype(self):
+        """The data type."""
+        try:
+            return self.data(self.list_ctx()[0]).dtype
+        except RuntimeError:
+            return numpy.float32
+
+    @property
+    def grad_req(self):
+        """Whether backward passes write its gradient ("write"), add to it ("add"), or there is none ("null")."""
+        if self._grad_req is None:
+            self._grad_req = "write" if self._trained() else "null"
+        return self._grad_req
+
+    @grad_req.setter
+    def grad_req(self, req):
+        if req not in ("write", "add", "null"):
+            raise ValueError(f"grad_req must be one of 'write', 'add', or 'null', but got {req!r}")
+        self._grad_req = req
+        self._attach()
+
+    def _trained(self):
+        p = lib.sl_param_grad_at(_core.here(), self._inner._p)
+        if p:
+            return True
+        lib.sl_error_clear()
+        return "running_" not in self.name
+
+    def _attach(self):
+        """Asks the engine for what grad_req says, once there are values."""
+        if self._grad_req in (None, "null"):
+            return
+        try:
+            t = self._inner.data()
+        except _core.StateError:
+            return
+        if self._asked != (t._p, self._grad_req) and (self._grad_req == "add" or self._asked or t.grad is None):
+            t.attach_grad(self._grad_req)
+            self._asked = (t._p, self._grad_req)
+
+    # ---- values
+
+    def _begin(self, own):
+        """Its block was initialised; own is an initialiser in Python."""
+        if own is not None and self._own is None and (self._name or self.name.endswith("weight")):
+            self._own = own
+        self._settle()
+
+    def _settle(self):
+        """What Python has to do once there are values: its initialiser, its grad_req."""
+        if self._own is None and self._grad_req != "add":
+            return
+        try:
+            t = self._inner.data()
+        except _core.StateError:
+            return
+        t.__class__ = array_class()
+        own, self._own = self._own, None
+        if own is not None:
+            own(_init.InitDesc(self.name), t)
+        self._attach()
+
+    @property
+    def waits(self):
+        """Whether Python's initialiser has to wait for its shape."""
+        return self._own is not None
 
     def list_ctx(self):
         """The contexts it is on."""
@@ -44,6 +162,8 @@ class Parameter:
         known = self.list_ctx()
         if ctx is None:
             ctx = known[0] if len(known) == 1 else current_context()
+        if not isinstance(ctx, Context):
+            raise _core.wrong("ctx", ctx, "a context such as mx.cpu()")
         if ctx not in known and ctx.device not in [c.device for c in known]:
             raise RuntimeError(
                 f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {known}."
@@ -54,8 +174,14 @@ class Parameter:
         """The values on a context: the array itself."""
         return self._values(lambda device: self._inner.data(device), ctx)
 
+    def used_for(self, x):
+        """The values where the input x is; the symbol that stands for them where it is one."""
+        self._settle()
+        return self._inner.on(x)
+
     def _values(self, get, ctx):
         device = self._on(ctx)
+        self._settle()
         try:
             t = get(device)
         except _core.StateError:
@@ -74,6 +200,8 @@ class Parameter:
 
     def grad(self, ctx=None):
         """The gradient on a context: there is one for all contexts, their sum."""
+        if self.grad_req == "null":
+            raise RuntimeError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
         one = len(self.list_ctx()) == 1
         return self._values(lambda device: self._inner.grad() if one else self._inner.grad().to(device), ctx)
 
@@ -81,18 +209,56 @@ class Parameter:
         """The gradients on all contexts."""
         return [self.grad(c) for c in self.list_ctx()]
 
+    def zero_grad(self):
+        """Makes the gradient zero."""
+        if self.grad_req != "null":
+            g = lib.sl_param_grad_at(_core.here(), self._inner._p)
+            if g:
+                borrow(g, array_class())[:] = 0
+            else:
+                lib.sl_error_clear()
+
     def set_data(self, data):
         """Replaces the values on all contexts."""
         self._inner.set(data)
 
-    @property
-    def dtype(self):
-        """The data type."""
-        return self.data(self.list_ctx()[0]).dtype
+    def initialize(self, init=None, ctx=None, default_init=None, force_reinit=False):
+        """Gives it its first values, or others with force_reinit."""
+        if not self._standalone:
+            try:
+                values = self.data(self.list_ctx()[0])
+            except RuntimeError:
+                raise not_here("Parameter.initialize before that of its block", "initialize of its block first") from None
+            if force_reinit:
+                _init.fill(init or default_init or _init.Uniform(), self.name, values)
+            return
+        self._block._contexts = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx or current_context()]
+        engines, own = _init.split(init or default_init)
+        devices = list(dict.fromkeys(c.device for c in self._block._contexts))
+        self._block.initialize(engines, devices=devices, force=force_reinit, gather=len(self._block._contexts) if len(devices) > 1 else 0)
+        self._begin(own)
 
-    def initialize(self, init=None, ctx=None, **_):
-        """Parameters are initialised with their block."""
-        raise not_here("Parameter.initialize", "initialize of its block")
+    def reset_ctx(self, ctx):
+        """Moves it to other contexts; done by its block."""
+        wanted = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx]
+        if [c.device for c in wanted] == [c.device for c in self.list_ctx()]:
+            return
+        if not self._standalone:
+            raise not_here("Parameter.reset_ctx", "reset_ctx of collect_params() of the network")
+        values = self.data(self.list_ctx()[0]).asnumpy()
+        self.initialize(ctx=wanted, force_reinit=True)
+        self._inner.set(_blocks.array(values))
+
+    def cast(self, dtype):
+        """float32 only: parameters have the data type they were made with."""
+        if dtype_of(dtype) != dtype_of(self.dtype):
+            raise not_here(f"Parameter.cast({dtype!r})", "starling.autocast")
+
+    def var(self):
+        """A symbol of its name."""
+        from .. import sym
+
+        return sym.var(self.name)
 
     def __repr__(self):
         return f"Parameter {self.name} (shape={self.shape}, dtype=float32)"
@@ -103,35 +269,92 @@ class Parameter:
         raise not_here(f"Parameter.{name}", "data, grad, set_data")
 
 
-class ParameterDict:
-    """The parameters of a block, by name."""
+class Constant(Parameter):
+    """A parameter that is not trained."""
 
-    def __init__(self, block, inside=True, select=None):
+    def __init__(self, name, value):
+        value = value if isinstance(value, Tensor) else _blocks.array(value, "float32")
+        super().__init__(name, "null", value.shape, init=_init.Constant(value))
+        self._constant = value
+
+    def _settle(self):
+        if not self._block._contexts:
+            return
+        super()._settle()
+
+    def __repr__(self):
+        return f"Constant {self.name} (shape={self.shape}, dtype=float32)"
+
+
+class ParameterDict:
+    """The parameters of a block, by name; without one, those that were made with get."""
+
+    def __init__(self, block="", shared=None, inside=True, select=None):
+        self._prefix, self._made = "", {}
+        if isinstance(block, str):
+            block, self._prefix = None, block
         self._block, self._inside, self._select = block, inside, select
 
+    @property
+    def prefix(self):
+        """What names begin with."""
+        return self._prefix if self._block is None else self._block.prefix
+
     def _all(self):
-        found = [Parameter(p, self._block) for p in self._block.params_()]
+        if self._block is None:
+            return self._made
+        found = [parameter_of(p, self._block) for p in self._block.params_()]
         if not self._inside:
-            own = self._block.name + "_"
-            found = [p for p in found if p.name.startswith(own)]
-        return {p.name: p for p in found if not self._select or re.match(self._select, p.name)}
+            begin, chosen = self._block.prefix, list(self._block._own_parameters.values())
+            found = [p for p in found if p in chosen or p.name.startswith(begin) and self._own(p.name[len(begin) :]) == p._inner._p]
+        named = {p.name: p for p in found}
+        if len(named) < len(found):
+            name = next(p.name for p in found if named[p.name] is not p)
+            raise ValueError(f"{self._block.name} has different parameters with the name {name!r}: blocks inside have the same prefix")
+        return {n: p for n, p in named.items() if not self._select or re.match(self._select, n)}
 
     def find(self, name):
         """The parameter of the block itself of that last name; None if there is none."""
-        return self._all().get(f"{self._block.name}_{name}")
+        p = self._own(name)
+        return parameter_of(_blocks.Parameter(p, self._block, self._block._kind), self._block) if p else self._all().get(self._block.prefix + name)
 
-    def get(self, name, shape=None, init=None, dtype=None, allow_deferred_init=True, grad_req="write", **_):
+    def _own(self, name):
+        """The engine's parameter of that name that is the block's own; NULL if there is none."""
+        if not name or "." in name:
+            return NULL
+        p = lib.sl_block_find_at(_core.here(), self._block._p, name.encode())
+        if not p:
+            lib.sl_error_clear()
+        return p
+
+    def get(self, name, shape=None, init=None, dtype=None, allow_deferred_init=True, grad_req="write", lr_mult=1.0, wd_mult=1.0, **_):
         """A parameter of the block itself, by the last part of its name; made if shape is given and it is not there."""
+        if self._block is None:
+            if self._prefix + name not in self._made:
+                self._made[self._prefix + name] = Parameter(self._prefix + name, grad_req, shape, dtype or "float32", lr_mult, wd_mult, init)
+            return self._made[self._prefix + name]
         found = self.find(name)
         if found:
             return found
         if shape is None:
             raise KeyError(f"{self._block.name} has no parameter {name!r}")
         dims = [shape] if isinstance(shape, int) else [d or -1 for d in shape]
-        inner = self._block.param(name, dims, init=named(init), dtype=dtype, grad=grad_req != "null")
-        made = Parameter(inner, self._block)
-        self._block._own_parameters[name] = made
+        engines, own = _init.split(init)
+        inner = self._block.param(name, dims, init=engines, dtype=dtype, grad=grad_req != "null")
+        made = parameter_of(inner, self._block, init=own)
+        made._grad_req, made.lr_mult, made.wd_mult = grad_req, lr_mult, wd_mult
         return made
+
+    def get_constant(self, name, value=None):
+        """A parameter that is not trained."""
+        made = self.get(name, _blocks.array(value, "float32").shape, _init.Constant(value), grad_req="null")
+        return made
+
+    def update(self, other, select=None):
+        """Takes over the parameters of another dictionary."""
+        if self._block is not None:
+            raise not_here("ParameterDict.update of a block's", "a ParameterDict of its own")
+        self._made.update({n: p for n, p in other.items() if not select or re.match(select, n)})
 
     def __getitem__(self, name):
         return self._all()[name]
@@ -157,31 +380,65 @@ class ParameterDict:
         """Names and parameters."""
         return self._all().items()
 
-    def initialize(self, init=None, ctx=None, force_reinit=False, **_):
-        """Gives the block's parameters their first values."""
-        self._block.initialize(init, ctx, force_reinit=force_reinit)
+    def list_ctx(self):
+        """The contexts that parameters are on."""
+        return list(dict.fromkeys(c for p in self.values() for c in p.list_ctx()))
+
+    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False, **_):
+        """Gives the parameters their first values."""
+        if self._block is not None:
+            return self._block.initialize(init, ctx, force_reinit=force_reinit)
+        for p in self.values():
+            p.initialize(None, ctx, init, force_reinit)
 
     def reset_ctx(self, ctx):
         """Moves the parameters to other contexts."""
+        if self._block is None:
+            for p in self.values():
+                p.reset_ctx(ctx)
+            return
         values = {n: p.data(p.list_ctx()[0]).asnumpy() for n, p in self.items()}
         self._block.initialize(ctx=ctx, force_reinit=True)
         for n, p in self.items():
-            p.set_data(values[n])
+            p.set_data(_blocks.array(values[n]))
 
     def setattr(self, name, value):
-        """Attributes of parameters are what they are here."""
-        raise not_here(f"ParameterDict.setattr({name!r})", "what the layers take when they are made")
+        """Sets an attribute of all parameters: grad_req, lr_mult, wd_mult."""
+        if name not in ("grad_req", "lr_mult", "wd_mult"):
+            raise not_here(f"ParameterDict.setattr({name!r})", "grad_req, lr_mult, wd_mult")
+        for p in self.values():
+            if name != "grad_req" or p.grad_req != "null":
+                setattr(p, name, value)
 
     def zero_grad(self):
-        """Nothing: the backward pass writes gradients anew."""
+        """Makes all gradients zero."""
+        for p in self.values():
+            p.zero_grad()
 
     def save(self, filename, strip_prefix=""):
         """Writes the parameters to a file."""
-        self._block.save_parameters(filename)
+        from .. import nd
+
+        nd.save(filename, {n.removeprefix(strip_prefix): p.data(p.list_ctx()[0]) for n, p in self.items()})
+
+    def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", **_):
+        """Reads the parameters from a file."""
+        from .. import nd
+
+        values = {restore_prefix + n.removeprefix("arg:").removeprefix("aux:"): v for n, v in nd.load(filename).items()}
+        missing_ = [n for n in self if n not in values]
+        extra = [n for n in values if n not in self]
+        if missing_ and not allow_missing or extra and not ignore_extra:
+            raise OSError(f"{filename}: " + (f"{missing_[0]} is missing" if missing_ and not allow_missing else f"{extra[0]} is not in this ParameterDict"))
+        if any(not p._block._contexts for p in self.values()):
+            self.initialize(ctx=ctx)
+        for n, p in self.items():
+            if n in values:
+                p.set_data(values[n])
 
     def __repr__(self):
         inside = "\n".join(f"  {p!r}" for p in self.values())
-        return f"{self._block.name}_ (\n{inside}\n)"
+        return f"{self.prefix} (\n{inside}\n)"
 
 
 __getattr__ = missing("mx.gluon.parameter")

@@ -11,12 +11,11 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
     size = data.shape[batch_axis]
     if even_split and size % num_slice:
         raise ValueError(
-            f"data with shape {data.shape} cannot be evenly split into {num_slice} slices along axis {batch_axis}; "
-            "use a batch size that is a multiple of it, or even_split=False"
+            f"data with shape {data.shape} cannot be evenly split into {num_slice} slices along axis {batch_axis}. Use a batch size "
+            f"that's multiple of {num_slice} or set even_split=False to allow uneven partitioning of data."
         )
-    bounds = [size * i // num_slice for i in range(num_slice + 1)] if even_split else [
-        min(size, i * (size // num_slice)) if i < num_slice else size for i in range(num_slice + 1)
-    ]
+    each, extra = divmod(size, num_slice)
+    bounds = [i * each + min(i, extra) for i in range(num_slice + 1)]
     front = (slice(None),) * batch_axis
     return [data[front + (slice(b, e),)] for b, e in zip(bounds, bounds[1:])]
 

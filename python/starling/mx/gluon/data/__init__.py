@@ -2,24 +2,75 @@
 import numpy
 
 from ...._core import wrong
+from ...._tensor import Tensor
 from ...missing import missing
-from ...ndarray import NDArray
 from ... import nd
 from ..._mode import array_class
 from ...context import cpu
 from . import vision
+from .sampler import BatchSampler, FilterSampler, RandomSampler, Sampler, SequentialSampler
 
 
 class Dataset:
     """A sequence of samples."""
 
+    def __getitem__(self, i):
+        raise NotImplementedError
+
+    def __len__(self):
+        raise NotImplementedError
+
     def transform(self, fn, lazy=True):
-        """The samples as fn makes them."""
-        return SimpleDataset([fn(*s) if isinstance(s, tuple) else fn(s) for s in (self[i] for i in range(len(self)))])
+        """The samples as fn makes them: when they are asked for, or now."""
+        made = _Transformed(self, fn)
+        return made if lazy else SimpleDataset([made[i] for i in range(len(made))])
 
     def transform_first(self, fn, lazy=True):
         """The samples with the first part as fn makes it."""
-        return self.transform(lambda x, *rest: (fn(x), *rest))
+        return self.transform(lambda x, *rest: (fn(x), *rest) if rest else fn(x), lazy)
+
+    def filter(self, fn):
+        """Those samples for which fn holds."""
+        return self.sample(FilterSampler(fn, self))
+
+    def take(self, count):
+        """The first samples."""
+        return self.sample(SequentialSampler(min(count or len(self), len(self))))
+
+    def shard(self, num_shards, index):
+        """One of so many parts that are as long as possible."""
+        each, more = divmod(len(self), num_shards)
+        start = each * index + min(index, more)
+        return self.sample(SequentialSampler(each + (index < more), start))
+
+    def sample(self, sampler):
+        """The samples whose numbers a sampler gives."""
+        if not isinstance(sampler, Sampler):
+            raise TypeError(f"Invalid sampler type: {type(sampler)}. Expected gluon.data.Sampler instead.")
+        return _Chosen(self, list(sampler))
+
+
+class _Transformed(Dataset):
+    def __init__(self, data, fn):
+        self._data, self._fn = data, fn
+
+    def __len__(self):
+        return len(self._data)
+
+    def __getitem__(self, i):
+        sample = self._data[i]
+        return self._fn(*sample) if isinstance(sample, tuple) else self._fn(sample)
+
+
+class _Chosen(Dataset):
+    def __init__(self, data, indices):
+        self._data, self._indices = data, indices
+
+    def __len__(self):
+        return len(self._indices)
+
+    def __getitem__(self, i):
+        return self._data[self._indices[i]]
 
 
 class SimpleDataset(Dataset):
@@ -36,60 +87,87 @@ class SimpleDataset(Dataset):
 
 
 class ArrayDataset(Dataset):
-    """Arrays with a row for each sample."""
+    """Arrays (or other sequences) with a row for each sample."""
 
     def __init__(self, *args):
-        self._data = [a.asnumpy() if isinstance(a, NDArray) else numpy.asarray(a) for a in args]
+        if not args:
+            raise ValueError("Needs at least 1 arrays")
+        self._data = [_rows(a) for a in args]
+        self._kinds = [type(a) if isinstance(a, Tensor) else None for a in args]
         if len({len(a) for a in self._data}) > 1:
             raise ValueError("All arrays must have the same length")
+        if all(isinstance(a, numpy.ndarray) for a in self._data):
+            self.rows = lambda indices: [a[indices] for a in self._data]
 
     def __len__(self):
         return len(self._data[0])
 
     def __getitem__(self, i):
-        return self._data[0][i] if len(self._data) == 1 else tuple(a[i] for a in self._data)
+        sample = tuple(a[i] if kind is None or a.ndim == 1 else _made(a[i], kind) for a, kind in zip(self._data, self._kinds))
+        return sample[0] if len(sample) == 1 else sample
 
-    def rows(self, indices):
-        """The parts of the samples with these numbers, stacked."""
-        return [a[indices] for a in self._data]
+
+def _rows(a):
+    """The samples on the host, where batches are put together."""
+    if isinstance(a, Tensor):
+        return a.asnumpy()
+    return a if isinstance(a, numpy.ndarray) or hasattr(a, "__getitem__") and not isinstance(a, (list, tuple)) else numpy.asarray(a)
+
+
+def _made(values, kind):
+    made = nd.array(values, cpu(), str(numpy.asarray(values).dtype))
+    made.__class__ = kind
+    return made
+
+
+def default_batchify_fn(data):
+    """Samples, one under the other: an array, or a list of them."""
+    if isinstance(data[0], (tuple, list)):
+        return [default_batchify_fn(part) for part in zip(*data)]
+    values = numpy.stack([d.asnumpy() if isinstance(d, Tensor) else numpy.asarray(d) for d in data])
+    return _batch(values)
+
+
+def _batch(values):
+    dtype = "float32" if values.dtype == numpy.float64 else "int32" if values.dtype == numpy.int64 else str(values.dtype)
+    return _made(values.astype(dtype, copy=False), array_class())
 
 
 class DataLoader:
-    """Mini-batches of a data set; shuffled anew each time it is gone through."""
+    """Mini-batches of a data set; shuffled anew each time it is gone through.
 
-    def __init__(self, dataset, batch_size=None, shuffle=False, sampler=None, last_batch="keep", batch_sampler=None,
-                 batchify_fn=None, num_workers=0, **_):
+    num_workers means nothing: batches are put together in the program's thread, while the engine computes.
+    """
+
+    def __init__(self, dataset, batch_size=None, shuffle=False, sampler=None, last_batch=None, batch_sampler=None,
+                 batchify_fn=None, num_workers=0, pin_memory=False, pin_device_id=0, prefetch=None, thread_pool=False, timeout=120,
+                 try_nopython=None):
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
             raise wrong("DataLoader: dataset", dataset, "a data set")
-        if not hasattr(batch_size, "__index__") or batch_size < 1:
-            raise ValueError(f"DataLoader: batch_size is {batch_size!r}, a positive whole number is needed")
-        self._dataset, self._batch_size, self._shuffle, self._last = dataset, batch_size, shuffle, last_batch
-        if sampler or batch_sampler or batchify_fn:
-            raise NotImplementedError("DataLoader with samplers is not in Starling; use shuffle and batch_size")
-        if last_batch not in ("keep", "discard"):
-            raise NotImplementedError(f"DataLoader(last_batch={last_batch!r}) is not in Starling; use 'keep' or 'discard'")
+        if batch_sampler is None:
+            if not hasattr(batch_size, "__index__") or batch_size < 1:
+                raise ValueError(f"DataLoader: batch_size is {batch_size!r}, a positive whole number is needed")
+            if sampler is not None and shuffle:
+                raise ValueError("shuffle must not be specified if sampler is specified")
+            if sampler is None:
+                sampler = (RandomSampler if shuffle else SequentialSampler)(len(dataset))
+            batch_sampler = BatchSampler(sampler, batch_size, last_batch or "keep")
+        elif batch_size is not None or shuffle or sampler is not None or last_batch is not None:
+            raise ValueError("batch_size, shuffle, sampler and last_batch must not be specified if batch_sampler is specified.")
+        if num_workers < 0:
+            raise ValueError(f"DataLoader: num_workers is {num_workers}")
+        self._dataset, self._batches, self._batchify = dataset, batch_sampler, batchify_fn
 
     def __len__(self):
-        n = len(self._dataset)
-        return n // self._batch_size if self._last == "discard" else -(-n // self._batch_size)
-
-    def _stack(self, rows):
-        if hasattr(self._dataset, "rows"):
-            return self._dataset.rows(rows)
-        samples = [self._dataset[int(i)] for i in rows]
-        samples = [s if isinstance(s, tuple) else (s,) for s in samples]
-        return [numpy.stack([p.asnumpy() if isinstance(p, NDArray) else numpy.asarray(p) for p in part]) for part in zip(*samples)]
+        return len(self._batches)
 
     def __iter__(self):
-        order = numpy.arange(len(self._dataset))
-        if self._shuffle:
-            numpy.random.shuffle(order)
-        for i in range(len(self)):
-            parts = self._stack(order[i * self._batch_size : (i + 1) * self._batch_size])
-            arrays = [nd.array(p, cpu(), "float32" if p.dtype.kind == "f" else "int32") for p in parts]
-            for a in arrays:
-                a.__class__ = array_class()
-            yield arrays[0] if len(arrays) == 1 else arrays
+        for rows in self._batches:
+            if self._batchify is None and hasattr(self._dataset, "rows"):
+                arrays = [_batch(part) for part in self._dataset.rows(rows)]
+                yield arrays[0] if len(arrays) == 1 else arrays
+            else:
+                yield (self._batchify or default_batchify_fn)([self._dataset[int(i)] for i in rows])
 
 
 __getattr__ = missing("mx.gluon.data")

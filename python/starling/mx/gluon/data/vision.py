@@ -6,6 +6,7 @@ import pathlib
 import numpy
 
 from ...missing import missing
+from . import transforms
 
 
 def _idx(path):
@@ -47,8 +48,16 @@ class MNIST:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._first = fn
-        if self._both is None:
+        if self._both is None and getattr(fn, "takes_batches", False):
             other.rows = lambda rows: [fn(self._images[rows]), self._labels[rows]]
+        return other
+
+    def transform(self, fn, lazy=True):
+        """The same data set with images and labels as fn(image, label) makes them."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._both = fn
+        other.__dict__.pop("rows", None)
         return other
 
 
@@ -56,36 +65,6 @@ class FashionMNIST(MNIST):
     """Fashion-MNIST; without another folder from the Debian package dataset-fashion-mnist."""
 
     _folder = "/usr/share/datasets/fashion-mnist"
-
-
-class transforms:
-    """What can be done with images."""
-
-    class ToTensor:
-        """(…, height, width, channels) of bytes as (…, channels, height, width) in [0, 1]."""
-
-        def __call__(self, x):
-            return numpy.moveaxis(numpy.asarray(x), -1, -3).astype(numpy.float32) / 255
-
-    class Compose:
-        """Transforms one after the other."""
-
-        def __init__(self, transforms):
-            self._all = transforms
-
-        def __call__(self, x):
-            for one in self._all:
-                x = one(x)
-            return x
-
-    class Normalize:
-        """(x - mean) / std."""
-
-        def __init__(self, mean=0.0, std=1.0):
-            self._mean, self._std = numpy.float32(mean), numpy.float32(std)
-
-        def __call__(self, x):
-            return (x - self._mean) / self._std
 
 
 __getattr__ = missing("mx.gluon.data.vision")

@@ -1,0 +1,49 @@
+/* Recurrent layers: sizes and attributes, for CPUs and GPUs. */
+#ifndef SLP_RECURRENT_H
+#define SLP_RECURRENT_H
+
+#include "op.h"
+
+struct slp_recurrent_attrs {
+	int cell;     /* enum sl_cell */
+	bool reverse; /* from the last step to the first */
+};
+
+/* Gates that a unit has; numbers that are kept of it at each step for the backward pass (cell.h says which). */
+static inline int64_t slp_gates_of(int cell)
+{
+	return cell == SL_CELL_LSTM ? 4 : cell == SL_CELL_GRU ? 3 : 1;
+}
+
+static inline int64_t slp_kept_of(int cell)
+{
+	return cell == SL_CELL_LSTM ? 5 : cell == SL_CELL_GRU ? 4 : 0;
+}
+
+struct slp_recurrent {
+	int cell;
+	bool reverse;
+	int64_t steps, rows, units, gates, kept; /* gates, kept: of all units together */
+};
+
+static inline struct slp_recurrent slp_recurrent_of(const void *attrs, sl_shape y)
+{
+	const struct slp_recurrent_attrs *a = (const struct slp_recurrent_attrs *)attrs;
+	struct slp_recurrent r = {a->cell, a->reverse, y.dim[0], y.dim[1], y.dim[2], slp_gates_of(a->cell) * y.dim[2],
+				  slp_kept_of(a->cell) * y.dim[2]};
+	return r;
+}
+
+/* The place of the step that is computed as number i. */
+static inline int64_t slp_step_at(const struct slp_recurrent *r, int64_t i)
+{
+	return r->reverse ? r->steps - 1 - i : i;
+}
+
+/* The same of the one before it: i > 0. */
+static inline int64_t slp_step_before(const struct slp_recurrent *r, int64_t i)
+{
+	return slp_step_at(r, i - 1);
+}
+
+#endif

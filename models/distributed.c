@@ -1,0 +1,97 @@
+/* A training driver as one of several processes: each rank takes its rows of every batch, rank 0 speaks and writes, and all
+ * stop at the same step. */
+#include <stdlib.h>
+
+#include <starling/dist.h>
+
+#include "training.h"
+
+/* Where sl_init is to find the others, unless the environment says so already. */
+bool drv_distributed_ask(const struct drv_train_options *o)
+{
+	if (!o->distributed || !setenv("SL_DIST", "tcp", 0)) return true;
+	drv_error("--distributed: no memory for the environment");
+	return false;
+}
+
+/* What a rank does of a run, once the engine runs; says why it cannot be. */
+bool drv_distributed_ready(struct drv_options *common, struct drv_train_options *o)
+{
+	int ranks = sl_dist_size();
+	if (ranks == 1) return true;
+	if (o->batch_size % ranks) {
+		drv_error("--batch-size: %lld rows cannot be split equally over %d processes", (long long)o->batch_size, ranks);
+		return false;
+	}
+	if (o->checkpoint.folder && o->checkpoint.unit == DRV_EVERY_SECONDS) {
+		drv_error("--every: seconds are not the same in all processes; count steps or epochs");
+		return false;
+	}
+	o->batch_size /= ranks;
+	if (sl_dist_rank() == 0) return true;
+	common->quiet = true;
+	common->json = o->plot = o->log = o->watch = o->tensorboard = NULL;
+	return true;
+}
+
+/* The sum over all ranks; all must ask.  Waits. */
+double drv_sum_over_ranks(double value)
+{
+	double sum = value;
+	if (sl_dist_size() == 1) return sum;
+	SL_SCOPE {
+		sl_tensor *t = sl_full(SL_SCALAR, value, .dtype = SL_FLOAT64);
+		if (sl_dist_sum(t) == SL_OK) sum = sl_item(t);
+	}
+	return sum;
+}
+
+static sl_tensor *of_all_ranks(sl_tensor *sum)
+{
+	sl_tensor *t = sl_clone(sum);
+	sl_dist_sum(t);
+	return t;
+}
+
+/* What a checkpoint holds of the sums, one a device: those of all ranks.  Those of this one stay as they are. */
+void drv_sums_of_ranks(const struct drv_training *t, struct drv_sums *sums)
+{
+	for (int i = 0; i < t->common->ndevices; i++) {
+		sums[i] = t->sums[i];
+		if (sl_dist_size() == 1) continue;
+		sums[i].loss = of_all_ranks(sums[i].loss);
+		sums[i].correct = of_all_ranks(sums[i].correct);
+	}
+}
+
+/* Each rank takes an equal part of what a checkpoint holds. */
+void drv_share_sums(struct drv_training *t)
+{
+	for (int i = 0; i < t->common->ndevices && sl_dist_size() > 1; i++) {
+		sl_mul_scalar_(t->sums[i].loss, 1.0 / sl_dist_size());
+		sl_mul_scalar_(t->sums[i].correct, 1.0 / sl_dist_size());
+	}
+}
+
+/* Whether the run is to stop here: alone, at once; else at the same step on all ranks, once all know that one was
+ * interrupted.  What was asked some steps ago is known by now, so that nobody waits. */
+bool drv_stops(struct drv_training *t)
+{
+	if (sl_dist_size() == 1) return drv_interrupted();
+	sl_tensor **asked = &t->asked[t->asks++ % DRV_ASKED], *now = NULL;
+	t->stopped = *asked && sl_item(*asked) > 0;
+	sl_release(*asked);
+	SL_SCOPE {
+		now = sl_retain(sl_full(SL_SCALAR, drv_interrupted()));
+	}
+	*asked = sl_dist_sum(now) == SL_OK ? now : (sl_release(now), NULL);
+	return t->stopped;
+}
+
+void drv_stops_end(struct drv_training *t)
+{
+	for (int i = 0; i < DRV_ASKED; i++) {
+		sl_release(t->asked[i]);
+		t->asked[i] = NULL;
+	}
+}

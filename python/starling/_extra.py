@@ -1,0 +1,54 @@
+"""Functions of the library that give more than one tensor."""
+from . import _core
+from ._core import NULL, ffi, here, lib, pointer
+from ._tensor import Tensor, wrap
+
+__all__ = ["recurrent", "split", "topk"]
+
+_CELLS = {name[len("SL_CELL_") :].lower(): getattr(lib, name) for name in dir(lib) if name.startswith("SL_CELL_")}
+
+
+def _number(name, value):
+    if not hasattr(value, "__index__"):
+        raise _core.wrong(name, value, "int")
+    return value.__index__()
+
+
+def split(x, count, axis=0):
+    """The parts of x, so many of the same length, along an axis: a list."""
+    n = _number("split: count", count)
+    parts = ffi.new("sl_tensor *[]", max(n, 1))
+    _core.check(lib.sl_split_at(here(), pointer("split: x", x, Tensor), _number("split: axis", axis), n, parts))
+    return [wrap(parts[i], type(x)) for i in range(n)]
+
+
+def topk(x, k, axis=-1):
+    """The k largest elements along an axis, the largest first, and their places (int32): (values, indices).
+
+    Gradients flow back through the values.  Ties: the first one comes first.
+    """
+    indices = ffi.new("sl_tensor **")
+    values = lib.sl_topk_at(here(), pointer("topk: x", x, Tensor), _number("topk: k", k), _number("topk: axis", axis), indices)
+    return wrap(values, type(x)), wrap(indices[0], type(x))
+
+
+def recurrent(kind, gates, weight, state=None, *, bias=None, cell=None, reverse=False):
+    """A recurrent layer over all steps of sequences: the states after each step; of "lstm" (states, last cell).
+
+    kind: "tanh", "relu", "lstm" or "gru", of G = 1, 1, 4 or 3 gates.  gates (steps, rows, G * units) is what the inputs
+    give, all biases added: a linear of all steps at once.  weight (G * units, units) says what the state of the step before
+    gives; state (rows, units) is that at first, None: zeros.  bias (3 * units) is added to what the state gives ("gru"),
+    cell (rows, units) is the cell at first ("lstm").  reverse goes from the last step to the first.
+    """
+    number = _core.choice(_CELLS, kind, "recurrent: kind")
+    last = ffi.new("sl_tensor **")
+
+    def given(name, t):
+        return NULL if t is None else pointer(f"recurrent: {name}", t, Tensor)
+
+    lstm = number == lib.SL_CELL_LSTM
+    # All fields: cffi leaves what is not given as it is.
+    options = (given("bias", bias), given("cell", cell), last if lstm else NULL, bool(reverse))
+    states = lib.sl_recurrent_at(here(), number, given("gates", gates), given("weight", weight), given("state", state), options)
+    states = wrap(states, type(gates))
+    return (states, wrap(last[0], type(gates))) if lstm else states

@@ -1,0 +1,56 @@
+"""Tensors over memory of other libraries: NumPy's, and what DLPack hands over."""
+import numpy
+
+from . import _core
+from ._core import ffi, here, lib, shape_of
+from ._tensor import Tensor, _numpy, array, device_of, dtypes, wrap
+
+_MAIN_MEMORY = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
+_adopted: dict = {}  # what tensors over somebody else's memory keep alive, by its address
+
+
+@ffi.def_extern()
+def slpy_release(data, arg):
+    _adopted.pop(int(ffi.cast("uintptr_t", arg)), None)
+
+
+def from_numpy(values, device=None):
+    """A tensor over a NumPy array itself, without a copy.
+
+    Do not change the array while the tensor exists.  What does not lie in one piece (C order), must not be written, or has
+    a type of NumPy's alone is copied.
+    """
+    if not isinstance(values, numpy.ndarray):
+        raise _core.wrong("values", values, "a NumPy array")
+    name = values.dtype.name
+    if name not in _numpy or not values.flags.c_contiguous or not values.flags.writeable or not values.size:
+        return array(values, device=device)
+    data = ffi.from_buffer(values, require_writable=False)
+    key = id(data)
+    _adopted[key] = (data, values)
+    p = lib.sl_adopt_at(
+        here(), data, shape_of(values.shape), lib.slpy_release, ffi.cast("void *", key), (dtypes[name], device_of(device))
+    )
+    if not p:
+        del _adopted[key]
+    return wrap(p, Tensor)
+
+
+def from_dlpack(other, device=None):
+    """A tensor over another library's array in main memory, through DLPack.
+
+    Without a copy where the memory may be written and lies in one piece; then both see changes in place, once they are
+    computed.  Arrays on GPUs must be copied to main memory first.
+    """
+    if not hasattr(other, "__dlpack__"):
+        raise _core.wrong("other", other, "an array with __dlpack__")
+    kind, index = map(int, other.__dlpack_device__())
+    if kind not in _MAIN_MEMORY:
+        raise _core.DeviceError(f"from_dlpack: the array is on DLPack's device ({kind}, {index}); copy it to main memory first")
+    if isinstance(other, Tensor):
+        return array(other, device=device)
+    try:
+        values = other if isinstance(other, numpy.ndarray) else numpy.from_dlpack(other)
+    except RuntimeError as error:
+        raise _core.DTypeError(f"from_dlpack: NumPy, which unpacks the values: {error}") from None
+    return from_numpy(values, device)

@@ -1,0 +1,189 @@
+"""Functions of mx.nd and mx.sym that take each element for itself, or add up along axes."""
+import math
+
+from .. import _ops as ops
+from .._tensor import Tensor
+from .functions import _no_scalar, into
+from .missing import not_here
+from ._program import classify
+
+__all__ = []
+
+
+def _public(function):
+    __all__.append(function.__name__)
+    return function
+
+
+# ---- of one array
+
+_FUNCTIONS = {
+    "sin": ops.sin,
+    "cos": ops.cos,
+    "tan": lambda x: ops.sin(x) / ops.cos(x),
+    "sinh": lambda x: (ops.exp(x) - ops.exp(-x)) * 0.5,
+    "cosh": lambda x: (ops.exp(x) + ops.exp(-x)) * 0.5,
+    "arcsinh": lambda x: ops.sign(x) * ops.log(abs(x) + ops.sqrt(ops.square(x) + 1)),
+    "arccosh": lambda x: ops.log(x + ops.sqrt(ops.square(x) - 1)),
+    "arctanh": lambda x: (ops.log1p(x) - ops.log1p(-x)) * 0.5,
+    "erf": ops.erf,
+    "log1p": ops.log1p,
+    "expm1": ops.expm1,
+    "log2": lambda x: ops.log(x) * (1 / math.log(2)),
+    "log10": lambda x: ops.log(x) * (1 / math.log(10)),
+    "rsqrt": ops.rsqrt,
+    "cbrt": lambda x: ops.sign(x) * ops.pow_scalar(abs(x), 1 / 3),
+    "rcbrt": lambda x: ops.sign(x) * ops.pow_scalar(abs(x), -1 / 3),
+    "floor": ops.floor,
+    "ceil": ops.ceil,
+    "round": lambda x: ops.sign(x) * ops.floor(abs(x) + 0.5),
+    "rint": lambda x: ops.ceil(x - 0.5),
+    "trunc": lambda x: ops.sign(x) * ops.floor(abs(x)),
+    "fix": lambda x: ops.sign(x) * ops.floor(abs(x)),
+    "degrees": lambda x: x * (180 / math.pi),
+    "radians": lambda x: x * (math.pi / 180),
+    "softsign": lambda x: x / (abs(x) + 1),
+    "logical_not": lambda x: x == 0,
+    "gelu": ops.gelu,
+}
+
+
+def _unary(name, function):
+    def call(data, out=None, **_):
+        return into(function(data), out)
+
+    call.__name__, call.__doc__ = name, f"{name} of each element."
+    globals()[name] = _public(call)
+
+
+for _name, _function in _FUNCTIONS.items():
+    _unary(_name, _function)
+
+
+@_public
+def hard_sigmoid(data, alpha=0.2, beta=0.5, **_):
+    """alpha·x + beta between 0 and 1."""
+    return ops.clip(data * alpha + beta, 0, 1)
+
+
+@_public
+def smooth_l1(data, scalar=1.0, **_):
+    """(scalar·x)²/2 where |x| < 1/scalar², else |x| - 1/2/scalar²."""
+    s = scalar * scalar
+    return ops.where(abs(data) < 1 / s, ops.square(data) * (0.5 * s), abs(data) - 0.5 / s)
+
+
+# ---- of two
+
+
+def modulo_of(a, b):
+    """The remainder, which has the sign of b, as NumPy's."""
+    return a - ops.floor(a / b) * b if isinstance(a, Tensor) else -ops.floor(ops.rdiv_scalar(b, a)) * b + a
+
+
+_BINARY = {
+    ("modulo", "broadcast_mod"): modulo_of,
+    ("logical_and", "broadcast_logical_and"): lambda a, b: (a != 0) * (b != 0),
+    ("logical_or", "broadcast_logical_or"): lambda a, b: ops.maximum(a != 0, b != 0) if isinstance(b, Tensor) else a * 0 + bool(b) if b else a != 0,
+    ("logical_xor", "broadcast_logical_xor"): lambda a, b: (a != 0) != (b != 0) if isinstance(b, Tensor) else (a == 0 if b else a != 0),
+    ("broadcast_hypot",): lambda a, b: ops.sqrt(ops.square(a) + ops.square(b)),
+}
+
+
+def _binary(name, function):
+    def call(lhs, rhs, out=None, **_):
+        result = function(lhs, rhs)
+        return into(classify(result), out)
+
+    call.__name__, call.__doc__ = name, f"{name} of two arrays, or of an array and a number."
+    globals()[name] = _public(call)
+
+
+for _names, _function in _BINARY.items():
+    for _name in _names:
+        _binary(_name, _function)
+
+# ---- along axes
+
+
+def _axes(data, axis, exclude=False):
+    if not exclude:
+        return axis if axis is None or isinstance(axis, int) else list(axis)
+    inside = {a % data.ndim for a in ([axis] if isinstance(axis, int) else axis or ())}
+    return [a for a in range(data.ndim) if a not in inside]
+
+
+@_public
+def prod(data, axis=None, keepdims=False, exclude=False, **_):
+    """The product of the elements."""
+    return _no_scalar(ops.prod(data, _axes(data, axis, exclude), keepdims=keepdims))
+
+
+@_public
+def nansum(data, axis=None, keepdims=False, exclude=False, **_):
+    """The sum of the elements that are numbers."""
+    return _no_scalar(ops.sum(ops.masked_fill(data, ops.isnan(data), 0), _axes(data, axis, exclude), keepdims=keepdims))
+
+
+@_public
+def nanprod(data, axis=None, keepdims=False, exclude=False, **_):
+    """The product of the elements that are numbers."""
+    return _no_scalar(ops.prod(ops.masked_fill(data, ops.isnan(data), 1), _axes(data, axis, exclude), keepdims=keepdims))
+
+
+def _named(name, of, doc):
+    def call(data, *args, **options):
+        from . import nd
+
+        return getattr(nd, of)(data, *args, **options)
+
+    call.__name__, call.__doc__ = name, doc
+    globals()[name] = _public(call)
+
+
+for _name, _of in (("sum_axis", "sum"), ("max_axis", "max"), ("min_axis", "min"), ("argmax_channel", "argmax")):
+    _named(_name, _of, f"The same as {_of}.")
+
+
+@_public
+def argmin(data, axis=None, keepdims=False, **_):
+    """Where the smallest element is, as MXNet's float32."""
+    from . import nd
+
+    return nd.argmax(-data, axis=axis, keepdims=keepdims)
+
+
+@_public
+def moments(data, axes=None, keepdims=False, **_):
+    """The mean and the variance."""
+    mean = ops.mean(data, _axes(data, axes), keepdims=True)
+    var = ops.mean(ops.square(data - mean), _axes(data, axes), keepdims=keepdims)
+    return [_no_scalar(m) for m in (mean if keepdims else ops.mean(data, _axes(data, axes)), var)]
+
+
+@_public
+def L2Normalization(data, eps=1e-10, mode="instance", **_):
+    """Divided by the root of the sum of squares: of a sample, of a channel's place, or of a place's channels."""
+    axes = {"instance": list(range(1, data.ndim)), "channel": 1, "spatial": list(range(2, data.ndim))}
+    if mode not in axes:
+        raise not_here(f"L2Normalization(mode={mode!r})", ", ".join(axes))
+    return data / ops.sqrt(ops.sum(ops.square(data), axes[mode], keepdims=True) + eps)
+
+
+@_public
+def cumsum(a, axis=None, dtype=None, **_):
+    """The sums of the elements so far."""
+    result = ops.cumsum(a.reshape((-1,)) if axis is None else a, 0 if axis is None else axis)
+    return result if dtype is None else result.astype(dtype)
+
+
+@_public
+def softmin(data, axis=-1, **_):
+    """softmax of the negative."""
+    return ops.softmax(-data, axis)
+
+
+@_public
+def softmax_cross_entropy(data, label, **_):
+    """The sum of the cross-entropies of all rows, as an array of one element."""
+    return _no_scalar(ops.sum(ops.softmax_cross_entropy(data, label.astype("int32"))))

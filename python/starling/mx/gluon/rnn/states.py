@@ -1,0 +1,23 @@
+"""What recurrent layers and cells have in common: states to begin with."""
+from ... import nd
+from ..._mode import array_class
+
+
+def begin_state(block, batch_size, func=None, **options):
+    """Arrays for the states of a layer or cell, zeros if func is not given."""
+    states = []
+    for info in block.state_info(batch_size):
+        given = {**info, **options}
+        given.pop("__layout__", None)  # says what the axes are
+        state = (func or nd.zeros)(**given)
+        state.__class__ = array_class()
+        states.append(state)
+    return states
+
+
+def new_states(block, x, batch_size):
+    """Zeros where the input x is, of its kind."""
+    states = begin_state(block, batch_size, ctx=x.context)
+    for state in states:
+        state.__class__ = type(x)
+    return states

@@ -1,0 +1,55 @@
+/* cuBLAS and cuDNN, as kernels call them: slp_blas.cublasSgemm(…).  They are loaded with the first handle (src/runtime/gpu.c):
+ * to load them takes longer than the rest of the start, and who has no GPU need not have them. */
+#ifndef SLP_CUDA_LIBS_H
+#define SLP_CUDA_LIBS_H
+
+#include <cublas_v2.h>
+#include <cudnn.h>
+
+#define SLP_CUBLAS_FUNCTIONS(X)                                                                                        \
+	X(cublasCreate)                                                                                                \
+	X(cublasDestroy)                                                                                               \
+	X(cublasDgemm)                                                                                                 \
+	X(cublasDgemmStridedBatched)                                                                                   \
+	X(cublasGetStatusString)                                                                                       \
+	X(cublasSetStream)                                                                                             \
+	X(cublasSgemm)                                                                                                 \
+	X(cublasSgemmStridedBatched)
+
+#define SLP_CUDNN_FUNCTIONS(X)                                                                                         \
+	X(cudnnConvolutionBackwardData)                                                                                \
+	X(cudnnConvolutionBackwardFilter)                                                                              \
+	X(cudnnConvolutionForward)                                                                                     \
+	X(cudnnCreate)                                                                                                 \
+	X(cudnnCreateConvolutionDescriptor)                                                                            \
+	X(cudnnCreateFilterDescriptor)                                                                                 \
+	X(cudnnCreateTensorDescriptor)                                                                                 \
+	X(cudnnDestroy)                                                                                                \
+	X(cudnnDestroyConvolutionDescriptor)                                                                           \
+	X(cudnnDestroyFilterDescriptor)                                                                                \
+	X(cudnnDestroyTensorDescriptor)                                                                                \
+	X(cudnnGetConvolutionBackwardDataAlgorithm_v7)                                                                 \
+	X(cudnnGetConvolutionBackwardFilterAlgorithm_v7)                                                               \
+	X(cudnnGetConvolutionForwardAlgorithm_v7)                                                                      \
+	X(cudnnGetErrorString)                                                                                         \
+	X(cudnnSetConvolution2dDescriptor)                                                                             \
+	X(cudnnSetConvolutionGroupCount)                                                                               \
+	X(cudnnSetConvolutionMathType)                                                                                 \
+	X(cudnnSetFilter4dDescriptor)                                                                                  \
+	X(cudnnSetStream)                                                                                              \
+	X(cudnnSetTensor4dDescriptor)
+
+#ifdef __cplusplus
+#define X(f) decltype(&::f) f;
+#else
+#define X(f) __typeof__(&f) f;
+#endif
+extern struct slp_cublas_functions {
+	SLP_CUBLAS_FUNCTIONS(X)
+} slp_blas;
+extern struct slp_cudnn_functions {
+	SLP_CUDNN_FUNCTIONS(X)
+} slp_dnn;
+#undef X
+
+#endif

@@ -1,0 +1,41 @@
+/* What moves bytes between processes, for messages.c: TCP (tcp.c), MPI (mpi.c, a plug-in: it sees nothing of the library but
+ * this header).  Between each two processes bytes come in the order in which they were sent.  All but start are called by
+ * one thread. */
+#ifndef SLP_CARRIER_H
+#define SLP_CARRIER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+enum { SLP_CARRIER_VERSION = 1, SLP_CARRIER_WHY = 512 };
+
+/* Where a process stands among those of the run. */
+struct slp_place {
+	int rank, size;
+	const char *host, *port, *secret; /* of rank 0, as the environment says; the secret is never NULL */
+	double timeout;                   /* seconds */
+};
+
+/* What is waited for of a rank, and whether it may have come. */
+struct slp_interest {
+	bool in, out, ready;
+};
+
+struct slp_carrier {
+	int version; /* SLP_CARRIER_VERSION */
+	const char *name;
+	bool knows_place; /* start sets rank and size; else the environment says them */
+	/* Meets the other processes; false: why says what is wrong. */
+	bool (*start)(struct slp_place *place, char why[SLP_CARRIER_WHY]);
+	/* As writev and read without waiting: bytes that went; 0: none now, the same is tried again; -1 with errno: the connection
+	 * is over, 0: the other end has closed it. */
+	ssize_t (*send)(int rank, const struct iovec *parts, int n);
+	ssize_t (*receive)(int rank, void *data, size_t bytes);
+	/* Waits so many seconds at most until something may move, for one entry a rank; how many are ready. */
+	int (*wait)(struct slp_interest *list, double seconds);
+	/* Leaves once the others have left, too, or the deadline (of CLOCK_MONOTONIC, in seconds) is over.  broken: they may not. */
+	void (*end)(bool broken, double deadline);
+};
+
+#endif

@@ -1,0 +1,235 @@
+/* The carrier over MPI, libstarling-mpi.so: messages between processes that mpirun or a cluster's launcher has started.  MPI
+ * waits by polling, which would take a core from StarPU's workers; this naps between looks, longer the longer nothing comes.
+ *
+ * MPI is started by whoever calls sl_init first, unless the program has done so, and ended with the program: it cannot be
+ * started twice. */
+#include <errno.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dist/carrier.h"
+
+/* What goes in one message: MPI counts in int. */
+static const size_t most = (size_t)1 << 30;
+static const double shortest_nap = 20e-6, longest_nap = 500e-6;
+
+/* A message that has begun; its end is asked for again and again. */
+struct transfer {
+	MPI_Request request;
+	bool under_way;
+	int bytes;
+};
+
+static struct {
+	MPI_Comm comm;
+	int size;
+	struct transfer *in, *out; /* one a rank */
+	double nap;
+	bool broken;
+} mpi;
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void sleep_for(double seconds)
+{
+	struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+	nanosleep(&t, NULL);
+}
+
+/* ---- bytes --------------------------------------------------------------------------------------------------------- */
+
+static ssize_t broken(void)
+{
+	errno = EIO;
+	return -1;
+}
+
+/* How much has come or gone once it is over, 0 before. */
+static ssize_t ask(struct transfer *t)
+{
+	int over = 0;
+	if (MPI_Test(&t->request, &over, MPI_STATUS_IGNORE) != MPI_SUCCESS) return broken();
+	if (!over) return 0;
+	t->under_way = false;
+	mpi.nap = shortest_nap;
+	return t->bytes;
+}
+
+static int size_of(size_t bytes)
+{
+	return (int)(bytes < most ? bytes : most);
+}
+
+/* One part at a time: the other end asks for each as it is. */
+static ssize_t send_parts(int rank, const struct iovec *parts, int n)
+{
+	struct transfer *t = &mpi.out[rank];
+	(void)n;
+	if (!t->under_way) {
+		t->bytes = size_of(parts->iov_len);
+		if (MPI_Isend(parts->iov_base, t->bytes, MPI_BYTE, rank, 0, mpi.comm, &t->request) != MPI_SUCCESS) return broken();
+		t->under_way = true;
+	}
+	return ask(t);
+}
+
+static ssize_t receive(int rank, void *data, size_t bytes)
+{
+	struct transfer *t = &mpi.in[rank];
+	if (!t->under_way) {
+		t->bytes = size_of(bytes);
+		if (MPI_Irecv(data, t->bytes, MPI_BYTE, rank, 0, mpi.comm, &t->request) != MPI_SUCCESS) return broken();
+		t->under_way = true;
+	}
+	return ask(t);
+}
+
+static int wait_for(struct slp_interest *list, double seconds)
+{
+	int n = 0;
+	sleep_for(mpi.nap < seconds ? mpi.nap : seconds);
+	mpi.nap = mpi.nap < longest_nap ? 1.2 * mpi.nap : longest_nap;
+	for (int r = 0; list && r < mpi.size; r++) n += list[r].ready = list[r].in || list[r].out;
+	return n;
+}
+
+/* ---- start and end ------------------------------------------------------------------------------------------------- */
+
+static bool fail(char why[SLP_CARRIER_WHY], const char *text)
+{
+	snprintf(why, SLP_CARRIER_WHY, "%s", text);
+	return false;
+}
+
+/* Where not all have come to the end, MPI would wait for ever: then the launcher finds that the process has gone. */
+static void finalize(void)
+{
+	if (!mpi.broken) MPI_Finalize();
+}
+
+static void *initialize(void *level)
+{
+	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, level) != MPI_SUCCESS) *(int *)level = MPI_THREAD_SINGLE;
+	return NULL;
+}
+
+/* MPI_Init waits for all processes, some of them without end: it gets a thread of its own, for a bounded time. */
+static bool start_mpi(double timeout, int *level, char why[SLP_CARRIER_WHY])
+{
+	static int given; /* outlives a start that was given up */
+	pthread_t thread;
+	struct timespec end;
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += (time_t)timeout + 1;
+	if (pthread_create(&thread, NULL, initialize, &given)) return fail(why, "there is no thread for MPI_Init");
+	if (pthread_timedjoin_np(thread, NULL, &end)) {
+		pthread_detach(thread);
+		mpi.broken = true;
+		snprintf(why, SLP_CARRIER_WHY, "MPI_Init has not come back within %g seconds (SL_DIST_TIMEOUT): a rank has not called "
+		         "sl_init", timeout);
+		return false;
+	}
+	atexit(finalize);
+	*level = given;
+	return true;
+}
+
+static bool need_mpi(double timeout, char why[SLP_CARRIER_WHY])
+{
+	int begun = 0, ended = 0, level = MPI_THREAD_SINGLE;
+	MPI_Initialized(&begun);
+	MPI_Finalized(&ended);
+	if (ended) return fail(why, "the program has ended MPI");
+	if (mpi.broken) return fail(why, "the processes did not go on together; MPI cannot be started again");
+	if (begun) MPI_Query_thread(&level);
+	else if (!start_mpi(timeout, &level, why)) return false;
+	return level >= MPI_THREAD_SERIALIZED ||
+	       fail(why, "MPI was not started for calls from several threads (MPI_Init_thread with MPI_THREAD_SERIALIZED)");
+}
+
+/* A communicator of our own, in which errors are returned. */
+static bool make_communicator(double deadline, char why[SLP_CARRIER_WHY])
+{
+	MPI_Request request;
+	int over = 0;
+	if (MPI_Comm_idup(MPI_COMM_WORLD, &mpi.comm, &request) != MPI_SUCCESS) return fail(why, "MPI_Comm_idup failed");
+	while (MPI_Test(&request, &over, MPI_STATUS_IGNORE) == MPI_SUCCESS && !over && now() < deadline) sleep_for(longest_nap);
+	if (!over) {
+		mpi.broken = true;
+		return fail(why, "not all ranks have called sl_init within SL_DIST_TIMEOUT");
+	}
+	return MPI_Comm_set_errhandler(mpi.comm, MPI_ERRORS_RETURN) == MPI_SUCCESS || fail(why, "MPI_Comm_set_errhandler failed");
+}
+
+static bool start(struct slp_place *place, char why[SLP_CARRIER_WHY])
+{
+	if (!need_mpi(place->timeout, why) || !make_communicator(now() + place->timeout, why)) return false;
+	MPI_Comm_rank(mpi.comm, &place->rank);
+	MPI_Comm_size(mpi.comm, &place->size);
+	mpi.in = calloc((size_t)place->size, sizeof *mpi.in);
+	mpi.out = calloc((size_t)place->size, sizeof *mpi.out);
+	if (!mpi.in || !mpi.out) return fail(why, "there is no memory for the ranks");
+	mpi.size = place->size;
+	mpi.nap = shortest_nap;
+	return true;
+}
+
+/* What has come and nobody asked for: the others' last messages. */
+static void drain(void)
+{
+	int there = 1, bytes;
+	for (MPI_Status s; MPI_Iprobe(MPI_ANY_SOURCE, 0, mpi.comm, &there, &s) == MPI_SUCCESS && there;) {
+		char rest[4096];
+		MPI_Get_count(&s, MPI_BYTE, &bytes);
+		if (bytes > (int)sizeof rest) break;
+		MPI_Recv(rest, bytes, MPI_BYTE, s.MPI_SOURCE, 0, mpi.comm, MPI_STATUS_IGNORE);
+	}
+}
+
+static bool all_are_here(double deadline)
+{
+	MPI_Request request;
+	int over = 0;
+	if (MPI_Ibarrier(mpi.comm, &request) != MPI_SUCCESS) return false;
+	while (MPI_Test(&request, &over, MPI_STATUS_IGNORE) == MPI_SUCCESS && !over && now() < deadline) {
+		drain();
+		sleep_for(longest_nap);
+	}
+	return over;
+}
+
+static void end(bool is_broken, double deadline)
+{
+	if (!is_broken && all_are_here(deadline)) {
+		drain();
+		MPI_Comm_free(&mpi.comm);
+	} else { /* the first to end makes the launcher end the others: they are to say why before */
+		mpi.broken = true;
+		while (now() < deadline) sleep_for(0.05);
+	}
+	free(mpi.in);
+	free(mpi.out);
+	mpi.in = mpi.out = NULL;
+	mpi.size = 0;
+}
+
+extern const struct slp_carrier starling_carrier;
+__attribute__((visibility("default"))) const struct slp_carrier starling_carrier = {
+	.version = SLP_CARRIER_VERSION,
+	.name = "mpi",
+	.knows_place = true,
+	.start = start,
+	.send = send_parts,
+	.receive = receive,
+	.wait = wait_for,
+	.end = end,
+};

@@ -1,0 +1,284 @@
+/* Importing ONNX models: a block that computes the graph, node by node, with our operations. */
+#include <stdlib.h>
+
+#include "interop/onnx_model.h"
+
+struct imported {
+	sl_block base;
+	struct slp_onnx_model model;
+};
+
+/* ---- forward -------------------------------------------------------------------------------------------------------
+ */
+
+/* Values of a run, by names: held until nobody needs them any more. */
+struct run {
+	struct imported *b;
+	sl_tensor *const *given;
+	struct slp_onnx_value *values, *arguments;
+	int *uses; /* that are still to come */
+	struct slp_onnx_known *made;
+};
+
+static void drop(struct run *r, int name)
+{
+	sl_release(r->values[name].t);
+	r->values[name] = (struct slp_onnx_value){0};
+}
+
+/* A run has its own: tensors that are made of it belong to the run, too. */
+static struct slp_onnx_known *copy_of(struct run *r, const struct slp_onnx_known *k)
+{
+	struct slp_onnx_known *y = slp_onnx_known_new(&r->made, k->dtype, k->shape);
+	size_t n = (size_t)sl_shape_size(k->shape);
+	if (y && n) memcpy(y->v, k->v, n * sizeof *y->v);
+	return y;
+}
+
+/* An input as the model declares it: whole numbers of another width, or floats, are converted. */
+static sl_tensor *input_of(struct run *r, int input)
+{
+	const char *at = slp_forward_call_site(), *name = r->b->model.names[r->b->model.inputs[input]].name;
+	struct slp_type wanted = slp_onnx_declared(&r->b->model, input);
+	sl_tensor *x = r->given[input];
+	sl_shape s = sl_tensor_shape(x);
+	char got[128], declared[128];
+	bool fits = wanted.shape.ndim < 0 || s.ndim < 0 || s.ndim == wanted.shape.ndim;
+	for (int i = 0; fits && s.ndim >= 0 && i < wanted.shape.ndim; i++)
+		fits = wanted.shape.dim[i] < 0 || s.dim[i] < 0 || s.dim[i] == wanted.shape.dim[i];
+	if (!fits)
+		return slp_call_fail(at, "sl_forward", SL_ESHAPE, "input \"%.100s\" has shape %s, the model takes %s",
+		                     name, sl_shape_string(s, got), sl_shape_string(wanted.shape, declared));
+	if (wanted.dtype == SL_DTYPE_DEFAULT) wanted.dtype = sl_tensor_dtype(x);
+	enum sl_dtype computed = slp_onnx_computed(wanted.dtype);
+	if (slp_is_float(computed) != slp_is_float(sl_tensor_dtype(x)))
+		return slp_call_fail(at, "sl_forward", SL_EDTYPE, "input \"%.100s\" is %s, the model takes %s", name,
+		                     sl_dtype_name(sl_tensor_dtype(x)), sl_dtype_name(wanted.dtype));
+	sl_tensor *y = NULL;
+	if (computed == sl_tensor_dtype(x)) return sl_retain(x);
+	SL_SCOPE
+		y = sl_retain(sl_cast_at(at, x, computed));
+	return y;
+}
+
+/* What stands in the file, or was given, when the first node takes it. */
+static bool load(struct run *r, int name)
+{
+	const struct slp_onnx_name *n = &r->b->model.names[name];
+	struct slp_onnx_value *v = &r->values[name];
+	if (v->t || v->known || n->node >= 0) return true;
+	if (n->known)
+		v->known = copy_of(r, n->known);
+	else if (n->input >= 0)
+		v->t = input_of(r, n->input);
+	else
+		SL_SCOPE
+			v->t = sl_retain(sl_param_use_at(slp_forward_call_site(), n->param, r->given[0]));
+	return v->t || v->known;
+}
+
+static bool run_node(struct run *r, const struct slp_onnx_node *n)
+{
+	struct slp_onnx_model *m = &r->b->model;
+	struct slp_onnx_call c = {.at = n->at,
+	                          .node = n->proto,
+	                          .op = n->op,
+	                          .opset = m->opset,
+	                          .in = r->arguments,
+	                          .nin = n->nin,
+	                          .out = r->arguments + n->nin,
+	                          .nout = n->nout,
+	                          .made = &r->made,
+	                          .beside = r->given[0]};
+	memset(r->arguments, 0, (size_t)(n->nin + n->nout + 1) * sizeof *r->arguments);
+	for (int i = 0; i < n->nin; i++) {
+		if (n->in[i] < 0) continue;
+		if (!load(r, n->in[i])) return false;
+		c.in[i] = r->values[n->in[i]];
+	}
+	n->op->import(&c);
+	for (int i = 0; i < n->nout && !c.failed; i++) {
+		if (n->out[i] < 0) continue;
+		sl_retain(c.out[i].t);
+		r->values[n->out[i]] = c.out[i];
+	}
+	return !c.failed;
+}
+
+static bool run_and_release(struct run *r, const struct slp_onnx_node *n)
+{
+	bool ok = false;
+	SL_SCOPE
+		ok = run_node(r, n);
+	for (int i = 0; ok && i < n->nin; i++)
+		if (n->in[i] >= 0 && --r->uses[n->in[i]] == 0) drop(r, n->in[i]);
+	for (int i = 0; ok && i < n->nout; i++)
+		if (n->out[i] >= 0 && !r->uses[n->out[i]]) drop(r, n->out[i]);
+	return ok;
+}
+
+static sl_tensor *result_of(struct run *r)
+{
+	struct slp_onnx_model *m = &r->b->model;
+	struct slp_onnx_call c = {.at = slp_forward_call_site(), .made = &r->made, .beside = r->given[0]};
+	if (!load(r, m->result)) return NULL;
+	sl_tensor *y = slp_onnx_as_tensor(&c, r->values[m->result]);
+	if (!y && sl_error() == SL_OK)
+		slp_call_fail(c.at, "sl_forward", SL_EUNSUPPORTED,
+		              "\"%.100s\" is not computed by what is supported of its node", m->names[m->result].name);
+	enum sl_dtype declared = slp_onnx_result_dtype(m);
+	if (y && declared != SL_DTYPE_DEFAULT && declared != sl_tensor_dtype(y)) y = sl_cast_at(c.at, y, declared);
+	return sl_retain(y);
+}
+
+static sl_tensor *run_all(struct run *r)
+{
+	struct slp_onnx_model *m = &r->b->model;
+	bool ok = true;
+	for (int i = 0; i < m->nnames; i++) r->uses[i] = m->names[i].uses;
+	for (int i = 0; i < m->nnodes && ok; i++)
+		if (m->nodes[i].needed) ok = run_and_release(r, &m->nodes[i]);
+	sl_tensor *y = NULL;
+	SL_SCOPE
+		y = ok ? result_of(r) : NULL;
+	for (int i = 0; i < m->nnames; i++) drop(r, i);
+	slp_onnx_known_free(r->made);
+	return slp_scope_add(y);
+}
+
+static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	struct imported *b = (struct imported *)self;
+	const struct slp_onnx_model *m = &b->model;
+	if (nin != m->ninputs)
+		return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
+		                     sl_block_name(self), m->ninputs, nin);
+	size_t names = (size_t)m->nnames + 1;
+	struct run r = {.b = b,
+	                .given = in,
+	                .values = slp_calloc(names + (size_t)m->most + 1, sizeof *r.values),
+	                .uses = slp_malloc(names * sizeof *r.uses)};
+	sl_tensor *y = NULL;
+	r.arguments = r.values + names;
+	if (r.values && r.uses) y = run_all(&r);
+	free(r.values);
+	free(r.uses);
+	return y;
+}
+
+static void destroy(sl_block *self)
+{
+	struct imported *b = (struct imported *)self;
+	slp_onnx_model_free(&b->model);
+	free(b);
+}
+
+/* ---- parameters
+ * ------------------------------------------------------------------------------------------------------ */
+
+struct import {
+	struct slp_file *f;
+	struct imported *b;
+};
+
+/* Numbers that shapes may be made of, and that operations may take as such; weights are parameters. */
+static bool is_known(const struct slp_onnx_name *n, const struct slp_onnx_data *d, bool initializer)
+{
+	bool is_float = slp_is_float(slp_elements[d->element].dtype);
+	return slp_onnx_is_few(d->shape) && (!is_float || !initializer || !n->as_tensor || d->shape.ndim == 0);
+}
+
+/* Running statistics are not trained. */
+static bool is_statistic(const struct slp_onnx_model *m, int name)
+{
+	for (int i = 0; i < m->nnodes; i++) {
+		const struct slp_onnx_node *n = &m->nodes[i];
+		if (n->needed && n->nin == 5 && !strcmp(n->op->name, "BatchNormalization") &&
+		    (n->in[3] == name || n->in[4] == name))
+			return true;
+	}
+	return false;
+}
+
+/* Under ONNX' own name, which may hold what names of ours must not. */
+static sl_param *make_param(struct import *im, const char *name, sl_shape shape, struct sl_param_opts opts)
+{
+	char *ours = slp_strdup(name);
+	for (char *p = ours; p && *p; p++)
+		if (*p == '.') *p = '_';
+	sl_param *param = ours ? sl_block_param_at(im->f->at, &im->b->base, ours, shape, opts) : NULL;
+	char *full = param ? slp_strdup(name) : NULL;
+	free(ours);
+	if (!full) return NULL; /* the block has it */
+	free(param->full_name);
+	param->full_name = full;
+	return param;
+}
+
+static bool take_param(struct import *im, int i, const struct slp_onnx_data *d, bool initializer)
+{
+	struct slp_onnx_name *n = &im->b->model.names[i];
+	sl_tensor *t = slp_elements_tensor(im->f, n->name, d->element, d->shape, d->data);
+	if (!t) return false;
+	enum sl_dtype computed = slp_onnx_computed(sl_tensor_dtype(t));
+	if (computed != sl_tensor_dtype(t)) {
+		sl_tensor *as_read = t;
+		SL_SCOPE
+			t = sl_retain(sl_cast_at(im->f->at, as_read, computed));
+		sl_release(as_read);
+		if (!t) return false;
+	}
+	bool fixed = !initializer || !slp_is_float(sl_tensor_dtype(t)) || is_statistic(&im->b->model, i);
+	n->param = make_param(im, n->name, d->shape,
+	                      (struct sl_param_opts){.dtype = sl_tensor_dtype(t), .no_grad = fixed});
+	bool ok = n->param && sl_param_set_at(im->f->at, n->param, t) == SL_OK;
+	sl_release(t);
+	return ok;
+}
+
+/* What was taken over need not stay in memory twice. */
+static void forget(SlpOnnx__TensorProto *t)
+{
+	free(t->raw_data.data);
+	free(t->float_data);
+	t->raw_data = (ProtobufCBinaryData){0, NULL};
+	t->float_data = NULL;
+	t->n_float_data = 0;
+}
+
+static bool bind(struct import *im)
+{
+	struct slp_onnx_model *m = &im->b->model;
+	bool ok = true;
+	for (int i = 0; i < m->nnames && ok; i++) {
+		struct slp_onnx_name *n = &m->names[i];
+		bool initializer = (size_t)i < m->proto->graph->n_initializer;
+		struct slp_onnx_data d = {0};
+		if (!n->tensor || !n->uses) continue;
+		ok = slp_onnx_data_read(im->f, n->tensor, &d);
+		if (ok && is_known(n, &d, initializer)) {
+			n->known = slp_onnx_known_from(&m->known, &d);
+			ok = n->known != NULL;
+		} else if (ok) {
+			ok = take_param(im, i, &d, initializer);
+		}
+		free(d.owned);
+		forget((SlpOnnx__TensorProto *)n->tensor);
+	}
+	return ok;
+}
+
+/* ---- the call
+ * ---------------------------------------------------------------------------------------------------------- */
+
+sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts opts)
+{
+	struct import im = {.f = f, .b = slp_calloc(1, sizeof *im.b)};
+	if (!im.b || slp_block_setup(f->at, &im.b->base, "Import", "import", forward, destroy) != SL_OK) {
+		free(im.b);
+		return slp_call_fail(f->at, f->function, SL_ENOMEM, "no memory for a block");
+	}
+	if (slp_onnx_model_parse(f, &im.b->model, &opts) && bind(&im)) return &im.b->base;
+	sl_block_free(&im.b->base);
+	return NULL;
+}

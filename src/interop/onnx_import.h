@@ -1,0 +1,157 @@
+/* What the files that read and compute ONNX models share: values, nodes, attributes. */
+#ifndef SLP_ONNX_IMPORT_H
+#define SLP_ONNX_IMPORT_H
+
+#include <string.h>
+
+#include "interop/import.h"
+#include "nn/nn.h"
+#include "src/interop/onnx.pb-c.h"
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+union slp_onnx_element {
+	int64_t i; /* of integers and bools */
+	double f;
+};
+
+/* Few elements that are known while the network is built: shapes, axes, limits, and what is computed from them. */
+struct slp_onnx_known {
+	struct slp_onnx_known *next; /* of those that one run, or the file, made */
+	sl_tensor *made;             /* the same as a tensor; NULL: not asked for yet */
+	enum sl_dtype dtype;
+	sl_shape shape;
+	union slp_onnx_element v[];
+};
+enum { SLP_ONNX_KNOWN_MAX = 4096 }; /* elements; others are tensors */
+
+/* Operations take neither int64 nor bool: tensors of a network are int32 and uint8 in their place. */
+static inline enum sl_dtype slp_onnx_computed(enum sl_dtype dtype)
+{
+	return dtype == SL_INT64 ? SL_INT32 : dtype == SL_BOOL ? SL_UINT8 : dtype;
+}
+
+/* One of both, or neither: an optional input that is not there. */
+struct slp_onnx_value {
+	sl_tensor *t;
+	struct slp_onnx_known *known;
+};
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+
+struct slp_onnx_op;
+
+/* One node being computed. */
+struct slp_onnx_call {
+	const char *at;                /* "FILE, node NAME" */
+	const SlpOnnx__NodeProto *node;
+	const struct slp_onnx_op *op;
+	int opset;
+	struct slp_onnx_value *in, *out;
+	int nin, nout;
+	struct slp_onnx_known **made;  /* a list: what is known belongs to it */
+	sl_tensor *beside;             /* new tensors are made on its device */
+	bool failed;
+};
+
+typedef void slp_onnx_import(struct slp_onnx_call *c);
+
+struct slp_onnx_op {
+	const char *name;
+	slp_onnx_import *import;
+	int min, max;   /* inputs; max -1: any number */
+	unsigned known; /* inputs that must be known: they are no parameters */
+};
+const struct slp_onnx_op *slp_onnx_op_find(const char *name); /* NULL: there is none */
+
+/* Records "… at FILE, node NAME: OPERATOR: …", once. */
+void slp_onnx_call_fail(struct slp_onnx_call *c, enum sl_status status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* ---- attributes: the value of one, or its default; those of another kind are recorded --------------------------------- */
+
+const SlpOnnx__AttributeProto *slp_onnx_attr(const struct slp_onnx_call *c, const char *name);
+int64_t slp_onnx_attr_int(struct slp_onnx_call *c, const char *name, int64_t otherwise);
+/* Within bounds, which fit an int. */
+int slp_onnx_attr_small(struct slp_onnx_call *c, const char *name, int otherwise, int low, int high);
+double slp_onnx_attr_float(struct slp_onnx_call *c, const char *name, double otherwise);
+bool slp_onnx_attr_is(struct slp_onnx_call *c, const char *name, const char *otherwise, const char *value);
+/* The text, cut to what fits. */
+const char *slp_onnx_attr_text(struct slp_onnx_call *c, const char *name, const char *otherwise, char text[64]);
+/* At most `max` numbers; how many, -1 if it is not there. */
+int slp_onnx_attr_ints(struct slp_onnx_call *c, const char *name, int64_t *v, int max);
+
+/* ---- inputs and results -------------------------------------------------------------------------------------------- */
+
+static inline bool slp_onnx_has(const struct slp_onnx_call *c, int i)
+{
+	return i < c->nin && (c->in[i].t || c->in[i].known);
+}
+/* Input i as a tensor; NULL if it is not there, or after an error. */
+sl_tensor *slp_onnx_tensor(struct slp_onnx_call *c, int i);
+sl_tensor *slp_onnx_as_tensor(struct slp_onnx_call *c, struct slp_onnx_value v);
+/* Input i, which must be known. */
+const struct slp_onnx_known *slp_onnx_known_in(struct slp_onnx_call *c, int i);
+/* Numbers of input i, or of the attribute where the operator had one once: at most `max`; how many, -1: neither is there. */
+int slp_onnx_ints_in(struct slp_onnx_call *c, int i, const char *attribute, int64_t *v, int max);
+/* The number of input i, or of the attribute where it had one once, or this. */
+double slp_onnx_number_in(struct slp_onnx_call *c, int i, const char *attribute, double otherwise);
+/* The shape of input i, which must be known. */
+sl_shape slp_onnx_shape(struct slp_onnx_call *c, int i);
+sl_shape slp_onnx_shape_of(struct slp_onnx_call *c, struct slp_onnx_value v);
+enum sl_dtype slp_onnx_dtype(const struct slp_onnx_value *v);
+/* An axis from the start; 0 after an error. */
+int slp_onnx_axis(struct slp_onnx_call *c, int64_t axis, int ndim);
+
+static inline void slp_onnx_give(struct slp_onnx_call *c, int i, sl_tensor *t)
+{
+	if (!t) c->failed = true; /* and recorded */
+	if (i < c->nout) c->out[i].t = t;
+}
+static inline void slp_onnx_give_value(struct slp_onnx_call *c, int i, struct slp_onnx_value v)
+{
+	if (!v.t && !v.known) c->failed = true; /* and recorded */
+	if (i < c->nout) c->out[i] = v;
+}
+
+/* ---- what is known (onnx_known.c) ------------------------------------------------------------------------------------ */
+
+/* Zeroed; NULL with an error recorded. */
+struct slp_onnx_known *slp_onnx_known_new(struct slp_onnx_known **list, enum sl_dtype dtype, sl_shape shape);
+void slp_onnx_known_free(struct slp_onnx_known *list);
+double slp_onnx_known_number(const struct slp_onnx_known *k, int64_t i);
+void slp_onnx_known_put(struct slp_onnx_known *k, int64_t i, double v);
+/* The values of a small tensor of the file (onnx_tensors.c); NULL after an error. */
+struct slp_onnx_known *slp_onnx_known_of(struct slp_onnx_call *c, const SlpOnnx__TensorProto *t);
+/* Whether results of this shape are kept as numbers, if what they are made of is. */
+bool slp_onnx_is_few(sl_shape shape);
+/* Elements of k: with these steps, in elements, along each axis of the result, from the first on. */
+struct slp_onnx_known *slp_onnx_known_strided(struct slp_onnx_call *c, const struct slp_onnx_known *k, sl_shape shape,
+					      int64_t first, const int64_t *steps);
+
+/* ---- functions of values: of what is known while it is few, else of tensors (onnx_values.c) ----------------------------- */
+
+struct slp_onnx_value slp_onnx_reshaped(struct slp_onnx_call *c, struct slp_onnx_value v, sl_shape shape);
+struct slp_onnx_value slp_onnx_transposed(struct slp_onnx_call *c, struct slp_onnx_value v, const int *axes);
+struct slp_onnx_value slp_onnx_sliced(struct slp_onnx_call *c, struct slp_onnx_value v, int axis, int64_t begin, int64_t end,
+				      int64_t step);
+struct slp_onnx_value slp_onnx_broadcast(struct slp_onnx_call *c, struct slp_onnx_value v, sl_shape shape);
+struct slp_onnx_value slp_onnx_joined(struct slp_onnx_call *c, const struct slp_onnx_value *list, int count, int axis);
+struct slp_onnx_value slp_onnx_gathered(struct slp_onnx_call *c, struct slp_onnx_value v, struct slp_onnx_value indices,
+					int axis);
+struct slp_onnx_value slp_onnx_cast(struct slp_onnx_call *c, struct slp_onnx_value v, enum sl_dtype dtype);
+struct slp_onnx_value slp_onnx_list_value(struct slp_onnx_call *c, enum sl_dtype dtype, const int64_t *v, int n);
+/* The same axes with others at the front; -1 for the axis moved. */
+struct slp_onnx_value slp_onnx_axis_moved(struct slp_onnx_call *c, struct slp_onnx_value v, int from, int to);
+
+/* The data type of this number in the format; SL_DTYPE_DEFAULT: none of ours. */
+enum sl_dtype slp_onnx_dtype_numbered(int number);
+/* Indices from 0 on as int32, whatever they count from; n is what they may reach. */
+sl_tensor *slp_onnx_indices(struct slp_onnx_call *c, struct slp_onnx_value v, int64_t n);
+
+/* slp_onnx_import_NAME for each line of the table. */
+#define OP(onnx, name, ...) slp_onnx_import slp_onnx_import_##name;
+#include "interop/onnx_ops.def"
+#undef OP
+
+#endif

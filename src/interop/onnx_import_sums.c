@@ -1,0 +1,210 @@
+/* ONNX operators, computed: products, reductions, order. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "interop/onnx_import.h"
+
+/* ---- products -------------------------------------------------------------------------------------------------------
+ */
+
+/* A vector as a matrix of one row, or one column, which the result loses again. */
+static sl_tensor *vector_product(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b)
+{
+	sl_shape x = sl_tensor_shape(a), y = sl_tensor_shape(b), out = {0};
+	if (x.ndim == 1 && y.ndim <= 2) return sl_dot_at(c->at, a, b, (struct sl_dot_opts){0});
+	if (x.ndim == 1) a = sl_reshape_at(c->at, a, SL_SHAPE(1, x.dim[0]));
+	if (y.ndim == 1) b = sl_reshape_at(c->at, b, SL_SHAPE(y.dim[0], 1));
+	sl_tensor *p = sl_matmul_at(c->at, a, b, (struct sl_dot_opts){0});
+	if (!p) return NULL;
+	sl_shape s = sl_tensor_shape(p);
+	for (int i = 0; i < s.ndim; i++)
+		if (!(x.ndim == 1 && i == s.ndim - 2) && !(y.ndim == 1 && i == s.ndim - 1))
+			out.dim[out.ndim++] = s.dim[i];
+	return sl_reshape_at(c->at, p, out);
+}
+
+static sl_tensor *product(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b)
+{
+	sl_shape x = sl_tensor_shape(a), y = sl_tensor_shape(b);
+	if (!slp_shape_known(x) || !slp_shape_known(y) || !x.ndim || !y.ndim) {
+		slp_onnx_call_fail(c, SL_ESHAPE, "both inputs need axes, of known sizes");
+		return NULL;
+	}
+	if (x.ndim == 1 || y.ndim == 1) return vector_product(c, a, b);
+	if (y.ndim == 2 && slp_is_float(sl_tensor_dtype(a)))
+		return sl_linear_at(c->at, a, b, NULL, (struct sl_linear_opts){0});
+	return sl_matmul_at(c->at, a, b, (struct sl_dot_opts){0});
+}
+
+/* Products of matrices are of floats here: integers, which are few, are exact in a double. */
+void slp_onnx_import_matmul(struct slp_onnx_call *c)
+{
+	sl_tensor *a = slp_onnx_tensor(c, 0), *b = slp_onnx_tensor(c, 1);
+	if (!a || !b) {
+		c->failed = true;
+		return;
+	}
+	enum sl_dtype dtype = sl_tensor_dtype(a);
+	bool whole = !slp_is_float(dtype);
+	if (whole) a = sl_cast_at(c->at, a, SL_FLOAT64), b = sl_cast_at(c->at, b, SL_FLOAT64);
+	sl_tensor *y = a && b ? product(c, a, b) : NULL;
+	slp_onnx_give(c, 0, whole ? sl_cast_at(c->at, y, dtype) : y);
+}
+
+void slp_onnx_import_gemm(struct slp_onnx_call *c)
+{
+	double alpha = slp_onnx_attr_float(c, "alpha", 1), beta = slp_onnx_attr_float(c, "beta", 1);
+	bool ta = slp_onnx_attr_int(c, "transA", 0) != 0, tb = slp_onnx_attr_int(c, "transB", 0) != 0;
+	sl_shape w = slp_onnx_shape(c, 1), s = slp_onnx_has(c, 2) ? slp_onnx_shape(c, 2) : SL_SCALAR;
+	sl_tensor *a = slp_onnx_tensor(c, 0), *b = slp_onnx_tensor(c, 1), *bias = slp_onnx_tensor(c, 2);
+	if (c->failed || !a || !b || slp_onnx_shape(c, 0).ndim != 2 || w.ndim != 2) {
+		slp_onnx_call_fail(c, SL_ESHAPE, "takes two matrices");
+		return;
+	}
+	bool fits = bias && s.ndim == 1 && s.dim[0] == w.dim[tb ? 0 : 1];
+	if (!ta && alpha == 1 && beta == 1 && (fits || !bias)) {
+		slp_onnx_give(c, 0, sl_linear_at(c->at, a, b, bias, (struct sl_linear_opts){.tw = tb}));
+		return;
+	}
+	sl_tensor *y = sl_dot_at(c->at, a, b, (struct sl_dot_opts){.ta = ta, .tb = tb});
+	if (alpha != 1) y = sl_mul_scalar_at(c->at, y, alpha);
+	if (bias && beta != 1) bias = sl_mul_scalar_at(c->at, bias, beta);
+	slp_onnx_give(c, 0, bias ? sl_add_at(c->at, y, bias) : y);
+}
+
+void slp_onnx_import_einsum(struct slp_onnx_call *c)
+{
+	enum { MOST = 8 };
+	sl_tensor *in[MOST];
+	const SlpOnnx__AttributeProto *a = slp_onnx_attr(c, "equation");
+	char text[128], *to = text;
+	if (!a || a->s.len >= sizeof text || c->nin > MOST) {
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "has no equation, one that is too long, or more than %d inputs",
+		                   MOST);
+		return;
+	}
+	for (size_t i = 0; i < a->s.len; i++)
+		if (a->s.data[i] != ' ') *to++ = (char)a->s.data[i];
+	*to = '\0';
+	for (int i = 0; i < c->nin; i++)
+		if (!(in[i] = slp_onnx_tensor(c, i))) c->failed = true;
+	if (!c->failed) slp_onnx_give(c, 0, sl_einsum_at(c->at, text, in, c->nin));
+}
+
+/* ---- reductions
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* What is done before and after. */
+enum { NOTHING, ABSOLUTE, SQUARE, LOG };
+static const struct reduction {
+	const char *name;
+	sl_tensor *(*reduce)(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
+	int before, after;
+} reductions[] = {
+        {"ReduceSum", sl_sum_at, NOTHING, NOTHING},      {"ReduceMean", sl_mean_at, NOTHING, NOTHING},
+        {"ReduceMax", sl_max_at, NOTHING, NOTHING},      {"ReduceMin", sl_min_at, NOTHING, NOTHING},
+        {"ReduceProd", sl_prod_at, NOTHING, NOTHING},    {"ReduceL1", sl_sum_at, ABSOLUTE, NOTHING},
+        {"ReduceL2", sl_norm_at, NOTHING, NOTHING},      {"ReduceLogSum", sl_sum_at, NOTHING, LOG},
+        {"ReduceSumSquare", sl_sum_at, SQUARE, NOTHING}, {"ReduceLogSumExp", sl_logsumexp_at, NOTHING, NOTHING},
+};
+
+/* The axes to go, and the shape that is left; false after an error, or if nothing is to be done. */
+static bool axes_of(struct slp_onnx_call *c, sl_shape x, bool gone[SL_MAX_NDIM], sl_shape *y)
+{
+	int64_t axes[SL_MAX_NDIM];
+	int n = slp_onnx_ints_in(c, 1, "axes", axes, SL_MAX_NDIM);
+	bool keep = slp_onnx_attr_int(c, "keepdims", 1) != 0;
+	if (n <= 0 && slp_onnx_attr_int(c, "noop_with_empty_axes", 0)) return false;
+	for (int i = 0; i < x.ndim; i++) gone[i] = n <= 0;
+	for (int i = 0; i < n && !c->failed; i++) gone[slp_onnx_axis(c, axes[i], x.ndim)] = true;
+	*y = SL_SCALAR;
+	for (int i = 0; i < x.ndim; i++)
+		if (!gone[i] || keep) y->dim[y->ndim++] = gone[i] ? 1 : x.dim[i];
+	return !c->failed;
+}
+
+/* What shapes are computed from: sums, products, the largest and smallest of what is known. */
+static bool reduce_known(struct slp_onnx_call *c, const struct reduction *r, const struct slp_onnx_known *k, sl_shape y)
+{
+	int64_t n = sl_shape_size(k->shape);
+	if (r->before || r->after || sl_shape_size(y) != 1 || n < 1 || r->reduce == sl_norm_at ||
+	    r->reduce == sl_logsumexp_at)
+		return false;
+	double v = slp_onnx_known_number(k, 0);
+	for (int64_t i = 1; i < n; i++) {
+		double x = slp_onnx_known_number(k, i);
+		v = r->reduce == sl_prod_at  ? v * x
+		    : r->reduce == sl_max_at ? fmax(v, x)
+		    : r->reduce == sl_min_at ? fmin(v, x)
+		                             : v + x;
+	}
+	struct slp_onnx_known *to = slp_onnx_known_new(c->made, k->dtype, y);
+	if (to) slp_onnx_known_put(to, 0, r->reduce == sl_mean_at ? v / (double)n : v);
+	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = to});
+	return true;
+}
+
+void slp_onnx_import_reduce(struct slp_onnx_call *c)
+{
+	const struct reduction *r = reductions;
+	bool gone[SL_MAX_NDIM];
+	int axes[SL_MAX_NDIM], n = 0;
+	sl_shape x = slp_onnx_shape(c, 0), y;
+	while (strcmp(r->name, c->op->name)) r++;
+	if (c->failed || !axes_of(c, x, gone, &y)) {
+		if (!c->failed) slp_onnx_give_value(c, 0, c->in[0]);
+		return;
+	}
+	if (c->in[0].known && reduce_known(c, r, c->in[0].known, y)) return;
+	for (int i = 0; i < x.ndim; i++)
+		if (gone[i]) axes[n++] = i;
+	sl_tensor *t = slp_onnx_tensor(c, 0);
+	if (r->before == ABSOLUTE) t = sl_abs_at(c->at, t);
+	if (r->before == SQUARE) t = sl_square_at(c->at, t);
+	if (n) t = r->reduce(c->at, t, (struct sl_reduce_opts){.axes = axes, .naxes = n, .keepdims = true});
+	if (r->after == LOG) t = sl_log_at(c->at, t);
+	slp_onnx_give(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
+}
+
+void slp_onnx_import_argmax(struct slp_onnx_call *c)
+{
+	bool keep = slp_onnx_attr_int(c, "keepdims", 1) != 0;
+	sl_shape x = slp_onnx_shape(c, 0);
+	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", 0), x.ndim);
+	if (slp_onnx_attr_int(c, "select_last_index", 0))
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "select_last_index is not supported");
+	if (c->failed) return;
+	sl_tensor *t = slp_onnx_tensor(c, 0);
+	if (c->op->name[3] == 'M' && c->op->name[4] == 'i') t = sl_neg_at(c->at, t);
+	sl_tensor *y = sl_argmax_at(c->at, t, axis);
+	x.dim[axis] = 1;
+	slp_onnx_give(c, 0, y && keep ? sl_reshape_at(c->at, y, x) : y);
+}
+
+/* ---- order
+ * ----------------------------------------------------------------------------------------------------------- */
+
+void slp_onnx_import_cumsum(struct slp_onnx_call *c)
+{
+	bool exclusive = slp_onnx_attr_int(c, "exclusive", 0) != 0, reverse = slp_onnx_attr_int(c, "reverse", 0) != 0;
+	int axis = slp_onnx_axis(c, (int64_t)slp_onnx_number_in(c, 1, NULL, 0), slp_onnx_shape(c, 0).ndim);
+	struct sl_reduce_opts o = {.axes = &axis, .naxes = 1};
+	if (c->failed) return;
+	sl_tensor *x = slp_onnx_tensor(c, 0);
+	if (reverse) x = sl_flip_at(c->at, x, o);
+	sl_tensor *y = sl_cumsum_at(c->at, x, axis);
+	if (exclusive) y = sl_sub_at(c->at, y, x);
+	slp_onnx_give(c, 0, reverse ? sl_flip_at(c->at, y, o) : y);
+}
+
+void slp_onnx_import_topk(struct slp_onnx_call *c)
+{
+	bool largest = slp_onnx_attr_int(c, "largest", 1) != 0;
+	int64_t k = slp_onnx_has(c, 1) ? (int64_t)slp_onnx_number_in(c, 1, NULL, 0) : slp_onnx_attr_int(c, "k", 0);
+	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", -1), slp_onnx_shape(c, 0).ndim);
+	if (c->failed) return;
+	sl_tensor *x = slp_onnx_tensor(c, 0), *places = NULL;
+	sl_tensor *y = sl_topk_at(c->at, largest ? x : sl_neg_at(c->at, x), k, axis, &places);
+	slp_onnx_give(c, 0, y && !largest ? sl_neg_at(c->at, y) : y);
+	if (y) slp_onnx_give(c, 1, places);
+}

@@ -1,0 +1,80 @@
+/* Moving averages of a trainer's parameters stand in for them, and go again: update.c keeps them. */
+#include <stdlib.h>
+
+#include "nn/trainer.h"
+
+void slp_trainer_drop_held(sl_trainer *t)
+{
+	for (int i = 0; t->held && i < t->count; i++) sl_release(t->held[i]);
+	free(t->held);
+	t->held = NULL;
+}
+
+bool slp_trainer_stands_in(const sl_trainer *t)
+{
+	return t->held != NULL;
+}
+
+bool slp_trainer_is_averaged(const char *at, const char *function, const sl_trainer *t)
+{
+	if (!t->held) return false;
+	slp_call_fail(at, function, SL_ESTATE,
+	              "averages stand in for the parameters: call sl_trainer_use_averages(trainer, false) first");
+	return true;
+}
+
+/* Keeps the parameters' own values. */
+static bool hold(const char *at, sl_trainer *t)
+{
+	if (!(t->held = slp_calloc((size_t)t->count, sizeof *t->held)))
+		return slp_call_fail(at, "sl_trainer_use_averages", SL_ENOMEM, "no memory") != NULL;
+	bool ok = true;
+	for (int i = 0; ok && i < t->count; i++)
+		if (t->states[SLP_TRAINER_AVERAGE][i]) ok = (t->held[i] = sl_retain(sl_clone_at(at, t->params[i]->data))) != NULL;
+	return ok;
+}
+
+/* Masters are those of the parameters' own values. */
+static bool put(const char *at, sl_trainer *t, int i, sl_tensor *values)
+{
+	sl_tensor *p = t->params[i]->data;
+	if (values->type.dtype != p->type.dtype) values = sl_cast_at(at, values, p->type.dtype);
+	return values && sl_copy_inplace_at(at, p, values) != NULL;
+}
+
+/* Masters follow what others have written before, and not what is written here.  After an error all is as it was. */
+static bool use(const char *at, sl_trainer *t, bool averages)
+{
+	bool ok = !averages || (slp_trainer_masters_follow(at, t) && hold(at, t));
+	for (int i = 0; ok && i < t->count; i++)
+		if (t->held[i]) ok = put(at, t, i, averages ? t->states[SLP_TRAINER_AVERAGE][i] : t->held[i]);
+	for (int i = 0; !ok && t->held && i < t->count; i++)
+		if (t->held[i]) put(at, t, i, t->held[i]);
+	slp_trainer_masters_hold(t);
+	if (!ok || !averages) slp_trainer_drop_held(t);
+	return ok;
+}
+
+/* Puts the moving averages (.average of the optimiser) into the network in the place of the parameters, which are kept, or
+ * puts these back with their bits: for an evaluation between steps, or for sl_save_params.  Until they are back, steps and
+ * checkpoints are SL_ESTATE.  What has no average yet, as no step has updated it, stays as it is.  Returns at once; no effect
+ * where things are so already.  SL_ESTATE: the optimiser keeps no averages; SL_EINVAL: NULL.
+ *
+ *     sl_trainer_use_averages(trainer, true);
+ *     double accuracy = evaluate(net);
+ *     sl_trainer_use_averages(trainer, false); */
+enum sl_status sl_trainer_use_averages_at(const char *at, sl_trainer *trainer, bool averages)
+{
+	SLP_CALL("sl_trainer_use_averages", at);
+	if (!slp_given(at, "sl_trainer_use_averages", "trainer", trainer)) return sl_error();
+	if (trainer->optimizer.average == 0) {
+		slp_call_fail(at, "sl_trainer_use_averages", SL_ESTATE, "the optimiser keeps no averages; .average is 0");
+		return SL_ESTATE;
+	}
+	if (averages == (trainer->held != NULL)) return SL_OK;
+	bool ok = false;
+	SL_PAUSE
+		SL_SCOPE
+			ok = use(at, trainer, averages);
+	return ok ? SL_OK : sl_error();
+}

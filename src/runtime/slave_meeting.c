@@ -1,0 +1,265 @@
+/* Slave processes meet their master before StarPU starts in any of them: StarPU would wait for slaves that do not come for
+ * ever, and a slave that is early would end.  Until all have come the master listens at the port that StarPU will listen
+ * at; a thread tells them when StarPU does. */
+#include "starling/base.h"
+
+#include "runtime/runtime.h"
+
+#if defined STARPU_USE_TCPIP_MASTER_SLAVE && !defined SLP_SIMULATION
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "number.h"
+
+enum { MOST = 64, HELLO = 16, SAY_HELLO_MS = 2000, LOOK_MS = 5, AGAIN_MS = 20 };
+static const char hello[HELLO] = "starling slave", go = 'g';
+
+static struct {
+	bool met;        /* StarPU finds slaves once in a process */
+	const char *at, *port;
+	double timeout, deadline;
+	int wanted, count, fds[MOST];
+	pthread_t thread;
+	bool has_thread;
+	atomic_bool over;
+} meeting;
+
+static enum sl_status fail(enum sl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static enum sl_status fail(enum sl_status status, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	va_start(args, format);
+	slp_vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	slp_call_fail(meeting.at, "sl_init", status, "%s", text);
+	return status;
+}
+
+static const char *env_or(const char *name, const char *otherwise)
+{
+	const char *text = getenv(name);
+	return text && *text ? text : otherwise;
+}
+
+static void pause_ms(int ms)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 1000000L * ms}, NULL);
+}
+
+static int left_ms(void)
+{
+	double left = meeting.deadline - sl_time();
+	return left > 0 ? (int)(1000 * left) + 1 : 0;
+}
+
+static bool wait_for(int fd, short events, int ms)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+	return poll(&p, 1, ms) > 0;
+}
+
+/* ---- the master -------------------------------------------------------------------------------------------------- */
+
+static int listen_here(void)
+{
+	struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(meeting.port))};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
+	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) &&
+	    !bind(fd, (struct sockaddr *)&here, sizeof here) && !listen(fd, MOST))
+		return fd;
+	fail(SL_EIO, "cannot listen for slave processes at port %s (STARPU_TCPIP_MS_PORT): %s", meeting.port, strerror(errno));
+	if (fd >= 0) close(fd);
+	return -1;
+}
+
+/* Strangers are sent away. */
+static void receive(int listener)
+{
+	char said[HELLO] = "";
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0) return;
+	bool is_slave = wait_for(fd, POLLIN, SAY_HELLO_MS) && recv(fd, said, HELLO, MSG_DONTWAIT) == HELLO &&
+			!memcmp(said, hello, HELLO);
+	if (is_slave) meeting.fds[meeting.count++] = fd;
+	else close(fd);
+}
+
+/* A slave says nothing before it is told to go: what can be read is its end. */
+static void drop_gone(void)
+{
+	int kept = 0;
+	for (int i = 0; i < meeting.count; i++) {
+		if (wait_for(meeting.fds[i], POLLIN, 0)) close(meeting.fds[i]);
+		else meeting.fds[kept++] = meeting.fds[i];
+	}
+	meeting.count = kept;
+}
+
+static bool is_starpus(int fd)
+{
+	struct sockaddr_storage a;
+	int listens = 0;
+	socklen_t size = sizeof listens, address = sizeof a;
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) || !listens) return false;
+	if (getsockname(fd, (struct sockaddr *)&a, &address)) return false;
+	return a.ss_family == AF_INET && ((struct sockaddr_in *)&a)->sin_port == htons((uint16_t)atoi(meeting.port));
+}
+
+/* Its socket for slaves on this machine is there a moment later. */
+static bool is_local(int fd)
+{
+	int listens = 0, domain = 0;
+	socklen_t size = sizeof listens;
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens &&
+	       !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain == AF_UNIX;
+}
+
+static bool starpu_listens(void)
+{
+	bool there = false, local = !atoi(env_or("STARPU_TCPIP_USE_LOCAL_SOCKET", "1"));
+	DIR *folder = opendir("/proc/self/fd");
+	if (!folder) return false;
+	for (const struct dirent *e; (e = readdir(folder));) {
+		there |= is_starpus(atoi(e->d_name));
+		local |= is_local(atoi(e->d_name));
+	}
+	closedir(folder);
+	return there && local;
+}
+
+static void *send_them(void *unused)
+{
+	while (!atomic_load(&meeting.over) && !starpu_listens()) pause_ms(LOOK_MS);
+	for (int i = 0; i < meeting.count && !atomic_load(&meeting.over); i++)
+		(void)!send(meeting.fds[i], &go, 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* one that has ended StarPU will miss */
+	return unused;
+}
+
+static void close_all(void)
+{
+	for (int i = 0; i < meeting.count; i++) close(meeting.fds[i]);
+	meeting.count = 0;
+}
+
+static enum sl_status meet_slaves(void)
+{
+	int listener = listen_here();
+	if (listener < 0) return SL_EIO;
+	while (meeting.count < meeting.wanted && left_ms()) {
+		if (wait_for(listener, POLLIN, left_ms())) receive(listener);
+		drop_gone();
+	}
+	close(listener);
+	if (meeting.count < meeting.wanted) {
+		int came = meeting.count;
+		close_all();
+		return fail(SL_EIO, "%d of %d slave processes (STARPU_TCPIP_MS_SLAVES) came to port %s within %g seconds "
+			    "(SL_DIST_TIMEOUT); a slave is the same program with STARPU_TCPIP_MS_MASTER", came,
+			    meeting.wanted, meeting.port, meeting.timeout);
+	}
+	atomic_store(&meeting.over, false);
+	meeting.has_thread = !pthread_create(&meeting.thread, NULL, send_them, NULL);
+	if (meeting.has_thread) return SL_OK;
+	close_all();
+	return fail(SL_ENOMEM, "no thread to meet slave processes");
+}
+
+/* ---- a slave ----------------------------------------------------------------------------------------------------- */
+
+static int connect_once(const struct addrinfo *to)
+{
+	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
+	socklen_t size = sizeof error;
+	if (fd < 0) return -1;
+	bool there = !connect(fd, to->ai_addr, to->ai_addrlen);
+	if (!there && errno == EINPROGRESS && wait_for(fd, POLLOUT, left_ms()))
+		there = !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) && !error;
+	if (there && send(fd, hello, HELLO, MSG_NOSIGNAL) == HELLO) return fd;
+	close(fd);
+	return -1;
+}
+
+/* The master may come later. */
+static int connect_until(const struct addrinfo *list)
+{
+	for (; left_ms(); pause_ms(AGAIN_MS))
+		for (const struct addrinfo *to = list; to; to = to->ai_next) {
+			int fd = connect_once(to);
+			if (fd >= 0) return fd;
+		}
+	return -1;
+}
+
+static enum sl_status meet_master(const char *host)
+{
+	char said = 0;
+	struct addrinfo *list = NULL, hints = {.ai_socktype = SOCK_STREAM};
+	int error = getaddrinfo(host, meeting.port, &hints, &list);
+	if (error) return fail(SL_EIO, "STARPU_TCPIP_MS_MASTER=%s: %s", host, gai_strerror(error));
+	int fd = connect_until(list);
+	freeaddrinfo(list);
+	if (fd < 0)
+		return fail(SL_EIO, "no master came to %s, port %s (STARPU_TCPIP_MS_MASTER, STARPU_TCPIP_MS_PORT) within %g "
+			    "seconds (SL_DIST_TIMEOUT)", host, meeting.port, meeting.timeout);
+	/* The master waits for other slaves from when it came; StarPU begins there after that. */
+	bool told = wait_for(fd, POLLIN, (int)(2000 * meeting.timeout)) && recv(fd, &said, 1, MSG_DONTWAIT) == 1 && said == go;
+	close(fd);
+	return told ? SL_OK : fail(SL_EIO, "the master at %s, port %s, has not started: not all slave processes came", host,
+				   meeting.port);
+}
+
+/* ---- both -------------------------------------------------------------------------------------------------------- */
+
+enum sl_status slp_slaves_meet(const char *at, int slaves)
+{
+	if (meeting.met || slaves < 1) return SL_OK;
+	char *end;
+	const char *master = getenv("STARPU_TCPIP_MS_MASTER"), *timeout = env_or("SL_DIST_TIMEOUT", "10");
+	meeting.at = at;
+	meeting.wanted = slaves;
+	meeting.port = env_or("STARPU_TCPIP_MS_PORT", "1234");
+	meeting.timeout = slp_number_read(timeout, &end);
+	meeting.deadline = sl_time() + meeting.timeout;
+	if (*end || !(meeting.timeout > 0 && meeting.timeout <= 1e6))
+		return fail(SL_EINVAL, "SL_DIST_TIMEOUT is no time in seconds");
+	if (atoi(meeting.port) < 1 || atoi(meeting.port) > 65535)
+		return fail(SL_EINVAL, "STARPU_TCPIP_MS_PORT=%s is no port", meeting.port);
+	if (slaves > MOST) return fail(SL_EINVAL, "STARPU_TCPIP_MS_SLAVES=%d: there can be %d", slaves, MOST);
+	enum sl_status s = master ? meet_master(master) : meet_slaves();
+	meeting.met = s == SL_OK;
+	return s;
+}
+
+void slp_slaves_met(void)
+{
+	if (!meeting.has_thread) return;
+	atomic_store(&meeting.over, true);
+	pthread_join(meeting.thread, NULL);
+	meeting.has_thread = false;
+	close_all();
+}
+
+#else
+
+enum sl_status slp_slaves_meet(const char *at, int slaves)
+{
+	(void)at;
+	(void)slaves;
+	return SL_OK;
+}
+
+void slp_slaves_met(void)
+{
+}
+
+#endif

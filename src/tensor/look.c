@@ -1,0 +1,40 @@
+/* Values that are looked at where they lie, without a copy. */
+#include "tensor/tensor.h"
+
+/* Whether main memory has the values at one place for as long as the tensor lives, and nobody is known to write them again. */
+static bool can_be_seen(const sl_tensor *t)
+{
+	const struct slp_buffer *b = t->storage->buffer;
+	enum { WRITES = 1 }; /* by what computed it */
+	return slp_buffer_owns_memory() && b->memory && !b->lost && !t->var && atomic_load(&t->storage->version) <= WRITES;
+}
+
+/* The values of t themselves, waited for: row-major in main memory, to be read only.  NULL where there can only be a copy
+ * (sl_read), and then without an error: with GPUs, of memory that was adopted, of tensors whose gradient is asked for,
+ * such as parameters, of what was written more than once, and of empty ones.  They can be read until sl_values_end(t), which
+ * must be called before the tensor is released, and even after sl_shutdown.  What changes t in place changes them, too, once it
+ * is computed.  A gradient (sl_grad) gets other memory in sl_backward: look at sl_detach of it.  Errors are those of sl_read.
+ *
+ *     const float *y = sl_values(t);
+ *     if (y) printf("%g\n", y[0]);
+ *     if (y) sl_values_end(t); */
+const void *sl_values_at(const char *at, sl_tensor *t)
+{
+	SLP_CALL("sl_values", at);
+	if (slp_trace_refuses(at, "sl_values", t)) return NULL;
+	const char *p = slp_host_begin(at, "sl_values", t, false);
+	if (!p) return NULL;
+	bool seen = sl_tensor_size(t) && can_be_seen(t);
+	if (seen) atomic_fetch_add(&t->storage->buffer->seen, 1);
+	slp_host_end(t);
+	return seen ? p : NULL;
+}
+
+/* The values that sl_values gave are not looked at any more.  NULL does nothing. */
+void sl_values_end(sl_tensor *t)
+{
+	if (!t || !t->storage) return;
+	slp_lock();
+	if (t->storage->generation == slp_engine.generation && t->storage->buffer) atomic_fetch_sub(&t->storage->buffer->seen, 1);
+	slp_unlock();
+}
