@@ -25,7 +25,7 @@ struct gradcheck {
 	sl_block *block; /* that it is about; NULL: about a function */
 	sl_param **params;
 	int nparams;
-	sl_tensor **statistics; /* of parameters that are not trained: their values before; NULL: trained */
+	void **statistics; /* of parameters that are not trained: their values before; NULL: trained */
 	struct place *places;
 	int nplaces;
 	sl_tensor *weights; /* of the elements of the result; NULL: not known yet */
@@ -39,6 +39,16 @@ static bool fail(const struct gradcheck *c, enum sl_status s, const char *text)
 	return slp_call_fail(c->at, c->function, s, "%s", text) != NULL;
 }
 
+/* Copies values to the host, or from there: without a task or an allocation, which could fail.  The error stays pending. */
+static bool copy_host(const struct gradcheck *c, sl_tensor *t, void *data, bool write)
+{
+	char *p = slp_host_begin(c->at, c->function, t, write);
+	if (!p) return false;
+	memcpy(write ? p : data, write ? data : p, sl_tensor_bytes(t));
+	slp_host_end(t);
+	return true;
+}
+
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
 static bool add_place(struct gradcheck *c, sl_param *param, int input, sl_tensor *t)
@@ -48,7 +58,7 @@ static bool add_place(struct gradcheck *c, sl_param *param, int input, sl_tensor
 	if (!p.values) return fail(c, SL_ENOMEM, "no memory for the values");
 	p.gradient = p.values + p.count;
 	c->places[c->nplaces++] = p;
-	return sl_read_at(c->at, t, p.values, (size_t)p.count * sizeof *p.values) == SL_OK;
+	return copy_host(c, t, p.values, false);
 }
 
 /* Inputs of float types become leaves in float64; others are what they are. */
@@ -101,7 +111,9 @@ static bool settle(struct gradcheck *c)
 	if (!call(c)) return false;
 	for (int i = 0; i < c->nparams; i++) {
 		sl_param *p = c->params[i];
-		if (p->opts.no_grad && p->data && !(c->statistics[i] = sl_clone_at(c->at, p->data))) return false;
+		if (!p->opts.no_grad || !p->data) continue;
+		c->statistics[i] = slp_malloc(sl_tensor_bytes(p->data) + 1);
+		if (!c->statistics[i] || !copy_host(c, p->data, c->statistics[i], false)) return false;
 	}
 	return true;
 }
@@ -110,7 +122,7 @@ static bool restore(const struct gradcheck *c)
 {
 	bool ok = true;
 	for (int i = 0; i < c->nparams; i++)
-		if (c->statistics[i]) ok = sl_param_set_at(c->at, c->params[i], c->statistics[i]) == SL_OK && ok;
+		if (c->statistics[i]) ok = copy_host(c, c->params[i]->data, c->statistics[i], true) && ok;
 	return ok;
 }
 
@@ -126,7 +138,7 @@ static bool find_gradients(struct gradcheck *c)
 		sl_tensor *t = p->param ? p->param->data : c->in[p->input];
 		if (!t->var->fresh) continue; /* the result does not depend on it */
 		t->var->fresh = false;
-		if (sl_read_at(c->at, sl_grad_at(c->at, t), p->gradient, (size_t)p->count * sizeof(double)) != SL_OK) return false;
+		if (!copy_host(c, sl_grad_at(c->at, t), p->gradient, false)) return false;
 	}
 	return true;
 }
@@ -134,8 +146,8 @@ static bool find_gradients(struct gradcheck *c)
 /* Gives a place its values as they are now. */
 static bool put(struct gradcheck *c, const struct place *p)
 {
+	if (p->param) return copy_host(c, p->param->data, p->values, true);
 	sl_tensor *t = sl_from_at(c->at, p->values, p->shape, (struct sl_make){.dtype = SL_FLOAT64});
-	if (p->param) return t && sl_param_set_at(c->at, p->param, t) == SL_OK;
 	return t && (c->in[p->input] = t);
 }
 
@@ -151,7 +163,7 @@ static bool value(struct gradcheck *c, const struct place *p, int64_t element, d
 	SL_SCOPE {
 		sl_tensor *y = put(c, p) ? call(c) : NULL;
 		sl_tensor *sum = y ? sl_sum_at(c->at, sl_mul_at(c->at, y, c->weights), (struct sl_reduce_opts){0}) : NULL;
-		ok = sum && sl_read_at(c->at, sum, result, sizeof *result) == SL_OK;
+		ok = sum && copy_host(c, sum, result, false);
 	}
 	p->values[element] = before;
 	if (outer) c->in[p->input] = outer;
@@ -221,6 +233,7 @@ static enum sl_status run(struct gradcheck *c, sl_tensor *const *in)
 			ok = ok && check(c, in);
 	sl_rng_set(c->rng);
 	for (int i = 0; i < c->nplaces; i++) free(c->places[i].values);
+	for (int i = 0; c->statistics && i < c->nparams; i++) free(c->statistics[i]);
 	free(c->places);
 	free(c->in);
 	free(c->statistics);
