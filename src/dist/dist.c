@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "dist/transport.h"
-#include "number.h"
 #include "runtime/processes.h"
 
 struct slp_dist slp_dist = {.size = 1};
@@ -25,33 +24,21 @@ static bool read_int(const char *at, const char *name, int low, int *value)
 	return false;
 }
 
-static const char *env_or(const char *name, const char *otherwise)
-{
-	const char *text = getenv(name);
-	return text && *text ? text : otherwise;
-}
-
 /* Where this process stands; what torchrun sets for PyTorch.  told: it will be said by others. */
 static bool read_place(const char *at, struct slp_place *p, bool told)
 {
-	const char *timeout = env_or("SL_DIST_TIMEOUT", "10");
-	char *end;
-	*p = (struct slp_place){.host = env_or("MASTER_ADDR", "127.0.0.1"),
-	                        .port = env_or("MASTER_PORT", "29500"),
-	                        .secret = env_or("SL_DIST_SECRET", "")};
+	*p = (struct slp_place){.host = slp_env_or("MASTER_ADDR", "127.0.0.1"),
+	                        .port = slp_env_or("MASTER_PORT", "29500"),
+	                        .secret = slp_env_or("SL_DIST_SECRET", "")};
 	if (!told && (!read_int(at, "WORLD_SIZE", 1, &p->size) || !read_int(at, "RANK", 0, &p->rank))) return false;
-	p->timeout = slp_number_read(timeout, &end);
-	const char *wrong = NULL;
-	if (!told && p->rank >= p->size) wrong = "RANK is not below WORLD_SIZE";
-	else if (*end || !(p->timeout > 0 && p->timeout <= 1e6)) wrong = "SL_DIST_TIMEOUT is no time in seconds";
-	if (wrong) slp_call_fail(at, "sl_init", SL_EINVAL, "%s", wrong);
-	return !wrong;
+	if (!told && p->rank >= p->size) return slp_call_fail(at, "sl_init", SL_EINVAL, "RANK is not below WORLD_SIZE");
+	return slp_dist_timeout(at, &p->timeout) == SL_OK;
 }
 
 /* As which type gradients travel. */
 static bool read_wire(const char *at, enum sl_dtype *wire)
 {
-	const char *name = env_or("SL_DIST_WIRE", sl_dtype_name(SL_FLOAT32));
+	const char *name = slp_env_or("SL_DIST_WIRE", sl_dtype_name(SL_FLOAT32));
 	*wire = !strcmp(name, sl_dtype_name(SL_BFLOAT16)) ? SL_BFLOAT16 : SL_FLOAT32;
 	if (!strcmp(name, sl_dtype_name(*wire))) return true;
 	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_WIRE=%s: gradients travel as float32 or bfloat16", name);

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
 #include "dist/hmac.h"
 #include "number.h"
+#include "runtime/sockets.h"
 
 enum { NONCE = 16, PROTOCOL = 1, TEXT = SLP_DIST_WHY };
 
@@ -113,8 +113,8 @@ static bool receive(struct meeting *m, int fd)
 	uint8_t nonce[NONCE];
 	struct hello h;
 	struct answer a = {.text = ""};
-	bool ok = getrandom(nonce, sizeof nonce, 0) == sizeof nonce && slp_tcp_write(fd, nonce, sizeof nonce, deadline) &&
-	          slp_tcp_read(fd, &h, sizeof h, deadline) && !memcmp(h.magic, "STARLING", 8) && h.protocol == PROTOCOL;
+	bool ok = getrandom(nonce, sizeof nonce, 0) == sizeof nonce && slp_socket_write(fd, nonce, sizeof nonce, deadline) &&
+	          slp_socket_read(fd, &h, sizeof h, deadline) && !memcmp(h.magic, "STARLING", 8) && h.protocol == PROTOCOL;
 	bool known = ok && is_proof(m, "hello", nonce, &h, offsetof(struct hello, mac), h.mac);
 	if (ok && !known) {
 		snprintf(a.text, sizeof a.text, "rank %d has another secret (SL_DIST_SECRET)", m->place->rank);
@@ -123,7 +123,7 @@ static bool receive(struct meeting *m, int fd)
 	bool right = known && fits(m, &h);
 	if (known && !right) snprintf(a.text, sizeof a.text, "%s", m->why);
 	if (known) prove(m, "answer", h.nonce, a.text, sizeof a.text, a.mac);
-	ok = ok && slp_tcp_write(fd, &a, sizeof a, deadline) && right;
+	ok = ok && slp_socket_write(fd, &a, sizeof a, deadline) && right;
 	if (!ok) {
 		close(fd);
 		return !known || right;
@@ -154,7 +154,7 @@ static bool accept_from(struct meeting *m, int first)
 	for (int r = first; r < m->place->size; r++) here += m->fds[r] >= 0;
 	while (here < m->place->size - first) {
 		char who[128];
-		int fd = slp_tcp_accept(m->listener, m->deadline);
+		int fd = slp_socket_accept(m->listener, m->deadline);
 		if (fd < 0)
 			return fail(m, "%s not come to %s:%s within %g seconds (SL_DIST_TIMEOUT)%s", missing(m, first, who),
 			            m->place->host, m->place->port, m->place->timeout, m->refused);
@@ -172,9 +172,9 @@ static bool introduce(struct meeting *m, int fd, int rank, const struct where *w
 	uint8_t nonce[NONCE];
 	struct answer a;
 	struct hello h = hello_of(m, where);
-	bool ok = slp_tcp_read(fd, nonce, sizeof nonce, m->deadline) && getrandom(h.nonce, NONCE, 0) == NONCE;
+	bool ok = slp_socket_read(fd, nonce, sizeof nonce, m->deadline) && getrandom(h.nonce, NONCE, 0) == NONCE;
 	if (ok) prove(m, "hello", nonce, &h, offsetof(struct hello, mac), h.mac);
-	ok = ok && slp_tcp_write(fd, &h, sizeof h, m->deadline) && slp_tcp_read(fd, &a, sizeof a, m->deadline);
+	ok = ok && slp_socket_write(fd, &h, sizeof h, m->deadline) && slp_socket_read(fd, &a, sizeof a, m->deadline);
 	if (!ok) return fail(m, "rank %d has left during the start: %s", rank, strerror(errno));
 	a.text[sizeof a.text - 1] = '\0';
 	if (*a.text) return fail(m, "%s", a.text);
@@ -182,20 +182,9 @@ static bool introduce(struct meeting *m, int fd, int rank, const struct where *w
 	return fail(m, "who answers for rank %d has another secret (SL_DIST_SECRET)", rank);
 }
 
-/* It may listen only later. */
-static int connect_to(const struct meeting *m, const struct where *to)
-{
-	for (;;) {
-		int fd = slp_tcp_connect(&to->address, to->length, m->deadline);
-		bool early = errno == ECONNREFUSED || errno == EAGAIN || errno == ENETUNREACH || errno == EHOSTUNREACH;
-		if (fd >= 0 || !early || sl_time() > m->deadline) return fd;
-		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-	}
-}
-
 static bool join(struct meeting *m, int rank, const struct where *to, struct where *own)
 {
-	int fd = connect_to(m, to);
+	int fd = slp_socket_connect_later(&to->address, to->length, m->deadline);
 	if (fd < 0 && rank == 0)
 		return fail(m, "rank 0 cannot be reached at %s:%s: %s", m->place->host, m->place->port, strerror(errno));
 	if (fd < 0) return fail(m, "rank %d cannot be reached: %s", rank, strerror(errno));
@@ -205,7 +194,7 @@ static bool join(struct meeting *m, int rank, const struct where *to, struct whe
 	if (getsockname(fd, (struct sockaddr *)&own->address, &length)) return fail(m, "getsockname: %s", strerror(errno));
 	if (own->address.ss_family == AF_INET) ((struct sockaddr_in *)&own->address)->sin_port = 0;
 	else ((struct sockaddr_in6 *)&own->address)->sin6_port = 0;
-	m->listener = slp_tcp_listen(&own->address, length);
+	m->listener = slp_socket_listen(&own->address, length);
 	if (m->listener < 0 || getsockname(m->listener, (struct sockaddr *)&own->address, &length))
 		return fail(m, "no socket to listen: %s", strerror(errno));
 	own->length = length;
@@ -230,7 +219,7 @@ static bool lead(struct meeting *m)
 {
 	struct where own;
 	if (!address_of(m, &own)) return false;
-	m->listener = slp_tcp_listen(&own.address, own.length);
+	m->listener = slp_socket_listen(&own.address, own.length);
 	if (m->listener < 0)
 		return fail(m, "rank 0 cannot listen at %s:%s: %s", m->place->host, m->place->port, strerror(errno));
 	bool ok = accept_from(m, 1);
@@ -239,8 +228,8 @@ static bool lead(struct meeting *m)
 	double deadline = sl_time() + 2;
 	for (int r = 1; r < m->place->size; r++) {
 		if (m->fds[r] < 0) continue;
-		bool told = slp_tcp_write(m->fds[r], text, sizeof text, deadline) &&
-		            slp_tcp_write(m->fds[r], m->list, (size_t)m->place->size * sizeof *m->list, deadline);
+		bool told = slp_socket_write(m->fds[r], text, sizeof text, deadline) &&
+		            slp_socket_write(m->fds[r], m->list, (size_t)m->place->size * sizeof *m->list, deadline);
 		if (!told) ok = fail(m, "rank %d has left during the start", r);
 	}
 	return ok;
@@ -252,8 +241,8 @@ static bool follow(struct meeting *m)
 	char text[TEXT];
 	if (!address_of(m, &zero) || !join(m, 0, &zero, &own)) return false;
 	m->deadline = sl_time() + 2 * m->place->timeout; /* rank 0 may have begun to wait only now */
-	if (!slp_tcp_read(m->fds[0], text, sizeof text, m->deadline) ||
-	    !slp_tcp_read(m->fds[0], m->list, (size_t)m->place->size * sizeof *m->list, m->deadline))
+	if (!slp_socket_read(m->fds[0], text, sizeof text, m->deadline) ||
+	    !slp_socket_read(m->fds[0], m->list, (size_t)m->place->size * sizeof *m->list, m->deadline))
 		return fail(m, "rank 0 has left during the start: %s", strerror(errno));
 	text[sizeof text - 1] = '\0';
 	if (*text) return fail(m, "%s", text);

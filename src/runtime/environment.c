@@ -1,4 +1,4 @@
-/* StarPU's environment variables that are numbers: it aborts if they are none. */
+/* Environment variables: those of StarPU that are numbers (it aborts if they are none), and what several files read. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "number.h"
+#include "runtime/processes.h"
 #include "runtime/runtime.h"
 
 /* After STARPU_: those of StarPU 1.4 that it reads as an int of at least 0, and as a float. */
@@ -81,4 +82,19 @@ void slp_env_check(void)
 {
 	check_list(ints, false);
 	check_list(floats, true);
+}
+
+const char *slp_env_or(const char *name, const char *otherwise)
+{
+	const char *text = getenv(name);
+	return text && *text ? text : otherwise;
+}
+
+enum sl_status slp_dist_timeout(const char *at, double *seconds)
+{
+	char *end;
+	*seconds = slp_number_read(slp_env_or("SL_DIST_TIMEOUT", "10"), &end);
+	if (!*end && *seconds > 0 && *seconds <= 1e6) return SL_OK;
+	slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_TIMEOUT is no time in seconds");
+	return SL_EINVAL;
 }

@@ -9,6 +9,10 @@
 extern enum sl_status (*slp_engine_join)(const char *at, const char *transport);
 extern void (*slp_engine_leave)(void);
 
+/* environment.c */
+const char *slp_env_or(const char *name, const char *otherwise); /* otherwise: not set, or empty */
+enum sl_status slp_dist_timeout(const char *at, double *seconds);
+
 /* error.c */
 void slp_fault_text(uint32_t fault, char *text, size_t size);
 

@@ -19,8 +19,10 @@
 #include <unistd.h>
 
 #include "number.h"
+#include "runtime/processes.h"
+#include "runtime/sockets.h"
 
-enum { MOST = 64, HELLO = 16, SAY_HELLO_MS = 2000, LOOK_MS = 5, AGAIN_MS = 20 };
+enum { MOST = 64, HELLO = 16, SAY_HELLO = 2, LOOK_MS = 5, AGAIN_MS = 20 };
 static const char hello[HELLO] = "starling slave", go = 'g';
 
 static struct {
@@ -45,51 +47,28 @@ static enum sl_status fail(enum sl_status status, const char *format, ...)
 	return status;
 }
 
-static const char *env_or(const char *name, const char *otherwise)
-{
-	const char *text = getenv(name);
-	return text && *text ? text : otherwise;
-}
-
 static void pause_ms(int ms)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 1000000L * ms}, NULL);
-}
-
-static int left_ms(void)
-{
-	double left = meeting.deadline - sl_time();
-	return left > 0 ? (int)(1000 * left) + 1 : 0;
-}
-
-static bool wait_for(int fd, short events, int ms)
-{
-	struct pollfd p = {.fd = fd, .events = events};
-	return poll(&p, 1, ms) > 0;
 }
 
 /* ---- the master -------------------------------------------------------------------------------------------------- */
 
 static int listen_here(void)
 {
-	struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(meeting.port))};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
-	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) &&
-	    !bind(fd, (struct sockaddr *)&here, sizeof here) && !listen(fd, MOST))
-		return fd;
-	fail(SL_EIO, "cannot listen for slave processes at port %s (STARPU_TCPIP_MS_PORT): %s", meeting.port, strerror(errno));
-	if (fd >= 0) close(fd);
-	return -1;
+	struct sockaddr_storage here = {.ss_family = AF_INET};
+	((struct sockaddr_in *)&here)->sin_port = htons((uint16_t)atoi(meeting.port));
+	int fd = slp_socket_listen(&here, sizeof(struct sockaddr_in));
+	if (fd < 0)
+		fail(SL_EIO, "cannot listen for slave processes at port %s (STARPU_TCPIP_MS_PORT): %s", meeting.port, strerror(errno));
+	return fd;
 }
 
 /* Strangers are sent away. */
-static void receive(int listener)
+static void receive(int fd)
 {
 	char said[HELLO] = "";
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (fd < 0) return;
-	bool is_slave = wait_for(fd, POLLIN, SAY_HELLO_MS) && recv(fd, said, HELLO, MSG_DONTWAIT) == HELLO &&
-			!memcmp(said, hello, HELLO);
+	bool is_slave = slp_socket_read(fd, said, HELLO, sl_time() + SAY_HELLO) && !memcmp(said, hello, HELLO);
 	if (is_slave) meeting.fds[meeting.count++] = fd;
 	else close(fd);
 }
@@ -99,7 +78,8 @@ static void drop_gone(void)
 {
 	int kept = 0;
 	for (int i = 0; i < meeting.count; i++) {
-		if (wait_for(meeting.fds[i], POLLIN, 0)) close(meeting.fds[i]);
+		struct pollfd p = {.fd = meeting.fds[i], .events = POLLIN};
+		if (poll(&p, 1, 0) > 0) close(meeting.fds[i]);
 		else meeting.fds[kept++] = meeting.fds[i];
 	}
 	meeting.count = kept;
@@ -126,7 +106,7 @@ static bool is_local(int fd)
 
 static bool starpu_listens(void)
 {
-	bool there = false, local = !atoi(env_or("STARPU_TCPIP_USE_LOCAL_SOCKET", "1"));
+	bool there = false, local = !atoi(slp_env_or("STARPU_TCPIP_USE_LOCAL_SOCKET", "1"));
 	DIR *folder = opendir("/proc/self/fd");
 	if (!folder) return false;
 	for (const struct dirent *e; (e = readdir(folder));) {
@@ -155,8 +135,9 @@ static enum sl_status meet_slaves(void)
 {
 	int listener = listen_here();
 	if (listener < 0) return SL_EIO;
-	while (meeting.count < meeting.wanted && left_ms()) {
-		if (wait_for(listener, POLLIN, left_ms())) receive(listener);
+	while (meeting.count < meeting.wanted && sl_time() < meeting.deadline) {
+		int fd = slp_socket_accept(listener, meeting.deadline);
+		if (fd >= 0) receive(fd);
 		drop_gone();
 	}
 	close(listener);
@@ -176,26 +157,16 @@ static enum sl_status meet_slaves(void)
 
 /* ---- a slave ----------------------------------------------------------------------------------------------------- */
 
-static int connect_once(const struct addrinfo *to)
-{
-	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
-	socklen_t size = sizeof error;
-	if (fd < 0) return -1;
-	bool there = !connect(fd, to->ai_addr, to->ai_addrlen);
-	if (!there && errno == EINPROGRESS && wait_for(fd, POLLOUT, left_ms()))
-		there = !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) && !error;
-	if (there && send(fd, hello, HELLO, MSG_NOSIGNAL) == HELLO) return fd;
-	close(fd);
-	return -1;
-}
-
-/* The master may come later. */
+/* The master may come later, at any of the addresses. */
 static int connect_until(const struct addrinfo *list)
 {
-	for (; left_ms(); pause_ms(AGAIN_MS))
+	for (; sl_time() < meeting.deadline; pause_ms(AGAIN_MS))
 		for (const struct addrinfo *to = list; to; to = to->ai_next) {
-			int fd = connect_once(to);
-			if (fd >= 0) return fd;
+			struct sockaddr_storage address;
+			memcpy(&address, to->ai_addr, to->ai_addrlen);
+			int fd = slp_socket_connect(&address, to->ai_addrlen, meeting.deadline);
+			if (fd >= 0 && slp_socket_write(fd, hello, HELLO, meeting.deadline)) return fd;
+			if (fd >= 0) close(fd);
 		}
 	return -1;
 }
@@ -212,7 +183,7 @@ static enum sl_status meet_master(const char *host)
 		return fail(SL_EIO, "no master came to %s, port %s (STARPU_TCPIP_MS_MASTER, STARPU_TCPIP_MS_PORT) within %g "
 			    "seconds (SL_DIST_TIMEOUT)", host, meeting.port, meeting.timeout);
 	/* The master waits for other slaves from when it came; StarPU begins there after that. */
-	bool told = wait_for(fd, POLLIN, (int)(2000 * meeting.timeout)) && recv(fd, &said, 1, MSG_DONTWAIT) == 1 && said == go;
+	bool told = slp_socket_read(fd, &said, 1, sl_time() + 2 * meeting.timeout) && said == go;
 	close(fd);
 	return told ? SL_OK : fail(SL_EIO, "the master at %s, port %s, has not started: not all slave processes came", host,
 				   meeting.port);
@@ -223,15 +194,12 @@ static enum sl_status meet_master(const char *host)
 enum sl_status slp_slaves_meet(const char *at, int slaves)
 {
 	if (meeting.met || slaves < 1) return SL_OK;
-	char *end;
-	const char *master = getenv("STARPU_TCPIP_MS_MASTER"), *timeout = env_or("SL_DIST_TIMEOUT", "10");
+	const char *master = getenv("STARPU_TCPIP_MS_MASTER");
 	meeting.at = at;
 	meeting.wanted = slaves;
-	meeting.port = env_or("STARPU_TCPIP_MS_PORT", "1234");
-	meeting.timeout = slp_number_read(timeout, &end);
+	meeting.port = slp_env_or("STARPU_TCPIP_MS_PORT", "1234");
+	if (slp_dist_timeout(at, &meeting.timeout) != SL_OK) return SL_EINVAL;
 	meeting.deadline = sl_time() + meeting.timeout;
-	if (*end || !(meeting.timeout > 0 && meeting.timeout <= 1e6))
-		return fail(SL_EINVAL, "SL_DIST_TIMEOUT is no time in seconds");
 	if (atoi(meeting.port) < 1 || atoi(meeting.port) > 65535)
 		return fail(SL_EINVAL, "STARPU_TCPIP_MS_PORT=%s is no port", meeting.port);
 	if (slaves > MOST) return fail(SL_EINVAL, "STARPU_TCPIP_MS_SLAVES=%d: there can be %d", slaves, MOST);

@@ -1,12 +1,15 @@
 /* Sockets with deadlines. */
-#include "dist/tcp.h"
+#include "runtime/sockets.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "starling/base.h"
 
 /* Until something can be done; false once the time is over. */
 static bool wait_for(int fd, short events, double deadline)
@@ -26,7 +29,7 @@ static bool is_temporary(void)
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-bool slp_tcp_write(int fd, const void *data, size_t bytes, double deadline)
+bool slp_socket_write(int fd, const void *data, size_t bytes, double deadline)
 {
 	for (const char *p = data; bytes;) {
 		if (!wait_for(fd, POLLOUT, deadline)) return false;
@@ -39,7 +42,7 @@ bool slp_tcp_write(int fd, const void *data, size_t bytes, double deadline)
 	return true;
 }
 
-bool slp_tcp_read(int fd, void *data, size_t bytes, double deadline)
+bool slp_socket_read(int fd, void *data, size_t bytes, double deadline)
 {
 	for (char *p = data; bytes;) {
 		if (!wait_for(fd, POLLIN, deadline)) return false;
@@ -69,7 +72,7 @@ static int give_up(int fd)
 	return -1;
 }
 
-int slp_tcp_listen(const struct sockaddr_storage *address, unsigned length)
+int slp_socket_listen(const struct sockaddr_storage *address, unsigned length)
 {
 	int one = 1, fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0) return -1;
@@ -78,7 +81,7 @@ int slp_tcp_listen(const struct sockaddr_storage *address, unsigned length)
 	return fd;
 }
 
-int slp_tcp_accept(int fd, double deadline)
+int slp_socket_accept(int fd, double deadline)
 {
 	for (;;) {
 		if (!wait_for(fd, POLLIN, deadline)) return -1;
@@ -88,7 +91,7 @@ int slp_tcp_accept(int fd, double deadline)
 	}
 }
 
-int slp_tcp_connect(const struct sockaddr_storage *address, unsigned length, double deadline)
+int slp_socket_connect(const struct sockaddr_storage *address, unsigned length, double deadline)
 {
 	int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
 	socklen_t size = sizeof error;
@@ -100,4 +103,14 @@ int slp_tcp_connect(const struct sockaddr_storage *address, unsigned length, dou
 		if (error) return give_up(fd);
 	}
 	return ready(fd);
+}
+
+int slp_socket_connect_later(const struct sockaddr_storage *address, unsigned length, double deadline)
+{
+	for (;;) {
+		int fd = slp_socket_connect(address, length, deadline);
+		bool early = errno == ECONNREFUSED || errno == EAGAIN || errno == ENETUNREACH || errno == EHOSTUNREACH;
+		if (fd >= 0 || !early || sl_time() > deadline) return fd;
+		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	}
 }
