@@ -1,24 +1,41 @@
-/* The table of all operations, from ops.def. */
+/* The table of all operations: those of ops.def, then those that programs register. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "op.h"
 
-const struct sl_op *const slp_ops[] = {
+const struct sl_op *slp_ops[SLP_MAX_OPS + 1] = {
 #define X(name) &slp_op_##name,
 #include "ops.def"
 #undef X
-	NULL,
 };
+
+enum {
+	BUILT_IN = 0
+#define X(name) +1
+#include "ops.def"
+#undef X
+};
+static _Atomic int count = BUILT_IN;
 
 int slp_op_count(void)
 {
-	return (int)(sizeof slp_ops / sizeof *slp_ops) - 1;
+	return atomic_load_explicit(&count, memory_order_acquire);
+}
+
+bool slp_ops_append(const struct sl_op *op)
+{
+	int n = slp_op_count();
+	if (n == SLP_MAX_OPS) return false;
+	slp_ops[n] = op;
+	atomic_store_explicit(&count, n + 1, memory_order_release);
+	return true;
 }
 
 const struct sl_op *slp_op_find(const char *name)
 {
-	for (const struct sl_op *const *op = slp_ops; *op; op++)
-		if (!strcmp((*op)->name, name)) return *op;
+	for (int i = 0, n = slp_op_count(); i < n; i++)
+		if (!strcmp(slp_ops[i]->name, name)) return slp_ops[i];
 	return NULL;
 }
 
@@ -34,20 +51,25 @@ static const struct {
 #undef X
 };
 
+enum { LISTED = sizeof list / sizeof *list };
+
+/* LISTED: of a program's own. */
 static size_t family_of(const struct sl_op *op)
 {
-	size_t family = 0;
-	for (size_t i = 0; i < sizeof list / sizeof *list && list[i].op != op; i++)
+	size_t family = 0, i = 0;
+	for (; i < LISTED && list[i].op != op; i++)
 		if (!list[i].op) family = i;
-	return family;
+	return i < LISTED ? family : LISTED;
 }
 
 unsigned slp_op_colour(const struct sl_op *op)
 {
-	return list[family_of(op)].colour;
+	size_t i = family_of(op);
+	return i < LISTED ? list[i].colour : 0x808080;
 }
 
 const char *slp_op_family(const struct sl_op *op)
 {
-	return list[family_of(op)].family;
+	size_t i = family_of(op);
+	return i < LISTED ? list[i].family : "OWN";
 }

@@ -212,9 +212,11 @@ struct sl_op {
 	void (*hold)(const void *attrs, bool hold); /* NULL, or: attrs refer to something that recorded calls keep alive */
 };
 
-/* All operations, in the order of codelets/ops.def; ends with NULL. */
-extern const struct sl_op *const slp_ops[];
+/* All operations, in the order of codelets/ops.def, then those that programs registered; ends with NULL. */
+enum { SLP_MAX_OPS = 255 };
+extern const struct sl_op *slp_ops[SLP_MAX_OPS + 1];
 int slp_op_count(void);
+bool slp_ops_append(const struct sl_op *op); /* by one thread at a time; false: too many */
 const struct sl_op *slp_op_find(const char *name);
 
 /* Whether it takes so many inputs; how many it takes, for people: "1 input", "2 to 3 inputs". */

@@ -45,12 +45,23 @@ sanitize=$(printf '%s\n' ${CFLAGS:-} | grep '^-fsanitize=' || true)
 set -x
 # shellcheck disable=SC2046,SC2086
 ${CC:-cc} $sanitize -o "$tmp/program" "$tmp/program.c" $(${PKG_CONFIG:-pkg-config} --cflags --libs starling)
+bin=$(find "$dest" -type d -name bin)
 libdir=$(dirname "$(find "$dest" -name 'libstarling.so.?')")
 said=$(LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$tmp/program")
 version=$(${PKG_CONFIG:-pkg-config} --modversion starling)
 [ "$said" = "starling $version" ]
 
 set +x
+
+# An operation of a program's own, from its page; and in a shared library, for sl-info.
+awk '/^```c$/ { out = 1; next } /^```/ { out = 0 } out' "$srcdir/doc/own-operations.md" >"$tmp/own.c"
+sed 's/^int main(void)/__attribute__((constructor)) static int run(void)/; /SL_SCOPE/,/sl_shutdown/d' "$tmp/own.c" >"$tmp/mine.c"
+# shellcheck disable=SC2046,SC2086
+${CC:-cc} $sanitize -o "$tmp/own" "$tmp/own.c" $(${PKG_CONFIG:-pkg-config} --cflags --libs starling) -lm
+LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$tmp/own" | grep -F -- -0.75
+# shellcheck disable=SC2046,SC2086
+${CC:-cc} $sanitize -shared -fPIC -w -o "$tmp/mine.so" "$tmp/mine.c" $(${PKG_CONFIG:-pkg-config} --cflags --libs starling) -lm
+LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$bin"/*sl-info --ops --load "$tmp/mine.so" | grep -A1 -F 'softsign(x)'
 
 # The same through CMake.
 if command -v cmake >/dev/null; then
@@ -100,7 +111,6 @@ for place in "$PWD" "${STARPU_PREFIX:-}"; do
 done
 
 # Another user, who does not see the build tree, nor the folder of StarPU.
-bin=$(find "$dest" -type d -name bin)
 case $sanitize$(id -u) in
   0) ;;
   *) echo "SKIP: as another user: needs root, and no sanitizers"; exit ;;

@@ -50,7 +50,7 @@ static void check_function(const struct sl_op *op, sl_tensor *a, sl_tensor *b)
 static void test_functions(void)
 {
 	int count = 0;
-	for (const struct sl_op *const *op = slp_ops; *op; op++) {
+	for (const struct sl_op **op = slp_ops; *op; op++) {
 		if (!slp_fused_takes(*op)) continue;
 		count++;
 		SL_SCOPE {

@@ -258,7 +258,7 @@ static bool has_case(const char *op)
 
 static void test_cases_complete(void)
 {
-	for (const struct sl_op *const *op = slp_ops; *op; op++)
+	for (const struct sl_op **op = slp_ops; *op; op++)
 		CHECK_SAYING(has_case((*op)->name), "the operation %s has no test case", (*op)->name);
 	for (const struct slp_case *const *t = slp_case_tables; *t; t++)
 		for (const struct slp_case *c = *t; c->op; c++) {
@@ -332,7 +332,7 @@ static void check_consistent(const struct sl_op *op)
 static void test_registry(void)
 {
 	int n = 0;
-	for (const struct sl_op *const *op = slp_ops; *op; op++, n++) {
+	for (const struct sl_op **op = slp_ops; *op; op++, n++) {
 		check_documented(*op);
 		check_sizes(*op);
 		check_consistent(*op);

@@ -18,7 +18,7 @@ tools_sl_info_SOURCES = \
 	tools/info/software.c
 tools_sl_info_CPPFLAGS = $(AM_CPPFLAGS) $(SIMULATION_CFLAGS)
 tools_sl_info_LDADD = models/libdriver.la $(core_libs)
-tools_sl_info_LDFLAGS = $(INSTALL_RUNPATH)
+tools_sl_info_LDFLAGS = $(INSTALL_RUNPATH) -export-dynamic
 
 dist_check_SCRIPTS += \
 	tests/completion.sh \

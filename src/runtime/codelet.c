@@ -6,7 +6,7 @@
 
 #include "runtime/simulate.h"
 
-enum { MAX_CODELETS = 256 };
+enum { MAX_CODELETS = SLP_MAX_OPS + 1 };
 static struct starpu_codelet codelets[MAX_CODELETS];
 static struct starpu_perfmodel models[MAX_CODELETS];
 static char model_names[MAX_CODELETS][64];
@@ -61,11 +61,18 @@ static void codelet_init(int i, const char *name)
 
 void slp_codelets_init(void)
 {
-	int n = slp_op_count();
-	STARPU_ASSERT(n < MAX_CODELETS);
 	name_threads();
-	for (int i = 0; i < n; i++) codelet_init(i + 1, slp_ops[i]->name);
+	for (int i = 0; i < slp_op_count(); i++) codelet_init(i + 1, slp_ops[i]->name);
 	codelet_init(0, "segment");
+}
+
+/* For an operation that is registered while the engine runs. */
+void slp_codelet_add(int op)
+{
+#ifdef SLP_SIMULATION
+	slp_simulate_op(op);
+#endif
+	codelet_init(op + 1, slp_ops[op]->name);
 }
 
 struct starpu_codelet *slp_codelet_of(int op)

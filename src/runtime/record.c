@@ -86,7 +86,7 @@ static int op_number(const struct sl_op *op)
 	static _Thread_local const struct sl_op *last;
 	static _Thread_local int number;
 	if (op == last) return number;
-	for (int i = 0; slp_ops[i]; i++)
+	for (int i = 0, n = slp_op_count(); i < n; i++)
 		if (slp_ops[i] == op) {
 			last = op;
 			return number = i;

@@ -45,7 +45,7 @@ double sl_time(void)
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
 
-enum { CPU, GPU, KINDS, MAX_OPS = 256, MAX_LINES = 512, MAX_KEY = 64 };
+enum { CPU, GPU, KINDS, MAX_LINES = 512, MAX_KEY = 64 };
 
 /* A description: lines KEY VALUE.  tools/sl-simulate names the file and has checked that what must be there is. */
 static struct {
@@ -58,7 +58,7 @@ static struct {
 } description;
 
 static struct {
-	double flops[KINDS][MAX_OPS], bytes[KINDS][MAX_OPS]; /* a second, by operation: of a core, of a GPU */
+	double flops[KINDS][SLP_MAX_OPS], bytes[KINDS][SLP_MAX_OPS]; /* a second, by operation: of a core, of a GPU */
 	double call[KINDS];                                  /* seconds of each call on top */
 	double task[KINDS];                                  /* seconds of each task on top */
 	double host_call, host_task;                         /* seconds of the thread that submits */
@@ -120,22 +120,28 @@ int slp_simulated_gpus(void)
 	return n < SLP_MAX_GPUS ? n : SLP_MAX_GPUS;
 }
 
-static void set_rates(int kind, const char *name)
+/* Memory's bandwidth is that of all cores together. */
+void slp_simulate_op(int op)
 {
-	for (int i = 0; slp_ops[i]; i++) {
-		machine.flops[kind][i] = rate(name, "gflops", slp_ops[i]->name);
-		machine.bytes[kind][i] = rate(name, "gbytes", slp_ops[i]->name);
+	static const char *const kinds[KINDS] = {[CPU] = "cpu", [GPU] = "gpu"};
+	for (int k = 0; k < KINDS; k++) {
+		machine.flops[k][op] = rate(kinds[k], "gflops", slp_ops[op]->name);
+		machine.bytes[k][op] = rate(kinds[k], "gbytes", slp_ops[op]->name);
 	}
+	machine.bytes[CPU][op] /= slp_simulated_cores();
+}
+
+static void set_costs(int kind, const char *name)
+{
 	machine.call[kind] = 1e-6 * value(name, "call_us");
 	machine.task[kind] = 1e-6 * value(name, "task_us");
 }
 
-/* Memory's bandwidth is that of all cores together. */
 bool slp_simulate_start(const char *at)
 {
-	set_rates(CPU, "cpu");
-	for (int i = 0; slp_ops[i]; i++) machine.bytes[CPU][i] /= slp_simulated_cores();
-	set_rates(GPU, "gpu");
+	set_costs(CPU, "cpu");
+	set_costs(GPU, "gpu");
+	for (int i = 0; i < slp_op_count(); i++) slp_simulate_op(i);
 	machine.host_call = 1e-6 * value("host", "call_us");
 	machine.host_task = 1e-6 * value("host", "task_us");
 	if (machine.flops[CPU][0] > 0 && machine.bytes[CPU][0] > 0) return true;
@@ -147,7 +153,7 @@ bool slp_simulate_start(const char *at)
 
 /* ---- times that were recorded on the machine --------------------------------------------------------------------- */
 
-static struct starpu_perfmodel recorded[MAX_OPS + 1];
+static struct starpu_perfmodel recorded[SLP_MAX_OPS + 1];
 
 /* The times of a codelet, from the folder that SL_MACHINE_MODELS names, where StarPU's files are by its name. */
 static void load_recorded(int op, const char *name)

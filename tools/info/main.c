@@ -2,11 +2,13 @@
  *
  * It links with the whole library (libcore), not with what is exported: how cores are dealt out to teams, which kernels
  * were picked and what operations there are is nobody's business but a tool's. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
 #include "../../models/common.h"
 #include "info.h"
+#include "starling/own.h"
 
 static const struct section {
 	const char *name;
@@ -21,6 +23,7 @@ enum { SECTIONS = sizeof sections / sizeof *sections, MAX_COLUMNS = 8 };
 struct options {
 	struct drv_options common;
 	bool ops;
+	const char *library; /* with operations of its own */
 };
 
 /* ---- for people -------------------------------------------------------------------------------------------------- */
@@ -124,7 +127,7 @@ static int tell(const struct options *o)
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_OPS = 0x200, KEY_JSON };
+enum { KEY_OPS = 0x200, KEY_LOAD, KEY_JSON };
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
@@ -132,6 +135,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_OPS:
 		o->ops = true;
+		return 0;
+	case KEY_LOAD:
+		o->library = arg;
 		return 0;
 	case KEY_JSON:
 		o->common.json = arg;
@@ -143,6 +149,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
         {"ops", KEY_OPS, NULL, 0, "List the operations instead: inputs, what they compute, attributes", 1},
+        {"load", KEY_LOAD, "LIBRARY", 0, "Load a shared library first, which registers operations (sl_op_register)", 1},
         {"json", KEY_JSON, "FILE", 0, "Write it as JSON instead of printing it; - is standard output", 1},
         {0},
 };
@@ -158,10 +165,21 @@ static const struct argp argp = {
                "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong.",
 };
 
+/* What such a library calls must be in this program. */
+static const sl_op *(*const registers)(const char *, struct sl_op_def) __attribute__((used)) = sl_op_register_at;
+
+static bool load(const char *library)
+{
+	if (!library || dlopen(library, RTLD_NOW)) return true;
+	fprintf(stderr, "sl-info: %s\n", dlerror());
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {.ops = false};
 	drv_parse(&argp, argc, argv, &o);
+	if (!load(o.library)) return DRV_ERROR;
 	if (o.ops) return drv_stop(&o.common, tell(&o)); /* they are there without an engine */
 	return drv_stop(&o.common, drv_start(&o.common) ? tell(&o) : DRV_ERROR);
 }

@@ -30,8 +30,8 @@ static json_t *attributes(const struct sl_op *op)
 json_t *info_ops(void)
 {
 	json_t *list = json_array();
-	for (const struct sl_op *const *p = slp_ops; *p; p++) {
-		const struct sl_op *op = *p;
+	for (int i = 0; i < slp_op_count(); i++) {
+		const struct sl_op *op = slp_ops[i];
 		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:o, s:o, s:o}", "name", op->name,
 		                                      "doc", op->doc ? op->doc : "", "inputs", op->args ? op->args : "",
 		                                      "outputs", op->nout, "gradient", op->grad != NULL, "in place",

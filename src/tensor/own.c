@@ -1,0 +1,367 @@
+/* Operations that programs register (starling/own.h): their descriptors, made from definitions, and what hands the engine's
+ * calls on to them. */
+#include <starling/own.h>
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "number.h"
+#include "runtime/runtime.h"
+#include "tensor/tensor.h"
+
+_Static_assert(SL_OP_MAX_ATTRS == SLP_MAX_ATTRS && SL_OP_MAX_OUTPUTS == SLP_MAX_OUTPUTS, "as operations have them");
+
+struct own {
+	struct sl_op op; /* first: how an own operation is found by its descriptor */
+	struct slp_row rows[2];
+	struct sl_op_def def;
+};
+
+static const struct own *own_of(const struct sl_op *op)
+{
+	return (const struct own *)op;
+}
+
+/* ---- calls, as definitions see them ------------------------------------------------------------------------------- */
+
+/* What sl_op_fail needs. */
+struct inner {
+	const struct slp_infer *rule;
+	const struct slp_kernel *kernel;
+};
+
+struct arrays {
+	struct sl_op_array in[SL_OP_MAX_INPUTS], out[SL_OP_MAX_OUTPUTS];
+};
+
+static struct sl_op_array array_of(const struct slp_type *type, void *data)
+{
+	return (struct sl_op_array){data, type->dtype, type->shape};
+}
+
+static struct sl_op_call call_of_rule(const struct slp_infer *c, struct arrays *a, const struct inner *inner)
+{
+	for (int i = 0; i < c->nin; i++) a->in[i] = array_of(&c->in[i], NULL);
+	for (int i = 0; i < c->nout; i++) a->out[i] = array_of(&c->out[i], NULL);
+	return (struct sl_op_call){.attrs = c->attrs, .nin = c->nin, .nout = c->nout, .in = a->in, .out = a->out, .inner = inner};
+}
+
+static struct sl_op_call call_of_kernel(const struct slp_kernel *k, struct arrays *a, const struct inner *inner)
+{
+	for (int i = 0; i < k->nin; i++) a->in[i] = array_of(&k->in[i].type, k->in[i].ptr);
+	for (int i = 0; i < k->nout; i++) a->out[i] = array_of(&k->out[i].type, k->out[i].ptr);
+	return (struct sl_op_call){.attrs = (void *)k->attrs, .nin = k->nin, .nout = k->nout, .in = a->in, .out = a->out,
+	                           .scratch = k->scratch, .stream = k->stream, .threads = k->threads, .inner = inner};
+}
+
+/* What a definition returns is no promise: any other number is an error, too. */
+static enum sl_status checked(enum sl_status s)
+{
+	return (unsigned)s <= SL_EINTERNAL ? s : SL_EINTERNAL;
+}
+
+/* ---- rules -------------------------------------------------------------------------------------------------------- */
+
+static enum sl_status rule_alike(const struct slp_infer *c)
+{
+	for (int i = 1; i < c->nin; i++)
+		if (c->in[i].dtype != c->in[0].dtype || !sl_shape_equal(c->in[i].shape, c->in[0].shape))
+			return slp_reject(c, SL_ESHAPE, "inputs must be alike");
+	for (int i = 0; i < c->nout; i++) c->out[i] = c->in[0];
+	return SL_OK;
+}
+
+static enum sl_status rule_own(struct slp_infer *c)
+{
+	struct arrays a;
+	struct inner inner = {.rule = c};
+	for (int i = 0; i < c->nout; i++) c->out[i] = (struct slp_type){0};
+	struct sl_op_call call = call_of_rule(c, &a, &inner);
+	enum sl_status s = checked(own_of(c->op)->def.rule(&call)), before = sl_error();
+	if (s != SL_OK && before == SL_OK) return slp_reject(c, s, "its rule says %s", sl_status_name(s));
+	for (int i = 0; i < c->nout && s == SL_OK; i++) {
+		unsigned dtype = (unsigned)a.out[i].dtype;
+		if (dtype == SL_DTYPE_DEFAULT || dtype >= SL_DTYPE_COUNT || a.out[i].shape.ndim < 0 || a.out[i].shape.ndim > SL_MAX_NDIM)
+			return slp_reject(c, SL_EINVAL, "its rule gave result %d no type", i);
+		c->out[i] = (struct slp_type){a.out[i].dtype, a.out[i].shape};
+	}
+	return s;
+}
+
+static enum sl_status infer(struct slp_infer *c)
+{
+	return own_of(c->op)->def.rule ? rule_own(c) : rule_alike(c);
+}
+
+static double flops(const struct slp_infer *c)
+{
+	struct arrays a;
+	struct inner inner = {.rule = c};
+	struct sl_op_call call = call_of_rule(c, &a, &inner);
+	return own_of(c->op)->def.flops(&call);
+}
+
+static size_t scratch(const struct slp_infer *c)
+{
+	struct arrays a;
+	struct inner inner = {.rule = c};
+	struct sl_op_call call = call_of_rule(c, &a, &inner);
+	return own_of(c->op)->def.scratch(&call);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------------------ */
+
+static enum sl_status run(const struct slp_kernel *k, enum sl_status (*kernel)(const struct sl_op_call *c))
+{
+	struct arrays a;
+	struct inner inner = {.kernel = k};
+	struct sl_op_call call = call_of_kernel(k, &a, &inner);
+	return checked(kernel(&call));
+}
+
+static enum sl_status run_cpu(const struct slp_kernel *k)
+{
+	return run(k, own_of(k->op)->def.cpu);
+}
+
+#if defined HAVE_CUDA
+static enum sl_status run_cuda(const struct slp_kernel *k)
+{
+	return run(k, own_of(k->op)->def.cuda);
+}
+#endif
+
+/* Says why a rule or a kernel fails, as printf does; returns status, so that it can end with
+ *     return sl_op_fail(c, SL_ESHAPE, "x has %d axes, 2 needed", c->in[0].shape.ndim);
+ * The message begins with the operation, its arguments and the place of the call. */
+enum sl_status sl_op_fail(const struct sl_op_call *c, enum sl_status status, const char *format, ...)
+{
+	const struct inner *inner = c->inner;
+	char text[512];
+	va_list args;
+	va_start(args, format);
+	slp_vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	return inner->rule ? slp_reject(inner->rule, status, "%s", text) : slp_kernel_fail(inner->kernel, status, "%s", text);
+}
+
+/* Calls range(context, begin, end) on parts of [0, n), on the threads of the team that runs the kernel.  Parts begin at
+ * multiples of grain, whatever the number of threads, so that sums over them have the same bits; one part where n <=
+ * grain.  For CPU kernels only.
+ *
+ *     sl_parallel_for(n, 65536, scale_range, (void *)c); */
+void sl_parallel_for(int64_t n, int64_t grain, void (*range)(void *context, int64_t begin, int64_t end), void *context)
+{
+	if (range && n > 0) slp_parallel_for(n, grain > 0 ? grain : SLP_GRAIN, range, context);
+}
+
+/* ---- gradients ---------------------------------------------------------------------------------------------------- */
+
+static enum sl_status check_gradient(const struct slp_grad *g, int i)
+{
+	const sl_tensor *x = g->in[i], *d = g->din[i];
+	char text[2][160];
+	if (!d) return slp_call_fail(g->at, g->op->name, SL_EINVAL, "its gradient says nothing of input %d", i), SL_EINVAL;
+	if (d->symbol || x->symbol || (d->type.dtype == x->type.dtype && sl_shape_equal(d->type.shape, x->type.shape))) return SL_OK;
+	slp_call_fail(g->at, g->op->name, SL_ESHAPE, "its gradient by input %d is %s, the input %s", i,
+	              slp_type_string(&d->type, text[0]), slp_type_string(&x->type, text[1]));
+	return SL_ESHAPE;
+}
+
+static enum sl_status grad(struct slp_grad *g)
+{
+	struct sl_op_gradient own = {.at = g->at, .attrs = g->attrs, .nin = g->nin, .nout = g->nout, .in = g->in, .out = g->out,
+	                             .dout = g->dout, .din = g->din, .need = g->need};
+	enum sl_status s = checked(own_of(g->op)->def.gradient(&own));
+	if (s != SL_OK && sl_error() == SL_OK) slp_call_fail(g->at, g->op->name, s, "its gradient says %s", sl_status_name(s));
+	for (int i = 0; i < g->nin && s == SL_OK && sl_error() == SL_OK; i++)
+		if (g->need[i]) s = check_gradient(g, i);
+	return s;
+}
+
+/* ---- registering -------------------------------------------------------------------------------------------------- */
+
+static bool is_name(const char *name)
+{
+	if (!name || !(isalpha((unsigned char)*name) || *name == '_')) return false;
+	for (const char *p = name; *p; p++)
+		if (!isalnum((unsigned char)*p) && *p != '_') return false;
+	return strlen(name) < 48;
+}
+
+static const struct {
+	enum slp_attr_kind kind;
+	size_t size;
+} kinds[] = {
+	[SL_ATTR_INT] = {SLP_INT, sizeof(int)},
+	[SL_ATTR_INT64] = {SLP_INT64, sizeof(int64_t)},
+	[SL_ATTR_DOUBLE] = {SLP_DOUBLE, sizeof(double)},
+	[SL_ATTR_BOOL] = {SLP_BOOL, sizeof(bool)},
+};
+
+static size_t attr_bytes(const struct sl_op_attr *a)
+{
+	return (a->count > 0 ? (size_t)a->count : 1) * kinds[a->kind].size;
+}
+
+static bool is_attr(const struct sl_op_attr *a, size_t size)
+{
+	if (!is_name(a->name) || (unsigned)a->kind >= sizeof kinds / sizeof *kinds || a->count < 0 || a->count > SL_OP_MAX_ATTRS)
+		return false;
+	return a->offset % kinds[a->kind].size == 0 && a->offset <= size && attr_bytes(a) <= size - a->offset;
+}
+
+/* What is wrong with a definition; NULL: nothing. */
+static const char *mistake(const struct sl_op_def *d)
+{
+	if (!is_name(d->name)) return "its name is none: letters, digits and _";
+	if (!d->cpu && !d->cuda) return "it has no kernel";
+	if (d->nin < 0 || d->nin > SL_OP_MAX_INPUTS || d->nin_max > SL_OP_MAX_INPUTS || (d->nin_max && d->nin_max < d->nin))
+		return "the number of its inputs is out of range";
+	if (d->nout < 0 || d->nout > SL_OP_MAX_OUTPUTS) return "the number of its results is out of range";
+	if (!d->nin && !d->rule) return "without inputs it needs a rule";
+	if (d->types & ~SLP_ANY) return "its types are none";
+	if (d->attrs_size > SL_OP_MAX_ATTRS) return "its attributes are too large";
+	for (const struct sl_op_attr *a = d->attrs; a && a->name; a++)
+		if (!is_attr(a, d->attrs_size)) return "an attribute lies outside of their structure, or is none";
+	return NULL;
+}
+
+static int attr_count(const struct sl_op_def *d)
+{
+	int n = 0;
+	while (d->attrs && d->attrs[n].name) n++;
+	return n;
+}
+
+/* A copy that lasts as long as the process. */
+static bool copy_text(const char **text)
+{
+	return !*text || (*text = slp_strdup(*text));
+}
+
+static struct slp_attr *make_attrs(const struct sl_op_def *d)
+{
+	int n = attr_count(d);
+	struct slp_attr *attrs = slp_calloc((size_t)n + 1, sizeof *attrs);
+	bool ok = attrs != NULL;
+	for (int i = 0; i < n && ok; i++) {
+		const struct sl_op_attr *a = &d->attrs[i];
+		attrs[i] = (struct slp_attr){.name = a->name, .kind = kinds[a->kind].kind, .offset = (unsigned)a->offset,
+		                             .count = a->count > 0 ? (unsigned)a->count : 1, .doc = a->doc};
+		ok = copy_text(&attrs[i].name) && copy_text(&attrs[i].doc);
+	}
+	return ok ? attrs : NULL; /* the few bytes of one that could not be made stay */
+}
+
+static void describe(struct own *own)
+{
+	const struct sl_op_def *d = &own->def;
+	unsigned types = d->types ? d->types : SLP_F32;
+	own->rows[0] = (struct slp_row){.types = types, .cpu = d->cpu ? run_cpu : NULL};
+#if defined HAVE_CUDA
+	if (d->cuda) own->rows[0].cuda = run_cuda;
+#elif defined SLP_SIMULATION
+	if (d->cuda) own->rows[0].cuda = slp_simulated_kernel;
+#endif
+	own->op.nin_min = d->nin;
+	own->op.nin_max = d->nin_max ? d->nin_max : d->nin;
+	own->op.nout = d->nout ? d->nout : 1;
+	own->op.attrs_size = d->attrs_size;
+	own->op.saves = d->saves;
+	own->op.inplace = d->inplace;
+	own->op.rows = own->rows;
+	own->op.infer = infer;
+	own->op.flops = d->flops ? flops : slp_flops_elementwise;
+	own->op.grad = d->gradient ? grad : NULL;
+	own->op.scratch = d->scratch ? scratch : NULL;
+}
+
+static struct own *make(const struct sl_op_def *def)
+{
+	struct own *own = slp_calloc(1, sizeof *own);
+	if (!own) return NULL;
+	own->def = *def;
+	own->op.name = def->name;
+	own->op.doc = def->doc ? def->doc : "an operation of the program's own";
+	own->op.args = def->args;
+	own->op.attr_table = make_attrs(def);
+	if (!own->op.attr_table || !copy_text(&own->op.name) || !copy_text(&own->op.doc) || !copy_text(&own->op.args)) return NULL;
+	describe(own);
+	return own;
+}
+
+/* Registers an operation; it stays until the process ends.  Its kernels run wherever the scheduler puts them: a CUDA kernel is
+ * host code that launches on c->stream.  Before or after sl_init; where StarPU has slave processes, before, in all of them,
+ * in one order.  SL_EINVAL: the definition is wrong, or the name is taken; SL_ESTATE: slave processes run already;
+ * SL_EUNSUPPORTED: there are too many.
+ *
+ *     static enum sl_status cube(const struct sl_op_call *c)
+ *     {
+ *             const float *x = c->in[0].data;
+ *             float *y = c->out[0].data;
+ *             for (int64_t i = 0; i < sl_shape_size(c->in[0].shape); i++) y[i] = x[i] * x[i] * x[i];
+ *             return SL_OK;
+ *     }
+ *     ...
+ *     const sl_op *op = sl_op_register(.name = "cube", .nin = 1, .cpu = cube); */
+const sl_op *sl_op_register_at(const char *at, struct sl_op_def def)
+{
+	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+	SLP_CALL("sl_op_register", at);
+	const char *why = mistake(&def);
+	if (why) return slp_call_fail(at, "sl_op_register", SL_EINVAL, "%s: %s", is_name(def.name) ? def.name : "an operation", why);
+	if (slp_engine.nslaves && sl_is_initialized())
+		return slp_call_fail(at, "sl_op_register", SL_ESTATE, "slave processes run without %s: register it before sl_init", def.name);
+	struct own *own = make(&def);
+	if (!own) return NULL;
+	pthread_mutex_lock(&one);
+	bool taken = slp_op_find(def.name) != NULL, ok = !taken && slp_ops_append(&own->op);
+	if (ok) slp_codelet_add(slp_op_count() - 1);
+	pthread_mutex_unlock(&one);
+	if (ok) return &own->op;
+	return slp_call_fail(at, "sl_op_register", taken ? SL_EINVAL : SL_EUNSUPPORTED,
+	                     taken ? "there is an operation %s" : "no room for %s: too many operations", def.name);
+}
+
+/* The registered operation of that name; NULL: there is none. */
+const sl_op *sl_op_find(const char *name)
+{
+	const struct sl_op *op = name ? slp_op_find(name) : NULL;
+	return op && op->infer == infer ? op : NULL;
+}
+
+/* ---- calling ------------------------------------------------------------------------------------------------------ */
+
+/* The fields that the definition names; all else is 0, so that equal calls have equal bytes. */
+static void copy_attrs(const struct sl_op *op, const void *attrs, char *bytes)
+{
+	for (const struct slp_attr *a = op->attr_table; attrs && a->name; a++)
+		memcpy(bytes + a->offset, (const char *)attrs + a->offset, a->count * kinds[a->kind].size);
+}
+
+/* Calls a registered operation: result 0, or NULL after an error; opts.out gets all results.  They belong to the innermost
+ * scope.  Its inputs' devices must agree; symbols are traced.  Errors: those of the rule; SL_EDTYPE, SL_EUNSUPPORTED: no
+ * kernel takes these types, or this device.
+ *
+ *     sl_tensor *y = sl_op_apply(op, &x, 1, .attrs = &(struct scale){.factor = 2}); */
+sl_tensor *sl_op_apply_at(const char *at, const sl_op *op, sl_tensor *const *in, int nin, struct sl_op_opts opts)
+{
+	sl_tensor *unwanted[SL_OP_MAX_OUTPUTS] = {NULL}, **out = opts.out ? opts.out : unwanted;
+	union {
+		char bytes[SLP_MAX_ATTRS];
+		max_align_t align;
+	} attrs;
+	SLP_CALL("sl_op_apply", at);
+	if (!slp_given(at, "sl_op_apply", "operation", op)) return NULL;
+	if (nin < 0 || nin > SL_OP_MAX_INPUTS || (nin && !in))
+		return slp_call_fail(at, op->name, SL_EINVAL, "%s", in || !nin ? "the number of inputs is out of range" : "the inputs are NULL");
+	memset(&attrs, 0, sizeof attrs);
+	copy_attrs(op, opts.attrs, attrs.bytes);
+	for (int i = 0; i < op->nout; i++) out[i] = NULL;
+	for (int i = 0; i < nin; i++)
+		if (!slp_given(at, op->name, "input", in[i])) return NULL;
+	slp_apply(at, op, attrs.bytes, nin, in, opts.device, out);
+	return out[0];
+}

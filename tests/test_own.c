@@ -1,0 +1,444 @@
+/* Operations that programs register: called eagerly, hybridised and as whole steps, with gradients; read from text; mistakes. */
+#include <starling/own.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blocks.h"
+
+/* ---- own_axpb: a x + b, by element -------------------------------------------------------------------------------- */
+
+struct axpb {
+	double a, b;
+	int power; /* of x; 0: 1 */
+	bool negate;
+	const void *unnamed; /* what no attribute names is 0 in kernels */
+};
+
+static const struct sl_op_attr axpb_attrs[] = {
+	SL_OP_ATTR(struct axpb, a, SL_ATTR_DOUBLE),
+	SL_OP_ATTR(struct axpb, b, SL_ATTR_DOUBLE),
+	SL_OP_ATTR(struct axpb, power, SL_ATTR_INT),
+	SL_OP_ATTR(struct axpb, negate, SL_ATTR_BOOL),
+	{0},
+};
+
+static enum sl_status axpb_rule(const struct sl_op_call *c)
+{
+	struct axpb *a = c->attrs;
+	if (!a->power) a->power = 1;
+	if (a->power < 0) return sl_op_fail(c, SL_EINVAL, "power %d is negative", a->power);
+	if (a->power == 77) return SL_ENOMEM;
+	c->out[0].dtype = c->in[0].dtype;
+	c->out[0].shape = c->in[0].shape;
+	if (a->power == 78) c->out[0].dtype = SL_DTYPE_DEFAULT;
+	return SL_OK;
+}
+
+static void axpb_range(void *context, int64_t begin, int64_t end)
+{
+	const struct sl_op_call *c = context;
+	const struct axpb *a = c->attrs;
+	for (int64_t i = begin; i < end; i++) {
+		bool wide = c->in[0].dtype == SL_FLOAT64;
+		double x = wide ? ((const double *)c->in[0].data)[i] : (double)((const float *)c->in[0].data)[i];
+		double y = (a->negate ? -1 : 1) * (a->a * pow(x, a->power) + a->b);
+		if (wide) ((double *)c->out[0].data)[i] = y;
+		else ((float *)c->out[0].data)[i] = (float)y;
+	}
+}
+
+static enum sl_status axpb_cpu(const struct sl_op_call *c)
+{
+	const struct axpb *a = c->attrs;
+	if (a->unnamed) return sl_op_fail(c, SL_EINVAL, "an attribute without a name came through");
+	if (a->power == 99) return sl_op_fail(c, SL_EINVAL, "power %d is too much for %d threads", a->power, c->threads > 0);
+	if (a->power == 98) return SL_EUNSUPPORTED;
+	sl_parallel_for(sl_shape_size(c->in[0].shape), 1000, axpb_range, (void *)c);
+	return SL_OK;
+}
+
+static enum sl_status axpb_gradient(const struct sl_op_gradient *g)
+{
+	const struct axpb *a = g->attrs;
+	double factor = (a->negate ? -1 : 1) * a->a * a->power;
+	sl_tensor *slope = sl_mul_scalar_at(g->at, sl_pow_scalar_at(g->at, g->in[0], a->power - 1), factor);
+	if (a->power == 5) return SL_OK; /* says nothing */
+	if (a->power == 6) slope = sl_sum_at(g->at, slope, (struct sl_reduce_opts){.keepdims = false}), g->din[0] = slope;
+	else g->din[0] = sl_mul_at(g->at, g->dout[0], slope);
+	return SL_OK;
+}
+
+static const sl_op *axpb;
+
+#define apply_axpb(x, a, b, power) apply_axpb_at(SL_HERE, x, (struct axpb){a, b, power, false, NULL})
+static sl_tensor *apply_axpb_at(const char *at, sl_tensor *x, struct axpb attrs)
+{
+	attrs.unnamed = axpb;
+	return sl_op_apply_at(at, axpb, &x, 1, (struct sl_op_opts){.attrs = &attrs});
+}
+
+/* ---- own_outer: a b', and the sum of each of its rows ------------------------------------------------------------- */
+
+static enum sl_status outer_rule(const struct sl_op_call *c)
+{
+	if (c->in[0].shape.ndim != 1 || c->in[1].shape.ndim != 1)
+		return sl_op_fail(c, SL_ESHAPE, "vectors needed");
+	c->out[0].dtype = c->out[1].dtype = c->in[0].dtype;
+	c->out[0].shape = (sl_shape){2, {c->in[0].shape.dim[0], c->in[1].shape.dim[0]}};
+	c->out[1].shape = c->in[0].shape;
+	return SL_OK;
+}
+
+static size_t outer_scratch(const struct sl_op_call *c)
+{
+	return (size_t)c->in[1].shape.dim[0] * sizeof(double);
+}
+
+static double outer_flops(const struct sl_op_call *c)
+{
+	return 2.0 * (double)sl_shape_size(c->out[0].shape);
+}
+
+static enum sl_status outer_cpu(const struct sl_op_call *c)
+{
+	const double *a = c->in[0].data, *b = c->in[1].data;
+	double *y = c->out[0].data, *sums = c->out[1].data, *copy = c->scratch;
+	int64_t n = c->in[0].shape.dim[0], m = c->in[1].shape.dim[0];
+	memcpy(copy, b, (size_t)m * sizeof *b);
+	for (int64_t i = 0; i < n; i++) {
+		sums[i] = 0;
+		for (int64_t j = 0; j < m; j++) sums[i] += y[i * m + j] = a[i] * copy[j];
+	}
+	return SL_OK;
+}
+
+/* Either result may be without a gradient. */
+static enum sl_status outer_gradient(const struct sl_op_gradient *g)
+{
+	sl_tensor *d = g->dout[0];
+	if (g->dout[1]) {
+		sl_tensor *rows = sl_reshape_at(g->at, g->dout[1], SL_SHAPE(-1, 1));
+		d = d ? sl_add_at(g->at, d, rows) : sl_broadcast_to_at(g->at, rows, sl_tensor_shape(g->out[0]));
+	}
+	int rows[] = {1}, columns[] = {0};
+	sl_tensor *a = sl_reshape_at(g->at, g->in[0], SL_SHAPE(-1, 1)), *b = g->in[1];
+	if (g->need[0]) g->din[0] = sl_sum_at(g->at, sl_mul_at(g->at, d, b), (struct sl_reduce_opts){.axes = rows, .naxes = 1});
+	if (g->need[1]) g->din[1] = sl_sum_at(g->at, sl_mul_at(g->at, d, a), (struct sl_reduce_opts){.axes = columns, .naxes = 1});
+	return SL_OK;
+}
+
+static const sl_op *outer;
+
+/* ---- registering -------------------------------------------------------------------------------------------------- */
+
+static const struct sl_op_def axpb_def = {
+	.name = "own_axpb", .doc = "a x^power + b", .args = "x", .nin = 1,
+	.types = SL_OP_TYPE(SL_FLOAT32) | SL_OP_TYPE(SL_FLOAT64), .attrs = axpb_attrs, .attrs_size = sizeof(struct axpb),
+	.saves = SL_SAVE_IN(0), .inplace = true, .rule = axpb_rule, .cpu = axpb_cpu, .gradient = axpb_gradient};
+
+static const struct sl_op_def outer_def = {
+	.name = "own_outer", .args = "a b", .nin = 2, .nout = 2, .types = SL_OP_TYPE(SL_FLOAT64),
+	.saves = SL_SAVE_IN(0) | SL_SAVE_IN(1), .rule = outer_rule, .cpu = outer_cpu, .gradient = outer_gradient,
+	.flops = outer_flops, .scratch = outer_scratch};
+
+static void register_all(void)
+{
+	axpb = sl_op_register_at(SL_HERE, axpb_def);
+	outer = sl_op_register_at(SL_HERE, outer_def);
+}
+
+/* Before the engine starts, for all suites. */
+static int start(void)
+{
+	if (!axpb) register_all();
+	return axpb && outer ? slp_start_engine() : 1;
+}
+
+static enum sl_status plus_one_cpu(const struct sl_op_call *c)
+{
+	for (int64_t i = 0; i < sl_shape_size(c->in[0].shape); i++)
+		((float *)c->out[0].data)[i] = ((const float *)c->in[0].data)[i] + 1;
+	return SL_OK;
+}
+
+#define CHECK_WRONG(text, ...)                                                                                         \
+	CHECK_NULL(sl_op_register(.name = "own_wrong", .nin = 1, .cpu = plus_one_cpu, ##__VA_ARGS__), SL_EINVAL, text)
+
+#pragma GCC diagnostic ignored "-Woverride-init"
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Winitializer-overrides"
+#endif
+
+static void test_register(void)
+{
+	const struct sl_op_attr outside[] = {{.name = "x", .kind = SL_ATTR_INT64, .offset = 8, .count = 2}, {0}};
+	const struct sl_op_attr askew[] = {{.name = "x", .kind = SL_ATTR_DOUBLE, .offset = 4}, {0}};
+	const struct sl_op_attr strange[] = {{.name = "x", .kind = (enum sl_op_attr_kind)9}, {0}};
+	CHECK_WRONG("name", .name = NULL);
+	CHECK_WRONG("name", .name = "2x");
+	CHECK_WRONG("name", .name = "a b");
+	CHECK_WRONG("name", .name = "");
+	CHECK_WRONG("own_wrong: it has no kernel", .cpu = NULL);
+	CHECK_WRONG("inputs", .nin = -1);
+	CHECK_WRONG("inputs", .nin = 17);
+	CHECK_WRONG("inputs", .nin = 3, .nin_max = 2);
+	CHECK_WRONG("results", .nout = 5);
+	CHECK_WRONG("rule", .nin = 0);
+	CHECK_WRONG("types", .types = 1);
+	CHECK_WRONG("types", .types = 1u << 30);
+	CHECK_WRONG("too large", .attrs_size = 113);
+	CHECK_WRONG("attribute", .attrs = outside, .attrs_size = 16);
+	CHECK_WRONG("attribute", .attrs = askew, .attrs_size = 16);
+	CHECK_WRONG("attribute", .attrs = strange, .attrs_size = 16);
+	CHECK_NULL(sl_op_register_at(SL_HERE, axpb_def), SL_EINVAL, "there is an operation own_axpb");
+	CHECK_WRONG("there is an operation add", .name = "add");
+	CHECK(sl_op_find("own_axpb") == axpb && sl_op_find("own_outer") == outer);
+	CHECK(!sl_op_find("add") && !sl_op_find("own_wrong") && !sl_op_find(NULL) && sl_error() == SL_OK);
+}
+
+static void *register_some(void *number)
+{
+	char name[32];
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof name, "own_%d_%d", *(int *)number, i);
+		const sl_op *op = sl_op_register(.name = name, .nin = 1, .cpu = plus_one_cpu);
+		float y = 0;
+		SL_SCOPE {
+			sl_tensor *x = sl_ones(SL_SHAPE(1));
+			if (op && sl_op_find(name) == op) sl_read(sl_op_apply(op, &x, 1), &y, sizeof y);
+		}
+		if (y != 2) return NULL;
+	}
+	return number;
+}
+
+/* While the engine runs, in several threads, until there are too many. */
+static void test_register_later(void)
+{
+	enum { THREADS = 4 };
+	pthread_t threads[THREADS];
+	int number[THREADS];
+	for (int i = 0; i < THREADS; i++) number[i] = i, CHECK(!pthread_create(&threads[i], NULL, register_some, &number[i]));
+	for (int i = 0; i < THREADS; i++) {
+		void *ok = NULL;
+		pthread_join(threads[i], &ok);
+		CHECK(ok != NULL);
+	}
+	char name[32];
+	const sl_op *op = axpb;
+	for (int i = 0; i < 256 && op; i++) {
+		snprintf(name, sizeof name, "own_many_%d", i);
+		op = sl_op_register(.name = name, .nin = 1, .cpu = plus_one_cpu);
+	}
+	CHECK(!op);
+	CHECK_MISTAKE(sl_error(), SL_EUNSUPPORTED, "too many operations");
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------- */
+
+static void test_values(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_from(((double[]){1, -2, 3}), SL_SHAPE(3), .dtype = SL_FLOAT64), *out[2];
+		CHECK_VALUES(apply_axpb(x, 2, 1, 0), 3, -3, 7);
+		CHECK_VALUES(sl_op_apply(axpb, &x, 1), 0, 0, 0);
+		CHECK_VALUES(sl_op_apply(axpb, &x, 1, .attrs = &(struct axpb){.a = 1, .power = 2, .negate = true}), -1, -4, -9);
+		CHECK_VALUES(apply_axpb(sl_cast(x, SL_FLOAT32), 2, 1, 2), 3, 9, 19);
+		sl_tensor *half = apply_axpb(sl_cast(x, SL_BFLOAT16), 2, 1, 2);
+		CHECK(sl_tensor_dtype(half) == SL_BFLOAT16);
+		CHECK_VALUES(sl_cast(half, SL_FLOAT32), 3, 9, 19);
+		sl_tensor *in[] = {x, sl_from(((double[]){10, 20}), SL_SHAPE(2), .dtype = SL_FLOAT64)};
+		CHECK(sl_op_apply(outer, in, 2, .out = out) == out[0]);
+		CHECK_VALUES(out[0], 10, 20, -20, -40, 30, 60);
+		CHECK_VALUES(out[1], 30, -60, 90);
+		sl_tensor *large = sl_ones(SL_SHAPE(100000));
+		CHECK_ALL(apply_axpb(large, 3, 4, 1), 7);
+		CHECK(sl_tensor_size(apply_axpb(sl_zeros(SL_SHAPE(0, 3)), 1, 1, 1)) == 0);
+	}
+}
+
+static void test_mistakes(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(2)), *two[] = {x, x}, *none[] = {NULL}, *many[20] = {x};
+		CHECK_NULL(apply_axpb(x, 1, 1, -1), SL_EINVAL, "own_axpb(x float32 (2,))", "power -1 is negative");
+		CHECK_NULL(apply_axpb(x, 1, 1, 77), SL_ENOMEM, "own_axpb", "its rule says");
+		CHECK_NULL(apply_axpb(x, 1, 1, 78), SL_EINVAL, "gave result 0 no type");
+		CHECK_NULL(sl_op_apply(axpb, two, 2), SL_EINVAL, "takes 1 input, got 2");
+		CHECK_NULL(sl_op_apply(axpb, many, 20), SL_EINVAL, "out of range");
+		CHECK_NULL(sl_op_apply(axpb, many, -1), SL_EINVAL, "out of range");
+		CHECK_NULL(sl_op_apply(axpb, NULL, 1), SL_EINVAL, "NULL");
+		CHECK_NULL(sl_op_apply(axpb, none, 1), SL_EINVAL, "NULL");
+		CHECK_NULL(sl_op_apply(NULL, two, 1), SL_EINVAL, "NULL");
+		sl_tensor *whole = sl_cast(x, SL_INT32);
+		CHECK_NULL(sl_op_apply(axpb, &whole, 1), SL_EDTYPE, "own_axpb", "takes float32 or float64, not int32");
+		CHECK_NULL(sl_op_apply(outer, two, 2), SL_EDTYPE, "takes float64, not float32");
+	}
+	sl_error_clear();
+}
+
+/* A kernel that fails spoils its results, and no others. */
+static void test_failing_kernels(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(2)), *bad = apply_axpb(x, 1, 1, 99), *after = sl_add(bad, x), *good = apply_axpb(x, 1, 1, 1);
+		CHECK_MISTAKE(sl_wait(after), SL_EINVAL, "own_axpb at ", "test_own.c", "power 99 is too much for 1 threads");
+		CHECK_ALL(good, 2);
+		sl_error_clear();
+		CHECK_STATUS(sl_wait(apply_axpb(x, 1, 1, 98)), SL_EUNSUPPORTED, "own_axpb at ");
+	}
+	sl_error_clear();
+	sl_wait_all();
+	sl_error_clear();
+}
+
+/* ---- gradients ---------------------------------------------------------------------------------------------------- */
+
+static sl_tensor *axpb_of(void *context, sl_tensor *const *in, int nin)
+{
+	(void)context, (void)nin;
+	return apply_axpb(sl_tanh(in[0]), 2, 1, 3);
+}
+
+static sl_tensor *outer_of(void *which, sl_tensor *const *in, int nin)
+{
+	sl_tensor *out[2];
+	(void)nin;
+	sl_op_apply(outer, in, 2, .out = out);
+	sl_tensor *sums = sl_sum(sl_mul(out[1], out[1]));
+	switch (*(int *)which) {
+	case 0: return sl_square(out[0]);
+	case 1: return out[1];
+	default: return sl_add(sl_sum(sl_square(out[0])), sums);
+	}
+}
+
+static void test_gradients(void)
+{
+	SL_SCOPE {
+		sl_tensor *in[] = {sl_normal(SL_SHAPE(3), 0, 1, .dtype = SL_FLOAT64), sl_normal(SL_SHAPE(2), 0, 1, .dtype = SL_FLOAT64)}, *y;
+		CHECK_OK(sl_gradcheck(axpb_of, NULL, in, 1));
+		for (int which = 0; which < 3; which++) CHECK_OK(sl_gradcheck(outer_of, &which, in, 2));
+		for (int power = 5; power <= 6; power++) {
+			CHECK_OK(sl_attach_grad(in[0]));
+			SL_RECORD
+				y = apply_axpb(in[0], 1, 1, power);
+			if (power == 5) CHECK_MISTAKE(sl_backward(y), SL_EINVAL, "own_axpb", "says nothing of input 0");
+			else CHECK_MISTAKE(sl_backward(y), SL_ESHAPE, "own_axpb", "float64 ()", "float64 (3,)");
+		}
+		const sl_op *plain = sl_op_register(.name = "own_plain", .nin = 1, .cpu = plus_one_cpu);
+		sl_tensor *x = sl_ones(SL_SHAPE(2));
+		sl_attach_grad(x);
+		SL_RECORD
+			y = sl_op_apply(plain, &x, 1);
+		CHECK_MISTAKE(sl_backward(y), SL_EUNSUPPORTED, "own_plain", "no gradient");
+	}
+}
+
+/* ---- networks ----------------------------------------------------------------------------------------------------- */
+
+static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	(void)self, (void)nin;
+	return apply_axpb(in[0], 0.5, 0.25, 2);
+}
+
+static sl_block *network(void)
+{
+	sl_block *net = sl_sequential(sl_dense(8, .activation = SL_TANH), slp_user_block(forward), sl_dense(1));
+	sl_seed(3);
+	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.5)));
+	return net;
+}
+
+enum way { EAGER, HYBRID, STEP };
+
+/* Weights after three steps. */
+static sl_tensor *train(enum way way)
+{
+	sl_block *net = network();
+	sl_tensor *x = sl_normal(SL_SHAPE(4, 3), 0, 1), *y = sl_sum(x, SL_AXES(1), .keepdims = true);
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9));
+	sl_step *step = way == STEP ? sl_step_compile(net, sl_l2_loss_at, trainer) : NULL;
+	if (way == HYBRID) CHECK_OK(sl_hybridize(net));
+	for (int i = 0; i < 3; i++)
+		SL_SCOPE {
+			sl_tensor *loss = NULL;
+			if (step) CHECK(sl_step_run(step, x, y, NULL) != NULL);
+			else SL_RECORD loss = sl_l2_loss(sl_forward(net, x), y);
+			if (loss) CHECK_OK(sl_backward(loss));
+			if (loss) CHECK_OK(sl_trainer_step(trainer, 4));
+		}
+	sl_tensor *weight = sl_clone(slp_data(net, "0.weight"));
+	CHECK_OK(sl_wait(weight));
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+	return weight;
+}
+
+static void test_training(void)
+{
+	SL_SCOPE {
+		sl_tensor *eager = train(EAGER);
+		CHECK_SAME(train(HYBRID), eager);
+		CHECK_SAME(train(STEP), eager);
+	}
+}
+
+/* Other libraries do not know the operation: their formats refuse it, by name. */
+static void test_export(void)
+{
+	sl_block *net = network();
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(2, 3));
+		CHECK_OK(sl_hybridize(net));
+		CHECK_OK(sl_wait(sl_forward(net, x)));
+		CHECK_MISTAKE(sl_export(net, "tests/own"), SL_EUNSUPPORTED, "own_axpb");
+		CHECK_MISTAKE(sl_export_onnx(net, "tests/own.onnx"), SL_EUNSUPPORTED, "own_axpb");
+	}
+	sl_block_free(net);
+}
+
+/* Text names the operation and the attributes that were given, and is read again. */
+static void test_text(void)
+{
+	sl_graph *g = sl_graph_parse("input x: float64 (2,)\ny = own_axpb(x, a=2, b=1, negate=true)\nreturn y"), *again = NULL;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&text, &size);
+	CHECK(g && file);
+	if (g && file) CHECK_OK(sl_graph_print(file, g));
+	if (file) fclose(file);
+	CHECK_SAYING(text && strstr(text, "own_axpb(x, a=2, b=1") && strstr(text, "negate=true"), "%s", text);
+	if (text) again = sl_graph_parse(text);
+	CHECK_SAYING(again != NULL, "%s", sl_error_message());
+	CHECK_NULL(sl_graph_parse("input x: float64 (2,)\nreturn own_axpb(x, c=2)"), SL_EINVAL);
+	sl_graph_free(g);
+	sl_graph_free(again);
+	free(text);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct slp_test own[] = {
+	        {"registering", test_register},
+	        {"values", test_values},
+	        {"mistakes", test_mistakes},
+	        {"failing kernels", test_failing_kernels},
+	        {"gradients", test_gradients},
+	        {"training", test_training},
+	        {"export", test_export},
+	        {"text", test_text},
+	        {"registering later", test_register_later},
+	        {NULL, NULL},
+	};
+	const struct slp_suite suites[] = {
+	        {"own operations", own, start, slp_stop_engine, NULL, NULL},
+	        {NULL, NULL, NULL, NULL, NULL, NULL},
+	};
+	return slp_test_main(argc, argv, suites);
+}
