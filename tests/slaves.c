@@ -1,5 +1,7 @@
 /* Devices in other processes (StarPU's TCP/IP workers): the values, random numbers, gradients and errors of one
  * process. slaves.sh runs it as master and, with other variables, as slaves: those never come back from sl_init. */
+#include <starling/own.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +67,27 @@ static void test_random(void)
 		}
 		CHECK_SAME(drawn[0], sl_place(drawn[1], sl_cpu(0)));
 	}
+}
+
+/* ---- operations that programs register: before sl_init, in all processes ----------------------------------------- */
+
+static const sl_op *twice;
+
+static enum sl_status twice_cpu(const struct sl_op_call *c)
+{
+	const float *x = c->in[0].data;
+	float *y = c->out[0].data;
+	for (int64_t i = 0; i < sl_shape_size(c->in[0].shape); i++) y[i] = 2 * x[i];
+	return SL_OK;
+}
+
+static void test_own(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_full(SL_SHAPE(1000), 3, .device = far());
+		CHECK_ALL(sl_place(sl_op_apply(twice, &x, 1), sl_cpu(0)), 6);
+	}
+	CHECK_NULL(sl_op_register(.name = "late", .nin = 1, .cpu = twice_cpu), SL_ESTATE, "before sl_init");
 }
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
@@ -151,12 +174,13 @@ int main(int argc, char **argv)
 {
 	static const struct slp_test all[] = {{"there", test_there},   {"values", test_values},
 	                                      {"random", test_random}, {"training", test_training},
-	                                      {"fault", test_fault},   {NULL, NULL}};
+	                                      {"fault", test_fault},   {"own", test_own}, {NULL, NULL}};
 	static const struct slp_suite suites[] = {
 	        {.name = "slaves", .start = slp_start_engine, .stop = slp_stop_engine, .tests = all}, {0}};
 #ifndef STARPU_USE_TCPIP_MASTER_SLAVE
 	puts("this StarPU was built without slave processes (--enable-tcpip-master-slave)");
 	return 77;
 #endif
+	twice = sl_op_register(.name = "twice", .nin = 1, .cpu = twice_cpu);
 	return slp_test_main(argc, argv, suites);
 }

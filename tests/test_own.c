@@ -130,7 +130,7 @@ static enum sl_status outer_gradient(const struct sl_op_gradient *g)
 	return SL_OK;
 }
 
-static const sl_op *outer;
+static const sl_op *outer, *careless;
 
 /* ---- registering -------------------------------------------------------------------------------------------------- */
 
@@ -316,6 +316,40 @@ static sl_tensor *outer_of(void *which, sl_tensor *const *in, int nin)
 	}
 }
 
+/* As own_axpb, but what its gradient reads is not saved. */
+static sl_tensor *careless_of(void *context, sl_tensor *const *in, int nin)
+{
+	(void)context;
+	if (!careless) {
+		struct sl_op_def def = axpb_def;
+		def.name = "own_careless";
+		def.saves = 0;
+		careless = sl_op_register_at(SL_HERE, def);
+	}
+	return sl_op_apply(careless, in, nin, .attrs = &(struct axpb){.a = 1, .power = 2});
+}
+
+static sl_tensor *careless_forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	(void)self;
+	return careless_of(NULL, in, nin);
+}
+
+/* In a plan, too, it is an error. */
+static void test_careless_plan(void)
+{
+	sl_block *net = slp_user_block(careless_forward);
+	CHECK_OK(sl_hybridize(net));
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(2)), *y;
+		sl_attach_grad(x);
+		SL_RECORD
+			y = sl_forward(net, x);
+		CHECK_MISTAKE(sl_backward(y), SL_ESTATE, "were not kept");
+	}
+	sl_block_free(net);
+}
+
 static void test_gradients(void)
 {
 	SL_SCOPE {
@@ -329,6 +363,7 @@ static void test_gradients(void)
 			if (power == 5) CHECK_MISTAKE(sl_backward(y), SL_EINVAL, "own_axpb", "says nothing of input 0");
 			else CHECK_MISTAKE(sl_backward(y), SL_ESHAPE, "own_axpb", "float64 ()", "float64 (3,)");
 		}
+		CHECK_MISTAKE(sl_gradcheck(careless_of, NULL, in, 1), SL_ESTATE, "were not kept", ".saves");
 		const sl_op *plain = sl_op_register(.name = "own_plain", .nin = 1, .cpu = plus_one_cpu);
 		sl_tensor *x = sl_ones(SL_SHAPE(2));
 		sl_attach_grad(x);
@@ -430,7 +465,8 @@ int main(int argc, char **argv)
 	        {"mistakes", test_mistakes},
 	        {"failing kernels", test_failing_kernels},
 	        {"gradients", test_gradients},
-	        {"training", test_training},
+	        {"what was not saved", test_careless_plan},
+        {"training", test_training},
 	        {"export", test_export},
 	        {"text", test_text},
 	        {"registering later", test_register_later},

@@ -103,7 +103,7 @@ static enum sl_status check_tensors(const struct run *r)
 	const sl_graph *g = r->plan->graph;
 	for (int i = 0; i < g->count; i++) {
 		const sl_tensor *t = g->nodes[i].tensor;
-		if (t && t->storage->generation != slp_engine.generation && !slp_tensor_usable(r->at, "sl_plan_run", t))
+		if (t && (!t->storage || t->storage->generation != slp_engine.generation) && !slp_tensor_usable(r->at, "sl_plan_run", t))
 			return sl_error();
 	}
 	return SL_OK;

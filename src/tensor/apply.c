@@ -52,7 +52,7 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 	if (!slp_given(at, function, "tensor", t)) return false;
 	if (t->symbol) return slp_symbol_fail(at, function, t);
 	if (!t->storage) {
-		slp_call_fail(at, function, SL_EINTERNAL, "the values of a tensor were not kept for its gradient");
+		slp_call_fail(at, function, SL_ESTATE, "the values of a tensor were not kept for the gradient: the operation's .saves does not name it");
 		return false;
 	}
 	if (t->storage->generation != slp_engine.generation || !sl_is_initialized()) {

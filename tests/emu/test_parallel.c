@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <starling/own.h>
+
 #include "check.h"
 #include "emulated.h"
 #include "lenet.h"
@@ -50,6 +52,38 @@ static void test_between_devices(void)
 		CHECK(c.link[0][1].copies == 1 && c.link[0][EMU_HOST].copies == 0 && c.link[EMU_HOST][1].copies == 0);
 		CHECK(sl_device_equal(sl_tensor_device(y), sl_gpu(1)));
 		CHECK_ALL(y, 4);
+	}
+}
+
+/* ---- operations that programs register -------------------------------------------------------------------------- */
+
+static enum sl_status twin_cuda(const struct sl_op_call *c)
+{
+	size_t bytes = (size_t)sl_shape_size(c->in[0].shape) * sizeof(float);
+	if (bytes == 4) return sl_op_fail(c, SL_EKERNEL, "one element is too few");
+	cudaError_t e = cudaMemcpyAsync(c->out[0].data, c->in[0].data, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)c->stream);
+	return e == cudaSuccess ? SL_OK : SL_EKERNEL;
+}
+
+/* Only a CUDA kernel: on `auto`, too, it runs on a GPU; on a CPU it cannot. */
+static void test_own(void)
+{
+	const sl_op *twin = sl_op_register(.name = "own_twin", .nin = 1, .cuda = twin_cuda);
+	for (int i = 0; i < 3; i++) {
+		sl_device device = i < 2 ? sl_gpu(i) : sl_auto();
+		SL_SCOPE {
+			sl_tensor *x = sl_arange(0, 100, 1, .device = device), *one = sl_ones(SL_SHAPE(1), .device = device);
+			sl_tensor *y = sl_op_apply(twin, &x, 1), *z = sl_add_scalar(y, 1);
+			CHECK_ALL(sl_sub(z, x), 1);
+			CHECK_STATUS(sl_wait(sl_op_apply(twin, &one, 1)), SL_EKERNEL, "own_twin at ", "GPU", "one element is too few");
+			sl_error_clear();
+			sl_wait_all();
+			sl_error_clear();
+		}
+	}
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(2), .device = sl_cpu(0));
+		CHECK_NULL(sl_op_apply(twin, &x, 1), SL_EUNSUPPORTED, "own_twin", "no CPU kernel");
 	}
 }
 
@@ -231,6 +265,7 @@ static void test_too_large(void)
 static const struct slp_test tests[] = {
         {"kernels where they are told to run", test_where_told},
         {"from device to device", test_between_devices},
+        {"operations of programs", test_own},
         {"transfers of data-parallel training", test_transfers},
         {"failed launches", test_failed_launches},
         {"failed allocations", test_failed_allocations},
