@@ -10,7 +10,7 @@ static bool save(const char *prefix, const char *ending, sl_tensor *t)
 {
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s-%s.npy", prefix, ending);
-	return sl_save_npy(path, t) == SL_OK;
+	return sl_save_npy(t, path) == SL_OK;
 }
 
 static bool export_onnx(const char *prefix, sl_block *net, const struct slp_network *n)

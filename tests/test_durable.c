@@ -166,7 +166,7 @@ static enum sl_status write_npy(bool new)
 	char path[PATH_MAX];
 	enum sl_status s;
 	SL_SCOPE
-		s = sl_save_npy(slp_scratch_path("x.npy", path), sl_full(SL_SHAPE(5000), new));
+		s = sl_save_npy(sl_full(SL_SHAPE(5000), new), slp_scratch_path("x.npy", path));
 	return s;
 }
 

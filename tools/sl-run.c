@@ -214,7 +214,7 @@ static bool write_raw(const char *path, sl_tensor *y)
 
 static bool write_output(const struct options *o, sl_tensor *y)
 {
-	if (o->output) return ends(o->output, ".npy") ? sl_save_npy(o->output, y) == SL_OK : write_raw(o->output, y);
+	if (o->output) return ends(o->output, ".npy") ? sl_save_npy(y, o->output) == SL_OK : write_raw(o->output, y);
 	return o->common.quiet || sl_fprint(drv_out(&o->common), y) == SL_OK;
 }
 

@@ -19,9 +19,9 @@ def load_npy(path):
     return wrap(lib.sl_load_npy_at(here(), text_of(path, "path")), Tensor)
 
 
-def save_npy(path, t):
+def save_npy(t, path):
     """Writes a tensor to a NumPy file."""
-    check(lib.sl_save_npy_at(here(), text_of(path, "path"), pointer("t", t, Tensor)))
+    check(lib.sl_save_npy_at(here(), pointer("t", t, Tensor), text_of(path, "path")))
 
 
 def explain(t):

@@ -179,8 +179,8 @@ class Errors(unittest.TestCase):
             (lambda: sl.sum(x, "a"), "axis is str"),
             (lambda: sl.conv2d(x, x, pad="a"), "is str"),
             (lambda: sl.ones(2, device=3), "device is int"),
-            (lambda: sl.save_npy(3, x), "path is int"),
-            (lambda: sl.save_npy("f", 3), "t is int"),
+            (lambda: sl.save_npy(x, 3), "path is int"),
+            (lambda: sl.save_npy(3, "f"), "t is int"),
             (lambda: sl.Trainer(3), "block is int"),
             (lambda: sl.Trainer(sl.nn.Dense(1), lr="fast"), "lr is str"),
             (lambda: sl.nn.Dense(1).initialize(3), "init is int"),
@@ -369,7 +369,7 @@ class Blocks(unittest.TestCase):
                 self.assertIn("protobuf-c", str(e))
             else:
                 self.assertTrue(np.allclose(sl.load(f"{folder}/net.onnx")(x).numpy(), y, atol=1e-6))
-            sl.save_npy(f"{folder}/x.npy", x)
+            sl.save_npy(x, f"{folder}/x.npy")
             self.assertTrue((np.load(f"{folder}/x.npy") == x.numpy()).all())
             self.assertTrue((sl.load_npy(f"{folder}/x.npy").numpy() == x.numpy()).all())
         self.assertIn("Dense", net.summary((3, 5)))

@@ -199,8 +199,8 @@ static size_t make_header(char text[TEXT], const sl_tensor *t)
 /* Writes a tensor as np.load reads it, waiting for its values.  SL_EDTYPE: bfloat16, which NumPy has not; other errors:
  * see io.h.
  *
- *     sl_save_npy("scores.npy", y); */
-enum sl_status sl_save_npy_at(const char *at, const char *path, sl_tensor *t)
+ *     sl_save_npy(y, "scores.npy"); */
+enum sl_status sl_save_npy_at(const char *at, sl_tensor *t, const char *path)
 {
 	SLP_CALL("sl_save_npy", at);
 	char text[TEXT];

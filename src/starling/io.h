@@ -31,8 +31,8 @@ SL_API void sl_file_discard(sl_file *file);
 
 SL_API sl_tensor *sl_load_npy_at(const char *at, const char *path);
 #define sl_load_npy(path) sl_load_npy_at(SL_HERE, path)
-SL_API enum sl_status sl_save_npy_at(const char *at, const char *path, sl_tensor *t);
-#define sl_save_npy(path, t) sl_save_npy_at(SL_HERE, path, t)
+SL_API enum sl_status sl_save_npy_at(const char *at, sl_tensor *t, const char *path);
+#define sl_save_npy(t, path) sl_save_npy_at(SL_HERE, t, path)
 
 /* ---- models ------------------------------------------------------------------------------------------------------ */
 
