@@ -87,7 +87,7 @@ static char *help_filter(int key, const char *text, void *input)
 	FILE *f = open_memstream(&list, &size);
 	if (!f) return (char *)text;
 	fprintf(f, "Experiments, in their order:\n");
-	for (int i = 0; i < e->count; i++) fprintf(f, "  %-10s %s\n", e->list[i].name, e->list[i].doc);
+	for (int i = 0; i < e->count; i++) fprintf(f, "  %-11s %s\n", e->list[i].name, e->list[i].doc);
 	fclose(f);
 	return list;
 }

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Manual pages: each program has one, which names the options that the program names, and is well-formed.
+# Manual pages and --help: each program has a page, which names the options that the program names, is well-formed and
+# keeps examples line by line; --help fits into 80 columns, and what goes on in the next line is indented there.
 # Run by make check, in the build folder; srcdir, PROGRAMS come from there.
 . "${srcdir:-.}/tests/expect.sh"
 
@@ -18,21 +19,49 @@ well_formed() {
   ! command -v lexgrog >/dev/null || lexgrog "$1" >/dev/null || fail "$1: NAME is not what man wants"
 }
 
+# What --help prints, to $tmp/help, at 80 columns: nothing is longer, no line is blank but not empty; options begin in
+# columns 3 or 7, and what goes on with an option's text is below the text.
+fits() {
+  local name=$1 wrong
+  shift
+  env -u XDG_CACHE_HOME COLUMNS=80 HOME=/root "$@" --help >"$tmp/help" || { fail "$name --help"; return; }
+  wrong=$(awk '
+    length($0) > 80 || /^ +$/ { print; next }
+    /^$/ { option = 0; next }
+    /^ +-/ { option = 1; if ($0 !~ /^(  |      )-/) print; next }
+    option && !/^ {19}/ { print }' "$tmp/help")
+  [ -z "$wrong" ] || fail "$name --help: these lines do not fit, or are not indented: $wrong"
+}
+
+# Lines that --help indents, examples and tables, stand in the page as they are.
+as_is() {
+  local line page=$1
+  while IFS= read -r line; do
+    line=$(sed -E 's/ +/ /g; s/^ //' <<<"$line" | cut -c1-40)
+    sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g; s/starling-//g' "$page" | awk '/^\.nf/ { on = 1 } /^\.fi/ { on = 0 } on' | sed -E 's/ +/ /g; s/^ //' |
+      grep -qF -- "$line" || fail "$page: not on a line of its own: $line"
+  done < <(awk '/^  [a-z.]/ && !/tools\/|models\// { print }' "$tmp/help" | grep -vE "^  (${2#starling-}) ")
+}
+
 check() {
   local program=$1 name page said written
   name=$(basename "$program")
   page=$(page_of "$name")
   [ -n "$page" ] || { fail "$program has no page"; return; }
   [ -x "$program" ] || program=$srcdir/$program
-  said=$("$program" --help | options)
+  fits "$name" "$program"
+  said=$(options <"$tmp/help")
   written=$(sed 's/\\-/-/g; s/\\f[A-Z]//g' "$page" | grep -v '^\.TH' | options)
   [ "$said" = "$written" ] || fail "$name: options differ: $(diff <(echo "$said") <(echo "$written") | tr '\n' ' ')"
   [[ $name = sl-* ]] || name=starling-$name # as it is installed
   sed 's/\\-/-/g' "$page" | grep -qE "^$name - " || fail "$page does not name $name"
   ! grep -q "$HOME/" "$page" || fail "$page has a path of this machine"
   well_formed "$page"
+  as_is "$page" "$name"
   echo "$name: $(wc -w <<<"$written") options"
 }
 
+fits quickstart "$srcdir/quickstart"
+fits build-starpu "$srcdir/tools/build-starpu"
 [ -n "$(page_of lenet)" ] || skip "no pages: built from git without help2man"
 for program in $PROGRAMS; do check "$program"; done
