@@ -20,6 +20,10 @@ if [ -n "$(find "$dest" -name '*.1')" ]; then
     [ -n "$(find "$dest" -path "*/man1/$(basename "$program").1")" ] || { echo "$program has no manual page"; exit 1; }
   done
 fi
+# And one for each function.
+if command -v perl >/dev/null; then
+  [ -f "$(find "$dest" -path '*/man3/sl_save_npy.3')" ] || { echo "sl_save_npy has no manual page"; exit 1; }
+fi
 pc=$(find "$dest" -name starling.pc)
 [ -n "$pc" ] || { echo "no starling.pc was installed"; exit 1; }
 PKG_CONFIG_PATH=$(dirname "$pc")${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
@@ -90,6 +94,18 @@ if [ -n "$(find "$dest" -name libstarling.a)" ]; then
   ! ldd "$tmp/static" | grep libstarling || { echo "not linked statically"; exit 1; }
   [ "$("$tmp/static")" = "starling $version" ]
   echo "the static library links"
+fi
+
+# The library is small: 8 MB of code for CPUs, debugging information beside it, and for each architecture of GPUs as
+# much as compressed code takes.
+library=$(readlink -f "$libdir/libstarling.so.0")
+sections=$(size -A "$library" 2>/dev/null | awk '$1 == ".nv_fatbin" { gpu = $2 } /^\.debug/ { debug += $2 }
+  END { print gpu + 0, debug + 0 }')
+bytes=$(stat -c %s "$library") gpu=${sections% *} debug=${sections#* }
+echo "libstarling.so: $bytes bytes, of them $gpu for GPUs and $debug for debuggers"
+if [ -z "$sanitize" ]; then
+  [ $((bytes - gpu - debug)) -le 8000000 ] || { echo "more than 8 MB for CPUs"; exit 1; }
+  [ "$gpu" -le 8000000 ] || { echo "more than 8 MB for GPUs: not compressed?"; exit 1; }
 fi
 
 # Each program brings its completion.
