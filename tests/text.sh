@@ -7,7 +7,8 @@ command -v python3 >/dev/null || skip "no python3"
 
 cat >"$tmp/links.py" <<'END'
 import glob, os, re
-pages = ["README.md", "HACKING.md", "NEWS.md"] + sorted(glob.glob("doc/**/*.md", recursive=True))
+pages = ["README.md", "HACKING.md", "NEWS.md"] + sorted(
+    glob.glob("doc/**/*.md", recursive=True) + glob.glob("python/*.md") + glob.glob("tests/emu/*.md"))
 links = wrong = 0
 def headings(page):
     text = re.sub(r"```.*?```", "", open(page, encoding="utf-8").read(), flags=re.S)
@@ -29,8 +30,10 @@ run 0 python3 "$tmp/links.py"
 says ' links in '
 
 pages=(README.md HACKING.md NEWS.md)
-while IFS= read -r page; do pages+=("$page"); done < <(find doc -name '*.md' | sort)
-for phrase in '\bis told\b' '\bare told (once|together|at)\b' '\bputs out\b' '\bthe way back\b' '\bto be had\b'; do
+while IFS= read -r page; do pages+=("$page"); done < <(find doc python tests/emu -name '*.md' | sort)
+pages+=(doc/man/*.h2m src/starling/*.h)
+for phrase in '\bis told\b' '\bare told (once|together|at)\b' '\bputs out\b' '\bthe way back\b' '\bto be had\b' '\bgoes back through\b' \
+  '\b(of|the message) tells\b'; do
   if grep -nE "$phrase" "${pages[@]}" >"$tmp/out"; then fail "no plain English: $phrase"; fi
 done
 

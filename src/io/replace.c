@@ -47,7 +47,7 @@ sl_file *sl_file_begin_at(const char *at, const char *path)
 	return slp_file_begin(at, "sl_file_begin", path);
 }
 
-/* The stream to write to, NULL for NULL.  It belongs to the file: do not close it.  Writing that fails is told by
+/* The stream to write to, NULL for NULL.  It belongs to the file: do not close it.  Writing that fails is reported by
  * sl_file_commit. */
 FILE *sl_file_stream(sl_file *file)
 {

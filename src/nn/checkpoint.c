@@ -206,7 +206,7 @@ static sl_checkpoint_job *begin_elsewhere(const char *at, const char *path, cons
 
 /* Begins to write a checkpoint and returns at once: the values of this moment are copied by tasks, and a thread writes
  * the copies while the run goes on.  If an earlier one is still being written, the call waits for that.  Every job is
- * to be ended (sl_checkpoint_end), which tells how it went.  NULL after an error: those of sl_checkpoint_save that are
+ * to be ended (sl_checkpoint_end), which returns how it went.  NULL after an error: those of sl_checkpoint_save that are
  * known before.
  *
  *     sl_checkpoint_job *job = sl_checkpoint_begin("run", .keep = 3, .trainer = trainer);

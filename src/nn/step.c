@@ -16,8 +16,8 @@ struct slp_compiled {
 	struct slp_compiled *next;
 };
 
-/* A training step of a network as one program: sl_step_run computes the network's output and the losses, goes back, and
- * updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled at the first run
+/* A training step of a network as one program: sl_step_run computes the network's output, the losses and the
+ * gradients, and updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled at the first run
  * for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them.  loss is the function
  * behind one of the macros: sl_softmax_cross_entropy_at.  The parameters are updated by the gradient of the mean of all
  * losses, whether there is one a row, several (one a token), or one for the batch; of their sum with

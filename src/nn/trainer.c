@@ -305,7 +305,7 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
 }
 
 /* Changes the parameters by their gradients, divided by batch_size, and counts a step; returns at once.  sl_backward
- * goes back from the sum of the losses: batch_size is how many there are, so that the parameters go down by their mean.
+ * starts from the sum of the losses: batch_size is how many there are, so that the parameters go down by their mean.
  * That is the rows for a loss a row, rows times tokens for a loss a token, and 1 for a loss that is a mean itself (a
  * whole step counts for itself, see sl_step_compile).  A parameter
  * whose gradient no sl_backward has written since the last step is SL_ESTATE, as is one without values, unless

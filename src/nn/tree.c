@@ -215,7 +215,7 @@ static void list_paths(const char *at, sl_block *block, char *text, size_t size)
 }
 
 /* The parameter at a path from the block: names of children and of the parameter, with dots between.  It belongs to
- * its block.  SL_EINVAL if there is none: the message tells which there are.
+ * its block.  SL_EINVAL if there is none: the message lists those there are.
  *
  *     sl_print(sl_param_data(sl_block_find(net, "0.weight"))); */
 sl_param *sl_block_find_at(const char *at, sl_block *block, const char *path)

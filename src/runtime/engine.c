@@ -327,13 +327,12 @@ static enum sl_status refuse_child(const char *at)
  *
  *     sl_init(&(struct sl_config){.teams = 2});
  *
- * Random numbers start at config->seed, or without a config go on as sl_seed told.  Returns SL_EINVAL for a scheduling
- * policy that StarPU does not have, numbers below 0, or if the library simulates and is told no machine; SL_EDEVICE for
- * more teams than cores or than 64, for no devices at all, or if StarPU cannot start so; SL_EIO if the folder in which
- * it keeps what it measures cannot be made, or if the other processes of a run cannot be met (doc/distributed.md, and slave
- * processes: doc/parallel.md);
- * SL_ESTATE in the child of a fork, if the engine ran before.  After an error
- * the engine does not run. */
+ * Random numbers start at config->seed, or without a config as sl_seed says.  Returns SL_EINVAL for a scheduling
+ * policy that StarPU does not have, numbers below 0, or if the library simulates and SL_MACHINE names no machine;
+ * SL_EDEVICE for more teams than cores or than 64, for no devices at all, or if StarPU cannot start so; SL_EIO if the
+ * folder in which it keeps what it measures cannot be made, or if the other processes of a run cannot be met
+ * (doc/distributed.md, and slave processes: doc/parallel.md); SL_ESTATE in the child of a fork, if the engine ran
+ * before.  After an error the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
 	SLP_CALL("sl_init", at);
@@ -427,7 +426,7 @@ static void stop(void)
 	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;
 }
 
-/* Undoes one sl_init; the last one waits for all work and stops StarPU, and says on stderr what error nobody was told.
+/* Undoes one sl_init; the last one waits for all work and stops StarPU, and prints on stderr an error that nobody has seen.
  * Tensors that still exist lose their values: they can be released, and anything else with them is SL_ESTATE. */
 void sl_shutdown(void)
 {
@@ -440,7 +439,7 @@ void sl_shutdown(void)
 }
 
 /* Waits for everything that was asked for, by all threads.  Returns the first error of the calling thread or of an
- * operation that nobody has reported yet; sl_error_message() tells them all, a line each.
+ * operation that nobody has reported yet; sl_error_message() has them all, a line each.
  *
  *     if (sl_wait_all() != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 enum sl_status sl_wait_all_at(const char *at)

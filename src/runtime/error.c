@@ -41,7 +41,7 @@ const char *sl_status_name(enum sl_status status)
 }
 
 /* The status of the calling thread's first error that no function that waits has reported yet, or SL_OK.  Does not
- * wait, and knows nothing of operations that fail later: sl_wait_all tells. */
+ * wait, and knows nothing of operations that fail later: sl_wait_all reports those. */
 enum sl_status sl_error(void)
 {
 	return thread_error.status;
