@@ -362,7 +362,7 @@ static const struct drv_experiment experiments[] = {
         {"symbols", "the network given a symbol, and the program behind the result", symbols},
         {"hybridnet", "a network whose forward prints: once hybridized it prints once", own_network},
         {"errors", "what symbols cannot do", errors},
-        {"export", "the network written to files (my_mlp-symbol.json), and read again", export_import},
+        {"export", "the network written to files (my_mlp-symbol.json) and read again", export_import},
 };
 
 enum { KEY_REPEAT = 0x200, KEY_OUTPUT };

@@ -19,28 +19,30 @@ well_formed() {
   ! command -v lexgrog >/dev/null || lexgrog "$1" >/dev/null || fail "$1: NAME is not what man wants"
 }
 
-# What --help prints, to $tmp/help, at 80 columns: nothing is longer, no line is blank but not empty; options begin in
-# columns 3 or 7, and what goes on with an option's text is below the text.
+# What --help prints, to $tmp/help, at 80 columns: nothing is longer, no line is blank but not empty; what goes on with
+# an option's text is below the text, and a row of a table does not go on in column 1.
 fits() {
   local name=$1 wrong
   shift
   env -u XDG_CACHE_HOME COLUMNS=80 HOME=/root "$@" --help >"$tmp/help" || { fail "$name --help"; return; }
   wrong=$(awk '
     length($0) > 80 || /^ +$/ { print; next }
-    /^$/ { option = 0; next }
-    /^ +-/ { option = 1; if ($0 !~ /^(  |      )-/) print; next }
-    option && !/^ {19}/ { print }' "$tmp/help")
+    /^$/ { option = table = 0; next }
+    /^(  |      )-/ { option = 1; next }
+    /^  [^ ]+  / { table = 1; next }
+    table && !/^  / { print }
+    option && substr($0, 1, 19) ~ /[^ ]/ { print }' "$tmp/help")
   [ -z "$wrong" ] || fail "$name --help: these lines do not fit, or are not indented: $wrong"
 }
 
-# Lines that --help indents, examples and tables, stand in the page as they are.
+# Lines that --help indents, examples, stand in the page as they are; of a table, help2man makes a list.
 as_is() {
   local line page=$1
   while IFS= read -r line; do
     line=$(sed -E 's/ +/ /g; s/^ //' <<<"$line" | cut -c1-40)
     sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g; s/starling-//g' "$page" | awk '/^\.nf/ { on = 1 } /^\.fi/ { on = 0 } on' | sed -E 's/ +/ /g; s/^ //' |
       grep -qF -- "$line" || fail "$page: not on a line of its own: $line"
-  done < <(awk '/^  [a-z.]/ && !/tools\/|models\// { print }' "$tmp/help" | grep -vE "^  (${2#starling-}) ")
+  done < <(awk '/^  [a-z.]/ && !/tools\/|models\// && !/^  [^ ]+  / { print }' "$tmp/help" | grep -vE "^  (${2#starling-}) ")
 }
 
 check() {

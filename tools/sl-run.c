@@ -40,7 +40,7 @@ static const struct argp_option argp_options[] = {
 	{"node", KEY_NODE, "NAME", 0, "The result is that of this node, not of the last", 2},
 	{"repeat", KEY_REPEAT, "N", 0, "Run it N times and print how long a run takes", 2},
 	{"imperative", KEY_IMPERATIVE, NULL, 0, "Run node by node instead of compiling the network", 2},
-	{"profile", KEY_PROFILE, NULL, 0, "Print how long each operation of the network takes", 2},
+	{"profile", KEY_PROFILE, NULL, 0, "Print the time of each operation of the network", 2},
 	{0},
 };
 
