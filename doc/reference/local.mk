@@ -19,10 +19,10 @@ $(man3_page): libstarling.la doc/reference/collect doc/reference/manual doc/refe
 	$(AM_V_at)rm -r doc/man3/headers
 install-data-local: $(man3_page)
 	@$(NORMAL_INSTALL)
-	$(MKDIR_P) '$(DESTDIR)$(man3dir)'
-	$(INSTALL_DATA) doc/man3/*.3 '$(DESTDIR)$(man3dir)'
+	$(MKDIR_P) '$(DESTDIR)$(mandir)/man3'
+	$(INSTALL_DATA) doc/man3/*.3 '$(DESTDIR)$(mandir)/man3'
 uninstall-local:
-	for page in doc/man3/*.3; do rm -f "$(DESTDIR)$(man3dir)/$${page##*/}"; done
+	for page in doc/man3/*.3; do rm -f "$(DESTDIR)$(mandir)/man3/$${page##*/}"; done
 endif
 
 dist_check_SCRIPTS += tests/reference.sh
