@@ -301,6 +301,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	}
 	find_workers();
 	slp_report_begin();
+	slp_simulate_memory();
 	slp_fxt_start();
 	slp_engine.config = c;
 	slp_explain_start();
