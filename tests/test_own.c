@@ -181,7 +181,7 @@ static void test_register(void)
 	CHECK_WRONG("name", .name = "2x");
 	CHECK_WRONG("name", .name = "a b");
 	CHECK_WRONG("name", .name = "");
-	CHECK_WRONG("own_wrong: it has no kernel", .cpu = NULL);
+	CHECK_WRONG("own_wrong: it has no CPU kernel", .cpu = NULL);
 	CHECK_WRONG("inputs", .nin = -1);
 	CHECK_WRONG("inputs", .nin = 17);
 	CHECK_WRONG("inputs", .nin = 3, .nin_max = 2);

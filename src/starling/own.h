@@ -75,7 +75,7 @@ struct sl_op_def {
 	unsigned saves;    /* SL_SAVE_IN(i) | SL_SAVE_OUT(j): whose values gradient reads */
 	bool inplace;      /* a kernel may be given the same memory for result 0 as for input 0 */
 	enum sl_status (*rule)(const struct sl_op_call *c); /* NULL: inputs are alike, results as they are */
-	enum sl_status (*cpu)(const struct sl_op_call *c);
+	enum sl_status (*cpu)(const struct sl_op_call *c);  /* must be there */
 	enum sl_status (*cuda)(const struct sl_op_call *c); /* on a GPU; NULL: runs on CPUs only */
 	enum sl_status (*gradient)(const struct sl_op_gradient *g); /* NULL: there is none */
 	double (*flops)(const struct sl_op_call *c);        /* of a call; NULL: one an element of result 0 */

@@ -216,7 +216,7 @@ static bool is_attr(const struct sl_op_attr *a, size_t size)
 static const char *mistake(const struct sl_op_def *d)
 {
 	if (!is_name(d->name)) return "its name is none: letters, digits and _";
-	if (!d->cpu && !d->cuda) return "it has no kernel";
+	if (!d->cpu) return "it has no CPU kernel";
 	if (d->nin < 0 || d->nin > SL_OP_MAX_INPUTS || d->nin_max > SL_OP_MAX_INPUTS || (d->nin_max && d->nin_max < d->nin))
 		return "the number of its inputs is out of range";
 	if (d->nout < 0 || d->nout > SL_OP_MAX_OUTPUTS) return "the number of its results is out of range";
@@ -259,7 +259,7 @@ static void describe(struct own *own)
 {
 	const struct sl_op_def *d = &own->def;
 	unsigned types = d->types ? d->types : SLP_F32;
-	own->rows[0] = (struct slp_row){.types = types, .cpu = d->cpu ? run_cpu : NULL};
+	own->rows[0] = (struct slp_row){.types = types, .cpu = run_cpu};
 #if defined HAVE_CUDA
 	if (d->cuda) own->rows[0].cuda = run_cuda;
 #elif defined SLP_SIMULATION
