@@ -311,7 +311,7 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
 /* Computes the gradients of the heads by all tensors that asked for them (sl_attach_grad), and returns at once: they
  * are computed later.  Heads that are not scalars count by the sum of their elements, or by opts.head_grads.  What was
  * saved for the backward pass is given up as it is used, unless opts.retain_graph.  After an error no gradient has changed:
- * SL_ESTATE, a head was not recorded, what the backward pass needs was given up already, or a tensor that it needs was changed in place;
+ * SL_ESTATE, a head was not recorded, the call is made in a function of sl_custom_gradient, what the backward pass needs was given up already, or a tensor that it needs was changed in place;
  * SL_ESHAPE, SL_EDTYPE, a head's gradient does not fit it; SL_EUNSUPPORTED, an operation on the way has no gradient, or a
  * head is a gradient itself;
  * SL_EINVAL, heads is NULL.
@@ -323,6 +323,10 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 {
 	SLP_CALL("sl_backward", at);
 	static _Atomic uint64_t walks;
+	if (slp_in_custom) {
+		slp_call_fail(at, "sl_backward", SL_ESTATE, "called in the backward function of sl_custom_gradient, within another sl_backward");
+		return SL_ESTATE;
+	}
 	enum sl_status s = check_heads(at, heads, count);
 	if (s != SL_OK) return s;
 	struct walk w = {.at = at, .number = atomic_fetch_add(&walks, 1) + 1, .retain = opts.retain_graph};

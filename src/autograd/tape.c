@@ -7,7 +7,7 @@
 pthread_mutex_t slp_tape_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic uint64_t calls_recorded;
-static _Thread_local bool training;
+static _Thread_local bool training, spent_is_constant;
 
 /* ---- variables and nodes ----------------------------------------------------------------------------------------- */
 
@@ -82,6 +82,7 @@ static void node_release(struct slp_node *node)
 static bool wants(const sl_tensor *t)
 {
 	if (t->gradient) return true;
+	if (spent_is_constant && t->var && t->var->node && t->var->node->spent) return false;
 	return t->var && (t->var->node || t->var->req != SL_GRAD_NONE);
 }
 
@@ -222,11 +223,13 @@ bool sl_is_training(void)
 }
 
 /* What SL_RECORD, SL_PAUSE and their like call at their start, for the calling thread: 1 switches on, 0 off, -1 leaves
- * as it is.  mode, the caller's, keeps what was before. */
+ * as it is.  mode, the caller's, keeps what was before.  recording 2 switches on, and what sl_backward went back through already is a
+ * constant for this thread from then on, as in Gluon, until it records with 1; else going back through it again is an error. */
 void sl_mode_enter(sl_mode *mode, int recording, int train)
 {
 	if (!mode) return;
 	*mode = (sl_mode){sl_is_recording(), training, 1};
+	if (recording > 0) spent_is_constant = recording == 2;
 	if (recording >= 0) slp_recorder = recording ? &recorder : NULL;
 	if (train >= 0) training = train;
 }
@@ -288,12 +291,19 @@ enum sl_status slp_attach_symbol(sl_tensor *symbol)
 }
 
 /* The gradient by t that the last sl_backward left (zeros before the first).  It belongs to t: retain it to keep it
- * longer.  There are no second derivatives: under SL_RECORD, an operation that takes it is SL_EUNSUPPORTED; sl_detach makes
- * a constant of it.  NULL with SL_ESTATE if none is attached. */
+ * longer.  There are no second derivatives: under SL_RECORD, an operation that takes it is SL_EUNSUPPORTED; sl_detach or
+ * sl_grad_as_constant make a constant of it.  NULL with SL_ESTATE if none is attached. */
 sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_grad", at);
 	if (!(t && t->symbol) && !slp_tensor_usable(at, "sl_grad", t)) return NULL;
 	if (t->var && t->var->grad) return t->var->grad;
 	return slp_call_fail(at, "sl_grad", SL_ESTATE, "no gradient is attached to the tensor; call sl_attach_grad first");
+}
+
+/* Operations under SL_RECORD take the gradient, a tensor that sl_grad or sl_param_grad gave, as a constant from now on, as Gluon
+ * does: nothing goes back through it, and no error says so. */
+void sl_grad_as_constant(sl_tensor *grad)
+{
+	if (grad) grad->gradient = false;
 }

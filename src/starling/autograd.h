@@ -20,6 +20,8 @@ SL_API enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_
 SL_API sl_tensor *sl_grad_at(const char *at, sl_tensor *t);
 #define sl_grad(t) sl_grad_at(SL_HERE, t)
 
+SL_API void sl_grad_as_constant(sl_tensor *grad);
+
 struct sl_backward_opts {
 	sl_tensor *const *head_grads; /* one a head, or NULL for ones */
 	bool retain_graph;            /* keep what is needed to go back once more */
@@ -32,6 +34,18 @@ SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *hea
 #define sl_backward(...)                                                                                               \
 	sl_backward_heads_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__),          \
 			     (struct sl_backward_opts){NULL, false})
+
+/* The way back of what the program computed itself: din[i] becomes the gradient by input i, or stays NULL. */
+typedef enum sl_status sl_custom_backward(void *context, sl_tensor *const *dout, int nout, sl_tensor **din, int nin);
+struct sl_custom_gradient_opts {
+	sl_custom_backward *backward;
+	void *context;                  /* what it gets */
+	void (*destroy)(void *context); /* NULL: nothing is to be done in the end */
+};
+SL_API enum sl_status sl_custom_gradient_at(const char *at, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout,
+					    struct sl_custom_gradient_opts opts);
+#define sl_custom_gradient(in, nin, out, nout, ...)                                                                    \
+	sl_custom_gradient_at(SL_HERE, in, nin, out, nout, (struct sl_custom_gradient_opts){__VA_ARGS__})
 
 /* Recording and training are states of the calling thread. */
 SL_API bool sl_is_recording(void);

@@ -1,0 +1,166 @@
+/* Gradients of the program's own: calls whose way back is a function that the program gives. */
+#include <stdlib.h>
+
+#include "autograd/autograd.h"
+
+_Thread_local bool slp_in_custom;
+
+/* What a recorded call keeps. */
+struct custom {
+	atomic_int refs;
+	struct sl_custom_gradient_opts opts;
+};
+
+static void release(struct custom *c)
+{
+	if (atomic_fetch_sub(&c->refs, 1) != 1) return;
+	if (c->opts.destroy) c->opts.destroy(c->opts.context);
+	free(c);
+}
+
+static void custom_hold(const void *attrs, bool hold)
+{
+	struct custom *c = *(struct custom *const *)attrs;
+	if (hold)
+		atomic_fetch_add(&c->refs, 1);
+	else
+		release(c);
+}
+
+/* ---- going back -------------------------------------------------------------------------------------------------- */
+
+/* The gradients by the results: zeros where none comes. */
+static bool fill_douts(const struct slp_grad *g, sl_tensor **dout)
+{
+	for (int i = 0; i < g->nout; i++) {
+		const sl_tensor *y = g->out[i];
+		dout[i] = g->dout[i];
+		if (!dout[i]) dout[i] = sl_zeros_at(g->at, y->type.shape, (struct sl_make){y->type.dtype, y->device});
+		if (!dout[i]) return false;
+	}
+	return true;
+}
+
+/* Whether what the program's function gave fits the inputs. */
+static enum sl_status check_din(const struct slp_grad *g)
+{
+	for (int i = 0; i < g->nin; i++) {
+		const struct slp_type *want = &g->in[i]->type;
+		char a[160], b[160];
+		if (!g->need[i] || !g->din[i]) continue;
+		if (!slp_tensor_usable(g->at, "sl_custom_gradient", g->din[i])) return sl_error();
+		bool shape = sl_shape_equal(g->din[i]->type.shape, want->shape);
+		if (shape && g->din[i]->type.dtype == want->dtype) continue;
+		enum sl_status s = shape ? SL_EDTYPE : SL_ESHAPE;
+		slp_call_fail(g->at, "sl_custom_gradient", s, "backward gave %s for input %d, which is %s",
+		              slp_type_string(&g->din[i]->type, a), i, slp_type_string(want, b));
+		return s;
+	}
+	return SL_OK;
+}
+
+static enum sl_status custom_grad(struct slp_grad *g)
+{
+	const struct custom *c = *(struct custom *const *)g->attrs;
+	sl_tensor *dout[SLP_TAPE_OUTPUTS];
+	if (!fill_douts(g, dout)) return sl_error();
+	slp_in_custom = true;
+	enum sl_status s = c->opts.backward(c->opts.context, dout, g->nout, g->din, g->nin);
+	slp_in_custom = false;
+	if (s != SL_OK && sl_error() == SL_OK)
+		slp_call_fail(g->at, "sl_custom_gradient", s, "its backward function failed");
+	return s == SL_OK ? check_din(g) : s;
+}
+
+/* Known to the tape only: it never becomes a task. */
+static const struct sl_op custom_op = {
+        .name = "custom gradient",
+        .doc = "a call that goes back by the program's own function",
+        .args = "x ...",
+        .nin_min = 1,
+        .nin_max = SLP_MANY,
+        .nout = SLP_TAPE_OUTPUTS, /* at most */
+        .attrs_size = sizeof(struct custom *),
+        .grad = custom_grad,
+        .hold = custom_hold,
+};
+
+/* ---- recording --------------------------------------------------------------------------------------------------- */
+
+static bool is_among(const sl_tensor *t, sl_tensor *const *list, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (list[i] == t) return true;
+	return false;
+}
+
+static bool usable(const char *at, sl_tensor *const *t, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!slp_tensor_usable(at, "sl_custom_gradient", t[i])) return false;
+	return true;
+}
+
+/* Results must be new tensors without a history: they get this one. */
+static bool results_are_new(const char *at, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout)
+{
+	for (int i = 0; i < nout; i++) {
+		const char *why = out[i]->var || out[i]->gradient
+		                          ? "has a gradient of its own; compute it under SL_PAUSE"
+		                  : is_among(out[i], in, nin) ? "is an input; sl_detach makes another tensor of it"
+		                  : is_among(out[i], out, i)  ? "is there twice; sl_detach makes another tensor of it"
+		                                              : NULL;
+		if (!why) continue;
+		slp_call_fail(at, "sl_custom_gradient", SL_ESTATE, "result %d %s", i, why);
+		return false;
+	}
+	return true;
+}
+
+static bool may_record(const char *at, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout,
+                       const struct sl_custom_gradient_opts *o)
+{
+	if (!in || !out || nin < 1 || nout < 1 || nout > SLP_TAPE_OUTPUTS || !o->backward) {
+		slp_call_fail(at, "sl_custom_gradient", SL_EINVAL,
+		              "it needs inputs, 1 to %d results, and a backward function", (int)SLP_TAPE_OUTPUTS);
+		return false;
+	}
+	if (slp_is_symbolic(nin, in)) {
+		slp_trace_complain("sl_custom_gradient at %s is no operation", at);
+		slp_call_fail(at, "sl_custom_gradient", SL_EUNSUPPORTED,
+		              "a program that is traced cannot have a gradient of one's own; "
+		              "let the block run imperatively");
+		return false;
+	}
+	return usable(at, in, nin) && usable(at, out, nout) && results_are_new(at, in, nin, out, nout);
+}
+
+/* Says how gradients go back from out, which the program computed from in under SL_PAUSE, by whatever means:
+ * sl_backward calls opts.backward with the gradients by the results (zeros where none comes), which sets din[i] to the
+ * gradient by input i, or leaves it NULL for none.  It is called while sl_backward runs, in its thread, in a scope of
+ * its own, and without recording; it cannot call sl_backward itself.  What it returns other than SL_OK is sl_backward's
+ * error.  Nothing happens where this thread does not record, or no input wants a gradient.  opts.destroy, if there is
+ * one, is called with the context once nobody can go back any more, also after an error here.
+ *
+ * SL_EINVAL: no inputs, no results or more than 16, or no function; SL_ESTATE: a result is an input or has a gradient
+ * already; SL_EUNSUPPORTED: while a program is traced.
+ *
+ *     sl_tensor *y;
+ *     SL_PAUSE y = sl_round(x);
+ *     sl_custom_gradient(&x, 1, &y, 1, .backward = straight_through);   // din[0] = dout[0] */
+enum sl_status sl_custom_gradient_at(const char *at, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout,
+                                     struct sl_custom_gradient_opts opts)
+{
+	SLP_CALL("sl_custom_gradient", at);
+	struct custom *c = slp_calloc(1, sizeof *c);
+	if (!c) {
+		if (opts.destroy) opts.destroy(opts.context);
+		return slp_error_set(SL_ENOMEM, "sl_custom_gradient: no memory");
+	}
+	atomic_init(&c->refs, 1);
+	c->opts = opts;
+	bool ok = may_record(at, in, nin, out, nout, &opts);
+	if (ok && slp_recorder) ok = slp_recorder->call(at, &custom_op, &c, nin, in, nout, out);
+	release(c);
+	return ok ? SL_OK : sl_error();
+}
