@@ -164,18 +164,29 @@ static bool is_activation(const struct sl_op *op)
 	return op->nin_max == 1 && op->nin_min == 1 && !op->attr_table;
 }
 
-/* As Gluon names them: dense0_fwd for what the block is about, dense0_relu_fwd for the activation after it. */
+/* Whether the scope is the layer of this function alone: "relu0", "net_relu0". */
+static bool is_its_layer(const char *function)
+{
+	const char *last = strrchr(scope, '_');
+	size_t length = strlen(function);
+	last = last ? last + 1 : scope;
+	return !strncmp(last, function, length) && last[length] >= '0' && last[length] <= '9';
+}
+
+/* As Gluon names them: dense0_fwd for what a layer is about, dense0_relu_fwd for the activation after it; in a block of the
+ * program's own, whose prefix is the scope then ("net0_"), net0_relu3 by a number, as relu3 outside of blocks. */
 static char *name_call(const struct sl_op *op)
 {
 	char text[160];
-	const char *pass = current && current->backward ? "bwd" : "fwd";
-	if (!scope) {
+	bool backward = current && current->backward, own = scope && *scope && scope[strlen(scope) - 1] == '_';
+	const char *pass = backward ? "bwd" : "fwd";
+	if (!scope || (own && !backward)) {
 		uint64_t n = current ? current->names++ : atomic_fetch_add(&calls_named, 1);
-		snprintf(text, sizeof text, "%s%llu", op->name, (unsigned long long)n);
-	} else if (op == &slp_op_reshape) {
-		snprintf(text, sizeof text, "%s_flatten", scope);
-	} else if (is_activation(op) || (current && current->backward)) {
-		snprintf(text, sizeof text, "%s_%s_%s", scope, op->name, pass);
+		snprintf(text, sizeof text, "%s%s%llu", scope ? scope : "", op->name, (unsigned long long)n);
+	} else if (op == &slp_op_reshape && !backward) {
+		snprintf(text, sizeof text, "%s_flatten0", scope);
+	} else if (backward || (is_activation(op) && !is_its_layer(op->name))) {
+		snprintf(text, sizeof text, "%s%s%s_%s", scope, own ? "" : "_", op->name, pass);
 	} else {
 		snprintf(text, sizeof text, "%s_%s", scope, pass);
 	}

@@ -10,9 +10,19 @@ static const char *mxnet_name(const struct slp_gnode *n)
 	return slp_mx_op_for(n->op)->name;
 }
 
+/* Layers of activations are MXNet's Activation; functions have operators of their own. */
+static bool is_activation_layer(const struct slp_gnode *n)
+{
+	size_t length = strlen(n->name);
+	bool activation = n->op == &slp_op_relu || n->op == &slp_op_sigmoid || n->op == &slp_op_tanh;
+	return activation && length > 4 && !strcmp(n->name + length - 4, "_fwd");
+}
+
 void slp_mx_export_plain(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
-	slp_mx_as(w, mxnet_name(n), n->nin);
+	bool layer = is_activation_layer(n);
+	if (layer) slp_mx_set(w, "act_type", "%s", mxnet_name(n));
+	slp_mx_as(w, layer ? "Activation" : mxnet_name(n), n->nin);
 }
 
 void slp_mx_export_scalar(struct slp_mx_writer *w, const struct slp_gnode *n)
@@ -75,7 +85,9 @@ void slp_mx_export_linear(struct slp_mx_writer *w, const struct slp_gnode *n)
 	if (!transposed) in[1] = slp_mx_emit(w, "transpose", "weight", 1, &in[1]);
 	slp_mx_set(w, "num_hidden", "%lld", (long long)slp_input_type(w->g, n, 1)->shape.dim[!transposed]);
 	set_bool(w, "no_bias", n->nin < 3);
-	set_bool(w, "flatten", false);
+	/* What flattens before it may be left out. */
+	bool flat = slp_mx_is_flatten(w->g, &w->g->nodes[n->in[0].node]);
+	set_bool(w, "flatten", flat || slp_input_type(w->g, n, 0)->shape.ndim == 2);
 	slp_mx_result(w, "FullyConnected", n->nin, in);
 }
 
@@ -155,6 +167,10 @@ void slp_mx_export_gather(struct slp_mx_writer *w, const struct slp_gnode *n)
 
 void slp_mx_export_reshape(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
+	if (slp_mx_is_flatten(w->g, n)) {
+		slp_mx_as(w, "Flatten", 1);
+		return;
+	}
 	sl_shape codes = slp_export_reshape(n, slp_input_type(w->g, n, 0)->shape, n->types[0].shape, 0);
 	slp_mx_set_tuple(w, "shape", codes.dim, codes.ndim);
 	slp_mx_as(w, "Reshape", 1);

@@ -80,9 +80,21 @@ static int append_variable(struct slp_mx_writer *w, const char *name)
 	return node;
 }
 
+/* Variables are written where they are used first, as MXNet does; what node it is that is being written stays. */
+static void need_variable(struct slp_mx_writer *w, int i)
+{
+	const struct slp_gnode *n = &w->g->nodes[i];
+	json_t *attrs = w->attrs;
+	if (n->dead || n->kind == SLP_NODE_OP || w->values[i * SLP_MAX_OUTPUTS].node >= 0) return;
+	w->attrs = NULL;
+	w->values[i * SLP_MAX_OUTPUTS] = (struct slp_mx_value){append_variable(w, n->name), 0};
+	w->attrs = attrs;
+}
+
 struct slp_mx_value slp_mx_in(struct slp_mx_writer *w, const struct slp_gnode *n, int i)
 {
 	struct slp_value v = n->in[i];
+	need_variable(w, v.node);
 	struct slp_mx_value known = w->values[v.node * SLP_MAX_OUTPUTS + v.out];
 	if (known.node < 0)
 		slp_mx_write_fail(w, SL_EUNSUPPORTED, "output %d of \"%.100s\" has no counterpart in MXNet", v.out,
@@ -94,7 +106,8 @@ struct slp_mx_value slp_mx_emit(struct slp_mx_writer *w, const char *op, const c
 				const struct slp_mx_value *in)
 {
 	char name[256];
-	snprintf(name, sizeof name, "%.200s%s%s", w->now->name, *suffix ? "_" : "", suffix);
+	if (*suffix) snprintf(name, sizeof name, "%.200s_%s", w->now->name, suffix);
+	else if (!slp_mx_name(w, op, name)) slp_mx_write_fail(w, SL_ENOMEM, "no memory for its name");
 	if (*suffix && w->helpers++) snprintf(name + strlen(name), sizeof name - strlen(name), "%d", w->helpers);
 	return (struct slp_mx_value){append(w, op, name, nin, in), 0};
 }
@@ -121,14 +134,47 @@ static void write_op(struct slp_mx_writer *w, const struct slp_gnode *n)
 	else op->export(w, n);
 }
 
+bool slp_mx_is_flatten(const sl_graph *g, const struct slp_gnode *n)
+{
+	if (n->kind != SLP_NODE_OP || n->op != &slp_op_reshape || slp_export_int(n, "ndim", 0) != 2) return false;
+	const sl_shape *x = &slp_input_type(g, n, 0)->shape;
+	if (x->ndim < 0) return slp_export_int(n, "dim", 0) == SLP_DIM_KEEP && slp_export_int(n, "dim", 1) == -1;
+	return x->ndim > 2 && x->dim[0] == n->types[0].shape.dim[0];
+}
+
+/* Whether the node is a step of a layer about something else ("dense0_flatten0"), not a layer itself ("flatten0_flatten0"). */
+static bool is_within_layer(const struct slp_gnode *n)
+{
+	const char *end = strrchr(n->name, '_'), *begin = end;
+	if (!end || strcmp(end, "_flatten0")) return false;
+	while (begin > n->name && begin[-1] != '_') begin--;
+	return strncmp(begin, "flatten", 7) != 0;
+}
+
+/* Whether all that reads a node's result are fully connected layers: MXNet's flatten their inputs themselves. */
+static bool is_for_layers(const sl_graph *g, int node)
+{
+	int used = 0;
+	for (int i = 0; i < g->noutputs; i++)
+		if (g->outputs[i].node == node) return false;
+	for (int i = node + 1; i < g->count; i++)
+		for (int k = 0; !g->nodes[i].dead && k < g->nodes[i].nin; k++) {
+			if (g->nodes[i].in[k].node != node) continue;
+			if (g->nodes[i].kind != SLP_NODE_OP || g->nodes[i].op != &slp_op_linear || k) return false;
+			used++;
+		}
+	return used > 0;
+}
+
 static void write_node(struct slp_mx_writer *w, int i)
 {
 	const struct slp_gnode *n = &w->g->nodes[i];
 	w->now = n;
 	w->helpers = 0;
 	if (n->dead) return;
-	if (n->kind == SLP_NODE_OP) write_op(w, n);
-	else w->values[i * SLP_MAX_OUTPUTS] = (struct slp_mx_value){append_variable(w, n->name), 0};
+	if (slp_mx_is_flatten(w->g, n) && is_within_layer(n) && is_for_layers(w->g, i))
+		w->values[i * SLP_MAX_OUTPUTS] = slp_mx_in(w, n, 0);
+	else if (n->kind == SLP_NODE_OP) write_op(w, n);
 }
 
 static json_t *whole(struct slp_mx_writer *w)
@@ -155,11 +201,13 @@ static json_t *symbol_of(const char *at, const sl_graph *g)
 	}
 	for (size_t i = 0; w.values && i < count; i++) w.values[i] = (struct slp_mx_value){-1, 0};
 	for (int i = 0; i < g->count && !w.failed; i++) write_node(&w, i);
+	for (int i = 0; i < g->count && !w.failed; i++) need_variable(&w, i); /* that nothing uses */
 	json_t *json = w.failed ? NULL : whole(&w);
 	json_decref(w.attrs);
 	json_decref(w.nodes);
 	json_decref(w.variables);
 	free(w.values);
+	slp_mx_names_free(&w);
 	return json;
 }
 

@@ -5,6 +5,11 @@
 #include "interop/export.h"
 #include "interop/mx_export.h"
 
+struct slp_mx_word {
+	char *begin; /* of names */
+	int count;   /* of those that there are */
+};
+
 struct slp_mx_writer {
 	const char *at;
 	const sl_graph *g;
@@ -12,8 +17,16 @@ struct slp_mx_writer {
 	struct slp_mx_value *values;       /* what stands for output o of node n: values[n * SLP_MAX_OUTPUTS + o] */
 	const struct slp_gnode *now;       /* that is being written */
 	int helpers;                       /* nodes written for it besides the last */
+	struct slp_mx_word *words;
+	int nwords, max_words;
 	bool failed;
 };
+
+/* The name of the node that stands for the operation now (mx_names.c); false without memory. */
+bool slp_mx_name(struct slp_mx_writer *w, const char *op, char name[256]);
+void slp_mx_names_free(struct slp_mx_writer *w);
+/* Whether a reshape is (n, a, b, …) to (n, a·b·…). */
+bool slp_mx_is_flatten(const sl_graph *g, const struct slp_gnode *n);
 
 void slp_mx_write_fail(struct slp_mx_writer *w, enum sl_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

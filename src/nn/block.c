@@ -108,7 +108,10 @@ void *slp_layer_new(const char *at, size_t size, const char *type, const char *w
 {
 	sl_block *layer = slp_calloc(1, size);
 	if (!layer) return slp_call_fail(at, type, SL_ENOMEM, "no memory for the layer");
-	if (slp_block_setup(at, layer, type, word, forward, NULL) == SL_OK) return layer;
+	if (slp_block_setup(at, layer, type, word, forward, NULL) == SL_OK) {
+		layer->base->layer = true;
+		return layer;
+	}
 	free(layer);
 	return NULL;
 }
@@ -270,7 +273,7 @@ enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, 
 /* Results belong to the scope outside; what forward made on the way is released here. */
 bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
 {
-	const char *outer_call_site = call_site, *outer_scope = slp_trace_scope(block->base->name);
+	const char *outer_call_site = call_site, *outer_scope = slp_trace_scope(block->base->layer ? block->base->name : block->base->prefix);
 	const char *outer_block = slp_fxt_enter(block->base->name);
 	struct slp_results *outer = further;
 	bool looked = slp_summary_enter(block);

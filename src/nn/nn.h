@@ -31,6 +31,7 @@ struct slp_block {
 	char *type;              /* "Dense" */
 	char *name;              /* "dense0": type and a number, or the prefix without its last "_" */
 	char *prefix;            /* what names of parameters begin with: "dense0_" */
+	bool layer;              /* the library's: its operations are named after it alone */
 	sl_block **parents;      /* not held; one for each place that it has in a block */
 	int nparents;
 	sl_block **children;
