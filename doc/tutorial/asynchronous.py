@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Asynchronous computation
 #
-# A call only notes what is to be computed.  Python goes on at once; the engine's threads compute behind it.
+# A call only notes what is to be computed, and Python goes on at once; the engine's threads compute.  This program shows the
+# difference between asking for work and waiting for it, what waits, what waiting costs, and how much memory running ahead takes.
 
 # %%
 import os
@@ -57,7 +58,8 @@ for name, wait in (
 # %% [markdown]
 # ## Waiting costs
 #
-# Waiting for each of many small results leaves the engine idle while Python runs, and Python while the engine does.
+# Whoever waits for each of many small results leaves the engine idle while Python runs, and Python idle while the engine
+# computes.  Without these waits, many small operations also share a task.
 
 # %%
 x = nd.ones((1, 2))
@@ -73,8 +75,8 @@ with Timer("waiting once"):
 # %% [markdown]
 # ## Memory
 #
-# A program that never waits could queue more than memory holds.  The engine bounds how far it runs ahead, so training
-# without a single wait takes little more memory than with one wait a batch.
+# A program that never waits could queue more than memory holds.  The engine bounds how far a program runs ahead.  The last line
+# shows what that gives: training without a single wait, beside training with a wait for each batch.
 
 
 # %%

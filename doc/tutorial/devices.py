@@ -1,8 +1,11 @@
 # %% [markdown]
 # # Several devices, from scratch
 #
-# Each device has a copy of the parameters and takes a part of the batch.  Its gradients are those of its part; their sum is that
-# of the batch.  With the same sum everywhere, all copies make the same step.
+# Each device has a copy of the parameters and takes a part of the batch.  Its gradients are those of its part; their sum is the
+# gradient of the batch.  With the same sum everywhere, all copies make the same step.  This program writes each of these parts:
+# the network, copies of parameters, the sum over devices, the cut of a batch, and a training step.
+#
+# The two devices are GPUs where there are two, else teams of CPU cores (`STARPU_NCPU=2`).
 
 # %%
 import numpy as np
@@ -14,6 +17,8 @@ ctx = [mx.gpu(0), mx.gpu(1)] if mx.num_gpus() >= 2 else [mx.cpu(0), mx.cpu(1)]
 
 # %% [markdown]
 # ## LeNet
+#
+# The parameters are arrays, the network is a function of them.
 
 # %%
 scale = 0.1
@@ -38,6 +43,8 @@ loss = gloss.SoftmaxCrossEntropyLoss()
 
 # %% [markdown]
 # ## Copies of the parameters
+#
+# A copy on a device asks for gradients of its own.
 
 
 # %%
@@ -52,7 +59,9 @@ copies = get_params(params, ctx[0])
 print("bias:", copies[1], "its gradient:", copies[1].grad)
 
 # %% [markdown]
-# ## Sums over devices: everything to the first, the sum to all others
+# ## Sums over devices
+#
+# Everything goes to the first device, and the sum from there to all others.
 
 
 # %%
@@ -72,6 +81,8 @@ assert all((d.asnumpy() == 3).all() for d in data)
 
 # %% [markdown]
 # ## Parts of a batch
+#
+# Ours, for batches that can be cut evenly, and the same function of Gluon.
 
 
 # %%
@@ -88,6 +99,8 @@ for ours, theirs in zip(split_and_load(batch, ctx), gluon.utils.split_and_load(b
 
 # %% [markdown]
 # ## A step
+#
+# The two backward passes do not depend on each other, so they run at the same time.  Only reading the loss waits.
 
 
 # %%
@@ -108,6 +121,12 @@ def train_batch(X, y, params, ctx, lr):
         sgd(p, lr, X.shape[0])
     return sum(l.sum().asscalar() for l in losses) / X.shape[0]
 
+
+# %% [markdown]
+# ## Training
+#
+# The task is made up: each image has a bright row, and its place is the label.  One device and two start from the same parameters
+# and see the same images, so their losses agree up to rounding.
 
 # %%
 rng = np.random.default_rng(0)

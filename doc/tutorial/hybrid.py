@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Imperative and symbolic
 #
-# An imperative program computes where it stands: easy to write, to print from, to debug.  A symbolic one is first described as
-# a whole, then optimised, then run, many times and without Python.  A hybrid block is both.
+# An imperative program computes line by line: it is easy to write, to print from and to debug.  A symbolic one is first described
+# as a whole, then optimised, then run, many times and without Python.  A hybrid block is both: this program writes one, compiles it,
+# measures the difference, exports it, and looks at what the block sees while it is traced.
 
 # %%
 import os
@@ -44,7 +45,8 @@ assert (before.asnumpy() == after.asnumpy()).all()
 # %% [markdown]
 # ## What it brings
 #
-# A compiled call is one task instead of many calls.  Calls are asynchronous: `waitall` is part of what is measured.
+# A compiled call is one ready-made piece of work instead of many calls.  Calls are asynchronous, so `waitall` is part of what is
+# measured.
 
 
 # %%
@@ -66,8 +68,8 @@ print(f"imperative {imperative:.4f} s, hybridised {benchmark(net, x):.4f} s")
 # %% [markdown]
 # ## Without the code that made it
 #
-# A hybridised network that has run can be exported: a description and a file of parameters, which Starling's `sl-run`,
-# MXNet, and other languages read.
+# A hybridised network that has run can be exported, as a description and a file of parameters.  MXNet reads them
+# (`SymbolBlock.imports`), and so does Starling, from Python, from C and by its tool `sl-run`.  Nodes have MXNet's names.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +86,7 @@ print(net(sym.var("data")))
 # ## What a block sees
 #
 # `hybrid_forward` gets the module of functions as `F`: that of arrays while the block is imperative, that of symbols while it is
-# traced.  After that it is not called any more: what it prints shows once.
+# traced.  Once compiled, it is not called any more: the third call of the network below prints nothing.
 
 
 # %%

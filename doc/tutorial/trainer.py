@@ -2,7 +2,9 @@
 # # Several devices, with Trainer
 #
 # `initialize(ctx=[...])` puts the parameters on several devices; `Trainer` adds up their gradients and updates them.  The
-# network does not change.
+# network, here a narrow ResNet-18, does not change.
+#
+# The two devices are GPUs where there are two, else teams of CPU cores (`STARPU_NCPU=2`).
 
 # %%
 import time
@@ -60,7 +62,7 @@ parts = gutils.split_and_load(x, ctx)
 print(net(parts[0]), net(parts[1]))
 
 # %% [markdown]
-# The parameters are on the contexts of `ctx`, and nowhere else.
+# The parameters are on the contexts of `ctx`, and nowhere else: asking for them elsewhere is an error.
 
 # %%
 weight = net[0].params.get("weight")
@@ -73,6 +75,9 @@ print(weight.data(ctx[0])[0], weight.data(ctx[1])[0])
 
 # %% [markdown]
 # ## Training
+#
+# Forward and backward passes of the parts are asked for in a loop; `step` waits for nothing either.  The loop keeps the losses and
+# reads them at the end, so that it never waits.  The times are those of so small a batch that a second device need not pay.
 
 
 # %%
