@@ -22,6 +22,7 @@ EXTRA_DIST += \
 	python/starling/_arguments.py \
 	python/starling/_blocks.py \
 	python/starling/_core.py \
+	python/starling/_custom.py \
 	python/starling/_engine.py \
 	python/starling/_ffi.pyi \
 	python/starling/_extra.py \
@@ -82,6 +83,7 @@ EXTRA_DIST += \
 	python/starling/mx/util.py \
 	python/tests/mxnet-names.txt \
 	python/tests/test_cells.py \
+	python/tests/test_custom.py \
 	python/tests/test_gluon.py \
 	python/tests/test_gluon_more.py \
 	python/tests/test_recurrent.py \
@@ -90,4 +92,7 @@ EXTRA_DIST += \
 	python/tests/test_registry.py \
 	tools/bench-python \
 	tools/gluon-check \
-	tools/gluon-cells.py
+	tools/bench-python.c \
+	tools/gluon-cells.py \
+	tools/gluon-chapters.py \
+	tools/gluon-names.py

@@ -10,6 +10,8 @@ struct slpy_block { sl_block base; void *object; };
 extern "Python" sl_tensor *slpy_forward(sl_block *, sl_tensor *const *, int);
 extern "Python" void slpy_destroy(sl_block *);
 extern "Python" void slpy_release(void *, void *);
+extern "Python" enum sl_status slpy_backward(void *, sl_tensor *const *, int, sl_tensor **, int);
+extern "Python" void slpy_forget(void *);
 """
 _SOURCE = """
 #include <starling.h>

@@ -38,6 +38,7 @@ from ._core import (
     Timeout,
     Unsupported,
 )
+from ._custom import Function
 from ._engine import init_engine, poll, seed, shutdown, stats, var, version
 from ._extra import recurrent, split, topk
 from ._files import explain, load_npy, save_npy
@@ -53,7 +54,7 @@ tensor = array
 start = init_engine
 __version__ = version()
 __all__ = [
-    "Accuracy", "Block", "DTypeError", "Device", "DeviceError", "Error", "FileError", "FormatError", "Initializer",
+    "Accuracy", "Block", "DTypeError", "Device", "DeviceError", "Error", "FileError", "FormatError", "Function", "Initializer",
     "InternalError", "InvalidArgument", "KernelError", "Mean", "Metric", "OutOfMemory", "Parameter", "Schedule", "ShapeError",
     "StateError", "Step", "Tensor", "Timeout", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "data", "device_count", "dtypes",
     "explain", "from_dlpack", "from_numpy", "init", "load", "load_npy", "nn", "pause", "poll", "record", "save_npy", "seed",

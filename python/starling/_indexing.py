@@ -155,7 +155,7 @@ def set_(t, key, value):
                     view = wrap(lib.sl_reshape_at(here(), view._p, shape_of(t.shape[1:])), type(t))
                 return _fill(view, value)
     values = t.numpy(copy=True)
-    values[tuple(k.numpy() if isinstance(k, Tensor) else k for k in keys)] = (
-        value.numpy() if isinstance(value, Tensor) else value
-    )
+    if isinstance(value, Tensor):
+        value = value.numpy() if value.size != 1 else value.numpy().reshape(())
+    values[tuple(k.numpy() if isinstance(k, Tensor) else k for k in keys)] = value
     check(lib.sl_write_at(here(), t._p, ffi.from_buffer(values), values.nbytes))

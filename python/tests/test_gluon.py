@@ -58,6 +58,10 @@ class Arrays(unittest.TestCase):
         self.assertAlmostEqual(float(x.norm().asscalar()), float(np.sqrt((a**2).sum())), places=4)
         self.assertEqual((x.shape, x.size, x.ndim, x.context), ((2, 3, 4), 24, 3, mx.cpu(0)))
         self.assertRaises(ValueError, x.asscalar)
+        self.assertEqual((x[0, 0].argmax(axis=0).shape, nd.argmin(x[0, 0], axis=0).shape), ((1,), (1,)))
+        y = nd.zeros((2, 2))
+        y[0, 1] = nd.ones((1,)) * 3
+        self.assertEqual(y.asnumpy().tolist(), [[0, 3], [0, 0]])
 
     def test_in_place(self):
         x = nd.ones((3, 2))

@@ -1,4 +1,5 @@
 """The Gluon face beside networks: functions, metrics, schedules, optimisers, files, nested inputs and results."""
+import json
 import os
 import tempfile
 import unittest
@@ -308,7 +309,48 @@ class Gradients(Case):
         self.same(found, [3, 12])
         self.same(x.grad, [0, 0])  # as it was
         self.assertRaises(NotImplementedError, lambda: autograd.grad(y, x, create_graph=True))
-        self.assertRaises(NotImplementedError, lambda: autograd.Function)
+
+
+class ExportedNames(Case):
+    def test_exported_names(self):
+        """As MXNet 1.9.1 names them (tools/gluon-names.py compares with it)."""
+
+        class Net(nn.HybridBlock):
+            def __init__(self, **kwargs):
+                super().__init__(**kwargs)
+                with self.name_scope():
+                    self.dense = nn.Dense(4, activation="tanh")
+
+            def hybrid_forward(self, F, x):
+                return F.relu(self.dense(F.relu(x))) * 2 + F.tanh(x).sum()
+
+        def names(net, shape):
+            net.initialize()
+            net.hybridize()
+            net(nd.ones(shape))
+            with tempfile.TemporaryDirectory() as folder:
+                net.export(os.path.join(folder, "net"))
+                with open(os.path.join(folder, "net-symbol.json")) as file:
+                    nodes = [(n["op"], n["name"]) for n in json.load(file)["nodes"]]
+                return nodes, sorted(nd.load(os.path.join(folder, "net-0000.params")))
+
+        net = nn.HybridSequential(prefix="n_")
+        with net.name_scope():
+            net.add(nn.Conv2D(2, 3), nn.BatchNorm(), nn.Activation("relu"), nn.AvgPool2D(2), nn.Flatten(), nn.Dense(2, activation="sigmoid"), nn.Dense(1))
+        nodes, parameters = names(net, (1, 1, 6, 6))
+        self.assertEqual(
+            [name for op, name in nodes if op != "null"],
+            ["n_conv0_fwd", "n_batchnorm0_fwd", "n_relu0_fwd", "n_pool0_fwd", "n_flatten0_flatten0", "n_dense0_fwd", "n_dense0_sigmoid_fwd", "n_dense1_fwd"],
+        )
+        self.assertEqual([op for op, _ in nodes if op != "null"][4:6], ["Flatten", "FullyConnected"])
+        self.assertIn("aux:n_batchnorm0_running_mean", parameters)
+        self.assertIn("arg:n_dense1_weight", parameters)
+        net = nn.HybridSequential(prefix="m_")
+        with net.name_scope():
+            net.add(nn.Conv2D(2, 3), nn.Dense(2))
+        self.assertEqual([name for op, name in names(net, (1, 1, 6, 6))[0]][3:], ["m_conv0_fwd", "m_dense0_weight", "m_dense0_bias", "m_dense0_fwd"])
+        nodes = [name for op, name in names(Net(prefix="own_"), (2, 4))[0] if op != "null"]
+        self.assertEqual(nodes[:6], ["own_relu0", "own_dense0_fwd", "own_dense0_tanh_fwd", "own_relu1", "own__mulscalar0", "own_tanh0"])
 
 
 class Nested(Case):

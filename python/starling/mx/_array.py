@@ -3,7 +3,7 @@ import numpy
 
 from .. import _ops as ops
 from .._core import ffi, here, lib, shape_of, wrong
-from .._tensor import Tensor, dtype_of, wrap
+from .._tensor import Tensor, borrow, dtype_of, wrap
 from .context import Context, context_of
 from .missing import not_here
 
@@ -155,6 +155,16 @@ class NDArray(Tensor):
     def attach_grad(self, grad_req="write", stype=None):
         """Asks for the gradient by this array."""
         return Tensor.attach_grad(self, grad_req)
+
+    @property
+    def grad(self):
+        """The gradient by this array, after attach_grad: a constant in what is recorded, as in MXNet."""
+        p = lib.sl_grad_at(here(), self._p)
+        if not p:
+            lib.sl_error_clear()
+            return None
+        lib.sl_grad_as_constant(p)
+        return borrow(p, type(self))
 
     def backward(self, out_grad=None, retain_graph=False, train_mode=True):
         """Computes the gradients of this array by all that asked for one."""

@@ -1,10 +1,19 @@
 """mx.autograd: recording and gradients."""
 from .. import autograd as _autograd
-from ..autograd import backward, is_recording, is_training, pause, predict_mode, record, train_mode
+from .._custom import Function
+from ..autograd import backward, is_recording, is_training, pause, predict_mode, train_mode
 from .missing import missing, not_here
 
-__all__ = ["backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
+__all__ = ["Function", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
            "set_recording", "set_training", "train_mode"]  # fmt: skip
+
+
+_RECORD = 2  # what was gone back through is a constant, as in MXNet
+
+
+def record(train_mode=True):
+    """Records the operations inside, in training mode unless train_mode is False."""
+    return _autograd._Mode(_RECORD, 1 if train_mode else 0)
 
 
 def _set(recording, training, before):
@@ -14,7 +23,7 @@ def _set(recording, training, before):
 
 def set_recording(is_record):
     """Switches recording on or off; returns what was."""
-    return _set(int(is_record), -1, is_recording())
+    return _set(_RECORD if is_record else 0, -1, is_recording())
 
 
 def set_training(train):

@@ -216,7 +216,7 @@ def argmax(data, axis=None, keepdims=False, **_):
     if axis is None:
         return ops.argmax(data.reshape((-1,)), 0).astype("float32").reshape((1,))
     result = ops.argmax(data, axis).astype("float32")
-    return result.expand_dims(axis) if keepdims else result
+    return result.expand_dims(axis) if keepdims else _no_scalar(result)
 
 
 def _warm(data, length, temperature):

@@ -112,7 +112,7 @@ class SGD(Optimizer):
 
     _nesterov = False
 
-    def __init__(self, learning_rate=0.01, momentum=0.0, **options):
+    def __init__(self, learning_rate=None, momentum=0.0, **options):
         super().__init__(learning_rate=learning_rate, **options)
         self.momentum = momentum
 
@@ -168,7 +168,7 @@ class AdamW(Adam):
 class AdaGrad(Optimizer):
     """Rates by the sum of squared gradients."""
 
-    def __init__(self, learning_rate=0.01, eps=1e-7, **options):
+    def __init__(self, learning_rate=None, eps=1e-7, **options):
         super().__init__(learning_rate=learning_rate, **options)
         self.float_stable_eps = eps
 

@@ -1,10 +1,12 @@
 """mx.random, mx.nd.random: random arrays."""
+import numpy
+
 from .. import _engine
 from .. import _ops as ops
-from .._tensor import Tensor
+from .._tensor import Tensor, array
 from .context import known
 from .functions import into
-from .missing import missing
+from .missing import missing, not_here
 from ._array import NDArray
 from ._program import classify
 
@@ -57,6 +59,28 @@ def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **_):
 def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None, **_):
     """Exponentially distributed numbers with that mean."""
     return into(ops.log(1 - uniform(0, 1, shape, dtype, ctx)) * -1 * scale, out)
+
+
+def _from_numpy(name, *parameters, shape, dtype, ctx, out):
+    """Numbers of a distribution that the engine has not: NumPy's, from a seed that the engine draws."""
+    if any(isinstance(p, Tensor) for p in parameters):
+        raise not_here(f"random.{name} with arrays of parameters", "numbers as parameters")
+    if out is not None:
+        shape, dtype, ctx = out.shape, out.dtype, out.context
+    seed_ = int(randint(0, 2**24).asscalar())
+    drawn = getattr(numpy.random.default_rng(seed_), name)(*parameters, size=(1,) if shape is None else shape)
+    t = array(drawn.astype("float32"), dtype or "float32", known(ctx).device, NDArray)
+    return into(t, out)
+
+
+def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None, **_):
+    """Numbers of the gamma distribution of shape alpha and scale beta; NumPy draws them."""
+    return _from_numpy("gamma", alpha, beta, shape=shape, dtype=dtype, ctx=ctx, out=out)
+
+
+def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None, **_):
+    """Numbers of Poisson's distribution with mean lam; NumPy draws them."""
+    return _from_numpy("poisson", lam, shape=shape, dtype=dtype, ctx=ctx, out=out)
 
 
 def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, **_):

@@ -4,8 +4,8 @@ import threading
 import weakref
 
 from ... import _blocks, _core
-from ..._core import check, here, lib, shape_of, text_of
-from ..._tensor import Tensor
+from ..._core import check, ffi, here, lib, shape_of, text_of
+from ..._tensor import Tensor, wrap
 from .. import autograd, init as _init, nd, sym
 from ..context import current_context, known
 from .._mode import array_class
@@ -78,21 +78,20 @@ class _Children(dict):
 class _Scope:
     """Blocks that are made within one get its block's prefix before theirs, and a number of their own."""
 
-    _of_thread = threading.local()
+    _of_thread, _everywhere = threading.local(), {}
 
     def __init__(self, block):
         self._block, self._counts, self._before = weakref.ref(block), {}, []
 
     @classmethod
     def prefix_for(cls, prefix, hint):
-        """The whole prefix of a new block; None is what the engine says."""
+        """The whole prefix of a new block."""
         scope = getattr(cls._of_thread, "current", None)
-        if scope is None:
-            return prefix
         if prefix is None:
-            number = scope._counts[hint] = scope._counts.get(hint, -1) + 1
+            counts = cls._everywhere if scope is None else scope._counts
+            number = counts[hint] = counts.get(hint, -1) + 1
             prefix = f"{hint}{number}_"
-        return scope._block().prefix + prefix
+        return prefix if scope is None else scope._block().prefix + prefix
 
     def __enter__(self):
         self._before.append(getattr(self._of_thread, "current", None))
@@ -118,13 +117,16 @@ class Block(_blocks.Block):
         self._prepare(params)
         self._take_names(prefix)
 
+    def _hint(self):
+        """What its name begins with."""
+        hint = type(self).__name__.lower()
+        return "pool" if re.search(r"pool\dd$", hint) else _HINTS.get(hint, hint)
+
     def _take_names(self, prefix):
         """Gives it its names: those of its prefix, and of the scope that it is made in."""
-        hint = type(self).__name__.lower()
-        prefix = _Scope.prefix_for(prefix, "pool" if re.search(r"pool\dd$", hint) else _HINTS.get(hint, hint))
-        if prefix is not None:
-            check(lib.sl_block_set_prefix_at(here(), self._p, text_of(prefix, "prefix")))
-            object.__setattr__(self, "_prefix", prefix)
+        prefix = _Scope.prefix_for(prefix, self._hint())
+        check(lib.sl_block_set_prefix_at(here(), self._p, text_of(prefix, "prefix")))
+        object.__setattr__(self, "_prefix", prefix)
 
     def _prepare(self, params=None):
         object.__setattr__(self, "_children", _Children(self))
@@ -237,13 +239,35 @@ class Block(_blocks.Block):
 
     def _run(self, args, kwargs):
         # Python's own forward may take and give what is no array, unless it is compiled.
-        if self._in_python and (not self._compiled or any(t.is_symbol for t in tensors_in(args))):
-            return self.forward(*args, **kwargs)
+        if self._in_python:
+            given = list(tensors_in(args))
+            if any(t.is_symbol for t in given):
+                return self._traced(given, args, kwargs)
+            if not self._compiled:
+                return self.forward(*args, **kwargs)
         y = _classified(_blocks.Block.__call__(self, *args, **kwargs))
         if self._compiled:
             object.__setattr__(self, "_compiled", "ran")
             return y if isinstance(y, Tensor) else _lists(y)
         return y
+
+    def _traced(self, given, args, kwargs):
+        """forward with symbols, called by way of the engine, which names operations after the block; what it gives is kept here."""
+        found = []
+        self.__dict__["_tracing"] = (found, args, kwargs)
+        try:
+            wrap(lib.sl_forward_at(here(), self._p, ffi.new("sl_tensor *[]", [t._p for t in given]), len(given)), type(given[0]))
+        finally:
+            self.__dict__.pop("_tracing", None)
+        return found[0]
+
+    def _forward_for_c(self, inputs):
+        under_way = self.__dict__.pop("_tracing", None)
+        if under_way is None:
+            return super()._forward_for_c(inputs)
+        found, args, kwargs = under_way
+        found.append(self.forward(*args, **kwargs))
+        return next(tensors_in(found), inputs[0])
 
     def apply(self, fn):
         """Calls fn with every block inside, and this one."""
@@ -312,7 +336,7 @@ class HybridBlock(Block):
     def hybridize(self, active=True, static_alloc=False, static_shape=False, **_):
         """Runs the block as a compiled program from now on."""
         self._mark_compiled(active)
-        _blocks.Block.hybridize(self, active, static_alloc=static_alloc, static_shape=static_shape)
+        _blocks.Block.hybridize(self, active, static_alloc=static_alloc)  # static_shape would refuse a last, smaller batch; MXNet's does not
 
     def add_child(self, name, child):
         if not isinstance(child, HybridBlock):

@@ -191,7 +191,11 @@ class Activation(_Layer):
     def __init__(self, activation, **common):
         functions = {"softsign": lambda x: x / (abs(x) + 1), "softrelu": ops.softplus}
         inner = _Function(functions[activation]) if activation in functions else _nn.Activation(_activation(activation))
+        object.__setattr__(self, "_kind_of", activation)
         super().__init__(inner, activation, **common)
+
+    def _hint(self):
+        return self._kind_of
 
 
 class Dropout(_Layer):
@@ -253,7 +257,7 @@ class Sequential(Block):
         children = list(self._children.values())
         if not isinstance(i, slice):
             return children[i]
-        part = type(self)()
+        part = type(self)(prefix=self.prefix)
         part.add(*children[i])
         return part
 

@@ -5,7 +5,7 @@ import weakref
 import numpy
 
 from ... import _blocks, _core
-from ..._core import NULL, ffi, lib
+from ..._core import NULL, check, ffi, lib, shape_of
 from ..._tensor import Tensor, borrow, dtype_of
 from .._mode import array_class
 from ..base import MXNetError
@@ -78,6 +78,10 @@ class Parameter:
     def shape(self):
         """The lengths of the axes; 0 where one is not known yet."""
         return tuple(max(d, 0) for d in self._inner.shape)
+
+    @shape.setter
+    def shape(self, shape):
+        check(lib.sl_param_fit_at(_core.here(), self._inner._p, shape_of([d if d > 0 else -1 for d in shape])))
 
     @property
     def dtype(self):
@@ -203,7 +207,13 @@ class Parameter:
         if self.grad_req == "null":
             raise RuntimeError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
         one = len(self.list_ctx()) == 1
-        return self._values(lambda device: self._inner.grad() if one else self._inner.grad().to(device), ctx)
+
+        def get(device):
+            g = self._inner.grad()
+            lib.sl_grad_as_constant(g._p)
+            return g if one else g.to(device)
+
+        return self._values(get, ctx)
 
     def list_grad(self):
         """The gradients on all contexts."""
