@@ -7,38 +7,20 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "beyond.h"
 #include "check.h"
 #include "folder.h"
 #include "../codelets/conv/conv2d.h"
 #include "runtime/room.h"
 
-enum { MIB = 1 << 20, MAX_HELD = 20000 };
+enum { MIB = 1 << 20, SWAP = 96 << 10 };
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 static const bool may_limit = false; /* these take address space as they please */
 #else
 static const bool may_limit = true;
 #endif
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* The engine computes, and a tensor from before has its values. */
-static void check_usable(sl_tensor *before)
-{
-	CHECK_ALL(before, 3);
-	SL_SCOPE {
-		CHECK_ALL(sl_add(before, before), 6);
-		CHECK_ALL(sl_sum(sl_ones(SL_SHAPE(300, 300))), 90000);
-	}
-	CHECK_OK(sl_wait_all());
-}
 
 /* ---- what can never be ------------------------------------------------------------------------------------------- */
 
@@ -48,12 +30,12 @@ static void test_giants(void)
 		sl_tensor *before = sl_full(SL_SHAPE(1000), 3);
 		for (int p = 34; p <= 58; p++) {
 			char bytes[32];
-			double start = now();
+			double start = sl_time();
 			snprintf(bytes, sizeof bytes, " %lld bytes", 4LL << p);
 			CHECK_NULL(sl_zeros(SL_SHAPE(1LL << p)), SL_ENOMEM, "fill", bytes, "are there (");
-			CHECK_SAYING(now() - start < 2, "2^%d: %g s", p, now() - start);
+			CHECK_SAYING(sl_time() - start < 2, "2^%d: %g s", p, sl_time() - start);
 		}
-		check_usable(before);
+		slp_check_usable(before);
 	}
 }
 
@@ -66,7 +48,7 @@ static void test_giant_results(void)
 		CHECK_NULL(sl_dot(column, row), SL_ENOMEM, "dot", "(262144, 262144)", " 274877906944 bytes");
 		CHECK_NULL(sl_add(column, row), SL_ENOMEM, "add", "are there (");
 		CHECK_NULL(sl_from(&value, SL_SHAPE(1LL << 40)), SL_ENOMEM, "sl_from", "are there (");
-		check_usable(before);
+		slp_check_usable(before);
 	}
 }
 
@@ -82,7 +64,7 @@ static void test_giant_in_plan(void)
 		sl_tensor *in[] = {sl_ones(SL_SHAPE(1 << 18, 1)), sl_ones(SL_SHAPE(1, 1 << 18))};
 		CHECK_STATUS(sl_plan_run(plan, in, 2, out), SL_ENOMEM, "sl_plan_run", "test_memory.c:", "are there (");
 		sl_error_clear();
-		check_usable(before);
+		slp_check_usable(before);
 		sl_plan_free(plan);
 		sl_graph_free(g);
 	}
@@ -105,48 +87,6 @@ static void test_giants_in_plan(void)
 }
 
 /* ---- what is no longer there ------------------------------------------------------------------------------------- */
-
-/* Tensors are held until the call fails; what it says.  Returns how many there were. */
-static int hold(sl_tensor **held, int64_t size, const char *whose)
-{
-	int n = 0;
-	for (; n < MAX_HELD; n++) {
-		sl_tensor *t = NULL;
-		SL_SCOPE
-			t = sl_retain(sl_full(SL_SHAPE(size), 3));
-		held[n] = t;
-		if (!t || (n % 64 == 63 && sl_wait_all() != SL_OK)) break;
-	}
-	enum sl_status s = sl_error() != SL_OK ? sl_error() : sl_wait_all();
-	const char *text = sl_error_message();
-	CHECK_SAYING(s == SL_ENOMEM || strstr(text, whose), "after %d: %s", n, text);
-	CHECK_SAYING(strstr(text, whose) && strstr(text, "are there ("), "after %d: %s", n, text);
-	while (sl_wait_all() != SL_OK) continue; /* each is told once */
-	sl_error_clear();
-	return n;
-}
-
-static void release(sl_tensor **held, int from, int to)
-{
-	for (int i = from; i < to; i++) sl_release(held[i]);
-}
-
-static void use_up(int64_t size, int least, const char *whose)
-{
-	static sl_tensor *held[MAX_HELD + 1];
-	memset(held, 0, sizeof held);
-	sl_tensor *before = NULL;
-	SL_SCOPE
-		before = sl_retain(sl_full(SL_SHAPE(1000), 3));
-	int n = hold(held, size, whose);
-	CHECK_SAYING(n >= least && n < MAX_HELD, "%d tensors of %lld elements", n, (long long)size);
-	release(held, n / 2, n + 1);
-	check_usable(before);
-	int more = hold(held + n / 2, size, whose);
-	CHECK_SAYING(more >= least / 4, "%d more after %d were let go", more, n - n / 2);
-	release(held, 0, n / 2 + more + 1);
-	sl_release(before);
-}
 
 static uint64_t address_space(void)
 {
@@ -191,7 +131,7 @@ static void test_ulimit(void)
 	if (!may_limit) return;
 	warm_up();
 	limit(300 * MIB);
-	use_up(4 * MIB, 8, "ulimit -v");
+	slp_use_up(4 * MIB, 8, "ulimit -v");
 	limit(0);
 }
 
@@ -201,7 +141,7 @@ static void test_ulimit_small(void)
 	if (!may_limit) return;
 	warm_up();
 	limit(100 * MIB);
-	use_up(15000, 200, "ulimit -v");
+	slp_use_up(15000, 200, "ulimit -v");
 	limit(0);
 }
 
@@ -211,7 +151,7 @@ static void test_starpu_limit(void)
 	setenv("STARPU_LIMIT_CPU_MEM", "256", 1);
 	slp_begin((struct sl_config){.teams = 1});
 	unsetenv("STARPU_LIMIT_CPU_MEM");
-	use_up(4 * MIB, 8, "StarPU");
+	slp_use_up(4 * MIB, 8, "StarPU");
 	slp_end_well();
 }
 
@@ -237,54 +177,19 @@ static void test_more_teams(void)
 	}
 }
 
-/* A step of a network whose kernels work in memory of their own. */
-static enum sl_status train(sl_block *net, sl_trainer *trainer, int images)
+static void limit_training(bool on)
 {
-	enum sl_status s = SL_OK;
-	SL_SCOPE {
-		sl_tensor *x = sl_uniform(SL_SHAPE(images, 1, 28, 28), 0, 1), *y = sl_zeros(SL_SHAPE(images), .dtype = SL_INT32);
-		sl_tensor *loss = NULL;
-		SL_RECORD
-			loss = sl_softmax_cross_entropy(sl_forward(net, x), y);
-		if (loss && sl_backward(loss) == SL_OK) sl_trainer_step(trainer, images);
-		s = sl_wait_all();
-	}
-	return s;
-}
-
-static void train_beyond(bool hybrid)
-{
-	slp_begin((struct sl_config){.teams = 1});
-	sl_block *net = sl_sequential(sl_conv2d_layer(6, .kernel = {5}, .activation = SL_RELU), sl_max_pool2d_layer(2),
-	                              sl_conv2d_layer(16, .kernel = {5}, .activation = SL_RELU), sl_max_pool2d_layer(2),
-	                              sl_flatten_layer(), sl_dense(10));
-	SL_SCOPE
-		CHECK_OK(sl_initialize(net));
-	if (hybrid) CHECK_OK(sl_hybridize(net));
-	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
-	CHECK_OK(train(net, trainer, 8));
-	limit(200 * MIB);
-	int images = 16;
-	enum sl_status s = SL_OK;
-	while (s == SL_OK && images < 1 << 16) s = train(net, trainer, images *= 2);
-	CHECK_SAYING(s == SL_ENOMEM && images > 64, "%d images: %s", images, sl_error_message());
-	CHECK_SAYING(strstr(sl_error_message(), "are there (") && strstr(sl_error_message(), ".c:"), "%s", sl_error_message());
-	limit(0);
-	while (sl_wait_all() != SL_OK) continue;
-	CHECK_OK(train(net, trainer, 8));
-	sl_trainer_free(trainer);
-	sl_block_free(net);
-	slp_end_well();
+	limit(on ? 200 * MIB : 0);
 }
 
 static void test_training(void)
 {
-	if (may_limit) train_beyond(false);
+	if (may_limit) slp_train_beyond(false, limit_training);
 }
 
 static void test_training_hybrid(void)
 {
-	if (may_limit) train_beyond(true);
+	if (may_limit) slp_train_beyond(true, limit_training);
 }
 
 /* Whether the gradient will have room is known when a call is recorded, before any work is done for it. */
@@ -386,6 +291,41 @@ static void put(const char *path, const char *text)
 	slp_write_scratch(path, text, strlen(text));
 }
 
+/* Of group a, 3000000 bytes less 2500000 that are no files are left: more with swap, and less where it is slowed down. */
+static void test_reading_second(void)
+{
+	put("/sys/fs/cgroup/a/memory.swap.max", "50000\n");
+	put("/sys/fs/cgroup/a/memory.swap.current", "20000\n");
+	CHECK_SAYING(slp_room() == 653000, "%zu", slp_room());
+	put("/sys/fs/cgroup/a/memory.swap.max", "max\n");
+	CHECK_SAYING(slp_room() == 623000 + SWAP, "%zu", slp_room());
+	put("/sys/fs/cgroup/a/memory.swap.max", "0\n");
+	put("/sys/fs/cgroup/a/memory.high", "2900000\n");
+	CHECK_SAYING(slp_room() == 523000, "%zu", slp_room());
+	char text[160];
+	CHECK(strstr(slp_room_text(1, text), "523000 are there (control group, memory.high)") != NULL);
+	put("/sys/fs/cgroup/a/memory.high", "max\n");
+	put("/sys/fs/cgroup/a/b/memory.high", "70000\n");
+	put("/sys/fs/cgroup/a/b/memory.current", "30000\n");
+	put("/sys/fs/cgroup/a/b/memory.swap.max", "0\n");
+	put("/sys/fs/cgroup/a/b/memory.swap.current", "0\n");
+	CHECK_SAYING(slp_room() == 40000, "%zu", slp_room());
+	put("/sys/fs/cgroup/a/b/memory.high", "max\n");
+}
+
+/* A limit of memory and swap together, that of a group around it, and one that does not count it. */
+static void test_reading_first(void)
+{
+	put("/sys/fs/cgroup/memory/c/memory.memsw.limit_in_bytes", "1000000\n");
+	put("/sys/fs/cgroup/memory/c/memory.memsw.usage_in_bytes", "910000\n");
+	CHECK_SAYING(slp_room() == 141000, "%zu", slp_room());
+	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1005\n");
+	CHECK_SAYING(slp_room() == 1000 + SWAP, "%zu", slp_room());
+	put("/sys/fs/cgroup/memory/memory.use_hierarchy", "0\n");
+	CHECK_SAYING(slp_room() == 141000, "%zu", slp_room());
+	put("/sys/fs/cgroup/memory/c/memory.memsw.usage_in_bytes", "900000\n");
+}
+
 /* What is there when the machine says so, and its first or second kind of control groups. */
 static void test_reading(void)
 {
@@ -397,10 +337,15 @@ static void test_reading(void)
 	put("/proc/self/cgroup", "0::/a/b\n");
 	put("/sys/fs/cgroup/a/b/memory.max", "max\n");
 	put("/sys/fs/cgroup/a/memory.max", "3000000\n");
+	put("/sys/fs/cgroup/a/memory.swap.max", "0\n");
+	put("/sys/fs/cgroup/a/memory.swap.current", "0\n");
 	put("/sys/fs/cgroup/a/memory.current", "2500000\n");
 	CHECK_SAYING(slp_room() == 500000, "%zu", slp_room());
 	put("/sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 100000\nactive_file 23000\nfile 7\n");
 	CHECK_SAYING(slp_room() == 623000, "%zu", slp_room());
+	test_reading_second();
+	put("/sys/fs/cgroup/a/b/memory.swap.max", "0\n");
+	put("/sys/fs/cgroup/a/b/memory.swap.current", "0\n");
 	put("/sys/fs/cgroup/a/b/memory.max", "1000\n");
 	put("/sys/fs/cgroup/a/b/memory.current", "2000\n");
 	CHECK(slp_room() == 0);
@@ -408,7 +353,7 @@ static void test_reading(void)
 	CHECK(slp_room() == 4096 * 1024);
 	put("/sys/fs/cgroup/memory.max", "70000\n");
 	put("/sys/fs/cgroup/memory.current", "30000\n");
-	CHECK_SAYING(slp_room() == 40000, "%zu", slp_room());
+	CHECK_SAYING(slp_room() == 40000 + SWAP, "%zu", slp_room()); /* no limit of swap is known */
 	put("/proc/self/cgroup", "5:cpu,memory:/c\n1:name=systemd:/\n");
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "5\n");
@@ -416,7 +361,8 @@ static void test_reading(void)
 	put("/sys/fs/cgroup/memory/c/memory.limit_in_bytes", "1000000\n");
 	put("/sys/fs/cgroup/memory/c/memory.usage_in_bytes", "900000\n");
 	put("/sys/fs/cgroup/memory/c/memory.stat", "cache 1\ntotal_inactive_file 50000\ntotal_active_file 1000\n");
-	CHECK_SAYING(slp_room() == 151000, "%zu", slp_room());
+	CHECK_SAYING(slp_room() == 151000 + SWAP, "%zu", slp_room());
+	test_reading_first();
 	slp_room_promise(100000);
 	CHECK_SAYING(slp_room() == 51000, "%zu", slp_room());
 	slp_room_promise(-100000);
@@ -427,9 +373,9 @@ static void test_reading(void)
 static void test_cost(void)
 {
 	enum { TIMES = 1000000 };
-	double start = now();
+	double start = sl_time();
 	for (int i = 0; i < TIMES; i++) slp_room_for(64);
-	double each = (now() - start) / TIMES;
+	double each = (sl_time() - start) / TIMES;
 	printf("  %.1f ns to ask for a little\n", 1e9 * each);
 	CHECK(each < 1e-6); /* 15 µs if it were read each time */
 }

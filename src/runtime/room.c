@@ -107,18 +107,20 @@ static void read_limits(struct room *r)
 
 /* ---- control groups ---------------------------------------------------------------------------------------------- */
 
-/* The files of one of the two versions. */
+/* The files of one of the two versions.  The first counts memory and swap together, the second swap alone.  Beyond `high`
+ * the system slows a process down until it has freed something: for one that waits, as good as the end. */
 struct version {
-	const char *folder, *limit, *used, *inactive, *active;
+	const char *folder, *limit, *high, *used, *swap_limit, *swap_used, *inactive, *active;
+	bool swap_has_memory;
 };
 
 static bool number_in(const char *folder, const char *file, uint64_t *number)
 {
 	char path[PATH_MAX], text[64];
-	if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path) return false;
+	if (!file || snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path) return false;
 	if (!read_text(path, text, sizeof text) || *text < '0' || *text > '9') return false; /* "max" */
 	*number = strtoull(text, NULL, 10);
-	return true;
+	return *number < INT64_MAX / 2;
 }
 
 /* Files in memory count as used, and make room for whoever needs it. */
@@ -129,48 +131,80 @@ static uint64_t cached(const struct version *v, const char *folder)
 	return read_text(path, text, sizeof text) ? value_of(text, v->inactive) + value_of(text, v->active) : 0;
 }
 
-static void read_group(struct room *r, const struct version *v, const char *folder)
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* What of the group can still be put out. */
+static uint64_t swap_left(const struct version *v, const char *folder, uint64_t swap)
 {
 	uint64_t limit, used;
-	if (!number_in(folder, v->limit, &limit) || limit >= INT64_MAX / 2) return;
-	if (!number_in(folder, v->used, &used)) return;
+	if (v->swap_has_memory || !number_in(folder, v->swap_limit, &limit) || !number_in(folder, v->swap_used, &used))
+		return swap;
+	return less(limit, used) < swap ? less(limit, used) : swap;
+}
+
+/* A limit below which another group's memory does not count. */
+static bool is_alone(const char *folder)
+{
+	uint64_t hierarchy;
+	return number_in(folder, "memory.use_hierarchy", &hierarchy) && !hierarchy;
+}
+
+static void read_group(struct room *r, const struct version *v, const char *folder, uint64_t swap)
+{
+	uint64_t limit = UINT64_MAX, high = UINT64_MAX, used, both, both_used;
+	bool limited = number_in(folder, v->limit, &limit), slowed = number_in(folder, v->high, &high);
+	bool together = v->swap_has_memory && number_in(folder, v->swap_limit, &both);
+	if (!limited && !slowed && !together) return;
 	uint64_t files = cached(v, folder);
-	lower(r, limit, used > files ? used - files : 0, "control group");
+	if ((limited || slowed) && number_in(folder, v->used, &used)) {
+		bool soft = slowed && (!limited || high < limit);
+		lower(r, (soft ? high : limit) + swap_left(v, folder, swap), less(used, files),
+		      soft ? "control group, memory.high" : "control group");
+	}
+	if (together && number_in(folder, v->swap_used, &both_used))
+		lower(r, both, less(both_used, files), "control group, with swap");
 }
 
 /* A group and all that it is in.  In a container its path may not be there; the container's own group is the root. */
-static void read_groups(struct room *r, const struct version *v, const char *group)
+static void read_groups(struct room *r, const struct version *v, const char *group, uint64_t swap)
 {
 	char folder[PATH_MAX];
 	if (snprintf(folder, sizeof folder, "%s%s", v->folder, group) >= (int)sizeof folder) return;
-	for (size_t root = strlen(v->folder);;) {
-		read_group(r, v, folder);
+	for (size_t root = strlen(v->folder), own = 1;; own = 0) {
+		if (own || !is_alone(folder)) read_group(r, v, folder, swap);
 		char *end = strrchr(folder + root, '/');
 		if (!end) return;
 		*end = '\0';
 	}
 }
 
-static void read_version(struct room *r, const char *line)
+static void read_version(struct room *r, const char *line, uint64_t swap)
 {
-	static const struct version second[] = {
-	        {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file ", "active_file "},
-	        {"/sys/fs/cgroup/unified", "memory.max", "memory.current", "inactive_file ", "active_file "}};
-	static const struct version first = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-	                                     "total_inactive_file ", "total_active_file "};
+#define SECOND(folder)                                                                                                 \
+	{folder, "memory.max", "memory.high", "memory.current", "memory.swap.max", "memory.swap.current",              \
+	 "inactive_file ", "active_file ", false}
+	static const struct version second[] = {SECOND("/sys/fs/cgroup"), SECOND("/sys/fs/cgroup/unified")};
+#undef SECOND
+	static const struct version first = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", NULL, "memory.usage_in_bytes",
+	                                     "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes",
+	                                     "total_inactive_file ", "total_active_file ", true};
 	const char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
 	if (!group) return;
 	if (!strncmp(line, "0::", 3))
-		for (int i = 0; i < 2; i++) read_groups(r, &second[i], group + 1);
+		for (int i = 0; i < 2; i++) read_groups(r, &second[i], group + 1, swap);
 	for (const char *p = names; p < group; p = strpbrk(p + 1, ",:"))
-		if (!strncmp(p + 1, "memory", 6) && strchr(",:", p[7])) read_groups(r, &first, group + 1);
+		if (!strncmp(p + 1, "memory", 6) && strchr(",:", p[7])) read_groups(r, &first, group + 1, swap);
 }
 
 static void read_control_groups(struct room *r)
 {
-	char text[8192], *rest;
+	char text[8192], machine[4096], *rest;
+	uint64_t swap = read_text("/proc/meminfo", machine, sizeof machine) ? 1024 * value_of(machine, "SwapFree:") : 0;
 	if (!read_text("/proc/self/cgroup", text, sizeof text)) return;
-	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) read_version(r, line);
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) read_version(r, line, swap);
 }
 
 static struct room read_room(void)

@@ -1,0 +1,17 @@
+/* Asking for more main memory than there is, for tests under a limit. */
+#ifndef SLP_BEYOND_H
+#define SLP_BEYOND_H
+
+#include <starling.h>
+#include <stdbool.h>
+
+/* The engine computes, and a tensor of threes from before has its values. */
+void slp_check_usable(sl_tensor *before);
+/* Holds tensors of so many elements until there is no memory for one more, lets half of them go and goes on; at least so
+ * many there must be, and the error names whose limit it is. */
+void slp_use_up(int64_t size, int least, const char *whose);
+/* Trains LeNet with batches that grow until there is no memory, and then with a small one; limit(true): from now on.  The
+ * engine must not run. */
+void slp_train_beyond(bool hybrid, void (*limit)(bool on));
+
+#endif

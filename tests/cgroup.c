@@ -1,0 +1,70 @@
+/* More main memory than a control group may have: SL_ENOMEM at once that says so, where the system would end the process;
+ * what came before is whole.  cgroup.sh runs it in groups that it makes, and says what the errors must name. */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "beyond.h"
+#include "check.h"
+
+enum { MIB = 1 << 20 };
+static const char *whose;
+
+static void test_giants(void)
+{
+	SL_SCOPE {
+		sl_tensor *before = sl_full(SL_SHAPE(1000), 3);
+		for (int p = 34; p <= 50; p++) {
+			char bytes[32];
+			double start = sl_time();
+			snprintf(bytes, sizeof bytes, " %lld bytes", 4LL << p);
+			CHECK_NULL(sl_zeros(SL_SHAPE(1LL << p)), SL_ENOMEM, "fill", bytes, "are there (", whose);
+			CHECK_SAYING(sl_time() - start < 2, "2^%d: %g s", p, sl_time() - start);
+		}
+		slp_check_usable(before);
+	}
+}
+
+static void test_large(void)
+{
+	slp_use_up(4 * MIB, 4, whose);
+}
+
+/* Their memory is asked for when their tasks are submitted. */
+static void test_small(void)
+{
+	slp_use_up(15000, 200, whose);
+}
+
+static void from_the_start(bool on)
+{
+	(void)on;
+}
+
+static void test_training(void)
+{
+	slp_train_beyond(false, from_the_start);
+}
+
+static void test_training_hybrid(void)
+{
+	slp_train_beyond(true, from_the_start);
+}
+
+int main(int argc, char **argv)
+{
+	whose = getenv("CGROUP_WHOSE");
+	if (!whose) {
+		puts("cgroup.sh runs this");
+		return 77;
+	}
+	mallopt(M_MMAP_THRESHOLD, MIB); /* what is large goes back to the system when it is freed */
+	static const struct slp_test fitting[] = {
+	        {"giants", test_giants}, {"large tensors", test_large}, {"small tensors", test_small}, {0}};
+	static const struct slp_test training[] = {
+	        {"training", test_training}, {"training, hybrid", test_training_hybrid}, {0}};
+	static const struct slp_suite suites[] = {{"tensors", fitting, slp_start_engine, slp_stop_engine, NULL, NULL},
+	                                          {"networks", training, NULL, NULL, NULL, slp_end},
+	                                          {0}};
+	return slp_test_main(argc, argv, suites);
+}
