@@ -271,11 +271,15 @@ enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_attach_
 		sl_scope_open(&scope);
 		v->grad = sl_retain(sl_zeros_at(at, t->type.shape, (struct sl_make){t->type.dtype, t->device}));
 		sl_scope_close(&scope);
-		if (v->grad) v->grad->gradient = true;
+		if (!v->grad) {
+			var_release(v);
+			return sl_error();
+		}
+		v->grad->gradient = true;
 	}
 	if (t->var) var_release(t->var);
 	t->var = v;
-	return opts.req == SL_GRAD_NONE || v->grad ? SL_OK : sl_error();
+	return SL_OK;
 }
 
 enum sl_status slp_attach_symbol(sl_tensor *symbol)

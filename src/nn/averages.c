@@ -1,5 +1,6 @@
 /* Moving averages of a trainer's parameters stand in for them, and go again: update.c keeps them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "nn/trainer.h"
 
@@ -23,7 +24,8 @@ bool slp_trainer_is_averaged(const char *at, const char *function, const sl_trai
 	return true;
 }
 
-/* Keeps the parameters' own values. */
+/* Keeps the parameters' own values, and waits until they are kept: a copy that has no memory fails when its task is
+ * submitted, and what overwrites the parameter would run. */
 static bool hold(const char *at, sl_trainer *t)
 {
 	if (!(t->held = slp_calloc((size_t)t->count, sizeof *t->held)))
@@ -31,6 +33,8 @@ static bool hold(const char *at, sl_trainer *t)
 	bool ok = true;
 	for (int i = 0; ok && i < t->count; i++)
 		if (t->states[SLP_TRAINER_AVERAGE][i]) ok = (t->held[i] = sl_retain(sl_clone_at(at, t->params[i]->data))) != NULL;
+	for (int i = 0; ok && i < t->count; i++)
+		if (t->held[i]) ok = slp_host_wait(at, "sl_trainer_use_averages", t->held[i]);
 	return ok;
 }
 
@@ -42,23 +46,44 @@ static bool put(const char *at, sl_trainer *t, int i, sl_tensor *values)
 	return values && sl_copy_inplace_at(at, p, values) != NULL;
 }
 
-/* Masters follow what others have written before, and not what is written here.  After an error all is as it was. */
-static bool use(const char *at, sl_trainer *t, bool averages)
+/* The parameters have their own values again. */
+static bool give_back(const char *at, sl_trainer *t)
 {
-	bool ok = !averages || (slp_trainer_masters_follow(at, t) && hold(at, t));
+	bool ok = true;
+	for (int i = 0; i < t->count; i++)
+		if (t->held[i]) ok = slp_host_copy(at, "sl_trainer_use_averages", t->params[i]->data, t->held[i]) && ok;
+	return ok;
+}
+
+/* Masters follow what others have written before, and not what is written here.  After an error all is as it was. */
+static bool stand_in(const char *at, sl_trainer *t)
+{
+	if (!slp_trainer_masters_follow(at, t)) return false;
+	if (!hold(at, t)) {
+		slp_trainer_drop_held(t);
+		return false;
+	}
+	bool ok = true;
 	for (int i = 0; ok && i < t->count; i++)
-		if (t->held[i]) ok = put(at, t, i, averages ? t->states[SLP_TRAINER_AVERAGE][i] : t->held[i]);
-	for (int i = 0; !ok && t->held && i < t->count; i++)
-		if (t->held[i]) put(at, t, i, t->held[i]);
+		if (t->held[i]) ok = put(at, t, i, t->states[SLP_TRAINER_AVERAGE][i]);
+	bool back = !ok && give_back(at, t);
 	slp_trainer_masters_hold(t);
-	if (!ok || !averages) slp_trainer_drop_held(t);
+	if (back) slp_trainer_drop_held(t);
+	return ok;
+}
+
+static bool go_again(const char *at, sl_trainer *t)
+{
+	bool ok = give_back(at, t);
+	slp_trainer_masters_hold(t);
+	if (ok) slp_trainer_drop_held(t);
 	return ok;
 }
 
 /* Puts the moving averages (.average of the optimiser) into the network in the place of the parameters, which are kept, or
  * puts these back with their bits: for an evaluation between steps, or for sl_save_params.  Until they are back, steps and
- * checkpoints are SL_ESTATE.  What has no average yet, as no step has updated it, stays as it is.  Returns at once; no effect
- * where things are so already.  SL_ESTATE: the optimiser keeps no averages; SL_EINVAL: NULL.
+ * checkpoints are SL_ESTATE.  What has no average yet, as no step has updated it, stays as it is.  Waits for the parameters;
+ * no effect where things are so already.  After SL_ENOMEM the parameters have their own values.  SL_ESTATE: the optimiser keeps no averages; SL_EINVAL: NULL.
  *
  *     sl_trainer_use_averages(trainer, true);
  *     double accuracy = evaluate(net);
@@ -75,6 +100,6 @@ enum sl_status sl_trainer_use_averages_at(const char *at, sl_trainer *trainer, b
 	bool ok = false;
 	SL_PAUSE
 		SL_SCOPE
-			ok = use(at, trainer, averages);
+			ok = averages ? stand_in(at, trainer) : go_again(at, trainer);
 	return ok ? SL_OK : sl_error();
 }

@@ -173,7 +173,8 @@ const char *sl_checkpoint_note(const sl_checkpoint *checkpoint)
 
 /* Brings a run to where it was saved: the options name the same parts as then.  All is checked first: after SL_EINVAL
  * nothing has changed, and the message lists what differs, a line each: parameters, the optimiser, batch size, data
- * set, …. Learning rate, schedule, the loader's seed and random numbers go on as they were saved, whatever the program
+ * set, ….  After SL_ENOMEM it may be there in part, which the message says: it can be restored again.  Learning rate,
+ * schedule, the loader's seed and random numbers go on as they were saved, whatever the program
  * said before.  The same program then computes the same bits as if it had never stopped, where it cuts its batches
  * alike: on any devices, under any policy; with another number of threads a team as far as that does not matter anyway
  * (doc/design.md). */

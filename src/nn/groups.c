@@ -91,14 +91,13 @@ static bool set_frozen(const char *at, sl_param *p, bool frozen)
 	const struct slp_var *v = p->data ? p->data->var : NULL;
 	bool is = p->data ? slp_param_is_frozen(p) : p->frozen;
 	int gather = v ? v->gather : p->gather;
+	enum sl_grad_req req = frozen ? SL_GRAD_NONE : SL_GRAD_WRITE;
+	if (is != frozen && p->data && sl_attach_grad_at(at, p->data, (struct sl_attach_opts){req}) != SL_OK) return false;
 	p->frozen = frozen;
 	if (is == frozen) return true;
 	slp_block_changed(p->block);
-	if (!p->data) return true;
-	enum sl_grad_req req = frozen ? SL_GRAD_NONE : SL_GRAD_WRITE;
-	bool ok = sl_attach_grad_at(at, p->data, (struct sl_attach_opts){req}) == SL_OK;
-	if (p->data->var) p->data->var->gather = gather;
-	return ok;
+	if (p->data && p->data->var) p->data->var->gather = gather;
+	return true;
 }
 
 static enum sl_status freeze(const char *at, const char *function, sl_block *block, const char *pattern, bool frozen)

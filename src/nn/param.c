@@ -358,15 +358,22 @@ static bool leave_spoilt(sl_tensor *t)
 	return true;
 }
 
+bool slp_param_can_be_set(const char *at, sl_param *param, sl_tensor *values)
+{
+	return check_values(at, param, values) == SL_OK && leave_spoilt(param->data);
+}
+
 static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 {
 	sl_device there = param->data ? sl_tensor_device(param->data) : initial_device(param);
 	sl_tensor *copy = sl_copy_to_at(at, values, there);
 	if (!copy) return sl_error();
 	if (param->data) return leave_spoilt(param->data) && sl_copy_inplace_at(at, param->data, copy) ? SL_OK : sl_error();
+	enum sl_status s = take(at, param, copy);
+	if (s != SL_OK) return s;
 	param->shape = sl_tensor_shape(values);
 	param->dtype = sl_tensor_dtype(values);
-	return take(at, param, copy);
+	return SL_OK;
 }
 
 /* Gives the parameter these values, by copying.  One that is not initialised, or has not got its shape yet, is so

@@ -134,19 +134,34 @@ static bool compare(const struct named *n, const struct file *f, struct findings
 	return ok;
 }
 
+/* The file's values for a parameter, in its data type; they are there. */
+static sl_tensor *values_for(const char *at, const struct named *n, const struct file *f, int i)
+{
+	int k = find(f->names, f->count, n->paths[i]);
+	sl_tensor *t = f->tensors[k];
+	enum sl_dtype dtype = dtype_for(n->params[i], t);
+	if (dtype != sl_tensor_dtype(t)) t = sl_cast_at(at, t, dtype);
+	return t && slp_host_wait(at, "sl_load_params", t) ? t : NULL;
+}
+
+/* Those that had no values first: where memory ends, these have some, and the others are as they were. */
 static enum sl_status set_all(const char *at, const struct named *n, const struct file *f)
 {
-	enum sl_status s = SL_OK;
-	for (int i = 0; i < n->count && s == SL_OK; i++) {
-		int k = find(f->names, f->count, n->paths[i]);
-		if (k < 0) continue;
-		sl_tensor *t = f->tensors[k];
-		enum sl_dtype dtype = dtype_for(n->params[i], t);
-		SL_SCOPE
-			s = sl_param_set_at(at, n->params[i],
-			                    dtype == sl_tensor_dtype(t) ? t : sl_cast_at(at, t, dtype));
+	sl_tensor **values = slp_calloc((size_t)n->count + 1, sizeof *values);
+	bool ok = values != NULL;
+	for (int i = 0; ok && i < n->count; i++)
+		if (find(f->names, f->count, n->paths[i]) >= 0) ok = (values[i] = values_for(at, n, f, i)) != NULL;
+	for (int i = 0; ok && i < n->count; i++) {
+		if (!values[i] || n->params[i]->data) continue;
+		ok = sl_param_set_at(at, n->params[i], values[i]) == SL_OK;
+		values[i] = NULL;
 	}
-	return s;
+	for (int i = 0; ok && i < n->count; i++)
+		if (values[i]) ok = slp_param_can_be_set(at, n->params[i], values[i]);
+	for (int i = 0; ok && i < n->count; i++)
+		if (values[i]) ok = slp_host_copy(at, "sl_load_params", n->params[i]->data, values[i]);
+	free(values);
+	return ok ? SL_OK : sl_error();
 }
 
 static enum sl_status load(const char *at, const char *path, const struct named *n, const struct file *f, bool lenient)
@@ -164,7 +179,10 @@ static enum sl_status load(const char *at, const char *path, const struct named 
 	} else if (found.npartial) {
 		fprintf(stderr, "sl_load_params at %s: %s, leniently:%s\n", at, path, found.partial);
 	}
-	if (s == SL_OK) s = set_all(at, n, f);
+	if (s == SL_OK)
+		SL_PAUSE
+			SL_SCOPE
+				s = set_all(at, n, f);
 	free(found.wrong);
 	free(found.partial);
 	return s;
@@ -172,7 +190,7 @@ static enum sl_status load(const char *at, const char *path, const struct named 
 
 /* Gives the parameters of the block and its children the values that sl_save_params wrote; the file's ending says in
  * which format.  The network need not be initialised, and shapes that are not known yet come from the file.  All is
- * checked first: after an error nothing has changed.  Strict: SL_EINVAL if a parameter is missing, or superfluous, and
+ * checked first: after an error no values have changed; a parameter that had none may have the file's.  Strict: SL_EINVAL if a parameter is missing, or superfluous, and
  * the message lists them; with .lenient these are reported on stderr, and the others loaded.  A half type in the file
  * is rounded to, or from, what the parameter is; a parameter that is not initialised becomes float32.  SL_ESHAPE:
  * another shape or data type than expected; SL_EIO, SL_EFORMAT and others as io.h says.

@@ -203,10 +203,22 @@ static bool check(struct slp_state *s, const char *path)
 	return told ? !s->ndifferent : no_memory(s);
 }
 
+/* What was restored before stays. */
+static void tell_partial(void)
+{
+	char text[2048];
+	enum sl_status status = sl_error();
+	snprintf(text, sizeof text, "%s", sl_error_message());
+	sl_error_clear();
+	slp_error_set(status, "%s\n  The run is restored in part: restore it again, or begin anew", text);
+}
+
 bool slp_state_restore(struct slp_state *s, const char *path)
 {
-	bool ok = check_opts(s) && check(s, path);
+	if (!check_opts(s) || !check(s, path)) return false;
+	bool ok = true;
 	for (const struct slp_state_part *p = slp_state_parts; ok && p->key; p++)
 		if (p->is_there(s->opts)) ok = p->restore(s, json_object_get(s->figures, p->key));
+	if (!ok && sl_error() != SL_OK) tell_partial();
 	return ok;
 }

@@ -39,6 +39,10 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
  * slp_host_end gives the access back. */
 void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool write);
 void slp_host_end(sl_tensor *t);
+/* Without a task or an allocation, which could fail: waits for the values; copies them to a tensor of the same type and
+ * size.  False with the error pending. */
+bool slp_host_wait(const char *at, const char *function, sl_tensor *t);
+bool slp_host_copy(const char *at, const char *function, sl_tensor *to, sl_tensor *from);
 
 /* ---- the graph's part in a call ---------------------------------------------------------------------------------- */
 

@@ -133,6 +133,22 @@ void slp_host_end(sl_tensor *t)
 	release(t->storage->buffer, STARPU_MAIN_RAM);
 }
 
+bool slp_host_wait(const char *at, const char *function, sl_tensor *t)
+{
+	bool ok = slp_host_begin(at, function, t, false) != NULL;
+	if (ok) slp_host_end(t);
+	return ok;
+}
+
+bool slp_host_copy(const char *at, const char *function, sl_tensor *to, sl_tensor *from)
+{
+	char *values = slp_host_begin(at, function, from, false), *p = values ? slp_host_begin(at, function, to, true) : NULL;
+	if (p) memcpy(p, values, sl_tensor_bytes(to));
+	if (p) slp_host_end(to);
+	if (values) slp_host_end(from);
+	return p != NULL;
+}
+
 /* Ends a call that waited: what went wrong, now or before, is reported here. */
 static enum sl_status end_sync(void)
 {
