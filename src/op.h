@@ -197,6 +197,7 @@ struct sl_op {
 	unsigned mutates;  /* SLP_IN(i): inputs that are also written */
 	int period;        /* where inputs come in turns: saves and mutates name the first of them, SLP_IN(i % period) */
 	bool inplace;      /* output 0 may lie over input 0 (same type) */
+	bool overwrites;   /* in place, it does not read input 0: what had spoilt it is gone */
 	bool elementwise;  /* an element of output 0 depends on the inputs' elements at its place alone, in whatever order they lie */
 	bool view;         /* output 0 has the elements of input 0 in their order: plans need no copy */
 	enum slp_cast_policy autocast;

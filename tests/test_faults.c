@@ -186,6 +186,30 @@ static void test_in_place(void)
 	slp_end();
 }
 
+/* What overwrites all of a spoilt tensor mends it, in the same task or a later one; a part of it does not. */
+static void test_mended(void)
+{
+	start(32);
+	for (int i = 0; i < 8; i++)
+		SL_SCOPE {
+			bool later = i & 1, copies = i & 2, part = i & 4;
+			sl_tensor *x = filled(4, 1), *y = filled(4, 2), *to = part ? sl_rows(x, 0, 2) : x;
+			CHECK_OK(sl_wait_all());
+			atomic_store(&slp_fail_kernel, 1);
+			sl_add_(x, y);
+			if (later) CHECK_STATUS(sl_wait(x), SL_EKERNEL, "add at ");
+			sl_error_clear();
+			if (copies) sl_copy_(to, part ? sl_rows(y, 0, 2) : y);
+			else sl_fill_(to, 2);
+			if (part) CHECK_STATUS(sl_wait(x), SL_EKERNEL, "add at ");
+			else CHECK_ALL(x, 2);
+			sl_error_clear();
+			sl_wait_all();
+			sl_error_clear();
+		}
+	slp_end();
+}
+
 /* A buffer is right again when it is recycled. */
 static void test_recycled(void)
 {
@@ -447,6 +471,7 @@ static const struct slp_test kernel_tests[] = {
         {"each kernel fails once, bulked", test_fail_each_bulked},
         {"each kernel fails once, large", test_fail_each_large},
         {"in place", test_in_place},
+        {"mended", test_mended},
         {"recycled buffers", test_recycled},
         {"item and print", test_item_and_print},
         {0},

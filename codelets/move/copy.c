@@ -93,6 +93,7 @@ const struct sl_op slp_op_copy_over = {
         SLP_NIN(2),
         .nout = 1,
         .inplace = true,
+        .overwrites = true,
         .rows = SLP_ROWS(SLP_ROW(SLP_ANY, copy_cpu, slp_cuda_copy_over)),
         .infer = copy_over_infer,
         .bytes = copy_bytes,
@@ -100,7 +101,8 @@ const struct sl_op slp_op_copy_over = {
         .ref = copy_ref,
 };
 
-/* Writes the elements of `from` to x, and returns x.  SL_ESHAPE, SL_EDTYPE if they differ in shape or data type; the
+/* Writes the elements of `from` to x, and returns x.  Values of x that an error had spoilt are sound again, unless x is a
+ * view of a part.  SL_ESHAPE, SL_EDTYPE if they differ in shape or data type; the
  * other errors of what runs in place: see sl_add_.
  *
  *     sl_copy_(weights, snapshot); */

@@ -83,7 +83,8 @@ static bool go_again(const char *at, sl_trainer *t)
 /* Puts the moving averages (.average of the optimiser) into the network in the place of the parameters, which are kept, or
  * puts these back with their bits: for an evaluation between steps, or for sl_save_params.  Until they are back, steps and
  * checkpoints are SL_ESTATE.  What has no average yet, as no step has updated it, stays as it is.  Waits for the parameters;
- * no effect where things are so already.  After SL_ENOMEM the parameters have their own values.  SL_ESTATE: the optimiser keeps no averages; SL_EINVAL: NULL.
+ * no effect where things are so already.  After SL_ENOMEM the parameters have their own values.  SL_ESTATE: the optimiser
+ * keeps no averages; SL_EINVAL: NULL.
  *
  *     sl_trainer_use_averages(trainer, true);
  *     double accuracy = evaluate(net);

@@ -222,9 +222,9 @@ struct slp_metric_state slp_metric_get(const sl_metric *metric);
 bool slp_metric_set(const char *at, sl_metric *metric, sl_tensor *sum, int64_t count);
 
 /* param_files.c */
-/* Writes a line on what does not fit about a parameter and values from a file (out NULL: no line); false if nothing. */
 /* What sl_param_set checks and makes for a parameter that has values; then they can be written. */
 bool slp_param_can_be_set(const char *at, sl_param *param, sl_tensor *values);
+/* Writes a line on what does not fit about a parameter and values from a file (out NULL: no line); false if nothing. */
 bool slp_param_unfit(FILE *out, const char *path, const sl_param *param, const sl_tensor *values);
 
 /* reduction.c */

@@ -256,12 +256,20 @@ static bool find_memory(size_t bytes, sl_device device, void **memory)
 
 /* ---- making them ------------------------------------------------------------------------------------------------- */
 
-/* Each with a piece of the heap that a handle fits in: its memory, as long as it is reserved. */
+/* A piece of the heap that a handle fits in; buffers that nobody holds make room for it. */
+static void *handle_room(void)
+{
+	void *memory = slp_try_malloc(HANDLE_BYTES);
+	while (!memory && make_room(HANDLE_BYTES)) memory = slp_try_malloc(HANDLE_BYTES);
+	return memory ? memory : slp_malloc(HANDLE_BYTES);
+}
+
+/* Each with room for a handle: its memory, as long as it is reserved. */
 bool slp_buffer_reserve(int n)
 {
 	while (nreserve < n) {
 		struct slp_buffer *b = slp_calloc(1, sizeof *b);
-		if (!b || !(b->memory = slp_malloc(HANDLE_BYTES))) {
+		if (!b || !(b->memory = handle_room())) {
 			free(b);
 			return false;
 		}

@@ -92,7 +92,7 @@ static uint32_t lost_fault(const struct run *run, const struct slp_record *r)
 static uint32_t input_fault(const struct run *run, const struct slp_record *r)
 {
 	const struct slp_address *addresses = slp_record_addresses(r);
-	for (int i = 0; i < r->nin; i++)
+	for (int i = r->mends; i < r->nin; i++)
 		if (run->fault[addresses[i].slot]) return run->fault[addresses[i].slot];
 	return run->seg->lost ? lost_fault(run, r) : 0;
 }

@@ -21,6 +21,7 @@ struct slp_record {
 	int op;      /* number in slp_ops */
 	int nin, nout;
 	const char *at;
+	bool mends; /* it overwrites the whole buffer of operand 0: what had spoilt that does not matter */
 };
 
 /* Calls in their order, and what they need together. */

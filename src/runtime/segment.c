@@ -128,6 +128,7 @@ static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c,
 	bool room = slp_segment_reserve(seg, seg->nslots + c->nin + c->nout);
 	struct slp_record *r = room ? slp_call_list_add(&seg->own, c, flops) : NULL;
 	if (!r) return sl_error();
+	r->mends = inplace && c->op->overwrites && covers(&out[0]);
 	for (int i = 0; i < c->nin; i++) set_operand(seg, r, i, &in[i], true, slp_input_is_written(c->op, i));
 	for (int i = 0; i < c->nout; i++) set_operand(seg, r, c->nin + i, &out[i], inplace || !covers(&out[i]), true);
 	SLP_COUNT(ops);
