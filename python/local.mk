@@ -95,4 +95,12 @@ EXTRA_DIST += \
 	tools/bench-python.c \
 	tools/gluon-cells.py \
 	tools/gluon-chapters.py \
+	tools/gluon_chapters/__init__.py \
+	tools/gluon_chapters/arrays.py \
+	tools/gluon_chapters/base.py \
+	tools/gluon_chapters/images.py \
+	tools/gluon_chapters/numpy_arrays.py \
+	tools/gluon_chapters/perceptrons.py \
+	tools/gluon_chapters/sequences.py \
+	tools/gluon_chapters/training.py \
 	tools/gluon-names.py

@@ -58,7 +58,8 @@ version=$(${PKG_CONFIG:-pkg-config} --modversion starling)
 set +x
 
 # An operation of a program's own, from its page; and in a shared library, for sl-info.
-awk '/^```c$/ { out = 1; next } /^```/ { out = 0 } out' "$srcdir/doc/own-operations.md" >"$tmp/own.c"
+awk '/^```c$/ { text = ""; out = 1; next } /^```/ { if (text ~ /int main\(/) printf "%s", text; text = ""; out = 0 } out { text = text $0 "\n" }' \
+  "$srcdir/doc/own-operations.md" >"$tmp/own.c"
 sed 's/^int main(void)/__attribute__((constructor)) static int run(void)/; /SL_SCOPE/,/sl_shutdown/d' "$tmp/own.c" >"$tmp/mine.c"
 # shellcheck disable=SC2046,SC2086
 ${CC:-cc} $sanitize -o "$tmp/own" "$tmp/own.c" $(${PKG_CONFIG:-pkg-config} --cflags --libs starling) -lm
