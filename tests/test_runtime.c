@@ -1,4 +1,4 @@
-/* The runtime from the outside: start and stop, pools, run-ahead, statistics, seeds, settings. */
+/* The runtime from the outside: start and stop, pools, run-ahead, statistics, idling. */
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -324,7 +324,7 @@ static void test_bound_bytes_chain(void)
 	sl_shutdown();
 }
 
-/* ---- statistics, seeds, settings --------------------------------------------------------------------------------- */
+/* ---- statistics --------------------------------------------------------------------------------------------------- */
 
 static void test_stats(void)
 {
@@ -351,115 +351,6 @@ static void test_stats(void)
 	free(text);
 	sl_shutdown();
 }
-
-static bool same_rng(struct slp_rng a, struct slp_rng b)
-{
-	return a.seed == b.seed && a.stream == b.stream;
-}
-
-static void test_seeds(void)
-{
-	start((struct sl_config){.seed = 42});
-	struct slp_rng a = slp_rng_next(), b = slp_rng_next();
-	CHECK(a.seed == 42);
-	CHECK(!same_rng(a, b));
-	sl_seed(42);
-	CHECK(same_rng(slp_rng_next(), a) && same_rng(slp_rng_next(), b));
-	sl_seed(43);
-	CHECK(!same_rng(slp_rng_next(), a));
-	sl_shutdown();
-	start((struct sl_config){.seed = 42});
-	CHECK(same_rng(slp_rng_next(), a));
-	sl_shutdown();
-	sl_seed(7); /* before the engine starts by itself */
-	CHECK_OK(sl_init(NULL));
-	CHECK(slp_rng_next().seed == 7);
-	sl_shutdown();
-}
-
-/* Starts and stops the engine with a variable set; what it wrote to stderr goes into text. */
-static void init_with(const char *name, const char *value, struct sl_config config, char *text, size_t size)
-{
-	FILE *file = tmpfile();
-	fflush(stderr);
-	int saved = dup(STDERR_FILENO);
-	dup2(fileno(file), STDERR_FILENO);
-	setenv(name, value, 1);
-	enum sl_status s = sl_init(&config);
-	sl_shutdown();
-	unsetenv(name);
-	fflush(stderr);
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	rewind(file);
-	text[fread(text, 1, size - 1, file)] = '\0';
-	fclose(file);
-	CHECK_SAYING(s == SL_OK, "%s=%s: %s", name, value, sl_error_message());
-}
-
-static void check_variable(const char *name, const char *value, bool warns)
-{
-	char text[4096], setting[64];
-	snprintf(setting, sizeof setting, "%s=%s", name, value);
-	init_with(name, value, (struct sl_config){0}, text, sizeof text);
-	CHECK_SAYING((strstr(text, setting) != NULL) == warns, "%s: \"%s\"", setting, text);
-}
-
-static void test_malformed_variables(void)
-{
-	check_variable("SL_BULK", "x", true);
-	check_variable("SL_BULK", "0", true);
-	check_variable("SL_BULK", "7 ", true);
-	check_variable("SL_BULK", "7", false);
-	check_variable("SL_BULK", "", false);
-	check_variable("SL_RUNAHEAD_TASKS", "-3", true);
-	check_variable("SL_DEADLINE", "soon", true);
-	check_variable("SL_RUNAHEAD_BYTES", "99999999999999999999999", true);
-	check_variable("STARPU_NCPU", "two", true);
-	check_variable("STARPU_NCUDA", "-1", true);
-}
-
-static void test_no_devices(void)
-{
-	setenv("STARPU_NCPU", "0", 1);
-	CHECK_STATUS(sl_init(&(struct sl_config){.gpus = -1}), SL_EDEVICE, "STARPU_NCPU=0");
-	unsetenv("STARPU_NCPU");
-	sl_error_clear();
-}
-
-static void test_variables(void)
-{
-	char text[4096];
-	init_with("SL_BULK", "7", (struct sl_config){0}, text, sizeof text);
-	CHECK(slp_engine.config.bulk == 7);
-	init_with("SL_BULK", "7", (struct sl_config){.bulk = 3}, text, sizeof text);
-	CHECK(slp_engine.config.bulk == 3);
-	init_with("STARPU_NCPU", "2", (struct sl_config){0}, text, sizeof text);
-	CHECK(slp_engine.config.teams == 2);
-	init_with("SL_RUNAHEAD_TASKS", "5", (struct sl_config){0}, text, sizeof text);
-	CHECK(slp_engine.config.runahead_tasks == 5);
-	init_with("SL_RUNAHEAD_TASKS", "4294967296", (struct sl_config){0}, text, sizeof text); /* 0 as an int: it hung */
-	CHECK(slp_engine.config.runahead_tasks == INT_MAX);
-	init_with("SL_RUNAHEAD_BYTES", "12345678", (struct sl_config){0}, text, sizeof text);
-	CHECK(slp_engine.config.runahead_bytes == 12345678);
-	init_with("STARPU_SCHED", "eager", (struct sl_config){0}, text, sizeof text);
-	CHECK(!strcmp(slp_engine.config.sched, "eager"));
-}
-
-#if SLP_STARPU_1_4
-/* StarPU takes what the config says, whatever the variable says. */
-static void test_policy(void)
-{
-	setenv("STARPU_SCHED", "eager", 1);
-	start((struct sl_config){.sched = "prio"});
-	CHECK(!strcmp(starpu_sched_get_sched_policy()->policy_name, "prio"));
-	sl_shutdown();
-	start((struct sl_config){0});
-	CHECK(!strcmp(starpu_sched_get_sched_policy()->policy_name, "eager"));
-	sl_shutdown();
-	unsetenv("STARPU_SCHED");
-}
-#endif
 
 /* ---- waiting and idling ------------------------------------------------------------------------------------------ */
 
@@ -527,22 +418,12 @@ static const struct slp_test memory_tests[] = {
         {"bound of tasks, bulked", test_bound_tasks_bulked},
         {"bound of bytes", test_bound_bytes},
         {"bound of bytes in a chain", test_bound_bytes_chain},
+        {"statistics", test_stats},
         {0},
 };
 static const struct slp_test idle_tests[] = {
         {"idle workers sleep until there is work", test_idle_sleeps},
         {"a team gives way to who waits", test_team_yields},
-        {0},
-};
-static const struct slp_test setting_tests[] = {
-        {"statistics", test_stats},
-        {"seeds", test_seeds},
-        {"malformed variables", test_malformed_variables},
-        {"no devices", test_no_devices},
-        {"variables", test_variables},
-#if SLP_STARPU_1_4
-        {"policy", test_policy},
-#endif
         {0},
 };
 
@@ -553,7 +434,6 @@ int main(int argc, char **argv)
 	                             {.name = "start and stop", .tests = start_tests, .after = slp_end},
 	                             {.name = "memory and run-ahead", .tests = memory_tests, .after = slp_end},
 	                             {.name = "waiting and idling", .tests = idle_tests, .after = slp_end},
-	                             {.name = "settings", .tests = setting_tests, .after = slp_end},
 	                             {0},
 	                     });
 }

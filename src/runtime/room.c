@@ -20,6 +20,7 @@
 
 enum {
 	LEAST = 4 << 20, MOST = 128 << 20, /* is left for what kernels and libraries ask for themselves */
+	GROUP_MARGIN = 32 << 20,
 	FRESH_MS = 100
 };
 
@@ -34,12 +35,21 @@ static atomic_long promised;
 struct room {
 	uint64_t bytes;
 	const char *whose;
+	uint64_t margin; /* stays free beside what stays for libraries */
 };
 
 static void lower(struct room *r, uint64_t limit, uint64_t used, const char *whose)
 {
 	uint64_t bytes = limit > used ? limit - used : 0;
-	if (bytes < r->bytes) *r = (struct room){bytes, whose};
+	if (bytes < r->bytes) *r = (struct room){bytes, whose, 0};
+}
+
+/* The system counts its own memory for a group too, and counts it late. */
+static void lower_group(struct room *r, uint64_t limit, uint64_t used, const char *whose)
+{
+	uint64_t before = r->bytes;
+	lower(r, limit, used, whose);
+	if (r->bytes < before) r->margin = limit / 64 < GROUP_MARGIN ? limit / 64 : GROUP_MARGIN;
 }
 
 /* A short file; no memory is asked for. */
@@ -161,11 +171,11 @@ static void read_group(struct room *r, const struct version *v, const char *fold
 	uint64_t files = cached(v, folder);
 	if ((limited || slowed) && number_in(folder, v->used, &used)) {
 		bool soft = slowed && (!limited || high < limit);
-		lower(r, (soft ? high : limit) + swap_left(v, folder, swap), less(used, files),
+		lower_group(r, (soft ? high : limit) + swap_left(v, folder, swap), less(used, files),
 		      soft ? "control group, memory.high" : "control group");
 	}
 	if (together && number_in(folder, v->swap_used, &both_used))
-		lower(r, both, less(both_used, files), "control group, with swap");
+		lower_group(r, both, less(both_used, files), "control group, with swap");
 }
 
 /* A group and all that it is in.  In a container its path may not be there; the container's own group is the root. */
@@ -209,7 +219,7 @@ static void read_control_groups(struct room *r)
 
 static struct room read_room(void)
 {
-	struct room r = {INT64_MAX, "machine"};
+	struct room r = {INT64_MAX, "machine", 0};
 	read_machine(&r);
 	read_control_groups(&r);
 	long waiting = atomic_load(&promised);
@@ -239,7 +249,7 @@ bool slp_room_for(size_t bytes)
 	size_t all = atomic_fetch_add(&asked, bytes) + bytes;
 	if (all <= atomic_load(&enough) && (bytes < SLP_ROOM_LARGE || now_ms() - atomic_load(&read_at) < FRESH_MS)) return true;
 	struct room r = read_room();
-	if (r.bytes < bytes || r.bytes - bytes < left_beside(bytes)) {
+	if (r.bytes < bytes || r.bytes - bytes < left_beside(bytes) + r.margin) {
 		atomic_fetch_sub(&asked, bytes);
 		return false;
 	}
@@ -254,9 +264,9 @@ bool slp_room_could_be(size_t bytes, size_t more)
 	enum { HUGE = 64 << 20 };
 	bool fresh = bytes < HUGE && now_ms() - atomic_load(&read_at) < FRESH_MS;
 	if (fresh && atomic_load(&asked) + bytes <= atomic_load(&enough)) return true;
-	uint64_t all = read_room().bytes;
-	all = all < UINT64_MAX - more ? all + more : UINT64_MAX;
-	return all >= bytes && all - bytes >= left_beside(bytes);
+	struct room r = read_room();
+	uint64_t all = r.bytes < UINT64_MAX - more ? r.bytes + more : UINT64_MAX;
+	return all >= bytes && all - bytes >= left_beside(bytes) + r.margin;
 }
 
 size_t slp_room(void)
@@ -272,7 +282,7 @@ void slp_room_promise(long bytes)
 const char *slp_room_text(size_t bytes, char text[160])
 {
 	struct room r = read_room();
-	snprintf(text, 160, "no memory for another %zu bytes, and %zu for libraries: %" PRIu64 " are there (%s)", bytes,
-	         left_beside(bytes), r.bytes, r.whose);
+	snprintf(text, 160, "no memory for another %zu bytes, and %" PRIu64 " for libraries: %" PRIu64 " are there (%s)", bytes,
+	         left_beside(bytes) + r.margin, r.bytes, r.whose);
 	return text;
 }
