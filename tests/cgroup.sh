@@ -1,6 +1,6 @@
 #!/bin/bash
 # cgroup.sh: memory's end in control groups of this machine, below the script's own: a limit, that of a group around it, a
-# limit with swap (first version), memory.high (second).  Run by make check in the build tree.
+# limit with swap (first version), memory.high (second).  Run by make check-long in the build tree, for it changes the machine.
 . "${srcdir:-.}/tests/expect.sh"
 limit=600 # MiB
 groups=() # made here, the inner ones last

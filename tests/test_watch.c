@@ -31,6 +31,16 @@ static void until_told(int before)
 	while (atomic_load(&slp_watch_told) == before && sl_time() < end) sched_yield();
 }
 
+/* On a busy machine even what is not held up takes longer than `soon`.  NULL: for all. */
+static enum sl_status wait_patiently(sl_tensor *t)
+{
+	double end = sl_time() + SLP_PATIENCE;
+	enum sl_status s;
+	do s = t ? sl_wait(t) : sl_wait_all();
+	while (s == SL_ETIME && sl_time() < end);
+	return s;
+}
+
 static void *wait_for_it(void *t)
 {
 	sl_wait(t);
@@ -94,7 +104,7 @@ static void test_error(void)
 	begin(true);
 	SL_SCOPE {
 		sl_tensor *x = sl_zeros(SL_SHAPE(8));
-		CHECK_OK(sl_wait(x));
+		CHECK_OK(wait_patiently(x));
 		slp_capture_begin();
 		slp_gate_close(0);
 		sl_tensor *y = sl_exp(x);
@@ -104,8 +114,8 @@ static void test_error(void)
 		CHECK_STATUS(sl_wait_all(), SL_ETIME, "sl_wait_all at", "exp at");
 		slp_gate_open();
 		free(slp_capture_end());
+		CHECK_OK(wait_patiently(NULL));
 		CHECK_ALL(y, 1);
-		CHECK_OK(sl_wait_all());
 	}
 	slp_end_well();
 }
@@ -117,7 +127,7 @@ static void test_runahead(void)
 	slp_watch_start(soon, true);
 	SL_SCOPE {
 		sl_tensor *x = sl_zeros(SL_SHAPE(8));
-		CHECK_OK(sl_wait(x));
+		CHECK_OK(wait_patiently(x));
 		slp_capture_begin();
 		slp_gate_close(0);
 		for (int i = 0; i < 5; i++) x = sl_add_scalar(x, 1);
@@ -125,6 +135,7 @@ static void test_runahead(void)
 		sl_error_clear();
 		slp_gate_open();
 		free(slp_capture_end());
+		CHECK_OK(wait_patiently(x));
 		CHECK_ALL(x, 5);
 	}
 	slp_end_well();
