@@ -22,13 +22,7 @@ static uint32_t hash(uint32_t h, uint64_t v)
 /* By its name: its place in the list of operations changes.  FNV-1a. */
 static uint32_t hash_op(int op)
 {
-	enum {
-		OPS = 0
-#define X(name) +1
-#include "ops.def"
-#undef X
-	};
-	static _Atomic uint32_t known[OPS];
+	static _Atomic uint32_t known[SLP_MAX_OPS];
 	uint32_t h = atomic_load_explicit(&known[op], memory_order_relaxed);
 	if (h) return h;
 	h = 2166136261u;
@@ -124,7 +118,7 @@ struct slp_record *slp_call_list_add(struct slp_call_list *p, const struct slp_i
 {
 	int op = op_number(c->op);
 	if (op < 0) {
-		slp_error_set(SL_EINTERNAL, "%s is not in codelets/ops.def", c->op->name);
+		slp_error_set(SL_EINTERNAL, "%s is not in the table of operations", c->op->name);
 		return NULL;
 	}
 	struct slp_record *r = record_new(p, c);
