@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "blocks.h"
 
 /* ---- own_axpb: a x + b, by element -------------------------------------------------------------------------------- */
@@ -195,6 +196,16 @@ static void test_register(void)
 	CHECK_WRONG("attribute", .attrs = strange, .attrs_size = 16);
 	CHECK_NULL(sl_op_register_at(SL_HERE, axpb_def), SL_EINVAL, "there is an operation own_axpb");
 	CHECK_WRONG("there is an operation add", .name = "add");
+	struct sl_op_def again = axpb_def;
+	const sl_op *op = NULL;
+	again.name = "own_again";
+	for (long k = 1; !op && k < 100; k++) {
+		slp_fail_alloc = k;
+		op = sl_op_register_at(SL_HERE, again);
+		slp_fail_alloc = 0;
+		if (!op) CHECK_MISTAKE(sl_error(), SL_ENOMEM, "sl_op_register at ");
+	}
+	CHECK(op && op == sl_op_find("own_again"));
 	CHECK(sl_op_find("own_axpb") == axpb && sl_op_find("own_outer") == outer);
 	CHECK(!sl_op_find("add") && !sl_op_find("own_wrong") && !sl_op_find(NULL) && sl_error() == SL_OK);
 }

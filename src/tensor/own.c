@@ -235,24 +235,37 @@ static int attr_count(const struct sl_op_def *d)
 	return n;
 }
 
-/* A copy that lasts as long as the process. */
-static bool copy_text(const char **text)
+static bool copy_text(const char **to, const char *text)
 {
-	return !*text || (*text = slp_strdup(*text));
+	return !text || (*to = slp_strdup(text));
 }
 
-static struct slp_attr *make_attrs(const struct sl_op_def *d)
+static void discard(struct own *own)
+{
+	for (const struct slp_attr *a = own->op.attr_table; a && a->name; a++) {
+		free((char *)a->name);
+		free((char *)a->doc);
+	}
+	free((struct slp_attr *)own->op.attr_table);
+	free((char *)own->op.name);
+	free((char *)own->op.doc);
+	free((char *)own->op.args);
+	free(own);
+}
+
+static bool make_attrs(struct sl_op *op, const struct sl_op_def *d)
 {
 	int n = attr_count(d);
 	struct slp_attr *attrs = slp_calloc((size_t)n + 1, sizeof *attrs);
+	op->attr_table = attrs;
 	bool ok = attrs != NULL;
 	for (int i = 0; i < n && ok; i++) {
 		const struct sl_op_attr *a = &d->attrs[i];
-		attrs[i] = (struct slp_attr){.name = a->name, .kind = kinds[a->kind].kind, .offset = (unsigned)a->offset,
-		                             .count = a->count > 0 ? (unsigned)a->count : 1, .doc = a->doc};
-		ok = copy_text(&attrs[i].name) && copy_text(&attrs[i].doc);
+		attrs[i] = (struct slp_attr){.kind = kinds[a->kind].kind, .offset = (unsigned)a->offset,
+		                             .count = a->count > 0 ? (unsigned)a->count : 1};
+		ok = copy_text(&attrs[i].name, a->name) && copy_text(&attrs[i].doc, a->doc);
 	}
-	return ok ? attrs : NULL; /* the few bytes of one that could not be made stay */
+	return ok;
 }
 
 static void describe(struct own *own)
@@ -283,13 +296,11 @@ static struct own *make(const struct sl_op_def *def)
 	struct own *own = slp_calloc(1, sizeof *own);
 	if (!own) return NULL;
 	own->def = *def;
-	own->op.name = def->name;
-	own->op.doc = def->doc ? def->doc : "an operation of the program's own";
-	own->op.args = def->args;
-	own->op.attr_table = make_attrs(def);
-	if (!own->op.attr_table || !copy_text(&own->op.name) || !copy_text(&own->op.doc) || !copy_text(&own->op.args)) return NULL;
-	describe(own);
-	return own;
+	bool ok = make_attrs(&own->op, def) && copy_text(&own->op.name, def->name) && copy_text(&own->op.args, def->args) &&
+	          copy_text(&own->op.doc, def->doc ? def->doc : "an operation of the program's own");
+	if (ok) describe(own);
+	else discard(own);
+	return ok ? own : NULL;
 }
 
 /* Registers an operation; it stays until the process ends.  Its kernels run wherever the scheduler puts them: a CUDA kernel is
@@ -321,6 +332,7 @@ const sl_op *sl_op_register_at(const char *at, struct sl_op_def def)
 	if (ok) slp_codelet_add(slp_op_count() - 1);
 	pthread_mutex_unlock(&one);
 	if (ok) return &own->op;
+	discard(own);
 	return slp_call_fail(at, "sl_op_register", taken ? SL_EINVAL : SL_EUNSUPPORTED,
 	                     taken ? "there is an operation %s" : "no room for %s: too many operations", def.name);
 }
