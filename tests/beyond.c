@@ -1,6 +1,7 @@
 /* beyond.h: what tests of memory's end do. */
 #include "beyond.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "check.h"
@@ -15,6 +16,21 @@ void slp_check_usable(sl_tensor *before)
 		CHECK_ALL(sl_sum(sl_ones(SL_SHAPE(100, 100))), 10000); /* small: the heap may be in pieces */
 	}
 	CHECK_OK(sl_wait_all());
+}
+
+void slp_check_giants(const char *whose)
+{
+	SL_SCOPE {
+		sl_tensor *before = sl_full(SL_SHAPE(1000), 3);
+		for (int p = 34; p <= 58; p++) {
+			char bytes[32];
+			double start = sl_time();
+			snprintf(bytes, sizeof bytes, " %lld bytes", 4LL << p);
+			CHECK_NULL(sl_zeros(SL_SHAPE(1LL << p)), SL_ENOMEM, "fill", bytes, "are there (", whose);
+			CHECK_SAYING(sl_time() - start < 2, "2^%d: %g s", p, sl_time() - start);
+		}
+		slp_check_usable(before);
+	}
 }
 
 /* Tensors are held until the call fails; what it says.  Returns how many there were. */

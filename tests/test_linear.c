@@ -1,4 +1,4 @@
-/* The way back through a fully connected layer: linear_grad gives the gradients that autograd's operations give,
+/* The backward pass of a fully connected layer: linear_grad gives the gradients that autograd's operations give,
  * linear_sgd the parameters that they and an update give. */
 #include <stdlib.h>
 
@@ -77,7 +77,7 @@ static void test_activations(void)
 		}
 }
 
-/* There is no way back through an activation within a layer: autograd records the two. */
+/* There is no backward pass of an activation within a layer: autograd records the two. */
 static void test_no_gradient(void)
 {
 	SL_SCOPE {

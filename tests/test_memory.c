@@ -26,17 +26,7 @@ static const bool may_limit = true;
 
 static void test_giants(void)
 {
-	SL_SCOPE {
-		sl_tensor *before = sl_full(SL_SHAPE(1000), 3);
-		for (int p = 34; p <= 58; p++) {
-			char bytes[32];
-			double start = sl_time();
-			snprintf(bytes, sizeof bytes, " %lld bytes", 4LL << p);
-			CHECK_NULL(sl_zeros(SL_SHAPE(1LL << p)), SL_ENOMEM, "fill", bytes, "are there (");
-			CHECK_SAYING(sl_time() - start < 2, "2^%d: %g s", p, sl_time() - start);
-		}
-		slp_check_usable(before);
-	}
+	slp_check_giants("");
 }
 
 static void test_giant_results(void)

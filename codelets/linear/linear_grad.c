@@ -1,4 +1,4 @@
-/* The way back through a fully connected layer, as graph passes make it of what autograd recorded: linear_grad, all
+/* The backward pass of a fully connected layer, as graph passes make it of what autograd recorded: linear_grad, all
  * gradients in one go, and linear_sgd, which subtracts those of the parameters at once, so that the gradient of the
  * weight is never stored.
  *

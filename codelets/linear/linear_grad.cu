@@ -1,4 +1,4 @@
-/* The way back through a fully connected layer on GPUs: one kernel for g and the sums of its columns, the rest cuBLAS.
+/* The backward pass of a fully connected layer on GPUs: one kernel for g and the sums of its columns, the rest cuBLAS.
  * See linear_grad.c. */
 #include "common/gemm.cuh"
 #include "common/activation.h"

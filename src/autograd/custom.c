@@ -1,4 +1,4 @@
-/* Gradients of the program's own: calls whose way back is a function that the program gives. */
+/* Gradients of the program's own: calls whose backward pass is a function that the program gives. */
 #include <stdlib.h>
 
 #include "autograd/autograd.h"

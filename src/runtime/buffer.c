@@ -259,8 +259,9 @@ static bool find_memory(size_t bytes, sl_device device, void **memory)
 /* A piece of the heap that a handle fits in; buffers that nobody holds make room for it. */
 static void *handle_room(void)
 {
-	void *memory = slp_try_malloc(HANDLE_BYTES);
-	while (!memory && make_room(HANDLE_BYTES)) memory = slp_try_malloc(HANDLE_BYTES);
+	void *memory;
+	do memory = slp_try_malloc(HANDLE_BYTES);
+	while (!memory && make_room(HANDLE_BYTES));
 	return memory ? memory : slp_malloc(HANDLE_BYTES);
 }
 

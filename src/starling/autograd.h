@@ -35,7 +35,7 @@ SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *hea
 	sl_backward_heads_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__),          \
 			     (struct sl_backward_opts){NULL, false})
 
-/* The way back of what the program computed itself: din[i] becomes the gradient by input i, or stays NULL. */
+/* The backward pass of what the program computed itself: din[i] becomes the gradient by input i, or stays NULL. */
 typedef enum sl_status sl_custom_backward(void *context, sl_tensor *const *dout, int nout, sl_tensor **din, int nin);
 struct sl_custom_gradient_opts {
 	sl_custom_backward *backward;

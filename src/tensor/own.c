@@ -23,7 +23,7 @@ static const struct own *own_of(const struct sl_op *op)
 	return (const struct own *)op;
 }
 
-/* ---- calls, as definitions see them ------------------------------------------------------------------------------- */
+/* ---- calls, as definitions see them --------------------------------------------------------------------------- */
 
 /* What sl_op_fail needs. */
 struct inner {
@@ -61,7 +61,7 @@ static enum sl_status checked(enum sl_status s)
 	return (unsigned)s <= SL_EINTERNAL ? s : SL_EINTERNAL;
 }
 
-/* ---- rules -------------------------------------------------------------------------------------------------------- */
+/* ---- rules ---------------------------------------------------------------------------------------------------- */
 
 static enum sl_status rule_alike(const struct slp_infer *c)
 {
@@ -110,7 +110,7 @@ static size_t scratch(const struct slp_infer *c)
 	return own_of(c->op)->def.scratch(&call);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------ */
+/* ---- kernels -------------------------------------------------------------------------------------------------- */
 
 static enum sl_status run(const struct slp_kernel *k, enum sl_status (*kernel)(const struct sl_op_call *c))
 {
@@ -156,7 +156,7 @@ void sl_parallel_for(int64_t n, int64_t grain, void (*range)(void *context, int6
 	if (range && n > 0) slp_parallel_for(n, grain > 0 ? grain : SLP_GRAIN, range, context);
 }
 
-/* ---- gradients ---------------------------------------------------------------------------------------------------- */
+/* ---- gradients ------------------------------------------------------------------------------------------------ */
 
 static enum sl_status check_gradient(const struct slp_grad *g, int i)
 {
@@ -180,7 +180,7 @@ static enum sl_status grad(struct slp_grad *g)
 	return s;
 }
 
-/* ---- registering -------------------------------------------------------------------------------------------------- */
+/* ---- registering ---------------------------------------------------------------------------------------------- */
 
 static bool is_name(const char *name)
 {
@@ -344,7 +344,7 @@ const sl_op *sl_op_find(const char *name)
 	return op && op->infer == infer ? op : NULL;
 }
 
-/* ---- calling ------------------------------------------------------------------------------------------------------ */
+/* ---- calling -------------------------------------------------------------------------------------------------- */
 
 /* The fields that the definition names; all else is 0, so that equal calls have equal bytes. */
 static void copy_attrs(const struct sl_op *op, const void *attrs, char *bytes)
