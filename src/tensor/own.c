@@ -1,5 +1,5 @@
-/* Operations that programs register (starling/own.h): their descriptors, made from definitions, and what hands the engine's
- * calls on to them. */
+/* Operations that programs register (starling/own.h): their descriptors, made from definitions, and what hands the
+ * engine's calls on to them. */
 #include <starling/own.h>
 
 #include <ctype.h>
@@ -44,15 +44,23 @@ static struct sl_op_call call_of_rule(const struct slp_infer *c, struct arrays *
 {
 	for (int i = 0; i < c->nin; i++) a->in[i] = array_of(&c->in[i], NULL);
 	for (int i = 0; i < c->nout; i++) a->out[i] = array_of(&c->out[i], NULL);
-	return (struct sl_op_call){.attrs = c->attrs, .nin = c->nin, .nout = c->nout, .in = a->in, .out = a->out, .inner = inner};
+	return (struct sl_op_call){
+	        .attrs = c->attrs, .nin = c->nin, .nout = c->nout, .in = a->in, .out = a->out, .inner = inner};
 }
 
 static struct sl_op_call call_of_kernel(const struct slp_kernel *k, struct arrays *a, const struct inner *inner)
 {
 	for (int i = 0; i < k->nin; i++) a->in[i] = array_of(&k->in[i].type, k->in[i].ptr);
 	for (int i = 0; i < k->nout; i++) a->out[i] = array_of(&k->out[i].type, k->out[i].ptr);
-	return (struct sl_op_call){.attrs = (void *)k->attrs, .nin = k->nin, .nout = k->nout, .in = a->in, .out = a->out,
-	                           .scratch = k->scratch, .stream = k->stream, .threads = k->threads, .inner = inner};
+	return (struct sl_op_call){.attrs = (void *)k->attrs,
+	                           .nin = k->nin,
+	                           .nout = k->nout,
+	                           .in = a->in,
+	                           .out = a->out,
+	                           .scratch = k->scratch,
+	                           .stream = k->stream,
+	                           .threads = k->threads,
+	                           .inner = inner};
 }
 
 /* What a definition returns is no promise: any other number is an error, too. */
@@ -82,7 +90,8 @@ static enum sl_status rule_own(struct slp_infer *c)
 	if (s != SL_OK && before == SL_OK) return slp_reject(c, s, "its rule says %s", sl_status_name(s));
 	for (int i = 0; i < c->nout && s == SL_OK; i++) {
 		unsigned dtype = (unsigned)a.out[i].dtype;
-		if (dtype == SL_DTYPE_DEFAULT || dtype >= SL_DTYPE_COUNT || a.out[i].shape.ndim < 0 || a.out[i].shape.ndim > SL_MAX_NDIM)
+		if (dtype == SL_DTYPE_DEFAULT || dtype >= SL_DTYPE_COUNT || a.out[i].shape.ndim < 0 ||
+		    a.out[i].shape.ndim > SL_MAX_NDIM)
 			return slp_reject(c, SL_EINVAL, "its rule gave result %d no type", i);
 		c->out[i] = (struct slp_type){a.out[i].dtype, a.out[i].shape};
 	}
@@ -143,7 +152,8 @@ enum sl_status sl_op_fail(const struct sl_op_call *c, enum sl_status status, con
 	va_start(args, format);
 	slp_vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	return inner->rule ? slp_reject(inner->rule, status, "%s", text) : slp_kernel_fail(inner->kernel, status, "%s", text);
+	return inner->rule ? slp_reject(inner->rule, status, "%s", text)
+	                   : slp_kernel_fail(inner->kernel, status, "%s", text);
 }
 
 /* Calls range(context, begin, end) on parts of [0, n), on the threads of the team that runs the kernel.  Parts begin at
@@ -162,8 +172,11 @@ static enum sl_status check_gradient(const struct slp_grad *g, int i)
 {
 	const sl_tensor *x = g->in[i], *d = g->din[i];
 	char text[2][160];
-	if (!d) return slp_call_fail(g->at, g->op->name, SL_EINVAL, "its gradient says nothing of input %d", i), SL_EINVAL;
-	if (d->symbol || x->symbol || (d->type.dtype == x->type.dtype && sl_shape_equal(d->type.shape, x->type.shape))) return SL_OK;
+	if (!d)
+		return slp_call_fail(g->at, g->op->name, SL_EINVAL, "its gradient says nothing of input %d", i),
+		       SL_EINVAL;
+	if (d->symbol || x->symbol || (d->type.dtype == x->type.dtype && sl_shape_equal(d->type.shape, x->type.shape)))
+		return SL_OK;
 	slp_call_fail(g->at, g->op->name, SL_ESHAPE, "its gradient by input %d is %s, the input %s", i,
 	              slp_type_string(&d->type, text[0]), slp_type_string(&x->type, text[1]));
 	return SL_ESHAPE;
@@ -171,10 +184,18 @@ static enum sl_status check_gradient(const struct slp_grad *g, int i)
 
 static enum sl_status grad(struct slp_grad *g)
 {
-	struct sl_op_gradient own = {.at = g->at, .attrs = g->attrs, .nin = g->nin, .nout = g->nout, .in = g->in, .out = g->out,
-	                             .dout = g->dout, .din = g->din, .need = g->need};
+	struct sl_op_gradient own = {.at = g->at,
+	                             .attrs = g->attrs,
+	                             .nin = g->nin,
+	                             .nout = g->nout,
+	                             .in = g->in,
+	                             .out = g->out,
+	                             .dout = g->dout,
+	                             .din = g->din,
+	                             .need = g->need};
 	enum sl_status s = checked(own_of(g->op)->def.gradient(&own));
-	if (s != SL_OK && sl_error() == SL_OK) slp_call_fail(g->at, g->op->name, s, "its gradient says %s", sl_status_name(s));
+	if (s != SL_OK && sl_error() == SL_OK)
+		slp_call_fail(g->at, g->op->name, s, "its gradient says %s", sl_status_name(s));
 	for (int i = 0; i < g->nin && s == SL_OK && sl_error() == SL_OK; i++)
 		if (g->need[i]) s = check_gradient(g, i);
 	return s;
@@ -194,10 +215,10 @@ static const struct {
 	enum slp_attr_kind kind;
 	size_t size;
 } kinds[] = {
-	[SL_ATTR_INT] = {SLP_INT, sizeof(int)},
-	[SL_ATTR_INT64] = {SLP_INT64, sizeof(int64_t)},
-	[SL_ATTR_DOUBLE] = {SLP_DOUBLE, sizeof(double)},
-	[SL_ATTR_BOOL] = {SLP_BOOL, sizeof(bool)},
+        [SL_ATTR_INT] = {SLP_INT, sizeof(int)},
+        [SL_ATTR_INT64] = {SLP_INT64, sizeof(int64_t)},
+        [SL_ATTR_DOUBLE] = {SLP_DOUBLE, sizeof(double)},
+        [SL_ATTR_BOOL] = {SLP_BOOL, sizeof(bool)},
 };
 
 static size_t attr_bytes(const struct sl_op_attr *a)
@@ -207,7 +228,8 @@ static size_t attr_bytes(const struct sl_op_attr *a)
 
 static bool is_attr(const struct sl_op_attr *a, size_t size)
 {
-	if (!is_name(a->name) || (unsigned)a->kind >= sizeof kinds / sizeof *kinds || a->count < 0 || a->count > SL_OP_MAX_ATTRS)
+	if (!is_name(a->name) || (unsigned)a->kind >= sizeof kinds / sizeof *kinds || a->count < 0 ||
+	    a->count > SL_OP_MAX_ATTRS)
 		return false;
 	return a->offset % kinds[a->kind].size == 0 && a->offset <= size && attr_bytes(a) <= size - a->offset;
 }
@@ -217,7 +239,8 @@ static const char *mistake(const struct sl_op_def *d)
 {
 	if (!is_name(d->name)) return "its name is none: letters, digits and _";
 	if (!d->cpu) return "it has no CPU kernel";
-	if (d->nin < 0 || d->nin > SL_OP_MAX_INPUTS || d->nin_max > SL_OP_MAX_INPUTS || (d->nin_max && d->nin_max < d->nin))
+	if (d->nin < 0 || d->nin > SL_OP_MAX_INPUTS || d->nin_max > SL_OP_MAX_INPUTS ||
+	    (d->nin_max && d->nin_max < d->nin))
 		return "the number of its inputs is out of range";
 	if (d->nout < 0 || d->nout > SL_OP_MAX_OUTPUTS) return "the number of its results is out of range";
 	if (!d->nin && !d->rule) return "without inputs it needs a rule";
@@ -261,7 +284,8 @@ static bool make_attrs(struct sl_op *op, const struct sl_op_def *d)
 	bool ok = attrs != NULL;
 	for (int i = 0; i < n && ok; i++) {
 		const struct sl_op_attr *a = &d->attrs[i];
-		attrs[i] = (struct slp_attr){.kind = kinds[a->kind].kind, .offset = (unsigned)a->offset,
+		attrs[i] = (struct slp_attr){.kind = kinds[a->kind].kind,
+		                             .offset = (unsigned)a->offset,
 		                             .count = a->count > 0 ? (unsigned)a->count : 1};
 		ok = copy_text(&attrs[i].name, a->name) && copy_text(&attrs[i].doc, a->doc);
 	}
@@ -296,17 +320,20 @@ static struct own *make(const struct sl_op_def *def)
 	struct own *own = slp_calloc(1, sizeof *own);
 	if (!own) return NULL;
 	own->def = *def;
-	bool ok = make_attrs(&own->op, def) && copy_text(&own->op.name, def->name) && copy_text(&own->op.args, def->args) &&
+	bool ok = make_attrs(&own->op, def) && copy_text(&own->op.name, def->name) &&
+	          copy_text(&own->op.args, def->args) &&
 	          copy_text(&own->op.doc, def->doc ? def->doc : "an operation of the program's own");
-	if (ok) describe(own);
-	else discard(own);
+	if (ok)
+		describe(own);
+	else
+		discard(own);
 	return ok ? own : NULL;
 }
 
-/* Registers an operation; it stays until the process ends.  Its kernels run wherever the scheduler puts them: a CUDA kernel is
- * host code that launches on c->stream.  Before or after sl_init; where StarPU has slave processes, before, in all of them,
- * in one order.  SL_EINVAL: the definition is wrong, or the name is taken; SL_ESTATE: slave processes run already;
- * SL_EUNSUPPORTED: there are too many.
+/* Registers an operation; it stays until the process ends.  Its kernels run wherever the scheduler puts them: a CUDA
+ * kernel is host code that launches on c->stream.  Before or after sl_init; where StarPU has slave processes, before,
+ * in all of them, in one order.  SL_EINVAL: the definition is wrong, or the name is taken; SL_ESTATE: slave processes
+ * run already; SL_EUNSUPPORTED: there are too many.
  *
  *     static enum sl_status cube(const struct sl_op_call *c)
  *     {
@@ -322,9 +349,12 @@ const sl_op *sl_op_register_at(const char *at, struct sl_op_def def)
 	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 	SLP_CALL("sl_op_register", at);
 	const char *why = mistake(&def);
-	if (why) return slp_call_fail(at, "sl_op_register", SL_EINVAL, "%s: %s", is_name(def.name) ? def.name : "an operation", why);
+	if (why)
+		return slp_call_fail(at, "sl_op_register", SL_EINVAL, "%s: %s",
+		                     is_name(def.name) ? def.name : "an operation", why);
 	if (slp_engine.nslaves && sl_is_initialized())
-		return slp_call_fail(at, "sl_op_register", SL_ESTATE, "slave processes run without %s: register it before sl_init", def.name);
+		return slp_call_fail(at, "sl_op_register", SL_ESTATE,
+		                     "slave processes run without %s: register it before sl_init", def.name);
 	struct own *own = make(&def);
 	if (!own) return NULL;
 	pthread_mutex_lock(&one);
@@ -353,9 +383,9 @@ static void copy_attrs(const struct sl_op *op, const void *attrs, char *bytes)
 		memcpy(bytes + a->offset, (const char *)attrs + a->offset, a->count * kinds[a->kind].size);
 }
 
-/* Calls a registered operation: result 0, or NULL after an error; opts.out gets all results.  They belong to the innermost
- * scope.  Its inputs' devices must agree; symbols are traced.  Errors: those of the rule; SL_EDTYPE, SL_EUNSUPPORTED: no
- * kernel takes these types, or this device.
+/* Calls a registered operation: result 0, or NULL after an error; opts.out gets all results.  They belong to the
+ * innermost scope.  Its inputs' devices must agree; symbols are traced.  Errors: those of the rule; SL_EDTYPE,
+ * SL_EUNSUPPORTED: no kernel takes these types, or this device.
  *
  *     sl_tensor *y = sl_op_apply(op, &x, 1, .attrs = &(struct scale){.factor = 2}); */
 sl_tensor *sl_op_apply_at(const char *at, const sl_op *op, sl_tensor *const *in, int nin, struct sl_op_opts opts)
@@ -368,7 +398,8 @@ sl_tensor *sl_op_apply_at(const char *at, const sl_op *op, sl_tensor *const *in,
 	SLP_CALL("sl_op_apply", at);
 	if (!slp_given(at, "sl_op_apply", "operation", op)) return NULL;
 	if (nin < 0 || nin > SL_OP_MAX_INPUTS || (nin && !in))
-		return slp_call_fail(at, op->name, SL_EINVAL, "%s", in || !nin ? "the number of inputs is out of range" : "the inputs are NULL");
+		return slp_call_fail(at, op->name, SL_EINVAL, "%s",
+		                     in || !nin ? "the number of inputs is out of range" : "the inputs are NULL");
 	memset(&attrs, 0, sizeof attrs);
 	copy_attrs(op, opts.attrs, attrs.bytes);
 	for (int i = 0; i < op->nout; i++) out[i] = NULL;
