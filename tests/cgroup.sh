@@ -26,7 +26,7 @@ group() {
 # The folder of the group that this script is in; in a container its path may not be there.
 own() {
   local root=$1 path
-  path=$(sed -n "s/^[0-9]*:$2://p" /proc/self/cgroup | head -n 1)
+  path=$(sed -n "s/^[0-9]*:$2://p" /proc/self/cgroup | sed -n 1p)
   [ -n "$path" ] || return 1
   [ -d "$root$path" ] || path=/
   echo "$root${path%/}"

@@ -66,7 +66,7 @@ ${CC:-cc} $sanitize -o "$tmp/own" "$tmp/own.c" $(${PKG_CONFIG:-pkg-config} --cfl
 LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$tmp/own" | grep -F -- -0.75
 # shellcheck disable=SC2046,SC2086
 ${CC:-cc} $sanitize -shared -fPIC -w -o "$tmp/mine.so" "$tmp/mine.c" $(${PKG_CONFIG:-pkg-config} --cflags --libs starling) -lm
-LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$bin"/*sl-info --ops --load "$tmp/mine.so" | grep -A1 -F 'softsign(x)'
+env LD_LIBRARY_PATH="$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$bin"/*sl-info --ops --load "$tmp/mine.so" | grep -A1 -F 'softsign(x)'
 
 # The same through CMake.
 if command -v cmake >/dev/null; then

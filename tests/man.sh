@@ -37,11 +37,11 @@ fits() {
 
 # Lines that --help indents, examples, stand in the page as they are; of a table, help2man makes a list.
 as_is() {
-  local line page=$1
+  local line page=$1 kept
+  kept=$(sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g; s/starling-//g' "$page" | awk '/^\.nf/ { on = 1 } /^\.fi/ { on = 0 } on' | sed -E 's/ +/ /g; s/^ //')
   while IFS= read -r line; do
     line=$(sed -E 's/ +/ /g; s/^ //' <<<"$line" | cut -c1-40)
-    sed 's/\\-/-/g; s/\\&//g; s/\\f[A-Z]//g; s/starling-//g' "$page" | awk '/^\.nf/ { on = 1 } /^\.fi/ { on = 0 } on' | sed -E 's/ +/ /g; s/^ //' |
-      grep -qF -- "$line" || fail "$page: not on a line of its own: $line"
+    grep -qF -- "$line" <<<"$kept" || fail "$page: not on a line of its own: $line"
   done < <(awk '/^  [a-z.]/ && !/tools\/|models\// && !/^  [^ ]+  / { print }' "$tmp/help" | grep -vE "^  (${2#starling-}) ")
 }
 
@@ -56,7 +56,7 @@ check() {
   written=$(sed 's/\\-/-/g; s/\\f[A-Z]//g' "$page" | grep -v '^\.TH' | options)
   [ "$said" = "$written" ] || fail "$name: options differ: $(diff <(echo "$said") <(echo "$written") | tr '\n' ' ')"
   [[ $name = sl-* ]] || name=starling-$name # as it is installed
-  sed 's/\\-/-/g' "$page" | grep -qE "^$name - " || fail "$page does not name $name"
+  grep -qE "^$name - " < <(sed 's/\\-/-/g' "$page") || fail "$page does not name $name"
   ! grep -q "$HOME/" "$page" || fail "$page has a path of this machine"
   well_formed "$page"
   as_is "$page" "$name"

@@ -17,7 +17,7 @@ train()
 }
 losses() { values "$tmp/$1.json" train_loss | paste -sd' '; }
 # The least of all runs; the machine may be busy.
-seconds() { sort -g "$tmp/$1.seconds" | head -n 1; }
+seconds() { sort -g "$tmp/$1.seconds" | sed -n 1p; }
 peak() { awk -F= '/ peak=/ { if ($NF > most) most = $NF } END { print int(most / 1048576) }' "$tmp/$1.err"; }
 # megabytes NAME LINKS: over all links that match
 megabytes() { awk -F= -v links="$2" '$0 ~ links { n += $NF } END { printf "%.0f", n / 1e6 }' "$tmp/$1.err"; }
