@@ -56,6 +56,22 @@ simulate 0 --machine h100x2 "${wide[@]}" --device gpu:0,gpu:1
 holds "$(batch) < 0.8 * $one" "two GPUs are hardly faster than one with large batches"
 grep -q '^simulated link gpu:0 to gpu:1: [0-9.]* MiB' "$tmp/report" || fail "nothing went between the GPUs"
 
+echo "--- the pages show what the programs print"
+# documented PAGE START: of the block that begins like this, each line with a figure stands in what was printed
+documented() {
+  local line lines=0 places='s/ [^ ]*models\/[^ :]*:[0-9]*//; s/ ([^ ]*)//'
+  while IFS= read -r line; do
+    grep -qF -- "$line" < <(sed "$places" "$tmp/out") || fail "$1 shows another run (make it anew): $line"
+    lines=$((lines + 1))
+  done < <(awk -v start="$2" '$0 ~ start { on = 1 } /^```/ { on = 0 } on && /[0-9]/' "$srcdir/$1" | sed "$places")
+  [ $lines -gt 1 ] || fail "$1: no block begins like this: $2"
+}
+simulate 0 --machine h100x2 models/lenet --epochs 2 --limit 5120 --device gpu:0,gpu:1
+documented doc/simulation.md '^running on: '
+resnet=(models/resnet18 --device "gpu:0,gpu:1" --limit 1536 --batch-size 256 --epochs 1)
+run 0 "$srcdir/tools/sl-trace" --view none --output "$tmp/trace" "$srcdir/tools/sl-simulate" --machine h100x2 "${resnet[@]}"
+documented doc/traces.md '^[0-9]+ tasks on'
+
 echo "--- several devices bring what they must"
 "$srcdir/tools/parallel-goals" --simulation . --images 16384 >"$tmp/out" 2>"$tmp/err" || fail "a goal is not met"
 cat "$tmp/out"
