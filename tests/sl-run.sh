@@ -8,15 +8,36 @@ run 0 tools/sl-run "$data/mlp" --input "$data/mlp-x.npy"
 says '^\[\[-1\.0590 -0\.6120\]'
 says 'float32 \(3, 2\)'
 run 0 tools/sl-run "$data/mlp-symbol.json" "$data/mlp-0000.params" -i "data=$data/mlp-x.npy" -o "$tmp/y.npy" --repeat 3 --device cpu:0
-says '^3 runs: median [0-9.]+ sec'
+says '^3 runs: median [0-9.]+ sec, shortest [0-9.]+ sec, 90 % within [0-9.]+ sec, 99 % within [0-9.]+ sec$'
 
 # Each layer of the network, its calls and places, and all of the time
 run 0 tools/sl-run "$data/mlp" --input "$data/mlp-x.npy" --profile --repeat 5
-says '^operation +calls +time +share +GFlop/s +where$'
-says "^linear +5 +[0-9.]+ ms +[0-9.]+ % +[0-9.]+  .*mlp-symbol\.json, node mlp_dense0_fwd"
-says '^all +[0-9.]+ ms$'
+says '^operation +calls +time +share +GFlop/s +GB/s +of floor +where$'
+says "^linear +5 +[0-9.]+ ms +[0-9.]+ %( +[0-9.]+){3}  .*mlp-symbol\.json, node mlp_dense0_fwd"
+says '^all +[0-9.]+ ms +[0-9.]+$'
 awk '/^operation/ { on = 1; next } /^all/ { exit } on { all += $5 } END { exit !(all > 99 && all < 101) }' "$tmp/out" ||
   fail "the shares of a profile are not 100 %"
+
+# Percentiles for batches of several sizes, from several threads: each makes the runs that are asked for.
+run 0 tools/sl-run "$data/mlp" --input "$data/mlp-x.npy" --benchmark=1,8 --threads 3 --repeat 20 --json "$tmp/json"
+says '^ +batch +threads +runs +p50, ms +p90, ms +p99, ms +rows/s$'
+says '^ +1 +3 +60( +[0-9.]+){4}$'
+says '^ +8 +3 +60( +[0-9.]+){4}$'
+valid_json "$tmp/json"
+awk '/^ +[0-9]/ { if (!($4 > 0 && $4 <= $5 && $5 <= $6)) exit 1 }' "$tmp/out" || fail "percentiles are not in order"
+run 0 tools/sl-run "$data/mlp" --input "$data/mlp-x.npy" --benchmark --seconds 0.1
+says '^ +3 +1 +[0-9]+( +[0-9.]+){4}$'
+run 0 tools/sl-run "$data/mlp" --shape 2,32 --benchmark --repeat 3
+says '^ +2 +1 +3( +[0-9.]+){4}$'
+run 0 tools/sl-run "$data/mlp" --shape 2,32 --profile
+run 2 tools/sl-run "$data/mlp" --shape 2,32
+complains '--input is missing'
+run 2 tools/sl-run "$data/mlp" --input "$data/mlp-x.npy" --benchmark=1,x
+complains 'x'
+run 2 tools/sl-run "$data/mlp" --input "$data/mlp-x.npy" --threads 2
+complains 'belong to --benchmark'
+run 1 tools/sl-run "$data/mlp" --input "$data/lenet-x.npy" --benchmark
+complains 'mlp-symbol\.json, node mlp_dense0_fwd'
 
 # The same from raw elements, to raw elements: .npy files of that size have 128 bytes before theirs.
 tail -c +129 "$data/mlp-x.npy" >"$tmp/x.raw"

@@ -1,13 +1,14 @@
 /* sl-run: runs a network that was exported (by sl_export, by MXNet, or as ONNX) on arrays in files, without any code. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <starling/io.h>
 
-#include "../models/common.h"
+#include "run/measure.h"
 
-enum { MAX_INPUTS = 16 };
+enum { MAX_INPUTS = RUN_MAX_INPUTS };
 
 /* An input as the command line names it; name NULL: the only one. */
 struct input {
@@ -24,23 +25,28 @@ struct options {
 	struct input inputs[MAX_INPUTS];
 	int ninputs;
 	int64_t repeat;
-	bool imperative, profile;
+	struct run_plan plan; /* of --benchmark */
+	bool imperative, profile, benchmark;
 };
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_REPEAT = 0x200, KEY_NODE, KEY_IMPERATIVE, KEY_PROFILE };
+enum { KEY_REPEAT = 0x200, KEY_NODE, KEY_IMPERATIVE, KEY_PROFILE, KEY_BENCHMARK, KEY_THREADS, KEY_SECONDS };
 
 static const struct argp_option argp_options[] = {
 	{"input", 'i', "[NAME=]FILE", 0,
 	 "Feed this file to the input NAME (may be left out if there is one): .npy, or raw elements, which need --shape", 1},
-	{"shape", 's', "[NAME=]N,N...", 0, "The shape of an input in a raw file", 1},
+	{"shape", 's', "[NAME=]N,N...", 0, "The shape of an input in a raw file; with --benchmark or --profile, of one that is made up of random numbers", 1},
 	{"type", 't', "[NAME=]TYPE", 0, "Its data type: float32 (default), float64, int32, uint8", 1},
 	{"output", 'o', "FILE", 0, "Write the result to FILE, as .npy if it is named so, else raw; without it, print it", 2},
 	{"node", KEY_NODE, "NAME", 0, "The result is that of this node, not of the last", 2},
 	{"repeat", KEY_REPEAT, "N", 0, "Run it N times and print how long a run takes", 2},
 	{"imperative", KEY_IMPERATIVE, NULL, 0, "Run node by node instead of compiling the network", 2},
 	{"profile", KEY_PROFILE, NULL, 0, "Print the time of each operation of the network", 2},
+	{"benchmark", KEY_BENCHMARK, "N,N...", OPTION_ARG_OPTIONAL,
+	 "Print percentiles of a run's time and rows a second, for batches of so many rows (default: as many as the inputs have)", 3},
+	{"threads", KEY_THREADS, "N", 0, "So many threads call the network at once (default: 1)", 3},
+	{"seconds", KEY_SECONDS, "S", 0, "Measure each batch for so long (default: 2), or --repeat runs of each thread", 3},
 	{0},
 };
 
@@ -81,6 +87,15 @@ static enum sl_dtype parse_type(struct argp_state *state, const char *text)
 	return dtype;
 }
 
+static void parse_batches(struct argp_state *state, struct run_plan *plan, char *text)
+{
+	char *save;
+	for (char *t = strtok_r(text, ",", &save); t; t = strtok_r(NULL, ",", &save)) {
+		if (plan->nbatches == RUN_MAX_BATCHES) argp_error(state, "--benchmark: at most %d sizes", RUN_MAX_BATCHES);
+		plan->batches[plan->nbatches++] = drv_int(state, "--benchmark", t, 1, INT32_MAX);
+	}
+}
+
 static bool ends(const char *text, const char *ending)
 {
 	size_t n = strlen(text), m = strlen(ending);
@@ -106,6 +121,12 @@ static bool is_onnx(const struct options *o)
 	return ends(o->symbol, ".onnx");
 }
 
+/* To be timed, a network needs no files: numbers of the shape that is given do. */
+static bool made_up(const struct options *o, const struct input *in)
+{
+	return in->has_shape && (o->benchmark || o->profile);
+}
+
 static void complete(struct argp_state *state, struct options *o)
 {
 	if (!o->symbol) argp_error(state, "no model is given");
@@ -113,10 +134,16 @@ static void complete(struct argp_state *state, struct options *o)
 	else if (o->params) argp_error(state, "an ONNX model has its parameters in it: PARAMS is not needed");
 	if (!o->ninputs) argp_error(state, "no input is given");
 	for (int i = 0; i < o->ninputs; i++) {
-		if (!o->inputs[i].file) argp_error(state, "--input is missing for %s", o->inputs[i].name ? o->inputs[i].name : "the shape");
+		if (!o->inputs[i].file && !made_up(o, &o->inputs[i])) argp_error(state, "--input is missing for %s", o->inputs[i].name ? o->inputs[i].name : "the shape");
 		if (o->ninputs > 1 && !o->inputs[i].name) argp_error(state, "with several inputs each needs its name: --input NAME=FILE");
 	}
 	if (o->common.ndevices > 1) argp_error(state, "--device: one device will do");
+	if (!o->benchmark && (o->plan.threads || !isnan(o->plan.seconds)))
+		argp_error(state, "--threads and --seconds belong to --benchmark");
+	if (o->benchmark && o->profile) argp_error(state, "--benchmark and --profile exclude each other");
+	if (!o->plan.threads) o->plan.threads = 1;
+	if (isnan(o->plan.seconds)) o->plan.seconds = 2;
+	o->plan.calls = o->repeat;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -155,6 +182,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_PROFILE:
 		o->profile = true;
 		return 0;
+	case KEY_BENCHMARK:
+		o->benchmark = true;
+		if (arg) parse_batches(state, &o->plan, arg);
+		return 0;
+	case KEY_THREADS:
+		o->plan.threads = (int)drv_int(state, "--threads", arg, 1, RUN_MAX_THREADS);
+		return 0;
+	case KEY_SECONDS:
+		o->plan.seconds = drv_real(state, "--seconds", arg, 0, 1e6);
+		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1) return ARGP_ERR_UNKNOWN;
 		*(state->arg_num ? &o->params : &o->symbol) = arg;
@@ -191,8 +228,15 @@ static sl_tensor *read_raw(const struct input *in)
 	return t;
 }
 
+/* Uniform in 0..1; whole numbers are 0: an index that is valid everywhere */
+static sl_tensor *make_input(const struct input *in)
+{
+	return sl_cast(sl_uniform(in->shape, 0, 1), in->dtype);
+}
+
 static sl_tensor *read_input(const struct input *in)
 {
+	if (!in->file) return make_input(in);
 	if (in->has_shape) return read_raw(in);
 	if (ends(in->file, ".npy")) return sl_load_npy(in->file);
 	drv_error("%s: is no .npy file; a raw one needs --shape", in->file);
@@ -220,62 +264,23 @@ static bool write_output(const struct options *o, sl_tensor *y)
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b)
+/* What is asked for after the first run */
+static bool measure(const struct options *o, const struct run_network *n, json_t *results)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-	return x < y ? -1 : x > y;
-}
-
-static void note_times(const struct options *o, double *times, int64_t n, json_t *results)
-{
-	qsort(times, (size_t)n, sizeof *times, by_size);
-	double median = times[n / 2];
-	drv_print(&o->common, "%lld runs: median %.6f sec, shortest %.6f sec\n", (long long)n, median, times[0]);
-	json_object_set_new(results, "runs", json_integer(n));
-	json_object_set_new(results, "median_seconds", drv_json_real(median));
-	json_object_set_new(results, "shortest_seconds", drv_json_real(times[0]));
-}
-
-/* Runs o->repeat times, each waited for. */
-static bool measure(const struct options *o, sl_block *net, sl_tensor *const *in, json_t *results)
-{
-	double *times = malloc((size_t)o->repeat * sizeof *times);
-	bool ok = times != NULL;
-	int64_t n = 0;
-	while (ok && n < o->repeat && !drv_interrupted())
-		SL_SCOPE {
-			double start = drv_now();
-			ok = sl_wait(sl_forward_at(SL_HERE, net, in, o->ninputs)) == SL_OK;
-			times[n++] = drv_now() - start;
-		}
-	if (ok && n) note_times(o, times, n, results);
-	free(times);
-	return ok;
-}
-
-/* Runs it again, warm: o->repeat times or once. */
-static bool profile(const struct options *o, sl_block *net, sl_tensor *const *in)
-{
-	bool ok = true;
-	sl_profile_start();
-	for (int64_t n = 0; ok && n < (o->repeat ? o->repeat : 1) && !drv_interrupted(); n++)
-		SL_SCOPE {
-			ok = sl_wait(sl_forward_at(SL_HERE, net, in, o->ninputs)) == SL_OK;
-		}
-	sl_profile_stop();
-	sl_profile_print(drv_out(&o->common));
-	return ok;
+	if (o->profile) return run_profile(&o->common, n, o->repeat ? o->repeat : 1);
+	if (o->benchmark) return run_benchmark(&o->common, n, &o->plan, results);
+	return !o->repeat || run_repeat(&o->common, n, o->repeat, results);
 }
 
 static bool run_network(const struct options *o, sl_block *net, json_t *results)
 {
-	sl_tensor *in[MAX_INPUTS], *y;
+	struct run_network n = {.net = net, .nin = o->ninputs};
 	for (int i = 0; i < o->ninputs; i++)
-		if (!(in[i] = read_input(&o->inputs[i]))) return false;
+		if (!(n.in[i] = read_input(&o->inputs[i]))) return false;
 	if (!o->imperative && sl_hybridize(net) != SL_OK) return false;
-	y = sl_forward_at(SL_HERE, net, in, o->ninputs);
-	if (o->profile) return y && write_output(o, y) && profile(o, net, in);
-	return y && write_output(o, y) && (!o->repeat || measure(o, net, in, results));
+	sl_tensor *y = sl_forward_at(SL_HERE, net, n.in, n.nin);
+	bool timed = o->benchmark || (o->profile && !o->inputs[0].file);
+	return y && (timed || write_output(o, y)) && measure(o, &n, results);
 }
 
 static sl_block *load(const struct options *o)
@@ -316,14 +321,15 @@ static const struct argp argp = {
                "(default: "
                "my_mlp-0000.params beside it).  Or it is a file such as my_mlp.onnx, which has all in it.\n\n"
                "  sl-run my_mlp --input x.npy --output y.npy\n"
-               "  sl-run my_mlp --input data=x.raw --shape data=1,512 --repeat 1000\n\n"
+               "  sl-run my_mlp --input data=x.raw --shape data=1,512 --repeat 1000\n"
+               "  sl-run my_mlp --shape 1,512 --benchmark=1,8,32 --threads 4\n\n"
                "Exit status: 0 if all went well, 1 after an error, 2 if the command line is "
                "wrong, " DRV_INTERRUPTED_STATUS ".",
 };
 
 int main(int argc, char **argv)
 {
-	struct options o = {0};
+	struct options o = {.plan.seconds = NAN};
 	drv_parse(&argp, argc, argv, &o);
 	int status = drv_stop(&o.common, drv_start(&o.common) ? run(&o) : DRV_ERROR);
 	free(o.made[0]);

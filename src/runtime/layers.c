@@ -1,4 +1,5 @@
 /* Time by layer: of the calls in a task, by the block they belong to, for traces; of all calls, for sl_profile_print. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,15 +32,26 @@ static double bytes_of(const struct slp_type *t)
 	return (double)sl_shape_size(t->shape) * (double)sl_dtype_size(t->dtype);
 }
 
+/* What a call computes, and what it reads and writes. */
+struct work {
+	double flops, bytes;
+};
+
+static struct work work_of(const struct slp_infer *c)
+{
+	struct work w = {.flops = c->op->flops ? c->op->flops(c) : 0};
+	for (int i = 0; i < c->nin; i++) w.bytes += bytes_of(&c->in[i]);
+	for (int i = 0; i < c->nout; i++) w.bytes += bytes_of(&c->out[i]);
+	return w;
+}
+
 /* In units of a byte moved: about the ratio of a processor's, and of a GPU's, speed of computing and of memory. */
 static double weight_of(const struct slp_record *r)
 {
 	enum { FLOPS_PER_BYTE = 20 };
 	struct slp_infer c = slp_record_call(r);
-	double flops = c.op->flops ? c.op->flops(&c) : 0, bytes = 0;
-	for (int i = 0; i < c.nin; i++) bytes += bytes_of(&c.in[i]);
-	for (int i = 0; i < c.nout; i++) bytes += bytes_of(&c.out[i]);
-	return flops / FLOPS_PER_BYTE > bytes ? flops / FLOPS_PER_BYTE : bytes;
+	struct work w = work_of(&c);
+	return w.flops / FLOPS_PER_BYTE > w.bytes ? w.flops / FLOPS_PER_BYTE : w.bytes;
 }
 
 struct slp_layers *slp_layers_of(const struct slp_call_list *p)
@@ -84,13 +96,14 @@ struct entry {
 	const char *op;
 	char *at;
 	uint64_t calls;
-	double seconds, flops;
+	double seconds, flops, bytes, floor; /* floor: seconds at the machine's rates */
 };
 
 static struct {
 	pthread_mutex_t lock;
 	struct entry *buckets[256];
 	int count;
+	double flops, bytes; /* a second, see sl_profile_rates */
 } profile = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct entry *entry_of(const char *op, const char *at)
@@ -119,9 +132,12 @@ static void profile_add(const struct slp_record *r, double seconds)
 	pthread_mutex_lock(&profile.lock);
 	struct entry *e = entry_of(c.op->name, r->at ? r->at : "?");
 	if (e) {
+		struct work w = work_of(&c);
 		e->calls++;
 		e->seconds += seconds;
-		e->flops += c.op->flops ? c.op->flops(&c) : 0;
+		e->flops += w.flops;
+		e->bytes += w.bytes;
+		if (profile.flops > 0) e->floor += fmax(w.flops / profile.flops, w.bytes / profile.bytes);
 	}
 	pthread_mutex_unlock(&profile.lock);
 }
@@ -148,6 +164,19 @@ void sl_profile_start(void)
 	atomic_store(&slp_profile_on, true);
 }
 
+/* Sets what the machine computes and moves at most: flops and bytes, each a second, both above 0; else they are
+ * forgotten.  The times taken afterwards are compared with the floor that follows from them: of each call, the longer of
+ * flops / rate and bytes / rate, its inputs and results counted once (S. Williams, A. Waterman, D. Patterson, "Roofline",
+ * 2009).  sl_profile_print then has a column "of floor": floor / time.  It may be above 1 where data stay in caches. */
+void sl_profile_rates(double flops, double bytes)
+{
+	bool known = isfinite(flops) && isfinite(bytes) && flops > 0 && bytes > 0;
+	pthread_mutex_lock(&profile.lock);
+	profile.flops = known ? flops : 0;
+	profile.bytes = known ? bytes : 0;
+	pthread_mutex_unlock(&profile.lock);
+}
+
 /* Takes no more times; what was taken can still be printed. */
 void sl_profile_stop(void)
 {
@@ -161,18 +190,28 @@ static int by_seconds(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
+static void print_entry(FILE *file, const struct entry *e, double all)
+{
+	double seconds = e->seconds > 0 ? e->seconds : INFINITY;
+	slp_fprintf(file, "%-24s %8llu %9.3f ms %5.1f %% %10.1f %8.1f", e->op, (unsigned long long)e->calls, 1e3 * e->seconds,
+	            all > 0 ? 100 * e->seconds / all : 0, 1e-9 * e->flops / seconds, 1e-9 * e->bytes / seconds);
+	if (profile.flops > 0) slp_fprintf(file, " %8.2f", e->floor / seconds);
+	fprintf(file, "  %s\n", e->at);
+}
+
 static void print_entries(FILE *file, struct entry **list, int count)
 {
-	double all = 0;
-	for (int i = 0; i < count; i++) all += list[i]->seconds;
-	fprintf(file, "%-24s %8s %12s %7s %10s  %s\n", "operation", "calls", "time", "share", "GFlop/s", "where");
+	double all = 0, floor = 0;
 	for (int i = 0; i < count; i++) {
-		const struct entry *e = list[i];
-		slp_fprintf(file, "%-24s %8llu %9.3f ms %5.1f %% %10.1f  %s\n", e->op, (unsigned long long)e->calls,
-			    1e3 * e->seconds, all > 0 ? 100 * e->seconds / all : 0,
-			    e->seconds > 0 ? 1e-9 * e->flops / e->seconds : 0, e->at);
+		all += list[i]->seconds;
+		floor += list[i]->floor;
 	}
-	slp_fprintf(file, "%-24s %8s %9.3f ms\n", "all", "", 1e3 * all);
+	fprintf(file, "%-24s %8s %12s %7s %10s %8s%s  %s\n", "operation", "calls", "time", "share", "GFlop/s", "GB/s",
+	        profile.flops > 0 ? " of floor" : "", "where");
+	for (int i = 0; i < count; i++) print_entry(file, list[i], all);
+	slp_fprintf(file, "%-24s %8s %9.3f ms", "all", "", 1e3 * all);
+	if (profile.flops > 0 && all > 0) slp_fprintf(file, " %36.2f", floor / all);
+	fputc('\n', file);
 }
 
 /* Prints how long the calls have taken since sl_profile_start, by operation, place and block, the longest first.  Waits

@@ -171,6 +171,7 @@ SL_API void sl_stats_print(FILE *file);
 
 SL_API void sl_profile_start(void);
 SL_API void sl_profile_stop(void);
+SL_API void sl_profile_rates(double flops, double bytes);
 SL_API void sl_profile_print(FILE *file);
 
 #ifdef __cplusplus
