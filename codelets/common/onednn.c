@@ -4,6 +4,11 @@
 #ifdef HAVE_ONEDNN
 #include "onednn.h"
 
+static dnnl_prop_kind_t forward_kind(const struct slp_dnn_conv *c)
+{
+	return c->inference ? dnnl_forward_inference : dnnl_forward_training;
+}
+
 #if DNNL_VERSION_MAJOR >= 3
 
 bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_format_tag_t tag)
@@ -42,7 +47,7 @@ static dnnl_status_t describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, 
 	slp_dnn_ref b = c->bias ? c->b : NULL;
 	switch (pass) {
 	case SLP_DNN_FORWARD:
-		return dnnl_convolution_forward_primitive_desc_create(out, engine, dnnl_forward_training, c->algorithm,
+		return dnnl_convolution_forward_primitive_desc_create(out, engine, forward_kind(c), c->algorithm,
 		                                                      c->x, c->w, b, c->y, c->strides, c->dilates,
 		                                                      c->padding, c->padding, attr);
 	case SLP_DNN_DATA:
@@ -116,7 +121,7 @@ static dnnl_status_t describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, 
 	const dnnl_memory_desc_t *b = c->bias ? &c->b : NULL;
 	dnnl_status_t s;
 	if (pass == SLP_DNN_FORWARD)
-		s = dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_training, c->algorithm, &c->x, &c->w, b,
+		s = dnnl_dilated_convolution_forward_desc_init(&d, forward_kind(c), c->algorithm, &c->x, &c->w, b,
 		                                               &c->y, c->strides, c->dilates, c->padding, c->padding);
 	else if (pass == SLP_DNN_DATA)
 		s = dnnl_dilated_convolution_backward_data_desc_init(&d, c->algorithm, &c->x, &c->w, &c->y, c->strides,

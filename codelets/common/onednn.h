@@ -27,7 +27,7 @@ struct slp_dnn_after {
 struct slp_dnn_conv {
 	dnnl_alg_kind_t algorithm;
 	slp_dnn_md x, w, b, y;
-	bool bias;
+	bool bias, inference; /* inference: weights may be in a form that gradients cannot be computed from */
 	dnnl_dims_t strides, dilates, padding;
 	struct slp_dnn_after after;
 };
