@@ -12,4 +12,11 @@ sl_block *net_resnet18_synchronised(void); /* the same with batch normalisation 
 /* With so many channels at first instead of 64. */
 sl_block *net_resnet18_of(int64_t width, bool synchronised);
 
+/* A transformer that predicts the next word: (n, at most steps) int32 below words, to (n, steps, words). */
+struct net_gpt_size {
+	int64_t words, steps, width;
+	int layers, heads; /* at most 64 layers */
+};
+sl_block *net_gpt(struct net_gpt_size size);
+
 #endif

@@ -44,6 +44,18 @@ def plus_one(wait_for_each=False):
     return make
 
 
+def waiting(size):
+    def make():
+        x = torch.randn(size, size)
+
+        def run(times):
+            for _ in range(times):
+                x @ x
+                wait()
+        return run
+    return make
+
+
 # ---- operations ----
 
 def forward(fn, *inputs):
@@ -167,6 +179,64 @@ def resnet_step(batch):
     return make
 
 
+class Attention(torch.nn.Module):
+    """Of a step to itself and those before it."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.qkv, self.out = heads, torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+
+    def forward(self, x):
+        n, steps, width = x.shape
+        parts = (p.view(n, steps, self.heads, -1).transpose(1, 2) for p in self.qkv(x).split(width, 2))
+        y = F.scaled_dot_product_attention(*parts, is_causal=True)
+        return self.out(y.transpose(1, 2).reshape(n, steps, width))
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.attention = torch.nn.Sequential(torch.nn.LayerNorm(width), Attention(width, heads))
+        self.dense = torch.nn.Sequential(torch.nn.LayerNorm(width), torch.nn.Linear(width, 4 * width), torch.nn.GELU(),
+                                         torch.nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        x = x + self.attention(x)
+        return x + self.dense(x)
+
+
+class GPT(torch.nn.Module):
+    """As models/networks.c has it: the last layer's weights are the embedding's."""
+
+    def __init__(self, words, steps, width, layers, heads):
+        super().__init__()
+        self.words, self.places = torch.nn.Embedding(words, width), torch.nn.Embedding(steps, width)
+        self.body = torch.nn.Sequential(*[Layer(width, heads) for _ in range(layers)], torch.nn.LayerNorm(width))
+        for p in self.parameters():
+            if p.dim() > 1:
+                torch.nn.init.normal_(p, 0, 0.02)
+
+    def forward(self, x):
+        h = self.body(self.words(x) + self.places.weight[:x.shape[1]])
+        return F.linear(h, self.words.weight)
+
+
+def gpt_step(rows, words, steps, width, layers, heads, compiled=False):
+    def make():
+        net = GPT(words, steps, width, layers, heads)
+        model = torch.compile(net) if compiled else net
+        x, y = torch.randint(words, (rows, steps)), torch.randint(words, (rows, steps))
+        optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3, weight_decay=0.1)
+
+        def run(times):
+            for _ in range(times):
+                optimizer.zero_grad()
+                F.cross_entropy(model(x).flatten(0, 1), y.flatten()).backward()
+                optimizer.step()
+        return run
+    return make
+
+
 def back_from(net, *inputs):
     """Forward through a module or function, and back from the sum of its result."""
     def make():
@@ -274,6 +344,11 @@ CASES = {
     "plus-one-async": plus_one(),
     "plus-one-sync": plus_one(wait_for_each=True),
     "dot2000": forward(torch.mm, normal(2000, 2000), normal(2000, 2000)),
+    "wait-dot256": waiting(256),
+    "wait-dot1024": waiting(1024),
+    "nanogpt-step": gpt_step(12, 65, 64, 128, 4, 4),
+    "gpt2-step": gpt_step(4, 50257, 64, 768, 12, 12),
+    "gpt2-step-compiled": gpt_step(4, 50257, 64, 768, 12, 12, compiled=True),
     "lenet-step": training(lenet, LENET, 256, 0.2),
     "lenet-step-sync": training(lenet, LENET, 256, 0.2, wait_for_each=True),
     "lenet-update": training(lenet, LENET, 256, 0.2, update_only=True),

@@ -195,6 +195,20 @@ bool bench_attention_setup(const struct bench_case *c);
 double bench_sequence_run(const struct bench_case *c, int64_t times); /* forward and back */
 void bench_sequence_teardown(void);
 
+bool bench_wait_tiny_setup(const struct bench_case *c);
+bool bench_wait_dot256_setup(const struct bench_case *c);
+bool bench_wait_dot1024_setup(const struct bench_case *c);
+double bench_wait_median_run(const struct bench_case *c, int64_t times); /* x + 1 and a wait */
+double bench_wait_p99_run(const struct bench_case *c, int64_t times);
+double bench_wait_dot_run(const struct bench_case *c, int64_t times);
+void bench_wait_teardown(void);
+double bench_idle_run(const struct bench_case *c, int64_t times); /* percent of a core */
+
+bool bench_nanogpt_setup(const struct bench_case *c);
+bool bench_gpt2_setup(const struct bench_case *c);
+double bench_gpt_run(const struct bench_case *c, int64_t times); /* a training step */
+void bench_gpt_teardown(void);
+
 extern double bench_ahead_megabytes; /* of the training without waiting */
 double bench_ahead_memory_run(const struct bench_case *c, int64_t times);
 double bench_ahead_buffers_run(const struct bench_case *c, int64_t times);

@@ -49,6 +49,8 @@ static sl_tensor *batch_norm(sl_tensor *const *in)
 	}
 #define STEP(kind) .setup = bench_##kind##_setup, .run = bench_whole_step_run, .teardown = bench_whole_step_teardown
 #define SEQUENCE(kind) .setup = bench_##kind##_setup, .run = bench_sequence_run, .teardown = bench_sequence_teardown
+#define GPT(kind) .setup = bench_##kind##_setup, .run = bench_gpt_run, .teardown = bench_gpt_teardown
+#define WAIT(kind, how) .setup = bench_wait_##kind##_setup, .run = bench_wait_##how##_run, .teardown = bench_wait_teardown
 #define BOTH(how) .no_peer = true, .setup = bench_lenet_both_setup, .run = how, .teardown = bench_lenet_both_teardown
 #define TASKS .rate_unit = "tasks", .rate_value = &bench_tasks
 
@@ -85,6 +87,13 @@ static sl_tensor *batch_norm(sl_tensor *const *in)
 #define RESNET_REST                                                                                                    \
 	(4 * 64 * 64 * 9 * 28.0 * 28 + RESNET_GROUP(128, 14) + RESNET_GROUP(256, 7) + RESNET_GROUP(512, 4) + 5120)
 #define RESNET_FLOPS(batch) (2.0 * (batch) * (2 * RESNET_FIRST + 3 * RESNET_REST))
+/* The products of a layer's weights, 12 width², and the last one's; forward, by weights, by inputs; AdamW reads and writes
+ * parameters and two states, and reads gradients, which were written before. */
+#define GPT_WEIGHTS(words, width, layers) ((layers) * 12.0 * (width) * (width) + (words) * (double)(width))
+#define GPT_FLOPS(tokens, weights) (6.0 * (tokens) * (weights))
+#define GPT_TRAFFIC(weights) .read = 16.0 * (weights), .written = 16.0 * (weights)
+#define NANOGPT_WEIGHTS GPT_WEIGHTS(65, 128, 4)
+#define GPT2_WEIGHTS GPT_WEIGHTS(50257, 768, 12)
 #define MLP5_FLOPS (2.0 * 64 * (3 * MLP5_WEIGHTS - 784.0 * 512))
 
 const struct bench_case bench_cases[] = {
@@ -121,6 +130,58 @@ const struct bench_case bench_cases[] = {
          .run = bench_plus_one_gain_run,
          .no_peer = true,
          .goal = {BENCH_AT_LEAST, 2}},
+        {.name = "wait-tiny",
+         .doc = "x + 1 and a wait for it, each time: the median",
+         MICROSECONDS(""),
+         .no_peer = true,
+         .times = 5000,
+         WAIT(tiny, median),
+         .goal = {BENCH_AT_MOST, 15}},
+        {.name = "wait-tiny-p99",
+         .doc = "the same: what 99 of 100 waits take at most",
+         MICROSECONDS(""),
+         .no_peer = true,
+         .times = 5000,
+         WAIT(tiny, p99),
+         .goal = {BENCH_AT_MOST, 200}},
+        {.name = "wait-teams",
+         .doc = "the same with two CPU teams: the median",
+         MICROSECONDS(""),
+         .no_peer = true,
+         .cpu_only = true,
+         .config.teams = 2,
+         .times = 5000,
+         WAIT(tiny, median),
+         .goal = {BENCH_AT_MOST, 60}},
+        {.name = "wait-teams-p99",
+         .doc = "... 99 of 100 waits",
+         MICROSECONDS(""),
+         .no_peer = true,
+         .cpu_only = true,
+         .config.teams = 2,
+         .times = 5000,
+         WAIT(tiny, p99),
+         .goal = {BENCH_AT_MOST, 1000}},
+        {.name = "wait-dot256",
+         .doc = "dot(256 x 256) and a wait for it, each time",
+         MICROSECONDS(""),
+         FLOPS(2.0 * 256 * 256 * 256),
+         WAIT(dot256, dot),
+         .goal = {BENCH_OF_PEER, 1 / 1.1}},
+        {.name = "wait-dot1024",
+         .doc = "dot(1024 x 1024) and a wait for it, each time",
+         MICROSECONDS(""),
+         FLOPS(2.0 * 1024 * 1024 * 1024),
+         WAIT(dot1024, dot),
+         .goal = {BENCH_OF_PEER, 1 / 1.05}},
+        {.name = "idle",
+         .doc = "processor time of an engine without work",
+         .unit = "% of a core",
+         .no_peer = true,
+         .times = 1,
+         .runs = 3,
+         .run = bench_idle_run,
+         .goal = {BENCH_AT_MOST, 1}},
         {.name = "queue-dot",
          .doc = "time to return from dot(2000 x 2000) on an idle engine",
          MILLISECONDS(""),
@@ -283,6 +344,29 @@ const struct bench_case bench_cases[] = {
          SEQUENCE(attention)},
 
         /* Run-ahead. */
+        {.name = "nanogpt-step",
+         .doc = "a training step of a GPT as one program: 4 layers, 128 wide, 12 x 64 characters, AdamW",
+         MILLISECONDS(""),
+         RATE("tokens/s", 12 * 64),
+         .work = {.flops = GPT_FLOPS(12 * 64, NANOGPT_WEIGHTS), GPT_TRAFFIC(NANOGPT_WEIGHTS)},
+         GPT(nanogpt),
+         .goal = {BENCH_OF_PEER, 1.6}},
+        {.name = "gpt2-step",
+         .doc = "the same in the shape of GPT-2, 124 million parameters: 4 x 64 words",
+         MILLISECONDS(""),
+         RATE("tokens/s", 4 * 64),
+         .work = {.flops = GPT_FLOPS(4 * 64, GPT2_WEIGHTS), GPT_TRAFFIC(GPT2_WEIGHTS)},
+         .runs = 5,
+         GPT(gpt2),
+         .goal = {BENCH_OF_PEER, 1.3}},
+        {.name = "gpt2-step-compiled",
+         .doc = "the same beside the peer's compiler",
+         MILLISECONDS(""),
+         RATE("tokens/s", 4 * 64),
+         .work = {.flops = GPT_FLOPS(4 * 64, GPT2_WEIGHTS), GPT_TRAFFIC(GPT2_WEIGHTS)},
+         .runs = 5,
+         GPT(gpt2),
+         .goal = {BENCH_OF_PEER, 1.1}},
         {.name = "run-ahead-memory",
          .doc = "memory of training without any wait / with one a batch (resident set)",
          RATIO(""),
