@@ -178,6 +178,25 @@ static void test_moves(void)
 	     XY "b = dot(x, y, tb=true)\nc = dot(y, x, ta=true)\nreturn b, c");
 }
 
+#define PARTS "input x: float32 (2, 2)\ninput y: float32 (2, 1)\ninput z: float32 (2, 3)\n"
+
+/* The gradients of all slices of an axis are the parts one after another, in whichever order they are added. */
+static void test_parts(void)
+{
+	EXACT(SIMPLIFY,
+	      PARTS "a = slice_grad(x, axis=1, begin=1, end=3, step=1, size=6)\nb = slice_grad(y, axis=-1, end=1, step=1, size=6)\n"
+	            "c = slice_grad(z, axis=1, begin=-3, end=6, step=1, size=6)\nd = add(a, c)\ne = add(b, d)\nreturn e",
+	      PARTS "e = concat(y, x, z, axis=1)\nreturn e");
+	SAME(SIMPLIFY, PARTS "a = slice_grad(x, axis=1, begin=1, end=3, step=1, size=6)\n" /* 0 is missing */
+	               "c = slice_grad(z, axis=1, begin=3, end=6, step=1, size=6)\nd = add(a, c)\nreturn d");
+	SAME(SIMPLIFY, PARTS "a = slice_grad(x, axis=1, end=2, step=1, size=4)\n" /* they overlap */
+	               "b = slice_grad(z, axis=1, begin=1, end=4, step=1, size=4)\nc = add(a, b)\nreturn c");
+	SAME(SIMPLIFY, PARTS "a = slice_grad(x, axis=1, end=4, step=2, size=4)\n" /* they alternate */
+	               "b = slice_grad(x, axis=1, begin=1, end=4, step=2, size=4)\nc = add(a, b)\nreturn c");
+	SAME(SIMPLIFY, "input x: float32 (2, 2)\na = slice_grad(x, axis=1, end=2, step=1, size=2)\n" /* another axis */
+	               "b = slice_grad(x, axis=0, end=2, step=1, size=2)\nc = add(a, b)\nreturn c");
+}
+
 /* A parameter that is written in between is read where it was read. */
 static void test_simplify_writes(void)
 {
@@ -273,7 +292,7 @@ static const struct slp_test cse_tests[] = {
 };
 static const struct slp_test simplify_tests[] = {
         {"neutral", test_neutral}, {"not neutral", test_not_neutral}, {"numbers", test_numbers},
-        {"moves", test_moves},     {"writes", test_simplify_writes},  {"integers", test_simplify_integers}, {0},
+        {"moves", test_moves}, {"parts", test_parts},     {"writes", test_simplify_writes},  {"integers", test_simplify_integers}, {0},
 };
 
 int main(int argc, char **argv)

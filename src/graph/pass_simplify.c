@@ -285,11 +285,70 @@ static bool transposed_factors(struct site *s)
 	return any && become(s, &slp_op_dot, &attrs, 2, in);
 }
 
+/* ---- gradients of slices ----------------------------------------------------------------------------------------- */
+
+/* A part of an axis among zeros: the gradient of a slice. */
+struct part {
+	struct slp_value value;
+	int64_t begin, count;
+};
+
+enum { MOST_PARTS = 512 };
+
+struct parts {
+	struct part list[MOST_PARTS];
+	int count, axis;
+	int64_t size; /* of the axis */
+};
+
+static bool add_part(const sl_graph *g, const struct slp_gnode *n, struct parts *p)
+{
+	int axis = *(const int *)slp_node_attr(n, "axis");
+	int64_t begin = *(const int64_t *)slp_node_attr(n, "begin"), size = *(const int64_t *)slp_node_attr(n, "size");
+	if (!slp_axis(&axis, n->types[0].shape.ndim) || slp_node_number(n, "step") != 1 || p->count == MOST_PARTS) return false;
+	if (p->count && (axis != p->axis || size != p->size)) return false;
+	p->axis = axis;
+	p->size = size;
+	p->list[p->count++] = (struct part){n->in[0], begin < 0 ? begin + size : begin,
+	                                    slp_value_type(g, n->in[0])->shape.dim[axis]};
+	return true;
+}
+
+/* The terms of a sum, if each is the gradient of a slice of the same axis. */
+static bool find_parts(const sl_graph *g, struct slp_value v, struct parts *p, int depth)
+{
+	const struct slp_gnode *n = &g->nodes[v.node];
+	if (slp_node_is(n, &slp_op_slice_grad)) return add_part(g, n, p);
+	if (!slp_node_is(n, &slp_op_add) || depth == MOST_PARTS) return false;
+	return find_parts(g, n->in[0], p, depth + 1) && find_parts(g, n->in[1], p, depth + 1);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+	return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* The sum of the gradients of all parts of an axis is the parts one after another. */
+static bool parts_of_axis(struct site *s)
+{
+	struct parts p = {.count = 0};
+	struct slp_value in[MOST_PARTS];
+	int64_t at = 0;
+	if (!slp_node_is(here(s), &slp_op_add) || !find_parts(s->g, (struct slp_value){s->node, 0}, &p, 0)) return false;
+	qsort(p.list, (size_t)p.count, sizeof *p.list, by_begin);
+	for (int i = 0; i < p.count; at += p.list[i++].count) {
+		if (p.list[i].begin != at) return false;
+		in[i] = p.list[i].value;
+	}
+	return at == p.size && become(s, &slp_op_concat, &p.axis, p.count, in);
+}
+
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
 static bool (*const rules[])(struct site *) = {
 	nothing_done, neutral_number, with_number, cheaper_function, number_chains, idempotent,
-	signs, signs_of_two, transposes, reshapes, transposed_factors,
+	signs, signs_of_two, transposes, reshapes, transposed_factors, parts_of_axis,
 };
 
 enum { RULES = sizeof rules / sizeof *rules, MOST = 16 }; /* steps at one node */
