@@ -4,6 +4,7 @@
 man_pages = \
 	doc/man/async.1 \
 	doc/man/bench.1 \
+	doc/man/gpt.1 \
 	doc/man/hybrid.1 \
 	doc/man/lenet.1 \
 	doc/man/mlp.1 \
@@ -32,6 +33,7 @@ dist_check_SCRIPTS += tests/man.sh
 $(man_pages): doc/man/environment.h2m doc/man/generate $(models_libdriver_la_SOURCES)
 doc/man/async.1: doc/man/async.h2m $(models_async_SOURCES) | models/async$(EXEEXT)
 doc/man/bench.1: doc/man/bench.h2m $(tools_bench_SOURCES) | tools/bench$(EXEEXT)
+doc/man/gpt.1: doc/man/gpt.h2m $(models_gpt_SOURCES) | models/gpt$(EXEEXT)
 doc/man/hybrid.1: doc/man/hybrid.h2m $(models_hybrid_SOURCES) | models/hybrid$(EXEEXT)
 doc/man/lenet.1: doc/man/lenet.h2m $(models_lenet_SOURCES) | models/lenet$(EXEEXT)
 doc/man/mlp.1: doc/man/mlp.h2m $(models_mlp_SOURCES) | models/mlp$(EXEEXT)
