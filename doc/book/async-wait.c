@@ -1,4 +1,4 @@
-/* What waits, and for what. */
+/* Which calls wait, and for what. */
 #include <stdlib.h>
 
 #include "book.h"

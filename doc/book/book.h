@@ -4,7 +4,7 @@
 
 #include <starling.h>
 
-/* Waits for all work, says what went wrong, stops; what main returns. */
+/* Waits for all work, prints an error, stops; returns the exit status of main. */
 static inline int finish(void)
 {
 	bool ok = sl_wait_all() == SL_OK;
@@ -15,7 +15,7 @@ static inline int finish(void)
 
 enum { MAX_DEVICES = 8 };
 
-/* What a program that trains may be told; book.c reads it from the command line and starts the engine. */
+/* The options of a program that trains; book.c reads them from the command line and starts the engine. */
 struct options {
 	int64_t limit;      /* images to train and to test with */
 	int64_t epochs, batch_size;

@@ -1,4 +1,4 @@
-/* Copies of parameters, sums over devices, parts of a batch: each by itself, in small. */
+/* Copies of parameters, sums over devices, parts of a batch: each by itself, on small tensors. */
 #include "book.h"
 
 int main(void)

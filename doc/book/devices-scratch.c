@@ -39,7 +39,7 @@ static void get_params(sl_tensor *const *params, sl_device device, sl_tensor **c
 
 /* ---- sums ------------------------------------------------------------------------------------------------------- */
 
-/* Replaces each of n tensors, one a device, by the sum of all. */
+/* Replaces each of n tensors, one on each device, by the sum of all. */
 static void allreduce(sl_tensor *const *t, int n)
 {
 	for (int i = 1; i < n; i++) sl_add_(t[0], sl_copy_to(t[i], sl_tensor_device(t[0])));
@@ -48,7 +48,7 @@ static void allreduce(sl_tensor *const *t, int n)
 
 /* ---- parts ------------------------------------------------------------------------------------------------------ */
 
-/* Cuts a batch into n equal parts, and sends each to its device. */
+/* Splits a batch into n equal parts, and sends each to its device. */
 static void split(sl_tensor *batch, const sl_device *devices, int n, sl_tensor **parts)
 {
 	int64_t rows = sl_tensor_shape(batch).dim[0] / n;

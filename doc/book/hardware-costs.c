@@ -1,4 +1,4 @@
-/* The prices of this machine: an operation, a task, an arithmetic operation, a byte. */
+/* The costs on this machine: an operation, a wait, an arithmetic operation, a byte. */
 #include <math.h>
 
 #include "book.h"

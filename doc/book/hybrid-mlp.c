@@ -1,4 +1,4 @@
-/* A network for one row of numbers, imperatively and hybridised: what it says, how long it takes, in how many tasks. */
+/* A network for one row of numbers, imperatively and hybridised: its result, its time, its number of tasks. */
 #include "book.h"
 
 enum { CALLS = 1000 };

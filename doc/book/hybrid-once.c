@@ -1,4 +1,4 @@
-/* A block of one's own, hybridised: its forward runs once, whatever it prints on the way. */
+/* A block of your own, hybridised: its forward runs once, with everything that it prints. */
 #include <stdlib.h>
 
 #include "book.h"

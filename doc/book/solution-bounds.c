@@ -1,4 +1,4 @@
-/* The bound on run-ahead: what a small one, the default and a large one mean for tasks, memory and time. */
+/* The bound on run-ahead: tasks, memory and time with a small one, with the default and with a large one. */
 #include "book.h"
 
 enum { TIMES = 300 };

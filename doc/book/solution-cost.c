@@ -1,4 +1,4 @@
-/* What one small operation costs the program that asks for it, and the engine that does it. */
+/* The cost of a small operation for the program that asks for it, and for the engine that does it. */
 #include <math.h>
 
 #include "book.h"

@@ -1,4 +1,4 @@
-/* What the compiler's passes are worth: operations and tasks of a small convolutional network without some of them. */
+/* What the compiler's passes gain: operations and tasks of a small convolutional network without some of them. */
 #include "book.h"
 
 static sl_block *network(void)

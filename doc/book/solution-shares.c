@@ -1,4 +1,4 @@
-/* Devices of unequal speed: shares of a batch that are given, and shares that are measured. */
+/* Devices of unequal speed: shares of a batch by given weights, and by measured speed. */
 #include "book.h"
 
 enum { ROWS = 128, N = 2 };
@@ -22,7 +22,7 @@ int main(void)
 		sl_split_and_load(batch, devices, N, parts, .weights = ((double[]){3, 1}));
 		show("three to one", parts);
 
-		sl_tensor *w = sl_ones(SL_SHAPE(512, 512)); /* work, whose time is taken */
+		sl_tensor *w = sl_ones(SL_SHAPE(512, 512)); /* work whose time is measured */
 		for (int i = 0; i < 200; i++) SL_SCOPE
 			for (int d = 0; d < N; d++) sl_dot(sl_place(parts[d], devices[d]), sl_place(w, devices[d]));
 		sl_balance_update(balance);
