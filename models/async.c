@@ -274,8 +274,8 @@ static const struct drv_experiment experiments[] = {
 enum { KEY_REPEAT = 0x200, KEY_BATCHES };
 
 static const struct argp_option options[] = {
-        {"repeat", KEY_REPEAT, "N", 0, "How often plus-one adds (default: 1000)", 1},
-        {"batches", KEY_BATCHES, "N", 0, "Batches that memory trains on (default: 100)", 1},
+        {"repeat", KEY_REPEAT, "N", 0, "Number of additions in plus-one (default: 1000)", 1},
+        {"batches", KEY_BATCHES, "N", 0, "Number of batches in memory (default: 100)", 1},
         {0},
 };
 
@@ -294,7 +294,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->batches = drv_int(state, "--batches", arg, 1, 1000000000);
 		return 0;
 	case ARGP_KEY_END:
-		if (o->common.ndevices > 1) argp_error(state, "--device: one device will do");
+		if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -305,7 +305,7 @@ static const struct argp argp = {
         .options = options,
         .parser = parse_option,
         .children = drv_experiments_children,
-        .doc = "Shows what asynchronous computation is, and what waiting costs: all experiments, or those named.\v"
+        .doc = "Shows asynchronous execution and the cost of waiting: all experiments, or those named.\v"
                "Exit status: 0 if all went well, 1 after an error, 2 if the command line is "
                "wrong, " DRV_INTERRUPTED_STATUS ".",
 };

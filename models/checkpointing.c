@@ -15,11 +15,12 @@ enum { KEY_CHECKPOINT = 0x400, KEY_EVERY, KEY_KEEP, KEY_RESUME };
 
 static const struct argp_option options[] = {
         {"checkpoint", KEY_CHECKPOINT, "DIR", 0,
-         "Write checkpoints to this folder while training goes on, at its end, and after SIGINT or SIGTERM", 2},
-        {"every", KEY_EVERY, "N[s|steps|epochs]", 0, "How often: seconds, steps or epochs (default: 1 epoch)", 2},
-        {"keep", KEY_KEEP, "N", 0, "So many checkpoints, the newest (default: 3)", 2},
+         "Write checkpoints to this folder during training, at its end, and after SIGINT or SIGTERM", 2},
+        {"every", KEY_EVERY, "N[s|steps|epochs]", 0,
+         "Interval of checkpoints in seconds, steps or epochs (default: 1 epoch)", 2},
+        {"keep", KEY_KEEP, "N", 0, "Keep the newest N checkpoints (default: 3)", 2},
         {"resume", KEY_RESUME, "auto", OPTION_ARG_OPTIONAL,
-         "Go on with the newest checkpoint in DIR, on any devices; with auto, begin if there is none", 2},
+         "Continue from the newest checkpoint in DIR, on any devices; with auto, start anew if there is none", 2},
         {0},
 };
 
@@ -62,13 +63,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->folder = arg;
 		return 0;
 	case KEY_EVERY:
-		if (!parse_every(o, arg)) argp_error(state, "--every: \"%s\" is none of 30s, 100steps, 2epochs", arg);
+		if (!parse_every(o, arg))
+			argp_error(state, "--every: \"%s\" must be like 30s, 100steps or 2epochs", arg);
 		return 0;
 	case KEY_KEEP:
 		o->keep = (int)drv_int(state, "--keep", arg, 1, 1000000);
 		return 0;
 	case KEY_RESUME:
-		if (arg && strcmp(arg, "auto")) argp_error(state, "--resume: \"%s\" is not auto", arg);
+		if (arg && strcmp(arg, "auto")) argp_error(state, "--resume: \"%s\" must be auto", arg);
 		o->resume = true;
 		o->if_there = arg != NULL;
 		return 0;
@@ -97,10 +99,10 @@ bool drv_checkpoint_ready(const struct drv_checkpoint_options *o)
 	}
 	int count = sl_checkpoint_count(o->folder);
 	if (count && !o->resume)
-		drv_error("%s has checkpoints of an earlier run: go on with --resume, or name another folder",
+		drv_error("%s has checkpoints of an earlier run: continue it with --resume, or name another folder",
 		          o->folder);
 	else if (!count && o->resume && !o->if_there)
-		drv_error("--resume: %s has no checkpoints; --resume=auto begins then", o->folder);
+		drv_error("--resume: %s has no checkpoints; --resume=auto would start a new run", o->folder);
 	else
 		return true;
 	return false;
@@ -271,7 +273,7 @@ bool drv_checkpoint_open(struct drv_training *t)
 	c->note = json_loads(sl_checkpoint_note(c->from), 0, NULL);
 	const char *program = json_string_value(json_object_get(c->note, "program"));
 	if (!program || strcmp(program, t->program)) {
-		drv_error("--resume: %s is of %s, this is %s", sl_checkpoint_path(c->from),
+		drv_error("--resume: %s is a checkpoint of %s, this is %s", sl_checkpoint_path(c->from),
 		          program ? program : "another program", t->program);
 		return false;
 	}

@@ -18,9 +18,9 @@ static const struct argp_option options[] = {
         {"device", 'd', "LIST", 0, "Devices: cpu:0, gpu:0-3, auto (default: gpu:0 if there is one, else cpu:0)", 10},
         {"seed", KEY_SEED, "N", 0, "Seed of all random numbers (default: 0)", 10},
         {"json", KEY_JSON, "FILE", 0,
-         "Write the results as JSON; - is standard output, lines then go to standard error", 20},
+         "Write the results as JSON; - is standard output, and text goes to standard error then", 20},
         {"quiet", 'q', NULL, 0, "Print errors only", 20},
-        {"stats", KEY_STATS, NULL, 0, "Print what the runtime did, at the end, on standard error", 20},
+        {"stats", KEY_STATS, NULL, 0, "At the end, print statistics of the runtime on standard error", 20},
         {0},
 };
 
@@ -29,7 +29,7 @@ static void parse_devices(struct argp_state *state, struct drv_options *o, const
 {
 	o->ndevices = sl_device_parse(text, o->devices, DRV_MAX_DEVICES);
 	if (o->ndevices == 0)
-		argp_error(state, "--device: \"%s\" is no list of devices such as cpu:0,cpu:1 or gpu:0-3 or auto",
+		argp_error(state, "--device: \"%s\" is not a list of devices such as cpu:0,cpu:1 or gpu:0-3 or auto",
 		           text);
 	if (o->ndevices > DRV_MAX_DEVICES) argp_error(state, "--device: at most %d devices", DRV_MAX_DEVICES);
 	for (int i = 0; i < o->ndevices; i++)
@@ -87,10 +87,10 @@ int64_t drv_int(struct argp_state *state, const char *option, const char *text, 
 	long long v = strtoll(text, &end, 10);
 	if (errno || end == text || *end || v < low || v > high) {
 		if (high == INT64_MAX)
-			argp_error(state, "%s: \"%s\" is no whole number of at least %lld", option, text,
+			argp_error(state, "%s: \"%s\" is not a whole number of at least %lld", option, text,
 			           (long long)low);
 		else
-			argp_error(state, "%s: \"%s\" is no whole number from %lld to %lld", option, text,
+			argp_error(state, "%s: \"%s\" is not a whole number from %lld to %lld", option, text,
 			           (long long)low, (long long)high);
 	}
 	return v;
@@ -102,7 +102,7 @@ double drv_real(struct argp_state *state, const char *option, const char *text, 
 	errno = 0;
 	double v = strtod(text, &end);
 	if (errno || end == text || *end || !(v >= low && v <= high))
-		argp_error(state, "%s: \"%s\" is no number from %g to %g", option, text, low, high);
+		argp_error(state, "%s: \"%s\" is not a number from %g to %g", option, text, low, high);
 	return v;
 }
 

@@ -47,21 +47,21 @@ enum {
 
 static const struct argp_option argp_options[] = {
 	{"text", KEY_TEXT, "FILE", 0, "The text to learn; its last tenth is held out (default: " DEFAULT_TEXT ")", 1},
-	{"iterations", 'n', "N", 0, "Training steps; 0: none (default: 2000)", 1},
-	{"batch-size", 'b', "N", 0, "Pieces of text in a step (default: 12)", 1},
+	{"iterations", 'n', "N", 0, "Number of training steps; 0: none (default: 2000)", 1},
+	{"batch-size", 'b', "N", 0, "Number of pieces of text in a step (default: 12)", 1},
 	{"lr", KEY_LR, "X", 0, "Learning rate, after 100 steps, before it falls to a tenth (default: 0.001)", 1},
-	{"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints each N steps (default: 250)", 1},
-	{"layers", KEY_LAYERS, "N", 0, "Layers (default: 4)", 2},
-	{"heads", KEY_HEADS, "N", 0, "Heads of attention in each (default: 4)", 2},
+	{"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints every N steps (default: 250)", 1},
+	{"layers", KEY_LAYERS, "N", 0, "Number of layers (default: 4)", 2},
+	{"heads", KEY_HEADS, "N", 0, "Number of attention heads in each layer (default: 4)", 2},
 	{"width", KEY_WIDTH, "N", 0, "Numbers for each byte, a multiple of the heads (default: 128)", 2},
-	{"context", KEY_CONTEXT, "N", 0, "Bytes that a prediction sees (default: 64)", 2},
-	{"generate", KEY_GENERATE, "N", 0, "Then write N bytes (default: 0)", 3},
-	{"prompt", KEY_PROMPT, "TEXT", 0, "The text that they go on with (default: a new line)", 3},
-	{"temperature", KEY_TEMPERATURE, "X", 0, "How surprising they are: 1 as learnt (default: 0.8)", 3},
-	{"checkpoint", KEY_CHECKPOINT, "DIR", 0, "Write checkpoints to this folder, of which 3 are kept", 4},
-	{"resume", KEY_RESUME, NULL, 0, "Go on with the newest checkpoint in DIR, or begin if there is none", 4},
+	{"context", KEY_CONTEXT, "N", 0, "Number of bytes that a prediction sees (default: 64)", 2},
+	{"generate", KEY_GENERATE, "N", 0, "After training, write N bytes of text (default: 0)", 3},
+	{"prompt", KEY_PROMPT, "TEXT", 0, "The text that the written bytes continue (default: a new line)", 3},
+	{"temperature", KEY_TEMPERATURE, "X", 0, "Temperature of the written text: 1 as learnt, lower is less surprising (default: 0.8)", 3},
+	{"checkpoint", KEY_CHECKPOINT, "DIR", 0, "Write checkpoints to this folder, and keep the newest 3", 4},
+	{"resume", KEY_RESUME, NULL, 0, "Continue from the newest checkpoint in DIR, or start anew if there is none", 4},
 	{"save", KEY_SAVE, "FILE", 0, "Write the parameters to this file, as safetensors, at the end", 4},
-	{"load", KEY_LOAD, "FILE", 0, "Begin with the parameters in this file", 4},
+	{"load", KEY_LOAD, "FILE", 0, "Start with the parameters in this file", 4},
 	{0},
 };
 
@@ -69,7 +69,7 @@ static void complete(struct argp_state *state, struct options *o)
 {
 	if (o->size.width % o->size.heads) argp_error(state, "--width must be a multiple of --heads");
 	if (o->resume && !o->checkpoint) argp_error(state, "--resume: needs --checkpoint DIR");
-	if (o->common.ndevices > 1) argp_error(state, "--device: one device will do");
+	if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
 }
 
 static error_t parse_text(int key, char *arg, struct options *o)

@@ -368,8 +368,8 @@ static const struct drv_experiment experiments[] = {
 enum { KEY_REPEAT = 0x200, KEY_OUTPUT };
 
 static const struct argp_option options[] = {
-        {"repeat", KEY_REPEAT, "N", 0, "How often network runs (default: 1000)", 1},
-        {"output", KEY_OUTPUT, "DIR", 0, "Folder that export writes its files to, and leaves them in", 1},
+        {"repeat", KEY_REPEAT, "N", 0, "Number of runs in network (default: 1000)", 1},
+        {"output", KEY_OUTPUT, "DIR", 0, "Folder for the files of export, which stay there", 1},
         {0},
 };
 
@@ -388,7 +388,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->output = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (o->common.ndevices > 1) argp_error(state, "--device: one device will do");
+		if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -65,8 +65,8 @@ static int demo(const struct drv_options *o)
 enum { KEY_DEMO = 0x200, KEY_HYBRID };
 
 static const struct argp_option options[] = {
-        {"hybrid", KEY_HYBRID, NULL, 0, "The same network from blocks, each step as one program; on one device", 1},
-        {"demo", KEY_DEMO, NULL, 0, "Show get_params, allreduce and split_and_load at work, and end", 1},
+        {"hybrid", KEY_HYBRID, NULL, 0, "Make the network of blocks, each step one program; on one device", 1},
+        {"demo", KEY_DEMO, NULL, 0, "Show what get_params, allreduce and split_and_load do, and exit", 1},
         {0},
 };
 
@@ -77,7 +77,7 @@ static void check_options(struct argp_state *state, const struct options *o)
 	if (n > 1 && o->train.batch_size % n && !o->demo)
 		argp_error(state, "--batch-size: %lld rows cannot be split equally over %d devices",
 		           (long long)o->train.batch_size, n);
-	if (n > 1 && o->hybrid) argp_error(state, "--hybrid: one device will do, %d are named", n);
+	if (n > 1 && o->hybrid) argp_error(state, "--hybrid: only one device is possible, not %d", n);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -120,7 +120,7 @@ static int run(const struct options *o)
 	if (o->demo) return demo(&o->common);
 	if (o->hybrid) return drv_train_block("lenet", "LeNet", &o->common, &o->train, &blocks);
 	if (sl_dist_size() == 1) return train_lenet(&o->common, &o->train);
-	drv_error("from scratch LeNet trains in one process; --hybrid trains in several");
+	drv_error("LeNet from scratch trains in one process only; --hybrid trains in several");
 	return DRV_ERROR;
 }
 

@@ -18,7 +18,7 @@ static enum drv_mode parse_mode(struct argp_state *state, const char *text)
 {
 	for (int i = 0; i < DRV_MODE_COUNT; i++)
 		if (!strcmp(text, drv_mode_names[i])) return (enum drv_mode)i;
-	argp_error(state, "--mode: \"%s\" is neither eager nor hybrid nor step", text);
+	argp_error(state, "--mode: \"%s\" must be eager, hybrid or step", text);
 	return DRV_EAGER;
 }
 
@@ -34,7 +34,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->how.mode = parse_mode(state, arg);
 		return 0;
 	case ARGP_KEY_END:
-		if (o->common.ndevices > 1) argp_error(state, "--device: one device will do");
+		if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -43,7 +43,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
         {"mode", 'm', "MODE", 0,
-         "How it runs (default: step): eager, call by call; hybrid, forward and backward as programs; step, a whole "
+         "How to run (default: step): eager, call by call; hybrid, forward and backward as programs; step, a whole "
          "step as one program",
          1},
         {0},

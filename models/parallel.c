@@ -308,7 +308,7 @@ static bool start(struct drv_options *o)
 	o->devices[0] = sl_cpu(0);
 	o->devices[1] = gpu ? sl_gpu(0) : sl_cpu(1);
 	if (gpu) return true;
-	drv_print(o, "no GPU here: cpu:0 and cpu:1, with half the cores each, take the places of CPU and GPU\n");
+	drv_print(o, "no GPU here: cpu:0 and cpu:1, with half the cores each, replace CPU and GPU\n");
 	sl_shutdown();
 	return drv_start(o);
 }
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
 	drv_parse(&argp, argc, argv, &o);
 	int status = start(&o.common) ? drv_run_experiments(&o.experiments, &o.common, &o) : DRV_ERROR;
 	if (wrong && status == DRV_OK) {
-		drv_error("a result was not that of the serial program");
+		drv_error("a result differs from that of the serial program");
 		status = DRV_ERROR;
 	}
 	return drv_stop(&o.common, status);

@@ -56,18 +56,19 @@ static int demo(const struct drv_options *o)
 enum { KEY_DEMO = 0x200, KEY_HYBRID, KEY_EAGER, KEY_SHARDS, KEY_BY_SPEED, KEY_SYNC_NORM };
 
 static const struct argp_option options[] = {
-        {"hybrid", KEY_HYBRID, NULL, 0, "Forward and backward of each shard as programs", 1},
-        {"eager", KEY_EAGER, NULL, 0, "Call by call (default: each shard's part of a step as one program)", 1},
-        {"shards", KEY_SHARDS, "N", 0, "Parts of a batch (default: one a device)", 1},
+        {"hybrid", KEY_HYBRID, NULL, 0, "Run forward and backward of each shard as programs", 1},
+        {"eager", KEY_EAGER, NULL, 0, "Run call by call (default: each shard's part of a step as one program)", 1},
+        {"shards", KEY_SHARDS, "N", 0, "Number of parts of a batch (default: one for each device)", 1},
         {"by-speed", KEY_BY_SPEED, NULL, 0,
-         "Parts in proportion to the devices' measured speed, looked at again and again (default with devices of several "
+         "Split batches in proportion to the measured speed of the devices, repeatedly (default with devices of "
+         "several "
          "kinds)",
          1},
         {"sync-norm", KEY_SYNC_NORM, NULL, 0,
-         "Batch normalisation over all parts of a batch together, as if it were not cut; steps are made call by call then "
+         "Normalise over all parts of a batch together, as if it were not split; then steps run call by call "
          "(default: each part by itself)",
          1},
-        {"demo", KEY_DEMO, NULL, 0, "Show how a batch and a weight lie on the devices, and end", 1},
+        {"demo", KEY_DEMO, NULL, 0, "Show how a batch and a weight are placed on the devices, and exit", 1},
         {0},
 };
 

@@ -14,17 +14,17 @@ static const struct argp_option options[] = {
         {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2; resnet18: 0.1)", 1},
         {"epochs", 'e', "N", 0, "Epochs (default: 10)", 1},
         {"fastest", KEY_FASTEST, NULL, 0,
-         "With several devices: try the first one alone and all of them, and keep to what is faster", 1},
+         "With several devices: try the first one alone and all of them, and continue with the faster", 1},
         {"distributed", KEY_DISTRIBUTED, NULL, 0,
-         "Be one of several processes that train together; sl-launch, mpirun or others start them", 1},
-        {"data", KEY_DATA, "DIR", 0, "Folder of the four IDX files, gzipped or not (default: " SL_FASHION_MNIST_DIR ")",
-         1},
-        {"limit", KEY_LIMIT, "N", 0, "Use the first N images only, for training and for testing", 1},
+         "Train together with other processes; sl-launch, mpirun or another launcher starts them", 1},
+        {"data", KEY_DATA, "DIR", 0,
+         "Folder with the four IDX files, gzipped or not (default: " SL_FASHION_MNIST_DIR ")", 1},
+        {"limit", KEY_LIMIT, "N", 0, "Use only the first N images, for training and for testing", 1},
         {"plot", KEY_PLOT, "FILE", 0,
          "Draw loss and accuracy after each epoch, with gnuplot: FILE.svg or FILE.png; - as text; window", 20},
         {"log", KEY_LOG, "FILE.csv", 0, "Write a line of figures after each epoch", 20},
         {"watch", KEY_WATCH, "FILE.html", 0,
-         "Write a page of curves and machine use, anew about once a second; a browser that shows it follows", 20},
+         "Write a page of curves and machine use, about once a second; a browser that shows it reloads it", 20},
         {"tensorboard", KEY_TENSORBOARD, "DIR", 0, "Write event files into DIR, for TensorBoard", 20},
         {0},
 };
@@ -62,7 +62,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->limit = drv_int(state, "--limit", arg, 1, INT64_MAX);
 		return 0;
 	case KEY_PLOT:
-		if (!drv_plot_path(arg)) argp_error(state, "--plot: \"%s\" is none of " DRV_PLOT_PATHS, arg);
+		if (!drv_plot_path(arg)) argp_error(state, "--plot: \"%s\" must be " DRV_PLOT_PATHS, arg);
 		o->plot = arg;
 		return 0;
 	case KEY_LOG:

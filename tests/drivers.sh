@@ -32,13 +32,13 @@ complains 'neither eager nor hybrid nor step'
 run 2 "$lenet" --device cpu:0,cpu:1 --batch-size 255
 complains '255 rows cannot be split equally over 2 devices'
 run 2 "$lenet" --device cpu:0,cpu:1 --hybrid
-complains 'one device will do'
+complains 'only one device is possible'
 
 echo "--- errors at run time"
 run 1 "$lenet" --data "$tmp/nowhere"
 complains "$tmp/nowhere"
 run 1 "$lenet" --device gpu:99
-complains 'gpu:99 is not there'
+complains 'gpu:99 does not exist'
 run 1 "$lenet" --device cpu:0,cpu:1 --limit 1
 complains 'too few for 2 devices'
 run 1 "$lenet" --json "$tmp/nowhere/results.json"
@@ -153,7 +153,7 @@ complains '30s, 100steps'
 run 1 "$lenet" --device cpu:0 --limit 600 --batch-size 50 --checkpoint "$tmp/run" --resume
 complains 'batch size: 100 in the file, 50 here'
 run 1 "$mlp" --limit 600 --checkpoint "$tmp/run" --resume
-complains 'is of lenet, this is mlp'
+complains 'is a checkpoint of lenet, this is mlp'
 run 1 "$lenet" --hybrid --limit 600 --batch-size 100 --checkpoint "$tmp/run" --resume
 complains 'there is no network in the file'
 run 0 "$lenet" --device cpu:0,cpu:1 --limit 600 --batch-size 100 --epochs 3 --checkpoint "$tmp/run" --resume=auto

@@ -62,7 +62,7 @@ rm -r "$tmp/bin"
 run 0 "$plot" --help
 says 'RUN\.json'
 run 2 "$plot"
-complains 'which runs'
+complains 'no runs are given'
 run 2 "$plot" a.json -o curve.gif
 complains 'curve.gif.*FILE\.svg'
 mkdir "$tmp/bin"
@@ -134,7 +134,7 @@ run 1 "$plot" "$tmp/none.json"
 complains 'none\.json'
 printf '{"program": "mlp",\n "epochs": [' >"$tmp/cut.json"
 run 1 "$plot" "$tmp/cut.json"
-complains 'cut\.json:2:[0-9]+: is no JSON'
+complains 'cut\.json:2:[0-9]+: is not JSON'
 echo '[1, 2]' >"$tmp/list.json"
 run 1 "$plot" "$tmp/mlp.json" "$tmp/list.json"
 complains 'list\.json: holds no epochs'

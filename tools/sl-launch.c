@@ -281,7 +281,8 @@ static int number(struct argp_state *state, const char *name, const char *text, 
 {
 	char *end;
 	long v = strtol(text, &end, 10);
-	if (!*text || *end || v < low || v > high) argp_error(state, "%s: \"%s\" is no number from %d to %d", name, text, low, high);
+	if (!*text || *end || v < low || v > high)
+		argp_error(state, "%s: \"%s\" is not a number from %d to %d", name, text, low, high);
 	return (int)v;
 }
 
@@ -303,7 +304,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which program?");
+		argp_error(state, "no program is given");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -312,8 +313,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
         {"ranks", 'n', "N", 0, "Start N processes (default: 2)", 1},
-        {"restarts", KEY_RESTARTS, "N", 0, "Start all again, up to N times, after one has failed", 1},
-        {"no-bind", KEY_NO_BIND, NULL, 0, "Let all use all cores, instead of dealing them out", 1},
+        {"restarts", KEY_RESTARTS, "N", 0, "Start all processes again, up to N times, after one has failed", 1},
+        {"no-bind", KEY_NO_BIND, NULL, 0, "Let every process use all cores, instead of dividing them", 1},
         {0},
 };
 
@@ -324,10 +325,10 @@ static const struct argp argp = {
         .parser = parse_option,
         .args_doc = "PROGRAM [ARGUMENT...]",
         .doc = "Starts a program as several processes on this machine that train together.\v"
-               "Each line that they print begins with the rank of its process.  When one fails, the others get "
-               "SL_DIST_TIMEOUT seconds to say so, and are ended then.  With --restarts, a program that writes "
-               "checkpoints should go on with the last one by itself.  SIGINT and SIGTERM are passed on; what has not ended a "
-               "minute later, or at a second one, is ended.\n\n"
+               "Each line that they print begins with the rank of its process.  When one process fails, the others get "
+               "SL_DIST_TIMEOUT seconds to report that, and are killed then.  With --restarts, a program that writes "
+               "checkpoints should resume from the last one by itself.  SIGINT and SIGTERM are passed on; processes "
+               "that have not ended a minute later, or at a second signal, are killed.\n\n"
                "  sl-launch -n 4 ./program\n\n"
                "Exit status: 0 if all went well, 1 if a process failed, 2 if the command line is wrong, 128 and its "
                "number after a signal.",

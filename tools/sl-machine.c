@@ -235,8 +235,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
         {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0},
         {"force", 'f', NULL, 0, "Measure even though other programs use the machine", 0},
-        {"models", 'm', "DIR", 0, "Note that StarPU has recorded times in DIR (a STARPU_HOME): they replace estimates",
-         0},
+        {"models", 'm', "DIR", 0,
+         "Refer to times that StarPU has recorded in DIR (a STARPU_HOME): they replace estimates", 0},
         {0},
 };
 
@@ -244,7 +244,8 @@ static const struct argp argp = {
         .options = options,
         .parser = parse_option,
         .doc = "Measures this machine and writes its description, for sl-simulate --machine FILE.\v"
-               "Other programs must not use the machine meanwhile: it refuses to measure where they do.  Exit status: "
+               "Other programs must not use the machine meanwhile: if they do, sl-machine refuses to measure.  Exit "
+               "status: "
                "0 if all went well, 1 after an error, "
                "2 if the command line is wrong.\n\nExample:\n  sl-machine --output here && sl-simulate --machine "
                "./here lenet "

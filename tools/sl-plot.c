@@ -107,7 +107,7 @@ static bool read_run(struct run *r, const char *path)
 	json_t *root = json_load_file(path, 0, &error);
 	if (!root) {
 		if (error.line > 0)
-			drv_error("%s:%d:%d: is no JSON: %s", path, error.line, error.column, error.text);
+			drv_error("%s:%d:%d: is not JSON: %s", path, error.line, error.column, error.text);
 		else
 			drv_error("%s", error.text); /* names the file */
 		return false;
@@ -222,7 +222,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct options *o = state->input;
 	switch (key) {
 	case 'o':
-		if (!drv_plot_path(arg)) argp_error(state, "--output: \"%s\" is none of " DRV_PLOT_PATHS, arg);
+		if (!drv_plot_path(arg)) argp_error(state, "--output: \"%s\" must be " DRV_PLOT_PATHS, arg);
 		o->output = arg;
 		return 0;
 	case ARGP_KEY_ARG:
@@ -230,7 +230,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->files[o->nfiles++] = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which runs?");
+		argp_error(state, "no runs are given");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -238,7 +238,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-        {"output", 'o', "FILE", 0, "Draw into FILE.svg or FILE.png; - as text (the default, if gnuplot is there); window", 1},
+        {"output", 'o', "FILE", 0,
+         "Draw to FILE.svg or FILE.png; - as text (the default, if gnuplot is installed); window", 1},
         {0},
 };
 
@@ -247,8 +248,9 @@ static const struct argp argp = {
         .parser = parse_option,
         .args_doc = "RUN.json...",
         .doc = "Compares training runs: loss and accuracy over epochs and over seconds.\v"
-               "RUN.json is what lenet, mlp or resnet18 wrote with --json.  Prints a line for each run, then draws with "
-               "gnuplot if it is there.\n\n"
+               "RUN.json is a file that lenet, mlp or resnet18 wrote with --json.  Prints a line for each run, then "
+               "draws "
+               "with gnuplot if it is installed.\n\n"
                "  mlp --mode eager --json eager.json\n"
                "  mlp --mode step --json step.json\n"
                "  sl-plot eager.json step.json -o modes.svg\n\n"

@@ -35,17 +35,17 @@ enum { KEY_REPEAT = 0x200, KEY_NODE, KEY_IMPERATIVE, KEY_PROFILE, KEY_BENCHMARK,
 
 static const struct argp_option argp_options[] = {
 	{"input", 'i', "[NAME=]FILE", 0,
-	 "Feed this file to the input NAME (may be left out if there is one): .npy, or raw elements, which need --shape", 1},
-	{"shape", 's', "[NAME=]N,N...", 0, "The shape of an input in a raw file; with --benchmark or --profile, of one that is made up of random numbers", 1},
-	{"type", 't', "[NAME=]TYPE", 0, "Its data type: float32 (default), float64, int32, uint8", 1},
-	{"output", 'o', "FILE", 0, "Write the result to FILE, as .npy if it is named so, else raw; without it, print it", 2},
-	{"node", KEY_NODE, "NAME", 0, "The result is that of this node, not of the last", 2},
-	{"repeat", KEY_REPEAT, "N", 0, "Run it N times and print how long a run takes", 2},
+	 "Read the input NAME (may be left out if there is only one) from FILE: .npy, or raw elements, which need --shape", 1},
+	{"shape", 's', "[NAME=]N,N...", 0, "The shape of an input in a raw file; with --benchmark or --profile, of an input of random numbers", 1},
+	{"type", 't', "[NAME=]TYPE", 0, "Its data type: float32 (default), float64, float16, bfloat16, int64, int32, uint8, bool", 1},
+	{"output", 'o', "FILE", 0, "Write the result to FILE, as .npy if that is its extension, else raw (default: print it)", 2},
+	{"node", KEY_NODE, "NAME", 0, "Return the result of this node instead of the last one", 2},
+	{"repeat", KEY_REPEAT, "N", 0, "Run the network N times and print how long a run takes", 2},
 	{"imperative", KEY_IMPERATIVE, NULL, 0, "Run node by node instead of compiling the network", 2},
 	{"profile", KEY_PROFILE, NULL, 0, "Print the time of each operation of the network", 2},
 	{"benchmark", KEY_BENCHMARK, "N,N...", OPTION_ARG_OPTIONAL,
-	 "Print percentiles of a run's time and rows a second, for batches of so many rows (default: as many as the inputs have)", 3},
-	{"threads", KEY_THREADS, "N", 0, "So many threads call the network at once (default: 1)", 3},
+	 "Print percentiles of a run's time and rows per second, for batches of N rows (default: as many as the inputs have)", 3},
+	{"threads", KEY_THREADS, "N", 0, "Call the network from N threads at the same time (default: 1)", 3},
 	{"seconds", KEY_SECONDS, "S", 0, "Measure each batch for so long (default: 2), or --repeat runs of each thread", 3},
 	{0},
 };
@@ -83,7 +83,8 @@ static void parse_shape(struct argp_state *state, struct input *in, char *text)
 static enum sl_dtype parse_type(struct argp_state *state, const char *text)
 {
 	enum sl_dtype dtype = sl_dtype_named(text);
-	if (dtype == SL_DTYPE_DEFAULT) argp_error(state, "--type: \"%s\" is no data type, as float32, int32 or bfloat16 are", text);
+	if (dtype == SL_DTYPE_DEFAULT)
+		argp_error(state, "--type: \"%s\" is not a data type such as float32, int32 or bfloat16", text);
 	return dtype;
 }
 
@@ -131,13 +132,14 @@ static void complete(struct argp_state *state, struct options *o)
 {
 	if (!o->symbol) argp_error(state, "no model is given");
 	if (!is_onnx(o)) complete_names(state, o);
-	else if (o->params) argp_error(state, "an ONNX model has its parameters in it: PARAMS is not needed");
+	else if (o->params)
+		argp_error(state, "an ONNX model contains its parameters: PARAMS is not needed");
 	if (!o->ninputs) argp_error(state, "no input is given");
 	for (int i = 0; i < o->ninputs; i++) {
 		if (!o->inputs[i].file && !made_up(o, &o->inputs[i])) argp_error(state, "--input is missing for %s", o->inputs[i].name ? o->inputs[i].name : "the shape");
 		if (o->ninputs > 1 && !o->inputs[i].name) argp_error(state, "with several inputs each needs its name: --input NAME=FILE");
 	}
-	if (o->common.ndevices > 1) argp_error(state, "--device: one device will do");
+	if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
 	if (!o->benchmark && (o->plan.threads || !isnan(o->plan.seconds)))
 		argp_error(state, "--threads and --seconds belong to --benchmark");
 	if (o->benchmark && o->profile) argp_error(state, "--benchmark and --profile exclude each other");
@@ -239,7 +241,7 @@ static sl_tensor *read_input(const struct input *in)
 	if (!in->file) return make_input(in);
 	if (in->has_shape) return read_raw(in);
 	if (ends(in->file, ".npy")) return sl_load_npy(in->file);
-	drv_error("%s: is no .npy file; a raw one needs --shape", in->file);
+	drv_error("%s: is not a .npy file; a raw file needs --shape", in->file);
 	return NULL;
 }
 
@@ -317,9 +319,9 @@ static const struct argp argp = {
         .args_doc = "MODEL [PARAMS]",
         .children = children,
         .doc = "Runs a network that sl_export or MXNet has exported, or an ONNX model.\v"
-               "MODEL is a file such as my_mlp-symbol.json, or my_mlp alone; PARAMS the values of its parameters "
-               "(default: "
-               "my_mlp-0000.params beside it).  Or it is a file such as my_mlp.onnx, which has all in it.\n\n"
+               "MODEL is a file such as my_mlp-symbol.json, or my_mlp alone; PARAMS is a file with the "
+               "values of its parameters (default: my_mlp-0000.params beside it).  Or MODEL is a file such as "
+               "my_mlp.onnx, which contains everything.\n\n"
                "  sl-run my_mlp --input x.npy --output y.npy\n"
                "  sl-run my_mlp --input data=x.raw --shape data=1,512 --repeat 1000\n"
                "  sl-run my_mlp --shape 1,512 --benchmark=1,8,32 --threads 4\n\n"

@@ -148,18 +148,19 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option options[] = {
-        {"ops", KEY_OPS, NULL, 0, "List the operations instead: inputs, what they compute, attributes", 1},
-        {"load", KEY_LOAD, "LIBRARY", 0, "Load a shared library first, which registers operations (sl_op_register)", 1},
-        {"json", KEY_JSON, "FILE", 0, "Write it as JSON instead of printing it; - is standard output", 1},
+        {"ops", KEY_OPS, NULL, 0, "List the operations instead: inputs, results, attributes", 1},
+        {"load", KEY_LOAD, "LIBRARY", 0, "First load a shared library that registers operations (sl_op_register)", 1},
+        {"json", KEY_JSON, "FILE", 0, "Write the report as JSON instead of printing it; - is standard output", 1},
         {0},
 };
 
 static const struct argp argp = {
         .options = options,
         .parser = parse_option,
-        .doc = "Reports what Starling finds on this machine: the CPU, devices, memory, links and their measured speed, the kernels "
-               "picked for this CPU and why, libraries, settings, where calibration lies.\v"
-               "What it finds depends on the environment as programs do: STARPU_NCPU, STARPU_NCUDA, STARPU_SCHED, "
+        .doc = "Reports what Starling finds on this machine: the CPU, devices, memory, links and their measured speed, "
+               "the kernels "
+               "chosen for this CPU and why, libraries, settings, the folder of the calibration.\v"
+               "As for all programs, the result depends on the environment: STARPU_NCPU, STARPU_NCUDA, STARPU_SCHED, "
                "SL_GEMM and others.\n\n"
                "  sl-info\n  STARPU_NCPU=2 sl-info --json machine.json\n  sl-info --ops\n\n"
                "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong.",
