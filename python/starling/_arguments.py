@@ -1,4 +1,4 @@
-"""What the generated modules take from the others."""
+"""Names that the generated modules import from the others."""
 from ._core import NULL, axes_of, bad_argument, check, choice, ffi, here, lib, pair, raise_error, shape_of, text_of
 from ._tensor import Device, Tensor, device_of, dtype_of, wrap
 

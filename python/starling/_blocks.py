@@ -18,7 +18,7 @@ class Initializer:
 
 
 def initializer_of(value):
-    """An initialiser as C wants it; None is the layer's own."""
+    """The C structure of an initialiser; None is the layer's own initialiser."""
     if value is None:
         return (0, 0.0, 0, False)
     if not isinstance(value, Initializer):
@@ -41,7 +41,7 @@ class Parameter:
 
     @property
     def shape(self):
-        """The lengths of the axes; -1 where one is not known before the first input."""
+        """The lengths of the axes; -1 for a length that is not known before the first input."""
         return shape_from(lib.sl_param_shape(self._p))
 
     def data(self, device=None):
@@ -63,7 +63,7 @@ class Parameter:
         check(lib.sl_param_set_at(here(), self._p, (values if isinstance(values, Tensor) else array(values))._p))
 
     def on(self, x):
-        """The values where the input x is; what a block's forward calls."""
+        """The values on the device of the input x; for forward of a block."""
         p = lib.sl_param_use_at(here(), self._p, x._p)
         if not p:
             raise_error()
@@ -92,7 +92,7 @@ def _message(error):
 
 
 class _Callback:
-    """Around Python code that C has called: how deep this thread is, and what was raised."""
+    """Surrounds Python code that C has called: keeps how deep this thread is, and what was raised."""
 
     def __enter__(self):
         _callbacks_under_way.append(self)
@@ -145,7 +145,7 @@ def loss_function(loss):
 
 
 class Block:
-    """The base of networks and layers.  One of your own computes in forward, with operations and other blocks:
+    """The base of networks and layers.  A block of your own computes in forward, with operations and other blocks:
 
         class Net(starling.Block):
             def __init__(self):
@@ -218,7 +218,7 @@ class Block:
         return Parameter(p, self, self._kind)
 
     def forward(self, *inputs):
-        """Computes the result; blocks of one's own define it."""
+        """Computes the result; your own blocks define it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def __call__(self, *inputs):
@@ -237,7 +237,7 @@ class Block:
         return y if self._results is None else _nested.cut(y, self._results[self._key(inputs)])
 
     def _flat(self, inputs):
-        """The tensors among nested inputs; how they are nested is noted."""
+        """The tensors among nested inputs; records how they are nested."""
         leaves = []
         try:
             form = _nested.flatten(inputs, leaves)
@@ -306,7 +306,7 @@ class Block:
         check(lib.sl_freeze_at(here(), self._p, text_of(pattern, "pattern")))
 
     def unfreeze(self, pattern="*"):
-        """They are trained again."""
+        """Trains them again."""
         check(lib.sl_unfreeze_at(here(), self._p, text_of(pattern, "pattern")))
 
     def hybridize(self, active=True, *, static_alloc=False, static_shape=False, fallback=False, passes_off=0):
@@ -319,7 +319,7 @@ class Block:
         return captured(lambda file: lib.sl_summary_at(here(), file, self._p, shape_of(shape)))
 
     def save_params(self, path):
-        """Writes the parameters to a file; its name's end says which kind (.params, .safetensors)."""
+        """Writes the parameters to a file; the extension chooses the format (.params, .safetensors)."""
         check(lib.sl_save_params_at(here(), self._p, text_of(path, "path")))
 
     def load_params(self, path, *, lenient=False):
@@ -334,7 +334,7 @@ class Block:
         check(function(here(), self._p, text_of(path, "path"), options("sl_export_opts", **opts)))
 
     def export(self, prefix, *, shapes=None, dtype=None, epoch=0, training=False):
-        """Writes PREFIX-symbol.json and PREFIX-0000.params, as MXNet reads them."""
+        """Writes PREFIX-symbol.json and PREFIX-0000.params, in MXNet's format."""
         self._export(lib.sl_export_at, prefix, shapes, dtype, epoch, training)
 
     def export_onnx(self, path, *, shapes=None, dtype=None, training=False):
@@ -393,5 +393,5 @@ def load(symbol, inputs=None, params=None, *, output=None, lenient=False):
 
 
 def taken(block):
-    """A reference to a block for another one to take over; NULL for None."""
+    """A reference to a block that another block takes over; NULL for None."""
     return NULL if block is None else lib.sl_block_retain(_core.pointer("a block inside", block, Block))

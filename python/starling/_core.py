@@ -1,4 +1,4 @@
-"""What every module here stands on: the library, its errors as exceptions, places of calls, references to tensors."""
+"""The base of all modules: the library, its errors as exceptions, places of calls, references to tensors."""
 import os
 import sys
 import threading
@@ -11,7 +11,7 @@ NULL = ffi.NULL
 
 
 class Error(RuntimeError):
-    """What went wrong, as the library says it: with the operation, shapes, and the Python file and line of the call.
+    """An error of the library: with the operation, shapes, and the Python file and line of the call.
 
     .status is the name of the C library's status, "SL_ESHAPE" for example.
     """
@@ -66,7 +66,7 @@ def failure(status, message):
 
 
 def raise_error(status=0):
-    """Raises what the library says went wrong in this thread, or what a callback raised; the library forgets it."""
+    """Raises the library's error of this thread, or the exception of a callback, and clears it."""
     status = status or lib.sl_error()
     message = ffi.string(lib.sl_error_message()).decode(errors="replace")
     lib.sl_error_clear()
@@ -152,7 +152,7 @@ def pointer(name, value, kind):
 
 
 def shape_of(value, name="shape"):
-    """A shape given as an int or a sequence, as C wants it."""
+    """The C structure of a shape given as an int or a sequence."""
     try:
         dims = (value.__index__(),) if hasattr(value, "__index__") else tuple(d.__index__() for d in value)
     except (AttributeError, TypeError):
@@ -188,7 +188,7 @@ def axes_of(value):
 
 
 def text_of(value, name):
-    """A str or path as C wants it."""
+    """The C string of a str or path."""
     if value is None:
         return NULL
     if not isinstance(value, (str, bytes, os.PathLike)):
@@ -202,7 +202,7 @@ def choice(kinds, value, name):
         try:
             return kinds[value]
         except KeyError:
-            raise InvalidArgument(f"{name}: {value!r} is none of {', '.join(kinds)}") from None
+            raise InvalidArgument(f"{name}: {value!r} must be one of {', '.join(kinds)}") from None
     if value is not None and not hasattr(value, "__index__"):
         raise wrong(name, value, "str")
     return 0 if value is None else value

@@ -1,4 +1,4 @@
-"""Functions with a backward of one's own."""
+"""Functions with a backward of your own."""
 from . import _core
 from ._blocks import _Callback
 from ._core import NULL, check, ffi, here, lib
@@ -71,7 +71,7 @@ class Function:
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def backward(self, *output_grads):
-        """Computes the gradients by the inputs from those by the results."""
+        """Computes the gradients for the inputs from those for the results."""
         raise NotImplementedError(f"{type(self).__name__} has no backward")
 
     def __call__(self, *inputs):

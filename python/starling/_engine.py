@@ -30,17 +30,17 @@ def shutdown():
 
 
 def seed(value):
-    """Makes random numbers begin anew with this seed."""
+    """Restarts random numbers with this seed."""
     lib.sl_seed(value)
 
 
 def poll(tensor=None, seconds=0.0):
-    """Whether a tensor's values (everything without a tensor) are computed, waiting no longer than so many seconds."""
+    """Whether a tensor's values (without a tensor: everything) are computed; waits at most so many seconds."""
     return bool(lib.sl_poll_at(here(), NULL if tensor is None else _core.pointer("tensor", tensor, Tensor), seconds))
 
 
 def stats():
-    """What the runtime did so far, as a dictionary."""
+    """Statistics of the runtime so far, as a dictionary."""
     c = ffi.new("struct sl_stats *")
     lib.sl_stats_get(c)
     plain = {name for name, field in ffi.typeof("struct sl_stats").fields if field.type.kind == "primitive"}

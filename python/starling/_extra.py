@@ -1,4 +1,4 @@
-"""Functions of the library that give more than one tensor."""
+"""Functions of the library that return several tensors."""
 from . import _core
 from ._core import NULL, ffi, here, lib, pointer
 from ._tensor import Tensor, wrap
@@ -15,7 +15,7 @@ def _number(name, value):
 
 
 def split(x, count, axis=0):
-    """The parts of x, so many of the same length, along an axis: a list."""
+    """Splits x into so many parts of the same length along an axis: a list."""
     n = _number("split: count", count)
     parts = ffi.new("sl_tensor *[]", max(n, 1))
     _core.check(lib.sl_split_at(here(), pointer("split: x", x, Tensor), _number("split: axis", axis), n, parts))

@@ -1,4 +1,4 @@
-"""Arrays in files, and what the library prints as text."""
+"""Arrays in files, and text that the library prints."""
 import os
 import tempfile
 

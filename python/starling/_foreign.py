@@ -1,4 +1,4 @@
-"""Tensors over memory of other libraries: NumPy's, and what DLPack hands over."""
+"""Tensors over memory of other libraries: of NumPy, and of others through DLPack."""
 import numpy
 
 from . import _core

@@ -9,7 +9,7 @@ from ._tensor import Tensor, array, wrap
 
 
 def _expand(key, ndim):
-    """The key as a list with one entry an axis of the tensor; None entries are new axes."""
+    """The key as a list with one entry for each axis of the tensor; None entries are new axes."""
     key = list(key) if isinstance(key, tuple) else [key]
     used = sum(1 for k in key if k is not None and k is not Ellipsis)
     if used > ndim:
@@ -30,7 +30,7 @@ def _position(k, size, axis):
 
 
 def _cut(t, axis, size, k):
-    """t with axis cut to what the slice k takes."""
+    """t with an axis cut to the slice k."""
     begin, end, step = k.indices(size)
     if (begin, end, step) == (0, size, 1):
         return t
@@ -44,7 +44,7 @@ def _cut(t, axis, size, k):
 
 
 def _chosen(t, axis, k):
-    """t with axis replaced by those of the tensor of indices k: rows are gathered along the first axis."""
+    """t with an axis replaced by those of the index tensor k: gathers rows along the first axis."""
     if axis == 0:
         return wrap(lib.sl_gather_at(here(), t._p, k._p), type(t))
     order = [axis] + [i for i in range(t.ndim) if i != axis]
@@ -118,7 +118,7 @@ def _whole(keys, shape):
 
 
 def _fill(t, value):
-    """All elements of t become value."""
+    """Sets all elements of t to value."""
     if isinstance(value, Tensor):
         if value._p == t._p:
             return  # t[:] += 1 has been done already
@@ -140,7 +140,7 @@ def _fill(t, value):
 
 
 def set_(t, key, value):
-    """t[key] = value, in place and asynchronous for whole tensors and rows; elsewhere by way of the host."""
+    """t[key] = value, in place and asynchronous for whole tensors and rows; else through the host."""
     keys = _expand(key, t.ndim)
     if None not in keys and not any(_is_indices(k) for k in keys):
         if _whole(keys, t.shape):

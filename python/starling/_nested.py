@@ -1,4 +1,4 @@
-"""Lists and tuples of tensors, also nested, where the library knows single tensors: blocks with several inputs and results."""
+"""Lists and tuples of tensors, also nested, as inputs and results of blocks; the library takes single tensors."""
 import math
 
 from . import _ops

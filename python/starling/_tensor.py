@@ -1,4 +1,4 @@
-"""Tensors: Python's operators, indexing, and the way to NumPy and other libraries."""
+"""Tensors: Python's operators, indexing, exchange with NumPy and other libraries."""
 from typing import TYPE_CHECKING
 
 import numpy
@@ -29,7 +29,7 @@ def dtype_of(value):
     try:
         return dtypes[numpy.dtype(value).name]
     except (TypeError, KeyError):
-        raise _core.DTypeError(f"{value!r} is no data type of tensors; these are: {', '.join(dtypes)}") from None
+        raise _core.DTypeError(f"{value!r} is not a data type of tensors; these are: {', '.join(dtypes)}") from None
 
 
 class Device:
@@ -69,7 +69,7 @@ _kinds = {lib.SL_DEVICE_AUTO: "auto", lib.SL_DEVICE_CPU: "cpu", lib.SL_DEVICE_GP
 
 
 def device_of(value):
-    """A device as C wants it; None is the default one."""
+    """The C structure of a device; None is the default device."""
     if value is None:
         return (0, 0)
     c = getattr(value, "_c", None)
@@ -90,7 +90,7 @@ _callbacks_under_way: list = []  # one entry for each, in whatever thread: nearl
 
 
 def wrap(p, kind):
-    """The Python object of a new tensor; the error if there is none."""
+    """The Python object of a new tensor; raises the error if there is none."""
     if not p:
         raise_error()
     if _callbacks_under_way and getattr(_core.callbacks, "depth", 0):
@@ -151,30 +151,30 @@ class Tensor(_Methods):
 
     @property
     def dtype(self):
-        """The data type: NumPy's, or its name where NumPy has none of the kind."""
+        """The data type: NumPy's, or its name if NumPy has no such type."""
         name = _dtype_names[lib.sl_tensor_dtype(self._p)]
         return _numpy.get(name, name)
 
     @property
     def device(self):
-        """Where operations on the tensor run."""
+        """The device that operations on the tensor run on."""
         d = lib.sl_tensor_device(self._p)
         return Device(_kinds.get(d.kind, "auto"), d.index if d.index >= 0 else None)
 
     @property
     def is_symbol(self):
-        """Whether the tensor only stands for values: in a forward that is being traced, and of starling.var."""
+        """Whether the tensor is a symbol without values: in a forward that is being traced, or from starling.var."""
         return bool(lib.sl_is_symbol(self._p))
 
     # Values
 
     def wait(self):
-        """Waits until the values are computed; raises what spoilt them.  Ctrl-C ends the wait at once."""
+        """Waits until the values are computed; raises the error that spoilt them.  Ctrl-C ends the wait at once."""
         wait_interruptibly(self._p)
         check(lib.sl_wait_at(here(), self._p))
 
     def numpy(self, copy=False):
-        """The values as a NumPy array, waited for: the tensor's memory itself, to be read only, where that can be.
+        """Waits for the values and returns them as a NumPy array: the tensor's memory itself, read-only, if possible.
 
         That is not with GPUs, for parameters, and for what was written again; then, and with copy=True, it is an array of its
         own.  Changes of the tensor in place show in an array over its memory once they are computed.
@@ -205,7 +205,7 @@ class Tensor(_Methods):
         return values if right else values.astype(dtype)
 
     def item(self):
-        """The value of a tensor with one element, waited for."""
+        """Waits for the value of a tensor with one element and returns it."""
         wait_interruptibly(self._p)
         value = lib.sl_item_at(here(), self._p)
         if value != value and lib.sl_error():
@@ -254,7 +254,7 @@ class Tensor(_Methods):
     # Other libraries
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """The values for another library: a copy in main memory, as DLPack carries it, from whatever device."""
+        """The values for another library, through DLPack: a copy in main memory, from any device."""
         if dl_device not in (None, (1, 0)):
             raise BufferError(f"tensors are handed out in main memory, device (1, 0), not on {dl_device}")
         if _dtype_names[lib.sl_tensor_dtype(self._p)] in _bits:
@@ -269,14 +269,14 @@ class Tensor(_Methods):
     # Gradients
 
     def attach_grad(self, req="write"):
-        """Asks for the gradient by this tensor: backward() writes it ("write"), or adds to it ("add")."""
+        """Attaches a gradient to this tensor: backward() writes it ("write"), or adds to it ("add")."""
         kinds = {"write": lib.SL_GRAD_WRITE, "add": lib.SL_GRAD_ADD, "null": lib.SL_GRAD_NONE, "none": lib.SL_GRAD_NONE}
         check(lib.sl_attach_grad_at(here(), self._p, (_core.choice(kinds, req, "req"),)))
         return self
 
     @property
     def grad(self):
-        """The gradient by this tensor, after attach_grad; None if none was asked for."""
+        """The gradient for this tensor, after attach_grad; None if none is attached."""
         p = lib.sl_grad_at(here(), self._p)
         if not p:
             lib.sl_error_clear()
@@ -284,7 +284,7 @@ class Tensor(_Methods):
         return borrow(p, type(self))
 
     def backward(self, head_grad=None, retain_graph=False):
-        """Computes the gradients of this tensor by all tensors that asked for one."""
+        """Computes the gradients of this tensor with respect to all tensors with a gradient attached."""
         from .autograd import backward
 
         backward(self, None if head_grad is None else [head_grad], retain_graph)
@@ -308,7 +308,7 @@ class Tensor(_Methods):
         return wrap(lib.sl_reshape_at(here(), self._p, shape_of(shape)), type(self))
 
     def copy(self):
-        """A tensor of its own with the same values."""
+        """A new tensor with the same values."""
         return wrap(lib.sl_clone_at(here(), self._p), type(self))
 
     def detach(self):
@@ -459,6 +459,6 @@ def wait_interruptibly(p=NULL):
 
 
 def wait_all():
-    """Waits until everything issued so far is computed; raises the first error."""
+    """Waits until all calls so far are computed; raises the first error."""
     wait_interruptibly()
     check(lib.sl_wait_all_at(here()))

@@ -53,7 +53,7 @@ class Trainer:
             free(self._p)
 
     def step(self, batch_size, *, ignore_stale=False):
-        """Updates by the gradients over batch_size."""
+        """Updates the parameters by the gradients, divided by batch_size."""
         check(lib.sl_trainer_step_at(here(), self._p, batch_size, (ignore_stale,)))
 
     def group(self, pattern, *, lr_scale=0, weight_decay=0, no_decay=False):
@@ -61,7 +61,7 @@ class Trainer:
         check(lib.sl_trainer_group_at(here(), self._p, text_of(pattern, "pattern"), (lr_scale, weight_decay, no_decay)))
 
     def use_averages(self, averages=True):
-        """Puts the moving averages into the network in the parameters' place, or with False these back."""
+        """Replaces the network's parameters by their moving averages; with False, puts the parameters back."""
         check(lib.sl_trainer_use_averages_at(here(), self._p, averages))
 
     @property
@@ -77,7 +77,7 @@ class Trainer:
 
     @property
     def steps(self):
-        """How many steps it has made."""
+        """The number of steps so far."""
         return lib.sl_trainer_steps(self._p)
 
     def save(self, path):
@@ -116,13 +116,13 @@ class Step:
         return wrap(lib.sl_step_run_at(here(), self._p, pointer("x", x, Tensor), pointer("target", target, Tensor), NULL), type(x))
 
     def with_output(self, x, target):
-        """Trains on a batch; returns the losses and what the network said."""
+        """Trains on a batch; returns the losses and the output of the network."""
         output = ffi.new("sl_tensor **")
         losses = wrap(lib.sl_step_run_at(here(), self._p, x._p, target._p, output), type(x))
         return losses, wrap(output[0], type(x))
 
     def on_shards(self, xs, targets):
-        """Trains on a batch that was cut (split_and_load); returns the losses of each shard."""
+        """Trains on a batch that was split (split_and_load); returns the losses of each shard."""
         n = len(xs)
         x, t = ffi.new("sl_tensor *[]", [a._p for a in xs]), ffi.new("sl_tensor *[]", [a._p for a in targets])
         losses, outputs = ffi.new("sl_tensor *[]", n), ffi.new("sl_tensor *[]", n)
@@ -133,7 +133,7 @@ class Step:
 
 
 def split_and_load(x, devices, *, uneven=False, weights=None):
-    """The rows of x dealt out to the devices, one part each."""
+    """Splits the rows of x over the devices, one part for each."""
     if not isinstance(devices, (list, tuple)):
         raise wrong("devices", devices, "a list of devices")
     n = len(devices)
@@ -161,7 +161,7 @@ class Metric:
         check(lib.sl_metric_add_at(here(), self._p, pointer("values", values, Tensor), NULL if labels is None else pointer("labels", labels, Tensor)))
 
     def get(self):
-        """The mean so far, NaN after nothing."""
+        """The mean so far; NaN without values."""
         wait_interruptibly()
         value = lib.sl_metric_get_at(here(), self._p)
         if value != value and lib.sl_error():
@@ -169,7 +169,7 @@ class Metric:
         return value
 
     def reset(self):
-        """Begins anew."""
+        """Starts again without values."""
         lib.sl_metric_reset(self._p)
 
 
@@ -184,5 +184,5 @@ def TopK(k):
 
 
 def Mean():
-    """The mean of what is added."""
+    """The mean of the added values."""
     return Metric(lib.sl_mean_new_at(here()))

@@ -31,12 +31,12 @@ def pause(train_mode=False):
 
 
 def train_mode():
-    """Runs what is inside in training mode; recording stays as it is."""
+    """Runs the code inside in training mode; does not change recording."""
     return _Mode(-1, 1)
 
 
 def predict_mode():
-    """Runs what is inside in inference mode; recording stays as it is."""
+    """Runs the code inside in inference mode; does not change recording."""
     return _Mode(-1, 0)
 
 
@@ -71,7 +71,7 @@ def is_training():
 
 
 def backward(heads, head_grads=None, retain_graph=False):
-    """Computes the gradients of the heads (a tensor or several) by all tensors that asked for one.
+    """Computes the gradients of the heads (a tensor or several) with respect to all tensors with a gradient attached.
 
     head_grads: the gradients by the heads, one each, or None for ones.
     """

@@ -82,7 +82,7 @@ class Loader:
             free(self._p)
 
     def __len__(self):
-        """The number of batches of an epoch."""
+        """The number of batches in an epoch."""
         if self._p:
             return lib.sl_loader_batches(self._p)
         return self._size // self.batch_size if self.drop_last else -(-self._size // self.batch_size)

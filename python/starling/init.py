@@ -6,17 +6,17 @@ __all__ = ["constant", "he", "normal", "ones", "uniform", "xavier", "zeros"]
 
 
 def constant(value):
-    """Every element is value."""
+    """Sets every element to value."""
     return Initializer(lib.SL_INIT_CONSTANT, value)
 
 
 def zeros():
-    """Every element is 0."""
+    """Sets every element to 0."""
     return constant(0)
 
 
 def ones():
-    """Every element is 1."""
+    """Sets every element to 1."""
     return constant(1)
 
 
@@ -31,10 +31,10 @@ def uniform(bound=0.07):
 
 
 def xavier(magnitude=3, *, fan="avg", gaussian=False):
-    """Glorot and Bengio's: uniform (or normal) numbers whose spread is sqrt(magnitude / fan)."""
+    """Glorot and Bengio's initialiser: uniform (or normal) numbers with the spread sqrt(magnitude / fan)."""
     return Initializer(lib.SL_INIT_XAVIER, magnitude, fan, gaussian)
 
 
 def he(gain=2**0.5, *, fan="in", gaussian=True):
-    """He's: normal (or uniform) numbers whose spread is gain / sqrt(fan)."""
+    """He's initialiser: normal (or uniform) numbers with the spread gain / sqrt(fan)."""
     return Initializer(lib.SL_INIT_HE, gain, fan, gaussian)

@@ -42,14 +42,14 @@ def _remainder(a, b):
 
 
 def indices_of(key):
-    """Indices of MXNet's: its arrays of floats are whole numbers here."""
+    """Indices as in MXNet: its arrays of floats are whole numbers here."""
     if isinstance(key, tuple):
         return tuple(indices_of(k) for k in key)
     return key.astype("int32") if isinstance(key, NDArray) and not key.is_symbol and "float" in str(key.dtype) else key
 
 
 class NDArray(Tensor):
-    """An array of MXNet's on the engine."""
+    """An array of MXNet, on the engine."""
 
     __slots__ = ()
     _scalars = False  # whether an array can be without axes
@@ -153,12 +153,12 @@ class NDArray(Tensor):
         return wrap(lib.sl_reshape_at(here(), self._p, shape_of(mx_shape(shape, self.shape))), type(self))
 
     def attach_grad(self, grad_req="write", stype=None):
-        """Asks for the gradient by this array."""
+        """Attaches a gradient to this array."""
         return Tensor.attach_grad(self, grad_req)
 
     @property
     def grad(self):
-        """The gradient by this array, after attach_grad: a constant in what is recorded, as in MXNet."""
+        """The gradient for this array, after attach_grad: a constant in recorded operations, as in MXNet."""
         p = lib.sl_grad_at(here(), self._p)
         if not p:
             lib.sl_error_clear()

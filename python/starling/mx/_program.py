@@ -207,14 +207,14 @@ class Group(list):
 
 
 def load(fname):
-    """The program in a file of MXNet's: a symbol of its variables."""
+    """The program in a file of MXNet: a symbol of its variables."""
     try:
         with open(fname) as file:
             program = json.load(file)
     except OSError as error:
         raise FileError(f"sym.load: {error}") from None
     except ValueError as error:
-        raise ValueError(f"sym.load: {fname} is no JSON: {error}") from None
+        raise ValueError(f"sym.load: {fname} is not JSON: {error}") from None
     names = [n["name"] for n in program.get("nodes", ()) if n.get("op") == "null"]
     variables = []
     for name in names:

@@ -62,7 +62,7 @@ class _Reader:
         shape = self.numbers(f"{ndim}q") if 0 <= ndim <= 32 else self.take(-1)
         _, _, kind = self.numbers("iii")
         if not 0 <= kind < len(_TYPES):
-            raise FormatError(f"nd.load: {kind} is no data type of MXNet's")
+            raise FormatError(f"nd.load: {kind} is not a data type of MXNet")
         dtype = numpy.dtype(_TYPES[kind])
         values = numpy.frombuffer(self.take(int(numpy.prod(shape, dtype=object)) * dtype.itemsize), dtype).reshape(shape)
         return _tensor.array(values, str(dtype), cpu().device, NDArray)

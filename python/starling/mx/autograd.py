@@ -22,12 +22,12 @@ def _set(recording, training, before):
 
 
 def set_recording(is_record):
-    """Switches recording on or off; returns what was."""
+    """Switches recording on or off; returns the state before."""
     return _set(_RECORD if is_record else 0, -1, is_recording())
 
 
 def set_training(train):
-    """Switches training mode on or off; returns what was."""
+    """Switches training mode on or off; returns the state before."""
     return _set(-1, int(train), is_training())
 
 

@@ -17,7 +17,7 @@ class Context:
             raise ValueError(f"{device_type!r} is no device type; these are cpu and gpu")
         self.device_type = "gpu" if device_type == "gpu" else "cpu"
         if not hasattr(device_id, "__index__") or device_id < 0:
-            raise ValueError(f"{device_id!r} is no number of a device")
+            raise ValueError(f"{device_id!r} is not a device number")
         self.device_id = int(device_id)
 
     @property

@@ -407,7 +407,7 @@ def identity(data, **_):
 
 @_public
 def BlockGrad(data, **_):
-    """The values, through which no gradient goes."""
+    """The values, without gradients: none flows back through them."""
     return data.detach()
 
 

@@ -5,7 +5,7 @@ from .missing import missing
 
 
 class LRScheduler:
-    """The base of schedules: a call with the number of updates gives the learning rate."""
+    """The base of schedules: a call with the number of updates returns the learning rate."""
 
     def __init__(self, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
         self.base_lr, self.warmup_steps, self.warmup_begin_lr, self.warmup_final_lr = base_lr, warmup_steps, warmup_begin_lr, base_lr
@@ -86,7 +86,7 @@ class _Towards(LRScheduler):
 
 
 class PolyScheduler(_Towards):
-    """By a power of what is left."""
+    """Decreases by a power of the remaining part."""
 
     def __init__(self, max_update, base_lr=0.01, pwr=2, final_lr=0, **options):
         super().__init__(max_update, base_lr, final_lr, **options)

@@ -1,4 +1,4 @@
-"""mx.metric: running means of how good predictions are.  Values are waited for: a metric is what the program looks at."""
+"""mx.metric: running means of the quality of predictions.  Reading a metric waits for its values."""
 import math
 
 import numpy as _np
@@ -81,7 +81,7 @@ class EvalMetric:
     get_global, get_global_name_value = get, get_name_value
 
     def get_config(self):
-        """The name and what it was made with."""
+        """The name and the arguments."""
         return {"metric": type(self).__name__, "name": self.name, "output_names": self.output_names, "label_names": self.label_names}
 
     def __str__(self):
@@ -122,7 +122,7 @@ class TopKAccuracy(EvalMetric):
 
 
 class _Differences(EvalMetric):
-    """Means over batches of what the differences say."""
+    """Means over batches of a function of the differences."""
 
     def _add(self, label, pred):
         label, pred = (a.reshape(-1, 1) if a.ndim == 1 else a for a in (label, pred))

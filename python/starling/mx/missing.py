@@ -11,7 +11,7 @@ _instead = {
 
 
 class NotHere(NotImplementedError, AttributeError):
-    """A name of MXNet's that this package has not."""
+    """A name of MXNet that this package lacks."""
 
 
 def not_here(name, instead=None):

@@ -216,7 +216,7 @@ def _inside(indices, size, mode):
 
 @_public
 def take(a, indices, axis=0, mode="clip", **_):
-    """The parts of an axis that indices name; what is outside is the nearest, or goes on from the other end ("wrap")."""
+    """The parts of an axis at the given indices; an index outside becomes the nearest, or wraps around ("wrap")."""
     return classify(a[(_slice(None),) * (axis % a.ndim) + (_inside(indices, a.shape[axis], mode),)])
 
 

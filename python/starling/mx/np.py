@@ -346,7 +346,7 @@ ndarray.dot = _dot
 
 
 class linalg:
-    """What there is of NumPy's linear algebra."""
+    """The available part of NumPy's linear algebra."""
 
     @staticmethod
     def norm(x, ord=None, axis=None, keepdims=False):

@@ -69,7 +69,7 @@ for _name, _function in (("mod", _elements.modulo_of), ("remainder", _elements.m
 
 @_public
 def around(x, decimals=0, out=None, **_):
-    """Rounded to so many decimals, ties to even."""
+    """Rounds to so many decimals, ties to even."""
     scale = 10.0**decimals
     return into(ops.round(_array(x) * scale) / scale if decimals else ops.round(_array(x)), out)
 
@@ -254,7 +254,7 @@ def fliplr(m):
 
 @_public
 def roll(a, shift, axis=None):
-    """Moved along an axis; what falls off comes back at the other end."""
+    """Moves elements along an axis; those at the end come back at the beginning."""
     if isinstance(axis, (tuple, list)):
         for s, x in zip(shift, axis):
             a = roll(a, s, x)
@@ -334,7 +334,7 @@ def hsplit(ary, indices_or_sections):
 
 @_public
 def vsplit(ary, indices_or_sections):
-    """Parts one under the other."""
+    """Parts stacked along the first axis."""
     return _moving.split_v2(ary, indices_or_sections, 0)
 
 

@@ -21,7 +21,7 @@ def _contexts(ctx):
 
 
 def indented(block):
-    """A block inside another one as that prints it."""
+    """The text of a block inside another one."""
     return repr(block).replace("\n", "\n  ")
 
 
@@ -65,7 +65,7 @@ class _Hook:
 
 
 class _Children(dict):
-    """The blocks inside by name; what is put here becomes part of the block."""
+    """The blocks inside by name; a block that is added here becomes part of the block."""
 
     def __init__(self, block):
         super().__init__()
@@ -207,7 +207,7 @@ class Block(_blocks.Block):
         object.__setattr__(self, "_late", any(p.waits for p in parameters))
 
     def _finish(self, args):
-        """Initialisers in Python get their turn once an input has told the shapes."""
+        """Runs initialisers in Python once an input has determined the shapes."""
         object.__setattr__(self, "_late", False)
         with autograd.pause():
             self(*args)
@@ -224,7 +224,7 @@ class Block(_blocks.Block):
                 p._block._contexts = contexts
 
     def forward(self, *args):
-        """Computes the result; blocks of one's own define it."""
+        """Computes the result; your own blocks define it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def __call__(self, *args, **kwargs):
@@ -252,7 +252,7 @@ class Block(_blocks.Block):
         return y
 
     def _traced(self, given, args, kwargs):
-        """forward with symbols, called by way of the engine, which names operations after the block; what it gives is kept here."""
+        """Calls forward with symbols, through the engine, which names operations after the block; keeps the results."""
         found = []
         self.__dict__["_tracing"] = (found, args, kwargs)
         try:
@@ -293,7 +293,7 @@ class Block(_blocks.Block):
         files.write(self.save_params, filename)
 
     def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False, **_):
-        """Reads parameters from a file, and puts them on contexts."""
+        """Reads parameters from a file to the contexts."""
         if not self._contexts or ctx is not None and _contexts(ctx) != self._contexts:
             self.initialize(ctx=ctx, force_reinit=bool(self._contexts))
         files.read(lambda path: self.load_params(path, lenient=allow_missing or ignore_extra), filename)
@@ -318,7 +318,7 @@ class HybridBlock(Block):
     """A block that can be compiled; one of your own has a hybrid_forward(self, F, x), in which F is mx.nd or mx.sym."""
 
     def hybrid_forward(self, F, *args, **params):
-        """Computes the result; blocks of one's own define it."""
+        """Computes the result; your own blocks define it."""
         raise NotImplementedError(f"{type(self).__name__} has no hybrid_forward")
 
     def _fit(self, x):

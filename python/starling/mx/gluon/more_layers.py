@@ -9,7 +9,7 @@ __all__ = """AvgPool1D BatchNormReLU Conv1D Conv2DTranspose ELU GELU GlobalAvgPo
 
 
 class _Plain(HybridBlock):
-    """A layer without parameters; its text is what it prints."""
+    """A layer without parameters, with the text that it is printed as."""
 
     def __init__(self, text="", prefix=None, params=None):
         super().__init__(prefix, params)
@@ -272,7 +272,7 @@ class GlobalAvgPool1D(GlobalMaxPool1D):
 
 
 class ReflectionPad2D(_Plain):
-    """Images with what lies on the other side of the edge around them."""
+    """Images padded by reflection at the edges."""
 
     def __init__(self, padding=0, **common):
         super().__init__("", **common)

@@ -61,7 +61,7 @@ class Trainer:
         self._optimizer.set_learning_rate(lr)
 
     def _decide(self):
-        """Which of the two ways it goes."""
+        """Which of the two ways it uses."""
         self._decided = True
         plain = self._scale == 1 and all(p.lr_mult == p.wd_mult == 1 and p.grad_req != "add" and (p.grad_req != "null" or "running_" in p.name) for p in self._params)
         engine = self._optimizer.engine()

@@ -32,7 +32,7 @@ def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
 
 
 def clip_global_norm(arrays, max_norm, check_isfinite=True):
-    """Scales arrays in place so that their common norm is at most max_norm; returns what it was."""
+    """Scales arrays in place so that their common norm is at most max_norm; returns the norm before."""
     norm = float(numpy.sqrt(sum(float(a.norm().asscalar()) ** 2 for a in arrays)))
     scale = max_norm / (norm + 1e-8)
     if scale < 1:

@@ -38,13 +38,13 @@ class Dataset:
         return self.sample(SequentialSampler(min(count or len(self), len(self))))
 
     def shard(self, num_shards, index):
-        """One of so many parts that are as long as possible."""
+        """One of so many parts of nearly equal length."""
         each, more = divmod(len(self), num_shards)
         start = each * index + min(index, more)
         return self.sample(SequentialSampler(each + (index < more), start))
 
     def sample(self, sampler):
-        """The samples whose numbers a sampler gives."""
+        """The samples whose indices a sampler yields."""
         if not isinstance(sampler, Sampler):
             raise TypeError(f"Invalid sampler type: {type(sampler)}. Expected gluon.data.Sampler instead.")
         return _Chosen(self, list(sampler))

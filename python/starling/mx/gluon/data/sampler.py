@@ -3,7 +3,7 @@ import numpy
 
 
 class Sampler:
-    """The base of samplers: an iteration gives numbers of samples."""
+    """The base of samplers: an iteration yields indices of samples."""
 
     def __len__(self):
         raise NotImplementedError

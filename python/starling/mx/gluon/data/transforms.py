@@ -147,7 +147,7 @@ class RandomResizedCrop(_Transform):
 
 
 class RandomFlipLeftRight(_Transform):
-    """Every second image, at random, the other way round."""
+    """Flips each image with probability one half."""
 
     _axis = 1
 

@@ -5,7 +5,7 @@ from .states import begin_state, new_states
 
 
 class RecurrentCell(Block):
-    """The base of cells: one of your own has state_info and forward(self, x, states), which gives (output, new states)."""
+    """The base of cells: one of your own has state_info and forward(self, x, states), which returns (output, new states)."""
 
     def state_info(self, batch_size=0):
         """The shapes of the states."""
