@@ -42,7 +42,7 @@ says '^  products +plain$'
 says '^  products because +SL_GEMM asks for it$'
 ! grep SL_GEMM "$tmp/err" || fail "something to say of a good SL_GEMM"
 run 0 env SL_GEMM=fortran "$info"
-complains '^starling: SL_GEMM=fortran is none of'
+complains '^starling: SL_GEMM=fortran must be one of'
 run 0 env STARPU_NCPU=2 SL_BULK=7 "$info" --json "$tmp/info.json"
 [ ! -s "$tmp/out" ] || fail "printed beside --json"
 grep -q '"operations a task (SL_BULK)": 7' "$tmp/info.json" || fail "SL_BULK=7 is not told"

@@ -127,7 +127,7 @@ if [ -c /dev/full ]; then
   complains 'No space left'
 fi
 simulate 1 --machine laptop models/lenet --device gpu:0
-grep -q 'gpu:0 is not there' "$tmp/err" || fail "the device that is not there is not named"
+grep -q 'gpu:0 does not exist' "$tmp/err" || fail "the device that is not there is not named"
 goals=$srcdir/tools/parallel-goals
 check=$srcdir/tools/sim-check
 run 2 "$goals" --simulation . --images x

@@ -291,8 +291,8 @@ static void test_averages(void)
 			part(&r, SL_FLOAT64, 0, ROWS);
 			CHECK_MISTAKE(sl_trainer_step(r.trainer, ROWS), SL_ESTATE, "sl_trainer_use_averages");
 		}
-		CHECK_MISTAKE(sl_trainer_save(r.trainer, "none.params"), SL_ESTATE, "stand in");
-		CHECK_MISTAKE(sl_checkpoint_save("none.safetensors", .trainer = r.trainer), SL_ESTATE, "stand in");
+		CHECK_MISTAKE(sl_trainer_save(r.trainer, "none.params"), SL_ESTATE, "replaced by their averages");
+		CHECK_MISTAKE(sl_checkpoint_save("none.safetensors", .trainer = r.trainer), SL_ESTATE, "replaced by their averages");
 		CHECK_OK(sl_trainer_use_averages(r.trainer, false));
 		check_numbers("Adam again", &r, torch_adam, 1e-10);
 		run_free(&r);
@@ -384,7 +384,7 @@ static void test_refused(void)
 	double numbers[NUMBERS];
 	numbers_of(&a, numbers);
 	check_numbers("begun again", &c, numbers, 0);
-	CHECK_MISTAKE(sl_checkpoint_load(path, .trainer = c.trainer), SL_EINVAL, "stand in");
+	CHECK_MISTAKE(sl_checkpoint_load(path, .trainer = c.trainer), SL_EINVAL, "replaced by their averages");
 	run_free(&a);
 	run_free(&b);
 	run_free(&c);

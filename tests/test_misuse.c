@@ -253,7 +253,7 @@ static void test_missing_slaves(void)
 	check_refused("STARPU_TCPIP_MS_SLAVES", "3", SL_EIO, "no master came to 127.0.0.1");
 	check_refused("STARPU_TCPIP_MS_SLAVES", "100000", SL_EINVAL, "there can be 64");
 	setenv("STARPU_TCPIP_MS_SLAVES", "1", 1);
-	check_refused("STARPU_TCPIP_MS_PORT", "70000", SL_EINVAL, "is no port");
+	check_refused("STARPU_TCPIP_MS_PORT", "70000", SL_EINVAL, "is not a port");
 	check_refused("SL_DIST_TIMEOUT", "nan", SL_EINVAL, "no time in seconds");
 	unsetenv("STARPU_TCPIP_MS_SLAVES");
 	unsetenv("STARPU_TCPIP_MS_MASTER");

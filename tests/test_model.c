@@ -253,7 +253,7 @@ static void test_broken_symbols(void)
 		{NODES(VAR("data"), NODE("relu", "r", "", "[0, 0], [0, 0]")), "has 2 inputs", SL_EFORMAT},
 		{NODES(VAR("data"), NODE("relu", "r", "", "")), "has 0 inputs", SL_EFORMAT},
 		{NODES(VAR("data"), NODE("Warp", "w", "", "[0, 0]")), "node \"w\": there is no operator \"Warp\"", SL_EUNSUPPORTED},
-		{NODES(VAR("data"), NODE("relu", "r", "\"a\": 1", "[0, 0]")), "attribute a is no string", SL_EFORMAT},
+		{NODES(VAR("data"), NODE("relu", "r", "\"a\": 1", "[0, 0]")), "attribute a is not a string", SL_EFORMAT},
 		{NODES(VAR("data"), VAR("data")), "two variables of the name \"data\"", SL_EFORMAT},
 		{NODES(VAR("x"), NODE("relu", "r", "", "[0, 0]")), "no variable \"data\"", SL_EINVAL},
 		{NODES(VAR("data"), NODE("add_n", "s", "", "[0, 0], [2, 0]"), VAR("w")), "1 parameter: w", SL_EINVAL},

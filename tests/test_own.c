@@ -276,7 +276,7 @@ static void test_mistakes(void)
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(2)), *two[] = {x, x}, *none[] = {NULL}, *many[20] = {x};
 		CHECK_NULL(apply_axpb(x, 1, 1, -1), SL_EINVAL, "own_axpb(x float32 (2,))", "power -1 is negative");
-		CHECK_NULL(apply_axpb(x, 1, 1, 77), SL_ENOMEM, "own_axpb", "its rule says");
+		CHECK_NULL(apply_axpb(x, 1, 1, 77), SL_ENOMEM, "own_axpb", "its rule returned");
 		CHECK_NULL(apply_axpb(x, 1, 1, 78), SL_EINVAL, "gave result 0 no type");
 		CHECK_NULL(sl_op_apply(axpb, two, 2), SL_EINVAL, "takes 1 input, got 2");
 		CHECK_NULL(sl_op_apply(axpb, many, 20), SL_EINVAL, "out of range");
@@ -371,7 +371,7 @@ static void test_gradients(void)
 			CHECK_OK(sl_attach_grad(in[0]));
 			SL_RECORD
 				y = apply_axpb(in[0], 1, 1, power);
-			if (power == 5) CHECK_MISTAKE(sl_backward(y), SL_EINVAL, "own_axpb", "says nothing of input 0");
+			if (power == 5) CHECK_MISTAKE(sl_backward(y), SL_EINVAL, "own_axpb", "sets no gradient for input 0");
 			else CHECK_MISTAKE(sl_backward(y), SL_ESHAPE, "own_axpb", "float64 ()", "float64 (3,)");
 		}
 		CHECK_MISTAKE(sl_gradcheck(careless_of, NULL, in, 1), SL_ESTATE, "were not kept", ".saves");

@@ -48,7 +48,7 @@ static void test_no_values(void)
 		CHECK_NULL(sl_add_(x, sl_ones(SL_SHAPE(2))), SL_ESTATE, "'data'", "in place");
 		CHECK_NULL(sl_sub_scalar_(x, 1), SL_ESTATE, "'data'", "in place");
 		sl_tensor *w = sl_ones(SL_SHAPE(2));
-		CHECK_STATUS(sl_sgd_update(&x, &w, NULL, 1, .lr = 1), SL_ESTATE, "'data'", "no parameter");
+		CHECK_STATUS(sl_sgd_update(&x, &w, NULL, 1, .lr = 1), SL_ESTATE, "'data'", "is not a parameter");
 		sl_error_clear();
 		CHECK_STATUS(sl_attach_grad(x), SL_ESTATE, "'data'");
 		sl_error_clear();

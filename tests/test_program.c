@@ -137,8 +137,8 @@ static void test_parse_errors(void)
 		{"input x\nreturn x[1]", "line 2, column 10", "results 0 to 0", SL_EINVAL},
 		{"input x\ny = sgd(x, x)\nreturn x", "line 2", "no result", SL_EINVAL},
 		{"input x\nreturn relu(sgd(x, x))", "line 2", "no result", SL_EINVAL},
-		{"return 1x", "line 1, column 8", "no number", SL_EFORMAT},
-		{"return 0x10", "line 1, column 8", "no number", SL_EFORMAT},
+		{"return 1x", "line 1, column 8", "not a number", SL_EFORMAT},
+		{"return 0x10", "line 1, column 8", "not a number", SL_EFORMAT},
 		{"input return\nreturn 1", "line 1", "a name expected", SL_EFORMAT},
 		{"= 3", "line 1, column 1", "a name expected", SL_EFORMAT},
 	};

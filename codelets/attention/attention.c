@@ -376,11 +376,11 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-/* What queries find: softmax(scale q·kᵀ + mask)·v over the keys, for each head.  q is (…, t, d), k (…, s, d), v (…, s, e),
- * the result (…, t, e); the axes before are the same.  scale is one over the root of d where none is given.  causal: query
- * i sees keys 0 to i.  mask, to be broadcast to (…, t, s), is added if it is of the data type of q; of another one it is
- * not 0 where a query sees a key.  A query that sees none gets zeros.  Goes back to q, k and v.  Nothing of the size
- * (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE: they do not fit;
+/* Attention: softmax(scale q·kᵀ + mask)·v over the keys, for each head. q is (…, t, d), k (…, s, d), v (…, s, e), the
+ * result (…, t, e); the other axes are the same. scale is one over the root of d by default. causal: query i sees keys
+ * 0 to i. mask is broadcast to (…, t, s); it is added if it has the data type of q, and with another type it is not 0
+ * where a query sees a key. A query that sees no key gets zeros. Gradients flow back to q, k and v. No tensor of the
+ * size (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE: they do not fit;
  * SL_EINVAL: a scale that is not finite.
  *
  *     y = sl_scaled_dot_product_attention(q, k, v, .causal = true); */

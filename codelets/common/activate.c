@@ -8,7 +8,7 @@ const struct slp_activation_ops slp_activations[SL_ACTIVATIONS] = {
 #undef X
 };
 
-/* "relu", "sigmoid" and so on, text that lives for ever; "identity" for none, "?" for what is no activation. */
+/* "relu", "sigmoid" and so on, as text that is never freed; "identity" for none, "?" for any other number. */
 const char *sl_activation_name(enum sl_activation activation)
 {
 	switch (activation) {
@@ -21,8 +21,8 @@ const char *sl_activation_name(enum sl_activation activation)
 	}
 }
 
-/* The activation of each element of x: what sl_relu and its like do, chosen by a value.  SL_IDENTITY gives the same
- * values over the same memory.  SL_EINVAL for what is no activation; else errors are those of the operation itself.
+/* The activation of each element of x: sl_relu, sl_sigmoid and so on, chosen by a value. SL_IDENTITY gives the same
+ * values over the same memory. SL_EINVAL: not an activation; else the errors of the operation itself.
  *
  *     sl_tensor *h = sl_activate(sl_linear(x, w, b), SL_TANH); */
 sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activation activation)
@@ -33,6 +33,7 @@ sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activation activ
 	case symbol: return sl_##name##_at(at, x);
 		SLP_ACTIVATION_LIST(X)
 #undef X
-	default: return slp_call_fail(at, "sl_activate", SL_EINVAL, "%d is no activation", (int)activation);
+	default:
+		return slp_call_fail(at, "sl_activate", SL_EINVAL, "%d is not an activation", (int)activation);
 	}
 }

@@ -81,7 +81,9 @@ static void choose(void)
 		reason = "SL_GEMM asks for it";
 	}
 	if (wish && *wish && !granted)
-		fprintf(stderr, "starling: SL_GEMM=%s is none of onednn, openblas, plain that is built in; ignored\n", wish);
+		fprintf(stderr,
+		        "starling: SL_GEMM=%s must be one of onednn, openblas, plain that is built in; ignored\n",
+		        wish);
 #ifdef HAVE_OPENBLAS
 	openblas_set_num_threads(1);
 #endif

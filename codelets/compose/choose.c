@@ -15,9 +15,9 @@ static sl_tensor *pick(const char *at, const struct sl_op *op, sl_tensor *c, sl_
 	return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){c, x});
 }
 
-/* The elements of a where the condition is not 0, those of b where it is; shapes are broadcast.  What is not chosen does
- * not matter, NaN and infinities included.  The condition may have any data type, a and b have one; gradients flow back
- * to these.  SL_ESHAPE, SL_EDTYPE: they do not fit.
+/* The elements of a where the condition is not 0, those of b where it is 0; shapes are broadcast. Elements that are
+ * not chosen have no effect, even NaN and infinities.  The condition may have any data type, a and b have one;
+ * gradients flow back to these.  SL_ESHAPE, SL_EDTYPE: they do not fit.
  *
  *     y = sl_where(sl_gt_scalar(x, 0), x, sl_exp(x)); */
 sl_tensor *sl_where_at(const char *at, sl_tensor *condition, sl_tensor *a, sl_tensor *b)

@@ -11,7 +11,7 @@ static inline bool slp_shape_given(const char *at, const char *function, const c
 {
 	if (!slp_given(at, function, name, x)) return false;
 	if (sl_tensor_shape(x).ndim >= 0) return true;
-	slp_call_fail(at, function, SL_ESHAPE, "the shape of %s is not known yet: sl_var can be told it", name);
+	slp_call_fail(at, function, SL_ESHAPE, "the shape of %s is not known yet: give it to sl_var", name);
 	return false;
 }
 

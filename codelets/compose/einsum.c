@@ -194,7 +194,8 @@ sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *
 		e.in[i].t = tensors[i];
 	}
 	if (!parse(&e, equation))
-		return slp_call_fail(at, me, SL_EINVAL, "\"%s\" is no equation of %d terms of different letters", equation, count);
+		return slp_call_fail(at, me, SL_EINVAL, "\"%s\" is not an equation of %d terms of different letters",
+		                     equation, count);
 	if (!measure(&e)) return slp_call_fail(at, me, SL_ESHAPE, "the tensors do not fit \"%s\"", equation);
 	struct term a = e.in[0];
 	for (int i = 1; i < count; i++)

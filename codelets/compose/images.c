@@ -26,9 +26,9 @@ sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	return sl_reshape_at(at, y, SL_SHAPE(s.dim[0], s.dim[1], s.dim[3]));
 }
 
-/* What goes back through a convolution from images x (n, channels, height, width), with the weight w (channels,
- * outputs / groups, kernel height, width); plus b (outputs), or NULL for none: images that are larger by the stride.
- * As torch.nn.functional.conv_transpose2d.  Errors: see sl_conv2d. */
+/* The backward pass of a convolution, from images x (n, channels, height, width), with the weight w (channels, outputs
+ * / groups, kernel height, width); plus b (outputs), or NULL for none: images that are larger by the stride. As
+ * torch.nn.functional.conv_transpose2d.  Errors: see sl_conv2d. */
 sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b,
 				  struct sl_conv_transpose2d_opts opts)
 {

@@ -68,8 +68,8 @@ sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *lab
 	return sl_mean_at(at, losses, (struct sl_reduce_opts){0});
 }
 
-/* How far probabilities are from a target, element by element: target (log(target) - log_probabilities), 0 where the
- * target is 0.  As torch.nn.functional.kl_div with reduction "none"; sums and means are the caller's.
+/* The divergence of probabilities from a target, element by element: target (log(target) - log_probabilities), 0 where
+ * the target is 0.  As torch.nn.functional.kl_div with reduction "none"; sums and means are the caller's.
  *
  *     loss = sl_mean(sl_sum(sl_kl_div(sl_log_softmax(x, 1), p), SL_AXES(1))); */
 sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_tensor *target)
@@ -86,8 +86,8 @@ static sl_tensor *length(const char *at, sl_tensor *x, int axis)
 	return sl_maximum_scalar_at(at, n, 1e-8);
 }
 
-/* The cosine of the angle between a and b along an axis, which goes; shapes are broadcast.  Lengths below 1e-8 count as
- * that.  As torch.nn.functional.cosine_similarity. */
+/* The cosine of the angle between a and b along an axis, which is removed; shapes are broadcast. Lengths below 1e-8
+ * count as 1e-8.  As torch.nn.functional.cosine_similarity. */
 sl_tensor *sl_cosine_similarity_at(const char *at, sl_tensor *a, sl_tensor *b, int axis)
 {
 	SLP_CALL("sl_cosine_similarity", at);

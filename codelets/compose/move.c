@@ -8,8 +8,8 @@ static sl_tensor *part(const char *at, sl_tensor *x, int axis, int64_t begin, in
 	return sl_slice_at(at, x, axis, begin, end, 1);
 }
 
-/* Cuts x along an axis into `count` parts of one size: parts[] gets so many tensors.  SL_EINVAL: no such axis;
- * SL_ESHAPE: it cannot be cut so; then parts[] stays as it is.
+/* Splits x along an axis into `count` parts of equal size: parts[] gets so many tensors. SL_EINVAL: no such axis;
+ * SL_ESHAPE: the axis cannot be split equally; then parts[] is unchanged.
  *
  *     sl_tensor *qkv[3];
  *     sl_split(sl_linear(x, w, b), -1, 3, qkv); */
@@ -67,21 +67,22 @@ static sl_tensor *repeated(const char *at, const char *me, sl_tensor *x, int axi
 	return sl_reshape_at(at, sl_broadcast_to_at(at, y, SL_SHAPE(outer, times, inner)), s);
 }
 
-/* x so many times in a row along an axis: 1 2 3 becomes 1 2 3 1 2 3.  SL_EINVAL: no such axis, a negative number. */
+/* x repeated so many times along an axis: 1 2 3 becomes 1 2 3 1 2 3.  SL_EINVAL: no such axis, a negative number. */
 sl_tensor *sl_tile_at(const char *at, sl_tensor *x, int axis, int64_t times)
 {
 	SLP_CALL("sl_tile", at);
 	return repeated(at, "sl_tile", x, axis, times, true);
 }
 
-/* Each element along an axis so many times: 1 2 3 becomes 1 1 2 2 3 3.  SL_EINVAL: no such axis, a negative number. */
+/* Each element repeated so many times along an axis: 1 2 3 becomes 1 1 2 2 3 3.  SL_EINVAL: no such axis, a negative
+ * number. */
 sl_tensor *sl_repeat_at(const char *at, sl_tensor *x, int axis, int64_t times)
 {
 	SLP_CALL("sl_repeat", at);
 	return repeated(at, "sl_repeat", x, axis, times, false);
 }
 
-/* x with the elements along the given axes, or along all, in reverse.  SL_EINVAL: an axis that is not there. */
+/* x with the elements along the given axes, or along all, in reverse order. SL_EINVAL: an axis that does not exist. */
 sl_tensor *sl_flip_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
 {
 	SLP_CALL("sl_flip", at);
@@ -106,8 +107,9 @@ static bool border(const char *at, sl_tensor *x, int axis, int64_t n, bool last,
 	return (*to = sl_slice_at(at, near, axis, -1, INT64_MIN, -1)) != NULL;
 }
 
-/* x with more elements before the first and after the last of an axis: of a value, or with .reflect what lies on the
- * other side of the first and the last one.  SL_EINVAL: no such axis, a negative number, more to reflect than there is.
+/* x with additional elements before the first and after the last of an axis: of a given value, or with .reflect those
+ * mirrored at the first and the last one. SL_EINVAL: no such axis, a negative number, more elements to reflect than
+ * the axis has.
  *
  *     y = sl_pad(x, -1, 2, 0);    // two zeros in front of each row */
 sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int64_t after, struct sl_pad_opts opts)
@@ -129,8 +131,8 @@ sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int
 	return sl_concat_at(at, list, n, axis);
 }
 
-/* x (r, …) with rows added where their indices say: rows (…, …) has the shape of the indices, then that of a row of x;
- * several may meet.  Floats; indices int32.  Errors: see sl_gather.
+/* x (r, …) with rows added at their indices: rows (…, …) has the shape of the indices, then that of a row of x; an
+ * index may occur several times.  Floats; indices int32.  Errors: see sl_gather.
  *
  *     y = sl_index_add(x, indices, rows);    // (r, w), (n), (n, w) -> (r, w) */
 sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_tensor *rows)

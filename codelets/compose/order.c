@@ -37,8 +37,8 @@ static sl_tensor *places_in(const char *at, const char *me, sl_tensor *x, sl_ten
 	return places(at, indices, slp_split_at(s, axis), i.dim[axis]);
 }
 
-/* The elements of x along an axis that indices (int32, of the shape of x but for that axis) name, as numpy.take_along_axis
- * and torch.gather have it.  SL_ESHAPE, SL_EDTYPE: they do not fit; indices that are not there: see sl_gather.
+/* The elements of x along an axis at the given indices (int32, of the shape of x except along that axis), like
+ * numpy.take_along_axis and torch.gather. SL_ESHAPE, SL_EDTYPE: they do not fit; indices out of range: see sl_gather.
  *
  *     picked = sl_take_along(scores, labels, 1);    // (n, classes), (n, 1) -> (n, 1) */
 sl_tensor *sl_take_along_at(const char *at, sl_tensor *x, sl_tensor *indices, int axis)
@@ -50,8 +50,8 @@ sl_tensor *sl_take_along_at(const char *at, sl_tensor *x, sl_tensor *indices, in
 	return y ? sl_reshape_at(at, y, sl_tensor_shape(indices)) : NULL;
 }
 
-/* x with values added where indices say, which, like the values, have the shape of x but for the axis; several may meet.
- * As torch.scatter_add.  Errors: see sl_take_along. */
+/* x with values added at the given indices along an axis; indices and values have the shape of x except along that
+ * axis, and an index may occur several times. Like torch.scatter_add.  Errors: see sl_take_along. */
 sl_tensor *sl_scatter_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_tensor *values, int axis)
 {
 	const char *me = "sl_scatter_add";
@@ -66,7 +66,7 @@ sl_tensor *sl_scatter_add_at(const char *at, sl_tensor *x, sl_tensor *indices, s
 	return sums ? sl_add_at(at, x, sl_reshape_at(at, sums, sl_tensor_shape(x))) : NULL;
 }
 
-/* The elements of x along an axis in their order: see sl_argsort. */
+/* The elements of x sorted along an axis: see sl_argsort. */
 sl_tensor *sl_sort_at(const char *at, sl_tensor *x, int axis, bool descending)
 {
 	SLP_CALL("sl_sort", at);
@@ -74,8 +74,8 @@ sl_tensor *sl_sort_at(const char *at, sl_tensor *x, int axis, bool descending)
 	return sl_take_along_at(at, x, sl_argsort_at(at, x, axis, descending), axis);
 }
 
-/* The k largest elements of x along an axis, the largest first; their places go to *indices (int32), or to nobody if that
- * is NULL.  SL_EINVAL: no such axis, or not so many elements.
+/* The k largest elements of x along an axis, the largest first; *indices gets their places (int32), unless it is NULL.
+ * SL_EINVAL: no such axis, or not so many elements.
  *
  *     sl_tensor *where, *best = sl_topk(scores, 5, -1, &where); */
 sl_tensor *sl_topk_at(const char *at, sl_tensor *x, int64_t k, int axis, sl_tensor **indices)

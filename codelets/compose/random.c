@@ -1,8 +1,8 @@
 /* Random numbers made of those that are uniform: the same on all devices. */
 #include "compose.h"
 
-/* Whole numbers from low on and below high, all as likely; int32, or make.dtype.  SL_EINVAL: there are none, or more than
- * 2^24.
+/* Whole numbers from low to below high, all with the same probability; int32, or make.dtype.  SL_EINVAL: there are
+ * none, or more than 2^24.
  *
  *     dice = sl_randint(SL_SHAPE(100), 1, 7); */
 sl_tensor *sl_randint_at(const char *at, sl_shape shape, int64_t low, int64_t high, struct sl_make make)
@@ -27,7 +27,7 @@ sl_tensor *sl_bernoulli_at(const char *at, sl_tensor *probabilities)
 	return sl_lt_at(at, sl_uniform_at(at, sl_tensor_shape(probabilities), 0, 1, make), probabilities);
 }
 
-/* The numbers from 0 to n - 1 in an order by chance; int32.  SL_ESHAPE: a negative n. */
+/* The numbers from 0 to n - 1 in random order; int32.  SL_ESHAPE: a negative n. */
 sl_tensor *sl_permutation_at(const char *at, int64_t n, sl_device device)
 {
 	SLP_CALL("sl_permutation", at);

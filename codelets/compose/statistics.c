@@ -26,8 +26,8 @@ static double gathered(sl_shape s, const struct sl_variance_opts *o)
 	return n;
 }
 
-/* The variance over axes, as sl_mean has them: the sum of the squares of what elements are away from their mean, over
- * their number less ddof.  Integers are turned into float32.  SL_EINVAL: a ddof that is negative.
+/* The variance over axes, as sl_mean has them: the sum of the squared distances of the elements from their mean, over
+ * their number less ddof. Integers are converted to float32.  SL_EINVAL: a ddof that is negative.
  *
  *     sl_tensor *v = sl_variance(x, SL_AXES(-1), .ddof = 1, .keepdims = true); */
 sl_tensor *sl_variance_at(const char *at, sl_tensor *x, struct sl_variance_opts opts)

@@ -10,8 +10,7 @@ static enum sl_status binary_infer(struct slp_infer *c)
 {
 	sl_shape shape;
 	if (c->in[0].dtype != c->in[1].dtype)
-		return slp_reject(c, SL_EDTYPE,
-		                  "both arguments must have one data type; turn one into the other's with sl_cast");
+		return slp_reject(c, SL_EDTYPE, "both arguments must have one data type; convert one with sl_cast");
 	if (!slp_broadcast(c->in[0].shape, c->in[1].shape, &shape))
 		return slp_reject(c, SL_ESHAPE, "counted from the last axis, sizes must be equal, or one of them 1");
 	c->out[0] = (struct slp_type){c->in[0].dtype, shape};
@@ -34,7 +33,8 @@ static enum sl_status scalar_infer(struct slp_infer *c)
 {
 	double s = number(c->attrs);
 	if (!slp_can_hold(c->in[0].dtype, s))
-		return slp_reject(c, SL_EDTYPE, "%.9g is no %s; turn the tensor into floats first, with sl_cast", s,
+		return slp_reject(c, SL_EDTYPE,
+		                  "%.9g is not a value of %s; convert the tensor to floats first, with sl_cast", s,
 		                  sl_dtype_name(c->in[0].dtype));
 	return compare_scalar_infer(c);
 }

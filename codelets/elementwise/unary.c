@@ -13,7 +13,7 @@ static enum sl_status infer_all(struct slp_infer *c)
 static enum sl_status infer_floats(struct slp_infer *c)
 {
 	if (!slp_is_float(c->in[0].dtype))
-		return slp_reject(c, SL_EDTYPE, "takes float32 or float64; turn the argument into one with sl_cast");
+		return slp_reject(c, SL_EDTYPE, "takes float32 or float64; convert the argument with sl_cast");
 	return infer_all(c);
 }
 

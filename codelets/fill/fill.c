@@ -7,7 +7,7 @@
 
 static const struct slp_attr fill_attrs[] = {
         SLP_CREATED_ATTRS(struct slp_fill),
-        SLP_ATTR_VALUE(struct slp_fill, value, SLP_DOUBLE, 1, "what every element is"),
+        SLP_ATTR_VALUE(struct slp_fill, value, SLP_DOUBLE, 1, "value of every element"),
         {0},
 };
 
@@ -121,7 +121,7 @@ const struct sl_op slp_op_full_like = {
 };
 
 /* A tensor full of a number.  Integers lose the fraction and saturate.  SL_ESHAPE if a size is negative, or no memory
- * is that large; SL_EDTYPE if there is no such data type; SL_EDEVICE if the device is not there.
+ * is that large; SL_EDTYPE if there is no such data type; SL_EDEVICE if the device does not exist.
  *
  *     sl_tensor *x = sl_full(SL_SHAPE(2, 3), 0.5), *n = sl_full(SL_SHAPE(4), 7, .dtype = SL_INT32); */
 sl_tensor *sl_full_at(const char *at, sl_shape shape, double value, struct sl_make make)
@@ -190,8 +190,9 @@ const struct sl_op slp_op_arange = {
         .ref = arange_ref,
 };
 
-/* start, start + step, … before stop (exclusive), one axis; none if stop lies the other way.  SL_EINVAL if the step
- * is 0 or one of the numbers is not finite; SL_ESHAPE for more numbers than any memory holds; else as sl_full.
+/* start, start + step, … before stop (exclusive), one axis; no elements if stop is in the other direction.  SL_EINVAL
+ * if the step is 0 or one of the numbers is not finite; SL_ESHAPE for more numbers than any memory holds; else as
+ * sl_full.
  *
  *     sl_tensor *t = sl_arange(0, 12, 1);        // 0, 1, … 11 */
 sl_tensor *sl_arange_at(const char *at, double start, double stop, double step, struct sl_make make)
@@ -199,7 +200,7 @@ sl_tensor *sl_arange_at(const char *at, double start, double stop, double step, 
 	double n = ceil((stop - start) / step);
 	if (!isfinite(start) || !isfinite(stop) || !isfinite(step) || step == 0)
 		return slp_call_fail(at, "sl_arange", SL_EINVAL,
-		                     "from %g to %g in steps of %g is no finite number of steps", start, stop, step);
+		                     "from %g to %g in steps of %g is not a finite number of steps", start, stop, step);
 	if (!(n < 0x1p60)) return slp_call_fail(at, "sl_arange", SL_ESHAPE, "%g numbers are too many", n);
 	struct slp_arange attrs = {slp_created_of(SL_SHAPE(n > 0 ? (int64_t)n : 0), make.dtype), start, step};
 	return slp_create(at, &slp_op_arange, &attrs, make.device);

@@ -16,7 +16,7 @@
 static const struct slp_attr uniform_attrs[] = {
         SLP_CREATED_ATTRS(struct slp_draw),
         {"low", SLP_DOUBLE, offsetof(struct slp_draw, a), 1, "the smallest number", true},
-        {"high", SLP_DOUBLE, offsetof(struct slp_draw, b), 1, "what all numbers are below", true},
+        {"high", SLP_DOUBLE, offsetof(struct slp_draw, b), 1, "upper bound, not reached", true},
         RNG_ATTRS(struct slp_draw),
         {0},
 };

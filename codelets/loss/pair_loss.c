@@ -316,10 +316,10 @@ static enum sl_status grad_bce(struct slp_grad *g)
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
 /* The loss of a regression, one number a sample: the mean of |x - target| over all axes but the first.  x and target
- * are floats of one dtype and shape (n, …), the result is (n).  Goes back to both; the slope at 0 is 0.  SL_ESHAPE,
- * SL_EDTYPE: they are not.
+ * are floats of one dtype and shape (n, …), the result is (n).  Gradients flow back to both; the slope at 0 is 0.
+ * SL_ESHAPE, SL_EDTYPE: they do not fit.
  *
- *	sl_tensor *loss = sl_l1_loss(prediction, y); */
+ * 	sl_tensor *loss = sl_l1_loss(prediction, y); */
 sl_tensor *sl_l1_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
 {
 	return slp_apply1(at, &slp_op_l1_loss, NULL, 2, (sl_tensor *[]){x, target});
@@ -350,7 +350,7 @@ sl_tensor *sl_huber_loss_at(const char *at, sl_tensor *x, sl_tensor *target, str
 /* The loss of yes-or-no answers, one number a sample: the mean over all axes but the first of the binary cross entropy
  * -target log(p) - (1 - target) log(1 - p)  with p = sigmoid(logits), computed from the logits, so large ones do no
  * harm.  target holds probabilities, 0 to 1 (not checked).  logits and target are floats of one dtype and shape (n, …),
- * the result is (n).  Goes back to both.  SL_ESHAPE, SL_EDTYPE: they are not.
+ * the result is (n).  Gradients flow back to both.  SL_ESHAPE, SL_EDTYPE: they do not fit.
  *
  *	sl_tensor *loss = sl_bce_logits_loss(logits, answers); */
 sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_tensor *target)

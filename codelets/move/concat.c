@@ -27,7 +27,7 @@ static enum sl_status concat_infer(struct slp_infer *c)
 	const struct slp_concat_attrs *attrs = c->attrs;
 	int axis = attrs->axis;
 	if (!slp_axis(&axis, c->in[0].shape.ndim))
-		return slp_reject(c, SL_EINVAL, "axis %d is not there: the tensors have %d axes", attrs->axis,
+		return slp_reject(c, SL_EINVAL, "axis %d does not exist: the tensors have %d axes", attrs->axis,
 		                  c->in[0].shape.ndim);
 	c->out[0] = c->in[0];
 	for (int i = 1; i < c->nin; i++) {

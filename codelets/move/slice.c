@@ -42,7 +42,7 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_slice_at
 {
 	*axis = a->axis;
 	if (!slp_axis(axis, shape.ndim))
-		return slp_reject(c, SL_EINVAL, "axis %d is not there: the tensor has %d axes", a->axis, shape.ndim);
+		return slp_reject(c, SL_EINVAL, "axis %d does not exist: the tensor has %d axes", a->axis, shape.ndim);
 	return a->step ? SL_OK : slp_reject(c, SL_EINVAL, "step is 0; it must be 1 or more, or -1 or less");
 }
 
@@ -103,8 +103,8 @@ static enum sl_status slice_grad_of_slice(struct slp_grad *g)
 }
 
 /* The elements begin, begin + step, … before end of an axis of x, as x[begin:end:step] in Python: negative begin and
- * end count from the end, what lies outside is cut off, the result may be empty.  A negative step goes backwards; then
- * end INT64_MIN means "to the first".  Any data type; a copy.  SL_EINVAL: no such axis, or step 0.
+ * end count from the end, bounds outside of the axis are clipped, the result may be empty.  A negative step goes
+ * backwards; then end INT64_MIN means "to the first".  Any data type; a copy.  SL_EINVAL: no such axis, or step 0.
  *
  *     y = sl_slice(x, 1, 0, -1, 2);              // every second column, without the last
  *     y = sl_slice(x, 0, -1, INT64_MIN, -1);     // the rows in reverse */

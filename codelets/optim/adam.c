@@ -10,8 +10,8 @@
 
 static const struct slp_attr attr_table[] = {
         SLP_OPTIM_ROWS(struct slp_adam_attrs),
-        SLP_ATTR_VALUE(struct slp_adam_attrs, beta1, SLP_DOUBLE, 1, "what stays of the mean; 0 means 0.9"),
-        SLP_ATTR_VALUE(struct slp_adam_attrs, beta2, SLP_DOUBLE, 1, "what stays of the variance; 0 means 0.999"),
+        SLP_ATTR_VALUE(struct slp_adam_attrs, beta1, SLP_DOUBLE, 1, "factor of the old mean; 0 means 0.9"),
+        SLP_ATTR_VALUE(struct slp_adam_attrs, beta2, SLP_DOUBLE, 1, "factor of the old variance; 0 means 0.999"),
         SLP_ATTR_VALUE(struct slp_adam_attrs, eps, SLP_DOUBLE, 1, "added to the deviation; 0 means 1e-8"),
         SLP_ATTR_VALUE(struct slp_adam_attrs, step, SLP_INT64, 1, "number of this step, from 1"),
         SLP_ATTR_VALUE(struct slp_adam_attrs, decoupled, SLP_BOOL, 1, "parameters decay, not gradients (AdamW)"),

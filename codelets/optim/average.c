@@ -6,7 +6,7 @@
 #include "optim.h"
 
 static const struct slp_attr attr_table[] = {
-        SLP_ATTR_VALUE(struct slp_average_attrs, keep, SLP_DOUBLE, 1, "what stays of the averages"),
+        SLP_ATTR_VALUE(struct slp_average_attrs, keep, SLP_DOUBLE, 1, "factor of the old averages"),
         {0},
 };
 

@@ -8,9 +8,9 @@
 
 static const struct slp_attr attr_table[] = {
         SLP_OPTIM_ROWS(struct slp_rmsprop_attrs),
-        SLP_ATTR_VALUE(struct slp_rmsprop_attrs, alpha, SLP_DOUBLE, 1, "what stays of the squares; 0 means 0.99"),
+        SLP_ATTR_VALUE(struct slp_rmsprop_attrs, alpha, SLP_DOUBLE, 1, "factor of the old squares; 0 means 0.99"),
         SLP_ATTR_VALUE(struct slp_rmsprop_attrs, eps, SLP_DOUBLE, 1, "added to the root; 0 means 1e-8"),
-        SLP_ATTR_VALUE(struct slp_rmsprop_attrs, momentum, SLP_DOUBLE, 1, "what stays of the momentum"),
+        SLP_ATTR_VALUE(struct slp_rmsprop_attrs, momentum, SLP_DOUBLE, 1, "factor of the old momentum"),
         {0},
 };
 

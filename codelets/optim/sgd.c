@@ -6,8 +6,8 @@
 
 static const struct slp_attr attr_table[] = {
         SLP_OPTIM_ROWS(struct slp_sgd_attrs),
-        SLP_ATTR_VALUE(struct slp_sgd_attrs, momentum, SLP_DOUBLE, 1, "what stays of the momentum"),
-        SLP_ATTR_VALUE(struct slp_sgd_attrs, nesterov, SLP_BOOL, 1, "goes on by the momentum that comes next"),
+        SLP_ATTR_VALUE(struct slp_sgd_attrs, momentum, SLP_DOUBLE, 1, "factor of the old momentum"),
+        SLP_ATTR_VALUE(struct slp_sgd_attrs, nesterov, SLP_BOOL, 1, "steps by the next momentum"),
         {0},
 };
 
@@ -80,23 +80,23 @@ SLP_OPTIM_OP(sgd_momentum, "gradient descent with momentum: parameters, gradient
              "param gradient momentum ...", 3, SLP_IN(0) | SLP_IN(2), struct slp_sgd_attrs, .infer = infer_momentum,
              .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_sgd));
 
-/* One step of stochastic gradient descent, in place, with  g = clip(rescale grad) + weight_decay param:
- * without momentum  param -= lr g;  with it  m = momentum m + g,  param -= lr m;  with opts.nesterov
- * param -= lr (g + momentum m)  (all as torch.optim.SGD).
+/* One step of stochastic gradient descent, in place, with  g = clip(rescale grad) + weight_decay param: without
+ * momentum  param -= lr g;  with it  m = momentum m + g,  param -= lr m;  with opts.nesterov param -= lr (g + momentum
+ * m)  (all as torch.optim.SGD).
  *
  * With opts.clip_norm, gradients are first scaled down so that the L2 norm of all of them together, after rescale, is
  * at most that; with opts.clip_value, each element is then limited to ±clip_value.  Both come before the decay, as
  * torch.nn.utils.clip_grad_norm_ and clip_grad_value_ before the optimiser would do (which add 1e-6 to the norm).  A
- * norm that is no number makes all parameters NaN.  With opts.lr_scale, lr is multiplied by that.
+ * norm that is NaN makes all parameters NaN.  With opts.lr_scale, lr is multiplied by that.
  *
  * Parameters of one device that follow each other are updated by a single operation; with clip_norm all must be on one
- * device.  Nothing is recorded.  A parameter, its gradient and its momentum have one shape; all have one dtype, float32
- * or float64.  momenta, zero at first, is needed with a momentum and NULL without.  The arrays of `count` tensors stay
- * the caller's.  SL_EINVAL: something is NULL (or momenta is not), opts.nesterov without a momentum, a figure that is
- * negative (but rescale) or not finite; SL_ESHAPE, SL_EDTYPE, SL_EDEVICE: tensors do not fit each other; the message names the parameter by its
- * index.
+ * device.  Nothing is recorded.  A parameter, its gradient and its momentum have one shape; all have one dtype,
+ * float32 or float64.  momenta, zero at first, is needed with a momentum and NULL without.  The arrays of `count`
+ * tensors stay the caller's.  SL_EINVAL: something is NULL (or momenta is not), opts.nesterov without a momentum, a
+ * figure that is negative (but rescale) or not finite; SL_ESHAPE, SL_EDTYPE, SL_EDEVICE: tensors do not fit each
+ * other; the message names the parameter by its index.
  *
- *	sl_sgd_update(params, grads, NULL, count, .lr = 0.1, .rescale = 1.0 / batch_size); */
+ * 	sl_sgd_update(params, grads, NULL, count, .lr = 0.1, .rescale = 1.0 / batch_size); */
 enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
                                 sl_tensor *const *momenta, int count, struct sl_sgd_opts opts)
 {

@@ -19,7 +19,7 @@
 	         SLP_BOOL,                                                                                              \
 	         offsetof(attributes, prefix pool.exclude_pad),                                                         \
 	         1,                                                                                                     \
-	         "means count only what lies inside",                                                                   \
+	         "means count only elements inside the image",                                                          \
 	         false},                                                                                                \
 	        {"x_lanes", SLP_BOOL, offsetof(attributes, prefix x_lanes), 1, "x and its gradient are in lane order",  \
 	         false},                                                                                                \

@@ -24,9 +24,9 @@
 #undef CELL
 
 static const struct slp_attr attr_table[] = {
-	SLP_ATTR(struct slp_recurrent_attrs, cell, SLP_INT, 1, "what a unit is: 0: tanh, 1: relu, 2: LSTM, 3: GRU"),
-	SLP_ATTR(struct slp_recurrent_attrs, reverse, SLP_BOOL, 1, "from the last step to the first"),
-	{0},
+        SLP_ATTR(struct slp_recurrent_attrs, cell, SLP_INT, 1, "kind of unit: 0: tanh, 1: relu, 2: LSTM, 3: GRU"),
+        SLP_ATTR(struct slp_recurrent_attrs, reverse, SLP_BOOL, 1, "from the last step to the first"),
+        {0},
 };
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *ga
 			    const struct slp_type *state, const struct slp_type *last, sl_shape *y)
 {
 	int cell = ((const struct slp_recurrent_attrs *)c->attrs)->cell;
-	if (cell < SL_CELL_TANH || cell > SL_CELL_GRU) return slp_reject(c, SL_EINVAL, "%d is no cell", cell);
+	if (cell < SL_CELL_TANH || cell > SL_CELL_GRU) return slp_reject(c, SL_EINVAL, "%d is not a cell", cell);
 	for (int i = 0; i < c->nin; i++)
 		if (!slp_is_float(c->in[i].dtype) || slp_promoted(c->in[i].dtype) != slp_promoted(gates->dtype))
 			return slp_reject(c, SL_EDTYPE, "all must be floats of one data type");
@@ -425,16 +425,16 @@ static bool state_or_zeros(const char *at, sl_tensor *gates, sl_tensor *weight, 
 	return (*state = sl_full_at(at, SL_SHAPE(g.dim[1], w.dim[1]), 0, make)) != NULL;
 }
 
-/* A recurrent layer over all steps of sequences.  gates (steps, rows, G · units) is what the inputs give to the G gates of
- * each unit, all biases added: a sl_linear of all steps at once.  weight (G · units, units) says what the state of the step
- * before gives.  The result (steps, rows, units) is the state after each step.  state, NULL for zeros: (rows, units), at
- * first.
+/* A recurrent layer over all steps of sequences.  gates (steps, rows, G · units) is the part of the inputs in the G
+ * gates of each unit, with all biases: one sl_linear of all steps. weight (G · units, units) is the weight of the
+ * previous step's state.  The result (steps, rows, units) is the state after each step.  state, NULL for zeros: (rows,
+ * units), at first.
  *
  * SL_CELL_TANH, SL_CELL_RELU: G is 1, y = tanh or relu of (gates + y before · weightᵀ).  SL_CELL_LSTM: G is 4, input,
- * forget, candidate and output gate; .cell, NULL for zeros: (rows, units), at first; *.last_cell, if given, gets it after
- * the last step.  SL_CELL_GRU: G is 3, reset and update gate and candidate; .bias (3 · units), NULL for none, is added to
- * what the state gives.  The order of gates is cuDNN's and PyTorch's.  .reverse goes from the last step to the first.  Goes
- * back to all of them.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: no such cell.
+ * forget, candidate and output gate; .cell, NULL for zeros: (rows, units), at first; *.last_cell, if given, gets it
+ * after the last step.  SL_CELL_GRU: G is 3, reset and update gate and candidate; .bias (3 · units), NULL for none, is
+ * added to what the state gives.  The order of gates is cuDNN's and PyTorch's.  .reverse goes from the last step to
+ * the first.  Goes back to all of them.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: no such cell.
  *
  *     y = sl_recurrent(SL_CELL_TANH, sl_linear(x, w, b, .tw = true), weight, NULL); */
 sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight, sl_tensor *state,
@@ -444,7 +444,8 @@ sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, 
 	struct slp_recurrent_attrs attrs = {(int)cell, opts.reverse};
 	sl_tensor *out[3], *last = cell == SL_CELL_LSTM ? opts.cell : opts.bias;
 	if ((cell != SL_CELL_LSTM && (opts.cell || opts.last_cell)) || (cell != SL_CELL_GRU && opts.bias))
-		return slp_call_fail(at, "sl_recurrent", SL_EINVAL, "only an LSTM has a cell, and only a GRU a bias of its own");
+		return slp_call_fail(at, "sl_recurrent", SL_EINVAL,
+		                     "only an LSTM has a cell, and only a GRU a separate bias");
 	if (!state_or_zeros(at, gates, weight, &state)) return NULL;
 	if (cell == SL_CELL_LSTM && !state_or_zeros(at, gates, weight, &last)) return NULL;
 	sl_tensor *in[] = {gates, weight, state, last};

@@ -136,8 +136,9 @@ static enum sl_status check_saved(const struct walk *w, const struct slp_node *n
 {
 	if (n->spent) {
 		slp_call_fail(w->at, "sl_backward", SL_ESTATE,
-			      "what the backward pass of %s (%s) needs was given up already; pass .retain_graph = true the first time",
-			      n->op->name, n->at);
+		              "the values that the backward pass of %s (%s) needs were released already; pass "
+		              ".retain_graph = true the first time",
+		              n->op->name, n->at);
 		return SL_ESTATE;
 	}
 	bool ok = true;
@@ -308,14 +309,14 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
 	return SL_OK;
 }
 
-/* Computes the gradients of the heads by all tensors that asked for them (sl_attach_grad), and returns at once: they
- * are computed later.  Heads that are not scalars count by the sum of their elements, or by opts.head_grads.  What was
- * saved for the backward pass is given up as it is used, unless opts.retain_graph.  After an error no gradient has changed:
- * SL_ESTATE, a head was not recorded, the call is made in a function of sl_custom_gradient, what the backward pass needs was given up already, or a tensor that it needs was changed in place;
- * SL_ESHAPE, SL_EDTYPE, a head's gradient does not fit it; SL_EUNSUPPORTED, an operation on the way has no gradient, or a
- * head is a gradient itself;
- * SL_EINVAL, heads is NULL.
- * Reverse accumulation: A. Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008.
+/* Computes the gradients of the heads with respect to all tensors with a gradient attached (sl_attach_grad). Returns
+ * at once: the gradients are computed later.  Heads that are not scalars count by the sum of their elements, or by
+ * opts.head_grads.  Values that were saved for the backward pass are released as they are used, unless
+ * opts.retain_graph.  After an error no gradient has changed: SL_ESTATE, a head was not recorded, the call is made in
+ * a function of sl_custom_gradient, values that the backward pass needs were released already, or a tensor that it
+ * needs was changed in place; SL_ESHAPE, SL_EDTYPE, a head's gradient does not fit it; SL_EUNSUPPORTED, an operation
+ * on the way has no gradient, or a head is a gradient itself; SL_EINVAL, heads is NULL. Reverse accumulation: A.
+ * Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008.
  *
  *     SL_RECORD loss = sl_l2_loss(sl_linear(x, w, b), y);
  *     sl_backward(loss);                    // then sl_grad(w), sl_grad(b) */

@@ -126,21 +126,22 @@ static bool may_record(const char *at, sl_tensor *const *in, int nin, sl_tensor 
 		return false;
 	}
 	if (slp_is_symbolic(nin, in)) {
-		slp_trace_complain("sl_custom_gradient at %s is no operation", at);
+		slp_trace_complain("sl_custom_gradient at %s is not an operation", at);
 		slp_call_fail(at, "sl_custom_gradient", SL_EUNSUPPORTED,
-		              "a program that is traced cannot have a gradient of one's own; "
+		              "a traced program cannot have a custom gradient; "
 		              "let the block run imperatively");
 		return false;
 	}
 	return usable(at, in, nin) && usable(at, out, nout) && results_are_new(at, in, nin, out, nout);
 }
 
-/* Says how gradients go back from out, which the program computed from in under SL_PAUSE, by whatever means:
- * sl_backward calls opts.backward with the gradients by the results (zeros where none comes), which sets din[i] to the
- * gradient by input i, or leaves it NULL for none.  It is called while sl_backward runs, in its thread, in a scope of
- * its own, and without recording; it cannot call sl_backward itself.  What it returns other than SL_OK is sl_backward's
- * error.  Nothing happens where this thread does not record, or no input wants a gradient.  opts.destroy, if there is
- * one, is called with the context once nobody can go back any more, also after an error here.
+/* Defines how gradients flow back from out, which the program computed from in under SL_PAUSE, by whatever means:
+ * sl_backward calls opts.backward with the gradients for the results (zeros for a result that no gradient reaches),
+ * which sets din[i] to the gradient for input i, or leaves it NULL for none.  It is called while sl_backward runs, in
+ * its thread, in a scope of its own, and without recording; it cannot call sl_backward itself.  What it returns other
+ * than SL_OK is sl_backward's error.  Nothing happens where this thread does not record, or no input wants a gradient.
+ * opts.destroy, if there is one, is called with the context once nobody can go back any more, also after an error
+ * here.
  *
  * SL_EINVAL: no inputs, no results or more than 16, or no function; SL_ESTATE: a result is an input or has a gradient
  * already; SL_EUNSUPPORTED: while a program is traced.

@@ -216,15 +216,16 @@ bool sl_is_recording(void)
 	return slp_recorder != NULL;
 }
 
-/* Whether the calling thread is in training mode, which dropout and batch-norm look at. */
+/* Whether the calling thread is in training mode, which affects dropout and batch norm. */
 bool sl_is_training(void)
 {
 	return training;
 }
 
-/* What SL_RECORD, SL_PAUSE and their like call at their start, for the calling thread: 1 switches on, 0 off, -1 leaves
- * as it is.  mode, the caller's, keeps what was before.  recording 2 switches on, and what sl_backward went back through already is a
- * constant for this thread from then on, as in Gluon, until it records with 1; else going back through it again is an error. */
+/* SL_RECORD, SL_PAUSE and the like call it at their start, for the calling thread: 1 switches on, 0 off, -1 changes
+ * nothing. mode, which belongs to the caller, keeps the state before. recording 2 switches on, and results that
+ * sl_backward has gone through are constants for this thread from then on, as in Gluon, until it records with 1; else
+ * a second backward pass through them is an error. */
 void sl_mode_enter(sl_mode *mode, int recording, int train)
 {
 	if (!mode) return;
@@ -234,7 +235,8 @@ void sl_mode_enter(sl_mode *mode, int recording, int train)
 	if (train >= 0) training = train;
 }
 
-/* What they call at their end, however it is left: all is as it was before. */
+/* SL_RECORD, SL_PAUSE and the like call it at their end, however control leaves the block: restores the state before.
+ */
 void sl_mode_leave(sl_mode *mode)
 {
 	if (!mode || !mode->open) return;
@@ -245,9 +247,9 @@ void sl_mode_leave(sl_mode *mode)
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
-/* Asks for the gradient by t: sl_backward writes it to sl_grad(t), or with .req = SL_GRAD_ADD adds it there (zeros at
- * first), or with SL_GRAD_NONE does nothing any more.  t becomes a leaf: its history is forgotten.  SL_EDTYPE: only
- * floats have gradients; SL_ESTATE: a symbol, or values that were lost.
+/* Attaches a gradient to t: sl_backward writes it to sl_grad(t), or with .req = SL_GRAD_ADD adds it there (zeros at
+ * first); SL_GRAD_NONE switches it off.  t becomes a leaf: its history is forgotten.  SL_EDTYPE: only floats have
+ * gradients; SL_ESTATE: a symbol, or values that were lost.
  *
  *     sl_attach_grad(w);
  *     sl_attach_grad(w, .req = SL_GRAD_ADD); */
@@ -294,9 +296,9 @@ enum sl_status slp_attach_symbol(sl_tensor *symbol)
 	return SL_OK;
 }
 
-/* The gradient by t that the last sl_backward left (zeros before the first).  It belongs to t: retain it to keep it
- * longer.  There are no second derivatives: under SL_RECORD, an operation that takes it is SL_EUNSUPPORTED; sl_detach or
- * sl_grad_as_constant make a constant of it.  NULL with SL_ESTATE if none is attached. */
+/* The gradient for t from the last sl_backward (zeros before the first).  It belongs to t: retain it to keep it
+ * longer.  There are no second derivatives: under SL_RECORD, an operation that takes it is SL_EUNSUPPORTED; sl_detach
+ * or sl_grad_as_constant make a constant of it.  NULL with SL_ESTATE if none is attached. */
 sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_grad", at);
@@ -305,8 +307,8 @@ sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 	return slp_call_fail(at, "sl_grad", SL_ESTATE, "no gradient is attached to the tensor; call sl_attach_grad first");
 }
 
-/* Operations under SL_RECORD take the gradient, a tensor that sl_grad or sl_param_grad gave, as a constant from now on, as Gluon
- * does: nothing goes back through it, and no error says so. */
+/* From now on operations under SL_RECORD take the gradient, a tensor from sl_grad or sl_param_grad, as a constant, as
+ * in Gluon: no gradient flows back through it, and that is no error. */
 void sl_grad_as_constant(sl_tensor *grad)
 {
 	if (grad) grad->gradient = false;

@@ -168,7 +168,7 @@ int sl_graph_inputs(const sl_graph *g, const char **names, int max)
 	return g->ninputs;
 }
 
-/* The names of its results, in the order in which a run gives them; otherwise as sl_graph_inputs. */
+/* The names of its results, in the order in which a run returns them; otherwise as sl_graph_inputs. */
 int sl_graph_outputs(const sl_graph *g, const char **names, int max)
 {
 	if (!g) return 0;

@@ -93,7 +93,7 @@ static void node_release(struct slp_gnode *n)
 	n->tensor = NULL;
 }
 
-/* Frees a program, and gives up the parameters and constants it holds.  NULL is ignored. */
+/* Frees a program, and releases its parameters and constants.  NULL is ignored. */
 void sl_graph_free(sl_graph *g)
 {
 	if (!g) return;

@@ -70,7 +70,7 @@ static bool lex_number(struct slp_lexer *lex)
 	lex->integer = strtoll(lex->p, &whole_end, 10);
 	lex->is_integer = whole_end == end && !errno;
 	bool hexadecimal = memchr(lex->p, 'x', (size_t)(end - lex->p)) || memchr(lex->p, 'X', (size_t)(end - lex->p));
-	if (end == lex->p || hexadecimal || is_name(*end)) return slp_lex_fail(lex, SL_EFORMAT, "this is no number");
+	if (end == lex->p || hexadecimal || is_name(*end)) return slp_lex_fail(lex, SL_EFORMAT, "this is not a number");
 	lex->p = end;
 	lex->kind = SLP_TOKEN_NUMBER;
 	return true;

@@ -269,7 +269,7 @@ static enum sl_status wrong(const struct slp_gnode *n, const char *what, int i)
 static enum sl_status verify_value(const sl_graph *g, const struct slp_gnode *user, struct slp_value v, int before,
 				   int i)
 {
-	if (v.node < 0 || v.node >= before) return wrong(user, "uses what does not come before it", i);
+	if (v.node < 0 || v.node >= before) return wrong(user, "uses a value that does not come before it", i);
 	const struct slp_gnode *n = &g->nodes[v.node];
 	if (n->dead) return wrong(user, "uses a node that was removed", i);
 	if (v.out < 0 || v.out >= n->nout) return wrong(user, "uses a result that does not exist", i);

@@ -189,7 +189,7 @@ static bool tensor_type(struct slp_parser *p, struct slp_type *type)
 	if (!slp_lex_expect(&p->lex, ":") || !slp_parse_type(p, type)) return false;
 	if (type->shape.ndim < 0) return slp_lex_fail(&p->lex, SL_EFORMAT, "its shape is needed");
 	if (sl_shape_size(type->shape) <= slp_text_most_bytes / (int64_t)sl_dtype_size(type->dtype)) return true;
-	return slp_lex_fail(&p->lex, SL_EINVAL, "it is larger than a text may ask for");
+	return slp_lex_fail(&p->lex, SL_EINVAL, "it is larger than a text may request");
 }
 
 static bool param_statement(struct slp_parser *p, const char *name)

@@ -150,9 +150,9 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
 	return NULL;
 }
 
-/* A program made ready to run for certain input shapes on a device: optimised, its memory planned, cut into tasks.  The
- * graph stays the caller's; free the plan with sl_plan_free.  NULL after a mistake: SL_ESHAPE, an input has no shape;
- * SL_EDEVICE; else that of an operation, which the message names with its call site.
+/* Compiles a program for certain input shapes on a device: optimises it, plans its memory and divides it into tasks.
+ * The graph still belongs to the caller; free the plan with sl_plan_free.  NULL after a mistake: SL_ESHAPE, an input
+ * has no shape; SL_EDEVICE; else that of an operation, which the message names with its call site.
  *
  *     sl_plan *plan = sl_compile(graph, .shapes = (sl_shape[]){SL_SHAPE(1, 512)}); */
 sl_plan *sl_compile_at(const char *at, const sl_graph *graph, struct sl_compile_opts opts)
@@ -175,8 +175,8 @@ const sl_graph *sl_plan_graph(const sl_plan *plan)
 	return plan ? plan->graph : NULL;
 }
 
-/* What compiling has done: operations before and after the passes, tasks, flops and bytes of a run, seconds; all 0
- * for NULL. */
+/* The result of compiling: operations before and after the passes, tasks, flops and bytes of a run, seconds; all 0 for
+ * NULL. */
 struct sl_plan_info sl_plan_info(const sl_plan *plan)
 {
 	return plan ? plan->info : (struct sl_plan_info){0};
@@ -188,7 +188,7 @@ sl_plan *slp_plan_retain(sl_plan *plan)
 	return plan;
 }
 
-/* Gives a plan up; runs under way end as they would.  NULL is ignored. */
+/* Frees a plan; runs under way still complete.  NULL is ignored. */
 void sl_plan_free(sl_plan *p)
 {
 	if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;

@@ -265,9 +265,9 @@ static enum sl_status print_outputs(const char *at, FILE *f, const sl_graph *g)
 }
 
 /* Writes a program as text: inputs (in the order in which runs take them), parameters, constants, one line for each
- * operation with its arguments, attributes that are not 0 and result types, and what it returns.  sl_graph_parse reads
- * it back.  A constant of more than 64 elements that are not all the same is shown as "...".  Waits for constants.
- * SL_EIO if the file takes no more; SL_EINVAL if it or the program is NULL; the error that spoilt a constant.
+ * operation with its arguments, attributes that are not 0 and result types, and the results.  sl_graph_parse reads it
+ * back.  A constant of more than 64 elements that are not all the same is shown as "...".  Waits for constants. SL_EIO
+ * if the file takes no more; SL_EINVAL if it or the program is NULL; the error that spoilt a constant.
  *
  *     sl_graph_print(stdout, g);      input x: float32 (2,)
  *                                     y = relu(x): float32 (2,)

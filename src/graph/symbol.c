@@ -112,7 +112,7 @@ bool sl_is_symbol(const sl_tensor *t)
 	return t && t->symbol;
 }
 
-/* The name of a symbol, which lives as long as that; NULL for tensors with values. */
+/* The name of a symbol, which lives as long as the symbol; NULL for tensors with values. */
 const char *sl_symbol_name(const sl_tensor *t)
 {
 	return sl_is_symbol(t) ? t->symbol->name : NULL;
@@ -218,7 +218,8 @@ static enum sl_status check_effects(const char *at, const struct sl_op *op, int 
 	for (int i = 0; i < nin; i++) {
 		if (!slp_input_is_written(op, i) || in[i]->symbol->kind == SLP_NODE_PARAM) continue;
 		slp_trace_complain("%s at %s would change the symbol '%s'", op->name, at, in[i]->symbol->name);
-		slp_call_fail(at, op->name, SL_ESTATE, "would change the symbol '%s', which is no parameter", in[i]->symbol->name);
+		slp_call_fail(at, op->name, SL_ESTATE, "would change the symbol '%s', which is not a parameter",
+		              in[i]->symbol->name);
 		return SL_ESTATE;
 	}
 	return SL_OK;

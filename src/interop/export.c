@@ -110,8 +110,8 @@ static struct slp_signature *signature(const char *at, const char *function, sl_
 	for (int i = 0; i < o->nshapes; i++)
 		if (!slp_shape_valid(o->shapes[i])) {
 			char text[128];
-			return slp_call_fail(at, function, SL_ESHAPE, "%s is no shape of an input",
-					     sl_shape_string(o->shapes[i], text));
+			return slp_call_fail(at, function, SL_ESHAPE, "%s is not a shape of an input",
+			                     sl_shape_string(o->shapes[i], text));
 		}
 	if (o->nshapes <= 0 && !plan)
 		return slp_call_fail(at, function, SL_ESTATE,

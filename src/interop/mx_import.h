@@ -30,7 +30,7 @@ static inline int slp_mx_axis(struct slp_mx_call *c, int64_t axis, int ndim)
 {
 	int64_t a = axis < 0 ? axis + ndim : axis;
 	if (a >= 0 && a < ndim) return (int)a;
-	slp_mx_fail(c, SL_ESHAPE, "axis %lld is not there: the input has %d axes", (long long)axis, ndim);
+	slp_mx_fail(c, SL_ESHAPE, "axis %lld does not exist: the input has %d axes", (long long)axis, ndim);
 	return 0;
 }
 

@@ -63,9 +63,8 @@ static bool read_attrs(struct slp_file *f, struct slp_mx_node *n, json_t *json)
 	for (int i = 0; i < 3 && !n->attrs; i++) n->attrs = json_object_get(json, names[i]);
 	if (n->attrs && !json_is_object(n->attrs))
 		return slp_file_fail(f, SL_EFORMAT, "node \"%.100s\" has attributes that are no object", n->name);
-	json_object_foreach(n->attrs, key, value)
-		if (!json_is_string(value))
-			return slp_file_fail(f, SL_EFORMAT, "node \"%.100s\": attribute %.100s is no string", n->name, key);
+	json_object_foreach(n->attrs, key, value) if (!json_is_string(value)) return slp_file_fail(
+	        f, SL_EFORMAT, "node \"%.100s\": attribute %.100s is not a string", n->name, key);
 	return true;
 }
 
@@ -89,7 +88,8 @@ static bool read_nodes(struct slp_file *f, struct slp_mx_symbol *s)
 {
 	json_t *nodes = json_object_get(s->json, "nodes");
 	size_t n = json_array_size(nodes);
-	if (n == 0 || n > INT_MAX / 2) return slp_file_fail(f, SL_EFORMAT, "has no list of nodes: this is no symbol of MXNet's");
+	if (n == 0 || n > INT_MAX / 2)
+		return slp_file_fail(f, SL_EFORMAT, "has no list of nodes: this is not a symbol of MXNet");
 	s->count = (int)n;
 	s->nodes = slp_calloc(n, sizeof *s->nodes);
 	if (!s->nodes) return no_memory(f);
@@ -173,6 +173,6 @@ bool slp_mx_parse(struct slp_file *f, struct slp_mx_symbol *s)
 	json_error_t e;
 	*s = (struct slp_mx_symbol){0};
 	s->json = json_loadb((const char *)f->data, f->size, JSON_REJECT_DUPLICATES, &e);
-	if (!s->json) return slp_file_fail(f, SL_EFORMAT, "is no JSON: line %d: %s", e.line, e.text);
+	if (!s->json) return slp_file_fail(f, SL_EFORMAT, "is not JSON: line %d: %s", e.line, e.text);
 	return read_nodes(f, s) && check_names(f, s) && find_order(f, s);
 }

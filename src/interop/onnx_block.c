@@ -125,7 +125,7 @@ static sl_tensor *result_of(struct run *r)
 	sl_tensor *y = slp_onnx_as_tensor(&c, r->values[m->result]);
 	if (!y && sl_error() == SL_OK)
 		slp_call_fail(c.at, "sl_forward", SL_EUNSUPPORTED,
-		              "\"%.100s\" is not computed by what is supported of its node", m->names[m->result].name);
+		              "\"%.100s\" is not computed by the supported part of its node", m->names[m->result].name);
 	enum sl_dtype declared = slp_onnx_result_dtype(m);
 	if (y && declared != SL_DTYPE_DEFAULT && declared != sl_tensor_dtype(y)) y = sl_cast_at(c.at, y, declared);
 	return sl_retain(y);

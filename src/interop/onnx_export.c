@@ -1,9 +1,9 @@
 /* Exporting to ONNX: the call, whether or not the library that writes it was there when Starling was built. */
 #include "interop/export.h"
 
-/* Writes a block as an ONNX model (operator set 17) with its parameters in it: what the block does at inference.
- * Shapes and data type of the inputs as in sl_export; their first axis stays open, the inputs are called "data", or
- * "data0", "data1", ….  At most 2 GiB, ONNX's own limit for one file.  Waits for the parameters.
+/* Writes a block, as it runs at inference, as an ONNX model (operator set 17) with its parameters. Shapes and data
+ * type of the inputs as in sl_export; their first axis stays open, the inputs are called "data", or "data0", "data1",
+ * ….  At most 2 GiB, ONNX's own limit for one file.  Waits for the parameters.
  *
  * SL_EUNSUPPORTED: an operation has no counterpart in ONNX (the message names it), or Starling was built without
  * protobuf-c; SL_ESTATE: the shapes are not known, or forward does what cannot be traced; SL_EIO and others as io.h

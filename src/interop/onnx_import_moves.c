@@ -122,7 +122,7 @@ static sl_shape completed(struct slp_onnx_call *c, sl_shape x, sl_shape y)
 	bool zeros = slp_onnx_attr_int(c, "allowzero", 0) != 0;
 	for (int i = 0; i < y.ndim; i++) {
 		if (y.dim[i] == 0 && !zeros && i < x.ndim) y.dim[i] = x.dim[i];
-		if (y.dim[i] == -1 && open >= 0) slp_onnx_call_fail(c, SL_EFORMAT, "two sizes are to be found out");
+		if (y.dim[i] == -1 && open >= 0) slp_onnx_call_fail(c, SL_EFORMAT, "two sizes are left open");
 		if (y.dim[i] == -1)
 			open = i;
 		else if (__builtin_mul_overflow(known, y.dim[i], &known))
@@ -145,7 +145,7 @@ void slp_onnx_import_flatten(struct slp_onnx_call *c)
 	sl_shape x = slp_onnx_shape(c, 0), y = {2, {1, 1}};
 	int64_t axis = slp_onnx_attr_int(c, "axis", 1);
 	if (axis < 0) axis += x.ndim;
-	if (axis < 0 || axis > x.ndim) slp_onnx_call_fail(c, SL_ESHAPE, "axis %lld is not there", (long long)axis);
+	if (axis < 0 || axis > x.ndim) slp_onnx_call_fail(c, SL_ESHAPE, "axis %lld does not exist", (long long)axis);
 	for (int i = 0; i < x.ndim; i++) y.dim[i >= axis] *= x.dim[i];
 	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_reshaped(c, c->in[0], y));
 }

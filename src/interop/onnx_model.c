@@ -48,7 +48,7 @@ static bool unpack(struct parsing *p)
 {
 	struct slp_onnx_model *m = p->m;
 	m->proto = slp_onnx__model_proto__unpack(&allocator, p->f->size, p->f->data);
-	if (!m->proto || !m->proto->graph) return fail(p, SL_EFORMAT, "is no ONNX model, or damaged");
+	if (!m->proto || !m->proto->graph) return fail(p, SL_EFORMAT, "is not an ONNX model, or is damaged");
 	p->graph = m->proto->graph;
 	m->opset = 0;
 	for (size_t i = 0; i < m->proto->n_opset_import; i++) {

@@ -129,15 +129,14 @@ static bool from_file(struct slp_file *f, const char *name, const SlpOnnx__Tenso
 		        "tensor \"%.100s\": offset \"%.30s\" or length \"%.30s\" is wrong, %llu bytes needed", name,
 		        offset, length ? length : "", (unsigned long long)d->bytes);
 	if (leaves_folder(location))
-		return slp_file_fail(f, SL_EFORMAT,
-		                     "tensor \"%.100s\" is said to be in \"%.200s\", which is not beside the model",
+		return slp_file_fail(f, SL_EFORMAT, "tensor \"%.100s\" is in \"%.200s\", which is not beside the model",
 		                     name, location);
 	path = slp_format("%.*s%s", slash ? (int)(slash - f->path + 1) : 0, f->path, location);
 	if (!path) return slp_file_fail(f, SL_ENOMEM, "no memory");
 	bool ok = lies_beside(path, f->path) ||
 	          slp_file_fail(f, SL_EFORMAT,
-	                        "tensor \"%.100s\" is in \"%.200s\", a link to what is not beside the model", name,
-	                        location);
+	                        "tensor \"%.100s\" is in \"%.200s\", a link to a file that is not beside the model",
+	                        name, location);
 	ok = ok && read_part(f, name, path, begin, d);
 	free(path);
 	return ok;
@@ -221,7 +220,8 @@ struct slp_onnx_known *slp_onnx_known_of(struct slp_onnx_call *c, const SlpOnnx_
 	struct slp_onnx_data d;
 	struct slp_onnx_known *k = NULL;
 	if (t->data_location == LOCATION_EXTERNAL || !slp_onnx_data_type(&f, t, &d) || !slp_onnx_is_few(d.shape))
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "a tensor among the attributes is too large, or elsewhere");
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED,
+		                   "a tensor among the attributes is too large, or in another file");
 	else if (slp_onnx_data_read(&f, t, &d)) {
 		k = slp_onnx_known_from(c->made, &d);
 		free(d.owned);

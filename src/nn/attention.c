@@ -66,14 +66,15 @@ static sl_tensor *attention_forward(sl_block *self, sl_tensor *const *in, int ni
 	return y ? sl_forward_at(at, a->out, &y, 1) : NULL;
 }
 
-/* Attention of several heads: x (rows, steps, width) looks at itself, or at a second input (rows, others, width), the
- * memory; a third is a mask, to be broadcast to (rows, heads, steps, others), as of sl_scaled_dot_product_attention.
- * .causal: no step sees those behind it.  Parameters have PyTorch's names and shapes: in_proj_weight (3 · width, width),
- * in_proj_bias, and a dense layer out_proj.  SL_EINVAL: heads do not divide the width.
+/* Attention of several heads: x (rows, steps, width) attends to itself, or to a second input (rows, others, width),
+ * the memory; a third input is a mask, which is broadcast to (rows, heads, steps, others), as in
+ * sl_scaled_dot_product_attention. .causal: a step does not see later steps.  Parameters have PyTorch's names and
+ * shapes: in_proj_weight (3 · width, width), in_proj_bias, and a dense layer out_proj.  SL_EINVAL: heads do not divide
+ * the width.
  *
  *     sl_block *layer = sl_sequential(
- *             sl_residual(sl_sequential(sl_layer_norm_layer(), sl_multi_head_attention(64, 4, .causal = true)), NULL, 0),
- *             sl_residual(sl_sequential(sl_layer_norm_layer(), sl_dense(256, .activation = SL_GELU, .no_flatten = true),
+ *             sl_residual(sl_sequential(sl_layer_norm_layer(), sl_multi_head_attention(64, 4, .causal = true)), NULL,
+ * 0), sl_residual(sl_sequential(sl_layer_norm_layer(), sl_dense(256, .activation = SL_GELU, .no_flatten = true),
  *                                       sl_dense(64, .no_flatten = true)), NULL, 0)); */
 sl_block *sl_multi_head_attention_at(const char *at, int64_t width, int heads, struct sl_multi_head_attention_opts opts)
 {

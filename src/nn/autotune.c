@@ -14,11 +14,11 @@ struct sl_trial {
 	double best[]; /* seconds a step, by way; INFINITY: not known */
 };
 
-/* Finds out which of so many ways is fastest, step by step: ask before each step which way to go.  Each way is gone
- * some steps, in turn, three times; then the fastest for good: after 24 steps a way.  Until then it waits for all work
- * now and then.  In simulation, simulated time decides.  Of several processes all must ask alike, and all go the same way: the
- * one whose times over all are least.  NULL with SL_EINVAL: fewer ways than one.  Free it with
- * sl_trial_free.
+/* Finds the fastest of several ways to do a step, during the steps: call sl_trial_next before each step for the way to
+ * use. Each way is used for some steps, in turn, three times; then the fastest is used for good, after 24 steps of
+ * each way. Until then it sometimes waits for all work. In simulation, simulated time decides. With several processes
+ * all must make the same calls, and all use the same way: the one with the least time over all processes. NULL with
+ * SL_EINVAL: fewer ways than one.  Free it with sl_trial_free.
  *
  *     sl_trial *trial = sl_trial_new(2);
  *     while (next(&x, &y)) {
@@ -63,19 +63,19 @@ int sl_trial_next(sl_trial *trial)
 	return trial->way;
 }
 
-/* Whether it is known which way is fastest: sl_trial_next says which.  False for NULL. */
+/* Whether the fastest way is known: sl_trial_next returns it then.  False for NULL. */
 bool sl_trial_decided(const sl_trial *trial)
 {
 	return trial && trial->decided;
 }
 
-/* Seconds a step, the best of what was measured that way; INFINITY: nothing yet, or no such way. */
+/* The seconds of a step done in that way, the best of all measurements; INFINITY: none yet, or no such way. */
 double sl_trial_seconds(const sl_trial *trial, int way)
 {
 	return trial && way >= 0 && way < trial->ways ? trial->best[way] : INFINITY;
 }
 
-/* Gives a trial up.  NULL is ignored. */
+/* Frees a trial. NULL is ignored. */
 void sl_trial_free(sl_trial *trial)
 {
 	free(trial);

@@ -20,7 +20,8 @@ bool slp_trainer_is_averaged(const char *at, const char *function, const sl_trai
 {
 	if (!t->held) return false;
 	slp_call_fail(at, function, SL_ESTATE,
-	              "averages stand in for the parameters: call sl_trainer_use_averages(trainer, false) first");
+	              "the parameters have been replaced by their averages: call sl_trainer_use_averages(trainer, "
+	              "false) first");
 	return true;
 }
 

@@ -116,8 +116,8 @@ void *slp_layer_new(const char *at, size_t size, const char *type, const char *w
 	return NULL;
 }
 
-/* Adds a reference: for a block that has several places, or outlives the one that it is in.  Returns it; NULL stays
- * NULL. */
+/* Adds a reference: for a block that has several places, or outlives the one that it is in. Returns the block; NULL
+ * stays NULL. */
 sl_block *sl_block_retain(sl_block *block)
 {
 	if (block && block->base) atomic_fetch_add(&block->base->refs, 1);
@@ -144,8 +144,8 @@ static void base_free(sl_block *block)
 	free(b);
 }
 
-/* Gives up a reference; with the last one the block goes, and gives up its children, parameters and plans.  A parent
- * has a reference to each of its children: blocks that were added are not freed by themselves.  NULL is ignored. */
+/* Releases a reference; the last one frees the block and releases its children, parameters and plans. A parent has a
+ * reference to each of its children: do not free blocks that were added.  NULL is ignored. */
 void sl_block_free(sl_block *block)
 {
 	if (!block || (block->base && atomic_fetch_sub(&block->base->refs, 1) != 1)) return;
@@ -164,9 +164,10 @@ const char *sl_block_name(const sl_block *block)
 	return block && block->base ? block->base->name : "";
 }
 
-/* What names begin with from now on, instead of the type and a number: with "encoder_" the block is "encoder" and its
- * parameters are "encoder_weight" and so on; blocks inside keep their names.  Call it before the block is used: programs that
- * were traced keep the old names, and what sl_block_name and sl_param_name returned before is gone.  SL_EINVAL: NULL, dots. */
+/* Sets the beginning of names, instead of the type and a number: with "encoder_" the block is "encoder" and its
+ * parameters are "encoder_weight" and so on; blocks inside keep their names.  Call it before the block is used:
+ * programs that were traced keep the old names, and what sl_block_name and sl_param_name returned before is gone.
+ * SL_EINVAL: NULL, dots. */
 enum sl_status sl_block_set_prefix_at(const char *at, sl_block *block, const char *prefix)
 {
 	SLP_CALL("sl_block_set_prefix", at);
@@ -228,8 +229,9 @@ static bool ready(const char *at, const sl_block *block, sl_tensor *const *in, i
 /* The results of the forward that runs, from the second on: held. */
 static _Thread_local struct slp_results *further;
 
-/* Called by a block's forward: the block gives this result, too, after the one that forward returns and those of calls
- * before; sl_forward_all hands them out.  SL_EINVAL: no forward runs; SL_EUNSUPPORTED: more than SL_MAX_RESULTS.
+/* Adds a result of a block; the block's forward calls it. The result comes after the one that forward returns and
+ * those of earlier calls; sl_forward_all returns them.  SL_EINVAL: no forward runs; SL_EUNSUPPORTED: more than
+ * SL_MAX_RESULTS.
  *
  *     if (sl_also(state) != SL_OK) return NULL; */
 enum sl_status sl_also_at(const char *at, sl_tensor *result)
@@ -249,15 +251,16 @@ static void call_hook(sl_block *block, sl_tensor *const *in, int nin, const stru
 	if (b->hook && results->t[0]) b->hook(block, in, nin, results->t, results->count, b->hook_context);
 }
 
-/* Has a function called after each forward pass of a block, with its inputs and results, to look at them: it may compute (under
- * SL_PAUSE, or gradients flow through what it computes) and wait, and changes nothing of the block.  NULL takes it away; one
- * that was there before is replaced.  In a hybridised block or a whole step it is called while the program is made, with
- * symbols (sl_is_symbol); of the block that is hybridised itself also with the values of each call.  context is the
- * caller's.  SL_EINVAL: the block is NULL.
+/* Registers a function that is called after each forward pass of a block, with its inputs and results. It may compute
+ * (under SL_PAUSE, or gradients flow through its results) and wait, but must not change the block. NULL removes it; a
+ * new function replaces the old one. In a hybridised block or a whole step it is called while the program is traced,
+ * with symbols (sl_is_symbol); for the hybridised block itself also with the values of each call. context belongs to
+ * the caller.  SL_EINVAL: the block is NULL.
  *
  *     static void show(sl_block *block, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout, void *context)
  *     {
- *         if (!sl_is_symbol(out[0])) SL_PAUSE printf("%s %g\n", sl_block_name(block), sl_item(sl_mean(sl_abs(out[0]))));
+ *         if (!sl_is_symbol(out[0])) SL_PAUSE printf("%s %g\n", sl_block_name(block),
+ * sl_item(sl_mean(sl_abs(out[0]))));
  *     }
  *     sl_block_hook(net->hidden, show, NULL); */
 enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, void *context)
@@ -326,11 +329,10 @@ static bool run(const char *at, sl_block *block, sl_tensor *const *in, int nin, 
 	return slp_block_results(at, block, in, nin, results);
 }
 
-/* What the block computes from these inputs: its forward is called, or, if it is hybridised, the plan made from that.
- * Values and symbols can be given.  The result is like that of an operation; tensors that forward makes on the way are
- * released at its end, unless it retains them.  NULL after an error: SL_EINVAL, the block or an input is NULL, or
- * forward returned NULL; else what forward recorded.  A block may run in several threads at the same time if its
- * forward can.
+/* Runs a block on these inputs: calls its forward, or, if it is hybridised, runs the plan made from that. Inputs may
+ * be values or symbols. The result is like that of an operation; other tensors that forward makes are released at its
+ * end, unless it retains them.  NULL after an error: SL_EINVAL, the block or an input is NULL, or forward returned
+ * NULL; else what forward recorded.  A block may run in several threads at the same time if its forward can.
  *
  *     SL_RECORD loss = sl_softmax_cross_entropy(sl_forward(net, x), y); */
 sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, int nin)
@@ -342,8 +344,8 @@ sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, 
 	return results.t[0];
 }
 
-/* The same for blocks that give several results (sl_also): out gets the first nout of them.  Gradients flow back from all.
- * SL_EINVAL as well: the block gives fewer; after an error out stays as it is.
+/* The same for blocks with several results (sl_also): out gets the first nout of them.  Gradients flow back from all.
+ * SL_EINVAL as well: the block has fewer; after an error out is unchanged.
  *
  *     sl_tensor *in[] = {x, state}, *out[2];
  *     sl_forward_all(net, in, 2, out, 2); */

@@ -42,7 +42,7 @@ static bool add_all(const char *at, sl_block *self, const char *const *names, sl
 }
 
 /* Blocks one after the other, the first gets the input; more can be added with sl_block_add(block, NULL, child).  The
- * children are taken over, and their paths are "0", "1", ….  If one of them is NULL after an earlier mistake, the
+ * new block owns its children; their paths are "0", "1", ….  If one of them is NULL after an earlier mistake, the
  * others are freed and the result is NULL.
  *
  *     sl_block *net = sl_sequential(sl_dense(256, .activation = SL_RELU), sl_dense(10)); */
@@ -91,9 +91,9 @@ static enum sl_status residual_shards(sl_block *self, int n, sl_tensor *const *x
 	return s;
 }
 
-/* activation(body(x) + x), or activation(body(x) + shortcut(x)): shortcut may be NULL.  Both are taken over, as "body"
- * and "shortcut", or freed after an error: SL_EINVAL, no such activation.  K. He, X. Zhang, S. Ren, J. Sun, "Deep
- * residual learning for image recognition", CVPR 2016.
+/* activation(body(x) + x), or activation(body(x) + shortcut(x)): shortcut may be NULL.  The new block owns both, as
+ * "body" and "shortcut"; after an error they are freed: SL_EINVAL, no such activation.  K. He, X. Zhang, S. Ren, J.
+ * Sun, "Deep residual learning for image recognition", CVPR 2016.
  *
  *     sl_block *r = sl_residual(sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}), …),
  *                               sl_conv2d_layer(64, .kernel = {1}), SL_RELU); */
@@ -105,7 +105,7 @@ sl_block *sl_residual_at(const char *at, sl_block *body, sl_block *shortcut, enu
 	struct residual *r = NULL;
 	int count = shortcut ? 2 : 1;
 	if ((unsigned)activation >= SL_ACTIVATIONS)
-		slp_call_fail(at, "sl_residual", SL_EINVAL, "%d is no activation", (int)activation);
+		slp_call_fail(at, "sl_residual", SL_EINVAL, "%d is not an activation", (int)activation);
 	else if (shortcut || sl_error() == SL_OK) /* no shortcut after a mistake: it was to be one */
 		r = slp_layer_new(at, sizeof *r, "Residual", "residual", residual_forward);
 	if (!r) free_all(children, 2);

@@ -116,10 +116,10 @@ static enum sl_status freeze(const char *at, const char *function, sl_block *blo
 	return found ? SL_OK : no_match(at, function, block, pattern);
 }
 
-/* Freezes the parameters of a block whose paths match a pattern, as sl_trainer_group has them: no gradient by them is
- * computed any more, and trainers leave them, their states and their moving averages as they are.  It holds for those that
- * have no values yet, too, and through sl_initialize.  Running statistics go on.  SL_EINVAL: nothing that is trained
- * matches, NULL.
+/* Freezes the parameters of a block whose paths match a pattern, as sl_trainer_group has them: no gradients are
+ * computed for them, and trainers do not change them, their states or their moving averages. This also holds for
+ * parameters without values, and after sl_initialize. Running statistics still change.  SL_EINVAL: nothing that is
+ * trained matches, NULL.
  *
  *     sl_load_params(net, "resnet18.params", .lenient = true);
  *     sl_freeze(net, "features.*"); */
@@ -129,7 +129,7 @@ enum sl_status sl_freeze_at(const char *at, sl_block *block, const char *pattern
 	return freeze(at, "sl_freeze", block, pattern, true);
 }
 
-/* Has them trained again, from the next forward pass on; else as sl_freeze. */
+/* Trains such parameters again, from the next forward pass on; else as sl_freeze. */
 enum sl_status sl_unfreeze_at(const char *at, sl_block *block, const char *pattern)
 {
 	SLP_CALL("sl_unfreeze", at);

@@ -303,12 +303,13 @@ void slp_hybrid_free(struct slp_hybrid *h)
 	free(h);
 }
 
-/* From now on the block runs as a compiled program: its forward is called once with symbols for each signature (shapes,
- * dtypes and device of the inputs, recording, training), and no more after that.  Under SL_RECORD, forward and backward
- * are compiled together.  Blocks inside become part of the program.  A change of the block (a child, a parameter) drops
- * the programs.  With .off the block is imperative again.  What cannot be traced, such as asking for values, is an
- * error that names the symbol and the place (doc/hybrid.md); with .fallback the block then runs imperatively and says
- * so.  Such errors are sl_forward's: SL_ESTATE, it cannot be traced; SL_ESHAPE, another shape with .static_shape.
+/* From now on the block runs as a compiled program: its forward is called once with symbols for each signature
+ * (shapes, dtypes and device of the inputs, recording, training), and no more after that.  Under SL_RECORD, forward
+ * and backward are compiled together.  Blocks inside become part of the program.  A change of the block (a child, a
+ * parameter) drops the programs. With .off the block is imperative again. A call that cannot be traced, such as one
+ * that reads values, is an error that names the symbol and the place (doc/hybrid.md); with .fallback the block runs
+ * imperatively instead and says so. sl_forward reports these errors: SL_ESTATE, it cannot be traced; SL_ESHAPE,
+ * another shape with .static_shape.
  *
  *     sl_hybridize(net);
  *     sl_tensor *y = sl_forward(net, x); */

@@ -104,7 +104,7 @@ sl_tensor *slp_init_values(const char *at, const sl_param *param, const struct s
 	case SL_INIT_HE:
 		return draw(at, param, init, make);
 	default:
-		return slp_call_fail(at, "sl_initialize", SL_EINVAL, "%d is no initialiser", (int)init->kind);
+		return slp_call_fail(at, "sl_initialize", SL_EINVAL, "%d is not an initialiser", (int)init->kind);
 	}
 }
 
@@ -184,13 +184,12 @@ static enum sl_status initialize_all(const char *at, sl_block *block, const stru
 }
 
 /* Gives all parameters of the block and its children their first values: at once where their shapes are known, else at
- * the first forward.  A parameter's own initialiser (biases: zeros) counts more than .init.  Parameters that have
- * values already keep them, which is said on stderr, unless .force.  Devices: without .devices a parameter lies on the
- * default device, with one on that, with several wherever one of them needs it; using it on another one is an error.
- * With .gather = n the gradients of n calls of sl_backward are added, until a trainer's step uses them: one call for each
- * part of a batch.
- * SL_EDEVICE: a device is not there; SL_ESHAPE: Xavier or He for what is no weight; SL_EINVAL: no such initialiser, or
- * .devices without .ndevices.  The array of devices stays the caller's.
+ * the first forward.  A parameter's own initialiser (biases: zeros) takes precedence over .init. Parameters that have
+ * values already keep them, with a warning on stderr, unless .force. Devices: without .devices a parameter is on the
+ * default device, with one on that device, with several wherever one of them needs it; using it on another one is an
+ * error. With .gather = n the gradients of n calls of sl_backward are added, until a trainer's step uses them: one
+ * call for each part of a batch. SL_EDEVICE: a device does not exist; SL_ESHAPE: Xavier or He for what is no weight;
+ * SL_EINVAL: no such initialiser, or .devices without .ndevices.  The array of devices stays the caller's.
  *
  *     sl_initialize(net, .init = sl_xavier_init());
  *     sl_initialize(net, .init = sl_normal_init(0.01), .devices = devices, .ndevices = 2, .force = true); */

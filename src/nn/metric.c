@@ -96,8 +96,8 @@ enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *va
 	return s;
 }
 
-/* The mean so far, waited for; NaN if nothing was added, or after an error (sl_error), which may be that of what was
- * added.  Where several processes train together (dist.h) it is the mean of what all have added, and all must ask. */
+/* Waits for the mean so far and returns it; NaN if nothing was added, or after an error (sl_error), which may be that
+ * of an added value. With several processes (dist.h) it is the mean over all of them, and all must call it. */
 double sl_metric_get_at(const char *at, sl_metric *metric)
 {
 	SLP_CALL("sl_metric_get", at);
@@ -107,7 +107,7 @@ double sl_metric_get_at(const char *at, sl_metric *metric)
 	return sums[1] > 0 ? sums[0] / sums[1] : NAN;
 }
 
-/* Forgets what was added.  NULL is ignored. */
+/* Forgets all added values. NULL is ignored. */
 void sl_metric_reset(sl_metric *metric)
 {
 	if (!metric) return;
@@ -116,7 +116,7 @@ void sl_metric_reset(sl_metric *metric)
 	metric->count = 0;
 }
 
-/* Gives a metric up.  NULL is ignored. */
+/* Frees a metric. NULL is ignored. */
 void sl_metric_free(sl_metric *metric)
 {
 	sl_metric_reset(metric);

@@ -50,11 +50,12 @@ static sl_tensor *batch_norm_forward(sl_block *self, sl_tensor *const *in, int n
 	sl_tensor *x = slp_layer_input(self, in, nin), *p[4];
 	if (!x || fit_all(at, self, b->params, 4, sl_tensor_shape(x), 1) != SL_OK) return NULL;
 	if (self->base->synchronised && sl_is_training() && !slp_batch_is_whole)
-		return slp_call_fail(at, "sl_forward", SL_ESTATE,
-		                     "%s is synchronised over the shards of a batch, and one input may not be all of them: train "
-		                     "with sl_forward_shards (a whole batch is one shard), sl_step_run or sl_step_run_shards, "
-		                     "and do not hybridise what is around it",
-		                     sl_block_name(self));
+		return slp_call_fail(
+		        at, "sl_forward", SL_ESTATE,
+		        "%s is synchronised over the shards of a batch, and one input may not be all of them: train "
+		        "with sl_forward_shards (a whole batch is one shard), sl_step_run or sl_step_run_shards, "
+		        "and do not hybridise the blocks around it",
+		        sl_block_name(self));
 	if (!use_all(at, b->params, 2, x, p) || !use_statistics(at, b->params + 2, x, p + 2)) return NULL;
 	return sl_batch_norm_at(at, x, p[0], p[1], p[2], p[3],
 	                        (struct sl_batch_norm_opts){.eps = b->opts.eps, .momentum = b->opts.momentum});
@@ -177,9 +178,9 @@ static bool is_eps(const char *at, const char *function, double eps)
 
 /* Batch normalisation of x (n, c, …): see sl_batch_norm for .eps and .momentum.  Parameters, all (c): gamma, ones at
  * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays
- * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  Where shards of a batch are trained on
- * several devices, each is normalised by itself, and the running statistics are those of the first shard; .synchronised
- * normalises all of them together, as if the batch had not been cut: then sl_forward does not take one shard in
+ * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  With shards of a batch on several
+ * devices, each shard is normalised by itself, and the running statistics are those of the first shard; .synchronised
+ * normalises all shards together, as if the batch had not been split: then sl_forward does not take one shard in
  * training, use sl_forward_shards or whole steps (SL_ESTATE).
  *
  *     sl_block *block = sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}, .no_bias = true),

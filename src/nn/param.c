@@ -59,9 +59,9 @@ static sl_param *param_new(sl_block *block, const char *name, sl_shape shape, st
 	return NULL;
 }
 
-/* A parameter of a block of your own; it belongs to the block.  Dims that are -1 get known by sl_param_fit.  Without
- * .init its values are those of sl_initialize's initialiser.  SL_EINVAL: the block is NULL, a name that is
- * taken or has dots, a shape that is none.
+/* A parameter of a block of your own; it belongs to the block.  sl_param_fit fills in dims of -1. Without .init the
+ * values come from sl_initialize's initialiser. SL_EINVAL: the block is NULL, the name is taken or has dots, the shape
+ * is not valid.
  *
  *     net->scale = sl_block_param(&net->base, "scale", SL_SHAPE(-1), .init = sl_ones_init()); */
 sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, sl_shape shape,
@@ -154,9 +154,9 @@ static enum sl_status fit(const char *at, sl_param *param, sl_shape shape)
 	return param->waiting && slp_shape_known(param->shape) ? slp_param_materialize(at, param) : SL_OK;
 }
 
-/* What forward calls once it knows from its input which shape the parameter must have: fills in the dims that were -1,
- * and gives the parameter its values if sl_initialize has been called.  Dims that are -1 here too stay open.
- * SL_ESHAPE: the shape it has is another one; else as sl_initialize, which it completes.
+/* forward calls it once its input determines the shape of the parameter: fills in the dims that were -1, and gives the
+ * parameter its values if sl_initialize has been called. Dims that are -1 here, too, stay open. SL_ESHAPE: the
+ * parameter has another shape; else as sl_initialize, which it completes.
  *
  *     if (sl_param_fit(net->scale, SL_SHAPE(sl_tensor_shape(x).dim[1])) != SL_OK) return NULL; */
 enum sl_status sl_param_fit_at(const char *at, sl_param *param, sl_shape shape)
@@ -209,9 +209,10 @@ bool slp_param_allows(const char *at, const char *function, const sl_param *para
 	return false;
 }
 
-/* What forward computes with where x is its input: the parameter's tensor, or, if x is a symbol, the symbol that stands
- * for it.  It belongs to the parameter.  SL_ESTATE: it has no values (sl_initialize was not called, or its shape is not
- * known: a symbol of unknown shape has come before any values); SL_EDEVICE: sl_initialize did not name x's device.
+/* The tensor that forward computes with for its input x: the parameter's tensor, or, if x is a symbol, the symbol of
+ * the parameter.  It belongs to the parameter.  SL_ESTATE: it has no values (sl_initialize was not called, or its
+ * shape is not known: a symbol of unknown shape has come before any values); SL_EDEVICE: sl_initialize did not name
+ * x's device.
  *
  *     return sl_mul(in[0], sl_param_use(net->scale, in[0])); */
 sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
@@ -280,21 +281,22 @@ sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x)
 
 /* ---- what programs ask ------------------------------------------------------------------------------------------- */
 
-/* Its name after that of its block: "dense0_weight"; "" for NULL.  It lives as long as the parameter. */
+/* The name of the parameter, which begins with that of its block: "dense0_weight"; "" for NULL. The text lives as long
+ * as the parameter. */
 const char *sl_param_name(const sl_param *param)
 {
 	return param ? param->full_name : "";
 }
 
-/* Its shape; dims that are not known yet are -1.  That of a scalar for NULL. */
+/* The shape of the parameter; dims that are not known yet are -1. For NULL that of a scalar. */
 sl_shape sl_param_shape(const sl_param *param)
 {
 	return param ? param->shape : SL_SCALAR;
 }
 
-/* Its values: the tensor itself, which belongs to the parameter, so that changes in place (under SL_PAUSE) are changes
- * of the network; with a device, a copy there if they lie elsewhere.  SL_ESTATE: not initialised, or the shape is not
- * known yet; SL_EDEVICE: sl_initialize named other devices.
+/* The values of the parameter: the tensor itself, which belongs to the parameter, so that changes in place (under
+ * SL_PAUSE) change the network; with a device, a copy there if the values are elsewhere.  SL_ESTATE: not initialised,
+ * or the shape is not known yet; SL_EDEVICE: sl_initialize named other devices.
  *
  *     sl_print(sl_param_data(weight));
  *     sl_tensor *there = sl_param_data(weight, SL_DEVICE_GPU, 3); */
@@ -309,8 +311,8 @@ sl_tensor *sl_param_data_at(const char *at, sl_param *param, sl_device device)
 	return sl_copy_to_at(at, param->data, device);
 }
 
-/* Its gradient, which belongs to it: what the last sl_backward left, zeros before.  SL_ESTATE: not initialised, or not
- * trained. */
+/* The gradient from the last sl_backward (zeros before the first), which belongs to the parameter.  SL_ESTATE: not
+ * initialised, or not trained. */
 sl_tensor *sl_param_grad_at(const char *at, sl_param *param)
 {
 	SLP_CALL("sl_param_grad", at);
@@ -376,9 +378,8 @@ static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 	return SL_OK;
 }
 
-/* Gives the parameter these values, by copying.  One that is not initialised, or has not got its shape yet, is so
- * afterwards.  Returns at once; nothing is recorded.  SL_ESHAPE, SL_EDTYPE: the values do not fit; SL_EINVAL: there are
- * none.
+/* Gives the parameter these values, by copying. A parameter without values or shape is initialised afterwards.  Returns
+ * at once; nothing is recorded.  SL_ESHAPE, SL_EDTYPE: the values do not fit; SL_EINVAL: there are none.
  *
  *     sl_param_set(weight, sl_load_npy("weight.npy")); */
 enum sl_status sl_param_set_at(const char *at, sl_param *param, sl_tensor *values)

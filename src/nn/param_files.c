@@ -48,9 +48,9 @@ static enum sl_status save(const char *at, const struct named *n, const char *pa
 }
 
 /* Writes all parameters of the block and its children to a file, named by their paths ("0.weight", "hidden.bias"); one
- * that is shared under its first.  Waits for their values.  The file's ending says how: .params is MXNet's format,
- * .safetensors that of the safetensors library.  SL_ESTATE: a parameter has no values yet; SL_EINVAL: another
- * ending; SL_EIO and others as io.h says.
+ * that is shared under its first.  Waits for their values.  The extension chooses the format: .params is MXNet's,
+ * .safetensors that of the safetensors library. SL_ESTATE: a parameter has no values yet; SL_EINVAL: another
+ * extension; SL_EIO and others as in io.h.
  *
  *     sl_save_params(net, "mlp.params"); */
 enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path)
@@ -188,12 +188,13 @@ static enum sl_status load(const char *at, const char *path, const struct named 
 	return s;
 }
 
-/* Gives the parameters of the block and its children the values that sl_save_params wrote; the file's ending says in
- * which format.  The network need not be initialised, and shapes that are not known yet come from the file.  All is
- * checked first: after an error no values have changed; a parameter that had none may have the file's.  Strict: SL_EINVAL if a parameter is missing, or superfluous, and
- * the message lists them; with .lenient these are reported on stderr, and the others loaded.  A half type in the file
- * is rounded to, or from, what the parameter is; a parameter that is not initialised becomes float32.  SL_ESHAPE:
- * another shape or data type than expected; SL_EIO, SL_EFORMAT and others as io.h says.
+/* Gives the parameters of the block and its children the values that sl_save_params wrote; the extension chooses the
+ * format.  The network need not be initialised, and shapes that are not known yet come from the file.  All is checked
+ * first: after an error no values have changed; a parameter that had none may have the file's.  Strict: SL_EINVAL if a
+ * parameter is missing, or superfluous, and the message lists them; with .lenient these are reported on stderr, and
+ * the others loaded.  A half type in the file is rounded to, or from, what the parameter is; a parameter that is not
+ * initialised becomes float32.  SL_ESHAPE: another shape or data type than expected; SL_EIO, SL_EFORMAT and others as
+ * io.h says.
  *
  *     sl_load_params(net, "mlp.params");
  *     sl_load_params(backbone, "resnet.safetensors", .lenient = true); */

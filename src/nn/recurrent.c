@@ -178,21 +178,22 @@ static sl_block *make(const char *at, const char *function, const char *type, co
 	return NULL;
 }
 
-/* A recurrent layer with `hidden` units, tanh or .relu; .layers of them, one on top of the other, each from both ends
- * with .bidirectional.  x (steps, rows, inputs) gives the state of the top layer after each step, (steps, rows, hidden).
- * A second input is the state to begin with, zeros if there is none, and the second result (sl_forward_all) that at the
- * end: (layers · directions, rows, hidden).  Parameters have PyTorch's names, shapes and order of gates: weight_ih_l0,
- * weight_hh_l0, bias_ih_l0, bias_hh_l0; _l1, …; _l0_reverse.  SL_EINVAL: options out of range.
+/* A recurrent layer with `hidden` units, tanh or .relu; .layers of them, one on top of the other, each in both
+ * directions with .bidirectional. For x (steps, rows, inputs) the result is the state of the top layer after each
+ * step, (steps, rows, hidden). A second input is the first state (default: zeros), and the second result
+ * (sl_forward_all) is the last state: (layers · directions, rows, hidden).  Parameters have PyTorch's names, shapes
+ * and order of gates: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0; _l1, …; _l0_reverse.  SL_EINVAL: options out
+ * of range.
  *
- *     sl_block *net = sl_sequential(sl_embedding(words, 64), sl_rnn(128, .layers = 2), sl_dense(words, .no_flatten = true)); */
+ *     sl_block *net = sl_sequential(sl_embedding(words, 64), sl_rnn(128, .layers = 2), sl_dense(words, .no_flatten =
+ * true)); */
 sl_block *sl_rnn_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts)
 {
 	SLP_CALL("sl_rnn", at);
 	return make(at, "sl_rnn", "RNN", "rnn", opts.relu ? SL_CELL_RELU : SL_CELL_TANH, hidden, opts);
 }
 
-/* The same with long short-term memory: what begins and comes out at the end is a state and a cell, two inputs and two
- * further results.
+/* The same with long short-term memory: there are a state and a cell, as two further inputs and two further results.
  *
  *     sl_tensor *in[] = {x, state, cell}, *out[3];
  *     sl_forward_all(lstm, in, 3, out, 3); */

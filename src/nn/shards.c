@@ -24,9 +24,9 @@ struct sl_balance {
 };
 
 /* Measures how fast each of n devices computes, so that sl_split_and_load can cut batches accordingly (.balance).
- * StarPU takes the time of every task from now on, which costs some tenths of a microsecond each.  Until the first
- * sl_balance_update all speeds are equal.  NULL with SL_EDEVICE: one is not there; SL_EINVAL:
- * there are none.  Free it with sl_balance_free.
+ * StarPU measures every task from now on, which costs some tenths of a microsecond each. Until the first
+ * sl_balance_update all speeds are equal. NULL with SL_EDEVICE: a device does not exist; SL_EINVAL: there are none.
+ * Free it with sl_balance_free.
  *
  *     sl_balance *balance = sl_balance_new(devices, 2);
  *     for (int i = 0; next(&x); i++) {
@@ -83,11 +83,11 @@ static void restrain(double *speeds, const double *old, int n)
 	for (int i = 0; i < n; i++) speeds[i] = fmax(speeds[i], sum * least * share(old, n, i));
 }
 
-/* Waits for all work, and looks how fast each device has been since the last time (or since sl_balance_new).  True: the
- * shares have changed, by more than a twentieth of one of them, and hold from now on.  One look takes at most three
- * quarters of a device's share, since the first ones also see programs compiled and caches warmed up: look two or
- * three times soon, then now and then.  False for NULL, or if a device computed for less than 5 ms.  Errors of the work
- * are left to sl_wait_all. */
+/* Waits for all work, and measures how fast each device has been since the last call (or since sl_balance_new). True:
+ * the shares have changed, by more than a twentieth of one of them, and are used from now on. One call removes at most
+ * three quarters of a device's share, since the first measurements include compilation and cold caches: call it two or
+ * three times soon, then from time to time.  False for NULL, or if a device computed for less than 5 ms.  Errors of
+ * the work are left to sl_wait_all. */
 bool sl_balance_update(sl_balance *b)
 {
 	double *speeds = b ? slp_malloc(2 * (size_t)b->n * sizeof *speeds) : NULL, *old = speeds ? speeds + b->n : NULL;
@@ -109,7 +109,7 @@ double sl_balance_speed(const sl_balance *b, int i)
 	return b && i >= 0 && i < b->n ? b->list[i].speed : 0;
 }
 
-/* Gives the measurements up.  NULL is ignored. */
+/* Frees the measurements. NULL is ignored. */
 void sl_balance_free(sl_balance *balance)
 {
 	free(balance);
@@ -174,12 +174,12 @@ static sl_tensor *load(const char *at, sl_tensor *x, int64_t begin, int64_t end,
 	return sl_place_at(at, rows, device);
 }
 
-/* Cuts x along axis 0 over n devices: parts[i], for devices[i], follows on parts[i - 1].  Equal parts by default, and
- * it is SL_ESHAPE if that cannot be; with .uneven, nearly equal ones; by .weights or .balance, in proportion to these,
- * but at least a row each.  Nothing is copied where CPU devices get rows of what lies in main memory: parts are views
- * then.  A GPU gets a copy of its rows alone.  Gradients flow back.  The parts belong to the innermost scope; all are
- * NULL after an error: SL_ESHAPE also for fewer rows than devices; SL_EDEVICE: one is not there; SL_EINVAL: there are
- * none, parts is NULL, a weight is not positive, a balance of another number; SL_ESTATE: x is a symbol.
+/* Splits x along axis 0 over n devices: parts[i], for devices[i], follows parts[i - 1]. Parts are equal by default,
+ * with SL_ESHAPE if that is impossible; with .uneven, nearly equal; with .weights or .balance, in proportion to these,
+ * but at least one row each. If CPU devices get rows from main memory, nothing is copied: the parts are views. A GPU
+ * gets a copy of its own rows only.  Gradients flow back.  The parts belong to the innermost scope; all are NULL after
+ * an error: SL_ESHAPE also for fewer rows than devices; SL_EDEVICE: one is not there; SL_EINVAL: there are none, parts
+ * is NULL, a weight is not positive, a balance of another number; SL_ESTATE: x is a symbol.
  *
  *     sl_tensor *parts[2];
  *     sl_split_and_load(batch, devices, 2, parts); */

@@ -16,14 +16,14 @@ static sl_tensor *activation_forward(sl_block *self, sl_tensor *const *in, int n
 	                      ((struct activation *)self)->kind);
 }
 
-/* sl_activate as a layer.  SL_EINVAL for what is no activation.
+/* sl_activate as a layer. SL_EINVAL: not an activation.
  *
  *     sl_block *a = sl_activation_layer(SL_RELU); */
 sl_block *sl_activation_layer_at(const char *at, enum sl_activation activation)
 {
 	SLP_CALL("sl_activation_layer", at);
 	if ((unsigned)activation >= SL_ACTIVATIONS)
-		return slp_call_fail(at, "sl_activation_layer", SL_EINVAL, "%d is no activation", (int)activation);
+		return slp_call_fail(at, "sl_activation_layer", SL_EINVAL, "%d is not an activation", (int)activation);
 	struct activation *a =
 	        slp_layer_new(at, sizeof *a, "Activation", sl_activation_name(activation), activation_forward);
 	if (a) a->kind = activation;
@@ -42,7 +42,7 @@ static sl_tensor *dropout_forward(sl_block *self, sl_tensor *const *in, int nin)
 	return sl_dropout_at(slp_forward_call_site(), slp_layer_input(self, in, nin), ((struct dropout *)self)->p);
 }
 
-/* sl_dropout as a layer: it does something in training only.  SL_EINVAL unless 0 <= p < 1. */
+/* sl_dropout as a layer: it has an effect in training only.  SL_EINVAL unless 0 <= p < 1. */
 sl_block *sl_dropout_layer_at(const char *at, double p)
 {
 	SLP_CALL("sl_dropout_layer", at);

@@ -181,7 +181,8 @@ void slp_state_check_trainer(struct slp_state *s, const json_t *figures)
 #undef X
 	if (!(lr >= 0 && isfinite(lr)) || slp_state_integer(figures, "steps") < 0 || slp_schedule_wrong(&schedule))
 		slp_state_differs(s, "learning rate, steps or schedule make no sense");
-	if (slp_trainer_stands_in(s->opts->trainer)) slp_state_differs(s, "averages stand in for the parameters here");
+	if (slp_trainer_stands_in(s->opts->trainer))
+		slp_state_differs(s, "the parameters have been replaced by their averages here");
 	if (slp_state_integer(figures, "gathered") < 0 || slp_state_integer(figures, "gathered") > INT_MAX)
 		slp_state_differs(s, "the number of micro-batches makes no sense");
 	for_groups(s, check_group, json_object_get(figures, "groups"));

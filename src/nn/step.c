@@ -37,7 +37,7 @@ sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_tra
 		return NULL;
 	}
 	if ((unsigned)opts.reduction > SL_REDUCTION_SUM)
-		return slp_call_fail(at, "sl_step_compile", SL_EINVAL, "%d is no reduction", (int)opts.reduction);
+		return slp_call_fail(at, "sl_step_compile", SL_EINVAL, "%d is not a reduction", (int)opts.reduction);
 	if (opts.accumulate < 0)
 		return slp_call_fail(at, "sl_step_compile", SL_EINVAL, ".accumulate must not be negative");
 	sl_step *s = slp_calloc(1, sizeof *s);
@@ -63,7 +63,7 @@ static void drop_plans(sl_step *step)
 	step->count = 0;
 }
 
-/* Gives a step up; runs under way end as they would.  NULL is ignored. */
+/* Frees a step; runs under way still complete.  NULL is ignored. */
 void sl_step_free(sl_step *step)
 {
 	if (!step) return;
@@ -266,8 +266,9 @@ static bool is_whole(const sl_step *step)
 	return step->opts.accumulate <= 1 && !slp_trainer_rounds(step->trainer);
 }
 
-/* Compiles the step for batches like x with their targets, and makes none: the first sl_step_run then takes no longer
- * than others, and sl_step_info and sl_step_graph know what will run.  Errors are those of sl_step_run.
+/* Compiles the step for batches like x with their targets, without making one: then the first sl_step_run takes no
+ * longer than others, and sl_step_info and sl_step_graph describe the compiled program.  Errors are those of
+ * sl_step_run.
  *
  *     if (sl_step_prepare(step, x, y) == SL_OK) printf("%.1f ms\n", 1e3 * sl_step_info(step).seconds); */
 enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target)
@@ -278,11 +279,11 @@ enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, s
 	return slp_step_plan(at, "sl_step_prepare", step, in, whole) ? SL_OK : sl_error();
 }
 
-/* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, as the loss function gave them,
- * and what the network said in *output, if output is not NULL: new tensors.  NULL after a mistake, and nothing was updated:
- * SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those of the operations.
- * Where several processes train together (dist.h), the batch is this one's part, as many rows in all of them, and the
- * gradients are summed over them: see sl_trainer_step. */
+/* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, as the loss function
+ * returned them, and the output of the network in *output, if output is not NULL: new tensors.  NULL after a mistake,
+ * and nothing was updated: SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those
+ * of the operations. Where several processes train together (dist.h), the batch is this one's part, as many rows in
+ * all of them, and the gradients are summed over them: see sl_trainer_step. */
 sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output)
 {
 	SLP_CALL("sl_step_run", at);
@@ -302,7 +303,7 @@ sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor
 	return out[0];
 }
 
-/* What compiling the newest plan has done; zeros before the first run. */
+/* The result of compiling the newest plan; zeros before the first run. */
 struct sl_plan_info sl_step_info(const sl_step *step)
 {
 	return step && step->plans ? sl_plan_info(step->plans->plan) : (struct sl_plan_info){0};

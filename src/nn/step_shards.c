@@ -266,15 +266,14 @@ static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const 
 	return ok;
 }
 
-/* Makes one step on a batch that is cut into n shards (sl_split_and_load), and returns at once: each shard runs on the
- * device of its rows as one program, up to the gradients by all parameters; these are added in a fixed tree on the
- * device that owns the parameter, and used there (see sl_trainer_new).  The result depends on how the batch is cut, not
- * on how many devices of a kind share the shards.  Shards count by their rows: the gradient is that of the whole batch,
- * whether the losses are one a row, one a token, or each shard's mean.
- * The network must have been initialised for all of the devices.
- * losses and outputs, if not NULL, get n tensors as sl_step_run returns them, on the shards' devices.  After an error
- * (those of sl_step_run) nothing was updated.  A network with synchronised layers is run call by call instead:
- * sl_forward_shards, sl_backward and sl_trainer_step.
+/* Makes one step on a batch that is split into n shards (sl_split_and_load), and returns at once: each shard runs on
+ * the device of its rows as one program, up to the gradients by all parameters; these are added in a fixed tree on the
+ * device that owns the parameter, and used there (see sl_trainer_new).  The result depends on how the batch is split,
+ * not on how many devices of a kind share the shards. Shards count by their rows: the gradient is that of the whole
+ * batch, whether there is a loss for each row, for each token, or each shard's mean. The network must have been
+ * initialised for all of the devices. losses and outputs, if not NULL, get n tensors as sl_step_run returns them, on
+ * the shards' devices.  After an error (those of sl_step_run) nothing was updated.  A network with synchronised layers
+ * is run call by call instead: sl_forward_shards, sl_backward and sl_trainer_step.
  *
  *     sl_split_and_load(x, devices, 2, xs);
  *     sl_split_and_load(y, devices, 2, ys);

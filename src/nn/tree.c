@@ -77,11 +77,11 @@ static enum sl_status check_add(const char *at, const sl_block *parent, const ch
 	return SL_EINVAL;
 }
 
-/* Makes child part of parent under a name (NULL: its number), which is what paths of parameters are made of.  Takes the
- * child over, after an error too: so a block that was just made can be given; retain one that has another place
- * already, whose parameters are then shared.  Plans of the parent and of what is around it are dropped.  Returns the
- * child; NULL, silently, if the child is NULL after an earlier mistake, or with SL_EINVAL: a name that is taken or has
- * dots, a block inside itself (which keeps its last reference then).
+/* Makes child part of parent under a name (NULL: its number), which is what paths of parameters are made of.  Takes
+ * the child over, also after an error, so that you can pass a new block directly; retain a block that has another
+ * place already: its parameters are then shared. Plans of the parent and of the blocks around it are dropped.  Returns
+ * the child; NULL, silently, if the child is NULL after an earlier mistake, or with SL_EINVAL: a name that is taken or
+ * has dots, a block inside itself (which keeps its last reference then).
  *
  *     net->hidden = sl_block_add(&net->base, "hidden", sl_dense(256, .activation = SL_RELU));
  *     sl_block_add(sequence, NULL, sl_dense(10)); */
@@ -100,7 +100,7 @@ sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl
 	return NULL;
 }
 
-/* How many children it has; 0 for NULL. */
+/* The number of its children; 0 for NULL. */
 int sl_block_children(const sl_block *block)
 {
 	return block && block->base ? block->base->nchildren : 0;

@@ -5,19 +5,19 @@
 
 #include "runtime/runtime.h"
 
-/* The device of what may run anywhere: where the scheduler thinks best, call by call. */
+/* The device `auto`: the scheduler chooses a device for each call. */
 sl_device sl_auto(void)
 {
 	return (sl_device){SL_DEVICE_AUTO, -1};
 }
 
-/* CPU team `index`, from 0, or any with -1.  Whether it is there is found where it is used. */
+/* CPU team `index`, from 0; -1: any. Calls that use it check that it exists. */
 sl_device sl_cpu(int index)
 {
 	return (sl_device){SL_DEVICE_CPU, index};
 }
 
-/* CUDA device `index`, from 0, or any with -1.  Whether it is there is found where it is used. */
+/* CUDA device `index`, from 0; -1: any. Calls that use it check that it exists. */
 sl_device sl_gpu(int index)
 {
 	return (sl_device){SL_DEVICE_GPU, index};
@@ -81,8 +81,8 @@ static int parse_item(const char **p, sl_device *devices, int max)
 }
 
 /* Reads a list of devices: items "auto", "cpu", "cpu:1", "gpu:0-3", separated by commas.  Writes at most max of them
- * and returns how many there are, or 0 with SL_EINVAL for a malformed list.  Does not look whether they are there;
- * works before sl_init.
+ * and returns how many there are, or 0 with SL_EINVAL for a malformed list.  Does not check that they exist; works
+ * before sl_init.
  *
  *     sl_device devices[8];
  *     int n = sl_device_parse("gpu:0-1,cpu", devices, 8); */
@@ -96,8 +96,8 @@ int sl_device_parse_at(const char *at, const char *text, sl_device *devices, int
 		n += more;
 		if (!*p) return n;
 	}
-	slp_call_fail(at, "sl_device_parse", SL_EINVAL, "\"%s\" is no list of devices such as cpu, cpu:1, gpu:0-3, auto",
-		      text ? text : "(null)");
+	slp_call_fail(at, "sl_device_parse", SL_EINVAL,
+	              "\"%s\" is not a list of devices such as cpu, cpu:1, gpu:0-3, auto", text ? text : "(null)");
 	return 0;
 }
 
@@ -106,8 +106,8 @@ static enum sl_status absent(const char *at, sl_device device)
 	char name[SL_DEVICE_NAME_MAX];
 	const char *how = device.kind == SL_DEVICE_CPU ? "more CPU devices: sl_config.teams or STARPU_NCPU"
 						       : "GPUs need StarPU and Starling built with CUDA, and STARPU_NCUDA not 0";
-	slp_call_fail(at, "device", SL_EDEVICE, "%s is not there; there are %d cpu and %d gpu devices (%s)",
-		      sl_device_name(device, name), slp_engine.nteams, slp_engine.ngpus, how);
+	slp_call_fail(at, "device", SL_EDEVICE, "%s does not exist; there are %d cpu and %d gpu devices (%s)",
+	              sl_device_name(device, name), slp_engine.nteams, slp_engine.ngpus, how);
 	return SL_EDEVICE;
 }
 

@@ -17,7 +17,7 @@
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The version of the library as text that lives for ever: "0.1.0". */
+/* The version of the library, as text that is never freed: "0.1.0". */
 const char *sl_version(void)
 {
 	return PACKAGE_VERSION;
@@ -32,7 +32,7 @@ static long long env_number(const char *name, long long low, long long otherwise
 	errno = 0;
 	long long v = strtoll(text, &end, 10);
 	if (!errno && !*end && v >= low) return v;
-	fprintf(stderr, "starling: %s=%s is no number of at least %lld; ignored\n", name, text, low);
+	fprintf(stderr, "starling: %s=%s is not a number of at least %lld; ignored\n", name, text, low);
 	unsetenv(name); /* StarPU would abort on its own ones */
 	return otherwise;
 }
@@ -160,8 +160,10 @@ static enum sl_status check_home(const char *at)
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s%s/bus", models ? models : home, models ? "" : "/.starpu/sampling");
 	if (make_folders(path)) return SL_OK;
-	slp_call_fail(at, "sl_init", SL_EIO, "StarPU keeps what it measures in %s, which cannot be made: %s; "
-		      "set STARPU_HOME to a folder that can be written", path, strerror(errno));
+	slp_call_fail(at, "sl_init", SL_EIO,
+	              "StarPU keeps its measurements in %s, which cannot be made: %s; "
+	              "set STARPU_HOME to a folder that can be written",
+	              path, strerror(errno));
 	return SL_EIO;
 }
 
@@ -322,9 +324,9 @@ static enum sl_status refuse_child(const char *at)
 	return SL_ESTATE;
 }
 
-/* Starts the engine: StarPU with one worker a CPU team and one a GPU.  config may be NULL.  Operations start it with
- * defaults by themselves, so programs call it only to choose.  Calls nest: only the first one's config counts, and
- * the last sl_shutdown stops.
+/* Starts the engine: StarPU with one worker for each CPU team and for each GPU. config may be NULL. The first
+ * operation starts the engine with defaults, so programs call sl_init only to choose settings.  Calls nest: only the
+ * first one's config counts, and the last sl_shutdown stops.
  *
  *     sl_init(&(struct sl_config){.teams = 2});
  *
@@ -352,7 +354,8 @@ enum sl_status slp_engine_need(const char *at)
 	return sl_init_at(at, NULL);
 }
 
-/* Sets the device of tensors that are made without naming one; at first, it is auto.  SL_EDEVICE if it is not there. */
+/* Sets the device of tensors that are made without naming one; at first, it is auto. SL_EDEVICE if it does not exist.
+ */
 enum sl_status sl_device_default_at(const char *at, sl_device device)
 {
 	enum sl_status s = slp_engine_need(at);
@@ -427,8 +430,9 @@ static void stop(void)
 	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;
 }
 
-/* Undoes one sl_init; the last one waits for all work and stops StarPU, and prints on stderr an error that nobody has seen.
- * Tensors that still exist lose their values: they can be released, and anything else with them is SL_ESTATE. */
+/* Undoes one sl_init; the last call waits for all work, stops StarPU, and prints on stderr an error that was not
+ * reported. Tensors that still exist lose their values: they can be released, and anything else with them is
+ * SL_ESTATE. */
 void sl_shutdown(void)
 {
 	SLP_CALL("sl_shutdown", NULL);
@@ -439,8 +443,8 @@ void sl_shutdown(void)
 	pthread_mutex_unlock(&start_lock);
 }
 
-/* Waits for everything that was asked for, by all threads.  Returns the first error of the calling thread or of an
- * operation that nobody has reported yet; sl_error_message() has them all, a line each.
+/* Waits for all work, of all threads. Returns the first error of the calling thread, or of an operation whose failure
+ * was not reported yet; sl_error_message() has all of them, one on each line.
  *
  *     if (sl_wait_all() != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 enum sl_status sl_wait_all_at(const char *at)

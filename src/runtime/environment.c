@@ -54,7 +54,7 @@ static const char floats[] =
 /* A value that is no such number is taken out of the environment, with a word about it. */
 static void ignore(const char *name, const char *text, const char *wanted)
 {
-	fprintf(stderr, "starling: %s=%s is no number%s; ignored\n", name, text, wanted);
+	fprintf(stderr, "starling: %s=%s is not a number%s; ignored\n", name, text, wanted);
 	unsetenv(name);
 }
 
@@ -95,6 +95,6 @@ enum sl_status slp_dist_timeout(const char *at, double *seconds)
 	char *end;
 	*seconds = slp_number_read(slp_env_or("SL_DIST_TIMEOUT", "10"), &end);
 	if (!*end && *seconds > 0 && *seconds <= 1e6) return SL_OK;
-	slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_TIMEOUT is no time in seconds");
+	slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_TIMEOUT is not a time in seconds");
 	return SL_EINVAL;
 }

@@ -34,7 +34,7 @@ static const char *const status_texts[] = {
 #undef X
 };
 
-/* The name of a status as text that lives for ever: "SL_ESHAPE"; "?" for what is none. */
+/* The name of a status, as text that is never freed: "SL_ESHAPE"; "?" for any other number. */
 const char *sl_status_name(enum sl_status status)
 {
 	return (unsigned)status <= SL_EINTERNAL ? status_names[status] : "?";
@@ -61,9 +61,9 @@ void sl_error_clear(void)
 	thread_error.message[0] = '\0';
 }
 
-/* Records an error of the program's own, from the forward of a block for example: it is the calling thread's, unless one
- * is pending (the first wins), and the next function that waits reports it.  Returns the status that is pending then;
- * SL_OK and what is no status become SL_EINVAL.
+/* Records an error of the program's own, from the forward of a block for example: it is the calling thread's, unless
+ * one is pending (the first wins), and the next function that waits reports it.  Returns the status that is pending
+ * then; SL_OK, and any number that is not a status, becomes SL_EINVAL.
  *
  *     if (nin != 2) {
  *             sl_error_raise(SL_EINVAL, "the gate takes two inputs");

@@ -300,7 +300,7 @@ void sl_iteration_push(int64_t number)
 	slp_unlock();
 }
 
-/* Ends what the last sl_iteration_push began. */
+/* Ends the iteration that the last sl_iteration_push began. */
 void sl_iteration_pop(void)
 {
 	if (!slp_fxt_on) return;
@@ -333,7 +333,7 @@ void slp_fxt_start(void)
 	slp_fxt_naming = slp_fxt_on || atomic_load(&slp_profile_on);
 	const char *path = slp_fxt_on ? getenv("SL_TRACE_TASKS") : NULL;
 	if (!path || !*path || kinds.file) return;
-	if (before) fprintf(stderr, "starling: started again: the trace will be of what follows only\n");
+	if (before) fprintf(stderr, "starling: started again: the trace will only contain what follows\n");
 	before = true;
 	kinds.file = fopen(path, "w");
 	if (!kinds.file) fprintf(stderr, "starling: SL_TRACE_TASKS: %s cannot be written: %m\n", path);
@@ -347,7 +347,8 @@ void slp_fxt_stop(void)
 			slp_layers_free(k->layers);
 		}
 	kinds.count = 0;
-	if (kinds.file && fclose(kinds.file)) fprintf(stderr, "starling: SL_TRACE_TASKS: not all could be written: %m\n");
+	if (kinds.file && fclose(kinds.file))
+		fprintf(stderr, "starling: SL_TRACE_TASKS: could not be written completely: %m\n");
 	kinds.file = NULL;
 	iterations.depth = 0;
 	iterations.steps = 0;

@@ -152,9 +152,9 @@ static void profile_clear(void)
 	profile.count = 0;
 }
 
-/* Takes the time of each call from now on, and forgets earlier times: sl_profile_print prints them.  Blocks are named in
- * networks that are compiled after it only.  A GPU is waited for after each call, so that the time is that of the call:
- * programs on GPUs are slower meanwhile. */
+/* Measures the time of each call from now on, and forgets earlier times; sl_profile_print prints the times. Blocks are
+ * named only in networks that are compiled afterwards. After each call the engine waits for a GPU, so that the time is
+ * that of the call: programs on GPUs are slower meanwhile. */
 void sl_profile_start(void)
 {
 	pthread_mutex_lock(&profile.lock);
@@ -164,10 +164,10 @@ void sl_profile_start(void)
 	atomic_store(&slp_profile_on, true);
 }
 
-/* Sets what the machine computes and moves at most: flops and bytes, each a second, both above 0; else they are
- * forgotten.  The times taken afterwards are compared with the floor that follows from them: of each call, the longer of
- * flops / rate and bytes / rate, its inputs and results counted once (S. Williams, A. Waterman, D. Patterson, "Roofline",
- * 2009).  sl_profile_print then has a column "of floor": floor / time.  It may be above 1 where data stay in caches. */
+/* Sets the machine's peak rates: flops and bytes per second, both above 0; other values forget them.  Times measured
+ * afterwards are compared with the floor that follows from the rates: for each call, the longer of flops / rate and
+ * bytes / rate, its inputs and results counted once (S. Williams, A. Waterman, D. Patterson, "Roofline", 2009).
+ * sl_profile_print then has a column "of floor": floor / time.  It may be above 1 if data stay in caches. */
 void sl_profile_rates(double flops, double bytes)
 {
 	bool known = isfinite(flops) && isfinite(bytes) && flops > 0 && bytes > 0;
@@ -177,7 +177,7 @@ void sl_profile_rates(double flops, double bytes)
 	pthread_mutex_unlock(&profile.lock);
 }
 
-/* Takes no more times; what was taken can still be printed. */
+/* Stops measuring; the times so far can still be printed. */
 void sl_profile_stop(void)
 {
 	atomic_store(&slp_profile_on, false);
@@ -214,8 +214,8 @@ static void print_entries(FILE *file, struct entry **list, int count)
 	fputc('\n', file);
 }
 
-/* Prints how long the calls have taken since sl_profile_start, by operation, place and block, the longest first.  Waits
- * for nothing: calls that are still under way are not in it. */
+/* Prints how long the calls have taken since sl_profile_start, by operation, place and block, the longest first.  Does
+ * not wait: calls that are still under way are missing. */
 void sl_profile_print(FILE *file)
 {
 	int count = 0;

@@ -19,7 +19,7 @@ void sl_seed(uint64_t seed)
 	atomic_store(&slp_engine.rng_stream, 0);
 }
 
-/* Where the random numbers stand: the seed, and how many random operations there were since.
+/* The state of the random numbers: the seed, and the number of random operations since.
  *
  *     struct sl_rng here = sl_rng_get();
  *     …
@@ -29,7 +29,7 @@ struct sl_rng sl_rng_get(void)
 	return (struct sl_rng){atomic_load(&slp_engine.rng_seed), atomic_load(&slp_engine.rng_stream)};
 }
 
-/* Lets the random numbers of all threads go on from there. */
+/* Continues the random numbers of all threads from that state. */
 void sl_rng_set(struct sl_rng rng)
 {
 	if (is_traced("sl_rng_set")) return;

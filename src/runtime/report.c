@@ -54,7 +54,9 @@ static void print_bound(FILE *out, double elapsed)
 	struct slp_bound b;
 	slp_bound_get(&b);
 	double least = fmax(b.area, fmax(b.path, b.pinned));
-	const char *why = least == b.path ? "longest chain" : least == b.area ? "all work on all devices" : "what is pinned";
+	const char *why = least == b.path   ? "longest chain"
+	                  : least == b.area ? "all work on all devices"
+	                                    : "pinned work";
 	slp_fprintf(out, "simulated bound: %.6f s (%s); area %.6f, path %.6f, pinned %.6f\n", least, why, b.area, b.path,
 		b.pinned);
 	if (least > 0) slp_fprintf(out, "simulated distance: %.3f times the bound\n", elapsed / least);

@@ -8,14 +8,14 @@
 #ifndef SLP_SIMULATION
 
 /* Whether this engine simulates a machine: then kernels do not run, all values are zero, and only times mean
- * something.  Programs that check what they computed skip that then. */
+ * something. Programs should not check values then. */
 bool sl_is_simulated(void)
 {
 	return false;
 }
 
-/* The time in seconds since some moment: of a clock that nobody sets, or in simulation, the simulated time.  What takes
- * durations takes them from here.
+/* The time in seconds since some fixed moment, from a clock that is never set; in simulation, the simulated time. Use
+ * it to measure durations.
  *
  *     double start = sl_time();
  *     sl_wait(sl_dot(a, b));

@@ -39,9 +39,9 @@ void slp_stats_sample(void)
 	pthread_mutex_unlock(&seen.lock);
 }
 
-/* Fills stats, the caller's, with what happened since sl_init or sl_stats_reset.  Does not wait: call sl_wait_all first
- * for figures that include all that was asked for.  node_peak is sampled; link_bytes are those of StarPU's transfers.
- * Without an engine, nodes is 0.  Nothing happens if stats is NULL. */
+/* Fills stats, which belongs to the caller, with the figures since sl_init or sl_stats_reset. Does not wait: call
+ * sl_wait_all first for figures that include all calls.  node_peak is sampled; link_bytes are those of StarPU's
+ * transfers. Without an engine, nodes is 0.  Nothing happens if stats is NULL. */
 void sl_stats_get(struct sl_stats *stats)
 {
 	if (!stats) return;
@@ -68,7 +68,7 @@ void sl_stats_get(struct sl_stats *stats)
 	pthread_mutex_unlock(&seen.lock);
 }
 
-/* Starts the counts anew; what is held now stays counted, and peaks start from it. */
+/* Resets the counts; memory and tasks that exist now still count, and peaks start from them. */
 void sl_stats_reset(void)
 {
 #define X(name) atomic_store(&slp_counters.name, 0);
@@ -83,7 +83,7 @@ void sl_stats_reset(void)
 	pthread_mutex_unlock(&seen.lock);
 }
 
-/* Prints the statistics, a line each; sizes in MiB.  Nothing happens if file is NULL. */
+/* Prints the statistics, one on each line; sizes in MiB.  Nothing happens if file is NULL. */
 void sl_stats_print(FILE *file)
 {
 	if (!file) return;

@@ -187,7 +187,8 @@ void slp_watch_start(double deadline, bool ends)
 	slp_watch_ends = ends && deadline > 0;
 	slp_watch_deadline = deadline;
 	watch.runs = deadline > 0 && pthread_create(&watch.thread, NULL, run, NULL) == 0;
-	if (deadline > 0 && !watch.runs) fputs("starling: no thread for SL_DEADLINE; only waits that end are told\n", stderr);
+	if (deadline > 0 && !watch.runs)
+		fputs("starling: no thread for SL_DEADLINE; only waits that end are reported\n", stderr);
 }
 
 void slp_watch_stop(void)

@@ -1,4 +1,4 @@
-/* Gradients: what to differentiate by, recording, the backward pass.  Errors are reported as base.h describes. */
+/* Gradients: variables, recording, the backward pass.  Errors are reported as base.h describes. */
 #ifndef STARLING_AUTOGRAD_H
 #define STARLING_AUTOGRAD_H
 
@@ -24,7 +24,7 @@ SL_API void sl_grad_as_constant(sl_tensor *grad);
 
 struct sl_backward_opts {
 	sl_tensor *const *head_grads; /* one a head, or NULL for ones */
-	bool retain_graph;            /* keep what is needed to go back once more */
+	bool retain_graph;            /* keep the values for another backward pass */
 };
 SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int count,
 					   struct sl_backward_opts opts);
@@ -35,12 +35,13 @@ SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *hea
 	sl_backward_heads_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__),          \
 			     (struct sl_backward_opts){NULL, false})
 
-/* The backward pass of what the program computed itself: din[i] becomes the gradient by input i, or stays NULL. */
+/* The backward pass of a computation of the program's own: sets din[i] to the gradient for input i, or leaves it NULL.
+ */
 typedef enum sl_status sl_custom_backward(void *context, sl_tensor *const *dout, int nout, sl_tensor **din, int nin);
 struct sl_custom_gradient_opts {
 	sl_custom_backward *backward;
-	void *context;                  /* what it gets */
-	void (*destroy)(void *context); /* NULL: nothing is to be done in the end */
+	void *context;                  /* passed to it */
+	void (*destroy)(void *context); /* called when it is no longer needed; may be NULL */
 };
 SL_API enum sl_status sl_custom_gradient_at(const char *at, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout,
 					    struct sl_custom_gradient_opts opts);
@@ -52,7 +53,7 @@ SL_API bool sl_is_recording(void);
 SL_API bool sl_is_training(void);
 
 typedef struct sl_mode {
-	bool recording, training; /* as they were outside */
+	bool recording, training; /* the states outside */
 	int open;
 } sl_mode;
 SL_API void sl_mode_enter(sl_mode *mode, int recording, int training);
@@ -66,19 +67,20 @@ SL_API void sl_mode_leave(sl_mode *mode);
 #define SL_TRAINING SL_MODE_(-1, 1)  /* training mode; recording stays as it is */
 #define SL_INFERENCE SL_MODE_(-1, 0) /* inference mode; recording stays as it is */
 
-/* SL_AUTOCAST(SL_BFLOAT16) { ... }: automatic mixed precision, for the calling thread, as torch.autocast has it.  In the
- * block, calls with float32 or half arguments turn these into the type that suits the operation:
+/* SL_AUTOCAST(SL_BFLOAT16) { ... }: automatic mixed precision for the calling thread, like torch.autocast.  In the
+ * block, calls convert float32 and half arguments to the type that suits the operation:
  *
  * - the half type: dot, matmul, linear, conv2d
- * - float32: softmax, log_softmax, all losses, sum, mean, norm, prod, layer_norm, exp, log, pow, reciprocal, softplus, sin,
- *   cos, erf, log1p, expm1, rsqrt
+ * - float32: softmax, log_softmax, all losses, sum, mean, norm, prod, layer_norm, exp, log, pow, reciprocal, softplus,
+ * sin, cos, erf, log1p, expm1, rsqrt
  * - the widest type among the arguments: functions of two tensors, concat
- * - all others compute in the type that they get; batch_norm takes float32 parameters with a half x
+ * - all others compute in the type of their arguments; batch_norm takes float32 parameters with a half x
  *
- * float64 stays.  Gradients have the type of what they are the gradients of: those of float32 parameters are float32.
- * Traces, hybridised blocks and whole steps that run in the block are made for it.  Go back outside of the block. */
+ * float64 is not converted.  A gradient has the type of its variable: gradients of float32 parameters are float32.
+ * Traces, hybridised blocks and whole steps that run in the block are compiled for it.  Call sl_backward outside of the
+ * block. */
 typedef struct sl_autocast_mode {
-	enum sl_dtype outer; /* as it was outside */
+	enum sl_dtype outer; /* the state outside */
 	int open;
 } sl_autocast_mode;
 SL_API void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype dtype);

@@ -1,13 +1,13 @@
 /* Status codes, start and stop, devices, errors, statistics.
  *
- * What fails, here and in all other headers, says so by a status other than SL_OK, or by returning NULL, or 0, false or
- * NaN where its documentation says that.  The first error of each thread and its message stay (sl_error,
- * sl_error_message) until a function that waits for values reports it: sl_wait, sl_wait_all, sl_read, sl_write,
- * sl_print, sl_explain.  NULL for a tensor, a block or another object is taken for the result of an earlier mistake:
- * the call returns NULL or that mistake's status, without a new message; if there was none, it is SL_EINVAL.
+ * A function that fails, in this header or another one, returns a status other than SL_OK, or NULL; or 0, false or NaN
+ * if its documentation says so.  The first error of each thread and its message are kept (sl_error, sl_error_message)
+ * until a function that waits for values reports it: sl_wait, sl_wait_all, sl_read, sl_write, sl_print, sl_explain.
+ * NULL for a tensor, a block or another object counts as the result of an earlier mistake: the call returns NULL or the
+ * status of that mistake, without a new message; if there was no mistake, it is SL_EINVAL.
  *
- * Beside the errors that its documentation names, any of them may give SL_ENOMEM, and the first that needs the engine
- * those of sl_init.  What names no error, and is not said to be NULL after one, cannot fail.
+ * Besides the errors that its documentation names, any function may return SL_ENOMEM, and the first that needs the
+ * engine those of sl_init.  A function whose documentation names neither an error nor NULL after one cannot fail.
  *
  * Times are in seconds, sizes in bytes, work in floating-point operations (flops), by default. */
 #ifndef STARLING_BASE_H
@@ -20,7 +20,7 @@
 
 #ifdef __cplusplus
 #include <initializer_list>
-#pragma GCC system_header /* here as in the other headers: g++ would warn of the options that a call leaves out */
+#pragma GCC system_header /* in all headers: g++ would warn about the options that a call leaves out */
 extern "C" {
 #endif
 
@@ -30,8 +30,8 @@ extern "C" {
 #define SL_API
 #endif
 
-/* Every call that can fail takes the place it was called from, so that a fault that shows up later can name it.
- * Programs write sl_add(a, b); the macro of that name passes SL_HERE to the function sl_add_at. */
+/* Every call that can fail takes the place that it was called from, so that a later error can name it.  Programs write
+ * sl_add(a, b); the macro of that name passes SL_HERE to the function sl_add_at. */
 #define SL_STRINGIFY_(x) #x
 #define SL_STRINGIFY(x) SL_STRINGIFY_(x)
 #define SL_HERE (__FILE__ ":" SL_STRINGIFY(__LINE__))
@@ -99,17 +99,19 @@ SL_API enum sl_status sl_device_default_at(const char *at, sl_device device);
 
 /* ---- start and stop --------------------------------------------------------------------------------------------- */
 
-/* What sl_init may be told; a zeroed field means its default. */
+/* The settings of sl_init; a zeroed field means its default. */
 struct sl_config {
-	int teams;                 /* CPU devices, workers of slave processes among them; the cores are dealt out evenly.  Default:
-				    * STARPU_NCPU or 1, and the slaves */
-	int gpus;                  /* CUDA devices to use at most, -1 for none.  Default: all (STARPU_NCUDA) */
+	int teams; /* CPU devices, including workers of slave processes; they share the cores evenly.  Default:
+	            * STARPU_NCPU or 1, and the slaves */
+	int gpus;  /* largest number of CUDA devices, -1 for none.  Default: all (STARPU_NCUDA) */
 	const char *sched;         /* StarPU policy.  Default: STARPU_SCHED, or lws, or dmdas with accelerators */
-	int bulk;                  /* small operations that may share a task, 1 for none.  Default: SL_BULK or 32 */
-	int runahead_tasks;        /* tasks submitted but not finished, at most.  Default: SL_RUNAHEAD_TASKS or 512 */
-	size_t runahead_bytes;     /* memory on a device that waits for tasks.  Default: SL_RUNAHEAD_BYTES or 8 MiB */
-	uint64_t seed;             /* of random numbers; see sl_seed */
-	bool explain;              /* keeps what sl_explain reports.  Default: SL_EXPLAIN or not */
+	int bulk; /* number of small operations that may share a task, 1: they share none.  Default: SL_BULK or 32 */
+	int runahead_tasks; /* largest number of tasks that are submitted and not finished.  Default: SL_RUNAHEAD_TASKS
+	                       or 512 */
+	size_t runahead_bytes; /* released memory on a device that tasks still use.  Default: SL_RUNAHEAD_BYTES or 8 MiB
+	                        */
+	uint64_t seed;         /* seed of random numbers; see sl_seed */
+	bool explain;          /* record what sl_explain reports.  Default: SL_EXPLAIN, or not */
 };
 
 SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *config);
@@ -123,7 +125,7 @@ extern "C++" inline enum sl_status sl_init_at(const char *at, const sl_config &c
 SL_API void sl_shutdown(void);
 SL_API bool sl_is_initialized(void);
 SL_API void sl_seed(uint64_t seed);
-/* Where random numbers stand. */
+/* The state of random numbers. */
 struct sl_rng {
 	uint64_t seed, stream;
 };
@@ -133,7 +135,7 @@ SL_API enum sl_status sl_wait_all_at(const char *at);
 #define sl_wait_all() sl_wait_all_at(SL_HERE)
 SL_API double sl_time(void);
 SL_API bool sl_is_simulated(void);
-/* Not for programs: what StarPU calls, by its name, in slave processes (doc/parallel.md). */
+/* Not for programs: StarPU calls it by its name in slave processes (doc/parallel.md). */
 SL_API void sl_slave_segment(void *buffers[], void *arg);
 SL_API void sl_iteration_push(int64_t number);
 SL_API void sl_iteration_pop(void);
@@ -142,22 +144,22 @@ SL_API void sl_iteration_pop(void);
 
 #define SL_MAX_NODES 32
 
-/* What the runtime did since sl_init or sl_stats_reset. */
+/* Statistics of the runtime since sl_init or sl_stats_reset. */
 struct sl_stats {
-	uint64_t ops;              /* operations issued */
+	uint64_t ops;              /* operations called */
 	uint64_t segments;         /* StarPU tasks submitted for them */
-	uint64_t finished;         /* of these, ended */
+	uint64_t finished;         /* tasks that have ended */
 	uint64_t faults;           /* operations that failed while running */
 	uint64_t skipped;          /* operations skipped because an input had failed */
-	uint64_t stalls;           /* times submission waited for the run-ahead bound */
+	uint64_t stalls;           /* how often submission waited for the run-ahead bound */
 	double stall_seconds;
 	uint64_t handles;          /* StarPU data handles in existence */
-	uint64_t recycled;         /* times a handle was reused instead of registered */
-	uint64_t pending_tasks;    /* submitted and not finished, now */
-	uint64_t peak_tasks;       /* ... at most */
-	size_t bytes;              /* held by tensors and pools, now */
-	size_t peak_bytes;         /* ... at most */
-	size_t scratch_bytes;      /* working memory of each worker that needed it: intermediates and workspaces */
+	uint64_t recycled;         /* how often a handle was reused instead of registered */
+	uint64_t pending_tasks;    /* tasks submitted and not finished, now */
+	uint64_t peak_tasks;       /* ... at the peak */
+	size_t bytes;              /* memory of tensors and pools, now */
+	size_t peak_bytes;         /* ... at the peak */
+	size_t scratch_bytes;      /* working memory of all workers: intermediates and workspaces */
 	int nodes;                 /* memory nodes; 0 is main memory */
 	size_t node_peak[SL_MAX_NODES];                 /* bytes, as StarPU allocated them */
 	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES]; /* [from][to] */

@@ -1,5 +1,5 @@
-/* Checkpoints: all that a run needs to go on as if it had never stopped, in one file.  Errors are reported as base.h and
- * io.h say; doc/checkpoints.md tells more. */
+/* Checkpoints: everything that a run needs to continue as if it had never stopped, in one file.  Errors are reported as
+ * base.h and io.h describe; doc/checkpoints.md explains more. */
 #ifndef STARLING_CHECKPOINT_H
 #define STARLING_CHECKPOINT_H
 
@@ -11,20 +11,20 @@
 extern "C" {
 #endif
 
-/* What a run has, to be saved and to be restored; NULL or 0: there is none.  The position of random numbers
- * (sl_rng_get) always belongs to it. */
+/* The parts of a run that are saved and restored; NULL or 0: none.  The position of random numbers (sl_rng_get) is
+ * always saved. */
 struct sl_checkpoint_opts {
 	sl_block *net;             /* its parameters, running statistics among them; NULL: the trainer's block */
 	sl_trainer *trainer;       /* its states and averages, learning rate, schedule, steps */
 	sl_loader *loader;         /* its order and position */
 	sl_metric *const *metrics; /* SL_METRICS(loss, accuracy) */
 	int nmetrics;
-	const char *const *names; /* of other tensors: sums, … */
+	const char *const *names; /* names of other tensors: sums, … */
 	sl_tensor *const *tensors;
 	int ntensors;
 	int64_t *epoch, *step; /* the program's counters: read when saving, set when restoring */
-	const char *note;      /* saved with it: a text of the program's own */
-	int keep;              /* saving: the path is a folder, of which so many checkpoints, the newest, are kept */
+	const char *note;      /* any text of the program, saved with the run */
+	int keep;              /* saving: the path is a folder, which keeps so many checkpoints, the newest */
 };
 #define SL_METRICS(...) .metrics = SL_ARRAY(sl_metric *, __VA_ARGS__), .nmetrics = SL_COUNT_(sl_metric *, __VA_ARGS__)
 
@@ -34,7 +34,7 @@ SL_API enum sl_status sl_checkpoint_save_at(const char *at, const char *path, st
 /* sl_checkpoint_save("run.safetensors", .trainer = trainer, .loader = loader, .step = &step) */
 #define sl_checkpoint_save(path, ...) sl_checkpoint_save_at(SL_HERE, path, (struct sl_checkpoint_opts){__VA_ARGS__})
 
-/* One that is being written while the run goes on. */
+/* A checkpoint that is being written while the run continues. */
 typedef struct sl_checkpoint_job sl_checkpoint_job;
 SL_API sl_checkpoint_job *sl_checkpoint_begin_at(const char *at, const char *path, struct sl_checkpoint_opts opts);
 #define sl_checkpoint_begin(path, ...) sl_checkpoint_begin_at(SL_HERE, path, (struct sl_checkpoint_opts){__VA_ARGS__})
@@ -42,12 +42,12 @@ SL_API bool sl_checkpoint_written(const sl_checkpoint_job *job);
 SL_API enum sl_status sl_checkpoint_end_at(const char *at, sl_checkpoint_job *job);
 #define sl_checkpoint_end(job) sl_checkpoint_end_at(SL_HERE, job)
 
-/* ---- going on ---------------------------------------------------------------------------------------------------- */
+/* ---- resuming --------------------------------------------------------------------------------------------------- */
 
 SL_API enum sl_status sl_checkpoint_load_at(const char *at, const char *path, struct sl_checkpoint_opts opts);
 #define sl_checkpoint_load(path, ...) sl_checkpoint_load_at(SL_HERE, path, (struct sl_checkpoint_opts){__VA_ARGS__})
 
-/* The same in two steps: what is known of it before it is restored. */
+/* The same in two steps, so that the note can be read before the rest is restored. */
 typedef struct sl_checkpoint sl_checkpoint;
 SL_API sl_checkpoint *sl_checkpoint_open_at(const char *at, const char *path);
 #define sl_checkpoint_open(path) sl_checkpoint_open_at(SL_HERE, path)

@@ -27,16 +27,16 @@ SL_API sl_shape sl_dataset_sample_shape(const sl_dataset *dataset);
 SL_API int sl_dataset_classes(const sl_dataset *dataset);
 SL_API const char *sl_dataset_class_name(const sl_dataset *dataset, int label);
 
-/* What becomes of the rows that do not fill the last batch. */
+/* What to do with the rows that do not fill the last batch. */
 enum sl_last_batch { SL_LAST_KEEP, SL_LAST_DISCARD };
 
 struct sl_loader_opts {
 	int64_t batch_size;       /* must be given */
-	bool shuffle;             /* another order each epoch, from the seed */
+	bool shuffle;             /* a new order in each epoch, from the seed */
 	uint64_t seed;
 	enum sl_last_batch last;
-	int64_t limit;            /* use the first so many samples only; 0: all */
-	int prefetch;             /* batches prepared ahead; 0 means 2 */
+	int64_t limit;            /* use only so many samples, the first ones; 0: all */
+	int prefetch;             /* number of batches prepared ahead; 0 means 2 */
 	sl_device device;         /* of the batches */
 };
 typedef struct sl_loader sl_loader;

@@ -1,8 +1,8 @@
-/* Several processes, on one machine or many, that train one network together (doc/distributed.md); programs that need it
- * include it beside starling.h.  A process takes part if SL_DIST says so; what follows is the same in a process that is
- * alone, which is rank 0 of 1.  Errors
- * are reported as base.h describes; beside those named, every exchange may give SL_EIO: a process has died, stopped, or did not come
- * in time, and SL_ESTATE: the processes do not do the same.  The message names the rank. */
+/* Several processes, on one machine or many, that train one network together (doc/distributed.md); programs that need
+ * this header include it beside starling.h.  A process takes part if SL_DIST is set.  Without it, all functions work,
+ * too: the process is rank 0 of 1.  Errors are reported as base.h describes.  Besides the documented ones, every
+ * exchange may return SL_EIO: a process has died, stopped, or did not come in time; and SL_ESTATE: the processes do not
+ * do the same.  The message names the rank. */
 #ifndef STARLING_DIST_H
 #define STARLING_DIST_H
 
@@ -27,12 +27,12 @@ SL_API void sl_dist_local(sl_trainer *trainer);
 SL_API enum sl_status sl_dist_share_at(const char *at, sl_loader *loader);
 #define sl_dist_share(loader) sl_dist_share_at(SL_HERE, loader)
 
-/* What exchanges have cost this process since sl_init. */
+/* The cost of exchanges for this process since sl_init. */
 struct sl_dist_info {
 	int rank, size;
 	uint64_t exchanges, bytes_sent;
-	double seconds;     /* in which an exchange was under way, waiting for others included */
-	double cpu_seconds; /* of the thread that communicates */
+	double seconds;     /* in which an exchange was under way, including waits for others */
+	double cpu_seconds; /* of the communicating thread */
 };
 SL_API struct sl_dist_info sl_dist_info(void);
 

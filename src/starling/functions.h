@@ -1,5 +1,5 @@
-/* Functions made of operations (ops.h).  They take what these take: symbols too, where no size is needed that a symbol
- * does not know yet (SL_ESHAPE).  Gradients flow back as through the operations that they are made of. */
+/* Functions made of operations (ops.h).  They accept the same arguments, also symbols, unless they need a size that is
+ * not known yet (SL_ESHAPE).  Gradients flow back as through the operations that they are made of. */
 #ifndef STARLING_FUNCTIONS_H
 #define STARLING_FUNCTIONS_H
 
@@ -31,7 +31,7 @@ struct sl_variance_opts {
 	const int *axes; /* negative ones count from the end; none given: all */
 	int naxes;
 	bool keepdims;
-	int ddof;        /* what the number of elements is too large by as a divisor: 1 for the variance of a sample */
+	int ddof; /* subtracted from the number of elements in the divisor: 1 for the variance of a sample */
 };
 SL_API sl_tensor *sl_variance_at(const char *at, sl_tensor *x, struct sl_variance_opts opts);
 #define sl_variance(x, ...) sl_variance_at(SL_HERE, x, (struct sl_variance_opts){__VA_ARGS__})
@@ -52,7 +52,7 @@ SL_API sl_tensor *sl_flip_at(const char *at, sl_tensor *x, struct sl_reduce_opts
 #define sl_flip(x, ...) sl_flip_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
 struct sl_pad_opts {
 	double value; /* of the new elements */
-	bool reflect; /* they are those on the other side of the border instead */
+	bool reflect; /* mirror the elements at the border instead */
 };
 SL_API sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int64_t after,
 			    struct sl_pad_opts opts);
@@ -80,7 +80,7 @@ SL_API sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *
 
 struct sl_attention_opts {
 	sl_tensor *mask; /* NULL: none */
-	bool causal;     /* a query sees no keys behind its own place */
+	bool causal;     /* a query does not see later keys */
 	double scale;    /* of the products; 0: one over the root of the width of a query */
 };
 SL_API sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v,
@@ -97,7 +97,7 @@ SL_API sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_te
 #define sl_conv1d(x, w, b, ...) sl_conv1d_at(SL_HERE, x, w, b, (struct sl_conv1d_opts){__VA_ARGS__})
 struct sl_conv_transpose2d_opts {
 	int stride[2], pad[2], dilation[2]; /* as of sl_conv2d */
-	int output_pad[2];                  /* rows and columns more, where several sizes give the same x */
+	int output_pad[2];                  /* additional rows and columns, if several sizes give the same x */
 	int groups;                         /* 0 means 1 */
 };
 SL_API sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b,
@@ -106,7 +106,7 @@ SL_API sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor
 	sl_conv_transpose2d_at(SL_HERE, x, w, b, (struct sl_conv_transpose2d_opts){__VA_ARGS__})
 struct sl_resize2d_opts {
 	bool bilinear;      /* interpolates; otherwise the nearest pixel is taken */
-	bool align_corners; /* bilinear: the corners' pixels stay in the corners */
+	bool align_corners; /* bilinear: pixels in the corners stay in the corners */
 };
 SL_API sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t width,
 				 struct sl_resize2d_opts opts);
@@ -136,7 +136,7 @@ SL_API sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *g
 
 struct sl_cross_entropy_opts {
 	sl_tensor *weights;     /* of the classes; NULL: all 1 */
-	double label_smoothing; /* what all classes share of the probability, from 0 to 1 */
+	double label_smoothing; /* part of the probability that all classes share, from 0 to 1 */
 	bool ignore;            /* leave out samples whose label is ignore_index */
 	int64_t ignore_index;
 };

@@ -1,5 +1,5 @@
-/* Symbols and programs: define, compile, run with inputs.  Symbols belong as tensors do (tensor.h); programs and plans
- * belong to who made them, until the function that frees them.  Errors are reported as base.h describes. */
+/* Symbols and programs: define, compile, run with inputs.  Symbols are owned like tensors (tensor.h); programs and
+ * plans belong to the caller who made them, who frees them.  Errors are reported as base.h describes. */
 #ifndef STARLING_GRAPH_H
 #define STARLING_GRAPH_H
 
@@ -64,18 +64,18 @@ enum sl_pass {
 };
 
 struct sl_compile_opts {
-	const sl_shape *shapes;     /* of the inputs, in the order of sl_graph_inputs; NULL: as sl_var was told */
+	const sl_shape *shapes;     /* of the inputs, in the order of sl_graph_inputs; NULL: those given to sl_var */
 	unsigned off;               /* passes not to run: 1u << SL_PASS_FUSE | … (infer cannot be switched off) */
 	bool check;                 /* run each pass and compare results before and after it: slow, for finding bugs */
-	sl_device device;           /* where it runs; default: the default device */
+	sl_device device;           /* the device to run on; default: the default device */
 };
-/* What compiling has done; see sl_plan_info. */
+/* The result of compiling; see sl_plan_info. */
 struct sl_plan_info {
 	int nodes_before, nodes;    /* operations before and after the passes */
-	int segments;               /* StarPU tasks a run */
-	size_t memory, unplanned;   /* bytes of intermediates at their peak: as planned, and if each had its own memory */
-	double flops, bytes;        /* a run */
-	double seconds;             /* that compiling took */
+	int segments;               /* StarPU tasks in a run */
+	size_t memory, unplanned;   /* peak bytes of intermediates: as planned, and if each had its own memory */
+	double flops, bytes;        /* of a run */
+	double seconds;             /* of compiling */
 };
 
 typedef struct sl_plan sl_plan;

@@ -1,9 +1,9 @@
 /* Models and arrays in files: MXNet's, ONNX, NumPy's.
  *
- * Errors of all that reads a file: SL_EIO, it cannot be read; SL_EFORMAT, it is damaged or another kind of file;
- * SL_EINVAL, the path is NULL.  Of all that writes one: SL_EIO, it cannot be written (then a file that was there is as
- * it was; after SL_OK the new one is on the disk); SL_EINVAL; and the error that spoilt the values, for which it waits.
- * Messages name the file.  base.h and nn.h say the rest. */
+ * Errors of functions that read a file: SL_EIO, it cannot be read; SL_EFORMAT, it is damaged or another kind of file;
+ * SL_EINVAL, the path is NULL.  Errors of functions that write a file: SL_EIO, it cannot be written (then an old file
+ * is unchanged; after SL_OK the new one is on the disk); SL_EINVAL; and the error that spoilt the values, for which
+ * they wait.  Messages name the file.  base.h and nn.h explain the rest. */
 #ifndef STARLING_IO_H
 #define STARLING_IO_H
 
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* ---- files of a program's own, replaced as a whole ----------------------------------------------------------------
+/* ---- the program's own files, replaced as a whole ---------------------------------------------------------------
  */
 
 typedef struct sl_file sl_file;
@@ -43,7 +43,7 @@ struct sl_export_opts {
 	int nshapes;
 	enum sl_dtype dtype;      /* of the inputs */
 	int epoch;                /* the number in the name of the parameters' file */
-	bool training;            /* what the block does in training: with dropout */
+	bool training;            /* write the block as in training: with dropout */
 };
 #define SL_SHAPES(...) .shapes = SL_ARRAY(sl_shape, __VA_ARGS__), .nshapes = SL_COUNT_(sl_shape, __VA_ARGS__)
 SL_API enum sl_status sl_export_at(const char *at, sl_block *block, const char *prefix, struct sl_export_opts opts);
@@ -55,7 +55,7 @@ SL_API enum sl_status sl_export_onnx_at(const char *at, sl_block *block, const c
 
 struct sl_import_opts {
 	const char *output;       /* the node whose output is the result; NULL: the symbol's only result */
-	bool lenient;             /* arrays that the symbol does not use are ignored */
+	bool lenient;             /* ignore arrays that the symbol does not use */
 };
 SL_API sl_block *sl_import_at(const char *at, const char *symbol, const char *const *inputs, int ninputs,
 			      const char *params, struct sl_import_opts opts);

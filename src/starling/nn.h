@@ -1,13 +1,13 @@
 /* Blocks: layers and networks with named parameters, initialisers, optimisers, losses, metrics; hybridising.
  *
- * What a function makes (a block, a trainer, a step, a balance, a trial, a metric) belongs to its caller, who frees it
- * with sl_block_free, sl_trainer_free, …; a block that becomes the child of another is taken over by that.  What is
- * looked up (children, parameters, their tensors, names, plans) belongs to what it was asked of.  Tensors belong as
- * tensor.h says.
+ * The caller owns a new object (a block, a trainer, a step, a balance, a trial, a metric) and frees it with
+ * sl_block_free, sl_trainer_free, …; a block that becomes the child of another is owned by that.  Objects that a call
+ * looks up (children, parameters, their tensors, names, plans) belong to the object that they were found in.  tensor.h
+ * explains who owns tensors.
  *
- * Errors are reported as base.h describes.  Constructors of layers answer NULL, SL_EINVAL for options out of range.  Whether a
- * layer fits its input is found when it runs: SL_ESHAPE, SL_EDTYPE as its operation says, SL_ESTATE if sl_initialize
- * was not called, SL_EDEVICE if that did not name the input's device. */
+ * Errors are reported as base.h describes.  Constructors of layers return NULL, with SL_EINVAL, for options out of
+ * range. A layer checks its input when it runs: SL_ESHAPE, SL_EDTYPE as its operation documents, SL_ESTATE if
+ * sl_initialize was not called, SL_EDEVICE if that did not name the input's device. */
 #ifndef STARLING_NN_H
 #define STARLING_NN_H
 
@@ -24,7 +24,7 @@ extern "C" {
 enum sl_init_kind { SL_INIT_DEFAULT, SL_INIT_CONSTANT, SL_INIT_NORMAL, SL_INIT_UNIFORM, SL_INIT_XAVIER, SL_INIT_HE };
 enum sl_fan { SL_FAN_AVG, SL_FAN_IN, SL_FAN_OUT };
 
-/* How a parameter gets its first values; zeroed: as its layer says (weights uniform in ±0.07, biases zero). */
+/* How a parameter gets its first values; zeroed: the layer's default (weights uniform in ±0.07, biases zero). */
 struct sl_initializer {
 	enum sl_init_kind kind;
 	double value;      /* the constant, sigma, the bound, Xavier's magnitude (default 3) or He's gain (default √2) */
@@ -80,11 +80,11 @@ SL_API enum sl_status sl_param_set_at(const char *at, sl_param *param, sl_tensor
  *     net->hidden = sl_block_add(&net->base, "hidden", sl_dense(256, .activation = SL_RELU));
  */
 struct sl_block {
-	/* Computes the result; called by sl_forward with recording and training as they are. */
+	/* Computes the result; sl_forward calls it in the current modes of recording and training. */
 	sl_tensor *(*forward)(sl_block *self, sl_tensor *const *in, int nin);
-	void (*destroy)(sl_block *self);  /* frees what lies around the base; NULL: free(self) */
-	/* Optional: forward of n shards together, x[i] to y[i] (which may be the same array), by sl_forward_shards of the
-	 * children and operations on each shard.  Only blocks around synchronised layers need it. */
+	void (*destroy)(sl_block *self); /* frees the structure around the base; NULL: free(self) */
+	/* Optional: forward of n shards together, x[i] to y[i] (which may be the same array), by sl_forward_shards of
+	 * the children and operations on each shard.  Only blocks around synchronised layers need it. */
 	enum sl_status (*forward_shards)(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y);
 	struct slp_block *base;           /* the library's: name, children, parameters, plans */
 };
@@ -111,7 +111,7 @@ SL_API sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *cons
 #define sl_forward(block, ...)                                                                                         \
 	sl_forward_at(SL_HERE, block, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__))
 
-/* Several results: forward returns the first, and says what else it gives by sl_also, in their order. */
+/* Several results: forward returns the first, and passes the others to sl_also, in their order. */
 enum { SL_MAX_RESULTS = 16 };
 SL_API enum sl_status sl_also_at(const char *at, sl_tensor *result);
 #define sl_also(result) sl_also_at(SL_HERE, result)
@@ -126,9 +126,9 @@ struct sl_initialize_opts {
 	struct sl_initializer init;
 	const sl_device *devices; /* that may use the parameters; NULL: any */
 	int ndevices;
-	enum sl_dtype dtype;      /* of parameters that do not name one themselves */
-	bool force;               /* also what is initialised already */
-	int gather;               /* gradients of so many calls of sl_backward in turn are added; 0: of one */
+	enum sl_dtype dtype; /* of parameters without a data type of their own */
+	bool force;          /* initialise again, too */
+	int gather;          /* add the gradients of so many calls of sl_backward; 0: of one */
 };
 SL_API enum sl_status sl_initialize_at(const char *at, sl_block *block, struct sl_initialize_opts opts);
 #define sl_initialize(block, ...) sl_initialize_at(SL_HERE, block, (struct sl_initialize_opts){__VA_ARGS__})
@@ -140,25 +140,25 @@ SL_API enum sl_status sl_summary_of_at(const char *at, FILE *file, sl_block *blo
 
 /* ---- looking for mistakes --------------------------------------------------------------------------------------- */
 
-/* Called after a block's forward, to look at what went in and what came out. */
+/* Called after a block's forward, with its inputs and results. */
 typedef void sl_hook(sl_block *block, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout, void *context);
 SL_API enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, void *context);
 #define sl_block_hook(block, hook, context) sl_block_hook_at(SL_HERE, block, hook, context)
 
-/* Where a gradient is least like central differences. */
+/* The element whose gradient differs most from central differences. */
 struct sl_gradcheck_worst {
 	int input;                /* its number; -1: of a parameter */
 	const sl_param *param;    /* NULL: of an input */
 	int64_t element;
-	double gradient, difference; /* by sl_backward, by central differences */
+	double gradient, difference; /* from sl_backward, from central differences */
 	double error;             /* their distance, over the largest of both and 1 */
 };
 /* 0 means the default in brackets. */
 struct sl_gradcheck_opts {
 	double step;              /* to both sides, times the larger of the element and 1 [1e-6] */
 	double tolerance;         /* [1e-6] */
-	int64_t elements;         /* of each tensor so many at most, spread evenly [all] */
-	struct sl_gradcheck_worst *worst; /* filled in; NULL: not asked for */
+	int64_t elements;         /* at most so many of each tensor, spread evenly [all] */
+	struct sl_gradcheck_worst *worst; /* filled in; NULL: not wanted */
 };
 typedef sl_tensor *sl_function(void *context, sl_tensor *const *in, int nin);
 SL_API enum sl_status sl_gradcheck_at(const char *at, sl_function *function, void *context, sl_tensor *const *in, int nin,
@@ -171,7 +171,7 @@ SL_API enum sl_status sl_gradcheck_block_at(const char *at, sl_block *block, sl_
 	sl_gradcheck_block_at(SL_HERE, block, in, nin, (struct sl_gradcheck_opts){__VA_ARGS__})
 
 struct sl_load_opts {
-	bool lenient;             /* missing and superfluous parameters are reported, not refused */
+	bool lenient; /* report missing and superfluous parameters instead of failing */
 };
 SL_API enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path);
 #define sl_save_params(block, path) sl_save_params_at(SL_HERE, block, path)
@@ -189,7 +189,8 @@ struct sl_dense_opts {
 SL_API sl_block *sl_dense_at(const char *at, int64_t units, struct sl_dense_opts opts);
 #define sl_dense(units, ...) sl_dense_at(SL_HERE, units, (struct sl_dense_opts){__VA_ARGS__})
 struct sl_conv2d_layer_opts {
-	int kernel[2], stride[2], pad[2], dilation[2]; /* as in sl_conv2d; a second 0 kernel: as the first */
+	int kernel[2], stride[2], pad[2],
+	        dilation[2]; /* as in sl_conv2d; a second kernel of 0: the same as the first */
 	int groups;
 	bool no_bias;
 	enum sl_activation activation;
@@ -232,7 +233,7 @@ SL_API sl_block *sl_embedding_at(const char *at, int64_t words, int64_t width);
 SL_API sl_block *sl_position_embedding_at(const char *at, int64_t steps, int64_t width);
 #define sl_position_embedding(steps, width) sl_position_embedding_at(SL_HERE, steps, width)
 struct sl_multi_head_attention_opts {
-	bool causal;              /* a step sees none of those behind it */
+	bool causal; /* a step does not see later steps */
 	bool no_bias;
 	struct sl_initializer weight_init;
 };
@@ -242,13 +243,13 @@ SL_API sl_block *sl_multi_head_attention_at(const char *at, int64_t width, int h
 	sl_multi_head_attention_at(SL_HERE, width, heads, (struct sl_multi_head_attention_opts){__VA_ARGS__})
 struct sl_recurrent_layer_opts {
 	int layers;               /* one on top of the other; 0 means 1 */
-	bool bidirectional;       /* each from both ends: the results are twice as wide */
+	bool bidirectional;       /* each in both directions: the results are twice as wide */
 	double dropout;           /* between layers, in training */
 	bool batch_first;         /* x is (rows, steps, inputs) instead of (steps, rows, inputs), and so is the result */
 	bool no_bias;
 	bool relu;                /* sl_rnn: instead of tanh */
 	int64_t in_units;         /* 0: known from the first input */
-	struct sl_initializer init; /* of all parameters; default: uniform, to one over the root of hidden */
+	struct sl_initializer init; /* of all parameters; default: uniform, up to one over the root of hidden */
 };
 SL_API sl_block *sl_rnn_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts);
 #define sl_rnn(hidden, ...) sl_rnn_at(SL_HERE, hidden, (struct sl_recurrent_layer_opts){__VA_ARGS__})
@@ -258,11 +259,11 @@ SL_API sl_block *sl_gru_at(const char *at, int64_t hidden, struct sl_recurrent_l
 #define sl_gru(hidden, ...) sl_gru_at(SL_HERE, hidden, (struct sl_recurrent_layer_opts){__VA_ARGS__})
 SL_API sl_block *sl_lambda_at(const char *at, const char *name, sl_tensor *(*function)(sl_tensor *x));
 #define sl_lambda(name, function) sl_lambda_at(SL_HERE, name, function)
-/* x + body(x), or shortcut(x) + body(x), and then an activation; the children are taken over. */
+/* x + body(x), or shortcut(x) + body(x), then an activation; the new block owns its children. */
 SL_API sl_block *sl_residual_at(const char *at, sl_block *body, sl_block *shortcut, enum sl_activation activation);
 #define sl_residual(body, shortcut, activation) sl_residual_at(SL_HERE, body, shortcut, activation)
 SL_API sl_block *sl_sequential_at(const char *at, sl_block *const *children, int count);
-/* One after the other; the children are taken over. */
+/* One after the other; the new block owns its children. */
 #define sl_sequential(...)                                                                                             \
 	sl_sequential_at(SL_HERE, SL_ARRAY(sl_block *, __VA_ARGS__), SL_COUNT_(sl_block *, __VA_ARGS__))
 
@@ -272,7 +273,7 @@ struct sl_hybridize_opts {
 	bool off;                 /* back to imperative */
 	bool static_alloc;        /* keep the memory of intermediates between calls */
 	bool static_shape;        /* refuse another input shape instead of compiling a second plan */
-	bool fallback;            /* what cannot be traced runs imperatively, and says so once */
+	bool fallback;            /* if the block cannot be traced, run it imperatively and say so once */
 	unsigned passes_off;      /* as sl_compile_opts.off */
 };
 SL_API enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybridize_opts opts);
@@ -303,8 +304,8 @@ struct sl_optimizer {
 	double alpha;             /* RMSProp [0.99] */
 	double eps;               /* [1e-8] */
 	double weight_decay;
-	double clip_norm, clip_value; /* of the gradients, all together and each; 0: none */
-	double average;           /* what stays of the parameters' moving averages in a step; 0: none are kept */
+	double clip_norm, clip_value; /* limits of the gradients, of all together and of each; 0: none */
+	double average;               /* factor of the old moving averages in a step; 0: no averages */
 	struct sl_schedule schedule;
 };
 #define sl_sgd(...) ((struct sl_optimizer){.kind = SL_SGD, __VA_ARGS__})
@@ -318,13 +319,13 @@ SL_API sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_
 #define sl_trainer_new(block, ...) sl_trainer_new_at(SL_HERE, block, __VA_ARGS__)
 SL_API void sl_trainer_free(sl_trainer *trainer);
 struct sl_trainer_step_opts {
-	bool ignore_stale;        /* leave parameters alone that no sl_backward reached since the last step */
+	bool ignore_stale; /* leave out parameters that no sl_backward has reached since the last step */
 };
 SL_API enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t batch_size,
 					 struct sl_trainer_step_opts opts);
 #define sl_trainer_step(trainer, batch_size, ...)                                                                      \
 	sl_trainer_step_at(SL_HERE, trainer, batch_size, (struct sl_trainer_step_opts){__VA_ARGS__})
-/* What parameters differ by; 0: as they are. */
+/* Settings of a group of parameters; 0: unchanged. */
 struct sl_group_opts {
 	double lr_scale;          /* times the learning rate */
 	double weight_decay;      /* instead of the optimiser's */
@@ -349,21 +350,22 @@ SL_API void sl_trainer_set_lr(sl_trainer *trainer, double lr);
 SL_API int64_t sl_trainer_steps(const sl_trainer *trainer);
 SL_API double sl_schedule_lr(const struct sl_schedule *schedule, double lr, int64_t step);
 
+/* The loss function of a whole training step: sl_softmax_cross_entropy_at, … */
+typedef sl_tensor *sl_loss(const char *at, sl_tensor *output, sl_tensor *target);
 /* A whole training step as one plan: forward, loss, backward, update. */
-typedef sl_tensor *sl_loss(const char *at, sl_tensor *output, sl_tensor *target); /* sl_softmax_cross_entropy_at, … */
 typedef struct sl_step sl_step;
-/* What a whole step goes down by, where the loss is several numbers: one a row, or one for each of its tokens. */
+/* What a whole step minimises if the loss is several numbers: one for each row, or one for each of its tokens. */
 enum sl_reduction { SL_REDUCTION_MEAN, SL_REDUCTION_SUM };
 struct sl_step_opts {
 	unsigned passes_off;
 	enum sl_reduction reduction; /* [SL_REDUCTION_MEAN] */
-	int accumulate;              /* so many runs in turn, of a micro-batch each, make a step of the trainer [1] */
+	int accumulate;              /* so many runs, of a micro-batch each, make a step of the trainer [1] */
 };
 SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer,
 				   struct sl_step_opts opts);
 #define sl_step_compile(net, loss, trainer, ...)                                                                       \
 	sl_step_compile_at(SL_HERE, net, loss, trainer, (struct sl_step_opts){__VA_ARGS__})
-/* Returns the losses of the batch; *output (if not NULL) gets what the network said. */
+/* Returns the losses of the batch; *output (if not NULL) gets the output of the network. */
 SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output);
 #define sl_step_run(step, x, target, output) sl_step_run_at(SL_HERE, step, x, target, output)
 SL_API enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x,
@@ -386,7 +388,7 @@ SL_API bool sl_balance_update(sl_balance *balance); /* waits for all work */
 SL_API double sl_balance_speed(const sl_balance *balance, int i);
 SL_API void sl_balance_free(sl_balance *balance);
 
-/* Which of several ways to do a step is fastest. */
+/* Finds the fastest of several ways to do a step. */
 typedef struct sl_trial sl_trial;
 SL_API sl_trial *sl_trial_new_at(const char *at, int ways);
 #define sl_trial_new(ways) sl_trial_new_at(SL_HERE, ways)
@@ -397,7 +399,7 @@ SL_API void sl_trial_free(sl_trial *trial);
 
 struct sl_split_opts {
 	bool uneven;              /* some devices may get a row more than others */
-	const double *weights;    /* n of them: the devices' shares, which need not add up to anything */
+	const double *weights;    /* n of them: the devices' shares; their sum may be any number */
 	const sl_balance *balance; /* shares by measured speed */
 };
 SL_API enum sl_status sl_split_and_load_at(const char *at, sl_tensor *x, const sl_device *devices, int n,
@@ -412,12 +414,12 @@ SL_API sl_metric *sl_accuracy_new_at(const char *at);
 #define sl_accuracy_new() sl_accuracy_new_at(SL_HERE)
 SL_API sl_metric *sl_topk_new_at(const char *at, int k);
 #define sl_topk_new(k) sl_topk_new_at(SL_HERE, k)
-SL_API sl_metric *sl_mean_new_at(const char *at); /* of what it is given: losses */
+SL_API sl_metric *sl_mean_new_at(const char *at); /* of the given values: losses */
 #define sl_mean_new() sl_mean_new_at(SL_HERE)
 /* scores and labels for accuracies; values and NULL for means. */
 SL_API enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *values, sl_tensor *labels);
 #define sl_metric_add(metric, values, labels) sl_metric_add_at(SL_HERE, metric, values, labels)
-SL_API double sl_metric_get_at(const char *at, sl_metric *metric); /* NaN after nothing */
+SL_API double sl_metric_get_at(const char *at, sl_metric *metric); /* NaN without values */
 #define sl_metric_get(metric) sl_metric_get_at(SL_HERE, metric)
 SL_API void sl_metric_reset(sl_metric *metric);
 SL_API void sl_metric_free(sl_metric *metric);

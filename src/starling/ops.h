@@ -1,12 +1,12 @@
 /* Operations on tensors.  Each returns a new tensor at once (it is computed later), or NULL after a mistake.
  *
- * Arguments and results belong as tensor.h says, errors are reported as base.h describes.  What holds for all operations:
+ * tensor.h explains who owns arguments and results, base.h how errors are reported.  For all operations:
  *
- * - The result is on the device of the arguments, which must agree, but for those on `auto`: SL_EDEVICE.  On a GPU,
- *   SL_EUNSUPPORTED if the operation has no CUDA kernel for the data type.
+ * - The result is on the device of the arguments, which must agree except for those on `auto`: else SL_EDEVICE.  On a
+ *   GPU, SL_EUNSUPPORTED if the operation has no CUDA kernel for the data type.
  * - SL_ESHAPE if the result would be larger than any memory, or has more than SL_MAX_NDIM axes.
- * - An operation that fails while it runs spoils its result, and what is computed from that; the next function that
- *   waits for them reports it, with the place of the call.
+ * - An operation that fails while it runs spoils its result, and everything computed from it; the next function that
+ *   waits for one of these reports the failure, with the place of the call.
  * - Gradients flow back through all of them to float arguments, unless their documentation says otherwise.
  * - Symbols among the arguments make the result a symbol (graph.h). */
 #ifndef STARLING_OPS_H
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* What a layer applies to its result. */
+/* The function that a layer applies to its result. */
 enum sl_activation { SL_IDENTITY, SL_RELU, SL_SIGMOID, SL_TANH, SL_GELU, SL_SOFTPLUS, SL_ACTIVATIONS };
 SL_API sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activation activation);
 #define sl_activate(x, activation) sl_activate_at(SL_HERE, x, activation)
@@ -232,9 +232,9 @@ SL_API sl_tensor *sl_linear_at(const char *at, sl_tensor *x, sl_tensor *w, sl_te
 
 enum sl_cell { SL_CELL_TANH, SL_CELL_RELU, SL_CELL_LSTM, SL_CELL_GRU };
 struct sl_recurrent_opts {
-	sl_tensor *bias;       /* SL_CELL_GRU: of what the state gives */
-	sl_tensor *cell;       /* SL_CELL_LSTM: at first; NULL: zeros */
-	sl_tensor **last_cell; /* SL_CELL_LSTM: gets it after the last step */
+	sl_tensor *bias;       /* SL_CELL_GRU: of the state's part */
+	sl_tensor *cell;       /* SL_CELL_LSTM: the first cell; NULL: zeros */
+	sl_tensor **last_cell; /* SL_CELL_LSTM: gets the cell after the last step */
 	bool reverse;          /* from the last step to the first */
 };
 SL_API sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight,
@@ -258,7 +258,7 @@ struct sl_pool2d_opts {
 	int kernel[2], stride[2], pad[2]; /* stride 0: as the kernel; a second 0 kernel or stride: as the first */
 	bool global;                      /* one window of the whole image */
 	bool ceil;                        /* windows that overlap the end count too */
-	bool exclude_pad;                 /* averages count only what lies inside */
+	bool exclude_pad;                 /* averages count only elements inside the image */
 };
 SL_API sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts);
 #define sl_pool2d(x, ...) sl_pool2d_at(SL_HERE, x, (struct sl_pool2d_opts){__VA_ARGS__})
@@ -278,7 +278,7 @@ SL_API sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_te
 #define sl_l2_loss(x, target) sl_l2_loss_at(SL_HERE, x, target)
 #define sl_bce_logits_loss(logits, target) sl_bce_logits_loss_at(SL_HERE, logits, target)
 struct sl_huber_loss_opts {
-	double delta;          /* where squares end; 0 means 1 */
+	double delta; /* where the square part ends; 0 means 1 */
 };
 SL_API sl_tensor *sl_huber_loss_at(const char *at, sl_tensor *x, sl_tensor *target, struct sl_huber_loss_opts opts);
 #define sl_huber_loss(x, target, ...) sl_huber_loss_at(SL_HERE, x, target, (struct sl_huber_loss_opts){__VA_ARGS__})
@@ -313,7 +313,7 @@ SL_API sl_tensor *sl_concat_at(const char *at, sl_tensor *const *tensors, int co
 SL_API sl_tensor *sl_gather_at(const char *at, sl_tensor *x, sl_tensor *indices);
 SL_API sl_tensor *sl_one_hot_at(const char *at, sl_tensor *indices, int64_t depth, struct sl_make make);
 SL_API sl_tensor *sl_cast_at(const char *at, sl_tensor *x, enum sl_dtype dtype);
-/* sl_transpose(x) reverses the axes; sl_transpose(x, SL_AXES(0, 2, 1)) orders them so. */
+/* sl_transpose(x) reverses the axes; sl_transpose(x, SL_AXES(0, 2, 1)) puts them in this order. */
 #define sl_transpose(x, ...) sl_transpose_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
 #define sl_broadcast_to(x, shape) sl_broadcast_to_at(SL_HERE, x, shape)
 #define sl_slice(x, axis, begin, end, step) sl_slice_at(SL_HERE, x, axis, begin, end, step)
@@ -330,8 +330,8 @@ struct sl_sgd_opts {
 	double weight_decay;
 	double rescale;      /* gradients are multiplied by it; 0 means 1 */
 	bool nesterov;       /* needs a momentum */
-	double clip_norm;    /* most that the L2 norm of all gradients together may be; 0: any */
-	double clip_value;   /* most that an element of a gradient may be; 0: any */
+	double clip_norm;    /* limit of the L2 norm of all gradients together; 0: none */
+	double clip_value;   /* limit of each element of a gradient; 0: none */
 	double lr_scale;     /* factor of lr; 0 means 1 */
 };
 SL_API enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
@@ -357,7 +357,7 @@ SL_API enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params
 
 struct sl_rmsprop_opts {
 	double lr;
-	double alpha;                          /* what stays of the squares; 0 means 0.99 */
+	double alpha;                          /* factor of the old squares; 0 means 0.99 */
 	double eps;                            /* 0 means 1e-8 */
 	double momentum;                       /* needs momenta */
 	double weight_decay;

@@ -1,7 +1,8 @@
-/* Operations of one's own: a program registers them, and they are called, recorded, traced, scheduled and simulated as those
- * of the library are; doc/own-operations.md builds one.  Programs include this header beside <starling.h>.
+/* Operations of a program's own: the program registers them, and they are called, recorded, traced, scheduled and
+ * simulated like those of the library; doc/own-operations.md builds one.  Programs include this header beside
+ * <starling.h>.
  *
- * Functions of an operation are called by several threads at once; they keep nothing between calls. */
+ * Several threads call the functions of an operation at the same time; these keep no state between calls. */
 #ifndef STARLING_OWN_H
 #define STARLING_OWN_H
 
@@ -23,7 +24,7 @@ struct sl_op_array {
 	sl_shape shape;
 };
 
-/* A call: to a rule, types alone; to a kernel, values too. */
+/* A call: a rule gets types only, a kernel gets values, too. */
 struct sl_op_call {
 	void *attrs; /* the operation's structure; a rule may put defaults into it */
 	int nin, nout;
@@ -31,12 +32,13 @@ struct sl_op_call {
 	struct sl_op_array *out; /* a rule sets dtype and shape; a kernel writes to data */
 	void *scratch;           /* as many bytes as .scratch says, aligned to 64; NULL in rules */
 	void *stream;            /* a CUDA kernel's cudaStream_t: it launches there, and does not wait */
-	int threads;             /* of the CPU team */
+	int threads;             /* number of threads of the CPU team */
 	const void *inner;       /* for sl_op_fail */
 };
 
-/* Going back through a call: din[i], for each i with need[i], becomes the gradient by input i, made by operations on
- * tensors.  dout[i] is NULL where no gradient reaches result i.  Of in and out only those that .saves names have values. */
+/* The backward pass of a call: set din[i], for each i with need[i], to the gradient for input i, made by operations on
+ * tensors.  dout[i] is NULL if no gradient reaches result i.  Only those of in and out that .saves names have values.
+ */
 struct sl_op_gradient {
 	const char *at;
 	const void *attrs;
@@ -48,7 +50,7 @@ struct sl_op_gradient {
 
 enum sl_op_attr_kind { SL_ATTR_INT, SL_ATTR_INT64, SL_ATTR_DOUBLE, SL_ATTR_BOOL };
 
-/* A field of the structure of attributes.  What no field names is 0 in rules and kernels. */
+/* A field of the structure of attributes.  Bytes that no field names are 0 in rules and kernels. */
 struct sl_op_attr {
 	const char *name;
 	enum sl_op_attr_kind kind;
@@ -62,23 +64,23 @@ struct sl_op_attr {
 #define SL_SAVE_OUT(i) (1u << (16 + (i)))
 #define SL_OP_TYPE(dtype) (1u << (dtype))
 
-/* What an operation is; it is copied. */
+/* The definition of an operation; it is copied. */
 struct sl_op_def {
 	const char *name;  /* letters, digits and _; as in messages, performance models and programs' text */
 	const char *doc;   /* one line */
 	const char *args;  /* names of the inputs, separated by blanks */
-	int nin, nin_max;  /* inputs, or at least and at most (0: as nin) */
-	int nout;          /* results; 0: 1 */
+	int nin, nin_max;  /* number of inputs, or least and largest number (0: as nin) */
+	int nout;          /* number of results; 0: 1 */
 	unsigned types;    /* SL_OP_TYPE(SL_FLOAT32) | ...: what kernels take, input 0 and all floats; 0: float32 */
 	const struct sl_op_attr *attrs; /* ends with a NULL name; NULL: none */
 	size_t attrs_size; /* of the structure */
-	unsigned saves;    /* SL_SAVE_IN(i) | SL_SAVE_OUT(j): whose values gradient reads */
+	unsigned saves;    /* SL_SAVE_IN(i) | SL_SAVE_OUT(j): the values that gradient reads */
 	bool inplace;      /* a kernel may be given the same memory for result 0 as for input 0 */
-	enum sl_status (*rule)(const struct sl_op_call *c); /* NULL: inputs are alike, results as they are */
-	enum sl_status (*cpu)(const struct sl_op_call *c);  /* must be there */
+	enum sl_status (*rule)(const struct sl_op_call *c); /* NULL: inputs have one type, and results, too */
+	enum sl_status (*cpu)(const struct sl_op_call *c);  /* must be given */
 	enum sl_status (*cuda)(const struct sl_op_call *c); /* on a GPU; NULL: runs on CPUs only */
 	enum sl_status (*gradient)(const struct sl_op_gradient *g); /* NULL: there is none */
-	double (*flops)(const struct sl_op_call *c);        /* of a call; NULL: one an element of result 0 */
+	double (*flops)(const struct sl_op_call *c);        /* of a call; NULL: one for each element of result 0 */
 	size_t (*scratch)(const struct sl_op_call *c);      /* bytes; NULL: none */
 };
 

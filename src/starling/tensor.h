@@ -1,11 +1,12 @@
-/* Tensors: creating them, looking at them, getting values in and out, scopes.
+/* Tensors: creating, inspecting, reading and writing them, scopes.
  *
- * A function that returns a new tensor gives its caller one reference, which the innermost SL_SCOPE of the thread takes
- * over and gives up at its end; outside of all scopes, sl_release does.  sl_retain is for what shall live longer.
- * Arguments stay the caller's, who may release them at once: what is under way keeps what it needs.
+ * A function that returns a new tensor gives its caller one reference.  The innermost SL_SCOPE of the thread takes the
+ * reference over and releases it at its end; outside of all scopes, call sl_release.  Call sl_retain for a tensor that
+ * shall live longer.  Arguments still belong to the caller, who may release them at once: work under way keeps what it
+ * needs.
  *
- * Errors of all functions of tensors: SL_ESTATE, the tensor lost its values in sl_shutdown, or is a symbol (graph.h)
- * and values are needed; for .device in what makes tensors, SL_EDEVICE, it is not there.  base.h says the rest. */
+ * Errors of all functions on tensors: SL_ESTATE, the tensor lost its values in sl_shutdown, or is a symbol (graph.h)
+ * and values are needed; SL_EDEVICE, the .device of a new tensor does not exist.  base.h explains errors. */
 #ifndef STARLING_TENSOR_H
 #define STARLING_TENSOR_H
 
@@ -16,8 +17,8 @@
 extern "C" {
 #endif
 
-/* Elements of the 16-bit floats: what a C program stores them in.  bfloat16 is the upper half of a float32; float16 is
- * IEEE 754's.  sl_cast and sl_read turn them into others. */
+/* The C types that hold elements of the 16-bit floats.  bfloat16 is the upper half of a float32; float16 is that of
+ * IEEE 754.  sl_cast and sl_read convert them. */
 typedef struct sl_bfloat16 {
 	uint16_t bits;
 } sl_bfloat16;
@@ -25,13 +26,13 @@ typedef struct sl_float16 {
 	uint16_t bits;
 } sl_float16;
 
-/* All that there is to say of a data type, once:
+/* The list of data types:
  *
  *     X(symbol, name, type, kind, compute, low, high, NumPy, safetensors, MXNet, ONNX)
  *
- * type is what an element is stored as, kind FLOAT, INT or BOOL, compute the C type that kernels compute in, low and
- * high the smallest and largest finite number; then how files call it: NumPy's letters ("" where it has none),
- * safetensors' name, MXNet's and ONNX' number. */
+ * type is the C type of a stored element, kind is FLOAT, INT or BOOL, compute is the C type that kernels compute in,
+ * low and high are the smallest and largest finite number; then the names in files: NumPy's letters ("" if it has
+ * none), safetensors' name, MXNet's and ONNX's number. */
 /* clang-format off */
 #define SL_DTYPE_LIST(X)                                                                                               \
 	X(SL_FLOAT32, "float32", float, FLOAT, float, -0x1.fffffep127, 0x1.fffffep127, "f4", "F32", 0, 1)              \
@@ -44,7 +45,8 @@ typedef struct sl_float16 {
 	X(SL_BOOL, "bool", bool, BOOL, double, 0.0, 1.0, "b1", "BOOL", 7, 9)
 /* clang-format on */
 
-/* SL_DTYPE_DEFAULT, which zeroed options have, means float32 where a tensor is made, and elsewhere what the function documents. */
+/* SL_DTYPE_DEFAULT, the value in zeroed options, means float32 for a new tensor, and elsewhere what the function
+ * documents. */
 enum sl_dtype {
 	SL_DTYPE_DEFAULT,
 #define X(symbol, ...) symbol,
@@ -101,7 +103,7 @@ SL_API sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape, void (
 			      void *arg, struct sl_make make);
 #define sl_adopt(data, shape, release, arg, ...) sl_adopt_at(SL_HERE, data, shape, release, arg, SL_MAKE_(__VA_ARGS__))
 
-/* ---- looking at them (never waits) ------------------------------------------------------------------------------ */
+/* ---- inspecting (never waits) ----------------------------------------------------------------------------------- */
 
 SL_API sl_shape sl_tensor_shape(const sl_tensor *t);
 SL_API int64_t sl_tensor_size(const sl_tensor *t);
@@ -109,7 +111,7 @@ SL_API size_t sl_tensor_bytes(const sl_tensor *t);
 SL_API enum sl_dtype sl_tensor_dtype(const sl_tensor *t);
 SL_API sl_device sl_tensor_device(const sl_tensor *t);
 
-/* ---- values (wait for them) ------------------------------------------------------------------------------------- */
+/* ---- values (waits for them) ------------------------------------------------------------------------------------ */
 
 SL_API enum sl_status sl_wait_at(const char *at, sl_tensor *t);
 #define sl_wait(t) sl_wait_at(SL_HERE, t)
@@ -159,15 +161,15 @@ SL_API void sl_release(sl_tensor *t);
 
 typedef struct sl_scope {
 	struct sl_scope *outer;
-	size_t mark; /* tensors that the scopes outside hold */
+	size_t mark; /* number of tensors that outer scopes hold */
 	int open;
 } sl_scope;
 
 SL_API void sl_scope_open(sl_scope *scope);
 SL_API void sl_scope_close(sl_scope *scope);
 
-/* SL_SCOPE { ... }: tensors that are made in the block are released at its end, however it is left.  Like SL_RECORD it
- * is a loop that runs once: break and continue leave the block, not a loop around it. */
+/* SL_SCOPE { ... }: tensors made in the block are released at its end, however control leaves it.  Like SL_RECORD it is
+ * a loop that runs once: break and continue leave the block, not a loop around it. */
 #define SL_SCOPE                                                                                                       \
 	for (sl_scope sl_scope_ __attribute__((cleanup(sl_scope_close))) = {NULL, 0, 0};                              \
 	     !sl_scope_.open && (sl_scope_open(&sl_scope_), 1);)

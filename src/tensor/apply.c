@@ -52,7 +52,9 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 	if (!slp_given(at, function, "tensor", t)) return false;
 	if (t->symbol) return slp_symbol_fail(at, function, t);
 	if (!t->storage) {
-		slp_call_fail(at, function, SL_ESTATE, "the values of a tensor were not kept for the gradient: the operation's .saves does not name it");
+		slp_call_fail(at, function, SL_ESTATE,
+		              "the values of a tensor were not kept for the gradient: .saves of the operation does not "
+		              "name it");
 		return false;
 	}
 	if (t->storage->generation != slp_engine.generation || !sl_is_initialized()) {
@@ -168,8 +170,8 @@ static enum sl_status check_halves(const struct slp_infer *c)
 		enum sl_dtype d = c->in[i].dtype;
 		if (!slp_is_half(d)) continue;
 		if (half != SL_DTYPE_DEFAULT && d != half)
-			return slp_reject(c, SL_EDTYPE, "%s and %s do not mix; turn one into the other with sl_cast", sl_dtype_name(half),
-					  sl_dtype_name(d));
+			return slp_reject(c, SL_EDTYPE, "%s and %s do not mix; convert one with sl_cast",
+			                  sl_dtype_name(half), sl_dtype_name(d));
 		half = d;
 	}
 	return SL_OK;

@@ -12,9 +12,9 @@ enum sl_dtype sl_autocast_dtype(void)
 	return slp_autocast;
 }
 
-/* What SL_AUTOCAST calls at its start, for the calling thread: calls compute in dtype from now on where that suits
- * them; SL_FLOAT32 or SL_DTYPE_DEFAULT: as they are.  mode, the caller's, keeps what was before.  SL_EDTYPE, and
- * nothing changes, if dtype is neither bfloat16 nor float16 nor one of these. */
+/* SL_AUTOCAST calls it at its start, for the calling thread: from now on calls compute in dtype if that suits them;
+ * with SL_FLOAT32 or SL_DTYPE_DEFAULT, they do not convert.  mode, the caller's, keeps what was before.  SL_EDTYPE,
+ * and nothing changes, if dtype is neither bfloat16 nor float16 nor one of these. */
 void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype dtype)
 {
 	if (!mode) return;
@@ -28,7 +28,7 @@ void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype 
 		              sl_dtype_name(dtype));
 }
 
-/* What it calls at its end, however it is left: all is as it was before. */
+/* SL_AUTOCAST calls it at its end, however control leaves the block: restores the state before. */
 void sl_autocast_leave(sl_autocast_mode *mode)
 {
 	if (!mode) return;

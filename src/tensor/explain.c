@@ -23,7 +23,7 @@ enum sl_status sl_explain_at(const char *at, FILE *file, sl_tensor *t)
 	if (!slp_tensor_usable(at, "sl_explain", t)) return slp_error_take();
 	if (!slp_engine.config.explain) {
 		slp_call_fail(at, "sl_explain", SL_ESTATE,
-			      "nothing was kept of tasks: start the engine with sl_config.explain or SL_EXPLAIN=1");
+		              "no records of tasks were kept: start the engine with sl_config.explain or SL_EXPLAIN=1");
 		return slp_error_take();
 	}
 	enum sl_status s = sl_wait_at(at, t);

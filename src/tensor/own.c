@@ -75,7 +75,7 @@ static enum sl_status rule_alike(const struct slp_infer *c)
 {
 	for (int i = 1; i < c->nin; i++)
 		if (c->in[i].dtype != c->in[0].dtype || !sl_shape_equal(c->in[i].shape, c->in[0].shape))
-			return slp_reject(c, SL_ESHAPE, "inputs must be alike");
+			return slp_reject(c, SL_ESHAPE, "inputs must have the same shape and data type");
 	for (int i = 0; i < c->nout; i++) c->out[i] = c->in[0];
 	return SL_OK;
 }
@@ -87,7 +87,7 @@ static enum sl_status rule_own(struct slp_infer *c)
 	for (int i = 0; i < c->nout; i++) c->out[i] = (struct slp_type){0};
 	struct sl_op_call call = call_of_rule(c, &a, &inner);
 	enum sl_status s = checked(own_of(c->op)->def.rule(&call)), before = sl_error();
-	if (s != SL_OK && before == SL_OK) return slp_reject(c, s, "its rule says %s", sl_status_name(s));
+	if (s != SL_OK && before == SL_OK) return slp_reject(c, s, "its rule returned %s", sl_status_name(s));
 	for (int i = 0; i < c->nout && s == SL_OK; i++) {
 		unsigned dtype = (unsigned)a.out[i].dtype;
 		if (dtype == SL_DTYPE_DEFAULT || dtype >= SL_DTYPE_COUNT || a.out[i].shape.ndim < 0 ||
@@ -141,7 +141,8 @@ static enum sl_status run_cuda(const struct slp_kernel *k)
 }
 #endif
 
-/* Says why a rule or a kernel fails, as printf does; returns status, so that it can end with
+/* Reports why a rule or a kernel fails, with a message as for printf; returns status, so that the function can end
+ * with
  *     return sl_op_fail(c, SL_ESHAPE, "x has %d axes, 2 needed", c->in[0].shape.ndim);
  * The message begins with the operation, its arguments and the place of the call. */
 enum sl_status sl_op_fail(const struct sl_op_call *c, enum sl_status status, const char *format, ...)
@@ -173,11 +174,12 @@ static enum sl_status check_gradient(const struct slp_grad *g, int i)
 	const sl_tensor *x = g->in[i], *d = g->din[i];
 	char text[2][160];
 	if (!d)
-		return slp_call_fail(g->at, g->op->name, SL_EINVAL, "its gradient says nothing of input %d", i),
+		return slp_call_fail(g->at, g->op->name, SL_EINVAL,
+		                     "its gradient function sets no gradient for input %d", i),
 		       SL_EINVAL;
 	if (d->symbol || x->symbol || (d->type.dtype == x->type.dtype && sl_shape_equal(d->type.shape, x->type.shape)))
 		return SL_OK;
-	slp_call_fail(g->at, g->op->name, SL_ESHAPE, "its gradient by input %d is %s, the input %s", i,
+	slp_call_fail(g->at, g->op->name, SL_ESHAPE, "its gradient for input %d is %s, the input %s", i,
 	              slp_type_string(&d->type, text[0]), slp_type_string(&x->type, text[1]));
 	return SL_ESHAPE;
 }
@@ -195,7 +197,7 @@ static enum sl_status grad(struct slp_grad *g)
 	                             .need = g->need};
 	enum sl_status s = checked(own_of(g->op)->def.gradient(&own));
 	if (s != SL_OK && sl_error() == SL_OK)
-		slp_call_fail(g->at, g->op->name, s, "its gradient says %s", sl_status_name(s));
+		slp_call_fail(g->at, g->op->name, s, "its gradient function returned %s", sl_status_name(s));
 	for (int i = 0; i < g->nin && s == SL_OK && sl_error() == SL_OK; i++)
 		if (g->need[i]) s = check_gradient(g, i);
 	return s;
@@ -237,7 +239,7 @@ static bool is_attr(const struct sl_op_attr *a, size_t size)
 /* What is wrong with a definition; NULL: nothing. */
 static const char *mistake(const struct sl_op_def *d)
 {
-	if (!is_name(d->name)) return "its name is none: letters, digits and _";
+	if (!is_name(d->name)) return "its name is not valid: letters, digits and _";
 	if (!d->cpu) return "it has no CPU kernel";
 	if (d->nin < 0 || d->nin > SL_OP_MAX_INPUTS || d->nin_max > SL_OP_MAX_INPUTS ||
 	    (d->nin_max && d->nin_max < d->nin))
@@ -247,7 +249,7 @@ static const char *mistake(const struct sl_op_def *d)
 	if (d->types & ~SLP_ANY) return "its types are none";
 	if (d->attrs_size > SL_OP_MAX_ATTRS) return "its attributes are too large";
 	for (const struct sl_op_attr *a = d->attrs; a && a->name; a++)
-		if (!is_attr(a, d->attrs_size)) return "an attribute lies outside of their structure, or is none";
+		if (!is_attr(a, d->attrs_size)) return "an attribute is outside of its structure, or not valid";
 	return NULL;
 }
 
@@ -331,9 +333,9 @@ static struct own *make(const struct sl_op_def *def)
 }
 
 /* Registers an operation; it stays until the process ends.  Its kernels run wherever the scheduler puts them: a CUDA
- * kernel is host code that launches on c->stream.  Before or after sl_init; where StarPU has slave processes, before,
- * in all of them, in one order.  SL_EINVAL: the definition is wrong, or the name is taken; SL_ESTATE: slave processes
- * run already; SL_EUNSUPPORTED: there are too many.
+ * kernel is host code that launches on c->stream.  Call it before or after sl_init; with slave processes of StarPU,
+ * before, in all processes, in the same order.  SL_EINVAL: the definition is wrong, or the name is taken; SL_ESTATE:
+ * slave processes run already; SL_EUNSUPPORTED: there are too many.
  *
  *     static enum sl_status cube(const struct sl_op_call *c)
  *     {

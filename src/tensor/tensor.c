@@ -55,7 +55,7 @@ sl_tensor *sl_retain(sl_tensor *t)
 	return t;
 }
 
-/* Gives up a reference.  Never waits: operations under way keep what they need.  NULL is ignored. */
+/* Releases a reference. Never waits: operations under way keep what they need.  NULL is ignored. */
 void sl_release(sl_tensor *t)
 {
 	if (!t || atomic_fetch_sub(&t->refs, 1) != 1) return;
@@ -91,7 +91,7 @@ enum sl_dtype sl_tensor_dtype(const sl_tensor *t)
 	return t ? t->type.dtype : SL_DTYPE_DEFAULT;
 }
 
-/* Where operations on the tensor run; the default device for NULL. */
+/* The device that operations on the tensor run on; the default device for NULL. */
 sl_device sl_tensor_device(const sl_tensor *t)
 {
 	return t ? t->device : (sl_device){SL_DEVICE_DEFAULT, -1};
@@ -99,9 +99,9 @@ sl_device sl_tensor_device(const sl_tensor *t)
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
-/* What SL_SCOPE calls at its start: the scope becomes the calling thread's innermost one.  The structure is the
- * caller's, and stays where it is until sl_scope_close; scopes are closed in reverse order, by the thread that opened
- * them. */
+/* SL_SCOPE calls it at its start: the scope becomes the calling thread's innermost one. The structure belongs to the
+ * caller, and must not move until sl_scope_close; scopes are closed in reverse order, by the thread that opened them.
+ */
 void sl_scope_open(sl_scope *scope)
 {
 	if (!scope) return;
@@ -111,7 +111,7 @@ void sl_scope_open(sl_scope *scope)
 	scopes.innermost = scope;
 }
 
-/* What SL_SCOPE calls at its end, however it is left: releases the tensors made since. */
+/* SL_SCOPE calls it at its end, however control leaves the block: releases the tensors made since sl_scope_open. */
 void sl_scope_close(sl_scope *scope)
 {
 	if (!scope || !scope->open) return;

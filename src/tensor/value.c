@@ -155,8 +155,8 @@ static enum sl_status end_sync(void)
 	return sl_error() == SL_OK ? SL_OK : slp_error_take();
 }
 
-/* Waits until the values of t are computed, wherever they lie.  Returns the first error: a mistake made before, or what
- * spoilt the values.
+/* Waits until the values of t are computed, on whatever device. Returns the first error: an earlier mistake, or the
+ * error that spoilt the values.
  *
  *     if (sl_wait(y) != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 enum sl_status sl_wait_at(const char *at, sl_tensor *t)
@@ -188,8 +188,8 @@ static bool is_given(const char *at, const char *function, const void *data, siz
 }
 
 /* Waits for the values of t and copies them to data, row-major; bytes must be sl_tensor_bytes(t) (SL_EINVAL).  The
- * counterpart of asnumpy().  Returns the first error: a mistake made before, or what spoilt the values.
- * Values that are sound are copied in any case.
+ * counterpart of asnumpy(). Returns the first error: an earlier mistake, or the error that spoilt the values. Values
+ * that are sound are copied in any case.
  *
  *     float y[6];
  *     enum sl_status s = sl_read(t, y, sizeof y); */
@@ -205,9 +205,9 @@ enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes
 	return end_sync();
 }
 
-/* Waits until nobody uses the values of t any more and replaces them by those at data, row-major, which stay the
- * caller's; bytes must be sl_tensor_bytes(t) (SL_EINVAL).  Values that an error had spoilt are sound again, unless t is
- * a view of a part.  Returns the first error, as sl_read. */
+/* Waits until no operation uses the values of t and replaces them by those at data, row-major, which still belong to
+ * the caller; bytes must be sl_tensor_bytes(t) (SL_EINVAL).  Values that an error had spoilt are sound again, unless t
+ * is a view of a part.  Returns the first error, as sl_read. */
 enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_t bytes)
 {
 	SLP_CALL("sl_write", at);
@@ -220,8 +220,8 @@ enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_
 	return end_sync();
 }
 
-/* The value of a tensor with one element (SL_ESHAPE), waited for.  The counterpart of asscalar().  NAN after an error,
- * which sl_error() and the next function that waits still tell. */
+/* Waits for the value of a tensor with one element (else SL_ESHAPE) and returns it. The counterpart of asscalar(). NAN
+ * after an error, which sl_error() and the next function that waits still report. */
 double sl_item_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_item", at);
@@ -246,13 +246,13 @@ static bool make_valid(const char *at, const char *function, const void *data, s
 	if (slp_engine_need(at) != SL_OK) return false;
 	make->dtype = slp_dtype_or(make->dtype, SL_FLOAT32);
 	if ((unsigned)make->dtype >= SL_DTYPE_COUNT) {
-		slp_call_fail(at, function, SL_EDTYPE, "%d is no data type", (int)make->dtype);
+		slp_call_fail(at, function, SL_EDTYPE, "%d is not a data type", (int)make->dtype);
 		return false;
 	}
 	if (!slp_shape_valid(shape)) {
 		char text[128];
-		slp_call_fail(at, function, SL_ESHAPE, "%s is no shape: up to %d dims, none negative, within memory",
-			      sl_shape_string(shape, text), SL_MAX_NDIM);
+		slp_call_fail(at, function, SL_ESHAPE, "%s is not a shape: up to %d axes, none negative, within memory",
+		              sl_shape_string(shape, text), SL_MAX_NDIM);
 		return false;
 	}
 	if (!data && sl_shape_size(shape)) {

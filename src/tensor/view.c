@@ -14,7 +14,7 @@ static bool is_recorded(const sl_tensor *t)
 }
 
 /* Rows [begin, end) along axis 0, over the same memory: changes in place are seen in both.  Under SL_RECORD, if
- * gradients flow through t, a copy instead.  SL_ESHAPE if the rows are not there.
+ * gradients flow through t, a copy instead.  SL_ESHAPE if the rows do not exist.
  *
  *     sl_tensor *first = sl_rows(x, 0, 128); */
 sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end)
@@ -51,7 +51,7 @@ static bool complete_shape(const sl_tensor *t, sl_shape *shape)
 	return true;
 }
 
-/* The same values under another shape, over the same memory.  One dim may be -1: it is computed.  SL_ESHAPE if the
+/* The same values in another shape, over the same memory. One length may be -1: it is computed.  SL_ESHAPE if the
  * sizes differ.
  *
  *     sl_tensor *flat = sl_reshape(t, SL_SHAPE(-1, 800)); */
@@ -71,7 +71,7 @@ sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape)
 	return r;
 }
 
-/* All axes but the first made one: (n, a, b, …) becomes (n, a·b·…).  Over the same memory. */
+/* Joins all axes except the first: (n, a, b, …) becomes (n, a·b·…). The result uses the same memory. */
 sl_tensor *sl_flatten_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_flatten", at);
@@ -102,8 +102,8 @@ static sl_tensor *move_symbol(const char *at, sl_tensor *t, sl_device device)
 
 /* The same values, over the same memory, for operations on another device: StarPU brings them there when the first one
  * needs them, all of the memory that t is a view of, and nothing is copied where the devices share memory, as CPU
- * devices do.  Changes in place are seen in both.  Gradients flow back.  SL_EDEVICE: it is not there; SL_ESTATE: a
- * symbol, as a program runs on one device.
+ * devices do.  Changes in place are seen in both.  Gradients flow back.  SL_EDEVICE: the device does not exist;
+ * SL_ESTATE: t is a symbol, because a program runs on one device.
  *
  *     sl_tensor *mine = sl_place(sl_rows(x, 0, 128), sl_cpu(1)); */
 sl_tensor *sl_place_at(const char *at, sl_tensor *t, sl_device device)
@@ -125,8 +125,8 @@ sl_tensor *sl_clone_at(const char *at, sl_tensor *t)
 	return slp_apply1(at, &slp_op_copy, NULL, 1, &t);
 }
 
-/* A copy of the values on another device (or on the same).  The transfer runs when the values are there and a link
- * is free; nobody waits.  Gradients flow back.  SL_EDEVICE: it is not there.
+/* A copy of the values on another device (or on the same).  The transfer runs when the values are computed and a link
+ * is free; the call does not wait. Gradients flow back. SL_EDEVICE: the device does not exist.
  *
  *     sl_tensor *there = sl_copy_to(x, sl_gpu(0)); */
 sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device)
