@@ -63,8 +63,10 @@ static bool read_attrs(struct slp_file *f, struct slp_mx_node *n, json_t *json)
 	for (int i = 0; i < 3 && !n->attrs; i++) n->attrs = json_object_get(json, names[i]);
 	if (n->attrs && !json_is_object(n->attrs))
 		return slp_file_fail(f, SL_EFORMAT, "node \"%.100s\" has attributes that are no object", n->name);
-	json_object_foreach(n->attrs, key, value) if (!json_is_string(value)) return slp_file_fail(
-	        f, SL_EFORMAT, "node \"%.100s\": attribute %.100s is not a string", n->name, key);
+	json_object_foreach(n->attrs, key, value) {
+		if (!json_is_string(value))
+			return slp_file_fail(f, SL_EFORMAT, "node \"%.100s\": attribute %.100s is not a string", n->name, key);
+	}
 	return true;
 }
 

@@ -72,10 +72,11 @@ static sl_tensor *attention_forward(sl_block *self, sl_tensor *const *in, int ni
  * shapes: in_proj_weight (3 · width, width), in_proj_bias, and a dense layer out_proj.  SL_EINVAL: heads do not divide
  * the width.
  *
- *     sl_block *layer = sl_sequential(
- *             sl_residual(sl_sequential(sl_layer_norm_layer(), sl_multi_head_attention(64, 4, .causal = true)), NULL,
- * 0), sl_residual(sl_sequential(sl_layer_norm_layer(), sl_dense(256, .activation = SL_GELU, .no_flatten = true),
- *                                       sl_dense(64, .no_flatten = true)), NULL, 0)); */
+ *     sl_block *attention = sl_sequential(sl_layer_norm_layer(), sl_multi_head_attention(64, 4, .causal = true));
+ *     sl_block *dense = sl_sequential(sl_layer_norm_layer(),
+ *                                     sl_dense(256, .activation = SL_GELU, .no_flatten = true),
+ *                                     sl_dense(64, .no_flatten = true));
+ *     sl_block *layer = sl_sequential(sl_residual(attention, NULL, 0), sl_residual(dense, NULL, 0)); */
 sl_block *sl_multi_head_attention_at(const char *at, int64_t width, int heads, struct sl_multi_head_attention_opts opts)
 {
 	const char *me = "sl_multi_head_attention";

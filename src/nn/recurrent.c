@@ -185,8 +185,8 @@ static sl_block *make(const char *at, const char *function, const char *type, co
  * and order of gates: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0; _l1, …; _l0_reverse.  SL_EINVAL: options out
  * of range.
  *
- *     sl_block *net = sl_sequential(sl_embedding(words, 64), sl_rnn(128, .layers = 2), sl_dense(words, .no_flatten =
- * true)); */
+ *     sl_block *net = sl_sequential(sl_embedding(words, 64), sl_rnn(128, .layers = 2),
+ *                                   sl_dense(words, .no_flatten = true)); */
 sl_block *sl_rnn_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts)
 {
 	SLP_CALL("sl_rnn", at);
