@@ -28,7 +28,7 @@ for mistake in --epochs=0 --batch-size=1x --lr=nan --plot=curve.gif; do
   complains "${mistake%%=*}"
 done
 run 2 "$mlp" --mode=lazy
-complains 'neither eager nor hybrid nor step'
+complains 'must be eager, hybrid or step'
 run 2 "$lenet" --device cpu:0,cpu:1 --batch-size 255
 complains '255 rows cannot be split equally over 2 devices'
 run 2 "$lenet" --device cpu:0,cpu:1 --hybrid

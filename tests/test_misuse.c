@@ -254,7 +254,7 @@ static void test_missing_slaves(void)
 	check_refused("STARPU_TCPIP_MS_SLAVES", "100000", SL_EINVAL, "there can be 64");
 	setenv("STARPU_TCPIP_MS_SLAVES", "1", 1);
 	check_refused("STARPU_TCPIP_MS_PORT", "70000", SL_EINVAL, "is not a port");
-	check_refused("SL_DIST_TIMEOUT", "nan", SL_EINVAL, "no time in seconds");
+	check_refused("SL_DIST_TIMEOUT", "nan", SL_EINVAL, "not a time in seconds");
 	unsetenv("STARPU_TCPIP_MS_SLAVES");
 	unsetenv("STARPU_TCPIP_MS_MASTER");
 	unsetenv("STARPU_TCPIP_MS_PORT");

@@ -236,8 +236,8 @@ static void test_broken_symbols(void)
 		const char *text, *says;
 		enum sl_status status;
 	} cases[] = {
-		{"", "no JSON", SL_EFORMAT},
-		{"{\"nodes\": [", "no JSON", SL_EFORMAT},
+		{"", "not JSON", SL_EFORMAT},
+		{"{\"nodes\": [", "not JSON", SL_EFORMAT},
 		{"[]", "no list of nodes", SL_EFORMAT},
 		{"{\"nodes\": 3}", "no list of nodes", SL_EFORMAT},
 		{"{\"nodes\": [1], \"heads\": [[0, 0]]}", "no op or no name", SL_EFORMAT},
