@@ -167,9 +167,35 @@ static void test_training(void)
 		CHECK_SAYING(fabs(others[i] - full) < 0.1, "%d: %g, in float32 %g", i, others[i], full);
 }
 
-static const struct slp_test tests[] = {{"policies", test_policies},   {"values", test_values},
-                                        {"gradients", test_gradients}, {"hybridised", test_hybrid},
-                                        {"training", test_training},   {0}};
+/* More elements than are in float32 at a time, with a rest: what float32 gives, rounded. */
+static void test_pieces(void)
+{
+	enum { N = 70001 };
+	uint16_t *got = malloc(N * sizeof *got), *expected = malloc(N * sizeof *expected);
+	SL_SCOPE {
+		sl_tensor *x = sl_cast(sl_normal(SL_SHAPE(N), 0, 1), SL_BFLOAT16), *w = sl_cast(x, SL_FLOAT32);
+		sl_tensor *two = sl_full(SL_SCALAR, 2, .dtype = SL_BFLOAT16);
+		CHECK_OK(sl_read(sl_mul(sl_sigmoid(x), two), got, N * sizeof *got));
+		sl_tensor *half = sl_cast(sl_sigmoid(w), SL_BFLOAT16);
+		sl_tensor *twice = sl_mul_scalar(sl_cast(half, SL_FLOAT32), 2);
+		CHECK_OK(sl_read(sl_cast(twice, SL_BFLOAT16), expected, N * sizeof *expected));
+		CHECK(memcmp(got, expected, N * sizeof *got) == 0);
+		sl_relu_(x);
+		CHECK_OK(sl_read(x, got, N * sizeof *got));
+		CHECK_OK(sl_read(sl_cast(sl_relu(w), SL_BFLOAT16), expected, N * sizeof *expected));
+		CHECK(memcmp(got, expected, N * sizeof *got) == 0);
+	}
+	free(got);
+	free(expected);
+}
+
+static const struct slp_test tests[] = {{"policies", test_policies},
+                                        {"values", test_values},
+                                        {"gradients", test_gradients},
+                                        {"hybridised", test_hybrid},
+                                        {"training", test_training},
+                                        {"by pieces", test_pieces},
+                                        {0}};
 
 int main(int argc, char **argv)
 {

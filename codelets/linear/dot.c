@@ -1,5 +1,6 @@
 /* Products of matrices: dot (matrices and vectors) and matmul (stacks of matrices). */
 #include "dot.h"
+#include "common/bf16.h"
 #include "common/gemm.h"
 
 static const struct slp_attr dot_attrs[] = {
@@ -229,7 +230,6 @@ sl_tensor *sl_matmul_at(const char *at, sl_tensor *a, sl_tensor *b, struct sl_do
 	return slp_apply1(at, &slp_op_matmul, &opts, 2, (sl_tensor *const[]){a, b});
 }
 
-#define BF16_ROW SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16), slp_product_bf16, slp_bf16_products)
 #define PRODUCT(op_name, text)                                                                                         \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 	        .name = #op_name,                                                                                      \
@@ -241,7 +241,7 @@ sl_tensor *sl_matmul_at(const char *at, sl_tensor *a, sl_tensor *b, struct sl_do
 	        .attrs_size = sizeof(struct sl_dot_opts),                                                              \
 	        .autocast = SLP_CAST_LOWER,                                                                            \
 	        .saves = SLP_IN(0) | SLP_IN(1),                                                                        \
-	        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, product_cpu, slp_cuda_product), BF16_ROW),                        \
+	        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, product_cpu, slp_cuda_product), SLP_BF16_ROW(slp_product_bf16)),                        \
 	        .infer = op_name##_infer,                                                                              \
 	        .flops = product_flops,                                                                                \
 	        .grad = op_name##_grad,                                                                                \

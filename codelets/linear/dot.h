@@ -50,8 +50,7 @@ static inline int64_t slp_product_index(const struct slp_product *p, sl_shape le
 	return index;
 }
 
-/* Both products in bfloat16 (dot_bf16.c), and whether this processor has instructions for them. */
+/* Both products in bfloat16 (dot_bf16.c). */
 enum sl_status slp_product_bf16(const struct slp_kernel *k);
-bool slp_bf16_products(void);
 
 #endif

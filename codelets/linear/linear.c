@@ -1,5 +1,6 @@
 /* The fully connected layer: linear, y = x·w + b, and an activation of it. */
 #include "common/activation.h"
+#include "common/bf16.h"
 #include "common/gemm.h"
 #include "linear.h"
 
@@ -222,7 +223,7 @@ const struct sl_op slp_op_linear = {
         .attrs_size = sizeof(struct slp_linear_attrs),
         .saves = SLP_IN(0) | SLP_IN(1),
         .autocast = SLP_CAST_LOWER,
-        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, linear_cpu, slp_cuda_linear)),
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, linear_cpu, slp_cuda_linear), SLP_BF16_ROW(slp_linear_bf16)),
         .infer = linear_infer,
         .flops = linear_flops,
         .grad = linear_grad,

@@ -42,6 +42,10 @@ enum sl_status slp_linear_check_activation(const struct slp_infer *c, int activa
 enum sl_status slp_linear_by_transposed(const struct slp_kernel *k, bool wide, int64_t m, int64_t n, int64_t kk,
                                         const void *a, const void *b, void *c);
 
+/* Layer and gradients in bfloat16 (linear_bf16.c). */
+enum sl_status slp_linear_bf16(const struct slp_kernel *k);
+enum sl_status slp_linear_grad_bf16(const struct slp_kernel *k);
+
 /* Rows of a matrix that one thread takes at a time in products with few rows of the other: enough for a library to be
  * fast, the same whatever the number of threads.  0 where it is better to give a library the whole team. */
 int64_t slp_linear_block(int64_t few, int64_t many, int64_t inner);

@@ -5,6 +5,7 @@
  * With g = dy, or dy taken back through an activation:  dx = g·wᵀ,  dw = xᵀ·g,  db = the sum of the rows of g.
  * A block of rows of w is read for dx and written while it is in a second-level cache. */
 #include "common/activation.h"
+#include "common/bf16.h"
 #include "common/gemm.h"
 #include "linear.h"
 #include "op_inner.h"
@@ -316,7 +317,7 @@ static enum sl_status cpu(const struct slp_kernel *k)
 
 #define COMMON                                                                                                         \
 	.attrs_size = sizeof(struct slp_linear_grad_attrs), .infer = infer, .flops = flops, .scratch = scratch,        \
-	.ref = ref, .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad))
+	.ref = ref
 
 /* dx (empty unless `data`), dw and db.  v, where there is an activation: its result, or what it was applied to, as its
  * NAME_grad takes it. */
@@ -328,6 +329,7 @@ const struct sl_op slp_op_linear_grad = {
         .nin_max = 4,
         .nout = 3,
         .attr_table = grad_attr_table,
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad), SLP_BF16_ROW(slp_linear_grad_bf16)),
         COMMON,
 };
 
@@ -340,6 +342,7 @@ const struct sl_op slp_op_linear_sgd = {
         .nin_max = 5,
         .nout = 1,
         .attr_table = sgd_attr_table,
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad)),
         .mutates = SLP_IN(0) | SLP_IN(1),
         COMMON,
 };

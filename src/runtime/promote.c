@@ -1,5 +1,6 @@
-/* Calls whose half types no kernel takes: their operands are turned into float32 in scratch memory, the kernel for
- * float32 runs, and what it wrote is rounded back. */
+/* Calls whose half types no kernel takes: their operands are turned into float32, the kernel for float32 runs, and what
+ * it wrote is rounded back.  The copies are in scratch memory; where elements depend on those at their place alone, on
+ * CPUs, they are pieces that stay in a first-level cache. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,12 +42,80 @@ static size_t promoted_scratch(const struct slp_infer *c)
 	return copies + own;
 }
 
+/* ---- elementwise, by pieces --------------------------------------------------------------------------------------- */
+
+enum { PIECE = 2048, PIECE_INPUTS = 8 };
+
+/* Operands have the shape of the result, or one element. */
+static bool by_pieces(const struct sl_op *op, int nin, int nout, const struct slp_type *in, const struct slp_type *out)
+{
+	bool fits = op->elementwise && nout == 1 && nin <= PIECE_INPUTS;
+	for (int i = 0; i < nin && fits; i++)
+		fits = sl_shape_size(in[i].shape) == 1 || sl_shape_equal(in[i].shape, out->shape);
+	return fits;
+}
+
+static bool kernel_by_pieces(const struct slp_kernel *k)
+{
+	struct slp_type in[PIECE_INPUTS];
+	for (int i = 0; i < k->nin && i < PIECE_INPUTS; i++) in[i] = k->in[i].type;
+	return by_pieces(k->op, k->nin, k->nout, in, &k->out[0].type);
+}
+
+/* Elements [begin, begin + n) of an operand. */
+static struct slp_view piece_of(const struct slp_view *v, int64_t begin, int64_t n)
+{
+	struct slp_view piece = *v;
+	if (sl_shape_size(v->type.shape) == 1) return piece;
+	piece.ptr = (char *)v->ptr + (size_t)begin * sl_dtype_size(v->type.dtype);
+	piece.type.shape = SL_SHAPE(n);
+	return piece;
+}
+
+struct pieces {
+	const struct slp_kernel *k;
+	slp_kernel_fn *kernel;
+	_Atomic enum sl_status status;
+};
+
+static enum sl_status run_piece(const struct pieces *p, int64_t begin, int64_t n)
+{
+	float copies[PIECE_INPUTS + 1][PIECE] __attribute__((aligned(64)));
+	struct slp_view views[PIECE_INPUTS + 1];
+	int nin = p->k->nin;
+	for (int i = 0; i <= nin; i++) {
+		struct slp_view v = piece_of(i < nin ? &p->k->in[i] : &p->k->out[0], begin, n);
+		views[i] = v;
+		if (!slp_is_half(v.type.dtype)) continue;
+		views[i] = (struct slp_view){copies[i], promoted_type(v.type)};
+		if (i < nin) slp_cpu_convert(p->k, &v, &views[i]);
+	}
+	struct slp_kernel wide = *p->k;
+	wide.in = views;
+	wide.out = views + nin;
+	enum sl_status s = p->kernel(&wide);
+	struct slp_view out = piece_of(&p->k->out[0], begin, n);
+	return s == SL_OK && slp_is_half(out.type.dtype) ? slp_cpu_convert(p->k, &views[nin], &out) : s;
+}
+
+static void run_pieces(void *arg, int64_t begin, int64_t end)
+{
+	struct pieces *p = arg;
+	for (; begin < end; begin += PIECE) {
+		enum sl_status s = run_piece(p, begin, end - begin < PIECE ? end - begin : PIECE);
+		if (s != SL_OK) p->status = s;
+	}
+}
+
+/* ---- any ---------------------------------------------------------------------------------------------------------- */
+
 size_t slp_call_scratch(const struct slp_infer *c)
 {
 	struct slp_types t = slp_types_of(c->nin, c->in, c->nout, c->out);
 	if (!((t.first | t.floats) & SLP_HALVES)) return own_scratch(c);
 	struct slp_choice cpu = slp_kernel_for(c->op, t, SL_DEVICE_CPU), gpu = slp_kernel_for(c->op, t, SL_DEVICE_GPU);
-	bool promotes = cpu.promote || (gpu.promote && slp_engine.ngpus);
+	bool pieces = by_pieces(c->op, c->nin, c->nout, c->in, c->out);
+	bool promotes = (cpu.promote && !pieces) || (gpu.promote && slp_engine.ngpus);
 	size_t own = own_scratch(c), wide = promotes ? promoted_scratch(c) : 0;
 	return own > wide ? own : wide;
 }
@@ -90,6 +159,11 @@ static enum sl_status narrow(const struct slp_kernel *k, const struct slp_view *
 
 enum sl_status slp_run_promoted(const struct slp_kernel *k, slp_kernel_fn *kernel, bool cuda, struct slp_view *wide)
 {
+	if (!cuda && kernel_by_pieces(k)) {
+		struct pieces p = {k, kernel, SL_OK};
+		slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, run_pieces, &p);
+		return p.status;
+	}
 	char *next = k->scratch;
 	enum sl_status s = widen(k, wide, &next, converter(cuda));
 	struct slp_kernel promoted = *k;

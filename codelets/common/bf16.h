@@ -1,0 +1,25 @@
+/* Products in bfloat16 by oneDNN, where the processor has instructions for them (AVX512_BF16 or AMX).  Sums are
+ * float32, rounded once. */
+#ifndef SLP_BF16_H
+#define SLP_BF16_H
+
+#include "op.h"
+
+/* Whether this processor has them; says so once on standard error where it has not. */
+bool slp_bf16_there(void);
+
+/* A row of an operation for bfloat16 alone: without those instructions it is computed in float32. */
+#define SLP_BF16_ROW(cpu) SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16), cpu, slp_bf16_there)
+
+/* A matrix of `rows` in memory, seen transposed or as it is. */
+struct slp_bf16_matrix {
+	void *ptr;
+	int64_t rows, columns, ld;
+	bool transposed;
+};
+
+/* c = a b on the team, c of float32 if wide. */
+enum sl_status slp_bf16_multiply(const struct slp_kernel *k, const struct slp_bf16_matrix *a,
+                                 const struct slp_bf16_matrix *b, const struct slp_bf16_matrix *c, bool wide);
+
+#endif
