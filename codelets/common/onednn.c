@@ -11,9 +11,9 @@ static dnnl_prop_kind_t forward_kind(const struct slp_dnn_conv *c)
 
 #if DNNL_VERSION_MAJOR >= 3
 
-bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_format_tag_t tag)
+bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
-	return dnnl_memory_desc_create_with_tag(md, ndim, dims, dnnl_f32, tag) == dnnl_success;
+	return dnnl_memory_desc_create_with_tag(md, ndim, dims, type, tag) == dnnl_success;
 }
 
 bool slp_dnn_md_matrix(slp_dnn_md *md, dnnl_data_type_t type, int64_t rows, int64_t columns, int64_t down,
@@ -83,9 +83,9 @@ static bool append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t function, float 
 	return dnnl_post_ops_append_eltwise(ops, 1, function, alpha, beta) == dnnl_success;
 }
 
-bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_format_tag_t tag)
+bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
-	return dnnl_memory_desc_init_by_tag(md, ndim, dims, dnnl_f32, tag) == dnnl_success;
+	return dnnl_memory_desc_init_by_tag(md, ndim, dims, type, tag) == dnnl_success;
 }
 
 bool slp_dnn_md_matrix(slp_dnn_md *md, dnnl_data_type_t type, int64_t rows, int64_t columns, int64_t down,

@@ -32,7 +32,7 @@ struct slp_dnn_conv {
 	struct slp_dnn_after after;
 };
 
-bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_format_tag_t tag);
+bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_data_type_t type, dnnl_format_tag_t tag);
 void slp_dnn_md_free(slp_dnn_md *md);
 slp_dnn_ref slp_dnn_md_ref(const slp_dnn_md *md);
 

@@ -5,6 +5,8 @@
  * other's gradients. */
 #include "conv2d.h"
 
+#include "common/bf16.h"
+
 #define CONV_ATTRS(type, prefix)                                                                                        \
 	{"stride", SLP_INT, offsetof(type, prefix conv.stride), 2, "steps of the window down and across", false},       \
 	        {"pad", SLP_INT, offsetof(type, prefix conv.pad), 2, "zeros around the image", false},                  \
@@ -349,7 +351,9 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	        .attr_table = attr_names,                                                                              \
 	        .attrs_size = sizeof(attributes),                                                                      \
 	        .saves = kept,                                                                                         \
-	        .rows = SLP_FLOAT_ROWS_OF(slp_##op_name##_ref, slp_conv2d_cpu, slp_cuda_##op_name),                    \
+	        .rows = SLP_ROWS(SLP_ROW(SLP_F32, slp_conv2d_cpu, slp_cuda_##op_name),                                 \
+	                         SLP_ROW(SLP_F64, slp_##op_name##_ref, slp_cuda_##op_name),                            \
+	                         SLP_BF16_ROW(slp_conv2d_bf16)),                                                       \
 	        .infer = rule,                                                                                         \
 	        .flops = work,                                                                                         \
 	        .grad = gradient,                                                                                      \

@@ -128,7 +128,16 @@ struct slp_conv_args {
 	int activation;
 	const struct slp_conv2d_blocked_attrs *blocked; /* images in blocks; conv2d_onednn.c alone takes them */
 	bool sum;                                       /* y is added to what is there; in blocks only */
+	bool half; /* bfloat16, but gradients of parameters; conv2d_onednn.c alone takes it */
 };
+
+/* The operands of a call, and whether there is nothing to compute. */
+struct slp_conv_args slp_conv_args_of(const struct slp_kernel *k);
+bool slp_conv_is_empty(const struct slp_conv *c);
+/* Images that are reordered at a time. */
+int64_t slp_conv_images_at_once(const struct slp_conv *c);
+
+enum sl_status slp_conv2d_bf16(const struct slp_kernel *k); /* conv2d_bf16.c */
 
 /* Each returns SL_EUNSUPPORTED, without a message, where it cannot do the call. */
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a);  /* conv2d_batch.c */

@@ -7,12 +7,12 @@
 #include "move/relayout.h"
 #include "common/workspace.h"
 
-static bool is_empty(const struct slp_conv *c)
+bool slp_conv_is_empty(const struct slp_conv *c)
 {
 	return c->n == 0 || c->ic == 0 || c->oc == 0 || c->ih == 0 || c->iw == 0;
 }
 
-static struct slp_conv_args args_of(const struct slp_kernel *k)
+struct slp_conv_args slp_conv_args_of(const struct slp_kernel *k)
 {
 	const struct slp_conv2d_attrs *o = slp_conv_attrs(k);
 	struct slp_conv_args a = {.c = slp_conv_of(k),
@@ -85,7 +85,7 @@ static enum sl_status run_reordered(const struct slp_kernel *k, const struct slp
  * which nobody knew when the call was made. */
 size_t slp_conv_most_work = 128 << 20;
 
-static int64_t images_at_once(const struct slp_conv *c)
+int64_t slp_conv_images_at_once(const struct slp_conv *c)
 {
 	enum { BLOCK = 16 }; /* of channels, as oneDNN has them; and of images in lane order */
 	int64_t ic = c->ic < 4 ? c->ic : (c->ic + BLOCK - 1) / BLOCK * BLOCK, oc = (c->oc + BLOCK - 1) / BLOCK * BLOCK;
@@ -138,7 +138,7 @@ static enum sl_status add_part(const struct slp_kernel *k, const struct slp_conv
 
 static enum sl_status run_in_parts(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
-	int64_t most = images_at_once(&a->c);
+	int64_t most = slp_conv_images_at_once(&a->c);
 	enum sl_status s = SL_OK;
 	for (int64_t i = 0; i < a->c.n && s == SL_OK; i += most) {
 		struct slp_conv_args part = part_of(a, i, a->c.n - i < most ? a->c.n - i : most);
@@ -156,6 +156,6 @@ static enum sl_status run(const struct slp_kernel *k, const struct slp_conv_args
 
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k)
 {
-	struct slp_conv_args a = args_of(k);
-	return is_empty(&a.c) ? k->op->ref(k) : run(k, &a);
+	struct slp_conv_args a = slp_conv_args_of(k);
+	return slp_conv_is_empty(&a.c) ? k->op->ref(k) : run(k, &a);
 }

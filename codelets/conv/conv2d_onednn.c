@@ -20,7 +20,7 @@ enum operand { X, W, B, Y, OPERANDS };
 
 struct key {
 	struct slp_conv c;
-	int pass, bias, threads;
+	int pass, bias, threads, half;
 	int block, x_plain, packed, winograd; /* images in blocks, conv2d_blocked.h; block 0: in the plain order */
 	struct slp_dnn_after after;
 };
@@ -110,7 +110,7 @@ static bool winograd_pays(const struct slp_conv *c)
 /* With a single channel, the way through matrix products in the plain layout beats blocks of 16 channels, forwards. */
 static bool stays_plain(const struct key *key)
 {
-	return key->c.ic == key->c.groups && key->pass != SLP_CONV_WEIGHTS;
+	return key->c.ic == key->c.groups && key->pass != SLP_CONV_WEIGHTS && !key->half;
 }
 
 /* The order of x and y, given that they may be as the caller has them, or as oneDNN likes. */
@@ -118,6 +118,13 @@ static dnnl_format_tag_t image_tag(const struct key *key, bool plain, bool is_x)
 {
 	if (key->block && !(is_x && key->x_plain)) return key->block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
 	return plain || key->block ? dnnl_nchw : dnnl_format_tag_any;
+}
+
+/* Of an operand: gradients of parameters are never rounded here. */
+static dnnl_data_type_t type_of(const struct key *key, enum operand o)
+{
+	bool sums = key->pass == SLP_CONV_WEIGHTS && (o == W || o == B);
+	return key->half && !sums ? dnnl_bf16 : dnnl_f32;
 }
 
 /* The three or four tensors, in the caller's layout or in whichever oneDNN likes. */
@@ -130,9 +137,10 @@ static bool describe_tensors(const struct key *key, bool plain, bool plain_w, st
 	dnnl_dims_t wg = {c->groups, c->oc / c->groups, c->ic / c->groups, c->kh, c->kw};
 	dnnl_format_tag_t any = dnnl_format_tag_any, oihw = grouped ? dnnl_goihw : dnnl_oihw;
 	d->bias = key->bias;
-	return slp_dnn_md_make(&d->x, 4, x, image_tag(key, plain, true)) &&
-	       slp_dnn_md_make(&d->w, grouped ? 5 : 4, grouped ? wg : w, plain_w ? oihw : any) &&
-	       slp_dnn_md_make(&d->b, 1, b, dnnl_x) && slp_dnn_md_make(&d->y, 4, y, image_tag(key, plain, false));
+	return slp_dnn_md_make(&d->x, 4, x, type_of(key, X), image_tag(key, plain, true)) &&
+	       slp_dnn_md_make(&d->w, grouped ? 5 : 4, grouped ? wg : w, type_of(key, W), plain_w ? oihw : any) &&
+	       slp_dnn_md_make(&d->b, 1, b, type_of(key, B), dnnl_x) &&
+	       slp_dnn_md_make(&d->y, 4, y, type_of(key, Y), image_tag(key, plain, false));
 }
 
 static void free_tensors(struct slp_dnn_conv *d)
@@ -154,10 +162,15 @@ static bool describe_by(const struct key *key, dnnl_alg_kind_t algorithm, dnnl_p
 	                         .inference = key->block != 0,
 	                         .after = key->after};
 	dnnl_primitive_desc_t forward = NULL;
-	bool ok = describe_tensors(key, stays_plain(key), false, &d);
-	if (ok && key->pass != SLP_CONV_FORWARD) {
-		ok = slp_dnn_conv_describe(&forward, engine, &d, SLP_DNN_FORWARD, NULL) == dnnl_success;
+	struct key of_forward = *key;
+	of_forward.pass = SLP_CONV_FORWARD;
+	bool plain = stays_plain(key), ok = true;
+	if (key->pass != SLP_CONV_FORWARD) {
+		ok = describe_tensors(&of_forward, plain, false, &d) &&
+		     slp_dnn_conv_describe(&forward, engine, &d, SLP_DNN_FORWARD, NULL) == dnnl_success;
+		free_tensors(&d);
 	}
+	ok = ok && describe_tensors(key, plain, false, &d);
 	ok = ok && slp_dnn_conv_describe(pd, engine, &d, (enum slp_dnn_pass)key->pass, forward) == dnnl_success;
 	if (forward) dnnl_primitive_desc_destroy(forward);
 	free_tensors(&d);
@@ -168,7 +181,7 @@ static bool describe(const struct key *key, dnnl_primitive_desc_t *pd)
 {
 	if (key->block)
 		return describe_by(key, key->winograd ? dnnl_convolution_winograd : dnnl_convolution_direct, pd);
-	if (winograd_pays(&key->c) && describe_by(key, dnnl_convolution_winograd, pd)) return true;
+	if (!key->half && winograd_pays(&key->c) && describe_by(key, dnnl_convolution_winograd, pd)) return true;
 	return describe_by(key, dnnl_convolution_direct, pd);
 }
 
@@ -326,6 +339,7 @@ static void make_key(struct key *key, const struct slp_conv_args *a, int threads
 	key->pass = a->pass;
 	key->bias = a->b != NULL;
 	key->threads = threads;
+	key->half = a->half;
 	const struct slp_conv2d_blocked_attrs *o = a->blocked;
 	if (!o) return;
 	key->block = o->block;

@@ -275,6 +275,10 @@ sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_t
 	return slp_apply1(at, training ? &slp_op_batch_norm : &slp_op_batch_norm_infer, &attrs, 5, in);
 }
 
+#define ROWS(ref, name)                                                                                                \
+	SLP_ROWS(SLP_ROW(SLP_F32, slp_cpu_##name, slp_cuda_##name), SLP_ROW(SLP_F64, ref, slp_cuda_##name),            \
+	         SLP_CPU_ROW(SLP_HALVES | SLP_F32, slp_cpu_##name##_half, NULL))
+
 const struct sl_op slp_op_batch_norm = {
         .name = "batch_norm",
         .doc = "Each channel with mean 0 and deviation 1 over the batch, scaled and shifted; updates running "
@@ -286,7 +290,7 @@ const struct sl_op slp_op_batch_norm = {
         .attrs_size = sizeof(struct slp_norm_attrs),
         .saves = SLP_IN(0) | SLP_IN(1) | SLP_OUT(1) | SLP_OUT(2),
         .mutates = SLP_IN(3) | SLP_IN(4),
-        .rows = SLP_FLOAT_ROWS_OF(ref_training, slp_cpu_batch_norm, slp_cuda_batch_norm),
+        .rows = ROWS(ref_training, batch_norm),
         .infer = infer_training,
         .flops = flops_training,
         .bytes = bytes_training,
@@ -304,7 +308,7 @@ const struct sl_op slp_op_batch_norm_infer = {
         .attr_table = norm_attr_table,
         .attrs_size = sizeof(struct slp_norm_attrs),
         .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(3) | SLP_IN(4),
-        .rows = SLP_FLOAT_ROWS_OF(ref_infer, slp_cpu_batch_norm_infer, slp_cuda_batch_norm_infer),
+        .rows = ROWS(ref_infer, batch_norm_infer),
         .infer = infer_forward,
         .flops = flops_infer,
         .grad = grad_infer,
@@ -321,7 +325,7 @@ const struct sl_op slp_op_batch_norm_grad = {
         .nout = 3,
         .attr_table = norm_grad_attr_table,
         .attrs_size = sizeof(struct slp_norm_grad_attrs),
-        .rows = SLP_FLOAT_ROWS_OF(ref_grad, slp_cpu_batch_norm_grad, slp_cuda_batch_norm_grad),
+        .rows = ROWS(ref_grad, batch_norm_grad),
         .infer = infer_grad,
         .flops = flops_grad,
         .bytes = bytes_grad,

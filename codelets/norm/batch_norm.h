@@ -43,6 +43,11 @@ enum sl_status slp_cpu_batch_norm_infer(const struct slp_kernel *k);
 enum sl_status slp_cpu_batch_norm_grad(const struct slp_kernel *k);
 size_t slp_norm_scratch(const struct slp_infer *c);
 
+/* The same for images in a half type, with vectors in that or in float32 (batch_norm_half.c). */
+enum sl_status slp_cpu_batch_norm_half(const struct slp_kernel *k);
+enum sl_status slp_cpu_batch_norm_infer_half(const struct slp_kernel *k);
+enum sl_status slp_cpu_batch_norm_grad_half(const struct slp_kernel *k);
+
 #ifdef __cplusplus
 }
 #endif

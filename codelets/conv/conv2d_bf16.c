@@ -1,0 +1,125 @@
+/* Convolution in bfloat16 on CPUs that have instructions for it: by oneDNN, which adds in float32; what it does not
+ * take is computed in float32. */
+#include "common/activation.h"
+#include "common/bf16.h"
+#include "common/convert.h"
+#include "common/workspace.h"
+#include "conv2d.h"
+
+/* ---- in float32 ---------------------------------------------------------------------------------------------------
+ */
+
+static size_t wide_bytes(const struct slp_view *v)
+{
+	return v->type.dtype == SL_BFLOAT16 ? (sizeof(float) * (size_t)slp_size(v) + 63) & ~(size_t)63 : 0;
+}
+
+static struct slp_view widened(const struct slp_view *v, char **next)
+{
+	struct slp_view wide = *v;
+	if (v->type.dtype != SL_BFLOAT16) return wide;
+	wide.ptr = *next;
+	wide.type.dtype = SL_FLOAT32;
+	*next += wide_bytes(v);
+	return wide;
+}
+
+static enum sl_status in_float32(const struct slp_kernel *k)
+{
+	struct slp_view in[3], out[2];
+	size_t bytes = 64;
+	for (int i = 0; i < k->nin; i++) bytes += wide_bytes(&k->in[i]);
+	for (int i = 0; i < k->nout; i++) bytes += wide_bytes(&k->out[i]);
+	char *next = slp_workspace(SLP_WORK_FLOAT32, bytes);
+	if (!next) return slp_kernel_fail(k, SL_ENOMEM, "no memory for operands in float32");
+	for (int i = 0; i < k->nin; i++) {
+		in[i] = widened(&k->in[i], &next);
+		if (in[i].ptr != k->in[i].ptr) slp_cpu_convert(k, &k->in[i], &in[i]);
+	}
+	for (int i = 0; i < k->nout; i++) out[i] = widened(&k->out[i], &next);
+	struct slp_kernel wide = *k;
+	wide.in = in;
+	wide.out = out;
+	enum sl_status s = slp_conv2d_cpu(&wide);
+	for (int i = 0; i < k->nout && s == SL_OK; i++)
+		if (out[i].ptr != k->out[i].ptr) slp_cpu_convert(k, &out[i], &k->out[i]);
+	return s;
+}
+
+/* ---- by oneDNN ----------------------------------------------------------------------------------------------------
+ */
+
+struct activation {
+	sl_bfloat16 *y;
+	int which;
+};
+
+static void activate(void *arg, int64_t begin, int64_t end)
+{
+	enum { PIECE = 2048 };
+	const struct activation *a = arg;
+	float wide[PIECE];
+	for (int64_t n; begin < end; begin += n) {
+		n = end - begin < PIECE ? end - begin : PIECE;
+		slp_convert(SL_BFLOAT16, a->y + begin, SL_FLOAT32, wide, n);
+		slp_activate_range(wide, n, a->which);
+		slp_convert(SL_FLOAT32, wide, SL_BFLOAT16, a->y + begin, n);
+	}
+}
+
+/* So many images, from that one on. */
+static struct slp_conv_args part_of(const struct slp_conv_args *a, int64_t first, int64_t n)
+{
+	const struct slp_conv *c = &a->c;
+	struct slp_conv_args part = *a;
+	part.x = (float *)((sl_bfloat16 *)a->x + first * c->ic * c->ih * c->iw);
+	part.y = (float *)((sl_bfloat16 *)a->y + first * c->oc * c->oh * c->ow);
+	part.c.n = n;
+	return part;
+}
+
+/* The gradients of the parameters are added up in float32, and rounded once. */
+static enum sl_status weights(const struct slp_kernel *k, const struct slp_conv_args *a, int64_t most)
+{
+	const struct slp_conv *c = &a->c;
+	int64_t w = c->oc * (c->ic / c->groups) * c->kh * c->kw, n = w + (a->b ? c->oc : 0);
+	float *sums = slp_workspace(SLP_WORK_PART, 2 * sizeof *sums * (size_t)(n + 32)), *more = sums;
+	enum sl_status s = sums ? SL_OK : slp_kernel_fail(k, SL_ENOMEM, "no memory for sums in float32");
+	for (int64_t i = 0; i < c->n && s == SL_OK; i += most) {
+		struct slp_conv_args part = part_of(a, i, c->n - i < most ? c->n - i : most);
+		part.w = more;
+		part.b = a->b ? more + w : NULL;
+		s = slp_conv_onednn(k, &part);
+		for (int64_t j = 0; i && j < n; j++) sums[j] += more[j];
+		more = sums + (n + 31) / 32 * 32;
+	}
+	if (s != SL_OK) return s;
+	slp_cpu_convert(k, &(struct slp_view){sums, {SL_FLOAT32, {1, {w}}}}, &k->out[0]);
+	if (a->b) slp_cpu_convert(k, &(struct slp_view){sums + w, {SL_FLOAT32, {1, {c->oc}}}}, &k->out[1]);
+	return SL_OK;
+}
+
+static enum sl_status images(const struct slp_kernel *k, const struct slp_conv_args *a, int64_t most)
+{
+	enum sl_status s = SL_OK;
+	for (int64_t i = 0; i < a->c.n && s == SL_OK; i += most) {
+		struct slp_conv_args part = part_of(a, i, a->c.n - i < most ? a->c.n - i : most);
+		s = slp_conv_onednn(k, &part);
+	}
+	struct activation f = {(sl_bfloat16 *)a->y, a->activation};
+	if (s == SL_OK && a->activation != SL_IDENTITY) slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, activate, &f);
+	return s;
+}
+
+enum sl_status slp_conv2d_bf16(const struct slp_kernel *k)
+{
+	struct slp_conv_args a = slp_conv_args_of(k);
+	if (slp_conv_is_empty(&a.c)) return k->op->ref(k);
+	a.half = true;
+	int64_t most = slp_conv_images_at_once(&a.c);
+	bool plain = !a.x_lanes && !a.y_lanes && !a.cropped && !a.pool;
+	enum sl_status s = !plain                       ? SL_EUNSUPPORTED
+	                   : a.pass == SLP_CONV_WEIGHTS ? weights(k, &a, most)
+	                                                : images(k, &a, most);
+	return s == SL_EUNSUPPORTED ? in_float32(k) : s;
+}
