@@ -336,6 +336,32 @@ def fastest(**makers):
     return make
 
 
+def half(make_one):
+    """The same in bfloat16."""
+    def make():
+        t = make_one()
+        return t.detach().bfloat16().requires_grad_(t.requires_grad)
+    return make
+
+
+def autocast(make):
+    """The same under autocast to bfloat16."""
+    def made():
+        inner = make()
+
+        def run(times):
+            with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
+                inner(times)
+        return run
+    return made
+
+
+def conv_padded(x, w, b):
+    return F.conv2d(x, w, b, padding=1)
+
+
+CONV_BF16 = [(32, 64, 28, 28), (64, 64, 3, 3), (64,)]
+
 row_best = fastest(eager=row_eager, jit=row_jit, compile=row_compiled)
 
 CASES = {
@@ -363,6 +389,11 @@ CASES = {
     "lenet-step-compiled": training(lenet, LENET, 256, 0.2, compiled=True),
     "resnet18-step": resnet_step(32),
     "resnet18-step-256": resnet_step(256),
+    "gemm-bf16": forward(torch.mm, half(normal(2048, 2048)), half(normal(2048, 2048))),
+    "conv-bf16": forward(conv_padded, *[half(normal(*s)) for s in CONV_BF16]),
+    "conv-bf16-back": backward(conv_padded, *[half(grad(*s)) for s in CONV_BF16]),
+    "resnet18-step-bf16": autocast(resnet_step(32)),
+    "lenet-step-bf16": autocast(training(lenet, LENET, 256, 0.2)),
     "lstm-step": back_from(lambda: torch.nn.LSTM(256, 256), normal(35, 32, 256)),
     "attention": back_from(lambda: F.scaled_dot_product_attention, *[normal(4, 12, 1024, 64)] * 3),
     "conv1": forward(F.conv2d, normal(256, 1, 28, 28), normal(20, 1, 3, 3), normal(20)),

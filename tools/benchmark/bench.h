@@ -58,6 +58,7 @@ struct bench_case {
 	int64_t times; /* repetitions a run; 0: as many as make a run long enough to be timed */
 	int runs;      /* at most so many; 0: as many as asked for */
 	bool cpu_only, gpu_only;
+	bool half; /* a whole step under autocast to bfloat16 */
 	struct bench_work work;
 	struct bench_goal goal;
 	const struct bench_op *op; /* for the functions bench_op_*() */
@@ -189,6 +190,14 @@ void bench_lenet_both_teardown(void);
 extern double bench_compiled_calls;
 bool bench_resnet_setup(const struct bench_case *c);
 double bench_resnet_compile_run(const struct bench_case *c, int64_t times);
+
+/* float32's time / bfloat16's */
+bool bench_gemm_both_setup(const struct bench_case *c);
+double bench_gemm_half_gain_run(const struct bench_case *c, int64_t times);
+void bench_gemm_both_teardown(void);
+double bench_half_gain_run(const struct bench_case *c, int64_t times);
+extern double bench_half_megabytes;
+double bench_half_memory_run(const struct bench_case *c, int64_t times); /* planned / float32's */
 
 bool bench_lstm_setup(const struct bench_case *c);
 bool bench_attention_setup(const struct bench_case *c);

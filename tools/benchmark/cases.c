@@ -5,6 +5,8 @@
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}} /* a constant, which SL_SHAPE is not */
 #define IN(...) {.shape = DIMS(__VA_ARGS__), .used = true}
 #define IN_GRAD(...) {.shape = DIMS(__VA_ARGS__), .used = true, .want_grad = true}
+#define IN_HALF(...) {.shape = DIMS(__VA_ARGS__), .used = true, .dtype = SL_BFLOAT16}
+#define IN_HALF_GRAD(...) {.shape = DIMS(__VA_ARGS__), .used = true, .want_grad = true, .dtype = SL_BFLOAT16}
 #define IN_CLASSES(n) {.shape = DIMS(n), .used = true, .dtype = SL_INT32}
 /* clang-format on */
 
@@ -18,6 +20,8 @@ FORWARD(add, sl_add(in[0], in[1]))
 FORWARD(total, sl_sum(in[0]))
 FORWARD(softmax, sl_softmax(in[0], -1))
 FORWARD(conv, sl_conv2d(in[0], in[1], in[2]))
+FORWARD(conv_padded, sl_conv2d(in[0], in[1], in[2], .pad = {1, 1}))
+FORWARD(product, sl_dot(in[0], in[1]))
 FORWARD(pool, sl_pool2d(in[0], .type = SL_POOL_AVG, .kernel = {2, 2}, .stride = {2, 2}))
 FORWARD(relu, sl_relu(in[0]))
 FORWARD(linear, sl_linear(in[0], in[1], in[2]))
@@ -52,6 +56,8 @@ static sl_tensor *batch_norm(sl_tensor *const *in)
 #define GPT(kind) .setup = bench_##kind##_setup, .run = bench_gpt_run, .teardown = bench_gpt_teardown
 #define WAIT(kind, how) .setup = bench_wait_##kind##_setup, .run = bench_wait_##how##_run, .teardown = bench_wait_teardown
 #define BOTH(how) .no_peer = true, .setup = bench_lenet_both_setup, .run = how, .teardown = bench_lenet_both_teardown
+#define HALF_BOTH(kind, how)                                                                                           \
+	.no_peer = true, .cpu_only = true, .setup = bench_##kind##_setup, .run = how, .teardown = bench_whole_step_teardown
 #define TASKS .rate_unit = "tasks", .rate_value = &bench_tasks
 
 #define MICROSECONDS(per) .unit = "µs" per, .scale = 1e6
@@ -329,6 +335,72 @@ const struct bench_case bench_cases[] = {
          .gpu_only = true,
          .work.flops = RESNET_FLOPS(256),
          STEP(resnet)},
+
+        /* In bfloat16: tensors, or whole steps under autocast. */
+        {.name = "gemm-bf16",
+         .doc = "dot(2048 x 2048) in bfloat16",
+         MILLISECONDS(""),
+         FLOPS(2 * 2048.0 * 2048 * 2048),
+         OP(product, IN_HALF(2048, 2048), IN_HALF(2048, 2048)),
+         .goal = {BENCH_OF_PEER, 1}},
+        {.name = "gemm-bf16-gain",
+         .doc = "how many times as fast as in float32 that is, in turn",
+         RATIO(""),
+         .no_peer = true,
+         .cpu_only = true,
+         .times = 4,
+         .setup = bench_gemm_both_setup,
+         .run = bench_gemm_half_gain_run,
+         .teardown = bench_gemm_both_teardown,
+         .goal = {BENCH_AT_LEAST, 1.6}},
+        {.name = "conv-bf16",
+         .doc = "a convolution of ResNet-18 in bfloat16: 32 x 64 x 28 x 28, 64 kernels of 3 x 3",
+         MILLISECONDS(""),
+         FLOPS(2 * 32.0 * 64 * 64 * 9 * 28 * 28),
+         OP(conv_padded, IN_HALF(32, 64, 28, 28), IN_HALF(64, 64, 3, 3), IN_HALF(64))},
+        {.name = "conv-bf16-back",
+         .doc = "both its gradients",
+         MILLISECONDS(""),
+         FLOPS(4 * 32.0 * 64 * 64 * 9 * 28 * 28),
+         OP_BACK(conv_padded, IN_HALF_GRAD(32, 64, 28, 28), IN_HALF_GRAD(64, 64, 3, 3), IN_HALF_GRAD(64))},
+        {.name = "resnet18-step-bf16",
+         .doc = "resnet18-step under autocast to bfloat16",
+         MILLISECONDS(""),
+         RATE("images/s", 32),
+         .runs = 3,
+         .half = true,
+         .work.flops = RESNET_FLOPS(32),
+         STEP(resnet),
+         .goal = {BENCH_OF_PEER, 1.2}},
+        {.name = "resnet18-bf16-gain",
+         .doc = "how many times as fast as resnet18-step that is, in turn",
+         RATIO(""),
+         .times = 1,
+         .half = true,
+         HALF_BOTH(resnet, bench_half_gain_run),
+         .goal = {BENCH_AT_LEAST, 1.3}},
+        {.name = "resnet18-bf16-memory",
+         .doc = "memory planned for it (which is shown) / for resnet18-step",
+         RATIO(""),
+         .rate_unit = "MB",
+         .rate_value = &bench_half_megabytes,
+         .times = 1,
+         .runs = 1,
+         HALF_BOTH(resnet, bench_half_memory_run),
+         .goal = {BENCH_AT_MOST, 0.65}},
+        {.name = "lenet-step-bf16",
+         .doc = "lenet-step-hybrid under autocast to bfloat16",
+         MILLISECONDS(""),
+         TASKS,
+         .half = true,
+         .work.flops = LENET_FLOPS,
+         STEP(lenet_hybrid)},
+        {.name = "lenet-bf16-gain",
+         .doc = "how many times as fast as lenet-step-hybrid that is, in turn",
+         RATIO(""),
+         .times = 8,
+         .half = true,
+         HALF_BOTH(lenet_hybrid, bench_half_gain_run)},
 
         /* Sequences. */
         {.name = "lstm-step",

@@ -107,26 +107,31 @@ static bool make_data(int64_t batch)
 	return whole.x && whole.y;
 }
 
-/* Compiled for the batch, not yet run. */
-static bool make_step(sl_block *net, double lr, int64_t batch)
+static enum sl_dtype autocast_of(const struct bench_case *c)
 {
+	return c->half ? SL_BFLOAT16 : SL_FLOAT32;
+}
+
+/* Compiled for the batch, not yet run. */
+static bool make_step(const struct bench_case *c, sl_block *net, double lr, int64_t batch)
+{
+	enum sl_status s = SL_OK;
 	whole.net = net;
 	if (!make_data(batch) || sl_initialize(net, .init = sl_xavier_init()) != SL_OK) return false;
 	whole.trainer = sl_trainer_new(net, sl_sgd(.lr = lr));
 	whole.step = sl_step_compile(net, sl_softmax_cross_entropy_at, whole.trainer);
-	return sl_step_prepare(whole.step, whole.x, whole.y) == SL_OK && sl_wait_all() == SL_OK;
+	SL_AUTOCAST(autocast_of(c)) s = sl_step_prepare(whole.step, whole.x, whole.y);
+	return s == SL_OK && sl_wait_all() == SL_OK;
 }
 
 bool bench_mlp5_setup(const struct bench_case *c)
 {
-	(void)c;
-	return make_step(net_mlp5(), 0.05, 64);
+	return make_step(c, net_mlp5(), 0.05, 64);
 }
 
 bool bench_lenet_hybrid_setup(const struct bench_case *c)
 {
-	(void)c;
-	return make_step(net_lenet(), 0.2, 256);
+	return make_step(c, net_lenet(), 0.2, 256);
 }
 
 void bench_whole_step_teardown(void)
@@ -140,11 +145,10 @@ void bench_whole_step_teardown(void)
 
 double bench_whole_step_run(const struct bench_case *c, int64_t times)
 {
-	(void)c;
 	double before = tasks(), start = bench_now();
 	for (int64_t i = 0; i < times; i++)
 		SL_SCOPE
-			sl_step_run(whole.step, whole.x, whole.y, NULL);
+			SL_AUTOCAST(autocast_of(c)) sl_step_run(whole.step, whole.x, whole.y, NULL);
 	bench_must(sl_wait_all());
 	double seconds = bench_now() - start;
 	bench_tasks = (tasks() - before) / (double)times;
@@ -202,7 +206,7 @@ double bench_compiled_calls;
 
 bool bench_resnet_setup(const struct bench_case *c)
 {
-	return make_step(net_resnet18(), 0.05, c->gpu_only ? 256 : 32);
+	return make_step(c, net_resnet18(), 0.05, c->gpu_only ? 256 : 32);
 }
 
 /* Tracing, passes and plan; nothing runs. */
@@ -219,4 +223,25 @@ double bench_resnet_compile_run(const struct bench_case *c, int64_t times)
 		sl_step_free(step);
 	}
 	return seconds / (double)times;
+}
+
+double bench_half_megabytes;
+
+static double planned(enum sl_dtype autocast)
+{
+	double bytes = 0;
+	sl_step *step = sl_step_compile(whole.net, sl_softmax_cross_entropy_at, whole.trainer);
+	SL_AUTOCAST(autocast) bench_must(sl_step_prepare(step, whole.x, whole.y));
+	bytes = (double)sl_step_info(step).memory;
+	sl_step_free(step);
+	return bytes;
+}
+
+double bench_half_memory_run(const struct bench_case *c, int64_t times)
+{
+	(void)c;
+	(void)times;
+	double half = planned(SL_BFLOAT16);
+	bench_half_megabytes = 1e-6 * half;
+	return half / planned(SL_FLOAT32);
 }

@@ -24,6 +24,7 @@ static bool make_inputs(const struct bench_op *op)
 	for (int i = 0; i < BENCH_MAX_INPUTS && op->in[i].used; i++) {
 		const struct bench_input *in = &op->in[i];
 		sl_tensor *t = in->dtype == SL_INT32 ? make_classes(in->shape) : sl_normal(in->shape, 0, 1);
+		if (in->dtype == SL_BFLOAT16) t = sl_cast(t, SL_BFLOAT16);
 		if (!t || (in->want_grad && sl_attach_grad(t) != SL_OK)) return false;
 		b.in[i] = sl_retain(t);
 	}
@@ -37,7 +38,7 @@ bool bench_op_setup(const struct bench_case *c)
 		if (!c->op->backward) return sl_wait_all() == SL_OK;
 		SL_RECORD
 			b.out = sl_retain(c->op->forward(b.in));
-		if (b.out) b.dout = sl_retain(sl_ones(sl_tensor_shape(b.out)));
+		if (b.out) b.dout = sl_retain(sl_ones(sl_tensor_shape(b.out), .dtype = sl_tensor_dtype(b.out)));
 	}
 	return sl_wait_all() == SL_OK && b.out;
 }
