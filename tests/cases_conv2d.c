@@ -8,6 +8,7 @@
 
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define REAL(...) {SL_FLOAT32, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
+#define HALF(...) {SL_BFLOAT16, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
 #define WHOLE(...) {SL_INT32, DIMS(__VA_ARGS__), -9, 9, {0}, 0}
 #define A(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, -2, 3, 0.5, -1, 2, 0, 4, -3, 1.5, 2.5}, 11}
 #define B(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, 0.5, -1, 2, -0.5, 0.25, 3}, 7}
@@ -22,6 +23,8 @@
 #define POOL(what, how, n, inputs, ...) {.op = "conv2d_pool", .label = what, .attrs = ADDED how, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
 #define BACK(which, what, how, inputs, ...) {.op = "conv2d_grad_" #which, .label = what, .attrs = how, .nin = 3, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
 #define BITS(...) {SL_UINT8, DIMS(__VA_ARGS__), 0, 256, {0}, 0}
+#define OWN .own_types = true, .no_grad = true
+#define WIDE(...) ADDED(.wide = true, .conv = {__VA_ARGS__})
 #define FUSED .no_grad = true
 #define PLAIN OPTS(.groups = 0)
 #define CONV(what, how, n, inputs, ...) {.op = "conv2d", .label = what, .attrs = how, .nin = n, .in = LIST inputs, __VA_ARGS__}
@@ -165,4 +168,17 @@ const struct slp_case slp_cases_conv2d[] = {
 	BACK(weights, "a mask for nothing", MORE(3, 3, true, .pool = 0), (REAL(16, 2, 4, 4), REAL(16, 2, 2, 2), BITS(2, 2, 2, 2)), .reject = SL_EINVAL),
 	WEIGHTS("without its mask", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), REAL(16, 2, 4, 4), REAL(16, 2, 1, 1), REJECT(SL_EINVAL)),
 	{0},
+
+	/* Images in bfloat16, parameters and their gradients in float32: what graph passes make under autocast. */
+	CONV("float32 parameters", WIDE(.pad = {1, 1}), 3, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
+	CONV("float32 parameters, no bias, stride", WIDE(.stride = {2}), 2, (HALF(2, 32, 8, 9), REAL(32, 32, 3, 3)), OWN),
+	CONV("float32 parameters, tanh", ADDED(.wide = true, .activation = SL_TANH), 3, (HALF(2, 16, 6, 5), REAL(16, 16, 3, 3), REAL(16)), OWN),
+	CONV("float32 parameters, cropped", ADDED(.wide = true, .crop = {1, 0}), 3, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
+	CONV("float32 parameters, lane order", LANES(true, true, .wide = true), 3, (HALF(16, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
+	CONV("half parameters, said to be float32", WIDE(.pad = {1, 1}), 2, (HALF(2, 3, 6, 5), HALF(4, 3, 3, 3)), REJECT(SL_EDTYPE), .own_types = true),
+	CONV("float32 parameters, not said", PLAIN, 2, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3)), REJECT(SL_EDTYPE), .own_types = true),
+	DATA("float32 weights", MORE(6, 5, false, .wide = true, .conv = {.pad = {1, 1}}), HALF(2, 4, 6, 5), REAL(4, 3, 3, 3), OWN),
+	DATA("float32 weights, many channels", MORE(7, 7, false, .wide = true, .conv = {.pad = {1, 1}, .stride = {2, 2}}), HALF(2, 32, 4, 4), REAL(32, 48, 3, 3), OWN),
+	WEIGHTS("in float32", MORE(3, 3, true, .wide = true, .conv = {.pad = {1, 1}}), HALF(2, 3, 6, 5), HALF(2, 4, 6, 5), OWN),
+	WEIGHTS("in float32, many channels", MORE(3, 3, true, .wide = true, .conv = {.pad = {1, 1}}), HALF(3, 32, 4, 4), HALF(3, 16, 4, 4), OWN),
 };

@@ -45,6 +45,7 @@ struct trial {
 		char bytes[SLP_MAX_ATTRS];
 		max_align_t align;
 	} attrs;                    /* as the case has them, but for the random stream */
+	enum sl_dtype autocast;     /* SL_FLOAT32: none */
 	struct slp_operands result; /* in: what became of the inputs; gradients in their place, where asked for */
 };
 
@@ -60,9 +61,10 @@ static void set_stream(struct trial *t)
 	sl_seed(SEED);
 }
 
-static struct trial trial_of(struct slp_place_of_test at, sl_device device, const struct slp_operands *o)
+static struct trial trial_of(struct slp_place_of_test at, sl_device device, const struct slp_operands *o,
+                             enum sl_dtype autocast)
 {
-	struct trial t = {.at = at, .device = device, .o = o};
+	struct trial t = {.at = at, .device = device, .o = o, .autocast = autocast};
 	if (at.c->attrs) memcpy(t.attrs.bytes, at.c->attrs, o->op->attrs_size);
 	set_stream(&t);
 	t.result = slp_operands_copy(o);
@@ -105,6 +107,11 @@ static sl_tensor *cotangents(const struct trial *t)
 	return r;
 }
 
+static sl_tensor *of_type(sl_tensor *dy, sl_tensor *y)
+{
+	return sl_tensor_dtype(dy) == sl_tensor_dtype(y) ? dy : sl_cast(dy, sl_tensor_dtype(y));
+}
+
 /* ---- what came of it --------------------------------------------------------------------------------------------- */
 
 static void take(struct slp_view *v, sl_tensor *got, enum sl_status *s)
@@ -144,6 +151,7 @@ static enum sl_status run_eagerly(struct trial *t, bool back)
 	if (back) {
 		SL_RECORD
 			s = slp_apply(SL_HERE, t->o->op, t->attrs.bytes, t->o->nin, in, t->device, out);
+		if (s == SL_OK) dy = of_type(dy, out[0]);
 		if (s == SL_OK) s = sl_backward_heads(&out[0], 1, .head_grads = &dy);
 	} else {
 		s = slp_apply(SL_HERE, t->o->op, t->attrs.bytes, t->o->nin, in, t->device, out);
@@ -221,6 +229,7 @@ static enum sl_status run_hybrid(struct trial *t, unsigned off, bool back)
 	if (back) {
 		SL_RECORD
 			y = sl_forward_at(SL_HERE, &b->base, given, n);
+		if (y) dy = of_type(dy, y);
 		if (y) s = sl_backward_heads(&y, 1, .head_grads = &dy);
 	} else {
 		y = sl_forward_at(SL_HERE, &b->base, given, n);
@@ -295,9 +304,8 @@ static enum sl_status run(struct trial *t, enum way way, unsigned off)
 {
 	enum sl_status s = SL_OK;
 	SL_SCOPE
-		s = way == PROGRAM ? run_program(t, off)
-		    : way == STEP  ? run_step(t)
-		                   : run_hybrid(t, off, way == HYBRID_BACK);
+		SL_AUTOCAST(t->autocast)
+	s = way == PROGRAM ? run_program(t, off) : way == STEP ? run_step(t) : run_hybrid(t, off, way == HYBRID_BACK);
 	return s;
 }
 
@@ -320,19 +328,22 @@ static void check_way(const struct trial *expected, const char *how, enum way wa
 	struct slp_place_of_test at = expected->at;
 	at.how = how;
 	if (!applies(way, expected->o)) return;
-	struct trial t = trial_of(at, expected->device, expected->o);
+	struct trial t = trial_of(at, expected->device, expected->o, expected->autocast);
 	if (worked(&t, run(&t, way, off))) compare(&t, expected, way, tolerance);
 	free_trial(&t);
 }
 
-static void check(struct slp_place_of_test at, sl_device device, const struct slp_operands *o, bool back)
+/* Programs may leave out casts there and back. */
+static void check(struct slp_place_of_test at, sl_device device, const struct slp_operands *o, bool back,
+                  enum sl_dtype autocast)
 {
-	const double tolerance = 2e-5;
+	const double tolerance = autocast == SL_FLOAT32 ? 2e-5 : slp_tolerance(autocast, 0) * 2;
 	at.how = back ? "eagerly, there and back" : "eagerly";
-	struct trial expected = trial_of(at, device, o);
+	struct trial expected = trial_of(at, device, o, autocast);
 	enum sl_status s = SL_OK;
 	SL_SCOPE
-		s = run_eagerly(&expected, back);
+		SL_AUTOCAST(autocast)
+	s = run_eagerly(&expected, back);
 	if (s == SL_EUNSUPPORTED && back) { /* such as graph passes make of others, on which nobody goes back */
 		sl_error_clear();
 	} else if (worked(&expected, s)) {
@@ -348,6 +359,9 @@ static void check(struct slp_place_of_test at, sl_device device, const struct sl
 
 void slp_case_traced(struct slp_place_of_test at, sl_device device, const struct slp_operands *o)
 {
-	check(at, device, o, false);
-	if (goes_back(o)) check(at, device, o, true);
+	check(at, device, o, false, SL_FLOAT32);
+	if (goes_back(o)) check(at, device, o, true, SL_FLOAT32);
+	if (o->op->autocast == SLP_CAST_NONE || o->in[0].type.dtype != SL_FLOAT32) return;
+	check(at, device, o, false, SL_BFLOAT16);
+	if (goes_back(o)) check(at, device, o, true, SL_BFLOAT16);
 }

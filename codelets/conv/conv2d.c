@@ -5,8 +5,6 @@
  * other's gradients. */
 #include "conv2d.h"
 
-#include "common/bf16.h"
-
 #define CONV_ATTRS(type, prefix)                                                                                        \
 	{"stride", SLP_INT, offsetof(type, prefix conv.stride), 2, "steps of the window down and across", false},       \
 	        {"pad", SLP_INT, offsetof(type, prefix conv.pad), 2, "zeros around the image", false},                  \
@@ -14,6 +12,7 @@
 	        {"groups", SLP_INT, offsetof(type, prefix conv.groups), 1, "independent groups of channels", false},    \
 	        {"x_lanes", SLP_BOOL, offsetof(type, prefix x_lanes), 1, "x or its gradient is in lane order", false},  \
 	        {"y_lanes", SLP_BOOL, offsetof(type, prefix y_lanes), 1, "y or its gradient is in lane order", false},  \
+	        {"wide", SLP_BOOL, offsetof(type, prefix wide), 1, "float32 for parameters of half images", false},     \
 	        {"crop", SLP_INT, offsetof(type, prefix crop), 2, "rows and columns of y left out at its end", false},  \
 	{                                                                                                               \
 		"pool", SLP_INT, offsetof(type, prefix pool), 1,                                                        \
@@ -58,10 +57,12 @@ static enum sl_status check_attrs(const struct slp_infer *c, const struct slp_co
 	return o->groups < 1 ? slp_reject(c, SL_EINVAL, "groups must be positive") : SL_OK;
 }
 
-static enum sl_status check_inputs(const struct slp_infer *c, int floats)
+/* The first `images` of them are images, the others parameters. */
+static enum sl_status check_inputs(const struct slp_infer *c, const struct slp_conv2d_attrs *a, int images, int floats)
 {
+	enum sl_dtype image = c->in[0].dtype, parameter = a->wide ? slp_promoted(image) : image;
 	for (int i = 0; i < floats; i++)
-		if (!slp_is_float(c->in[i].dtype) || c->in[i].dtype != c->in[0].dtype)
+		if (!slp_is_float(c->in[i].dtype) || c->in[i].dtype != (i < images ? image : parameter))
 			return slp_reject(c, SL_EDTYPE, "inputs must all be float32 or all float64");
 	for (int i = 0; i < 2; i++)
 		if (c->in[i].shape.ndim != 4)
@@ -110,7 +111,7 @@ static enum sl_status conv2d_infer(struct slp_infer *c)
 	slp_conv_defaults(&a->conv);
 	if (c->nin != 2 && c->nin != 3) return slp_reject(c, SL_EINVAL, "needs x, w and at most a bias");
 	enum sl_status s = check_attrs(c, a);
-	if (s == SL_OK) s = check_inputs(c, c->nin);
+	if (s == SL_OK) s = check_inputs(c, a, 1, c->nin);
 	if (s != SL_OK) return s;
 	sl_shape w = c->in[1].shape;
 	if (c->nin == 3 && (c->in[2].shape.ndim != 1 || c->in[2].shape.dim[0] != w.dim[0]))
@@ -168,7 +169,7 @@ static enum sl_status grad_data_infer(struct slp_infer *c)
 	struct slp_conv2d_grad *g = c->attrs;
 	slp_conv_defaults(&g->of.conv);
 	enum sl_status s = check_grad_attrs(c, g);
-	if (s == SL_OK) s = check_inputs(c, 2);
+	if (s == SL_OK) s = check_inputs(c, &g->of, 1, 2);
 	if (s != SL_OK) return s;
 	sl_shape dy = c->in[0].shape, w = c->in[1].shape;
 	c->out[0].dtype = c->in[0].dtype;
@@ -181,10 +182,10 @@ static enum sl_status grad_weights_infer(struct slp_infer *c)
 	struct slp_conv2d_grad *g = c->attrs;
 	slp_conv_defaults(&g->of.conv);
 	enum sl_status s = check_grad_attrs(c, g);
-	if (s == SL_OK) s = check_inputs(c, 2);
+	if (s == SL_OK) s = check_inputs(c, &g->of, 2, 2);
 	if (s != SL_OK) return s;
 	sl_shape x = c->in[0].shape, dy = c->in[1].shape;
-	c->out[0].dtype = c->out[1].dtype = c->in[0].dtype;
+	c->out[0].dtype = c->out[1].dtype = g->of.wide ? slp_promoted(c->in[0].dtype) : c->in[0].dtype;
 	c->out[0].shape = SL_SHAPE(dy.dim[1], x.dim[1] / g->of.conv.groups, g->size[0], g->size[1]);
 	c->out[1].shape = SL_SHAPE(g->bias ? dy.dim[1] : 0);
 	return check_forward(c, x, c->out[0].shape, dy);
@@ -251,7 +252,7 @@ static enum sl_status check_plain(const struct slp_grad *g)
 {
 	const struct slp_conv2d_attrs *a = g->attrs;
 	bool lanes = a->x_lanes || a->y_lanes, cropped = a->crop[0] || a->crop[1];
-	if (!lanes && !cropped && a->activation == SL_IDENTITY && !a->pool) return SL_OK;
+	if (!lanes && !cropped && a->activation == SL_IDENTITY && !a->pool && !a->wide) return SL_OK;
 	slp_call_fail(g->at, g->op->name, SL_EUNSUPPORTED, "a convolution made by a graph pass has no gradient");
 	return SL_EUNSUPPORTED;
 }
@@ -339,6 +340,7 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	                  (sl_tensor *const[]){x, w, b});
 }
 
+#define HALF_ROW SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, slp_conv2d_bf16, slp_conv_onednn_half)
 #define OPERANDS (SLP_IN(0) | SLP_IN(1))
 #define CONVOLUTION(op_name, rule, work, kept, gradient, attributes, attr_names, inputs, count, results, text, ...)    \
 	const struct sl_op slp_op_##op_name = {                                                                        \
@@ -353,7 +355,7 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	        .saves = kept,                                                                                         \
 	        .rows = SLP_ROWS(SLP_ROW(SLP_F32, slp_conv2d_cpu, slp_cuda_##op_name),                                 \
 	                         SLP_ROW(SLP_F64, slp_##op_name##_ref, slp_cuda_##op_name),                            \
-	                         SLP_BF16_ROW(slp_conv2d_bf16)),                                                       \
+	                         HALF_ROW),                                                       \
 	        .infer = rule,                                                                                         \
 	        .flops = work,                                                                                         \
 	        .grad = gradient,                                                                                      \

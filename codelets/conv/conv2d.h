@@ -13,6 +13,7 @@ struct slp_conv2d_attrs {
 	int crop[2];    /* rows and columns at the end of y that nobody wants: y has that many fewer */
 	int activation; /* enum sl_activation, of the sum; forward only */
 	int pool;       /* enum slp_conv_pool; not of conv2d */
+	bool wide;      /* parameters or their gradients are float32, images in a half type */
 };
 
 /* Attributes of the gradient operations: what their inputs do not tell.  x_lanes is about x or its gradient, y_lanes
@@ -128,7 +129,7 @@ struct slp_conv_args {
 	int activation;
 	const struct slp_conv2d_blocked_attrs *blocked; /* images in blocks; conv2d_onednn.c alone takes them */
 	bool sum;                                       /* y is added to what is there; in blocks only */
-	bool half; /* bfloat16, but gradients of parameters; conv2d_onednn.c alone takes it */
+	bool half, wide; /* bfloat16, w and b float32 if wide or gradients; conv2d_onednn.c alone takes it */
 };
 
 /* The operands of a call, and whether there is nothing to compute. */
@@ -143,6 +144,9 @@ enum sl_status slp_conv2d_bf16(const struct slp_kernel *k); /* conv2d_bf16.c */
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a);  /* conv2d_batch.c */
 enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a); /* conv2d_onednn.c */
 enum sl_status slp_conv_gemm(const struct slp_kernel *k, const struct slp_conv_args *a);   /* conv2d_gemm.c */
+
+/* Whether that takes bfloat16: it reorders and converts in one go, and computes in float32 where it must. */
+bool slp_conv_onednn_half(void);
 
 /* Bytes of the weights of a convolution in blocks as its kernel wants them; 0: there is no fast one.  Packs them. */
 size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int threads);

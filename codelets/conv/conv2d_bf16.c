@@ -1,5 +1,5 @@
-/* Convolution in bfloat16 on CPUs that have instructions for it: by oneDNN, which adds in float32; what it does not
- * take is computed in float32. */
+/* Convolution in bfloat16 on CPUs with AVX-512: by oneDNN, which adds in float32, and computes in it where the processor
+ * has no instructions for bfloat16; what oneDNN does not take is turned into float32. */
 #include "common/activation.h"
 #include "common/bf16.h"
 #include "common/convert.h"
@@ -82,20 +82,23 @@ static struct slp_conv_args part_of(const struct slp_conv_args *a, int64_t first
 static enum sl_status weights(const struct slp_kernel *k, const struct slp_conv_args *a, int64_t most)
 {
 	const struct slp_conv *c = &a->c;
-	int64_t w = c->oc * (c->ic / c->groups) * c->kh * c->kw, n = w + (a->b ? c->oc : 0);
-	float *sums = slp_workspace(SLP_WORK_PART, 2 * sizeof *sums * (size_t)(n + 32)), *more = sums;
-	enum sl_status s = sums ? SL_OK : slp_kernel_fail(k, SL_ENOMEM, "no memory for sums in float32");
+	int64_t w = (c->oc * (c->ic / c->groups) * c->kh * c->kw + 15) / 16 * 16, n = w + c->oc;
+	bool wide = k->out[0].type.dtype == SL_FLOAT32, whole = c->n <= most;
+	float *work = wide && whole ? NULL : slp_workspace(SLP_WORK_PART, 2 * sizeof *work * (size_t)(n + 16));
+	if (!work && !(wide && whole)) return slp_kernel_fail(k, SL_ENOMEM, "no memory for sums in float32");
+	float *sums = wide ? a->w : work, *biases = wide ? a->b : work + w, *more = work ? work + (n + 15) / 16 * 16 : NULL;
+	enum sl_status s = SL_OK;
 	for (int64_t i = 0; i < c->n && s == SL_OK; i += most) {
 		struct slp_conv_args part = part_of(a, i, c->n - i < most ? c->n - i : most);
-		part.w = more;
-		part.b = a->b ? more + w : NULL;
+		part.w = i ? more : sums;
+		part.b = !a->b ? NULL : i ? more + w : biases;
 		s = slp_conv_onednn(k, &part);
-		for (int64_t j = 0; i && j < n; j++) sums[j] += more[j];
-		more = sums + (n + 31) / 32 * 32;
+		for (int64_t j = 0; i && j < slp_size(&k->out[0]); j++) sums[j] += more[j];
+		for (int64_t j = 0; i && a->b && j < c->oc; j++) biases[j] += more[w + j];
 	}
-	if (s != SL_OK) return s;
-	slp_cpu_convert(k, &(struct slp_view){sums, {SL_FLOAT32, {1, {w}}}}, &k->out[0]);
-	if (a->b) slp_cpu_convert(k, &(struct slp_view){sums + w, {SL_FLOAT32, {1, {c->oc}}}}, &k->out[1]);
+	if (s != SL_OK || wide) return s;
+	slp_cpu_convert(k, &(struct slp_view){sums, {SL_FLOAT32, k->out[0].type.shape}}, &k->out[0]);
+	if (a->b) slp_cpu_convert(k, &(struct slp_view){biases, {SL_FLOAT32, k->out[1].type.shape}}, &k->out[1]);
 	return SL_OK;
 }
 
@@ -116,6 +119,7 @@ enum sl_status slp_conv2d_bf16(const struct slp_kernel *k)
 	struct slp_conv_args a = slp_conv_args_of(k);
 	if (slp_conv_is_empty(&a.c)) return k->op->ref(k);
 	a.half = true;
+	a.wide = slp_conv_attrs(k)->wide;
 	int64_t most = slp_conv_images_at_once(&a.c);
 	bool plain = !a.x_lanes && !a.y_lanes && !a.cropped && !a.pool;
 	enum sl_status s = !plain                       ? SL_EUNSUPPORTED

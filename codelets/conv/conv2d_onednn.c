@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bf16.h"
 #include "common/onednn.h"
 #include "common/workspace.h"
 #include "common/blocks.h"
@@ -20,7 +21,8 @@ enum operand { X, W, B, Y, OPERANDS };
 
 struct key {
 	struct slp_conv c;
-	int pass, bias, threads, half;
+	int pass, bias, threads, half, wide;
+	int inner;                            /* of half types: computed in bfloat16, too */
 	int block, x_plain, packed, winograd; /* images in blocks, conv2d_blocked.h; block 0: in the plain order */
 	struct slp_dnn_after after;
 };
@@ -110,7 +112,7 @@ static bool winograd_pays(const struct slp_conv *c)
 /* With a single channel, the way through matrix products in the plain layout beats blocks of 16 channels, forwards. */
 static bool stays_plain(const struct key *key)
 {
-	return key->c.ic == key->c.groups && key->pass != SLP_CONV_WEIGHTS && !key->half;
+	return key->c.ic == key->c.groups && key->pass != SLP_CONV_WEIGHTS && !key->inner;
 }
 
 /* The order of x and y, given that they may be as the caller has them, or as oneDNN likes. */
@@ -120,11 +122,12 @@ static dnnl_format_tag_t image_tag(const struct key *key, bool plain, bool is_x)
 	return plain || key->block ? dnnl_nchw : dnnl_format_tag_any;
 }
 
-/* Of an operand: gradients of parameters are never rounded here. */
-static dnnl_data_type_t type_of(const struct key *key, enum operand o)
+/* Of an operand, as the caller has it or as it is computed with: gradients of parameters are never rounded here. */
+static dnnl_data_type_t type_of(const struct key *key, enum operand o, bool outside)
 {
 	bool sums = key->pass == SLP_CONV_WEIGHTS && (o == W || o == B);
-	return key->half && !sums ? dnnl_bf16 : dnnl_f32;
+	bool wide = key->wide && (o == B || (o == W && outside));
+	return key->half && (outside || key->inner) && !sums && !wide ? dnnl_bf16 : dnnl_f32;
 }
 
 /* The three or four tensors, in the caller's layout or in whichever oneDNN likes. */
@@ -137,10 +140,11 @@ static bool describe_tensors(const struct key *key, bool plain, bool plain_w, st
 	dnnl_dims_t wg = {c->groups, c->oc / c->groups, c->ic / c->groups, c->kh, c->kw};
 	dnnl_format_tag_t any = dnnl_format_tag_any, oihw = grouped ? dnnl_goihw : dnnl_oihw;
 	d->bias = key->bias;
-	return slp_dnn_md_make(&d->x, 4, x, type_of(key, X), image_tag(key, plain, true)) &&
-	       slp_dnn_md_make(&d->w, grouped ? 5 : 4, grouped ? wg : w, type_of(key, W), plain_w ? oihw : any) &&
-	       slp_dnn_md_make(&d->b, 1, b, type_of(key, B), dnnl_x) &&
-	       slp_dnn_md_make(&d->y, 4, y, type_of(key, Y), image_tag(key, plain, false));
+	return slp_dnn_md_make(&d->x, 4, x, type_of(key, X, plain_w), image_tag(key, plain, true)) &&
+	       slp_dnn_md_make(&d->w, grouped ? 5 : 4, grouped ? wg : w, type_of(key, W, plain_w),
+	                       plain_w ? oihw : any) &&
+	       slp_dnn_md_make(&d->b, 1, b, type_of(key, B, plain_w), dnnl_x) &&
+	       slp_dnn_md_make(&d->y, 4, y, type_of(key, Y, plain_w), image_tag(key, plain, false));
 }
 
 static void free_tensors(struct slp_dnn_conv *d)
@@ -181,7 +185,7 @@ static bool describe(const struct key *key, dnnl_primitive_desc_t *pd)
 {
 	if (key->block)
 		return describe_by(key, key->winograd ? dnnl_convolution_winograd : dnnl_convolution_direct, pd);
-	if (!key->half && winograd_pays(&key->c) && describe_by(key, dnnl_convolution_winograd, pd)) return true;
+	if (!key->inner && winograd_pays(&key->c) && describe_by(key, dnnl_convolution_winograd, pd)) return true;
 	return describe_by(key, dnnl_convolution_direct, pd);
 }
 
@@ -340,6 +344,8 @@ static void make_key(struct key *key, const struct slp_conv_args *a, int threads
 	key->bias = a->b != NULL;
 	key->threads = threads;
 	key->half = a->half;
+	key->wide = a->wide;
+	key->inner = a->half && slp_bf16_there();
 	const struct slp_conv2d_blocked_attrs *o = a->blocked;
 	if (!o) return;
 	key->block = o->block;
@@ -367,6 +373,16 @@ enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv
 		return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder tensors in");
 	dnnl_status_t s = run(cache, m);
 	return s == dnnl_success ? SL_OK : slp_kernel_fail(k, SL_EKERNEL, "oneDNN: status %d", (int)s);
+}
+
+bool slp_conv_onednn_half(void)
+{
+#ifdef __x86_64__
+	unsigned isa = dnnl_get_effective_cpu_isa();
+	return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+#else
+	return false;
+#endif
 }
 
 /* ---- blocks of channels: packed weights
@@ -424,6 +440,11 @@ enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv
 	(void)k;
 	(void)a;
 	return SL_EUNSUPPORTED;
+}
+
+bool slp_conv_onednn_half(void)
+{
+	return false;
 }
 
 int slp_block_size(void)

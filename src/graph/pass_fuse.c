@@ -1,5 +1,5 @@
 /* fuse: layers take their activations, gradients the activations that they go back through; the rest in
- * pass_fuse_linear.c and pass_fuse_pool.c.
+ * pass_fuse_linear.c, pass_fuse_pool.c and pass_fuse_half.c.
  *
  * A layer takes an activation whose argument nobody else needs: relu, sigmoid and tanh go back by their results, so
  * that holds in training, too. */
@@ -111,5 +111,6 @@ enum sl_status slp_pass_fuse(sl_graph *g)
 	if (s == SL_OK) s = fuse_slopes(g);
 	if (s == SL_OK) s = slp_fuse_pool(g);
 	if (s == SL_OK) s = slp_fuse_linear(g);
+	if (s == SL_OK) s = slp_fuse_half(g);
 	return s;
 }

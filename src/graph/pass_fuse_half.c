@@ -1,0 +1,90 @@
+/* fuse, convolutions under autocast: parameters that were cast to a half type are taken in float32, for they are reordered
+ * anyway; their gradients are added in float32, and given so where nobody wants anything else. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/pass.h"
+#include "op_inner.h"
+
+static bool is_widening(const sl_graph *g, const struct slp_user *u)
+{
+	const struct slp_gnode *n = u->node < 0 ? NULL : &g->nodes[u->node];
+	return n && slp_node_is(n, &slp_op_cast) && n->types[0].dtype == SL_FLOAT32;
+}
+
+/* All users of both its results turn them into float32. */
+static bool is_widened(const sl_graph *g, const struct slp_users *users, int node)
+{
+	int first = users->start[node * SLP_MAX_OUTPUTS], end = users->start[node * SLP_MAX_OUTPUTS + 2];
+	for (int i = first; i < end; i++)
+		if (!is_widening(g, &users->list[i])) return false;
+	return end > first;
+}
+
+static enum sl_status widen(sl_graph *g, const struct slp_users *users)
+{
+	enum sl_status s = SL_OK;
+	for (int i = 0; i < g->count && s == SL_OK; i++) {
+		struct slp_gnode *n = &g->nodes[i];
+		if (!slp_node_is(n, &slp_op_conv2d_grad_weights) || !slp_is_half(n->types[0].dtype)) continue;
+		if (!is_widened(g, users, i)) continue;
+		slp_node_set_int(n, "wide", true);
+		s = slp_node_infer(g, i);
+	}
+	return s;
+}
+
+/* A cast to the type that its argument has by now. */
+static void skip_casts(struct slp_walk *w)
+{
+	for (int i = 0; i < w->g->count; i++) {
+		struct slp_value cast = {i, 0};
+		slp_walk_node(w, i);
+		const struct slp_gnode *n = &w->g->nodes[i];
+		if (!slp_node_is(n, &slp_op_cast) || !slp_value_op(w->g, n->in[0], &slp_op_conv2d_grad_weights))
+			continue;
+		if (!slp_type_equal(&n->types[0], slp_value_type(w->g, n->in[0]))) continue;
+		if (slp_walk_may_replace(w, cast, n->in[0])) slp_walk_replace(w, cast, n->in[0]);
+	}
+}
+
+/* The float32 value that was cast to a half type for an argument, if it is still the same there. */
+static bool parameter_of(const sl_graph *g, const struct slp_users *users, int node, int arg, struct slp_value *v)
+{
+	struct slp_value half = g->nodes[node].in[arg];
+	const struct slp_gnode *cast = slp_value_op(g, half, &slp_op_cast);
+	if (!cast || slp_value_type(g, cast->in[0])->dtype != SL_FLOAT32) return false;
+	*v = cast->in[0];
+	return slp_is_half(cast->types[0].dtype) && slp_users_stays(users, g, *v, half.node, node);
+}
+
+static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users)
+{
+	enum sl_status s = SL_OK;
+	for (int i = 0; i < g->count && s == SL_OK; i++) {
+		struct slp_gnode *n = &g->nodes[i];
+		struct slp_value v[3];
+		bool conv = slp_node_is(n, &slp_op_conv2d) || slp_node_is(n, &slp_op_conv2d_grad_data);
+		for (int j = 1; j < n->nin && j < 3 && conv; j++) conv = parameter_of(g, users, i, j, &v[j]);
+		if (!conv || !slp_is_half(n->types[0].dtype) || slp_node_number(n, "pool")) continue;
+		for (int j = 1; j < n->nin; j++) n->in[j] = v[j];
+		slp_node_set_int(n, "wide", true);
+		s = slp_node_infer(g, i);
+	}
+	return s;
+}
+
+enum sl_status slp_fuse_half(sl_graph *g)
+{
+	struct slp_users users;
+	struct slp_walk w;
+	if (!slp_users_find(&users, g)) return slp_pass_no_memory("fuse");
+	enum sl_status s = widen(g, &users);
+	if (s == SL_OK) s = take_parameters(g, &users);
+	slp_users_free(&users);
+	if (s != SL_OK) return s;
+	if (!slp_walk_begin(&w, g)) return SL_ENOMEM;
+	skip_casts(&w);
+	slp_walk_end(&w);
+	return slp_pass_dead(g);
+}

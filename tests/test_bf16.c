@@ -1,0 +1,116 @@
+/* Kernels for bfloat16 at sizes where libraries are fast, and in parts: against float32 on the same numbers. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "../codelets/conv/conv2d.h"
+#include "check.h"
+
+static float *values(sl_tensor *t)
+{
+	float *to = malloc(sl_tensor_bytes(t) * 2);
+	CHECK_OK(sl_read(sl_cast(t, SL_FLOAT32), to, (size_t)sl_shape_size(sl_tensor_shape(t)) * sizeof *to));
+	return to;
+}
+
+/* Within a step of the type of the array's root mean square. */
+static void compare(const char *what, sl_tensor *half, sl_tensor *single)
+{
+	int64_t n = sl_shape_size(sl_tensor_shape(single)), wrong = 0;
+	CHECK(sl_tensor_dtype(half) == SL_BFLOAT16 && sl_shape_equal(sl_tensor_shape(half), sl_tensor_shape(single)));
+	float *a = values(half), *b = values(single);
+	double squares = 0;
+	for (int64_t i = 0; i < n; i++) squares += (double)b[i] * (double)b[i];
+	double rms = sqrt(squares / (double)n);
+	for (int64_t i = 0; i < n; i++)
+		wrong += !(fabs((double)a[i] - (double)b[i]) <= 0x1p-8 * (fabs((double)b[i]) + 0.25 * rms));
+	CHECK_SAYING(wrong == 0, "%s: %lld of %lld", what, (long long)wrong, (long long)n);
+	free(a);
+	free(b);
+}
+
+enum { INPUTS = 3 };
+
+/* The result and the gradients by all inputs, which are rounded to bfloat16 in both. */
+static void run(enum sl_dtype dtype, sl_tensor *const *in, sl_tensor *(*fn)(sl_tensor *const *), sl_tensor **out)
+{
+	sl_tensor *x[INPUTS], *y = NULL;
+	for (int i = 0; i < INPUTS; i++) {
+		x[i] = sl_cast(sl_cast(in[i], SL_BFLOAT16), dtype);
+		CHECK_OK(sl_attach_grad(x[i]));
+	}
+	SL_RECORD
+		y = fn(x);
+	sl_seed(7);
+	sl_tensor *dy = sl_cast(sl_cast(sl_normal(sl_tensor_shape(y), 0, 1), SL_BFLOAT16), dtype);
+	CHECK_OK(sl_backward_heads(&y, 1, .head_grads = &dy));
+	out[0] = y;
+	for (int i = 0; i < INPUTS; i++) out[1 + i] = sl_grad(x[i]);
+}
+
+static void check(sl_tensor *const *in, sl_tensor *(*fn)(sl_tensor *const *))
+{
+	static const char *const names[] = {"y", "dx", "dw", "db"};
+	sl_tensor *half[1 + INPUTS], *single[1 + INPUTS];
+	run(SL_BFLOAT16, in, fn, half);
+	run(SL_FLOAT32, in, fn, single);
+	for (int i = 0; i < 1 + INPUTS; i++) compare(names[i], half[i], single[i]);
+}
+
+static sl_tensor *conv(sl_tensor *const *in)
+{
+	return sl_conv2d(in[0], in[1], in[2], .pad = {1, 1});
+}
+
+static sl_tensor *strided(sl_tensor *const *in)
+{
+	return sl_conv2d(in[0], in[1], in[2], .stride = {2});
+}
+
+static sl_tensor *layer(sl_tensor *const *in)
+{
+	return sl_linear(in[0], in[1], in[2]);
+}
+
+static void test_conv(void)
+{
+	SL_SCOPE {
+		sl_tensor *in[] = {sl_normal(SL_SHAPE(8, 64, 14, 14), 0, 1), sl_normal(SL_SHAPE(64, 64, 3, 3), 0, 1),
+		                   sl_normal(SL_SHAPE(64), 0, 1)};
+		check(in, conv);
+		check(in, strided);
+	}
+}
+
+/* Images are reordered a part at a time, and gradients of weights added. */
+static void test_parts(void)
+{
+	size_t most = slp_conv_most_work;
+	slp_conv_most_work = 1 << 18;
+	SL_SCOPE {
+		sl_tensor *in[] = {sl_normal(SL_SHAPE(50, 20, 9, 9), 0, 1), sl_normal(SL_SHAPE(24, 20, 3, 3), 0, 1),
+		                   sl_normal(SL_SHAPE(24), 0, 1)};
+		check(in, conv);
+		CHECK_OK(sl_wait_all());
+	}
+	slp_conv_most_work = most;
+}
+
+static void test_linear(void)
+{
+	SL_SCOPE {
+		sl_tensor *in[] = {sl_normal(SL_SHAPE(130, 700), 0, 1), sl_normal(SL_SHAPE(700, 600), 0, 1),
+		                   sl_normal(SL_SHAPE(600), 0, 1)};
+		check(in, layer);
+	}
+}
+
+static const struct slp_test tests[] = {
+        {"convolutions", test_conv}, {"in parts", test_parts}, {"dense layers", test_linear}, {0}};
+
+int main(int argc, char **argv)
+{
+	return slp_test_main(
+	        argc, argv,
+	        (const struct slp_suite[]){
+	                {.name = "bfloat16", .tests = tests, .start = slp_start_engine, .stop = slp_stop_engine}, {0}});
+}
