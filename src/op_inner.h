@@ -64,10 +64,13 @@ extern const struct slp_activation_ops slp_activations[SL_ACTIVATIONS];
  * (n / 16, channels, height, width, 2), declared as n / 8 images of uint8. */
 enum slp_conv_pool { SLP_CONV_POOL_NONE, SLP_CONV_POOL_MAX, SLP_CONV_POOL_AVG };
 
-enum { SLP_ORDER_LANES = 16 }; /* images of a group, in lane order (codelets/common/lane_order.h) */
+/* Images of a group in lane order, channels of one in blocks (codelets/common/lane_order.h). */
+enum { SLP_ORDER_LANES = 16, SLP_ORDER_BLOCK = 16 };
 
 /* Whether this call of a convolution or of one of its gradients is best computed in lane order. */
 bool slp_conv_likes_lanes(const struct slp_infer *call);
+/* Whether convolutions in bfloat16 take images in blocks of channels here. */
+bool slp_conv_takes_blocks(void);
 /* Whether the processor has what convolutions in lane order need. */
 bool slp_conv_has_lanes(void);
 

@@ -24,6 +24,7 @@
 #define BACK(which, what, how, inputs, ...) {.op = "conv2d_grad_" #which, .label = what, .attrs = how, .nin = 3, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
 #define BITS(...) {SL_UINT8, DIMS(__VA_ARGS__), 0, 256, {0}, 0}
 #define OWN .own_types = true, .no_grad = true
+#define BLOCKED(x, y, ...) ADDED(.wide = true, .x_blocks = x, .y_blocks = y, .conv = {__VA_ARGS__})
 #define WIDE(...) ADDED(.wide = true, .conv = {__VA_ARGS__})
 #define FUSED .no_grad = true
 #define PLAIN OPTS(.groups = 0)
@@ -175,6 +176,15 @@ const struct slp_case slp_cases_conv2d[] = {
 	CONV("float32 parameters, tanh", ADDED(.wide = true, .activation = SL_TANH), 3, (HALF(2, 16, 6, 5), REAL(16, 16, 3, 3), REAL(16)), OWN),
 	CONV("float32 parameters, cropped", ADDED(.wide = true, .crop = {1, 0}), 3, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
 	CONV("float32 parameters, lane order", LANES(true, true, .wide = true), 3, (HALF(16, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
+	CONV("blocks of channels", BLOCKED(true, true, .pad = {1, 1}), 3, (HALF(2, 16, 5, 4), REAL(32, 16, 3, 3), REAL(32)), OWN),
+	CONV("blocks of y, strides", BLOCKED(false, true, .stride = {2}), 3, (HALF(3, 1, 7, 6), REAL(16, 1, 3, 3), REAL(16)), OWN),
+	CONV("blocks of x, groups", BLOCKED(true, false, .groups = 2), 2, (HALF(2, 32, 5, 4), REAL(6, 16, 1, 1)), OWN),
+	CONV("blocks of 15", BLOCKED(true, false, .pad = {1, 1}), 2, (HALF(2, 15, 5, 4), REAL(16, 15, 3, 3)), REJECT(SL_EINVAL), .own_types = true),
+	CONV("blocks of float32", BLOCKED(true, false, .pad = {1, 1}), 2, (REAL(2, 16, 5, 4), REAL(16, 16, 3, 3)), REJECT(SL_EINVAL), .own_types = true),
+	DATA("blocks", MORE(5, 4, false, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}}), HALF(2, 32, 5, 4), REAL(32, 16, 3, 3), OWN),
+	DATA("blocks of x", MORE(5, 4, false, .wide = true, .x_blocks = true), HALF(2, 3, 3, 2), REAL(3, 16, 3, 3), OWN),
+	WEIGHTS("blocks", MORE(3, 3, true, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}}), HALF(2, 16, 5, 4), HALF(2, 32, 5, 4), OWN),
+	WEIGHTS("blocks of dy", MORE(3, 3, false, .wide = true, .y_blocks = true), HALF(2, 3, 5, 4), HALF(2, 16, 3, 2), OWN),
 	CONV("half parameters, said to be float32", WIDE(.pad = {1, 1}), 2, (HALF(2, 3, 6, 5), HALF(4, 3, 3, 3)), REJECT(SL_EDTYPE), .own_types = true),
 	CONV("float32 parameters, not said", PLAIN, 2, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3)), REJECT(SL_EDTYPE), .own_types = true),
 	DATA("float32 weights", MORE(6, 5, false, .wide = true, .conv = {.pad = {1, 1}}), HALF(2, 4, 6, 5), REAL(4, 3, 3, 3), OWN),

@@ -51,6 +51,9 @@
 	SHAPE(name, "more than stays in cache", a, true, INPUTS(24, 48, 24, 31, 33))
 
 /* What does not fit, with two inputs like x (2, 3, 4) for the gradient. */
+#define BLOCKS(c) {SL_BFLOAT16, DIMS(3, c, 5, 3), -1, 2, {0}, 0}
+#define VECTOR(c) RANDOM(DIMS(c), .5, 1.5)
+#define OWN .own_types = true, .no_grad = true
 #define THREE(dtype) ANY(dtype, 3)
 #define LIKE_X(dtype) ANY(dtype, 2, 3, 4)
 #define WRONG(name, what, status, ...) {CASE(name, what, NULL, __VA_ARGS__), REJECT(status)}
@@ -94,6 +97,10 @@ const struct slp_case slp_cases_norm[] = {
 	      RANDOM(DIMS(3), .5, 1), RANDOM(DIMS(3), -1, 1), RANDOM(DIMS(3), -1, 1), RANDOM(DIMS(3), .5, 2)),
 	 .no_grad = true, .tolerance = 1e-4},
 	SHAPES("batch_norm", EPS(1e-3, .75), false, INPUTS),
+	{CASE("batch_norm", "blocks of channels", (&(const struct slp_norm_attrs){.blocks = true, .activation = SL_RELU}), BLOCKS(32), VECTOR(32), VECTOR(32), VECTOR(32), VECTOR(32)), OWN},
+	{CASE("batch_norm_infer", "blocks of channels", (&(const struct slp_norm_attrs){.blocks = true}), BLOCKS(48), VECTOR(48), VECTOR(48), VECTOR(48), VECTOR(48)), OWN},
+	{CASE("batch_norm_grad", "blocks of channels", (&(const struct slp_norm_grad_attrs){.blocks = true}), BLOCKS(32), BLOCKS(32), VECTOR(32), VECTOR(32), VECTOR(32)), OWN},
+	{CASE("batch_norm", "blocks of 30", (&(const struct slp_norm_attrs){.blocks = true}), BLOCKS(30), VECTOR(30), VECTOR(30), VECTOR(30), VECTOR(30)), REJECT(SL_EINVAL), .own_types = true},
 	REJECTS("batch_norm", THREE),
 	{CASE("batch_norm", "no values", NULL, INPUTS(2, 0, 2, 4)), REJECT(SL_ESHAPE)},
 	{CASE("batch_norm", "negative eps", EPS(-1, 0), KNOWN), REJECT(SL_EINVAL)},

@@ -1,10 +1,12 @@
 /* Automatic mixed precision: which types calls compute in, gradients, hybridised blocks, whole networks in a half type.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
+#include "op_inner.h"
 
 #define IS(t, type) CHECK_SAYING(sl_tensor_dtype(t) == (type), "%s is %s", #t, sl_dtype_name(sl_tensor_dtype(t)))
 
@@ -167,6 +169,74 @@ static void test_training(void)
 		CHECK_SAYING(fabs(others[i] - full) < 0.1, "%d: %g, in float32 %g", i, others[i], full);
 }
 
+static sl_block *images(void)
+{
+	sl_block *body = sl_sequential(sl_conv2d_layer(32, .kernel = {3}, .pad = {1, 1}), sl_batch_norm_layer(),
+	                               sl_activation_layer(SL_RELU), sl_conv2d_layer(32, .kernel = {3}, .pad = {1, 1}),
+	                               sl_batch_norm_layer());
+	return sl_sequential(sl_conv2d_layer(32, .kernel = {3}), sl_batch_norm_layer(),
+	                     sl_residual(body, NULL, SL_RELU), sl_conv2d_layer(16, .kernel = {3}, .stride = {2, 2}),
+	                     sl_batch_norm_layer(), sl_global_avg_pool2d_layer(), sl_dense(10));
+}
+
+/* Whether the program keeps images in blocks of channels, all of them in bfloat16. */
+static bool is_in_blocks(const sl_graph *g)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&text, &size);
+	CHECK_OK(sl_graph_print(file, g));
+	fclose(file);
+	bool blocks = strstr(text, "x_blocks") && strstr(text, "y_blocks") && strstr(text, "wide");
+	free(text);
+	return blocks;
+}
+
+enum { STEPS = 3, BATCH = 8, CLASSES = 10 };
+
+/* The losses of some steps, call by call or as one program each. */
+static void train_images(bool whole, float losses[STEPS][BATCH])
+{
+	int32_t labels[BATCH] = {1, 7, 3, 9, 0, 2, 2, 5};
+	SL_SCOPE {
+		sl_seed(11);
+		sl_block *net = images();
+		CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
+		sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+		sl_tensor *x = sl_normal(SL_SHAPE(BATCH, 1, 12, 12), 0, 1), *loss = NULL;
+		sl_tensor *y = sl_from(labels, SL_SHAPE(BATCH), .dtype = SL_INT32);
+		sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
+		for (int i = 0; i < STEPS; i++) {
+			SL_AUTOCAST(SL_BFLOAT16)
+			{
+				if (!whole)
+					SL_RECORD
+						loss = sl_softmax_cross_entropy(sl_forward(net, x), y);
+				if (whole) loss = sl_step_run(step, x, y, NULL);
+			}
+			if (!whole) CHECK_OK(sl_backward(loss));
+			if (!whole) CHECK_OK(sl_trainer_step(trainer, BATCH));
+			read(loss, losses[i]);
+		}
+		if (whole && slp_conv_takes_blocks()) CHECK(is_in_blocks(sl_step_graph(step)));
+		sl_step_free(step);
+		sl_trainer_free(trainer);
+		sl_block_free(net);
+	}
+}
+
+/* A whole step keeps images in another order, and rounds less. */
+static void test_images(void)
+{
+	float eager[STEPS][BATCH], whole[STEPS][BATCH];
+	train_images(false, eager);
+	train_images(true, whole);
+	for (int i = 0; i < STEPS * BATCH; i++) {
+		float e = eager[i / BATCH][i % BATCH], w = whole[i / BATCH][i % BATCH];
+		CHECK_SAYING(fabsf(e - w) <= 0.03f * (1 + fabsf(e)), "%d: %g and %g", i, (double)e, (double)w);
+	}
+}
+
 /* More elements than are in float32 at a time, with a rest: what float32 gives, rounded. */
 static void test_pieces(void)
 {
@@ -189,13 +259,10 @@ static void test_pieces(void)
 	free(expected);
 }
 
-static const struct slp_test tests[] = {{"policies", test_policies},
-                                        {"values", test_values},
-                                        {"gradients", test_gradients},
-                                        {"hybridised", test_hybrid},
-                                        {"training", test_training},
-                                        {"by pieces", test_pieces},
-                                        {0}};
+static const struct slp_test tests[] = {{"policies", test_policies},   {"values", test_values},
+                                        {"gradients", test_gradients}, {"hybridised", test_hybrid},
+                                        {"training", test_training},   {"by pieces", test_pieces},
+                                        {"images", test_images},       {0}};
 
 int main(int argc, char **argv)
 {

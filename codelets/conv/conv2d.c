@@ -12,6 +12,8 @@
 	        {"groups", SLP_INT, offsetof(type, prefix conv.groups), 1, "independent groups of channels", false},    \
 	        {"x_lanes", SLP_BOOL, offsetof(type, prefix x_lanes), 1, "x or its gradient is in lane order", false},  \
 	        {"y_lanes", SLP_BOOL, offsetof(type, prefix y_lanes), 1, "y or its gradient is in lane order", false},  \
+	        {"x_blocks", SLP_BOOL, offsetof(type, prefix x_blocks), 1, "the same, in blocks of 16 channels", false}, \
+	        {"y_blocks", SLP_BOOL, offsetof(type, prefix y_blocks), 1, "the same, in blocks of 16 channels", false}, \
 	        {"wide", SLP_BOOL, offsetof(type, prefix wide), 1, "float32 for parameters of half images", false},     \
 	        {"crop", SLP_INT, offsetof(type, prefix crop), 2, "rows and columns of y left out at its end", false},  \
 	{                                                                                                               \
@@ -78,6 +80,15 @@ static enum sl_status check_lanes(const struct slp_infer *c, const struct slp_co
 	return SL_OK;
 }
 
+static enum sl_status check_blocks(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x, sl_shape y)
+{
+	bool other = a->x_lanes || a->y_lanes || a->crop[0] || a->crop[1] || a->pool || !slp_is_half(c->in[0].dtype);
+	if (!a->x_blocks && !a->y_blocks) return SL_OK;
+	if (other || (a->x_blocks && x.dim[1] % SLP_ORDER_BLOCK) || (a->y_blocks && y.dim[1] % SLP_ORDER_BLOCK))
+		return slp_reject(c, SL_EINVAL, "blocks are of %d channels of whole images in a half type", SLP_ORDER_BLOCK);
+	return SL_OK;
+}
+
 /* The shape of y from those of x and w, or a complaint. */
 static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x, sl_shape w,
                                     sl_shape *y)
@@ -102,7 +113,8 @@ static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_
 			return slp_reject(c, SL_ESHAPE, "what is pooled must be cropped to an even size");
 		if (a->pool) y->dim[2 + i] /= 2;
 	}
-	return check_lanes(c, a, x);
+	enum sl_status s = check_blocks(c, a, x, *y);
+	return s == SL_OK ? check_lanes(c, a, x) : s;
 }
 
 static enum sl_status conv2d_infer(struct slp_infer *c)
@@ -252,7 +264,8 @@ static enum sl_status check_plain(const struct slp_grad *g)
 {
 	const struct slp_conv2d_attrs *a = g->attrs;
 	bool lanes = a->x_lanes || a->y_lanes, cropped = a->crop[0] || a->crop[1];
-	if (!lanes && !cropped && a->activation == SL_IDENTITY && !a->pool && !a->wide) return SL_OK;
+	if (!lanes && !cropped && a->activation == SL_IDENTITY && !a->pool && !a->wide && !a->x_blocks && !a->y_blocks)
+		return SL_OK;
 	slp_call_fail(g->at, g->op->name, SL_EUNSUPPORTED, "a convolution made by a graph pass has no gradient");
 	return SL_EUNSUPPORTED;
 }

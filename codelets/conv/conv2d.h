@@ -10,6 +10,7 @@
 struct slp_conv2d_attrs {
 	struct sl_conv2d_opts conv;
 	bool x_lanes, y_lanes;
+	bool x_blocks, y_blocks; /* in blocks of 16 channels (lane_order.h), of half types */
 	int crop[2];    /* rows and columns at the end of y that nobody wants: y has that many fewer */
 	int activation; /* enum sl_activation, of the sum; forward only */
 	int pool;       /* enum slp_conv_pool; not of conv2d */
@@ -129,6 +130,7 @@ struct slp_conv_args {
 	int activation;
 	const struct slp_conv2d_blocked_attrs *blocked; /* images in blocks; conv2d_onednn.c alone takes them */
 	bool sum;                                       /* y is added to what is there; in blocks only */
+	bool x_blocks, y_blocks;
 	bool half, wide; /* bfloat16, w and b float32 if wide or gradients; conv2d_onednn.c alone takes it */
 };
 

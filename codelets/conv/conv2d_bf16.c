@@ -1,5 +1,5 @@
-/* Convolution in bfloat16 on CPUs with AVX-512: by oneDNN, which adds in float32, and computes in it where the processor
- * has no instructions for bfloat16; what oneDNN does not take is turned into float32. */
+/* Convolution in bfloat16 on CPUs with AVX-512: by oneDNN, which adds in float32, and computes in it where the
+ * processor has no instructions for bfloat16; what oneDNN does not take is turned into float32. */
 #include "common/activation.h"
 #include "common/bf16.h"
 #include "common/convert.h"
@@ -86,7 +86,8 @@ static enum sl_status weights(const struct slp_kernel *k, const struct slp_conv_
 	bool wide = k->out[0].type.dtype == SL_FLOAT32, whole = c->n <= most;
 	float *work = wide && whole ? NULL : slp_workspace(SLP_WORK_PART, 2 * sizeof *work * (size_t)(n + 16));
 	if (!work && !(wide && whole)) return slp_kernel_fail(k, SL_ENOMEM, "no memory for sums in float32");
-	float *sums = wide ? a->w : work, *biases = wide ? a->b : work + w, *more = work ? work + (n + 15) / 16 * 16 : NULL;
+	float *sums = wide ? a->w : work, *biases = wide ? a->b : work + w,
+	      *more = work ? work + (n + 15) / 16 * 16 : NULL;
 	enum sl_status s = SL_OK;
 	for (int64_t i = 0; i < c->n && s == SL_OK; i += most) {
 		struct slp_conv_args part = part_of(a, i, c->n - i < most ? c->n - i : most);
@@ -114,16 +115,24 @@ static enum sl_status images(const struct slp_kernel *k, const struct slp_conv_a
 	return s;
 }
 
+bool slp_conv_takes_blocks(void)
+{
+	return slp_conv_onednn_half();
+}
+
 enum sl_status slp_conv2d_bf16(const struct slp_kernel *k)
 {
 	struct slp_conv_args a = slp_conv_args_of(k);
 	if (slp_conv_is_empty(&a.c)) return k->op->ref(k);
 	a.half = true;
 	a.wide = slp_conv_attrs(k)->wide;
+	a.x_blocks = slp_conv_attrs(k)->x_blocks;
+	a.y_blocks = slp_conv_attrs(k)->y_blocks;
 	int64_t most = slp_conv_images_at_once(&a.c);
 	bool plain = !a.x_lanes && !a.y_lanes && !a.cropped && !a.pool;
 	enum sl_status s = !plain                       ? SL_EUNSUPPORTED
 	                   : a.pass == SLP_CONV_WEIGHTS ? weights(k, &a, most)
 	                                                : images(k, &a, most);
-	return s == SL_EUNSUPPORTED ? in_float32(k) : s;
+	if (s != SL_EUNSUPPORTED) return s;
+	return a.x_blocks || a.y_blocks ? k->op->ref(k) : in_float32(k);
 }

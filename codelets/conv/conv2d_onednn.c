@@ -21,7 +21,7 @@ enum operand { X, W, B, Y, OPERANDS };
 
 struct key {
 	struct slp_conv c;
-	int pass, bias, threads, half, wide;
+	int pass, bias, threads, half, wide, x_blocks, y_blocks;
 	int inner;                            /* of half types: computed in bfloat16, too */
 	int block, x_plain, packed, winograd; /* images in blocks, conv2d_blocked.h; block 0: in the plain order */
 	struct slp_dnn_after after;
@@ -116,8 +116,9 @@ static bool stays_plain(const struct key *key)
 }
 
 /* The order of x and y, given that they may be as the caller has them, or as oneDNN likes. */
-static dnnl_format_tag_t image_tag(const struct key *key, bool plain, bool is_x)
+static dnnl_format_tag_t image_tag(const struct key *key, bool plain, bool outside, bool is_x)
 {
+	if (outside && (is_x ? key->x_blocks : key->y_blocks)) return dnnl_nChw16c;
 	if (key->block && !(is_x && key->x_plain)) return key->block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
 	return plain || key->block ? dnnl_nchw : dnnl_format_tag_any;
 }
@@ -140,11 +141,11 @@ static bool describe_tensors(const struct key *key, bool plain, bool plain_w, st
 	dnnl_dims_t wg = {c->groups, c->oc / c->groups, c->ic / c->groups, c->kh, c->kw};
 	dnnl_format_tag_t any = dnnl_format_tag_any, oihw = grouped ? dnnl_goihw : dnnl_oihw;
 	d->bias = key->bias;
-	return slp_dnn_md_make(&d->x, 4, x, type_of(key, X, plain_w), image_tag(key, plain, true)) &&
+	return slp_dnn_md_make(&d->x, 4, x, type_of(key, X, plain_w), image_tag(key, plain, plain_w, true)) &&
 	       slp_dnn_md_make(&d->w, grouped ? 5 : 4, grouped ? wg : w, type_of(key, W, plain_w),
 	                       plain_w ? oihw : any) &&
 	       slp_dnn_md_make(&d->b, 1, b, type_of(key, B, plain_w), dnnl_x) &&
-	       slp_dnn_md_make(&d->y, 4, y, type_of(key, Y, plain_w), image_tag(key, plain, false));
+	       slp_dnn_md_make(&d->y, 4, y, type_of(key, Y, plain_w), image_tag(key, plain, plain_w, false));
 }
 
 static void free_tensors(struct slp_dnn_conv *d)
@@ -345,6 +346,8 @@ static void make_key(struct key *key, const struct slp_conv_args *a, int threads
 	key->threads = threads;
 	key->half = a->half;
 	key->wide = a->wide;
+	key->x_blocks = a->x_blocks;
+	key->y_blocks = a->y_blocks;
 	key->inner = a->half && slp_bf16_there();
 	const struct slp_conv2d_blocked_attrs *o = a->blocked;
 	if (!o) return;

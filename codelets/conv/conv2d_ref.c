@@ -15,12 +15,14 @@ static bool meet(const struct slp_conv *c, int64_t i, int64_t j, int64_t u, int6
 static int64_t x_index(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t q, int64_t at)
 {
 	int64_t plane = c->ih * c->iw;
+	if (slp_conv_attrs(k)->x_blocks) return slp_order_in_blocks(c->ic, plane, n, q, at);
 	return slp_order_index(slp_conv_attrs(k)->x_lanes, c->ic * plane, n, q * plane + at);
 }
 
 static int64_t y_index(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t o, int64_t at)
 {
 	int64_t plane = c->oh * c->ow;
+	if (slp_conv_attrs(k)->y_blocks) return slp_order_in_blocks(c->oc, plane, n, o, at);
 	return slp_order_index(slp_conv_attrs(k)->y_lanes, c->oc * plane, n, o * plane + at);
 }
 

@@ -5,17 +5,20 @@
 
 #include "common/activation.h"
 #include "batch_norm.h"
+#include "common/lane_order.h"
 
 static const struct slp_attr norm_attr_table[] = {
         SLP_ATTR_VALUE(struct slp_norm_attrs, eps, SLP_DOUBLE, 1, "added to the variance; 0 means 1e-5"),
         SLP_ATTR_VALUE(struct slp_norm_attrs, momentum, SLP_DOUBLE, 1, "of the running statistics; 0 means 0.9"),
         SLP_ATTR(struct slp_norm_attrs, activation, SLP_INT, 1, "enum sl_activation, applied to the result"),
+        SLP_ATTR(struct slp_norm_attrs, blocks, SLP_BOOL, 1, "images of a half type, in blocks of 16 channels"),
         {0},
 };
 
 static const struct slp_attr norm_grad_attr_table[] = {
         SLP_ATTR(struct slp_norm_grad_attrs, global, SLP_BOOL, 1, "mean and invstd did not depend on x"),
         SLP_ATTR(struct slp_norm_grad_attrs, relu, SLP_BOOL, 1, "dy goes back through relu, whose result is y"),
+        SLP_ATTR(struct slp_norm_grad_attrs, blocks, SLP_BOOL, 1, "images of a half type, in blocks of 16 channels"),
         {0},
 };
 
@@ -24,12 +27,14 @@ static const struct slp_attr norm_grad_attr_table[] = {
 /* Inputs [first, VECTORS) are vectors with an element for each channel of x. */
 enum { VECTORS = 5 };
 
-static enum sl_status check(const struct slp_infer *c, const struct slp_type *x, int first)
+static enum sl_status check(const struct slp_infer *c, const struct slp_type *x, int first, bool blocks)
 {
 	if (!slp_is_float(x->dtype))
 		return slp_reject(c, SL_EDTYPE, "x is %s, float32 or float64 needed", sl_dtype_name(x->dtype));
 	if (x->shape.ndim < 2)
 		return slp_reject(c, SL_ESHAPE, "x has %d axes, at least 2 needed: batch, channels", x->shape.ndim);
+	if (blocks && (!slp_is_half(x->dtype) || x->shape.dim[1] % SLP_ORDER_BLOCK))
+		return slp_reject(c, SL_EINVAL, "blocks are of %d channels of a half type", SLP_ORDER_BLOCK);
 	for (int i = 0; i < c->nin; i++)
 		if (c->in[i].dtype != x->dtype && c->in[i].dtype != slp_promoted(x->dtype))
 			return slp_reject(
@@ -59,7 +64,7 @@ static enum sl_status check_attrs(struct slp_infer *c)
 
 static enum sl_status infer_forward(struct slp_infer *c)
 {
-	enum sl_status status = check(c, &c->in[0], 1);
+	enum sl_status status = check(c, &c->in[0], 1, ((const struct slp_norm_attrs *)c->attrs)->blocks);
 	if (!status) status = check_attrs(c);
 	if (status) return status;
 	c->out[0] = c->in[0];
@@ -83,7 +88,7 @@ static enum sl_status infer_grad(struct slp_infer *c)
 	if (c->nin != VECTORS + a->relu)
 		return slp_reject(c, SL_EINVAL, "takes %d inputs %s relu", VECTORS + a->relu,
 		                  a->relu ? "with" : "without");
-	enum sl_status status = check(c, &c->in[1], 2);
+	enum sl_status status = check(c, &c->in[1], 2, a->blocks);
 	if (status) return status;
 	if (!sl_shape_equal(c->in[0].shape, c->in[1].shape) ||
 	    (a->relu && !sl_shape_equal(c->in[VECTORS].shape, c->in[1].shape)))
@@ -113,21 +118,29 @@ BYTES(bytes_grad, 5)
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */
 
-/* Element i of channel c, counted over images and within planes. */
-static int64_t element(struct slp_norm_size z, int64_t c, int64_t i)
+static bool in_blocks(const struct slp_kernel *k)
 {
+	bool back = k->op == &slp_op_batch_norm_grad;
+	return back ? ((const struct slp_norm_grad_attrs *)k->attrs)->blocks
+	            : ((const struct slp_norm_attrs *)k->attrs)->blocks;
+}
+
+/* Element i of channel c, counted over images and within planes. */
+static int64_t element(const struct slp_kernel *k, struct slp_norm_size z, int64_t c, int64_t i)
+{
+	if (in_blocks(k)) return slp_order_in_blocks(z.c, z.s, i / z.s, c, i % z.s);
 	return (i / z.s * z.c + c) * z.s + i % z.s;
 }
 
-static void ref_statistics(const struct slp_view *x, int64_t c, double *mean, double *var)
+static void ref_statistics(const struct slp_kernel *k, const struct slp_view *x, int64_t c, double *mean, double *var)
 {
 	struct slp_norm_size z = slp_norm_size_of(x->type.shape);
 	int64_t count = z.n * z.s;
 	double sum = 0, squares = 0;
-	for (int64_t i = 0; i < count; i++) sum += slp_get(x, element(z, c, i));
+	for (int64_t i = 0; i < count; i++) sum += slp_get(x, element(k, z, c, i));
 	*mean = sum / (double)count;
 	for (int64_t i = 0; i < count; i++) {
-		double d = slp_get(x, element(z, c, i)) - *mean;
+		double d = slp_get(x, element(k, z, c, i)) - *mean;
 		squares += d * d;
 	}
 	*var = squares / (double)count;
@@ -139,7 +152,7 @@ static void ref_normalise(const struct slp_kernel *k, int64_t c, double mean, do
 	const struct slp_norm_attrs *a = k->attrs;
 	double gamma = slp_get(&k->in[1], c), beta = slp_get(&k->in[2], c);
 	for (int64_t i = 0; i < z.n * z.s; i++) {
-		int64_t e = element(z, c, i);
+		int64_t e = element(k, z, c, i);
 		double y = (slp_get(&k->in[0], e) - mean) * invstd * gamma + beta;
 		slp_set(&k->out[0], e, slp_activated(y, a->activation));
 	}
@@ -156,7 +169,7 @@ static enum sl_status ref_training(const struct slp_kernel *k)
 	const struct slp_norm_attrs *a = k->attrs;
 	for (int64_t c = 0; c < slp_size(&k->in[1]); c++) {
 		double mean, var;
-		ref_statistics(&k->in[0], c, &mean, &var);
+		ref_statistics(k, &k->in[0], c, &mean, &var);
 		double invstd = 1 / sqrt(var + a->eps);
 		ref_normalise(k, c, mean, invstd);
 		slp_set(&k->out[1], c, mean);
@@ -194,12 +207,12 @@ static enum sl_status ref_grad(const struct slp_kernel *k)
 		double gamma = slp_get(&k->in[2], c), mean = slp_get(&k->in[3], c), invstd = slp_get(&k->in[4], c);
 		double dgamma = 0, dbeta = 0;
 		for (int64_t i = 0; i < count; i++) {
-			int64_t e = element(z, c, i);
+			int64_t e = element(k, z, c, i);
 			dbeta += ref_dy(k, e);
 			dgamma += ref_dy(k, e) * (slp_get(&k->in[1], e) - mean) * invstd;
 		}
 		for (int64_t i = 0; i < count; i++) {
-			int64_t e = element(z, c, i);
+			int64_t e = element(k, z, c, i);
 			double h = (slp_get(&k->in[1], e) - mean) * invstd,
 			       through = (dbeta + h * dgamma) / (double)count;
 			double dy = ref_dy(k, e);
@@ -269,7 +282,7 @@ static enum sl_status grad_infer(struct slp_grad *g)
 sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta, sl_tensor *mean,
                             sl_tensor *var, struct sl_batch_norm_opts opts)
 {
-	struct slp_norm_attrs attrs = {opts.eps, opts.momentum, SL_IDENTITY};
+	struct slp_norm_attrs attrs = {opts.eps, opts.momentum, SL_IDENTITY, false};
 	bool training = sl_is_training() && !opts.use_global_stats;
 	sl_tensor *in[] = {x, gamma, beta, mean, var};
 	return slp_apply1(at, training ? &slp_op_batch_norm : &slp_op_batch_norm_infer, &attrs, 5, in);

@@ -15,11 +15,13 @@ extern "C" {
 struct slp_norm_attrs {
 	double eps, momentum;
 	int activation; /* enum sl_activation, of the result */
+	bool blocks;    /* x and the result are in blocks of 16 channels (lane_order.h), of half types; CPUs only */
 };
 
 struct slp_norm_grad_attrs {
 	bool global; /* mean and invstd did not depend on x */
 	bool relu;   /* dy goes back through relu first; y, its result, is a further input */
+	bool blocks; /* images are in blocks of 16 channels, of half types; CPUs only */
 };
 
 /* n images of c channels of s elements each. */

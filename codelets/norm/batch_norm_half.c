@@ -1,6 +1,7 @@
 /* Batch normalisation of images in half types on CPUs: some channels at a time are turned into float32, in memory that
  * a second-level cache holds where images are small, and the kernels for float32 compute them. */
 #include "batch_norm.h"
+#include "common/lane_order.h"
 #include "common/convert.h"
 #include "common/workspace.h"
 
@@ -10,6 +11,7 @@ struct work {
 	const struct slp_kernel *k;
 	slp_kernel_fn *kernel;
 	struct slp_norm_size size;
+	bool blocks;   /* images are in blocks of as many channels as are taken at a time */
 	int64_t group; /* channels at a time */
 	size_t each;   /* bytes of an image operand in float32 */
 	_Atomic enum sl_status status;
@@ -42,7 +44,9 @@ static void move(const struct work *w, const struct slp_view *v, int64_t c, int6
 /* An operand of the call for these channels: its own memory, or a copy at *next. */
 static struct slp_view part_of(const struct work *w, const struct slp_view *v, int64_t c, int64_t n, char **next)
 {
-	struct slp_view part = {*next, {SL_FLOAT32, is_image(v) ? SL_SHAPE(w->size.n, n, w->size.s) : SL_SHAPE(n)}};
+	struct slp_norm_size z = w->size;
+	sl_shape image = w->blocks ? SL_SHAPE(z.n * z.s, n) : SL_SHAPE(z.n, n, z.s);
+	struct slp_view part = {*next, {SL_FLOAT32, is_image(v) ? image : SL_SHAPE(n)}};
 	if (v->type.dtype == SL_FLOAT32 && !is_image(v))
 		part.ptr = (float *)v->ptr + c;
 	else
@@ -76,7 +80,8 @@ static enum sl_status some_channels(const struct work *w, int64_t c, int64_t n, 
 /* Of the copies, and of what the kernel needs besides. */
 static size_t memory_of(const struct work *w)
 {
-	struct slp_type x = {SL_FLOAT32, SL_SHAPE(w->size.n, w->group, w->size.s)};
+	struct slp_norm_size z = w->size;
+	struct slp_type x = {SL_FLOAT32, w->blocks ? SL_SHAPE(z.n * z.s, w->group) : SL_SHAPE(z.n, w->group, z.s)};
 	struct slp_infer call = {.op = w->k->op, .attrs = (void *)w->k->attrs, .nin = 1, .in = &x};
 	return MOST_OPERANDS * ((size_t)w->group * sizeof(float) + 64) + 4 * w->each + slp_norm_scratch(&call);
 }
@@ -92,28 +97,29 @@ static void groups(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-static enum sl_status by_channels(const struct slp_kernel *k, slp_kernel_fn *kernel)
+static enum sl_status by_channels(const struct slp_kernel *k, slp_kernel_fn *kernel, bool blocks)
 {
 	struct slp_norm_size z = slp_norm_size_of(k->in[0].type.shape);
 	int64_t channel = z.n * z.s > 0 ? z.n * z.s : 1, group = channel < GROUP ? GROUP / channel : 1;
 	if (group > z.c && z.c) group = z.c;
+	if (blocks) group = SLP_ORDER_BLOCK;
 	size_t each = ((size_t)(group * z.n * z.s) * sizeof(float) + 63) & ~(size_t)63;
-	struct work w = {k, kernel, z, group, each, SL_OK};
+	struct work w = {k, kernel, z, blocks, group, each, SL_OK};
 	slp_parallel_for((z.c + group - 1) / group, 1 + SLP_GRAIN / (group * channel), groups, &w);
 	return w.status == SL_OK ? SL_OK : slp_kernel_fail(k, w.status, "no memory for channels in float32");
 }
 
 enum sl_status slp_cpu_batch_norm_half(const struct slp_kernel *k)
 {
-	return by_channels(k, slp_cpu_batch_norm);
+	return by_channels(k, slp_cpu_batch_norm, ((const struct slp_norm_attrs *)k->attrs)->blocks);
 }
 
 enum sl_status slp_cpu_batch_norm_infer_half(const struct slp_kernel *k)
 {
-	return by_channels(k, slp_cpu_batch_norm_infer);
+	return by_channels(k, slp_cpu_batch_norm_infer, ((const struct slp_norm_attrs *)k->attrs)->blocks);
 }
 
 enum sl_status slp_cpu_batch_norm_grad_half(const struct slp_kernel *k)
 {
-	return by_channels(k, slp_cpu_batch_norm_grad);
+	return by_channels(k, slp_cpu_batch_norm_grad, ((const struct slp_norm_grad_attrs *)k->attrs)->blocks);
 }

@@ -1,4 +1,5 @@
-/* layout: images stay in lane order (codelets/common/lane_order.h) between operations that compute in it.
+/* layout: images stay in lane order (codelets/common/lane_order.h) between operations that compute in it; those of half
+ * types in blocks of channels, which libraries compute in.  What follows is said of lane order, and holds for both.
  *
  * Convolutions and poolings take and give either order, so there is nothing to put between them: a value is in lane order
  * where everything that touches it can have it so, and a convolution that is fastest so does.  Elementwise operations do
@@ -10,12 +11,19 @@
 
 /* ---- who can have which of its operands in lane order ------------------------------------------------------------ */
 
-enum side { NEITHER, X, Y };
+enum side { NEITHER, X, Y, ONE };
+
+struct layout {
+	sl_graph *g;
+	bool *possible, *wanted; /* by value id */
+	bool changed;
+	bool blocks;             /* of channels, not lane order */
+};
 
 /* What x_lanes or y_lanes says of each argument and of the result. */
 static const struct operation {
 	const struct sl_op *op;
-	enum side in[2], out;
+	enum side in[6], out;
 } operations[] = {
 	{&slp_op_conv2d, {X}, Y},
 	{&slp_op_conv2d_pool, {X}, Y},
@@ -27,24 +35,37 @@ static const struct operation {
 	{&slp_op_avg_pool2d_grad, {X, Y}, X}, /* without relu: dy alone */
 };
 
-static const struct operation *operation_of(const struct slp_gnode *n)
+/* The same of blocks: x_blocks, y_blocks; of a normalisation, blocks. */
+static const struct operation blocked[] = {
+	{&slp_op_conv2d, {X}, Y},
+	{&slp_op_conv2d_grad_data, {Y}, X},
+	{&slp_op_conv2d_grad_weights, {X, Y}, NEITHER},
+	{&slp_op_batch_norm, {ONE}, ONE},
+	{&slp_op_batch_norm_infer, {ONE}, ONE},
+	{&slp_op_batch_norm_grad, {ONE, ONE, NEITHER, NEITHER, NEITHER, ONE}, ONE},
+};
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const struct operation *operation_of(const struct layout *l, const struct slp_gnode *n)
 {
-	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-		if (slp_node_is(n, operations[i].op)) return &operations[i];
+	const struct operation *all = l->blocks ? blocked : operations;
+	for (size_t i = 0; i < (l->blocks ? COUNT(blocked) : COUNT(operations)); i++)
+		if (slp_node_is(n, all[i].op)) return &all[i];
 	return NULL;
 }
 
-static enum side side_of_argument(const struct slp_gnode *n, int i)
+static enum side side_of_argument(const struct layout *l, const struct slp_gnode *n, int i)
 {
-	const struct operation *o = operation_of(n);
+	const struct operation *o = operation_of(l, n);
 	if (!o) return NEITHER;
 	if (n->nin == 1 && o->in[1] == Y) return Y;
-	return i < 2 ? o->in[i] : NEITHER;
+	return i < (int)COUNT(o->in) ? o->in[i] : NEITHER;
 }
 
-static enum side side_of_result(const struct slp_gnode *n, int i)
+static enum side side_of_result(const struct layout *l, const struct slp_gnode *n, int i)
 {
-	const struct operation *o = operation_of(n);
+	const struct operation *o = operation_of(l, n);
 	return o && i == 0 ? o->out : NEITHER;
 }
 
@@ -57,6 +78,14 @@ static bool is_elementwise(const sl_graph *g, const struct slp_gnode *n)
 		if (!slp_type_equal(t, &n->types[0]) && sl_shape_size(t->shape) != 1) return false;
 	}
 	return true;
+}
+
+/* In one piece, and in no other order. */
+static bool takes_blocks(const sl_graph *g, const struct slp_gnode *n)
+{
+	bool half = slp_value_type(g, n->in[0])->dtype == SL_BFLOAT16;
+	bool other = slp_node_number(n, "pool") || slp_node_number(n, "crop");
+	return half && !other && slp_conv_takes_blocks();
 }
 
 static bool is_convolution(const struct slp_gnode *n)
@@ -87,14 +116,11 @@ bool slp_layout_on_cpu(const sl_graph *g)
 
 /* ---- which values -------------------------------------------------------------------------------------------------- */
 
-struct layout {
-	sl_graph *g;
-	bool *possible, *wanted; /* by value id */
-	bool changed;
-};
-
-static bool may_be(const struct slp_type *t)
+static bool may_be(const struct layout *l, const struct slp_type *t)
 {
+	if (l->blocks)
+		return t->dtype == SL_BFLOAT16 && t->shape.ndim == 4 && sl_shape_size(t->shape) > 0 &&
+		       t->shape.dim[1] % SLP_ORDER_BLOCK == 0;
 	return t->dtype == SL_FLOAT32 && t->shape.ndim == 4 && t->shape.dim[0] > 0 && t->shape.dim[0] % SLP_ORDER_LANES == 0;
 }
 
@@ -103,21 +129,21 @@ static void possible_results(struct layout *l, int node)
 	const struct slp_gnode *n = &l->g->nodes[node];
 	for (int i = 0; i < n->nout && !n->dead; i++)
 		l->possible[node * SLP_MAX_OUTPUTS + i] =
-			may_be(&n->types[i]) && (side_of_result(n, i) != NEITHER || is_elementwise(l->g, n));
+			may_be(l, &n->types[i]) && (side_of_result(l, n, i) != NEITHER || is_elementwise(l->g, n));
 }
 
 /* A convolution that is faster in the plain order gets its arguments in that; a lane-ordered argument has a side. */
 static void restrict_arguments(struct layout *l, int node)
 {
 	const struct slp_gnode *n = &l->g->nodes[node];
-	bool likes = slp_layout_likes_lanes(l->g, n);
+	bool likes = l->blocks ? is_convolution(n) && takes_blocks(l->g, n) : slp_layout_likes_lanes(l->g, n);
 	for (int i = 0; i < n->nin; i++) {
-		bool can = side_of_argument(n, i) != NEITHER ? likes || !is_convolution(n) : is_elementwise(l->g, n);
+		bool can = side_of_argument(l, n, i) != NEITHER ? likes || !is_convolution(n) : is_elementwise(l->g, n);
 		if (!can) l->possible[slp_value_id(n->in[i])] = false;
 		if (can && likes) l->wanted[slp_value_id(n->in[i])] = true;
 	}
 	if (is_convolution(n) && !likes) l->possible[node * SLP_MAX_OUTPUTS] = false;
-	if (likes && side_of_result(n, 0) != NEITHER) l->wanted[node * SLP_MAX_OUTPUTS] = true;
+	if (likes && side_of_result(l, n, 0) != NEITHER) l->wanted[node * SLP_MAX_OUTPUTS] = true;
 }
 
 static void tie(struct layout *l, int a, int b)
@@ -136,7 +162,7 @@ static void tie_operands(struct layout *l, int node)
 	int result = node * SLP_MAX_OUTPUTS;
 	for (int i = 0; i < n->nin && !n->dead; i++) {
 		bool whole = slp_type_equal(slp_value_type(l->g, n->in[i]), &n->types[0]);
-		bool same_side = side_of_argument(n, i) != NEITHER && side_of_argument(n, i) == side_of_result(n, 0);
+		bool same_side = side_of_argument(l, n, i) != NEITHER && side_of_argument(l, n, i) == side_of_result(l, n, 0);
 		if ((elementwise && whole) || same_side) tie(l, slp_value_id(n->in[i]), result);
 	}
 }
@@ -160,25 +186,32 @@ static void choose(struct layout *l)
 static void set_sides(const struct layout *l, int node)
 {
 	struct slp_gnode *n = &l->g->nodes[node];
-	static const char *const names[] = {[X] = "x_lanes", [Y] = "y_lanes"};
+	static const char *const lanes[] = {[X] = "x_lanes", [Y] = "y_lanes"};
+	static const char *const blocks[] = {[X] = "x_blocks", [Y] = "y_blocks", [ONE] = "blocks"};
 	for (int i = 0; i < n->nin + 1; i++) {
-		enum side side = i < n->nin ? side_of_argument(n, i) : side_of_result(n, 0);
+		enum side side = i < n->nin ? side_of_argument(l, n, i) : side_of_result(l, n, 0);
 		int id = i < n->nin ? slp_value_id(n->in[i]) : node * SLP_MAX_OUTPUTS;
-		if (side != NEITHER && l->possible[id] && l->wanted[id]) slp_node_set_int(n, names[side], true);
+		if (side != NEITHER && l->possible[id] && l->wanted[id]) slp_node_set_int(n, (l->blocks ? blocks : lanes)[side], true);
 	}
 }
 
-enum sl_status slp_pass_layout(sl_graph *g)
+static enum sl_status arrange(sl_graph *g, bool blocks)
 {
 	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
-	struct layout l = {g, slp_calloc(values, sizeof(bool)), slp_calloc(values, sizeof(bool)), false};
+	struct layout l = {g, slp_calloc(values, sizeof(bool)), slp_calloc(values, sizeof(bool)), false, blocks};
 	enum sl_status s = l.possible && l.wanted ? SL_OK : slp_pass_no_memory("layout");
 	if (s == SL_OK && slp_layout_on_cpu(g)) {
 		choose(&l);
 		for (int i = 0; i < g->count; i++)
-			if (operation_of(&g->nodes[i])) set_sides(&l, i);
+			if (operation_of(&l, &g->nodes[i])) set_sides(&l, i);
 	}
 	free(l.possible);
 	free(l.wanted);
 	return s;
+}
+
+enum sl_status slp_pass_layout(sl_graph *g)
+{
+	enum sl_status s = arrange(g, false);
+	return s == SL_OK ? arrange(g, true) : s;
 }
