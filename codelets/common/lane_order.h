@@ -18,8 +18,8 @@ SLP_ORDER_FN int64_t slp_order_index(bool lanes, int64_t flat, int64_t n, int64_
 	return lanes ? (n / SLP_ORDER_LANES * flat + at) * SLP_ORDER_LANES + n % SLP_ORDER_LANES : n * flat + at;
 }
 
-/* Blocks: images in groups of so many channels, whose elements at a place lie side by side, (n, channels / 16, plane, 16)
- * in tensors of the usual shape.  The index of element `at` of plane c of image n, of `channels` planes. */
+/* Blocks: images in groups of so many channels, whose elements at a place lie side by side, (n, channels / 16, plane,
+ * 16) in tensors of the usual shape.  The index of element `at` of plane c of image n, of `channels` planes. */
 SLP_ORDER_FN int64_t slp_order_in_blocks(int64_t channels, int64_t plane, int64_t n, int64_t c, int64_t at)
 {
 	int64_t first = c / SLP_ORDER_BLOCK * SLP_ORDER_BLOCK;

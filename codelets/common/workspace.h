@@ -7,9 +7,17 @@
 #include <stddef.h>
 
 /* A kernel shares the first with the threads of its team; the second is for each thread's own; the others are for
- * tensors in another order, and unpooled, and sums of a part, given to an implementation that uses the first; the last for float32
- * copies of operands in a half type. */
-enum slp_workspace { SLP_WORK_CALL, SLP_WORK_THREAD, SLP_WORK_ORDER, SLP_WORK_UNPOOLED, SLP_WORK_PART, SLP_WORK_FLOAT32, SLP_WORKSPACES };
+ * tensors in another order, and unpooled, and sums of a part, given to an implementation that uses the first; the last
+ * for float32 copies of operands in a half type. */
+enum slp_workspace {
+	SLP_WORK_CALL,
+	SLP_WORK_THREAD,
+	SLP_WORK_ORDER,
+	SLP_WORK_UNPOOLED,
+	SLP_WORK_PART,
+	SLP_WORK_FLOAT32,
+	SLP_WORKSPACES
+};
 
 /* At least `bytes`, aligned to 64, valid until the next call for the same workspace by this thread; NULL: no memory. */
 void *slp_workspace(enum slp_workspace which, size_t bytes);

@@ -5,20 +5,20 @@
  * other's gradients. */
 #include "conv2d.h"
 
-#define CONV_ATTRS(type, prefix)                                                                                        \
-	{"stride", SLP_INT, offsetof(type, prefix conv.stride), 2, "steps of the window down and across", false},       \
-	        {"pad", SLP_INT, offsetof(type, prefix conv.pad), 2, "zeros around the image", false},                  \
-	        {"dilation", SLP_INT, offsetof(type, prefix conv.dilation), 2, "steps between kernel elements", false}, \
-	        {"groups", SLP_INT, offsetof(type, prefix conv.groups), 1, "independent groups of channels", false},    \
-	        {"x_lanes", SLP_BOOL, offsetof(type, prefix x_lanes), 1, "x or its gradient is in lane order", false},  \
-	        {"y_lanes", SLP_BOOL, offsetof(type, prefix y_lanes), 1, "y or its gradient is in lane order", false},  \
+#define CONV_ATTRS(type, prefix)                                                                                         \
+	{"stride", SLP_INT, offsetof(type, prefix conv.stride), 2, "steps of the window down and across", false},        \
+	        {"pad", SLP_INT, offsetof(type, prefix conv.pad), 2, "zeros around the image", false},                   \
+	        {"dilation", SLP_INT, offsetof(type, prefix conv.dilation), 2, "steps between kernel elements", false},  \
+	        {"groups", SLP_INT, offsetof(type, prefix conv.groups), 1, "independent groups of channels", false},     \
+	        {"x_lanes", SLP_BOOL, offsetof(type, prefix x_lanes), 1, "x or its gradient is in lane order", false},   \
+	        {"y_lanes", SLP_BOOL, offsetof(type, prefix y_lanes), 1, "y or its gradient is in lane order", false},   \
 	        {"x_blocks", SLP_BOOL, offsetof(type, prefix x_blocks), 1, "the same, in blocks of 16 channels", false}, \
 	        {"y_blocks", SLP_BOOL, offsetof(type, prefix y_blocks), 1, "the same, in blocks of 16 channels", false}, \
-	        {"wide", SLP_BOOL, offsetof(type, prefix wide), 1, "float32 for parameters of half images", false},     \
-	        {"crop", SLP_INT, offsetof(type, prefix crop), 2, "rows and columns of y left out at its end", false},  \
-	{                                                                                                               \
-		"pool", SLP_INT, offsetof(type, prefix pool), 1,                                                        \
-		        "behind y: 0 nothing; 2 × 2 windows, 1: largest, 2: mean", false                                \
+	        {"wide", SLP_BOOL, offsetof(type, prefix wide), 1, "float32 for parameters of half images", false},      \
+	        {"crop", SLP_INT, offsetof(type, prefix crop), 2, "rows and columns of y left out at its end", false},   \
+	{                                                                                                                \
+		"pool", SLP_INT, offsetof(type, prefix pool), 1,                                                         \
+		        "behind y: 0 nothing; 2 × 2 windows, 1: largest, 2: mean", false                                 \
 	}
 
 static const struct slp_attr conv_attrs[] = {
@@ -85,7 +85,8 @@ static enum sl_status check_blocks(const struct slp_infer *c, const struct slp_c
 	bool other = a->x_lanes || a->y_lanes || a->crop[0] || a->crop[1] || a->pool || !slp_is_half(c->in[0].dtype);
 	if (!a->x_blocks && !a->y_blocks) return SL_OK;
 	if (other || (a->x_blocks && x.dim[1] % SLP_ORDER_BLOCK) || (a->y_blocks && y.dim[1] % SLP_ORDER_BLOCK))
-		return slp_reject(c, SL_EINVAL, "blocks are of %d channels of whole images in a half type", SLP_ORDER_BLOCK);
+		return slp_reject(c, SL_EINVAL, "blocks are of %d channels of whole images in a half type",
+		                  SLP_ORDER_BLOCK);
 	return SL_OK;
 }
 
@@ -367,15 +368,13 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	        .attrs_size = sizeof(attributes),                                                                      \
 	        .saves = kept,                                                                                         \
 	        .rows = SLP_ROWS(SLP_ROW(SLP_F32, slp_conv2d_cpu, slp_cuda_##op_name),                                 \
-	                         SLP_ROW(SLP_F64, slp_##op_name##_ref, slp_cuda_##op_name),                            \
-	                         HALF_ROW),                                                       \
+	                         SLP_ROW(SLP_F64, slp_##op_name##_ref, slp_cuda_##op_name), HALF_ROW),                 \
 	        .infer = rule,                                                                                         \
 	        .flops = work,                                                                                         \
 	        .grad = gradient,                                                                                      \
-	        .scratch = SLP_CUDA_SCRATCH(workspace),                                                                 \
+	        .scratch = SLP_CUDA_SCRATCH(workspace),                                                                \
 	        .ref = slp_##op_name##_ref,                                                                            \
-	        __VA_ARGS__                                                                                             \
-	};
+	        __VA_ARGS__};
 
 CONVOLUTION(conv2d, conv2d_infer, conv2d_flops, OPERANDS, conv2d_grad, struct slp_conv2d_attrs, conv_attrs, "x w b",
             3, 1, "convolution in two dimensions", .autocast = SLP_CAST_LOWER)

@@ -1,9 +1,9 @@
 /* layout: images stay in lane order (codelets/common/lane_order.h) between operations that compute in it; those of half
  * types in blocks of channels, which libraries compute in.  What follows is said of lane order, and holds for both.
  *
- * Convolutions and poolings take and give either order, so there is nothing to put between them: a value is in lane order
- * where everything that touches it can have it so, and a convolution that is fastest so does.  Elementwise operations do
- * not care, as long as all of their arguments are in one order.  On CPUs only. */
+ * Convolutions and poolings take and give either order, so there is nothing to put between them: a value is in lane
+ * order where everything that touches it can have it so, and a convolution that is fastest so does.  Elementwise
+ * operations do not care, as long as all of their arguments are in one order.  On CPUs only. */
 #include <stdlib.h>
 
 #include "graph/pass.h"
@@ -17,7 +17,7 @@ struct layout {
 	sl_graph *g;
 	bool *possible, *wanted; /* by value id */
 	bool changed;
-	bool blocks;             /* of channels, not lane order */
+	bool blocks; /* of channels, not lane order */
 };
 
 /* What x_lanes or y_lanes says of each argument and of the result. */
@@ -37,12 +37,12 @@ static const struct operation {
 
 /* The same of blocks: x_blocks, y_blocks; of a normalisation, blocks. */
 static const struct operation blocked[] = {
-	{&slp_op_conv2d, {X}, Y},
-	{&slp_op_conv2d_grad_data, {Y}, X},
-	{&slp_op_conv2d_grad_weights, {X, Y}, NEITHER},
-	{&slp_op_batch_norm, {ONE}, ONE},
-	{&slp_op_batch_norm_infer, {ONE}, ONE},
-	{&slp_op_batch_norm_grad, {ONE, ONE, NEITHER, NEITHER, NEITHER, ONE}, ONE},
+        {&slp_op_conv2d, {X}, Y},
+        {&slp_op_conv2d_grad_data, {Y}, X},
+        {&slp_op_conv2d_grad_weights, {X, Y}, NEITHER},
+        {&slp_op_batch_norm, {ONE}, ONE},
+        {&slp_op_batch_norm_infer, {ONE}, ONE},
+        {&slp_op_batch_norm_grad, {ONE, ONE, NEITHER, NEITHER, NEITHER, ONE}, ONE},
 };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -129,7 +129,7 @@ static void possible_results(struct layout *l, int node)
 	const struct slp_gnode *n = &l->g->nodes[node];
 	for (int i = 0; i < n->nout && !n->dead; i++)
 		l->possible[node * SLP_MAX_OUTPUTS + i] =
-			may_be(l, &n->types[i]) && (side_of_result(l, n, i) != NEITHER || is_elementwise(l->g, n));
+		        may_be(l, &n->types[i]) && (side_of_result(l, n, i) != NEITHER || is_elementwise(l->g, n));
 }
 
 /* A convolution that is faster in the plain order gets its arguments in that; a lane-ordered argument has a side. */
@@ -162,7 +162,8 @@ static void tie_operands(struct layout *l, int node)
 	int result = node * SLP_MAX_OUTPUTS;
 	for (int i = 0; i < n->nin && !n->dead; i++) {
 		bool whole = slp_type_equal(slp_value_type(l->g, n->in[i]), &n->types[0]);
-		bool same_side = side_of_argument(l, n, i) != NEITHER && side_of_argument(l, n, i) == side_of_result(l, n, 0);
+		bool same_side =
+		        side_of_argument(l, n, i) != NEITHER && side_of_argument(l, n, i) == side_of_result(l, n, 0);
 		if ((elementwise && whole) || same_side) tie(l, slp_value_id(n->in[i]), result);
 	}
 }
@@ -191,7 +192,8 @@ static void set_sides(const struct layout *l, int node)
 	for (int i = 0; i < n->nin + 1; i++) {
 		enum side side = i < n->nin ? side_of_argument(l, n, i) : side_of_result(l, n, 0);
 		int id = i < n->nin ? slp_value_id(n->in[i]) : node * SLP_MAX_OUTPUTS;
-		if (side != NEITHER && l->possible[id] && l->wanted[id]) slp_node_set_int(n, (l->blocks ? blocks : lanes)[side], true);
+		if (side != NEITHER && l->possible[id] && l->wanted[id])
+			slp_node_set_int(n, (l->blocks ? blocks : lanes)[side], true);
 	}
 }
 
