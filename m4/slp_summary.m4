@@ -14,6 +14,8 @@ AS_IF([test "$have_cunit" = yes], [slp_cunit="$($PKG_CONFIG --modversion cunit 2
   [slp_cunit="no: make check will not run"])
 AS_IF([test "$have_onnx" = yes], [slp_onnx="protobuf-c $($PKG_CONFIG --modversion libprotobuf-c)"],
   [slp_onnx="no: needs libprotobuf-c-dev, protobuf-c-compiler"])
+AS_IF([test "$have_png" = yes], [slp_png="libpng $($PKG_CONFIG --modversion libpng)"], [slp_png="no: needs libpng-dev"])
+AS_IF([test "$have_jpeg" = yes], [slp_jpeg="libjpeg $($PKG_CONFIG --modversion libjpeg)"], [slp_jpeg="no: needs libjpeg-dev"])
 echo
 echo "Starling $PACKAGE_VERSION"
 slp_line "prefix" "$prefix"
@@ -29,6 +31,8 @@ slp_line "hwloc" "$($PKG_CONFIG --modversion hwloc)"
 slp_line "zlib" "$($PKG_CONFIG --modversion zlib)"
 slp_line "jansson" "$($PKG_CONFIG --modversion jansson)"
 slp_line "ONNX" "$slp_onnx"
+slp_line "PNG" "$slp_png"
+slp_line "JPEG" "$slp_jpeg"
 slp_line "MPI" "$mpi_name"
 slp_line "CUnit" "$slp_cunit"
 slp_line "CPU variants" "$slp_cv_target_clones"

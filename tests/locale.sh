@@ -11,7 +11,7 @@ export LOCPATH=$tmp/locales
 decimal=$(LC_ALL=de_DE.UTF-8 bash -c 'printf %.1f 0,5' 2>/dev/null) || true
 [ "$decimal" = 0,5 ] || fail "the locale does not write commas: \"$decimal\""
 
-for program in print io graph passes model data explain; do
+for program in print io graph passes model data datasets explain; do
   SLP_LOCALE=de_DE.UTF-8 run 0 "tests/test_$program"
 done
 

@@ -1,175 +1,88 @@
-/* Data sets: labelled images from pairs of IDX files, kept in main memory as the files hold them. */
-#include <limits.h>
+/* Data sets, whatever they read: holding and giving up, types and classes, one sample. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "data/dataset.h"
-#include "data/idx.h"
+#include "number.h"
 #include "op.h"
+#include "philox.h"
+#include "tensor/tensor.h"
 
-/* Fashion-MNIST is told from other sets in the same format by its first labels. */
-enum { FASHION_CLASSES = 10, FASHION_LABELS = 16 };
-static const char *const fashion_names[FASHION_CLASSES] = {
-        "t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot",
-};
-static const uint8_t fashion_labels[][FASHION_LABELS] = {
-        [SL_TRAIN] = {9, 0, 0, 3, 0, 2, 7, 2, 5, 5, 0, 9, 5, 5, 7, 9},
-        [SL_TEST] = {9, 2, 1, 1, 6, 1, 4, 6, 5, 7, 4, 5, 7, 3, 4, 1},
-};
-
-/* ---- checks ----------------------------------------------------------------------------------------------------- */
-
-static bool check_labels(const char *at, const char *function, const char *path, const struct slp_idx *labels,
-                         int classes)
+bool slp_data_fail(enum sl_status status, const char *format, ...)
 {
-	for (int64_t i = 0; i < labels->bytes; i++) {
-		if (labels->data[i] < classes) continue;
-		slp_call_fail(at, function, SL_EFORMAT, "%s: sample %lld has label %d, labels are 0 to %d", path,
-		              (long long)i, labels->data[i], classes - 1);
-		return false;
-	}
-	return true;
-}
-
-static bool check_counts(const char *at, const char *function, const char *images_path, const struct slp_idx *images,
-                         const char *labels_path, const struct slp_idx *labels)
-{
-	if (images->shape.dim[0] == labels->shape.dim[0]) return true;
-	slp_call_fail(at, function, SL_EFORMAT, "%s has %lld images, but %s has %lld labels", images_path,
-	              (long long)images->shape.dim[0], labels_path, (long long)labels->shape.dim[0]);
+	const struct slp_call *c = &slp_current_call;
+	char text[1024];
+	va_list args;
+	va_start(args, format);
+	slp_vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (c->at)
+		slp_call_fail(c->at, c->function, status, "%s", text);
+	else
+		slp_error_set(status, "%s", text);
 	return false;
 }
 
-/* ---- making one ------------------------------------------------------------------------------------------------- */
+/* ---- making and giving up --------------------------------------------------------------------------------------- */
 
-static void name_classes(struct sl_dataset *d, const uint8_t *labels)
+void *slp_dataset_new(size_t bytes, const struct slp_source *source)
 {
-	bool fashion = false;
-	if (d->classes == FASHION_CLASSES && d->size >= FASHION_LABELS)
-		for (int i = 0; i < 2; i++) fashion |= !memcmp(labels, fashion_labels[i], FASHION_LABELS);
-	for (int i = 0; i < d->classes; i++)
-		if (fashion)
-			snprintf(d->names[i], sizeof d->names[i], "%s", fashion_names[i]);
-		else
-			snprintf(d->names[i], sizeof d->names[i], "%d", i);
-}
-
-static void free_data(void *data, void *arg)
-{
-	(void)arg;
-	free(data);
-}
-
-/* A tensor over what was read, which is not its reader's any more; on `auto`, so that batches can be made anywhere. */
-static sl_tensor *adopt(const char *at, struct slp_idx *idx, sl_shape shape)
-{
-	sl_tensor *t = NULL;
-	SL_SCOPE {
-		t = sl_retain(
-		        sl_adopt_at(at, idx->data, shape, free_data, NULL, (struct sl_make){SL_UINT8, sl_auto()}));
-	}
-	if (t) idx->data = NULL;
-	return t;
-}
-
-static sl_dataset *make(const char *at, const char *function, struct slp_idx *images, struct slp_idx *labels,
-                        int classes)
-{
-	struct sl_dataset *d = slp_calloc(1, sizeof *d);
-	if (!d) return slp_call_fail(at, function, SL_ENOMEM, "no memory for the data set");
-	sl_shape s = images->shape;
-	d->size = s.dim[0];
-	d->sample = SL_SHAPE(1, s.dim[1], s.dim[2]);
-	d->classes = classes;
-	name_classes(d, labels->data);
-	d->images = adopt(at, images, SL_SHAPE(d->size, 1, s.dim[1], s.dim[2]));
-	d->labels = adopt(at, labels, SL_SHAPE(d->size));
-	if (d->images && d->labels) return d;
-	sl_dataset_free(d);
-	return NULL;
-}
-
-static sl_dataset *load(const char *at, const char *function, const char *images_path, const char *labels_path,
-                        int classes)
-{
-	struct slp_idx images = {0}, labels = {0};
-	sl_dataset *d = NULL;
-	if (slp_idx_read(at, function, images_path, 3, &images) &&
-	    slp_idx_read(at, function, labels_path, 1, &labels) &&
-	    check_counts(at, function, images_path, &images, labels_path, &labels) &&
-	    check_labels(at, function, labels_path, &labels, classes))
-		d = make(at, function, &images, &labels, classes);
-	free(images.data);
-	free(labels.data);
+	struct sl_dataset *d = slp_calloc(1, bytes);
+	if (!d) return NULL;
+	d->source = source;
+	atomic_init(&d->holders, 1);
 	return d;
 }
 
-/* A data set from two IDX files of unsigned bytes, plain or compressed by gzip: images (n, height, width) and labels
- * (n), each label below `classes` (1 to 256).  Free it with sl_dataset_free.
- *     sl_dataset *d = sl_dataset_idx("images.gz", "labels.gz", 10);
- * NULL with SL_EIO: a file cannot be read; SL_EFORMAT: it is malformed, or the two do not belong together; SL_EINVAL: a
- * name is NULL, no such number of classes.  The message names the file and the fault. */
-sl_dataset *sl_dataset_idx_at(const char *at, const char *images, const char *labels, int classes)
+sl_dataset *slp_dataset_hold(sl_dataset *d)
 {
-	SLP_CALL("sl_dataset_idx", at);
-	if (!images || !labels) return slp_call_fail(at, "sl_dataset_idx", SL_EINVAL, "a file name is NULL");
-	if (classes < 1 || classes > SLP_MAX_CLASSES)
-		return slp_call_fail(at, "sl_dataset_idx", SL_EINVAL, "%d classes, 1 to %d possible", classes,
-		                     SLP_MAX_CLASSES);
-	return load(at, "sl_dataset_idx", images, labels, classes);
+	atomic_fetch_add(&d->holders, 1);
+	return d;
 }
 
-/* Finds part-what-idxN-ubyte or part-what.idxN-ubyte, plain or with .gz. */
-static bool find_file(const char *dir, const char *part, const char *what, int axes, char path[PATH_MAX])
+void slp_names_free(char **names, int count)
 {
-	for (int i = 0; i < 4; i++) {
-		int n = snprintf(path, PATH_MAX, "%s/%s-%s%cidx%d-ubyte%s", dir, part, what, i & 2 ? '.' : '-', axes,
-		                 i & 1 ? ".gz" : "");
-		if (n < PATH_MAX && !access(path, F_OK)) return true;
-	}
-	return false;
+	for (int i = 0; names && i < count; i++) free(names[i]);
+	free(names);
 }
 
-static sl_dataset *no_file(const char *at, const char *dir, const char *part, const char *what, int axes)
+void slp_dataset_names(sl_dataset *d, char **names, int classes)
 {
-	struct stat st;
-	char fault[64];
-	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
-		snprintf(fault, sizeof fault, "there is no such folder");
+	d->names = names;
+	d->classes = classes;
+}
+
+bool slp_dataset_classes(sl_dataset *d, int classes)
+{
+	if (classes < 0 || classes > SLP_MAX_CLASSES)
+		return slp_data_fail(SL_EINVAL, "%d classes, 1 to %d possible", classes, SLP_MAX_CLASSES);
+	d->numbers = slp_calloc((size_t)classes + 1, sizeof *d->numbers);
+	if (!d->numbers) return false;
+	for (int i = 0; i < classes; i++) snprintf(d->numbers[i], sizeof *d->numbers, "%d", i);
+	d->classes = classes;
+	return true;
+}
+
+bool slp_dataset_copy_classes(sl_dataset *d, const sl_dataset *from)
+{
+	if (!from->names) return slp_dataset_classes(d, from->classes);
+	char **names = slp_calloc((size_t)from->classes, sizeof *names);
+	bool ok = names != NULL;
+	for (int i = 0; ok && i < from->classes; i++) ok = (names[i] = slp_strdup(from->names[i])) != NULL;
+	if (ok)
+		slp_dataset_names(d, names, from->classes);
 	else
-		snprintf(fault, sizeof fault, "it has no file %s-%s-idx%d-ubyte[.gz]", part, what, axes);
-	return slp_call_fail(at, "sl_dataset_mnist", SL_EIO,
-	                     "%s: %s; \"apt install dataset-fashion-mnist\" brings the files to %s", dir, fault,
-	                     SL_FASHION_MNIST_DIR);
+		slp_names_free(names, names ? from->classes : 0);
+	return ok;
 }
 
-/* MNIST, Fashion-MNIST or another set under the same names, from a folder (NULL: where Debian's package
- * dataset-fashion-mnist has it): train-images-idx3-ubyte, train-labels-idx1-ubyte and the same with t10k, also with a
- * dot before "idx", also with .gz; 10 classes.
- *     sl_dataset *train = sl_dataset_mnist(NULL, SL_TRAIN);
- * Faults as with sl_dataset_idx; SL_EIO also where the folder or a file is not there: nothing is ever downloaded. */
-sl_dataset *sl_dataset_mnist_at(const char *at, const char *dir, enum sl_split split)
-{
-	SLP_CALL("sl_dataset_mnist", at);
-	enum { CLASSES = 10 };
-	char images[PATH_MAX], labels[PATH_MAX];
-	if (split != SL_TRAIN && split != SL_TEST)
-		return slp_call_fail(at, "sl_dataset_mnist", SL_EINVAL, "there is no split %d", (int)split);
-	const char *part = split == SL_TRAIN ? "train" : "t10k";
-	if (!dir) dir = SL_FASHION_MNIST_DIR;
-	if (!find_file(dir, part, "images", 3, images)) return no_file(at, dir, part, "images", 3);
-	if (!find_file(dir, part, "labels", 1, labels)) return no_file(at, dir, part, "labels", 1);
-	return load(at, "sl_dataset_mnist", images, labels, CLASSES);
-}
-
-/* Gives the data set up; loaders that were made from it go on.  NULL is ignored. */
+/* Gives the data set up; loaders and other data sets that were made from it go on.  NULL is ignored. */
 void sl_dataset_free(sl_dataset *dataset)
 {
-	if (!dataset) return;
-	sl_release(dataset->images);
-	sl_release(dataset->labels);
+	if (!dataset || atomic_fetch_sub(&dataset->holders, 1) > 1) return;
+	if (dataset->source->free) dataset->source->free(dataset);
+	slp_names_free(dataset->names, dataset->classes);
+	free(dataset->numbers);
 	free(dataset);
 }
 
@@ -181,21 +94,105 @@ int64_t sl_dataset_size(const sl_dataset *dataset)
 	return dataset ? dataset->size : 0;
 }
 
-/* The shape of one image, (1, height, width) in pixels; that of a scalar for NULL. */
-sl_shape sl_dataset_sample_shape(const sl_dataset *dataset)
+/* Shape and data type of x of one sample; data is NULL.  All 0 for NULL. */
+struct sl_array sl_dataset_x(const sl_dataset *dataset)
 {
-	return dataset ? dataset->sample : SL_SCALAR;
+	return dataset ? dataset->x : (struct sl_array){0};
 }
 
-/* The number of classes: labels are below it.  0 for NULL. */
+/* Shape and data type of y of one sample; data is NULL.  All 0 for NULL and where samples have no y. */
+struct sl_array sl_dataset_y(const sl_dataset *dataset)
+{
+	return dataset ? dataset->y : (struct sl_array){0};
+}
+
+/* The shape of x of one sample, (channels, height, width) in pixels for images; that of a scalar for NULL. */
+sl_shape sl_dataset_sample_shape(const sl_dataset *dataset)
+{
+	return dataset ? dataset->x.shape : SL_SCALAR;
+}
+
+/* The number of classes: labels are below it.  0 for NULL, and where y is no label. */
 int sl_dataset_classes(const sl_dataset *dataset)
 {
 	return dataset ? dataset->classes : 0;
 }
 
-/* What a label stands for: "ankle boot" in Fashion-MNIST, the number itself in other sets.  NULL if there is no such
- * class.  It lives as long as the data set. */
+/* What a label stands for: "ankle boot" in Fashion-MNIST, the name of the folder of images, the text in the CSV file;
+ * else the number itself.  NULL if there is no such class.  It lives as long as the data set. */
 const char *sl_dataset_class_name(const sl_dataset *dataset, int label)
 {
-	return dataset && label >= 0 && label < dataset->classes ? dataset->names[label] : NULL;
+	if (!dataset || label < 0 || label >= dataset->classes) return NULL;
+	return dataset->names ? dataset->names[label] : dataset->numbers[label];
+}
+
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
+
+size_t slp_array_bytes(struct sl_array a)
+{
+	return a.dtype ? (size_t)sl_shape_size(a.shape) * sl_dtype_size(a.dtype) : 0;
+}
+
+static bool check_label(const sl_dataset *d, const struct sl_sample *s)
+{
+	const int32_t *y = s->y;
+	if (!y || !d->classes || d->y.dtype != SL_INT32) return true;
+	for (int64_t i = 0; i < sl_shape_size(d->y.shape); i++)
+		if (y[i] < 0 || y[i] >= d->classes)
+			return slp_data_fail(SL_EFORMAT, "label %d, labels are 0 to %d", (int)y[i], d->classes - 1);
+	return true;
+}
+
+bool slp_dataset_get(const sl_dataset *d, struct sl_sample *s)
+{
+	s->x_type = d->x;
+	s->y_type = d->y;
+	return d->source->get(d, s) && check_label(d, s);
+}
+
+bool slp_dataset_get_inner(const sl_dataset *inner, int64_t index, void *x, struct sl_sample *s)
+{
+	struct sl_sample part = *s;
+	part.index = index;
+	if (x) part.x = x;
+	bool ok = slp_dataset_get(inner, &part);
+	memcpy(s->random, part.random, sizeof s->random);
+	return ok;
+}
+
+bool slp_dataset_sums(const sl_dataset *d, uint32_t sums[2])
+{
+	sums[0] = sums[1] = 0;
+	return d->source->sums(d, sums);
+}
+
+/* Reads one sample into memory of the caller's, as large as sl_dataset_x and sl_dataset_y say; y NULL: it is not
+ * wanted.  Random transforms draw as in epoch 0 of seed 0.
+ *     float pixels[3 * 32 * 32];
+ *     int32_t label;
+ *     sl_dataset_read(train, 17, pixels, &label);
+ * SL_EINVAL: x is NULL, there is no such sample; SL_EIO, SL_EFORMAT: it cannot be read. */
+enum sl_status sl_dataset_read_at(const char *at, const sl_dataset *dataset, int64_t index, void *x, void *y)
+{
+	SLP_CALL("sl_dataset_read", at);
+	if (!slp_given(at, "sl_dataset_read", "data set", dataset) ||
+	    !slp_given(at, "sl_dataset_read", "memory for x", x))
+		return sl_error();
+	if (index < 0 || index >= dataset->size) {
+		slp_data_fail(SL_EINVAL, "sample %lld of %lld", (long long)index, (long long)dataset->size);
+		return SL_EINVAL;
+	}
+	struct sl_sample s = {.index = index, .x = x, .y = y, .random = {0, 0, (uint64_t)index, 0}};
+	if (slp_dataset_get(dataset, &s)) return SL_OK;
+	return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+}
+
+/* The next random number of a sample, at least 0 and below 1: it depends on the loader's seed, the epoch, the sample's
+ * number in the loader's data set and how many were drawn before, not on the thread that asks. */
+double sl_sample_uniform(struct sl_sample *sample)
+{
+	uint64_t *r = sample->random;
+	uint32_t w[4];
+	slp_philox(r[0], r[1], r[2] << 24 | (r[3]++ & 0xffffff), w);
+	return (double)(((uint64_t)w[0] << 32 | w[1]) >> 11) * 0x1p-53;
 }

@@ -1,31 +1,34 @@
 /* The loader: mini-batches of a data set, in order or shuffled, made ahead of their use.
  *
- * Batches are made by operations, on the device that asked for them, from the data set as its files hold it (a quarter
- * of the memory, and of what goes to a GPU, once).  Operations return at once: to prefetch is to call them early and to
- * keep their results in a ring. */
+ * Where the data set is a tensor, batches are made by operations, on the device that asked for them, from the data set
+ * as its files hold it (a quarter of the memory, and of what goes to a GPU, once).  Operations return at once: to
+ * prefetch is to call them early and to keep their results in a ring.  Of other data sets a reader makes batches, in
+ * main memory. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/dataset.h"
 #include "data/loader.h"
+#include "data/reader.h"
 #include "dist/dist.h"
-#include "io/crc32c.h"
 #include "op_inner.h"
 #include "philox.h"
 #include "tensor/tensor.h"
 
 struct sl_loader {
 	struct sl_loader_opts opts;
-	sl_tensor *images, *labels;
-	int64_t samples, batches; /* of an epoch */
-	uint64_t epoch;           /* that batches are being made of */
-	int64_t made, taken;      /* batches of their epochs, made and handed out */
-	uint64_t reading;         /* the epoch that batches are handed out of */
-	sl_tensor *order;         /* int32, of the epoch; NULL: to be made */
-	int32_t *numbers;         /* the order while it is being made */
-	struct sl_batch *ring;    /* of prefetch + 1 batches */
-	int first, count;
-	uint32_t checksums[2]; /* of images and labels, once somebody asked */
+	sl_dataset *dataset;
+	struct slp_reader *reader; /* NULL: operations make the batches */
+	int64_t samples, batches;  /* of an epoch */
+	uint64_t epoch;            /* that batches are being made of */
+	int64_t made, taken;       /* batches of their epochs, made and handed out */
+	uint64_t reading;          /* the epoch that batches are handed out of */
+	int32_t *numbers;          /* the order of the epoch */
+	bool ordered;              /* they are; otherwise they are to be made */
+	sl_tensor *order;          /* the same for operations; NULL: to be made */
+	struct sl_batch *ring;     /* of prefetch + 1 batches, made by operations */
+	int first, count;          /* batches made, or asked of the reader */
+	uint32_t checksums[2];     /* of x and y, once somebody asked */
 	bool summed;
 	int rank, ranks; /* which of so many processes takes its part of each batch */
 };
@@ -52,13 +55,19 @@ static void shuffle(const sl_loader *l)
 }
 
 /* Without shuffling, one order serves all epochs. */
+static const int32_t *numbers(sl_loader *l)
+{
+	if (l->ordered) return l->numbers;
+	for (int64_t i = 0; i < l->opts.limit; i++) l->numbers[i] = (int32_t)i;
+	if (l->opts.shuffle) shuffle(l);
+	l->ordered = true;
+	return l->numbers;
+}
+
 static sl_tensor *order(const char *at, sl_loader *l)
 {
-	if (l->order) return l->order;
-	int64_t n = l->opts.limit;
-	for (int64_t i = 0; i < n; i++) l->numbers[i] = (int32_t)i;
-	if (l->opts.shuffle) shuffle(l);
-	l->order = sl_retain(sl_from_at(at, l->numbers, SL_SHAPE(n), (struct sl_make){SL_INT32, l->opts.device}));
+	struct sl_make make = {SL_INT32, l->opts.device};
+	if (!l->order) l->order = sl_retain(sl_from_at(at, numbers(l), SL_SHAPE(l->opts.limit), make));
 	return l->order;
 }
 
@@ -66,6 +75,7 @@ static void forget_order(sl_loader *l)
 {
 	sl_release(l->order);
 	l->order = NULL;
+	l->ordered = false;
 }
 
 /* ---- making batches --------------------------------------------------------------------------------------------- */
@@ -77,19 +87,53 @@ static int64_t rows_of(const sl_loader *l, int64_t batch)
 	return left < l->opts.batch_size ? left : l->opts.batch_size;
 }
 
+static int64_t first_row(const sl_loader *l, int64_t count)
+{
+	return l->made * l->opts.batch_size * l->ranks + l->rank * count;
+}
+
 static bool make_batch(const char *at, sl_loader *l, struct sl_batch *b)
 {
 	const double scale = 1 / 255.0;
-	int64_t count = rows_of(l, l->made), begin = l->made * l->opts.batch_size * l->ranks + l->rank * count;
+	int64_t count = rows_of(l, l->made), begin = first_row(l, count);
 	*b = (struct sl_batch){.index = l->made};
 	SL_SCOPE {
 		sl_tensor *o = order(at, l);
 		if (!o) break;
-		b->x = sl_retain(slp_batch_images(at, l->images, o, begin, count, scale));
-		if (b->x) b->y = sl_retain(slp_batch_labels(at, l->labels, o, begin, count));
+		b->x = sl_retain(slp_batch_images(at, l->dataset->images, o, begin, count, scale));
+		if (b->x) b->y = sl_retain(slp_batch_labels(at, l->dataset->labels, o, begin, count));
 	}
 	if (b->y) return true;
 	sl_release(b->x);
+	return false;
+}
+
+static void ask(sl_loader *l)
+{
+	int64_t count = rows_of(l, l->made);
+	slp_reader_ask(l->reader, numbers(l) + first_row(l, count), count, l->opts.seed, l->epoch);
+}
+
+/* The oldest batch that was asked for, as tensors. */
+static bool fetch(const char *at, sl_loader *l, struct sl_batch *b)
+{
+	const void *data[2];
+	const struct sl_array of[2] = {l->dataset->x, l->dataset->y};
+	sl_tensor *t[2] = {NULL, NULL};
+	int64_t rows;
+	bool ok = slp_reader_wait(l->reader, at, &rows, &data[0], &data[1]);
+	for (int i = 0; i < 2 && ok && data[i]; i++) {
+		sl_shape shape = {of[i].shape.ndim + 1, {rows}};
+		memcpy(shape.dim + 1, of[i].shape.dim, (size_t)of[i].shape.ndim * sizeof *shape.dim);
+		SL_SCOPE
+			t[i] = sl_retain(sl_from_at(at, data[i], shape, (struct sl_make){of[i].dtype, l->opts.device}));
+		ok = t[i] != NULL;
+	}
+	if (ok) {
+		*b = (struct sl_batch){t[0], t[1], l->taken};
+		return true;
+	}
+	sl_release(t[0]);
 	return false;
 }
 
@@ -97,7 +141,10 @@ static bool make_batch(const char *at, sl_loader *l, struct sl_batch *b)
 static bool make_one(const char *at, sl_loader *l)
 {
 	int slots = l->opts.prefetch + 1;
-	if (!make_batch(at, l, &l->ring[(l->first + l->count) % slots])) return false;
+	if (l->reader)
+		ask(l);
+	else if (!make_batch(at, l, &l->ring[(l->first + l->count) % slots]))
+		return false;
 	l->count++;
 	if (++l->made < l->batches) return true;
 	l->made = 0;
@@ -108,7 +155,8 @@ static bool make_one(const char *at, sl_loader *l)
 
 static void drop_ring(sl_loader *l)
 {
-	for (int i = 0; i < l->count; i++) {
+	if (l->reader) slp_reader_clear(l->reader);
+	for (int i = 0; i < l->count && !l->reader; i++) {
 		struct sl_batch *b = &l->ring[(l->first + i) % (l->opts.prefetch + 1)];
 		sl_release(b->x);
 		sl_release(b->y);
@@ -121,14 +169,18 @@ static void drop_ring(sl_loader *l)
 /* Puts in defaults; an error's text if the options make no sense. */
 static bool check_opts(const char *at, const sl_dataset *d, struct sl_loader_opts *o)
 {
-	enum { MOST_AHEAD = 1 << 16 };
+	enum { MOST_AHEAD = 1 << 16, MOST_WORKERS = 1024 };
 	if (o->batch_size < 1)
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "batch_size is %lld, 1 or more needed",
 		              (long long)o->batch_size);
 	else if (o->limit < 0)
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "limit is %lld, 0 or more needed", (long long)o->limit);
 	else if (o->prefetch < 0 || o->prefetch > MOST_AHEAD)
-		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "prefetch is %d, 0 to %d possible", o->prefetch, MOST_AHEAD);
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "prefetch is %d, 0 to %d possible", o->prefetch,
+		              MOST_AHEAD);
+	else if (o->workers < 0 || o->workers > MOST_WORKERS)
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "workers is %d, 0 to %d possible", o->workers,
+		              MOST_WORKERS);
 	else if (o->last != SL_LAST_KEEP && o->last != SL_LAST_DISCARD)
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "last is %d, which means nothing", (int)o->last);
 	else {
@@ -151,10 +203,23 @@ static void share(sl_loader *l, int rank, int ranks)
 	l->samples = keep ? own : l->batches * size;
 }
 
+/* Threads of a simulation are its own. */
+static bool make_ring(sl_loader *l)
+{
+	const struct sl_loader_opts *o = &l->opts;
+	int64_t rows = o->batch_size < o->limit ? o->batch_size : o->limit;
+	if (l->dataset->images)
+		l->ring = slp_calloc((size_t)o->prefetch + 1, sizeof *l->ring);
+	else
+		l->reader = slp_reader_new(l->dataset, sl_is_simulated() ? 0 : o->workers, o->prefetch + 1, rows);
+	return l->ring || l->reader;
+}
+
 /* Mini-batches of a data set, one epoch after the other; see struct sl_loader_opts.  The same seed gives the same
- * orders, whatever sl_seed was told.  The loader does not need the data set to stay.  Free it with sl_loader_free.
- *     sl_loader *l = sl_loader_new(train, .batch_size = 256, .shuffle = true, .device = sl_gpu(0));
- * NULL with SL_EINVAL: options make no sense; SL_EDEVICE: no such device. */
+ * orders and the same random transforms, whatever sl_seed was told and however many workers there are.  The loader does
+ * not need the data set to stay.  Free it with sl_loader_free. sl_loader *l = sl_loader_new(train, .batch_size = 256,
+ * .shuffle = true, .device = sl_gpu(0)); NULL with SL_EINVAL: options make no sense; SL_EDEVICE: no such device;
+ * SL_ENOMEM: no memory for prefetch + 1 batches. */
 sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts)
 {
 	SLP_CALL("sl_loader_new", at);
@@ -164,20 +229,19 @@ sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loade
 	sl_loader *l = slp_calloc(1, sizeof *l);
 	if (!l) return slp_call_fail(at, "sl_loader_new", SL_ENOMEM, "no memory for the loader");
 	l->opts = opts;
-	l->images = sl_retain(dataset->images);
-	l->labels = sl_retain(dataset->labels);
+	l->dataset = slp_dataset_hold(dataset);
 	share(l, 0, 1);
 	l->numbers = slp_malloc((size_t)opts.limit * sizeof *l->numbers);
-	l->ring = slp_calloc((size_t)opts.prefetch + 1, sizeof *l->ring);
-	if (l->numbers && l->ring) return l;
+	if (l->numbers && make_ring(l)) return l;
 	sl_loader_free(l);
-	return slp_call_fail(at, "sl_loader_new", SL_ENOMEM, "no memory for the loader");
+	return NULL;
 }
 
-/* Lets the loaders of all processes, made alike, share the samples: each hands out its own batch_size rows of a batch of
- * batch_size × sl_dist_size() rows.  So together they have the batches of one process with a batch that is as large, in the
- * same order; rows that do not go round are left out, so that all have as many batches of as many rows.  SL_ESTATE: a
- * batch was handed out already; SL_EINVAL: there are fewer samples than processes, or than fill a batch. */
+/* Lets the loaders of all processes, made alike, share the samples: each hands out its own batch_size rows of a batch
+ * of batch_size × sl_dist_size() rows.  So together they have the batches of one process with a batch that is as large,
+ * in the same order; rows that do not go round are left out, so that all have as many batches of as many rows.
+ * SL_ESTATE: a batch was handed out already; SL_EINVAL: there are fewer samples than processes, or than fill a batch.
+ */
 enum sl_status sl_dist_share_at(const char *at, sl_loader *loader)
 {
 	SLP_CALL("sl_dist_share", at);
@@ -199,8 +263,8 @@ void sl_loader_free(sl_loader *loader)
 	if (!loader) return;
 	drop_ring(loader);
 	forget_order(loader);
-	sl_release(loader->images);
-	sl_release(loader->labels);
+	slp_reader_free(loader->reader);
+	sl_dataset_free(loader->dataset);
 	free(loader->numbers);
 	free(loader->ring);
 	free(loader);
@@ -228,6 +292,18 @@ static bool give_up(sl_loader *l)
 	return false;
 }
 
+static bool take(const char *at, sl_loader *l, struct sl_batch *batch)
+{
+	if (l->reader) {
+		if (!fetch(at, l, batch)) return false;
+		slp_reader_drop(l->reader);
+		return true;
+	}
+	*batch = l->ring[l->first];
+	l->first = (l->first + 1) % (l->opts.prefetch + 1);
+	return true;
+}
+
 /* The next batch: see struct sl_batch.  false at the end of an epoch, and then the next one begins; also after a
  * mistake (sl_error()), and then the epoch begins anew.  The tensors belong to the innermost scope, which should be one
  * around each step; without any, to the caller, who releases them.
@@ -252,32 +328,20 @@ bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch
 	}
 	while (l->count <= l->opts.prefetch)
 		if (!make_one(at, l)) return give_up(l);
-	if (!slp_scope_reserve(2)) return give_up(l);
-	*batch = l->ring[l->first];
-	l->first = (l->first + 1) % (l->opts.prefetch + 1);
+	if (!slp_scope_reserve(2) || !take(at, l, batch)) return give_up(l);
 	l->count--;
 	l->taken++;
 	slp_scope_add(batch->x);
-	slp_scope_add(batch->y);
+	if (batch->y) slp_scope_add(batch->y);
 	return true;
 }
 
 /* ---- where it stands --------------------------------------------------------------------------------------------- */
 
-static bool checksum(const char *at, sl_tensor *t, uint32_t *sum)
-{
-	const void *p = slp_host_begin(at, "the loader's state", t, false);
-	if (!p) return false;
-	*sum = slp_crc32c(0, p, sl_tensor_bytes(t));
-	slp_host_end(t);
-	return true;
-}
-
 bool slp_loader_get(const char *at, sl_loader *loader, struct slp_loader_state *state)
 {
-	if (!loader->summed && !(checksum(at, loader->images, &loader->checksums[0]) &&
-	                         checksum(at, loader->labels, &loader->checksums[1])))
-		return false;
+	(void)at;
+	if (!loader->summed && !slp_dataset_sums(loader->dataset, loader->checksums)) return false;
 	loader->summed = true;
 	*state = (struct slp_loader_state){.samples = loader->opts.limit,
 	                                   .batch_size = loader->opts.batch_size * loader->ranks,

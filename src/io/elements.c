@@ -42,26 +42,30 @@ static bool integer(enum slp_element element, const unsigned char *data, int64_t
 	return false;
 }
 
-/* A byte that is neither 0 nor 1 would be no bool. */
-static bool truth(const struct slp_view *to, const unsigned char *from)
+int64_t slp_elements_copy(enum slp_element element, const void *from, void *to, int64_t n)
 {
-	for (int64_t i = 0; i < slp_size(to); i++) ((bool *)to->ptr)[i] = from[i] != 0;
-	return true;
+	enum sl_dtype dtype = slp_elements[element].dtype;
+	const unsigned char *bytes = from;
+	int64_t v = 0;
+	if (slp_elements_plain(element)) {
+		memcpy(to, from, (size_t)n * slp_elements[element].bytes);
+		return -1;
+	}
+	for (int64_t i = 0; i < n; i++) {
+		if (dtype == SL_BOOL) ((bool *)to)[i] = bytes[i] != 0; /* a byte that is neither 0 nor 1 would be no bool */
+		else if (!integer(element, from, i, &v)) return i;
+		else if (dtype == SL_INT64) ((int64_t *)to)[i] = v;
+		else ((int32_t *)to)[i] = (int32_t)v;
+	}
+	return -1;
 }
 
 static bool convert(struct slp_file *f, const char *name, const struct slp_view *to, enum slp_element element,
-		    const unsigned char *from)
+		    const void *from)
 {
-	int64_t v = 0;
-	if (to->type.dtype == SL_BOOL) return truth(to, from);
-	for (int64_t i = 0; i < slp_size(to); i++) {
-		if (!integer(element, from, i, &v))
-			return slp_file_fail(f, SL_EDTYPE, "%s: element %lld is larger than an int64 can be", name,
-					     (long long)i);
-		if (to->type.dtype == SL_INT64) ((int64_t *)to->ptr)[i] = v;
-		else ((int32_t *)to->ptr)[i] = (int32_t)v;
-	}
-	return true;
+	int64_t wrong = slp_elements_copy(element, from, to->ptr, slp_size(to));
+	return wrong < 0 || slp_file_fail(f, SL_EDTYPE, "%s: element %lld is larger than an int64 can be", name,
+					  (long long)wrong);
 }
 
 static sl_tensor *make(struct slp_file *f, const void *data, sl_shape shape, enum sl_dtype dtype)
@@ -76,7 +80,7 @@ sl_tensor *slp_elements_tensor(struct slp_file *f, const char *name, enum slp_el
 			       const void *data)
 {
 	enum sl_dtype dtype = slp_elements[element].dtype;
-	if (element <= SLP_EL_OWN && dtype != SL_BOOL) return make(f, data, shape, dtype);
+	if (slp_elements_plain(element)) return make(f, data, shape, dtype);
 	struct slp_view values = {slp_malloc((size_t)sl_shape_size(shape) * sl_dtype_size(dtype) + 1), {dtype, shape}};
 	if (!values.ptr) {
 		slp_file_fail(f, SL_ENOMEM, "no memory for %s", name);

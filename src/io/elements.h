@@ -38,10 +38,19 @@ static inline enum slp_element slp_element_of(enum sl_dtype dtype)
 
 /* Bytes of a shape's elements; false if they cannot be (negative dims, too many axes, more than memory). */
 bool slp_elements_size(enum slp_element element, sl_shape shape, uint64_t *bytes);
+/* Whether tensors have them as files do. */
+static inline bool slp_elements_plain(enum slp_element element)
+{
+	return element <= SLP_EL_OWN && slp_elements[element].dtype != SL_BOOL;
+}
+/* Converts n elements to those of slp_elements[element].dtype; -1, or the number of one that does not fit. */
+int64_t slp_elements_copy(enum slp_element element, const void *from, void *to, int64_t n);
 /* A tensor with these elements, converted if need be: the caller's, in no scope.  name is for messages. */
 sl_tensor *slp_elements_tensor(struct slp_file *f, const char *name, enum slp_element element, sl_shape shape,
 			       const void *data);
 
+/* Reads the header of an .npy file in memory, behind which f->pos stands then. */
+bool slp_npy_header(struct slp_file *f, enum slp_element *element, sl_shape *shape);
 /* Takes an .npy file in memory apart; the tensor is in no scope. */
 sl_tensor *slp_npy_parse(struct slp_file *f);
 

@@ -146,6 +146,15 @@ static bool read_header(struct slp_file *f, struct header *h)
 	return read_dictionary(f, h);
 }
 
+bool slp_npy_header(struct slp_file *f, enum slp_element *element, sl_shape *shape)
+{
+	struct header h = {0};
+	if (!read_header(f, &h)) return false;
+	*element = h.element;
+	*shape = h.shape;
+	return true;
+}
+
 sl_tensor *slp_npy_parse(struct slp_file *f)
 {
 	struct header h = {0};

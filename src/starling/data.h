@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Labelled images in main memory. */
+/* Samples by number: x, what a network is given, and y, what it should make of it. */
 typedef struct sl_dataset sl_dataset;
 
 enum sl_split { SL_TRAIN, SL_TEST };
@@ -21,11 +21,136 @@ SL_API sl_dataset *sl_dataset_mnist_at(const char *at, const char *dir, enum sl_
 #define sl_dataset_mnist(dir, split) sl_dataset_mnist_at(SL_HERE, dir, split)
 SL_API sl_dataset *sl_dataset_idx_at(const char *at, const char *images, const char *labels, int classes);
 #define sl_dataset_idx(images, labels, classes) sl_dataset_idx_at(SL_HERE, images, labels, classes)
+
+/* Values in main memory, row-major without gaps. */
+struct sl_array {
+	const void *data;
+	sl_shape shape;
+	enum sl_dtype dtype;
+};
+struct sl_dataset_opts {
+	int classes; /* labels, int32, are below it; 0: y is something else, or the largest label tells */
+	bool copy;   /* of arrays: the memory need not stay */
+};
+SL_API sl_dataset *sl_dataset_arrays_at(const char *at, struct sl_array x, struct sl_array y,
+                                        struct sl_dataset_opts opts);
+#define sl_dataset_arrays(x, y, ...) sl_dataset_arrays_at(SL_HERE, x, y, (struct sl_dataset_opts){__VA_ARGS__})
+SL_API sl_dataset *sl_dataset_npy_at(const char *at, const char *x, const char *y, struct sl_dataset_opts opts);
+#define sl_dataset_npy(x, y, ...) sl_dataset_npy_at(SL_HERE, x, y, (struct sl_dataset_opts){__VA_ARGS__})
+
+/* Columns are counted from 1. */
+struct sl_csv_opts {
+	char separator;  /* 0: a comma */
+	bool header;     /* the first line has the names of the columns */
+	int label;       /* the column that is y; 0: the last one; -1: none */
+	bool regression; /* y is float32; otherwise a class: a whole number from 0, or a text */
+	bool missing;    /* empty fields are NaN; otherwise they are faults */
+};
+SL_API sl_dataset *sl_dataset_csv_at(const char *at, const char *path, struct sl_csv_opts opts);
+#define sl_dataset_csv(path, ...) sl_dataset_csv_at(SL_HERE, path, (struct sl_csv_opts){__VA_ARGS__})
+
+struct sl_images_opts {
+	int64_t height, width; /* images are resized to this; 0: all have the size of the first */
+	int channels;          /* 1: grey, 3: colours; 0: 3 */
+};
+SL_API sl_dataset *sl_dataset_images_at(const char *at, const char *dir, struct sl_images_opts opts);
+#define sl_dataset_images(dir, ...) sl_dataset_images_at(SL_HERE, dir, (struct sl_images_opts){__VA_ARGS__})
+SL_API sl_dataset *sl_dataset_cifar10_at(const char *at, const char *dir, enum sl_split split);
+#define sl_dataset_cifar10(dir, split) sl_dataset_cifar10_at(SL_HERE, dir, split)
+
+struct sl_tokens_opts {
+	int64_t length; /* of a sample; must be given */
+	int64_t stride; /* from one sample's first token to the next one's; 0: length */
+	int bytes;      /* of a token in the file, 1 (text), 2 or 4; 0: 2 */
+};
+SL_API sl_dataset *sl_dataset_tokens_at(const char *at, const char *path, struct sl_tokens_opts opts);
+#define sl_dataset_tokens(path, ...) sl_dataset_tokens_at(SL_HERE, path, (struct sl_tokens_opts){__VA_ARGS__})
+
+/* A sample on its way into a batch, as data sets of one's own and transforms see it. */
+struct sl_sample {
+	int64_t index;                  /* in the data set that it is asked of */
+	void *x, *y;                    /* its values; y is NULL where there is none */
+	struct sl_array x_type, y_type; /* their shapes and data types; data is NULL */
+	uint64_t random[4];             /* where its random numbers stand */
+};
+SL_API double sl_sample_uniform(struct sl_sample *sample);
+
+/* A data set of one's own; what is zero has its default. */
+struct sl_dataset_def {
+	int64_t size;
+	sl_shape x_shape, y_shape;      /* of one sample */
+	enum sl_dtype x_dtype, y_dtype; /* [float32, none] */
+	int classes;
+	/* Writes sample s->index to s->x and s->y; false: sl_error_raise told why.  Several threads call it at once. */
+	bool (*get)(void *self, struct sl_sample *s);
+	void (*free)(void *self); /* NULL: nothing is to be done */
+	void *self;
+};
+SL_API sl_dataset *sl_dataset_new_at(const char *at, struct sl_dataset_def def);
+#define sl_dataset_new(...) sl_dataset_new_at(SL_HERE, (struct sl_dataset_def){__VA_ARGS__})
+
+/* ---- of others --------------------------------------------------------------------------------------------------- */
+
+SL_API sl_dataset *sl_dataset_range_at(const char *at, sl_dataset *dataset, int64_t first, int64_t count);
+#define sl_dataset_range(dataset, first, count) sl_dataset_range_at(SL_HERE, dataset, first, count)
+SL_API sl_dataset *sl_dataset_select_at(const char *at, sl_dataset *dataset, const int64_t *numbers, int64_t count);
+#define sl_dataset_select(dataset, numbers, count) sl_dataset_select_at(SL_HERE, dataset, numbers, count)
+SL_API bool sl_dataset_split_at(const char *at, sl_dataset *dataset, int64_t count, uint64_t seed,
+                                sl_dataset *parts[2]);
+#define sl_dataset_split(dataset, count, seed, parts) sl_dataset_split_at(SL_HERE, dataset, count, seed, parts)
+SL_API sl_dataset *sl_dataset_concat_at(const char *at, sl_dataset *const *datasets, int count);
+#define sl_dataset_concat(...)                                                                                         \
+	sl_dataset_concat_at(SL_HERE, SL_ARRAY(sl_dataset *, __VA_ARGS__), SL_COUNT_(sl_dataset *, __VA_ARGS__))
+
+enum sl_transform_kind {
+	SL_RANDOM_CROP,
+	SL_CENTER_CROP,
+	SL_RANDOM_FLIP,
+	SL_RESIZE,
+	SL_NORMALISE,
+	SL_COLOUR_JITTER,
+	SL_MAP
+};
+/* What becomes of x on its way into a batch; images are (channels, height, width).  What is random is drawn anew for
+ * each sample and epoch. */
+struct sl_transform {
+	enum sl_transform_kind kind;
+	int64_t height, width;                   /* of crops and SL_RESIZE: of the result */
+	int64_t pad;                             /* SL_RANDOM_CROP: zeros around the image before */
+	double p;                                /* SL_RANDOM_FLIP: how probable it is; 0: one half */
+	bool vertical;                           /* SL_RANDOM_FLIP: upside down, not left to right */
+	double mean[4], std[4];                  /* SL_NORMALISE: (x - mean) / std, by channel; std 0: 1 */
+	double brightness, contrast, saturation; /* SL_COLOUR_JITTER: factors from 1 - so much to 1 + so much */
+	bool (*map)(void *arg,
+	            struct sl_sample *s); /* SL_MAP: changes s->x and s->y where they are; false as with get */
+	void *arg;
+};
+#define sl_random_crop(...) ((struct sl_transform){.kind = SL_RANDOM_CROP, __VA_ARGS__})
+#define sl_center_crop(...) ((struct sl_transform){.kind = SL_CENTER_CROP, __VA_ARGS__})
+#define sl_random_flip(...) ((struct sl_transform){.kind = SL_RANDOM_FLIP, __VA_ARGS__})
+#define sl_resize_image(...) ((struct sl_transform){.kind = SL_RESIZE, __VA_ARGS__})
+#define sl_normalise(...) ((struct sl_transform){.kind = SL_NORMALISE, __VA_ARGS__})
+#define sl_colour_jitter(...) ((struct sl_transform){.kind = SL_COLOUR_JITTER, __VA_ARGS__})
+#define sl_map(...) ((struct sl_transform){.kind = SL_MAP, __VA_ARGS__})
+SL_API sl_dataset *sl_dataset_transform_at(const char *at, sl_dataset *dataset, const struct sl_transform *transforms,
+                                           int count);
+#define sl_dataset_transform(dataset, ...)                                                                             \
+	sl_dataset_transform_at(SL_HERE, dataset, SL_ARRAY(struct sl_transform, __VA_ARGS__),                          \
+	                        SL_COUNT_(struct sl_transform, __VA_ARGS__))
+
+/* ---- looking at one ---------------------------------------------------------------------------------------------- */
+
 SL_API void sl_dataset_free(sl_dataset *dataset);
 SL_API int64_t sl_dataset_size(const sl_dataset *dataset);
+SL_API struct sl_array sl_dataset_x(const sl_dataset *dataset);
+SL_API struct sl_array sl_dataset_y(const sl_dataset *dataset);
 SL_API sl_shape sl_dataset_sample_shape(const sl_dataset *dataset);
 SL_API int sl_dataset_classes(const sl_dataset *dataset);
 SL_API const char *sl_dataset_class_name(const sl_dataset *dataset, int label);
+SL_API enum sl_status sl_dataset_read_at(const char *at, const sl_dataset *dataset, int64_t index, void *x, void *y);
+#define sl_dataset_read(dataset, index, x, y) sl_dataset_read_at(SL_HERE, dataset, index, x, y)
+
+/* ---- mini-batches ------------------------------------------------------------------------------------------------ */
 
 /* What to do with the rows that do not fill the last batch. */
 enum sl_last_batch { SL_LAST_KEEP, SL_LAST_DISCARD };
@@ -36,8 +161,10 @@ struct sl_loader_opts {
 	uint64_t seed;
 	enum sl_last_batch last;
 	int64_t limit;            /* use only so many samples, the first ones; 0: all */
-	int prefetch;             /* number of batches prepared ahead; 0 means 2 */
+	int prefetch;             /* number of batches prepared ahead, which are kept in memory; 0 means 2 */
 	sl_device device;         /* of the batches */
+	int workers;              /* threads that read and transform samples ahead; 0: it is done when a batch is asked for.
+	                           * A set of IDX files needs none: its batches are made by operations */
 };
 typedef struct sl_loader sl_loader;
 SL_API sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts);
@@ -46,10 +173,11 @@ SL_API void sl_loader_free(sl_loader *loader);
 SL_API int64_t sl_loader_batches(const sl_loader *loader);
 SL_API int64_t sl_loader_samples(const sl_loader *loader);
 
-/* A batch: images float32 (n, 1, height, width) in [0, 1], labels int32 (n).  They belong to the innermost scope. */
+/* A batch: n samples along a first axis; of images float32 (n, channels, height, width) in [0, 1], of labels int32 (n).
+ * The tensors belong to the innermost scope. */
 struct sl_batch {
-	sl_tensor *x, *y;
-	int64_t index; /* within the epoch, from 0 */
+	sl_tensor *x, *y; /* y is NULL where the samples have none */
+	int64_t index;    /* within the epoch, from 0 */
 };
 SL_API bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch);
 #define sl_loader_next(loader, batch) sl_loader_next_at(SL_HERE, loader, batch)

@@ -1,0 +1,254 @@
+/* Data sets of CSV files: read once, kept as arrays. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/arrays.h"
+#include "data/csv.h"
+#include "number.h"
+#include "op.h"
+#include "tensor/tensor.h"
+
+enum { MOST_NAMES = 1 << 16 };
+
+/* A label, numbered as it first occurred. */
+struct name {
+	char *text;
+	int32_t number;
+};
+
+struct table {
+	struct slp_csv csv;
+	struct sl_csv_opts opts;
+	int columns, label; /* of the file; which is y, 0: none */
+	int64_t rows, room; /* rows that there is memory for */
+	float *x, *y;
+	int32_t *labels;    /* numbers of names, then classes */
+	struct name *names; /* sorted by text */
+	int nnames, names_room;
+};
+
+/* ---- labels -------------------------------------------------------------------------------------------------------
+ */
+
+static bool grow_names(struct table *t)
+{
+	int room = t->names_room ? 2 * t->names_room : 16;
+	if (t->nnames == MOST_NAMES)
+		return slp_data_fail(SL_EFORMAT, "%s: column %d has more than %d different labels; is it .regression?",
+		                     t->csv.path, t->label, MOST_NAMES);
+	struct name *names = slp_realloc(t->names, (size_t)room * sizeof *names);
+	if (!names) return false;
+	t->names = names;
+	t->names_room = room;
+	return true;
+}
+
+static bool find_name(struct table *t, const char *text, int32_t *number)
+{
+	int low = 0, high = t->nnames;
+	while (low < high) {
+		int middle = (low + high) / 2, order = strcmp(text, t->names[middle].text);
+		if (!order) {
+			*number = t->names[middle].number;
+			return true;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	if (t->nnames == t->names_room && !grow_names(t)) return false;
+	char *copy = slp_strdup(text);
+	if (!copy) return false;
+	memmove(t->names + low + 1, t->names + low, (size_t)(t->nnames - low) * sizeof *t->names);
+	t->names[low] = (struct name){copy, *number = t->nnames};
+	t->nnames++;
+	return true;
+}
+
+/* A whole number from 0; -1: the text is none. */
+static int32_t class_number(const char *text)
+{
+	char *end;
+	errno = 0;
+	long v = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : -1;
+	return v < 0 || *end || errno || v >= SLP_MAX_CLASSES ? -1 : (int32_t)v;
+}
+
+/* Labels that are numbers stay what they are, others become their place among the sorted texts. */
+static bool make_classes(struct table *t, sl_dataset *d)
+{
+	int32_t *to = slp_malloc(((size_t)t->nnames + 1) * sizeof *to), largest = -1;
+	char **texts = slp_calloc((size_t)t->nnames + 1, sizeof *texts);
+	bool numbers = true, ok = to && texts;
+	for (int i = 0; ok && i < t->nnames; i++) {
+		int32_t v = class_number(t->names[i].text);
+		numbers &= v >= 0;
+		if (v > largest) largest = v;
+	}
+	for (int i = 0; ok && i < t->nnames; i++) {
+		to[t->names[i].number] = numbers ? class_number(t->names[i].text) : i;
+		if (!numbers) ok = (texts[i] = slp_strdup(t->names[i].text)) != NULL;
+	}
+	for (int64_t i = 0; ok && i < t->rows; i++) t->labels[i] = to[t->labels[i]];
+	free(to);
+	if (ok && !numbers) {
+		slp_dataset_names(d, texts, t->nnames);
+		return true;
+	}
+	slp_names_free(texts, texts ? t->nnames : 0);
+	return ok && slp_dataset_classes(d, largest + 1);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------
+ */
+
+static bool resize(void **p, size_t bytes)
+{
+	void *more = slp_realloc(*p, bytes);
+	if (more) *p = more;
+	return more != NULL;
+}
+
+static bool grow(struct table *t)
+{
+	size_t room = t->room ? 2 * (size_t)t->room : 256;
+	if (t->rows == INT32_MAX) return slp_data_fail(SL_EFORMAT, "%s: has more than %d rows", t->csv.path, INT32_MAX);
+	size_t width = (size_t)(t->columns - (t->label > 0));
+	if (!resize((void **)&t->x, room * (width ? width : 1) * sizeof *t->x)) return false;
+	if (t->label && t->opts.regression && !resize((void **)&t->y, room * sizeof *t->y)) return false;
+	if (t->label && !t->opts.regression && !resize((void **)&t->labels, room * sizeof *t->labels)) return false;
+	t->room = (int64_t)room;
+	return true;
+}
+
+static bool number(struct table *t, float *to)
+{
+	const struct slp_csv *c = &t->csv;
+	char *end = c->text;
+	double v = c->length ? slp_number_read(c->text, &end) : 0;
+	while (*end == ' ' || *end == '\t') end++;
+	if (end != c->text && !*end) {
+		*to = (float)v;
+		return true;
+	}
+	if (!c->text[strspn(c->text, " \t")] && t->opts.missing) {
+		*to = __builtin_nanf("");
+		return true;
+	}
+	return slp_data_fail(SL_EFORMAT, "%s: line %lld, column %d: '%.40s' is not a number", c->path,
+	                     (long long)c->begin, c->column, c->text);
+}
+
+static bool put_field(struct table *t)
+{
+	int column = t->csv.column, width = t->columns - (t->label > 0);
+	if (column != t->label) return number(t, t->x + t->rows * width + column - 1 - (t->label && column > t->label));
+	return t->opts.regression ? number(t, t->y + t->rows) : find_name(t, t->csv.text, t->labels + t->rows);
+}
+
+static int refuse_width(const struct table *t, int64_t line)
+{
+	slp_data_fail(SL_EFORMAT, "%s: line %lld has %s %d fields, the first line has %d", t->csv.path, (long long)line,
+	              t->csv.column > t->columns ? "more than" : "only",
+	              t->csv.column > t->columns ? t->columns : t->csv.column, t->columns);
+	return -1;
+}
+
+/* Fields of one line into its row, or past it.  1, 0 at the end of the file, -1 after an error. */
+static int read_line(struct table *t, bool keep)
+{
+	int64_t line = 0;
+	do {
+		int got = slp_csv_next(&t->csv);
+		if (got <= 0) return got;
+		if (t->csv.column == 1) line = t->csv.begin;
+		if (!keep) continue;
+		if (t->csv.column > t->columns) return refuse_width(t, line);
+		if (!put_field(t)) return -1;
+	} while (!t->csv.last);
+	return keep && t->csv.column != t->columns ? refuse_width(t, line) : 1;
+}
+
+/* How many columns the first line has; the file is at its beginning again. */
+static bool count_columns(struct table *t)
+{
+	int got = read_line(t, false);
+	if (got < 0) return false;
+	if (!got) return slp_data_fail(SL_EFORMAT, "%s: is empty", t->csv.path);
+	t->columns = t->csv.column;
+	t->label = t->opts.label < 0 ? 0 : t->opts.label ? t->opts.label : t->columns;
+	if (t->label > t->columns)
+		return slp_data_fail(SL_EINVAL, "%s: label is column %d of %d", t->csv.path, t->label, t->columns);
+	if (t->columns == 1 && t->label)
+		return slp_data_fail(SL_EFORMAT, "%s: has only the column of the label", t->csv.path);
+	return true;
+}
+
+static bool read_rows(struct table *t)
+{
+	const char *path = t->csv.path;
+	if (!count_columns(t)) return false;
+	if (!t->opts.header) { /* again, for its values */
+		slp_csv_close(&t->csv);
+		if (!slp_csv_open(&t->csv, path, t->csv.separator)) return false;
+	}
+	for (;; t->rows++) {
+		if (t->rows == t->room && !grow(t)) return false;
+		int got = read_line(t, true);
+		if (got < 0) return false;
+		if (!got) break;
+	}
+	return t->rows || slp_data_fail(SL_EFORMAT, "%s: has no rows behind its header", path);
+}
+
+static void clear(struct table *t)
+{
+	slp_csv_close(&t->csv);
+	free(t->x);
+	free(t->y);
+	free(t->labels);
+	for (int i = 0; i < t->nnames; i++) free(t->names[i].text);
+	free(t->names);
+}
+
+static sl_dataset *make(struct table *t)
+{
+	struct sl_array x = {t->x, SL_SHAPE(t->rows, t->columns - (t->label > 0)), SL_FLOAT32};
+	struct sl_array y = {t->labels, SL_SHAPE(t->rows), SL_INT32};
+	if (t->opts.regression) y = (struct sl_array){t->y, SL_SHAPE(t->rows), SL_FLOAT32};
+	struct sl_dataset names = {0};
+	if (t->label && !t->opts.regression && !make_classes(t, &names)) {
+		free(names.numbers);
+		return NULL;
+	}
+	void *owned = t->opts.regression ? (void *)t->y : t->labels;
+	sl_dataset *d = slp_arrays_own(x, y, t->x, t->label ? owned : NULL);
+	t->x = t->y = NULL;
+	t->labels = NULL;
+	if (d && names.names)
+		slp_dataset_names(d, names.names, names.classes);
+	else
+		slp_names_free(names.names, names.classes);
+	free(names.numbers);
+	return d;
+}
+
+/* A data set of a CSV file (RFC 4180: fields may stand in quotes, lines end in LF or CR LF): each line is a sample, its
+ * columns are x, float32, but for one, which is y: a label, or with .regression a number.  Labels are whole numbers
+ * from 0, or texts, whose classes are sorted; see struct sl_csv_opts.  Numbers have a point, whatever the locale.  The
+ * values are kept in memory, 4 bytes each. sl_dataset *iris = sl_dataset_csv("iris.csv", .header = true); NULL with
+ * SL_EIO: the file cannot be read; SL_EFORMAT: what is wrong with it and where; SL_EINVAL: it has no such column. */
+sl_dataset *sl_dataset_csv_at(const char *at, const char *path, struct sl_csv_opts opts)
+{
+	SLP_CALL("sl_dataset_csv", at);
+	if (!slp_given(at, "sl_dataset_csv", "path", path)) return NULL;
+	char separator = opts.separator ? opts.separator : ',';
+	if (strchr("\"\r\n", separator))
+		return slp_call_fail(at, "sl_dataset_csv", SL_EINVAL, "no separator can be that");
+	struct table t = {.opts = opts};
+	sl_dataset *d = slp_csv_open(&t.csv, path, separator) && read_rows(&t) ? make(&t) : NULL;
+	clear(&t);
+	return d;
+}

@@ -1,0 +1,89 @@
+/* JPEG images, through libjpeg. */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include "data/dataset.h"
+#include "data/image.h"
+#include "op.h"
+
+#ifdef HAVE_JPEG
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <jpeglib.h>
+#include <jerror.h>
+
+/* libjpeg comes back by longjmp; what it warns of is repaired, but for missing data. */
+struct reading {
+	struct jpeg_decompress_struct jpeg;
+	struct jpeg_error_mgr errors;
+	jmp_buf back;
+	char text[JMSG_LENGTH_MAX];
+};
+
+static void fail(j_common_ptr jpeg)
+{
+	struct reading *r = jpeg->client_data;
+	r->errors.format_message(jpeg, r->text);
+	longjmp(r->back, 1);
+}
+
+static void warn(j_common_ptr jpeg, int level)
+{
+	int code = jpeg->err->msg_code;
+	if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE)) fail(jpeg);
+}
+
+static bool start(struct reading *r, const char *path, struct slp_image *image)
+{
+	jpeg_read_header(&r->jpeg, TRUE);
+	bool grey = r->jpeg.jpeg_color_space == JCS_GRAYSCALE;
+	r->jpeg.out_color_space = grey ? JCS_GRAYSCALE : JCS_RGB;
+	image->height = r->jpeg.image_height;
+	image->width = r->jpeg.image_width;
+	image->channels = grey ? 1 : 3;
+	return slp_image_room(path, image);
+}
+
+static void read_lines(struct reading *r, struct slp_image *image)
+{
+	jpeg_start_decompress(&r->jpeg);
+	while (r->jpeg.output_scanline < r->jpeg.output_height) {
+		JSAMPROW row = image->pixels + (int64_t)r->jpeg.output_scanline * image->width * image->channels;
+		jpeg_read_scanlines(&r->jpeg, &row, 1);
+	}
+	jpeg_finish_decompress(&r->jpeg);
+}
+
+bool slp_jpeg_read(const char *path, const uint8_t *bytes, size_t size, struct slp_image *image)
+{
+	struct reading r = {0};
+	volatile bool ok = false;
+	r.jpeg.err = jpeg_std_error(&r.errors);
+	r.errors.error_exit = fail;
+	r.errors.emit_message = warn;
+	r.jpeg.client_data = &r;
+	if (setjmp(r.back)) {
+		ok = slp_data_fail(SL_EFORMAT, "%s: damaged JPEG image: %s", path, r.text);
+	} else {
+		jpeg_create_decompress(&r.jpeg);
+		jpeg_mem_src(&r.jpeg, bytes, size);
+		if (start(&r, path, image)) {
+			read_lines(&r, image);
+			ok = true;
+		}
+	}
+	jpeg_destroy_decompress(&r.jpeg);
+	return ok;
+}
+
+#else
+
+bool slp_jpeg_read(const char *path, const uint8_t *bytes, size_t size, struct slp_image *image)
+{
+	(void)bytes, (void)size, (void)image;
+	return slp_data_fail(SL_EUNSUPPORTED, "%s: Starling was built without libjpeg (Debian: libjpeg-dev)", path);
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* Data sets of a program's own: its function gets the samples. */
+#include "data/dataset.h"
+#include "io/crc32c.h"
+#include "op.h"
+#include "tensor/tensor.h"
+
+struct own {
+	struct sl_dataset base;
+	struct sl_dataset_def def;
+};
+
+static bool get(const sl_dataset *d, struct sl_sample *s)
+{
+	const struct sl_dataset_def *def = &((const struct own *)d)->def;
+	if (def->get(def->self, s)) return true;
+	return sl_error() != SL_OK ? false
+	                           : slp_data_fail(SL_EINVAL, "the data set's function failed and did not say why");
+}
+
+static void give_up(sl_dataset *d)
+{
+	const struct sl_dataset_def *def = &((struct own *)d)->def;
+	if (def->free) def->free(def->self);
+}
+
+/* What its values are only the program knows. */
+static bool sums(const sl_dataset *d, uint32_t sums[2])
+{
+	sums[0] = slp_crc32c(0, &d->size, sizeof d->size);
+	return true;
+}
+
+static const struct slp_source own_source = {"own", get, give_up, sums};
+
+static bool check(const struct sl_dataset_def *def)
+{
+	if (!def->get) return slp_data_fail(SL_EINVAL, "there is no function get");
+	if (def->size < 1 || def->size > INT32_MAX)
+		return slp_data_fail(SL_EINVAL, "size is %lld, 1 to %d possible", (long long)def->size, INT32_MAX);
+	if ((unsigned)def->x_dtype >= SL_DTYPE_COUNT || (unsigned)def->y_dtype >= SL_DTYPE_COUNT)
+		return slp_data_fail(SL_EDTYPE, "%d and %d: one is no data type", (int)def->x_dtype, (int)def->y_dtype);
+	for (int i = 0; i < 2; i++) {
+		sl_shape shape = i ? def->y_shape : def->x_shape;
+		if (shape.ndim >= SL_MAX_NDIM || !slp_shape_valid(shape) || !sl_shape_size(shape))
+			return slp_data_fail(SL_ESHAPE, "%s_shape is no shape of samples", i ? "y" : "x");
+	}
+	return true;
+}
+
+/* A data set whose samples a function of the program's makes: .get writes sample s->index to s->x and s->y.  It is
+ * called by the loader's workers, several at once, so it keeps nothing between calls, and calls nothing that needs the
+ * engine; what is random it draws by sl_sample_uniform.  .free is called once nobody holds the data set any more, and
+ * also when making it fails. static bool get(void *self, struct sl_sample *s)
+ *     {
+ *             *(float *)s->x = (float)s->index;
+ *             return true;
+ *     }
+ *     sl_dataset *d = sl_dataset_new(.size = 100, .x_shape = SL_SHAPE(1), .get = get);
+ * NULL with SL_EINVAL, SL_ESHAPE, SL_EDTYPE: the definition makes no sense. */
+sl_dataset *sl_dataset_new_at(const char *at, struct sl_dataset_def def)
+{
+	SLP_CALL("sl_dataset_new", at);
+	struct own *d = check(&def) ? slp_dataset_new(sizeof *d, &own_source) : NULL;
+	if (!d) {
+		if (def.free) def.free(def.self);
+		return NULL;
+	}
+	d->def = def;
+	d->base.size = def.size;
+	d->base.x = (struct sl_array){NULL, def.x_shape, def.x_dtype ? def.x_dtype : SL_FLOAT32};
+	d->base.y = (struct sl_array){NULL, def.y_shape, def.y_dtype};
+	if (slp_dataset_classes(&d->base, def.classes)) return &d->base;
+	sl_dataset_free(&d->base);
+	return NULL;
+}

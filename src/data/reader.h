@@ -1,0 +1,24 @@
+/* Batches of samples read into main memory by threads, ahead of their use. */
+#ifndef SLP_READER_H
+#define SLP_READER_H
+
+#include "data/dataset.h"
+
+struct slp_reader;
+
+/* For batches of at most `rows` samples, of which `slots` are in memory at once; holds the data set.  Workers 0: the
+ * thread that waits does the work.  NULL with an error recorded. */
+struct slp_reader *slp_reader_new(sl_dataset *d, int workers, int slots, int64_t rows);
+void slp_reader_free(struct slp_reader *r);
+
+/* One more batch: these samples, whose random numbers are of this seed and epoch.  There must be a free slot. */
+void slp_reader_ask(struct slp_reader *r, const int32_t *numbers, int64_t rows, uint64_t seed, uint64_t epoch);
+/* Waits for the oldest batch, lending a hand, and tells where it is, until slp_reader_drop; false with an error
+ * recorded for sl_loader_next: that of its first sample that failed. */
+bool slp_reader_wait(struct slp_reader *r, const char *at, int64_t *rows, const void **x, const void **y);
+/* Its memory may be used for another one. */
+void slp_reader_drop(struct slp_reader *r);
+/* Forgets all batches; returns when no thread is at work. */
+void slp_reader_clear(struct slp_reader *r);
+
+#endif
