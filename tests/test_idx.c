@@ -1,8 +1,10 @@
 /* IDX files as they should be and in every way broken; the files that a data set's folder may have. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "check.h"
 #include "idx_files.h"
@@ -128,7 +130,8 @@ static void test_no_files(void)
 	char a[PATH_MAX], b[PATH_MAX];
 	struct idx_bytes y = idx_labels(4);
 	slp_write_scratch("y", y.data, y.size);
-	check_refused(sl_dataset_idx(slp_scratch_path("none", a), slp_scratch_path("y", b), 10), SL_EIO, a, "No such file");
+	check_refused(sl_dataset_idx(slp_scratch_path("none", a), slp_scratch_path("y", b), 10), SL_EIO, a,
+	              "No such file");
 	check_refused(sl_dataset_idx(folder, b, 10), SL_EIO, folder, "is not a regular file");
 	CHECK_NULL(sl_dataset_idx(NULL, b, 10), SL_EINVAL, "a file name is NULL");
 	CHECK_NULL(sl_dataset_idx(a, b, 0), SL_EINVAL, "0 classes, 1 to 256 possible");
@@ -183,6 +186,52 @@ static void test_plain_and_gzip(void)
 	check_set(idx_open_pair(&both, &y, 10), 100); /* gzip files may be joined */
 }
 
+/* Large compressed files are unpacked once: after that what is damaged in the middle of one does not matter, but what
+ * is damaged in what was kept does. */
+static void test_kept(void)
+{
+	enum { PLAIN = 16 + 4 * 512 * 1024 };
+	static unsigned char plain[PLAIN], packed[PLAIN];
+	char cache[PATH_MAX], path[PATH_MAX], labels[PATH_MAX], command[PATH_MAX + 128];
+	struct idx_bytes y = idx_labels(4);
+	memcpy(plain, "\0\0\10\3\0\0\0\4\0\0\2\0\0\0\4\0", 16);
+	for (int i = 16; i < PLAIN; i++) plain[i] = (unsigned char)(i * 31 + i / 1000);
+	z_stream z = {.next_in = plain, .avail_in = PLAIN, .next_out = packed, .avail_out = PLAIN};
+	CHECK(deflateInit2(&z, 1, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+	CHECK(deflate(&z, Z_FINISH) == Z_STREAM_END);
+	deflateEnd(&z);
+	slp_write_scratch("large.gz", packed, z.total_out);
+	slp_write_scratch("labels", y.data, y.size);
+	slp_scratch_path("large.gz", path);
+	slp_scratch_path("labels", labels);
+	setenv("SL_CACHE", slp_scratch_path("cache/idx", cache), 1);
+	static float x[512 * 1024];
+	for (int round = 0; round < 3; round++) { /* unpacked; kept, and damaged here; damaged there */
+		if (round == 1) packed[z.total_out / 2] ^= 0xff;
+		slp_write_scratch("large.gz", packed, z.total_out);
+		if (round == 2) {
+			snprintf(command, sizeof command,
+			         "for f in %s/idx-*; do printf x | dd bs=1 seek=99999 conv=notrunc status=none "
+			         "of=\"$f\"; done",
+			         cache);
+			CHECK(system(command) == 0);
+			CHECK_NULL(sl_dataset_idx(path, labels, 10), SL_EFORMAT, path);
+			break;
+		}
+		sl_dataset *d = sl_dataset_idx(path, labels, 10);
+		if (!CHECK_SAYING(d != NULL, "round %d: %s", round, sl_error_message())) continue;
+		int wrong = 0;
+		for (int64_t i = 0; i < 4; i++) {
+			CHECK_OK(sl_dataset_read(d, i, x, NULL));
+			for (int k = 0; k < 512 * 1024; k++)
+				wrong += x[k] != (float)plain[16 + i * 512 * 1024 + k] * (float)(1 / 255.0);
+		}
+		CHECK_SAYING(!wrong, "round %d: %d wrong values", round, wrong);
+		sl_dataset_free(d);
+	}
+	unsetenv("SL_CACHE");
+}
+
 /* The names that a folder's files may have. */
 static void test_names(void)
 {
@@ -219,13 +268,10 @@ static void test_no_folder(void)
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
 static const struct slp_test idx_tests[] = {
-        {"headers", test_headers},
-        {"sizes", test_sizes},
-        {"pairs", test_pairs},
-        {"gzip", test_gzip_faults},
-        {"no files", test_no_files},
-        {"plain and gzip", test_plain_and_gzip},
-        {NULL, NULL},
+        {"headers", test_headers},   {"sizes", test_sizes},
+        {"pairs", test_pairs},       {"gzip", test_gzip_faults},
+        {"no files", test_no_files}, {"plain and gzip", test_plain_and_gzip},
+        {"kept", test_kept},         {NULL, NULL},
 };
 
 static const struct slp_test folder_tests[] = {

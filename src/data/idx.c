@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "data/idx.h"
+#include "data/idx_cache.h"
 #include "op.h"
 
 enum { BUFFER = 1 << 16, UNSIGNED_BYTE = 0x08, HEADER = 4, MAX_EXPANSION = 1032 /* of deflate */ };
@@ -237,8 +238,9 @@ bool slp_idx_read(const char *at, const char *function, const char *path, int nd
 	memset(s, 0, offsetof(struct source, in));
 	s->at = at, s->function = function, s->path = path;
 	*idx = (struct slp_idx){0};
-	bool ok = open_file(s) && read_magic(s, ndim) && read_shape(s, ndim, idx) && check_size(s, idx) &&
-	          read_values(s, idx);
+	bool ok = open_file(s), found = ok && s->gzip && slp_idx_find(path, ndim, idx);
+	ok = found || (ok && read_magic(s, ndim) && read_shape(s, ndim, idx) && check_size(s, idx) && read_values(s, idx));
+	if (ok && s->gzip && !found) slp_idx_keep(path, idx);
 	if (!ok) {
 		free(idx->data);
 		idx->data = NULL;
