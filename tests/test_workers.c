@@ -23,7 +23,7 @@ static bool get(void *self, struct sl_sample *s)
 	(void)self;
 	atomic_fetch_add(&calls, 1);
 	if (s->index == atomic_load(&failing) ||
-	    (atomic_load(&failing) >= 0 && s->index == atomic_load(&failing) + 1)) {
+	    (atomic_load(&failing) >= 0 && s->index == atomic_load(&failing) + 9)) {
 		if (s->index % 2) return false;
 		sl_error_raise(SL_EIO, s->index == failing ? "the first disk is gone" : "the second disk is gone");
 		return false;
