@@ -1,7 +1,8 @@
 /* checkpoint_cost FOLDER [ROUNDS [STEPS]]: what checkpoints cost the training that goes on beside them.  ResNet-18 on batches
  * of 32 in whole steps, with momentum: rounds of some steps with a checkpoint begun before the first of them, and without,
  * in turn.  Prints after each pair the medians so far: of the differences, and how much of the time that is where one is
- * written each 10 seconds; and the same of processor time, which other programs on the machine blur less. */
+ * written each 10 seconds; and the same of processor time, which other programs on the machine blur less.  With no steps
+ * at all: what it takes to write one where nothing else is done. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +58,11 @@ static bool round_of(int steps, bool save, struct times *taken)
 			if (!sl_step_run(run.step, run.x, run.labels, NULL)) return false;
 	if (sl_wait_all() != SL_OK) return false;
 	end = now();
+	run.unfinished += steps && !sl_checkpoint_written(job);
+	bool ok = !job || sl_checkpoint_end(job) == SL_OK;
+	if (!steps) end = now();
 	*taken = (struct times){end.wall - begin.wall, end.cpu - begin.cpu};
-	run.unfinished += !sl_checkpoint_written(job);
-	return !job || sl_checkpoint_end(job) == SL_OK;
+	return ok;
 }
 
 static int compare(const void *a, const void *b)
@@ -94,7 +97,7 @@ static bool measure(int rounds, int steps)
 		without[i] = t[0].wall;
 		double w = median(wall, i + 1), c = median(cpu, i + 1);
 		printf("%d: %.2f and %.2f s; a step %.0f ms, a checkpoint %.0f ms: %.2f %% of %d s; %.0f ms of processors: %.2f %%; "
-		       "%d written after their round\n", i + 1, t[0].wall, t[1].wall, 1000 * median(without, i + 1) / steps,
+		       "%d written after their round\n", i + 1, t[0].wall, t[1].wall, 1000 * median(without, i + 1) / (steps ? steps : 1),
 		       1000 * w, 100 * w / EVERY, EVERY, 1000 * c, 100 * c / EVERY / cores, run.unfinished);
 		fflush(stdout);
 	}
@@ -104,7 +107,7 @@ static bool measure(int rounds, int steps)
 int main(int argc, char **argv)
 {
 	int rounds = argc > 2 ? atoi(argv[2]) : 12, steps = argc > 3 ? atoi(argv[3]) : 10;
-	if (argc < 2 || rounds < 1 || rounds > MOST || steps < 1) {
+	if (argc < 2 || rounds < 1 || rounds > MOST || steps < 0) {
 		fprintf(stderr, "usage: %s FOLDER [ROUNDS [STEPS]]\n", argv[0]);
 		return 2;
 	}

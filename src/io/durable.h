@@ -4,6 +4,7 @@
 #define SLP_DURABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /* A file that is being written, beside the one that it will replace. */
@@ -14,6 +15,9 @@ struct slp_durable {
 	bool is_new;  /* nothing was there */
 	int fd;
 	FILE *stream;
+	char *block; /* what is not written yet; NULL: each piece is written at once */
+	size_t filled;
+	bool direct; /* past the system's cache */
 	int error;        /* the first one, as errno; 0: none */
 	const char *what; /* that could not be done: "cannot be written" */
 };
