@@ -3,12 +3,27 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "beyond.h"
 #include "check.h"
 
 enum { MIB = 1 << 20 };
 static const char *whose;
+
+/* What the program's heap keeps counts for the group, though nothing is in it. */
+static void test_freed(void)
+{
+	enum { PIECES = 7000, BYTES = 64 << 10 };
+	static void *pieces[PIECES];
+	for (int i = 0; i < PIECES; i++)
+		if (CHECK((pieces[i] = malloc(BYTES)) != NULL)) memset(pieces[i], 1, BYTES);
+	void *volatile above = malloc(BYTES); /* the heap cannot become shorter */
+	for (int i = 0; i < PIECES; i++) free(pieces[i]);
+	SL_SCOPE
+		CHECK_ALL(sl_full(SL_SHAPE(32 * MIB), 3), 3);
+	free(above);
+}
 
 static void test_giants(void)
 {
@@ -50,7 +65,8 @@ int main(int argc, char **argv)
 	}
 	mallopt(M_MMAP_THRESHOLD, MIB); /* what is large goes back to the system when it is freed */
 	static const struct slp_test fitting[] = {
-	        {"giants", test_giants}, {"large tensors", test_large}, {"small tensors", test_small}, {0}};
+	        {"freed memory", test_freed},   {"giants", test_giants}, {"large tensors", test_large},
+	        {"small tensors", test_small}, {0}};
 	static const struct slp_test training[] = {
 	        {"training", test_training}, {"training, hybrid", test_training_hybrid}, {0}};
 	static const struct slp_suite suites[] = {{"tensors", fitting, slp_start_engine, slp_stop_engine, NULL, NULL},

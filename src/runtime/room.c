@@ -36,12 +36,13 @@ struct room {
 	uint64_t bytes;
 	const char *whose;
 	uint64_t margin; /* stays free beside what stays for libraries */
+	uint64_t pieces; /* of bytes: free in the heap, wherever that may be */
 };
 
 static void lower(struct room *r, uint64_t limit, uint64_t used, const char *whose)
 {
 	uint64_t bytes = limit > used ? limit - used : 0;
-	if (bytes < r->bytes) *r = (struct room){bytes, whose, 0};
+	if (bytes < r->bytes) *r = (struct room){bytes, whose, 0, 0};
 }
 
 /* The system counts its own memory for a group too, and counts it late. */
@@ -100,6 +101,14 @@ static uint64_t free_in_heap(void)
 #endif
 }
 
+/* What is free in the heap stays a part of the process, so it can be used, if not as a whole. */
+static void lower_limit(struct room *r, uint64_t limit, uint64_t used, uint64_t unused, const char *whose)
+{
+	uint64_t before = r->bytes;
+	lower(r, limit + unused, used, whose);
+	if (r->bytes < before) r->pieces = unused < r->bytes ? unused : r->bytes;
+}
+
 /* What is promised is used already, as ulimit counts. */
 static void read_limits(struct room *r)
 {
@@ -111,8 +120,8 @@ static void read_limits(struct room *r)
 	if (!read_text("/proc/self/statm", text, sizeof text)) return;
 	for (int i = 0; i < 6; i++) pages[i] = strtoull(p, &p, 10);
 	uint64_t unused = free_in_heap();
-	if (all.rlim_cur != RLIM_INFINITY) lower(r, all.rlim_cur + unused, page * pages[0], "ulimit -v");
-	if (data.rlim_cur != RLIM_INFINITY) lower(r, data.rlim_cur + unused, page * pages[5], "ulimit -d");
+	if (all.rlim_cur != RLIM_INFINITY) lower_limit(r, all.rlim_cur, page * pages[0], unused, "ulimit -v");
+	if (data.rlim_cur != RLIM_INFINITY) lower_limit(r, data.rlim_cur, page * pages[5], unused, "ulimit -d");
 }
 
 /* ---- control groups ---------------------------------------------------------------------------------------------- */
@@ -219,7 +228,7 @@ static void read_control_groups(struct room *r)
 
 static struct room read_room(void)
 {
-	struct room r = {INT64_MAX, "machine", 0};
+	struct room r = {INT64_MAX, "machine", 0, 0};
 	read_machine(&r);
 	read_control_groups(&r);
 	long waiting = atomic_load(&promised);
@@ -244,12 +253,29 @@ static size_t left_beside(size_t bytes)
 	return bytes < LEAST ? LEAST : bytes < MOST ? bytes : MOST;
 }
 
+static bool fits(const struct room *r, size_t bytes, size_t more)
+{
+	uint64_t all = r->bytes < UINT64_MAX - more ? r->bytes + more : UINT64_MAX;
+	return all >= bytes && all - bytes >= left_beside(bytes) + r->margin;
+}
+
+/* How much there is.  The heap keeps what was freed, below anything that is still used: for the system and for control
+ * groups it is used, so it is given back before something is refused. */
+static struct room room_for(size_t bytes, size_t more)
+{
+	enum { WORTH = 1 << 20 };
+	struct room r = read_room();
+	if (fits(&r, bytes, more) || r.pieces || free_in_heap() < WORTH) return r;
+	malloc_trim(0);
+	return read_room();
+}
+
 bool slp_room_for(size_t bytes)
 {
 	size_t all = atomic_fetch_add(&asked, bytes) + bytes;
 	if (all <= atomic_load(&enough) && (bytes < SLP_ROOM_LARGE || now_ms() - atomic_load(&read_at) < FRESH_MS)) return true;
-	struct room r = read_room();
-	if (r.bytes < bytes || r.bytes - bytes < left_beside(bytes) + r.margin) {
+	struct room r = room_for(bytes, 0);
+	if (!fits(&r, bytes, 0)) {
 		atomic_fetch_sub(&asked, bytes);
 		return false;
 	}
@@ -264,9 +290,8 @@ bool slp_room_could_be(size_t bytes, size_t more)
 	enum { HUGE = 64 << 20 };
 	bool fresh = bytes < HUGE && now_ms() - atomic_load(&read_at) < FRESH_MS;
 	if (fresh && atomic_load(&asked) + bytes <= atomic_load(&enough)) return true;
-	struct room r = read_room();
-	uint64_t all = r.bytes < UINT64_MAX - more ? r.bytes + more : UINT64_MAX;
-	return all >= bytes && all - bytes >= left_beside(bytes) + r.margin;
+	struct room r = room_for(bytes, more);
+	return fits(&r, bytes, more);
 }
 
 size_t slp_room(void)
@@ -282,7 +307,8 @@ void slp_room_promise(long bytes)
 const char *slp_room_text(size_t bytes, char text[160])
 {
 	struct room r = read_room();
-	snprintf(text, 160, "no memory for another %zu bytes, and %" PRIu64 " for libraries: %" PRIu64 " are there (%s)", bytes,
-	         left_beside(bytes) + r.margin, r.bytes, r.whose);
+	int n = snprintf(text, 160, "no memory for another %zu bytes, and %" PRIu64 " for libraries: %" PRIu64 " are there (%s)",
+	                 bytes, left_beside(bytes) + r.margin, r.bytes, r.whose);
+	if (r.pieces > bytes && n > 0 && n < 160) snprintf(text + n, 160 - (size_t)n, ", %" PRIu64 " in pieces", r.pieces);
 	return text;
 }
