@@ -1,5 +1,5 @@
-/* Programs whose allocations fail, one at a time: each is an error that says where, nothing else happens, and everything
- * works afterwards. */
+/* Programs whose allocations fail, one at a time: each is an error that says where, nothing else happens, and
+ * everything works afterwards. */
 #ifndef SLP_TESTS_ALLOC_TRIALS_H
 #define SLP_TESTS_ALLOC_TRIALS_H
 
@@ -10,8 +10,8 @@ struct slp_result {
 	float loss, weight;
 };
 
-/* run is false after an error, and then sl_error() tells it, or what it was told before in `status`.  It must ask for the
- * library's memory in the same order each time. */
+/* run is false after an error, and then sl_error() tells it, or what it was told before in `status`.  It asks for the
+ * library's memory in the same order each time, as far as it uses one thread. */
 struct slp_program {
 	const char *name;
 	bool (*run)(struct slp_result *r, enum sl_status *status);
