@@ -80,6 +80,16 @@ class Trainer:
         """The number of steps so far."""
         return lib.sl_trainer_steps(self._p)
 
+    @property
+    def loss_scale(self):
+        """What losses are to be scaled by: Trainer(net, "sgd", loss_scaling={"start": 65536})."""
+        return lib.sl_trainer_loss_scale(self._p)
+
+    @property
+    def overflows(self):
+        """How many steps loss scaling has left out."""
+        return lib.sl_trainer_overflows(self._p)
+
     def save(self, path):
         """Writes its state to a file."""
         check(lib.sl_trainer_save_at(here(), self._p, text_of(path, "path")))

@@ -70,10 +70,11 @@ def is_training():
     return bool(lib.sl_is_training())
 
 
-def backward(heads, head_grads=None, retain_graph=False):
+def backward(heads, head_grads=None, retain_graph=False, scale=1):
     """Computes the gradients of the heads (a tensor or several) with respect to all tensors with a gradient attached.
 
     head_grads: the gradients by the heads, one each, or None for ones.
+    scale: of all gradients, by which a trainer divides them: trainer.loss_scale.
     """
     heads = list(heads) if isinstance(heads, (list, tuple)) else [heads]
     from ._tensor import Tensor
@@ -83,4 +84,4 @@ def backward(heads, head_grads=None, retain_graph=False):
     if head_grads is not None:
         given = list(head_grads) if isinstance(head_grads, (list, tuple)) else [head_grads]
         grads = ffi.new("sl_tensor *[]", [NULL if g is None else pointer("a gradient of a head", g, Tensor) for g in given])
-    check(lib.sl_backward_heads_at(here(), array, len(heads), (grads, retain_graph)))
+    check(lib.sl_backward_heads_at(here(), array, len(heads), (grads, retain_graph, scale)))

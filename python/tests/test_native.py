@@ -298,6 +298,19 @@ class Blocks(unittest.TestCase):
         trainer.use_averages(False)
         self.assertTrue((net.find("1.weight").data().numpy() == now["1.weight"]).all())
         self.assertRaises(sl.InvalidArgument, lambda: trainer.group("none*", no_decay=True))
+
+    def test_loss_scaling(self):
+        net = sl.nn.Sequential(sl.nn.Dense(1))
+        net.initialize(sl.init.ones())
+        trainer = sl.Trainer(net, "sgd", lr=0.25, loss_scaling={"start": 1024, "every": 1})
+        for element, weight, scale, overflows in ((1, 0.75, 2048, 0), (1e38, 0.75, 1024, 1), (1, 0.5, 2048, 1)):
+            with sl.record():
+                loss = net(sl.ones((1, 1)) * element)
+            sl.autograd.backward(loss, scale=trainer.loss_scale)
+            trainer.step(1)
+            self.assertEqual(float(net.find("0.weight").data().numpy()[0, 0]), weight)
+            self.assertEqual((trainer.loss_scale, trainer.overflows), (scale, overflows))
+        self.assertEqual(trainer.steps, 2)
         net.unfreeze("0.weight")
 
     def test_training_ways_agree(self):

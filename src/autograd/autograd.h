@@ -34,6 +34,7 @@ struct slp_var {
 	enum sl_grad_req req;  /* of a leaf */
 	sl_tensor *grad;       /* of a leaf */
 	bool fresh;            /* of a leaf: sl_backward wrote it since an optimiser used it */
+	double scale;          /* of a leaf's gradient; NaN: of parts of it */
 	int gather, gathered;  /* of a leaf: while fresh, so many backward passes in turn add to it; those that did */
 	struct slp_type type;
 	sl_device device;

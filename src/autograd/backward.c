@@ -1,4 +1,5 @@
 /* Going back: gradients of the heads by every leaf, call by call in reverse order. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct walk {
 	} *partials;
 	int npartials, max_partials;
 	bool retain;
+	double scale; /* of all gradients */
 };
 
 static bool push(void *list, int *count, int *capacity, void *item)
@@ -120,7 +122,8 @@ static enum sl_status start(struct walk *w, sl_tensor *head, sl_tensor *grad)
 			      sl_shape_string(grad->type.shape, a), sl_shape_string(head->type.shape, b));
 		return SL_ESHAPE;
 	}
-	if (!grad) grad = sl_ones_at(w->at, head->type.shape, (struct sl_make){head->type.dtype, head->device});
+	if (grad && w->scale != 1) grad = sl_mul_scalar_at(w->at, grad, w->scale);
+	else if (!grad) grad = sl_full_at(w->at, head->type.shape, w->scale, (struct sl_make){head->type.dtype, head->device});
 	return grad ? contribute(w, head->var, grad) : sl_error();
 }
 
@@ -260,7 +263,9 @@ static enum sl_status store_all(const struct walk *w, enum sl_status s)
 		struct slp_var *v = w->leaves[i];
 		if (v->sum && s == SL_OK && w->npartials) SL_SCOPE s = join(w, v);
 		if (v->sum && s == SL_OK) {
+			bool adds = v->fresh && (v->req == SL_GRAD_ADD || gathers(v));
 			s = store(w, v);
+			v->scale = adds && v->scale != w->scale ? NAN : w->scale;
 			v->gathered = gathers(v) ? v->gathered + 1 : 1;
 			v->fresh = true;
 		}
@@ -311,11 +316,13 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
 
 /* Computes the gradients of the heads with respect to all tensors with a gradient attached (sl_attach_grad). Returns
  * at once: the gradients are computed later.  Heads that are not scalars count by the sum of their elements, or by
- * opts.head_grads.  Values that were saved for the backward pass are released as they are used, unless
+ * opts.head_grads; all of it is multiplied by opts.scale, which the step of a trainer divides by
+ * (sl_trainer_loss_scale).  Values that were saved for the backward pass are released as they are used, unless
  * opts.retain_graph.  After an error no gradient has changed: SL_ESTATE, a head was not recorded, the call is made in
  * a function of sl_custom_gradient, values that the backward pass needs were released already, or a tensor that it
  * needs was changed in place; SL_ESHAPE, SL_EDTYPE, a head's gradient does not fit it; SL_EUNSUPPORTED, an operation
- * on the way has no gradient, or a head is a gradient itself; SL_EINVAL, heads is NULL. Reverse accumulation: A.
+ * on the way has no gradient, or a head is a gradient itself; SL_EINVAL, heads is NULL, or
+ * opts.scale is not finite. Reverse accumulation: A.
  * Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008.
  *
  *     SL_RECORD loss = sl_l2_loss(sl_linear(x, w, b), y);
@@ -330,7 +337,11 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 	}
 	enum sl_status s = check_heads(at, heads, count);
 	if (s != SL_OK) return s;
-	struct walk w = {.at = at, .number = atomic_fetch_add(&walks, 1) + 1, .retain = opts.retain_graph};
+	if (!isfinite(opts.scale)) {
+		slp_call_fail(at, "sl_backward", SL_EINVAL, ".scale is %g, a finite number needed", opts.scale);
+		return SL_EINVAL;
+	}
+	struct walk w = {.at = at, .number = atomic_fetch_add(&walks, 1) + 1, .retain = opts.retain_graph, .scale = opts.scale != 0 ? opts.scale : 1};
 	sl_mode mode;
 	sl_mode_enter(&mode, 0, -1);
 	const char *outer = slp_fxt_enter("backward");

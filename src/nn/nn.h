@@ -158,10 +158,23 @@ sl_tensor *slp_trainer_sum(const sl_trainer *trainer, int i);
 bool slp_trainer_stands_in(const sl_trainer *trainer);
 bool slp_trainer_is_averaged(const char *at, const char *function, const sl_trainer *trainer);
 
+/* scaling.c */
+bool slp_trainer_scales(const sl_trainer *trainer);
+/* Whether these can be figures of loss scaling; and sets them, false after an error. */
+bool slp_scaling_fits(double now, int64_t good, int64_t overflows);
+bool slp_scaling_set(const char *at, sl_trainer *trainer, double now, int64_t good, int64_t overflows);
+void slp_scaling_get(const sl_trainer *trainer, double *now, int64_t *good, int64_t *overflows);
+/* The scale, for programs of whole steps: a scalar whose value follows. */
+sl_tensor *slp_scaling_symbol(const char *at, sl_trainer *trainer);
+/* slp_trainer_update by gradients that were scaled by so much, and counts the step; leaves it out where they have overflowed. */
+enum sl_status slp_trainer_apply(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
+				 int64_t divisor, double scale);
+
 /* trainer.c */
-/* The parameters that are to change, with their gradients, summed over processes; NULL where they are not. */
+/* The parameters that are to change, with their gradients, summed over processes; NULL where they are not.  *scale: what
+ * sl_backward scaled them by. */
 bool slp_trainer_fresh(const char *at, sl_trainer *trainer, int64_t rows, bool ignore_stale, sl_tensor **params,
-		       sl_tensor **grads);
+		       sl_tensor **grads, double *scale);
 /* The gradients were used. */
 void slp_trainer_used(const sl_trainer *trainer);
 struct slp_hyper { /* what changes from step to step */
@@ -231,7 +244,9 @@ bool slp_param_unfit(FILE *out, const char *path, const sl_param *param, const s
 int64_t slp_rows_of(sl_shape x);
 /* What gradients of so many rows are divided by. */
 int64_t slp_reduction_divisor(enum sl_reduction reduction, int64_t rows);
-/* The gradient by which to go back from the losses of so many rows, in *weights: NULL for ones.  False after an error. */
-bool slp_reduction_weigh(const char *at, enum sl_reduction reduction, sl_tensor *losses, int64_t rows, sl_tensor **weights);
+/* The gradient by which to go back from the losses of so many rows, in *weights: NULL for ones; times a scalar, if scale
+ * is not NULL.  False after an error. */
+bool slp_reduction_weigh(const char *at, enum sl_reduction reduction, sl_tensor *losses, int64_t rows, sl_tensor *scale,
+			 sl_tensor **weights);
 
 #endif

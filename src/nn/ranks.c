@@ -56,7 +56,11 @@ static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
 	               {"warm-up", (double)o->schedule.warmup},
 	               {"steps of the schedule", (double)(o->schedule.total + o->schedule.every)},
 	               {"factor", o->schedule.factor},
-	               {"final learning rate", o->schedule.final_lr}};
+	               {"final learning rate", o->schedule.final_lr},
+	               {"first loss scale", o->loss_scaling.start},
+	               {"growth of the loss scale", o->loss_scaling.growth},
+	               {"backoff of the loss scale", o->loss_scaling.backoff},
+	               {"steps until it grows", (double)o->loss_scaling.every}};
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		slp_fprintf(f, "%s: %.17g\n", numbers[i].name, numbers[i].value);
 }
@@ -83,6 +87,7 @@ static char *describe(const char *at, sl_trainer *trainer, const char *way, int6
 		slp_fprintf(f, "learning rate times %.17g, weight decay %.17g\n", lr_scale, decay);
 	}
 	describe_optimizer(f, slp_trainer_optimizer(trainer));
+	slp_fprintf(f, "loss scale: %.17g\n", sl_trainer_loss_scale(trainer));
 	if (!fclose(f)) return text;
 	free(text);
 	return NULL;

@@ -12,11 +12,15 @@ int64_t slp_reduction_divisor(enum sl_reduction reduction, int64_t rows)
 	return reduction == SL_REDUCTION_SUM ? 1 : rows;
 }
 
-bool slp_reduction_weigh(const char *at, enum sl_reduction reduction, sl_tensor *losses, int64_t rows, sl_tensor **weights)
+bool slp_reduction_weigh(const char *at, enum sl_reduction reduction, sl_tensor *losses, int64_t rows, sl_tensor *scale,
+                         sl_tensor **weights)
 {
 	int64_t n = sl_tensor_size(losses);
 	*weights = NULL;
-	if (reduction == SL_REDUCTION_SUM || n == rows || !n) return true;
+	bool ones = reduction == SL_REDUCTION_SUM || n == rows || !n;
+	if (ones && !scale) return true;
 	struct sl_make make = {sl_tensor_dtype(losses), sl_tensor_device(losses)};
-	return (*weights = sl_full_at(at, sl_tensor_shape(losses), (double)rows / (double)n, make)) != NULL;
+	*weights = sl_full_at(at, sl_tensor_shape(losses), ones ? 1 : (double)rows / (double)n, make);
+	if (scale) *weights = sl_mul_at(at, *weights, sl_cast_at(at, scale, make.dtype));
+	return *weights != NULL;
 }

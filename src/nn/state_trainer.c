@@ -1,4 +1,5 @@
-/* The trainer's part of a run's state: what the optimiser keeps of each parameter, learning rate, schedule, steps. */
+/* The trainer's part of a run's state: what the optimiser keeps of each parameter, learning rate, schedule, loss scale,
+ * steps. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -126,6 +127,38 @@ static bool check_group(struct slp_state *s, json_t *groups, const char *path, i
 	return true;
 }
 
+/* ---- loss scaling ------------------------------------------------------------------------------------------------ */
+
+static json_t *scaling_json(const sl_trainer *t, const struct sl_loss_scaling *o)
+{
+	double now;
+	int64_t good, overflows;
+	slp_scaling_get(t, &now, &good, &overflows);
+	return json_pack("{s:f, s:f, s:I, s:f, s:I, s:I}", "growth", o->growth, "backoff", o->backoff, "every",
+	                 (json_int_t)o->every, "now", now, "good", (json_int_t)good, "overflows", (json_int_t)overflows);
+}
+
+static void check_scaling(struct slp_state *s, const json_t *saved)
+{
+	const struct sl_loss_scaling *o = &slp_trainer_optimizer(s->opts->trainer)->loss_scaling;
+	double now = json_number_value(json_object_get(saved, "now"));
+	if (json_is_object(saved) != slp_trainer_scales(s->opts->trainer)) {
+		slp_state_differs(s, "loss scaling: %s in the file, %s here", saved ? "on" : "off", saved ? "off" : "on");
+	} else if (saved) {
+		slp_state_check_number(s, saved, "loss scaling", "growth", o->growth);
+		slp_state_check_number(s, saved, "loss scaling", "backoff", o->backoff);
+		slp_state_check_number(s, saved, "loss scaling", "every", (double)o->every);
+		if (!slp_scaling_fits(now, slp_state_integer(saved, "good"), slp_state_integer(saved, "overflows")))
+			slp_state_differs(s, "the loss scale makes no sense");
+	}
+}
+
+static bool restore_scaling(struct slp_state *s, const json_t *saved)
+{
+	return !saved || slp_scaling_set(s->at, s->opts->trainer, json_number_value(json_object_get(saved, "now")),
+	                                 slp_state_integer(saved, "good"), slp_state_integer(saved, "overflows"));
+}
+
 /* ---- figures ----------------------------------------------------------------------------------------------------- */
 
 static json_t *schedule_json(const struct sl_schedule *schedule)
@@ -151,6 +184,8 @@ bool slp_state_save_trainer(struct slp_state *s, json_t *figures)
 	int64_t rows;
 	json_object_set_new(figures, "gathered", json_integer(slp_trainer_gathered(s->opts->trainer, &rows)));
 	json_object_set_new(figures, "gathered_rows", json_integer(rows));
+	if (slp_trainer_scales(s->opts->trainer))
+		json_object_set_new(figures, "loss_scaling", scaling_json(s->opts->trainer, &o->loss_scaling));
 	json_t *groups = json_object();
 	bool ok = for_groups(s, save_group, groups);
 	if (json_object_size(groups)) json_object_set(figures, "groups", groups);
@@ -185,6 +220,7 @@ void slp_state_check_trainer(struct slp_state *s, const json_t *figures)
 		slp_state_differs(s, "the parameters have been replaced by their averages here");
 	if (slp_state_integer(figures, "gathered") < 0 || slp_state_integer(figures, "gathered") > INT_MAX)
 		slp_state_differs(s, "the number of micro-batches makes no sense");
+	check_scaling(s, json_object_get(figures, "loss_scaling"));
 	for_groups(s, check_group, json_object_get(figures, "groups"));
 	for_states(s, check_state);
 }
@@ -196,5 +232,5 @@ bool slp_state_restore_trainer(struct slp_state *s, const json_t *figures)
 	slp_trainer_optimizer(t)->schedule = schedule_from(figures);
 	slp_trainer_set_gathered(t, 0, 0);
 	slp_trainer_set_gathered(t, (int)slp_state_integer(figures, "gathered"), slp_state_integer(figures, "gathered_rows"));
-	return for_states(s, restore_state);
+	return restore_scaling(s, json_object_get(figures, "loss_scaling")) && for_states(s, restore_state);
 }

@@ -145,14 +145,15 @@ static int trace_step(const char *at, const sl_step *step, const struct slp_sign
                       struct slp_trace *trace, sl_tensor **heads, int *bucket)
 {
 	bucket[0] = bucket[1] = -1;
-	sl_tensor *in[2], *weights;
+	sl_tensor *in[2], *weights, *scale = NULL;
 	int64_t rows = slp_rows_of(s->in[0].type.shape);
 	if (!slp_trace_inputs(at, s, in)) return -1;
 	heads[1] = slp_block_forward(at, step->net, &in[0], 1);
 	heads[0] = heads[1] ? step->loss(at, heads[1], in[1]) : NULL;
 	if (slp_trace_failed(at, step->net, heads[0])) return -1;
 	trace->backward = true;
-	if (!slp_reduction_weigh(at, step->opts.reduction, heads[0], rows, &weights)) return -1;
+	if (slp_trainer_scales(step->trainer) && !(scale = slp_scaling_symbol(at, step->trainer))) return -1;
+	if (!slp_reduction_weigh(at, step->opts.reduction, heads[0], rows, scale, &weights)) return -1;
 	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){.head_grads = &weights}) != SL_OK) return -1;
 	int grads = whole ? 0 : trace_gradients(at, step, trace, heads + 2, bucket + 2);
 	SL_PAUSE if (whole && !trace_update(at, step, trace, rows)) return -1;
@@ -260,10 +261,11 @@ sl_plan *slp_step_plan(const char *at, const char *function, sl_step *step, sl_t
 	return plan_for(at, step, in, whole);
 }
 
-/* Whether a run is one program with the update; masters are updated behind programs, and so are sums of micro-batches. */
+/* Whether a run is one program with the update; masters are updated behind programs, and so are sums of micro-batches, and
+ * what loss scaling may leave out. */
 static bool is_whole(const sl_step *step)
 {
-	return step->opts.accumulate <= 1 && !slp_trainer_rounds(step->trainer);
+	return step->opts.accumulate <= 1 && !slp_trainer_rounds(step->trainer) && !slp_trainer_scales(step->trainer);
 }
 
 /* Compiles the step for batches like x with their targets, without making one: then the first sl_step_run takes no

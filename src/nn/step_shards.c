@@ -150,7 +150,7 @@ static int64_t take_sums(const sl_trainer *t, sl_param *const *params, int count
 }
 
 /* Updates by the gradients of so many rows, or adds them to those of the micro-batches before. */
-static bool use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_tensor **grads, int64_t rows)
+static bool use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_tensor **grads, int64_t rows, double scale)
 {
 	sl_trainer *t = step->trainer;
 	bool gathers = step->opts.accumulate > 1;
@@ -160,13 +160,10 @@ static bool use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_te
 		sl_param *const *params = slp_trainer_params(at, t, &count);
 		rows = take_sums(t, params, count, data, grads);
 	}
-	struct slp_hyper h = slp_trainer_coming(t, slp_step_divisor(step, rows));
-	bool ok = slp_trainer_update(at, t, data, grads, h) == SL_OK;
+	bool ok = slp_trainer_apply(at, t, data, grads, slp_step_divisor(step, rows), scale) == SL_OK;
 	if (gathers) slp_trainer_set_gathered(t, 0, 0);
-	if (!ok) return false;
-	slp_trainer_advance(t, slp_step_divisor(step, rows));
-	slp_fxt_step_done();
-	return true;
+	if (ok) slp_fxt_step_done();
+	return ok;
 }
 
 /* Adds the shards' gradients, each where its parameter is updated, and updates. */
@@ -183,7 +180,7 @@ static bool update(const char *at, sl_step *step, const sl_device *owners, sl_te
 	u.parts = (struct slp_dist_part *)(u.sums + count);
 	u.result = (int *)(u.parts + count);
 	bool ok = slp_ranks_begin(at, step->trainer, "sl_step_run", "whole steps", rows) && add_all(&u) &&
-	          use_gradients(at, step, u.data, u.sums, rows);
+	          use_gradients(at, step, u.data, u.sums, rows, sl_trainer_loss_scale(step->trainer));
 	free(u.list);
 	return ok;
 }
@@ -230,10 +227,11 @@ static bool update_eagerly(const char *at, sl_step *step, int64_t rows)
 	sl_tensor **data = slp_calloc(2 * count, sizeof *data), **grads = data + count;
 	if (!data) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
 	bool ok = false;
+	double scale;
 	SL_PAUSE
 		SL_SCOPE
-			ok = slp_trainer_fresh(at, step->trainer, rows, false, data, grads) &&
-			     use_gradients(at, step, data, grads, rows);
+			ok = slp_trainer_fresh(at, step->trainer, rows, false, data, grads, &scale) &&
+			     use_gradients(at, step, data, grads, rows, scale);
 	free(data);
 	if (ok) slp_trainer_used(step->trainer);
 	return ok;
@@ -253,10 +251,11 @@ static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const 
 			int64_t own = slp_rows_of(x[i]->type.shape);
 			rows += own;
 			ok = (heads[i] = step->loss(at, out[i], targets[i])) != NULL;
-			SL_PAUSE ok = ok && slp_reduction_weigh(at, step->opts.reduction, heads[i], own, &weights[i]);
+			SL_PAUSE ok = ok && slp_reduction_weigh(at, step->opts.reduction, heads[i], own, NULL, &weights[i]);
 		}
 	}
-	ok = ok && sl_backward_heads_at(at, heads, n, (struct sl_backward_opts){.head_grads = weights}) == SL_OK &&
+	struct sl_backward_opts opts = {.head_grads = weights, .scale = sl_trainer_loss_scale(step->trainer)};
+	ok = ok && sl_backward_heads_at(at, heads, n, opts) == SL_OK &&
 	     update_eagerly(at, step, rows);
 	for (int i = 0; ok && i < n; i++) {
 		if (losses) losses[i] = heads[i];

@@ -44,7 +44,8 @@ static const char *wrong_optimizer(const struct sl_optimizer *o)
 	if (!is_amount(o->eps) || !is_amount(o->weight_decay)) return ".eps and .weight_decay must not be negative";
 	if (!is_amount(o->clip_norm) || !is_amount(o->clip_value)) return ".clip_norm and .clip_value must not be negative";
 	if (!is_share(o->average)) return ".average must be in [0, 1)";
-	return slp_schedule_wrong(&o->schedule);
+	const char *wrong = slp_scaling_wrong(&o->loss_scaling);
+	return wrong ? wrong : slp_schedule_wrong(&o->schedule);
 }
 
 /* The block's parameters, those without a gradient left out. */
@@ -83,6 +84,9 @@ static bool make_states(sl_trainer *t)
  * beside a parameter add up.  Who writes such a parameter (sl_load_params) writes its master, too.
  * With .average, the trainer keeps moving averages of the parameters, from their values before the first step on: see
  * sl_trainer_use_averages.  Some parameters may have a learning rate or decay of their own: see sl_trainer_group.
+ * With .loss_scaling, losses are scaled before the backward pass, so that small gradients do not vanish in float16: whole
+ * steps do so themselves, else sl_backward_heads gets .scale = sl_trainer_loss_scale(trainer).  Each step waits for the
+ * gradients then; where one is not finite, nothing changes and the scale backs off; it grows after .every steps without.
  * The trainer keeps the block.  SL_EINVAL: an option is wrong, or there is nothing to train.
  *
  *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
@@ -96,6 +100,7 @@ sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimiz
 	if (!t) return slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for a trainer");
 	t->optimizer = optimizer;
 	if (optimizer.lr == 0) t->optimizer.lr = optimizer.kind == SL_SGD ? 0.01 : 0.001;
+	slp_scaling_begin(t);
 	t->block = sl_block_retain(block);
 	bool found = find_params(at, t);
 	if (found && make_states(t)) return t;
@@ -112,6 +117,7 @@ void sl_trainer_free(sl_trainer *trainer)
 		for (int k = 0; trainer->states[i] && k < trainer->count; k++) sl_release(trainer->states[i][k]);
 		free(trainer->states[i]);
 	}
+	sl_release(trainer->scaling.tensor);
 	free(trainer->params);
 	free(trainer->owners);
 	free(trainer->buckets);
@@ -240,8 +246,22 @@ bool slp_param_is_frozen(const sl_param *p)
 	return p->data && (!p->data->var || p->data->var->req == SL_GRAD_NONE);
 }
 
+/* Gradients of one step are scaled alike; *scale: those before, 0: there were none. */
+static bool scale_alike(const char *at, const sl_param *p, double *scale)
+{
+	double own = p->data->var->scale;
+	if (*scale == 0) *scale = own;
+	if (own == *scale) return true;
+	slp_call_fail(at, "sl_trainer_step", SL_ESTATE,
+	              "the gradients are scaled by different numbers, that of parameter '%s' by %g, others by %g: "
+	              "sl_backward_heads must get the same .scale until the step",
+	              p->full_name, own, *scale);
+	return false;
+}
+
 /* Notes the gradient of parameter i, if that is to change; false after an error. */
-static bool add_fresh(const char *at, const sl_trainer *t, int i, bool ignore_stale, sl_tensor **params, sl_tensor **grads)
+static bool add_fresh(const char *at, const sl_trainer *t, int i, bool ignore_stale, sl_tensor **params, sl_tensor **grads,
+                      double *scale)
 {
 	sl_param *p = t->params[i];
 	if (slp_param_is_frozen(p) || (ignore_stale && !p->data)) return true;
@@ -250,7 +270,7 @@ static bool add_fresh(const char *at, const sl_trainer *t, int i, bool ignore_st
 	if (p->data->var->fresh) {
 		params[i] = p->data;
 		grads[i] = grad;
-		return true;
+		return scale_alike(at, p, scale);
 	}
 	if (ignore_stale) return true;
 	slp_call_fail(
@@ -277,10 +297,12 @@ static bool sum_over_processes(const char *at, sl_trainer *t, sl_tensor *const *
 }
 
 bool slp_trainer_fresh(const char *at, sl_trainer *t, int64_t rows, bool ignore_stale, sl_tensor **params,
-                       sl_tensor **grads)
+                       sl_tensor **grads, double *scale)
 {
 	bool ok = true;
-	for (int i = 0; ok && i < t->count; i++) ok = add_fresh(at, t, i, ignore_stale, params, grads);
+	*scale = 0;
+	for (int i = 0; ok && i < t->count; i++) ok = add_fresh(at, t, i, ignore_stale, params, grads, scale);
+	if (*scale == 0) *scale = 1; /* nothing is to change */
 	slp_trainer_owners(t);
 	return ok && sum_over_processes(at, t, grads, rows);
 }
@@ -292,14 +314,13 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
 	enum sl_status s = SL_OK;
 	SL_PAUSE
 		SL_SCOPE {
-			bool ok = slp_trainer_fresh(at, t, batch_size, ignore_stale, params, grads);
-			struct slp_hyper h = slp_trainer_coming(t, batch_size * slp_trainer_size(t));
-			s = ok ? slp_trainer_update(at, t, params, grads, h) : sl_error();
+			double scale;
+			bool ok = slp_trainer_fresh(at, t, batch_size, ignore_stale, params, grads, &scale);
+			s = ok ? slp_trainer_apply(at, t, params, grads, batch_size * slp_trainer_size(t), scale) : sl_error();
 		}
 	free(params);
 	if (s != SL_OK) return s;
 	slp_trainer_used(t);
-	t->steps++;
 	slp_fxt_step_done();
 	return SL_OK;
 }
@@ -310,6 +331,8 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
  * whole step counts for itself, see sl_step_compile).  A parameter
  * whose gradient no sl_backward has written since the last step is SL_ESTATE, as is one without values, unless
  * .ignore_stale: then it is left alone; so is one whose gradient was given up (sl_attach_grad with SL_GRAD_NONE).
+ * Gradients that sl_backward_heads scaled are divided by that; with .loss_scaling, a step whose gradients are not finite is
+ * left out (sl_trainer_overflows) and not counted.
  * After an error nothing has changed.  SL_EINVAL: batch_size is not positive.
  * Where several processes train together (dist.h), batch_size is this one's, the same in all of them, and gradients are
  * summed over them first: sl_param_grad gives the sum then.  The first step compares what the processes are about to do,

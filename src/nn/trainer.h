@@ -33,6 +33,11 @@ struct sl_trainer {
 	int64_t gathered_rows;
 	sl_tensor **held;  /* one a parameter: its values while the average stands in for it; NULL: none does */
 	int64_t steps;
+	struct slp_scaling {
+		double now;              /* 1 without loss scaling */
+		int64_t good, overflows; /* steps since it changed; steps that were left out */
+		sl_tensor *tensor;       /* the same for programs of whole steps; NULL: none has asked */
+	} scaling;
 	struct slp_ranks *ranks; /* in one of several processes; NULL before the first step */
 	bool local;              /* the others do not matter */
 };
@@ -45,6 +50,11 @@ static inline int slp_trainer_slot(const sl_trainer *t, int which)
 
 /* averages.c */
 void slp_trainer_drop_held(sl_trainer *trainer);
+
+/* scaling.c */
+/* What is wrong with the options; NULL: nothing. */
+const char *slp_scaling_wrong(const struct sl_loss_scaling *scaling);
+void slp_scaling_begin(sl_trainer *trainer);
 
 /* masters.c */
 /* Parameter i has just been rounded to its master, or this made of it. */

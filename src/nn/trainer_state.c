@@ -12,8 +12,10 @@ struct list {
 	sl_tensor **tensors;
 	int count;
 };
-static const char FIGURES[] = "trainer"; /* of four float64: learning rate, steps, micro-batches that wait, their rows;
-                                           of two, where none wait */
+/* Of float64: learning rate, steps; micro-batches that wait, their rows; the loss scale, steps since it changed, steps left
+ * out.  Without loss scaling the last three are missing, and the two before them if no micro-batch waits. */
+static const char FIGURES[] = "trainer";
+enum { LR, STEPS, BASE, GATHERED = BASE, ROWS, WITH_SUMS, SCALE = WITH_SUMS, GOOD, OVERFLOWS, WITH_SCALE };
 
 char *slp_trainer_state_path(sl_trainer *t, int i, int which)
 {
@@ -50,17 +52,30 @@ static bool add(struct list *l, char *name, sl_tensor *t)
 	return true;
 }
 
+static int list_figures(const sl_trainer *t, double figures[WITH_SCALE])
+{
+	int64_t rows, good, overflows;
+	int gathered = slp_trainer_gathered(t, &rows);
+	slp_scaling_get(t, &figures[SCALE], &good, &overflows);
+	figures[LR] = slp_trainer_base_lr(t);
+	figures[STEPS] = (double)sl_trainer_steps(t);
+	figures[GATHERED] = gathered;
+	figures[ROWS] = (double)rows;
+	figures[GOOD] = (double)good;
+	figures[OVERFLOWS] = (double)overflows;
+	return slp_trainer_scales(t) ? WITH_SCALE : gathered ? WITH_SUMS : BASE;
+}
+
 /* All that there is; what was not updated yet has no state. */
 static bool list_all(const char *at, sl_trainer *t, struct list *l)
 {
 	size_t most = SLP_TRAINER_STATES * (size_t)count_params(t) + 1;
-	int64_t rows;
-	int gathered = slp_trainer_gathered(t, &rows);
-	const double figures[] = {slp_trainer_base_lr(t), (double)sl_trainer_steps(t), gathered, (double)rows};
+	double figures[WITH_SCALE];
+	int count = list_figures(t, figures);
 	l->names = slp_calloc(most, sizeof *l->names);
 	l->tensors = slp_calloc(most, sizeof *l->tensors);
 	bool ok = l->names && l->tensors;
-	ok = ok && add(l, slp_strdup(FIGURES), sl_from_at(at, figures, SL_SHAPE(gathered ? 4 : 2), (struct sl_make){.dtype = SL_FLOAT64}));
+	ok = ok && add(l, slp_strdup(FIGURES), sl_from_at(at, figures, SL_SHAPE(count), (struct sl_make){.dtype = SL_FLOAT64}));
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; ok && i < count_params(t); i++) {
 			sl_tensor *state = *slp_trainer_state(t, which, i);
@@ -71,7 +86,7 @@ static bool list_all(const char *at, sl_trainer *t, struct list *l)
 }
 
 /* Writes what a trainer needs to go on as if it had never stopped, beside the parameters themselves (sl_save_params):
- * the state of its optimiser, moving averages, the learning rate, the number of steps.  Waits for the values.  The ending of path is
+ * the state of its optimiser, moving averages, the learning rate, the loss scale, the number of steps.  Waits for the values.  The ending of path is
  * that of sl_save_params.  SL_EINVAL: another ending; SL_EIO and others as io.h says.
  *
  *     sl_save_params(net, "net.params");
@@ -136,27 +151,47 @@ static int match(const char *at, const char *path, sl_trainer *t, const struct l
 	return found;
 }
 
+static bool is_count(double x)
+{
+	return x >= 0 && x < 1e15;
+}
+
+static bool are_figures(const double f[WITH_SCALE])
+{
+	return isfinite(f[LR]) && is_count(f[STEPS]) && f[GATHERED] >= 0 && f[GATHERED] < 1e9 && is_count(f[ROWS]) &&
+	       is_count(f[GOOD]) && is_count(f[OVERFLOWS]) && slp_scaling_fits(f[SCALE], 0, 0);
+}
+
+/* Reads them as they are. */
+static bool read_figures(const char *at, const char *path, const sl_trainer *t, const struct list *l, double f[WITH_SCALE])
+{
+	sl_tensor *first = find(l, FIGURES);
+	int64_t count = first && sl_tensor_dtype(first) == SL_FLOAT64 ? sl_tensor_size(first) : 0;
+	if (count != BASE && count != WITH_SUMS && count != WITH_SCALE)
+		return refuse(at, path, " is missing: sl_trainer_save did not write this", FIGURES);
+	if ((count == WITH_SCALE) != slp_trainer_scales(t))
+		return refuse(at, path, slp_trainer_scales(t) ? "there is no loss scaling in the file" : "there is loss scaling in the file, none here", "");
+	if (sl_read_at(at, first, f, sl_tensor_bytes(first)) != SL_OK) return false;
+	return are_figures(f) || refuse(at, path, " is no learning rate and number of steps", FIGURES);
+}
+
 static bool load(const char *at, const char *path, sl_trainer *t, const struct list *l)
 {
-	double figures[4] = {0};
+	double figures[WITH_SCALE] = {[SCALE] = 1};
 	int count = count_params(t), k = 0;
-	sl_tensor *first = find(l, FIGURES), **states = slp_calloc(SLP_TRAINER_STATES * (size_t)count + 1, sizeof *states);
+	sl_tensor **states = slp_calloc(SLP_TRAINER_STATES * (size_t)count + 1, sizeof *states);
 	if (!states) return slp_call_fail(at, "sl_trainer_load", SL_ENOMEM, "no memory") != NULL;
-	bool ok = first && sl_tensor_dtype(first) == SL_FLOAT64 && (sl_tensor_size(first) == 2 || sl_tensor_size(first) == 4);
-	if (!ok) refuse(at, path, " is missing: sl_trainer_save did not write this", FIGURES);
+	bool ok = read_figures(at, path, t, l, figures);
 	int found = ok ? match(at, path, t, l, states) : -1;
 	if (found >= 0 && found != l->count - 1)
 		found = refuse(at, path, " there are states of other parameters, or of another optimiser", "") - 1;
-	ok = found >= 0 && sl_read_at(at, first, figures, sl_tensor_bytes(first)) == SL_OK;
-	if (ok && !(isfinite(figures[0]) && figures[1] >= 0 && figures[1] < 1e15 && figures[2] >= 0 && figures[2] < 1e9 &&
-	            figures[3] >= 0 && figures[3] < 1e15))
-		ok = refuse(at, path, " is no learning rate and number of steps", FIGURES);
+	ok = found >= 0 && slp_scaling_set(at, t, figures[SCALE], llround(figures[GOOD]), llround(figures[OVERFLOWS]));
 	if (ok) slp_trainer_set_gathered(t, 0, 0);
-	if (ok) slp_trainer_set_gathered(t, (int)figures[2], llround(figures[3]));
+	if (ok) slp_trainer_set_gathered(t, (int)figures[GATHERED], llround(figures[ROWS]));
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; ok && i < count; i++, k++)
 			ok = slp_trainer_set_state(at, t, which, i, states[k]);
-	if (ok) slp_trainer_resume(t, figures[0], llround(figures[1]));
+	if (ok) slp_trainer_resume(t, figures[LR], llround(figures[STEPS]));
 	free(states);
 	return ok;
 }

@@ -310,13 +310,14 @@ void slp_idle_between_looks(int look); /* a thread that looks again and again, f
 /* ---- statistics (state.c, stats.c) ------------------------------------------------------------------------------ */
 
 /* X(name): counters of struct sl_stats that are counted up from anywhere. */
-#define SLP_COUNTERS(X) X(ops) X(segments) X(finished) X(faults) X(skipped) X(stalls) X(stall_ns) X(recycled)
+#define SLP_COUNTERS(X) X(ops) X(segments) X(finished) X(faults) X(skipped) X(stalls) X(stall_ns) X(recycled) X(overflows)
 struct slp_counters {
 #define X(name) _Atomic uint64_t name;
 	SLP_COUNTERS(X)
 #undef X
 	_Atomic size_t bytes, peak_bytes, scratch;
 	_Atomic uint64_t handles, peak_tasks;
+	_Atomic double loss_scale; /* of the trainer that made a step last; 0: none scales */
 };
 extern struct slp_counters slp_counters;
 #define SLP_COUNT(name) atomic_fetch_add_explicit(&slp_counters.name, 1, memory_order_relaxed)

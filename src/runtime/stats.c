@@ -51,13 +51,14 @@ void sl_stats_get(struct sl_stats *stats)
 #undef X
 	*stats = (struct sl_stats){.ops = ops, .segments = segments, .finished = finished, .faults = faults,
 				   .skipped = skipped, .stalls = stalls, .stall_seconds = 1e-9 * (double)stall_ns,
-				   .recycled = recycled};
+				   .recycled = recycled, .overflows = overflows};
 	stats->handles = atomic_load(&slp_counters.handles);
 	stats->pending_tasks = (uint64_t)slp_runahead_pending();
 	stats->peak_tasks = atomic_load(&slp_counters.peak_tasks);
 	stats->bytes = atomic_load(&slp_counters.bytes);
 	stats->peak_bytes = atomic_load(&slp_counters.peak_bytes);
 	stats->scratch_bytes = atomic_load(&slp_counters.scratch);
+	stats->loss_scale = atomic_load(&slp_counters.loss_scale);
 	if (!sl_is_initialized()) return;
 	slp_stats_sample();
 	pthread_mutex_lock(&seen.lock);
@@ -97,6 +98,9 @@ void sl_stats_print(FILE *file)
 		"scratch %.1f MiB a worker\n",
 		(unsigned long long)s.handles, (unsigned long long)s.recycled, (double)s.bytes / 1048576,
 		(double)s.peak_bytes / 1048576, (double)s.scratch_bytes / 1048576);
+	if (s.loss_scale != 0)
+		slp_fprintf(file, "losses scaled by %g; %llu steps left out, whose gradients had overflowed\n", s.loss_scale,
+		            (unsigned long long)s.overflows);
 	for (int i = 0; i < s.nodes; i++) {
 		slp_fprintf(file, "memory node %d: at most %.1f MiB", i, (double)s.node_peak[i] / 1048576);
 		for (int j = 0; j < s.nodes; j++)

@@ -25,6 +25,7 @@ SL_API void sl_grad_as_constant(sl_tensor *grad);
 struct sl_backward_opts {
 	sl_tensor *const *head_grads; /* one a head, or NULL for ones */
 	bool retain_graph;            /* keep the values for another backward pass */
+	double scale;                 /* of all gradients; a trainer divides by it; 0 means 1 */
 };
 SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int count,
 					   struct sl_backward_opts opts);
@@ -33,7 +34,7 @@ SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *hea
 /* sl_backward(loss), sl_backward(loss1, loss2): from these heads with gradients of one. */
 #define sl_backward(...)                                                                                               \
 	sl_backward_heads_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__),          \
-			     (struct sl_backward_opts){NULL, false})
+			     (struct sl_backward_opts){NULL, false, 1})
 
 /* The backward pass of a computation of the program's own: sets din[i] to the gradient for input i, or leaves it NULL.
  */

@@ -160,6 +160,8 @@ struct sl_stats {
 	size_t bytes;              /* memory of tensors and pools, now */
 	size_t peak_bytes;         /* ... at the peak */
 	size_t scratch_bytes;      /* working memory of all workers: intermediates and workspaces */
+	uint64_t overflows;        /* steps of trainers that loss scaling left out */
+	double loss_scale;         /* of the trainer that made the last step with loss scaling; 0: none did */
 	int nodes;                 /* memory nodes; 0 is main memory */
 	size_t node_peak[SL_MAX_NODES];                 /* bytes, as StarPU allocated them */
 	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES]; /* [from][to] */

@@ -294,6 +294,13 @@ struct sl_schedule {
 	int64_t total;            /* SL_COSINE, SL_POLYNOMIAL: steps until final_lr */
 	double final_lr, power;
 };
+/* Losses are multiplied before the backward pass, so that small gradients do not vanish in float16; 0 means the default in
+ * brackets. */
+struct sl_loss_scaling {
+	double start;             /* the first scale, say 65536; 0: none */
+	double growth, backoff;   /* factors: after so many steps without an overflow, and after one [2, 0.5] */
+	int64_t every;            /* [2000] */
+};
 /* 0 means the default in brackets. */
 struct sl_optimizer {
 	enum sl_optimizer_kind kind;
@@ -307,6 +314,7 @@ struct sl_optimizer {
 	double clip_norm, clip_value; /* limits of the gradients, of all together and of each; 0: none */
 	double average;               /* factor of the old moving averages in a step; 0: no averages */
 	struct sl_schedule schedule;
+	struct sl_loss_scaling loss_scaling;
 };
 #define sl_sgd(...) ((struct sl_optimizer){.kind = SL_SGD, __VA_ARGS__})
 #define sl_adam(...) ((struct sl_optimizer){.kind = SL_ADAM, __VA_ARGS__})
@@ -348,6 +356,8 @@ SL_API enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, co
 SL_API double sl_trainer_lr(const sl_trainer *trainer);
 SL_API void sl_trainer_set_lr(sl_trainer *trainer, double lr);
 SL_API int64_t sl_trainer_steps(const sl_trainer *trainer);
+SL_API double sl_trainer_loss_scale(const sl_trainer *trainer);
+SL_API int64_t sl_trainer_overflows(const sl_trainer *trainer);
 SL_API double sl_schedule_lr(const struct sl_schedule *schedule, double lr, int64_t step);
 
 /* The loss function of a whole training step: sl_softmax_cross_entropy_at, … */
