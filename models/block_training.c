@@ -33,7 +33,7 @@ static bool start(struct drv_training *t)
 	b->net = b->network();
 	if (!place_shards(t)) return false;
 	if (sl_initialize(b->net, .init = b->init, .devices = o->devices, .ndevices = o->ndevices) != SL_OK) return false;
-	b->trainer = sl_trainer_new(b->net, sl_sgd(.lr = t->options->lr));
+	b->trainer = sl_trainer_new(b->net, sl_sgd(.lr = t->options->lr, .loss_scaling = drv_loss_scaling(t->options)));
 	if (b->mode != DRV_EAGER) sl_hybridize(b->net, .static_alloc = true);
 	if (b->mode == DRV_STEP) b->step = sl_step_compile(b->net, sl_softmax_cross_entropy_at, b->trainer);
 	return b->trainer && !drv_failed();
@@ -67,7 +67,7 @@ static sl_tensor *make_step(struct drv_block_training *b, sl_tensor *x, sl_tenso
 		sl_forward_shards(b->net, 1, &x, output);
 		losses = sl_softmax_cross_entropy(*output, y);
 	}
-	sl_backward(losses);
+	sl_backward_heads(&losses, 1, .scale = sl_trainer_loss_scale(b->trainer));
 	sl_trainer_step(b->trainer, sl_tensor_shape(x).dim[0]);
 	return losses;
 }
@@ -90,7 +90,7 @@ static void make_shard_steps(struct drv_block_training *b, struct shards *s, int
 		sl_forward_shards(b->net, s->count, s->x, s->outputs);
 		for (int i = 0; i < s->count; i++) s->losses[i] = sl_softmax_cross_entropy(s->outputs[i], s->y[i]);
 	}
-	sl_backward_heads(s->losses, s->count);
+	sl_backward_heads(s->losses, s->count, .scale = sl_trainer_loss_scale(b->trainer));
 	sl_trainer_step(b->trainer, rows);
 }
 

@@ -149,7 +149,8 @@ static char *note_of(const struct drv_training *t)
 {
 	json_t *epochs = json_array();
 	for (int64_t i = 0; i <= t->done; i++) json_array_append_new(epochs, epoch_json(&t->epochs[i]));
-	json_t *note = json_pack("{s:s, s:i, s:i, s:o}", "program", t->program, "shards", t->shards, "devices",
+	json_t *note = json_pack("{s:s, s:s, s:i, s:i, s:o}", "program", t->program, "dtype",
+	                         drv_precision_name(t->options), "shards", t->shards, "devices",
 	                         t->common->ndevices, "epochs", epochs);
 	char *text = note ? json_dumps(note, JSON_COMPACT) : NULL;
 	json_decref(note);
@@ -261,6 +262,18 @@ static bool refuse(const char *why)
 	return false;
 }
 
+/* Runs in different types are different runs. */
+static bool is_same_dtype(const struct drv_training *t)
+{
+	const char *here = drv_precision_name(t->options);
+	const char *saved = json_string_value(json_object_get(t->checkpointing.note, "dtype"));
+	if (!saved) saved = "fp32"; /* of an earlier version */
+	if (!strcmp(saved, here)) return true;
+	drv_error("--resume: %s is a checkpoint in %s, this run is in %s: --dtype %s continues it",
+	          sl_checkpoint_path(t->checkpointing.from), saved, here, saved);
+	return false;
+}
+
 bool drv_checkpoint_open(struct drv_training *t)
 {
 	const struct drv_checkpoint_options *o = &t->options->checkpoint;
@@ -278,7 +291,7 @@ bool drv_checkpoint_open(struct drv_training *t)
 		return false;
 	}
 	t->shards = (int)json_integer_value(json_object_get(c->note, "shards"));
-	return true;
+	return is_same_dtype(t);
 }
 
 static bool take_epochs(struct drv_training *t, const json_t *epochs)

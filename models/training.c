@@ -7,12 +7,16 @@
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_LR = 0x300, KEY_DATA, KEY_LIMIT, KEY_PLOT, KEY_LOG, KEY_FASTEST, KEY_DISTRIBUTED, KEY_WATCH, KEY_TENSORBOARD };
+enum { KEY_DTYPE = 0x500, KEY_LR = 0x300, KEY_DATA, KEY_LIMIT, KEY_PLOT, KEY_LOG, KEY_FASTEST, KEY_DISTRIBUTED, KEY_WATCH, KEY_TENSORBOARD };
 
 static const struct argp_option options[] = {
         {"batch-size", 'b', "N", 0, "Images in a batch, over all devices and processes (default: 256)", 1},
         {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2; resnet18: 0.1)", 1},
         {"epochs", 'e', "N", 0, "Epochs (default: 10)", 1},
+        {"dtype", KEY_DTYPE, "TYPE", 0,
+         "What products are computed in: fp32, bf16 or fp16 (with loss scaling); parameters, sums and losses are float32 "
+         "(default: fp32)",
+         1},
         {"fastest", KEY_FASTEST, NULL, 0,
          "With several devices: try the first one alone and all of them, and continue with the faster", 1},
         {"distributed", KEY_DISTRIBUTED, NULL, 0,
@@ -37,6 +41,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		*o = (struct drv_train_options){.data = SL_FASHION_MNIST_DIR,
 		                                .batch_size = 256,
 		                                .epochs = 10,
+		                                .dtype = SL_FLOAT32,
 		                                .lr = o->lr > 0 ? o->lr : 0.2}; /* a driver may have another */
 		state->child_inputs[0] = &o->checkpoint;
 		return 0;
@@ -48,6 +53,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'e':
 		o->epochs = drv_int(state, "--epochs", arg, 1, 1000000);
+		return 0;
+	case KEY_DTYPE:
+		o->dtype = drv_precision_parse(state, arg);
 		return 0;
 	case KEY_FASTEST:
 		o->fastest = true;
@@ -196,7 +204,7 @@ static bool train_next(struct drv_training *t, struct drv_epoch *e)
 			b.x = sl_rows(b.x, 0, rows);
 			b.y = sl_rows(b.y, 0, rows);
 		}
-		more = rows == 0 || t->train(t, b.x, b.y);
+		SL_AUTOCAST(t->options->dtype) more = rows == 0 || t->train(t, b.x, b.y);
 		e->images += rows;
 		e->batches++;
 		t->steps++;
@@ -211,7 +219,7 @@ static bool test_next(struct drv_training *t, int64_t number)
 	SL_SCOPE {
 		struct sl_batch b;
 		if (!sl_loader_next(t->test_set, &b)) break;
-		more = t->test(t, b.x, b.y, number) && !drv_failed();
+		SL_AUTOCAST(t->options->dtype) more = t->test(t, b.x, b.y, number) && !drv_failed();
 	}
 	return more;
 }
@@ -317,6 +325,7 @@ static int start_and_run(struct drv_training *t)
 static int train_and_report(struct drv_training *t)
 {
 	drv_print_devices(t->common, "running on: ");
+	drv_precision_print(t);
 	if (sl_dist_size() > 1) drv_print(t->common, "rank 0 of %d processes\n", sl_dist_size());
 	t->ndevices = t->common->ndevices;
 	t->trial = t->options->fastest && t->ndevices > 1 ? sl_trial_new(2) : NULL;

@@ -29,6 +29,12 @@ for mistake in --epochs=0 --batch-size=1x --lr=nan --plot=curve.gif; do
 done
 run 2 "$mlp" --mode=lazy
 complains 'must be eager, hybrid or step'
+run 2 "$mlp" --dtype=fp8
+complains 'none of fp32, bf16, fp16'
+run 2 "$mlp" --dtype=tf32
+complains 'tf32 is float32 with short products'
+run 2 "$lenet" --dtype=fp16
+complains 'scales losses, which --hybrid has'
 run 2 "$lenet" --device cpu:0,cpu:1 --batch-size 255
 complains '255 rows cannot be split equally over 2 devices'
 run 2 "$lenet" --device cpu:0,cpu:1 --hybrid
@@ -92,6 +98,22 @@ values "$tmp/one.json" train_loss >"$tmp/a"
 values "$tmp/two.json" train_loss >"$tmp/b"
 alike "$tmp/a" "$tmp/b" 2 1e-4 "two devices learn otherwise than one"
 
+echo "--- half types: other numbers, almost the same curves; float16 begins with steps that overflow"
+for dtype in fp32 bf16 fp16; do
+  run 0 "$mlp" --device cpu:0 --limit 600 --batch-size 100 --epochs 3 --lr 0.05 --dtype $dtype --json "$tmp/$dtype.json"
+  contains "$tmp/$dtype.json" "\"dtype\": \"$dtype\""
+  values "$tmp/$dtype.json" train_loss | sed 1d >"$tmp/$dtype"
+done
+says '^products in float16, parameters and sums in float32$'
+grep -q '"overflows": [1-9]' "$tmp/fp16.json" || fail "no step in float16 has overflowed"
+! grep -q '"overflows"' "$tmp/bf16.json" || fail "losses are scaled in bfloat16"
+cmp -s "$tmp/fp32" "$tmp/bf16" && fail "bfloat16 computes what float32 does"
+alike "$tmp/fp32" "$tmp/bf16" 2 0.02 "bfloat16 learns otherwise than float32"
+alike "$tmp/fp32" "$tmp/fp16" 2 0.5 "float16 does not learn"
+run 0 "$mlp" --device cpu:0 --limit 600 --batch-size 100 --epochs 3 --lr 0.05 --dtype fp16 --mode eager --quiet --json "$tmp/eager.json"
+values "$tmp/eager.json" train_loss | sed 1d >"$tmp/a"
+alike "$tmp/fp16" "$tmp/a" 2 1e-3 "call by call float16 computes otherwise than in whole steps"
+
 echo "--- curves"
 mkdir "$tmp/bin"
 printf '#!/bin/sh\nexit 127\n' >"$tmp/bin/gnuplot"
@@ -154,6 +176,12 @@ run 1 "$lenet" --device cpu:0 --limit 600 --batch-size 50 --checkpoint "$tmp/run
 complains 'batch size: 100 in the file, 50 here'
 run 1 "$mlp" --limit 600 --checkpoint "$tmp/run" --resume
 complains 'is a checkpoint of lenet, this is mlp'
+train 1 --dtype bf16 --checkpoint "$tmp/run" --resume
+complains 'is a checkpoint in fp32, this run is in bf16: --dtype fp32 continues it'
+half() { run 0 "$mlp" --device cpu:0 --limit 600 --batch-size 100 --lr 0.05 --dtype fp16 --quiet "$@"; }
+half --epochs 1 --checkpoint "$tmp/half" --every 4steps
+half --epochs 3 --checkpoint "$tmp/half" --resume --json "$tmp/half.json"
+values "$tmp/half.json" train_loss | sed 1d | cmp -s - "$tmp/fp16" || fail "a resumed run in float16 gives other numbers"
 run 1 "$lenet" --hybrid --limit 600 --batch-size 100 --checkpoint "$tmp/run" --resume
 complains 'there is no network in the file'
 run 0 "$lenet" --device cpu:0,cpu:1 --limit 600 --batch-size 100 --epochs 3 --checkpoint "$tmp/run" --resume=auto

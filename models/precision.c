@@ -1,0 +1,44 @@
+/* --dtype of the training drivers: what networks compute in, by autocast.  Parameters are float32. */
+#include <string.h>
+
+#include "training.h"
+
+static const struct {
+	const char *name, *products; /* as it is called here, and what it makes of them */
+	enum sl_dtype dtype;
+} precisions[] = {{"fp32", NULL, SL_FLOAT32}, {"bf16", "bfloat16", SL_BFLOAT16}, {"fp16", "float16", SL_FLOAT16}};
+enum { COUNT = sizeof precisions / sizeof *precisions };
+
+enum sl_dtype drv_precision_parse(struct argp_state *state, const char *text)
+{
+	for (int i = 0; i < COUNT; i++)
+		if (!strcmp(text, precisions[i].name)) return precisions[i].dtype;
+	if (!strcmp(text, "tf32"))
+		argp_error(state, "--dtype: tf32 is float32 with short products, on GPUs; this version has none there either: bf16 is "
+		                  "what is faster than fp32");
+	argp_error(state, "--dtype: \"%s\" is none of fp32, bf16, fp16", text);
+	return SL_FLOAT32;
+}
+
+static int number_of(const struct drv_train_options *o)
+{
+	int i = COUNT - 1;
+	while (i > 0 && precisions[i].dtype != o->dtype) i--;
+	return i;
+}
+
+const char *drv_precision_name(const struct drv_train_options *o)
+{
+	return precisions[number_of(o)].name;
+}
+
+struct sl_loss_scaling drv_loss_scaling(const struct drv_train_options *o)
+{
+	return (struct sl_loss_scaling){.start = o->dtype == SL_FLOAT16 ? 65536 : 0};
+}
+
+void drv_precision_print(const struct drv_training *t)
+{
+	const char *products = precisions[number_of(t->options)].products;
+	if (products) drv_print(t->common, "products in %s, parameters and sums in float32\n", products);
+}
