@@ -12,7 +12,7 @@ run 2 "$info" nonsense
 export STARPU_NCUDA=0
 cores=$(nproc)
 run 0 env STARPU_NCPU=1 STARPU_SCHED=eager "$info"
-for section in devices memory links kernels libraries settings; do says "^$section\$"; done
+for section in devices memory links kernels 'data types' libraries settings; do says "^$section\$"; done
 says "^  cpu:0 +CPU team +.* $cores *\$"
 says '^  policy +eager$'
 says '^  policy from +STARPU_SCHED$'
@@ -43,6 +43,17 @@ says '^  products because +SL_GEMM asks for it$'
 ! grep SL_GEMM "$tmp/err" || fail "something to say of a good SL_GEMM"
 run 0 env SL_GEMM=fortran "$info"
 complains '^starling: SL_GEMM=fortran must be one of'
+# Types: which have rows of their own, which the engine promotes, which plain C computes, which have no products
+says '^  float32 +cpu +native +native +[1-9][0-9]* '
+says '^  float64 +cpu +native '
+says '^  float16 +cpu +promoted to float32 +promoted to float32 '
+says '^  int32 +cpu +not taken +not taken '
+says '^  bool +cpu +not taken +not taken '
+bf16='promoted to float32'
+case $(sed -n 's/^  oneDNN uses *//p' "$tmp/out") in *bfloat16* | AMX) bf16=native ;; esac
+says "^  bfloat16 +cpu +$bf16 "
+run 0 env ONEDNN_MAX_CPU_ISA=AVX512_CORE DNNL_MAX_CPU_ISA=AVX512_CORE "$info"
+says '^  bfloat16 +cpu +promoted to float32 '
 run 0 env STARPU_NCPU=2 SL_BULK=7 "$info" --json "$tmp/info.json"
 [ ! -s "$tmp/out" ] || fail "printed beside --json"
 grep -q '"operations a task (SL_BULK)": 7' "$tmp/info.json" || fail "SL_BULK=7 is not told"

@@ -15,7 +15,8 @@ tools_sl_info_SOURCES = \
 	tools/info/machine.c \
 	tools/info/main.c \
 	tools/info/ops.c \
-	tools/info/software.c
+	tools/info/software.c \
+	tools/info/types.c
 tools_sl_info_CPPFLAGS = $(AM_CPPFLAGS) $(SIMULATION_CFLAGS)
 tools_sl_info_LDADD = models/libdriver.la $(core_libs)
 tools_sl_info_LDFLAGS = $(INSTALL_RUNPATH) -export-dynamic

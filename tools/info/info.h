@@ -13,6 +13,7 @@ json_t *info_memory(void);
 json_t *info_links(void);
 json_t *info_libraries(void);
 json_t *info_kernels(void);
+json_t *info_types(void);
 json_t *info_settings(void);
 json_t *info_environment(void);
 json_t *info_hints(void);

@@ -15,8 +15,9 @@ static const struct section {
 	json_t *(*make)(void);
 } sections[] = {
         {"machine", info_host},       {"devices", info_devices},         {"memory", info_memory},
-        {"links", info_links},        {"kernels", info_kernels},         {"libraries", info_libraries},
-        {"settings", info_settings},  {"environment", info_environment}, {"hints", info_hints},
+        {"links", info_links},        {"kernels", info_kernels},         {"data types", info_types},
+        {"libraries", info_libraries}, {"settings", info_settings},      {"environment", info_environment},
+        {"hints", info_hints},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections, MAX_COLUMNS = 8 };
 
@@ -159,7 +160,7 @@ static const struct argp argp = {
         .parser = parse_option,
         .doc = "Reports what Starling finds on this machine: the CPU, devices, memory, links and their measured speed, "
                "the kernels "
-               "chosen for this CPU and why, libraries, settings, the folder of the calibration.\v"
+               "chosen for this CPU and why, how each data type is computed, libraries, settings, the folder of the calibration.\v"
                "As for all programs, the result depends on the environment: STARPU_NCPU, STARPU_NCUDA, STARPU_SCHED, "
                "SL_GEMM and others.\n\n"
                "  sl-info\n  STARPU_NCPU=2 sl-info --json machine.json\n  sl-info --ops\n\n"

@@ -111,7 +111,8 @@ static json_t *onednn_isa(void)
 	             {dnnl_cpu_isa_avx2, "AVX2"},
 	             {dnnl_cpu_isa_avx512_core, "AVX-512"},
 	             {dnnl_cpu_isa_avx512_core_vnni, "AVX-512 with VNNI"},
-	             {dnnl_cpu_isa_avx512_core_bf16, "AVX-512 with bfloat16"}};
+	             {dnnl_cpu_isa_avx512_core_bf16, "AVX-512 with bfloat16"},
+	             {dnnl_cpu_isa_avx512_core_amx, "AMX"}};
 	dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (names[i].isa == isa) return json_string(names[i].name);
