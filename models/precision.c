@@ -14,7 +14,8 @@ enum sl_dtype drv_precision_parse(struct argp_state *state, const char *text)
 	for (int i = 0; i < COUNT; i++)
 		if (!strcmp(text, precisions[i].name)) return precisions[i].dtype;
 	if (!strcmp(text, "tf32"))
-		argp_error(state, "--dtype: tf32 is float32 with short products, on GPUs; this version has none there either: bf16 is "
+		argp_error(state, "--dtype: tf32 is float32 with short products, on GPUs; this version has none there "
+		                  "either: bf16 is "
 		                  "what is faster than fp32");
 	argp_error(state, "--dtype: \"%s\" is none of fp32, bf16, fp16", text);
 	return SL_FLOAT32;

@@ -1,4 +1,5 @@
-/* Loss scaling: small gradients survive, steps that overflow change nothing, the scale grows and backs off; in files. */
+/* Loss scaling: small gradients survive, steps that overflow change nothing, the scale grows and backs off; in files.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +8,10 @@
 #include "folder.h"
 #include "starling.h"
 
-#define REFUSED(...)                    \
-	do {                            \
-		CHECK_STATUS(__VA_ARGS__); \
-		sl_error_clear();       \
+#define REFUSED(...)                                                                                                   \
+	do {                                                                                                           \
+		CHECK_STATUS(__VA_ARGS__);                                                                             \
+		sl_error_clear();                                                                                      \
 	} while (0)
 
 /* y = w·x with w at 1, loss y·t: the gradient by w is x·t, in float16 x·(scale·t). */
@@ -95,11 +96,13 @@ static void test_small_gradients(void)
 {
 	for (enum way way = EAGER; way < WAYS; way++)
 		for (int scaled = 0; scaled < 2; scaled++) {
-			struct run r = run_new(way, false, sl_sgd(.lr = 0x1p20, .loss_scaling = {.start = scaled * 0x1p15}), 0);
+			struct run r = run_new(way, false,
+			                       sl_sgd(.lr = 0x1p20, .loss_scaling = {.start = scaled * 0x1p15}), 0);
 			go(&r, 0x1p-10, 0x1p-16, 8);
-			CHECK_SAYING(weight(&r) == (scaled ? 0.875 : 1), "way %d, %s: %.9g", way, scaled ? "scaled" : "not scaled",
-			             weight(&r));
-			CHECK(sl_trainer_loss_scale(r.trainer) == (scaled ? 0x1p15 : 1) && sl_trainer_overflows(r.trainer) == 0);
+			CHECK_SAYING(weight(&r) == (scaled ? 0.875 : 1), "way %d, %s: %.9g", way,
+			             scaled ? "scaled" : "not scaled", weight(&r));
+			CHECK(sl_trainer_loss_scale(r.trainer) == (scaled ? 0x1p15 : 1) &&
+			      sl_trainer_overflows(r.trainer) == 0);
 			run_free(&r);
 		}
 }
@@ -110,7 +113,8 @@ static void test_autocast(void)
 	for (enum way way = EAGER; way < WAYS; way++) {
 		struct run r = run_new(way, true, sl_sgd(.lr = 0x1p-3, .loss_scaling = {.start = 0x1p17}), 0);
 		go(&r, 1, 1, 6);
-		CHECK_SAYING(sl_trainer_overflows(r.trainer) == 2 && sl_trainer_steps(r.trainer) == 4 && weight(&r) == 0.5,
+		CHECK_SAYING(sl_trainer_overflows(r.trainer) == 2 && sl_trainer_steps(r.trainer) == 4 &&
+		                     weight(&r) == 0.5,
 		             "way %d: %d left out, %d steps, %.9g", way, (int)sl_trainer_overflows(r.trainer),
 		             (int)sl_trainer_steps(r.trainer), weight(&r));
 		CHECK(sl_trainer_loss_scale(r.trainer) == 0x1p15);
@@ -139,11 +143,12 @@ static void model_step(struct model *m)
 
 static void check_model(const struct run *r, const struct model *m, const char *what)
 {
-	CHECK_SAYING(sl_trainer_loss_scale(r->trainer) == m->scale && sl_trainer_overflows(r->trainer) == m->overflows &&
+	CHECK_SAYING(sl_trainer_loss_scale(r->trainer) == m->scale &&
+	                     sl_trainer_overflows(r->trainer) == m->overflows &&
 	                     sl_trainer_steps(r->trainer) == m->steps,
 	             "%s, way %d: scale %g, %d left out, %d steps, where %g, %d, %d are right", what, r->way,
-	             sl_trainer_loss_scale(r->trainer), (int)sl_trainer_overflows(r->trainer), (int)sl_trainer_steps(r->trainer),
-	             m->scale, m->overflows, m->steps);
+	             sl_trainer_loss_scale(r->trainer), (int)sl_trainer_overflows(r->trainer),
+	             (int)sl_trainer_steps(r->trainer), m->scale, m->overflows, m->steps);
 }
 
 static const struct sl_optimizer optimizers[] = {
@@ -169,8 +174,8 @@ static void test_left_out(void)
 				check_model(&r, &m, "step");
 			}
 			go(&plain, 1, 1, m.steps);
-			CHECK_SAYING(weight(&r) == weight(&plain) && m.overflows >= 6, "optimiser %d, way %d: %.9g, %.9g", o, way,
-			             weight(&r), weight(&plain));
+			CHECK_SAYING(weight(&r) == weight(&plain) && m.overflows >= 6,
+			             "optimiser %d, way %d: %.9g, %.9g", o, way, weight(&r), weight(&plain));
 			run_free(&r);
 			run_free(&plain);
 		}
@@ -223,9 +228,11 @@ static void test_resume(void)
 				save_and_load(&a, &b, checkpoint);
 				go(&a, 1, 1, 14);
 				go(&b, 1, 1, 14);
-				CHECK_SAYING(weight(&a) == weight(&b), "way %d: %.9g, %.9g", way, weight(&a), weight(&b));
+				CHECK_SAYING(weight(&a) == weight(&b), "way %d: %.9g, %.9g", way, weight(&a),
+				             weight(&b));
 				CHECK(sl_trainer_loss_scale(a.trainer) == sl_trainer_loss_scale(b.trainer));
-				CHECK(sl_trainer_overflows(a.trainer) == sl_trainer_overflows(b.trainer) && sl_trainer_overflows(a.trainer) > 1);
+				CHECK(sl_trainer_overflows(a.trainer) == sl_trainer_overflows(b.trainer) &&
+				      sl_trainer_overflows(a.trainer) > 1);
 				CHECK(sl_trainer_steps(a.trainer) == sl_trainer_steps(b.trainer));
 				run_free(&a);
 				run_free(&b);
@@ -236,14 +243,16 @@ static void test_other_files(void)
 {
 	char states[PATH_MAX];
 	slp_scratch_path("states.safetensors", states);
-	struct run on = run_new(EAGER, false, sl_sgd(.loss_scaling = {.start = 8}), 0), off = run_new(EAGER, false, sl_sgd(), 0);
+	struct run on = run_new(EAGER, false, sl_sgd(.loss_scaling = {.start = 8}), 0),
+	           off = run_new(EAGER, false, sl_sgd(), 0);
 	struct run other = run_new(EAGER, false, sl_sgd(.loss_scaling = {.start = 8, .every = 7}), 0);
 	CHECK_OK(sl_trainer_save(on.trainer, states));
 	REFUSED(sl_trainer_load(off.trainer, states), SL_EINVAL, "loss scaling in the file, none here");
 	CHECK_OK(sl_trainer_save(off.trainer, states));
 	REFUSED(sl_trainer_load(on.trainer, states), SL_EINVAL, "no loss scaling in the file");
 	CHECK_OK(sl_checkpoint_save(states, .trainer = on.trainer));
-	REFUSED(sl_checkpoint_load(states, .trainer = off.trainer), SL_EINVAL, "loss scaling: on in the file, off here");
+	REFUSED(sl_checkpoint_load(states, .trainer = off.trainer), SL_EINVAL,
+	        "loss scaling: on in the file, off here");
 	REFUSED(sl_checkpoint_load(states, .trainer = other.trainer), SL_EINVAL, "every is 2000 in the file, 7 here");
 	CHECK_OK(sl_checkpoint_save(states, .trainer = off.trainer));
 	REFUSED(sl_checkpoint_load(states, .trainer = on.trainer), SL_EINVAL, "loss scaling: off in the file, on here");
@@ -257,24 +266,28 @@ static void test_other_files(void)
 /* A gradient knows its scale: a trainer without loss scaling divides by it, too; two scales in one step are none. */
 static void test_gradients_know(void)
 {
-	sl_block *net = sl_sequential(sl_dense(1, .no_bias = true, .in_units = 1), sl_dense(1, .no_bias = true, .in_units = 1));
+	sl_block *net =
+	        sl_sequential(sl_dense(1, .no_bias = true, .in_units = 1), sl_dense(1, .no_bias = true, .in_units = 1));
 	CHECK_OK(sl_initialize(net, .init = sl_ones_init(), .gather = 2));
 	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.25));
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(1, 1)), *y = NULL;
 		for (int i = 0; i < 2; i++) {
-			SL_RECORD y = sl_forward(net, x);
+			SL_RECORD
+				y = sl_forward(net, x);
 			CHECK_OK(sl_backward_heads(&y, 1, .scale = 8));
 		}
 		CHECK(sl_item(sl_param_grad(sl_block_find(net, "1.weight"))) == 16);
 		CHECK_OK(sl_trainer_step(trainer, 2));
 		CHECK(sl_item(sl_param_data(sl_block_find(net, "1.weight"))) == 0.75);
 		for (int i = 0; i < 2; i++) {
-			SL_RECORD y = sl_forward(net, x);
+			SL_RECORD
+				y = sl_forward(net, x);
 			CHECK_OK(sl_backward_heads(&y, 1, .scale = 1 + i));
 		}
 		REFUSED(sl_trainer_step(trainer, 1), SL_ESTATE, "scaled by different numbers", "weight");
-		SL_RECORD y = sl_forward(net, x);
+		SL_RECORD
+			y = sl_forward(net, x);
 		REFUSED(sl_backward_heads(&y, 1, .scale = INFINITY), SL_EINVAL, ".scale is inf");
 	}
 	sl_trainer_free(trainer);
@@ -290,7 +303,8 @@ static void test_statistics(void)
 	struct run r = run_new(EAGER, false, sl_sgd(.loss_scaling = {.start = 0x1p18}), 0);
 	go(&r, 1, 1, 5);
 	sl_stats_get(&stats);
-	CHECK_SAYING(stats.overflows == 3 && stats.loss_scale == 0x1p15, "%d, %g", (int)stats.overflows, stats.loss_scale);
+	CHECK_SAYING(stats.overflows == 3 && stats.loss_scale == 0x1p15, "%d, %g", (int)stats.overflows,
+	             stats.loss_scale);
 	FILE *f = open_memstream(&text, &size);
 	sl_stats_print(f);
 	fclose(f);
@@ -302,8 +316,9 @@ static void test_statistics(void)
 
 static void test_options(void)
 {
-	const struct sl_loss_scaling wrong[] = {{.start = -1}, {.start = NAN}, {.start = INFINITY}, {1, .growth = 0.5},
-	                                        {1, .growth = NAN}, {1, .backoff = 1}, {1, .backoff = -1}, {1, .every = -1}};
+	const struct sl_loss_scaling wrong[] = {{.start = -1},      {.start = NAN},     {.start = INFINITY},
+	                                        {1, .growth = 0.5}, {1, .growth = NAN}, {1, .backoff = 1},
+	                                        {1, .backoff = -1}, {1, .every = -1}};
 	sl_block *net = sl_dense(1, .in_units = 1);
 	CHECK_OK(sl_initialize(net));
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -326,9 +341,10 @@ static const struct slp_test tests[] = {{"small gradients", test_small_gradients
 
 int main(int argc, char **argv)
 {
-	return slp_test_main(
-	        argc, argv,
-	        (const struct slp_suite[]){
-	                {.name = "scaling", .tests = tests, .start = slp_start_with_scratch, .stop = slp_stop_with_scratch},
-	                {0}});
+	return slp_test_main(argc, argv,
+	                     (const struct slp_suite[]){{.name = "scaling",
+	                                                 .tests = tests,
+	                                                 .start = slp_start_with_scratch,
+	                                                 .stop = slp_stop_with_scratch},
+	                                                {0}});
 }

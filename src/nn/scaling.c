@@ -1,6 +1,6 @@
-/* Loss scaling: what losses are multiplied by before the backward pass, so that small gradients do not vanish in float16.
- * It grows while nothing overflows, and backs off after a step whose gradients did, which changes nothing.
- * P. Micikevicius et al., "Mixed precision training", ICLR 2018. */
+/* Loss scaling: what losses are multiplied by before the backward pass, so that small gradients do not vanish in
+ * float16. It grows while nothing overflows, and backs off after a step whose gradients did, which changes nothing. P.
+ * Micikevicius et al., "Mixed precision training", ICLR 2018. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 const char *slp_scaling_wrong(const struct sl_loss_scaling *s)
 {
 	if (!(s->start >= 0 && isfinite(s->start))) return ".loss_scaling.start must be a number that is not negative";
-	if (s->growth != 0 && !(s->growth >= 1 && isfinite(s->growth))) return ".loss_scaling.growth must be at least 1";
+	if (s->growth != 0 && !(s->growth >= 1 && isfinite(s->growth)))
+		return ".loss_scaling.growth must be at least 1";
 	if (s->backoff != 0 && !(s->backoff > 0 && s->backoff < 1)) return ".loss_scaling.backoff must be in (0, 1)";
 	if (s->every < 0) return ".loss_scaling.every must not be negative";
 	return NULL;
@@ -40,7 +41,8 @@ double sl_trainer_loss_scale(const sl_trainer *trainer)
 	return trainer ? trainer->scaling.now : 1;
 }
 
-/* How many steps loss scaling has left out, those before sl_trainer_load included: gradients had overflowed.  0 for NULL. */
+/* How many steps loss scaling has left out, those before sl_trainer_load included: gradients had overflowed.  0 for
+ * NULL. */
 int64_t sl_trainer_overflows(const sl_trainer *trainer)
 {
 	return trainer ? trainer->scaling.overflows : 0;
@@ -58,7 +60,8 @@ bool slp_scaling_set(const char *at, sl_trainer *t, double now, int64_t good, in
 {
 	bool ok = true;
 	if (t->scaling.tensor && now != t->scaling.now)
-		SL_PAUSE ok = sl_fill_inplace_at(at, t->scaling.tensor, now) != NULL;
+		SL_PAUSE
+			ok = sl_fill_inplace_at(at, t->scaling.tensor, now) != NULL;
 	if (!ok) return false;
 	t->scaling.now = now;
 	t->scaling.good = good;
@@ -80,7 +83,8 @@ sl_tensor *slp_scaling_symbol(const char *at, sl_trainer *t)
 		struct slp_trace *trace = slp_trace_pause();
 		SL_PAUSE
 			SL_SCOPE
-				t->scaling.tensor = sl_retain(sl_full_at(at, SL_SCALAR, t->scaling.now, (struct sl_make){SL_FLOAT32, sl_auto()}));
+				t->scaling.tensor = sl_retain(sl_full_at(at, SL_SCALAR, t->scaling.now,
+				                                         (struct sl_make){SL_FLOAT32, sl_auto()}));
 		slp_trace_resume(trace);
 	}
 	return slp_symbol_of(at, t->scaling.tensor, "loss_scale");
@@ -95,9 +99,11 @@ static sl_tensor *sum_of_all(const char *at, const sl_trainer *t, sl_tensor *con
 	for (int i = 0; i < t->count; i++) {
 		if (!grads[i]) continue;
 		sl_tensor *g = slp_is_half(grads[i]->type.dtype) ? sl_cast_at(at, grads[i], SL_FLOAT32) : grads[i];
-		if (!(list[n++] = sl_cast_at(at, sl_sum_at(at, g, (struct sl_reduce_opts){0}), SL_FLOAT64))) return NULL;
+		if (!(list[n++] = sl_cast_at(at, sl_sum_at(at, g, (struct sl_reduce_opts){0}), SL_FLOAT64)))
+			return NULL;
 	}
-	return n ? slp_tree_sum(at, list, n, sl_tensor_device(list[0])) : sl_zeros_at(at, SL_SCALAR, (struct sl_make){SL_FLOAT64, sl_auto()});
+	return n ? slp_tree_sum(at, list, n, sl_tensor_device(list[0]))
+	         : sl_zeros_at(at, SL_SCALAR, (struct sl_make){SL_FLOAT64, sl_auto()});
 }
 
 /* Waits for the gradients: 1, all are finite; 0, one is not; -1, an error. */

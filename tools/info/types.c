@@ -24,9 +24,9 @@ static json_t *type_on(enum sl_dtype dtype, enum sl_device_kind device)
 	int count[WAYS] = {0};
 	for (int i = 0; i < slp_op_count(); i++) count[way_of(slp_ops[i], dtype, device)]++;
 	return json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:i}", "type", sl_dtype_name(dtype), "device",
-	                 device == SL_DEVICE_GPU ? "gpu" : "cpu", "products", text_of(&slp_op_dot, dtype, device), "convolutions",
-	                 text_of(&slp_op_conv2d, dtype, device), "native", count[OWN], "plain C", count[REFERENCE],
-	                 "promoted", count[FLOAT32], "not taken", count[NONE]);
+	                 device == SL_DEVICE_GPU ? "gpu" : "cpu", "products", text_of(&slp_op_dot, dtype, device),
+	                 "convolutions", text_of(&slp_op_conv2d, dtype, device), "native", count[OWN], "plain C",
+	                 count[REFERENCE], "promoted", count[FLOAT32], "not taken", count[NONE]);
 }
 
 json_t *info_types(void)
