@@ -225,7 +225,7 @@ class Gradients(unittest.TestCase):
         state.backward()
         with sl.record():
             y = state * x
-        self.assertRaisesRegex(sl.StateError, "given up", y.backward)
+        self.assertRaisesRegex(sl.StateError, "released already", y.backward)
 
     def test_inverse_functions(self):
         a = np.linspace(-0.9, 0.9, 7).astype("float32")
