@@ -55,7 +55,7 @@ static const struct argp_option argp_options[] = {
 	{"heads", KEY_HEADS, "N", 0, "Number of attention heads in each layer (default: 4)", 2},
 	{"width", KEY_WIDTH, "N", 0, "Numbers for each byte, a multiple of the heads (default: 128)", 2},
 	{"context", KEY_CONTEXT, "N", 0, "Number of bytes that a prediction sees (default: 64)", 2},
-	{"generate", KEY_GENERATE, "N", 0, "After training, write N bytes of text (default: 0)", 3},
+	{"generate", KEY_GENERATE, "N", 0, "At the end, write N bytes of text (default: 0)", 3},
 	{"prompt", KEY_PROMPT, "TEXT", 0, "The text that the written bytes continue (default: a new line)", 3},
 	{"temperature", KEY_TEMPERATURE, "X", 0, "Temperature of the written text: 1 as learnt, lower is less surprising (default: 0.8)", 3},
 	{"checkpoint", KEY_CHECKPOINT, "DIR", 0, "Write checkpoints to this folder, and keep the newest 3", 4},
