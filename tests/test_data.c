@@ -159,6 +159,62 @@ static void test_discard_shuffled(void)
 	sl_dataset_free(d);
 }
 
+/* Loaders of three ranks: batch by batch, what they hand out one after the other is what one with three times the rows does. */
+static void check_ranks(int samples, int rows, enum sl_last_batch last, int64_t batches)
+{
+	enum { RANKS = 3 };
+	sl_dataset *d = idx_sample_set(100);
+	struct sl_loader_opts o = {.batch_size = rows, .shuffle = true, .seed = 9, .limit = samples, .last = last, .ranks = RANKS};
+	sl_loader *parts[RANKS], *whole = sl_loader_new(d, .batch_size = RANKS * rows, .shuffle = true, .seed = 9, .limit = samples);
+	for (o.rank = 0; o.rank < RANKS; o.rank++) parts[o.rank] = sl_loader_new_at(SL_HERE, d, o);
+	for (int k = 0; k < 2; k++) {
+		struct epoch all = run_epoch(whole);
+		for (int r = 0; r < RANKS; r++) {
+			struct epoch e = run_epoch(parts[r]);
+			CHECK(e.batches == batches);
+			for (int b = 0, at = 0; b < e.batches; at += e.sizes[b++])
+				CHECK(!memcmp(e.order + at, all.order + RANKS * at + r * e.sizes[b], (size_t)e.sizes[b] * sizeof *e.order));
+		}
+	}
+	for (int r = 0; r < RANKS; r++) sl_loader_free(parts[r]);
+	sl_loader_free(whole);
+	sl_dataset_free(d);
+}
+
+/* What rank 0 saves in the middle of an epoch is where all ranks go on. */
+static void test_ranks_resume(void)
+{
+	enum { RANKS = 3, ROWS = 5, TAKEN = 9, AFTER = 4 }; /* of 6 batches an epoch */
+	sl_dataset *d = idx_sample_set(90);
+	char path[PATH_MAX];
+	slp_scratch_path("loader.safetensors", path);
+	for (int r = 0; r < RANKS; r++)
+		SL_SCOPE {
+			struct sl_loader_opts o = {.batch_size = ROWS, .shuffle = true, .seed = 2, .rank = r, .ranks = RANKS};
+			struct sl_batch b, c;
+			sl_loader *l = sl_loader_new_at(SL_HERE, d, o), *again = sl_loader_new_at(SL_HERE, d, o);
+			for (int i = 0; i < TAKEN; i++) sl_loader_next(l, &b); /* an epoch's end among them */
+			if (r == 0) CHECK_OK(sl_checkpoint_save(path, .loader = l));
+			CHECK_OK(sl_checkpoint_load(path, .loader = again));
+			for (int i = 0; i < AFTER; i++) {
+				bool more = sl_loader_next(l, &b);
+				CHECK(sl_loader_next(again, &c) == more);
+				if (more) CHECK(b.index == c.index && sl_item(sl_max(sl_abs(sl_sub(b.x, c.x)))) == 0);
+			}
+			sl_loader_free(l);
+			sl_loader_free(again);
+		}
+	sl_dataset_free(d);
+}
+
+static void test_ranks(void)
+{
+	check_ranks(96, 8, SL_LAST_KEEP, 4);
+	check_ranks(100, 8, SL_LAST_KEEP, 5); /* 33 of each: a last batch of one, and one sample is left out */
+	check_ranks(100, 8, SL_LAST_DISCARD, 4);
+	check_ranks(23, 7, SL_LAST_DISCARD, 1);
+}
+
 /* Batches belong to the scope of the call, also those that were made within another; without a scope, to the caller. */
 static void test_scopes(void)
 {
@@ -196,6 +252,12 @@ static void test_wrong_options(void)
 	CHECK(sl_loader_batches(l) == 1 && sl_loader_samples(l) == 10);
 	sl_loader_free(l);
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .last = (enum sl_last_batch)9), SL_EINVAL, "last is 9");
+	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .rank = 1), SL_EINVAL, "rank is 1 of 0 ranks");
+	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .rank = 2, .ranks = 2), SL_EINVAL, "rank is 2 of 2");
+	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .rank = -1, .ranks = 2), SL_EINVAL, "rank is -1 of 2");
+	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .ranks = 11), SL_EINVAL, "10 samples do not fill a batch of 1 for each rank");
+	CHECK_NULL(sl_loader_new(d, .batch_size = 6, .ranks = 2, .last = SL_LAST_DISCARD), SL_EINVAL,
+	           "10 samples do not fill a batch of 6 for each rank");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 11, .last = SL_LAST_DISCARD), SL_EINVAL,
 	           "10 samples do not fill a batch of 11");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .device = sl_cpu(9)), SL_EDEVICE, "cpu:9");
@@ -333,6 +395,8 @@ static const struct slp_test loader_tests[] = {
         {"in order", test_in_order},
         {"shuffled", test_shuffled},
         {"last and limit", test_last_and_limit},
+        {"ranks", test_ranks},
+        {"ranks, resumed", test_ranks_resume},
         {"discard, shuffled", test_discard_shuffled},
         {"scopes", test_scopes},
         {"wrong options", test_wrong_options},

@@ -30,7 +30,6 @@ struct sl_loader {
 	int first, count;          /* batches made, or asked of the reader */
 	uint32_t checksums[2];     /* of x and y, once somebody asked */
 	bool summed;
-	int rank, ranks; /* which of so many processes takes its part of each batch */
 };
 
 /* ---- order ------------------------------------------------------------------------------------------------------ */
@@ -83,13 +82,13 @@ static void forget_order(sl_loader *l)
 /* Rows of a batch, the same for each of the ranks, which take them one after the other. */
 static int64_t rows_of(const sl_loader *l, int64_t batch)
 {
-	int64_t left = l->opts.limit / l->ranks - batch * l->opts.batch_size;
+	int64_t left = l->opts.limit / l->opts.ranks - batch * l->opts.batch_size;
 	return left < l->opts.batch_size ? left : l->opts.batch_size;
 }
 
 static int64_t first_row(const sl_loader *l, int64_t count)
 {
-	return l->made * l->opts.batch_size * l->ranks + l->rank * count;
+	return l->made * l->opts.batch_size * l->opts.ranks + l->opts.rank * count;
 }
 
 static bool make_batch(const char *at, sl_loader *l, struct sl_batch *b)
@@ -183,12 +182,16 @@ static bool check_opts(const char *at, const sl_dataset *d, struct sl_loader_opt
 		              MOST_WORKERS);
 	else if (o->last != SL_LAST_KEEP && o->last != SL_LAST_DISCARD)
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "last is %d, which means nothing", (int)o->last);
+	else if (o->rank < 0 || o->ranks < 0 || o->rank >= (o->ranks ? o->ranks : 1))
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "rank is %d of %d ranks", o->rank, o->ranks);
 	else {
 		if (o->limit == 0 || o->limit > d->size) o->limit = d->size;
 		if (o->prefetch == 0) o->prefetch = 2;
-		if (o->last == SL_LAST_KEEP || o->batch_size <= o->limit) return true;
-		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "%lld samples do not fill a batch of %lld",
-		              (long long)o->limit, (long long)o->batch_size);
+		if (o->ranks == 0) o->ranks = 1;
+		int64_t needed = o->last == SL_LAST_KEEP ? o->ranks > 1 : o->batch_size;
+		if (o->limit / o->ranks >= needed) return true;
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "%lld samples do not fill a batch of %lld%s",
+		              (long long)o->limit, (long long)needed, o->ranks > 1 ? " for each rank" : "");
 	}
 	return false;
 }
@@ -197,8 +200,8 @@ static void share(sl_loader *l, int rank, int ranks)
 {
 	bool keep = l->opts.last == SL_LAST_KEEP;
 	int64_t own = l->opts.limit / ranks, size = l->opts.batch_size;
-	l->rank = rank;
-	l->ranks = ranks;
+	l->opts.rank = rank;
+	l->opts.ranks = ranks;
 	l->batches = own / size + (keep && own % size);
 	l->samples = keep ? own : l->batches * size;
 }
@@ -216,10 +219,14 @@ static bool make_ring(sl_loader *l)
 }
 
 /* Mini-batches of a data set, one epoch after the other; see struct sl_loader_opts.  The same seed gives the same
- * orders and the same random transforms, whatever sl_seed was told and however many workers there are.  The loader does
- * not need the data set to stay.  Free it with sl_loader_free. sl_loader *l = sl_loader_new(train, .batch_size = 256,
- * .shuffle = true, .device = sl_gpu(0)); NULL with SL_EINVAL: options make no sense; SL_EDEVICE: no such device;
- * SL_ENOMEM: no memory for prefetch + 1 batches. */
+ * orders and the same random transforms, whatever the seed of sl_seed and however many workers there are.  The loader
+ * does not need the data set to stay.  With .rank and .ranks it is one of several that were made alike but for .rank, and
+ * share the samples as sl_dist_share says, which sets both from this process's place.  Free it with sl_loader_free.
+ *
+ *     sl_loader *l = sl_loader_new(train, .batch_size = 256, .shuffle = true, .device = sl_gpu(0));
+ *
+ * NULL with SL_EINVAL: options make no sense; SL_EDEVICE: no such device; SL_ENOMEM: no memory for prefetch + 1
+ * batches. */
 sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts)
 {
 	SLP_CALL("sl_loader_new", at);
@@ -230,7 +237,7 @@ sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loade
 	if (!l) return slp_call_fail(at, "sl_loader_new", SL_ENOMEM, "no memory for the loader");
 	l->opts = opts;
 	l->dataset = slp_dataset_hold(dataset);
-	share(l, 0, 1);
+	share(l, opts.rank, opts.ranks);
 	l->numbers = slp_malloc((size_t)opts.limit * sizeof *l->numbers);
 	if (l->numbers && make_ring(l)) return l;
 	sl_loader_free(l);
@@ -344,7 +351,7 @@ bool slp_loader_get(const char *at, sl_loader *loader, struct slp_loader_state *
 	if (!loader->summed && !slp_dataset_sums(loader->dataset, loader->checksums)) return false;
 	loader->summed = true;
 	*state = (struct slp_loader_state){.samples = loader->opts.limit,
-	                                   .batch_size = loader->opts.batch_size * loader->ranks,
+	                                   .batch_size = loader->opts.batch_size * loader->opts.ranks,
 	                                   .shuffle = loader->opts.shuffle,
 	                                   .last = loader->opts.last,
 	                                   .images = loader->checksums[0],

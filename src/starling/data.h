@@ -165,6 +165,7 @@ struct sl_loader_opts {
 	sl_device device;         /* of the batches */
 	int workers;              /* threads that read and transform samples ahead; 0: it is done when a batch is asked for.
 	                           * A set of IDX files needs none: its batches are made by operations */
+	int rank, ranks;          /* this loader hands out the rank-th part, from 0, of each batch of ranks × batch_size rows */
 };
 typedef struct sl_loader sl_loader;
 SL_API sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts);
