@@ -8,13 +8,14 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-enum { SLP_CARRIER_VERSION = 1, SLP_CARRIER_WHY = 512 };
+enum { SLP_CARRIER_VERSION = 2, SLP_CARRIER_WHY = 512 };
 
 /* Where a process stands among those of the run. */
 struct slp_place {
 	int rank, size;
 	const char *host, *port, *secret; /* of rank 0, as the environment says; the secret is never NULL */
 	double timeout;                   /* seconds */
+	bool fast;                        /* sums may be added in another order than that of the tree */
 };
 
 /* What is waited for of a rank, and whether it may have come. */
@@ -34,6 +35,10 @@ struct slp_carrier {
 	ssize_t (*receive)(int rank, void *data, size_t bytes);
 	/* Waits so many seconds at most until something may move, for one entry a rank; how many are ready. */
 	int (*wait)(struct slp_interest *list, double seconds);
+	/* What adds over all processes in an order of its own, in place, and gives all the same; NULL: the tree is all there is.  Which
+	 * types, by their names; whether it was done within so many seconds. */
+	bool (*adds)(const char *type);
+	bool (*sum)(void *data, size_t count, const char *type, double timeout);
 	/* Leaves once the others have left, too, or the deadline (of CLOCK_MONOTONIC, in seconds) is over.  broken: they may not. */
 	void (*end)(bool broken, double deadline);
 };

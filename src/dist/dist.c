@@ -1,4 +1,4 @@
-/* Several processes: whether this one is among them, as its environment says, and what programs ask of them. */
+/* Several processes: whether this one is among them, as sl_config or the environment says, and what programs ask of them. */
 #include "dist/dist.h"
 
 #include <errno.h>
@@ -44,6 +44,15 @@ static bool read_wire(const char *at, enum sl_dtype *wire)
 	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_WIRE=%s: gradients travel as float32 or bfloat16", name);
 }
 
+/* Whether sums may be added in an order of the transport's. */
+static bool read_order(const char *at, bool *fast)
+{
+	const char *name = slp_env_or("SL_DIST_ORDER", "fixed");
+	*fast = !strcmp(name, "fast");
+	if (*fast || !strcmp(name, "fixed")) return true;
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_ORDER=%s: sums are added in the order fixed or fast", name);
+}
+
 /* Processes that start together would write what StarPU measures into the same files. */
 static void choose_home(int rank)
 {
@@ -67,7 +76,7 @@ static const struct slp_carrier *find_carrier(const char *at, const char *name)
 		return slp_call_fail(at, "sl_init", SL_EINVAL, "there is no transport \"%s\" for several processes: tcp, mpi", name);
 	const struct slp_carrier *carrier = slp_plugin(name, why);
 	if (!carrier)
-		slp_call_fail(at, "sl_init", SL_EUNSUPPORTED, "SL_DIST=%s needs a library of Starling's of its own (configure --with-mpi; "
+		slp_call_fail(at, "sl_init", SL_EUNSUPPORTED, "the transport %s needs a library of Starling's of its own (configure --with-mpi; "
 		              "Debian: libstarling-mpi): %s", name, why);
 	return carrier;
 }
@@ -78,7 +87,9 @@ static enum sl_status join(const char *at, const char *name)
 	enum sl_dtype wire;
 	const struct slp_carrier *carrier = find_carrier(at, name);
 	if (!carrier) return sl_error();
-	if (!read_place(at, &place, carrier->knows_place) || !read_wire(at, &wire)) return SL_EINVAL;
+	if (!read_place(at, &place, carrier->knows_place) || !read_wire(at, &wire) ||
+	    !read_order(at, &place.fast))
+		return SL_EINVAL;
 	if (place.size == 1) return SL_OK;
 	enum sl_status s = slp_requests_start(at, slp_messages(carrier), &place);
 	if (s != SL_OK) return s;

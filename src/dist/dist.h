@@ -29,11 +29,17 @@ struct slp_dist_what {
 	int64_t rows;
 	const struct slp_dist_part *parts;
 	int nparts;
+	/* A sum is for all; one: for this rank, and the others' values are worth nothing then.  A broadcast comes from this rank to
+	 * all; one: to rank 0. */
+	int rank;
+	bool one;
 };
-/* Has a tensor's values added over all processes in place, or replaced by those of rank 0.  Returns at once; what was
+/* Has a tensor's values added over all processes in place, or replaced by those of a rank.  Returns at once; what was
  * submitted before comes before, what is submitted later waits.  False with an error recorded. */
 bool slp_dist_sum(const char *at, sl_tensor *t, struct slp_dist_what what);
 bool slp_dist_broadcast(const char *at, sl_tensor *t, struct slp_dist_what what);
+/* In the place of an exchange between others. */
+void slp_dist_skip(void);
 /* The same with memory of the caller, who waits. */
 enum sl_status slp_dist_sum_now(const char *at, const char *name, void *data, size_t count, enum sl_dtype dtype);
 enum sl_status slp_dist_broadcast_now(const char *at, const char *name, void *data, size_t bytes);

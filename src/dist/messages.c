@@ -12,7 +12,7 @@
 #include "dist/transport.h"
 #include "number.h"
 
-enum kind { PIECE = 1, SUM, VALUES, WAITS, FAREWELL, END };
+enum kind { PIECE = 1, SUM, READY, VALUES, WAITS, FAREWELL, END };
 
 struct head {
 	uint32_t kind, dtype;
@@ -42,6 +42,7 @@ struct peer {
 static struct {
 	int rank, size;
 	double timeout;
+	bool fast;
 	struct peer *peers; /* one a rank */
 	struct slp_interest *interests;
 	void **list;
@@ -135,7 +136,10 @@ static enum slp_outcome give_up(const char *why)
 /* What two ranks disagree in. */
 static bool differs(const struct head *a, const struct head *b, int rank, char why[SLP_DIST_WHY])
 {
-	if (a->number != b->number || a->kind != b->kind || strncmp(a->name, b->name, sizeof a->name))
+	bool same = a->number == b->number && !strncmp(a->name, b->name, sizeof a->name);
+	if (same && (a->kind == READY) != (b->kind == READY))
+		fail(why, "rank %d and rank %d have not the same SL_DIST_ORDER", rank, all.rank);
+	else if (a->number != b->number || a->kind != b->kind || strncmp(a->name, b->name, sizeof a->name))
 		fail(why, "rank %d is at exchange %llu, %.48s, rank %d at exchange %llu, %.48s", rank,
 		     (unsigned long long)a->number, a->name, all.rank, (unsigned long long)b->number, b->name);
 	else if (a->count != b->count || a->dtype != b->dtype)
@@ -295,6 +299,7 @@ static struct head head_of(const struct slp_exchange *x, enum kind kind, size_t 
 /* Elements of a rank's piece begin here. */
 static size_t begin(const struct slp_exchange *x, int rank)
 {
+	if (x->one) return rank > x->rank ? x->count : 0;
 	return (size_t)((unsigned __int128)x->count * (unsigned)rank / (unsigned)all.size);
 }
 
@@ -308,13 +313,13 @@ static size_t piece_size(const struct slp_exchange *x, int rank)
 	return begin(x, rank + 1) - begin(x, rank);
 }
 
-/* Each rank's piece goes to it, or why there is none. */
-static bool collect(const struct slp_exchange *x, size_t mine, char why[SLP_DIST_WHY])
+/* Each rank's piece goes to it, or why there is none.  kind READY: all tell only whether they have sound values. */
+static bool collect(const struct slp_exchange *x, enum kind kind, size_t mine, char why[SLP_DIST_WHY])
 {
-	struct head expected = head_of(x, PIECE, mine);
+	struct head expected = head_of(x, kind, mine);
 	for (int r = 0; r < all.size; r++) {
 		if (r == all.rank) continue;
-		struct head h = head_of(x, PIECE, piece_size(x, r));
+		struct head h = head_of(x, kind, kind == READY ? 0 : piece_size(x, r));
 		if (x->spoilt) h.bytes = strlen(x->spoilt) + 1;
 		h.spoilt = x->spoilt != NULL;
 		post(&all.peers[r], &h, x->spoilt ? x->spoilt : place_of(x, r));
@@ -364,27 +369,65 @@ static bool make_room(size_t bytes, char why[SLP_DIST_WHY])
 	return true;
 }
 
-static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+/* By the carrier, which cannot tell who is missing: so all meet first.  Counted are the bytes of a ring. */
+static enum slp_outcome sum_by_carrier(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+{
+	if (!collect(x, READY, 0, why)) return give_up(why);
+	if (is_spoilt(x, why)) return SLP_EXCHANGE_SPOILT;
+	sent += 2 * (x->count - piece_size(x, all.rank)) * sl_dtype_size(x->dtype);
+	if (carrier->sum(x->data, x->count, sl_dtype_name(x->dtype), all.timeout)) return SLP_EXCHANGED;
+	fail(why, "exchange %llu, %.48s, was not over within %g seconds (SL_DIST_TIMEOUT)", (unsigned long long)x->number,
+	     x->name, all.timeout);
+	return give_up(why);
+}
+
+static enum slp_outcome sum_at_once(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
 	size_t mine = piece_size(x, all.rank), bytes = mine * sl_dtype_size(x->dtype);
 	*why = '\0';
-	if (!make_room(bytes * (size_t)all.size, why) || !collect(x, mine, why)) return give_up(why);
+	if (all.fast && !x->one && carrier->adds(sl_dtype_name(x->dtype))) return sum_by_carrier(x, why);
+	if (!make_room(bytes * (size_t)all.size, why) || !collect(x, PIECE, mine, why)) return give_up(why);
 	if (is_spoilt(x, why)) return SLP_EXCHANGE_SPOILT;
 	void *total = add(x, mine);
 	if (total != place_of(x, all.rank)) memcpy(place_of(x, all.rank), total, bytes);
-	return spread(x, total, mine, why) ? SLP_EXCHANGED : give_up(why);
+	return x->one || spread(x, total, mine, why) ? SLP_EXCHANGED : give_up(why);
+}
+
+/* For one rank, a part after the other: it needs room for those of all. */
+static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+{
+	enum { LEAST = 1 << 18 };
+	size_t most = x->count / (size_t)all.size > LEAST ? x->count / (size_t)all.size : LEAST;
+	struct slp_exchange part = *x;
+	enum slp_outcome outcome = SLP_EXCHANGED;
+	if (!x->one) return sum_at_once(x, why);
+	for (size_t first = 0; outcome == SLP_EXCHANGED && first < x->count; first += most) {
+		part.data = (char *)x->data + first * sl_dtype_size(x->dtype);
+		part.count = x->count - first < most ? x->count - first : most;
+		outcome = sum_at_once(&part, why);
+	}
+	return outcome;
+}
+
+/* Whether a rank gets what another has. */
+static bool gets(const struct slp_exchange *x, int rank)
+{
+	return rank != x->rank && (!x->one || rank == 0);
 }
 
 static enum slp_outcome broadcast(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
-	struct head h = head_of(x, VALUES, x->count);
+	struct head expected = head_of(x, VALUES, x->count), h = expected;
 	*why = '\0';
+	if (x->spoilt) h.bytes = strlen(x->spoilt) + 1;
+	h.spoilt = x->spoilt != NULL;
 	for (int r = 0; r < all.size; r++) {
-		all.peers[r].in.wanted = all.peers[r].out.wanted = false;
-		if (all.rank == 0 && r) post(&all.peers[r], &h, x->data);
+		all.peers[r].in = all.peers[r].out = (struct message){.wanted = false};
+		if (all.rank == x->rank && gets(x, r)) post(&all.peers[r], &h, x->spoilt ? x->spoilt : x->data);
 	}
-	if (all.rank) want(&all.peers[0], x->data, h.bytes);
-	return exchange(&h, why) ? SLP_EXCHANGED : give_up(why);
+	if (gets(x, all.rank)) want(&all.peers[x->rank], x->data, expected.bytes);
+	if (!exchange(&expected, why)) return give_up(why);
+	return is_spoilt(x, why) ? SLP_EXCHANGE_SPOILT : SLP_EXCHANGED;
 }
 
 /* Nothing more is sent to it. */
@@ -423,6 +466,7 @@ static bool make_peers(const struct slp_place *place)
 	all.rank = place->rank;
 	all.size = place->size;
 	all.timeout = place->timeout;
+	all.fast = place->fast && carrier->sum;
 	for (int r = 0; r < all.size; r++) all.peers[r].there = r != all.rank;
 	return true;
 }

@@ -102,6 +102,34 @@ static int wait_for(struct slp_interest *list, double seconds)
 	return n;
 }
 
+/* ---- sums in MPI's own order ---------------------------------------------------------------------------------------- */
+
+/* Those that MPI adds as the tree does, but for the order: whole numbers that are too large would go round. */
+static bool adds(const char *type)
+{
+	return !strcmp(type, "float32") || !strcmp(type, "float64");
+}
+
+/* MPI promises that all processes get the same. */
+static bool sum(void *data, size_t count, const char *type, double timeout)
+{
+	bool wide = !strcmp(type, "float64");
+	double deadline = now() + timeout;
+	int over = 1;
+	char *p = data;
+	for (size_t n; over && count; count -= n, p += n * (wide ? sizeof(double) : sizeof(float))) {
+		MPI_Request request;
+		n = count < most ? count : most;
+		over = 0;
+		if (MPI_Iallreduce(MPI_IN_PLACE, p, (int)n, wide ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, mpi.comm, &request) != MPI_SUCCESS)
+			return false;
+		for (mpi.nap = shortest_nap; !over && now() < deadline; wait_for(NULL, longest_nap))
+			if (MPI_Test(&request, &over, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+	}
+	mpi.nap = shortest_nap;
+	return over;
+}
+
 /* ---- start and end ------------------------------------------------------------------------------------------------- */
 
 static bool fail(char why[SLP_CARRIER_WHY], const char *text)
@@ -231,5 +259,7 @@ __attribute__((visibility("default"))) const struct slp_carrier starling_carrier
 	.send = send_parts,
 	.receive = receive,
 	.wait = wait_for,
+	.adds = adds,
+	.sum = sum,
 	.end = end,
 };

@@ -116,10 +116,11 @@ static enum slp_outcome carry_out(struct request *r, char why[SLP_DIST_WHY])
 {
 	char text[SLP_DIST_WHY];
 	if (r->buffer) r->x.data = (char *)starpu_data_handle_to_pointer(r->buffer->handle, STARPU_MAIN_RAM) + r->offset;
-	r->x.spoilt = r->broadcast ? NULL : what_spoilt(r, text);
+	bool gives = !r->broadcast || r->x.rank == slp_dist.rank;
+	r->x.spoilt = gives ? what_spoilt(r, text) : NULL;
 	enum slp_outcome outcome = r->broadcast ? queue.transport->broadcast(&r->x, why) : sum(&r->x, why);
 	if (outcome != SLP_EXCHANGED || !r->broadcast || !r->buffer) return outcome;
-	if (slp_dist.rank) atomic_store(&r->buffer->fault, 0); /* the values are new */
+	if (!gives) atomic_store(&r->buffer->fault, 0); /* the values are new */
 	return outcome;
 }
 
@@ -252,6 +253,8 @@ static bool request(const char *at, sl_tensor *t, struct slp_dist_what what, boo
 	r->broadcast = broadcast;
 	r->offset = t->offset;
 	r->x = (struct slp_exchange){.count = (size_t)sl_tensor_size(t), .dtype = t->type.dtype, .rows = what.rows};
+	r->x.rank = what.rank;
+	r->x.one = what.one;
 	snprintf(r->x.name, sizeof r->x.name, "%s", what.name);
 	if (!claim(r, t)) {
 		free(r);
@@ -274,6 +277,13 @@ bool slp_dist_sum(const char *at, sl_tensor *t, struct slp_dist_what what)
 bool slp_dist_broadcast(const char *at, sl_tensor *t, struct slp_dist_what what)
 {
 	return request(at, t, what, true);
+}
+
+void slp_dist_skip(void)
+{
+	pthread_mutex_lock(&queue.lock);
+	queue.number++;
+	pthread_mutex_unlock(&queue.lock);
 }
 
 static enum sl_status wait_for(const char *at, struct request *r)

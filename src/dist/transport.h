@@ -18,6 +18,9 @@ struct slp_exchange {
 	enum sl_dtype dtype;
 	int64_t rows;      /* of the batch whose gradient it is; 0: of none */
 	const char *spoilt; /* why the values are none; NULL: they are sound */
+	/* A sum is for one rank alone, or for all; a broadcast comes from a rank, to rank 0 alone, or to all. */
+	int rank;
+	bool one;
 };
 
 enum slp_outcome {
@@ -30,9 +33,9 @@ struct slp_transport {
 	const char *name;
 	/* Meets the other processes, and says in place which this one is; an error's text goes to why. */
 	enum sl_status (*start)(struct slp_place *place, char why[SLP_DIST_WHY]);
-	/* Adds the values of all processes, in the tree (0 + 1) + (2 + 3) ...; why says what went wrong and on which rank. */
+	/* Adds the values of all processes, in the tree (0 + 1) + (2 + 3) ..., or as it likes if place->fast; why says what went wrong and on which rank. */
 	enum slp_outcome (*sum)(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
-	/* Gives all the values of rank 0. */
+	/* Gives the values of one rank. */
 	enum slp_outcome (*broadcast)(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
 	/* Leaves; waits for the others to leave, for a bounded time. */
 	void (*end)(void);

@@ -77,6 +77,7 @@ static struct sl_config resolve(const struct sl_config *given)
 	if (!c.runahead_bytes) c.runahead_bytes = (size_t)env_number("SL_RUNAHEAD_BYTES", 1, 8 << 20);
 	if (!c.explain) c.explain = env_number("SL_EXPLAIN", 0, 0) > 0;
 	if (!c.sched) c.sched = getenv("STARPU_SCHED");
+	if (!c.dist) c.dist = slp_env_or("SL_DIST", "none");
 	return c;
 }
 
@@ -272,10 +273,9 @@ static void start_watch(void)
 enum sl_status (*slp_engine_join)(const char *at, const char *transport);
 void (*slp_engine_leave)(void);
 
-static enum sl_status join(const char *at)
+static enum sl_status join(const char *at, const char *transport)
 {
-	const char *transport = getenv("SL_DIST");
-	if (!transport || !*transport) return SL_OK;
+	if (!strcmp(transport, "none")) return SL_OK;
 	if (slp_engine_join && !sl_is_simulated()) return slp_engine_join(at, transport);
 	slp_call_fail(at, "sl_init", SL_EUNSUPPORTED, "several processes cannot be simulated");
 	return SL_EUNSUPPORTED;
@@ -295,7 +295,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 		slp_call_fail(at, "sl_init", SL_EINVAL, ".teams, .bulk and .runahead_tasks must not be negative");
 		return SL_EINVAL;
 	}
-	enum sl_status s = slp_simulate_start(at) ? join(at) : SL_EINVAL;
+	enum sl_status s = slp_simulate_start(at) ? join(at, c.dist) : SL_EINVAL;
 	if (s != SL_OK) return s;
 	if ((s = start_starpu(at, &c)) != SL_OK) {
 		leave();
