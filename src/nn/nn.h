@@ -76,6 +76,13 @@ const sl_block *slp_block_synchronised(const sl_block *block);
 /* What this thread traces is a whole batch: synchronised layers have nothing to wait for. */
 extern _Thread_local bool slp_batch_is_whole;
 
+/* batch_statistics.c */
+/* What this thread's shards are is the whole batch, though there are several processes. */
+extern _Thread_local bool slp_batch_is_local;
+/* Mean (row 0) and biased variance (row 1) of each channel over n shards of a batch, and those of the other processes; stats
+ * gets them for each shard, on its device, through which gradients go back.  layer: for messages.  NULL after an error. */
+sl_tensor *slp_batch_statistics(const char *at, const char *layer, int n, sl_tensor *const *x, sl_tensor **stats);
+
 /* tree.c */
 void slp_block_changed(sl_block *block); /* drops the plans of it and of all around it */
 void slp_block_leave(sl_block *parent, sl_block *child); /* the child forgets one place that it had there */

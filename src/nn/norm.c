@@ -63,66 +63,29 @@ static sl_tensor *batch_norm_forward(sl_block *self, sl_tensor *const *in, int n
 
 /* ---- synchronised ------------------------------------------------------------------------------------------------ */
 
-/* All axes but that of the channels, which stays in its place. */
-static struct sl_reduce_opts over_batch(const sl_tensor *x)
+/* Row 0: the mean, row 1: the variance, as sl_batch_norm takes them. */
+static sl_tensor *figure(const char *at, sl_tensor *stats, int row)
 {
-	static const int axes[SL_MAX_NDIM] = {0, 2, 3, 4, 5};
-	_Static_assert(SL_MAX_NDIM == 6, "the list of axes");
-	return (struct sl_reduce_opts){axes, x->type.shape.ndim - 1, true};
-}
-
-static double count_of(const sl_tensor *x)
-{
-	return (double)sl_shape_size(x->type.shape) / (double)x->type.shape.dim[1];
-}
-
-/* The mean of all shards' elements, and the biased variance, on the first shard's device: of each channel, shaped like
- * x for broadcasting.  The sums of squares are about the shards' own means, and then moved to the common one, so
- * nothing cancels: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing
- * sample variances", 1979. */
-static bool statistics(const char *at, int n, sl_tensor *const *x, sl_tensor **list, sl_tensor *stats[2])
-{
-	double all = 0;
-	sl_device there = x[0]->device;
-	sl_tensor **means = list + n;
-	for (int i = 0; i < n; i++) all += count_of(x[i]);
-	for (int i = 0; i < n; i++) {
-		means[i] = sl_mean_at(at, x[i], over_batch(x[i]));
-		list[i] = sl_mul_scalar_at(at, means[i], count_of(x[i]) / all);
-		if (!list[i]) return false;
-	}
-	stats[0] = slp_tree_sum(at, list, n, there);
-	for (int i = 0; i < n && stats[0]; i++) {
-		sl_tensor *own = sl_square_at(at, sl_sub_at(at, x[i], means[i]));
-		sl_tensor *moved = sl_square_at(at, sl_sub_at(at, sl_place_at(at, means[i], there), stats[0]));
-		list[i] = sl_place_at(at, sl_sum_at(at, own, over_batch(x[i])), there);
-		list[i] = sl_add_at(at, list[i], sl_mul_scalar_at(at, moved, count_of(x[i])));
-		if (!list[i]) return false;
-	}
-	sl_tensor *squares = stats[0] ? slp_tree_sum(at, list, n, there) : NULL;
-	stats[1] = sl_mul_scalar_at(at, squares, 1 / all);
-	for (int i = 0; i < 2; i++)
-		if (!(stats[i] = sl_reshape_at(at, stats[i], SL_SHAPE(x[0]->type.shape.dim[1])))) return false;
-	return true;
+	return sl_reshape_at(at, sl_rows_at(at, stats, row, row + 1), SL_SHAPE(sl_tensor_shape(stats).dim[1]));
 }
 
 /* running = momentum running + (1 - momentum) batch, once for all shards. */
-static bool run_on(const char *at, const struct batch_norm *b, sl_tensor *x, sl_tensor *const stats[2])
+static bool run_on(const char *at, const struct batch_norm *b, sl_tensor *x, sl_tensor *stats)
 {
 	double momentum = b->opts.momentum != 0 ? b->opts.momentum : SLP_BATCH_NORM_MOMENTUM;
 	for (int i = 0; i < 2; i++) {
 		sl_tensor *running = sl_param_use_at(at, b->params[2 + i], x);
 		if (!sl_mul_scalar_inplace_at(at, running, momentum)) return false;
-		if (!sl_add_inplace_at(at, running, sl_mul_scalar_at(at, stats[i], 1 - momentum))) return false;
+		if (!sl_add_inplace_at(at, running, sl_mul_scalar_at(at, figure(at, stats, i), 1 - momentum))) return false;
 	}
 	return true;
 }
 
-static sl_tensor *normalise(const char *at, const struct batch_norm *b, sl_tensor *x, sl_tensor *const stats[2])
+static sl_tensor *normalise(const char *at, const struct batch_norm *b, sl_tensor *x, sl_tensor *stats)
 {
 	sl_tensor *p[4];
 	if (!use_all(at, b->params, 2, x, p)) return NULL;
-	for (int i = 0; i < 2; i++) p[2 + i] = sl_place_at(at, stats[i], x->device);
+	for (int i = 0; i < 2; i++) p[2 + i] = figure(at, stats, i);
 	return sl_batch_norm_at(at, x, p[0], p[1], p[2], p[3],
 	                        (struct sl_batch_norm_opts){.eps = b->opts.eps, .use_global_stats = true});
 }
@@ -133,7 +96,7 @@ static bool shards_fit(const char *at, const struct batch_norm *b, int n, sl_ten
 	for (int i = 0; i < n; i++) {
 		if (fit_all(at, &b->base, b->params, 4, sl_tensor_shape(x[i]), 1) != SL_OK) return false;
 		bool same = x[i]->type.dtype == x[0]->type.dtype && x[i]->type.shape.ndim == x[0]->type.shape.ndim;
-		if (same && count_of(x[i]) > 0) continue;
+		if (same && sl_tensor_size(x[i]) > 0) continue;
 		slp_call_fail(at, "sl_forward_shards", SL_ESHAPE, "%s: shard %d %s", sl_block_name(&b->base), i,
 		              same ? "is empty" : "has another type than the first");
 		return false;
@@ -146,12 +109,12 @@ static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const 
 {
 	const struct batch_norm *b = (const struct batch_norm *)self;
 	const char *at = slp_forward_call_site();
-	sl_tensor **list = slp_malloc(2 * (size_t)n * sizeof *list), *stats[2];
-	if (!list) return slp_error_set(SL_ENOMEM, "sl_forward_shards: no memory");
-	bool ok = shards_fit(at, b, n, x) && statistics(at, n, x, list, stats);
-	if (ok) SL_PAUSE ok = run_on(at, b, x[0], stats);
-	for (int i = 0; ok && i < n; i++) ok = (y[i] = normalise(at, b, x[i], stats)) != NULL;
-	free(list);
+	sl_tensor **stats = slp_calloc((size_t)n, sizeof *stats), *all = NULL;
+	if (!stats) return slp_error_set(SL_ENOMEM, "sl_forward_shards: no memory");
+	bool ok = shards_fit(at, b, n, x) && (all = slp_batch_statistics(at, sl_block_name(self), n, x, stats)) != NULL;
+	if (ok) SL_PAUSE ok = run_on(at, b, x[0], all);
+	for (int i = 0; ok && i < n; i++) ok = (y[i] = normalise(at, b, x[i], stats[i])) != NULL;
+	free(stats);
 	return ok ? SL_OK : sl_error();
 }
 
@@ -178,9 +141,9 @@ static bool is_eps(const char *at, const char *function, double eps)
 
 /* Batch normalisation of x (n, c, …): see sl_batch_norm for .eps and .momentum.  Parameters, all (c): gamma, ones at
  * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays
- * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  With shards of a batch on several
- * devices, each shard is normalised by itself, and the running statistics are those of the first shard; .synchronised
- * normalises all shards together, as if the batch had not been split: then sl_forward does not take one shard in
+ * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  Where shards of a batch are trained on
+ * several devices, each is normalised by itself, and the running statistics are those of the first shard; .synchronised
+ * normalises all of them together, those of other processes too, as if the batch had not been cut: then sl_forward does not take one shard in
  * training, use sl_forward_shards or whole steps (SL_ESTATE).
  *
  *     sl_block *block = sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}, .no_bias = true),

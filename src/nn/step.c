@@ -278,6 +278,7 @@ enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, s
 	SLP_CALL("sl_step_prepare", at);
 	sl_tensor *in[2] = {x, target};
 	bool whole = slp_step_is_alone(step) && (!step || is_whole(step));
+	if (step && !slp_step_is_alone(step) && slp_block_synchronised(step->net)) return SL_OK; /* there is no program */
 	return slp_step_plan(at, "sl_step_prepare", step, in, whole) ? SL_OK : sl_error();
 }
 
@@ -292,9 +293,8 @@ sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor
 	sl_tensor *in[2] = {x, target}, *out[2];
 	if (output) *output = NULL;
 	if (step && slp_trainer_is_averaged(at, "sl_step_run", step->trainer)) return NULL;
-	if (step && !is_whole(step))
+	if (step && (!is_whole(step) || !slp_step_is_alone(step)))
 		return sl_step_run_shards_at(at, step, 1, &x, &target, out, output) == SL_OK ? out[0] : NULL;
-	if (!slp_step_is_alone(step)) return slp_step_run_shards(at, step, 1, &x, &target, out, output) ? out[0] : NULL;
 	sl_plan *plan = slp_step_plan(at, "sl_step_run", step, in, true);
 	if (!plan) return NULL;
 	struct slp_hyper h = slp_trainer_advance(step->trainer, slp_step_divisor(step, slp_rows_of(x->type.shape)));

@@ -246,7 +246,9 @@ static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const 
 	bool ok = false;
 	int64_t rows = 0;
 	SL_RECORD {
+		slp_batch_is_local = slp_step_is_alone(step);
 		ok = sl_forward_shards_at(at, step->net, n, x, out) == SL_OK;
+		slp_batch_is_local = false;
 		for (int i = 0; ok && i < n; i++) {
 			int64_t own = slp_rows_of(x[i]->type.shape);
 			rows += own;
@@ -292,12 +294,6 @@ enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_te
 	}
 	if (slp_trainer_is_averaged(at, "sl_step_run_shards", step->trainer)) return SL_ESTATE;
 	bool together = slp_block_synchronised(step->net) != NULL;
-	if (together && !slp_step_is_alone(step)) {
-		slp_call_fail(at, "sl_step_run_shards", SL_EUNSUPPORTED,
-			      "%s is synchronised over the shards of one process, not over processes",
-			      sl_block_name(slp_block_synchronised(step->net)));
-		return SL_EUNSUPPORTED;
-	}
 	bool ok = (together ? run_together : slp_step_run_shards)(at, step, n, x, targets, losses, outputs);
 	return ok ? SL_OK : sl_error();
 }
