@@ -185,14 +185,17 @@ static bool update(const char *at, sl_step *step, const sl_device *owners, sl_te
 	return ok;
 }
 
-/* Chooses the parameters' owners and brings the parameters to them; NULL after an error. */
+/* Chooses the parameters' owners and brings the parameters to them; NULL after an error.  Their masters stay as exact as they
+ * are: what moves has not been written. */
 static const sl_device *gather(const char *at, sl_step *step)
 {
 	int count;
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
 	const sl_device *owners = slp_trainer_owners(step->trainer);
 	bool ok = true;
-	SL_PAUSE ok = slp_buckets_gather(at, params, count, owners, slp_trainer_buckets(step->trainer));
+	SL_PAUSE ok = slp_trainer_masters_follow(at, step->trainer) &&
+		      slp_buckets_gather(at, params, count, owners, slp_trainer_buckets(step->trainer));
+	slp_trainer_masters_hold(step->trainer);
 	return ok ? owners : NULL;
 }
 
