@@ -3,7 +3,14 @@
  *   shards=M      of this process (default: 1); all shards have the same rows whoever has them
  *   rows=R        of a shard (default: 4)
  *   optimizer=    sgd, adam or clip (SGD that clips by the norm)
- *   mode=         step, eager, local (whole steps, nothing summed) or trial (of two ways, of which each rank has times of its own)
+ *   mode=         step, eager, local (whole steps, nothing summed), trial (of two ways, of which each rank has times of its own)
+ *                 or sums (of numbers that have only one)
+ *   shared=1      ranks share the optimiser's state
+ *   deep=K        so many more layers of as many units
+ *   dtype=        of the network
+ *   accumulate=A  micro-batches a step
+ *   together=1    batch normalisation is synchronised
+ *   dist=         what sl_init is told of the transport
  *   dropout=P     (default: 0.25)
  *   units=U       of the hidden layer: another network
  *   steps=S       (default: 5)
@@ -19,11 +26,13 @@
 #include <starling.h>
 #include <starling/dist.h>
 
-enum { PIXELS = 8, CLASSES = 5, MAX_SHARDS = 8 };
+#include "nn/trainer.h"
+
+enum { PIXELS = 8, CLASSES = 5, MAX_SHARDS = 8, MAX_DEEP = 16 };
 
 static double dropout = 0.25;
-static int shards = 1, rows = 4, units = 24, steps = 5, fault_step = -1, fault_rank = -1;
-static const char *optimizer = "sgd", *mode = "step", *fault = "", *checkpoint, *data;
+static int shards = 1, together, shared, deep, accumulate = 1, rows = 4, units = 24, steps = 5, fault_step = -1, fault_rank = -1;
+static const char *optimizer = "sgd", *mode = "step", *fault = "", *checkpoint, *data, *dist, *dtype = "float32";
 static int64_t first; /* step of this run */
 
 static void parse(char **argv)
@@ -33,6 +42,11 @@ static void parse(char **argv)
 		if (!value) exit(2);
 		*value++ = '\0';
 		if (!strcmp(*argv, "shards")) shards = atoi(value);
+		else if (!strcmp(*argv, "together")) together = atoi(value);
+		else if (!strcmp(*argv, "shared")) shared = atoi(value);
+		else if (!strcmp(*argv, "deep")) deep = atoi(value) % MAX_DEEP;
+		else if (!strcmp(*argv, "dtype")) dtype = value;
+		else if (!strcmp(*argv, "accumulate")) accumulate = atoi(value);
 		else if (!strcmp(*argv, "rows")) rows = atoi(value);
 		else if (!strcmp(*argv, "units")) units = atoi(value);
 		else if (!strcmp(*argv, "steps")) steps = atoi(value);
@@ -40,6 +54,7 @@ static void parse(char **argv)
 		else if (!strcmp(*argv, "optimizer")) optimizer = value;
 		else if (!strcmp(*argv, "mode")) mode = value;
 		else if (!strcmp(*argv, "data")) data = value;
+		else if (!strcmp(*argv, "dist")) dist = value;
 		else if (!strcmp(*argv, "checkpoint")) checkpoint = value;
 		else if (!strcmp(*argv, "fault") && (at = strchr(value, '@'))) {
 			*at = '\0';
@@ -53,15 +68,22 @@ static void parse(char **argv)
 
 static sl_block *make_network(void)
 {
-	return sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .activation = SL_RELU), sl_max_pool2d_layer(2),
-	                     sl_dense(units, .activation = SL_TANH), sl_batch_norm_layer(),
-	                     sl_dropout_layer(dropout), sl_dense(CLASSES));
+	sl_block *list[6 + MAX_DEEP];
+	int n = 0;
+	list[n++] = sl_conv2d_layer(4, .kernel = {3}, .activation = SL_RELU);
+	list[n++] = sl_max_pool2d_layer(2);
+	for (int i = 0; i <= deep; i++) list[n++] = sl_dense(units, .activation = SL_TANH);
+	list[n++] = sl_batch_norm_layer(.synchronised = together);
+	list[n++] = sl_dropout_layer(dropout);
+	list[n++] = sl_dense(CLASSES);
+	return sl_sequential_at(SL_HERE, list, n);
 }
 
 static struct sl_optimizer choose_optimizer(void)
 {
-	if (!strcmp(optimizer, "adam")) return sl_adam(.lr = 0.01);
-	return sl_sgd(.lr = 0.1, .momentum = 0.9, .clip_norm = !strcmp(optimizer, "clip") ? 0.5 : 0);
+	if (!strcmp(optimizer, "adam")) return sl_adam(.lr = 0.01, .shard_state = shared);
+	if (!strcmp(optimizer, "average")) return sl_sgd(.lr = 0.1, .average = 0.9, .shard_state = shared);
+	return sl_sgd(.lr = 0.1, .momentum = 0.9, .clip_norm = !strcmp(optimizer, "clip") ? 0.5 : 0, .shard_state = shared);
 }
 
 static float uniform(uint64_t *state)
@@ -78,7 +100,7 @@ static void make_batch(int step, int shard, int n, sl_device device, sl_tensor *
 	int32_t labels[64];
 	for (int i = 0; i < n * PIXELS * PIXELS; i++) images[i] = uniform(&state);
 	for (int i = 0; i < n; i++) labels[i] = (int32_t)(uniform(&state) * CLASSES);
-	*x = sl_from(images, SL_SHAPE(n, 1, PIXELS, PIXELS), .device = device);
+	*x = sl_cast(sl_from(images, SL_SHAPE(n, 1, PIXELS, PIXELS), .device = device), sl_dtype_named(dtype));
 	*y = sl_from(labels, SL_SHAPE(n), .dtype = SL_INT32, .device = device);
 }
 
@@ -98,8 +120,11 @@ static sl_tensor *spoil(sl_tensor *x)
 
 static bool step_eagerly(sl_block *net, sl_trainer *trainer, sl_tensor **x, sl_tensor **y, int n)
 {
-	sl_tensor *losses[MAX_SHARDS];
-	SL_RECORD for (int i = 0; i < n; i++) losses[i] = sl_softmax_cross_entropy(sl_forward(net, x[i]), y[i]);
+	sl_tensor *out[MAX_SHARDS], *losses[MAX_SHARDS];
+	SL_RECORD {
+		if (sl_forward_shards(net, n, x, out) != SL_OK) return false;
+		for (int i = 0; i < n; i++) losses[i] = sl_softmax_cross_entropy(out[i], y[i]);
+	}
 	return sl_backward_heads(losses, n) == SL_OK && sl_trainer_step(trainer, (int64_t)n * rows) == SL_OK;
 }
 
@@ -124,7 +149,7 @@ static uint64_t hash_of(sl_block *net)
 	int n = sl_block_params(net, params, 64);
 	uint64_t h = 14695981039346656037u;
 	for (int i = 0; i < n; i++) {
-		if (strstr(sl_param_name(params[i]), "running")) continue;
+		if (!together && strstr(sl_param_name(params[i]), "running")) continue; /* each rank has its own */
 		sl_tensor *t = sl_param_data_at(SL_HERE, params[i], sl_auto());
 		size_t bytes = sl_tensor_bytes(t);
 		unsigned char *p = malloc(bytes);
@@ -140,6 +165,15 @@ static bool save(sl_trainer *trainer, int64_t step)
 	return sl_checkpoint_save(checkpoint, .trainer = trainer, .step = &step) == SL_OK;
 }
 
+static size_t state_bytes(const sl_trainer *trainer)
+{
+	size_t bytes = 0;
+	for (int k = 0; k < SLP_TRAINER_STATES; k++)
+		for (int i = 0; i < trainer->count; i++)
+			if (trainer->states[k][i]) bytes += sl_tensor_bytes(trainer->states[k][i]);
+	return bytes;
+}
+
 static bool train(void)
 {
 	sl_device devices[MAX_SHARDS];
@@ -147,10 +181,11 @@ static bool train(void)
 	bool ok = true;
 	for (int i = 0; i < teams; i++) devices[i] = sl_cpu(i);
 	sl_block *net = make_network();
-	sl_initialize(net, .init = sl_xavier_init(), .devices = devices, .ndevices = teams);
+	sl_initialize(net, .init = sl_xavier_init(), .devices = devices, .ndevices = teams,
+	              .dtype = sl_dtype_named(dtype));
 	sl_trainer *trainer = sl_trainer_new(net, choose_optimizer());
 	if (!strcmp(mode, "local")) sl_dist_local(trainer);
-	sl_step *program = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
+	sl_step *program = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer, .accumulate = accumulate);
 	if (checkpoint && access(checkpoint, F_OK) == 0)
 		ok = sl_checkpoint_load(checkpoint, .trainer = trainer, .step = &first) == SL_OK;
 	for (int i = (int)first; ok && i < steps; i++)
@@ -159,7 +194,13 @@ static bool train(void)
 			ok = ok && make_step(i, net, trainer, program) && sl_wait_all() == SL_OK;
 			if (ok && checkpoint) ok = save(trainer, i + 1);
 		}
+	if (ok && !strcmp(optimizer, "average")) ok = sl_trainer_use_averages(trainer, true) == SL_OK;
 	SL_SCOPE if (ok) printf("hash %016" PRIx64 "\n", hash_of(net));
+	if (ok && !strcmp(optimizer, "average")) ok = sl_trainer_use_averages(trainer, false) == SL_OK;
+	SL_SCOPE if (ok && !strcmp(optimizer, "average")) printf("then %016" PRIx64 "\n", hash_of(net));
+	struct sl_stats stats = {0};
+	if (ok) sl_stats_get(&stats);
+	if (ok) printf("keeps %zu bytes of state of %zu in all\n", state_bytes(trainer), stats.bytes);
 	sl_step_free(program);
 	sl_trainer_free(trainer);
 	sl_block_free(net);
@@ -207,9 +248,29 @@ static bool show_trial(void)
 	return sl_error() == SL_OK;
 }
 
+/* Whole numbers, whose sum over the ranks is the same in any order. */
+static bool show_sums(void)
+{
+	enum { N = 1001 };
+	static double sums[N];
+	static const enum sl_dtype types[] = {SL_FLOAT32, SL_FLOAT64, SL_INT32, SL_INT64, SL_UINT8, SL_BFLOAT16};
+	int size = sl_dist_size(), wrong = 0, all = size * (size + 1) / 2;
+	for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+		SL_SCOPE {
+			sl_tensor *t = sl_arange(0, N, 1, .dtype = SL_FLOAT64);
+			t = sl_sub(t, sl_mul_scalar(sl_floor(sl_mul_scalar(t, 1 / 7.0)), 7));
+			t = sl_cast(sl_mul_scalar(t, sl_dist_rank() + 1), types[k]);
+			if (sl_dist_sum(t) != SL_OK || sl_read(sl_cast(t, SL_FLOAT64), sums, sizeof sums) != SL_OK) return false;
+			for (int i = 0; i < N; i++) wrong += sums[i] != all * (i % 7);
+		}
+	printf("%d wrong sums\n", wrong);
+	return true;
+}
+
 static bool run(void)
 {
 	if (data) return show_batches();
+	if (!strcmp(mode, "sums")) return show_sums();
 	return strcmp(mode, "trial") ? train() : show_trial();
 }
 
@@ -218,7 +279,7 @@ int main(int argc, char **argv)
 	(void)argc;
 	parse(argv + 1);
 	if (happens("late", 0)) sleep(600);
-	bool ok = sl_init(&(struct sl_config){.gpus = -1, .seed = 7}) == SL_OK && run();
+	bool ok = sl_init(&(struct sl_config){.gpus = -1, .seed = 7, .dist = dist}) == SL_OK && run();
 	if (ok) show_mean();
 	struct sl_dist_info info = sl_dist_info();
 	if (ok) ok = sl_wait_all() == SL_OK;

@@ -3,13 +3,15 @@
 # an error on all, which names it.  Run by make check in the build tree, over TCP; by mpi.sh over MPI.
 . "${srcdir:-.}/tests/expect.sh"
 export STARPU_HOME=$tmp STARPU_SILENT=1 STARPU_WORKERS_NOBIND=1 OMP_NUM_THREADS=1 SL_DIST_TIMEOUT=60
-unset SL_DIST RANK WORLD_SIZE MASTER_ADDR MASTER_PORT SL_DIST_SECRET SL_DIST_WIRE
+unset SL_DIST RANK WORLD_SIZE MASTER_ADDR MASTER_PORT SL_DIST_SECRET SL_DIST_WIRE SL_DIST_ORDER
 launch=${DIST_LAUNCH:-tools/sl-launch}
 tcp=$([ "$launch" = tools/sl-launch ] && echo yes || true)
 # Processes and teams of one core: what oneDNN computes depends on their number.
 core=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 alone() { run 0 taskset -c "$core" "$@"; }
 ranks() { run "$2" "$launch" --no-bind -n "$1" taskset -c "$core" "${@:3}"; }
+
+hashes() { sed -n 's/^\[[0-9]*\] hash //p' "$tmp/out"; }
 
 # same RANKS SHARDS OPTION...: so many ranks of so many shards have the bits of all shards in one process.
 same() {
@@ -34,6 +36,64 @@ teams=2 && same 2 1 mode=eager dropout=0
 teams=3 && same 3 1 mode=eager dropout=0 optimizer=adam
 teams=4 && same 2 2 mode=eager dropout=0
 
+# Masters of half types stay exact when parameters are brought together.
+same 2 1 optimizer=adam dtype=bfloat16 dropout=0
+
+# A batch that is normalised over all ranks, running statistics among the bits.
+teams=2 && same 2 1 together=1 dropout=0
+teams=3 && same 3 1 together=1 dropout=0 optimizer=adam mode=eager
+teams=4 && same 2 2 together=1 dropout=0
+both_batches() { run 1 "$launch" --no-bind -n 2 sh -c 'exec tests/dist together=1 mode=eager rows=$((4 + RANK))'; }
+both_batches
+for rank in 0 1; do complains "^\[$rank\] error: .*rows 4.*rows 5|^\[$rank\] error: .*rows 5.*rows 4"; done
+
+# Ranks share the optimiser's state: the bits of one process, and of averages, which stand in and go again.
+same 2 1 shared=1
+same 3 1 shared=1 optimizer=adam deep=2
+same 2 2 shared=1 optimizer=adam
+same 2 1 shared=1 optimizer=adam accumulate=2 steps=4
+same 2 1 shared=1 optimizer=adam dtype=bfloat16 dropout=0
+teams=2 && same 2 1 shared=1 mode=eager dropout=0
+teams=1
+same 2 1 shared=1 optimizer=average deep=1
+then=$(sed -n 's/^\[[01]\] then //p' "$tmp/out" | sort -u)
+alone tests/dist shards=2 optimizer=average deep=1
+says "^then $then$"
+# Clipped by the norm of all gradients, which is added otherwise: all ranks have the same.
+ranks 3 0 tests/dist shared=1 optimizer=clip deep=1
+[ "$(hashes | wc -l)$(hashes | sort -u | wc -l)" = 31 ] || fail "clipped: not one set of parameters"
+
+# What is kept: of Adam's two states of ten layers each of two ranks has half, to half a layer; both together have all.
+kept() { sed -n 's/^\(\[[0-9]\] \)\?keeps \([0-9]*\) bytes.*/\2/p' "$tmp/out" | sort -n; }
+big=(optimizer=adam deep=9 units=96 dropout=0 steps=2)
+alone tests/dist "${big[@]}"
+full=$(kept)
+ranks 2 0 tests/dist "${big[@]}" shared=1
+{ read -r less; read -r more; } < <(kept)
+[ $((less + more)) = "$full" ] || fail "two ranks keep $less and $more bytes of state, one $full"
+[ $((20 * more)) -le $((11 * full)) ] || fail "a rank keeps $more bytes of state of $full"
+
+# Checkpoints have all of it, whoever goes on with them: four ranks, one process; and the other way round.
+cp=$tmp/shared.safetensors
+one() { alone tests/dist optimizer=adam "checkpoint=$cp" "$@"; }
+some() { ranks "$1" 0 tests/dist optimizer=adam shared=1 "checkpoint=$cp" "${@:2}"; }
+hash() { sed -n 's/^\(\[[0-9]\] \)\?hash //p' "$tmp/out" | sort -u; }
+one shards=2 steps=3
+cp "$cp" "$tmp/one.safetensors"
+one shards=4
+four=$(hash)
+cp "$tmp/one.safetensors" "$cp"
+some 4
+[ "$(hash)" = "$four" ] || fail "four ranks do not go on as one process does"
+rm "$cp"
+some 2 steps=3
+cp "$cp" "$tmp/two.safetensors"
+one shards=4
+[ "$(hash)" = "$four" ] || fail "one process does not go on as four ranks do"
+cp "$tmp/two.safetensors" "$cp"
+some 4
+[ "$(hash)" = "$four" ] || fail "four ranks do not go on as two began"
+
 # What is sent: as much as by a ring, and little more.
 ranks 2 0 tests/dist units=4000 steps=6 dropout=0
 bytes=$(sed -n 's/^\[1\] sent \([0-9]*\) bytes.*/\1/p' "$tmp/out")
@@ -51,6 +111,20 @@ if [ "${bytes:-0}" -eq 0 ] || [ $((100 * bytes)) -gt $((51 * full)) ]; then fail
 run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=1 SL_DIST_WIRE=int8 tests/dist
 complains 'SL_DIST_WIRE=int8: gradients travel as float32 or bfloat16'
 
+# Sums are right, in the order of the tree or in another, which MPI has; then all have the same bits still.
+right() { [ "$(grep -c '^\[[0-2]\] 0 wrong sums$' "$tmp/out")" = 3 ] || fail "wrong sums"; }
+ranks 3 0 tests/dist mode=sums && right
+alone tests/dist shards=3
+fixed=$(sed -n 's/^hash //p' "$tmp/out")
+export SL_DIST_ORDER=fast
+ranks 3 0 tests/dist mode=sums && right
+ranks 3 0 tests/dist
+[ "$(hashes | wc -l)$(hashes | sort -u | wc -l)" = 31 ] || fail "in the fast order three ranks have not one set of parameters"
+[ ! "$tcp" ] || [ "$(hashes | sort -u)" = "$fixed" ] || fail "TCP has another order than the tree"
+export SL_DIST_ORDER=fixed
+run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=1 SL_DIST_ORDER=any tests/dist
+complains 'SL_DIST_ORDER=any: sums are added in the order fixed or fast'
+
 # A trainer that the others do not matter to: ranks do what they like; the one exchange is the metric's.
 ranks 2 0 tests/dist mode=local
 [ "$(grep -c 'in 1 exchanges' "$tmp/out")" = 2 ] || fail "a local trainer takes part in exchanges"
@@ -63,11 +137,16 @@ fault() {
 }
 [ ! "$tcp" ] || fault kill 2 'rank 1 has gone'
 fault nan 2 'rank 1: the gradient of [0-9a-z.]* is not finite'
+if [ ! "$tcp" ]; then
+  SL_DIST_ORDER=fast fault nan 2 'rank 1: the gradient of [0-9a-z.]* is not finite'
+  SL_DIST_ORDER=fast fault rows 2 'rank 1 has 5 rows in a batch'
+fi
 fault rows 0 'rank 1: rows of a batch: 5, where rank 0 has rows of a batch: 4'
 fault rows 2 'rank 1 has 5 rows in a batch'
 fault quit 2 'rank 1 has ended its part'
 export SL_DIST_TIMEOUT=5
 fault stop 2 'rank 1 did not take part'
+[ "$tcp" ] || SL_DIST_ORDER=fast fault stop 2 'rank 1 did not take part'
 fault late 0 "$([ "$tcp" ] && echo 'rank 1 has not come' || echo 'a rank has not called sl_init')"
 export SL_DIST_TIMEOUT=60
 
@@ -80,6 +159,7 @@ both() {
 both 'parameter 2.weight: .* where rank 0 has parameter 2.weight' 'tests/dist' 'tests/dist units=25'
 both 'optimiser: 1, where rank 0 has optimiser: 0' 'tests/dist' 'tests/dist optimizer=adam'
 both 'elements of type (bfloat16|float32) on rank [01]' 'tests/dist' 'env SL_DIST_WIRE=bfloat16 tests/dist'
+[ "$tcp" ] || both 'have not the same SL_DIST_ORDER' 'tests/dist' 'env SL_DIST_ORDER=fast tests/dist'
 if [ "$tcp" ]; then
   both 'started for 3 processes' 'tests/dist' 'env WORLD_SIZE=3 tests/dist'
   export SL_DIST_TIMEOUT=3
@@ -88,6 +168,13 @@ if [ "$tcp" ]; then
   complains 'need WORLD_SIZE, which is not set'
   run 1 env SL_DIST=pigeon tests/dist
   complains 'no transport "pigeon"'
+  # A program's own choice comes before the environment's.
+  run 1 env SL_DIST=tcp tests/dist dist=pigeon
+  complains 'no transport "pigeon"'
+  run 0 env SL_DIST=pigeon taskset -c "$core" tests/dist dist=none shards=3
+  says "^hash $fixed$"
+  run 0 "$launch" --no-bind -n 3 env SL_DIST=pigeon taskset -c "$core" tests/dist dist=tcp
+  [ "$(hashes | sort -u)" = "$fixed" ] || fail "processes that a program asked for: not the bits of one"
 fi
 
 # Each rank has measured other times: all decide by their sums, for the way that is best for all.

@@ -81,11 +81,22 @@ static bool go_again(const char *at, sl_trainer *t)
 	return ok;
 }
 
+/* Where processes share the averages, each has put in its own. */
+static bool spread(const char *at, sl_trainer *t)
+{
+	if (!slp_trainer_shares(t)) return true;
+	sl_tensor **all = slp_calloc((size_t)t->count, sizeof *all);
+	for (int i = 0; all && i < t->count; i++) all[i] = t->params[i]->data;
+	bool ok = all && slp_trainer_spread(at, t, all);
+	free(all);
+	return ok;
+}
+
 /* Puts the moving averages (.average of the optimiser) into the network in the place of the parameters, which are kept, or
  * puts these back with their bits: for an evaluation between steps, or for sl_save_params.  Until they are back, steps and
  * checkpoints are SL_ESTATE.  What has no average yet, as no step has updated it, stays as it is.  Waits for the parameters;
  * no effect where things are so already.  After SL_ENOMEM the parameters have their own values.  SL_ESTATE: the optimiser
- * keeps no averages; SL_EINVAL: NULL.
+ * keeps no averages; SL_EINVAL: NULL.  With .shard_state all processes call it.
  *
  *     sl_trainer_use_averages(trainer, true);
  *     double accuracy = evaluate(net);
@@ -102,6 +113,6 @@ enum sl_status sl_trainer_use_averages_at(const char *at, sl_trainer *trainer, b
 	bool ok = false;
 	SL_PAUSE
 		SL_SCOPE
-			ok = averages ? stand_in(at, trainer) : go_again(at, trainer);
+			ok = (averages ? stand_in(at, trainer) : go_again(at, trainer)) && spread(at, trainer);
 	return ok ? SL_OK : sl_error();
 }

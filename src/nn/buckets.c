@@ -69,21 +69,22 @@ static double enough(sl_param *const *params, int count)
 
 /* The last parameters first: in the backward pass, their gradients come first.  (S. Li and others, "PyTorch Distributed:
  * Experiences on Accelerating Data Parallel Training", VLDB 2020, calls them buckets.) */
-static void make_buckets(sl_param *const *params, int count, int *bucket)
+static void make_buckets(sl_param *const *params, int count, const int *ranks, int *bucket)
 {
 	double limit = enough(params, count), bytes = 0;
 	const sl_param *before = NULL;
-	int n = 0;
+	int n = 0, rank = 0;
 	for (int i = count - 1; i >= 0; i--) {
 		bucket[i] = -1;
 		if (!is_shared(params[i])) continue;
-		if (before && (bytes >= limit || !alike(before, params[i]))) {
+		if (before && (bytes >= limit || !alike(before, params[i]) || (ranks && ranks[i] != rank))) {
 			n++;
 			bytes = 0;
 		}
 		bucket[i] = n;
 		bytes += (double)sl_tensor_bytes(params[i]->data);
 		before = params[i];
+		rank = ranks ? ranks[i] : 0;
 	}
 }
 
@@ -108,7 +109,7 @@ static void deal(sl_param *const *params, int count, const int *bucket, struct s
 	}
 }
 
-void slp_buckets_assign(sl_param *const *params, int count, bool together, sl_device *owners, int *bucket)
+void slp_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners, int *bucket)
 {
 	bool known = !together;
 	for (int i = 0; i < count; i++) {
@@ -118,7 +119,7 @@ void slp_buckets_assign(sl_param *const *params, int count, bool together, sl_de
 	}
 	struct share *shares = known ? slp_calloc((size_t)count_devices(params, count), sizeof *shares) : NULL;
 	if (shares) {
-		make_buckets(params, count, bucket);
+		make_buckets(params, count, ranks, bucket);
 		deal(params, count, bucket, shares, owners);
 	}
 	free(shares);
@@ -177,6 +178,18 @@ static bool gather(const char *at, sl_param *const *params, int first, int last,
 		offset += room(params[i]->data);
 	}
 	return ok;
+}
+
+sl_tensor *slp_bucket_memory(sl_param *const *params, int count, int i)
+{
+	sl_tensor *t = params[i]->data;
+	size_t bytes = 0;
+	for (int k = 0; k < count; k++)
+		if (params[k]->data && params[k]->data->storage == t->storage) bytes += room(params[k]->data);
+	if (bytes != t->storage->bytes) return t;
+	slp_storage_retain(t->storage);
+	struct slp_type type = {t->type.dtype, SL_SHAPE((int64_t)(bytes / sl_dtype_size(t->type.dtype)))};
+	return slp_scope_add(slp_tensor_new(t->storage, 0, type, t->device));
 }
 
 /* New values are sent to all devices that use the parameter, before they ask. */

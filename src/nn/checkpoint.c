@@ -177,7 +177,8 @@ static void *run_thread(void *arg)
  * when it is read.  Waits for the values.  Until the call returns SL_OK the file that was there is as it was; then the
  * new one is on the disk.  path ends in .safetensors; or, with .keep, it is a folder, made if need be, in which
  * checkpoints are numbered and all but the newest .keep removed.  Both work while others are being written.
- * Where several processes train together (dist.h), rank 0 writes, and the call does nothing in the others.
+ * Where several processes train together (dist.h), rank 0 writes, and the call does nothing in the others, but that with
+ * .shard_state of the optimiser they give it their part: all call it.
  *
  * SL_EINVAL: another ending, a name twice, a note or a name that is not UTF-8; SL_ESTATE: a parameter has no values
  * yet; SL_EIO and others as io.h says.
@@ -186,8 +187,10 @@ static void *run_thread(void *arg)
 enum sl_status sl_checkpoint_save_at(const char *at, const char *path, struct sl_checkpoint_opts opts)
 {
 	SLP_CALL("sl_checkpoint_save", at);
+	if (!slp_trainer_gather_states(at, opts.trainer)) return sl_error();
 	if (slp_dist.rank) return sl_error();
 	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_save", path, &opts, false);
+	slp_trainer_drop_others(opts.trainer);
 	if (!job) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	run(job);
 	enum sl_status status = job->status;
@@ -216,9 +219,11 @@ sl_checkpoint_job *sl_checkpoint_begin_at(const char *at, const char *path, stru
 {
 	SLP_CALL("sl_checkpoint_begin", at);
 	atomic_store(&slp_engine_before_stop, wait_for_writer);
+	if (!slp_trainer_gather_states(at, opts.trainer)) return NULL;
 	if (slp_dist.rank) return begin_elsewhere(at, path, &opts);
 	take_writer(); /* before the values are copied: there is memory for one copy */
 	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_begin", path, &opts, true);
+	slp_trainer_drop_others(opts.trainer);
 	int error = job ? pthread_create(&job->thread, NULL, run_thread, job) : 0;
 	if (job && !error) return job;
 	if (error) slp_call_fail(at, "sl_checkpoint_begin", SL_ENOMEM, "no thread to write it: %s", strerror(error));

@@ -72,12 +72,6 @@ enum sl_status sl_trainer_group_at(const char *at, sl_trainer *trainer, const ch
 	return SL_EINVAL;
 }
 
-void slp_trainer_group(const sl_trainer *t, int i, double *lr_scale, double *weight_decay)
-{
-	*lr_scale = t->groups[i].lr_scale;
-	*weight_decay = t->groups[i].weight_decay;
-}
-
 unsigned slp_trainer_changes(const sl_trainer *t)
 {
 	return t->changes + t->block->base->changes;

@@ -49,6 +49,7 @@ bool slp_trainer_set_state(const char *at, sl_trainer *t, int which, int i, sl_t
 	sl_param *p = t->params[i];
 	int slot = slp_trainer_slot(t, which);
 	bool master = slot == SLP_TRAINER_MASTER;
+	if (!slp_trainer_keeps(t, i)) return true;
 	if (!value && slot == SLP_TRAINER_AVERAGE && *state && p->data) value = p->data; /* they begin there */
 	if (!value) {
 		if (master) t->versions[i] = version_of(p) - 1; /* made of the parameter before the next step */

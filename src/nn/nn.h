@@ -137,8 +137,10 @@ void slp_hybrid_free(struct slp_hybrid *hybrid);
 
 /* buckets.c */
 /* Chooses where each parameter is updated and in which bucket.  With `together`, or if one has no values yet, all of
- * them where they are (DEFAULT) and in no bucket. */
-void slp_buckets_assign(sl_param *const *params, int count, bool together, sl_device *owners, int *bucket);
+ * them where they are (DEFAULT) and in no bucket.  ranks, if not NULL: parameters of a bucket have the same. */
+void slp_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners, int *bucket);
+/* All that lies in the memory of parameter i, as one vector, if that is nothing but parameters of a bucket; else its values. */
+sl_tensor *slp_bucket_memory(sl_param *const *params, int count, int i);
 /* Brings the parameters of each bucket into one memory, where nobody else holds theirs, on its owner, and has new
  * values sent to all their devices.  False after an error. */
 bool slp_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *bucket);
@@ -146,8 +148,6 @@ bool slp_buckets_gather(const char *at, sl_param *const *params, int count, cons
 /* groups.c */
 /* Whether a pattern is that of a parameter's path from the block; -1 without memory, an error is recorded. */
 int slp_param_matches(const char *at, const sl_block *block, const sl_param *param, const char *pattern);
-/* The factor of the learning rate, and the decay, of parameter i. */
-void slp_trainer_group(const sl_trainer *trainer, int i, double *lr_scale, double *weight_decay);
 /* Counts what programs of whole steps do not follow by themselves: changes of the network and of the trainer's groups. */
 unsigned slp_trainer_changes(const sl_trainer *trainer);
 
@@ -209,6 +209,8 @@ const int *slp_trainer_buckets(const sl_trainer *trainer);
 sl_block *slp_trainer_block(const sl_trainer *trainer);
 /* The parameters that are trained, in their order; *count of them. */
 sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *count);
+/* The factor of the learning rate, and the decay, of parameter i. */
+void slp_trainer_group(const sl_trainer *trainer, int i, double *lr_scale, double *weight_decay);
 /* What the coming step uses; and counts it. */
 struct slp_hyper slp_trainer_coming(const sl_trainer *trainer, int64_t batch_size);
 struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size);
@@ -227,6 +229,12 @@ bool slp_trainer_rounds(const sl_trainer *trainer);
 bool slp_trainer_masters_follow(const char *at, sl_trainer *trainer);
 /* All parameters were rounded to their masters. */
 void slp_trainer_masters_hold(sl_trainer *trainer);
+
+/* gathered_state.c */
+/* Where processes share a trainer's states (NULL: none), rank 0 gets those of the others for a while; all call it.  False after
+ * an error. */
+bool slp_trainer_gather_states(const char *at, sl_trainer *trainer);
+void slp_trainer_drop_others(sl_trainer *trainer);
 
 /* schedule.c */
 /* What is wrong with a schedule; NULL: nothing. */

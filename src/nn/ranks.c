@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nn/ranks.h"
+#include "nn/trainer.h"
 #include "number.h"
 
 struct slp_ranks {
@@ -52,6 +53,7 @@ static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
 	               {"clip_norm", o->clip_norm},
 	               {"clip_value", o->clip_value},
 	               {"average", o->average},
+	               {"shard_state", o->shard_state},
 	               {"schedule", o->schedule.kind},
 	               {"warm-up", (double)o->schedule.warmup},
 	               {"steps of the schedule", (double)(o->schedule.total + o->schedule.every)},
@@ -174,6 +176,15 @@ bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, 
 bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, struct slp_dist_what what)
 {
 	const struct slp_ranks *r = *slp_trainer_ranks(trainer);
+	const int *keepers = slp_trainer_keepers(trainer);
 	what.name = r->paths[param];
+	what.one = keepers && slp_trainer_optimizer(trainer)->clip_norm == 0; /* the norm is that of all */
+	if (what.one) what.rank = keepers[param];
 	return slp_dist_sum(at, gradient, what);
+}
+
+bool slp_ranks_give(const char *at, sl_trainer *trainer, int param, sl_tensor *values, int rank)
+{
+	const struct slp_ranks *r = *slp_trainer_ranks(trainer);
+	return slp_dist_broadcast(at, values, (struct slp_dist_what){.name = r ? r->paths[param] : "values", .rank = rank});
 }

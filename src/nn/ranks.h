@@ -18,5 +18,7 @@ bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, 
 /* Has a gradient summed over the processes, in place; param: the number of the (first) parameter that it is of.  what: its
  * rows and parts. */
 bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, struct slp_dist_what what);
+/* Gives all processes the values of one that parameter `param` has, or that it lies among. */
+bool slp_ranks_give(const char *at, sl_trainer *trainer, int param, sl_tensor *values, int rank);
 
 #endif

@@ -5,6 +5,7 @@
 #include "dist/dist.h"
 #include "nn/step.h"
 #include "nn/trace.h"
+#include "nn/trainer.h"
 #include "runtime/fxt.h"
 
 /* Those that so many other processes draw for their n shards, so that all of them draw what one with all shards would. */
@@ -137,14 +138,15 @@ static bool add_all(struct update *u)
 	return ok;
 }
 
-/* In the place of the last micro-batch's gradients, the sums of all; how many rows they had. */
-static int64_t take_sums(const sl_trainer *t, sl_param *const *params, int count, sl_tensor **data, sl_tensor **grads)
+/* In the place of the last micro-batch's gradients, the sums of all, where this process keeps them; how many rows they had. */
+static int64_t take_sums(sl_trainer *t, sl_param *const *params, int count, sl_tensor **data, sl_tensor **grads)
 {
 	int64_t rows;
 	slp_trainer_gathered(t, &rows);
 	for (int i = 0; i < count; i++) {
 		grads[i] = slp_param_is_frozen(params[i]) ? NULL : slp_trainer_sum(t, i);
-		data[i] = grads[i] ? params[i]->data : NULL;
+		bool updated = grads[i] || !(slp_param_is_frozen(params[i]) || slp_trainer_keeps(t, i));
+		data[i] = updated ? params[i]->data : NULL;
 	}
 	return rows;
 }

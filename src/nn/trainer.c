@@ -68,7 +68,8 @@ static bool make_states(sl_trainer *t)
 	t->buckets = slp_calloc((size_t)t->count, sizeof *t->buckets);
 	t->versions = slp_calloc((size_t)t->count, sizeof *t->versions);
 	t->groups = slp_calloc((size_t)t->count, sizeof *t->groups);
-	if (!t->owners || !t->buckets || !t->versions || !t->groups) return false;
+	if (t->optimizer.shard_state) t->keepers = slp_calloc((size_t)t->count, sizeof *t->keepers);
+	if (!t->owners || !t->buckets || !t->versions || !t->groups || (t->optimizer.shard_state && !t->keepers)) return false;
 	for (int i = 0; i < t->count; i++) t->groups[i] = (struct slp_group){1, t->optimizer.weight_decay};
 	for (int i = 0; i < SLP_TRAINER_STATES; i++)
 		if (!(t->states[i] = slp_calloc((size_t)t->count, sizeof **t->states))) return false;
@@ -82,6 +83,7 @@ static bool make_states(sl_trainer *t)
  * with .clip_norm, one device of the scheduler's choice does it all.  .lr follows .schedule, see sl_schedule_lr.
  * Of parameters in a half type the trainer keeps float32 masters, which it updates and then rounds: steps that are small
  * beside a parameter add up.  Who writes such a parameter (sl_load_params) writes its master, too.
+ * With .shard_state, each of several processes keeps the states of some of the parameters alone (doc/distributed.md).
  * With .average, the trainer keeps moving averages of the parameters, from their values before the first step on: see
  * sl_trainer_use_averages.  Some parameters may have a learning rate or decay of their own: see sl_trainer_group.
  * With .loss_scaling, losses are scaled before the backward pass, so that small gradients do not vanish in float16: whole
@@ -121,6 +123,7 @@ void sl_trainer_free(sl_trainer *trainer)
 	free(trainer->params);
 	free(trainer->owners);
 	free(trainer->buckets);
+	free(trainer->keepers);
 	slp_ranks_free(trainer->ranks);
 	free(trainer->versions);
 	free(trainer->groups);
@@ -184,6 +187,12 @@ struct sl_optimizer *slp_trainer_optimizer(sl_trainer *trainer)
 	return &trainer->optimizer;
 }
 
+void slp_trainer_group(const sl_trainer *t, int i, double *lr_scale, double *weight_decay)
+{
+	*lr_scale = t->groups[i].lr_scale;
+	*weight_decay = t->groups[i].weight_decay;
+}
+
 void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps)
 {
 	trainer->optimizer.lr = lr;
@@ -229,8 +238,8 @@ struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size)
 
 const sl_device *slp_trainer_owners(sl_trainer *trainer)
 {
-	slp_buckets_assign(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0, trainer->owners,
-	                   trainer->buckets);
+	slp_buckets_assign(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0, slp_trainer_keepers(trainer),
+	                   trainer->owners, trainer->buckets);
 	return trainer->owners;
 }
 
@@ -335,7 +344,7 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
  * left out (sl_trainer_overflows) and not counted.
  * After an error nothing has changed.  SL_EINVAL: batch_size is not positive.
  * Where several processes train together (dist.h), batch_size is this one's, the same in all of them, and gradients are
- * summed over them first: sl_param_grad gives the sum then.  The first step compares what the processes are about to do,
+ * summed over them first: sl_param_grad gives the sum then (not with .shard_state).  The first step compares what the processes are about to do,
  * SL_ESTATE if that differs, and gives all of them the parameters of rank 0.
  *
  *     sl_backward(loss);

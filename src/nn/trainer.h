@@ -40,6 +40,8 @@ struct sl_trainer {
 	} scaling;
 	struct slp_ranks *ranks; /* in one of several processes; NULL before the first step */
 	bool local;              /* the others do not matter */
+	int *keepers; /* one a parameter: the rank that keeps its state and updates it; NULL: all keep all */
+	bool dealt;   /* keepers are known */
 };
 
 /* The slot of a state by its number among those that have names (slp_trainer_state_name). */
@@ -55,6 +57,17 @@ void slp_trainer_drop_held(sl_trainer *trainer);
 /* What is wrong with the options; NULL: nothing. */
 const char *slp_scaling_wrong(const struct sl_loss_scaling *scaling);
 void slp_scaling_begin(sl_trainer *trainer);
+
+/* shared_state.c */
+/* Whether processes share the states: each keeps those of some parameters. */
+bool slp_trainer_shares(const sl_trainer *trainer);
+/* The ranks that keep the parameters' states; NULL: all do, or shapes are not known yet. */
+const int *slp_trainer_keepers(sl_trainer *trainer);
+bool slp_trainer_keeps(sl_trainer *trainer, int i);
+/* Whether the sum of the gradient by parameter i is needed in this process. */
+bool slp_trainer_needs_gradient(sl_trainer *trainer, int i);
+/* Gives all processes the parameters that are not NULL, from those that have updated them. */
+bool slp_trainer_spread(const char *at, sl_trainer *trainer, sl_tensor *const *params);
 
 /* masters.c */
 /* Parameter i has just been rounded to its master, or this made of it. */

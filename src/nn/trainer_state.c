@@ -86,8 +86,9 @@ static bool list_all(const char *at, sl_trainer *t, struct list *l)
 }
 
 /* Writes what a trainer needs to go on as if it had never stopped, beside the parameters themselves (sl_save_params):
- * the state of its optimiser, moving averages, the learning rate, the loss scale, the number of steps.  Waits for the values.  The ending of path is
- * that of sl_save_params.  SL_EINVAL: another ending; SL_EIO and others as io.h says.
+ * the state of its optimiser, moving averages, the learning rate, the loss scale, the number of steps.  Waits for the
+ * values.  The ending of path is that of sl_save_params.  SL_EINVAL: another ending; SL_ESTATE: processes share the
+ * states; SL_EIO and others as io.h says.
  *
  *     sl_save_params(net, "net.params");
  *     sl_trainer_save(trainer, "trainer.params"); */
@@ -96,6 +97,10 @@ enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const cha
 	SLP_CALL("sl_trainer_save", at);
 	if (!slp_given(at, "sl_trainer_save", "trainer", trainer)) return sl_error();
 	if (slp_trainer_is_averaged(at, "sl_trainer_save", trainer)) return SL_ESTATE;
+	if (slp_trainer_shares(trainer)) {
+		slp_call_fail(at, "sl_trainer_save", SL_ESTATE, "processes share the states (.shard_state): sl_checkpoint_save gathers them");
+		return SL_ESTATE;
+	}
 	struct list l = {0};
 	enum sl_status s = SL_OK;
 	SL_PAUSE

@@ -238,6 +238,26 @@ static bool clip_before(const char *at, const sl_trainer *t, struct update *u, d
 	return true;
 }
 
+/* Where other processes update the rest: the norm is that of all gradients all the same. */
+static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_tensor *const *grads, double rescale)
+{
+	struct update all;
+	if (!slp_trainer_shares(t) || u->clip_norm == 0) return true;
+	if (!update_new(&all, t->count)) return false;
+	all.clip_norm = u->clip_norm;
+	bool ok = true;
+	for (int i = 0; ok && i < t->count; i++) {
+		if (!grads[i]) continue;
+		bool half = slp_is_half(grads[i]->type.dtype);
+		ok = (all.grads[all.count++] = half ? sl_cast_at(at, grads[i], SL_FLOAT32) : grads[i]) != NULL;
+	}
+	sl_tensor *factor = ok && all.count ? clip_factor(at, &all, rescale) : NULL;
+	free(all.params);
+	for (int i = 0; ok && i < u->count; i++) ok = (u->grads[i] = sl_mul_at(at, u->grads[i], factor)) != NULL;
+	u->clip_norm = 0;
+	return ok;
+}
+
 /* ---- all of it ---------------------------------------------------------------------------------------------------- */
 
 /* The parameters in half types, from their masters. */
@@ -284,10 +304,12 @@ enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor
 	if (!ok) slp_call_fail(at, "sl_trainer", SL_ENOMEM, "no memory for the update");
 	u.clip_norm = trainer->optimizer.clip_norm;
 	for (int i = 0; ok && i < trainer->count; i++)
-		if (params[i]) ok = update_add(at, trainer, &u, i, params[i], grads[i]);
+		if (params[i] && slp_trainer_keeps(trainer, i)) ok = update_add(at, trainer, &u, i, params[i], grads[i]);
+	ok = ok && clip_mine(at, trainer, &u, grads, hyper.rescale);
 	enum sl_status s = ok                    ? update_all(at, trainer, &u, hyper)
 	                   : sl_error() != SL_OK ? sl_error()
 	                                         : SL_EINVAL;
+	if (s == SL_OK && !slp_trainer_spread(at, trainer, params)) s = sl_error();
 	free(u.params);
 	return s;
 }

@@ -315,6 +315,7 @@ struct sl_optimizer {
 	double average;               /* factor of the old moving averages in a step; 0: no averages */
 	struct sl_schedule schedule;
 	struct sl_loss_scaling loss_scaling;
+	bool shard_state;         /* each of several processes keeps what the optimiser does of some of the parameters */
 };
 #define sl_sgd(...) ((struct sl_optimizer){.kind = SL_SGD, __VA_ARGS__})
 #define sl_adam(...) ((struct sl_optimizer){.kind = SL_ADAM, __VA_ARGS__})
