@@ -141,9 +141,9 @@ static bool is_eps(const char *at, const char *function, double eps)
 
 /* Batch normalisation of x (n, c, …): see sl_batch_norm for .eps and .momentum.  Parameters, all (c): gamma, ones at
  * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays
- * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  Where shards of a batch are trained on
- * several devices, each is normalised by itself, and the running statistics are those of the first shard; .synchronised
- * normalises all of them together, those of other processes too, as if the batch had not been cut: then sl_forward does not take one shard in
+ * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  With shards of a batch on several
+ * devices, each shard is normalised by itself, and the running statistics are those of the first shard; .synchronised
+ * normalises all shards together, those of other processes, too, as if the batch had not been split: then sl_forward does not take one shard in
  * training, use sl_forward_shards or whole steps (SL_ESTATE).
  *
  *     sl_block *block = sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}, .no_bias = true),

@@ -105,13 +105,15 @@ struct sl_config {
 	            * STARPU_NCPU or 1, and the slaves */
 	int gpus;  /* largest number of CUDA devices, -1 for none.  Default: all (STARPU_NCUDA) */
 	const char *sched;         /* StarPU policy.  Default: STARPU_SCHED, or lws, or dmdas with accelerators */
-	int bulk;                  /* small operations that may share a task, 1 for none.  Default: SL_BULK or 32 */
-	int runahead_tasks;        /* tasks submitted but not finished, at most.  Default: SL_RUNAHEAD_TASKS or 512 */
-	size_t runahead_bytes;     /* memory on a device that waits for tasks.  Default: SL_RUNAHEAD_BYTES or 8 MiB */
-	uint64_t seed;             /* of random numbers; see sl_seed */
-	bool explain;              /* keeps what sl_explain reports.  Default: SL_EXPLAIN or not */
-	const char *dist;          /* "tcp", "mpi": this process is one of several (dist.h); "none": it is alone.  Default:
-				    * SL_DIST, or none */
+	int bulk; /* number of small operations that may share a task, 1: they share none.  Default: SL_BULK or 32 */
+	int runahead_tasks; /* largest number of tasks that are submitted and not finished.  Default: SL_RUNAHEAD_TASKS
+	                       or 512 */
+	size_t runahead_bytes; /* released memory on a device that tasks still use.  Default: SL_RUNAHEAD_BYTES or 8 MiB
+	                        */
+	uint64_t seed;         /* seed of random numbers; see sl_seed */
+	bool explain;          /* record what sl_explain reports.  Default: SL_EXPLAIN, or not */
+	const char *dist;      /* "tcp" or "mpi": this process is one of several (dist.h); "none": it is alone.  Default:
+	                        * SL_DIST, or none */
 };
 
 SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *config);
