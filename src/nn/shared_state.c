@@ -43,7 +43,7 @@ bool slp_trainer_keeps(sl_trainer *t, int i)
 
 bool slp_trainer_needs_gradient(sl_trainer *t, int i)
 {
-	return t->optimizer.clip_norm != 0 || slp_trainer_keeps(t, i);
+	return t->optimizer.clip_norm != 0 || slp_trainer_scales(t) || slp_trainer_keeps(t, i);
 }
 
 /* Parameters that lie in one memory go together: they have one keeper. */

@@ -146,6 +146,7 @@ static int match(const char *at, const char *path, sl_trainer *t, const struct l
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; i < count; i++, k++) {
 			char *name = slp_trainer_state_path(t, i, which);
+			if (!name) return -1;
 			states[k] = find(l, name);
 			found += states[k] != NULL;
 			const char *why = states[k] ? misfit(params[i], states[k], slp_trainer_slot(t, which) == SLP_TRAINER_MASTER) : NULL;
