@@ -91,6 +91,18 @@ for driver in lenet mlp resnet18; do
   run 0 python3 "$tmp/events.py" "$tmp/runs/$driver" "$tmp/$driver.json" 4
 done
 
+echo "--- in a browser"
+if command -v chromium >/dev/null; then
+  browser=(timeout 300 chromium --headless --no-sandbox --disable-gpu "--user-data-dir=$tmp/browser" --window-size=1250,1000)
+  run 0 "${browser[@]}" --dump-dom "file://$tmp/mlp.html"
+  [ "$(grep -o '<svg' "$tmp/out" | wc -l)" -eq 6 ] || fail "the browser does not have 6 charts"
+  says '<td>2</td>'
+  run 0 "${browser[@]}" "--screenshot=$tmp/page.png" "file://$tmp/mlp.html"
+  [ "$(wc -c <"$tmp/page.png")" -gt 20000 ] || fail "the browser draws hardly anything"
+else
+  echo "SKIP: no browser (Debian: chromium)"
+fi
+
 echo "--- while it runs"
 page() { python3 "$tmp/page.py" "$tmp/live.html" running >"$tmp/out" 2>"$tmp/err"; }
 grows() { page && [ "$(grep -c 'd="M' "$tmp/live.html")" -ge 4 ]; }
