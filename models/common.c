@@ -159,6 +159,14 @@ bool drv_sync(void)
 	return false;
 }
 
+/* The end of a driver's work, which went well or not: reports the error that is pending, and waits for the rest. */
+bool drv_settle(bool ok)
+{
+	if (drv_failed()) drv_error("%s", sl_error_message());
+	sl_error_clear();
+	return ok && drv_sync();
+}
+
 /* Whether a call was wrong so far.  Does not wait: kernels that fail show at the next drv_sync. */
 bool drv_failed(void)
 {

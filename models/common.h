@@ -45,6 +45,7 @@ double drv_now(void);
 
 void drv_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool drv_sync(void);
+bool drv_settle(bool ok);
 bool drv_failed(void);
 
 FILE *drv_out(const struct drv_options *options);
@@ -75,6 +76,7 @@ json_t *drv_json_new(const char *program, const struct drv_options *options);
 json_t *drv_json_real(double value);
 bool drv_json_put(const char *path, const json_t *value);
 bool drv_json_write(const struct drv_options *options, json_t *results);
+int drv_finish(const struct drv_options *options, json_t *results, bool ok);
 
 /* ---- pictures: plot.c ------------------------------------------------------------------------------------------- */
 

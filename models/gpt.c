@@ -2,8 +2,6 @@
  *
  * The network is that of A. Radford and others, "Language models are unsupervised multitask learners", 2019; sizes,
  * optimiser and schedule are by default those that nanoGPT (A. Karpathy, 2022) recommends for CPUs. */
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,74 +105,38 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
 
-struct text {
-	unsigned char *bytes;
-	int64_t size, train; /* the first `train` bytes are learnt */
-};
+/* Windows of the text begin an eighth of their length apart. */
+enum { WINDOWS = 8 };
 
-static bool read_text(const char *path, struct text *t)
+static int64_t stride_of(const struct options *o)
 {
-	FILE *f = fopen(path, "rb");
-	long size = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
-	bool ok = false;
-	if (size < 0) drv_error("%s: %s", path, strerror(errno));
-	else if (!(t->bytes = malloc((size_t)size + 1))) drv_error("%s: no memory", path);
+	return o->size.steps < WINDOWS ? 1 : o->size.steps / WINDOWS;
+}
+
+/* The parts to learn and to hold out, which share no byte. */
+static bool open_text(const struct options *o, sl_dataset *part[2])
+{
+	sl_dataset *all = sl_dataset_tokens(o->text, .length = o->size.steps, .stride = stride_of(o), .bytes = 1);
+	if (!all) return false;
+	int64_t windows = sl_dataset_size(all), train = windows - windows / 10;
+	int64_t gap = o->size.steps / stride_of(o) + 1;
+	if (windows - train <= gap)
+		drv_error("%s: is too short for a context of %lld bytes: a tenth of it is held out", o->text,
+		          (long long)o->size.steps);
 	else {
-		rewind(f);
-		ok = fread(t->bytes, 1, (size_t)size, f) == (size_t)size;
-		if (!ok) drv_error("%s: cannot be read", path);
+		part[0] = sl_dataset_range(all, 0, train);
+		part[1] = sl_dataset_range(all, train + gap, windows - train - gap);
 	}
-	if (f) fclose(f);
-	t->size = size;
-	t->train = size - size / 10;
-	return ok;
-}
-
-/* Long enough for a piece, and the byte that follows, in both parts. */
-static bool fits(const struct text *t, const struct options *o)
-{
-	if (t->size - t->train > o->size.steps) return true;
-	drv_error("%s: has %lld bytes; with a context of %lld at least %lld are needed", o->text, (long long)t->size,
-	          (long long)o->size.steps, (long long)(10 * (o->size.steps + 1)));
-	return false;
-}
-
-/* A random number of the run: the same in each run from the same seed, wherever it began. Sebastiano Vigna's splitmix64. */
-static uint64_t random_of(uint64_t seed, uint64_t stream, uint64_t i)
-{
-	uint64_t z = seed * UINT64_C(0xd1342543de82ef95) + stream * UINT64_C(0xda942042e4dd58b5) + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
-enum stream { TRAIN, HELD_OUT, WRITING };
-
-/* Pieces of the text, and for each byte the one that follows. */
-static bool take_batch(const struct text *t, const struct options *o, enum stream stream, int64_t number, sl_tensor **x, sl_tensor **y)
-{
-	int64_t steps = o->size.steps, first = stream == TRAIN ? 0 : t->train, end = stream == TRAIN ? t->train : t->size;
-	int32_t *now = malloc((size_t)(2 * o->batch * steps) * sizeof *now), *next = now + o->batch * steps;
-	for (int64_t i = 0; now && i < o->batch; i++) {
-		uint64_t at = random_of(o->common.seed, stream, (uint64_t)(number * o->batch + i));
-		const unsigned char *from = t->bytes + first + (int64_t)(at % (uint64_t)(end - first - steps));
-		for (int64_t k = 0; k < steps; k++) {
-			now[i * steps + k] = from[k];
-			next[i * steps + k] = from[k + 1];
-		}
-	}
-	*x = now ? sl_from(now, SL_SHAPE(o->batch, steps), .dtype = SL_INT32) : NULL;
-	*y = now ? sl_from(next, SL_SHAPE(o->batch, steps), .dtype = SL_INT32) : NULL;
-	if (!now) drv_error("no memory for a batch");
-	free(now);
-	return *x && *y;
+	sl_dataset_free(all);
+	return part[0] && part[1];
 }
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
 
 struct run {
 	const struct options *o;
-	struct text text;
+	sl_dataset *part[2]; /* of the text: to learn, held out */
+	sl_loader *loader;
 	sl_block *net;
 	sl_trainer *trainer;
 	sl_step *step;
@@ -207,13 +169,18 @@ static bool make(struct run *r)
 	if (o->load && sl_load_params(r->net, o->load) != SL_OK) return false;
 	r->trainer = sl_trainer_new(r->net, optimizer_of(o));
 	r->step = r->trainer ? sl_step_compile(r->net, byte_loss, r->trainer) : NULL;
-	return r->step && sl_hybridize(r->net) == SL_OK;
+	if (!r->step || sl_hybridize(r->net) != SL_OK) return false;
+	if (!o->iterations) return true;
+	if (!open_text(o, r->part)) return false;
+	r->loader = sl_loader_new(r->part[0], .batch_size = o->batch, .shuffle = true, .seed = o->common.seed,
+	                          .last = SL_LAST_DISCARD);
+	return r->loader != NULL;
 }
 
 static bool resume(struct run *r)
 {
 	if (!r->o->resume || sl_checkpoint_count(r->o->checkpoint) < 1) return true;
-	if (sl_checkpoint_load(r->o->checkpoint, .trainer = r->trainer, .step = &r->done) != SL_OK) return false;
+	if (sl_checkpoint_load(r->o->checkpoint, .trainer = r->trainer, .loader = r->loader, .step = &r->done) != SL_OK) return false;
 	drv_print(&r->o->common, "going on after step %lld\n", (long long)r->done);
 	return true;
 }
@@ -221,18 +188,25 @@ static bool resume(struct run *r)
 static bool keep(struct run *r)
 {
 	return !r->o->checkpoint ||
-	       sl_checkpoint_save(r->o->checkpoint, .trainer = r->trainer, .step = &r->done, .keep = KEEP) == SL_OK;
+	       sl_checkpoint_save(r->o->checkpoint, .trainer = r->trainer, .loader = r->loader, .step = &r->done,
+	                          .keep = KEEP) == SL_OK;
 }
 
+/* Over the same windows each time. */
 static double held_out_loss(struct run *r)
 {
-	double sum = 0;
-	for (int64_t i = 0; i < EVALUATIONS; i++) SL_SCOPE {
-		sl_tensor *x, *y;
-		if (take_batch(&r->text, r->o, HELD_OUT, i, &x, &y))
-			sum += sl_item(sl_mean(byte_loss(SL_HERE, sl_forward(r->net, x), y)));
+	sl_metric *mean = sl_mean_new();
+	sl_loader *l = sl_loader_new(r->part[1], .batch_size = r->o->batch, .shuffle = true, .seed = r->o->common.seed,
+	                             .limit = EVALUATIONS * r->o->batch);
+	for (bool more = mean && l; more;) SL_SCOPE {
+		struct sl_batch b;
+		more = sl_loader_next(l, &b);
+		if (more) more = sl_metric_add(mean, byte_loss(SL_HERE, sl_forward(r->net, b.x), b.y), NULL) == SL_OK;
 	}
-	return sum / EVALUATIONS;
+	double loss = sl_metric_get(mean);
+	sl_loader_free(l);
+	sl_metric_free(mean);
+	return loss;
 }
 
 static void report(struct run *r, double seconds, int64_t steps)
@@ -248,12 +222,19 @@ static void report(struct run *r, double seconds, int64_t steps)
 	json_array_append_new(r->losses, one);
 }
 
+/* The end of an epoch is the beginning of the next one. */
+static bool next_batch(sl_loader *l, struct sl_batch *b)
+{
+	return sl_loader_next(l, b) || (!drv_failed() && sl_loader_next(l, b));
+}
+
 static bool one_step(struct run *r)
 {
 	bool ok;
 	SL_SCOPE {
-		sl_tensor *x, *y, *loss = NULL;
-		ok = take_batch(&r->text, r->o, TRAIN, r->done, &x, &y) && (loss = sl_step_run(r->step, x, y, NULL));
+		struct sl_batch b;
+		sl_tensor *loss = NULL;
+		ok = next_batch(r->loader, &b) && (loss = sl_step_run(r->step, b.x, b.y, NULL));
 		sl_release(r->loss);
 		r->loss = sl_retain(loss);
 	}
@@ -279,26 +260,18 @@ static bool train(struct run *r)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* One of the bytes, drawn by their scores; u is uniform in 0..1. */
-static int draw(const float *scores, double temperature, double u)
+/* The byte after the last `count` ones, drawn by its probability; -1 after an error.  What stands behind them is not seen:
+ * so all calls have one shape. */
+static int next_byte(struct run *r, const int32_t *window, int64_t count)
 {
-	double p[BYTES], sum = 0, most = scores[0];
-	for (int i = 1; i < BYTES; i++) most = fmax(most, scores[i]);
-	for (int i = 0; i < BYTES; i++) sum += p[i] = exp((scores[i] - most) / temperature);
-	for (int i = 0; i < BYTES; i++)
-		if ((u -= p[i] / sum) < 0) return i;
-	return BYTES - 1;
-}
-
-/* The scores of the byte after the last `count` ones.  What stands behind them is not seen: so all calls have one shape. */
-static bool score(struct run *r, const int32_t *window, int64_t count, float scores[BYTES])
-{
-	bool ok;
+	double byte = -1;
 	SL_SCOPE {
 		sl_tensor *y = sl_forward(r->net, sl_from(window, SL_SHAPE(1, r->o->size.steps), .dtype = SL_INT32));
-		ok = y && sl_read(sl_slice(y, 1, count - 1, count, 1), scores, BYTES * sizeof *scores) == SL_OK;
+		sl_tensor *scores = sl_reshape(sl_slice(y, 1, count - 1, count, 1), SL_SHAPE(BYTES));
+		sl_tensor *drawn = sl_multinomial(sl_softmax(sl_div_scalar(scores, r->o->temperature), -1), 1);
+		if (drawn) byte = sl_item(drawn);
 	}
-	return ok;
+	return drv_failed() ? -1 : (int)byte;
 }
 
 static bool write_text(struct run *r)
@@ -306,18 +279,17 @@ static bool write_text(struct run *r)
 	const struct options *o = r->o;
 	int64_t steps = o->size.steps, length = (int64_t)strlen(o->prompt), count = length < steps ? length : steps;
 	int32_t *window = calloc((size_t)steps, sizeof *window);
-	float scores[BYTES];
 	bool ok = window != NULL;
 	for (int64_t i = 0; ok && i < count; i++) window[i] = (unsigned char)o->prompt[length - count + i];
 	drv_print(&o->common, "%s", o->prompt);
 	for (int64_t i = 0; ok && i < o->generate && !drv_interrupted(); i++) {
-		ok = score(r, window, count, scores);
-		double u = (double)(random_of(o->common.seed, WRITING, (uint64_t)i) >> 11) * 0x1p-53;
-		int byte = ok ? draw(scores, o->temperature, u) : 0;
+		int byte = next_byte(r, window, count);
+		if (!(ok = byte >= 0)) break;
 		if (count == steps) memmove(window, window + 1, (size_t)(--count) * sizeof *window);
 		window[count++] = byte;
-		if (ok && !o->common.quiet) fputc(byte, drv_out(&o->common));
-		if (ok && !o->common.quiet) fflush(drv_out(&o->common));
+		if (o->common.quiet) continue;
+		fputc(byte, drv_out(&o->common));
+		fflush(drv_out(&o->common));
 	}
 	if (ok) drv_print(&o->common, "\n");
 	free(window);
@@ -329,7 +301,6 @@ static bool write_text(struct run *r)
 static bool work(struct run *r)
 {
 	const struct options *o = r->o;
-	if (o->iterations && (!read_text(o->text, &r->text) || !fits(&r->text, o))) return false;
 	if (!make(r) || !resume(r) || !train(r)) return false;
 	if (o->generate && !write_text(r)) return false;
 	return !o->save || sl_save_params(r->net, o->save) == SL_OK;
@@ -341,22 +312,19 @@ static int run(const struct options *o)
 	struct run r = {.o = o, .losses = json_array()};
 	bool ok;
 	SL_SCOPE {
-		ok = work(&r);
-		if (drv_failed()) drv_error("%s", sl_error_message());
-		sl_error_clear();
-		ok = ok && drv_sync();
+		ok = drv_settle(work(&r));
 		sl_release(r.loss);
 		sl_step_free(r.step);
 		sl_trainer_free(r.trainer);
 		sl_block_free(r.net);
+		sl_loader_free(r.loader);
+		for (int i = 0; i < 2; i++) sl_dataset_free(r.part[i]);
 	}
-	free(r.text.bytes);
 	json_object_set_new(results, "batch_size", json_integer(o->batch));
 	json_object_set_new(results, "lr", drv_json_real(o->lr));
 	json_object_set_new(results, "interrupted", json_boolean(drv_interrupted()));
 	json_object_set_new(results, "losses", r.losses);
-	if (!drv_json_write(&o->common, results)) ok = false;
-	return drv_interrupted() ? drv_interrupted_status() : ok ? DRV_OK : DRV_ERROR;
+	return drv_finish(&o->common, results, ok);
 }
 
 static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {0}};

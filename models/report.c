@@ -94,3 +94,10 @@ bool drv_json_write(const struct drv_options *o, json_t *results)
 	json_decref(results);
 	return ok;
 }
+
+/* Writes the results; the exit status of a driver that went well or not. */
+int drv_finish(const struct drv_options *o, json_t *results, bool ok)
+{
+	if (!drv_json_write(o, results)) ok = false;
+	return drv_interrupted() ? drv_interrupted_status() : ok ? DRV_OK : DRV_ERROR;
+}

@@ -7,7 +7,18 @@
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_DTYPE = 0x500, KEY_LR = 0x300, KEY_DATA, KEY_LIMIT, KEY_PLOT, KEY_LOG, KEY_FASTEST, KEY_DISTRIBUTED, KEY_WATCH, KEY_TENSORBOARD };
+enum {
+	KEY_LR = 0x300,
+	KEY_DATA,
+	KEY_LIMIT,
+	KEY_PLOT,
+	KEY_LOG,
+	KEY_FASTEST,
+	KEY_DISTRIBUTED,
+	KEY_WATCH,
+	KEY_TENSORBOARD,
+	KEY_DTYPE,
+};
 
 static const struct argp_option options[] = {
         {"batch-size", 'b', "N", 0, "Images in a batch, over all devices and processes (default: 256)", 1},

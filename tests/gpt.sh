@@ -39,11 +39,11 @@ complains 'multiple of --heads'
 run 2 models/gpt --resume
 complains 'needs --checkpoint'
 run 1 models/gpt --text "$tmp/none"
-complains "$tmp/none: No such file"
+complains "$tmp/none: cannot be opened: No such file"
 run 1 models/gpt --text "$tmp"
 complains "$tmp: "
 head -c 100 "$tmp/text" >"$tmp/short"
 run 1 models/gpt --text "$tmp/short"
-complains 'short: has 100 bytes; with a context of 64 at least 650 are needed'
+complains 'short: is too short for a context of 64 bytes: a tenth of it is held out'
 run 1 "${small[@]}" --width 32 --load "$tmp/whole.safetensors"
 complains 'embedding'

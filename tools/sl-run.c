@@ -302,14 +302,10 @@ static int run(const struct options *o)
 	bool ok = false;
 	SL_SCOPE {
 		sl_block *net = load(o);
-		ok = net && run_network(o, net, results);
-		if (drv_failed()) drv_error("%s", sl_error_message());
-		sl_error_clear();
-		ok = ok && drv_sync();
+		ok = drv_settle(net && run_network(o, net, results));
 		sl_block_free(net);
 	}
-	if (!drv_json_write(&o->common, results)) ok = false;
-	return drv_interrupted() ? drv_interrupted_status() : ok ? DRV_OK : DRV_ERROR;
+	return drv_finish(&o->common, results, ok);
 }
 
 static const struct argp_child children[] = {{&drv_argp, 0, NULL, 0}, {0}};

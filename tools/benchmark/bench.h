@@ -67,8 +67,10 @@ struct bench_case {
 	void (*teardown)(void);
 };
 
-extern const struct bench_case bench_cases[];
-extern const int bench_case_count;
+int bench_case_count(void);
+const struct bench_case *bench_case(int i);
+extern const struct bench_case bench_parts[]; /* the last of them */
+extern const int bench_parts_count;
 
 struct bench_options {
 	int runs;

@@ -43,8 +43,8 @@ static const char doc[] =
 static void want(struct argp_state *state, struct arguments *a, const char *pattern)
 {
 	int found = 0;
-	for (int i = 0; i < bench_case_count; i++) {
-		if (fnmatch(pattern, bench_cases[i].name, 0)) continue;
+	for (int i = 0; i < bench_case_count(); i++) {
+		if (fnmatch(pattern, bench_case(i)->name, 0)) continue;
 		a->wanted[i] = true;
 		found++;
 	}
@@ -118,8 +118,8 @@ static int run_cases(const struct arguments *a, const char *machine, FILE *json)
 {
 	int bad = 0;
 	bench_print_head(stdout, a->format);
-	for (int i = 0; i < bench_case_count; i++) {
-		const struct bench_case *c = &bench_cases[i];
+	for (int i = 0; i < bench_case_count(); i++) {
+		const struct bench_case *c = bench_case(i);
 		struct bench_result result;
 		if (a->nwanted && !a->wanted[i]) continue;
 		if (a->measuring.device.kind == SL_DEVICE_GPU ? c->cpu_only : c->gpu_only) continue;
@@ -162,7 +162,7 @@ static int run(const struct arguments *a)
 int main(int argc, char **argv)
 {
 	struct arguments a = {.measuring = {.run_seconds = 0.15, .threads = bench_cores()}};
-	a.wanted = calloc((size_t)bench_case_count, sizeof *a.wanted);
+	a.wanted = calloc((size_t)bench_case_count(), sizeof *a.wanted);
 	if (!a.wanted) return 1;
 	argp_err_exit_status = 2;
 	argp_program_version = sl_version();

@@ -99,7 +99,7 @@ void bench_print_row(FILE *file, enum bench_format format, const struct bench_ca
 
 void bench_print_list(FILE *file)
 {
-	for (int i = 0; i < bench_case_count; i++) fprintf(file, "%-20s %s\n", bench_cases[i].name, bench_cases[i].doc);
+	for (int i = 0; i < bench_case_count(); i++) fprintf(file, "%-20s %s\n", bench_case(i)->name, bench_case(i)->doc);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------------
