@@ -287,17 +287,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->common;
 		state->child_inputs[1] = &o->experiments;
 		return 0;
-	case KEY_REPEAT:
-		o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000);
-		return 0;
-	case KEY_BATCHES:
-		o->batches = drv_int(state, "--batches", arg, 1, 1000000000);
-		return 0;
+	case KEY_REPEAT: o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000); return 0;
+	case KEY_BATCHES: o->batches = drv_int(state, "--batches", arg, 1, 1000000000); return 0;
 	case ARGP_KEY_END:
 		if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
 		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -316,5 +311,6 @@ int main(int argc, char **argv)
 	                    .repeat = 1000,
 	                    .batches = 100};
 	drv_parse(&argp, argc, argv, &o);
-	return drv_stop(&o.common, drv_start(&o.common) ? drv_run_experiments(&o.experiments, &o.common, &o) : DRV_ERROR);
+	return drv_stop(&o.common,
+	                drv_start(&o.common) ? drv_run_experiments(&o.experiments, &o.common, &o) : DRV_ERROR);
 }

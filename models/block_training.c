@@ -20,8 +20,7 @@ static bool place_shards(struct drv_training *t)
 	if (!b->shards) b->shards = t->shards > o->ndevices ? t->shards : o->ndevices;
 	t->shards = b->shards;
 	b->where = calloc((size_t)b->shards, sizeof *b->where);
-	for (int i = 0; b->where && i < b->shards; i++)
-		b->where[i] = o->devices[(int64_t)i * o->ndevices / b->shards];
+	for (int i = 0; b->where && i < b->shards; i++) b->where[i] = o->devices[(int64_t)i * o->ndevices / b->shards];
 	if (b->where && b->by_speed) b->balance = sl_balance_new(b->where, b->shards);
 	return b->where != NULL;
 }
@@ -32,7 +31,8 @@ static bool start(struct drv_training *t)
 	const struct drv_options *o = t->common;
 	b->net = b->network();
 	if (!place_shards(t)) return false;
-	if (sl_initialize(b->net, .init = b->init, .devices = o->devices, .ndevices = o->ndevices) != SL_OK) return false;
+	if (sl_initialize(b->net, .init = b->init, .devices = o->devices, .ndevices = o->ndevices) != SL_OK)
+		return false;
 	b->trainer = sl_trainer_new(b->net, sl_sgd(.lr = t->options->lr, .loss_scaling = drv_loss_scaling(t->options)));
 	if (b->mode != DRV_EAGER) sl_hybridize(b->net, .static_alloc = true);
 	if (b->mode == DRV_STEP) b->step = sl_step_compile(b->net, sl_softmax_cross_entropy_at, b->trainer);
@@ -43,7 +43,8 @@ static void stop(struct drv_training *t)
 {
 	struct drv_block_training *b = t->model;
 	if (t->done)
-		drv_print(t->common, "%s: %.1f tasks per step\n", drv_mode_names[b->mode], t->epochs[t->done - 1].tasks);
+		drv_print(t->common, "%s: %.1f tasks per step\n", drv_mode_names[b->mode],
+		          t->epochs[t->done - 1].tasks);
 	sl_step_free(b->step);
 	sl_trainer_free(b->trainer);
 	sl_block_free(b->net);

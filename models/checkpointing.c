@@ -56,19 +56,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct drv_checkpoint_options *o = state->input;
 	switch (key) {
-	case ARGP_KEY_INIT:
-		*o = (struct drv_checkpoint_options){.every = 1, .keep = 3};
-		return 0;
-	case KEY_CHECKPOINT:
-		o->folder = arg;
-		return 0;
+	case ARGP_KEY_INIT: *o = (struct drv_checkpoint_options){.every = 1, .keep = 3}; return 0;
+	case KEY_CHECKPOINT: o->folder = arg; return 0;
 	case KEY_EVERY:
 		if (!parse_every(o, arg))
 			argp_error(state, "--every: \"%s\" must be like 30s, 100steps or 2epochs", arg);
 		return 0;
-	case KEY_KEEP:
-		o->keep = (int)drv_int(state, "--keep", arg, 1, 1000000);
-		return 0;
+	case KEY_KEEP: o->keep = (int)drv_int(state, "--keep", arg, 1, 1000000); return 0;
 	case KEY_RESUME:
 		if (arg && strcmp(arg, "auto")) argp_error(state, "--resume: \"%s\" must be auto", arg);
 		o->resume = true;
@@ -78,11 +72,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (!o->resume || o->if_there || strcmp(arg, "auto")) return ARGP_ERR_UNKNOWN;
 		o->if_there = true;
 		return 0;
-	case ARGP_KEY_END:
-		check_options(state, o);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case ARGP_KEY_END: check_options(state, o); return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -103,8 +94,7 @@ bool drv_checkpoint_ready(const struct drv_checkpoint_options *o)
 		          o->folder);
 	else if (!count && o->resume && !o->if_there)
 		drv_error("--resume: %s has no checkpoints; --resume=auto would start a new run", o->folder);
-	else
-		return true;
+	else return true;
 	return false;
 }
 
@@ -149,9 +139,9 @@ static char *note_of(const struct drv_training *t)
 {
 	json_t *epochs = json_array();
 	for (int64_t i = 0; i <= t->done; i++) json_array_append_new(epochs, epoch_json(&t->epochs[i]));
-	json_t *note = json_pack("{s:s, s:s, s:i, s:i, s:o}", "program", t->program, "dtype",
-	                         drv_precision_name(t->options), "shards", t->shards, "devices",
-	                         t->common->ndevices, "epochs", epochs);
+	json_t *note =
+	        json_pack("{s:s, s:s, s:i, s:i, s:o}", "program", t->program, "dtype", drv_precision_name(t->options),
+	                  "shards", t->shards, "devices", t->common->ndevices, "epochs", epochs);
 	char *text = note ? json_dumps(note, JSON_COMPACT) : NULL;
 	json_decref(note);
 	return text;
@@ -245,10 +235,8 @@ bool drv_checkpoint_end(struct drv_training *t, bool sound)
 	struct drv_checkpointing *c = &t->checkpointing;
 	if (!t->options->checkpoint.folder) return true;
 	bool is_saved = !sound || !t->steps || (c->saved_steps == t->steps && c->saved_epochs == t->done);
-	if (!is_saved && t->done < t->options->epochs && t->epochs[t->done].batches)
-		save_within(t);
-	else if (!is_saved)
-		begin_job(t);
+	if (!is_saved && t->done < t->options->epochs && t->epochs[t->done].batches) save_within(t);
+	else if (!is_saved) begin_job(t);
 	end_job(c);
 	return !c->failed;
 }
@@ -320,10 +308,8 @@ static bool restore(struct drv_training *t, sl_checkpoint *from, int devices)
 	struct drv_sums sums[DRV_MAX_DEVICES];
 	struct drv_state s = {0};
 	for (int i = 0; i < devices; i++)
-		if (i < t->common->ndevices)
-			sums[i] = t->sums[i];
-		else
-			sums[i] = (struct drv_sums){sl_zeros(SL_SCALAR), sl_zeros(SL_SCALAR)};
+		if (i < t->common->ndevices) sums[i] = t->sums[i];
+		else sums[i] = (struct drv_sums){sl_zeros(SL_SCALAR), sl_zeros(SL_SCALAR)};
 	state_of(t, &s, sums, devices, names);
 	if (sl_checkpoint_restore(from, .trainer = s.trainer, .loader = t->train_set, .names = s.names,
 	                          .tensors = s.tensors, .ntensors = s.count, .epoch = &t->done,

@@ -44,23 +44,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct drv_options *o = state->input;
 	switch (key) {
-	case 'd':
-		parse_devices(state, o, arg);
-		return 0;
-	case KEY_SEED:
-		o->seed = (uint64_t)drv_int(state, "--seed", arg, 0, INT64_MAX);
-		return 0;
-	case KEY_JSON:
-		o->json = arg;
-		return 0;
-	case 'q':
-		o->quiet = true;
-		return 0;
-	case KEY_STATS:
-		o->stats = true;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case 'd': parse_devices(state, o, arg); return 0;
+	case KEY_SEED: o->seed = (uint64_t)drv_int(state, "--seed", arg, 0, INT64_MAX); return 0;
+	case KEY_JSON: o->json = arg; return 0;
+	case 'q': o->quiet = true; return 0;
+	case KEY_STATS: o->stats = true; return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -237,10 +226,8 @@ bool drv_writable(const char *path)
 {
 	struct stat s;
 	if (stat(path, &s) == 0) {
-		if (S_ISDIR(s.st_mode))
-			errno = EISDIR;
-		else if (access(path, W_OK) == 0)
-			return true;
+		if (S_ISDIR(s.st_mode)) errno = EISDIR;
+		else if (access(path, W_OK) == 0) return true;
 	} else {
 		const char *slash = strrchr(path, '/');
 		char *dir = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));

@@ -20,7 +20,8 @@ bool drv_distributed_ready(struct drv_options *common, struct drv_train_options 
 	int ranks = sl_dist_size();
 	if (ranks == 1) return true;
 	if (o->batch_size % ranks) {
-		drv_error("--batch-size: %lld rows cannot be split equally over %d processes", (long long)o->batch_size, ranks);
+		drv_error("--batch-size: %lld rows cannot be split equally over %d processes", (long long)o->batch_size,
+		          ranks);
 		return false;
 	}
 	if (o->checkpoint.folder && o->checkpoint.unit == DRV_EVERY_SECONDS) {

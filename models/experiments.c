@@ -51,10 +51,8 @@ int drv_run_experiments(const struct drv_experiments *e, const struct drv_option
 		e->list[i].run(&b);
 		ok = drv_sync() && !b.failed;
 	}
-	if (!ok)
-		json_decref(results);
-	else
-		ok = drv_json_write(common, results);
+	if (!ok) json_decref(results);
+	else ok = drv_json_write(common, results);
 	return !ok ? DRV_ERROR : drv_interrupted() ? drv_interrupted_status() : DRV_OK;
 }
 

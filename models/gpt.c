@@ -44,23 +44,25 @@ enum {
 #define DEFAULT_TEXT "/usr/share/common-licenses/GPL-3"
 
 static const struct argp_option argp_options[] = {
-	{"text", KEY_TEXT, "FILE", 0, "The text to learn; its last tenth is held out (default: " DEFAULT_TEXT ")", 1},
-	{"iterations", 'n', "N", 0, "Number of training steps; 0: none (default: 2000)", 1},
-	{"batch-size", 'b', "N", 0, "Number of pieces of text in a step (default: 12)", 1},
-	{"lr", KEY_LR, "X", 0, "Learning rate, after 100 steps, before it falls to a tenth (default: 0.001)", 1},
-	{"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints every N steps (default: 250)", 1},
-	{"layers", KEY_LAYERS, "N", 0, "Number of layers (default: 4)", 2},
-	{"heads", KEY_HEADS, "N", 0, "Number of attention heads in each layer (default: 4)", 2},
-	{"width", KEY_WIDTH, "N", 0, "Numbers for each byte, a multiple of the heads (default: 128)", 2},
-	{"context", KEY_CONTEXT, "N", 0, "Number of bytes that a prediction sees (default: 64)", 2},
-	{"generate", KEY_GENERATE, "N", 0, "At the end, write N bytes of text (default: 0)", 3},
-	{"prompt", KEY_PROMPT, "TEXT", 0, "The text that the written bytes continue (default: a new line)", 3},
-	{"temperature", KEY_TEMPERATURE, "X", 0, "Temperature of the written text: 1 as learnt, lower is less surprising (default: 0.8)", 3},
-	{"checkpoint", KEY_CHECKPOINT, "DIR", 0, "Write checkpoints to this folder, and keep the newest 3", 4},
-	{"resume", KEY_RESUME, NULL, 0, "Continue from the newest checkpoint in DIR, or start anew if there is none", 4},
-	{"save", KEY_SAVE, "FILE", 0, "Write the parameters to this file, as safetensors, at the end", 4},
-	{"load", KEY_LOAD, "FILE", 0, "Start with the parameters in this file", 4},
-	{0},
+        {"text", KEY_TEXT, "FILE", 0, "The text to learn; its last tenth is held out (default: " DEFAULT_TEXT ")", 1},
+        {"iterations", 'n', "N", 0, "Number of training steps; 0: none (default: 2000)", 1},
+        {"batch-size", 'b', "N", 0, "Number of pieces of text in a step (default: 12)", 1},
+        {"lr", KEY_LR, "X", 0, "Learning rate, after 100 steps, before it falls to a tenth (default: 0.001)", 1},
+        {"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints every N steps (default: 250)", 1},
+        {"layers", KEY_LAYERS, "N", 0, "Number of layers (default: 4)", 2},
+        {"heads", KEY_HEADS, "N", 0, "Number of attention heads in each layer (default: 4)", 2},
+        {"width", KEY_WIDTH, "N", 0, "Numbers for each byte, a multiple of the heads (default: 128)", 2},
+        {"context", KEY_CONTEXT, "N", 0, "Number of bytes that a prediction sees (default: 64)", 2},
+        {"generate", KEY_GENERATE, "N", 0, "At the end, write N bytes of text (default: 0)", 3},
+        {"prompt", KEY_PROMPT, "TEXT", 0, "The text that the written bytes continue (default: a new line)", 3},
+        {"temperature", KEY_TEMPERATURE, "X", 0,
+         "Temperature of the written text: 1 as learnt, lower is less surprising (default: 0.8)", 3},
+        {"checkpoint", KEY_CHECKPOINT, "DIR", 0, "Write checkpoints to this folder, and keep the newest 3", 4},
+        {"resume", KEY_RESUME, NULL, 0, "Continue from the newest checkpoint in DIR, or start anew if there is none",
+         4},
+        {"save", KEY_SAVE, "FILE", 0, "Write the parameters to this file, as safetensors, at the end", 4},
+        {"load", KEY_LOAD, "FILE", 0, "Start with the parameters in this file", 4},
+        {0},
 };
 
 static void complete(struct argp_state *state, struct options *o)
@@ -156,9 +158,11 @@ static sl_tensor *byte_loss(const char *at, sl_tensor *y, sl_tensor *next)
 
 static struct sl_optimizer optimizer_of(const struct options *o)
 {
-	struct sl_schedule schedule = {.kind = SL_COSINE, .warmup = 100, .total = o->iterations, .final_lr = o->lr / 10};
+	struct sl_schedule schedule = {
+	        .kind = SL_COSINE, .warmup = 100, .total = o->iterations, .final_lr = o->lr / 10};
 	if (schedule.warmup >= o->iterations) schedule = (struct sl_schedule){.kind = SL_CONSTANT};
-	return sl_adamw(.lr = o->lr, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip_norm = 1, .schedule = schedule);
+	return sl_adamw(.lr = o->lr, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip_norm = 1,
+	                .schedule = schedule);
 }
 
 static bool make(struct run *r)
@@ -180,16 +184,16 @@ static bool make(struct run *r)
 static bool resume(struct run *r)
 {
 	if (!r->o->resume || sl_checkpoint_count(r->o->checkpoint) < 1) return true;
-	if (sl_checkpoint_load(r->o->checkpoint, .trainer = r->trainer, .loader = r->loader, .step = &r->done) != SL_OK) return false;
+	if (sl_checkpoint_load(r->o->checkpoint, .trainer = r->trainer, .loader = r->loader, .step = &r->done) != SL_OK)
+		return false;
 	drv_print(&r->o->common, "going on after step %lld\n", (long long)r->done);
 	return true;
 }
 
 static bool keep(struct run *r)
 {
-	return !r->o->checkpoint ||
-	       sl_checkpoint_save(r->o->checkpoint, .trainer = r->trainer, .loader = r->loader, .step = &r->done,
-	                          .keep = KEEP) == SL_OK;
+	return !r->o->checkpoint || sl_checkpoint_save(r->o->checkpoint, .trainer = r->trainer, .loader = r->loader,
+	                                               .step = &r->done, .keep = KEEP) == SL_OK;
 }
 
 /* Over the same windows each time. */
@@ -198,11 +202,14 @@ static double held_out_loss(struct run *r)
 	sl_metric *mean = sl_mean_new();
 	sl_loader *l = sl_loader_new(r->part[1], .batch_size = r->o->batch, .shuffle = true, .seed = r->o->common.seed,
 	                             .limit = EVALUATIONS * r->o->batch);
-	for (bool more = mean && l; more;) SL_SCOPE {
-		struct sl_batch b;
-		more = sl_loader_next(l, &b);
-		if (more) more = sl_metric_add(mean, byte_loss(SL_HERE, sl_forward(r->net, b.x), b.y), NULL) == SL_OK;
-	}
+	for (bool more = mean && l; more;)
+		SL_SCOPE {
+			struct sl_batch b;
+			more = sl_loader_next(l, &b);
+			if (more)
+				more = sl_metric_add(mean, byte_loss(SL_HERE, sl_forward(r->net, b.x), b.y), NULL) ==
+				       SL_OK;
+		}
 	double loss = sl_metric_get(mean);
 	sl_loader_free(l);
 	sl_metric_free(mean);
@@ -213,7 +220,8 @@ static void report(struct run *r, double seconds, int64_t steps)
 {
 	double train = sl_item(sl_mean(r->loss)), held_out = held_out_loss(r);
 	double rate = (double)(steps * r->o->batch * r->o->size.steps) / seconds;
-	drv_print(&r->o->common, "step %lld: loss %.4f, held out %.4f, %.0f bytes/sec\n", (long long)r->done, train, held_out, rate);
+	drv_print(&r->o->common, "step %lld: loss %.4f, held out %.4f, %.0f bytes/sec\n", (long long)r->done, train,
+	          held_out, rate);
 	json_t *one = json_object();
 	json_object_set_new(one, "step", json_integer(r->done));
 	json_object_set_new(one, "train_loss", drv_json_real(train));

@@ -381,17 +381,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->common;
 		state->child_inputs[1] = &o->experiments;
 		return 0;
-	case KEY_REPEAT:
-		o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000);
-		return 0;
-	case KEY_OUTPUT:
-		o->output = arg;
-		return 0;
+	case KEY_REPEAT: o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000); return 0;
+	case KEY_OUTPUT: o->output = arg; return 0;
 	case ARGP_KEY_END:
 		if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
 		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -409,5 +404,6 @@ int main(int argc, char **argv)
 	struct options o = {.experiments = {"hybrid", experiments, sizeof experiments / sizeof *experiments, 0},
 	                    .repeat = 1000};
 	drv_parse(&argp, argc, argv, &o);
-	return drv_stop(&o.common, drv_start(&o.common) ? drv_run_experiments(&o.experiments, &o.common, &o) : DRV_ERROR);
+	return drv_stop(&o.common,
+	                drv_start(&o.common) ? drv_run_experiments(&o.experiments, &o.common, &o) : DRV_ERROR);
 }

@@ -91,17 +91,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->common;
 		state->child_inputs[1] = &o->train;
 		return 0;
-	case KEY_DEMO:
-		o->demo = true;
-		return 0;
-	case KEY_HYBRID:
-		o->hybrid = true;
-		return 0;
-	case ARGP_KEY_END:
-		check_options(state, o);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case KEY_DEMO: o->demo = true; return 0;
+	case KEY_HYBRID: o->hybrid = true; return 0;
+	case ARGP_KEY_END: check_options(state, o); return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -109,16 +102,17 @@ static const struct argp argp = {
         .options = options,
         .parser = parse_option,
         .children = drv_train_children,
-        .doc = "Trains LeNet, written from scratch or (--hybrid) made of blocks, on Fashion-MNIST; with several devices, "
-               "each gets an equal part of every batch.\v"
-               DRV_TRAIN_EXIT_STATUS "\n\n"
+        .doc = "Trains LeNet, written from scratch or (--hybrid) made of blocks, on Fashion-MNIST; with several "
+               "devices, "
+               "each gets an equal part of every batch.\v" DRV_TRAIN_EXIT_STATUS "\n\n"
                "Example, on two CPU devices of half the cores each:\n  lenet --device cpu:0,cpu:1 --epochs 3 "
                "--plot curve.svg",
 };
 
 static int run(const struct options *o)
 {
-	struct drv_block_training blocks = {.network = net_lenet, .init = sl_normal_init(LENET_SCALE), .mode = DRV_STEP};
+	struct drv_block_training blocks = {
+	        .network = net_lenet, .init = sl_normal_init(LENET_SCALE), .mode = DRV_STEP};
 	if (o->demo) return demo(&o->common);
 	if (o->hybrid) return drv_train_block("lenet", "LeNet", &o->common, &o->train, &blocks);
 	if (sl_dist_size() == 1) return train_lenet(&o->common, &o->train);

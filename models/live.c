@@ -146,8 +146,8 @@ void drv_live_point(struct drv_training *t, double loss, int64_t images, int64_t
 {
 	if (drv_now() - t->live.seen < t->live.interval) return;
 	double part = (double)images / (double)sl_loader_samples(t->train_set);
-	add_point(t, (struct drv_point){.epoch = (double)t->done + part, .loss = loss}, images_of_epochs(t) + (double)images,
-	          steps);
+	add_point(t, (struct drv_point){.epoch = (double)t->done + part, .loss = loss},
+	          images_of_epochs(t) + (double)images, steps);
 	if (t->options->watch && !drv_watch_write(t, true)) t->live.failed = true;
 }
 

@@ -23,11 +23,11 @@ enum { DRV_POINTS = 1024 }; /* when there are as many, every second one goes */
 struct drv_live {
 	struct drv_point points[DRV_POINTS];
 	int count;
-	double interval, asked; /* seconds between two points; when the last one was asked for */
-	double seen;            /* when the last one was made */
+	double interval, asked;          /* seconds between two points; when the last one was asked for */
+	double seen;                     /* when the last one was made */
 	double images, own, busy, total; /* counted until then */
-	FILE *events;           /* --tensorboard; NULL: none */
-	bool failed;            /* something could not be written */
+	FILE *events;                    /* --tensorboard; NULL: none */
+	bool failed;                     /* something could not be written */
 };
 
 /* Before training: makes what will be written; false if it cannot be. */

@@ -30,14 +30,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->common;
 		state->child_inputs[1] = &o->train;
 		return 0;
-	case 'm':
-		o->how.mode = parse_mode(state, arg);
-		return 0;
+	case 'm': o->how.mode = parse_mode(state, arg); return 0;
 	case ARGP_KEY_END:
 		if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
 		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -53,9 +50,9 @@ static const struct argp argp = {
         .options = options,
         .parser = parse_option,
         .children = drv_train_children,
-        .doc = "Trains a perceptron of five layers, 784-512-512-512-512-10, on Fashion-MNIST: imperatively, hybridised, "
-               "or with each step as one program.\v"
-               DRV_TRAIN_EXIT_STATUS "\n\n"
+        .doc = "Trains a perceptron of five layers, 784-512-512-512-512-10, on Fashion-MNIST: imperatively, "
+               "hybridised, "
+               "or with each step as one program.\v" DRV_TRAIN_EXIT_STATUS "\n\n"
                "Example, the price of a step in tasks and time:\n  mlp --mode eager --batch-size 64 --epochs 1\n  "
                "mlp --mode step --batch-size 64 --epochs 1",
 };

@@ -39,8 +39,8 @@ static sl_block *norm(bool synchronised)
 /* Two convolutions beside a shortcut, which is one by one where the size changes. */
 static sl_block *residual(int64_t channels, int stride, bool sync)
 {
-	sl_block *body = sl_sequential(conv3(channels, stride), norm(sync), sl_activation_layer(SL_RELU), conv3(channels, 1),
-	                               norm(sync));
+	sl_block *body = sl_sequential(conv3(channels, stride), norm(sync), sl_activation_layer(SL_RELU),
+	                               conv3(channels, 1), norm(sync));
 	sl_block *shortcut = stride == 1 ? NULL : sl_conv2d_layer(channels, .kernel = {1}, .stride = {stride, stride});
 	return sl_residual(body, shortcut, SL_RELU);
 }
@@ -89,7 +89,8 @@ static sl_block *dense_part(const struct net_gpt_size *s)
 
 static sl_block *gpt_layer(const struct net_gpt_size *s)
 {
-	return sl_sequential(sl_residual(attention_part(s), NULL, SL_IDENTITY), sl_residual(dense_part(s), NULL, SL_IDENTITY));
+	return sl_sequential(sl_residual(attention_part(s), NULL, SL_IDENTITY),
+	                     sl_residual(dense_part(s), NULL, SL_IDENTITY));
 }
 
 static sl_tensor *gpt_forward(sl_block *self, sl_tensor *const *in, int nin)

@@ -4,10 +4,10 @@
 
 #include <starling.h>
 
-sl_block *net_lenet(void);    /* (n, 1, 28, 28) to (n, 10) */
-sl_block *net_mlp5(void);     /* (n, 784) or (n, 1, 28, 28) to (n, 10): 512, 512, 512, 512 units between */
-sl_block *net_row_mlp(void);  /* (n, 512) to (n, 2): 256, 128 */
-sl_block *net_resnet18(void); /* (n, channels, height, width) to (n, 10) */
+sl_block *net_lenet(void);                 /* (n, 1, 28, 28) to (n, 10) */
+sl_block *net_mlp5(void);                  /* (n, 784) or (n, 1, 28, 28) to (n, 10): 512, 512, 512, 512 units between */
+sl_block *net_row_mlp(void);               /* (n, 512) to (n, 2): 256, 128 */
+sl_block *net_resnet18(void);              /* (n, channels, height, width) to (n, 10) */
 sl_block *net_resnet18_synchronised(void); /* the same with batch normalisation over all shards of a batch */
 /* With so many channels at first instead of 64. */
 sl_block *net_resnet18_of(int64_t width, bool synchronised);

@@ -79,14 +79,17 @@ static void devices(struct drv_bench *b)
 	sl_tensor *x[2], *y[MAX_PRODUCTS];
 	drv_title(b, "%d products %lld x %lld on %s, %d products %lld x %lld on %s", n, (long long)p.size[0],
 	          (long long)p.size[0], name_of(&p, 0), n, (long long)p.size[1], (long long)p.size[1], name_of(&p, 1));
-	for (int i = 0; i < 2; i++) SL_SCOPE run(b, x[i] = sl_retain(matrix(p.size[i], p.device[i])), y); /* warms up */
+	for (int i = 0; i < 2; i++)
+		SL_SCOPE
+			run(b, x[i] = sl_retain(matrix(p.size[i], p.device[i])), y); /* warms up */
 	sl_wait_all();
 	drv_begin(b);
-	for (int i = 0; i < 2; i++) SL_SCOPE {
-		run(b, x[i], y);
-		snprintf(text, sizeof text, i ? "Then run on %s. time" : "Run on %s. time", name_of(&p, i));
-		measure(b, i ? "second" : "first", text);
-	}
+	for (int i = 0; i < 2; i++)
+		SL_SCOPE {
+			run(b, x[i], y);
+			snprintf(text, sizeof text, i ? "Then run on %s. time" : "Run on %s. time", name_of(&p, i));
+			measure(b, i ? "second" : "first", text);
+		}
 	SL_SCOPE {
 		run(b, x[0], y);
 		run(b, x[1], y);
@@ -106,8 +109,8 @@ static void copies(struct drv_bench *b)
 	struct pair p = pair_of(b);
 	char text[128];
 	sl_tensor *x, *y[MAX_PRODUCTS];
-	drv_title(b, "%d products %lld x %lld on %s, and their copies on %s", options_of(b)->products, (long long)p.size[1],
-	          (long long)p.size[1], name_of(&p, 1), name_of(&p, 0));
+	drv_title(b, "%d products %lld x %lld on %s, and their copies on %s", options_of(b)->products,
+	          (long long)p.size[1], (long long)p.size[1], name_of(&p, 1), name_of(&p, 0));
 	SL_SCOPE {
 		run(b, x = sl_retain(matrix(p.size[1], p.device[1])), y);
 		copy_all(b, y, p.device[0]);
@@ -202,7 +205,8 @@ static void compare(struct drv_bench *b, const char *name, sl_tensor *(*graph)(c
 		sl_tensor *serial = graph(&(struct program){b->common->devices[0], true}, x);
 		sl_tensor *parallel = graph(&(struct program){sl_auto(), false}, x);
 		double d = difference(sl_place(serial, sl_auto()), parallel);
-		drv_print(b->common, "%s: %s (difference %.1e)\n", name, d <= 1e-5 ? "the serial result" : "NOT THE SERIAL RESULT", d);
+		drv_print(b->common, "%s: %s (difference %.1e)\n", name,
+		          d <= 1e-5 ? "the serial result" : "NOT THE SERIAL RESULT", d);
 		drv_note(b, name, d);
 		*options_of(b)->wrong |= !(d <= 1e-5);
 	}
@@ -268,20 +272,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->common;
 		state->child_inputs[1] = &o->experiments;
 		return 0;
-	case KEY_SIZE:
-		o->size = drv_int(state, "--size", arg, 8, 1 << 15);
-		return 0;
-	case KEY_PRODUCTS:
-		o->products = (int)drv_int(state, "--products", arg, 1, MAX_PRODUCTS);
-		return 0;
-	case KEY_REPEAT:
-		o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000);
-		return 0;
+	case KEY_SIZE: o->size = drv_int(state, "--size", arg, 8, 1 << 15); return 0;
+	case KEY_PRODUCTS: o->products = (int)drv_int(state, "--products", arg, 1, MAX_PRODUCTS); return 0;
+	case KEY_REPEAT: o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000); return 0;
 	case ARGP_KEY_END:
-		if (o->common.ndevices && o->common.ndevices != 2) argp_error(state, "--device: two devices, such as cpu:0,gpu:0");
+		if (o->common.ndevices && o->common.ndevices != 2)
+			argp_error(state, "--device: two devices, such as cpu:0,gpu:0");
 		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 

@@ -50,10 +50,8 @@ static bool start_gnuplot(pid_t *pid, char *const *arguments, int in, int out)
 	posix_spawnattr_t attributes;
 	if (posix_spawn_file_actions_init(&actions) || posix_spawnattr_init(&attributes)) return false;
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-	if (in >= 0)
-		posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-	else
-		posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (in >= 0) posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+	else posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	if (out >= 0) posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
 	bool ok = posix_spawnp(pid, arguments[0], &actions, &attributes, arguments, environ) == 0;
 	posix_spawnattr_destroy(&attributes);
@@ -115,20 +113,16 @@ static void put_quoted(FILE *f, const char *text)
 {
 	fputc('"', f);
 	for (; *text; text++) {
-		if (strchr("\"\\`\n", *text))
-			fprintf(f, "\\%03o", (unsigned char)*text);
-		else
-			fputc(*text, f);
+		if (strchr("\"\\`\n", *text)) fprintf(f, "\\%03o", (unsigned char)*text);
+		else fputc(*text, f);
 	}
 	fputc('"', f);
 }
 
 static void put_number(FILE *f, double value, char after)
 {
-	if (isfinite(value))
-		fprintf(f, "%.9g%c", value, after);
-	else
-		fprintf(f, "?%c", after);
+	if (isfinite(value)) fprintf(f, "%.9g%c", value, after);
+	else fprintf(f, "?%c", after);
 }
 
 static bool has_points(const struct drv_curve *c)
@@ -154,10 +148,8 @@ static void put_curve(FILE *f, const struct drv_curve *curve, int number)
 	                                      "#d62728", "#8c564b", "#7f7f7f", "#17becf"};
 	static const int dashes[] = {1, 2, 4};
 	fputs(number ? ", " : "plot ", f);
-	if (has_points(curve))
-		fprintf(f, "$curve%d using 1:2", number);
-	else
-		fputs("NaN", f); /* its name stands in the key all the same */
+	if (has_points(curve)) fprintf(f, "$curve%d using 1:2", number);
+	else fputs("NaN", f); /* its name stands in the key all the same */
 	fprintf(f, " with linespoints lc rgb '%s' dt %d lw 2 pt %d ps 0.5 title ", colours[curve->colour % 8],
 	        dashes[curve->dash % 3], 5 + 2 * (number % 5));
 	put_quoted(f, curve->name);
@@ -175,10 +167,8 @@ static void put_panel(FILE *f, const struct drv_panel *p)
 	fputs(" noenhanced\nset xlabel ", f);
 	put_quoted(f, p->xlabel);
 	fprintf(f, "\nset xrange [%.9g:%.9g]\nset yrange [0:%s]\n", p->first, p->last, points ? "*" : "1");
-	if (p->counted)
-		fprintf(f, "set xtics %d\n", 1 + (int)(p->last - p->first) / 10);
-	else
-		fputs("set xtics autofreq\n", f);
+	if (p->counted) fprintf(f, "set xtics %d\n", 1 + (int)(p->last - p->first) / 10);
+	else fputs("set xtics autofreq\n", f);
 	for (int c = 0; c < p->count; c++) put_curve(f, &p->curves[c], c);
 	fputc('\n', f);
 }

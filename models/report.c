@@ -59,9 +59,10 @@ static json_t *stats(void)
 {
 	struct sl_stats s;
 	sl_stats_get(&s);
-	json_t *json = json_pack("{s:I, s:I, s:I, s:f, s:I, s:I}", "ops", (json_int_t)s.ops, "tasks", (json_int_t)s.segments,
-	                 "stalls", (json_int_t)s.stalls, "stall_seconds", s.stall_seconds, "peak_tasks",
-	                 (json_int_t)s.peak_tasks, "peak_bytes", (json_int_t)s.peak_bytes);
+	json_t *json =
+	        json_pack("{s:I, s:I, s:I, s:f, s:I, s:I}", "ops", (json_int_t)s.ops, "tasks", (json_int_t)s.segments,
+	                  "stalls", (json_int_t)s.stalls, "stall_seconds", s.stall_seconds, "peak_tasks",
+	                  (json_int_t)s.peak_tasks, "peak_bytes", (json_int_t)s.peak_bytes);
 	if (s.loss_scale != 0)
 		json_object_update_new(json, json_pack("{s:f, s:I}", "loss_scale", s.loss_scale, "overflows",
 		                                       (json_int_t)s.overflows));

@@ -44,7 +44,8 @@ static int demo(const struct drv_options *o)
 	bool ok = false;
 	sl_block *net = net_resnet18();
 	SL_SCOPE {
-		ok = sl_initialize(net, .init = sl_normal_init(0.01), .devices = o->devices, .ndevices = o->ndevices) == SL_OK;
+		ok = sl_initialize(net, .init = sl_normal_init(0.01), .devices = o->devices, .ndevices = o->ndevices) ==
+		     SL_OK;
 		ok = ok && demo_forward(o, net);
 	}
 	sl_block_free(net);
@@ -78,14 +79,16 @@ static void check_options(struct argp_state *state, struct options *o)
 	int n = o->common.ndevices, shards = o->how.shards;
 	for (int i = 1; i < n; i++) o->how.by_speed |= o->common.devices[i].kind != o->common.devices[0].kind;
 	if (shards && shards < n) argp_error(state, "--shards: %d are too few for %d devices", shards, n);
-	if (o->sync_norm && o->how.mode == DRV_HYBRID) argp_error(state, "--sync-norm: a program computes one part; not with --hybrid");
+	if (o->sync_norm && o->how.mode == DRV_HYBRID)
+		argp_error(state, "--sync-norm: a program computes one part; not with --hybrid");
 	if (o->sync_norm) {
 		o->how.network = net_resnet18_synchronised;
 		o->how.mode = DRV_EAGER;
 	}
 	int parts = shards ? shards : n;
 	if (parts > 1 && o->train.batch_size < parts)
-		argp_error(state, "--batch-size: %lld rows are too few for %d shards", (long long)o->train.batch_size, parts);
+		argp_error(state, "--batch-size: %lld rows are too few for %d shards", (long long)o->train.batch_size,
+		           parts);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -96,29 +99,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->common;
 		state->child_inputs[1] = &o->train;
 		return 0;
-	case KEY_DEMO:
-		o->demo = true;
-		return 0;
-	case KEY_HYBRID:
-		o->how.mode = DRV_HYBRID;
-		return 0;
-	case KEY_EAGER:
-		o->how.mode = DRV_EAGER;
-		return 0;
-	case KEY_SHARDS:
-		o->how.shards = (int)drv_int(state, "--shards", arg, 1, DRV_MAX_DEVICES);
-		return 0;
-	case KEY_BY_SPEED:
-		o->how.by_speed = true;
-		return 0;
-	case KEY_SYNC_NORM:
-		o->sync_norm = true;
-		return 0;
-	case ARGP_KEY_END:
-		check_options(state, o);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case KEY_DEMO: o->demo = true; return 0;
+	case KEY_HYBRID: o->how.mode = DRV_HYBRID; return 0;
+	case KEY_EAGER: o->how.mode = DRV_EAGER; return 0;
+	case KEY_SHARDS: o->how.shards = (int)drv_int(state, "--shards", arg, 1, DRV_MAX_DEVICES); return 0;
+	case KEY_BY_SPEED: o->how.by_speed = true; return 0;
+	case KEY_SYNC_NORM: o->sync_norm = true; return 0;
+	case ARGP_KEY_END: check_options(state, o); return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -126,9 +114,9 @@ static const struct argp argp = {
         .options = options,
         .parser = parse_option,
         .children = drv_train_children,
-        .doc = "Trains ResNet-18 (3x3 first convolution, no pooling after it) on Fashion-MNIST; with several devices, each "
-               "gets a part of every batch, and gradients are summed.\v"
-               DRV_TRAIN_EXIT_STATUS "\n\n"
+        .doc = "Trains ResNet-18 (3x3 first convolution, no pooling after it) on Fashion-MNIST; with several devices, "
+               "each "
+               "gets a part of every batch, and gradients are summed.\v" DRV_TRAIN_EXIT_STATUS "\n\n"
                "Examples:\n  resnet18 --device gpu:0,gpu:1 --batch-size 512 --lr 0.2\n"
                "  resnet18 --device gpu:0,cpu --epochs 1\n  resnet18 --device auto --shards 8",
 };

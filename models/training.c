@@ -25,7 +25,8 @@ static const struct argp_option options[] = {
         {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2; resnet18: 0.1)", 1},
         {"epochs", 'e', "N", 0, "Epochs (default: 10)", 1},
         {"dtype", KEY_DTYPE, "TYPE", 0,
-         "What products are computed in: fp32, bf16 or fp16 (with loss scaling); parameters, sums and losses are float32 "
+         "What products are computed in: fp32, bf16 or fp16 (with loss scaling); parameters, sums and losses are "
+         "float32 "
          "(default: fp32)",
          1},
         {"fastest", KEY_FASTEST, NULL, 0,
@@ -56,45 +57,22 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		                                .lr = o->lr > 0 ? o->lr : 0.2}; /* a driver may have another */
 		state->child_inputs[0] = &o->checkpoint;
 		return 0;
-	case 'b':
-		o->batch_size = drv_int(state, "--batch-size", arg, 1, 1 << 24);
-		return 0;
-	case KEY_LR:
-		o->lr = drv_real(state, "--lr", arg, 0, 1e6);
-		return 0;
-	case 'e':
-		o->epochs = drv_int(state, "--epochs", arg, 1, 1000000);
-		return 0;
-	case KEY_DTYPE:
-		o->dtype = drv_precision_parse(state, arg);
-		return 0;
-	case KEY_FASTEST:
-		o->fastest = true;
-		return 0;
-	case KEY_DISTRIBUTED:
-		o->distributed = true;
-		return 0;
-	case KEY_DATA:
-		o->data = arg;
-		return 0;
-	case KEY_LIMIT:
-		o->limit = drv_int(state, "--limit", arg, 1, INT64_MAX);
-		return 0;
+	case 'b': o->batch_size = drv_int(state, "--batch-size", arg, 1, 1 << 24); return 0;
+	case KEY_LR: o->lr = drv_real(state, "--lr", arg, 0, 1e6); return 0;
+	case 'e': o->epochs = drv_int(state, "--epochs", arg, 1, 1000000); return 0;
+	case KEY_DTYPE: o->dtype = drv_precision_parse(state, arg); return 0;
+	case KEY_FASTEST: o->fastest = true; return 0;
+	case KEY_DISTRIBUTED: o->distributed = true; return 0;
+	case KEY_DATA: o->data = arg; return 0;
+	case KEY_LIMIT: o->limit = drv_int(state, "--limit", arg, 1, INT64_MAX); return 0;
 	case KEY_PLOT:
 		if (!drv_plot_path(arg)) argp_error(state, "--plot: \"%s\" must be " DRV_PLOT_PATHS, arg);
 		o->plot = arg;
 		return 0;
-	case KEY_LOG:
-		o->log = arg;
-		return 0;
-	case KEY_WATCH:
-		o->watch = arg;
-		return 0;
-	case KEY_TENSORBOARD:
-		o->tensorboard = arg;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case KEY_LOG: o->log = arg; return 0;
+	case KEY_WATCH: o->watch = arg; return 0;
+	case KEY_TENSORBOARD: o->tensorboard = arg; return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -352,8 +330,9 @@ static int train_and_report(struct drv_training *t)
 
 static sl_loader *load(const struct drv_training *t, sl_dataset *set, bool shuffle)
 {
-	sl_loader *loader = sl_loader_new(set, .batch_size = t->options->batch_size, .shuffle = shuffle, .seed = t->common->seed,
-	                                  .limit = t->options->limit, .device = t->common->devices[0]);
+	sl_loader *loader =
+	        sl_loader_new(set, .batch_size = t->options->batch_size, .shuffle = shuffle, .seed = t->common->seed,
+	                      .limit = t->options->limit, .device = t->common->devices[0]);
 	if (loader) sl_dist_share(loader);
 	return loader;
 }

@@ -20,8 +20,8 @@ struct drv_train_options {
 	int64_t batch_size, epochs, limit;
 	double lr;
 	enum sl_dtype dtype; /* of products: SL_FLOAT32, or autocast to a half type */
-	bool distributed; /* one of several processes */
-	bool fastest; /* try one device and all, and keep to what is faster */
+	bool distributed;    /* one of several processes */
+	bool fastest;        /* try one device and all, and keep to what is faster */
 	struct drv_checkpoint_options checkpoint;
 };
 

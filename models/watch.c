@@ -35,7 +35,10 @@ static double down_of(const struct chart *c, double y)
 static double mark_distance(double length)
 {
 	double power = pow(10, floor(log10(length / 6)));
-	return length / 6 <= power ? power : length / 6 <= 2 * power ? 2 * power : length / 6 <= 5 * power ? 5 * power : 10 * power;
+	return length / 6 <= power       ? power
+	       : length / 6 <= 2 * power ? 2 * power
+	       : length / 6 <= 5 * power ? 5 * power
+	                                 : 10 * power;
 }
 
 static double highest(const struct curve *curves, int count)
@@ -55,12 +58,14 @@ static void draw_axes(const struct chart *c, const char *title)
 	fprintf(c->f, "<text x=\"%d\" y=\"16\" class=\"title\">%s</text>\n", LEFT, title);
 	for (int i = 0; i * step <= c->high * 1.0001; i++)
 		fprintf(c->f,
-		        "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%d\" y=\"%.1f\" class=\"y\">%g</text>\n",
+		        "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%d\" y=\"%.1f\" "
+		        "class=\"y\">%g</text>\n",
 		        LEFT, WIDTH - RIGHT, down_of(c, i * step), down_of(c, i * step), LEFT - 6,
 		        down_of(c, i * step) + 4, i * step);
 	step = fmax(1, mark_distance(c->last - c->first));
 	for (double x = ceil(c->first / step) * step; x <= c->last * 1.0001; x += step)
-		fprintf(c->f, "<text x=\"%.1f\" y=\"%d\" class=\"x\">%g</text>\n", right_of(c, x), HEIGHT - BOTTOM + 16, x);
+		fprintf(c->f, "<text x=\"%.1f\" y=\"%d\" class=\"x\">%g</text>\n", right_of(c, x), HEIGHT - BOTTOM + 16,
+		        x);
 	fprintf(c->f, "<text x=\"%d\" y=\"%d\" class=\"x\">epoch</text>\n", WIDTH / 2, HEIGHT - 4);
 }
 
@@ -80,8 +85,10 @@ static void draw_curve(const struct chart *c, const struct curve *curve, int num
 	for (int i = 0; i < curve->count && shown <= 30; i++)
 		if (isfinite(curve->y[i * curve->step]))
 			fprintf(c->f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" fill=\"%s\"/>\n",
-			        right_of(c, curve->x[i * curve->step]), down_of(c, curve->y[i * curve->step]), curve->colour);
-	fprintf(c->f, "<text x=\"%d\" y=\"28\" fill=\"%s\">%s</text>\n", LEFT + 150 * number, curve->colour, curve->name);
+			        right_of(c, curve->x[i * curve->step]), down_of(c, curve->y[i * curve->step]),
+			        curve->colour);
+	fprintf(c->f, "<text x=\"%d\" y=\"28\" fill=\"%s\">%s</text>\n", LEFT + 150 * number, curve->colour,
+	        curve->name);
 }
 
 static void draw_chart(FILE *f, const char *title, double last, const struct curve *curves, int count)
@@ -117,14 +124,21 @@ static void draw_charts(FILE *f, const struct drv_training *t, const double *epo
 	const struct drv_point *p = t->live.points;
 	int n = t->live.count, done = (int)t->done;
 	double last = (double)t->options->epochs;
-#define LIVE(name, colour, field) {name, colour, &p->epoch, &p->field, n, POINT}
+#define LIVE(name, colour, field)                                                                                      \
+	{                                                                                                              \
+		name, colour, &p->epoch, &p->field, n, POINT                                                           \
+	}
+/* clang-format off */
 #define EPOCHS(name, colour, index) {name, colour, epochs, epochs + index, done, EPOCH}
+	/* clang-format on */
 	draw_chart(f, "Loss", last,
 	           (struct curve[]){LIVE("epoch so far", "#9ecae1", loss), EPOCHS("train", "#1f77b4", 1)}, 2);
-	draw_chart(f, "Accuracy", last, (struct curve[]){EPOCHS("train", "#bf00bf", 2), EPOCHS("test", "#2ca02c", 3)}, 2);
+	draw_chart(f, "Accuracy", last, (struct curve[]){EPOCHS("train", "#bf00bf", 2), EPOCHS("test", "#2ca02c", 3)},
+	           2);
 	draw_chart(f, "Images a second", last, (struct curve[]){LIVE("", "#1f77b4", images_per_second)}, 1);
 	draw_chart(f, "Processors' time (%)", last,
-	           (struct curve[]){LIVE("this program", "#d62728", own_cpu), LIVE("all programs", "#7f7f7f", all_cpu)}, 2);
+	           (struct curve[]){LIVE("this program", "#d62728", own_cpu), LIVE("all programs", "#7f7f7f", all_cpu)},
+	           2);
 	draw_chart(f, "Memory of tensors (MB)", last, (struct curve[]){LIVE("", "#8c564b", megabytes)}, 1);
 	draw_chart(f, "Tasks in flight", last, (struct curve[]){LIVE("", "#ff7f0e", tasks)}, 1);
 #undef LIVE
@@ -155,9 +169,10 @@ static void put_state(FILE *f, const struct drv_training *t, bool running)
 	time_t now = time(NULL);
 	struct tm local;
 	if (localtime_r(&now, &local)) strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
-	fprintf(f, "<p>%s, %s: %lld of %lld epochs are complete", date, running ? "running" : "ended", (long long)t->done,
-	        (long long)t->options->epochs);
-	if (running && p && p->epoch > (double)t->done) fprintf(f, ", %.0f %% of the next", 100 * (p->epoch - (double)t->done));
+	fprintf(f, "<p>%s, %s: %lld of %lld epochs are complete", date, running ? "running" : "ended",
+	        (long long)t->done, (long long)t->options->epochs);
+	if (running && p && p->epoch > (double)t->done)
+		fprintf(f, ", %.0f %% of the next", 100 * (p->epoch - (double)t->done));
 	fputs(". Devices:", f);
 	for (int i = 0; i < t->common->ndevices; i++) fprintf(f, " %s", sl_device_name(t->common->devices[i], name));
 	fputs(".</p>\n", f);

@@ -29,7 +29,7 @@ void *slp_realloc(void *p, size_t bytes);
 char *slp_strdup(const char *text);
 char *slp_format(const char *format, ...) __attribute__((format(printf, 1, 2))); /* as asprintf; NULL without memory */
 char *slp_vformat(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
-FILE *slp_memory_file(char **text, size_t *size);                                /* as open_memstream */
+FILE *slp_memory_file(char **text, size_t *size); /* as open_memstream */
 
 #ifndef __cplusplus /* CUDA kernels allocate nothing */
 

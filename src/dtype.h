@@ -170,14 +170,15 @@ SLP_DTYPE_FN float slp_load_float(float x)
 SLP_DTYPE_FN enum slp_kind slp_kind_of(enum sl_dtype dtype)
 {
 	switch (dtype) {
+/* clang-format off */
 #define X(symbol, name, type, kind, ...)                                                                               \
 	case symbol:                                                                                                   \
 		return SLP_KIND_##kind;
+		/* clang-format on */
 		SL_DTYPE_LIST(X)
 #undef X
 	case SL_DTYPE_DEFAULT:
-	case SL_DTYPE_COUNT:
-		break;
+	case SL_DTYPE_COUNT: break;
 	}
 	return SLP_KIND_NONE;
 }

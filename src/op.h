@@ -66,7 +66,7 @@ struct slp_infer {
 /* Rejects the call: records an error that names the operation, its arguments' types and the call site.
  * Returns status, so infer can end with  return slp_reject(c, SL_ESHAPE, "weight has %d axes, 4 needed", n); */
 enum sl_status slp_reject(const struct slp_infer *c, enum sl_status status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+        __attribute__((format(printf, 3, 4)));
 
 /* ---- kernels: what runs on a worker ----------------------------------------------------------------------------- */
 
@@ -94,7 +94,7 @@ void *slp_cudnn(const struct slp_kernel *k);
 
 /* Says why a kernel failed; returns status. */
 enum sl_status slp_kernel_fail(const struct slp_kernel *k, enum sl_status status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+        __attribute__((format(printf, 3, 4)));
 
 /* Calls fn(arg, begin, end) on ranges that cover [0, n), on the threads of this worker's team.  Ranges begin at
  * multiples of grain, whatever the number of threads; a single range where n <= grain. */
@@ -129,10 +129,12 @@ struct slp_attr {
 	enum slp_attr_kind kind;
 	unsigned offset, count; /* count > 1: an array */
 	const char *doc;
-	bool value_only;        /* changes values but not the work (a learning rate): not in the footprint */
+	bool value_only; /* changes values but not the work (a learning rate): not in the footprint */
 };
+/* clang-format off */
 #define SLP_ATTR(type, field, kind, count, doc) {#field, kind, offsetof(type, field), count, doc, false}
 #define SLP_ATTR_VALUE(type, field, kind, count, doc) {#field, kind, offsetof(type, field), count, doc, true}
+/* clang-format on */
 
 /* ---- the operation ---------------------------------------------------------------------------------------------- */
 
@@ -164,8 +166,10 @@ struct slp_row {
  * SLP_ANY_ROWS(name) are NAME_cpu and slp_cuda_NAME for elements of all types.  Half types need no row: what no row
  * takes is computed in float32 (slp_kernel_for). */
 #define SLP_ROWS(...) ((const struct slp_row[]){__VA_ARGS__, {0, NULL, NULL, NULL}})
+/* clang-format off */
 #define SLP_ROW(types, cpu, cuda) {types, cpu, SLP_CUDA(cuda), NULL}
 #define SLP_CPU_ROW(types, cpu, there) {types, cpu, NULL, there}
+/* clang-format on */
 #define SLP_FLOAT_ROWS(name) SLP_FLOAT_ROWS_OF(name##_ref, name##_cpu, slp_cuda_##name)
 #define SLP_FLOAT_ROWS_OF(ref, cpu, cuda) SLP_ROWS(SLP_ROW(SLP_F32, cpu, cuda), SLP_ROW(SLP_F64, ref, cuda))
 /* On CPUs only. */
@@ -187,30 +191,31 @@ enum slp_cast_policy {
 };
 
 struct sl_op {
-	const char *name;  /* as in messages, models, files */
-	const char *doc;   /* one line */
-	const char *args;  /* names of the inputs, separated by blanks, optional ones last; a last "...": any number */
+	const char *name; /* as in messages, models, files */
+	const char *doc;  /* one line */
+	const char *args; /* names of the inputs, separated by blanks, optional ones last; a last "...": any number */
 	int nin_min, nin_max, nout;
 	const struct slp_attr *attr_table;
 	size_t attrs_size;
-	unsigned saves;    /* SLP_IN(i) | SLP_OUT(j): what grad reads the values of */
-	unsigned mutates;  /* SLP_IN(i): inputs that are also written */
-	int period;        /* where inputs come in turns: saves and mutates name the first of them, SLP_IN(i % period) */
-	bool inplace;      /* output 0 may lie over input 0 (same type) */
-	bool overwrites;   /* in place, it does not read input 0: what had spoilt it is gone */
-	bool elementwise;  /* an element of output 0 depends on the inputs' elements at its place alone, in whatever order they lie */
-	bool view;         /* output 0 has the elements of input 0 in their order: plans need no copy */
+	unsigned saves;   /* SLP_IN(i) | SLP_OUT(j): what grad reads the values of */
+	unsigned mutates; /* SLP_IN(i): inputs that are also written */
+	int period;       /* where inputs come in turns: saves and mutates name the first of them, SLP_IN(i % period) */
+	bool inplace;     /* output 0 may lie over input 0 (same type) */
+	bool overwrites;  /* in place, it does not read input 0: what had spoilt it is gone */
+	bool elementwise; /* an element of output 0 depends on the inputs' elements at its place alone, in whatever order they lie */
+	bool view; /* output 0 has the elements of input 0 in their order: plans need no copy */
 	enum slp_cast_policy autocast;
 	const struct slp_row *rows; /* SLP_ROWS; kernels queue on k->stream where that is a GPU's */
 	enum sl_status (*infer)(struct slp_infer *c);
 	double (*flops)(const struct slp_infer *c);
-	double (*bytes)(const struct slp_infer *c);  /* NULL: all inputs and outputs once */
-	enum sl_status (*grad)(struct slp_grad *g);  /* NULL: has no gradient */
-	size_t (*scratch)(const struct slp_infer *c); /* NULL: none */
-	enum sl_status (*ref)(const struct slp_kernel *k);  /* plain C, every dtype that infer lets pass; the measure */
+	double (*bytes)(const struct slp_infer *c);        /* NULL: all inputs and outputs once */
+	enum sl_status (*grad)(struct slp_grad *g);        /* NULL: has no gradient */
+	size_t (*scratch)(const struct slp_infer *c);      /* NULL: none */
+	enum sl_status (*ref)(const struct slp_kernel *k); /* plain C, every dtype that infer lets pass; the measure */
 	/* NULL, or: says what a call does beyond its operation's name, on one line. */
 	void (*describe)(const void *attrs, char *text, size_t size);
-	void (*hold)(const void *attrs, bool hold); /* NULL, or: attrs refer to something that recorded calls keep alive */
+	void (*hold)(const void *attrs,
+	             bool hold); /* NULL, or: attrs refer to something that recorded calls keep alive */
 };
 
 /* All operations, in the order of codelets/ops.def, then those that programs registered; ends with NULL. */
@@ -272,7 +277,7 @@ enum sl_status slp_cuda_convert(const struct slp_kernel *k, const struct slp_vie
  * out gets op->nout new tensors that belong to the innermost scope.  Devices of the inputs must agree; an operation
  * without inputs runs on `device`. */
 enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
-			 sl_device device, sl_tensor **out);
+                         sl_device device, sl_tensor **out);
 /* The same for one output, returning it. */
 sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in);
 /* The same, over input 0; returns in[0]. */
@@ -281,7 +286,7 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 
 /* An error found before the call could be made; returns NULL. */
 void *slp_call_fail(const char *at, const char *function, enum sl_status status, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+        __attribute__((format(printf, 4, 5)));
 
 /* Whether the argument, of that name, was given; NULL is an error unless a mistake before is why. */
 bool slp_given(const char *at, const char *function, const char *name, const void *argument);
@@ -322,7 +327,7 @@ bool slp_shape_valid(sl_shape shape);
 
 /* C = alpha op(A) op(B) + beta C, row-major with leading dimensions, op(A) m×k, op(B) k×n; float32, on the team. */
 enum sl_status slp_sgemm(const struct slp_kernel *k, bool ta, bool tb, int64_t m, int64_t n, int64_t kk, float alpha,
-			 const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+                         const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
 
 /* ---- random bits (src/runtime/random.c): Philox 4×32-10 --------------------------------------------------------- */
 

@@ -22,7 +22,7 @@ sl_tensor *slp_batch_labels(const char *at, sl_tensor *labels, sl_tensor *order,
 
 /* averages[i] = keep averages[i] + (1 - keep) params[i], in place; nothing is recorded. */
 enum sl_status slp_average_update(const char *at, sl_tensor *const *averages, sl_tensor *const *params, int count,
-				  double keep);
+                                  double keep);
 
 /* ---- expressions of elementwise functions (codelets/elementwise/fused.c) ----------------------------------------- */
 

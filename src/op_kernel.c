@@ -17,13 +17,10 @@ struct slp_types slp_types_of(int nin, const struct slp_type *in, int nout, cons
 static slp_kernel_fn *kernel_of(const struct slp_row *row, enum sl_device_kind device)
 {
 	switch (device) {
-	case SL_DEVICE_GPU:
-		return row->cuda;
-	case SL_DEVICE_CPU:
-		return !row->there || row->there() ? row->cpu : NULL;
+	case SL_DEVICE_GPU: return row->cuda;
+	case SL_DEVICE_CPU: return !row->there || row->there() ? row->cpu : NULL;
 	case SL_DEVICE_AUTO:
-	case SL_DEVICE_DEFAULT:
-		break;
+	case SL_DEVICE_DEFAULT: break;
 	}
 	return row->cuda ? row->cuda : kernel_of(row, SL_DEVICE_CPU);
 }
@@ -80,11 +77,8 @@ bool slp_count_fits(const struct sl_op *op, int nin)
 const char *slp_count_text(const struct sl_op *op, char text[64])
 {
 	int least = op->nin_min, most = op->nin_max;
-	if (most == SLP_MANY)
-		snprintf(text, 64, "at least %d input%s", least, least == 1 ? "" : "s");
-	else if (least == most)
-		snprintf(text, 64, "%d input%s", least, least == 1 ? "" : "s");
-	else
-		snprintf(text, 64, "%d to %d inputs", least, most);
+	if (most == SLP_MANY) snprintf(text, 64, "at least %d input%s", least, least == 1 ? "" : "s");
+	else if (least == most) snprintf(text, 64, "%d input%s", least, least == 1 ? "" : "s");
+	else snprintf(text, 64, "%d to %d inputs", least, most);
 	return text;
 }

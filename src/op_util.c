@@ -12,14 +12,15 @@ int64_t slp_size(const struct slp_view *v)
 double slp_get(const struct slp_view *v, int64_t i)
 {
 	switch (v->type.dtype) {
+/* clang-format off */
 #define X(symbol, name, type, ...)                                                                                     \
 	case symbol:                                                                                                   \
 		return (double)slp_load(((const type *)v->ptr)[i]);
+		/* clang-format on */
 		SL_DTYPE_LIST(X)
 #undef X
 	case SL_DTYPE_DEFAULT:
-	case SL_DTYPE_COUNT:
-		break;
+	case SL_DTYPE_COUNT: break;
 	}
 	return NAN;
 }
@@ -27,15 +28,16 @@ double slp_get(const struct slp_view *v, int64_t i)
 void slp_set_truncated(const struct slp_view *v, int64_t i, double value)
 {
 	switch (v->type.dtype) {
+/* clang-format off */
 #define X(symbol, name, type, ...)                                                                                     \
 	case symbol:                                                                                                   \
 		((type *)v->ptr)[i] = slp_store_##symbol(value);                                                       \
 		break;
+		/* clang-format on */
 		SL_DTYPE_LIST(X)
 #undef X
 	case SL_DTYPE_DEFAULT:
-	case SL_DTYPE_COUNT:
-		break;
+	case SL_DTYPE_COUNT: break;
 	}
 }
 

@@ -14,7 +14,8 @@
 /* Word i of the block `index` of the stream (seed, stream): element e of a tensor takes word e % 4 of block e / 4. */
 SLP_PHILOX_FN void slp_philox(uint64_t seed, uint64_t stream, uint64_t index, uint32_t out[4])
 {
-	uint32_t c0 = (uint32_t)index, c1 = (uint32_t)(index >> 32), c2 = (uint32_t)stream, c3 = (uint32_t)(stream >> 32);
+	uint32_t c0 = (uint32_t)index, c1 = (uint32_t)(index >> 32), c2 = (uint32_t)stream,
+	         c3 = (uint32_t)(stream >> 32);
 	uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
 	for (int round = 0; round < 10; round++) {
 		uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;

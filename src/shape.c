@@ -9,7 +9,7 @@ static const struct {
 	size_t size;
 } dtypes[SL_DTYPE_COUNT] = {
 #define X(symbol, name, type, ...) [symbol] = {name, sizeof(type)},
-	SL_DTYPE_LIST(X)
+        SL_DTYPE_LIST(X)
 #undef X
 };
 

@@ -96,8 +96,7 @@ static bool fail_one(const struct slp_program *p, long k, const struct slp_resul
 	slp_begin((struct sl_config){.teams = p->teams ? p->teams : 1});
 	bool ok = p->run(&r, &status);
 	bool reached = atomic_exchange(&slp_fail_alloc, 0) <= 0;
-	if (!ok)
-		check_error(p, k, status, sl_error_message());
+	if (!ok) check_error(p, k, status, sl_error_message());
 	else
 		CHECK_SAYING(same(&r, expected), "%s, allocation %ld: told nothing and computes something else",
 		             p->name, k);

@@ -80,7 +80,8 @@ static enum sl_status train(sl_block *net, sl_trainer *trainer, int images)
 {
 	enum sl_status s = SL_OK;
 	SL_SCOPE {
-		sl_tensor *x = sl_uniform(SL_SHAPE(images, 1, 28, 28), 0, 1), *y = sl_zeros(SL_SHAPE(images), .dtype = SL_INT32);
+		sl_tensor *x = sl_uniform(SL_SHAPE(images, 1, 28, 28), 0, 1),
+		          *y = sl_zeros(SL_SHAPE(images), .dtype = SL_INT32);
 		sl_tensor *loss = NULL;
 		SL_RECORD
 			loss = sl_softmax_cross_entropy(sl_forward(net, x), y);
@@ -106,7 +107,8 @@ void slp_train_beyond(bool hybrid, void (*limit)(bool on))
 	enum sl_status s = SL_OK;
 	while (s == SL_OK && images < 1 << 16) s = train(net, trainer, images *= 2);
 	CHECK_SAYING(s == SL_ENOMEM && images > 64, "%d images: %s", images, sl_error_message());
-	CHECK_SAYING(strstr(sl_error_message(), "are there (") && strstr(sl_error_message(), ".c:"), "%s", sl_error_message());
+	CHECK_SAYING(strstr(sl_error_message(), "are there (") && strstr(sl_error_message(), ".c:"), "%s",
+	             sl_error_message());
 	limit(false);
 	while (sl_wait_all() != SL_OK) continue;
 	CHECK_OK(train(net, trainer, 8));

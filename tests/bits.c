@@ -132,10 +132,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < STEPS; i++) step();
 	uint64_t h = hash_parameters();
 	enum sl_status s = sl_wait_all();
-	if (s == SL_OK)
-		printf("%016" PRIx64 "\n", h);
-	else
-		fprintf(stderr, "bits: %s\n", sl_error_message());
+	if (s == SL_OK) printf("%016" PRIx64 "\n", h);
+	else fprintf(stderr, "bits: %s\n", sl_error_message());
 	release_parameters();
 	sl_shutdown();
 	return s != SL_OK;

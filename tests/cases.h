@@ -21,17 +21,17 @@ struct slp_case_input {
 
 struct slp_case {
 	const char *op;
-	const char *label;                    /* what is special about it */
-	const void *attrs;                    /* the operation's attribute structure, or NULL */
+	const char *label; /* what is special about it */
+	const void *attrs; /* the operation's attribute structure, or NULL */
 	int nin;
 	struct slp_case_input in[SLP_CASE_INPUTS];
-	double tolerance;                     /* of float32 against double, relative to the results' root mean square; 0: 1e-5 */
-	bool no_grad;                         /* do not check the gradient by finite differences (kinks, integers) */
-	enum sl_status reject;                /* the call must fail with this status */
-	double expect[SLP_CASE_LITERALS];     /* first elements of output 0, computed independently */
+	double tolerance;      /* of float32 against double, relative to the results' root mean square; 0: 1e-5 */
+	bool no_grad;          /* do not check the gradient by finite differences (kinks, integers) */
+	enum sl_status reject; /* the call must fail with this status */
+	double expect[SLP_CASE_LITERALS]; /* first elements of output 0, computed independently */
 	int nexpect;
-	bool own_types;                       /* compare with the reference on these types, not in float64 */
-	double scale;                         /* results are compared by this at least: the size of terms that cancel out */
+	bool own_types; /* compare with the reference on these types, not in float64 */
+	double scale;   /* results are compared by this at least: the size of terms that cancel out */
 };
 
 /* Tables end with an entry whose op is NULL. */

@@ -4,6 +4,7 @@
 #include "attention/attention.h"
 #include "cases.h"
 
+/* clang-format off */
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define RANDOM(...) {SL_FLOAT32, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
 #define GIVEN(n, dims, ...) {SL_FLOAT32, DIMS dims, 0, 0, {__VA_ARGS__}, n}
@@ -12,6 +13,7 @@
 #define CASE(what, attrs, n, inputs, ...) {"attention", what, attrs, n, .in = {UNPACK inputs}, __VA_ARGS__}
 #define GRAD(what, attrs, n, inputs, ...)                                                                              \
 	{"attention_grad", what, attrs, n, .in = {UNPACK inputs}, .no_grad = true, .tolerance = 1e-4, __VA_ARGS__}
+/* clang-format on */
 
 /* clang-format off */
 #define KNOWN GIVEN(4, (1, 2, 2), 0.5, -1, 1.5, 2), GIVEN(6, (1, 3, 2), 1, -0.5, 0.25, 2, -1, 0.5), GIVEN(6, (1, 3, 2), 1, 2, 3, -1, 0.5, -2)

@@ -6,6 +6,7 @@
 #include "loss/pair_loss.h"
 #include "reduce/topk_hits.h"
 
+/* clang-format off */
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define NO_DIMS {0, {0}}
 #define AXIS(a) &(const struct slp_axis_attrs){a}
@@ -15,6 +16,7 @@
 #define THESE(type, shape, n, ...) {type, shape, 0, 0, {__VA_ARGS__}, n}
 #define RANDOM(...) {SL_FLOAT32, __VA_ARGS__, -3, 3, {0}, 0}
 #define OF(type, ...) {type, __VA_ARGS__, 0, 3, {0}, 0}
+/* clang-format on */
 #define X6 THESE(SL_FLOAT32, DIMS(2, 3), 6, 1, 2, 3, -1, 0.5, 1000)
 #define X6B THESE(SL_FLOAT32, DIMS(2, 3), 6, 1, 2, 3, -1, 0.5, 2)
 #define T6 THESE(SL_FLOAT32, DIMS(2, 3), 6, 0, 2, 1, 1, 1, -1)
@@ -23,6 +25,7 @@
 #define LABELS(type, ...) THESE(type, DIMS(2), 2, __VA_ARGS__)
 
 /* Shapes of all kinds: along the last axis, short and long, and along others; several threads, with tails. */
+/* clang-format off */
 #define WAY(op, label, axis, grad, shape) {op, label, AXIS(axis), 1, {RANDOM(shape)}, 0, !(grad), SL_OK, {0}, 0}
 #define WAYS(op)                                                                                                       \
 	WAY(op, "one element", 0, true, DIMS(1)), WAY(op, "size 1", 1, true, DIMS(3, 1, 2)),                           \
@@ -35,7 +38,9 @@
 		{op, "integers", AXIS(0), 1, {OF(SL_INT32, DIMS(3))}, 0, true, SL_EDTYPE, {0}, 0},                     \
 		{op, "no numbers", AXIS(1), 1, {THESE(SL_FLOAT32, DIMS(2, 2), 4, NAN, 1, INFINITY, 2)}, 0, true,       \
 		 SL_OK, {NAN, NAN, NAN, NAN}, 4}
+/* clang-format on */
 /* The second input is what the operation returns: for random ones any numbers do. */
+/* clang-format off */
 #define BACK(op, label, axis, shape) {op, label, AXIS(axis), 2, {RANDOM(shape), RANDOM(shape)}, 0, true, SL_OK, {0}, 0}
 #define BACKS(op)                                                                                                      \
 	BACK(op, "middle axis", 1, DIMS(2, 3, 4)), BACK(op, "scores", 1, DIMS(5001, 10)),                              \
@@ -51,9 +56,11 @@
 	 {RANDOM(DIMS(n)), RANDOM(DIMS(n, classes)), {type, DIMS(n), 0, classes < 256 ? classes : 256, {0}, 0}}, 0,    \
 	 true, SL_OK, {0}, 0}
 #define BAD(op, label, status, count, ...) {op, label, NULL, count, {__VA_ARGS__}, 0, true, status, {0}, 0}
+/* clang-format on */
 
 /* Losses of pairs: some samples of every size, threads with tails, mistakes; the kinks of l1 and Huber's are checked with
  * known values. */
+/* clang-format off */
 #define SAMPLE(op, label, a, none, shape) {op, label, a, 2, {RANDOM(shape), RANDOM(shape)}, 0, none, SL_OK, {0}, 0}
 #define SAMPLE_BACK(op, label, a, rows, shape)                                                                         \
 	{op, label, a, 3, {RANDOM(rows), RANDOM(shape), RANDOM(shape)}, 0, true, SL_OK, {0}, 0}
@@ -80,7 +87,9 @@
 		  THESE(SL_FLOAT32, DIMS(2, 1), 2, 0, NAN)},                                                           \
 		 0, true, SL_OK, {NAN, NAN}, 2},                                                                       \
 		BAD(op "_grad", "too many losses", SL_ESHAPE, 3, RANDOM(DIMS(3)), RANDOM(DIMS(2, 3)), RANDOM(DIMS(2, 3)))
+/* clang-format on */
 /* Known values, there and back. */
+/* clang-format off */
 #define PAIR(op, label, a, none, x, t, first, second, ...)                                                             \
 	{op, label, a, 2, {x, t}, 0, none, SL_OK, {first, second}, 2},                                                 \
 		{op "_grad", label, a, 3, {DLOSS, x, t}, 0, true, SL_OK, {__VA_ARGS__}, 6}
@@ -88,6 +97,7 @@
 #define TB THESE(SL_FLOAT32, DIMS(2, 3), 6, 0, 1, 1, 0, 0.25, 1)
 #define HITS(label, count, scores, labels, ...)                                                                        \
 	{"topk_hits", label, K(count), 2, {scores, labels}, 0, true, SL_OK, {__VA_ARGS__}, SL_COUNT_(double, __VA_ARGS__)}
+/* clang-format on */
 #define S8 THESE(SL_FLOAT32, DIMS(2, 4), 8, 0.1, 0.7, 0.7, -1, 3, 1, 2, INFINITY)
 #define N8 THESE(SL_FLOAT32, DIMS(2, 4), 8, 0.1, NAN, 0.7, -1, NAN, NAN, NAN, NAN)
 

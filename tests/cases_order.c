@@ -5,6 +5,7 @@
 #include "reduce/argsort.h"
 #include "reduce/cumsum.h"
 
+/* clang-format off */
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define LIST(...) {__VA_ARGS__}
 #define UP(axis) &(const struct slp_argsort_attrs){axis, false}
@@ -13,6 +14,7 @@
 #define BACK(axis) &(const struct slp_cumsum_attrs){axis, true}
 
 #define X12 {SL_FLOAT32, DIMS(2, 3, 2), 0, 0, {3, -1, 4, 1, -5, 9, 2, 6, -5, 3, 5, 8}, 12}
+/* clang-format on */
 /* clang-format off */
 #define KNOWN(op, label, attrs, grad, ...) {op, label, attrs, 1, {X12}, 0, !(grad), SL_OK, __VA_ARGS__, 12}
 #define GIVEN(op, label, attrs, type, shape, n, in, ...) {op, label, attrs, 1, {{type, shape, 0, 0, in, n}}, 0, true, SL_OK, __VA_ARGS__, n}

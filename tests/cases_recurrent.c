@@ -2,6 +2,7 @@
 #include "cases.h"
 #include "recurrent/recurrent.h"
 
+/* clang-format off */
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define RANDOM(...) {SL_FLOAT32, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
 #define GIVEN(n, dims, ...) {SL_FLOAT32, DIMS dims, 0, 0, {__VA_ARGS__}, n}
@@ -10,6 +11,7 @@
 #define CASE(what, attrs, n, inputs, ...) {"recurrent", what, attrs, n, .in = {UNPACK inputs}, __VA_ARGS__}
 #define GRAD(what, attrs, n, inputs, ...)                                                                              \
 	{"recurrent_grad", what, attrs, n, .in = {UNPACK inputs}, .no_grad = true, .tolerance = 1e-4, __VA_ARGS__}
+/* clang-format on */
 #define EXPECT(...) .expect = {__VA_ARGS__}, .nexpect = 4
 
 /* clang-format off */

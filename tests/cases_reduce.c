@@ -5,6 +5,7 @@
 #include "cases.h"
 #include "reduce/reduce_plan.h"
 
+/* clang-format off */
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define NO_DIMS {0, {0}}
 #define LIST(...) {__VA_ARGS__}
@@ -16,48 +17,56 @@
 
 #define X12 {SL_FLOAT32, DIMS(2, 3, 2), 0, 0, {3, -1, 4, 1, -5, 9, 2, 6, -5, 3, 5, 8}, 12}
 #define RANDOM(type, ...) {type, __VA_ARGS__, -3, 3, {0}, 0}
+/* clang-format on */
 
 /* Known values.  `ties`: where finite differences would meet them. */
+/* clang-format off */
 #define KNOWN(op, label, axes, ties, n, values) {op, label, axes, 1, {X12}, 0, ties, SL_OK, values, n}
+/* clang-format on */
 /* Random ones. */
+/* clang-format off */
 #define SHAPE(op, label, axes, grad, shape)                                                                            \
 	{op, label, axes, 1, {RANDOM(SL_FLOAT32, shape)}, 0, !(grad), SL_OK, {0}, 0}
 #define BAD(op, label, axes, status, type, shape)                                                                      \
 	{op, label, axes, 1, {RANDOM(type, shape)}, 0, true, status, {0}, 0}
 #define GIVEN(op, label, axes, type, shape, n, in, m, ...)                                                          \
 	{op, label, axes, 1, {{type, shape, 0, 0, in, n}}, 0, true, SL_OK, __VA_ARGS__, m}
+/* clang-format on */
 
 /* Each way through the kernels: rows and columns, long and short, of one part or several, with tails. */
 #define WAYS(op)                                                                                                       \
 	SHAPE(op, "one element", ALL, true, DIMS(1)), SHAPE(op, "all of three axes", ALL, true, DIMS(3, 2, 4)),        \
-		SHAPE(op, "axis of size 1", AXES(1), true, DIMS(5, 1, 3)),                                             \
-		SHAPE(op, "bias gradient", AXES(0), false, DIMS(256, 10)),                                             \
-		SHAPE(op, "channels", AXES(0, 2, 3), false, DIMS(16, 5, 7, 7)),                                        \
-		SHAPE(op, "channels kept", KEEP(0, -1, -2), true, DIMS(2, 3, 2, 2)),                                   \
-		SHAPE(op, "middle", AXES(1), false, DIMS(9, 1000, 3)),                                                 \
-		SHAPE(op, "short rows", AXES(1), false, DIMS(5001, 10)),                                               \
-		SHAPE(op, "long rows", AXES(1), false, DIMS(3, 40001)),                                                \
-		SHAPE(op, "wide columns", AXES(0), false, DIMS(130, 2500)),                                            \
-		SHAPE(op, "high columns", AXES(0), false, DIMS(40003, 3)),                                             \
-		SHAPE(op, "in turn", AXES(1, 3, 5), false, DIMS(2, 5, 3, 4, 2, 6)),                                    \
-		SHAPE(op, "in turn from the first", AXES(0, 2, 4), false, DIMS(3, 2, 5, 3, 4, 2)),                     \
-		SHAPE(op, "large", ALL, false, DIMS(300001)), SHAPE(op, "no outputs", AXES(1), true, DIMS(0, 3)),      \
-		BAD(op, "no such axis", AXES(2), SL_EINVAL, SL_FLOAT32, DIMS(2, 3)),                                   \
-		BAD(op, "no such negative axis", AXES(-3), SL_EINVAL, SL_FLOAT32, DIMS(2, 3)),                         \
-		BAD(op, "axis given twice", AXES(1, -1), SL_EINVAL, SL_FLOAT32, DIMS(2, 3))
+	        SHAPE(op, "axis of size 1", AXES(1), true, DIMS(5, 1, 3)),                                             \
+	        SHAPE(op, "bias gradient", AXES(0), false, DIMS(256, 10)),                                             \
+	        SHAPE(op, "channels", AXES(0, 2, 3), false, DIMS(16, 5, 7, 7)),                                        \
+	        SHAPE(op, "channels kept", KEEP(0, -1, -2), true, DIMS(2, 3, 2, 2)),                                   \
+	        SHAPE(op, "middle", AXES(1), false, DIMS(9, 1000, 3)),                                                 \
+	        SHAPE(op, "short rows", AXES(1), false, DIMS(5001, 10)),                                               \
+	        SHAPE(op, "long rows", AXES(1), false, DIMS(3, 40001)),                                                \
+	        SHAPE(op, "wide columns", AXES(0), false, DIMS(130, 2500)),                                            \
+	        SHAPE(op, "high columns", AXES(0), false, DIMS(40003, 3)),                                             \
+	        SHAPE(op, "in turn", AXES(1, 3, 5), false, DIMS(2, 5, 3, 4, 2, 6)),                                    \
+	        SHAPE(op, "in turn from the first", AXES(0, 2, 4), false, DIMS(3, 2, 5, 3, 4, 2)),                     \
+	        SHAPE(op, "large", ALL, false, DIMS(300001)), SHAPE(op, "no outputs", AXES(1), true, DIMS(0, 3)),      \
+	        BAD(op, "no such axis", AXES(2), SL_EINVAL, SL_FLOAT32, DIMS(2, 3)),                                   \
+	        BAD(op, "no such negative axis", AXES(-3), SL_EINVAL, SL_FLOAT32, DIMS(2, 3)),                         \
+	        BAD(op, "axis given twice", AXES(1, -1), SL_EINVAL, SL_FLOAT32, DIMS(2, 3))
 
 #define INTEGERS(op, a, b, c)                                                                                          \
 	GIVEN(op, "int32", AXES(1), SL_INT32, DIMS(2, 3), 6, LIST(4, -7, 2, 0, 9, 1), 2, a),                           \
-		GIVEN(op, "uint8", AXES(0), SL_UINT8, DIMS(2, 3), 6, LIST(4, 200, 2, 0, 99, 255), 3, b),               \
-		{op, "many integers", AXES(0, 2), 1, {{SL_INT32, DIMS(40, 30, 7), -9, 9, {0}, 0}}, 0, true, SL_OK,     \
-		 {0}, 0},                                                                                              \
-		GIVEN(op, "NaN", AXES(1), SL_FLOAT32, DIMS(2, 2), 4, LIST(NAN, 1, 2, NAN), 2, LIST(NAN, NAN)),         \
-		GIVEN(op, "infinite", AXES(1), SL_FLOAT32, DIMS(2, 2), 4, LIST(INFINITY, 1, -INFINITY, 2), 2, c)
+	        GIVEN(op, "uint8", AXES(0), SL_UINT8, DIMS(2, 3), 6, LIST(4, 200, 2, 0, 99, 255), 3, b),               \
+	        {op,   "many integers", AXES(0, 2), 1, {{SL_INT32, DIMS(40, 30, 7), -9, 9, {0}, 0}}, 0,                \
+	         true, SL_OK,           {0},        0},                                                                \
+	        GIVEN(op, "NaN", AXES(1), SL_FLOAT32, DIMS(2, 2), 4, LIST(NAN, 1, 2, NAN), 2, LIST(NAN, NAN)),         \
+	        GIVEN(op, "infinite", AXES(1), SL_FLOAT32, DIMS(2, 2), 4, LIST(INFINITY, 1, -INFINITY, 2), 2, c)
 
 /* Near 1, that products of many can be held. */
+/* clang-format off */
 #define FACTORS(label, axes, shape)                                                                                    \
 	{"prod", label, axes, 1, {{SL_FLOAT32, shape, 0.9995, 1.0005, {0}, 0}}, 0, true, SL_OK, {0}, 0}
+/* clang-format on */
 /* Rows with one that is not 0, none, nothing else; NaN is not 0. */
+/* clang-format off */
 #define TRUTHS(op, rows, whole)                                                                                        \
 	GIVEN(op, "rows", AXES(1), SL_FLOAT32, DIMS(3, 2), 6, LIST(0, -2, 0, 0, NAN, 0.5), 3, rows),                   \
 		GIVEN(op, "integers", AXES(1), SL_INT32, DIMS(3, 2), 6, LIST(0, -2, 0, 0, 7, 1), 3, rows),             \
@@ -65,6 +74,7 @@
 		GIVEN(op, "columns", AXES(0), SL_UINT8, DIMS(2, 3), 6, LIST(0, 1, 1, 0, 1, 0), 1,                      \
 		      LIST(0)),                                                                                        \
 		BAD(op, "no such axis", AXES(2), SL_EINVAL, SL_FLOAT32, DIMS(2, 3))
+/* clang-format on */
 
 /* clang-format off */
 const struct slp_case slp_cases_reduce[] = {

@@ -3,8 +3,10 @@
 
 #include "cases.h"
 
+/* clang-format off */
 #define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define LIST(...) {__VA_ARGS__}
+/* clang-format on */
 #define ANY LIST(-2.5, -1, -0.25, 0.125, 0.75, 3)
 #define POSITIVE LIST(0.0625, 0.125, 0.5, 1, 2.5, 9)
 #define GIVEN LIST(1, -2, 0.5, 3, -0.25, 2)

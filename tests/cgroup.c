@@ -64,9 +64,11 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	mallopt(M_MMAP_THRESHOLD, MIB); /* what is large goes back to the system when it is freed */
-	static const struct slp_test fitting[] = {
-	        {"freed memory", test_freed},   {"giants", test_giants}, {"large tensors", test_large},
-	        {"small tensors", test_small}, {0}};
+	static const struct slp_test fitting[] = {{"freed memory", test_freed},
+	                                          {"giants", test_giants},
+	                                          {"large tensors", test_large},
+	                                          {"small tensors", test_small},
+	                                          {0}};
 	static const struct slp_test training[] = {
 	        {"training", test_training}, {"training, hybrid", test_training_hybrid}, {0}};
 	static const struct slp_suite suites[] = {{"tensors", fitting, slp_start_engine, slp_stop_engine, NULL, NULL},

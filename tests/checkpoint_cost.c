@@ -96,9 +96,11 @@ static bool measure(int rounds, int steps)
 		cpu[i] = t[1].cpu - t[0].cpu;
 		without[i] = t[0].wall;
 		double w = median(wall, i + 1), c = median(cpu, i + 1);
-		printf("%d: %.2f and %.2f s; a step %.0f ms, a checkpoint %.0f ms: %.2f %% of %d s; %.0f ms of processors: %.2f %%; "
-		       "%d written after their round\n", i + 1, t[0].wall, t[1].wall, 1000 * median(without, i + 1) / (steps ? steps : 1),
-		       1000 * w, 100 * w / EVERY, EVERY, 1000 * c, 100 * c / EVERY / cores, run.unfinished);
+		printf("%d: %.2f and %.2f s; a step %.0f ms, a checkpoint %.0f ms: %.2f %% of %d s; %.0f ms of "
+		       "processors: %.2f %%; "
+		       "%d written after their round\n",
+		       i + 1, t[0].wall, t[1].wall, 1000 * median(without, i + 1) / (steps ? steps : 1), 1000 * w,
+		       100 * w / EVERY, EVERY, 1000 * c, 100 * c / EVERY / cores, run.unfinished);
 		fflush(stdout);
 	}
 	return true;

@@ -61,11 +61,13 @@ static void blocks()
 	check(close(sl_sum(sl_forward(net, x)), by_calls) && by_calls > 0, "a network, hybridised");
 	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.01, .momentum = 0.5));
 	sl_tensor *loss;
-	SL_RECORD loss = sl_l2_loss(sl_forward(net, x), sl_zeros(SL_SHAPE(2, 1)));
+	SL_RECORD
+		loss = sl_l2_loss(sl_forward(net, x), sl_zeros(SL_SHAPE(2, 1)));
 	double before = sl_item(sl_mean(loss));
 	sl_backward(loss);
 	sl_trainer_step(trainer, 2);
-	check(sl_item(sl_mean(sl_l2_loss(sl_forward(net, x), sl_zeros(SL_SHAPE(2, 1))))) < before, "a step of training");
+	check(sl_item(sl_mean(sl_l2_loss(sl_forward(net, x), sl_zeros(SL_SHAPE(2, 1))))) < before,
+	      "a step of training");
 	sl_trainer_free(trainer);
 	sl_block_free(net);
 }
@@ -109,7 +111,8 @@ static void scopes()
 static void files()
 {
 	sl_block *none = sl_import("nowhere-symbol.json", SL_NAMES("data", "more"), "nowhere-0000.params");
-	check(!none && sl_error() == SL_EIO && std::strstr(sl_error_message(), "cplusplus.cc:"), "an error names its place");
+	check(!none && sl_error() == SL_EIO && std::strstr(sl_error_message(), "cplusplus.cc:"),
+	      "an error names its place");
 	sl_error_clear();
 }
 

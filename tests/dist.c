@@ -31,7 +31,8 @@
 enum { PIXELS = 8, CLASSES = 5, MAX_SHARDS = 8, MAX_DEEP = 16 };
 
 static double dropout = 0.25;
-static int shards = 1, together, shared, deep, accumulate = 1, rows = 4, units = 24, steps = 5, fault_step = -1, fault_rank = -1;
+static int shards = 1, together, shared, deep, accumulate = 1, rows = 4, units = 24, steps = 5, fault_step = -1,
+           fault_rank = -1;
 static const char *optimizer = "sgd", *mode = "step", *fault = "", *checkpoint, *data, *dist, *dtype = "float32";
 static int64_t first; /* step of this run */
 
@@ -83,7 +84,8 @@ static struct sl_optimizer choose_optimizer(void)
 {
 	if (!strcmp(optimizer, "adam")) return sl_adam(.lr = 0.01, .shard_state = shared);
 	if (!strcmp(optimizer, "average")) return sl_sgd(.lr = 0.1, .average = 0.9, .shard_state = shared);
-	return sl_sgd(.lr = 0.1, .momentum = 0.9, .clip_norm = !strcmp(optimizer, "clip") ? 0.5 : 0, .shard_state = shared);
+	return sl_sgd(.lr = 0.1, .momentum = 0.9, .clip_norm = !strcmp(optimizer, "clip") ? 0.5 : 0,
+	              .shard_state = shared);
 }
 
 static float uniform(uint64_t *state)
@@ -108,7 +110,8 @@ static void make_batch(int step, int shard, int n, sl_device device, sl_tensor *
 
 static bool happens(const char *what, int step)
 {
-	return !first && !strcmp(fault, what) && step == fault_step && atoi(getenv("RANK") ? getenv("RANK") : "0") == fault_rank;
+	return !first && !strcmp(fault, what) && step == fault_step &&
+	       atoi(getenv("RANK") ? getenv("RANK") : "0") == fault_rank;
 }
 
 static sl_tensor *spoil(sl_tensor *x)
@@ -195,9 +198,11 @@ static bool train(void)
 			if (ok && checkpoint) ok = save(trainer, i + 1);
 		}
 	if (ok && !strcmp(optimizer, "average")) ok = sl_trainer_use_averages(trainer, true) == SL_OK;
-	SL_SCOPE if (ok) printf("hash %016" PRIx64 "\n", hash_of(net));
+	SL_SCOPE
+		if (ok) printf("hash %016" PRIx64 "\n", hash_of(net));
 	if (ok && !strcmp(optimizer, "average")) ok = sl_trainer_use_averages(trainer, false) == SL_OK;
-	SL_SCOPE if (ok && !strcmp(optimizer, "average")) printf("then %016" PRIx64 "\n", hash_of(net));
+	SL_SCOPE
+		if (ok && !strcmp(optimizer, "average")) printf("then %016" PRIx64 "\n", hash_of(net));
 	struct sl_stats stats = {0};
 	if (ok) sl_stats_get(&stats);
 	if (ok) printf("keeps %zu bytes of state of %zu in all\n", state_bytes(trainer), stats.bytes);
@@ -233,7 +238,8 @@ static bool show_batches(void)
 static void show_mean(void)
 {
 	sl_metric *mean = sl_mean_new();
-	SL_SCOPE sl_metric_add(mean, sl_full(SL_SHAPE(sl_dist_rank() + 1), sl_dist_rank()), NULL);
+	SL_SCOPE
+		sl_metric_add(mean, sl_full(SL_SHAPE(sl_dist_rank() + 1), sl_dist_rank()), NULL);
 	printf("mean %.4f\n", sl_metric_get(mean));
 	sl_metric_free(mean);
 }
@@ -260,7 +266,8 @@ static bool show_sums(void)
 			sl_tensor *t = sl_arange(0, N, 1, .dtype = SL_FLOAT64);
 			t = sl_sub(t, sl_mul_scalar(sl_floor(sl_mul_scalar(t, 1 / 7.0)), 7));
 			t = sl_cast(sl_mul_scalar(t, sl_dist_rank() + 1), types[k]);
-			if (sl_dist_sum(t) != SL_OK || sl_read(sl_cast(t, SL_FLOAT64), sums, sizeof sums) != SL_OK) return false;
+			if (sl_dist_sum(t) != SL_OK || sl_read(sl_cast(t, SL_FLOAT64), sums, sizeof sums) != SL_OK)
+				return false;
 			for (int i = 0; i < N; i++) wrong += sums[i] != all * (i % 7);
 		}
 	printf("%d wrong sums\n", wrong);

@@ -29,7 +29,8 @@ static bool export(const char *folder, const struct slp_network *n)
 		sl_block *net = n->make();
 		sl_tensor *x = sl_uniform(n->shape, 0, 10);
 		ok = sl_initialize(net, .init = sl_xavier_init()) == SL_OK;
-		SL_RECORD sl_forward(net, x); /* running statistics move */
+		SL_RECORD
+			sl_forward(net, x); /* running statistics move */
 		ok = ok && (n->onnx_alone || sl_export(net, prefix, SL_SHAPES(n->shape)) == SL_OK);
 #ifdef HAVE_ONNX
 		ok = ok && export_onnx(prefix, net, n);

@@ -46,7 +46,8 @@ int idx_label(int i)
 struct idx_bytes idx_images(int n)
 {
 	struct idx_bytes b = idx_header(3, (uint32_t[]){(uint32_t)n, IDX_HEIGHT, IDX_WIDTH});
-	for (int i = 0; i < n * IDX_PIXELS; i++) b.data[b.size++] = (unsigned char)idx_pixel(i / IDX_PIXELS, i % IDX_PIXELS);
+	for (int i = 0; i < n * IDX_PIXELS; i++)
+		b.data[b.size++] = (unsigned char)idx_pixel(i / IDX_PIXELS, i % IDX_PIXELS);
 	return b;
 }
 

@@ -161,8 +161,7 @@ void slp_case_gradient(struct slp_place_of_test at, sl_device device, const stru
 		for (int i = 0; i < o->nin; i++)
 			if (has_gradient(o, i)) check_input(at, o, &g, i);
 		check_direction(at, o, &g);
-	} else
-		slp_case_fail(at, "%s: %s", sl_status_name(s), sl_error_message());
+	} else slp_case_fail(at, "%s: %s", sl_status_name(s), sl_error_message());
 	sl_error_clear();
 	slp_operands_free(&g);
 }

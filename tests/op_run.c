@@ -192,8 +192,7 @@ static void check_rejected(struct slp_place_of_test at, enum sl_status s, enum s
 		slp_case_fail(at, "%s instead of %s: %s", sl_status_name(s), sl_status_name(expected), message);
 	else if (!strstr(message, at.c->op) || !strstr(message, here))
 		slp_case_fail(at, "the message lacks the operation's name or place: %s", message);
-	else
-		slp_check(true, "op", 0, "rejected");
+	else slp_check(true, "op", 0, "rejected");
 }
 
 static void reject(struct slp_place_of_test at, sl_device device, const struct slp_operands *o, const void *attrs,

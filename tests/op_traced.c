@@ -219,10 +219,8 @@ static enum sl_status run_hybrid(struct trial *t, unsigned off, bool back)
 	for (int i = 0; i < t->o->nin; i++) {
 		in[i] = tensor_of(t, i);
 		if (back && has_gradient(t->o, i)) sl_attach_grad(in[i]);
-		if (slp_writes_input(t->o->op, i))
-			b->bound[i] = in[i];
-		else
-			given[n++] = in[i];
+		if (slp_writes_input(t->o->op, i)) b->bound[i] = in[i];
+		else given[n++] = in[i];
 	}
 	if (!n) given[n++] = sl_ones(SL_SHAPE(1), .device = t->device);
 	enum sl_status s = sl_hybridize(&b->base, .passes_off = off);
@@ -237,10 +235,8 @@ static enum sl_status run_hybrid(struct trial *t, unsigned off, bool back)
 	if (!y) s = sl_error();
 	if (t->o->nout) take(&t->result.out[0], y, &s);
 	for (int i = 0; i < t->o->nin; i++)
-		if (back && has_gradient(t->o, i))
-			take(&t->result.in[i], s == SL_OK ? sl_grad(in[i]) : NULL, &s);
-		else if (slp_writes_input(t->o->op, i))
-			take(&t->result.in[i], in[i], &s);
+		if (back && has_gradient(t->o, i)) take(&t->result.in[i], s == SL_OK ? sl_grad(in[i]) : NULL, &s);
+		else if (slp_writes_input(t->o->op, i)) take(&t->result.in[i], in[i], &s);
 	sl_block_free(&b->base);
 	return s;
 }
@@ -265,10 +261,8 @@ static enum sl_status run_step(struct trial *t)
 	struct call_block *b = block_new(t);
 	sl_tensor *x = sl_ones(SL_SHAPE(1), .dtype = t->o->out[0].type.dtype, .device = t->device), *y = NULL;
 	for (int i = 0; i < t->o->nin; i++)
-		if (has_gradient(t->o, i))
-			b->params[i] = param_of(b, i, tensor_of(t, i));
-		else
-			b->bound[i] = tensor_of(t, i);
+		if (has_gradient(t->o, i)) b->params[i] = param_of(b, i, tensor_of(t, i));
+		else b->bound[i] = tensor_of(t, i);
 	sl_trainer *trainer = sl_trainer_new(&b->base, sl_sgd(.momentum = 0.5));
 	sl_step *step = sl_step_compile(&b->base, weighted_sum, trainer);
 	enum sl_status s = step && sl_step_run(step, x, cotangents(t), &y) ? SL_OK : sl_error();

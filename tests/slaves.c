@@ -172,9 +172,13 @@ static void test_fault(void)
 
 int main(int argc, char **argv)
 {
-	static const struct slp_test all[] = {{"there", test_there},   {"values", test_values},
-	                                      {"random", test_random}, {"training", test_training},
-	                                      {"fault", test_fault},   {"own", test_own}, {NULL, NULL}};
+	static const struct slp_test all[] = {{"there", test_there},
+	                                      {"values", test_values},
+	                                      {"random", test_random},
+	                                      {"training", test_training},
+	                                      {"fault", test_fault},
+	                                      {"own", test_own},
+	                                      {NULL, NULL}};
 	static const struct slp_suite suites[] = {
 	        {.name = "slaves", .start = slp_start_engine, .stop = slp_stop_engine, .tests = all}, {0}};
 #ifndef STARPU_USE_TCPIP_MASTER_SLAVE

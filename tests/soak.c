@@ -35,7 +35,8 @@ static bool train_and_save(struct run *r, const char *folder)
 static bool infer(struct run *r)
 {
 	sl_hybridize(r->net);
-	for (int i = 0; i < STEPS; i++) SL_SCOPE {
+	for (int i = 0; i < STEPS; i++)
+		SL_SCOPE {
 			sl_tensor *y = sl_forward(r->net, sl_uniform(SL_SHAPE(1 + i % 3, 1, 12, 12), 0, 1));
 			if (y) sl_wait(y);
 		}
@@ -55,7 +56,8 @@ static bool round_of(const char *folder, struct run_options options, sl_dataset 
 
 static bool rounds(const char *folder, sl_dataset *data, double seconds)
 {
-	static const struct run_options kinds[] = {{.net = RUN_LENET, .eager = true}, {.net = RUN_LENET}, {.net = RUN_RESNET}};
+	static const struct run_options kinds[] = {
+	        {.net = RUN_LENET, .eager = true}, {.net = RUN_LENET}, {.net = RUN_RESNET}};
 	double begin = sl_time(), warm_up = seconds < 3 * WARM_UP ? seconds / 3 : WARM_UP, minute = 0;
 	long first = 0, later = 0, count = 0;
 	char path[4096];
@@ -70,8 +72,8 @@ static bool rounds(const char *folder, sl_dataset *data, double seconds)
 		fflush(stdout);
 		minute += 60;
 	}
-	printf("%ld networks, %ld steps: at most %ld KB in the first %.0f s, %ld KB after (%+.2f %%)\n", count, count * STEPS, first,
-	       warm_up, later, 100.0 * (double)(later - first) / (double)first);
+	printf("%ld networks, %ld steps: at most %ld KB in the first %.0f s, %ld KB after (%+.2f %%)\n", count,
+	       count * STEPS, first, warm_up, later, 100.0 * (double)(later - first) / (double)first);
 	return first > 0 && (double)later <= 1.01 * (double)first;
 }
 

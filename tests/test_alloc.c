@@ -135,7 +135,8 @@ static bool on_shards(bool eagerly, struct slp_result *r, enum sl_status *status
 		if (!slp_there(net, status)) break;
 		if (!slp_told(sl_initialize(net, .devices = teams, .ndevices = 2), status)) break;
 		if (!slp_there(trainer = sl_trainer_new(net, sl_adam()), status)) break;
-		if (!eagerly && !slp_there(step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer), status)) break;
+		if (!eagerly && !slp_there(step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer), status))
+			break;
 		ok = true;
 		for (int i = 0; ok && i < 2; i++) {
 			ok = slp_told(sl_split_and_load(image(), teams, 2, x), status) &&
@@ -222,7 +223,8 @@ static bool driver(struct slp_result *r, enum sl_status *status)
 		if (!slp_told(sl_initialize(net), status)) break;
 		if (!slp_there(trainer = sl_trainer_new(net, sl_adam()), status)) break;
 		ok = epoch(loader, net, trainer, metric, r, status) && slp_told(sl_save_params(net, path), status) &&
-		     slp_told(sl_trainer_save(trainer, path), status) && slp_told(sl_trainer_load(trainer, path), status);
+		     slp_told(sl_trainer_save(trainer, path), status) &&
+		     slp_told(sl_trainer_load(trainer, path), status);
 	}
 	sl_metric_free(metric);
 	sl_trainer_free(trainer);
@@ -262,7 +264,8 @@ static bool write_and_read(sl_trainer *trainer, sl_metric *metric, enum sl_statu
 	int64_t step = 3;
 	slp_scratch_path("run.safetensors", path);
 	slp_scratch_path("runs", folder);
-	if (!slp_told(sl_checkpoint_save(path, .trainer = trainer, SL_METRICS(metric), .step = &step), status)) return false;
+	if (!slp_told(sl_checkpoint_save(path, .trainer = trainer, SL_METRICS(metric), .step = &step), status))
+		return false;
 	sl_checkpoint_job *job = sl_checkpoint_begin(folder, .keep = 1, .trainer = trainer, .note = "n");
 	if (!slp_there(job, status) || !slp_told(sl_checkpoint_end(job), status)) return false;
 	return slp_told(sl_checkpoint_load(folder, .trainer = trainer), status) &&
@@ -277,9 +280,11 @@ static bool checkpoints(struct slp_result *r, enum sl_status *status)
 	sl_metric *metric = sl_mean_new();
 	SL_SCOPE {
 		sl_seed(7);
-		if (!slp_there(net, status) || !slp_there(metric, status) || !slp_told(sl_initialize(net), status)) break;
+		if (!slp_there(net, status) || !slp_there(metric, status) || !slp_told(sl_initialize(net), status))
+			break;
 		if (!slp_there(trainer = sl_trainer_new(net, sl_adam(.average = 0.5)), status)) break;
-		ok = train(net, trainer, r, status) && write_and_read(trainer, metric, status) && train(net, trainer, r, status);
+		ok = train(net, trainer, r, status) && write_and_read(trainer, metric, status) &&
+		     train(net, trainer, r, status);
 	}
 	sl_metric_free(metric);
 	sl_trainer_free(trainer);
@@ -326,9 +331,11 @@ static void write_images(void)
 #define ONNX(X)
 #endif
 /* Name, teams, whether "all" means this one, too: of the others no run with each allocation has been seen yet. */
+/* clang-format off */
 #define PROGRAMS(X)                                                                                                    \
 	X(eager, 1, true) X(hybrid, 1, true) X(compiled, 1, true) X(files, 1, true) X(driver, 1, true)                 \
 	X(shards, 2, false) X(shards_by_call, 2, false) X(checkpoints, 1, false) X(texts, 1, false) ONNX(X)
+/* clang-format on */
 #define X(name, teams, each)                                                                                           \
 	static void test_##name(void)                                                                                  \
 	{                                                                                                              \

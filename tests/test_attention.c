@@ -20,7 +20,8 @@ static void fill_params(sl_block *block, double size)
 	sl_param *params[64];
 	int n = sl_block_params(block, params, 64);
 	for (int i = 0; i < n; i++)
-		SL_SCOPE CHECK_OK(sl_param_set(params[i], filled(sl_param_shape(params[i]), i, size)));
+		SL_SCOPE
+			CHECK_OK(sl_param_set(params[i], filled(sl_param_shape(params[i]), i, size)));
 }
 
 static void go_back(sl_block *block, sl_tensor *const *in, int nin, sl_tensor **y)
@@ -45,15 +46,15 @@ static void check_self(sl_block *block)
 	SL_SCOPE {
 		sl_tensor *x = filled(SL_SHAPE(1, 3, 4), 0, 1.5), *y = NULL;
 		go_back(block, &x, 1, &y);
-		CHECK_VALUES(y, -0.828489491, 0.195837462, -0.832466067, -0.334034733, -0.279427912, -0.212124869, -0.612745201,
-			     -0.34012422, -0.213624509, -0.62922951, 0.107462018, -1.28021024);
+		CHECK_VALUES(y, -0.828489491, 0.195837462, -0.832466067, -0.334034733, -0.279427912, -0.212124869,
+		             -0.612745201, -0.34012422, -0.213624509, -0.62922951, 0.107462018, -1.28021024);
 		CHECK_VALUES(sl_grad(x), 0.174688731, 0.352489203, 0.364508494, 0.205093746, -0.282356318, -0.403463173,
-			     -0.334814993, -0.108698091, -0.00122889829, 0.147347557, 0.226624154, 0.19931587);
-		CHECK_VALUES(rows(block, "in_proj_weight", 2), -0.0135750163, -0.0292205863, -0.031123258, -0.0183881752,
-			     0.0159920614, -0.0203980873, -0.0471946968, -0.051794903);
+		             -0.334814993, -0.108698091, -0.00122889829, 0.147347557, 0.226624154, 0.19931587);
+		CHECK_VALUES(rows(block, "in_proj_weight", 2), -0.0135750163, -0.0292205863, -0.031123258,
+		             -0.0183881752, 0.0159920614, -0.0203980873, -0.0471946968, -0.051794903);
 		CHECK_VALUES(rows(block, "in_proj_bias", 4), 0.0762263257, -0.0194388893, 0.0629312169, -0.241800931);
 		CHECK_VALUES(rows(block, "out_proj.weight", 2), 1.04669992, -2.18576741, 0.881901526, -1.47849839,
-			     -0.00841319557, -0.621450026, -0.967503366, 0.480859206);
+		             -0.00841319557, -0.621450026, -0.967503366, 0.480859206);
 	}
 }
 
@@ -61,18 +62,18 @@ static void check_memory(sl_block *block)
 {
 	SL_SCOPE {
 		sl_tensor *in[] = {filled(SL_SHAPE(2, 1, 4), 0, 1.5), filled(SL_SHAPE(2, 2, 4), 1, 1.5),
-				   filled(SL_SHAPE(2, 1, 1, 2), 5, 1.5)};
+		                   filled(SL_SHAPE(2, 1, 1, 2), 5, 1.5)};
 		sl_tensor *y = NULL;
 		go_back(block, in, 3, &y);
-		CHECK_VALUES(y, 0.344849746, -1.02988767, 0.304005895, -1.24992815, -0.414734951, -0.133340715, -0.625902541,
-			     -0.394114094);
+		CHECK_VALUES(y, 0.344849746, -1.02988767, 0.304005895, -1.24992815, -0.414734951, -0.133340715,
+		             -0.625902541, -0.394114094);
 		CHECK_VALUES(sl_grad(in[0]), -0.000988959978, 0.0116953865, 0.0188792099, 0.0171838459, 0.01246599,
-			     -0.0236044144, -0.0485732939, -0.0506973943);
+		             -0.0236044144, -0.0485732939, -0.0506973943);
 		CHECK_VALUES(sl_grad(in[1]), 0.0123375105, 0.0054651717, -0.00397752274, -0.0115495261, -0.159816392,
-			     -0.440537058, -0.514066262, -0.34582207, 0.136567921, 0.140493224, 0.0783423685, -0.0206541268,
-			     -0.118022169, -0.0517378428, 0.0388795995, 0.111211359);
-		CHECK_VALUES(rows(block, "in_proj_weight", 2), 0.00625501982, 0.00440424736, 0.000482088553, -0.00366680404,
-			     -0.00299679385, -0.104723473, -0.157197067, -0.135738424);
+		             -0.440537058, -0.514066262, -0.34582207, 0.136567921, 0.140493224, 0.0783423685,
+		             -0.0206541268, -0.118022169, -0.0517378428, 0.0388795995, 0.111211359);
+		CHECK_VALUES(rows(block, "in_proj_weight", 2), 0.00625501982, 0.00440424736, 0.000482088553,
+		             -0.00366680404, -0.00299679385, -0.104723473, -0.157197067, -0.135738424);
 	}
 }
 
@@ -95,18 +96,19 @@ static void test_values(void)
 static sl_block *layer(void)
 {
 	return sl_sequential(
-		sl_residual(sl_sequential(sl_layer_norm_layer(), sl_multi_head_attention(WIDTH, HEADS, .causal = true)), NULL,
-			    SL_IDENTITY),
-		sl_residual(sl_sequential(sl_layer_norm_layer(),
-					  sl_dense(4 * WIDTH, .activation = SL_GELU, .no_flatten = true, .in_units = WIDTH),
-					  sl_dense(WIDTH, .no_flatten = true, .in_units = 4 * WIDTH)),
-			    NULL, SL_IDENTITY));
+	        sl_residual(sl_sequential(sl_layer_norm_layer(), sl_multi_head_attention(WIDTH, HEADS, .causal = true)),
+	                    NULL, SL_IDENTITY),
+	        sl_residual(
+	                sl_sequential(sl_layer_norm_layer(),
+	                              sl_dense(4 * WIDTH, .activation = SL_GELU, .no_flatten = true, .in_units = WIDTH),
+	                              sl_dense(WIDTH, .no_flatten = true, .in_units = 4 * WIDTH)),
+	                NULL, SL_IDENTITY));
 }
 
 static sl_block *transformer(void)
 {
 	sl_block *net = sl_sequential(sl_embedding(WORDS, WIDTH), sl_position_embedding(8, WIDTH), layer(), layer(),
-				      sl_layer_norm_layer(), sl_dense(WORDS, .no_flatten = true, .in_units = WIDTH));
+	                              sl_layer_norm_layer(), sl_dense(WORDS, .no_flatten = true, .in_units = WIDTH));
 	CHECK_OK(sl_initialize(net, .dtype = SL_FLOAT64));
 	SL_SCOPE
 		CHECK(sl_forward(net, sl_zeros(SL_SHAPE(1, 2), .dtype = SL_INT32)) != NULL);
@@ -125,7 +127,8 @@ static sl_tensor *train(sl_block *net, sl_trainer *trainer, sl_step *step, sl_te
 {
 	sl_tensor *loss;
 	if (step) return sl_step_run(step, x, y, NULL);
-	SL_RECORD loss = token_loss(SL_HERE, sl_forward(net, x), y);
+	SL_RECORD
+		loss = token_loss(SL_HERE, sl_forward(net, x), y);
 	CHECK_OK(sl_backward(loss));
 	CHECK_OK(sl_trainer_step(trainer, sl_tensor_size(y)));
 	return loss;
@@ -138,19 +141,20 @@ static void test_training(void)
 	int32_t words[2 * STEPS], next[2 * STEPS];
 	for (int i = 0; i < 2 * STEPS; i++) words[i] = (i * i + 3 * i) % WORDS;
 	for (int i = 0; i < 2 * STEPS; i++) next[i] = (i * i + 3 * i + 5 * (i % 3)) % WORDS;
-	for (enum way way = EAGER; way < WAYS; way++) SL_SCOPE {
-		sl_block *net = transformer();
-		sl_trainer *trainer = sl_trainer_new(net, sl_adamw(.lr = 0.01, .weight_decay = 0.1));
-		sl_step *step = way == WHOLE ? sl_step_compile(net, token_loss, trainer) : NULL;
-		sl_tensor *x = sl_from(words, SL_SHAPE(2, STEPS), .dtype = SL_INT32), *losses[5];
-		sl_tensor *y = sl_from(next, SL_SHAPE(2, STEPS), .dtype = SL_INT32);
-		if (way == HYBRID) CHECK_OK(sl_hybridize(net));
-		for (int i = 0; i < 5; i++) losses[i] = sl_mean(train(net, trainer, step, x, y));
-		CHECK_VALUES(sl_stack(losses, 5, 0), 2.420422, 2.36458731, 2.31464039, 2.26818311, 2.22379606);
-		sl_step_free(step);
-		sl_trainer_free(trainer);
-		sl_block_free(net);
-	}
+	for (enum way way = EAGER; way < WAYS; way++)
+		SL_SCOPE {
+			sl_block *net = transformer();
+			sl_trainer *trainer = sl_trainer_new(net, sl_adamw(.lr = 0.01, .weight_decay = 0.1));
+			sl_step *step = way == WHOLE ? sl_step_compile(net, token_loss, trainer) : NULL;
+			sl_tensor *x = sl_from(words, SL_SHAPE(2, STEPS), .dtype = SL_INT32), *losses[5];
+			sl_tensor *y = sl_from(next, SL_SHAPE(2, STEPS), .dtype = SL_INT32);
+			if (way == HYBRID) CHECK_OK(sl_hybridize(net));
+			for (int i = 0; i < 5; i++) losses[i] = sl_mean(train(net, trainer, step, x, y));
+			CHECK_VALUES(sl_stack(losses, 5, 0), 2.420422, 2.36458731, 2.31464039, 2.26818311, 2.22379606);
+			sl_step_free(step);
+			sl_trainer_free(trainer);
+			sl_block_free(net);
+		}
 }
 
 static void test_mistakes(void)
@@ -160,7 +164,8 @@ static void test_mistakes(void)
 		CHECK_OK(sl_initialize(net));
 		CHECK_OK(sl_initialize(places));
 		sl_tensor *x = sl_zeros(SL_SHAPE(2, 3, 4)), *other = sl_zeros(SL_SHAPE(1, 3, 4));
-		CHECK_NULL(sl_forward(net, sl_zeros(SL_SHAPE(3, 4))), SL_ESHAPE, "got x (3, 4), (rows, steps, 4) needed");
+		CHECK_NULL(sl_forward(net, sl_zeros(SL_SHAPE(3, 4))), SL_ESHAPE,
+		           "got x (3, 4), (rows, steps, 4) needed");
 		CHECK_NULL(sl_forward(net, x, other), SL_ESHAPE, "got a memory (1, 3, 4)");
 		CHECK_NULL(sl_forward(net, x, x, x, x), SL_EINVAL, "got 4 inputs");
 		CHECK_NULL(sl_multi_head_attention(5, 2), SL_EINVAL, "2 heads of a width of 5");
@@ -172,12 +177,15 @@ static void test_mistakes(void)
 }
 
 static const struct slp_test tests[] = {
-	{"values and gradients", test_values}, {"training", test_training}, {"mistakes", test_mistakes}, {NULL, NULL},
+        {"values and gradients", test_values},
+        {"training", test_training},
+        {"mistakes", test_mistakes},
+        {NULL, NULL},
 };
 
 static const struct slp_suite suites[] = {
-	{"attention", tests, slp_start_engine, slp_stop_engine, NULL, NULL},
-	{NULL, NULL, NULL, NULL, NULL, NULL},
+        {"attention", tests, slp_start_engine, slp_stop_engine, NULL, NULL},
+        {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
 int main(int argc, char **argv)

@@ -163,12 +163,9 @@ static void test_trial(void)
 
 int main(int argc, char **argv)
 {
-	static const struct slp_test tests[] = {{"balance", test_balance},
-	                                        {"short_looks", test_short_looks},
-	                                        {"misled", test_misled},
-	                                        {"unequal", test_unequal},
-	                                        {"trial", test_trial},
-	                                        {NULL, NULL}};
+	static const struct slp_test tests[] = {{"balance", test_balance}, {"short_looks", test_short_looks},
+	                                        {"misled", test_misled},   {"unequal", test_unequal},
+	                                        {"trial", test_trial},     {NULL, NULL}};
 	static const struct slp_suite suites[] = {{.name = "speeds", .tests = tests}, {0}};
 	return slp_test_main(argc, argv, suites);
 }

@@ -133,18 +133,22 @@ static void test_mistakes(void)
 {
 	struct record r = {.factor = 1};
 	SL_SCOPE {
-		sl_tensor *x = slp_leaf(2, 1), *y = sl_ones(SL_SHAPE(2)), *twice[] = {y, y}, *s = sl_var("s", .dtype = SL_FLOAT32);
+		sl_tensor *x = slp_leaf(2, 1), *y = sl_ones(SL_SHAPE(2)), *twice[] = {y, y},
+		          *s = sl_var("s", .dtype = SL_FLOAT32);
 		SL_RECORD {
 			CHECK_STATUS(sl_custom_gradient(&x, 1, &y, 1), SL_EINVAL, "backward function");
 			sl_error_clear();
-			CHECK_STATUS(sl_custom_gradient(&x, 0, &y, 1, .backward = scaled, .context = &r, .destroy = gone), SL_EINVAL,
-				     "inputs");
+			CHECK_STATUS(
+			        sl_custom_gradient(&x, 0, &y, 1, .backward = scaled, .context = &r, .destroy = gone),
+			        SL_EINVAL, "inputs");
 			sl_error_clear();
-			CHECK_STATUS(sl_custom_gradient(&y, 1, &x, 1, .backward = scaled), SL_ESTATE, "result 0", "SL_PAUSE");
+			CHECK_STATUS(sl_custom_gradient(&y, 1, &x, 1, .backward = scaled), SL_ESTATE, "result 0",
+			             "SL_PAUSE");
 			sl_error_clear();
 			CHECK_STATUS(sl_custom_gradient(&y, 1, &y, 1, .backward = scaled), SL_ESTATE, "is an input");
 			sl_error_clear();
-			CHECK_STATUS(sl_custom_gradient(&x, 1, twice, 2, .backward = scaled), SL_ESTATE, "result 1", "twice");
+			CHECK_STATUS(sl_custom_gradient(&x, 1, twice, 2, .backward = scaled), SL_ESTATE, "result 1",
+			             "twice");
 			sl_error_clear();
 			CHECK_STATUS(sl_custom_gradient(&s, 1, &y, 1, .backward = scaled), SL_EUNSUPPORTED, "traced");
 			sl_error_clear();

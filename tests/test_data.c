@@ -164,8 +164,10 @@ static void check_ranks(int samples, int rows, enum sl_last_batch last, int64_t 
 {
 	enum { RANKS = 3 };
 	sl_dataset *d = idx_sample_set(100);
-	struct sl_loader_opts o = {.batch_size = rows, .shuffle = true, .seed = 9, .limit = samples, .last = last, .ranks = RANKS};
-	sl_loader *parts[RANKS], *whole = sl_loader_new(d, .batch_size = RANKS * rows, .shuffle = true, .seed = 9, .limit = samples);
+	struct sl_loader_opts o = {
+	        .batch_size = rows, .shuffle = true, .seed = 9, .limit = samples, .last = last, .ranks = RANKS};
+	sl_loader *parts[RANKS],
+	        *whole = sl_loader_new(d, .batch_size = RANKS * rows, .shuffle = true, .seed = 9, .limit = samples);
 	for (o.rank = 0; o.rank < RANKS; o.rank++) parts[o.rank] = sl_loader_new_at(SL_HERE, d, o);
 	for (int k = 0; k < 2; k++) {
 		struct epoch all = run_epoch(whole);
@@ -173,7 +175,8 @@ static void check_ranks(int samples, int rows, enum sl_last_batch last, int64_t 
 			struct epoch e = run_epoch(parts[r]);
 			CHECK(e.batches == batches);
 			for (int b = 0, at = 0; b < e.batches; at += e.sizes[b++])
-				CHECK(!memcmp(e.order + at, all.order + RANKS * at + r * e.sizes[b], (size_t)e.sizes[b] * sizeof *e.order));
+				CHECK(!memcmp(e.order + at, all.order + RANKS * at + r * e.sizes[b],
+				              (size_t)e.sizes[b] * sizeof *e.order));
 		}
 	}
 	for (int r = 0; r < RANKS; r++) sl_loader_free(parts[r]);
@@ -190,7 +193,8 @@ static void test_ranks_resume(void)
 	slp_scratch_path("loader.safetensors", path);
 	for (int r = 0; r < RANKS; r++)
 		SL_SCOPE {
-			struct sl_loader_opts o = {.batch_size = ROWS, .shuffle = true, .seed = 2, .rank = r, .ranks = RANKS};
+			struct sl_loader_opts o = {
+			        .batch_size = ROWS, .shuffle = true, .seed = 2, .rank = r, .ranks = RANKS};
 			struct sl_batch b, c;
 			sl_loader *l = sl_loader_new_at(SL_HERE, d, o), *again = sl_loader_new_at(SL_HERE, d, o);
 			for (int i = 0; i < TAKEN; i++) sl_loader_next(l, &b); /* an epoch's end among them */
@@ -255,7 +259,8 @@ static void test_wrong_options(void)
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .rank = 1), SL_EINVAL, "rank is 1 of 0 ranks");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .rank = 2, .ranks = 2), SL_EINVAL, "rank is 2 of 2");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .rank = -1, .ranks = 2), SL_EINVAL, "rank is -1 of 2");
-	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .ranks = 11), SL_EINVAL, "10 samples do not fill a batch of 1 for each rank");
+	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .ranks = 11), SL_EINVAL,
+	           "10 samples do not fill a batch of 1 for each rank");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 6, .ranks = 2, .last = SL_LAST_DISCARD), SL_EINVAL,
 	           "10 samples do not fill a batch of 6 for each rank");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 11, .last = SL_LAST_DISCARD), SL_EINVAL,

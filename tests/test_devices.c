@@ -211,9 +211,11 @@ static bool ends_beside(void (*work)(void))
 static void fill_both(void)
 {
 	for (int i = 0; i < 8; i++)
-		SL_SCOPE sl_add_scalar(sl_ones(SL_SHAPE(1 << 18), .device = sl_cpu(0)), 1);
+		SL_SCOPE
+			sl_add_scalar(sl_ones(SL_SHAPE(1 << 18), .device = sl_cpu(0)), 1);
 	for (int i = 0; i < 8; i++)
-		SL_SCOPE CHECK(sl_item(sl_mean(sl_ones(SL_SHAPE(1 << (12 + i)), .device = sl_cpu(1)))) == 1);
+		SL_SCOPE
+			CHECK(sl_item(sl_mean(sl_ones(SL_SHAPE(1 << (12 + i)), .device = sl_cpu(1)))) == 1);
 }
 
 static void test_memory_side_by_side(void)

@@ -264,10 +264,8 @@ static bool check_fault(const struct writer *w, enum io_call call, int k, int er
 	enum sl_status s = w->write(true);
 	bool came = io_failed();
 	io_fail(call, 0, 0);
-	if (came && call != IO_link)
-		CHECK_STATUS(s, SL_EIO, strerror(error), "test_durable.c");
-	else
-		CHECK_SAYING(s == SL_OK, "%s: %s", w->name, sl_error_message());
+	if (came && call != IO_link) CHECK_STATUS(s, SL_EIO, strerror(error), "test_durable.c");
+	else CHECK_SAYING(s == SL_OK, "%s: %s", w->name, sl_error_message());
 	sl_error_clear();
 	struct contents now = read_both(w);
 	bool kept = equal(&now, &old), late = call == IO_fsync && k > (w->files[1] ? 2 : 1);
@@ -275,8 +273,7 @@ static bool check_fault(const struct writer *w, enum io_call call, int k, int er
 	             files_there(), there);
 	if (s != SL_OK && !late)
 		CHECK_SAYING(kept, "%s: %s %d fails, and the old files are gone", w->name, io_names[call], k);
-	else
-		CHECK_SAYING(!kept, "%s: %s %d: the old files are still there", w->name, io_names[call], k);
+	else CHECK_SAYING(!kept, "%s: %s %d: the old files are still there", w->name, io_names[call], k);
 	free_both(&now);
 	free_both(&old);
 	return came;
@@ -324,7 +321,8 @@ static void test_refused_blocks(void)
 		io_fail(IO_write, 0, 0);
 		float *data = (float *)(void *)slp_read_file(slp_scratch_path("y.npy", path), &size);
 		size_t wrong = 0;
-		CHECK(data && size > 4 * ELEMENTS && size % 64 == 4 * ELEMENTS % 64); /* the header is a multiple of 64 */
+		CHECK(data && size > 4 * ELEMENTS &&
+		      size % 64 == 4 * ELEMENTS % 64); /* the header is a multiple of 64 */
 		for (size_t i = size / 4 - ELEMENTS; data && i < size / 4; i++) wrong += data[i] != 1;
 		CHECK(wrong == 0);
 		free(data);

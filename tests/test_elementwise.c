@@ -54,7 +54,8 @@ static void test_two(void)
 static void test_compare_types(void)
 {
 	SL_SCOPE {
-		sl_tensor *f = FROM(0.5, 2, 300), *d = sl_from(((double[]){0.1, 2, 16777217}), SL_SHAPE(3), .dtype = SL_FLOAT64);
+		sl_tensor *f = FROM(0.5, 2, 300),
+		          *d = sl_from(((double[]){0.1, 2, 16777217}), SL_SHAPE(3), .dtype = SL_FLOAT64);
 		sl_tensor *i = sl_from(((int32_t[]){0, 2, 16777217}), SL_SHAPE(3), .dtype = SL_INT32);
 		sl_tensor *u = sl_from(((uint8_t[]){0, 2, 255}), SL_SHAPE(3), .dtype = SL_UINT8);
 		CHECK_VALUES(sl_eq(f, i), 0, 1, 0);
@@ -85,7 +86,8 @@ static void test_integer_and_fraction(void)
 		sl_graph_free(graph);
 		graph = sl_graph_parse("input x: int32 (3,)\ny = mul_scalar(x, value=2.9)\nreturn y\n");
 		CHECK(!graph || !sl_compile(graph));
-		CHECK_SAYING(sl_error() == SL_EDTYPE && strstr(sl_error_message(), "2.9"), "message: %s", sl_error_message());
+		CHECK_SAYING(sl_error() == SL_EDTYPE && strstr(sl_error_message(), "2.9"), "message: %s",
+		             sl_error_message());
 		sl_error_clear();
 		sl_graph_free(graph);
 	}
@@ -272,9 +274,14 @@ static void test_cast(void)
 }
 
 static const struct slp_test function_tests[] = {
-        {"of one tensor", test_one}, {"of two tensors", test_two},      {"of a tensor and a number", test_number},
-        {"comparing data types", test_compare_types}, {"integers and fractions", test_integer_and_fraction},
-        {"in place", test_in_place}, {"with itself", test_with_itself}, {0},
+        {"of one tensor", test_one},
+        {"of two tensors", test_two},
+        {"of a tensor and a number", test_number},
+        {"comparing data types", test_compare_types},
+        {"integers and fractions", test_integer_and_fraction},
+        {"in place", test_in_place},
+        {"with itself", test_with_itself},
+        {0},
 };
 static const struct slp_test gradient_tests[] = {
         {"broadcast", test_broadcast_gradients},

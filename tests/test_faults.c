@@ -477,10 +477,13 @@ static const struct slp_test kernel_tests[] = {
         {0},
 };
 static const struct slp_test message_tests[] = {
-        {"several failures", test_several},          {"place", test_place},
+        {"several failures", test_several},
+        {"place", test_place},
         {"a program's own error", test_own_error},
-        {"the first mistake wins", test_first_wins}, {"very many failures", test_very_many},
-        {"NULL goes through", test_null_chain},      {0},
+        {"the first mistake wins", test_first_wins},
+        {"very many failures", test_very_many},
+        {"NULL goes through", test_null_chain},
+        {0},
 };
 static const struct slp_test thread_tests[] = {
         {"two threads", test_two_threads},

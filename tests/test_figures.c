@@ -13,7 +13,9 @@ static sl_block *net;
 	{                                                                                                              \
 		call;                                                                                                  \
 	}
+/* clang-format off */
 #define ONE(t) (sl_tensor *[]){t}
+/* clang-format on */
 #define LAYER(id, call) ROW(id, sl_block_free(call))
 #define TRAINER(id, ...) ROW(id, sl_trainer_free(sl_trainer_new(net, __VA_ARGS__)))
 
@@ -87,27 +89,64 @@ static const struct row {
 	const char *said;
 	bool may_be_negative;
 } table[] = {
+/* clang-format off */
 #define R(id, ...) {#id, id, __VA_ARGS__}
-        R(sgd_lr, "lr", false), R(sgd_decay, "weight_decay", false), R(sgd_rescale, "rescale", true),
-        R(sgd_clip_norm, "clip_norm", false), R(sgd_clip_value, "clip_value", false), R(sgd_momentum, "momentum", false),
-        R(adam_lr, "lr", false), R(adam_beta1, "beta1", false), R(adam_beta2, "beta2", false), R(adam_eps, "eps", false),
-        R(adam_decay, "weight_decay", false), R(rms_lr, "lr", false), R(rms_alpha, "alpha", false),
-        R(rms_eps, "eps", false), R(rms_momentum, "momentum", false), R(trainer_lr, ".lr", false),
-        R(trainer_momentum, ".momentum", false), R(trainer_decay, ".weight_decay", false),
-        R(trainer_clip_norm, ".clip_norm", false), R(trainer_clip_value, ".clip_value", false),
-        R(trainer_beta1, ".beta1", false), R(trainer_beta2, ".beta2", false), R(trainer_eps, ".eps", false),
-        R(trainer_alpha, ".alpha", false), R(trainer_factor, ".factor", false), R(trainer_final, ".final_lr", false),
-        R(trainer_power, ".power", false), R(batch_norm_layer_eps, "eps", false),
-        R(batch_norm_layer_momentum, "momentum", false), R(layer_norm_layer_eps, "eps", false),
-        R(dropout_layer, "probability", false), R(rnn_dropout, "dropout", false), R(lstm_dropout, "dropout", false),
-        R(gru_dropout, "dropout", false), R(dropout, "probability", false), R(uniform_low, "uniform", true),
-        R(uniform_high, "uniform", true), R(normal_mean, "normal", true), R(normal_sigma, "normal", false),
-        R(arange_start, "sl_arange", true), R(arange_stop, "sl_arange", true), R(arange_step, "sl_arange", true),
-        R(leaky_relu, "slope", true), R(elu, "alpha", true), R(batch_norm_eps, "eps", false),
-        R(batch_norm_momentum, "momentum", false), R(layer_norm_eps, "eps", false), R(group_norm_eps, "eps", false),
-        R(instance_norm_eps, "eps", false), R(rms_norm_eps, "eps", false), R(huber_delta, "delta", false),
-        R(label_smoothing, "label_smoothing", false), R(cosine_margin, "margin", true),
-        R(attention_scale, "scale", true), R(split_weights, ".weights", false),
+        /* clang-format on */
+        R(sgd_lr, "lr", false),
+        R(sgd_decay, "weight_decay", false),
+        R(sgd_rescale, "rescale", true),
+        R(sgd_clip_norm, "clip_norm", false),
+        R(sgd_clip_value, "clip_value", false),
+        R(sgd_momentum, "momentum", false),
+        R(adam_lr, "lr", false),
+        R(adam_beta1, "beta1", false),
+        R(adam_beta2, "beta2", false),
+        R(adam_eps, "eps", false),
+        R(adam_decay, "weight_decay", false),
+        R(rms_lr, "lr", false),
+        R(rms_alpha, "alpha", false),
+        R(rms_eps, "eps", false),
+        R(rms_momentum, "momentum", false),
+        R(trainer_lr, ".lr", false),
+        R(trainer_momentum, ".momentum", false),
+        R(trainer_decay, ".weight_decay", false),
+        R(trainer_clip_norm, ".clip_norm", false),
+        R(trainer_clip_value, ".clip_value", false),
+        R(trainer_beta1, ".beta1", false),
+        R(trainer_beta2, ".beta2", false),
+        R(trainer_eps, ".eps", false),
+        R(trainer_alpha, ".alpha", false),
+        R(trainer_factor, ".factor", false),
+        R(trainer_final, ".final_lr", false),
+        R(trainer_power, ".power", false),
+        R(batch_norm_layer_eps, "eps", false),
+        R(batch_norm_layer_momentum, "momentum", false),
+        R(layer_norm_layer_eps, "eps", false),
+        R(dropout_layer, "probability", false),
+        R(rnn_dropout, "dropout", false),
+        R(lstm_dropout, "dropout", false),
+        R(gru_dropout, "dropout", false),
+        R(dropout, "probability", false),
+        R(uniform_low, "uniform", true),
+        R(uniform_high, "uniform", true),
+        R(normal_mean, "normal", true),
+        R(normal_sigma, "normal", false),
+        R(arange_start, "sl_arange", true),
+        R(arange_stop, "sl_arange", true),
+        R(arange_step, "sl_arange", true),
+        R(leaky_relu, "slope", true),
+        R(elu, "alpha", true),
+        R(batch_norm_eps, "eps", false),
+        R(batch_norm_momentum, "momentum", false),
+        R(layer_norm_eps, "eps", false),
+        R(group_norm_eps, "eps", false),
+        R(instance_norm_eps, "eps", false),
+        R(rms_norm_eps, "eps", false),
+        R(huber_delta, "delta", false),
+        R(label_smoothing, "label_smoothing", false),
+        R(cosine_margin, "margin", true),
+        R(attention_scale, "scale", true),
+        R(split_weights, ".weights", false),
 };
 
 static void make_arguments(void)
@@ -129,7 +168,7 @@ static void check_refused(const struct row *row, double f)
 {
 	row->call(f);
 	CHECK_SAYING(sl_error() == SL_EINVAL && strstr(sl_error_message(), row->said) &&
-	             strstr(sl_error_message(), "test_figures.c:"),
+	                     strstr(sl_error_message(), "test_figures.c:"),
 	             "%s = %g: %s", row->name, f, sl_error() == SL_OK ? "taken" : sl_error_message());
 	sl_error_clear();
 }

@@ -38,8 +38,8 @@ static sl_tensor *ints(const int32_t *v, sl_shape shape)
 
 FUNCTION(where, sl_where(sl_gt_scalar(x, 0.2), sl_mul_scalar(x, 2), OTHER(1, 2, 3)))
 FUNCTION(where_of_infinities, sl_where(sl_cast(sl_gt_scalar(x, 0), SL_BOOL), x,
-				       sl_masked_fill(sl_full(SL_SHAPE(2, 3), INFINITY, .dtype = SL_FLOAT64),
-						      sl_cast(sl_le_scalar(x, 0), SL_INT32), -1)))
+                                       sl_masked_fill(sl_full(SL_SHAPE(2, 3), INFINITY, .dtype = SL_FLOAT64),
+                                                      sl_cast(sl_le_scalar(x, 0), SL_INT32), -1)))
 FUNCTION(masked_fill, sl_softmax(sl_masked_fill(x, sl_gt_scalar(OTHER(2, 2, 3), 0.5), -INFINITY), 1))
 FUNCTION(clip, sl_clip(x, -0.5, 0.8))
 FUNCTION(leaky_relu, sl_leaky_relu(x, 0.1))
@@ -61,7 +61,7 @@ FUNCTION(index_add, sl_index_add(OTHER(1, 4, 2), INTS((3), 3, 0, 3), x))
 FUNCTION(attention_q, ATTENTION(x, OTHER(1, 1, 2, 4, 3), OTHER(2, 1, 2, 4, 2), .causal = true))
 FUNCTION(attention_k, ATTENTION(OTHER(1, 2, 3, 2), x, OTHER(2, 2, 4, 3), .mask = OTHER(3, 3, 4)))
 FUNCTION(attention_v, ATTENTION(OTHER(1, 2, 3, 2), OTHER(2, 2, 4, 2), x,
-				.mask = sl_gt_scalar(sl_cast(OTHER(3, 2, 1, 4), SL_FLOAT32), 0)))
+                                .mask = sl_gt_scalar(sl_cast(OTHER(3, 2, 1, 4), SL_FLOAT32), 0)))
 FUNCTION(take_along, sl_take_along(x, INTS((2, 4, 2), 0, 1, 2, 1, 2, 1, 0, 0, 2, 1, 0, 1, 1, 2, 2, 2), 1))
 FUNCTION(scatter_add, sl_scatter_add(OTHER(1, 2, 4), INTS((2, 3), 0, 3, 0, 1, 2, 3), x, -1))
 FUNCTION(scatter_add_to, sl_scatter_add(x, INTS((1, 3), 2, 0, 2), OTHER(1, 1, 3), 0))
@@ -81,7 +81,7 @@ FUNCTION(einsum_sums_first, sl_einsum("ab,cd->ac", x, OTHER(1, 4, 2)))
 FUNCTION(conv1d, sl_conv1d(x, OTHER(1, 3, 2, 3), OTHER(2, 3), .stride = 2, .pad = 1))
 FUNCTION(conv1d_groups, sl_conv1d(x, OTHER(1, 2, 2, 2), NULL, .groups = 2, .dilation = 2))
 FUNCTION(conv_transpose2d, sl_conv_transpose2d(x, OTHER(1, 2, 2, 3, 3), OTHER(2, 2), .stride = {2, 2}, .pad = {1, 1},
-					       .output_pad = {1, 1}))
+                                               .output_pad = {1, 1}))
 FUNCTION(conv_transpose2d_weight, sl_conv_transpose2d(OTHER(1, 1, 2, 2, 2), x, NULL, .groups = 2))
 FUNCTION(resize, sl_resize2d(x, 5, 4))
 FUNCTION(resize_whole, sl_resize2d(x, 4, 3))
@@ -98,7 +98,7 @@ FUNCTION(instance_norm, sl_instance_norm(x, OTHER(1, 2), OTHER(2, 2)))
 FUNCTION(cross_entropy, sl_cross_entropy(x, INTS((2, 4), 0, 2, 1, 1, 2, 0, 0, 1)))
 FUNCTION(cross_entropy_ignore, sl_cross_entropy(x, INTS((4), 0, -100, 2, 1), .ignore = true, .ignore_index = -100))
 FUNCTION(cross_entropy_weights, sl_cross_entropy(x, INTS((2, 2), 0, 2, 1, 0), .weights = DOUBLES((3), 1, 2, 0.5),
-						 .label_smoothing = 0.1, .ignore = true, .ignore_index = 1))
+                                                 .label_smoothing = 0.1, .ignore = true, .ignore_index = 1))
 FUNCTION(cross_entropy_smooth, sl_cross_entropy(x, INTS((3), 3, 0, 1), .label_smoothing = 0.2))
 FUNCTION(kl_div, sl_kl_div(sl_log_softmax(x, 1), DOUBLES((2, 3), 0.5, 0.25, 0.25, 0, 0.75, 0.25)))
 FUNCTION(cosine_similarity, sl_cosine_similarity(x, OTHER(1, 2, 3), 1))
@@ -122,9 +122,11 @@ struct expectation {
 
 #define UNPACK(...) __VA_ARGS__
 static const struct expectation expected[] = {
+/* clang-format off */
 #define X(name, dims, values, gradient)                                                                                \
 	{#name, name##_of, {SL_COUNT_(int64_t, UNPACK dims), {UNPACK dims}}, (const double[]){UNPACK values},          \
 	 (const double[]){UNPACK gradient}, SL_COUNT_(double, UNPACK values)},
+/* clang-format on */
 #include "functions.def"
 #undef X
 };
@@ -150,7 +152,7 @@ static void test_values(void)
 	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
 		sl_block *block = sl_lambda(expected[i].name, expected[i].function);
 		bool ok = check_one(&expected[i], block) && CHECK_OK(sl_hybridize(block)) &&
-			  check_one(&expected[i], block) && check_one(&expected[i], block);
+		          check_one(&expected[i], block) && check_one(&expected[i], block);
 		if (!ok) fprintf(stderr, "%s\n", expected[i].name);
 		sl_error_clear();
 		sl_block_free(block);
@@ -169,9 +171,10 @@ static void test_ends(void)
 		CHECK_VALUES(sl_variance(sl_full(SL_SHAPE(1), 2), .ddof = 1), NAN);
 		CHECK(sl_tensor_size(sl_tile(x, 0, 0)) == 0);
 		CHECK_VALUES(sl_clip(sl_full(SL_SHAPE(1), NAN), 0, 1), NAN);
-		CHECK_VALUES(sl_where(sl_cast(sl_from(((int64_t[]){0, -5, 1}), SL_SHAPE(3), .dtype = SL_INT64), SL_INT64),
-				      sl_full(SL_SHAPE(3), 7, .dtype = SL_UINT8), sl_zeros(SL_SHAPE(1), .dtype = SL_UINT8)),
-			     0, 7, 7);
+		CHECK_VALUES(
+		        sl_where(sl_cast(sl_from(((int64_t[]){0, -5, 1}), SL_SHAPE(3), .dtype = SL_INT64), SL_INT64),
+		                 sl_full(SL_SHAPE(3), 7, .dtype = SL_UINT8), sl_zeros(SL_SHAPE(1), .dtype = SL_UINT8)),
+		        0, 7, 7);
 		CHECK_VALUES(sl_isnan(sl_cross_entropy(sl_zeros(SL_SHAPE(1, 2)), INTS((1), 5), .ignore = true)), 1);
 	}
 }
@@ -201,7 +204,8 @@ static void test_random(void)
 {
 	SL_SCOPE {
 		sl_seed(3);
-		sl_tensor *dice = sl_randint(SL_SHAPE(60000), 1, 7), *coin = sl_bernoulli(sl_full(SL_SHAPE(60000), 0.25));
+		sl_tensor *dice = sl_randint(SL_SHAPE(60000), 1, 7),
+		          *coin = sl_bernoulli(sl_full(SL_SHAPE(60000), 0.25));
 		sl_seed(3);
 		sl_tensor *again = sl_randint(SL_SHAPE(60000), 1, 7);
 		CHECK(sl_tensor_dtype(dice) == SL_INT32);
@@ -255,13 +259,13 @@ static void test_mistakes(void)
 }
 
 static const struct slp_test tests[] = {
-	{"values and gradients", test_values}, {"ends", test_ends},         {"places", test_places}, {"random numbers", test_random},
-	{"mistakes", test_mistakes},           {NULL, NULL},
+        {"values and gradients", test_values}, {"ends", test_ends},         {"places", test_places},
+        {"random numbers", test_random},       {"mistakes", test_mistakes}, {NULL, NULL},
 };
 
 static const struct slp_suite suites[] = {
-	{"functions", tests, slp_start_engine, slp_stop_engine, NULL, NULL},
-	{NULL, NULL, NULL, NULL, NULL, NULL},
+        {"functions", tests, slp_start_engine, slp_stop_engine, NULL, NULL},
+        {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
 int main(int argc, char **argv)

@@ -17,7 +17,8 @@ static sl_tensor *right(void *context, sl_tensor *const *in, int nin)
 /* The second factor's element 2 counts, but no gradient flows to it. */
 static sl_tensor *wrong(void *context, sl_tensor *const *in, int nin)
 {
-	sl_tensor *first = sl_slice(in[1], 0, 0, 2, 1), *last = sl_detach(sl_slice(in[1], 0, 2, 4, 1)), *y[] = {first, last};
+	sl_tensor *first = sl_slice(in[1], 0, 0, 2, 1), *last = sl_detach(sl_slice(in[1], 0, 2, 4, 1)),
+	          *y[] = {first, last};
 	(void)context, (void)nin;
 	return sl_mul(sl_tanh(in[0]), sl_concat(y, 2, 0));
 }
@@ -52,9 +53,12 @@ static void test_functions(void)
 		CHECK_OK(sl_gradcheck(random_function, NULL, in, 1));
 		CHECK(sl_rng_get().stream == before.stream);
 		CHECK_OK(sl_gradcheck(unused, NULL, in, 3));
-		CHECK_MISTAKE(sl_gradcheck(wrong, NULL, in, 2, .worst = &worst), SL_EINVAL, "input 1", "central differences");
-		CHECK_SAYING(worst.input == 1 && !worst.param && worst.element >= 2 && worst.gradient == 0 && worst.difference != 0,
-		             "input %d, element %d: %g, %g", worst.input, (int)worst.element, worst.gradient, worst.difference);
+		CHECK_MISTAKE(sl_gradcheck(wrong, NULL, in, 2, .worst = &worst), SL_EINVAL, "input 1",
+		              "central differences");
+		CHECK_SAYING(worst.input == 1 && !worst.param && worst.element >= 2 && worst.gradient == 0 &&
+		                     worst.difference != 0,
+		             "input %d, element %d: %g, %g", worst.input, (int)worst.element, worst.gradient,
+		             worst.difference);
 		CHECK_OK(sl_gradcheck(wrong, NULL, in, 2, .elements = 1)); /* the first of each */
 		CHECK_MISTAKE(sl_gradcheck(rounded, NULL, in, 1), SL_EDTYPE, "float32, not float64");
 		CHECK_MISTAKE(sl_gradcheck(right, NULL, in, 1), SL_EINVAL, "returned NULL");
@@ -75,7 +79,8 @@ static sl_tensor *careless(sl_block *self, sl_tensor *const *in, int nin)
 
 static void test_blocks(void)
 {
-	sl_block *net = sl_sequential(sl_dense(5, .activation = SL_TANH), sl_batch_norm_layer(), sl_dense(2)), *bad = slp_user_block(careless);
+	sl_block *net = sl_sequential(sl_dense(5, .activation = SL_TANH), sl_batch_norm_layer(), sl_dense(2)),
+	         *bad = slp_user_block(careless);
 	sl_block_param(bad, "bias", SL_SHAPE(3), .init = sl_ones_init());
 	CHECK_OK(sl_initialize(net, .init = sl_normal_init(1), .dtype = SL_FLOAT64));
 	CHECK_OK(sl_initialize(bad, .dtype = SL_FLOAT64));
@@ -84,12 +89,14 @@ static void test_blocks(void)
 		sl_tensor *x = sl_normal(SL_SHAPE(4, 3), 0, 1);
 		CHECK_OK(sl_gradcheck_block(net, &x, 1, .worst = &worst)); /* shapes become known by it */
 		CHECK_SAYING(worst.error < 1e-7, "%g", worst.error);
-		sl_tensor *weight = sl_clone(slp_data(net, "0.weight")), *mean = sl_clone(slp_data(net, "1.running_mean"));
+		sl_tensor *weight = sl_clone(slp_data(net, "0.weight")),
+		          *mean = sl_clone(slp_data(net, "1.running_mean"));
 		CHECK_OK(sl_hybridize(net));
 		CHECK_OK(sl_gradcheck_block(net, &x, 1, .elements = 3));
 		CHECK_SAME(slp_data(net, "0.weight"), weight);
 		CHECK_SAME(slp_data(net, "1.running_mean"), mean);
-		CHECK_MISTAKE(sl_gradcheck_block(bad, &x, 1, .worst = &worst), SL_EINVAL, "_bias", "sl_backward gives 0");
+		CHECK_MISTAKE(sl_gradcheck_block(bad, &x, 1, .worst = &worst), SL_EINVAL, "_bias",
+		              "sl_backward gives 0");
 		CHECK(worst.param == sl_block_find(bad, "bias") && worst.input == -1);
 		CHECK_ALL(slp_data(bad, "bias"), 1);
 		CHECK_MISTAKE(sl_gradcheck_block(NULL, &x, 1), SL_EINVAL);
@@ -116,7 +123,8 @@ static void test_memory(void)
 			sl_error_clear();
 			sl_wait_all();
 			sl_error_clear();
-			CHECK_SAYING(slp_same_bits(slp_data(net, "0.weight"), weight), "allocation %ld: another weight", k);
+			CHECK_SAYING(slp_same_bits(slp_data(net, "0.weight"), weight), "allocation %ld: another weight",
+			             k);
 		}
 	CHECK(whole);
 	sl_block_free(net);
@@ -162,7 +170,9 @@ static void look(sl_block *block, sl_tensor *const *in, int nin, sl_tensor *cons
 	s->nin = nin;
 	s->nout = nout;
 	if (sl_is_symbol(out[0])) s->symbols++;
-	else SL_PAUSE s->sum = sl_item(sl_sum(out[0])) + sl_item(sl_sum(in[0]));
+	else
+		SL_PAUSE
+			s->sum = sl_item(sl_sum(out[0])) + sl_item(sl_sum(in[0]));
 }
 
 static void test_hooks(void)
@@ -181,7 +191,8 @@ static void test_hooks(void)
 		CHECK_OK(sl_block_hook(net, look, &outer));
 		for (int i = 0; i < 3; i++) sl_forward(net, x);
 		CHECK_SAYING(seen.calls == 2 && seen.symbols == 1, "%d calls", seen.calls);
-		CHECK_SAYING(outer.calls == 4 && outer.symbols == 1 && outer.sum == 9, "%d calls, %g", outer.calls, outer.sum);
+		CHECK_SAYING(outer.calls == 4 && outer.symbols == 1 && outer.sum == 9, "%d calls, %g", outer.calls,
+		             outer.sum);
 		CHECK_OK(sl_block_hook(inner, NULL, NULL));
 		CHECK_OK(sl_block_hook(net, NULL, NULL));
 		sl_forward(net, x);
@@ -214,12 +225,19 @@ static void test_summary(void)
 	CHECK(freed == 1);
 }
 
-static const struct slp_test tests[] = {{"functions", test_functions}, {"blocks", test_blocks}, {"memory", test_memory},       {"second derivatives", test_second},
-                                        {"hooks", test_hooks},         {"summary", test_summary}, {0}};
+static const struct slp_test tests[] = {{"functions", test_functions},
+                                        {"blocks", test_blocks},
+                                        {"memory", test_memory},
+                                        {"second derivatives", test_second},
+                                        {"hooks", test_hooks},
+                                        {"summary", test_summary},
+                                        {0}};
 
 int main(int argc, char **argv)
 {
-	return slp_test_main(argc, argv,
-	                     (const struct slp_suite[]){
-	                             {.name = "gradcheck", .tests = tests, .start = slp_start_engine, .stop = slp_stop_engine}, {0}});
+	return slp_test_main(
+	        argc, argv,
+	        (const struct slp_suite[]){
+	                {.name = "gradcheck", .tests = tests, .start = slp_start_engine, .stop = slp_stop_engine},
+	                {0}});
 }

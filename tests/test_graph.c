@@ -257,11 +257,14 @@ static const struct slp_test type_tests[] = {
 
 int main(int argc, char **argv)
 {
+/* clang-format off */
 #define SUITE(title, list) {.name = title, .tests = list, .start = slp_start_engine, .stop = slp_stop_engine, .after = clear}
-	return slp_test_main(argc, argv, (const struct slp_suite[]){
-						 SUITE("building", building_tests),
-						 SUITE("order", order_tests),
-						 SUITE("types", type_tests),
-						 {0},
-					 });
+	/* clang-format on */
+	return slp_test_main(argc, argv,
+	                     (const struct slp_suite[]){
+	                             SUITE("building", building_tests),
+	                             SUITE("order", order_tests),
+	                             SUITE("types", type_tests),
+	                             {0},
+	                     });
 }

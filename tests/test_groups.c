@@ -10,8 +10,8 @@
 #include "nn/nn.h"
 
 enum way { EAGER, HYBRID, STEP, SHARDS, MICRO, MICRO_EAGER, MICRO_SHARDS, WAYS };
-static const char *const way_names[] = {"eager", "hybrid", "step", "shards", "micro-batches", "eager micro-batches",
-                                        "micro-batches in shards"};
+static const char *const way_names[] = {
+        "eager", "hybrid", "step", "shards", "micro-batches", "eager micro-batches", "micro-batches in shards"};
 
 struct run {
 	enum way way;
@@ -35,7 +35,8 @@ static void set_first(sl_block *net, enum sl_dtype dtype)
 {
 	for (int i = 0; i < 4; i++)
 		SL_SCOPE {
-			sl_shape shape = first[i].columns ? SL_SHAPE(first[i].rows, first[i].columns) : SL_SHAPE(first[i].rows);
+			sl_shape shape =
+			        first[i].columns ? SL_SHAPE(first[i].rows, first[i].columns) : SL_SHAPE(first[i].rows);
 			sl_tensor *t = sl_cast(sl_from(first[i].values, shape, .dtype = SL_FLOAT64), dtype);
 			CHECK_OK(sl_param_set(sl_block_find(net, first[i].path), t));
 		}
@@ -45,15 +46,17 @@ static struct run run_new(enum way way, enum sl_dtype dtype, struct sl_optimizer
 {
 	const sl_device devices[] = {sl_cpu(0), sl_cpu(1)};
 	bool shards = way == SHARDS || way == MICRO_SHARDS;
-	struct run r = {.way = way,
-	                .net = sl_sequential(sl_dense(3, .in_units = 2, .activation = SL_TANH), sl_dense(1, .in_units = 3))};
-	CHECK_OK(sl_initialize(r.net, .dtype = dtype, .gather = way == MICRO_EAGER ? 2 : 0, .devices = shards ? devices : NULL,
-	                       .ndevices = shards ? 2 : 0));
+	struct run r = {
+	        .way = way,
+	        .net = sl_sequential(sl_dense(3, .in_units = 2, .activation = SL_TANH), sl_dense(1, .in_units = 3))};
+	CHECK_OK(sl_initialize(r.net, .dtype = dtype, .gather = way == MICRO_EAGER ? 2 : 0,
+	                       .devices = shards ? devices : NULL, .ndevices = shards ? 2 : 0));
 	set_first(r.net, dtype);
 	if (way == HYBRID) CHECK_OK(sl_hybridize(r.net));
 	r.trainer = sl_trainer_new(r.net, optimizer);
 	if (way != EAGER && way != HYBRID && way != MICRO_EAGER)
-		r.step = sl_step_compile(r.net, sl_l2_loss_at, r.trainer, .accumulate = way == MICRO || way == MICRO_SHARDS ? 2 : 0);
+		r.step = sl_step_compile(r.net, sl_l2_loss_at, r.trainer,
+		                         .accumulate = way == MICRO || way == MICRO_SHARDS ? 2 : 0);
 	CHECK(r.trainer != NULL);
 	return r;
 }
@@ -69,8 +72,10 @@ static void run_free(struct run *r)
 static void part(struct run *r, enum sl_dtype dtype, int begin, int end)
 {
 	SL_SCOPE {
-		sl_tensor *x = sl_cast(sl_from(x_values + 2 * begin, SL_SHAPE(end - begin, 2), .dtype = SL_FLOAT64), dtype);
-		sl_tensor *y = sl_cast(sl_from(y_values + begin, SL_SHAPE(end - begin, 1), .dtype = SL_FLOAT64), dtype), *loss = NULL;
+		sl_tensor *x =
+		        sl_cast(sl_from(x_values + 2 * begin, SL_SHAPE(end - begin, 2), .dtype = SL_FLOAT64), dtype);
+		sl_tensor *y = sl_cast(sl_from(y_values + begin, SL_SHAPE(end - begin, 1), .dtype = SL_FLOAT64), dtype),
+		          *loss = NULL;
 		sl_device devices[] = {sl_cpu(0), sl_cpu(1)};
 		sl_tensor *xs[2], *ys[2];
 		if (r->way == SHARDS || r->way == MICRO_SHARDS) {
@@ -116,8 +121,8 @@ static void check_numbers(const char *what, const struct run *r, const double *e
 	double got[NUMBERS];
 	numbers_of(r, got);
 	for (int i = 0; i < NUMBERS; i++)
-		CHECK_SAYING(fabs(got[i] - expected[i]) <= close, "%s, %s: number %d is %.12g, not %.12g", what, way_names[r->way],
-		             i, got[i], expected[i]);
+		CHECK_SAYING(fabs(got[i] - expected[i]) <= close, "%s, %s: number %d is %.12g, not %.12g", what,
+		             way_names[r->way], i, got[i], expected[i]);
 }
 
 /* ---- four steps of torch.optim with parameter groups, float64 ----------------------------------------------------- */
@@ -136,23 +141,27 @@ static const struct {
         {"SGD",
          {.kind = SL_SGD, .lr = .1, .momentum = .9, .weight_decay = .1},
          1e-10,
-         {0.413914210983, -0.918461293056, 0.360952014928, 0.634995115988, -0.467216309248, 0.234599136319, 0.209116916076,
-          -0.229027404399, 0.380183633813, 0.360591105199, -0.182685279711, 0.589614217313, 0.591743912184}},
+         {0.413914210983, -0.918461293056, 0.360952014928, 0.634995115988, -0.467216309248, 0.234599136319,
+          0.209116916076, -0.229027404399, 0.380183633813, 0.360591105199, -0.182685279711, 0.589614217313,
+          0.591743912184}},
         {"AdamW",
          {.kind = SL_ADAMW, .lr = .1, .weight_decay = .1},
          1e-10,
-         {0.295287116184, -0.834945013608, 0.434999833977, 0.549848982025, -0.494262067936, 0.314979224228, 0.279100425396,
-          -0.383229005914, 0.491540590823, 0.578138991302, -0.16301178421, 0.634252095117, 0.612267884103}},
+         {0.295287116184, -0.834945013608, 0.434999833977, 0.549848982025, -0.494262067936, 0.314979224228,
+          0.279100425396, -0.383229005914, 0.491540590823, 0.578138991302, -0.16301178421, 0.634252095117,
+          0.612267884103}},
         {"RMSprop",
          {.kind = SL_RMSPROP, .lr = .1, .alpha = .9, .weight_decay = .1},
          1e-10,
-         {0.0679742969969, -0.799240497056, 0.456889001734, 0.455802028876, -0.619279317516, 0.288604908361, 0.270337132702,
-          -0.508321514905, 0.491798402131, 0.439658489155, -0.404072241587, 0.979112987401, 0.634735181676}},
+         {0.0679742969969, -0.799240497056, 0.456889001734, 0.455802028876, -0.619279317516, 0.288604908361,
+          0.270337132702, -0.508321514905, 0.491798402131, 0.439658489155, -0.404072241587, 0.979112987401,
+          0.634735181676}},
         {"SGD, clip_grad_norm_(0.25)",
          {.kind = SL_SGD, .lr = .1, .momentum = .9, .weight_decay = .1, .clip_norm = .25},
          3e-6, /* PyTorch adds 1e-6 to the norm */
-         {0.465893821704, -0.943876021034, 0.269351505871, 0.695450553901, -0.473035610947, 0.144717656738, 0.128673621029,
-          -0.207110180375, 0.317317364518, 0.77892917127, -0.38192823517, 0.30666324552, 0.33455499385}},
+         {0.465893821704, -0.943876021034, 0.269351505871, 0.695450553901, -0.473035610947, 0.144717656738,
+          0.128673621029, -0.207110180375, 0.317317364518, 0.77892917127, -0.38192823517, 0.30666324552,
+          0.33455499385}},
 };
 
 static void test_groups(void)
@@ -188,7 +197,8 @@ static void test_changed(void)
 		numbers_of(&r, way == EAGER ? eager : compiled);
 		run_free(&r);
 	}
-	for (int i = 0; i < NUMBERS; i++) CHECK_SAYING(eager[i] == compiled[i], "%d: %.9g, %.9g", i, eager[i], compiled[i]);
+	for (int i = 0; i < NUMBERS; i++)
+		CHECK_SAYING(eager[i] == compiled[i], "%d: %.9g, %.9g", i, eager[i], compiled[i]);
 }
 
 /* A norm that is no number makes NaN of all. */
@@ -213,8 +223,19 @@ static void test_nan(void)
 
 static void test_frozen(void)
 {
-	static const double expected[NUMBERS] = {.5, -1, .25, .75, -.5, .125, .1, -.2, .3, 0.740935947311, -0.360985416852,
-	                                         0.407460214936, 0.407498277583};
+	static const double expected[NUMBERS] = {.5,
+	                                         -1,
+	                                         .25,
+	                                         .75,
+	                                         -.5,
+	                                         .125,
+	                                         .1,
+	                                         -.2,
+	                                         .3,
+	                                         0.740935947311,
+	                                         -0.360985416852,
+	                                         0.407460214936,
+	                                         0.407498277583};
 	for (enum way way = EAGER; way < WAYS; way++) {
 		struct run r = run_new(way, SL_FLOAT64, sl_sgd(.lr = .1));
 		CHECK_OK(sl_freeze(r.net, "0.*"));
@@ -266,12 +287,13 @@ static void test_mistakes(void)
 
 /* ---- averages ----------------------------------------------------------------------------------------------------- */
 
-static const double torch_adam[NUMBERS] = {0.110863095575, -0.689590844832, 0.626465229678, 0.377154790882,
-                                           -0.585377164083, 0.478723125095, 0.442265671542, -0.57843704618,
-                                           0.635606943796, 0.619800396131, -0.249124286236, 0.649114156147, 0.592855475396};
-static const double torch_average[NUMBERS] = {0.309978232305, -0.834001958946, 0.437048923261, 0.564258008508,
-                                              -0.502559345603, 0.305750682179, 0.27546237019, -0.386890419702,
-                                              0.474241686859, 0.811767132039, -0.355679498418, 0.444737977732,
+static const double torch_adam[NUMBERS] = {0.110863095575,  -0.689590844832, 0.626465229678,  0.377154790882,
+                                           -0.585377164083, 0.478723125095,  0.442265671542,  -0.57843704618,
+                                           0.635606943796,  0.619800396131,  -0.249124286236, 0.649114156147,
+                                           0.592855475396};
+static const double torch_average[NUMBERS] = {0.309978232305,  -0.834001958946, 0.437048923261,  0.564258008508,
+                                              -0.502559345603, 0.305750682179,  0.27546237019,   -0.386890419702,
+                                              0.474241686859,  0.811767132039,  -0.355679498418, 0.444737977732,
                                               0.425881286487};
 
 static void test_averages(void)
@@ -292,7 +314,8 @@ static void test_averages(void)
 			CHECK_MISTAKE(sl_trainer_step(r.trainer, ROWS), SL_ESTATE, "sl_trainer_use_averages");
 		}
 		CHECK_MISTAKE(sl_trainer_save(r.trainer, "none.params"), SL_ESTATE, "replaced by their averages");
-		CHECK_MISTAKE(sl_checkpoint_save("none.safetensors", .trainer = r.trainer), SL_ESTATE, "replaced by their averages");
+		CHECK_MISTAKE(sl_checkpoint_save("none.safetensors", .trainer = r.trainer), SL_ESTATE,
+		              "replaced by their averages");
 		CHECK_OK(sl_trainer_use_averages(r.trainer, false));
 		check_numbers("Adam again", &r, torch_adam, 1e-10);
 		run_free(&r);
@@ -319,7 +342,8 @@ static void test_halves(void)
 
 static struct run resumable(enum way way)
 {
-	struct run r = run_new(way, SL_FLOAT32, sl_adamw(.lr = .1, .weight_decay = .1, .average = .75, .clip_norm = .25));
+	struct run r =
+	        run_new(way, SL_FLOAT32, sl_adamw(.lr = .1, .weight_decay = .1, .average = .75, .clip_norm = .25));
 	set_groups(r.trainer);
 	return r;
 }
@@ -373,11 +397,13 @@ static void test_refused(void)
 {
 	char path[PATH_MAX];
 	slp_scratch_path("run.safetensors", path);
-	struct run a = resumable(EAGER), b = run_new(EAGER, SL_FLOAT32, sl_adamw(.lr = .1, .weight_decay = .1, .clip_norm = .25));
+	struct run a = resumable(EAGER),
+	           b = run_new(EAGER, SL_FLOAT32, sl_adamw(.lr = .1, .weight_decay = .1, .clip_norm = .25));
 	struct run c = resumable(EAGER);
 	CHECK_OK(sl_checkpoint_save(path, .trainer = a.trainer));
 	CHECK_MISTAKE(sl_checkpoint_load(path, .trainer = b.trainer), SL_EINVAL, "average is 0.75 in the file, 0 here",
-	              "0.weight: lr_scale is 0.5 in the file, 1 here", "1.bias: weight_decay is 0 in the file, 0.1 here");
+	              "0.weight: lr_scale is 0.5 in the file, 1 here",
+	              "1.bias: weight_decay is 0 in the file, 0.1 here");
 	go(&c, SL_FLOAT32, 2);
 	CHECK_OK(sl_checkpoint_load(path, .trainer = c.trainer));
 	CHECK_OK(sl_trainer_use_averages(c.trainer, true));
@@ -399,12 +425,15 @@ static enum sl_status all_of_it(enum way way)
 	r.trainer = sl_trainer_new(r.net, sl_adam(.average = .75, .clip_norm = .25));
 	sl_trainer_group(r.trainer, "*bias", .lr_scale = 0.5);
 	sl_freeze(r.net, "0.bias");
-	r.step = way == EAGER ? NULL : sl_step_compile(r.net, sl_l2_loss_at, r.trainer, .accumulate = way == MICRO ? 2 : 1);
+	r.step = way == EAGER ? NULL
+	                      : sl_step_compile(r.net, sl_l2_loss_at, r.trainer, .accumulate = way == MICRO ? 2 : 1);
 	for (int i = 0; i < 2 && sl_error() == SL_OK; i++)
 		SL_SCOPE {
 			sl_tensor *x = sl_ones(SL_SHAPE(2, 2)), *y = sl_ones(SL_SHAPE(2, 1)), *loss = NULL;
 			if (way != EAGER) sl_step_run(r.step, x, y, NULL);
-			else SL_RECORD loss = sl_l2_loss(sl_forward(r.net, x), y);
+			else
+				SL_RECORD
+					loss = sl_l2_loss(sl_forward(r.net, x), y);
 			if (loss) sl_backward(loss);
 			if (loss) sl_trainer_step(r.trainer, 2);
 		}
@@ -425,7 +454,8 @@ static void test_memory(void)
 			enum sl_status s = all_of_it(way);
 			whole = slp_fail_alloc > 0;
 			slp_fail_alloc = 0;
-			CHECK_SAYING(s == SL_OK || s == SL_ENOMEM, "%s, allocation %ld: %s", way_names[way], k, sl_error_message());
+			CHECK_SAYING(s == SL_OK || s == SL_ENOMEM, "%s, allocation %ld: %s", way_names[way], k,
+			             sl_error_message());
 			sl_error_clear();
 			sl_wait_all();
 			sl_error_clear();
@@ -446,16 +476,27 @@ static void before(void)
 	slp_begin((struct sl_config){.teams = 2, .seed = 1});
 }
 
-static const struct slp_test tests[] = {
-        {"groups", test_groups},     {"changed", test_changed},   {"NaN", test_nan},
-        {"frozen", test_frozen},     {"frozen before", test_frozen_before}, {"mistakes", test_mistakes},
-        {"averages", test_averages}, {"halves", test_halves},     {"resumed", test_resumed},
-        {"refused", test_refused},   {"memory", test_memory},   {0}};
+static const struct slp_test tests[] = {{"groups", test_groups},
+                                        {"changed", test_changed},
+                                        {"NaN", test_nan},
+                                        {"frozen", test_frozen},
+                                        {"frozen before", test_frozen_before},
+                                        {"mistakes", test_mistakes},
+                                        {"averages", test_averages},
+                                        {"halves", test_halves},
+                                        {"resumed", test_resumed},
+                                        {"refused", test_refused},
+                                        {"memory", test_memory},
+                                        {0}};
 
 int main(int argc, char **argv)
 {
 	return slp_test_main(argc, argv,
-	                     (const struct slp_suite[]){{.name = "groups", .tests = tests, .start = start, .stop = slp_scratch_remove,
-	                                                 .before = before, .after = slp_end_well},
+	                     (const struct slp_suite[]){{.name = "groups",
+	                                                 .tests = tests,
+	                                                 .start = start,
+	                                                 .stop = slp_scratch_remove,
+	                                                 .before = before,
+	                                                 .after = slp_end_well},
 	                                                {0}});
 }

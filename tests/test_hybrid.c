@@ -91,17 +91,18 @@ static void test_each_pass_off(void)
 
 static void test_inference(void)
 {
-	for (int i = 0; i < SLP_NETWORKS; i++) SL_SCOPE {
-		sl_block *net = slp_network_new(&slp_networks[i]);
-		sl_tensor *x = sl_normal(slp_networks[i].input, 0, 1), *eager = sl_forward(net, x);
-		CHECK_OK(sl_hybridize(net, .passes_off = SLP_ROUNDING));
-		slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 0);
-		CHECK_OK(sl_hybridize(net));
-		slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 2e-5);
-		CHECK_OK(sl_hybridize(net, .off = true));
-		slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 0);
-		sl_block_free(net);
-	}
+	for (int i = 0; i < SLP_NETWORKS; i++)
+		SL_SCOPE {
+			sl_block *net = slp_network_new(&slp_networks[i]);
+			sl_tensor *x = sl_normal(slp_networks[i].input, 0, 1), *eager = sl_forward(net, x);
+			CHECK_OK(sl_hybridize(net, .passes_off = SLP_ROUNDING));
+			slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 0);
+			CHECK_OK(sl_hybridize(net));
+			slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 2e-5);
+			CHECK_OK(sl_hybridize(net, .off = true));
+			slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 0);
+			sl_block_free(net);
+		}
 }
 
 /* ---- forward is entered once for each signature ------------------------------------------------------------------ */
@@ -128,7 +129,8 @@ static void test_entered_once(void)
 		CHECK_ALL(sl_forward(b, x), 2);
 		CHECK_ALL(sl_forward(b, sl_cast(x, SL_FLOAT64)), 2);
 		CHECK(entered == 3); /* another dtype */
-		SL_TRAINING CHECK_ALL(sl_forward(b, x), 2);
+		SL_TRAINING
+			CHECK_ALL(sl_forward(b, x), 2);
 		CHECK(entered == 4); /* another mode */
 		CHECK(sl_block_plan(b, 3) && !sl_block_plan(b, 4));
 	}
@@ -140,7 +142,9 @@ static void test_many_signatures(void)
 {
 	sl_block *b = slp_user_block(counting);
 	CHECK_OK(sl_hybridize(b));
-	for (int i = 1; i <= 40; i++) SL_SCOPE CHECK_ALL(sl_forward(b, sl_ones(SL_SHAPE(i))), 2);
+	for (int i = 1; i <= 40; i++)
+		SL_SCOPE
+			CHECK_ALL(sl_forward(b, sl_ones(SL_SHAPE(i))), 2);
 	CHECK(sl_block_plan(b, 15) && !sl_block_plan(b, 16));
 	sl_block_free(b);
 }
@@ -217,9 +221,11 @@ static void test_inputs(void)
 		CHECK_OK(sl_hybridize(both));
 		CHECK_VALUES(sl_forward(both, part, sl_rows(x, 2, 4)), 9, 11, 13, 15, 17, 19); /* views of one memory */
 		CHECK_VALUES(sl_forward(both, part, part), 6, 8, 10, 12, 14, 16);
-		CHECK_VALUES(sl_forward(both, sl_add_scalar(part, 1), part), 7, 9, 11, 13, 15, 17); /* not computed yet */
+		CHECK_VALUES(sl_forward(both, sl_add_scalar(part, 1), part), 7, 9, 11, 13, 15,
+		             17); /* not computed yet */
 		sl_block_free(both);
-		sl_block *same = slp_user_block(identity), *flat = slp_user_block(flattened), *none = slp_user_block(ignoring);
+		sl_block *same = slp_user_block(identity), *flat = slp_user_block(flattened),
+		         *none = slp_user_block(ignoring);
 		CHECK_OK(sl_hybridize(same));
 		CHECK_OK(sl_hybridize(flat));
 		CHECK_OK(sl_hybridize(none));
@@ -244,9 +250,11 @@ static void test_captured(void)
 		sl_block *b = slp_user_block(captured);
 		CHECK_OK(sl_hybridize(b));
 		CHECK_ALL(sl_forward(b, x), 15);
-		SL_PAUSE sl_add_scalar_(kept_tensor, 1);
+		SL_PAUSE
+			sl_add_scalar_(kept_tensor, 1);
 		CHECK_ALL(sl_forward(b, x), 18);
-		SL_RECORD y = sl_mul_scalar(sl_forward(b, x), 2);
+		SL_RECORD
+			y = sl_mul_scalar(sl_forward(b, x), 2);
 		CHECK_OK(sl_backward(y));
 		CHECK_ALL(sl_grad(kept_tensor), 6);
 		sl_block_free(b);
@@ -284,7 +292,8 @@ static void test_block_dies_first(void)
 		CHECK_OK(sl_attach_grad(x));
 		sl_block *b = slp_user_block(counting);
 		CHECK_OK(sl_hybridize(b));
-		SL_RECORD y = sl_forward(b, x);
+		SL_RECORD
+			y = sl_forward(b, x);
 		sl_block_free(b);
 		CHECK_OK(sl_backward(y));
 		CHECK_ALL(sl_grad(x), 2);
@@ -302,7 +311,8 @@ static void test_without_scope(void)
 		sl_tensor *y;
 		CHECK_OK(sl_initialize(net));
 		CHECK_OK(sl_hybridize(net));
-		SL_RECORD y = sl_forward(net, x);
+		SL_RECORD
+			y = sl_forward(net, x);
 		CHECK_OK(sl_backward(y));
 		sl_release(y);
 		sl_block_free(net);
@@ -322,7 +332,8 @@ static void test_changed_between(void)
 		sl_block *d = sl_dense(2);
 		CHECK_OK(sl_initialize(d));
 		CHECK_OK(sl_hybridize(d));
-		SL_RECORD y = sl_forward(d, x);
+		SL_RECORD
+			y = sl_forward(d, x);
 		sl_mul_scalar_(sl_param_data(sl_block_find(d, "weight")), 2);
 		CHECK_STATUS(sl_backward(y), SL_ESTATE, "changed in place");
 		sl_error_clear();
@@ -341,7 +352,8 @@ static void test_shared_child(void)
 		sl_block *child = sl_dense(3, .activation = SL_SIGMOID);
 		nets[i] = sl_sequential(child, sl_block_retain(child), sl_dense(3));
 		CHECK_OK(sl_initialize(nets[i], .init = sl_normal_init(1)));
-		SL_SCOPE sl_forward(nets[i], sl_zeros(shape));
+		SL_SCOPE
+			sl_forward(nets[i], sl_zeros(shape));
 		if (i) CHECK_OK(sl_hybridize(child, .passes_off = SLP_ROUNDING));
 	}
 	train_once(nets[0], shape, &eager);
@@ -355,10 +367,11 @@ static void test_shared_child(void)
 
 static void *call_often(void *block)
 {
-	for (int i = 0; i < 50; i++) SL_SCOPE {
-		sl_tensor *y = sl_forward(block, sl_full(SL_SHAPE(1 + i % 3), 3));
-		if (!y || sl_item(sl_max(y)) != 6) return block;
-	}
+	for (int i = 0; i < 50; i++)
+		SL_SCOPE {
+			sl_tensor *y = sl_forward(block, sl_full(SL_SHAPE(1 + i % 3), 3));
+			if (!y || sl_item(sl_max(y)) != 6) return block;
+		}
 	return NULL;
 }
 
@@ -384,7 +397,9 @@ static void test_teams(void)
 	sl_block *a = slp_network_new(&slp_networks[SLP_RESNET]), *b = slp_network_new(&slp_networks[SLP_RESNET]);
 	train_once(a, slp_networks[SLP_RESNET].input, &eager);
 	CHECK_OK(sl_hybridize(b, .passes_off = SLP_ROUNDING | 1u << SL_PASS_SEGMENT, .static_alloc = true));
-	for (int i = 0; i < 2; i++) SL_SCOPE sl_forward(b, sl_zeros(slp_networks[SLP_RESNET].input)); /* memory is used again */
+	for (int i = 0; i < 2; i++)
+		SL_SCOPE
+			sl_forward(b, sl_zeros(slp_networks[SLP_RESNET].input)); /* memory is used again */
 	train_once(b, slp_networks[SLP_RESNET].input, &hybrid);
 	CHECK(sl_plan_info(sl_block_plan(b, 0)).segments > 1);
 	check_outcomes("teams", &eager, &hybrid, 0);
@@ -395,39 +410,35 @@ static void test_teams(void)
 }
 
 static const struct slp_test sameness[] = {
-	{"same bits without fusion", test_same_bits},
-	{"same to rounding", test_same_to_rounding},
-	{"each pass off", test_each_pass_off},
-	{"inference", test_inference},
-	{"captured tensors", test_captured},
-	{"inputs of all kinds", test_inputs},
-	{"gradients of parts", test_gradient_of_parts},
-	{"a shared child", test_shared_child},
-	{NULL, NULL},
+        {"same bits without fusion", test_same_bits},
+        {"same to rounding", test_same_to_rounding},
+        {"each pass off", test_each_pass_off},
+        {"inference", test_inference},
+        {"captured tensors", test_captured},
+        {"inputs of all kinds", test_inputs},
+        {"gradients of parts", test_gradient_of_parts},
+        {"a shared child", test_shared_child},
+        {NULL, NULL},
 };
 static const struct slp_test plans[] = {
-	{"forward is entered once", test_entered_once},
-	{"many signatures", test_many_signatures},
-	{"a change drops plans", test_change_drops_plans},
-	{"parameters change", test_parameters_change},
-	{"the block dies first", test_block_dies_first},
-	{"changed in between", test_changed_between},
-	{"without a scope", test_without_scope},
-	{NULL, NULL},
+        {"forward is entered once", test_entered_once},    {"many signatures", test_many_signatures},
+        {"a change drops plans", test_change_drops_plans}, {"parameters change", test_parameters_change},
+        {"the block dies first", test_block_dies_first},   {"changed in between", test_changed_between},
+        {"without a scope", test_without_scope},           {NULL, NULL},
 };
 static const struct slp_test sharing[] = {
-	{"two threads", test_two_threads},
-	{"several teams", test_teams},
-	{NULL, NULL},
+        {"two threads", test_two_threads},
+        {"several teams", test_teams},
+        {NULL, NULL},
 };
 
 int main(int argc, char **argv)
 {
 	const struct slp_suite suites[] = {
-		{.name = "as imperatively", .tests = sameness, .start = slp_start_engine, .stop = slp_stop_engine},
-		{.name = "plans of blocks", .tests = plans, .start = slp_start_engine, .stop = slp_stop_engine},
-		{.name = "threads and teams", .tests = sharing, .start = slp_start_engine, .stop = slp_stop_engine},
-		{.name = NULL},
+	        {.name = "as imperatively", .tests = sameness, .start = slp_start_engine, .stop = slp_stop_engine},
+	        {.name = "plans of blocks", .tests = plans, .start = slp_start_engine, .stop = slp_stop_engine},
+	        {.name = "threads and teams", .tests = sharing, .start = slp_start_engine, .stop = slp_stop_engine},
+	        {.name = NULL},
 	};
 	return slp_test_main(argc, argv, suites);
 }

@@ -45,8 +45,10 @@ static void test_not_traceable(void)
 			CHECK_OK(sl_hybridize(b));
 			sl_tensor *y = sl_forward(b, x);
 			CHECK(!y && sl_error() == SL_ESTATE);
-			CHECK_SAYING(strstr(sl_error_message(), says[i]) && strstr(sl_error_message(), "tests/test_hybrid_faults.c:") &&
-					     strstr(sl_error_message(), "mine"), "message: %s", sl_error_message());
+			CHECK_SAYING(strstr(sl_error_message(), says[i]) &&
+			                     strstr(sl_error_message(), "tests/test_hybrid_faults.c:") &&
+			                     strstr(sl_error_message(), "mine"),
+			             "message: %s", sl_error_message());
 			sl_error_clear();
 			CHECK_OK(sl_hybridize(b, .off = true));
 			CHECK(sl_forward(b, x) != NULL);
@@ -90,42 +92,45 @@ static const struct {
 	const char *says;
 	bool mistake; /* eagerly, too */
 } effects[] = {
-	{"an input times a number", scales_input, "in place", false},
-	{"something added to an input", adds_to_input, "in place", false},
-	{"a copy over an input", copies_to_input, "in place", false},
-	{"another tensor changed", scales_outside, "in place", false},
-	{"another tensor written", writes_outside, "sl_write", false},
-	{"another tensor read", reads_outside, "sl_read", false},
-	{"another tensor's element", asks_outside, "sl_item", false},
-	{"a gradient attached", attaches, "sl_attach_grad", false},
-	{"a metric", counts, "sl_metric_add", false},
-	{"a seed", seeds, "sl_seed", false},
-	{"an error cleared", clears, "in place", false},
-	{"shapes that do not fit", wrong_shapes, "add", true},
-	{"an axis that is not there", no_such_axis, "axis", true},
+        {"an input times a number", scales_input, "in place", false},
+        {"something added to an input", adds_to_input, "in place", false},
+        {"a copy over an input", copies_to_input, "in place", false},
+        {"another tensor changed", scales_outside, "in place", false},
+        {"another tensor written", writes_outside, "sl_write", false},
+        {"another tensor read", reads_outside, "sl_read", false},
+        {"another tensor's element", asks_outside, "sl_item", false},
+        {"a gradient attached", attaches, "sl_attach_grad", false},
+        {"a metric", counts, "sl_metric_add", false},
+        {"a seed", seeds, "sl_seed", false},
+        {"an error cleared", clears, "in place", false},
+        {"shapes that do not fit", wrong_shapes, "add", true},
+        {"an axis that is not there", no_such_axis, "axis", true},
 };
 enum { EFFECTS = sizeof effects / sizeof *effects };
 
 /* At every call, not only at the first. */
 static void check_refused(int i, sl_block *block)
 {
-	for (int call = 0; call < 2; call++) SL_SCOPE {
-		sl_tensor *y = sl_forward(block, sl_ones(SL_SHAPE(2)));
-		CHECK_SAYING(!y && sl_error() != SL_OK && strstr(sl_error_message(), effects[i].says), "%s, call %d: %s",
-			     effects[i].name, call, sl_error_message());
-		sl_error_clear();
-	}
+	for (int call = 0; call < 2; call++)
+		SL_SCOPE {
+			sl_tensor *y = sl_forward(block, sl_ones(SL_SHAPE(2)));
+			CHECK_SAYING(!y && sl_error() != SL_OK && strstr(sl_error_message(), effects[i].says),
+			             "%s, call %d: %s", effects[i].name, call, sl_error_message());
+			sl_error_clear();
+		}
 }
 
 static void check_falls_back(int i, sl_block *block)
 {
 	slp_capture_begin();
-	for (int call = 0; call < 2; call++) SL_SCOPE {
-		sl_tensor *y = sl_forward(block, sl_ones(SL_SHAPE(2)));
-		CHECK_SAYING(y && (sl_error() != SL_OK) == effects[i].mistake, "%s: %s", effects[i].name, sl_error_message());
-		sl_error_clear();
-		if (y) CHECK_ALL(y, 2);
-	}
+	for (int call = 0; call < 2; call++)
+		SL_SCOPE {
+			sl_tensor *y = sl_forward(block, sl_ones(SL_SHAPE(2)));
+			CHECK_SAYING(y && (sl_error() != SL_OK) == effects[i].mistake, "%s: %s", effects[i].name,
+			             sl_error_message());
+			sl_error_clear();
+			if (y) CHECK_ALL(y, 2);
+		}
 	char *text = slp_capture_end();
 	CHECK_SAYING(strstr(text, "runs imperatively"), "%s: said %s", effects[i].name, text);
 	free(text);
@@ -134,15 +139,16 @@ static void check_falls_back(int i, sl_block *block)
 static void test_side_effects(void)
 {
 	metric = sl_mean_new();
-	for (int i = 0; i < EFFECTS; i++) SL_SCOPE {
-		outside = sl_ones(SL_SHAPE(2));
-		sl_block *b = slp_user_block(effects[i].forward);
-		CHECK_OK(sl_hybridize(b));
-		check_refused(i, b);
-		CHECK_OK(sl_hybridize(b, .fallback = true));
-		check_falls_back(i, b);
-		sl_block_free(b);
-	}
+	for (int i = 0; i < EFFECTS; i++)
+		SL_SCOPE {
+			outside = sl_ones(SL_SHAPE(2));
+			sl_block *b = slp_user_block(effects[i].forward);
+			CHECK_OK(sl_hybridize(b));
+			check_refused(i, b);
+			CHECK_OK(sl_hybridize(b, .fallback = true));
+			check_falls_back(i, b);
+			sl_block_free(b);
+		}
 	sl_metric_free(metric);
 }
 
@@ -185,11 +191,13 @@ static void check_step(sl_block *block, sl_loss *loss, const char *says)
 	CHECK_OK(sl_initialize(net));
 	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
 	sl_step *step = sl_step_compile(net, loss, trainer);
-	for (int call = 0; call < 2; call++) SL_SCOPE {
-		sl_tensor *l = sl_step_run(step, sl_ones(SL_SHAPE(1, 2)), sl_ones(SL_SHAPE(1, 2)), NULL);
-		CHECK_SAYING(!l && sl_error() != SL_OK && strstr(sl_error_message(), says), "%s: %s", says, sl_error_message());
-		sl_error_clear();
-	}
+	for (int call = 0; call < 2; call++)
+		SL_SCOPE {
+			sl_tensor *l = sl_step_run(step, sl_ones(SL_SHAPE(1, 2)), sl_ones(SL_SHAPE(1, 2)), NULL);
+			CHECK_SAYING(!l && sl_error() != SL_OK && strstr(sl_error_message(), says), "%s: %s", says,
+			             sl_error_message());
+			sl_error_clear();
+		}
 	CHECK(sl_trainer_steps(trainer) == 0);
 	sl_step_free(step);
 	sl_trainer_free(trainer);
@@ -280,7 +288,9 @@ static void test_kernels_fail(void)
 			bool views = slp_fail_kernel > 0; /* some nodes are views: no kernel was left to fail */
 			slp_fail_kernel = 0;
 			if (views) CHECK(s == SL_OK);
-			else CHECK_SAYING(s == SL_EKERNEL && strstr(sl_error_message(), "told to fail"), "kernel %d: %s", k, sl_error_message());
+			else
+				CHECK_SAYING(s == SL_EKERNEL && strstr(sl_error_message(), "told to fail"),
+				             "kernel %d: %s", k, sl_error_message());
 		}
 		slp_check_close("after faults", right, sl_forward(net, x), 0);
 	}
@@ -288,22 +298,22 @@ static void test_kernels_fail(void)
 }
 
 static const struct slp_test faults[] = {
-	{"not traceable", test_not_traceable},
-	{"side effects and mistakes that nobody uses", test_side_effects},
-	{"an error from before", test_pending_error},
-	{"whole steps", test_steps},
-	{"programs by hand", test_define},
-	{"fallback", test_fallback},
-	{"static shape", test_static_shape},
-	{"kernels fail", test_kernels_fail},
-	{NULL, NULL},
+        {"not traceable", test_not_traceable},
+        {"side effects and mistakes that nobody uses", test_side_effects},
+        {"an error from before", test_pending_error},
+        {"whole steps", test_steps},
+        {"programs by hand", test_define},
+        {"fallback", test_fallback},
+        {"static shape", test_static_shape},
+        {"kernels fail", test_kernels_fail},
+        {NULL, NULL},
 };
 
 int main(int argc, char **argv)
 {
 	const struct slp_suite suites[] = {
-		{.name = "faults of blocks", .tests = faults, .start = slp_start_engine, .stop = slp_stop_engine},
-		{.name = NULL},
+	        {.name = "faults of blocks", .tests = faults, .start = slp_start_engine, .stop = slp_stop_engine},
+	        {.name = NULL},
 	};
 	return slp_test_main(argc, argv, suites);
 }

@@ -87,15 +87,15 @@ static void test_npy_conversions(void)
 {
 	SL_SCOPE {
 		CHECK_VALUES(LOAD_NPY("{'shape': (2,), 'fortran_order': False, 'descr': '<i8'}", -3, INT32_MAX), -3,
-			     INT32_MAX);
+		             INT32_MAX);
 		CHECK_VALUES(LOAD_NPY("{'descr': \"<u8\", 'fortran_order': True, 'shape': (1L,), }\n", 9), 9);
 		/* 1, -2, 65504, smallest */
 		CHECK_VALUES(LOAD_NPY("{'descr':'<f2','fortran_order':False,'shape':(2,2)}", 0x00017bffc0003c00), 1, -2,
-			     65504, 5.9604644775390625e-8);
-		CHECK_VALUES(LOAD_NPY("{'descr': '<i2', 'fortran_order': False, 'shape': (4,)}", 0x7fff800000020001), 1, 2,
-			     -32768, 32767);
-		CHECK_VALUES(LOAD_NPY("{'descr': '|b1', 'fortran_order': False, 'shape': (8,)}", 0x0100000001000001), 1, 0,
-			     0, 1, 0, 0, 0, 1);
+		             65504, 5.9604644775390625e-8);
+		CHECK_VALUES(LOAD_NPY("{'descr': '<i2', 'fortran_order': False, 'shape': (4,)}", 0x7fff800000020001), 1,
+		             2, -32768, 32767);
+		CHECK_VALUES(LOAD_NPY("{'descr': '|b1', 'fortran_order': False, 'shape': (8,)}", 0x0100000001000001), 1,
+		             0, 0, 1, 0, 0, 0, 1);
 		sl_tensor *t = LOAD_NPY("{'descr': '<u8', 'fortran_order': False, 'shape': (2,)}", 1, -1);
 		CHECK(!t && sl_error() == SL_EDTYPE && strstr(sl_error_message(), "t.npy") &&
 		      strstr(sl_error_message(), "element 1"));
@@ -108,32 +108,32 @@ static void test_npy_faults(void)
 	static const struct {
 		const char *header, *says;
 	} cases[] = {
-		{"", "no dictionary"},
-		{"{", "no dictionary"},
-		{"{'descr'", "no dictionary"},
-		{"{'descr': '<f8', 'fortran_order': False, }", "without descr"},
-		{"{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} x", "without descr"},
-		{"{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'more': 1}", "unknown key 'more'"},
-		{"{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", "descr"},
-		{"{'descr': '>f8', 'fortran_order': False, 'shape': (1,)}", "'>f8'"},
-		{"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "'|O'"},
-		{"{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", "no plain type"},
-		{"{'descr': '<f8', 'fortran_order': 0, 'shape': (1,)}", "neither True nor False"},
-		{"{'descr': '<f8', 'fortran_order': True, 'shape': (1,1)}", "ascontiguousarray"},
-		{"{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", "no tuple of numbers"},
-		{"{'descr': '<f8', 'fortran_order': False, 'shape': 1}", "no tuple"},
-		{"{'descr': '<f8', 'fortran_order': False, 'shape': (1 1)}", "no tuple of numbers"},
-		{"{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", "16 bytes, but 8 follow"},
-		{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", "4 bytes, but 8 follow"},
-		{"{'descr': '<f8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1)}", "more than 6 axes"},
-		{"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}", "absurd shape"},
-		{"{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", "impossible shape"},
-		{"{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976,)}", "t.npy"},
+	        {"", "no dictionary"},
+	        {"{", "no dictionary"},
+	        {"{'descr'", "no dictionary"},
+	        {"{'descr': '<f8', 'fortran_order': False, }", "without descr"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} x", "without descr"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'more': 1}", "unknown key 'more'"},
+	        {"{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", "descr"},
+	        {"{'descr': '>f8', 'fortran_order': False, 'shape': (1,)}", "'>f8'"},
+	        {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "'|O'"},
+	        {"{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", "no plain type"},
+	        {"{'descr': '<f8', 'fortran_order': 0, 'shape': (1,)}", "neither True nor False"},
+	        {"{'descr': '<f8', 'fortran_order': True, 'shape': (1,1)}", "ascontiguousarray"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", "no tuple of numbers"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': 1}", "no tuple"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1 1)}", "no tuple of numbers"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", "16 bytes, but 8 follow"},
+	        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", "4 bytes, but 8 follow"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1)}", "more than 6 axes"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}", "absurd shape"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", "impossible shape"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976,)}", "t.npy"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		sl_tensor *t = LOAD_NPY(cases[i].header, 0);
-		CHECK_SAYING(!t && sl_error() != SL_OK && strstr(sl_error_message(), cases[i].says),
-			     "%s: says \"%s\"", cases[i].header, sl_error_message());
+		CHECK_SAYING(!t && sl_error() != SL_OK && strstr(sl_error_message(), cases[i].says), "%s: says \"%s\"",
+		             cases[i].header, sl_error_message());
 		sl_error_clear();
 	}
 }
@@ -160,7 +160,8 @@ static void test_npy_cut(void)
 	CHECK_NULL(sl_load_npy(NULL), SL_EINVAL, "path is NULL");
 	CHECK_STATUS(sl_save_npy(NULL, "/nowhere/x.npy"), SL_EINVAL);
 	sl_error_clear();
-	SL_SCOPE CHECK_STATUS(sl_save_npy(sl_zeros(SL_SHAPE(2)), "/nowhere/x.npy"), SL_EIO, "/nowhere/x.npy");
+	SL_SCOPE
+		CHECK_STATUS(sl_save_npy(sl_zeros(SL_SHAPE(2)), "/nowhere/x.npy"), SL_EIO, "/nowhere/x.npy");
 	sl_error_clear();
 }
 
@@ -274,7 +275,7 @@ static void check_refused(const char *name, const void *data, size_t size, const
 	struct list l = load(slp_scratch_path(name, path));
 	CHECK_SAYING(l.count == -1 && sl_error() != SL_OK, "accepted, where it should say \"%s\"", says);
 	CHECK_SAYING(strstr(sl_error_message(), name) && strstr(sl_error_message(), says), "not \"%s\": %s", says,
-		     sl_error_message());
+	             sl_error_message());
 	sl_error_clear();
 	drop(&l);
 	remove(path);
@@ -288,7 +289,7 @@ static size_t sample_list(unsigned char data[512])
 	SL_SCOPE {
 		sl_tensor *tensors[] = {sl_ones(SL_SHAPE(2)), sl_ones(SL_SHAPE(1, 1))};
 		CHECK_OK(slp_arrays_save(SL_HERE, slp_scratch_path("s.params", path), (const char *[]){"arg:a", "b"},
-					 tensors, 2));
+		                         tensors, 2));
 		FILE *f = fopen(path, "rb");
 		size = fread(data, 1, 512, f);
 		fclose(f);
@@ -314,20 +315,20 @@ static void test_mxnet_faults(void)
 		uint64_t value;
 		const char *says;
 	} cases[] = {
-		{0, 8, 0x113, "begins with 0x113"},
-		{16, 8, UINT64_MAX, "18446744073709551615 arrays"},
-		{16, 8, 1, "names"},
-		{16, 8, 3, "array 2 begins with"},
-		{24, 4, 7, "0x00000007"},
-		{28, 4, 1, "sparse"},
-		{32, 4, 0, "array 0 has no values"},
-		{32, 4, (uint32_t)-1, "array 0 has no values"},
-		{32, 4, 7, "7 axes"},
-		{36, 8, (uint64_t)-2, "impossible shape (-2,)"},
-		{36, 8, INT64_MAX, "impossible shape"},
-		{36, 8, INT64_MAX / 64, "bytes, but"},
-		{36, 8, 100, "400 bytes, but"},
-		{52, 4, 99, "element type 99"},
+	        {0, 8, 0x113, "begins with 0x113"},
+	        {16, 8, UINT64_MAX, "18446744073709551615 arrays"},
+	        {16, 8, 1, "names"},
+	        {16, 8, 3, "array 2 begins with"},
+	        {24, 4, 7, "0x00000007"},
+	        {28, 4, 1, "sparse"},
+	        {32, 4, 0, "array 0 has no values"},
+	        {32, 4, (uint32_t)-1, "array 0 has no values"},
+	        {32, 4, 7, "7 axes"},
+	        {36, 8, (uint64_t)-2, "impossible shape (-2,)"},
+	        {36, 8, INT64_MAX, "impossible shape"},
+	        {36, 8, INT64_MAX / 64, "bytes, but"},
+	        {36, 8, 100, "400 bytes, but"},
+	        {52, 4, 99, "element type 99"},
 	};
 	unsigned char data[512];
 	size_t size = sample_list(data);
@@ -362,26 +363,26 @@ static void test_safetensors_faults(void)
 	static const struct {
 		const char *header, *says;
 	} cases[] = {
-		{"[]", "no JSON object"},
-		{"{", "no JSON"},
-		{"{}", "8 bytes after"},
-		{"{\"a\": 1}", "\"a\": has no dtype"},
-		{"{" TENSOR("a", "F33", "[2]", "0", "8") "}", "unknown dtype"},
-		{"{" TENSOR("a", "F32", "2", "0", "8") "}", "no shape"},
-		{"{" TENSOR("a", "F32", "[1,1,1,1,1,1,2]", "0", "8") "}", "more than 6"},
-		{"{" TENSOR("a", "F32", "[2.0]", "0", "8") "}", "no list of numbers"},
-		{"{" TENSOR("a", "F32", "[-2]", "0", "8") "}", "impossible shape"},
-		{"{" TENSOR("a", "F32", "[4611686018427387904, 4]", "0", "8") "}", "impossible shape"},
-		{"{" TENSOR("a", "F32", "[3]", "0", "8") "}", "do not fit its shape"},
-		{"{" TENSOR("a", "F32", "[2]", "0", "9") "}", "outside"},
-		{"{" TENSOR("a", "F32", "[2]", "-8", "0") "}", "outside"},
-		{"{" TENSOR("a", "F32", "[2]", "8", "0") "}", "outside"},
-		{"{" TENSOR("a", "F32", "[1]", "0", "4") "}", "4 bytes after"},
-		{"{" TENSOR("a", "F32", "[1]", "4", "8") "}", "gap"},
-		{"{" TENSOR("a", "F32", "[2]", "0", "8") ", " TENSOR("b", "F32", "[1]", "4", "8") "}", "overlaps"},
-		{"{" TENSOR("a", "F32", "[1]", "0", "4") ", " TENSOR("a", "F32", "[1]", "4", "8") "}", "duplicate"},
-		{"{\"a\": {\"dtype\": \"F32\", \"shape\": [2]}}", "no data_offsets"},
-		{"{" TENSOR("", "F32", "[2]", "0", "8") "}", "impossible name"},
+	        {"[]", "no JSON object"},
+	        {"{", "no JSON"},
+	        {"{}", "8 bytes after"},
+	        {"{\"a\": 1}", "\"a\": has no dtype"},
+	        {"{" TENSOR("a", "F33", "[2]", "0", "8") "}", "unknown dtype"},
+	        {"{" TENSOR("a", "F32", "2", "0", "8") "}", "no shape"},
+	        {"{" TENSOR("a", "F32", "[1,1,1,1,1,1,2]", "0", "8") "}", "more than 6"},
+	        {"{" TENSOR("a", "F32", "[2.0]", "0", "8") "}", "no list of numbers"},
+	        {"{" TENSOR("a", "F32", "[-2]", "0", "8") "}", "impossible shape"},
+	        {"{" TENSOR("a", "F32", "[4611686018427387904, 4]", "0", "8") "}", "impossible shape"},
+	        {"{" TENSOR("a", "F32", "[3]", "0", "8") "}", "do not fit its shape"},
+	        {"{" TENSOR("a", "F32", "[2]", "0", "9") "}", "outside"},
+	        {"{" TENSOR("a", "F32", "[2]", "-8", "0") "}", "outside"},
+	        {"{" TENSOR("a", "F32", "[2]", "8", "0") "}", "outside"},
+	        {"{" TENSOR("a", "F32", "[1]", "0", "4") "}", "4 bytes after"},
+	        {"{" TENSOR("a", "F32", "[1]", "4", "8") "}", "gap"},
+	        {"{" TENSOR("a", "F32", "[2]", "0", "8") ", " TENSOR("b", "F32", "[1]", "4", "8") "}", "overlaps"},
+	        {"{" TENSOR("a", "F32", "[1]", "0", "4") ", " TENSOR("a", "F32", "[1]", "4", "8") "}", "duplicate"},
+	        {"{\"a\": {\"dtype\": \"F32\", \"shape\": [2]}}", "no data_offsets"},
+	        {"{" TENSOR("", "F32", "[2]", "0", "8") "}", "impossible name"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		check_safetensors_refused(cases[i].header, cases[i].says);
@@ -393,8 +394,8 @@ static void test_safetensors_faults(void)
 /* What safetensors' own library writes: metadata, blanks, any order. */
 static void test_safetensors_foreign(void)
 {
-	static const char header[] = "{\"__metadata__\": {\"format\": \"pt\"}, " TENSOR("b", "BF16", "[2]", "4", "8") ", "
-				     TENSOR("a", "F16", "[1, 2]", "0", "4") "}   ";
+	static const char header[] = "{\"__metadata__\": {\"format\": \"pt\"}, " TENSOR(
+	        "b", "BF16", "[2]", "4", "8") ", " TENSOR("a", "F16", "[1, 2]", "0", "4") "}   ";
 	unsigned char file[1024];
 	char path[PATH_MAX];
 	uint64_t n = sizeof header - 1;
@@ -425,7 +426,7 @@ static void test_failed_save(void)
 		CHECK(l.count == 1);
 		drop(&l);
 		CHECK_STATUS(slp_arrays_save(SL_HERE, "/nowhere/x.params", (const char *[]){"a"}, both, 1), SL_EIO,
-			     "/nowhere/x.params", "cannot be written");
+		             "/nowhere/x.params", "cannot be written");
 		sl_error_clear();
 		CHECK_STATUS(slp_arrays_save(SL_HERE, "x.npz", (const char *[]){"a"}, both, 1), SL_EINVAL, "x.npz");
 	}
@@ -434,31 +435,31 @@ static void test_failed_save(void)
 }
 
 static const struct slp_test npy_tests[] = {
-	{"files of NumPy", test_npy},
-	{"types and shapes", test_npy_types},
-	{"conversions", test_npy_conversions},
-	{"headers", test_npy_faults},
-	{"cut", test_npy_cut},
-	{NULL, NULL},
+        {"files of NumPy", test_npy},
+        {"types and shapes", test_npy_types},
+        {"conversions", test_npy_conversions},
+        {"headers", test_npy_faults},
+        {"cut", test_npy_cut},
+        {NULL, NULL},
 };
 static const struct slp_test list_tests[] = {
-	{"MXNet's types", test_mxnet_types},
-	{"MXNet's bytes", test_mxnet_again},
-	{"round trips", test_round_trips},
-	{"MXNet's, cut", test_mxnet_cut},
-	{"MXNet's, broken", test_mxnet_faults},
-	{"safetensors, broken", test_safetensors_faults},
-	{"safetensors of others", test_safetensors_foreign},
-	{"failed saves", test_failed_save},
-	{NULL, NULL},
+        {"MXNet's types", test_mxnet_types},
+        {"MXNet's bytes", test_mxnet_again},
+        {"round trips", test_round_trips},
+        {"MXNet's, cut", test_mxnet_cut},
+        {"MXNet's, broken", test_mxnet_faults},
+        {"safetensors, broken", test_safetensors_faults},
+        {"safetensors of others", test_safetensors_foreign},
+        {"failed saves", test_failed_save},
+        {NULL, NULL},
 };
 
 int main(int argc, char **argv)
 {
 	static const struct slp_suite suites[] = {
-		{"npy", npy_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
-		{"lists", list_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
-		{0},
+	        {"npy", npy_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
+	        {"lists", list_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
+	        {0},
 	};
 	return slp_test_main(argc, argv, suites);
 }

@@ -43,7 +43,8 @@ static void go(struct run *r, enum sl_dtype dtype, int steps)
 		SL_SCOPE {
 			sl_tensor *x = sl_ones(SL_SHAPE(1, 1), .dtype = dtype), *y = NULL;
 			if (r->step) {
-				if (!CHECK_SAYING(sl_step_run(r->step, x, x, NULL) != NULL, "%s", sl_error_message())) break;
+				if (!CHECK_SAYING(sl_step_run(r->step, x, x, NULL) != NULL, "%s", sl_error_message()))
+					break;
 				continue;
 			}
 			SL_RECORD
@@ -76,13 +77,14 @@ static void test_small_steps(void)
 /* States are float32, too. */
 static void test_optimizers(void)
 {
-	const struct sl_optimizer list[] = {sl_sgd(.lr = 1e-3, .momentum = 0.9), sl_adam(.lr = 1e-3), sl_rmsprop(.lr = 1e-3),
-	                                    sl_sgd(.lr = 1e-3, .clip_norm = 0.5)};
+	const struct sl_optimizer list[] = {sl_sgd(.lr = 1e-3, .momentum = 0.9), sl_adam(.lr = 1e-3),
+	                                    sl_rmsprop(.lr = 1e-3), sl_sgd(.lr = 1e-3, .clip_norm = 0.5)};
 	for (int i = 0; i < 4; i++) {
 		struct run half = run_new(SL_BFLOAT16, EAGER, list[i]), full = run_new(SL_FLOAT32, EAGER, list[i]);
 		go(&half, SL_BFLOAT16, 20);
 		go(&full, SL_FLOAT32, 20);
-		CHECK_SAYING(fabs(weight(&half) - weight(&full)) <= 0x1p-9, "%d: %g, %g", i, weight(&half), weight(&full));
+		CHECK_SAYING(fabs(weight(&half) - weight(&full)) <= 0x1p-9, "%d: %g, %g", i, weight(&half),
+		             weight(&full));
 		run_free(&half);
 		run_free(&full);
 	}
@@ -93,7 +95,8 @@ static void test_files(void)
 	char params[PATH_MAX], states[PATH_MAX];
 	slp_scratch_path("net.safetensors", params);
 	slp_scratch_path("trainer.safetensors", states);
-	struct run a = run_new(SL_BFLOAT16, EAGER, sl_sgd(.lr = 0x1p-12)), b = run_new(SL_BFLOAT16, STEP, sl_sgd(.lr = 0x1p-12));
+	struct run a = run_new(SL_BFLOAT16, EAGER, sl_sgd(.lr = 0x1p-12)),
+	           b = run_new(SL_BFLOAT16, STEP, sl_sgd(.lr = 0x1p-12));
 	go(&b, SL_BFLOAT16, 1); /* shapes are known, and there are states to write over */
 	go(&a, SL_BFLOAT16, 5); /* 1 - 5/4096, which is 1 in bfloat16 */
 	CHECK(weight(&a) == 1);
@@ -111,7 +114,8 @@ static void test_checkpoints(void)
 {
 	char path[PATH_MAX];
 	slp_scratch_path("run.safetensors", path);
-	struct run a = run_new(SL_BFLOAT16, EAGER, sl_sgd(.lr = 0x1p-12)), b = run_new(SL_BFLOAT16, EAGER, sl_sgd(.lr = 0x1p-12));
+	struct run a = run_new(SL_BFLOAT16, EAGER, sl_sgd(.lr = 0x1p-12)),
+	           b = run_new(SL_BFLOAT16, EAGER, sl_sgd(.lr = 0x1p-12));
 	go(&b, SL_BFLOAT16, 1);
 	go(&a, SL_BFLOAT16, 5);
 	CHECK_OK(sl_checkpoint_save(path, .net = a.net, .trainer = a.trainer));
@@ -129,7 +133,8 @@ static void test_written(void)
 		struct run r = run_new(SL_BFLOAT16, way, sl_sgd(.lr = 0x1p-12));
 		go(&r, SL_BFLOAT16, 3);
 		SL_SCOPE
-			CHECK_OK(sl_param_set(sl_block_find(r.net, "weight"), sl_full(SL_SHAPE(1, 1), 0.5, .dtype = SL_BFLOAT16)));
+			CHECK_OK(sl_param_set(sl_block_find(r.net, "weight"),
+			                      sl_full(SL_SHAPE(1, 1), 0.5, .dtype = SL_BFLOAT16)));
 		go(&r, SL_BFLOAT16, 4);
 		CHECK_SAYING(fabs(weight(&r) - (0.5 - 0x1p-10)) <= 0x1p-10, "way %d: %.9g", way, weight(&r));
 		run_free(&r);
@@ -146,16 +151,20 @@ static void test_none(void)
 	run_free(&r);
 }
 
-static const struct slp_test tests[] = {{"small steps", test_small_steps}, {"optimisers", test_optimizers},
-                                        {"files", test_files},             {"checkpoints", test_checkpoints},
-                                        {"written", test_written},         {"none", test_none},
+static const struct slp_test tests[] = {{"small steps", test_small_steps},
+                                        {"optimisers", test_optimizers},
+                                        {"files", test_files},
+                                        {"checkpoints", test_checkpoints},
+                                        {"written", test_written},
+                                        {"none", test_none},
                                         {0}};
 
 int main(int argc, char **argv)
 {
-	return slp_test_main(
-	        argc, argv,
-	        (const struct slp_suite[]){
-	                {.name = "masters", .tests = tests, .start = slp_start_with_scratch, .stop = slp_stop_with_scratch},
-	                {0}});
+	return slp_test_main(argc, argv,
+	                     (const struct slp_suite[]){{.name = "masters",
+	                                                 .tests = tests,
+	                                                 .start = slp_start_with_scratch,
+	                                                 .stop = slp_stop_with_scratch},
+	                                                {0}});
 }

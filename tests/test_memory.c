@@ -66,12 +66,14 @@ static void test_giants_in_plan(void)
 	static const int64_t sides[] = {1 << 27, 1 << 28, 1 << 29};
 	for (int k = 0; k < 3; k++)
 		SL_SCOPE {
-			sl_tensor *x = sl_var("x", SL_VAR_SHAPE(sides[k], 1)), *y = sl_var("y", SL_VAR_SHAPE(1, sides[k]));
+			sl_tensor *x = sl_var("x", SL_VAR_SHAPE(sides[k], 1)),
+			          *y = sl_var("y", SL_VAR_SHAPE(1, sides[k]));
 			sl_tensor *z = sl_add(x, y), *all = z;
 			for (int i = 0; i < 31; i++) all = sl_add(all, z = sl_tanh(z));
 			sl_graph *g = sl_graph_define(sl_sum(all));
 			for (unsigned off = 0; off < 2; off++)
-				CHECK_NULL(sl_compile(g, .off = off ? ~0u : 0), SL_ENOMEM, "more bytes than can be addressed");
+				CHECK_NULL(sl_compile(g, .off = off ? ~0u : 0), SL_ENOMEM,
+				           "more bytes than can be addressed");
 			sl_graph_free(g);
 		}
 }
@@ -194,7 +196,8 @@ static void test_gradients(void)
 		leave(500 * MIB);
 		uint64_t calls = slp_stats().ops;
 		SL_RECORD
-			CHECK_NULL(sl_sigmoid(x), SL_ENOMEM, "sigmoid", "test_memory.c:", "for its gradient: no memory for another 419430400 bytes");
+			CHECK_NULL(sl_sigmoid(x), SL_ENOMEM, "sigmoid",
+			           "test_memory.c:", "for its gradient: no memory for another 419430400 bytes");
 		CHECK(slp_stats().ops == calls);
 		limit(0);
 		CHECK_OK(sl_wait(sl_sigmoid(x)));
@@ -215,7 +218,8 @@ static void test_gradients_hybrid(void)
 		CHECK_OK(sl_wait(x));
 		leave(600 * MIB);
 		SL_RECORD
-			CHECK_NULL(sl_forward(net, x), SL_ENOMEM, "sl_forward", "test_memory.c:", "with its backward pass: no memory");
+			CHECK_NULL(sl_forward(net, x), SL_ENOMEM, "sl_forward",
+			           "test_memory.c:", "with its backward pass: no memory");
 		limit(0);
 		CHECK_OK(sl_wait(sl_forward(net, x)));
 	}
@@ -230,8 +234,10 @@ static void convolve(int groups, float *numbers)
 {
 	SL_SCOPE {
 		sl_seed(5);
-		sl_tensor *x = sl_normal(SL_SHAPE(MANY, 4, 9, 9), 0, 1), *w = sl_normal(SL_SHAPE(6, 4 / groups, 3, 3), 0, 1);
-		sl_tensor *b = sl_normal(SL_SHAPE(6), 0, 1), *scale = sl_normal(SL_SHAPE(MANY, 6, 9, 9), 0, 1), *y = NULL;
+		sl_tensor *x = sl_normal(SL_SHAPE(MANY, 4, 9, 9), 0, 1),
+		          *w = sl_normal(SL_SHAPE(6, 4 / groups, 3, 3), 0, 1);
+		sl_tensor *b = sl_normal(SL_SHAPE(6), 0, 1), *scale = sl_normal(SL_SHAPE(MANY, 6, 9, 9), 0, 1),
+		          *y = NULL;
 		sl_tensor *of[] = {x, w, b};
 		for (int i = 0; i < 3; i++) sl_attach_grad(of[i]);
 		sl_tensor *sum = NULL;
@@ -261,7 +267,8 @@ static void test_parts(void)
 		slp_conv_most_work = most;
 		for (int i = 0; i < NUMBERS - (groups - 1) * 6 * 2 * 9; i++)
 			if (!(fabsf(whole[i] - parts[i]) <= 1e-3f * (1 + fabsf(whole[i])))) {
-				CHECK_SAYING(false, "%d groups: number %d is %g, in parts %g", groups, i, whole[i], parts[i]);
+				CHECK_SAYING(false, "%d groups: number %d is %g, in parts %g", groups, i, whole[i],
+				             parts[i]);
 				break;
 			}
 	}

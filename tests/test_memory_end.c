@@ -50,7 +50,7 @@ static void check_end(const char *what, double since)
 	CHECK_SAYING(s == SL_ENOMEM, "%s: status %d, %s", what, s, sl_error_message());
 	CHECK_SAYING(strstr(sl_error_message(), "are there (") != NULL, "%s: %s", what, sl_error_message());
 	CHECK_SAYING(seconds < 10, "%s: %g s", what, seconds); /* on an idle machine it takes less than 2 */
-	while (sl_wait_all() != SL_OK) continue; /* each is told once */
+	while (sl_wait_all() != SL_OK) continue;               /* each is told once */
 	sl_error_clear();
 }
 
@@ -143,7 +143,8 @@ static void end_of_batches(const struct kind *kind, sl_tensor *before)
 	check_usable(before);
 	set_limit(kind, RLIM_INFINITY);
 	SL_SCOPE {
-		bool there = sl_loader_next(l, &b) || (sl_error() == SL_OK && sl_loader_next(l, &b)); /* an epoch may be over */
+		bool there = sl_loader_next(l, &b) ||
+		             (sl_error() == SL_OK && sl_loader_next(l, &b)); /* an epoch may be over */
 		CHECK_SAYING(there && sl_wait(b.x) == SL_OK, "%s: %s", kind->name, sl_error_message());
 	}
 	sl_loader_free(l);
@@ -170,5 +171,6 @@ static const struct slp_test tests[] = {{"ends", test_ends}, {0}};
 int main(int argc, char **argv)
 {
 	return slp_test_main(argc, argv,
-	                     (const struct slp_suite[]){{.name = "memory's end", .tests = tests, .before = NULL, .after = slp_end}, {0}});
+	                     (const struct slp_suite[]){
+	                             {.name = "memory's end", .tests = tests, .before = NULL, .after = slp_end}, {0}});
 }

@@ -129,15 +129,21 @@ static void test_optimizers(void)
 	sl_block *net = sl_sequential(sl_dense(2));
 	for (int i = 0; i < 4; i++) {
 		double x = wrong[i];
-		const struct sl_optimizer all[] = {
-		        sl_sgd(.lr = x),           sl_sgd(.momentum = x),  sl_sgd(.weight_decay = x),
-		        sl_sgd(.clip_norm = x),    sl_sgd(.clip_value = x), sl_adam(.beta1 = x),
-		        sl_adam(.beta2 = x),       sl_adam(.eps = x),      sl_rmsprop(.alpha = x),
-		        sl_sgd(.schedule = {SL_STEPS, .every = 1, .factor = x}),
-		        sl_sgd(.schedule = {SL_COSINE, .total = 5, .final_lr = x}),
-		        sl_sgd(.schedule = {SL_POLYNOMIAL, .total = 5, .power = x})};
+		const struct sl_optimizer all[] = {sl_sgd(.lr = x),
+		                                   sl_sgd(.momentum = x),
+		                                   sl_sgd(.weight_decay = x),
+		                                   sl_sgd(.clip_norm = x),
+		                                   sl_sgd(.clip_value = x),
+		                                   sl_adam(.beta1 = x),
+		                                   sl_adam(.beta2 = x),
+		                                   sl_adam(.eps = x),
+		                                   sl_rmsprop(.alpha = x),
+		                                   sl_sgd(.schedule = {SL_STEPS, .every = 1, .factor = x}),
+		                                   sl_sgd(.schedule = {SL_COSINE, .total = 5, .final_lr = x}),
+		                                   sl_sgd(.schedule = {SL_POLYNOMIAL, .total = 5, .power = x})};
 		for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-			CHECK_SAYING(!sl_trainer_new(net, all[k]) && sl_error() == SL_EINVAL, "optimiser %zu takes %g", k, x);
+			CHECK_SAYING(!sl_trainer_new(net, all[k]) && sl_error() == SL_EINVAL, "optimiser %zu takes %g",
+			             k, x);
 			sl_error_clear();
 		}
 	}
@@ -167,12 +173,13 @@ static void test_teams(void)
 /* StarPU would abort on each of them. */
 static void test_environment(void)
 {
-	static const char *const names[] = {"STARPU_CALIBRATE",     "STARPU_HISTORY_MAX_ERROR", "STARPU_BUS_STATS",
-	                                    "STARPU_NCPU",          "STARPU_LIMIT_CPU_MEM",     "STARPU_RESERVE_NCPU",
-	                                    "STARPU_MAX_PRIO",      "STARPU_SCHED_ALPHA",       "STARPU_SCHED_READY",
-	                                    "STARPU_DISK_SWAP_SIZE", "STARPU_USE_NUMA",         "STARPU_BACKOFF_MAX",
-	                                    "STARPU_SUBALLOCATOR",  "STARPU_MAIN_THREAD_BIND",  "STARPU_TCPIP_MS_SLAVES",
-	                                    "STARPU_IDLE_POWER",    "STARPU_MAIN_THREAD_CPUID", "STARPU_MINIMUM_AVAILABLE_MEM"};
+	static const char *const names[] = {
+	        "STARPU_CALIBRATE",      "STARPU_HISTORY_MAX_ERROR", "STARPU_BUS_STATS",
+	        "STARPU_NCPU",           "STARPU_LIMIT_CPU_MEM",     "STARPU_RESERVE_NCPU",
+	        "STARPU_MAX_PRIO",       "STARPU_SCHED_ALPHA",       "STARPU_SCHED_READY",
+	        "STARPU_DISK_SWAP_SIZE", "STARPU_USE_NUMA",          "STARPU_BACKOFF_MAX",
+	        "STARPU_SUBALLOCATOR",   "STARPU_MAIN_THREAD_BIND",  "STARPU_TCPIP_MS_SLAVES",
+	        "STARPU_IDLE_POWER",     "STARPU_MAIN_THREAD_CPUID", "STARPU_MINIMUM_AVAILABLE_MEM"};
 	static const char *const values[] = {"zz", "-1", "1x", "99999999999999999999", "nan"};
 	enum { NAMES = sizeof names / sizeof *names, VALUES = sizeof values / sizeof *values };
 	for (int v = 0; v < VALUES; v++) {
@@ -216,7 +223,8 @@ static void test_policies(void)
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		slp_end();
 		setenv("STARPU_SCHED", wrong[i], 1);
-		CHECK_STATUS(sl_init(&(struct sl_config){.teams = 1}), SL_EINVAL, "no scheduling policy", wrong[i], " lws");
+		CHECK_STATUS(sl_init(&(struct sl_config){.teams = 1}), SL_EINVAL, "no scheduling policy", wrong[i],
+		             " lws");
 		sl_error_clear();
 		CHECK_NULL(sl_ones(SL_SHAPE(2)), SL_EINVAL, "no scheduling policy", wrong[i]);
 		CHECK(!sl_is_initialized());

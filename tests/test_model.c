@@ -43,9 +43,9 @@ static void check_close(const char *what, sl_tensor *y, sl_tensor *expected)
 	float *a = malloc(bytes), *b = malloc(bytes);
 	double worst = 0, largest = 1;
 	char s[128], t[128];
-	bool same = CHECK_SAYING(sl_shape_equal(sl_tensor_shape(y), sl_tensor_shape(expected)), "%s: shape %s, not %s (%s)",
-				 what, sl_shape_string(sl_tensor_shape(y), s),
-				 sl_shape_string(sl_tensor_shape(expected), t), sl_error_message());
+	bool same = CHECK_SAYING(sl_shape_equal(sl_tensor_shape(y), sl_tensor_shape(expected)),
+	                         "%s: shape %s, not %s (%s)", what, sl_shape_string(sl_tensor_shape(y), s),
+	                         sl_shape_string(sl_tensor_shape(expected), t), sl_error_message());
 	if (same && CHECK_OK(sl_read(y, a, bytes)) && CHECK_OK(sl_read(expected, b, bytes)))
 		for (size_t i = 0; i < n; i++) {
 			worst = fmax(worst, isnan(a[i]) ? INFINITY : fabs(a[i] - b[i]));
@@ -100,7 +100,8 @@ static void test_training(void)
 		double first = 0, last = 0;
 		for (int i = 0; i < 5; i++)
 			SL_SCOPE {
-				SL_RECORD loss = sl_softmax_cross_entropy_at(SL_HERE, sl_forward(b, x), labels);
+				SL_RECORD
+					loss = sl_softmax_cross_entropy_at(SL_HERE, sl_forward(b, x), labels);
 				CHECK_OK(sl_backward(loss));
 				CHECK_OK(sl_trainer_step(trainer, 2));
 				last = sl_item(sl_mean(loss));
@@ -122,7 +123,8 @@ static void test_output(void)
 	SL_SCOPE {
 		sl_block *b = sl_import(symbol, SL_NAMES("data"), params, .output = "fc2_output");
 		sl_tensor *y = b ? sl_softmax(sl_forward(b, data("module", "x.npy")), 1) : NULL;
-		if (CHECK_SAYING(y != NULL, "%s", sl_error_message())) check_close("module", y, data("module", "y.npy"));
+		if (CHECK_SAYING(y != NULL, "%s", sl_error_message()))
+			check_close("module", y, data("module", "y.npy"));
 		sl_block_free(b);
 		CHECK_NULL(sl_import(symbol, SL_NAMES("data"), params, .output = "fc3"), SL_EINVAL, "no node \"fc3\"");
 		b = sl_import(symbol, SL_NAMES("data"), params, .output = "fc1"); /* needs less */
@@ -144,7 +146,8 @@ static void check_there_and_back(const char *name, sl_block *net, sl_shape shape
 	SL_SCOPE {
 		sl_tensor *x = sl_uniform(shape, 0, 10), *half = sl_rows(x, 0, 1);
 		CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
-		SL_RECORD sl_forward(net, x); /* running statistics move */
+		SL_RECORD
+			sl_forward(net, x); /* running statistics move */
 		if (!CHECK_OK(sl_export(net, prefix, SL_SHAPES(shape), .epoch = 7))) break;
 		sl_tensor *y = sl_forward(net, x);
 		sl_block *b = sl_import(symbol, SL_NAMES("data"), params);
@@ -224,13 +227,19 @@ static void test_export_unknown(void)
 #define PICK_(a, b, c, name, ...) name
 #define NODES(...) PICK_(__VA_ARGS__, NODES3, NODES2, NODES1, )(__VA_ARGS__)
 #define VAR(name) "{\"op\": \"null\", \"name\": \"" name "\", \"inputs\": []}"
+/* clang-format off */
 #define NODE(op, name, attrs, inputs) "{\"op\": \"" op "\", \"name\": \"" name "\", \"attrs\": {" attrs "}, \"inputs\": [" inputs "]}"
+/* clang-format on */
 
 static sl_block *parse(const char *text, sl_tensor **tensors, char **names, int count)
 {
-	struct slp_file f = {.at = SL_HERE, .function = "sl_import", .path = "x.json", .data = (unsigned char *)text,
-			     .size = strlen(text)};
-	return slp_import_parse(&f, (const char *[]){"data"}, 1, "x.params", names, tensors, count, (struct sl_import_opts){0});
+	struct slp_file f = {.at = SL_HERE,
+	                     .function = "sl_import",
+	                     .path = "x.json",
+	                     .data = (unsigned char *)text,
+	                     .size = strlen(text)};
+	return slp_import_parse(&f, (const char *[]){"data"}, 1, "x.params", names, tensors, count,
+	                        (struct sl_import_opts){0});
 }
 
 static void test_broken_symbols(void)
@@ -239,49 +248,58 @@ static void test_broken_symbols(void)
 		const char *text, *says;
 		enum sl_status status;
 	} cases[] = {
-		{"", "not JSON", SL_EFORMAT},
-		{"{\"nodes\": [", "not JSON", SL_EFORMAT},
-		{"[]", "no list of nodes", SL_EFORMAT},
-		{"{\"nodes\": 3}", "no list of nodes", SL_EFORMAT},
-		{"{\"nodes\": [1], \"heads\": [[0, 0]]}", "no op or no name", SL_EFORMAT},
-		{"{\"nodes\": [" VAR("data") "]}", "no list of inputs", SL_EFORMAT},
-		{"{\"nodes\": [" VAR("data") "], \"heads\": []}", "no result", SL_EFORMAT},
-		{"{\"nodes\": [" VAR("data") "], \"heads\": [[7, 0]]}", "node 7 of 1", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("relu", "r", "", "[-1, 0]")), "node -1", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("relu", "r", "", "[0, 99999999]")), "output 99999999", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("relu", "r", "", "[0, 1]")), "output 1 of node \"data\"", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("relu", "r", "", "0")), "form [node, output]", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("relu", "r", "", "[1, 0]")), "cycle: node \"r\"", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("relu", "a", "", "[2, 0]"), NODE("relu", "b", "", "[1, 0]")), "cycle", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("relu", "r", "", "[0, 0], [0, 0]")), "has 2 inputs", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("relu", "r", "", "")), "has 0 inputs", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("Warp", "w", "", "[0, 0]")), "node \"w\": there is no operator \"Warp\"", SL_EUNSUPPORTED},
-		{NODES(VAR("data"), NODE("relu", "r", "\"a\": 1", "[0, 0]")), "attribute a is not a string", SL_EFORMAT},
-		{NODES(VAR("data"), VAR("data")), "two variables of the name \"data\"", SL_EFORMAT},
-		{NODES(VAR("x"), NODE("relu", "r", "", "[0, 0]")), "no variable \"data\"", SL_EINVAL},
-		{NODES(VAR("data"), NODE("add_n", "s", "", "[0, 0], [2, 0]"), VAR("w")), "1 parameter: w", SL_EINVAL},
-		{NODES(VAR("data"), NODE("FullyConnected", "f", "\"num_hidden\": \"2\"", "[0, 0], [2, 0]"), VAR("w")),
-		 "no_bias", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("FullyConnected", "f", "\"no_bias\": \"True\"", "[0, 0], [2, 0]"), VAR("w")),
-		 "node \"f\" (FullyConnected): has no attribute num_hidden", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, x)\"", "[0, 0]")), "kernel is \"(2, x)\"", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, 2\"", "[0, 0]")), "kernel", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2,)\"", "[0, 0]")), "two dimensions", SL_EUNSUPPORTED},
-		{NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(99999999999, 1)\"", "[0, 0]")), "kernel", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("Pooling", "p", "", "[0, 0]")), "no attribute kernel", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("Pooling", "p", "\"pool_type\": \"lp\"", "[0, 0]")), "pool_type is \"lp\"", SL_EUNSUPPORTED},
-		{NODES(VAR("data"), NODE("Activation", "a", "\"act_type\": \"step\"", "[0, 0]")), "\"step\"", SL_EUNSUPPORTED},
-		{NODES(VAR("data"), NODE("_plus_scalar", "a", "\"scalar\": \"one\"", "[0, 0]")), "\"one\"", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("softmax", "a", "\"axis\": \"77\"", "[0, 0]")), "axis 77", SL_EFORMAT},
-		{NODES(VAR("data"), NODE("Cast", "a", "\"dtype\": \"uint16\"", "[0, 0]")), "uint16", SL_EUNSUPPORTED},
-		{NODES("{\"op\": \"null\", \"op\": \"null\"}"), "duplicate", SL_EFORMAT},
-		{"{\"nodes\": [" VAR("data") ", " VAR("b") "], \"heads\": [[0, 0], [1, 0]]}", "2 results", SL_EUNSUPPORTED},
+	        {"", "not JSON", SL_EFORMAT},
+	        {"{\"nodes\": [", "not JSON", SL_EFORMAT},
+	        {"[]", "no list of nodes", SL_EFORMAT},
+	        {"{\"nodes\": 3}", "no list of nodes", SL_EFORMAT},
+	        {"{\"nodes\": [1], \"heads\": [[0, 0]]}", "no op or no name", SL_EFORMAT},
+	        {"{\"nodes\": [" VAR("data") "]}", "no list of inputs", SL_EFORMAT},
+	        {"{\"nodes\": [" VAR("data") "], \"heads\": []}", "no result", SL_EFORMAT},
+	        {"{\"nodes\": [" VAR("data") "], \"heads\": [[7, 0]]}", "node 7 of 1", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("relu", "r", "", "[-1, 0]")), "node -1", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("relu", "r", "", "[0, 99999999]")), "output 99999999", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("relu", "r", "", "[0, 1]")), "output 1 of node \"data\"", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("relu", "r", "", "0")), "form [node, output]", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("relu", "r", "", "[1, 0]")), "cycle: node \"r\"", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("relu", "a", "", "[2, 0]"), NODE("relu", "b", "", "[1, 0]")), "cycle",
+	         SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("relu", "r", "", "[0, 0], [0, 0]")), "has 2 inputs", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("relu", "r", "", "")), "has 0 inputs", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("Warp", "w", "", "[0, 0]")), "node \"w\": there is no operator \"Warp\"",
+	         SL_EUNSUPPORTED},
+	        {NODES(VAR("data"), NODE("relu", "r", "\"a\": 1", "[0, 0]")), "attribute a is not a string",
+	         SL_EFORMAT},
+	        {NODES(VAR("data"), VAR("data")), "two variables of the name \"data\"", SL_EFORMAT},
+	        {NODES(VAR("x"), NODE("relu", "r", "", "[0, 0]")), "no variable \"data\"", SL_EINVAL},
+	        {NODES(VAR("data"), NODE("add_n", "s", "", "[0, 0], [2, 0]"), VAR("w")), "1 parameter: w", SL_EINVAL},
+	        {NODES(VAR("data"), NODE("FullyConnected", "f", "\"num_hidden\": \"2\"", "[0, 0], [2, 0]"), VAR("w")),
+	         "no_bias", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("FullyConnected", "f", "\"no_bias\": \"True\"", "[0, 0], [2, 0]"), VAR("w")),
+	         "node \"f\" (FullyConnected): has no attribute num_hidden", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, x)\"", "[0, 0]")), "kernel is \"(2, x)\"",
+	         SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, 2\"", "[0, 0]")), "kernel", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2,)\"", "[0, 0]")), "two dimensions",
+	         SL_EUNSUPPORTED},
+	        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(99999999999, 1)\"", "[0, 0]")), "kernel",
+	         SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("Pooling", "p", "", "[0, 0]")), "no attribute kernel", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("Pooling", "p", "\"pool_type\": \"lp\"", "[0, 0]")), "pool_type is \"lp\"",
+	         SL_EUNSUPPORTED},
+	        {NODES(VAR("data"), NODE("Activation", "a", "\"act_type\": \"step\"", "[0, 0]")), "\"step\"",
+	         SL_EUNSUPPORTED},
+	        {NODES(VAR("data"), NODE("_plus_scalar", "a", "\"scalar\": \"one\"", "[0, 0]")), "\"one\"", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("softmax", "a", "\"axis\": \"77\"", "[0, 0]")), "axis 77", SL_EFORMAT},
+	        {NODES(VAR("data"), NODE("Cast", "a", "\"dtype\": \"uint16\"", "[0, 0]")), "uint16", SL_EUNSUPPORTED},
+	        {NODES("{\"op\": \"null\", \"op\": \"null\"}"), "duplicate", SL_EFORMAT},
+	        {"{\"nodes\": [" VAR("data") ", " VAR("b") "], \"heads\": [[0, 0], [1, 0]]}", "2 results",
+	         SL_EUNSUPPORTED},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		sl_block *b = parse(cases[i].text, NULL, NULL, 0);
 		CHECK_SAYING(!b && sl_error() == cases[i].status && strstr(sl_error_message(), cases[i].says) &&
-				     (strstr(sl_error_message(), "x.json")),
-			     "%s: says \"%s\"", cases[i].text, sl_error_message());
+		                     (strstr(sl_error_message(), "x.json")),
+		             "%s: says \"%s\"", cases[i].text, sl_error_message());
 		sl_error_clear();
 		sl_block_free(b);
 	}
@@ -290,16 +308,20 @@ static void test_broken_symbols(void)
 /* Parameters that are not what the graph says, found when importing or, at the latest, when running: nodes are named. */
 static void test_wrong_parameters(void)
 {
-	static const char dense[] = NODES(VAR("data"), NODE("FullyConnected", "f", "\"no_bias\": \"True\", \"num_hidden\": \"2\"",
-						      "[0, 0], [2, 0]"), VAR("w"));
-	static const char declared[] = NODES(VAR("data"), NODE("elemwise_add", "a", "", "[0, 0], [2, 0]"),
-				       "{\"op\": \"null\", \"name\": \"w\", \"attrs\": {\"__shape__\": \"(0, 4)\"}, \"inputs\": []}");
+	static const char dense[] =
+	        NODES(VAR("data"),
+	              NODE("FullyConnected", "f", "\"no_bias\": \"True\", \"num_hidden\": \"2\"", "[0, 0], [2, 0]"),
+	              VAR("w"));
+	static const char declared[] =
+	        NODES(VAR("data"), NODE("elemwise_add", "a", "", "[0, 0], [2, 0]"),
+	              "{\"op\": \"null\", \"name\": \"w\", \"attrs\": {\"__shape__\": \"(0, 4)\"}, \"inputs\": []}");
 	SL_SCOPE {
 		sl_tensor *w = sl_ones(SL_SHAPE(3, 5)), *good = sl_ones(SL_SHAPE(2, 5)), *both[] = {good, w};
 		CHECK(!parse(dense, &w, (char *[]){"w"}, 1) && sl_error() == SL_ESHAPE &&
 		      strstr(sl_error_message(), "node \"f\"") && strstr(sl_error_message(), "(3, 5)"));
 		sl_error_clear();
-		CHECK(!parse(declared, &w, (char *[]){"w"}, 1) && sl_error() == SL_ESHAPE && strstr(sl_error_message(), "(0, 4)"));
+		CHECK(!parse(declared, &w, (char *[]){"w"}, 1) && sl_error() == SL_ESHAPE &&
+		      strstr(sl_error_message(), "(0, 4)"));
 		sl_error_clear();
 		CHECK(!parse(dense, both, (char *[]){"w", "v"}, 2) && sl_error() == SL_EINVAL &&
 		      strstr(sl_error_message(), "no variable \"v\""));
@@ -317,8 +339,10 @@ static void test_wrong_parameters(void)
 /* MXNet would add a window here that ours lacks: an error instead of another result. */
 static void test_full_pooling(void)
 {
-	static const char pool[] = NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, 2)\", \"stride\": \"(3, 3)\", "
-							   "\"pad\": \"(1, 1)\", \"pooling_convention\": \"full\"", "[0, 0]"));
+	static const char pool[] = NODES(VAR("data"), NODE("Pooling", "p",
+	                                                   "\"kernel\": \"(2, 2)\", \"stride\": \"(3, 3)\", "
+	                                                   "\"pad\": \"(1, 1)\", \"pooling_convention\": \"full\"",
+	                                                   "[0, 0]"));
 	SL_SCOPE {
 		sl_block *b = parse(pool, NULL, NULL, 0);
 		CHECK(sl_forward(b, sl_ones(SL_SHAPE(1, 1, 6, 6))) != NULL);
@@ -342,12 +366,15 @@ static void test_onnx(void)
 	CHECK_OK(sl_export_onnx(net, path, SL_SHAPES(slp_networks[0].shape)));
 	size_t size = 0;
 	char *data = slp_read_file(path, &size);
-	CHECK(data && size > 1000 && data[0] == 0x08 && memmem(data, size, "_weight", 7) && memmem(data, size, "Gemm", 4));
+	CHECK(data && size > 1000 && data[0] == 0x08 && memmem(data, size, "_weight", 7) &&
+	      memmem(data, size, "Gemm", 4));
 	free(data);
 	remove(path);
-	CHECK_STATUS(sl_export_onnx(strange, path, SL_SHAPES(SL_SHAPE(1, 8))), SL_EUNSUPPORTED, "uniform", "test_model.c");
+	CHECK_STATUS(sl_export_onnx(strange, path, SL_SHAPES(SL_SHAPE(1, 8))), SL_EUNSUPPORTED, "uniform",
+	             "test_model.c");
 	sl_error_clear();
-	CHECK_STATUS(sl_export_onnx(net, "/nowhere/m.onnx", SL_SHAPES(slp_networks[0].shape)), SL_EIO, "/nowhere/m.onnx");
+	CHECK_STATUS(sl_export_onnx(net, "/nowhere/m.onnx", SL_SHAPES(slp_networks[0].shape)), SL_EIO,
+	             "/nowhere/m.onnx");
 #else
 	CHECK_STATUS(sl_export_onnx(net, path, SL_SHAPES(slp_networks[0].shape)), SL_EUNSUPPORTED, "protobuf-c");
 #endif
@@ -382,7 +409,8 @@ static void check_onnx_and_back(const char *name, sl_block *net, sl_shape shape)
 
 static void test_onnx_and_back(void)
 {
-	for (const struct slp_network *n = slp_networks; n->name; n++) check_onnx_and_back(n->name, n->make(), n->shape);
+	for (const struct slp_network *n = slp_networks; n->name; n++)
+		check_onnx_and_back(n->name, n->make(), n->shape);
 }
 #else
 static void test_onnx_and_back(void)
@@ -392,30 +420,27 @@ static void test_onnx_and_back(void)
 #endif
 
 static const struct slp_test import_tests[] = {
-	{"networks of MXNet", test_mxnet},
-	{"ways to run", test_ways_to_run},
-	{"training", test_training},
-	{"output", test_output},
-	{"broken symbols", test_broken_symbols},
-	{"wrong parameters", test_wrong_parameters},
-	{"full pooling", test_full_pooling},
-	{NULL, NULL},
+        {"networks of MXNet", test_mxnet},
+        {"ways to run", test_ways_to_run},
+        {"training", test_training},
+        {"output", test_output},
+        {"broken symbols", test_broken_symbols},
+        {"wrong parameters", test_wrong_parameters},
+        {"full pooling", test_full_pooling},
+        {NULL, NULL},
 };
 static const struct slp_test export_tests[] = {
-	{"there and back", test_there_and_back},
-	{"shapes", test_export_shapes},
-	{"unknown operations", test_export_unknown},
-	{"onnx", test_onnx},
-	{"onnx and back", test_onnx_and_back},
-	{NULL, NULL},
+        {"there and back", test_there_and_back},     {"shapes", test_export_shapes},
+        {"unknown operations", test_export_unknown}, {"onnx", test_onnx},
+        {"onnx and back", test_onnx_and_back},       {NULL, NULL},
 };
 
 int main(int argc, char **argv)
 {
 	static const struct slp_suite suites[] = {
-		{"import", import_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
-		{"export", export_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
-		{0},
+	        {"import", import_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
+	        {"export", export_tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
+	        {0},
 	};
 	return slp_test_main(argc, argv, suites);
 }

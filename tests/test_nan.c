@@ -20,7 +20,8 @@ static void test_calls(void)
 {
 	SL_SCOPE {
 		const double values[] = {1, 0, 4};
-		sl_tensor *x = sl_from(values, SL_SHAPE(3), .dtype = SL_FLOAT64), *zero = sl_zeros(SL_SHAPE(3), .dtype = SL_FLOAT64);
+		sl_tensor *x = sl_from(values, SL_SHAPE(3), .dtype = SL_FLOAT64),
+		          *zero = sl_zeros(SL_SHAPE(3), .dtype = SL_FLOAT64);
 		sl_tensor *y = sl_add_scalar(sl_mul(sl_log(x), zero), 1); /* -inf, NaN, NaN */
 		CHECK_MISTAKE(sl_wait(y), SL_EKERNEL, "log at", __FILE__, "result 0 is infinite at element 1");
 		y = sl_exp(sl_div(zero, zero));
@@ -37,7 +38,8 @@ static void test_given(void)
 {
 	SL_SCOPE {
 		const double values[] = {1, NAN, -INFINITY};
-		sl_tensor *x = sl_from(values, SL_SHAPE(3), .dtype = SL_FLOAT64), *mask = sl_from(((float[]){0, 1, 0}), SL_SHAPE(3));
+		sl_tensor *x = sl_from(values, SL_SHAPE(3), .dtype = SL_FLOAT64),
+		          *mask = sl_from(((float[]){0, 1, 0}), SL_SHAPE(3));
 		CHECK_OK(sl_wait(sl_add(x, x)));
 		CHECK_OK(sl_wait(sl_softmax(sl_masked_fill(sl_ones(SL_SHAPE(3)), mask, -INFINITY), 0)));
 		CHECK_OK(sl_wait(sl_mul_scalar(sl_ones(SL_SHAPE(2)), INFINITY)));
@@ -79,5 +81,7 @@ static const struct slp_test tests[] = {
 
 int main(int argc, char **argv)
 {
-	return slp_test_main(argc, argv, (const struct slp_suite[]){{.name = "nan", .tests = tests, .before = begin, .after = end}, {0}});
+	return slp_test_main(
+	        argc, argv,
+	        (const struct slp_suite[]){{.name = "nan", .tests = tests, .before = begin, .after = end}, {0}});
 }

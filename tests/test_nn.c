@@ -470,7 +470,7 @@ static const struct slp_test tests[] = {
         {"own block", test_own_block},
         {"forward mistakes", test_forward_mistakes},
         {"names", test_names},
-	{"prefixes of names", test_prefixes},
+        {"prefixes of names", test_prefixes},
         {"adding", test_adding},
         {"shared", test_shared},
         {"intermediates", test_intermediates},

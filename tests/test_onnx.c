@@ -31,7 +31,11 @@ static sl_tensor *array(const struct arrays *a, const char *model, const char *e
 
 static sl_block *parse(const void *data, size_t size, struct sl_import_onnx_opts opts)
 {
-	struct slp_file f = {.at = SL_HERE, .function = "sl_import_onnx", .path = "x.onnx", .data = (unsigned char *)data, .size = size};
+	struct slp_file f = {.at = SL_HERE,
+	                     .function = "sl_import_onnx",
+	                     .path = "x.onnx",
+	                     .data = (unsigned char *)data,
+	                     .size = size};
 	return slp_import_onnx_parse(&f, opts);
 }
 
@@ -48,9 +52,10 @@ static void compare(const char *what, sl_tensor *y, sl_tensor *wanted)
 	if (!CHECK_SAYING(y != NULL, "%s: %s", what, sl_error_message())) return;
 	sl_shape s = sl_tensor_shape(y), w = sl_tensor_shape(wanted);
 	if (!CHECK_SAYING(sl_shape_equal(s, w) && sl_tensor_dtype(y) == sl_tensor_dtype(wanted), "%s: %s, not %s", what,
-			  sl_shape_string(s, a), sl_shape_string(w, b)))
+	                  sl_shape_string(s, a), sl_shape_string(w, b)))
 		return;
-	struct slp_view got = {malloc(sl_tensor_bytes(y)), {sl_tensor_dtype(y), s}}, ref = {malloc(sl_tensor_bytes(y)), got.type};
+	struct slp_view got = {malloc(sl_tensor_bytes(y)), {sl_tensor_dtype(y), s}},
+	                ref = {malloc(sl_tensor_bytes(y)), got.type};
 	CHECK_OK(sl_read(y, got.ptr, sl_tensor_bytes(y)));
 	CHECK_OK(sl_read(wanted, ref.ptr, sl_tensor_bytes(y)));
 	double scale = fmax(1, largest(&ref)), worst = 0;
@@ -114,7 +119,8 @@ static void test_training(void)
 	for (int i = 0; i < 2; i++)
 		SL_SCOPE {
 			sl_tensor *loss;
-			SL_RECORD loss = sl_sum(sl_square(sl_forward(b, x)));
+			SL_RECORD
+				loss = sl_sum(sl_square(sl_forward(b, x)));
 			CHECK_OK(sl_backward(loss));
 			CHECK_OK(sl_trainer_step(t, 1));
 			losses[i] = sl_item(loss);
@@ -141,8 +147,9 @@ static sl_block *built(struct slp_model *m, struct sl_import_onnx_opts opts)
 
 static void check_refused(sl_block *b, enum sl_status status, const char *says)
 {
-	CHECK_SAYING(!b && sl_error() == status && strstr(sl_error_message(), says) && strstr(sl_error_message(), "x.onnx"),
-		     "says \"%s\", not \"%s\"", sl_error_message(), says);
+	CHECK_SAYING(!b && sl_error() == status && strstr(sl_error_message(), says) &&
+	                     strstr(sl_error_message(), "x.onnx"),
+	             "says \"%s\", not \"%s\"", sl_error_message(), says);
 	sl_error_clear();
 }
 
@@ -160,13 +167,18 @@ static void test_types(void)
 		size_t bytes;
 		unsigned char raw[16];
 	} types[] = {
-		{1, 4, {0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}},                                 /* float */
-		{2, 1, {1, 2}}, {3, 1, {1, 2}},                                            /* uint8, int8 */
-		{4, 2, {1, 0, 2}}, {5, 2, {1, 0, 2}},                                      /* uint16, int16 */
-		{6, 4, {1, 0, 0, 0, 2}}, {7, 8, {1, 0, 0, 0, 0, 0, 0, 0, 2}},              /* int32, int64 */
-		{10, 2, {0, 0x3c, 0, 0x40}}, {16, 2, {0x80, 0x3f, 0, 0x40}},               /* float16, bfloat16 */
-		{11, 8, {0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0x40}},        /* double */
-		{12, 4, {1, 0, 0, 0, 2}}, {13, 8, {1, 0, 0, 0, 0, 0, 0, 0, 2}},            /* uint32, uint64 */
+	        {1, 4, {0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}}, /* float */
+	        {2, 1, {1, 2}},
+	        {3, 1, {1, 2}}, /* uint8, int8 */
+	        {4, 2, {1, 0, 2}},
+	        {5, 2, {1, 0, 2}}, /* uint16, int16 */
+	        {6, 4, {1, 0, 0, 0, 2}},
+	        {7, 8, {1, 0, 0, 0, 0, 0, 0, 0, 2}}, /* int32, int64 */
+	        {10, 2, {0, 0x3c, 0, 0x40}},
+	        {16, 2, {0x80, 0x3f, 0, 0x40}},                                     /* float16, bfloat16 */
+	        {11, 8, {0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0x40}}, /* double */
+	        {12, 4, {1, 0, 0, 0, 2}},
+	        {13, 8, {1, 0, 0, 0, 0, 0, 0, 0, 2}}, /* uint32, uint64 */
 	};
 	struct slp_model m;
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -242,7 +254,8 @@ static void test_lrn(void)
 	slp_model_begin(&m, 13);
 	SlpOnnx__NodeProto *n = slp_model_node(&m, "LRN x -> y");
 	slp_model_int(&m, n, "size", 3);
-	SlpOnnx__AttributeProto *alpha = slp_model_attribute(&m, n, "alpha", 1), *beta = slp_model_attribute(&m, n, "beta", 1);
+	SlpOnnx__AttributeProto *alpha = slp_model_attribute(&m, n, "alpha", 1),
+	                        *beta = slp_model_attribute(&m, n, "beta", 1);
 	alpha->has_f = true, alpha->f = 3;
 	beta->has_f = true, beta->f = 1;
 	SL_SCOPE {
@@ -315,17 +328,22 @@ static void test_external(void)
 		const char *location, *offset, *length, *says;
 		enum sl_status status;
 	} cases[] = {
-		{"w.bin", "8", "8", "ends before", SL_EFORMAT},      {"w.bin", "-4", "8", "offset", SL_EFORMAT},
-		{"w.bin", "0", "4", "8 bytes", SL_EFORMAT},          {"w.bin", "99999999999999999999", "8", "offset", SL_EFORMAT},
-		{"../w.bin", "0", "8", "not beside", SL_EFORMAT},    {"a/../../w.bin", "0", "8", "not beside", SL_EFORMAT},
-		{"/etc/passwd", "0", "8", "not beside", SL_EFORMAT}, {"", "0", "8", "not beside", SL_EFORMAT},
-		{"link.bin", "0", "8", "link", SL_EFORMAT},          {"none.bin", "0", "8", "none.bin", SL_EIO},
+	        {"w.bin", "8", "8", "ends before", SL_EFORMAT},
+	        {"w.bin", "-4", "8", "offset", SL_EFORMAT},
+	        {"w.bin", "0", "4", "8 bytes", SL_EFORMAT},
+	        {"w.bin", "99999999999999999999", "8", "offset", SL_EFORMAT},
+	        {"../w.bin", "0", "8", "not beside", SL_EFORMAT},
+	        {"a/../../w.bin", "0", "8", "not beside", SL_EFORMAT},
+	        {"/etc/passwd", "0", "8", "not beside", SL_EFORMAT},
+	        {"", "0", "8", "not beside", SL_EFORMAT},
+	        {"link.bin", "0", "8", "link", SL_EFORMAT},
+	        {"none.bin", "0", "8", "none.bin", SL_EIO},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		sl_block *b = external(cases[i].location, cases[i].offset, cases[i].length);
 		CHECK_SAYING(!b && sl_error() == cases[i].status && strstr(sl_error_message(), cases[i].says) &&
-				     strstr(sl_error_message(), "\"w\"") && strstr(sl_error_message(), "m.onnx"),
-			     "%s: says \"%s\"", cases[i].location, sl_error_message());
+		                     strstr(sl_error_message(), "\"w\"") && strstr(sl_error_message(), "m.onnx"),
+		             "%s: says \"%s\"", cases[i].location, sl_error_message());
 		sl_error_clear();
 	}
 }
@@ -339,16 +357,19 @@ static void test_broken(void)
 		int opset;
 		enum sl_status status;
 	} cases[] = {
-		{{"Warp x -> a", "Weft a -> b", "Warp b -> y"}, "2 operators are not supported: Warp (a, y), Weft (b)", 17, SL_EUNSUPPORTED},
-		{{"Relu y -> y"}, "after it", 17, SL_EFORMAT},
-		{{"Relu b -> a", "Relu a -> b", "Relu b -> y"}, "after it", 17, SL_EFORMAT},
-		{{"Add x w -> y"}, "\"w\", which nothing gives", 17, SL_EFORMAT},
-		{{"Relu x -> a"}, "result \"y\"", 17, SL_EFORMAT},
-		{{"Relu x -> y", "Relu x -> y"}, "two values of the name \"y\"", 17, SL_EFORMAT},
-		{{"Add x -> y"}, "has 1 inputs, 2 to 2", 17, SL_EFORMAT},
-		{{"Conv - x -> y"}, "lacks input 0", 17, SL_EFORMAT},
-		{{"Relu x -> y"}, "operator set 3", 3, SL_EUNSUPPORTED},
-		{{"Relu x -> y"}, "operator set 99", 99, SL_EUNSUPPORTED},
+	        {{"Warp x -> a", "Weft a -> b", "Warp b -> y"},
+	         "2 operators are not supported: Warp (a, y), Weft (b)",
+	         17,
+	         SL_EUNSUPPORTED},
+	        {{"Relu y -> y"}, "after it", 17, SL_EFORMAT},
+	        {{"Relu b -> a", "Relu a -> b", "Relu b -> y"}, "after it", 17, SL_EFORMAT},
+	        {{"Add x w -> y"}, "\"w\", which nothing gives", 17, SL_EFORMAT},
+	        {{"Relu x -> a"}, "result \"y\"", 17, SL_EFORMAT},
+	        {{"Relu x -> y", "Relu x -> y"}, "two values of the name \"y\"", 17, SL_EFORMAT},
+	        {{"Add x -> y"}, "has 1 inputs, 2 to 2", 17, SL_EFORMAT},
+	        {{"Conv - x -> y"}, "lacks input 0", 17, SL_EFORMAT},
+	        {{"Relu x -> y"}, "operator set 3", 3, SL_EUNSUPPORTED},
+	        {{"Relu x -> y"}, "operator set 99", 99, SL_EUNSUPPORTED},
 	};
 	struct slp_model m;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -371,9 +392,12 @@ static void test_broken_tensors(void)
 		const char *says;
 		enum sl_status status;
 	} cases[] = {
-		{{2, 3}, 1, "8 bytes, its shape needs 24", SL_EFORMAT},      {{-2, 1}, 1, "shape that cannot be", SL_EFORMAT},
-		{{INT64_MAX, 9}, 1, "shape that cannot be", SL_EFORMAT},     {{2, 1}, 8, "data type 8", SL_EUNSUPPORTED},
-		{{INT64_C(1) << 60, 1}, 1, "shape that cannot be", SL_EFORMAT}, {{INT64_C(1) << 40, 1}, 1, "its shape needs", SL_EFORMAT},
+	        {{2, 3}, 1, "8 bytes, its shape needs 24", SL_EFORMAT},
+	        {{-2, 1}, 1, "shape that cannot be", SL_EFORMAT},
+	        {{INT64_MAX, 9}, 1, "shape that cannot be", SL_EFORMAT},
+	        {{2, 1}, 8, "data type 8", SL_EUNSUPPORTED},
+	        {{INT64_C(1) << 60, 1}, 1, "shape that cannot be", SL_EFORMAT},
+	        {{INT64_C(1) << 40, 1}, 1, "its shape needs", SL_EFORMAT},
 	};
 	struct slp_model m;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -395,7 +419,8 @@ static void test_wrong_runs(void)
 		slp_model_raw(slp_model_tensor(&m, "s", 7, SLP_DIMS(2)), shape, sizeof shape);
 		slp_model_node(&m, "Reshape x s -> y");
 		sl_block *b = built(&m, (struct sl_import_onnx_opts){0});
-		CHECK(!sl_forward(b, x) && sl_error() == SL_ESHAPE && strstr(sl_error_message(), "x.onnx, node y: Reshape"));
+		CHECK(!sl_forward(b, x) && sl_error() == SL_ESHAPE &&
+		      strstr(sl_error_message(), "x.onnx, node y: Reshape"));
 		sl_error_clear();
 		sl_block_free(b);
 		slp_model_begin(&m, 17);
@@ -408,25 +433,26 @@ static void test_wrong_runs(void)
 		slp_model_begin(&m, 17);
 		slp_model_node(&m, "Reshape x x -> y"); /* a shape of values */
 		b = built(&m, (struct sl_import_onnx_opts){0});
-		CHECK(!sl_forward(b, x) && sl_error() == SL_EUNSUPPORTED && strstr(sl_error_message(), "values that a run computes"));
+		CHECK(!sl_forward(b, x) && sl_error() == SL_EUNSUPPORTED &&
+		      strstr(sl_error_message(), "values that a run computes"));
 		sl_error_clear();
 		sl_block_free(b);
 	}
 }
 
 static const struct slp_test tests[] = {
-	{"networks of PyTorch", test_networks},
-	{"training", test_training},
-	{"types", test_types},
-	{"typed fields", test_fields},
-	{"shapes", test_shapes},
-	{"normalisation over channels", test_lrn},
-	{"inputs and results", test_ends},
-	{"files beside the model", test_external},
-	{"broken models", test_broken},
-	{"broken tensors", test_broken_tensors},
-	{"what does not fit", test_wrong_runs},
-	{NULL, NULL},
+        {"networks of PyTorch", test_networks},
+        {"training", test_training},
+        {"types", test_types},
+        {"typed fields", test_fields},
+        {"shapes", test_shapes},
+        {"normalisation over channels", test_lrn},
+        {"inputs and results", test_ends},
+        {"files beside the model", test_external},
+        {"broken models", test_broken},
+        {"broken tensors", test_broken_tensors},
+        {"what does not fit", test_wrong_runs},
+        {NULL, NULL},
 };
 #else
 static void test_without(void)
@@ -441,8 +467,8 @@ static const struct slp_test tests[] = {{"without protobuf-c", test_without}, {N
 int main(int argc, char **argv)
 {
 	static const struct slp_suite suites[] = {
-		{"onnx", tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
-		{0},
+	        {"onnx", tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
+	        {0},
 	};
 	return slp_test_main(argc, argv, suites);
 }

@@ -105,10 +105,8 @@ static void check_operands(struct slp_place_of_test at, const sl_device *devices
 	for (; devices->kind; devices++) {
 		char name[SL_DEVICE_NAME_MAX];
 		at.device = sl_device_name(*devices, name);
-		if (runs_on(o, *devices))
-			check_ways(at, *devices, o, expected, known ? expected : &made);
-		else
-			slp_case_unsupported(at, *devices, o);
+		if (runs_on(o, *devices)) check_ways(at, *devices, o, expected, known ? expected : &made);
+		else slp_case_unsupported(at, *devices, o);
 	}
 	if (!known) slp_operands_free(&made);
 }
@@ -211,10 +209,8 @@ static void test_operation(void)
 		for (const struct slp_case *c = *t; c->op; c++) {
 			if (strcmp(c->op, name)) continue;
 			struct slp_place_of_test at = {c, "cpu", "inputs"};
-			if (c->reject)
-				check_rejected(at, devices);
-			else
-				check_case(at, devices);
+			if (c->reject) check_rejected(at, devices);
+			else check_case(at, devices);
 		}
 	if (sl_wait_all() != SL_OK) slp_check(false, name, 0, "%s", sl_error_message());
 }

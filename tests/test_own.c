@@ -19,11 +19,11 @@ struct axpb {
 };
 
 static const struct sl_op_attr axpb_attrs[] = {
-	SL_OP_ATTR(struct axpb, a, SL_ATTR_DOUBLE),
-	SL_OP_ATTR(struct axpb, b, SL_ATTR_DOUBLE),
-	SL_OP_ATTR(struct axpb, power, SL_ATTR_INT),
-	SL_OP_ATTR(struct axpb, negate, SL_ATTR_BOOL),
-	{0},
+        SL_OP_ATTR(struct axpb, a, SL_ATTR_DOUBLE),
+        SL_OP_ATTR(struct axpb, b, SL_ATTR_DOUBLE),
+        SL_OP_ATTR(struct axpb, power, SL_ATTR_INT),
+        SL_OP_ATTR(struct axpb, negate, SL_ATTR_BOOL),
+        {0},
 };
 
 static enum sl_status axpb_rule(const struct sl_op_call *c)
@@ -55,7 +55,8 @@ static enum sl_status axpb_cpu(const struct sl_op_call *c)
 {
 	const struct axpb *a = c->attrs;
 	if (a->unnamed) return sl_op_fail(c, SL_EINVAL, "an attribute without a name came through");
-	if (a->power == 99) return sl_op_fail(c, SL_EINVAL, "power %d is too much for %d threads", a->power, c->threads > 0);
+	if (a->power == 99)
+		return sl_op_fail(c, SL_EINVAL, "power %d is too much for %d threads", a->power, c->threads > 0);
 	if (a->power == 98) return SL_EUNSUPPORTED;
 	sl_parallel_for(sl_shape_size(c->in[0].shape), 1000, axpb_range, (void *)c);
 	return SL_OK;
@@ -67,7 +68,8 @@ static enum sl_status axpb_gradient(const struct sl_op_gradient *g)
 	double factor = (a->negate ? -1 : 1) * a->a * a->power;
 	sl_tensor *slope = sl_mul_scalar_at(g->at, sl_pow_scalar_at(g->at, g->in[0], a->power - 1), factor);
 	if (a->power == 5) return SL_OK; /* says nothing */
-	if (a->power == 6) slope = sl_sum_at(g->at, slope, (struct sl_reduce_opts){.keepdims = false}), g->din[0] = slope;
+	if (a->power == 6)
+		slope = sl_sum_at(g->at, slope, (struct sl_reduce_opts){.keepdims = false}), g->din[0] = slope;
 	else g->din[0] = sl_mul_at(g->at, g->dout[0], slope);
 	return SL_OK;
 }
@@ -85,8 +87,7 @@ static sl_tensor *apply_axpb_at(const char *at, sl_tensor *x, struct axpb attrs)
 
 static enum sl_status outer_rule(const struct sl_op_call *c)
 {
-	if (c->in[0].shape.ndim != 1 || c->in[1].shape.ndim != 1)
-		return sl_op_fail(c, SL_ESHAPE, "vectors needed");
+	if (c->in[0].shape.ndim != 1 || c->in[1].shape.ndim != 1) return sl_op_fail(c, SL_ESHAPE, "vectors needed");
 	c->out[0].dtype = c->out[1].dtype = c->in[0].dtype;
 	c->out[0].shape = (sl_shape){2, {c->in[0].shape.dim[0], c->in[1].shape.dim[0]}};
 	c->out[1].shape = c->in[0].shape;
@@ -126,8 +127,11 @@ static enum sl_status outer_gradient(const struct sl_op_gradient *g)
 	}
 	int rows[] = {1}, columns[] = {0};
 	sl_tensor *a = sl_reshape_at(g->at, g->in[0], SL_SHAPE(-1, 1)), *b = g->in[1];
-	if (g->need[0]) g->din[0] = sl_sum_at(g->at, sl_mul_at(g->at, d, b), (struct sl_reduce_opts){.axes = rows, .naxes = 1});
-	if (g->need[1]) g->din[1] = sl_sum_at(g->at, sl_mul_at(g->at, d, a), (struct sl_reduce_opts){.axes = columns, .naxes = 1});
+	if (g->need[0])
+		g->din[0] = sl_sum_at(g->at, sl_mul_at(g->at, d, b), (struct sl_reduce_opts){.axes = rows, .naxes = 1});
+	if (g->need[1])
+		g->din[1] =
+		        sl_sum_at(g->at, sl_mul_at(g->at, d, a), (struct sl_reduce_opts){.axes = columns, .naxes = 1});
 	return SL_OK;
 }
 
@@ -135,15 +139,30 @@ static const sl_op *outer, *careless;
 
 /* ---- registering -------------------------------------------------------------------------------------------------- */
 
-static const struct sl_op_def axpb_def = {
-	.name = "own_axpb", .doc = "a x^power + b", .args = "x", .nin = 1,
-	.types = SL_OP_TYPE(SL_FLOAT32) | SL_OP_TYPE(SL_FLOAT64), .attrs = axpb_attrs, .attrs_size = sizeof(struct axpb),
-	.saves = SL_SAVE_IN(0), .inplace = true, .rule = axpb_rule, .cpu = axpb_cpu, .gradient = axpb_gradient};
+static const struct sl_op_def axpb_def = {.name = "own_axpb",
+                                          .doc = "a x^power + b",
+                                          .args = "x",
+                                          .nin = 1,
+                                          .types = SL_OP_TYPE(SL_FLOAT32) | SL_OP_TYPE(SL_FLOAT64),
+                                          .attrs = axpb_attrs,
+                                          .attrs_size = sizeof(struct axpb),
+                                          .saves = SL_SAVE_IN(0),
+                                          .inplace = true,
+                                          .rule = axpb_rule,
+                                          .cpu = axpb_cpu,
+                                          .gradient = axpb_gradient};
 
-static const struct sl_op_def outer_def = {
-	.name = "own_outer", .args = "a b", .nin = 2, .nout = 2, .types = SL_OP_TYPE(SL_FLOAT64),
-	.saves = SL_SAVE_IN(0) | SL_SAVE_IN(1), .rule = outer_rule, .cpu = outer_cpu, .gradient = outer_gradient,
-	.flops = outer_flops, .scratch = outer_scratch};
+static const struct sl_op_def outer_def = {.name = "own_outer",
+                                           .args = "a b",
+                                           .nin = 2,
+                                           .nout = 2,
+                                           .types = SL_OP_TYPE(SL_FLOAT64),
+                                           .saves = SL_SAVE_IN(0) | SL_SAVE_IN(1),
+                                           .rule = outer_rule,
+                                           .cpu = outer_cpu,
+                                           .gradient = outer_gradient,
+                                           .flops = outer_flops,
+                                           .scratch = outer_scratch};
 
 static void register_all(void)
 {
@@ -232,7 +251,8 @@ static void test_register_later(void)
 	enum { THREADS = 4 };
 	pthread_t threads[THREADS];
 	int number[THREADS];
-	for (int i = 0; i < THREADS; i++) number[i] = i, CHECK(!pthread_create(&threads[i], NULL, register_some, &number[i]));
+	for (int i = 0; i < THREADS; i++)
+		number[i] = i, CHECK(!pthread_create(&threads[i], NULL, register_some, &number[i]));
 	for (int i = 0; i < THREADS; i++) {
 		void *ok = NULL;
 		pthread_join(threads[i], &ok);
@@ -256,7 +276,8 @@ static void test_values(void)
 		sl_tensor *x = sl_from(((double[]){1, -2, 3}), SL_SHAPE(3), .dtype = SL_FLOAT64), *out[2];
 		CHECK_VALUES(apply_axpb(x, 2, 1, 0), 3, -3, 7);
 		CHECK_VALUES(sl_op_apply(axpb, &x, 1), 0, 0, 0);
-		CHECK_VALUES(sl_op_apply(axpb, &x, 1, .attrs = &(struct axpb){.a = 1, .power = 2, .negate = true}), -1, -4, -9);
+		CHECK_VALUES(sl_op_apply(axpb, &x, 1, .attrs = &(struct axpb){.a = 1, .power = 2, .negate = true}), -1,
+		             -4, -9);
 		CHECK_VALUES(apply_axpb(sl_cast(x, SL_FLOAT32), 2, 1, 2), 3, 9, 19);
 		sl_tensor *half = apply_axpb(sl_cast(x, SL_BFLOAT16), 2, 1, 2);
 		CHECK(sl_tensor_dtype(half) == SL_BFLOAT16);
@@ -295,8 +316,10 @@ static void test_mistakes(void)
 static void test_failing_kernels(void)
 {
 	SL_SCOPE {
-		sl_tensor *x = sl_ones(SL_SHAPE(2)), *bad = apply_axpb(x, 1, 1, 99), *after = sl_add(bad, x), *good = apply_axpb(x, 1, 1, 1);
-		CHECK_MISTAKE(sl_wait(after), SL_EINVAL, "own_axpb at ", "test_own.c", "power 99 is too much for 1 threads");
+		sl_tensor *x = sl_ones(SL_SHAPE(2)), *bad = apply_axpb(x, 1, 1, 99), *after = sl_add(bad, x),
+		          *good = apply_axpb(x, 1, 1, 1);
+		CHECK_MISTAKE(sl_wait(after), SL_EINVAL, "own_axpb at ", "test_own.c",
+		              "power 99 is too much for 1 threads");
 		CHECK_ALL(good, 2);
 		sl_error_clear();
 		CHECK_STATUS(sl_wait(apply_axpb(x, 1, 1, 98)), SL_EUNSUPPORTED, "own_axpb at ");
@@ -364,14 +387,17 @@ static void test_careless_plan(void)
 static void test_gradients(void)
 {
 	SL_SCOPE {
-		sl_tensor *in[] = {sl_normal(SL_SHAPE(3), 0, 1, .dtype = SL_FLOAT64), sl_normal(SL_SHAPE(2), 0, 1, .dtype = SL_FLOAT64)}, *y;
+		sl_tensor *in[] = {sl_normal(SL_SHAPE(3), 0, 1, .dtype = SL_FLOAT64),
+		                   sl_normal(SL_SHAPE(2), 0, 1, .dtype = SL_FLOAT64)},
+		          *y;
 		CHECK_OK(sl_gradcheck(axpb_of, NULL, in, 1));
 		for (int which = 0; which < 3; which++) CHECK_OK(sl_gradcheck(outer_of, &which, in, 2));
 		for (int power = 5; power <= 6; power++) {
 			CHECK_OK(sl_attach_grad(in[0]));
 			SL_RECORD
 				y = apply_axpb(in[0], 1, 1, power);
-			if (power == 5) CHECK_MISTAKE(sl_backward(y), SL_EINVAL, "own_axpb", "sets no gradient for input 0");
+			if (power == 5)
+				CHECK_MISTAKE(sl_backward(y), SL_EINVAL, "own_axpb", "sets no gradient for input 0");
 			else CHECK_MISTAKE(sl_backward(y), SL_ESHAPE, "own_axpb", "float64 ()", "float64 (3,)");
 		}
 		CHECK_MISTAKE(sl_gradcheck(careless_of, NULL, in, 1), SL_ESTATE, "were not kept", ".saves");
@@ -414,7 +440,9 @@ static sl_tensor *train(enum way way)
 		SL_SCOPE {
 			sl_tensor *loss = NULL;
 			if (step) CHECK(sl_step_run(step, x, y, NULL) != NULL);
-			else SL_RECORD loss = sl_l2_loss(sl_forward(net, x), y);
+			else
+				SL_RECORD
+					loss = sl_l2_loss(sl_forward(net, x), y);
 			if (loss) CHECK_OK(sl_backward(loss));
 			if (loss) CHECK_OK(sl_trainer_step(trainer, 4));
 		}
@@ -452,7 +480,8 @@ static void test_export(void)
 /* Text names the operation and the attributes that were given, and is read again. */
 static void test_text(void)
 {
-	sl_graph *g = sl_graph_parse("input x: float64 (2,)\ny = own_axpb(x, a=2, b=1, negate=true)\nreturn y"), *again = NULL;
+	sl_graph *g = sl_graph_parse("input x: float64 (2,)\ny = own_axpb(x, a=2, b=1, negate=true)\nreturn y"),
+	         *again = NULL;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *file = open_memstream(&text, &size);
@@ -477,7 +506,7 @@ int main(int argc, char **argv)
 	        {"failing kernels", test_failing_kernels},
 	        {"gradients", test_gradients},
 	        {"what was not saved", test_careless_plan},
-        {"training", test_training},
+	        {"training", test_training},
 	        {"export", test_export},
 	        {"text", test_text},
 	        {"registering later", test_register_later},

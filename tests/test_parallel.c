@@ -44,7 +44,8 @@ static void test_uneven(void)
 	SL_SCOPE {
 		sl_tensor *x = sl_zeros(SL_SHAPE(10, 1)), *parts[MOST];
 		const double weights[] = {3, 1, 1e-9, 1};
-		CHECK_MISTAKE(sl_split_and_load(x, teams, MOST, parts), SL_ESHAPE, "10 rows", "equally over 4", ".uneven", SL_HERE);
+		CHECK_MISTAKE(sl_split_and_load(x, teams, MOST, parts), SL_ESHAPE, "10 rows", "equally over 4",
+		              ".uneven", SL_HERE);
 		CHECK(!parts[0] && !parts[3]);
 		CHECK_OK(sl_split_and_load(x, teams, MOST, parts, .uneven = true));
 		int64_t sum = 0;
@@ -57,10 +58,13 @@ static void test_uneven(void)
 		CHECK_OK(sl_split_and_load(x, teams, MOST, parts, .weights = weights));
 		const int expected[] = {6, 2, 1, 1};
 		for (int i = 0; i < MOST; i++) CHECK(sl_tensor_shape(parts[i]).dim[0] == expected[i]);
-		CHECK_MISTAKE(sl_split_and_load(x, teams, 2, parts, .weights = (double[]){1, NAN}), SL_EINVAL, ".weights");
+		CHECK_MISTAKE(sl_split_and_load(x, teams, 2, parts, .weights = (double[]){1, NAN}), SL_EINVAL,
+		              ".weights");
 		CHECK_MISTAKE(sl_split_and_load(x, teams, 2, NULL), SL_EINVAL, "parts is NULL", SL_HERE);
-		CHECK_MISTAKE(sl_split_and_load(sl_rows(x, 0, 3), teams, MOST, parts, .uneven = true), SL_ESHAPE, "3 rows are too few");
-		CHECK_MISTAKE(sl_split_and_load(x, ((sl_device[]){sl_cpu(0), sl_cpu(9)}), 2, parts), SL_EDEVICE, "cpu:9");
+		CHECK_MISTAKE(sl_split_and_load(sl_rows(x, 0, 3), teams, MOST, parts, .uneven = true), SL_ESHAPE,
+		              "3 rows are too few");
+		CHECK_MISTAKE(sl_split_and_load(x, ((sl_device[]){sl_cpu(0), sl_cpu(9)}), 2, parts), SL_EDEVICE,
+		              "cpu:9");
 		CHECK(!parts[0]);
 	}
 	slp_end_well();
@@ -103,7 +107,8 @@ static void test_sum(void)
 		for (int round = 0; round < 2; round++) {
 			SL_RECORD
 				for (int i = 0; i < 2; i++)
-					losses[i] = sl_mul(sl_mul(w, w), sl_full(SL_SHAPE(2), i + 1, .device = teams[i]));
+					losses[i] =
+					        sl_mul(sl_mul(w, w), sl_full(SL_SHAPE(2), i + 1, .device = teams[i]));
 			CHECK_OK(sl_backward(losses[0], losses[1]));
 		}
 		CHECK_ALL(sl_grad(w), 12);
@@ -111,7 +116,8 @@ static void test_sum(void)
 		sl_attach_grad(w);
 		SL_RECORD {
 			h = sl_square(w);
-			for (int i = 0; i < 2; i++) losses[i] = sl_mul(h, sl_full(SL_SHAPE(2), i + 1, .device = teams[i]));
+			for (int i = 0; i < 2; i++)
+				losses[i] = sl_mul(h, sl_full(SL_SHAPE(2), i + 1, .device = teams[i]));
 		}
 		CHECK_OK(sl_backward(losses[0], losses[1]));
 		CHECK_ALL(sl_grad(w), 6);
@@ -129,10 +135,11 @@ static sl_block *plain_net(void)
 
 static sl_block *norm_net(void)
 {
-	return sl_sequential(sl_conv2d_layer(4, .kernel = {3}), sl_batch_norm_layer(), sl_activation_layer(SL_RELU),
-	                     sl_residual(sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .pad = {1, 1}), sl_batch_norm_layer()),
-	                                 NULL, SL_RELU),
-	                     sl_global_avg_pool2d_layer(), sl_dense(3));
+	return sl_sequential(
+	        sl_conv2d_layer(4, .kernel = {3}), sl_batch_norm_layer(), sl_activation_layer(SL_RELU),
+	        sl_residual(sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .pad = {1, 1}), sl_batch_norm_layer()),
+	                    NULL, SL_RELU),
+	        sl_global_avg_pool2d_layer(), sl_dense(3));
 }
 
 enum how { BY_HAND, HYBRID, STEPS, HOW_COUNT };
@@ -165,7 +172,8 @@ static void make_step(const struct course *c, struct shard_step *s, sl_tensor *x
 		return;
 	}
 	SL_RECORD
-		for (int i = 0; i < c->shards; i++) losses[i] = sl_softmax_cross_entropy(sl_forward(s->net, xs[i]), ys[i]);
+		for (int i = 0; i < c->shards; i++)
+			losses[i] = sl_softmax_cross_entropy(sl_forward(s->net, xs[i]), ys[i]);
 	CHECK_OK(sl_backward_heads_at(SL_HERE, losses, c->shards, (struct sl_backward_opts){0}));
 	CHECK_OK(sl_trainer_step(s->trainer, ROWS));
 }
@@ -183,17 +191,21 @@ static void train(const struct course *c, double *curve)
 	SL_SCOPE {
 		sl_tensor *x = sl_normal(SL_SHAPE(ROWS, 1, 8, 8), 0, 1), *losses[MOST];
 		sl_tensor *y = sl_cast(sl_uniform(SL_SHAPE(ROWS), 0, 3), SL_INT32);
-		SL_RECORD SL_PAUSE sl_forward(s.net, x); /* shapes */
+		SL_RECORD
+			SL_PAUSE
+				sl_forward(s.net, x); /* shapes */
 		for (int round = 0; round < ROUNDS; round++) {
 			make_step(c, &s, x, y, losses);
 			curve[round] = 0;
-			for (int i = 0; i < c->shards; i++) curve[round] += sl_item(sl_sum(sl_cast(losses[i], SL_FLOAT64)));
+			for (int i = 0; i < c->shards; i++)
+				curve[round] += sl_item(sl_sum(sl_cast(losses[i], SL_FLOAT64)));
 		}
 		sl_param *params[64];
 		int n = sl_block_params(s.net, params, 64);
 		curve[ROUNDS] = 0;
 		for (int i = 0; i < n; i++)
-			if (!params[i]->opts.no_grad) curve[ROUNDS] += sl_item(sl_sum(sl_square(sl_param_data(params[i]))));
+			if (!params[i]->opts.no_grad)
+				curve[ROUNDS] += sl_item(sl_sum(sl_square(sl_param_data(params[i]))));
 		CHECK(sl_trainer_steps(s.trainer) == ROUNDS);
 	}
 	sl_step_free(s.step);
@@ -208,16 +220,16 @@ static void compare(const struct course *c, const double *expected, double toler
 	train(c, curve);
 	for (int i = 0; i <= ROUNDS; i++)
 		CHECK_SAYING(fabs(curve[i] - expected[i]) <= tolerance * fabs(expected[i]),
-		             "%s, %d shards on %d devices, %s: figure %d is %.9g, not %.9g", how_names[c->how], c->shards,
-		             c->devices, c->sched ? c->sched : "default", i, curve[i], expected[i]);
+		             "%s, %d shards on %d devices, %s: figure %d is %.9g, not %.9g", how_names[c->how],
+		             c->shards, c->devices, c->sched ? c->sched : "default", i, curve[i], expected[i]);
 	CHECK(curve[ROUNDS - 1] < 0.99 * curve[0]); /* it learns */
 }
 
 /* However many devices share the shards, and however they are trained: the same, to rounding. */
 static void test_curves(void)
 {
-	struct sl_optimizer optimizers[] = {sl_sgd(.lr = 0.05), sl_sgd(.lr = 0.03, .momentum = 0.5), sl_adam(.lr = 0.01),
-	                                    sl_sgd(.lr = 0.1, .clip_norm = 0.5)};
+	struct sl_optimizer optimizers[] = {sl_sgd(.lr = 0.05), sl_sgd(.lr = 0.03, .momentum = 0.5),
+	                                    sl_adam(.lr = 0.01), sl_sgd(.lr = 0.1, .clip_norm = 0.5)};
 	for (size_t o = 0; o < sizeof optimizers / sizeof *optimizers; o++) {
 		double whole[ROUNDS + 1], four[ROUNDS + 1];
 		struct course c = {plain_net, BY_HAND, 1, 1, NULL, optimizers[o]};
@@ -243,8 +255,8 @@ static void test_norm(void)
 /* Parameters of several buckets: sums and updates begin before the backward pass has ended. */
 static sl_block *wide_net(void)
 {
-	return sl_sequential(sl_dense(1024, .activation = SL_RELU), sl_dense(512, .activation = SL_RELU), sl_dense(1024),
-	                     sl_dense(3));
+	return sl_sequential(sl_dense(1024, .activation = SL_RELU), sl_dense(512, .activation = SL_RELU),
+	                     sl_dense(1024), sl_dense(3));
 }
 
 static void test_buckets(void)
@@ -293,7 +305,8 @@ static void test_owners(void)
 		for (int i = 0; i < 6; i++) {
 			CHECK(owners[i].kind == SL_DEVICE_CPU);
 			per[owners[i].index == 1]++;
-			static const char *const paths[] = {"0.weight", "0.bias", "1.weight", "1.bias", "2.weight", "2.bias"};
+			static const char *const paths[] = {"0.weight", "0.bias",   "1.weight",
+			                                    "1.bias",   "2.weight", "2.bias"};
 			sl_tensor *data = sl_block_find(net, paths[i])->data;
 			CHECK(sl_tensor_device(data).kind == SL_DEVICE_AUTO &&
 			      sl_device_equal(data->var->owner, owners[i]));
@@ -310,7 +323,8 @@ static void test_owners(void)
 			char weight_path[16], bias_path[16];
 			snprintf(weight_path, sizeof weight_path, "%d.weight", layer);
 			snprintf(bias_path, sizeof bias_path, "%d.bias", layer);
-			const sl_tensor *weight = sl_block_find(net, weight_path)->data, *bias = sl_block_find(net, bias_path)->data;
+			const sl_tensor *weight = sl_block_find(net, weight_path)->data,
+			                *bias = sl_block_find(net, bias_path)->data;
 			CHECK((weight->storage == bias->storage) == (layer < 2));
 		}
 		CHECK(held->storage == sl_block_find(net, "2.weight")->data->storage);
@@ -343,7 +357,8 @@ static void test_statistics(void)
 	SL_SCOPE {
 		sl_block *norm = sl_batch_norm_layer(.momentum = 0.5, .in_channels = 1);
 		CHECK_OK(sl_initialize(norm, .devices = teams, .ndevices = 2));
-		sl_tensor *xs[2] = {sl_full(SL_SHAPE(4, 1), 2, .device = sl_cpu(0)), sl_full(SL_SHAPE(4, 1), 100, .device = sl_cpu(1))};
+		sl_tensor *xs[2] = {sl_full(SL_SHAPE(4, 1), 2, .device = sl_cpu(0)),
+		                    sl_full(SL_SHAPE(4, 1), 100, .device = sl_cpu(1))};
 		SL_RECORD
 			for (int i = 0; i < 2; i++) sl_forward(norm, xs[i]);
 		CHECK_VALUES(slp_data(norm, "running_mean"), 1);
@@ -409,7 +424,7 @@ static void check_refused_state(const char *name, double lr, double steps, enum 
 		sl_tensor *figures = sl_from(((double[]){lr, steps}), SL_SHAPE(2), .dtype = SL_FLOAT64);
 		sl_tensor *all[] = {figures, sl_ones(SL_SHAPE(2, 3), .dtype = dtype)};
 		CHECK_OK(slp_arrays_save(SL_HERE, slp_scratch_path("wrong.params", path),
-					 (const char *const[]){"trainer", name}, all, 2));
+		                         (const char *const[]){"trainer", name}, all, 2));
 		CHECK_MISTAKE(sl_trainer_load(t, path), SL_EINVAL, saying, SL_HERE);
 		CHECK(sl_trainer_lr(t) == 0.01 && sl_trainer_steps(t) == 0);
 	}
@@ -454,9 +469,11 @@ static void test_mistakes(void)
 		CHECK_OK(sl_initialize(net, .devices = teams, .ndevices = 1));
 		sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 0.1));
 		sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, t);
-		sl_tensor *x[2] = {sl_ones(SL_SHAPE(2, 3), .device = sl_cpu(0)), sl_ones(SL_SHAPE(2, 3), .device = sl_cpu(1))};
+		sl_tensor *x[2] = {sl_ones(SL_SHAPE(2, 3), .device = sl_cpu(0)),
+		                   sl_ones(SL_SHAPE(2, 3), .device = sl_cpu(1))};
 		sl_tensor *y[2] = {sl_zeros(SL_SHAPE(2), .dtype = SL_INT32, .device = sl_cpu(0)),
-		                   sl_zeros(SL_SHAPE(2), .dtype = SL_INT32, .device = sl_cpu(1))}, *losses[2];
+		                   sl_zeros(SL_SHAPE(2), .dtype = SL_INT32, .device = sl_cpu(1))},
+		          *losses[2];
 		CHECK_MISTAKE(sl_step_run_shards(step, 0, x, y, NULL, NULL), SL_EINVAL, "no shard", SL_HERE);
 		CHECK_MISTAKE(sl_step_run_shards(step, 2, x, NULL, NULL, NULL), SL_EINVAL, "no shard");
 		sl_forward(net, x[0]);
@@ -472,7 +489,8 @@ static void test_mistakes(void)
 
 int main(int argc, char **argv)
 {
-	static const struct slp_test shards[] = {{"equal", test_equal}, {"uneven", test_uneven}, {"place", test_place}, {NULL, NULL}};
+	static const struct slp_test shards[] = {
+	        {"equal", test_equal}, {"uneven", test_uneven}, {"place", test_place}, {NULL, NULL}};
 	static const struct slp_test training[] = {{"sum", test_sum},
 	                                           {"curves", test_curves},
 	                                           {"norm", test_norm},
@@ -483,6 +501,7 @@ int main(int argc, char **argv)
 	                                           {"state", test_state},
 	                                           {"mistakes", test_mistakes},
 	                                           {NULL, NULL}};
-	static const struct slp_suite suites[] = {{.name = "shards", .tests = shards}, {.name = "training", .tests = training}, {0}};
+	static const struct slp_suite suites[] = {
+	        {.name = "shards", .tests = shards}, {.name = "training", .tests = training}, {0}};
 	return slp_test_main(argc, argv, suites);
 }

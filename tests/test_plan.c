@@ -43,7 +43,8 @@ static void test_no_values(void)
 		CHECK_STATUS(sl_read(x, v, sizeof v), SL_ESTATE, "sl_read", "'data'", "tests/test_plan.c");
 		CHECK_STATUS(sl_wait(x), SL_ESTATE, "sl_wait", "'data'");
 		CHECK(sl_item(x) != 0); /* NaN */
-		CHECK_SAYING(strstr(sl_error_message(), "sl_item") && strstr(sl_error_message(), "'data'"), "message: %s", sl_error_message());
+		CHECK_SAYING(strstr(sl_error_message(), "sl_item") && strstr(sl_error_message(), "'data'"),
+		             "message: %s", sl_error_message());
 		sl_error_clear();
 		CHECK_NULL(sl_add_(x, sl_ones(SL_SHAPE(2))), SL_ESTATE, "'data'", "in place");
 		CHECK_NULL(sl_sub_scalar_(x, 1), SL_ESTATE, "'data'", "in place");
@@ -93,9 +94,10 @@ static void test_late_mistake(void)
 {
 	SL_SCOPE {
 		sl_graph *g = sl_graph_define(sl_dot(sl_var("a"), sl_var("b")));
-		CHECK(!sl_compile(g, .shapes = (sl_shape[]){SL_SHAPE(2, 3), SL_SHAPE(2, 3)}) && sl_error() == SL_ESHAPE);
-		CHECK_SAYING(strstr(sl_error_message(), "dot") && strstr(sl_error_message(), "tests/test_plan.c"), "message: %s",
-			     sl_error_message());
+		CHECK(!sl_compile(g, .shapes = (sl_shape[]){SL_SHAPE(2, 3), SL_SHAPE(2, 3)}) &&
+		      sl_error() == SL_ESHAPE);
+		CHECK_SAYING(strstr(sl_error_message(), "dot") && strstr(sl_error_message(), "tests/test_plan.c"),
+		             "message: %s", sl_error_message());
 		sl_error_clear();
 		sl_graph_free(g);
 	}
@@ -125,8 +127,10 @@ static void test_random(void)
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(64)), *eager[2], *out[2], *s;
 		sl_seed(9);
-		SL_TRAINING for (int i = 0; i < 2; i++) eager[i] = sl_dropout(x, 0.5);
-		SL_TRAINING s = sl_dropout(sl_var("x", SL_VAR_SHAPE(64)), 0.5);
+		SL_TRAINING
+			for (int i = 0; i < 2; i++) eager[i] = sl_dropout(x, 0.5);
+		SL_TRAINING
+			s = sl_dropout(sl_var("x", SL_VAR_SHAPE(64)), 0.5);
 		sl_graph *g = sl_graph_define(s);
 		sl_plan *plan = sl_compile(g);
 		sl_seed(9);
@@ -159,7 +163,8 @@ static sl_graph *diamond(void)
 static void check_order(const sl_graph *g, const struct slp_layout *l)
 {
 	for (int i = 0; i < g->count; i++)
-		for (int k = 0; k < g->nodes[i].nin; k++) CHECK(l->unit[i] < 0 || l->unit[g->nodes[i].in[k].node] <= l->unit[i]);
+		for (int k = 0; k < g->nodes[i].nin; k++)
+			CHECK(l->unit[i] < 0 || l->unit[g->nodes[i].in[k].node] <= l->unit[i]);
 }
 
 static void test_units(void)
@@ -173,7 +178,8 @@ static void test_units(void)
 		check_order(g, &two);
 		int products[3], n = 0;
 		for (int i = 0; i < g->count; i++)
-			if (g->nodes[i].kind == SLP_NODE_OP && !strcmp(g->nodes[i].op->name, "dot")) products[n++] = two.unit[i];
+			if (g->nodes[i].kind == SLP_NODE_OP && !strcmp(g->nodes[i].op->name, "dot"))
+				products[n++] = two.unit[i];
 		CHECK(n == 3 && products[0] != products[1] && products[1] != products[2] && products[0] != products[2]);
 		slp_layout_clear(&one);
 		slp_layout_clear(&two);
@@ -272,18 +278,19 @@ static void compare_runs(const sl_graph *g, unsigned off)
 static void test_random_programs(void)
 {
 	unsigned seed = 4;
-	for (int i = 0; i < 20; i++) SL_SCOPE {
-		sl_graph *g = random_program(&seed);
-		struct slp_layout l = {0};
-		CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
-		CHECK(slp_cut(g, 1, &l) && slp_plan_memory(g, true, &l));
-		check_apart(g, &l);
-		CHECK(l.planned <= l.unplanned);
-		slp_layout_clear(&l);
-		compare_runs(g, 1u << SL_PASS_MEMORY);
-		compare_runs(g, 1u << SL_PASS_SEGMENT);
-		sl_graph_free(g);
-	}
+	for (int i = 0; i < 20; i++)
+		SL_SCOPE {
+			sl_graph *g = random_program(&seed);
+			struct slp_layout l = {0};
+			CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
+			CHECK(slp_cut(g, 1, &l) && slp_plan_memory(g, true, &l));
+			check_apart(g, &l);
+			CHECK(l.planned <= l.unplanned);
+			slp_layout_clear(&l);
+			compare_runs(g, 1u << SL_PASS_MEMORY);
+			compare_runs(g, 1u << SL_PASS_SEGMENT);
+			sl_graph_free(g);
+		}
 }
 
 /* ---- serving ----------------------------------------------------------------------------------------------------- */
@@ -302,12 +309,13 @@ static void *call_often(void *arg)
 {
 	struct caller *c = arg;
 	float v[SIDE * SIDE], expected = (SIDE + 1) * c->value;
-	for (int i = 0; i < CALLS; i++) SL_SCOPE {
-		sl_tensor *x = sl_full(SL_SHAPE(SIDE, SIDE), c->value), *y = NULL;
-		bool ok = sl_plan_run(c->plan, &x, 1, &y) == SL_OK && sl_read(y, v, sizeof v) == SL_OK;
-		for (int k = 0; ok && k < SIDE * SIDE; k++) ok = v[k] == expected;
-		c->wrong += !ok;
-	}
+	for (int i = 0; i < CALLS; i++)
+		SL_SCOPE {
+			sl_tensor *x = sl_full(SL_SHAPE(SIDE, SIDE), c->value), *y = NULL;
+			bool ok = sl_plan_run(c->plan, &x, 1, &y) == SL_OK && sl_read(y, v, sizeof v) == SL_OK;
+			for (int k = 0; ok && k < SIDE * SIDE; k++) ok = v[k] == expected;
+			c->wrong += !ok;
+		}
 	return NULL;
 }
 
@@ -325,7 +333,8 @@ static void test_many_callers(void)
 		}
 		for (int i = 0; i < CALLERS; i++) {
 			pthread_join(callers[i].thread, NULL);
-			CHECK_SAYING(callers[i].wrong == 0, "caller %d: %d of %d runs are wrong", i, callers[i].wrong, CALLS);
+			CHECK_SAYING(callers[i].wrong == 0, "caller %d: %d of %d runs are wrong", i, callers[i].wrong,
+			             CALLS);
 		}
 		sl_plan_free(plan);
 		sl_graph_free(g);
@@ -333,36 +342,36 @@ static void test_many_callers(void)
 }
 
 static const struct slp_test symbols[] = {
-	{"symbols", test_symbols},
-	{"no values", test_no_values},
-	{NULL, NULL},
+        {"symbols", test_symbols},
+        {"no values", test_no_values},
+        {NULL, NULL},
 };
 static const struct slp_test programs[] = {
-	{"define, compile, run", test_define_and_run},
-	{"a late mistake", test_late_mistake},
-	{"a constant result", test_constant_result},
-	{"random numbers", test_random},
-	{NULL, NULL},
+        {"define, compile, run", test_define_and_run},
+        {"a late mistake", test_late_mistake},
+        {"a constant result", test_constant_result},
+        {"random numbers", test_random},
+        {NULL, NULL},
 };
 static const struct slp_test serving[] = {
-	{"one plan, many threads", test_many_callers},
-	{NULL, NULL},
+        {"one plan, many threads", test_many_callers},
+        {NULL, NULL},
 };
 static const struct slp_test layouts[] = {
-	{"units", test_units},
-	{"memory of a chain", test_chain_memory},
-	{"random programs", test_random_programs},
-	{NULL, NULL},
+        {"units", test_units},
+        {"memory of a chain", test_chain_memory},
+        {"random programs", test_random_programs},
+        {NULL, NULL},
 };
 
 int main(int argc, char **argv)
 {
 	const struct slp_suite suites[] = {
-		{.name = "symbols", .tests = symbols, .start = slp_start_engine, .stop = slp_stop_engine},
-		{.name = "programs", .tests = programs, .start = slp_start_engine, .stop = slp_stop_engine},
-		{.name = "serving", .tests = serving, .start = slp_start_engine, .stop = slp_stop_engine},
-		{.name = "units and memory", .tests = layouts, .start = slp_start_engine, .stop = slp_stop_engine},
-		{.name = NULL},
+	        {.name = "symbols", .tests = symbols, .start = slp_start_engine, .stop = slp_stop_engine},
+	        {.name = "programs", .tests = programs, .start = slp_start_engine, .stop = slp_stop_engine},
+	        {.name = "serving", .tests = serving, .start = slp_start_engine, .stop = slp_stop_engine},
+	        {.name = "units and memory", .tests = layouts, .start = slp_start_engine, .stop = slp_stop_engine},
+	        {.name = NULL},
 	};
 	return slp_test_main(argc, argv, suites);
 }

@@ -50,10 +50,14 @@ struct expectation {
 	struct list y, states, cells, dx, dstate, dcell, dlast, dfirst, dbias;
 };
 
+/* clang-format off */
 #define LIST(...) {SL_COUNT_(double, __VA_ARGS__), (const double[]){__VA_ARGS__}}
+/* clang-format on */
 static const struct expectation expected[] = {
+/* clang-format off */
 #define X(name, y, states, cells, dx, dstate, dcell, dlast, dfirst, dbias)                                             \
 	{#name, name, LIST y, LIST states, LIST cells, LIST dx, LIST dstate, LIST dcell, LIST dlast, LIST dfirst, LIST dbias},
+/* clang-format on */
 #include "recurrent.def"
 #undef X
 };
@@ -87,16 +91,17 @@ static bool check_one(const struct expectation *e, sl_block *block, bool batch_f
 	SL_SCOPE {
 		sl_shape states = SL_SHAPE(runs, ROWS, WIDTH);
 		sl_tensor *out[3] = {NULL}, *loss = NULL;
-		sl_tensor *in[] = {filled(batch_first ? SL_SHAPE(ROWS, STEPS, WIDTH) : SL_SHAPE(STEPS, ROWS, WIDTH), 0, 1.5),
-				   filled(states, 1, 1.5), filled(states, 2, 1.5)};
+		sl_tensor *in[] = {
+		        filled(batch_first ? SL_SHAPE(ROWS, STEPS, WIDTH) : SL_SHAPE(STEPS, ROWS, WIDTH), 0, 1.5),
+		        filled(states, 1, 1.5), filled(states, 2, 1.5)};
 		for (int i = 0; i < nin; i++) sl_attach_grad(in[i]);
 		SL_RECORD {
 			ok &= CHECK_OK(sl_forward_all(block, in, nin, out, nout));
 			loss = loss_of(out, nout);
 		}
 		ok &= CHECK_OK(sl_backward(loss)) && SAME(out[0], e->y) && SAME(out[1], e->states) &&
-		      SAME(out[2], e->cells) && SAME(sl_grad(in[0]), e->dx) &&
-		      SAME(sl_grad(in[1]), e->dstate) && SAME(sl_grad(in[2]), e->dcell);
+		      SAME(out[2], e->cells) && SAME(sl_grad(in[0]), e->dx) && SAME(sl_grad(in[1]), e->dstate) &&
+		      SAME(sl_grad(in[2]), e->dcell);
 		bool both = strstr(e->name, "stack") || strstr(e->name, "no_bias");
 		ok &= SAME(gradient(block, "weight_hh", runs / (both ? 2 : 1) - 1, both), e->dlast);
 		ok &= SAME(gradient(block, "weight_ih", 0, false), e->dfirst);
@@ -118,7 +123,7 @@ static void test_values(void)
 			fill_params(block);
 		}
 		bool ok = check_one(e, block, batch_first, runs) && CHECK_OK(sl_hybridize(block)) &&
-			  check_one(e, block, batch_first, runs) && check_one(e, block, batch_first, runs);
+		          check_one(e, block, batch_first, runs) && check_one(e, block, batch_first, runs);
 		if (!ok) fprintf(stderr, "%s\n", e->name);
 		sl_error_clear();
 		sl_block_free(block);
@@ -130,7 +135,7 @@ static void test_values(void)
 static sl_block *model(void)
 {
 	sl_block *net = sl_sequential(sl_embedding(11, 6), sl_gru(5, .bidirectional = true), sl_lstm(7, .layers = 2),
-				      sl_dense(11, .no_flatten = true));
+	                              sl_dense(11, .no_flatten = true));
 	sl_seed(5);
 	CHECK_OK(sl_initialize(net));
 	CHECK(sl_forward(net, sl_zeros(SL_SHAPE(1, 1), .dtype = SL_INT32)) != NULL);
@@ -154,7 +159,8 @@ static sl_tensor *train(sl_block *net, bool whole, sl_tensor *x, sl_tensor *y)
 			loss = sl_step_run(step, x, y, NULL);
 			continue;
 		}
-		SL_RECORD loss = token_loss(SL_HERE, sl_forward(net, x), y);
+		SL_RECORD
+			loss = token_loss(SL_HERE, sl_forward(net, x), y);
 		CHECK_OK(sl_backward(loss));
 		CHECK_OK(sl_trainer_step(trainer, sl_tensor_size(y)));
 	}
@@ -195,11 +201,14 @@ static void test_dropout(void)
 		CHECK_OK(sl_initialize(one));
 		calm = sl_forward(net, x);
 		CHECK_SAME(calm, sl_forward(net, x));
-		SL_RECORD noisy = sl_forward(net, x);
-		SL_RECORD again = sl_forward(net, x);
+		SL_RECORD
+			noisy = sl_forward(net, x);
+		SL_RECORD
+			again = sl_forward(net, x);
 		CHECK(!is_near(calm, noisy) && !is_near(noisy, again));
 		calm = sl_forward(one, x);
-		SL_RECORD noisy = sl_forward(one, x);
+		SL_RECORD
+			noisy = sl_forward(one, x);
 		CHECK_SAME(calm, noisy);
 		sl_block_free(net);
 		sl_block_free(one);
@@ -227,18 +236,22 @@ static void check_results(sl_block *block)
 {
 	SL_SCOPE {
 		sl_tensor *x = slp_leaf(3, 1), *out[3] = {NULL};
-		SL_RECORD CHECK_OK(sl_forward_all(block, &x, 1, out, 3));
+		SL_RECORD
+			CHECK_OK(sl_forward_all(block, &x, 1, out, 3));
 		CHECK_VALUES(out[0], 1, 4, 9);
 		CHECK_VALUES(out[1], 2, 4, 6);
 		CHECK_VALUES(out[2], 6);
 		CHECK_OK(sl_backward(out[1]));
 		CHECK_VALUES(sl_grad(x), 2, 2, 2);
-		SL_RECORD CHECK_OK(sl_forward_all(block, &x, 1, out, 3));
+		SL_RECORD
+			CHECK_OK(sl_forward_all(block, &x, 1, out, 3));
 		sl_tensor *loss;
-		SL_RECORD loss = sl_add(sl_sum(out[0]), out[2]);
+		SL_RECORD
+			loss = sl_add(sl_sum(out[0]), out[2]);
 		CHECK_OK(sl_backward(loss));
 		CHECK_VALUES(sl_grad(x), 3, 5, 7);
-		SL_RECORD CHECK_VALUES(sl_forward(block, x), 1, 4, 9);
+		SL_RECORD
+			CHECK_VALUES(sl_forward(block, x), 1, 4, 9);
 		CHECK_STATUS(sl_forward_all(block, &x, 1, out, 4), SL_EINVAL, "gives 3 results, and 4 are wanted");
 		sl_error_clear();
 	}
@@ -252,13 +265,14 @@ static void test_results(void)
 	check_results(block);
 	check_results(block);
 	CHECK(sl_block_add(around, NULL, block) != NULL);
-	for (int i = 0; i < 2; i++) SL_SCOPE {
-		sl_tensor *x = slp_leaf(2, 1), *out[2] = {NULL};
-		CHECK_OK(sl_forward_all(around, &x, 1, out, 2));
-		CHECK_VALUES(out[0], 5, 7);
-		CHECK_VALUES(out[1], 1, 4);
-		CHECK_OK(sl_hybridize(around));
-	}
+	for (int i = 0; i < 2; i++)
+		SL_SCOPE {
+			sl_tensor *x = slp_leaf(2, 1), *out[2] = {NULL};
+			CHECK_OK(sl_forward_all(around, &x, 1, out, 2));
+			CHECK_VALUES(out[0], 5, 7);
+			CHECK_VALUES(out[1], 1, 4);
+			CHECK_OK(sl_hybridize(around));
+		}
 	sl_block_free(around);
 	CHECK_STATUS(sl_also(NULL), SL_EINVAL, "no block's forward runs");
 	sl_error_clear();
@@ -280,7 +294,8 @@ static void test_mistakes(void)
 		CHECK_NULL(sl_lstm(0), SL_EINVAL, "sl_lstm", "hidden 0");
 		CHECK_NULL(sl_gru(3, .dropout = 1), SL_EINVAL, "dropout 1");
 		CHECK_NULL(sl_gru(3, .relu = true), SL_EINVAL, ".relu");
-		CHECK_NULL(sl_recurrent(SL_CELL_GRU, x, state, NULL, .cell = state), SL_EINVAL, "only an LSTM has a cell");
+		CHECK_NULL(sl_recurrent(SL_CELL_GRU, x, state, NULL, .cell = state), SL_EINVAL,
+		           "only an LSTM has a cell");
 		CHECK_NULL(sl_recurrent(SL_CELL_GRU, x, x, NULL), SL_ESHAPE, "sl_recurrent", "units");
 		sl_block_free(net);
 	}
@@ -289,13 +304,17 @@ static void test_mistakes(void)
 }
 
 static const struct slp_test tests[] = {
-	{"values, states and gradients", test_values}, {"whole steps", test_steps}, {"dropout", test_dropout},
-	{"several results", test_results},             {"mistakes", test_mistakes}, {NULL, NULL},
+        {"values, states and gradients", test_values},
+        {"whole steps", test_steps},
+        {"dropout", test_dropout},
+        {"several results", test_results},
+        {"mistakes", test_mistakes},
+        {NULL, NULL},
 };
 
 static const struct slp_suite suites[] = {
-	{"recurrent layers", tests, slp_start_engine, slp_stop_engine, NULL, NULL},
-	{NULL, NULL, NULL, NULL, NULL, NULL},
+        {"recurrent layers", tests, slp_start_engine, slp_stop_engine, NULL, NULL},
+        {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
 int main(int argc, char **argv)

@@ -216,7 +216,8 @@ static void fail_one(const struct trial *t, long k, const struct numbers *after,
 		read_numbers(&b, &n);
 		CHECK_SAYING(same(&n, &before), "%s, allocation %ld: values have changed", t->name, k);
 	}
-	if (then != SL_OK) CHECK_SAYING(t->call(&b) == SL_OK, "%s, after allocation %ld: %s", t->name, k, sl_error_message());
+	if (then != SL_OK)
+		CHECK_SAYING(t->call(&b) == SL_OK, "%s, after allocation %ld: %s", t->name, k, sl_error_message());
 	read_numbers(&b, &n);
 	CHECK_SAYING(same(&n, after), "%s, after allocation %ld: other values", t->name, k);
 	go_on(&b, &n);
@@ -257,6 +258,7 @@ static int stop(void)
 int main(int argc, char **argv)
 {
 	static const struct slp_test tests[] = {{"each call", test_trials}, {0}};
-	static const struct slp_suite suites[] = {{.name = "restore", .start = start, .stop = stop, .tests = tests}, {0}};
+	static const struct slp_suite suites[] = {{.name = "restore", .start = start, .stop = stop, .tests = tests},
+	                                          {0}};
 	return slp_test_main(argc, argv, suites);
 }

@@ -165,10 +165,8 @@ static void test_too_many_teams(void)
 	CHECK_OK(sl_init(&config));
 	CHECK(sl_device_count(SL_DEVICE_CPU) == config.teams);
 	sl_shutdown();
-	if (kept)
-		setenv("STARPU_WORKERS_NOBIND", kept, 1);
-	else
-		unsetenv("STARPU_WORKERS_NOBIND");
+	if (kept) setenv("STARPU_WORKERS_NOBIND", kept, 1);
+	else unsetenv("STARPU_WORKERS_NOBIND");
 	free(kept);
 }
 

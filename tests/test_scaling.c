@@ -76,10 +76,8 @@ static void go(struct run *r, double x, double t, int steps)
 		SL_SCOPE {
 			sl_tensor *in = sl_full(SL_SHAPE(1, 1), x, .dtype = r->dtype);
 			sl_tensor *target = sl_full(SL_SHAPE(1, 1), t, .dtype = r->dtype);
-			if (r->autocast)
-				SL_AUTOCAST(SL_FLOAT16) CHECK_OK(step_once(r, in, target));
-			else
-				CHECK_OK(step_once(r, in, target));
+			if (r->autocast) SL_AUTOCAST(SL_FLOAT16) CHECK_OK(step_once(r, in, target));
+			else CHECK_OK(step_once(r, in, target));
 		}
 }
 

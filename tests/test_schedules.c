@@ -83,8 +83,8 @@ static void test_same_bits(void)
 		int i = (int)(seed % RUNS);
 		slp_fuzz_seed((uint64_t)seed);
 		uint32_t bits = bits_of(runs[i].options, data);
-		CHECK_SAYING(bits == expected[i], "SL_FUZZ_SEED=%ld: %s: bits %08x instead of %08x", seed, runs[i].name, bits,
-		             expected[i]);
+		CHECK_SAYING(bits == expected[i], "SL_FUZZ_SEED=%ld: %s: bits %08x instead of %08x", seed, runs[i].name,
+		             bits, expected[i]);
 		double again = sums();
 		CHECK_SAYING(again == sum, "SL_FUZZ_SEED=%ld: sums: %a instead of %a", seed, again, sum);
 	}

@@ -91,7 +91,8 @@ static void test_variables(void)
 	CHECK(slp_engine.config.teams == 2);
 	init_with("SL_RUNAHEAD_TASKS", "5", (struct sl_config){0}, text, sizeof text);
 	CHECK(slp_engine.config.runahead_tasks == 5);
-	init_with("SL_RUNAHEAD_TASKS", "4294967296", (struct sl_config){0}, text, sizeof text); /* 0 as an int: it hung */
+	init_with("SL_RUNAHEAD_TASKS", "4294967296", (struct sl_config){0}, text,
+	          sizeof text); /* 0 as an int: it hung */
 	CHECK(slp_engine.config.runahead_tasks == INT_MAX);
 	init_with("SL_RUNAHEAD_BYTES", "12345678", (struct sl_config){0}, text, sizeof text);
 	CHECK(slp_engine.config.runahead_bytes == 12345678);

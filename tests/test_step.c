@@ -204,8 +204,9 @@ static const struct {
 static sl_block *tokens_net(bool synchronised)
 {
 	sl_seed(4);
-	sl_block *net = synchronised ? sl_sequential(sl_dense(3, .no_flatten = true), sl_batch_norm_layer(.synchronised = true))
-	                             : sl_sequential(sl_dense(3, .no_flatten = true));
+	sl_block *net =
+	        synchronised ? sl_sequential(sl_dense(3, .no_flatten = true), sl_batch_norm_layer(.synchronised = true))
+	                     : sl_sequential(sl_dense(3, .no_flatten = true));
 	CHECK_OK(sl_initialize(net, .init = sl_normal_init(1)));
 	return net;
 }

@@ -20,9 +20,11 @@ static sl_block *net_of(bool synchronised)
 {
 	sl_block *body = sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .pad = {1, 1}, .no_bias = true),
 	                               sl_batch_norm_layer(.synchronised = synchronised, .momentum = 0.5, .eps = 1e-3));
-	sl_block *shortcut = sl_sequential(sl_conv2d_layer(4, .kernel = {1}, .no_bias = true), sl_batch_norm_layer(.synchronised = synchronised));
-	return sl_sequential(sl_conv2d_layer(3, .kernel = {3}, .no_bias = true), sl_batch_norm_layer(.synchronised = synchronised),
-	                     sl_activation_layer(SL_RELU), sl_residual(body, shortcut, SL_RELU), sl_dense(3));
+	sl_block *shortcut = sl_sequential(sl_conv2d_layer(4, .kernel = {1}, .no_bias = true),
+	                                   sl_batch_norm_layer(.synchronised = synchronised));
+	return sl_sequential(sl_conv2d_layer(3, .kernel = {3}, .no_bias = true),
+	                     sl_batch_norm_layer(.synchronised = synchronised), sl_activation_layer(SL_RELU),
+	                     sl_residual(body, shortcut, SL_RELU), sl_dense(3));
 }
 
 static sl_block *initialised(bool synchronised, enum sl_dtype dtype, sl_shape input)
@@ -54,8 +56,10 @@ static void check_close(const char *what, int i, sl_tensor *t, sl_tensor *u, dou
 	SL_SCOPE {
 		t = sl_cast(t, SL_FLOAT64);
 		u = sl_cast(sl_copy_to(u, sl_cpu(0)), SL_FLOAT64);
-		double off = sl_item(sl_max(sl_abs(sl_sub(sl_copy_to(t, sl_cpu(0)), u)))), most = sl_item(sl_max(sl_abs(u)));
-		CHECK_SAYING(off <= tolerance * (most > 1e-3 ? most : 1e-3), "%s %d is off by %g, the largest is %g", what, i, off, most);
+		double off = sl_item(sl_max(sl_abs(sl_sub(sl_copy_to(t, sl_cpu(0)), u)))),
+		       most = sl_item(sl_max(sl_abs(u)));
+		CHECK_SAYING(off <= tolerance * (most > 1e-3 ? most : 1e-3), "%s %d is off by %g, the largest is %g",
+		             what, i, off, most);
 	}
 }
 
@@ -117,7 +121,8 @@ static void check_pass(enum sl_dtype dtype, int shards, double tolerance)
 	check_close("gradient of x", 0, sl_grad(x2), sl_grad(x), tolerance);
 	check_params(cut, whole, tolerance);
 	/* Not in training, each shard goes by itself. */
-	check_close("inference", 0, sl_forward(cut, xs[0]), sl_rows(sl_forward(whole, x), 0, sl_tensor_shape(xs[0]).dim[0]), tolerance);
+	check_close("inference", 0, sl_forward(cut, xs[0]),
+	            sl_rows(sl_forward(whole, x), 0, sl_tensor_shape(xs[0]).dim[0]), tolerance);
 	sl_block_free(cut);
 	sl_block_free(whole);
 }
@@ -146,7 +151,8 @@ static void train(const char *sched, bool synchronised, int shards, double *curv
 		sl_block *net = initialised(synchronised, SL_FLOAT64, shape);
 		sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.5));
 		sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
-		sl_tensor *x = sl_normal(shape, 1, 1, .dtype = SL_FLOAT64), *y = sl_cast(sl_uniform(SL_SHAPE(ROWS), 0, 3), SL_INT32);
+		sl_tensor *x = sl_normal(shape, 1, 1, .dtype = SL_FLOAT64),
+		          *y = sl_cast(sl_uniform(SL_SHAPE(ROWS), 0, 3), SL_INT32);
 		sl_tensor *xs[MOST], *ys[MOST], *losses[MOST];
 		sl_device where[MOST];
 		for (int i = 0; i < shards; i++) where[i] = teams[i * 2 / shards];
@@ -170,8 +176,8 @@ static void train(const char *sched, bool synchronised, int shards, double *curv
 static void compare(const double *curve, const double *expected, double tolerance, const char *what)
 {
 	for (int i = 0; i <= ROUNDS; i++)
-		CHECK_SAYING(fabs(curve[i] - expected[i]) <= tolerance * fabs(expected[i]), "%s: figure %d is %.17g, not %.17g", what, i,
-		             curve[i], expected[i]);
+		CHECK_SAYING(fabs(curve[i] - expected[i]) <= tolerance * fabs(expected[i]),
+		             "%s: figure %d is %.17g, not %.17g", what, i, curve[i], expected[i]);
 }
 
 static void test_steps(void)
@@ -227,10 +233,12 @@ static void test_own(void)
 		t->norm = sl_block_add(&t->base, "norm", sl_batch_norm_layer(.synchronised = true, .momentum = 0.5));
 		sl_block *net = sl_sequential(&t->base);
 		CHECK_OK(sl_initialize(net, .devices = teams, .ndevices = 2));
-		sl_tensor *x = sl_reshape(sl_from(((float[]){-1, -1, 1, 1}), SL_SHAPE(4)), SL_SHAPE(4, 1)), *xs[2], *ys[2];
+		sl_tensor *x = sl_reshape(sl_from(((float[]){-1, -1, 1, 1}), SL_SHAPE(4)), SL_SHAPE(4, 1)), *xs[2],
+		          *ys[2];
 		CHECK_OK(sl_split_and_load(x, teams, 2, xs));
 		SL_RECORD {
-			CHECK_MISTAKE(sl_forward_shards(net, 2, xs, ys), SL_ESTATE, "batchnorm", "twice", "forward_shards", SL_HERE);
+			CHECK_MISTAKE(sl_forward_shards(net, 2, xs, ys), SL_ESTATE, "batchnorm", "twice",
+			              "forward_shards", SL_HERE);
 			CHECK(!ys[0] && !ys[1]);
 			t->base.forward_shards = twice_shards;
 			CHECK_OK(sl_forward_shards(net, 2, xs, ys));
@@ -253,10 +261,12 @@ static void test_refused(void)
 		sl_tensor *x = sl_ones(shape), *xs[2], *ys[2];
 		CHECK_OK(sl_split_and_load(x, teams, 2, xs, .uneven = true));
 		SL_RECORD {
-			CHECK_NULL(sl_forward(net, xs[0]), SL_ESTATE, "synchronised", "sl_forward_shards", "sl_step_run_shards");
+			CHECK_NULL(sl_forward(net, xs[0]), SL_ESTATE, "synchronised", "sl_forward_shards",
+			           "sl_step_run_shards");
 			CHECK_MISTAKE(sl_forward_shards(net, 0, xs, ys), SL_EINVAL, "no shard");
 			CHECK_MISTAKE(sl_forward_shards(NULL, 2, xs, ys), SL_EINVAL, "block is NULL");
-			CHECK_MISTAKE(sl_forward_shards(net, 2, ((sl_tensor *[]){xs[0], NULL}), ys), SL_EINVAL, "shard is NULL");
+			CHECK_MISTAKE(sl_forward_shards(net, 2, ((sl_tensor *[]){xs[0], NULL}), ys), SL_EINVAL,
+			              "shard is NULL");
 			CHECK_OK(sl_hybridize(net));
 			CHECK_NULL(sl_forward(net, xs[0]), SL_ESTATE, "sl_forward_shards");
 			CHECK_MISTAKE(sl_forward_shards(net, 2, xs, ys), SL_ESTATE, "hybridised", ".off = true");

@@ -141,11 +141,8 @@ static void test_runahead(void)
 	slp_end_well();
 }
 
-static const struct slp_test tests[] = {{"wait", test_wait},
-                                        {"task", test_task},
-                                        {"error", test_error},
-                                        {"run-ahead", test_runahead},
-                                        {0}};
+static const struct slp_test tests[] = {
+        {"wait", test_wait}, {"task", test_task}, {"error", test_error}, {"run-ahead", test_runahead}, {0}};
 
 int main(int argc, char **argv)
 {

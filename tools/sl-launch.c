@@ -128,7 +128,8 @@ static bool start_one(const struct options *o, int rank)
 	close(out[1]);
 	close(error[1]);
 	if (id < 0) return false;
-	processes[rank] = (struct process){.id = id, .streams = {{.fd = out[0], .to = stdout}, {.fd = error[0], .to = stderr}}};
+	processes[rank] =
+	        (struct process){.id = id, .streams = {{.fd = out[0], .to = stdout}, {.fd = error[0], .to = stderr}}};
 	return true;
 }
 
@@ -290,24 +291,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
 	switch (key) {
-	case 'n':
-		o->ranks = number(state, "--ranks", arg, 1, MAX_RANKS);
-		return 0;
-	case KEY_RESTARTS:
-		o->restarts = number(state, "--restarts", arg, 0, 1000000);
-		return 0;
-	case KEY_NO_BIND:
-		o->bind = false;
-		return 0;
+	case 'n': o->ranks = number(state, "--ranks", arg, 1, MAX_RANKS); return 0;
+	case KEY_RESTARTS: o->restarts = number(state, "--restarts", arg, 0, 1000000); return 0;
+	case KEY_NO_BIND: o->bind = false; return 0;
 	case ARGP_KEY_ARG:
 		o->command = &state->argv[state->next - 1];
 		state->next = state->argc;
 		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no program is given");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case ARGP_KEY_NO_ARGS: argp_error(state, "no program is given"); return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 

@@ -221,14 +221,10 @@ struct options {
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
-	if (key == 'o')
-		o->output = arg;
-	else if (key == 'm')
-		o->models = arg;
-	else if (key == 'f')
-		o->force = true;
-	else
-		return ARGP_ERR_UNKNOWN;
+	if (key == 'o') o->output = arg;
+	else if (key == 'm') o->models = arg;
+	else if (key == 'f') o->force = true;
+	else return ARGP_ERR_UNKNOWN;
 	return 0;
 }
 

@@ -106,10 +106,8 @@ static bool read_run(struct run *r, const char *path)
 	json_error_t error;
 	json_t *root = json_load_file(path, 0, &error);
 	if (!root) {
-		if (error.line > 0)
-			drv_error("%s:%d:%d: is not JSON: %s", path, error.line, error.column, error.text);
-		else
-			drv_error("%s", error.text); /* names the file */
+		if (error.line > 0) drv_error("%s:%d:%d: is not JSON: %s", path, error.line, error.column, error.text);
+		else drv_error("%s", error.text); /* names the file */
 		return false;
 	}
 	bool ok = make_names(r, path) && read_root(r, path, root);
@@ -229,11 +227,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (o->nfiles == MAX_RUNS) argp_error(state, "at most %d runs", MAX_RUNS);
 		o->files[o->nfiles++] = arg;
 		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no runs are given");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case ARGP_KEY_NO_ARGS: argp_error(state, "no runs are given"); return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 

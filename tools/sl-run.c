@@ -34,20 +34,28 @@ struct options {
 enum { KEY_REPEAT = 0x200, KEY_NODE, KEY_IMPERATIVE, KEY_PROFILE, KEY_BENCHMARK, KEY_THREADS, KEY_SECONDS };
 
 static const struct argp_option argp_options[] = {
-	{"input", 'i', "[NAME=]FILE", 0,
-	 "Read the input NAME (may be left out if there is only one) from FILE: .npy, or raw elements, which need --shape", 1},
-	{"shape", 's', "[NAME=]N,N...", 0, "The shape of an input in a raw file; with --benchmark or --profile, of an input of random numbers", 1},
-	{"type", 't', "[NAME=]TYPE", 0, "Its data type: float32 (default), float64, float16, bfloat16, int64, int32, uint8, bool", 1},
-	{"output", 'o', "FILE", 0, "Write the result to FILE, as .npy if that is its extension, else raw (default: print it)", 2},
-	{"node", KEY_NODE, "NAME", 0, "Return the result of this node instead of the last one", 2},
-	{"repeat", KEY_REPEAT, "N", 0, "Run the network N times and print how long a run takes", 2},
-	{"imperative", KEY_IMPERATIVE, NULL, 0, "Run node by node instead of compiling the network", 2},
-	{"profile", KEY_PROFILE, NULL, 0, "Print the time of each operation of the network", 2},
-	{"benchmark", KEY_BENCHMARK, "N,N...", OPTION_ARG_OPTIONAL,
-	 "Print percentiles of a run's time and rows per second, for batches of N rows (default: as many as the inputs have)", 3},
-	{"threads", KEY_THREADS, "N", 0, "Call the network from N threads at the same time (default: 1)", 3},
-	{"seconds", KEY_SECONDS, "S", 0, "Measure each batch for so long (default: 2), or --repeat runs of each thread", 3},
-	{0},
+        {"input", 'i', "[NAME=]FILE", 0,
+         "Read the input NAME (may be left out if there is only one) from FILE: .npy, or raw elements, which need "
+         "--shape",
+         1},
+        {"shape", 's', "[NAME=]N,N...", 0,
+         "The shape of an input in a raw file; with --benchmark or --profile, of an input of random numbers", 1},
+        {"type", 't', "[NAME=]TYPE", 0,
+         "Its data type: float32 (default), float64, float16, bfloat16, int64, int32, uint8, bool", 1},
+        {"output", 'o', "FILE", 0,
+         "Write the result to FILE, as .npy if that is its extension, else raw (default: print it)", 2},
+        {"node", KEY_NODE, "NAME", 0, "Return the result of this node instead of the last one", 2},
+        {"repeat", KEY_REPEAT, "N", 0, "Run the network N times and print how long a run takes", 2},
+        {"imperative", KEY_IMPERATIVE, NULL, 0, "Run node by node instead of compiling the network", 2},
+        {"profile", KEY_PROFILE, NULL, 0, "Print the time of each operation of the network", 2},
+        {"benchmark", KEY_BENCHMARK, "N,N...", OPTION_ARG_OPTIONAL,
+         "Print percentiles of a run's time and rows per second, for batches of N rows (default: as many as the inputs "
+         "have)",
+         3},
+        {"threads", KEY_THREADS, "N", 0, "Call the network from N threads at the same time (default: 1)", 3},
+        {"seconds", KEY_SECONDS, "S", 0, "Measure each batch for so long (default: 2), or --repeat runs of each thread",
+         3},
+        {0},
 };
 
 /* Splits [NAME=]VALUE; finds the input of that name, or makes one. */
@@ -92,7 +100,8 @@ static void parse_batches(struct argp_state *state, struct run_plan *plan, char 
 {
 	char *save;
 	for (char *t = strtok_r(text, ",", &save); t; t = strtok_r(NULL, ",", &save)) {
-		if (plan->nbatches == RUN_MAX_BATCHES) argp_error(state, "--benchmark: at most %d sizes", RUN_MAX_BATCHES);
+		if (plan->nbatches == RUN_MAX_BATCHES)
+			argp_error(state, "--benchmark: at most %d sizes", RUN_MAX_BATCHES);
 		plan->batches[plan->nbatches++] = drv_int(state, "--benchmark", t, 1, INT32_MAX);
 	}
 }
@@ -108,7 +117,8 @@ static void complete_names(struct argp_state *state, struct options *o)
 {
 	bool whole = ends(o->symbol, ".json");
 	size_t n = strlen(o->symbol) - (ends(o->symbol, "-symbol.json") ? strlen("-symbol.json") : 0);
-	if (!whole && asprintf(&o->made[0], "%s-symbol.json", o->symbol) < 0) argp_failure(state, DRV_ERROR, ENOMEM, "model");
+	if (!whole && asprintf(&o->made[0], "%s-symbol.json", o->symbol) < 0)
+		argp_failure(state, DRV_ERROR, ENOMEM, "model");
 	if (!o->params && (!whole || n < strlen(o->symbol)) &&
 	    asprintf(&o->made[1], "%.*s-0000.params", (int)n, o->symbol) < 0)
 		argp_failure(state, DRV_ERROR, ENOMEM, "model");
@@ -132,12 +142,14 @@ static void complete(struct argp_state *state, struct options *o)
 {
 	if (!o->symbol) argp_error(state, "no model is given");
 	if (!is_onnx(o)) complete_names(state, o);
-	else if (o->params)
-		argp_error(state, "an ONNX model contains its parameters: PARAMS is not needed");
+	else if (o->params) argp_error(state, "an ONNX model contains its parameters: PARAMS is not needed");
 	if (!o->ninputs) argp_error(state, "no input is given");
 	for (int i = 0; i < o->ninputs; i++) {
-		if (!o->inputs[i].file && !made_up(o, &o->inputs[i])) argp_error(state, "--input is missing for %s", o->inputs[i].name ? o->inputs[i].name : "the shape");
-		if (o->ninputs > 1 && !o->inputs[i].name) argp_error(state, "with several inputs each needs its name: --input NAME=FILE");
+		if (!o->inputs[i].file && !made_up(o, &o->inputs[i]))
+			argp_error(state, "--input is missing for %s",
+			           o->inputs[i].name ? o->inputs[i].name : "the shape");
+		if (o->ninputs > 1 && !o->inputs[i].name)
+			argp_error(state, "with several inputs each needs its name: --input NAME=FILE");
 	}
 	if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
 	if (!o->benchmark && (o->plan.threads || !isnan(o->plan.seconds)))
@@ -154,9 +166,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	char *value;
 	struct input *in;
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->common;
-		return 0;
+	case ARGP_KEY_INIT: state->child_inputs[0] = &o->common; return 0;
 	case 'i':
 		in = input_named(state, o, arg, &value);
 		in->file = value;
@@ -169,40 +179,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		in = input_named(state, o, arg, &value);
 		in->dtype = parse_type(state, value);
 		return 0;
-	case 'o':
-		o->output = arg;
-		return 0;
-	case KEY_NODE:
-		o->node = arg;
-		return 0;
-	case KEY_REPEAT:
-		o->repeat = drv_int(state, "--repeat", arg, 1, INT32_MAX);
-		return 0;
-	case KEY_IMPERATIVE:
-		o->imperative = true;
-		return 0;
-	case KEY_PROFILE:
-		o->profile = true;
-		return 0;
+	case 'o': o->output = arg; return 0;
+	case KEY_NODE: o->node = arg; return 0;
+	case KEY_REPEAT: o->repeat = drv_int(state, "--repeat", arg, 1, INT32_MAX); return 0;
+	case KEY_IMPERATIVE: o->imperative = true; return 0;
+	case KEY_PROFILE: o->profile = true; return 0;
 	case KEY_BENCHMARK:
 		o->benchmark = true;
 		if (arg) parse_batches(state, &o->plan, arg);
 		return 0;
-	case KEY_THREADS:
-		o->plan.threads = (int)drv_int(state, "--threads", arg, 1, RUN_MAX_THREADS);
-		return 0;
-	case KEY_SECONDS:
-		o->plan.seconds = drv_real(state, "--seconds", arg, 0, 1e6);
-		return 0;
+	case KEY_THREADS: o->plan.threads = (int)drv_int(state, "--threads", arg, 1, RUN_MAX_THREADS); return 0;
+	case KEY_SECONDS: o->plan.seconds = drv_real(state, "--seconds", arg, 0, 1e6); return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1) return ARGP_ERR_UNKNOWN;
 		*(state->arg_num ? &o->params : &o->symbol) = arg;
 		return 0;
-	case ARGP_KEY_END:
-		complete(state, o);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case ARGP_KEY_END: complete(state, o); return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -218,7 +211,7 @@ static sl_tensor *read_raw(const struct input *in)
 	if (size < 0) drv_error("%s: %s", in->file, strerror(errno));
 	else if ((size_t)size != bytes)
 		drv_error("%s: has %ld bytes, %s %s needs %zu", in->file, size, sl_dtype_name(in->dtype),
-			  sl_shape_string(in->shape, text), bytes);
+		          sl_shape_string(in->shape, text), bytes);
 	else if (!(data = malloc(bytes + 1))) drv_error("%s: no memory", in->file);
 	else {
 		rewind(f);

@@ -10,9 +10,10 @@
 #include "common/vmath.h"
 
 static const struct slp_attr attr_table[] = {
-	SLP_ATTR_VALUE(struct slp_attention_attrs, scale, SLP_DOUBLE, 1, "of the products; 0: one over the root of the width"),
-	SLP_ATTR(struct slp_attention_attrs, causal, SLP_BOOL, 1, "a query sees no keys behind its own place"),
-	{0},
+        SLP_ATTR_VALUE(struct slp_attention_attrs, scale, SLP_DOUBLE, 1,
+                       "of the products; 0: one over the root of the width"),
+        SLP_ATTR(struct slp_attention_attrs, causal, SLP_BOOL, 1, "a query sees no keys behind its own place"),
+        {0},
 };
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
@@ -27,11 +28,12 @@ static bool mask_fits(sl_shape mask, sl_shape q, sl_shape k)
 }
 
 static enum sl_status check(const struct slp_infer *c, const struct slp_type *q, const struct slp_type *k,
-			    const struct slp_type *v, const struct slp_type *mask)
+                            const struct slp_type *v, const struct slp_type *mask)
 {
 	int n = q->shape.ndim;
 	bool fits = n >= 2 && k->shape.ndim == n && v->shape.ndim == n;
-	if (!slp_is_float(q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype || (mask && mask->dtype != q->dtype))
+	if (!slp_is_float(q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype ||
+	    (mask && mask->dtype != q->dtype))
 		return slp_reject(c, SL_EDTYPE, "all must be floats of one data type");
 	for (int i = 0; fits && i < n - 2; i++)
 		fits = k->shape.dim[i] == q->shape.dim[i] && v->shape.dim[i] == q->shape.dim[i];
@@ -81,7 +83,8 @@ static enum sl_status attention_grad_infer(struct slp_infer *c)
 	sl_shape y = c->in[1].shape, logs = y;
 	y.dim[y.ndim - 1] = c->in[3].shape.dim[y.ndim - 1];
 	logs.ndim--;
-	if (!sl_shape_equal(c->in[0].shape, y) || !sl_shape_equal(c->in[4].shape, y) || !sl_shape_equal(c->in[5].shape, logs))
+	if (!sl_shape_equal(c->in[0].shape, y) || !sl_shape_equal(c->in[4].shape, y) ||
+	    !sl_shape_equal(c->in[5].shape, logs))
 		return slp_reject(c, SL_ESHAPE, "dy, y and logs must have the shapes of the results");
 	if (c->in[0].dtype != c->in[1].dtype || c->in[4].dtype != c->in[1].dtype)
 		return slp_reject(c, SL_EDTYPE, "all must be floats of one data type");
@@ -92,10 +95,11 @@ static enum sl_status attention_grad_infer(struct slp_infer *c)
 
 static enum sl_status grad(struct slp_grad *g)
 {
-	sl_tensor *d[3], *in[] = {g->dout[0], g->in[0], g->in[1], g->in[2], g->out[0], g->out[1], g->nin > 3 ? g->in[3] : NULL};
+	sl_tensor *d[3],
+	        *in[] = {g->dout[0], g->in[0], g->in[1], g->in[2], g->out[0], g->out[1], g->nin > 3 ? g->in[3] : NULL};
 	if (!g->dout[0]) return SL_OK;
 	enum sl_status status = slp_apply(g->at, &slp_op_attention_grad, g->attrs, g->nin > 3 ? 7 : 6, in,
-					  sl_tensor_device(g->dout[0]), d);
+	                                  sl_tensor_device(g->dout[0]), d);
 	for (int i = 0; i < 3; i++)
 		if (!status && g->need[i]) g->din[i] = d[i];
 	return status;
@@ -106,7 +110,7 @@ static enum sl_status grad(struct slp_grad *g)
 static struct slp_attention sizes_of(const struct slp_kernel *k, int q, int mask)
 {
 	return slp_attention_of(k->attrs, k->in[q].type.shape, k->in[q + 1].type.shape, k->in[q + 2].type.shape,
-				k->nin > mask ? &k->in[mask].type.shape : NULL);
+	                        k->nin > mask ? &k->in[mask].type.shape : NULL);
 }
 
 static double dot_of(const struct slp_view *a, int64_t at, const struct slp_view *b, int64_t bt, int64_t n)
@@ -118,7 +122,7 @@ static double dot_of(const struct slp_view *a, int64_t at, const struct slp_view
 
 /* What query i makes of key j. */
 static double score(const struct slp_attention *a, const struct slp_view *q, const struct slp_view *k,
-		    const struct slp_view *mask, int64_t h, int64_t i, int64_t j)
+                    const struct slp_view *mask, int64_t h, int64_t i, int64_t j)
 {
 	if (j >= slp_attention_seen(a, i)) return -INFINITY;
 	double x = a->scale * dot_of(q, (h * a->t + i) * a->d, k, (h * a->s + j) * a->d, a->d);
@@ -153,7 +157,8 @@ static enum sl_status attention_ref(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-static void add(const struct slp_view *to, int64_t at, double factor, const struct slp_view *from, int64_t ft, int64_t n)
+static void add(const struct slp_view *to, int64_t at, double factor, const struct slp_view *from, int64_t ft,
+                int64_t n)
 {
 	for (int64_t c = 0; c < n; c++) slp_set(to, at + c, slp_get(to, at + c) + factor * slp_get(from, ft + c));
 }
@@ -201,7 +206,7 @@ static void scores(const struct job *w, int64_t h, int64_t i, int64_t rows, int6
 {
 	const struct slp_attention *a = &w->a;
 	slp_sgemm_serial(false, true, rows, width, a->d, (float)a->scale, w->q + (h * a->t + i) * a->d, a->d,
-			 w->k + (h * a->s + j) * a->d, a->d, 0, s[0], KEYS);
+	                 w->k + (h * a->s + j) * a->d, a->d, 0, s[0], KEYS);
 	if (a->masked) {
 		const float *mask = w->mask + slp_attention_mask(a, h) + i * a->mask_row + j;
 		for (int64_t r = 0; r < rows; r++)
@@ -278,8 +283,8 @@ static void forward_block(const struct job *w, int64_t h, int64_t i)
 		int64_t width = least(KEYS, seen - j);
 		scores(w, h, i, rows, j, width, s);
 		soften(s, rows, width, most, sum, y, a->dv);
-		slp_sgemm_serial(false, false, rows, a->dv, width, 1, s[0], KEYS, w->v + (h * a->s + j) * a->dv, a->dv, 1, y,
-				 a->dv);
+		slp_sgemm_serial(false, false, rows, a->dv, width, 1, s[0], KEYS, w->v + (h * a->s + j) * a->dv, a->dv,
+		                 1, y, a->dv);
 	}
 	finish(w, h * a->t + i, rows, most, sum);
 }
@@ -293,8 +298,13 @@ static void forward_range(void *arg, int64_t begin, int64_t end)
 
 static enum sl_status attention_cpu(const struct slp_kernel *k)
 {
-	struct job w = {.a = sizes_of(k, 0, 3), .q = k->in[0].ptr, .k = k->in[1].ptr, .v = k->in[2].ptr,
-			.mask = k->nin > 3 ? k->in[3].ptr : NULL, .out = k->out[0].ptr, .out_logs = k->out[1].ptr};
+	struct job w = {.a = sizes_of(k, 0, 3),
+	                .q = k->in[0].ptr,
+	                .k = k->in[1].ptr,
+	                .v = k->in[2].ptr,
+	                .mask = k->nin > 3 ? k->in[3].ptr : NULL,
+	                .out = k->out[0].ptr,
+	                .out_logs = k->out[1].ptr};
 	slp_parallel_for(w.a.heads * ((w.a.t + QUERIES - 1) / QUERIES), 1, forward_range, &w);
 	return SL_OK;
 }
@@ -329,8 +339,8 @@ static void backward_block(const struct job *w, int64_t h, int64_t i, int64_t j)
 	slp_sgemm_serial(false, true, rows, width, a->dv, 1, dy, a->dv, w->v + key * a->dv, a->dv, 0, d[0], KEYS);
 	slopes(d, p, rows, width, w->sums + row);
 	float scale = (float)a->scale;
-	slp_sgemm_serial(false, false, rows, a->d, width, scale, d[0], KEYS, w->k + key * a->d, a->d, 1, w->dq + row * a->d,
-			 a->d);
+	slp_sgemm_serial(false, false, rows, a->d, width, scale, d[0], KEYS, w->k + key * a->d, a->d, 1,
+	                 w->dq + row * a->d, a->d);
 	slp_sgemm_serial(true, false, width, a->d, rows, scale, d[0], KEYS, q, a->d, 1, w->dk + key * a->d, a->d);
 }
 
@@ -360,10 +370,18 @@ static void backward_range(void *arg, int64_t begin, int64_t end)
 
 static enum sl_status attention_grad_cpu(const struct slp_kernel *k)
 {
-	struct job w = {.a = sizes_of(k, 1, 6), .dy = k->in[0].ptr, .q = k->in[1].ptr, .k = k->in[2].ptr,
-			.v = k->in[3].ptr, .y = k->in[4].ptr, .logs = k->in[5].ptr,
-			.mask = k->nin > 6 ? k->in[6].ptr : NULL, .dq = k->out[0].ptr, .dk = k->out[1].ptr,
-			.dv = k->out[2].ptr, .sums = k->scratch};
+	struct job w = {.a = sizes_of(k, 1, 6),
+	                .dy = k->in[0].ptr,
+	                .q = k->in[1].ptr,
+	                .k = k->in[2].ptr,
+	                .v = k->in[3].ptr,
+	                .y = k->in[4].ptr,
+	                .logs = k->in[5].ptr,
+	                .mask = k->nin > 6 ? k->in[6].ptr : NULL,
+	                .dq = k->out[0].ptr,
+	                .dk = k->out[1].ptr,
+	                .dv = k->out[2].ptr,
+	                .sums = k->scratch};
 	slp_parallel_for(w.a.heads, 1, backward_range, &w);
 	return SL_OK;
 }
@@ -385,7 +403,7 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
  *
  *     y = sl_scaled_dot_product_attention(q, k, v, .causal = true); */
 sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v,
-					      struct sl_attention_opts opts)
+                                              struct sl_attention_opts opts)
 {
 	SLP_CALL("sl_scaled_dot_product_attention", at);
 	struct slp_attention_attrs attrs = {opts.scale, opts.causal};
@@ -397,10 +415,11 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 		if (!mask) return NULL;
 	}
 	enum sl_status s = slp_apply(at, &slp_op_attention, &attrs, mask ? 4 : 3, (sl_tensor *[]){q, k, v, mask},
-				     (sl_device){0}, out);
+	                             (sl_device){0}, out);
 	return s == SL_OK ? out[0] : NULL;
 }
 
+/* clang-format off */
 #define ATTENTION(op_name, about, inputs, least_in, most_in, results, ...)                                             \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 		.name = #op_name,                                                                                      \
@@ -417,7 +436,8 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 		.flops = attention_flops,                                                                              \
 		.ref = op_name##_ref,                                                                                  \
 		__VA_ARGS__}
+/* clang-format on */
 
 ATTENTION(attention, "what queries find among keys", "q k v mask", 3, 4, 2,
-	  .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(1), .grad = grad);
+          .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(1), .grad = grad);
 ATTENTION(attention_grad, "gradients of attention", "dy q k v y logs mask", 6, 7, 3, .scratch = attention_grad_scratch);

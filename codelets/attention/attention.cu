@@ -116,7 +116,8 @@ template <class T> __global__ void back_to_keys(operands<T> w)
 		scale_row(dv, T(0), a.dv);
 		for (int64_t i = 0; i < a.t; i += SLP_BLOCK) {
 			int64_t n = a.t - i < SLP_BLOCK ? a.t - i : (int64_t)SLP_BLOCK;
-			if ((int64_t)threadIdx.x < n) ds[threadIdx.x] = slope(w, h, i + threadIdx.x, j, &p[threadIdx.x]);
+			if ((int64_t)threadIdx.x < n)
+				ds[threadIdx.x] = slope(w, h, i + threadIdx.x, j, &p[threadIdx.x]);
 			__syncthreads();
 			gather(dk, ds, w.q + (h * a.t + i) * a.d, n, a.d);
 			gather(dv, p, w.dy + (h * a.t + i) * a.dv, n, a.dv);

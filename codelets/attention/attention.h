@@ -42,7 +42,7 @@ SLP_ATTENTION_FN int64_t slp_attention_seen(const struct slp_attention *a, int64
 }
 
 static inline struct slp_attention slp_attention_of(const struct slp_attention_attrs *attrs, sl_shape q, sl_shape k,
-						    sl_shape v, const sl_shape *mask)
+                                                    sl_shape v, const sl_shape *mask)
 {
 	struct slp_attention a;
 	int64_t step = 1;

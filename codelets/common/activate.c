@@ -33,7 +33,6 @@ sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activation activ
 	case symbol: return sl_##name##_at(at, x);
 		SLP_ACTIVATION_LIST(X)
 #undef X
-	default:
-		return slp_call_fail(at, "sl_activate", SL_EINVAL, "%d is not an activation", (int)activation);
+	default: return slp_call_fail(at, "sl_activate", SL_EINVAL, "%d is not an activation", (int)activation);
 	}
 }

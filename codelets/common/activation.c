@@ -15,14 +15,15 @@
 void slp_activate_range(float *y, int64_t n, int activation)
 {
 	switch (activation) {
+/* clang-format off */
 #define X(symbol, name)                                                                                                \
 	case symbol:                                                                                                   \
 		name##_over(y, n);                                                                                     \
 		break;
+		/* clang-format on */
 		SLP_ACTIVATION_LIST(X)
 #undef X
-	default:
-		break;
+	default: break;
 	}
 }
 

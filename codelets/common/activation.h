@@ -26,13 +26,14 @@
 FUNCTION T slp_activated(T x, int activation)
 {
 	switch (activation) {
+/* clang-format off */
 #define X(symbol, name)                                                                                                \
 	case symbol:                                                                                                   \
 		return slp_value_##name(x);
+		/* clang-format on */
 		SLP_ACTIVATION_LIST(X)
 #undef X
-	default:
-		return x;
+	default: return x;
 	}
 }
 

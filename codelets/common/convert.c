@@ -44,14 +44,10 @@ static void by_double(enum sl_dtype from, const char *in, enum sl_dtype to, char
 
 void slp_convert(enum sl_dtype from, const void *in, enum sl_dtype to, void *out, int64_t n)
 {
-	if (from == to)
-		memcpy(out, in, (size_t)n * sl_dtype_size(to));
-	else if (from == SL_FLOAT32)
-		converters[to].of_float(in, out, n);
-	else if (to == SL_FLOAT32)
-		converters[from].to_float(in, out, n);
-	else
-		by_double(from, in, to, out, n);
+	if (from == to) memcpy(out, in, (size_t)n * sl_dtype_size(to));
+	else if (from == SL_FLOAT32) converters[to].of_float(in, out, n);
+	else if (to == SL_FLOAT32) converters[from].to_float(in, out, n);
+	else by_double(from, in, to, out, n);
 }
 
 /* What the threads of a team share. */

@@ -5,6 +5,7 @@
 #include "op.h"
 
 /* ...: what else is to be said of it; its rows, at least. */
+/* clang-format off */
 #define SLP_DESCRIBE(op_name, about, inputs, count, ...)                                                               \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 	        .name = #op_name,                                                                                      \
@@ -15,5 +16,6 @@
 	        .ref = op_name##_ref,                                                                                  \
 	        __VA_ARGS__                                                                                            \
 	}
+/* clang-format on */
 
 #endif

@@ -33,8 +33,7 @@ template <unsigned SET, class F> static inline void slp_with(enum sl_dtype dtype
 		SL_DTYPE_LIST(X)
 #undef X
 	case SL_DTYPE_DEFAULT:
-	case SL_DTYPE_COUNT:
-		break;
+	case SL_DTYPE_COUNT: break;
 	}
 }
 

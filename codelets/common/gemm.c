@@ -162,10 +162,8 @@ static void blas_run(bool team, struct blas p)
 	if (p.rows < SMALLEST && p.rows < p.m) p.rows = SMALLEST;
 	if (p.cols < SMALLEST && p.cols < p.n) p.cols = SMALLEST;
 	int64_t blocks = ((p.m + p.rows - 1) / p.rows) * ((p.n + p.cols - 1) / p.cols);
-	if (team)
-		slp_parallel_for(blocks, 1, blas_blocks, &p);
-	else
-		blas_blocks(&p, 0, blocks);
+	if (team) slp_parallel_for(blocks, 1, blas_blocks, &p);
+	else blas_blocks(&p, 0, blocks);
 }
 #endif
 

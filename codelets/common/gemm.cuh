@@ -17,21 +17,23 @@ struct slp_cuda_gemm {
 
 static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
                                              int k, const float *a, int lda, long long sa, const float *b, int ldb,
-                                             long long sb, double alpha, double beta, float *c, int ldc,
-                                             long long sc, int count)
+                                             long long sb, double alpha, double beta, float *c, int ldc, long long sc,
+                                             int count)
 {
 	float by = (float)alpha, keep = (float)beta;
 	if (count == 1) return slp_blas.cublasSgemm(h, ta, tb, m, n, k, &by, a, lda, b, ldb, &keep, c, ldc);
-	return slp_blas.cublasSgemmStridedBatched(h, ta, tb, m, n, k, &by, a, lda, sa, b, ldb, sb, &keep, c, ldc, sc, count);
+	return slp_blas.cublasSgemmStridedBatched(h, ta, tb, m, n, k, &by, a, lda, sa, b, ldb, sb, &keep, c, ldc, sc,
+	                                          count);
 }
 
 static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
                                              int k, const double *a, int lda, long long sa, const double *b, int ldb,
-                                             long long sb, double alpha, double beta, double *c, int ldc,
-                                             long long sc, int count)
+                                             long long sb, double alpha, double beta, double *c, int ldc, long long sc,
+                                             int count)
 {
 	if (count == 1) return slp_blas.cublasDgemm(h, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
-	return slp_blas.cublasDgemmStridedBatched(h, ta, tb, m, n, k, &alpha, a, lda, sa, b, ldb, sb, &beta, c, ldc, sc, count);
+	return slp_blas.cublasDgemmStridedBatched(h, ta, tb, m, n, k, &alpha, a, lda, sa, b, ldb, sb, &beta, c, ldc, sc,
+	                                          count);
 }
 
 template <class T> static enum sl_status slp_cuda_multiply(const struct slp_kernel *k, struct slp_cuda_gemm g,

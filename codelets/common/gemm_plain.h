@@ -33,8 +33,7 @@ SLP_INLINE void PLAIN(pack)(const struct PLAIN(product) * p, T *panel, int64_t k
 {
 	for (int64_t k = k0; k < k1; k++, panel += PLAIN(COLS)) {
 		const T *b = p->b + k * p->bk + j * p->bn;
-		if (p->bn == 1 && cols == PLAIN(COLS))
-			memcpy(panel, b, sizeof(T) * PLAIN(COLS));
+		if (p->bn == 1 && cols == PLAIN(COLS)) memcpy(panel, b, sizeof(T) * PLAIN(COLS));
 		else
 			for (int i = 0; i < PLAIN(COLS); i++) panel[i] = i < cols ? b[i * p->bn] : (T)0;
 	}
@@ -144,10 +143,8 @@ SLP_CLONES static void PLAIN(gemv_sums)(const struct PLAIN(gemv) * g, int64_t j,
 static void PLAIN(gemv_range)(void *arg, int64_t begin, int64_t end)
 {
 	const struct PLAIN(gemv) *g = arg;
-	if (g->mk == 1 && g->xk == 1)
-		PLAIN(gemv_dots)(g, begin, end);
-	else
-		PLAIN(gemv_sums)(g, begin, end);
+	if (g->mk == 1 && g->xk == 1) PLAIN(gemv_dots)(g, begin, end);
+	else PLAIN(gemv_sums)(g, begin, end);
 }
 
 static struct PLAIN(gemv) PLAIN(gemv_of)(const struct PLAIN(product) * p)
@@ -170,10 +167,8 @@ static void PLAIN(stripes)(void *arg, int64_t begin, int64_t end)
 
 static void PLAIN(for)(bool team, int64_t n, int64_t grain, void (*fn)(void *, int64_t, int64_t), void *arg)
 {
-	if (team)
-		slp_parallel_for(n, grain, fn, arg);
-	else
-		fn(arg, 0, n);
+	if (team) slp_parallel_for(n, grain, fn, arg);
+	else fn(arg, 0, n);
 }
 
 static void PLAIN(run)(bool team, struct PLAIN(product) p)

@@ -7,7 +7,7 @@
 #include "op.h"
 
 #ifdef SLP_EMULATE
-#include "emu.h" /* tests/emu: defines both macros and the CUDA built-ins for host C++ */
+#include "emu.h"         /* tests/emu: defines both macros and the CUDA built-ins for host C++ */
 enum { SLP_BLOCK = 64 }; /* where a thread that meets a barrier takes long */
 #else
 #include <cuda_runtime.h>
@@ -35,13 +35,22 @@ static inline enum sl_status slp_launched(const struct slp_kernel *k)
 }
 
 struct slp_sum_of {
-	template <class T> __device__ T operator()(T a, T b) const { return a + b; }
+	template <class T> __device__ T operator()(T a, T b) const
+	{
+		return a + b;
+	}
 };
 struct slp_max_of {
-	template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+	template <class T> __device__ T operator()(T a, T b) const
+	{
+		return a > b || a != a ? a : b;
+	}
 };
 struct slp_min_of {
-	template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; }
+	template <class T> __device__ T operator()(T a, T b) const
+	{
+		return a < b || a != a ? a : b;
+	}
 };
 
 /* Combines v over the threads of a block, in a fixed order; every thread gets the result.  The block has a multiple

@@ -45,12 +45,9 @@ static inline unsigned slp_group_grid(int64_t rows, int lanes)
 /* Calls f(std::integral_constant<int, LANES>) with a group that suits rows of this length. */
 template <class F> static inline void slp_with_lanes(int64_t length, F f)
 {
-	if (length >= 1024)
-		f(std::integral_constant<int, SLP_BLOCK>());
-	else if (length >= 16)
-		f(std::integral_constant<int, SLP_WARP>());
-	else
-		f(std::integral_constant<int, 1>());
+	if (length >= 1024) f(std::integral_constant<int, SLP_BLOCK>());
+	else if (length >= 16) f(std::integral_constant<int, SLP_WARP>());
+	else f(std::integral_constant<int, 1>());
 }
 
 /* Calls f(T()) with the type of the elements, float or double. */

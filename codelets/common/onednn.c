@@ -47,9 +47,9 @@ static dnnl_status_t describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, 
 	slp_dnn_ref b = c->bias ? c->b : NULL;
 	switch (pass) {
 	case SLP_DNN_FORWARD:
-		return dnnl_convolution_forward_primitive_desc_create(out, engine, forward_kind(c), c->algorithm,
-		                                                      c->x, c->w, b, c->y, c->strides, c->dilates,
-		                                                      c->padding, c->padding, attr);
+		return dnnl_convolution_forward_primitive_desc_create(out, engine, forward_kind(c), c->algorithm, c->x,
+		                                                      c->w, b, c->y, c->strides, c->dilates, c->padding,
+		                                                      c->padding, attr);
 	case SLP_DNN_DATA:
 		return dnnl_convolution_backward_data_primitive_desc_create(out, engine, c->algorithm, c->x, c->w, c->y,
 		                                                            c->strides, c->dilates, c->padding,

@@ -48,6 +48,7 @@ typedef float half __attribute__((vector_size(32)));
 
 /* c[rows][WIDE] += a·panel; rows is a constant, and `vector` what the processor has.  Vectors are copied one by one: then
  * they are registers. */
+/* clang-format off */
 #define TILE(vector, name)                                                                                             \
 	SLP_INLINE void name(const struct tile *t, const int rows)                                                     \
 	{                                                                                                              \
@@ -66,6 +67,7 @@ typedef float half __attribute__((vector_size(32)));
 			SLP_UNROLL for (int v = 0; v < VECTORS; v++)                                                   \
 				memcpy(t->c + r * t->ldc + v * LANES, &sum[r][v], sizeof(vector));                     \
 	}
+/* clang-format on */
 TILE(slp_v16, wide_tile)
 TILE(half, half_tile)
 
@@ -78,16 +80,18 @@ enum { WIDE_ROWS = 8, HALF_ROWS = 6 };
 SLP_AVX512 static void wide_rows(const struct tile *t, int64_t rows)
 {
 	switch (rows) {
-		ROWS(wide_tile, 1) ROWS(wide_tile, 2) ROWS(wide_tile, 3) ROWS(wide_tile, 4)
-		ROWS(wide_tile, 5) ROWS(wide_tile, 6) ROWS(wide_tile, 7) ROWS(wide_tile, 8)
+		ROWS(wide_tile, 1)
+		ROWS(wide_tile, 2)
+		ROWS(wide_tile, 3)
+		ROWS(wide_tile, 4) ROWS(wide_tile, 5) ROWS(wide_tile, 6) ROWS(wide_tile, 7) ROWS(wide_tile, 8)
 	}
 }
 
 SLP_CLONES static void half_rows(const struct tile *t, int64_t rows)
 {
 	switch (rows) {
-		ROWS(half_tile, 1) ROWS(half_tile, 2) ROWS(half_tile, 3)
-		ROWS(half_tile, 4) ROWS(half_tile, 5) ROWS(half_tile, 6)
+		ROWS(half_tile, 1)
+		ROWS(half_tile, 2) ROWS(half_tile, 3) ROWS(half_tile, 4) ROWS(half_tile, 5) ROWS(half_tile, 6)
 	}
 }
 
@@ -104,7 +108,7 @@ static void edge(void (*rows_of)(const struct tile *, int64_t), struct tile t, i
 }
 
 void slp_panels_multiply(const float *panels, int64_t rows, int64_t k, int64_t n, const float *a, int64_t lda, float *c,
-			 int64_t ldc)
+                         int64_t ldc)
 {
 	bool wide = slp_has_avx512();
 	void (*rows_of)(const struct tile *, int64_t) = wide ? wide_rows : half_rows;
@@ -113,8 +117,12 @@ void slp_panels_multiply(const float *panels, int64_t rows, int64_t k, int64_t n
 		for (int64_t j = 0; j < n; j += WIDE)
 			for (int64_t i = 0; i < tiles; i++) { /* of about one size */
 				int64_t row = i * rows / tiles, count = (i + 1) * rows / tiles - row;
-				struct tile t = {a + row * lda + from, panels + j * k + from * WIDE, c + row * ldc + j,
-						 lda, ldc, k - from < DEEP ? k - from : (int64_t)DEEP};
+				struct tile t = {a + row * lda + from,
+				                 panels + j * k + from * WIDE,
+				                 c + row * ldc + j,
+				                 lda,
+				                 ldc,
+				                 k - from < DEEP ? k - from : (int64_t)DEEP};
 				if (n - j < WIDE) edge(rows_of, t, count, n - j);
 				else rows_of(&t, count);
 			}

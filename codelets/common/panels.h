@@ -12,6 +12,6 @@ void slp_panels_pack(float *panels, const float *b, int64_t k, int64_t n, int64_
 
 /* C += A·B on the calling thread, A rows×k.  The bits of a row do not depend on how many come with it. */
 void slp_panels_multiply(const float *panels, int64_t rows, int64_t k, int64_t n, const float *a, int64_t lda, float *c,
-			 int64_t ldc);
+                         int64_t ldc);
 
 #endif

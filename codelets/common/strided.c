@@ -52,6 +52,7 @@ struct job {
 
 /* ---- runs along the last axis ----------------------------------------------------------------------------------- */
 
+/* clang-format off */
 #define DEFINE_RUNS(T)                                                                                                 \
 	static void strided_run_##T(T *restrict out, const T *restrict in, int64_t n, int64_t stride)                  \
 	{                                                                                                              \
@@ -75,6 +76,7 @@ struct job {
 			cursor_next(&c, j->p, last);                                                                   \
 		}                                                                                                      \
 	}
+/* clang-format on */
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------ */
 

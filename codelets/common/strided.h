@@ -80,12 +80,9 @@ static inline struct slp_tiling slp_tiling_of(const struct slp_strided *p, int a
 /* A run of one element is not worth a call of memcpy. */
 static inline void slp_copy_run(char *to, const char *from, size_t bytes)
 {
-	if (bytes == 4)
-		memcpy(to, from, 4);
-	else if (bytes == 8)
-		memcpy(to, from, 8);
-	else
-		memcpy(to, from, bytes);
+	if (bytes == 4) memcpy(to, from, 4);
+	else if (bytes == 8) memcpy(to, from, 8);
+	else memcpy(to, from, bytes);
 }
 
 /* A shape seen from one axis: sizes before it, of it, after it. */

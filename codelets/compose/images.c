@@ -30,7 +30,7 @@ sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
  * / groups, kernel height, width); plus b (outputs), or NULL for none: images that are larger by the stride. As
  * torch.nn.functional.conv_transpose2d.  Errors: see sl_conv2d. */
 sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b,
-				  struct sl_conv_transpose2d_opts opts)
+                                  struct sl_conv_transpose2d_opts opts)
 {
 	const char *me = "sl_conv_transpose2d";
 	SLP_CALL(me, at);
@@ -45,8 +45,8 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 	slp_conv_defaults(&g.of.conv);
 	const struct sl_conv2d_opts *o = &g.of.conv;
 	for (int i = 0; i < 2; i++)
-		g.size[i] = (in.dim[2 + i] - 1) * o->stride[i] - 2 * o->pad[i] + o->dilation[i] * (k.dim[2 + i] - 1) + 1 +
-			    opts.output_pad[i];
+		g.size[i] = (in.dim[2 + i] - 1) * o->stride[i] - 2 * o->pad[i] + o->dilation[i] * (k.dim[2 + i] - 1) +
+		            1 + opts.output_pad[i];
 	sl_tensor *y = slp_apply1(at, &slp_op_conv2d_grad_data, &g, 2, (sl_tensor *const[]){x, w});
 	return y && b ? sl_add_at(at, y, sl_reshape_at(at, b, SL_SHAPE(-1, 1, 1))) : y;
 }
@@ -60,8 +60,7 @@ static bool images_given(const char *at, const char *me, sl_tensor *x, int64_t h
 		slp_call_fail(at, me, SL_ESHAPE, "x must be images (n, channels, height, width)");
 	else if (height < 1 || width < 1)
 		slp_call_fail(at, me, SL_EINVAL, "a size of %lld by %lld", (long long)height, (long long)width);
-	else
-		return true;
+	else return true;
 	return false;
 }
 
@@ -126,7 +125,10 @@ sl_tensor *sl_adaptive_pool2d_at(const char *at, sl_tensor *x, enum sl_pool_type
 	if (!images_given(at, me, x, height, width)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
 	if (s.dim[2] % height == 0 && s.dim[3] % width == 0)
-		return sl_pool2d_at(at, x, (struct sl_pool2d_opts){.type = type, .kernel = {(int)(s.dim[2] / height), (int)(s.dim[3] / width)}});
+		return sl_pool2d_at(
+		        at, x,
+		        (struct sl_pool2d_opts){.type = type,
+		                                .kernel = {(int)(s.dim[2] / height), (int)(s.dim[3] / width)}});
 	x = pooled(at, x, 2, height, type);
 	return x ? pooled(at, x, 3, width, type) : NULL;
 }

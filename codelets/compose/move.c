@@ -45,7 +45,8 @@ sl_tensor *sl_stack_at(const char *at, sl_tensor *const *tensors, int count, int
 		sl_shape s = sl_tensor_shape(tensors[i]);
 		int place = axis;
 		if (s.ndim == SL_MAX_NDIM || !slp_axis(&place, s.ndim + 1))
-			return slp_call_fail(at, me, SL_EINVAL, "axis %d of a stack of tensors with %d axes", axis, s.ndim);
+			return slp_call_fail(at, me, SL_EINVAL, "axis %d of a stack of tensors with %d axes", axis,
+			                     s.ndim);
 		memmove(&s.dim[place + 1], &s.dim[place], (size_t)(s.ndim - place) * sizeof *s.dim);
 		s.dim[place] = 1;
 		s.ndim++;
@@ -95,7 +96,7 @@ sl_tensor *sl_flip_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
 
 /* The border of n elements beside the first ones of an axis (or the last ones); NULL in *border if n is 0. */
 static bool border(const char *at, sl_tensor *x, int axis, int64_t n, bool last, const struct sl_pad_opts *o,
-		   sl_tensor **to)
+                   sl_tensor **to)
 {
 	sl_shape s = sl_tensor_shape(x);
 	int64_t size = s.dim[axis];
@@ -122,7 +123,7 @@ sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int
 	int64_t size = sl_tensor_shape(x).dim[axis];
 	if (before < 0 || after < 0 || (opts.reflect && (before >= size || after >= size)))
 		return slp_call_fail(at, me, SL_EINVAL, "%lld before and %lld after %lld elements", (long long)before,
-				     (long long)after, (long long)size);
+		                     (long long)after, (long long)size);
 	if (!border(at, x, axis, before, false, &opts, &list[n])) return NULL;
 	if (list[n]) n++;
 	list[n++] = x;

@@ -25,13 +25,15 @@ static sl_tensor *channels(const char *at, sl_tensor *t, sl_shape x)
 }
 
 static sl_tensor *grouped(const char *at, const char *me, sl_tensor *x, int64_t groups, sl_tensor *gamma,
-			  sl_tensor *beta, struct sl_layer_norm_opts opts)
+                          sl_tensor *beta, struct sl_layer_norm_opts opts)
 {
 	sl_shape s = sl_tensor_shape(x);
 	if (s.ndim < 2 || groups < 1 || s.dim[1] % groups)
-		return slp_call_fail(at, me, SL_ESHAPE, "x must have samples and channels, %lld groups of them", (long long)groups);
+		return slp_call_fail(at, me, SL_ESHAPE, "x must have samples and channels, %lld groups of them",
+		                     (long long)groups);
 	int64_t rows = s.dim[0] * groups, length = rows ? sl_shape_size(s) / rows : 0;
-	sl_tensor *one = slp_full_beside(at, x, SL_SHAPE(length), 1), *zero = slp_full_beside(at, x, SL_SHAPE(length), 0);
+	sl_tensor *one = slp_full_beside(at, x, SL_SHAPE(length), 1),
+	          *zero = slp_full_beside(at, x, SL_SHAPE(length), 0);
 	sl_tensor *y = sl_layer_norm_at(at, sl_reshape_at(at, x, SL_SHAPE(rows, length)), one, zero, opts);
 	y = y ? sl_reshape_at(at, y, s) : NULL;
 	if (y && gamma) y = sl_mul_at(at, y, channels(at, gamma, s));
@@ -41,16 +43,16 @@ static sl_tensor *grouped(const char *at, const char *me, sl_tensor *x, int64_t 
 /* x (n, c, …) normalised over each group of channels of a sample, as sl_layer_norm does it, times gamma (c), or NULL
  * for none, plus beta (c), or NULL for none.  Y. Wu, K. He, arXiv:1803.08494, 2018.  SL_ESHAPE: no such groups. */
 sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor *gamma, sl_tensor *beta,
-			    struct sl_layer_norm_opts opts)
+                            struct sl_layer_norm_opts opts)
 {
 	SLP_CALL("sl_group_norm", at);
 	return slp_shape_given(at, "sl_group_norm", "x", x) ? grouped(at, "sl_group_norm", x, groups, gamma, beta, opts)
-							      : NULL;
+	                                                    : NULL;
 }
 
 /* The same over each channel of a sample: gamma (c), or NULL for none; beta (c), or NULL for none. */
 sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta,
-			       struct sl_layer_norm_opts opts)
+                               struct sl_layer_norm_opts opts)
 {
 	const char *me = "sl_instance_norm";
 	SLP_CALL(me, at);

@@ -14,8 +14,8 @@ static sl_tensor *counted(const char *at, sl_tensor *like, int64_t n, sl_shape s
 static sl_tensor *places(const char *at, sl_tensor *indices, struct slp_split x, int64_t m)
 {
 	sl_tensor *i = sl_reshape_at(at, indices, SL_SHAPE(x.outer, m, x.inner));
-	sl_tensor *first = sl_mul_scalar_at(at, counted(at, indices, x.outer, SL_SHAPE(x.outer, 1, 1)),
-					    (double)(x.n * x.inner));
+	sl_tensor *first =
+	        sl_mul_scalar_at(at, counted(at, indices, x.outer, SL_SHAPE(x.outer, 1, 1)), (double)(x.n * x.inner));
 	first = sl_add_at(at, first, counted(at, indices, x.inner, SL_SHAPE(1, 1, x.inner)));
 	sl_tensor *there = sl_logical_and_at(at, sl_ge_scalar_at(at, i, 0), sl_lt_scalar_at(at, i, (double)x.n));
 	sl_tensor *place = sl_add_at(at, sl_mul_scalar_at(at, i, (double)x.inner), first);
@@ -30,10 +30,12 @@ static sl_tensor *places_in(const char *at, const char *me, sl_tensor *x, sl_ten
 	sl_shape s = sl_tensor_shape(x), i = sl_tensor_shape(indices), wanted = s;
 	if (i.ndim == s.ndim) wanted.dim[axis] = i.dim[axis];
 	if (sl_tensor_dtype(indices) != SL_INT32)
-		return slp_call_fail(at, me, SL_EDTYPE, "the indices are %s, int32 needed", sl_dtype_name(sl_tensor_dtype(indices)));
+		return slp_call_fail(at, me, SL_EDTYPE, "the indices are %s, int32 needed",
+		                     sl_dtype_name(sl_tensor_dtype(indices)));
 	if (!sl_shape_equal(wanted, i) || sl_shape_size(s) > INT32_MAX)
-		return slp_call_fail(at, me, SL_ESHAPE, "the indices must have the shape of x but for axis %d, and x fewer than 2^31 elements",
-				     axis);
+		return slp_call_fail(
+		        at, me, SL_ESHAPE,
+		        "the indices must have the shape of x but for axis %d, and x fewer than 2^31 elements", axis);
 	return places(at, indices, slp_split_at(s, axis), i.dim[axis]);
 }
 
@@ -85,7 +87,8 @@ sl_tensor *sl_topk_at(const char *at, sl_tensor *x, int64_t k, int axis, sl_tens
 	if (!slp_axis_given(at, me, x, &axis)) return NULL;
 	int64_t n = sl_tensor_shape(x).dim[axis];
 	if (k < 0 || k > n)
-		return slp_call_fail(at, me, SL_EINVAL, "the %lld largest of %lld elements", (long long)k, (long long)n);
+		return slp_call_fail(at, me, SL_EINVAL, "the %lld largest of %lld elements", (long long)k,
+		                     (long long)n);
 	sl_tensor *order = sl_slice_at(at, sl_argsort_at(at, x, axis, true), axis, 0, k, 1);
 	sl_tensor *best = order ? sl_take_along_at(at, x, order, axis) : NULL;
 	if (best && indices) *indices = order;

@@ -332,8 +332,7 @@ static enum sl_status grad_weights_grad(struct slp_grad *g)
 	if (g->need[0])
 		g->din[0] = ddw ? grad_data(g->at, &a->of.conv, g->in[1], ddw, sl_tensor_shape(g->in[0]))
 		                : zeros_like(g->at, g->in[0]);
-	if (g->need[1] && ddw)
-		g->din[1] = sl_conv2d_at(g->at, g->in[0], ddw, ddb, a->of.conv);
+	if (g->need[1] && ddw) g->din[1] = sl_conv2d_at(g->at, g->in[0], ddw, ddb, a->of.conv);
 	else if (g->need[1])
 		g->din[1] = sl_broadcast_to_at(g->at, sl_reshape_at(g->at, ddb, SL_SHAPE(dy.dim[1], 1, 1)), dy);
 	return SL_OK;
@@ -376,8 +375,8 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	        .ref = slp_##op_name##_ref,                                                                            \
 	        __VA_ARGS__};
 
-CONVOLUTION(conv2d, conv2d_infer, conv2d_flops, OPERANDS, conv2d_grad, struct slp_conv2d_attrs, conv_attrs, "x w b",
-            3, 1, "convolution in two dimensions", .autocast = SLP_CAST_LOWER)
+CONVOLUTION(conv2d, conv2d_infer, conv2d_flops, OPERANDS, conv2d_grad, struct slp_conv2d_attrs, conv_attrs, "x w b", 3,
+            1, "convolution in two dimensions", .autocast = SLP_CAST_LOWER)
 CONVOLUTION(conv2d_pool, pool_infer, conv2d_flops, 0, NULL, struct slp_conv2d_attrs, conv_attrs, "x w b", 3, 2,
             "convolution, then a pooling of 2 × 2 windows, and the mask for its gradient", )
 CONVOLUTION(conv2d_grad_data, grad_data_infer, grad_data_flops, OPERANDS, grad_data_grad, struct slp_conv2d_grad,

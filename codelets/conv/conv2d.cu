@@ -62,16 +62,16 @@ static cudnnStatus_t describe(struct made *m, const struct slp_conv &c, cudnnDat
 	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateConvolutionDescriptor(&m->conv);
 	if (s == CUDNN_STATUS_SUCCESS)
 		s = slp_dnn.cudnnSetTensor4dDescriptor(m->x, CUDNN_TENSOR_NCHW, type, (int)c.n, (int)c.ic, (int)c.ih,
-		                               (int)c.iw);
+		                                       (int)c.iw);
 	if (s == CUDNN_STATUS_SUCCESS)
 		s = slp_dnn.cudnnSetTensor4dDescriptor(m->y, CUDNN_TENSOR_NCHW, type, (int)c.n, (int)c.oc, (int)c.oh,
-		                               (int)c.ow);
+		                                       (int)c.ow);
 	if (s == CUDNN_STATUS_SUCCESS)
 		s = slp_dnn.cudnnSetFilter4dDescriptor(m->w, type, CUDNN_TENSOR_NCHW, (int)c.oc, (int)(c.ic / c.groups),
-		                               (int)c.kh, (int)c.kw);
+		                                       (int)c.kh, (int)c.kw);
 	if (s == CUDNN_STATUS_SUCCESS)
-		s = slp_dnn.cudnnSetConvolution2dDescriptor(m->conv, (int)c.ph, (int)c.pw, (int)c.sh, (int)c.sw, (int)c.dh,
-		                                    (int)c.dw, CUDNN_CROSS_CORRELATION, type);
+		s = slp_dnn.cudnnSetConvolution2dDescriptor(m->conv, (int)c.ph, (int)c.pw, (int)c.sh, (int)c.sw,
+		                                            (int)c.dh, (int)c.dw, CUDNN_CROSS_CORRELATION, type);
 	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetConvolutionGroupCount(m->conv, (int)c.groups);
 	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetConvolutionMathType(m->conv, CUDNN_FMA_MATH);
 	return s;
@@ -104,8 +104,8 @@ static bool choose(struct made *m)
 	}
 	if (m->key.pass == SLP_CONV_DATA) {
 		cudnnConvolutionBwdDataAlgoPerf_t p[PROPOSALS];
-		return slp_dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(h, m->w, m->y, m->conv, m->x, PROPOSALS, &n, p) ==
-		               CUDNN_STATUS_SUCCESS &&
+		return slp_dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(h, m->w, m->y, m->conv, m->x, PROPOSALS, &n,
+		                                                           p) == CUDNN_STATUS_SUCCESS &&
 		       pick(m, p, n);
 	}
 	cudnnConvolutionBwdFilterAlgoPerf_t p[PROPOSALS];
@@ -329,8 +329,8 @@ template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, c
 	           c.oc, c.oh * c.ow);
 	enum sl_status s = slp_launched(k);
 	if (s != SL_OK) return s;
-	SLP_LAUNCH(add_parts<T>, slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const T *)partial, (T *)k->out[1].ptr,
-	           parts, c.oc);
+	SLP_LAUNCH(add_parts<T>, slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const T *)partial, (T *)k->out[1].ptr, parts,
+	           c.oc);
 	return slp_launched(k);
 }
 
@@ -354,15 +354,15 @@ template <class T> static cudnnStatus_t execute(const struct operands<T> &o, str
 	T one = 1, zero = 0;
 	if (m->key.pass == SLP_CONV_FORWARD)
 		return slp_dnn.cudnnConvolutionForward(m->key.handle, &one, m->x, o.x, m->w, o.w, m->conv,
-		                               (cudnnConvolutionFwdAlgo_t)m->algorithm, o.work, m->bytes, &zero, m->y,
-		                               o.y);
+		                                       (cudnnConvolutionFwdAlgo_t)m->algorithm, o.work, m->bytes, &zero,
+		                                       m->y, o.y);
 	if (m->key.pass == SLP_CONV_DATA)
 		return slp_dnn.cudnnConvolutionBackwardData(m->key.handle, &one, m->w, o.w, m->y, o.y, m->conv,
-		                                    (cudnnConvolutionBwdDataAlgo_t)m->algorithm, o.work, m->bytes,
-		                                    &zero, m->x, o.x);
+		                                            (cudnnConvolutionBwdDataAlgo_t)m->algorithm, o.work,
+		                                            m->bytes, &zero, m->x, o.x);
 	return slp_dnn.cudnnConvolutionBackwardFilter(m->key.handle, &one, m->x, o.x, m->y, o.y, m->conv,
-	                                      (cudnnConvolutionBwdFilterAlgo_t)m->algorithm, o.work, m->bytes, &zero,
-	                                      m->w, o.w);
+	                                              (cudnnConvolutionBwdFilterAlgo_t)m->algorithm, o.work, m->bytes,
+	                                              &zero, m->w, o.w);
 }
 
 template <class T>
@@ -385,7 +385,8 @@ static enum sl_status convolve(const struct slp_kernel *k, const struct operands
 	struct made *m = find(k, key);
 	if (!m) return SL_EKERNEL;
 	cudnnStatus_t s = execute<T>(o, m);
-	return s == CUDNN_STATUS_SUCCESS ? SL_OK : slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_dnn.cudnnGetErrorString(s));
+	return s == CUDNN_STATUS_SUCCESS ? SL_OK
+	                                 : slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_dnn.cudnnGetErrorString(s));
 }
 
 /* Adds the bias to the whole y, and applies the activation. */

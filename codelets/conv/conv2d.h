@@ -11,10 +11,10 @@ struct slp_conv2d_attrs {
 	struct sl_conv2d_opts conv;
 	bool x_lanes, y_lanes;
 	bool x_blocks, y_blocks; /* in blocks of 16 channels (lane_order.h), of half types */
-	int crop[2];    /* rows and columns at the end of y that nobody wants: y has that many fewer */
-	int activation; /* enum sl_activation, of the sum; forward only */
-	int pool;       /* enum slp_conv_pool; not of conv2d */
-	bool wide;      /* parameters or their gradients are float32, images in a half type */
+	int crop[2];             /* rows and columns at the end of y that nobody wants: y has that many fewer */
+	int activation;          /* enum sl_activation, of the sum; forward only */
+	int pool;                /* enum slp_conv_pool; not of conv2d */
+	bool wide;               /* parameters or their gradients are float32, images in a half type */
 };
 
 /* Attributes of the gradient operations: what their inputs do not tell.  x_lanes is about x or its gradient, y_lanes
@@ -24,7 +24,6 @@ struct slp_conv2d_grad {
 	int64_t size[2]; /* height and width of x (conv2d_grad_data) or of the kernel (conv2d_grad_weights) */
 	bool bias;       /* conv2d_grad_weights: the gradient of a bias too */
 };
-
 
 /* x (n, ic, ih, iw), w (oc, ic / groups, kh, kw), y (n, oc, oh, ow). */
 struct slp_conv {

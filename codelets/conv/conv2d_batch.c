@@ -315,7 +315,8 @@ bool slp_conv_likes_lanes(const struct slp_infer *call)
 	struct slp_view in[3] = {{0}}, out[2] = {{0}};
 	for (int i = 0; i < call->nin && i < 3; i++) in[i].type = call->in[i];
 	for (int i = 0; i < call->nout && i < 2; i++) out[i].type = call->out[i];
-	struct slp_conv c = slp_conv_of(&(struct slp_kernel){.op = call->op, .attrs = call->attrs, .in = in, .out = out});
+	struct slp_conv c =
+	        slp_conv_of(&(struct slp_kernel){.op = call->op, .attrs = call->attrs, .in = in, .out = out});
 	return call->in[0].dtype == SL_FLOAT32 && c.n % LANES == 0 && pays(&c) && slp_batch_has_width(c.kw);
 }
 

@@ -88,10 +88,12 @@ SLP_INLINE void multiply(const struct slp_conv *c, const struct strip *s, const 
 }
 
 /* X(width of a kernel, output channels at once): up to 25 sums; fewer channels where that leaves fewer of them over. */
+/* clang-format off */
 #define VARIANTS(X)                                                                                                    \
 	X(1, 16)                                                                                                       \
 	X(1, 10) X(2, 12) X(2, 10) X(2, 8) X(3, 8) X(3, 7) X(3, 5) X(4, 6) X(4, 5) X(4, 4) X(5, 5) X(5, 4) X(5, 3)     \
 	        X(6, 4) X(6, 3) X(7, 3) X(7, 2)
+/* clang-format on */
 #define X(kw, tile)                                                                                                    \
 	SLP_AVX512 static void multiply_##kw##_##tile(const struct slp_conv *c, const struct strip *s)                 \
 	{                                                                                                              \
@@ -168,8 +170,7 @@ SLP_AVX512 static const float *load_rows(const struct unit *t, int64_t group, in
 		if (w->pool)
 			slp_unpool_rows(w->y + channel * pixels / 4 * LANES, w->mask + channel * pixels * 2,
 			                slp_conv_pool_share(w->pool), c->ow, i, end, to);
-		else if (w->y_lanes && !direct)
-			memcpy(to, from, sizeof *to * (size_t)(count * LANES));
+		else if (w->y_lanes && !direct) memcpy(to, from, sizeof *to * (size_t)(count * LANES));
 		else if (!direct)
 			slp_lanes_gather(from, c->oc * pixels, live > LANES ? LANES : (int)live, count, to, LANES);
 		add_bias(t, o, direct ? from : to, count);

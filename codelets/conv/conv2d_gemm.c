@@ -102,10 +102,8 @@ static void each_channel(const struct job *j, struct columns *m, void (*fn)(void
 {
 	const struct slp_conv *c = m->c;
 	int64_t ic = c->ic / c->groups;
-	if (j->team)
-		slp_parallel_for(ic, 1 + SLP_GRAIN / (c->kh * c->kw * c->oh * c->ow + 1), fn, m);
-	else
-		fn(m, 0, ic);
+	if (j->team) slp_parallel_for(ic, 1 + SLP_GRAIN / (c->kh * c->kw * c->oh * c->ow + 1), fn, m);
+	else fn(m, 0, ic);
 }
 
 /* Image z / groups, group z % groups.  The gradient of the weight goes to dw, and is added to what is there if `more`.
@@ -198,10 +196,8 @@ static enum sl_status run(struct job *j)
 		j->partial = slp_workspace(SLP_WORK_CALL, sizeof(float) * (size_t)(j->parts * size));
 		if (!j->partial) return SL_ENOMEM;
 	}
-	if (j->team)
-		run_parts(j, 0, 1);
-	else
-		slp_parallel_for(j->parts, 1, run_parts, j);
+	if (j->team) run_parts(j, 0, 1);
+	else slp_parallel_for(j->parts, 1, run_parts, j);
 	if (j->partial) slp_parallel_for(size, SLP_GRAIN / PARTS, add_partial, j);
 	return j->status;
 }

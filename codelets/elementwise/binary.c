@@ -405,7 +405,7 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
  * has x's data type: s must be one that integers of x's type can be (SL_EDTYPE otherwise), but in comparisons.
  *
  *     sl_tensor *half = sl_div_scalar(x, 2), *inverse = sl_rdiv_scalar(x, 1); */
-#define OF_NUMBER(name, of, swapped, rule, saves, gradient, doc)                                                             \
+#define OF_NUMBER(name, of, swapped, rule, saves, gradient, doc)                                                       \
 	static enum sl_status name##_scalar_ref(const struct slp_kernel *k)                                            \
 	{                                                                                                              \
 		return scalar_ref(k, of##_exact, swapped);                                                             \
@@ -418,8 +418,8 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 	{                                                                                                              \
 		return slp_apply1(at, &slp_op_##name##_scalar, &(struct slp_value){s}, 1, &x);                         \
 	}                                                                                                              \
-	DESCRIPTOR(name##_scalar, doc, "x", 1, true, saves, gradient, .infer = rule,                                   \
-	           .attr_table = slp_value_attrs, .attrs_size = sizeof(struct slp_value))
+	DESCRIPTOR(name##_scalar, doc, "x", 1, true, saves, gradient, .infer = rule, .attr_table = slp_value_attrs,    \
+	           .attrs_size = sizeof(struct slp_value))
 
 #define BINARY(name, saves, scalar_saves, value, doc)                                                                  \
 	FUNCTION(name, value)                                                                                          \

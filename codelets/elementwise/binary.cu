@@ -52,9 +52,7 @@ template <class S, class F> static void launch_binary(const struct slp_kernel *k
 	else if (n <= UINT32_MAX)
 		SLP_LAUNCH((broadcast_kernel<uint32_t, S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, a, b, out, n, p,
 		           f);
-	else
-		SLP_LAUNCH((broadcast_kernel<uint64_t, S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, a, b, out, n, p,
-		           f);
+	else SLP_LAUNCH((broadcast_kernel<uint64_t, S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, a, b, out, n, p, f);
 }
 
 template <class F> static enum sl_status binary(const struct slp_kernel *k, F f)

@@ -232,10 +232,8 @@ static void spread(const struct work *w, int i, int64_t begin, int64_t n, char *
 			at += rest % p->dim[axis] * p->a[axis];
 		const char *from = (const char *)w->k->in[i].ptr + (size_t)at * w->size;
 		run = p->dim[last] - column < n - done ? p->dim[last] - column : n - done;
-		if (p->a[last])
-			memcpy(to + (size_t)done * w->size, from, (size_t)run * w->size);
-		else
-			repeat(w, from, run, to + (size_t)done * w->size);
+		if (p->a[last]) memcpy(to + (size_t)done * w->size, from, (size_t)run * w->size);
+		else repeat(w, from, run, to + (size_t)done * w->size);
 	}
 }
 

@@ -101,10 +101,8 @@ template <class T> static void launch(const struct slp_kernel *k, int64_t n)
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) p.number[i] = (T)f->number[i];
 	for (int i = 0; i < k->nin; i++) p.in[i] = (const T *)k->in[i].ptr;
 	plan(&p, k);
-	if (n <= INT32_MAX)
-		SLP_LAUNCH((fused_kernel<uint32_t, T>), slp_grid(n), SLP_BLOCK, 0, k->stream, p);
-	else
-		SLP_LAUNCH((fused_kernel<int64_t, T>), slp_grid(n), SLP_BLOCK, 0, k->stream, p);
+	if (n <= INT32_MAX) SLP_LAUNCH((fused_kernel<uint32_t, T>), slp_grid(n), SLP_BLOCK, 0, k->stream, p);
+	else SLP_LAUNCH((fused_kernel<int64_t, T>), slp_grid(n), SLP_BLOCK, 0, k->stream, p);
 }
 
 extern "C" enum sl_status slp_cuda_fused(const struct slp_kernel *k)

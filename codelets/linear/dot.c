@@ -196,8 +196,7 @@ static enum sl_status product_cpu(const struct slp_kernel *k)
 		x.p.count = 1;
 	}
 	int64_t work = x.p.m * x.p.n * x.p.k;
-	if (x.p.count > 1 && work < BIG)
-		slp_parallel_for(x.p.count, 1 + SLP_GRAIN * 8 / (work + 1), many, &x);
+	if (x.p.count > 1 && work < BIG) slp_parallel_for(x.p.count, 1 + SLP_GRAIN * 8 / (work + 1), many, &x);
 	else
 		for (int64_t z = 0; z < x.p.count && s == SL_OK; z++) s = one(&x, z, true);
 	return s;

@@ -16,8 +16,8 @@ template <class T> static enum sl_status run(const struct slp_kernel *k)
 	if (n == 0) return SL_OK;
 	T *y = (T *)k->out[0].ptr;
 	const T *bias = k->nin == 3 ? (const T *)k->in[2].ptr : NULL;
-	struct slp_cuda_gemm g = {
-	        false, a->tw, z.rows, z.units, z.inputs, z.inputs, a->tw ? z.inputs : z.units, 0, 0, 1, 0};
+	struct slp_cuda_gemm g = {false, a->tw, z.rows, z.units, z.inputs, z.inputs, a->tw ? z.inputs : z.units,
+	                          0,     0,     1,      0};
 	enum sl_status s = slp_cuda_multiply<T>(k, g, (const T *)k->in[0].ptr, (const T *)k->in[1].ptr, y);
 	if (s != SL_OK || !(bias || a->activation)) return s;
 	SLP_LAUNCH(finish<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, y, bias, n, z.units, a->activation);

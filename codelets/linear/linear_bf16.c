@@ -99,10 +99,8 @@ static void some_columns(const struct columns *c, int64_t j, int64_t n)
 		float part[COLUMNS] = {0};
 		for (int64_t end = i + ROWS; i < end && i < c->rows; i++) {
 			int64_t at = i * c->units + j;
-			if (c->slope)
-				through_slope(c, at, n, g);
-			else
-				widen(c->dy + at, g, n);
+			if (c->slope) through_slope(c, at, n, g);
+			else widen(c->dy + at, g, n);
 			add(part, g, n);
 		}
 		add_wide(sum, part, n);

@@ -182,10 +182,8 @@ static void multiply(struct work *p, bool team, bool ta, bool tb, int64_t m, int
 	enum sl_status s = SL_OK;
 	if (p->dtype == SL_FLOAT64)
 		(team ? slp_dgemm : slp_dgemm_serial)(ta, tb, m, n, kk, alpha, a, lda, b, ldb, beta, c, ldc);
-	else if (team)
-		s = slp_sgemm(p->k, ta, tb, m, n, kk, (float)alpha, a, lda, b, ldb, (float)beta, c, ldc);
-	else
-		s = slp_sgemm_serial(ta, tb, m, n, kk, (float)alpha, a, lda, b, ldb, (float)beta, c, ldc);
+	else if (team) s = slp_sgemm(p->k, ta, tb, m, n, kk, (float)alpha, a, lda, b, ldb, (float)beta, c, ldc);
+	else s = slp_sgemm_serial(ta, tb, m, n, kk, (float)alpha, a, lda, b, ldb, (float)beta, c, ldc);
 	if (s != SL_OK) p->status = s;
 }
 
@@ -211,10 +209,8 @@ static void put_sums(const struct work *p, int64_t j, int64_t n, const double *s
 	float *single = (float *)p->to_b + j;
 	double *wide = (double *)p->to_b + j;
 	for (int64_t i = 0; i < n; i++)
-		if (p->dtype == SL_FLOAT64)
-			wide[i] = p->alpha * sum[i] + (p->beta == 0 ? 0 : p->beta * wide[i]);
-		else
-			single[i] = (float)(p->alpha * sum[i] + (p->beta == 0 ? 0 : p->beta * single[i]));
+		if (p->dtype == SL_FLOAT64) wide[i] = p->alpha * sum[i] + (p->beta == 0 ? 0 : p->beta * wide[i]);
+		else single[i] = (float)(p->alpha * sum[i] + (p->beta == 0 ? 0 : p->beta * single[i]));
 }
 
 /* g and its sum for columns [j, j + n), by some rows at a time, which stay in cache between the two. */
@@ -229,10 +225,8 @@ static void some_columns(const struct work *p, int64_t j, int64_t n)
 			through_slope(p->slope, p->dtype, p->dy + at, p->v + at, p->g + at, n);
 		}
 		const char *g = p->g + (size_t)(i * units + j) * p->size;
-		if (p->dtype == SL_FLOAT64)
-			add_rows_wide(sum, (const double *)g, units, rows, n);
-		else
-			add_rows(sum, (const float *)g, units, rows, n);
+		if (p->dtype == SL_FLOAT64) add_rows_wide(sum, (const double *)g, units, rows, n);
+		else add_rows(sum, (const float *)g, units, rows, n);
 	}
 	put_sums(p, j, n, sum);
 }
@@ -306,10 +300,8 @@ static enum sl_status cpu(const struct slp_kernel *k)
 {
 	struct work p = work_of(k);
 	slp_parallel_for(p.z.units, (SLP_GRAIN / (p.z.rows + 1) + 16) / 16 * 16, columns, &p);
-	if (p.block)
-		slp_parallel_for((p.z.inputs + p.block - 1) / p.block, 1, blocks, &p);
-	else
-		whole(&p);
+	if (p.block) slp_parallel_for((p.z.inputs + p.block - 1) / p.block, 1, blocks, &p);
+	else whole(&p);
 	return p.status == SL_OK ? SL_OK : slp_kernel_fail(k, p.status, "a product of matrices was refused");
 }
 

@@ -56,8 +56,8 @@ template <class T> static enum sl_status run(const struct slp_kernel *k, bool sg
 	const T *v = a->activation ? (const T *)dy[1].ptr : NULL;
 	int64_t in = z.inputs, out = z.units, rows = z.rows, step = a->tw ? in : out;
 	if (out)
-		SLP_LAUNCH(columns<T>, (unsigned)((out + WIDE - 1) / WIDE), SLP_BLOCK, 0, k->stream,
-		           (const T *)dy->ptr, v, g, to_b, rows, out, a->activation, alpha, beta);
+		SLP_LAUNCH(columns<T>, (unsigned)((out + WIDE - 1) / WIDE), SLP_BLOCK, 0, k->stream, (const T *)dy->ptr,
+		           v, g, to_b, rows, out, a->activation, alpha, beta);
 	enum sl_status s = slp_launched(k);
 	struct slp_cuda_gemm data = {false, !a->tw, rows, in, out, out, step, 0, 0, 1, 0};
 	struct slp_cuda_gemm weights = {true, false, in, out, rows, in, out, 0, 0, 1, beta, alpha};

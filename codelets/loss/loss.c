@@ -121,17 +121,13 @@ static SLP_CLONES void cross_entropy(void *arg, int64_t begin, int64_t end)
 	float e[SLP_ROW_BLOCK], max[SLP_ROW_BLOCK];
 	for (int64_t r = begin; r < end; r += once) {
 		int64_t rows = end - r < once ? end - r : once;
-		if (n <= SLP_ROW_BLOCK)
-			slp_exp_rows(e, j->x + r * n, max, n, rows);
-		else
-			max[0] = slp_row_max(j->x + r * n, n);
+		if (n <= SLP_ROW_BLOCK) slp_exp_rows(e, j->x + r * n, max, n, rows);
+		else max[0] = slp_row_max(j->x + r * n, n);
 		for (int64_t row = 0; row < rows; row++) {
 			const float *x = j->x + (r + row) * n;
 			double sum;
-			if (n <= SLP_ROW_BLOCK)
-				SLP_ROW_SUM(sum, n, (double)e[row * n + i]);
-			else
-				sum = sum_long_row(x, max[0], n, e);
+			if (n <= SLP_ROW_BLOCK) SLP_ROW_SUM(sum, n, (double)e[row * n + i]);
+			else sum = sum_long_row(x, max[0], n, e);
 			j->out[r + row] = (float)(log(sum) + (double)max[row] - x[slp_label(j->labels, r + row)]);
 		}
 	}

@@ -42,10 +42,8 @@ static sl_status run_cross_entropy(const slp_kernel *k)
 	slp_with_float(x->type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		const T *dloss = k->nin == 3 ? (const T *)k->in[0].ptr : NULL;
-		if (labels->type.dtype == SL_INT32)
-			launch_cross_entropy<T, int32_t>(k, x, labels->ptr, dloss);
-		else
-			launch_cross_entropy<T, uint8_t>(k, x, labels->ptr, dloss);
+		if (labels->type.dtype == SL_INT32) launch_cross_entropy<T, int32_t>(k, x, labels->ptr, dloss);
+		else launch_cross_entropy<T, uint8_t>(k, x, labels->ptr, dloss);
 	});
 	return slp_launched(k);
 }

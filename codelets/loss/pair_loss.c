@@ -83,14 +83,10 @@ static double ref_term(enum slp_pair_loss kind, double x, double t, double delta
 {
 	double a = fabs(x - t);
 	switch (kind) {
-	case SLP_L1:
-		return a;
-	case SLP_L2:
-		return 0.5 * a * a;
-	case SLP_HUBER:
-		return a < delta ? 0.5 * a * a : delta * (a - 0.5 * delta);
-	case SLP_BCE:
-		return (x > 0 ? (1 - t) * x : -t * x) + log1p(exp(-fabs(x)));
+	case SLP_L1: return a;
+	case SLP_L2: return 0.5 * a * a;
+	case SLP_HUBER: return a < delta ? 0.5 * a * a : delta * (a - 0.5 * delta);
+	case SLP_BCE: return (x > 0 ? (1 - t) * x : -t * x) + log1p(exp(-fabs(x)));
 	}
 	return NAN;
 }
@@ -99,14 +95,10 @@ static double ref_slope(enum slp_pair_loss kind, double x, double t, double delt
 {
 	double d = x - t;
 	switch (kind) {
-	case SLP_L1:
-		return d > 0 ? 1 : d < 0 ? -1 : d;
-	case SLP_L2:
-		return d;
-	case SLP_HUBER:
-		return d > delta ? delta : d < -delta ? -delta : d;
-	case SLP_BCE:
-		return 1 / (1 + exp(-x)) - t;
+	case SLP_L1: return d > 0 ? 1 : d < 0 ? -1 : d;
+	case SLP_L2: return d;
+	case SLP_HUBER: return d > delta ? delta : d < -delta ? -delta : d;
+	case SLP_BCE: return 1 / (1 + exp(-x)) - t;
 	}
 	return NAN;
 }
@@ -141,14 +133,10 @@ SLP_VFN float term(enum slp_pair_loss kind, float x, float t, float delta)
 {
 	float a = fabsf(x - t);
 	switch (kind) {
-	case SLP_L1:
-		return a;
-	case SLP_L2:
-		return 0.5f * a * a;
-	case SLP_HUBER:
-		return a < delta ? 0.5f * a * a : delta * (a - 0.5f * delta);
-	case SLP_BCE:
-		return (x > 0 ? (1 - t) * x : -t * x) + slp_log1p_unit(slp_expf(-fabsf(x)));
+	case SLP_L1: return a;
+	case SLP_L2: return 0.5f * a * a;
+	case SLP_HUBER: return a < delta ? 0.5f * a * a : delta * (a - 0.5f * delta);
+	case SLP_BCE: return (x > 0 ? (1 - t) * x : -t * x) + slp_log1p_unit(slp_expf(-fabsf(x)));
 	}
 	return 0;
 }
@@ -157,14 +145,10 @@ SLP_VFN float slope(enum slp_pair_loss kind, float x, float t, float delta)
 {
 	float d = x - t;
 	switch (kind) {
-	case SLP_L1:
-		return slp_signf(d);
-	case SLP_L2:
-		return d;
-	case SLP_HUBER:
-		return d > delta ? delta : d < -delta ? -delta : d;
-	case SLP_BCE:
-		return slp_sigmoidf(x) - t;
+	case SLP_L1: return slp_signf(d);
+	case SLP_L2: return d;
+	case SLP_HUBER: return d > delta ? delta : d < -delta ? -delta : d;
+	case SLP_BCE: return slp_sigmoidf(x) - t;
 	}
 	return 0;
 }
@@ -247,6 +231,7 @@ static enum sl_status run(const struct slp_kernel *k, enum slp_pair_loss kind, r
 	return SL_OK;
 }
 
+/* clang-format off */
 #define KERNEL(name, KIND, fn)                                                                                         \
 	static SLP_CLONES void name##_##fn(void *arg, int64_t begin, int64_t end)                                      \
 	{                                                                                                              \
@@ -256,6 +241,7 @@ static enum sl_status run(const struct slp_kernel *k, enum slp_pair_loss kind, r
 		else                                                                                                   \
 			fn(KIND, j, begin, end);                                                                       \
 	}
+/* clang-format on */
 #define KERNELS(name, KIND)                                                                                            \
 	KERNEL(name, KIND, losses)                                                                                     \
 	KERNEL(name, KIND, slopes)                                                                                     \

@@ -113,14 +113,10 @@ SLP_VFN float factor(enum slp_softmax_kind kind, double sum)
 SLP_VFN float result(enum slp_softmax_kind kind, float a, float b, float e, float max, float f)
 {
 	switch (kind) {
-	case SLP_SOFTMAX:
-		return e * f;
-	case SLP_LOG_SOFTMAX:
-		return a - max - f;
-	case SLP_SOFTMAX_GRAD:
-		return b * (a - f);
-	case SLP_LOG_SOFTMAX_GRAD:
-		return a - e * f;
+	case SLP_SOFTMAX: return e * f;
+	case SLP_LOG_SOFTMAX: return a - max - f;
+	case SLP_SOFTMAX_GRAD: return b * (a - f);
+	case SLP_LOG_SOFTMAX_GRAD: return a - e * f;
 	}
 	return 0;
 }
@@ -202,10 +198,8 @@ static enum sl_status run(const struct slp_kernel *k, range_fn *rows_fn, range_f
 {
 	struct job j = {slp_axis_split(k), k->in[0].ptr, k->in[k->nin - 1].ptr, k->out[0].ptr};
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
-	if (j.s.inner == 1)
-		slp_parallel_for(j.s.outer, slp_rows_grain(j.s.n), rows_fn, &j);
-	else
-		slp_parallel_for(j.s.outer * tiles(j.s.inner), slp_rows_grain(j.s.n * TILE), columns_fn, &j);
+	if (j.s.inner == 1) slp_parallel_for(j.s.outer, slp_rows_grain(j.s.n), rows_fn, &j);
+	else slp_parallel_for(j.s.outer * tiles(j.s.inner), slp_rows_grain(j.s.n * TILE), columns_fn, &j);
 	return SL_OK;
 }
 

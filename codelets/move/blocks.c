@@ -114,12 +114,9 @@ SLP_CLONES static void move_parts(void *arg, int64_t begin, int64_t end)
 		int live = (int)(j->channels - c < j->block ? j->channels - c : j->block);
 		int64_t plain = (block / j->blocks * j->channels + c) * j->plane + at,
 		        blocked = (block * j->plane + at) * j->block;
-		if (j->block == 8)
-			move_part(j, 8, plain, blocked, live, count);
-		else if (j->in)
-			slp_lanes_gather(j->from + plain, j->plane, live, count, j->to + blocked, 16);
-		else
-			slp_lanes_scatter(j->from + blocked, 16, live, count, j->to + plain, j->plane);
+		if (j->block == 8) move_part(j, 8, plain, blocked, live, count);
+		else if (j->in) slp_lanes_gather(j->from + plain, j->plane, live, count, j->to + blocked, 16);
+		else slp_lanes_scatter(j->from + blocked, 16, live, count, j->to + plain, j->plane);
 	}
 }
 

@@ -27,10 +27,8 @@ template <class T, class I> __global__ void concat(T *out, int64_t n, int64_t ro
 		int low = 0, high = p.count; /* the piece is in [low, high) */
 		while (high - low > 1) {
 			int middle = (low + high) / 2;
-			if (p.begin[middle] <= column)
-				low = middle;
-			else
-				high = middle;
+			if (p.begin[middle] <= column) low = middle;
+			else high = middle;
 		}
 		int64_t size = p.begin[low + 1] - p.begin[low];
 		out[(int64_t)outer * row + column] = p.in[low][(int64_t)outer * size + column - p.begin[low]];
@@ -62,8 +60,7 @@ static void run(const struct slp_kernel *k, int axis, struct slp_split whole)
 		if (n == 0) break;
 		if (n <= INT32_MAX) /* 32-bit division is several times as fast */
 			SLP_LAUNCH((concat<T, uint32_t>), slp_grid(n), SLP_BLOCK, 0, k->stream, out, n, row, p);
-		else
-			SLP_LAUNCH((concat<T, int64_t>), slp_grid(n), SLP_BLOCK, 0, k->stream, out, n, row, p);
+		else SLP_LAUNCH((concat<T, int64_t>), slp_grid(n), SLP_BLOCK, 0, k->stream, out, n, row, p);
 		out += p.begin[p.count];
 	}
 }

@@ -133,10 +133,8 @@ static enum sl_status gather_grad_infer(struct slp_infer *c)
 		return slp_reject(c, SL_EDTYPE, "dy is %s, float32 or float64 needed", sl_dtype_name(c->in[0].dtype));
 	bool fits = dy.ndim >= s.ndim && dx.ndim <= SL_MAX_NDIM && a->rows >= 0;
 	for (int i = 0; fits && i < dy.ndim; i++) {
-		if (i < s.ndim)
-			fits = dy.dim[i] == s.dim[i];
-		else
-			dx.dim[i - s.ndim + 1] = dy.dim[i];
+		if (i < s.ndim) fits = dy.dim[i] == s.dim[i];
+		else dx.dim[i - s.ndim + 1] = dy.dim[i];
 	}
 	if (!fits) return slp_reject(c, SL_ESHAPE, "dy must have the shape of the indices, then that of a row");
 	c->out[0] = (struct slp_type){c->in[0].dtype, dx};

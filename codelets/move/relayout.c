@@ -70,10 +70,8 @@ SLP_CLONES static void move_blocks(void *arg, int64_t begin, int64_t end)
 		int live = m->n - image < LANES ? (int)(m->n - image) : LANES;
 		int64_t plain = image * m->flat + at, lanes = image * m->flat + at * LANES;
 		if (count > BLOCK) count = BLOCK;
-		if (m->to_lanes)
-			slp_lanes_gather(m->from + plain, m->flat, live, count, m->to + lanes, LANES);
-		else
-			slp_lanes_scatter(m->from + lanes, LANES, live, count, m->to + plain, m->flat);
+		if (m->to_lanes) slp_lanes_gather(m->from + plain, m->flat, live, count, m->to + lanes, LANES);
+		else slp_lanes_scatter(m->from + lanes, LANES, live, count, m->to + plain, m->flat);
 	}
 }
 

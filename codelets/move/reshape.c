@@ -5,9 +5,9 @@
 #include "op.h"
 
 static const struct slp_attr reshape_attrs[] = {
-	SLP_ATTR(sl_shape, ndim, SLP_INT, 1, "number of axes of the result"),
-	SLP_ATTR(sl_shape, dim, SLP_INT64, SL_MAX_NDIM, "its dims; -1: computed, -2: as x has it"),
-	{0},
+        SLP_ATTR(sl_shape, ndim, SLP_INT, 1, "number of axes of the result"),
+        SLP_ATTR(sl_shape, dim, SLP_INT64, SL_MAX_NDIM, "its dims; -1: computed, -2: as x has it"),
+        {0},
 };
 
 /* The shape with its codes replaced; false if x does not fill it. */
@@ -31,7 +31,8 @@ static enum sl_status reshape_infer(struct slp_infer *c)
 	sl_shape shape = *(const sl_shape *)c->attrs;
 	char text[128];
 	if (shape.ndim < 0 || shape.ndim > SL_MAX_NDIM || !complete(c->in[0].shape, &shape))
-		return slp_reject(c, SL_ESHAPE, "does not fill the shape %s", sl_shape_string(*(sl_shape *)c->attrs, text));
+		return slp_reject(c, SL_ESHAPE, "does not fill the shape %s",
+		                  sl_shape_string(*(sl_shape *)c->attrs, text));
 	c->out[0] = (struct slp_type){c->in[0].dtype, shape};
 	return SL_OK;
 }
@@ -50,16 +51,16 @@ static enum sl_status reshape_ref(const struct slp_kernel *k)
 }
 
 const struct sl_op slp_op_reshape = {
-	.name = "reshape",
-	.doc = "the same elements under another shape",
-	.args = "x",
-	SLP_NIN(1),
-	.nout = 1,
-	.attr_table = reshape_attrs,
-	.attrs_size = sizeof(sl_shape),
-	.rows = SLP_ROWS(SLP_ROW(SLP_ANY, reshape_ref, slp_cuda_copy)),
-	.view = true,
-	.infer = reshape_infer,
-	.grad = reshape_grad,
-	.ref = reshape_ref,
+        .name = "reshape",
+        .doc = "the same elements under another shape",
+        .args = "x",
+        SLP_NIN(1),
+        .nout = 1,
+        .attr_table = reshape_attrs,
+        .attrs_size = sizeof(sl_shape),
+        .rows = SLP_ROWS(SLP_ROW(SLP_ANY, reshape_ref, slp_cuda_copy)),
+        .view = true,
+        .infer = reshape_infer,
+        .grad = reshape_grad,
+        .ref = reshape_ref,
 };

@@ -202,10 +202,8 @@ static enum sl_status slice_grad_cpu(const struct slp_kernel *k)
 	j.split = split(k, &j.slice);
 	int64_t each = j.split.n * j.split.inner, inner = j.split.inner;
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
-	if (j.split.outer > 1)
-		slp_parallel_for(j.split.outer, each < SLP_GRAIN ? SLP_GRAIN / each : 1, put_outer, &j);
-	else
-		slp_parallel_for(j.split.n, inner < SLP_GRAIN ? SLP_GRAIN / inner : 1, put_inner, &j);
+	if (j.split.outer > 1) slp_parallel_for(j.split.outer, each < SLP_GRAIN ? SLP_GRAIN / each : 1, put_outer, &j);
+	else slp_parallel_for(j.split.n, inner < SLP_GRAIN ? SLP_GRAIN / inner : 1, put_inner, &j);
 	return SL_OK;
 }
 

@@ -72,10 +72,8 @@ SLP_CLONES static void affine_parts(void *arg, int64_t begin, int64_t end)
 			scale[l] = j->scale[c + l];
 			shift[l] = j->shift[c + l];
 		}
-		if (j->block == 16)
-			affine_part(j->x + first, j->y + first, count, 16, scale, shift, j->relu);
-		else
-			affine_part(j->x + first, j->y + first, count, 8, scale, shift, j->relu);
+		if (j->block == 16) affine_part(j->x + first, j->y + first, count, 16, scale, shift, j->relu);
+		else affine_part(j->x + first, j->y + first, count, 8, scale, shift, j->relu);
 	}
 }
 

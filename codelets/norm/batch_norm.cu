@@ -182,9 +182,8 @@ __global__ void finish_grad(struct backward<T> v, struct slp_norm_size z, int pa
 
 /* ---- elements --------------------------------------------------------------------------------------------------- */
 
-template <class T, class I>
-__global__ void apply(T *out, const T *x, const T *dy, const T *y, int64_t size, I channels, I s, int activation,
-                      struct space<T> w)
+template <class T, class I> __global__ void apply(T *out, const T *x, const T *dy, const T *y, int64_t size, I channels,
+                                                  I s, int activation, struct space<T> w)
 {
 	SLP_GRID_STRIDE(i, size)
 	{
@@ -236,8 +235,7 @@ template <class T, class I> struct runner {
 			in(1), in(2), in(3), in(4), out(1), out(2)
 		};
 		SLP_LAUNCH((stat_parts<T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), z, w);
-		SLP_LAUNCH(finish_training<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, in(0), z, parts,
-		           attrs(), w);
+		SLP_LAUNCH(finish_training<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, in(0), z, parts, attrs(), w);
 		finish(in(0), nullptr, nullptr, attrs().activation);
 		return slp_launched(k);
 	}
@@ -246,8 +244,7 @@ template <class T, class I> struct runner {
 		struct forward<T> v = {
 			in(1), in(2), in(3), in(4), nullptr, nullptr
 		};
-		SLP_LAUNCH(use_running<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z.c,
-		           attrs().eps, w);
+		SLP_LAUNCH(use_running<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z.c, attrs().eps, w);
 		finish(in(0), nullptr, nullptr, attrs().activation);
 		return slp_launched(k);
 	}
@@ -259,8 +256,7 @@ template <class T, class I> struct runner {
 		const struct slp_norm_grad_attrs *a = (const struct slp_norm_grad_attrs *)k->attrs;
 		const T *y = a->relu ? in(5) : nullptr;
 		SLP_LAUNCH((grad_parts<T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), in(3), z, w);
-		SLP_LAUNCH(finish_grad<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z, parts,
-		           a->global, w);
+		SLP_LAUNCH(finish_grad<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z, parts, a->global, w);
 		if (size) finish(in(1), in(0), y, SL_IDENTITY);
 		return slp_launched(k);
 	}

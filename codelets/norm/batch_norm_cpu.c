@@ -129,6 +129,7 @@ SLP_INLINE float dy_at(const float *dy, const float *y, int64_t i, const bool re
 }
 
 /* Makes name of name_by, whose last argument is then a constant. */
+/* clang-format off */
 #define BY_RELU(name, parameters, ...)                                                                                 \
 	static SLP_CLONES void name parameters                                                                         \
 	{                                                                                                              \
@@ -137,6 +138,7 @@ SLP_INLINE float dy_at(const float *dy, const float *y, int64_t i, const bool re
 		else                                                                                                   \
 			name##_by(__VA_ARGS__, false);                                                                 \
 	}
+/* clang-format on */
 
 /* Sums of dy and of dy (x - center). */
 SLP_INLINE void grad_planes_by(const struct work *w, int64_t c, struct block b, double part[2], const bool relu)
@@ -312,10 +314,8 @@ static void reduce(const struct work *w, int64_t group, int64_t i)
 	int64_t c = group * w->group;
 	double *part = w->part + (c * w->nblocks + i) * 2;
 	struct block b = block_at(w->size, i);
-	if (w->columns)
-		(w->dy ? grad_columns : stat_columns)(w, c, channels_of(w, group), b, part);
-	else
-		(w->dy ? grad_planes : stat_planes)(w, c, b, part);
+	if (w->columns) (w->dy ? grad_columns : stat_columns)(w, c, channels_of(w, group), b, part);
+	else (w->dy ? grad_planes : stat_planes)(w, c, b, part);
 }
 
 static void finish(struct work *w, int64_t group)
@@ -328,8 +328,7 @@ static void apply(const struct work *w, int64_t group, int64_t i)
 	if (w->columns)
 		(w->dy ? backward_columns : forward_columns)(w, group * w->group, channels_of(w, group),
 		                                             block_at(w->size, i));
-	else
-		apply_planes(w, group * w->group, block_at(w->size, i));
+	else apply_planes(w, group * w->group, block_at(w->size, i));
 }
 
 static void whole_groups(void *arg, int64_t begin, int64_t end)
@@ -357,10 +356,8 @@ static void apply_blocks(void *arg, int64_t begin, int64_t end)
 static void apply_all(struct work *w)
 {
 	int64_t units = w->ngroups * w->nblocks, size = w->size.n * w->size.c * w->size.s;
-	if (w->columns)
-		slp_parallel_for(units, SLP_GRAIN * units / size + 1, apply_blocks, w);
-	else
-		slp_parallel_for(size, SLP_GRAIN, apply_elements, w);
+	if (w->columns) slp_parallel_for(units, SLP_GRAIN * units / size + 1, apply_blocks, w);
+	else slp_parallel_for(size, SLP_GRAIN, apply_elements, w);
 }
 
 /* Small tensors in one go over the channels, where all threads have some; else step by step, each as memory lies.  The

@@ -34,10 +34,8 @@ static void move(const struct work *w, const struct slp_view *v, int64_t c, int6
 	int64_t runs = is_image(v) ? z.n : 1, s = is_image(v) ? z.s : 1;
 	for (int64_t i = 0; i < runs; i++) {
 		char *half = (char *)v->ptr + (size_t)((i * z.c + c) * s) * sl_dtype_size(v->type.dtype);
-		if (back)
-			slp_convert(SL_FLOAT32, wide + i * n * s, v->type.dtype, half, n * s);
-		else
-			slp_convert(v->type.dtype, half, SL_FLOAT32, wide + i * n * s, n * s);
+		if (back) slp_convert(SL_FLOAT32, wide + i * n * s, v->type.dtype, half, n * s);
+		else slp_convert(v->type.dtype, half, SL_FLOAT32, wide + i * n * s, n * s);
 	}
 }
 
@@ -47,10 +45,8 @@ static struct slp_view part_of(const struct work *w, const struct slp_view *v, i
 	struct slp_norm_size z = w->size;
 	sl_shape image = w->blocks ? SL_SHAPE(z.n * z.s, n) : SL_SHAPE(z.n, n, z.s);
 	struct slp_view part = {*next, {SL_FLOAT32, is_image(v) ? image : SL_SHAPE(n)}};
-	if (v->type.dtype == SL_FLOAT32 && !is_image(v))
-		part.ptr = (float *)v->ptr + c;
-	else
-		*next += is_image(v) ? w->each : ((size_t)n * sizeof(float) + 63) & ~(size_t)63;
+	if (v->type.dtype == SL_FLOAT32 && !is_image(v)) part.ptr = (float *)v->ptr + c;
+	else *next += is_image(v) ? w->each : ((size_t)n * sizeof(float) + 63) & ~(size_t)63;
 	return part;
 }
 

@@ -224,8 +224,7 @@ static SLP_CLONES void grad_parts(void *arg, int64_t begin, int64_t end)
 		for (int64_t r = SLP_LAYER_PART(j->s, part); r < last; r += ROWS) {
 			int rows = last - r < ROWS ? (int)(last - r) : ROWS;
 			for (int l = 0; l < rows; l++) grad_row(j, r + l);
-			if (rows == ROWS)
-				add_rows(j, r, ROWS, dgamma, dbeta);
+			if (rows == ROWS) add_rows(j, r, ROWS, dgamma, dbeta);
 			else
 				for (int l = 0; l < rows; l++) add_rows(j, r + l, 1, dgamma, dbeta);
 		}

@@ -3,9 +3,8 @@
 #include "common/lanes.cuh"
 #include "layer_norm.h"
 
-template <class T, int LANES>
-__global__ void forward(slp_layer_rows s, double eps, const T *x, const T *gamma, const T *beta, T *y, T *means,
-                        T *invstds)
+template <class T, int LANES> __global__ void forward(slp_layer_rows s, double eps, const T *x, const T *gamma,
+                                                      const T *beta, T *y, T *means, T *invstds)
 {
 	for (int64_t r = slp_group<LANES>(); r < s.rows; r += slp_groups<LANES>()) {
 		double sum = 0, squares = 0;
@@ -29,9 +28,8 @@ __global__ void forward(slp_layer_rows s, double eps, const T *x, const T *gamma
 	}
 }
 
-template <class T, int LANES>
-__global__ void grad_rows(slp_layer_rows s, const T *dy, const T *x, const T *gamma, const T *means, const T *invstds,
-                          T *dx)
+template <class T, int LANES> __global__ void grad_rows(slp_layer_rows s, const T *dy, const T *x, const T *gamma,
+                                                        const T *means, const T *invstds, T *dx)
 {
 	for (int64_t r = slp_group<LANES>(); r < s.rows; r += slp_groups<LANES>()) {
 		T mean = means[r], invstd = invstds[r];

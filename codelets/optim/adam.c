@@ -54,10 +54,8 @@ static void one(const void *attrs, double t[])
 {
 	const struct slp_adam_attrs *a = attrs;
 	double g = t[1], step = (double)a->step, lr = slp_optim_lr(attrs);
-	if (a->decoupled)
-		t[0] -= lr * a->weight_decay * t[0];
-	else
-		g += a->weight_decay * t[0];
+	if (a->decoupled) t[0] -= lr * a->weight_decay * t[0];
+	else g += a->weight_decay * t[0];
 	t[2] = a->beta1 * t[2] + (1 - a->beta1) * g;
 	t[3] = a->beta2 * t[3] + (1 - a->beta2) * g * g;
 	t[0] -= lr / (1 - pow(a->beta1, step)) * t[2] / (sqrt(t[3] / (1 - pow(a->beta2, step))) + a->eps);

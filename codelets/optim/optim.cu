@@ -63,7 +63,8 @@ template <class T> struct sgd_rule {
 	static __host__ sgd_rule of(const slp_kernel *k)
 	{
 		const slp_sgd_attrs *a = (const slp_sgd_attrs *)k->attrs;
-		return {(T)slp_optim_lr((const slp_optim_attrs *)k->attrs), (T)a->weight_decay, (T)a->momentum, a->nesterov};
+		return {(T)slp_optim_lr((const slp_optim_attrs *)k->attrs), (T)a->weight_decay, (T)a->momentum,
+		        a->nesterov};
 	}
 	__device__ void operator()(T g, T *w, T *m, T *) const
 	{
@@ -107,8 +108,12 @@ template <class T> struct rmsprop_rule {
 	static __host__ rmsprop_rule of(const slp_kernel *k)
 	{
 		const slp_rmsprop_attrs *a = (const slp_rmsprop_attrs *)k->attrs;
-		return {(T)slp_optim_lr((const slp_optim_attrs *)k->attrs), (T)a->weight_decay, (T)a->alpha,
-		        (T)(1 - a->alpha), (T)a->eps, (T)a->momentum};
+		return {(T)slp_optim_lr((const slp_optim_attrs *)k->attrs),
+		        (T)a->weight_decay,
+		        (T)a->alpha,
+		        (T)(1 - a->alpha),
+		        (T)a->eps,
+		        (T)a->momentum};
 	}
 	__device__ void operator()(T g, T *w, T *s, T *m) const
 	{

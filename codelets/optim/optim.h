@@ -36,7 +36,7 @@ struct slp_rmsprop_attrs {
 };
 struct slp_average_attrs {
 	SLP_OPTIM_ATTRS /* none of them counts */
-	double keep;
+	        double keep;
 };
 
 /* clip_norm changes the work: with it gradients are read twice. */
@@ -45,7 +45,7 @@ struct slp_average_attrs {
 	        SLP_ATTR_VALUE(type, weight_decay, SLP_DOUBLE, 1, "part of a parameter that decays"),                  \
 	        SLP_ATTR_VALUE(type, rescale, SLP_DOUBLE, 1, "factor of the gradients; 0 means 1"),                    \
 	        SLP_ATTR(type, clip_norm, SLP_DOUBLE, 1, "most that the norm of all gradients may be; 0: any"),        \
-	        SLP_ATTR_VALUE(type, clip_value, SLP_DOUBLE, 1, "most that an element of a gradient may be; 0: any"),         \
+	        SLP_ATTR_VALUE(type, clip_value, SLP_DOUBLE, 1, "most that an element of a gradient may be; 0: any"),  \
 	        SLP_ATTR_VALUE(type, lr_scale, SLP_DOUBLE, 1, "factor of the learning rate; 0 means 1")
 
 /* ---- rules of the operations ------------------------------------------------------------------------------------ */

@@ -148,8 +148,7 @@ struct run_avg_forward {
 		if (image && !p.x_lanes && !p.y_lanes && p.ih * p.iw >= 32)
 			SLP_LAUNCH(avg_image<T>, slp_grid(n * SLP_BLOCK), p.ih * p.iw < 1024 ? 64 : SLP_BLOCK, 0,
 			           k->stream, x, y, p.planes, p.ih * p.iw);
-		else
-			SLP_LAUNCH(avg_forward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p, x, y, n);
+		else SLP_LAUNCH(avg_forward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p, x, y, n);
 	}
 };
 
@@ -179,10 +178,8 @@ template <class R> static enum sl_status run(const struct slp_kernel *k)
 	struct slp_pool p = slp_pool_of(k);
 	int64_t n = slp_size(&k->out[0]);
 	if (n == 0) return SL_OK;
-	if (k->in[0].type.dtype == SL_FLOAT64)
-		R::template run<double>(k, p, n);
-	else
-		R::template run<float>(k, p, n);
+	if (k->in[0].type.dtype == SL_FLOAT64) R::template run<double>(k, p, n);
+	else R::template run<float>(k, p, n);
 	return slp_launched(k);
 }
 

@@ -113,14 +113,10 @@ SLP_CLONES static void pool_rows(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *j = arg;
 	for (int64_t row = begin; row < end; row++) {
-		if (j->block == 16 && j->max)
-			pool_row(j, row, 16, true);
-		else if (j->block == 16)
-			pool_row(j, row, 16, false);
-		else if (j->max)
-			pool_row(j, row, 8, true);
-		else
-			pool_row(j, row, 8, false);
+		if (j->block == 16 && j->max) pool_row(j, row, 16, true);
+		else if (j->block == 16) pool_row(j, row, 16, false);
+		else if (j->max) pool_row(j, row, 8, true);
+		else pool_row(j, row, 8, false);
 	}
 }
 

@@ -165,6 +165,7 @@ static void clear_rest(const struct slp_pool *p, float *x)
 
 /* X(name, whether it reads elements, whether it is a gradient) */
 #define QUADS(X) X(max, true, false) X(avg, true, false) X(max_grad, true, true) X(avg_grad, false, true)
+/* clang-format off */
 #define X(name, reads, back)                                                                                           \
 	SLP_CLONES static void name##_2x2(const struct job *j, int64_t plane, float *row)                              \
 	{                                                                                                              \
@@ -179,6 +180,7 @@ static void clear_rest(const struct slp_pool *p, float *x)
 			each_quad(p, 4, name##_quad, x, dy, y, dx);                                                    \
 		if (back) clear_rest(p, dx);                                                                           \
 	}
+/* clang-format on */
 QUADS(X)
 #undef X
 
@@ -248,12 +250,9 @@ SLP_CLONES static void max_across(const struct slp_pool *p, const float *row, fl
 		int64_t begin, end;
 		columns_with(p, v, &begin, &end);
 		const float *from = row + v - p->pw;
-		if (p->sw == 1)
-			max_step(y, from, begin, end, 1);
-		else if (p->sw == 2)
-			max_step(y, from, begin, end, 2);
-		else
-			max_step(y, from, begin, end, p->sw);
+		if (p->sw == 1) max_step(y, from, begin, end, 1);
+		else if (p->sw == 2) max_step(y, from, begin, end, 2);
+		else max_step(y, from, begin, end, p->sw);
 	}
 }
 

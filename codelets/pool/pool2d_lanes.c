@@ -153,6 +153,7 @@ static bool tiles_plane(const struct slp_pool *p)
 }
 
 /* The copy of the sizes is in registers: nothing that is written can change it. */
+/* clang-format off */
 #define X(name)                                                                                                        \
 	SLP_CLONES static void name##_forward(const struct slp_pool *sizes, const struct planes *u)                    \
 	{                                                                                                              \
@@ -177,6 +178,7 @@ static bool tiles_plane(const struct slp_pool *p)
 			mask_plane(&v, p.ih *p.iw);                                                                    \
 		}                                                                                                      \
 	}
+/* clang-format on */
 X(max)
 X(avg)
 #undef X

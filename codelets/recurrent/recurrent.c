@@ -38,7 +38,7 @@ static bool is_shape(const struct slp_type *t, sl_shape shape)
 
 /* gates, weight, state, last as they must be; *y: the shape of the result. */
 static enum sl_status check(const struct slp_infer *c, const struct slp_type *gates, const struct slp_type *weight,
-			    const struct slp_type *state, const struct slp_type *last, sl_shape *y)
+                            const struct slp_type *state, const struct slp_type *last, sl_shape *y)
 {
 	int cell = ((const struct slp_recurrent_attrs *)c->attrs)->cell;
 	if (cell < SL_CELL_TANH || cell > SL_CELL_GRU) return slp_reject(c, SL_EINVAL, "%d is not a cell", cell);
@@ -51,8 +51,7 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *ga
 	if (gates->shape.ndim != 3 || gates->shape.dim[2] != all)
 		return slp_reject(c, SL_ESHAPE, "gates (steps, rows, %lld) needed", (long long)all);
 	*y = SL_SHAPE(gates->shape.dim[0], gates->shape.dim[1], units);
-	if (!is_shape(state, SL_SHAPE(y->dim[1], units)))
-		return slp_reject(c, SL_ESHAPE, "state (rows, units) needed");
+	if (!is_shape(state, SL_SHAPE(y->dim[1], units))) return slp_reject(c, SL_ESHAPE, "state (rows, units) needed");
 	if (cell == SL_CELL_LSTM && (!last || !is_shape(last, SL_SHAPE(y->dim[1], units))))
 		return slp_reject(c, SL_ESHAPE, "an LSTM needs a cell (rows, units) as well");
 	if (cell == SL_CELL_GRU && last && !is_shape(last, SL_SHAPE(all)))
@@ -122,11 +121,16 @@ static sl_tensor *or_zeros(const char *at, sl_tensor *given, sl_tensor *like)
 
 static enum sl_status grad(struct slp_grad *g)
 {
-	sl_tensor *d[4], *in[] = {or_zeros(g->at, g->dout[0], g->out[0]), or_zeros(g->at, g->dout[1], g->out[1]),
-				  g->in[1], g->in[2], g->out[0], g->out[2], g->nin > 3 ? g->in[3] : NULL};
+	sl_tensor *d[4], *in[] = {or_zeros(g->at, g->dout[0], g->out[0]),
+	                          or_zeros(g->at, g->dout[1], g->out[1]),
+	                          g->in[1],
+	                          g->in[2],
+	                          g->out[0],
+	                          g->out[2],
+	                          g->nin > 3 ? g->in[3] : NULL};
 	if (!in[0] || !in[1]) return sl_error();
-	enum sl_status s = slp_apply(g->at, &slp_op_recurrent_grad, g->attrs, g->nin > 3 ? 7 : 6, in,
-				     sl_tensor_device(in[0]), d);
+	enum sl_status s =
+	        slp_apply(g->at, &slp_op_recurrent_grad, g->attrs, g->nin > 3 ? 7 : 6, in, sl_tensor_device(in[0]), d);
 	for (int i = 0; i < g->nin && s == SL_OK; i++)
 		if (g->need[i]) g->din[i] = d[i];
 	return s;
@@ -135,7 +139,7 @@ static enum sl_status grad(struct slp_grad *g)
 /* ---- reference --------------------------------------------------------------------------------------------------- */
 
 static double product(const struct slp_view *a, int64_t at, int64_t a_step, const struct slp_view *b, int64_t bt,
-		      int64_t b_step, int64_t n)
+                      int64_t b_step, int64_t n)
 {
 	double sum = 0;
 	for (int64_t i = 0; i < n; i++) sum += slp_get(a, at + i * a_step) * slp_get(b, bt + i * b_step);
@@ -144,7 +148,7 @@ static double product(const struct slp_view *a, int64_t at, int64_t a_step, cons
 
 /* Element j of row b of the state, or of the cell, before step number i. */
 static double before_of(const struct slp_recurrent *r, const struct slp_view *first, const struct slp_view *all,
-			int64_t width, int64_t offset, int64_t i, int64_t b, int64_t j)
+                        int64_t width, int64_t offset, int64_t i, int64_t b, int64_t j)
 {
 	if (i == 0) return slp_get(first, b * r->units + j);
 	return slp_get(all, (slp_step_before(r, i) * r->rows + b) * width + offset + j);
@@ -163,7 +167,8 @@ static void unit_ref(const struct slp_kernel *k, const struct slp_recurrent *r, 
 		z[g] = in + by;
 		if (r->cell == SL_CELL_GRU && g == 2) z[2] = by, z[3] = in;
 	}
-	if (r->cell == SL_CELL_LSTM) y = double_lstm(z, 1, before_of(r, &k->in[3], &k->out[2], r->kept, 4 * n, i, b, j));
+	if (r->cell == SL_CELL_LSTM)
+		y = double_lstm(z, 1, before_of(r, &k->in[3], &k->out[2], r->kept, 4 * n, i, b, j));
 	else if (r->cell == SL_CELL_GRU) y = double_gru(z, 1, state);
 	else y = double_plain(r->cell, z[0]);
 	slp_set(&k->out[0], row * n + j, y);
@@ -176,8 +181,8 @@ static enum sl_status recurrent_ref(const struct slp_kernel *k)
 	for (int64_t i = 0; i < r.steps; i++)
 		for (int64_t e = 0; e < r.rows * r.units; e++) unit_ref(k, &r, i, e / r.units, e % r.units);
 	for (int64_t e = 0; r.cell == SL_CELL_LSTM && e < r.rows * r.units; e++)
-		slp_set(&k->out[1], e, before_of(&r, &k->in[3], &k->out[2], r.kept, 4 * r.units, r.steps, e / r.units,
-						 e % r.units));
+		slp_set(&k->out[1], e,
+		        before_of(&r, &k->in[3], &k->out[2], r.kept, 4 * r.units, r.steps, e / r.units, e % r.units));
 	return SL_OK;
 }
 
@@ -189,10 +194,11 @@ static void add(const struct slp_view *to, int64_t at, double x)
 
 /* What goes back through a unit; the gradient by its state is in out[2], and goes to the state before by and by. */
 static void unit_grad_ref(const struct slp_kernel *k, const struct slp_recurrent *r, int64_t i, int64_t b, int64_t j,
-			  double dx[4], double dz[4], double *past)
+                          double dx[4], double dz[4], double *past)
 {
 	int64_t row = slp_step_at(r, i) * r->rows + b, n = r->units, at = b * n + j;
-	double z[5], dh = slp_get(&k->in[0], row * n + j) + slp_get(&k->out[2], at), y = slp_get(&k->in[4], row * n + j);
+	double z[5], dh = slp_get(&k->in[0], row * n + j) + slp_get(&k->out[2], at),
+	             y = slp_get(&k->in[4], row * n + j);
 	for (int64_t g = 0; g < slp_kept_of(r->cell); g++) z[g] = slp_get(&k->in[5], row * r->kept + g * n + j);
 	*past = 0;
 	if (r->cell == SL_CELL_LSTM) {
@@ -202,13 +208,12 @@ static void unit_grad_ref(const struct slp_kernel *k, const struct slp_recurrent
 		memcpy(dx, dz, 4 * sizeof *dx);
 	} else if (r->cell == SL_CELL_GRU)
 		*past = double_gru_back(z, 1, before_of(r, &k->in[3], &k->in[4], n, 0, i, b, j), dh, dx, dz);
-	else
-		dx[0] = dz[0] = double_plain_back(r->cell, y, dh);
+	else dx[0] = dz[0] = double_plain_back(r->cell, y, dh);
 }
 
 /* Row b at step number i: its units first, then what they share. */
 static void row_grad_ref(const struct slp_kernel *k, const struct slp_recurrent *r, int64_t i, int64_t b,
-			 double *to_state)
+                         double *to_state)
 {
 	int64_t row = slp_step_at(r, i) * r->rows + b, n = r->units, gates = r->gates / n;
 	for (int64_t j = 0; j < n; j++) to_state[j] = 0;
@@ -280,7 +285,7 @@ SLP_CLONES static void finish_row(int cell, int64_t n, float *z, const float *be
 
 /* Where the cells, or the states, before step number i lie for row b: those of the LSTM are kept behind its gates. */
 static const float *before(const struct slp_recurrent *r, const float *last, const float *kept, const float *state,
-			   const float *y, int64_t i, int64_t b)
+                           const float *y, int64_t i, int64_t b)
 {
 	bool lstm = r->cell == SL_CELL_LSTM;
 	if (i == 0) return (lstm ? last : state) + b * r->units;
@@ -300,10 +305,10 @@ static void forward_range(void *arg, int64_t begin, int64_t end)
 		const float *state = i ? w->out + slp_step_before(r, i) * r->rows * n : w->state;
 		for (int64_t b = begin; b < end; b++) begin_row(w, first + b, sums + (first + b) * width);
 		slp_panels_multiply(w->panels, end - begin, n, r->gates, state + begin * n, n,
-				    sums + (first + begin) * width, width);
+		                    sums + (first + begin) * width, width);
 		for (int64_t b = begin; b < end; b++)
 			finish_row(r->cell, n, sums + (first + b) * width,
-				   before(r, w->last, w->out_kept, w->state, w->out, i, b), w->out + (first + b) * n);
+			           before(r, w->last, w->out_kept, w->state, w->out, i, b), w->out + (first + b) * n);
 	}
 	for (int64_t b = begin; r->cell == SL_CELL_LSTM && b < end; b++)
 		memcpy(w->out_cell + b * n, before(r, w->last, w->out_kept, NULL, NULL, r->steps, b),
@@ -312,9 +317,14 @@ static void forward_range(void *arg, int64_t begin, int64_t end)
 
 static enum sl_status recurrent_cpu(const struct slp_kernel *k)
 {
-	struct job w = {.r = slp_recurrent_of(k->attrs, k->out[0].type.shape), .gates = k->in[0].ptr, .state = k->in[2].ptr,
-			.last = k->nin > 3 ? k->in[3].ptr : NULL, .panels = k->scratch, .out = k->out[0].ptr,
-			.out_cell = k->out[1].ptr, .out_kept = k->out[2].ptr};
+	struct job w = {.r = slp_recurrent_of(k->attrs, k->out[0].type.shape),
+	                .gates = k->in[0].ptr,
+	                .state = k->in[2].ptr,
+	                .last = k->nin > 3 ? k->in[3].ptr : NULL,
+	                .panels = k->scratch,
+	                .out = k->out[0].ptr,
+	                .out_cell = k->out[1].ptr,
+	                .out_kept = k->out[2].ptr};
 	slp_panels_pack(k->scratch, k->in[1].ptr, w.r.units, w.r.gates, 1, w.r.units);
 	slp_parallel_for(w.r.rows, 1, forward_range, &w);
 	return SL_OK;
@@ -331,14 +341,14 @@ SLP_CLONES static void back_row(const struct job *w, int64_t row, const float *p
 	float *dx = w->dx + row * r->gates, *dz = w->dz + row * r->gates;
 	if (r->cell == SL_CELL_LSTM) {
 		SLP_INDEPENDENT for (int64_t j = 0; j < n; j++)
-			float_lstm_back(z + j, n, prior[j], dy[j] + dstate[j], dcell + j, dz + j);
+		        float_lstm_back(z + j, n, prior[j], dy[j] + dstate[j], dcell + j, dz + j);
 		memset(dstate, 0, (size_t)n * sizeof *dstate);
 	} else if (r->cell == SL_CELL_GRU) {
-		SLP_INDEPENDENT for (int64_t j = 0; j < n; j++)
-			dstate[j] = float_gru_back(z + j, n, prior[j], dy[j] + dstate[j], dx + j, dz + j);
+		SLP_INDEPENDENT for (int64_t j = 0; j < n; j++) dstate[j] =
+		        float_gru_back(z + j, n, prior[j], dy[j] + dstate[j], dx + j, dz + j);
 	} else {
-		SLP_INDEPENDENT for (int64_t j = 0; j < n; j++)
-			dz[j] = float_plain_back(r->cell, y[j], dy[j] + dstate[j]);
+		SLP_INDEPENDENT for (int64_t j = 0; j < n; j++) dz[j] =
+		        float_plain_back(r->cell, y[j], dy[j] + dstate[j]);
 		memset(dstate, 0, (size_t)n * sizeof *dstate);
 	}
 }
@@ -353,9 +363,9 @@ static void backward_range(void *arg, int64_t begin, int64_t end)
 		int64_t first = slp_step_at(r, i) * r->rows;
 		for (int64_t b = begin; b < end; b++)
 			back_row(w, first + b, before(r, w->last, w->kept, w->state, w->y, i, b), w->dstate + b * n,
-				 w->dcell + b * n);
+			         w->dcell + b * n);
 		slp_panels_multiply(w->panels, end - begin, r->gates, n, w->dz + (first + begin) * r->gates, r->gates,
-				    w->dstate + begin * n, n);
+		                    w->dstate + begin * n, n);
 	}
 }
 
@@ -387,8 +397,8 @@ static enum sl_status weights_back(const struct slp_kernel *k, const struct job 
 		memset(dw, 0, (size_t)(r->gates * n) * sizeof *dw);
 		return SL_OK;
 	}
-	enum sl_status s = slp_sgemm(k, true, false, r->gates, n, r->rows, 1, w->dz + first * r->gates, r->gates, w->state, n,
-				     0, dw, n);
+	enum sl_status s = slp_sgemm(k, true, false, r->gates, n, r->rows, 1, w->dz + first * r->gates, r->gates,
+	                             w->state, n, 0, dw, n);
 	const float *dz = w->dz + (r->reverse ? 0 : r->rows * r->gates), *y = w->y + (r->reverse ? r->rows * n : 0);
 	if (s || !later) return s;
 	return slp_sgemm(k, true, false, r->gates, n, later, 1, dz, r->gates, y, n, 1, dw, n);
@@ -396,10 +406,17 @@ static enum sl_status weights_back(const struct slp_kernel *k, const struct job 
 
 static enum sl_status recurrent_grad_cpu(const struct slp_kernel *k)
 {
-	struct job w = {.r = slp_recurrent_of(k->attrs, k->in[4].type.shape), .dy = k->in[0].ptr, .state = k->in[3].ptr,
-			.y = k->in[4].ptr, .kept = k->in[5].ptr, .last = k->nin > 6 ? k->in[6].ptr : NULL,
-			.panels = k->scratch, .dx = k->out[0].ptr, .dz = k->out[0].ptr, .dstate = k->out[2].ptr,
-			.dcell = k->out[3].ptr};
+	struct job w = {.r = slp_recurrent_of(k->attrs, k->in[4].type.shape),
+	                .dy = k->in[0].ptr,
+	                .state = k->in[3].ptr,
+	                .y = k->in[4].ptr,
+	                .kept = k->in[5].ptr,
+	                .last = k->nin > 6 ? k->in[6].ptr : NULL,
+	                .panels = k->scratch,
+	                .dx = k->out[0].ptr,
+	                .dz = k->out[0].ptr,
+	                .dstate = k->out[2].ptr,
+	                .dcell = k->out[3].ptr};
 	int64_t n = w.r.units;
 	if (w.r.cell == SL_CELL_GRU) w.dz = (float *)k->scratch + slp_panels_size(w.r.gates, n);
 	if (w.r.cell == SL_CELL_LSTM) memcpy(w.dcell, k->in[1].ptr, (size_t)(w.r.rows * n) * sizeof(float));
@@ -438,7 +455,7 @@ static bool state_or_zeros(const char *at, sl_tensor *gates, sl_tensor *weight, 
  *
  *     y = sl_recurrent(SL_CELL_TANH, sl_linear(x, w, b, .tw = true), weight, NULL); */
 sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight, sl_tensor *state,
-			   struct sl_recurrent_opts opts)
+                           struct sl_recurrent_opts opts)
 {
 	SLP_CALL("sl_recurrent", at);
 	struct slp_recurrent_attrs attrs = {(int)cell, opts.reverse};
@@ -454,6 +471,7 @@ sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, 
 	return out[0];
 }
 
+/* clang-format off */
 #define RECURRENT(op_name, about, inputs, least_in, most_in, results, ...)                                             \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 		.name = #op_name,                                                                                      \
@@ -471,7 +489,8 @@ sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, 
 		.scratch = recurrent_scratch,                                                                          \
 		.ref = op_name##_ref,                                                                                  \
 		__VA_ARGS__}
+/* clang-format on */
 
 RECURRENT(recurrent, "a recurrent layer, after the product with its inputs", "gates weight state last", 3, 4, 3,
-	  .saves = SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(2), .grad = grad);
+          .saves = SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(2), .grad = grad);
 RECURRENT(recurrent_grad, "gradients of recurrent", "dy dcell weight state y kept last", 6, 7, 4);

@@ -56,9 +56,8 @@ template <class T> __global__ void backward_step(step<T> s)
 			lstm_back(s.z + b * s.kept + j, s.units, s.before[b * s.stride + j], dh, s.dcell + e, dz);
 		else if (s.cell == SL_CELL_GRU)
 			past = gru_back(s.z + b * s.kept + j, s.units, s.before[b * s.stride + j], dh,
-					s.dx + b * s.gates + j, dz);
-		else
-			dz[0] = plain_back(s.cell, s.y[e], dh);
+			                s.dx + b * s.gates + j, dz);
+		else dz[0] = plain_back(s.cell, s.y[e], dh);
 		s.dstate[e] = past;
 	}
 }
@@ -132,7 +131,8 @@ template <class T> static enum sl_status weights_back(const struct slp_kernel *k
 	enum sl_status s = slp_cuda_multiply<T>(k, g, dz + (r.steps ? first * r.gates : 0), state, dw);
 	if (s || !later) return s;
 	g.k = later, g.beta = 1;
-	return slp_cuda_multiply<T>(k, g, dz + (r.reverse ? 0 : r.rows * r.gates), y + (r.reverse ? r.rows * n : 0), dw);
+	return slp_cuda_multiply<T>(k, g, dz + (r.reverse ? 0 : r.rows * r.gates), y + (r.reverse ? r.rows * n : 0),
+	                            dw);
 }
 
 template <class T> static enum sl_status backward(const struct slp_kernel *k)
@@ -159,8 +159,8 @@ template <class T> static enum sl_status backward(const struct slp_kernel *k)
 		if (status) return status;
 	}
 	if (r.cell == SL_CELL_GRU && last)
-		SLP_LAUNCH(columns<T>, slp_grid(r.gates), SLP_BLOCK, 0, k->stream, (const T *)dz, tail, r.steps * r.rows,
-		           r.gates);
+		SLP_LAUNCH(columns<T>, slp_grid(r.gates), SLP_BLOCK, 0, k->stream, (const T *)dz, tail,
+		           r.steps * r.rows, r.gates);
 	enum sl_status status = slp_launched(k);
 	return status ? status : weights_back<T>(k, r, dz, state, y, (T *)k->out[1].ptr);
 }

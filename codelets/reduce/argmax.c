@@ -129,10 +129,8 @@ static enum sl_status argmax_cpu(const struct slp_kernel *k)
 	struct job j = {slp_axis_split(k), k->in[0].ptr, k->out[0].ptr};
 	int64_t n = j.s.n, tiles = (j.s.inner + TILE - 1) / TILE;
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
-	if (j.s.inner == 1)
-		slp_parallel_for(j.s.outer, SLP_GRAIN / n + 1, n < LANES ? short_rows : rows, &j);
-	else
-		slp_parallel_for(j.s.outer * tiles, SLP_GRAIN / (n * TILE) + 1, columns, &j);
+	if (j.s.inner == 1) slp_parallel_for(j.s.outer, SLP_GRAIN / n + 1, n < LANES ? short_rows : rows, &j);
+	else slp_parallel_for(j.s.outer * tiles, SLP_GRAIN / (n * TILE) + 1, columns, &j);
 	return SL_OK;
 }
 

@@ -5,7 +5,7 @@
 #include "common/strided.h"
 
 struct slp_argsort_attrs {
-	int axis;        /* after infer: from 0 */
+	int axis; /* after infer: from 0 */
 	bool descending;
 };
 

@@ -3,9 +3,9 @@
 #include "cumsum.h"
 
 static const struct slp_attr attr_table[] = {
-	SLP_ATTR(struct slp_cumsum_attrs, axis, SLP_INT, 1, "the axis to sum along"),
-	SLP_ATTR(struct slp_cumsum_attrs, reverse, SLP_BOOL, 1, "from the last element on"),
-	{0},
+        SLP_ATTR(struct slp_cumsum_attrs, axis, SLP_INT, 1, "the axis to sum along"),
+        SLP_ATTR(struct slp_cumsum_attrs, reverse, SLP_BOOL, 1, "from the last element on"),
+        {0},
 };
 
 static enum sl_status infer(struct slp_infer *c)
@@ -85,8 +85,8 @@ static enum sl_status cumsum_cpu(const struct slp_kernel *k)
 }
 
 SLP_DESCRIBE(cumsum, "sums of the elements up to each one, along an axis", "x", 1, .attr_table = attr_table,
-	     .attrs_size = sizeof(struct slp_cumsum_attrs), .rows = SLP_NUMBER_ROWS(cumsum), .infer = infer,
-	     .flops = slp_flops_elementwise, .grad = grad, .autocast = SLP_CAST_FLOAT32);
+             .attrs_size = sizeof(struct slp_cumsum_attrs), .rows = SLP_NUMBER_ROWS(cumsum), .infer = infer,
+             .flops = slp_flops_elementwise, .grad = grad, .autocast = SLP_CAST_FLOAT32);
 
 /* The sums of the elements of x up to each one along an axis, itself included.  Those of integers saturate.  SL_EINVAL: no
  * such axis (negative: from the end).

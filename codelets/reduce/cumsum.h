@@ -17,7 +17,8 @@ struct slp_cumsum_line {
 #ifdef __CUDACC__
 __host__ __device__
 #endif
-static inline struct slp_cumsum_line slp_cumsum_line(struct slp_split s, bool reverse, int64_t line)
+        static inline struct slp_cumsum_line
+        slp_cumsum_line(struct slp_split s, bool reverse, int64_t line)
 {
 	struct slp_cumsum_line l = {line / s.inner * s.n * s.inner + line % s.inner, s.inner};
 	if (reverse) {

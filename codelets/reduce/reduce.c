@@ -43,10 +43,8 @@ static sl_shape reduced_shape(sl_shape in, unsigned mask, bool keepdims)
 {
 	sl_shape s = {0, {0}};
 	for (int i = 0; i < in.ndim; i++)
-		if (!(mask >> i & 1))
-			s.dim[s.ndim++] = in.dim[i];
-		else if (keepdims)
-			s.dim[s.ndim++] = 1;
+		if (!(mask >> i & 1)) s.dim[s.ndim++] = in.dim[i];
+		else if (keepdims) s.dim[s.ndim++] = 1;
 	return s;
 }
 
@@ -138,10 +136,8 @@ struct job {
 
 SLP_INLINE void put(enum slp_reduction kind, const struct job *j, int64_t part, int64_t output, double a)
 {
-	if (j->plan.parts > 1)
-		j->parts[part * j->plan.nout + output] = a;
-	else
-		j->y[output] = (float)slp_reduce_finish(kind, a, (double)j->plan.count);
+	if (j->plan.parts > 1) j->parts[part * j->plan.nout + output] = a;
+	else j->y[output] = (float)slp_reduce_finish(kind, a, (double)j->plan.count);
 }
 
 /* Lanes are enough to hide the latency of an addition, and too many for a compiler to unroll the loops over them,
@@ -237,8 +233,7 @@ SLP_INLINE void columns(enum slp_reduction kind, const struct job *j, int64_t be
 		int64_t w = s.end_column - s.column, nrows = s.end_row - s.row, pitch = p->gone.stride[0];
 		int64_t group = w <= SHORT_ROW && pitch == w ? GROUP : 1;
 		for (int64_t i = 0; i < group * w; i++) a[i] = slp_reduce_start(kind);
-		if (p->gone.n <= 1)
-			add_grouped(kind, a, x + s.row * pitch, w, pitch, nrows, group);
+		if (p->gone.n <= 1) add_grouped(kind, a, x + s.row * pitch, w, pitch, nrows, group);
 		else
 			for (int64_t r = s.row; r < s.end_row; r++)
 				add_rows(kind, a, x + slp_axes_offset(&p->gone, r), w, 0, 1);

@@ -21,10 +21,8 @@ template <class T> __device__ inline T stored(double v)
 template <slp_reduction K, class T>
 __device__ inline void put(const slp_reduce_plan &p, T *y, double *parts, int64_t part, int64_t output, double a)
 {
-	if (p.parts > 1)
-		parts[part * p.nout + output] = a;
-	else
-		y[output] = stored<T>(slp_reduce_finish(K, a, (double)p.count));
+	if (p.parts > 1) parts[part * p.nout + output] = a;
+	else y[output] = stored<T>(slp_reduce_finish(K, a, (double)p.count));
 }
 
 /* A group a part; `width` of its threads go along a row, the others take further rows. */
@@ -115,10 +113,8 @@ template <slp_reduction K, class T> static void launch(const slp_kernel *k)
 {
 	slp_reduce_plan p = slp_reduce_plan_of(k->in[0].type.shape, (const slp_reduce_attrs *)k->attrs);
 	if (p.nout == 0) return;
-	if (p.columns)
-		launch_columns<K, T>(k, p);
-	else
-		launch_rows<K, T>(k, p);
+	if (p.columns) launch_columns<K, T>(k, p);
+	else launch_rows<K, T>(k, p);
 	if (p.parts == 1) return;
 	slp_with_lanes(p.nout < 4096 ? p.parts : 1, [&](auto lanes) {
 		constexpr int LANES = decltype(lanes)::value;

@@ -32,10 +32,8 @@ extern "C" sl_status slp_cuda_topk_hits(const slp_kernel *k)
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
 	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
-		if (k->in[1].type.dtype == SL_INT32)
-			launch<T, int32_t>(k);
-		else
-			launch<T, uint8_t>(k);
+		if (k->in[1].type.dtype == SL_INT32) launch<T, int32_t>(k);
+		else launch<T, uint8_t>(k);
 	});
 	return slp_launched(k);
 }

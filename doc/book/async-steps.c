@@ -8,10 +8,11 @@ enum { ROUNDS = 20, TIMES = 100 };
 static double seconds(sl_tensor *x, bool each)
 {
 	double start = sl_time();
-	for (int i = 0; i < TIMES; i++) SL_SCOPE {
-		sl_tensor *y = sl_add_scalar(x, 1);
-		if (each) sl_wait(y);
-	}
+	for (int i = 0; i < TIMES; i++)
+		SL_SCOPE {
+			sl_tensor *y = sl_add_scalar(x, 1);
+			if (each) sl_wait(y);
+		}
 	sl_wait_all();
 	return sl_time() - start;
 }

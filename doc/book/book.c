@@ -27,23 +27,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct options *o = state->input;
 	switch (key) {
-	case KEY_LIMIT:
-		o->limit = count(state, text);
-		return 0;
-	case KEY_EPOCHS:
-		o->epochs = count(state, text);
-		return 0;
-	case KEY_BATCH:
-		o->batch_size = count(state, text);
-		return 0;
-	case KEY_LR:
-		o->lr = atof(text);
-		return 0;
-	case KEY_DEVICE:
-		o->names = text;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case KEY_LIMIT: o->limit = count(state, text); return 0;
+	case KEY_EPOCHS: o->epochs = count(state, text); return 0;
+	case KEY_BATCH: o->batch_size = count(state, text); return 0;
+	case KEY_LR: o->lr = atof(text); return 0;
+	case KEY_DEVICE: o->names = text; return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 

@@ -17,7 +17,7 @@ enum { MAX_DEVICES = 8 };
 
 /* The options of a program that trains; book.c reads them from the command line and starts the engine. */
 struct options {
-	int64_t limit;      /* images to train and to test with */
+	int64_t limit; /* images to train and to test with */
 	int64_t epochs, batch_size;
 	double lr;
 	const char *names; /* of the devices: "cpu:0,cpu:1" */

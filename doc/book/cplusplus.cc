@@ -10,10 +10,16 @@
 /* ---- owners --------------------------------------------------------------------------------------------------- */
 
 struct free_block {
-	void operator()(sl_block *block) const { sl_block_free(block); }
+	void operator()(sl_block *block) const
+	{
+		sl_block_free(block);
+	}
 };
 struct free_trainer {
-	void operator()(sl_trainer *trainer) const { sl_trainer_free(trainer); }
+	void operator()(sl_trainer *trainer) const
+	{
+		sl_trainer_free(trainer);
+	}
 };
 using block_owner = std::unique_ptr<sl_block, free_block>;
 using trainer_owner = std::unique_ptr<sl_trainer, free_trainer>;
@@ -40,13 +46,15 @@ static double train(sl_block *net, sl_tensor *x, sl_tensor *y, int steps)
 {
 	trainer_owner trainer(sl_trainer_new(net, sl_adam(.lr = 0.05)));
 	double last = NAN;
-	for (int i = 0; i < steps; i++) SL_SCOPE {
-		sl_tensor *loss;
-		SL_RECORD loss = sl_softmax_cross_entropy(sl_forward(net, x), y);
-		sl_backward(loss);
-		sl_trainer_step(trainer.get(), sl_tensor_shape(x).dim[0]);
-		if (i == steps - 1) last = sl_item(sl_mean(loss));
-	}
+	for (int i = 0; i < steps; i++)
+		SL_SCOPE {
+			sl_tensor *loss;
+			SL_RECORD
+				loss = sl_softmax_cross_entropy(sl_forward(net, x), y);
+			sl_backward(loss);
+			sl_trainer_step(trainer.get(), sl_tensor_shape(x).dim[0]);
+			if (i == steps - 1) last = sl_item(sl_mean(loss));
+		}
 	if (sl_error() != SL_OK) throw std::runtime_error(sl_error_message());
 	return last;
 }

@@ -13,7 +13,8 @@ int main(void)
 		sl_print(sl_grad(bias));
 
 		puts("two tensors, and their sum on both devices");
-		sl_tensor *a = sl_ones(SL_SHAPE(1, 2), .device = devices[0]), *b = sl_full(SL_SHAPE(1, 2), 2, .device = devices[1]);
+		sl_tensor *a = sl_ones(SL_SHAPE(1, 2), .device = devices[0]),
+		          *b = sl_full(SL_SHAPE(1, 2), 2, .device = devices[1]);
 		sl_add_(a, sl_copy_to(b, devices[0]));
 		sl_copy_(b, sl_copy_to(a, devices[1]));
 		sl_print(a);

@@ -6,10 +6,10 @@
 /* Two convolutions beside a shortcut, which is one by one where the size changes. */
 static sl_block *residual(int64_t channels, int stride)
 {
-	sl_block *body = sl_sequential(
-	        sl_conv2d_layer(channels, .kernel = {3}, .pad = {1, 1}, .stride = {stride, stride}),
-	        sl_batch_norm_layer(), sl_activation_layer(SL_RELU),
-	        sl_conv2d_layer(channels, .kernel = {3}, .pad = {1, 1}), sl_batch_norm_layer());
+	sl_block *body =
+	        sl_sequential(sl_conv2d_layer(channels, .kernel = {3}, .pad = {1, 1}, .stride = {stride, stride}),
+	                      sl_batch_norm_layer(), sl_activation_layer(SL_RELU),
+	                      sl_conv2d_layer(channels, .kernel = {3}, .pad = {1, 1}), sl_batch_norm_layer());
 	sl_block *shortcut = stride == 1 ? NULL : sl_conv2d_layer(channels, .kernel = {1}, .stride = {stride, stride});
 	return sl_residual(body, shortcut, SL_RELU);
 }
@@ -37,13 +37,14 @@ static double test(sl_block *net, const struct options *o, sl_loader *tests)
 {
 	sl_metric *accuracy = sl_accuracy_new();
 	bool more = true;
-	for (int64_t i = 0; more; i++) SL_SCOPE {
-		struct sl_batch b;
-		more = sl_loader_next(tests, &b);
-		if (!more) break;
-		sl_device device = o->devices[i % o->n]; /* whole batches, in turn */
-		sl_metric_add(accuracy, sl_forward(net, sl_place(b.x, device)), sl_place(b.y, device));
-	}
+	for (int64_t i = 0; more; i++)
+		SL_SCOPE {
+			struct sl_batch b;
+			more = sl_loader_next(tests, &b);
+			if (!more) break;
+			sl_device device = o->devices[i % o->n]; /* whole batches, in turn */
+			sl_metric_add(accuracy, sl_forward(net, sl_place(b.x, device)), sl_place(b.y, device));
+		}
 	double value = sl_metric_get(accuracy);
 	sl_metric_free(accuracy);
 	return value;
@@ -56,13 +57,15 @@ static void train(sl_block *net, const struct options *o, sl_loader *images, sl_
 	for (int64_t epoch = 1; epoch <= o->epochs; epoch++) {
 		double start = sl_time();
 		bool more = true;
-		while (more) SL_SCOPE {
-			struct sl_batch b;
-			more = sl_loader_next(images, &b);
-			if (more) train_batch(step, o, b.x, b.y);
-		}
+		while (more)
+			SL_SCOPE {
+				struct sl_batch b;
+				more = sl_loader_next(images, &b);
+				if (more) train_batch(step, o, b.x, b.y);
+			}
 		sl_wait_all();
-		printf("epoch %lld: %.2f s, test accuracy %.3f\n", (long long)epoch, sl_time() - start, test(net, o, tests));
+		printf("epoch %lld: %.2f s, test accuracy %.3f\n", (long long)epoch, sl_time() - start,
+		       test(net, o, tests));
 	}
 	sl_step_free(step);
 	sl_trainer_free(trainer);

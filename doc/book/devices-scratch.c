@@ -98,13 +98,15 @@ static void train(struct replica *r, const struct options *o, sl_loader *images,
 	for (int64_t epoch = 1; epoch <= o->epochs; epoch++) {
 		double start = sl_time();
 		bool more = true;
-		while (more) SL_SCOPE {
-			struct sl_batch b;
-			more = sl_loader_next(images, &b);
-			if (more) train_batch(r, o, b.x, b.y);
-		}
+		while (more)
+			SL_SCOPE {
+				struct sl_batch b;
+				more = sl_loader_next(images, &b);
+				if (more) train_batch(r, o, b.x, b.y);
+			}
 		sl_wait_all();
-		printf("epoch %lld: %.2f s, test accuracy %.3f\n", (long long)epoch, sl_time() - start, accuracy(r, tests));
+		printf("epoch %lld: %.2f s, test accuracy %.3f\n", (long long)epoch, sl_time() - start,
+		       accuracy(r, tests));
 	}
 }
 

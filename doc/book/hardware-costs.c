@@ -10,7 +10,9 @@ static double seconds(sl_tensor *(*operation)(sl_tensor *x), sl_tensor *x, int t
 	double best = INFINITY;
 	for (int round = 0; round < ROUNDS; round++) {
 		double start = sl_time();
-		for (int i = 0; i < times; i++) SL_SCOPE operation(x);
+		for (int i = 0; i < times; i++)
+			SL_SCOPE
+				operation(x);
 		sl_wait_all();
 		best = fmin(best, (sl_time() - start) / times);
 	}
@@ -38,9 +40,11 @@ int main(void)
 {
 	enum { N = 1024, MANY = 1 << 24 };
 	SL_SCOPE {
-		sl_tensor *small = sl_ones(SL_SHAPE(4)), *matrix = sl_ones(SL_SHAPE(N, N)), *vector = sl_ones(SL_SHAPE(MANY));
+		sl_tensor *small = sl_ones(SL_SHAPE(4)), *matrix = sl_ones(SL_SHAPE(N, N)),
+		          *vector = sl_ones(SL_SHAPE(MANY));
 		double call = seconds(plus_one, small, 2000), wait = seconds(waited, small, 2);
-		double flop = seconds(product, matrix, 2) / (2.0 * N * N * N), byte = seconds(plus_one, vector, 2) / (8.0 * MANY);
+		double flop = seconds(product, matrix, 2) / (2.0 * N * N * N),
+		       byte = seconds(plus_one, vector, 2) / (8.0 * MANY);
 		printf("a small operation          %8.2f us\n", 1e6 * call);
 		printf("... that is waited for     %8.2f us\n", 1e6 * wait);
 		printf("multiply and add, dense    %8.1f GFLOP/s\n", 1e-9 / flop);

@@ -12,7 +12,9 @@ static uint64_t tasks_so_far(void)
 
 static void call(sl_block *net, sl_tensor *x, int times)
 {
-	for (int i = 0; i < times; i++) SL_SCOPE sl_forward(net, x);
+	for (int i = 0; i < times; i++)
+		SL_SCOPE
+			sl_forward(net, x);
 	sl_wait_all();
 }
 
@@ -29,7 +31,8 @@ static void measure(const char *name, sl_block *net, sl_tensor *x)
 
 int main(void)
 {
-	sl_block *net = sl_sequential(sl_dense(256, .activation = SL_RELU), sl_dense(128, .activation = SL_RELU), sl_dense(2));
+	sl_block *net =
+	        sl_sequential(sl_dense(256, .activation = SL_RELU), sl_dense(128, .activation = SL_RELU), sl_dense(2));
 	sl_initialize(net, .init = sl_constant_init(0.01));
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(1, 512));

@@ -11,7 +11,9 @@ static int run(int tasks)
 	double start = sl_time();
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(256, 256));
-		for (int i = 0; i < TIMES; i++) SL_SCOPE sl_dot(x, x);
+		for (int i = 0; i < TIMES; i++)
+			SL_SCOPE
+				sl_dot(x, x);
 		sl_wait_all();
 	}
 	sl_stats_get(&stats);

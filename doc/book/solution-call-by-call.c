@@ -49,7 +49,9 @@ static void measure(struct training *t, sl_tensor **xs, sl_tensor **ys)
 	struct sl_stats stats;
 	sl_stats_reset();
 	double start = sl_time();
-	for (int i = 0; i < STEPS; i++) SL_SCOPE step(t, xs, ys);
+	for (int i = 0; i < STEPS; i++)
+		SL_SCOPE
+			step(t, xs, ys);
 	sl_wait_all();
 	t->seconds = fmin(t->seconds, (sl_time() - start) / STEPS);
 	sl_stats_get(&stats);
@@ -67,7 +69,8 @@ int main(void)
 		sl_split_and_load(sl_ones(SL_SHAPE(ROWS, 1, 28, 28)), devices, N, xs);
 		sl_split_and_load(sl_zeros(SL_SHAPE(ROWS), .dtype = SL_INT32), devices, N, ys);
 		for (int round = 0; round < ROUNDS; round++)
-			for (int i = 0; i < 2; i++) measure(&t[i], xs, ys); /* in turn: the machine does other things, too */
+			for (int i = 0; i < 2; i++)
+				measure(&t[i], xs, ys); /* in turn: the machine does other things, too */
 	}
 	for (int i = 0; i < 2; i++) {
 		printf("%s: %.4f s and %llu tasks a step\n", i ? "whole steps " : "call by call", t[i].seconds,

@@ -9,7 +9,8 @@ int main(void)
 		sl_tensor *before = sl_dot(x, x); /* reads x; takes a while */
 		sl_fill_(x, 2);                   /* writes x: has to wait for that */
 		sl_tensor *after = sl_dot(x, x);  /* reads what was written */
-		sl_tensor *other = sl_dot(sl_ones(SL_SHAPE(300, 300)), sl_ones(SL_SHAPE(300, 300))); /* waits for nothing */
+		sl_tensor *other =
+		        sl_dot(sl_ones(SL_SHAPE(300, 300)), sl_ones(SL_SHAPE(300, 300))); /* waits for nothing */
 		printf("before %g, after %g, other %g\n", sl_item(sl_max(before)), sl_item(sl_max(after)),
 		       sl_item(sl_max(other)));
 	}

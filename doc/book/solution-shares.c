@@ -23,8 +23,10 @@ int main(void)
 		show("three to one", parts);
 
 		sl_tensor *w = sl_ones(SL_SHAPE(512, 512)); /* work whose time is measured */
-		for (int i = 0; i < 200; i++) SL_SCOPE
-			for (int d = 0; d < N; d++) sl_dot(sl_place(parts[d], devices[d]), sl_place(w, devices[d]));
+		for (int i = 0; i < 200; i++)
+			SL_SCOPE
+				for (int d = 0; d < N; d++)
+					sl_dot(sl_place(parts[d], devices[d]), sl_place(w, devices[d]));
 		sl_balance_update(balance);
 		sl_split_and_load(batch, devices, N, parts, .balance = balance);
 		show("by measured speed", parts);

@@ -13,13 +13,14 @@ static int run(int bulk)
 		sl_wait_all();
 		sl_stats_reset();
 		double start = sl_time();
-		for (int r = 0; r < ROUNDS; r++) SL_SCOPE
-			for (int i = 0; i < EIGHT; i++) sl_exp(x[i]);
+		for (int r = 0; r < ROUNDS; r++)
+			SL_SCOPE
+				for (int i = 0; i < EIGHT; i++) sl_exp(x[i]);
 		sl_wait_all();
 		double seconds = sl_time() - start;
 		sl_stats_get(&stats);
-		printf("up to %2d a task: %5llu operations in %5llu tasks, %.4f s\n", bulk, (unsigned long long)stats.ops,
-		       (unsigned long long)stats.segments, seconds);
+		printf("up to %2d a task: %5llu operations in %5llu tasks, %.4f s\n", bulk,
+		       (unsigned long long)stats.ops, (unsigned long long)stats.segments, seconds);
 	}
 	return finish();
 }

@@ -41,7 +41,9 @@ static void measure(const char *name, void (*sum)(sl_tensor **))
 int main(void)
 {
 	if (sl_init(&(struct sl_config){.teams = N}) != SL_OK) return finish();
-	SL_SCOPE measure("star", star);
-	SL_SCOPE measure("tree", tree);
+	SL_SCOPE
+		measure("star", star);
+	SL_SCOPE
+		measure("tree", tree);
 	return finish();
 }

@@ -39,7 +39,7 @@ struct slp_var {
 	struct slp_type type;
 	sl_device device;
 	sl_device owner; /* of a leaf: where what comes from several devices is added; DEFAULT: where the leaf is */
-	sl_tensor *sum;        /* of a leaf, during a walk */
+	sl_tensor *sum;  /* of a leaf, during a walk */
 	uint64_t visit;
 	struct slp_var *dying; /* the next one to go, once nobody holds it */
 };

@@ -17,7 +17,7 @@ struct walk {
 	struct partial { /* what a leaf got from one device before another came */
 		struct slp_var *leaf;
 		sl_tensor *sum;
-	} *partials;
+	} * partials;
 	int npartials, max_partials;
 	bool retain;
 	double scale; /* of all gradients */
@@ -84,13 +84,15 @@ static enum sl_status accumulate(const struct walk *w, sl_tensor **sum, sl_tenso
 
 static bool conflict(const sl_tensor *a, const sl_tensor *b)
 {
-	return a->device.kind != SL_DEVICE_AUTO && b->device.kind != SL_DEVICE_AUTO && !sl_device_equal(a->device, b->device);
+	return a->device.kind != SL_DEVICE_AUTO && b->device.kind != SL_DEVICE_AUTO &&
+	       !sl_device_equal(a->device, b->device);
 }
 
 /* A leaf that devices share is summed on each of them first, and over them at the end: neither waits for the other. */
 static enum sl_status set_aside(struct walk *w, struct slp_var *leaf)
 {
-	if (!slp_grow((void **)&w->partials, &w->max_partials, w->npartials + 1, sizeof *w->partials)) return no_memory();
+	if (!slp_grow((void **)&w->partials, &w->max_partials, w->npartials + 1, sizeof *w->partials))
+		return no_memory();
 	w->partials[w->npartials++] = (struct partial){leaf, leaf->sum};
 	leaf->sum = NULL;
 	return SL_OK;
@@ -119,11 +121,12 @@ static enum sl_status start(struct walk *w, sl_tensor *head, sl_tensor *grad)
 	if (grad && !sl_shape_equal(grad->type.shape, head->type.shape)) {
 		char a[128], b[128];
 		slp_call_fail(w->at, "sl_backward", SL_ESHAPE, "the head's gradient has shape %s, the head %s",
-			      sl_shape_string(grad->type.shape, a), sl_shape_string(head->type.shape, b));
+		              sl_shape_string(grad->type.shape, a), sl_shape_string(head->type.shape, b));
 		return SL_ESHAPE;
 	}
 	if (grad && w->scale != 1) grad = sl_mul_scalar_at(w->at, grad, w->scale);
-	else if (!grad) grad = sl_full_at(w->at, head->type.shape, w->scale, (struct sl_make){head->type.dtype, head->device});
+	else if (!grad)
+		grad = sl_full_at(w->at, head->type.shape, w->scale, (struct sl_make){head->type.dtype, head->device});
 	return grad ? contribute(w, head->var, grad) : sl_error();
 }
 
@@ -148,8 +151,8 @@ static enum sl_status check_saved(const struct walk *w, const struct slp_node *n
 	for (int i = 0; i < n->nin; i++) ok &= version_ok(n->in[i], n->versions[i]);
 	for (int i = 0; i < n->nout; i++) ok &= version_ok(n->out[i], n->versions[n->nin + i]);
 	if (ok) return SL_OK;
-	slp_call_fail(w->at, "sl_backward", SL_ESTATE, "a tensor that the gradient of %s (%s) needs was changed in place",
-		      n->op->name, n->at);
+	slp_call_fail(w->at, "sl_backward", SL_ESTATE,
+	              "a tensor that the gradient of %s (%s) needs was changed in place", n->op->name, n->at);
 	return SL_ESTATE;
 }
 
@@ -159,8 +162,16 @@ static enum sl_status call_grad(const struct slp_node *n, sl_tensor **din, bool 
 		need[i] = n->in_vars[i] != NULL;
 		din[i] = NULL;
 	}
-	struct slp_grad g = {.op = n->op, .at = n->at, .attrs = n->attrs.bytes, .nin = n->nin, .nout = n->nout, .in = n->in,
-			     .out = n->out, .dout = n->dout, .din = din, .need = need};
+	struct slp_grad g = {.op = n->op,
+	                     .at = n->at,
+	                     .attrs = n->attrs.bytes,
+	                     .nin = n->nin,
+	                     .nout = n->nout,
+	                     .in = n->in,
+	                     .out = n->out,
+	                     .dout = n->dout,
+	                     .din = din,
+	                     .need = need};
 	return n->op->grad(&g);
 }
 
@@ -170,7 +181,8 @@ static enum sl_status hand_on(struct walk *w, const struct slp_node *n, sl_tenso
 	for (int i = 0; i < n->nin && s == SL_OK; i++) {
 		if (!n->in_vars[i] || !din[i]) continue;
 		if (!sl_shape_equal(din[i]->type.shape, n->in_vars[i]->type.shape))
-			return slp_error_set(SL_EINTERNAL, "sl_backward: %s gave input %d a gradient of another shape", n->op->name, i);
+			return slp_error_set(SL_EINTERNAL, "sl_backward: %s gave input %d a gradient of another shape",
+			                     n->op->name, i);
 		s = contribute(w, n->in_vars[i], din[i]);
 	}
 	return s;
@@ -184,7 +196,8 @@ static enum sl_status step(struct walk *w, struct slp_node *n)
 	enum sl_status s = check_saved(w, n);
 	if (s != SL_OK) return s;
 	if (!n->op->grad) {
-		slp_call_fail(n->at, n->op->name, SL_EUNSUPPORTED, "has no gradient, but sl_backward at %s needs it", w->at);
+		slp_call_fail(n->at, n->op->name, SL_EUNSUPPORTED, "has no gradient, but sl_backward at %s needs it",
+		              w->at);
 		return SL_EUNSUPPORTED;
 	}
 	sl_tensor *few_din[8], **din = n->nin <= 8 ? few_din : slp_calloc((size_t)n->nin, sizeof *din);
@@ -241,8 +254,8 @@ static enum sl_status store(const struct walk *w, struct slp_var *v)
 		return SL_OK;
 	}
 	if (v->req == SL_GRAD_ADD || gathers(v)) return sl_add_inplace_at(w->at, v->grad, v->sum) ? SL_OK : sl_error();
-	bool ours = atomic_load(&v->sum->refs) == 1 && atomic_load(&v->sum->storage->refs) == 1 && v->sum->offset == 0 &&
-		    sl_tensor_bytes(v->sum) == v->sum->storage->bytes;
+	bool ours = atomic_load(&v->sum->refs) == 1 && atomic_load(&v->sum->storage->refs) == 1 &&
+	            v->sum->offset == 0 && sl_tensor_bytes(v->sum) == v->sum->storage->bytes;
 	if (!ours) return sl_copy_inplace_at(w->at, v->grad, v->sum) ? SL_OK : sl_error();
 	struct slp_storage *old = v->grad->storage;
 	v->grad->storage = v->sum->storage;
@@ -261,7 +274,9 @@ static enum sl_status store_all(const struct walk *w, enum sl_status s)
 {
 	for (int i = 0; i < w->nleaves; i++) {
 		struct slp_var *v = w->leaves[i];
-		if (v->sum && s == SL_OK && w->npartials) SL_SCOPE s = join(w, v);
+		if (v->sum && s == SL_OK && w->npartials)
+			SL_SCOPE
+				s = join(w, v);
 		if (v->sum && s == SL_OK) {
 			bool adds = v->fresh && (v->req == SL_GRAD_ADD || gathers(v));
 			s = store(w, v);
@@ -280,16 +295,21 @@ static enum sl_status store_all(const struct walk *w, enum sl_status s)
 static enum sl_status run(struct walk *w, sl_tensor *const *heads, int count, sl_tensor *const *grads)
 {
 	enum sl_status s = collect(w, heads, count);
-	for (int i = 0; i < count && s == SL_OK; i++) SL_SCOPE s = start(w, heads[i], grads ? grads[i] : NULL);
+	for (int i = 0; i < count && s == SL_OK; i++)
+		SL_SCOPE
+			s = start(w, heads[i], grads ? grads[i] : NULL);
 	for (int i = 0; i < w->count; i++) {
 		struct slp_node *n = w->nodes[i];
-		if (s == SL_OK) SL_SCOPE s = step(w, n);
+		if (s == SL_OK)
+			SL_SCOPE
+				s = step(w, n);
 		drop_douts(n);
 		if (s != SL_OK || w->retain) continue;
 		slp_node_give_up(n);
 		n->spent = true;
 	}
-	SL_SCOPE s = store_all(w, s);
+	SL_SCOPE
+		s = store_all(w, s);
 	return s;
 }
 
@@ -301,14 +321,16 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
 	}
 	for (int i = 0; i < count; i++) {
 		bool symbol = heads[i] && heads[i]->symbol;
-		if (!symbol && !slp_tensor_usable(at, "sl_backward", heads[i])) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+		if (!symbol && !slp_tensor_usable(at, "sl_backward", heads[i]))
+			return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 		if (heads[i]->var) continue;
 		if (heads[i]->gradient) {
-			slp_call_fail(at, "sl_backward", SL_EUNSUPPORTED, "head %d is a gradient, and there are no second derivatives", i);
+			slp_call_fail(at, "sl_backward", SL_EUNSUPPORTED,
+			              "head %d is a gradient, and there are no second derivatives", i);
 			return SL_EUNSUPPORTED;
 		}
 		slp_call_fail(at, "sl_backward", SL_ESTATE,
-			      "head %d was not computed under SL_RECORD from a tensor with a gradient attached", i);
+		              "head %d was not computed under SL_RECORD from a tensor with a gradient attached", i);
 		return SL_ESTATE;
 	}
 	return SL_OK;
@@ -332,7 +354,8 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 	SLP_CALL("sl_backward", at);
 	static _Atomic uint64_t walks;
 	if (slp_in_custom) {
-		slp_call_fail(at, "sl_backward", SL_ESTATE, "called in the backward function of sl_custom_gradient, within another sl_backward");
+		slp_call_fail(at, "sl_backward", SL_ESTATE,
+		              "called in the backward function of sl_custom_gradient, within another sl_backward");
 		return SL_ESTATE;
 	}
 	enum sl_status s = check_heads(at, heads, count);
@@ -341,7 +364,10 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 		slp_call_fail(at, "sl_backward", SL_EINVAL, ".scale is %g, a finite number needed", opts.scale);
 		return SL_EINVAL;
 	}
-	struct walk w = {.at = at, .number = atomic_fetch_add(&walks, 1) + 1, .retain = opts.retain_graph, .scale = opts.scale != 0 ? opts.scale : 1};
+	struct walk w = {.at = at,
+	                 .number = atomic_fetch_add(&walks, 1) + 1,
+	                 .retain = opts.retain_graph,
+	                 .scale = opts.scale != 0 ? opts.scale : 1};
 	sl_mode mode;
 	sl_mode_enter(&mode, 0, -1);
 	const char *outer = slp_fxt_enter("backward");

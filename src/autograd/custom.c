@@ -21,10 +21,8 @@ static void release(struct custom *c)
 static void custom_hold(const void *attrs, bool hold)
 {
 	struct custom *c = *(struct custom *const *)attrs;
-	if (hold)
-		atomic_fetch_add(&c->refs, 1);
-	else
-		release(c);
+	if (hold) atomic_fetch_add(&c->refs, 1);
+	else release(c);
 }
 
 /* ---- going back -------------------------------------------------------------------------------------------------- */

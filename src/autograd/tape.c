@@ -90,8 +90,8 @@ static bool wants(const sl_tensor *t)
 static struct slp_node *node_new(int nin, int nout)
 {
 	size_t n = (size_t)(nin + nout);
-	size_t size = sizeof(struct slp_node) + (size_t)nin * sizeof(struct slp_var *) + (n + (size_t)nout) * sizeof(sl_tensor *) +
-		      n * sizeof(unsigned);
+	size_t size = sizeof(struct slp_node) + (size_t)nin * sizeof(struct slp_var *) +
+	              (n + (size_t)nout) * sizeof(sl_tensor *) + n * sizeof(unsigned);
 	struct slp_node *node = slp_calloc(1, size);
 	if (!node) return NULL;
 	node->in_vars = (struct slp_var **)(node + 1);
@@ -149,8 +149,10 @@ static bool no_gradients(const char *at, const struct sl_op *op, int nin, sl_ten
 	for (int i = 0; i < nin; i++) {
 		if (!in[i]->gradient) continue;
 		slp_call_fail(at, op->name, SL_EUNSUPPORTED,
-			      "argument %d is a gradient, and there are no second derivatives; compute with it under SL_PAUSE, or "
-			      "take sl_detach of it, which is a constant", i);
+		              "argument %d is a gradient, and there are no second derivatives; compute with it under "
+		              "SL_PAUSE, or "
+		              "take sl_detach of it, which is a constant",
+		              i);
 		return false;
 	}
 	return true;
@@ -158,7 +160,7 @@ static bool no_gradients(const char *at, const struct sl_op *op, int nin, sl_ten
 
 /* False with an error: nothing is linked then. */
 static bool record_call(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
-			int nout, sl_tensor *const *out)
+                        int nout, sl_tensor *const *out)
 {
 	bool any = false;
 	for (int i = 0; i < nin; i++) any |= wants(in[i]);
@@ -191,13 +193,14 @@ static bool may_change(const char *at, const struct sl_op *op, sl_tensor *t)
 	if (!wants(t) || t->gradient) return true;
 	if (t->symbol && op->mutates) return true; /* a parameter in a trace: its program keeps the order */
 	if (!t->var->node) {
-		slp_call_fail(at, op->name, SL_ESTATE,
-			      "a tensor with a gradient attached cannot be changed in place while recording; use SL_PAUSE");
+		slp_call_fail(
+		        at, op->name, SL_ESTATE,
+		        "a tensor with a gradient attached cannot be changed in place while recording; use SL_PAUSE");
 		return false;
 	}
 	if (atomic_load(&t->storage->refs) == 1) return true;
 	slp_call_fail(at, op->name, SL_ESTATE,
-		      "a recorded tensor that has views, or whose values a gradient needs, cannot be changed in place");
+	              "a recorded tensor that has views, or whose values a gradient needs, cannot be changed in place");
 	return false;
 }
 
@@ -260,7 +263,7 @@ enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_attach_
 	if (!slp_tensor_usable(at, "sl_attach_grad", t)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	if (!slp_is_float(t->type.dtype)) {
 		slp_call_fail(at, "sl_attach_grad", SL_EDTYPE, "the tensor is %s; only floats have gradients",
-			      sl_dtype_name(t->type.dtype));
+		              sl_dtype_name(t->type.dtype));
 		return SL_EDTYPE;
 	}
 	struct slp_var *v = slp_var_new();
@@ -304,7 +307,8 @@ sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 	SLP_CALL("sl_grad", at);
 	if (!(t && t->symbol) && !slp_tensor_usable(at, "sl_grad", t)) return NULL;
 	if (t->var && t->var->grad) return t->var->grad;
-	return slp_call_fail(at, "sl_grad", SL_ESTATE, "no gradient is attached to the tensor; call sl_attach_grad first");
+	return slp_call_fail(at, "sl_grad", SL_ESTATE,
+	                     "no gradient is attached to the tensor; call sl_attach_grad first");
 }
 
 /* From now on operations under SL_RECORD take the gradient, a tensor from sl_grad or sl_param_grad, as a constant, as

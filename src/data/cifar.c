@@ -85,10 +85,8 @@ static bool fill(struct cifar *c, const char *dir, enum sl_split split)
 	char **own = ok ? slp_calloc(CLASSES, sizeof *own) : NULL;
 	ok = own != NULL;
 	for (int i = 0; ok && i < CLASSES; i++) ok = (own[i] = slp_strdup(names[i])) != NULL;
-	if (ok)
-		slp_dataset_names(&c->base, own, CLASSES);
-	else
-		slp_names_free(own, CLASSES);
+	if (ok) slp_dataset_names(&c->base, own, CLASSES);
+	else slp_names_free(own, CLASSES);
 	return ok;
 }
 

@@ -53,10 +53,8 @@ static bool find_name(struct table *t, const char *text, int32_t *number)
 			*number = t->names[middle].number;
 			return true;
 		}
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
+		if (order < 0) high = middle;
+		else low = middle + 1;
 	}
 	if (t->nnames == t->names_room && !grow_names(t)) return false;
 	char *copy = slp_strdup(text);
@@ -227,10 +225,8 @@ static sl_dataset *make(struct table *t)
 	sl_dataset *d = slp_arrays_own(x, y, t->x, t->label ? owned : NULL);
 	t->x = t->y = NULL;
 	t->labels = NULL;
-	if (d && names.names)
-		slp_dataset_names(d, names.names, names.classes);
-	else
-		slp_names_free(names.names, names.classes);
+	if (d && names.names) slp_dataset_names(d, names.names, names.classes);
+	else slp_names_free(names.names, names.classes);
 	free(names.numbers);
 	return d;
 }

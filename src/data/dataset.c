@@ -16,10 +16,8 @@ bool slp_data_fail(enum sl_status status, const char *format, ...)
 	va_start(args, format);
 	slp_vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	if (c->at)
-		slp_call_fail(c->at, c->function, status, "%s", text);
-	else
-		slp_error_set(status, "%s", text);
+	if (c->at) slp_call_fail(c->at, c->function, status, "%s", text);
+	else slp_error_set(status, "%s", text);
 	return false;
 }
 
@@ -69,10 +67,8 @@ bool slp_dataset_copy_classes(sl_dataset *d, const sl_dataset *from)
 	char **names = slp_calloc((size_t)from->classes, sizeof *names);
 	bool ok = names != NULL;
 	for (int i = 0; ok && i < from->classes; i++) ok = (names[i] = slp_strdup(from->names[i])) != NULL;
-	if (ok)
-		slp_dataset_names(d, names, from->classes);
-	else
-		slp_names_free(names, names ? from->classes : 0);
+	if (ok) slp_dataset_names(d, names, from->classes);
+	else slp_names_free(names, names ? from->classes : 0);
 	return ok;
 }
 

@@ -83,10 +83,8 @@ static void next_member(struct source *s)
 		s->ended = true;
 		return;
 	}
-	if (s->z.next_in[0] != 0x1f)
-		fail(s, SL_EFORMAT, "bytes follow after the end of the gzip data");
-	else if (inflateReset(&s->z) != Z_OK)
-		fail(s, SL_EINTERNAL, "cannot be uncompressed");
+	if (s->z.next_in[0] != 0x1f) fail(s, SL_EFORMAT, "bytes follow after the end of the gzip data");
+	else if (inflateReset(&s->z) != Z_OK) fail(s, SL_EINTERNAL, "cannot be uncompressed");
 }
 
 static void inflate_some(struct source *s)
@@ -96,10 +94,8 @@ static void inflate_some(struct source *s)
 		return;
 	}
 	int e = inflate(&s->z, Z_NO_FLUSH);
-	if (e == Z_STREAM_END)
-		next_member(s);
-	else if (e == Z_MEM_ERROR)
-		fail(s, SL_ENOMEM, "no memory to uncompress it");
+	if (e == Z_STREAM_END) next_member(s);
+	else if (e == Z_MEM_ERROR) fail(s, SL_ENOMEM, "no memory to uncompress it");
 	else if (e != Z_OK && e != Z_BUF_ERROR)
 		fail(s, SL_EFORMAT, "damaged gzip data: %s", s->z.msg ? s->z.msg : "it makes no sense");
 }
@@ -129,20 +125,13 @@ static int64_t get(struct source *s, void *to, int64_t n)
 static const char *type_name(unsigned type)
 {
 	switch (type) {
-	case UNSIGNED_BYTE:
-		return "unsigned byte";
-	case 0x09:
-		return "signed byte";
-	case 0x0b:
-		return "16-bit integer";
-	case 0x0c:
-		return "32-bit integer";
-	case 0x0d:
-		return "float";
-	case 0x0e:
-		return "double";
-	default:
-		return "unknown";
+	case UNSIGNED_BYTE: return "unsigned byte";
+	case 0x09: return "signed byte";
+	case 0x0b: return "16-bit integer";
+	case 0x0c: return "32-bit integer";
+	case 0x0d: return "float";
+	case 0x0e: return "double";
+	default: return "unknown";
 	}
 }
 
@@ -239,7 +228,8 @@ bool slp_idx_read(const char *at, const char *function, const char *path, int nd
 	s->at = at, s->function = function, s->path = path;
 	*idx = (struct slp_idx){0};
 	bool ok = open_file(s), found = ok && s->gzip && slp_idx_find(path, ndim, idx);
-	ok = found || (ok && read_magic(s, ndim) && read_shape(s, ndim, idx) && check_size(s, idx) && read_values(s, idx));
+	ok = found ||
+	     (ok && read_magic(s, ndim) && read_shape(s, ndim, idx) && check_size(s, idx) && read_values(s, idx));
 	if (ok && s->gzip && !found) slp_idx_keep(path, idx);
 	if (!ok) {
 		free(idx->data);

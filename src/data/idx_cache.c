@@ -140,8 +140,7 @@ static void write_kept(const char *kept, const unsigned char *header, int64_t si
 	if (fwrite(header, 1, (size_t)size, d.stream) == (size_t)size &&
 	    fwrite(idx->data, 1, (size_t)idx->bytes, d.stream) == (size_t)idx->bytes)
 		slp_durable_commit(all, 1);
-	else
-		slp_durable_discard(&d);
+	else slp_durable_discard(&d);
 }
 
 void slp_idx_keep(const char *path, const struct slp_idx *idx)

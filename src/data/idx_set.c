@@ -108,10 +108,8 @@ static bool name_classes(struct idx_set *set)
 	char **names = slp_calloc(FASHION_CLASSES, sizeof *names);
 	bool ok = names != NULL;
 	for (int i = 0; ok && i < FASHION_CLASSES; i++) ok = (names[i] = slp_strdup(fashion_names[i])) != NULL;
-	if (ok)
-		slp_dataset_names(&set->base, names, FASHION_CLASSES);
-	else
-		slp_names_free(names, FASHION_CLASSES);
+	if (ok) slp_dataset_names(&set->base, names, FASHION_CLASSES);
+	else slp_names_free(names, FASHION_CLASSES);
 	return ok;
 }
 
@@ -213,10 +211,8 @@ static sl_dataset *no_file(const char *at, const char *dir, const char *part, co
 {
 	struct stat st;
 	char fault[64];
-	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
-		snprintf(fault, sizeof fault, "there is no such folder");
-	else
-		snprintf(fault, sizeof fault, "it has no file %s-%s-idx%d-ubyte[.gz]", part, what, axes);
+	if (stat(dir, &st) || !S_ISDIR(st.st_mode)) snprintf(fault, sizeof fault, "there is no such folder");
+	else snprintf(fault, sizeof fault, "it has no file %s-%s-idx%d-ubyte[.gz]", part, what, axes);
 	return slp_call_fail(at, "sl_dataset_mnist", SL_EIO,
 	                     "%s: %s; \"apt install dataset-fashion-mnist\" brings the files to %s", dir, fault,
 	                     SL_FASHION_MNIST_DIR);

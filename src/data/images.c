@@ -155,10 +155,8 @@ static bool list_all(struct images *d)
 	bool ok = list_folder(d->dir, true, &classes);
 	if (ok && classes.count > SLP_MAX_CLASSES)
 		ok = slp_data_fail(SL_EFORMAT, "%s: more than %d folders", d->dir, SLP_MAX_CLASSES);
-	if (!ok)
-		slp_names_free(classes.names, (int)classes.count);
-	else
-		slp_dataset_names(&d->base, classes.names, (int)classes.count);
+	if (!ok) slp_names_free(classes.names, (int)classes.count);
+	else slp_dataset_names(&d->base, classes.names, (int)classes.count);
 	for (int32_t i = 0; ok && i < classes.count; i++) ok = list_class(d, i, &files);
 	d->files = files.names;
 	d->base.size = files.count;

@@ -140,10 +140,8 @@ static bool fetch(const char *at, sl_loader *l, struct sl_batch *b)
 static bool make_one(const char *at, sl_loader *l)
 {
 	int slots = l->opts.prefetch + 1;
-	if (l->reader)
-		ask(l);
-	else if (!make_batch(at, l, &l->ring[(l->first + l->count) % slots]))
-		return false;
+	if (l->reader) ask(l);
+	else if (!make_batch(at, l, &l->ring[(l->first + l->count) % slots])) return false;
 	l->count++;
 	if (++l->made < l->batches) return true;
 	l->made = 0;
@@ -211,10 +209,8 @@ static bool make_ring(sl_loader *l)
 {
 	const struct sl_loader_opts *o = &l->opts;
 	int64_t rows = o->batch_size < o->limit ? o->batch_size : o->limit;
-	if (l->dataset->images)
-		l->ring = slp_calloc((size_t)o->prefetch + 1, sizeof *l->ring);
-	else
-		l->reader = slp_reader_new(l->dataset, sl_is_simulated() ? 0 : o->workers, o->prefetch + 1, rows);
+	if (l->dataset->images) l->ring = slp_calloc((size_t)o->prefetch + 1, sizeof *l->ring);
+	else l->reader = slp_reader_new(l->dataset, sl_is_simulated() ? 0 : o->workers, o->prefetch + 1, rows);
 	return l->ring || l->reader;
 }
 

@@ -160,10 +160,8 @@ static bool several_get(const sl_dataset *d, struct sl_sample *s)
 	int low = 0, high = c->count - 1;
 	while (low < high) {
 		int middle = (low + high) / 2;
-		if (s->index < c->ends[middle])
-			high = middle;
-		else
-			low = middle + 1;
+		if (s->index < c->ends[middle]) high = middle;
+		else low = middle + 1;
 	}
 	return slp_dataset_get_inner(c->of[low], s->index - (low ? c->ends[low - 1] : 0), NULL, s);
 }

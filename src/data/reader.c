@@ -112,10 +112,8 @@ static void *run_thread(void *arg)
 	struct share s;
 	pthread_mutex_lock(&r->lock);
 	while (!r->ending)
-		if (take(r, &s))
-			work(r, &s);
-		else
-			pthread_cond_wait(&r->work, &r->lock);
+		if (take(r, &s)) work(r, &s);
+		else pthread_cond_wait(&r->work, &r->lock);
 	pthread_mutex_unlock(&r->lock);
 	return NULL;
 }
@@ -236,10 +234,8 @@ static void lend_a_hand(struct slp_reader *r, const struct slot *oldest)
 	slp_current_call = (struct slp_call){0};
 	pthread_mutex_lock(&r->lock);
 	while (oldest->done < oldest->rows)
-		if (oldest->given < oldest->rows && take(r, &s))
-			work(r, &s);
-		else
-			pthread_cond_wait(&r->done, &r->lock);
+		if (oldest->given < oldest->rows && take(r, &s)) work(r, &s);
+		else pthread_cond_wait(&r->done, &r->lock);
 	pthread_mutex_unlock(&r->lock);
 	slp_current_call = call;
 	slp_error_rejoin(&mine);

@@ -39,8 +39,7 @@ static void numbers_of(const sl_dataset *d, const void *raw, float *to)
 {
 	int64_t n = sl_shape_size(d->x.shape);
 	const struct slp_view v = {(void *)raw, {d->x.dtype, d->x.shape}};
-	if (d->x.dtype == SL_UINT8)
-		slp_unit_floats(raw, to, n);
+	if (d->x.dtype == SL_UINT8) slp_unit_floats(raw, to, n);
 	else
 		for (int64_t i = 0; i < n; i++) to[i] = (float)slp_get(&v, i);
 }

@@ -32,8 +32,7 @@ static const struct {
 void slp_add_tree(void **list, int n, size_t count, enum sl_dtype dtype)
 {
 	for (int stride = 1; stride < n; stride *= 2)
-		for (int i = 0; i + stride < n; i += 2 * stride)
-			functions[dtype].add(list[i], list[i + stride], count);
+		for (int i = 0; i + stride < n; i += 2 * stride) functions[dtype].add(list[i], list[i + stride], count);
 }
 
 bool slp_all_finite(const void *data, size_t count, enum sl_dtype dtype)

@@ -19,8 +19,8 @@ static bool read_int(const char *at, const char *name, int low, int *value)
 	char *end = NULL;
 	long v = text ? strtol(text, &end, 10) : 0;
 	if (text && *text && !*end && v >= low && v <= INT_MAX) return *value = (int)v, true;
-	slp_call_fail(at, "sl_init", SL_EINVAL, "several processes need %s, %s (sl-launch, torchrun and others set it)", name,
-	              text ? "a number" : "which is not set");
+	slp_call_fail(at, "sl_init", SL_EINVAL, "several processes need %s, %s (sl-launch, torchrun and others set it)",
+	              name, text ? "a number" : "which is not set");
 	return false;
 }
 
@@ -41,7 +41,8 @@ static bool read_wire(const char *at, enum sl_dtype *wire)
 	const char *name = slp_env_or("SL_DIST_WIRE", sl_dtype_name(SL_FLOAT32));
 	*wire = !strcmp(name, sl_dtype_name(SL_BFLOAT16)) ? SL_BFLOAT16 : SL_FLOAT32;
 	if (!strcmp(name, sl_dtype_name(*wire))) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_WIRE=%s: gradients travel as float32 or bfloat16", name);
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_WIRE=%s: gradients travel as float32 or bfloat16",
+	                     name);
 }
 
 /* Whether sums may be added in an order of the transport's. */
@@ -50,7 +51,8 @@ static bool read_order(const char *at, bool *fast)
 	const char *name = slp_env_or("SL_DIST_ORDER", "fixed");
 	*fast = !strcmp(name, "fast");
 	if (*fast || !strcmp(name, "fixed")) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_ORDER=%s: sums are added in the order fixed or fast", name);
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_ORDER=%s: sums are added in the order fixed or fast",
+	                     name);
 }
 
 /* Processes that start together would write what StarPU measures into the same files. */
@@ -73,11 +75,14 @@ static const struct slp_carrier *find_carrier(const char *at, const char *name)
 	char why[SLP_DIST_WHY];
 	if (!strcmp(name, slp_tcp.name)) return &slp_tcp;
 	if (strcmp(name, "mpi"))
-		return slp_call_fail(at, "sl_init", SL_EINVAL, "there is no transport \"%s\" for several processes: tcp, mpi", name);
+		return slp_call_fail(at, "sl_init", SL_EINVAL,
+		                     "there is no transport \"%s\" for several processes: tcp, mpi", name);
 	const struct slp_carrier *carrier = slp_plugin(name, why);
 	if (!carrier)
-		slp_call_fail(at, "sl_init", SL_EUNSUPPORTED, "the transport %s needs a library of Starling's of its own (configure --with-mpi; "
-		              "Debian: libstarling-mpi): %s", name, why);
+		slp_call_fail(at, "sl_init", SL_EUNSUPPORTED,
+		              "the transport %s needs a library of Starling's of its own (configure --with-mpi; "
+		              "Debian: libstarling-mpi): %s",
+		              name, why);
 	return carrier;
 }
 
@@ -87,8 +92,7 @@ static enum sl_status join(const char *at, const char *name)
 	enum sl_dtype wire;
 	const struct slp_carrier *carrier = find_carrier(at, name);
 	if (!carrier) return sl_error();
-	if (!read_place(at, &place, carrier->knows_place) || !read_wire(at, &wire) ||
-	    !read_order(at, &place.fast))
+	if (!read_place(at, &place, carrier->knows_place) || !read_wire(at, &wire) || !read_order(at, &place.fast))
 		return SL_EINVAL;
 	if (place.size == 1) return SL_OK;
 	enum sl_status s = slp_requests_start(at, slp_messages(carrier), &place);

@@ -18,7 +18,7 @@ struct head {
 	uint32_t kind, dtype;
 	uint64_t number, count; /* of elements of the whole exchange */
 	int64_t rows;
-	uint64_t bytes; /* that follow */
+	uint64_t bytes;  /* that follow */
 	uint32_t spoilt; /* these are the reason */
 	char name[SLP_DIST_NAME];
 };
@@ -26,7 +26,7 @@ struct head {
 /* A message on its way. */
 struct message {
 	struct head head;
-	char *data; /* of head.bytes */
+	char *data;  /* of head.bytes */
 	size_t done; /* of head and data */
 	bool wanted;
 };
@@ -88,7 +88,8 @@ static bool send_some(struct peer *p)
 	while (!is_done(m)) {
 		size_t head = m->done < sizeof m->head ? sizeof m->head - m->done : 0;
 		size_t at = head ? 0 : m->done - sizeof m->head;
-		struct iovec parts[] = {{(char *)&m->head + sizeof m->head - head, head}, {m->data + at, m->head.bytes - at}};
+		struct iovec parts[] = {{(char *)&m->head + sizeof m->head - head, head},
+		                        {m->data + at, m->head.bytes - at}};
 		ssize_t n = carrier->send(rank_of(p), parts + !head, head ? 1 + (m->head.bytes > 0) : 1);
 		if (n <= 0) return n == 0;
 		m->done += (size_t)n;
@@ -144,8 +145,8 @@ static bool differs(const struct head *a, const struct head *b, int rank, char w
 		     (unsigned long long)a->number, a->name, all.rank, (unsigned long long)b->number, b->name);
 	else if (a->count != b->count || a->dtype != b->dtype)
 		fail(why, "%.48s has %llu elements of type %s on rank %d, %llu of type %s on rank %d", a->name,
-		     (unsigned long long)a->count, sl_dtype_name((enum sl_dtype)a->dtype), rank, (unsigned long long)b->count,
-		     sl_dtype_name((enum sl_dtype)b->dtype), all.rank);
+		     (unsigned long long)a->count, sl_dtype_name((enum sl_dtype)a->dtype), rank,
+		     (unsigned long long)b->count, sl_dtype_name((enum sl_dtype)b->dtype), all.rank);
 	else if (a->rows != b->rows)
 		fail(why, "rank %d has %lld rows in a batch, rank %d has %lld", rank, (long long)a->rows, all.rank,
 		     (long long)b->rows);
@@ -228,7 +229,8 @@ static bool blame(const struct head *h, char why[SLP_DIST_WHY])
 	for (int also_waiting = 0; also_waiting < 2 && !n; also_waiting++)
 		for (int r = 0; r < all.size; r++) {
 			const struct peer *p = &all.peers[r];
-			if (!p->there || is_complete(p) || (p->waits && !also_waiting) || n > sizeof list - 16) continue;
+			if (!p->there || is_complete(p) || (p->waits && !also_waiting) || n > sizeof list - 16)
+				continue;
 			n += (size_t)snprintf(list + n, sizeof list - n, "%s%d", n ? ", " : "", r);
 		}
 	return fail(why, "rank %s did not take part in exchange %llu, %.48s, within %g seconds (SL_DIST_TIMEOUT)", list,
@@ -290,7 +292,8 @@ static bool exchange(const struct head *expected, char why[SLP_DIST_WHY])
 
 static struct head head_of(const struct slp_exchange *x, enum kind kind, size_t elements)
 {
-	struct head h = {.kind = kind, .dtype = (uint32_t)x->dtype, .number = x->number, .count = x->count, .rows = x->rows};
+	struct head h = {
+	        .kind = kind, .dtype = (uint32_t)x->dtype, .number = x->number, .count = x->count, .rows = x->rows};
 	h.bytes = elements * sl_dtype_size(x->dtype);
 	snprintf(h.name, sizeof h.name, "%s", x->name);
 	return h;
@@ -376,8 +379,8 @@ static enum slp_outcome sum_by_carrier(const struct slp_exchange *x, char why[SL
 	if (is_spoilt(x, why)) return SLP_EXCHANGE_SPOILT;
 	sent += 2 * (x->count - piece_size(x, all.rank)) * sl_dtype_size(x->dtype);
 	if (carrier->sum(x->data, x->count, sl_dtype_name(x->dtype), all.timeout)) return SLP_EXCHANGED;
-	fail(why, "exchange %llu, %.48s, was not over within %g seconds (SL_DIST_TIMEOUT)", (unsigned long long)x->number,
-	     x->name, all.timeout);
+	fail(why, "exchange %llu, %.48s, was not over within %g seconds (SL_DIST_TIMEOUT)",
+	     (unsigned long long)x->number, x->name, all.timeout);
 	return give_up(why);
 }
 

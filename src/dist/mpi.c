@@ -76,7 +76,8 @@ static ssize_t send_parts(int rank, const struct iovec *parts, int n)
 	(void)n;
 	if (!t->under_way) {
 		t->bytes = size_of(parts->iov_len);
-		if (MPI_Isend(parts->iov_base, t->bytes, MPI_BYTE, rank, 0, mpi.comm, &t->request) != MPI_SUCCESS) return broken();
+		if (MPI_Isend(parts->iov_base, t->bytes, MPI_BYTE, rank, 0, mpi.comm, &t->request) != MPI_SUCCESS)
+			return broken();
 		t->under_way = true;
 	}
 	return ask(t);
@@ -121,7 +122,8 @@ static bool sum(void *data, size_t count, const char *type, double timeout)
 		MPI_Request request;
 		n = count < most ? count : most;
 		over = 0;
-		if (MPI_Iallreduce(MPI_IN_PLACE, p, (int)n, wide ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, mpi.comm, &request) != MPI_SUCCESS)
+		if (MPI_Iallreduce(MPI_IN_PLACE, p, (int)n, wide ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, mpi.comm,
+		                   &request) != MPI_SUCCESS)
 			return false;
 		for (mpi.nap = shortest_nap; !over && now() < deadline; wait_for(NULL, longest_nap))
 			if (MPI_Test(&request, &over, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
@@ -162,8 +164,10 @@ static bool start_mpi(double timeout, int *level, char why[SLP_CARRIER_WHY])
 	if (pthread_timedjoin_np(thread, NULL, &end)) {
 		pthread_detach(thread);
 		mpi.broken = true;
-		snprintf(why, SLP_CARRIER_WHY, "MPI_Init has not come back within %g seconds (SL_DIST_TIMEOUT): a rank has not called "
-		         "sl_init", timeout);
+		snprintf(why, SLP_CARRIER_WHY,
+		         "MPI_Init has not come back within %g seconds (SL_DIST_TIMEOUT): a rank has not called "
+		         "sl_init",
+		         timeout);
 		return false;
 	}
 	atexit(finalize);
@@ -181,7 +185,8 @@ static bool need_mpi(double timeout, char why[SLP_CARRIER_WHY])
 	if (begun) MPI_Query_thread(&level);
 	else if (!start_mpi(timeout, &level, why)) return false;
 	return level >= MPI_THREAD_SERIALIZED ||
-	       fail(why, "MPI was not started for calls from several threads (MPI_Init_thread with MPI_THREAD_SERIALIZED)");
+	       fail(why,
+	            "MPI was not started for calls from several threads (MPI_Init_thread with MPI_THREAD_SERIALIZED)");
 }
 
 /* A communicator of our own, in which errors are returned. */
@@ -190,12 +195,14 @@ static bool make_communicator(double deadline, char why[SLP_CARRIER_WHY])
 	MPI_Request request;
 	int over = 0;
 	if (MPI_Comm_idup(MPI_COMM_WORLD, &mpi.comm, &request) != MPI_SUCCESS) return fail(why, "MPI_Comm_idup failed");
-	while (MPI_Test(&request, &over, MPI_STATUS_IGNORE) == MPI_SUCCESS && !over && now() < deadline) sleep_for(longest_nap);
+	while (MPI_Test(&request, &over, MPI_STATUS_IGNORE) == MPI_SUCCESS && !over && now() < deadline)
+		sleep_for(longest_nap);
 	if (!over) {
 		mpi.broken = true;
 		return fail(why, "not all ranks have called sl_init within SL_DIST_TIMEOUT");
 	}
-	return MPI_Comm_set_errhandler(mpi.comm, MPI_ERRORS_RETURN) == MPI_SUCCESS || fail(why, "MPI_Comm_set_errhandler failed");
+	return MPI_Comm_set_errhandler(mpi.comm, MPI_ERRORS_RETURN) == MPI_SUCCESS ||
+	       fail(why, "MPI_Comm_set_errhandler failed");
 }
 
 static bool start(struct slp_place *place, char why[SLP_CARRIER_WHY])
@@ -252,14 +259,14 @@ static void end(bool is_broken, double deadline)
 
 extern const struct slp_carrier starling_carrier;
 __attribute__((visibility("default"))) const struct slp_carrier starling_carrier = {
-	.version = SLP_CARRIER_VERSION,
-	.name = "mpi",
-	.knows_place = true,
-	.start = start,
-	.send = send_parts,
-	.receive = receive,
-	.wait = wait_for,
-	.adds = adds,
-	.sum = sum,
-	.end = end,
+        .version = SLP_CARRIER_VERSION,
+        .name = "mpi",
+        .knows_place = true,
+        .start = start,
+        .send = send_parts,
+        .receive = receive,
+        .wait = wait_for,
+        .adds = adds,
+        .sum = sum,
+        .end = end,
 };

@@ -19,7 +19,7 @@ struct request {
 	const char *at;
 	struct slp_buffer *buffer; /* NULL: memory of the caller, who waits */
 	size_t offset;
-	uint32_t version;          /* of the buffer, that the exchange writes */
+	uint32_t version; /* of the buffer, that the exchange writes */
 	bool ready, over;
 	enum slp_outcome outcome;
 	struct request *next;
@@ -67,7 +67,8 @@ static bool is_finite(const struct request *r)
 	const char *data = r->x.data;
 	bool finite = r->nparts || slp_all_finite(data, r->x.count, r->x.dtype);
 	for (int i = 0; finite && i < r->nparts; i++)
-		finite = slp_all_finite(data + r->parts[i].first * sl_dtype_size(r->x.dtype), r->parts[i].count, r->x.dtype);
+		finite = slp_all_finite(data + r->parts[i].first * sl_dtype_size(r->x.dtype), r->parts[i].count,
+		                        r->x.dtype);
 	return finite;
 }
 
@@ -102,7 +103,8 @@ static enum slp_outcome sum_packed(const struct slp_exchange *x, char why[SLP_DI
 	packed.data = queue.packed;
 	packed.dtype = SL_BFLOAT16;
 	enum slp_outcome outcome = queue.transport->sum(&packed, why);
-	for (size_t i = 0; outcome == SLP_EXCHANGED && i < x->count; i++) values[i] = slp_float_of_bfloat16(queue.packed[i]);
+	for (size_t i = 0; outcome == SLP_EXCHANGED && i < x->count; i++)
+		values[i] = slp_float_of_bfloat16(queue.packed[i]);
 	return outcome;
 }
 
@@ -115,7 +117,8 @@ static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY]
 static enum slp_outcome carry_out(struct request *r, char why[SLP_DIST_WHY])
 {
 	char text[SLP_DIST_WHY];
-	if (r->buffer) r->x.data = (char *)starpu_data_handle_to_pointer(r->buffer->handle, STARPU_MAIN_RAM) + r->offset;
+	if (r->buffer)
+		r->x.data = (char *)starpu_data_handle_to_pointer(r->buffer->handle, STARPU_MAIN_RAM) + r->offset;
 	bool gives = !r->broadcast || r->x.rank == slp_dist.rank;
 	r->x.spoilt = gives ? what_spoilt(r, text) : NULL;
 	enum slp_outcome outcome = r->broadcast ? queue.transport->broadcast(&r->x, why) : sum(&r->x, why);
@@ -136,8 +139,8 @@ static uint32_t fault_of(const struct request *r, const char *why)
 	char text[2 * SLP_DIST_WHY];
 	bool broken = r->outcome == SLP_DIST_BROKEN;
 	if (broken && queue.fault) return queue.fault;
-	snprintf(text, sizeof text, "%s of %s over %d processes at %s: %s", r->broadcast ? "broadcast" : "sum", r->x.name,
-	         slp_dist.size, r->at, why);
+	snprintf(text, sizeof text, "%s of %s over %d processes at %s: %s", r->broadcast ? "broadcast" : "sum",
+	         r->x.name, slp_dist.size, r->at, why);
 	uint32_t fault = slp_fault_add(broken ? SL_EIO : SL_EKERNEL, text);
 	if (broken) queue.fault = fault;
 	return fault;

@@ -91,11 +91,11 @@ static bool start(struct slp_place *place, char why[SLP_DIST_WHY])
 }
 
 const struct slp_carrier slp_tcp = {
-	.version = SLP_CARRIER_VERSION,
-	.name = "tcp",
-	.start = start,
-	.send = send_parts,
-	.receive = receive,
-	.wait = wait_for,
-	.end = end,
+        .version = SLP_CARRIER_VERSION,
+        .name = "tcp",
+        .start = start,
+        .send = send_parts,
+        .receive = receive,
+        .wait = wait_for,
+        .end = end,
 };

@@ -99,7 +99,8 @@ static bool fits(const struct meeting *m, const struct hello *h)
 		return fail(m, "rank %d was started for %u processes, rank %d for %d (WORLD_SIZE)", rank, h->size,
 		            m->place->rank, m->place->size);
 	if (strncmp(h->version, sl_version(), sizeof h->version))
-		return fail(m, "rank %d has Starling %.24s, rank %d has %s", rank, h->version, m->place->rank, sl_version());
+		return fail(m, "rank %d has Starling %.24s, rank %d has %s", rank, h->version, m->place->rank,
+		            sl_version());
 	if (rank < 0 || rank >= m->place->size || rank == m->place->rank || m->fds[rank] >= 0)
 		return fail(m, "there are two of rank %d", rank);
 	return true;
@@ -113,8 +114,9 @@ static bool receive(struct meeting *m, int fd)
 	uint8_t nonce[NONCE];
 	struct hello h;
 	struct answer a = {.text = ""};
-	bool ok = getrandom(nonce, sizeof nonce, 0) == sizeof nonce && slp_socket_write(fd, nonce, sizeof nonce, deadline) &&
-	          slp_socket_read(fd, &h, sizeof h, deadline) && !memcmp(h.magic, "STARLING", 8) && h.protocol == PROTOCOL;
+	bool ok = getrandom(nonce, sizeof nonce, 0) == sizeof nonce &&
+	          slp_socket_write(fd, nonce, sizeof nonce, deadline) && slp_socket_read(fd, &h, sizeof h, deadline) &&
+	          !memcmp(h.magic, "STARLING", 8) && h.protocol == PROTOCOL;
 	bool known = ok && is_proof(m, "hello", nonce, &h, offsetof(struct hello, mac), h.mac);
 	if (ok && !known) {
 		snprintf(a.text, sizeof a.text, "rank %d has another secret (SL_DIST_SECRET)", m->place->rank);
@@ -156,8 +158,9 @@ static bool accept_from(struct meeting *m, int first)
 		char who[128];
 		int fd = slp_socket_accept(m->listener, m->deadline);
 		if (fd < 0)
-			return fail(m, "%s not come to %s:%s within %g seconds (SL_DIST_TIMEOUT)%s", missing(m, first, who),
-			            m->place->host, m->place->port, m->place->timeout, m->refused);
+			return fail(m, "%s not come to %s:%s within %g seconds (SL_DIST_TIMEOUT)%s",
+			            missing(m, first, who), m->place->host, m->place->port, m->place->timeout,
+			            m->refused);
 		if (!receive(m, fd)) return false;
 		here = 0;
 		for (int r = first; r < m->place->size; r++) here += m->fds[r] >= 0;
@@ -186,12 +189,14 @@ static bool join(struct meeting *m, int rank, const struct where *to, struct whe
 {
 	int fd = slp_socket_connect_later(&to->address, to->length, m->deadline);
 	if (fd < 0 && rank == 0)
-		return fail(m, "rank 0 cannot be reached at %s:%s: %s", m->place->host, m->place->port, strerror(errno));
+		return fail(m, "rank 0 cannot be reached at %s:%s: %s", m->place->host, m->place->port,
+		            strerror(errno));
 	if (fd < 0) return fail(m, "rank %d cannot be reached: %s", rank, strerror(errno));
 	m->fds[rank] = fd;
 	if (own->length) return introduce(m, fd, rank, own);
 	socklen_t length = sizeof own->address; /* the address by which it sees others, any port */
-	if (getsockname(fd, (struct sockaddr *)&own->address, &length)) return fail(m, "getsockname: %s", strerror(errno));
+	if (getsockname(fd, (struct sockaddr *)&own->address, &length))
+		return fail(m, "getsockname: %s", strerror(errno));
 	if (own->address.ss_family == AF_INET) ((struct sockaddr_in *)&own->address)->sin_port = 0;
 	else ((struct sockaddr_in6 *)&own->address)->sin6_port = 0;
 	m->listener = slp_socket_listen(&own->address, length);
@@ -207,7 +212,9 @@ static bool address_of(const struct meeting *m, struct where *where)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
 	int error = getaddrinfo(m->place->host, m->place->port, &hints, &list);
-	if (error) return fail(m, "MASTER_ADDR=%s, MASTER_PORT=%s: %s", m->place->host, m->place->port, gai_strerror(error));
+	if (error)
+		return fail(m, "MASTER_ADDR=%s, MASTER_PORT=%s: %s", m->place->host, m->place->port,
+		            gai_strerror(error));
 	memcpy(&where->address, list->ai_addr, list->ai_addrlen);
 	where->length = list->ai_addrlen;
 	freeaddrinfo(list);

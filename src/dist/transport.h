@@ -16,7 +16,7 @@ struct slp_exchange {
 	void *data;
 	size_t count;
 	enum sl_dtype dtype;
-	int64_t rows;      /* of the batch whose gradient it is; 0: of none */
+	int64_t rows;       /* of the batch whose gradient it is; 0: of none */
 	const char *spoilt; /* why the values are none; NULL: they are sound */
 	/* A sum is for one rank alone, or for all; a broadcast comes from a rank, to rank 0 alone, or to all. */
 	int rank;

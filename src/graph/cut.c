@@ -17,7 +17,8 @@ static bool is_written(const sl_graph *g, const int *memory, int m)
 {
 	for (int i = 0; i < g->count; i++)
 		for (int k = 0; k < g->nodes[i].nin; k++)
-			if (slp_node_writes(&g->nodes[i], k) && memory[slp_value_id(g->nodes[i].in[k])] == m) return true;
+			if (slp_node_writes(&g->nodes[i], k) && memory[slp_value_id(g->nodes[i].in[k])] == m)
+				return true;
 	return false;
 }
 

@@ -70,8 +70,8 @@ static enum sl_status add_nodes(sl_graph *g, const struct walk *w)
 	for (int i = 0; i < w->count; i++) {
 		const struct slp_symbol *s = w->list[i];
 		int node = s->kind == SLP_NODE_INPUT ? slp_graph_add_input(g, s->at, s->name, s->types[0])
-			   : s->kind == SLP_NODE_OP  ? add_call(g, w, s)
-						     : slp_graph_add_tensor(g, s->at, s->name, s->kind, s->tensor);
+		           : s->kind == SLP_NODE_OP  ? add_call(g, w, s)
+		                                     : slp_graph_add_tensor(g, s->at, s->name, s->kind, s->tensor);
 		if (node != (int)i) return no_memory();
 	}
 	return SL_OK;
@@ -107,7 +107,7 @@ struct slp_rng *slp_node_rng(struct slp_gnode *n)
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 static enum sl_status build(sl_graph *g, const struct walk *w, sl_tensor *const *heads, int count,
-			    const struct slp_trace *trace)
+                            const struct slp_trace *trace)
 {
 	enum sl_status s = add_nodes(g, w);
 	for (int i = 0; i < count && s == SL_OK; i++) {
@@ -152,7 +152,8 @@ sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int count)
 			return NULL;
 		}
 		if (!heads[i]->symbol)
-			return slp_call_fail(at, "sl_graph_define", SL_EINVAL, "head %d has values: it is not a symbol", i);
+			return slp_call_fail(at, "sl_graph_define", SL_EINVAL, "head %d has values: it is not a symbol",
+			                     i);
 	}
 	return sl_error() == SL_OK ? slp_graph_from(heads, count, NULL) : NULL;
 }
@@ -173,6 +174,7 @@ int sl_graph_outputs(const sl_graph *g, const char **names, int max)
 {
 	if (!g) return 0;
 	for (int i = 0; i < g->noutputs && i < max; i++)
-		names[i] = g->output_names && g->output_names[i] ? g->output_names[i] : g->nodes[g->outputs[i].node].name;
+		names[i] =
+		        g->output_names && g->output_names[i] ? g->output_names[i] : g->nodes[g->outputs[i].node].name;
 	return g->noutputs;
 }

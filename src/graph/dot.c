@@ -31,10 +31,10 @@ static void label(FILE *f, const struct slp_gnode *n)
 static void node(FILE *f, const struct slp_gnode *n, int i)
 {
 	static const char *const shapes[] = {
-		[SLP_NODE_INPUT] = "shape=oval",
-		[SLP_NODE_PARAM] = "shape=cylinder",
-		[SLP_NODE_CONST] = "shape=note",
-		[SLP_NODE_OP] = "shape=box, style=\"filled,rounded\"",
+	        [SLP_NODE_INPUT] = "shape=oval",
+	        [SLP_NODE_PARAM] = "shape=cylinder",
+	        [SLP_NODE_CONST] = "shape=note",
+	        [SLP_NODE_OP] = "shape=box, style=\"filled,rounded\"",
 	};
 	fprintf(f, "\tn%d [%s, ", i, shapes[n->kind]);
 	if (n->kind == SLP_NODE_OP) fprintf(f, "fillcolor=\"#%06x\", ", lighter(slp_op_colour(n->op)));

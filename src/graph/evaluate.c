@@ -25,7 +25,7 @@ static void make_real(const struct sl_op *op, char *attrs, struct slp_rng first)
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 enum sl_status slp_node_apply(const sl_graph *g, int node, sl_tensor *const *values, struct slp_rng first,
-			      sl_tensor **out)
+                              sl_tensor **out)
 {
 	const struct slp_gnode *n = &g->nodes[node];
 	union {
@@ -68,7 +68,8 @@ static enum sl_status evaluate(const sl_graph *g, sl_tensor *const *in, int nin,
 	SL_PAUSE
 		SL_SCOPE {
 			if (s == SL_OK) s = run_nodes(g, values);
-			for (int i = 0; s == SL_OK && i < g->noutputs; i++) out[i] = sl_retain(values[slp_value_id(g->outputs[i])]);
+			for (int i = 0; s == SL_OK && i < g->noutputs; i++)
+				out[i] = sl_retain(values[slp_value_id(g->outputs[i])]);
 		}
 	free(values);
 	return s;
@@ -109,7 +110,9 @@ struct slp_kept_values *slp_values_keep(const sl_graph *g)
 				if (!written[i] || g->nodes[i].kind != SLP_NODE_PARAM) continue;
 				sl_tensor *copy = sl_retain(sl_clone_at(g->nodes[i].at, g->nodes[i].tensor));
 				if (!copy) ok = false;
-				else p->list[p->count].tensor = sl_retain(g->nodes[i].tensor), p->list[p->count++].copy = copy;
+				else
+					p->list[p->count].tensor = sl_retain(g->nodes[i].tensor),
+					p->list[p->count++].copy = copy;
 			}
 	free(written);
 	if (ok) return p;
@@ -167,8 +170,9 @@ static enum sl_status compare_read(const char *what, const char *name, const str
 	double rms = slp_rms(&r->a);
 	int64_t i = worst(r, slp_tolerance(r->a.type.dtype, tolerance), rms);
 	if (i < 0) return SL_OK;
-	return slp_error_set(SL_EINTERNAL, "%s: %s differs: element %lld is %.9g, and was %.9g, in an array of about %.3g",
-	                     what, name, (long long)i, slp_get(&r->b, i), slp_get(&r->a, i), rms);
+	return slp_error_set(SL_EINTERNAL,
+	                     "%s: %s differs: element %lld is %.9g, and was %.9g, in an array of about %.3g", what,
+	                     name, (long long)i, slp_get(&r->b, i), slp_get(&r->a, i), rms);
 }
 
 enum sl_status slp_compare(const char *what, const char *name, sl_tensor *a, sl_tensor *b, double tolerance)
@@ -177,7 +181,8 @@ enum sl_status slp_compare(const char *what, const char *name, sl_tensor *a, sl_
 	if (!sl_shape_equal(a->type.shape, b->type.shape) || a->type.dtype != b->type.dtype)
 		return slp_error_set(SL_EINTERNAL, "%s: %s has another type", what, name);
 	struct reading r = {{slp_malloc(bytes ? bytes : 1), a->type}, {slp_malloc(bytes ? bytes : 1), a->type}};
-	enum sl_status s = r.a.ptr && r.b.ptr ? sl_read(a, r.a.ptr, bytes) : slp_error_set(SL_ENOMEM, "%s: no memory", what);
+	enum sl_status s =
+	        r.a.ptr && r.b.ptr ? sl_read(a, r.a.ptr, bytes) : slp_error_set(SL_ENOMEM, "%s: no memory", what);
 	if (s == SL_OK) s = sl_read(b, r.b.ptr, bytes);
 	if (s == SL_OK) s = compare_read(what, name, &r, tolerance);
 	free(r.a.ptr);
@@ -209,7 +214,7 @@ static enum sl_status compare_all(const struct comparison *c, const char *what, 
 		s = slp_compare(what, c->before->nodes[c->before->outputs[i].node].name, c->a[i], c->b[i], tolerance);
 	for (int i = 0; s == SL_OK && i < c->first->count; i++)
 		s = slp_compare(what, "a parameter that is written", c->first->list[i].copy, c->first->list[i].tensor,
-				tolerance);
+		                tolerance);
 	return s;
 }
 
@@ -222,8 +227,13 @@ static void release_all(sl_tensor **list, int count)
 enum sl_status slp_graph_compare(const char *what, const sl_graph *before, const sl_graph *after, double tolerance)
 {
 	int nin = before->ninputs, nout = before->noutputs;
-	struct comparison c = {before, after, slp_calloc((size_t)nin + 1, sizeof *c.in), slp_calloc((size_t)nout + 1, sizeof *c.a),
-			       slp_calloc((size_t)nout + 1, sizeof *c.b), NULL, NULL};
+	struct comparison c = {before,
+	                       after,
+	                       slp_calloc((size_t)nin + 1, sizeof *c.in),
+	                       slp_calloc((size_t)nout + 1, sizeof *c.a),
+	                       slp_calloc((size_t)nout + 1, sizeof *c.b),
+	                       NULL,
+	                       NULL};
 	enum sl_status s = c.in && c.a && c.b ? SL_OK : slp_error_set(SL_ENOMEM, "%s: no memory", what);
 	if (s == SL_OK && (nin != after->ninputs || nout != after->noutputs))
 		s = slp_error_set(SL_EINTERNAL, "%s: other numbers of inputs or outputs", what);
@@ -231,7 +241,8 @@ enum sl_status slp_graph_compare(const char *what, const sl_graph *before, const
 	SL_PAUSE
 		SL_SCOPE
 			for (int i = 0; s == SL_OK && i < nin; i++)
-				if (!(c.in[i] = sl_retain(some_input(&before->nodes[before->inputs[i]])))) s = sl_error();
+				if (!(c.in[i] = sl_retain(some_input(&before->nodes[before->inputs[i]]))))
+					s = sl_error();
 	if (s == SL_OK) s = run_both(&c);
 	if (s == SL_OK) s = compare_all(&c, what, tolerance);
 	if (c.original && !slp_values_restore(c.original) && s == SL_OK) s = sl_error();

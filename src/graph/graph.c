@@ -112,9 +112,9 @@ void sl_graph_free(sl_graph *g)
 
 static int add_copy(sl_graph *to, const struct slp_gnode *n)
 {
-	int node = n->kind == SLP_NODE_OP      ? slp_graph_add_op(to, n->at, n->name, n->op, n->attrs.bytes, n->nin, n->in)
-		   : n->kind == SLP_NODE_INPUT ? slp_graph_add_input(to, n->at, n->name, n->types[0])
-					       : slp_graph_add_tensor(to, n->at, n->name, n->kind, n->tensor);
+	int node = n->kind == SLP_NODE_OP ? slp_graph_add_op(to, n->at, n->name, n->op, n->attrs.bytes, n->nin, n->in)
+	           : n->kind == SLP_NODE_INPUT ? slp_graph_add_input(to, n->at, n->name, n->types[0])
+	                                       : slp_graph_add_tensor(to, n->at, n->name, n->kind, n->tensor);
 	if (node < 0) return node;
 	struct slp_gnode *copy = &to->nodes[node];
 	memcpy(copy->types, n->types, sizeof copy->types);
@@ -180,7 +180,7 @@ static bool set_op(struct slp_gnode *n, const struct sl_op *op, const void *attr
 }
 
 int slp_graph_add_op(sl_graph *g, const char *at, const char *name, const struct sl_op *op, const void *attrs, int nin,
-		     const struct slp_value *in)
+                     const struct slp_value *in)
 {
 	int node = add_node(g, SLP_NODE_OP, at, name ? name : op->name, op->nout);
 	if (node < 0) return -1;
@@ -234,7 +234,7 @@ void slp_graph_replace(sl_graph *g, struct slp_value from, struct slp_value to)
 }
 
 bool slp_graph_rewrite(sl_graph *g, int node, const struct sl_op *op, const void *attrs, int nin,
-		       const struct slp_value *in)
+                       const struct slp_value *in)
 {
 	return set_op(&g->nodes[node], op, attrs, nin, in);
 }
@@ -338,12 +338,14 @@ static enum sl_status check_arguments(const struct slp_gnode *n, const struct sl
 {
 	char count[64];
 	if (!slp_count_fits(n->op, n->nin))
-		return slp_call_fail(n->at, n->op->name, SL_EINVAL, "%s takes %s, got %d", n->name, slp_count_text(n->op, count),
-				     n->nin), SL_EINVAL;
+		return slp_call_fail(n->at, n->op->name, SL_EINVAL, "%s takes %s, got %d", n->name,
+		                     slp_count_text(n->op, count), n->nin),
+		       SL_EINVAL;
 	for (int i = 0; i < n->nin; i++)
 		if (c->in[i].shape.ndim < 0)
-			return slp_call_fail(n->at, n->op->name, SL_ESHAPE, "the shape of argument %d of %s is not known", i,
-					     n->name), SL_ESHAPE;
+			return slp_call_fail(n->at, n->op->name, SL_ESHAPE,
+			                     "the shape of argument %d of %s is not known", i, n->name),
+			       SL_ESHAPE;
 	return SL_OK;
 }
 

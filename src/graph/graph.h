@@ -30,12 +30,12 @@ struct slp_gnode {
 		max_align_t align;
 	} attrs;
 	int nin, nout;
-	struct slp_value *in;   /* owned */
+	struct slp_value *in;                   /* owned */
 	struct slp_type types[SLP_MAX_OUTPUTS]; /* shape.ndim -1: not known */
-	sl_tensor *tensor;      /* of a parameter or constant; a reference is held */
-	int before;             /* slp_graph_compact puts it just before this node; -1: where it stands */
-	bool dead;              /* removed; slp_graph_compact drops it */
-	bool backward;          /* made by sl_backward */
+	sl_tensor *tensor;                      /* of a parameter or constant; a reference is held */
+	int before;    /* slp_graph_compact puts it just before this node; -1: where it stands */
+	bool dead;     /* removed; slp_graph_compact drops it */
+	bool backward; /* made by sl_backward */
 };
 
 /* Names with a number each: a hash table.  The names stay the caller's. */
@@ -43,7 +43,7 @@ struct slp_names {
 	struct slp_name {
 		const char *text; /* NULL: free */
 		int number;
-	} *list;
+	} * list;
 	size_t count, capacity;
 };
 /* The entry of a name, NULL if it is not there; adding one (that is not there), false without memory. */
@@ -56,14 +56,14 @@ struct sl_graph {
 	struct slp_value *outputs;
 	const char **output_names; /* NULL: that of the node */
 	int noutputs;
-	int *inputs;            /* nodes, in the order in which a run takes them */
+	int *inputs; /* nodes, in the order in which a run takes them */
 	int ninputs;
-	int nrandom;            /* random streams a run draws: see slp_rng_virtual */
-	sl_device device;       /* where it will run, once that is known: constants are computed there */
+	int nrandom;      /* random streams a run draws: see slp_rng_virtual */
+	sl_device device; /* where it will run, once that is known: constants are computed there */
 	struct slp_string {
 		struct slp_string *next;
 		char text[];
-	} *strings;
+	} * strings;
 	struct slp_names names;
 };
 
@@ -75,7 +75,7 @@ const char *slp_graph_string(sl_graph *g, const char *text); /* a copy that live
 /* Appends; in[], attrs (NULL: zeros), at and name are copied; a name that is taken gets a number, name NULL is that of
  * the operation.  Types are not inferred, output shapes are unknown. */
 int slp_graph_add_op(sl_graph *g, const char *at, const char *name, const struct sl_op *op, const void *attrs, int nin,
-		     const struct slp_value *in);
+                     const struct slp_value *in);
 int slp_graph_add_input(sl_graph *g, const char *at, const char *name, struct slp_type type);
 int slp_graph_add_tensor(sl_graph *g, const char *at, const char *name, enum slp_node_kind kind, sl_tensor *t);
 bool slp_graph_add_output(sl_graph *g, struct slp_value v, const char *name);
@@ -83,7 +83,7 @@ bool slp_graph_add_output(sl_graph *g, struct slp_value v, const char *name);
 void slp_graph_replace(sl_graph *g, struct slp_value from, struct slp_value to);
 /* Changes a node into another operation on other arguments, in its place in the order; types are unknown again. */
 bool slp_graph_rewrite(sl_graph *g, int node, const struct sl_op *op, const void *attrs, int nin,
-		       const struct slp_value *in);
+                       const struct slp_value *in);
 /* Turns a node with one result into a constant; a reference to t is taken. */
 void slp_graph_make_const(sl_graph *g, int node, sl_tensor *t);
 /* An appended node comes just before the one at `position`: what matters if it reads a parameter that is written. */
@@ -133,7 +133,7 @@ enum sl_status slp_graph_verify(const sl_graph *g);
 
 /* Runs one operation; values by value id.  Virtual random streams count from `first`. */
 enum sl_status slp_node_apply(const sl_graph *g, int node, sl_tensor *const *values, struct slp_rng first,
-			      sl_tensor **out);
+                              sl_tensor **out);
 /* Runs them all, one by one; out gets a new reference for each output of the program, all NULL after an error. */
 enum sl_status slp_graph_evaluate(const sl_graph *g, sl_tensor *const *in, int nin, sl_tensor **out);
 /* The values of those parameters that the graph writes; restored as often as wanted. */
@@ -163,16 +163,16 @@ extern const struct slp_pass slp_passes[SL_PASSES];
 struct slp_trace {
 	struct slp_pending before; /* an error from before: those of the trace are seen beside it */
 	struct slp_trace *outer;
-	int nrandom;                /* virtual random streams given out */
+	int nrandom; /* virtual random streams given out */
 	struct slp_bound {
 		sl_tensor *tensor, *symbol; /* a tensor met, and what stands for it */
-	} *bound;
+	} * bound;
 	int nbound, max_bound;
 	struct slp_symbol **effects; /* calls that change parameters, and variables */
 	int neffects, max_effects;
-	bool backward;              /* calls are those of sl_backward */
-	uint64_t names;             /* operations named in this trace */
-	sl_device device;           /* of the symbols */
+	bool backward;    /* calls are those of sl_backward */
+	uint64_t names;   /* operations named in this trace */
+	sl_device device; /* of the symbols */
 };
 void slp_trace_begin(struct slp_trace *trace, sl_device device);
 void slp_trace_end(struct slp_trace *trace); /* releases what it holds */

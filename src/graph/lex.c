@@ -80,9 +80,10 @@ static bool lex_sign(struct slp_lexer *lex)
 {
 	size_t n = strncmp(lex->p, "...", 3) ? 1 : 3;
 	if (n == 1 && !strchr("()[],:=", *lex->p))
-		return slp_lex_fail(lex, SL_EFORMAT, isprint((unsigned char)*lex->p) ? "'%c' means nothing here"
-										    : "a character of code %d",
-				    (unsigned char)*lex->p);
+		return slp_lex_fail(lex, SL_EFORMAT,
+		                    isprint((unsigned char)*lex->p) ? "'%c' means nothing here"
+		                                                    : "a character of code %d",
+		                    (unsigned char)*lex->p);
 	memcpy(lex->text, lex->p, n);
 	lex->text[n] = 0;
 	lex->p += n;
@@ -137,8 +138,8 @@ bool slp_lex_expect(struct slp_lexer *lex, const char *what)
 {
 	if (slp_lex_is(lex, what)) return slp_lex_next(lex);
 	const char *found = lex->kind == SLP_TOKEN_END    ? "the end"
-			    : lex->kind == SLP_TOKEN_LINE ? "the end of the line"
-			    : lex->text[0]                ? lex->text
-							  : "a number";
+	                    : lex->kind == SLP_TOKEN_LINE ? "the end of the line"
+	                    : lex->text[0]                ? lex->text
+	                                                  : "a number";
 	return slp_lex_fail(lex, SL_EFORMAT, "\"%s\" expected, not %s", what, found);
 }

@@ -7,16 +7,16 @@
 enum slp_token_kind { SLP_TOKEN_END, SLP_TOKEN_LINE, SLP_TOKEN_NAME, SLP_TOKEN_NUMBER, SLP_TOKEN_SIGN };
 
 struct slp_lexer {
-	const char *at;       /* the call of sl_graph_parse */
-	const char *p;        /* what follows the token */
+	const char *at; /* the call of sl_graph_parse */
+	const char *p;  /* what follows the token */
 	const char *line_start;
-	int line, column;     /* of the token, from 1 */
+	int line, column; /* of the token, from 1 */
 	int next_line;
 	enum slp_token_kind kind;
-	bool quoted;          /* a name in quotes: never a word */
-	char text[128];       /* of a name; a sign has one character; "..." is a sign */
+	bool quoted;    /* a name in quotes: never a word */
+	char text[128]; /* of a name; a sign has one character; "..." is a sign */
 	double number;
-	int64_t integer;      /* of a number, exactly, where it has neither point nor exponent */
+	int64_t integer; /* of a number, exactly, where it has neither point nor exponent */
 	bool is_integer;
 };
 
@@ -30,6 +30,6 @@ bool slp_lex_accept(struct slp_lexer *lex, const char *sign_or_word, bool *ok);
 bool slp_lex_expect(struct slp_lexer *lex, const char *sign_or_word);
 /* An error at the token; returns false. */
 bool slp_lex_fail(const struct slp_lexer *lex, enum sl_status status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+        __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -17,7 +17,7 @@
 struct region {
 	size_t bytes, offset;
 	int first, last, unit;
-	bool external; /* seen outside of its unit */
+	bool external;        /* seen outside of its unit */
 	struct region *whole; /* it is a part of that one, which lives at least as long ... */
 	size_t at;            /* ... from there on; NULL: it is none */
 };
@@ -38,7 +38,8 @@ static void find_roots(const sl_graph *g, struct slp_layout *layout)
 {
 	for (int i = 0; i < g->count; i++) {
 		const struct slp_gnode *n = &g->nodes[i];
-		for (int k = 0; k < SLP_MAX_OUTPUTS; k++) layout->root[i * SLP_MAX_OUTPUTS + k] = i * SLP_MAX_OUTPUTS + k;
+		for (int k = 0; k < SLP_MAX_OUTPUTS; k++)
+			layout->root[i * SLP_MAX_OUTPUTS + k] = i * SLP_MAX_OUTPUTS + k;
 		if (n->kind == SLP_NODE_OP && layout->unit[i] < 0)
 			layout->root[i * SLP_MAX_OUTPUTS] = layout->root[slp_value_id(n->in[0])];
 	}
@@ -68,7 +69,9 @@ static int input_to_reuse(const struct memory *m, int node)
 	const struct slp_gnode *n = &m->g->nodes[node];
 	if (!n->op->inplace || n->nin < 1 || m->external[node * SLP_MAX_OUTPUTS]) return -1;
 	int root = m->layout->root[slp_value_id(n->in[0])];
-	if (m->layout->unit[root / SLP_MAX_OUTPUTS] != m->layout->unit[node] || m->external[root] || m->last[root] != node) return -1;
+	if (m->layout->unit[root / SLP_MAX_OUTPUTS] != m->layout->unit[node] || m->external[root] ||
+	    m->last[root] != node)
+		return -1;
 	if (slp_type_bytes(slp_value_type(m->g, n->in[0])) != slp_type_bytes(&n->types[0])) return -1;
 	if (slp_value_type(m->g, n->in[0])->dtype != n->types[0].dtype) return -1;
 	for (int k = 1; k < n->nin; k++) {
@@ -87,8 +90,15 @@ static void make_regions(struct memory *m, bool reuse)
 			int id = i * SLP_MAX_OUTPUTS + k, taken = reuse && k == 0 ? input_to_reuse(m, i) : -1;
 			m->region[id] = taken >= 0 ? m->region[taken] : id;
 			struct region *r = &m->regions[m->region[id]];
-			if (taken < 0) *r = (struct region){slp_type_bytes(&n->types[k]), 0, i, i, m->layout->unit[i],
-								     m->external[id], NULL, 0};
+			if (taken < 0)
+				*r = (struct region){slp_type_bytes(&n->types[k]),
+				                     0,
+				                     i,
+				                     i,
+				                     m->layout->unit[i],
+				                     m->external[id],
+				                     NULL,
+				                     0};
 			if (m->last[id] > r->last) r->last = m->last[id];
 		}
 	}
@@ -112,7 +122,8 @@ static struct region *part_of(const struct memory *m, int node, int i)
 {
 	const struct slp_gnode *n = &m->g->nodes[node];
 	int root = m->layout->root[slp_value_id(n->in[i])], id = m->region[root];
-	if (id < 0 || m->external[root] || m->layout->unit[root / SLP_MAX_OUTPUTS] != m->layout->unit[node]) return NULL;
+	if (id < 0 || m->external[root] || m->layout->unit[root / SLP_MAX_OUTPUTS] != m->layout->unit[node])
+		return NULL;
 	struct region *r = &m->regions[id];
 	bool is_whole = r->bytes == slp_type_bytes(slp_value_type(m->g, n->in[i]));
 	return is_whole && !r->external && r->last == node && !r->whole ? r : NULL;

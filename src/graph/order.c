@@ -51,11 +51,11 @@ struct wait {
 
 struct order {
 	const sl_graph *g;
-	int *wanted;                    /* the nodes as they should come */
-	int *done, ndone;               /* as they will */
-	enum { NEW, OPEN, DONE } *state;
-	int *stack, *progress;          /* nodes under way, and how many of its dependencies each has seen */
-	int *waits;                     /* first of each node, in list; -1: none */
+	int *wanted;      /* the nodes as they should come */
+	int *done, ndone; /* as they will */
+	enum { NEW, OPEN, DONE } * state;
+	int *stack, *progress; /* nodes under way, and how many of its dependencies each has seen */
+	int *waits;            /* first of each node, in list; -1: none */
 	struct wait *list;
 	int nwaits, max_waits;
 };
@@ -90,9 +90,9 @@ static bool add_wait(struct order *o, int node, int for_node)
 
 /* What has happened to a memory so far: its last writer, and those who read it since. */
 struct history {
-	bool written;   /* by anybody */
-	int writer;     /* -1: none yet */
-	int readers;    /* first, in a list of struct wait; -1: none */
+	bool written; /* by anybody */
+	int writer;   /* -1: none yet */
+	int readers;  /* first, in a list of struct wait; -1: none */
 };
 
 struct histories {
@@ -253,8 +253,9 @@ bool slp_graph_compact(sl_graph *g)
 	free(o.state);
 	free(o.list);
 	if (s != SL_OK)
-		slp_error_set(s, s == SL_ENOMEM ? "graph: no memory for the order of its nodes"
-						: "graph: nodes wait for each other in a circle, or for one that was removed");
+		slp_error_set(s, s == SL_ENOMEM
+		                         ? "graph: no memory for the order of its nodes"
+		                         : "graph: nodes wait for each other in a circle, or for one that was removed");
 	return s == SL_OK;
 }
 
@@ -267,7 +268,7 @@ static enum sl_status wrong(const struct slp_gnode *n, const char *what, int i)
 }
 
 static enum sl_status verify_value(const sl_graph *g, const struct slp_gnode *user, struct slp_value v, int before,
-				   int i)
+                                   int i)
 {
 	if (v.node < 0 || v.node >= before) return wrong(user, "uses a value that does not come before it", i);
 	const struct slp_gnode *n = &g->nodes[v.node];
@@ -295,7 +296,8 @@ static enum sl_status verify_op(const sl_graph *g, const struct slp_gnode *n, in
 	if (s != SL_OK) return s;
 	if (!slp_node_call(g, n, &c)) return SL_EINTERNAL;
 	for (int i = 0; s == SL_OK && i < n->nout; i++)
-		if (!same_type(&n->types[i], &c.out[i])) s = wrong(n, "a result has another type than its operation gives", i);
+		if (!same_type(&n->types[i], &c.out[i]))
+			s = wrong(n, "a result has another type than its operation gives", i);
 	slp_call_free(&c);
 	return s;
 }
@@ -304,14 +306,13 @@ static enum sl_status verify_node(const sl_graph *g, int node)
 {
 	const struct slp_gnode *n = &g->nodes[node];
 	switch (n->kind) {
-	case SLP_NODE_OP:
-		return verify_op(g, n, node);
+	case SLP_NODE_OP: return verify_op(g, n, node);
 	case SLP_NODE_PARAM:
 	case SLP_NODE_CONST:
 		if (!n->tensor) return wrong(n, "has no tensor", 0);
-		return same_type(&n->types[0], &n->tensor->type) ? SL_OK : wrong(n, "has another type than its tensor", 0);
-	case SLP_NODE_INPUT:
-		break;
+		return same_type(&n->types[0], &n->tensor->type) ? SL_OK
+		                                                 : wrong(n, "has another type than its tensor", 0);
+	case SLP_NODE_INPUT: break;
 	}
 	return n->types[0].shape.ndim >= 0 ? SL_OK : wrong(n, "its type is not known", 0);
 }

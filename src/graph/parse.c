@@ -89,7 +89,8 @@ static bool parse_value(struct slp_parser *p, struct slp_value *v)
 	char name[128];
 	bool quoted = p->lex.quoted;
 	if (p->lex.kind == SLP_TOKEN_NUMBER) return literal(p, NULL, v);
-	if (p->lex.kind != SLP_TOKEN_NAME) return slp_lex_fail(&p->lex, SL_EFORMAT, "a name, a number or a call expected");
+	if (p->lex.kind != SLP_TOKEN_NAME)
+		return slp_lex_fail(&p->lex, SL_EFORMAT, "a name, a number or a call expected");
 	struct slp_lexer before = p->lex;
 	memcpy(name, p->lex.text, sizeof name);
 	if (!slp_lex_next(&p->lex)) return false;
@@ -152,7 +153,8 @@ static bool call(struct slp_parser *p, const char *op_name, const char *name, st
 	p->depth--;
 	char count[64];
 	if (ok && !slp_count_fits(op, a.count))
-		ok = slp_lex_fail(&start, SL_EINVAL, "%s takes %s (%s), not %d", op->name, slp_count_text(op, count), op->args, a.count);
+		ok = slp_lex_fail(&start, SL_EINVAL, "%s takes %s (%s), not %d", op->name, slp_count_text(op, count),
+		                  op->args, a.count);
 	if (ok) {
 		slp_parse_random(p, op, a.attrs.bytes, a.given);
 		*v = (struct slp_value){
@@ -196,7 +198,8 @@ static bool param_statement(struct slp_parser *p, const char *name)
 {
 	struct slp_type type;
 	if (!tensor_type(p, &type)) return false;
-	return add_tensor(p, name, SLP_NODE_PARAM, sl_zeros_at(p->lex.at, type.shape, (struct sl_make){.dtype = type.dtype}));
+	return add_tensor(p, name, SLP_NODE_PARAM,
+	                  sl_zeros_at(p->lex.at, type.shape, (struct sl_make){.dtype = type.dtype}));
 }
 
 static bool element(struct slp_parser *p, const struct slp_view *v, int64_t i)
@@ -235,7 +238,7 @@ static bool const_statement(struct slp_parser *p, const char *name)
 	double value = p->lex.number;
 	return slp_lex_next(&p->lex) &&
 	       add_tensor(p, name, SLP_NODE_CONST,
-			  sl_full_at(p->lex.at, type.shape, value, (struct sl_make){type.dtype, sl_auto()}));
+	                  sl_full_at(p->lex.at, type.shape, value, (struct sl_make){type.dtype, sl_auto()}));
 }
 
 static bool return_statement(struct slp_parser *p)
@@ -287,11 +290,13 @@ static bool definition(struct slp_parser *p, const char *name)
 /* What a line begins with; definitions and calls begin with a name of their own. */
 static bool statement(struct slp_parser *p)
 {
-	static bool (*const given[])(struct slp_parser *, const char *) = {input_statement, param_statement, const_statement};
+	static bool (*const given[])(struct slp_parser *, const char *) = {input_statement, param_statement,
+	                                                                   const_statement};
 	char name[128];
 	bool ok = true;
 	for (int i = 0; i < 3; i++)
-		if (slp_lex_accept(&p->lex, slp_text_words[i], &ok)) return ok && new_name(p, name) && given[i](p, name);
+		if (slp_lex_accept(&p->lex, slp_text_words[i], &ok))
+			return ok && new_name(p, name) && given[i](p, name);
 	if (slp_lex_accept(&p->lex, "return", &ok)) return ok && return_statement(p);
 	struct slp_lexer before = p->lex;
 	if (p->lex.kind == SLP_TOKEN_NAME && !p->lex.quoted && slp_lex_next(&p->lex) && slp_lex_is(&p->lex, "(")) {

@@ -7,10 +7,10 @@
 struct slp_parser {
 	struct slp_lexer lex;
 	sl_graph *g;
-	struct slp_names names;   /* what the text has named; their values: */
+	struct slp_names names; /* what the text has named; their values: */
 	struct slp_value *values;
 	int nvalues, max_values;
-	int depth;                /* of nested calls */
+	int depth; /* of nested calls */
 	int literals;
 };
 

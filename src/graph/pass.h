@@ -18,10 +18,10 @@ enum sl_status slp_pass_dead(sl_graph *g);
 /* What a pass that walks forward through a graph knows of it. */
 struct slp_walk {
 	sl_graph *g;
-	int count;              /* values that there were at first: by value id */
-	struct slp_value *to;   /* what each has been replaced by */
-	bool *written;          /* its memory is written by some node: who reads it when matters */
-	bool *output;           /* the program returns it */
+	int count;            /* values that there were at first: by value id */
+	struct slp_value *to; /* what each has been replaced by */
+	bool *written;        /* its memory is written by some node: who reads it when matters */
+	bool *output;         /* the program returns it */
 };
 bool slp_walk_begin(struct slp_walk *w, sl_graph *g); /* false, with an error: no memory */
 /* Puts replaced values into the arguments of a node, which comes after what replaces them. */
@@ -38,7 +38,7 @@ struct slp_users {
 	int *start;
 	struct slp_user {
 		int node, arg;
-	} *list;
+	} * list;
 	int *memory; /* as slp_graph_memories */
 };
 bool slp_users_find(struct slp_users *u, const sl_graph *g);

@@ -38,10 +38,8 @@ static int add(struct blocks *b, int place, const struct sl_op *op, const void *
 static void rewrite(struct blocks *b, int node, const struct sl_op *op, const void *attrs, int nin,
                     const struct slp_value *in)
 {
-	if (!slp_graph_rewrite(b->g, node, op, attrs, nin, in))
-		b->status = slp_pass_no_memory("block");
-	else
-		b->status = slp_node_infer(b->g, node);
+	if (!slp_graph_rewrite(b->g, node, op, attrs, nin, in)) b->status = slp_pass_no_memory("block");
+	else b->status = slp_node_infer(b->g, node);
 }
 
 static int channels_of(const struct blocks *b, struct slp_value v)
@@ -90,10 +88,8 @@ static struct slp_value constant(struct blocks *b, int place, int64_t count, dou
 			sl_tensor *t = filled(b, count, value);
 			if (t) node = slp_graph_add_tensor(b->g, b->g->nodes[place].at, NULL, SLP_NODE_CONST, t);
 		}
-	if (node < 0)
-		b->status = sl_error() != SL_OK ? sl_error() : slp_pass_no_memory("block");
-	else
-		slp_graph_before(b->g, node, place);
+	if (node < 0) b->status = sl_error() != SL_OK ? sl_error() : slp_pass_no_memory("block");
+	else slp_graph_before(b->g, node, place);
 	return (struct slp_value){node, 0};
 }
 
@@ -125,8 +121,8 @@ static bool describe(const struct blocks *b, const struct slp_gnode *n, struct s
 		return false;
 	sl_shape w = type_of(b, n->in[1])->shape;
 	bool plain = !channels_of(b, n->in[0]);
-	*a = (struct slp_conv2d_blocked_attrs){
-	        .conv = *(const struct sl_conv2d_opts *)(const void *)n->attrs.bytes, .block = b->block};
+	*a = (struct slp_conv2d_blocked_attrs){.conv = *(const struct sl_conv2d_opts *)(const void *)n->attrs.bytes,
+	                                       .block = b->block};
 	slp_conv_defaults(&a->conv);
 	a->images = (int)x->shape.dim[0];
 	a->channels[0] = (int)w.dim[1] * a->conv.groups;
@@ -352,10 +348,8 @@ static void take_outputs(struct blocks *b)
 		int node = b->other[slp_value_id(v)].node;
 		if (node < 0)
 			node = slp_graph_add_op(b->g, b->g->nodes[v.node].at, NULL, &slp_op_from_blocks, &a, 1, &v);
-		if (node < 0)
-			b->status = slp_pass_no_memory("block");
-		else
-			b->status = slp_node_infer(b->g, node);
+		if (node < 0) b->status = slp_pass_no_memory("block");
+		else b->status = slp_node_infer(b->g, node);
 		b->g->outputs[i] = b->other[slp_value_id(v)] = (struct slp_value){node, 0};
 	}
 }

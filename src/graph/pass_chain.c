@@ -12,7 +12,7 @@
 struct group {
 	sl_graph *g;
 	const struct slp_users *users;
-	int nodes[SLP_FUSED_STEPS], count;       /* in the order of the graph; the last is the root */
+	int nodes[SLP_FUSED_STEPS], count; /* in the order of the graph; the last is the root */
 	struct slp_value in[SLP_FUSED_INPUTS];
 	int nin;
 	struct slp_fused_attrs expression;
@@ -78,7 +78,8 @@ static bool collect_inputs(struct group *s)
 			const struct slp_gnode *n = &s->g->nodes[s->nodes[i]];
 			for (int j = 0; j < n->nin; j++)
 				if (!is_member(s, n->in[j].node) &&
-				    slp_type_equal(slp_value_type(s->g, n->in[j]), type) == whole && !add_input(s, n->in[j]))
+				    slp_type_equal(slp_value_type(s->g, n->in[j]), type) == whole &&
+				    !add_input(s, n->in[j]))
 					return false;
 		}
 	return true;
@@ -129,7 +130,8 @@ static int next_candidate(const struct group *s, int below)
 	for (int i = 0; i < s->count; i++) {
 		const struct slp_gnode *n = &s->g->nodes[s->nodes[i]];
 		for (int j = 0; j < n->nin; j++)
-			if (n->in[j].node > best && n->in[j].node < below && may_join(s, n->in[j])) best = n->in[j].node;
+			if (n->in[j].node > best && n->in[j].node < below && may_join(s, n->in[j]))
+				best = n->in[j].node;
 	}
 	return best;
 }
@@ -143,7 +145,8 @@ static void grow(struct group *s)
 static enum sl_status fuse(struct group *s)
 {
 	int root = s->nodes[s->count - 1];
-	if (!slp_graph_rewrite(s->g, root, &slp_op_fused, &s->expression, s->nin, s->in)) return slp_pass_no_memory("chain");
+	if (!slp_graph_rewrite(s->g, root, &slp_op_fused, &s->expression, s->nin, s->in))
+		return slp_pass_no_memory("chain");
 	for (int i = 0; i + 1 < s->count; i++) slp_graph_kill(s->g, s->nodes[i]);
 	return slp_node_infer(s->g, root);
 }

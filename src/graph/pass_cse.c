@@ -9,10 +9,10 @@
 
 struct table {
 	struct slp_walk walk;
-	int *memory;              /* of each value */
-	long *version;            /* of each memory: writes so far */
-	long *stamp;              /* of each node: versions of its arguments, summed: they never go back */
-	int *slots;               /* nodes by hash; -1: free */
+	int *memory;   /* of each value */
+	long *version; /* of each memory: writes so far */
+	long *stamp;   /* of each node: versions of its arguments, summed: they never go back */
+	int *slots;    /* nodes by hash; -1: free */
 	size_t nslots;
 };
 
@@ -102,7 +102,8 @@ static bool may_replace(const struct table *t, int node, int by)
 	const struct slp_gnode *n = &t->walk.g->nodes[node];
 	if (n->kind != SLP_NODE_OP) return true;
 	for (int i = 0; i < n->nout; i++)
-		if (!slp_walk_may_replace(&t->walk, (struct slp_value){node, i}, (struct slp_value){by, i})) return false;
+		if (!slp_walk_may_replace(&t->walk, (struct slp_value){node, i}, (struct slp_value){by, i}))
+			return false;
 	return true;
 }
 

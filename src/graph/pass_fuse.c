@@ -60,7 +60,7 @@ static enum sl_status fuse_activations(sl_graph *g)
 
 /* The node becomes op with these attributes, `relu` set, on other arguments. */
 static enum sl_status become(sl_graph *g, int node, const struct sl_op *op, const void *attrs, int nin,
-			     const struct slp_value *in)
+                             const struct slp_value *in)
 {
 	bool backward = g->nodes[node].backward;
 	if (!slp_graph_rewrite(g, node, op, attrs, nin, in)) return slp_pass_no_memory("fuse");

@@ -13,8 +13,8 @@ struct layer {
 	int dw, db, dx, slope; /* nodes; -1: none */
 	bool tw;
 	struct slp_value x, w, dy, v;
-	int activation;        /* of slope */
-	int first;             /* of the nodes, in the order */
+	int activation; /* of slope */
+	int first;      /* of the nodes, in the order */
 };
 
 /* ---- finding them ------------------------------------------------------------------------------------------------ */
@@ -22,7 +22,8 @@ struct layer {
 static bool is_row_sum(const struct slp_gnode *n)
 {
 	const int *axes = slp_node_attr(n, "axes");
-	return slp_node_is(n, &slp_op_sum) && slp_node_number(n, "naxes") == 1 && axes[0] == 0 && !slp_node_number(n, "keepdims");
+	return slp_node_is(n, &slp_op_sum) && slp_node_number(n, "naxes") == 1 && axes[0] == 0 &&
+	       !slp_node_number(n, "keepdims");
 }
 
 /* A product of matrices whose second factor is not transposed, the first as told. */
@@ -39,7 +40,8 @@ static bool find_dw(const sl_graph *g, const struct slp_users *u, struct layer *
 	for (int i = u->start[id]; i < u->start[id + 1]; i++) {
 		if (u->list[i].node < 0) continue;
 		const struct slp_gnode *n = &g->nodes[u->list[i].node];
-		if (!is_product(g, n, true) || slp_node_number(n, "tb") || slp_value_equal(n->in[0], n->in[1])) continue;
+		if (!is_product(g, n, true) || slp_node_number(n, "tb") || slp_value_equal(n->in[0], n->in[1]))
+			continue;
 		l->dw = u->list[i].node;
 		l->tw = u->list[i].arg == 0;
 		l->x = n->in[l->tw];
@@ -55,7 +57,8 @@ static bool find_w(const sl_graph *g, const struct slp_users *u, struct layer *l
 	int id = slp_value_id(l->dy);
 	for (int i = u->start[id]; i < u->start[id + 1]; i++) {
 		const struct slp_gnode *n = u->list[i].node < 0 ? NULL : &g->nodes[u->list[i].node];
-		if (!n || u->list[i].arg != 0 || !is_product(g, n, false) || (slp_node_number(n, "tb") != 0) == l->tw) continue;
+		if (!n || u->list[i].arg != 0 || !is_product(g, n, false) || (slp_node_number(n, "tb") != 0) == l->tw)
+			continue;
 		if (!slp_type_equal(slp_value_type(g, n->in[1]), dw)) continue;
 		l->dx = u->list[i].node;
 		l->w = n->in[1];
@@ -65,7 +68,8 @@ static bool find_w(const sl_graph *g, const struct slp_users *u, struct layer *l
 	for (int i = u->start[id]; i < u->start[id + 1]; i++) {
 		const struct slp_gnode *n = u->list[i].node < 0 ? NULL : &g->nodes[u->list[i].node];
 		if (!n || u->list[i].arg != 0 || !slp_node_is(n, &slp_op_linear)) continue;
-		if ((slp_node_number(n, "tw") != 0) != l->tw || !slp_type_equal(slp_value_type(g, n->in[1]), dw)) continue;
+		if ((slp_node_number(n, "tw") != 0) != l->tw || !slp_type_equal(slp_value_type(g, n->in[1]), dw))
+			continue;
 		l->w = n->in[1];
 		return true;
 	}
@@ -90,8 +94,7 @@ static void find_slope(const sl_graph *g, const struct slp_users *u, struct laye
 static bool find_layer(const sl_graph *g, const struct slp_users *u, int sum, struct layer *l)
 {
 	const struct slp_gnode *n = &g->nodes[sum];
-	if (!is_row_sum(n) || slp_value_type(g, n->in[0])->shape.ndim != 2 ||
-	    !slp_is_float(n->types[0].dtype))
+	if (!is_row_sum(n) || slp_value_type(g, n->in[0])->shape.ndim != 2 || !slp_is_float(n->types[0].dtype))
 		return false;
 	*l = (struct layer){.dw = -1, .db = sum, .dx = -1, .slope = -1, .dy = n->in[0]};
 	if (!find_dw(g, u, l) || !find_w(g, u, l)) return false;
@@ -159,7 +162,8 @@ static int sgd_by(const sl_graph *g, const struct slp_users *u, struct slp_value
 	struct slp_user user = u->list[u->start[slp_value_id(grad)]];
 	if (user.node < 0 || user.arg % 2 != 1 || !slp_node_is(&g->nodes[user.node], &slp_op_sgd)) return -1;
 	const struct slp_gnode *n = &g->nodes[user.node];
-	if (slp_node_number(n, "clip_norm") || slp_node_number(n, "clip_value") || slp_node_number(n, "lr_scale")) return -1;
+	if (slp_node_number(n, "clip_norm") || slp_node_number(n, "clip_value") || slp_node_number(n, "lr_scale"))
+		return -1;
 	for (int i = 1; i < n->nin; i += 2) /* not user.arg: it may have lost pairs since */
 		if (slp_value_equal(n->in[i], grad)) *updated = n->in[i - 1];
 	return user.node;
@@ -219,7 +223,7 @@ static bool find_update(const sl_graph *g, const struct slp_users *u, int node, 
 	if (!is_single(g, u, pw, sgd) || !is_single(g, u, pb, sgd)) return false;
 	for (int i = 0; i < n->nin; i++) /* kernels write w and b while they read these */
 		if (i != 1 && (u->memory[slp_value_id(n->in[i])] == u->memory[slp_value_id(pw)] ||
-			       u->memory[slp_value_id(n->in[i])] == u->memory[slp_value_id(pb)]))
+		               u->memory[slp_value_id(n->in[i])] == u->memory[slp_value_id(pb)]))
 			return false;
 	return true;
 }
@@ -253,7 +257,8 @@ static enum sl_status fuse_updates(sl_graph *g)
 	enum sl_status s = SL_OK;
 	if (!slp_users_find(&u, g)) return SL_ENOMEM;
 	for (int i = 0; i < g->count && s == SL_OK; i++)
-		if (slp_node_is(&g->nodes[i], &slp_op_linear_grad) && find_update(g, &u, i, &found)) s = fuse_update(g, &found);
+		if (slp_node_is(&g->nodes[i], &slp_op_linear_grad) && find_update(g, &u, i, &found))
+			s = fuse_update(g, &found);
 	slp_users_free(&u);
 	return s == SL_OK ? slp_pass_dead(g) : s;
 }

@@ -34,7 +34,8 @@ static bool same_attrs(const struct slp_gnode *a, const struct slp_gnode *b, con
 	for (; *names; names++) {
 		const struct slp_attr *f = slp_attr_find(a->op, *names), *h = slp_attr_find(b->op, *names);
 		for (unsigned i = 0; i < f->count; i++)
-			if (((const int *)(a->attrs.bytes + f->offset))[i] != ((const int *)(b->attrs.bytes + h->offset))[i])
+			if (((const int *)(a->attrs.bytes + f->offset))[i] !=
+			    ((const int *)(b->attrs.bytes + h->offset))[i])
 				return false;
 	}
 	return true;
@@ -49,7 +50,8 @@ static bool find_pools(const sl_graph *g, const struct slp_users *u, struct patt
 		const struct slp_gnode *n = &g->nodes[u->list[i].node];
 		bool mean = slp_node_is(n, &slp_op_avg_pool2d) || slp_node_is(n, &slp_op_avg_pool2d_grad);
 		bool there = slp_node_is(n, &slp_op_avg_pool2d) || slp_node_is(n, &slp_op_max_pool2d);
-		bool back = (slp_node_is(n, &slp_op_avg_pool2d_grad) || slp_node_is(n, &slp_op_max_pool2d_grad)) && slp_node_number(n, "relu");
+		bool back = (slp_node_is(n, &slp_op_avg_pool2d_grad) || slp_node_is(n, &slp_op_max_pool2d_grad)) &&
+		            slp_node_number(n, "relu");
 		enum slp_conv_pool type = mean ? SLP_CONV_POOL_AVG : SLP_CONV_POOL_MAX;
 		int *slot = there ? &p->pool : &p->back;
 		if (!(there || back) || *slot >= 0 || !is_plain_pool(g, n, y)) return false;
@@ -83,7 +85,9 @@ static bool find(const sl_graph *g, const struct slp_users *u, int node, struct 
 {
 	const struct slp_gnode *n = &g->nodes[node];
 	*p = (struct pattern){.conv = node, .pool = -1, .back = -1, .data = -1, .weights = -1};
-	if (!slp_node_is(n, &slp_op_conv2d) || slp_node_number(n, "activation") != SL_RELU || !slp_layout_likes_lanes(g, n)) return false;
+	if (!slp_node_is(n, &slp_op_conv2d) || slp_node_number(n, "activation") != SL_RELU ||
+	    !slp_layout_likes_lanes(g, n))
+		return false;
 	for (int i = 0; i < 2; i++) p->crop[i] = (int)(n->types[0].shape.dim[2 + i] % 2);
 	return find_pools(g, u, p) && (p->back < 0 || find_gradients(g, u, p));
 }
@@ -111,7 +115,8 @@ static enum sl_status replace_gradient(sl_graph *g, int node, int which, const s
 static enum sl_status replace(sl_graph *g, const struct pattern *p)
 {
 	struct slp_gnode *n = &g->nodes[p->conv];
-	if (!slp_graph_rewrite(g, p->conv, &slp_op_conv2d_pool, n->attrs.bytes, n->nin, n->in)) return slp_pass_no_memory("fuse");
+	if (!slp_graph_rewrite(g, p->conv, &slp_op_conv2d_pool, n->attrs.bytes, n->nin, n->in))
+		return slp_pass_no_memory("fuse");
 	set_pool(n, p);
 	enum sl_status s = slp_node_infer(g, p->conv);
 	slp_graph_replace(g, (struct slp_value){p->pool, 0}, (struct slp_value){p->conv, 0});

@@ -25,14 +25,14 @@ static const struct operation {
 	const struct sl_op *op;
 	enum side in[6], out;
 } operations[] = {
-	{&slp_op_conv2d, {X}, Y},
-	{&slp_op_conv2d_pool, {X}, Y},
-	{&slp_op_conv2d_grad_data, {Y}, X},
-	{&slp_op_conv2d_grad_weights, {X, Y}, NEITHER},
-	{&slp_op_max_pool2d, {X}, Y},
-	{&slp_op_avg_pool2d, {X}, Y},
-	{&slp_op_max_pool2d_grad, {X, Y}, X},
-	{&slp_op_avg_pool2d_grad, {X, Y}, X}, /* without relu: dy alone */
+        {&slp_op_conv2d, {X}, Y},
+        {&slp_op_conv2d_pool, {X}, Y},
+        {&slp_op_conv2d_grad_data, {Y}, X},
+        {&slp_op_conv2d_grad_weights, {X, Y}, NEITHER},
+        {&slp_op_max_pool2d, {X}, Y},
+        {&slp_op_avg_pool2d, {X}, Y},
+        {&slp_op_max_pool2d_grad, {X, Y}, X},
+        {&slp_op_avg_pool2d_grad, {X, Y}, X}, /* without relu: dy alone */
 };
 
 /* The same of blocks: x_blocks, y_blocks; of a normalisation, blocks. */
@@ -121,7 +121,8 @@ static bool may_be(const struct layout *l, const struct slp_type *t)
 	if (l->blocks)
 		return t->dtype == SL_BFLOAT16 && t->shape.ndim == 4 && sl_shape_size(t->shape) > 0 &&
 		       t->shape.dim[1] % SLP_ORDER_BLOCK == 0;
-	return t->dtype == SL_FLOAT32 && t->shape.ndim == 4 && t->shape.dim[0] > 0 && t->shape.dim[0] % SLP_ORDER_LANES == 0;
+	return t->dtype == SL_FLOAT32 && t->shape.ndim == 4 && t->shape.dim[0] > 0 &&
+	       t->shape.dim[0] % SLP_ORDER_LANES == 0;
 }
 
 static void possible_results(struct layout *l, int node)
@@ -149,7 +150,8 @@ static void restrict_arguments(struct layout *l, int node)
 static void tie(struct layout *l, int a, int b)
 {
 	bool possible = l->possible[a] && l->possible[b], wanted = l->wanted[a] || l->wanted[b];
-	l->changed |= possible != l->possible[a] || possible != l->possible[b] || wanted != l->wanted[a] || wanted != l->wanted[b];
+	l->changed |= possible != l->possible[a] || possible != l->possible[b] || wanted != l->wanted[a] ||
+	              wanted != l->wanted[b];
 	l->possible[a] = l->possible[b] = possible;
 	l->wanted[a] = l->wanted[b] = wanted;
 }

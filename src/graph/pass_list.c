@@ -6,6 +6,6 @@
 #define slp_pass_memory NULL
 const struct slp_pass slp_passes[SL_PASSES] = {
 #define X(NAME, name, doc) [SL_PASS_##NAME] = {#name, doc, slp_pass_##name},
-	SL_PASS_LIST(X)
+        SL_PASS_LIST(X)
 #undef X
 };

@@ -18,7 +18,8 @@ static const struct slp_gnode *layer_of(const struct slp_walk *w, const struct s
 		if (!slp_walk_may_read(w, n->in[i])) return NULL;
 	for (int i = 1; i < norm->nin; i++) {
 		if (!slp_walk_may_read(w, norm->in[i])) return NULL;
-		if (slp_value_type(w->g, norm->in[i])->dtype != n->types[0].dtype) return NULL; /* it is not of a half type */
+		if (slp_value_type(w->g, norm->in[i])->dtype != n->types[0].dtype)
+			return NULL; /* it is not of a half type */
 	}
 	return n;
 }

@@ -147,8 +147,11 @@ static bool neutral_number(struct site *s)
 	static const struct {
 		const struct sl_op *op;
 		double value;
-	} neutral[] = {{&slp_op_add_scalar, 0}, {&slp_op_sub_scalar, 0}, {&slp_op_mul_scalar, 1},
-	               {&slp_op_div_scalar, 1}, {&slp_op_pow_scalar, 1}};
+	} neutral[] = {{&slp_op_add_scalar, 0},
+	               {&slp_op_sub_scalar, 0},
+	               {&slp_op_mul_scalar, 1},
+	               {&slp_op_div_scalar, 1},
+	               {&slp_op_pow_scalar, 1}};
 	for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
 		if (slp_node_is(here(s), neutral[i].op) && slp_node_number(here(s), "value") == neutral[i].value)
 			return become_value(s, arg(s, 0));
@@ -202,8 +205,8 @@ static bool with_number(struct site *s)
 		const struct sl_op *op, *second, *first;
 	} forms[] = {
 #define X(name, mirrored) {&slp_op_##name, &slp_op_##name##_scalar, &slp_op_##mirrored##_scalar},
-		X(add, add) X(sub, rsub) X(mul, mul) X(div, rdiv) X(pow, rpow) X(maximum, maximum)
-		X(minimum, minimum) X(eq, eq) X(ne, ne) X(lt, gt) X(le, ge) X(gt, lt) X(ge, le)
+	        X(add, add) X(sub, rsub) X(mul, mul) X(div, rdiv) X(pow, rpow) X(maximum, maximum) X(minimum, minimum)
+	                X(eq, eq) X(ne, ne) X(lt, gt) X(le, ge) X(gt, lt) X(ge, le)
 #undef X
 	};
 	const struct slp_gnode *n = here(s);
@@ -220,7 +223,8 @@ static bool signs_of_two(struct site *s)
 {
 	const struct slp_gnode *n = here(s);
 	if (n->nin != 2 || !is_float(s)) return false;
-	const struct slp_gnode *a = slp_value_op(s->g, n->in[0], &slp_op_neg), *b = slp_value_op(s->g, n->in[1], &slp_op_neg);
+	const struct slp_gnode *a = slp_value_op(s->g, n->in[0], &slp_op_neg),
+	                       *b = slp_value_op(s->g, n->in[1], &slp_op_neg);
 	if (b && slp_node_is(n, &slp_op_add)) return become2(s, &slp_op_sub, n->in[0], b->in[0]);
 	if (a && slp_node_is(n, &slp_op_add)) return become2(s, &slp_op_sub, n->in[1], a->in[0]);
 	if (b && slp_node_is(n, &slp_op_sub)) return become2(s, &slp_op_add, n->in[0], b->in[0]);
@@ -305,12 +309,13 @@ static bool add_part(const sl_graph *g, const struct slp_gnode *n, struct parts 
 {
 	int axis = *(const int *)slp_node_attr(n, "axis");
 	int64_t begin = *(const int64_t *)slp_node_attr(n, "begin"), size = *(const int64_t *)slp_node_attr(n, "size");
-	if (!slp_axis(&axis, n->types[0].shape.ndim) || slp_node_number(n, "step") != 1 || p->count == MOST_PARTS) return false;
+	if (!slp_axis(&axis, n->types[0].shape.ndim) || slp_node_number(n, "step") != 1 || p->count == MOST_PARTS)
+		return false;
 	if (p->count && (axis != p->axis || size != p->size)) return false;
 	p->axis = axis;
 	p->size = size;
-	p->list[p->count++] = (struct part){n->in[0], begin < 0 ? begin + size : begin,
-	                                    slp_value_type(g, n->in[0])->shape.dim[axis]};
+	p->list[p->count++] =
+	        (struct part){n->in[0], begin < 0 ? begin + size : begin, slp_value_type(g, n->in[0])->shape.dim[axis]};
 	return true;
 }
 
@@ -335,7 +340,8 @@ static bool parts_of_axis(struct site *s)
 	struct parts p = {.count = 0};
 	struct slp_value in[MOST_PARTS];
 	int64_t at = 0;
-	if (!slp_node_is(here(s), &slp_op_add) || !find_parts(s->g, (struct slp_value){s->node, 0}, &p, 0)) return false;
+	if (!slp_node_is(here(s), &slp_op_add) || !find_parts(s->g, (struct slp_value){s->node, 0}, &p, 0))
+		return false;
 	qsort(p.list, (size_t)p.count, sizeof *p.list, by_begin);
 	for (int i = 0; i < p.count; at += p.list[i++].count) {
 		if (p.list[i].begin != at) return false;
@@ -347,8 +353,8 @@ static bool parts_of_axis(struct site *s)
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
 static bool (*const rules[])(struct site *) = {
-	nothing_done, neutral_number, with_number, cheaper_function, number_chains, idempotent,
-	signs, signs_of_two, transposes, reshapes, transposed_factors, parts_of_axis,
+        nothing_done, neutral_number, with_number, cheaper_function, number_chains,      idempotent,
+        signs,        signs_of_two,   transposes,  reshapes,         transposed_factors, parts_of_axis,
 };
 
 enum { RULES = sizeof rules / sizeof *rules, MOST = 16 }; /* steps at one node */

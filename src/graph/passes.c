@@ -63,7 +63,8 @@ bool slp_walk_may_read(const struct slp_walk *w, struct slp_value v)
 bool slp_walk_may_replace(const struct slp_walk *w, struct slp_value from, struct slp_value to)
 {
 	if (w->written[slp_value_id(from)] || !slp_walk_may_read(w, to)) return false;
-	bool own = w->g->nodes[to.node].kind == SLP_NODE_OP && slp_value_id(to) < w->count && !w->output[slp_value_id(to)];
+	bool own =
+	        w->g->nodes[to.node].kind == SLP_NODE_OP && slp_value_id(to) < w->count && !w->output[slp_value_id(to)];
 	return own || !w->output[slp_value_id(from)];
 }
 
@@ -99,7 +100,8 @@ bool slp_users_find(struct slp_users *u, const sl_graph *g)
 	for (int i = 0; ok && i < g->count; i++)
 		for (int j = 0; j < g->nodes[i].nin; j++)
 			u->list[fill[slp_value_id(g->nodes[i].in[j])]++] = (struct slp_user){i, j};
-	for (int i = 0; ok && i < g->noutputs; i++) u->list[fill[slp_value_id(g->outputs[i])]++] = (struct slp_user){-1, i};
+	for (int i = 0; ok && i < g->noutputs; i++)
+		u->list[fill[slp_value_id(g->outputs[i])]++] = (struct slp_user){-1, i};
 	free(fill);
 	if (!ok) slp_users_free(u), slp_error_set(SL_ENOMEM, "graph: no memory for a pass");
 	return ok;
@@ -147,14 +149,10 @@ double slp_node_number(const struct slp_gnode *n, const char *name)
 	const char *p = a ? n->attrs.bytes + a->offset : NULL;
 	if (!a) return 0;
 	switch (a->kind) {
-	case SLP_INT:
-		return *(const int *)p;
-	case SLP_INT64:
-		return (double)*(const int64_t *)p;
-	case SLP_DOUBLE:
-		return *(const double *)p;
-	case SLP_BOOL:
-		return *(const bool *)p;
+	case SLP_INT: return *(const int *)p;
+	case SLP_INT64: return (double)*(const int64_t *)p;
+	case SLP_DOUBLE: return *(const double *)p;
+	case SLP_BOOL: return *(const bool *)p;
 	}
 	return 0;
 }

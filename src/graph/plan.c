@@ -18,8 +18,8 @@ static enum sl_status set_shapes(const char *at, sl_graph *g, const sl_shape *sh
 		struct slp_gnode *n = &g->nodes[g->inputs[i]];
 		if (shapes) n->types[0].shape = shapes[i];
 		if (slp_shape_valid(n->types[0].shape)) continue;
-		slp_call_fail(at, "sl_compile", SL_ESHAPE, "the input '%s' has no shape yet; give one to sl_var or to sl_compile",
-			      n->name);
+		slp_call_fail(at, "sl_compile", SL_ESHAPE,
+		              "the input '%s' has no shape yet; give one to sl_var or to sl_compile", n->name);
 		return SL_ESHAPE;
 	}
 	return SL_OK;
@@ -30,7 +30,8 @@ static enum sl_status run_pass(sl_plan *p, enum sl_pass pass, bool check)
 	sl_graph *before = check ? slp_graph_copy(p->graph) : NULL;
 	enum sl_status s = slp_passes[pass].run(p->graph);
 	if (s == SL_OK && check) s = slp_graph_verify(p->graph);
-	if (s == SL_OK && before && pass != SL_PASS_INFER) s = slp_graph_compare(slp_passes[pass].name, before, p->graph, 1e-4);
+	if (s == SL_OK && before && pass != SL_PASS_INFER)
+		s = slp_graph_compare(slp_passes[pass].name, before, p->graph, 1e-4);
 	sl_graph_free(before);
 	return s;
 }
@@ -105,7 +106,8 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	if (s == SL_OK) s = slp_hoist(p, at);
 	if (s != SL_OK) return s;
 	if (!slp_plan_can_be(p->graph))
-		return slp_call_fail(at, "sl_compile", SL_ENOMEM, "values of more bytes than can be addressed"), SL_ENOMEM;
+		return slp_call_fail(at, "sl_compile", SL_ENOMEM, "values of more bytes than can be addressed"),
+		       SL_ENOMEM;
 	int workers = opts->off & 1u << SL_PASS_SEGMENT ? SLP_CUT_EACH : count_workers(p->device);
 	if (!slp_cut(p->graph, workers, &p->layout)) return slp_plan_no_memory();
 	if (!slp_plan_memory(p->graph, !(opts->off & 1u << SL_PASS_MEMORY), &p->layout)) return slp_plan_no_memory();
@@ -124,7 +126,7 @@ sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct 
 }
 
 sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts,
-			      const int *group)
+                              const int *group)
 {
 	sl_plan *p = slp_calloc(1, sizeof *p);
 	if (!p) {

@@ -21,13 +21,14 @@ struct slp_location {
 
 /* All arrays by value id, but where said otherwise. */
 struct slp_layout {
-	const int *group;    /* of each output of the program: those of a group lie side by side in one storage where one unit
+	const int *
+	        group; /* of each output of the program: those of a group lie side by side in one storage where one unit
 			      * computes them, and a unit ends where a group is complete; -1: none.  NULL: there are none */
 	int nunits;
-	int *unit;           /* of each node; -1: runs nowhere (inputs, parameters, views) */
-	int *root;           /* the value whose memory this one is: itself, but for views */
+	int *unit;                     /* of each node; -1: runs nowhere (inputs, parameters, views) */
+	int *root;                     /* the value whose memory this one is: itself, but for views */
 	struct slp_location *location; /* of roots */
-	size_t *storages;    /* bytes of each storage that a run makes */
+	size_t *storages;              /* bytes of each storage that a run makes */
 	int nstorages;
 	size_t planned, unplanned; /* bytes of intermediates: at the peak, and if each had its own memory */
 };
@@ -95,7 +96,7 @@ enum sl_status slp_plan_no_memory(void);
 sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts);
 /* The same, with groups of outputs (struct slp_layout). */
 sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts,
-			      const int *group);
+                              const int *group);
 sl_plan *slp_plan_retain(sl_plan *plan);
 
 /* plan_run.c */
@@ -106,7 +107,7 @@ struct slp_setting {
 };
 /* rng: where the run's random streams begin; seed SLP_RNG_VIRTUAL: takes new ones and says which.  NULL: new ones. */
 enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
-			    const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out);
+                            const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out);
 /* What a run takes, what of it lives as long as its results, and what the unit that needs most works in. */
 struct slp_plan_bytes {
 	size_t run, results, scratch;

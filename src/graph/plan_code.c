@@ -59,11 +59,13 @@ static bool note_fills(struct slp_unit *u, struct slp_gnode *n)
 		unsigned offset = (unsigned)((const char *)rng - n->attrs.bytes);
 		if (!add_fill(u, (struct slp_fill){u->ncalls, offset, SLP_FILL_SEED, 0, NULL})) return false;
 		offset += (unsigned)offsetof(struct slp_rng, stream);
-		if (!add_fill(u, (struct slp_fill){u->ncalls, offset, SLP_FILL_STREAM, rng->stream, NULL})) return false;
+		if (!add_fill(u, (struct slp_fill){u->ncalls, offset, SLP_FILL_STREAM, rng->stream, NULL}))
+			return false;
 	}
 	for (size_t i = 0; n->op->mutates && i < sizeof settings / sizeof *settings; i++) {
 		const struct slp_attr *a = slp_attr_find(n->op, settings[i]);
-		if (a && !add_fill(u, (struct slp_fill){u->ncalls, a->offset, SLP_FILL_SETTING, 0, settings[i]})) return false;
+		if (a && !add_fill(u, (struct slp_fill){u->ncalls, a->offset, SLP_FILL_SETTING, 0, settings[i]}))
+			return false;
 	}
 	return true;
 }
@@ -89,10 +91,12 @@ static enum sl_status make_unit(sl_plan *p, const char *at, const char *what, in
 	struct slp_unit *u = &p->units[unit];
 	u->code = slp_code_new();
 	if (!u->code) return slp_plan_no_memory();
-	slp_code_name(u->code, "task %d of %d of the %s compiled at %s", unit + 1, p->layout.nunits, what, at ? at : "?");
+	slp_code_name(u->code, "task %d of %d of the %s compiled at %s", unit + 1, p->layout.nunits, what,
+	              at ? at : "?");
 	memset(slots, 0xff, (size_t)p->graph->count * SLP_MAX_OUTPUTS * sizeof *slots);
 	for (int i = 0; i < p->graph->count; i++)
-		if (p->layout.unit[i] == unit && !add_call(p, u, i, slots)) return sl_error() != SL_OK ? sl_error() : slp_plan_no_memory();
+		if (p->layout.unit[i] == unit && !add_call(p, u, i, slots))
+			return sl_error() != SL_OK ? sl_error() : slp_plan_no_memory();
 	if (u->nslots > p->max_slots) p->max_slots = u->nslots;
 	if (u->nfills > p->max_fills) p->max_fills = u->nfills;
 	return SL_OK;

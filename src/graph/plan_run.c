@@ -86,12 +86,13 @@ static enum sl_status check_inputs(const struct run *r, int nin)
 	}
 	for (int i = 0; i < nin; i++) {
 		const struct slp_gnode *n = &g->nodes[g->inputs[i]];
-		if (!slp_tensor_usable(r->at, "sl_plan_run", r->in[i])) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+		if (!slp_tensor_usable(r->at, "sl_plan_run", r->in[i]))
+			return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 		const struct slp_type *t = &r->in[i]->type;
 		if (t->dtype == n->types[0].dtype && sl_shape_equal(t->shape, n->types[0].shape)) continue;
 		char a[160], b[160];
 		slp_call_fail(r->at, "sl_plan_run", SL_ESHAPE, "the input '%s' is %s, compiled for %s", n->name,
-			      slp_type_string(t, a), slp_type_string(&n->types[0], b));
+		              slp_type_string(t, a), slp_type_string(&n->types[0], b));
 		return SL_ESHAPE;
 	}
 	return SL_OK;
@@ -103,7 +104,8 @@ static enum sl_status check_tensors(const struct run *r)
 	const sl_graph *g = r->plan->graph;
 	for (int i = 0; i < g->count; i++) {
 		const sl_tensor *t = g->nodes[i].tensor;
-		if (t && (!t->storage || t->storage->generation != slp_engine.generation) && !slp_tensor_usable(r->at, "sl_plan_run", t))
+		if (t && (!t->storage || t->storage->generation != slp_engine.generation) &&
+		    !slp_tensor_usable(r->at, "sl_plan_run", t))
 			return sl_error();
 	}
 	return SL_OK;
@@ -206,7 +208,7 @@ static enum sl_status run(struct run *r, int nin, sl_tensor **out)
 }
 
 enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
-			    const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out)
+                            const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out)
 {
 	for (int i = 0; i < plan->graph->noutputs; i++) out[i] = NULL;
 	size_t storages = (size_t)plan->layout.nstorages * sizeof(struct slp_storage *);
@@ -216,10 +218,15 @@ enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in,
 	char *memory = storages + bindings + patches <= sizeof few ? few : slp_malloc(storages + bindings + patches);
 	if (!memory) return slp_plan_no_memory();
 	memset(memory, 0, storages);
-	struct run r = {.at = at, .plan = plan, .in = in, .settings = settings, .nsettings = nsettings,
-			.rng = {SLP_RNG_VIRTUAL, 0}, .storages = (struct slp_storage **)(void *)memory,
-			.bindings = (struct slp_binding *)(void *)(memory + storages),
-			.patches = (struct slp_patch *)(void *)(memory + storages + bindings)};
+	struct run r = {.at = at,
+	                .plan = plan,
+	                .in = in,
+	                .settings = settings,
+	                .nsettings = nsettings,
+	                .rng = {SLP_RNG_VIRTUAL, 0},
+	                .storages = (struct slp_storage **)(void *)memory,
+	                .bindings = (struct slp_binding *)(void *)(memory + storages),
+	                .patches = (struct slp_patch *)(void *)(memory + storages + bindings)};
 	if (rng) r.rng = *rng;
 	enum sl_status s = run(&r, nin, out);
 	if (rng) *rng = r.rng;

@@ -102,14 +102,10 @@ static double element(const struct slp_attr *a, const char *attrs, unsigned i)
 {
 	const char *p = attrs + a->offset;
 	switch (a->kind) {
-	case SLP_INT:
-		return ((const int *)p)[i];
-	case SLP_INT64:
-		return (double)((const int64_t *)p)[i];
-	case SLP_DOUBLE:
-		return ((const double *)p)[i];
-	case SLP_BOOL:
-		return ((const bool *)p)[i];
+	case SLP_INT: return ((const int *)p)[i];
+	case SLP_INT64: return (double)((const int64_t *)p)[i];
+	case SLP_DOUBLE: return ((const double *)p)[i];
+	case SLP_BOOL: return ((const bool *)p)[i];
 	}
 	return 0;
 }
@@ -244,8 +240,9 @@ static enum sl_status print_given(const char *at, FILE *f, const char *word, con
 
 static enum sl_status print_node(const char *at, FILE *f, const sl_graph *g, const struct slp_gnode *n)
 {
-	enum sl_status s = n->kind == SLP_NODE_OP ? print_op(at, f, g, n)
-						  : print_given(at, f, n->kind == SLP_NODE_PARAM ? "param" : "const", n);
+	enum sl_status s = n->kind == SLP_NODE_OP
+	                           ? print_op(at, f, g, n)
+	                           : print_given(at, f, n->kind == SLP_NODE_PARAM ? "param" : "const", n);
 	fputc('\n', f);
 	return s;
 }

@@ -240,7 +240,7 @@ static bool symbols_of(const char *at, const struct sl_op *op, int nin, sl_tenso
 }
 
 static struct slp_symbol *call_new(const char *at, const struct sl_op *op, const void *attrs, int nin,
-				   sl_tensor *const *in)
+                                   sl_tensor *const *in)
 {
 	struct slp_symbol *s = symbol_new(at, SLP_NODE_OP, name_call(op), nin);
 	if (!s) return NULL;
@@ -270,7 +270,7 @@ static sl_device device_of(int nin, sl_tensor *const *in, sl_device device)
 }
 
 static enum sl_status make_call(const char *at, const struct sl_op *op, const void *attrs, int nin,
-				sl_tensor *const *in, sl_device device, sl_tensor **out)
+                                sl_tensor *const *in, sl_device device, sl_tensor **out)
 {
 	struct slp_symbol *s = call_new(at, op, attrs, nin, in);
 	if (!s) return sl_error();
@@ -287,12 +287,12 @@ static enum sl_status make_call(const char *at, const struct sl_op *op, const vo
 }
 
 static enum sl_status symbolic_call(const char *at, const struct sl_op *op, const void *attrs, int nin,
-				    sl_tensor *const *in, sl_device device, sl_tensor **out)
+                                    sl_tensor *const *in, sl_device device, sl_tensor **out)
 {
 	sl_tensor *few[8], **symbols = nin <= 8 ? few : slp_malloc((size_t)nin * sizeof *symbols);
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a symbol");
-	enum sl_status s = symbols_of(at, op, nin, in, symbols) ? make_call(at, op, attrs, nin, symbols, device, out)
-								: sl_error();
+	enum sl_status s =
+	        symbols_of(at, op, nin, in, symbols) ? make_call(at, op, attrs, nin, symbols, device, out) : sl_error();
 	if (symbols != few) free(symbols);
 	return s;
 }

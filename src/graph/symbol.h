@@ -7,7 +7,7 @@
 /* One call, variable or bound tensor.  Its results are tensors with this symbol and an output number. */
 struct slp_symbol {
 	atomic_int refs;
-	uint64_t number;  /* in the order of the calls */
+	uint64_t number; /* in the order of the calls */
 	enum slp_node_kind kind;
 	const struct sl_op *op;
 	const char *at;
@@ -20,7 +20,7 @@ struct slp_symbol {
 	struct slp_symbol_use {
 		struct slp_symbol *symbol;
 		int output;
-	} *in;
+	} * in;
 	struct slp_type types[SLP_MAX_OUTPUTS];
 	sl_tensor *tensor; /* of a bound tensor: held */
 	bool backward;

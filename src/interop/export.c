@@ -13,14 +13,10 @@ double slp_export_number(const struct slp_gnode *n, const char *name, unsigned i
 	if (!a || i >= a->count) return 0;
 	const char *p = n->attrs.bytes + a->offset;
 	switch (a->kind) {
-	case SLP_INT:
-		return ((const int *)(const void *)p)[i];
-	case SLP_INT64:
-		return (double)((const int64_t *)(const void *)p)[i];
-	case SLP_DOUBLE:
-		return ((const double *)(const void *)p)[i];
-	case SLP_BOOL:
-		return ((const bool *)(const void *)p)[i];
+	case SLP_INT: return ((const int *)(const void *)p)[i];
+	case SLP_INT64: return (double)((const int64_t *)(const void *)p)[i];
+	case SLP_DOUBLE: return ((const double *)(const void *)p)[i];
+	case SLP_BOOL: return ((const bool *)(const void *)p)[i];
 	}
 	return 0;
 }
@@ -104,7 +100,7 @@ static struct slp_signature *signature_of_plan(const sl_plan *plan)
 }
 
 static struct slp_signature *signature(const char *at, const char *function, sl_block *block,
-				       const struct sl_export_opts *o)
+                                       const struct sl_export_opts *o)
 {
 	const sl_plan *plan = o->nshapes > 0 ? NULL : sl_block_plan(block, 0);
 	for (int i = 0; i < o->nshapes; i++)
@@ -114,10 +110,11 @@ static struct slp_signature *signature(const char *at, const char *function, sl_
 			                     sl_shape_string(o->shapes[i], text));
 		}
 	if (o->nshapes <= 0 && !plan)
-		return slp_call_fail(at, function, SL_ESTATE,
-				     "the shape of %s's input is not known: give it (SL_SHAPES(SL_SHAPE(1, 512))), or hybridize "
-				     "the block and run it once",
-				     sl_block_name(block));
+		return slp_call_fail(
+		        at, function, SL_ESTATE,
+		        "the shape of %s's input is not known: give it (SL_SHAPES(SL_SHAPE(1, 512))), or hybridize "
+		        "the block and run it once",
+		        sl_block_name(block));
 	struct slp_signature *s = o->nshapes > 0 ? signature_of_shapes(o) : signature_of_plan(plan);
 	if (!s) return slp_call_fail(at, function, SL_ENOMEM, "no memory");
 	s->training = o->training;

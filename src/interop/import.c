@@ -30,15 +30,15 @@ struct imported {
 /* What a call of sl_import is about. */
 struct import {
 	const char *at;
-	struct slp_file file;       /* the symbol's */
+	struct slp_file file; /* the symbol's */
 	struct sl_import_opts opts;
 	const char *const *inputs;
 	int ninputs;
 	struct imported *block;
-	char **names;               /* what the file of parameters has */
+	char **names; /* what the file of parameters has */
 	sl_tensor **tensors;
 	int count;
-	const char *params;         /* its path */
+	const char *params; /* its path */
 };
 
 #define fail(im, ...) slp_file_fail(&(im)->file, __VA_ARGS__)
@@ -89,8 +89,13 @@ static bool run_node(struct run *r, int node)
 	struct part *p = &r->b->parts[node];
 	const struct slp_mx_node *n = &r->b->symbol.nodes[node];
 	if (!p->op) return run_variable(r, node);
-	struct slp_mx_call c = {.at = p->at, .function = "sl_forward", .node = n, .op = p->op, .in = r->in,
-				.nin = p->op->used ? p->op->used : n->nin, .out = &r->values[p->first]};
+	struct slp_mx_call c = {.at = p->at,
+	                        .function = "sl_forward",
+	                        .node = n,
+	                        .op = p->op,
+	                        .in = r->in,
+	                        .nin = p->op->used ? p->op->used : n->nin,
+	                        .out = &r->values[p->first]};
 	for (int i = 0; i < c.nin; i++) r->in[i] = r->values[value_of(r->b, n->in[i])];
 	p->op->import(&c);
 	for (int i = 0; i < n->nout && !c.failed; i++)
@@ -141,10 +146,8 @@ static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 	                .values = slp_calloc(room, sizeof *r.values),
 	                .uses = slp_malloc((values + 1) * sizeof *r.uses)};
 	sl_tensor *y = NULL;
-	if (r.values && r.uses)
-		y = run_all(&r);
-	else
-		slp_call_fail(slp_forward_call_site(), "sl_forward", SL_ENOMEM, "no memory");
+	if (r.values && r.uses) y = run_all(&r);
+	else slp_call_fail(slp_forward_call_site(), "sl_forward", SL_ENOMEM, "no memory");
 	free(r.values);
 	free(r.uses);
 	return y;
@@ -178,8 +181,8 @@ static bool find_head(struct import *im)
 	b->head = b->symbol.heads[0];
 	if (b->symbol.nheads == 1) return true;
 	return fail(im, SL_EUNSUPPORTED, "has %d results (\"%.100s\", \"%.100s\"…); choose one with .output",
-		    b->symbol.nheads, b->symbol.nodes[b->symbol.heads[0].node].name,
-		    b->symbol.nodes[b->symbol.heads[1].node].name);
+	            b->symbol.nheads, b->symbol.nodes[b->symbol.heads[0].node].name,
+	            b->symbol.nodes[b->symbol.heads[1].node].name);
 }
 
 static void mark_needed(struct imported *b)
@@ -188,7 +191,8 @@ static void mark_needed(struct imported *b)
 	for (int i = b->symbol.count - 1; i >= 0; i--) {
 		int node = b->symbol.order[i];
 		if (!b->symbol.nodes[node].needed) continue;
-		for (int k = 0; k < used_inputs(b, node); k++) b->symbol.nodes[b->symbol.nodes[node].in[k].node].needed = true;
+		for (int k = 0; k < used_inputs(b, node); k++)
+			b->symbol.nodes[b->symbol.nodes[node].in[k].node].needed = true;
 	}
 }
 
@@ -221,10 +225,11 @@ static bool check_operator(struct import *im, int node)
 	p->op = slp_mx_op_find(n->op);
 	p->at = call_site_of(im->file.path, n->name);
 	if (!p->op)
-		return fail(im, SL_EUNSUPPORTED, "node \"%.100s\": there is no operator \"%.60s\" here", n->name, n->op);
+		return fail(im, SL_EUNSUPPORTED, "node \"%.100s\": there is no operator \"%.60s\" here", n->name,
+		            n->op);
 	if (n->nin < p->op->min || (p->op->max >= 0 && n->nin > p->op->max))
 		return fail(im, SL_EFORMAT, "node \"%.100s\" (%s) has %d inputs, %d to %d are possible", n->name, n->op,
-			    n->nin, p->op->min, p->op->max);
+		            n->nin, p->op->min, p->op->max);
 	if (im->block->most_in < n->nin) im->block->most_in = n->nin;
 	for (int i = 3; i < n->nin && !strncmp(n->op, "BatchNorm", 9); i++) im->block->parts[n->in[i].node].aux = true;
 	return true;
@@ -242,8 +247,8 @@ static bool check_structure(struct import *im)
 		struct slp_mx_node *n = &b->symbol.nodes[i];
 		if (!slp_mx_is_variable(n) && !check_operator(im, i)) return false;
 		if (n->nout > 1 && !is_multiple(n))
-			return fail(im, SL_EFORMAT, "output %d of node \"%.100s\" (%.60s) is used, it has one", n->nout - 1,
-				    n->name, n->op);
+			return fail(im, SL_EFORMAT, "output %d of node \"%.100s\" (%.60s) is used, it has one",
+			            n->nout - 1, n->name, n->op);
 		if (n->nout == 0) n->nout = 1;
 		b->parts[i].first = b->nvalues;
 		b->nvalues += n->nout;
@@ -259,11 +264,12 @@ static bool find_inputs(struct import *im)
 	struct imported *b = im->block;
 	for (int k = 0; k < im->ninputs; k++) {
 		int i = 0;
-		while (i < b->symbol.count && (!slp_mx_is_variable(&b->symbol.nodes[i]) ||
-					       strcmp(b->symbol.nodes[i].name, im->inputs[k])))
+		while (i < b->symbol.count &&
+		       (!slp_mx_is_variable(&b->symbol.nodes[i]) || strcmp(b->symbol.nodes[i].name, im->inputs[k])))
 			i++;
 		if (i == b->symbol.count) return fail(im, SL_EINVAL, "has no variable \"%.100s\"", im->inputs[k]);
-		if (b->parts[i].input >= 0) return fail(im, SL_EINVAL, "input \"%.100s\" is named twice", im->inputs[k]);
+		if (b->parts[i].input >= 0)
+			return fail(im, SL_EINVAL, "input \"%.100s\" is named twice", im->inputs[k]);
 		b->parts[i].input = k;
 	}
 	b->ninputs = im->ninputs;
@@ -294,7 +300,7 @@ static bool check_declared(struct import *im, const struct slp_mx_node *n, sl_sh
 	if (c.failed) return false;
 	if (!fits)
 		return fail(im, SL_ESHAPE, "variable \"%.100s\" has shape %s, but the array in %.200s has %s", n->name,
-			    slp_mx_text(&c, "__shape__", ""), im->params, sl_shape_string(shape, text));
+		            slp_mx_text(&c, "__shape__", ""), im->params, sl_shape_string(shape, text));
 	return true;
 }
 
@@ -324,7 +330,8 @@ static bool take_param(struct import *im, int node, sl_tensor *t)
 	p->param = make_param(im, n->name, sl_tensor_shape(t), opts);
 	if (p->param)
 		SL_SCOPE {
-			sl_tensor *values = p->ones ? sl_ones_at(im->at, sl_tensor_shape(t), SL_MAKE_(.dtype = opts.dtype)) : t;
+			sl_tensor *values =
+			        p->ones ? sl_ones_at(im->at, sl_tensor_shape(t), SL_MAKE_(.dtype = opts.dtype)) : t;
 			s = sl_param_set_at(im->at, p->param, values);
 		}
 	return s == SL_OK;
@@ -353,9 +360,15 @@ static bool check_operators(struct import *im, const int *arrays)
 	for (int i = 0; ok && i < b->symbol.count; i++) {
 		const struct slp_mx_node *n = &b->symbol.nodes[i];
 		if (!n->needed || !b->parts[i].op) continue;
-		struct slp_mx_call c = {.at = b->parts[i].at, .function = "sl_import", .node = n, .op = b->parts[i].op, .in = in,
-					.nin = used_inputs(b, i), .checking = true};
-		for (int k = 0; k < c.nin; k++) in[k] = arrays[n->in[k].node] < 0 ? NULL : im->tensors[arrays[n->in[k].node]];
+		struct slp_mx_call c = {.at = b->parts[i].at,
+		                        .function = "sl_import",
+		                        .node = n,
+		                        .op = b->parts[i].op,
+		                        .in = in,
+		                        .nin = used_inputs(b, i),
+		                        .checking = true};
+		for (int k = 0; k < c.nin; k++)
+			in[k] = arrays[n->in[k].node] < 0 ? NULL : im->tensors[arrays[n->in[k].node]];
 		c.op->import(&c);
 		for (int k = 0; k < c.nin; k++)
 			if (c.ones >> k & 1) b->parts[n->in[k].node].ones = true;
@@ -382,8 +395,9 @@ static bool match(struct import *im, char **sorted, int *position, int *arrays, 
 	}
 	for (int i = 0; i < im->count && !im->opts.lenient; i++)
 		if (!used[i])
-			return fail(im, SL_EINVAL, "has no variable \"%.100s\", which %.200s has values for (.lenient ignores them)",
-				    im->names[i], im->params);
+			return fail(im, SL_EINVAL,
+			            "has no variable \"%.100s\", which %.200s has values for (.lenient ignores them)",
+			            im->names[i], im->params);
 	return true;
 }
 
@@ -393,12 +407,14 @@ static bool bind_params(struct import *im, const int *arrays)
 	int missing = 0;
 	char list[256] = "";
 	for (int i = 0; i < b->symbol.count; i++) {
-		if (!slp_mx_is_variable(&b->symbol.nodes[i]) || !b->symbol.nodes[i].needed || b->parts[i].input >= 0) continue;
-		if (arrays[i] < 0 ? !miss(im, i, &missing, list) : !take_param(im, i, im->tensors[arrays[i]])) return false;
+		if (!slp_mx_is_variable(&b->symbol.nodes[i]) || !b->symbol.nodes[i].needed || b->parts[i].input >= 0)
+			continue;
+		if (arrays[i] < 0 ? !miss(im, i, &missing, list) : !take_param(im, i, im->tensors[arrays[i]]))
+			return false;
 	}
 	if (!missing) return b->ninputs > 0 || fail(im, SL_EINVAL, "has no inputs: nothing depends on a variable");
-	return fail(im, SL_EINVAL, "%s has no values for %d parameter%s: %s", im->params ? im->params : "(no file)", missing,
-		    missing > 1 ? "s" : "", list);
+	return fail(im, SL_EINVAL, "%s has no values for %d parameter%s: %s", im->params ? im->params : "(no file)",
+	            missing, missing > 1 ? "s" : "", list);
 }
 
 static bool bind(struct import *im)
@@ -432,10 +448,17 @@ static bool build(struct import *im)
 }
 
 sl_block *slp_import_parse(struct slp_file *file, const char *const *inputs, int ninputs, const char *params,
-			   char **names, sl_tensor **tensors, int count, struct sl_import_opts opts)
+                           char **names, sl_tensor **tensors, int count, struct sl_import_opts opts)
 {
-	struct import im = {.at = file->at, .file = *file, .opts = opts, .inputs = inputs, .ninputs = ninputs,
-			    .names = names, .tensors = tensors, .count = count, .params = params};
+	struct import im = {.at = file->at,
+	                    .file = *file,
+	                    .opts = opts,
+	                    .inputs = inputs,
+	                    .ninputs = ninputs,
+	                    .names = names,
+	                    .tensors = tensors,
+	                    .count = count,
+	                    .params = params};
 	im.block = slp_calloc(1, sizeof *im.block);
 	if (!im.block || slp_block_setup(file->at, &im.block->base, "Import", "import", forward, destroy) != SL_OK) {
 		free(im.block);
@@ -460,7 +483,7 @@ sl_block *slp_import_parse(struct slp_file *file, const char *const *inputs, int
  *     sl_block *net = sl_import("my_mlp-symbol.json", SL_NAMES("data"), "my_mlp-0000.params");
  *     sl_tensor *y = sl_forward(net, x); */
 sl_block *sl_import_at(const char *at, const char *symbol, const char *const *inputs, int ninputs, const char *params,
-		       struct sl_import_opts opts)
+                       struct sl_import_opts opts)
 {
 	SLP_CALL("sl_import", at);
 	struct slp_file f;

@@ -7,7 +7,7 @@
 
 /* sl_import of a symbol in memory and of parameters by name; params names their file in messages. */
 sl_block *slp_import_parse(struct slp_file *file, const char *const *inputs, int ninputs, const char *params,
-			   char **names, sl_tensor **tensors, int count, struct sl_import_opts opts);
+                           char **names, sl_tensor **tensors, int count, struct sl_import_opts opts);
 /* sl_import_onnx of a file in memory. */
 sl_block *slp_import_onnx_parse(struct slp_file *file, struct sl_import_onnx_opts opts);
 

@@ -17,7 +17,8 @@ void slp_mx_fail(struct slp_mx_call *c, enum sl_status status, const char *forma
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	if (!c->failed)
-		slp_call_fail(c->at, c->function, status, "node \"%.100s\" (%.60s): %s", c->node->name, c->node->op, text);
+		slp_call_fail(c->at, c->function, status, "node \"%.100s\" (%.60s): %s", c->node->name, c->node->op,
+		              text);
 	c->failed = true;
 }
 
@@ -41,7 +42,8 @@ void slp_mx_only(struct slp_mx_call *c, const char *name, const char *value)
 {
 	const char *text = slp_mx_text(c, name, value);
 	if (strcmp(text, value) && strcmp(text, "None"))
-		slp_mx_fail(c, SL_EUNSUPPORTED, "attribute %s is \"%.100s\", only \"%s\" is supported", name, text, value);
+		slp_mx_fail(c, SL_EUNSUPPORTED, "attribute %s is \"%.100s\", only \"%s\" is supported", name, text,
+		            value);
 }
 
 bool slp_mx_bool(struct slp_mx_call *c, const char *name, bool otherwise)
@@ -101,8 +103,8 @@ int64_t slp_mx_need(struct slp_mx_call *c, const char *name, int64_t low, int64_
 	int64_t v = slp_mx_int(c, name, low);
 	if (!text) slp_mx_fail(c, SL_EFORMAT, "has no attribute %s", name);
 	else if (v < low || v > high)
-		slp_mx_fail(c, SL_EFORMAT, "attribute %s is %.100s, it must be in %lld to %lld", name, text, (long long)low,
-			    (long long)high);
+		slp_mx_fail(c, SL_EFORMAT, "attribute %s is %.100s, it must be in %lld to %lld", name, text,
+		            (long long)low, (long long)high);
 	return c->failed ? low : v;
 }
 

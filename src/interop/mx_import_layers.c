@@ -10,7 +10,8 @@ static bool has_bias(struct slp_mx_call *c)
 {
 	bool bias = !slp_mx_bool(c, "no_bias", false);
 	if (c->nin != (bias ? 3 : 2))
-		slp_mx_fail(c, SL_EFORMAT, "has %d inputs, but attribute no_bias is %s", c->nin, bias ? "False" : "True");
+		slp_mx_fail(c, SL_EFORMAT, "has %d inputs, but attribute no_bias is %s", c->nin,
+		            bias ? "False" : "True");
 	return bias && c->nin == 3;
 }
 
@@ -21,8 +22,8 @@ static void check_first(struct slp_mx_call *c, int i, const char *name)
 	sl_shape w = slp_mx_shape(c, i);
 	char text[128];
 	if (!c->failed && w.ndim >= 0 && (w.ndim < 1 || w.dim[0] != n))
-		slp_mx_fail(c, SL_ESHAPE, "attribute %s is %lld, but the parameter %d has shape %s", name, (long long)n, i,
-			    sl_shape_string(w, text));
+		slp_mx_fail(c, SL_ESHAPE, "attribute %s is %lld, but the parameter %d has shape %s", name, (long long)n,
+		            i, sl_shape_string(w, text));
 }
 
 void slp_mx_import_dense(struct slp_mx_call *c)
@@ -41,7 +42,9 @@ static void pair(struct slp_mx_call *c, const char *name, int otherwise, int v[2
 	int64_t t[SLP_MX_TUPLE] = {0};
 	int n = slp_mx_tuple(c, name, t);
 	if (n <= 0) t[0] = t[1] = otherwise, n = 2;
-	if (n != 2) slp_mx_fail(c, SL_EUNSUPPORTED, "attribute %s has %d numbers, only two dimensions are supported", name, n);
+	if (n != 2)
+		slp_mx_fail(c, SL_EUNSUPPORTED, "attribute %s has %d numbers, only two dimensions are supported", name,
+		            n);
 	for (int i = 0; i < 2 && !c->failed; i++) {
 		if (t[i] < 0 || t[i] > INT32_MAX)
 			slp_mx_fail(c, SL_EFORMAT, "attribute %s has the number %lld", name, (long long)t[i]);
@@ -82,14 +85,16 @@ static double not_zero(double v)
 void slp_mx_import_batch_norm(struct slp_mx_call *c)
 {
 	struct sl_batch_norm_opts o = {.eps = not_zero(slp_mx_double(c, "eps", 1e-3)),
-				       .momentum = not_zero(slp_mx_double(c, "momentum", 0.9))};
+	                               .momentum = not_zero(slp_mx_double(c, "momentum", 0.9))};
 	bool fixed = slp_mx_bool(c, "use_global_stats", false);
 	slp_mx_only(c, "axis", "1");
 	slp_mx_only(c, "output_mean_var", "False");
 	if (slp_mx_bool(c, "fix_gamma", true)) c->ones = SLP_IN(1);
 	if (!slp_mx_go(c)) return;
 	sl_tensor *const *p = c->in;
-	if (fixed) SL_INFERENCE c->out[0] = sl_batch_norm_at(c->at, p[0], p[1], p[2], p[3], p[4], o);
+	if (fixed)
+		SL_INFERENCE
+			c->out[0] = sl_batch_norm_at(c->at, p[0], p[1], p[2], p[3], p[4], o);
 	else c->out[0] = sl_batch_norm_at(c->at, p[0], p[1], p[2], p[3], p[4], o);
 }
 
@@ -138,8 +143,8 @@ static void check_full(struct slp_mx_call *c, const struct sl_pool2d_opts *o)
 void slp_mx_import_pool(struct slp_mx_call *c)
 {
 	struct sl_pool2d_opts o = {.global = slp_mx_bool(c, "global_pool", false),
-				   .ceil = slp_mx_is(c, "pooling_convention", "valid", "full"),
-				   .exclude_pad = !slp_mx_bool(c, "count_include_pad", true)};
+	                           .ceil = slp_mx_is(c, "pooling_convention", "valid", "full"),
+	                           .exclude_pad = !slp_mx_bool(c, "count_include_pad", true)};
 	if (slp_mx_is(c, "pool_type", "max", "avg")) o.type = SL_POOL_AVG;
 	else slp_mx_only(c, "pool_type", "max");
 	slp_mx_only(c, "layout", "NCHW");
@@ -217,7 +222,7 @@ void slp_mx_import_leaky(struct slp_mx_call *c)
 	sl_tensor *over = sl_relu_at(c->at, x), *under = sl_minimum_scalar_at(c->at, x, 0);
 	if (elu || selu) under = sl_sub_scalar_at(c->at, sl_exp_at(c->at, under), 1);
 	under = prelu ? sl_mul_at(c->at, under, channel_slopes(c, c->in[1]))
-		      : sl_mul_scalar_at(c->at, under, selu ? alpha : slope);
+	              : sl_mul_scalar_at(c->at, under, selu ? alpha : slope);
 	sl_tensor *y = sl_add_at(c->at, over, under);
 	c->out[0] = selu ? sl_mul_scalar_at(c->at, y, lambda) : y;
 }
@@ -229,7 +234,8 @@ static void softmax_like(struct slp_mx_call *c, sl_tensor *(*softmax)(const char
 	int64_t axis = slp_mx_int(c, "axis", -1);
 	double t = slp_mx_is(c, "temperature", "None", "None") ? 1 : slp_mx_double(c, "temperature", 1);
 	slp_mx_only(c, "use_length", "False");
-	if (axis < -SL_MAX_NDIM || axis >= SL_MAX_NDIM) slp_mx_fail(c, SL_EFORMAT, "there is no axis %lld", (long long)axis);
+	if (axis < -SL_MAX_NDIM || axis >= SL_MAX_NDIM)
+		slp_mx_fail(c, SL_EFORMAT, "there is no axis %lld", (long long)axis);
 	if (!slp_mx_go(c)) return;
 	sl_tensor *x = t == 1 ? c->in[0] : sl_div_scalar_at(c->at, c->in[0], t);
 	c->out[0] = softmax(c->at, x, (int)axis);

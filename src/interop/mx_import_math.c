@@ -118,7 +118,8 @@ void slp_mx_import_reduce(struct slp_mx_call *c)
 	static const struct {
 		char name[6];
 		sl_tensor *(*reduce)(const char *, sl_tensor *, struct sl_reduce_opts);
-	} kinds[] = {{"sum", sl_sum_at}, {"mean", sl_mean_at}, {"max", sl_max_at}, {"min", sl_min_at}, {"norm", sl_norm_at}};
+	} kinds[] = {
+	        {"sum", sl_sum_at}, {"mean", sl_mean_at}, {"max", sl_max_at}, {"min", sl_min_at}, {"norm", sl_norm_at}};
 	int64_t t[SLP_MX_TUPLE];
 	int axes[SL_MAX_NDIM], n = slp_mx_tuple(c, "axis", t), k = 0;
 	bool keep = slp_mx_bool(c, "keepdims", false), exclude = slp_mx_bool(c, "exclude", false);
@@ -181,7 +182,8 @@ static void fill(struct slp_mx_call *c, double value)
 	int n = slp_mx_tuple(c, "shape", dims);
 	enum sl_dtype dtype = dtype_of(c, "float32");
 	sl_shape shape = {.ndim = n};
-	if (n < 0 || n > SL_MAX_NDIM) slp_mx_fail(c, SL_EFORMAT, "has no attribute shape, or one with more than 6 axes");
+	if (n < 0 || n > SL_MAX_NDIM)
+		slp_mx_fail(c, SL_EFORMAT, "has no attribute shape, or one with more than 6 axes");
 	for (int i = 0; i < n && i < SL_MAX_NDIM; i++) shape.dim[i] = dims[i];
 	if (slp_mx_go(c)) c->out[0] = sl_full_at(c->at, shape, value, SL_MAKE_(.dtype = dtype));
 }

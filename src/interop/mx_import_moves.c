@@ -9,7 +9,7 @@ enum { KEEP = 0, INFER = -1, REST = -2, MERGE = -3, SPLIT = -4 };
 struct reshaping {
 	struct slp_mx_call *c;
 	sl_shape x, y;
-	int at;         /* axis of x that is next */
+	int at; /* axis of x that is next */
 	const int64_t *code;
 	int ncodes, next;
 };
@@ -47,9 +47,7 @@ static void split_axis(struct reshaping *r)
 static void apply_code(struct reshaping *r, int64_t code)
 {
 	switch (code) {
-	case KEEP:
-		push(r, pull(r));
-		break;
+	case KEEP: push(r, pull(r)); break;
 	case REST:
 		while (r->at < r->x.ndim && !r->c->failed) push(r, pull(r));
 		break;
@@ -58,9 +56,7 @@ static void apply_code(struct reshaping *r, int64_t code)
 		push(r, a * pull(r));
 		break;
 	}
-	case SPLIT:
-		split_axis(r);
-		break;
+	case SPLIT: split_axis(r); break;
 	default:
 		if (code < INFER) slp_mx_fail(r->c, SL_EFORMAT, "attribute shape has the code %lld", (long long)code);
 		if (r->at < r->x.ndim) r->at++;
@@ -135,7 +131,8 @@ void slp_mx_import_transpose(struct slp_mx_call *c)
 	int n = slp_mx_tuple(c, "axes", t), axes[SLP_MX_TUPLE];
 	for (int i = 0; i < n; i++) axes[i] = (int)t[i];
 	if (n > SL_MAX_NDIM) slp_mx_fail(c, SL_EUNSUPPORTED, "has %d axes", n);
-	if (slp_mx_go(c)) c->out[0] = sl_transpose_at(c->at, c->in[0], (struct sl_reduce_opts){axes, n > 0 ? n : 0, false});
+	if (slp_mx_go(c))
+		c->out[0] = sl_transpose_at(c->at, c->in[0], (struct sl_reduce_opts){axes, n > 0 ? n : 0, false});
 }
 
 void slp_mx_import_swap_axes(struct slp_mx_call *c)
@@ -184,12 +181,14 @@ void slp_mx_import_split(struct slp_mx_call *c)
 {
 	int64_t count = slp_mx_need(c, "num_outputs", 1, INT32_MAX), axis = slp_mx_int(c, "axis", 1);
 	bool squeezed = slp_mx_bool(c, "squeeze_axis", false);
-	if (!c->failed && c->node->nout > count) slp_mx_fail(c, SL_EFORMAT, "has %lld outputs, more are used", (long long)count);
+	if (!c->failed && c->node->nout > count)
+		slp_mx_fail(c, SL_EFORMAT, "has %lld outputs, more are used", (long long)count);
 	if (!slp_mx_go(c)) return;
 	sl_shape x = slp_mx_known(c, 0);
 	int a = slp_mx_axis(c, axis, x.ndim);
 	if (!c->failed && x.dim[a] % count)
-		slp_mx_fail(c, SL_ESHAPE, "cannot split an axis of %lld into %lld", (long long)x.dim[a], (long long)count);
+		slp_mx_fail(c, SL_ESHAPE, "cannot split an axis of %lld into %lld", (long long)x.dim[a],
+		            (long long)count);
 	for (int i = 0; i < c->node->nout && !c->failed; i++) {
 		int64_t size = x.dim[a] / count;
 		c->out[i] = sl_slice_at(c->at, c->in[0], a, i * size, (i + 1) * size, 1);
@@ -230,7 +229,8 @@ void slp_mx_import_broadcast_to(struct slp_mx_call *c)
 {
 	int64_t dims[SLP_MX_TUPLE];
 	int n = slp_mx_tuple(c, "shape", dims);
-	if (n < 0 || n > SL_MAX_NDIM) slp_mx_fail(c, SL_EFORMAT, "has no attribute shape, or one with more than 6 axes");
+	if (n < 0 || n > SL_MAX_NDIM)
+		slp_mx_fail(c, SL_EFORMAT, "has no attribute shape, or one with more than 6 axes");
 	if (!slp_mx_go(c)) return;
 	sl_shape x = slp_mx_known(c, 0), y = {.ndim = n};
 	for (int i = 0; i < n; i++) y.dim[i] = dims[i] == 0 && i < x.ndim ? x.dim[i] : dims[i];

@@ -10,8 +10,10 @@ static const struct slp_mx_op ops[] = {
 #define READ(mxnet, min, max, in) {#mxnet, NULL, min, max, 0, slp_mx_import_##in, NULL},
 #define TRAIN(mxnet, in) {#mxnet, NULL, 1, 2, 1, slp_mx_import_##in, NULL},
 #define WRITE(ours, out) {NULL, &slp_op_##ours, 0, 0, 0, NULL, slp_mx_export_##out},
+/* clang-format off */
 #define SAME(mxnet, ours, inputs)                                                                                      \
 	{#mxnet, &slp_op_##ours, inputs, inputs, 0, slp_mx_import_plain, slp_mx_export_plain},
+/* clang-format on */
 #define ALSO(mxnet, ours, inputs) {#mxnet, &slp_op_##ours, inputs, inputs, 0, slp_mx_import_plain, NULL},
 #define SCALAR(mxnet, ours) {#mxnet, &slp_op_##ours, 1, 1, 0, slp_mx_import_scalar, slp_mx_export_scalar},
 #define SCALAR_ALSO(mxnet, ours) {#mxnet, &slp_op_##ours, 1, 1, 0, slp_mx_import_scalar, NULL},

@@ -26,7 +26,7 @@ static bool no_memory(struct slp_file *f)
 
 /* [node, output] or [node, output, version]. */
 static bool read_value(struct slp_file *f, const struct slp_mx_symbol *s, const char *whose, json_t *json,
-		       struct slp_mx_value *v)
+                       struct slp_mx_value *v)
 {
 	json_t *node = json_array_get(json, 0), *out = json_array_get(json, 1);
 	if (!json_is_integer(node) || !json_is_integer(out))
@@ -42,7 +42,7 @@ static bool read_value(struct slp_file *f, const struct slp_mx_symbol *s, const 
 }
 
 static bool read_values(struct slp_file *f, const struct slp_mx_symbol *s, const char *whose, json_t *list,
-			struct slp_mx_value **values, int *count)
+                        struct slp_mx_value **values, int *count)
 {
 	size_t n = json_array_size(list);
 	if (!json_is_array(list)) return slp_file_fail(f, SL_EFORMAT, "%.100s has no list of inputs", whose);
@@ -63,9 +63,11 @@ static bool read_attrs(struct slp_file *f, struct slp_mx_node *n, json_t *json)
 	for (int i = 0; i < 3 && !n->attrs; i++) n->attrs = json_object_get(json, names[i]);
 	if (n->attrs && !json_is_object(n->attrs))
 		return slp_file_fail(f, SL_EFORMAT, "node \"%.100s\" has attributes that are no object", n->name);
-	json_object_foreach(n->attrs, key, value) {
+	json_object_foreach(n->attrs, key, value)
+	{
 		if (!json_is_string(value))
-			return slp_file_fail(f, SL_EFORMAT, "node \"%.100s\": attribute %.100s is not a string", n->name, key);
+			return slp_file_fail(f, SL_EFORMAT, "node \"%.100s\": attribute %.100s is not a string",
+			                     n->name, key);
 	}
 	return true;
 }
@@ -75,8 +77,7 @@ static bool read_node(struct slp_file *f, struct slp_mx_symbol *s, int i, json_t
 	struct slp_mx_node *n = &s->nodes[i];
 	n->op = json_string_value(json_object_get(json, "op"));
 	n->name = json_string_value(json_object_get(json, "name"));
-	if (!n->op || !n->name || !*n->name)
-		return slp_file_fail(f, SL_EFORMAT, "node %d has no op or no name", i);
+	if (!n->op || !n->name || !*n->name) return slp_file_fail(f, SL_EFORMAT, "node %d has no op or no name", i);
 	if (!read_attrs(f, n, json)) return false;
 	if (json_object_get(json, "subgraphs"))
 		return slp_file_fail(f, SL_EUNSUPPORTED, "node \"%.100s\" (%.60s) has a graph within", n->name, n->op);
@@ -146,7 +147,7 @@ static bool walk(struct slp_file *f, struct slp_mx_symbol *s, int root, char *st
 		int in = s->nodes[node].in[next[node]++].node;
 		if (state[in] == OPEN)
 			return slp_file_fail(f, SL_EFORMAT, "has a cycle: node \"%.100s\" depends on itself",
-					     s->nodes[in].name);
+			                     s->nodes[in].name);
 		if (state[in] == DONE) continue;
 		state[in] = OPEN;
 		stack[depth++] = in;

@@ -19,7 +19,7 @@ void slp_mx_write_fail(struct slp_mx_writer *w, enum sl_status status, const cha
 	va_end(args);
 	if (!w->failed)
 		slp_call_fail(w->at, "sl_export", status, "%s \"%.100s\", called at %.200s: %s", w->now->op->name,
-			      w->now->name, w->now->at ? w->now->at : "?", text);
+		              w->now->name, w->now->at ? w->now->at : "?", text);
 	w->failed = true;
 }
 
@@ -47,8 +47,11 @@ void slp_mx_set_tuple(struct slp_mx_writer *w, const char *name, const int64_t *
 	char text[256] = "(";
 	size_t used = 1;
 	for (int i = 0; i < n && used < sizeof text; i++) {
-		if (v[i] == SLP_MX_NONE) used += (size_t)snprintf(text + used, sizeof text - used, "%sNone", i ? ", " : "");
-		else used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", i ? ", " : "", (long long)v[i]);
+		if (v[i] == SLP_MX_NONE)
+			used += (size_t)snprintf(text + used, sizeof text - used, "%sNone", i ? ", " : "");
+		else
+			used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", i ? ", " : "",
+			                         (long long)v[i]);
 	}
 	slp_mx_set(w, name, "%s%s", text, n == 1 ? ",)" : ")");
 }
@@ -98,12 +101,12 @@ struct slp_mx_value slp_mx_in(struct slp_mx_writer *w, const struct slp_gnode *n
 	struct slp_mx_value known = w->values[v.node * SLP_MAX_OUTPUTS + v.out];
 	if (known.node < 0)
 		slp_mx_write_fail(w, SL_EUNSUPPORTED, "output %d of \"%.100s\" has no counterpart in MXNet", v.out,
-				  w->g->nodes[v.node].name);
+		                  w->g->nodes[v.node].name);
 	return known;
 }
 
 struct slp_mx_value slp_mx_emit(struct slp_mx_writer *w, const char *op, const char *suffix, int nin,
-				const struct slp_mx_value *in)
+                                const struct slp_mx_value *in)
 {
 	char name[256];
 	if (*suffix) snprintf(name, sizeof name, "%.200s_%s", w->now->name, suffix);
@@ -186,7 +189,7 @@ static json_t *whole(struct slp_mx_writer *w)
 		json_array_append_new(heads, json_pack("[i, i, i]", head.node, head.out, 0));
 	}
 	return json_pack("{s:O, s:O, s:o, s:{s:[s, i]}}", "nodes", w->nodes, "arg_nodes", w->variables, "heads", heads,
-			 "attrs", "mxnet_version", "int", MXNET_VERSION);
+	                 "attrs", "mxnet_version", "int", MXNET_VERSION);
 }
 
 /* The program as JSON; NULL with an error. */
@@ -228,7 +231,8 @@ static bool is_auxiliary(const sl_graph *g, int node)
 {
 	for (int i = 0; i < g->count; i++) {
 		const struct slp_gnode *n = &g->nodes[i];
-		if (n->kind != SLP_NODE_OP || (n->op != &slp_op_batch_norm && n->op != &slp_op_batch_norm_infer)) continue;
+		if (n->kind != SLP_NODE_OP || (n->op != &slp_op_batch_norm && n->op != &slp_op_batch_norm_infer))
+			continue;
 		if (n->in[3].node == node || n->in[4].node == node) return true;
 	}
 	return false;
@@ -251,10 +255,8 @@ static void write_params(struct slp_out *o, const sl_graph *g)
 		ok = names[count] != NULL;
 		tensors[count++] = g->nodes[i].tensor;
 	}
-	if (ok)
-		slp_arrays_put(o, (const char *const *)names, tensors, count);
-	else
-		slp_call_fail(o->at, "sl_export", SL_ENOMEM, "no memory");
+	if (ok) slp_arrays_put(o, (const char *const *)names, tensors, count);
+	else slp_call_fail(o->at, "sl_export", SL_ENOMEM, "no memory");
 	o->failed |= !ok;
 	for (int i = 0; names && i < count; i++) free(names[i]);
 	free(names);
@@ -306,7 +308,8 @@ enum sl_status sl_export_at(const char *at, sl_block *block, const char *prefix,
 {
 	SLP_CALL("sl_export", at);
 	if (!prefix || opts.epoch < 0) {
-		slp_call_fail(at, "sl_export", SL_EINVAL, "%s", prefix ? "the epoch is negative" : "the prefix is NULL");
+		slp_call_fail(at, "sl_export", SL_EINVAL, "%s",
+		              prefix ? "the epoch is negative" : "the prefix is NULL");
 		return SL_EINVAL;
 	}
 	sl_graph *g = slp_export_trace(at, "sl_export", block, &opts);

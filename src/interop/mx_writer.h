@@ -29,16 +29,17 @@ void slp_mx_names_free(struct slp_mx_writer *w);
 bool slp_mx_is_flatten(const sl_graph *g, const struct slp_gnode *n);
 
 void slp_mx_write_fail(struct slp_mx_writer *w, enum sl_status status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+        __attribute__((format(printf, 3, 4)));
 /* Sets an attribute of the next node. */
-void slp_mx_set(struct slp_mx_writer *w, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void slp_mx_set(struct slp_mx_writer *w, const char *name, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
 void slp_mx_set_number(struct slp_mx_writer *w, const char *name, double v);
 void slp_mx_set_tuple(struct slp_mx_writer *w, const char *name, const int64_t *v, int n);
 /* What stands for input i of the operation. */
 struct slp_mx_value slp_mx_in(struct slp_mx_writer *w, const struct slp_gnode *n, int i);
 /* Writes a node with the attributes that were set; its name is that of the operation and, with a suffix, that. */
 struct slp_mx_value slp_mx_emit(struct slp_mx_writer *w, const char *op, const char *suffix, int nin,
-				const struct slp_mx_value *in);
+                                const struct slp_mx_value *in);
 /* The same, as the operation's result. */
 void slp_mx_result(struct slp_mx_writer *w, const char *op, int nin, const struct slp_mx_value *in);
 /* The same with the operation's own first nin inputs. */

@@ -17,15 +17,15 @@ struct slp_mx_node {
 	const char *op, *name; /* "null": a variable */
 	json_t *attrs;         /* strings by name; NULL: none */
 	struct slp_mx_value *in;
-	int nin, nout;         /* nout: the outputs that are used */
-	bool needed;           /* for the head */
+	int nin, nout; /* nout: the outputs that are used */
+	bool needed;   /* for the head */
 };
 
 struct slp_mx_symbol {
-	json_t *json;          /* holds all text */
+	json_t *json; /* holds all text */
 	struct slp_mx_node *nodes;
 	int count;
-	int *order;            /* nodes, arguments before users */
+	int *order; /* nodes, arguments before users */
 	struct slp_mx_value *heads;
 	int nheads;
 };
@@ -47,11 +47,11 @@ struct slp_mx_call {
 	const char *at, *function; /* for messages, and for the operations */
 	const struct slp_mx_node *node;
 	const struct slp_mx_op *op;
-	sl_tensor *const *in;      /* while checking: the values of parameters, NULL for what is not known */
-	int nin;                   /* that are looked at */
-	sl_tensor **out;           /* node->nout of them */
-	bool checking;             /* the attributes are to be looked at, nothing is computed */
-	unsigned ones;             /* set while checking: parameters that count as ones, whatever the file says */
+	sl_tensor *const *in; /* while checking: the values of parameters, NULL for what is not known */
+	int nin;              /* that are looked at */
+	sl_tensor **out;      /* node->nout of them */
+	bool checking;        /* the attributes are to be looked at, nothing is computed */
+	unsigned ones;        /* set while checking: parameters that count as ones, whatever the file says */
 	bool failed;
 };
 
@@ -63,10 +63,10 @@ struct slp_gnode;
 typedef void slp_mx_export(struct slp_mx_writer *w, const struct slp_gnode *n);
 
 struct slp_mx_op {
-	const char *name;   /* MXNet's */
+	const char *name;         /* MXNet's */
 	const struct sl_op *ours; /* the operation that is written as this one; NULL: none */
-	int min, max;       /* inputs; max -1: any number */
-	int used;           /* inputs that are looked at; 0: all.  Others are labels, of operators for training */
+	int min, max;             /* inputs; max -1: any number */
+	int used;                 /* inputs that are looked at; 0: all.  Others are labels, of operators for training */
 	slp_mx_import *import;
 	slp_mx_export *export;
 };
@@ -76,7 +76,7 @@ const struct slp_mx_op *slp_mx_op_for(const struct sl_op *ours);
 
 /* Records "FUNCTION at AT: node NAME (OP): …", once. */
 void slp_mx_fail(struct slp_mx_call *c, enum sl_status status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+        __attribute__((format(printf, 3, 4)));
 /* Whether the attributes were fine and results are wanted. */
 static inline bool slp_mx_go(const struct slp_mx_call *c)
 {

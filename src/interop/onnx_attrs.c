@@ -134,8 +134,7 @@ const struct slp_onnx_known *slp_onnx_known_in(struct slp_onnx_call *c, int i)
 	if (slp_onnx_has(c, i))
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "input %d (\"%.100s\") depends on values that a run computes", i,
 		                   c->node->input[i]);
-	else
-		slp_onnx_call_fail(c, SL_EFORMAT, "has no input %d", i);
+	else slp_onnx_call_fail(c, SL_EFORMAT, "has no input %d", i);
 	return NULL;
 }
 

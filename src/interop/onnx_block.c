@@ -67,10 +67,8 @@ static bool load(struct run *r, int name)
 	const struct slp_onnx_name *n = &r->b->model.names[name];
 	struct slp_onnx_value *v = &r->values[name];
 	if (v->t || v->known || n->node >= 0) return true;
-	if (n->known)
-		v->known = copy_of(r, n->known);
-	else if (n->input >= 0)
-		v->t = input_of(r, n->input);
+	if (n->known) v->known = copy_of(r, n->known);
+	else if (n->input >= 0) v->t = input_of(r, n->input);
 	else
 		SL_SCOPE
 			v->t = sl_retain(sl_param_use_at(slp_forward_call_site(), n->param, r->given[0]));

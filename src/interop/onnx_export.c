@@ -28,9 +28,10 @@ enum sl_status sl_export_onnx_at(const char *at, sl_block *block, const char *pa
 	(void)block;
 	(void)path;
 	(void)opts;
-	slp_call_fail(at, "sl_export_onnx", SL_EUNSUPPORTED,
-		      "Starling was built without ONNX: install protobuf-c (Debian: libprotobuf-c-dev, protobuf-c-compiler) "
-		      "and configure again");
+	slp_call_fail(
+	        at, "sl_export_onnx", SL_EUNSUPPORTED,
+	        "Starling was built without ONNX: install protobuf-c (Debian: libprotobuf-c-dev, protobuf-c-compiler) "
+	        "and configure again");
 	return SL_EUNSUPPORTED;
 #endif
 }

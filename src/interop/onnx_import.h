@@ -43,14 +43,14 @@ struct slp_onnx_op;
 
 /* One node being computed. */
 struct slp_onnx_call {
-	const char *at;                /* "FILE, node NAME" */
+	const char *at; /* "FILE, node NAME" */
 	const SlpOnnx__NodeProto *node;
 	const struct slp_onnx_op *op;
 	int opset;
 	struct slp_onnx_value *in, *out;
 	int nin, nout;
-	struct slp_onnx_known **made;  /* a list: what is known belongs to it */
-	sl_tensor *beside;             /* new tensors are made on its device */
+	struct slp_onnx_known **made; /* a list: what is known belongs to it */
+	sl_tensor *beside;            /* new tensors are made on its device */
 	bool failed;
 };
 
@@ -66,7 +66,7 @@ const struct slp_onnx_op *slp_onnx_op_find(const char *name); /* NULL: there is 
 
 /* Records "… at FILE, node NAME: OPERATOR: …", once. */
 void slp_onnx_call_fail(struct slp_onnx_call *c, enum sl_status status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+        __attribute__((format(printf, 3, 4)));
 
 /* ---- attributes: the value of one, or its default; those of another kind are recorded --------------------------------- */
 
@@ -127,18 +127,18 @@ struct slp_onnx_known *slp_onnx_known_of(struct slp_onnx_call *c, const SlpOnnx_
 bool slp_onnx_is_few(sl_shape shape);
 /* Elements of k: with these steps, in elements, along each axis of the result, from the first on. */
 struct slp_onnx_known *slp_onnx_known_strided(struct slp_onnx_call *c, const struct slp_onnx_known *k, sl_shape shape,
-					      int64_t first, const int64_t *steps);
+                                              int64_t first, const int64_t *steps);
 
 /* ---- functions of values: of what is known while it is few, else of tensors (onnx_values.c) ----------------------------- */
 
 struct slp_onnx_value slp_onnx_reshaped(struct slp_onnx_call *c, struct slp_onnx_value v, sl_shape shape);
 struct slp_onnx_value slp_onnx_transposed(struct slp_onnx_call *c, struct slp_onnx_value v, const int *axes);
-struct slp_onnx_value slp_onnx_sliced(struct slp_onnx_call *c, struct slp_onnx_value v, int axis, int64_t begin, int64_t end,
-				      int64_t step);
+struct slp_onnx_value slp_onnx_sliced(struct slp_onnx_call *c, struct slp_onnx_value v, int axis, int64_t begin,
+                                      int64_t end, int64_t step);
 struct slp_onnx_value slp_onnx_broadcast(struct slp_onnx_call *c, struct slp_onnx_value v, sl_shape shape);
 struct slp_onnx_value slp_onnx_joined(struct slp_onnx_call *c, const struct slp_onnx_value *list, int count, int axis);
 struct slp_onnx_value slp_onnx_gathered(struct slp_onnx_call *c, struct slp_onnx_value v, struct slp_onnx_value indices,
-					int axis);
+                                        int axis);
 struct slp_onnx_value slp_onnx_cast(struct slp_onnx_call *c, struct slp_onnx_value v, enum sl_dtype dtype);
 struct slp_onnx_value slp_onnx_list_value(struct slp_onnx_call *c, enum sl_dtype dtype, const int64_t *v, int n);
 /* The same axes with others at the front; -1 for the axis moved. */

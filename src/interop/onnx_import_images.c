@@ -238,10 +238,8 @@ void slp_onnx_import_resize(struct slp_onnx_call *c)
 		struct stretch one = mode;
 		one.from = s[i].from, one.to = s[i].to, one.scale = s[i].scale;
 		if (one.from == one.to) continue;
-		if (!strcmp(name, "nearest"))
-			v = stretched_nearest(c, &one, v.t, i);
-		else
-			v.t = stretched(c, &one, v.t, i);
+		if (!strcmp(name, "nearest")) v = stretched_nearest(c, &one, v.t, i);
+		else v.t = stretched(c, &one, v.t, i);
 	}
 	slp_onnx_give(c, 0, v.t);
 }

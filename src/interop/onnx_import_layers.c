@@ -45,8 +45,7 @@ static void read_pads(struct slp_onnx_call *c, struct window *w)
 	int n = slp_onnx_attr_ints(c, "pads", list, 4);
 	bool explicit = slp_onnx_attr_is(c, "auto_pad", "NOTSET", "NOTSET"),
 	     upper = slp_onnx_attr_is(c, "auto_pad", "", "SAME_UPPER");
-	if (upper || slp_onnx_attr_is(c, "auto_pad", "", "SAME_LOWER"))
-		pad_same(w, upper);
+	if (upper || slp_onnx_attr_is(c, "auto_pad", "", "SAME_LOWER")) pad_same(w, upper);
 	else if (!explicit && !slp_onnx_attr_is(c, "auto_pad", "", "VALID"))
 		slp_onnx_call_fail(c, SL_EFORMAT, "auto_pad is unknown");
 	if (!explicit || n < 0) return;
@@ -72,7 +71,8 @@ static bool read_window(struct slp_onnx_call *c, sl_shape x, const sl_shape *ker
 	w->size[0] = w->axes == 1 ? 1 : x.dim[2];
 	w->size[1] = x.dim[x.ndim - 1];
 	if (w->size[0] > INT32_MAX || w->size[1] > INT32_MAX) { /* what is computed of them fits then */
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "images of %lld by %lld", (long long)w->size[0], (long long)w->size[1]);
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "images of %lld by %lld", (long long)w->size[0],
+		                   (long long)w->size[1]);
 		return false;
 	}
 	read_axes(c, "strides", w->axes, 1, w->stride);
@@ -132,10 +132,8 @@ void slp_onnx_import_conv(struct slp_onnx_call *c)
 	sl_tensor *x = bordered(c, as_image(c, slp_onnx_tensor(c, 0)), &w, false, 0);
 	sl_tensor *k = as_image(c, slp_onnx_tensor(c, 1)), *b = slp_onnx_tensor(c, 2);
 	pairs(&w, o.stride, o.dilation, o.pad);
-	if (x && k)
-		give_image(c, sl_conv2d_at(c->at, x, k, b, o), w.axes);
-	else
-		c->failed = true;
+	if (x && k) give_image(c, sl_conv2d_at(c->at, x, k, b, o), w.axes);
+	else c->failed = true;
 }
 
 /* ---- transposed convolution ---------------------------------------------------------------------------------------- */
@@ -251,8 +249,7 @@ void slp_onnx_import_global_pool(struct slp_onnx_call *c)
 		return;
 	}
 	for (int i = 2; i < x.ndim; i++) axes[n++] = i;
-	if (!n)
-		slp_onnx_call_fail(c, SL_ESHAPE, "the input has %d axes, at least 3 needed", x.ndim);
+	if (!n) slp_onnx_call_fail(c, SL_ESHAPE, "the input has %d axes, at least 3 needed", x.ndim);
 	else
 		slp_onnx_give(c, 0,
 		              (mean ? sl_mean_at : sl_max_at)(

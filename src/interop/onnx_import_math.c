@@ -51,9 +51,18 @@ static sl_tensor *inverse_tangent(const char *at, sl_tensor *x)
 	return sl_mul_scalar_at(at, sl_sub_at(at, sl_log1p_at(at, x), sl_log1p_at(at, sl_neg_at(at, x))), 0.5);
 }
 
-static double negated(double x) { return -x; }
-static double inverted(double x) { return 1 / x; }
-static double unless(double x) { return x == 0; }
+static double negated(double x)
+{
+	return -x;
+}
+static double inverted(double x)
+{
+	return 1 / x;
+}
+static double unless(double x)
+{
+	return x == 0;
+}
 
 /* The function of a tensor, and of a number, if shapes are made by it; is a truth value. */
 static const struct unary {
@@ -62,16 +71,34 @@ static const struct unary {
 	double (*number)(double x);
 	bool truth;
 } unaries[] = {
-	{"Abs", sl_abs_at, fabs, false}, {"Neg", sl_neg_at, negated, false}, {"Exp", sl_exp_at, exp, false},
-	{"Log", sl_log_at, log, false}, {"Sqrt", sl_sqrt_at, sqrt, false}, {"Reciprocal", sl_reciprocal_at, inverted, false},
-	{"Relu", sl_relu_at, NULL, false}, {"Sigmoid", sl_sigmoid_at, NULL, false}, {"Tanh", sl_tanh_at, tanh, false},
-	{"Softplus", sl_softplus_at, NULL, false}, {"Sin", sl_sin_at, sin, false}, {"Cos", sl_cos_at, cos, false},
-	{"Erf", sl_erf_at, erf, false}, {"Sign", sl_sign_at, NULL, false}, {"Floor", sl_floor_at, floor, false},
-	{"Ceil", sl_ceil_at, ceil, false}, {"Round", sl_round_at, rint, false}, {"Not", sl_logical_not_at, unless, true},
-	{"IsNaN", sl_isnan_at, NULL, true}, {"HardSwish", sl_hard_swish_at, NULL, false}, {"Softsign", softsign, NULL, false},
-	{"Mish", mish, NULL, false}, {"Tan", tangent, NULL, false}, {"Sinh", hyperbolic_sine, NULL, false},
-	{"Cosh", hyperbolic_cosine, NULL, false}, {"Asinh", inverse_sine, NULL, false}, {"Acosh", inverse_cosine, NULL, false},
-	{"Atanh", inverse_tangent, NULL, false},
+        {"Abs", sl_abs_at, fabs, false},
+        {"Neg", sl_neg_at, negated, false},
+        {"Exp", sl_exp_at, exp, false},
+        {"Log", sl_log_at, log, false},
+        {"Sqrt", sl_sqrt_at, sqrt, false},
+        {"Reciprocal", sl_reciprocal_at, inverted, false},
+        {"Relu", sl_relu_at, NULL, false},
+        {"Sigmoid", sl_sigmoid_at, NULL, false},
+        {"Tanh", sl_tanh_at, tanh, false},
+        {"Softplus", sl_softplus_at, NULL, false},
+        {"Sin", sl_sin_at, sin, false},
+        {"Cos", sl_cos_at, cos, false},
+        {"Erf", sl_erf_at, erf, false},
+        {"Sign", sl_sign_at, NULL, false},
+        {"Floor", sl_floor_at, floor, false},
+        {"Ceil", sl_ceil_at, ceil, false},
+        {"Round", sl_round_at, rint, false},
+        {"Not", sl_logical_not_at, unless, true},
+        {"IsNaN", sl_isnan_at, NULL, true},
+        {"HardSwish", sl_hard_swish_at, NULL, false},
+        {"Softsign", softsign, NULL, false},
+        {"Mish", mish, NULL, false},
+        {"Tan", tangent, NULL, false},
+        {"Sinh", hyperbolic_sine, NULL, false},
+        {"Cosh", hyperbolic_cosine, NULL, false},
+        {"Asinh", inverse_sine, NULL, false},
+        {"Acosh", inverse_cosine, NULL, false},
+        {"Atanh", inverse_tangent, NULL, false},
 };
 
 static sl_tensor *as_truth(struct slp_onnx_call *c, sl_tensor *t)
@@ -90,13 +117,15 @@ void slp_onnx_import_unary(struct slp_onnx_call *c)
 		return;
 	}
 	y = slp_onnx_known_new(c->made, u->truth ? SL_BOOL : k->dtype, k->shape);
-	for (int64_t i = 0; y && i < sl_shape_size(k->shape); i++) slp_onnx_known_put(y, i, u->number(slp_onnx_known_number(k, i)));
+	for (int64_t i = 0; y && i < sl_shape_size(k->shape); i++)
+		slp_onnx_known_put(y, i, u->number(slp_onnx_known_number(k, i)));
 	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = y});
 }
 
 void slp_onnx_import_isinf(struct slp_onnx_call *c)
 {
-	bool down = slp_onnx_attr_int(c, "detect_negative", 1) != 0, up = slp_onnx_attr_int(c, "detect_positive", 1) != 0;
+	bool down = slp_onnx_attr_int(c, "detect_negative", 1) != 0,
+	     up = slp_onnx_attr_int(c, "detect_positive", 1) != 0;
 	sl_tensor *x = slp_onnx_tensor(c, 0);
 	if (down && !up) x = sl_neg_at(c->at, x);
 	if (down && up) x = sl_abs_at(c->at, x);
@@ -105,21 +134,66 @@ void slp_onnx_import_isinf(struct slp_onnx_call *c)
 
 /* ---- of two --------------------------------------------------------------------------------------------------------- */
 
-static double plus(double a, double b) { return a + b; }
-static double minus(double a, double b) { return a - b; }
-static double times(double a, double b) { return a * b; }
-static double over(double a, double b) { return a / b; }
-static double power(double a, double b) { return pow(a, b); }
-static double larger(double a, double b) { return a > b || isnan(a) ? a : b; }
-static double smaller(double a, double b) { return a < b || isnan(a) ? a : b; }
-static double same(double a, double b) { return a == b; }
-static double less(double a, double b) { return a < b; }
-static double most(double a, double b) { return a <= b; }
-static double more(double a, double b) { return a > b; }
-static double least(double a, double b) { return a >= b; }
-static double both(double a, double b) { return a != 0 && b != 0; }
-static double either(double a, double b) { return a != 0 || b != 0; }
-static double one(double a, double b) { return (a != 0) != (b != 0); }
+static double plus(double a, double b)
+{
+	return a + b;
+}
+static double minus(double a, double b)
+{
+	return a - b;
+}
+static double times(double a, double b)
+{
+	return a * b;
+}
+static double over(double a, double b)
+{
+	return a / b;
+}
+static double power(double a, double b)
+{
+	return pow(a, b);
+}
+static double larger(double a, double b)
+{
+	return a > b || isnan(a) ? a : b;
+}
+static double smaller(double a, double b)
+{
+	return a < b || isnan(a) ? a : b;
+}
+static double same(double a, double b)
+{
+	return a == b;
+}
+static double less(double a, double b)
+{
+	return a < b;
+}
+static double most(double a, double b)
+{
+	return a <= b;
+}
+static double more(double a, double b)
+{
+	return a > b;
+}
+static double least(double a, double b)
+{
+	return a >= b;
+}
+static double both(double a, double b)
+{
+	return a != 0 && b != 0;
+}
+static double either(double a, double b)
+{
+	return a != 0 || b != 0;
+}
+static double one(double a, double b)
+{
+	return (a != 0) != (b != 0);
+}
 
 /* The function of two tensors, with a number on the right, on the left; of two numbers. */
 static const struct binary {
@@ -130,23 +204,23 @@ static const struct binary {
 	double (*numbers)(double a, double b);
 	bool truth;
 } binaries[] = {
-	{"Add", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false},
-	{"Sub", sl_sub_at, sl_sub_scalar_at, sl_rsub_scalar_at, minus, false},
-	{"Mul", sl_mul_at, sl_mul_scalar_at, sl_mul_scalar_at, times, false},
-	{"Div", sl_div_at, sl_div_scalar_at, sl_rdiv_scalar_at, over, false},
-	{"Pow", sl_pow_at, sl_pow_scalar_at, sl_rpow_scalar_at, power, false},
-	{"Max", sl_maximum_at, sl_maximum_scalar_at, sl_maximum_scalar_at, larger, false},
-	{"Min", sl_minimum_at, sl_minimum_scalar_at, sl_minimum_scalar_at, smaller, false},
-	{"Sum", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false},
-	{"Mean", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false},
-	{"Equal", sl_eq_at, sl_eq_scalar_at, sl_eq_scalar_at, same, true},
-	{"Less", sl_lt_at, sl_lt_scalar_at, sl_gt_scalar_at, less, true},
-	{"LessOrEqual", sl_le_at, sl_le_scalar_at, sl_ge_scalar_at, most, true},
-	{"Greater", sl_gt_at, sl_gt_scalar_at, sl_lt_scalar_at, more, true},
-	{"GreaterOrEqual", sl_ge_at, sl_ge_scalar_at, sl_le_scalar_at, least, true},
-	{"And", sl_logical_and_at, NULL, NULL, both, true},
-	{"Or", sl_logical_or_at, NULL, NULL, either, true},
-	{"Xor", sl_logical_xor_at, NULL, NULL, one, true},
+        {"Add", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false},
+        {"Sub", sl_sub_at, sl_sub_scalar_at, sl_rsub_scalar_at, minus, false},
+        {"Mul", sl_mul_at, sl_mul_scalar_at, sl_mul_scalar_at, times, false},
+        {"Div", sl_div_at, sl_div_scalar_at, sl_rdiv_scalar_at, over, false},
+        {"Pow", sl_pow_at, sl_pow_scalar_at, sl_rpow_scalar_at, power, false},
+        {"Max", sl_maximum_at, sl_maximum_scalar_at, sl_maximum_scalar_at, larger, false},
+        {"Min", sl_minimum_at, sl_minimum_scalar_at, sl_minimum_scalar_at, smaller, false},
+        {"Sum", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false},
+        {"Mean", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false},
+        {"Equal", sl_eq_at, sl_eq_scalar_at, sl_eq_scalar_at, same, true},
+        {"Less", sl_lt_at, sl_lt_scalar_at, sl_gt_scalar_at, less, true},
+        {"LessOrEqual", sl_le_at, sl_le_scalar_at, sl_ge_scalar_at, most, true},
+        {"Greater", sl_gt_at, sl_gt_scalar_at, sl_lt_scalar_at, more, true},
+        {"GreaterOrEqual", sl_ge_at, sl_ge_scalar_at, sl_le_scalar_at, least, true},
+        {"And", sl_logical_and_at, NULL, NULL, both, true},
+        {"Or", sl_logical_or_at, NULL, NULL, either, true},
+        {"Xor", sl_logical_xor_at, NULL, NULL, one, true},
 };
 
 static const struct binary *binary_named(const char *name)
@@ -171,7 +245,7 @@ static int64_t element_of(const struct slp_onnx_known *k, sl_shape shape, int64_
 }
 
 static struct slp_onnx_value of_numbers(struct slp_onnx_call *c, const struct binary *f, const struct slp_onnx_known *a,
-					const struct slp_onnx_known *b, sl_shape shape)
+                                        const struct slp_onnx_known *b, sl_shape shape)
 {
 	struct slp_onnx_known *y = slp_onnx_known_new(c->made, f->truth ? SL_BOOL : a->dtype, shape);
 	for (int64_t i = 0; y && i < sl_shape_size(shape); i++) {
@@ -184,7 +258,8 @@ static struct slp_onnx_value of_numbers(struct slp_onnx_call *c, const struct bi
 /* Whether a value is one number that goes with any element of the other, which has as many axes at least. */
 static bool is_number(struct slp_onnx_value v, struct slp_onnx_value other)
 {
-	return v.known && other.t && sl_shape_size(v.known->shape) == 1 && v.known->shape.ndim <= sl_tensor_shape(other.t).ndim;
+	return v.known && other.t && sl_shape_size(v.known->shape) == 1 &&
+	       v.known->shape.ndim <= sl_tensor_shape(other.t).ndim;
 }
 
 static sl_tensor *to_power(struct slp_onnx_call *c, sl_tensor *x, double s)
@@ -196,7 +271,8 @@ static sl_tensor *to_power(struct slp_onnx_call *c, sl_tensor *x, double s)
 	return sl_pow_scalar_at(c->at, x, s);
 }
 
-static sl_tensor *of_tensors(struct slp_onnx_call *c, const struct binary *f, struct slp_onnx_value a, struct slp_onnx_value b)
+static sl_tensor *of_tensors(struct slp_onnx_call *c, const struct binary *f, struct slp_onnx_value a,
+                             struct slp_onnx_value b)
 {
 	if (f->right && is_number(b, a)) {
 		double s = slp_onnx_known_number(b.known, 0);
@@ -209,7 +285,7 @@ static sl_tensor *of_tensors(struct slp_onnx_call *c, const struct binary *f, st
 }
 
 static struct slp_onnx_value apply(struct slp_onnx_call *c, const struct binary *f, struct slp_onnx_value a,
-				   struct slp_onnx_value b)
+                                   struct slp_onnx_value b)
 {
 	sl_shape shape;
 	if (a.known && b.known && slp_broadcast(a.known->shape, b.known->shape, &shape) && slp_onnx_is_few(shape))
@@ -256,7 +332,9 @@ void slp_onnx_import_clip(struct slp_onnx_call *c)
 	for (int i = 0; i < 2 && (y.t || y.known); i++) {
 		const SlpOnnx__AttributeProto *a = slp_onnx_attr(c, limits[i]);
 		if (slp_onnx_has(c, 1 + i)) y = apply(c, binary_named(functions[i]), y, c->in[1 + i]);
-		else if (a) y.t = (i ? sl_minimum_scalar_at : sl_maximum_scalar_at)(c->at, slp_onnx_as_tensor(c, y), a->f), y.known = NULL;
+		else if (a)
+			y.t = (i ? sl_minimum_scalar_at : sl_maximum_scalar_at)(c->at, slp_onnx_as_tensor(c, y), a->f),
+			y.known = NULL;
 	}
 	slp_onnx_give_value(c, 0, y);
 }
@@ -269,8 +347,9 @@ void slp_onnx_import_where(struct slp_onnx_call *c)
 	    slp_onnx_is_few(shape)) {
 		struct slp_onnx_known *y = slp_onnx_known_new(c->made, a->dtype, shape);
 		for (int64_t i = 0; y && i < sl_shape_size(shape); i++)
-			y->v[i] = slp_onnx_known_number(p, element_of(p, shape, i)) != 0 ? a->v[element_of(a, shape, i)]
-											: b->v[element_of(b, shape, i)];
+			y->v[i] = slp_onnx_known_number(p, element_of(p, shape, i)) != 0
+			                  ? a->v[element_of(a, shape, i)]
+			                  : b->v[element_of(b, shape, i)];
 		slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = y});
 		return;
 	}
@@ -284,7 +363,8 @@ void slp_onnx_import_cast(struct slp_onnx_call *c)
 {
 	enum sl_dtype dtype = slp_onnx_dtype_numbered((int)slp_onnx_attr_int(c, "to", 0));
 	if (dtype == SL_DTYPE_DEFAULT)
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "data type %lld is not supported", (long long)slp_onnx_attr_int(c, "to", 0));
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "data type %lld is not supported",
+		                   (long long)slp_onnx_attr_int(c, "to", 0));
 	else slp_onnx_give_value(c, 0, slp_onnx_cast(c, c->in[0], dtype));
 }
 

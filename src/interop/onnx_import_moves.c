@@ -40,10 +40,8 @@ void slp_onnx_import_constant(struct slp_onnx_call *c)
 	}
 	struct slp_onnx_known *k = slp_onnx_known_new(c->made, f || fs ? SL_FLOAT32 : SL_INT64, shape);
 	for (size_t e = 0; k && e < n; e++) {
-		if (f || fs)
-			k->v[e].f = f ? f->f : fs->floats[e];
-		else
-			k->v[e].i = i ? i->i : is->ints[e];
+		if (f || fs) k->v[e].f = f ? f->f : fs->floats[e];
+		else k->v[e].i = i ? i->i : is->ints[e];
 	}
 	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = k});
 }
@@ -84,8 +82,7 @@ void slp_onnx_import_constant_of_shape(struct slp_onnx_call *c)
 	struct slp_onnx_known *v = a && a->t ? slp_onnx_known_of(c, a->t) : NULL;
 	sl_shape shape = shape_in(c, 0, NULL);
 	if (c->failed) return;
-	if (v && sl_shape_size(v->shape) != 1)
-		slp_onnx_call_fail(c, SL_EFORMAT, "attribute value must be one number");
+	if (v && sl_shape_size(v->shape) != 1) slp_onnx_call_fail(c, SL_EFORMAT, "attribute value must be one number");
 	else
 		slp_onnx_give_value(c, 0,
 		                    filled(c, shape, v ? v->dtype : SL_FLOAT32, v ? slp_onnx_known_number(v, 0) : 0));
@@ -123,8 +120,7 @@ static sl_shape completed(struct slp_onnx_call *c, sl_shape x, sl_shape y)
 	for (int i = 0; i < y.ndim; i++) {
 		if (y.dim[i] == 0 && !zeros && i < x.ndim) y.dim[i] = x.dim[i];
 		if (y.dim[i] == -1 && open >= 0) slp_onnx_call_fail(c, SL_EFORMAT, "two sizes are left open");
-		if (y.dim[i] == -1)
-			open = i;
+		if (y.dim[i] == -1) open = i;
 		else if (__builtin_mul_overflow(known, y.dim[i], &known))
 			slp_onnx_call_fail(c, SL_ESHAPE, "the shape is too large");
 	}
@@ -219,10 +215,8 @@ void slp_onnx_import_tile(struct slp_onnx_call *c)
 		struct slp_onnx_value list[64];
 		for (int64_t k = 0; k < times[i] && k < 64; k++) list[k] = v;
 		if (times[i] == 1) continue;
-		if (v.known && times[i] > 0 && times[i] <= 64)
-			v = slp_onnx_joined(c, list, (int)times[i], i);
-		else
-			v = (struct slp_onnx_value){.t = sl_tile_at(c->at, slp_onnx_as_tensor(c, v), i, times[i])};
+		if (v.known && times[i] > 0 && times[i] <= 64) v = slp_onnx_joined(c, list, (int)times[i], i);
+		else v = (struct slp_onnx_value){.t = sl_tile_at(c->at, slp_onnx_as_tensor(c, v), i, times[i])};
 		if (!v.t && !v.known) c->failed = true;
 	}
 	if (!c->failed) slp_onnx_give_value(c, 0, v);

@@ -16,8 +16,7 @@ static sl_tensor *cut_to(struct slp_onnx_call *c, sl_tensor *x, sl_shape indices
 		if (i == axis || s.dim[i] == indices.dim[i]) continue;
 		if (indices.dim[i] > s.dim[i])
 			slp_onnx_call_fail(c, SL_ESHAPE, "more indices than data along axis %d", i);
-		else
-			x = sl_slice_at(c->at, x, i, 0, indices.dim[i], 1);
+		else x = sl_slice_at(c->at, x, i, 0, indices.dim[i], 1);
 	}
 	return c->failed ? NULL : x;
 }
@@ -203,10 +202,8 @@ void slp_onnx_import_one_hot(struct slp_onnx_call *c)
 	sl_tensor *y = sl_one_hot_at(c->at, i, depth, (struct sl_make){.dtype = slp_onnx_computed(values->dtype)});
 	if (on - off != 1) y = sl_mul_scalar_at(c->at, y, on - off);
 	if (off != 0) y = sl_add_scalar_at(c->at, y, off);
-	if (y)
-		slp_onnx_give_value(c, 0, slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = y}, ndim, axis));
-	else
-		c->failed = true;
+	if (y) slp_onnx_give_value(c, 0, slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = y}, ndim, axis));
+	else c->failed = true;
 }
 
 /* Column minus row, (rows, columns), int32. */

@@ -56,10 +56,8 @@ static void step_gru(struct layer *l, sl_tensor *x)
 	                           : sl_linear_at(at, l->h, sl_slice_at(at, l->r, 0, 0, 2 * u, 1), NULL, rows);
 	a = sl_add_at(at, sl_slice_at(at, x, 1, 0, 2 * u, 1), sl_slice_at(at, all, 1, 0, 2 * u, 1));
 	sl_tensor *z = sl_sigmoid_at(at, gate(l, a, 0)), *r = sl_sigmoid_at(at, gate(l, a, 1));
-	if (l->before)
-		hidden = sl_mul_at(at, r, gate(l, all, 2));
-	else
-		hidden = sl_linear_at(at, sl_mul_at(at, r, l->h), part(l, l->r, 0, 2, u), NULL, rows);
+	if (l->before) hidden = sl_mul_at(at, r, gate(l, all, 2));
+	else hidden = sl_linear_at(at, sl_mul_at(at, r, l->h), part(l, l->r, 0, 2, u), NULL, rows);
 	sl_tensor *n = sl_tanh_at(at, sl_add_at(at, gate(l, x, 2), hidden));
 	l->h = sl_add_at(at, n, sl_mul_at(at, z, sl_sub_at(at, l->h, n)));
 }
@@ -124,12 +122,9 @@ static sl_tensor *run(struct layer *l, bool backwards)
 		int64_t t = backwards ? l->steps - 1 - k : k;
 		sl_tensor *x = sl_reshape_at(at, sl_slice_at(at, l->x, 0, t, t + 1, 1),
 		                             SL_SHAPE(l->batch, l->gates * l->units));
-		if (l->gates == 4)
-			step_lstm(l, x);
-		else if (l->gates == 3)
-			step_gru(l, x);
-		else
-			step_rnn(l, x);
+		if (l->gates == 4) step_lstm(l, x);
+		else if (l->gates == 3) step_gru(l, x);
+		else step_rnn(l, x);
 		list[t] = l->h ? sl_reshape_at(at, l->h, SL_SHAPE(1, 1, l->batch, l->units)) : NULL;
 		if (!list[t]) l->c->failed = true;
 	}
@@ -152,8 +147,7 @@ static void check(struct slp_onnx_call *c, struct layer *l)
 	for (size_t i = 0; a && i < a->n_strings; i++) {
 		const char *wanted = l->gates == 1 ? (i && l->relu ? "Relu" : "Tanh") : usual[1 + i % (size_t)each];
 		bool relu = l->gates == 1 && a->strings[i].len == 4 && !memcmp(a->strings[i].data, "Relu", 4);
-		if (relu && (i == 0 || l->relu))
-			l->relu = true;
+		if (relu && (i == 0 || l->relu)) l->relu = true;
 		else if (a->strings[i].len != strlen(wanted) || memcmp(a->strings[i].data, wanted, strlen(wanted)))
 			slp_onnx_call_fail(c, SL_EUNSUPPORTED,
 			                   "activations other than the usual ones are not supported");
@@ -224,8 +218,6 @@ void slp_onnx_import_recurrent(struct slp_onnx_call *c)
 	if (c->failed) return;
 	sl_tensor *x = slp_onnx_tensor(c, 0);
 	if (x && batch_first) x = sl_transpose_at(c->at, x, (struct sl_reduce_opts){SL_AXES(1, 0, 2)});
-	if (x)
-		run_directions(&l, x, 1 + both, reverse, batch_first);
-	else
-		c->failed = true;
+	if (x) run_directions(&l, x, 1 + both, reverse, batch_first);
+	else c->failed = true;
 }

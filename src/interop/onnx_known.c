@@ -39,12 +39,9 @@ static int64_t whole(double v)
 /* As the data type has it. */
 void slp_onnx_known_put(struct slp_onnx_known *k, int64_t i, double v)
 {
-	if (k->dtype == SL_FLOAT64)
-		k->v[i].f = v;
-	else if (slp_is_float(k->dtype))
-		k->v[i].f = (double)(float)v;
-	else
-		k->v[i].i = k->dtype == SL_BOOL ? v != 0 : whole(v);
+	if (k->dtype == SL_FLOAT64) k->v[i].f = v;
+	else if (slp_is_float(k->dtype)) k->v[i].f = (double)(float)v;
+	else k->v[i].i = k->dtype == SL_BOOL ? v != 0 : whole(v);
 }
 
 bool slp_onnx_is_few(sl_shape shape)

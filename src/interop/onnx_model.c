@@ -79,10 +79,8 @@ static int place_of(const struct parsing *p, const char *name, bool *there)
 			*there = true;
 			return middle;
 		}
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
+		if (order < 0) low = middle + 1;
+		else high = middle;
 	}
 	*there = false;
 	return low;

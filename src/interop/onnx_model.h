@@ -31,9 +31,9 @@ struct slp_onnx_model {
 	SlpOnnx__ModelProto *proto;
 	struct slp_onnx_name *names;
 	struct slp_onnx_node *nodes;
-	int *arguments;            /* of all nodes */
+	int *arguments;                    /* of all nodes */
 	int nnames, nnodes, ninputs, most; /* most: inputs and outputs of one node */
-	int *inputs;               /* names, as the block takes them */
+	int *inputs;                       /* names, as the block takes them */
 	int result;
 	int opset;
 	struct slp_onnx_known *known;

@@ -17,15 +17,19 @@ static int onnx_type(enum sl_dtype dtype)
 /* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
 /* What an operation is called in ONNX, if it is an operator with the same inputs: X(ours, ONNX'). */
+/* clang-format off */
 #define SAME(X)                                                                                                        \
 	X(neg, Neg) X(abs, Abs) X(exp, Exp) X(log, Log) X(sqrt, Sqrt) X(reciprocal, Reciprocal) X(relu, Relu)          \
 	X(sigmoid, Sigmoid) X(tanh, Tanh) X(softplus, Softplus) X(copy, Identity) X(dropout, Identity)                 \
 	X(sin, Sin) X(cos, Cos) X(erf, Erf) X(sign, Sign) X(floor, Floor) X(ceil, Ceil) X(round, Round)                \
 	X(hard_swish, HardSwish)                                                                                       \
 	X(add, Add) X(sub, Sub) X(mul, Mul) X(div, Div) X(pow, Pow) X(maximum, Max) X(minimum, Min)
+/* clang-format on */
 /* Comparisons: their results are booleans in ONNX. */
+/* clang-format off */
 #define COMPARE(X)                                                                                                     \
 	X(eq, Equal) X(lt, Less) X(le, LessOrEqual) X(gt, Greater) X(ge, GreaterOrEqual) X(ne, Equal)
+/* clang-format on */
 /* With a number on the right, on the left. */
 #define SWAPPED(X) X(rsub_scalar, Sub) X(rdiv_scalar, Div) X(rpow_scalar, Pow)
 #define SCALAR(X) X(add, Add) X(sub, Sub) X(mul, Mul) X(div, Div) X(pow, Pow) X(maximum, Max) X(minimum, Min)
@@ -37,10 +41,10 @@ static const char *onnx_name(const struct slp_gnode *n)
 		const char *name;
 	} names[] = {
 #define X(ours, onnx) {&slp_op_##ours, #onnx},
-		SAME(X) COMPARE(X) SWAPPED(X)
+	        SAME(X) COMPARE(X) SWAPPED(X)
 #undef X
 #define X(ours, onnx) {&slp_op_##ours##_scalar, #onnx},
-		SCALAR(X) COMPARE(X)
+	                SCALAR(X) COMPARE(X)
 #undef X
 	};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -294,8 +298,8 @@ static void slice(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	int64_t begin, end;
 	memcpy(&begin, n->attrs.bytes + slp_attr_find(n->op, "begin")->offset, sizeof begin);
 	memcpy(&end, n->attrs.bytes + slp_attr_find(n->op, "end")->offset, sizeof end);
-	SLP_ONNX_NODE(w, "Slice", true, slp_onnx_in(w, n, 0), one(w, begin), one(w, end), one(w, slp_export_int(n, "axis", 0)),
-		      one(w, slp_export_int(n, "step", 0)));
+	SLP_ONNX_NODE(w, "Slice", true, slp_onnx_in(w, n, 0), one(w, begin), one(w, end),
+	              one(w, slp_export_int(n, "axis", 0)), one(w, slp_export_int(n, "step", 0)));
 }
 
 static void concat(struct slp_onnx_writer *w, const struct slp_gnode *n)
@@ -356,9 +360,9 @@ static void matmul(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 static void reduce(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	const char *name = n->op == &slp_op_mean  ? "ReduceMean"
-	                   : n->op == &slp_op_max ? "ReduceMax"
-	                   : n->op == &slp_op_min ? "ReduceMin"
+	const char *name = n->op == &slp_op_mean   ? "ReduceMean"
+	                   : n->op == &slp_op_max  ? "ReduceMax"
+	                   : n->op == &slp_op_min  ? "ReduceMin"
 	                   : n->op == &slp_op_prod ? "ReduceProd"
 	                                           : "ReduceL2";
 	int axes[SL_MAX_NDIM], count = slp_export_axes(n, shape_in(w, n, 0).ndim, axes);
@@ -404,7 +408,8 @@ static void arange(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	double start = slp_export_number(n, "start", 0), step = slp_export_number(n, "step", 0);
 	double stop = start + step * ((double)n->types[0].shape.dim[0] - (slp_is_float(n->types[0].dtype) ? 0.5 : 0));
 	enum sl_dtype d = n->types[0].dtype;
-	SLP_ONNX_NODE(w, "Range", true, slp_onnx_number(w, start, d), slp_onnx_number(w, stop, d), slp_onnx_number(w, step, d));
+	SLP_ONNX_NODE(w, "Range", true, slp_onnx_number(w, start, d), slp_onnx_number(w, stop, d),
+	              slp_onnx_number(w, step, d));
 }
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
@@ -416,27 +421,46 @@ slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours)
 		slp_onnx_export *export;
 	} ops[] = {
 #define X(ours, onnx) {&slp_op_##ours, same},
-		SAME(X)
+	        SAME(X)
 #undef X
 #define X(ours, onnx) {&slp_op_##ours, compare}, {&slp_op_##ours##_scalar, compare},
-		COMPARE(X)
+	                COMPARE(X)
 #undef X
 #define X(ours, onnx) {&slp_op_##ours, swapped},
-		SWAPPED(X)
+	                        SWAPPED(X)
 #undef X
 #define X(ours, onnx) {&slp_op_##ours##_scalar, scalar},
-		SCALAR(X)
+	                                SCALAR(X)
 #undef X
 #define X(name) {&slp_op_##name, name},
-		X(square) X(gelu) X(gelu_tanh) X(silu) X(rsqrt) X(linear) X(conv2d) X(layer_norm) X(softmax) X(reshape) X(transpose) X(slice) X(concat)
-		X(broadcast_to) X(gather) X(one_hot) X(cast) X(matmul) X(argmax) X(full_like) X(fill) X(arange)
+	                                        X(square) X(gelu) X(gelu_tanh) X(silu) X(rsqrt) X(linear) X(conv2d)
+	                                                X(layer_norm) X(softmax) X(reshape) X(transpose) X(slice)
+	                                                        X(concat) X(broadcast_to) X(gather) X(one_hot) X(cast)
+	                                                                X(matmul) X(argmax) X(full_like) X(fill)
+	                                                                        X(arange)
 #undef X
-		{&slp_op_log_softmax, softmax}, {&slp_op_max_pool2d, pool}, {&slp_op_avg_pool2d, pool}, {&slp_op_dot, matmul},
-		{&slp_op_batch_norm, batch_norm}, {&slp_op_batch_norm_infer, batch_norm},
-		{&slp_op_sum, reduce}, {&slp_op_mean, reduce}, {&slp_op_max, reduce}, {&slp_op_min, reduce}, {&slp_op_norm, reduce}, {&slp_op_prod, reduce},
-		{&slp_op_log1p, log1p_of}, {&slp_op_expm1, expm1_of}, {&slp_op_isnan, finiteness}, {&slp_op_isfinite, finiteness},
-		{&slp_op_logical_and, logical}, {&slp_op_logical_or, logical}, {&slp_op_logical_xor, logical}, {&slp_op_logical_not, logical},
-		{&slp_op_take_if, choice}, {&slp_op_take_unless, choice},
+	                                                                                {&slp_op_log_softmax, softmax},
+	        {&slp_op_max_pool2d, pool},
+	        {&slp_op_avg_pool2d, pool},
+	        {&slp_op_dot, matmul},
+	        {&slp_op_batch_norm, batch_norm},
+	        {&slp_op_batch_norm_infer, batch_norm},
+	        {&slp_op_sum, reduce},
+	        {&slp_op_mean, reduce},
+	        {&slp_op_max, reduce},
+	        {&slp_op_min, reduce},
+	        {&slp_op_norm, reduce},
+	        {&slp_op_prod, reduce},
+	        {&slp_op_log1p, log1p_of},
+	        {&slp_op_expm1, expm1_of},
+	        {&slp_op_isnan, finiteness},
+	        {&slp_op_isfinite, finiteness},
+	        {&slp_op_logical_and, logical},
+	        {&slp_op_logical_or, logical},
+	        {&slp_op_logical_xor, logical},
+	        {&slp_op_logical_not, logical},
+	        {&slp_op_take_if, choice},
+	        {&slp_op_take_unless, choice},
 	};
 	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
 		if (ops[i].ours == ours) return ops[i].export;

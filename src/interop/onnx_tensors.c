@@ -45,17 +45,12 @@ static bool narrow(struct slp_file *f, const char *name, struct slp_onnx_data *d
 static bool from_field(struct slp_file *f, const char *name, const SlpOnnx__TensorProto *t, struct slp_onnx_data *d)
 {
 	switch (slp_elements[d->element].onnx) {
-	case 1:
-		return narrow(f, name, d, t->float_data, t->n_float_data, sizeof *t->float_data);
-	case 11:
-		return narrow(f, name, d, t->double_data, t->n_double_data, sizeof *t->double_data);
-	case 7:
-		return narrow(f, name, d, t->int64_data, t->n_int64_data, sizeof *t->int64_data);
+	case 1: return narrow(f, name, d, t->float_data, t->n_float_data, sizeof *t->float_data);
+	case 11: return narrow(f, name, d, t->double_data, t->n_double_data, sizeof *t->double_data);
+	case 7: return narrow(f, name, d, t->int64_data, t->n_int64_data, sizeof *t->int64_data);
 	case 12:
-	case 13:
-		return narrow(f, name, d, t->uint64_data, t->n_uint64_data, sizeof *t->uint64_data);
-	default:
-		return narrow(f, name, d, t->int32_data, t->n_int32_data, sizeof *t->int32_data);
+	case 13: return narrow(f, name, d, t->uint64_data, t->n_uint64_data, sizeof *t->uint64_data);
+	default: return narrow(f, name, d, t->int32_data, t->n_int32_data, sizeof *t->int32_data);
 	}
 }
 
@@ -189,21 +184,16 @@ static union slp_onnx_element element_at(const struct slp_onnx_data *d, int64_t 
 	}
 		SLP_FOREIGN_LIST(X)
 #undef X
-	default:
-		break;
+	default: break;
 	}
 	enum sl_dtype dtype = slp_elements[d->element].dtype;
 	max_align_t room;
 	memcpy(&room, p, sl_dtype_size(dtype));
 	struct slp_view one = {&room, {dtype, SL_SCALAR}};
-	if (dtype == SL_INT64)
-		memcpy(&v.i, p, sizeof v.i);
-	else if (dtype == SL_BOOL)
-		v.i = *p != 0;
-	else if (slp_is_float(dtype))
-		v.f = slp_get(&one, 0);
-	else
-		v.i = (int64_t)slp_get(&one, 0);
+	if (dtype == SL_INT64) memcpy(&v.i, p, sizeof v.i);
+	else if (dtype == SL_BOOL) v.i = *p != 0;
+	else if (slp_is_float(dtype)) v.f = slp_get(&one, 0);
+	else v.i = (int64_t)slp_get(&one, 0);
 	return v;
 }
 

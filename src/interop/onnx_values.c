@@ -117,10 +117,8 @@ static bool joined_shape(struct slp_onnx_call *c, const struct slp_onnx_value *l
 	for (int i = 1; i < count && !c->failed; i++) {
 		sl_shape s = slp_onnx_shape_of(c, list[i]), wanted = *shape;
 		if (axis < s.ndim && axis < wanted.ndim) wanted.dim[axis] = s.dim[axis];
-		if (!sl_shape_equal(s, wanted))
-			slp_onnx_call_fail(c, SL_ESHAPE, "input %d does not fit the first", i);
-		else
-			shape->dim[axis] += s.dim[axis];
+		if (!sl_shape_equal(s, wanted)) slp_onnx_call_fail(c, SL_ESHAPE, "input %d does not fit the first", i);
+		else shape->dim[axis] += s.dim[axis];
 	}
 	return !c->failed;
 }
@@ -268,10 +266,8 @@ struct slp_onnx_value slp_onnx_cast(struct slp_onnx_call *c, struct slp_onnx_val
 	struct slp_onnx_known *y = slp_onnx_known_new(c->made, dtype, v.known->shape);
 	bool whole = !slp_is_float(v.known->dtype) && (dtype == SL_INT64 || dtype == SL_INT32);
 	for (int64_t i = 0; y && i < sl_shape_size(y->shape); i++) {
-		if (whole)
-			y->v[i].i = v.known->v[i].i;
-		else
-			slp_onnx_known_put(y, i, slp_onnx_known_number(v.known, i));
+		if (whole) y->v[i].i = v.known->v[i].i;
+		else slp_onnx_known_put(y, i, slp_onnx_known_number(v.known, i));
 	}
 	return of_known(y);
 }

@@ -17,8 +17,9 @@ void slp_onnx_fail(struct slp_onnx_writer *w, enum sl_status status, const char 
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	if (w->now)
-		snprintf(what, sizeof what, "%s \"%.100s\", called at %.200s: ", w->now->op ? w->now->op->name : "input",
-			 w->now->name, w->now->at ? w->now->at : "?");
+		snprintf(what, sizeof what,
+		         "%s \"%.100s\", called at %.200s: ", w->now->op ? w->now->op->name : "input", w->now->name,
+		         w->now->at ? w->now->at : "?");
 	if (!w->failed) slp_call_fail(w->at, "sl_export_onnx", status, "%s%s", what, text);
 	w->failed = true;
 }
@@ -76,7 +77,7 @@ const char *slp_onnx_in(struct slp_onnx_writer *w, const struct slp_gnode *n, in
 	const char *name = w->names[v.node * SLP_MAX_OUTPUTS + v.out];
 	if (!name)
 		slp_onnx_fail(w, SL_EUNSUPPORTED, "output %d of \"%.100s\" has no counterpart in ONNX", v.out,
-			      w->g->nodes[v.node].name);
+		              w->g->nodes[v.node].name);
 	return name ? name : "";
 }
 
@@ -223,7 +224,7 @@ static bool dimension(struct slp_onnx_writer *w, SlpOnnx__TensorShapeProto *s, i
 
 /* An input or output; its first axis is open if it is that of the batch. */
 static SlpOnnx__ValueInfoProto *value_info(struct slp_onnx_writer *w, const char *name, const struct slp_type *type,
-					   int64_t batch)
+                                           int64_t batch)
 {
 	SlpOnnx__ValueInfoProto *v = get(w, sizeof *v);
 	SlpOnnx__TypeProto *p = get(w, sizeof *p);

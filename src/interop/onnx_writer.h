@@ -9,12 +9,15 @@ struct slp_onnx_writer {
 	const char *at;
 	const sl_graph *g;
 	SlpOnnx__GraphProto graph;
-	size_t max_nodes, max_tensors;   /* room in the lists of graph */
-	SlpOnnx__NodeProto *node;        /* the last: attributes are added to it */
-	const char **names;              /* of output o of node n: names[n * SLP_MAX_OUTPUTS + o] */
-	const struct slp_gnode *now;     /* that is being written */
-	struct slp_onnx_piece { struct slp_onnx_piece *next; max_align_t data[]; } *pieces; /* all memory */
-	int helpers;                     /* names made for it */
+	size_t max_nodes, max_tensors; /* room in the lists of graph */
+	SlpOnnx__NodeProto *node;      /* the last: attributes are added to it */
+	const char **names;            /* of output o of node n: names[n * SLP_MAX_OUTPUTS + o] */
+	const struct slp_gnode *now;   /* that is being written */
+	struct slp_onnx_piece {
+		struct slp_onnx_piece *next;
+		max_align_t data[];
+	} * pieces;  /* all memory */
+	int helpers; /* names made for it */
 	bool failed;
 };
 
@@ -23,7 +26,7 @@ typedef void slp_onnx_export(struct slp_onnx_writer *w, const struct slp_gnode *
 slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours); /* onnx_ops.c; NULL: there is none */
 
 void slp_onnx_fail(struct slp_onnx_writer *w, enum sl_status status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+        __attribute__((format(printf, 3, 4)));
 /* The name of input i of the operation. */
 const char *slp_onnx_in(struct slp_onnx_writer *w, const struct slp_gnode *n, int i);
 /* Adds a node with one output, and returns its name: the operation's result, if `result`, else one of its own. */

@@ -265,10 +265,8 @@ static bool keep_old(struct slp_durable *d)
 
 static void put_back(struct slp_durable *d)
 {
-	if (d->old)
-		(void)!rename(d->old, d->target);
-	else if (d->is_new)
-		unlink(d->target);
+	if (d->old) (void)!rename(d->old, d->target);
+	else if (d->is_new) unlink(d->target);
 }
 
 static bool give_names(struct slp_durable *const *files, int count)

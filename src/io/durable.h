@@ -17,7 +17,7 @@ struct slp_durable {
 	FILE *stream;
 	char *block; /* what is not written yet; NULL: each piece is written at once */
 	size_t filled;
-	bool direct; /* past the system's cache */
+	bool direct;      /* past the system's cache */
 	int error;        /* the first one, as errno; 0: none */
 	const char *what; /* that could not be done: "cannot be written" */
 };

@@ -7,11 +7,11 @@
 const struct slp_element_info slp_elements[SLP_ELEMENTS] = {
 #define X(symbol, name, type, kind, compute, low, high, numpy, safetensors, mxnet, onnx)                               \
 	[symbol] = {sizeof(type), symbol, numpy, safetensors, mxnet, onnx},
-	SL_DTYPE_LIST(X)
+        SL_DTYPE_LIST(X)
 #undef X
 #define X(NAME, type, dtype, numpy, safetensors, mxnet, onnx)                                                          \
 	[SLP_EL_##NAME] = {sizeof(type), dtype, numpy, safetensors, mxnet, onnx},
-	SLP_FOREIGN_LIST(X)
+                SLP_FOREIGN_LIST(X)
 #undef X
 };
 
@@ -36,8 +36,7 @@ static bool integer(enum slp_element element, const unsigned char *data, int64_t
 		SLP_FOREIGN_LIST(X)
 #undef X
 	case SLP_EL_OWN:
-	case SLP_ELEMENTS:
-		break;
+	case SLP_ELEMENTS: break;
 	}
 	return false;
 }
@@ -52,7 +51,8 @@ int64_t slp_elements_copy(enum slp_element element, const void *from, void *to, 
 		return -1;
 	}
 	for (int64_t i = 0; i < n; i++) {
-		if (dtype == SL_BOOL) ((bool *)to)[i] = bytes[i] != 0; /* a byte that is neither 0 nor 1 would be no bool */
+		if (dtype == SL_BOOL)
+			((bool *)to)[i] = bytes[i] != 0; /* a byte that is neither 0 nor 1 would be no bool */
 		else if (!integer(element, from, i, &v)) return i;
 		else if (dtype == SL_INT64) ((int64_t *)to)[i] = v;
 		else ((int32_t *)to)[i] = (int32_t)v;
@@ -61,23 +61,24 @@ int64_t slp_elements_copy(enum slp_element element, const void *from, void *to, 
 }
 
 static bool convert(struct slp_file *f, const char *name, const struct slp_view *to, enum slp_element element,
-		    const void *from)
+                    const void *from)
 {
 	int64_t wrong = slp_elements_copy(element, from, to->ptr, slp_size(to));
-	return wrong < 0 || slp_file_fail(f, SL_EDTYPE, "%s: element %lld is larger than an int64 can be", name,
-					  (long long)wrong);
+	return wrong < 0 ||
+	       slp_file_fail(f, SL_EDTYPE, "%s: element %lld is larger than an int64 can be", name, (long long)wrong);
 }
 
 static sl_tensor *make(struct slp_file *f, const void *data, sl_shape shape, enum sl_dtype dtype)
 {
 	sl_tensor *t = NULL;
-	SL_SCOPE t = sl_retain(sl_from_at(f->at, data, shape, SL_MAKE_(.dtype = dtype)));
+	SL_SCOPE
+		t = sl_retain(sl_from_at(f->at, data, shape, SL_MAKE_(.dtype = dtype)));
 	if (!t) f->failed = true; /* and recorded */
 	return t;
 }
 
 sl_tensor *slp_elements_tensor(struct slp_file *f, const char *name, enum slp_element element, sl_shape shape,
-			       const void *data)
+                               const void *data)
 {
 	enum sl_dtype dtype = slp_elements[element].dtype;
 	if (slp_elements_plain(element)) return make(f, data, shape, dtype);

@@ -19,7 +19,7 @@ enum slp_element {
 #define X(NAME, ...) SLP_EL_##NAME,
 	SLP_FOREIGN_LIST(X)
 #undef X
-	SLP_ELEMENTS
+	        SLP_ELEMENTS
 };
 
 struct slp_element_info {
@@ -47,7 +47,7 @@ static inline bool slp_elements_plain(enum slp_element element)
 int64_t slp_elements_copy(enum slp_element element, const void *from, void *to, int64_t n);
 /* A tensor with these elements, converted if need be: the caller's, in no scope.  name is for messages. */
 sl_tensor *slp_elements_tensor(struct slp_file *f, const char *name, enum slp_element element, sl_shape shape,
-			       const void *data);
+                               const void *data);
 
 /* Reads the header of an .npy file in memory, behind which f->pos stands then. */
 bool slp_npy_header(struct slp_file *f, enum slp_element *element, sl_shape *shape);

@@ -18,7 +18,7 @@ struct slp_file {
 bool slp_file_read(struct slp_file *f, const char *at, const char *function, const char *path);
 /* Records "PATH: …", once; returns false. */
 bool slp_file_fail(struct slp_file *f, enum sl_status status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+        __attribute__((format(printf, 3, 4)));
 static inline size_t slp_file_left(const struct slp_file *f)
 {
 	return f->size - f->pos;

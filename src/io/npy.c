@@ -58,7 +58,7 @@ static bool read_type(struct slp_file *f, struct header *h)
 	for (h->element = 1; single && h->element < SLP_ELEMENTS; h->element++)
 		if (!strcmp(slp_elements[h->element].numpy, text + 1)) return true;
 	return slp_file_fail(f, SL_EDTYPE,
-			     "has elements of type '%s'; little-endian floats, integers and booleans are read", text);
+	                     "has elements of type '%s'; little-endian floats, integers and booleans are read", text);
 }
 
 static bool read_order(struct slp_file *f, struct header *h)
@@ -126,7 +126,7 @@ static bool read_dictionary(struct slp_file *f, struct header *h)
 		return bad(f, "has a header without descr, fortran_order and shape, or with more");
 	if (h->fortran && h->shape.ndim > 1)
 		return slp_file_fail(f, SL_EUNSUPPORTED,
-				     "is in Fortran order; save np.ascontiguousarray of the array instead");
+		                     "is in Fortran order; save np.ascontiguousarray of the array instead");
 	return true;
 }
 
@@ -137,8 +137,8 @@ static bool read_header(struct slp_file *f, struct header *h)
 	if (memcmp(start, magic, MAGIC)) return bad(f, "does not begin like an .npy file, with \\x93NUMPY");
 	uint64_t major = slp_file_number(f, 1, "the version"), minor = slp_file_number(f, 1, "the version");
 	if (!f->failed && (major < 1 || major > 3))
-		return slp_file_fail(f, SL_EUNSUPPORTED, "is of version %d.%d of the format, 1 to 3 are read", (int)major,
-				     (int)minor);
+		return slp_file_fail(f, SL_EUNSUPPORTED, "is of version %d.%d of the format, 1 to 3 are read",
+		                     (int)major, (int)minor);
 	uint64_t length = slp_file_number(f, major == 1 ? 2 : 4, "the length of the header");
 	h->p = slp_file_take(f, length, "the header");
 	if (!h->p) return false;
@@ -167,12 +167,11 @@ sl_tensor *slp_npy_parse(struct slp_file *f)
 	}
 	if (bytes != slp_file_left(f)) {
 		slp_file_fail(f, SL_EFORMAT, "has shape %s, %llu bytes, but %zu follow its header",
-			      sl_shape_string(h.shape, text), (unsigned long long)bytes, slp_file_left(f));
+		              sl_shape_string(h.shape, text), (unsigned long long)bytes, slp_file_left(f));
 		return NULL;
 	}
 	return slp_elements_tensor(f, "the array", h.element, h.shape, f->data + f->pos);
 }
-
 
 /* Reads an array that NumPy saved (np.save): little-endian, in C order.  Types that tensors have stay
  * what they are; of the others, the integers that fit one become int32, the larger ones int64.
@@ -199,7 +198,7 @@ static size_t make_header(char text[TEXT], const sl_tensor *t)
 	const char *type = slp_elements[slp_element_of(sl_tensor_dtype(t))].numpy;
 	char dims[128];
 	size_t n = (size_t)snprintf(text, TEXT, "{'descr': '%s%s', 'fortran_order': False, 'shape': %s, }",
-				    type[1] == '1' ? "|" : "<", type, sl_shape_string(shape, dims));
+	                            type[1] == '1' ? "|" : "<", type, sl_shape_string(shape, dims));
 	while ((MAGIC + 4 + n + 1) % ALIGN) text[n++] = ' ';
 	text[n++] = '\n';
 	return n;
@@ -216,7 +215,8 @@ enum sl_status sl_save_npy_at(const char *at, sl_tensor *t, const char *path)
 	struct slp_out o;
 	if (!slp_tensor_usable(at, "sl_save_npy", t)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	if (!slp_elements[slp_element_of(sl_tensor_dtype(t))].numpy[0]) {
-		slp_call_fail(at, "sl_save_npy", SL_EDTYPE, "NumPy has no %s; sl_cast converts", sl_dtype_name(sl_tensor_dtype(t)));
+		slp_call_fail(at, "sl_save_npy", SL_EDTYPE, "NumPy has no %s; sl_cast converts",
+		              sl_dtype_name(sl_tensor_dtype(t)));
 		return SL_EDTYPE;
 	}
 	if (!slp_out_open(&o, at, "sl_save_npy", path)) return sl_error();

@@ -11,9 +11,9 @@ static const struct format {
 	bool (*parse)(struct slp_file *f, struct slp_arrays *p);
 	void (*write)(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count);
 } formats[] = {
-	{".params", slp_mxnet_params_parse, slp_mxnet_params_write},
-	{".safetensors", slp_safetensors_parse, slp_safetensors_write},
-	{NULL, NULL, NULL},
+        {".params", slp_mxnet_params_parse, slp_mxnet_params_write},
+        {".safetensors", slp_safetensors_parse, slp_safetensors_write},
+        {NULL, NULL, NULL},
 };
 
 static const struct format *format_of(const char *at, const char *function, const char *path)
@@ -22,7 +22,7 @@ static const struct format *format_of(const char *at, const char *function, cons
 	while (path && f->ending && !slp_path_ends(path, f->ending)) f++;
 	if (path && f->ending) return f;
 	return slp_call_fail(at, function, SL_EINVAL, "%s: a file of parameters is named *.params or *.safetensors",
-			     path ? path : "(no path)");
+	                     path ? path : "(no path)");
 }
 
 const char *slp_arrays_quote(const char *name, uint64_t length, char text[80])
@@ -30,8 +30,7 @@ const char *slp_arrays_quote(const char *name, uint64_t length, char text[80])
 	enum { SHOWN = 70 };
 	size_t n = 0;
 	text[n++] = '"';
-	for (uint64_t i = 0; i < length && i < SHOWN; i++)
-		text[n++] = isprint((unsigned char)name[i]) ? name[i] : '?';
+	for (uint64_t i = 0; i < length && i < SHOWN; i++) text[n++] = isprint((unsigned char)name[i]) ? name[i] : '?';
 	snprintf(text + n, 80 - n, "%s\"", length > SHOWN ? "…" : "");
 	return text;
 }
@@ -78,11 +77,10 @@ bool slp_arrays_add(struct slp_file *f, struct slp_arrays *p, const char *name, 
 	bool ok = false;
 	if (!length || memchr(name, 0, (size_t)length))
 		slp_file_fail(f, SL_EFORMAT, "array %d has the impossible name %s", p->count,
-			      slp_arrays_quote(name, length, text));
+		              slp_arrays_quote(name, length, text));
 	else if (p->count == INT_MAX / 4 || !grow(p) || !(copy = copy_name(name, (size_t)length)))
 		slp_file_fail(f, SL_ENOMEM, "no memory for its names");
-	else
-		ok = true;
+	else ok = true;
 	if (!ok) {
 		sl_release(t);
 		return false;
@@ -106,7 +104,7 @@ static bool check_unique(struct slp_file *f, const struct slp_arrays *p)
 	for (int i = 1; i < p->count && !f->failed; i++)
 		if (!strcmp(sorted[i - 1], sorted[i]))
 			slp_file_fail(f, SL_EFORMAT, "has the name %s twice",
-				      slp_arrays_quote(sorted[i], strlen(sorted[i]), text));
+			              slp_arrays_quote(sorted[i], strlen(sorted[i]), text));
 	free(sorted);
 	return !f->failed;
 }
@@ -152,15 +150,13 @@ static bool all_usable(const char *at, const char *function, sl_tensor *const *t
 bool slp_arrays_put(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count)
 {
 	const struct format *format = format_of(o->at, o->function, o->path);
-	if (format && all_usable(o->at, o->function, tensors, count))
-		format->write(o, names, tensors, count);
-	else
-		o->failed = true;
+	if (format && all_usable(o->at, o->function, tensors, count)) format->write(o, names, tensors, count);
+	else o->failed = true;
 	return !o->failed;
 }
 
 enum sl_status slp_arrays_save_as(const char *at, const char *function, const char *path, const char *const *names,
-				  sl_tensor *const *tensors, int count)
+                                  sl_tensor *const *tensors, int count)
 {
 	struct slp_out o;
 	if (!all_usable(at, function, tensors, count)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
@@ -170,7 +166,7 @@ enum sl_status slp_arrays_save_as(const char *at, const char *function, const ch
 }
 
 enum sl_status slp_arrays_save(const char *at, const char *path, const char *const *names, sl_tensor *const *tensors,
-			       int count)
+                               int count)
 {
 	return slp_arrays_save_as(at, "sl_save_params", path, names, tensors, count);
 }

@@ -8,7 +8,7 @@
 
 /* Writes tensors under their names, as PATH's ending says: .params or .safetensors.  Waits for their values. */
 enum sl_status slp_arrays_save(const char *at, const char *path, const char *const *names, sl_tensor *const *tensors,
-			       int count);
+                               int count);
 /* Reads them: *names without MXNet's prefixes arg: and aux:, *tensors in no scope; slp_arrays_free both.  The number
  * of them, or -1 with an error recorded. */
 int slp_arrays_load(const char *at, const char *path, char ***names, sl_tensor ***tensors);
@@ -16,7 +16,7 @@ void slp_arrays_free(char **names, sl_tensor **tensors, int count);
 
 /* The same for a call of another name, in messages. */
 enum sl_status slp_arrays_save_as(const char *at, const char *function, const char *path, const char *const *names,
-				  sl_tensor *const *tensors, int count);
+                                  sl_tensor *const *tensors, int count);
 /* Writes them into a file that is open, as its path's ending says: false with an error recorded. */
 bool slp_arrays_put(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count);
 int slp_arrays_load_as(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors);

@@ -23,12 +23,12 @@ static bool read_version(struct slp_file *f, uint64_t i, uint32_t *version)
 	if (f->failed) return false;
 	if (*version < version_1 || *version > version_3)
 		return slp_file_fail(f, SL_EFORMAT,
-				     "array %llu begins with 0x%08x, which is no version of the format since MXNet 1.0",
-				     (unsigned long long)i, *version);
+		                     "array %llu begins with 0x%08x, which is no version of the format since MXNet 1.0",
+		                     (unsigned long long)i, *version);
 	int32_t storage = *version == version_1 ? 0 : (int32_t)slp_file_number(f, 4, "an array's header");
 	if (storage)
 		return slp_file_fail(f, SL_EUNSUPPORTED, "array %llu is sparse (storage %d), only dense ones are read",
-				     (unsigned long long)i, storage);
+		                     (unsigned long long)i, storage);
 	return !f->failed;
 }
 
@@ -40,7 +40,7 @@ static bool read_shape(struct slp_file *f, uint64_t i, uint32_t version, sl_shap
 		return slp_file_fail(f, SL_EFORMAT, "array %llu has no values", (unsigned long long)i);
 	if (ndim > SL_MAX_NDIM)
 		return slp_file_fail(f, SL_EFORMAT, "array %llu has %d axes, at most %d are possible",
-				     (unsigned long long)i, ndim, SL_MAX_NDIM);
+		                     (unsigned long long)i, ndim, SL_MAX_NDIM);
 	*shape = (sl_shape){.ndim = ndim};
 	for (int k = 0; k < ndim; k++) shape->dim[k] = (int64_t)slp_file_number(f, 8, "an array's shape");
 	return !f->failed;
@@ -53,7 +53,8 @@ static bool read_element(struct slp_file *f, uint64_t i, enum slp_element *eleme
 	if (f->failed) return false;
 	for (*element = 1; *element < SLP_ELEMENTS; (*element)++)
 		if (slp_elements[*element].mxnet == number) return true;
-	return slp_file_fail(f, SL_EFORMAT, "array %llu has the unknown element type %d", (unsigned long long)i, number);
+	return slp_file_fail(f, SL_EFORMAT, "array %llu has the unknown element type %d", (unsigned long long)i,
+	                     number);
 }
 
 /* An array whose name comes later. */
@@ -72,12 +73,12 @@ static bool read_array(struct slp_file *f, uint64_t i, struct array *a)
 		return false;
 	if (!slp_elements_size(a->element, a->shape, &bytes))
 		return slp_file_fail(f, SL_EFORMAT, "array %llu has the impossible shape %s", (unsigned long long)i,
-				     sl_shape_string(a->shape, text));
+		                     sl_shape_string(a->shape, text));
 	a->pos = f->pos;
 	if (bytes > slp_file_left(f))
 		return slp_file_fail(f, SL_EFORMAT, "array %llu has shape %s, %llu bytes, but %zu follow",
-				     (unsigned long long)i, sl_shape_string(a->shape, text), (unsigned long long)bytes,
-				     slp_file_left(f));
+		                     (unsigned long long)i, sl_shape_string(a->shape, text), (unsigned long long)bytes,
+		                     slp_file_left(f));
 	return slp_file_take(f, bytes, "an array's values") != NULL;
 }
 
@@ -87,12 +88,12 @@ static bool read_header(struct slp_file *f, uint64_t *count)
 	if (f->failed) return false;
 	if (magic != LIST_MAGIC)
 		return slp_file_fail(f, SL_EFORMAT, "begins with 0x%llx, a list of MXNet's arrays begins with 0x112",
-				     (unsigned long long)magic);
+		                     (unsigned long long)magic);
 	slp_file_number(f, 8, "the header");
 	*count = slp_file_number(f, 8, "the header");
 	if (!f->failed && *count > slp_file_left(f) / SMALLEST_ARRAY)
 		return slp_file_fail(f, SL_EFORMAT, "says that it has %llu arrays, but %zu bytes follow",
-				     (unsigned long long)*count, slp_file_left(f));
+		                     (unsigned long long)*count, slp_file_left(f));
 	return !f->failed;
 }
 
@@ -112,8 +113,8 @@ static bool read_name(struct slp_file *f, struct slp_arrays *p, const struct arr
 	const char *name = slp_file_take(f, length, "the names");
 	if (!name) return false;
 	name = without_prefix(name, &length);
-	sl_tensor *t = slp_elements_tensor(f, slp_arrays_quote(name, length, text), a->element, a->shape,
-					   f->data + a->pos);
+	sl_tensor *t =
+	        slp_elements_tensor(f, slp_arrays_quote(name, length, text), a->element, a->shape, f->data + a->pos);
 	return slp_arrays_add(f, p, name, length, t);
 }
 
@@ -124,7 +125,7 @@ static bool read_names(struct slp_file *f, struct slp_arrays *p, uint64_t count,
 	if (f->failed) return false;
 	if (names != count)
 		return slp_file_fail(f, SL_EFORMAT, "has %llu arrays but %llu names", (unsigned long long)count,
-				     (unsigned long long)names);
+		                     (unsigned long long)names);
 	struct array a;
 	for (uint64_t i = 0; i < count; i++) {
 		size_t here = f->pos;
@@ -134,7 +135,8 @@ static bool read_names(struct slp_file *f, struct slp_arrays *p, uint64_t count,
 		f->pos = here;
 		if (!read_name(f, p, &a)) return false;
 	}
-	if (slp_file_left(f)) return slp_file_fail(f, SL_EFORMAT, "goes on for %zu bytes after its end", slp_file_left(f));
+	if (slp_file_left(f))
+		return slp_file_fail(f, SL_EFORMAT, "goes on for %zu bytes after its end", slp_file_left(f));
 	return true;
 }
 

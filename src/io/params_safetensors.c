@@ -85,7 +85,7 @@ static bool check_cover(struct slp_file *f, struct entry *entries, int count)
 	}
 	if (end != slp_file_left(f))
 		return slp_file_fail(f, SL_EFORMAT, "goes on for %llu bytes after its tensors",
-				     (unsigned long long)(slp_file_left(f) - end));
+		                     (unsigned long long)(slp_file_left(f) - end));
 	return true;
 }
 
@@ -113,7 +113,8 @@ static bool read_entries(struct slp_file *f, struct slp_arrays *p, json_t *heade
 	int count = 0;
 	const char *name;
 	json_t *value;
-	json_object_foreach(header, name, value) {
+	json_object_foreach(header, name, value)
+	{
 		if (!strcmp(name, "__metadata__")) continue;
 		struct entry *e = &entries[count++];
 		e->name = name;
@@ -130,7 +131,7 @@ static json_t *read_header(struct slp_file *f)
 	uint64_t length = slp_file_number(f, 8, "the length of the header");
 	if (!f->failed && length > MOST_HEADER) {
 		slp_file_fail(f, SL_EFORMAT, "says that its header has %llu bytes: this is no safetensors file",
-			      (unsigned long long)length);
+		              (unsigned long long)length);
 		return NULL;
 	}
 	const char *text = slp_file_take(f, length, "the header");
@@ -187,7 +188,7 @@ static json_t *header_entry(const sl_tensor *t, uint64_t begin)
 	json_t *dims = json_array();
 	for (int i = 0; i < shape.ndim; i++) json_array_append_new(dims, json_integer(shape.dim[i]));
 	return json_pack("{s:s, s:o, s:[I, I]}", "dtype", slp_elements[slp_element_of(sl_tensor_dtype(t))].safetensors,
-			 "shape", dims, "data_offsets", (json_int_t)begin, (json_int_t)(begin + sl_tensor_bytes(t)));
+	                 "shape", dims, "data_offsets", (json_int_t)begin, (json_int_t)(begin + sl_tensor_bytes(t)));
 }
 
 static json_t *make_header(const char *const *names, sl_tensor *const *tensors, int count, json_t *metadata)

@@ -16,7 +16,8 @@ int slp_trainer_gather(const char *at, sl_trainer *t, sl_tensor *const *grads, i
 	SL_PAUSE
 		SL_SCOPE
 			for (int i = 0; ok && i < t->count; i++)
-				if (grads[i] && slp_trainer_needs_gradient(t, i)) ok = add(at, &t->states[SLP_TRAINER_SUM][i], grads[i]);
+				if (grads[i] && slp_trainer_needs_gradient(t, i))
+					ok = add(at, &t->states[SLP_TRAINER_SUM][i], grads[i]);
 	if (!ok) return slp_trainer_set_gathered(t, 0, 0), -1;
 	t->gathered_rows += rows;
 	return ++t->gathered;

@@ -41,8 +41,8 @@ static bool fits(const char *at, const struct attention *a, const char *what, sl
 {
 	char text[128];
 	if (s.ndim == 3 && s.dim[2] == a->width && (rows < 0 || s.dim[0] == rows)) return true;
-	slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got %s %s, (rows, steps, %lld) needed", sl_block_name(&a->base), what,
-		      sl_shape_string(s, text), (long long)a->width);
+	slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got %s %s, (rows, steps, %lld) needed", sl_block_name(&a->base),
+	              what, sl_shape_string(s, text), (long long)a->width);
 	return false;
 }
 
@@ -53,14 +53,14 @@ static sl_tensor *attention_forward(sl_block *self, sl_tensor *const *in, int ni
 	sl_shape shape = sl_tensor_shape(in[0]);
 	if (nin > 3)
 		return slp_call_fail(at, "sl_forward", SL_EINVAL, "%s takes x, a memory and a mask, and got %d inputs",
-				     sl_block_name(self), nin);
+		                     sl_block_name(self), nin);
 	if (!fits(at, a, "x", shape, -1)) return NULL;
 	if (nin > 1 && !fits(at, a, "a memory", sl_tensor_shape(in[1]), shape.dim[0])) return NULL;
 	sl_tensor *q = project(at, a, in[0], 0, nin > 1 ? 1 : 3), *kv = nin > 1 ? project(at, a, in[1], 1, 3) : q;
 	int first = nin > 1 ? 0 : 1;
 	struct sl_attention_opts opts = {.mask = nin > 2 ? in[2] : NULL, .causal = a->causal};
 	sl_tensor *y = sl_scaled_dot_product_attention_at(at, part_of(at, q, 0), part_of(at, kv, first),
-							  part_of(at, kv, first + 1), opts);
+	                                                  part_of(at, kv, first + 1), opts);
 	y = sl_transpose_at(at, y, (struct sl_reduce_opts){SL_AXES(0, 2, 1, 3)});
 	y = sl_reshape_at(at, y, shape);
 	return y ? sl_forward_at(at, a->out, &y, 1) : NULL;
@@ -89,16 +89,17 @@ sl_block *sl_multi_head_attention_at(const char *at, int64_t width, int heads, s
 	a->heads = heads;
 	a->causal = opts.causal;
 	a->weight = sl_block_param_at(at, &a->base, "in_proj_weight", SL_SHAPE(3 * width, width),
-				      (struct sl_param_opts){.init = opts.weight_init});
+	                              (struct sl_param_opts){.init = opts.weight_init});
 	if (a->weight && !opts.no_bias)
 		a->bias = sl_block_param_at(at, &a->base, "in_proj_bias", SL_SHAPE(3 * width),
-					    (struct sl_param_opts){.init = sl_zeros_init()});
+		                            (struct sl_param_opts){.init = sl_zeros_init()});
 	if (a->weight && (a->bias || opts.no_bias))
 		a->out = sl_block_add_at(at, &a->base, "out_proj",
-					 sl_dense_at(at, width,
-						     (struct sl_dense_opts){.no_flatten = true, .no_bias = opts.no_bias,
-									    .in_units = width,
-									    .weight_init = opts.weight_init}));
+		                         sl_dense_at(at, width,
+		                                     (struct sl_dense_opts){.no_flatten = true,
+		                                                            .no_bias = opts.no_bias,
+		                                                            .in_units = width,
+		                                                            .weight_init = opts.weight_init}));
 	if (a->out) return &a->base;
 	sl_block_free(&a->base);
 	return NULL;
@@ -121,8 +122,8 @@ static sl_tensor *positions_forward(sl_block *self, sl_tensor *const *in, int ni
 	char text[128];
 	if (s.ndim < 2 || s.dim[s.ndim - 1] != all.dim[1] || s.dim[s.ndim - 2] > all.dim[0])
 		return slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got %s, (…, at most %lld steps, %lld) needed",
-				     sl_block_name(self), sl_shape_string(s, text), (long long)all.dim[0],
-				     (long long)all.dim[1]);
+		                     sl_block_name(self), sl_shape_string(s, text), (long long)all.dim[0],
+		                     (long long)all.dim[1]);
 	if (s.dim[s.ndim - 2] < all.dim[0]) w = sl_slice_at(at, w, 0, 0, s.dim[s.ndim - 2], 1);
 	return sl_add_at(at, x, w);
 }
@@ -135,8 +136,9 @@ sl_block *sl_position_embedding_at(const char *at, int64_t steps, int64_t width)
 {
 	SLP_CALL("sl_position_embedding", at);
 	if (steps < 1 || width < 1)
-		return slp_call_fail(at, "sl_position_embedding", SL_EINVAL, "%lld steps of width %lld: they must be positive",
-				     (long long)steps, (long long)width);
+		return slp_call_fail(at, "sl_position_embedding", SL_EINVAL,
+		                     "%lld steps of width %lld: they must be positive", (long long)steps,
+		                     (long long)width);
 	struct positions *p = slp_layer_new(at, sizeof *p, "PositionEmbedding", "positions", positions_forward);
 	if (!p) return NULL;
 	p->weight = sl_block_param_at(at, &p->base, "weight", SL_SHAPE(steps, width), (struct sl_param_opts){0});

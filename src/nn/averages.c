@@ -33,7 +33,8 @@ static bool hold(const char *at, sl_trainer *t)
 		return slp_call_fail(at, "sl_trainer_use_averages", SL_ENOMEM, "no memory") != NULL;
 	bool ok = true;
 	for (int i = 0; ok && i < t->count; i++)
-		if (t->states[SLP_TRAINER_AVERAGE][i]) ok = (t->held[i] = sl_retain(sl_clone_at(at, t->params[i]->data))) != NULL;
+		if (t->states[SLP_TRAINER_AVERAGE][i])
+			ok = (t->held[i] = sl_retain(sl_clone_at(at, t->params[i]->data))) != NULL;
 	for (int i = 0; ok && i < t->count; i++)
 		if (t->held[i]) ok = slp_host_wait(at, "sl_trainer_use_averages", t->held[i]);
 	return ok;
@@ -106,7 +107,8 @@ enum sl_status sl_trainer_use_averages_at(const char *at, sl_trainer *trainer, b
 	SLP_CALL("sl_trainer_use_averages", at);
 	if (!slp_given(at, "sl_trainer_use_averages", "trainer", trainer)) return sl_error();
 	if (trainer->optimizer.average == 0) {
-		slp_call_fail(at, "sl_trainer_use_averages", SL_ESTATE, "the optimiser keeps no averages; .average is 0");
+		slp_call_fail(at, "sl_trainer_use_averages", SL_ESTATE,
+		              "the optimiser keeps no averages; .average is 0");
 		return SL_ESTATE;
 	}
 	if (averages == (trainer->held != NULL)) return SL_OK;

@@ -30,7 +30,8 @@ static struct pass *pass_copy(const struct pass *p)
 }
 
 /* Links results to an input by a backward function, which gets the pass. */
-static bool link_results(const struct pass *p, sl_tensor *in, sl_tensor *const *out, int n, sl_custom_backward *backward)
+static bool link_results(const struct pass *p, sl_tensor *in, sl_tensor *const *out, int n,
+                         sl_custom_backward *backward)
 {
 	struct pass *copy = pass_copy(p);
 	struct sl_custom_gradient_opts o = {.backward = backward, .context = copy, .destroy = free};
@@ -56,8 +57,10 @@ static sl_tensor *gather(const struct pass *p, sl_tensor *own)
 	sl_tensor *all = NULL;
 	SL_PAUSE {
 		all = sl_zeros_at(p->at, shape, (struct sl_make){own->type.dtype, p->device});
-		sl_tensor *place = sl_rows_at(p->at, all, (int64_t)p->rank * p->shards, ((int64_t)p->rank + 1) * p->shards);
-		if (!sl_copy_inplace_at(p->at, place, own) || !slp_dist_sum(p->at, all, (struct slp_dist_what){.name = p->name}))
+		sl_tensor *place =
+		        sl_rows_at(p->at, all, (int64_t)p->rank * p->shards, ((int64_t)p->rank + 1) * p->shards);
+		if (!sl_copy_inplace_at(p->at, place, own) ||
+		    !slp_dist_sum(p->at, all, (struct slp_dist_what){.name = p->name}))
 			all = NULL;
 	}
 	return all && link_results(p, own, &all, 1, own_rows) ? all : NULL;
@@ -91,7 +94,8 @@ static bool spread(const struct pass *p, sl_tensor *t, int n, sl_tensor *const *
 	int each = 1, count = 0;
 	while (each * SLP_TAPE_OUTPUTS < n) each *= SLP_TAPE_OUTPUTS;
 	for (int first = 0; first < n; first += each) {
-		SL_PAUSE parts[count] = sl_detach_at(p->at, each > 1 ? t : sl_place_at(p->at, t, x[first]->device));
+		SL_PAUSE
+			parts[count] = sl_detach_at(p->at, each > 1 ? t : sl_place_at(p->at, t, x[first]->device));
 		if (!parts[count++]) return false;
 	}
 	if (!link_results(p, t, parts, count, add_shards)) return false;
@@ -107,7 +111,8 @@ static sl_tensor *of_all_processes(const struct pass *p, sl_tensor *t)
 {
 	sl_tensor *same = t;
 	if (p->ranks == 1 || !t) return t;
-	SL_PAUSE same = sl_detach_at(p->at, t);
+	SL_PAUSE
+		same = sl_detach_at(p->at, t);
 	return same && link_results(p, t, &same, 1, add_processes) ? same : NULL;
 }
 
@@ -191,7 +196,8 @@ static void name_exchanges(struct pass *p, const char *layer, sl_tensor *const *
 
 sl_tensor *slp_batch_statistics(const char *at, const char *layer, int n, sl_tensor *const *x, sl_tensor **stats)
 {
-	struct pass p = {.at = at, .shards = n, .ranks = slp_batch_is_local ? 1 : slp_dist.size, .device = x[0]->device};
+	struct pass p = {
+	        .at = at, .shards = n, .ranks = slp_batch_is_local ? 1 : slp_dist.size, .device = x[0]->device};
 	p.rank = p.ranks == 1 ? 0 : slp_dist.rank;
 	name_exchanges(&p, layer, x);
 	sl_tensor *all = combine(&p, gather(&p, own_figures(&p, x)), x), *shared = of_all_processes(&p, all);

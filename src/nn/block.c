@@ -151,10 +151,8 @@ void sl_block_free(sl_block *block)
 	if (!block || (block->base && atomic_fetch_sub(&block->base->refs, 1) != 1)) return;
 	if (block->base) base_free(block);
 	block->base = NULL;
-	if (block->destroy)
-		block->destroy(block);
-	else
-		free(block);
+	if (block->destroy) block->destroy(block);
+	else free(block);
 }
 
 /* "dense0": its type and a number, counted over the process, or what sl_block_set_prefix says.  "" for NULL.  It lives as
@@ -172,7 +170,8 @@ enum sl_status sl_block_set_prefix_at(const char *at, sl_block *block, const cha
 {
 	SLP_CALL("sl_block_set_prefix", at);
 	if (!block || !block->base || !prefix || strchr(prefix, '.')) {
-		slp_call_fail(at, "sl_block_set_prefix", SL_EINVAL, "the block or the prefix is NULL, or the prefix has dots");
+		slp_call_fail(at, "sl_block_set_prefix", SL_EINVAL,
+		              "the block or the prefix is NULL, or the prefix has dots");
 		return SL_EINVAL;
 	}
 	size_t length = strlen(prefix);
@@ -276,7 +275,8 @@ enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, 
 /* Results belong to the scope outside; what forward made on the way is released here. */
 bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
 {
-	const char *outer_call_site = call_site, *outer_scope = slp_trace_scope(block->base->layer ? block->base->name : block->base->prefix);
+	const char *outer_call_site = call_site,
+	           *outer_scope = slp_trace_scope(block->base->layer ? block->base->name : block->base->prefix);
 	const char *outer_block = slp_fxt_enter(block->base->name);
 	struct slp_results *outer = further;
 	bool looked = slp_summary_enter(block);
@@ -350,7 +350,7 @@ sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, 
  *     sl_tensor *in[] = {x, state}, *out[2];
  *     sl_forward_all(net, in, 2, out, 2); */
 enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tensor *const *in, int nin, sl_tensor **out,
-				 int nout)
+                                 int nout)
 {
 	SLP_CALL("sl_forward_all", at);
 	struct slp_results results;

@@ -109,7 +109,8 @@ static void deal(sl_param *const *params, int count, const int *bucket, struct s
 	}
 }
 
-void slp_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners, int *bucket)
+void slp_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners,
+                        int *bucket)
 {
 	bool known = !together;
 	for (int i = 0; i < count; i++) {
@@ -210,7 +211,9 @@ bool slp_buckets_gather(const char *at, sl_param *const *params, int count, cons
 		int last = i;
 		for (int k = i; k < count; k++)
 			if (bucket[k] == bucket[i]) last = k;
-		if (bucket[i] != now) SL_SCOPE ok = gather(at, params, i, last, owners[i], bucket);
+		if (bucket[i] != now)
+			SL_SCOPE
+				ok = gather(at, params, i, last, owners[i], bucket);
 		now = bucket[i];
 		if (ok) send_to_all(params[i]);
 	}

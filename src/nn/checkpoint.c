@@ -140,10 +140,8 @@ static enum sl_status write_numbered(const sl_checkpoint_job *job)
 	int64_t *list = slp_numbered_make(job->path) ? slp_numbered_list(job->path, &count) : NULL;
 	char *path = list ? slp_numbered_path(job->path, count ? list[0] + 1 : 1) : NULL;
 	enum sl_status status = SL_EIO;
-	if (path)
-		status = write_file(job, path);
-	else
-		slp_call_fail(s->at, s->function, SL_EIO, "%s: cannot be used: %s", job->path, strerror(errno));
+	if (path) status = write_file(job, path);
+	else slp_call_fail(s->at, s->function, SL_EIO, "%s: cannot be used: %s", job->path, strerror(errno));
 	if (status == SL_OK) slp_numbered_prune(job->path, job->keep);
 	free(path);
 	free(list);

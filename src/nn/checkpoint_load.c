@@ -25,8 +25,7 @@ static bool take(const char *at, const char *path, struct slp_arrays *arrays, st
 	*arrays = (struct slp_arrays){.state = arrays->state};
 	c->state.figures = json_loads(arrays->state, JSON_REJECT_DUPLICATES, &e);
 	c->path = slp_strdup(path);
-	if (!c->path)
-		slp_call_fail(at, "sl_checkpoint_open", SL_ENOMEM, "no memory for a checkpoint");
+	if (!c->path) slp_call_fail(at, "sl_checkpoint_open", SL_ENOMEM, "no memory for a checkpoint");
 	else if (!json_is_object(c->state.figures))
 		slp_call_fail(at, "sl_checkpoint_open", SL_EFORMAT, "%s: has a state that is no JSON: %s", path,
 		              e.text);

@@ -50,10 +50,8 @@ static enum sl_status check_conv(const char *at, int64_t channels, struct sl_con
 	if (o->kernel[1] == 0) o->kernel[1] = o->kernel[0];
 	if (o->groups == 0) o->groups = 1;
 	const char *wrong = NULL;
-	if (channels < 1 || o->in_channels < 0)
-		wrong = "channels must be positive";
-	else if (o->kernel[0] < 1 || o->kernel[1] < 1)
-		wrong = ".kernel must be given, and positive";
+	if (channels < 1 || o->in_channels < 0) wrong = "channels must be positive";
+	else if (o->kernel[0] < 1 || o->kernel[1] < 1) wrong = ".kernel must be given, and positive";
 	else if (o->groups < 1 || channels % o->groups || o->in_channels % o->groups)
 		wrong = "groups must divide the channels";
 	if (wrong) slp_call_fail(at, "sl_conv2d_layer", SL_EINVAL, "%s", wrong);

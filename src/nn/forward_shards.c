@@ -34,7 +34,9 @@ static enum sl_status all_at_once(const char *at, sl_block *block, int n, sl_ten
 	sl_scope_open(&scope);
 	enum sl_status s = block->forward_shards(block, n, x, y);
 	for (int i = 0; s == SL_OK && i < n; i++) {
-		if (!y[i]) s = slp_error_set(SL_EINVAL, "%s: forward_shards of %s gave no result %d", at, sl_block_name(block), i);
+		if (!y[i])
+			s = slp_error_set(SL_EINVAL, "%s: forward_shards of %s gave no result %d", at,
+			                  sl_block_name(block), i);
 	}
 	for (int i = 0; s == SL_OK && i < n; i++) sl_retain(y[i]);
 	sl_scope_close(&scope);
@@ -50,20 +52,24 @@ static bool can_together(const char *at, const sl_block *block, const sl_block *
 {
 	const char *name = sl_block_name(block), *why = NULL;
 	if (block->base->hybrid)
-		why = "was hybridised, and a program computes one shard by itself; switch that off (sl_hybridize with .off = "
+		why = "was hybridised, and a program computes one shard by itself; switch that off (sl_hybridize with "
+		      ".off = "
 		      "true), and hybridise blocks without such a layer if you like";
 	else if (!block->forward_shards)
-		why = "has a forward for one shard at a time only; give it a forward_shards (struct sl_block), or make it of "
+		why = "has a forward for one shard at a time only; give it a forward_shards (struct sl_block), or make "
+		      "it of "
 		      "sl_sequential and sl_residual";
 	if (why)
 		slp_call_fail(at, "sl_forward_shards", SL_ESTATE, "%s is synchronised over shards, but %s around it %s",
-			      sl_block_name(inner), name, why);
+		              sl_block_name(inner), name, why);
 	return !why;
 }
 
 static bool usable(const char *at, const sl_block *block, int n, sl_tensor *const *x, sl_tensor *const *y)
 {
-	const char *wrong = !block || !block->base ? "the block is NULL" : n < 1 || !x || !y ? "there is no shard" : NULL;
+	const char *wrong = !block || !block->base ? "the block is NULL"
+	                    : n < 1 || !x || !y    ? "there is no shard"
+	                                           : NULL;
 	for (int i = 0; !wrong && i < n; i++)
 		if (!x[i]) wrong = "a shard is NULL";
 	if (wrong && sl_error() == SL_OK) slp_call_fail(at, "sl_forward_shards", SL_EINVAL, "%s", wrong);

@@ -11,14 +11,17 @@ static bool fetch(const char *at, sl_trainer *t, int which, int i)
 	int keeper = t->keepers[i];
 	if (!slp_dist.rank) {
 		sl_release(*state);
-		SL_SCOPE *state = sl_retain(sl_zeros_at(at, p->type.shape, (struct sl_make){slp_promoted(p->type.dtype), p->device}));
+		SL_SCOPE
+			*state = sl_retain(sl_zeros_at(at, p->type.shape,
+			                               (struct sl_make){slp_promoted(p->type.dtype), p->device}));
 		if (!*state) return false;
 	} else if (slp_dist.rank != keeper) {
 		slp_dist_skip();
 		return true;
 	}
 	char *name = slp_trainer_state_path(t, i, which);
-	bool ok = name && slp_dist_broadcast(at, *state, (struct slp_dist_what){.name = name, .rank = keeper, .one = true});
+	bool ok = name &&
+	          slp_dist_broadcast(at, *state, (struct slp_dist_what){.name = name, .rank = keeper, .one = true});
 	free(name);
 	return ok;
 }
@@ -42,7 +45,9 @@ bool slp_trainer_gather_states(const char *at, sl_trainer *t)
 	while (slp_trainer_state_name(t, kinds)) kinds++;
 	uint8_t *there = slp_calloc((size_t)kinds * (size_t)t->count, 1);
 	bool ok = false;
-	if (there) SL_PAUSE ok = fetch_all(at, t, there, kinds);
+	if (there)
+		SL_PAUSE
+			ok = fetch_all(at, t, there, kinds);
 	free(there);
 	return ok;
 }

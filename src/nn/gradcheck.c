@@ -21,7 +21,7 @@ struct gradcheck {
 	sl_function *f;
 	void *context;
 	int nin;
-	sl_tensor **in; /* what the function is called with */
+	sl_tensor **in;  /* what the function is called with */
 	sl_block *block; /* that it is about; NULL: about a function */
 	sl_param **params;
 	int nparams;
@@ -100,7 +100,8 @@ static sl_tensor *call(struct gradcheck *c)
 	sl_tensor *y = c->f(c->context, c->in, c->nin);
 	if (!y && sl_error() == SL_OK) fail(c, SL_EINVAL, "the function returned NULL");
 	if (!y || sl_tensor_dtype(y) == SL_FLOAT64) return y;
-	slp_call_fail(c->at, c->function, SL_EDTYPE, "the result is %s, not float64: it cannot be compared with differences",
+	slp_call_fail(c->at, c->function, SL_EDTYPE,
+	              "the result is %s, not float64: it cannot be compared with differences",
 	              sl_dtype_name(sl_tensor_dtype(y)));
 	return NULL;
 }
@@ -132,7 +133,8 @@ static bool find_gradients(struct gradcheck *c)
 	SL_RECORD
 		y = call(c);
 	if (!y || !make_weights(c, y)) return false;
-	if (sl_backward_heads_at(c->at, &y, 1, (struct sl_backward_opts){.head_grads = &c->weights}) != SL_OK) return false;
+	if (sl_backward_heads_at(c->at, &y, 1, (struct sl_backward_opts){.head_grads = &c->weights}) != SL_OK)
+		return false;
 	for (int i = 0; i < c->nplaces; i++) {
 		struct place *p = &c->places[i];
 		sl_tensor *t = p->param ? p->param->data : c->in[p->input];
@@ -162,7 +164,8 @@ static bool value(struct gradcheck *c, const struct place *p, int64_t element, d
 	p->values[element] = x;
 	SL_SCOPE {
 		sl_tensor *y = put(c, p) ? call(c) : NULL;
-		sl_tensor *sum = y ? sl_sum_at(c->at, sl_mul_at(c->at, y, c->weights), (struct sl_reduce_opts){0}) : NULL;
+		sl_tensor *sum =
+		        y ? sl_sum_at(c->at, sl_mul_at(c->at, y, c->weights), (struct sl_reduce_opts){0}) : NULL;
 		ok = sum && copy_host(c, sum, result, false);
 	}
 	p->values[element] = before;
@@ -180,7 +183,8 @@ static bool compare(struct gradcheck *c, const struct place *p, int64_t element)
 	double difference = (above - below) / ((x + h) - (x - h)), gradient = p->gradient[element];
 	double error = fabs(gradient - difference) / fmax(1, fmax(fabs(gradient), fabs(difference)));
 	if (error <= c->worst.error) return true; /* NaN is worse than all */
-	c->worst = (struct sl_gradcheck_worst){p->input, p->param, element, gradient, difference, isnan(error) ? INFINITY : error};
+	c->worst = (struct sl_gradcheck_worst){p->input, p->param,   element,
+	                                       gradient, difference, isnan(error) ? INFINITY : error};
 	return true;
 }
 
@@ -198,7 +202,8 @@ static bool judge(const struct gradcheck *c)
 	char input[32], text[3][32];
 	if (w->error <= c->opts.tolerance) return true;
 	snprintf(input, sizeof input, "input %d", w->input);
-	slp_call_fail(c->at, c->function, SL_EINVAL, "element %lld of %s: sl_backward gives %s, central differences %s (error %s)",
+	slp_call_fail(c->at, c->function, SL_EINVAL,
+	              "element %lld of %s: sl_backward gives %s, central differences %s (error %s)",
 	              (long long)w->element, w->param ? sl_param_name(w->param) : input,
 	              slp_number_text(w->gradient, false, text[0]), slp_number_text(w->difference, false, text[1]),
 	              slp_number_text(w->error, false, text[2]));
@@ -256,7 +261,8 @@ enum sl_status sl_gradcheck_at(const char *at, sl_function *function, void *cont
                                struct sl_gradcheck_opts opts)
 {
 	SLP_CALL("sl_gradcheck", at);
-	struct gradcheck c = {.at = at, .function = "sl_gradcheck", .f = function, .context = context, .nin = nin, .opts = opts};
+	struct gradcheck c = {
+	        .at = at, .function = "sl_gradcheck", .f = function, .context = context, .nin = nin, .opts = opts};
 	if (!function) return fail(&c, SL_EINVAL, "the function is NULL"), SL_EINVAL;
 	return run(&c, in);
 }
@@ -277,8 +283,13 @@ enum sl_status sl_gradcheck_block_at(const char *at, sl_block *block, sl_tensor 
                                      struct sl_gradcheck_opts opts)
 {
 	SLP_CALL("sl_gradcheck_block", at);
-	struct gradcheck c = {
-	        .at = at, .function = "sl_gradcheck_block", .f = forward, .context = &c, .block = block, .nin = nin, .opts = opts};
+	struct gradcheck c = {.at = at,
+	                      .function = "sl_gradcheck_block",
+	                      .f = forward,
+	                      .context = &c,
+	                      .block = block,
+	                      .nin = nin,
+	                      .opts = opts};
 	c.params = slp_block_all_params(at, block, &c.nparams);
 	enum sl_status s = c.params ? run(&c, in) : sl_error();
 	free(c.params);

@@ -17,8 +17,10 @@ int slp_param_matches(const char *at, const sl_block *block, const sl_param *par
 
 static enum sl_status no_match(const char *at, const char *function, const sl_block *block, const char *pattern)
 {
-	slp_call_fail(at, function, SL_EINVAL, "no parameter of %s that is trained matches \"%s\"; patterns are those of "
-	              "paths, as sl_block_find has them", sl_block_name(block), pattern);
+	slp_call_fail(at, function, SL_EINVAL,
+	              "no parameter of %s that is trained matches \"%s\"; patterns are those of "
+	              "paths, as sl_block_find has them",
+	              sl_block_name(block), pattern);
 	return SL_EINVAL;
 }
 
@@ -64,7 +66,8 @@ static enum sl_status change_group(const char *at, sl_trainer *t, const char *pa
 enum sl_status sl_trainer_group_at(const char *at, sl_trainer *trainer, const char *pattern, struct sl_group_opts opts)
 {
 	SLP_CALL("sl_trainer_group", at);
-	if (!slp_given(at, "sl_trainer_group", "trainer", trainer) || !slp_given(at, "sl_trainer_group", "pattern", pattern))
+	if (!slp_given(at, "sl_trainer_group", "trainer", trainer) ||
+	    !slp_given(at, "sl_trainer_group", "pattern", pattern))
 		return sl_error();
 	const char *wrong = wrong_group(&opts);
 	if (!wrong) return change_group(at, trainer, pattern, &opts);
@@ -86,7 +89,8 @@ static bool set_frozen(const char *at, sl_param *p, bool frozen)
 	bool is = p->data ? slp_param_is_frozen(p) : p->frozen;
 	int gather = v ? v->gather : p->gather;
 	enum sl_grad_req req = frozen ? SL_GRAD_NONE : SL_GRAD_WRITE;
-	if (is != frozen && p->data && sl_attach_grad_at(at, p->data, (struct sl_attach_opts){req}) != SL_OK) return false;
+	if (is != frozen && p->data && sl_attach_grad_at(at, p->data, (struct sl_attach_opts){req}) != SL_OK)
+		return false;
 	p->frozen = frozen;
 	if (is == frozen) return true;
 	slp_block_changed(p->block);

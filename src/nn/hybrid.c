@@ -39,11 +39,13 @@ static void entry_release(struct entry *e)
 	free(e);
 }
 
-static sl_plan *make_plan(const char *at, const char *what, sl_graph **graph, const struct slp_hybrid *h, sl_device device)
+static sl_plan *make_plan(const char *at, const char *what, sl_graph **graph, const struct slp_hybrid *h,
+                          sl_device device)
 {
 	sl_graph *g = *graph;
 	*graph = NULL;
-	sl_plan *plan = slp_plan_new(at, what, g, (struct sl_compile_opts){.off = h->opts.passes_off, .device = device});
+	sl_plan *plan =
+	        slp_plan_new(at, what, g, (struct sl_compile_opts){.off = h->opts.passes_off, .device = device});
 	if (plan && h->opts.static_alloc) slp_plan_keep_memory(plan);
 	return plan;
 }
@@ -66,8 +68,12 @@ static struct entry *entry_new(const char *at, sl_block *block, struct slp_hybri
 	atomic_init(&e->refs, 1);
 	bool ok = slp_trace_block(at, block, e->signature, &e->traced);
 	bool both = ok && e->traced.backward;
-	if (ok) ok = (e->forward = make_plan(at, "forward program", &e->traced.forward, h, e->signature->device)) != NULL;
-	if (ok && both) ok = (e->backward = make_plan(at, "backward program", &e->traced.backward, h, e->signature->device)) != NULL;
+	if (ok)
+		ok = (e->forward = make_plan(at, "forward program", &e->traced.forward, h, e->signature->device)) !=
+		     NULL;
+	if (ok && both)
+		ok = (e->backward = make_plan(at, "backward program", &e->traced.backward, h, e->signature->device)) !=
+		     NULL;
 	if (ok && both && !h->opts.static_alloc) count_bytes(e);
 	if (ok) return e;
 	entry_release(e);
@@ -109,12 +115,13 @@ static bool same_types(const struct slp_signature *s, sl_tensor *const *in, int 
 }
 
 /* With .static_shape, the first call's shapes are the only ones. */
-static bool shape_allowed(const char *at, const sl_block *block, const struct slp_hybrid *h, sl_tensor *const *in, int nin)
+static bool shape_allowed(const char *at, const sl_block *block, const struct slp_hybrid *h, sl_tensor *const *in,
+                          int nin)
 {
 	if (!h->opts.static_shape || !h->entries || same_types(h->entries->signature, in, nin)) return true;
 	char now[160], then[160];
 	slp_call_fail(at, sl_block_name(block), SL_ESHAPE, "was hybridised with .static_shape for %s and is given %s",
-		      slp_type_string(&h->entries->signature->in[0].type, then), slp_type_string(&in[0]->type, now));
+	              slp_type_string(&h->entries->signature->in[0].type, then), slp_type_string(&in[0]->type, now));
 	return false;
 }
 
@@ -194,17 +201,17 @@ _Static_assert((int)SL_MAX_RESULTS <= (int)SLP_TAPE_OUTPUTS, "the tape records a
 
 /* Known to the tape only: it never becomes a task of its own. */
 static const struct sl_op hybrid_op = {
-	.name = "hybrid block",
-	.doc = "a block that ran as a plan",
-	.args = "x ...",
-	.nin_min = 1,
-	.nin_max = SLP_MANY,
-	.period = 1,
-	.nout = SL_MAX_RESULTS, /* at most */
-	.attrs_size = sizeof(struct recorded),
-	.saves = SLP_IN(0),
-	.grad = hybrid_grad,
-	.hold = hybrid_hold,
+        .name = "hybrid block",
+        .doc = "a block that ran as a plan",
+        .args = "x ...",
+        .nin_min = 1,
+        .nin_max = SLP_MANY,
+        .period = 1,
+        .nout = SL_MAX_RESULTS, /* at most */
+        .attrs_size = sizeof(struct recorded),
+        .saves = SLP_IN(0),
+        .grad = hybrid_grad,
+        .hold = hybrid_hold,
 };
 
 static enum sl_status record(const char *at, struct entry *e, sl_tensor *const *in, sl_tensor **out, struct slp_rng rng)
@@ -268,7 +275,7 @@ static bool fall_back(sl_block *block)
 }
 
 bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
-		     bool *eager)
+                     bool *eager)
 {
 	struct slp_hybrid *h = block->base->hybrid;
 	*eager = h->eager;

@@ -92,19 +92,13 @@ sl_tensor *slp_init_values(const char *at, const sl_param *param, const struct s
 	struct sl_make make = {param->dtype, device};
 	const double bound = 0.07; /* MXNet's */
 	switch (init->kind) {
-	case SL_INIT_DEFAULT:
-		return sl_uniform_at(at, param->shape, -bound, bound, make);
-	case SL_INIT_CONSTANT:
-		return sl_full_at(at, param->shape, init->value, make);
-	case SL_INIT_NORMAL:
-		return sl_normal_at(at, param->shape, 0, init->value, make);
-	case SL_INIT_UNIFORM:
-		return sl_uniform_at(at, param->shape, -init->value, init->value, make);
+	case SL_INIT_DEFAULT: return sl_uniform_at(at, param->shape, -bound, bound, make);
+	case SL_INIT_CONSTANT: return sl_full_at(at, param->shape, init->value, make);
+	case SL_INIT_NORMAL: return sl_normal_at(at, param->shape, 0, init->value, make);
+	case SL_INIT_UNIFORM: return sl_uniform_at(at, param->shape, -init->value, init->value, make);
 	case SL_INIT_XAVIER:
-	case SL_INIT_HE:
-		return draw(at, param, init, make);
-	default:
-		return slp_call_fail(at, "sl_initialize", SL_EINVAL, "%d is not an initialiser", (int)init->kind);
+	case SL_INIT_HE: return draw(at, param, init, make);
+	default: return slp_call_fail(at, "sl_initialize", SL_EINVAL, "%d is not an initialiser", (int)init->kind);
 	}
 }
 
@@ -144,10 +138,8 @@ static void say_skipped(const char *at, const sl_param *first, int skipped)
 {
 	if (!skipped) return;
 	fprintf(stderr, "sl_initialize at %s: '%s'", at, first->full_name);
-	if (skipped > 1)
-		fprintf(stderr, " and %d more are", skipped - 1);
-	else
-		fprintf(stderr, " is");
+	if (skipped > 1) fprintf(stderr, " and %d more are", skipped - 1);
+	else fprintf(stderr, " is");
 	fprintf(stderr, " initialised already and stay%s; .force = true gives new values\n", skipped > 1 ? "" : "s");
 }
 

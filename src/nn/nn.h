@@ -9,50 +9,50 @@ struct slp_hybrid; /* plans of a hybridised block (hybrid.c) */
 
 struct sl_param {
 	sl_block *block;
-	const char *name;        /* within the block: "weight" */
-	char *full_name;         /* with the block's name before it: "dense0_weight" */
-	sl_shape shape;          /* -1: not known yet */
+	const char *name; /* within the block: "weight" */
+	char *full_name;  /* with the block's name before it: "dense0_weight" */
+	sl_shape shape;   /* -1: not known yet */
 	struct sl_param_opts opts;
-	sl_tensor *data;         /* with a gradient attached unless opts.no_grad; NULL: not initialised */
+	sl_tensor *data; /* with a gradient attached unless opts.no_grad; NULL: not initialised */
 	struct sl_initializer init;
-	enum sl_dtype dtype;     /* as initialised */
-	bool waiting;            /* to be initialised once its shape is known */
-	bool frozen;             /* by sl_freeze: no gradient is wanted */
-	bool statistics;         /* gathered over many batches: float32 where the others are of a half type */
-	sl_device *devices;      /* that may use it; NULL: any */
+	enum sl_dtype dtype; /* as initialised */
+	bool waiting;        /* to be initialised once its shape is known */
+	bool frozen;         /* by sl_freeze: no gradient is wanted */
+	bool statistics;     /* gathered over many batches: float32 where the others are of a half type */
+	sl_device *devices;  /* that may use it; NULL: any */
 	int ndevices;
-	int gather;              /* gradients of so many backward passes in turn are added */
-	sl_tensor **spares;      /* what shards after the first write instead of it; NULL: not made yet */
+	int gather;         /* gradients of so many backward passes in turn are added */
+	sl_tensor **spares; /* what shards after the first write instead of it; NULL: not made yet */
 	int nspares;
 };
 
 struct slp_block {
 	atomic_int refs;
-	char *type;              /* "Dense" */
-	char *name;              /* "dense0": type and a number, or the prefix without its last "_" */
-	char *prefix;            /* what names of parameters begin with: "dense0_" */
-	bool layer;              /* the library's: its operations are named after it alone */
-	sl_block **parents;      /* not held; one for each place that it has in a block */
+	char *type;         /* "Dense" */
+	char *name;         /* "dense0": type and a number, or the prefix without its last "_" */
+	char *prefix;       /* what names of parameters begin with: "dense0_" */
+	bool layer;         /* the library's: its operations are named after it alone */
+	sl_block **parents; /* not held; one for each place that it has in a block */
 	int nparents;
 	sl_block **children;
-	char **child_names;      /* "hidden", or the place: "0" */
+	char **child_names; /* "hidden", or the place: "0" */
 	int nchildren;
-	sl_param **params;       /* its own */
+	sl_param **params; /* its own */
 	int nparams;
 	struct slp_hybrid *hybrid; /* NULL: imperative */
-	unsigned changes;        /* of it and what it holds, which programs have to follow */
-	sl_hook *hook;           /* called after each forward; NULL: none */
+	unsigned changes;          /* of it and what it holds, which programs have to follow */
+	sl_hook *hook;             /* called after each forward; NULL: none */
 	void *hook_context;
-	bool synchronised;       /* needs all shards of a batch together in training */
+	bool synchronised; /* needs all shards of a batch together in training */
 };
 
 /* block.c */
 /* As sl_block_init, with the word that names begin with ("conv" of a Conv2D). */
 enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type, const char *word,
-			       sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *));
+                               sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *));
 /* A layer of `size` bytes, all zero but for its base; NULL with an error recorded. */
 void *slp_layer_new(const char *at, size_t size, const char *type, const char *word,
-		    sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int));
+                    sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int));
 /* What a block gives: held by nobody, in the innermost scope. */
 struct slp_results {
 	int count;
@@ -84,7 +84,7 @@ extern _Thread_local bool slp_batch_is_local;
 sl_tensor *slp_batch_statistics(const char *at, const char *layer, int n, sl_tensor *const *x, sl_tensor **stats);
 
 /* tree.c */
-void slp_block_changed(sl_block *block); /* drops the plans of it and of all around it */
+void slp_block_changed(sl_block *block);                 /* drops the plans of it and of all around it */
 void slp_block_leave(sl_block *parent, sl_block *child); /* the child forgets one place that it had there */
 /* All parameters, children's after its own, in order, each once; *count of them.  malloc'd; NULL with an error
  * recorded. */
@@ -131,14 +131,15 @@ bool slp_summary_looks(void);
 /* Runs the plan for these inputs, compiling it first if it is new; false after an error.  Sets *eager if the block is to
  * run imperatively. */
 bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
-		     bool *eager);
+                     bool *eager);
 void slp_hybrid_drop_plans(struct slp_hybrid *hybrid);
 void slp_hybrid_free(struct slp_hybrid *hybrid);
 
 /* buckets.c */
 /* Chooses where each parameter is updated and in which bucket.  With `together`, or if one has no values yet, all of
  * them where they are (DEFAULT) and in no bucket.  ranks, if not NULL: parameters of a bucket have the same. */
-void slp_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners, int *bucket);
+void slp_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners,
+                        int *bucket);
 /* All that lies in the memory of parameter i, as one vector, if that is nothing but parameters of a bucket; else its values. */
 sl_tensor *slp_bucket_memory(sl_param *const *params, int count, int i);
 /* Brings the parameters of each bucket into one memory, where nobody else holds theirs, on its owner, and has new
@@ -175,13 +176,13 @@ void slp_scaling_get(const sl_trainer *trainer, double *now, int64_t *good, int6
 sl_tensor *slp_scaling_symbol(const char *at, sl_trainer *trainer);
 /* slp_trainer_update by gradients that were scaled by so much, and counts the step; leaves it out where they have overflowed. */
 enum sl_status slp_trainer_apply(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
-				 int64_t divisor, double scale);
+                                 int64_t divisor, double scale);
 
 /* trainer.c */
 /* The parameters that are to change, with their gradients, summed over processes; NULL where they are not.  *scale: what
  * sl_backward scaled them by. */
 bool slp_trainer_fresh(const char *at, sl_trainer *trainer, int64_t rows, bool ignore_stale, sl_tensor **params,
-		       sl_tensor **grads, double *scale);
+                       sl_tensor **grads, double *scale);
 /* The gradients were used. */
 void slp_trainer_used(const sl_trainer *trainer);
 struct slp_hyper { /* what changes from step to step */
@@ -193,8 +194,8 @@ bool slp_param_is_frozen(const sl_param *param);
 /* update.c */
 /* Updates params[i] by grads[i], all symbols or all concrete (NULL: not); the optimiser's state belongs to the trainer, by the
  * parameters' order in the block. */
-enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
-				  struct slp_hyper hyper);
+enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params,
+                                  sl_tensor *const *grads, struct slp_hyper hyper);
 /* What a trainer keeps of each parameter: "momentum", …, "master", "average", "sum", NULL after the last; parameter i's, NULL: not made yet. */
 const char *slp_trainer_state_name(const sl_trainer *trainer, int which);
 sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i);
@@ -262,6 +263,6 @@ int64_t slp_reduction_divisor(enum sl_reduction reduction, int64_t rows);
 /* The gradient by which to go back from the losses of so many rows, in *weights: NULL for ones; times a scalar, if scale
  * is not NULL.  False after an error. */
 bool slp_reduction_weigh(const char *at, enum sl_reduction reduction, sl_tensor *losses, int64_t rows, sl_tensor *scale,
-			 sl_tensor **weights);
+                         sl_tensor **weights);
 
 #endif

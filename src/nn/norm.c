@@ -76,7 +76,8 @@ static bool run_on(const char *at, const struct batch_norm *b, sl_tensor *x, sl_
 	for (int i = 0; i < 2; i++) {
 		sl_tensor *running = sl_param_use_at(at, b->params[2 + i], x);
 		if (!sl_mul_scalar_inplace_at(at, running, momentum)) return false;
-		if (!sl_add_inplace_at(at, running, sl_mul_scalar_at(at, figure(at, stats, i), 1 - momentum))) return false;
+		if (!sl_add_inplace_at(at, running, sl_mul_scalar_at(at, figure(at, stats, i), 1 - momentum)))
+			return false;
 	}
 	return true;
 }
@@ -112,7 +113,9 @@ static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const 
 	sl_tensor **stats = slp_calloc((size_t)n, sizeof *stats), *all = NULL;
 	if (!stats) return slp_error_set(SL_ENOMEM, "sl_forward_shards: no memory");
 	bool ok = shards_fit(at, b, n, x) && (all = slp_batch_statistics(at, sl_block_name(self), n, x, stats)) != NULL;
-	if (ok) SL_PAUSE ok = run_on(at, b, x[0], all);
+	if (ok)
+		SL_PAUSE
+			ok = run_on(at, b, x[0], all);
 	for (int i = 0; ok && i < n; i++) ok = (y[i] = normalise(at, b, x[i], stats[i])) != NULL;
 	free(stats);
 	return ok ? SL_OK : sl_error();
@@ -156,7 +159,8 @@ sl_block *sl_batch_norm_layer_at(const char *at, struct sl_batch_norm_layer_opts
 		return slp_call_fail(at, "sl_batch_norm_layer", SL_EINVAL, "channels must be positive");
 	if (!is_eps(at, "sl_batch_norm_layer", opts.eps)) return NULL;
 	if (!(opts.momentum >= 0 && opts.momentum <= 1))
-		return slp_call_fail(at, "sl_batch_norm_layer", SL_EINVAL, "momentum is %g, 0 to 1 possible", opts.momentum);
+		return slp_call_fail(at, "sl_batch_norm_layer", SL_EINVAL, "momentum is %g, 0 to 1 possible",
+		                     opts.momentum);
 	struct batch_norm *b = slp_layer_new(at, sizeof *b, "BatchNorm", "batchnorm", batch_norm_forward);
 	if (!b) return NULL;
 	b->opts = opts;

@@ -19,12 +19,9 @@ static bool is_shape(sl_shape shape)
 static enum sl_status check_new(const char *at, const sl_block *block, const char *name, sl_shape shape)
 {
 	const char *wrong = NULL;
-	if (!block || !block->base || !name)
-		wrong = "the block or the name is NULL";
-	else if (!*name || strchr(name, '.'))
-		wrong = "a name has letters, and no dots";
-	else if (!is_shape(shape))
-		wrong = "dims are numbers, or -1 if not known yet";
+	if (!block || !block->base || !name) wrong = "the block or the name is NULL";
+	else if (!*name || strchr(name, '.')) wrong = "a name has letters, and no dots";
+	else if (!is_shape(shape)) wrong = "dims are numbers, or -1 if not known yet";
 	for (int i = 0; !wrong && i < block->base->nparams; i++)
 		if (!strcmp(block->base->params[i]->name, name)) wrong = "there is a parameter of that name";
 	if (wrong) slp_call_fail(at, "sl_block_param", SL_EINVAL, "%s: %s", name ? name : "", wrong);
@@ -104,7 +101,10 @@ static sl_device initial_device(const sl_param *param)
 static enum sl_status take(const char *at, sl_param *param, sl_tensor *t)
 {
 	enum sl_status s =
-	        param->opts.no_grad ? SL_OK : sl_attach_grad_at(at, t, (struct sl_attach_opts){param->frozen ? SL_GRAD_NONE : SL_GRAD_WRITE});
+	        param->opts.no_grad
+	                ? SL_OK
+	                : sl_attach_grad_at(at, t,
+	                                    (struct sl_attach_opts){param->frozen ? SL_GRAD_NONE : SL_GRAD_WRITE});
 	if (s != SL_OK) return s;
 	if (t->var) t->var->gather = param->gather;
 	if (param->data) slp_block_changed(param->block);
@@ -263,7 +263,8 @@ static sl_tensor *spare(const char *at, sl_param *param, int shard)
 	struct slp_trace *trace = slp_trace_pause();
 	SL_PAUSE
 		SL_SCOPE
-			*t = sl_retain(sl_zeros_at(at, param->shape, (struct sl_make){param->data->type.dtype, sl_auto()}));
+			*t = sl_retain(
+			        sl_zeros_at(at, param->shape, (struct sl_make){param->data->type.dtype, sl_auto()}));
 	slp_trace_resume(trace);
 	return *t;
 }
@@ -370,7 +371,8 @@ static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 	sl_device there = param->data ? sl_tensor_device(param->data) : initial_device(param);
 	sl_tensor *copy = sl_copy_to_at(at, values, there);
 	if (!copy) return sl_error();
-	if (param->data) return leave_spoilt(param->data) && sl_copy_inplace_at(at, param->data, copy) ? SL_OK : sl_error();
+	if (param->data)
+		return leave_spoilt(param->data) && sl_copy_inplace_at(at, param->data, copy) ? SL_OK : sl_error();
 	enum sl_status s = take(at, param, copy);
 	if (s != SL_OK) return s;
 	param->shape = sl_tensor_shape(values);

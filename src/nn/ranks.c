@@ -77,15 +77,15 @@ static char *describe(const char *at, sl_trainer *trainer, const char *way, int6
 	const int *buckets = slp_trainer_buckets(trainer);
 	FILE *f = slp_memory_file(&text, &size);
 	if (!f) return NULL;
-	fprintf(f, "version: %s\nsteps: %s\nrows of a batch: %lld\nsteps before: %lld\nparameters: %d\n", sl_version(), way,
-	        (long long)rows, (long long)sl_trainer_steps(trainer), count);
+	fprintf(f, "version: %s\nsteps: %s\nrows of a batch: %lld\nsteps before: %lld\nparameters: %d\n", sl_version(),
+	        way, (long long)rows, (long long)sl_trainer_steps(trainer), count);
 	for (int i = 0; i < count; i++) {
 		const sl_tensor *t = params[i]->data;
 		double lr_scale, decay;
 		slp_trainer_group(trainer, i, &lr_scale, &decay);
-		fprintf(f, "parameter %s: %s %s, %s, bucket %d, ", r->paths[i], t ? sl_dtype_name(t->type.dtype) : "no values",
-		        t ? sl_shape_string(t->type.shape, shape) : "", slp_param_is_frozen(params[i]) ? "frozen" : "trained",
-		        buckets[i]);
+		fprintf(f, "parameter %s: %s %s, %s, bucket %d, ", r->paths[i],
+		        t ? sl_dtype_name(t->type.dtype) : "no values", t ? sl_shape_string(t->type.shape, shape) : "",
+		        slp_param_is_frozen(params[i]) ? "frozen" : "trained", buckets[i]);
 		slp_fprintf(f, "learning rate times %.17g, weight decay %.17g\n", lr_scale, decay);
 	}
 	describe_optimizer(f, slp_trainer_optimizer(trainer));
@@ -166,7 +166,9 @@ bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, 
 	char *own = describe(at, trainer, way, rows);
 	bool ok = own && agree(at, function, own) == SL_OK;
 	free(own);
-	if (ok) SL_PAUSE ok = broadcast_all(at, slp_trainer_block(trainer));
+	if (ok)
+		SL_PAUSE
+			ok = broadcast_all(at, slp_trainer_block(trainer));
 	if (ok) return true;
 	slp_ranks_free(*ranks);
 	*ranks = NULL;
@@ -186,5 +188,6 @@ bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gr
 bool slp_ranks_give(const char *at, sl_trainer *trainer, int param, sl_tensor *values, int rank)
 {
 	const struct slp_ranks *r = *slp_trainer_ranks(trainer);
-	return slp_dist_broadcast(at, values, (struct slp_dist_what){.name = r ? r->paths[param] : "values", .rank = rank});
+	return slp_dist_broadcast(at, values,
+	                          (struct slp_dist_what){.name = r ? r->paths[param] : "values", .rank = rank});
 }

@@ -49,15 +49,17 @@ static sl_tensor *run_one(const char *at, const struct recurrent *r, int run, sl
 	sl_shape in = sl_tensor_shape(x);
 	if (sl_param_fit_at(at, r->params[run * PARAMS], SL_SHAPE(gates_of(r), in.dim[2])) != SL_OK) return NULL;
 	for (int i = 0; i < PARAMS; i++)
-		if (r->params[run * PARAMS + i] && !(p[i] = sl_param_use_at(at, r->params[run * PARAMS + i], x))) return NULL;
+		if (r->params[run * PARAMS + i] && !(p[i] = sl_param_use_at(at, r->params[run * PARAMS + i], x)))
+			return NULL;
 	bool gru = r->cell == SL_CELL_GRU, reverse = run % r->directions == 1;
 	sl_tensor *bias = gru || !p[BIAS_IN] ? p[BIAS_IN] : sl_add_at(at, p[BIAS_IN], p[BIAS_STATE]);
 	sl_tensor *gates = sl_linear_at(at, x, p[WEIGHT_IN], bias, (struct sl_linear_opts){.tw = true});
-	sl_tensor *y = sl_recurrent_at(at, r->cell, gates, p[WEIGHT_STATE], part_of(at, r, m->state, run),
-				       (struct sl_recurrent_opts){.bias = gru ? p[BIAS_STATE] : NULL,
-								  .cell = part_of(at, r, m->cell, run),
-								  .last_cell = r->cell == SL_CELL_LSTM ? &m->cells[run] : NULL,
-								  .reverse = reverse});
+	sl_tensor *y =
+	        sl_recurrent_at(at, r->cell, gates, p[WEIGHT_STATE], part_of(at, r, m->state, run),
+	                        (struct sl_recurrent_opts){.bias = gru ? p[BIAS_STATE] : NULL,
+	                                                   .cell = part_of(at, r, m->cell, run),
+	                                                   .last_cell = r->cell == SL_CELL_LSTM ? &m->cells[run] : NULL,
+	                                                   .reverse = reverse});
 	int64_t steps = in.dim[0], last = reverse || !steps ? 0 : steps - 1;
 	m->states[run] = sl_slice_at(at, y, 0, last, last + (steps > 0), 1);
 	return y;
@@ -87,7 +89,9 @@ static enum sl_status also(const char *at, const struct recurrent *r, sl_tensor 
 
 static sl_tensor *turned(const char *at, const struct recurrent *r, sl_tensor *x)
 {
-	return r->opts.batch_first ? sl_transpose_at(at, x, (struct sl_reduce_opts){.axes = (const int[]){1, 0, 2}, .naxes = 3}) : x;
+	return r->opts.batch_first
+	               ? sl_transpose_at(at, x, (struct sl_reduce_opts){.axes = (const int[]){1, 0, 2}, .naxes = 3})
+	               : x;
 }
 
 static bool inputs_fit(const char *at, const struct recurrent *r, sl_tensor *const *in, int nin)
@@ -96,14 +100,14 @@ static bool inputs_fit(const char *at, const struct recurrent *r, sl_tensor *con
 	const char *name = sl_block_name(&r->base);
 	if (nin != 1 && nin != (lstm ? 3 : 2)) {
 		slp_call_fail(at, "sl_forward", SL_EINVAL, "%s takes x, or x%s, and got %d inputs", name,
-			      lstm ? ", state and cell" : " and state", nin);
+		              lstm ? ", state and cell" : " and state", nin);
 		return false;
 	}
 	sl_shape x = sl_tensor_shape(in[0]);
 	char text[128];
 	if (x.ndim != 3)
-		slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got x %s, (%s, inputs) needed", name, sl_shape_string(x, text),
-			      r->opts.batch_first ? "rows, steps" : "steps, rows");
+		slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got x %s, (%s, inputs) needed", name,
+		              sl_shape_string(x, text), r->opts.batch_first ? "rows, steps" : "steps, rows");
 	sl_shape state = SL_SHAPE(runs_of(r), x.ndim == 3 ? x.dim[!r->opts.batch_first] : 0, r->hidden);
 	bool fits = x.ndim == 3;
 	for (int i = 1; fits && i < nin; i++) {
@@ -111,7 +115,7 @@ static bool inputs_fit(const char *at, const struct recurrent *r, sl_tensor *con
 		if (fits) continue;
 		char wanted[128];
 		slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got a %s %s, %s needed", name, i == 1 ? "state" : "cell",
-			      sl_shape_string(sl_tensor_shape(in[i]), text), sl_shape_string(state, wanted));
+		              sl_shape_string(sl_tensor_shape(in[i]), text), sl_shape_string(state, wanted));
 	}
 	return fits;
 }
@@ -143,23 +147,27 @@ static void recurrent_destroy(sl_block *self)
 static bool make_params(const char *at, struct recurrent *r, int run)
 {
 	static const char *const names[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
-	int64_t all = gates_of(r), in = run >= r->directions ? r->directions * r->hidden : r->opts.in_units ? r->opts.in_units : -1;
+	int64_t all = gates_of(r), in = run >= r->directions ? r->directions * r->hidden
+	                                : r->opts.in_units   ? r->opts.in_units
+	                                                     : -1;
 	const sl_shape shapes[] = {SL_SHAPE(all, in), SL_SHAPE(all, r->hidden), SL_SHAPE(all), SL_SHAPE(all)};
 	struct sl_param_opts opts = {.init = slp_init_or(r->opts.init, sl_uniform_init(1 / sqrt((double)r->hidden)))};
 	for (int i = 0; i < (r->opts.no_bias ? BIAS_IN : PARAMS); i++) {
 		char name[64];
-		snprintf(name, sizeof name, "%s_l%d%s", names[i], run / r->directions, run % r->directions ? "_reverse" : "");
-		if (!(r->params[run * PARAMS + i] = sl_block_param_at(at, &r->base, name, shapes[i], opts))) return false;
+		snprintf(name, sizeof name, "%s_l%d%s", names[i], run / r->directions,
+		         run % r->directions ? "_reverse" : "");
+		if (!(r->params[run * PARAMS + i] = sl_block_param_at(at, &r->base, name, shapes[i], opts)))
+			return false;
 	}
 	return true;
 }
 
 static sl_block *make(const char *at, const char *function, const char *type, const char *word, enum sl_cell cell,
-		      int64_t hidden, struct sl_recurrent_layer_opts opts)
+                      int64_t hidden, struct sl_recurrent_layer_opts opts)
 {
 	if (hidden < 1 || opts.layers < 0 || opts.in_units < 0 || !(opts.dropout >= 0 && opts.dropout < 1))
 		return slp_call_fail(at, function, SL_EINVAL, "hidden %lld, %d layers, dropout %g: not possible",
-				     (long long)hidden, opts.layers, opts.dropout);
+		                     (long long)hidden, opts.layers, opts.dropout);
 	if (opts.relu && cell > SL_CELL_RELU) return slp_call_fail(at, function, SL_EINVAL, ".relu is for sl_rnn");
 	struct recurrent *r = slp_layer_new(at, sizeof *r, type, word, recurrent_forward);
 	if (!r) return NULL;

@@ -40,13 +40,9 @@ double sl_schedule_lr(const struct sl_schedule *schedule, double lr, int64_t ste
 	int64_t t = step - s->warmup, total = s->total - s->warmup;
 	double range = lr - s->final_lr;
 	switch (s->kind) {
-	case SL_STEPS:
-		return s->every > 0 ? lr * pow(s->factor != 0 ? s->factor : 0.1, (double)(t / s->every)) : lr;
-	case SL_COSINE:
-		return s->final_lr + range * (1 + cos(M_PI * progress(t, total))) / 2;
-	case SL_POLYNOMIAL:
-		return s->final_lr + range * pow(1 - progress(t, total), s->power != 0 ? s->power : 1);
-	default:
-		return lr;
+	case SL_STEPS: return s->every > 0 ? lr * pow(s->factor != 0 ? s->factor : 0.1, (double)(t / s->every)) : lr;
+	case SL_COSINE: return s->final_lr + range * (1 + cos(M_PI * progress(t, total))) / 2;
+	case SL_POLYNOMIAL: return s->final_lr + range * pow(1 - progress(t, total), s->power != 0 ? s->power : 1);
+	default: return lr;
 	}
 }

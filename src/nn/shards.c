@@ -19,7 +19,7 @@ struct sl_balance {
 	struct member {
 		sl_device device;
 		struct slp_utilisation mark; /* when it was last looked at */
-		double speed;         /* flops a second; 0: not known yet */
+		double speed;                /* flops a second; 0: not known yet */
 	} list[];
 };
 
@@ -138,7 +138,7 @@ static void cut(int64_t rows, int n, const struct sl_split_opts *o, int64_t *fir
 }
 
 static enum sl_status check(const char *at, const sl_tensor *x, const sl_device *devices, int n,
-			    const struct sl_split_opts *o)
+                            const struct sl_split_opts *o)
 {
 	const char *wrong = NULL;
 	if (!devices || n < 1) wrong = "there are no devices";
@@ -151,11 +151,13 @@ static enum sl_status check(const char *at, const sl_tensor *x, const sl_device 
 	}
 	int64_t rows = x->type.shape.ndim ? x->type.shape.dim[0] : 0;
 	if (rows < n)
-		slp_call_fail(at, "sl_split_and_load", SL_ESHAPE, "%lld rows are too few for %d devices", (long long)rows, n);
+		slp_call_fail(at, "sl_split_and_load", SL_ESHAPE, "%lld rows are too few for %d devices",
+		              (long long)rows, n);
 	else if (rows % n && !o->uneven && !o->weights && !o->balance)
-		slp_call_fail(at, "sl_split_and_load", SL_ESHAPE,
-			      "%lld rows cannot be split equally over %d devices; .uneven = true lets some have a row more",
-			      (long long)rows, n);
+		slp_call_fail(
+		        at, "sl_split_and_load", SL_ESHAPE,
+		        "%lld rows cannot be split equally over %d devices; .uneven = true lets some have a row more",
+		        (long long)rows, n);
 	else return SL_OK;
 	return SL_ESHAPE;
 }
@@ -184,7 +186,7 @@ static sl_tensor *load(const char *at, sl_tensor *x, int64_t begin, int64_t end,
  *     sl_tensor *parts[2];
  *     sl_split_and_load(batch, devices, 2, parts); */
 enum sl_status sl_split_and_load_at(const char *at, sl_tensor *x, const sl_device *devices, int n, sl_tensor **parts,
-				    struct sl_split_opts opts)
+                                    struct sl_split_opts opts)
 {
 	SLP_CALL("sl_split_and_load", at);
 	if (!parts) return slp_call_fail(at, "sl_split_and_load", SL_EINVAL, "parts is NULL"), SL_EINVAL;

@@ -15,7 +15,8 @@ struct split {
 static bool add_origin(struct split *s, int kind, int index)
 {
 	sl_graph *b = s->traced->backward;
-	if (!slp_grow((void **)&s->traced->origins, &s->max_origins, b->ninputs, sizeof *s->traced->origins)) return false;
+	if (!slp_grow((void **)&s->traced->origins, &s->max_origins, b->ninputs, sizeof *s->traced->origins))
+		return false;
 	s->traced->origins[b->ninputs - 1] = (struct slp_origin){kind, index};
 	return true;
 }

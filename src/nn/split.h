@@ -13,13 +13,13 @@ struct slp_origin {
 
 /* A traced block: what the call computes, and what the backward pass needs. */
 struct slp_traced {
-	sl_graph *forward;         /* results: the block's, then residuals */
-	int nresults;              /* of the block */
+	sl_graph *forward;                /* results: the block's, then residuals */
+	int nresults;                     /* of the block */
 	int nheads, head[SL_MAX_RESULTS]; /* the results that gradients come by: the joint program's last inputs */
-	sl_graph *backward;        /* results: the gradients of wanted inputs and of leaves; NULL: none */
+	sl_graph *backward;               /* results: the gradients of wanted inputs and of leaves; NULL: none */
 	int nresiduals;
 	struct slp_origin *origins; /* of backward's inputs */
-	sl_tensor **leaves;        /* tensors met that gradients flow to; held */
+	sl_tensor **leaves;         /* tensors met that gradients flow to; held */
 	int nleaves;
 };
 /* joint: what was traced; its results are the block's, then the gradients. */

@@ -175,12 +175,9 @@ static void check_parts(struct slp_state *s)
 	for (const struct slp_state_part *p = slp_state_parts; p->key; p++) {
 		const json_t *figures = json_object_get(s->figures, p->key);
 		bool mine = p->is_there(s->opts);
-		if (mine && json_is_object(figures))
-			p->check(s, figures);
-		else if (mine)
-			slp_state_differs(s, "there is no %s in the file", p->key);
-		else if (figures)
-			slp_state_differs(s, "there is a %s in the file, but none here", p->key);
+		if (mine && json_is_object(figures)) p->check(s, figures);
+		else if (mine) slp_state_differs(s, "there is no %s in the file", p->key);
+		else if (figures) slp_state_differs(s, "there is a %s in the file, but none here", p->key);
 		end_part(s);
 	}
 	for (int i = 0; i < s->count; i++)

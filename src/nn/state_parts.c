@@ -49,10 +49,8 @@ static bool save_param(struct slp_state *s, sl_param *p, const char *path)
 static bool check_param(struct slp_state *s, sl_param *p, const char *path)
 {
 	const sl_tensor *t = slp_state_find(s, "%s", path);
-	if (!t)
-		slp_state_differs(s, "%s is not in the file", path);
-	else if (slp_param_unfit(NULL, path, p, t))
-		slp_param_unfit(slp_state_difference(s), path, p, t);
+	if (!t) slp_state_differs(s, "%s is not in the file", path);
+	else if (slp_param_unfit(NULL, path, p, t)) slp_param_unfit(slp_state_difference(s), path, p, t);
 	return true;
 }
 

@@ -72,9 +72,9 @@ static bool check_state(struct slp_state *s, const char *name, int which, int i)
 	const sl_tensor *like = p->data ? p->data : path ? slp_state_find(s, "%s", path) : NULL;
 	(void)which;
 	if (state && like)
-		slp_state_check_type(s, name, (struct slp_type){slp_promoted(like->type.dtype), like->type.shape}, state);
-	else if (state)
-		slp_state_differs(s, "%s belongs to a parameter without values", name);
+		slp_state_check_type(s, name, (struct slp_type){slp_promoted(like->type.dtype), like->type.shape},
+		                     state);
+	else if (state) slp_state_differs(s, "%s belongs to a parameter without values", name);
 	free(path);
 	return true;
 }
@@ -109,7 +109,8 @@ static bool save_group(struct slp_state *s, json_t *groups, const char *path, in
 	double scale, decay;
 	slp_trainer_group(s->opts->trainer, i, &scale, &decay);
 	if (scale == 1 && decay == slp_trainer_optimizer(s->opts->trainer)->weight_decay) return true;
-	if (!json_object_set_new(groups, path, json_pack("{s:f, s:f}", "lr_scale", scale, "weight_decay", decay))) return true;
+	if (!json_object_set_new(groups, path, json_pack("{s:f, s:f}", "lr_scale", scale, "weight_decay", decay)))
+		return true;
 	slp_call_fail(s->at, s->function, SL_ENOMEM, "no memory for the groups");
 	return false;
 }
@@ -135,7 +136,8 @@ static json_t *scaling_json(const sl_trainer *t, const struct sl_loss_scaling *o
 	int64_t good, overflows;
 	slp_scaling_get(t, &now, &good, &overflows);
 	return json_pack("{s:f, s:f, s:I, s:f, s:I, s:I}", "growth", o->growth, "backoff", o->backoff, "every",
-	                 (json_int_t)o->every, "now", now, "good", (json_int_t)good, "overflows", (json_int_t)overflows);
+	                 (json_int_t)o->every, "now", now, "good", (json_int_t)good, "overflows",
+	                 (json_int_t)overflows);
 }
 
 static void check_scaling(struct slp_state *s, const json_t *saved)
@@ -143,7 +145,8 @@ static void check_scaling(struct slp_state *s, const json_t *saved)
 	const struct sl_loss_scaling *o = &slp_trainer_optimizer(s->opts->trainer)->loss_scaling;
 	double now = json_number_value(json_object_get(saved, "now"));
 	if (json_is_object(saved) != slp_trainer_scales(s->opts->trainer)) {
-		slp_state_differs(s, "loss scaling: %s in the file, %s here", saved ? "on" : "off", saved ? "off" : "on");
+		slp_state_differs(s, "loss scaling: %s in the file, %s here", saved ? "on" : "off",
+		                  saved ? "off" : "on");
 	} else if (saved) {
 		slp_state_check_number(s, saved, "loss scaling", "growth", o->growth);
 		slp_state_check_number(s, saved, "loss scaling", "backoff", o->backoff);
@@ -231,6 +234,7 @@ bool slp_state_restore_trainer(struct slp_state *s, const json_t *figures)
 	slp_trainer_resume(t, json_number_value(json_object_get(figures, "lr")), slp_state_integer(figures, "steps"));
 	slp_trainer_optimizer(t)->schedule = schedule_from(figures);
 	slp_trainer_set_gathered(t, 0, 0);
-	slp_trainer_set_gathered(t, (int)slp_state_integer(figures, "gathered"), slp_state_integer(figures, "gathered_rows"));
+	slp_trainer_set_gathered(t, (int)slp_state_integer(figures, "gathered"),
+	                         slp_state_integer(figures, "gathered_rows"));
 	return restore_scaling(s, json_object_get(figures, "loss_scaling")) && for_states(s, restore_state);
 }

@@ -83,14 +83,14 @@ static sl_tensor *symbol_in(const struct slp_trace *trace, const sl_tensor *t)
 
 /* The trained parameters and their gradients, as symbols. */
 static bool list_params(const char *at, const struct slp_trace *trace, sl_param *const *params, int count,
-			sl_tensor **symbols, sl_tensor **grads)
+                        sl_tensor **symbols, sl_tensor **grads)
 {
 	for (int i = 0; i < count; i++) {
 		symbols[i] = slp_param_is_frozen(params[i]) ? NULL : symbol_in(trace, params[i]->data);
 		grads[i] = symbols[i] && symbols[i]->var ? symbols[i]->var->grad : NULL;
 		if (grads[i] || slp_param_is_frozen(params[i])) continue;
 		slp_call_fail(at, "sl_step_run", SL_ESTATE, "the loss does not depend on the parameter '%s'",
-			      sl_param_name(params[i]));
+		              sl_param_name(params[i]));
 		return false;
 	}
 	return true;
@@ -154,9 +154,11 @@ static int trace_step(const char *at, const sl_step *step, const struct slp_sign
 	trace->backward = true;
 	if (slp_trainer_scales(step->trainer) && !(scale = slp_scaling_symbol(at, step->trainer))) return -1;
 	if (!slp_reduction_weigh(at, step->opts.reduction, heads[0], rows, scale, &weights)) return -1;
-	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){.head_grads = &weights}) != SL_OK) return -1;
+	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){.head_grads = &weights}) != SL_OK)
+		return -1;
 	int grads = whole ? 0 : trace_gradients(at, step, trace, heads + 2, bucket + 2);
-	SL_PAUSE if (whole && !trace_update(at, step, trace, rows)) return -1;
+	SL_PAUSE
+		if (whole && !trace_update(at, step, trace, rows)) return -1;
 	return grads < 0 ? -1 : 2 + grads;
 }
 
@@ -278,7 +280,8 @@ enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, s
 	SLP_CALL("sl_step_prepare", at);
 	sl_tensor *in[2] = {x, target};
 	bool whole = slp_step_is_alone(step) && (!step || is_whole(step));
-	if (step && !slp_step_is_alone(step) && slp_block_synchronised(step->net)) return SL_OK; /* there is no program */
+	if (step && !slp_step_is_alone(step) && slp_block_synchronised(step->net))
+		return SL_OK; /* there is no program */
 	return slp_step_plan(at, "sl_step_prepare", step, in, whole) ? SL_OK : sl_error();
 }
 

@@ -7,7 +7,7 @@
 struct slp_compiled;
 
 struct sl_step {
-	sl_block *net;       /* held */
+	sl_block *net; /* held */
 	sl_loss *loss;
 	sl_trainer *trainer; /* the caller's */
 	struct sl_step_opts opts;
@@ -27,6 +27,6 @@ sl_plan *slp_step_plan(const char *at, const char *function, sl_step *step, sl_t
 
 /* step_shards.c */
 bool slp_step_run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
-			 sl_tensor **losses, sl_tensor **outputs);
+                         sl_tensor **losses, sl_tensor **outputs);
 
 #endif

@@ -90,7 +90,8 @@ static int parts_of(const struct update *u, int i, struct slp_dist_part *parts)
 	for (int k = 0; k < u->count; k++) {
 		const sl_tensor *g = u->result[k] < 0 ? NULL : gradient(u, 0, k);
 		if (!g || g->storage != gradient(u, 0, i)->storage) continue;
-		parts[n++] = (struct slp_dist_part){g->offset / sl_dtype_size(g->type.dtype), (size_t)sl_tensor_size(g)};
+		parts[n++] =
+		        (struct slp_dist_part){g->offset / sl_dtype_size(g->type.dtype), (size_t)sl_tensor_size(g)};
 	}
 	return n;
 }
@@ -103,7 +104,8 @@ static bool sum_over_processes(struct update *u, sl_tensor **sum, int i, bool wh
 	if (u->n == 1 && (*sum)->storage == u->summed) return true;
 	if (u->n == 1 && whole) u->summed = (*sum)->storage;
 	if (u->n == 1 && !whole && !(*sum = sl_clone_at(u->at, *sum))) return false;
-	struct slp_dist_what what = {.rows = u->rows, .parts = u->parts, .nparts = whole ? parts_of(u, i, u->parts) : 0};
+	struct slp_dist_what what = {
+	        .rows = u->rows, .parts = u->parts, .nparts = whole ? parts_of(u, i, u->parts) : 0};
 	return slp_ranks_sum(u->at, u->trainer, i, *sum, what);
 }
 
@@ -152,7 +154,8 @@ static int64_t take_sums(sl_trainer *t, sl_param *const *params, int count, sl_t
 }
 
 /* Updates by the gradients of so many rows, or adds them to those of the micro-batches before. */
-static bool use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_tensor **grads, int64_t rows, double scale)
+static bool use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_tensor **grads, int64_t rows,
+                          double scale)
 {
 	sl_trainer *t = step->trainer;
 	bool gathers = step->opts.accumulate > 1;
@@ -171,7 +174,8 @@ static bool use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_te
 /* Adds the shards' gradients, each where its parameter is updated, and updates. */
 static bool update(const char *at, sl_step *step, const sl_device *owners, sl_tensor ***shards, int n, int64_t rows)
 {
-	struct update u = {.at = at, .shards = shards, .n = n, .owners = owners, .trainer = step->trainer, .rows = rows};
+	struct update u = {
+	        .at = at, .shards = shards, .n = n, .owners = owners, .trainer = step->trainer, .rows = rows};
 	u.params = slp_trainer_params(at, step->trainer, &u.count);
 	u.buckets = slp_trainer_buckets(step->trainer);
 	size_t count = (size_t)u.count;
@@ -195,14 +199,15 @@ static const sl_device *gather(const char *at, sl_step *step)
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
 	const sl_device *owners = slp_trainer_owners(step->trainer);
 	bool ok = true;
-	SL_PAUSE ok = slp_trainer_masters_follow(at, step->trainer) &&
-		      slp_buckets_gather(at, params, count, owners, slp_trainer_buckets(step->trainer));
+	SL_PAUSE
+		ok = slp_trainer_masters_follow(at, step->trainer) &&
+		     slp_buckets_gather(at, params, count, owners, slp_trainer_buckets(step->trainer));
 	slp_trainer_masters_hold(step->trainer);
 	return ok ? owners : NULL;
 }
 
 bool slp_step_run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
-			 sl_tensor **losses, sl_tensor **outputs)
+                         sl_tensor **losses, sl_tensor **outputs)
 {
 	sl_tensor ***shards = slp_calloc((size_t)n, sizeof *shards);
 	if (!shards) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
@@ -244,7 +249,7 @@ static bool update_eagerly(const char *at, sl_step *step, int64_t rows)
 
 /* The same call by call, all shards going forward layer by layer, where layers need them together. */
 static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
-			 sl_tensor **losses, sl_tensor **outputs)
+                         sl_tensor **losses, sl_tensor **outputs)
 {
 	sl_tensor **heads = slp_calloc(3 * (size_t)n, sizeof *heads), **out = heads + n, **weights = out + n;
 	if (!heads) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
@@ -258,12 +263,13 @@ static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const 
 			int64_t own = slp_rows_of(x[i]->type.shape);
 			rows += own;
 			ok = (heads[i] = step->loss(at, out[i], targets[i])) != NULL;
-			SL_PAUSE ok = ok && slp_reduction_weigh(at, step->opts.reduction, heads[i], own, NULL, &weights[i]);
+			SL_PAUSE
+				ok = ok &&
+				     slp_reduction_weigh(at, step->opts.reduction, heads[i], own, NULL, &weights[i]);
 		}
 	}
 	struct sl_backward_opts opts = {.head_grads = weights, .scale = sl_trainer_loss_scale(step->trainer)};
-	ok = ok && sl_backward_heads_at(at, heads, n, opts) == SL_OK &&
-	     update_eagerly(at, step, rows);
+	ok = ok && sl_backward_heads_at(at, heads, n, opts) == SL_OK && update_eagerly(at, step, rows);
 	for (int i = 0; ok && i < n; i++) {
 		if (losses) losses[i] = heads[i];
 		if (outputs) outputs[i] = out[i];
@@ -284,8 +290,8 @@ static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const 
  *     sl_split_and_load(x, devices, 2, xs);
  *     sl_split_and_load(y, devices, 2, ys);
  *     sl_step_run_shards(step, 2, xs, ys, losses, NULL); */
-enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
-				     sl_tensor **losses, sl_tensor **outputs)
+enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x,
+                                     sl_tensor *const *targets, sl_tensor **losses, sl_tensor **outputs)
 {
 	SLP_CALL("sl_step_run_shards", at);
 	for (int i = 0; i < n; i++) {
@@ -294,7 +300,8 @@ enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_te
 	}
 	if (!step || n < 1 || !x || !targets) {
 		if (step || sl_error() == SL_OK)
-			slp_call_fail(at, "sl_step_run_shards", SL_EINVAL, step ? "there is no shard" : "the step is NULL");
+			slp_call_fail(at, "sl_step_run_shards", SL_EINVAL,
+			              step ? "there is no shard" : "the step is NULL");
 		return sl_error();
 	}
 	if (slp_trainer_is_averaged(at, "sl_step_run_shards", step->trainer)) return SL_ESTATE;

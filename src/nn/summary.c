@@ -96,18 +96,18 @@ static void print_rows(FILE *file, const struct look *l)
 	}
 	struct row sum = {0};
 	slp_fprintf(file, "%-*s  %-*s  %-*s  %12s  %14s  %14s\n", name, "layer", type, "type", shape, "output",
-	        "parameters", "flops", "bytes");
+	            "parameters", "flops", "bytes");
 	for (int i = 0; i < l->count; i++) {
 		const struct row *r = &l->rows[i];
-		slp_fprintf(file, "%*s%-*s  %-*s  %-*s  %12.0f  %14.0f  %14.0f\n", 2 * r->depth, "", name - 2 * r->depth,
-		        r->block->base->name, type, r->block->base->type, shape, sl_shape_string(r->output, text),
-		        r->params, r->flops, r->bytes);
+		slp_fprintf(file, "%*s%-*s  %-*s  %-*s  %12.0f  %14.0f  %14.0f\n", 2 * r->depth, "",
+		            name - 2 * r->depth, r->block->base->name, type, r->block->base->type, shape,
+		            sl_shape_string(r->output, text), r->params, r->flops, r->bytes);
 		sum.params += r->params;
 		sum.flops += r->flops;
 		sum.bytes += r->bytes;
 	}
 	slp_fprintf(file, "%-*s  %12.0f  %14.0f  %14.0f\n", name + type + shape + 4, "total", sum.params, sum.flops,
-	        sum.bytes);
+	            sum.bytes);
 }
 
 static void print_params(FILE *file, sl_param *const *params, int count)
@@ -119,7 +119,7 @@ static void print_params(FILE *file, sl_param *const *params, int count)
 		bytes += n * (double)sl_dtype_size(params[i]->dtype);
 	}
 	slp_fprintf(file, "%.0f parameters are trained, %.0f are not; together they take %.0f bytes\n", trained, kept,
-	        bytes);
+	            bytes);
 }
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
@@ -150,7 +150,8 @@ static enum sl_status look_at(const char *at, struct look *l, sl_block *block, s
 }
 
 /* For inputs that are given, or without them for zeros of that shape. */
-static enum sl_status summary(const char *at, FILE *file, sl_block *block, sl_shape shape, sl_tensor *const *in, int nin)
+static enum sl_status summary(const char *at, FILE *file, sl_block *block, sl_shape shape, sl_tensor *const *in,
+                              int nin)
 {
 	int count = 0;
 	sl_param **params = slp_block_all_params(at, block, &count);

@@ -36,7 +36,8 @@ struct slp_signature *slp_signature_new(int nin, sl_tensor *const *in)
 bool slp_signature_matches(const struct slp_signature *s, int nin, sl_tensor *const *in)
 {
 	if (s->nin != nin || s->recording != sl_is_recording() || s->training != sl_is_training()) return false;
-	if (s->autocast != slp_autocast || s->shard != slp_shard || !sl_device_equal(s->device, device_of(nin, in))) return false;
+	if (s->autocast != slp_autocast || s->shard != slp_shard || !sl_device_equal(s->device, device_of(nin, in)))
+		return false;
 	for (int i = 0; i < nin; i++) {
 		if (s->in[i].type.dtype != in[i]->type.dtype || s->in[i].wanted != wanted(in[i])) return false;
 		if (!sl_shape_equal(s->in[i].type.shape, in[i]->type.shape)) return false;
@@ -62,8 +63,8 @@ bool slp_trace_failed(const char *at, const sl_block *block, const sl_tensor *re
 	if (slp_trace_complaint[0]) {
 		sl_error_clear(); /* what came of it */
 		slp_call_fail(at, sl_block_name(block), SL_ESTATE,
-			      "cannot be traced: %s; let it run imperatively (.fallback = true), or keep to operations",
-			      slp_trace_complaint);
+		              "cannot be traced: %s; let it run imperatively (.fallback = true), or keep to operations",
+		              slp_trace_complaint);
 	} else if (!result && sl_error() == SL_OK) {
 		slp_call_fail(at, sl_block_name(block), SL_EINVAL, "its forward returned NULL");
 	}
@@ -96,7 +97,9 @@ static bool list_gradients(struct tracing *t)
 	if (!t->traced->leaves || !heads) return slp_error_set(SL_ENOMEM, "no memory for a trace") == SL_OK;
 	for (int i = 0; i < t->s->nin; i++)
 		if (t->s->in[i].wanted && gradient_of(t->inputs[i])) heads[t->nheads++] = gradient_of(t->inputs[i]);
-		else if (t->s->in[i].wanted) heads[t->nheads++] = sl_zeros_at(t->at, t->s->in[i].type.shape, (struct sl_make){t->s->in[i].type.dtype, t->s->device});
+		else if (t->s->in[i].wanted)
+			heads[t->nheads++] = sl_zeros_at(t->at, t->s->in[i].type.shape,
+			                                 (struct sl_make){t->s->in[i].type.dtype, t->s->device});
 	for (int i = 0; i < nbound; i++) {
 		if (!gradient_of(t->trace.bound[i].symbol)) continue;
 		heads[t->nheads++] = gradient_of(t->trace.bound[i].symbol);
@@ -115,7 +118,8 @@ static bool trace_backward(struct tracing *t)
 		if (!t->heads[i]->var) continue;
 		snprintf(name, sizeof name, to->nresults == 1 ? "head_grad" : "head_grad%d", i);
 		y[to->nheads] = t->heads[i];
-		dout[to->nheads] = sl_var_at(t->at, name, (struct sl_var_opts){&y[to->nheads]->type.shape, y[to->nheads]->type.dtype});
+		dout[to->nheads] = sl_var_at(
+		        t->at, name, (struct sl_var_opts){&y[to->nheads]->type.shape, y[to->nheads]->type.dtype});
 		if (!dout[to->nheads]) return false;
 		to->head[to->nheads++] = i;
 	}
@@ -154,7 +158,8 @@ bool slp_trace_block(const char *at, sl_block *block, const struct slp_signature
 	sl_mode mode;
 	sl_mode_enter(&mode, s->recording, s->training);
 	slp_trace_begin(&t.trace, s->device);
-	SL_SCOPE ok = ok && trace_both(&t, block);
+	SL_SCOPE
+		ok = ok && trace_both(&t, block);
 	slp_trace_end(&t.trace);
 	sl_mode_leave(&mode);
 	free(t.inputs);

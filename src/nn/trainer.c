@@ -42,7 +42,8 @@ static const char *wrong_optimizer(const struct sl_optimizer *o)
 		return ".momentum, .beta1, .beta2 and .alpha must be in [0, 1)";
 	if (o->nesterov && (o->kind != SL_SGD || o->momentum == 0)) return ".nesterov needs SGD with a momentum";
 	if (!is_amount(o->eps) || !is_amount(o->weight_decay)) return ".eps and .weight_decay must not be negative";
-	if (!is_amount(o->clip_norm) || !is_amount(o->clip_value)) return ".clip_norm and .clip_value must not be negative";
+	if (!is_amount(o->clip_norm) || !is_amount(o->clip_value))
+		return ".clip_norm and .clip_value must not be negative";
 	if (!is_share(o->average)) return ".average must be in [0, 1)";
 	const char *wrong = slp_scaling_wrong(&o->loss_scaling);
 	return wrong ? wrong : slp_schedule_wrong(&o->schedule);
@@ -69,7 +70,8 @@ static bool make_states(sl_trainer *t)
 	t->versions = slp_calloc((size_t)t->count, sizeof *t->versions);
 	t->groups = slp_calloc((size_t)t->count, sizeof *t->groups);
 	if (t->optimizer.shard_state) t->keepers = slp_calloc((size_t)t->count, sizeof *t->keepers);
-	if (!t->owners || !t->buckets || !t->versions || !t->groups || (t->optimizer.shard_state && !t->keepers)) return false;
+	if (!t->owners || !t->buckets || !t->versions || !t->groups || (t->optimizer.shard_state && !t->keepers))
+		return false;
 	for (int i = 0; i < t->count; i++) t->groups[i] = (struct slp_group){1, t->optimizer.weight_decay};
 	for (int i = 0; i < SLP_TRAINER_STATES; i++)
 		if (!(t->states[i] = slp_calloc((size_t)t->count, sizeof **t->states))) return false;
@@ -238,8 +240,8 @@ struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size)
 
 const sl_device *slp_trainer_owners(sl_trainer *trainer)
 {
-	slp_buckets_assign(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0, slp_trainer_keepers(trainer),
-	                   trainer->owners, trainer->buckets);
+	slp_buckets_assign(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0,
+	                   slp_trainer_keepers(trainer), trainer->owners, trainer->buckets);
 	return trainer->owners;
 }
 
@@ -269,8 +271,8 @@ static bool scale_alike(const char *at, const sl_param *p, double *scale)
 }
 
 /* Notes the gradient of parameter i, if that is to change; false after an error. */
-static bool add_fresh(const char *at, const sl_trainer *t, int i, bool ignore_stale, sl_tensor **params, sl_tensor **grads,
-                      double *scale)
+static bool add_fresh(const char *at, const sl_trainer *t, int i, bool ignore_stale, sl_tensor **params,
+                      sl_tensor **grads, double *scale)
 {
 	sl_param *p = t->params[i];
 	if (slp_param_is_frozen(p) || (ignore_stale && !p->data)) return true;
@@ -325,7 +327,8 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
 		SL_SCOPE {
 			double scale;
 			bool ok = slp_trainer_fresh(at, t, batch_size, ignore_stale, params, grads, &scale);
-			s = ok ? slp_trainer_apply(at, t, params, grads, batch_size * slp_trainer_size(t), scale) : sl_error();
+			s = ok ? slp_trainer_apply(at, t, params, grads, batch_size * slp_trainer_size(t), scale)
+			       : sl_error();
 		}
 	free(params);
 	if (s != SL_OK) return s;

@@ -23,15 +23,15 @@ struct sl_trainer {
 	sl_param **params;
 	int count;
 	sl_tensor **states[SLP_TRAINER_STATES]; /* one a parameter, made at its first update */
-	int nstates; /* of the optimiser */
-	unsigned *versions; /* one a parameter: its own when its master was made or rounded to it */
-	sl_device *owners; /* one a parameter: where it is updated; DEFAULT: where it is */
-	int *buckets;      /* one a parameter: those whose gradients are added together */
-	struct slp_group *groups; /* one a parameter */
-	unsigned changes;  /* of what programs of whole steps have taken over */
-	int gathered;      /* micro-batches whose gradients are in the sums */
+	int nstates;                            /* of the optimiser */
+	unsigned *versions;                     /* one a parameter: its own when its master was made or rounded to it */
+	sl_device *owners;                      /* one a parameter: where it is updated; DEFAULT: where it is */
+	int *buckets;                           /* one a parameter: those whose gradients are added together */
+	struct slp_group *groups;               /* one a parameter */
+	unsigned changes;                       /* of what programs of whole steps have taken over */
+	int gathered;                           /* micro-batches whose gradients are in the sums */
 	int64_t gathered_rows;
-	sl_tensor **held;  /* one a parameter: its values while the average stands in for it; NULL: none does */
+	sl_tensor **held; /* one a parameter: its values while the average stands in for it; NULL: none does */
 	int64_t steps;
 	struct slp_scaling {
 		double now;              /* 1 without loss scaling */
@@ -40,8 +40,8 @@ struct sl_trainer {
 	} scaling;
 	struct slp_ranks *ranks; /* in one of several processes; NULL before the first step */
 	bool local;              /* the others do not matter */
-	int *keepers; /* one a parameter: the rank that keeps its state and updates it; NULL: all keep all */
-	bool dealt;   /* keepers are known */
+	int *keepers;            /* one a parameter: the rank that keeps its state and updates it; NULL: all keep all */
+	bool dealt;              /* keepers are known */
 };
 
 /* The slot of a state by its number among those that have names (slp_trainer_state_name). */

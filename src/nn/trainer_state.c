@@ -75,7 +75,8 @@ static bool list_all(const char *at, sl_trainer *t, struct list *l)
 	l->names = slp_calloc(most, sizeof *l->names);
 	l->tensors = slp_calloc(most, sizeof *l->tensors);
 	bool ok = l->names && l->tensors;
-	ok = ok && add(l, slp_strdup(FIGURES), sl_from_at(at, figures, SL_SHAPE(count), (struct sl_make){.dtype = SL_FLOAT64}));
+	ok = ok && add(l, slp_strdup(FIGURES),
+	               sl_from_at(at, figures, SL_SHAPE(count), (struct sl_make){.dtype = SL_FLOAT64}));
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; ok && i < count_params(t); i++) {
 			sl_tensor *state = *slp_trainer_state(t, which, i);
@@ -98,16 +99,18 @@ enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const cha
 	if (!slp_given(at, "sl_trainer_save", "trainer", trainer)) return sl_error();
 	if (slp_trainer_is_averaged(at, "sl_trainer_save", trainer)) return SL_ESTATE;
 	if (slp_trainer_shares(trainer)) {
-		slp_call_fail(at, "sl_trainer_save", SL_ESTATE, "processes share the states (.shard_state): sl_checkpoint_save gathers them");
+		slp_call_fail(at, "sl_trainer_save", SL_ESTATE,
+		              "processes share the states (.shard_state): sl_checkpoint_save gathers them");
 		return SL_ESTATE;
 	}
 	struct list l = {0};
 	enum sl_status s = SL_OK;
 	SL_PAUSE
 		SL_SCOPE
-			s = !list_all(at, trainer, &l) ? sl_error()
-			                               : slp_arrays_save_as(at, "sl_trainer_save", path, (const char *const *)l.names,
-			                                                    l.tensors, l.count);
+			s = !list_all(at, trainer, &l)
+			            ? sl_error()
+			            : slp_arrays_save_as(at, "sl_trainer_save", path, (const char *const *)l.names,
+			                                 l.tensors, l.count);
 	list_free(&l);
 	return s;
 }
@@ -130,11 +133,13 @@ static sl_tensor *find(const struct list *l, const char *name)
 /* Why a state cannot be that of a parameter; NULL if it can.  States of half types are in float32. */
 static const char *misfit(const sl_param *p, const sl_tensor *state, bool master)
 {
-	if (!slp_shape_known(p->shape)) return " belongs to a parameter whose shape is not known yet: load the parameters first";
+	if (!slp_shape_known(p->shape))
+		return " belongs to a parameter whose shape is not known yet: load the parameters first";
 	if (!sl_shape_equal(sl_tensor_shape(state), p->shape)) return " has another shape than its parameter";
 	enum sl_dtype dtype = p->data ? sl_tensor_dtype(p->data) : SL_DTYPE_DEFAULT;
 	if (p->data && master && !slp_is_half(dtype)) return " belongs to a parameter that is in no half type here";
-	if (p->data && sl_tensor_dtype(state) != slp_promoted(dtype)) return " has another data type than its parameter";
+	if (p->data && sl_tensor_dtype(state) != slp_promoted(dtype))
+		return " has another data type than its parameter";
 	return NULL;
 }
 
@@ -149,7 +154,9 @@ static int match(const char *at, const char *path, sl_trainer *t, const struct l
 			if (!name) return -1;
 			states[k] = find(l, name);
 			found += states[k] != NULL;
-			const char *why = states[k] ? misfit(params[i], states[k], slp_trainer_slot(t, which) == SLP_TRAINER_MASTER) : NULL;
+			const char *why = states[k] ? misfit(params[i], states[k],
+			                                     slp_trainer_slot(t, which) == SLP_TRAINER_MASTER)
+			                            : NULL;
 			if (why) refuse(at, path, why, name);
 			free(name);
 			if (why) return -1;
@@ -169,14 +176,18 @@ static bool are_figures(const double f[WITH_SCALE])
 }
 
 /* Reads them as they are. */
-static bool read_figures(const char *at, const char *path, const sl_trainer *t, const struct list *l, double f[WITH_SCALE])
+static bool read_figures(const char *at, const char *path, const sl_trainer *t, const struct list *l,
+                         double f[WITH_SCALE])
 {
 	sl_tensor *first = find(l, FIGURES);
 	int64_t count = first && sl_tensor_dtype(first) == SL_FLOAT64 ? sl_tensor_size(first) : 0;
 	if (count != BASE && count != WITH_SUMS && count != WITH_SCALE)
 		return refuse(at, path, " is missing: sl_trainer_save did not write this", FIGURES);
 	if ((count == WITH_SCALE) != slp_trainer_scales(t))
-		return refuse(at, path, slp_trainer_scales(t) ? "there is no loss scaling in the file" : "there is loss scaling in the file, none here", "");
+		return refuse(at, path,
+		              slp_trainer_scales(t) ? "there is no loss scaling in the file"
+		                                    : "there is loss scaling in the file, none here",
+		              "");
 	if (sl_read_at(at, first, f, sl_tensor_bytes(first)) != SL_OK) return false;
 	return are_figures(f) || refuse(at, path, " is no learning rate and number of steps", FIGURES);
 }
@@ -195,8 +206,7 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
 	if (ok) slp_trainer_set_gathered(t, 0, 0);
 	if (ok) slp_trainer_set_gathered(t, (int)figures[GATHERED], llround(figures[ROWS]));
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
-		for (int i = 0; ok && i < count; i++, k++)
-			ok = slp_trainer_set_state(at, t, which, i, states[k]);
+		for (int i = 0; ok && i < count; i++, k++) ok = slp_trainer_set_state(at, t, which, i, states[k]);
 	if (ok) slp_trainer_resume(t, figures[LR], llround(figures[STEPS]));
 	free(states);
 	return ok;

@@ -60,14 +60,10 @@ static bool insert_child(sl_block *parent, const char *name, sl_block *child)
 static enum sl_status check_add(const char *at, const sl_block *parent, const char *name, const sl_block *child)
 {
 	const char *wrong = NULL;
-	if (!parent || !child)
-		wrong = parent ? "the child is NULL" : "the parent is NULL";
-	else if (!parent->base || !child->base)
-		wrong = "the blocks must be made with sl_block_init first";
-	else if (is_within(parent, child))
-		wrong = "a block cannot be inside itself";
-	else if (name && (!*name || strchr(name, '.')))
-		wrong = "a name has letters, and no dots";
+	if (!parent || !child) wrong = parent ? "the child is NULL" : "the parent is NULL";
+	else if (!parent->base || !child->base) wrong = "the blocks must be made with sl_block_init first";
+	else if (is_within(parent, child)) wrong = "a block cannot be inside itself";
+	else if (name && (!*name || strchr(name, '.'))) wrong = "a name has letters, and no dots";
 	for (int i = 0; !wrong && name && i < parent->base->nchildren; i++)
 		if (!strcmp(parent->base->child_names[i], name)) wrong = "there is a child of that name";
 	if (!wrong) return SL_OK;

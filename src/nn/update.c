@@ -19,7 +19,8 @@ struct update {
 
 /* ---- one operation ------------------------------------------------------------------------------------------------ */
 
-static enum sl_status sgd(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h, struct slp_group g)
+static enum sl_status sgd(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h,
+                          struct slp_group g)
 {
 	const struct sl_optimizer *o = &t->optimizer;
 	return sl_sgd_update_at(at, u->params, u->grads, o->momentum != 0 ? u->states[0] : NULL, u->count,
@@ -33,10 +34,12 @@ static enum sl_status sgd(const char *at, const sl_trainer *t, const struct upda
 	                                             .lr_scale = g.lr_scale});
 }
 
-static enum sl_status rmsprop(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h, struct slp_group g)
+static enum sl_status rmsprop(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h,
+                              struct slp_group g)
 {
 	const struct sl_optimizer *o = &t->optimizer;
-	return sl_rmsprop_update_at(at, u->params, u->grads, u->states[0], o->momentum != 0 ? u->states[1] : NULL, u->count,
+	return sl_rmsprop_update_at(at, u->params, u->grads, u->states[0], o->momentum != 0 ? u->states[1] : NULL,
+	                            u->count,
 	                            (struct sl_rmsprop_opts){.lr = h.lr,
 	                                                     .alpha = o->alpha,
 	                                                     .eps = o->eps,
@@ -48,7 +51,8 @@ static enum sl_status rmsprop(const char *at, const sl_trainer *t, const struct 
 	                                                     .lr_scale = g.lr_scale});
 }
 
-static enum sl_status adam(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h, struct slp_group g)
+static enum sl_status adam(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h,
+                           struct slp_group g)
 {
 	const struct sl_optimizer *o = &t->optimizer;
 	return sl_adam_update_at(at, u->params, u->grads, u->states[0], u->states[1], u->count,
@@ -69,8 +73,8 @@ static enum sl_status adam(const char *at, const sl_trainer *t, const struct upd
 static enum sl_status call(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h)
 {
 	if (!u->count) return SL_OK;
-	static enum sl_status (*const rules[])(const char *, const sl_trainer *, const struct update *, struct slp_hyper,
-	                                       struct slp_group) = {
+	static enum sl_status (*const rules[])(const char *, const sl_trainer *, const struct update *,
+	                                       struct slp_hyper, struct slp_group) = {
 	        [SL_SGD] = sgd, [SL_ADAM] = adam, [SL_ADAMW] = adam, [SL_RMSPROP] = rmsprop};
 	struct slp_group g = t->groups[u->numbers[0]];
 	if (g.lr_scale == 1) g.lr_scale = 0; /* as it is printed in programs */
@@ -304,11 +308,10 @@ enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor
 	if (!ok) slp_call_fail(at, "sl_trainer", SL_ENOMEM, "no memory for the update");
 	u.clip_norm = trainer->optimizer.clip_norm;
 	for (int i = 0; ok && i < trainer->count; i++)
-		if (params[i] && slp_trainer_keeps(trainer, i)) ok = update_add(at, trainer, &u, i, params[i], grads[i]);
+		if (params[i] && slp_trainer_keeps(trainer, i))
+			ok = update_add(at, trainer, &u, i, params[i], grads[i]);
 	ok = ok && clip_mine(at, trainer, &u, grads, hyper.rescale);
-	enum sl_status s = ok                    ? update_all(at, trainer, &u, hyper)
-	                   : sl_error() != SL_OK ? sl_error()
-	                                         : SL_EINVAL;
+	enum sl_status s = ok ? update_all(at, trainer, &u, hyper) : sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	if (s == SL_OK && !slp_trainer_spread(at, trainer, params)) s = sl_error();
 	free(u.params);
 	return s;

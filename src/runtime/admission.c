@@ -10,7 +10,8 @@ static atomic_long under_way[SLP_MAX_GPUS]; /* bytes of the tasks that may run t
 /* Bytes that StarPU may use there; 0: no limit is known. */
 static size_t room(int gpu)
 {
-	starpu_ssize_t total = starpu_memory_get_total(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[gpu]));
+	starpu_ssize_t total =
+	        starpu_memory_get_total(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[gpu]));
 	return total > 0 ? (size_t)total : 0;
 }
 
@@ -57,8 +58,8 @@ bool slp_admission_enter(struct slp_segment *seg, char *why, size_t size)
 				seg->device = sl_cpu(-1);
 				break;
 			}
-			snprintf(why, size, "it needs %.1f MiB at once, and gpu:%d has %.1f MiB", (double)seg->need / (1 << 20), i,
-				 (double)all / (1 << 20));
+			snprintf(why, size, "it needs %.1f MiB at once, and gpu:%d has %.1f MiB",
+			         (double)seg->need / (1 << 20), i, (double)all / (1 << 20));
 			seg->need = 0;
 			return false;
 		}

@@ -56,7 +56,8 @@ void *slp_try_realloc(void *p, size_t bytes)
 static void *in_large_pages(void *p, size_t bytes)
 {
 	enum { PAGE = 2 << 20 };
-	uintptr_t begin = ((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1), end = ((uintptr_t)p + bytes) & ~(uintptr_t)(PAGE - 1);
+	uintptr_t begin = ((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
+	          end = ((uintptr_t)p + bytes) & ~(uintptr_t)(PAGE - 1);
 	if (p && begin < end) (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* a wish */
 	return p;
 }

@@ -43,7 +43,8 @@ static void count(struct slp_area_type t)
 			bound.types[i].count++;
 			return;
 		}
-	if (slp_grow((void **)&bound.types, &bound.max_types, bound.ntypes + 1, sizeof t)) bound.types[bound.ntypes++] = t;
+	if (slp_grow((void **)&bound.types, &bound.max_types, bound.ntypes + 1, sizeof t))
+		bound.types[bound.ntypes++] = t;
 }
 
 /* When the task can begin: after what it reads is written, and what it writes is used no more. */
@@ -92,7 +93,8 @@ void slp_bound_access(struct slp_buffer *b, bool write)
 void slp_bound_get(struct slp_bound *b)
 {
 	*b = (struct slp_bound){.path = bound.path};
-	if (bound.ntypes) b->area = slp_area(bound.types, bound.ntypes, fmax(1, slp_engine.nteams), fmax(1, slp_engine.ngpus));
+	if (bound.ntypes)
+		b->area = slp_area(bound.types, bound.ntypes, fmax(1, slp_engine.nteams), fmax(1, slp_engine.ngpus));
 	for (int w = 0; w < slp_engine.nworkers; w++) b->pinned = fmax(b->pinned, bound.pinned[w]);
 }
 

@@ -18,14 +18,14 @@
 enum { CLASSES = 256, MIN_BYTES = 64, MIN_PROMISE = 65536 };
 
 struct pool {
-	struct slp_buffer *idle;           /* stack */
-	struct slp_buffer *first, **last;  /* queue of pending ones */
+	struct slp_buffer *idle;          /* stack */
+	struct slp_buffer *first, **last; /* queue of pending ones */
 };
 static struct pool pools[SLP_POOLS][CLASSES];
-static struct slp_buffer *reserve;    /* by `next`: for segments that must not fail any more */
+static struct slp_buffer *reserve; /* by `next`: for segments that must not fail any more */
 static int nreserve;
 static struct slp_buffer *everything; /* all buffers, by `older` and `newer` */
-static struct slp_buffer *retiring; /* adopted memory that nobody holds any more */
+static struct slp_buffer *retiring;   /* adopted memory that nobody holds any more */
 static atomic_int retiring_count;
 static size_t idle_bytes;
 /* Bytes of a device. */
@@ -200,7 +200,7 @@ static bool handle_fits(void)
 
 static void *get_memory(size_t bytes)
 {
-	if (bytes < SLP_ROOM_LARGE && !slp_room_for(bytes)) return NULL; /* else alloc.c asks */
+	if (bytes < SLP_ROOM_LARGE && !slp_room_for(bytes)) return NULL;    /* else alloc.c asks */
 	if (starpu_memory_allocate(STARPU_MAIN_RAM, bytes, 0)) return NULL; /* STARPU_LIMIT_CPU_MEM */
 	void *memory = slp_try_aligned_alloc(64, bytes);
 	if (!memory) starpu_memory_deallocate(STARPU_MAIN_RAM, bytes);
@@ -240,7 +240,8 @@ static bool could_be(size_t bytes, sl_device device)
 	if (sl_is_simulated()) return true;
 	bool fits = slp_room_for(bytes); /* admission.c looks at GPUs; what it refuses is settled in main memory */
 	for (int i = 0; !fits && device.kind != SL_DEVICE_CPU && i < slp_engine.ngpus; i++) {
-		starpu_ssize_t all = starpu_memory_get_total(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[i]));
+		starpu_ssize_t all =
+		        starpu_memory_get_total(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[i]));
 		fits = all <= 0 || (size_t)all >= bytes;
 	}
 	return fits;

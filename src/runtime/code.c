@@ -11,8 +11,8 @@ struct slp_code {
 	struct slp_slot *slots;
 	int nslots, max_slots;
 	size_t scratch;
-	double bytes;  /* moved by all calls */
-	char *name;    /* what it is part of, for people; NULL: nobody said */
+	double bytes;      /* moved by all calls */
+	char *name;        /* what it is part of, for people; NULL: nobody said */
 	char **call_sites; /* of the calls, in the user's program: copies */
 	int ncall_sites, max_call_sites;
 };
@@ -142,7 +142,7 @@ static bool copy_patches(struct slp_segment *seg, const struct slp_patch *patche
 }
 
 static enum sl_status submit_alone(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
-				   const struct slp_patch *patches, int npatches)
+                                   const struct slp_patch *patches, int npatches)
 {
 	slp_flush(); /* what is bound may be computed there */
 	struct slp_segment *seg = slp_segment_new();
@@ -168,7 +168,8 @@ static bool is_small(const struct slp_code *code)
 }
 
 /* The open segment's slots for those of the code.  Scratch may be that of the run before: runs follow each other. */
-static void map_slots(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings, int *map)
+static void map_slots(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings,
+                      int *map)
 {
 	for (int i = 0; i < code->nslots; i++) {
 		const struct slp_slot *slot = &code->slots[i];
@@ -186,7 +187,7 @@ static void map_slots(struct slp_segment *seg, const struct slp_code *code, cons
 
 /* Gives the copies of the code's records, from r on, their addresses and attributes in this run. */
 static void adapt_records(struct slp_record *r, const struct slp_code *code, const struct slp_binding *bindings,
-			  const int *map, const struct slp_patch *patch, int npatches)
+                          const int *map, const struct slp_patch *patch, int npatches)
 {
 	for (int call = 0; call < code->calls.nops; call++, r = slp_record_next(r)) {
 		struct slp_address *addresses = slp_record_addresses(r);
@@ -201,7 +202,7 @@ static void adapt_records(struct slp_record *r, const struct slp_code *code, con
 }
 
 static enum sl_status submit_along(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
-				   const struct slp_patch *patches, int npatches)
+                                   const struct slp_patch *patches, int npatches)
 {
 	int map[64];
 	struct slp_segment *seg = slp_segment_open(device);
@@ -229,7 +230,7 @@ bool slp_code_find_scratch(const struct slp_code *code)
 }
 
 enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
-			       const struct slp_patch *patches, int npatches)
+                               const struct slp_patch *patches, int npatches)
 {
 	atomic_fetch_add_explicit(&slp_counters.ops, (uint64_t)code->calls.nops, memory_order_relaxed);
 	if (is_small(code)) return submit_along(code, bindings, device, patches, npatches);

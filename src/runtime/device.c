@@ -61,9 +61,9 @@ static int parse_index(const char **p)
 static int parse_item(const char **p, sl_device *devices, int max)
 {
 	enum sl_device_kind kind = !strncmp(*p, "cpu", 3)    ? SL_DEVICE_CPU
-				   : !strncmp(*p, "gpu", 3)  ? SL_DEVICE_GPU
-				   : !strncmp(*p, "auto", 4) ? SL_DEVICE_AUTO
-							     : SL_DEVICE_DEFAULT;
+	                           : !strncmp(*p, "gpu", 3)  ? SL_DEVICE_GPU
+	                           : !strncmp(*p, "auto", 4) ? SL_DEVICE_AUTO
+	                                                     : SL_DEVICE_DEFAULT;
 	if (kind == SL_DEVICE_DEFAULT) return -1;
 	*p += kind == SL_DEVICE_AUTO ? 4 : 3;
 	int first = -1, last = -1;
@@ -104,8 +104,9 @@ int sl_device_parse_at(const char *at, const char *text, sl_device *devices, int
 static enum sl_status absent(const char *at, sl_device device)
 {
 	char name[SL_DEVICE_NAME_MAX];
-	const char *how = device.kind == SL_DEVICE_CPU ? "more CPU devices: sl_config.teams or STARPU_NCPU"
-						       : "GPUs need StarPU and Starling built with CUDA, and STARPU_NCUDA not 0";
+	const char *how = device.kind == SL_DEVICE_CPU
+	                          ? "more CPU devices: sl_config.teams or STARPU_NCPU"
+	                          : "GPUs need StarPU and Starling built with CUDA, and STARPU_NCUDA not 0";
 	slp_call_fail(at, "device", SL_EDEVICE, "%s does not exist; there are %d cpu and %d gpu devices (%s)",
 	              sl_device_name(device, name), slp_engine.nteams, slp_engine.ngpus, how);
 	return SL_EDEVICE;
@@ -144,7 +145,7 @@ uint64_t slp_device_nodes(const sl_device *devices, int n)
 	for (int i = 0; i < n; i++) {
 		if (devices[i].kind < SL_DEVICE_CPU || devices[i].index < 0) continue;
 		int worker = devices[i].kind == SL_DEVICE_CPU ? slp_engine.team_worker[devices[i].index]
-							      : slp_engine.gpu_worker[devices[i].index];
+		                                              : slp_engine.gpu_worker[devices[i].index];
 		nodes |= (uint64_t)1 << starpu_worker_get_memory_node((unsigned)worker);
 	}
 	return nodes;
@@ -159,5 +160,5 @@ void slp_device_place(struct starpu_task *task, sl_device device, bool cuda)
 	if (device.kind == SL_DEVICE_CPU && slp_engine.nteams == 1) return; /* let the policy queue it as usual */
 	task->execute_on_a_specific_worker = 1;
 	task->workerid = (unsigned)(device.kind == SL_DEVICE_CPU ? slp_engine.team_worker[device.index]
-								  : slp_engine.gpu_worker[device.index]);
+	                                                         : slp_engine.gpu_worker[device.index]);
 }

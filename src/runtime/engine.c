@@ -214,8 +214,9 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	conf.ncpus = c->teams;
 	conf.ncuda = gpus;
 	conf.nopencl = 0;
-	if (c->explain) conf.calibrate = conf.calibrate ? conf.calibrate : 1; /* else predictions are asked of policies only */
-	conf.catch_signals = 0; /* a library leaves signals to the program */
+	if (c->explain)
+		conf.calibrate = conf.calibrate ? conf.calibrate : 1; /* else predictions are asked of policies only */
+	conf.catch_signals = 0;                                       /* a library leaves signals to the program */
 	int ret = init_starpu(&conf);
 	if (ret == 0) return SL_OK;
 	slp_call_fail(at, "sl_init", SL_EDEVICE, "StarPU did not start with %d CPU workers and policy %s: %s", c->teams,
@@ -318,9 +319,10 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 
 static enum sl_status refuse_child(const char *at)
 {
-	slp_call_fail(at, "sl_init", SL_ESTATE,
-	              "the engine ran when this process was forked, and its threads are in the other one: fork before the "
-	              "first operation, or exec a program of its own");
+	slp_call_fail(
+	        at, "sl_init", SL_ESTATE,
+	        "the engine ran when this process was forked, and its threads are in the other one: fork before the "
+	        "first operation, or exec a program of its own");
 	return SL_ESTATE;
 }
 

@@ -13,7 +13,7 @@ struct fault {
 	bool reported;
 	char *message; /* malloc'd, or last_text */
 };
-enum { MAX_FAULTS = 10000 }; /* further ones take the place of the last */
+enum { MAX_FAULTS = 10000 };          /* further ones take the place of the last */
 static struct fault first_faults[16]; /* there without memory, too */
 static char last_text[512];           /* for one message without memory */
 static struct {
@@ -25,12 +25,12 @@ static struct {
 
 static const char *const status_names[] = {
 #define X(symbol, text) #symbol,
-	SL_STATUS_LIST(X)
+        SL_STATUS_LIST(X)
 #undef X
 };
 static const char *const status_texts[] = {
 #define X(symbol, text) text,
-	SL_STATUS_LIST(X)
+        SL_STATUS_LIST(X)
 #undef X
 };
 
@@ -101,7 +101,8 @@ enum sl_status slp_error_setv(enum sl_status status, const char *prefix, const c
 	int n = snprintf(thread_error.message, sizeof thread_error.message, "%s", prefix);
 	if (n < 0 || (size_t)n >= sizeof thread_error.message) return status;
 	int m = slp_vsnprintf(thread_error.message + n, sizeof thread_error.message - (size_t)n, format, args);
-	if (m == 0) snprintf(thread_error.message + n, sizeof thread_error.message - (size_t)n, "%s", status_texts[status]);
+	if (m == 0)
+		snprintf(thread_error.message + n, sizeof thread_error.message - (size_t)n, "%s", status_texts[status]);
 	return status;
 }
 

@@ -34,15 +34,15 @@ struct run {
 	void **buffers; /* StarPU's interfaces */
 	bool cuda;
 	char *scratch;
-	char **base;     /* of each slot */
-	uint32_t *fault; /* of each slot */
+	char **base;            /* of each slot */
+	uint32_t *fault;        /* of each slot */
 	struct slp_view *views; /* of one call; behind them, as many for its promoted operands */
 	int max_operands;
 	int call, patch; /* the next ones */
 	bool spoilt;
 	const struct slp_failure *told; /* it ran in another process, with so many failures */
 	int ntold;
-	struct slp_failure *tell;       /* it runs for another process */
+	struct slp_failure *tell; /* it runs for another process */
 	int ntell, max_tell;
 	bool elsewhere, for_master;
 };
@@ -63,7 +63,8 @@ static void find_bases(struct run *run)
 	for (int i = 0; i < seg->nslots; i++) {
 		const struct slp_slot *slot = &seg->slots[i];
 		if (!run->elsewhere) {
-			char *start = slot->buffer ? (char *)STARPU_VARIABLE_GET_PTR(run->buffers[slot->index]) : run->scratch;
+			char *start = slot->buffer ? (char *)STARPU_VARIABLE_GET_PTR(run->buffers[slot->index])
+			                           : run->scratch;
 			run->base[i] = start + slot->offset;
 		}
 		run->fault[i] = slot->buffer && slot->mode & STARPU_R ? atomic_load(&slot->buffer->fault) : 0;
@@ -111,7 +112,7 @@ static uint32_t add_fault(const struct slp_record *r, enum sl_status status)
 	starpu_worker_get_name(starpu_worker_get_id(), worker, sizeof worker);
 	if (status == SL_ENOMEM) slp_refused_text(room);
 	snprintf(text, sizeof text, "%s at %s failed on %s: %s%s%s", slp_ops[r->op]->name, r->at, worker,
-		 kernel_message[0] ? kernel_message : sl_status_name(status), *room ? "; " : "", room);
+	         kernel_message[0] ? kernel_message : sl_status_name(status), *room ? "; " : "", room);
 	return slp_fault_add(status, text);
 }
 
@@ -182,9 +183,15 @@ static enum sl_status compute(struct run *run, const struct slp_record *r, const
 {
 	set_views(run, r);
 	char *op_scratch = run->scratch ? run->scratch + slp_align(run->seg->scratch, 64) : NULL;
-	struct slp_kernel k = {.op = slp_ops[r->op], .attrs = attrs, .nin = r->nin, .nout = r->nout,
-			       .in = run->views, .out = run->views + r->nin, .scratch = op_scratch,
-			       .stream = run->cuda ? slp_gpu_stream() : NULL, .threads = slp_team_size()};
+	struct slp_kernel k = {.op = slp_ops[r->op],
+	                       .attrs = attrs,
+	                       .nin = r->nin,
+	                       .nout = r->nout,
+	                       .in = run->views,
+	                       .out = run->views + r->nin,
+	                       .scratch = op_scratch,
+	                       .stream = run->cuda ? slp_gpu_stream() : NULL,
+	                       .threads = slp_team_size()};
 	if (!slp_finite_wanted || run->cuda) return call_kernel(run, &k, slp_record_types(r));
 	struct slp_not_finite before = slp_finite_before(&k);
 	enum sl_status s = call_kernel(run, &k, slp_record_types(r));

@@ -75,8 +75,10 @@ static bool copy_texts(struct slp_explanation *e, const struct slp_segment *seg)
 	r = slp_record_first(seg->calls);
 	for (int i = 0; i < e->ncalls; i++, r = slp_record_next(r)) {
 		find_texts(seg, r, &t);
-		e->calls[i] = (struct slp_explained_call){.op = r->op, .at = copy_text(&to, t.at),
-							  .what = copy_text(&to, t.what), .program = copy_text(&to, t.program)};
+		e->calls[i] = (struct slp_explained_call){.op = r->op,
+		                                          .at = copy_text(&to, t.at),
+		                                          .what = copy_text(&to, t.what),
+		                                          .program = copy_text(&to, t.program)};
 	}
 	return true;
 }

@@ -7,7 +7,7 @@
 /* A device, as a task that was ready saw it. */
 struct slp_prospect {
 	int worker;
-	bool able, allowed; /* has kernels; may run it */
+	bool able, allowed;        /* has kernels; may run it */
 	double seconds, transfers; /* predicted; NAN: not known */
 };
 
@@ -20,7 +20,8 @@ struct slp_travel {
 
 struct slp_explained_call {
 	int op;
-	const char *at, *what, *program; /* what: beyond the operation's name; program: that it is part of; within `text` */
+	const char *at, *what,
+	        *program; /* what: beyond the operation's name; program: that it is part of; within `text` */
 };
 
 /* A task: shared by its results, and by the task until it has ended. */
@@ -36,7 +37,7 @@ struct slp_explanation {
 	int nprospects;
 	struct slp_travel *reads;
 	int nreads;
-	int worker; /* that ran it; -1: none did */
+	int worker;                           /* that ran it; -1: none did */
 	double blocked, queued, fetched, ran; /* seconds: until its inputs were there, and so on */
 };
 

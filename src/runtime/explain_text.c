@@ -52,8 +52,9 @@ static void print_devices(FILE *f, const struct slp_explanation *e)
 			slp_fprintf(f, "  %-8s %14s\n", worker_name(p->worker, name), "no kernel");
 			continue;
 		}
-		slp_fprintf(f, "  %-8s %14s %14s %14s\n", worker_name(p->worker, name), milliseconds(p->seconds, predicted),
-			milliseconds(p->transfers, transfers), p->worker == e->worker ? milliseconds(e->ran, took) : "-");
+		slp_fprintf(f, "  %-8s %14s %14s %14s\n", worker_name(p->worker, name),
+		            milliseconds(p->seconds, predicted), milliseconds(p->transfers, transfers),
+		            p->worker == e->worker ? milliseconds(e->ran, took) : "-");
 	}
 }
 
@@ -66,7 +67,7 @@ static void print_travels(FILE *f, const struct slp_explanation *e)
 		const struct slp_travel *r = &e->reads[i];
 		if (!r->valid || r->valid & 1u << node) continue;
 		slp_fprintf(f, "  %.3f MiB travelled from %s\n", (double)r->bytes / 1048576,
-			slp_node_name((unsigned)__builtin_ctz(r->valid), name));
+		            slp_node_name((unsigned)__builtin_ctz(r->valid), name));
 	}
 }
 
@@ -74,7 +75,7 @@ static void print_waits(FILE *f, const struct slp_explanation *e)
 {
 	char a[24], b[24], c[24];
 	slp_fprintf(f, "  waited %s for its inputs to be computed, %s in the queue, %s for transfers\n",
-		milliseconds(e->blocked, a), milliseconds(e->queued, b), milliseconds(e->fetched, c));
+	            milliseconds(e->blocked, a), milliseconds(e->queued, b), milliseconds(e->fetched, c));
 }
 
 /* ---- why there ---------------------------------------------------------------------------------------------------- */
@@ -82,7 +83,8 @@ static void print_waits(FILE *f, const struct slp_explanation *e)
 /* Whether the policy chooses by predicted times. */
 static bool predicts(const char *sched)
 {
-	return strncmp(sched, "dm", 2) == 0 || strncmp(sched, "heft", 4) == 0 || strncmp(sched, "modular-heft", 12) == 0;
+	return strncmp(sched, "dm", 2) == 0 || strncmp(sched, "heft", 4) == 0 ||
+	       strncmp(sched, "modular-heft", 12) == 0;
 }
 
 static const char *prediction(const struct slp_explanation *e)
@@ -92,12 +94,13 @@ static const char *prediction(const struct slp_explanation *e)
 		const struct slp_prospect *p = &e->prospects[i];
 		if (!p->allowed) continue;
 		double sum = p->seconds + (isnan(p->transfers) ? 0 : p->transfers);
-		if (isnan(sum)) return "it has not measured these shapes often enough on every device, and does so first";
+		if (isnan(sum))
+			return "it has not measured these shapes often enough on every device, and does so first";
 		if (sum < least) least = sum;
 		if (p->worker == e->worker) here = sum;
 	}
 	return here <= least ? "the least time was predicted there, with transfers"
-			     : "others were predicted to be faster, but were busy for longer";
+	                     : "others were predicted to be faster, but were busy for longer";
 }
 
 static int count_allowed(const struct slp_explanation *e)

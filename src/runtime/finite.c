@@ -50,8 +50,9 @@ static enum sl_status check(const struct slp_kernel *k, const struct slp_view *v
 {
 	int64_t nan = before.nan ? -1 : find(v, true), infinity = before.infinity || before.nan ? -1 : find(v, false);
 	if (nan < 0 && infinity < 0) return SL_OK;
-	return slp_kernel_fail(k, SL_EKERNEL, "%s %d is %s at element %lld, and nothing that it computes from is (SL_NAN)", what, number,
-	                       nan >= 0 ? "NaN" : "infinite", (long long)(nan >= 0 ? nan : infinity));
+	return slp_kernel_fail(k, SL_EKERNEL,
+	                       "%s %d is %s at element %lld, and nothing that it computes from is (SL_NAN)", what,
+	                       number, nan >= 0 ? "NaN" : "infinite", (long long)(nan >= 0 ? nan : infinity));
 }
 
 enum sl_status slp_finite_after(const struct slp_kernel *k, struct slp_not_finite before)

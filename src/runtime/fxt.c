@@ -144,7 +144,7 @@ static void describe(const struct kind *k, const struct slp_call_list *p)
 {
 	const struct slp_record *r = slp_record_first(p);
 	slp_fprintf(kinds.file, "kind\t%d\t%s\t%d\t%.0f\t%06x\t%s\t", k->number, k->name, p->nops, p->flops,
-		    slp_op_colour(k->heaviest), slp_op_family(k->heaviest));
+	            slp_op_colour(k->heaviest), slp_op_family(k->heaviest));
 	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) {
 		fprintf(kinds.file, "%s%s(", i ? "; " : "", slp_ops[r->op]->name);
 		write_types(kinds.file, slp_record_types(r), r->nin);
@@ -172,7 +172,8 @@ static struct kind *kind_of(const struct slp_call_list *p)
 		if (k->footprint == p->footprint && k->nops == p->nops && k->sites == sites) return k;
 	struct kind *k = slp_try_malloc(sizeof *k);
 	if (!k) return NULL;
-	*k = (struct kind){*bucket, p->footprint, sites, p->nops, kinds.count++, name_of(p), heaviest_of(p), slp_layers_of(p)};
+	*k = (struct kind){*bucket,       p->footprint, sites,          p->nops,
+	                   kinds.count++, name_of(p),   heaviest_of(p), slp_layers_of(p)};
 	*bucket = k;
 	if (kinds.file) describe(k, p);
 	return k;
@@ -244,7 +245,7 @@ void slp_fxt_waited(const char *what, double since)
 	if (!slp_fxt_on || !kinds.file) return;
 	flockfile(kinds.file);
 	slp_fprintf(kinds.file, "wait\t%.9f\t%.9f\t%d\t%s\t%s\t", since, sl_time(), thread_number(), what,
-		    call->at ? call->function : "the program");
+	            call->at ? call->function : "the program");
 	write_text(at, call_site_length(at));
 	fputc('\n', kinds.file);
 	funlockfile(kinds.file);

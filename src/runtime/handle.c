@@ -21,20 +21,23 @@ static void spoil(struct slp_buffer *b, unsigned from, unsigned to, cudaError_t 
 	char source[SL_DEVICE_NAME_MAX], target[SL_DEVICE_NAME_MAX], text[256];
 	if (atomic_load(&b->fault)) return; /* the first one is told */
 	snprintf(text, sizeof text, "a copy of %zu bytes from %s to %s failed: CUDA: %s", b->bytes,
-		 slp_node_name(from, source), slp_node_name(to, target), cudaGetErrorString(e));
+	         slp_node_name(from, source), slp_node_name(to, target), cudaGetErrorString(e));
 	atomic_store(&b->fault, slp_fault_add(SL_EDEVICE, text));
 }
 
 static cudaError_t queue(const struct interface *from, unsigned from_node, const struct interface *to, unsigned to_node,
-			 cudaStream_t stream)
+                         cudaStream_t stream)
 {
 	void *source = (void *)from->variable.ptr, *target = (void *)to->variable.ptr;
 	bool out = is_gpu(from_node), in = is_gpu(to_node);
 	if (in && out && from_node != to_node)
 		return cudaMemcpyPeerAsync(target, starpu_memory_node_get_devid(to_node), source,
-					   starpu_memory_node_get_devid(from_node), to->variable.elemsize, stream);
+		                           starpu_memory_node_get_devid(from_node), to->variable.elemsize, stream);
 	return cudaMemcpyAsync(target, source, to->variable.elemsize,
-			       !in ? cudaMemcpyDeviceToHost : out ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice, stream);
+	                       !in   ? cudaMemcpyDeviceToHost
+	                       : out ? cudaMemcpyDeviceToDevice
+	                             : cudaMemcpyHostToDevice,
+	                       stream);
 }
 
 /* As StarPU does, a second time, and waited for, if it fails at once. */
@@ -67,7 +70,8 @@ static void register_handle(starpu_data_handle_t handle, int home, void *data)
 {
 	starpu_interface_variable_ops.register_data_handle(handle, home, data);
 	for (unsigned node = 0; node < STARPU_MAXNODES; node++)
-		((struct interface *)starpu_data_get_interface_on_node(handle, node))->buffer = ((struct interface *)data)->buffer;
+		((struct interface *)starpu_data_get_interface_on_node(handle, node))->buffer =
+		        ((struct interface *)data)->buffer;
 }
 
 /* Memory that another handle had. */
@@ -102,10 +106,10 @@ static bool register_ours(struct slp_buffer *b, void *data)
 {
 	if (!slp_engine.ngpus || slp_engine.nslaves) return false;
 	struct interface i = {{.id = STARPU_VARIABLE_INTERFACE_ID,
-			       .ptr = (uintptr_t)data,
-			       .dev_handle = (uintptr_t)data,
-			       .elemsize = b->bytes},
-			      b};
+	                       .ptr = (uintptr_t)data,
+	                       .dev_handle = (uintptr_t)data,
+	                       .elemsize = b->bytes},
+	                      b};
 	starpu_data_register(&b->handle, data ? STARPU_MAIN_RAM : -1, &i, interface_ops());
 	return true;
 }

@@ -88,10 +88,8 @@ static unsigned without_work(void *unused)
 	unsigned polls = mine.polls++;
 	if (polls == 0) mine.until = now_ns() + AWAKE_NS;
 	bool ends_wait = polls == 0 && atomic_load(&idle.waiting);
-	if (ends_wait || polls % TEAM_POLLS == TEAM_POLLS - 1)
-		slp_team_yield();
-	else if (polls >= AWAKE_POLLS)
-		sched_yield();
+	if (ends_wait || polls % TEAM_POLLS == TEAM_POLLS - 1) slp_team_yield();
+	else if (polls >= AWAKE_POLLS) sched_yield();
 	if (polls >= AWAKE_POLLS && now_ns() >= mine.until) nap();
 	mine.heard = atomic_load(&idle.bell);
 	return 1; /* StarPU may block, too */

@@ -193,8 +193,9 @@ static int by_seconds(const void *a, const void *b)
 static void print_entry(FILE *file, const struct entry *e, double all)
 {
 	double seconds = e->seconds > 0 ? e->seconds : INFINITY;
-	slp_fprintf(file, "%-24s %8llu %9.3f ms %5.1f %% %10.1f %8.1f", e->op, (unsigned long long)e->calls, 1e3 * e->seconds,
-	            all > 0 ? 100 * e->seconds / all : 0, 1e-9 * e->flops / seconds, 1e-9 * e->bytes / seconds);
+	slp_fprintf(file, "%-24s %8llu %9.3f ms %5.1f %% %10.1f %8.1f", e->op, (unsigned long long)e->calls,
+	            1e3 * e->seconds, all > 0 ? 100 * e->seconds / all : 0, 1e-9 * e->flops / seconds,
+	            1e-9 * e->bytes / seconds);
 	if (profile.flops > 0) slp_fprintf(file, " %8.2f", e->floor / seconds);
 	fprintf(file, "  %s\n", e->at);
 }
@@ -234,7 +235,8 @@ void sl_profile_print(FILE *file)
 void slp_laps_begin(struct slp_laps *laps, const struct slp_segment *segment, bool cuda)
 {
 	const struct slp_layers *l = cuda ? NULL : segment->layers;
-	*laps = (struct slp_laps){segment, l ? slp_try_calloc((size_t)l->count, sizeof(double)) : NULL, sl_time(), cuda};
+	*laps = (struct slp_laps){segment, l ? slp_try_calloc((size_t)l->count, sizeof(double)) : NULL, sl_time(),
+	                          cuda};
 }
 
 void slp_laps_call(struct slp_laps *laps, int number, const struct slp_record *r)

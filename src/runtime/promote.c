@@ -29,7 +29,8 @@ static size_t promoted_scratch(const struct slp_infer *c)
 	struct slp_type few[FEW], *types = few;
 	int n = c->nin + c->nout;
 	size_t copies = 0;
-	if (n > FEW && !(types = slp_try_malloc((size_t)n * sizeof *types))) return SIZE_MAX / 2; /* more than there is */
+	if (n > FEW && !(types = slp_try_malloc((size_t)n * sizeof *types)))
+		return SIZE_MAX / 2; /* more than there is */
 	for (int i = 0; i < n; i++) {
 		types[i] = promoted_type(i < c->nin ? c->in[i] : c->out[i - c->nin]);
 		copies += copy_bytes(i < c->nin ? &c->in[i] : &c->out[i - c->nin]);

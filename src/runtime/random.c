@@ -5,7 +5,8 @@ _Thread_local int *slp_rng_virtual;
 
 static bool is_traced(const char *function)
 {
-	if (slp_rng_virtual) slp_error_set(SL_ESTATE, "%s cannot be traced: it would count once, not at each run", function);
+	if (slp_rng_virtual)
+		slp_error_set(SL_ESTATE, "%s cannot be traced: it would count once, not at each run", function);
 	return slp_rng_virtual;
 }
 

@@ -31,7 +31,8 @@ static uint32_t hash_op(int op)
 	return h;
 }
 
-static const size_t attr_sizes[] = {[SLP_INT] = sizeof(int), [SLP_INT64] = 8, [SLP_DOUBLE] = 8, [SLP_BOOL] = sizeof(bool)};
+static const size_t attr_sizes[] = {
+        [SLP_INT] = sizeof(int), [SLP_INT64] = 8, [SLP_DOUBLE] = 8, [SLP_BOOL] = sizeof(bool)};
 
 static uint32_t hash_attrs(uint32_t h, const struct sl_op *op, const void *attrs)
 {
@@ -64,7 +65,8 @@ static uint32_t hash_call(uint32_t h, int op, const struct slp_infer *c)
 static double bytes_of(const struct slp_type *types, int n)
 {
 	double sum = 0;
-	for (int i = 0; i < n; i++) sum += (double)sl_shape_size(types[i].shape) * (double)sl_dtype_size(types[i].dtype);
+	for (int i = 0; i < n; i++)
+		sum += (double)sl_shape_size(types[i].shape) * (double)sl_dtype_size(types[i].dtype);
 	return sum;
 }
 

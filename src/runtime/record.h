@@ -12,7 +12,7 @@ struct slp_slot {
 	size_t offset;               /* in the buffer or in scratch */
 	uint32_t version;            /* of the buffer, that the segment leaves */
 	enum starpu_data_access_mode mode;
-	bool known;                  /* some call of the segment has used it before */
+	bool known; /* some call of the segment has used it before */
 };
 
 /* One call.  Behind it lie the addresses of its operands, their types and its attributes (record.c). */
@@ -39,7 +39,7 @@ struct slp_call_list {
 
 /* What the watchdog knows of a segment (watch.h). */
 struct slp_watched {
-	double since; /* it was submitted; once it runs: it does */
+	double since;                  /* it was submitted; once it runs: it does */
 	const struct slp_record *call; /* that runs; NULL: it has not begun */
 	int worker;
 	bool told;
@@ -53,21 +53,21 @@ struct slp_segment {
 	const struct slp_call_list *calls; /* own, or that of prepared code */
 	struct slp_code **codes;           /* prepared code that it runs, or has taken calls from: held */
 	int ncodes, max_codes;
-	struct slp_patch *patches;         /* of attributes, in the order of the calls */
+	struct slp_patch *patches; /* of attributes, in the order of the calls */
 	int npatches, max_patches;
 	struct slp_slot *slots;
 	int nslots, max_slots;
 	sl_device device;
-	size_t scratch;    /* bytes for dead results; the calls' own scratch comes on top */
-	int scratch_index; /* among the task's buffers; -1: none */
-	struct slp_scratch work; /* what it has for both */
-	bool lost;         /* a buffer has no memory: calls that use it are skipped */
+	size_t scratch;                      /* bytes for dead results; the calls' own scratch comes on top */
+	int scratch_index;                   /* among the task's buffers; -1: none */
+	struct slp_scratch work;             /* what it has for both */
+	bool lost;                           /* a buffer has no memory: calls that use it are skipped */
 	struct slp_explanation *explanation; /* what is kept of it (explain.h); NULL: nothing */
-	struct slp_buffer **buffers; /* of the task, without scratch */
-	size_t need;                 /* bytes of memory that it takes where it runs (admission.c) */
+	struct slp_buffer **buffers;         /* of the task, without scratch */
+	size_t need;                         /* bytes of memory that it takes where it runs (admission.c) */
 	int nbuffers, max_buffers;
 	const struct slp_layers *layers; /* whose times a trace gets (layers.h); NULL: none */
-	bool here; /* a worker of this process has run it */
+	bool here;                       /* a worker of this process has run it */
 	struct slp_watched watched;
 };
 
@@ -103,8 +103,13 @@ static inline void *slp_record_attrs(const struct slp_record *r)
 static inline struct slp_infer slp_record_call(const struct slp_record *r)
 {
 	struct slp_type *types = slp_record_types(r);
-	return (struct slp_infer){.op = slp_ops[r->op], .at = r->at, .attrs = slp_record_attrs(r), .nin = r->nin,
-				  .nout = r->nout, .in = types, .out = types + r->nin};
+	return (struct slp_infer){.op = slp_ops[r->op],
+	                          .at = r->at,
+	                          .attrs = slp_record_attrs(r),
+	                          .nin = r->nin,
+	                          .nout = r->nout,
+	                          .in = types,
+	                          .out = types + r->nin};
 }
 
 /* ---- calls in float32 whose half types no kernel takes (promote.c) ------------------------------------------------ */

@@ -26,8 +26,8 @@ static void print_device(FILE *out, const char *kind, int i, int worker, double 
 	struct starpu_profiling_worker_info info;
 	if (starpu_profiling_worker_get_info(worker, &info)) return;
 	double busy = seconds(&info.executing_time);
-	slp_fprintf(out, "simulated device %s:%d: %d tasks, busy %.6f s, share %.3f\n", kind, i, info.executed_tasks, busy,
-		elapsed > 0 ? busy / elapsed : 0);
+	slp_fprintf(out, "simulated device %s:%d: %d tasks, busy %.6f s, share %.3f\n", kind, i, info.executed_tasks,
+	            busy, elapsed > 0 ? busy / elapsed : 0);
 }
 
 static const char *node_name(int node, char text[32])
@@ -41,12 +41,13 @@ static void print_memory(FILE *out, const struct sl_stats *s)
 {
 	char name[32], other[32];
 	for (int i = 0; i < s->nodes; i++)
-		slp_fprintf(out, "simulated memory %s: at most %.1f MiB\n", node_name(i, name), (double)s->node_peak[i] / 1048576);
+		slp_fprintf(out, "simulated memory %s: at most %.1f MiB\n", node_name(i, name),
+		            (double)s->node_peak[i] / 1048576);
 	for (int i = 0; i < s->nodes; i++)
 		for (int j = 0; j < s->nodes; j++)
 			if (s->link_bytes[i][j])
-				slp_fprintf(out, "simulated link %s to %s: %.3f MiB\n", node_name(i, name), node_name(j, other),
-					(double)s->link_bytes[i][j] / 1048576);
+				slp_fprintf(out, "simulated link %s to %s: %.3f MiB\n", node_name(i, name),
+				            node_name(j, other), (double)s->link_bytes[i][j] / 1048576);
 }
 
 static void print_bound(FILE *out, double elapsed)
@@ -57,8 +58,8 @@ static void print_bound(FILE *out, double elapsed)
 	const char *why = least == b.path   ? "longest chain"
 	                  : least == b.area ? "all work on all devices"
 	                                    : "pinned work";
-	slp_fprintf(out, "simulated bound: %.6f s (%s); area %.6f, path %.6f, pinned %.6f\n", least, why, b.area, b.path,
-		b.pinned);
+	slp_fprintf(out, "simulated bound: %.6f s (%s); area %.6f, path %.6f, pinned %.6f\n", least, why, b.area,
+	            b.path, b.pinned);
 	if (least > 0) slp_fprintf(out, "simulated distance: %.3f times the bound\n", elapsed / least);
 }
 

@@ -19,7 +19,8 @@
 #include "runtime/runtime.h"
 
 enum {
-	LEAST = 4 << 20, MOST = 128 << 20, /* is left for what kernels and libraries ask for themselves */
+	LEAST = 4 << 20,
+	MOST = 128 << 20, /* is left for what kernels and libraries ask for themselves */
 	GROUP_MARGIN = 32 << 20,
 	FRESH_MS = 100
 };
@@ -181,7 +182,7 @@ static void read_group(struct room *r, const struct version *v, const char *fold
 	if ((limited || slowed) && number_in(folder, v->used, &used)) {
 		bool soft = slowed && (!limited || high < limit);
 		lower_group(r, (soft ? high : limit) + swap_left(v, folder, swap), less(used, files),
-		      soft ? "control group, memory.high" : "control group");
+		            soft ? "control group, memory.high" : "control group");
 	}
 	if (together && number_in(folder, v->swap_used, &both_used))
 		lower_group(r, both, less(both_used, files), "control group, with swap");
@@ -202,14 +203,17 @@ static void read_groups(struct room *r, const struct version *v, const char *gro
 
 static void read_version(struct room *r, const char *line, uint64_t swap)
 {
+/* clang-format off */
 #define SECOND(folder)                                                                                                 \
 	{folder, "memory.max", "memory.high", "memory.current", "memory.swap.max", "memory.swap.current",              \
 	 "inactive_file ", "active_file ", false}
+	/* clang-format on */
 	static const struct version second[] = {SECOND("/sys/fs/cgroup"), SECOND("/sys/fs/cgroup/unified")};
 #undef SECOND
-	static const struct version first = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", NULL, "memory.usage_in_bytes",
-	                                     "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes",
-	                                     "total_inactive_file ", "total_active_file ", true};
+	static const struct version first = {
+	        "/sys/fs/cgroup/memory", "memory.limit_in_bytes",       NULL,
+	        "memory.usage_in_bytes", "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes",
+	        "total_inactive_file ",  "total_active_file ",          true};
 	const char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
 	if (!group) return;
 	if (!strncmp(line, "0::", 3))
@@ -223,7 +227,8 @@ static void read_control_groups(struct room *r)
 	char text[8192], machine[4096], *rest;
 	uint64_t swap = read_text("/proc/meminfo", machine, sizeof machine) ? 1024 * value_of(machine, "SwapFree:") : 0;
 	if (!read_text("/proc/self/cgroup", text, sizeof text)) return;
-	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) read_version(r, line, swap);
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		read_version(r, line, swap);
 }
 
 static struct room read_room(void)
@@ -273,7 +278,8 @@ static struct room room_for(size_t bytes, size_t more)
 bool slp_room_for(size_t bytes)
 {
 	size_t all = atomic_fetch_add(&asked, bytes) + bytes;
-	if (all <= atomic_load(&enough) && (bytes < SLP_ROOM_LARGE || now_ms() - atomic_load(&read_at) < FRESH_MS)) return true;
+	if (all <= atomic_load(&enough) && (bytes < SLP_ROOM_LARGE || now_ms() - atomic_load(&read_at) < FRESH_MS))
+		return true;
 	struct room r = room_for(bytes, 0);
 	if (!fits(&r, bytes, 0)) {
 		atomic_fetch_sub(&asked, bytes);
@@ -307,8 +313,10 @@ void slp_room_promise(long bytes)
 const char *slp_room_text(size_t bytes, char text[160])
 {
 	struct room r = read_room();
-	int n = snprintf(text, 160, "no memory for another %zu bytes, and %" PRIu64 " for libraries: %" PRIu64 " are there (%s)",
+	int n = snprintf(text, 160,
+	                 "no memory for another %zu bytes, and %" PRIu64 " for libraries: %" PRIu64 " are there (%s)",
 	                 bytes, left_beside(bytes) + r.margin, r.bytes, r.whose);
-	if (r.pieces > bytes && n > 0 && n < 160) snprintf(text + n, 160 - (size_t)n, ", %" PRIu64 " in pieces", r.pieces);
+	if (r.pieces > bytes && n > 0 && n < 160)
+		snprintf(text + n, 160 - (size_t)n, ", %" PRIu64 " in pieces", r.pieces);
 	return text;
 }

@@ -5,8 +5,8 @@
 #include "runtime/watch.h"
 
 static struct {
-	atomic_int pending;  /* segments submitted and not ended */
-	atomic_int wake_at;  /* waiters want to know once so few are pending; -1: nobody waits */
+	atomic_int pending; /* segments submitted and not ended */
+	atomic_int wake_at; /* waiters want to know once so few are pending; -1: nobody waits */
 	starpu_pthread_mutex_t lock;
 	starpu_pthread_cond_t few;
 } ahead = {.wake_at = -1, .lock = STARPU_PTHREAD_MUTEX_INITIALIZER, .few = STARPU_PTHREAD_COND_INITIALIZER};
@@ -72,7 +72,8 @@ bool slp_runahead_wait_progress(void)
 static void peak(int pending)
 {
 	uint64_t old = atomic_load(&slp_counters.peak_tasks);
-	while ((uint64_t)pending > old && !atomic_compare_exchange_weak(&slp_counters.peak_tasks, &old, (uint64_t)pending))
+	while ((uint64_t)pending > old &&
+	       !atomic_compare_exchange_weak(&slp_counters.peak_tasks, &old, (uint64_t)pending))
 		continue;
 }
 

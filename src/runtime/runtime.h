@@ -28,7 +28,8 @@ struct slp_pending {
 void slp_error_set_aside(struct slp_pending *first);
 void slp_error_rejoin(const struct slp_pending *first);
 const char *slp_refused_text(char text[160]); /* of the last allocation that failed, whoever asked: as slp_room_text */
-enum sl_status slp_no_memory(size_t bytes); /* sets the error of the program's call: so many were asked for; SL_ENOMEM */
+enum sl_status
+slp_no_memory(size_t bytes); /* sets the error of the program's call: so many were asked for; SL_ENOMEM */
 /* Ends a sync point: the first error, of the thread or of kernels, counts as reported. */
 enum sl_status slp_error_take(void);
 
@@ -53,12 +54,12 @@ struct slp_engine {
 	atomic_int users;     /* sl_init less sl_shutdown */
 	struct sl_config config;
 	int nteams, ngpus;
-	int nslaves;          /* of the nteams: the last ones, which are workers of slave processes */
+	int nslaves; /* of the nteams: the last ones, which are workers of slave processes */
 	int team_worker[SLP_MAX_TEAMS], gpu_worker[SLP_MAX_GPUS];
 	int nworkers;
-	sl_device device;     /* the default */
-	bool forked;          /* this is a child of the process where it ran: its threads are not here */
-	unsigned generation;  /* how often it was stopped: older tensors have lost their values */
+	sl_device device;    /* the default */
+	bool forked;         /* this is a child of the process where it ran: its threads are not here */
+	unsigned generation; /* how often it was stopped: older tensors have lost their values */
 	_Atomic uint64_t rng_seed, rng_stream;
 };
 extern struct slp_engine slp_engine;
@@ -68,7 +69,7 @@ void slp_env_check(void); /* takes variables out of the environment on which Sta
 
 /* Starts the engine with defaults if it does not run yet. */
 enum sl_status slp_engine_need(const char *at);
-void slp_engine_idle(void); /* waits for all work; errors stay to be reported */
+void slp_engine_idle(void);           /* waits for all work; errors stay to be reported */
 bool slp_engine_poll(double seconds); /* the same, but not for longer than that; false: the time is up */
 /* Called before the engine stops, if set: for threads that use it. */
 extern void (*_Atomic slp_engine_before_stop)(void);
@@ -86,8 +87,8 @@ static inline void slp_unlock(void)
 
 /* DEFAULT becomes the default device; an error if the device is not there. */
 enum sl_status slp_device_resolve(const char *at, sl_device *device);
-int slp_device_pool(sl_device device);   /* index of its pool, below SLP_POOLS */
-int slp_pool_workers(int pool);          /* how many workers share it */
+int slp_device_pool(sl_device device);                      /* index of its pool, below SLP_POOLS */
+int slp_pool_workers(int pool);                             /* how many workers share it */
 uint64_t slp_device_nodes(const sl_device *devices, int n); /* the memory nodes of these devices, as bits */
 /* "main memory", "gpu:0", "a slave process" */
 const char *slp_node_name(unsigned node, char name[SL_DEVICE_NAME_MAX]);
@@ -97,12 +98,12 @@ void slp_device_place(struct starpu_task *task, sl_device device, bool cuda);
 
 int slp_team_cores_total(void);
 int slp_team_cores(int team); /* of a team of this process */
-void slp_team_enter(void); /* called by a CPU worker before each segment: makes it head of its team */
-int slp_team_size(void);   /* threads of the calling worker's team */
-int slp_team_index(void);  /* of the calling worker's team, which it has entered */
-void slp_team_used(void);  /* the calling worker's team computes something together */
-bool slp_team_polls(void); /* other threads of the calling worker's team may be polling for something to compute */
-void slp_team_yield(void); /* the calling worker and its team's threads give way to whoever waits for their cores */
+void slp_team_enter(void);    /* called by a CPU worker before each segment: makes it head of its team */
+int slp_team_size(void);      /* threads of the calling worker's team */
+int slp_team_index(void);     /* of the calling worker's team, which it has entered */
+void slp_team_used(void);     /* the calling worker's team computes something together */
+bool slp_team_polls(void);    /* other threads of the calling worker's team may be polling for something to compute */
+void slp_team_yield(void);    /* the calling worker and its team's threads give way to whoever waits for their cores */
 
 /* ---- buffers (buffer.c) ----------------------------------------------------------------------------------------- */
 
@@ -111,31 +112,31 @@ void slp_team_yield(void); /* the calling worker and its team's threads give way
 struct slp_buffer {
 	starpu_data_handle_t handle;
 	size_t bytes;
-	atomic_int pending;    /* submitted segments that use it */
-	atomic_int waiters;    /* threads of the program that wait for it */
-	atomic_int seen;       /* how often the program looks at its memory (sl_values): then it outlives the engine */
+	atomic_int pending;     /* submitted segments that use it */
+	atomic_int waiters;     /* threads of the program that wait for it */
+	atomic_int seen;        /* how often the program looks at its memory (sl_values): then it outlives the engine */
 	_Atomic uint32_t fault; /* what spoilt its value; 0: nothing */
 	_Atomic uint64_t readers; /* memory nodes that new values are sent to as soon as they are there, as bits */
 	_Atomic uint32_t version; /* counts what is submitted to write it */
 	_Atomic uint64_t asked;   /* bit v % 64: another segment reads version v */
-	atomic_bool fresh;     /* promised memory that nothing has been written into yet (room.h) */
-	bool lost;             /* there was no memory: its value is spoilt for good, and no kernel may touch it */
-	char nothing;          /* of a lost one: all that StarPU sees of it */
+	atomic_bool fresh;        /* promised memory that nothing has been written into yet (room.h) */
+	bool lost;                /* there was no memory: its value is spoilt for good, and no kernel may touch it */
+	char nothing;             /* of a lost one: all that StarPU sees of it */
 #ifdef SLP_SIMULATION
-	double written, used;  /* when the last task to write it, to use it, could have ended at best (bound.c) */
+	double written, used; /* when the last task to write it, to use it, could have ended at best (bound.c) */
 #endif
 	int pool, cls;
 	struct slp_buffer *next;
 	struct slp_buffer *older, *newer; /* of all that exist */
-	void *adopted;         /* the caller's memory, else NULL */
-	void *memory;          /* main memory that was asked for here; NULL: StarPU asks for it */
+	void *adopted;                    /* the caller's memory, else NULL */
+	void *memory;                     /* main memory that was asked for here; NULL: StarPU asks for it */
 	void (*release)(void *data, void *arg);
 	void *release_arg;
 };
 
 /* All with the engine locked. */
 enum slp_buffer_kind {
-	SLP_BUFFER_IDLE,    /* without tasks under way */
+	SLP_BUFFER_IDLE, /* without tasks under way */
 	SLP_BUFFER_ANY,
 	SLP_BUFFER_RESERVED /* of those that slp_buffer_reserve has made: there is one, if need be a lost one */
 };
@@ -146,8 +147,8 @@ struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes);
 void slp_buffer_put(struct slp_buffer *buffer);
 void slp_buffer_clear(void);
 size_t slp_buffer_class_bytes(size_t bytes);
-bool slp_buffer_owns_memory(void); /* all values lie in main memory, which is asked for here */
-void *slp_buffer_memory(size_t bytes); /* main memory, for which idle buffers go if they must; NULL: none */
+bool slp_buffer_owns_memory(void);      /* all values lie in main memory, which is asked for here */
+void *slp_buffer_memory(size_t bytes);  /* main memory, for which idle buffers go if they must; NULL: none */
 bool slp_buffer_could_be(size_t bytes); /* false: there is not so much, whatever tasks under way let go of */
 /* Without the lock: */
 enum { SLP_LARGE = 16 << 20 }; /* bytes; whether there is room for less is not asked beforehand */
@@ -180,7 +181,7 @@ static inline size_t slp_scratch_bytes(size_t results, size_t calls) /* for dead
 }
 /* At least so much for each worker; 0: none.  False without memory, without an error.  Locked. */
 bool slp_scratch_get(size_t bytes, struct slp_scratch *scratch);
-size_t slp_scratch_missing(size_t bytes); /* what slp_scratch_get would ask for */
+size_t slp_scratch_missing(size_t bytes);                 /* what slp_scratch_get would ask for */
 void slp_scratch_used(const struct slp_scratch *scratch); /* from a worker */
 void slp_scratch_clear(void);
 
@@ -192,12 +193,12 @@ struct slp_storage {
 	atomic_int refs;
 	size_t bytes;
 	sl_device device;
-	struct slp_buffer *buffer; /* NULL: only the open segment knows it */
-	int slot;                  /* in the open segment; -1: none */
-	unsigned generation;       /* of the engine; values do not survive sl_shutdown */
-	atomic_uint version;       /* counts writes */
+	struct slp_buffer *buffer;           /* NULL: only the open segment knows it */
+	int slot;                            /* in the open segment; -1: none */
+	unsigned generation;                 /* of the engine; values do not survive sl_shutdown */
+	atomic_uint version;                 /* counts writes */
 	struct slp_explanation *explanation; /* of the task that computed its values (explain.h); NULL: none is kept */
-	int explained_call;        /* of that task */
+	int explained_call;                  /* of that task */
 	struct slp_storage *next;
 };
 
@@ -224,8 +225,8 @@ static inline bool slp_input_is_written(const struct sl_op *op, int i)
 
 /* Adds a call to the open segment or submits it as a segment of its own; locked. */
 enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand *in, const struct slp_operand *out,
-			  sl_device device, bool inplace);
-void slp_flush(void);      /* submits the open segment; locked */
+                          sl_device device, bool inplace);
+void slp_flush(void);                                      /* submits the open segment; locked */
 void slp_storage_materialize(struct slp_storage *storage); /* flushes if its values are still only planned; locked */
 
 /* ---- what a task runs (record.h), codelets (codelet.c) --------------------------------------------------------- */
@@ -280,37 +281,39 @@ size_t slp_code_scratch(const struct slp_code *code);
 bool slp_code_find_scratch(const struct slp_code *code); /* what its calls work in; false with an error; locked */
 /* Locked.  bindings: one a slot; patches in the order of the calls. */
 enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
-			       const struct slp_patch *patches, int npatches);
+                               const struct slp_patch *patches, int npatches);
 
 /* ---- run-ahead (runahead.c) ------------------------------------------------------------------------------------- */
 
-void slp_runahead_wait(void);              /* for room within the bound */
-void slp_runahead_enter(void);             /* one more is under way; nothing may wait before its submission */
-bool slp_runahead_leave(void);             /* a segment has ended; from a worker.  True: that woke somebody */
-bool slp_runahead_wait_progress(void);     /* waits for a part of them to end; false if none is pending */
+void slp_runahead_wait(void);          /* for room within the bound */
+void slp_runahead_enter(void);         /* one more is under way; nothing may wait before its submission */
+bool slp_runahead_leave(void);         /* a segment has ended; from a worker.  True: that woke somebody */
+bool slp_runahead_wait_progress(void); /* waits for a part of them to end; false if none is pending */
 int slp_runahead_pending(void);
-bool slp_runahead_waited(void);            /* somebody waits for tasks to end */
+bool slp_runahead_waited(void); /* somebody waits for tasks to end */
 
 /* ---- waiting and idling (idle.c) -------------------------------------------------------------------------------- */
 
 void slp_idle_start(void);
 void slp_idle_stop(void);
-void slp_idle_wake(void);      /* there may be work: something was submitted, has ended or was let go */
-void slp_idle_over(void);      /* from a worker: it has work */
+void slp_idle_wake(void); /* there may be work: something was submitted, has ended or was let go */
+void slp_idle_over(void); /* from a worker: it has work */
 struct slp_idle_counts {
-	_Atomic uint64_t naps, woken;  /* how often workers slept, and did until there was something */
-	_Atomic uint64_t team_yields;  /* how often all threads of a team gave way */
+	_Atomic uint64_t naps, woken; /* how often workers slept, and did until there was something */
+	_Atomic uint64_t team_yields; /* how often all threads of a team gave way */
 };
 extern struct slp_idle_counts slp_idle_counts;
-bool slp_wait_beside_worker(void); /* the calling thread of the program is on a worker's core */
-void slp_wait_all_begin(void); /* the calling thread waits until workers have no work ... */
-void slp_wait_all_end(void);   /* ... no more */
+bool slp_wait_beside_worker(void);     /* the calling thread of the program is on a worker's core */
+void slp_wait_all_begin(void);         /* the calling thread waits until workers have no work ... */
+void slp_wait_all_end(void);           /* ... no more */
 void slp_idle_between_looks(int look); /* a thread that looks again and again, for the look-th time: gives way */
 
 /* ---- statistics (state.c, stats.c) ------------------------------------------------------------------------------ */
 
 /* X(name): counters of struct sl_stats that are counted up from anywhere. */
+/* clang-format off */
 #define SLP_COUNTERS(X) X(ops) X(segments) X(finished) X(faults) X(skipped) X(stalls) X(stall_ns) X(recycled) X(overflows)
+/* clang-format on */
 struct slp_counters {
 #define X(name) _Atomic uint64_t name;
 	SLP_COUNTERS(X)

@@ -96,7 +96,8 @@ void slp_storages_clear(void)
 bool slp_segment_reserve(struct slp_segment *seg, int nslots)
 {
 	return slp_grow((void **)&seg->slots, &seg->max_slots, nslots, sizeof *seg->slots) &&
-	       slp_grow((void **)&seg->buffers, &seg->max_buffers, nslots, sizeof *seg->buffers) && slp_buffer_reserve(nslots);
+	       slp_grow((void **)&seg->buffers, &seg->max_buffers, nslots, sizeof *seg->buffers) &&
+	       slp_buffer_reserve(nslots);
 }
 
 int slp_segment_slot(struct slp_segment *seg, struct slp_storage *s)
@@ -108,7 +109,7 @@ int slp_segment_slot(struct slp_segment *seg, struct slp_storage *s)
 
 /* Operand i of a call lies in the slot of its storage. */
 static void set_operand(struct slp_segment *seg, struct slp_record *r, int i, const struct slp_operand *o, bool reads,
-			bool writes)
+                        bool writes)
 {
 	int slot = slp_segment_slot(seg, o->storage);
 	slp_record_addresses(r)[i] = (struct slp_address){slot, o->offset};
@@ -118,12 +119,13 @@ static void set_operand(struct slp_segment *seg, struct slp_record *r, int i, co
 
 static bool covers(const struct slp_operand *o)
 {
-	return o->offset == 0 && (size_t)sl_shape_size(o->type.shape) * sl_dtype_size(o->type.dtype) == o->storage->bytes;
+	return o->offset == 0 &&
+	       (size_t)sl_shape_size(o->type.shape) * sl_dtype_size(o->type.dtype) == o->storage->bytes;
 }
 
 /* What can fail comes first: the segment stays as it was. */
 static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c, const struct slp_operand *in,
-			     const struct slp_operand *out, bool inplace, double flops)
+                             const struct slp_operand *out, bool inplace, double flops)
 {
 	bool room = slp_segment_reserve(seg, seg->nslots + c->nin + c->nout);
 	struct slp_record *r = room ? slp_call_list_add(&seg->own, c, flops) : NULL;
@@ -173,7 +175,7 @@ static enum sl_status find_memory(const struct slp_infer *c, const struct slp_op
 }
 
 enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand *in, const struct slp_operand *out,
-			  sl_device device, bool inplace)
+                          sl_device device, bool inplace)
 {
 	double flops = call->op->flops ? call->op->flops(call) : 0;
 	bool small = is_small(call, flops);
@@ -197,7 +199,8 @@ static void allocate_slot(struct slp_segment *seg, struct slp_slot *slot)
 	struct slp_storage *s = slot->storage;
 	if (!s) return; /* in scratch, as planned before */
 	if (s->buffer && s->buffer->lost && slot->mode == STARPU_W) slp_storage_forget(s);
-	if (!s->buffer && atomic_load(&s->refs) > 0) s->buffer = slp_buffer_get(s->bytes, seg->device, SLP_BUFFER_RESERVED);
+	if (!s->buffer && atomic_load(&s->refs) > 0)
+		s->buffer = slp_buffer_get(s->bytes, seg->device, SLP_BUFFER_RESERVED);
 	slot->buffer = s->buffer;
 	if (s->buffer) seg->lost |= s->buffer->lost;
 	if (s->buffer) return;

@@ -59,9 +59,9 @@ static struct {
 
 static struct {
 	double flops[KINDS][SLP_MAX_OPS], bytes[KINDS][SLP_MAX_OPS]; /* a second, by operation: of a core, of a GPU */
-	double call[KINDS];                                  /* seconds of each call on top */
-	double task[KINDS];                                  /* seconds of each task on top */
-	double host_call, host_task;                         /* seconds of the thread that submits */
+	double call[KINDS];                                          /* seconds of each call on top */
+	double task[KINDS];                                          /* seconds of each task on top */
+	double host_call, host_task;                                 /* seconds of the thread that submits */
 } machine;
 
 static void load(void)
@@ -145,9 +145,10 @@ bool slp_simulate_start(const char *at)
 	machine.host_call = 1e-6 * value("host", "call_us");
 	machine.host_task = 1e-6 * value("host", "task_us");
 	if (machine.flops[CPU][0] > 0 && machine.bytes[CPU][0] > 0) return true;
-	slp_call_fail(at, "sl_init", SL_EINVAL,
-		      "this engine simulates a machine, and SL_MACHINE=%s describes none: run the program with sl-simulate",
-		      getenv("SL_MACHINE") ? getenv("SL_MACHINE") : "");
+	slp_call_fail(
+	        at, "sl_init", SL_EINVAL,
+	        "this engine simulates a machine, and SL_MACHINE=%s describes none: run the program with sl-simulate",
+	        getenv("SL_MACHINE") ? getenv("SL_MACHINE") : "");
 	return false;
 }
 
@@ -206,7 +207,7 @@ static double call_seconds(const struct slp_record *r, int kind, int cores)
 	struct slp_infer c = slp_record_call(r);
 	double flops = c.op->flops ? c.op->flops(&c) : 0;
 	return machine.call[kind] + fmax(per(flops, machine.flops[kind][r->op] * cores),
-					 per(slp_call_bytes(&c), machine.bytes[kind][r->op] * cores));
+	                                 per(slp_call_bytes(&c), machine.bytes[kind][r->op] * cores));
 }
 
 /* A GPU's worker has a core of its own; the others are dealt out to the teams. */

@@ -10,9 +10,9 @@
 /* simulate.c */
 int slp_simulated_cores(void);
 int slp_simulated_gpus(void);
-bool slp_simulate_start(const char *at);   /* reads the machine; false with an error */
-void slp_simulate_op(int op); /* its rates, from the description of the machine */
-void slp_simulate_memory(void);            /* lets the time pass that the first pinned memory takes */
+bool slp_simulate_start(const char *at); /* reads the machine; false with an error */
+void slp_simulate_op(int op);            /* its rates, from the description of the machine */
+void slp_simulate_memory(void);          /* lets the time pass that the first pinned memory takes */
 void slp_simulate_model(struct starpu_perfmodel *model, int op); /* makes it compute times; op -1: of several calls */
 double slp_simulated_seconds(const struct slp_segment *segment, unsigned worker);
 /* Lets the time pass that the thread takes which submits. */

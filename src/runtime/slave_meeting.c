@@ -26,7 +26,7 @@ enum { MOST = 64, HELLO = 16, SAY_HELLO = 2, LOOK_MS = 5, AGAIN_MS = 20 };
 static const char hello[HELLO] = "starling slave", go = 'g';
 
 static struct {
-	bool met;        /* StarPU finds slaves once in a process */
+	bool met; /* StarPU finds slaves once in a process */
 	const char *at, *port;
 	double timeout, deadline;
 	int wanted, count, fds[MOST];
@@ -60,7 +60,8 @@ static int listen_here(void)
 	((struct sockaddr_in *)&here)->sin_port = htons((uint16_t)atoi(meeting.port));
 	int fd = slp_socket_listen(&here, sizeof(struct sockaddr_in));
 	if (fd < 0)
-		fail(SL_EIO, "cannot listen for slave processes at port %s (STARPU_TCPIP_MS_PORT): %s", meeting.port, strerror(errno));
+		fail(SL_EIO, "cannot listen for slave processes at port %s (STARPU_TCPIP_MS_PORT): %s", meeting.port,
+		     strerror(errno));
 	return fd;
 }
 
@@ -121,7 +122,8 @@ static void *send_them(void *unused)
 {
 	while (!atomic_load(&meeting.over) && !starpu_listens()) pause_ms(LOOK_MS);
 	for (int i = 0; i < meeting.count && !atomic_load(&meeting.over); i++)
-		(void)!send(meeting.fds[i], &go, 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* one that has ended StarPU will miss */
+		(void)!send(meeting.fds[i], &go, 1,
+		            MSG_NOSIGNAL | MSG_DONTWAIT); /* one that has ended StarPU will miss */
 	return unused;
 }
 
@@ -144,9 +146,10 @@ static enum sl_status meet_slaves(void)
 	if (meeting.count < meeting.wanted) {
 		int came = meeting.count;
 		close_all();
-		return fail(SL_EIO, "%d of %d slave processes (STARPU_TCPIP_MS_SLAVES) came to port %s within %g seconds "
-			    "(SL_DIST_TIMEOUT); a slave is the same program with STARPU_TCPIP_MS_MASTER", came,
-			    meeting.wanted, meeting.port, meeting.timeout);
+		return fail(SL_EIO,
+		            "%d of %d slave processes (STARPU_TCPIP_MS_SLAVES) came to port %s within %g seconds "
+		            "(SL_DIST_TIMEOUT); a slave is the same program with STARPU_TCPIP_MS_MASTER",
+		            came, meeting.wanted, meeting.port, meeting.timeout);
 	}
 	atomic_store(&meeting.over, false);
 	meeting.has_thread = !pthread_create(&meeting.thread, NULL, send_them, NULL);
@@ -180,13 +183,16 @@ static enum sl_status meet_master(const char *host)
 	int fd = connect_until(list);
 	freeaddrinfo(list);
 	if (fd < 0)
-		return fail(SL_EIO, "no master came to %s, port %s (STARPU_TCPIP_MS_MASTER, STARPU_TCPIP_MS_PORT) within %g "
-			    "seconds (SL_DIST_TIMEOUT)", host, meeting.port, meeting.timeout);
+		return fail(SL_EIO,
+		            "no master came to %s, port %s (STARPU_TCPIP_MS_MASTER, STARPU_TCPIP_MS_PORT) within %g "
+		            "seconds (SL_DIST_TIMEOUT)",
+		            host, meeting.port, meeting.timeout);
 	/* The master waits for other slaves from when it came; StarPU begins there after that. */
 	bool told = slp_socket_read(fd, &said, 1, sl_time() + 2 * meeting.timeout) && said == go;
 	close(fd);
-	return told ? SL_OK : fail(SL_EIO, "the master at %s, port %s, has not started: not all slave processes came", host,
-				   meeting.port);
+	return told ? SL_OK
+	            : fail(SL_EIO, "the master at %s, port %s, has not started: not all slave processes came", host,
+	                   meeting.port);
 }
 
 /* ---- both -------------------------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@ bool slp_socket_read(int fd, void *data, size_t bytes, double deadline);
 int slp_socket_listen(const struct sockaddr_storage *address, unsigned length);
 int slp_socket_accept(int fd, double deadline);
 int slp_socket_connect(const struct sockaddr_storage *address, unsigned length, double deadline);
-int slp_socket_connect_later(const struct sockaddr_storage *address, unsigned length, double deadline); /* it may listen only later */
+int slp_socket_connect_later(const struct sockaddr_storage *address, unsigned length,
+                             double deadline); /* it may listen only later */
 
 #endif

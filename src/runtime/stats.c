@@ -49,9 +49,15 @@ void sl_stats_get(struct sl_stats *stats)
 #define X(name) uint64_t name = atomic_load(&slp_counters.name);
 	SLP_COUNTERS(X)
 #undef X
-	*stats = (struct sl_stats){.ops = ops, .segments = segments, .finished = finished, .faults = faults,
-				   .skipped = skipped, .stalls = stalls, .stall_seconds = 1e-9 * (double)stall_ns,
-				   .recycled = recycled, .overflows = overflows};
+	*stats = (struct sl_stats){.ops = ops,
+	                           .segments = segments,
+	                           .finished = finished,
+	                           .faults = faults,
+	                           .skipped = skipped,
+	                           .stalls = stalls,
+	                           .stall_seconds = 1e-9 * (double)stall_ns,
+	                           .recycled = recycled,
+	                           .overflows = overflows};
 	stats->handles = atomic_load(&slp_counters.handles);
 	stats->pending_tasks = (uint64_t)slp_runahead_pending();
 	stats->peak_tasks = atomic_load(&slp_counters.peak_tasks);
@@ -91,20 +97,22 @@ void sl_stats_print(FILE *file)
 	struct sl_stats s;
 	sl_stats_get(&s);
 	slp_fprintf(file, "ops %llu in %llu tasks (%llu finished, at most %llu at a time), %llu failed, %llu skipped\n",
-		(unsigned long long)s.ops, (unsigned long long)s.segments, (unsigned long long)s.finished,
-		(unsigned long long)s.peak_tasks, (unsigned long long)s.faults, (unsigned long long)s.skipped);
+	            (unsigned long long)s.ops, (unsigned long long)s.segments, (unsigned long long)s.finished,
+	            (unsigned long long)s.peak_tasks, (unsigned long long)s.faults, (unsigned long long)s.skipped);
 	slp_fprintf(file, "run-ahead waited %llu times, %.3f s\n", (unsigned long long)s.stalls, s.stall_seconds);
-	slp_fprintf(file, "handles %llu, recycled %llu times; buffers %.1f MiB, at most %.1f MiB; "
-		"scratch %.1f MiB a worker\n",
-		(unsigned long long)s.handles, (unsigned long long)s.recycled, (double)s.bytes / 1048576,
-		(double)s.peak_bytes / 1048576, (double)s.scratch_bytes / 1048576);
+	slp_fprintf(file,
+	            "handles %llu, recycled %llu times; buffers %.1f MiB, at most %.1f MiB; "
+	            "scratch %.1f MiB a worker\n",
+	            (unsigned long long)s.handles, (unsigned long long)s.recycled, (double)s.bytes / 1048576,
+	            (double)s.peak_bytes / 1048576, (double)s.scratch_bytes / 1048576);
 	if (s.loss_scale != 0)
-		slp_fprintf(file, "losses scaled by %g; %llu steps left out, whose gradients had overflowed\n", s.loss_scale,
-		            (unsigned long long)s.overflows);
+		slp_fprintf(file, "losses scaled by %g; %llu steps left out, whose gradients had overflowed\n",
+		            s.loss_scale, (unsigned long long)s.overflows);
 	for (int i = 0; i < s.nodes; i++) {
 		slp_fprintf(file, "memory node %d: at most %.1f MiB", i, (double)s.node_peak[i] / 1048576);
 		for (int j = 0; j < s.nodes; j++)
-			if (s.link_bytes[i][j]) slp_fprintf(file, ", to node %d %.1f MiB", j, (double)s.link_bytes[i][j] / 1048576);
+			if (s.link_bytes[i][j])
+				slp_fprintf(file, ", to node %d %.1f MiB", j, (double)s.link_bytes[i][j] / 1048576);
 		fputc('\n', file);
 	}
 }

@@ -57,7 +57,8 @@ void slp_watch_leave(struct slp_segment *s)
 void slp_watch_wait(struct slp_wait *w)
 {
 	const struct slp_call *call = &slp_current_call;
-	*w = (struct slp_wait){.function = call->at ? call->function : "the program", .at = call->at ? call->at : "?",
+	*w = (struct slp_wait){.function = call->at ? call->function : "the program",
+	                       .at = call->at ? call->at : "?",
 	                       .since = sl_time()};
 	pthread_mutex_lock(&watch.lock);
 	w->next = watch.waits;

@@ -28,13 +28,13 @@ struct sl_backward_opts {
 	double scale;                 /* of all gradients; a trainer divides by it; 0 means 1 */
 };
 SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int count,
-					   struct sl_backward_opts opts);
+                                           struct sl_backward_opts opts);
 #define sl_backward_heads(heads, count, ...)                                                                           \
 	sl_backward_heads_at(SL_HERE, heads, count, (struct sl_backward_opts){__VA_ARGS__})
 /* sl_backward(loss), sl_backward(loss1, loss2): from these heads with gradients of one. */
 #define sl_backward(...)                                                                                               \
-	sl_backward_heads_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__),          \
-			     (struct sl_backward_opts){NULL, false, 1})
+	sl_backward_heads_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__),         \
+	                     (struct sl_backward_opts){NULL, false, 1})
 
 /* The backward pass of a computation of the program's own: sets din[i] to the gradient for input i, or leaves it NULL.
  */
@@ -44,8 +44,8 @@ struct sl_custom_gradient_opts {
 	void *context;                  /* passed to it */
 	void (*destroy)(void *context); /* called when it is no longer needed; may be NULL */
 };
-SL_API enum sl_status sl_custom_gradient_at(const char *at, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout,
-					    struct sl_custom_gradient_opts opts);
+SL_API enum sl_status sl_custom_gradient_at(const char *at, sl_tensor *const *in, int nin, sl_tensor *const *out,
+                                            int nout, struct sl_custom_gradient_opts opts);
 #define sl_custom_gradient(in, nin, out, nout, ...)                                                                    \
 	sl_custom_gradient_at(SL_HERE, in, nin, out, nout, (struct sl_custom_gradient_opts){__VA_ARGS__})
 
@@ -89,7 +89,7 @@ SL_API void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl
 SL_API void sl_autocast_leave(sl_autocast_mode *mode);
 SL_API enum sl_dtype sl_autocast_dtype(void);
 #define SL_AUTOCAST(dtype)                                                                                             \
-	for (sl_autocast_mode sl_autocast_ __attribute__((cleanup(sl_autocast_leave))) = {SL_DTYPE_DEFAULT, 0};         \
+	for (sl_autocast_mode sl_autocast_ __attribute__((cleanup(sl_autocast_leave))) = {SL_DTYPE_DEFAULT, 0};        \
 	     !sl_autocast_.open && (sl_autocast_enter(&sl_autocast_, dtype), 1);)
 
 #ifdef __cplusplus

@@ -101,10 +101,10 @@ SL_API enum sl_status sl_device_default_at(const char *at, sl_device device);
 
 /* The settings of sl_init; a zeroed field means its default. */
 struct sl_config {
-	int teams; /* CPU devices, including workers of slave processes; they share the cores evenly.  Default:
+	int teams;         /* CPU devices, including workers of slave processes; they share the cores evenly.  Default:
 	            * STARPU_NCPU or 1, and the slaves */
-	int gpus;  /* largest number of CUDA devices, -1 for none.  Default: all (STARPU_NCUDA) */
-	const char *sched;         /* StarPU policy.  Default: STARPU_SCHED, or lws, or dmdas with accelerators */
+	int gpus;          /* largest number of CUDA devices, -1 for none.  Default: all (STARPU_NCUDA) */
+	const char *sched; /* StarPU policy.  Default: STARPU_SCHED, or lws, or dmdas with accelerators */
 	int bulk; /* number of small operations that may share a task, 1: they share none.  Default: SL_BULK or 32 */
 	int runahead_tasks; /* largest number of tasks that are submitted and not finished.  Default: SL_RUNAHEAD_TASKS
 	                       or 512 */
@@ -112,7 +112,7 @@ struct sl_config {
 	                        */
 	uint64_t seed;         /* seed of random numbers; see sl_seed */
 	bool explain;          /* record what sl_explain reports.  Default: SL_EXPLAIN, or not */
-	const char *dist;      /* "tcp" or "mpi": this process is one of several (dist.h); "none": it is alone.  Default:
+	const char *dist; /* "tcp" or "mpi": this process is one of several (dist.h); "none": it is alone.  Default:
 	                        * SL_DIST, or none */
 };
 
@@ -148,24 +148,24 @@ SL_API void sl_iteration_pop(void);
 
 /* Statistics of the runtime since sl_init or sl_stats_reset. */
 struct sl_stats {
-	uint64_t ops;              /* operations called */
-	uint64_t segments;         /* StarPU tasks submitted for them */
-	uint64_t finished;         /* tasks that have ended */
-	uint64_t faults;           /* operations that failed while running */
-	uint64_t skipped;          /* operations skipped because an input had failed */
-	uint64_t stalls;           /* how often submission waited for the run-ahead bound */
+	uint64_t ops;      /* operations called */
+	uint64_t segments; /* StarPU tasks submitted for them */
+	uint64_t finished; /* tasks that have ended */
+	uint64_t faults;   /* operations that failed while running */
+	uint64_t skipped;  /* operations skipped because an input had failed */
+	uint64_t stalls;   /* how often submission waited for the run-ahead bound */
 	double stall_seconds;
-	uint64_t handles;          /* StarPU data handles in existence */
-	uint64_t recycled;         /* how often a handle was reused instead of registered */
-	uint64_t pending_tasks;    /* tasks submitted and not finished, now */
-	uint64_t peak_tasks;       /* ... at the peak */
-	size_t bytes;              /* memory of tensors and pools, now */
-	size_t peak_bytes;         /* ... at the peak */
-	size_t scratch_bytes;      /* working memory of all workers: intermediates and workspaces */
-	uint64_t overflows;        /* steps of trainers that loss scaling left out */
-	double loss_scale;         /* of the trainer that made the last step with loss scaling; 0: none did */
-	int nodes;                 /* memory nodes; 0 is main memory */
-	size_t node_peak[SL_MAX_NODES];                 /* bytes, as StarPU allocated them */
+	uint64_t handles;               /* StarPU data handles in existence */
+	uint64_t recycled;              /* how often a handle was reused instead of registered */
+	uint64_t pending_tasks;         /* tasks submitted and not finished, now */
+	uint64_t peak_tasks;            /* ... at the peak */
+	size_t bytes;                   /* memory of tensors and pools, now */
+	size_t peak_bytes;              /* ... at the peak */
+	size_t scratch_bytes;           /* working memory of all workers: intermediates and workspaces */
+	uint64_t overflows;             /* steps of trainers that loss scaling left out */
+	double loss_scale;              /* of the trainer that made the last step with loss scaling; 0: none did */
+	int nodes;                      /* memory nodes; 0 is main memory */
+	size_t node_peak[SL_MAX_NODES]; /* bytes, as StarPU allocated them */
 	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES]; /* [from][to] */
 };
 

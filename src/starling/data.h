@@ -156,16 +156,16 @@ SL_API enum sl_status sl_dataset_read_at(const char *at, const sl_dataset *datas
 enum sl_last_batch { SL_LAST_KEEP, SL_LAST_DISCARD };
 
 struct sl_loader_opts {
-	int64_t batch_size;       /* must be given */
-	bool shuffle;             /* a new order in each epoch, from the seed */
+	int64_t batch_size; /* must be given */
+	bool shuffle;       /* a new order in each epoch, from the seed */
 	uint64_t seed;
 	enum sl_last_batch last;
-	int64_t limit;            /* use only so many samples, the first ones; 0: all */
-	int prefetch;             /* number of batches prepared ahead, which are kept in memory; 0 means 2 */
-	sl_device device;         /* of the batches */
-	int workers;              /* threads that read and transform samples ahead; 0: it is done when a batch is asked for.
+	int64_t limit;    /* use only so many samples, the first ones; 0: all */
+	int prefetch;     /* number of batches prepared ahead, which are kept in memory; 0 means 2 */
+	sl_device device; /* of the batches */
+	int workers;      /* threads that read and transform samples ahead; 0: it is done when a batch is asked for.
 	                           * A set of IDX files needs none: its batches are made by operations */
-	int rank, ranks;          /* this loader hands out the rank-th part, from 0, of each batch of ranks × batch_size rows */
+	int rank, ranks; /* this loader hands out the rank-th part, from 0, of each batch of ranks × batch_size rows */
 };
 typedef struct sl_loader sl_loader;
 SL_API sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts);

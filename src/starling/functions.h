@@ -55,7 +55,7 @@ struct sl_pad_opts {
 	bool reflect; /* mirror the elements at the border instead */
 };
 SL_API sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int64_t after,
-			    struct sl_pad_opts opts);
+                            struct sl_pad_opts opts);
 #define sl_pad(x, axis, before, after, ...)                                                                            \
 	sl_pad_at(SL_HERE, x, axis, before, after, (struct sl_pad_opts){__VA_ARGS__})
 SL_API sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_tensor *rows);
@@ -84,7 +84,7 @@ struct sl_attention_opts {
 	double scale;    /* of the products; 0: one over the root of the width of a query */
 };
 SL_API sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v,
-						     struct sl_attention_opts opts);
+                                                     struct sl_attention_opts opts);
 #define sl_scaled_dot_product_attention(q, k, v, ...)                                                                  \
 	sl_scaled_dot_product_attention_at(SL_HERE, q, k, v, (struct sl_attention_opts){__VA_ARGS__})
 
@@ -101,7 +101,7 @@ struct sl_conv_transpose2d_opts {
 	int groups;                         /* 0 means 1 */
 };
 SL_API sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b,
-					 struct sl_conv_transpose2d_opts opts);
+                                         struct sl_conv_transpose2d_opts opts);
 #define sl_conv_transpose2d(x, w, b, ...)                                                                              \
 	sl_conv_transpose2d_at(SL_HERE, x, w, b, (struct sl_conv_transpose2d_opts){__VA_ARGS__})
 struct sl_resize2d_opts {
@@ -109,11 +109,11 @@ struct sl_resize2d_opts {
 	bool align_corners; /* bilinear: pixels in the corners stay in the corners */
 };
 SL_API sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t width,
-				 struct sl_resize2d_opts opts);
+                                 struct sl_resize2d_opts opts);
 #define sl_resize2d(x, height, width, ...)                                                                             \
 	sl_resize2d_at(SL_HERE, x, height, width, (struct sl_resize2d_opts){__VA_ARGS__})
 SL_API sl_tensor *sl_adaptive_pool2d_at(const char *at, sl_tensor *x, enum sl_pool_type type, int64_t height,
-					int64_t width);
+                                        int64_t width);
 #define sl_adaptive_pool2d(x, type, height, width) sl_adaptive_pool2d_at(SL_HERE, x, type, height, width)
 
 /* ---- normalisation ---------------------------------------------------------------------------------------------- */
@@ -124,11 +124,11 @@ struct sl_rms_norm_opts {
 SL_API sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct sl_rms_norm_opts opts);
 #define sl_rms_norm(x, gamma, ...) sl_rms_norm_at(SL_HERE, x, gamma, (struct sl_rms_norm_opts){__VA_ARGS__})
 SL_API sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor *gamma, sl_tensor *beta,
-				   struct sl_layer_norm_opts opts);
+                                   struct sl_layer_norm_opts opts);
 #define sl_group_norm(x, groups, gamma, beta, ...)                                                                     \
 	sl_group_norm_at(SL_HERE, x, groups, gamma, beta, (struct sl_layer_norm_opts){__VA_ARGS__})
 SL_API sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta,
-				      struct sl_layer_norm_opts opts);
+                                      struct sl_layer_norm_opts opts);
 #define sl_instance_norm(x, gamma, beta, ...)                                                                          \
 	sl_instance_norm_at(SL_HERE, x, gamma, beta, (struct sl_layer_norm_opts){__VA_ARGS__})
 
@@ -141,7 +141,7 @@ struct sl_cross_entropy_opts {
 	int64_t ignore_index;
 };
 SL_API sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels,
-				      struct sl_cross_entropy_opts opts);
+                                      struct sl_cross_entropy_opts opts);
 #define sl_cross_entropy(logits, labels, ...)                                                                          \
 	sl_cross_entropy_at(SL_HERE, logits, labels, (struct sl_cross_entropy_opts){__VA_ARGS__})
 SL_API sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_tensor *target);
@@ -149,7 +149,7 @@ SL_API sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_
 SL_API sl_tensor *sl_cosine_similarity_at(const char *at, sl_tensor *a, sl_tensor *b, int axis);
 #define sl_cosine_similarity(a, b, axis) sl_cosine_similarity_at(SL_HERE, a, b, axis)
 SL_API sl_tensor *sl_cosine_embedding_loss_at(const char *at, sl_tensor *a, sl_tensor *b, sl_tensor *target,
-					      double margin);
+                                              double margin);
 #define sl_cosine_embedding_loss(a, b, target, margin) sl_cosine_embedding_loss_at(SL_HERE, a, b, target, margin)
 
 /* ---- random numbers --------------------------------------------------------------------------------------------- */

@@ -60,22 +60,22 @@ enum sl_pass {
 #define X(NAME, name, doc) SL_PASS_##NAME,
 	SL_PASS_LIST(X)
 #undef X
-	SL_PASSES
+	        SL_PASSES
 };
 
 struct sl_compile_opts {
-	const sl_shape *shapes;     /* of the inputs, in the order of sl_graph_inputs; NULL: those given to sl_var */
-	unsigned off;               /* passes not to run: 1u << SL_PASS_FUSE | … (infer cannot be switched off) */
-	bool check;                 /* run each pass and compare results before and after it: slow, for finding bugs */
-	sl_device device;           /* the device to run on; default: the default device */
+	const sl_shape *shapes; /* of the inputs, in the order of sl_graph_inputs; NULL: those given to sl_var */
+	unsigned off;           /* passes not to run: 1u << SL_PASS_FUSE | … (infer cannot be switched off) */
+	bool check;             /* run each pass and compare results before and after it: slow, for finding bugs */
+	sl_device device;       /* the device to run on; default: the default device */
 };
 /* The result of compiling; see sl_plan_info. */
 struct sl_plan_info {
-	int nodes_before, nodes;    /* operations before and after the passes */
-	int segments;               /* StarPU tasks in a run */
-	size_t memory, unplanned;   /* peak bytes of intermediates: as planned, and if each had its own memory */
-	double flops, bytes;        /* of a run */
-	double seconds;             /* of compiling */
+	int nodes_before, nodes;  /* operations before and after the passes */
+	int segments;             /* StarPU tasks in a run */
+	size_t memory, unplanned; /* peak bytes of intermediates: as planned, and if each had its own memory */
+	double flops, bytes;      /* of a run */
+	double seconds;           /* of compiling */
 };
 
 typedef struct sl_plan sl_plan;

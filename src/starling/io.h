@@ -39,26 +39,30 @@ SL_API enum sl_status sl_save_npy_at(const char *at, sl_tensor *t, const char *p
 #define SL_NAMES(...) SL_ARRAY(const char *, __VA_ARGS__), SL_COUNT_(char *, __VA_ARGS__)
 
 struct sl_export_opts {
-	const sl_shape *shapes;   /* of the inputs: SL_SHAPES(SL_SHAPE(1, 512)) */
+	const sl_shape *shapes; /* of the inputs: SL_SHAPES(SL_SHAPE(1, 512)) */
 	int nshapes;
-	enum sl_dtype dtype;      /* of the inputs */
-	int epoch;                /* the number in the name of the parameters' file */
-	bool training;            /* write the block as in training: with dropout */
+	enum sl_dtype dtype; /* of the inputs */
+	int epoch;           /* the number in the name of the parameters' file */
+	bool training;       /* write the block as in training: with dropout */
 };
 #define SL_SHAPES(...) .shapes = SL_ARRAY(sl_shape, __VA_ARGS__), .nshapes = SL_COUNT_(sl_shape, __VA_ARGS__)
 SL_API enum sl_status sl_export_at(const char *at, sl_block *block, const char *prefix, struct sl_export_opts opts);
+/* clang-format off */
 #define sl_export(block, prefix, ...)                                                                                  \
 	sl_export_at(SL_HERE, block, prefix, (struct sl_export_opts){__VA_ARGS__})
+/* clang-format on */
 SL_API enum sl_status sl_export_onnx_at(const char *at, sl_block *block, const char *path, struct sl_export_opts opts);
+/* clang-format off */
 #define sl_export_onnx(block, path, ...)                                                                               \
 	sl_export_onnx_at(SL_HERE, block, path, (struct sl_export_opts){__VA_ARGS__})
+/* clang-format on */
 
 struct sl_import_opts {
-	const char *output;       /* the node whose output is the result; NULL: the symbol's only result */
-	bool lenient;             /* ignore arrays that the symbol does not use */
+	const char *output; /* the node whose output is the result; NULL: the symbol's only result */
+	bool lenient;       /* ignore arrays that the symbol does not use */
 };
 SL_API sl_block *sl_import_at(const char *at, const char *symbol, const char *const *inputs, int ninputs,
-			      const char *params, struct sl_import_opts opts);
+                              const char *params, struct sl_import_opts opts);
 /* sl_import("my_mlp-symbol.json", SL_NAMES("data"), "my_mlp-0000.params") */
 #define sl_import(symbol, ...) SL_IMPORT_(symbol, __VA_ARGS__)
 #define SL_IMPORT_(symbol, inputs, ninputs, params, ...)                                                               \
@@ -67,7 +71,7 @@ SL_API sl_block *sl_import_at(const char *at, const char *symbol, const char *co
 struct sl_import_onnx_opts {
 	const char *const *inputs; /* their order, if not the file's: SL_INPUTS("ids", "mask") */
 	int ninputs;
-	const char *output;        /* the result, or the node whose result it is; NULL: the model's first result */
+	const char *output; /* the result, or the node whose result it is; NULL: the model's first result */
 };
 #define SL_INPUTS(...) .inputs = SL_ARRAY(const char *, __VA_ARGS__), .ninputs = SL_COUNT_(char *, __VA_ARGS__)
 SL_API sl_block *sl_import_onnx_at(const char *at, const char *path, struct sl_import_onnx_opts opts);

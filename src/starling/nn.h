@@ -27,9 +27,9 @@ enum sl_fan { SL_FAN_AVG, SL_FAN_IN, SL_FAN_OUT };
 /* How a parameter gets its first values; zeroed: the layer's default (weights uniform in ±0.07, biases zero). */
 struct sl_initializer {
 	enum sl_init_kind kind;
-	double value;      /* the constant, sigma, the bound, Xavier's magnitude (default 3) or He's gain (default √2) */
+	double value; /* the constant, sigma, the bound, Xavier's magnitude (default 3) or He's gain (default √2) */
 	enum sl_fan fan;
-	bool gaussian;     /* Xavier and He: normal instead of uniform */
+	bool gaussian; /* Xavier and He: normal instead of uniform */
 };
 SL_API struct sl_initializer sl_zeros_init(void);
 SL_API struct sl_initializer sl_ones_init(void);
@@ -47,11 +47,11 @@ typedef struct sl_param sl_param;
 struct sl_param_opts {
 	struct sl_initializer init;
 	enum sl_dtype dtype;
-	bool no_grad;        /* not trained: running statistics */
+	bool no_grad; /* not trained: running statistics */
 };
 /* A dim of -1 is not known yet. */
 SL_API sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, sl_shape shape,
-				   struct sl_param_opts opts);
+                                   struct sl_param_opts opts);
 #define sl_block_param(block, name, shape, ...)                                                                        \
 	sl_block_param_at(SL_HERE, block, name, shape, (struct sl_param_opts){__VA_ARGS__})
 SL_API enum sl_status sl_param_fit_at(const char *at, sl_param *param, sl_shape shape);
@@ -86,12 +86,12 @@ struct sl_block {
 	/* Optional: forward of n shards together, x[i] to y[i] (which may be the same array), by sl_forward_shards of
 	 * the children and operations on each shard.  Only blocks around synchronised layers need it. */
 	enum sl_status (*forward_shards)(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y);
-	struct slp_block *base;           /* the library's: name, children, parameters, plans */
+	struct slp_block *base; /* the library's: name, children, parameters, plans */
 };
 
 SL_API enum sl_status sl_block_init_at(const char *at, sl_block *block, const char *type,
-				       sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int),
-				       void (*destroy)(sl_block *));
+                                       sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int),
+                                       void (*destroy)(sl_block *));
 #define sl_block_init(block, type, forward, destroy) sl_block_init_at(SL_HERE, block, type, forward, destroy)
 SL_API sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl_block *child);
 #define sl_block_add(parent, name, child) sl_block_add_at(SL_HERE, parent, name, child)
@@ -116,7 +116,7 @@ enum { SL_MAX_RESULTS = 16 };
 SL_API enum sl_status sl_also_at(const char *at, sl_tensor *result);
 #define sl_also(result) sl_also_at(SL_HERE, result)
 SL_API enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tensor *const *in, int nin, sl_tensor **out,
-					int nout);
+                                        int nout);
 #define sl_forward_all(block, in, nin, out, nout) sl_forward_all_at(SL_HERE, block, in, nin, out, nout)
 
 SL_API enum sl_status sl_forward_shards_at(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y);
@@ -147,26 +147,26 @@ SL_API enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook 
 
 /* The element whose gradient differs most from central differences. */
 struct sl_gradcheck_worst {
-	int input;                /* its number; -1: of a parameter */
-	const sl_param *param;    /* NULL: of an input */
+	int input;             /* its number; -1: of a parameter */
+	const sl_param *param; /* NULL: of an input */
 	int64_t element;
 	double gradient, difference; /* from sl_backward, from central differences */
-	double error;             /* their distance, over the largest of both and 1 */
+	double error;                /* their distance, over the largest of both and 1 */
 };
 /* 0 means the default in brackets. */
 struct sl_gradcheck_opts {
-	double step;              /* to both sides, times the larger of the element and 1 [1e-6] */
-	double tolerance;         /* [1e-6] */
-	int64_t elements;         /* at most so many of each tensor, spread evenly [all] */
+	double step;                      /* to both sides, times the larger of the element and 1 [1e-6] */
+	double tolerance;                 /* [1e-6] */
+	int64_t elements;                 /* at most so many of each tensor, spread evenly [all] */
 	struct sl_gradcheck_worst *worst; /* filled in; NULL: not wanted */
 };
 typedef sl_tensor *sl_function(void *context, sl_tensor *const *in, int nin);
-SL_API enum sl_status sl_gradcheck_at(const char *at, sl_function *function, void *context, sl_tensor *const *in, int nin,
-				      struct sl_gradcheck_opts opts);
+SL_API enum sl_status sl_gradcheck_at(const char *at, sl_function *function, void *context, sl_tensor *const *in,
+                                      int nin, struct sl_gradcheck_opts opts);
 #define sl_gradcheck(function, context, in, nin, ...)                                                                  \
 	sl_gradcheck_at(SL_HERE, function, context, in, nin, (struct sl_gradcheck_opts){__VA_ARGS__})
 SL_API enum sl_status sl_gradcheck_block_at(const char *at, sl_block *block, sl_tensor *const *in, int nin,
-					    struct sl_gradcheck_opts opts);
+                                            struct sl_gradcheck_opts opts);
 #define sl_gradcheck_block(block, in, nin, ...)                                                                        \
 	sl_gradcheck_block_at(SL_HERE, block, in, nin, (struct sl_gradcheck_opts){__VA_ARGS__})
 
@@ -183,7 +183,7 @@ SL_API enum sl_status sl_load_params_at(const char *at, sl_block *block, const c
 struct sl_dense_opts {
 	enum sl_activation activation;
 	bool no_bias, no_flatten;
-	int64_t in_units;         /* 0: known from the first input */
+	int64_t in_units; /* 0: known from the first input */
 	struct sl_initializer weight_init, bias_init;
 };
 SL_API sl_block *sl_dense_at(const char *at, int64_t units, struct sl_dense_opts opts);
@@ -238,17 +238,17 @@ struct sl_multi_head_attention_opts {
 	struct sl_initializer weight_init;
 };
 SL_API sl_block *sl_multi_head_attention_at(const char *at, int64_t width, int heads,
-					    struct sl_multi_head_attention_opts opts);
+                                            struct sl_multi_head_attention_opts opts);
 #define sl_multi_head_attention(width, heads, ...)                                                                     \
 	sl_multi_head_attention_at(SL_HERE, width, heads, (struct sl_multi_head_attention_opts){__VA_ARGS__})
 struct sl_recurrent_layer_opts {
-	int layers;               /* one on top of the other; 0 means 1 */
-	bool bidirectional;       /* each in both directions: the results are twice as wide */
-	double dropout;           /* between layers, in training */
-	bool batch_first;         /* x is (rows, steps, inputs) instead of (steps, rows, inputs), and so is the result */
+	int layers;         /* one on top of the other; 0 means 1 */
+	bool bidirectional; /* each in both directions: the results are twice as wide */
+	double dropout;     /* between layers, in training */
+	bool batch_first;   /* x is (rows, steps, inputs) instead of (steps, rows, inputs), and so is the result */
 	bool no_bias;
-	bool relu;                /* sl_rnn: instead of tanh */
-	int64_t in_units;         /* 0: known from the first input */
+	bool relu;                  /* sl_rnn: instead of tanh */
+	int64_t in_units;           /* 0: known from the first input */
 	struct sl_initializer init; /* of all parameters; default: uniform, up to one over the root of hidden */
 };
 SL_API sl_block *sl_rnn_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts);
@@ -270,11 +270,11 @@ SL_API sl_block *sl_sequential_at(const char *at, sl_block *const *children, int
 /* ---- hybridising ------------------------------------------------------------------------------------------------ */
 
 struct sl_hybridize_opts {
-	bool off;                 /* back to imperative */
-	bool static_alloc;        /* keep the memory of intermediates between calls */
-	bool static_shape;        /* refuse another input shape instead of compiling a second plan */
-	bool fallback;            /* if the block cannot be traced, run it imperatively and say so once */
-	unsigned passes_off;      /* as sl_compile_opts.off */
+	bool off;            /* back to imperative */
+	bool static_alloc;   /* keep the memory of intermediates between calls */
+	bool static_shape;   /* refuse another input shape instead of compiling a second plan */
+	bool fallback;       /* if the block cannot be traced, run it imperatively and say so once */
+	unsigned passes_off; /* as sl_compile_opts.off */
 };
 SL_API enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybridize_opts opts);
 #define sl_hybridize(block, ...) sl_hybridize_at(SL_HERE, block, (struct sl_hybridize_opts){__VA_ARGS__})
@@ -288,34 +288,34 @@ enum sl_optimizer_kind { SL_SGD, SL_ADAM, SL_ADAMW, SL_RMSPROP };
 enum sl_schedule_kind { SL_CONSTANT, SL_STEPS, SL_COSINE, SL_POLYNOMIAL };
 struct sl_schedule {
 	enum sl_schedule_kind kind;
-	int64_t warmup;           /* steps from 0 up to lr */
-	int64_t every;            /* SL_STEPS: lr is multiplied by factor every so many steps */
+	int64_t warmup; /* steps from 0 up to lr */
+	int64_t every;  /* SL_STEPS: lr is multiplied by factor every so many steps */
 	double factor;
-	int64_t total;            /* SL_COSINE, SL_POLYNOMIAL: steps until final_lr */
+	int64_t total; /* SL_COSINE, SL_POLYNOMIAL: steps until final_lr */
 	double final_lr, power;
 };
 /* Losses are multiplied before the backward pass, so that small gradients do not vanish in float16; 0 means the default in
  * brackets. */
 struct sl_loss_scaling {
-	double start;             /* the first scale, say 65536; 0: none */
-	double growth, backoff;   /* factors: after so many steps without an overflow, and after one [2, 0.5] */
-	int64_t every;            /* [2000] */
+	double start;           /* the first scale, say 65536; 0: none */
+	double growth, backoff; /* factors: after so many steps without an overflow, and after one [2, 0.5] */
+	int64_t every;          /* [2000] */
 };
 /* 0 means the default in brackets. */
 struct sl_optimizer {
 	enum sl_optimizer_kind kind;
-	double lr;                /* [SGD 0.01, others 0.001] */
-	double momentum;          /* SGD, RMSProp */
+	double lr;       /* [SGD 0.01, others 0.001] */
+	double momentum; /* SGD, RMSProp */
 	bool nesterov;
-	double beta1, beta2;      /* Adam [0.9, 0.999] */
-	double alpha;             /* RMSProp [0.99] */
-	double eps;               /* [1e-8] */
+	double beta1, beta2; /* Adam [0.9, 0.999] */
+	double alpha;        /* RMSProp [0.99] */
+	double eps;          /* [1e-8] */
 	double weight_decay;
 	double clip_norm, clip_value; /* limits of the gradients, of all together and of each; 0: none */
 	double average;               /* factor of the old moving averages in a step; 0: no averages */
 	struct sl_schedule schedule;
 	struct sl_loss_scaling loss_scaling;
-	bool shard_state;         /* each of several processes keeps what the optimiser does of some of the parameters */
+	bool shard_state; /* each of several processes keeps what the optimiser does of some of the parameters */
 };
 #define sl_sgd(...) ((struct sl_optimizer){.kind = SL_SGD, __VA_ARGS__})
 #define sl_adam(...) ((struct sl_optimizer){.kind = SL_ADAM, __VA_ARGS__})
@@ -331,17 +331,17 @@ struct sl_trainer_step_opts {
 	bool ignore_stale; /* leave out parameters that no sl_backward has reached since the last step */
 };
 SL_API enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t batch_size,
-					 struct sl_trainer_step_opts opts);
+                                         struct sl_trainer_step_opts opts);
 #define sl_trainer_step(trainer, batch_size, ...)                                                                      \
 	sl_trainer_step_at(SL_HERE, trainer, batch_size, (struct sl_trainer_step_opts){__VA_ARGS__})
 /* Settings of a group of parameters; 0: unchanged. */
 struct sl_group_opts {
-	double lr_scale;          /* times the learning rate */
-	double weight_decay;      /* instead of the optimiser's */
+	double lr_scale;     /* times the learning rate */
+	double weight_decay; /* instead of the optimiser's */
 	bool no_decay;
 };
 SL_API enum sl_status sl_trainer_group_at(const char *at, sl_trainer *trainer, const char *pattern,
-					  struct sl_group_opts opts);
+                                          struct sl_group_opts opts);
 #define sl_trainer_group(trainer, pattern, ...)                                                                        \
 	sl_trainer_group_at(SL_HERE, trainer, pattern, (struct sl_group_opts){__VA_ARGS__})
 SL_API enum sl_status sl_freeze_at(const char *at, sl_block *block, const char *pattern);
@@ -373,14 +373,14 @@ struct sl_step_opts {
 	int accumulate;              /* so many runs, of a micro-batch each, make a step of the trainer [1] */
 };
 SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer,
-				   struct sl_step_opts opts);
+                                   struct sl_step_opts opts);
 #define sl_step_compile(net, loss, trainer, ...)                                                                       \
 	sl_step_compile_at(SL_HERE, net, loss, trainer, (struct sl_step_opts){__VA_ARGS__})
 /* Returns the losses of the batch; *output (if not NULL) gets the output of the network. */
 SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output);
 #define sl_step_run(step, x, target, output) sl_step_run_at(SL_HERE, step, x, target, output)
 SL_API enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x,
-					    sl_tensor *const *targets, sl_tensor **losses, sl_tensor **outputs);
+                                            sl_tensor *const *targets, sl_tensor **losses, sl_tensor **outputs);
 #define sl_step_run_shards(step, n, x, targets, losses, outputs)                                                       \
 	sl_step_run_shards_at(SL_HERE, step, n, x, targets, losses, outputs)
 SL_API enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target);
@@ -409,12 +409,12 @@ SL_API double sl_trial_seconds(const sl_trial *trial, int way);
 SL_API void sl_trial_free(sl_trial *trial);
 
 struct sl_split_opts {
-	bool uneven;              /* some devices may get a row more than others */
-	const double *weights;    /* n of them: the devices' shares; their sum may be any number */
+	bool uneven;               /* some devices may get a row more than others */
+	const double *weights;     /* n of them: the devices' shares; their sum may be any number */
 	const sl_balance *balance; /* shares by measured speed */
 };
 SL_API enum sl_status sl_split_and_load_at(const char *at, sl_tensor *x, const sl_device *devices, int n,
-					   sl_tensor **parts, struct sl_split_opts opts);
+                                           sl_tensor **parts, struct sl_split_opts opts);
 #define sl_split_and_load(x, devices, n, parts, ...)                                                                   \
 	sl_split_and_load_at(SL_HERE, x, devices, n, parts, (struct sl_split_opts){__VA_ARGS__})
 

@@ -238,16 +238,17 @@ struct sl_recurrent_opts {
 	bool reverse;          /* from the last step to the first */
 };
 SL_API sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight,
-				  sl_tensor *state, struct sl_recurrent_opts opts);
+                                  sl_tensor *state, struct sl_recurrent_opts opts);
 #define sl_recurrent(cell, gates, weight, state, ...)                                                                  \
 	sl_recurrent_at(SL_HERE, cell, gates, weight, state, (struct sl_recurrent_opts){__VA_ARGS__})
 
 /* ---- convolution and pooling, NCHW ------------------------------------------------------------------------------ */
 
 struct sl_conv2d_opts {
-	int stride[2], pad[2], dilation[2]; /* {height, width}; 0 means: stride, dilation 1; a second 0 stride: as the first;
+	int stride[2], pad[2],
+	        dilation[2]; /* {height, width}; 0 means: stride, dilation 1; a second 0 stride: as the first;
 	                                      a second 0 pad is 0: {2, 2} pads both axes */
-	int groups;                         /* 0 means 1 */
+	int groups;          /* 0 means 1 */
 };
 SL_API sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts);
 #define sl_conv2d(x, w, b, ...) sl_conv2d_at(SL_HERE, x, w, b, (struct sl_conv2d_opts){__VA_ARGS__})
@@ -291,14 +292,14 @@ struct sl_batch_norm_opts {
 	bool use_global_stats; /* normalise with the running statistics in training too */
 };
 SL_API sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta, sl_tensor *mean,
-				   sl_tensor *var, struct sl_batch_norm_opts opts);
+                                   sl_tensor *var, struct sl_batch_norm_opts opts);
 #define sl_batch_norm(x, gamma, beta, mean, var, ...)                                                                  \
 	sl_batch_norm_at(SL_HERE, x, gamma, beta, mean, var, (struct sl_batch_norm_opts){__VA_ARGS__})
 struct sl_layer_norm_opts {
-	double eps;            /* 0 means 1e-5 */
+	double eps; /* 0 means 1e-5 */
 };
 SL_API sl_tensor *sl_layer_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta,
-				   struct sl_layer_norm_opts opts);
+                                   struct sl_layer_norm_opts opts);
 #define sl_layer_norm(x, gamma, beta, ...)                                                                             \
 	sl_layer_norm_at(SL_HERE, x, gamma, beta, (struct sl_layer_norm_opts){__VA_ARGS__})
 SL_API sl_tensor *sl_dropout_at(const char *at, sl_tensor *x, double p);
@@ -326,23 +327,23 @@ SL_API sl_tensor *sl_cast_at(const char *at, sl_tensor *x, enum sl_dtype dtype);
 
 struct sl_sgd_opts {
 	double lr;
-	double momentum;     /* needs momenta */
+	double momentum; /* needs momenta */
 	double weight_decay;
-	double rescale;      /* gradients are multiplied by it; 0 means 1 */
-	bool nesterov;       /* needs a momentum */
-	double clip_norm;    /* limit of the L2 norm of all gradients together; 0: none */
-	double clip_value;   /* limit of each element of a gradient; 0: none */
-	double lr_scale;     /* factor of lr; 0 means 1 */
+	double rescale;    /* gradients are multiplied by it; 0 means 1 */
+	bool nesterov;     /* needs a momentum */
+	double clip_norm;  /* limit of the L2 norm of all gradients together; 0: none */
+	double clip_value; /* limit of each element of a gradient; 0: none */
+	double lr_scale;   /* factor of lr; 0 means 1 */
 };
 SL_API enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
-				       sl_tensor *const *momenta, int count, struct sl_sgd_opts opts);
+                                       sl_tensor *const *momenta, int count, struct sl_sgd_opts opts);
 #define sl_sgd_update(params, grads, momenta, count, ...)                                                              \
 	sl_sgd_update_at(SL_HERE, params, grads, momenta, count, (struct sl_sgd_opts){__VA_ARGS__})
 
 struct sl_adam_opts {
 	double lr;
-	double beta1, beta2;                   /* 0 means 0.9 and 0.999 */
-	double eps;                            /* 0 means 1e-8 */
+	double beta1, beta2; /* 0 means 0.9 and 0.999 */
+	double eps;          /* 0 means 1e-8 */
 	double weight_decay;
 	bool decoupled;                        /* AdamW: parameters decay, not their gradients */
 	double rescale, clip_norm, clip_value; /* as in sl_sgd_opts */
@@ -350,23 +351,23 @@ struct sl_adam_opts {
 	double lr_scale;                       /* as in sl_sgd_opts */
 };
 SL_API enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
-					sl_tensor *const *means, sl_tensor *const *vars, int count,
-					struct sl_adam_opts opts);
+                                        sl_tensor *const *means, sl_tensor *const *vars, int count,
+                                        struct sl_adam_opts opts);
 #define sl_adam_update(params, grads, means, vars, count, ...)                                                         \
 	sl_adam_update_at(SL_HERE, params, grads, means, vars, count, (struct sl_adam_opts){__VA_ARGS__})
 
 struct sl_rmsprop_opts {
 	double lr;
-	double alpha;                          /* factor of the old squares; 0 means 0.99 */
-	double eps;                            /* 0 means 1e-8 */
-	double momentum;                       /* needs momenta */
+	double alpha;    /* factor of the old squares; 0 means 0.99 */
+	double eps;      /* 0 means 1e-8 */
+	double momentum; /* needs momenta */
 	double weight_decay;
 	double rescale, clip_norm, clip_value; /* as in sl_sgd_opts */
 	double lr_scale;                       /* as in sl_sgd_opts */
 };
 SL_API enum sl_status sl_rmsprop_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
-					   sl_tensor *const *squares, sl_tensor *const *momenta, int count,
-					   struct sl_rmsprop_opts opts);
+                                           sl_tensor *const *squares, sl_tensor *const *momenta, int count,
+                                           struct sl_rmsprop_opts opts);
 #define sl_rmsprop_update(params, grads, squares, momenta, count, ...)                                                 \
 	sl_rmsprop_update_at(SL_HERE, params, grads, squares, momenta, count, (struct sl_rmsprop_opts){__VA_ARGS__})
 

@@ -58,7 +58,9 @@ struct sl_op_attr {
 	int count; /* 0: no array */
 	const char *doc;
 };
+/* clang-format off */
 #define SL_OP_ATTR(type, field, kind) {#field, kind, offsetof(type, field), 0, 0}
+/* clang-format on */
 
 #define SL_SAVE_IN(i) (1u << (i))
 #define SL_SAVE_OUT(i) (1u << (16 + (i)))
@@ -66,22 +68,22 @@ struct sl_op_attr {
 
 /* The definition of an operation; it is copied. */
 struct sl_op_def {
-	const char *name;  /* letters, digits and _; as in messages, performance models and programs' text */
-	const char *doc;   /* one line */
-	const char *args;  /* names of the inputs, separated by blanks */
-	int nin, nin_max;  /* number of inputs, or least and largest number (0: as nin) */
-	int nout;          /* number of results; 0: 1 */
-	unsigned types;    /* SL_OP_TYPE(SL_FLOAT32) | ...: what kernels take, input 0 and all floats; 0: float32 */
+	const char *name; /* letters, digits and _; as in messages, performance models and programs' text */
+	const char *doc;  /* one line */
+	const char *args; /* names of the inputs, separated by blanks */
+	int nin, nin_max; /* number of inputs, or least and largest number (0: as nin) */
+	int nout;         /* number of results; 0: 1 */
+	unsigned types;   /* SL_OP_TYPE(SL_FLOAT32) | ...: what kernels take, input 0 and all floats; 0: float32 */
 	const struct sl_op_attr *attrs; /* ends with a NULL name; NULL: none */
-	size_t attrs_size; /* of the structure */
-	unsigned saves;    /* SL_SAVE_IN(i) | SL_SAVE_OUT(j): the values that gradient reads */
-	bool inplace;      /* a kernel may be given the same memory for result 0 as for input 0 */
-	enum sl_status (*rule)(const struct sl_op_call *c); /* NULL: inputs have one type, and results, too */
-	enum sl_status (*cpu)(const struct sl_op_call *c);  /* must be given */
-	enum sl_status (*cuda)(const struct sl_op_call *c); /* on a GPU; NULL: runs on CPUs only */
+	size_t attrs_size;              /* of the structure */
+	unsigned saves;                 /* SL_SAVE_IN(i) | SL_SAVE_OUT(j): the values that gradient reads */
+	bool inplace;                   /* a kernel may be given the same memory for result 0 as for input 0 */
+	enum sl_status (*rule)(const struct sl_op_call *c);         /* NULL: inputs have one type, and results, too */
+	enum sl_status (*cpu)(const struct sl_op_call *c);          /* must be given */
+	enum sl_status (*cuda)(const struct sl_op_call *c);         /* on a GPU; NULL: runs on CPUs only */
 	enum sl_status (*gradient)(const struct sl_op_gradient *g); /* NULL: there is none */
-	double (*flops)(const struct sl_op_call *c);        /* of a call; NULL: one for each element of result 0 */
-	size_t (*scratch)(const struct sl_op_call *c);      /* bytes; NULL: none */
+	double (*flops)(const struct sl_op_call *c);   /* of a call; NULL: one for each element of result 0 */
+	size_t (*scratch)(const struct sl_op_call *c); /* bytes; NULL: none */
 };
 
 SL_API const sl_op *sl_op_register_at(const char *at, struct sl_op_def def);
@@ -93,12 +95,14 @@ struct sl_op_opts {
 	sl_tensor **out;   /* gets all results; NULL: the first is returned, the others are not wanted */
 	sl_device device;  /* of a call without inputs */
 };
-SL_API sl_tensor *sl_op_apply_at(const char *at, const sl_op *op, sl_tensor *const *in, int nin, struct sl_op_opts opts);
+SL_API sl_tensor *sl_op_apply_at(const char *at, const sl_op *op, sl_tensor *const *in, int nin,
+                                 struct sl_op_opts opts);
 #define sl_op_apply(op, in, nin, ...) sl_op_apply_at(SL_HERE, op, in, nin, (struct sl_op_opts){__VA_ARGS__})
 
 SL_API enum sl_status sl_op_fail(const struct sl_op_call *c, enum sl_status status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-SL_API void sl_parallel_for(int64_t n, int64_t grain, void (*range)(void *context, int64_t begin, int64_t end), void *context);
+        __attribute__((format(printf, 3, 4)));
+SL_API void sl_parallel_for(int64_t n, int64_t grain, void (*range)(void *context, int64_t begin, int64_t end),
+                            void *context);
 
 #ifdef __cplusplus
 }

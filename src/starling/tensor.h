@@ -52,7 +52,7 @@ enum sl_dtype {
 #define X(symbol, ...) symbol,
 	SL_DTYPE_LIST(X)
 #undef X
-	SL_DTYPE_COUNT
+	        SL_DTYPE_COUNT
 };
 
 #define SL_MAX_NDIM 6
@@ -100,7 +100,7 @@ SL_API sl_tensor *sl_normal_at(const char *at, sl_shape shape, double mean, doub
 SL_API sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct sl_make make);
 #define sl_from(data, shape, ...) sl_from_at(SL_HERE, data, shape, SL_MAKE_(__VA_ARGS__))
 SL_API sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape, void (*release)(void *data, void *arg),
-			      void *arg, struct sl_make make);
+                              void *arg, struct sl_make make);
 #define sl_adopt(data, shape, release, arg, ...) sl_adopt_at(SL_HERE, data, shape, release, arg, SL_MAKE_(__VA_ARGS__))
 
 /* ---- inspecting (never waits) ----------------------------------------------------------------------------------- */
@@ -171,7 +171,7 @@ SL_API void sl_scope_close(sl_scope *scope);
 /* SL_SCOPE { ... }: tensors made in the block are released at its end, however control leaves it.  Like SL_RECORD it is
  * a loop that runs once: break and continue leave the block, not a loop around it. */
 #define SL_SCOPE                                                                                                       \
-	for (sl_scope sl_scope_ __attribute__((cleanup(sl_scope_close))) = {NULL, 0, 0};                              \
+	for (sl_scope sl_scope_ __attribute__((cleanup(sl_scope_close))) = {NULL, 0, 0};                               \
 	     !sl_scope_.open && (sl_scope_open(&sl_scope_), 1);)
 
 #ifdef __cplusplus

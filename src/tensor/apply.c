@@ -33,11 +33,11 @@ enum sl_status slp_reject(const struct slp_infer *c, enum sl_status status, cons
 	for (int i = 0; i < c->nin && i < SHOWN && n < sizeof prefix; i++) {
 		argument_name(c->op, i, name);
 		n += (size_t)snprintf(prefix + n, sizeof prefix - n, "%s%s %s", i ? ", " : "", name,
-				      slp_type_string(&c->in[i], text));
+		                      slp_type_string(&c->in[i], text));
 	}
 	if (n >= sizeof prefix) n = sizeof prefix - 1;
 	snprintf(prefix + n, sizeof prefix - n, "%s)%s%s: ", c->nin > SHOWN ? ", ..." : "", c->at ? " at " : "",
-		 c->at ? c->at : "");
+	         c->at ? c->at : "");
 	va_list args;
 	va_start(args, format);
 	slp_error_setv(status, prefix, format, args);
@@ -58,8 +58,9 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 		return false;
 	}
 	if (t->storage->generation != slp_engine.generation || !sl_is_initialized()) {
-		slp_call_fail(at, function, SL_ESTATE, slp_engine.forked ? "the tensor's values are in the process that was forked"
-		                                                         : "the tensor lost its values in sl_shutdown");
+		slp_call_fail(at, function, SL_ESTATE,
+		              slp_engine.forked ? "the tensor's values are in the process that was forked"
+		                                : "the tensor lost its values in sl_shutdown");
 		return false;
 	}
 	return true;
@@ -86,8 +87,8 @@ void *slp_symbol_fail(const char *at, const char *function, const sl_tensor *t)
 {
 	const char *name = slp_symbolic->name(t->symbol);
 	slp_trace_complain("%s at %s asks the symbol '%s' for values", function, at, name);
-	return slp_call_fail(at, function, SL_ESTATE, "the symbol '%s' has no values: they exist only when its program runs",
-			     name);
+	return slp_call_fail(at, function, SL_ESTATE,
+	                     "the symbol '%s' has no values: they exist only when its program runs", name);
 }
 
 bool slp_is_symbolic(int nin, sl_tensor *const *in)
@@ -113,7 +114,7 @@ static bool arguments_usable(const char *at, const struct sl_op *op, int nin, sl
 
 /* The device of a call: that of its inputs, which agree but for `auto`; else the one asked for. */
 static enum sl_status common_device(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in,
-				    sl_device *device)
+                                    sl_device *device)
 {
 	if (nin == 0) return slp_device_resolve(at, device);
 	*device = in[0]->device;
@@ -123,9 +124,10 @@ static enum sl_status common_device(const char *at, const struct sl_op *op, int 
 		if (device->kind != SL_DEVICE_AUTO) {
 			char a[SL_DEVICE_NAME_MAX], b[SL_DEVICE_NAME_MAX], name[32];
 			argument_name(op, i, name);
-			slp_call_fail(at, op->name, SL_EDEVICE,
-				      "argument %s is on %s, those before it on %s; bring them together with sl_copy_to", name,
-				      sl_device_name(d, a), sl_device_name(*device, b));
+			slp_call_fail(
+			        at, op->name, SL_EDEVICE,
+			        "argument %s is on %s, those before it on %s; bring them together with sl_copy_to",
+			        name, sl_device_name(d, a), sl_device_name(*device, b));
 			return SL_EDEVICE;
 		}
 		*device = d;
@@ -138,7 +140,8 @@ static enum sl_status check_kernel(const char *at, const struct slp_infer *c, sl
 	if (slp_has_kernel(c, device.kind)) return SL_OK;
 	const struct slp_type *t = c->nin ? &c->in[0] : &c->out[0];
 	slp_call_fail(at, c->op->name, SL_EUNSUPPORTED, "has no %s kernel for %s; use a %s or auto device",
-		      device.kind == SL_DEVICE_GPU ? "CUDA" : "CPU", sl_dtype_name(t->dtype), device.kind == SL_DEVICE_GPU ? "cpu" : "gpu");
+	              device.kind == SL_DEVICE_GPU ? "CUDA" : "CPU", sl_dtype_name(t->dtype),
+	              device.kind == SL_DEVICE_GPU ? "cpu" : "gpu");
 	return SL_EUNSUPPORTED;
 }
 
@@ -181,7 +184,8 @@ static enum sl_status reject_types(const struct slp_infer *c)
 {
 	char text[160];
 	const struct slp_type *t = c->nin ? &c->in[0] : &c->out[0];
-	return slp_reject(c, SL_EDTYPE, "takes %s, not %s; sl_cast converts", slp_row_types(c->op, text), sl_dtype_name(t->dtype));
+	return slp_reject(c, SL_EDTYPE, "takes %s, not %s; sl_cast converts", slp_row_types(c->op, text),
+	                  sl_dtype_name(t->dtype));
 }
 
 /* Numbers and types of arguments, the operation's own rule, and whether the results can be. */
@@ -197,14 +201,14 @@ static enum sl_status infer_types(struct slp_infer *c)
 }
 
 enum sl_status slp_call_types(const char *at, const struct sl_op *op, void *attrs, int nin, const struct slp_type *in,
-			      struct slp_type *out)
+                              struct slp_type *out)
 {
 	struct slp_infer c = {.op = op, .at = at, .attrs = attrs, .nin = nin, .nout = op->nout, .in = in, .out = out};
 	return infer_types(&c);
 }
 
 static enum sl_status call_infer(struct call *c, const char *at, const struct sl_op *op, const void *attrs, int nin,
-				 sl_tensor *const *in)
+                                 sl_tensor *const *in)
 {
 	for (int i = 0; i < nin; i++) {
 		c->in_types[i] = in[i]->type;
@@ -212,8 +216,13 @@ static enum sl_status call_infer(struct call *c, const char *at, const struct sl
 	}
 	if (attrs) memcpy(c->attrs.bytes, attrs, op->attrs_size);
 	else memset(c->attrs.bytes, 0, sizeof c->attrs.bytes);
-	c->infer = (struct slp_infer){.op = op, .at = at, .attrs = c->attrs.bytes, .nin = nin, .nout = op->nout,
-				      .in = c->in_types, .out = c->out_types};
+	c->infer = (struct slp_infer){.op = op,
+	                              .at = at,
+	                              .attrs = c->attrs.bytes,
+	                              .nin = nin,
+	                              .nout = op->nout,
+	                              .in = c->in_types,
+	                              .out = c->out_types};
 	enum sl_status s = infer_types(&c->infer);
 	if (s == SL_OK) s = check_kernel(at, &c->infer, c->device);
 	if (s == SL_OK && slp_observer) slp_observer(&c->infer);
@@ -242,7 +251,8 @@ static enum sl_status make_outputs(struct call *c, sl_tensor **out)
 
 static enum sl_status record(const struct call *c, int nin, sl_tensor *const *in, sl_tensor *const *out)
 {
-	bool ok = !slp_recorder || slp_recorder->call(c->infer.at, c->infer.op, c->infer.attrs, nin, in, c->infer.nout, out);
+	bool ok = !slp_recorder ||
+	          slp_recorder->call(c->infer.at, c->infer.op, c->infer.attrs, nin, in, c->infer.nout, out);
 	return ok ? SL_OK : sl_error();
 }
 
@@ -271,7 +281,7 @@ static bool may_run_inplace(const char *at, const struct sl_op *op, int nin, sl_
 enum { FEW = 8 };
 
 static enum sl_status prepare(struct call *c, const char *at, const struct sl_op *op, const void *attrs, int nin,
-			      sl_tensor *const *in, sl_device device)
+                              sl_tensor *const *in, sl_device device)
 {
 	slp_buffer_reap(false);
 	if (!arguments_usable(at, op, nin, in)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
@@ -319,7 +329,7 @@ static enum sl_status submit(struct call *c, bool inplace)
 }
 
 static enum sl_status apply(struct call *c, const char *at, const struct sl_op *op, const void *attrs, int nin,
-			    sl_tensor *const *in, sl_device device, sl_tensor **out)
+                            sl_tensor *const *in, sl_device device, sl_tensor **out)
 {
 	enum sl_status s = prepare(c, at, op, attrs, nin, in, device);
 	if (s == SL_OK && op->mutates && !may_mutate(at, op, nin, in)) s = SL_ESTATE;
@@ -336,7 +346,7 @@ static enum sl_status apply(struct call *c, const char *at, const struct sl_op *
 }
 
 static enum sl_status apply_as_given(const char *at, const struct sl_op *op, const void *attrs, int nin,
-				     sl_tensor *const *in, sl_device device, sl_tensor **out)
+                                     sl_tensor *const *in, sl_device device, sl_tensor **out)
 {
 	struct slp_operand few_in[FEW];
 	struct slp_type few_types[FEW];
@@ -348,7 +358,7 @@ static enum sl_status apply_as_given(const char *at, const struct sl_op *op, con
 	c.in = nin <= FEW ? few_in : slp_malloc((size_t)nin * sizeof *c.in);
 	c.in_types = nin <= FEW ? few_types : slp_malloc((size_t)nin * sizeof *c.in_types);
 	enum sl_status s = c.in && c.in_types ? apply(&c, at, op, attrs, nin, in, device, out)
-					      : slp_error_set(SL_ENOMEM, "%s: no memory for the call", op->name);
+	                                      : slp_error_set(SL_ENOMEM, "%s: no memory for the call", op->name);
 	if (nin > FEW) {
 		free(c.in);
 		free(c.in_types);
@@ -357,8 +367,8 @@ static enum sl_status apply_as_given(const char *at, const struct sl_op *op, con
 }
 
 /* With the inputs that autocast makes of them, which live no longer than the call, or its history, needs them. */
-static enum sl_status apply_cast(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
-				 sl_device device, sl_tensor **out)
+static enum sl_status apply_cast(const char *at, const struct sl_op *op, const void *attrs, int nin,
+                                 sl_tensor *const *in, sl_device device, sl_tensor **out)
 {
 	sl_tensor *few[FEW], **cast = nin <= FEW ? few : slp_malloc((size_t)nin * sizeof *cast);
 	enum sl_status s = SL_ENOMEM;
@@ -376,7 +386,7 @@ static enum sl_status apply_cast(const char *at, const struct sl_op *op, const v
 }
 
 enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
-			 sl_device device, sl_tensor **out)
+                         sl_device device, sl_tensor **out)
 {
 	if (slp_autocast_changes(op, nin, in)) return apply_cast(at, op, attrs, nin, in, device, out);
 	return apply_as_given(at, op, attrs, nin, in, device, out);
@@ -393,7 +403,8 @@ sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs,
 static bool overlaps(const struct call *c, int i)
 {
 	const struct slp_operand *a = &c->in[0], *b = &c->in[i];
-	if (a->storage != b->storage || (a->offset == b->offset && sl_shape_equal(a->type.shape, b->type.shape))) return false;
+	if (a->storage != b->storage || (a->offset == b->offset && sl_shape_equal(a->type.shape, b->type.shape)))
+		return false;
 	size_t a_end = a->offset + (size_t)sl_shape_size(a->type.shape) * sl_dtype_size(a->type.dtype);
 	size_t b_end = b->offset + (size_t)sl_shape_size(b->type.shape) * sl_dtype_size(b->type.dtype);
 	return a->offset < b_end && b->offset < a_end;
@@ -406,7 +417,8 @@ static bool fits_inplace(const struct call *c, sl_tensor *const *in)
 	const char *at = c->infer.at, *name = c->infer.op->name;
 	char text[160];
 	if (r->dtype != in[0]->type.dtype || !sl_shape_equal(r->shape, in[0]->type.shape)) {
-		slp_reject(&c->infer, SL_ESHAPE, "the result is %s and does not fit in place", slp_type_string(r, text));
+		slp_reject(&c->infer, SL_ESHAPE, "the result is %s and does not fit in place",
+		           slp_type_string(r, text));
 		return false;
 	}
 	if (!sl_device_equal(c->device, in[0]->device) && in[0]->device.kind != SL_DEVICE_AUTO) {
@@ -415,7 +427,8 @@ static bool fits_inplace(const struct call *c, sl_tensor *const *in)
 	}
 	for (int i = 1; i < c->infer.nin; i++) {
 		if (!overlaps(c, i)) continue;
-		slp_reject(&c->infer, SL_EINVAL, "argument %d is a view of the memory that is overwritten; clone it first", i);
+		slp_reject(&c->infer, SL_EINVAL,
+		           "argument %d is a view of the memory that is overwritten; clone it first", i);
 		return false;
 	}
 	return may_run_inplace(at, c->infer.op, c->infer.nin, in);
@@ -423,7 +436,8 @@ static bool fits_inplace(const struct call *c, sl_tensor *const *in)
 
 static void *symbol_inplace(const char *at, const struct sl_op *op, const sl_tensor *t)
 {
-	return slp_call_fail(at, op->name, SL_ESTATE, "the symbol '%s' cannot be changed in place", slp_symbolic->name(t->symbol));
+	return slp_call_fail(at, op->name, SL_ESTATE, "the symbol '%s' cannot be changed in place",
+	                     slp_symbolic->name(t->symbol));
 }
 
 sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in)
@@ -438,7 +452,8 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 	if (in[0]) slp_trace_complain("%s at %s changes a tensor in place", op->name, at);
 	for (int i = 0; i < nin; i++)
 		if (in[i] && in[i]->symbol) return symbol_inplace(at, op, in[i]);
-	if (slp_tracing && in[0]) return slp_call_fail(at, op->name, SL_ESTATE, "changes a tensor in place, which cannot be traced");
+	if (slp_tracing && in[0])
+		return slp_call_fail(at, op->name, SL_ESTATE, "changes a tensor in place, which cannot be traced");
 	if (prepare(&c, at, op, attrs, nin, in, (sl_device){SL_DEVICE_DEFAULT, -1}) != SL_OK) return NULL;
 	if (!fits_inplace(&c, in)) return NULL;
 	c.out[0] = c.in[0];

@@ -19,10 +19,8 @@ void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype 
 {
 	if (!mode) return;
 	*mode = (sl_autocast_mode){slp_autocast, 1};
-	if (slp_is_half(dtype))
-		slp_autocast = dtype;
-	else if (dtype == SL_FLOAT32 || dtype == SL_DTYPE_DEFAULT)
-		slp_autocast = SL_DTYPE_DEFAULT;
+	if (slp_is_half(dtype)) slp_autocast = dtype;
+	else if (dtype == SL_FLOAT32 || dtype == SL_DTYPE_DEFAULT) slp_autocast = SL_DTYPE_DEFAULT;
 	else
 		slp_call_fail(at, "sl_autocast", SL_EDTYPE, "takes bfloat16, float16 or float32, not %s",
 		              sl_dtype_name(dtype));
@@ -56,14 +54,10 @@ static enum sl_dtype widest(int nin, sl_tensor *const *in)
 static enum sl_dtype wanted(const struct sl_op *op, int nin, sl_tensor *const *in)
 {
 	switch (op->autocast) {
-	case SLP_CAST_NONE:
-		break;
-	case SLP_CAST_LOWER:
-		return slp_autocast;
-	case SLP_CAST_FLOAT32:
-		return SL_FLOAT32;
-	case SLP_CAST_WIDEST:
-		return widest(nin, in);
+	case SLP_CAST_NONE: break;
+	case SLP_CAST_LOWER: return slp_autocast;
+	case SLP_CAST_FLOAT32: return SL_FLOAT32;
+	case SLP_CAST_WIDEST: return widest(nin, in);
 	}
 	return SL_DTYPE_DEFAULT;
 }

@@ -30,7 +30,9 @@ enum sl_status sl_explain_at(const char *at, FILE *file, sl_tensor *t)
 	if (s != SL_OK) return s;
 	struct slp_explanation *e = slp_explain_get(t->storage, &call);
 	if (e) slp_explain_print(file, e, call, slp_type_string(&t->type, type));
-	else fprintf(file, "%s: no operation computed it, the program gave its values\n", slp_type_string(&t->type, type));
+	else
+		fprintf(file, "%s: no operation computed it, the program gave its values\n",
+		        slp_type_string(&t->type, type));
 	slp_explain_release(e);
 	return SL_OK;
 }

@@ -6,7 +6,8 @@ static bool can_be_seen(const sl_tensor *t)
 {
 	const struct slp_buffer *b = t->storage->buffer;
 	enum { WRITES = 1 }; /* by what computed it */
-	return slp_buffer_owns_memory() && b->memory && !b->lost && !t->var && atomic_load(&t->storage->version) <= WRITES;
+	return slp_buffer_owns_memory() && b->memory && !b->lost && !t->var &&
+	       atomic_load(&t->storage->version) <= WRITES;
 }
 
 /* Waits for the values of t and returns their memory: row-major in main memory, read-only.  NULL where there can only
@@ -36,6 +37,7 @@ void sl_values_end(sl_tensor *t)
 {
 	if (!t || !t->storage) return;
 	slp_lock();
-	if (t->storage->generation == slp_engine.generation && t->storage->buffer) atomic_fetch_sub(&t->storage->buffer->seen, 1);
+	if (t->storage->generation == slp_engine.generation && t->storage->buffer)
+		atomic_fetch_sub(&t->storage->buffer->seen, 1);
 	slp_unlock();
 }

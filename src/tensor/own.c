@@ -325,10 +325,8 @@ static struct own *make(const struct sl_op_def *def)
 	bool ok = make_attrs(&own->op, def) && copy_text(&own->op.name, def->name) &&
 	          copy_text(&own->op.args, def->args) &&
 	          copy_text(&own->op.doc, def->doc ? def->doc : "an operation of the program's own");
-	if (ok)
-		describe(own);
-	else
-		discard(own);
+	if (ok) describe(own);
+	else discard(own);
 	return ok ? own : NULL;
 }
 

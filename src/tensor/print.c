@@ -53,7 +53,8 @@ static void count_decimals(struct printer *p, double v)
 {
 	for (int d = p->decimals; d < 4; d++) {
 		double scaled = v * pow(10, d);
-		if (!isfinite(v) || (!p->scientific && fabs(scaled - nearbyint(scaled)) < 1e-6 * (1 + fabs(scaled)))) return;
+		if (!isfinite(v) || (!p->scientific && fabs(scaled - nearbyint(scaled)) < 1e-6 * (1 + fabs(scaled))))
+			return;
 		p->decimals = d + 1;
 	}
 }

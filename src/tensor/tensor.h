@@ -13,10 +13,10 @@ struct sl_tensor {
 	size_t offset;               /* in bytes */
 	struct slp_type type;        /* of a symbol, shape.ndim may be -1: not known */
 	sl_device device;
-	struct slp_var *var;         /* NULL: no gradient is asked for */
-	struct slp_symbol *symbol;   /* NULL: concrete; else there is no storage */
-	int output;                  /* of the symbol */
-	bool gradient;               /* what sl_grad gives: nothing knows how it was computed */
+	struct slp_var *var;       /* NULL: no gradient is asked for */
+	struct slp_symbol *symbol; /* NULL: concrete; else there is no storage */
+	int output;                /* of the symbol */
+	bool gradient;             /* what sl_grad gives: nothing knows how it was computed */
 };
 
 /* A new tensor over a storage (one reference to it is taken over); not in any scope.  NULL without memory. */
@@ -26,14 +26,13 @@ sl_tensor *slp_tensor_alias(const sl_tensor *t, bool values);
 /* Hands the tensor to the innermost scope, which releases it; returns it, or NULL, with an error, without memory: then
  * it is released at once. */
 sl_tensor *slp_scope_add(sl_tensor *t);
-bool slp_scope_is_open(void); /* in this thread: without one, what slp_scope_add returns is the caller's */
+bool slp_scope_is_open(void);     /* in this thread: without one, what slp_scope_add returns is the caller's */
 bool slp_scope_reserve(size_t n); /* that so many can be added; false with an error */
 
 /* Waits until a buffer can be used so, but not for longer than that; false: the time is up (poll.c). */
 bool slp_buffer_poll(struct slp_buffer *buffer, enum starpu_data_access_mode mode, double seconds);
 /* Checks that a tensor given by the user can be used by `function`; records why not. */
 bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t);
-
 
 /* Makes values readable at a pointer in main memory, waiting for them; NULL (with an error) if they are spoilt.
  * slp_host_end gives the access back. */
@@ -50,7 +49,7 @@ bool slp_host_copy(const char *at, const char *function, sl_tensor *to, sl_tenso
  * down instead of run. */
 struct slp_symbolic {
 	enum sl_status (*call)(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
-			       sl_device device, sl_tensor **out);
+	                       sl_device device, sl_tensor **out);
 	void (*retain)(struct slp_symbol *symbol);
 	void (*release)(struct slp_symbol *symbol);
 	const char *(*name)(const struct slp_symbol *symbol);
@@ -71,7 +70,7 @@ bool slp_is_symbolic(int nin, sl_tensor *const *in);
 void *slp_symbol_fail(const char *at, const char *function, const sl_tensor *t);
 /* Result types of a call, defaults put into attrs (a copy of at least op->attrs_size bytes); errors are recorded. */
 enum sl_status slp_call_types(const char *at, const struct sl_op *op, void *attrs, int nin, const struct slp_type *in,
-			      struct slp_type *out);
+                              struct slp_type *out);
 
 /* tree_sum.c */
 /* The sum of tensors of one type that may lie on several devices, on this one, in a fixed tree: (0 + 1) + (2 + 3) …; in
@@ -84,7 +83,7 @@ sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device d
 struct slp_recorder {
 	/* A call was made; links its outputs to its inputs.  False with an error, and nothing is linked. */
 	bool (*call)(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in, int nout,
-		     sl_tensor *const *out);
+	             sl_tensor *const *out);
 	/* Whether a change of t in place can be recorded; records an error if not. */
 	bool (*may_change)(const char *at, const struct sl_op *op, sl_tensor *t);
 	/* Whether gradients flow through t. */

@@ -90,7 +90,8 @@ static bool is_whole(const sl_tensor *t)
 /* Memory that there was not, and that there may be now. */
 static void find_lost_again(struct slp_storage *s)
 {
-	struct slp_buffer *b = s->buffer && s->buffer->lost ? slp_buffer_get(s->bytes, s->device, SLP_BUFFER_IDLE) : NULL;
+	struct slp_buffer *b =
+	        s->buffer && s->buffer->lost ? slp_buffer_get(s->bytes, s->device, SLP_BUFFER_IDLE) : NULL;
 	if (!b) return;
 	slp_storage_forget(s);
 	s->buffer = b;
@@ -142,7 +143,8 @@ bool slp_host_wait(const char *at, const char *function, sl_tensor *t)
 
 bool slp_host_copy(const char *at, const char *function, sl_tensor *to, sl_tensor *from)
 {
-	char *values = slp_host_begin(at, function, from, false), *p = values ? slp_host_begin(at, function, to, true) : NULL;
+	char *values = slp_host_begin(at, function, from, false),
+	     *p = values ? slp_host_begin(at, function, to, true) : NULL;
 	if (p) memcpy(p, values, sl_tensor_bytes(to));
 	if (p) slp_host_end(to);
 	if (values) slp_host_end(from);
@@ -176,7 +178,7 @@ static bool size_fits(const char *at, const char *function, const sl_tensor *t, 
 	if (!t || t->symbol || bytes == sl_tensor_bytes(t)) return true;
 	char text[160];
 	slp_call_fail(at, function, SL_EINVAL, "the tensor is %s, %zu bytes, but %zu were given",
-		      slp_type_string(&t->type, text), sl_tensor_bytes(t), bytes);
+	              slp_type_string(&t->type, text), sl_tensor_bytes(t), bytes);
 	return false;
 }
 
@@ -228,8 +230,9 @@ double sl_item_at(const char *at, sl_tensor *t)
 	if (slp_trace_refuses(at, "sl_item", t)) return NAN;
 	if (t && !t->symbol && sl_tensor_size(t) != 1) {
 		char text[160];
-		slp_call_fail(at, "sl_item", SL_ESHAPE, "the tensor is %s; only one with a single element has a scalar value",
-			      slp_type_string(&t->type, text));
+		slp_call_fail(at, "sl_item", SL_ESHAPE,
+		              "the tensor is %s; only one with a single element has a scalar value",
+		              slp_type_string(&t->type, text));
 		return NAN;
 	}
 	const void *p = slp_host_begin(at, "sl_item", t, false);
@@ -307,7 +310,7 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
  *     static void give_back(void *data, void *arg) { free(data); }
  *     sl_tensor *t = sl_adopt(pixels, SL_SHAPE(60000, 784), give_back, NULL, .dtype = SL_UINT8); */
 sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape, void (*release)(void *data, void *arg), void *arg,
-		       struct sl_make make)
+                       struct sl_make make)
 {
 	SLP_CALL("sl_adopt", at);
 	if (!make_valid(at, "sl_adopt", data, shape, &make)) return NULL;

@@ -5,7 +5,8 @@
 static sl_tensor *view(const sl_tensor *t, size_t offset, sl_shape shape)
 {
 	slp_storage_retain(t->storage);
-	return slp_scope_add(slp_tensor_new(t->storage, t->offset + offset, (struct slp_type){t->type.dtype, shape}, t->device));
+	return slp_scope_add(
+	        slp_tensor_new(t->storage, t->offset + offset, (struct slp_type){t->type.dtype, shape}, t->device));
 }
 
 static bool is_recorded(const sl_tensor *t)
@@ -26,7 +27,7 @@ sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end)
 	if (shape.ndim < 1 || begin < 0 || end < begin || end > shape.dim[0]) {
 		char text[128];
 		return slp_call_fail(at, "sl_rows", SL_ESHAPE, "there are no rows %lld to %lld in a tensor of shape %s",
-				     (long long)begin, (long long)end, sl_shape_string(shape, text));
+		                     (long long)begin, (long long)end, sl_shape_string(shape, text));
 	}
 	if (is_recorded(t)) return sl_slice_at(at, t, 0, begin, end, 1);
 	shape.dim[0] = 1;
@@ -64,7 +65,7 @@ sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape)
 	if (!complete_shape(t, &shape)) {
 		char from[128], to[128];
 		return slp_call_fail(at, "sl_reshape", SL_ESHAPE, "a tensor of shape %s does not fill the shape %s",
-				     sl_shape_string(t->type.shape, from), sl_shape_string(wanted, to));
+		                     sl_shape_string(t->type.shape, from), sl_shape_string(wanted, to));
 	}
 	sl_tensor *r = view(t, 0, shape);
 	if (r && is_recorded(t) && !slp_recorder->call(at, &slp_op_reshape, &shape, 1, &t, 1, &r)) return NULL;

@@ -21,12 +21,9 @@ static bool plan_fault(char **args)
 	for (enum io_call call = 0; call < IO_COUNT; call++) {
 		if (strcmp(args[1], io_names[call])) continue;
 		int k = atoi(args[2]);
-		if (!strcmp(args[0], "kill"))
-			io_fail(call, k, 0);
-		else if (!strcmp(args[0], "full"))
-			io_fail(call, -k, ENOSPC);
-		else
-			io_fail(call, k, atoi(args[0]));
+		if (!strcmp(args[0], "kill")) io_fail(call, k, 0);
+		else if (!strcmp(args[0], "full")) io_fail(call, -k, ENOSPC);
+		else io_fail(call, k, atoi(args[0]));
 		return true;
 	}
 	return false;
@@ -64,10 +61,8 @@ static bool run_in(const char *folder, struct run_options options, int64_t steps
 	if (ok && sl_checkpoint_count(folder)) ok = sl_checkpoint_load(folder, RUN_STATE(&r)) == SL_OK;
 	if (ok) fprintf(stderr, "from step %lld\n", (long long)r.steps);
 	ok = ok && train(&r, folder, steps);
-	if (ok)
-		printf("bits %08x\n", run_bits(&r));
-	else
-		fprintf(stderr, "train: %s\n", sl_error_message());
+	if (ok) printf("bits %08x\n", run_bits(&r));
+	else fprintf(stderr, "train: %s\n", sl_error_message());
 	sl_error_clear();
 	run_stop(&r);
 	sl_dataset_free(data);

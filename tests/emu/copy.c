@@ -28,7 +28,8 @@ static cudaError_t copy(struct side to, struct side from, struct cudaExtent e, e
 	cudaError_t error = cudaErrorNoDevice;
 	if (!emu_start() || emu_fails(EMU_COPY, &error)) return emu_result(error);
 	if (!e.width || !e.height || !e.depth) return cudaSuccess;
-	bool any = kind == cudaMemcpyDefault, to_device = kind == cudaMemcpyHostToDevice, to_host = kind == cudaMemcpyDeviceToHost;
+	bool any = kind == cudaMemcpyDefault, to_device = kind == cudaMemcpyHostToDevice,
+	     to_host = kind == cudaMemcpyDeviceToHost;
 	bool between = kind == cudaMemcpyDeviceToDevice, on_host = kind == cudaMemcpyHostToHost;
 	size_t to_span = (e.depth - 1) * to.slice + (e.height - 1) * to.pitch + e.width;
 	size_t from_span = (e.depth - 1) * from.slice + (e.height - 1) * from.pitch + e.width;
@@ -82,12 +83,14 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t n)
 {
-	return copy(line(to, n, to_device), line(from, n, from_device), extent(n, 1), cudaMemcpyDeviceToDevice, NULL, true);
+	return copy(line(to, n, to_device), line(from, n, from_device), extent(n, 1), cudaMemcpyDeviceToDevice, NULL,
+	            true);
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t n, cudaStream_t s)
 {
-	return copy(line(to, n, to_device), line(from, n, from_device), extent(n, 1), cudaMemcpyDeviceToDevice, s, false);
+	return copy(line(to, n, to_device), line(from, n, from_device), extent(n, 1), cudaMemcpyDeviceToDevice, s,
+	            false);
 }
 
 static struct side box(struct cudaPitchedPtr p, struct cudaPos at, int device)

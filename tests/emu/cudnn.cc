@@ -332,9 +332,9 @@ static char *workspace(void *work, size_t bytes)
 	return p;
 }
 
-template <class T>
-static cudnnStatus_t queue(cudnnHandle_t handle, const problem &p, enum pass pass, const void *alpha, const void *beta,
-                           const void *x, const void *w, const void *y, void *work, size_t bytes)
+template <class T> static cudnnStatus_t queue(cudnnHandle_t handle, const problem &p, enum pass pass, const void *alpha,
+                                              const void *beta, const void *x, const void *w, const void *y, void *work,
+                                              size_t bytes)
 {
 	auto *c = new convolution<T>{p,
 	                             pass,
@@ -349,10 +349,9 @@ static cudnnStatus_t queue(cudnnHandle_t handle, const problem &p, enum pass pas
 	return e == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
-template <size_t N>
-static cudnnStatus_t convolve(const algorithm (&list)[N], int number, cudnnHandle_t handle, const problem &p,
-                              enum pass pass, const void *alpha, const void *beta, const void *x, const void *w,
-                              const void *y, void *work, size_t bytes)
+template <size_t N> static cudnnStatus_t convolve(const algorithm (&list)[N], int number, cudnnHandle_t handle,
+                                                  const problem &p, enum pass pass, const void *alpha, const void *beta,
+                                                  const void *x, const void *w, const void *y, void *work, size_t bytes)
 {
 	int device = -1;
 	if (!handle || cudaGetDevice(&device) != cudaSuccess || handle->device != device)
@@ -392,5 +391,6 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t h, const void *alpha,
                                              cudnnConvolutionBwdFilterAlgo_t algorithm, void *work, size_t bytes,
                                              const void *beta, const cudnnFilterDescriptor_t wd, void *w)
 {
-	return convolve(filter_algorithms, algorithm, h, {*xd, *yd, *wd, *c}, FILTER, alpha, beta, x, w, y, work, bytes);
+	return convolve(filter_algorithms, algorithm, h, {*xd, *yd, *wd, *c}, FILTER, alpha, beta, x, w, y, work,
+	                bytes);
 }

@@ -174,9 +174,11 @@ cudaError_t cudaPeekAtLastError(void)
 const char *cudaGetErrorString(cudaError_t e)
 {
 	switch (e) {
+/* clang-format off */
 #define NAMED(x)                                                                                                       \
 	case x:                                                                                                        \
 		return #x " (emulated GPU)";
+		/* clang-format on */
 		NAMED(cudaSuccess)
 		NAMED(cudaErrorInvalidValue)
 		NAMED(cudaErrorMemoryAllocation)
@@ -189,7 +191,6 @@ const char *cudaGetErrorString(cudaError_t e)
 		NAMED(cudaErrorIllegalAddress)
 		NAMED(cudaErrorLaunchOutOfResources)
 #undef NAMED
-	default:
-		return "an error (emulated GPU)";
+	default: return "an error (emulated GPU)";
 	}
 }

@@ -250,28 +250,26 @@ struct any_pointer {
 };
 template <class T, class = void> struct lists_pointers : std::false_type {
 };
-template <class T>
-struct lists_pointers<T, std::void_t<decltype(std::declval<T &>().emu_pointers(any_pointer{}))>> : std::true_type {
+template <class T> struct lists_pointers<T, std::void_t<decltype(std::declval<T &>().emu_pointers(any_pointer{}))>>
+    : std::true_type {
 };
 
 /* Pointers are checked and become what kernels can follow. */
 template <class T> void translate(T &value, const char *kernel)
 {
-	if constexpr (std::is_pointer_v<T>)
-		value = (T)emu_argument((const void *)value, kernel);
-	else if constexpr (lists_pointers<T>::value)
-		value.emu_pointers([&](auto &p) { translate(p, kernel); });
+	if constexpr (std::is_pointer_v<T>) value = (T)emu_argument((const void *)value, kernel);
+	else if constexpr (lists_pointers<T>::value) value.emu_pointers([&](auto &p) { translate(p, kernel); });
 }
 
 inline bool fits(dim3 grid, dim3 size, size_t shared)
 {
 	size_t threads = (size_t)size.x * size.y * size.z;
-	return grid.x && grid.y && grid.z && threads && threads <= MOST_THREADS && size.z <= 64 && grid.x <= 0x7fffffff &&
-	       grid.y <= 65535 && grid.z <= 65535 && shared <= 48 << 10;
+	return grid.x && grid.y && grid.z && threads && threads <= MOST_THREADS && size.z <= 64 &&
+	       grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535 && shared <= 48 << 10;
 }
 
-template <class... P, class... A>
-void launch(const char *name, dim3 grid, dim3 size, size_t shared, cudaStream_t stream, void (*kernel)(P...), A &&...args)
+template <class... P, class... A> void launch(const char *name, dim3 grid, dim3 size, size_t shared,
+                                              cudaStream_t stream, void (*kernel)(P...), A &&...args)
 {
 	static_assert(sizeof...(P) == sizeof...(A), "number of kernel arguments");
 	if (!fits(grid, size, shared)) {

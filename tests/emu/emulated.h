@@ -15,14 +15,14 @@ extern "C" {
 #endif
 
 #define EMU_SETTINGS(X)                                                                                                \
-	X(devices, "SL_EMU_DEVICES", 2)   /* how many */                                                               \
-	X(memory, "SL_EMU_MEMORY", 512)   /* MiB of each */                                                            \
-	X(async, "SL_EMU_ASYNC", 1)       /* 0: what is queued runs at once, in the thread that queues it */           \
+	X(devices, "SL_EMU_DEVICES", 2)     /* how many */                                                             \
+	X(memory, "SL_EMU_MEMORY", 512)     /* MiB of each */                                                          \
+	X(async, "SL_EMU_ASYNC", 1)         /* 0: what is queued runs at once, in the thread that queues it */         \
 	X(kernel_us, "SL_EMU_KERNEL_US", 0) /* sleep before each kernel ... */                                         \
-	X(copy_us, "SL_EMU_COPY_US", 0)   /* ... copy and memset ... */                                                \
+	X(copy_us, "SL_EMU_COPY_US", 0)     /* ... copy and memset ... */                                              \
 	X(jitter_us, "SL_EMU_JITTER_US", 0) /* ... and up to so much more before either; with async only */            \
-	X(peer, "SL_EMU_PEER", 1)         /* whether devices reach one another's memory */                             \
-	X(stats, "SL_EMU_STATS", 0)       /* print the counters at the end */
+	X(peer, "SL_EMU_PEER", 1)           /* whether devices reach one another's memory */                           \
+	X(stats, "SL_EMU_STATS", 0)         /* print the counters at the end */
 
 enum { EMU_MAX_DEVICES = 8, EMU_HOST = EMU_MAX_DEVICES, EMU_PLACES };
 
@@ -33,7 +33,7 @@ struct emu_link {
 };
 
 struct emu_counts {
-	uint64_t launches[EMU_MAX_DEVICES], sets[EMU_MAX_DEVICES];      /* kernels, memsets */
+	uint64_t launches[EMU_MAX_DEVICES], sets[EMU_MAX_DEVICES];       /* kernels, memsets */
 	uint64_t allocations[EMU_MAX_DEVICES], refused[EMU_MAX_DEVICES]; /* refused: out of memory */
 	size_t used[EMU_MAX_DEVICES], peak[EMU_MAX_DEVICES];             /* bytes */
 	struct emu_link link[EMU_PLACES][EMU_PLACES];                    /* [from][to]: a device, or EMU_HOST */
@@ -56,7 +56,7 @@ enum emu_failure {
 #define X(name, ...) EMU_##name,
 	EMU_FAILURES(X)
 #undef X
-	EMU_FAILURE_COUNT
+	        EMU_FAILURE_COUNT
 };
 
 /* The k-th such call from now on fails (1: the next); 0: none; -k: all from the k-th on.  SL_EMU_FAIL=malloc:3,launch:10 does it from outside. */

@@ -20,7 +20,7 @@ struct emu_device {
 	size_t size, used;
 	size_t span; /* of its addresses: memory does not fail for gaps, as on a GPU, which has pages */
 	struct emu_block *blocks;
-	pthread_mutex_t lock; /* of the blocks */
+	pthread_mutex_t lock;        /* of the blocks */
 	struct CUstream_st *null;    /* the NULL stream; made at first use */
 	struct CUstream_st *streams; /* all of them */
 	int created;                 /* of these, by cudaStreamCreateWithFlags */
@@ -35,10 +35,10 @@ struct emu_settings {
 /* device.c */
 extern struct emu_settings emu_settings;
 extern struct emu_device emu_devices[EMU_MAX_DEVICES];
-bool emu_start(void);                    /* at first use; false: no devices */
-int emu_current(void);                   /* the calling thread's device */
-void emu_set_current(int device);        /* of a stream's thread */
-cudaError_t emu_result(cudaError_t e);   /* remembers an error for cudaGetLastError */
+bool emu_start(void);                  /* at first use; false: no devices */
+int emu_current(void);                 /* the calling thread's device */
+void emu_set_current(int device);      /* of a stream's thread */
+cudaError_t emu_result(cudaError_t e); /* remembers an error for cudaGetLastError */
 /* What real CUDA might let pass or report late: says so and ends the program. */
 void emu_misuse(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 

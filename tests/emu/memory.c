@@ -83,7 +83,8 @@ void emu_memory_init(struct emu_device *d)
 	d->base = mmap(NULL, d->span, PROT_NONE, MAP_SHARED, fd, 0);
 	d->alias = mmap(NULL, d->span, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	d->blocks = calloc(1, sizeof *d->blocks);
-	if (d->base == MAP_FAILED || d->alias == MAP_FAILED || !d->blocks) emu_misuse("no memory of %zu bytes", d->span);
+	if (d->base == MAP_FAILED || d->alias == MAP_FAILED || !d->blocks)
+		emu_misuse("no memory of %zu bytes", d->span);
 	close(fd);
 	pthread_mutex_init(&d->lock, NULL);
 	d->blocks->size = d->span;
@@ -173,7 +174,8 @@ cudaError_t cudaMalloc(void **to, size_t n)
 	*to = NULL;
 	if (!n) return cudaSuccess;
 	pthread_mutex_lock(&d->lock);
-	struct emu_block *b = emu_fails(EMU_MALLOC, &error) ? NULL : take(d, (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+	struct emu_block *b =
+	        emu_fails(EMU_MALLOC, &error) ? NULL : take(d, (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 	emu_count_memory(d->id, d->used, !b);
 	pthread_mutex_unlock(&d->lock);
 	if (!b) return emu_result(error);

@@ -86,8 +86,8 @@ static void move(const struct emu_work *w)
 {
 	for (size_t z = 0; z < w->depth; z++)
 		for (size_t y = 0; y < w->height; y++)
-			memcpy(w->to + z * w->to_slice + y * w->to_pitch, w->from + z * w->from_slice + y * w->from_pitch,
-			       w->width);
+			memcpy(w->to + z * w->to_slice + y * w->to_pitch,
+			       w->from + z * w->from_slice + y * w->from_pitch, w->width);
 }
 
 static void execute(struct emu_work *w)
@@ -97,12 +97,8 @@ static void execute(struct emu_work *w)
 		w->run(w->arg);
 		if (w->drop) w->drop(w->arg);
 		break;
-	case EMU_SET:
-		memset(w->to, w->value, w->width);
-		break;
-	case EMU_MOVE:
-		move(w);
-		break;
+	case EMU_SET: memset(w->to, w->value, w->width); break;
+	case EMU_MOVE: move(w); break;
 	case EMU_MARK:
 		mark_set(w->mark);
 		mark_drop(w->mark);

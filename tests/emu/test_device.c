@@ -135,7 +135,8 @@ static void test_mistakes(void)
 	char text[8192];
 	for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
 		run_apart(mistakes[i].run, text, sizeof text);
-		CHECK_SAYING(strstr(text, mistakes[i].says), "mistake %zu: \"%s\" is not in: %s", i, mistakes[i].says, text);
+		CHECK_SAYING(strstr(text, mistakes[i].says), "mistake %zu: \"%s\" is not in: %s", i, mistakes[i].says,
+		             text);
 	}
 }
 
@@ -241,8 +242,12 @@ static void test_failures(void)
 }
 
 static const struct slp_test tests[] = {
-        {"mistakes", test_mistakes},   {"asynchronous", test_asynchronous}, {"limited memory", test_limited},
-        {"unwritten", test_unwritten}, {"counters", test_counters},         {"failures", test_failures},
+        {"mistakes", test_mistakes},
+        {"asynchronous", test_asynchronous},
+        {"limited memory", test_limited},
+        {"unwritten", test_unwritten},
+        {"counters", test_counters},
+        {"failures", test_failures},
         {0},
 };
 

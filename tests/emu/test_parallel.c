@@ -13,7 +13,8 @@
 
 static int start(void)
 {
-	return sl_init(&(struct sl_config){.teams = 1, .sched = "dmda"}) != SL_OK || sl_device_count(SL_DEVICE_GPU) != 2;
+	return sl_init(&(struct sl_config){.teams = 1, .sched = "dmda"}) != SL_OK ||
+	       sl_device_count(SL_DEVICE_GPU) != 2;
 }
 
 static struct emu_counts counts(void)
@@ -62,7 +63,8 @@ static enum sl_status twin_cuda(const struct sl_op_call *c)
 {
 	size_t bytes = (size_t)sl_shape_size(c->in[0].shape) * sizeof(float);
 	if (bytes == 4) return sl_op_fail(c, SL_EKERNEL, "one element is too few");
-	cudaError_t e = cudaMemcpyAsync(c->out[0].data, c->in[0].data, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)c->stream);
+	cudaError_t e = cudaMemcpyAsync(c->out[0].data, c->in[0].data, bytes, cudaMemcpyDeviceToDevice,
+	                                (cudaStream_t)c->stream);
 	return e == cudaSuccess ? SL_OK : SL_EKERNEL;
 }
 
@@ -80,12 +82,14 @@ static void test_own(void)
 	for (int i = 0; i < 3; i++) {
 		sl_device device = i < 2 ? sl_gpu(i) : sl_auto();
 		SL_SCOPE {
-			sl_tensor *x = sl_arange(0, 100, 1, .device = device), *one = sl_ones(SL_SHAPE(1), .device = device);
+			sl_tensor *x = sl_arange(0, 100, 1, .device = device),
+			          *one = sl_ones(SL_SHAPE(1), .device = device);
 			sl_tensor *y = sl_op_apply(twin, &x, 1), *z = sl_add_scalar(y, 1);
 			CHECK_ALL(sl_sub(z, x), 1);
 			CHECK_ALL(sl_sub(sl_op_apply(i < 2 ? twin : plain, &y, 1), x), 0);
 			if (i == 2) continue;
-			CHECK_STATUS(sl_wait(sl_op_apply(twin, &one, 1)), SL_EKERNEL, "own_twin at ", "GPU", "one element is too few");
+			CHECK_STATUS(sl_wait(sl_op_apply(twin, &one, 1)), SL_EKERNEL, "own_twin at ", "GPU",
+			             "one element is too few");
 			sl_error_clear();
 			sl_wait_all();
 			sl_error_clear();
@@ -124,7 +128,8 @@ static void step(struct replica *r, int label)
 	}
 	for (int i = 0; i < 2; i++) CHECK_OK(sl_backward(r[i].loss));
 	for (int p = 0; p < NPARAMS; p++) allreduce((sl_tensor *[]){r[0].grads[p], r[1].grads[p]}, 2);
-	for (int i = 0; i < 2; i++) sl_sgd_update(r[i].params, r[i].grads, NULL, NPARAMS, .lr = 0.1, .rescale = 1.0 / ROWS);
+	for (int i = 0; i < 2; i++)
+		sl_sgd_update(r[i].params, r[i].grads, NULL, NPARAMS, .lr = 0.1, .rescale = 1.0 / ROWS);
 }
 
 static void steps(struct replica *r, int n)
@@ -237,7 +242,8 @@ static void test_failed_copies(void)
 {
 	SL_SCOPE {
 		float values[4];
-		sl_tensor *a = sl_full(SL_SHAPE(4), 1, .device = sl_gpu(0)), *b = sl_full(SL_SHAPE(4), 1, .device = sl_gpu(0));
+		sl_tensor *a = sl_full(SL_SHAPE(4), 1, .device = sl_gpu(0)),
+		          *b = sl_full(SL_SHAPE(4), 1, .device = sl_gpu(0));
 		counts();
 		emu_fail(EMU_COPY, 1);
 		CHECK_ALL(sl_add_scalar(sl_place(a, sl_gpu(1)), 1), 2);
@@ -285,7 +291,8 @@ int main(int argc, char **argv)
 {
 	setenv("SL_EMU_DEVICES", "2", 1);
 	setenv("STARPU_SUBALLOCATOR", "0", 1);
-	return slp_test_main(argc, argv,
-	                     (const struct slp_suite[]){{.name = "two GPUs", .tests = tests, .start = start, .stop = slp_stop_engine},
-	                                                {0}});
+	return slp_test_main(
+	        argc, argv,
+	        (const struct slp_suite[]){
+	                {.name = "two GPUs", .tests = tests, .start = start, .stop = slp_stop_engine}, {0}});
 }

@@ -133,7 +133,8 @@ static void check_sizes(const struct course *c, const size_t *bytes, int n)
 				if (from != to) copies += (int)emu_copies(from, to, bytes[i]);
 		for (int k = 0; k < n; k++) same += bytes[k] == bytes[i];
 		int most = STEPS * 2 * (c->gpus - 1) * same;
-		CHECK_SAYING(copies <= most, "%s: %d copies of %zu bytes in %d steps, not %d", name, copies, bytes[i], STEPS, most);
+		CHECK_SAYING(copies <= most, "%s: %d copies of %zu bytes in %d steps, not %d", name, copies, bytes[i],
+		             STEPS, most);
 	}
 }
 
@@ -148,8 +149,8 @@ static void check_device(const struct course *c, int device, int owned, int n)
 	for (int from = 0; from < c->gpus; from++)
 		if (from != device) arrived += counts.link[from][device].copies;
 	uint64_t most = (uint64_t)(STEPS * (n - owned + (c->gpus - 1) * owned));
-	CHECK_SAYING(arrived <= most, "%s: gpu:%d got %d times from others in %d steps, not %d", name, device, (int)arrived,
-	             STEPS, (int)most);
+	CHECK_SAYING(arrived <= most, "%s: gpu:%d got %d times from others in %d steps, not %d", name, device,
+	             (int)arrived, STEPS, (int)most);
 	int rows = STEPS * 2 * c->shards / c->gpus, loaded = (int)counts.link[EMU_HOST][device].copies;
 	CHECK_SAYING(loaded <= rows, "%s: gpu:%d was loaded %d times, not %d", name, device, loaded, rows);
 	CHECK_SAYING(counts.link[device][EMU_HOST].copies == 0, "%s: gpu:%d sent to main memory", name, device);
@@ -170,7 +171,8 @@ static void check_all(const struct course *c, const size_t *bytes, int n)
 			if (from != to) copies += counts.link[from][to].copies, sent += counts.link[from][to].bytes;
 	for (int i = 0; i < n; i++) all += (double)bytes[i];
 	double most = 1.25 * STEPS * 2 * (c->gpus - 1) * all;
-	CHECK_SAYING((double)sent <= most, "%s: %.0f bytes between GPUs in %d steps, not %.0f", name, (double)sent, STEPS, most);
+	CHECK_SAYING((double)sent <= most, "%s: %.0f bytes between GPUs in %d steps, not %.0f", name, (double)sent,
+	             STEPS, most);
 	printf("\n    %s: %d parameters of %.0f bytes, %g copies of %.0f bytes a step between GPUs", name, n, all,
 	       (double)copies / STEPS, (double)sent / STEPS);
 }
@@ -215,7 +217,8 @@ static void count_transfers(const struct course *c)
 		settle();
 		emu_counts_reset();
 		for (int i = 0; i < STEPS; i++)
-			SL_SCOPE make_step(&t, x, y, losses);
+			SL_SCOPE
+				make_step(&t, x, y, losses);
 		settle();
 		check_transfers(&t);
 	}
@@ -257,7 +260,8 @@ static void train(const struct course *c, double *curve)
 			}
 		curve[STEPS] = 0;
 		for (int i = 0, n = sl_block_params(t.net, params, MAX_PARAMS); i < n; i++)
-			if (!params[i]->opts.no_grad) curve[STEPS] += sl_item(sl_sum(sl_square(sl_param_data(params[i]))));
+			if (!params[i]->opts.no_grad)
+				curve[STEPS] += sl_item(sl_sum(sl_square(sl_param_data(params[i]))));
 	}
 	end(&t);
 }
@@ -269,8 +273,8 @@ static void compare(const struct course *c, const double *expected, double toler
 	name_of(c, name);
 	train(c, curve);
 	for (int i = 0; i <= STEPS; i++)
-		CHECK_SAYING(fabs(curve[i] - expected[i]) <= tolerance * fabs(expected[i]), "%s: figure %d is %.9g, not %.9g", name,
-		             i, curve[i], expected[i]);
+		CHECK_SAYING(fabs(curve[i] - expected[i]) <= tolerance * fabs(expected[i]),
+		             "%s: figure %d is %.9g, not %.9g", name, i, curve[i], expected[i]);
 }
 
 /* However many GPUs share the shards: the same bits, as the sums are ordered by shards; to rounding where a CPU takes

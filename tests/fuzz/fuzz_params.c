@@ -16,8 +16,11 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	struct slp_arrays list = {0};
 	/* A copy of exactly that size, so that reading further is found. */
-	struct slp_file f = {.at = "fuzz", .function = "fuzz", .path = path_for(data, size), .data = malloc(size + !size),
-			     .size = size};
+	struct slp_file f = {.at = "fuzz",
+	                     .function = "fuzz",
+	                     .path = path_for(data, size),
+	                     .data = malloc(size + !size),
+	                     .size = size};
 	if (!f.data) abort();
 	if (size) memcpy(f.data, data, size);
 	if (!strcmp(f.path, "x.npy")) sl_release(slp_npy_parse(&f));

@@ -36,13 +36,14 @@ static void trace(sl_block *block, sl_shape shape)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	struct slp_file f = {.at = "fuzz", .function = "fuzz", .path = "x.json", .data = malloc(size + 1), .size = size};
+	struct slp_file f = {
+	        .at = "fuzz", .function = "fuzz", .path = "x.json", .data = malloc(size + 1), .size = size};
 	if (!f.data) abort();
 	if (size) memcpy(f.data, data, size);
 	make_tensors();
 	SL_SCOPE {
 		sl_block *block = slp_import_parse(&f, NULL, 0, "x.params", names, tensors, PARAMS,
-						   (struct sl_import_opts){.lenient = true});
+		                                   (struct sl_import_opts){.lenient = true});
 		if (block) trace(block, inputs[size % 3]);
 		sl_block_free(block);
 	}

@@ -56,8 +56,9 @@ double bench_gpt_run(const struct bench_case *c, int64_t times)
 {
 	(void)c;
 	double start = bench_now();
-	for (int64_t i = 0; i < times; i++) SL_SCOPE
-		sl_step_run(gpt.step, gpt.words, gpt.next, NULL);
+	for (int64_t i = 0; i < times; i++)
+		SL_SCOPE
+			sl_step_run(gpt.step, gpt.words, gpt.next, NULL);
 	bench_must(sl_wait_all());
 	return (bench_now() - start) / (double)times;
 }

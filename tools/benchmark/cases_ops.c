@@ -48,10 +48,8 @@ double bench_op_run(const struct bench_case *c, int64_t times)
 	double start = bench_now();
 	for (int64_t i = 0; i < times; i++)
 		SL_SCOPE {
-			if (!c->op->backward)
-				c->op->forward(b.in);
-			else
-				sl_backward_heads(&b.out, 1, .head_grads = &b.dout, .retain_graph = true);
+			if (!c->op->backward) c->op->forward(b.in);
+			else sl_backward_heads(&b.out, 1, .head_grads = &b.dout, .retain_graph = true);
 		}
 	bench_must(sl_wait_all());
 	return (bench_now() - start) / (double)times;

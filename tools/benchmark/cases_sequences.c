@@ -46,11 +46,13 @@ double bench_sequence_run(const struct bench_case *c, int64_t times)
 {
 	(void)c;
 	double start = bench_now();
-	for (int64_t i = 0; i < times; i++) SL_SCOPE {
-		sl_tensor *sum;
-		SL_RECORD sum = sl_sum(sl_forward_at(SL_HERE, sequence.net, sequence.in, sequence.nin));
-		bench_must(sl_backward(sum));
-	}
+	for (int64_t i = 0; i < times; i++)
+		SL_SCOPE {
+			sl_tensor *sum;
+			SL_RECORD
+				sum = sl_sum(sl_forward_at(SL_HERE, sequence.net, sequence.in, sequence.nin));
+			bench_must(sl_backward(sum));
+		}
 	bench_must(sl_wait_all());
 	return (bench_now() - start) / (double)times;
 }

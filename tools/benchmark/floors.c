@@ -75,10 +75,8 @@ static void *member_main(void *arg)
 void bench_quiet(bool quiet)
 {
 	if (!sl_is_initialized()) return;
-	if (quiet)
-		starpu_pause();
-	else
-		starpu_resume();
+	if (quiet) starpu_pause();
+	else starpu_resume();
 }
 
 static double probe_run(struct probe *p)

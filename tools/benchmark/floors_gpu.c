@@ -108,10 +108,8 @@ double bench_gpu_link(int device, bool to_device)
 	double rate = NAN;
 	if (allocate(&p, device, BYTES, false) && cudaHostAlloc(&host, BYTES, cudaHostAllocDefault) == cudaSuccess) {
 		struct probe q = p;
-		if (to_device)
-			q.a = host;
-		else
-			q.b = host;
+		if (to_device) q.a = host;
+		else q.b = host;
 		rate = BYTES / seconds_of(copy, &q, 1);
 		cudaFreeHost(host);
 	}

@@ -74,39 +74,20 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 	switch (key) {
-	case 'l':
-		a->list = true;
-		break;
-	case KEY_JSON:
-		a->json = text;
-		break;
-	case KEY_PEER:
-		a->peer = text;
-		break;
-	case KEY_RUNS:
-		a->measuring.runs = runs_of(state, text);
-		break;
-	case KEY_PEER_SCRIPT:
-		a->measuring.peer_script = text;
-		break;
-	case KEY_DEVICE:
-		a->measuring.device = device_of(state, text);
-		break;
+	case 'l': a->list = true; break;
+	case KEY_JSON: a->json = text; break;
+	case KEY_PEER: a->peer = text; break;
+	case KEY_RUNS: a->measuring.runs = runs_of(state, text); break;
+	case KEY_PEER_SCRIPT: a->measuring.peer_script = text; break;
+	case KEY_DEVICE: a->measuring.device = device_of(state, text); break;
 	case KEY_QUICK:
 		a->measuring.run_seconds = 0.02;
 		if (!a->measuring.runs) a->measuring.runs = 2;
 		break;
-	case KEY_MARKDOWN:
-		a->format = BENCH_MARKDOWN;
-		break;
-	case KEY_CHECK:
-		a->check = true;
-		break;
-	case ARGP_KEY_ARG:
-		want(state, a, text);
-		break;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case KEY_MARKDOWN: a->format = BENCH_MARKDOWN; break;
+	case KEY_CHECK: a->check = true; break;
+	case ARGP_KEY_ARG: want(state, a, text); break;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
@@ -169,10 +150,8 @@ int main(int argc, char **argv)
 	argp_parse(&parser, argc, argv, 0, NULL, &a);
 	if (!a.measuring.runs) a.measuring.runs = 9;
 	int status = 0;
-	if (a.list)
-		bench_print_list(stdout);
-	else
-		status = run(&a);
+	if (a.list) bench_print_list(stdout);
+	else status = run(&a);
 	free(a.wanted);
 	return status;
 }

@@ -47,16 +47,11 @@ static double median_ratio(const double *above, const double *below, int n)
 static bool meets(struct bench_goal goal, const struct bench_summary *s)
 {
 	switch (goal.kind) {
-	case BENCH_NO_GOAL:
-		return true;
-	case BENCH_AT_MOST:
-		return s->value <= goal.limit;
-	case BENCH_AT_LEAST:
-		return s->value >= goal.limit;
-	case BENCH_OF_FLOOR:
-		return s->floor_ratio >= goal.limit;
-	case BENCH_OF_PEER:
-		return isnan(s->peer_ratio) || s->peer_ratio >= goal.limit;
+	case BENCH_NO_GOAL: return true;
+	case BENCH_AT_MOST: return s->value <= goal.limit;
+	case BENCH_AT_LEAST: return s->value >= goal.limit;
+	case BENCH_OF_FLOOR: return s->floor_ratio >= goal.limit;
+	case BENCH_OF_PEER: return isnan(s->peer_ratio) || s->peer_ratio >= goal.limit;
 	}
 	return false;
 }
@@ -167,10 +162,8 @@ static double peer_turn(const struct job *j, int64_t times)
 {
 	static double last; /* seconds of a repetition */
 	if (j->c->no_peer) return NAN;
-	if (last > 0)
-		times = llrint(fmax(1, fmin((double)times, j->options->run_seconds / last)));
-	else
-		times = 1;
+	if (last > 0) times = llrint(fmax(1, fmin((double)times, j->options->run_seconds / last)));
+	else times = 1;
 	return last = bench_peer_run(j->c->name, times);
 }
 

@@ -49,10 +49,8 @@ void bench_print_head(FILE *file, enum bench_format format)
 /* Three digits or more. */
 static char *number(double v, char text[CELL])
 {
-	if (isnan(v))
-		text[0] = '\0';
-	else
-		snprintf(text, CELL, "%.*f", fabs(v) >= 100 ? 0 : fabs(v) >= 10 ? 1 : fabs(v) >= 0.1 ? 2 : 4, v);
+	if (isnan(v)) text[0] = '\0';
+	else snprintf(text, CELL, "%.*f", fabs(v) >= 100 ? 0 : fabs(v) >= 10 ? 1 : fabs(v) >= 0.1 ? 2 : 4, v);
 	return text;
 }
 
@@ -68,10 +66,8 @@ static void goal_text(const struct bench_case *c, const struct bench_summary *s,
 	char limit[CELL] = "";
 	bool open = c->goal.kind == BENCH_OF_PEER && isnan(s->peer_ratio);
 	const char *met = open ? "no peer" : s->met ? "met" : "missed";
-	if (c->goal.kind == BENCH_NO_GOAL)
-		met = "";
-	else
-		number(c->goal.limit, limit);
+	if (c->goal.kind == BENCH_NO_GOAL) met = "";
+	else number(c->goal.limit, limit);
 	snprintf(text, CELL, forms[c->goal.kind], limit, met);
 }
 
@@ -99,7 +95,8 @@ void bench_print_row(FILE *file, enum bench_format format, const struct bench_ca
 
 void bench_print_list(FILE *file)
 {
-	for (int i = 0; i < bench_case_count(); i++) fprintf(file, "%-20s %s\n", bench_case(i)->name, bench_case(i)->doc);
+	for (int i = 0; i < bench_case_count(); i++)
+		fprintf(file, "%-20s %s\n", bench_case(i)->name, bench_case(i)->doc);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------------

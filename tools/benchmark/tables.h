@@ -32,10 +32,12 @@
 #define STEP(kind) .setup = bench_##kind##_setup, .run = bench_whole_step_run, .teardown = bench_whole_step_teardown
 #define SEQUENCE(kind) .setup = bench_##kind##_setup, .run = bench_sequence_run, .teardown = bench_sequence_teardown
 #define GPT(kind) .setup = bench_##kind##_setup, .run = bench_gpt_run, .teardown = bench_gpt_teardown
+/* clang-format off */
 #define WAIT(kind, how) .setup = bench_wait_##kind##_setup, .run = bench_wait_##how##_run, .teardown = bench_wait_teardown
 #define BOTH(how) .no_peer = true, .setup = bench_lenet_both_setup, .run = how, .teardown = bench_lenet_both_teardown
 #define HALF_BOTH(kind, how)                                                                                           \
 	.no_peer = true, .cpu_only = true, .setup = bench_##kind##_setup, .run = how, .teardown = bench_whole_step_teardown
+/* clang-format on */
 #define TASKS .rate_unit = "tasks", .rate_value = &bench_tasks
 
 #define MICROSECONDS(per) .unit = "µs" per, .scale = 1e6
@@ -73,7 +75,7 @@
 #define RESNET_FLOPS(batch) (2.0 * (batch) * (2 * RESNET_FIRST + 3 * RESNET_REST))
 /* The products of a layer's weights, 12 width², and the last one's; forward, by weights, by inputs; AdamW reads and writes
  * parameters and two states, and reads gradients, which were written before. */
-#define GPT_WEIGHTS(words, width, layers) ((layers) * 12.0 * (width) * (width) + (words) * (double)(width))
+#define GPT_WEIGHTS(words, width, layers) ((layers)*12.0 * (width) * (width) + (words) * (double)(width))
 #define GPT_FLOPS(tokens, weights) (6.0 * (tokens) * (weights))
 #define GPT_TRAFFIC(weights) .read = 16.0 * (weights), .written = 16.0 * (weights)
 #define NANOGPT_WEIGHTS GPT_WEIGHTS(65, 128, 4)

@@ -139,7 +139,8 @@ json_t *info_hints(void)
 		add(hints, "GPU", "there is one, but Starling was built without CUDA; configure says why");
 #endif
 #ifdef __x86_64__
-	if (!__builtin_cpu_supports("avx512vl")) add(hints, "CPU", "has no AVX-512: vectors are half as long as they could be");
+	if (!__builtin_cpu_supports("avx512vl"))
+		add(hints, "CPU", "has no AVX-512: vectors are half as long as they could be");
 #endif
 	if (!json_object_size(hints)) add(hints, "none", "nothing here looks slow");
 	return hints;

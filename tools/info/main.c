@@ -14,9 +14,9 @@ static const struct section {
 	const char *name;
 	json_t *(*make)(void);
 } sections[] = {
-        {"machine", info_host},       {"devices", info_devices},         {"memory", info_memory},
-        {"links", info_links},        {"kernels", info_kernels},         {"data types", info_types},
-        {"libraries", info_libraries}, {"settings", info_settings},      {"environment", info_environment},
+        {"machine", info_host},        {"devices", info_devices},   {"memory", info_memory},
+        {"links", info_links},         {"kernels", info_kernels},   {"data types", info_types},
+        {"libraries", info_libraries}, {"settings", info_settings}, {"environment", info_environment},
         {"hints", info_hints},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections, MAX_COLUMNS = 8 };
@@ -32,12 +32,9 @@ struct options {
 static const char *text_of(const json_t *v, char text[64])
 {
 	if (json_is_string(v)) return json_string_value(v);
-	if (json_is_integer(v))
-		snprintf(text, 64, "%lld", (long long)json_integer_value(v));
-	else if (json_is_real(v))
-		snprintf(text, 64, "%.1f", json_real_value(v));
-	else
-		snprintf(text, 64, "%s", json_is_true(v) ? "yes" : json_is_false(v) ? "no" : "-");
+	if (json_is_integer(v)) snprintf(text, 64, "%lld", (long long)json_integer_value(v));
+	else if (json_is_real(v)) snprintf(text, 64, "%.1f", json_real_value(v));
+	else snprintf(text, 64, "%s", json_is_true(v) ? "yes" : json_is_false(v) ? "no" : "-");
 	return text;
 }
 
@@ -93,10 +90,8 @@ static void print_sections(json_t *all)
 	for (int i = 0; i < SECTIONS; i++) {
 		json_t *section = json_object_get(all, sections[i].name);
 		printf("%s%s\n", i ? "\n" : "", sections[i].name);
-		if (json_is_array(section))
-			print_table(section);
-		else
-			print_object(section);
+		if (json_is_array(section)) print_table(section);
+		else print_object(section);
 	}
 }
 
@@ -116,12 +111,9 @@ static int tell(const struct options *o)
 {
 	json_t *all = collect(o->ops);
 	bool ok = true;
-	if (o->common.json)
-		ok = drv_json_put(o->common.json, all);
-	else if (o->ops)
-		info_print_ops(json_object_get(all, "operations"));
-	else
-		print_sections(all);
+	if (o->common.json) ok = drv_json_put(o->common.json, all);
+	else if (o->ops) info_print_ops(json_object_get(all, "operations"));
+	else print_sections(all);
 	json_decref(all);
 	return ok ? DRV_OK : DRV_ERROR;
 }
@@ -134,17 +126,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
 	switch (key) {
-	case KEY_OPS:
-		o->ops = true;
-		return 0;
-	case KEY_LOAD:
-		o->library = arg;
-		return 0;
-	case KEY_JSON:
-		o->common.json = arg;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	case KEY_OPS: o->ops = true; return 0;
+	case KEY_LOAD: o->library = arg; return 0;
+	case KEY_JSON: o->common.json = arg; return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -160,7 +145,8 @@ static const struct argp argp = {
         .parser = parse_option,
         .doc = "Reports what Starling finds on this machine: the CPU, devices, memory, links and their measured speed, "
                "the kernels "
-               "chosen for this CPU and why, how each data type is computed, libraries, settings, the folder of the calibration.\v"
+               "chosen for this CPU and why, how each data type is computed, libraries, settings, the folder of the "
+               "calibration.\v"
                "As for all programs, the result depends on the environment: STARPU_NCPU, STARPU_NCUDA, STARPU_SCHED, "
                "SL_GEMM and others.\n\n"
                "  sl-info\n  STARPU_NCPU=2 sl-info --json machine.json\n  sl-info --ops\n\n"

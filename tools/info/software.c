@@ -126,7 +126,7 @@ static const char *convolutions(void)
 	return slp_conv_has_lanes() ? "own ones of few channels (the CPU has AVX-512), else oneDNN" : "oneDNN";
 #else
 	return slp_conv_has_lanes() ? "own ones of few channels (the CPU has AVX-512), else products of matrices"
-	                        : "products of matrices";
+	                            : "products of matrices";
 #endif
 }
 

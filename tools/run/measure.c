@@ -156,7 +156,8 @@ static bool gather(struct caller *callers, int count, struct times *all, double 
 	return true;
 }
 
-static void note_batch(const struct drv_options *o, int64_t rows, int threads, struct times *t, double seconds, json_t *list)
+static void note_batch(const struct drv_options *o, int64_t rows, int threads, struct times *t, double seconds,
+                       json_t *list)
 {
 	double rate = (double)(t->count * rows) / seconds;
 	json_t *object = json_object();
@@ -187,8 +188,8 @@ static bool make_batch(const struct run_network *from, int64_t rows, struct run_
 	return sl_wait_all() == SL_OK;
 }
 
-static bool measure_batch(const struct drv_options *o, const struct run_network *n, int64_t rows, const struct run_plan *plan,
-                          json_t *list)
+static bool measure_batch(const struct drv_options *o, const struct run_network *n, int64_t rows,
+                          const struct run_plan *plan, json_t *list)
 {
 	struct caller *callers = calloc((size_t)plan->threads, sizeof *callers);
 	struct times all = {0};
@@ -202,18 +203,21 @@ static bool measure_batch(const struct drv_options *o, const struct run_network 
 }
 
 /* Percentiles and rows a second, for each size of a batch */
-bool run_benchmark(const struct drv_options *o, const struct run_network *n, const struct run_plan *plan, json_t *results)
+bool run_benchmark(const struct drv_options *o, const struct run_network *n, const struct run_plan *plan,
+                   json_t *results)
 {
 	json_t *list = json_array();
 	sl_shape first = sl_tensor_shape(n->in[0]);
 	int64_t as_it_is = first.ndim ? first.dim[0] : 1;
 	bool ok = true;
-	drv_print(o, "%8s %8s %8s %10s %10s %10s %12s\n", "batch", "threads", "runs", "p50, ms", "p90, ms", "p99, ms", "rows/s");
+	drv_print(o, "%8s %8s %8s %10s %10s %10s %12s\n", "batch", "threads", "runs", "p50, ms", "p90, ms", "p99, ms",
+	          "rows/s");
 	if (!plan->nbatches) ok = measure_batch(o, n, as_it_is, plan, list);
 	for (int i = 0; ok && i < plan->nbatches && !drv_interrupted(); i++)
 		SL_SCOPE {
 			struct run_network batch;
-			ok = make_batch(n, plan->batches[i], &batch) && measure_batch(o, &batch, plan->batches[i], plan, list);
+			ok = make_batch(n, plan->batches[i], &batch) &&
+			     measure_batch(o, &batch, plan->batches[i], plan, list);
 		}
 	json_object_set_new(results, "benchmark", list);
 	return ok;
@@ -250,7 +254,8 @@ static void find_rates(void)
 	SL_SCOPE {
 		double product_seconds = fastest(product, sl_ones(SL_SHAPE(SIDE, SIDE)));
 		double copy_seconds = fastest(copy, sl_ones(SL_SHAPE(FLOATS)));
-		sl_profile_rates(2.0 * SIDE * SIDE * SIDE / product_seconds, 2.0 * FLOATS * sizeof(float) / copy_seconds);
+		sl_profile_rates(2.0 * SIDE * SIDE * SIDE / product_seconds,
+		                 2.0 * FLOATS * sizeof(float) / copy_seconds);
 	}
 }
 

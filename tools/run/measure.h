@@ -22,7 +22,8 @@ struct run_plan {
 };
 
 bool run_repeat(const struct drv_options *o, const struct run_network *n, int64_t calls, json_t *results);
-bool run_benchmark(const struct drv_options *o, const struct run_network *n, const struct run_plan *plan, json_t *results);
+bool run_benchmark(const struct drv_options *o, const struct run_network *n, const struct run_plan *plan,
+                   json_t *results);
 bool run_profile(const struct drv_options *o, const struct run_network *n, int64_t calls);
 
 #endif

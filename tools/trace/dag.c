@@ -144,7 +144,8 @@ void write_dag(const struct trace *t, const char *path, long iteration, bool exp
 	struct slp_durable file;
 	if (!slp_durable_open(&file, path)) fail("%s: %s: %s", path, file.what, strerror(file.error));
 	f = file.stream;
-	if (!draw(t, iteration >= 0 ? iteration : typical_iteration(t), expanded)) fail("no tasks in iteration %ld", iteration);
+	if (!draw(t, iteration >= 0 ? iteration : typical_iteration(t), expanded))
+		fail("no tasks in iteration %ld", iteration);
 	if (!slp_durable_commit((struct slp_durable *const[]){&file}, 1))
 		fail("%s: %s: %s", path, file.what, strerror(file.error));
 }

@@ -67,13 +67,13 @@ struct options {
 const char *argp_program_version = "sl-trace-report (Starling) " PACKAGE_VERSION;
 
 static const struct argp_option options[] = {
-	{"perfetto", 'p', "FILE", 0, "Write the trace to FILE, for ui.perfetto.dev or chrome://tracing", 0},
-	{"picture", 's', "FILE", 0, "Draw the trace in FILE, as SVG", 0},
-	{"dag", 'd', "FILE", 0, "Write the tasks of an iteration to FILE, for Graphviz", 0},
-	{"iteration", 'i', "N", 0, "Which one (default: one that took about as long as most)", 0},
-	{"expanded", 'x', NULL, 0, "Name the layers of compiled tasks in it", 0},
-	{"quiet", 'q', NULL, 0, "Print no summary", 0},
-	{0},
+        {"perfetto", 'p', "FILE", 0, "Write the trace to FILE, for ui.perfetto.dev or chrome://tracing", 0},
+        {"picture", 's', "FILE", 0, "Draw the trace in FILE, as SVG", 0},
+        {"dag", 'd', "FILE", 0, "Write the tasks of an iteration to FILE, for Graphviz", 0},
+        {"iteration", 'i', "N", 0, "Which one (default: one that took about as long as most)", 0},
+        {"expanded", 'x', NULL, 0, "Name the layers of compiled tasks in it", 0},
+        {"quiet", 'q', NULL, 0, "Print no summary", 0},
+        {0},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -93,10 +93,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	options, parse, "FOLDER",
-	"Summarise the trace that starpu_fxt_tool has left in FOLDER (tasks.rec, paje.trace; calls.tsv if Starling wrote it).\v"
-	"Exit status: 0 if all went well, 1 if the trace cannot be read, 2 if the command line is wrong.",
-	NULL, NULL, NULL};
+        options,
+        parse,
+        "FOLDER",
+        "Summarise the trace that starpu_fxt_tool has left in FOLDER (tasks.rec, paje.trace; calls.tsv if Starling "
+        "wrote it).\v"
+        "Exit status: 0 if all went well, 1 if the trace cannot be read, 2 if the command line is wrong.",
+        NULL,
+        NULL,
+        NULL};
 
 int main(int argc, char **argv)
 {

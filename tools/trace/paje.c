@@ -8,7 +8,7 @@
 enum { MAX_EVENTS = 64, MAX_FIELDS = 24 };
 
 enum field { TIME, TYPE, CONTAINER, VALUE, ALIAS, NAME, KEY, START, END, FIELDS };
-static const char *const field_names[FIELDS] = {"Time", "Type", "Container", "Value",          "Alias",
+static const char *const field_names[FIELDS] = {"Time", "Type", "Container",      "Value",       "Alias",
                                                 "Name", "Key",  "StartContainer", "EndContainer"};
 
 /* What an event of a number is, and where its fields stand (0: not there). */
@@ -150,7 +150,7 @@ static void add_counter(struct trace *t, const struct line *l)
 	if (kind == COUNTERS) return;
 	t->counters = list_add(t->counters, &t->ncounters, sizeof *t->counters);
 	t->counters[t->ncounters - 1] =
-		(struct counter){(enum counter_kind)kind, node < 0 ? 0 : node, atof(get(l, TIME)), atof(get(l, VALUE))};
+	        (struct counter){(enum counter_kind)kind, node < 0 ? 0 : node, atof(get(l, TIME)), atof(get(l, VALUE))};
 }
 
 static void begin_transfer(struct trace *t, const struct line *l)
@@ -159,7 +159,7 @@ static void begin_transfer(struct trace *t, const struct line *l)
 	if (from < 0) return;
 	t->transfers = list_add(t->transfers, &t->ntransfers, sizeof *t->transfers);
 	t->transfers[t->ntransfers - 1] =
-		(struct transfer){text_copy(get(l, KEY)), from, -1, atof(get(l, TIME)), -1, atof(get(l, VALUE))};
+	        (struct transfer){text_copy(get(l, KEY)), from, -1, atof(get(l, TIME)), -1, atof(get(l, VALUE))};
 }
 
 /* They end soon after they have begun: the search goes back from the newest. */

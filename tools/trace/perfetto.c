@@ -24,7 +24,8 @@ static void write_event(json_t *event)
 	if (!event) fail("no memory for an event");
 	fputs(out.any ? ",\n" : "\n", out.file);
 	out.any = true;
-	if (json_dumpf(event, out.file, JSON_COMPACT | JSON_REAL_PRECISION(12))) fail("%s: cannot be written", out.path);
+	if (json_dumpf(event, out.file, JSON_COMPACT | JSON_REAL_PRECISION(12)))
+		fail("%s: cannot be written", out.path);
 	json_decref(event);
 }
 
@@ -42,17 +43,18 @@ static int track(int worker, int lane)
 
 static void name_group(int group, const char *name)
 {
-	write_event(json_pack("{s:s, s:s, s:i, s:{s:s}}", "ph", "M", "name", "process_name", "pid", group, "args", "name", name));
+	write_event(json_pack("{s:s, s:s, s:i, s:{s:s}}", "ph", "M", "name", "process_name", "pid", group, "args",
+	                      "name", name));
 	write_event(json_pack("{s:s, s:s, s:i, s:{s:i}}", "ph", "M", "name", "process_sort_index", "pid", group, "args",
-			      "sort_index", group));
+	                      "sort_index", group));
 }
 
 static void name_track(int group, int number, const char *name)
 {
-	write_event(json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "ph", "M", "name", "thread_name", "pid", group, "tid", number,
-			      "args", "name", name));
-	write_event(json_pack("{s:s, s:s, s:i, s:i, s:{s:i}}", "ph", "M", "name", "thread_sort_index", "pid", group, "tid",
-			      number, "args", "sort_index", number));
+	write_event(json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "ph", "M", "name", "thread_name", "pid", group, "tid",
+	                      number, "args", "name", name));
+	write_event(json_pack("{s:s, s:s, s:i, s:i, s:{s:i}}", "ph", "M", "name", "thread_sort_index", "pid", group,
+	                      "tid", number, "args", "sort_index", number));
 }
 
 static void name_worker_track(const struct trace *t, int worker, int lane)
@@ -94,7 +96,7 @@ static int *choose_lanes(const struct trace *t)
 static json_t *task_args(const struct trace *t, const struct task *task)
 {
 	json_t *args = json_pack("{s:I, s:I, s:f}", "job", (json_int_t)task->id, "priority", (json_int_t)task->priority,
-				 "waited_ms", task->start - task->submit);
+	                         "waited_ms", task->start - task->submit);
 	if (!args) fail("no memory for a task");
 	if (task->file) json_object_set_new(args, "asked for at", json_string(task->file));
 	if (task->block) json_object_set_new(args, "block", json_string(task->block));
@@ -104,14 +106,16 @@ static json_t *task_args(const struct trace *t, const struct task *task)
 		json_object_set_new(args, "GFlop/s", json_real(1e3 * task->gflop / (task->end - task->start)));
 	if (task->iteration >= 0) json_object_set_new(args, "iteration", json_integer(task->iteration));
 	if (task->subiteration >= 0) json_object_set_new(args, "subiteration", json_integer(task->subiteration));
-	if (task->node >= 0 && task->node < t->nnodes) json_object_set_new(args, "memory", json_string(t->nodes[task->node]));
+	if (task->node >= 0 && task->node < t->nnodes)
+		json_object_set_new(args, "memory", json_string(t->nodes[task->node]));
 	return args;
 }
 
-static void write_slice_in(int group, const char *kind, const char *name, int number, double start, double length, json_t *args)
+static void write_slice_in(int group, const char *kind, const char *name, int number, double start, double length,
+                           json_t *args)
 {
-	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o*}", "ph", "X", "cat", kind, "name", name, "pid", group,
-			      "tid", number, "ts", start, "dur", length, "args", args));
+	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o*}", "ph", "X", "cat", kind, "name", name, "pid",
+	                      group, "tid", number, "ts", start, "dur", length, "args", args));
 }
 
 static void write_slice(const char *kind, const char *name, int number, double start, double length, json_t *args)
@@ -120,15 +124,17 @@ static void write_slice(const char *kind, const char *name, int number, double s
 }
 
 /* An arrow leaves from within the slice before and enters at the beginning of the one after. */
-static void write_arrow(const struct trace *t, const struct task *from, int from_track, const struct task *to, int to_track)
+static void write_arrow(const struct trace *t, const struct task *from, int from_track, const struct task *to,
+                        int to_track)
 {
 	static int arrows;
 	double leave = us(t, from->end) - fmin(1e-3, 500 * (from->end - from->start));
 	arrows++;
-	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f}", "ph", "s", "cat", "dependency", "name", "dependency", "id",
-			      arrows, "pid", WORKERS, "tid", from_track, "ts", leave));
-	write_event(json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f}", "ph", "f", "bp", "e", "cat", "dependency", "name",
-			      "dependency", "id", arrows, "pid", WORKERS, "tid", to_track, "ts", us(t, to->start)));
+	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f}", "ph", "s", "cat", "dependency", "name",
+	                      "dependency", "id", arrows, "pid", WORKERS, "tid", from_track, "ts", leave));
+	write_event(json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f}", "ph", "f", "bp", "e", "cat", "dependency",
+	                      "name", "dependency", "id", arrows, "pid", WORKERS, "tid", to_track, "ts",
+	                      us(t, to->start)));
 }
 
 static void write_tasks(const struct trace *t)
@@ -137,7 +143,8 @@ static void write_tasks(const struct trace *t)
 	for (int i = 0; i < t->ntasks; i++) {
 		const struct task *task = &t->tasks[i];
 		int here = track(task->worker, lane[i]);
-		write_slice("task", task->name, here, us(t, task->start), 1e3 * (task->end - task->start), task_args(t, task));
+		write_slice("task", task->name, here, us(t, task->start), 1e3 * (task->end - task->start),
+		            task_args(t, task));
 		for (int d = 0; d < task->ndeps; d++) {
 			const struct task *before = task_by_id(t, task->deps[d]);
 			if (before) write_arrow(t, before, track(before->worker, lane[before - t->tasks]), task, here);
@@ -165,7 +172,7 @@ static void close_blocks(const struct trace *t, struct open *o, int worker, int 
 		char text[256];
 		snprintf(text, sizeof text, "%.*s", (int)(end - name), name);
 		write_slice("block", text, track(worker, BLOCKS), us(t, o->start[o->depth - 1]),
-			    1e3 * (o->last - o->start[o->depth - 1]), NULL);
+		            1e3 * (o->last - o->start[o->depth - 1]), NULL);
 	}
 }
 
@@ -257,16 +264,16 @@ static void write_program(const struct trace *t)
 		snprintf(name, sizeof name, "waits for %s", w->what);
 		if (w->end < t->begin || w->start > t->end) continue;
 		write_slice_in(PROGRAM, "wait", name, w->thread + 1, us(t, w->start), 1e3 * (w->end - w->start),
-			       json_pack("{s:s}", "at", w->at));
+		               json_pack("{s:s}", "at", w->at));
 	}
 	for (int i = 0; i < t->ntasks; i++) {
 		const struct task *task = &t->tasks[i];
 		char name[160];
 		if (task->thread < 0 || task->submit <= 0) continue;
 		snprintf(name, sizeof name, "issues %s", task->name);
-		write_event(json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:{s:I}}", "ph", "i", "s", "t", "cat", "issue", "name",
-				      name, "pid", PROGRAM, "tid", task->thread + 1, "ts", us(t, task->submit), "args",
-				      "job", (json_int_t)task->id));
+		write_event(json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:{s:I}}", "ph", "i", "s", "t", "cat",
+		                      "issue", "name", name, "pid", PROGRAM, "tid", task->thread + 1, "ts",
+		                      us(t, task->submit), "args", "job", (json_int_t)task->id));
 	}
 }
 
@@ -274,9 +281,9 @@ static void write_program(const struct trace *t)
 
 static const struct {
 	const char *state, *name;
-} states[] = {{"Fi", "waiting for data"}, {"Po", "giving data back"}, {"Sc", "scheduling"},  {"Sl", "sleeping"},
-	      {"C", "callback"},          {"In", "starting"},         {"D", "stopping"},     {"I", "idle"},
-	      {"B", "overhead"},          {"P", "progressing"}};
+} states[] = {{"Fi", "waiting for data"}, {"Po", "giving data back"}, {"Sc", "scheduling"}, {"Sl", "sleeping"},
+              {"C", "callback"},          {"In", "starting"},         {"D", "stopping"},    {"I", "idle"},
+              {"B", "overhead"},          {"P", "progressing"}};
 
 static void write_states(const struct trace *t, int worker)
 {
@@ -287,17 +294,18 @@ static void write_states(const struct trace *t, int worker)
 		if (start < t->begin || end > t->end || end <= start) continue;
 		for (size_t k = 0; k < sizeof states / sizeof *states; k++)
 			if (!strcmp(w->states[i].name, states[k].state))
-				write_slice("state", states[k].name, track(worker, STATES), us(t, start), 1e3 * (end - start), NULL);
+				write_slice("state", states[k].name, track(worker, STATES), us(t, start),
+				            1e3 * (end - start), NULL);
 	}
 }
 
 /* What may overlap on one track. */
 static void write_span(int group, const char *kind, const char *name, int id, double start, double end, json_t *args)
 {
-	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:o*}", "ph", "b", "cat", kind, "name", name, "id", id, "pid",
-			      group, "tid", 0, "ts", start, "args", args));
-	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f}", "ph", "e", "cat", kind, "name", name, "id", id, "pid",
-			      group, "tid", 0, "ts", end));
+	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:o*}", "ph", "b", "cat", kind, "name", name, "id",
+	                      id, "pid", group, "tid", 0, "ts", start, "args", args));
+	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f}", "ph", "e", "cat", kind, "name", name, "id", id,
+	                      "pid", group, "tid", 0, "ts", end));
 }
 
 static int by_iteration(const void *a, const void *b)
@@ -338,14 +346,15 @@ static void write_transfers(const struct trace *t)
 		char name[128];
 		if (x->end < 0 || x->from >= t->nnodes || x->to >= t->nnodes) continue;
 		snprintf(name, sizeof name, "%s to %s", t->nodes[x->from], t->nodes[x->to]);
-		write_span(LINKS, "transfer", name, i + 1, us(t, x->start), us(t, x->end), json_pack("{s:f}", "bytes", x->bytes));
+		write_span(LINKS, "transfer", name, i + 1, us(t, x->start), us(t, x->end),
+		           json_pack("{s:f}", "bytes", x->bytes));
 	}
 }
 
 static void write_counters(const struct trace *t)
 {
-	static const char *const names[COUNTERS] = {"ready tasks", "tasks submitted, not finished", "used (MB)", "in (MB/s)",
-						    "out (MB/s)"};
+	static const char *const names[COUNTERS] = {"ready tasks", "tasks submitted, not finished", "used (MB)",
+	                                            "in (MB/s)", "out (MB/s)"};
 	name_group(QUEUES, "queues");
 	name_group(MEMORY, "memory");
 	for (int i = 0; i < t->ncounters; i++) {
@@ -354,8 +363,8 @@ static void write_counters(const struct trace *t)
 		char name[128];
 		snprintf(name, sizeof name, "%s%s%s", queue ? "" : t->nodes[c->node], queue ? "" : " ", names[c->kind]);
 		if (c->time < t->begin || c->time > t->end) continue;
-		write_event(json_pack("{s:s, s:s, s:i, s:f, s:{s:f}}", "ph", "C", "name", name, "pid", queue ? QUEUES : MEMORY,
-				      "ts", us(t, c->time), "args", "value", c->value));
+		write_event(json_pack("{s:s, s:s, s:i, s:f, s:{s:f}}", "ph", "C", "name", name, "pid",
+		                      queue ? QUEUES : MEMORY, "ts", us(t, c->time), "args", "value", c->value));
 	}
 }
 

@@ -45,8 +45,8 @@ static void bar(double start, double end, unsigned colour, const char *name, con
 	double x = x_of(start), width = x_of(end) - x;
 	fprintf(out.file, "<g><title>");
 	put_text(title);
-	fprintf(out.file, "</title><rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"#%06x\"/>", x, out.y, width, ROW,
-		colour);
+	fprintf(out.file, "</title><rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"#%06x\"/>", x, out.y,
+	        width, ROW, colour);
 	int room = (int)(width / 6.5);
 	if (room >= 5) {
 		char text[64];
@@ -77,7 +77,8 @@ static int family_of(const struct task *task)
 	int i = 0;
 	while (i < families.count && strcmp(families.list[i].name, name)) i++;
 	if (i == MAX_FAMILIES) return i - 1;
-	if (i == families.count) families.list[families.count++] = (struct family){name, task->kind ? task->kind->colour : 0x555555, 0};
+	if (i == families.count)
+		families.list[families.count++] = (struct family){name, task->kind ? task->kind->colour : 0x555555, 0};
 	return i;
 }
 
@@ -90,7 +91,8 @@ static int by_time(const void *a, const void *b)
 static void find_families(void)
 {
 	const struct trace *t = out.trace;
-	for (int i = 0; i < t->ntasks; i++) families.list[family_of(&t->tasks[i])].ms += t->tasks[i].end - t->tasks[i].start;
+	for (int i = 0; i < t->ntasks; i++)
+		families.list[family_of(&t->tasks[i])].ms += t->tasks[i].end - t->tasks[i].start;
 	qsort(families.list, (size_t)families.count, sizeof *families.list, by_time);
 }
 
@@ -104,8 +106,10 @@ static void draw_legend(void)
 		char name[32];
 		snprintf(name, sizeof name, "%s", f->name);
 		for (char *p = name; *p; p++) *p = (char)tolower((unsigned char)*p);
-		fprintf(out.file, "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"14\" fill=\"#%06x\"/>", x, y, f->colour);
-		fprintf(out.file, "<text x=\"%d\" y=\"%d\">%s, %.1f %%</text>\n", x + 20, y + 12, name, 100 * f->ms / fmax(all, 1e-9));
+		fprintf(out.file, "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"14\" fill=\"#%06x\"/>", x, y,
+		        f->colour);
+		fprintf(out.file, "<text x=\"%d\" y=\"%d\">%s, %.1f %%</text>\n", x + 20, y + 12, name,
+		        100 * f->ms / fmax(all, 1e-9));
 	}
 	out.y += (families.count + 4) / 5 * LEGEND;
 }
@@ -130,8 +134,8 @@ static void draw_column(const column c, int at)
 		double height = ROW * fmin(1, c[i] / per);
 		if (height < 0.2) continue;
 		y -= height;
-		fprintf(out.file, "<rect x=\"%d\" y=\"%.1f\" width=\"1\" height=\"%.1f\" fill=\"#%06x\"/>\n", LEFT + at, y, height,
-			families.list[i].colour);
+		fprintf(out.file, "<rect x=\"%d\" y=\"%.1f\" width=\"1\" height=\"%.1f\" fill=\"#%06x\"/>\n", LEFT + at,
+		        y, height, families.list[i].colour);
 	}
 }
 
@@ -139,7 +143,7 @@ static void draw_task(const struct task *task)
 {
 	char title[512];
 	snprintf(title, sizeof title, "%s, %.3f ms, asked for at %s%s%s", task->name, task->end - task->start,
-		 task->file ? task->file : "?", task->block ? ", in " : "", task->block ? task->block : "");
+	         task->file ? task->file : "?", task->block ? ", in " : "", task->block ? task->block : "");
 	bar(task->start, task->end, families.list[family_of(task)].colour, task->name, title);
 }
 
@@ -149,7 +153,8 @@ static void draw_worker(int worker)
 	column *columns = calloc(COLUMNS, sizeof *columns);
 	if (!columns) fail("no memory for a picture");
 	label(t->workers[worker].name);
-	fprintf(out.file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"row\"/>\n", LEFT, out.y, PLOT, ROW);
+	fprintf(out.file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"row\"/>\n", LEFT, out.y, PLOT,
+	        ROW);
 	for (int i = 0; i < t->ntasks; i++) {
 		const struct task *task = &t->tasks[i];
 		if (task->worker != worker) continue;
@@ -173,7 +178,8 @@ static void draw_program(void)
 {
 	const struct trace *t = out.trace;
 	label("program");
-	fprintf(out.file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"row\"/>\n", LEFT, out.y, PLOT, ROW);
+	fprintf(out.file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"row\"/>\n", LEFT, out.y, PLOT,
+	        ROW);
 	for (int i = 0; i < t->nwaits; i++) {
 		const struct wait *w = &t->waits[i];
 		char name[64], title[512];
@@ -213,8 +219,8 @@ static void draw_iteration(const struct task *const *tasks, int count, int numbe
 	}
 	int y = out.y + number % 2 * (ROW / 2);
 	fprintf(out.file, "<g><title>iteration %ld, %.3f ms</title>", tasks[0]->iteration, end - start);
-	fprintf(out.file, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" class=\"iteration\"/></g>\n", x_of(start), y,
-		fmax(0.5, x_of(end) - x_of(start)), ROW / 2 - 2);
+	fprintf(out.file, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" class=\"iteration\"/></g>\n",
+	        x_of(start), y, fmax(0.5, x_of(end) - x_of(start)), ROW / 2 - 2);
 }
 
 static void draw_iterations(void)
@@ -252,7 +258,8 @@ static void draw_counter(enum counter_kind kind, int node, const char *name)
 		if (is_counter(&t->counters[i], kind, node)) high = fmax(high, t->counters[i].value);
 	if (!(high > 0)) return;
 	label(name);
-	fprintf(out.file, "<text x=\"%d\" y=\"%d\" class=\"label\">at most %.6g</text>\n", LEFT - 8, out.y + ROW / 2 + 20, high);
+	fprintf(out.file, "<text x=\"%d\" y=\"%d\" class=\"label\">at most %.6g</text>\n", LEFT - 8,
+	        out.y + ROW / 2 + 20, high);
 	fprintf(out.file, "<path class=\"counter\" d=\"M%d %d", LEFT, out.y + CHART);
 	for (int i = 0; i < t->ncounters; i++) {
 		const struct counter *c = &t->counters[i];
@@ -296,18 +303,22 @@ static void draw_axis(int top)
 static int height(void)
 {
 	const struct trace *t = out.trace;
-	return 60 + (t->nworkers + 2) * (ROW + GAP) + (2 + t->nnodes) * (CHART + GAP) + (families.count + 4) / 5 * LEGEND + 24;
+	return 60 + (t->nworkers + 2) * (ROW + GAP) + (2 + t->nnodes) * (CHART + GAP) +
+	       (families.count + 4) / 5 * LEGEND + 24;
 }
 
 static void draw(void)
 {
 	fprintf(out.file,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n"
-		"<style>.label { text-anchor: end } .tick { text-anchor: middle; fill: #555 } .row { fill: #f4f4f4 }\n"
-		".name { font-size: 11px; fill: #fff } .issue { stroke: #333; stroke-width: 0.5 } .iteration { fill: #6baed6 }\n"
-		".counter { fill: #c6dbef; stroke: #3182bd; stroke-width: 0.7 } line { stroke: #ccc; stroke-width: 0.5 }</style>\n"
-		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-		WIDTH, height(), WIDTH, height());
+	        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
+	        "font-size=\"12\">\n"
+	        "<style>.label { text-anchor: end } .tick { text-anchor: middle; fill: #555 } .row { fill: #f4f4f4 }\n"
+	        ".name { font-size: 11px; fill: #fff } .issue { stroke: #333; stroke-width: 0.5 } .iteration { fill: "
+	        "#6baed6 }\n"
+	        ".counter { fill: #c6dbef; stroke: #3182bd; stroke-width: 0.7 } line { stroke: #ccc; stroke-width: 0.5 "
+	        "}</style>\n"
+	        "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+	        WIDTH, height(), WIDTH, height());
 	out.y = 16;
 	draw_legend();
 	int top = out.y;

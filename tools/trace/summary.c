@@ -73,7 +73,8 @@ static void print_sums(struct sums *s, const char *heading)
 	char text[160];
 	if (!s->count) return;
 	qsort(s->list, (size_t)s->count, sizeof *s->list, by_seconds);
-	snprintf(text, sizeof text, "%-48s %6s %13s %7s %13s %8s", heading, "count", "time", "share", "mean", "GFlop/s");
+	snprintf(text, sizeof text, "%-48s %6s %13s %7s %13s %8s", heading, "count", "time", "share", "mean",
+	         "GFlop/s");
 	title(text);
 	for (int i = 0; i < s->count; i++) {
 		if (i < SHOWN || s->count == SHOWN + 1) {
@@ -90,8 +91,7 @@ static void print_sums(struct sums *s, const char *heading)
 static void print_operations(const struct trace *t)
 {
 	struct sums s = {0};
-	for (int i = 0; i < t->ntasks; i++)
-		sums_add(&s, t->tasks[i].name, seconds_of(&t->tasks[i]), t->tasks[i].gflop);
+	for (int i = 0; i < t->ntasks; i++) sums_add(&s, t->tasks[i].name, seconds_of(&t->tasks[i]), t->tasks[i].gflop);
 	print_sums(&s, "Time per operation");
 }
 
@@ -104,7 +104,8 @@ static const char *name_of_layer(const char *path)
 static void add_layers(struct sums *s, const struct task *task)
 {
 	int n = task->kind ? task->kind->nlayers : 0;
-	for (int i = 0; i < n; i++) sums_add(s, name_of_layer(task->kind->layers[i].path), 1e-3 * layer_time(task, i), 0);
+	for (int i = 0; i < n; i++)
+		sums_add(s, name_of_layer(task->kind->layers[i].path), 1e-3 * layer_time(task, i), 0);
 	if (!n) sums_add(s, name_of_layer(task->block), seconds_of(task), 0);
 }
 
@@ -121,7 +122,8 @@ static void print_layers(const struct trace *t)
 	for (int i = 0; any && i < t->ntasks; i++) add_layers(&s, &t->tasks[i]);
 	print_sums(&s, "Time per layer");
 	if (estimated)
-		printf("  (%d tasks of several layers ran on a GPU or in simulation: their time is divided by operations and bytes)\n",
+		printf("  (%d tasks of several layers ran on a GPU or in simulation: their time is divided by "
+		       "operations and bytes)\n",
 		       estimated);
 }
 
@@ -157,9 +159,9 @@ static enum share share_of(const char *state)
 		const char *state;
 		enum share share;
 	} known[] = {{"Fi", TRANSFER}, {"Po", TRANSFER}, {"I", IDLE},      {"Sl", IDLE},     {"B", OVERHEAD},
-		     {"Sc", OVERHEAD}, {"C", OVERHEAD},  {"P", OVERHEAD},  {"In", OVERHEAD}, {"D", OVERHEAD},
-		     {"E", OVERHEAD},  {"U", OVERHEAD},  {"Ps", OVERHEAD}, {"H", OVERHEAD},  {"Bu", OVERHEAD},
-		     {"Su", OVERHEAD}, {"Th", OVERHEAD}};
+	             {"Sc", OVERHEAD}, {"C", OVERHEAD},  {"P", OVERHEAD},  {"In", OVERHEAD}, {"D", OVERHEAD},
+	             {"E", OVERHEAD},  {"U", OVERHEAD},  {"Ps", OVERHEAD}, {"H", OVERHEAD},  {"Bu", OVERHEAD},
+	             {"Su", OVERHEAD}, {"Th", OVERHEAD}};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (!strcmp(state, known[i].state)) return known[i].share;
 	return BUSY;
@@ -180,15 +182,17 @@ static void print_workers(const struct trace *t)
 {
 	char text[160];
 	double sum[SHARES], all = t->end - t->begin;
-	snprintf(text, sizeof text, "%-20s %8s %8s %10s %9s %8s", "Workers", "tasks", "busy", "transfers", "overhead", "idle");
+	snprintf(text, sizeof text, "%-20s %8s %8s %10s %9s %8s", "Workers", "tasks", "busy", "transfers", "overhead",
+	         "idle");
 	title(text);
 	for (int w = 0; w < t->nworkers; w++) {
 		int tasks = 0;
 		for (int i = 0; i < t->ntasks; i++) tasks += t->tasks[i].worker == w;
 		shares(t, &t->workers[w], sum);
 		double left = all - sum[BUSY] - sum[TRANSFER] - sum[OVERHEAD]; /* before it started, too */
-		printf("  %-18s %8d %6.1f %% %8.1f %% %7.1f %% %6.1f %%\n", t->workers[w].name, tasks, 100 * sum[BUSY] / all,
-		       100 * sum[TRANSFER] / all, 100 * sum[OVERHEAD] / all, 100 * fmax(0, left) / all);
+		printf("  %-18s %8d %6.1f %% %8.1f %% %7.1f %% %6.1f %%\n", t->workers[w].name, tasks,
+		       100 * sum[BUSY] / all, 100 * sum[TRANSFER] / all, 100 * sum[OVERHEAD] / all,
+		       100 * fmax(0, left) / all);
 	}
 }
 
@@ -232,9 +236,10 @@ static void print_gaps(const struct trace *t)
 	title("Longest gaps");
 	for (int i = 0; i < count && i < SHOWN; i++) {
 		const struct gap *g = &gaps[i];
-		printf("  %-12s %10.2f ms at %.1f ms, before %s (%s)%s%s\n", t->workers[g->before->worker].name, g->length,
-		       g->before->start - g->length - t->begin, g->before->name, g->before->file ? g->before->file : "?",
-		       g->after ? ", after " : "", g->after ? g->after->name : "");
+		printf("  %-12s %10.2f ms at %.1f ms, before %s (%s)%s%s\n", t->workers[g->before->worker].name,
+		       g->length, g->before->start - g->length - t->begin, g->before->name,
+		       g->before->file ? g->before->file : "?", g->after ? ", after " : "",
+		       g->after ? g->after->name : "");
 	}
 	if (!count) printf("  none\n");
 	free(gaps);
@@ -350,7 +355,8 @@ static void print_bounds(const struct trace *t)
 
 void print_summary(const struct trace *t)
 {
-	printf("%d tasks on %d worker%s in %.2f ms\n", t->ntasks, t->nworkers, t->nworkers == 1 ? "" : "s", t->end - t->begin);
+	printf("%d tasks on %d worker%s in %.2f ms\n", t->ntasks, t->nworkers, t->nworkers == 1 ? "" : "s",
+	       t->end - t->begin);
 	print_operations(t);
 	print_layers(t);
 	print_workers(t);

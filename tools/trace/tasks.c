@@ -54,8 +54,9 @@ static void read_note(struct notes *notes, char *line)
 	if (!line) return;
 	if (end) *end = '\0';
 	notes->list = list_add(notes->list, &notes->count, sizeof *notes->list);
-	notes->list[notes->count - 1] =
-		(struct note){atol(word[0]), atoi(word[1]), atoi(word[3]), 1e3 * atof(word[2]), end ? text_copy(block + 2) : NULL, NULL};
+	notes->list[notes->count - 1] = (struct note){
+	        atol(word[0]), atoi(word[1]), atoi(word[3]), 1e3 * atof(word[2]), end ? text_copy(block + 2) : NULL,
+	        NULL};
 }
 
 static int note_by_id(const void *a, const void *b)
@@ -88,8 +89,8 @@ static void read_wait(struct trace *t, char *line)
 	for (int i = 0; i < 5; i++) word[i] = strsep(&line, "\t");
 	if (!line || asprintf(&at, "%s at %s", word[4], line) < 0) return;
 	t->waits = list_add(t->waits, &t->nwaits, sizeof *t->waits);
-	t->waits[t->nwaits - 1] =
-		(struct wait){1e3 * atof(word[0]), 1e3 * atof(word[1]), atoi(word[2]), text_copy(word[3]), text_copy(at)};
+	t->waits[t->nwaits - 1] = (struct wait){1e3 * atof(word[0]), 1e3 * atof(word[1]), atoi(word[2]),
+	                                        text_copy(word[3]), text_copy(at)};
 	free(at);
 }
 

@@ -8,26 +8,26 @@
 
 /* What tasks of one kind compute: a line of calls.tsv. */
 struct kind {
-	char *calls; /* "linear(float32(256, 800), ...) -> ...; relu(...)" */
-	char *family; /* of the call that computes most: "CONVOLUTION" */
+	char *calls;     /* "linear(float32(256, 800), ...) -> ...; relu(...)" */
+	char *family;    /* of the call that computes most: "CONVOLUTION" */
 	unsigned colour; /* its, 0xrrggbb */
 	struct layer {
-		char *path; /* "net0/dense1"; "": of no block */
+		char *path;    /* "net0/dense1"; "": of no block */
 		double weight; /* about what it takes of a task */
-	} *layers; /* of tasks whose calls belong to several; else none */
+	} * layers;            /* of tasks whose calls belong to several; else none */
 	int nlayers;
 };
 
 struct task {
 	long id;
 	char *name, *model;
-	char *file; /* where it was asked for: file:line */
+	char *file;  /* where it was asked for: file:line */
 	char *block; /* of the network, or a phase: "net0/dense1"; NULL */
 	char *footprint;
 	const struct kind *kind; /* NULL: not one of Starling's */
 	int worker, node;
 	long priority, iteration, subiteration; /* iteration -1: none */
-	int thread; /* of the program, that submitted it; -1: not known */
+	int thread;                             /* of the program, that submitted it; -1: not known */
 	double submit, start, end, gflop;
 	long *deps; /* numbers of tasks; some have not run on any worker */
 	int ndeps;
@@ -56,7 +56,7 @@ struct worker {
 
 struct transfer {
 	char *key;
-	int from, to; /* memory nodes */
+	int from, to;             /* memory nodes */
 	double start, end, bytes; /* end < 0: still under way */
 };
 
