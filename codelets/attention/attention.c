@@ -238,8 +238,8 @@ SLP_INLINE float row_exp(float *x, int64_t n, float m)
 	float a[LANES] = {0}, sum = 0;
 	int64_t c = 0;
 	for (; c + LANES <= n; c += LANES)
-		for (int l = 0; l < LANES; l++) a[l] += x[c + l] = slp_expf(x[c + l] - m);
-	for (; c < n; c++) sum += x[c] = slp_expf(x[c] - m);
+		for (int l = 0; l < LANES; l++) a[l] += x[c + l] = slp_exp_falling(x[c + l] - m);
+	for (; c < n; c++) sum += x[c] = slp_exp_falling(x[c] - m);
 	for (int l = 0; l < LANES; l++) sum += a[l];
 	return sum;
 }
@@ -253,7 +253,7 @@ SLP_CLONES static void soften(block s, int64_t rows, int64_t width, float *most,
 			memset(s[r], 0, (size_t)width * sizeof(float));
 			continue;
 		}
-		float before = slp_expf(most[r] - m);
+		float before = slp_exp_falling(most[r] - m);
 		most[r] = m;
 		sum[r] = sum[r] * before + row_exp(s[r], width, m);
 		if (before != 1)

@@ -74,6 +74,25 @@ SLP_VFN float slp_expf(float x)
 	return slp_exp_sum(x, 0);
 }
 
+/* exp(x) for x <= 0, as softmax needs it: half the work.  Below the smallest normal number it is 0. */
+SLP_VFN float slp_exp_falling(float x)
+{
+	const float shift = 12582912.0f; /* as above; shifted left, its low bits become those of an exponent */
+	float shifted = x * 1.44269504f + shift, k = shifted - shift;
+	float r = x - k * 0.693359375f;
+	r = r + k * 2.12194440e-4f;
+	float p = 1.9915622e-4f;
+	p = p * r + 1.3942047e-3f;
+	p = p * r + 8.33327e-3f;
+	p = p * r + 4.1666344e-2f;
+	p = p * r + 1.6666667e-1f;
+	p = p * r + 0.5f;
+	p = p * r + 1;
+	p = p * r + 1;
+	float y = p * slp_bits_float((int32_t)(((uint32_t)slp_float_bits(shifted) << 23) + 0x3F800000u));
+	return x < -87.3f ? 0 : y;
+}
+
 /* -1, 0 or 1; NaN stays. */
 SLP_VFN float slp_signf(float x)
 {

@@ -60,16 +60,21 @@ SLP_VFN double slp_fold_lanes(double *a)
 		(result) = (i_ ? slp_fold_lanes(lane_) : 0) + rest_;                                                   \
 	} while (0)
 
-/* e = exp(x - max) over a row; may be the same array. */
+/* e = exp(x - max) over a row, where no x is larger than max; may be the same array. */
 SLP_VFN void slp_exp_row(float *e, const float *x, float max, int64_t n)
 {
 	SLP_INDEPENDENT
-	for (int64_t i = 0; i < n; i++) e[i] = slp_expf(x[i] - max);
+	for (int64_t i = 0; i < n; i++) e[i] = slp_exp_falling(x[i] - max);
 }
 
 /* The same over `rows` rows of n, each with its own maximum, which goes to max. */
 SLP_VFN void slp_exp_rows(float *e, const float *x, float *max, int64_t n, int64_t rows)
 {
+	if (rows == 1) {
+		max[0] = slp_row_max(x, n);
+		slp_exp_row(e, x, max[0], n);
+		return;
+	}
 	for (int64_t r = 0; r < rows; r++) {
 		max[r] = slp_row_max(x + r * n, n);
 		SLP_INDEPENDENT
