@@ -388,8 +388,7 @@ bool slp_conv_onednn_half(void)
 #endif
 }
 
-/* ---- blocks of channels: packed weights
- * ---------------------------------------------------------------------------------------------- */
+/* ---- blocks of channels: packed weights -------------------------------------------------------------------------- */
 
 int slp_block_size(void)
 {

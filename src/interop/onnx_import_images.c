@@ -4,8 +4,7 @@
 
 #include "interop/onnx_import.h"
 
-/* ---- borders
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- borders ----------------------------------------------------------------------------------------------------- */
 
 static sl_tensor *part(struct slp_onnx_call *c, sl_tensor *x, int axis, int64_t begin, int64_t end)
 {
@@ -76,8 +75,7 @@ void slp_onnx_import_pad(struct slp_onnx_call *c)
 	slp_onnx_give(c, 0, t);
 }
 
-/* ---- other sizes
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- other sizes ------------------------------------------------------------------------------------------------- */
 
 /* How an axis is stretched: `from` elements become `to`, by this factor. */
 struct stretch {
@@ -244,8 +242,7 @@ void slp_onnx_import_resize(struct slp_onnx_call *c)
 	slp_onnx_give(c, 0, v.t);
 }
 
-/* ---- pixels as channels
- * ------------------------------------------------------------------------------------------------- */
+/* ---- pixels as channels ------------------------------------------------------------------------------------------ */
 
 static void give_reordered(struct slp_onnx_call *c, sl_shape six, const int axes[6], sl_shape y)
 {

@@ -188,8 +188,7 @@ void slp_onnx_import_conv_transpose(struct slp_onnx_call *c)
 	give_image(c, y, w.axes);
 }
 
-/* ---- pooling
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- pooling ----------------------------------------------------------------------------------------------------- */
 
 /* Means of what lies in the image alone, where its border had to be made before: over the share that lies there. */
 static sl_tensor *shared_mean(struct slp_onnx_call *c, sl_tensor *x, struct window *w, struct sl_pool2d_opts o)

@@ -108,8 +108,7 @@ void slp_onnx_import_range(struct slp_onnx_call *c)
 	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = k});
 }
 
-/* ---- another shape
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- another shape ----------------------------------------------------------------------------------------------- */
 
 /* 0 keeps a size, -1 stands for what is left. */
 static sl_shape completed(struct slp_onnx_call *c, sl_shape x, sl_shape y)
@@ -179,8 +178,7 @@ void slp_onnx_import_unsqueeze(struct slp_onnx_call *c)
 	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_reshaped(c, c->in[0], y));
 }
 
-/* ---- moving
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- moving ------------------------------------------------------------------------------------------------------ */
 
 void slp_onnx_import_transpose(struct slp_onnx_call *c)
 {

@@ -140,8 +140,7 @@ void slp_onnx_import_lrn(struct slp_onnx_call *c)
 	slp_onnx_give(c, 0, sl_div_at(c->at, x, y));
 }
 
-/* ---- softmax
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- softmax ----------------------------------------------------------------------------------------------------- */
 
 /* Until operator set 12 over all axes from the given one on, as one. */
 void slp_onnx_import_softmax(struct slp_onnx_call *c)
@@ -161,8 +160,7 @@ void slp_onnx_import_softmax(struct slp_onnx_call *c)
 	slp_onnx_give(c, 0, sl_reshape_at(c->at, softmax(c->at, sl_reshape_at(c->at, t, flat), 1), x));
 }
 
-/* ---- activations
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- activations ------------------------------------------------------------------------------------------------- */
 
 void slp_onnx_import_dropout(struct slp_onnx_call *c)
 {

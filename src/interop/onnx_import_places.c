@@ -3,8 +3,7 @@
 
 #include "interop/onnx_import.h"
 
-/* ---- along an axis
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- along an axis ----------------------------------------------------------------------------------------------- */
 
 /* x cut, along the other axes, to what the indices reach. */
 static sl_tensor *cut_to(struct slp_onnx_call *c, sl_tensor *x, sl_shape indices, int axis)
@@ -74,8 +73,7 @@ void slp_onnx_import_scatter_elements(struct slp_onnx_call *c)
 	slp_onnx_give(c, 0, y ? slp_onnx_cast(c, (struct slp_onnx_value){.t = y}, sl_tensor_dtype(t)).t : NULL);
 }
 
-/* ---- by several axes
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- by several axes --------------------------------------------------------------------------------------------- */
 
 /* Indices (…, k) of the first k axes after `batch` as numbers of rows; the rows of a sample follow those before it. */
 static struct slp_onnx_value row_numbers(struct slp_onnx_call *c, sl_shape x, sl_shape i, int batch, int64_t rows)
@@ -183,8 +181,7 @@ void slp_onnx_import_nonzero(struct slp_onnx_call *c)
 	if (k) slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = y});
 }
 
-/* ---- patterns
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
 void slp_onnx_import_one_hot(struct slp_onnx_call *c)
 {

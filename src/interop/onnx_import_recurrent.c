@@ -131,8 +131,7 @@ static sl_tensor *run(struct layer *l, bool backwards)
 	return l->c->failed ? NULL : sl_concat_at(at, list, (int)l->steps, 0);
 }
 
-/* ---- the node
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- the node ---------------------------------------------------------------------------------------------------- */
 
 /* What is not the usual is refused. */
 static void check(struct slp_onnx_call *c, struct layer *l)

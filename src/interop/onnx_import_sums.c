@@ -91,8 +91,7 @@ void slp_onnx_import_einsum(struct slp_onnx_call *c)
 	if (!c->failed) slp_onnx_give(c, 0, sl_einsum_at(c->at, text, in, c->nin));
 }
 
-/* ---- reductions
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
 
 /* What is done before and after. */
 enum { NOTHING, ABSOLUTE, SQUARE, LOG };
@@ -181,8 +180,7 @@ void slp_onnx_import_argmax(struct slp_onnx_call *c)
 	slp_onnx_give(c, 0, y && keep ? sl_reshape_at(c->at, y, x) : y);
 }
 
-/* ---- order
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------------------------------------- */
 
 void slp_onnx_import_cumsum(struct slp_onnx_call *c)
 {

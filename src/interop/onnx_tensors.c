@@ -21,8 +21,7 @@ enum sl_dtype slp_onnx_dtype_numbered(int number)
 	return e == SLP_ELEMENTS ? SL_DTYPE_DEFAULT : slp_elements[e].dtype;
 }
 
-/* ---- typed fields
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- typed fields ------------------------------------------------------------------------------------------------ */
 
 /* n numbers of a field, each `from` bytes long, the lower `to` of which are the element. */
 static bool narrow(struct slp_file *f, const char *name, struct slp_onnx_data *d, const void *field, size_t n,
@@ -54,8 +53,7 @@ static bool from_field(struct slp_file *f, const char *name, const SlpOnnx__Tens
 	}
 }
 
-/* ---- other files
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- other files ------------------------------------------------------------------------------------------------- */
 
 /* Whether a path has a part "..", or is not relative. */
 static bool leaves_folder(const char *path)
@@ -137,8 +135,7 @@ static bool from_file(struct slp_file *f, const char *name, const SlpOnnx__Tenso
 	return ok;
 }
 
-/* ---- all
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 bool slp_onnx_data_type(struct slp_file *f, const SlpOnnx__TensorProto *t, struct slp_onnx_data *d)
 {
