@@ -184,6 +184,8 @@ const struct slp_case slp_cases_conv2d[] = {
 	DATA("blocks", MORE(5, 4, false, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}}), HALF(2, 32, 5, 4), REAL(32, 16, 3, 3), OWN),
 	DATA("blocks of x", MORE(5, 4, false, .wide = true, .x_blocks = true), HALF(2, 3, 3, 2), REAL(3, 16, 3, 3), OWN),
 	WEIGHTS("blocks", MORE(3, 3, true, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}}), HALF(2, 16, 5, 4), HALF(2, 32, 5, 4), OWN),
+	WEIGHTS("blocks, strides", MORE(3, 3, true, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}, .stride = {2, 1}}), HALF(2, 16, 9, 8), HALF(2, 32, 5, 8), OWN),
+	WEIGHTS("blocks of x, dilated", MORE(3, 2, true, .wide = true, .x_blocks = true, .conv = {.stride = {2, 2}, .dilation = {2, 2}}), HALF(2, 16, 9, 8), HALF(2, 16, 3, 3), OWN),
 	WEIGHTS("blocks of dy", MORE(3, 3, false, .wide = true, .y_blocks = true), HALF(2, 3, 5, 4), HALF(2, 16, 3, 2), OWN),
 	CONV("half parameters, said to be float32", WIDE(.pad = {1, 1}), 2, (HALF(2, 3, 6, 5), HALF(4, 3, 3, 3)), REJECT(SL_EDTYPE), .own_types = true),
 	CONV("float32 parameters, not said", PLAIN, 2, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3)), REJECT(SL_EDTYPE), .own_types = true),

@@ -78,6 +78,8 @@ static void test_conv(void)
 		                   sl_normal(SL_SHAPE(64), 0, 1)};
 		check(in, conv);
 		check(in, strided);
+		sl_tensor *small[] = {sl_normal(SL_SHAPE(8, 64, 6, 7), 0, 1), in[1], in[2]}; /* rows are short */
+		check(small, conv);
 	}
 }
 

@@ -145,6 +145,8 @@ enum sl_status slp_conv2d_bf16(const struct slp_kernel *k); /* conv2d_bf16.c */
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a);  /* conv2d_batch.c */
 enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a); /* conv2d_onednn.c */
 enum sl_status slp_conv_gemm(const struct slp_kernel *k, const struct slp_conv_args *a);   /* conv2d_gemm.c */
+enum sl_status slp_conv_bf16_weights(const struct slp_kernel *k,
+                                     const struct slp_conv_args *a); /* conv2d_bf16_weights.c */
 
 /* Whether that takes bfloat16: it reorders and converts in one go, and computes in float32 where it must. */
 bool slp_conv_onednn_half(void);

@@ -91,7 +91,8 @@ static enum sl_status weights(const struct slp_kernel *k, const struct slp_conv_
 		struct slp_conv_args part = part_of(a, i, c->n - i < most ? c->n - i : most);
 		part.w = i ? more : sums;
 		part.b = !a->b ? NULL : i ? more + w : biases;
-		s = slp_conv_onednn(k, &part);
+		s = slp_conv_bf16_weights(k, &part);
+		if (s == SL_EUNSUPPORTED) s = slp_conv_onednn(k, &part);
 		for (int64_t j = 0; i && j < slp_size(&k->out[0]); j++) sums[j] += more[j];
 		for (int64_t j = 0; i && a->b && j < c->oc; j++) biases[j] += more[w + j];
 	}
