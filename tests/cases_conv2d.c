@@ -168,12 +168,11 @@ const struct slp_case slp_cases_conv2d[] = {
 	BACK(weights, "a mask of another size", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), (REAL(16, 2, 4, 4), REAL(16, 2, 1, 1), BITS(16, 2, 2, 2)), .reject = SL_ESHAPE),
 	BACK(weights, "a mask for nothing", MORE(3, 3, true, .pool = 0), (REAL(16, 2, 4, 4), REAL(16, 2, 2, 2), BITS(2, 2, 2, 2)), .reject = SL_EINVAL),
 	WEIGHTS("without its mask", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), REAL(16, 2, 4, 4), REAL(16, 2, 1, 1), REJECT(SL_EINVAL)),
-	{0},
 
 	/* Images in bfloat16, parameters and their gradients in float32: what graph passes make under autocast. */
 	CONV("float32 parameters", WIDE(.pad = {1, 1}), 3, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
 	CONV("float32 parameters, no bias, stride", WIDE(.stride = {2}), 2, (HALF(2, 32, 8, 9), REAL(32, 32, 3, 3)), OWN),
-	CONV("float32 parameters, tanh", ADDED(.wide = true, .activation = SL_TANH), 3, (HALF(2, 16, 6, 5), REAL(16, 16, 3, 3), REAL(16)), OWN),
+	CONV("float32 parameters, tanh", ADDED(.wide = true, .activation = SL_TANH), 3, (HALF(2, 16, 6, 5), REAL(16, 16, 3, 3), REAL(16)), OWN, .scale = 4 /* of what tanh is taken of, which parameters in bfloat16 make */),
 	CONV("float32 parameters, cropped", ADDED(.wide = true, .crop = {1, 0}), 3, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
 	CONV("float32 parameters, lane order", LANES(true, true, .wide = true), 3, (HALF(16, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
 	CONV("blocks of channels", BLOCKED(true, true, .pad = {1, 1}), 3, (HALF(2, 16, 5, 4), REAL(32, 16, 3, 3), REAL(32)), OWN),
@@ -193,4 +192,5 @@ const struct slp_case slp_cases_conv2d[] = {
 	DATA("float32 weights, many channels", MORE(7, 7, false, .wide = true, .conv = {.pad = {1, 1}, .stride = {2, 2}}), HALF(2, 32, 4, 4), REAL(32, 48, 3, 3), OWN),
 	WEIGHTS("in float32", MORE(3, 3, true, .wide = true, .conv = {.pad = {1, 1}}), HALF(2, 3, 6, 5), HALF(2, 4, 6, 5), OWN),
 	WEIGHTS("in float32, many channels", MORE(3, 3, true, .wide = true, .conv = {.pad = {1, 1}}), HALF(3, 32, 4, 4), HALF(3, 16, 4, 4), OWN),
+	{0},
 };
