@@ -8,8 +8,15 @@
 /* Planes of a tensor as one side has them: their size and the order of the images. */
 struct slp_order_side {
 	int64_t h, w;
-	bool lanes;
+	bool lanes, blocks;
 };
+
+static __device__ inline int64_t slp_order_place(struct slp_order_side s, int64_t channels, int64_t n, int64_t c,
+                                                 int64_t at)
+{
+	if (s.blocks) return slp_order_in_blocks(channels, s.h * s.w, n, c, at);
+	return slp_order_index(s.lanes, channels * s.h * s.w, n, c * s.h * s.w + at);
+}
 
 /* Copies n images of `channels` planes; where planes of `to` are larger than those of `from`, zeros follow, and where
  * they are smaller, the rest is left out. */
@@ -19,11 +26,9 @@ template <class T> __global__ static void slp_order_kernel(const T *from, T *to,
 	int64_t flat = channels * t.h * t.w;
 	SLP_GRID_STRIDE(i, n * flat)
 	{
-		int64_t at = i % flat, w = at % t.w, h = at / t.w % t.h, c = at / (t.w * t.h);
-		int64_t source = (c * f.h + h) * f.w + w;
-		to[slp_order_index(t.lanes, flat, i / flat, at)] =
-		        h < f.h && w < f.w ? from[slp_order_index(f.lanes, channels * f.h * f.w, i / flat, source)]
-		                           : (T)0;
+		int64_t at = i % flat, w = at % t.w, h = at / t.w % t.h, c = at / (t.w * t.h), image = i / flat;
+		to[slp_order_place(t, channels, image, c, h * t.w + w)] =
+		        h < f.h && w < f.w ? from[slp_order_place(f, channels, image, c, h * f.w + w)] : (T)0;
 	}
 }
 

@@ -269,8 +269,9 @@ static enum sl_status stage(const struct slp_kernel *k, const struct operands<T>
 {
 	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
 	const struct slp_conv &c = o.c;
-	struct slp_order_side x = {c.ih, c.iw, a->x_lanes}, plain_x = {c.ih, c.iw, false};
-	struct slp_order_side y = {c.oh - a->crop[0], c.ow - a->crop[1], a->y_lanes}, whole_y = {c.oh, c.ow, false};
+	struct slp_order_side x = {c.ih, c.iw, a->x_lanes, a->x_blocks}, plain_x = {c.ih, c.iw, false, false};
+	struct slp_order_side y = {c.oh - a->crop[0], c.ow - a->crop[1], a->y_lanes, a->y_blocks};
+	struct slp_order_side whole_y = {c.oh, c.ow, false, false};
 	T *in = (T *)k->in[0].ptr, *out = (T *)k->out[0].ptr;
 	T *dy = pass == SLP_CONV_DATA ? in : (T *)k->in[1].ptr;
 	struct slp_conv_stage staged = slp_conv_stage_of(a, &o.kept, sizeof(T));

@@ -94,8 +94,8 @@ static inline struct slp_conv_stage slp_conv_stage_of(const struct slp_conv2d_at
 	struct slp_conv_stage s = {0, 0};
 	size_t x = (size_t)(c->n * c->ic * c->ih * c->iw), y = (size_t)(c->n * c->oc);
 	y *= (size_t)((c->oh + a->crop[0]) * (c->ow + a->crop[1]));
-	if (a->x_lanes) s.x = (x * element + 255) & ~(size_t)255;
-	if (a->y_lanes || a->crop[0] || a->crop[1] || a->pool) s.y = (y * element + 255) & ~(size_t)255;
+	if (a->x_lanes || a->x_blocks) s.x = (x * element + 255) & ~(size_t)255;
+	if (a->y_lanes || a->y_blocks || a->crop[0] || a->crop[1] || a->pool) s.y = (y * element + 255) & ~(size_t)255;
 	return s;
 }
 

@@ -157,5 +157,6 @@ static enum sl_status run(const struct slp_kernel *k, const struct slp_conv_args
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k)
 {
 	struct slp_conv_args a = slp_conv_args_of(k);
-	return slp_conv_is_empty(&a.c) ? k->op->ref(k) : run(k, &a);
+	bool blocks = slp_conv_attrs(k)->x_blocks || slp_conv_attrs(k)->y_blocks; /* of a half type, promoted */
+	return blocks || slp_conv_is_empty(&a.c) ? k->op->ref(k) : run(k, &a);
 }

@@ -8,7 +8,7 @@ template <class T> static enum sl_status run(const struct slp_kernel *k)
 	int64_t n = k->in[0].type.shape.dim[0], size = slp_size(&k->in[0]);
 	bool to = ((const struct slp_relayout_attrs *)k->attrs)->to_lanes;
 	if (size == 0) return SL_OK;
-	struct slp_order_side from = {1, size / n, !to}, result = {1, size / n, to};
+	struct slp_order_side from = {1, size / n, !to, false}, result = {1, size / n, to, false};
 	return slp_order_copy<T>(k, (const T *)k->in[0].ptr, (T *)k->out[0].ptr, n, 1, from, result);
 }
 
