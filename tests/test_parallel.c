@@ -44,8 +44,8 @@ static void test_uneven(void)
 	SL_SCOPE {
 		sl_tensor *x = sl_zeros(SL_SHAPE(10, 1)), *parts[MOST];
 		const double weights[] = {3, 1, 1e-9, 1};
-		CHECK_MISTAKE(sl_split_and_load(x, teams, MOST, parts), SL_ESHAPE, "10 rows", "equally over 4",
-		              ".uneven", SL_HERE);
+		CHECK_MISTAKE(sl_split_and_load(x, teams, MOST, parts), SL_ESHAPE, SL_HERE, "10 rows", "equally over 4",
+		              ".uneven");
 		CHECK(!parts[0] && !parts[3]);
 		CHECK_OK(sl_split_and_load(x, teams, MOST, parts, .uneven = true));
 		int64_t sum = 0;

@@ -237,8 +237,8 @@ static void test_own(void)
 		          *ys[2];
 		CHECK_OK(sl_split_and_load(x, teams, 2, xs));
 		SL_RECORD {
-			CHECK_MISTAKE(sl_forward_shards(net, 2, xs, ys), SL_ESTATE, "batchnorm", "twice",
-			              "forward_shards", SL_HERE);
+			CHECK_MISTAKE(sl_forward_shards(net, 2, xs, ys), SL_ESTATE, SL_HERE, "batchnorm", "twice",
+			              "forward_shards");
 			CHECK(!ys[0] && !ys[1]);
 			t->base.forward_shards = twice_shards;
 			CHECK_OK(sl_forward_shards(net, 2, xs, ys));
