@@ -74,3 +74,13 @@ void slp_check_close(const char *what, sl_tensor *a, sl_tensor *b, double tolera
 	free(x);
 	free(y);
 }
+
+void slp_check_params(const char *what, sl_block *a, sl_block *b, double tolerance)
+{
+	sl_param *x[SLP_MAX_PARAMS], *y[SLP_MAX_PARAMS];
+	int n = sl_block_params(a, x, SLP_MAX_PARAMS);
+	CHECK(n == sl_block_params(b, y, SLP_MAX_PARAMS));
+	for (int i = 0; i < n; i++)
+		SL_SCOPE
+			slp_check_close(what, sl_param_data(x[i]), sl_param_data(y[i]), tolerance);
+}

@@ -20,7 +20,8 @@ extern const struct slp_network slp_networks[SLP_NETWORKS];
 /* With values, the same each time, and its shapes known. */
 sl_block *slp_network_new(const struct slp_network *network);
 
-/* Equal within tolerance; 0: the same bits. */
+/* Equal within tolerance; 0: the same bits; and so for all parameters of two networks. */
 void slp_check_close(const char *what, sl_tensor *a, sl_tensor *b, double tolerance);
+void slp_check_params(const char *what, sl_block *a, sl_block *b, double tolerance);
 
 #endif

@@ -1,5 +1,7 @@
 /* Whole training steps: the same as forward, backward and update by hand, in few tasks; learning rates that change,
  * frozen parameters, mistakes. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "networks.h"
@@ -31,16 +33,6 @@ static void steps_compiled(sl_block *net, sl_trainer *trainer, const struct slp_
 	sl_step_free(step);
 }
 
-static void check_params(const char *what, sl_block *a, sl_block *b, double tolerance)
-{
-	sl_param *x[SLP_MAX_PARAMS], *y[SLP_MAX_PARAMS];
-	int n = sl_block_params(a, x, SLP_MAX_PARAMS);
-	CHECK(n == sl_block_params(b, y, SLP_MAX_PARAMS));
-	for (int i = 0; i < n; i++)
-		SL_SCOPE
-			slp_check_close(what, sl_param_data(x[i]), sl_param_data(y[i]), tolerance);
-}
-
 static const struct sl_optimizer optimizers[] = {
         {.kind = SL_SGD, .lr = 0.1},
         {.kind = SL_SGD, .lr = 0.1, .momentum = 0.9, .nesterov = true, .clip_norm = 0.5},
@@ -55,7 +47,7 @@ static void compare_steps(const struct slp_network *n, struct sl_optimizer o, un
 	sl_trainer *ta = sl_trainer_new(a, o), *tb = sl_trainer_new(b, o);
 	steps_by_hand(a, ta, n, 5);
 	steps_compiled(b, tb, n, 5, off);
-	check_params(n->name, a, b, tolerance);
+	slp_check_params(n->name, a, b, tolerance);
 	CHECK(sl_trainer_steps(ta) == 5 && sl_trainer_steps(tb) == 5);
 	sl_trainer_free(ta);
 	sl_trainer_free(tb);
@@ -243,8 +235,8 @@ static void test_reductions(void)
 	for (size_t k = 0; k < sizeof reductions / sizeof *reductions; k++) {
 		sl_block *nets[3];
 		for (int n = 0; n < 3; n++) step_once(nets[n] = tokens_net(false), (int)k, n);
-		check_params(reductions[k].name, nets[0], nets[1], 1e-6);
-		check_params(reductions[k].name, nets[0], nets[2], 1e-6);
+		slp_check_params(reductions[k].name, nets[0], nets[1], 1e-6);
+		slp_check_params(reductions[k].name, nets[0], nets[2], 1e-6);
 		for (int n = 0; n < 3; n++) sl_block_free(nets[n]);
 	}
 }
@@ -254,7 +246,7 @@ static void test_reductions_synchronised(void)
 	for (size_t k = 0; k < sizeof reductions / sizeof *reductions; k++) {
 		sl_block *nets[2];
 		for (int n = 1; n < 3; n++) step_once(nets[n - 1] = tokens_net(true), (int)k, n);
-		check_params(reductions[k].name, nets[0], nets[1], 1e-5);
+		slp_check_params(reductions[k].name, nets[0], nets[1], 1e-5);
 		for (int n = 0; n < 2; n++) sl_block_free(nets[n]);
 	}
 }
@@ -268,7 +260,189 @@ static void test_no_reduction(void)
 	sl_block_free(net);
 }
 
+/* ---- several inputs, results and targets ------------------------------------------------------------------------- */
+
+struct two {
+	sl_block base;
+	sl_block *left, *right;
+};
+
+/* The sum of both ways, and their difference squared. */
+static sl_tensor *two_forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	struct two *t = (struct two *)self;
+	sl_tensor *a = sl_forward(t->left, in[0]), *b = nin == 2 ? sl_forward(t->right, in[1]) : NULL;
+	if (sl_also(sl_square(sl_sub(a, b))) != SL_OK) return NULL;
+	return sl_add(a, b);
+}
+
+static sl_block *two_new(enum sl_dtype dtype)
+{
+	sl_seed(6);
+	struct two *t = calloc(1, sizeof *t);
+	CHECK_OK(sl_block_init(&t->base, "Two", two_forward, NULL));
+	t->left = sl_block_add(&t->base, "left", sl_dense(3, .in_units = 4, .activation = SL_TANH));
+	t->right = sl_block_add(&t->base, "right", sl_dense(3, .in_units = 2));
+	CHECK_OK(sl_initialize(&t->base, .init = sl_normal_init(1), .dtype = dtype));
+	return &t->base;
+}
+
+/* A squared distance, a weight times a cross-entropy, and no loss of a row alone. */
+static sl_tensor *two_losses(void *context, sl_tensor *const *out, int nout, sl_tensor *const *targets, int ntargets)
+{
+	CHECK(nout == 2 && ntargets == 2);
+	sl_tensor *place = sl_l2_loss(out[0], targets[0]), *kind = sl_softmax_cross_entropy(out[1], targets[1]);
+	return sl_add(place, sl_mul_scalar(kind, *(double *)context));
+}
+
+/* Rows of two inputs and two targets. */
+static void two_batch(sl_tensor **in, sl_tensor **targets, enum sl_dtype dtype)
+{
+	sl_seed(9);
+	in[0] = sl_normal(SL_SHAPE(ROWS, 4), 0, 1, .dtype = dtype);
+	in[1] = sl_normal(SL_SHAPE(ROWS, 2), 0, 1, .dtype = dtype);
+	targets[0] = sl_normal(SL_SHAPE(ROWS, 3), 0, 1, .dtype = dtype);
+	targets[1] = sl_from(((const int32_t[]){0, 2, 1, 1, 0}), SL_SHAPE(ROWS), .dtype = SL_INT32);
+}
+
+static void two_by_hand(sl_block *net, sl_trainer *trainer, double weight, int steps)
+{
+	for (int i = 0; i < steps; i++)
+		SL_SCOPE {
+			sl_tensor *in[2], *targets[2], *out[2], *l;
+			two_batch(in, targets, SL_FLOAT32);
+			SL_RECORD {
+				CHECK_OK(sl_forward_all(net, in, 2, out, 2));
+				l = two_losses(&weight, out, 2, targets, 2);
+			}
+			CHECK_OK(sl_backward(l));
+			CHECK_OK(sl_trainer_step(trainer, ROWS));
+		}
+}
+
+/* As one batch, or cut into two shards. */
+static void two_compiled(sl_block *net, sl_trainer *trainer, double weight, int steps, int n, unsigned off)
+{
+	sl_step *step = sl_step_compile_all(net, two_losses, &weight, trainer, .passes_off = off);
+	for (int i = 0; i < steps; i++)
+		SL_SCOPE {
+			sl_tensor *in[2], *targets[2], *out[4] = {NULL}, *losses[2], *a[4], *b[4];
+			two_batch(in, targets, SL_FLOAT32);
+			for (int s = 0; s < 2; s++)
+				for (int k = 0; k < 2; k++) {
+					a[2 * s + k] = sl_rows(in[k], s ? FIRST : 0, s ? ROWS : FIRST);
+					b[2 * s + k] = sl_rows(targets[k], s ? FIRST : 0, s ? ROWS : FIRST);
+				}
+			if (n == 1) {
+				CHECK_OK(sl_step_prepare_all(step, in, 2, targets, 2));
+				losses[0] = sl_step_run_all(step, in, 2, targets, 2, out, 2);
+				CHECK(losses[0] && sl_tensor_size(losses[0]) == ROWS &&
+				      sl_tensor_size(out[1]) == 3 * ROWS);
+			} else {
+				CHECK_OK(sl_step_run_all_shards(step, 2, a, 2, b, 2, losses, out, 2));
+				CHECK(sl_tensor_size(losses[1]) == ROWS - FIRST &&
+				      sl_tensor_size(out[3]) == 3 * (ROWS - FIRST));
+			}
+		}
+	sl_step_free(step);
+}
+
+/* Call by call, as one program, and in shards the parameters become the same. */
+static void test_several(void)
+{
+	enum { WAYS = 4 };
+	sl_block *nets[WAYS];
+	for (int i = 0; i < WAYS; i++) {
+		nets[i] = two_new(SL_FLOAT32);
+		sl_trainer *trainer = sl_trainer_new(nets[i], sl_adam(.lr = 0.05));
+		if (!i) two_by_hand(nets[i], trainer, 0.3, 4);
+		else two_compiled(nets[i], trainer, 0.3, 4, i == 2 ? 2 : 1, i == 1 ? SLP_ROUNDING : 0);
+		CHECK(sl_trainer_steps(trainer) == 4);
+		sl_trainer_free(trainer);
+	}
+	slp_check_params("several, same bits", nets[0], nets[1], 0);
+	slp_check_params("several, in shards", nets[0], nets[2], 1e-5);
+	slp_check_params("several, fused", nets[0], nets[3], 1e-5);
+	for (int i = 0; i < WAYS; i++) sl_block_free(nets[i]);
+}
+
+static double two_mean_loss(sl_block *net, double weight)
+{
+	double mean = 0;
+	SL_SCOPE {
+		sl_tensor *in[2], *targets[2], *out[2];
+		two_batch(in, targets, SL_FLOAT64);
+		CHECK_OK(sl_forward_all(net, in, 2, out, 2));
+		mean = sl_item(sl_mean(two_losses(&weight, out, 2, targets, 2)));
+	}
+	return mean;
+}
+
+/* What a step of plain descent subtracts is what central differences of the mean loss say. */
+static void test_several_differences(void)
+{
+	double weight = 0.7, before[6], after[6], at[6], h = 1e-5;
+	sl_block *net = two_new(SL_FLOAT64);
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 1));
+	sl_step *step = sl_step_compile_all(net, two_losses, &weight, trainer);
+	sl_param *param = sl_block_find(net, "right.weight");
+	SL_SCOPE {
+		sl_tensor *in[2], *targets[2], *p = sl_param_data(param);
+		double slope[6];
+		CHECK_OK(sl_read(p, before, sizeof before));
+		for (int i = 0; i < 6; i++) {
+			double f[2];
+			for (int side = 0; side < 2; side++) {
+				memcpy(at, before, sizeof at);
+				at[i] += side ? h : -h;
+				CHECK_OK(sl_param_set(param, sl_from(at, SL_SHAPE(3, 2), .dtype = SL_FLOAT64)));
+				f[side] = two_mean_loss(net, weight);
+			}
+			slope[i] = (f[1] - f[0]) / (2 * h);
+		}
+		CHECK_OK(sl_param_set(param, sl_from(before, SL_SHAPE(3, 2), .dtype = SL_FLOAT64)));
+		two_batch(in, targets, SL_FLOAT64);
+		CHECK(sl_step_run_all(step, in, 2, targets, 2, NULL, 0) != NULL);
+		CHECK_OK(sl_read(sl_param_data(param), after, sizeof after));
+		for (int i = 0; i < 6; i++)
+			CHECK_SAYING(fabs(before[i] - after[i] - slope[i]) < 1e-8, "element %d: %g, %g by differences",
+			             i, before[i] - after[i], slope[i]);
+	}
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+}
+
+static void test_several_mistakes(void)
+{
+	double weight = 1;
+	sl_block *net = two_new(SL_FLOAT32);
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 1));
+	sl_step *step = sl_step_compile_all(net, two_losses, &weight, trainer),
+	        *one = sl_step_compile(net, sl_l2_loss_at, trainer);
+	SL_SCOPE {
+		sl_tensor *in[2], *targets[2], *out[3];
+		two_batch(in, targets, SL_FLOAT32);
+		CHECK_NULL(sl_step_compile_all(net, NULL, NULL, trainer), SL_EINVAL, "NULL");
+		CHECK_NULL(sl_step_run_all(step, in, 2, targets, 2, out, 3), SL_EINVAL, "2 results, and 3");
+		CHECK_NULL(sl_step_run_all(step, in, 2, targets, 2, NULL, 1), SL_EINVAL, "room");
+		CHECK_NULL(sl_step_run_all(step, in, 0, targets, 2, NULL, 0), SL_EINVAL, "input");
+		CHECK_NULL(sl_step_run_all(step, in, 2, NULL, 2, NULL, 0), SL_EINVAL, "shard");
+		CHECK_NULL(sl_step_run_all(one, in, 2, targets, 2, NULL, 0), SL_EINVAL, "one target, and 2");
+		CHECK_NULL(sl_step_run_all(NULL, in, 2, targets, 2, NULL, 0), SL_EINVAL, "step is NULL");
+		CHECK(sl_trainer_steps(trainer) == 0);
+		CHECK(sl_step_run_all(one, in, 2, targets, 1, NULL, 0) != NULL);
+	}
+	sl_step_free(step);
+	sl_step_free(one);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+}
+
 static const struct slp_test steps[] = {
+        {"several inputs, results and targets", test_several},
+        {"by central differences", test_several_differences},
+        {"mistakes with several", test_several_mistakes},
         {"same bits without fusion", test_steps_same_bits},
         {"same to rounding", test_steps_to_rounding},
         {"prepared", test_prepare},

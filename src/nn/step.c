@@ -5,16 +5,25 @@
 
 #include "nn/step.h"
 #include "nn/trace.h"
-#include "runtime/fxt.h"
 
 enum { MAX_PLANS = 64 };
 
-struct slp_compiled {
-	struct slp_signature *signature; /* of the batch and its targets */
-	bool whole;                      /* with the update; else its results are the gradients, too */
-	sl_plan *plan;
-	struct slp_compiled *next;
-};
+/* Checks what all ways to compile a step are given; takes a reference to net. */
+static sl_step *step_new(const char *at, const char *function, struct sl_step step)
+{
+	if (!step.net || !(step.loss || step.loss_of_all) || !step.trainer) {
+		if (sl_error() == SL_OK) slp_call_fail(at, function, SL_EINVAL, "an argument is NULL");
+		return NULL;
+	}
+	if ((unsigned)step.opts.reduction > SL_REDUCTION_SUM)
+		return slp_call_fail(at, function, SL_EINVAL, "%d is not a reduction", (int)step.opts.reduction);
+	if (step.opts.accumulate < 0) return slp_call_fail(at, function, SL_EINVAL, ".accumulate must not be negative");
+	sl_step *s = slp_calloc(1, sizeof *s);
+	if (!s) return slp_call_fail(at, function, SL_ENOMEM, "no memory for a step");
+	*s = step;
+	sl_block_retain(s->net);
+	return s;
+}
 
 /* A training step of a network as one program: sl_step_run computes the network's output, the losses and the
  * gradients, and updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled at the first run
@@ -32,18 +41,30 @@ struct slp_compiled {
 sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer, struct sl_step_opts opts)
 {
 	SLP_CALL("sl_step_compile", at);
-	if (!net || !loss || !trainer) {
-		if (sl_error() == SL_OK) slp_call_fail(at, "sl_step_compile", SL_EINVAL, "an argument is NULL");
-		return NULL;
-	}
-	if ((unsigned)opts.reduction > SL_REDUCTION_SUM)
-		return slp_call_fail(at, "sl_step_compile", SL_EINVAL, "%d is not a reduction", (int)opts.reduction);
-	if (opts.accumulate < 0)
-		return slp_call_fail(at, "sl_step_compile", SL_EINVAL, ".accumulate must not be negative");
-	sl_step *s = slp_calloc(1, sizeof *s);
-	if (!s) return slp_call_fail(at, "sl_step_compile", SL_ENOMEM, "no memory for a step");
-	*s = (sl_step){.net = sl_block_retain(net), .loss = loss, .trainer = trainer, .opts = opts};
-	return s;
+	return step_new(at, "sl_step_compile",
+	                (struct sl_step){.net = net, .loss = loss, .trainer = trainer, .opts = opts});
+}
+
+/* The same for networks with several inputs or results (sl_also), any number of targets, and any loss: a function that
+ * is called with the context, all results of the network and all targets of a batch, when the program is traced, and
+ * gives the losses, as above.  It may be any operations on them, on parameters, and on constants that do not change.
+ * The context must outlive the step.
+ *
+ *     static sl_tensor *loss(void *context, sl_tensor *const *out, int nout, sl_tensor *const *targets, int ntargets)
+ *     {
+ *             sl_tensor *place = sl_l2_loss(out[0], targets[0]), *kind = sl_softmax_cross_entropy(out[1], targets[1]);
+ *             return sl_add(place, sl_mul_scalar(kind, *(double *)context));
+ *     }
+ *     ...
+ *     sl_step *step = sl_step_compile_all(net, loss, &weight, trainer);
+ *     sl_step_run_all(step, (sl_tensor *[]){image, text}, 2, (sl_tensor *[]){box, label}, 2, NULL, 0); */
+sl_step *sl_step_compile_all_at(const char *at, sl_block *net, sl_loss_of_all *loss, void *context, sl_trainer *trainer,
+                                struct sl_step_opts opts)
+{
+	SLP_CALL("sl_step_compile_all", at);
+	return step_new(at, "sl_step_compile_all",
+	                (struct sl_step){
+	                        .net = net, .loss_of_all = loss, .context = context, .trainer = trainer, .opts = opts});
 }
 
 static void compiled_free(struct slp_compiled *c)
@@ -140,26 +161,49 @@ static int trace_gradients(const char *at, const sl_step *step, const struct slp
 	return ok ? n : -1;
 }
 
-/* heads: the losses, the output, and the gradients if there is no update; so many, or -1 after an error. */
-static int trace_step(const char *at, const sl_step *step, const struct slp_signature *s, bool whole,
-                      struct slp_trace *trace, sl_tensor **heads, int *bucket)
+sl_tensor *slp_step_loss(const char *at, const sl_step *step, sl_tensor *const *out, int nout,
+                         sl_tensor *const *targets, int ntargets)
 {
-	bucket[0] = bucket[1] = -1;
-	sl_tensor *in[2], *weights, *scale = NULL;
-	int64_t rows = slp_rows_of(s->in[0].type.shape);
-	if (!slp_trace_inputs(at, s, in)) return -1;
-	heads[1] = slp_block_forward(at, step->net, &in[0], 1);
-	heads[0] = heads[1] ? step->loss(at, heads[1], in[1]) : NULL;
-	if (slp_trace_failed(at, step->net, heads[0])) return -1;
+	if (step->loss_of_all) return step->loss_of_all(step->context, out, nout, targets, ntargets);
+	return step->loss(at, out[0], targets[0]);
+}
+
+/* Forward: the losses and the results of the network, as symbols. */
+static bool trace_forward(const char *at, const sl_step *step, struct slp_compiled *c, sl_tensor **heads)
+{
+	const struct slp_signature *s = c->signature;
+	struct slp_results results;
+	sl_tensor **in = slp_malloc((size_t)s->nin * sizeof *in);
+	if (!in) return slp_error_set(SL_ENOMEM, "no memory for a step") == SL_OK;
+	bool ok = slp_trace_inputs(at, s, in) && slp_block_results(at, step->net, in, c->nin, &results);
+	heads[0] = ok ? slp_step_loss(at, step, results.t, results.count, in + c->nin, s->nin - c->nin) : NULL;
+	free(in);
+	if (slp_trace_failed(at, step->net, heads[0])) return false;
+	if (ok && !heads[0]) slp_call_fail(at, "sl_step_run", SL_EINVAL, "the loss is NULL");
+	c->nresults = ok && heads[0] ? results.count : 0;
+	for (int i = 0; i < c->nresults; i++)
+		if (!(heads[1 + i] = slp_symbol_of(at, results.t[i], NULL))) return false;
+	return c->nresults > 0;
+}
+
+/* heads: the losses, the results, and the gradients if there is no update; so many, or -1 after an error. */
+static int trace_step(const char *at, const sl_step *step, struct slp_compiled *c, struct slp_trace *trace,
+                      sl_tensor **heads, int *bucket)
+{
+	sl_tensor *weights, *scale = NULL;
+	int64_t rows = slp_rows_of(c->signature->in[0].type.shape);
+	if (!trace_forward(at, step, c, heads)) return -1;
+	int n = 1 + c->nresults;
+	for (int i = 0; i < n; i++) bucket[i] = -1;
 	trace->backward = true;
 	if (slp_trainer_scales(step->trainer) && !(scale = slp_scaling_symbol(at, step->trainer))) return -1;
 	if (!slp_reduction_weigh(at, step->opts.reduction, heads[0], rows, scale, &weights)) return -1;
 	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){.head_grads = &weights}) != SL_OK)
 		return -1;
-	int grads = whole ? 0 : trace_gradients(at, step, trace, heads + 2, bucket + 2);
+	int grads = c->whole ? 0 : trace_gradients(at, step, trace, heads + n, bucket + n);
 	SL_PAUSE
-		if (whole && !trace_update(at, step, trace, rows)) return -1;
-	return grads < 0 ? -1 : 2 + grads;
+		if (c->whole && !trace_update(at, step, trace, rows)) return -1;
+	return grads < 0 ? -1 : n + grads;
 }
 
 int slp_step_params(const sl_step *step)
@@ -169,19 +213,18 @@ int slp_step_params(const sl_step *step)
 	return count;
 }
 
-static sl_graph *trace_graph(const char *at, const sl_step *step, const struct slp_signature *s, bool whole,
-                             int *bucket)
+static sl_graph *trace_graph(const char *at, const sl_step *step, struct slp_compiled *c, int *bucket)
 {
-	sl_tensor **heads = slp_calloc((size_t)slp_step_params(step) + 2, sizeof *heads);
+	sl_tensor **heads = slp_calloc((size_t)slp_step_params(step) + 1 + SL_MAX_RESULTS, sizeof *heads);
 	if (!heads) return slp_call_fail(at, "sl_step_run", SL_ENOMEM, "no memory for a step");
 	struct slp_trace trace;
 	sl_graph *g = NULL;
 	sl_mode mode;
 	sl_mode_enter(&mode, 1, 1);
-	slp_trace_begin(&trace, s->device);
-	slp_batch_is_whole = whole;
+	slp_trace_begin(&trace, c->signature->device);
+	slp_batch_is_whole = c->whole;
 	SL_SCOPE {
-		int n = trace_step(at, step, s, whole, &trace, heads, bucket);
+		int n = trace_step(at, step, c, &trace, heads, bucket);
 		if (n > 0) g = slp_graph_from(heads, n, &trace);
 	}
 	slp_batch_is_whole = false;
@@ -191,26 +234,26 @@ static sl_graph *trace_graph(const char *at, const sl_step *step, const struct s
 	return g;
 }
 
-static struct slp_compiled *compile(const char *at, sl_step *step, sl_tensor *const in[2], bool whole)
+static struct slp_compiled *compile(const struct slp_step_run *r, int shard, bool whole)
 {
 	struct slp_compiled *c = slp_calloc(1, sizeof *c);
-	if (c) c->signature = slp_signature_new(2, in);
-	if (c) c->whole = whole;
-	int *bucket = slp_calloc((size_t)slp_step_params(step) + 2, sizeof *bucket);
-	sl_graph *g = c && c->signature && bucket ? trace_graph(at, step, c->signature, whole, bucket) : NULL;
-	struct sl_compile_opts opts = {.off = step->opts.passes_off};
+	if (c) *c = (struct slp_compiled){.nin = r->nin, .whole = whole};
+	if (c) c->signature = slp_signature_new(r->nin + r->ntargets, slp_step_shard(r, shard));
+	int *bucket = slp_calloc((size_t)slp_step_params(r->step) + 1 + SL_MAX_RESULTS, sizeof *bucket);
+	sl_graph *g = c && c->signature && bucket ? trace_graph(r->at, r->step, c, bucket) : NULL;
+	struct sl_compile_opts opts = {.off = r->step->opts.passes_off};
 	if (g) {
 		opts.device = c->signature->device;
-		c->plan = slp_plan_new_grouped(at, "step", g, opts, whole ? NULL : bucket);
+		c->plan = slp_plan_new_grouped(r->at, "step", g, opts, whole ? NULL : bucket);
 	}
 	free(bucket);
 	if (c && c->plan) return c;
-	if (sl_error() == SL_OK) slp_error_set(SL_ENOMEM, "sl_step_run: no memory");
+	if (sl_error() == SL_OK) slp_error_set(SL_ENOMEM, "%s: no memory", r->function);
 	compiled_free(c);
 	return NULL;
 }
 
-/* ---- running ----------------------------------------------------------------------------------------------------- */
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 static void forget_oldest(sl_step *step)
 {
@@ -229,83 +272,40 @@ static void follow_changes(sl_step *step)
 	step->changes = changes;
 }
 
-/* The plan for these, in front of the list; NULL with an error. */
-static sl_plan *plan_for(const char *at, sl_step *step, sl_tensor *const in[2], bool whole)
+static bool matches(const struct slp_compiled *c, const struct slp_step_run *r, int shard, bool whole)
 {
+	return c->whole == whole && c->nin == r->nin &&
+	       slp_signature_matches(c->signature, r->nin + r->ntargets, slp_step_shard(r, shard));
+}
+
+/* The program for these, in front of the list; NULL with an error. */
+static const struct slp_compiled *plan_for(const struct slp_step_run *r, int shard, bool whole)
+{
+	sl_step *step = r->step;
 	struct slp_compiled **p = &step->plans;
-	while (*p && ((*p)->whole != whole || !slp_signature_matches((*p)->signature, 2, in))) p = &(*p)->next;
+	while (*p && !matches(*p, r, shard, whole)) p = &(*p)->next;
 	struct slp_compiled *c = *p;
 	if (c) {
 		*p = c->next;
 	} else {
-		if (!(c = compile(at, step, in, whole))) return NULL;
+		if (!(c = compile(r, shard, whole))) return NULL;
 		if (step->count == MAX_PLANS) forget_oldest(step);
 		step->count++;
 	}
 	c->next = step->plans;
 	step->plans = c;
-	return c->plan;
+	return c;
 }
 
-static uint64_t bits(double x)
+const struct slp_compiled *slp_step_plan(const struct slp_step_run *r, int shard, bool whole)
 {
-	uint64_t u;
-	memcpy(&u, &x, sizeof u);
-	return u;
-}
-
-sl_plan *slp_step_plan(const char *at, const char *function, sl_step *step, sl_tensor *const in[2], bool whole)
-{
-	if (!step) return sl_error() == SL_OK ? slp_call_fail(at, function, SL_EINVAL, "the step is NULL") : NULL;
-	for (int i = 0; i < 2; i++)
-		if (!slp_tensor_usable(at, function, in[i])) return NULL;
-	follow_changes(step);
-	return plan_for(at, step, in, whole);
-}
-
-/* Whether a run is one program with the update; masters are updated behind programs, and so are sums of micro-batches, and
- * what loss scaling may leave out. */
-static bool is_whole(const sl_step *step)
-{
-	return step->opts.accumulate <= 1 && !slp_trainer_rounds(step->trainer) && !slp_trainer_scales(step->trainer);
-}
-
-/* Compiles the step for batches like x with their targets, without making one: then the first sl_step_run takes no
- * longer than others, and sl_step_info and sl_step_graph describe the compiled program.  Errors are those of
- * sl_step_run.
- *
- *     if (sl_step_prepare(step, x, y) == SL_OK) printf("%.1f ms\n", 1e3 * sl_step_info(step).seconds); */
-enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target)
-{
-	SLP_CALL("sl_step_prepare", at);
-	sl_tensor *in[2] = {x, target};
-	bool whole = slp_step_is_alone(step) && (!step || is_whole(step));
-	if (step && !slp_step_is_alone(step) && slp_block_synchronised(step->net))
-		return SL_OK; /* there is no program */
-	return slp_step_plan(at, "sl_step_prepare", step, in, whole) ? SL_OK : sl_error();
-}
-
-/* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, as the loss function
- * returned them, and the output of the network in *output, if output is not NULL: new tensors.  NULL after a mistake,
- * and nothing was updated: SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those
- * of the operations. Where several processes train together (dist.h), the batch is this one's part, as many rows in
- * all of them, and the gradients are summed over them: see sl_trainer_step. */
-sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output)
-{
-	SLP_CALL("sl_step_run", at);
-	sl_tensor *in[2] = {x, target}, *out[2];
-	if (output) *output = NULL;
-	if (step && slp_trainer_is_averaged(at, "sl_step_run", step->trainer)) return NULL;
-	if (step && (!is_whole(step) || !slp_step_is_alone(step)))
-		return sl_step_run_shards_at(at, step, 1, &x, &target, out, output) == SL_OK ? out[0] : NULL;
-	sl_plan *plan = slp_step_plan(at, "sl_step_run", step, in, true);
-	if (!plan) return NULL;
-	struct slp_hyper h = slp_trainer_advance(step->trainer, slp_step_divisor(step, slp_rows_of(x->type.shape)));
-	struct slp_setting settings[] = {{"lr", bits(h.lr)}, {"rescale", bits(h.rescale)}, {"step", (uint64_t)h.step}};
-	if (slp_plan_run(at, plan, in, 2, settings, 3, NULL, out) != SL_OK) return NULL;
-	slp_fxt_step_done();
-	if (output) *output = out[1];
-	return out[0];
+	for (int i = 0; i < r->nin + r->ntargets; i++)
+		if (!slp_tensor_usable(r->at, r->function, slp_step_shard(r, shard)[i])) return NULL;
+	follow_changes(r->step);
+	const struct slp_compiled *c = plan_for(r, shard, whole);
+	if (!c || r->nout <= c->nresults) return c;
+	return slp_call_fail(r->at, r->function, SL_EINVAL, "the network gives %d result%s, and %d are wanted",
+	                     c->nresults, c->nresults == 1 ? "" : "s", r->nout);
 }
 
 /* The result of compiling the newest plan; zeros before the first run. */

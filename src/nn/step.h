@@ -4,11 +4,21 @@
 
 #include "nn/ranks.h"
 
-struct slp_compiled;
+/* A program for batches of one signature. */
+struct slp_compiled {
+	struct slp_signature *signature; /* of the batch and its targets */
+	int nin;                         /* so many of them are the network's inputs */
+	bool whole;                      /* with the update; else its results are the gradients, too */
+	int nresults;                    /* of the network: they come after the losses */
+	sl_plan *plan;
+	struct slp_compiled *next;
+};
 
 struct sl_step {
-	sl_block *net; /* held */
-	sl_loss *loss;
+	sl_block *net;               /* held */
+	sl_loss *loss;               /* of one result and one target; NULL: the other one */
+	sl_loss_of_all *loss_of_all; /* is given the context, which is the caller's */
+	void *context;
 	sl_trainer *trainer; /* the caller's */
 	struct sl_step_opts opts;
 	struct slp_compiled *plans; /* the newest first */
@@ -16,17 +26,37 @@ struct sl_step {
 	unsigned changes; /* of the network and the trainer when they were compiled */
 };
 
+/* One run of a step. */
+struct slp_step_run {
+	const char *at, *function;
+	sl_step *step;
+	int n;                     /* shards */
+	sl_tensor *const *batch;   /* of each shard: the network's inputs, then the targets */
+	int nin, ntargets;         /* of a shard */
+	sl_tensor **losses, **out; /* of each shard: the losses, nout results; NULL: not wanted */
+	int nout;
+	sl_tensor **owned; /* the batch, if it is to be freed */
+};
+static inline sl_tensor *const *slp_step_shard(const struct slp_step_run *r, int i)
+{
+	return r->batch + (size_t)i * (size_t)(r->nin + r->ntargets);
+}
+
 /* step.c */
 /* What the trainer divides the gradients by, over all processes. */
 int64_t slp_step_divisor(const sl_step *step, int64_t rows);
 /* Whether no other process shares the step: then it is one plan, up to the update. */
 bool slp_step_is_alone(const sl_step *step);
 int slp_step_params(const sl_step *step); /* how many are trained */
-/* The plan for a batch, compiled if it is new, with the update or with gradients as results; NULL with an error. */
-sl_plan *slp_step_plan(const char *at, const char *function, sl_step *step, sl_tensor *const in[2], bool whole);
+/* The program for a shard, compiled if it is new, with the update or with gradients as results; NULL with an error. */
+const struct slp_compiled *slp_step_plan(const struct slp_step_run *r, int shard, bool whole);
+/* The loss of a shard's results. */
+sl_tensor *slp_step_loss(const char *at, const sl_step *step, sl_tensor *const *out, int nout,
+                         sl_tensor *const *targets, int ntargets);
 
-/* step_shards.c */
-bool slp_step_run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
-                         sl_tensor **losses, sl_tensor **outputs);
+/* step_shards.c: runs with the update behind the programs; false after an error */
+bool slp_step_run_shards(const struct slp_step_run *r);
+/* Nothing has come of it yet. */
+void slp_step_clear(const struct slp_step_run *r);
 
 #endif

@@ -14,17 +14,20 @@ static void pass_random_numbers(const sl_step *step, const sl_plan *plan, int n,
 	if (!slp_step_is_alone(step)) slp_rng_take(sl_plan_graph(plan)->nrandom * n * processes);
 }
 
-/* Forward, loss and backward of one shard: results are the losses, the output and the gradients. */
-static sl_tensor **run_shard(const char *at, sl_step *step, sl_tensor *const in[2], int shard, int n)
+/* Forward, loss and backward of one shard: its results, the losses, those of the network, the gradients. */
+static sl_tensor **run_shard(const struct slp_step_run *r, int shard, int *nresults)
 {
-	sl_tensor **out = slp_calloc((size_t)slp_step_params(step) + 2, sizeof *out);
-	if (!out) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step");
+	sl_step *step = r->step;
+	sl_tensor **out = slp_calloc((size_t)slp_step_params(step) + 1 + SL_MAX_RESULTS, sizeof *out);
+	if (!out) return slp_call_fail(r->at, r->function, SL_ENOMEM, "no memory for a step");
 	int outer = slp_shard;
 	slp_shard = shard;
-	sl_plan *plan = slp_step_plan(at, "sl_step_run_shards", step, in, false);
-	if (plan && shard == 0) pass_random_numbers(step, plan, n, slp_dist.rank);
-	bool ok = plan && slp_plan_run(at, plan, in, 2, NULL, 0, NULL, out) == SL_OK;
-	if (ok && shard == n - 1) pass_random_numbers(step, plan, n, slp_dist.size - 1 - slp_dist.rank);
+	const struct slp_compiled *c = slp_step_plan(r, shard, false);
+	if (c) *nresults = c->nresults;
+	if (c && shard == 0) pass_random_numbers(step, c->plan, r->n, slp_dist.rank);
+	bool ok = c && slp_plan_run(r->at, c->plan, slp_step_shard(r, shard), r->nin + r->ntargets, NULL, 0, NULL,
+	                            out) == SL_OK;
+	if (ok && shard == r->n - 1) pass_random_numbers(step, c->plan, r->n, slp_dist.size - 1 - slp_dist.rank);
 	slp_shard = outer;
 	if (ok) return out;
 	free(out);
@@ -34,8 +37,8 @@ static sl_tensor **run_shard(const char *at, sl_step *step, sl_tensor *const in[
 /* Where the gradients of a step lie, and what becomes of them. */
 struct update {
 	const char *at;
-	sl_tensor ***shards; /* results of each: the losses, the output, the gradients */
-	int n;
+	sl_tensor ***shards; /* results of each: the losses, those of the network, the gradients */
+	int n, nresults;
 	sl_param *const *params;
 	const sl_device *owners;
 	const int *buckets;
@@ -128,7 +131,7 @@ static bool add_together(struct update *u, int i, int n)
 /* Adds all gradients: those of the last parameters first, which come first. */
 static bool add_all(struct update *u)
 {
-	int next = 2;
+	int next = 1 + u->nresults;
 	for (int i = 0; i < u->count; i++) u->result[i] = slp_param_is_frozen(u->params[i]) ? -1 : next++;
 	bool ok = true;
 	for (int last = u->count - 1, i; ok && last >= 0; last = i - 1) {
@@ -172,10 +175,19 @@ static bool use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_te
 }
 
 /* Adds the shards' gradients, each where its parameter is updated, and updates. */
-static bool update(const char *at, sl_step *step, const sl_device *owners, sl_tensor ***shards, int n, int64_t rows)
+static bool update(const struct slp_step_run *r, const sl_device *owners, sl_tensor ***shards, int nresults,
+                   int64_t rows)
 {
-	struct update u = {
-	        .at = at, .shards = shards, .n = n, .owners = owners, .trainer = step->trainer, .rows = rows};
+	const char *at = r->at;
+	sl_step *step = r->step;
+	int n = r->n;
+	struct update u = {.at = at,
+	                   .shards = shards,
+	                   .n = n,
+	                   .nresults = nresults,
+	                   .owners = owners,
+	                   .trainer = step->trainer,
+	                   .rows = rows};
 	u.params = slp_trainer_params(at, step->trainer, &u.count);
 	u.buckets = slp_trainer_buckets(step->trainer);
 	size_t count = (size_t)u.count;
@@ -206,24 +218,31 @@ static const sl_device *gather(const char *at, sl_step *step)
 	return ok ? owners : NULL;
 }
 
-bool slp_step_run_shards(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
-                         sl_tensor **losses, sl_tensor **outputs)
+/* What shard i has given, to the caller. */
+static void hand_over(const struct slp_step_run *r, int i, sl_tensor *losses, sl_tensor *const *results)
 {
-	sl_tensor ***shards = slp_calloc((size_t)n, sizeof *shards);
-	if (!shards) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	if (r->losses) r->losses[i] = losses;
+	for (int k = 0; r->out && k < r->nout; k++) r->out[i * r->nout + k] = results[k];
+}
+
+/* Program by program. */
+static bool run_programs(const struct slp_step_run *r)
+{
+	sl_tensor ***shards = slp_calloc((size_t)r->n, sizeof *shards);
+	if (!shards) return slp_call_fail(r->at, r->function, SL_ENOMEM, "no memory for a step") != NULL;
 	int64_t rows = 0;
-	const sl_device *owners = gather(at, step);
+	int nresults = 0;
+	const sl_device *owners = gather(r->at, r->step);
 	bool ok = owners != NULL;
-	for (int i = 0; ok && i < n; i++) {
-		ok = (shards[i] = run_shard(at, step, (sl_tensor *const[]){x[i], targets[i]}, i, n)) != NULL;
-		if (ok) rows += slp_rows_of(x[i]->type.shape);
+	for (int i = 0; ok && i < r->n; i++) {
+		ok = (shards[i] = run_shard(r, i, &nresults)) != NULL;
+		if (ok) rows += slp_rows_of(slp_step_shard(r, i)[0]->type.shape);
 	}
 	SL_PAUSE
 		SL_SCOPE
-			if (ok) ok = update(at, step, owners, shards, n, rows);
-	for (int i = 0; i < n; i++) {
-		if (ok && losses) losses[i] = shards[i][0];
-		if (ok && outputs) outputs[i] = shards[i][1];
+			if (ok) ok = update(r, owners, shards, nresults, rows);
+	for (int i = 0; i < r->n; i++) {
+		if (ok) hand_over(r, i, shards[i][0], shards[i] + 1);
 		free(shards[i]);
 	}
 	free(shards);
@@ -247,14 +266,28 @@ static bool update_eagerly(const char *at, sl_step *step, int64_t rows)
 	return ok;
 }
 
-/* The same call by call, all shards going forward layer by layer, where layers need them together. */
-static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const *x, sl_tensor *const *targets,
-                         sl_tensor **losses, sl_tensor **outputs)
+/* What layers that need all shards together take and give. */
+static bool can_together(const struct slp_step_run *r)
 {
-	sl_tensor **heads = slp_calloc(3 * (size_t)n, sizeof *heads), **out = heads + n, **weights = out + n;
-	if (!heads) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	if (r->nin == 1 && r->nout <= 1) return true;
+	slp_call_fail(r->at, r->function, SL_EUNSUPPORTED,
+	              "a network with synchronised layers takes one input and gives one result");
+	return false;
+}
+
+/* The same call by call, all shards going forward layer by layer, where layers need them together. */
+static bool run_together(const struct slp_step_run *r)
+{
+	const char *at = r->at;
+	sl_step *step = r->step;
+	int n = r->n;
+	if (!can_together(r)) return false;
+	sl_tensor **heads = slp_calloc(4 * (size_t)n, sizeof *heads), **out = heads + n, **weights = out + n,
+	          **x = weights + n;
+	if (!heads) return slp_call_fail(at, r->function, SL_ENOMEM, "no memory for a step") != NULL;
 	bool ok = false;
 	int64_t rows = 0;
+	for (int i = 0; i < n; i++) x[i] = slp_step_shard(r, i)[0];
 	SL_RECORD {
 		slp_batch_is_local = slp_step_is_alone(step);
 		ok = sl_forward_shards_at(at, step->net, n, x, out) == SL_OK;
@@ -262,7 +295,8 @@ static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const 
 		for (int i = 0; ok && i < n; i++) {
 			int64_t own = slp_rows_of(x[i]->type.shape);
 			rows += own;
-			ok = (heads[i] = step->loss(at, out[i], targets[i])) != NULL;
+			heads[i] = slp_step_loss(at, step, &out[i], 1, slp_step_shard(r, i) + 1, r->ntargets);
+			ok = heads[i] != NULL;
 			SL_PAUSE
 				ok = ok &&
 				     slp_reduction_weigh(at, step->opts.reduction, heads[i], own, NULL, &weights[i]);
@@ -270,42 +304,18 @@ static bool run_together(const char *at, sl_step *step, int n, sl_tensor *const 
 	}
 	struct sl_backward_opts opts = {.head_grads = weights, .scale = sl_trainer_loss_scale(step->trainer)};
 	ok = ok && sl_backward_heads_at(at, heads, n, opts) == SL_OK && update_eagerly(at, step, rows);
-	for (int i = 0; ok && i < n; i++) {
-		if (losses) losses[i] = heads[i];
-		if (outputs) outputs[i] = out[i];
-	}
+	for (int i = 0; ok && i < n; i++) hand_over(r, i, heads[i], &out[i]);
 	free(heads);
 	return ok;
 }
 
-/* Makes one step on a batch that is split into n shards (sl_split_and_load), and returns at once: each shard runs on
- * the device of its rows as one program, up to the gradients by all parameters; these are added in a fixed tree on the
- * device that owns the parameter, and used there (see sl_trainer_new).  The result depends on how the batch is split,
- * not on how many devices of a kind share the shards. Shards count by their rows: the gradient is that of the whole
- * batch, whether there is a loss for each row, for each token, or each shard's mean. The network must have been
- * initialised for all of the devices. losses and outputs, if not NULL, get n tensors as sl_step_run returns them, on
- * the shards' devices.  After an error (those of sl_step_run) nothing was updated.  A network with synchronised layers
- * is run call by call instead: sl_forward_shards, sl_backward and sl_trainer_step.
- *
- *     sl_split_and_load(x, devices, 2, xs);
- *     sl_split_and_load(y, devices, 2, ys);
- *     sl_step_run_shards(step, 2, xs, ys, losses, NULL); */
-enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x,
-                                     sl_tensor *const *targets, sl_tensor **losses, sl_tensor **outputs)
+void slp_step_clear(const struct slp_step_run *r)
 {
-	SLP_CALL("sl_step_run_shards", at);
-	for (int i = 0; i < n; i++) {
-		if (losses) losses[i] = NULL;
-		if (outputs) outputs[i] = NULL;
-	}
-	if (!step || n < 1 || !x || !targets) {
-		if (step || sl_error() == SL_OK)
-			slp_call_fail(at, "sl_step_run_shards", SL_EINVAL,
-			              step ? "there is no shard" : "the step is NULL");
-		return sl_error();
-	}
-	if (slp_trainer_is_averaged(at, "sl_step_run_shards", step->trainer)) return SL_ESTATE;
-	bool together = slp_block_synchronised(step->net) != NULL;
-	bool ok = (together ? run_together : slp_step_run_shards)(at, step, n, x, targets, losses, outputs);
-	return ok ? SL_OK : sl_error();
+	for (int i = 0; r->losses && i < r->n; i++) r->losses[i] = NULL;
+	for (int i = 0; r->out && i < r->n * r->nout; i++) r->out[i] = NULL;
+}
+
+bool slp_step_run_shards(const struct slp_step_run *r)
+{
+	return (slp_block_synchronised(r->step->net) ? run_together : run_programs)(r);
 }

@@ -363,6 +363,9 @@ SL_API double sl_schedule_lr(const struct sl_schedule *schedule, double lr, int6
 
 /* The loss function of a whole training step: sl_softmax_cross_entropy_at, … */
 typedef sl_tensor *sl_loss(const char *at, sl_tensor *output, sl_tensor *target);
+/* Any loss of a whole step: of the network's results and the targets, in their order. */
+typedef sl_tensor *sl_loss_of_all(void *context, sl_tensor *const *out, int nout, sl_tensor *const *targets,
+                                  int ntargets);
 /* A whole training step as one plan: forward, loss, backward, update. */
 typedef struct sl_step sl_step;
 /* What a whole step minimises if the loss is several numbers: one for each row, or one for each of its tokens. */
@@ -385,6 +388,24 @@ SL_API enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n
 	sl_step_run_shards_at(SL_HERE, step, n, x, targets, losses, outputs)
 SL_API enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target);
 #define sl_step_prepare(step, x, target) sl_step_prepare_at(SL_HERE, step, x, target)
+/* The same for networks of several inputs or results, and any loss. */
+SL_API sl_step *sl_step_compile_all_at(const char *at, sl_block *net, sl_loss_of_all *loss, void *context,
+                                       sl_trainer *trainer, struct sl_step_opts opts);
+#define sl_step_compile_all(net, loss, context, trainer, ...)                                                          \
+	sl_step_compile_all_at(SL_HERE, net, loss, context, trainer, (struct sl_step_opts){__VA_ARGS__})
+SL_API sl_tensor *sl_step_run_all_at(const char *at, sl_step *step, sl_tensor *const *in, int nin,
+                                     sl_tensor *const *targets, int ntargets, sl_tensor **out, int nout);
+#define sl_step_run_all(step, in, nin, targets, ntargets, out, nout)                                                   \
+	sl_step_run_all_at(SL_HERE, step, in, nin, targets, ntargets, out, nout)
+SL_API enum sl_status sl_step_run_all_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *in, int nin,
+                                                sl_tensor *const *targets, int ntargets, sl_tensor **losses,
+                                                sl_tensor **out, int nout);
+#define sl_step_run_all_shards(step, n, in, nin, targets, ntargets, losses, out, nout)                                 \
+	sl_step_run_all_shards_at(SL_HERE, step, n, in, nin, targets, ntargets, losses, out, nout)
+SL_API enum sl_status sl_step_prepare_all_at(const char *at, sl_step *step, sl_tensor *const *in, int nin,
+                                             sl_tensor *const *targets, int ntargets);
+#define sl_step_prepare_all(step, in, nin, targets, ntargets)                                                          \
+	sl_step_prepare_all_at(SL_HERE, step, in, nin, targets, ntargets)
 SL_API struct sl_plan_info sl_step_info(const sl_step *step);
 SL_API const sl_graph *sl_step_graph(const sl_step *step);
 SL_API void sl_step_free(sl_step *step);
