@@ -42,6 +42,7 @@ struct slp_var {
 	sl_tensor *sum;  /* of a leaf, during a walk */
 	uint64_t visit;
 	struct slp_var *dying; /* the next one to go, once nobody holds it */
+	bool inside; /* made in a part that is recomputed (recompute.c): it has no node, and no gradient flows to it */
 };
 
 /* Asks for the gradient by a symbol: after sl_backward, sl_grad gives a symbol, too. */
@@ -54,5 +55,46 @@ void slp_node_give_up(struct slp_node *node); /* what it saved, after its gradie
 extern _Thread_local bool slp_in_custom;
 /* One thread walks at a time: nodes may be shared. */
 extern pthread_mutex_t slp_tape_lock;
+
+/* Switches recording on as it was in this thread, without a change of how results are taken (sl_mode_enter). */
+void slp_record_again(void);
+/* What this thread records by where it records, the tape or a part that is only looked at; NULL: the tape.  Returns what it
+ * was. */
+const struct slp_recorder *slp_record_by(const struct slp_recorder *by);
+extern const struct slp_recorder slp_tape;
+/* Refuses tensors from the inside of a part that is recomputed; false with an error. */
+bool slp_is_outside(const char *at, const char *function, const sl_tensor *t);
+
+/* ---- recompute.c: parts whose inside is recorded only when a walk comes there ------------------------------------- */
+
+/* A part of a program.  It begins a structure of the caller's. */
+struct slp_part {
+	atomic_int refs;
+	/* Repeats the part, recorded, on the same inputs; gives results as slp_part_record was given them. */
+	bool (*repeat)(struct slp_part *part, sl_tensor *const *in, sl_tensor **out);
+	void (*destroy)(struct slp_part *part);
+	int nin; /* its inputs, the first of the call's */
+};
+/* While one of these is looked at, calls leave nothing behind, but the tensors from outside that gradients flow to are
+ * noted. */
+struct slp_look {
+	struct slp_look *outer;
+	const struct slp_recorder *by;
+	sl_tensor **met; /* held */
+	int count, capacity;
+};
+void slp_look_begin(struct slp_look *look);
+void slp_look_end(struct slp_look *look);
+void slp_look_free(struct slp_look *look);
+bool slp_is_looking(void);
+/* Whether gradients flow back from a result into the part. */
+bool slp_comes_from_inside(const sl_tensor *t);
+/* Records the part as one call with these results, which come from inside; false with an error. */
+bool slp_part_record(const char *at, struct slp_part *part, const struct slp_look *look, sl_tensor *const *in,
+                     sl_tensor *const *out, int nout);
+void slp_part_release(struct slp_part *part);
+/* Whether a node is such a call; and repeats the part: out gets its results, in the innermost scope. */
+bool slp_node_is_part(const struct slp_node *n);
+bool slp_node_repeat(const struct slp_node *n, sl_tensor **out);
 
 #endif

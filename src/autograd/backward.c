@@ -19,6 +19,8 @@ struct walk {
 		sl_tensor *sum;
 	} * partials;
 	int npartials, max_partials;
+	struct slp_var **inside; /* results of parts that were repeated: held */
+	int ninside, max_inside;
 	bool retain;
 	double scale; /* of all gradients */
 };
@@ -56,16 +58,21 @@ static enum sl_status no_memory(void)
 	return slp_error_set(SL_ENOMEM, "sl_backward: no memory");
 }
 
-/* Collects all nodes behind the heads, the last call first. */
-static enum sl_status collect(struct walk *w, sl_tensor *const *heads, int count)
+/* Collects all nodes behind those from first on, and sorts them with those that are still to come: the last call first. */
+static enum sl_status collect(struct walk *w, int first, int coming)
+{
+	for (int n = first; n < w->count; n++)
+		for (int i = 0; i < w->nodes[n]->nin; i++)
+			if (w->nodes[n]->in_vars[i] && !meet(w, w->nodes[n]->in_vars[i])) return no_memory();
+	if (w->count > coming) qsort(w->nodes + coming, (size_t)(w->count - coming), sizeof *w->nodes, newest_first);
+	return SL_OK;
+}
+
+static enum sl_status collect_heads(struct walk *w, sl_tensor *const *heads, int count)
 {
 	for (int i = 0; i < count; i++)
 		if (!meet(w, heads[i]->var)) return no_memory();
-	for (int n = 0; n < w->count; n++)
-		for (int i = 0; i < w->nodes[n]->nin; i++)
-			if (w->nodes[n]->in_vars[i] && !meet(w, w->nodes[n]->in_vars[i])) return no_memory();
-	if (w->count) qsort(w->nodes, (size_t)w->count, sizeof *w->nodes, newest_first);
-	return SL_OK;
+	return collect(w, 0, 0);
 }
 
 /* Adds a contribution to a gradient, always in the order of the walk: sums have the same bits every time. */
@@ -188,13 +195,35 @@ static enum sl_status hand_on(struct walk *w, const struct slp_node *n, sl_tenso
 	return s;
 }
 
-static enum sl_status step(struct walk *w, struct slp_node *n)
+/* Repeats a part, the i-th node, and has the walk go on inside: the calls there are newer than all that are to come, and
+ * their gradients go to the same variables in the same order as if they had been recorded at first. */
+static enum sl_status go_inside(struct walk *w, int i)
 {
+	struct slp_node *n = w->nodes[i];
+	sl_tensor *out[SLP_TAPE_OUTPUTS] = {NULL};
+	int first = w->count;
+	if (!slp_node_repeat(n, out)) return sl_error();
+	for (int k = 0; k < n->nout; k++) {
+		struct slp_var *v = n->dout[k] && out[k] ? out[k]->var : NULL;
+		if (!v) continue;
+		if (!push(&w->inside, &w->ninside, &w->max_inside, v)) return no_memory();
+		slp_var_retain(v);
+		if (!meet(w, v)) return no_memory();
+		enum sl_status s = contribute(w, v, n->dout[k]);
+		if (s != SL_OK) return s;
+	}
+	return collect(w, first, i + 1);
+}
+
+static enum sl_status step(struct walk *w, int k)
+{
+	struct slp_node *n = w->nodes[k];
 	bool reached = false;
 	for (int i = 0; i < n->nout; i++) reached |= n->dout[i] != NULL;
 	if (!reached) return SL_OK;
 	enum sl_status s = check_saved(w, n);
 	if (s != SL_OK) return s;
+	if (slp_node_is_part(n)) return go_inside(w, k);
 	if (!n->op->grad) {
 		slp_call_fail(n->at, n->op->name, SL_EUNSUPPORTED, "has no gradient, but sl_backward at %s needs it",
 		              w->at);
@@ -267,6 +296,8 @@ static void drop_partials(struct walk *w)
 {
 	for (int i = 0; i < w->npartials; i++) sl_release(w->partials[i].sum);
 	free(w->partials);
+	for (int i = 0; i < w->ninside; i++) slp_var_release(w->inside[i]);
+	free(w->inside);
 }
 
 /* After an error on the way only drops the sums: s is what it was. */
@@ -294,7 +325,7 @@ static enum sl_status store_all(const struct walk *w, enum sl_status s)
 
 static enum sl_status run(struct walk *w, sl_tensor *const *heads, int count, sl_tensor *const *grads)
 {
-	enum sl_status s = collect(w, heads, count);
+	enum sl_status s = collect_heads(w, heads, count);
 	for (int i = 0; i < count && s == SL_OK; i++)
 		SL_SCOPE
 			s = start(w, heads[i], grads ? grads[i] : NULL);
@@ -302,7 +333,7 @@ static enum sl_status run(struct walk *w, sl_tensor *const *heads, int count, sl
 		struct slp_node *n = w->nodes[i];
 		if (s == SL_OK)
 			SL_SCOPE
-				s = step(w, n);
+				s = step(w, i);
 		drop_douts(n);
 		if (s != SL_OK || w->retain) continue;
 		slp_node_give_up(n);
@@ -323,6 +354,7 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
 		bool symbol = heads[i] && heads[i]->symbol;
 		if (!symbol && !slp_tensor_usable(at, "sl_backward", heads[i]))
 			return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+		if (!slp_is_outside(at, "sl_backward", heads[i])) return SL_ESTATE;
 		if (heads[i]->var) continue;
 		if (heads[i]->gradient) {
 			slp_call_fail(at, "sl_backward", SL_EUNSUPPORTED,
@@ -353,9 +385,11 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 {
 	SLP_CALL("sl_backward", at);
 	static _Atomic uint64_t walks;
-	if (slp_in_custom) {
-		slp_call_fail(at, "sl_backward", SL_ESTATE,
-		              "called in the backward function of sl_custom_gradient, within another sl_backward");
+	if (slp_in_custom && !slp_tracing) {
+		slp_call_fail(
+		        at, "sl_backward", SL_ESTATE,
+		        "called within another sl_backward: in the backward function of sl_custom_gradient, or in the "
+		        "forward of a block that is recomputed");
 		return SL_ESTATE;
 	}
 	enum sl_status s = check_heads(at, heads, count);
@@ -371,9 +405,9 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 	sl_mode mode;
 	sl_mode_enter(&mode, 0, -1);
 	const char *outer = slp_fxt_enter("backward");
-	pthread_mutex_lock(&slp_tape_lock);
+	if (!slp_tracing) pthread_mutex_lock(&slp_tape_lock); /* nobody else sees the nodes of a trace */
 	s = run(&w, heads, count, opts.head_grads);
-	pthread_mutex_unlock(&slp_tape_lock);
+	if (!slp_tracing) pthread_mutex_unlock(&slp_tape_lock);
 	slp_fxt_leave(outer);
 	sl_mode_leave(&mode);
 	drop_partials(&w);

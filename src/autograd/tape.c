@@ -8,6 +8,7 @@ pthread_mutex_t slp_tape_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic uint64_t calls_recorded;
 static _Thread_local bool training, spent_is_constant;
+static _Thread_local const struct slp_recorder *by = &slp_tape;
 
 /* ---- variables and nodes ----------------------------------------------------------------------------------------- */
 
@@ -158,6 +159,16 @@ static bool no_gradients(const char *at, const struct sl_op *op, int nin, sl_ten
 	return true;
 }
 
+bool slp_is_outside(const char *at, const char *function, const sl_tensor *t)
+{
+	if (!t->var || !t->var->inside) return true;
+	slp_call_fail(
+	        at, function, SL_ESTATE,
+	        "a tensor comes from the inside of a block that is recomputed: have the block return it (sl_also), "
+	        "or take sl_detach of it");
+	return false;
+}
+
 /* False with an error: nothing is linked then. */
 static bool record_call(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
                         int nout, sl_tensor *const *out)
@@ -166,6 +177,8 @@ static bool record_call(const char *at, const struct sl_op *op, const void *attr
 	for (int i = 0; i < nin; i++) any |= wants(in[i]);
 	if (!any || !nout) return true;
 	if (!no_gradients(at, op, nin, in)) return false;
+	for (int i = 0; i < nin; i++)
+		if (!slp_is_outside(at, op->name, in[i])) return false;
 	struct slp_node *node = node_new(nin, nout);
 	struct slp_var *vars[SLP_TAPE_OUTPUTS] = {NULL};
 	bool ok = node != NULL;
@@ -192,7 +205,7 @@ static bool may_change(const char *at, const struct sl_op *op, sl_tensor *t)
 {
 	if (!wants(t) || t->gradient) return true;
 	if (t->symbol && op->mutates) return true; /* a parameter in a trace: its program keeps the order */
-	if (!t->var->node) {
+	if (!t->var->node && !t->var->inside) {
 		slp_call_fail(
 		        at, op->name, SL_ESTATE,
 		        "a tensor with a gradient attached cannot be changed in place while recording; use SL_PAUSE");
@@ -204,7 +217,7 @@ static bool may_change(const char *at, const struct sl_op *op, sl_tensor *t)
 	return false;
 }
 
-static const struct slp_recorder recorder = {record_call, may_change, wants};
+const struct slp_recorder slp_tape = {record_call, may_change, wants};
 
 __attribute__((constructor)) static void tape_init(void)
 {
@@ -234,7 +247,7 @@ void sl_mode_enter(sl_mode *mode, int recording, int train)
 	if (!mode) return;
 	*mode = (sl_mode){sl_is_recording(), training, 1};
 	if (recording > 0) spent_is_constant = recording == 2;
-	if (recording >= 0) slp_recorder = recording ? &recorder : NULL;
+	if (recording >= 0) slp_recorder = recording ? by : NULL;
 	if (train >= 0) training = train;
 }
 
@@ -243,9 +256,22 @@ void sl_mode_enter(sl_mode *mode, int recording, int train)
 void sl_mode_leave(sl_mode *mode)
 {
 	if (!mode || !mode->open) return;
-	slp_recorder = mode->recording ? &recorder : NULL;
+	slp_recorder = mode->recording ? by : NULL;
 	training = mode->training;
 	mode->open = 0;
+}
+
+void slp_record_again(void)
+{
+	slp_recorder = by;
+}
+
+const struct slp_recorder *slp_record_by(const struct slp_recorder *now)
+{
+	const struct slp_recorder *before = by;
+	by = now ? now : &slp_tape;
+	if (slp_recorder) slp_recorder = by;
+	return before;
 }
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */

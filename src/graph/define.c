@@ -62,6 +62,7 @@ static int add_call(sl_graph *g, const struct walk *w, const struct slp_symbol *
 	if (node < 0) return -1;
 	memcpy(g->nodes[node].types, s->types, sizeof s->types);
 	g->nodes[node].backward = s->backward;
+	g->nodes[node].repeat = s->repeat;
 	return node;
 }
 

@@ -122,6 +122,7 @@ static int add_copy(sl_graph *to, const struct slp_gnode *n)
 	copy->dead = n->dead;
 	if (n->dead) node_release(copy); /* what is removed holds nothing */
 	copy->backward = n->backward;
+	copy->repeat = n->repeat;
 	return node;
 }
 

@@ -36,6 +36,7 @@ struct slp_gnode {
 	int before;    /* slp_graph_compact puts it just before this node; -1: where it stands */
 	bool dead;     /* removed; slp_graph_compact drops it */
 	bool backward; /* made by sl_backward */
+	int repeat;    /* in a part that the backward pass repeats: its number; else 0 */
 };
 
 /* Names with a number each: a hash table.  The names stay the caller's. */
@@ -170,9 +171,12 @@ struct slp_trace {
 	int nbound, max_bound;
 	struct slp_symbol **effects; /* calls that change parameters, and variables */
 	int neffects, max_effects;
-	bool backward;    /* calls are those of sl_backward */
-	uint64_t names;   /* operations named in this trace */
-	sl_device device; /* of the symbols */
+	bool backward;                 /* calls are those of sl_backward */
+	int repeat;                    /* calls are those of a part that is repeated: its number; else 0 */
+	int repeats;                   /* parts repeated so far */
+	const struct slp_recorder *by; /* what the thread records by outside */
+	uint64_t names;                /* operations named in this trace */
+	sl_device device;              /* of the symbols */
 };
 void slp_trace_begin(struct slp_trace *trace, sl_device device);
 void slp_trace_end(struct slp_trace *trace); /* releases what it holds */

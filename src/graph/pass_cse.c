@@ -1,7 +1,8 @@
 /* cse: the same operation on the same arguments is done once (common subexpressions).
  *
  * Attributes count as infer completes them (axis -1 of two is axis 1).  Random operations are the same if their streams
- * are: a mask that the backward pass draws again.  A parameter that is written in between is another value. */
+ * are: a mask that the backward pass draws again.  A parameter that is written in between is another value.  What the
+ * backward pass repeats is not to be kept: it is done twice. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,7 @@ static bool same(const struct table *t, int i, int j)
 {
 	const struct slp_gnode *a = &t->walk.g->nodes[i], *b = &t->walk.g->nodes[j];
 	if (a->kind != b->kind || a->op != b->op || a->nin != b->nin || t->stamp[i] != t->stamp[j]) return false;
+	if (a->repeat != b->repeat) return false;
 	if (a->kind != SLP_NODE_OP)
 		return a->tensor->storage == b->tensor->storage && a->tensor->offset == b->tensor->offset &&
 		       slp_type_equal(&a->types[0], &b->types[0]);

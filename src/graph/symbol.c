@@ -61,6 +61,7 @@ static struct slp_symbol *symbol_new(const char *at, enum slp_node_kind kind, ch
 	s->name = name;
 	s->nout = 1;
 	if (current) s->backward = current->backward;
+	if (current) s->repeat = current->repeat;
 	return s;
 }
 
@@ -318,12 +319,14 @@ void slp_trace_begin(struct slp_trace *trace, sl_device device)
 	*trace = (struct slp_trace){.outer = current, .device = device};
 	slp_error_set_aside(&trace->before);
 	slp_trace_complaint[0] = '\0';
+	trace->by = slp_record_by(NULL);
 	make_current(trace);
 }
 
 void slp_trace_end(struct slp_trace *trace)
 {
 	make_current(trace->outer);
+	slp_record_by(trace->by);
 	for (int i = 0; i < trace->nbound; i++) {
 		sl_release(trace->bound[i].tensor);
 		sl_release(trace->bound[i].symbol);

@@ -24,6 +24,7 @@ struct slp_symbol {
 	struct slp_type types[SLP_MAX_OUTPUTS];
 	sl_tensor *tensor; /* of a bound tensor: held */
 	bool backward;
+	int repeat;              /* as in struct slp_gnode */
 	struct slp_symbol *next; /* of those that die, or that a walk has met */
 	uint64_t visit;
 };

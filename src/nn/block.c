@@ -273,7 +273,7 @@ enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, 
 }
 
 /* Results belong to the scope outside; what forward made on the way is released here. */
-bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
+bool slp_block_run(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
 {
 	const char *outer_call_site = call_site,
 	           *outer_scope = slp_trace_scope(block->base->layer ? block->base->name : block->base->prefix);
@@ -295,8 +295,15 @@ bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, in
 	if (!results->t[0] && sl_error() == SL_OK)
 		slp_call_fail(at, "sl_forward", SL_EINVAL, "forward of %s returned NULL", block->base->name);
 	for (int i = 0; i < results->count; i++) results->t[i] = slp_scope_add(results->t[i]);
-	call_hook(block, in, nin, results);
 	return results->t[0] != NULL;
+}
+
+bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
+{
+	bool recomputed = block->base->recompute && sl_is_recording();
+	bool ok = (recomputed ? slp_block_recomputed : slp_block_run)(at, block, in, nin, results);
+	if (ok) call_hook(block, in, nin, results);
+	return ok;
 }
 
 sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin)

@@ -44,6 +44,7 @@ struct slp_block {
 	sl_hook *hook;             /* called after each forward; NULL: none */
 	void *hook_context;
 	bool synchronised; /* needs all shards of a batch together in training */
+	bool recompute;    /* its inside is computed again in the backward pass */
 };
 
 /* block.c */
@@ -60,6 +61,8 @@ struct slp_results {
 };
 /* Runs forward itself, whether the block is hybridised or not; false after an error. */
 bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
+/* The same without a look at whether the block is recomputed, and without its hook. */
+bool slp_block_run(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
 sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin); /* the first of them */
 /* Where the program called the block whose forward runs: what layers pass on to operations. */
 const char *slp_forward_call_site(void);
@@ -69,6 +72,12 @@ const char *slp_forward_call_site_set(const char *at);
 sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin);
 /* The activation of a layer's result, if it has one. */
 sl_tensor *slp_layer_activate(sl_tensor *y, enum sl_activation activation);
+
+/* recompute.c */
+/* slp_block_run, recorded as a part that the backward pass repeats. */
+bool slp_block_recomputed(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
+/* Whether this thread repeats a block. */
+extern _Thread_local bool slp_repeating;
 
 /* forward_shards.c */
 /* A block inside (or the block itself) that needs all shards together in training; NULL: none. */

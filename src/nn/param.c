@@ -119,12 +119,15 @@ enum sl_status slp_param_materialize(const char *at, sl_param *param)
 	enum sl_status s = SL_EINVAL;
 	struct slp_trace *trace = slp_trace_pause();
 	void (*observer)(const struct slp_infer *) = slp_observer;
+	struct slp_rng_log *notes = slp_rng_notes;
 	slp_observer = NULL;
+	slp_rng_notes = NULL; /* not drawn when the block is repeated */
 	SL_PAUSE
 		SL_SCOPE {
 			sl_tensor *t = slp_init_values(at, param, &param->init, initial_device(param));
 			s = t ? take(at, param, t) : sl_error();
 		}
+	slp_rng_notes = notes;
 	slp_observer = observer;
 	slp_trace_resume(trace);
 	return s;
@@ -272,7 +275,8 @@ static sl_tensor *spare(const char *at, sl_param *param, int shard)
 sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x)
 {
 	sl_tensor *used = sl_param_use_at(at, param, x);
-	int shard = used && param->data && sl_is_training() ? shard_of(param, x) : 0;
+	bool writes = used && param->data && sl_is_training();
+	int shard = writes ? shard_of(param, x) + slp_repeating : 0; /* what is repeated was written the first time */
 	if (!shard) return used;
 	pthread_mutex_lock(&lock);
 	sl_tensor *t = spare(at, param, shard);

@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 _Thread_local int *slp_rng_virtual;
+_Thread_local struct slp_rng_log *slp_rng_notes, *slp_rng_repeats;
 
 static bool is_traced(const char *function)
 {
@@ -38,14 +39,36 @@ void sl_rng_set(struct sl_rng rng)
 	atomic_store(&slp_engine.rng_stream, rng.stream);
 }
 
+/* Whether a stream is drawn again. */
+static bool repeat(struct slp_rng *rng)
+{
+	struct slp_rng_log *log = slp_rng_repeats;
+	if (!log || log->owner != slp_rng_virtual || log->next >= log->count) return false;
+	*rng = log->list[log->next++];
+	return true;
+}
+
+static struct slp_rng note(struct slp_rng rng)
+{
+	struct slp_rng_log *log = slp_rng_notes;
+	if (!log || log->owner != slp_rng_virtual) return rng;
+	if (slp_grow((void **)&log->list, &log->capacity, log->count + 1, sizeof rng)) log->list[log->count++] = rng;
+	else log->failed = true;
+	return rng;
+}
+
 struct slp_rng slp_rng_next(void)
 {
-	if (slp_rng_virtual) return (struct slp_rng){SLP_RNG_VIRTUAL, (uint64_t)(*slp_rng_virtual)++};
-	return slp_rng_take(1);
+	struct slp_rng rng;
+	if (!slp_rng_virtual) return slp_rng_take(1);
+	if (!repeat(&rng)) rng = (struct slp_rng){SLP_RNG_VIRTUAL, (uint64_t)(*slp_rng_virtual)++};
+	return note(rng);
 }
 
 struct slp_rng slp_rng_take(int count)
 {
+	struct slp_rng rng;
+	if (repeat(&rng)) return note(rng);
 	uint64_t first = atomic_fetch_add(&slp_engine.rng_stream, (uint64_t)count);
-	return (struct slp_rng){atomic_load(&slp_engine.rng_seed), first};
+	return note((struct slp_rng){atomic_load(&slp_engine.rng_seed), first});
 }

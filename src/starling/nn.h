@@ -119,6 +119,9 @@ SL_API enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tens
                                         int nout);
 #define sl_forward_all(block, in, nin, out, nout) sl_forward_all_at(SL_HERE, block, in, nin, out, nout)
 
+SL_API enum sl_status sl_block_recompute_at(const char *at, sl_block *block, bool on);
+#define sl_block_recompute(block, on) sl_block_recompute_at(SL_HERE, block, on)
+
 SL_API enum sl_status sl_forward_shards_at(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y);
 #define sl_forward_shards(block, n, x, y) sl_forward_shards_at(SL_HERE, block, n, x, y)
 

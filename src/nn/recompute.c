@@ -1,0 +1,167 @@
+/* Blocks that keep their inputs for the backward pass instead of their inside, which is computed again there. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/autograd.h"
+#include "nn/nn.h"
+
+_Thread_local bool slp_repeating;
+
+/* A forward pass of a block, to be repeated as it was. */
+struct pass {
+	struct slp_part part;
+	const char *at;
+	sl_block *block; /* held */
+	bool training;
+	enum sl_dtype autocast;
+	int shard;
+	struct slp_rng_log drawn;
+	int nout, place[SL_MAX_RESULTS]; /* of the recorded results among all */
+};
+
+static void destroy(struct slp_part *part)
+{
+	struct pass *p = (struct pass *)part;
+	sl_block_free(p->block);
+	free(p->drawn.list);
+	free(p);
+}
+
+/* ---- again ------------------------------------------------------------------------------------------------------- */
+
+/* What the thread is while a pass is repeated, and was before. */
+struct state {
+	sl_mode mode;
+	enum sl_dtype autocast;
+	int shard, repeat;
+	bool repeating;
+	struct slp_rng_log *repeats;
+};
+
+static void enter(struct state *was, struct pass *p)
+{
+	struct slp_trace *trace = slp_trace_current();
+	*was = (struct state){.autocast = slp_autocast,
+	                      .shard = slp_shard,
+	                      .repeat = trace ? trace->repeat : 0,
+	                      .repeating = slp_repeating,
+	                      .repeats = slp_rng_repeats};
+	sl_mode_enter(&was->mode, -1, p->training);
+	slp_record_again();
+	slp_autocast = p->autocast;
+	slp_shard = p->shard;
+	slp_repeating = true;
+	slp_rng_repeats = &p->drawn;
+	p->drawn.next = 0;
+	if (trace) trace->repeat = ++trace->repeats;
+}
+
+static void leave(struct state *was)
+{
+	struct slp_trace *trace = slp_trace_current();
+	if (trace) trace->repeat = was->repeat;
+	slp_rng_repeats = was->repeats;
+	slp_repeating = was->repeating;
+	slp_shard = was->shard;
+	slp_autocast = was->autocast;
+	sl_mode_leave(&was->mode);
+}
+
+static bool repeat(struct slp_part *part, sl_tensor *const *in, sl_tensor **out)
+{
+	struct pass *p = (struct pass *)part;
+	struct slp_results results;
+	struct state was;
+	enter(&was, p);
+	bool ok = slp_block_run(p->at, p->block, in, part->nin, &results);
+	leave(&was);
+	for (int i = 0; ok && i < p->nout; i++) {
+		if (p->place[i] < results.count) {
+			out[i] = results.t[p->place[i]];
+			continue;
+		}
+		slp_call_fail(p->at, sl_block_name(p->block), SL_ESTATE, "gave fewer results when it was repeated");
+		ok = false;
+	}
+	return ok;
+}
+
+/* ---- the first time ---------------------------------------------------------------------------------------------- */
+
+static struct pass *pass_new(const char *at, sl_block *block, int nin)
+{
+	struct pass *p = slp_calloc(1, sizeof *p);
+	if (!p) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory to record the call");
+	p->part = (struct slp_part){.repeat = repeat, .destroy = destroy, .nin = nin};
+	atomic_init(&p->part.refs, 1);
+	p->at = at;
+	p->block = sl_block_retain(block);
+	p->training = sl_is_training();
+	p->autocast = slp_autocast;
+	p->shard = slp_shard;
+	p->drawn.owner = slp_rng_virtual;
+	return p;
+}
+
+/* The first forward pass: nothing of its inside stays. */
+static bool look(struct pass *p, struct slp_look *look, sl_tensor *const *in, struct slp_results *results)
+{
+	struct slp_rng_log *outer = slp_rng_notes;
+	slp_rng_notes = &p->drawn;
+	slp_look_begin(look);
+	bool ok = slp_block_run(p->at, p->block, in, p->part.nin, results);
+	slp_look_end(look);
+	slp_rng_notes = outer;
+	if (ok && p->drawn.failed) slp_call_fail(p->at, "sl_forward", SL_ENOMEM, "no memory to record the call");
+	return ok && !p->drawn.failed;
+}
+
+/* Results that gradients flow back from, each once. */
+static int list_results(struct pass *p, const struct slp_results *results, sl_tensor **out)
+{
+	for (int i = 0; i < results->count; i++) {
+		bool there = !slp_comes_from_inside(results->t[i]);
+		for (int k = 0; k < p->nout; k++) there |= out[k] == results->t[i];
+		if (there) continue;
+		p->place[p->nout] = i;
+		out[p->nout++] = results->t[i];
+	}
+	return p->nout;
+}
+
+bool slp_block_recomputed(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
+{
+	if (slp_is_looking()) return slp_block_run(at, block, in, nin, results); /* a block around it is repeated */
+	struct pass *p = pass_new(at, block, nin);
+	if (!p) return false;
+	struct slp_look met = {0};
+	sl_tensor *out[SL_MAX_RESULTS];
+	results->count = 0;
+	bool ok = look(p, &met, in, results);
+	if (ok && list_results(p, results, out)) ok = slp_part_record(at, &p->part, &met, in, out, p->nout);
+	slp_look_free(&met);
+	slp_part_release(&p->part);
+	for (int i = 0; !ok && i < results->count && !slp_scope_is_open(); i++) sl_release(results->t[i]);
+	return ok;
+}
+
+/* From now on the backward pass computes the inside of a block again, instead of the forward pass keeping it: of each
+ * recorded call only inputs and results stay in memory, for about a third more work in a step.  The gradients have the
+ * same bits: random numbers are drawn again as they were, and running statistics are written the first time only.  It
+ * holds in steps call by call, and in hybridised blocks and whole steps (to rounding there, if the compiler fuses other
+ * operations); blocks inside may be recomputed, too.  forward must do the same when it is called again, during sl_backward
+ * (in a program, while that is traced): it must not depend on what has changed since, and effects of its own happen twice,
+ * as do the hooks of blocks inside.  Tensors that it does not return have no gradient afterwards.  Where synchronised
+ * layers take shards together (sl_forward_shards), blocks around them keep their inside.  on = false switches it off
+ * again.  SL_EINVAL: the block is NULL.  T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory
+ * cost", 2016.
+ *
+ *     for (int i = 0; i < layers; i++) sl_block_recompute(net->layer[i], true); */
+enum sl_status sl_block_recompute_at(const char *at, sl_block *block, bool on)
+{
+	SLP_CALL("sl_block_recompute", at);
+	if (!slp_given(at, "sl_block_recompute", "block", block)) return sl_error();
+	block->base->recompute = on;
+	slp_block_changed(block);
+	return SL_OK;
+}
