@@ -59,7 +59,15 @@ static bool train(sl_block *net, sl_trainer *trainer, struct slp_result *r, enum
 	return true;
 }
 
-static bool eager_or_hybrid(bool hybrid, struct slp_result *r, enum sl_status *status)
+static bool recompute_all(sl_block *net, enum sl_status *status)
+{
+	bool ok = true;
+	for (int i = 0; ok && i < sl_block_children(net); i++)
+		ok = slp_told(sl_block_recompute(sl_block_child(net, i), true), status);
+	return ok;
+}
+
+static bool call_by_call(bool hybrid, bool recomputed, struct slp_result *r, enum sl_status *status)
 {
 	bool ok = false;
 	sl_block *net = network();
@@ -68,6 +76,7 @@ static bool eager_or_hybrid(bool hybrid, struct slp_result *r, enum sl_status *s
 		sl_seed(7);
 		if (!slp_there(net, status) || !slp_told(sl_initialize(net), status)) break;
 		if (hybrid && !slp_told(sl_hybridize(net), status)) break;
+		if (recomputed && !recompute_all(net, status)) break;
 		trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9));
 		ok = slp_there(trainer, status) && train(net, trainer, r, status);
 	}
@@ -78,12 +87,17 @@ static bool eager_or_hybrid(bool hybrid, struct slp_result *r, enum sl_status *s
 
 static bool eager(struct slp_result *r, enum sl_status *status)
 {
-	return eager_or_hybrid(false, r, status);
+	return call_by_call(false, false, r, status);
 }
 
 static bool hybrid(struct slp_result *r, enum sl_status *status)
 {
-	return eager_or_hybrid(true, r, status);
+	return call_by_call(true, false, r, status);
+}
+
+static bool recomputed(struct slp_result *r, enum sl_status *status)
+{
+	return call_by_call(false, true, r, status);
 }
 
 static bool compiled(struct slp_result *r, enum sl_status *status)
@@ -334,7 +348,7 @@ static void write_images(void)
 /* clang-format off */
 #define PROGRAMS(X)                                                                                                    \
 	X(eager, 1, true) X(hybrid, 1, true) X(compiled, 1, true) X(files, 1, true) X(driver, 1, true)                 \
-	X(shards, 2, false) X(shards_by_call, 2, false) X(checkpoints, 1, false) X(texts, 1, false) ONNX(X)
+	X(recomputed, 1, true) X(shards, 2, false) X(shards_by_call, 2, false) X(checkpoints, 1, false) X(texts, 1, false) ONNX(X)
 /* clang-format on */
 #define X(name, teams, each)                                                                                           \
 	static void test_##name(void)                                                                                  \
