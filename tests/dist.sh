@@ -35,6 +35,30 @@ same 4 1 optimizer=clip
 teams=2 && same 2 1 mode=eager dropout=0
 teams=3 && same 3 1 mode=eager dropout=0 optimizer=adam
 teams=4 && same 2 2 mode=eager dropout=0
+# Gradients travel together, in buckets call by call as in whole steps; where all are clipped, in as few.
+teams=2 && same 2 1 mode=eager dropout=0 optimizer=clip
+exchanges() { sed -n 's/^\[1\] sent .* in \([0-9]*\) exchanges$/\1/p' "$tmp/out"; }
+several=(deep=9 units=96 dropout=0)
+for mode in step eager; do
+  for optimizer in sgd clip; do
+    ranks 2 0 tests/dist "${several[@]}" steps=1 mode=$mode optimizer=$optimizer
+    first=$(exchanges)
+    ranks 2 0 tests/dist "${several[@]}" steps=3 mode=$mode optimizer=$optimizer
+    each=$((($(exchanges) - first) / 2))
+    if [ "$each" -lt 1 ] || [ "$each" -gt 3 ]; then fail "$each exchanges a step (mode=$mode optimizer=$optimizer), of 350 KB"; fi
+  done
+done
+
+# A latency that tests put in changes nothing but the time: each sum is two messages, one after the other.
+teams=1
+SL_DIST_LATENCY=3000 same 2 1
+began=$(date +%s%N)
+SL_DIST_LATENCY=100000 ranks 2 0 tests/dist mode=sums
+[ $((($(date +%s%N) - began) / 1000000)) -ge 1200 ] || fail "six sums with a latency of 0.1 s took less than 1.2 s"
+for latency in 1e7 -1 x; do
+  run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=1 SL_DIST_LATENCY=$latency tests/dist
+  complains "SL_DIST_LATENCY=$latency: microseconds are wanted"
+done
 
 # Masters of half types stay exact when parameters are brought together.
 same 2 1 optimizer=adam dtype=bfloat16 dropout=0
@@ -141,6 +165,8 @@ if [ ! "$tcp" ]; then
   SL_DIST_ORDER=fast fault nan 2 'rank 1: the gradient of [0-9a-z.]* is not finite'
   SL_DIST_ORDER=fast fault rows 2 'rank 1 has 5 rows in a batch'
 fi
+ranks 3 1 tests/dist fault=nan@2@1 mode=eager dropout=0
+complains '^\[0\] error: .*rank 1: the gradient of [0-9a-z.]* is not finite'
 fault rows 0 'rank 1: rows of a batch: 5, where rank 0 has rows of a batch: 4'
 fault rows 2 'rank 1 has 5 rows in a batch'
 fault quit 2 'rank 1 has ended its part'

@@ -8,13 +8,13 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-enum { SLP_CARRIER_VERSION = 2, SLP_CARRIER_WHY = 512 };
+enum { SLP_CARRIER_VERSION = 3, SLP_CARRIER_WHY = 512 };
 
 /* Where a process stands among those of the run. */
 struct slp_place {
 	int rank, size;
 	const char *host, *port, *secret; /* of rank 0, as the environment says; the secret is never NULL */
-	double timeout;                   /* seconds */
+	double timeout, latency;          /* seconds; each message sets out so much later, for tests */
 	bool fast;                        /* sums may be added in another order than that of the tree */
 };
 

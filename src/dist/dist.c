@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dist/transport.h"
+#include "number.h"
 #include "runtime/processes.h"
 
 struct slp_dist slp_dist = {.size = 1};
@@ -24,6 +25,19 @@ static bool read_int(const char *at, const char *name, int low, int *value)
 	return false;
 }
 
+/* Seconds by which each message sets out later; given in microseconds. */
+static bool read_latency(const char *at, double *seconds)
+{
+	const char *text = getenv("SL_DIST_LATENCY");
+	char *end;
+	*seconds = 0;
+	if (!text || !*text) return true;
+	*seconds = 1e-6 * slp_number_read(text, &end);
+	if (end != text && !*end && *seconds >= 0 && *seconds < 1) return true;
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_LATENCY=%s: microseconds are wanted, less than 1000000",
+	                     text);
+}
+
 /* Where this process stands; what torchrun sets for PyTorch.  told: it will be said by others. */
 static bool read_place(const char *at, struct slp_place *p, bool told)
 {
@@ -32,7 +46,7 @@ static bool read_place(const char *at, struct slp_place *p, bool told)
 	                        .secret = slp_env_or("SL_DIST_SECRET", "")};
 	if (!told && (!read_int(at, "WORLD_SIZE", 1, &p->size) || !read_int(at, "RANK", 0, &p->rank))) return false;
 	if (!told && p->rank >= p->size) return slp_call_fail(at, "sl_init", SL_EINVAL, "RANK is not below WORLD_SIZE");
-	return slp_dist_timeout(at, &p->timeout) == SL_OK;
+	return read_latency(at, &p->latency) && slp_dist_timeout(at, &p->timeout) == SL_OK;
 }
 
 /* As which type gradients travel. */
@@ -98,7 +112,7 @@ static enum sl_status join(const char *at, const char *name)
 	enum sl_status s = slp_requests_start(at, slp_messages(carrier), &place);
 	if (s != SL_OK) return s;
 	choose_home(place.rank);
-	slp_dist = (struct slp_dist){place.rank, place.size, wire};
+	slp_dist = (struct slp_dist){.rank = place.rank, .size = place.size, .wire = wire};
 	return SL_OK;
 }
 

@@ -29,6 +29,7 @@ struct slp_dist_what {
 	int64_t rows;
 	const struct slp_dist_part *parts;
 	int nparts;
+	const char *const *names; /* of each tensor, where several are summed together; NULL: the name is that of all */
 	/* A sum is for all; one: for this rank, and the others' values are worth nothing then.  A broadcast comes from this rank to
 	 * all; one: to rank 0. */
 	int rank;
@@ -37,6 +38,8 @@ struct slp_dist_what {
 /* Has a tensor's values added over all processes in place, or replaced by those of a rank.  Returns at once; what was
  * submitted before comes before, what is submitted later waits.  False with an error recorded. */
 bool slp_dist_sum(const char *at, sl_tensor *t, struct slp_dist_what what);
+/* The same for several of one type, in one exchange. */
+bool slp_dist_sum_together(const char *at, sl_tensor *const *list, int n, struct slp_dist_what what);
 bool slp_dist_broadcast(const char *at, sl_tensor *t, struct slp_dist_what what);
 /* In the place of an exchange between others. */
 void slp_dist_skip(void);

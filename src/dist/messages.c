@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "alloc.h"
 #include "dist/transport.h"
@@ -41,7 +42,7 @@ struct peer {
 
 static struct {
 	int rank, size;
-	double timeout;
+	double timeout, latency;
 	bool fast;
 	struct peer *peers; /* one a rank */
 	struct slp_interest *interests;
@@ -271,6 +272,7 @@ static bool exchange(const struct head *expected, char why[SLP_DIST_WHY])
 	double last = sl_time();
 	bool told = false;
 	for (int r = 0; r < all.size; r++) all.peers[r].waits = false;
+	if (all.latency > 0) nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * all.latency)}, NULL);
 	for (;;) {
 		double end = last + all.timeout * (told ? 1 : patience);
 		int ready = wait_for_some(end - sl_time());
@@ -469,6 +471,7 @@ static bool make_peers(const struct slp_place *place)
 	all.rank = place->rank;
 	all.size = place->size;
 	all.timeout = place->timeout;
+	all.latency = place->latency;
 	all.fast = place->fast && carrier->sum;
 	for (int r = 0; r < all.size; r++) all.peers[r].there = r != all.rank;
 	return true;

@@ -13,25 +13,33 @@
 #include "runtime/explain.h"
 #include "runtime/processes.h"
 
+/* A tensor that is exchanged. */
+struct member {
+	struct slp_buffer *buffer;
+	size_t offset, bytes;
+	uint32_t version; /* of the buffer, that the exchange writes */
+	bool claims;      /* it is the first that lies in the buffer */
+	char name[SLP_DIST_NAME];
+};
+
 struct request {
 	struct slp_exchange x;
-	bool broadcast;
+	bool broadcast, over;
 	const char *at;
-	struct slp_buffer *buffer; /* NULL: memory of the caller, who waits */
-	size_t offset;
-	uint32_t version; /* of the buffer, that the exchange writes */
-	bool ready, over;
+	int missing; /* buffers that tasks still use */
 	enum slp_outcome outcome;
 	struct request *next;
+	struct slp_dist_part *parts; /* as in struct slp_dist_what */
 	int nparts;
-	struct slp_dist_part parts[]; /* as in struct slp_dist_what */
+	int count; /* 0: memory of the caller, who waits */
+	struct member members[];
 };
 
 static struct {
 	const struct slp_transport *transport; /* NULL: the thread does not run */
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	starpu_pthread_t thread;
+	starpu_pthread_mutex_t lock;
+	starpu_pthread_cond_t changed;
 	struct request *first, **last;
 	uint64_t number; /* of the next one */
 	bool ending;
@@ -39,48 +47,94 @@ static struct {
 	uint32_t fault;            /* of that */
 	sl_bfloat16 *packed;       /* gradients as they travel, if they do so in a half type */
 	size_t room;               /* elements of packed */
+	char *joined;              /* tensors that are exchanged together */
+	size_t joined_room;        /* bytes */
 	struct sl_dist_info info;
-} queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} queue = {.lock = STARPU_PTHREAD_MUTEX_INITIALIZER, .changed = STARPU_PTHREAD_COND_INITIALIZER};
 
 /* ---- serving ------------------------------------------------------------------------------------------------------- */
 
-static double seconds(clockid_t clock)
+static double processor_time(void)
 {
 	struct timespec t;
-	clock_gettime(clock, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* The next one, once its values are there; NULL at the end. */
 static struct request *take(void)
 {
-	pthread_mutex_lock(&queue.lock);
-	while (queue.first ? !queue.first->ready : !queue.ending) pthread_cond_wait(&queue.changed, &queue.lock);
+	starpu_pthread_mutex_lock(&queue.lock);
+	while (queue.first ? queue.first->missing > 0 : !queue.ending)
+		starpu_pthread_cond_wait(&queue.changed, &queue.lock);
 	struct request *r = queue.first;
 	if (r && !(queue.first = r->next)) queue.last = &queue.first;
-	pthread_mutex_unlock(&queue.lock);
+	starpu_pthread_mutex_unlock(&queue.lock);
 	return r;
 }
 
 static bool is_finite(const struct request *r)
 {
 	const char *data = r->x.data;
-	bool finite = r->nparts || slp_all_finite(data, r->x.count, r->x.dtype);
+	bool finite = sl_is_simulated() || r->nparts || slp_all_finite(data, r->x.count, r->x.dtype);
 	for (int i = 0; finite && i < r->nparts; i++)
 		finite = slp_all_finite(data + r->parts[i].first * sl_dtype_size(r->x.dtype), r->parts[i].count,
 		                        r->x.dtype);
 	return finite;
 }
 
+/* The name of what is not finite. */
+static const char *not_finite(const struct request *r)
+{
+	const char *data = r->x.data;
+	for (int i = 0; r->count > 1 && i < r->count; data += r->members[i++].bytes)
+		if (!slp_all_finite(data, r->members[i].bytes / sl_dtype_size(r->x.dtype), r->x.dtype))
+			return r->members[i].name;
+	return r->x.name;
+}
+
+static uint32_t fault_in(const struct request *r)
+{
+	uint32_t fault = 0;
+	for (int i = 0; !fault && i < r->count; i++) fault = atomic_load(&r->members[i].buffer->fault);
+	return fault;
+}
+
 /* Why the values are none; NULL: they are sound.  Gradients that are not finite would spoil the parameters of all. */
 static const char *what_spoilt(const struct request *r, char text[SLP_DIST_WHY])
 {
-	uint32_t fault = r->buffer ? atomic_load(&r->buffer->fault) : 0;
+	uint32_t fault = fault_in(r);
 	if (fault) slp_fault_text(fault, text, SLP_DIST_WHY);
+	else if (!r->x.data) snprintf(text, SLP_DIST_WHY, "there is no memory to join the gradients");
 	else if (r->x.rows && !is_finite(r))
-		snprintf(text, SLP_DIST_WHY, "the gradient of %s is not finite", r->x.name);
+		snprintf(text, SLP_DIST_WHY, "the gradient of %s is not finite", not_finite(r));
 	else return NULL;
 	return text;
+}
+
+static char *address_of(const struct member *m)
+{
+	return (char *)starpu_data_handle_to_pointer(m->buffer->handle, STARPU_MAIN_RAM) + m->offset;
+}
+
+/* The values of several tensors, one behind the other; NULL: there is no memory. */
+static void *join(const struct request *r)
+{
+	size_t bytes = r->x.count * sl_dtype_size(r->x.dtype);
+	char *to = bytes <= queue.joined_room ? queue.joined : slp_try_realloc(queue.joined, bytes);
+	if (!to) return NULL;
+	if (bytes > queue.joined_room) queue.joined_room = bytes;
+	queue.joined = to;
+	for (int i = 0; i < r->count; to += r->members[i++].bytes)
+		memcpy(to, address_of(&r->members[i]), r->members[i].bytes);
+	return queue.joined;
+}
+
+static void part(const struct request *r)
+{
+	const char *from = r->x.data;
+	for (int i = 0; i < r->count; from += r->members[i++].bytes)
+		memcpy(address_of(&r->members[i]), from, r->members[i].bytes);
 }
 
 static bool make_room(size_t count)
@@ -117,21 +171,21 @@ static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY]
 static enum slp_outcome carry_out(struct request *r, char why[SLP_DIST_WHY])
 {
 	char text[SLP_DIST_WHY];
-	if (r->buffer)
-		r->x.data = (char *)starpu_data_handle_to_pointer(r->buffer->handle, STARPU_MAIN_RAM) + r->offset;
+	if (r->count) r->x.data = r->count == 1 ? address_of(&r->members[0]) : join(r);
 	bool gives = !r->broadcast || r->x.rank == slp_dist.rank;
 	r->x.spoilt = gives ? what_spoilt(r, text) : NULL;
 	enum slp_outcome outcome = r->broadcast ? queue.transport->broadcast(&r->x, why) : sum(&r->x, why);
-	if (outcome != SLP_EXCHANGED || !r->broadcast || !r->buffer) return outcome;
-	if (!gives) atomic_store(&r->buffer->fault, 0); /* the values are new */
+	if (outcome != SLP_EXCHANGED || !r->count) return outcome;
+	if (r->count > 1) part(r);
+	if (!gives) atomic_store(&r->members[0].buffer->fault, 0); /* the values are new */
 	return outcome;
 }
 
 static void note_broken(const char *why)
 {
-	pthread_mutex_lock(&queue.lock);
+	starpu_pthread_mutex_lock(&queue.lock);
 	snprintf(queue.broken, sizeof queue.broken, "%s", why);
-	pthread_mutex_unlock(&queue.lock);
+	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
 static uint32_t fault_of(const struct request *r, const char *why)
@@ -146,35 +200,40 @@ static uint32_t fault_of(const struct request *r, const char *why)
 	return fault;
 }
 
-/* The tensor's tasks go on. */
+/* The tensors' tasks go on. */
 static void give_back(struct request *r, const char *why)
 {
-	struct slp_buffer *b = r->buffer;
-	if (r->outcome != SLP_EXCHANGED && (r->outcome == SLP_DIST_BROKEN || !atomic_load(&b->fault)))
-		atomic_store(&b->fault, fault_of(r, why));
-	starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);
-	slp_buffer_send(b, r->version);
-	slp_buffer_done(b);
+	bool failed = r->outcome != SLP_EXCHANGED, broken = r->outcome == SLP_DIST_BROKEN;
+	uint32_t fault = failed && (broken || !fault_in(r) || r->count > 1) ? fault_of(r, why) : 0;
+	for (int i = 0; i < r->count; i++) {
+		struct slp_buffer *b = r->members[i].buffer;
+		if (!r->members[i].claims) continue;
+		if (failed && (broken || !atomic_load(&b->fault))) atomic_store(&b->fault, fault);
+		starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);
+		slp_buffer_send(b, r->members[i].version);
+		slp_buffer_done(b);
+	}
 	slp_idle_wake();
+	free(r->parts);
 	free(r);
 }
 
 static void end_waiting(struct request *r)
 {
-	pthread_mutex_lock(&queue.lock);
+	starpu_pthread_mutex_lock(&queue.lock);
 	r->over = true;
-	pthread_cond_broadcast(&queue.changed);
-	pthread_mutex_unlock(&queue.lock);
+	starpu_pthread_cond_broadcast(&queue.changed);
+	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
 static void count(double began)
 {
-	pthread_mutex_lock(&queue.lock);
+	starpu_pthread_mutex_lock(&queue.lock);
 	queue.info.exchanges++;
 	queue.info.bytes_sent = *queue.transport->sent;
-	queue.info.seconds += seconds(CLOCK_MONOTONIC) - began;
-	queue.info.cpu_seconds = seconds(CLOCK_THREAD_CPUTIME_ID);
-	pthread_mutex_unlock(&queue.lock);
+	queue.info.seconds += sl_time() - began;
+	queue.info.cpu_seconds = processor_time();
+	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
 static void *communicate(void *unused)
@@ -182,12 +241,12 @@ static void *communicate(void *unused)
 	char why[SLP_DIST_WHY];
 	(void)unused;
 	for (struct request *r; (r = take());) {
-		double began = seconds(CLOCK_MONOTONIC);
+		double began = sl_time();
 		if (*queue.broken) snprintf(why, sizeof why, "%s", queue.broken);
 		r->outcome = *queue.broken ? SLP_DIST_BROKEN : carry_out(r, why);
 		if (r->outcome == SLP_DIST_BROKEN) note_broken(why);
 		count(began);
-		if (r->buffer) give_back(r, why);
+		if (r->count) give_back(r, why);
 		else end_waiting(r);
 	}
 	queue.transport->end();
@@ -200,93 +259,135 @@ static void *communicate(void *unused)
 static bool is_broken(const char *at, const char *what)
 {
 	char why[SLP_DIST_WHY];
-	pthread_mutex_lock(&queue.lock);
+	starpu_pthread_mutex_lock(&queue.lock);
 	snprintf(why, sizeof why, "%s", queue.broken);
-	pthread_mutex_unlock(&queue.lock);
+	starpu_pthread_mutex_unlock(&queue.lock);
 	if (*why) slp_call_fail(at, what, SL_EIO, "%s", why);
 	return *why;
 }
 
 static void enqueue(struct request *r)
 {
-	pthread_mutex_lock(&queue.lock);
+	starpu_pthread_mutex_lock(&queue.lock);
 	r->x.number = queue.number++;
 	*queue.last = r;
 	queue.last = &r->next;
-	if (r->ready) pthread_cond_broadcast(&queue.changed);
-	pthread_mutex_unlock(&queue.lock);
+	if (!r->missing) starpu_pthread_cond_broadcast(&queue.changed);
+	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
-/* From the worker that ended the last task that uses the values, or at once. */
+/* From the worker that ended the last task that uses a buffer, or at once. */
 static void values_are_there(void *arg)
 {
 	struct request *r = arg;
-	pthread_mutex_lock(&queue.lock);
-	r->ready = true;
-	pthread_cond_broadcast(&queue.changed);
-	pthread_mutex_unlock(&queue.lock);
+	starpu_pthread_mutex_lock(&queue.lock);
+	if (--r->missing == 0) starpu_pthread_cond_broadcast(&queue.changed);
+	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
-static bool claim(struct request *r, sl_tensor *t)
+/* Memory that several members lie in is claimed once. */
+static bool claim(struct request *r, sl_tensor *t, const char *name)
 {
+	struct member *m = &r->members[r->count];
+	*m = (struct member){.offset = t->offset, .bytes = sl_tensor_bytes(t), .claims = true};
+	snprintf(m->name, sizeof m->name, "%s", name);
 	slp_lock();
 	slp_storage_materialize(t->storage);
 	slp_explain_forget(t->storage);
-	r->buffer = t->storage->buffer;
-	if (r->buffer) {
-		atomic_fetch_add(&r->buffer->pending, 1);
+	m->buffer = t->storage->buffer;
+	for (int i = 0; i < r->count; i++) m->claims &= r->members[i].buffer != m->buffer;
+	if (m->buffer && m->claims) {
+		atomic_fetch_add(&m->buffer->pending, 1);
 		atomic_fetch_add(&t->storage->version, 1);
-		r->version = slp_buffer_use(r->buffer, true);
+		m->version = slp_buffer_use(m->buffer, true);
+		r->missing++;
 	}
 	slp_unlock();
-	return r->buffer;
+	if (m->buffer) r->count++;
+	return m->buffer;
 }
 
-static bool request(const char *at, sl_tensor *t, struct slp_dist_what what, bool broadcast)
+static void unclaim(struct request *r)
 {
-	const char *function = broadcast ? "broadcast" : "sum";
-	if (slp_dist.size == 1) return true;
-	if (!slp_tensor_usable(at, function, t) || is_broken(at, function)) return false;
+	for (int i = 0; i < r->count; i++)
+		if (r->members[i].claims) slp_buffer_done(r->members[i].buffer);
+	free(r->parts);
+	free(r);
+}
+
+static struct request *request_new(const char *at, struct slp_dist_what what, int n, bool broadcast)
+{
+	struct request *r = slp_calloc(1, sizeof *r + (size_t)n * sizeof *r->members);
 	size_t parts = (size_t)what.nparts * sizeof *what.parts;
-	struct request *r = slp_calloc(1, sizeof *r + parts);
-	if (!r) return false;
+	if (!r || (parts && !(r->parts = slp_malloc(parts)))) {
+		free(r);
+		return NULL;
+	}
 	r->nparts = what.nparts;
 	if (parts) memcpy(r->parts, what.parts, parts);
 	r->at = at ? at : "?";
 	r->broadcast = broadcast;
-	r->offset = t->offset;
-	r->x = (struct slp_exchange){.count = (size_t)sl_tensor_size(t), .dtype = t->type.dtype, .rows = what.rows};
-	r->x.rank = what.rank;
-	r->x.one = what.one;
+	r->x = (struct slp_exchange){.rows = what.rows, .rank = what.rank, .one = what.one};
 	snprintf(r->x.name, sizeof r->x.name, "%s", what.name);
-	if (!claim(r, t)) {
-		free(r);
+	return r;
+}
+
+/* A request that waits for its buffers; a buffer that StarPU would not hand over stops all others, too. */
+static bool send(const char *at, const char *function, struct request *r)
+{
+	enum { BUFFERS = 64 };
+	starpu_data_handle_t few[BUFFERS], *handles = r->count <= BUFFERS ? few : NULL;
+	bool ok = true;
+	if (!handles && !(handles = slp_malloc((size_t)r->count * sizeof *handles))) return unclaim(r), false;
+	int n = 0;
+	for (int i = 0; i < r->count; i++)
+		if (r->members[i].claims) handles[n++] = r->members[i].buffer->handle;
+	enqueue(r); /* which may be over, and gone, once the last buffer was asked for */
+	for (int i = 0; i < n; i++)
+		ok &= starpu_data_acquire_on_node_cb(handles[i], STARPU_MAIN_RAM, STARPU_RW, values_are_there, r) == 0;
+	if (handles != few) free(handles);
+	slp_idle_wake();
+	return ok || slp_call_fail(at, function, SL_EINTERNAL, "StarPU would not hand over the values");
+}
+
+static bool request(const char *at, sl_tensor *const *list, int n, struct slp_dist_what what, bool broadcast)
+{
+	const char *function = broadcast ? "broadcast" : "sum";
+	if (slp_dist.size == 1 || n == 0) return true;
+	for (int i = 0; i < n; i++)
+		if (!slp_tensor_usable(at, function, list[i])) return false;
+	struct request *r = is_broken(at, function) ? NULL : request_new(at, what, n, broadcast);
+	if (!r) return false;
+	r->x.dtype = list[0]->type.dtype;
+	for (int i = 0; i < n; i++) {
+		r->x.count += (size_t)sl_tensor_size(list[i]);
+		if (claim(r, list[i], what.names ? what.names[i] : what.name)) continue;
+		unclaim(r);
 		return slp_call_fail(at, function, SL_EINTERNAL, "the tensor has no values");
 	}
-	enqueue(r);
-	if (starpu_data_acquire_on_node_cb(r->buffer->handle, STARPU_MAIN_RAM, STARPU_RW, values_are_there, r) == 0) {
-		slp_idle_wake();
-		return true;
-	}
-	/* Where it stands in the queue, all others wait for it. */
-	return slp_call_fail(at, function, SL_EINTERNAL, "StarPU would not hand over the values");
+	return send(at, function, r);
 }
 
 bool slp_dist_sum(const char *at, sl_tensor *t, struct slp_dist_what what)
 {
-	return request(at, t, what, false);
+	return request(at, &t, 1, what, false);
+}
+
+bool slp_dist_sum_together(const char *at, sl_tensor *const *list, int n, struct slp_dist_what what)
+{
+	return request(at, list, n, what, false);
 }
 
 bool slp_dist_broadcast(const char *at, sl_tensor *t, struct slp_dist_what what)
 {
-	return request(at, t, what, true);
+	return request(at, &t, 1, what, true);
 }
 
 void slp_dist_skip(void)
 {
-	pthread_mutex_lock(&queue.lock);
+	starpu_pthread_mutex_lock(&queue.lock);
 	queue.number++;
-	pthread_mutex_unlock(&queue.lock);
+	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
 static enum sl_status wait_for(const char *at, struct request *r)
@@ -294,11 +395,10 @@ static enum sl_status wait_for(const char *at, struct request *r)
 	if (slp_dist.size == 1) return SL_OK;
 	if (is_broken(at, r->x.name)) return sl_error();
 	r->at = at ? at : "?";
-	r->ready = true;
 	enqueue(r);
-	pthread_mutex_lock(&queue.lock);
-	while (!r->over) pthread_cond_wait(&queue.changed, &queue.lock);
-	pthread_mutex_unlock(&queue.lock);
+	starpu_pthread_mutex_lock(&queue.lock);
+	while (!r->over) starpu_pthread_cond_wait(&queue.changed, &queue.lock);
+	starpu_pthread_mutex_unlock(&queue.lock);
 	if (r->outcome == SLP_EXCHANGED) return SL_OK;
 	is_broken(at, r->x.name);
 	return sl_error();
@@ -337,9 +437,9 @@ enum sl_status slp_dist_agree(const char *at, const char *function, const char *
 /* What exchanges have cost this process; zeros for one that is alone. */
 struct sl_dist_info sl_dist_info(void)
 {
-	pthread_mutex_lock(&queue.lock);
+	starpu_pthread_mutex_lock(&queue.lock);
 	struct sl_dist_info info = queue.info;
-	pthread_mutex_unlock(&queue.lock);
+	starpu_pthread_mutex_unlock(&queue.lock);
 	info.rank = slp_dist.rank;
 	info.size = slp_dist.size;
 	return info;
@@ -360,7 +460,7 @@ enum sl_status slp_requests_start(const char *at, const struct slp_transport *tr
 	queue.broken[0] = '\0';
 	queue.fault = 0;
 	queue.info = (struct sl_dist_info){0};
-	int error = pthread_create(&queue.thread, NULL, communicate, NULL);
+	int error = starpu_pthread_create(&queue.thread, NULL, communicate, NULL);
 	if (!error) return SL_OK;
 	transport->end();
 	queue.transport = NULL;
@@ -370,13 +470,15 @@ enum sl_status slp_requests_start(const char *at, const struct slp_transport *tr
 void slp_requests_end(void)
 {
 	if (!queue.transport) return;
-	pthread_mutex_lock(&queue.lock);
+	starpu_pthread_mutex_lock(&queue.lock);
 	queue.ending = true;
-	pthread_cond_broadcast(&queue.changed);
-	pthread_mutex_unlock(&queue.lock);
-	pthread_join(queue.thread, NULL);
+	starpu_pthread_cond_broadcast(&queue.changed);
+	starpu_pthread_mutex_unlock(&queue.lock);
+	starpu_pthread_join(queue.thread, NULL);
 	free(queue.packed);
+	free(queue.joined);
 	queue.packed = NULL;
-	queue.room = 0;
+	queue.joined = NULL;
+	queue.room = queue.joined_room = 0;
 	queue.transport = NULL;
 }

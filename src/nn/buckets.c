@@ -53,25 +53,27 @@ static bool alike(const sl_param *a, const sl_param *b)
 	return same;
 }
 
-/* What a bucket holds at least: what travels in some times the time that it takes to start. */
-static double enough(sl_param *const *params, int count)
+/* What travels in some times the time that it takes to start.  Between processes no backward pass hides the last bucket: so
+ * there are more of them, even of a small network. */
+double slp_bucket_bytes(sl_param *const *params, int count)
 {
-	enum { BUCKETS = 6, LEAST = 1 << 20 };
+	const bool far = slp_dist.size > 1;
+	const double least = far ? 1 << 18 : 1 << 20;
 	double bytes = 0;
-	int parts = BUCKETS;
+	int parts = far ? 10 : 6;
 	for (int i = 0; i < count; i++) {
 		if (!is_shared(params[i])) continue;
 		bytes += (double)sl_tensor_bytes(params[i]->data);
 		if (params[i]->ndevices > parts) parts = params[i]->ndevices;
 	}
-	return bytes / parts > LEAST ? bytes / parts : LEAST;
+	return bytes / parts > least ? bytes / parts : least;
 }
 
 /* The last parameters first: in the backward pass, their gradients come first.  (S. Li and others, "PyTorch Distributed:
  * Experiences on Accelerating Data Parallel Training", VLDB 2020, calls them buckets.) */
 static void make_buckets(sl_param *const *params, int count, const int *ranks, int *bucket)
 {
-	double limit = enough(params, count), bytes = 0;
+	double limit = slp_bucket_bytes(params, count), bytes = 0;
 	const sl_param *before = NULL;
 	int n = 0, rank = 0;
 	for (int i = count - 1; i >= 0; i--) {

@@ -145,6 +145,8 @@ void slp_hybrid_drop_plans(struct slp_hybrid *hybrid);
 void slp_hybrid_free(struct slp_hybrid *hybrid);
 
 /* buckets.c */
+/* How many bytes of parameters a bucket has, about. */
+double slp_bucket_bytes(sl_param *const *params, int count);
 /* Chooses where each parameter is updated and in which bucket.  With `together`, or if one has no values yet, all of
  * them where they are (DEFAULT) and in no bucket.  ranks, if not NULL: parameters of a bucket have the same. */
 void slp_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners,

@@ -175,14 +175,67 @@ bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, 
 	return false;
 }
 
-bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, struct slp_dist_what what)
+/* What is the same for all sums of a step; param: the (first) parameter. */
+static struct slp_dist_what describe_sum(sl_trainer *trainer, int param, struct slp_dist_what what)
 {
-	const struct slp_ranks *r = *slp_trainer_ranks(trainer);
 	const int *keepers = slp_trainer_keepers(trainer);
-	what.name = r->paths[param];
+	what.name = (*slp_trainer_ranks(trainer))->paths[param];
 	what.one = keepers && slp_trainer_optimizer(trainer)->clip_norm == 0; /* the norm is that of all */
 	if (what.one) what.rank = keepers[param];
-	return slp_dist_sum(at, gradient, what);
+	return what;
+}
+
+bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, struct slp_dist_what what)
+{
+	return slp_dist_sum(at, gradient, describe_sum(trainer, param, what));
+}
+
+/* Gradients that are summed together. */
+struct group {
+	sl_tensor **list;
+	const char **names;
+	int n, first; /* parameter */
+	double bytes;
+};
+
+/* Whether parameter i's gradient may go with those of the group; what is in no bucket goes by bytes. */
+static bool joins(sl_trainer *t, const struct group *g, const sl_tensor *gradient, int i, double enough)
+{
+	const int *buckets = slp_trainer_buckets(t), *keepers = slp_trainer_keepers(t);
+	if (!g->n) return true;
+	return buckets[i] == buckets[g->first] && (buckets[i] >= 0 || g->bytes < enough) &&
+	       gradient->type.dtype == g->list[0]->type.dtype && (!keepers || keepers[i] == keepers[g->first]);
+}
+
+static bool send_group(const char *at, sl_trainer *t, struct group *g, int64_t rows)
+{
+	struct slp_dist_what what = {.rows = rows, .names = g->names};
+	bool ok = g->n == 0 || slp_dist_sum_together(at, g->list, g->n, describe_sum(t, g->first, what));
+	g->n = 0;
+	g->bytes = 0;
+	return ok;
+}
+
+bool slp_ranks_sum_groups(const char *at, sl_trainer *t, sl_tensor *const *gradients, int64_t rows)
+{
+	int count;
+	sl_param *const *params = slp_trainer_params(at, t, &count);
+	double enough = slp_bucket_bytes(params, count);
+	struct group g = {.list = slp_malloc((size_t)(count + 1) * (sizeof *g.list + sizeof *g.names))};
+	if (!g.list) return false;
+	g.names = (const char **)(g.list + count);
+	bool ok = true;
+	for (int i = count; ok && i-- > 0;) {
+		if (!gradients[i]) continue;
+		if (!joins(t, &g, gradients[i], i, enough)) ok = send_group(at, t, &g, rows);
+		if (!g.n) g.first = i;
+		g.list[g.n] = gradients[i];
+		g.names[g.n++] = (*slp_trainer_ranks(t))->paths[i];
+		g.bytes += (double)sl_tensor_bytes(gradients[i]);
+	}
+	ok = ok && send_group(at, t, &g, rows);
+	free(g.list);
+	return ok;
 }
 
 bool slp_ranks_give(const char *at, sl_trainer *trainer, int param, sl_tensor *values, int rank)

@@ -18,6 +18,9 @@ bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, 
 /* Has a gradient summed over the processes, in place; param: the number of the (first) parameter that it is of.  what: its
  * rows and parts. */
 bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, struct slp_dist_what what);
+/* The same for those of all parameters, NULL: none, in as few exchanges as they have buckets; of those in no bucket, each takes
+ * about as many bytes.  The last ones first: in the backward pass, they come first. */
+bool slp_ranks_sum_groups(const char *at, sl_trainer *trainer, sl_tensor *const *gradients, int64_t rows);
 /* Gives all processes the values of one that parameter `param` has, or that it lies among. */
 bool slp_ranks_give(const char *at, sl_trainer *trainer, int param, sl_tensor *values, int rank);
 

@@ -45,6 +45,7 @@ struct update {
 	int count;
 	sl_tensor **list;         /* of each shard's part of a sum */
 	sl_tensor **data, **sums; /* of each parameter; NULL: frozen */
+	sl_tensor **single;       /* sums of those in no bucket, which are yet to be summed over processes */
 	int *result;              /* of each parameter: its gradient's place among a shard's results */
 	sl_trainer *trainer;
 	int64_t rows;
@@ -105,8 +106,10 @@ static bool sum_over_processes(struct update *u, sl_tensor **sum, int i, bool wh
 {
 	if (slp_trainer_size(u->trainer) == 1) return true;
 	if (u->n == 1 && (*sum)->storage == u->summed) return true;
+	bool later = !whole && u->buckets[i] < 0; /* with others */
 	if (u->n == 1 && whole) u->summed = (*sum)->storage;
 	if (u->n == 1 && !whole && !(*sum = sl_clone_at(u->at, *sum))) return false;
+	if (later) return (u->single[i] = *sum) != NULL;
 	struct slp_dist_what what = {
 	        .rows = u->rows, .parts = u->parts, .nparts = whole ? parts_of(u, i, u->parts) : 0};
 	return slp_ranks_sum(u->at, u->trainer, i, *sum, what);
@@ -140,7 +143,7 @@ static bool add_all(struct update *u)
 		while (i > 0 && u->result[i - 1] >= 0 && beside(u, i - 1, last)) i--;
 		ok = add_together(u, i, last - i + 1);
 	}
-	return ok;
+	return ok && (slp_trainer_size(u->trainer) == 1 || slp_ranks_sum_groups(u->at, u->trainer, u->single, u->rows));
 }
 
 /* In the place of the last micro-batch's gradients, the sums of all, where this process keeps them; how many rows they had. */
@@ -191,11 +194,12 @@ static bool update(const struct slp_step_run *r, const sl_device *owners, sl_ten
 	u.params = slp_trainer_params(at, step->trainer, &u.count);
 	u.buckets = slp_trainer_buckets(step->trainer);
 	size_t count = (size_t)u.count;
-	u.list = slp_calloc(2 * count + (size_t)n, sizeof *u.list + sizeof *u.parts + sizeof *u.result);
+	u.list = slp_calloc(3 * count + (size_t)n, sizeof *u.list + sizeof *u.parts + sizeof *u.result);
 	if (!u.list) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
 	u.data = u.list + n;
 	u.sums = u.data + count;
-	u.parts = (struct slp_dist_part *)(u.sums + count);
+	u.single = u.sums + count;
+	u.parts = (struct slp_dist_part *)(u.single + count);
 	u.result = (int *)(u.parts + count);
 	bool ok = slp_ranks_begin(at, step->trainer, "sl_step_run", "whole steps", rows) && add_all(&u) &&
 	          use_gradients(at, step, u.data, u.sums, rows, sl_trainer_loss_scale(step->trainer));

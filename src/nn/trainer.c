@@ -298,13 +298,11 @@ void slp_trainer_used(const sl_trainer *t)
 		if (t->params[i]->data && t->params[i]->data->var) t->params[i]->data->var->fresh = false;
 }
 
-/* The last ones first: in the backward pass, they come first. */
 static bool sum_over_processes(const char *at, sl_trainer *t, sl_tensor *const *grads, int64_t rows)
 {
-	bool ok = slp_trainer_size(t) == 1 || slp_ranks_begin(at, t, "sl_trainer_step", "by sl_backward", rows);
-	for (int i = t->count; slp_trainer_size(t) > 1 && ok && i-- > 0;)
-		if (grads[i]) ok = slp_ranks_sum(at, t, i, grads[i], (struct slp_dist_what){.rows = rows});
-	return ok;
+	if (slp_trainer_size(t) == 1) return true;
+	return slp_ranks_begin(at, t, "sl_trainer_step", "by sl_backward", rows) &&
+	       slp_ranks_sum_groups(at, t, grads, rows);
 }
 
 bool slp_trainer_fresh(const char *at, sl_trainer *t, int64_t rows, bool ignore_stale, sl_tensor **params,
