@@ -148,7 +148,10 @@ struct slp_attr {
 #define SLP_FLOATS (SLP_F32 | SLP_F64)
 #define SLP_HALVES (SLP_DTYPE(SL_BFLOAT16) | SLP_DTYPE(SL_FLOAT16))
 #define SLP_I32 SLP_DTYPE(SL_INT32)
-#define SLP_NUMBERS (SLP_FLOATS | SLP_I32 | SLP_DTYPE(SL_UINT8)) /* what arithmetic in double precision is exact for */
+#define SLP_I64 SLP_DTYPE(SL_INT64)
+#define SLP_NARROW (SLP_FLOATS | SLP_I32 | SLP_DTYPE(SL_UINT8)) /* what double precision is exact for */
+#define SLP_NUMBERS (SLP_NARROW | SLP_I64)
+#define SLP_TRUTHS (SLP_NUMBERS | SLP_DTYPE(SL_BOOL)) /* what can be 0, or not */
 #define SLP_ANY ((1u << SL_DTYPE_COUNT) - 2u)
 
 typedef enum sl_status slp_kernel_fn(const struct slp_kernel *k);
@@ -174,8 +177,11 @@ struct slp_row {
 #define SLP_FLOAT_ROWS_OF(ref, cpu, cuda) SLP_ROWS(SLP_ROW(SLP_F32, cpu, cuda), SLP_ROW(SLP_F64, ref, cuda))
 /* On CPUs only. */
 #define SLP_CPU_ROWS(ref, cpu) SLP_ROWS(SLP_CPU_ROW(SLP_F32, cpu, NULL), SLP_CPU_ROW(SLP_F64, ref, NULL))
-#define SLP_NUMBER_ROWS(name)                                                                                          \
-	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_NUMBERS, name##_ref, slp_cuda_##name))
+#define SLP_ROWS_AND(types, name)                                                                                      \
+	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(types, name##_ref, slp_cuda_##name))
+#define SLP_NARROW_ROWS(name) SLP_ROWS_AND(SLP_NARROW, name)
+#define SLP_NUMBER_ROWS(name) SLP_ROWS_AND(SLP_NUMBERS, name) /* references and CUDA kernels exact for int64, too */
+#define SLP_TRUTH_ROWS(name) SLP_ROWS_AND(SLP_TRUTHS, name)
 #define SLP_ANY_ROWS(name) SLP_ROWS(SLP_ROW(SLP_ANY, name##_cpu, slp_cuda_##name))
 
 /* How many inputs there are: SLP_NIN(2), or at least and at most.  SLP_MANY: any number. */

@@ -52,12 +52,16 @@
 	        BAD(op, "no such negative axis", AXES(-3), SL_EINVAL, SL_FLOAT32, DIMS(2, 3)),                         \
 	        BAD(op, "axis given twice", AXES(1, -1), SL_EINVAL, SL_FLOAT32, DIMS(2, 3))
 
-#define INTEGERS(op, a, b, c)                                                                                          \
-	GIVEN(op, "int32", AXES(1), SL_INT32, DIMS(2, 3), 6, LIST(4, -7, 2, 0, 9, 1), 2, a),                           \
-	        GIVEN(op, "uint8", AXES(0), SL_UINT8, DIMS(2, 3), 6, LIST(4, 200, 2, 0, 99, 255), 3, b),               \
-	        {op,   "many integers", AXES(0, 2), 1, {{SL_INT32, DIMS(40, 30, 7), -9, 9, {0}, 0}}, 0,                \
-	         true, SL_OK,           {0},        0},                                                                \
-	        GIVEN(op, "NaN", AXES(1), SL_FLOAT32, DIMS(2, 2), 4, LIST(NAN, 1, 2, NAN), 2, LIST(NAN, NAN)),         \
+#define INTEGERS(op, a, b, c)                                                                                           \
+	GIVEN(op, "int32", AXES(1), SL_INT32, DIMS(2, 3), 6, LIST(4, -7, 2, 0, 9, 1), 2, a),                            \
+	        GIVEN(op, "int64", AXES(1), SL_INT64, DIMS(2, 3), 6, LIST(4, -7, 2, 0, 9, 1), 2, a),                    \
+	        {op, "int64, in turn", AXES(0, 2), 1, {{SL_INT64, DIMS(4, 30, 7), -9, 9, {0}, 0}}, 0, true, SL_OK, {0}, \
+	         0},                                                                                                    \
+	        {op, "int64, columns", AXES(0), 1, {{SL_INT64, DIMS(300, 5), -9, 9, {0}, 0}}, 0, true, SL_OK, {0}, 0},  \
+	        GIVEN(op, "uint8", AXES(0), SL_UINT8, DIMS(2, 3), 6, LIST(4, 200, 2, 0, 99, 255), 3, b),                \
+	        {op,   "many integers", AXES(0, 2), 1, {{SL_INT32, DIMS(40, 30, 7), -9, 9, {0}, 0}}, 0,                 \
+	         true, SL_OK,           {0},        0},                                                                 \
+	        GIVEN(op, "NaN", AXES(1), SL_FLOAT32, DIMS(2, 2), 4, LIST(NAN, 1, 2, NAN), 2, LIST(NAN, NAN)),          \
 	        GIVEN(op, "infinite", AXES(1), SL_FLOAT32, DIMS(2, 2), 4, LIST(INFINITY, 1, -INFINITY, 2), 2, c)
 
 /* Near 1, that products of many can be held. */
@@ -70,6 +74,8 @@
 #define TRUTHS(op, rows, whole)                                                                                        \
 	GIVEN(op, "rows", AXES(1), SL_FLOAT32, DIMS(3, 2), 6, LIST(0, -2, 0, 0, NAN, 0.5), 3, rows),                   \
 		GIVEN(op, "integers", AXES(1), SL_INT32, DIMS(3, 2), 6, LIST(0, -2, 0, 0, 7, 1), 3, rows),             \
+		GIVEN(op, "int64", AXES(1), SL_INT64, DIMS(3, 2), 6, LIST(0, -2, 0, 0, 7, 1), 3, rows),                \
+		GIVEN(op, "bools", AXES(1), SL_BOOL, DIMS(3, 2), 6, LIST(0, 1, 0, 0, 1, 1), 3, rows),                  \
 		GIVEN(op, "large", ALL, SL_FLOAT32, DIMS(300, 1000), 3, LIST(0, 0, 3), 1, whole),                      \
 		GIVEN(op, "columns", AXES(0), SL_UINT8, DIMS(2, 3), 6, LIST(0, 1, 1, 0, 1, 0), 1,                      \
 		      LIST(0)),                                                                                        \
@@ -85,6 +91,8 @@ const struct slp_case slp_cases_reduce[] = {
 	KNOWN("sum", "axes 0, 2", AXES(2, 0), false, 3, LIST(10, 3, 17)),
 	KNOWN("sum", "axes 1, 2", KEEP(1, 2), false, 2, LIST(11, 19)),
 	INTEGERS("sum", LIST(-1, 10), LIST(4, 255, 255), LIST(INFINITY, -INFINITY)),
+	GIVEN("sum", "int64 saturates", ALL, SL_INT64, DIMS(2), 2, LIST(0x1p63, 1), 1, LIST(0x1p63)),
+	BAD("sum", "bools", ALL, SL_EDTYPE, SL_BOOL, DIMS(3)),
 	GIVEN("sum", "saturates", ALL, SL_INT32, DIMS(2), 2, LIST(2147483647, 1), 1, LIST(2147483647)),
 	GIVEN("sum", "of nothing", AXES(1), SL_FLOAT32, DIMS(2, 0), 0, LIST(0), 2, LIST(0, 0)),
 	{"sum", "scalar", ALL, 1, {RANDOM(SL_FLOAT32, NO_DIMS)}, 0, false, SL_OK, {0}, 0},
@@ -144,6 +152,7 @@ const struct slp_case slp_cases_reduce[] = {
 	GIVEN("argmax", "first of several", AXIS(0), SL_FLOAT32, DIMS(5), 5, LIST(1, 7, 2, 7, 7), 1, LIST(1)),
 	GIVEN("argmax", "first NaN", AXIS(1), SL_FLOAT32, DIMS(2, 4), 8, LIST(1, NAN, 7, NAN, 1, INFINITY, 0, NAN), 2, LIST(1, 3)),
 	GIVEN("argmax", "int32", AXIS(1), SL_INT32, DIMS(2, 3), 6, LIST(-4, -7, -2, 5, 5, 1), 2, LIST(2, 0)),
+	GIVEN("argmax", "int64", AXIS(1), SL_INT64, DIMS(2, 3), 6, LIST(-4, -7, -2, 5, 5, 1), 2, LIST(2, 0)),
 	GIVEN("argmax", "uint8", AXIS(0), SL_UINT8, DIMS(3, 1), 3, LIST(4, 255, 2), 1, LIST(1)),
 	SHAPE("argmax", "scores", AXIS(1), false, DIMS(5001, 10)),
 	SHAPE("argmax", "long rows", AXIS(1), false, DIMS(3, 40001)),

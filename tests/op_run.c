@@ -38,7 +38,7 @@ enum { MARGIN = 1 };
 
 static double marker(enum sl_dtype dtype)
 {
-	return slp_is_float(dtype) ? NAN : 113;
+	return slp_is_float(dtype) ? NAN : dtype == SL_BOOL ? 1 : 113;
 }
 
 /* The shape of the tensor that holds v and its margins; a scalar is a row of one. */

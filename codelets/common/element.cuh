@@ -22,6 +22,18 @@ template <class S> struct slp_stored;
 SL_DTYPE_LIST(X)
 #undef X
 
+/* The same for arithmetic that is exact for int64, too (whole.h). */
+template <class S> struct slp_exact {
+	typedef typename slp_number<S>::type type;
+};
+template <> struct slp_exact<int64_t> {
+	typedef int64_t type;
+};
+template <> inline __host__ __device__ int64_t slp_stored<int64_t>::of(int64_t x)
+{
+	return x;
+}
+
 /* Calls f(S()) with the type of the elements, one of those in the set; the operation's rows see to that. */
 template <unsigned SET, class F> static inline void slp_with(enum sl_dtype dtype, F f)
 {

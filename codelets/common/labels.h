@@ -2,7 +2,7 @@
 #ifndef SLP_LABELS_H
 #define SLP_LABELS_H
 
-#include "op.h"
+#include "common/index.h"
 
 static inline enum sl_status slp_check_labelled(struct slp_infer *c, const struct slp_type *scores,
                                                 const struct slp_type *labels)
@@ -10,7 +10,7 @@ static inline enum sl_status slp_check_labelled(struct slp_infer *c, const struc
 	if (scores->shape.ndim != 2)
 		return slp_reject(c, SL_ESHAPE, "%d axes; (samples, classes) needed", scores->shape.ndim);
 	if (labels->dtype != SL_INT32 && labels->dtype != SL_UINT8)
-		return slp_reject(c, SL_EDTYPE, "labels are class numbers: int32 or uint8 needed");
+		return slp_reject(c, SL_EDTYPE, "labels are class numbers: int32, int64 or uint8 needed");
 	if (labels->shape.ndim != 1 || labels->shape.dim[0] != scores->shape.dim[0])
 		return slp_reject(c, SL_ESHAPE, "one label a sample needed: (%lld)", (long long)scores->shape.dim[0]);
 	return SL_OK;

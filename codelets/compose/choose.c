@@ -27,7 +27,9 @@ sl_tensor *sl_where_at(const char *at, sl_tensor *condition, sl_tensor *a, sl_te
 	if (!slp_given(at, me, "condition", condition) || !slp_given(at, me, "a", a) || !slp_given(at, me, "b", b))
 		return NULL;
 	sl_tensor *c = as_condition(at, condition, sl_tensor_dtype(a));
-	return sl_add_at(at, pick(at, &slp_op_take_if, c, a), pick(at, &slp_op_take_unless, c, b));
+	sl_tensor *chosen = pick(at, &slp_op_take_if, c, a), *other = pick(at, &slp_op_take_unless, c, b);
+	if (sl_tensor_dtype(a) == SL_BOOL) return sl_logical_or_at(at, chosen, other);
+	return sl_add_at(at, chosen, other);
 }
 
 /* x with a number where the mask is not 0; otherwise as sl_where.

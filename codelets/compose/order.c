@@ -1,4 +1,5 @@
 /* Elements by their places along an axis, and in their order. */
+#include "common/index.h"
 #include "common/layout.h"
 #include "common/strided.h"
 #include "compose.h"
@@ -29,8 +30,9 @@ static sl_tensor *places_in(const char *at, const char *me, sl_tensor *x, sl_ten
 	if (!slp_axis_given(at, me, x, &axis) || !slp_shape_given(at, me, "indices", indices)) return NULL;
 	sl_shape s = sl_tensor_shape(x), i = sl_tensor_shape(indices), wanted = s;
 	if (i.ndim == s.ndim) wanted.dim[axis] = i.dim[axis];
+	if (!(indices = slp_as_index(at, indices))) return NULL;
 	if (sl_tensor_dtype(indices) != SL_INT32)
-		return slp_call_fail(at, me, SL_EDTYPE, "the indices are %s, int32 needed",
+		return slp_call_fail(at, me, SL_EDTYPE, "the indices are %s, int32 or int64 needed",
 		                     sl_dtype_name(sl_tensor_dtype(indices)));
 	if (!sl_shape_equal(wanted, i) || sl_shape_size(s) > INT32_MAX)
 		return slp_call_fail(
@@ -39,7 +41,7 @@ static sl_tensor *places_in(const char *at, const char *me, sl_tensor *x, sl_ten
 	return places(at, indices, slp_split_at(s, axis), i.dim[axis]);
 }
 
-/* The elements of x along an axis at the given indices (int32, of the shape of x except along that axis), like
+/* The elements of x along an axis at the given indices (int32 or int64, of the shape of x except along that axis), like
  * numpy.take_along_axis and torch.gather. SL_ESHAPE, SL_EDTYPE: they do not fit; indices out of range: see sl_gather.
  *
  *     picked = sl_take_along(scores, labels, 1);    // (n, classes), (n, 1) -> (n, 1) */

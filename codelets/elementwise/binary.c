@@ -3,6 +3,8 @@
 #include "common/operands.h"
 #include "fill/fill.h"
 #include "common/scalar.h"
+#include "compare.h"
+#include "common/whole.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
@@ -97,24 +99,6 @@ static enum sl_status div_grad(struct slp_grad *g)
 static sl_tensor *part(const char *at, const struct sl_op *op, sl_tensor *a, sl_tensor *b)
 {
 	return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){a, b});
-}
-
-/* Of two data types, one that holds the numbers of both. */
-static enum sl_dtype common_dtype(enum sl_dtype a, enum sl_dtype b)
-{
-	return a == b ? a : slp_is_float(a) || slp_is_float(b) ? SL_FLOAT64 : SL_INT32;
-}
-
-static sl_tensor *as(const char *at, sl_tensor *t, enum sl_dtype dtype)
-{
-	return sl_tensor_dtype(t) == dtype ? t : sl_cast_at(at, t, dtype);
-}
-
-static sl_tensor *compare(const char *at, const struct sl_op *op, sl_tensor *a, sl_tensor *b)
-{
-	if (!a || !b) return part(at, op, a, b);
-	enum sl_dtype dtype = common_dtype(sl_tensor_dtype(a), sl_tensor_dtype(b));
-	return part(at, op, as(at, a, dtype), as(at, b, dtype));
 }
 
 static enum sl_status pow_grad(struct slp_grad *g)
@@ -214,6 +198,7 @@ static enum sl_status minimum_scalar_grad(struct slp_grad *g)
 /* ---- reference --------------------------------------------------------------------------------------------------- */
 
 typedef double exact_fn(double a, double b);
+typedef int64_t whole_fn(int64_t a, int64_t b);
 
 /* Where element i of the result comes from in an operand of shape s. */
 static int64_t source(sl_shape s, sl_shape out, int64_t i)
@@ -227,9 +212,19 @@ static int64_t source(sl_shape s, sl_shape out, int64_t i)
 	return at;
 }
 
-static enum sl_status binary_ref(const struct slp_kernel *k, exact_fn *f)
+static enum sl_status binary_whole(const struct slp_kernel *k, whole_fn *f)
+{
+	sl_shape a = k->in[0].type.shape, b = k->in[1].type.shape, shape = k->out[0].type.shape;
+	const int64_t *pa = k->in[0].ptr, *pb = k->in[1].ptr;
+	int64_t *out = k->out[0].ptr;
+	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) out[i] = f(pa[source(a, shape, i)], pb[source(b, shape, i)]);
+	return SL_OK;
+}
+
+static enum sl_status binary_ref(const struct slp_kernel *k, exact_fn *f, whole_fn *whole)
 {
 	const struct slp_view *a = &k->in[0], *b = &k->in[1], *out = &k->out[0];
+	if (whole && out->type.dtype == SL_INT64) return binary_whole(k, whole);
 	for (int64_t i = 0; i < slp_size(out); i++) {
 		double x = slp_get(a, source(a->type.shape, out->type.shape, i));
 		double y = slp_get(b, source(b->type.shape, out->type.shape, i));
@@ -245,9 +240,29 @@ static double number_for(const struct slp_kernel *k)
 	return k->in[0].type.dtype == SL_FLOAT32 ? (double)(float)value : value;
 }
 
-static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, bool swapped)
+static enum sl_status scalar_whole(const struct slp_kernel *k, whole_fn *f, bool swapped)
+{
+	const int64_t *x = k->in[0].ptr, s = slp_int64_of(number(k->attrs));
+	int64_t *out = k->out[0].ptr;
+	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) out[i] = swapped ? f(s, x[i]) : f(x[i], s);
+	return SL_OK;
+}
+
+/* The number may be one that no int64 is. */
+static enum sl_status compare_whole(const struct slp_kernel *k, exact_fn *f)
+{
+	const int64_t *x = k->in[0].ptr;
+	int64_t *out = k->out[0].ptr;
+	double s = number(k->attrs);
+	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) out[i] = (int64_t)f(slp_whole_beside(x[i], s), 0);
+	return SL_OK;
+}
+
+/* whole NULL: a comparison. */
+static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_fn *whole, bool swapped)
 {
 	double s = number_for(k);
+	if (k->in[0].type.dtype == SL_INT64) return whole ? scalar_whole(k, whole, swapped) : compare_whole(k, f);
 	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) {
 		double x = slp_get(&k->in[0], i);
 		slp_set_truncated(&k->out[0], i, swapped ? f(s, x) : f(x, s));
@@ -366,26 +381,35 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 		}                                                                                                      \
 	}
 
-#define DESCRIPTOR(op_name, about, arguments, count, over, keeps, gradient, ...)                                       \
-	SLP_DESCRIBE(op_name, about, arguments, count, .saves = keeps, .inplace = over, .elementwise = true,           \
-	             .rows = SLP_NUMBER_ROWS(op_name), .flops = slp_flops_elementwise, .grad = gradient, __VA_ARGS__);
+/* The function of two int64, where it is that of all types. */
+#define WHOLE(name, value)                                                                                             \
+	static int64_t name##_whole(int64_t a, int64_t b)                                                              \
+	{                                                                                                              \
+		return value;                                                                                          \
+	}
 
-#define OF_TWO(name, over, saves, gradient, doc)                                                                       \
+#define DESCRIPTOR(op_name, about, arguments, count, rows_of, over, keeps, gradient, ...)                              \
+	SLP_DESCRIBE(op_name, about, arguments, count, .saves = keeps, .inplace = over, .elementwise = true,           \
+	             .rows = rows_of(op_name), .flops = slp_flops_elementwise, .grad = gradient, __VA_ARGS__);
+
+#define OF_TWO(name, whole, rows_of, over, saves, gradient, doc)                                                       \
 	static enum sl_status name##_ref(const struct slp_kernel *k)                                                   \
 	{                                                                                                              \
-		return binary_ref(k, name##_exact);                                                                    \
+		return binary_ref(k, name##_exact, whole);                                                             \
 	}                                                                                                              \
 	static enum sl_status name##_cpu(const struct slp_kernel *k)                                                   \
 	{                                                                                                              \
 		return binary_cpu(k, name##_span);                                                                     \
 	}                                                                                                              \
-	DESCRIPTOR(name, doc, "a b", 2, over, saves, gradient, .infer = binary_infer, .autocast = SLP_CAST_WIDEST)
+	DESCRIPTOR(name, doc, "a b", 2, rows_of, over, saves, gradient, .infer = binary_infer,                         \
+	           .autocast = SLP_CAST_WIDEST)
 
 /* sl_NAME_at(at, a, b): the function of the elements of a and b, which are repeated along axes of size 1 and along
  * axes that they lack at the front.  Both must have one data type, which is the result's (SL_EDTYPE otherwise;
- * SL_ESHAPE if the shapes do not fit).  Integers are computed in double precision, lose their fractions as in C and
- * saturate.  Comparisons and the logical_… ones have no gradient, and take two data types, too: both are turned into one that holds either,
- * which is the result's.
+ * SL_ESHAPE if the shapes do not fit).  Integers are computed exactly (but for powers, all of int64, too), lose their
+ * fractions as in C and saturate; what is divided by 0 is as large as can be, 0 / 0 is 0.  Bools are taken by
+ * comparisons and the logical_… ones alone.  These have no gradient, and take two data types, too: both are turned into
+ * one that holds either, which is the result's unless sl_lt(a, b, .dtype = SL_BOOL) asks for another.
  *
  *     sl_tensor *y = sl_add(sl_dot(x, w), bias);        // (n, m) + (m) */
 #define PUBLIC_OF_TWO(name)                                                                                            \
@@ -398,17 +422,17 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 #define PUBLIC_COMPARISON(name)                                                                                        \
 	sl_tensor *sl_##name##_at(const char *at, sl_tensor *a, sl_tensor *b)                                          \
 	{                                                                                                              \
-		return compare(at, &slp_op_##name, a, b);                                                              \
+		return slp_apply_comparison(at, &slp_op_##name, a, b);                                                 \
 	}
 
 /* sl_NAME_scalar_at(at, x, s): the same with a number for b, or for a in the forms whose name begins with r.  The result
  * has x's data type: s must be one that integers of x's type can be (SL_EDTYPE otherwise), but in comparisons.
  *
  *     sl_tensor *half = sl_div_scalar(x, 2), *inverse = sl_rdiv_scalar(x, 1); */
-#define OF_NUMBER(name, of, swapped, rule, saves, gradient, doc)                                                       \
+#define OF_NUMBER(name, of, whole, rows_of, swapped, rule, saves, gradient, doc)                                       \
 	static enum sl_status name##_scalar_ref(const struct slp_kernel *k)                                            \
 	{                                                                                                              \
-		return scalar_ref(k, of##_exact, swapped);                                                             \
+		return scalar_ref(k, of##_exact, whole, swapped);                                                      \
 	}                                                                                                              \
 	static enum sl_status name##_scalar_cpu(const struct slp_kernel *k)                                            \
 	{                                                                                                              \
@@ -418,57 +442,36 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 	{                                                                                                              \
 		return slp_apply1(at, &slp_op_##name##_scalar, &(struct slp_value){s}, 1, &x);                         \
 	}                                                                                                              \
-	DESCRIPTOR(name##_scalar, doc, "x", 1, true, saves, gradient, .infer = rule, .attr_table = slp_value_attrs,    \
-	           .attrs_size = sizeof(struct slp_value))
+	DESCRIPTOR(name##_scalar, doc, "x", 1, rows_of, true, saves, gradient, .infer = rule,                          \
+	           .attr_table = slp_value_attrs, .attrs_size = sizeof(struct slp_value))
 
 #define BINARY(name, saves, scalar_saves, value, doc)                                                                  \
 	FUNCTION(name, value)                                                                                          \
-	OF_TWO(name, true, saves, name##_grad, doc)                                                                    \
+	OF_TWO(name, slp_whole_##name, SLP_NUMBER_ROWS, true, saves, name##_grad, doc)                                 \
 	PUBLIC_OF_TWO(name)                                                                                            \
-	OF_NUMBER(name, name, false, scalar_infer, scalar_saves, name##_scalar_grad, doc ", a number")
-#define COMPARE(name, value, doc)                                                                                      \
-	FUNCTION(name, (value) ? 1 : 0)                                                                                \
-	OF_TWO(name, true, 0, NULL, "1 where " doc ", else 0")                                                         \
-	PUBLIC_COMPARISON(name)                                                                                        \
-	OF_NUMBER(name, name, false, compare_scalar_infer, 0, NULL, "1 where " doc ", a number, else 0")
+	OF_NUMBER(name, name, slp_whole_##name, SLP_NUMBER_ROWS, false, scalar_infer, scalar_saves,                    \
+	          name##_scalar_grad, doc ", a number")
 #define TRUTH(name, value, doc)                                                                                        \
 	FUNCTION(name, (value) ? 1 : 0)                                                                                \
-	OF_TWO(name, true, 0, NULL, "1 where " doc ", else 0")                                                         \
+	WHOLE(name, (value) ? 1 : 0)                                                                                   \
+	OF_TWO(name, name##_whole, SLP_TRUTH_ROWS, true, 0, NULL, "1 where " doc ", else 0")                           \
 	PUBLIC_COMPARISON(name)
+#define COMPARE(name, value, doc)                                                                                      \
+	TRUTH(name, value, doc)                                                                                        \
+	OF_NUMBER(name, name, NULL, SLP_TRUTH_ROWS, false, compare_scalar_infer, 0, NULL,                              \
+	          "1 where " doc ", a number, else 0")
 #define CHOICE(name, value, doc)                                                                                       \
 	FUNCTION(name, value)                                                                                          \
+	WHOLE(name, value)                                                                                             \
 	static enum sl_status name##_grad(struct slp_grad *g)                                                          \
 	{                                                                                                              \
 		return g->need[1] ? give(g, 1, part(g->at, g->op, g->in[0], g->dout[0])) : SL_OK;                      \
 	}                                                                                                              \
-	OF_TWO(name, false, SLP_IN(0), name##_grad, doc)
-#define SWAPPED(name, of, saves, doc) OF_NUMBER(name, of, true, scalar_infer, saves, name##_scalar_grad, doc)
+	OF_TWO(name, name##_whole, SLP_TRUTH_ROWS, false, SLP_IN(0), name##_grad, doc)
+#define SWAPPED(name, of, saves, doc)                                                                                  \
+	OF_NUMBER(name, of, slp_whole_##of, SLP_NUMBER_ROWS, true, scalar_infer, saves, name##_scalar_grad, doc)
 #define PART(name, value, doc)                                                                                         \
 	FUNCTION(name, value)                                                                                          \
-	OF_TWO(name, false, 0, NULL, doc)
+	OF_TWO(name, NULL, SLP_NARROW_ROWS, false, 0, NULL, doc)
 
 #include "binary.def"
-
-/* ---- in place ---------------------------------------------------------------------------------------------------- */
-
-/* sl_NAME_inplace_at: the result is written over the first argument, which is returned: nothing new belongs to anyone.
- * Views of it see the change.  Errors are those of the operation that is not in place, and those of all that runs in
- * place: SL_ESHAPE, the result does not fit; SL_EINVAL, another argument is a view of a part of the same memory;
- * SL_EDEVICE, the result would be elsewhere; SL_ESTATE, a gradient needs what would be overwritten, the tensor has a
- * gradient attached and SL_RECORD is on, or it is a symbol, or a block is being traced.
- *
- *     sl_sub_(w, sl_mul_scalar(sl_grad(w), lr)); */
-#define IN_PLACE(name)                                                                                                 \
-	sl_tensor *sl_##name##_inplace_at(const char *at, sl_tensor *a, sl_tensor *b)                                  \
-	{                                                                                                              \
-		return slp_apply_inplace(at, &slp_op_##name, NULL, 2, (sl_tensor *[]){a, b});                          \
-	}                                                                                                              \
-	sl_tensor *sl_##name##_scalar_inplace_at(const char *at, sl_tensor *x, double s)                               \
-	{                                                                                                              \
-		return slp_apply_inplace(at, &slp_op_##name##_scalar, &(struct slp_value){s}, 1, &x);                  \
-	}
-
-IN_PLACE(add)
-IN_PLACE(sub)
-IN_PLACE(mul)
-IN_PLACE(div)

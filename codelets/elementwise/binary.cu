@@ -3,20 +3,21 @@
 #include "common/element.cuh"
 #include "fill/fill.h"
 #include "common/scalar.h"
+#include "common/whole.h"
 
 /* Both operands have the shape of the result, or one element (step 0). */
 template <class S, class F>
 __global__ void flat_kernel(const S *a, int64_t step_a, const S *b, int64_t step_b, S *out, int64_t n, F f)
 {
-	typedef typename slp_number<S>::type T;
-	SLP_GRID_STRIDE(i, n) out[i] = slp_stored<S>::of(f.template of<T>((T)a[i * step_a], (T)b[i * step_b]));
+	typedef typename slp_exact<S>::type T;
+	SLP_GRID_STRIDE(i, n) out[i] = slp_stored<S>::of(f.of((T)a[i * step_a], (T)b[i * step_b]));
 }
 
 /* Index is 32 bits wide where that is enough: divisions take long. */
 template <class Index, class S, class F>
 __global__ void broadcast_kernel(const S *a, const S *b, S *out, int64_t n, struct slp_broadcast_plan p, F f)
 {
-	typedef typename slp_number<S>::type T;
+	typedef typename slp_exact<S>::type T;
 	SLP_GRID_STRIDE(i, n)
 	{
 		Index rest = (Index)i;
@@ -27,7 +28,7 @@ __global__ void broadcast_kernel(const S *a, const S *b, S *out, int64_t n, stru
 			from_a += (int64_t)index * p.a[axis];
 			from_b += (int64_t)index * p.b[axis];
 		}
-		out[i] = slp_stored<S>::of(f.template of<T>((T)a[from_a], (T)b[from_b]));
+		out[i] = slp_stored<S>::of(f.of((T)a[from_a], (T)b[from_b]));
 	}
 }
 
@@ -37,7 +38,7 @@ __global__ void scalar_kernel(const S *x, T s, bool swapped, S *out, int64_t n, 
 	SLP_GRID_STRIDE(i, n)
 	{
 		T v = (T)x[i];
-		out[i] = slp_stored<S>::of(f.template of<T>(swapped ? s : v, swapped ? v : s));
+		out[i] = slp_stored<S>::of(f.of(swapped ? s : v, swapped ? v : s));
 	}
 }
 
@@ -55,45 +56,90 @@ template <class S, class F> static void launch_binary(const struct slp_kernel *k
 	else SLP_LAUNCH((broadcast_kernel<uint64_t, S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, a, b, out, n, p, f);
 }
 
-template <class F> static enum sl_status binary(const struct slp_kernel *k, F f)
+template <unsigned TYPES, class F> static enum sl_status binary(const struct slp_kernel *k, F f)
 {
 	int64_t n = slp_size(&k->out[0]);
 	if (n == 0) return SL_OK;
-	slp_with<SLP_NUMBERS>(k->out[0].type.dtype, [&](auto zero) { launch_binary<decltype(zero)>(k, n, f); });
+	slp_with<TYPES>(k->out[0].type.dtype, [&](auto zero) { launch_binary<decltype(zero)>(k, n, f); });
 	return slp_launched(k);
+}
+
+/* The number as the type that is computed in has it. */
+static inline void number_as(double s, int64_t *number)
+{
+	*number = slp_int64_of(s);
+}
+
+template <class T> static inline void number_as(double s, T *number)
+{
+	*number = (T)s;
+}
+
+template <class S, class F> static void launch_scalar(const struct slp_kernel *k, int64_t n, F f, bool swapped)
+{
+	typedef typename slp_exact<S>::type T;
+	T s;
+	number_as(((const struct slp_value *)k->attrs)->value, &s);
+	SLP_LAUNCH((scalar_kernel<S, T, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, (const S *)k->in[0].ptr, s, swapped,
+	           (S *)k->out[0].ptr, n, f);
 }
 
 template <class F> static enum sl_status scalar(const struct slp_kernel *k, F f, bool swapped)
 {
 	int64_t n = slp_size(&k->out[0]);
-	double s = ((const struct slp_value *)k->attrs)->value;
-	slp_with<SLP_NUMBERS>(k->out[0].type.dtype, [&](auto zero) {
-		typedef decltype(zero) S;
-		typedef typename slp_number<S>::type T;
-		SLP_LAUNCH((scalar_kernel<S, T, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, (const S *)k->in[0].ptr,
-		           (T)s, swapped, (S *)k->out[0].ptr, n, f);
-	});
+	slp_with<SLP_NUMBERS>(k->out[0].type.dtype,
+	                      [&](auto zero) { launch_scalar<decltype(zero)>(k, n, f, swapped); });
 	return slp_launched(k);
 }
 
-#define PART(name, value, doc)                                                                                         \
+/* The number may be one that no int64 is. */
+template <class F> __global__ void compare_whole_kernel(const int64_t *x, double s, int64_t *out, int64_t n, F f)
+{
+	SLP_GRID_STRIDE(i, n) out[i] = (int64_t)f.of(slp_whole_beside(x[i], s), 0.0);
+}
+
+template <class F> static enum sl_status compare_scalar(const struct slp_kernel *k, F f)
+{
+	int64_t n = slp_size(&k->out[0]);
+	if (k->in[0].type.dtype == SL_INT64)
+		SLP_LAUNCH(compare_whole_kernel<F>, slp_grid(n), SLP_BLOCK, 0, k->stream, (const int64_t *)k->in[0].ptr,
+		           ((const struct slp_value *)k->attrs)->value, (int64_t *)k->out[0].ptr, n, f);
+	else
+		slp_with<SLP_TRUTHS & ~SLP_I64>(k->out[0].type.dtype,
+		                                [&](auto zero) { launch_scalar<decltype(zero)>(k, n, f, false); });
+	return slp_launched(k);
+}
+
+#define NOTHING_WHOLE
+#define WHOLE(name)                                                                                                    \
+	__device__ int64_t of(int64_t a, int64_t b) const                                                              \
+	{                                                                                                              \
+		return slp_whole_##name(a, b);                                                                         \
+	}
+#define OF_TWO(name, types, whole, value)                                                                              \
 	struct name##_function {                                                                                       \
 		template <class T> __device__ T of(T a, T b) const                                                     \
 		{                                                                                                      \
 			return value;                                                                                  \
 		}                                                                                                      \
+		whole                                                                                                  \
 	};                                                                                                             \
 	extern "C" enum sl_status slp_cuda_##name(const struct slp_kernel *k)                                          \
 	{                                                                                                              \
-		return binary(k, name##_function());                                                                   \
+		return binary<types>(k, name##_function());                                                            \
 	}
-#define OF_NUMBER(name, of, swapped)                                                                                   \
+#define OF_NUMBER(name, call)                                                                                          \
 	extern "C" enum sl_status slp_cuda_##name##_scalar(const struct slp_kernel *k)                                 \
 	{                                                                                                              \
-		return scalar(k, of##_function(), swapped);                                                            \
+		return call;                                                                                           \
 	}
-#define BINARY(name, saves, scalar_saves, value, doc) PART(name, value, doc) OF_NUMBER(name, name, false)
-#define COMPARE(name, value, doc) PART(name, (value) ? 1 : 0, doc) OF_NUMBER(name, name, false)
-#define SWAPPED(name, of, saves, doc) OF_NUMBER(name, of, true)
+#define PART(name, value, doc) OF_TWO(name, SLP_NARROW, NOTHING_WHOLE, value)
+#define CHOICE(name, value, doc) OF_TWO(name, SLP_TRUTHS, NOTHING_WHOLE, value)
+#define TRUTH(name, value, doc) CHOICE(name, (value) ? 1 : 0, doc)
+#define BINARY(name, saves, scalar_saves, value, doc)                                                                  \
+	OF_TWO(name, SLP_NUMBERS, WHOLE(name), value)                                                                  \
+	OF_NUMBER(name, scalar(k, name##_function(), false))
+#define COMPARE(name, value, doc) TRUTH(name, value, doc) OF_NUMBER(name, compare_scalar(k, name##_function()))
+#define SWAPPED(name, of, saves, doc) OF_NUMBER(name, scalar(k, of##_function(), true))
 
 #include "binary.def"

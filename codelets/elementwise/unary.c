@@ -1,6 +1,7 @@
 /* Functions of one tensor, element by element, and their gradients, as unary.def lists them. */
 #include "common/describe.h"
 #include "common/scalar.h"
+#include "common/whole.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
@@ -33,11 +34,21 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* The reference and the fast kernel for one argument; what reads further arguments is in `more`. */
-#define KERNELS(name, first, more, value)                                                                              \
+static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64_t x))
+{
+	const int64_t *x = k->in[0].ptr;
+	int64_t *out = k->out[0].ptr;
+	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) out[i] = f(x[i]);
+	return SL_OK;
+}
+
+/* The reference and the fast kernel for one argument; what reads further arguments is in `more`; `whole`, the function of
+ * an int64, or NULL. */
+#define KERNELS(name, first, more, value, whole)                                                                       \
 	static enum sl_status name##_ref(const struct slp_kernel *k)                                                   \
 	{                                                                                                              \
 		typedef double T;                                                                                      \
+		if (k->out[0].type.dtype == SL_INT64) return unary_whole(k, whole);                                    \
 		for (int64_t i = 0; i < slp_size(&k->out[0]); i++) {                                                   \
 			const T first = slp_get(&k->in[0], i) more(slp_get(&k->in[1], i));                             \
 			slp_set(&k->out[0], i, value);                                                                 \
@@ -70,12 +81,19 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 #define FLOATS_ROWS SLP_FLOAT_ROWS
 #define FLOAT32_ROWS SLP_FLOAT_ROWS
 #define ALL_ROWS SLP_NUMBER_ROWS
+#define TRUTHS_ROWS SLP_TRUTH_ROWS
+#define FLOATS_WHOLE(name) NULL
+#define FLOAT32_WHOLE(name) NULL
+#define ALL_WHOLE(name) slp_whole_##name
+#define TRUTHS_WHOLE ALL_WHOLE
 #define FLOATS_INFER infer_floats
 #define FLOAT32_INFER infer_floats
 #define ALL_INFER infer_all
+#define TRUTHS_INFER infer_all
 #define FLOATS_CAST SLP_CAST_NONE
 #define FLOAT32_CAST SLP_CAST_FLOAT32
 #define ALL_CAST SLP_CAST_NONE
+#define TRUTHS_CAST SLP_CAST_NONE
 #define INPUT_BIT SLP_IN(0)
 #define OUTPUT_BIT SLP_OUT(0)
 #define INPUT_OF(g) (g)->in[0]
@@ -83,8 +101,9 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 
 /* sl_NAME_at(at, x): the function of each element; a new tensor like x.  neg, abs, square and relu take
  * integers, too, the others floats only (SL_EDTYPE); results that an integer cannot hold saturate.  NaN gives NaN.
- * The slope of relu and abs at 0 is 0.  sign, floor, ceil, round, isnan, isfinite and logical_not take integers, too,
- * and let nothing flow back.
+ * The slope of relu and abs at 0 is 0.  sign, floor, ceil, round, isnan, isfinite and logical_not (bools, too) take
+ * integers, and let nothing flow back.  The last three give 1 or 0 in the data type of x, or
+ * sl_isnan(x, .dtype = SL_BOOL).
  *
  *     sl_tensor *y = sl_sigmoid(x); */
 #define PUBLIC(name)                                                                                                   \
@@ -99,7 +118,7 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 	             .grad = gradient);
 
 #define LINEAR(name, dtypes, value, doc)                                                                               \
-	KERNELS(name, x, NO_MORE, value)                                                                               \
+	KERNELS(name, x, NO_MORE, value, dtypes##_WHOLE(name))                                                         \
 	static enum sl_status name##_backward(struct slp_grad *g)                                                      \
 	{                                                                                                              \
 		g->din[0] = sl_##name##_at(g->at, g->dout[0]);                                                         \
@@ -109,13 +128,13 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 	DESCRIPTOR(name, doc, "x", 1, dtypes##_ROWS, dtypes##_CAST, dtypes##_INFER, 0, name##_backward)
 
 #define FLAT(name, dtypes, value, doc)                                                                                 \
-	KERNELS(name, x, NO_MORE, value)                                                                               \
+	KERNELS(name, x, NO_MORE, value, dtypes##_WHOLE(name))                                                         \
 	PUBLIC(name)                                                                                                   \
 	DESCRIPTOR(name, doc, "x", 1, dtypes##_ROWS, dtypes##_CAST, dtypes##_INFER, 0, NULL)
 
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
-	KERNELS(name, x, NO_MORE, value)                                                                               \
-	KERNELS(name##_grad, d, AND_V, slope)                                                                          \
+	KERNELS(name, x, NO_MORE, value, dtypes##_WHOLE(name))                                                         \
+	KERNELS(name##_grad, d, AND_V, slope, NULL)                                                                    \
 	static enum sl_status name##_backward(struct slp_grad *g)                                                      \
 	{                                                                                                              \
 		return grad_by(g, &slp_op_##name##_grad, saved##_OF(g));                                               \

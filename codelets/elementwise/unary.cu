@@ -2,11 +2,12 @@
 #include "common/element.cuh"
 #include "common/lanes.cuh"
 #include "common/scalar.h"
+#include "common/whole.h"
 
 template <class S, class F> __global__ void unary_kernel(const S *in, S *out, int64_t n, F f)
 {
-	typedef typename slp_number<S>::type T;
-	SLP_GRID_STRIDE(i, n) out[i] = slp_stored<S>::of(f.template of<T>((T)in[i]));
+	typedef typename slp_exact<S>::type T;
+	SLP_GRID_STRIDE(i, n) out[i] = slp_stored<S>::of(f.of((T)in[i]));
 }
 
 template <class S, class F> __global__ void slope_kernel(const S *d, const S *v, S *out, int64_t n, F f)
@@ -21,9 +22,9 @@ template <class S, class F> static void launch_unary(const struct slp_kernel *k,
 	           (S *)k->out[0].ptr, n, f);
 }
 
-template <class F> static enum sl_status unary_all(const struct slp_kernel *k, F f)
+template <unsigned TYPES, class F> static enum sl_status unary_of(const struct slp_kernel *k, F f)
 {
-	slp_with<SLP_NUMBERS>(k->out[0].type.dtype, [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
+	slp_with<TYPES>(k->out[0].type.dtype, [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
 	return slp_launched(k);
 }
 
@@ -46,23 +47,34 @@ template <class F> static enum sl_status slope_floats(const struct slp_kernel *k
 
 #define FLOATS_LAUNCH unary_floats
 #define FLOAT32_LAUNCH unary_floats
-#define ALL_LAUNCH unary_all
+#define ALL_LAUNCH unary_of<SLP_NUMBERS>
+#define TRUTHS_LAUNCH unary_of<SLP_TRUTHS>
 
-#define FUNCTION(name, launch, value, ...)                                                                             \
+#define FLOATS_WHOLE(name)
+#define FLOAT32_WHOLE(name)
+#define ALL_WHOLE(name)                                                                                                \
+	__device__ int64_t of(int64_t x) const                                                                         \
+	{                                                                                                              \
+		return slp_whole_##name(x);                                                                            \
+	}
+#define TRUTHS_WHOLE ALL_WHOLE
+
+#define FUNCTION(name, launch, whole, value, ...)                                                                      \
 	struct name##_function {                                                                                       \
 		template <class T> __device__ T of(__VA_ARGS__) const                                                  \
 		{                                                                                                      \
 			return value;                                                                                  \
 		}                                                                                                      \
+		whole                                                                                                  \
 	};                                                                                                             \
 	extern "C" enum sl_status slp_cuda_##name(const struct slp_kernel *k)                                          \
 	{                                                                                                              \
 		return launch(k, name##_function());                                                                   \
 	}
-#define LINEAR(name, dtypes, value, doc) FUNCTION(name, dtypes##_LAUNCH, value, T x)
+#define LINEAR(name, dtypes, value, doc) FUNCTION(name, dtypes##_LAUNCH, dtypes##_WHOLE(name), value, T x)
 #define FLAT LINEAR
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
-	FUNCTION(name, dtypes##_LAUNCH, value, T x)                                                                    \
-	FUNCTION(name##_grad, slope_floats, slope, T d, T v)
+	FUNCTION(name, dtypes##_LAUNCH, dtypes##_WHOLE(name), value, T x)                                              \
+	FUNCTION(name##_grad, slope_floats, , slope, T d, T v)
 
 #include "unary.def"

@@ -1,4 +1,5 @@
 /* gather: rows by number; gather_grad adds rows back; one_hot: numbers as rows with a single one. */
+#include "common/index.h"
 #include "common/layout.h"
 #include "common/strided.h"
 
@@ -110,15 +111,15 @@ static enum sl_status gather_grad_of_gather(struct slp_grad *g)
 	return SL_OK;
 }
 
-/* Rows of x (its parts along axis 0) by their numbers, int32 of any shape: the result has the shape of the indices,
- * then that of a row.  Any data type of x.  SL_EDTYPE: indices are not int32; SL_ESHAPE: x is a scalar, too many axes.
+/* Rows of x (its parts along axis 0) by their numbers, int32 or int64 (of fewer than 2^31 rows) of any shape: the result has the
+ * shape of the indices, then that of a row.  Any data type of x.  SL_EDTYPE: other indices; SL_ESHAPE: x is a scalar, too many axes.
  * An index that is negative or too large makes the operation fail with SL_EINVAL on a CPU, and on a GPU gives a row of
  * NaN (of zeros, for integers).
  *
  *     e = sl_gather(words, tokens);    // (vocabulary, width), (batch, length) -> (batch, length, width) */
 sl_tensor *sl_gather_at(const char *at, sl_tensor *x, sl_tensor *indices)
 {
-	return slp_apply1(at, &slp_op_gather, NULL, 2, (sl_tensor *[]){x, indices});
+	return slp_apply1(at, &slp_op_gather, NULL, 2, (sl_tensor *[]){x, slp_as_index(at, indices)});
 }
 
 /* ---- gather_grad ------------------------------------------------------------------------------------------------ */
@@ -259,9 +260,9 @@ static enum sl_status one_hot_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* Indices (int32) as rows of `depth` elements: a one at the index, zeros elsewhere; an index outside gives a row of
+/* Indices (int32 or int64) as rows of `depth` elements: a one at the index, zeros elsewhere; an index outside gives a row of
  * zeros, as in MXNet.  The result has one axis more.  Float32, or make.dtype; on make.device, if one is given.
- * SL_EDTYPE: indices are not int32, no such data type; SL_EINVAL: negative depth; SL_ESHAPE: too many axes.
+ * SL_EDTYPE: other indices, no such data type; SL_EINVAL: negative depth; SL_ESHAPE: too many axes.
  *
  *     y = sl_one_hot(labels, 10);    // (n) -> (n, 10) */
 sl_tensor *sl_one_hot_at(const char *at, sl_tensor *indices, int64_t depth, struct sl_make make)
@@ -270,6 +271,7 @@ sl_tensor *sl_one_hot_at(const char *at, sl_tensor *indices, int64_t depth, stru
 	if (indices && make.device.kind != SL_DEVICE_DEFAULT &&
 	    !sl_device_equal(make.device, sl_tensor_device(indices)))
 		indices = sl_copy_to_at(at, indices, make.device);
+	indices = slp_as_index(at, indices);
 	return slp_apply1(at, &slp_op_one_hot, &attrs, 1, &indices);
 }
 

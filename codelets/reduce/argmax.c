@@ -32,9 +32,13 @@ static double flops(const struct slp_infer *c)
 static enum sl_status argmax_ref(const struct slp_kernel *k)
 {
 	struct slp_split s = slp_axis_split(k);
+	bool whole = k->in[0].type.dtype == SL_INT64;
 	for (int64_t c = 0; c < s.outer * s.inner; c++) {
 		int64_t first = c / s.inner * s.n * s.inner + c % s.inner, best = 0;
-		for (int64_t i = 1; i < s.n; i++) {
+		const int64_t *x = (const int64_t *)k->in[0].ptr + first;
+		for (int64_t i = 1; i < s.n && whole; i++)
+			if (x[i * s.inner] > x[best * s.inner]) best = i;
+		for (int64_t i = 1; i < s.n && !whole; i++) {
 			double now = slp_get(&k->in[0], first + best * s.inner),
 			       x = slp_get(&k->in[0], first + i * s.inner);
 			if (!isnan(now) && (x > now || isnan(x))) best = i;

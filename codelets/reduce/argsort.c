@@ -40,6 +40,14 @@ struct job {
 	bool descending;
 };
 
+/* Whether element i must stand before element o. */
+static bool before(const struct slp_view *x, int64_t i, int64_t o, bool descending)
+{
+	const int64_t *whole = x->ptr;
+	if (x->type.dtype == SL_INT64) return slp_whole_sorts_before(whole[i], whole[o], descending);
+	return slp_sorts_before(slp_get(x, i), slp_get(x, o), descending);
+}
+
 /* The sorted ranges [begin, middle) and [middle, end) of `from` as one of `to`; of equal elements those of the first
  * stay first. */
 static void merge(const struct job *j, int64_t first, const int32_t *from, int32_t *to, int64_t begin, int64_t middle,
@@ -48,9 +56,8 @@ static void merge(const struct job *j, int64_t first, const int32_t *from, int32
 	const struct slp_view *x = &j->k->in[0];
 	int64_t a = begin, b = middle;
 	for (int64_t i = begin; i < end; i++) {
-		bool second = a == middle || (b < end && slp_sorts_before(slp_get(x, first + from[b] * j->split.inner),
-		                                                          slp_get(x, first + from[a] * j->split.inner),
-		                                                          j->descending));
+		bool second = a == middle || (b < end && before(x, first + from[b] * j->split.inner,
+		                                                first + from[a] * j->split.inner, j->descending));
 		to[i] = second ? from[b++] : from[a++];
 	}
 }
@@ -93,10 +100,10 @@ static enum sl_status argsort_ref(const struct slp_kernel *k)
 	bool descending = ((const struct slp_argsort_attrs *)k->attrs)->descending;
 	for (int64_t e = 0; e < slp_size(&k->out[0]); e++) {
 		int64_t i = e / s.inner % s.n, first = e - i * s.inner, place = 0;
-		double v = slp_get(&k->in[0], e);
 		for (int64_t o = 0; o < s.n; o++) {
-			double u = slp_get(&k->in[0], first + o * s.inner);
-			place += slp_sorts_before(u, v, descending) || (o < i && !slp_sorts_before(v, u, descending));
+			int64_t other = first + o * s.inner;
+			place += before(&k->in[0], other, e, descending) ||
+			         (o < i && !before(&k->in[0], e, other, descending));
 		}
 		slp_set(&k->out[0], first + place * s.inner, (double)i);
 	}

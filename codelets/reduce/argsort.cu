@@ -1,17 +1,29 @@
 /* argsort on a GPU: each element counts those that stand before it. */
+#include <type_traits>
+
 #include "argsort.h"
 #include "common/element.cuh"
 #include "common/gpu.cuh"
+
+static __device__ inline bool before(double a, double b, bool descending)
+{
+	return slp_sorts_before(a, b, descending);
+}
+
+static __device__ inline bool before(int64_t a, int64_t b, bool descending)
+{
+	return slp_whole_sorts_before(a, b, descending);
+}
 
 template <class T> __global__ void argsort(slp_split s, bool descending, int64_t n, const T *x, int32_t *y)
 {
 	SLP_GRID_STRIDE(e, n)
 	{
 		int64_t i = e / s.inner % s.n, first = e - i * s.inner, place = 0;
-		double v = (double)x[e];
+		typename std::conditional<std::is_same<T, int64_t>::value, int64_t, double>::type u, v = x[e];
 		for (int64_t o = 0; o < s.n; o++) {
-			double u = (double)x[first + o * s.inner];
-			place += slp_sorts_before(u, v, descending) || (o < i && !slp_sorts_before(v, u, descending));
+			u = x[first + o * s.inner];
+			place += before(u, v, descending) || (o < i && !before(v, u, descending));
 		}
 		y[first + place * s.inner] = (int32_t)i;
 	}

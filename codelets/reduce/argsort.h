@@ -22,6 +22,11 @@ SLP_ARGSORT_FN bool slp_sorts_before(double a, double b, bool descending)
 	return descending ? more : less;
 }
 
+SLP_ARGSORT_FN bool slp_whole_sorts_before(int64_t a, int64_t b, bool descending)
+{
+	return descending ? a > b : a < b;
+}
+
 static inline struct slp_split slp_argsort_split(const struct slp_kernel *k)
 {
 	return slp_split_at(k->in[0].type.shape, ((const struct slp_argsort_attrs *)k->attrs)->axis);

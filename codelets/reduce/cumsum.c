@@ -1,5 +1,6 @@
 /* cumsum: the sums of elements up to each one, along an axis. */
 #include "common/describe.h"
+#include "common/whole.h"
 #include "cumsum.h"
 
 static const struct slp_attr attr_table[] = {
@@ -26,10 +27,31 @@ static enum sl_status grad(struct slp_grad *g)
 	return g->din[0] ? SL_OK : sl_error();
 }
 
+static void whole_line(const int64_t *x, int64_t *y, int64_t n, int64_t step)
+{
+	struct slp_whole sum = {0, 0};
+	for (int64_t i = 0; i < n; i++) {
+		sum = slp_whole_plus(sum, slp_whole_of(x[i * step]));
+		y[i * step] = slp_whole_saturated(sum);
+	}
+}
+
+static enum sl_status cumsum_whole(const struct slp_kernel *k)
+{
+	const struct slp_cumsum_attrs *a = k->attrs;
+	struct slp_split s = slp_cumsum_split(k);
+	for (int64_t line = 0; line < s.outer * s.inner; line++) {
+		struct slp_cumsum_line l = slp_cumsum_line(s, a->reverse, line);
+		whole_line((const int64_t *)k->in[0].ptr + l.first, (int64_t *)k->out[0].ptr + l.first, s.n, l.step);
+	}
+	return SL_OK;
+}
+
 static enum sl_status cumsum_ref(const struct slp_kernel *k)
 {
 	const struct slp_cumsum_attrs *a = k->attrs;
 	struct slp_split s = slp_cumsum_split(k);
+	if (k->in[0].type.dtype == SL_INT64) return cumsum_whole(k);
 	for (int64_t line = 0; line < s.outer * s.inner; line++) {
 		struct slp_cumsum_line l = slp_cumsum_line(s, a->reverse, line);
 		double sum = 0;

@@ -1,18 +1,38 @@
 /* cumsum on a GPU: a thread a line. */
+#include <type_traits>
+
 #include "common/element.cuh"
 #include "common/gpu.cuh"
+#include "common/whole.h"
 #include "cumsum.h"
 
+struct narrow_sum {
+	double sum;
+	__device__ double plus(double x)
+	{
+		return sum += x;
+	}
+};
+
+struct whole_sum {
+	slp_whole sum;
+	__device__ int64_t plus(int64_t x)
+	{
+		sum = slp_whole_plus(sum, slp_whole_of(x));
+		return slp_whole_saturated(sum);
+	}
+};
+
 /* As slp_set does it: integers are whole sums. */
-template <class T> __global__ void cumsum(slp_split s, bool reverse, const T *x, T *y)
+template <class T, class Sum> __global__ void cumsum(slp_split s, bool reverse, const T *x, T *y)
 {
 	SLP_GRID_STRIDE(line, s.outer * s.inner)
 	{
 		struct slp_cumsum_line l = slp_cumsum_line(s, reverse, line);
-		double sum = 0;
+		Sum sum = {};
 		for (int64_t i = 0; i < s.n; i++) {
-			sum += (double)x[l.first + i * l.step];
-			y[l.first + i * l.step] = slp_stored<T>::of(sum);
+			int64_t at = l.first + i * l.step;
+			y[at] = slp_stored<T>::of(sum.plus(x[at]));
 		}
 	}
 }
@@ -24,7 +44,8 @@ extern "C" enum sl_status slp_cuda_cumsum(const struct slp_kernel *k)
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
 	slp_with<SLP_NUMBERS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
-		SLP_LAUNCH(cumsum<T>, slp_grid(s.outer * s.inner), SLP_BLOCK, 0, k->stream, s, reverse,
+		typedef typename std::conditional<std::is_same<T, int64_t>::value, whole_sum, narrow_sum>::type Sum;
+		SLP_LAUNCH((cumsum<T, Sum>), slp_grid(s.outer * s.inner), SLP_BLOCK, 0, k->stream, s, reverse,
 		           (const T *)k->in[0].ptr, (T *)k->out[0].ptr);
 	});
 	return slp_launched(k);

@@ -1,6 +1,6 @@
 /* Reductions over axes, as reduce.def lists them. */
 #include "common/describe.h"
-#include "reduce_plan.h"
+#include "reduce_whole.h"
 
 #define SLP_INLINE static inline __attribute__((always_inline))
 
@@ -108,13 +108,35 @@ static int64_t masked_offset(sl_shape shape, unsigned mask, int64_t i)
 	return offset;
 }
 
+static int64_t gathered(sl_shape shape, unsigned mask)
+{
+	int64_t count = 1;
+	for (int a = 0; a < shape.ndim; a++)
+		if (mask >> a & 1) count *= shape.dim[a];
+	return count;
+}
+
+SLP_INLINE enum sl_status whole_reference(enum slp_reduction kind, const struct slp_kernel *k)
+{
+	sl_shape shape = k->in[0].type.shape;
+	unsigned mask = slp_reduce_mask(k->attrs);
+	int64_t nout = slp_size(&k->out[0]), count = gathered(shape, mask), *y = k->out[0].ptr;
+	for (int64_t o = 0; o < nout; o++) {
+		const int64_t *x = (const int64_t *)k->in[0].ptr + masked_offset(shape, ~mask, o);
+		struct slp_whole a = slp_whole_start(kind);
+		for (int64_t i = 0; i < count; i++)
+			a = slp_whole_merge(kind, a, slp_whole_element(kind, x[masked_offset(shape, mask, i)]));
+		y[o] = slp_whole_finish(kind, a);
+	}
+	return SL_OK;
+}
+
 SLP_INLINE enum sl_status reference(enum slp_reduction kind, const struct slp_kernel *k)
 {
 	sl_shape shape = k->in[0].type.shape;
 	unsigned mask = slp_reduce_mask(k->attrs);
-	int64_t nout = slp_size(&k->out[0]), count = 1;
-	for (int a = 0; a < shape.ndim; a++)
-		if (mask >> a & 1) count *= shape.dim[a];
+	int64_t nout = slp_size(&k->out[0]), count = gathered(shape, mask);
+	if (k->in[0].type.dtype == SL_INT64) return whole_reference(kind, k);
 	for (int64_t o = 0; o < nout; o++) {
 		int64_t base = masked_offset(shape, ~mask, o);
 		double a = slp_reduce_start(kind);
@@ -388,7 +410,8 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 
 /* sl_sum, sl_mean, sl_max, sl_min, sl_norm, sl_prod, sl_any, sl_all: one element from those along the given axes, or along all.  The axes go,
  * or stay with size 1 (keepdims).  The result has the dtype of x, but the mean of integers, which is float32; norm (the
- * root of the sum of squares) takes floats only.  Sums and products of integers saturate.  any and all are 1 or 0:
+ * root of the sum of squares) takes floats only.  Sums and products of integers are exact, in whatever order, and saturate in the end (products of others
+ * than int64 are rounded as doubles).  any and all take bools, too, and are 1 or 0:
  * whether an element is not 0, whether none is; nothing flows back through them.  max and min are NaN where x has a NaN; their gradient goes in equal parts
  * to all elements that are largest (smallest).  SL_EINVAL: an axis that is not there or given twice; SL_ESHAPE: max or
  * min of nothing; SL_EDTYPE.

@@ -1,6 +1,6 @@
 /* Reductions over axes on a GPU: the parts of reduce_plan.h, by groups of threads that suit their lengths. */
 #include "common/lanes.cuh"
-#include "reduce_plan.h"
+#include "reduce_whole.h"
 
 template <slp_reduction K> struct merge_of {
 	__device__ double operator()(double a, double b) const
@@ -123,9 +123,49 @@ template <slp_reduction K, class T> static void launch(const slp_kernel *k)
 	});
 }
 
+/* ---- int64 ------------------------------------------------------------------------------------------------------ */
+
+/* Element i of those that output o gathers. */
+__device__ inline int64_t whole_offset(const slp_reduce_plan &p, int64_t o, int64_t i)
+{
+	if (p.columns) return slp_axes_offset(&p.kept, o / p.inner) + o % p.inner + slp_axes_offset(&p.gone, i);
+	return slp_axes_offset(&p.kept, o) + slp_axes_offset(&p.gone, i / p.inner) + i % p.inner;
+}
+
+/* A block an output: a double could not hold its parts. */
+template <slp_reduction K> __global__ void whole(slp_reduce_plan p, const int64_t *x, int64_t *y)
+{
+	__shared__ slp_whole cell[SLP_BLOCK];
+	int me = threadIdx.x;
+	for (int64_t o = blockIdx.x; o < p.nout; o += gridDim.x) {
+		slp_whole a = slp_whole_start(K);
+		for (int64_t i = me; i < p.count; i += SLP_BLOCK)
+			a = slp_whole_merge(K, a, slp_whole_element(K, x[whole_offset(p, o, i)]));
+		cell[me] = a;
+		__syncthreads();
+		for (int half = SLP_BLOCK / 2; half; half /= 2) {
+			if (me < half) cell[me] = slp_whole_merge(K, cell[me], cell[me + half]);
+			__syncthreads();
+		}
+		if (me == 0) y[o] = slp_whole_finish(K, cell[0]);
+		__syncthreads();
+	}
+}
+
+template <slp_reduction K> static void launch_whole(const slp_kernel *k)
+{
+	slp_reduce_plan p = slp_reduce_plan_of(k->in[0].type.shape, (const slp_reduce_attrs *)k->attrs);
+	if (p.nout == 0) return;
+	SLP_LAUNCH(whole<K>, slp_group_grid(p.nout, SLP_BLOCK), SLP_BLOCK, 0, k->stream, p,
+	           (const int64_t *)k->in[0].ptr, (int64_t *)k->out[0].ptr);
+}
+
+/* ---- all types -------------------------------------------------------------------------------------------------- */
+
 template <slp_reduction K, unsigned DTYPES> static sl_status reduce(const slp_kernel *k)
 {
-	slp_with<DTYPES>(k->in[0].type.dtype, [&](auto zero) { launch<K, decltype(zero)>(k); });
+	if (DTYPES & SLP_I64 && k->in[0].type.dtype == SL_INT64) launch_whole<K>(k);
+	else slp_with<DTYPES & ~SLP_I64>(k->in[0].type.dtype, [&](auto zero) { launch<K, decltype(zero)>(k); });
 	return slp_launched(k);
 }
 

@@ -92,7 +92,7 @@ const struct sl_op slp_op_topk_hits = {
 
 /* For each sample 1 if the score of its label is among its k largest, else 0: the mean is the top-k accuracy.  Ties
  * count as in: fewer than k scores are larger.  A NaN counts as larger than all numbers, but is never a hit.  scores
- * (n, classes), float; labels (n), int32 or uint8, from 0; the result (n), of the dtype of scores.  Has no gradient.
+ * (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n), of the dtype of scores.  Has no gradient.
  * SL_EINVAL: k below 1; SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL also for a label that is no class, as in
  * sl_softmax_cross_entropy; on a GPU the result of such a sample is NaN instead.
  *
@@ -100,5 +100,5 @@ const struct sl_op slp_op_topk_hits = {
 sl_tensor *sl_topk_hits_at(const char *at, sl_tensor *scores, sl_tensor *labels, int k)
 {
 	struct slp_topk_attrs attrs = {k};
-	return slp_apply1(at, &slp_op_topk_hits, &attrs, 2, (sl_tensor *[]){scores, labels});
+	return slp_apply1(at, &slp_op_topk_hits, &attrs, 2, (sl_tensor *[]){scores, slp_as_index(at, labels)});
 }

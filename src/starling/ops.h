@@ -25,6 +25,13 @@ SL_API sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activatio
 #define sl_activate(x, activation) sl_activate_at(SL_HERE, x, activation)
 SL_API const char *sl_activation_name(enum sl_activation activation);
 
+/* What says yes or no gives 1 or 0 in the data type of its arguments, or as asked: sl_lt(a, b, .dtype = SL_BOOL). */
+struct sl_compare_opts {
+	enum sl_dtype dtype;
+};
+SL_API sl_tensor *sl_compared_at(const char *at, sl_tensor *result, struct sl_compare_opts opts);
+#define SL_COMPARED_(result, ...) sl_compared_at(SL_HERE, result, (struct sl_compare_opts){__VA_ARGS__})
+
 /* ---- elementwise, of one tensor --------------------------------------------------------------------------------- */
 
 SL_API sl_tensor *sl_neg_at(const char *at, sl_tensor *x);
@@ -80,9 +87,9 @@ SL_API sl_tensor *sl_logical_not_at(const char *at, sl_tensor *x);
 #define sl_floor(x) sl_floor_at(SL_HERE, x)
 #define sl_ceil(x) sl_ceil_at(SL_HERE, x)
 #define sl_round(x) sl_round_at(SL_HERE, x)
-#define sl_isnan(x) sl_isnan_at(SL_HERE, x)
-#define sl_isfinite(x) sl_isfinite_at(SL_HERE, x)
-#define sl_logical_not(x) sl_logical_not_at(SL_HERE, x)
+#define sl_isnan(x, ...) SL_COMPARED_(sl_isnan_at(SL_HERE, x), __VA_ARGS__)
+#define sl_isfinite(x, ...) SL_COMPARED_(sl_isfinite_at(SL_HERE, x), __VA_ARGS__)
+#define sl_logical_not(x, ...) SL_COMPARED_(sl_logical_not_at(SL_HERE, x), __VA_ARGS__)
 
 /* ---- elementwise, of two tensors; shapes are broadcast as in NumPy ---------------------------------------------- */
 
@@ -109,15 +116,15 @@ SL_API sl_tensor *sl_logical_xor_at(const char *at, sl_tensor *a, sl_tensor *b);
 #define sl_pow(a, b) sl_pow_at(SL_HERE, a, b)
 #define sl_maximum(a, b) sl_maximum_at(SL_HERE, a, b)
 #define sl_minimum(a, b) sl_minimum_at(SL_HERE, a, b)
-#define sl_eq(a, b) sl_eq_at(SL_HERE, a, b)
-#define sl_ne(a, b) sl_ne_at(SL_HERE, a, b)
-#define sl_lt(a, b) sl_lt_at(SL_HERE, a, b)
-#define sl_le(a, b) sl_le_at(SL_HERE, a, b)
-#define sl_gt(a, b) sl_gt_at(SL_HERE, a, b)
-#define sl_ge(a, b) sl_ge_at(SL_HERE, a, b)
-#define sl_logical_and(a, b) sl_logical_and_at(SL_HERE, a, b)
-#define sl_logical_or(a, b) sl_logical_or_at(SL_HERE, a, b)
-#define sl_logical_xor(a, b) sl_logical_xor_at(SL_HERE, a, b)
+#define sl_eq(a, b, ...) SL_COMPARED_(sl_eq_at(SL_HERE, a, b), __VA_ARGS__)
+#define sl_ne(a, b, ...) SL_COMPARED_(sl_ne_at(SL_HERE, a, b), __VA_ARGS__)
+#define sl_lt(a, b, ...) SL_COMPARED_(sl_lt_at(SL_HERE, a, b), __VA_ARGS__)
+#define sl_le(a, b, ...) SL_COMPARED_(sl_le_at(SL_HERE, a, b), __VA_ARGS__)
+#define sl_gt(a, b, ...) SL_COMPARED_(sl_gt_at(SL_HERE, a, b), __VA_ARGS__)
+#define sl_ge(a, b, ...) SL_COMPARED_(sl_ge_at(SL_HERE, a, b), __VA_ARGS__)
+#define sl_logical_and(a, b, ...) SL_COMPARED_(sl_logical_and_at(SL_HERE, a, b), __VA_ARGS__)
+#define sl_logical_or(a, b, ...) SL_COMPARED_(sl_logical_or_at(SL_HERE, a, b), __VA_ARGS__)
+#define sl_logical_xor(a, b, ...) SL_COMPARED_(sl_logical_xor_at(SL_HERE, a, b), __VA_ARGS__)
 
 /* ---- elementwise with a number: x op s, and s op x for the r… forms --------------------------------------------- */
 
@@ -144,12 +151,12 @@ SL_API sl_tensor *sl_rpow_scalar_at(const char *at, sl_tensor *x, double s);
 #define sl_pow_scalar(x, s) sl_pow_scalar_at(SL_HERE, x, s)
 #define sl_maximum_scalar(x, s) sl_maximum_scalar_at(SL_HERE, x, s)
 #define sl_minimum_scalar(x, s) sl_minimum_scalar_at(SL_HERE, x, s)
-#define sl_eq_scalar(x, s) sl_eq_scalar_at(SL_HERE, x, s)
-#define sl_ne_scalar(x, s) sl_ne_scalar_at(SL_HERE, x, s)
-#define sl_lt_scalar(x, s) sl_lt_scalar_at(SL_HERE, x, s)
-#define sl_le_scalar(x, s) sl_le_scalar_at(SL_HERE, x, s)
-#define sl_gt_scalar(x, s) sl_gt_scalar_at(SL_HERE, x, s)
-#define sl_ge_scalar(x, s) sl_ge_scalar_at(SL_HERE, x, s)
+#define sl_eq_scalar(x, s, ...) SL_COMPARED_(sl_eq_scalar_at(SL_HERE, x, s), __VA_ARGS__)
+#define sl_ne_scalar(x, s, ...) SL_COMPARED_(sl_ne_scalar_at(SL_HERE, x, s), __VA_ARGS__)
+#define sl_lt_scalar(x, s, ...) SL_COMPARED_(sl_lt_scalar_at(SL_HERE, x, s), __VA_ARGS__)
+#define sl_le_scalar(x, s, ...) SL_COMPARED_(sl_le_scalar_at(SL_HERE, x, s), __VA_ARGS__)
+#define sl_gt_scalar(x, s, ...) SL_COMPARED_(sl_gt_scalar_at(SL_HERE, x, s), __VA_ARGS__)
+#define sl_ge_scalar(x, s, ...) SL_COMPARED_(sl_ge_scalar_at(SL_HERE, x, s), __VA_ARGS__)
 #define sl_rsub_scalar(x, s) sl_rsub_scalar_at(SL_HERE, x, s)
 #define sl_rdiv_scalar(x, s) sl_rdiv_scalar_at(SL_HERE, x, s)
 #define sl_rpow_scalar(x, s) sl_rpow_scalar_at(SL_HERE, x, s)

@@ -1,0 +1,31 @@
+/* Comparisons of two data types, and in which one they answer. */
+#include "compare.h"
+
+/* Of two data types, one that holds the numbers of both. */
+static enum sl_dtype common_dtype(enum sl_dtype a, enum sl_dtype b)
+{
+	if (a == b) return a;
+	if (slp_is_float(a) || slp_is_float(b)) return SL_FLOAT64;
+	return a == SL_INT64 || b == SL_INT64 ? SL_INT64 : SL_INT32;
+}
+
+static sl_tensor *as(const char *at, sl_tensor *t, enum sl_dtype dtype)
+{
+	return sl_tensor_dtype(t) == dtype ? t : sl_cast_at(at, t, dtype);
+}
+
+sl_tensor *slp_apply_comparison(const char *at, const struct sl_op *op, sl_tensor *a, sl_tensor *b)
+{
+	if (!a || !b) return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){a, b});
+	enum sl_dtype dtype = common_dtype(sl_tensor_dtype(a), sl_tensor_dtype(b));
+	return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){as(at, a, dtype), as(at, b, dtype)});
+}
+
+/* The result of a comparison, or of another function that gives 1 or 0, in the data type of opts, if it names one; the
+ * macros sl_lt, sl_isnan and so on call it.  SL_EDTYPE: there is no such type.
+ *
+ *     sl_tensor *y = sl_where(sl_gt(x, limit, .dtype = SL_BOOL), limit, x); */
+sl_tensor *sl_compared_at(const char *at, sl_tensor *result, struct sl_compare_opts opts)
+{
+	return result && opts.dtype != SL_DTYPE_DEFAULT ? as(at, result, opts.dtype) : result;
+}
