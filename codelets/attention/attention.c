@@ -86,7 +86,8 @@ static enum sl_status attention_grad_infer(struct slp_infer *c)
 	if (!sl_shape_equal(c->in[0].shape, y) || !sl_shape_equal(c->in[4].shape, y) ||
 	    !sl_shape_equal(c->in[5].shape, logs))
 		return slp_reject(c, SL_ESHAPE, "dy, y and logs must have the shapes of the results");
-	if (c->in[0].dtype != c->in[1].dtype || c->in[4].dtype != c->in[1].dtype)
+	if (c->in[0].dtype != c->in[1].dtype || c->in[4].dtype != c->in[1].dtype ||
+	    (c->in[5].dtype != c->in[1].dtype && c->in[5].dtype != slp_promoted(c->in[1].dtype)))
 		return slp_reject(c, SL_EDTYPE, "all must be floats of one data type");
 	set_scale(c->attrs, c->in[1].shape);
 	for (int i = 0; i < 3; i++) c->out[i] = c->in[1 + i];
@@ -399,7 +400,7 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
  * 0 to i. mask is broadcast to (…, t, s); it is added if it has the data type of q, and with another type it is not 0
  * where a query sees a key. A query that sees no key gets zeros. Gradients flow back to q, k and v. No tensor of the
  * size (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE: they do not fit;
- * SL_EINVAL: a scale that is not finite.
+ * among them, q and mask of two half types; SL_EINVAL: a scale that is not finite.
  *
  *     y = sl_scaled_dot_product_attention(q, k, v, .causal = true); */
 sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v,
@@ -409,6 +410,11 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 	struct slp_attention_attrs attrs = {opts.scale, opts.causal};
 	sl_tensor *out[2], *mask = opts.mask;
 	if (mask && q && sl_tensor_dtype(mask) != sl_tensor_dtype(q)) {
+		bool halves = slp_is_half(sl_tensor_dtype(mask)) && slp_is_half(sl_tensor_dtype(q));
+		if (halves && sl_autocast_dtype() == SL_DTYPE_DEFAULT)
+			return slp_call_fail(at, "sl_scaled_dot_product_attention", SL_EDTYPE,
+			                     "q is %s and the mask %s; convert one with sl_cast",
+			                     sl_dtype_name(sl_tensor_dtype(q)), sl_dtype_name(sl_tensor_dtype(mask)));
 		struct sl_make make = {sl_tensor_dtype(q), sl_tensor_device(q)};
 		sl_tensor *hidden = sl_logical_not_at(at, sl_cast_at(at, sl_cast_at(at, mask, SL_BOOL), make.dtype));
 		mask = sl_masked_fill_at(at, sl_full_at(at, SL_SCALAR, 0, make), hidden, -INFINITY);

@@ -1,5 +1,6 @@
 /* Moving elements by operations that do so: parts of tensors, stacks, repetitions, borders. */
 #include "compose.h"
+#include "common/index.h"
 #include "common/layout.h"
 #include "common/strided.h"
 
@@ -133,7 +134,7 @@ sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int
 }
 
 /* x (r, …) with rows added at their indices: rows (…, …) has the shape of the indices, then that of a row of x; an
- * index may occur several times.  Floats; indices int32.  Errors: see sl_gather.
+ * index may occur several times.  Floats; indices int32 or int64.  Errors: see sl_gather.
  *
  *     y = sl_index_add(x, indices, rows);    // (r, w), (n), (n, w) -> (r, w) */
 sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_tensor *rows)
@@ -143,5 +144,6 @@ sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_
 	sl_shape s = sl_tensor_shape(x);
 	if (s.ndim < 1) return slp_call_fail(at, "sl_index_add", SL_ESHAPE, "x is a scalar and has no rows");
 	struct slp_gather_grad_attrs attrs = {s.dim[0]};
-	return sl_add_at(at, x, slp_apply1(at, &slp_op_gather_grad, &attrs, 2, (sl_tensor *[]){rows, indices}));
+	sl_tensor *in[] = {rows, slp_as_index(at, indices)};
+	return sl_add_at(at, x, slp_apply1(at, &slp_op_gather_grad, &attrs, 2, in));
 }

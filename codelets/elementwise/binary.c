@@ -408,7 +408,7 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
  * axes that they lack at the front.  Both must have one data type, which is the result's (SL_EDTYPE otherwise;
  * SL_ESHAPE if the shapes do not fit).  Integers are computed exactly (but for powers, all of int64, too), lose their
  * fractions as in C and saturate; what is divided by 0 is as large as can be, 0 / 0 is 0.  Bools are taken by
- * comparisons and the logical_… ones alone.  These have no gradient, and take two data types, too: both are turned into
+ * comparisons and the logical_… ones alone.  These have no gradient, and take two data types, too, but not two half types: both are turned into
  * one that holds either, which is the result's unless sl_lt(a, b, .dtype = SL_BOOL) asks for another.
  *
  *     sl_tensor *y = sl_add(sl_dot(x, w), bias);        // (n, m) + (m) */

@@ -16,8 +16,9 @@ static sl_tensor *as(const char *at, sl_tensor *t, enum sl_dtype dtype)
 
 sl_tensor *slp_apply_comparison(const char *at, const struct sl_op *op, sl_tensor *a, sl_tensor *b)
 {
-	if (!a || !b) return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){a, b});
-	enum sl_dtype dtype = common_dtype(sl_tensor_dtype(a), sl_tensor_dtype(b));
+	enum sl_dtype d = a ? sl_tensor_dtype(a) : SL_DTYPE_DEFAULT, e = b ? sl_tensor_dtype(b) : SL_DTYPE_DEFAULT;
+	if (!a || !b || (slp_is_half(d) && slp_is_half(e))) return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){a, b});
+	enum sl_dtype dtype = common_dtype(d, e);
 	return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){as(at, a, dtype), as(at, b, dtype)});
 }
 

@@ -25,7 +25,9 @@ static enum sl_status infer(struct slp_infer *c)
 
 static enum sl_status infer_grad(struct slp_infer *c)
 {
-	if (c->in[0].dtype != c->in[1].dtype || !sl_shape_equal(c->in[0].shape, c->in[1].shape))
+	if (c->in[0].dtype != c->in[1].dtype)
+		return slp_reject(c, SL_EDTYPE, "the gradient has the data type of the result");
+	if (!sl_shape_equal(c->in[0].shape, c->in[1].shape))
 		return slp_reject(c, SL_ESHAPE, "the gradient has the type of the result");
 	return infer(c);
 }

@@ -16,7 +16,9 @@ static enum sl_status affine_infer(struct slp_infer *c)
 	if (x.ndim != 5) return slp_reject(c, SL_ESHAPE, "x has %d axes, 5 needed", x.ndim);
 	int64_t channels = sl_shape_size(c->in[1].shape);
 	for (int i = 1; i < 3; i++)
-		if (c->in[i].dtype != SL_FLOAT32 || sl_shape_size(c->in[i].shape) != channels)
+		if (c->in[i].dtype != SL_FLOAT32) return slp_reject(c, SL_EDTYPE, "scale and shift must be float32");
+	for (int i = 1; i < 3; i++)
+		if (sl_shape_size(c->in[i].shape) != channels)
 			return slp_reject(c, SL_ESHAPE, "scale and shift must have as many elements as each other");
 	if ((channels + x.dim[4] - 1) / x.dim[4] != x.dim[1])
 		return slp_reject(c, SL_ESHAPE, "%lld channels do not make x's blocks", (long long)channels);

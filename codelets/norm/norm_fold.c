@@ -26,9 +26,11 @@ static enum sl_status fold_infer(struct slp_infer *c)
 	if (!slp_is_float(c->in[W].dtype) || w.ndim < 1)
 		return slp_reject(c, SL_EDTYPE, "w must be floating and have axes");
 	for (int i = 1; i < c->nin; i++)
-		if (c->in[i].dtype != c->in[W].dtype || !sl_shape_equal(c->in[i].shape, SL_SHAPE(w.dim[0])))
-			return slp_reject(c, SL_ESHAPE, "input %d must have an element of w's type for each row of w",
-			                  i);
+		if (c->in[i].dtype != c->in[W].dtype)
+			return slp_reject(c, SL_EDTYPE, "input %d must have w's data type", i);
+	for (int i = 1; i < c->nin; i++)
+		if (!sl_shape_equal(c->in[i].shape, SL_SHAPE(w.dim[0])))
+			return slp_reject(c, SL_ESHAPE, "input %d must have an element for each row of w", i);
 	c->out[0] = c->in[W];
 	c->out[1] = c->in[GAMMA];
 	return SL_OK;

@@ -43,8 +43,9 @@ enum sl_status slp_optim_infer(struct slp_infer *c)
 		const char *what;
 		int length = name_of(c->op, i % period, &what);
 		if (!slp_is_float(t->dtype) || t->dtype != c->in[0].dtype)
-			return slp_reject(c, SL_EDTYPE, "parameter %d: %s, while all are float32 or all float64",
-			                  i / period, sl_dtype_name(t->dtype));
+			return slp_reject(c, SL_EDTYPE,
+			                  "parameter %d: %s, the first %s; all must be float32 or all float64",
+			                  i / period, sl_dtype_name(t->dtype), sl_dtype_name(c->in[0].dtype));
 		if (!sl_shape_equal(w->shape, t->shape))
 			return slp_reject(c, SL_ESHAPE, "parameter %d is %s, its %.*s %s", i / period,
 			                  sl_shape_string(w->shape, a), length, what, sl_shape_string(t->shape, b));
