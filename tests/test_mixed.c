@@ -1,5 +1,6 @@
 /* Tensors of different data types in one call: every operation with every pair, and the functions that are made of
  * operations.  The rule is in doc/design.md. */
+#include <math.h>
 #include <string.h>
 
 #include "check.h"
@@ -102,7 +103,7 @@ static void test_operations(void)
 
 /* ---- functions --------------------------------------------------------------------------------------------------- */
 
-enum rule { ONE_TYPE, COMPARES, SECOND_IS_MASK };
+enum rule { ONE_TYPE, COMPARES, SECOND_IS_MASK, SECOND_IS_ADDED };
 
 static const char at[] = "here.c:1";
 
@@ -139,7 +140,7 @@ static const char at[] = "here.c:1";
 	X(kl_div, ONE_TYPE, sl_kl_div_at(at, a, b))                                                                    \
 	X(cosine_similarity, ONE_TYPE, sl_cosine_similarity_at(at, a, b, 1))                                           \
 	X(attention_keys, ONE_TYPE, sl_scaled_dot_product_attention_at(at, a, b, a, (struct sl_attention_opts){0}))    \
-	X(attention_mask, SECOND_IS_MASK,                                                                              \
+	X(attention_mask, SECOND_IS_ADDED,                                                                             \
 	  sl_scaled_dot_product_attention_at(at, a, a, a, (struct sl_attention_opts){.mask = b}))
 
 #define X(name, rule, call)                                                                                            \
@@ -166,7 +167,8 @@ static bool may_call(const struct function *f, enum sl_dtype a, enum sl_dtype b)
 	switch (f->rule) {
 	case ONE_TYPE: return false;
 	case COMPARES: return !halves;
-	case SECOND_IS_MASK: return !halves || !strcmp(f->name, "masked_fill");
+	case SECOND_IS_MASK: return true;
+	case SECOND_IS_ADDED: return !slp_is_float(b);
 	}
 	return false;
 }
@@ -176,7 +178,7 @@ static void check_function(const struct function *f, enum sl_dtype a, enum sl_dt
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(3, 3), .dtype = a), *y = sl_ones(SL_SHAPE(3, 3), .dtype = b);
 		sl_tensor *z = f->call(x, y);
-		bool may = may_call(f, a, b), mask = f->rule == SECOND_IS_MASK;
+		bool may = may_call(f, a, b), mask = f->rule == SECOND_IS_MASK || f->rule == SECOND_IS_ADDED;
 		if (!may) {
 			CHECK_SAYING(!z, "%s takes %s and %s", f->name, sl_dtype_name(a), sl_dtype_name(b));
 			check_message("", sl_error(), a, b);
@@ -207,6 +209,12 @@ static void test_autocast(void)
 			CHECK(sl_item(sl_sum(sl_add(a, b))) == 8);
 			CHECK(sl_item(sl_sum(sl_dot(a, b))) == 8);
 			CHECK(sl_item(sl_sum(sl_lt(a, b))) == 0);
+			/* the mask is added: the query sees the first key alone */
+			sl_tensor *v = sl_from(((float[]){3, 5}), SL_SHAPE(2, 1)),
+			          *mask = sl_from(((float[]){0, -INFINITY}), SL_SHAPE(1, 2));
+			sl_tensor *y = sl_scaled_dot_product_attention(sl_ones(SL_SHAPE(1, 1), .dtype = SL_BFLOAT16),
+			                                               sl_ones(SL_SHAPE(2, 1)), v, .mask = mask);
+			CHECK(sl_item(y) == 3);
 			CHECK_OK(sl_wait_all());
 		}
 }

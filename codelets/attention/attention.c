@@ -395,12 +395,28 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
+/* The mask as it is added: conditions become 0 and -inf.  Autocast converts floats. */
+static sl_tensor *added_mask(const char *at, sl_tensor *q, sl_tensor *mask)
+{
+	enum sl_dtype from = sl_tensor_dtype(mask), to = sl_tensor_dtype(q);
+	if (from == to) return mask;
+	if (!slp_is_float(from)) {
+		struct sl_make make = {to, sl_tensor_device(q)};
+		sl_tensor *hidden = sl_logical_not_at(at, sl_cast_at(at, sl_cast_at(at, mask, SL_BOOL), to));
+		return sl_masked_fill_at(at, sl_full_at(at, SL_SCALAR, 0, make), hidden, -INFINITY);
+	}
+	if (sl_autocast_dtype() != SL_DTYPE_DEFAULT) return sl_cast_at(at, mask, to);
+	return slp_call_fail(at, "sl_scaled_dot_product_attention", SL_EDTYPE,
+	                     "q is %s and the mask %s; convert one with sl_cast", sl_dtype_name(to),
+	                     sl_dtype_name(from));
+}
+
 /* Attention: softmax(scale q·kᵀ + mask)·v over the keys, for each head. q is (…, t, d), k (…, s, d), v (…, s, e), the
  * result (…, t, e); the other axes are the same. scale is one over the root of d by default. causal: query i sees keys
- * 0 to i. mask is broadcast to (…, t, s); it is added if it has the data type of q, and with another type it is not 0
- * where a query sees a key. A query that sees no key gets zeros. Gradients flow back to q, k and v. No tensor of the
+ * 0 to i. mask is broadcast to (…, t, s); one of floats, of the data type of q, is added, and one of bools or integers is not
+ * 0 where a query sees a key. A query that sees no key gets zeros. Gradients flow back to q, k and v. No tensor of the
  * size (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE: they do not fit;
- * among them, q and mask of two half types; SL_EINVAL: a scale that is not finite.
+ * SL_EINVAL: a scale that is not finite.
  *
  *     y = sl_scaled_dot_product_attention(q, k, v, .causal = true); */
 sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v,
@@ -409,17 +425,7 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 	SLP_CALL("sl_scaled_dot_product_attention", at);
 	struct slp_attention_attrs attrs = {opts.scale, opts.causal};
 	sl_tensor *out[2], *mask = opts.mask;
-	if (mask && q && sl_tensor_dtype(mask) != sl_tensor_dtype(q)) {
-		bool halves = slp_is_half(sl_tensor_dtype(mask)) && slp_is_half(sl_tensor_dtype(q));
-		if (halves && sl_autocast_dtype() == SL_DTYPE_DEFAULT)
-			return slp_call_fail(at, "sl_scaled_dot_product_attention", SL_EDTYPE,
-			                     "q is %s and the mask %s; convert one with sl_cast",
-			                     sl_dtype_name(sl_tensor_dtype(q)), sl_dtype_name(sl_tensor_dtype(mask)));
-		struct sl_make make = {sl_tensor_dtype(q), sl_tensor_device(q)};
-		sl_tensor *hidden = sl_logical_not_at(at, sl_cast_at(at, sl_cast_at(at, mask, SL_BOOL), make.dtype));
-		mask = sl_masked_fill_at(at, sl_full_at(at, SL_SCALAR, 0, make), hidden, -INFINITY);
-		if (!mask) return NULL;
-	}
+	if (mask && q && !(mask = added_mask(at, q, mask))) return NULL;
 	enum sl_status s = slp_apply(at, &slp_op_attention, &attrs, mask ? 4 : 3, (sl_tensor *[]){q, k, v, mask},
 	                             (sl_device){0}, out);
 	return s == SL_OK ? out[0] : NULL;
