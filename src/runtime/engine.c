@@ -350,8 +350,16 @@ enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 	return s;
 }
 
+bool slp_worker_refused(const char *at, const char *function)
+{
+	if (!sl_is_initialized() || starpu_worker_get_id() < 0) return false;
+	slp_call_fail(at, function, SL_ESTATE, "called by a kernel: only the program's threads may do that");
+	return true;
+}
+
 enum sl_status slp_engine_need(const char *at)
 {
+	if (slp_worker_refused(at, slp_current_call.function ? slp_current_call.function : "a call")) return SL_ESTATE;
 	if (sl_is_initialized()) return SL_OK;
 	return sl_init_at(at, NULL);
 }
@@ -438,6 +446,7 @@ static void stop(void)
 void sl_shutdown(void)
 {
 	SLP_CALL("sl_shutdown", NULL);
+	if (slp_worker_refused("?", "sl_shutdown")) return;
 	pthread_mutex_lock(&start_lock);
 	int users = atomic_load(&slp_engine.users);
 	if (users == 1) stop();
@@ -452,7 +461,7 @@ void sl_shutdown(void)
 enum sl_status sl_wait_all_at(const char *at)
 {
 	SLP_CALL("sl_wait_all", at);
-	(void)at;
+	if (slp_worker_refused(at, "sl_wait_all")) return slp_error_take();
 	if (sl_is_initialized()) {
 		if (slp_watch_ends && !slp_engine_poll(slp_watch_deadline)) return slp_watch_fail(), slp_error_take();
 		slp_engine_idle();

@@ -67,6 +67,8 @@ extern struct slp_engine slp_engine;
 /* environment.c */
 void slp_env_check(void); /* takes variables out of the environment on which StarPU would abort */
 
+/* Whether a worker calls, which would wait for itself: from a kernel, or at the end of a task; that is an error. */
+bool slp_worker_refused(const char *at, const char *function);
 /* Starts the engine with defaults if it does not run yet. */
 enum sl_status slp_engine_need(const char *at);
 void slp_engine_idle(void);           /* waits for all work; errors stay to be reported */

@@ -57,6 +57,7 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 		              "name it");
 		return false;
 	}
+	if (slp_worker_refused(at, function)) return false;
 	if (t->storage->generation != slp_engine.generation || !sl_is_initialized()) {
 		slp_call_fail(at, function, SL_ESTATE,
 		              slp_engine.forked ? "the tensor's values are in the process that was forked"

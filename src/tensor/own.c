@@ -126,7 +126,10 @@ static enum sl_status run(const struct slp_kernel *k, enum sl_status (*kernel)(c
 	struct arrays a;
 	struct inner inner = {.kernel = k};
 	struct sl_op_call call = call_of_kernel(k, &a, &inner);
-	return checked(kernel(&call));
+	enum sl_status s = checked(kernel(&call)), called = sl_error();
+	if (called != SL_OK && s == SL_OK) s = slp_kernel_fail(k, called, "%s", sl_error_message());
+	sl_error_clear(); /* of calls that a kernel must not make */
+	return s;
 }
 
 static enum sl_status run_cpu(const struct slp_kernel *k)
