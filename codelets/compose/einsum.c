@@ -189,6 +189,7 @@ sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *
 	struct equation e = {.at = at, .count = count};
 	if (!equation || count < 1 || count > MOST)
 		return slp_call_fail(at, me, SL_EINVAL, "an equation and 1 to %d tensors needed", MOST);
+	if (!slp_given(at, me, "array of tensors", tensors)) return NULL;
 	for (int i = 0; i < count; i++) {
 		if (!slp_shape_given(at, me, "a tensor", tensors[i])) return NULL;
 		e.in[i].t = tensors[i];

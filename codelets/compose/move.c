@@ -18,7 +18,7 @@ enum sl_status sl_split_at(const char *at, sl_tensor *x, int axis, int count, sl
 {
 	const char *me = "sl_split";
 	SLP_CALL(me, at);
-	if (!slp_axis_given(at, me, x, &axis)) return sl_error();
+	if (!slp_axis_given(at, me, x, &axis) || !slp_given(at, me, "array of parts", parts)) return sl_error();
 	int64_t n = sl_tensor_shape(x).dim[axis], size = count > 0 ? n / count : 0;
 	if (count < 1 || n % count) {
 		slp_call_fail(at, me, SL_ESHAPE, "%lld elements cannot be cut into %d parts", (long long)n, count);

@@ -83,6 +83,7 @@ sl_tensor *sl_transpose_at(const char *at, sl_tensor *x, struct sl_reduce_opts o
 		return slp_call_fail(at, "sl_transpose", SL_EINVAL, "%d axes given, 0 to %d possible", opts.naxes,
 		                     SL_MAX_NDIM);
 	if (opts.keepdims) return slp_call_fail(at, "sl_transpose", SL_EINVAL, "keepdims has no meaning here");
+	if (opts.naxes && !slp_given(at, "sl_transpose", "array of axes", opts.axes)) return NULL;
 	for (int i = 0; i < opts.naxes; i++) attrs.axes[i] = opts.axes[i];
 	return slp_apply1(at, &slp_op_transpose, &attrs, 1, &x);
 }

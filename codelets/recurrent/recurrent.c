@@ -432,7 +432,8 @@ static enum sl_status recurrent_grad_cpu(const struct slp_kernel *k)
 static bool state_or_zeros(const char *at, sl_tensor *gates, sl_tensor *weight, sl_tensor **state)
 {
 	if (*state) return true;
-	if (!gates || !weight) return false;
+	if (!slp_given(at, "sl_recurrent", "gates", gates) || !slp_given(at, "sl_recurrent", "weight", weight))
+		return false;
 	sl_shape g = sl_tensor_shape(gates), w = sl_tensor_shape(weight);
 	if (g.ndim != 3 || w.ndim != 2) {
 		slp_call_fail(at, "sl_recurrent", SL_ESHAPE, "gates (steps, rows, …) and weight (…, units) needed");

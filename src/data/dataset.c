@@ -187,6 +187,7 @@ enum sl_status sl_dataset_read_at(const char *at, const sl_dataset *dataset, int
  * number in the loader's data set and how many were drawn before, not on the thread that asks. */
 double sl_sample_uniform(struct sl_sample *sample)
 {
+	if (!sample) return 0;
 	uint64_t *r = sample->random;
 	uint32_t w[4];
 	slp_philox(r[0], r[1], r[2] << 24 | (r[3]++ & 0xffffff), w);

@@ -147,6 +147,7 @@ sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int count)
 {
 	SLP_CALL("sl_graph_define", at);
 	if (count < 1) return slp_call_fail(at, "sl_graph_define", SL_EINVAL, "a program needs at least one result");
+	if (!slp_given(at, "sl_graph_define", "array of heads", heads)) return NULL;
 	for (int i = 0; i < count; i++) {
 		if (!heads[i]) {
 			if (sl_error() == SL_OK) slp_call_fail(at, "sl_graph_define", SL_EINVAL, "head %d is NULL", i);
@@ -166,7 +167,7 @@ sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int count)
 int sl_graph_inputs(const sl_graph *g, const char **names, int max)
 {
 	if (!g) return 0;
-	for (int i = 0; i < g->ninputs && i < max; i++) names[i] = g->nodes[g->inputs[i]].name;
+	for (int i = 0; names && i < g->ninputs && i < max; i++) names[i] = g->nodes[g->inputs[i]].name;
 	return g->ninputs;
 }
 
@@ -174,7 +175,7 @@ int sl_graph_inputs(const sl_graph *g, const char **names, int max)
 int sl_graph_outputs(const sl_graph *g, const char **names, int max)
 {
 	if (!g) return 0;
-	for (int i = 0; i < g->noutputs && i < max; i++)
+	for (int i = 0; names && i < g->noutputs && i < max; i++)
 		names[i] =
 		        g->output_names && g->output_names[i] ? g->output_names[i] : g->nodes[g->outputs[i].node].name;
 	return g->noutputs;

@@ -244,6 +244,8 @@ enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in,
 enum sl_status sl_plan_run_at(const char *at, sl_plan *plan, sl_tensor *const *in, int nin, sl_tensor **out)
 {
 	SLP_CALL("sl_plan_run", at);
-	if (!slp_given(at, "sl_plan_run", "plan", plan)) return sl_error();
+	if (!slp_given(at, "sl_plan_run", "plan", plan) || !slp_given(at, "sl_plan_run", "array of results", out))
+		return sl_error();
+	if (nin > 0 && !slp_given(at, "sl_plan_run", "array of inputs", in)) return sl_error();
 	return slp_plan_run(at, plan, in, nin, NULL, 0, NULL, out);
 }

@@ -102,6 +102,7 @@ static struct slp_signature *signature_of_plan(const sl_plan *plan)
 static struct slp_signature *signature(const char *at, const char *function, sl_block *block,
                                        const struct sl_export_opts *o)
 {
+	if (o->nshapes > 0 && !slp_given(at, function, "array of shapes", o->shapes)) return NULL;
 	const sl_plan *plan = o->nshapes > 0 ? NULL : sl_block_plan(block, 0);
 	for (int i = 0; i < o->nshapes; i++)
 		if (!slp_shape_valid(o->shapes[i])) {

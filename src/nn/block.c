@@ -217,6 +217,7 @@ static bool ready(const char *at, const sl_block *block, sl_tensor *const *in, i
 			                            : "the block was not made with sl_block_init");
 		return false;
 	}
+	if (!slp_given(at, "sl_forward", "array of inputs", in)) return false;
 	for (int i = 0; i < nin; i++) {
 		if (in[i]) continue;
 		if (!quiet) slp_call_fail(at, "sl_forward", SL_EINVAL, "input %d of %s is NULL", i, block->base->name);

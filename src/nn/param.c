@@ -165,7 +165,7 @@ static enum sl_status fit(const char *at, sl_param *param, sl_shape shape)
 enum sl_status sl_param_fit_at(const char *at, sl_param *param, sl_shape shape)
 {
 	SLP_CALL("sl_param_fit", at);
-	if (!param) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+	if (!slp_given(at, "sl_param_fit", "parameter", param)) return sl_error();
 	if (param->data && sl_shape_equal(param->shape, shape)) return SL_OK;
 	pthread_mutex_lock(&lock);
 	enum sl_status s = fit(at, param, shape);
@@ -222,7 +222,7 @@ sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
 {
 	SLP_CALL("sl_param_use", at);
 	if (!param) return no_values(at, "sl_param_use", NULL);
-	if (!x) return NULL;
+	if (!slp_given(at, "sl_param_use", "tensor", x)) return NULL;
 	bool symbol = sl_is_symbol(x);
 	if (!param->data && param->waiting && slp_shape_known(param->shape) &&
 	    sl_param_fit_at(at, param, param->shape) != SL_OK)

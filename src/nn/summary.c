@@ -154,6 +154,7 @@ static enum sl_status summary(const char *at, FILE *file, sl_block *block, sl_sh
                               int nin)
 {
 	int count = 0;
+	if (!slp_given(at, "sl_summary", "file", file)) return sl_error();
 	sl_param **params = slp_block_all_params(at, block, &count);
 	if (!params) return sl_error();
 	struct look l = {.current = -1};

@@ -161,7 +161,7 @@ int sl_block_params(const sl_block *block, sl_param **params, int max)
 {
 	int count = 0;
 	sl_param **all = slp_block_all_params(NULL, (sl_block *)block, &count);
-	for (int i = 0; i < count && i < max; i++) params[i] = all[i];
+	for (int i = 0; params && i < count && i < max; i++) params[i] = all[i];
 	free(all);
 	return count;
 }

@@ -220,6 +220,7 @@ static void print_entries(FILE *file, struct entry **list, int count)
 void sl_profile_print(FILE *file)
 {
 	int count = 0;
+	if (!file) return;
 	pthread_mutex_lock(&profile.lock);
 	struct entry **list = slp_try_calloc((size_t)profile.count + 1, sizeof *list);
 	for (size_t i = 0; list && i < sizeof profile.buckets / sizeof *profile.buckets; i++)

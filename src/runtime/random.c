@@ -7,7 +7,8 @@ _Thread_local struct slp_rng_log *slp_rng_notes, *slp_rng_repeats;
 static bool is_traced(const char *function)
 {
 	if (slp_rng_virtual)
-		slp_error_set(SL_ESTATE, "%s cannot be traced: it would count once, not at each run", function);
+		slp_call_fail(slp_current_call.at, function, SL_ESTATE,
+		              "cannot be traced: it would count once, not at each run");
 	return slp_rng_virtual;
 }
 

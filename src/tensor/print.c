@@ -109,6 +109,7 @@ static void print_axis(struct printer *p, int axis, int64_t at)
 enum sl_status sl_fprint_at(const char *at, FILE *file, sl_tensor *t)
 {
 	SLP_CALL("sl_fprint", at);
+	if (!slp_given(at, "sl_fprint", "file", file)) return slp_error_take();
 	if (t && t->symbol) {
 		fprintf(file, "<Symbol %s>\n", slp_symbolic->name(t->symbol));
 		return SL_OK;

@@ -110,7 +110,7 @@ static sl_tensor *move_symbol(const char *at, sl_tensor *t, sl_device device)
 sl_tensor *sl_place_at(const char *at, sl_tensor *t, sl_device device)
 {
 	SLP_CALL("sl_place", at);
-	if (slp_is_symbolic(1, &t)) return t ? move_symbol(at, t, device) : NULL;
+	if (slp_is_symbolic(1, &t)) return slp_given(at, "sl_place", "tensor", t) ? move_symbol(at, t, device) : NULL;
 	if (!slp_tensor_usable(at, "sl_place", t) || slp_device_resolve(at, &device) != SL_OK) return NULL;
 	sl_tensor *there = slp_scope_add(slp_tensor_alias(t, true));
 	if (!there) return slp_call_fail(at, "sl_place", SL_ENOMEM, "no memory for the tensor");
@@ -133,7 +133,7 @@ sl_tensor *sl_clone_at(const char *at, sl_tensor *t)
 sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device)
 {
 	SLP_CALL("sl_copy_to", at);
-	if (slp_is_symbolic(1, &t)) return t ? move_symbol(at, t, device) : NULL;
+	if (slp_is_symbolic(1, &t)) return slp_given(at, "sl_copy_to", "tensor", t) ? move_symbol(at, t, device) : NULL;
 	if (!slp_tensor_usable(at, "sl_copy_to", t) || slp_device_resolve(at, &device) != SL_OK) return NULL;
 	sl_tensor *here = slp_tensor_alias(t, true), *out = NULL;
 	if (!here) return slp_call_fail(at, "sl_copy_to", SL_ENOMEM, "no memory for the tensor");
