@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <starling/own.h>
+
 #include "check.h"
 #include "runtime/compat.h"
 
@@ -295,6 +297,100 @@ static void test_null(void)
 	CHECK(sl_error() == SL_OK);
 }
 
+/* Arrays and files that are not there; tests/misuse.sh has found each. */
+static void test_null_arrays(void)
+{
+	slp_begin((struct sl_config){.teams = 1});
+	sl_block *net = sl_dense(2, .in_units = 3);
+	sl_plan *plan = NULL;
+	SL_SCOPE {
+		sl_tensor *t = sl_ones(SL_SHAPE(2, 2)), *in[] = {t};
+		sl_graph *g = sl_graph_parse("input x: float32 (2,2)\ny = add(x, x)\nreturn y");
+		plan = sl_compile(g);
+		CHECK_STATUS(sl_plan_run(plan, in, 1, NULL), SL_EINVAL, "sl_plan_run", "results is NULL"),
+		        sl_error_clear();
+		CHECK_STATUS(sl_plan_run(plan, NULL, 1, in), SL_EINVAL, "sl_plan_run", "inputs is NULL"),
+		        sl_error_clear();
+		CHECK(sl_graph_inputs(g, NULL, 5) == 1 && sl_graph_outputs(g, NULL, 5) == 1);
+		CHECK(sl_block_params(net, NULL, 5) == 2);
+		sl_graph_free(g);
+		CHECK_NULL(sl_einsum_at(SL_HERE, "ij->ji", NULL, 1), SL_EINVAL, "sl_einsum", "tensors is NULL");
+		CHECK_NULL(sl_forward_at(SL_HERE, net, NULL, 1), SL_EINVAL, "sl_forward", "inputs is NULL");
+		CHECK_NULL(sl_graph_define_at(SL_HERE, NULL, 1), SL_EINVAL, "sl_graph_define", "heads is NULL");
+		CHECK_NULL(sl_transpose(t, .naxes = 2), SL_EINVAL, "sl_transpose", "axes is NULL");
+		CHECK_NULL(sl_recurrent(SL_CELL_TANH, NULL, t, NULL), SL_EINVAL, "sl_recurrent", "gates is NULL");
+		CHECK_NULL(sl_param_use(sl_block_find(net, "weight"), NULL), SL_EINVAL, "sl_param_use", "NULL");
+		CHECK_STATUS(sl_split(t, 0, 2, NULL), SL_EINVAL, "sl_split", "parts is NULL"), sl_error_clear();
+		CHECK_STATUS(sl_export(net, "x", .nshapes = 1), SL_EINVAL, "sl_export", "shapes is NULL"),
+		        sl_error_clear();
+		CHECK_STATUS(sl_param_fit(NULL, SL_SHAPE(1)), SL_EINVAL, "sl_param_fit", "NULL"), sl_error_clear();
+		CHECK_STATUS(sl_fprint(NULL, t), SL_EINVAL, "sl_fprint", "file is NULL"), sl_error_clear();
+		CHECK_STATUS(sl_summary(NULL, net, SL_SHAPE(1, 3)), SL_EINVAL, "sl_summary", "file is NULL"),
+		        sl_error_clear();
+		sl_profile_print(NULL);
+		CHECK(sl_sample_uniform(NULL) == 0);
+	}
+	sl_plan_free(plan);
+	sl_block_free(net);
+	slp_end_well();
+}
+
+static sl_tensor *program_tensor;
+
+/* A kernel that waits would wait for itself. */
+static enum sl_status calling_kernel(const struct sl_op_call *c)
+{
+	float v;
+	enum sl_status waited = sl_wait(program_tensor), all = sl_wait_all(),
+	               read = sl_read(program_tensor, &v, sizeof v);
+	*(float *)c->out[0].data = (float)(waited * 10000 + all * 100 + read);
+	return SL_OK;
+}
+
+static enum sl_status careless_kernel(const struct sl_op_call *c)
+{
+	*(float *)c->out[0].data = 1;
+	sl_shutdown();
+	sl_ones(SL_SHAPE(2));
+	return SL_OK;
+}
+
+static void test_calls_from_kernels(void)
+{
+	slp_begin((struct sl_config){.teams = 1});
+	const sl_op *calls = sl_op_register(.name = "calls", .args = "x", .nin = 1, .cpu = calling_kernel);
+	const sl_op *careless = sl_op_register(.name = "careless", .args = "x", .nin = 1, .cpu = careless_kernel);
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(1));
+		program_tensor = x;
+		CHECK_ALL(sl_op_apply(calls, &x, 1), SL_ESTATE * 10101);
+		CHECK_STATUS(sl_wait(sl_op_apply(careless, &x, 1)), SL_ESTATE, "careless", "called by a kernel",
+		             "test_misuse.c:");
+		CHECK_ALL(sl_add(x, x), 2);
+	}
+	while (sl_wait_all() != SL_OK) continue;
+	slp_end_well();
+}
+
+/* What is no value while a program is traced. */
+static sl_tensor *place_nothing(sl_tensor *x)
+{
+	CHECK_NULL(sl_place(NULL, sl_cpu(0)), SL_EINVAL, "sl_place", "NULL");
+	CHECK_NULL(sl_copy_to(NULL, sl_cpu(0)), SL_EINVAL, "sl_copy_to", "NULL");
+	return x;
+}
+
+static void test_null_in_traces(void)
+{
+	slp_begin((struct sl_config){.teams = 1});
+	sl_block *b = sl_lambda("nothing", place_nothing);
+	CHECK_OK(sl_hybridize(b));
+	SL_SCOPE
+		CHECK_ALL(sl_forward(b, sl_ones(SL_SHAPE(2))), 1);
+	sl_block_free(b);
+	slp_end_well();
+}
+
 static void test_statistics(void)
 {
 	sl_stats_get(NULL);
@@ -335,6 +431,9 @@ static const struct slp_test tests[] = {
         {"values at NULL", test_values_at_null},
         {"statistics", test_statistics},
         {"NULL", test_null},
+        {"NULL for arrays and files", test_null_arrays},
+        {"NULL while a program is traced", test_null_in_traces},
+        {"calls from kernels", test_calls_from_kernels},
         {"printing after a mistake", test_print_with_error},
         {0},
 };

@@ -14,13 +14,14 @@ typedef long int64_t; typedef unsigned long uint64_t; typedef struct _IO_FILE FI
 """
 
 
-def preprocess(include, compiler="cc"):
-    """The declarations of <starling.h> below the folder `include`, as cffi takes them."""
+def preprocess(include, compiler="cc", names=("starling.h",)):
+    """The declarations of these headers below the folder `include`, as cffi takes them."""
     with tempfile.TemporaryDirectory() as empty:
         for name in ("stdbool", "stddef", "stdint", "stdio"):
             (pathlib.Path(empty) / f"{name}.h").touch()
         command = [*compiler.split(), "-E", "-P", "-nostdinc", "-D__attribute__(x)=", f"-I{empty}", f"-I{include}", "-x", "c", "-"]
-        text = subprocess.run(command, input="#include <starling.h>\n", check=True, capture_output=True, text=True).stdout
+        lines = "".join(f"#include <{name}>\n" for name in names)
+        text = subprocess.run(command, input=lines, check=True, capture_output=True, text=True).stdout
     return re.sub(r"\n{2,}", "\n", text)
 
 
@@ -66,8 +67,8 @@ def _field(declaration):
 class Headers:
     """Everything that the headers declare: .text, .functions, .structs, .enums, each by name."""
 
-    def __init__(self, include, compiler="cc"):
-        self.text = preprocess(include, compiler)
+    def __init__(self, include, compiler="cc", names=("starling.h",)):
+        self.text = preprocess(include, compiler, names)
         self.functions, self.structs, self.enums = {}, {}, {}
         for node in c_parser.CParser().parse(_STANDARD + self.text).ext:
             self._read(node)
@@ -75,7 +76,7 @@ class Headers:
     def _read(self, node):
         kind = node.type
         if isinstance(kind, c_ast.FuncDecl):
-            parameters = [_field(p) for p in (kind.args.params if kind.args else []) if p.name]
+            parameters = [_field(p) for p in (kind.args.params if kind.args else []) if getattr(p, "name", None)]
             self.functions[node.name] = Function(node.name, _spell(kind.type), parameters)
         inner = getattr(kind, "type", kind)
         for part in (kind, inner):

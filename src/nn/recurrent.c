@@ -165,7 +165,9 @@ static bool make_params(const char *at, struct recurrent *r, int run)
 static sl_block *make(const char *at, const char *function, const char *type, const char *word, enum sl_cell cell,
                       int64_t hidden, struct sl_recurrent_layer_opts opts)
 {
-	if (hidden < 1 || opts.layers < 0 || opts.in_units < 0 || !(opts.dropout >= 0 && opts.dropout < 1))
+	enum { MOST_LAYERS = 1024 };
+	if (hidden < 1 || hidden > INT32_MAX || opts.layers < 0 || opts.layers > MOST_LAYERS || opts.in_units < 0 ||
+	    !(opts.dropout >= 0 && opts.dropout < 1))
 		return slp_call_fail(at, function, SL_EINVAL, "hidden %lld, %d layers, dropout %g: not possible",
 		                     (long long)hidden, opts.layers, opts.dropout);
 	if (opts.relu && cell > SL_CELL_RELU) return slp_call_fail(at, function, SL_EINVAL, ".relu is for sl_rnn");
