@@ -41,6 +41,7 @@ sl_tensor *sl_stack_at(const char *at, sl_tensor *const *tensors, int count, int
 	sl_tensor *list[MOST];
 	if (count < 1 || count > MOST)
 		return slp_call_fail(at, me, SL_EINVAL, "%d tensors, 1 to %d possible", count, MOST);
+	if (!slp_given(at, me, "array of tensors", tensors)) return NULL;
 	for (int i = 0; i < count; i++) {
 		if (!slp_shape_given(at, me, "a tensor", tensors[i])) return NULL;
 		sl_shape s = sl_tensor_shape(tensors[i]);
@@ -89,6 +90,10 @@ sl_tensor *sl_flip_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
 {
 	SLP_CALL("sl_flip", at);
 	if (!slp_shape_given(at, "sl_flip", "x", x)) return NULL;
+	if (opts.naxes < 0 || opts.naxes > SL_MAX_NDIM)
+		return slp_call_fail(at, "sl_flip", SL_EINVAL, "%d axes given, 0 to %d possible", opts.naxes,
+		                     SL_MAX_NDIM);
+	if (opts.naxes && !slp_given(at, "sl_flip", "array of axes", opts.axes)) return NULL;
 	int ndim = sl_tensor_shape(x).ndim, n = opts.naxes ? opts.naxes : ndim;
 	if (n == 0) return sl_clone_at(at, x);
 	for (int i = 0; i < n; i++) x = sl_slice_at(at, x, opts.naxes ? opts.axes[i] : i, -1, INT64_MIN, -1);

@@ -90,6 +90,7 @@ int sl_device_parse_at(const char *at, const char *text, sl_device *devices, int
 {
 	SLP_CALL("sl_device_parse", at);
 	int n = 0;
+	if (max > 0 && !slp_given(at, "sl_device_parse", "array of devices", devices)) return 0;
 	for (const char *p = text; p; p++) {
 		int more = parse_item(&p, devices + (n < max ? n : 0), n < max ? max - n : 0);
 		if (more < 0 || (*p && *p != ',')) break;
