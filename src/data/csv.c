@@ -10,7 +10,7 @@
 #include "op.h"
 #include "tensor/tensor.h"
 
-enum { LONGEST = 1 << 16 };
+enum { LONGEST = 1 << 16, MOST_COLUMNS = 1 << 24 };
 
 static bool look(struct slp_csv *c)
 {
@@ -139,6 +139,10 @@ int slp_csv_next(struct slp_csv *c)
 		return ferror(c->file) ? slp_data_fail(SL_EIO, "%s: cannot be read: %s", c->path, strerror(errno)) - 1
 		                       : 0;
 	c->column = first ? 1 : c->column + 1;
+	if (c->column > MOST_COLUMNS)
+		return slp_data_fail(SL_EFORMAT, "%s: line %lld has more than %d columns", c->path, (long long)c->begin,
+		                     MOST_COLUMNS) -
+		       1;
 	c->begin = c->line;
 	c->length = 0;
 	if (!c->text && !grow(c)) return -1;

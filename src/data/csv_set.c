@@ -111,9 +111,10 @@ static bool resize(void **p, size_t bytes)
 
 static bool grow(struct table *t)
 {
-	size_t room = t->room ? 2 * (size_t)t->room : 256;
+	enum { FIRST_ROWS = 256, FIRST_ELEMENTS = 1 << 16 }; /* a wide first line promises no further lines */
+	size_t width = (size_t)(t->columns - (t->label > 0)), first = width ? FIRST_ELEMENTS / width : FIRST_ROWS;
+	size_t room = t->room ? 2 * (size_t)t->room : first > FIRST_ROWS ? FIRST_ROWS : first + !first;
 	if (t->rows == INT32_MAX) return slp_data_fail(SL_EFORMAT, "%s: has more than %d rows", t->csv.path, INT32_MAX);
-	size_t width = (size_t)(t->columns - (t->label > 0));
 	if (!resize((void **)&t->x, room * (width ? width : 1) * sizeof *t->x)) return false;
 	if (t->label && t->opts.regression && !resize((void **)&t->y, room * sizeof *t->y)) return false;
 	if (t->label && !t->opts.regression && !resize((void **)&t->labels, room * sizeof *t->labels)) return false;
