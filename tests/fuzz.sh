@@ -3,7 +3,7 @@
 set -eu
 srcdir=${srcdir:-.}
 status=0
-for target in checkpoint idx onnx params symbol text; do
+for target in checkpoint csv idx images onnx params symbol text; do
   tests/fuzz/fuzz_$target "$srcdir"/tests/fuzz/seeds/$target/* || { echo "FAIL: fuzz_$target"; status=1; }
 done
 exit $status
