@@ -21,11 +21,11 @@ for file in "$dir/calls" "$source/tests/misuse/run" "$source/tests/misuse/values
   run 0 $CC $CFLAGS -std=gnu11 -w -I"$source/src" -I"$source/tests/misuse" -c "$file.c" -o "$object"
 done
 # shellcheck disable=SC2086
-run 0 $LIBTOOL --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o $dir/run "${objects[@]}" $CORE_LIBS
+run 0 $LIBTOOL --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o $dir/misuse "${objects[@]}" $CORE_LIBS
 
 cd $dir
 status=0
-STARPU_CATCH_SIGNALS=0 STARPU_SILENT=1 ./run "${MISUSE_ROUNDS:-16}" >output 2>errors || status=$?
+STARPU_CATCH_SIGNALS=0 STARPU_SILENT=1 ./misuse "${MISUSE_ROUNDS:-16}" >output 2>errors || status=$?
 grep -aE '^FAIL|failures$' output || status=1
 [ $status = 0 ] || fail "see tests/misuse.dir"
 [ "$(sed -n 's/^\([0-9]*\) functions.*/\1/p' output)" -gt 350 ] || fail "too few functions"

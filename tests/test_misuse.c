@@ -318,6 +318,9 @@ static void test_null_arrays(void)
 		CHECK_NULL(sl_forward_at(SL_HERE, net, NULL, 1), SL_EINVAL, "sl_forward", "inputs is NULL");
 		CHECK_NULL(sl_graph_define_at(SL_HERE, NULL, 1), SL_EINVAL, "sl_graph_define", "heads is NULL");
 		CHECK_NULL(sl_transpose(t, .naxes = 2), SL_EINVAL, "sl_transpose", "axes is NULL");
+		CHECK_NULL(sl_flip(t, .naxes = 1), SL_EINVAL, "sl_flip", "axes is NULL");
+		CHECK_NULL(sl_flip(t, .naxes = -1), SL_EINVAL, "sl_flip", "-1 axes");
+		CHECK_NULL(sl_stack(NULL, 2, 0), SL_EINVAL, "sl_stack", "tensors is NULL");
 		CHECK_NULL(sl_recurrent(SL_CELL_TANH, NULL, t, NULL), SL_EINVAL, "sl_recurrent", "gates is NULL");
 		CHECK_NULL(sl_param_use(sl_block_find(net, "weight"), NULL), SL_EINVAL, "sl_param_use", "NULL");
 		CHECK_STATUS(sl_split(t, 0, 2, NULL), SL_EINVAL, "sl_split", "parts is NULL"), sl_error_clear();
@@ -329,6 +332,8 @@ static void test_null_arrays(void)
 		        sl_error_clear();
 		sl_profile_print(NULL);
 		CHECK(sl_sample_uniform(NULL) == 0);
+		CHECK(!sl_device_parse("cpu", NULL, 1) && sl_error() == SL_EINVAL);
+		sl_error_clear();
 	}
 	sl_plan_free(plan);
 	sl_block_free(net);
@@ -391,6 +396,13 @@ static void test_null_in_traces(void)
 	slp_end_well();
 }
 
+/* Numbers of layers that multiplied are past an int, and so small again. */
+static void test_sizes(void)
+{
+	CHECK_NULL(sl_rnn(1, .layers = 1 << 30), SL_EINVAL, "sl_rnn", "1073741824 layers");
+	CHECK_NULL(sl_lstm(1LL << 61), SL_EINVAL, "sl_lstm", "not possible");
+}
+
 static void test_statistics(void)
 {
 	sl_stats_get(NULL);
@@ -433,6 +445,7 @@ static const struct slp_test tests[] = {
         {"NULL", test_null},
         {"NULL for arrays and files", test_null_arrays},
         {"NULL while a program is traced", test_null_in_traces},
+        {"sizes of layers", test_sizes},
         {"calls from kernels", test_calls_from_kernels},
         {"printing after a mistake", test_print_with_error},
         {0},
