@@ -2,6 +2,8 @@
  * everything works afterwards.  A sample of them; with "all" as the only argument, each one. */
 #include "config.h"
 
+#include <starling/own.h>
+
 #include <limits.h>
 #include <string.h>
 
@@ -306,6 +308,60 @@ static bool checkpoints(struct slp_result *r, enum sl_status *status)
 	return ok;
 }
 
+/* ---- an operation of the program's own ---------------------------------------------------------------------------- */
+
+static enum sl_status square_kernel(const struct sl_op_call *c)
+{
+	const float *x = c->in[0].data;
+	float *y = c->out[0].data;
+	for (int64_t i = 0; i < sl_shape_size(c->in[0].shape); i++) y[i] = x[i] * x[i];
+	return SL_OK;
+}
+
+static enum sl_status square_gradient(const struct sl_op_gradient *g)
+{
+	g->din[0] = sl_mul_at(g->at, g->dout[0], sl_mul_scalar_at(g->at, g->in[0], 2));
+	return g->din[0] ? SL_OK : sl_error();
+}
+
+static const sl_op *square_op;
+
+static sl_tensor *squared(sl_tensor *x)
+{
+	return sl_op_apply(square_op, &x, 1);
+}
+
+/* test_own has each allocation of sl_op_register fail. */
+static void register_square(void)
+{
+	square_op = sl_op_register(.name = "alloc_square", .args = "x", .nin = 1, .saves = SL_SAVE_IN(0),
+	                           .cpu = square_kernel, .gradient = square_gradient);
+	CHECK(square_op != NULL);
+}
+
+static bool own_operation(struct slp_result *r, enum sl_status *status)
+{
+	bool ok = false;
+	sl_block *net = sl_sequential(sl_lambda("square", squared), sl_dense(2, .in_units = 3));
+	SL_SCOPE {
+		sl_tensor *x = sl_arange(0, 6, 1), *loss = NULL, *gradient = NULL;
+		sl_seed(7);
+		if (!slp_there(net, status) || !slp_told(sl_initialize(net), status)) break;
+		if (!slp_told(sl_hybridize(net), status)) break;
+		x = sl_reshape(x, SL_SHAPE(2, 3));
+		if (!slp_there(x, status) || !slp_told(sl_attach_grad(x), status)) break;
+		SL_RECORD
+			loss = sl_sum(sl_add(sl_sum(sl_forward(net, x)), sl_sum(squared(x))));
+		if (!slp_there(loss, status) || !slp_told(sl_backward(loss), status)) break;
+		if (!slp_there(gradient = sl_grad(x), status)) break;
+		r->loss = (float)sl_item(loss);
+		r->weight = (float)sl_item(sl_sum(gradient));
+		ok = (r->loss == r->loss && r->weight == r->weight) || slp_told(sl_error(), status);
+	}
+	sl_block_free(net);
+	return ok;
+}
+
 /* What is printed about a network and a run. */
 static bool texts(struct slp_result *r, enum sl_status *status)
 {
@@ -334,6 +390,7 @@ static bool texts(struct slp_result *r, enum sl_status *status)
 
 static void write_images(void)
 {
+	if (!square_op) register_square();
 	struct idx_bytes x = idx_images(IMAGES), y = idx_labels(IMAGES);
 	slp_write_scratch("x", x.data, x.size);
 	slp_write_scratch("y", y.data, y.size);
@@ -348,7 +405,7 @@ static void write_images(void)
 /* clang-format off */
 #define PROGRAMS(X)                                                                                                    \
 	X(eager, 1) X(hybrid, 1) X(compiled, 1) X(files, 1) X(driver, 1) X(recomputed, 1) X(shards, 2) X(shards_by_call, 2)             \
-	X(checkpoints, 1) X(texts, 1) ONNX(X)
+	X(checkpoints, 1) X(own_operation, 1) X(texts, 1) ONNX(X)
 /* clang-format on */
 #define X(name, teams)                                                                                                 \
 	static void test_##name(void)                                                                                  \
