@@ -145,6 +145,9 @@ static enum sl_status look_at(const char *at, struct look *l, sl_block *block, s
 	looking = outer;
 	slp_trace_resume(trace);
 	if (!y) return sl_error();
+	enum sl_status s =
+	        sl_is_symbol(y) ? SL_OK : sl_wait_at(at, y); /* nobody else looks at what this run has done */
+	if (s != SL_OK) return s;
 	if (l->failed) slp_call_fail(at, "sl_summary", SL_ENOMEM, "no memory for the table");
 	return l->failed ? SL_ENOMEM : SL_OK;
 }
