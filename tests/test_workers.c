@@ -1,5 +1,9 @@
 /* Loaders whose batches worker threads read: the same with any number of them, resumed, after errors, without memory.
  */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -308,6 +312,17 @@ static sl_dataset *tokens(void)
 	return sl_dataset_tokens(slp_scratch_path("t", path), .length = 3, .bytes = 1);
 }
 
+#if defined HAVE_PNG && defined HAVE_JPEG
+/* The images that fuzz_images begins with. */
+static sl_dataset *images(void)
+{
+	char path[PATH_MAX];
+	const char *source = getenv("srcdir");
+	snprintf(path, sizeof path, "%s/tests/fuzz/seeds", source ? source : ".");
+	return sl_dataset_images(path, .height = 4, .width = 4);
+}
+#endif
+
 /* An epoch of a set: its sum, or what went wrong. */
 static enum sl_status epoch(sl_dataset *(*make)(void), int workers, double *sum)
 {
@@ -358,6 +373,9 @@ static void test_memory(void)
 	fail_each("npy", npy, 2);
 	fail_each("made of others", made_of_others, 1);
 	fail_each("tokens", tokens, 0);
+#if defined HAVE_PNG && defined HAVE_JPEG
+	fail_each("images", images, 1);
+#endif
 }
 
 int main(int argc, char **argv)
