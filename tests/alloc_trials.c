@@ -45,7 +45,7 @@ static void tell_which(int number)
 static bool has_place(const char *message)
 {
 	const char *p = strstr(message, ".c:");
-	return (p && p[3] >= '1' && p[3] <= '9') || strstr(message, ".json, node ");
+	return (p && p[3] >= '1' && p[3] <= '9') || strstr(message, ".json, node ") || strstr(message, ".onnx, node ");
 }
 
 static void check_error(const struct slp_program *p, long k, enum sl_status status, const char *text)
