@@ -141,7 +141,10 @@ static enum sl_status write_numbered(const sl_checkpoint_job *job)
 	char *path = list ? slp_numbered_path(job->path, count ? list[0] + 1 : 1) : NULL;
 	enum sl_status status = SL_EIO;
 	if (path) status = write_file(job, path);
-	else slp_call_fail(s->at, s->function, SL_EIO, "%s: cannot be used: %s", job->path, strerror(errno));
+	else {
+		slp_call_fail(s->at, s->function, SL_EIO, "%s: cannot be used: %s", job->path, strerror(errno));
+		status = sl_error(); /* or there was no memory */
+	}
 	if (status == SL_OK) slp_numbered_prune(job->path, job->keep);
 	free(path);
 	free(list);
@@ -158,6 +161,7 @@ static void run(sl_checkpoint_job *job)
 static void *run_thread(void *arg)
 {
 	sl_checkpoint_job *job = arg;
+	SLP_CALL(job->state.function, job->state.at);
 	job->status = job->keep ? write_numbered(job) : write_file(job, job->path);
 	if (job->status != SL_OK) snprintf(job->message, sizeof job->message, "%s", sl_error_message());
 	sl_error_clear(); /* sl_checkpoint_end tells it */
