@@ -39,9 +39,9 @@ enum sl_dtype sl_dtype_named(const char *name)
 /* The number of elements: the product of the dims, 1 for a scalar. */
 int64_t sl_shape_size(sl_shape shape)
 {
-	int64_t n = 1;
-	for (int i = 0; i < shape.ndim; i++) n *= shape.dim[i];
-	return n;
+	uint64_t n = 1; /* of no shape it is any number */
+	for (int i = 0; i < shape.ndim && i < SL_MAX_NDIM; i++) n *= (uint64_t)shape.dim[i];
+	return (int64_t)n;
 }
 
 /* Whether two shapes have the same sizes, as many of them and in the same order. */

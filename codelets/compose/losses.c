@@ -28,6 +28,7 @@ static sl_tensor *weight_of(const char *at, sl_tensor *chosen, sl_tensor *labels
 /* The mean over samples, of weights w, of minus the logarithms of their probabilities. */
 static sl_tensor *entropy(const char *at, sl_tensor *logp, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
 {
+	if (!logp) return NULL;
 	sl_shape s = sl_tensor_shape(logp);
 	int64_t classes = s.dim[s.ndim - 1];
 	sl_tensor *chosen = sl_one_hot_at(at, labels, classes, (struct sl_make){.dtype = sl_tensor_dtype(logp)});

@@ -62,7 +62,9 @@ static sl_tensor *repeated(const char *at, const char *me, sl_tensor *x, int axi
 {
 	if (!slp_axis_given(at, me, x, &axis)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
-	if (times < 0) return slp_call_fail(at, me, SL_EINVAL, "%lld times", (long long)times);
+	if (times < 0 || __builtin_mul_overflow(s.dim[axis], times, &s.dim[axis]))
+		return slp_call_fail(at, me, SL_EINVAL, "%lld times", (long long)times);
+	s = sl_tensor_shape(x);
 	struct slp_split p = slp_split_at(s, axis);
 	int64_t outer = p.outer * (whole ? 1 : p.n), inner = p.inner * (whole ? p.n : 1);
 	sl_tensor *y = sl_reshape_at(at, x, SL_SHAPE(outer, 1, inner));

@@ -9,10 +9,11 @@ sl_tensor *sl_randint_at(const char *at, sl_shape shape, int64_t low, int64_t hi
 {
 	const char *me = "sl_randint";
 	SLP_CALL(me, at);
-	if (low >= high || high - low > 1 << 24)
+	int64_t count;
+	if (low >= high || __builtin_sub_overflow(high, low, &count) || count > 1 << 24)
 		return slp_call_fail(at, me, SL_EINVAL, "from %lld to below %lld", (long long)low, (long long)high);
 	sl_tensor *u = sl_uniform_at(at, shape, 0, 1, (struct sl_make){.device = make.device});
-	u = sl_cast_at(at, sl_mul_scalar_at(at, u, (double)(high - low)), SL_INT32);
+	u = sl_cast_at(at, sl_mul_scalar_at(at, u, (double)count), SL_INT32);
 	u = sl_add_scalar_at(at, u, (double)low);
 	return make.dtype == SL_DTYPE_DEFAULT || make.dtype == SL_INT32 ? u : sl_cast_at(at, u, make.dtype);
 }

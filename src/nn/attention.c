@@ -81,7 +81,7 @@ sl_block *sl_multi_head_attention_at(const char *at, int64_t width, int heads, s
 {
 	const char *me = "sl_multi_head_attention";
 	SLP_CALL(me, at);
-	if (width < 1 || heads < 1 || width % heads)
+	if (width < 1 || width > INT32_MAX || heads < 1 || width % heads)
 		return slp_call_fail(at, me, SL_EINVAL, "%d heads of a width of %lld", heads, (long long)width);
 	struct attention *a = slp_layer_new(at, sizeof *a, "MultiHeadAttention", "attention", attention_forward);
 	if (!a) return NULL;

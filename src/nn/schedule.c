@@ -36,8 +36,10 @@ double sl_schedule_lr(const struct sl_schedule *schedule, double lr, int64_t ste
 {
 	const struct sl_schedule *s = schedule;
 	if (!s) return lr;
-	if (step < s->warmup) return lr * (double)(step + 1) / (double)s->warmup;
-	int64_t t = step - s->warmup, total = s->total - s->warmup;
+	int64_t warmup = s->warmup > 0 ? s->warmup : 0; /* a schedule that no trainer has checked */
+	if (step < 0) step = 0;
+	if (step < warmup) return lr * (double)(step + 1) / (double)warmup;
+	int64_t t = step - warmup, total = s->total > warmup ? s->total - warmup : 0;
 	double range = lr - s->final_lr;
 	switch (s->kind) {
 	case SL_STEPS: return s->every > 0 ? lr * pow(s->factor != 0 ? s->factor : 0.1, (double)(t / s->every)) : lr;

@@ -37,7 +37,7 @@ void sl_values_end(sl_tensor *t)
 {
 	if (!t || !t->storage) return;
 	slp_lock();
-	if (t->storage->generation == slp_engine.generation && t->storage->buffer)
-		atomic_fetch_sub(&t->storage->buffer->seen, 1);
+	struct slp_buffer *b = t->storage->generation == slp_engine.generation ? t->storage->buffer : NULL;
+	if (b && atomic_load(&b->seen) > 0) atomic_fetch_sub(&b->seen, 1); /* once too often: nothing */
 	slp_unlock();
 }
