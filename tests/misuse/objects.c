@@ -281,9 +281,9 @@ void taken(const void *object)
 	nkept = to;
 }
 
-void taken_all(void *const *objects)
+void taken_some(void *const *objects, int count)
 {
-	for (int i = 0; objects && i < 4; i++) taken(objects[i]);
+	for (int i = 0; objects && i < count && i < 4; i++) taken(objects[i]);
 }
 
 /* ---- what results are good for -------------------------------------------------------------------------------------- */

@@ -78,7 +78,7 @@ struct sl_transform *any_array_of_sl_transform(void);
 
 void begin(const char *name);
 void taken(const void *object); /* the call takes it over */
-void taken_all(void *const *objects);
+void taken_some(void *const *objects, int count);
 void end_status(enum sl_status status, int placed);
 void end_pointer(const void *result, int placed);
 void end_any(void);
