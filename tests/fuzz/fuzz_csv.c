@@ -20,8 +20,8 @@ static struct sl_csv_opts options(unsigned char c)
 /* What is taken has samples, and all can be read. */
 static void read_ends(const sl_dataset *d)
 {
-	struct sl_array x = sl_dataset_x(d), y = sl_dataset_y(d);
-	int64_t n = sl_dataset_size(d), width = n ? sl_shape_size(x.shape) / n : 0;
+	struct sl_array y = sl_dataset_y(d);
+	int64_t n = sl_dataset_size(d), width = sl_shape_size(sl_dataset_sample_shape(d));
 	float *row = malloc(((size_t)width + 1) * sizeof *row), label;
 	if (!row || n < 1 || sl_dataset_read(d, 0, row, y.dtype ? &label : NULL) != SL_OK ||
 	    sl_dataset_read(d, n - 1, row, y.dtype ? &label : NULL) != SL_OK)
