@@ -92,7 +92,7 @@ int sl_device_parse_at(const char *at, const char *text, sl_device *devices, int
 	int n = 0;
 	if (max > 0 && !slp_given(at, "sl_device_parse", "array of devices", devices)) return 0;
 	for (const char *p = text; p; p++) {
-		int more = parse_item(&p, devices + (n < max ? n : 0), n < max ? max - n : 0);
+		int more = parse_item(&p, n < max ? devices + n : NULL, n < max ? max - n : 0);
 		if (more < 0 || (*p && *p != ',')) break;
 		n += more;
 		if (!*p) return n;
