@@ -52,4 +52,14 @@ extern struct slp_cudnn_functions {
 } slp_dnn;
 #undef X
 
+/* Load them, if nothing has yet.  NULL, or why they cannot be used (src/runtime/gpu.c). */
+#ifdef __cplusplus
+extern "C" {
+#endif
+const char *slp_cublas_load(void);
+const char *slp_cudnn_load(void);
+#ifdef __cplusplus
+}
+#endif
+
 #endif

@@ -36,10 +36,12 @@ run 1 "$bench" --json "$tmp/no/such/folder" queue-dot
 mkdir -p "$tmp/bundle/bin" "$tmp/none" "$tmp/one"
 cp "$srcdir/tools/gpu-check" "$tmp/bundle"
 echo no >"$tmp/bundle/emulated"
-echo test_ops >"$tmp/bundle/tests"
+echo test_ops test_step >"$tmp/bundle/tests"
+echo product dot matmul >"$tmp/bundle/families"
 printf '#!/bin/sh\nexit 9\n' >"$tmp/none/nvidia-smi"
 printf '#!/bin/sh\necho GPU 0\n' >"$tmp/one/nvidia-smi"
-chmod +x "$tmp/none/nvidia-smi" "$tmp/one/nvidia-smi"
+printf '#!/bin/sh\nexit 9\n' >"$tmp/one/compute-sanitizer"
+chmod +x "$tmp/none/nvidia-smi" "$tmp/one/nvidia-smi" "$tmp/one/compute-sanitizer"
 run 1 "$srcdir/tools/gpu-check" run
 complains 'is no unpacked bundle'
 run 1 "$srcdir/tools/gpu-check" bundle --build-dir "$tmp/nowhere"
@@ -47,6 +49,16 @@ complains 'no build in'
 run 1 env PATH="$tmp/none:$PATH" "$tmp/bundle/gpu-check" run
 complains 'no NVIDIA GPU here'
 cd "$tmp"
-run 1 env PATH="$tmp/one:$PATH" bundle/gpu-check run --seconds 60 -o here.md # a bundle without programs: all fails
-[ -s here.md ] || fail "no report in the folder that gpu-check was called in"
-complains 'test_ops: FAILED'
+# A bundle without programs: all fails, each step by itself, and the results are continued.
+run 1 env PATH="$tmp/one:$PATH" bundle/gpu-check run --stage probe,operations --results here
+complains 'driver: FAILED'
+complains 'cudnn_algorithms: FAILED'
+complains 'product-matmul: FAILED'
+run 1 env PATH="$tmp/one:$PATH" bundle/gpu-check run --stage engine,sanitizer --results here
+complains 'test_step: FAILED'
+complains 'sanitizer-launch: FAILED'
+contains here/gpu.md '^## Operations'
+contains here/gpu.md '^. the rest . not run'
+contains here/logs.txt '^==== product-dot: FAILED'
+run 2 bundle/gpu-check run --stage probe,nothing
+complains 'no such stage: nothing'

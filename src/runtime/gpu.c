@@ -51,14 +51,31 @@ static bool find_functions(struct library *l)
 	return false;
 }
 
-static bool is_loaded(struct library *l, const struct slp_kernel *k)
+/* NULL: it can be used. */
+static const char *load(struct library *l)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	pthread_mutex_lock(&lock);
 	if (l->names && !*l->why && find_functions(l)) l->names = NULL;
 	pthread_mutex_unlock(&lock);
-	if (l->names) slp_kernel_fail(k, SL_EKERNEL, "%s", l->why);
-	return !l->names;
+	return l->names ? l->why : NULL;
+}
+
+const char *slp_cublas_load(void)
+{
+	return load(&cublas);
+}
+
+const char *slp_cudnn_load(void)
+{
+	return load(&cudnn);
+}
+
+static bool is_loaded(struct library *l, const struct slp_kernel *k)
+{
+	const char *why = load(l);
+	if (why) slp_kernel_fail(k, SL_EKERNEL, "%s", why);
+	return !why;
 }
 
 /* ---- handles ---------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 
 emu_checked = \
 	tests/emu/bench \
+	tests/emu/gpu_probe \
 	tests/emu/mlp \
 	tests/emu/parallel \
 	tests/emu/resnet18
@@ -13,6 +14,12 @@ tests_emu_bench_SOURCES = $(tools_bench_SOURCES)
 tests_emu_bench_LDFLAGS = $(emu_ldflags)
 tests_emu_bench_LDADD = models/libdriver.la $(emu_ldadd) -lpthread
 EXTRA_tests_emu_bench_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_gpu_probe_CPPFLAGS = $(emu_cppflags)
+tests_emu_gpu_probe_SOURCES = tests/gpu_probe.c
+tests_emu_gpu_probe_LDFLAGS = $(emu_ldflags)
+tests_emu_gpu_probe_LDADD = $(emu_ldadd)
+EXTRA_tests_emu_gpu_probe_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_mlp_CPPFLAGS = $(models_cppflags)
 tests_emu_mlp_SOURCES = $(models_mlp_SOURCES)
