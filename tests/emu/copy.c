@@ -45,6 +45,7 @@ static cudaError_t copy(struct side to, struct side from, struct cudaExtent e, e
 	emu_submit(s, w);
 	/* As the real one: copies from or to host memory that is not pinned are not asynchronous. */
 	bool pageable = (target == EMU_HOST && !emu_is_pinned(to.p)) || (source == EMU_HOST && !emu_is_pinned(from.p));
+	if (wait || pageable) emu_count_wait(wait ? EMU_WAIT_PLAIN_COPY : EMU_WAIT_PAGEABLE);
 	if (wait || pageable) emu_drain(s);
 	return cudaSuccess;
 }

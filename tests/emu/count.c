@@ -21,6 +21,26 @@ void emu_count_launch(int device)
 	__atomic_fetch_add(&counts.launches[device], 1, __ATOMIC_RELAXED);
 }
 
+void emu_count_tf32(int device)
+{
+	__atomic_fetch_add(&counts.tf32[device], 1, __ATOMIC_RELAXED);
+}
+
+void emu_count_wait(enum emu_wait wait)
+{
+	__atomic_fetch_add(&counts.waits[wait], 1, __ATOMIC_RELAXED);
+}
+
+const char *emu_wait_name(enum emu_wait wait)
+{
+	static const char *const names[] = {
+#define X(name, text) text,
+	        EMU_WAITS(X)
+#undef X
+	};
+	return names[wait];
+}
+
 void emu_count_set(int device)
 {
 	__atomic_fetch_add(&counts.sets[device], 1, __ATOMIC_RELAXED);
@@ -97,10 +117,15 @@ void emu_counts_print(void)
 {
 	char from[16], to[16];
 	for (int i = 0; i < emu_settings.devices; i++)
-		fprintf(stderr, "emulated gpu:%d: launches=%llu sets=%llu allocations=%llu refused=%llu peak=%zu\n", i,
-		        (unsigned long long)counts.launches[i], (unsigned long long)counts.sets[i],
-		        (unsigned long long)counts.allocations[i], (unsigned long long)counts.refused[i],
-		        counts.peak[i]);
+		fprintf(stderr,
+		        "emulated gpu:%d: launches=%llu tf32=%llu sets=%llu allocations=%llu refused=%llu peak=%zu\n",
+		        i, (unsigned long long)counts.launches[i], (unsigned long long)counts.tf32[i],
+		        (unsigned long long)counts.sets[i], (unsigned long long)counts.allocations[i],
+		        (unsigned long long)counts.refused[i], counts.peak[i]);
+	for (int i = 0; i < EMU_WAIT_COUNT; i++)
+		if (counts.waits[i])
+			fprintf(stderr, "emulated: the host waited in %s: %llu\n", emu_wait_name((enum emu_wait)i),
+			        (unsigned long long)counts.waits[i]);
 	for (int i = 0; i < EMU_PLACES; i++)
 		for (int j = 0; j < EMU_PLACES; j++)
 			if (counts.link[i][j].copies)

@@ -147,6 +147,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 cudaError_t cudaDeviceSynchronize(void)
 {
 	if (!emu_start()) return emu_result(cudaErrorNoDevice);
+	emu_count_wait(EMU_WAIT_DEVICE);
 	emu_drain_device(&emu_devices[current]);
 	return cudaSuccess;
 }

@@ -5,4 +5,5 @@ set -eu
 . "$srcdir/tests/emu/common.sh"
 tests/emu/test_device
 tests/emu/test_parallel
+[ -n "${ASAN_OPTIONS-}" ] || tests/emu/test_waits
 [ -n "${ASAN_OPTIONS-}" ] || SL_EMU_ASYNC=0 tests/emu/test_parallel

@@ -28,17 +28,38 @@ enum { EMU_MAX_DEVICES = 8, EMU_HOST = EMU_MAX_DEVICES, EMU_PLACES };
 
 /* ---- counters (count.c) ----------------------------------------------------------------------------------------- */
 
+/* X(NAME, text): calls in which the host waits for a device.  PAGEABLE: an asynchronous copy from or to main memory that is
+ * not pinned. */
+#define EMU_WAITS(X)                                                                                                   \
+	X(STREAM, "cudaStreamSynchronize")                                                                             \
+	X(DEVICE, "cudaDeviceSynchronize")                                                                             \
+	X(EVENT, "cudaEventSynchronize")                                                                               \
+	X(PLAIN_COPY, "cudaMemcpy")                                                                                    \
+	X(PAGEABLE, "pageable copies")                                                                                 \
+	X(FREE, "cudaFree")
+
+enum emu_wait {
+#define X(name, text) EMU_WAIT_##name,
+	EMU_WAITS(X)
+#undef X
+	        EMU_WAIT_COUNT
+};
+
 struct emu_link {
 	uint64_t copies, bytes;
 };
 
 struct emu_counts {
-	uint64_t launches[EMU_MAX_DEVICES], sets[EMU_MAX_DEVICES];       /* kernels, memsets */
+	uint64_t launches[EMU_MAX_DEVICES], sets[EMU_MAX_DEVICES]; /* kernels, memsets */
+	uint64_t tf32[EMU_MAX_DEVICES]; /* of the kernels: float32 products of libraries that were told to use TF32 */
 	uint64_t allocations[EMU_MAX_DEVICES], refused[EMU_MAX_DEVICES]; /* refused: out of memory */
 	size_t used[EMU_MAX_DEVICES], peak[EMU_MAX_DEVICES];             /* bytes */
+	uint64_t waits[EMU_WAIT_COUNT];                                  /* of all threads, for any device */
 	struct emu_link link[EMU_PLACES][EMU_PLACES];                    /* [from][to]: a device, or EMU_HOST */
 };
 
+void emu_count_tf32(int device);
+const char *emu_wait_name(enum emu_wait wait);
 void emu_counts_get(struct emu_counts *counts);
 void emu_counts_reset(void); /* all but used */
 /* Copies of exactly so many bytes since the last reset. */

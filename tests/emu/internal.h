@@ -71,6 +71,7 @@ void emu_drain_device(struct emu_device *device);
 /* count.c */
 void emu_count_launch(int device);
 void emu_count_set(int device);
+void emu_count_wait(enum emu_wait wait);
 void emu_count_copy(int from, int to, size_t bytes);
 void emu_count_memory(int device, size_t used, bool refused);
 void emu_counts_print(void);

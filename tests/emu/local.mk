@@ -33,7 +33,8 @@ emu_programs = \
 	tests/emu/test_explain \
 	tests/emu/test_ops \
 	tests/emu/test_parallel \
-	tests/emu/test_steps
+	tests/emu/test_steps \
+	tests/emu/test_waits
 EXTRA_PROGRAMS = $(emu_programs)
 CLEANFILES += $(EXTRA_LTLIBRARIES) $(emu_programs)
 
@@ -41,7 +42,7 @@ if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libstarling.la
 log = sh.log
-tests/emu/device.$(log): tests/emu/test_device tests/emu/test_parallel
+tests/emu/device.$(log): tests/emu/test_device tests/emu/test_parallel tests/emu/test_waits
 tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
 tests/emu/lenet-long.$(log): tests/emu/lenet
 tests/emu/lenet.$(log): tests/emu/lenet
@@ -166,6 +167,12 @@ tests_emu_test_steps_SOURCES = models/networks.c models/networks.h tests/emu/tes
 tests_emu_test_steps_LDFLAGS = $(emu_ldflags)
 tests_emu_test_steps_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_steps_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_waits_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
+tests_emu_test_waits_SOURCES = models/networks.c models/networks.h tests/emu/test_waits.c
+tests_emu_test_waits_LDFLAGS = $(emu_ldflags)
+tests_emu_test_waits_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_waits_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_lenet_CPPFLAGS = $(models_cppflags)
 tests_emu_lenet_SOURCES = $(models_lenet_SOURCES)

@@ -201,6 +201,7 @@ cudaError_t cudaFree(void *p)
 	if (!p) return cudaSuccess;
 	struct emu_device *d = emu_device_of(p);
 	if (!d) emu_misuse("cudaFree of %p, which is not device memory", p);
+	emu_count_wait(EMU_WAIT_FREE);
 	emu_drain_device(d);
 	pthread_mutex_lock(&d->lock);
 	struct emu_block *b = d->blocks, *before = NULL;

@@ -325,6 +325,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 cudaError_t cudaStreamSynchronize(cudaStream_t handle)
 {
 	if (!emu_start()) return emu_result(cudaErrorNoDevice);
+	emu_count_wait(EMU_WAIT_STREAM);
 	emu_drain(emu_stream_of(handle));
 	return cudaSuccess;
 }
@@ -377,6 +378,7 @@ cudaError_t cudaEventQuery(cudaEvent_t e)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
+	emu_count_wait(EMU_WAIT_EVENT);
 	mark_wait(e->mark);
 	return cudaSuccess;
 }

@@ -1,0 +1,130 @@
+/* Steps on an emulated GPU: the host queues them and waits for nothing in between. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "emulated.h"
+#include "networks.h"
+
+enum { STEPS = 5, ROWS = 8, SIZE = 28 };
+
+struct course {
+	const char *name;
+	sl_block *(*network)(void);
+	bool whole, loaded; /* compiled steps; batches come from main memory each time */
+};
+
+static sl_block *lenet(void)
+{
+	return net_lenet();
+}
+
+static sl_block *resnet18(void)
+{
+	return net_resnet18_of(4, false);
+}
+
+/* Waits for what is sent ahead, too. */
+static void settle(void)
+{
+	struct emu_counts counts, before = {0};
+	CHECK_OK(sl_wait_all());
+	for (int still = 0, looks = 0; still < 20 && looks < 2000; looks++, usleep(5000)) {
+		emu_counts_get(&counts);
+		still = memcmp(&counts, &before, sizeof counts) ? 0 : still + 1;
+		before = counts;
+	}
+}
+
+static void make_batch(sl_tensor **x, sl_tensor **y, bool there)
+{
+	static float values[ROWS * SIZE * SIZE];
+	static int32_t classes[ROWS];
+	for (int i = 0; i < ROWS * SIZE * SIZE; i++) values[i] = (float)sin(i);
+	for (int i = 0; i < ROWS; i++) classes[i] = i % 3;
+	*x = sl_from(values, SL_SHAPE(ROWS, 1, SIZE, SIZE));
+	*y = sl_from(classes, SL_SHAPE(ROWS), .dtype = SL_INT32);
+	if (!there) return;
+	*x = sl_copy_to(*x, sl_gpu(0));
+	*y = sl_copy_to(*y, sl_gpu(0));
+}
+
+static void make_step(const struct course *c, sl_block *net, sl_trainer *trainer, sl_step *step, sl_tensor *x,
+                      sl_tensor *y)
+{
+	sl_tensor *loss = NULL;
+	if (c->whole) {
+		loss = sl_step_run(step, x, y, NULL);
+		CHECK(loss);
+		return;
+	}
+	SL_RECORD
+		loss = sl_softmax_cross_entropy(sl_forward(net, x), y);
+	CHECK_OK(sl_backward(loss));
+	CHECK_OK(sl_trainer_step(trainer, ROWS));
+}
+
+static void check_waits(const struct course *c)
+{
+	struct emu_counts counts;
+	emu_counts_get(&counts);
+	for (int i = 0; i < EMU_WAIT_COUNT; i++)
+		CHECK_SAYING(counts.waits[i] == 0, "%s: %llu waits in %s in %d steps", c->name,
+		             (unsigned long long)counts.waits[i], emu_wait_name((enum emu_wait)i), STEPS);
+	CHECK(counts.launches[0] >= STEPS);
+	printf("\n    %s: %g kernels, %g memsets, %g copies in a step", c->name, (double)counts.launches[0] / STEPS,
+	       (double)counts.sets[0] / STEPS, (double)counts.link[EMU_HOST][0].copies / STEPS);
+}
+
+static void count_waits(const struct course *c)
+{
+	slp_begin((struct sl_config){.gpus = 1, .sched = "dmdas", .seed = 1});
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	sl_block *net = c->network();
+	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.1)));
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.02, .momentum = 0.5));
+	sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
+	SL_SCOPE {
+		sl_tensor *x, *y;
+		make_batch(&x, &y, !c->loaded);
+		for (int i = 0; i < 3 + STEPS; i++) {
+			if (i == 3) settle(), emu_counts_reset();
+			SL_SCOPE {
+				if (c->loaded) make_batch(&x, &y, false);
+				make_step(c, net, trainer, step, x, y);
+			}
+		}
+		settle();
+		check_waits(c);
+	}
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+	slp_end_well();
+}
+
+static void test_whole_steps(void)
+{
+	count_waits(&(struct course){"LeNet, whole steps", lenet, true, false});
+	count_waits(&(struct course){"LeNet, whole steps, loaded", lenet, true, true});
+	count_waits(&(struct course){"ResNet-18, whole steps", resnet18, true, false});
+	count_waits(&(struct course){"ResNet-18, whole steps, loaded", resnet18, true, true});
+}
+
+static void test_by_call(void)
+{
+	count_waits(&(struct course){"LeNet, call by call", lenet, false, true});
+	count_waits(&(struct course){"ResNet-18, call by call", resnet18, false, true});
+}
+
+static const struct slp_test tests[] = {{"whole steps", test_whole_steps}, {"call by call", test_by_call}, {0}};
+
+int main(int argc, char **argv)
+{
+	setenv("SL_EMU_DEVICES", "1", 1);
+	return slp_test_main(argc, argv, (const struct slp_suite[]){{.name = "no waits", .tests = tests}, {0}});
+}
