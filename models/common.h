@@ -19,6 +19,7 @@ struct drv_options {
 	sl_device devices[DRV_MAX_DEVICES];
 	int ndevices; /* 0: chosen by drv_start */
 	uint64_t seed;
+	enum sl_tf32 tf32; /* sl_config */
 	const char *json;
 	bool quiet, stats;
 };

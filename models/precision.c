@@ -6,25 +6,26 @@
 static const struct {
 	const char *name, *products; /* as it is called here, and what it makes of them */
 	enum sl_dtype dtype;
-} precisions[] = {{"fp32", NULL, SL_FLOAT32}, {"bf16", "bfloat16", SL_BFLOAT16}, {"fp16", "float16", SL_FLOAT16}};
+	enum sl_tf32 tf32;
+} precisions[] = {{"fp32", NULL, SL_FLOAT32, SL_TF32_DEFAULT},
+                  {"tf32", "TF32 on GPUs", SL_FLOAT32, SL_TF32_ALL},
+                  {"bf16", "bfloat16", SL_BFLOAT16, SL_TF32_DEFAULT},
+                  {"fp16", "float16", SL_FLOAT16, SL_TF32_DEFAULT}};
 enum { COUNT = sizeof precisions / sizeof *precisions };
 
-enum sl_dtype drv_precision_parse(struct argp_state *state, const char *text)
+void drv_precision_parse(struct argp_state *state, const char *text, struct drv_train_options *o)
 {
-	for (int i = 0; i < COUNT; i++)
-		if (!strcmp(text, precisions[i].name)) return precisions[i].dtype;
-	if (!strcmp(text, "tf32"))
-		argp_error(state, "--dtype: tf32 is float32 with short products, on GPUs; this version has none there "
-		                  "either: bf16 is "
-		                  "what is faster than fp32");
-	argp_error(state, "--dtype: \"%s\" is none of fp32, bf16, fp16", text);
-	return SL_FLOAT32;
+	int i = 0;
+	while (i < COUNT && strcmp(text, precisions[i].name)) i++;
+	if (i == COUNT) argp_error(state, "--dtype: \"%s\" is none of fp32, tf32, bf16, fp16", text);
+	o->dtype = precisions[i].dtype;
+	o->tf32 = precisions[i].tf32;
 }
 
 static int number_of(const struct drv_train_options *o)
 {
 	int i = COUNT - 1;
-	while (i > 0 && precisions[i].dtype != o->dtype) i--;
+	while (i > 0 && (precisions[i].dtype != o->dtype || precisions[i].tf32 != o->tf32)) i--;
 	return i;
 }
 

@@ -25,9 +25,8 @@ static const struct argp_option options[] = {
         {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2; resnet18: 0.1)", 1},
         {"epochs", 'e', "N", 0, "Epochs (default: 10)", 1},
         {"dtype", KEY_DTYPE, "TYPE", 0,
-         "What products are computed in: fp32, bf16 or fp16 (with loss scaling); parameters, sums and losses are "
-         "float32 "
-         "(default: fp32)",
+         "What products are computed in: fp32, tf32 (on GPUs, as fast as they can), bf16 or fp16 (with loss scaling); "
+         "parameters, sums and losses are float32 (default: fp32, with convolutions on GPUs as SL_TF32 says)",
          1},
         {"fastest", KEY_FASTEST, NULL, 0,
          "With several devices: try the first one alone and all of them, and continue with the faster", 1},
@@ -60,7 +59,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'b': o->batch_size = drv_int(state, "--batch-size", arg, 1, 1 << 24); return 0;
 	case KEY_LR: o->lr = drv_real(state, "--lr", arg, 0, 1e6); return 0;
 	case 'e': o->epochs = drv_int(state, "--epochs", arg, 1, 1000000); return 0;
-	case KEY_DTYPE: o->dtype = drv_precision_parse(state, arg); return 0;
+	case KEY_DTYPE: drv_precision_parse(state, arg, o); return 0;
 	case KEY_FASTEST: o->fastest = true; return 0;
 	case KEY_DISTRIBUTED: o->distributed = true; return 0;
 	case KEY_DATA: o->data = arg; return 0;
@@ -87,6 +86,7 @@ bool drv_train_ready(struct drv_options *common, struct drv_train_options *o)
 	if (o->log && !drv_writable(o->log)) return false;
 	if (o->watch && !drv_writable(o->watch)) return false;
 	if (o->tensorboard && !drv_tensorboard_folder(o->tensorboard)) return false;
+	common->tf32 = o->tf32;
 	if (!drv_distributed_ask(o) || !drv_start(common) || !drv_distributed_ready(common, o)) return false;
 	return sl_dist_rank() > 0 || drv_checkpoint_ready(&o->checkpoint);
 }

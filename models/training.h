@@ -20,6 +20,7 @@ struct drv_train_options {
 	int64_t batch_size, epochs, limit;
 	double lr;
 	enum sl_dtype dtype; /* of products: SL_FLOAT32, or autocast to a half type */
+	enum sl_tf32 tf32;   /* of float32 products on GPUs */
 	bool distributed;    /* one of several processes */
 	bool fastest;        /* try one device and all, and keep to what is faster */
 	struct drv_checkpoint_options checkpoint;
@@ -130,7 +131,7 @@ void drv_stops_end(struct drv_training *t);
 
 /* ---- what is computed in: precision.c ---------------------------------------------------------------------------- */
 
-enum sl_dtype drv_precision_parse(struct argp_state *state, const char *text);
+void drv_precision_parse(struct argp_state *state, const char *text, struct drv_train_options *o);
 const char *drv_precision_name(const struct drv_train_options *o); /* "bf16" */
 struct sl_loss_scaling drv_loss_scaling(const struct drv_train_options *o);
 void drv_precision_print(const struct drv_training *t);

@@ -12,6 +12,7 @@
 	X(cublasDgemm)                                                                                                 \
 	X(cublasDgemmStridedBatched)                                                                                   \
 	X(cublasGetStatusString)                                                                                       \
+	X(cublasSetMathMode)                                                                                           \
 	X(cublasSetStream)                                                                                             \
 	X(cublasSgemm)                                                                                                 \
 	X(cublasSgemmStridedBatched)
@@ -58,6 +59,9 @@ extern "C" {
 #endif
 const char *slp_cublas_load(void);
 const char *slp_cudnn_load(void);
+
+/* Whether convolutions may round to TF32 (sl_config.tf32). */
+bool slp_tf32_convolutions(void);
 #ifdef __cplusplus
 }
 #endif

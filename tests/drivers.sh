@@ -30,9 +30,7 @@ done
 run 2 "$mlp" --mode=lazy
 complains 'must be eager, hybrid or step'
 run 2 "$mlp" --dtype=fp8
-complains 'none of fp32, bf16, fp16'
-run 2 "$mlp" --dtype=tf32
-complains 'tf32 is float32 with short products'
+complains 'none of fp32, tf32, bf16, fp16'
 run 2 "$lenet" --dtype=fp16
 complains 'scales losses, which --hybrid has'
 run 2 "$lenet" --device cpu:0,cpu:1 --batch-size 255

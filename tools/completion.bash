@@ -18,7 +18,7 @@ _starling_values() {
 	local program=$1 option=$2 cur=$3
 	case $option in
 		--device) compgen -W 'auto cpu gpu' -- "$cur" ;;
-		--dtype) compgen -W 'fp32 bf16 fp16' -- "$cur" ;;
+		--dtype) compgen -W 'fp32 tf32 bf16 fp16' -- "$cur" ;;
 		--mode) compgen -W 'eager hybrid step' -- "$cur" ;;
 		--plot | --output) compgen -W '- window' -- "$cur"; compgen -f -- "$cur" ;;
 		--view) compgen -W 'perfetto picture vite dag starvz all none' -- "$cur" ;;

@@ -1,5 +1,5 @@
 /* Row-major matrix products by cuBLAS.  cuBLAS is column-major: it is asked for Cᵀ = op(B)ᵀ op(A)ᵀ.
- * Arithmetic is that of the data type: TF32 stays off (CUBLAS_DEFAULT_MATH), so results match the CPU's. */
+ * Arithmetic is that of the data type, as on CPUs, unless sl_config.tf32 allows TF32 (src/runtime/gpu.c). */
 #ifndef SLP_GEMM_CUH
 #define SLP_GEMM_CUH
 

@@ -1,4 +1,5 @@
-/* Convolution on GPUs by cuDNN, in the caller's layout (NCHW) and the arithmetic of the data type (TF32 stays off).
+/* Convolution on GPUs by cuDNN, in the caller's layout (NCHW), in TF32 where sl_config.tf32 allows that, else in the
+ * arithmetic of the data type.
  *
  * Images in lane order and cropped results are copied to what cuDNN takes, and back.
  *
@@ -18,7 +19,7 @@ struct key {
 	cudnnHandle_t handle;
 	struct slp_conv c;
 	size_t limit;
-	int64_t pass, type;
+	int64_t pass, type, tf32;
 };
 
 struct made {
@@ -73,8 +74,16 @@ static cudnnStatus_t describe(struct made *m, const struct slp_conv &c, cudnnDat
 		s = slp_dnn.cudnnSetConvolution2dDescriptor(m->conv, (int)c.ph, (int)c.pw, (int)c.sh, (int)c.sw,
 		                                            (int)c.dh, (int)c.dw, CUDNN_CROSS_CORRELATION, type);
 	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetConvolutionGroupCount(m->conv, (int)c.groups);
-	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetConvolutionMathType(m->conv, CUDNN_FMA_MATH);
+	if (s == CUDNN_STATUS_SUCCESS)
+		s = slp_dnn.cudnnSetConvolutionMathType(m->conv, m->key.tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH);
 	return s;
+}
+
+/* Tensor cores compute float32 in TF32, which must be allowed. */
+static bool may_use(const struct made *m, cudnnMathType_t math)
+{
+	if (math == CUDNN_FMA_MATH || math == CUDNN_DEFAULT_MATH) return true;
+	return math == CUDNN_TENSOR_OP_MATH && m->key.tf32;
 }
 
 /* The first of the proposals that will do. */
@@ -82,12 +91,11 @@ template <class P> static bool pick(struct made *m, const P *proposals, int coun
 {
 	for (int i = 0; i < count; i++) {
 		const P &p = proposals[i];
-		bool plain = p.mathType == CUDNN_FMA_MATH || p.mathType == CUDNN_DEFAULT_MATH;
-		if (p.status != CUDNN_STATUS_SUCCESS || p.determinism != CUDNN_DETERMINISTIC || !plain) continue;
-		if (p.memory > m->key.limit) continue;
+		if (p.status != CUDNN_STATUS_SUCCESS || p.determinism != CUDNN_DETERMINISTIC) continue;
+		if (!may_use(m, p.mathType) || p.memory > m->key.limit) continue;
 		m->algorithm = (int)p.algo;
 		m->bytes = p.memory;
-		return true;
+		return !m->key.tf32 || slp_dnn.cudnnSetConvolutionMathType(m->conv, p.mathType) == CUDNN_STATUS_SUCCESS;
 	}
 	return false;
 }
@@ -383,6 +391,7 @@ static enum sl_status convolve(const struct slp_kernel *k, const struct operands
 	key.limit = o.limit;
 	key.pass = pass;
 	key.type = k->in[0].type.dtype;
+	key.tf32 = key.type == SL_FLOAT32 && slp_tf32_convolutions();
 	struct made *m = find(k, key);
 	if (!m) return SL_EKERNEL;
 	cudnnStatus_t s = execute<T>(o, m);

@@ -63,6 +63,16 @@ static int expected_slaves(void)
 #endif
 }
 
+static enum sl_tf32 tf32_wanted(void)
+{
+	static const char *const names[] = {[SL_TF32_NONE] = "none", [SL_TF32_CONV] = "conv", [SL_TF32_ALL] = "all"};
+	const char *text = slp_env_or("SL_TF32", "conv");
+	for (enum sl_tf32 t = SL_TF32_NONE; t <= SL_TF32_ALL; t++)
+		if (!strcmp(text, names[t])) return t;
+	fprintf(stderr, "starling: SL_TF32=%s is none of none, conv, all; ignored\n", text);
+	return SL_TF32_CONV;
+}
+
 /* Fills in what the user left to us. */
 static struct sl_config resolve(const struct sl_config *given)
 {
@@ -77,6 +87,7 @@ static struct sl_config resolve(const struct sl_config *given)
 	if (!c.runahead_bytes) c.runahead_bytes = (size_t)env_number("SL_RUNAHEAD_BYTES", 1, 8 << 20);
 	if (!c.explain) c.explain = env_number("SL_EXPLAIN", 0, 0) > 0;
 	if (!c.sched) c.sched = getenv("STARPU_SCHED");
+	if (!c.tf32) c.tf32 = tf32_wanted();
 	if (!c.dist) c.dist = slp_env_or("SL_DIST", "none");
 	return c;
 }

@@ -93,11 +93,20 @@ void slp_gpu_wait(void)
 	cudaStreamSynchronize(starpu_cuda_get_local_stream()); /* a fault is that of the task, at its end */
 }
 
+bool slp_tf32_convolutions(void)
+{
+	return slp_engine.config.tf32 >= SL_TF32_CONV;
+}
+
 void *slp_cublas(const struct slp_kernel *k)
 {
 	cublasHandle_t *h = &handles[starpu_worker_get_id()].blas;
 	if (!*h && !is_loaded(&cublas, k)) return NULL;
+	bool made = !*h;
 	cublasStatus_t s = *h ? CUBLAS_STATUS_SUCCESS : slp_blas.cublasCreate(h);
+	if (s == CUBLAS_STATUS_SUCCESS && made)
+		s = slp_blas.cublasSetMathMode(*h, slp_engine.config.tf32 == SL_TF32_ALL ? CUBLAS_TF32_TENSOR_OP_MATH
+		                                                                         : CUBLAS_DEFAULT_MATH);
 	if (s == CUBLAS_STATUS_SUCCESS) s = slp_blas.cublasSetStream(*h, k->stream);
 	if (s == CUBLAS_STATUS_SUCCESS) return *h;
 	slp_kernel_fail(k, SL_EKERNEL, "cuBLAS: %s", slp_blas.cublasGetStatusString(s));

@@ -99,6 +99,10 @@ SL_API enum sl_status sl_device_default_at(const char *at, sl_device device);
 
 /* ---- start and stop --------------------------------------------------------------------------------------------- */
 
+/* Which float32 products on GPUs may round their factors to TF32, 10 bits of mantissa: tensor cores multiply these many
+ * times as fast, and sums stay float32.  By default convolutions, not products of matrices: as PyTorch has it. */
+enum sl_tf32 { SL_TF32_DEFAULT, SL_TF32_NONE, SL_TF32_CONV, SL_TF32_ALL };
+
 /* The settings of sl_init; a zeroed field means its default. */
 struct sl_config {
 	int teams;         /* CPU devices, including workers of slave processes; they share the cores evenly.  Default:
@@ -112,8 +116,9 @@ struct sl_config {
 	                        */
 	uint64_t seed;         /* seed of random numbers; see sl_seed */
 	bool explain;          /* record what sl_explain reports.  Default: SL_EXPLAIN, or not */
-	const char *dist; /* "tcp" or "mpi": this process is one of several (dist.h); "none": it is alone.  Default:
+	const char *dist;  /* "tcp" or "mpi": this process is one of several (dist.h); "none": it is alone.  Default:
 	                        * SL_DIST, or none */
+	enum sl_tf32 tf32; /* Default: SL_TF32 (none, conv or all), or SL_TF32_CONV */
 };
 
 SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *config);

@@ -8,13 +8,14 @@
 struct cublasContext {
 	cudaStream_t stream;
 	int device;
+	cublasMath_t math;
 };
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
 {
 	int device;
 	if (cudaGetDevice(&device) != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
-	*handle = new cublasContext{NULL, device};
+	*handle = new cublasContext{NULL, device, CUBLAS_DEFAULT_MATH};
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -27,6 +28,12 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream)
 {
 	handle->stream = stream;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t math)
+{
+	handle->math = math;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -84,6 +91,7 @@ template <class T> static cublasStatus_t queue(cublasHandle_t handle, product<T>
 	p.a = (const T *)emu_argument(p.a, "cuBLAS");
 	p.b = (const T *)emu_argument(p.b, "cuBLAS");
 	p.c = (T *)emu_argument(p.c, "cuBLAS");
+	if (sizeof(T) == sizeof(float) && handle->math == CUBLAS_TF32_TENSOR_OP_MATH) emu_count_tf32(device);
 	cudaError_t e = emu_launch(handle->stream, product<T>::run, new product<T>(p), product<T>::drop);
 	return e == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

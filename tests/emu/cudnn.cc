@@ -362,6 +362,7 @@ template <size_t N> static cudnnStatus_t convolve(const algorithm (&list)[N], in
 		if (b.number == number && b.determinism == CUDNN_DETERMINISTIC && (!a || b.memory < a->memory)) a = &b;
 	if (!a || a->memory == TOO_MUCH) return CUDNN_STATUS_NOT_SUPPORTED;
 	if (bytes < a->bytes(p) || (bytes && !work)) return CUDNN_STATUS_BAD_PARAM;
+	if (p.x.type == CUDNN_DATA_FLOAT && p.c.math != CUDNN_FMA_MATH) emu_count_tf32(device);
 	return p.x.type == CUDNN_DATA_DOUBLE ? queue<double>(handle, p, pass, alpha, beta, x, w, y, work, bytes)
 	                                     : queue<float>(handle, p, pass, alpha, beta, x, w, y, work, bytes);
 }

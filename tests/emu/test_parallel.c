@@ -275,6 +275,48 @@ static void test_too_large(void)
 	}
 }
 
+/* ---- TF32 -------------------------------------------------------------------------------------------------------- */
+
+/* Kernels that may round to TF32, of those of a product, of a convolution and its gradients.  (The emulated cuDNN
+ * proposes tensor cores for a convolution and for the gradient of its images, not for that of its weights.) */
+static void check_tf32(enum sl_tf32 setting, uint64_t products, uint64_t convolutions)
+{
+	CHECK_OK(sl_init(&(struct sl_config){.teams = 1, .tf32 = setting}));
+	SL_SCOPE {
+		sl_tensor *a = sl_full(SL_SHAPE(64, 64), 2, .device = sl_gpu(0));
+		sl_tensor *x = sl_full(SL_SHAPE(2, 3, 8, 8), 1, .device = sl_gpu(0));
+		sl_tensor *w = sl_full(SL_SHAPE(4, 3, 3, 3), 1, .device = sl_gpu(0)), *y = NULL;
+		counts();
+		emu_counts_reset();
+		sl_matmul(a, a);
+		CHECK(counts().tf32[0] == products);
+		emu_counts_reset();
+		CHECK_OK(sl_attach_grad(x));
+		CHECK_OK(sl_attach_grad(w));
+		SL_RECORD
+			y = sl_sum(sl_conv2d(x, w, NULL));
+		CHECK_OK(sl_backward(y));
+		uint64_t found = counts().tf32[0];
+		CHECK_SAYING(found == convolutions, "%d convolutions in TF32, not %d", (int)found, (int)convolutions);
+		emu_counts_reset();
+		sl_matmul(sl_cast(a, SL_FLOAT64), sl_cast(a, SL_FLOAT64));
+		CHECK(counts().tf32[0] == 0);
+	}
+	slp_stop_engine();
+}
+
+static void test_tf32(void)
+{
+	check_tf32(SL_TF32_NONE, 0, 0);
+	check_tf32(SL_TF32_CONV, 0, 2);
+	check_tf32(SL_TF32_ALL, 1, 2);
+	check_tf32(SL_TF32_DEFAULT, 0, 2); /* PyTorch's */
+	setenv("SL_TF32", "all", 1);
+	check_tf32(SL_TF32_DEFAULT, 1, 2);
+	check_tf32(SL_TF32_NONE, 0, 0);
+	unsetenv("SL_TF32");
+}
+
 static const struct slp_test tests[] = {
         {"kernels where they are told to run", test_where_told},
         {"from device to device", test_between_devices},
@@ -287,12 +329,15 @@ static const struct slp_test tests[] = {
         {0},
 };
 
+static const struct slp_test tf32_tests[] = {{"where products may round to TF32", test_tf32}, {0}};
+
 int main(int argc, char **argv)
 {
 	setenv("SL_EMU_DEVICES", "2", 1);
 	setenv("STARPU_SUBALLOCATOR", "0", 1);
-	return slp_test_main(
-	        argc, argv,
-	        (const struct slp_suite[]){
-	                {.name = "two GPUs", .tests = tests, .start = start, .stop = slp_stop_engine}, {0}});
+	return slp_test_main(argc, argv,
+	                     (const struct slp_suite[]){
+	                             {.name = "two GPUs", .tests = tests, .start = start, .stop = slp_stop_engine},
+	                             {.name = "TF32", .tests = tf32_tests},
+	                             {0}});
 }

@@ -192,6 +192,7 @@ static bool begin(const struct bench_case *c, sl_device device, struct bench_res
 	struct sl_config config = c->config;
 	if (device.kind != SL_DEVICE_GPU) config.gpus = -1;
 	config.seed = 1;
+	config.tf32 = SL_TF32_NONE; /* as bench-peer.py has it */
 	if (sl_init(&config) != SL_OK || sl_device_default(device) != SL_OK || (c->setup && !c->setup(c))) {
 		if (!failed(r)) snprintf(r->error, sizeof r->error, "cannot set up");
 		return false;
