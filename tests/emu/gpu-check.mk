@@ -3,6 +3,7 @@
 emu_checked = \
 	tests/emu/bench \
 	tests/emu/gpu_probe \
+	tests/emu/hybrid \
 	tests/emu/mlp \
 	tests/emu/parallel \
 	tests/emu/resnet18
@@ -20,6 +21,12 @@ tests_emu_gpu_probe_SOURCES = tests/gpu_probe.c
 tests_emu_gpu_probe_LDFLAGS = $(emu_ldflags)
 tests_emu_gpu_probe_LDADD = $(emu_ldadd)
 EXTRA_tests_emu_gpu_probe_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_hybrid_CPPFLAGS = $(models_cppflags)
+tests_emu_hybrid_SOURCES = $(models_hybrid_SOURCES)
+tests_emu_hybrid_LDFLAGS = $(emu_ldflags)
+tests_emu_hybrid_LDADD = models/libdriver.la $(emu_ldadd)
+EXTRA_tests_emu_hybrid_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_mlp_CPPFLAGS = $(models_cppflags)
 tests_emu_mlp_SOURCES = $(models_mlp_SOURCES)

@@ -9,6 +9,7 @@ EXTRA_DIST += \
 	tests/emu/trains.sh
 dist_check_SCRIPTS += \
 	tests/emu/device.sh \
+	tests/emu/drivers.sh \
 	tests/emu/explain.sh \
 	tests/emu/lenet.sh \
 	tests/emu/ops.sh \
@@ -43,6 +44,7 @@ emulation = yes
 emulated = $(emu_programs) tests/emu/libstarling.la
 log = sh.log
 tests/emu/device.$(log): tests/emu/test_device tests/emu/test_parallel tests/emu/test_waits
+tests/emu/drivers.$(log): tests/emu/hybrid tests/emu/parallel
 tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
 tests/emu/lenet-long.$(log): tests/emu/lenet
 tests/emu/lenet.$(log): tests/emu/lenet
