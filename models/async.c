@@ -290,7 +290,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_REPEAT: o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000); return 0;
 	case KEY_BATCHES: o->batches = drv_int(state, "--batches", arg, 1, 1000000000); return 0;
 	case ARGP_KEY_END:
-		if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
+		if (o->common.ndevices > 1) argp_error(state, "--device: name one device only");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}

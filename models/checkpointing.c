@@ -113,7 +113,7 @@ bool drv_checkpoint_ready(const struct drv_checkpoint_options *o)
 static json_t *epoch_json(const struct drv_epoch *e)
 {
 	json_t *json = json_object();
-#define X(field, type) json_object_set_new(json, #field, json_##type(e->field)); /* what is no number is left out */
+#define X(field, type) json_object_set_new(json, #field, json_##type(e->field)); /* what is not a number is left out */
 	EPOCH(X)
 #undef X
 	return json;

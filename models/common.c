@@ -177,7 +177,7 @@ static void choose_device(struct drv_options *o)
 	o->ndevices = 1;
 }
 
-/* Starts the engine with the devices asked for, each a team of its own, and makes the first one the default.  Says
+/* Starts the engine with the requested devices, each a separate team, and makes the first one the default.  Says
  * what is wrong and returns false if one is not there, or results could not be written at the end. */
 bool drv_start(struct drv_options *o)
 {

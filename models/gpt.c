@@ -69,7 +69,7 @@ static void complete(struct argp_state *state, struct options *o)
 {
 	if (o->size.width % o->size.heads) argp_error(state, "--width must be a multiple of --heads");
 	if (o->resume && !o->checkpoint) argp_error(state, "--resume: needs --checkpoint DIR");
-	if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
+	if (o->common.ndevices > 1) argp_error(state, "--device: name one device only");
 }
 
 static error_t parse_text(int key, char *arg, struct options *o)

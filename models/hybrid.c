@@ -324,7 +324,7 @@ static void export_and_import(struct drv_bench *b, const struct exported *e)
 	}
 }
 
-/* The folder for the files: the one asked for, or one of its own, which goes afterwards. */
+/* The folder for the files: the one asked for, or a temporary one, which is removed afterwards. */
 static const char *make_folder(const struct drv_bench *b, char path[PATH_MAX])
 {
 	const struct options *o = b->options;
@@ -384,7 +384,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_REPEAT: o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000); return 0;
 	case KEY_OUTPUT: o->output = arg; return 0;
 	case ARGP_KEY_END:
-		if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
+		if (o->common.ndevices > 1) argp_error(state, "--device: name one device only");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}

@@ -65,7 +65,7 @@ bool split_and_load(sl_tensor *data, const sl_device *devices, int n, sl_tensor 
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
 
-/* What a device has of its own. */
+/* What each device has. */
 struct replica {
 	sl_tensor *params[NPARAMS], *grads[NPARAMS];
 };

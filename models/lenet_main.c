@@ -79,7 +79,7 @@ static void check_options(struct argp_state *state, const struct options *o)
 		           (long long)o->train.batch_size, n);
 	if (o->train.dtype == SL_FLOAT16 && !o->hybrid && !o->demo)
 		argp_error(state, "--dtype: fp16 needs a trainer that scales losses, which --hybrid has");
-	if (n > 1 && o->hybrid) argp_error(state, "--hybrid: only one device is possible, not %d", n);
+	if (n > 1 && o->hybrid) argp_error(state, "--hybrid: name one device only, not %d", n);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)

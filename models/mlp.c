@@ -32,7 +32,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'm': o->how.mode = parse_mode(state, arg); return 0;
 	case ARGP_KEY_END:
-		if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
+		if (o->common.ndevices > 1) argp_error(state, "--device: name one device only");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}

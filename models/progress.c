@@ -21,7 +21,7 @@ static int columns(void)
 	return 80;
 }
 
-/* Begins a line of progress towards total; it stays invisible where standard error is no terminal. */
+/* Begins a line of progress towards total; it stays invisible if standard error is not a terminal. */
 void drv_progress_start(struct drv_progress *p, const struct drv_options *o, const char *label, int64_t total)
 {
 	const char *no_color = getenv("NO_COLOR");

@@ -136,7 +136,7 @@ const char *drv_precision_name(const struct drv_train_options *o); /* "bf16" */
 struct sl_loss_scaling drv_loss_scaling(const struct drv_train_options *o);
 void drv_precision_print(const struct drv_training *t);
 
-/* What becomes known, told: training_report.c. */
+/* Reports on training: training_report.c. */
 bool drv_report_begin(struct drv_training *t);
 bool drv_report_epoch(struct drv_training *t);
 bool drv_report_end(struct drv_training *t, bool write);

@@ -61,7 +61,7 @@ static void log_epoch(FILE *out, const struct drv_epoch *e, int64_t number)
 }
 
 /* Each line is in the file once its epoch has ended, and the file is replaced as a whole: who looks at it while it
- * grows sees whole lines.  What is no file (a pipe) is written line by line. */
+ * grows sees whole lines.  What is not a file (a pipe) is written line by line. */
 static bool log_write(struct drv_training *t)
 {
 	const char *path = t->options->log;

@@ -43,7 +43,7 @@ printf '#!/bin/sh\necho GPU 0\n' >"$tmp/one/nvidia-smi"
 printf '#!/bin/sh\nexit 9\n' >"$tmp/one/compute-sanitizer"
 chmod +x "$tmp/none/nvidia-smi" "$tmp/one/nvidia-smi" "$tmp/one/compute-sanitizer"
 run 1 "$srcdir/tools/gpu-check" run
-complains 'is no unpacked bundle'
+complains 'is not an unpacked bundle'
 run 1 "$srcdir/tools/gpu-check" bundle --build-dir "$tmp/nowhere"
 complains 'no build in'
 run 1 env PATH="$tmp/none:$PATH" "$tmp/bundle/gpu-check" run

@@ -72,8 +72,8 @@ needs_space() {
 }
 
 valid_json() {
-  if command -v python3 >/dev/null; then python3 -m json.tool "$1" >/dev/null || fail "$1 is no JSON"
-  elif command -v jq >/dev/null; then jq . "$1" >/dev/null || fail "$1 is no JSON"
+  if command -v python3 >/dev/null; then python3 -m json.tool "$1" >/dev/null || fail "$1 is not JSON"
+  elif command -v jq >/dev/null; then jq . "$1" >/dev/null || fail "$1 is not JSON"
   else echo "SKIP: validity of JSON: neither python3 nor jq"; fi
 }
 

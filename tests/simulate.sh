@@ -110,9 +110,9 @@ complains 'gpu.count is there twice'
 complains 'must not be 0: cpu.gflops.dot'
 printf '\0' >"$tmp/wrong"
 simulate 2 --machine "$tmp/wrong" "${lenet[@]}"
-complains 'is no text'
+complains 'is not a text'
 simulate 2 --machine "$tmp" "${lenet[@]}"
-complains 'is no file'
+complains 'is not a file'
 sed 's/^gpu.count.*/gpu.count 9/' "$srcdir/tools/machines/h100x8" >"$tmp/wrong"
 simulate 2 --machine "$tmp/wrong" "${lenet[@]}"
 complains 'gpu.count must be a whole number, at most 8'

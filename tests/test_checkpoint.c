@@ -212,7 +212,7 @@ static void test_contents(void)
 		CHECK_ALL(wrong, 2.5);
 		CHECK_SAME(slp_data(net, "0.weight"), slp_data(other, "0.weight"));
 		CHECK_OK(sl_save_params(net, path)); /* of parameters only */
-		CHECK_NULL(sl_checkpoint_open(path), SL_EFORMAT, "is no checkpoint");
+		CHECK_NULL(sl_checkpoint_open(path), SL_EFORMAT, "is not a checkpoint");
 		CHECK_MISTAKE(sl_checkpoint_save(path, .net = net, .note = "\xff"), SL_EINVAL, "UTF-8");
 		CHECK_MISTAKE(sl_checkpoint_save("x.params", .net = net), SL_EINVAL, "*.safetensors", ".keep");
 		CHECK_MISTAKE(sl_checkpoint_save(NULL, .net = net), SL_EINVAL, "NULL");

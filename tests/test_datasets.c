@@ -80,7 +80,7 @@ static void test_wrong_arrays(void)
 	x.shape = SL_SCALAR;
 	CHECK_NULL(sl_dataset_arrays(x, none), SL_ESHAPE, "no first axis");
 	x.dtype = (enum sl_dtype)77;
-	CHECK_NULL(sl_dataset_arrays(x, none), SL_EDTYPE, "77 is no data type");
+	CHECK_NULL(sl_dataset_arrays(x, none), SL_EDTYPE, "77 is not a data type");
 }
 
 /* ---- .npy ----------------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ static void test_tokens(void)
 	CHECK_NULL(sl_dataset_tokens(path), SL_EINVAL, "length is 0");
 	CHECK_NULL(sl_dataset_tokens(path, .length = 1, .bytes = 3), SL_EINVAL, "bytes is 3");
 	CHECK_NULL(sl_dataset_tokens(WRITE("t.bin", "abc"), .length = 1), SL_EFORMAT,
-	           "3 bytes, which are no tokens of 2");
+	           "3 bytes, not a multiple of the 2 of a token");
 	d = sl_dataset_tokens(write_text("t.bin", (const char *)wide, sizeof wide), .length = 2, .bytes = 4);
 	CHECK_STATUS(sl_dataset_read(d, 0, x, y), SL_EFORMAT, "token 1 is larger");
 	sl_error_clear();
@@ -266,7 +266,8 @@ static void test_cifar(void)
 	sl_error_clear();
 	sl_dataset_free(d);
 	slp_write_scratch("test_batch.bin", records, RECORD + 1);
-	CHECK_NULL(sl_dataset_cifar10(folder, SL_TEST), SL_EFORMAT, "3074 bytes, which are no records of 3073");
+	CHECK_NULL(sl_dataset_cifar10(folder, SL_TEST), SL_EFORMAT,
+	           "3074 bytes, not a multiple of the 3073 of a record");
 	CHECK_NULL(sl_dataset_cifar10(folder, (enum sl_split)5), SL_EINVAL, "no split 5");
 }
 
@@ -279,7 +280,7 @@ static void test_parts(void)
 	           *twice = sl_dataset_select(last, SL_ARRAY(int64_t, 1, 1, 0), 3);
 	sl_dataset *all = sl_dataset_concat(d, twice, last);
 	CHECK(sl_dataset_size(last) == 2 && sl_dataset_size(twice) == 3 && sl_dataset_size(all) == 8);
-	CHECK_NULL(sl_dataset_range(d, 2, 2), SL_EINVAL, "2 samples from 2 on are not within 3");
+	CHECK_NULL(sl_dataset_range(d, 2, 2), SL_EINVAL, "2 samples from 2 on exceed the 3 of the data set");
 	CHECK_NULL(sl_dataset_select(d, SL_ARRAY(int64_t, 0, 3), 2), SL_EINVAL, "not within 3");
 	sl_dataset_free(d); /* those made from it go on */
 	sl_dataset_free(last);
@@ -306,7 +307,7 @@ static void test_parts(void)
 	CHECK(!sl_dataset_split(all, 8, 3, parts) && !parts[0] && sl_error() == SL_EINVAL);
 	sl_error_clear();
 	sl_dataset *other = sl_dataset_arrays(((struct sl_array){values, SL_SHAPE(2, 3), SL_FLOAT32}), none);
-	CHECK_NULL(sl_dataset_concat(all, other), SL_ESHAPE, "data set 1 has samples of another shape");
+	CHECK_NULL(sl_dataset_concat(all, other), SL_ESHAPE, "data set 1 has samples of a different shape");
 	sl_dataset_free(other);
 	sl_dataset_free(all);
 }

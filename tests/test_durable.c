@@ -301,7 +301,7 @@ static void test_new_files(void)
 		const struct writer *w = &writers[i];
 		for (int k = 1; k <= (w->files[1] ? 2 : 1); k++) {
 			io_fail(IO_rename, k, EIO);
-			CHECK_STATUS(w->write(true), SL_EIO, "cannot be given its name");
+			CHECK_STATUS(w->write(true), SL_EIO, "cannot be renamed to its final name");
 			io_fail(IO_rename, 0, 0);
 			sl_error_clear();
 			CHECK_SAYING(files_there() == 0, "%s leaves %d files", w->name, files_there());

@@ -83,8 +83,8 @@ static void test_sizes(void)
 {
 	refuse_images(with_dims(0, 2, 3), "axis 0 has size 0");
 	refuse_images(with_dims(4, 0, 3), "axis 1 has size 0");
-	refuse_images(with_dims(0xffffffffu, 2, 3), "axis 0 has the absurd size 4294967295");
-	refuse_images(with_dims(0x7fffffffu, 0x7fffffffu, 0x7fffffffu), "axis 2 has the absurd size 2147483647");
+	refuse_images(with_dims(0xffffffffu, 2, 3), "axis 0 has the impossible size 4294967295");
+	refuse_images(with_dims(0x7fffffffu, 0x7fffffffu, 0x7fffffffu), "axis 2 has the impossible size 2147483647");
 	refuse_images(with_dims(0x7fffffffu, 0x7fffffffu, 1), "4611686014132420609 bytes, but 24 follow its header");
 	refuse_images(with_dims(5, 2, 3), "(5, 2, 3), 30 bytes, but 24 follow its header");
 	refuse_images(with_dims(4, 3, 2 + 3), "60 bytes, but 24 follow its header");
@@ -113,7 +113,7 @@ static void test_gzip_faults(void)
 	refuse_images(with(z, z.size - 1, 1), "damaged gzip data: incorrect length check");
 	refuse_images(with(z, 2, 9), "damaged gzip data: unknown compression method");
 	refuse_images(longer(z), "bytes follow after the end of the gzip data");
-	refuse_images(idx_gzipped(&plain), "goes on after its 24 values");
+	refuse_images(idx_gzipped(&plain), "has bytes after its 24 values");
 	plain = cut(idx_images(4), 30);
 	refuse_images(idx_gzipped(&plain), "ends after 14 values, 24 needed");
 	plain = cut(idx_images(4), 11);
@@ -134,7 +134,7 @@ static void test_no_files(void)
 	              "No such file");
 	check_refused(sl_dataset_idx(folder, b, 10), SL_EIO, folder, "is not a regular file");
 	CHECK_NULL(sl_dataset_idx(NULL, b, 10), SL_EINVAL, "a file name is NULL");
-	CHECK_NULL(sl_dataset_idx(a, b, 0), SL_EINVAL, "0 classes, 1 to 256 possible");
+	CHECK_NULL(sl_dataset_idx(a, b, 0), SL_EINVAL, "0 classes; the number must be from 1 to 256");
 	CHECK_NULL(sl_dataset_idx(a, b, 257), SL_EINVAL, "257 classes");
 	idx_remove("y");
 	if (geteuid() == 0) return; /* root may read anything */

@@ -229,7 +229,7 @@ static void test_huge(void)
 	folder("huge/x");
 	slp_write_scratch("huge/x/a.png", file, sizeof head + 12);
 	CHECK_NULL(open_set("huge", (struct sl_images_opts){0}), SL_EFORMAT,
-	           "huge/x/a.png: has the absurd size of 62500 × 62500");
+	           "huge/x/a.png: has the impossible size of 62500 × 62500");
 }
 
 #elif !defined HAVE_PNG

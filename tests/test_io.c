@@ -108,9 +108,9 @@ static void test_npy_faults(void)
 	static const struct {
 		const char *header, *says;
 	} cases[] = {
-	        {"", "no dictionary"},
-	        {"{", "no dictionary"},
-	        {"{'descr'", "no dictionary"},
+	        {"", "not a dictionary"},
+	        {"{", "not a dictionary"},
+	        {"{'descr'", "not a dictionary"},
 	        {"{'descr': '<f8', 'fortran_order': False, }", "without descr"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} x", "without descr"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'more': 1}", "unknown key 'more'"},
@@ -120,13 +120,13 @@ static void test_npy_faults(void)
 	        {"{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", "no plain type"},
 	        {"{'descr': '<f8', 'fortran_order': 0, 'shape': (1,)}", "neither True nor False"},
 	        {"{'descr': '<f8', 'fortran_order': True, 'shape': (1,1)}", "ascontiguousarray"},
-	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", "no tuple of numbers"},
-	        {"{'descr': '<f8', 'fortran_order': False, 'shape': 1}", "no tuple"},
-	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1 1)}", "no tuple of numbers"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}", "not a tuple of numbers"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': 1}", "not a tuple"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1 1)}", "not a tuple of numbers"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", "16 bytes, but 8 follow"},
 	        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", "4 bytes, but 8 follow"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1)}", "more than 6 axes"},
-	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}", "absurd shape"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}", "impossible shape"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", "impossible shape"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976,)}", "t.npy"},
 	};
@@ -304,7 +304,7 @@ static void test_mxnet_cut(void)
 	size_t size = sample_list(data);
 	for (size_t i = 0; i < size; i++) check_refused("x.params", data, i, "x.params: ");
 	data[size] = 0;
-	check_refused("x.params", data, size + 1, "goes on for 1 bytes after its end");
+	check_refused("x.params", data, size + 1, "has 1 bytes after its end");
 }
 
 static void test_mxnet_faults(void)
@@ -363,8 +363,8 @@ static void test_safetensors_faults(void)
 	static const struct {
 		const char *header, *says;
 	} cases[] = {
-	        {"[]", "no JSON object"},
-	        {"{", "no JSON"},
+	        {"[]", "not a JSON object"},
+	        {"{", "not JSON"},
 	        {"{}", "8 bytes after"},
 	        {"{\"a\": 1}", "\"a\": has no dtype"},
 	        {"{" TENSOR("a", "F33", "[2]", "0", "8") "}", "unknown dtype"},
@@ -386,7 +386,7 @@ static void test_safetensors_faults(void)
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		check_safetensors_refused(cases[i].header, cases[i].says);
-	check_refused("x.safetensors", "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "no safetensors file");
+	check_refused("x.safetensors", "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "not a safetensors file");
 	check_refused("x.safetensors", "\x10\0\0\0\0\0\0\0{}", 10, "within the header");
 	check_refused("x.safetensors", "\x10\0\0", 3, "within the length");
 }

@@ -73,7 +73,7 @@ static struct input *input_named(struct argp_state *state, struct options *o, ch
 		const char *known = o->inputs[i].name;
 		if (name == known || (name && known && !strcmp(name, known))) return &o->inputs[i];
 	}
-	if (o->ninputs == MAX_INPUTS) argp_error(state, "at most %d inputs are possible", MAX_INPUTS);
+	if (o->ninputs == MAX_INPUTS) argp_error(state, "there can be at most %d inputs", MAX_INPUTS);
 	o->inputs[o->ninputs] = (struct input){.name = name, .dtype = SL_FLOAT32};
 	return &o->inputs[o->ninputs++];
 }
@@ -142,7 +142,7 @@ static void complete(struct argp_state *state, struct options *o)
 {
 	if (!o->symbol) argp_error(state, "no model is given");
 	if (!is_onnx(o)) complete_names(state, o);
-	else if (o->params) argp_error(state, "an ONNX model contains its parameters: PARAMS is not needed");
+	else if (o->params) argp_error(state, "an ONNX model contains its parameters: leave out PARAMS");
 	if (!o->ninputs) argp_error(state, "no input is given");
 	for (int i = 0; i < o->ninputs; i++) {
 		if (!o->inputs[i].file && !made_up(o, &o->inputs[i]))
@@ -151,7 +151,7 @@ static void complete(struct argp_state *state, struct options *o)
 		if (o->ninputs > 1 && !o->inputs[i].name)
 			argp_error(state, "with several inputs each needs its name: --input NAME=FILE");
 	}
-	if (o->common.ndevices > 1) argp_error(state, "--device: only one device is possible");
+	if (o->common.ndevices > 1) argp_error(state, "--device: name one device only");
 	if (!o->benchmark && (o->plan.threads || !isnan(o->plan.seconds)))
 		argp_error(state, "--threads and --seconds belong to --benchmark");
 	if (o->benchmark && o->profile) argp_error(state, "--benchmark and --profile exclude each other");
@@ -245,7 +245,7 @@ static bool write_raw(const char *path, sl_tensor *y)
 	bool ok = data && sl_read(y, data, bytes) == SL_OK;
 	sl_file *f = ok ? drv_file_begin(path) : NULL;
 	if (!data) drv_error("%s: no memory", path);
-	if (f) (void)!fwrite(data, 1, bytes, sl_file_stream(f)); /* drv_file_end tells */
+	if (f) (void)!fwrite(data, 1, bytes, sl_file_stream(f)); /* drv_file_end reports */
 	ok = f && drv_file_end(f, path);
 	free(data);
 	return ok;

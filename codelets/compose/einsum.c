@@ -28,7 +28,7 @@ static bool has(const char *letters, char c)
 	return c && strchr(letters, c) != NULL;
 }
 
-/* Reads letters up to what ends them, each once; returns where that is, NULL if they are no term. */
+/* Reads letters up to what ends them, each once; returns where that is, NULL if they are not a term. */
 static const char *read_letters(const char *text, char to[SL_MAX_NDIM + 1])
 {
 	size_t n = 0;

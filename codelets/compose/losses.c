@@ -49,7 +49,7 @@ static sl_tensor *entropy(const char *at, sl_tensor *logp, sl_tensor *labels, co
  * logarithm of the probability that softmax gives to the right class.  logits (n, classes, …), float; labels (n, …),
  * int32.  Samples whose label is ignore_index, with .ignore, or no class, do not count.  As
  * torch.nn.functional.cross_entropy; sl_softmax_cross_entropy, which it uses where no option asks for more, reports
- * labels that are no class.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label_smoothing outside [0, 1].
+ * labels that are not a class.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label_smoothing outside [0, 1].
  *
  *     loss = sl_cross_entropy(scores, tokens, .ignore = true, .ignore_index = -100, .label_smoothing = 0.1); */
 sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels, struct sl_cross_entropy_opts opts)

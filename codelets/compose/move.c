@@ -40,7 +40,7 @@ sl_tensor *sl_stack_at(const char *at, sl_tensor *const *tensors, int count, int
 	SLP_CALL(me, at);
 	sl_tensor *list[MOST];
 	if (count < 1 || count > MOST)
-		return slp_call_fail(at, me, SL_EINVAL, "%d tensors, 1 to %d possible", count, MOST);
+		return slp_call_fail(at, me, SL_EINVAL, "%d tensors; the number must be from 1 to %d", count, MOST);
 	if (!slp_given(at, me, "array of tensors", tensors)) return NULL;
 	for (int i = 0; i < count; i++) {
 		if (!slp_shape_given(at, me, "a tensor", tensors[i])) return NULL;

@@ -171,7 +171,7 @@ static enum sl_status check_forward(const struct slp_infer *c, sl_shape x, sl_sh
 static enum sl_status check_grad_attrs(const struct slp_infer *c, const struct slp_conv2d_grad *g)
 {
 	if (g->of.activation != SL_IDENTITY)
-		return slp_reject(c, SL_EINVAL, "the gradient of an activation is an operation of its own");
+		return slp_reject(c, SL_EINVAL, "the gradient of an activation is a separate operation");
 	if (c->nin != (g->of.pool ? 3 : 2))
 		return slp_reject(c, SL_EINVAL, "takes two inputs, or with the attribute pool a mask too");
 	return check_attrs(c, &g->of);

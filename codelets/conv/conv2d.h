@@ -17,7 +17,7 @@ struct slp_conv2d_attrs {
 	bool wide;               /* parameters or their gradients are float32, images in a half type */
 };
 
-/* Attributes of the gradient operations: what their inputs do not tell.  x_lanes is about x or its gradient, y_lanes
+/* Attributes of the gradient operations: what their inputs leave open.  x_lanes is about x or its gradient, y_lanes
  * about the gradient of y. */
 struct slp_conv2d_grad {
 	struct slp_conv2d_attrs of;
@@ -125,7 +125,7 @@ struct slp_conv_args {
 	bool x_lanes, y_lanes; /* conv2d_batch.c alone takes them, and the activation */
 	int pool;              /* y is pooled, or the gradient of what was pooled ... */
 	uint8_t *mask;         /* ... with this mask */
-	bool cropped;          /* y is smaller than x, w and the options tell */
+	bool cropped;          /* y is smaller than x, w and the options demand */
 	int activation;
 	const struct slp_conv2d_blocked_attrs *blocked; /* images in blocks; conv2d_onednn.c alone takes them */
 	bool sum;                                       /* y is added to what is there; in blocks only */

@@ -101,7 +101,7 @@ static enum sl_status blocked_infer(struct slp_infer *c)
 	if (v.oh < 1 || v.ow < 1) return slp_reject(c, SL_ESHAPE, "the kernel is larger than the padded image");
 	sl_shape y = slp_blocked_shape(SL_SHAPE(v.n, v.oc, v.oh, v.ow), a->block);
 	if (add && !sl_shape_equal(c->in[0].shape, y))
-		return slp_reject(c, SL_ESHAPE, "what it is added to has another shape");
+		return slp_reject(c, SL_ESHAPE, "the tensor that it is added to differs in shape");
 	c->out[0] = (struct slp_type){SL_FLOAT32, y};
 	return SL_OK;
 }
@@ -113,7 +113,7 @@ static enum sl_status pack_infer(struct slp_infer *c)
 	if (s != SL_OK) return s;
 	if (a->packed < 1) return slp_reject(c, SL_EINVAL, "needs the size of the packed weights");
 	if (!sl_shape_equal(c->in[0].shape, plain_weights(a)))
-		return slp_reject(c, SL_ESHAPE, "w does not have the sizes told");
+		return slp_reject(c, SL_ESHAPE, "w does not have the given sizes");
 	c->out[0] = (struct slp_type){SL_FLOAT32, SL_SHAPE(a->packed)};
 	return SL_OK;
 }

@@ -364,7 +364,7 @@ static void make_key(struct key *key, const struct slp_conv_args *a, int threads
 
 enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
-	struct cache *cache = a->cropped ? NULL : cache_of_thread(); /* y must be as large as x tells */
+	struct cache *cache = a->cropped ? NULL : cache_of_thread(); /* y must be as large as x demands */
 	if (!cache) return SL_EUNSUPPORTED;
 	struct key key;
 	make_key(&key, a, k->threads);

@@ -37,7 +37,7 @@ enum sl_status slp_linear_check(const struct slp_infer *c, const struct slp_type
 enum sl_status slp_linear_check_activation(const struct slp_infer *c, int activation)
 {
 	if (activation >= 0 && activation < SL_ACTIVATIONS) return SL_OK;
-	return slp_reject(c, SL_EINVAL, "there is no activation %d", activation);
+	return slp_reject(c, SL_EINVAL, "activation %d does not exist", activation);
 }
 
 static enum sl_status check_bias(const struct slp_infer *c, int64_t units)

@@ -239,7 +239,7 @@ static void columns(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-/* Rows of w: dx by them, then what becomes of them. */
+/* Rows of w: dx by them, then their update. */
 static void blocks(void *arg, int64_t begin, int64_t end)
 {
 	struct work *p = arg;

@@ -1,5 +1,5 @@
-/* softmax_cross_entropy on a GPU: a group of threads a sample.  Nothing can be reported from here, so a label that is no class
- * makes the loss and the gradient of its sample NaN. */
+/* softmax_cross_entropy on a GPU: a group of threads a sample.  Errors cannot be reported from here, so a label that is
+ * not a class makes the loss and the gradient of its sample NaN. */
 #include "common/lanes.cuh"
 
 template <class T, class L, int LANES>

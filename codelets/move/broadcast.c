@@ -15,7 +15,7 @@ static enum sl_status infer(struct slp_infer *c)
 	char from[128], to[128];
 	sl_shape fit;
 	if (shape.ndim < 0 || shape.ndim > SL_MAX_NDIM)
-		return slp_reject(c, SL_ESHAPE, "%d axes; 0 to %d are possible", shape.ndim, SL_MAX_NDIM);
+		return slp_reject(c, SL_ESHAPE, "%d axes; the number must be from 0 to %d", shape.ndim, SL_MAX_NDIM);
 	for (int i = 0; i < shape.ndim; i++)
 		if (shape.dim[i] < 0) return slp_reject(c, SL_ESHAPE, "axis %d has a negative size", i);
 	if (!slp_broadcast(c->in[0].shape, shape, &fit) || !sl_shape_equal(fit, shape))

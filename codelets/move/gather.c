@@ -57,7 +57,7 @@ static enum sl_status gather_infer(struct slp_infer *c)
 	if (status) return status;
 	if (x.ndim < 1) return slp_reject(c, SL_ESHAPE, "x is a scalar and has no rows");
 	if (s.ndim + x.ndim - 1 > SL_MAX_NDIM)
-		return slp_reject(c, SL_ESHAPE, "the result would have %d axes, %d possible", s.ndim + x.ndim - 1,
+		return slp_reject(c, SL_ESHAPE, "the result would have %d axes, more than %d", s.ndim + x.ndim - 1,
 		                  SL_MAX_NDIM);
 	for (int i = 1; i < x.ndim; i++) s.dim[s.ndim++] = x.dim[i];
 	c->out[0] = (struct slp_type){c->in[0].dtype, s};
@@ -222,7 +222,7 @@ static enum sl_status one_hot_infer(struct slp_infer *c)
 	if (a->dtype <= SL_DTYPE_DEFAULT || a->dtype >= SL_DTYPE_COUNT)
 		return slp_reject(c, SL_EDTYPE, "there is no data type %d", a->dtype);
 	if (s.ndim == SL_MAX_NDIM)
-		return slp_reject(c, SL_ESHAPE, "the result would have %d axes, %d possible", s.ndim + 1, SL_MAX_NDIM);
+		return slp_reject(c, SL_ESHAPE, "the result would have %d axes, more than %d", s.ndim + 1, SL_MAX_NDIM);
 	s.dim[s.ndim++] = a->depth;
 	c->out[0] = (struct slp_type){(enum sl_dtype)a->dtype, s};
 	return SL_OK;

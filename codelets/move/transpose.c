@@ -80,8 +80,8 @@ sl_tensor *sl_transpose_at(const char *at, sl_tensor *x, struct sl_reduce_opts o
 {
 	struct slp_transpose_attrs attrs = {.naxes = opts.naxes};
 	if (opts.naxes < 0 || opts.naxes > SL_MAX_NDIM)
-		return slp_call_fail(at, "sl_transpose", SL_EINVAL, "%d axes given, 0 to %d possible", opts.naxes,
-		                     SL_MAX_NDIM);
+		return slp_call_fail(at, "sl_transpose", SL_EINVAL, "%d axes given; the number must be from 0 to %d",
+		                     opts.naxes, SL_MAX_NDIM);
 	if (opts.keepdims) return slp_call_fail(at, "sl_transpose", SL_EINVAL, "keepdims has no meaning here");
 	if (opts.naxes && !slp_given(at, "sl_transpose", "array of axes", opts.axes)) return NULL;
 	for (int i = 0; i < opts.naxes; i++) attrs.axes[i] = opts.axes[i];

@@ -56,9 +56,9 @@ static enum sl_status check_attrs(struct slp_infer *c)
 	if (!(a->eps > 0 && isfinite(a->eps)))
 		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
 	if (!(a->momentum >= 0 && a->momentum <= 1))
-		return slp_reject(c, SL_EINVAL, "momentum is %g, 0 to 1 possible", a->momentum);
+		return slp_reject(c, SL_EINVAL, "momentum is %g; it must be from 0 to 1", a->momentum);
 	if (a->activation < 0 || a->activation >= SL_ACTIVATIONS)
-		return slp_reject(c, SL_EINVAL, "there is no activation %d", a->activation);
+		return slp_reject(c, SL_EINVAL, "activation %d does not exist", a->activation);
 	return SL_OK;
 }
 

@@ -19,7 +19,8 @@ static enum sl_status infer(struct slp_infer *c)
 	struct slp_rmsprop_attrs *a = c->attrs;
 	if (a->alpha == 0) a->alpha = 0.99;
 	if (a->eps == 0) a->eps = 1e-8;
-	if (!(a->alpha > 0 && a->alpha <= 1)) return slp_reject(c, SL_EINVAL, "alpha is %g; 0 to 1 possible", a->alpha);
+	if (!(a->alpha > 0 && a->alpha <= 1))
+		return slp_reject(c, SL_EINVAL, "alpha is %g; it must be from 0 to 1", a->alpha);
 	if (!(a->eps > 0 && isfinite(a->eps)))
 		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
 	enum sl_status s = slp_optim_figure(c, "momentum", a->momentum);

@@ -137,7 +137,7 @@ SLP_INLINE void avg_grad_quad(struct quad *q)
 	q->a = q->b = q->c = q->d = q->y * 0.25f;
 }
 
-/* All windows of a plane.  Pointers that are not NULL tell what is read (x, dy) and written (y, dx). */
+/* All windows of a plane.  Pointers that are not NULL say what is read (x, dy) and written (y, dx). */
 SLP_INLINE void each_quad(const struct slp_pool *p, const int width, quad_fn *what, const float *x, const float *dy,
                           float *y, float *dx)
 {

@@ -41,7 +41,7 @@ SLP_INLINE void through_relu(const struct planes *u, int64_t at, slp_v16 *d)
 	*d = (slp_v16)((int16s)*d & ~(x <= 0));
 }
 
-/* Windows of 2 × 2 side by side, without a border, are told by constants. */
+/* Constants describe windows of 2 × 2 side by side, without a border. */
 SLP_INLINE struct slp_window window_of(const struct slp_pool *p, int64_t i, int64_t j, const bool two)
 {
 	return two ? (struct slp_window){2 * i, 2 * i + 2, 2 * j, 2 * j + 2, 4} : slp_pool_window(p, i, j);

@@ -25,7 +25,7 @@ static double flops(const struct slp_infer *c)
 	return (double)sl_shape_size(c->in[0].shape);
 }
 
-/* NaN counts as larger than all, and is no score that could hit. */
+/* NaN counts as larger than all, and never hits. */
 static enum sl_status ref(const struct slp_kernel *k)
 {
 	const struct slp_topk_attrs *a = k->attrs;
@@ -93,7 +93,7 @@ const struct sl_op slp_op_topk_hits = {
 /* For each sample 1 if the score of its label is among its k largest, else 0: the mean is the top-k accuracy.  Ties
  * count as in: fewer than k scores are larger.  A NaN counts as larger than all numbers, but is never a hit.  scores
  * (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n), of the dtype of scores.  Has no gradient.
- * SL_EINVAL: k below 1; SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL also for a label that is no class, as in
+ * SL_EINVAL: k below 1; SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL also for a label that is not a class, as in
  * sl_softmax_cross_entropy; on a GPU the result of such a sample is NaN instead.
  *
  *	double top5 = sl_item(sl_mean(sl_topk_hits(scores, labels, 5))); */

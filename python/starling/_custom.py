@@ -82,7 +82,7 @@ class Function:
         for i, x in enumerate(inputs):
             _core.pointer(f"{name}: input {i}", x, Tensor)
         if any(x.is_symbol for x in inputs):
-            raise _core.Unsupported(f"{name} has a gradient of its own, which compiled blocks cannot have; do not hybridize this block")
+            raise _core.Unsupported(f"{name} defines its own gradient, which cannot be compiled; do not hybridize this block")
         recording = lib.sl_is_recording()
         with pause(train_mode=lib.sl_is_training()):
             results = self.forward(*inputs)

@@ -109,7 +109,7 @@ def _at_places(t, keys):
 def _index_array(t, k):
     k = numpy.asarray(k)
     if k.dtype == bool:
-        raise IndexError("masks are no indices: a result's shape must not depend on values")
+        raise IndexError("masks cannot be indices: a result's shape must not depend on values")
     return array(k.astype(numpy.int32), device=t.device)
 
 

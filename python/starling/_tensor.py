@@ -43,7 +43,7 @@ class Device:
         if index is None and ":" in kind:
             kind, _, index = kind.partition(":")
         if kind not in ("auto", "cpu", "gpu"):
-            raise _core.DeviceError(f"{kind!r} is no device; devices are auto, cpu:N and gpu:N")
+            raise _core.DeviceError(f"{kind!r} is not a device; devices are auto, cpu:N and gpu:N")
         self.kind, self.index = kind, -1 if index is None else int(index)
 
     @property

@@ -19,7 +19,7 @@ def _only(given, known, what):
 
 
 def _terms_of(struct, given):
-    """The structure; names the setting whose value is no number."""
+    """The structure; names the setting whose value is not a number."""
     try:
         return options(struct, **given)
     except TypeError:

@@ -65,7 +65,7 @@ static bool check_array(const char *what, const struct sl_array *a, int64_t *row
 {
 	if (!a->data) return slp_data_fail(SL_EINVAL, "%s has no data", what);
 	if ((unsigned)a->dtype >= SL_DTYPE_COUNT)
-		return slp_data_fail(SL_EDTYPE, "%s: %d is no data type", what, (int)a->dtype);
+		return slp_data_fail(SL_EDTYPE, "%s: %d is not a data type", what, (int)a->dtype);
 	of->dtype = a->dtype ? a->dtype : SL_FLOAT32;
 	return slp_rows_split(what, a->shape, rows, &of->shape);
 }
@@ -106,7 +106,7 @@ static bool fill(struct arrays *a, struct sl_array x, struct sl_array y, struct 
 	if (!a->x || (y.data && !a->y)) return false;
 	bool labels = d->y.dtype == SL_INT32 && d->y.shape.ndim == 0;
 	if (opts.classes && !labels)
-		return slp_data_fail(SL_EDTYPE, "y is no list of int32: these are no labels of classes");
+		return slp_data_fail(SL_EDTYPE, "y is not a list of int32, as labels of classes are");
 	return slp_label_classes(d, labels ? (const int32_t *)a->y : NULL, d->size, opts.classes);
 }
 

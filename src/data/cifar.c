@@ -63,7 +63,7 @@ static bool add_file(struct cifar *c, const char *dir, const char *name)
 	if (!slp_disk_open(k, path)) return false;
 	c->count++;
 	if (!k->size || k->size % RECORD)
-		return slp_data_fail(SL_EFORMAT, "%s: has %lld bytes, which are no records of %d", path,
+		return slp_data_fail(SL_EFORMAT, "%s: has %lld bytes, not a multiple of the %d of a record", path,
 		                     (long long)k->size, RECORD);
 	if (k->size / RECORD > INT32_MAX / MOST_FILES)
 		return slp_data_fail(SL_EFORMAT, "%s: has too many records", path);

@@ -199,7 +199,7 @@ static bool read_rows(struct table *t)
 		if (got < 0) return false;
 		if (!got) break;
 	}
-	return t->rows || slp_data_fail(SL_EFORMAT, "%s: has no rows behind its header", path);
+	return t->rows || slp_data_fail(SL_EFORMAT, "%s: has no rows after its header", path);
 }
 
 static void clear(struct table *t)
@@ -243,7 +243,7 @@ sl_dataset *sl_dataset_csv_at(const char *at, const char *path, struct sl_csv_op
 	if (!slp_given(at, "sl_dataset_csv", "path", path)) return NULL;
 	char separator = opts.separator ? opts.separator : ',';
 	if (strchr("\"\r\n", separator))
-		return slp_call_fail(at, "sl_dataset_csv", SL_EINVAL, "no separator can be that");
+		return slp_call_fail(at, "sl_dataset_csv", SL_EINVAL, "this character cannot be a separator");
 	struct table t = {.opts = opts};
 	sl_dataset *d = slp_csv_open(&t.csv, path, separator) && read_rows(&t) ? make(&t) : NULL;
 	clear(&t);

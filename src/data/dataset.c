@@ -53,7 +53,8 @@ void slp_dataset_names(sl_dataset *d, char **names, int classes)
 bool slp_dataset_classes(sl_dataset *d, int classes)
 {
 	if (classes < 0 || classes > SLP_MAX_CLASSES)
-		return slp_data_fail(SL_EINVAL, "%d classes, 1 to %d possible", classes, SLP_MAX_CLASSES);
+		return slp_data_fail(SL_EINVAL, "%d classes; the number must be from 1 to %d", classes,
+		                     SLP_MAX_CLASSES);
 	d->numbers = slp_calloc((size_t)classes + 1, sizeof *d->numbers);
 	if (!d->numbers) return false;
 	for (int i = 0; i < classes; i++) snprintf(d->numbers[i], sizeof *d->numbers, "%d", i);
@@ -108,7 +109,7 @@ sl_shape sl_dataset_sample_shape(const sl_dataset *dataset)
 	return dataset ? dataset->x.shape : SL_SCALAR;
 }
 
-/* The number of classes: labels are below it.  0 for NULL, and where y is no label. */
+/* The number of classes: labels are below it.  0 for NULL, and if y is not a label. */
 int sl_dataset_classes(const sl_dataset *dataset)
 {
 	return dataset ? dataset->classes : 0;

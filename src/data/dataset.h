@@ -26,7 +26,7 @@ struct sl_dataset {
 	_Atomic int holders;
 	int64_t size;
 	struct sl_array x, y; /* types of a sample; y.dtype is SL_DTYPE_DEFAULT where there is none */
-	int classes;          /* 0: y is no label */
+	int classes;          /* 0: y is not a label */
 	char **names;         /* of the classes; NULL: their numbers */
 	char (*numbers)[12];  /* those, where they are the names */
 	/* Where operations can make batches of it: uint8 (n, 1, height, width) and (n); else NULL. */

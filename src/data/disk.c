@@ -26,7 +26,7 @@ bool slp_disk_open(struct slp_disk *k, const char *path)
 {
 	*k = (struct slp_disk){.file = -1, .path = slp_strdup(path)};
 	if (!k->path) return false;
-	k->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* what is no file is not waited for */
+	k->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for what is not a file */
 	if (look(k)) return true;
 	slp_disk_close(k);
 	return false;

@@ -97,7 +97,7 @@ static void inflate_some(struct source *s)
 	if (e == Z_STREAM_END) next_member(s);
 	else if (e == Z_MEM_ERROR) fail(s, SL_ENOMEM, "no memory to uncompress it");
 	else if (e != Z_OK && e != Z_BUF_ERROR)
-		fail(s, SL_EFORMAT, "damaged gzip data: %s", s->z.msg ? s->z.msg : "it makes no sense");
+		fail(s, SL_EFORMAT, "damaged gzip data: %s", s->z.msg ? s->z.msg : "the stream is invalid");
 }
 
 /* The next n bytes, or less at the end or after a failure; returns how many. */
@@ -164,7 +164,7 @@ static bool read_shape(struct source *s, int ndim, struct slp_idx *idx)
 		int64_t n = (int64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
 		if (n == 0) return fail(s, SL_EFORMAT, "axis %d has size 0: there is nothing in it", i);
 		if (n > INT32_MAX || __builtin_mul_overflow(idx->bytes, n, &idx->bytes))
-			return fail(s, SL_EFORMAT, "axis %d has the absurd size %lld", i, (long long)n);
+			return fail(s, SL_EFORMAT, "axis %d has the impossible size %lld", i, (long long)n);
 		idx->shape.dim[i] = n;
 	}
 	return true;
@@ -213,7 +213,7 @@ static bool read_values(struct source *s, struct slp_idx *idx)
 		            (long long)idx->bytes);
 	char more;
 	if (!s->failed && get(s, &more, 1) && !s->failed)
-		return fail(s, SL_EFORMAT, "goes on after its %lld values", (long long)idx->bytes);
+		return fail(s, SL_EFORMAT, "has bytes after its %lld values", (long long)idx->bytes);
 	return !s->failed;
 }
 

@@ -1,5 +1,5 @@
 /* What large compressed IDX files hold, kept unpacked for the next start: as IDX files in the folder SL_CACHE, else in
- * starling in the user's cache.  The name tells path, size and checksum of the compressed file, and the contents must
+ * starling in the user's cache.  The name holds path, size and checksum of the compressed file, and the contents must
  * have the checksum that it ends with, as gzip puts it there; so what is found is what unpacking would give. */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static bool cache_folder(char folder[PATH_MAX])
 	return n > 0 && n < PATH_MAX;
 }
 
-/* Where the contents of a compressed file would be; false: it is none, or there is no place. */
+/* Where the contents of a compressed file would be; false: it is not compressed, or there is no place. */
 static bool place(const char *path, char kept[PATH_MAX], struct trailer *t)
 {
 	char folder[PATH_MAX], whole[PATH_MAX];

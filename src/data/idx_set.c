@@ -11,7 +11,7 @@
 #include "io/crc32c.h"
 #include "op.h"
 
-/* Fashion-MNIST is told from other sets in the same format by its first labels. */
+/* The first labels tell Fashion-MNIST from other sets in the same format. */
 enum { FASHION_CLASSES = 10, FASHION_LABELS = 16 };
 static const char *const fashion_names[FASHION_CLASSES] = {
         "t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot",
@@ -192,7 +192,8 @@ sl_dataset *sl_dataset_idx_at(const char *at, const char *images, const char *la
 	enum { MOST = 256 }; /* labels are bytes */
 	if (!images || !labels) return slp_call_fail(at, "sl_dataset_idx", SL_EINVAL, "a file name is NULL");
 	if (classes < 1 || classes > MOST)
-		return slp_call_fail(at, "sl_dataset_idx", SL_EINVAL, "%d classes, 1 to %d possible", classes, MOST);
+		return slp_call_fail(at, "sl_dataset_idx", SL_EINVAL, "%d classes; the number must be from 1 to %d",
+		                     classes, MOST);
 	return load(at, "sl_dataset_idx", images, labels, classes);
 }
 

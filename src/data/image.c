@@ -13,7 +13,7 @@ bool slp_image_room(const char *path, struct slp_image *image)
 	int64_t pixels;
 	if (image->height < 1 || image->width < 1 || __builtin_mul_overflow(image->height, image->width, &pixels) ||
 	    pixels > MOST)
-		return slp_data_fail(SL_EFORMAT, "%s: has the absurd size of %lld × %lld pixels", path,
+		return slp_data_fail(SL_EFORMAT, "%s: has the impossible size of %lld × %lld pixels", path,
 		                     (long long)image->height, (long long)image->width);
 	image->pixels = slp_try_malloc((size_t)pixels * (size_t)image->channels);
 	return image->pixels || slp_data_fail(SL_ENOMEM, "%s: no memory for %lld × %lld pixels", path,

@@ -13,7 +13,7 @@ struct slp_image {
 	uint8_t *pixels;
 };
 
-/* Reads a file of either format, told by its first bytes; false with an error that names it (slp_data_fail). */
+/* Reads a file of either format, which its first bytes identify; false with an error that names it (slp_data_fail). */
 bool slp_image_read(const char *path, struct slp_image *image);
 /* The pixels as float32 (channels, height, width) in [0, 1]; colours become grey as in PIL, grey all three colours. */
 void slp_image_planes(const struct slp_image *image, int channels, float *to);

@@ -182,7 +182,7 @@ static bool fill(struct images *d, const char *dir, struct sl_images_opts opts)
 	enum { LARGEST = 1 << 14 };
 	int channels = opts.channels ? opts.channels : 3;
 	if (channels != 1 && channels != 3)
-		return slp_data_fail(SL_EINVAL, "channels is %d, 1 or 3 possible", channels);
+		return slp_data_fail(SL_EINVAL, "channels is %d; it must be 1 or 3", channels);
 	if (opts.height < 0 || opts.width < 0 || !opts.height != !opts.width || opts.height > LARGEST ||
 	    opts.width > LARGEST)
 		return slp_data_fail(SL_EINVAL, "images of %lld × %lld pixels", (long long)opts.height,

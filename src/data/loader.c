@@ -173,10 +173,10 @@ static bool check_opts(const char *at, const sl_dataset *d, struct sl_loader_opt
 	else if (o->limit < 0)
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "limit is %lld, 0 or more needed", (long long)o->limit);
 	else if (o->prefetch < 0 || o->prefetch > MOST_AHEAD)
-		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "prefetch is %d, 0 to %d possible", o->prefetch,
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "prefetch is %d; it must be from 0 to %d", o->prefetch,
 		              MOST_AHEAD);
 	else if (o->workers < 0 || o->workers > MOST_WORKERS)
-		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "workers is %d, 0 to %d possible", o->workers,
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "workers is %d; it must be from 0 to %d", o->workers,
 		              MOST_WORKERS);
 	else if (o->last != SL_LAST_KEEP && o->last != SL_LAST_DISCARD)
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "last is %d, which means nothing", (int)o->last);

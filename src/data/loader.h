@@ -9,9 +9,9 @@
 	X(samples, "samples: %lld in the file, %lld here")                                                             \
 	X(batch_size, "batch size: %lld in the file, %lld here")                                                       \
 	X(shuffle, "shuffled: %lld in the file, %lld here")                                                            \
-	X(last, "what becomes of the last batch: %lld in the file, %lld here")                                         \
-	X(images, "data set: images of the checksum %llx in the file, %llx here")                                      \
-	X(labels, "data set: labels of the checksum %llx in the file, %llx here")
+	X(last, "treatment of the last batch: %lld in the file, %lld here")                                            \
+	X(images, "data set: images with checksum %llx in the file, %llx here")                                        \
+	X(labels, "data set: labels with checksum %llx in the file, %llx here")
 /* X(name, ) for what it goes on with: the seed of its orders, the epoch, how many batches of it were handed out. */
 #define SLP_LOADER_MOVES(X)                                                                                            \
 	X(seed, )                                                                                                      \

@@ -106,8 +106,7 @@ static bool fill(const char *at, struct npy_set *set, const char *x, const char 
 	d->size = set->x.rows;
 	if (y && (!open_column(at, &set->y, y, &d->y) || !slp_rows_fit(x, d->size, y, set->y.rows))) return false;
 	if (opts.classes && (d->y.dtype != SL_INT32 || d->y.shape.ndim))
-		return slp_data_fail(SL_EDTYPE, "%s is no list of integers: these are no labels of classes",
-		                     y ? y : "y");
+		return slp_data_fail(SL_EDTYPE, "%s is not a list of integers, as labels of classes are", y ? y : "y");
 	return slp_dataset_classes(d, opts.classes);
 }
 
@@ -115,8 +114,8 @@ static bool fill(const char *at, struct npy_set *set, const char *x, const char 
  * none.  Types are as with sl_load_npy.  Nothing of them is kept in memory: a sample reads its row when it is asked
  * for, so that a file may be larger than memory.  The files must stay as they are. sl_dataset *d =
  * sl_dataset_npy("images.npy", "labels.npy", .classes = 10); NULL with SL_EIO: a file cannot be read; SL_EFORMAT: it is
- * malformed; SL_EDTYPE, SL_EUNSUPPORTED: as with sl_load_npy, or y is no label; SL_ESHAPE: x and y do not have the same
- * number of rows.  With .classes a label out of range is SL_EFORMAT when its sample is read. */
+ * malformed; SL_EDTYPE, SL_EUNSUPPORTED: as with sl_load_npy, or y is not a label; SL_ESHAPE: x and y do not have the
+ * same number of rows.  With .classes a label out of range is SL_EFORMAT when its sample is read. */
 sl_dataset *sl_dataset_npy_at(const char *at, const char *x, const char *y, struct sl_dataset_opts opts)
 {
 	SLP_CALL("sl_dataset_npy", at);

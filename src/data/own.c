@@ -36,13 +36,14 @@ static bool check(const struct sl_dataset_def *def)
 {
 	if (!def->get) return slp_data_fail(SL_EINVAL, "there is no function get");
 	if (def->size < 1 || def->size > INT32_MAX)
-		return slp_data_fail(SL_EINVAL, "size is %lld, 1 to %d possible", (long long)def->size, INT32_MAX);
+		return slp_data_fail(SL_EINVAL, "size is %lld; it must be from 1 to %d", (long long)def->size,
+		                     INT32_MAX);
 	if ((unsigned)def->x_dtype >= SL_DTYPE_COUNT || (unsigned)def->y_dtype >= SL_DTYPE_COUNT)
-		return slp_data_fail(SL_EDTYPE, "%d and %d: one is no data type", (int)def->x_dtype, (int)def->y_dtype);
+		return slp_data_fail(SL_EDTYPE, "%d or %d is not a data type", (int)def->x_dtype, (int)def->y_dtype);
 	for (int i = 0; i < 2; i++) {
 		sl_shape shape = i ? def->y_shape : def->x_shape;
 		if (shape.ndim >= SL_MAX_NDIM || !slp_shape_valid(shape) || !sl_shape_size(shape))
-			return slp_data_fail(SL_ESHAPE, "%s_shape is no shape of samples", i ? "y" : "x");
+			return slp_data_fail(SL_ESHAPE, "%s_shape is not a shape of samples", i ? "y" : "x");
 	}
 	return true;
 }

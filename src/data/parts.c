@@ -60,7 +60,7 @@ sl_dataset *slp_dataset_part(sl_dataset *of, int64_t *numbers, int64_t count)
 static bool check_range(const sl_dataset *d, int64_t first, int64_t count)
 {
 	if (first >= 0 && count >= 1 && first <= d->size && count <= d->size - first) return true;
-	return slp_data_fail(SL_EINVAL, "%lld samples from %lld on are not within %lld", (long long)count,
+	return slp_data_fail(SL_EINVAL, "%lld samples from %lld on exceed the %lld of the data set", (long long)count,
 	                     (long long)first, (long long)d->size);
 }
 
@@ -83,7 +83,7 @@ sl_dataset *sl_dataset_range_at(const char *at, sl_dataset *dataset, int64_t fir
 
 /* The samples of these numbers, in this order; a number may occur more than once.
  *     sl_dataset *three = sl_dataset_select(train, SL_ARRAY(int64_t, 4, 8, 15), 3);
- * NULL with SL_EINVAL: there is no such sample, or no number. */
+ * NULL with SL_EINVAL: there is no such sample, or p is not a number. */
 sl_dataset *sl_dataset_select_at(const char *at, sl_dataset *dataset, const int64_t *numbers, int64_t count)
 {
 	SLP_CALL("sl_dataset_select", at);
@@ -91,7 +91,7 @@ sl_dataset *sl_dataset_select_at(const char *at, sl_dataset *dataset, const int6
 	    !slp_given(at, "sl_dataset_select", "list", numbers))
 		return NULL;
 	if (count < 1 || count > INT32_MAX) {
-		slp_data_fail(SL_EINVAL, "%lld samples, 1 to %d possible", (long long)count, INT32_MAX);
+		slp_data_fail(SL_EINVAL, "%lld samples; the number must be from 1 to %d", (long long)count, INT32_MAX);
 		return NULL;
 	}
 	for (int64_t i = 0; i < count; i++)
@@ -200,10 +200,11 @@ static bool check_alike(const char *at, sl_dataset *const *datasets, int count)
 		const sl_dataset *d = datasets[i], *first = datasets[0];
 		if (!slp_given(at, "sl_dataset_concat", "data set", d)) return false;
 		if (!same_type(d->x, first->x) || !same_type(d->y, first->y) || d->classes != first->classes)
-			return slp_data_fail(SL_ESHAPE,
-			                     "data set %d has samples of another shape, data type or number of classes "
-			                     "than the first",
-			                     i);
+			return slp_data_fail(
+			        SL_ESHAPE,
+			        "data set %d has samples of a different shape, data type or number of classes "
+			        "than the first",
+			        i);
 		if ((size += d->size) > INT32_MAX)
 			return slp_data_fail(SL_EINVAL, "together they have more than %d samples", INT32_MAX);
 	}

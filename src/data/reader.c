@@ -83,7 +83,7 @@ static void read_rows(const struct slp_reader *r, const struct share *s, struct 
 			fault->row = row;
 			break;
 		}
-	slp_error_set_aside(&fault->error); /* also one that nobody told of */
+	slp_error_set_aside(&fault->error); /* also one that nobody reported */
 }
 
 /* With the lock. */
@@ -144,7 +144,7 @@ static bool make_slots(struct slp_reader *r, int slots, int64_t rows)
 	r->slots = slots;
 	if (__builtin_mul_overflow(r->x_bytes, (size_t)rows, &x) ||
 	    __builtin_mul_overflow(r->y_bytes, (size_t)rows, &y))
-		return slp_data_fail(SL_ENOMEM, "batches larger than memory");
+		return slp_data_fail(SL_ENOMEM, "batches are larger than memory");
 	for (int i = 0; i < slots; i++) {
 		struct slot *s = &r->ring[i];
 		s->numbers = slp_malloc((size_t)rows * sizeof *s->numbers);

@@ -13,7 +13,7 @@ void slp_reader_free(struct slp_reader *r);
 
 /* One more batch: these samples, whose random numbers are of this seed and epoch.  There must be a free slot. */
 void slp_reader_ask(struct slp_reader *r, const int32_t *numbers, int64_t rows, uint64_t seed, uint64_t epoch);
-/* Waits for the oldest batch, lending a hand, and tells where it is, until slp_reader_drop; false with an error
+/* Waits for the oldest batch, helping meanwhile, and returns where it is, until slp_reader_drop; false with an error
  * recorded for sl_loader_next: that of its first sample that failed. */
 bool slp_reader_wait(struct slp_reader *r, const char *at, int64_t *rows, const void **x, const void **y);
 /* Its memory may be used for another one. */

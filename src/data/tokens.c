@@ -75,7 +75,7 @@ static bool fill(struct tokens *t, const char *path, struct sl_tokens_opts o)
 	if (!slp_disk_open(&t->disk, path)) return false;
 	int64_t count = t->disk.size / t->bytes;
 	if (t->disk.size % t->bytes)
-		return slp_data_fail(SL_EFORMAT, "%s: has %lld bytes, which are no tokens of %d", path,
+		return slp_data_fail(SL_EFORMAT, "%s: has %lld bytes, not a multiple of the %d of a token", path,
 		                     (long long)t->disk.size, t->bytes);
 	if (count <= t->length)
 		return slp_data_fail(SL_EFORMAT, "%s: has %lld tokens, a sample needs %lld", path, (long long)count,
@@ -102,7 +102,8 @@ sl_dataset *sl_dataset_tokens_at(const char *at, const char *path, struct sl_tok
 		return slp_call_fail(at, "sl_dataset_tokens", SL_EINVAL, "length is %lld, stride %lld",
 		                     (long long)opts.length, (long long)opts.stride);
 	if (opts.bytes && opts.bytes != 1 && opts.bytes != 2 && opts.bytes != 4)
-		return slp_call_fail(at, "sl_dataset_tokens", SL_EINVAL, "bytes is %d; 1, 2 or 4 possible", opts.bytes);
+		return slp_call_fail(at, "sl_dataset_tokens", SL_EINVAL, "bytes is %d; it must be 1, 2 or 4",
+		                     opts.bytes);
 	struct tokens *t = slp_dataset_new(sizeof *t, &tokens_source);
 	if (!t) return NULL;
 	if (fill(t, path, opts)) return &t->base;

@@ -144,7 +144,7 @@ static bool fill(struct transformed *t, sl_dataset *of, const struct sl_transfor
  * within the image and its padding; center crops in the middle.  Resized images are antialiased when they become
  * smaller.  Colours change by random factors of brightness, contrast and saturation in this order, and stay in [0, 1].
  * A function of the program's (sl_map) is called by several threads at once, as that of sl_dataset_new is. NULL with
- * SL_EINVAL: a figure makes no sense; SL_ESHAPE: x is no image, or smaller than a crop. */
+ * SL_EINVAL: a number is invalid; SL_ESHAPE: x is not an image, or smaller than a crop. */
 sl_dataset *sl_dataset_transform_at(const char *at, sl_dataset *dataset, const struct sl_transform *transforms,
                                     int count)
 {

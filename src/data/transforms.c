@@ -89,7 +89,7 @@ static bool flip_shape(const struct sl_transform *t, sl_shape in, sl_shape *out)
 {
 	*out = in;
 	if (!(t->p >= 0 && t->p <= 1))
-		return slp_data_fail(SL_EINVAL, "sl_random_flip: p is %g, 0 to 1 possible", t->p);
+		return slp_data_fail(SL_EINVAL, "sl_random_flip: p is %g; it must be from 0 to 1", t->p);
 	return is_image("sl_random_flip", in);
 }
 

@@ -8,7 +8,7 @@ struct slp_transform_rule {
 	const char *name;
 	/* The shape that comes of another one; false with an error recorded. */
 	bool (*shape)(const struct sl_transform *t, sl_shape in, sl_shape *out);
-	/* Writes to `to` what becomes of `from`; without it, change works on the values where they are. */
+	/* Writes the transformed `from` to `to`; without it, change works in place. */
 	bool (*make)(const struct sl_transform *t, sl_shape in, const float *from, float *to, struct sl_sample *s);
 	bool (*change)(const struct sl_transform *t, sl_shape in, float *x, struct sl_sample *s);
 };

@@ -38,7 +38,7 @@ static bool read_latency(const char *at, double *seconds)
 	                     text);
 }
 
-/* Where this process stands; what torchrun sets for PyTorch.  told: it will be said by others. */
+/* Where this process stands; what torchrun sets for PyTorch.  told: others will supply it. */
 static bool read_place(const char *at, struct slp_place *p, bool told)
 {
 	*p = (struct slp_place){.host = slp_env_or("MASTER_ADDR", "127.0.0.1"),
@@ -94,7 +94,7 @@ static const struct slp_carrier *find_carrier(const char *at, const char *name)
 	const struct slp_carrier *carrier = slp_plugin(name, why);
 	if (!carrier)
 		slp_call_fail(at, "sl_init", SL_EUNSUPPORTED,
-		              "the transport %s needs a library of Starling's of its own (configure --with-mpi; "
+		              "the transport %s needs a separate library of Starling (configure --with-mpi; "
 		              "Debian: libstarling-mpi): %s",
 		              name, why);
 	return carrier;

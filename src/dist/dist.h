@@ -46,7 +46,7 @@ void slp_dist_skip(void);
 /* The same with memory of the caller, who waits. */
 enum sl_status slp_dist_sum_now(const char *at, const char *name, void *data, size_t count, enum sl_dtype dtype);
 enum sl_status slp_dist_broadcast_now(const char *at, const char *name, void *data, size_t bytes);
-/* All have told that a text is wrong where they are ("": nothing): the first one's, with its rank, is an error on all. */
+/* Every rank has reported what is wrong on it ("": nothing): the first report, with its rank, is an error on all. */
 enum sl_status slp_dist_agree(const char *at, const char *function, const char *wrong);
 
 enum sl_status slp_requests_start(const char *at, const struct slp_transport *transport, struct slp_place *place);

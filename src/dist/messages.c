@@ -2,8 +2,8 @@
  * fixed tree and sends the sum back to all: as many bytes as a ring moves, in two messages.  Each message says what it is
  * of, so that processes that do not do the same are found out, whatever they sent.
  *
- * Who has waited for most of the timeout tells the others that it only waits: so they do not take it for the one that
- * holds them up. */
+ * A rank that has waited for most of the timeout tells the others that it only waits, so that they do
+ * not take it for the one that holds them up. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +140,7 @@ static bool differs(const struct head *a, const struct head *b, int rank, char w
 {
 	bool same = a->number == b->number && !strncmp(a->name, b->name, sizeof a->name);
 	if (same && (a->kind == READY) != (b->kind == READY))
-		fail(why, "rank %d and rank %d have not the same SL_DIST_ORDER", rank, all.rank);
+		fail(why, "rank %d and rank %d have different values of SL_DIST_ORDER", rank, all.rank);
 	else if (a->number != b->number || a->kind != b->kind || strncmp(a->name, b->name, sizeof a->name))
 		fail(why, "rank %d is at exchange %llu, %.48s, rank %d at exchange %llu, %.48s", rank,
 		     (unsigned long long)a->number, a->name, all.rank, (unsigned long long)b->number, b->name);
@@ -177,7 +177,7 @@ static bool take_head(struct peer *p, int rank, const struct head *expected, cha
 	bool text = h->kind == FAREWELL || h->spoilt;
 	if (h->kind != FAREWELL && differs(h, expected, rank, why)) return false;
 	if (text ? h->bytes > sizeof p->text : h->bytes != p->room)
-		return fail(why, "rank %d sent what cannot be understood", rank);
+		return fail(why, "rank %d sent an invalid message", rank);
 	if (text) m->data = p->text;
 	all.moved = true;
 	return true;
@@ -193,7 +193,7 @@ static bool receive_some(struct peer *p, int rank, const struct head *expected, 
 		char *to = head ? (char *)&m->head : m->data;
 		ssize_t n = carrier->receive(rank, to + at, (head ? sizeof m->head : m->head.bytes) - at);
 		if (n == 0) return true;
-		if (n < 0) return fail(why, "rank %d has gone: %s", rank, status_of(errno));
+		if (n < 0) return fail(why, "lost the connection to rank %d: %s", rank, status_of(errno));
 		m->done += (size_t)n;
 		all.moved |= !head;
 		if (m->done == sizeof m->head && head && !take_head(p, rank, expected, why)) return false;
@@ -260,7 +260,7 @@ static bool progress(const struct head *expected, char why[SLP_DIST_WHY])
 		int error = errno;
 		if (!sending && !p->in.wanted) want(p, NULL, 0); /* it may have said why */
 		if (!is_done(&p->in) && !receive_some(p, r, expected, why)) return false;
-		if (!sending) return fail(why, "rank %d has gone: %s", r, status_of(error));
+		if (!sending) return fail(why, "lost the connection to rank %d: %s", r, status_of(error));
 	}
 	return true;
 }
@@ -318,7 +318,7 @@ static size_t piece_size(const struct slp_exchange *x, int rank)
 	return begin(x, rank + 1) - begin(x, rank);
 }
 
-/* Each rank's piece goes to it, or why there is none.  kind READY: all tell only whether they have sound values. */
+/* Sends each rank its piece, or the reason why there is none.  kind READY: ranks only say whether theirs are valid. */
 static bool collect(const struct slp_exchange *x, enum kind kind, size_t mine, char why[SLP_DIST_WHY])
 {
 	struct head expected = head_of(x, kind, mine);
@@ -374,14 +374,14 @@ static bool make_room(size_t bytes, char why[SLP_DIST_WHY])
 	return true;
 }
 
-/* By the carrier, which cannot tell who is missing: so all meet first.  Counted are the bytes of a ring. */
+/* By the carrier, which cannot report who is missing, so all ranks meet first.  Counts the bytes of a ring. */
 static enum slp_outcome sum_by_carrier(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
 	if (!collect(x, READY, 0, why)) return give_up(why);
 	if (is_spoilt(x, why)) return SLP_EXCHANGE_SPOILT;
 	sent += 2 * (x->count - piece_size(x, all.rank)) * sl_dtype_size(x->dtype);
 	if (carrier->sum(x->data, x->count, sl_dtype_name(x->dtype), all.timeout)) return SLP_EXCHANGED;
-	fail(why, "exchange %llu, %.48s, was not over within %g seconds (SL_DIST_TIMEOUT)",
+	fail(why, "exchange %llu, %.48s, did not end within %g seconds (SL_DIST_TIMEOUT)",
 	     (unsigned long long)x->number, x->name, all.timeout);
 	return give_up(why);
 }

@@ -160,12 +160,12 @@ static bool start_mpi(double timeout, int *level, char why[SLP_CARRIER_WHY])
 	struct timespec end;
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_sec += (time_t)timeout + 1;
-	if (pthread_create(&thread, NULL, initialize, &given)) return fail(why, "there is no thread for MPI_Init");
+	if (pthread_create(&thread, NULL, initialize, &given)) return fail(why, "cannot start a thread for MPI_Init");
 	if (pthread_timedjoin_np(thread, NULL, &end)) {
 		pthread_detach(thread);
 		mpi.broken = true;
 		snprintf(why, SLP_CARRIER_WHY,
-		         "MPI_Init has not come back within %g seconds (SL_DIST_TIMEOUT): a rank has not called "
+		         "MPI_Init has not returned within %g seconds (SL_DIST_TIMEOUT): a rank has not called "
 		         "sl_init",
 		         timeout);
 		return false;
@@ -180,8 +180,8 @@ static bool need_mpi(double timeout, char why[SLP_CARRIER_WHY])
 	int begun = 0, ended = 0, level = MPI_THREAD_SINGLE;
 	MPI_Initialized(&begun);
 	MPI_Finalized(&ended);
-	if (ended) return fail(why, "the program has ended MPI");
-	if (mpi.broken) return fail(why, "the processes did not go on together; MPI cannot be started again");
+	if (ended) return fail(why, "the program has already finalized MPI");
+	if (mpi.broken) return fail(why, "the processes ended at different times; MPI cannot be started again");
 	if (begun) MPI_Query_thread(&level);
 	else if (!start_mpi(timeout, &level, why)) return false;
 	return level >= MPI_THREAD_SERIALIZED ||

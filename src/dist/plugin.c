@@ -41,6 +41,6 @@ const struct slp_carrier *slp_plugin(const char *name, char why[SLP_DIST_WHY])
 	}
 	const struct slp_carrier *carrier = dlsym(library, "starling_carrier");
 	if (carrier && carrier->version == SLP_CARRIER_VERSION) return carrier;
-	snprintf(why, SLP_DIST_WHY, "libstarling-%s.so is of another version", name);
+	snprintf(why, SLP_DIST_WHY, "libstarling-%s.so has a different version", name);
 	return NULL;
 }

@@ -347,7 +347,7 @@ static bool send(const char *at, const char *function, struct request *r)
 		ok &= starpu_data_acquire_on_node_cb(handles[i], STARPU_MAIN_RAM, STARPU_RW, values_are_there, r) == 0;
 	if (handles != few) free(handles);
 	slp_idle_wake();
-	return ok || slp_call_fail(at, function, SL_EINTERNAL, "StarPU would not hand over the values");
+	return ok || slp_call_fail(at, function, SL_EINTERNAL, "StarPU did not hand over the values");
 }
 
 static bool request(const char *at, sl_tensor *const *list, int n, struct slp_dist_what what, bool broadcast)
@@ -464,7 +464,8 @@ enum sl_status slp_requests_start(const char *at, const struct slp_transport *tr
 	if (!error) return SL_OK;
 	transport->end();
 	queue.transport = NULL;
-	return slp_call_fail(at, "sl_init", SL_ENOMEM, "no thread that communicates: %s", strerror(error)), SL_ENOMEM;
+	return slp_call_fail(at, "sl_init", SL_ENOMEM, "cannot start the communicating thread: %s", strerror(error)),
+	       SL_ENOMEM;
 }
 
 void slp_requests_end(void)

@@ -102,11 +102,11 @@ static bool fits(const struct meeting *m, const struct hello *h)
 		return fail(m, "rank %d has Starling %.24s, rank %d has %s", rank, h->version, m->place->rank,
 		            sl_version());
 	if (rank < 0 || rank >= m->place->size || rank == m->place->rank || m->fds[rank] >= 0)
-		return fail(m, "there are two of rank %d", rank);
+		return fail(m, "two processes have rank %d", rank);
 	return true;
 }
 
-/* Somebody has connected; strangers are sent away, and are no error. */
+/* Somebody has connected; strangers are refused, which is not an error. */
 static bool receive(struct meeting *m, int fd)
 {
 	enum { SECONDS = 2 }; /* for who connects and says nothing */
@@ -119,8 +119,8 @@ static bool receive(struct meeting *m, int fd)
 	          !memcmp(h.magic, "STARLING", 8) && h.protocol == PROTOCOL;
 	bool known = ok && is_proof(m, "hello", nonce, &h, offsetof(struct hello, mac), h.mac);
 	if (ok && !known) {
-		snprintf(a.text, sizeof a.text, "rank %d has another secret (SL_DIST_SECRET)", m->place->rank);
-		snprintf(m->refused, sizeof m->refused, "; one with another SL_DIST_SECRET was refused");
+		snprintf(a.text, sizeof a.text, "rank %d has a different secret (SL_DIST_SECRET)", m->place->rank);
+		snprintf(m->refused, sizeof m->refused, "; one with a different SL_DIST_SECRET was refused");
 	}
 	bool right = known && fits(m, &h);
 	if (known && !right) snprintf(a.text, sizeof a.text, "%s", m->why);
@@ -178,11 +178,11 @@ static bool introduce(struct meeting *m, int fd, int rank, const struct where *w
 	bool ok = slp_socket_read(fd, nonce, sizeof nonce, m->deadline) && getrandom(h.nonce, NONCE, 0) == NONCE;
 	if (ok) prove(m, "hello", nonce, &h, offsetof(struct hello, mac), h.mac);
 	ok = ok && slp_socket_write(fd, &h, sizeof h, m->deadline) && slp_socket_read(fd, &a, sizeof a, m->deadline);
-	if (!ok) return fail(m, "rank %d has left during the start: %s", rank, strerror(errno));
+	if (!ok) return fail(m, "rank %d exited during the start: %s", rank, strerror(errno));
 	a.text[sizeof a.text - 1] = '\0';
 	if (*a.text) return fail(m, "%s", a.text);
 	if (is_proof(m, "answer", h.nonce, a.text, sizeof a.text, a.mac)) return true;
-	return fail(m, "who answers for rank %d has another secret (SL_DIST_SECRET)", rank);
+	return fail(m, "the process that answers for rank %d has a different secret (SL_DIST_SECRET)", rank);
 }
 
 static bool join(struct meeting *m, int rank, const struct where *to, struct where *own)
@@ -237,7 +237,7 @@ static bool lead(struct meeting *m)
 		if (m->fds[r] < 0) continue;
 		bool told = slp_socket_write(m->fds[r], text, sizeof text, deadline) &&
 		            slp_socket_write(m->fds[r], m->list, (size_t)m->place->size * sizeof *m->list, deadline);
-		if (!told) ok = fail(m, "rank %d has left during the start", r);
+		if (!told) ok = fail(m, "rank %d exited during the start", r);
 	}
 	return ok;
 }
@@ -250,7 +250,7 @@ static bool follow(struct meeting *m)
 	m->deadline = sl_time() + 2 * m->place->timeout; /* rank 0 may have begun to wait only now */
 	if (!slp_socket_read(m->fds[0], text, sizeof text, m->deadline) ||
 	    !slp_socket_read(m->fds[0], m->list, (size_t)m->place->size * sizeof *m->list, m->deadline))
-		return fail(m, "rank 0 has left during the start: %s", strerror(errno));
+		return fail(m, "rank 0 exited during the start: %s", strerror(errno));
 	text[sizeof text - 1] = '\0';
 	if (*text) return fail(m, "%s", text);
 	for (int r = 1; r < m->place->rank; r++)

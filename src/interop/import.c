@@ -225,10 +225,10 @@ static bool check_operator(struct import *im, int node)
 	p->op = slp_mx_op_find(n->op);
 	p->at = call_site_of(im->file.path, n->name);
 	if (!p->op)
-		return fail(im, SL_EUNSUPPORTED, "node \"%.100s\": there is no operator \"%.60s\" here", n->name,
+		return fail(im, SL_EUNSUPPORTED, "node \"%.100s\": operator \"%.60s\" is not supported", n->name,
 		            n->op);
 	if (n->nin < p->op->min || (p->op->max >= 0 && n->nin > p->op->max))
-		return fail(im, SL_EFORMAT, "node \"%.100s\" (%s) has %d inputs, %d to %d are possible", n->name, n->op,
+		return fail(im, SL_EFORMAT, "node \"%.100s\" (%s) has %d inputs, it must have %d to %d", n->name, n->op,
 		            n->nin, p->op->min, p->op->max);
 	if (im->block->most_in < n->nin) im->block->most_in = n->nin;
 	for (int i = 3; i < n->nin && !strncmp(n->op, "BatchNorm", 9); i++) im->block->parts[n->in[i].node].aux = true;

@@ -24,7 +24,7 @@ void slp_mx_fail(struct slp_mx_call *c, enum sl_status status, const char *forma
 
 static void bad(struct slp_mx_call *c, const char *name, const char *text)
 {
-	slp_mx_fail(c, SL_EFORMAT, "attribute %s is \"%.100s\", which makes no sense", name, text);
+	slp_mx_fail(c, SL_EFORMAT, "attribute %s has the invalid value \"%.100s\"", name, text);
 }
 
 const char *slp_mx_text(const struct slp_mx_call *c, const char *name, const char *otherwise)

@@ -58,7 +58,7 @@ static void check_kernel(struct slp_mx_call *c)
 	sl_shape w = slp_mx_shape(c, 1);
 	pair(c, "kernel", 0, kernel);
 	if (!c->failed && w.ndim >= 0 && (w.ndim != 4 || w.dim[2] != kernel[0] || w.dim[3] != kernel[1]))
-		slp_mx_fail(c, SL_ESHAPE, "attribute kernel is (%d, %d), but the weight has another kernel", kernel[0],
+		slp_mx_fail(c, SL_ESHAPE, "attribute kernel is (%d, %d), but the weight has a different one", kernel[0],
 		            kernel[1]);
 }
 

@@ -201,7 +201,7 @@ void slp_mx_import_split(struct slp_mx_call *c)
 static void check_count(struct slp_mx_call *c)
 {
 	if (slp_mx_int(c, "num_args", c->nin) != c->nin)
-		slp_mx_fail(c, SL_EFORMAT, "has %d inputs, but attribute num_args is another number", c->nin);
+		slp_mx_fail(c, SL_EFORMAT, "has %d inputs, but attribute num_args differs", c->nin);
 }
 
 void slp_mx_import_concat(struct slp_mx_call *c)

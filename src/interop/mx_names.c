@@ -21,7 +21,7 @@ static void word_of(const char *op, char word[64])
 	word[n] = '\0';
 }
 
-/* The length of what stands before the operation's name and a number; -1 if the name is no such. */
+/* The length of what stands before the operation's name and a number; -1 if the name is not of that form. */
 static int prefix_length(const struct slp_gnode *n)
 {
 	int end = (int)strlen(n->name), length = (int)strlen(n->op->name), digits = end;

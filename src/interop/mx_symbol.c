@@ -62,7 +62,7 @@ static bool read_attrs(struct slp_file *f, struct slp_mx_node *n, json_t *json)
 	json_t *value;
 	for (int i = 0; i < 3 && !n->attrs; i++) n->attrs = json_object_get(json, names[i]);
 	if (n->attrs && !json_is_object(n->attrs))
-		return slp_file_fail(f, SL_EFORMAT, "node \"%.100s\" has attributes that are no object", n->name);
+		return slp_file_fail(f, SL_EFORMAT, "node \"%.100s\" has attributes that are not an object", n->name);
 	json_object_foreach(n->attrs, key, value)
 	{
 		if (!json_is_string(value))
@@ -121,7 +121,7 @@ static bool check_names(struct slp_file *f, const struct slp_mx_symbol *s)
 	qsort(names, (size_t)n, sizeof *names, compare);
 	for (int i = 1; i < n && !f->failed; i++)
 		if (!strcmp(names[i - 1], names[i]))
-			slp_file_fail(f, SL_EFORMAT, "has two variables of the name \"%.100s\"", names[i]);
+			slp_file_fail(f, SL_EFORMAT, "has two variables named \"%.100s\"", names[i]);
 	free(names);
 	return !f->failed;
 }

@@ -32,7 +32,7 @@ static const SlpOnnx__AttributeProto *of_kind(struct slp_onnx_call *c, const cha
 {
 	const SlpOnnx__AttributeProto *a = slp_onnx_attr(c, name);
 	if (!a || !a->has_type || a->type == type) return a;
-	slp_onnx_call_fail(c, SL_EFORMAT, "attribute %s is of another kind", name);
+	slp_onnx_call_fail(c, SL_EFORMAT, "attribute %s has another type", name);
 	return NULL;
 }
 
@@ -81,8 +81,8 @@ int slp_onnx_attr_ints(struct slp_onnx_call *c, const char *name, int64_t *v, in
 	const SlpOnnx__AttributeProto *a = of_kind(c, name, KIND_INTS);
 	if (!a) return -1;
 	if (a->n_ints > (size_t)max) {
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "attribute %s has %zu numbers, at most %d are possible", name,
-		                   a->n_ints, max);
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "attribute %s has %zu numbers, more than %d", name, a->n_ints,
+		                   max);
 		return -1;
 	}
 	for (size_t i = 0; i < a->n_ints; i++) v[i] = a->ints[i];

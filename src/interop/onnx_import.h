@@ -60,7 +60,7 @@ struct slp_onnx_op {
 	const char *name;
 	slp_onnx_import *import;
 	int min, max;   /* inputs; max -1: any number */
-	unsigned known; /* inputs that must be known: they are no parameters */
+	unsigned known; /* inputs that must be known: they are not parameters */
 };
 const struct slp_onnx_op *slp_onnx_op_find(const char *name); /* NULL: there is none */
 

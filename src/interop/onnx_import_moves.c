@@ -168,7 +168,7 @@ void slp_onnx_import_unsqueeze(struct slp_onnx_call *c)
 	sl_shape x = slp_onnx_shape(c, 0), y = {.ndim = x.ndim + (n > 0 ? n : 0)};
 	bool new[2 * SL_MAX_NDIM] = {false};
 	if (n < 0 || y.ndim > SL_MAX_NDIM)
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "makes %d axes, at most %d are possible", y.ndim, SL_MAX_NDIM);
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "makes %d axes, more than %d", y.ndim, SL_MAX_NDIM);
 	for (int i = 0; i < n && !c->failed; i++) {
 		int axis = slp_onnx_axis(c, axes[i], y.ndim);
 		if (new[axis] && !c->failed) slp_onnx_call_fail(c, SL_EFORMAT, "axis %d is named twice", axis);

@@ -116,8 +116,8 @@ static sl_tensor *run(struct layer *l, bool backwards)
 	sl_tensor *list[MOST];
 	const char *at = l->c->at;
 	if (l->steps < 1 || l->steps > MOST)
-		slp_onnx_call_fail(l->c, SL_EUNSUPPORTED, "%lld steps, 1 to %d are possible", (long long)l->steps,
-		                   MOST);
+		slp_onnx_call_fail(l->c, SL_EUNSUPPORTED, "%lld steps; the number must be from 1 to %d",
+		                   (long long)l->steps, MOST);
 	for (int64_t k = 0; k < l->steps && !l->c->failed; k++) {
 		int64_t t = backwards ? l->steps - 1 - k : k;
 		sl_tensor *x = sl_reshape_at(at, sl_slice_at(at, l->x, 0, t, t + 1, 1),

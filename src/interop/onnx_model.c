@@ -143,8 +143,7 @@ static bool sort(struct parsing *p)
 	if (m->nnames) qsort(p->sorted, (size_t)m->nnames, sizeof *p->sorted, by_name);
 	for (int i = 1; i < m->nnames; i++)
 		if (!strcmp(m->names[p->sorted[i]].name, m->names[p->sorted[i - 1]].name))
-			return fail(p, SL_EFORMAT, "has two values of the name \"%.100s\"",
-			            m->names[p->sorted[i]].name);
+			return fail(p, SL_EFORMAT, "has two values named \"%.100s\"", m->names[p->sorted[i]].name);
 	return true;
 }
 
@@ -190,7 +189,7 @@ static bool link_inputs(struct parsing *p, int node)
 		n->in[i] = name[0] ? find(p, name) : -1;
 		if (!name[0]) continue;
 		if (n->in[i] < 0)
-			return fail(p, SL_EFORMAT, "node \"%.100s\" takes \"%.100s\", which nothing gives",
+			return fail(p, SL_EFORMAT, "node \"%.100s\" takes \"%.100s\"; nothing computes it",
 			            slp_onnx_node_name(n->proto), name);
 		if (p->m->names[n->in[i]].node >= node)
 			return fail(p, SL_EFORMAT,
@@ -242,7 +241,7 @@ static bool find_result(struct parsing *p, const char *wanted)
 		if (!strcmp(slp_onnx_node_name(m->nodes[i].proto), wanted) && m->nodes[i].nout)
 			m->result = m->nodes[i].out[0];
 	if (m->result < 0 && wanted) return fail(p, SL_EINVAL, "has no node or value \"%.100s\"", wanted);
-	return m->result >= 0 || fail(p, SL_EFORMAT, "nothing gives its result \"%.100s\"", name ? name : "");
+	return m->result >= 0 || fail(p, SL_EFORMAT, "nothing computes its result \"%.100s\"", name ? name : "");
 }
 
 static void mark_needed(struct slp_onnx_model *m)
@@ -305,7 +304,7 @@ static bool find_operators(struct parsing *p)
 		n->op = standard ? slp_onnx_op_find(n->proto->op_type) : NULL;
 		if (!n->needed || !n->op) continue;
 		if (n->nin < n->op->min || (n->op->max >= 0 && n->nin > n->op->max))
-			return fail(p, SL_EFORMAT, "node \"%.100s\" (%.60s) has %d inputs, %d to %d are possible",
+			return fail(p, SL_EFORMAT, "node \"%.100s\" (%.60s) has %d inputs, it must have %d to %d",
 			            slp_onnx_node_name(n->proto), n->op->name, n->nin, n->op->min, n->op->max);
 		for (int k = 0; k < n->nin; k++)
 			if (n->in[k] < 0 && k < n->op->min)

@@ -8,7 +8,7 @@
 sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts opts)
 {
 	(void)opts;
-	slp_file_fail(f, SL_EUNSUPPORTED, "Starling was built without protobuf-c and reads no ONNX");
+	slp_file_fail(f, SL_EUNSUPPORTED, "Starling was built without protobuf-c and cannot read ONNX");
 	return NULL;
 }
 #endif

@@ -71,7 +71,7 @@ static bool leaves_folder(const char *path)
 static bool lies_beside(const char *path, const char *beside)
 {
 	char real[PATH_MAX], folder[PATH_MAX];
-	if (!realpath(path, real)) return true; /* is told when it is opened */
+	if (!realpath(path, real)) return true; /* is reported when it is opened */
 	for (int i = 0; i < 2; i++) {
 		if (i == 0 && !realpath(beside, folder)) return true;
 		if (i == 1) {
@@ -145,12 +145,12 @@ bool slp_onnx_data_type(struct slp_file *f, const SlpOnnx__TensorProto *t, struc
 		return slp_file_fail(f, SL_EUNSUPPORTED, "tensor \"%.100s\" has data type %d, which is not supported",
 		                     name, t->data_type);
 	if (t->n_dims > SL_MAX_NDIM)
-		return slp_file_fail(f, SL_EUNSUPPORTED, "tensor \"%.100s\" has %zu axes, at most %d are possible",
-		                     name, t->n_dims, SL_MAX_NDIM);
+		return slp_file_fail(f, SL_EUNSUPPORTED, "tensor \"%.100s\" has %zu axes, more than %d", name,
+		                     t->n_dims, SL_MAX_NDIM);
 	d->shape.ndim = (int)t->n_dims;
 	for (size_t i = 0; i < t->n_dims; i++) d->shape.dim[i] = t->dims[i];
 	if (!slp_elements_size(d->element, d->shape, &d->bytes))
-		return slp_file_fail(f, SL_EFORMAT, "tensor \"%.100s\" has a shape that cannot be", name);
+		return slp_file_fail(f, SL_EFORMAT, "tensor \"%.100s\" has an impossible shape", name);
 	return true;
 }
 

@@ -179,8 +179,7 @@ static sl_shape gathered_shape(struct slp_onnx_call *c, sl_shape x, sl_shape ind
 {
 	sl_shape y = {.ndim = x.ndim - 1 + indices.ndim};
 	if (y.ndim > SL_MAX_NDIM) {
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "the result has %d axes, at most %d are possible", y.ndim,
-		                   SL_MAX_NDIM);
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "the result has %d axes, more than %d", y.ndim, SL_MAX_NDIM);
 		return SL_SCALAR;
 	}
 	for (int i = 0, k = 0; i < x.ndim; i++) {

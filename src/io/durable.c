@@ -142,7 +142,7 @@ static bool keep_mode(struct slp_durable *d, const struct stat *before)
 	bool other = now.st_uid != before->st_uid || now.st_gid != before->st_gid;
 	mode_t mode = before->st_mode & 07777;
 	if (other && fchown(d->fd, before->st_uid, before->st_gid)) mode &= 0777;
-	return fchmod(d->fd, mode) == 0 || fail(d, "cannot be given the mode that it has");
+	return fchmod(d->fd, mode) == 0 || fail(d, "cannot be given its old mode");
 }
 
 /* The lock tells slp_durable_sweep that the writer lives. */
@@ -157,7 +157,7 @@ static bool open_part(struct slp_durable *d)
 		if (d->fd < 0 && errno == EEXIST) continue;
 		if (d->fd < 0) break;
 		struct stat mine;
-		(void)flock(d->fd, LOCK_EX | LOCK_NB); /* where there are no locks nothing is swept */
+		(void)flock(d->fd, LOCK_EX | LOCK_NB); /* without locks, nothing is swept */
 		if (fstat(d->fd, &mine) == 0 && mine.st_nlink) return true;
 		close(d->fd); /* swept before it was locked */
 		d->fd = -1;
@@ -232,7 +232,7 @@ static bool sync_file(struct slp_durable *d)
 	errno = 0;
 	if (fflush(d->stream) || ferror(d->stream)) fail(d, "cannot be written");
 	if (d->filled && !d->error) write_block(d);
-	if (d->part && !d->error && !sync_fd(d->fd)) fail(d, "cannot be brought to the disk");
+	if (d->part && !d->error && !sync_fd(d->fd)) fail(d, "cannot be flushed to disk");
 	return close_file(d);
 }
 
@@ -243,7 +243,7 @@ static bool sync_folder(struct slp_durable *d)
 	if (!folder) return no_memory(d);
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool ok = fd >= 0 ? sync_fd(fd) : errno == EACCES; /* may be written, but not read */
-	if (!ok) fail(d, "its folder cannot be brought to the disk");
+	if (!ok) fail(d, "its folder cannot be flushed to disk");
 	if (fd >= 0) close(fd);
 	free(folder);
 	return ok;
@@ -251,7 +251,7 @@ static bool sync_folder(struct slp_durable *d)
 
 /* ---- several files together -------------------------------------------------------------------------------------- */
 
-/* Keeps what will be replaced under another name; without one, where there are no hard links, there is no way back. */
+/* Keeps the old file under another name, to restore it; impossible where there are no hard links. */
 static bool keep_old(struct slp_durable *d)
 {
 	d->old = name_beside(d->target, "old");
@@ -276,7 +276,7 @@ static bool give_names(struct slp_durable *const *files, int count)
 	for (int i = 0; ok && count > 1 && i < count; i++) ok = !files[i]->part || keep_old(files[i]);
 	for (; ok && named < count; named += ok) {
 		struct slp_durable *d = files[named];
-		ok = !d->part || rename(d->part, d->target) == 0 || fail(d, "cannot be given its name");
+		ok = !d->part || rename(d->part, d->target) == 0 || fail(d, "cannot be renamed to its final name");
 	}
 	for (int i = 0; !ok && i < named; i++)
 		if (files[i]->part) put_back(files[i]);

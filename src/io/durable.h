@@ -10,7 +10,7 @@
 /* A file that is being written, beside the one that it will replace. */
 struct slp_durable {
 	char *target; /* what the path means: symbolic links are followed */
-	char *part;   /* where it is until it is complete; NULL: in place, the target is no regular file */
+	char *part;   /* where it is until it is complete; NULL: in place, the target is not a regular file */
 	char *old;    /* another name of what is replaced, while several files are */
 	bool is_new;  /* nothing was there */
 	int fd;
@@ -23,7 +23,7 @@ struct slp_durable {
 };
 
 /* Opens a file under a name of its own in the same folder; it gets the mode and the owner of the one that it will
- * replace.  What is no regular file (a pipe, a terminal) is written in place.  false: error and what say why. */
+ * replace.  What is not a regular file (a pipe, a terminal) is written in place.  false: error and what say why. */
 bool slp_durable_open(struct slp_durable *d, const char *path);
 /* Brings the files to the disk, gives them all their names, and brings those to the disk.  After an error none has its
  * name, as far as the system still obeys.  They are closed either way. */

@@ -8,7 +8,7 @@
 #include "io/file.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the file formats are little-endian, and so must the machine be"
+#error "the file formats are little-endian; the machine must be, too"
 #endif
 
 bool slp_path_ends(const char *path, const char *ending)
@@ -91,7 +91,7 @@ bool slp_out_open(struct slp_out *o, const char *at, const char *function, const
 	return o->file != NULL;
 }
 
-/* What the disk would not take is told when the file is closed. */
+/* A write that the disk refused is reported when the file is closed. */
 void slp_out_put(struct slp_out *o, const void *data, size_t bytes)
 {
 	if (!o->failed && bytes) (void)!fwrite(data, 1, bytes, o->stream);

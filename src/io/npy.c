@@ -52,7 +52,7 @@ static const char *read_string(struct header *h, char text[32])
 static bool read_type(struct slp_file *f, struct header *h)
 {
 	char text[32];
-	if (h->has_type || !read_string(h, text)) return bad(f, "has a descr that is no plain type of numbers");
+	if (h->has_type || !read_string(h, text)) return bad(f, "has a descr that is not a plain numeric type");
 	h->has_type = true;
 	bool single = text[0] && strchr("|=<", text[0]);
 	for (h->element = 1; single && h->element < SLP_ELEMENTS; h->element++)
@@ -80,10 +80,11 @@ static bool read_dim(struct slp_file *f, struct header *h)
 {
 	int64_t n = 0;
 	if (h->shape.ndim == SL_MAX_NDIM) return bad(f, "has more than 6 axes");
-	if (h->p == h->end || !isdigit((unsigned char)*h->p)) return bad(f, "has a shape that is no tuple of numbers");
+	if (h->p == h->end || !isdigit((unsigned char)*h->p))
+		return bad(f, "has a shape that is not a tuple of numbers");
 	for (; h->p < h->end && isdigit((unsigned char)*h->p); h->p++)
 		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *h->p - '0', &n))
-			return bad(f, "has an absurd shape");
+			return bad(f, "has an impossible shape");
 	if (h->p < h->end && *h->p == 'L') h->p++; /* Python 2 */
 	h->shape.dim[h->shape.ndim++] = n;
 	return true;
@@ -91,13 +92,13 @@ static bool read_dim(struct slp_file *f, struct header *h)
 
 static bool read_shape(struct slp_file *f, struct header *h)
 {
-	if (h->has_shape || !is_next(h, '(')) return bad(f, "has a shape that is no tuple");
+	if (h->has_shape || !is_next(h, '(')) return bad(f, "has a shape that is not a tuple");
 	h->has_shape = true;
 	while (!is_next(h, ')')) {
 		if (!read_dim(f, h)) return false;
 		if (is_next(h, ',')) continue;
 		if (is_next(h, ')')) break;
-		return bad(f, "has a shape that is no tuple of numbers");
+		return bad(f, "has a shape that is not a tuple of numbers");
 	}
 	return true;
 }
@@ -105,7 +106,7 @@ static bool read_shape(struct slp_file *f, struct header *h)
 static bool read_item(struct slp_file *f, struct header *h)
 {
 	char key[32];
-	if (!read_string(h, key) || !is_next(h, ':')) return bad(f, "has a header that is no dictionary");
+	if (!read_string(h, key) || !is_next(h, ':')) return bad(f, "has a header that is not a dictionary");
 	if (!strcmp(key, "descr")) return read_type(f, h);
 	if (!strcmp(key, "fortran_order")) return read_order(f, h);
 	if (!strcmp(key, "shape")) return read_shape(f, h);
@@ -114,12 +115,12 @@ static bool read_item(struct slp_file *f, struct header *h)
 
 static bool read_dictionary(struct slp_file *f, struct header *h)
 {
-	if (!is_next(h, '{')) return bad(f, "has a header that is no dictionary");
+	if (!is_next(h, '{')) return bad(f, "has a header that is not a dictionary");
 	while (!is_next(h, '}')) {
 		if (!read_item(f, h)) return false;
 		if (is_next(h, ',')) continue;
 		if (is_next(h, '}')) break;
-		return bad(f, "has a header that is no dictionary");
+		return bad(f, "has a header that is not a dictionary");
 	}
 	skip_blanks(h);
 	if (h->p != h->end || !h->has_type || !h->has_order || !h->has_shape)

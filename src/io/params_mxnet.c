@@ -22,9 +22,10 @@ static bool read_version(struct slp_file *f, uint64_t i, uint32_t *version)
 	*version = (uint32_t)slp_file_number(f, 4, "an array's header");
 	if (f->failed) return false;
 	if (*version < version_1 || *version > version_3)
-		return slp_file_fail(f, SL_EFORMAT,
-		                     "array %llu begins with 0x%08x, which is no version of the format since MXNet 1.0",
-		                     (unsigned long long)i, *version);
+		return slp_file_fail(
+		        f, SL_EFORMAT,
+		        "array %llu begins with 0x%08x, which is not a version of the format since MXNet 1.0",
+		        (unsigned long long)i, *version);
 	int32_t storage = *version == version_1 ? 0 : (int32_t)slp_file_number(f, 4, "an array's header");
 	if (storage)
 		return slp_file_fail(f, SL_EUNSUPPORTED, "array %llu is sparse (storage %d), only dense ones are read",
@@ -39,8 +40,8 @@ static bool read_shape(struct slp_file *f, uint64_t i, uint32_t version, sl_shap
 	if (ndim < 0 || (ndim == 0 && version != version_3))
 		return slp_file_fail(f, SL_EFORMAT, "array %llu has no values", (unsigned long long)i);
 	if (ndim > SL_MAX_NDIM)
-		return slp_file_fail(f, SL_EFORMAT, "array %llu has %d axes, at most %d are possible",
-		                     (unsigned long long)i, ndim, SL_MAX_NDIM);
+		return slp_file_fail(f, SL_EFORMAT, "array %llu has %d axes, more than %d", (unsigned long long)i, ndim,
+		                     SL_MAX_NDIM);
 	*shape = (sl_shape){.ndim = ndim};
 	for (int k = 0; k < ndim; k++) shape->dim[k] = (int64_t)slp_file_number(f, 8, "an array's shape");
 	return !f->failed;
@@ -135,8 +136,7 @@ static bool read_names(struct slp_file *f, struct slp_arrays *p, uint64_t count,
 		f->pos = here;
 		if (!read_name(f, p, &a)) return false;
 	}
-	if (slp_file_left(f))
-		return slp_file_fail(f, SL_EFORMAT, "goes on for %zu bytes after its end", slp_file_left(f));
+	if (slp_file_left(f)) return slp_file_fail(f, SL_EFORMAT, "has %zu bytes after its end", slp_file_left(f));
 	return true;
 }
 

@@ -43,7 +43,7 @@ static bool read_shape(struct slp_file *f, struct entry *e, const json_t *value)
 	e->shape = (sl_shape){.ndim = (int)n};
 	for (size_t i = 0; i < n; i++) {
 		const json_t *d = json_array_get(dims, i);
-		if (!json_is_integer(d)) return bad(f, e, "has a shape that is no list of numbers");
+		if (!json_is_integer(d)) return bad(f, e, "has a shape that is not a list of numbers");
 		e->shape.dim[i] = json_integer_value(d);
 	}
 	return true;
@@ -79,12 +79,12 @@ static bool check_cover(struct slp_file *f, struct entry *entries, int count)
 	uint64_t end = 0;
 	qsort(entries, (size_t)count, sizeof *entries, by_begin);
 	for (int i = 0; i < count; i++) {
-		if (entries[i].begin < end) return bad(f, &entries[i], "overlaps another one");
+		if (entries[i].begin < end) return bad(f, &entries[i], "overlaps another tensor");
 		if (entries[i].begin > end) return bad(f, &entries[i], "begins after a gap");
 		end = entries[i].end;
 	}
 	if (end != slp_file_left(f))
-		return slp_file_fail(f, SL_EFORMAT, "goes on for %llu bytes after its tensors",
+		return slp_file_fail(f, SL_EFORMAT, "has %llu bytes after its tensors",
 		                     (unsigned long long)(slp_file_left(f) - end));
 	return true;
 }
@@ -94,7 +94,7 @@ static bool check_seal(struct slp_file *f, const struct entry *e, const json_t *
 {
 	return !checksums ||
 	       slp_seal_holds(checksums, e->name, f->data + f->pos + e->begin, (size_t)(e->end - e->begin)) ||
-	       bad(f, e, "is damaged: its checksum is another");
+	       bad(f, e, "is damaged: its checksum differs");
 }
 
 static bool make_tensors(struct slp_file *f, struct slp_arrays *p, const struct entry *entries, int count)
@@ -130,20 +130,20 @@ static json_t *read_header(struct slp_file *f)
 {
 	uint64_t length = slp_file_number(f, 8, "the length of the header");
 	if (!f->failed && length > MOST_HEADER) {
-		slp_file_fail(f, SL_EFORMAT, "says that its header has %llu bytes: this is no safetensors file",
+		slp_file_fail(f, SL_EFORMAT, "says that its header has %llu bytes: this is not a safetensors file",
 		              (unsigned long long)length);
 		return NULL;
 	}
 	const char *text = slp_file_take(f, length, "the header");
 	if (!text) return NULL;
 	if (slp_seal_is_there(text, (size_t)length) && !slp_seal_is_whole(text, (size_t)length)) {
-		slp_file_fail(f, SL_EFORMAT, "has a damaged header: its checksum is another");
+		slp_file_fail(f, SL_EFORMAT, "has a damaged header: its checksum differs");
 		return NULL;
 	}
 	json_error_t e;
 	json_t *header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &e);
-	if (!header) slp_file_fail(f, SL_EFORMAT, "has a header that is no JSON: %s", e.text);
-	else if (!json_is_object(header)) slp_file_fail(f, SL_EFORMAT, "has a header that is no JSON object");
+	if (!header) slp_file_fail(f, SL_EFORMAT, "has a header that is not JSON: %s", e.text);
+	else if (!json_is_object(header)) slp_file_fail(f, SL_EFORMAT, "has a header that is not a JSON object");
 	return header;
 }
 
@@ -153,7 +153,7 @@ static bool read_seal(struct slp_file *f, struct slp_arrays *p, const json_t *he
 	*checksums = slp_seal_checksums(header);
 	if (!p->keep_state) return true;
 	p->state = slp_seal_state(header);
-	return (*checksums && p->state) || slp_file_fail(f, SL_EFORMAT, "is no checkpoint");
+	return (*checksums && p->state) || slp_file_fail(f, SL_EFORMAT, "is not a checkpoint");
 }
 
 bool slp_safetensors_parse(struct slp_file *f, struct slp_arrays *p)
@@ -231,7 +231,7 @@ static bool put_header(struct slp_out *o, const json_t *header, bool sealed)
 	char *text = header ? header_text(header, sealed, &length) : NULL;
 	if (!text) {
 		slp_call_fail(o->at, o->function, SL_EINVAL,
-		              "%s: the header could not be made; names must be UTF-8, each another", o->path);
+		              "%s: the header could not be made; names must be UTF-8 and distinct", o->path);
 		o->failed = true;
 		return false;
 	}
@@ -269,7 +269,8 @@ static json_t *checksums_of(struct slp_out *o, const char *const *names, sl_tens
 		}
 		uint32_t c = slp_crc32c(0, p, sl_tensor_bytes(tensors[i]));
 		slp_host_end(tensors[i]);
-		json_object_set_new(checksums, names[i], json_integer(c)); /* a name that is not UTF-8 is told below */
+		json_object_set_new(checksums, names[i],
+		                    json_integer(c)); /* a name that is not UTF-8 is reported below */
 	}
 	return checksums;
 }

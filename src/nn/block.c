@@ -363,7 +363,7 @@ enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tensor *con
 	SLP_CALL("sl_forward_all", at);
 	struct slp_results results;
 	if (!out || nout < 1) {
-		slp_call_fail(at, "sl_forward_all", SL_EINVAL, "no room for a result");
+		slp_call_fail(at, "sl_forward_all", SL_EINVAL, "a place for a result is NULL");
 		return SL_EINVAL;
 	}
 	if (!run(at, block, in, nin, &results)) return sl_error();

@@ -99,7 +99,7 @@ static bool shards_fit(const char *at, const struct batch_norm *b, int n, sl_ten
 		bool same = x[i]->type.dtype == x[0]->type.dtype && x[i]->type.shape.ndim == x[0]->type.shape.ndim;
 		if (same && sl_tensor_size(x[i]) > 0) continue;
 		slp_call_fail(at, "sl_forward_shards", SL_ESHAPE, "%s: shard %d %s", sl_block_name(&b->base), i,
-		              same ? "is empty" : "has another type than the first");
+		              same ? "is empty" : "differs in type from the first");
 		return false;
 	}
 	return true;
@@ -159,7 +159,7 @@ sl_block *sl_batch_norm_layer_at(const char *at, struct sl_batch_norm_layer_opts
 		return slp_call_fail(at, "sl_batch_norm_layer", SL_EINVAL, "channels must be positive");
 	if (!is_eps(at, "sl_batch_norm_layer", opts.eps)) return NULL;
 	if (!(opts.momentum >= 0 && opts.momentum <= 1))
-		return slp_call_fail(at, "sl_batch_norm_layer", SL_EINVAL, "momentum is %g, 0 to 1 possible",
+		return slp_call_fail(at, "sl_batch_norm_layer", SL_EINVAL, "momentum is %g; it must be from 0 to 1",
 		                     opts.momentum);
 	struct batch_norm *b = slp_layer_new(at, sizeof *b, "BatchNorm", "batchnorm", batch_norm_forward);
 	if (!b) return NULL;

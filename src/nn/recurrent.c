@@ -168,7 +168,7 @@ static sl_block *make(const char *at, const char *function, const char *type, co
 	enum { MOST_LAYERS = 1024 };
 	if (hidden < 1 || hidden > INT32_MAX || opts.layers < 0 || opts.layers > MOST_LAYERS || opts.in_units < 0 ||
 	    !(opts.dropout >= 0 && opts.dropout < 1))
-		return slp_call_fail(at, function, SL_EINVAL, "hidden %lld, %d layers, dropout %g: not possible",
+		return slp_call_fail(at, function, SL_EINVAL, "hidden %lld, %d layers, dropout %g: impossible",
 		                     (long long)hidden, opts.layers, opts.dropout);
 	if (opts.relu && cell > SL_CELL_RELU) return slp_call_fail(at, function, SL_EINVAL, ".relu is for sl_rnn");
 	struct recurrent *r = slp_layer_new(at, sizeof *r, type, word, recurrent_forward);

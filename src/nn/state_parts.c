@@ -106,7 +106,7 @@ static void check_loader(struct slp_state *s, const json_t *figures)
 #undef X
 	int64_t epoch = slp_state_integer(figures, "epoch"), taken = slp_state_integer(figures, "taken");
 	if (epoch < 0 || taken < 0 || taken > sl_loader_batches(s->opts->loader))
-		slp_state_differs(s, "the loader's position makes no sense");
+		slp_state_differs(s, "the loader's position is invalid");
 }
 
 static bool restore_loader(struct slp_state *s, const json_t *figures)
@@ -151,7 +151,7 @@ static void check_metrics(struct slp_state *s, const json_t *figures)
 		bool is_sum = !sum || (sl_tensor_dtype(sum) == SL_FLOAT64 && sl_tensor_shape(sum).ndim == 0);
 		if (slp_metric_get(s->opts->metrics[i]).top != json_integer_value(json_array_get(tops, (size_t)i)) ||
 		    !is_sum)
-			slp_state_differs(s, "metric %d is of another kind", i);
+			slp_state_differs(s, "metric %d is of a different kind", i);
 	}
 }
 

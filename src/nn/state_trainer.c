@@ -152,7 +152,7 @@ static void check_scaling(struct slp_state *s, const json_t *saved)
 		slp_state_check_number(s, saved, "loss scaling", "backoff", o->backoff);
 		slp_state_check_number(s, saved, "loss scaling", "every", (double)o->every);
 		if (!slp_scaling_fits(now, slp_state_integer(saved, "good"), slp_state_integer(saved, "overflows")))
-			slp_state_differs(s, "the loss scale makes no sense");
+			slp_state_differs(s, "the loss scale is invalid");
 	}
 }
 
@@ -218,11 +218,11 @@ void slp_state_check_trainer(struct slp_state *s, const json_t *figures)
 	SAME(X)
 #undef X
 	if (!(lr >= 0 && isfinite(lr)) || slp_state_integer(figures, "steps") < 0 || slp_schedule_wrong(&schedule))
-		slp_state_differs(s, "learning rate, steps or schedule make no sense");
+		slp_state_differs(s, "learning rate, steps or schedule are invalid");
 	if (slp_trainer_stands_in(s->opts->trainer))
 		slp_state_differs(s, "the parameters have been replaced by their averages here");
 	if (slp_state_integer(figures, "gathered") < 0 || slp_state_integer(figures, "gathered") > INT_MAX)
-		slp_state_differs(s, "the number of micro-batches makes no sense");
+		slp_state_differs(s, "the number of micro-batches is invalid");
 	check_scaling(s, json_object_get(figures, "loss_scaling"));
 	for_groups(s, check_group, json_object_get(figures, "groups"));
 	for_states(s, check_state);

@@ -135,11 +135,10 @@ static const char *misfit(const sl_param *p, const sl_tensor *state, bool master
 {
 	if (!slp_shape_known(p->shape))
 		return " belongs to a parameter whose shape is not known yet: load the parameters first";
-	if (!sl_shape_equal(sl_tensor_shape(state), p->shape)) return " has another shape than its parameter";
+	if (!sl_shape_equal(sl_tensor_shape(state), p->shape)) return " differs in shape from its parameter";
 	enum sl_dtype dtype = p->data ? sl_tensor_dtype(p->data) : SL_DTYPE_DEFAULT;
 	if (p->data && master && !slp_is_half(dtype)) return " belongs to a parameter that is in no half type here";
-	if (p->data && sl_tensor_dtype(state) != slp_promoted(dtype))
-		return " has another data type than its parameter";
+	if (p->data && sl_tensor_dtype(state) != slp_promoted(dtype)) return " differs in data type from its parameter";
 	return NULL;
 }
 
@@ -189,7 +188,7 @@ static bool read_figures(const char *at, const char *path, const sl_trainer *t, 
 		                                    : "there is loss scaling in the file, none here",
 		              "");
 	if (sl_read_at(at, first, f, sl_tensor_bytes(first)) != SL_OK) return false;
-	return are_figures(f) || refuse(at, path, " is no learning rate and number of steps", FIGURES);
+	return are_figures(f) || refuse(at, path, " is not a learning rate and a number of steps", FIGURES);
 }
 
 static bool load(const char *at, const char *path, sl_trainer *t, const struct list *l)

@@ -115,7 +115,7 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 	struct slp_buffer *b = buffer_of(t, write);
 	if (!b) return slp_call_fail(at, function, SL_EINTERNAL, "the tensor has no values");
 	if (!acquire(b, STARPU_MAIN_RAM, write ? STARPU_RW : STARPU_R))
-		return slp_call_fail(at, function, SL_EINTERNAL, "StarPU would not hand over the values");
+		return slp_call_fail(at, function, SL_EINTERNAL, "StarPU did not hand over the values");
 	char *p = starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM);
 	slp_simulate_access(b, p, write);
 	if (write && is_whole(t) && !b->lost) atomic_store(&b->fault, 0); /* what was spoilt will be gone */

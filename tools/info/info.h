@@ -1,4 +1,4 @@
-/* sl-info: what its parts tell, as JSON values that main.c prints for people or for machines. */
+/* sl-info: each part reports JSON values, which main.c prints for people or for machines. */
 #ifndef INFO_H
 #define INFO_H
 

@@ -258,8 +258,8 @@ static void draw_counter(enum counter_kind kind, int node, const char *name)
 		if (is_counter(&t->counters[i], kind, node)) high = fmax(high, t->counters[i].value);
 	if (!(high > 0)) return;
 	label(name);
-	fprintf(out.file, "<text x=\"%d\" y=\"%d\" class=\"label\">at most %.6g</text>\n", LEFT - 8,
-	        out.y + ROW / 2 + 20, high);
+	fprintf(out.file, "<text x=\"%d\" y=\"%d\" class=\"label\">at most %.*f</text>\n", LEFT - 8,
+	        out.y + ROW / 2 + 20, high < 10 && high != floor(high) ? 1 : 0, high);
 	fprintf(out.file, "<path class=\"counter\" d=\"M%d %d", LEFT, out.y + CHART);
 	for (int i = 0; i < t->ncounters; i++) {
 		const struct counter *c = &t->counters[i];

@@ -14,7 +14,7 @@ class Context:
         if isinstance(device_type, Context):
             device_type, device_id = device_type.device_type, device_type.device_id
         if device_type not in ("cpu", "gpu", "cpu_pinned", "cpu_shared"):
-            raise ValueError(f"{device_type!r} is no device type; these are cpu and gpu")
+            raise ValueError(f"{device_type!r} is not a device type; these are cpu and gpu")
         self.device_type = "gpu" if device_type == "gpu" else "cpu"
         if not hasattr(device_id, "__index__") or device_id < 0:
             raise ValueError(f"{device_id!r} is not a device number")

@@ -238,7 +238,7 @@ class Block(_blocks.Block):
         return y
 
     def _run(self, args, kwargs):
-        # Python's own forward may take and give what is no array, unless it is compiled.
+        # Python's own forward may take and return other things than arrays, unless it is compiled.
         if self._in_python:
             given = list(tensors_in(args))
             if any(t.is_symbol for t in given):

@@ -15,7 +15,7 @@ from ..missing import missing, not_here
 
 
 class DeferredInitializationError(MXNetError):
-    """A parameter has no values before the first input tells its shape."""
+    """A parameter has no values before the first input determines its shape."""
 
 
 class _Host(_blocks.Block):
