@@ -157,6 +157,10 @@ elsewhere() {
 }
 export LIBRARIES=
 elsewhere "$bin"/*lenet --version
+for script in sl-simulate sl-trace; do
+  elsewhere "$bin"/*$script --version >"$tmp/version"
+  grep -qF "$script (Starling) $version" "$tmp/version" || { cat "$tmp/version"; exit 1; }
+done
 [ ! -d /usr/share/datasets/fashion-mnist ] || elsewhere "$bin"/*lenet --limit 64 --epochs 1
 elsewhere "$bin"/*sl-info >"$tmp/info"
 LIBRARIES=$libdir

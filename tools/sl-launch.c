@@ -310,8 +310,6 @@ static const struct argp_option options[] = {
         {0},
 };
 
-const char *argp_program_version = "sl-launch (Starling) " PACKAGE_VERSION;
-
 static const struct argp argp = {
         .options = options,
         .parser = parse_option,
@@ -335,6 +333,8 @@ static void note(int number_of_signal)
 int main(int argc, char **argv)
 {
 	struct options o = {.ranks = 2, .bind = true};
+	/* Assigned: our symbols are hidden, so argp would not see a definition. */
+	argp_program_version = "sl-launch (Starling) " PACKAGE_VERSION;
 	argp_err_exit_status = USAGE;
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o)) return USAGE;
 	struct sigaction action = {.sa_handler = note};

@@ -10,6 +10,7 @@
 
 #include <starpu.h>
 
+#include "../models/common.h"
 #include "benchmark/bench.h"
 
 double bench_now(void)
@@ -280,8 +281,7 @@ static bool ready(struct options *o)
 int main(int argc, char **argv)
 {
 	struct options o = {0};
-	argp_err_exit_status = 2;
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	drv_parse(&argp, argc, argv, &o);
 	if (!ready(&o)) return 1;
 	bool written = write_description(&o);
 	if (!written) fprintf(stderr, "sl-machine: %s: %s\n", o.output ? o.output : "standard output", strerror(errno));

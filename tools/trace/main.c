@@ -64,8 +64,6 @@ struct options {
 	bool quiet, expanded;
 };
 
-const char *argp_program_version = "sl-trace-report (Starling) " PACKAGE_VERSION;
-
 static const struct argp_option options[] = {
         {"perfetto", 'p', "FILE", 0, "Write the trace to FILE, for ui.perfetto.dev or chrome://tracing", 0},
         {"picture", 's', "FILE", 0, "Draw the trace in FILE, as SVG", 0},
@@ -86,7 +84,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	else if (key == 'x') o->expanded = true;
 	else if (key == 'q') o->quiet = true;
 	else if (key == ARGP_KEY_ARG && !o->folder) o->folder = arg;
-	else if (key == ARGP_KEY_ARG) argp_error(state, "one folder will do");
+	else if (key == ARGP_KEY_ARG) argp_error(state, "name one folder only");
 	else if (key == ARGP_KEY_END && !o->folder) argp_error(state, "which folder?");
 	else if (key != ARGP_KEY_END) return ARGP_ERR_UNKNOWN;
 	return 0;
@@ -107,6 +105,8 @@ int main(int argc, char **argv)
 {
 	struct options o = {.iteration = -1};
 	struct trace t = {0};
+	/* Assigned: our symbols are hidden, so argp would not see a definition. */
+	argp_program_version = "sl-trace-report (Starling) " PACKAGE_VERSION;
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	read_kinds_and_tasks(&t, o.folder);
