@@ -22,15 +22,18 @@ for program in $PROGRAMS $HELPERS; do
   try "$program"
 done
 
-# Those that stay in the source; what is there without being a program or taking options, is named here.
+# Those that stay in the source.
+tried=0
 for script in "$srcdir"/quickstart "$srcdir"/python/make-wheel "$srcdir"/tools/*; do
-  case $script in
-    */version | */sl-simulate | */sl-trace | *.*) continue ;; # no options; tried above; not to be started by a user
+  case ${script##*/} in
+    version | sl-simulate | sl-trace | *.*) continue ;; # no options; tried above; not to be started by a user
   esac
-  [ ! -f "$script" ] || [ ! -x "$script" ] && continue
+  if [ ! -f "$script" ] || [ ! -x "$script" ]; then continue; fi
+  tried=$((tried + 1))
   if grep -q python3 < <(head -n 1 "$script") && ! command -v python3 >/dev/null; then
     echo "SKIP: $script: no python3"
     continue
   fi
   try "$script"
 done
+[ "$tried" -ge 10 ] || fail "only $tried scripts were found"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../models/common.h"
 #include "bench.h"
 
 struct arguments {
@@ -145,9 +146,7 @@ int main(int argc, char **argv)
 	struct arguments a = {.measuring = {.run_seconds = 0.15, .threads = bench_cores()}};
 	a.wanted = calloc((size_t)bench_case_count(), sizeof *a.wanted);
 	if (!a.wanted) return 1;
-	argp_err_exit_status = 2;
-	argp_program_version = sl_version();
-	argp_parse(&parser, argc, argv, 0, NULL, &a);
+	drv_parse(&parser, argc, argv, &a);
 	if (!a.measuring.runs) a.measuring.runs = 9;
 	int status = 0;
 	if (a.list) bench_print_list(stdout);
