@@ -72,7 +72,7 @@ static void test_wrong_arrays(void)
 	struct sl_array x = {values, SL_SHAPE(3, 2), SL_FLOAT32}, y = {labels, SL_SHAPE(3), SL_INT32};
 	CHECK_NULL(sl_dataset_arrays(none, y), SL_EINVAL, "x has no data");
 	CHECK_NULL(sl_dataset_arrays(x, y, .classes = 2), SL_EFORMAT, "sample 0 has label 2, labels are 0 to 1");
-	CHECK_NULL(sl_dataset_arrays(x, x, .classes = 2), SL_EDTYPE, "no labels of classes");
+	CHECK_NULL(sl_dataset_arrays(x, x, .classes = 2), SL_EDTYPE, "as labels of classes are");
 	y.shape = SL_SHAPE(2);
 	CHECK_NULL(sl_dataset_arrays(x, y), SL_ESHAPE, "x has 3 samples, y has 2");
 	x.shape = SL_SHAPE(0, 2);
@@ -193,7 +193,7 @@ static void test_wrong_csv(void)
 	           "line 1, column 2: something follows the closing quote");
 	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "1,2\0,0\n")), SL_EFORMAT, "line 1, column 2: a zero byte");
 	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "")), SL_EFORMAT, "is empty");
-	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "a,b\n"), .header = true), SL_EFORMAT, "no rows behind its header");
+	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "a,b\n"), .header = true), SL_EFORMAT, "no rows after its header");
 	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "1,2\n"), .label = 3), SL_EINVAL, "label is column 3 of 2");
 	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "1\n")), SL_EFORMAT, "only the column of the label");
 	CHECK_NULL(sl_dataset_csv("/nowhere.csv"), SL_EIO, "/nowhere.csv");
@@ -281,7 +281,7 @@ static void test_parts(void)
 	sl_dataset *all = sl_dataset_concat(d, twice, last);
 	CHECK(sl_dataset_size(last) == 2 && sl_dataset_size(twice) == 3 && sl_dataset_size(all) == 8);
 	CHECK_NULL(sl_dataset_range(d, 2, 2), SL_EINVAL, "2 samples from 2 on exceed the 3 of the data set");
-	CHECK_NULL(sl_dataset_select(d, SL_ARRAY(int64_t, 0, 3), 2), SL_EINVAL, "not within 3");
+	CHECK_NULL(sl_dataset_select(d, SL_ARRAY(int64_t, 0, 3), 2), SL_EINVAL, "exceed the 3 of");
 	sl_dataset_free(d); /* those made from it go on */
 	sl_dataset_free(last);
 	CHECK_SAMPLE(twice, 0, 1, 5, 6);
