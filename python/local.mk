@@ -1,6 +1,5 @@
-# The Python package (doc/python.md).  What becomes of it is made by python/generate/build.py.
+# The Python package (doc/python.md).  python/generate/build.py makes the package.
 
-dist_check_SCRIPTS += tests/python.sh
 EXTRA_DIST += \
 	doc/python.md \
 	doc/tutorial/README.md \

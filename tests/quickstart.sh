@@ -46,6 +46,7 @@ case "\$*" in *install*) ;; *) exit 0 ;; esac
 [ \$(grep -c install "$tmp/apt") -gt 2 ] || { echo "E: Could not get lock /var/lib/dpkg/lock-frontend." >&2; exit 100; }
 END
 for name in dpkg-query ccache sudo; do printf '#!/bin/sh\n[ "${0##*/}" != dpkg-query ] || exit 1\n[ "${0##*/}" = ccache ] || exec "$@"\n' | stub "$tmp/bin/$name"; done
+export QUICKSTART_PAUSE=1
 quickstart() { env -u CC -u CXX -u MAKEFLAGS -u MFLAGS PATH="$tmp/bin:$PATH" "$tree/quickstart" "$@"; }
 
 echo "--- packages, training"

@@ -400,7 +400,7 @@ static void test_null_in_traces(void)
 static void test_sizes(void)
 {
 	CHECK_NULL(sl_rnn(1, .layers = 1 << 30), SL_EINVAL, "sl_rnn", "1073741824 layers");
-	CHECK_NULL(sl_lstm(1LL << 61), SL_EINVAL, "sl_lstm", "not possible");
+	CHECK_NULL(sl_lstm(1LL << 61), SL_EINVAL, "sl_lstm", "impossible");
 	CHECK_NULL(sl_multi_head_attention(INT64_MAX, 1), SL_EINVAL, "sl_multi_head_attention", "width");
 	SL_SCOPE
 		CHECK_NULL(sl_tile(sl_ones(SL_SHAPE(3)), 0, INT64_MAX), SL_EINVAL, "sl_tile", "times");

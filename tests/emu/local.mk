@@ -11,9 +11,7 @@ dist_check_SCRIPTS += \
 	tests/emu/device.sh \
 	tests/emu/drivers.sh \
 	tests/emu/explain.sh \
-	tests/emu/lenet.sh \
-	tests/emu/ops.sh \
-	tests/emu/steps.sh
+	tests/emu/lenet.sh
 long_scripts += \
 	tests/emu/lenet-long.sh \
 	tests/emu/memory.sh \
