@@ -440,7 +440,7 @@ static void test_state(void)
 	check_resumes(sl_adam(.lr = 0.01), "adam.params");
 	check_resumes(sl_sgd(.lr = 0.01, .momentum = 0.9), "momentum.safetensors");
 	check_resumes(sl_sgd(.lr = 0.01), "plain.params");
-	check_refused_state("weight.momentum", 0.1, 3, SL_FLOAT64, "another data type");
+	check_refused_state("weight.momentum", 0.1, 3, SL_FLOAT64, "differs in data type");
 	check_refused_state("weight.momentum", NAN, 3, SL_FLOAT32, "not a learning rate");
 	check_refused_state("weight.momentum", 0.1, -3, SL_FLOAT32, "not a learning rate");
 	check_refused_state("weight.mean", 0.1, 3, SL_FLOAT32, "another optimiser");
