@@ -15,6 +15,7 @@ dist_check_SCRIPTS += \
 long_scripts += \
 	tests/emu/lenet-long.sh \
 	tests/emu/memory.sh \
+	tests/emu/ops-long.sh \
 	tests/emu/steps-long.sh \
 	tests/emu/unequal.sh
 
@@ -47,6 +48,7 @@ tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
 tests/emu/lenet-long.$(log): tests/emu/lenet
 tests/emu/lenet.$(log): tests/emu/lenet
 tests/emu/memory.$(log): tests/emu/lenet
+tests/emu/ops-long.$(log): tests/emu/test_ops
 tests/emu/ops.$(log): tests/emu/test_ops
 tests/emu/steps-long.$(log): tests/emu/test_steps
 tests/emu/steps.$(log): tests/emu/test_steps
@@ -93,11 +95,7 @@ endif
 CLEANFILES += $(cuda_sources:.cu=.emu.d)
 emu_cxxflags = -std=c++17 -Wall -Wextra -Wno-missing-field-initializers -Wno-unknown-pragmas \
 	-Wno-deprecated-declarations -fvisibility=hidden -ftls-model=initial-exec $(CXXFLAGS) $(emu_optimize)
-if SANITIZERS
-emu_optimize = -O1
-else
-emu_optimize = -O2
-endif
+emu_optimize = $(quick_cflags)
 AM_V_EMU = $(am__v_EMU_$(V))
 am__v_EMU_ = $(am__v_EMU_$(AM_DEFAULT_VERBOSITY))
 am__v_EMU_0 = @echo "  EMU     " $@;
@@ -134,6 +132,9 @@ tests_emu_libstarling_la_LDFLAGS = -rpath $(abs_builddir)/tests/emu -version-inf
 	-Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,--disable-new-dtags -Wl,-rpath,$(abs_builddir)/tests/emu/stubs
 tests_emu_libstarling_la_LIBADD = $(emu_ldadd)
 EXTRA_tests_emu_libstarling_la_DEPENDENCIES = $(emu_stubs)
+
+# The library is compiled a second time here: quickly, since it is not used long.
+$(tests_emu_libcodelets_la_OBJECTS) $(tests_emu_libcore_la_OBJECTS): CFLAGS += $(quick_cflags)
 
 # Programs
 
