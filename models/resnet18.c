@@ -57,7 +57,7 @@ static int demo(const struct drv_options *o)
 enum { KEY_DEMO = 0x200, KEY_HYBRID, KEY_EAGER, KEY_SHARDS, KEY_BY_SPEED, KEY_SYNC_NORM };
 
 static const struct argp_option options[] = {
-        {"hybrid", KEY_HYBRID, NULL, 0, "Run forward and backward of each shard as programs", 1},
+        {"hybrid", KEY_HYBRID, NULL, 0, "Run the forward and the backward pass of each shard as programs", 1},
         {"eager", KEY_EAGER, NULL, 0, "Run call by call (default: each shard's part of a step as one program)", 1},
         {"shards", KEY_SHARDS, "N", 0, "Number of parts of a batch (default: one for each device)", 1},
         {"by-speed", KEY_BY_SPEED, NULL, 0,

@@ -61,7 +61,7 @@ FUNCTION(index_add, sl_index_add(OTHER(1, 4, 2), INTS((3), 3, 0, 3), x))
 FUNCTION(attention_q, ATTENTION(x, OTHER(1, 1, 2, 4, 3), OTHER(2, 1, 2, 4, 2), .causal = true))
 FUNCTION(attention_k, ATTENTION(OTHER(1, 2, 3, 2), x, OTHER(2, 2, 4, 3), .mask = OTHER(3, 3, 4)))
 FUNCTION(attention_v, ATTENTION(OTHER(1, 2, 3, 2), OTHER(2, 2, 4, 2), x,
-                                .mask = sl_gt_scalar(sl_cast(OTHER(3, 2, 1, 4), SL_FLOAT32), 0)))
+                                .mask = sl_gt_scalar(OTHER(3, 2, 1, 4), 0, .dtype = SL_BOOL)))
 FUNCTION(take_along, sl_take_along(x, INTS((2, 4, 2), 0, 1, 2, 1, 2, 1, 0, 0, 2, 1, 0, 1, 1, 2, 2, 2), 1))
 FUNCTION(scatter_add, sl_scatter_add(OTHER(1, 2, 4), INTS((2, 3), 0, 3, 0, 1, 2, 3), x, -1))
 FUNCTION(scatter_add_to, sl_scatter_add(x, INTS((1, 3), 2, 0, 2), OTHER(1, 1, 3), 0))
