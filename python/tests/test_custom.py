@@ -175,7 +175,7 @@ class Functions(unittest.TestCase):
         net.initialize()
         np.testing.assert_array_equal(net(x).asnumpy(), [[2, 2], [2, 2]])
         net.hybridize()
-        with self.assertRaisesRegex(NotImplementedError, "Mixed .*compiled blocks"):
+        with self.assertRaisesRegex(NotImplementedError, "Mixed .*cannot be compiled"):
             net(x)
         net.hybridize(False)
         np.testing.assert_array_equal(net(x).asnumpy(), [[2, 2], [2, 2]])
