@@ -3,6 +3,8 @@
 #ifndef SLP_CUDA_LIBS_H
 #define SLP_CUDA_LIBS_H
 
+#include <stdbool.h>
+
 #include <cublas_v2.h>
 #include <cudnn.h>
 
