@@ -140,9 +140,9 @@ $(tests_emu_libcodelets_la_OBJECTS) $(tests_emu_libcore_la_OBJECTS): CFLAGS += $
 
 tests_emu_test_ops_CPPFLAGS = $(codelets_cppflags)
 tests_emu_test_ops_CFLAGS = $(tests_test_ops_CFLAGS)
-tests_emu_test_ops_SOURCES = $(tests_test_ops_SOURCES)
+tests_emu_test_ops_SOURCES = tests/test_ops.c
 tests_emu_test_ops_LDFLAGS = $(emu_ldflags)
-tests_emu_test_ops_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+tests_emu_test_ops_LDADD = tests/libcases.la tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_ops_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_device_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
