@@ -3,8 +3,8 @@
  *   shards=M      of this process (default: 1); all shards have the same rows whoever has them
  *   rows=R        of a shard (default: 4)
  *   optimizer=    sgd, adam or clip (SGD that clips by the norm)
- *   mode=         step, eager, local (whole steps, nothing summed), trial (of two ways, of which each rank has times of its own)
- *                 or sums (of numbers that have only one)
+ *   mode=         step, eager, local (whole steps, nothing summed), trial (of two ways, of which each rank has times of its own),
+ *                 sums (of numbers that have only one) or sum (of so many units, which is timed)
  *   shared=1      ranks share the optimiser's state
  *   deep=K        so many more layers of as many units
  *   dtype=        of the network
@@ -274,9 +274,22 @@ static bool show_sums(void)
 	return true;
 }
 
+static bool time_sum(void)
+{
+	SL_SCOPE {
+		sl_tensor *t = sl_zeros(SL_SHAPE(units));
+		sl_wait_all();
+		double start = sl_time();
+		if (sl_dist_sum(t) != SL_OK || sl_wait(t) != SL_OK) return false;
+		printf("lasted %.9f\n", sl_time() - start);
+	}
+	return true;
+}
+
 static bool run(void)
 {
 	if (data) return show_batches();
+	if (!strcmp(mode, "sum")) return time_sum();
 	if (!strcmp(mode, "sums")) return show_sums();
 	return strcmp(mode, "trial") ? train() : show_trial();
 }

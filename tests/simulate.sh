@@ -84,6 +84,27 @@ for way in 'gpu:0 to gpu:1' 'gpu:1 to gpu:0'; do
   holds "$(field "link $way") <= 42.6 * (6 + 2.5)" "too much went from $way"
 done
 
+echo "--- nodes"
+several=(models/lenet --hybrid --epochs 1 --limit 4096 --batch-size 1024)
+simulate 0 --machine h100 --nodes 1 "${several[@]}"
+! grep -q 'nodes' "$tmp/report" || fail "one node has a network"
+efficiency() { sed -n 's/^simulated nodes: 4, efficiency \([0-9.]*\): .*/\1/p' "$tmp/report"; }
+simulate 0 --machine h100 --nodes 4 "${several[@]}"
+near=$(efficiency)
+cp "$tmp/report" "$tmp/first"
+grep -q '^simulated network: 4 nodes, [1-9][0-9]* exchanges, ' "$tmp/report" || fail "no network in the report"
+grep -q '^simulated cost of 4 nodes: sums go through main memory [0-9.]* s, network [0-9.]* s$' "$tmp/report" || fail "no cost"
+sed 's/^node.gbytes.*/node.gbytes 0.5/; $a node.count 4' "$srcdir/tools/machines/h100" >"$tmp/far"
+simulate 0 --machine "$tmp/far" "${several[@]}"
+holds "0 < $(efficiency) && $(efficiency) < 0.9 * $near && $near <= 1" "a slow network does not show"
+simulate 0 --machine h100 --nodes 4 "${several[@]}"
+cmp -s "$tmp/report" "$tmp/first" || fail "two runs on nodes give different reports"
+simulate 2 --machine laptop --nodes 2 "${several[@]}"
+complains 'node.gbytes is missing'
+simulate 2 --machine h100 --nodes 0 "${several[@]}"
+complains 'nodes: not a number up to 9999: 0'
+SL_DIST=tcp simulate 0 --machine laptop "${lenet[@]}"
+
 echo "--- recorded times replace estimates"
 mkdir -p "$tmp/home/codelets/45"
 simulate 2 --machine laptop --models "$tmp/nowhere" "${lenet[@]}"

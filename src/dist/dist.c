@@ -100,10 +100,27 @@ static const struct slp_carrier *find_carrier(const char *at, const char *name)
 	return carrier;
 }
 
+/* In simulation this process stands for all: the machine's description says how many. */
+static enum sl_status join_simulated(const char *at)
+{
+	struct slp_place place = {.rank = 0};
+	bool apart;
+	const struct slp_transport *transport = slp_simulated_transport(&apart);
+	if (!transport) {
+		slp_call_fail(at, "sl_init", SL_EUNSUPPORTED,
+		              "processes are simulated as nodes: sl-simulate --nodes N");
+		return SL_EUNSUPPORTED;
+	}
+	enum sl_status s = slp_requests_start(at, transport, &place);
+	if (s == SL_OK) slp_dist = (struct slp_dist){place.rank, place.size, SL_FLOAT32, apart};
+	return s;
+}
+
 static enum sl_status join(const char *at, const char *name)
 {
 	struct slp_place place;
 	enum sl_dtype wire;
+	if (sl_is_simulated()) return join_simulated(at);
 	const struct slp_carrier *carrier = find_carrier(at, name);
 	if (!carrier) return sl_error();
 	if (!read_place(at, &place, carrier->knows_place) || !read_wire(at, &wire) || !read_order(at, &place.fast))

@@ -12,6 +12,7 @@ struct slp_place;
 struct slp_dist {
 	int rank, size;
 	enum sl_dtype wire; /* as which float32 gradients travel */
+	bool apart;         /* in simulation: exchanges are left out, as if each process were alone */
 };
 extern struct slp_dist slp_dist;
 

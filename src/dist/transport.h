@@ -45,6 +45,9 @@ struct slp_transport {
 /* messages.c: the transport that a carrier makes, one at a time. */
 const struct slp_transport *slp_messages(const struct slp_carrier *carrier);
 
+/* simulated.c: that of simulated nodes; NULL: there are none.  apart: they shall do without it. */
+const struct slp_transport *slp_simulated_transport(bool *apart);
+
 extern const struct slp_carrier slp_tcp;
 /* plugin.c: the carrier in libstarling-NAME.so, loaded for the rest of the program; NULL: why says what is wrong. */
 const struct slp_carrier *slp_plugin(const char *name, char why[SLP_DIST_WHY]);

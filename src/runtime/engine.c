@@ -288,8 +288,8 @@ void (*slp_engine_leave)(void);
 static enum sl_status join(const char *at, const char *transport)
 {
 	if (!strcmp(transport, "none")) return SL_OK;
-	if (slp_engine_join && !sl_is_simulated()) return slp_engine_join(at, transport);
-	slp_call_fail(at, "sl_init", SL_EUNSUPPORTED, "several processes cannot be simulated");
+	if (slp_engine_join) return slp_engine_join(at, transport);
+	slp_call_fail(at, "sl_init", SL_EUNSUPPORTED, "this library has no transports");
 	return SL_EUNSUPPORTED;
 }
 

@@ -4,11 +4,13 @@
 #include "runtime/simulate.h"
 
 #ifdef SLP_SIMULATION
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static double start;
+struct slp_simulated_traffic slp_simulated_traffic;
 
 void slp_report_begin(void)
 {
@@ -50,6 +52,17 @@ static void print_memory(FILE *out, const struct sl_stats *s)
 				            node_name(j, other), (double)s->link_bytes[i][j] / 1048576);
 }
 
+static void print_network(FILE *out, double elapsed)
+{
+	const struct slp_simulated_traffic *t = &slp_simulated_traffic;
+	if (!t->nodes) return;
+	slp_fprintf(out,
+	            "simulated network: %d nodes, %" PRIu64
+	            " exchanges, %.3f MiB sent by this one, busy %.6f s, share %.3f, of which adding %.6f s\n",
+	            t->nodes, t->exchanges, (double)t->bytes / 1048576, t->seconds,
+	            elapsed > 0 ? t->seconds / elapsed : 0, t->adding);
+}
+
 static void print_bound(FILE *out, double elapsed)
 {
 	struct slp_bound b;
@@ -79,6 +92,7 @@ void slp_report_end(void)
 	for (int i = 0; i < slp_engine.nteams; i++) print_device(out, "cpu", i, slp_engine.team_worker[i], elapsed);
 	for (int i = 0; i < slp_engine.ngpus; i++) print_device(out, "gpu", i, slp_engine.gpu_worker[i], elapsed);
 	print_memory(out, &s);
+	print_network(out, elapsed);
 	print_bound(out, elapsed);
 	slp_bound_clear();
 	if (out != stderr) fclose(out);

@@ -131,6 +131,18 @@ void slp_simulate_op(int op)
 	machine.bytes[CPU][op] /= slp_simulated_cores();
 }
 
+bool slp_simulated_nodes(struct slp_simulated_network *n)
+{
+	const char *how = getenv("SL_SIMULATED_NETWORK"), *nodes = getenv("SL_SIMULATED_NODES");
+	*n = (struct slp_simulated_network){.nodes = (int)(nodes ? atoi(nodes) : value("node", "count"))};
+	n->bandwidth = 1e9 * value("node", "gbytes");
+	n->latency = 1e-6 * value("node", "latency_us");
+	n->memory = 1e9 * value("cpu", "gbytes") / slp_simulated_cores();
+	n->free = how && !strcmp(how, "free");
+	n->none = how && !strcmp(how, "none");
+	return n->nodes > 1 && n->bandwidth > 0;
+}
+
 static void set_costs(int kind, const char *name)
 {
 	machine.call[kind] = 1e-6 * value(name, "call_us");

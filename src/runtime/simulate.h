@@ -14,6 +14,23 @@ bool slp_simulate_start(const char *at); /* reads the machine; false with an err
 void slp_simulate_op(int op);            /* its rates, from the description of the machine */
 void slp_simulate_memory(void);          /* lets the time pass that the first pinned memory takes */
 void slp_simulate_model(struct starpu_perfmodel *model, int op); /* makes it compute times; op -1: of several calls */
+/* The network that joins several of the machine, as the description and sl-simulate say. */
+struct slp_simulated_network {
+	int nodes;
+	double bandwidth, latency; /* of each node's link, each way; bytes and seconds */
+	double memory;             /* bytes a second that a core reads and writes */
+	bool free;                 /* exchanges take no time */
+	bool none;                 /* there are no exchanges: a node is alone */
+};
+bool slp_simulated_nodes(struct slp_simulated_network *network); /* false: there is one node only */
+/* What exchanges took of it, for the report. */
+struct slp_simulated_traffic {
+	int nodes;
+	uint64_t exchanges, bytes; /* that a node sent */
+	double seconds;            /* that they took */
+	double adding;             /* of which a core added */
+};
+extern struct slp_simulated_traffic slp_simulated_traffic;
 double slp_simulated_seconds(const struct slp_segment *segment, unsigned worker);
 /* Lets the time pass that the thread takes which submits. */
 void slp_simulate_submission(const struct slp_segment *segment, const struct starpu_task *task);
