@@ -254,6 +254,16 @@ static bool show_trial(void)
 	return sl_error() == SL_OK;
 }
 
+/* sl_wait_all waits for a sum, which is not a task. */
+static bool waits_for_sums(void)
+{
+	uint64_t before = sl_dist_info().exchanges;
+	bool ok = true;
+	SL_SCOPE
+		ok = sl_dist_sum(sl_ones(SL_SHAPE(3))) == SL_OK && sl_wait_all() == SL_OK;
+	return ok && sl_dist_info().exchanges == before + (sl_dist_size() > 1);
+}
+
 /* Whole numbers, whose sum over the ranks is the same in any order. */
 static bool show_sums(void)
 {
@@ -270,6 +280,7 @@ static bool show_sums(void)
 				return false;
 			for (int i = 0; i < N; i++) wrong += sums[i] != all * (i % 7);
 		}
+	wrong += !waits_for_sums();
 	printf("%d wrong sums\n", wrong);
 	return true;
 }

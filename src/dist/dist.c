@@ -143,6 +143,7 @@ __attribute__((constructor)) static void dist_init(void)
 {
 	slp_engine_join = join;
 	slp_engine_leave = leave;
+	slp_engine_others = slp_requests_wait;
 }
 
 /* ---- what programs ask --------------------------------------------------------------------------------------------- */

@@ -52,5 +52,7 @@ enum sl_status slp_dist_agree(const char *at, const char *function, const char *
 
 enum sl_status slp_requests_start(const char *at, const struct slp_transport *transport, struct slp_place *place);
 void slp_requests_end(void);
+/* Until all are over: an exchange is not a task. */
+void slp_requests_wait(void);
 
 #endif

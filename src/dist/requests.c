@@ -42,6 +42,7 @@ static struct {
 	starpu_pthread_cond_t changed;
 	struct request *first, **last;
 	uint64_t number; /* of the next one */
+	int open;        /* requests that are not over */
 	bool ending;
 	char broken[SLP_DIST_WHY]; /* why no exchange will be any more; "": they go on */
 	uint32_t fault;            /* of that */
@@ -237,6 +238,14 @@ static void count(double began)
 	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
+static void close_one(void)
+{
+	starpu_pthread_mutex_lock(&queue.lock);
+	queue.open--;
+	starpu_pthread_cond_broadcast(&queue.changed);
+	starpu_pthread_mutex_unlock(&queue.lock);
+}
+
 static void *communicate(void *unused)
 {
 	char why[SLP_DIST_WHY];
@@ -249,6 +258,7 @@ static void *communicate(void *unused)
 		count(began);
 		if (r->count) give_back(r, why);
 		else end_waiting(r);
+		close_one();
 	}
 	queue.transport->end();
 	return NULL;
@@ -271,6 +281,7 @@ static void enqueue(struct request *r)
 {
 	starpu_pthread_mutex_lock(&queue.lock);
 	r->x.number = queue.number++;
+	queue.open++;
 	*queue.last = r;
 	queue.last = &r->next;
 	if (!r->missing) starpu_pthread_cond_broadcast(&queue.changed);
@@ -467,6 +478,14 @@ enum sl_status slp_requests_start(const char *at, const struct slp_transport *tr
 	queue.transport = NULL;
 	return slp_call_fail(at, "sl_init", SL_ENOMEM, "cannot start the communicating thread: %s", strerror(error)),
 	       SL_ENOMEM;
+}
+
+void slp_requests_wait(void)
+{
+	if (!queue.transport) return;
+	starpu_pthread_mutex_lock(&queue.lock);
+	while (queue.open) starpu_pthread_cond_wait(&queue.changed, &queue.lock);
+	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
 void slp_requests_end(void)

@@ -284,6 +284,7 @@ static void start_watch(void)
 
 enum sl_status (*slp_engine_join)(const char *at, const char *transport);
 void (*slp_engine_leave)(void);
+void (*slp_engine_others)(void);
 
 static enum sl_status join(const char *at, const char *transport)
 {
@@ -476,6 +477,7 @@ enum sl_status sl_wait_all_at(const char *at)
 	if (sl_is_initialized()) {
 		if (slp_watch_ends && !slp_engine_poll(slp_watch_deadline)) return slp_watch_fail(), slp_error_take();
 		slp_engine_idle();
+		if (slp_engine_others) slp_engine_others();
 		slp_buffer_reap(false);
 		slp_stats_sample();
 	}

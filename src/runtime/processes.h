@@ -8,6 +8,8 @@
  * there may be something wrong with it); and leaves it, once all work is done. */
 extern enum sl_status (*slp_engine_join)(const char *at, const char *transport);
 extern void (*slp_engine_leave)(void);
+/* Waits for what is going on between processes. */
+extern void (*slp_engine_others)(void);
 
 /* environment.c */
 const char *slp_env_or(const char *name, const char *otherwise); /* otherwise: not set, or empty */
