@@ -39,6 +39,18 @@ SLP_VFN float slp_pow2i(int32_t n)
 	return slp_bits_float((int32_t)((uint32_t)(n + 127) << 23));
 }
 
+/* (exp(r) - 1 - r) / r^2, |r| <= log(2) / 2. */
+SLP_VFN float slp_exp_rest(float r)
+{
+	float p = 1.9915622e-4f;
+	p = p * r + 1.3942047e-3f;
+	p = p * r + 8.33327e-3f;
+	p = p * r + 4.1666344e-2f;
+	p = p * r + 1.6666667e-1f;
+	p = p * r + 0.5f;
+	return p;
+}
+
 /* exp(r) - 1 with r = hi + lo - n log(2), |r| <= log(2) / 2; |hi| < 150, lo small. */
 SLP_VFN float slp_expm1_reduced(float hi, float lo, int32_t *n)
 {
@@ -48,13 +60,7 @@ SLP_VFN float slp_expm1_reduced(float hi, float lo, int32_t *n)
 	*n = (int32_t)((uint32_t)slp_float_bits(shifted) - (uint32_t)slp_float_bits(shift));
 	float r = hi - k * 0.693359375f; /* few bits: k times it is exact */
 	r = r + k * 2.12194440e-4f + lo;
-	float p = 1.9915622e-4f;
-	p = p * r + 1.3942047e-3f;
-	p = p * r + 8.33327e-3f;
-	p = p * r + 4.1666344e-2f;
-	p = p * r + 1.6666667e-1f;
-	p = p * r + 0.5f;
-	return p * (r * r) + r;
+	return slp_exp_rest(r) * (r * r) + r;
 }
 
 /* exp(hi + lo), |hi| < 150, lo small. */
@@ -81,13 +87,7 @@ SLP_VFN float slp_exp_falling(float x)
 	float shifted = x * 1.44269504f + shift, k = shifted - shift;
 	float r = x - k * 0.693359375f;
 	r = r + k * 2.12194440e-4f;
-	float p = 1.9915622e-4f;
-	p = p * r + 1.3942047e-3f;
-	p = p * r + 8.33327e-3f;
-	p = p * r + 4.1666344e-2f;
-	p = p * r + 1.6666667e-1f;
-	p = p * r + 0.5f;
-	p = p * r + 1;
+	float p = slp_exp_rest(r) * r + 1;
 	p = p * r + 1;
 	float y = p * slp_bits_float((int32_t)(((uint32_t)slp_float_bits(shifted) << 23) + 0x3F800000u));
 	return x < -87.3f ? 0 : y;
