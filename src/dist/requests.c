@@ -41,9 +41,8 @@ static struct {
 	starpu_pthread_mutex_t lock;
 	starpu_pthread_cond_t changed;
 	struct request *first, **last;
-	uint64_t number; /* of the next one */
-	int open;        /* requests that are not over */
-	bool ending;
+	uint64_t number;           /* of the next one */
+	bool ending, busy;         /* busy: the thread has one that is not over */
 	char broken[SLP_DIST_WHY]; /* why no exchange will be any more; "": they go on */
 	uint32_t fault;            /* of that */
 	sl_bfloat16 *packed;       /* gradients as they travel, if they do so in a half type */
@@ -66,10 +65,13 @@ static double processor_time(void)
 static struct request *take(void)
 {
 	starpu_pthread_mutex_lock(&queue.lock);
+	queue.busy = false;
+	starpu_pthread_cond_broadcast(&queue.changed);
 	while (queue.first ? queue.first->missing > 0 : !queue.ending)
 		starpu_pthread_cond_wait(&queue.changed, &queue.lock);
 	struct request *r = queue.first;
 	if (r && !(queue.first = r->next)) queue.last = &queue.first;
+	queue.busy = r != NULL;
 	starpu_pthread_mutex_unlock(&queue.lock);
 	return r;
 }
@@ -238,14 +240,6 @@ static void count(double began)
 	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
-static void close_one(void)
-{
-	starpu_pthread_mutex_lock(&queue.lock);
-	queue.open--;
-	starpu_pthread_cond_broadcast(&queue.changed);
-	starpu_pthread_mutex_unlock(&queue.lock);
-}
-
 static void *communicate(void *unused)
 {
 	char why[SLP_DIST_WHY];
@@ -258,7 +252,6 @@ static void *communicate(void *unused)
 		count(began);
 		if (r->count) give_back(r, why);
 		else end_waiting(r);
-		close_one();
 	}
 	queue.transport->end();
 	return NULL;
@@ -281,7 +274,6 @@ static void enqueue(struct request *r)
 {
 	starpu_pthread_mutex_lock(&queue.lock);
 	r->x.number = queue.number++;
-	queue.open++;
 	*queue.last = r;
 	queue.last = &r->next;
 	if (!r->missing) starpu_pthread_cond_broadcast(&queue.changed);
@@ -484,7 +476,7 @@ void slp_requests_wait(void)
 {
 	if (!queue.transport) return;
 	starpu_pthread_mutex_lock(&queue.lock);
-	while (queue.open) starpu_pthread_cond_wait(&queue.changed, &queue.lock);
+	while (queue.first || queue.busy) starpu_pthread_cond_wait(&queue.changed, &queue.lock);
 	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
