@@ -220,8 +220,8 @@ struct sl_op {
 	enum sl_status (*ref)(const struct slp_kernel *k); /* plain C, every dtype that infer lets pass; the measure */
 	/* NULL, or: says what a call does beyond its operation's name, on one line. */
 	void (*describe)(const void *attrs, char *text, size_t size);
-	void (*hold)(const void *attrs,
-	             bool hold); /* NULL, or: attrs refer to something that recorded calls keep alive */
+	/* NULL, or: attrs refer to something that recorded calls keep alive. */
+	void (*hold)(const void *attrs, bool hold);
 };
 
 /* All operations, in the order of codelets/ops.def, then those that programs registered; ends with NULL. */

@@ -20,8 +20,8 @@ struct slp_travel {
 
 struct slp_explained_call {
 	int op;
-	const char *at, *what,
-	        *program; /* what: beyond the operation's name; program: that it is part of; within `text` */
+	/* Within `text`; what: beyond the operation's name; program: that it is part of. */
+	const char *at, *what, *program;
 };
 
 /* A task: shared by its results, and by the task until it has ended. */

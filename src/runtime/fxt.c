@@ -172,8 +172,14 @@ static struct kind *kind_of(const struct slp_call_list *p)
 		if (k->footprint == p->footprint && k->nops == p->nops && k->sites == sites) return k;
 	struct kind *k = slp_try_malloc(sizeof *k);
 	if (!k) return NULL;
-	*k = (struct kind){*bucket,       p->footprint, sites,          p->nops,
-	                   kinds.count++, name_of(p),   heaviest_of(p), slp_layers_of(p)};
+	*k = (struct kind){.next = *bucket,
+	                   .footprint = p->footprint,
+	                   .sites = sites,
+	                   .nops = p->nops,
+	                   .number = kinds.count++,
+	                   .name = name_of(p),
+	                   .heaviest = heaviest_of(p),
+	                   .layers = slp_layers_of(p)};
 	*bucket = k;
 	if (kinds.file) describe(k, p);
 	return k;

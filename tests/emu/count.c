@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -84,6 +85,16 @@ void emu_counts_get(struct emu_counts *to)
 	pthread_mutex_lock(&lock);
 	*to = counts;
 	pthread_mutex_unlock(&lock);
+}
+
+void emu_counts_settle(void)
+{
+	struct emu_counts now, before = {0};
+	for (int still = 0, looks = 0; still < 20 && looks < 2000; looks++, usleep(5000)) {
+		emu_counts_get(&now);
+		still = memcmp(&now, &before, sizeof now) ? 0 : still + 1;
+		before = now;
+	}
 }
 
 void emu_counts_reset(void)

@@ -61,6 +61,8 @@ struct emu_counts {
 void emu_count_tf32(int device);
 const char *emu_wait_name(enum emu_wait wait);
 void emu_counts_get(struct emu_counts *counts);
+/* Until nothing has been counted for a tenth of a second: what is sent ahead has arrived. */
+void emu_counts_settle(void);
 void emu_counts_reset(void); /* all but used */
 /* Copies of exactly so many bytes since the last reset. */
 uint64_t emu_copies(int from, int to, size_t bytes);

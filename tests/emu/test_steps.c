@@ -4,8 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "emulated.h"
@@ -197,13 +195,8 @@ static void check_transfers(struct training *t)
 /* Waits for what is sent ahead, too: new values, which no task waits for. */
 static void settle(void)
 {
-	struct emu_counts counts, before = {0};
 	CHECK_OK(sl_wait_all());
-	for (int still = 0, looks = 0; still < 20 && looks < 2000; looks++, usleep(5000)) {
-		emu_counts_get(&counts);
-		still = memcmp(&counts, &before, sizeof counts) ? 0 : still + 1;
-		before = counts;
-	}
+	emu_counts_settle();
 }
 
 static void count_transfers(const struct course *c)

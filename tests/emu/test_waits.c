@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "emulated.h"
@@ -31,13 +29,8 @@ static sl_block *resnet18(void)
 /* Waits for what is sent ahead, too. */
 static void settle(void)
 {
-	struct emu_counts counts, before = {0};
 	CHECK_OK(sl_wait_all());
-	for (int still = 0, looks = 0; still < 20 && looks < 2000; looks++, usleep(5000)) {
-		emu_counts_get(&counts);
-		still = memcmp(&counts, &before, sizeof counts) ? 0 : still + 1;
-		before = counts;
-	}
+	emu_counts_settle();
 }
 
 static void make_batch(sl_tensor **x, sl_tensor **y, bool there)
