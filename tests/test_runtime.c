@@ -322,6 +322,28 @@ static void test_bound_bytes_chain(void)
 	sl_shutdown();
 }
 
+/* How many buffers 50 results take that nobody holds, while none of them is computed. */
+static uint64_t buffers_against_gate(int teams, int64_t elements)
+{
+	start((struct sl_config){.teams = teams, .bulk = 1, .runahead_bytes = (size_t)1 << 30});
+	for (int i = 0; i < teams; i++) slp_gate_close(i);
+	uint64_t before = slp_stats().handles;
+	for (int i = 0; i < 50; i++) sl_release(sl_ones(SL_SHAPE(elements)));
+	uint64_t handles = slp_stats().handles - before;
+	slp_gate_open();
+	CHECK_OK(sl_wait_all());
+	sl_shutdown();
+	return handles;
+}
+
+/* Where one worker runs all tasks, large results follow each other in one buffer; others stay independent. */
+static void test_one_buffer(void)
+{
+	CHECK(buffers_against_gate(1, 1 << 18) == 1);
+	CHECK(buffers_against_gate(1, 16) == 50);
+	CHECK(buffers_against_gate(2, 1 << 18) == 50);
+}
+
 /* ---- statistics --------------------------------------------------------------------------------------------------- */
 
 static void test_stats(void)
@@ -416,6 +438,7 @@ static const struct slp_test memory_tests[] = {
         {"bound of tasks, bulked", test_bound_tasks_bulked},
         {"bound of bytes", test_bound_bytes},
         {"bound of bytes in a chain", test_bound_bytes_chain},
+        {"one worker, one buffer", test_one_buffer},
         {"statistics", test_stats},
         {0},
 };

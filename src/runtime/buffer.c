@@ -1,10 +1,10 @@
-/* Buffers: StarPU data handles with their memory, recycled through pools.
+/* Buffers: StarPU data handles with their memory, recycled through pools (pool.c).
  *
  * Registering a handle costs several times a task, so a handle is never given back while the engine runs and memory
- * is not short.  Each device and size class has a stack of idle buffers and a queue of those whose last tasks are
- * still under way ("in flight").  A pending buffer may be handed out again: StarPU lets its next writer wait for them.
+ * is not short.  A buffer that tasks still use may be handed out again: StarPU lets its next writer wait for them.
  * That bounds memory, but it also binds tasks that were independent, so it is done only once enough bytes are in
- * flight.  Where there is none to hand out, a new one is made until as much is in flight as the program held itself at
+ * flight, or where a single worker runs all tasks anyway: then the buffer that was used last is still in its caches.
+ * Where there is none to hand out, a new one is made until as much is in flight as the program held itself at
  * most; then submission waits.  All this is counted for each device: none waits for what another one has to do.
  *
  * Without GPUs all values lie in main memory, which is asked for here: StarPU would try for ever to get what is not there. */
@@ -13,109 +13,24 @@
 #include <string.h>
 
 #include "runtime/handle.h"
+#include "runtime/pool.h"
 #include "runtime/room.h"
 
-enum { CLASSES = 256, MIN_BYTES = 64, MIN_PROMISE = 65536 };
+enum { MIN_PROMISE = 65536, WARM = 256 << 10 }; /* bytes; it pays to find so many in a cache */
 
-struct pool {
-	struct slp_buffer *idle;          /* stack */
-	struct slp_buffer *first, **last; /* queue of pending ones */
-};
-static struct pool pools[SLP_POOLS][CLASSES];
 static struct slp_buffer *reserve; /* by `next`: for segments that must not fail any more */
 static int nreserve;
 static struct slp_buffer *everything; /* all buffers, by `older` and `newer` */
 static struct slp_buffer *retiring;   /* adopted memory that nobody holds any more */
 static atomic_int retiring_count;
-static size_t idle_bytes;
-/* Bytes of a device. */
+/* Bytes that the program holds, on each device. */
 static struct account {
 	size_t held, most_held;
-	atomic_long in_flight; /* of buffers that nobody holds and tasks still use */
 } accounts[SLP_POOLS];
-
-/* Size classes: multiples of 64 bytes up to 512, then four steps for each doubling: at most a quarter is wasted. */
-static int class_of(size_t bytes)
-{
-	if (bytes <= 512) return bytes <= MIN_BYTES ? 0 : (int)((bytes + 63) / 64) - 1;
-	int log = 63 - __builtin_clzll((unsigned long long)(bytes - 1));
-	return 8 + 4 * (log - 9) + (int)((bytes - 1) >> (log - 2) & 3);
-}
-
-static size_t class_bytes(int cls)
-{
-	if (cls < 8) return 64 * (size_t)(cls + 1);
-	int log = 9 + (cls - 8) / 4, step = (cls - 8) % 4;
-	return ((size_t)1 << log) + (size_t)(step + 1) * ((size_t)1 << (log - 2));
-}
 
 size_t slp_buffer_class_bytes(size_t bytes)
 {
-	return class_bytes(class_of(bytes));
-}
-
-static void push_idle(struct pool *pool, struct slp_buffer *b)
-{
-	b->next = pool->idle;
-	pool->idle = b;
-	idle_bytes += b->bytes;
-}
-
-static void push_pending(struct pool *pool, struct slp_buffer *b)
-{
-	if (!pool->first) pool->last = &pool->first;
-	b->next = NULL;
-	*pool->last = b;
-	pool->last = &b->next;
-}
-
-static struct slp_buffer *pop_pending(struct pool *pool)
-{
-	struct slp_buffer *b = pool->first;
-	pool->first = b->next;
-	return b;
-}
-
-/* In a buffer's `pending`: nobody holds it, and its bytes count as in flight until its last task ends.  One word for both:
- * who ends that task must not look at the buffer again, which may be idle, handed out or gone by then. */
-enum { IN_FLIGHT = 1 << 30 };
-
-static int tasks_of(const struct slp_buffer *b)
-{
-	return atomic_load(&b->pending) & ~IN_FLIGHT;
-}
-
-static void begin_flight(struct slp_buffer *b)
-{
-	atomic_fetch_add(&accounts[b->pool].in_flight, (long)b->bytes);
-	if (atomic_fetch_or(&b->pending, IN_FLIGHT)) return;
-	atomic_fetch_sub(&accounts[b->pool].in_flight, (long)b->bytes); /* the last task has ended meanwhile */
-}
-
-static void end_flight(struct slp_buffer *b)
-{
-	bool counts = atomic_fetch_and(&b->pending, ~IN_FLIGHT) > IN_FLIGHT;
-	if (counts) atomic_fetch_sub(&accounts[b->pool].in_flight, (long)b->bytes);
-}
-
-/* Moves buffers whose tasks have ended from the queue's head to the idle ones. */
-static void settle(struct pool *pool)
-{
-	while (pool->first && tasks_of(pool->first) == 0) {
-		struct slp_buffer *b = pop_pending(pool);
-		end_flight(b);
-		push_idle(pool, b);
-	}
-}
-
-static struct slp_buffer *pop_idle(struct pool *pool)
-{
-	struct slp_buffer *b = pool->idle;
-	if (!b) return NULL;
-	pool->idle = b->next;
-	idle_bytes -= b->bytes;
-	SLP_COUNT(recycled);
-	return b;
+	return slp_pool_class_bytes(slp_pool_class(bytes));
 }
 
 static void enlist(struct slp_buffer *b)
@@ -153,16 +68,14 @@ static void unregister(struct slp_buffer *b)
 /* Gives idle memory back, the largest first, but for so much. */
 static void shrink(size_t keep)
 {
-	for (int p = 0; p < SLP_POOLS; p++)
-		for (int c = CLASSES - 1; c >= 0 && idle_bytes > keep; c--)
-			for (struct slp_buffer *b; idle_bytes > keep && (b = pop_idle(&pools[p][c]));) unregister(b);
+	for (struct slp_buffer *b; slp_pool_idle_bytes() > keep && (b = slp_pool_largest());) unregister(b);
 }
 
 /* Gives back idle memory of sizes that are no longer asked for, once it is both much and a good part of all. */
 static void trim(size_t wanted)
 {
 	size_t all = atomic_load(&slp_counters.bytes), keep = ((size_t)64 << 20) + all / 4;
-	if (idle_bytes + wanted > keep) shrink(keep / 2);
+	if (slp_pool_idle_bytes() + wanted > keep) shrink(keep / 2);
 }
 
 /* ---- main memory ------------------------------------------------------------------------------------------------- */
@@ -172,18 +85,13 @@ bool slp_buffer_owns_memory(void)
 	return !slp_engine.ngpus && !sl_is_simulated();
 }
 
-static void settle_all(void)
-{
-	for (int p = 0; p < SLP_POOLS; p++)
-		for (int c = 0; c < CLASSES; c++) settle(&pools[p][c]);
-}
-
 /* Lets go of what is not needed, then waits for tasks; false: that was all. */
 static bool make_room(size_t bytes)
 {
-	settle_all();
-	if (!idle_bytes) return slp_runahead_wait_progress();
-	shrink(idle_bytes > bytes ? idle_bytes - bytes : 0);
+	slp_pool_settle();
+	size_t idle = slp_pool_idle_bytes();
+	if (!idle) return slp_runahead_wait_progress();
+	shrink(idle > bytes ? idle - bytes : 0);
 	malloc_trim(0);
 	return true;
 }
@@ -207,20 +115,9 @@ static void *get_memory(size_t bytes)
 	return memory;
 }
 
-/* Of buffers that nobody holds: those that tasks still use, too. */
-static size_t unheld(void)
-{
-	size_t bytes = idle_bytes;
-	for (int p = 0; p < SLP_POOLS; p++) {
-		long in_flight = atomic_load(&accounts[p].in_flight);
-		if (in_flight > 0) bytes += (size_t)in_flight;
-	}
-	return bytes;
-}
-
 bool slp_buffer_could_be(size_t bytes)
 {
-	return !slp_buffer_owns_memory() || slp_room_could_be(bytes, unheld());
+	return !slp_buffer_owns_memory() || slp_room_could_be(bytes, slp_pool_bytes());
 }
 
 /* What can be let go of is worth waiting for; more is not. */
@@ -318,7 +215,7 @@ static struct slp_buffer *create_lost(void)
 
 static struct slp_buffer *create_pooled(sl_device device, int cls, bool reserved)
 {
-	size_t bytes = class_bytes(cls);
+	size_t bytes = slp_pool_class_bytes(cls);
 	void *memory;
 	trim(bytes);
 	if (!find_memory(bytes, device, &memory)) return reserved ? create_lost() : NULL;
@@ -339,43 +236,43 @@ static struct slp_buffer *create_pooled(sl_device device, int cls, bool reserved
 
 static bool exceeds(int p, size_t bytes, size_t room)
 {
-	long in_flight = atomic_load(&accounts[p].in_flight);
-	return in_flight > 0 && (size_t)in_flight + bytes > room;
+	size_t in_flight = slp_pool_in_flight(p);
+	return in_flight > 0 && in_flight + bytes > room;
 }
 
 /* Waits until tasks of the device let go of enough, or of a buffer that fits. */
 static struct slp_buffer *wait_for_room(int p, int cls, size_t room)
 {
-	struct pool *pool = &pools[p][cls];
 	struct slp_buffer *b = NULL;
 	if (room < accounts[p].most_held) room = accounts[p].most_held;
-	while (!b && exceeds(p, class_bytes(cls), room) && slp_runahead_wait_progress()) {
-		settle(pool);
-		b = pop_idle(pool);
-	}
+	while (!b && exceeds(p, slp_pool_class_bytes(cls), room) && slp_runahead_wait_progress())
+		b = slp_pool_idle(p, cls);
 	return b;
+}
+
+/* One that tasks still use; NULL: there is none, or a new one is better. */
+static struct slp_buffer *find_pending(int p, int cls, bool full)
+{
+	bool alone = slp_engine.nworkers == 1 && slp_pool_class_bytes(cls) >= WARM;
+	return alone ? slp_pool_newest(p, cls) : full ? slp_pool_oldest(p, cls) : NULL;
 }
 
 /* One that may be had without a new one. */
 static struct slp_buffer *find(int p, int cls, bool idle)
 {
-	struct pool *pool = &pools[p][cls];
-	settle(pool);
-	struct slp_buffer *b = pop_idle(pool);
-	if (b) return b;
+	struct slp_buffer *b = slp_pool_idle(p, cls);
 	size_t room = slp_engine.config.runahead_bytes * (size_t)slp_pool_workers(p);
-	if (!exceeds(p, class_bytes(cls), room)) return NULL;
-	if (!pool->first || idle) return wait_for_room(p, cls, room);
-	b = pop_pending(pool);
-	end_flight(b);
-	SLP_COUNT(recycled);
+	bool full = exceeds(p, slp_pool_class_bytes(cls), room);
+	if (!b && !idle) b = find_pending(p, cls, full);
+	if (!b && full) b = wait_for_room(p, cls, room);
+	if (b) SLP_COUNT(recycled);
 	return b;
 }
 
 /* A buffer for at least so many bytes on a device. */
 struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffer_kind kind)
 {
-	int cls = class_of(bytes), p = slp_device_pool(device);
+	int cls = slp_pool_class(bytes), p = slp_device_pool(device);
 	struct slp_buffer *b = find(p, cls, kind == SLP_BUFFER_IDLE);
 	if (!b) b = create_pooled(device, cls, kind == SLP_BUFFER_RESERVED);
 	if (!b || b->lost) return b;
@@ -404,15 +301,9 @@ void slp_buffer_put(struct slp_buffer *b)
 		atomic_fetch_add(&retiring_count, 1);
 		return;
 	}
-	struct pool *pool = &pools[b->pool][b->cls];
 	accounts[b->pool].held -= b->bytes;
 	atomic_store_explicit(&b->readers, 0, memory_order_relaxed);
-	if (tasks_of(b) == 0) {
-		push_idle(pool, b);
-		return;
-	}
-	push_pending(pool, b);
-	begin_flight(b);
+	slp_pool_put(b);
 }
 
 /* Only who holds the lock writes these two. */
@@ -445,9 +336,7 @@ void slp_buffer_written(struct slp_buffer *b)
 void slp_buffer_done(struct slp_buffer *b)
 {
 	if (!atomic_load_explicit(&b->fault, memory_order_relaxed)) slp_buffer_written(b);
-	int pool = b->pool;
-	long bytes = (long)b->bytes;
-	if (atomic_fetch_sub(&b->pending, 1) == IN_FLIGHT + 1) atomic_fetch_sub(&accounts[pool].in_flight, bytes);
+	slp_pool_task_ended(b);
 }
 
 /* Brings adopted memory up to date and hands it back. */
@@ -465,7 +354,7 @@ static struct slp_buffer *next_retiring(bool all)
 {
 	slp_lock();
 	struct slp_buffer **p = &retiring, *b;
-	while ((b = *p) && !all && tasks_of(b)) p = &b->next;
+	while ((b = *p) && !all && slp_pool_tasks(b)) p = &b->next;
 	if (b) *p = b->next;
 	slp_unlock();
 	return b;
@@ -499,7 +388,6 @@ void slp_buffer_clear(void)
 		discard(everything);
 	}
 	free_reserve();
-	memset(pools, 0, sizeof pools);
+	slp_pool_clear();
 	memset(accounts, 0, sizeof accounts);
-	idle_bytes = 0;
 }

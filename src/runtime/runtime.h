@@ -128,7 +128,7 @@ struct slp_buffer {
 	double written, used; /* when the last task to write it, to use it, could have ended at best (bound.c) */
 #endif
 	int pool, cls;
-	struct slp_buffer *next;
+	struct slp_buffer *next, *before;
 	struct slp_buffer *older, *newer; /* of all that exist */
 	void *adopted;                    /* the caller's memory, else NULL */
 	void *memory;                     /* main memory that was asked for here; NULL: StarPU asks for it */
