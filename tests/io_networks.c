@@ -85,6 +85,18 @@ static sl_tensor *unary(sl_tensor *x)
 	return sl_add(y, sl_add(sl_rpow_scalar(y, 2), sl_rdiv_scalar(sl_add_scalar(sl_abs(y), 2), 3)));
 }
 
+static sl_tensor *transcendental(sl_tensor *x)
+{
+	sl_tensor *u = sl_tanh(x), *y = sl_add(sl_mul(sl_sin(x), sl_cos(x)), sl_tan(u));
+	y = sl_add(y, sl_sub(sl_mul(sl_asin(u), sl_atan(x)), sl_acos(u)));
+	y = sl_mul(y, sl_sub(sl_cosh(u), sl_sinh(u)));
+	y = sl_add(y, sl_sub(sl_asinh(x), sl_acosh(sl_add_scalar(sl_square(x), 1.5))));
+	y = sl_add(y, sl_sub(sl_atanh(sl_mul_scalar(u, 0.9)), sl_mul(sl_erf(x), sl_expm1(u))));
+	y = sl_mul(y, sl_add(sl_log1p(sl_abs(x)), sl_rsqrt(sl_add_scalar(sl_abs(x), 1))));
+	y = sl_add(y, sl_sub(sl_mul_scalar(sl_sign(y), 0.5), sl_mul_scalar(sl_floor(y), 0.25)));
+	return sl_add(y, sl_sub(sl_mul_scalar(sl_ceil(y), 0.125), sl_logical_not(sl_floor(u))));
+}
+
 static sl_tensor *comparisons(sl_tensor *x)
 {
 	sl_tensor *m = sl_mean(x, SL_AXES(1), .keepdims = true), *y = sl_mul_scalar(sl_lt(x, m), 2);
@@ -116,7 +128,8 @@ static sl_tensor *products(sl_tensor *x)
 
 static sl_tensor *everything(sl_tensor *x)
 {
-	sl_tensor *y = sl_concat(((sl_tensor *const[]){unary(x), comparisons(x), indices(x), products(x)}), 4, 1);
+	sl_tensor *y = sl_concat(
+	        ((sl_tensor *const[]){unary(x), transcendental(x), comparisons(x), indices(x), products(x)}), 5, 1);
 	y = sl_div(y, sl_add_scalar(sl_abs(y), 1));
 	return sl_softmax(sl_sub(y, sl_max(y, SL_AXES(1), .keepdims = true)), 1);
 }

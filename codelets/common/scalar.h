@@ -29,7 +29,11 @@
 #define SLP_SCALAR_FN template <class T> static __host__ __device__ inline T
 
 /* X(name): the C library's functions of one number, for both types. */
-#define SLP_LIBRARY(X) X(exp) X(log) X(sqrt) X(tanh) X(log1p) X(expm1) X(erf) X(erfc) X(sin) X(cos) X(floor) X(ceil)
+/* clang-format off */
+#define SLP_LIBRARY(X)                                                                                                 \
+	X(exp) X(log) X(sqrt) X(tanh) X(log1p) X(expm1) X(erf) X(erfc) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan)    \
+	X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) X(floor) X(ceil)
+/* clang-format on */
 #define X(name)                                                                                                        \
 	SLP_SCALAR_FN m_##name(T x)                                                                                    \
 	{                                                                                                              \
@@ -75,6 +79,15 @@ SLP_COMPOSED(X)
 #define m_expm1(x) SLP_SCALAR(slp_expm1f, expm1, x)
 #define m_sin(x) SLP_SCALAR(sinf, sin, x)
 #define m_cos(x) SLP_SCALAR(cosf, cos, x)
+#define m_tan(x) SLP_SCALAR(tanf, tan, x)
+#define m_asin(x) SLP_SCALAR(asinf, asin, x)
+#define m_acos(x) SLP_SCALAR(acosf, acos, x)
+#define m_atan(x) SLP_SCALAR(atanf, atan, x)
+#define m_sinh(x) SLP_SCALAR(sinhf, sinh, x)
+#define m_cosh(x) SLP_SCALAR(coshf, cosh, x)
+#define m_asinh(x) SLP_SCALAR(asinhf, asinh, x)
+#define m_acosh(x) SLP_SCALAR(acoshf, acosh, x)
+#define m_atanh(x) SLP_SCALAR(atanhf, atanh, x)
 #define m_erf(x) SLP_SCALAR(slp_erff, erf, x)
 #define m_floor(x) SLP_SCALAR(floorf, floor, x)
 #define m_ceil(x) SLP_SCALAR(ceilf, ceil, x)

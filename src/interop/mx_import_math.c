@@ -34,11 +34,6 @@ void slp_mx_import_sigmoid(struct slp_mx_call *c)
 	if (slp_mx_go(c)) c->out[0] = sl_sigmoid_at(c->at, c->in[0]);
 }
 
-void slp_mx_import_rsqrt(struct slp_mx_call *c)
-{
-	if (slp_mx_go(c)) c->out[0] = sl_reciprocal_at(c->at, sl_sqrt_at(c->at, c->in[0]));
-}
-
 static sl_tensor *between(struct slp_mx_call *c, sl_tensor *x, double low, double high)
 {
 	return sl_maximum_scalar_at(c->at, sl_minimum_scalar_at(c->at, x, high), low);

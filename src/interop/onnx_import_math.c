@@ -16,41 +16,6 @@ static sl_tensor *mish(const char *at, sl_tensor *x)
 	return sl_mul_at(at, x, sl_tanh_at(at, sl_softplus_at(at, x)));
 }
 
-static sl_tensor *tangent(const char *at, sl_tensor *x)
-{
-	return sl_div_at(at, sl_sin_at(at, x), sl_cos_at(at, x));
-}
-
-/* Half of what exp(x) - 1 and its fellow of -x make: exact near 0, too. */
-static sl_tensor *hyperbolic_sine(const char *at, sl_tensor *x)
-{
-	sl_tensor *y = sl_sub_at(at, sl_expm1_at(at, x), sl_expm1_at(at, sl_neg_at(at, x)));
-	return sl_mul_scalar_at(at, y, 0.5);
-}
-
-static sl_tensor *hyperbolic_cosine(const char *at, sl_tensor *x)
-{
-	return sl_mul_scalar_at(at, sl_add_at(at, sl_exp_at(at, x), sl_exp_at(at, sl_neg_at(at, x))), 0.5);
-}
-
-/* sign(x) log1p(|x| + x² / (1 + √(1 + x²))). */
-static sl_tensor *inverse_sine(const char *at, sl_tensor *x)
-{
-	sl_tensor *square = sl_square_at(at, x), *root = sl_sqrt_at(at, sl_add_scalar_at(at, square, 1));
-	sl_tensor *more = sl_div_at(at, square, sl_add_scalar_at(at, root, 1));
-	return sl_mul_at(at, sl_sign_at(at, x), sl_log1p_at(at, sl_add_at(at, sl_abs_at(at, x), more)));
-}
-
-static sl_tensor *inverse_cosine(const char *at, sl_tensor *x)
-{
-	return sl_log_at(at, sl_add_at(at, x, sl_sqrt_at(at, sl_sub_scalar_at(at, sl_square_at(at, x), 1))));
-}
-
-static sl_tensor *inverse_tangent(const char *at, sl_tensor *x)
-{
-	return sl_mul_scalar_at(at, sl_sub_at(at, sl_log1p_at(at, x), sl_log1p_at(at, sl_neg_at(at, x))), 0.5);
-}
-
 static double negated(double x)
 {
 	return -x;
@@ -83,6 +48,9 @@ static const struct unary {
         {"Softplus", sl_softplus_at, NULL, false},
         {"Sin", sl_sin_at, sin, false},
         {"Cos", sl_cos_at, cos, false},
+        {"Asin", sl_asin_at, asin, false},
+        {"Acos", sl_acos_at, acos, false},
+        {"Atan", sl_atan_at, atan, false},
         {"Erf", sl_erf_at, erf, false},
         {"Sign", sl_sign_at, NULL, false},
         {"Floor", sl_floor_at, floor, false},
@@ -93,12 +61,12 @@ static const struct unary {
         {"HardSwish", sl_hard_swish_at, NULL, false},
         {"Softsign", softsign, NULL, false},
         {"Mish", mish, NULL, false},
-        {"Tan", tangent, NULL, false},
-        {"Sinh", hyperbolic_sine, NULL, false},
-        {"Cosh", hyperbolic_cosine, NULL, false},
-        {"Asinh", inverse_sine, NULL, false},
-        {"Acosh", inverse_cosine, NULL, false},
-        {"Atanh", inverse_tangent, NULL, false},
+        {"Tan", sl_tan_at, tan, false},
+        {"Sinh", sl_sinh_at, sinh, false},
+        {"Cosh", sl_cosh_at, cosh, false},
+        {"Asinh", sl_asinh_at, asinh, false},
+        {"Acosh", sl_acosh_at, acosh, false},
+        {"Atanh", sl_atanh_at, atanh, false},
 };
 
 static sl_tensor *as_truth(struct slp_onnx_call *c, sl_tensor *t)

@@ -22,7 +22,8 @@ static int onnx_type(enum sl_dtype dtype)
 	X(neg, Neg) X(abs, Abs) X(exp, Exp) X(log, Log) X(sqrt, Sqrt) X(reciprocal, Reciprocal) X(relu, Relu)          \
 	X(sigmoid, Sigmoid) X(tanh, Tanh) X(softplus, Softplus) X(copy, Identity) X(dropout, Identity)                 \
 	X(sin, Sin) X(cos, Cos) X(erf, Erf) X(sign, Sign) X(floor, Floor) X(ceil, Ceil) X(round, Round)                \
-	X(hard_swish, HardSwish)                                                                                       \
+	X(tan, Tan) X(asin, Asin) X(acos, Acos) X(atan, Atan) X(sinh, Sinh) X(cosh, Cosh) X(asinh, Asinh)              \
+	X(acosh, Acosh) X(atanh, Atanh) X(hard_swish, HardSwish)                                                       \
 	X(add, Add) X(sub, Sub) X(mul, Mul) X(div, Div) X(pow, Pow) X(maximum, Max) X(minimum, Min)
 /* clang-format on */
 /* Comparisons: their results are booleans in ONNX. */

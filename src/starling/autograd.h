@@ -73,7 +73,7 @@ SL_API void sl_mode_leave(sl_mode *mode);
  *
  * - the half type: dot, matmul, linear, conv2d
  * - float32: softmax, log_softmax, all losses, sum, mean, norm, prod, layer_norm, exp, log, pow, reciprocal, softplus,
- * sin, cos, erf, log1p, expm1, rsqrt
+ * sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, erf, log1p, expm1, rsqrt
  * - the widest type among the arguments: functions of two tensors, concat
  * - all others compute in the type of their arguments; batch_norm takes float32 parameters with a half x
  *

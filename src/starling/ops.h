@@ -48,6 +48,15 @@ SL_API sl_tensor *sl_gelu_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_softplus_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_sin_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_cos_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_tan_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_asin_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_acos_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_atan_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_sinh_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_cosh_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_asinh_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_acosh_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_atanh_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_erf_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_log1p_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_expm1_at(const char *at, sl_tensor *x);
@@ -76,6 +85,15 @@ SL_API sl_tensor *sl_logical_not_at(const char *at, sl_tensor *x);
 #define sl_softplus(x) sl_softplus_at(SL_HERE, x)
 #define sl_sin(x) sl_sin_at(SL_HERE, x)
 #define sl_cos(x) sl_cos_at(SL_HERE, x)
+#define sl_tan(x) sl_tan_at(SL_HERE, x)
+#define sl_asin(x) sl_asin_at(SL_HERE, x)
+#define sl_acos(x) sl_acos_at(SL_HERE, x)
+#define sl_atan(x) sl_atan_at(SL_HERE, x)
+#define sl_sinh(x) sl_sinh_at(SL_HERE, x)
+#define sl_cosh(x) sl_cosh_at(SL_HERE, x)
+#define sl_asinh(x) sl_asinh_at(SL_HERE, x)
+#define sl_acosh(x) sl_acosh_at(SL_HERE, x)
+#define sl_atanh(x) sl_atanh_at(SL_HERE, x)
 #define sl_erf(x) sl_erf_at(SL_HERE, x)
 #define sl_log1p(x) sl_log1p_at(SL_HERE, x)
 #define sl_expm1(x) sl_expm1_at(SL_HERE, x)

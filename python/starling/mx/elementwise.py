@@ -1,11 +1,8 @@
 """Functions of mx.nd and mx.sym that take each element for itself, or add up along axes."""
 import math
 
-import numpy
-
 from .. import _ops as ops
-from .._custom import Function
-from .._tensor import Tensor, array
+from .._tensor import Tensor
 from .functions import _no_scalar, into
 from .missing import not_here
 from ._program import classify
@@ -21,32 +18,18 @@ def _public(function):
 # ---- of one array
 
 
-def _by_numpy(name, slope):
-    """A function that the engine has not: NumPy computes it, which waits; slope is its derivative."""
-
-    def forward(self, x):
-        self.save_for_backward(x)
-        return array(getattr(numpy, name)(x.numpy()), device=x.device, like=type(x))
-
-    def backward(self, dy):
-        return dy * slope(*self.saved_tensors)
-
-    function = type(name, (Function,), {"forward": forward, "backward": backward})
-    return lambda x: function()(x)
-
-
 _FUNCTIONS = {
     "sin": ops.sin,
     "cos": ops.cos,
-    "tan": lambda x: ops.sin(x) / ops.cos(x),
-    "sinh": lambda x: (ops.exp(x) - ops.exp(-x)) * 0.5,
-    "cosh": lambda x: (ops.exp(x) + ops.exp(-x)) * 0.5,
-    "arcsinh": lambda x: ops.sign(x) * ops.log(abs(x) + ops.sqrt(ops.square(x) + 1)),
-    "arccosh": lambda x: ops.log(x + ops.sqrt(ops.square(x) - 1)),
-    "arctanh": lambda x: (ops.log1p(x) - ops.log1p(-x)) * 0.5,
-    "arcsin": _by_numpy("arcsin", lambda x: ops.rsqrt(1 - ops.square(x))),
-    "arccos": _by_numpy("arccos", lambda x: -ops.rsqrt(1 - ops.square(x))),
-    "arctan": _by_numpy("arctan", lambda x: 1 / (1 + ops.square(x))),
+    "tan": ops.tan,
+    "sinh": ops.sinh,
+    "cosh": ops.cosh,
+    "arcsinh": ops.asinh,
+    "arccosh": ops.acosh,
+    "arctanh": ops.atanh,
+    "arcsin": ops.asin,
+    "arccos": ops.acos,
+    "arctan": ops.atan,
     "erf": ops.erf,
     "log1p": ops.log1p,
     "expm1": ops.expm1,

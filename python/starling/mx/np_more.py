@@ -37,7 +37,7 @@ def _unary(name, function):
     _enter(name, lambda x, out=None, **_: into(function(_array(x)), out), f"{name} of each element.")
 
 
-for _name in """sin cos tan sinh cosh arcsinh arccosh arctanh expm1 log1p log2 log10 floor ceil rint trunc fix cbrt degrees radians
+for _name in """sin cos tan sinh cosh arcsin arccos arctan arcsinh arccosh arctanh expm1 log1p log2 log10 floor ceil rint trunc fix cbrt degrees radians
         """.split():
     _unary(_name, getattr(_elements, _name))
 _unary("rad2deg", _elements.degrees)
@@ -394,7 +394,7 @@ def _from_host(x):
     return array(x, dtype="float32" if x.dtype == numpy.float64 else str(x.dtype))
 
 
-for _name in """arccos arcsin arctan arctan2 argwhere bincount blackman corrcoef count_nonzero cov delete digitize ediff1d extract
+for _name in """arctan2 argwhere bincount blackman corrcoef count_nonzero cov delete digitize ediff1d extract
         flatnonzero hamming hanning histogram indices insert interp intersect1d isin kron lexsort logspace median nan_to_num nanargmax
         nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar nonzero percentile polyval ptp quantile searchsorted setdiff1d
         trapz tri union1d unique unravel_index vander""".split():
