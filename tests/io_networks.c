@@ -162,6 +162,45 @@ static sl_block *functional(void)
 	return sl_sequential(sl_lambda("functions", functions), sl_dense(6));
 }
 
+static sl_tensor *last(sl_tensor *x)
+{
+	return sl_slice(x, 1, 6, 12, 1);
+}
+
+/* Along axes, by indices, over images; each changes the result.  x is (rows, 6, 8). */
+static sl_tensor *ordered(sl_tensor *x)
+{
+	sl_tensor *table = sl_sin(sl_reshape(sl_arange(0, 48, 1), SL_SHAPE(6, 8))), *places;
+	sl_tensor *sums = sl_cumsum(sl_mul_scalar(x, 0.01), 1), *sorted = sl_sort(table, 1, true);
+	sl_tensor *two = sl_topk(table, 2, 0, &places);
+	sl_tensor *large = sl_any(sl_gt_scalar(x, 0.9), SL_AXES(1), .keepdims = true);
+	sl_tensor *small = sl_all(sl_lt_scalar(x, 0.5), SL_AXES(2), .keepdims = true);
+	sl_tensor *y = sl_add(sl_add(sums, sorted), sl_add(sl_cast(large, SL_FLOAT32), sl_cast(small, SL_FLOAT32)));
+	y = sl_add(y, sl_sum(sl_mul(two, sl_cast(places, SL_FLOAT32)), SL_AXES(0)));
+	sl_tensor *rows = sl_from(((int32_t[]){2, 0, 2}), SL_SHAPE(3), .dtype = SL_INT32);
+	sl_tensor *added =
+	        sl_index_add(sl_zeros(SL_SHAPE(6, 8)), rows, sl_reshape(sl_arange(0, 2.4, 0.1), SL_SHAPE(3, 8)));
+	return sl_add(y, added);
+}
+
+static sl_tensor *enlarged(sl_tensor *x)
+{
+	sl_tensor *w = sl_reshape(sl_arange(-1, 0.8, 0.1), SL_SHAPE(1, 2, 3, 3)), *b = sl_ones(SL_SHAPE(2));
+	sl_tensor *image = sl_reshape(x, SL_SHAPE(-1, 1, 6, 8));
+	sl_tensor *y = sl_conv_transpose2d(image, w, b, .stride = {2, 1}, .pad = {1, 1}, .output_pad = {1, 0});
+	return sl_reshape(sl_pool2d(y, .type = SL_POOL_AVG, .kernel = {2, 1}, .stride = {2, 1}), SL_SHAPE(-1, 12, 8));
+}
+
+static sl_block *sequences(void)
+{
+	return sl_sequential(sl_lambda("enlarged", enlarged),
+	                     sl_lstm(4, .layers = 2, .bidirectional = true, .batch_first = true),
+	                     sl_multi_head_attention(8, 2, .causal = true), sl_multi_head_attention(8, 1),
+	                     sl_gru(8, .batch_first = true), sl_rnn(8, .batch_first = true, .relu = true),
+	                     sl_rnn(8, .batch_first = true, .no_bias = true), sl_lambda("last", last),
+	                     sl_lambda("ordered", ordered), sl_dense(3));
+}
+
 static sl_block *ops(void)
 {
 	return sl_sequential(sl_lambda("everything", everything), sl_dense(6));
@@ -177,5 +216,6 @@ const struct slp_network slp_networks[] = {
         {"words", words, {2, {4, 2}}, false},
         {"ops", ops, {2, {3, 4}}, false},
         {"functions", functional, {2, {3, 4}}, true},
+        {"sequences", sequences, {3, {2, 6, 8}}, true},
         {0},
 };

@@ -465,5 +465,5 @@ slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours)
 	};
 	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
 		if (ops[i].ours == ours) return ops[i].export;
-	return NULL;
+	return slp_onnx_export_composed(ours);
 }

@@ -6,7 +6,17 @@
 #include "io/elements.h"
 #include "interop/onnx_writer.h"
 
-enum { OPSET = 17, IR_VERSION = 8, INT64 = 7, ATTR_FLOAT = 1, ATTR_INT = 2, ATTR_TENSOR = 4, ATTR_INTS = 7 };
+enum {
+	OPSET = 17,
+	IR_VERSION = 8,
+	INT64 = 7,
+	ATTR_FLOAT = 1,
+	ATTR_INT = 2,
+	ATTR_STRING = 3,
+	ATTR_TENSOR = 4,
+	ATTR_INTS = 7,
+	ATTR_STRINGS = 8
+};
 static char batch_name[] = "batch";
 
 void slp_onnx_fail(struct slp_onnx_writer *w, enum sl_status status, const char *format, ...)
@@ -85,7 +95,7 @@ const char *slp_onnx_node(struct slp_onnx_writer *w, const char *op, bool result
 {
 	enum { ATTRS = 8 };
 	SlpOnnx__NodeProto *p = get(w, sizeof *p);
-	char **input = get(w, (size_t)(nin + 1) * sizeof *input), **output = get(w, sizeof *output);
+	char **input = get(w, (size_t)(nin + 1) * sizeof *input), **output = get(w, SLP_MAX_OUTPUTS * sizeof *output);
 	SlpOnnx__AttributeProto **attrs = get(w, ATTRS * sizeof *attrs);
 	if (!attrs) return "";
 	slp_onnx__node_proto__init(p);
@@ -100,6 +110,17 @@ const char *slp_onnx_node(struct slp_onnx_writer *w, const char *op, bool result
 	append(w, (void ***)&w->graph.node, &w->graph.n_node, &w->max_nodes, p);
 	if (result) w->names[(w->now - w->g->nodes) * SLP_MAX_OUTPUTS] = output[0];
 	return output[0];
+}
+
+const char *slp_onnx_output(struct slp_onnx_writer *w)
+{
+	SlpOnnx__NodeProto *p = w->failed ? NULL : w->node;
+	return p ? p->output[p->n_output++] = new_name(w) : "";
+}
+
+void slp_onnx_give_result(struct slp_onnx_writer *w, int i, const char *name)
+{
+	w->names[(w->now - w->g->nodes) * SLP_MAX_OUTPUTS + i] = name;
 }
 
 static SlpOnnx__AttributeProto *attribute(struct slp_onnx_writer *w, const char *name, int type)
@@ -132,6 +153,26 @@ void slp_onnx_ints(struct slp_onnx_writer *w, const char *name, const int64_t *v
 	if (!a || !list) return;
 	if (n) memcpy(list, v, (size_t)n * sizeof *list);
 	a->n_ints = (size_t)n, a->ints = list;
+}
+
+static ProtobufCBinaryData text(struct slp_onnx_writer *w, const char *v)
+{
+	return (ProtobufCBinaryData){strlen(v), (unsigned char *)copy(w, v)};
+}
+
+void slp_onnx_string(struct slp_onnx_writer *w, const char *name, const char *v)
+{
+	SlpOnnx__AttributeProto *a = attribute(w, name, ATTR_STRING);
+	if (a) a->has_s = true, a->s = text(w, v);
+}
+
+void slp_onnx_strings(struct slp_onnx_writer *w, const char *name, const char *v)
+{
+	SlpOnnx__AttributeProto *a = attribute(w, name, ATTR_STRINGS);
+	ProtobufCBinaryData *list = get(w, sizeof *list);
+	if (!a || !list) return;
+	*list = text(w, v);
+	a->n_strings = 1, a->strings = list;
 }
 
 /* ---- constants --------------------------------------------------------------------------------------------------- */

@@ -23,7 +23,8 @@ struct slp_onnx_writer {
 
 /* Writes one of our operations. */
 typedef void slp_onnx_export(struct slp_onnx_writer *w, const struct slp_gnode *n);
-slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours); /* onnx_ops.c; NULL: there is none */
+slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours);      /* onnx_ops.c; NULL: there is none */
+slp_onnx_export *slp_onnx_export_composed(const struct sl_op *ours); /* those of onnx_ops_composed.c */
 
 void slp_onnx_fail(struct slp_onnx_writer *w, enum sl_status status, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
@@ -33,10 +34,16 @@ const char *slp_onnx_in(struct slp_onnx_writer *w, const struct slp_gnode *n, in
 const char *slp_onnx_node(struct slp_onnx_writer *w, const char *op, bool result, int nin, const char *const *in);
 #define SLP_ONNX_NODE(w, op, result, ...)                                                                              \
 	slp_onnx_node(w, op, result, SL_COUNT_(char *, __VA_ARGS__), (const char *const[]){__VA_ARGS__})
+/* Another output of the node added last. */
+const char *slp_onnx_output(struct slp_onnx_writer *w);
+/* Makes a value that has a name result i of the operation. */
+void slp_onnx_give_result(struct slp_onnx_writer *w, int i, const char *name);
 /* Attributes of the node added last. */
 void slp_onnx_int(struct slp_onnx_writer *w, const char *name, int64_t v);
 void slp_onnx_float(struct slp_onnx_writer *w, const char *name, double v);
 void slp_onnx_ints(struct slp_onnx_writer *w, const char *name, const int64_t *v, int n);
+void slp_onnx_string(struct slp_onnx_writer *w, const char *name, const char *v);
+void slp_onnx_strings(struct slp_onnx_writer *w, const char *name, const char *v);               /* a list of one */
 void slp_onnx_value(struct slp_onnx_writer *w, const char *name, double v, enum sl_dtype dtype); /* a tensor of one */
 /* Constants: a list of int64, one number. */
 const char *slp_onnx_list(struct slp_onnx_writer *w, const int64_t *v, int n);
