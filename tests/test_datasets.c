@@ -360,6 +360,59 @@ static void test_transforms(void)
 	sl_dataset_free(d);
 }
 
+/* The first plane of an image counts columns, the second rows: what comes of it says which window it was. */
+static void check_windows(sl_dataset *d, struct sl_transform crop, const double area[2], const double ratio[2])
+{
+	enum { SIDE = 12, H = 60, W = 90 };
+	double least = 1, most = 0;
+	sl_dataset *t = sl_dataset_transform(d, crop);
+	CHECK_SAYING(t != NULL, "%s", sl_error_message());
+	for (int i = 0; i < sl_dataset_size(t); i++) {
+		float v[2][SIDE][SIDE];
+		CHECK_OK(sl_dataset_read(t, i, v, NULL));
+		double w = (double)(v[0][6][8] - v[0][6][4]) / 4 * SIDE,
+		       h = (double)(v[1][8][6] - v[1][4][6]) / 4 * SIDE;
+		double left = (double)v[0][6][6] + 0.5 - w * 6.5 / SIDE,
+		       top = (double)v[1][6][6] + 0.5 - h * 6.5 / SIDE;
+		double part = w * h / (H * W), slack = 1 / fmin(w, h); /* sides are whole numbers */
+		CHECK(left > -0.3 && top > -0.3 && left + w < W + 0.3 && top + h < H + 0.3);
+		CHECK_SAYING(part > area[0] * (1 - slack) && part < area[1] * (1 + slack), "%g of the area", part);
+		CHECK_SAYING(w / h > ratio[0] * (1 - slack) && w / h < ratio[1] * (1 + slack), "%g : %g", w, h);
+		least = fmin(least, part), most = fmax(most, part);
+	}
+	CHECK_SAYING(least < area[0] + 0.2 * (area[1] - area[0]), "at least %g", least);
+	CHECK_SAYING(most > area[1] - 0.3 * (area[1] - area[0]), "at most %g", most);
+	sl_dataset_free(t);
+}
+
+static void test_random_windows(void)
+{
+	enum { N = 200, H = 60, W = 90 };
+	static float x[2][H][W];
+	for (int i = 0; i < H * W; i++) x[0][i / W][i % W] = (float)(i % W), x[1][i / W][i % W] = (float)(i / W);
+	sl_dataset *one = sl_dataset_arrays(((struct sl_array){x, SL_SHAPE(1, 2, H, W), SL_FLOAT32}), none), *all[N];
+	for (int i = 0; i < N; i++) all[i] = one;
+	sl_dataset *d = sl_dataset_concat_at(SL_HERE, all, N);
+	check_windows(d, sl_random_resized_crop(.height = 12, .width = 12), (const double[]){0.08, 1},
+	              (const double[]){3.0 / 4, 4.0 / 3});
+	check_windows(d, sl_random_resized_crop(.height = 12, .width = 12, .area = {.2, .4}, .ratio = {.5, 2}),
+	              (const double[]){.2, .4}, (const double[]){.5, 2});
+	/* No window of this ratio has this area: the largest of the ratio, in the middle. */
+	sl_dataset *t = sl_dataset_transform(
+	        d, sl_random_resized_crop(.height = 12, .width = 12, .area = {1, 1}, .ratio = {1, 1}));
+	float v[2][12][12];
+	CHECK_OK(sl_dataset_read(t, 7, v, NULL));
+	CHECK(fabsf(v[0][6][6] - 47) < 1e-3f && fabsf(v[1][6][6] - 32) < 1e-3f);
+	CHECK(fabsf((v[0][6][8] - v[0][6][4]) / 4 - 5) < 1e-4f && fabsf((v[1][8][6] - v[1][4][6]) / 4 - 5) < 1e-4f);
+	sl_dataset_free(t);
+	CHECK_NULL(sl_dataset_transform(d, sl_random_resized_crop(.height = 4, .width = 4, .area = {.5, 2})), SL_EINVAL,
+	           "sl_random_resized_crop", "area is from 0.5 to 2");
+	CHECK_NULL(sl_dataset_transform(d, sl_random_resized_crop(.height = 4, .width = 4, .ratio = {2, 1})), SL_EINVAL,
+	           "ratio is from 2 to 1");
+	sl_dataset_free(d);
+	sl_dataset_free(one);
+}
+
 /* Bytes are numbers in [0, 1] before; colours as in their definition. */
 static void test_colours(void)
 {
@@ -444,6 +497,7 @@ int main(int argc, char **argv)
 	        {"parts", test_parts},
 	        {"transforms", test_transforms},
 	        {"colours", test_colours},
+	        {"random windows", test_random_windows},
 	        {"random crop", test_random_crop},
 	        {"wrong transforms", test_wrong_transforms},
 	        {NULL, NULL},

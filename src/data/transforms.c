@@ -1,4 +1,5 @@
 /* What transforms compute. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -268,6 +269,77 @@ bool slp_resize(const float *from, sl_shape in, float *to, int64_t height, int64
 	return true;
 }
 
+/* Defaults where both are 0. */
+static void range_of(const double given[2], double low, double high, double range[2])
+{
+	bool none = given[0] == 0 && given[1] == 0;
+	range[0] = none ? low : given[0];
+	range[1] = none ? high : given[1];
+}
+
+static bool resized_crop_shape(const struct sl_transform *t, sl_shape in, sl_shape *out)
+{
+	const char *name = "sl_random_resized_crop";
+	double area[2], ratio[2];
+	range_of(t->area, 0.08, 1, area);
+	range_of(t->ratio, 3.0 / 4, 4.0 / 3, ratio);
+	if (!is_image(name, in) || !check_size(name, t)) return false;
+	if (!(area[0] > 0 && area[0] <= area[1] && area[1] <= 1))
+		return slp_data_fail(SL_EINVAL, "%s: area is from %g to %g; it must be between 0 and 1", name, area[0],
+		                     area[1]);
+	if (!(ratio[0] > 0 && ratio[0] <= ratio[1] && ratio[1] < INFINITY))
+		return slp_data_fail(SL_EINVAL, "%s: ratio is from %g to %g", name, ratio[0], ratio[1]);
+	*out = sized(in, t);
+	return true;
+}
+
+/* A window of so many rows and columns, and where it begins. */
+struct window {
+	int64_t height, width, top, left;
+};
+
+static double between(struct sl_sample *s, const double range[2])
+{
+	return range[0] + sl_sample_uniform(s) * (range[1] - range[0]);
+}
+
+/* As torchvision: ten attempts, then the largest window in the middle whose ratio is allowed. */
+static struct window draw_window(const struct sl_transform *t, sl_shape in, struct sl_sample *s)
+{
+	double area[2], ratio[2], whole = (double)in.dim[1] * (double)in.dim[2];
+	range_of(t->area, 0.08, 1, area);
+	range_of(t->ratio, 3.0 / 4, 4.0 / 3, ratio);
+	const double logs[2] = {log(ratio[0]), log(ratio[1])};
+	for (int i = 0; i < 10; i++) {
+		double size = whole * between(s, area), r = exp(between(s, logs));
+		struct window w = {llround(sqrt(size / r)), llround(sqrt(size * r)), 0, 0};
+		if (w.height < 1 || w.width < 1 || w.height > in.dim[1] || w.width > in.dim[2]) continue;
+		w.top = draw(s, in.dim[1] - w.height + 1);
+		w.left = draw(s, in.dim[2] - w.width + 1);
+		return w;
+	}
+	struct window w = {in.dim[1], in.dim[2], 0, 0};
+	if ((double)w.width < ratio[0] * (double)w.height) w.height = llround((double)w.width / ratio[0]);
+	else if ((double)w.width > ratio[1] * (double)w.height) w.width = llround((double)w.height * ratio[1]);
+	w.height = w.height < 1 ? 1 : w.height > in.dim[1] ? in.dim[1] : w.height;
+	w.width = w.width < 1 ? 1 : w.width > in.dim[2] ? in.dim[2] : w.width;
+	w.top = (in.dim[1] - w.height) / 2;
+	w.left = (in.dim[2] - w.width) / 2;
+	return w;
+}
+
+static bool resized_crop(const struct sl_transform *t, sl_shape in, const float *from, float *to, struct sl_sample *s)
+{
+	struct window w = draw_window(t, in, s);
+	struct sl_transform cut = {.height = w.height, .width = w.width};
+	float *part = slp_try_malloc((size_t)(in.dim[0] * w.height * w.width) * sizeof *part);
+	if (!part) return slp_data_fail(SL_ENOMEM, "no memory for a part of an image");
+	crop(&cut, in, from, part, w.top, w.left);
+	bool ok = slp_resize(part, sized(in, &cut), to, t->height, t->width);
+	free(part);
+	return ok;
+}
+
 /* ---- the program's own ---------------------------------------------------------------------------------------------
  */
 
@@ -297,6 +369,7 @@ const struct slp_transform_rule *slp_transform_rule(enum sl_transform_kind kind)
 	        [SL_RESIZE] = {"resize", resize_shape, resize, NULL},
 	        [SL_NORMALISE] = {"normalise", normalise_shape, NULL, normalise},
 	        [SL_COLOUR_JITTER] = {"colour jitter", jitter_shape, NULL, jitter},
+	        [SL_RANDOM_RESIZED_CROP] = {"random resized crop", resized_crop_shape, resized_crop, NULL},
 	        [SL_MAP] = {"map", map_shape, NULL, map},
 	};
 	return (unsigned)kind < sizeof rules / sizeof *rules ? &rules[kind] : NULL;

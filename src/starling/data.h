@@ -109,6 +109,7 @@ enum sl_transform_kind {
 	SL_RESIZE,
 	SL_NORMALISE,
 	SL_COLOUR_JITTER,
+	SL_RANDOM_RESIZED_CROP,
 	SL_MAP
 };
 /* What becomes of x on its way into a batch; images are (channels, height, width).  What is random is drawn anew for
@@ -121,6 +122,9 @@ struct sl_transform {
 	bool vertical;                           /* SL_RANDOM_FLIP: upside down, not left to right */
 	double mean[4], std[4];                  /* SL_NORMALISE: (x - mean) / std, by channel; std 0: 1 */
 	double brightness, contrast, saturation; /* SL_COLOUR_JITTER: factors from 1 - so much to 1 + so much */
+	/* SL_RANDOM_RESIZED_CROP: from how small a part of the image's area to how large a one [0.08, 1], and from
+	 * which width / height to which [3/4, 4/3]. */
+	double area[2], ratio[2];
 	bool (*map)(void *arg,
 	            struct sl_sample *s); /* SL_MAP: changes s->x and s->y where they are; false as with get */
 	void *arg;
@@ -131,6 +135,7 @@ struct sl_transform {
 #define sl_resize_image(...) ((struct sl_transform){.kind = SL_RESIZE, __VA_ARGS__})
 #define sl_normalise(...) ((struct sl_transform){.kind = SL_NORMALISE, __VA_ARGS__})
 #define sl_colour_jitter(...) ((struct sl_transform){.kind = SL_COLOUR_JITTER, __VA_ARGS__})
+#define sl_random_resized_crop(...) ((struct sl_transform){.kind = SL_RANDOM_RESIZED_CROP, __VA_ARGS__})
 #define sl_map(...) ((struct sl_transform){.kind = SL_MAP, __VA_ARGS__})
 SL_API sl_dataset *sl_dataset_transform_at(const char *at, sl_dataset *dataset, const struct sl_transform *transforms,
                                            int count);
