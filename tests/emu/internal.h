@@ -23,7 +23,6 @@ struct emu_device {
 	pthread_mutex_t lock;        /* of the blocks */
 	struct CUstream_st *null;    /* the NULL stream; made at first use */
 	struct CUstream_st *streams; /* all of them */
-	int created;                 /* of these, by cudaStreamCreateWithFlags */
 };
 
 struct emu_settings {

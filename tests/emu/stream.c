@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -281,22 +282,40 @@ static cudaError_t not_ready(void)
 	return cudaErrorNotReady;
 }
 
-int starpu_idle_hook_register(unsigned (*hook)(void *arg), void *arg) __attribute__((weak));
+int starpu_progression_hook_register(unsigned (*hook)(void *arg), void *arg) __attribute__((weak));
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Whoever looks again and again, with nothing to do in between, sleeps, and longer when that goes on. */
 static unsigned give_way(void *arg)
 {
+	enum { AT_ONCE_NS = 20000, AWAKE = 4, SHORT = 100, SHORT_US = 20, LONG_US = 200 };
+	static _Thread_local uint64_t left;
+	static _Thread_local unsigned looks;
 	(void)arg;
-	usleep(20);
+	looks = now_ns() - left < AT_ONCE_NS ? looks + 1 : 0;
+	if (looks >= AWAKE) usleep(looks < SHORT ? SHORT_US : LONG_US);
+	left = now_ns();
 	return 1;
 }
 
-/* Idle workers poll, too.  StarPU forgets its hooks when it stops; then it has destroyed all streams. */
+static void start_giving_way(void)
+{
+	if (starpu_progression_hook_register) starpu_progression_hook_register(give_way, NULL);
+}
+
+/* CUDA workers poll for work, and threads of the program for data.  StarPU keeps a hook when it stops and starts again. */
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *to, unsigned flags)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	if (!emu_start()) return emu_result(cudaErrorNoDevice);
-	struct emu_device *d = &emu_devices[emu_current()];
-	if (d->id == 0 && !d->created++ && starpu_idle_hook_register) starpu_idle_hook_register(give_way, NULL);
-	*to = stream_new(d, !(flags & cudaStreamNonBlocking));
+	pthread_once(&once, start_giving_way);
+	*to = stream_new(&emu_devices[emu_current()], !(flags & cudaStreamNonBlocking));
 	return cudaSuccess;
 }
 
@@ -309,7 +328,6 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 	while (*at && *at != s) at = &(*at)->next;
 	if (!*at) emu_misuse("a stream is destroyed twice");
 	*at = s->next;
-	s->device->created--;
 	pthread_mutex_unlock(&list_lock);
 	if (emu_settings.async) {
 		pthread_mutex_lock(&s->lock);
