@@ -76,21 +76,29 @@ tests_emu_libgpu_la_SOURCES = \
 	tests/emu/memory.c \
 	tests/emu/stream.c
 
-# The library.  Warnings about deprecated functions of cuDNN are for nvcc to give.
+# The library.  In a build for CUDA only what loads CUDA's libraries is compiled again: all else knows of CUDA already.  In one
+# without nvcc all of it is.  Warnings about deprecated functions of cuDNN are for nvcc to give.
 
+emu_objects = $(cuda_sources:.cu=.emu.lo)
+emu_own = src/runtime/gpu.c
+tests_emu_libcore_la_CPPFLAGS = $(emu_cppflags)
 tests_emu_libcodelets_la_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/codelets
 tests_emu_libcodelets_la_CFLAGS = $(libcodelets_la_CFLAGS)
+if HAVE_CUDA
+emu_reused = $(filter-out $(emu_own:.c=.lo),$(libcore_la_OBJECTS)) $(libcodelets_la_OBJECTS)
+tests_emu_libcodelets_la_SOURCES =
+tests_emu_libcore_la_SOURCES = $(emu_own)
+else
+emu_reused = tests/emu/libcodelets.la
 tests_emu_libcodelets_la_SOURCES = $(libcodelets_la_SOURCES)
-emu_objects = $(cuda_sources:.cu=.emu.lo)
-tests_emu_libcore_la_CPPFLAGS = $(emu_cppflags)
 tests_emu_libcore_la_SOURCES = $(libcore_la_SOURCES)
 nodist_tests_emu_libcore_la_SOURCES = $(nodist_libcore_la_SOURCES)
-tests_emu_libcore_la_LIBADD = tests/emu/libcodelets.la $(emu_objects) tests/emu/libgpu.la
-EXTRA_tests_emu_libcore_la_DEPENDENCIES = $(emu_objects)
-
 if HAVE_ONNX
 src/interop/tests_emu_libcore_la-onnx_ops.lo src/interop/tests_emu_libcore_la-onnx_writer.lo: src/interop/onnx.pb-c.h
 endif
+endif
+tests_emu_libcore_la_LIBADD = $(emu_reused) $(emu_objects) tests/emu/libgpu.la
+EXTRA_tests_emu_libcore_la_DEPENDENCIES = $(emu_reused) $(emu_objects)
 
 CLEANFILES += $(cuda_sources:.cu=.emu.d)
 emu_cxxflags = -std=c++17 -Wall -Wextra -Wno-missing-field-initializers -Wno-unknown-pragmas \
