@@ -38,6 +38,6 @@ printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' '{"descr": "<f4", "fortran_order": Fa
 head -c 2048 /dev/zero >>"$tmp/x.npy"
 written tools/sl-run "$tmp/my_mlp" --input "$tmp/x.npy" --repeat 3 --quiet
 documented sl-run
-written tools/bench --quick queue-dot
+written tools/bench --quick --runs 1 queue-dot
 documented bench
 written tools/sl-info
