@@ -16,6 +16,7 @@
 	X(cublasGetStatusString)                                                                                       \
 	X(cublasSetMathMode)                                                                                           \
 	X(cublasSetStream)                                                                                             \
+	X(cublasSetWorkspace)                                                                                          \
 	X(cublasSgemm)                                                                                                 \
 	X(cublasSgemmStridedBatched)
 

@@ -209,7 +209,8 @@ struct sl_op {
 	bool inplace;     /* output 0 may lie over input 0 (same type) */
 	bool overwrites;  /* in place, it does not read input 0: what had spoilt it is gone */
 	bool elementwise; /* an element of output 0 depends on the inputs' elements at its place alone, in whatever order they lie */
-	bool view; /* output 0 has the elements of input 0 in their order: plans need no copy */
+	bool view;     /* output 0 has the elements of input 0 in their order: plans need no copy */
+	bool no_graph; /* its CUDA kernel may do what CUDA graphs cannot record: wait, allocate, read main memory */
 	enum slp_cast_policy autocast;
 	const struct slp_row *rows; /* SLP_ROWS; kernels queue on k->stream where that is a GPU's */
 	enum sl_status (*infer)(struct slp_infer *c);

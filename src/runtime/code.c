@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/cuda_graph.h"
 #include "runtime/segment.h"
 
 struct slp_code {
@@ -20,13 +21,16 @@ struct slp_code {
 struct slp_code *slp_code_new(void)
 {
 	struct slp_code *code = slp_calloc(1, sizeof *code);
-	if (code) atomic_init(&code->refs, 1);
+	if (!code) return NULL;
+	atomic_init(&code->refs, 1);
+	code->calls.code = slp_graph_code();
 	return code;
 }
 
 void slp_code_release(struct slp_code *code)
 {
 	if (!code || atomic_fetch_sub(&code->refs, 1) != 1) return;
+	slp_graph_forget(code->calls.code);
 	for (int i = 0; i < code->ncall_sites; i++) free(code->call_sites[i]);
 	free(code->call_sites);
 	free(code->name);
@@ -160,10 +164,12 @@ static enum sl_status submit_alone(struct slp_code *code, const struct slp_bindi
 
 /* ---- together with others ---------------------------------------------------------------------------------------- */
 
-/* What a few tasks cost: then its calls had better share one with what comes before and after. */
-static bool is_small(const struct slp_code *code)
+/* What a few tasks cost: then its calls had better share one with what comes before and after, unless a CUDA graph
+ * launches them together. */
+static bool is_small(const struct slp_code *code, sl_device device)
 {
-	return slp_engine.config.bulk > 1 && code->calls.flops <= 1e6 && code->bytes <= 1 << 20 &&
+	bool graph = device.kind == SL_DEVICE_GPU && slp_may_be_graph(&code->calls);
+	return !graph && slp_engine.config.bulk > 1 && code->calls.flops <= 1e6 && code->bytes <= 1 << 20 &&
 	       code->calls.nops <= slp_engine.config.bulk / 2 && code->nslots <= 64;
 }
 
@@ -233,6 +239,6 @@ enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *
                                const struct slp_patch *patches, int npatches)
 {
 	atomic_fetch_add_explicit(&slp_counters.ops, (uint64_t)code->calls.nops, memory_order_relaxed);
-	if (is_small(code)) return submit_along(code, bindings, device, patches, npatches);
+	if (is_small(code, device)) return submit_along(code, bindings, device, patches, npatches);
 	return submit_alone(code, bindings, device, patches, npatches);
 }

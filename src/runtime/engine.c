@@ -88,6 +88,7 @@ static struct sl_config resolve(const struct sl_config *given)
 	if (!c.explain) c.explain = env_number("SL_EXPLAIN", 0, 0) > 0;
 	if (!c.sched) c.sched = getenv("STARPU_SCHED");
 	if (!c.tf32) c.tf32 = tf32_wanted();
+	if (!c.cuda_graphs) c.cuda_graphs = env_number("SL_CUDA_GRAPHS", 0, 1) > 0 ? 1 : -1;
 	if (!c.dist) c.dist = slp_env_or("SL_DIST", "none");
 	return c;
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "number.h"
+#include "runtime/cuda_graph.h"
 #include "runtime/execute.h"
 #include "runtime/finite.h"
 #include "runtime/layers.h"
@@ -33,6 +34,7 @@ struct run {
 	struct slp_segment *seg;
 	void **buffers; /* StarPU's interfaces */
 	bool cuda;
+	void *recorder; /* the stream that records CUDA's graphs, while it does */
 	char *scratch;
 	char **base;            /* of each slot */
 	uint32_t *fault;        /* of each slot */
@@ -179,18 +181,24 @@ static void set_views(const struct run *run, const struct slp_record *r)
 		run->views[i] = (struct slp_view){run->base[addresses[i].slot] + addresses[i].offset, types[i]};
 }
 
+static char *scratch_of_calls(const struct run *run)
+{
+	return run->scratch ? run->scratch + slp_align(run->seg->scratch, 64) : NULL;
+}
+
 static enum sl_status compute(struct run *run, const struct slp_record *r, const void *attrs)
 {
 	set_views(run, r);
-	char *op_scratch = run->scratch ? run->scratch + slp_align(run->seg->scratch, 64) : NULL;
 	struct slp_kernel k = {.op = slp_ops[r->op],
 	                       .attrs = attrs,
 	                       .nin = r->nin,
 	                       .nout = r->nout,
 	                       .in = run->views,
 	                       .out = run->views + r->nin,
-	                       .scratch = op_scratch,
-	                       .stream = run->cuda ? slp_gpu_stream() : NULL,
+	                       .scratch = scratch_of_calls(run),
+	                       .stream = run->recorder ? run->recorder
+	                                 : run->cuda   ? slp_gpu_stream()
+	                                               : NULL,
 	                       .threads = slp_team_size()};
 	if (!slp_finite_wanted || run->cuda) return call_kernel(run, &k, slp_record_types(r));
 	struct slp_not_finite before = slp_finite_before(&k);
@@ -216,9 +224,111 @@ static void run_record(struct run *run, const struct slp_record *r)
 	set_output_faults(run, r, s == SL_OK ? 0 : fail(run, r, s));
 }
 
+/* ---- as a CUDA graph (cuda_graph.c) ------------------------------------------------------------------------------ */
+
+/* The calls of a run and where their keys are. */
+struct keyed {
+	struct run *run;
+	char *keys;
+	struct slp_graph_call *calls;
+	const struct slp_record **records;
+};
+
+/* Prepared code none of whose calls is to fail, to be skipped or to be timed. */
+static bool may_be_graph(const struct run *run)
+{
+	const struct slp_segment *seg = run->seg;
+	if (!run->cuda || !slp_may_be_graph(seg->calls)) return false;
+	if (seg->lost || slp_laps_wanted(seg, true)) return false;
+	if (atomic_load_explicit(&slp_fail_kernel, memory_order_relaxed) > 0) return false;
+	for (int i = 0; i < seg->nslots; i++)
+		if (run->fault[i]) return false;
+	return true;
+}
+
+/* Bytes for the keys, after those of the addresses. */
+static size_t lay_out(struct slp_graph_call *calls, const struct slp_record **records, const struct slp_call_list *p,
+                      size_t *addresses)
+{
+	const struct slp_record *r = slp_record_first(p);
+	size_t at = 0;
+	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) {
+		records[i] = r;
+		calls[i].addresses = at;
+		calls[i].addresses_end = at += (size_t)(r->nin + r->nout + 1) * sizeof(void *);
+	}
+	*addresses = at = slp_align(at, 16);
+	for (int i = 0; i < p->nops; i++) {
+		calls[i].attrs = at;
+		calls[i].attrs_end = at += slp_align(slp_ops[records[i]->op]->attrs_size, 16);
+	}
+	return at;
+}
+
+static void write_keys(struct keyed *k)
+{
+	struct run *run = k->run;
+	for (run->call = 0; run->call < run->seg->calls->nops; run->call++) {
+		const struct slp_record *r = k->records[run->call];
+		const struct slp_graph_call *c = &k->calls[run->call];
+		void **to = (void **)(void *)(k->keys + c->addresses);
+		set_views(run, r);
+		for (int i = 0; i < r->nin + r->nout; i++) *to++ = run->views[i].ptr;
+		*to = scratch_of_calls(run);
+		char patched[SLP_MAX_ATTRS];
+		memcpy(k->keys + c->attrs, patch_attrs(run, r, patched), slp_ops[r->op]->attrs_size);
+	}
+	run->patch = 0;
+}
+
+static bool record_call(void *arg, int call, void *stream)
+{
+	struct keyed *k = arg;
+	k->run->call = call;
+	k->run->recorder = stream;
+	enum sl_status s = compute(k->run, k->records[call], k->keys + k->calls[call].attrs);
+	k->run->recorder = NULL;
+	return s == SL_OK;
+}
+
+/* With memory for the keys: whether it was launched. */
+static bool launch_keyed(struct keyed *k, const struct slp_graph_run *laid_out)
+{
+	struct slp_graph_run g = *laid_out;
+	write_keys(k);
+	bool done = slp_graph_launch(&g);
+	if (g.made) k->run->spoilt = true; /* its time says nothing of other runs */
+	return done;
+}
+
+/* False: nothing has been queued. */
+static bool run_as_graph(struct run *run)
+{
+	if (!may_be_graph(run)) return false;
+	const struct slp_call_list *p = run->seg->calls;
+	size_t n = (size_t)p->nops;
+	struct slp_graph_call *calls = slp_try_malloc(n * (sizeof *calls + sizeof(struct slp_record *)));
+	if (!calls) return false;
+	struct keyed k = {.run = run, .calls = calls, .records = (const struct slp_record **)(void *)(calls + n)};
+	struct slp_graph_run g = {.code = p->code, .ncalls = p->nops, .calls = calls, .launch = record_call, .arg = &k};
+	g.bytes = lay_out(calls, k.records, p, &g.addresses);
+	g.keys = k.keys = slp_try_calloc(g.bytes, 1);
+	if (slp_watch_deadline > 0) slp_watch_runs(run->seg, slp_record_first(p));
+	bool done = k.keys && launch_keyed(&k, &g);
+	free(k.keys);
+	free(calls);
+	return done;
+}
+
+/* ---- all calls of a segment -------------------------------------------------------------------------------------- */
+
 static void run_calls(struct run *run)
 {
 	find_bases(run);
+	if (run_as_graph(run)) {
+		keep_faults(run);
+		return;
+	}
 	const struct slp_call_list *p = run->seg->calls;
 	const struct slp_record *r = slp_record_first(p);
 	struct slp_laps laps;

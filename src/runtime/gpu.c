@@ -1,5 +1,5 @@
 /* cuBLAS and cuDNN: loaded at first use, and then a handle of each a CUDA worker, on the worker's stream. */
-#include "runtime/runtime.h"
+#include "runtime/cuda_graph.h"
 
 #ifdef HAVE_CUDA
 #include <dlfcn.h>
@@ -9,9 +9,11 @@
 
 #include "cuda_libs.h"
 
-static struct {
+static struct handles {
 	cublasHandle_t blas;
 	cudnnHandle_t dnn;
+	void *work; /* of cuBLAS; NULL: its own, which CUDA graphs cannot record */
+	size_t work_bytes;
 } handles[STARPU_NMAXWORKERS];
 
 /* ---- the libraries ---------------------------------------------------------------------------------------------- */
@@ -98,17 +100,35 @@ bool slp_tf32_convolutions(void)
 	return slp_engine.config.tf32 >= SL_TF32_CONV;
 }
 
+/* As much memory as cuBLAS takes by itself. */
+static void find_work(struct handles *h)
+{
+	int device = 0;
+	struct cudaDeviceProp p = {0};
+	if (cudaGetDevice(&device) == cudaSuccess) cudaGetDeviceProperties(&p, device);
+	h->work_bytes = (size_t)(p.major >= 9 ? 32 : 4) << 20;
+	if (cudaMalloc(&h->work, h->work_bytes) != cudaSuccess) h->work = NULL;
+	cudaGetLastError();
+}
+
+static cublasStatus_t make_cublas(struct handles *h)
+{
+	cublasStatus_t s = slp_blas.cublasCreate(&h->blas);
+	if (s != CUBLAS_STATUS_SUCCESS) return s;
+	find_work(h);
+	return slp_blas.cublasSetMathMode(h->blas, slp_engine.config.tf32 == SL_TF32_ALL ? CUBLAS_TF32_TENSOR_OP_MATH
+	                                                                                 : CUBLAS_DEFAULT_MATH);
+}
+
+/* To choose a stream takes cuBLAS's memory away from it. */
 void *slp_cublas(const struct slp_kernel *k)
 {
-	cublasHandle_t *h = &handles[starpu_worker_get_id()].blas;
-	if (!*h && !is_loaded(&cublas, k)) return NULL;
-	bool made = !*h;
-	cublasStatus_t s = *h ? CUBLAS_STATUS_SUCCESS : slp_blas.cublasCreate(h);
-	if (s == CUBLAS_STATUS_SUCCESS && made)
-		s = slp_blas.cublasSetMathMode(*h, slp_engine.config.tf32 == SL_TF32_ALL ? CUBLAS_TF32_TENSOR_OP_MATH
-		                                                                         : CUBLAS_DEFAULT_MATH);
-	if (s == CUBLAS_STATUS_SUCCESS) s = slp_blas.cublasSetStream(*h, k->stream);
-	if (s == CUBLAS_STATUS_SUCCESS) return *h;
+	struct handles *h = &handles[starpu_worker_get_id()];
+	if (!h->blas && !is_loaded(&cublas, k)) return NULL;
+	cublasStatus_t s = h->blas ? CUBLAS_STATUS_SUCCESS : make_cublas(h);
+	if (s == CUBLAS_STATUS_SUCCESS) s = slp_blas.cublasSetStream(h->blas, k->stream);
+	if (s == CUBLAS_STATUS_SUCCESS && h->work) s = slp_blas.cublasSetWorkspace(h->blas, h->work, h->work_bytes);
+	if (s == CUBLAS_STATUS_SUCCESS) return h->blas;
 	slp_kernel_fail(k, SL_EKERNEL, "cuBLAS: %s", slp_blas.cublasGetStatusString(s));
 	return NULL;
 }
@@ -130,8 +150,9 @@ static void destroy(void *arg)
 	int worker = starpu_worker_get_id();
 	if (handles[worker].blas) slp_blas.cublasDestroy(handles[worker].blas);
 	if (handles[worker].dnn) slp_dnn.cudnnDestroy(handles[worker].dnn);
-	handles[worker].blas = NULL;
-	handles[worker].dnn = NULL;
+	slp_graph_clear();
+	cudaFree(handles[worker].work);
+	handles[worker] = (struct handles){0};
 }
 
 void slp_gpu_shutdown(void)

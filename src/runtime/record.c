@@ -133,6 +133,7 @@ struct slp_record *slp_call_list_add(struct slp_call_list *p, const struct slp_i
 	if (scratch > p->op_scratch) p->op_scratch = scratch;
 	if (c->nin + c->nout > p->max_operands) p->max_operands = c->nin + c->nout;
 	p->cuda = (p->nops ? p->cuda : true) && slp_has_kernel(c, SL_DEVICE_GPU);
+	p->graph = (p->nops ? p->graph : true) && !c->op->no_graph;
 	p->footprint = hash_call(p->nops ? p->footprint : 0, op, c);
 	p->flops += flops;
 	p->nops++;
@@ -149,6 +150,7 @@ struct slp_record *slp_call_list_append(struct slp_call_list *p, const struct sl
 	if (more->op_scratch > p->op_scratch) p->op_scratch = more->op_scratch;
 	if (more->max_operands > p->max_operands) p->max_operands = more->max_operands;
 	p->cuda = (p->nops ? p->cuda : true) && more->cuda;
+	p->graph = (p->nops ? p->graph : true) && more->graph;
 	p->footprint = p->nops ? hash(p->footprint, more->footprint) : more->footprint;
 	p->flops += more->flops;
 	p->nops += more->nops;

@@ -32,6 +32,8 @@ struct slp_call_list {
 	int op;            /* of the last call */
 	int max_operands;  /* of a call */
 	bool cuda;         /* every call has a CUDA kernel for its types */
+	bool graph;        /* which CUDA graphs may record */
+	uint64_t code;     /* of prepared code: a number that no other has had; else 0 */
 	size_t op_scratch; /* of the call that needs most */
 	uint32_t footprint;
 	double flops;

@@ -314,7 +314,8 @@ void slp_idle_between_looks(int look); /* a thread that looks again and again, f
 
 /* X(name): counters of struct sl_stats that are counted up from anywhere. */
 /* clang-format off */
-#define SLP_COUNTERS(X) X(ops) X(segments) X(finished) X(faults) X(skipped) X(stalls) X(stall_ns) X(recycled) X(overflows)
+#define SLP_COUNTERS(X) X(ops) X(segments) X(finished) X(faults) X(skipped) X(stalls) X(stall_ns) X(recycled) X(overflows) \
+	X(graphs) X(graph_launches) X(graph_changes) X(graph_refusals)
 /* clang-format on */
 struct slp_counters {
 #define X(name) _Atomic uint64_t name;

@@ -57,7 +57,11 @@ void sl_stats_get(struct sl_stats *stats)
 	                           .stalls = stalls,
 	                           .stall_seconds = 1e-9 * (double)stall_ns,
 	                           .recycled = recycled,
-	                           .overflows = overflows};
+	                           .overflows = overflows,
+	                           .graphs = graphs,
+	                           .graph_launches = graph_launches,
+	                           .graph_changes = graph_changes,
+	                           .graph_refusals = graph_refusals};
 	stats->handles = atomic_load(&slp_counters.handles);
 	stats->pending_tasks = (uint64_t)slp_runahead_pending();
 	stats->peak_tasks = atomic_load(&slp_counters.peak_tasks);
@@ -108,6 +112,12 @@ void sl_stats_print(FILE *file)
 	if (s.loss_scale != 0)
 		slp_fprintf(file, "losses scaled by %g; %llu steps left out, whose gradients had overflowed\n",
 		            s.loss_scale, (unsigned long long)s.overflows);
+	if (s.graphs || s.graph_refusals)
+		slp_fprintf(file,
+		            "CUDA graphs: %llu made, %llu launched, %llu calls in them recorded again; %llu tasks "
+		            "without\n",
+		            (unsigned long long)s.graphs, (unsigned long long)s.graph_launches,
+		            (unsigned long long)s.graph_changes, (unsigned long long)s.graph_refusals);
 	for (int i = 0; i < s.nodes; i++) {
 		slp_fprintf(file, "memory node %d: at most %.1f MiB", i, (double)s.node_peak[i] / 1048576);
 		for (int j = 0; j < s.nodes; j++)

@@ -119,6 +119,8 @@ struct sl_config {
 	const char *dist;  /* "tcp" or "mpi": this process is one of several (dist.h); "none": it is alone.  Default:
 	                        * SL_DIST, or none */
 	enum sl_tf32 tf32; /* Default: SL_TF32 (none, conv or all), or SL_TF32_CONV */
+	int cuda_graphs; /* whether compiled programs run on GPUs as CUDA graphs: 1, or -1.  Default: SL_CUDA_GRAPHS (1 or
+	                        * 0), or 1 */
 };
 
 SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *config);
@@ -160,17 +162,21 @@ struct sl_stats {
 	uint64_t skipped;  /* operations skipped because an input had failed */
 	uint64_t stalls;   /* how often submission waited for the run-ahead bound */
 	double stall_seconds;
-	uint64_t handles;               /* StarPU data handles in existence */
-	uint64_t recycled;              /* how often a handle was reused instead of registered */
-	uint64_t pending_tasks;         /* tasks submitted and not finished, now */
-	uint64_t peak_tasks;            /* ... at the peak */
-	size_t bytes;                   /* memory of tensors and pools, now */
-	size_t peak_bytes;              /* ... at the peak */
-	size_t scratch_bytes;           /* working memory of all workers: intermediates and workspaces */
-	uint64_t overflows;             /* steps of trainers that loss scaling left out */
-	double loss_scale;              /* of the trainer that made the last step with loss scaling; 0: none did */
-	int nodes;                      /* memory nodes; 0 is main memory */
-	size_t node_peak[SL_MAX_NODES]; /* bytes, as StarPU allocated them */
+	uint64_t handles;        /* StarPU data handles in existence */
+	uint64_t recycled;       /* how often a handle was reused instead of registered */
+	uint64_t pending_tasks;  /* tasks submitted and not finished, now */
+	uint64_t peak_tasks;     /* ... at the peak */
+	size_t bytes;            /* memory of tensors and pools, now */
+	size_t peak_bytes;       /* ... at the peak */
+	size_t scratch_bytes;    /* working memory of all workers: intermediates and workspaces */
+	uint64_t overflows;      /* steps of trainers that loss scaling left out */
+	uint64_t graphs;         /* CUDA graphs made of tasks of compiled programs */
+	uint64_t graph_launches; /* tasks that were launched as one */
+	uint64_t graph_changes;  /* calls in graphs that were recorded again, with other attributes or addresses */
+	uint64_t graph_refusals; /* tasks of which none can be made, or had to be made too often */
+	double loss_scale;       /* of the trainer that made the last step with loss scaling; 0: none did */
+	int nodes;               /* memory nodes; 0 is main memory */
+	size_t node_peak[SL_MAX_NODES];                  /* bytes, as StarPU allocated them */
 	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES]; /* [from][to] */
 };
 

@@ -313,6 +313,7 @@ static void describe(struct own *own)
 	own->op.attrs_size = d->attrs_size;
 	own->op.saves = d->saves;
 	own->op.inplace = d->inplace;
+	own->op.no_graph = true; /* who knows what its kernels do */
 	own->op.rows = own->rows;
 	own->op.infer = infer;
 	own->op.flops = d->flops ? flops : slp_flops_elementwise;

@@ -27,27 +27,29 @@ static cudaError_t copy(struct side to, struct side from, struct cudaExtent e, e
 {
 	cudaError_t error = cudaErrorNoDevice;
 	if (!emu_start() || emu_fails(EMU_COPY, &error)) return emu_result(error);
+	if (wait) EMU_NOT_CAPTURED;
 	if (!e.width || !e.height || !e.depth) return cudaSuccess;
 	bool any = kind == cudaMemcpyDefault, to_device = kind == cudaMemcpyHostToDevice,
 	     to_host = kind == cudaMemcpyDeviceToHost;
 	bool between = kind == cudaMemcpyDeviceToDevice, on_host = kind == cudaMemcpyHostToHost;
 	size_t to_span = (e.depth - 1) * to.slice + (e.height - 1) * to.pitch + e.width;
 	size_t from_span = (e.depth - 1) * from.slice + (e.height - 1) * from.pitch + e.width;
-	int source, target;
+	struct CUstream_st *s = emu_stream_of(handle);
 	struct emu_work *w = emu_work_new(EMU_MOVE);
-	w->to = resolve(&to, to_span, any || to_device || between, any || to_host || on_host, "destination", &target);
-	w->from = resolve(&from, from_span, any || to_host || between, any || to_device || on_host, "source", &source);
+	w->to = resolve(&to, to_span, any || to_device || between, any || to_host || on_host, "destination",
+	                &w->target);
+	w->from =
+	        resolve(&from, from_span, any || to_host || between, any || to_device || on_host, "source", &w->source);
+	/* As the real one: copies from or to host memory that is not pinned are not asynchronous. */
+	bool pageable =
+	        (w->target == EMU_HOST && !emu_is_pinned(to.p)) || (w->source == EMU_HOST && !emu_is_pinned(from.p));
 	w->to_pitch = to.pitch, w->to_slice = to.slice;
 	w->from_pitch = from.pitch, w->from_slice = from.slice;
 	w->width = e.width, w->height = e.height, w->depth = e.depth;
-	emu_count_copy(source, target, e.width * e.height * e.depth);
-	struct CUstream_st *s = emu_stream_of(handle);
-	emu_submit(s, w);
-	/* As the real one: copies from or to host memory that is not pinned are not asynchronous. */
-	bool pageable = (target == EMU_HOST && !emu_is_pinned(to.p)) || (source == EMU_HOST && !emu_is_pinned(from.p));
+	error = emu_submit(s, w);
 	if (wait || pageable) emu_count_wait(wait ? EMU_WAIT_PLAIN_COPY : EMU_WAIT_PAGEABLE);
 	if (wait || pageable) emu_drain(s);
-	return cudaSuccess;
+	return error;
 }
 
 static struct side line(const void *p, size_t n, int device)
@@ -119,19 +121,17 @@ cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *p, cudaStr
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t n, cudaStream_t s)
 {
-	int place;
 	struct side side = line(to, n, ANY);
 	if (!emu_start()) return emu_result(cudaErrorNoDevice);
 	struct emu_work *w = emu_work_new(EMU_SET);
-	w->to = resolve(&side, n, true, false, "memset", &place);
+	w->to = resolve(&side, n, true, false, "memset", &w->target);
 	w->value = value;
 	w->width = n;
-	emu_count_set(place);
-	emu_submit(emu_stream_of(s), w);
-	return cudaSuccess;
+	return emu_submit(emu_stream_of(s), w);
 }
 
 cudaError_t cudaMemset(void *to, int value, size_t n)
 {
+	EMU_NOT_CAPTURED;
 	return cudaMemsetAsync(to, value, n, NULL);
 }

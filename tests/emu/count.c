@@ -22,6 +22,15 @@ void emu_count_launch(int device)
 	__atomic_fetch_add(&counts.launches[device], 1, __ATOMIC_RELAXED);
 }
 
+void emu_count_graph(int device, enum emu_graph what, uint64_t n)
+{
+	uint64_t *const lists[] = {[EMU_GRAPH_MADE] = counts.graphs,
+	                           [EMU_GRAPH_CHANGED] = counts.graph_changes,
+	                           [EMU_GRAPH_LAUNCHED] = counts.graph_launches,
+	                           [EMU_GRAPH_KERNELS] = counts.graph_kernels};
+	__atomic_fetch_add(&lists[what][device], n, __ATOMIC_RELAXED);
+}
+
 void emu_count_tf32(int device)
 {
 	__atomic_fetch_add(&counts.tf32[device], 1, __ATOMIC_RELAXED);
@@ -133,6 +142,12 @@ void emu_counts_print(void)
 		        i, (unsigned long long)counts.launches[i], (unsigned long long)counts.tf32[i],
 		        (unsigned long long)counts.sets[i], (unsigned long long)counts.allocations[i],
 		        (unsigned long long)counts.refused[i], counts.peak[i]);
+	for (int i = 0; i < emu_settings.devices; i++)
+		if (counts.graphs[i])
+			fprintf(stderr, "emulated gpu:%d: graphs=%llu changes=%llu graph-launches=%llu kernels=%llu\n",
+			        i, (unsigned long long)counts.graphs[i], (unsigned long long)counts.graph_changes[i],
+			        (unsigned long long)counts.graph_launches[i],
+			        (unsigned long long)counts.graph_kernels[i]);
 	for (int i = 0; i < EMU_WAIT_COUNT; i++)
 		if (counts.waits[i])
 			fprintf(stderr, "emulated: the host waited in %s: %llu\n", emu_wait_name((enum emu_wait)i),

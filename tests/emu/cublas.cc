@@ -9,13 +9,14 @@ struct cublasContext {
 	cudaStream_t stream;
 	int device;
 	cublasMath_t math;
+	void *work; /* of the caller's; NULL: its own */
 };
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
 {
 	int device;
 	if (cudaGetDevice(&device) != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
-	*handle = new cublasContext{NULL, device, CUBLAS_DEFAULT_MATH};
+	*handle = new cublasContext{NULL, device, CUBLAS_DEFAULT_MATH, NULL};
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -28,6 +29,14 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream)
 {
 	handle->stream = stream;
+	handle->work = NULL; /* as the real one */
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *work, size_t bytes)
+{
+	if (bytes) emu_argument((char *)work + bytes - 1, "cuBLAS: end of the workspace");
+	handle->work = work;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -88,6 +97,8 @@ template <class T> static cublasStatus_t queue(cublasHandle_t handle, product<T>
 	if (!handle || cudaGetDevice(&device) != cudaSuccess || handle->device != device)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	if (!p.valid()) return CUBLAS_STATUS_INVALID_VALUE;
+	/* The real one would put an allocation into the graph, which child graphs must not have. */
+	if (emu_is_captured(handle->stream) && !handle->work) return CUBLAS_STATUS_EXECUTION_FAILED;
 	p.a = (const T *)emu_argument(p.a, "cuBLAS");
 	p.b = (const T *)emu_argument(p.b, "cuBLAS");
 	p.c = (T *)emu_argument(p.c, "cuBLAS");

@@ -147,6 +147,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 cudaError_t cudaDeviceSynchronize(void)
 {
 	if (!emu_start()) return emu_result(cudaErrorNoDevice);
+	EMU_NOT_CAPTURED;
 	emu_count_wait(EMU_WAIT_DEVICE);
 	emu_drain_device(&emu_devices[current]);
 	return cudaSuccess;
@@ -191,6 +192,11 @@ const char *cudaGetErrorString(cudaError_t e)
 		NAMED(cudaErrorHostMemoryNotRegistered)
 		NAMED(cudaErrorIllegalAddress)
 		NAMED(cudaErrorLaunchOutOfResources)
+		NAMED(cudaErrorIllegalState)
+		NAMED(cudaErrorStreamCaptureUnsupported)
+		NAMED(cudaErrorStreamCaptureInvalidated)
+		NAMED(cudaErrorStreamCaptureWrongThread)
+		NAMED(cudaErrorGraphExecUpdateFailure)
 #undef NAMED
 	default: return "an error (emulated GPU)";
 	}

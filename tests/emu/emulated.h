@@ -55,7 +55,10 @@ struct emu_counts {
 	uint64_t allocations[EMU_MAX_DEVICES], refused[EMU_MAX_DEVICES]; /* refused: out of memory */
 	size_t used[EMU_MAX_DEVICES], peak[EMU_MAX_DEVICES];             /* bytes */
 	uint64_t waits[EMU_WAIT_COUNT];                                  /* of all threads, for any device */
-	struct emu_link link[EMU_PLACES][EMU_PLACES];                    /* [from][to]: a device, or EMU_HOST */
+	/* Graphs: instantiated, child nodes given other parameters, launched; kernels that these ran, not in launches. */
+	uint64_t graphs[EMU_MAX_DEVICES], graph_changes[EMU_MAX_DEVICES], graph_launches[EMU_MAX_DEVICES],
+	        graph_kernels[EMU_MAX_DEVICES];
+	struct emu_link link[EMU_PLACES][EMU_PLACES]; /* [from][to]: a device, or EMU_HOST */
 };
 
 void emu_count_tf32(int device);
@@ -73,7 +76,10 @@ uint64_t emu_copies(int from, int to, size_t bytes);
 #define EMU_FAILURES(X)                                                                                                \
 	X(MALLOC, "malloc", cudaErrorMemoryAllocation)                                                                 \
 	X(COPY, "copy", cudaErrorIllegalAddress)                                                                       \
-	X(LAUNCH, "launch", cudaErrorLaunchOutOfResources)
+	X(LAUNCH, "launch", cudaErrorLaunchOutOfResources)                                                             \
+	X(CAPTURE, "capture", cudaErrorStreamCaptureUnsupported) /* a kernel while a stream is captured */             \
+	X(UPDATE, "update", cudaErrorGraphExecUpdateFailure)     /* of an executable graph */                          \
+	X(GRAPH, "graph", cudaErrorLaunchOutOfResources)         /* the launch of one */
 
 enum emu_failure {
 #define X(name, ...) EMU_##name,
@@ -87,6 +93,8 @@ void emu_fail(enum emu_failure what, long k);
 
 /* ---- launches (memory.c, stream.c) ------------------------------------------------------------------------------ */
 
+/* Whether what is queued there now is captured. */
+bool emu_is_captured(cudaStream_t stream);
 /* Queues run(arg) as a kernel; drop(arg) is called when it has run, or at once if it is refused. */
 cudaError_t emu_launch(cudaStream_t stream, void (*run)(void *), void *arg, void (*drop)(void *));
 /* What a kernel on the current device finds at p, an argument of its own or within a structure.  Ends the program

@@ -59,15 +59,33 @@ struct emu_work {
 	const char *from;
 	size_t to_pitch, from_pitch, to_slice, from_slice, width, height, depth;
 	int value;
+	int source, target; /* of a move: devices, or EMU_HOST; of a set: target */
 	struct emu_mark *mark;
 };
 struct emu_work *emu_work_new(enum emu_kind kind);
 struct CUstream_st *emu_stream_of(cudaStream_t handle);
-void emu_submit(struct CUstream_st *stream, struct emu_work *work);
+/* An error, of which work->drop has been called, only while the stream is captured. */
+cudaError_t emu_submit(struct CUstream_st *stream, struct emu_work *work);
 void emu_drain(struct CUstream_st *stream);
 void emu_drain_device(struct emu_device *device);
 
+/* graph.c, and of a stream (stream.c): what is captured. */
+struct emu_capture {
+	struct CUgraph_st *graph; /* NULL: the stream is not captured */
+	bool lost;
+};
+struct emu_capture *emu_capture_of(cudaStream_t stream);
+bool emu_captures_here(void); /* the calling thread captures a stream */
+/* A call that is not allowed while the calling thread captures: then the capture is lost. */
+bool emu_is_forbidden(void);
+#define EMU_NOT_CAPTURED                                                                                               \
+	if (emu_is_forbidden()) return emu_result(cudaErrorStreamCaptureUnsupported)
+void emu_note_pointer(const void *p); /* an argument of the kernel that is launched next */
+cudaError_t emu_record(struct emu_capture *capture, struct emu_work *work);
+
 /* count.c */
+enum emu_graph { EMU_GRAPH_MADE, EMU_GRAPH_CHANGED, EMU_GRAPH_LAUNCHED, EMU_GRAPH_KERNELS };
+void emu_count_graph(int device, enum emu_graph what, uint64_t n);
 void emu_count_launch(int device);
 void emu_count_set(int device);
 void emu_count_wait(enum emu_wait wait);

@@ -11,6 +11,7 @@ dist_check_SCRIPTS += \
 	tests/emu/device.sh \
 	tests/emu/drivers.sh \
 	tests/emu/explain.sh \
+	tests/emu/graphs.sh \
 	tests/emu/lenet.sh
 long_scripts += \
 	tests/emu/lenet-long.sh \
@@ -31,6 +32,7 @@ emu_programs = \
 	tests/emu/sl-info \
 	tests/emu/test_device \
 	tests/emu/test_explain \
+	tests/emu/test_graphs \
 	tests/emu/test_ops \
 	tests/emu/test_parallel \
 	tests/emu/test_steps \
@@ -45,6 +47,7 @@ log = sh.log
 tests/emu/device.$(log): tests/emu/test_device tests/emu/test_parallel tests/emu/test_waits
 tests/emu/drivers.$(log): tests/emu/hybrid tests/emu/parallel
 tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
+tests/emu/graphs.$(log): tests/emu/test_graphs
 tests/emu/lenet-long.$(log): tests/emu/lenet
 tests/emu/lenet.$(log): tests/emu/lenet
 tests/emu/memory.$(log): tests/emu/lenet
@@ -72,6 +75,7 @@ tests_emu_libgpu_la_SOURCES = \
 	tests/emu/emu.h \
 	tests/emu/emulated.h \
 	tests/emu/fail.c \
+	tests/emu/graph.c \
 	tests/emu/internal.h \
 	tests/emu/memory.c \
 	tests/emu/stream.c
@@ -164,6 +168,12 @@ tests_emu_test_explain_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
 tests_emu_test_explain_LDFLAGS = $(emu_ldflags)
 tests_emu_test_explain_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_explain_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_graphs_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
+tests_emu_test_graphs_SOURCES = models/networks.c models/networks.h tests/emu/test_graphs.c
+tests_emu_test_graphs_LDFLAGS = $(emu_ldflags)
+tests_emu_test_graphs_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_graphs_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_parallel_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests -I$(top_srcdir)/models
 tests_emu_test_parallel_SOURCES = models/lenet.c tests/emu/test_parallel.c

@@ -131,6 +131,7 @@ void *emu_argument(const void *p, const char *what)
 	if (!p || (!d && emu_is_pinned(p))) return (void *)p;
 	if (!d) emu_misuse("%s: %p is host memory", what, p);
 	if (d->id != emu_current()) emu_misuse("%s: %p is memory of gpu:%d, not gpu:%d", what, p, d->id, emu_current());
+	emu_note_pointer(p);
 	return emu_alias(d, p, 0, what);
 }
 
@@ -172,6 +173,7 @@ cudaError_t cudaMalloc(void **to, size_t n)
 	struct emu_device *d = &emu_devices[emu_current()];
 	cudaError_t error = cudaErrorMemoryAllocation;
 	*to = NULL;
+	EMU_NOT_CAPTURED;
 	if (!n) return cudaSuccess;
 	pthread_mutex_lock(&d->lock);
 	struct emu_block *b =
@@ -199,6 +201,7 @@ cudaError_t cudaFree(void *p)
 {
 	if (!emu_start()) return emu_result(cudaErrorNoDevice);
 	if (!p) return cudaSuccess;
+	EMU_NOT_CAPTURED;
 	struct emu_device *d = emu_device_of(p);
 	if (!d) emu_misuse("cudaFree of %p, which is not device memory", p);
 	emu_count_wait(EMU_WAIT_FREE);
@@ -260,6 +263,7 @@ cudaError_t cudaHostAlloc(void **to, size_t n, unsigned flags)
 	(void)flags;
 	*to = NULL;
 	if (!emu_start()) return emu_result(cudaErrorNoDevice);
+	EMU_NOT_CAPTURED;
 	if (!n) return cudaSuccess;
 	if (posix_memalign(to, 4096, n)) return emu_result(cudaErrorMemoryAllocation);
 	return pin(*to, n, true);
@@ -267,6 +271,7 @@ cudaError_t cudaHostAlloc(void **to, size_t n, unsigned flags)
 
 cudaError_t cudaFreeHost(void *p)
 {
+	EMU_NOT_CAPTURED;
 	if (p && !unpin(p, true)) emu_misuse("cudaFreeHost of %p, which is not from cudaHostAlloc", p);
 	free(p);
 	return cudaSuccess;
@@ -276,6 +281,7 @@ cudaError_t cudaHostRegister(void *p, size_t n, unsigned flags)
 {
 	(void)flags;
 	if (!emu_start()) return emu_result(cudaErrorNoDevice);
+	EMU_NOT_CAPTURED;
 	if (!p || !n || emu_device_of(p)) return emu_result(cudaErrorInvalidValue);
 	return emu_is_pinned(p) ? emu_result(cudaErrorHostMemoryAlreadyRegistered) : pin(p, n, false);
 }

@@ -22,6 +22,7 @@ struct CUstream_st {
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	struct emu_work *head, **tail;
+	struct emu_capture capture;
 	struct CUstream_st *next;
 };
 
@@ -188,9 +189,17 @@ static void follow(struct CUstream_st *s, struct CUstream_st *other)
 	mark_drop(m);
 }
 
-void emu_submit(struct CUstream_st *s, struct emu_work *w)
+static void count(const struct emu_work *w)
 {
+	if (w->kind == EMU_SET) emu_count_set(w->target);
+	if (w->kind == EMU_MOVE) emu_count_copy(w->source, w->target, w->width * w->height * w->depth);
+}
+
+cudaError_t emu_submit(struct CUstream_st *s, struct emu_work *w)
+{
+	if (s->capture.graph) return emu_record(&s->capture, w);
 	struct emu_device *d = s->device;
+	count(w);
 	if (s == d->null) {
 		pthread_mutex_lock(&list_lock);
 		for (struct CUstream_st *t = d->streams; t; t = t->next)
@@ -200,6 +209,17 @@ void emu_submit(struct CUstream_st *s, struct emu_work *w)
 		follow(s, d->null);
 	}
 	push(s, w);
+	return cudaSuccess;
+}
+
+struct emu_capture *emu_capture_of(cudaStream_t s)
+{
+	return &s->capture;
+}
+
+bool emu_is_captured(cudaStream_t handle)
+{
+	return handle && emu_stream_of(handle)->capture.graph;
 }
 
 void emu_drain(struct CUstream_st *s)
@@ -323,6 +343,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *to, unsigned flags)
 cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
 	if (!s || s == cudaStreamLegacy || s == cudaStreamPerThread) return emu_result(cudaErrorInvalidResourceHandle);
+	if (s->capture.graph) emu_misuse("a stream is destroyed while it is captured");
 	pthread_mutex_lock(&list_lock);
 	struct CUstream_st **at = &s->device->streams;
 	while (*at && *at != s) at = &(*at)->next;
@@ -343,6 +364,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 cudaError_t cudaStreamSynchronize(cudaStream_t handle)
 {
 	if (!emu_start()) return emu_result(cudaErrorNoDevice);
+	EMU_NOT_CAPTURED;
 	emu_count_wait(EMU_WAIT_STREAM);
 	emu_drain(emu_stream_of(handle));
 	return cudaSuccess;
@@ -351,6 +373,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
 cudaError_t cudaStreamQuery(cudaStream_t handle)
 {
 	if (!emu_start()) return emu_result(cudaErrorNoDevice);
+	EMU_NOT_CAPTURED;
 	struct CUstream_st *s = emu_stream_of(handle);
 	pthread_mutex_lock(&s->lock);
 	bool idle = !s->head && !s->busy;
@@ -391,11 +414,13 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t handle)
 
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {
+	EMU_NOT_CAPTURED;
 	return mark_done(e->mark) ? cudaSuccess : not_ready();
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
+	EMU_NOT_CAPTURED;
 	emu_count_wait(EMU_WAIT_EVENT);
 	mark_wait(e->mark);
 	return cudaSuccess;
@@ -404,6 +429,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t e, unsigned flags)
 {
 	(void)flags;
+	if (emu_is_captured(handle)) emu_misuse("events in captures are not emulated");
 	if (e->mark) push_wait(emu_stream_of(handle), e->mark);
 	return cudaSuccess;
 }
@@ -413,7 +439,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t e, unsigned fla
 cudaError_t emu_launch(cudaStream_t handle, void (*run)(void *), void *arg, void (*drop)(void *))
 {
 	cudaError_t error = cudaErrorNoDevice;
-	if (!emu_start() || emu_fails(EMU_LAUNCH, &error)) {
+	bool captured = emu_is_captured(handle);
+	if (!emu_start() || (!captured && emu_fails(EMU_LAUNCH, &error))) {
 		if (drop) drop(arg);
 		return emu_result(error);
 	}
@@ -424,7 +451,6 @@ cudaError_t emu_launch(cudaStream_t handle, void (*run)(void *), void *arg, void
 	w->run = run;
 	w->arg = arg;
 	w->drop = drop;
-	emu_count_launch(s->device->id);
-	emu_submit(s, w);
-	return cudaSuccess;
+	if (!captured) emu_count_launch(s->device->id);
+	return emu_submit(s, w);
 }

@@ -25,11 +25,11 @@ static void run_add(void *arg)
 	for (int i = 0; i < N; i++) a->to[i] += a->value;
 }
 
-static void add(float *to, float value, cudaStream_t s)
+static cudaError_t add(float *to, float value, cudaStream_t s)
 {
 	struct add *a = malloc(sizeof *a);
 	*a = (struct add){emu_argument(to, "add"), value};
-	emu_launch(s, run_add, a, free);
+	return emu_launch(s, run_add, a, free);
 }
 
 static float *device_zeros(cudaStream_t s)
@@ -96,6 +96,20 @@ static void freed_twice(void)
 	cudaFree(p);
 }
 
+static void freed_before_launch(void)
+{
+	cudaGraph_t g;
+	cudaGraphExec_t e;
+	cudaStream_t s = stream_new();
+	float *p = device_zeros(s);
+	cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal);
+	add(p, 1, s);
+	cudaStreamEndCapture(s, &g);
+	cudaGraphInstantiateWithFlags(&e, g, 0);
+	cudaFree(p);
+	cudaGraphLaunch(e, s);
+}
+
 static const struct {
 	void (*run)(void);
 	const char *says;
@@ -107,6 +121,7 @@ static const struct {
         {copy_beyond, "leaves its allocation"},
         {copy_from_host_as_device, "is host memory"},
         {freed_twice, "not allocated"},
+        {freed_before_launch, "graph 0x"},
 };
 
 /* What it printed on standard error; the process must not have ended by itself. */
@@ -174,6 +189,100 @@ static void test_asynchronous(void)
 	CHECK(cudaEventDestroy(done) == cudaSuccess);
 	CHECK(cudaStreamDestroy(a) == cudaSuccess);
 	CHECK(cudaStreamDestroy(b) == cudaSuccess);
+}
+
+/* ---- graphs ------------------------------------------------------------------------------------------------------ */
+
+static cudaGraph_t capture(cudaStream_t s, float *to, float value)
+{
+	cudaGraph_t g = NULL;
+	CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+	CHECK(add(to, value, s) == cudaSuccess);
+	CHECK(cudaStreamEndCapture(s, &g) == cudaSuccess);
+	return g;
+}
+
+struct chain {
+	cudaGraph_t graph;
+	cudaGraphNode_t nodes[2];
+	cudaGraphExec_t exec;
+};
+
+/* Adds a number, then another one. */
+static struct chain make_chain(cudaStream_t s, float *to, float a, float b)
+{
+	struct chain c = {0};
+	float values[] = {a, b};
+	CHECK(cudaGraphCreate(&c.graph, 0) == cudaSuccess);
+	for (int i = 0; i < 2; i++) {
+		cudaGraph_t part = capture(s, to, values[i]);
+		CHECK(cudaGraphAddChildGraphNode(&c.nodes[i], c.graph, i ? c.nodes : NULL, (size_t)i, part) ==
+		      cudaSuccess);
+		CHECK(cudaGraphDestroy(part) == cudaSuccess);
+	}
+	CHECK(cudaGraphInstantiateWithFlags(&c.exec, c.graph, 0) == cudaSuccess);
+	return c;
+}
+
+static void test_chain(void)
+{
+	cudaStream_t s = stream_new();
+	float *p = device_zeros(s);
+	struct chain c = make_chain(s, p, 1, 10);
+	CHECK(cudaStreamSynchronize(s) == cudaSuccess && first_of(p) == 0); /* it was only recorded */
+	CHECK(cudaGraphLaunch(c.exec, s) == cudaSuccess && cudaGraphLaunch(c.exec, s) == cudaSuccess);
+	cudaGraph_t other = capture(s, p, 100), empty;
+	/* Launches before are not affected. */
+	CHECK(cudaGraphExecChildGraphNodeSetParams(c.exec, c.nodes[1], other) == cudaSuccess);
+	CHECK(cudaStreamSynchronize(s) == cudaSuccess && first_of(p) == 22);
+	CHECK(cudaGraphLaunch(c.exec, s) == cudaSuccess);
+	CHECK(cudaStreamSynchronize(s) == cudaSuccess && first_of(p) == 123);
+	CHECK(cudaGraphCreate(&empty, 0) == cudaSuccess);
+	CHECK(cudaGraphExecChildGraphNodeSetParams(c.exec, c.nodes[0], empty) == cudaErrorGraphExecUpdateFailure);
+	CHECK(cudaGraphDestroy(empty) == cudaSuccess && cudaGraphDestroy(other) == cudaSuccess);
+	CHECK(cudaGraphExecDestroy(c.exec) == cudaSuccess && cudaGraphDestroy(c.graph) == cudaSuccess);
+	CHECK(cudaFree(p) == cudaSuccess && cudaStreamDestroy(s) == cudaSuccess);
+	cudaGetLastError();
+}
+
+static cudaError_t call_malloc(cudaStream_t s)
+{
+	void *p;
+	(void)s;
+	return cudaMalloc(&p, 64);
+}
+
+static cudaError_t call_memcpy(cudaStream_t s)
+{
+	float v = 0;
+	(void)s;
+	return cudaMemcpy(&v, &v, sizeof v, cudaMemcpyHostToHost);
+}
+
+static cudaError_t call_device_synchronize(cudaStream_t s)
+{
+	(void)s;
+	return cudaDeviceSynchronize();
+}
+
+/* What is not allowed while a stream is captured fails, and so does the capture; then all is well. */
+static void test_illegal(void)
+{
+	static cudaError_t (*const calls[])(cudaStream_t) = {cudaStreamSynchronize, cudaStreamQuery, call_malloc,
+	                                                     call_memcpy, call_device_synchronize};
+	cudaStream_t s = stream_new();
+	float *p = device_zeros(s);
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		cudaGraph_t g;
+		CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+		CHECK(add(p, 1, s) == cudaSuccess);
+		CHECK(calls[i](s) == cudaErrorStreamCaptureUnsupported);
+		CHECK(add(p, 1, s) == cudaErrorStreamCaptureInvalidated);
+		CHECK(cudaStreamEndCapture(s, &g) == cudaErrorStreamCaptureInvalidated && !g);
+	}
+	cudaGetLastError();
+	CHECK(add(p, 5, s) == cudaSuccess && cudaStreamSynchronize(s) == cudaSuccess && first_of(p) == 5);
+	CHECK(cudaFree(p) == cudaSuccess && cudaStreamDestroy(s) == cudaSuccess);
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
@@ -244,6 +353,8 @@ static void test_failures(void)
 static const struct slp_test tests[] = {
         {"mistakes", test_mistakes},
         {"asynchronous", test_asynchronous},
+        {"graphs", test_chain},
+        {"what cannot be captured", test_illegal},
         {"limited memory", test_limited},
         {"unwritten", test_unwritten},
         {"counters", test_counters},
