@@ -131,7 +131,7 @@ static struct emu_work *next_work(struct CUstream_st *s)
 	if (!w) return NULL;
 	s->head = w->next;
 	if (!s->head) s->tail = &s->head;
-	s->busy = true;
+	s->busy = w->kind != EMU_MARK; /* who has seen a mark finds the stream idle */
 	return w;
 }
 
