@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -241,6 +242,99 @@ static void test_end(void)
 	sl_dataset_free(d);
 }
 
+/* ---- where threads meet --------------------------------------------------------------------------------------------
+ */
+
+static atomic_bool held; /* samples wait */
+
+static bool get_later(void *self, struct sl_sample *s)
+{
+	(void)self;
+	atomic_fetch_add(&calls, 1);
+	for (long i = 0; atomic_load(&held) && i < 10000l * SLP_PATIENCE; i++) usleep(100);
+	*(float *)s->x = (float)s->index;
+	return true;
+}
+
+static void wait_for_calls(int n)
+{
+	for (long i = 0; atomic_load(&calls) < n && i < 10000l * SLP_PATIENCE; i++) usleep(100);
+	CHECK(atomic_load(&calls) >= n);
+}
+
+static int in_child(sl_loader *l)
+{
+	struct sl_batch b;
+	alarm(SLP_PATIENCE); /* it shall not hang */
+	int wrong = sl_loader_next(l, &b) || sl_error() != SL_ESTATE || !strstr(sl_error_message(), "fork");
+	sl_error_clear();
+	sl_loader_free(l);
+	return wrong;
+}
+
+/* A loader that the child of a fork finds, while its workers are in the middle of a sample: they are in the other
+ * process. */
+static void test_fork(void)
+{
+	sl_dataset *d = sl_dataset_new(.size = 8, .x_shape = SL_SHAPE(1), .get = get_later);
+	sl_loader *l = sl_loader_new(d, .batch_size = 2, .workers = 2, .prefetch = 2);
+	struct sl_batch b;
+	int status = -1, n = 0;
+	atomic_store(&calls, 0);
+	SL_SCOPE
+		CHECK(sl_loader_next(l, &b));
+	wait_for_calls(6);
+	atomic_store(&held, true);
+	SL_SCOPE
+		CHECK(sl_loader_next(l, &b)); /* was asked for long ago, and one more is now */
+	wait_for_calls(7);
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		int wrong = in_child(l);
+		_exit(wrong);
+	}
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK_SAYING(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with %x", (unsigned)status);
+	atomic_store(&held, false);
+	for (bool more = true; more; n += more)
+		SL_SCOPE
+			more = sl_loader_next(l, &b);
+	CHECK(n == 2 && sl_error() == SL_OK);
+	sl_loader_free(l);
+	sl_dataset_free(d);
+}
+
+static sl_loader *own;
+
+static bool get_of_itself(void *self, struct sl_sample *s)
+{
+	struct sl_batch b;
+	(void)self;
+	*(float *)s->x = 1;
+	if (s->index != 3) return true;
+	bool right = !sl_loader_next(own, &b) && sl_error() == SL_ESTATE;
+	sl_error_clear();
+	sl_loader_free(own);
+	right &= sl_error() == SL_ESTATE && strstr(sl_error_message(), "gets the loader's samples");
+	sl_error_clear();
+	return right;
+}
+
+/* The function that gets samples asks the loader for some: it would wait for itself. */
+static void test_of_itself(void)
+{
+	sl_dataset *d = sl_dataset_new(.size = 4, .x_shape = SL_SHAPE(1), .get = get_of_itself);
+	for (int workers = 0; workers < 3; workers++) {
+		struct sl_batch b;
+		own = sl_loader_new(d, .batch_size = 4, .workers = workers);
+		SL_SCOPE
+			CHECK_SAYING(sl_loader_next(own, &b), "%s", sl_error_message());
+		sl_loader_free(own);
+	}
+	sl_dataset_free(d);
+}
+
 /* Memory is that of prefetch + 1 batches: no more samples are asked for than these have. */
 static void test_bounded(void)
 {
@@ -382,9 +476,17 @@ static void test_memory(void)
 int main(int argc, char **argv)
 {
 	static const struct slp_test tests[] = {
-	        {"workers", test_workers}, {"resume", test_resume},    {"failing", test_failing},
-	        {"pending", test_pending}, {"end", test_end},          {"bounded", test_bounded},
-	        {"wrong", test_wrong},     {"no memory", test_memory}, {NULL, NULL},
+	        {"workers", test_workers},
+	        {"resume", test_resume},
+	        {"failing", test_failing},
+	        {"pending", test_pending},
+	        {"end", test_end},
+	        {"bounded", test_bounded},
+	        {"wrong", test_wrong},
+	        {"fork", test_fork},
+	        {"of itself", test_of_itself},
+	        {"no memory", test_memory},
+	        {NULL, NULL},
 	};
 	static const struct slp_suite suites[] = {
 	        {.name = "workers", .tests = tests, .start = slp_start_with_scratch, .stop = slp_stop_with_scratch},

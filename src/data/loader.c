@@ -260,10 +260,19 @@ enum sl_status sl_dist_share_at(const char *at, sl_loader *loader)
 	return SL_EINVAL;
 }
 
-/* Gives the loader up, at any time; batches that were handed out stay.  NULL is ignored. */
+/* The function that gets the samples would wait for itself. */
+static bool is_asking(const char *at, const char *function, const sl_loader *l)
+{
+	if (!l->reader || !slp_reader_is_asking(l->reader)) return false;
+	slp_call_fail(at, function, SL_ESTATE, "called by the function that gets the loader's samples");
+	return true;
+}
+
+/* Gives the loader up, at any time; batches that were handed out stay.  NULL is ignored.  The function that gets its
+ * samples cannot do it: SL_ESTATE (sl_error()), and nothing happens. */
 void sl_loader_free(sl_loader *loader)
 {
-	if (!loader) return;
+	if (!loader || is_asking(NULL, "sl_loader_free", loader)) return;
 	drop_ring(loader);
 	forget_order(loader);
 	slp_reader_free(loader->reader);
@@ -307,6 +316,14 @@ static bool take(const char *at, sl_loader *l, struct sl_batch *batch)
 	return true;
 }
 
+static bool usable(const char *at, const sl_loader *l)
+{
+	if (slp_engine_need(at) != SL_OK || is_asking(at, "sl_loader_next", l)) return false;
+	if (!l->reader || slp_reader_is_here(l->reader)) return true;
+	slp_call_fail(at, "sl_loader_next", SL_ESTATE, "the loader's threads are in the process that was forked");
+	return false;
+}
+
 /* The next batch: see struct sl_batch.  false at the end of an epoch, and then the next one begins; also after a
  * mistake (sl_error()), and then the epoch begins anew.  The tensors belong to the innermost scope, which should be one
  * around each step; without any, to the caller, who releases them.
@@ -324,6 +341,7 @@ bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch
 		return false;
 	}
 	*batch = (struct sl_batch){0};
+	if (!usable(at, l)) return false;
 	if (l->taken == l->batches) {
 		l->taken = 0;
 		l->reading++;
@@ -343,7 +361,7 @@ bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch
 
 bool slp_loader_get(const char *at, sl_loader *loader, struct slp_loader_state *state)
 {
-	(void)at;
+	if (is_asking(at, "a checkpoint", loader)) return false;
 	if (!loader->summed && !slp_dataset_sums(loader->dataset, loader->checksums)) return false;
 	loader->summed = true;
 	*state = (struct slp_loader_state){.samples = loader->opts.limit,

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "data/reader.h"
 #include "op.h"
@@ -38,6 +39,7 @@ struct slp_reader {
 	bool ending;
 	pthread_t *threads;
 	int nthreads;
+	pid_t process; /* where the threads are */
 };
 
 /* Rows that one thread is at. */
@@ -45,6 +47,17 @@ struct share {
 	struct slot *slot;
 	int64_t begin, end;
 };
+
+/* What the calling thread is at: the function that gets samples may use other loaders. */
+static _Thread_local const struct getting {
+	const struct slp_reader *reader;
+	const struct getting *outer;
+} * getting;
+
+bool slp_reader_is_here(const struct slp_reader *r)
+{
+	return r->process == getpid();
+}
 
 /* ---- work ----------------------------------------------------------------------------------------------------------
  */
@@ -78,11 +91,14 @@ static bool read_row(const struct slp_reader *r, const struct slot *slot, int64_
 /* Without the lock, until one fails. */
 static void read_rows(const struct slp_reader *r, const struct share *s, struct fault *fault)
 {
+	const struct getting mine = {r, getting};
+	getting = &mine;
 	for (int64_t row = s->begin; row < s->end; row++)
 		if (!read_row(r, s->slot, row)) {
 			fault->row = row;
 			break;
 		}
+	getting = mine.outer;
 	slp_error_set_aside(&fault->error); /* also one that nobody reported */
 }
 
@@ -159,6 +175,7 @@ struct slp_reader *slp_reader_new(sl_dataset *d, int workers, int slots, int64_t
 {
 	struct slp_reader *r = slp_calloc(1, sizeof *r);
 	if (!r) return NULL;
+	r->process = getpid();
 	r->dataset = slp_dataset_hold(d);
 	r->x_bytes = slp_array_bytes(d->x);
 	r->y_bytes = slp_array_bytes(d->y);
@@ -177,24 +194,31 @@ static void end_threads(struct slp_reader *r)
 	pthread_cond_broadcast(&r->work);
 	pthread_mutex_unlock(&r->lock);
 	for (int i = 0; i < r->nthreads; i++) pthread_join(r->threads[i], NULL);
+	pthread_mutex_destroy(&r->lock);
+	pthread_cond_destroy(&r->work);
+	pthread_cond_destroy(&r->done);
 }
 
 void slp_reader_free(struct slp_reader *r)
 {
 	if (!r) return;
-	end_threads(r);
+	if (slp_reader_is_here(r)) end_threads(r);
 	for (int i = 0; r->ring && i < r->slots; i++) {
 		free(r->ring[i].numbers);
 		free(r->ring[i].x);
 		free(r->ring[i].y);
 	}
-	pthread_mutex_destroy(&r->lock);
-	pthread_cond_destroy(&r->work);
-	pthread_cond_destroy(&r->done);
 	free(r->ring);
 	free(r->threads);
 	sl_dataset_free(r->dataset);
 	free(r);
+}
+
+bool slp_reader_is_asking(const struct slp_reader *r)
+{
+	const struct getting *g = getting;
+	while (g && g->reader != r) g = g->outer;
+	return g != NULL;
 }
 
 /* ---- batches --------------------------------------------------------------------------------------------------------
@@ -261,6 +285,7 @@ void slp_reader_drop(struct slp_reader *r)
 
 void slp_reader_clear(struct slp_reader *r)
 {
+	if (!slp_reader_is_here(r)) return;
 	pthread_mutex_lock(&r->lock);
 	for (int i = 0; i < r->count; i++) {
 		struct slot *s = &r->ring[(r->first + i) % r->slots];

@@ -10,6 +10,10 @@ struct slp_reader;
  * thread that waits does the work.  NULL with an error recorded. */
 struct slp_reader *slp_reader_new(sl_dataset *d, int workers, int slots, int64_t rows);
 void slp_reader_free(struct slp_reader *r);
+/* False in the child of a fork: its threads are not there, and may have held the lock.  It can only be freed. */
+bool slp_reader_is_here(const struct slp_reader *r);
+/* Whether the calling thread is getting one of its samples, and would wait for itself. */
+bool slp_reader_is_asking(const struct slp_reader *r);
 
 /* One more batch: these samples, whose random numbers are of this seed and epoch.  There must be a free slot. */
 void slp_reader_ask(struct slp_reader *r, const int32_t *numbers, int64_t rows, uint64_t seed, uint64_t epoch);
