@@ -1,4 +1,5 @@
 /* Data sets, whatever they read: holding and giving up, types and classes, one sample. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +58,6 @@ bool slp_dataset_classes(sl_dataset *d, int classes)
 		                     SLP_MAX_CLASSES);
 	d->numbers = slp_calloc((size_t)classes + 1, sizeof *d->numbers);
 	if (!d->numbers) return false;
-	for (int i = 0; i < classes; i++) snprintf(d->numbers[i], sizeof *d->numbers, "%d", i);
 	d->classes = classes;
 	return true;
 }
@@ -115,12 +115,23 @@ int sl_dataset_classes(const sl_dataset *dataset)
 	return dataset ? dataset->classes : 0;
 }
 
+/* Of a million classes few are asked for by name. */
+static const char *number_of(const sl_dataset *d, int label)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	char *text = d->numbers[label];
+	pthread_mutex_lock(&lock);
+	if (!*text) snprintf(text, sizeof *d->numbers, "%d", label);
+	pthread_mutex_unlock(&lock);
+	return text;
+}
+
 /* What a label stands for: "ankle boot" in Fashion-MNIST, the name of the folder of images, the text in the CSV file;
  * else the number itself.  NULL if there is no such class.  It lives as long as the data set. */
 const char *sl_dataset_class_name(const sl_dataset *dataset, int label)
 {
 	if (!dataset || label < 0 || label >= dataset->classes) return NULL;
-	return dataset->names ? dataset->names[label] : dataset->numbers[label];
+	return dataset->names ? dataset->names[label] : number_of(dataset, label);
 }
 
 /* ---- samples ----------------------------------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ struct sl_dataset {
 	struct sl_array x, y; /* types of a sample; y.dtype is SL_DTYPE_DEFAULT where there is none */
 	int classes;          /* 0: y is not a label */
 	char **names;         /* of the classes; NULL: their numbers */
-	char (*numbers)[12];  /* those, where they are the names */
+	char (*numbers)[12];  /* those, where they are the names and somebody asked; else empty */
 	/* Where operations can make batches of it: uint8 (n, 1, height, width) and (n); else NULL. */
 	sl_tensor *images, *labels;
 };
@@ -37,7 +37,7 @@ struct sl_dataset {
 void *slp_dataset_new(size_t bytes, const struct slp_source *source);
 /* Gives an unfinished or finished one up: sl_dataset_free. */
 sl_dataset *slp_dataset_hold(sl_dataset *d);
-/* Puts in how many classes and, where names are not their own, their numbers as texts; false with an error recorded. */
+/* Puts in how many classes, and memory for their numbers as texts; false with an error recorded. */
 bool slp_dataset_classes(sl_dataset *d, int classes);
 /* Takes over names: an array of malloc'd texts. */
 void slp_dataset_names(sl_dataset *d, char **names, int classes);

@@ -7,13 +7,17 @@
 #include "data/image.h"
 #include "op.h"
 
-bool slp_image_room(const char *path, struct slp_image *image)
+int64_t slp_image_most_pixels = 1 << 28;
+
+bool slp_image_room(const char *path, int64_t there, struct slp_image *image)
 {
-	enum { MOST = 1 << 28 }; /* pixels */
 	int64_t pixels;
 	if (image->height < 1 || image->width < 1 || __builtin_mul_overflow(image->height, image->width, &pixels) ||
-	    pixels > MOST)
+	    pixels > slp_image_most_pixels)
 		return slp_data_fail(SL_EFORMAT, "%s: has the impossible size of %lld × %lld pixels", path,
+		                     (long long)image->height, (long long)image->width);
+	if (pixels > there)
+		return slp_data_fail(SL_EFORMAT, "%s: is too short for %lld × %lld pixels", path,
 		                     (long long)image->height, (long long)image->width);
 	image->pixels = slp_try_malloc((size_t)pixels * (size_t)image->channels);
 	return image->pixels || slp_data_fail(SL_ENOMEM, "%s: no memory for %lld × %lld pixels", path,

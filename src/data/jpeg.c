@@ -35,7 +35,14 @@ static void warn(j_common_ptr jpeg, int level)
 	if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE)) fail(jpeg);
 }
 
-static bool start(struct reading *r, const char *path, struct slp_image *image)
+/* Huffman codes have a bit or more for each block of a component, which has 32 × 32 pixels at most (8 × 8, one of 4 × 4
+ * in each direction); arithmetic codes may have less. */
+static int64_t most_pixels(const struct reading *r, size_t size)
+{
+	return r->jpeg.arith_code ? INT64_MAX : ((int64_t)size + 1) * 8 * 32 * 32;
+}
+
+static bool start(struct reading *r, const char *path, size_t size, struct slp_image *image)
 {
 	jpeg_read_header(&r->jpeg, TRUE);
 	bool grey = r->jpeg.jpeg_color_space == JCS_GRAYSCALE;
@@ -43,7 +50,7 @@ static bool start(struct reading *r, const char *path, struct slp_image *image)
 	image->height = r->jpeg.image_height;
 	image->width = r->jpeg.image_width;
 	image->channels = grey ? 1 : 3;
-	return slp_image_room(path, image);
+	return slp_image_room(path, most_pixels(r, size), image);
 }
 
 static void read_lines(struct reading *r, struct slp_image *image)
@@ -71,7 +78,7 @@ bool slp_jpeg_read(const char *path, const uint8_t *bytes, size_t size, struct s
 		/* Of a progressive image libjpeg keeps all coefficients; there are no more of them than bytes tell of. */
 		r.jpeg.mem->max_memory_to_use = (64L << 20) + 1000 * (long)size;
 		jpeg_mem_src(&r.jpeg, bytes, size);
-		if (start(&r, path, image)) {
+		if (start(&r, path, size, image)) {
 			read_lines(&r, image);
 			ok = true;
 		}

@@ -31,11 +31,9 @@ static void drop_alpha(struct slp_image *image)
 }
 
 /* A byte cannot become more than 1032 bytes, of 8 pixels each. */
-static bool is_there(const char *path, size_t size, const struct slp_image *image)
+static int64_t most_pixels(size_t size)
 {
-	return image->height * image->width / (1032 * 8) <= (int64_t)size ||
-	       slp_data_fail(SL_EFORMAT, "%s: is too short for %lld × %lld pixels", path, (long long)image->height,
-	                     (long long)image->width);
+	return ((int64_t)size + 1) * 1032 * 8;
 }
 
 bool slp_png_read(const char *path, const uint8_t *bytes, size_t size, struct slp_image *image)
@@ -47,7 +45,7 @@ bool slp_png_read(const char *path, const uint8_t *bytes, size_t size, struct sl
 	image->height = png.height;
 	image->width = png.width;
 	image->channels = (int)PNG_IMAGE_SAMPLE_CHANNELS(png.format);
-	if (!slp_image_room(path, image) || !is_there(path, size, image)) {
+	if (!slp_image_room(path, most_pixels(size), image)) {
 		png_image_free(&png);
 		return false;
 	}
