@@ -12,4 +12,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
+/* The input as a file, for readers that open one: its path.  It is in memory, and the same one each time. */
+const char *fuzz_file(const unsigned char *data, size_t size);
+
 #endif

@@ -1,7 +1,9 @@
-/* Starts the engine for a fuzz target; and its main where there is no libFuzzer: runs the target on each file that is
- * named, cut off at every length, too. */
+/* Starts the engine for a fuzz target, and makes files of inputs; and its main where there is no libFuzzer: runs the
+ * target on each file that is named, cut off at every length, too. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <starling.h>
 
@@ -14,6 +16,16 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	if (sl_init(NULL) == SL_OK) return 0;
 	fprintf(stderr, "%s\n", sl_error_message());
 	exit(1);
+}
+
+const char *fuzz_file(const unsigned char *data, size_t size)
+{
+	static char path[64];
+	static int file = -1;
+	if (file < 0) file = memfd_create("fuzz", MFD_CLOEXEC);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	if (file < 0 || ftruncate(file, (off_t)size) || pwrite(file, data, size, 0) != (ssize_t)size) abort();
+	return path;
 }
 
 static bool replay(const char *path)
