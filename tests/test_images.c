@@ -232,6 +232,26 @@ static void test_huge(void)
 	           "huge/x/a.png: has the impossible size of 62500 × 62500");
 }
 
+/* A small JPEG whose header claims 16000 × 16000 pixels: it has not the bits for so many blocks. */
+static void test_short(void)
+{
+	uint8_t file[4096];
+	char path[PATH_MAX];
+	folder("short");
+	folder("short/x");
+	write_jpeg("short/x/a.jpg", 3);
+	FILE *f = fopen(slp_scratch_path("short/x/a.jpg", path), "rb");
+	CHECK(f != NULL);
+	size_t size = f ? fread(file, 1, sizeof file, f) : 0, sof = 0;
+	if (f) fclose(f);
+	while (sof + 9 < size && (file[sof] != 0xff || file[sof + 1] != 0xc0)) sof++;
+	CHECK(sof + 9 < size);
+	memcpy(file + sof + 5, "\x3e\x80\x3e\x80", 4);
+	slp_write_scratch("short/x/a.jpg", file, size);
+	CHECK_NULL(open_set("short", (struct sl_images_opts){0}), SL_EFORMAT,
+	           "short/x/a.jpg: is too short for 16000 × 16000 pixels");
+}
+
 #elif !defined HAVE_PNG
 
 static void test_absent(void)
@@ -254,6 +274,7 @@ int main(int argc, char **argv)
 		{"sizes", test_sizes},
 		{"broken", test_broken},
 		{"huge", test_huge},
+		{"too short", test_short},
 #elif !defined HAVE_PNG
 		{"absent", test_absent},
 #endif

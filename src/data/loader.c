@@ -326,7 +326,8 @@ static bool usable(const char *at, const sl_loader *l)
 
 /* The next batch: see struct sl_batch.  false at the end of an epoch, and then the next one begins; also after a
  * mistake (sl_error()), and then the epoch begins anew.  The tensors belong to the innermost scope, which should be one
- * around each step; without any, to the caller, who releases them.
+ * around each step; without any, to the caller, who releases them.  SL_ESTATE in the child of a fork, and for the
+ * function that gets the samples.
  *     for (bool more = true; more;) SL_SCOPE {
  *         struct sl_batch b;
  *         if ((more = sl_loader_next(l, &b))) train(b.x, b.y);
