@@ -16,10 +16,13 @@ same()
   fi
 }
 
+heteroprio=heteroprio
+! grep -q "needs StarPU 1.4" < <(STARPU_SCHED=heteroprio "$bits" 1 2>&1) || heteroprio=
+
 for teams in 1 2; do
   expected=$(env STARPU_NCPU=$teams "$bits" 1)
   echo "STARPU_NCPU=$teams: $expected"
-  for policy in lws eager dmda dmdas prio random; do
+  for policy in lws eager dmda dmdas prio $heteroprio random; do
     same STARPU_NCPU=$teams STARPU_SCHED=$policy
   done
   same STARPU_NCPU=$teams STARPU_SCHED=starling-fuzz SL_FUZZ_SEED=7

@@ -274,7 +274,16 @@ static void test_buckets(void)
 
 static void test_policies(void)
 {
-	static const char *const policies[] = {"lws", "eager", "dmda", "dmdas", "prio"};
+	static const char *const policies[] = {
+		"lws",
+		"eager",
+		"dmda",
+		"dmdas",
+		"prio",
+#if SLP_STARPU_1_4
+		"heteroprio",
+#endif
+	};
 	double first[HOW_COUNT][ROUNDS + 1];
 	for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
 		for (enum how how = 0; how < HOW_COUNT; how++) {

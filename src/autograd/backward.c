@@ -5,6 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "runtime/fxt.h"
+#include "runtime/priority.h"
 
 /* Nodes that one walk meets. */
 struct walk {
@@ -405,9 +406,11 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 	sl_mode mode;
 	sl_mode_enter(&mode, 0, -1);
 	const char *outer = slp_fxt_enter("backward");
+	int level = slp_level_enter(SLP_LEVEL_BACKWARD);
 	if (!slp_tracing) pthread_mutex_lock(&slp_tape_lock); /* nobody else sees the nodes of a trace */
 	s = run(&w, heads, count, opts.head_grads);
 	if (!slp_tracing) pthread_mutex_unlock(&slp_tape_lock);
+	slp_level_leave(level);
 	slp_fxt_leave(outer);
 	sl_mode_leave(&mode);
 	drop_partials(&w);

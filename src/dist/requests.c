@@ -214,7 +214,7 @@ static void give_back(struct request *r, const char *why)
 		if (!r->members[i].claims) continue;
 		if (failed && (broken || !atomic_load(&b->fault))) atomic_store(&b->fault, fault);
 		starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);
-		slp_buffer_send(b, r->members[i].version);
+		slp_buffer_send(b, r->members[i].version, 0);
 		slp_buffer_done(b);
 	}
 	slp_idle_wake();

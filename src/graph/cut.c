@@ -49,7 +49,7 @@ struct cut {
 	const sl_graph *g;
 	struct slp_layout *layout;
 	int *memory, *writer, *reader;
-	double *seconds; /* of each unit */
+	double *seconds; /* of each unit, as in the layout */
 	bool *ends;      /* by node: with it, a group of outputs is complete */
 	bool full;       /* the last unit has ended with a group */
 };
@@ -137,7 +137,7 @@ bool slp_cut(const sl_graph *g, int workers, struct slp_layout *layout)
 	struct cut c = {.g = g, .layout = layout, .memory = slp_graph_memories(g)};
 	c.writer = slp_malloc(values * sizeof *c.writer);
 	c.reader = slp_malloc(values * sizeof *c.reader);
-	c.seconds = slp_calloc((size_t)g->count + 1, sizeof *c.seconds);
+	c.seconds = layout->seconds = slp_calloc((size_t)g->count + 1, sizeof *c.seconds);
 	c.ends = slp_calloc((size_t)g->count + 1, sizeof *c.ends);
 	layout->unit = slp_malloc(((size_t)g->count + 1) * sizeof *layout->unit);
 	layout->nunits = 0;
@@ -150,7 +150,6 @@ bool slp_cut(const sl_graph *g, int workers, struct slp_layout *layout)
 	free(c.memory);
 	free(c.writer);
 	free(c.reader);
-	free(c.seconds);
 	free(c.ends);
 	return ok;
 }

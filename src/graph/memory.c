@@ -349,6 +349,7 @@ bool slp_plan_memory(const sl_graph *g, bool reuse, struct slp_layout *layout)
 
 void slp_layout_clear(struct slp_layout *l)
 {
+	free(l->seconds);
 	free(l->unit);
 	free(l->root);
 	free(l->location);

@@ -112,6 +112,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	if (!slp_cut(p->graph, workers, &p->layout)) return slp_plan_no_memory();
 	if (!slp_plan_memory(p->graph, !(opts->off & 1u << SL_PASS_MEMORY), &p->layout)) return slp_plan_no_memory();
 	s = slp_plan_code(p, at, what);
+	if (s == SL_OK) s = slp_plan_set_levels(p);
 	p->info.nodes = count_calls(p->graph);
 	p->info.segments = p->layout.nunits;
 	p->info.memory = p->layout.planned;

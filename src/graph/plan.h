@@ -25,6 +25,7 @@ struct slp_layout {
 	        group; /* of each output of the program: those of a group lie side by side in one storage where one unit
 			      * computes them, and a unit ends where a group is complete; -1: none.  NULL: there are none */
 	int nunits;
+	double *seconds;               /* that each unit takes, roughly */
 	int *unit;                     /* of each node; -1: runs nowhere (inputs, parameters, views) */
 	int *root;                     /* the value whose memory this one is: itself, but for views */
 	struct slp_location *location; /* of roots */
@@ -89,6 +90,11 @@ void slp_hoisted_free(struct slp_hoisted *h);
 
 /* plan_code.c: makes the code of the units that the graph is cut into. */
 enum sl_status slp_plan_code(sl_plan *plan, const char *at, const char *what);
+
+/* critical_path.c */
+/* Seconds from the beginning of each unit to the end of the program; false without memory. */
+bool slp_critical_paths(const sl_plan *plan, double *paths);
+enum sl_status slp_plan_set_levels(sl_plan *plan); /* of its units' tasks, by these */
 
 /* plan.c */
 enum sl_status slp_plan_no_memory(void);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/plan.h"
+#include "runtime/priority.h"
 
 /* ---- memory that stays from run to run --------------------------------------------------------------------------- */
 
@@ -196,6 +197,7 @@ static enum sl_status run(struct run *r, int nin, sl_tensor **out)
 	if (s == SL_OK) s = check_tensors(r);
 	if (s != SL_OK) return s;
 	slp_buffer_reap(false);
+	slp_turn_next();
 	if (g->nrandom && r->rng.seed == SLP_RNG_VIRTUAL) r->rng = slp_rng_take(g->nrandom);
 	s = submit(r);
 	for (int i = 0; i < g->noutputs && s == SL_OK; i++) {

@@ -7,6 +7,7 @@
 #include "nn/trace.h"
 #include "nn/trainer.h"
 #include "runtime/fxt.h"
+#include "runtime/priority.h"
 
 /* Those that so many other processes draw for their n shards, so that all of them draw what one with all shards would. */
 static void pass_random_numbers(const sl_step *step, const sl_plan *plan, int n, int processes)
@@ -238,6 +239,7 @@ static bool run_programs(const struct slp_step_run *r)
 	int nresults = 0;
 	const sl_device *owners = gather(r->at, r->step);
 	bool ok = owners != NULL;
+	slp_turn_share(true);
 	for (int i = 0; ok && i < r->n; i++) {
 		ok = (shards[i] = run_shard(r, i, &nresults)) != NULL;
 		if (ok) rows += slp_rows_of(slp_step_shard(r, i)[0]->type.shape);
@@ -245,6 +247,7 @@ static bool run_programs(const struct slp_step_run *r)
 	SL_PAUSE
 		SL_SCOPE
 			if (ok) ok = update(r, owners, shards, nresults, rows);
+	slp_turn_share(false);
 	for (int i = 0; i < r->n; i++) {
 		if (ok) hand_over(r, i, shards[i][0], shards[i] + 1);
 		free(shards[i]);

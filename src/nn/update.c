@@ -5,6 +5,7 @@
 
 #include "nn/trainer.h"
 #include "op_inner.h"
+#include "runtime/priority.h"
 #include "runtime/fxt.h"
 
 /* What one call updates: arrays of count tensors. */
@@ -293,9 +294,11 @@ static enum sl_status update_each(const char *at, sl_trainer *t, struct update *
 static enum sl_status update_all(const char *at, sl_trainer *t, struct update *u, struct slp_hyper h)
 {
 	const char *outer = slp_fxt_enter("update");
+	int level = slp_level_enter(SLP_LEVEL_SUM);
 	enum sl_status s = slp_trainer_masters_follow(at, t) ? update_each(at, t, u, h) : sl_error();
 	if (s == SL_OK) s = round_masters(at, u);
 	if (s == SL_OK && u->nhalves) slp_trainer_masters_hold(t);
+	slp_level_leave(level);
 	slp_fxt_leave(outer);
 	return s;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/cuda_graph.h"
+#include "runtime/priority.h"
 #include "runtime/segment.h"
 
 struct slp_code {
@@ -13,6 +14,7 @@ struct slp_code {
 	int nslots, max_slots;
 	size_t scratch;
 	double bytes;      /* moved by all calls */
+	int level;         /* of its task (priority.h) */
 	char *name;        /* what it is part of, for people; NULL: nobody said */
 	char **call_sites; /* of the calls, in the user's program: copies */
 	int ncall_sites, max_call_sites;
@@ -74,6 +76,16 @@ void slp_code_name(struct slp_code *code, const char *format, ...)
 	va_start(args, format);
 	code->name = slp_try_format(format, args);
 	va_end(args);
+}
+
+void slp_code_set_level(struct slp_code *code, int level)
+{
+	code->level = level;
+}
+
+bool slp_code_writes(const struct slp_code *code, int slot)
+{
+	return code->slots[slot].mode & STARPU_W;
 }
 
 const char *slp_code_name_of(const struct slp_segment *seg, const struct slp_record *r)
@@ -158,6 +170,7 @@ static enum sl_status submit_alone(struct slp_code *code, const struct slp_bindi
 	seg->calls = &code->calls;
 	seg->scratch = code->scratch;
 	seg->device = device;
+	seg->level = slp_level < SLP_LEVEL_SUM ? code->level : slp_level;
 	slp_segment_submit(seg);
 	return SL_OK;
 }
@@ -217,6 +230,7 @@ static enum sl_status submit_along(struct slp_code *code, const struct slp_bindi
 	if (!slp_segment_reserve(seg, seg->nslots + code->nslots) || !hold(seg, code)) return no_memory();
 	struct slp_record *first = slp_call_list_append(&seg->own, &code->calls);
 	if (!first) return no_memory();
+	slp_segment_raise(seg, slp_level);
 	map_slots(seg, code, bindings, map);
 	adapt_records(first, code, bindings, map, patches, npatches);
 	slp_segment_close_if_full();

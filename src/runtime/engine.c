@@ -11,6 +11,7 @@
 #include "runtime/finite.h"
 #include "runtime/fuzz.h"
 #include "runtime/fxt.h"
+#include "runtime/priority.h"
 #include "runtime/processes.h"
 #include "runtime/simulate.h"
 #include "runtime/watch.h"
@@ -218,6 +219,7 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	enum sl_status s = check_policy(at, c->sched);
 	if (s == SL_OK) s = check_teams(at, c->teams, gpus);
 	if (s == SL_OK) s = check_home(at);
+	if (s == SL_OK) s = slp_priority_prepare(at, c->sched, &conf);
 	if (s == SL_OK) s = slp_slaves_meet(at, slave_processes());
 	if (s != SL_OK) return s;
 	conf.precedence_over_environment_variables = 1;
@@ -316,6 +318,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 		return s;
 	}
 	find_workers();
+	slp_priority_start(env_number("SL_PRIORITIES", 0, 1) > 0);
 	slp_report_begin();
 	slp_simulate_memory();
 	slp_fxt_start();

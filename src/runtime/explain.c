@@ -192,6 +192,7 @@ static void task_ready(void *arg)
 void slp_explain_task(struct slp_segment *seg, struct starpu_task *task)
 {
 	if (!seg->explanation) return;
+	seg->explanation->priority = task->priority;
 	task->prologue_callback_func = task_ready;
 	task->prologue_callback_arg = task;
 	task->prologue_callback_arg_free = 0;

@@ -37,6 +37,7 @@ struct slp_explanation {
 	int nprospects;
 	struct slp_travel *reads;
 	int nreads;
+	int priority;                         /* of the task, where the policy sorts by it (priority.h) */
 	int worker;                           /* that ran it; -1: none did */
 	double blocked, queued, fetched, ran; /* seconds: until its inputs were there, and so on */
 };

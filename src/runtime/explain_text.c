@@ -4,6 +4,7 @@
 
 #include "number.h"
 #include "runtime/explain.h"
+#include "runtime/priority.h"
 
 static const char *worker_name(int worker, char name[SL_DEVICE_NAME_MAX])
 {
@@ -76,6 +77,9 @@ static void print_waits(FILE *f, const struct slp_explanation *e)
 	char a[24], b[24], c[24];
 	slp_fprintf(f, "  waited %s for its inputs to be computed, %s in the queue, %s for transfers\n",
 	            milliseconds(e->blocked, a), milliseconds(e->queued, b), milliseconds(e->fetched, c));
+	if (slp_priority_is_used())
+		slp_fprintf(f, "  priority %d, by which %s sorts what is ready\n", e->priority,
+		            slp_engine.config.sched);
 }
 
 /* ---- why there ---------------------------------------------------------------------------------------------------- */

@@ -68,6 +68,7 @@ struct slp_segment {
 	struct slp_buffer **buffers;         /* of the task, without scratch */
 	size_t need;                         /* bytes of memory that it takes where it runs (admission.c) */
 	int nbuffers, max_buffers;
+	int level, priority;             /* how urgent it is, and what that makes its task's (priority.h) */
 	const struct slp_layers *layers; /* whose times a trace gets (layers.h); NULL: none */
 	bool here;                       /* a worker of this process has run it */
 	struct slp_watched watched;

@@ -165,7 +165,7 @@ void slp_buffer_written(struct slp_buffer *buffer); /* its memory is no more pro
 uint32_t slp_buffer_use(struct slp_buffer *buffer, bool write);
 /* From a worker: a segment has written this version; it travels to the buffer's readers, before these ask for it, but
  * not if the next thing that happens to it is another change. */
-void slp_buffer_send(struct slp_buffer *buffer, uint32_t version);
+void slp_buffer_send(struct slp_buffer *buffer, uint32_t version, int priority);
 
 /* ---- scratch memory (scratch.c) ---------------------------------------------------------------------------------- */
 
@@ -277,6 +277,8 @@ void slp_code_release(struct slp_code *code); /* also from a worker */
 int slp_code_slot(struct slp_code *code);
 int slp_code_scratch_slot(struct slp_code *code, size_t offset, size_t bytes);
 void slp_code_name(struct slp_code *code, const char *format, ...) SLP_PRINTF(2); /* for people; without memory: none */
+void slp_code_set_level(struct slp_code *code, int level); /* of the task that it becomes (priority.h) */
+bool slp_code_writes(const struct slp_code *code, int slot);
 /* Adds a call; addresses of its inputs, then of its outputs.  False with an error. */
 bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_address *addresses);
 size_t slp_code_scratch(const struct slp_code *code);

@@ -10,6 +10,7 @@
 #include "runtime/explain.h"
 #include "runtime/admission.h"
 #include "runtime/fxt.h"
+#include "runtime/priority.h"
 #include "runtime/room.h"
 #include "runtime/segment.h"
 #include "runtime/simulate.h"
@@ -130,6 +131,7 @@ static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c,
 	bool room = slp_segment_reserve(seg, seg->nslots + c->nin + c->nout);
 	struct slp_record *r = room ? slp_call_list_add(&seg->own, c, flops) : NULL;
 	if (!r) return sl_error();
+	slp_segment_raise(seg, slp_level);
 	r->mends = inplace && c->op->overwrites && covers(&out[0]);
 	for (int i = 0; i < c->nin; i++) set_operand(seg, r, i, &in[i], true, slp_input_is_written(c->op, i));
 	for (int i = 0; i < c->nout; i++) set_operand(seg, r, c->nin + i, &out[i], inplace || !covers(&out[i]), true);
@@ -288,7 +290,7 @@ static void segment_done(void *arg)
 	slp_explain_done(seg);
 	for (int i = 0; i < seg->nslots; i++)
 		if (seg->slots[i].buffer && seg->slots[i].mode & STARPU_W)
-			slp_buffer_send(seg->slots[i].buffer, seg->slots[i].version);
+			slp_buffer_send(seg->slots[i].buffer, seg->slots[i].version, seg->priority);
 	slp_admission_leave(seg);
 	slp_scratch_used(&seg->work);
 	for (int i = 0; i < seg->nbuffers; i++) slp_buffer_done(seg->buffers[i]);
@@ -353,6 +355,7 @@ static struct starpu_task *make_task(struct slp_segment *seg)
 	task->callback_func = segment_done;
 	task->callback_arg = seg;
 	slp_device_place(task, seg->device, seg->calls->cuda);
+	task->priority = seg->priority = slp_priority_of(seg->level, task);
 	slp_explain_task(seg, task);
 	if (slp_fxt_on) slp_fxt_task(seg, task);
 	return task;
@@ -446,6 +449,8 @@ struct slp_segment *slp_segment_new(void)
 	s->scratch = s->need = 0;
 	s->work = (struct slp_scratch){0};
 	s->lost = false;
+	s->level = SLP_LEVEL_LAST;
+	s->priority = 0;
 	s->explanation = NULL;
 	s->nslots = s->nbuffers = s->npatches = s->ncodes = 0;
 	return s;

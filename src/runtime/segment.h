@@ -13,6 +13,10 @@ const char *slp_code_name_of(const struct slp_segment *segment, const struct slp
 /* The segment that gathers small calls on a device, opened if need be; NULL with an error. */
 struct slp_segment *slp_segment_open(sl_device device);
 void slp_segment_close_if_full(void);
+static inline void slp_segment_raise(struct slp_segment *seg, int level) /* it has calls of this level */
+{
+	if (seg->level < level) seg->level = level;
+}
 /* Makes sure that the segment can have so many slots, and a buffer for each; false with an error. */
 bool slp_segment_reserve(struct slp_segment *seg, int nslots);
 /* The slot of a storage in a segment, for which there is room. */

@@ -1,4 +1,5 @@
 /* Sums of what several devices have, added in pairs: the order does not depend on who is first. */
+#include "runtime/priority.h"
 #include "tensor/tensor.h"
 
 /* Terms that lie on one device are added there, so that their sum travels instead of them. */
@@ -11,10 +12,18 @@ static sl_tensor *add_near(const char *at, sl_tensor *a, sl_tensor *b, sl_device
 	return a && b ? sl_add_at(at, a, b) : NULL;
 }
 
-sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device device)
+static sl_tensor *sum(const char *at, sl_tensor **list, int count, sl_device device)
 {
 	for (int stride = 1; stride < count; stride *= 2)
 		for (int i = 0; i + stride < count; i += 2 * stride)
 			if (!(list[i] = add_near(at, list[i], list[i + stride], device))) return NULL;
 	return sl_place_at(at, list[0], device);
+}
+
+sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device device)
+{
+	int outer = slp_level_enter(SLP_LEVEL_SUM);
+	sl_tensor *t = sum(at, list, count, device);
+	slp_level_leave(outer);
+	return t;
 }

@@ -1,0 +1,48 @@
+/* Priorities of tasks: which of those that are ready begins first, under policies that look at it.
+ *
+ * Runs of plans take turns: tasks of an earlier run go before those of a later one, so that no run waits for all that were
+ * submitted behind it.  Within a turn levels decide. */
+#ifndef SLP_PRIORITY_H
+#define SLP_PRIORITY_H
+
+#include "runtime/runtime.h"
+
+/* Tasks of plans have levels below those of calls, by how much is still to come behind them.  Behind a call nobody knows what
+ * will come, and it may feed the plans: rows that are copied to a device for the next step must not wait for this one. */
+enum {
+	SLP_LEVEL_LAST = -1021, /* of a plan, the task behind which nothing comes */
+	SLP_LEVEL_FIRST = -1,   /* the task at the head of the critical path */
+	SLP_LEVEL_CALL = 0,
+	SLP_LEVEL_BACKWARD, /* a call of a backward pass */
+	SLP_LEVEL_SUM,      /* sums over devices, updates by them: other devices wait for what they give */
+	SLP_LEVELS = SLP_LEVEL_SUM + 1 - SLP_LEVEL_LAST
+};
+
+/* Of what the calling thread calls. */
+extern _Thread_local int slp_level;
+/* Raises it; what it was, for slp_level_leave. */
+static inline int slp_level_enter(int level)
+{
+	int outer = slp_level;
+	if (level > outer) slp_level = level;
+	return outer;
+}
+static inline void slp_level_leave(int outer)
+{
+	slp_level = outer;
+}
+
+/* The calling thread runs a plan: the next turn begins, unless the runs of one step share it. */
+void slp_turn_next(void);
+void slp_turn_share(bool share);
+
+/* Before StarPU starts: has it call a policy as priorities need it; an error if it cannot. */
+enum sl_status slp_priority_prepare(const char *at, const char *policy, struct starpu_conf *conf);
+/* After: finds out which priorities its policy takes. */
+void slp_priority_start(bool wanted);
+/* Whether tasks get any: the policy sorts by them, and there are several workers to share tasks. */
+bool slp_priority_is_used(void);
+/* That of a task of a level, in the present turn; whether it is bound to a worker is known already. */
+int slp_priority_of(int level, const struct starpu_task *task);
+
+#endif
