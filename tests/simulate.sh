@@ -76,6 +76,17 @@ echo "--- several devices bring what they must"
 "$srcdir/tools/parallel-goals" --simulation . --images 16384 >"$tmp/out" 2>"$tmp/err" || fail "a goal is not met"
 cat "$tmp/out"
 
+echo "--- priorities: what is on the critical path begins first; heteroprio runs"
+products() {
+  simulate 0 --machine h100x2 --sched "$1" tests/priorities
+  sed -n 's/ ms$//p' "$tmp/out"
+}
+sorted=$(products dmdas)
+unsorted=$(SL_PRIORITIES=0 products dmdas)
+echo "a chain of products behind others: $sorted ms by priorities, $unsorted ms without"
+holds "$sorted < 0.9 * $unsorted" "the chain does not begin first"
+holds "$(products heteroprio) > 0" "no time under heteroprio"
+
 # And some on top: StarPU takes a task's values in the order of their addresses in memory, so that it varies with these,
 # by some 7 MiB, what has to travel twice.
 echo "--- what travels: half of 42.6 MiB of gradients and of values in each step, and once the first values"
