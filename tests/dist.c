@@ -267,7 +267,7 @@ static bool waits_for_sums(void)
 /* Whole numbers, whose sum over the ranks is the same in any order. */
 static bool show_sums(void)
 {
-	enum { N = 1001 };
+	enum { N = 100003 }; /* several messages each */
 	static double sums[N];
 	static const enum sl_dtype types[] = {SL_FLOAT32, SL_FLOAT64, SL_INT32, SL_INT64, SL_UINT8, SL_BFLOAT16};
 	int size = sl_dist_size(), wrong = 0, all = size * (size + 1) / 2;

@@ -145,7 +145,9 @@ complains 'SL_DIST_WIRE=int8: gradients travel as float32 or bfloat16'
 
 # Sums are right, in the order of the tree or in another, which MPI has; then all have the same bits still.
 right() { [ "$(grep -c '^\[[0-2]\] 0 wrong sums$' "$tmp/out")" = 3 ] || fail "wrong sums"; }
-ranks 3 0 tests/dist mode=sums && right
+for threads in 1 3; do SL_DIST_THREADS=$threads ranks 3 0 tests/dist mode=sums && right; done
+run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=1 SL_DIST_THREADS=many tests/dist
+complains 'SL_DIST_THREADS=many: a number of threads up to 16 is wanted'
 alone tests/dist shards=3
 fixed=$(sed -n 's/^hash //p' "$tmp/out")
 export SL_DIST_ORDER=fast

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-enum { SLP_CARRIER_VERSION = 3, SLP_CARRIER_WHY = 512 };
+enum { SLP_CARRIER_VERSION = 4, SLP_CARRIER_WHY = 512 };
 
 /* Where a process stands among those of the run. */
 struct slp_place {
@@ -27,6 +27,7 @@ struct slp_carrier {
 	int version; /* SLP_CARRIER_VERSION */
 	const char *name;
 	bool knows_place; /* start sets rank and size; else the environment says them */
+	size_t portion; /* bytes of a sum that go in a message: what has come is added while others are on their way */
 	/* Meets the other processes; false: why says what is wrong. */
 	bool (*start)(struct slp_place *place, char why[SLP_CARRIER_WHY]);
 	/* As writev and read without waiting: bytes that went; 0: none now, the same is tried again; -1 with errno: the connection

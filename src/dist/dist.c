@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dist/adders.h"
 #include "dist/transport.h"
 #include "number.h"
 #include "runtime/processes.h"
@@ -47,6 +48,18 @@ static bool read_place(const char *at, struct slp_place *p, bool told)
 	if (!told && (!read_int(at, "WORLD_SIZE", 1, &p->size) || !read_int(at, "RANK", 0, &p->rank))) return false;
 	if (!told && p->rank >= p->size) return slp_call_fail(at, "sl_init", SL_EINVAL, "RANK is not below WORLD_SIZE");
 	return read_latency(at, &p->latency) && slp_dist_timeout(at, &p->timeout) == SL_OK;
+}
+
+/* How many threads add; 0: as many as help. */
+static bool read_threads(const char *at)
+{
+	const char *text = slp_env_or("SL_DIST_THREADS", "0");
+	char *end;
+	long n = strtol(text, &end, 10);
+	slp_adders_start((int)n);
+	if (!*end && n >= 0 && n <= SLP_ADDERS_MOST) return true;
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_THREADS=%s: a number of threads up to %d is wanted",
+	                     text, SLP_ADDERS_MOST);
 }
 
 /* As which type gradients travel. */
@@ -111,6 +124,7 @@ static enum sl_status join_simulated(const char *at)
 		              "processes are simulated as nodes: sl-simulate --nodes N");
 		return SL_EUNSUPPORTED;
 	}
+	if (!read_threads(at)) return SL_EINVAL;
 	enum sl_status s = slp_requests_start(at, transport, &place);
 	if (s == SL_OK) slp_dist = (struct slp_dist){place.rank, place.size, SL_FLOAT32, apart};
 	return s;
@@ -123,7 +137,8 @@ static enum sl_status join(const char *at, const char *name)
 	if (sl_is_simulated()) return join_simulated(at);
 	const struct slp_carrier *carrier = find_carrier(at, name);
 	if (!carrier) return sl_error();
-	if (!read_place(at, &place, carrier->knows_place) || !read_wire(at, &wire) || !read_order(at, &place.fast))
+	if (!read_place(at, &place, carrier->knows_place) || !read_wire(at, &wire) || !read_order(at, &place.fast) ||
+	    !read_threads(at))
 		return SL_EINVAL;
 	if (place.size == 1) return SL_OK;
 	enum sl_status s = slp_requests_start(at, slp_messages(carrier), &place);

@@ -262,6 +262,7 @@ __attribute__((visibility("default"))) const struct slp_carrier starling_carrier
         .version = SLP_CARRIER_VERSION,
         .name = "mpi",
         .knows_place = true,
+        .portion = 1 << 21, /* each takes a nap */
         .start = start,
         .send = send_parts,
         .receive = receive,

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "alloc.h"
+#include "dist/adders.h"
 #include "dist/dist.h"
 #include "dist/transport.h"
 #include "dtype.h"
@@ -236,7 +237,7 @@ static void count(double began)
 	queue.info.exchanges++;
 	queue.info.bytes_sent = *queue.transport->sent;
 	queue.info.seconds += sl_time() - began;
-	queue.info.cpu_seconds = processor_time();
+	queue.info.cpu_seconds = processor_time() + slp_adders_seconds();
 	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
@@ -488,6 +489,7 @@ void slp_requests_end(void)
 	starpu_pthread_cond_broadcast(&queue.changed);
 	starpu_pthread_mutex_unlock(&queue.lock);
 	starpu_pthread_join(queue.thread, NULL);
+	slp_adders_end();
 	free(queue.packed);
 	free(queue.joined);
 	queue.packed = NULL;

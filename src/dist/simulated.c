@@ -1,8 +1,14 @@
 /* The transport of simulated nodes: one process stands for all of them, which do the same at the same time.  An exchange lasts
- * as long as its messages (messages.c) take over the network that the machine's description tells of; values are nobody's.
+ * as long as its messages (messages.c) take over the network that the machine's description tells of, and as the passes over
+ * memory take that do not fit in beside them; values are nobody's.
  *
  * A sum is two messages to each of the others: pieces, then their sums.  What a node sends and receives in either goes through its
- * own link, both ways at once: latency + (N - 1) / N of the bytes / bandwidth.  In between a core adds N pieces. */
+ * own link, both ways at once: latency + (N - 1) / N of the bytes / bandwidth.  What has come is added while the rest comes, and goes
+ * on (exchanges.c): N pieces are read and one is written, by as many threads as add in a real run (adders.c), each with a core's
+ * part of main memory's bandwidth.  Before that they have read all of a gradient, to see whether it is finite. */
+#include <math.h>
+
+#include "dist/adders.h"
 #include "dist/transport.h"
 #include "runtime/simulate.h"
 
@@ -15,27 +21,51 @@ static double seconds_of(double bytes)
 	return network.latency + bytes / network.bandwidth;
 }
 
-static enum slp_outcome last(double bytes, double messages, double additions)
+/* adding: what exceeds the time of messages */
+static enum slp_outcome last(double bytes, double messages, double adding)
 {
-	double seconds = network.free ? 0 : messages + additions;
+	double seconds = network.free ? 0 : messages + adding;
 	sent += (uint64_t)bytes;
 	slp_simulated_traffic.exchanges++;
 	slp_simulated_traffic.bytes = sent;
 	slp_simulated_traffic.seconds += seconds;
-	slp_simulated_traffic.adding += network.free ? 0 : additions;
+	slp_simulated_traffic.adding += network.free ? 0 : adding;
 	if (seconds > 0) starpu_sleep((float)seconds);
 	return SLP_EXCHANGED;
 }
 
-/* For one rank alone, its link takes what all others send. */
+static int threads(void)
+{
+	return slp_adders(slp_simulated_cores(), (int)starpu_cuda_worker_get_count());
+}
+
+/* How long so many bytes take that threads read or write. */
+static double pass(double bytes)
+{
+	return bytes / (network.memory * threads());
+}
+
+/* How much longer a sum takes because what comes in `coming` seconds is added in `adding`, a portion after the other, and goes on
+ * in `going` once the link is free.  That is a pipeline: the longest stage, and a portion of the others. */
+static double excess(double bytes, double coming, double adding, double going)
+{
+	double portion = (double)SLP_ADDERS_PORTION * threads();
+	double n = bytes > portion ? bytes / portion : 1;
+	double added = fmax(coming, adding) + fmin(coming, adding) / n;
+	return fmax(0, added + going / n - (coming + going));
+}
+
+/* For one rank alone, its link takes what all others send, which it adds. */
 static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
 	(void)why;
-	double bytes = (double)x->count * (double)sl_dtype_size(x->dtype), others = bytes * (network.nodes - 1);
-	double piece = others / network.nodes;
-	/* added: read twice, written once */
-	if (x->one) return last(x->rank ? bytes : 0, seconds_of(others), 3 * others / network.memory);
-	return last(2 * piece, 2 * seconds_of(piece), 3 * piece / network.memory);
+	double bytes = (double)x->count * (double)sl_dtype_size(x->dtype), n = network.nodes;
+	double others = bytes * (n - 1), piece = others / n, check = x->rows ? pass(bytes) : 0;
+	double link = piece / network.bandwidth;
+	if (x->one)
+		return last(x->rank ? bytes : 0, seconds_of(others),
+		            check + excess(bytes, others / network.bandwidth, pass(bytes * (n + 1)), 0));
+	return last(2 * piece, 2 * seconds_of(piece), check + excess(bytes / n, link, pass(bytes * (n + 1) / n), link));
 }
 
 /* A rank sends the values to each of the others, or to rank 0. */

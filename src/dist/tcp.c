@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "dist/adders.h"
 
 static struct {
 	int size, *fds; /* one a rank; -1: this process */
@@ -93,6 +94,7 @@ static bool start(struct slp_place *place, char why[SLP_DIST_WHY])
 const struct slp_carrier slp_tcp = {
         .version = SLP_CARRIER_VERSION,
         .name = "tcp",
+        .portion = SLP_ADDERS_PORTION, /* those of several ranks stay in the cache until they are added */
         .start = start,
         .send = send_parts,
         .receive = receive,

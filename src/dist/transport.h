@@ -42,7 +42,7 @@ struct slp_transport {
 	uint64_t *sent; /* bytes, since start */
 };
 
-/* messages.c: the transport that a carrier makes, one at a time. */
+/* exchanges.c: the transport that a carrier makes, one at a time. */
 const struct slp_transport *slp_messages(const struct slp_carrier *carrier);
 
 /* simulated.c: that of simulated nodes; NULL: there are none.  apart: they shall do without it. */
@@ -53,8 +53,8 @@ extern const struct slp_carrier slp_tcp;
 const struct slp_carrier *slp_plugin(const char *name, char why[SLP_DIST_WHY]);
 
 /* add.c */
-/* Adds n arrays of count elements, in pairs of pairs; the sum is in list[0], the others' memory is used up. */
-void slp_add_tree(void **list, int n, size_t count, enum sl_dtype dtype);
+/* Adds n arrays of count elements, in pairs of pairs; `to` may be one of them. */
+void slp_add_tree(void *to, const void *const *list, int n, size_t count, enum sl_dtype dtype);
 /* Whether all are finite; true for types that know nothing else. */
 bool slp_all_finite(const void *data, size_t count, enum sl_dtype dtype);
 

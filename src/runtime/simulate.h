@@ -18,7 +18,7 @@ void slp_simulate_model(struct starpu_perfmodel *model, int op); /* makes it com
 struct slp_simulated_network {
 	int nodes;
 	double bandwidth, latency; /* of each node's link, each way; bytes and seconds */
-	double memory;             /* bytes a second that a core reads and writes */
+	double memory;             /* bytes a second that a core reads and writes, its part of all */
 	bool free;                 /* exchanges take no time */
 	bool none;                 /* there are no exchanges: a node is alone */
 };
@@ -28,7 +28,7 @@ struct slp_simulated_traffic {
 	int nodes;
 	uint64_t exchanges, bytes; /* that a node sent */
 	double seconds;            /* that they took */
-	double adding;             /* of which a core added */
+	double adding;             /* of which threads checked and added, beside the messages */
 };
 extern struct slp_simulated_traffic slp_simulated_traffic;
 double slp_simulated_seconds(const struct slp_segment *segment, unsigned worker);

@@ -32,7 +32,7 @@ struct sl_dist_info {
 	int rank, size;
 	uint64_t exchanges, bytes_sent;
 	double seconds;     /* in which an exchange was under way, including waits for others */
-	double cpu_seconds; /* of the communicating thread */
+	double cpu_seconds; /* processor time of the communicating thread and those that add with it */
 };
 SL_API struct sl_dist_info sl_dist_info(void);
 

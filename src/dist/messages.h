@@ -1,0 +1,67 @@
+/* Messages between processes (messages.c), of which exchanges are made (exchanges.c). */
+#ifndef SLP_MESSAGES_H
+#define SLP_MESSAGES_H
+
+#include "dist/transport.h"
+
+enum slp_message_kind { SLP_PIECE = 1, SLP_SUM, SLP_READY, SLP_VALUES, SLP_WAITS, SLP_FAREWELL, SLP_END };
+
+/* What a message is of, and what follows. */
+struct slp_head {
+	uint32_t kind, dtype;
+	uint64_t number, count; /* of elements of the whole exchange */
+	int64_t rows;
+	uint64_t bytes;  /* that follow */
+	uint32_t spoilt; /* these are the reason */
+	char name[SLP_DIST_NAME];
+};
+
+/* A message on its way. */
+struct slp_message {
+	struct slp_head head;
+	char *data;  /* of head.bytes */
+	size_t done; /* of head and data */
+	bool wanted;
+};
+
+struct slp_peer {
+	bool there; /* false: this process itself */
+	struct slp_message in, out;
+	enum slp_message_kind kind; /* of what comes */
+	size_t room;                /* for what comes */
+	bool parts;                 /* less may come, and more messages behind it; else so many bytes are right */
+	bool waits, spoilt;
+	char text[SLP_DIST_WHY]; /* what came instead of data */
+	/* Of a sum, bytes of both pieces: the one that the receiver adds, then the sum of the sender's. */
+	size_t came, gone;
+	bool begun, heard; /* the first message has gone, and come */
+};
+
+struct slp_peers {
+	int rank, size;
+	double timeout, latency;
+	const struct slp_carrier *carrier;
+	struct slp_peer *list; /* one a rank */
+	struct slp_interest *interests;
+	bool broken;
+	bool moved; /* something of an exchange has come or gone */
+	uint64_t sent;
+};
+extern struct slp_peers slp_peers;
+
+bool slp_is_done(const struct slp_message *m);
+void slp_post(struct slp_peer *p, const struct slp_head *head, const void *data);
+void slp_want(struct slp_peer *p, enum slp_message_kind kind, void *data, size_t bytes, bool parts);
+/* Sends and receives all that was posted and is wanted, and what `more` posts and wants before each look (NULL: nothing).
+ * expected: the head of what comes, but for its kind. */
+bool slp_exchange_messages(const struct slp_head *expected, void (*more)(void *), void *arg, char why[SLP_DIST_WHY]);
+/* Waits as long as messages are late, for tests. */
+void slp_be_late(void);
+/* Tells all why nothing more will be exchanged. */
+enum slp_outcome slp_give_up(const char *why);
+/* False; why says what is wrong, unless it says something. */
+bool slp_dist_fail(char why[SLP_DIST_WHY], const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Nothing more is sent to it. */
+void slp_close_out(struct slp_peer *p, double deadline);
+
+#endif
