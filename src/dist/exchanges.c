@@ -1,5 +1,5 @@
 /* Exchanges as messages.  A sum is cut into a piece for each rank: all send theirs of it to that rank, which adds them in the
- * fixed tree and sends the sum back to all: as many bytes as a ring moves.  Pieces and their sums go in portions, each a message:
+ * fixed tree and sends the sum back to all: as many bytes as a ring moves; or, if that is no more, each rank gets and adds all.  Pieces and their sums go in portions, each a message:
  * what has come from all is added at once, while it is in the cache, and goes on to all while the rest comes. */
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +35,13 @@ static size_t begin(const struct slp_exchange *x, int rank)
 
 static char *place_of(const struct slp_exchange *x, int rank)
 {
-	return (char *)x->data + begin(x, rank) * sl_dtype_size(x->dtype);
+	bool whole = slp_goes_whole(x, slp_peers.size);
+	return (char *)x->data + (whole ? 0 : begin(x, rank) * sl_dtype_size(x->dtype));
 }
 
 static size_t piece_size(const struct slp_exchange *x, int rank)
 {
-	return begin(x, rank + 1) - begin(x, rank);
+	return slp_goes_whole(x, slp_peers.size) ? x->count : begin(x, rank + 1) - begin(x, rank);
 }
 
 /* Whether anybody has no sound values; then all know that. */
@@ -61,6 +62,7 @@ struct sum {
 	const struct slp_exchange *x;
 	size_t mine, added; /* bytes of this rank's piece; of which so many are added */
 	size_t portion;     /* bytes of a message */
+	bool returns;       /* sums go to those whose pieces they are of */
 	bool late;          /* its message has waited for SL_DIST_LATENCY */
 };
 
@@ -78,6 +80,17 @@ static void count(struct slp_peer *p)
 	if (!p->spoilt) p->came += p->in.head.bytes;
 }
 
+/* How much of what a rank was sent has left: the rest must not change. */
+static size_t what_left(const struct slp_peer *p)
+{
+	return slp_is_done(&p->out) ? p->gone : p->gone - p->out.head.bytes;
+}
+
+static char *part_of(const struct sum *s, int rank)
+{
+	return all.parts + (size_t)(rank - (rank > slp_peers.rank)) * s->mine;
+}
+
 /* How much of this rank's piece has come from all, who have sound values: 0, as long as that is not known. */
 static size_t what_came(const struct sum *s)
 {
@@ -89,6 +102,7 @@ static size_t what_came(const struct sum *s)
 		known &= p->heard && !p->spoilt;
 		all_gone &= slp_is_done(&p->out) && p->gone >= bytes_of(s, r);
 		if (p->came < least) least = p->came;
+		if (slp_goes_whole(s->x, slp_peers.size) && what_left(p) < least) least = what_left(p);
 	}
 	return known && (slp_peers.latency == 0 || (all_gone && least == s->mine)) ? least : 0;
 }
@@ -99,11 +113,10 @@ static void add(struct sum *s)
 	size_t came = what_came(s);
 	if (came <= s->added) return;
 	char *sum = place_of(s->x, slp_peers.rank) + s->added;
-	for (int r = 0; r < slp_peers.size; r++)
-		all.list[r] = r == slp_peers.rank ? sum : all.parts + (size_t)r * s->mine + s->added;
+	for (int r = 0; r < slp_peers.size; r++) all.list[r] = r == slp_peers.rank ? sum : part_of(s, r) + s->added;
 	slp_add_tree(sum, all.list, slp_peers.size, (came - s->added) / sl_dtype_size(s->x->dtype), s->x->dtype);
 	s->added = came;
-	if (!s->late && !s->x->one) slp_be_late();
+	if (!s->late && s->returns) slp_be_late();
 	s->late = true;
 }
 
@@ -119,7 +132,7 @@ static void give(const struct sum *s, int rank)
 {
 	const struct slp_exchange *x = s->x;
 	struct slp_peer *p = &slp_peers.list[rank];
-	size_t theirs = bytes_of(s, rank), total = theirs + (x->one ? 0 : s->added);
+	size_t theirs = bytes_of(s, rank), total = theirs + (s->returns ? s->added : 0);
 	bool piece = !p->begun || p->gone < theirs;
 	if (!slp_is_done(&p->out) || (p->begun && p->gone >= total)) return;
 	struct slp_head h = head_of(x, piece ? SLP_PIECE : SLP_SUM, 0);
@@ -138,9 +151,8 @@ static void take(const struct sum *s, bool sound, int rank)
 	struct slp_peer *p = &slp_peers.list[rank];
 	size_t theirs = bytes_of(s, rank), sum = p->came - s->mine;
 	if (p->in.wanted || p->spoilt) return;
-	if (!p->heard || p->came < s->mine)
-		slp_want(p, SLP_PIECE, all.parts + (size_t)rank * s->mine + p->came, s->mine - p->came, true);
-	else if (sound && !s->x->one && sum < theirs && p->gone >= theirs && (p->gone > theirs || slp_is_done(&p->out)))
+	if (!p->heard || p->came < s->mine) slp_want(p, SLP_PIECE, part_of(s, rank) + p->came, s->mine - p->came, true);
+	else if (sound && s->returns && sum < theirs && p->gone >= theirs && (p->gone > theirs || slp_is_done(&p->out)))
 		slp_want(p, SLP_SUM, place_of(s->x, rank) + sum, theirs - sum, true);
 }
 
@@ -185,7 +197,7 @@ static enum slp_outcome sum_by_carrier(const struct slp_exchange *x, char why[SL
 	}
 	if (!slp_exchange_messages(&h, NULL, NULL, why)) return slp_give_up(why);
 	if (is_spoilt(x, why)) return SLP_EXCHANGE_SPOILT;
-	slp_peers.sent += 2 * (x->count - piece_size(x, slp_peers.rank)) * sl_dtype_size(x->dtype);
+	slp_peers.sent += 2 * (x->count - x->count / (size_t)slp_peers.size) * sl_dtype_size(x->dtype);
 	if (slp_peers.carrier->sum(x->data, x->count, sl_dtype_name(x->dtype), slp_peers.timeout)) return SLP_EXCHANGED;
 	slp_dist_fail(why, "exchange %llu, %.48s, did not end within %g seconds (SL_DIST_TIMEOUT)",
 	              (unsigned long long)x->number, x->name, slp_peers.timeout);
@@ -197,9 +209,10 @@ static enum slp_outcome sum_at_once(const struct slp_exchange *x, char why[SLP_D
 	struct slp_head expected = head_of(x, SLP_PIECE, 0);
 	struct sum s = {
 	        .x = x, .mine = piece_size(x, slp_peers.rank) * sl_dtype_size(x->dtype), .portion = choose_portion()};
+	s.returns = !x->one && !slp_goes_whole(x, slp_peers.size);
 	*why = '\0';
 	if (all.fast && !x->one && slp_peers.carrier->adds(sl_dtype_name(x->dtype))) return sum_by_carrier(x, why);
-	if (!make_room(s.mine * (size_t)slp_peers.size, why)) return slp_give_up(why);
+	if (!make_room(s.mine * (size_t)(slp_peers.size - 1), why)) return slp_give_up(why);
 	for (int r = 0; r < slp_peers.size; r++) {
 		struct slp_peer *p = &slp_peers.list[r];
 		p->in = p->out = (struct slp_message){.wanted = false};

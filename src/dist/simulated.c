@@ -5,7 +5,7 @@
  * A sum is two messages to each of the others: pieces, then their sums.  What a node sends and receives in either goes through its
  * own link, both ways at once: latency + (N - 1) / N of the bytes / bandwidth.  What has come is added while the rest comes, and goes
  * on (exchanges.c): N pieces are read and one is written, by as many threads as add in a real run (adders.c), each with a core's
- * part of main memory's bandwidth.  Before that they have read all of a gradient, to see whether it is finite. */
+ * part of main memory's bandwidth.  Between two nodes, and if there is little to add, all goes to all at once.  Before that they have read all of a gradient, to see whether it is finite. */
 #include <math.h>
 
 #include "dist/adders.h"
@@ -64,6 +64,9 @@ static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY]
 	double link = piece / network.bandwidth;
 	if (x->one)
 		return last(x->rank ? bytes : 0, seconds_of(others),
+		            check + excess(bytes, others / network.bandwidth, pass(bytes * (n + 1)), 0));
+	if (slp_goes_whole(x, network.nodes))
+		return last(others, seconds_of(others),
 		            check + excess(bytes, others / network.bandwidth, pass(bytes * (n + 1)), 0));
 	return last(2 * piece, 2 * seconds_of(piece), check + excess(bytes / n, link, pass(bytes * (n + 1) / n), link));
 }
