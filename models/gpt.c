@@ -19,7 +19,7 @@ struct options {
 	struct net_gpt_size size;
 	int64_t batch, iterations, every, generate;
 	double lr, temperature;
-	bool resume;
+	bool resume, no_cache;
 };
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
@@ -35,6 +35,7 @@ enum {
 	KEY_GENERATE,
 	KEY_PROMPT,
 	KEY_TEMPERATURE,
+	KEY_NO_CACHE,
 	KEY_CHECKPOINT,
 	KEY_RESUME,
 	KEY_SAVE,
@@ -57,6 +58,10 @@ static const struct argp_option argp_options[] = {
         {"prompt", KEY_PROMPT, "TEXT", 0, "The text that the written bytes continue (default: a new line)", 3},
         {"temperature", KEY_TEMPERATURE, "X", 0,
          "Temperature of the written text: 1 as learnt, lower is less surprising (default: 0.8)", 3},
+        {"no-cache", KEY_NO_CACHE, NULL, 0,
+         "For each byte, compute the whole context again instead of the last byte alone: slower, and the same to "
+         "rounding",
+         3},
         {"checkpoint", KEY_CHECKPOINT, "DIR", 0, "Write checkpoints to this folder, and keep the newest 3", 4},
         {"resume", KEY_RESUME, NULL, 0, "Continue from the newest checkpoint in DIR, or start anew if there is none",
          4},
@@ -100,6 +105,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_CONTEXT: o->size.steps = drv_int(state, "--context", arg, 1, 1 << 16); return 0;
 	case KEY_GENERATE: o->generate = drv_int(state, "--generate", arg, 0, INT32_MAX); return 0;
 	case KEY_TEMPERATURE: o->temperature = drv_real(state, "--temperature", arg, 1e-3, 1e3); return 0;
+	case KEY_NO_CACHE: o->no_cache = true; return 0;
 	case ARGP_KEY_END: complete(state, o); return 0;
 	default: return parse_text(key, arg, o);
 	}
@@ -144,6 +150,9 @@ struct run {
 	sl_step *step;
 	sl_tensor *loss; /* the last step's, a number a byte */
 	int64_t done;    /* steps */
+	sl_cache *cache;
+	int64_t written; /* bytes */
+	double took[2];  /* seconds: the first byte, for which programs are made, and all others */
 	json_t *losses;
 };
 
@@ -268,18 +277,63 @@ static bool train(struct run *r)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* The byte after the last `count` ones, drawn by its probability; -1 after an error.  What stands behind them is not seen:
- * so all calls have one shape. */
+/* A prompt is filled up to a power of two, so that prompts of all lengths need few programs. */
+static int64_t filled_up(int64_t count, int64_t steps)
+{
+	int64_t n = 16;
+	while (n < count) n *= 2;
+	return n < steps ? n : steps;
+}
+
+/* The scores of what may follow `count` bytes.  The cache knows all of them but the last, or nothing that is of use: then the
+ * whole window is computed, and what stands behind them is not seen. */
+static sl_tensor *scores(struct run *r, const int32_t *window, int64_t count)
+{
+	int64_t first = 0, steps = r->o->size.steps;
+	sl_tensor *y;
+	if (!r->cache) {
+		y = sl_forward(r->net, sl_from(window, SL_SHAPE(1, steps), .dtype = SL_INT32));
+	} else if (count > 1 && sl_cache_length(r->cache) == count - 1) {
+		first = count - 1;
+		y = sl_cache_forward(r->cache, sl_from(window + first, SL_SHAPE(1, 1), .dtype = SL_INT32));
+	} else {
+		sl_cache_cut(r->cache, 0);
+		sl_shape shape = SL_SHAPE(1, filled_up(count, steps));
+		y = sl_cache_forward(r->cache, sl_from(window, shape, .dtype = SL_INT32));
+		if (y) sl_cache_cut(r->cache, count);
+	}
+	return sl_reshape(sl_slice(y, 1, count - 1 - first, count - first, 1), SL_SHAPE(r->o->size.words));
+}
+
+/* The byte after the last one, drawn by its probability; -1 after an error. */
 static int next_byte(struct run *r, const int32_t *window, int64_t count)
 {
 	double byte = -1;
 	SL_SCOPE {
-		sl_tensor *y = sl_forward(r->net, sl_from(window, SL_SHAPE(1, r->o->size.steps), .dtype = SL_INT32));
-		sl_tensor *scores = sl_reshape(sl_slice(y, 1, count - 1, count, 1), SL_SHAPE(BYTES));
-		sl_tensor *drawn = sl_multinomial(sl_softmax(sl_div_scalar(scores, r->o->temperature), -1), 1);
+		sl_tensor *y = scores(r, window, count);
+		sl_tensor *drawn = sl_multinomial(sl_softmax(sl_div_scalar(y, r->o->temperature), -1), 1);
 		if (drawn) byte = sl_item(drawn);
 	}
 	return drv_failed() ? -1 : (int)byte;
+}
+
+static bool write_bytes(struct run *r, int32_t *window, int64_t count)
+{
+	const struct options *o = r->o;
+	double start = drv_now();
+	for (int64_t i = 0; i < o->generate && !drv_interrupted(); i++) {
+		int byte = next_byte(r, window, count);
+		if (byte < 0) return false;
+		if (count == o->size.steps) memmove(window, window + 1, (size_t)(--count) * sizeof *window);
+		window[count++] = byte;
+		r->written = i + 1;
+		r->took[i > 0] = drv_now() - start;
+		if (i == 0) start = drv_now();
+		if (o->common.quiet) continue;
+		fputc(byte, drv_out(&o->common));
+		fflush(drv_out(&o->common));
+	}
+	return true;
 }
 
 static bool write_text(struct run *r)
@@ -287,19 +341,13 @@ static bool write_text(struct run *r)
 	const struct options *o = r->o;
 	int64_t steps = o->size.steps, length = (int64_t)strlen(o->prompt), count = length < steps ? length : steps;
 	int32_t *window = calloc((size_t)steps, sizeof *window);
-	bool ok = window != NULL;
+	if (!o->no_cache) r->cache = sl_cache_new(r->net, steps);
+	bool ok = window && (o->no_cache || r->cache);
 	for (int64_t i = 0; ok && i < count; i++) window[i] = (unsigned char)o->prompt[length - count + i];
 	drv_print(&o->common, "%s", o->prompt);
-	for (int64_t i = 0; ok && i < o->generate && !drv_interrupted(); i++) {
-		int byte = next_byte(r, window, count);
-		if (!(ok = byte >= 0)) break;
-		if (count == steps) memmove(window, window + 1, (size_t)(--count) * sizeof *window);
-		window[count++] = byte;
-		if (o->common.quiet) continue;
-		fputc(byte, drv_out(&o->common));
-		fflush(drv_out(&o->common));
-	}
+	ok = ok && write_bytes(r, window, count);
 	if (ok) drv_print(&o->common, "\n");
+	sl_cache_free(r->cache);
 	free(window);
 	return ok;
 }
@@ -330,6 +378,10 @@ static int run(const struct options *o)
 	}
 	json_object_set_new(results, "batch_size", json_integer(o->batch));
 	json_object_set_new(results, "lr", drv_json_real(o->lr));
+	if (r.written > 1) {
+		json_object_set_new(results, "first_seconds", drv_json_real(r.took[0]));
+		json_object_set_new(results, "written_per_second", drv_json_real((double)(r.written - 1) / r.took[1]));
+	}
 	json_object_set_new(results, "interrupted", json_boolean(drv_interrupted()));
 	json_object_set_new(results, "losses", r.losses);
 	return drv_finish(&o->common, results, ok);

@@ -13,9 +13,14 @@
 #define CASE(what, attrs, n, inputs, ...) {"attention", what, attrs, n, .in = {UNPACK inputs}, __VA_ARGS__}
 #define GRAD(what, attrs, n, inputs, ...)                                                                              \
 	{"attention_grad", what, attrs, n, .in = {UNPACK inputs}, .no_grad = true, .tolerance = 1e-4, __VA_ARGS__}
+#define CACHED(what, scale, n, inputs, ...)                                                                           \
+	{"cached_attention", what, WITH(scale, false), n, .in = {UNPACK inputs}, .no_grad = true, __VA_ARGS__}
 /* clang-format on */
 
 /* clang-format off */
+#define PLACE(n) {SL_INT32, DIMS(1), 0, 0, {n}, 1}
+#define STEPS_OF_TWO GIVEN(4, (1, 2, 2), 0.5, -1, 1.5, 2), GIVEN(4, (1, 2, 2), 2, -1, 0.25, 0.5), GIVEN(4, (1, 2, 2), 3, -1, 0.5, -2), \
+	GIVEN(8, (1, 4, 2), 1, -0.5, 9, 9, 9, 9, 9, 9), GIVEN(8, (1, 4, 2), 1, 2, 9, 9, 9, 9, 9, 9)
 #define KNOWN GIVEN(4, (1, 2, 2), 0.5, -1, 1.5, 2), GIVEN(6, (1, 3, 2), 1, -0.5, 0.25, 2, -1, 0.5), GIVEN(6, (1, 3, 2), 1, 2, 3, -1, 0.5, -2)
 #define EXPECT(...) .expect = {__VA_ARGS__}, .nexpect = 4
 /* dy, q, k, v, y, logs */
@@ -53,5 +58,17 @@ const struct slp_case slp_cases_attention[] = {
 	GRAD("several blocks, causal", WITH(0, true), 6, (BACK(1, 300, 300, 5, 8))),
 	GRAD("no queries", WITH(0, false), 6, (BACK(2, 0, 3, 4, 4))),
 	GRAD("logs of another shape", WITH(0, false), 6, (RANDOM(1, 2, 3), QKV(1, 2, 2, 3, 3), RANDOM(1, 2, 3), RANDOM(1, 3)), .reject = SL_ESHAPE),
+
+	CACHED("known values", 0, 6, (STEPS_OF_TWO, PLACE(1)), EXPECT(2.3395231, -0.00928464798, 1.44852, -0.732879719)),
+	CACHED("known values, a scale", 0.3, 6, (STEPS_OF_TWO, PLACE(1)), EXPECT(2.14888503, 0.27667245, 1.48341279, -0.509006854)),
+	CACHED("known values, the first", 0, 6, (STEPS_OF_TWO, PLACE(0)), EXPECT(3, -1, 1.58523613, -1.56590555)),
+	CACHED("the last place", 0, 6, (STEPS_OF_TWO, PLACE(2)), .nexpect = 0),
+	CACHED("one step of heads", 0, 6, (RANDOM(2, 3, 1, 5), RANDOM(2, 3, 1, 5), RANDOM(2, 3, 1, 4), RANDOM(2, 3, 9, 5), RANDOM(2, 3, 9, 4), PLACE(6))),
+	CACHED("several blocks", 0, 6, (QKV(2, 70, 70, 8, 5), RANDOM(2, 700, 8), RANDOM(2, 700, 5), PLACE(530))),
+	CACHED("no steps", 0, 6, (QKV(2, 0, 0, 4, 4), RANDOM(2, 3, 4), RANDOM(2, 3, 4), PLACE(3))),
+	CACHED("another cache", 0, 6, (QKV(2, 1, 1, 4, 4), RANDOM(1, 3, 4), RANDOM(2, 3, 4), PLACE(0)), .reject = SL_ESHAPE),
+	CACHED("caches of two lengths", 0, 6, (QKV(2, 1, 1, 4, 4), RANDOM(2, 3, 4), RANDOM(2, 5, 4), PLACE(0)), .reject = SL_ESHAPE),
+	CACHED("a float place", 0, 6, (QKV(2, 1, 1, 4, 4), RANDOM(2, 3, 4), RANDOM(2, 3, 4), GIVEN(1, (1), 0)), .reject = SL_EDTYPE),
+	CACHED("a scale that is not finite", INFINITY, 6, (QKV(2, 1, 1, 4, 4), RANDOM(2, 3, 4), RANDOM(2, 3, 4), PLACE(0)), .reject = SL_EINVAL),
 	{0},
 };

@@ -33,6 +33,13 @@ cmp "$tmp/out" "$tmp/written" || fail "the same seed writes another text"
 run 0 "${write[@]}" --temperature 0.001 --generate 4
 says '^abcdefghijkl$'
 
+echo "--- writing without a cache"
+# 8 bytes of prompt and 40 more go far beyond the window of 16: the same text there, too.
+run 0 "${write[@]}" --no-cache
+cmp "$tmp/out" "$tmp/written" || fail "without a cache it writes another text"
+run 0 "${write[@]}" --json "$tmp/json" --quiet
+awk '{ exit !($1 > 0) }' < <(values "$tmp/json" written_per_second) || fail "no speed"
+
 echo "--- mistakes"
 run 2 models/gpt --width 10 --heads 4
 complains 'multiple of --heads'

@@ -44,7 +44,7 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *q,
 	return SL_OK;
 }
 
-static void set_scale(struct slp_attention_attrs *a, sl_shape q)
+void slp_attention_set_scale(struct slp_attention_attrs *a, sl_shape q)
 {
 	int64_t d = q.dim[q.ndim - 1];
 	if (a->scale == 0) a->scale = 1 / sqrt(d > 0 ? (double)d : 1);
@@ -57,7 +57,7 @@ static enum sl_status attention_infer(struct slp_infer *c)
 	if (status) return status;
 	struct slp_attention_attrs *a = c->attrs;
 	if (!isfinite(a->scale)) return slp_reject(c, SL_EINVAL, "scale is %g, a finite number needed", a->scale);
-	set_scale(a, q->shape);
+	slp_attention_set_scale(a, q->shape);
 	c->out[0] = *q;
 	c->out[0].shape.dim[q->shape.ndim - 1] = v->shape.dim[v->shape.ndim - 1];
 	c->out[1] = (struct slp_type){slp_promoted(q->dtype), q->shape};
@@ -89,7 +89,7 @@ static enum sl_status attention_grad_infer(struct slp_infer *c)
 	if (c->in[0].dtype != c->in[1].dtype || c->in[4].dtype != c->in[1].dtype ||
 	    (c->in[5].dtype != c->in[1].dtype && c->in[5].dtype != slp_promoted(c->in[1].dtype)))
 		return slp_reject(c, SL_EDTYPE, "all must be floats of one data type");
-	set_scale(c->attrs, c->in[1].shape);
+	slp_attention_set_scale(c->attrs, c->in[1].shape);
 	for (int i = 0; i < 3; i++) c->out[i] = c->in[1 + i];
 	return SL_OK;
 }
@@ -136,25 +136,31 @@ static double share(double x, double logs)
 	return logs == -INFINITY ? 0 : exp(x - logs);
 }
 
+void slp_attention_by_hand(const struct slp_attention *a, const struct slp_view *q, const struct slp_view *k,
+                           const struct slp_view *v, const struct slp_view *mask, const struct slp_view *out,
+                           const struct slp_view *out_logs)
+{
+	for (int64_t row = 0; row < a->heads * a->t; row++) {
+		int64_t h = row / a->t, i = row % a->t;
+		double most = -INFINITY, sum = 0;
+		for (int64_t j = 0; j < a->s; j++) most = fmax(most, score(a, q, k, mask, h, i, j));
+		for (int64_t j = 0; j < a->s; j++) sum += share(score(a, q, k, mask, h, i, j), most);
+		double logs = sum > 0 ? most + log(sum) : -INFINITY;
+		if (out_logs) slp_set(out_logs, row, logs);
+		for (int64_t c = 0; c < a->dv; c++) {
+			double y = 0;
+			for (int64_t j = 0; j < slp_attention_seen(a, i); j++)
+				y += share(score(a, q, k, mask, h, i, j), logs) *
+				     slp_get(v, (h * a->s + j) * a->dv + c);
+			slp_set(out, row * a->dv + c, y);
+		}
+	}
+}
+
 static enum sl_status attention_ref(const struct slp_kernel *k)
 {
 	struct slp_attention a = sizes_of(k, 0, 3);
-	const struct slp_view *in = k->in, *mask = &in[3];
-	for (int64_t row = 0; row < a.heads * a.t; row++) {
-		int64_t h = row / a.t, i = row % a.t;
-		double most = -INFINITY, sum = 0;
-		for (int64_t j = 0; j < a.s; j++) most = fmax(most, score(&a, &in[0], &in[1], mask, h, i, j));
-		for (int64_t j = 0; j < a.s; j++) sum += share(score(&a, &in[0], &in[1], mask, h, i, j), most);
-		double logs = sum > 0 ? most + log(sum) : -INFINITY;
-		slp_set(&k->out[1], row, logs);
-		for (int64_t c = 0; c < a.dv; c++) {
-			double y = 0;
-			for (int64_t j = 0; j < a.s; j++)
-				y += share(score(&a, &in[0], &in[1], mask, h, i, j), logs) *
-				     slp_get(&in[2], (h * a.s + j) * a.dv + c);
-			slp_set(&k->out[0], row * a.dv + c, y);
-		}
-	}
+	slp_attention_by_hand(&a, &k->in[0], &k->in[1], &k->in[2], &k->in[3], &k->out[0], &k->out[1]);
 	return SL_OK;
 }
 
@@ -267,7 +273,7 @@ static void finish(const struct job *w, int64_t row, int64_t rows, const float *
 	float *y = w->out + row * w->a.dv;
 	for (int64_t r = 0; r < rows; r++) {
 		float inverse = sum[r] > 0 ? 1 / sum[r] : 0;
-		w->out_logs[row + r] = sum[r] > 0 ? most[r] + logf(sum[r]) : -INFINITY;
+		if (w->out_logs) w->out_logs[row + r] = sum[r] > 0 ? most[r] + logf(sum[r]) : -INFINITY;
 		for (int64_t c = 0; c < w->a.dv; c++) y[r * w->a.dv + c] *= inverse;
 	}
 }
@@ -297,16 +303,18 @@ static void forward_range(void *arg, int64_t begin, int64_t end)
 	for (; begin < end; begin++) forward_block(w, begin / blocks, begin % blocks * QUERIES);
 }
 
+void slp_attention_by_blocks(const struct slp_attention *a, const float *q, const float *k, const float *v,
+                             const float *mask, float *y, float *logs)
+{
+	struct job w = {.a = *a, .q = q, .k = k, .v = v, .mask = mask, .out = y, .out_logs = logs};
+	slp_parallel_for(a->heads * ((a->t + QUERIES - 1) / QUERIES), 1, forward_range, &w);
+}
+
 static enum sl_status attention_cpu(const struct slp_kernel *k)
 {
-	struct job w = {.a = sizes_of(k, 0, 3),
-	                .q = k->in[0].ptr,
-	                .k = k->in[1].ptr,
-	                .v = k->in[2].ptr,
-	                .mask = k->nin > 3 ? k->in[3].ptr : NULL,
-	                .out = k->out[0].ptr,
-	                .out_logs = k->out[1].ptr};
-	slp_parallel_for(w.a.heads * ((w.a.t + QUERIES - 1) / QUERIES), 1, forward_range, &w);
+	struct slp_attention a = sizes_of(k, 0, 3);
+	slp_attention_by_blocks(&a, k->in[0].ptr, k->in[1].ptr, k->in[2].ptr, k->nin > 3 ? k->in[3].ptr : NULL,
+	                        k->out[0].ptr, k->out[1].ptr);
 	return SL_OK;
 }
 

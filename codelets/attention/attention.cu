@@ -7,11 +7,12 @@
 template <class T> struct operands {
 	slp_attention a;
 	const T *q, *k, *v, *mask, *dy, *y, *logs;
+	const int32_t *place; /* of query 0 among the keys; NULL: a.before */
 	T *out, *out_logs, *dq, *dk, *dv;
 	/* Tells the emulated devices of the tests which pointers are in here. */
 	template <class F> void emu_pointers(F f)
 	{
-		f(q), f(k), f(v), f(mask), f(dy), f(y), f(logs), f(out), f(out_logs), f(dq), f(dk), f(dv);
+		f(q), f(k), f(v), f(mask), f(dy), f(y), f(logs), f(place), f(out), f(out_logs), f(dq), f(dk), f(dv);
 	}
 };
 
@@ -22,9 +23,9 @@ template <class T> __device__ inline T dot_of(const T *a, const T *b, int64_t n)
 	return sum;
 }
 
-template <class T> __device__ inline T score(const operands<T> &w, int64_t h, int64_t i, int64_t j)
+template <class T>
+__device__ inline T score(const operands<T> &w, const slp_attention &a, int64_t h, int64_t i, int64_t j)
 {
-	const slp_attention &a = w.a;
 	if (j >= slp_attention_seen(&a, i)) return (T)-INFINITY;
 	T x = (T)a.scale * dot_of(w.q + (h * a.t + i) * a.d, w.k + (h * a.s + j) * a.d, a.d);
 	return a.masked ? x + w.mask[slp_attention_mask(&a, h) + i * a.mask_row + j] : x;
@@ -53,14 +54,16 @@ template <class T> __device__ inline void scale_row(T *row, T factor, int64_t wi
 template <class T> __global__ void forward(operands<T> w)
 {
 	__shared__ T p[SLP_BLOCK];
-	const slp_attention &a = w.a;
+	slp_attention a = w.a;
+	if (w.place) a.before = *w.place;
+	bool there = !w.place || slp_attention_has_room(&a, a.before);
 	for (int64_t row = blockIdx.x; row < a.heads * a.t; row += gridDim.x) {
-		int64_t h = row / a.t, i = row % a.t, seen = slp_attention_seen(&a, i);
+		int64_t h = row / a.t, i = row % a.t, seen = there ? slp_attention_seen(&a, i) : 0;
 		T most = (T)-INFINITY, sum = 0, *y = w.out + row * a.dv;
 		scale_row(y, T(0), a.dv);
 		for (int64_t j = 0; j < seen; j += SLP_BLOCK) {
 			int64_t n = seen - j < SLP_BLOCK ? seen - j : (int64_t)SLP_BLOCK;
-			T x = (int64_t)threadIdx.x < n ? score(w, h, i, j + threadIdx.x) : (T)-INFINITY;
+			T x = (int64_t)threadIdx.x < n ? score(w, a, h, i, j + threadIdx.x) : (T)-INFINITY;
 			T m = slp_block_reduce(x, slp_max_of(), (T)-INFINITY);
 			m = m > most ? m : most;
 			T before = share(most, m), mine = share(x, m);
@@ -73,7 +76,8 @@ template <class T> __global__ void forward(operands<T> w)
 			__syncthreads();
 		}
 		scale_row(y, sum > 0 ? 1 / sum : T(0), a.dv);
-		if (threadIdx.x == 0) w.out_logs[row] = sum > 0 ? most + std::log(sum) : (T)-INFINITY;
+		for (int64_t c = threadIdx.x; !there && c < a.dv; c += blockDim.x) y[c] = (T)NAN;
+		if (threadIdx.x == 0 && w.out_logs) w.out_logs[row] = sum > 0 ? most + std::log(sum) : (T)-INFINITY;
 	}
 }
 
@@ -82,7 +86,7 @@ template <class T> __device__ inline T slope(const operands<T> &w, int64_t h, in
 {
 	const slp_attention &a = w.a;
 	int64_t row = h * a.t + i;
-	*p = share(score(w, h, i, j), w.logs[row]);
+	*p = share(score(w, a, h, i, j), w.logs[row]);
 	const T *dy = w.dy + row * a.dv;
 	return *p * (dot_of(dy, w.v + (h * a.s + j) * a.dv, a.dv) - dot_of(dy, w.y + row * a.dv, a.dv)) * (T)a.scale;
 }
@@ -163,6 +167,37 @@ extern "C" enum sl_status slp_cuda_attention_grad(const struct slp_kernel *k)
 		w.dq = (T *)k->out[0].ptr, w.dk = (T *)k->out[1].ptr, w.dv = (T *)k->out[2].ptr;
 		SLP_LAUNCH(back_to_queries<T>, rows_grid(w.a.heads * w.a.t), SLP_BLOCK, 0, k->stream, w);
 		SLP_LAUNCH(back_to_keys<T>, rows_grid(w.a.heads * w.a.s), SLP_BLOCK, 0, k->stream, w);
+	});
+	return slp_launched(k);
+}
+
+/* Rows (heads, t, width) into a cache (heads, s, width), from a place on. */
+template <class T> __global__ void append(const T *rows, T *cache, slp_attention a, const int32_t *place, int64_t width)
+{
+	if (!slp_attention_has_room(&a, *place)) return;
+	SLP_GRID_STRIDE(e, a.heads * a.t * width)
+	{
+		int64_t h = e / width / a.t, i = e / width % a.t;
+		cache[(h * a.s + *place + i) * width + e % width] = rows[e];
+	}
+}
+
+extern "C" enum sl_status slp_cuda_cached_attention(const struct slp_kernel *k)
+{
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		operands<T> w = {};
+		T *keys = (T *)k->in[3].ptr, *values = (T *)k->in[4].ptr;
+		w.a = slp_attention_of((const slp_attention_attrs *)k->attrs, k->in[0].type.shape, k->in[3].type.shape,
+		                       k->in[4].type.shape, NULL);
+		w.q = (const T *)k->in[0].ptr, w.k = keys, w.v = values;
+		w.place = (const int32_t *)k->in[5].ptr;
+		w.out = (T *)k->out[0].ptr;
+		SLP_LAUNCH(append<T>, slp_grid(w.a.heads * w.a.t * w.a.d), SLP_BLOCK, 0, k->stream,
+		           (const T *)k->in[1].ptr, keys, w.a, w.place, w.a.d);
+		SLP_LAUNCH(append<T>, slp_grid(w.a.heads * w.a.t * w.a.dv), SLP_BLOCK, 0, k->stream,
+		           (const T *)k->in[2].ptr, values, w.a, w.place, w.a.dv);
+		SLP_LAUNCH(forward<T>, rows_grid(w.a.heads * w.a.t), SLP_BLOCK, 0, k->stream, w);
 	});
 	return slp_launched(k);
 }

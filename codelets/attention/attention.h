@@ -18,6 +18,7 @@ struct slp_attention_attrs {
 /* q (heads, t, d), k (heads, s, d), v (heads, s, dv); the mask by its steps along the axes before, along t. */
 struct slp_attention {
 	int64_t heads, t, s, d, dv;
+	int64_t before; /* causal: the place of query 0 among the keys */
 	double scale;
 	bool causal, masked;
 	int nlead;
@@ -38,7 +39,7 @@ SLP_ATTENTION_FN int64_t slp_attention_mask(const struct slp_attention *a, int64
 /* How many keys query i sees. */
 SLP_ATTENTION_FN int64_t slp_attention_seen(const struct slp_attention *a, int64_t i)
 {
-	return a->causal && i + 1 < a->s ? i + 1 : a->s;
+	return a->causal && a->before + i + 1 < a->s ? a->before + i + 1 : a->s;
 }
 
 static inline struct slp_attention slp_attention_of(const struct slp_attention_attrs *attrs, sl_shape q, sl_shape k,
@@ -49,6 +50,7 @@ static inline struct slp_attention slp_attention_of(const struct slp_attention_a
 	a.heads = 1;
 	a.nlead = q.ndim - 2;
 	a.t = q.dim[a.nlead], a.d = q.dim[a.nlead + 1], a.s = k.dim[a.nlead], a.dv = v.dim[a.nlead + 1];
+	a.before = 0;
 	a.scale = attrs->scale;
 	a.causal = attrs->causal;
 	a.masked = mask != NULL;
@@ -63,5 +65,22 @@ static inline struct slp_attention slp_attention_of(const struct slp_attention_a
 	}
 	return a;
 }
+
+/* Whether cached keys have room for those of all queries, from this place on. */
+SLP_ATTENTION_FN bool slp_attention_has_room(const struct slp_attention *a, int64_t place)
+{
+	return place >= 0 && a->t <= a->s && place <= a->s - a->t;
+}
+
+#ifndef __CUDACC__
+/* attention.c: what q finds among k and v; mask and logs may be NULL. */
+void slp_attention_by_blocks(const struct slp_attention *a, const float *q, const float *k, const float *v,
+                             const float *mask, float *y, float *logs);
+void slp_attention_by_hand(const struct slp_attention *a, const struct slp_view *q, const struct slp_view *k,
+                           const struct slp_view *v, const struct slp_view *mask, const struct slp_view *y,
+                           const struct slp_view *logs);
+/* One over the root of the width of q, if no scale was given. */
+void slp_attention_set_scale(struct slp_attention_attrs *attrs, sl_shape q);
+#endif
 
 #endif

@@ -46,6 +46,16 @@ static bool fits(const char *at, const struct attention *a, const char *what, sl
 	return false;
 }
 
+static sl_tensor *attend(const char *at, const struct attention *a, sl_tensor *q, sl_tensor *k, sl_tensor *v,
+                         sl_tensor *mask, bool to_itself)
+{
+	struct sl_attention_opts opts = {.mask = mask, .causal = a->causal};
+	if (slp_cache_is_on() && to_itself && a->causal) return slp_cache_attend(at, &a->base, q, k, v);
+	if ((to_itself || a->causal) && slp_cache_refuses(at, &a->base, "a cache is for causal attention to itself"))
+		return NULL;
+	return sl_scaled_dot_product_attention_at(at, q, k, v, opts);
+}
+
 static sl_tensor *attention_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	const struct attention *a = (const struct attention *)self;
@@ -58,9 +68,8 @@ static sl_tensor *attention_forward(sl_block *self, sl_tensor *const *in, int ni
 	if (nin > 1 && !fits(at, a, "a memory", sl_tensor_shape(in[1]), shape.dim[0])) return NULL;
 	sl_tensor *q = project(at, a, in[0], 0, nin > 1 ? 1 : 3), *kv = nin > 1 ? project(at, a, in[1], 1, 3) : q;
 	int first = nin > 1 ? 0 : 1;
-	struct sl_attention_opts opts = {.mask = nin > 2 ? in[2] : NULL, .causal = a->causal};
-	sl_tensor *y = sl_scaled_dot_product_attention_at(at, part_of(at, q, 0), part_of(at, kv, first),
-	                                                  part_of(at, kv, first + 1), opts);
+	sl_tensor *mask = nin > 2 ? in[2] : NULL, *y;
+	y = attend(at, a, part_of(at, q, 0), part_of(at, kv, first), part_of(at, kv, first + 1), mask, nin == 1);
 	y = sl_transpose_at(at, y, (struct sl_reduce_opts){SL_AXES(0, 2, 1, 3)});
 	y = sl_reshape_at(at, y, shape);
 	return y ? sl_forward_at(at, a->out, &y, 1) : NULL;
@@ -124,7 +133,8 @@ static sl_tensor *positions_forward(sl_block *self, sl_tensor *const *in, int ni
 		return slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got %s, (…, at most %lld steps, %lld) needed",
 		                     sl_block_name(self), sl_shape_string(s, text), (long long)all.dim[0],
 		                     (long long)all.dim[1]);
-	if (s.dim[s.ndim - 2] < all.dim[0]) w = sl_slice_at(at, w, 0, 0, s.dim[s.ndim - 2], 1);
+	if (slp_cache_is_on()) w = slp_cache_rows(at, self, w, s.dim[s.ndim - 2]);
+	else if (s.dim[s.ndim - 2] < all.dim[0]) w = sl_slice_at(at, w, 0, 0, s.dim[s.ndim - 2], 1);
 	return sl_add_at(at, x, w);
 }
 

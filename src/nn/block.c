@@ -286,6 +286,7 @@ bool slp_block_run(const char *at, sl_block *block, sl_tensor *const *in, int ni
 	call_site = at;
 	*results = (struct slp_results){.count = 1};
 	further = results;
+	slp_cache_enter(block);
 	results->t[0] = sl_retain(block->forward(block, in, nin));
 	further = outer;
 	call_site = outer_call_site;

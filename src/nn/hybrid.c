@@ -278,8 +278,9 @@ bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int 
                      bool *eager)
 {
 	struct slp_hybrid *h = block->base->hybrid;
-	*eager = h->eager;
-	if (h->eager || !inputs_usable(at, block, in, nin)) return false;
+	*eager = h->eager ||
+	         (slp_cache_is_on() && !slp_cache_is_of(block)); /* a cache does not know the programs in its network */
+	if (*eager || !inputs_usable(at, block, in, nin)) return false;
 	struct slp_pending before;
 	slp_error_set_aside(&before);
 	struct entry *e = entry_for(at, block, in, nin);
@@ -299,6 +300,23 @@ void slp_hybrid_drop_plans(struct slp_hybrid *h)
 	pthread_mutex_lock(&h->lock);
 	while (h->entries) forget_oldest(h);
 	h->eager = false;
+	pthread_mutex_unlock(&h->lock);
+}
+
+void slp_hybrid_drop_cache(struct slp_hybrid *h, uint64_t cache)
+{
+	if (!h) return;
+	pthread_mutex_lock(&h->lock);
+	for (struct entry **p = &h->entries; *p;) {
+		struct entry *e = *p;
+		if (e->signature->cache != cache) {
+			p = &e->next;
+			continue;
+		}
+		*p = e->next;
+		h->count--;
+		entry_release(e);
+	}
 	pthread_mutex_unlock(&h->lock);
 }
 

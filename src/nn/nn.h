@@ -73,6 +73,20 @@ sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin);
 /* The activation of a layer's result, if it has one. */
 sl_tensor *slp_layer_activate(sl_tensor *y, enum sl_activation activation);
 
+/* cache.c */
+/* Whether sl_cache_forward runs on this thread; the number of its cache, 0: none; whether it runs this block. */
+bool slp_cache_is_on(void);
+uint64_t slp_cache_number(void);
+bool slp_cache_is_of(const sl_block *block);
+/* The forward of a block begins. */
+void slp_cache_enter(const sl_block *block);
+/* What a layer's queries, (rows, heads, steps, width), find among the keys that are kept for it, which k and v join. */
+sl_tensor *slp_cache_attend(const char *at, const sl_block *layer, sl_tensor *q, sl_tensor *k, sl_tensor *v);
+/* The n rows of a layer's table that belong to the next steps. */
+sl_tensor *slp_cache_rows(const char *at, const sl_block *layer, sl_tensor *table, int64_t n);
+/* Whether a cache is on, for a layer that cannot go on step by step; an error is recorded then. */
+bool slp_cache_refuses(const char *at, const sl_block *layer, const char *why);
+
 /* recompute.c */
 /* slp_block_run, recorded as a part that the backward pass repeats. */
 bool slp_block_recomputed(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
@@ -142,6 +156,7 @@ bool slp_summary_looks(void);
 bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
                      bool *eager);
 void slp_hybrid_drop_plans(struct slp_hybrid *hybrid);
+void slp_hybrid_drop_cache(struct slp_hybrid *hybrid, uint64_t cache); /* those that were made for it; NULL: none */
 void slp_hybrid_free(struct slp_hybrid *hybrid);
 
 /* buckets.c */

@@ -124,7 +124,7 @@ static sl_tensor *recurrent_forward(sl_block *self, sl_tensor *const *in, int ni
 {
 	const struct recurrent *r = (const struct recurrent *)self;
 	const char *at = slp_forward_call_site();
-	if (!inputs_fit(at, r, in, nin)) return NULL;
+	if (!inputs_fit(at, r, in, nin) || slp_cache_refuses(at, self, "a cache does not keep its state")) return NULL;
 	sl_tensor **parts = slp_calloc(2 * (size_t)runs_of(r), sizeof *parts);
 	if (!parts) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for the states");
 	struct memory m = {nin > 1 ? in[1] : NULL, nin > 2 ? in[2] : NULL, parts, parts + runs_of(r)};

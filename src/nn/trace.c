@@ -28,6 +28,7 @@ struct slp_signature *slp_signature_new(int nin, sl_tensor *const *in)
 	s->training = sl_is_training();
 	s->autocast = slp_autocast;
 	s->shard = slp_shard;
+	s->cache = slp_cache_number();
 	s->device = device_of(nin, in);
 	for (int i = 0; i < nin; i++) s->in[i] = (struct slp_signature_input){in[i]->type, wanted(in[i])};
 	return s;
@@ -36,8 +37,8 @@ struct slp_signature *slp_signature_new(int nin, sl_tensor *const *in)
 bool slp_signature_matches(const struct slp_signature *s, int nin, sl_tensor *const *in)
 {
 	if (s->nin != nin || s->recording != sl_is_recording() || s->training != sl_is_training()) return false;
-	if (s->autocast != slp_autocast || s->shard != slp_shard || !sl_device_equal(s->device, device_of(nin, in)))
-		return false;
+	if (s->autocast != slp_autocast || s->shard != slp_shard || s->cache != slp_cache_number()) return false;
+	if (!sl_device_equal(s->device, device_of(nin, in))) return false;
 	for (int i = 0; i < nin; i++) {
 		if (s->in[i].type.dtype != in[i]->type.dtype || s->in[i].wanted != wanted(in[i])) return false;
 		if (!sl_shape_equal(s->in[i].type.shape, in[i]->type.shape)) return false;

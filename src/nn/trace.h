@@ -14,6 +14,7 @@ struct slp_signature {
 	bool recording, training;
 	enum sl_dtype autocast;
 	int shard;
+	uint64_t cache; /* its number; 0: none */
 	sl_device device;
 	struct slp_signature_input {
 		struct slp_type type;

@@ -88,6 +88,14 @@ SL_API sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *
 #define sl_scaled_dot_product_attention(q, k, v, ...)                                                                  \
 	sl_scaled_dot_product_attention_at(SL_HERE, q, k, v, (struct sl_attention_opts){__VA_ARGS__})
 
+struct sl_cached_attention_opts {
+	double scale; /* as in sl_attention_opts */
+};
+SL_API sl_tensor *sl_cached_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v, sl_tensor *keys,
+                                         sl_tensor *values, sl_tensor *place, struct sl_cached_attention_opts opts);
+#define sl_cached_attention(q, k, v, keys, values, place, ...)                                                         \
+	sl_cached_attention_at(SL_HERE, q, k, v, keys, values, place, (struct sl_cached_attention_opts){__VA_ARGS__})
+
 /* ---- images and sequences --------------------------------------------------------------------------------------- */
 
 struct sl_conv1d_opts {

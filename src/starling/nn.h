@@ -1,6 +1,6 @@
 /* Blocks: layers and networks with named parameters, initialisers, optimisers, losses, metrics; hybridising.
  *
- * The caller owns a new object (a block, a trainer, a step, a balance, a trial, a metric) and frees it with
+ * The caller owns a new object (a block, a trainer, a step, a balance, a trial, a metric, a cache) and frees it with
  * sl_block_free, sl_trainer_free, …; a block that becomes the child of another is owned by that.  Objects that a call
  * looks up (children, parameters, their tensors, names, plans) belong to the object that they were found in.  tensor.h
  * explains who owns tensors.
@@ -124,6 +124,17 @@ SL_API enum sl_status sl_block_recompute_at(const char *at, sl_block *block, boo
 
 SL_API enum sl_status sl_forward_shards_at(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y);
 #define sl_forward_shards(block, n, x, y) sl_forward_shards_at(SL_HERE, block, n, x, y)
+
+/* Generating: the steps of sequences one after the other, with what earlier ones left. */
+typedef struct sl_cache sl_cache;
+SL_API sl_cache *sl_cache_new_at(const char *at, sl_block *net, int64_t steps);
+#define sl_cache_new(net, steps) sl_cache_new_at(SL_HERE, net, steps)
+SL_API void sl_cache_free(sl_cache *cache);
+SL_API sl_tensor *sl_cache_forward_at(const char *at, sl_cache *cache, sl_tensor *x);
+#define sl_cache_forward(cache, x) sl_cache_forward_at(SL_HERE, cache, x)
+SL_API int64_t sl_cache_length(const sl_cache *cache);
+SL_API enum sl_status sl_cache_cut_at(const char *at, sl_cache *cache, int64_t length);
+#define sl_cache_cut(cache, length) sl_cache_cut_at(SL_HERE, cache, length)
 
 struct sl_initialize_opts {
 	struct sl_initializer init;

@@ -1,9 +1,11 @@
 #!/bin/sh
-# device.sh: the emulated GPUs themselves, and the engine on two of them: transfers that are counted, failures.
+# device.sh: the emulated GPUs themselves, and the engine on two of them: transfers that are counted, failures; caches
+# of attention on one.
 # Run by make check in the build tree.
 set -eu
 . "$srcdir/tests/emu/common.sh"
 tests/emu/test_device
+STARPU_NCPU=0 SL_EMU_DEVICES=1 tests/emu/test_cache
 tests/emu/test_parallel
 [ -n "${ASAN_OPTIONS-}" ] || tests/emu/test_waits
 [ -n "${ASAN_OPTIONS-}" ] || SL_EMU_ASYNC=0 tests/emu/test_parallel

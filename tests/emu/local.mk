@@ -30,6 +30,7 @@ EXTRA_LTLIBRARIES = \
 emu_programs = \
 	tests/emu/lenet \
 	tests/emu/sl-info \
+	tests/emu/test_cache \
 	tests/emu/test_device \
 	tests/emu/test_explain \
 	tests/emu/test_graphs \
@@ -44,7 +45,7 @@ if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libstarling.la
 log = sh.log
-tests/emu/device.$(log): tests/emu/test_device tests/emu/test_parallel tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_device tests/emu/test_parallel tests/emu/test_waits
 tests/emu/drivers.$(log): tests/emu/hybrid tests/emu/parallel
 tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
 tests/emu/graphs.$(log): tests/emu/test_graphs
@@ -156,6 +157,12 @@ tests_emu_test_ops_SOURCES = tests/test_ops.c
 tests_emu_test_ops_LDFLAGS = $(emu_ldflags)
 tests_emu_test_ops_LDADD = tests/libcases.la tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_ops_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_cache_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_test_cache_SOURCES = tests/test_cache.c
+tests_emu_test_cache_LDFLAGS = $(emu_ldflags)
+tests_emu_test_cache_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_cache_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_device_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
 tests_emu_test_device_SOURCES = tests/emu/test_device.c

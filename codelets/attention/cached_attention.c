@@ -1,0 +1,149 @@
+/* cached_attention: queries see keys and values that are kept from calls before; those of this call join them. */
+#include <math.h>
+#include <string.h>
+
+#include "attention.h"
+
+static const struct slp_attr attr_table[] = {
+        SLP_ATTR_VALUE(struct slp_attention_attrs, scale, SLP_DOUBLE, 1,
+                       "of the products; 0: one over the root of the width"),
+        {0},
+};
+
+enum { Q, K, V, KEYS, VALUES, PLACE, INPUTS };
+
+/* ---- rules ------------------------------------------------------------------------------------------------------- */
+
+/* Whether a cache takes such rows: all axes but that of the places are the same. */
+static bool takes(sl_shape cache, sl_shape rows)
+{
+	if (rows.ndim < 2 || cache.ndim != rows.ndim) return false;
+	rows.dim[rows.ndim - 2] = cache.dim[rows.ndim - 2];
+	return sl_shape_equal(rows, cache);
+}
+
+static bool shapes_fit(const struct slp_type *in)
+{
+	sl_shape q = in[Q].shape, v = in[V].shape;
+	int n = q.ndim;
+	if (n < 2 || !sl_shape_equal(in[K].shape, q) || v.ndim != n) return false;
+	q.dim[n - 1] = v.dim[n - 1];
+	return sl_shape_equal(q, v) && takes(in[KEYS].shape, in[K].shape) && takes(in[VALUES].shape, v) &&
+	       in[KEYS].shape.dim[n - 2] == in[VALUES].shape.dim[n - 2];
+}
+
+static enum sl_status cached_attention_infer(struct slp_infer *c)
+{
+	const struct slp_type *in = c->in;
+	struct slp_attention_attrs *a = c->attrs;
+	enum sl_dtype kept = in[KEYS].dtype;
+	if (!slp_is_float(in[Q].dtype) || in[K].dtype != in[Q].dtype || in[V].dtype != in[Q].dtype)
+		return slp_reject(c, SL_EDTYPE, "q, k and v must be floats of one data type");
+	if (in[VALUES].dtype != kept || (kept != in[Q].dtype && kept != slp_promoted(in[Q].dtype)))
+		return slp_reject(c, SL_EDTYPE,
+		                  "keys and values must have the data type of q, or float32 if that is a half type");
+	if (in[PLACE].dtype != SL_INT32 || sl_shape_size(in[PLACE].shape) != 1)
+		return slp_reject(c, SL_EDTYPE, "the place must be one int32");
+	if (!shapes_fit(in))
+		return slp_reject(c, SL_ESHAPE,
+		                  "q and k (…, t, d), v (…, t, e), keys (…, s, d) and values (…, s, e) needed");
+	if (!isfinite(a->scale)) return slp_reject(c, SL_EINVAL, "scale is %g, a finite number needed", a->scale);
+	slp_attention_set_scale(a, in[Q].shape);
+	a->causal = true;
+	c->out[0] = in[V];
+	return SL_OK;
+}
+
+/* At most: where all places are taken. */
+static double cached_attention_flops(const struct slp_infer *c)
+{
+	struct slp_attention a =
+	        slp_attention_of(c->attrs, c->in[Q].shape, c->in[KEYS].shape, c->in[VALUES].shape, NULL);
+	return 2 * (double)a.heads * (double)a.t * (double)a.s * (double)(a.d + a.dv);
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* Sizes, with the place of query 0 among the keys; SL_EINVAL if they have no room for it. */
+static enum sl_status sizes_of(const struct slp_kernel *k, struct slp_attention *a)
+{
+	*a = slp_attention_of(k->attrs, k->in[Q].type.shape, k->in[KEYS].type.shape, k->in[VALUES].type.shape, NULL);
+	a->before = *(const int32_t *)k->in[PLACE].ptr;
+	if (slp_attention_has_room(a, a->before)) return SL_OK;
+	return slp_kernel_fail(k, SL_EINVAL, "%lld steps at place %lld: the keys have %lld places", (long long)a->t,
+	                       (long long)a->before, (long long)a->s);
+}
+
+static void append_by_hand(const struct slp_attention *a, const struct slp_view *rows, const struct slp_view *cache,
+                           int64_t width)
+{
+	for (int64_t e = 0; e < a->heads * a->t * width; e++) {
+		int64_t h = e / width / a->t, i = e / width % a->t;
+		slp_set(cache, (h * a->s + a->before + i) * width + e % width, slp_get(rows, e));
+	}
+}
+
+static enum sl_status cached_attention_ref(const struct slp_kernel *k)
+{
+	struct slp_attention a;
+	const struct slp_view *in = k->in;
+	enum sl_status s = sizes_of(k, &a);
+	if (s) return s;
+	append_by_hand(&a, &in[K], &in[KEYS], a.d);
+	append_by_hand(&a, &in[V], &in[VALUES], a.dv);
+	slp_attention_by_hand(&a, &in[Q], &in[KEYS], &in[VALUES], NULL, &k->out[0], NULL);
+	return SL_OK;
+}
+
+static void append(const struct slp_attention *a, const float *rows, float *cache, int64_t width)
+{
+	size_t run = (size_t)(a->t * width);
+	for (int64_t h = 0; run && h < a->heads; h++)
+		memcpy(cache + (h * a->s + a->before) * width, rows + (size_t)h * run, run * sizeof *rows);
+}
+
+static enum sl_status cached_attention_cpu(const struct slp_kernel *k)
+{
+	struct slp_attention a;
+	const struct slp_view *in = k->in;
+	enum sl_status s = sizes_of(k, &a);
+	if (s) return s;
+	append(&a, in[K].ptr, in[KEYS].ptr, a.d);
+	append(&a, in[V].ptr, in[VALUES].ptr, a.dv);
+	slp_attention_by_blocks(&a, in[Q].ptr, in[KEYS].ptr, in[VALUES].ptr, NULL, k->out[0].ptr, NULL);
+	return SL_OK;
+}
+
+/* ---- the operation ----------------------------------------------------------------------------------------------- */
+
+/* Causal attention of the next steps of a sequence, whose keys and values are kept: k and v are written into keys and
+ * values from `place` on, in place, and query i sees keys 0 to place + i.  What lies behind them does not matter, so
+ * that one program serves all places.  q and k are (…, t, d), v is (…, t, e), keys (…, s, d), values (…, s, e), the place
+ * is one int32, the result (…, t, e). keys and values have the data type of q, or float32 if that is a half type, which
+ * is faster; sl_autocast converts nothing.  No gradient goes back through it.  sl_cache_new keeps them for whole
+ * networks.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a scale that is not finite.  Where keys have no room for t
+ * more, the operation fails with SL_EINVAL on a CPU; on a GPU nothing is written, and the result is NaN.
+ *
+ *     sl_tensor *keys = sl_zeros(SL_SHAPE(1, heads, 1024, 64)), *values = sl_zeros(SL_SHAPE(1, heads, 1024, 64));
+ *     y = sl_cached_attention(q, k, v, keys, values, sl_full(SL_SHAPE(1), 17, .dtype = SL_INT32)); */
+sl_tensor *sl_cached_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v, sl_tensor *keys,
+                                  sl_tensor *values, sl_tensor *place, struct sl_cached_attention_opts opts)
+{
+	return slp_apply1(at, &slp_op_cached_attention, &(struct slp_attention_attrs){opts.scale, true}, INPUTS,
+	                  (sl_tensor *[]){q, k, v, keys, values, place});
+}
+
+const struct sl_op slp_op_cached_attention = {
+        .name = "cached_attention",
+        .doc = "what queries find among keys that are kept, where those of this call join them",
+        .args = "q k v keys values place",
+        SLP_NIN(INPUTS),
+        .nout = 1,
+        .attr_table = attr_table,
+        .attrs_size = sizeof(struct slp_attention_attrs),
+        .mutates = SLP_IN(KEYS) | SLP_IN(VALUES),
+        .rows = SLP_FLOAT_ROWS(cached_attention),
+        .infer = cached_attention_infer,
+        .flops = cached_attention_flops,
+        .ref = cached_attention_ref,
+};

@@ -1,0 +1,244 @@
+/* Caches: what the layers of a network keep of the steps of a sequence, so that the next ones need not compute it again. */
+#include <stdlib.h>
+
+#include "autograd/autograd.h"
+#include "nn/nn.h"
+
+/* What an attention layer keeps: (rows, heads, steps, width of a head) each. */
+struct kept {
+	const sl_block *layer;
+	sl_tensor *keys, *values;
+	bool used; /* by the forward that runs */
+};
+
+struct sl_cache {
+	sl_block *net;
+	uint64_t number; /* programs of the network belong to a cache by it */
+	int64_t steps, length;
+	sl_tensor *place; /* the length, for programs */
+	struct kept *kept;
+	int count;
+};
+
+static _Thread_local sl_cache *current;
+
+bool slp_cache_is_on(void)
+{
+	return current != NULL;
+}
+
+uint64_t slp_cache_number(void)
+{
+	return current ? current->number : 0;
+}
+
+bool slp_cache_is_of(const sl_block *block)
+{
+	return current && current->net == block;
+}
+
+void slp_cache_enter(const sl_block *block)
+{
+	for (int i = 0; slp_cache_is_of(block) && i < current->count; i++) current->kept[i].used = false;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+/* Makes a cache: with it, sl_cache_forward runs the network on the next steps of sequences, of which there are `steps` at
+ * most, and only these are computed.  Causal attention keeps the keys and values of all steps before, in float32 (in
+ * float64 for networks of that type): 2 · rows · steps · width numbers a layer.  Free it with sl_cache_free; it holds the
+ * network.  SL_EINVAL: steps is not positive; SL_ENOMEM.
+ *
+ *     sl_cache *cache = sl_cache_new(net, 1024);
+ *     y = sl_cache_forward(cache, prompt);      // (1, 5) words: (1, 5, width) results
+ *     y = sl_cache_forward(cache, next_word);   // (1, 1): at the cost of one step */
+sl_cache *sl_cache_new_at(const char *at, sl_block *net, int64_t steps)
+{
+	static _Atomic uint64_t numbers;
+	SLP_CALL("sl_cache_new", at);
+	if (!slp_given(at, "sl_cache_new", "block", net)) return NULL;
+	if (steps < 1 || steps > INT32_MAX)
+		return slp_call_fail(at, "sl_cache_new", SL_EINVAL, "%lld steps; they must be positive, and int32",
+		                     (long long)steps);
+	sl_cache *c = slp_calloc(1, sizeof *c);
+	if (!c) return slp_call_fail(at, "sl_cache_new", SL_ENOMEM, "no memory for a cache");
+	SL_PAUSE
+		SL_SCOPE
+			c->place = sl_retain(sl_zeros_at(at, SL_SHAPE(1), (struct sl_make){SL_INT32, sl_auto()}));
+	if (!c->place) {
+		free(c);
+		return NULL;
+	}
+	c->net = sl_block_retain(net);
+	c->number = ++numbers;
+	c->steps = steps;
+	return c;
+}
+
+/* Frees a cache, and the network's programs for it.  NULL is ignored. */
+void sl_cache_free(sl_cache *cache)
+{
+	if (!cache) return;
+	slp_hybrid_drop_cache(cache->net->base->hybrid, cache->number);
+	for (int i = 0; i < cache->count; i++) {
+		sl_release(cache->kept[i].keys);
+		sl_release(cache->kept[i].values);
+	}
+	free(cache->kept);
+	sl_release(cache->place);
+	sl_block_free(cache->net);
+	free(cache);
+}
+
+/* How many steps the cache holds; 0 for NULL. */
+int64_t sl_cache_length(const sl_cache *cache)
+{
+	return cache ? cache->length : 0;
+}
+
+/* Keeps the first `length` steps and forgets the others: 0 for another sequence, or less than were given where the last ones
+ * were only there to fill a shape.  SL_EINVAL: there are not so many.
+ *
+ *     sl_cache_cut(cache, 0); */
+enum sl_status sl_cache_cut_at(const char *at, sl_cache *cache, int64_t length)
+{
+	SLP_CALL("sl_cache_cut", at);
+	if (!slp_given(at, "sl_cache_cut", "cache", cache)) return sl_error();
+	if (length < 0 || length > cache->length) {
+		slp_call_fail(at, "sl_cache_cut", SL_EINVAL, "%lld of %lld steps cannot be kept", (long long)length,
+		              (long long)cache->length);
+		return SL_EINVAL;
+	}
+	cache->length = length;
+	return SL_OK;
+}
+
+/* ---- for layers -------------------------------------------------------------------------------------------------- */
+
+static struct kept *find(const sl_block *layer)
+{
+	for (int i = 0; i < current->count; i++)
+		if (current->kept[i].layer == layer) return &current->kept[i];
+	return NULL;
+}
+
+/* Made outside of the program that is traced, which uses it by reference. */
+static sl_tensor *memory_for(const char *at, sl_tensor *rows)
+{
+	sl_shape shape = sl_tensor_shape(rows);
+	shape.dim[2] = current->steps;
+	struct sl_make make = {slp_promoted(sl_tensor_dtype(rows)), sl_tensor_device(rows)};
+	struct slp_trace *trace = slp_trace_pause();
+	sl_tensor *t = NULL;
+	SL_SCOPE
+		t = sl_retain(sl_zeros_at(at, shape, make));
+	slp_trace_resume(trace);
+	return t;
+}
+
+static struct kept *add(const char *at, const sl_block *layer, sl_tensor *k, sl_tensor *v)
+{
+	struct kept *list = slp_realloc(current->kept, ((size_t)current->count + 1) * sizeof *list);
+	if (!list) return slp_call_fail(at, "sl_cache_forward", SL_ENOMEM, "no memory for the list of layers");
+	current->kept = list;
+	struct kept new = {layer, memory_for(at, k), memory_for(at, v), false};
+	if (new.keys &&new.values) {
+		list[current->count] = new;
+		return &list[current->count++];
+	}
+	sl_release(new.keys);
+	sl_release(new.values);
+	return NULL;
+}
+
+sl_tensor *slp_cache_attend(const char *at, const sl_block *layer, sl_tensor *q, sl_tensor *k, sl_tensor *v)
+{
+	if (!q || !k || !v) return NULL;
+	struct kept *kept = find(layer);
+	if (!kept) kept = add(at, layer, k, v);
+	if (!kept) return NULL;
+	if (kept->used)
+		return slp_call_fail(at, "sl_cache_forward", SL_EUNSUPPORTED,
+		                     "%s has several places in the network; a cache has one for it",
+		                     sl_block_name(layer));
+	kept->used = true;
+	return sl_cached_attention_at(at, q, k, v, kept->keys, kept->values, current->place,
+	                              (struct sl_cached_attention_opts){0});
+}
+
+sl_tensor *slp_cache_rows(const char *at, const sl_block *layer, sl_tensor *table, int64_t n)
+{
+	sl_tensor *places = current->place;
+	int64_t most = sl_tensor_shape(table).dim[0];
+	if (current->steps > most)
+		return slp_call_fail(at, "sl_cache_forward", SL_ESHAPE,
+		                     "a cache of %lld steps, and %s has places for %lld", (long long)current->steps,
+		                     sl_block_name(layer), (long long)most);
+	if (n != 1) {
+		struct sl_make make = {SL_INT32, sl_tensor_device(table)};
+		places = sl_add_at(at, sl_arange_at(at, 0, (double)n, 1, make), places);
+	}
+	return sl_gather_at(at, table, places);
+}
+
+bool slp_cache_refuses(const char *at, const sl_block *layer, const char *why)
+{
+	if (!current) return false;
+	slp_call_fail(at, "sl_cache_forward", SL_EUNSUPPORTED, "%s: %s", sl_block_name(layer), why);
+	return true;
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static bool has_room(const char *at, const sl_cache *c, sl_shape x)
+{
+	char text[128];
+	if (x.ndim < 2) {
+		slp_call_fail(at, "sl_cache_forward", SL_ESHAPE, "x is %s; (rows, steps, …) needed",
+		              sl_shape_string(x, text));
+		return false;
+	}
+	if (x.dim[1] <= c->steps - c->length) return true;
+	slp_call_fail(at, "sl_cache_forward", SL_ESHAPE,
+	              "%lld more steps, where %lld of %lld are taken; sl_cache_cut makes room", (long long)x.dim[1],
+	              (long long)c->length, (long long)c->steps);
+	return false;
+}
+
+static sl_tensor *run(const char *at, sl_cache *c, sl_tensor *x)
+{
+	sl_cache *outer = current;
+	sl_tensor *y = NULL;
+	if (sl_fill_inplace_at(at, c->place, (double)c->length)) {
+		current = c;
+		y = sl_forward_at(at, c->net, &x, 1);
+		current = outer;
+	}
+	if (y) c->length += sl_tensor_shape(x).dim[1];
+	return y;
+}
+
+/* Runs the cache's network on the next steps of its sequences: x is (rows, steps, …), the result what sl_forward would give
+ * for these steps after all before them, to rounding; layers are in inference mode, and nothing is recorded.  A
+ * hybridised network (this block itself, not one inside) runs as one program for each number of steps, whatever the cache
+ * holds: give prompts in few different lengths, filled up, and cut the cache afterwards.  Causal sl_multi_head_attention
+ * and sl_position_embedding go on where they were; other layers must treat each step by itself.  Attention to a memory is computed
+ * anew.  A cache that is full is an error: for longer sequences, cut it to 0 and give it the last steps again.  After
+ * changes of parameters, cut it to 0.  SL_ESHAPE: no room, or other rows than before; SL_EUNSUPPORTED: attention that is not
+ * causal, recurrent layers, an attention layer with two places in the network; SL_ESTATE: within a block that is traced;
+ * other errors as of sl_forward.
+ *
+ *     sl_tensor *y = sl_cache_forward(cache, words); */
+sl_tensor *sl_cache_forward_at(const char *at, sl_cache *cache, sl_tensor *x)
+{
+	SLP_CALL("sl_cache_forward", at);
+	if (!slp_given(at, "sl_cache_forward", "cache", cache) || !slp_given(at, "sl_cache_forward", "x", x))
+		return NULL;
+	if (sl_is_symbol(x)) return slp_symbol_fail(at, "sl_cache_forward", x);
+	if (slp_trace_refuses(at, "sl_cache_forward", x) || !has_room(at, cache, sl_tensor_shape(x))) return NULL;
+	sl_mode mode;
+	sl_mode_enter(&mode, false, false);
+	sl_tensor *y = run(at, cache, x);
+	sl_mode_leave(&mode);
+	return y;
+}
