@@ -9,14 +9,17 @@
 #include <starling/io.h>
 
 #include "common.h"
-#include "networks.h"
+#include "gpt_params.h"
 
 enum { BYTES = 256, EVALUATIONS = 16, KEEP = 3 };
 
 struct options {
 	struct drv_options common;
-	const char *text, *prompt, *checkpoint, *save, *load;
+	const char *text, *prompt, *checkpoint, *save, *load, *params, *scores;
 	struct net_gpt_size size;
+	bool sized;      /* by the command line */
+	int32_t *tokens; /* the prompt, as numbers; NULL: as text */
+	int64_t ntokens;
 	int64_t batch, iterations, every, generate;
 	double lr, temperature;
 	bool resume, no_cache;
@@ -30,16 +33,20 @@ enum {
 	KEY_HEADS,
 	KEY_WIDTH,
 	KEY_CONTEXT,
+	KEY_WORDS,
 	KEY_EVERY,
 	KEY_LR,
 	KEY_GENERATE,
 	KEY_PROMPT,
+	KEY_TOKENS,
 	KEY_TEMPERATURE,
 	KEY_NO_CACHE,
 	KEY_CHECKPOINT,
 	KEY_RESUME,
 	KEY_SAVE,
 	KEY_LOAD,
+	KEY_PARAMS,
+	KEY_SCORES,
 };
 
 #define DEFAULT_TEXT "/usr/share/common-licenses/GPL-3"
@@ -54,12 +61,16 @@ static const struct argp_option argp_options[] = {
         {"heads", KEY_HEADS, "N", 0, "Number of attention heads in each layer (default: 4)", 2},
         {"width", KEY_WIDTH, "N", 0, "Numbers for each byte, a multiple of the heads (default: 128)", 2},
         {"context", KEY_CONTEXT, "N", 0, "Number of bytes that a prediction sees (default: 64)", 2},
-        {"generate", KEY_GENERATE, "N", 0, "At the end, write N bytes of text (default: 0)", 3},
+        {"words", KEY_WORDS, "N", 0,
+         "Size of the vocabulary; with another one than 256, what is written are numbers (default: 256, bytes)", 2},
+        {"generate", KEY_GENERATE, "N", 0, "At the end, write N bytes of text, or N words as numbers (default: 0)", 3},
         {"prompt", KEY_PROMPT, "TEXT", 0, "The text that the written bytes continue (default: a new line)", 3},
+        {"prompt-tokens", KEY_TOKENS, "LIST", 0,
+         "The prompt as numbers below the vocabulary's size, separated by commas; what is written are numbers, too", 3},
         {"temperature", KEY_TEMPERATURE, "X", 0,
          "Temperature of the written text: 1 as learnt, lower is less surprising (default: 0.8)", 3},
         {"no-cache", KEY_NO_CACHE, NULL, 0,
-         "For each byte, compute the whole context again instead of the last byte alone: slower, and the same to "
+         "For each word, compute the whole context again instead of the last word alone: slower, and the same to "
          "rounding",
          3},
         {"checkpoint", KEY_CHECKPOINT, "DIR", 0, "Write checkpoints to this folder, and keep the newest 3", 4},
@@ -67,12 +78,37 @@ static const struct argp_option argp_options[] = {
          4},
         {"save", KEY_SAVE, "FILE", 0, "Write the parameters to this file, as safetensors, at the end", 4},
         {"load", KEY_LOAD, "FILE", 0, "Start with the parameters in this file", 4},
+        {"params", KEY_PARAMS, "FILE", 0,
+         "Start with a GPT-2 in this safetensors file, with the names of Hugging Face's transformers or of nanoGPT; "
+         "its "
+         "shapes say how large it is, and heads are 64 wide without --heads",
+         4},
+        {"scores", KEY_SCORES, "FILE", 0, "Write the scores of what may follow the prompt to this .npy file", 4},
         {0},
 };
 
+/* "15496,11,995" */
+static void parse_tokens(struct argp_state *state, const char *text, struct options *o)
+{
+	o->tokens = calloc(strlen(text) / 2 + 1, sizeof *o->tokens);
+	if (!o->tokens) argp_failure(state, DRV_ERROR, 0, "no memory for the prompt");
+	o->ntokens = 0;
+	for (const char *p = text; o->tokens; p++) {
+		char *end;
+		long n = strtol(p, &end, 10);
+		if (end == p || (*end && *end != ',') || n < 0 || n > INT32_MAX)
+			argp_error(state, "--prompt-tokens: '%s' is no list of numbers separated by commas", text);
+		o->tokens[o->ntokens++] = (int32_t)n;
+		if (!*(p = end)) break;
+	}
+}
+
 static void complete(struct argp_state *state, struct options *o)
 {
-	if (o->size.width % o->size.heads) argp_error(state, "--width must be a multiple of --heads");
+	if (o->params && o->sized) argp_error(state, "--params: the file says how large the network is");
+	if (o->params && o->load) argp_error(state, "--load and --params: give one");
+	if (!o->params && !o->size.heads) o->size.heads = 4;
+	if (!o->params && o->size.width % o->size.heads) argp_error(state, "--width must be a multiple of --heads");
 	if (o->resume && !o->checkpoint) argp_error(state, "--resume: needs --checkpoint DIR");
 	if (o->common.ndevices > 1) argp_error(state, "--device: name one device only");
 }
@@ -85,8 +121,23 @@ static error_t parse_text(int key, char *arg, struct options *o)
 	case KEY_CHECKPOINT: o->checkpoint = arg; return 0;
 	case KEY_RESUME: o->resume = true; return 0;
 	case KEY_SAVE: o->save = arg; return 0;
+	case KEY_PARAMS: o->params = arg; return 0;
+	case KEY_SCORES: o->scores = arg; return 0;
 	case KEY_LOAD: o->load = arg; return 0;
 	default: return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_size(int key, char *arg, struct argp_state *state, struct options *o)
+{
+	o->sized |= key == KEY_LAYERS || key == KEY_WIDTH || key == KEY_CONTEXT || key == KEY_WORDS;
+	switch (key) {
+	case KEY_LAYERS: o->size.layers = (int)drv_int(state, "--layers", arg, 1, 64); return 0;
+	case KEY_HEADS: o->size.heads = (int)drv_int(state, "--heads", arg, 1, 1024); return 0;
+	case KEY_WIDTH: o->size.width = drv_int(state, "--width", arg, 1, 1 << 16); return 0;
+	case KEY_CONTEXT: o->size.steps = drv_int(state, "--context", arg, 1, 1 << 16); return 0;
+	case KEY_WORDS: o->size.words = drv_int(state, "--words", arg, 1, 1 << 24); return 0;
+	default: return parse_text(key, arg, o);
 	}
 }
 
@@ -99,15 +150,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'b': o->batch = drv_int(state, "--batch-size", arg, 1, 1 << 20); return 0;
 	case KEY_LR: o->lr = drv_real(state, "--lr", arg, 0, 1e3); return 0;
 	case KEY_EVERY: o->every = drv_int(state, "--every", arg, 1, INT32_MAX); return 0;
-	case KEY_LAYERS: o->size.layers = (int)drv_int(state, "--layers", arg, 1, 64); return 0;
-	case KEY_HEADS: o->size.heads = (int)drv_int(state, "--heads", arg, 1, 1024); return 0;
-	case KEY_WIDTH: o->size.width = drv_int(state, "--width", arg, 1, 1 << 16); return 0;
-	case KEY_CONTEXT: o->size.steps = drv_int(state, "--context", arg, 1, 1 << 16); return 0;
 	case KEY_GENERATE: o->generate = drv_int(state, "--generate", arg, 0, INT32_MAX); return 0;
 	case KEY_TEMPERATURE: o->temperature = drv_real(state, "--temperature", arg, 1e-3, 1e3); return 0;
+	case KEY_TOKENS: parse_tokens(state, arg, o); return 0;
 	case KEY_NO_CACHE: o->no_cache = true; return 0;
 	case ARGP_KEY_END: complete(state, o); return 0;
-	default: return parse_text(key, arg, o);
+	default: return parse_size(key, arg, state, o);
 	}
 }
 
@@ -151,8 +199,8 @@ struct run {
 	sl_tensor *loss; /* the last step's, a number a byte */
 	int64_t done;    /* steps */
 	sl_cache *cache;
-	int64_t written; /* bytes */
-	double took[2];  /* seconds: the first byte, for which programs are made, and all others */
+	int64_t written; /* words */
+	double took[2];  /* seconds: the first word, for which programs are made, and all others */
 	json_t *losses;
 };
 
@@ -178,13 +226,17 @@ static bool make(struct run *r)
 {
 	const struct options *o = r->o;
 	r->net = net_gpt(o->size);
-	if (!r->net || sl_initialize(r->net, .init = sl_normal_init(0.02)) != SL_OK) return false;
+	if (!r->net) return false;
+	if (o->params && !gpt_params_load(r->net, o->params, &o->size)) return false;
+	if (!o->params && sl_initialize(r->net, .init = sl_normal_init(0.02)) != SL_OK) return false;
 	if (o->load && sl_load_params(r->net, o->load) != SL_OK) return false;
 	r->trainer = sl_trainer_new(r->net, optimizer_of(o));
 	r->step = r->trainer ? sl_step_compile(r->net, byte_loss, r->trainer) : NULL;
 	if (!r->step || sl_hybridize(r->net) != SL_OK) return false;
 	if (!o->iterations) return true;
-	if (!open_text(o, r->part)) return false;
+	if (o->size.words < BYTES)
+		drv_error("a vocabulary of %lld is too small for a text of bytes", (long long)o->size.words);
+	if (o->size.words < BYTES || !open_text(o, r->part)) return false;
 	r->loader = sl_loader_new(r->part[0], .batch_size = o->batch, .shuffle = true, .seed = o->common.seed,
 	                          .last = SL_LAST_DISCARD);
 	return r->loader != NULL;
@@ -285,7 +337,7 @@ static int64_t filled_up(int64_t count, int64_t steps)
 	return n < steps ? n : steps;
 }
 
-/* The scores of what may follow `count` bytes.  The cache knows all of them but the last, or nothing that is of use: then the
+/* The scores of what may follow `count` words.  The cache knows all of them but the last, or nothing that is of use: then the
  * whole window is computed, and what stands behind them is not seen. */
 static sl_tensor *scores(struct run *r, const int32_t *window, int64_t count)
 {
@@ -305,47 +357,71 @@ static sl_tensor *scores(struct run *r, const int32_t *window, int64_t count)
 	return sl_reshape(sl_slice(y, 1, count - 1 - first, count - first, 1), SL_SHAPE(r->o->size.words));
 }
 
-/* The byte after the last one, drawn by its probability; -1 after an error. */
-static int next_byte(struct run *r, const int32_t *window, int64_t count)
+/* The word after the last one, drawn by its probability; -1 after an error. */
+static int next_token(struct run *r, const int32_t *window, int64_t count)
 {
-	double byte = -1;
+	double token = -1;
 	SL_SCOPE {
 		sl_tensor *y = scores(r, window, count);
 		sl_tensor *drawn = sl_multinomial(sl_softmax(sl_div_scalar(y, r->o->temperature), -1), 1);
-		if (drawn) byte = sl_item(drawn);
+		if (drawn) token = sl_item(drawn);
 	}
-	return drv_failed() ? -1 : (int)byte;
+	return drv_failed() ? -1 : (int)token;
 }
 
-static bool write_bytes(struct run *r, int32_t *window, int64_t count)
+static void show(const struct options *o, int token)
+{
+	if (o->common.quiet) return;
+	if (o->tokens || o->size.words != BYTES) fprintf(drv_out(&o->common), "%d ", token);
+	else fputc(token, drv_out(&o->common));
+	fflush(drv_out(&o->common));
+}
+
+static bool write_tokens(struct run *r, int32_t *window, int64_t count)
 {
 	const struct options *o = r->o;
 	double start = drv_now();
 	for (int64_t i = 0; i < o->generate && !drv_interrupted(); i++) {
-		int byte = next_byte(r, window, count);
-		if (byte < 0) return false;
+		int token = next_token(r, window, count);
+		if (token < 0) return false;
 		if (count == o->size.steps) memmove(window, window + 1, (size_t)(--count) * sizeof *window);
-		window[count++] = byte;
+		window[count++] = token;
 		r->written = i + 1;
 		r->took[i > 0] = drv_now() - start;
 		if (i == 0) start = drv_now();
-		if (o->common.quiet) continue;
-		fputc(byte, drv_out(&o->common));
-		fflush(drv_out(&o->common));
+		show(o, token);
 	}
 	return true;
+}
+
+/* The end of the prompt, as much of it as the network sees; the length, or -1 if it is not made of the network's words. */
+static int64_t take_prompt(const struct options *o, int32_t *window)
+{
+	int64_t length = o->tokens ? o->ntokens : (int64_t)strlen(o->prompt), steps = o->size.steps;
+	int64_t count = length < steps ? length : steps;
+	for (int64_t i = 0; i < length; i++) {
+		int token = o->tokens ? o->tokens[i] : (unsigned char)o->prompt[i];
+		if (token >= o->size.words) {
+			drv_error("the prompt has the word %d, and the vocabulary %lld words", token,
+			          (long long)o->size.words);
+			return -1;
+		}
+		if (i >= length - count) window[i - (length - count)] = token;
+		show(o, token);
+	}
+	return count;
 }
 
 static bool write_text(struct run *r)
 {
 	const struct options *o = r->o;
-	int64_t steps = o->size.steps, length = (int64_t)strlen(o->prompt), count = length < steps ? length : steps;
-	int32_t *window = calloc((size_t)steps, sizeof *window);
-	if (!o->no_cache) r->cache = sl_cache_new(r->net, steps);
-	bool ok = window && (o->no_cache || r->cache);
-	for (int64_t i = 0; ok && i < count; i++) window[i] = (unsigned char)o->prompt[length - count + i];
-	drv_print(&o->common, "%s", o->prompt);
-	ok = ok && write_bytes(r, window, count);
+	int32_t *window = calloc((size_t)o->size.steps, sizeof *window);
+	if (!o->no_cache) r->cache = sl_cache_new(r->net, o->size.steps);
+	int64_t count = window && (o->no_cache || r->cache) ? take_prompt(o, window) : -1;
+	SL_SCOPE
+		if (count > 0 && o->scores) sl_save_npy(scores(r, window, count), o->scores);
+	bool ok = count > 0 && !drv_failed() && write_tokens(r, window, count);
+	if (count == 0) drv_error("the prompt is empty");
 	if (ok) drv_print(&o->common, "\n");
 	sl_cache_free(r->cache);
 	free(window);
@@ -358,7 +434,7 @@ static bool work(struct run *r)
 {
 	const struct options *o = r->o;
 	if (!make(r) || !resume(r) || !train(r)) return false;
-	if (o->generate && !write_text(r)) return false;
+	if ((o->generate || o->scores) && !write_text(r)) return false;
 	return !o->save || sl_save_params(r->net, o->save) == SL_OK;
 }
 
@@ -395,7 +471,8 @@ static const struct argp argp = {
         .doc = "Trains a GPT on a text, byte by byte, and writes more of it.\v"
                "  gpt --iterations 500 --generate 300\n"
                "  gpt --text book.txt --save book.safetensors\n"
-               "  gpt --load book.safetensors --iterations 0 --generate 1000\n\n"
+               "  gpt --load book.safetensors --iterations 0 --generate 1000\n"
+               "  gpt --params gpt2.safetensors --iterations 0 --generate 20 --prompt-tokens 464,3290\n\n"
                "Exit status: 0 if all went well, 1 after an error, 2 if the command line is "
                "wrong, " DRV_INTERRUPTED_STATUS ".",
 };
@@ -404,12 +481,15 @@ int main(int argc, char **argv)
 {
 	struct options o = {.text = DEFAULT_TEXT,
 	                    .prompt = "\n",
-	                    .size = {.words = BYTES, .steps = 64, .width = 128, .layers = 4, .heads = 4},
+	                    .size = {.words = BYTES, .steps = 64, .width = 128, .layers = 4},
 	                    .batch = 12,
 	                    .iterations = 2000,
 	                    .every = 250,
 	                    .lr = 1e-3,
 	                    .temperature = 0.8};
 	drv_parse(&argp, argc, argv, &o);
-	return drv_stop(&o.common, drv_start(&o.common) ? run(&o) : DRV_ERROR);
+	bool ok = drv_start(&o.common) && (!o.params || gpt_params_size(o.params, &o.size));
+	int status = drv_stop(&o.common, ok ? run(&o) : DRV_ERROR);
+	free(o.tokens);
+	return status;
 }

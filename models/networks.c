@@ -72,19 +72,69 @@ sl_block *net_resnet18_synchronised(void)
 
 struct gpt {
 	sl_block base;
-	sl_block *embedding, *body;
+	sl_block *embedding, *positions, *layers, *norm;
 };
+
+/* A layer normalisation that does not shift. */
+struct scale_norm {
+	sl_block base;
+	sl_param *gamma;
+};
+
+static sl_tensor *scale_norm_forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	sl_tensor *gamma = sl_param_use(((struct scale_norm *)self)->gamma, in[0]);
+	(void)nin;
+	if (!gamma) return NULL;
+	sl_tensor *none =
+	        sl_zeros(sl_tensor_shape(gamma), .dtype = sl_tensor_dtype(gamma), .device = sl_tensor_device(in[0]));
+	return sl_layer_norm(in[0], gamma, none);
+}
+
+static sl_block *gpt_norm(const struct net_gpt_size *s)
+{
+	if (!s->no_bias) return sl_layer_norm_layer(.in_channels = s->width);
+	struct scale_norm *norm = calloc(1, sizeof *norm);
+	if (!norm || sl_block_init(&norm->base, "ScaleNorm", scale_norm_forward, NULL) != SL_OK) {
+		free(norm);
+		return NULL;
+	}
+	norm->gamma = sl_block_param(&norm->base, "gamma", SL_SHAPE(s->width), .init = sl_ones_init());
+	return &norm->base;
+}
+
+static sl_tensor *gelu_tanh_forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	(void)self;
+	(void)nin;
+	return sl_gelu_tanh(in[0]);
+}
+
+static sl_block *gelu_tanh(void)
+{
+	sl_block *block = calloc(1, sizeof *block);
+	if (block && sl_block_init(block, "GELUTanh", gelu_tanh_forward, NULL) == SL_OK) return block;
+	free(block);
+	return NULL;
+}
+
+static sl_block *dense_of(int64_t from, int64_t to, enum sl_activation activation, const struct net_gpt_size *s)
+{
+	return sl_dense(to, .activation = activation, .no_flatten = true, .no_bias = s->no_bias, .in_units = from);
+}
 
 static sl_block *attention_part(const struct net_gpt_size *s)
 {
-	return sl_sequential(sl_layer_norm_layer(), sl_multi_head_attention(s->width, s->heads, .causal = true));
+	return sl_sequential(gpt_norm(s),
+	                     sl_multi_head_attention(s->width, s->heads, .causal = true, .no_bias = s->no_bias));
 }
 
 static sl_block *dense_part(const struct net_gpt_size *s)
 {
-	return sl_sequential(sl_layer_norm_layer(),
-	                     sl_dense(4 * s->width, .activation = SL_GELU, .no_flatten = true, .in_units = s->width),
-	                     sl_dense(s->width, .no_flatten = true, .in_units = 4 * s->width));
+	int64_t inner = 4 * s->width;
+	sl_block *last = dense_of(inner, s->width, SL_IDENTITY, s);
+	if (!s->gelu_tanh) return sl_sequential(gpt_norm(s), dense_of(s->width, inner, SL_GELU, s), last);
+	return sl_sequential(gpt_norm(s), dense_of(s->width, inner, SL_IDENTITY, s), gelu_tanh(), last);
 }
 
 static sl_block *gpt_layer(const struct net_gpt_size *s)
@@ -97,23 +147,24 @@ static sl_tensor *gpt_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	struct gpt *net = (struct gpt *)self;
 	(void)nin;
-	sl_tensor *h = sl_forward(net->body, sl_forward(net->embedding, in[0]));
+	sl_tensor *h = sl_forward(net->positions, sl_forward(net->embedding, in[0]));
+	h = sl_forward(net->norm, sl_forward(net->layers, h));
 	return sl_linear(h, sl_param_use(sl_block_find(net->embedding, "weight"), h), NULL, .tw = true);
 }
 
 sl_block *net_gpt(struct net_gpt_size size)
 {
 	enum { MOST = 64 };
-	sl_block *part[MOST + 2];
+	sl_block *layers[MOST];
 	struct gpt *net = size.layers > 0 && size.layers <= MOST ? calloc(1, sizeof *net) : NULL;
 	if (!net || sl_block_init(&net->base, "GPT", gpt_forward, NULL) != SL_OK) {
 		free(net);
 		return NULL;
 	}
-	part[0] = sl_position_embedding(size.steps, size.width);
-	for (int i = 0; i < size.layers; i++) part[i + 1] = gpt_layer(&size);
-	part[size.layers + 1] = sl_layer_norm_layer();
+	for (int i = 0; i < size.layers; i++) layers[i] = gpt_layer(&size);
 	net->embedding = sl_block_add(&net->base, "embedding", sl_embedding(size.words, size.width));
-	net->body = sl_block_add(&net->base, "body", sl_sequential_at(SL_HERE, part, size.layers + 2));
+	net->positions = sl_block_add(&net->base, "positions", sl_position_embedding(size.steps, size.width));
+	net->layers = sl_block_add(&net->base, "layers", sl_sequential_at(SL_HERE, layers, size.layers));
+	net->norm = sl_block_add(&net->base, "norm", gpt_norm(&size));
 	return &net->base;
 }

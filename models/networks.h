@@ -16,6 +16,8 @@ sl_block *net_resnet18_of(int64_t width, bool synchronised);
 struct net_gpt_size {
 	int64_t words, steps, width;
 	int layers, heads; /* at most 64 layers */
+	bool no_bias;      /* in norms and dense layers */
+	bool gelu_tanh;    /* as the first GPTs have it */
 };
 sl_block *net_gpt(struct net_gpt_size size);
 

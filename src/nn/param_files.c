@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/params.h"
-#include "nn/nn.h"
+#include "nn/param_names.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
@@ -65,13 +64,6 @@ enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *pa
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-/* What a file says. */
-struct file {
-	char **names;
-	sl_tensor **tensors;
-	int count;
-};
-
 static int find(char *const *names, int count, const char *name)
 {
 	for (int i = 0; i < count; i++)
@@ -109,14 +101,16 @@ struct findings {
 	int nwrong, npartial;
 };
 
-static bool compare(const struct named *n, const struct file *f, struct findings *found)
+static bool compare(const struct named *n, const struct slp_named_arrays *f, struct findings *found)
 {
 	size_t size[2];
-	char text[128];
+	char text[128], label[160];
 	FILE *wrong = slp_memory_file(&found->wrong, &size[0]), *partial = slp_memory_file(&found->partial, &size[1]);
 	for (int i = 0; wrong && partial && i < n->count; i++) {
 		int k = find(f->names, f->count, n->paths[i]);
-		if (k >= 0) found->nwrong += slp_param_unfit(wrong, n->paths[i], n->params[i], f->tensors[k]);
+		if (k >= 0)
+			found->nwrong +=
+			        slp_param_unfit(wrong, slp_named_array_label(f, k, label), n->params[i], f->tensors[k]);
 		if (k >= 0) continue;
 		found->npartial++;
 		fprintf(partial, "\n  %s %s is not in the file", n->paths[i],
@@ -125,7 +119,7 @@ static bool compare(const struct named *n, const struct file *f, struct findings
 	for (int k = 0; wrong && partial && k < f->count; k++) {
 		if (find(n->paths, n->count, f->names[k]) >= 0) continue;
 		found->npartial++;
-		fprintf(partial, "\n  %s %s is in the file, but not in the network", f->names[k],
+		fprintf(partial, "\n  %s %s is in the file, but not in the network", slp_named_array_label(f, k, label),
 		        sl_shape_string(sl_tensor_shape(f->tensors[k]), text));
 	}
 	bool ok = wrong && partial;
@@ -135,7 +129,7 @@ static bool compare(const struct named *n, const struct file *f, struct findings
 }
 
 /* The file's values for a parameter, in its data type; they are there. */
-static sl_tensor *values_for(const char *at, const struct named *n, const struct file *f, int i)
+static sl_tensor *values_for(const char *at, const struct named *n, const struct slp_named_arrays *f, int i)
 {
 	int k = find(f->names, f->count, n->paths[i]);
 	sl_tensor *t = f->tensors[k];
@@ -145,7 +139,7 @@ static sl_tensor *values_for(const char *at, const struct named *n, const struct
 }
 
 /* Those that had no values first: where memory ends, these have some, and the others are as they were. */
-static enum sl_status set_all(const char *at, const struct named *n, const struct file *f)
+static enum sl_status set_all(const char *at, const struct named *n, const struct slp_named_arrays *f)
 {
 	sl_tensor **values = slp_calloc((size_t)n->count + 1, sizeof *values);
 	bool ok = values != NULL;
@@ -164,7 +158,8 @@ static enum sl_status set_all(const char *at, const struct named *n, const struc
 	return ok ? SL_OK : sl_error();
 }
 
-static enum sl_status load(const char *at, const char *path, const struct named *n, const struct file *f, bool lenient)
+static enum sl_status load(const char *at, const char *path, const struct named *n, const struct slp_named_arrays *f,
+                           bool lenient)
 {
 	struct findings found = {0};
 	enum sl_status s = SL_OK;
@@ -197,19 +192,23 @@ static enum sl_status load(const char *at, const char *path, const struct named 
  * io.h says.
  *
  *     sl_load_params(net, "mlp.params");
- *     sl_load_params(backbone, "resnet.safetensors", .lenient = true); */
+ *     sl_load_params(backbone, "resnet.safetensors", .lenient = true);
+ *
+ * With .names, arrays get the names of this network by rules. Each rule whose pattern the name is like changes it, and the
+ * next rule sees the new name. A rule without a path leaves arrays out; .transposed turns matrices, which other programs may
+ * keep as (inputs, outputs). Two arrays that become one parameter must be the same (tied weights); else SL_EINVAL.
+ *
+ *     sl_load_params(net, "torch.safetensors",
+ *                    SL_PARAM_NAMES({"_orig_mod.*", "*"}, {"fc1.*", "0.*"}, {"fc2.*", "1.*"}, {"*.num_batches_tracked"})); */
 enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *path, struct sl_load_opts opts)
 {
 	SLP_CALL("sl_load_params", at);
 	struct named n = {0};
-	struct file f = {0};
+	struct slp_named_arrays f = {0};
 	enum sl_status s = named_init(at, block, &n);
-	if (s == SL_OK && (f.count = slp_arrays_load_as(at, "sl_load_params", path, &f.names, &f.tensors)) < 0)
-		s = sl_error();
-	if (s == SL_OK) {
-		s = load(at, path, &n, &f, opts.lenient);
-		slp_arrays_free(f.names, f.tensors, f.count);
-	}
+	if (s == SL_OK && !slp_named_arrays_load(at, path, &opts, &f)) s = sl_error();
+	if (s == SL_OK) s = load(at, path, &n, &f, opts.lenient);
+	slp_named_arrays_free(&f);
 	named_free(&n);
 	return s;
 }

@@ -184,13 +184,26 @@ SL_API enum sl_status sl_gradcheck_block_at(const char *at, sl_block *block, sl_
 #define sl_gradcheck_block(block, in, nin, ...)                                                                        \
 	sl_gradcheck_block_at(SL_HERE, block, in, nin, (struct sl_gradcheck_opts){__VA_ARGS__})
 
-struct sl_load_opts {
-	bool lenient; /* report missing and superfluous parameters instead of failing */
+/* A rule for arrays whose names in a file are like `file`, in which a star stands for any text: their parameter's path is
+ * `path`, with that text for its star. */
+struct sl_param_name {
+	const char *file, *path; /* path NULL: they are left out */
+	bool transposed;         /* the matrix in the file is the parameter's transpose */
 };
+struct sl_load_opts {
+	bool lenient;                      /* report missing and superfluous parameters instead of failing */
+	const struct sl_param_name *names; /* rules, one applied after the other: SL_PARAM_NAMES({"wte.*", "0.*"}, …) */
+	int nnames;
+};
+#define SL_PARAM_NAMES(...)                                                                                            \
+	.names = SL_ARRAY(struct sl_param_name, __VA_ARGS__), .nnames = SL_COUNT_(struct sl_param_name, __VA_ARGS__)
 SL_API enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path);
 #define sl_save_params(block, path) sl_save_params_at(SL_HERE, block, path)
 SL_API enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *path, struct sl_load_opts opts);
 #define sl_load_params(block, path, ...) sl_load_params_at(SL_HERE, block, path, (struct sl_load_opts){__VA_ARGS__})
+typedef void sl_param_listed(const char *name, enum sl_dtype dtype, sl_shape shape, void *context);
+SL_API enum sl_status sl_list_params_at(const char *at, const char *path, sl_param_listed *each, void *context);
+#define sl_list_params(path, each, context) sl_list_params_at(SL_HERE, path, each, context)
 
 /* ---- layers; those whose operation has the plain name end in _layer --------------------------------------------- */
 

@@ -175,6 +175,15 @@ sl_metric *any_metric(void)
 {
 	return below(10) ? kept(below(2) ? sl_accuracy_new() : sl_mean_new(), free_metric) : NULL;
 }
+static void free_cache(void *c)
+{
+	sl_cache_free(c);
+}
+sl_cache *any_cache(void)
+{
+	sl_block *net = below(10) ? any_block() : NULL;
+	return net ? kept(sl_cache_new(net, 1 + below(8)), free_cache) : NULL;
+}
 static void free_balance(void *b)
 {
 	sl_balance_free(b);
@@ -337,6 +346,12 @@ void try_metric(sl_metric *m)
 	if (!kept(m, free_metric)) return;
 	sl_metric_add(m, any_tensor(), any_tensor());
 	sl_metric_get(m);
+}
+void try_cache(sl_cache *c)
+{
+	if (!kept(c, free_cache)) return;
+	sl_cache_forward(c, any_tensor());
+	sl_cache_cut(c, 0);
 }
 void try_graph(sl_graph *g)
 {

@@ -224,6 +224,11 @@ static struct sl_schedule schedule(void)
 	                            any_double()};
 }
 ARRAY_OF(struct sl_schedule, sl_schedule, schedule())
+static struct sl_param_name param_name(void)
+{
+	return (struct sl_param_name){any_text(), any_text(), any_bool()};
+}
+ARRAY_OF(struct sl_param_name, sl_param_name, param_name())
 static struct sl_transform transform(void)
 {
 	struct sl_transform t = {

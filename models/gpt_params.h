@@ -1,0 +1,13 @@
+/* Parameters of a GPT in safetensors, as Hugging Face's transformers (GPT2LMHeadModel) and nanoGPT name them. */
+#ifndef MODELS_GPT_PARAMS_H
+#define MODELS_GPT_PARAMS_H
+
+#include "networks.h"
+
+/* What network the file is of: sets size, but for the heads: these are 64 wide where size->heads is 0.  False with an
+ * error. */
+bool gpt_params_size(const char *path, struct net_gpt_size *size);
+/* Loads them into a net_gpt of that size. */
+bool gpt_params_load(sl_block *net, const char *path, const struct net_gpt_size *size);
+
+#endif

@@ -1,0 +1,130 @@
+/* Names of parameters in files: rules that turn those of another program into paths; what a file holds. */
+#include <string.h>
+
+#include "blocks.h"
+
+/* ---- a file of another program ----------------------------------------------------------------------------------- */
+
+static sl_tensor *nothing(sl_block *self, sl_tensor *const *in, int nin)
+{
+	(void)self;
+	(void)nin;
+	return in[0];
+}
+
+/* A parameter of 1, 2, 3, … from `first` on. */
+static void add(sl_block *block, const char *name, sl_shape shape, double first)
+{
+	sl_param *p = sl_block_param(block, name, shape);
+	double end = first + (double)sl_shape_size(shape);
+	SL_SCOPE
+		CHECK_OK(sl_param_set(p, sl_reshape(sl_arange(first, end, 1), shape)));
+}
+
+/* transformer.wte (3, 2), transformer.fc.weight (2, 4), .bias, .mask, lm_head.weight (3, 2), which begins with `head`. */
+static void write(const char *path, double head)
+{
+	sl_block *root = slp_user_block(nothing), *inner = sl_block_add(root, "transformer", slp_user_block(nothing));
+	sl_block *fc = sl_block_add(inner, "fc", slp_user_block(nothing));
+	add(inner, "wte", SL_SHAPE(3, 2), 1);
+	add(fc, "weight", SL_SHAPE(2, 4), 10);
+	add(fc, "bias", SL_SHAPE(4), 20);
+	add(fc, "mask", SL_SHAPE(1), 0);
+	add(sl_block_add(root, "lm_head", slp_user_block(nothing)), "weight", SL_SHAPE(3, 2), head);
+	CHECK_OK(sl_save_params(root, path));
+	sl_block_free(root);
+}
+
+#define RULES                                                                                                          \
+	{"transformer.*", "*", false}, {"wte", "1.weight", false}, {"lm_head.*", "1.*", false},                        \
+	        {"fc.weight", "0.weight", true},                                                                       \
+	{                                                                                                              \
+		"*.mask", NULL, false                                                                                  \
+	}
+
+static sl_block *network(void)
+{
+	return sl_sequential(sl_dense(4, .in_units = 2), sl_embedding(3, 2));
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+static void test_rules(void)
+{
+	static const char *const paths[] = {"names.safetensors", "names.params"};
+	for (int i = 0; i < 2; i++)
+		SL_SCOPE {
+			sl_block *net = network();
+			write(paths[i], 1);
+			CHECK_OK(sl_load_params(net, paths[i], SL_PARAM_NAMES(RULES, {"fc.*", "0.*", false})));
+			CHECK_VALUES(slp_data(net, "0.weight"), 10, 14, 11, 15, 12, 16, 13, 17);
+			CHECK_VALUES(slp_data(net, "0.bias"), 20, 21, 22, 23);
+			CHECK_VALUES(slp_data(net, "1.weight"), 1, 2, 3, 4, 5, 6);
+			remove(paths[i]);
+			sl_block_free(net);
+		}
+}
+
+/* Both names are in the messages; nothing is loaded. */
+static void test_what_does_not_fit(void)
+{
+	const char *path = "names.safetensors";
+	sl_block *net = network();
+	CHECK_OK(sl_initialize(net, .init = sl_zeros_init()));
+	write(path, 1);
+	CHECK_MISTAKE(sl_load_params(net, path, SL_PARAM_NAMES({"transformer.fc.*", "0.*", false}), .lenient = true),
+	              SL_ESHAPE,
+	              "0.weight (transformer.fc.weight) is float32 (2, 4) in the file, float32 (4, 2) expected");
+	CHECK_MISTAKE(sl_load_params(net, path, SL_PARAM_NAMES(RULES, {"fc.*", "2.*", false})), SL_EINVAL,
+	              "0.bias (4,) is not in the file",
+	              "2.bias (transformer.fc.bias) (4,) is in the file, but not in the network");
+	CHECK_MISTAKE(sl_load_params(net, path, SL_PARAM_NAMES({"*.bias", "0.bias", true})), SL_ESHAPE,
+	              "transformer.fc.bias is (4,), and was to be transposed");
+	CHECK_MISTAKE(sl_load_params(net, path, .nnames = 1), SL_EINVAL, "NULL");
+	CHECK_MISTAKE(sl_load_params(net, path, SL_PARAM_NAMES({NULL, "x", false})), SL_EINVAL, "NULL");
+	CHECK_ALL(slp_data(net, "0.weight"), 0);
+	write(path, 2);
+	CHECK_MISTAKE(sl_load_params(net, path, SL_PARAM_NAMES(RULES, {"fc.*", "0.*", false})), SL_EINVAL,
+	              "transformer.wte", "lm_head.weight", "both 1.weight here, and they differ");
+	CHECK_ALL(slp_data(net, "1.weight"), 0);
+	remove(path);
+	sl_block_free(net);
+}
+
+static void count(const char *name, enum sl_dtype dtype, sl_shape shape, void *context)
+{
+	CHECK(dtype == SL_FLOAT32);
+	if (!strcmp(name, "transformer.fc.weight")) CHECK(sl_shape_equal(shape, SL_SHAPE(2, 4)));
+	++*(int *)context;
+}
+
+static void test_list(void)
+{
+	int n = 0;
+	write("names.safetensors", 1);
+	CHECK_OK(sl_list_params("names.safetensors", count, &n));
+	CHECK(n == 5);
+	remove("names.safetensors");
+	CHECK_MISTAKE(sl_list_params("names.safetensors", count, &n), SL_EIO, "sl_list_params", "names.safetensors");
+	CHECK_MISTAKE(sl_list_params("names.txt", count, &n), SL_EINVAL, "names.txt");
+	CHECK_MISTAKE(sl_list_params(NULL, count, &n), SL_EINVAL, "no path");
+	CHECK_MISTAKE(sl_list_params("names.safetensors", NULL, &n), SL_EINVAL, "function");
+	CHECK(n == 5);
+}
+
+static const struct slp_test tests[] = {
+        {"rules", test_rules},
+        {"what does not fit", test_what_does_not_fit},
+        {"list", test_list},
+        {NULL, NULL},
+};
+
+static const struct slp_suite suites[] = {
+        {"names of parameters", tests, slp_start_engine, slp_stop_engine, NULL, NULL},
+        {NULL, NULL, NULL, NULL, NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+	return slp_test_main(argc, argv, suites);
+}
