@@ -84,11 +84,11 @@ static void check_part(sl_tensor *y, sl_tensor *whole, int begin, int end, const
 	free(all);
 }
 
-/* A prompt, then the others one by one. */
-static void check_steps(sl_block *net, const struct kind *kind, sl_tensor *words, sl_tensor *whole, int prompt)
+/* A prompt, then the others, so many at once. */
+static void check_steps(sl_block *net, const struct kind *kind, sl_tensor *words, sl_tensor *whole, int prompt, int by)
 {
 	sl_cache *cache = sl_cache_new(net, CONTEXT);
-	for (int begin = 0, end = prompt; begin < CONTEXT; begin = end++)
+	for (int begin = 0, end = prompt; begin < CONTEXT; begin = end, end = end + by < CONTEXT ? end + by : CONTEXT)
 		SL_SCOPE {
 			sl_tensor *y = NULL;
 			SL_AUTOCAST(kind->autocast)
@@ -114,7 +114,8 @@ static void check_all_prompts(const struct kind *kind, bool hybrid)
 		sl_tensor *words = some_words(), *whole = NULL;
 		SL_AUTOCAST(kind->autocast)
 		whole = sl_forward(net, words);
-		for (int prompt = 1; prompt <= CONTEXT; prompt++) check_steps(net, kind, words, whole, prompt);
+		for (int prompt = 1; prompt <= CONTEXT; prompt++)
+			for (int by = 1; by <= 3; by += 2) check_steps(net, kind, words, whole, prompt, by);
 		CHECK(plans_of(net) == hybrid); /* those of caches have gone with them */
 	}
 	sl_block_free(net);
@@ -240,7 +241,7 @@ static void test_hybrid_inside(void)
 	SL_SCOPE {
 		sl_tensor *words = some_words(), *whole = sl_forward(net, words);
 		CHECK_OK(sl_hybridize(sl_block_child(net, 2)));
-		for (int prompt = 1; prompt < 3; prompt++) check_steps(net, kind, words, whole, prompt);
+		for (int prompt = 1; prompt < 3; prompt++) check_steps(net, kind, words, whole, prompt, 1);
 		CHECK(plans_of(sl_block_child(net, 2)) == 0);
 	}
 	sl_block_free(net);
