@@ -46,7 +46,7 @@ from ._ops import *  # noqa: F403
 from ._ops import __all__ as _operations
 from ._foreign import from_dlpack, from_numpy
 from ._tensor import Device, Tensor, array, device_count, dtypes, wait_all
-from ._training import Accuracy, Mean, Metric, Schedule, Step, TopK, Trainer, split_and_load
+from ._training import Accuracy, Cache, Mean, Metric, Schedule, Step, StepAll, TopK, Trainer, split_and_load
 from .autograd import autocast, pause, record
 from . import nn
 
@@ -54,9 +54,9 @@ tensor = array
 start = init_engine
 __version__ = version()
 __all__ = [
-    "Accuracy", "Block", "DTypeError", "Device", "DeviceError", "Error", "FileError", "FormatError", "Function", "Initializer",
+    "Accuracy", "Block", "Cache", "DTypeError", "Device", "DeviceError", "Error", "FileError", "FormatError", "Function", "Initializer",
     "InternalError", "InvalidArgument", "KernelError", "Mean", "Metric", "OutOfMemory", "Parameter", "Schedule", "ShapeError",
-    "StateError", "Step", "Tensor", "Timeout", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "data", "device_count", "dtypes",
+    "StateError", "Step", "StepAll", "Tensor", "Timeout", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "data", "device_count", "dtypes",
     "explain", "from_dlpack", "from_numpy", "init", "load", "load_npy", "nn", "pause", "poll", "record", "save_npy", "seed",
     "shutdown", "split", "split_and_load", "start", "stats", "tensor", "topk", "var", "version", "wait_all", *_operations,
 ]  # fmt: skip

@@ -141,6 +141,22 @@ def loss_function(loss):
     return call, call
 
 
+def loss_of_all(loss, block):
+    """The same for a loss of all results of a block and all targets: loss(outputs, targets), of lists."""
+
+    @ffi.callback("sl_tensor *(*)(void *, sl_tensor *const *, int, sl_tensor *const *, int)", error=NULL)
+    def call(context, outputs, noutputs, targets, ntargets):
+        p = NULL
+        with _Callback():
+            results = [borrow(outputs[i], Tensor) for i in range(noutputs)]
+            if noutputs == 1 and block._last is not None:  # a block written in Python gives one tensor for several
+                results = _nested.cut(results[0], block._last)
+            p = _result(loss(results, [borrow(targets[i], Tensor) for i in range(ntargets)]), "the loss")
+        return p
+
+    return call
+
+
 # ---- blocks -----------------------------------------------------------------------------------------------------------
 
 
@@ -162,6 +178,7 @@ class Block:
     _kind = Tensor
     _results = None  # of a block that returns several tensors: how they are cut out of one, by what it was given
     _inputs = None   # how its inputs are nested, where they are not just tensors
+    _last = None     # of _results: those of the forward that ran last
 
     def __init__(self):
         memory = ffi.new("struct slpy_block *")
@@ -254,13 +271,16 @@ class Block:
     def _forward_for_c(self, inputs):
         """forward as the library calls it: with tensors only, and one result."""
         y = self.forward(*(inputs if self._inputs is None else _nested.unflatten(self._inputs, iter(inputs))))
+        object.__setattr__(self, "_last", None)
         if not isinstance(y, (list, tuple)):
             if self._results is not None:
                 self._results[self._key(inputs)] = None
             return y
         if self._results is None:
             object.__setattr__(self, "_results", {})
-        y, self._results[self._key(inputs)] = _nested.join(y, f"forward of {self.name}")
+        y, parts = _nested.join(y, f"forward of {self.name}")
+        self._results[self._key(inputs)] = parts
+        object.__setattr__(self, "_last", parts)
         return y
 
     @property
@@ -309,6 +329,13 @@ class Block:
         """Trains them again."""
         check(lib.sl_unfreeze_at(here(), self._p, text_of(pattern, "pattern")))
 
+    def recompute(self, active=True):
+        """Computes the inside of the block again in the backward pass, instead of keeping it: less memory, more work.
+
+        forward is called again then, and must do the same.
+        """
+        check(lib.sl_block_recompute_at(here(), self._p, bool(active)))
+
     def hybridize(self, active=True, *, static_alloc=False, static_shape=False, fallback=False, passes_off=0):
         """Runs the block as a compiled program from now on: forward is called once for each kind of input."""
         opts = (not active, static_alloc, static_shape, fallback, passes_off)
@@ -322,9 +349,16 @@ class Block:
         """Writes the parameters to a file; the extension chooses the format (.params, .safetensors)."""
         check(lib.sl_save_params_at(here(), self._p, text_of(path, "path")))
 
-    def load_params(self, path, *, lenient=False):
-        """Reads parameters from a file."""
-        check(lib.sl_load_params_at(here(), self._p, text_of(path, "path"), (lenient,)))
+    def load_params(self, path, *, lenient=False, names=()):
+        """Reads parameters from a file.
+
+        names: rules for what arrays are called there, (name in the file, path here) or (name, path, True) for a matrix that
+        is transposed; a star stands for any text, and a path of None leaves arrays out: [("encoder.*", "0.*")].
+        """
+        texts = [[NULL if t is None else ffi.new("char[]", text_of(t, "name")) for t in rule[:2]] for rule in names]
+        rules = [(*text, len(rule) > 2 and bool(rule[2])) for text, rule in zip(texts, names)]
+        c_rules = ffi.new("struct sl_param_name[]", rules)
+        check(lib.sl_load_params_at(here(), self._p, text_of(path, "path"), (lenient, c_rules, len(rules))))
 
     def _export(self, function, path, shapes, dtype, epoch, training):
         opts = {"dtype": dtype_of(dtype), "epoch": epoch, "training": training}

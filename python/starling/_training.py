@@ -1,6 +1,6 @@
 """Optimisers, training steps, metrics, and batches on several devices."""
 from . import _core
-from ._blocks import Block, loss_function
+from ._blocks import Block, loss_function, loss_of_all
 from ._core import NULL, check, choice, ffi, here, lib, options, pointer, raise_error, text_of, wrong
 from ._tensor import Tensor, array, device_of, wrap, wait_interruptibly
 
@@ -140,6 +140,88 @@ class Step:
         for i in range(n):
             wrap(outputs[i], Tensor)
         return [wrap(losses[i], type(xs[i])) for i in range(n)]
+
+
+class StepAll:
+    """A whole training step of a network with several inputs or results, any number of targets, and any loss of them all:
+
+        def loss(outputs, targets):
+            return sl.l2_loss(outputs[0], targets[0]) + 0.5 * sl.softmax_cross_entropy(outputs[1], targets[1])
+
+        step = StepAll(net, loss, trainer)
+        losses = step([image, text], [box, label])
+
+    loss is called when the step is compiled, with the results and the targets, as lists.  Options as of Step.
+    """
+
+    def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0):
+        opts = options("sl_step_opts", passes_off=passes_off, accumulate=accumulate, reduction=choice(_reductions, reduction, "reduction"))
+        c_block, c_trainer = pointer("block", block, Block), pointer("trainer", trainer, Trainer)
+        self._loss = loss_of_all(loss, block)  # as long as the step
+        self._p = lib.sl_step_compile_all_at(here(), c_block, self._loss, NULL, c_trainer, opts)
+        if not self._p:
+            raise_error()
+        self.block, self.trainer = block, trainer
+
+    def __del__(self, free=lib.sl_step_free):
+        if getattr(self, "_p", None):
+            free(self._p)
+
+    def __call__(self, inputs, targets):
+        """Trains on a batch; returns the losses."""
+        x, y = _tensors("input", inputs), _tensors("target", targets)
+        return wrap(lib.sl_step_run_all_at(here(), self._p, x, len(x), y, len(y), NULL, 0), Tensor)
+
+    def on_shards(self, inputs, targets):
+        """Trains on a batch that was split, given as a list for each shard; returns the losses of each shard."""
+        x, y = [_tensors("input", s) for s in inputs], [_tensors("target", s) for s in targets]
+        if not x or len(x) != len(y) or any(len(s) != len(x[0]) for s in x) or any(len(s) != len(y[0]) for s in y):
+            raise _core.ShapeError("each shard has the same number of inputs, and of targets")
+        all_x, all_y = ffi.new("sl_tensor *[]", [t for s in x for t in s]), ffi.new("sl_tensor *[]", [t for s in y for t in s])
+        losses = ffi.new("sl_tensor *[]", len(x))
+        check(lib.sl_step_run_all_shards_at(here(), self._p, len(x), all_x, len(x[0]), all_y, len(y[0]), losses, NULL, 0))
+        return [wrap(losses[i], Tensor) for i in range(len(x))]
+
+
+def _tensors(name, given):
+    """An array of the tensors for C."""
+    if isinstance(given, Tensor):
+        given = [given]
+    if not isinstance(given, (list, tuple)):
+        raise wrong(f"{name}s", given, "a list of tensors")
+    return ffi.new("sl_tensor *[]", [pointer(f"{name} {i}", t, Tensor) for i, t in enumerate(given)])
+
+
+class Cache:
+    """What a network of causal attention keeps of the steps of sequences, so that only new steps are computed:
+
+        cache = Cache(net, 1024)
+        y = cache(prompt)                  # (1, 5) words
+        y = cache(next_word)               # (1, 1), at the cost of one
+
+    len(cache) is the number of steps that it holds.
+    """
+
+    def __init__(self, net, steps):
+        self._p = lib.sl_cache_new_at(here(), pointer("net", net, Block), steps)
+        if not self._p:
+            raise_error()
+        self.net = net
+
+    def __del__(self, free=lib.sl_cache_free):
+        if getattr(self, "_p", None):
+            free(self._p)
+
+    def __len__(self):
+        return lib.sl_cache_length(self._p)
+
+    def __call__(self, x):
+        """The network's results for the next steps, x (rows, steps, ...)."""
+        return wrap(lib.sl_cache_forward_at(here(), self._p, pointer("x", x, Tensor)), type(x))
+
+    def cut(self, length):
+        """Keeps the first steps, so many, and forgets the others."""
+        check(lib.sl_cache_cut_at(here(), self._p, length))
 
 
 def split_and_load(x, devices, *, uneven=False, weights=None):
