@@ -4,7 +4,7 @@ import keyword
 import re
 import textwrap
 
-HAND_MADE = {"recurrent", "topk", "from", "adopt", "copy_to", "grad", "forward", "param_use", "param_data", "param_grad", "var", "step_run", "load_npy"}
+HAND_MADE = {"recurrent", "topk", "from", "adopt", "copy_to", "grad", "forward", "param_use", "param_data", "param_grad", "var", "step_run", "step_run_all", "cache_forward", "load_npy"}
 _OPERATORS = """add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv pow rpow matmul lt le
     gt ge"""
 _LAYERS_BY_HAND = {"sequential", "lambda", "block_add", "import", "block_child", "block_retain"}
