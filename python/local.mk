@@ -89,6 +89,7 @@ EXTRA_DIST += \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
 	python/tests/test_registry.py \
+	python/tests/test_several.py \
 	tools/bench-python \
 	tools/gluon-check \
 	tools/bench-python.c \

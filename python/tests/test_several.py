@@ -1,0 +1,129 @@
+"""Recomputed blocks, steps of several inputs and targets, caches, names of parameters in files."""
+import os
+import tempfile
+import unittest
+
+import numpy as np
+import starling as sl
+from test_native import line_of
+
+
+class Several(unittest.TestCase):
+    def test_recompute(self):
+        class Part(sl.Block):
+            calls = 0
+
+            def __init__(self):
+                super().__init__()
+                self.hidden = sl.nn.Dense(5, activation="tanh")
+
+            def forward(self, x):
+                self.calls += 1
+                return sl.dropout(self.hidden(x), 0.5)
+
+        x, y = sl.normal((8, 4), 0, 1), sl.normal((8, 1), 0, 1)
+        results, calls = [], []
+        for again in (False, True, True):
+            sl.seed(3)
+            part = Part()
+            net = sl.nn.Sequential(part, sl.nn.Dense(1))
+            net.initialize(sl.init.xavier())
+            part.recompute(again)
+            if len(results) == 2:
+                part.recompute(False)
+            trainer = sl.Trainer(net, "sgd", lr=0.1)
+            for _ in range(3):
+                with sl.record():
+                    loss = sl.l2_loss(net(x), y)
+                loss.backward()
+                trainer.step(8)
+            results.append([p.data().numpy().copy() for p in net.params()])
+            calls.append(part.calls)
+        self.assertEqual(calls, [3, 6, 3])
+        for other in results[1:]:
+            for a, b in zip(results[0], other):
+                np.testing.assert_array_equal(a, b)
+
+    def test_steps_of_several(self):
+        class Two(sl.Block):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = sl.nn.Dense(1), sl.nn.Dense(2)
+
+            def forward(self, x, z):
+                return self.a(x), self.b(z + x)
+
+        def loss(outputs, targets):
+            self.assertEqual((len(outputs), len(targets)), (2, 2))
+            return sl.l2_loss(outputs[0], targets[0]) + 0.5 * sl.l2_loss(outputs[1], targets[1])
+
+        x, z, s, t = (sl.normal(shape, 0, 1) for shape in ((6, 3), (6, 3), (6, 1), (6, 2)))
+        results = []
+        for way in ("step", "by hand", "shards"):
+            net = Two()
+            net.initialize(sl.init.constant(0.1))
+            trainer = sl.Trainer(net, "sgd", lr=0.1)
+            step = sl.StepAll(net, loss, trainer)
+            for _ in range(3):
+                if way == "by hand":
+                    with sl.record():
+                        losses = loss(net(x, z), [s, t])
+                    losses.backward()
+                    trainer.step(6)
+                elif way == "step":
+                    losses = step([x, z], (s, t))
+                    self.assertEqual(losses.shape, (6,))
+                else:
+                    halves = [[a[:3] for a in (x, z)], [a[3:] for a in (x, z)]], [[a[:3] for a in (s, t)], [a[3:] for a in (s, t)]]
+                    self.assertEqual([part.shape for part in step.on_shards(*halves)], [(3,), (3,)])
+            results.append([p.data().numpy().copy() for p in net.params()])
+        for other in results[1:]:
+            for a, b in zip(results[0], other):
+                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+        self.assertGreater(np.abs(results[0][0] - 0.1).max(), 1e-3)
+        self.assertIn("input 1 is int", str(line_of(lambda: step([x, 3], [s, t]))))
+        self.assertIn("targets is float", str(line_of(lambda: step([x, z], 3.0))))
+        self.assertRaises(sl.ShapeError, lambda: step.on_shards([[x, z]], [[s, t], [s]]))
+
+    def test_names_in_files(self):
+        net, other = sl.nn.Sequential(sl.nn.Dense(2)), sl.nn.Sequential(sl.nn.Dense(2), sl.nn.Dense(2))
+        x = sl.ones((1, 2))
+        for block in (net, other):
+            block.initialize(sl.init.normal(1))
+            block(x)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "other.safetensors")
+            other.save_params(path)
+            self.assertRaises(sl.InvalidArgument, lambda: net.load_params(path))
+            net.load_params(path, names=[("0.*", None), ("1.weight", "0.weight", True), ("1.bias", "0.bias")])
+        np.testing.assert_array_equal(net.find("0.weight").data().numpy(), other.find("1.weight").data().numpy().T)
+
+    def test_exception_in_loss_of_several(self):
+        net = sl.nn.Sequential(sl.nn.Dense(1))
+        net.initialize()
+
+        def bad(outputs, targets):
+            raise KeyError("oops")
+
+        step = sl.StepAll(net, bad, sl.Trainer(net, "sgd", lr=0.1))
+        self.assertIn("oops", str(line_of(lambda: step(sl.ones((2, 3)), []))))
+
+    def test_cache(self):
+        net = sl.nn.Sequential(sl.nn.Embedding(7, 4), sl.nn.PositionEmbedding(5, 4), sl.nn.MultiHeadAttention(4, 2, causal=True))
+        net.initialize(sl.init.normal(1))
+        words = sl.array([[1, 4, 2, 6, 0]], dtype="int32")
+        whole = net(words).numpy().copy()
+        net.hybridize()
+        cache = sl.Cache(net, 5)
+        np.testing.assert_allclose(cache(words[:, :2]).numpy(), whole[:, :2], atol=1e-5)
+        for i in range(2, 5):
+            self.assertEqual(len(cache), i)
+            np.testing.assert_allclose(cache(words[:, i : i + 1]).numpy(), whole[:, i : i + 1], atol=1e-5)
+        self.assertRaises(sl.ShapeError, lambda: cache(words))
+        cache.cut(0)
+        np.testing.assert_allclose(cache(words).numpy(), whole, atol=1e-5)
+        self.assertRaises(sl.InvalidArgument, lambda: cache.cut(6))
+
+
+if __name__ == "__main__":
+    unittest.main()
