@@ -1,5 +1,6 @@
 /* Training a network made of blocks: eager, hybridised, or in whole steps; on one device, or in shards. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "block_training.h"
 
@@ -8,6 +9,15 @@ const char *const drv_mode_names[DRV_MODE_COUNT] = {
         DRV_MODES(X)
 #undef X
 };
+
+/* The mode of --mode. */
+enum drv_mode drv_mode_parse(struct argp_state *state, const char *text)
+{
+	for (int i = 0; i < DRV_MODE_COUNT; i++)
+		if (!strcmp(text, drv_mode_names[i])) return (enum drv_mode)i;
+	argp_error(state, "--mode: \"%s\" must be eager, hybrid or step", text);
+	return DRV_EAGER;
+}
 
 /* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
@@ -29,10 +39,11 @@ static bool start(struct drv_training *t)
 {
 	struct drv_block_training *b = t->model;
 	const struct drv_options *o = t->common;
-	b->net = b->network();
+	b->net = b->network ? b->network() : b->build(b);
 	if (!place_shards(t)) return false;
 	if (sl_initialize(b->net, .init = b->init, .devices = o->devices, .ndevices = o->ndevices) != SL_OK)
 		return false;
+	if (b->params && sl_load_params(b->net, b->params) != SL_OK) return false;
 	b->trainer = sl_trainer_new(b->net, sl_sgd(.lr = t->options->lr, .loss_scaling = drv_loss_scaling(t->options)));
 	if (b->mode != DRV_EAGER) sl_hybridize(b->net, .static_alloc = true);
 	if (b->mode == DRV_STEP) b->step = sl_step_compile(b->net, sl_softmax_cross_entropy_at, b->trainer);
@@ -186,6 +197,7 @@ int drv_train_block(const char *program, const char *title, const struct drv_opt
 	                                        .common = common,
 	                                        .options = options,
 	                                        .model = how,
+	                                        .open = how->open,
 	                                        .start = start,
 	                                        .train = train,
 	                                        .test = test,

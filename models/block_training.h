@@ -19,6 +19,9 @@ extern const char *const drv_mode_names[DRV_MODE_COUNT];
 
 struct drv_block_training {
 	sl_block *(*network)(void);
+	sl_block *(*build)(struct drv_block_training *how); /* instead of network, if that is NULL */
+	bool (*open)(struct drv_training *t, sl_dataset *sets[2]);
+	const char *params; /* the file with first values; NULL: they are drawn */
 	struct sl_initializer init;
 	enum drv_mode mode;
 	int shards;    /* of a batch; 0: one a device */
@@ -33,6 +36,7 @@ struct drv_block_training {
 	int64_t rows[DRV_MAX_DEVICES]; /* of each shard, as last printed */
 };
 
+enum drv_mode drv_mode_parse(struct argp_state *state, const char *text);
 int drv_train_block(const char *program, const char *title, const struct drv_options *common,
                     const struct drv_train_options *options, struct drv_block_training *how);
 

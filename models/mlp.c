@@ -1,8 +1,6 @@
 /* A perceptron of five layers, 784–512–512–512–512–10, trained on Fashion-MNIST: a network whose calls are so small that
  * what a call costs decides.  It runs imperatively, hybridised, or with each step as one program: compare the times and
  * the tasks a batch takes. */
-#include <string.h>
-
 #include "block_training.h"
 #include "networks.h"
 
@@ -14,14 +12,6 @@ struct options {
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-static enum drv_mode parse_mode(struct argp_state *state, const char *text)
-{
-	for (int i = 0; i < DRV_MODE_COUNT; i++)
-		if (!strcmp(text, drv_mode_names[i])) return (enum drv_mode)i;
-	argp_error(state, "--mode: \"%s\" must be eager, hybrid or step", text);
-	return DRV_EAGER;
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -30,7 +20,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->common;
 		state->child_inputs[1] = &o->train;
 		return 0;
-	case 'm': o->how.mode = parse_mode(state, arg); return 0;
+	case 'm': o->how.mode = drv_mode_parse(state, arg); return 0;
 	case ARGP_KEY_END:
 		if (o->common.ndevices > 1) argp_error(state, "--device: name one device only");
 		return 0;

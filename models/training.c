@@ -22,7 +22,7 @@ enum {
 
 static const struct argp_option options[] = {
         {"batch-size", 'b', "N", 0, "Images in a batch, over all devices and processes (default: 256)", 1},
-        {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2; resnet18: 0.1)", 1},
+        {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2; resnet18: 0.1; zoo: 0.05)", 1},
         {"epochs", 'e', "N", 0, "Epochs (default: 10)", 1},
         {"dtype", KEY_DTYPE, "TYPE", 0,
          "What products are computed in: fp32, tf32 (on GPUs, as fast as they can), bf16 or fp16 (with loss scaling); "
@@ -332,7 +332,7 @@ static sl_loader *load(const struct drv_training *t, sl_dataset *set, bool shuff
 {
 	sl_loader *loader =
 	        sl_loader_new(set, .batch_size = t->options->batch_size, .shuffle = shuffle, .seed = t->common->seed,
-	                      .limit = t->options->limit, .device = t->common->devices[0]);
+	                      .limit = t->options->limit, .device = t->common->devices[0], .workers = t->workers);
 	if (loader) sl_dist_share(loader);
 	return loader;
 }
@@ -347,11 +347,11 @@ static bool check_data(const struct drv_training *t)
 	return false;
 }
 
-static int run_with(struct drv_training *t, sl_dataset *train_set, sl_dataset *test_set)
+static int run_with(struct drv_training *t, sl_dataset *const sets[2])
 {
 	int status = DRV_ERROR;
-	t->train_set = load(t, train_set, true);
-	t->test_set = load(t, test_set, false);
+	t->train_set = load(t, sets[0], true);
+	t->test_set = load(t, sets[1], false);
 	if (check_data(t)) {
 		SL_SCOPE {
 			status = train_and_report(t);
@@ -362,6 +362,14 @@ static int run_with(struct drv_training *t, sl_dataset *train_set, sl_dataset *t
 	return status;
 }
 
+/* The IDX files of the folder with the data. */
+bool drv_open_idx(const struct drv_training *t, sl_dataset *sets[2])
+{
+	sets[0] = sl_dataset_mnist(t->options->data, SL_TRAIN);
+	sets[1] = sl_dataset_mnist(t->options->data, SL_TEST);
+	return sets[0] && sets[1];
+}
+
 /* Trains all epochs and writes the results; returns the exit status. */
 int drv_train(struct drv_training *t)
 {
@@ -369,11 +377,10 @@ int drv_train(struct drv_training *t)
 	t->done = t->steps = t->logged = 0;
 	t->epochs = calloc((size_t)t->options->epochs + 1, sizeof *t->epochs);
 	if (t->epochs) {
-		sl_dataset *train_set = sl_dataset_mnist(t->options->data, SL_TRAIN),
-		           *test_set = sl_dataset_mnist(t->options->data, SL_TEST);
-		status = run_with(t, train_set, test_set);
-		sl_dataset_free(train_set);
-		sl_dataset_free(test_set);
+		sl_dataset *sets[2] = {NULL, NULL};
+		if (t->open ? t->open(t, sets) : drv_open_idx(t, sets)) status = run_with(t, sets);
+		else drv_sync();
+		for (int i = 0; i < 2; i++) sl_dataset_free(sets[i]);
 	} else {
 		drv_error("no memory for %lld epochs", (long long)t->options->epochs);
 	}

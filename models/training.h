@@ -64,6 +64,8 @@ struct drv_training {
 	const struct drv_options *common;
 	const struct drv_train_options *options;
 	void *model;
+	bool (*open)(struct drv_training *t, sl_dataset *sets[2]); /* to train with, to test with; NULL: IDX files */
+	int workers; /* that read samples; 0: they are read when they are asked for */
 	bool (*start)(struct drv_training *t);
 	bool (*train)(struct drv_training *t, sl_tensor *x, sl_tensor *y);
 	bool (*test)(struct drv_training *t, sl_tensor *x, sl_tensor *y, int64_t number);
@@ -97,6 +99,7 @@ struct drv_training {
 	} checkpointing;
 };
 
+bool drv_open_idx(const struct drv_training *t, sl_dataset *sets[2]);
 int drv_train(struct drv_training *t);
 void drv_count(struct drv_sums *sums, sl_tensor *losses, sl_tensor *output, sl_tensor *labels);
 void drv_print_devices(const struct drv_options *o, const char *before);

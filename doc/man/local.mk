@@ -16,7 +16,8 @@ man_pages = \
 	doc/man/sl-plot.1 \
 	doc/man/sl-run.1 \
 	doc/man/sl-simulate.1 \
-	doc/man/sl-trace.1
+	doc/man/sl-trace.1 \
+	doc/man/zoo.1
 
 if MAN_PAGES
 dist_man1_MANS = $(man_pages)
@@ -46,6 +47,7 @@ doc/man/sl-plot.1: doc/man/sl-plot.h2m $(tools_sl_plot_SOURCES) | tools/sl-plot$
 doc/man/sl-run.1: doc/man/sl-run.h2m $(tools_sl_run_SOURCES) | tools/sl-run$(EXEEXT)
 doc/man/sl-simulate.1: doc/man/sl-simulate.h2m tools/sl-simulate
 doc/man/sl-trace.1: doc/man/sl-trace.h2m tools/sl-trace
+doc/man/zoo.1: doc/man/zoo.h2m $(models_zoo_SOURCES) | models/zoo$(EXEEXT)
 $(man_pages):
 	@$(MKDIR_P) doc/man
 	$(AM_V_GEN)HELP2MAN='$(HELP2MAN)'; export HELP2MAN; \
