@@ -7,6 +7,7 @@ man_pages = \
 	doc/man/gpt.1 \
 	doc/man/hybrid.1 \
 	doc/man/lenet.1 \
+	doc/man/lstm.1 \
 	doc/man/mlp.1 \
 	doc/man/parallel.1 \
 	doc/man/resnet18.1 \
@@ -37,6 +38,7 @@ doc/man/bench.1: doc/man/bench.h2m $(tools_bench_SOURCES) | tools/bench$(EXEEXT)
 doc/man/gpt.1: doc/man/gpt.h2m $(models_gpt_SOURCES) | models/gpt$(EXEEXT)
 doc/man/hybrid.1: doc/man/hybrid.h2m $(models_hybrid_SOURCES) | models/hybrid$(EXEEXT)
 doc/man/lenet.1: doc/man/lenet.h2m $(models_lenet_SOURCES) | models/lenet$(EXEEXT)
+doc/man/lstm.1: doc/man/lstm.h2m $(models_lstm_SOURCES) | models/lstm$(EXEEXT)
 doc/man/mlp.1: doc/man/mlp.h2m $(models_mlp_SOURCES) | models/mlp$(EXEEXT)
 doc/man/parallel.1: doc/man/parallel.h2m $(models_parallel_SOURCES) | models/parallel$(EXEEXT)
 doc/man/resnet18.1: doc/man/resnet18.h2m $(models_resnet18_SOURCES) | models/resnet18$(EXEEXT)

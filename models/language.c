@@ -1,0 +1,280 @@
+/* Drivers that learn a text and write more of it: what they share. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <starling/io.h>
+
+#include "language.h"
+
+enum { KEEP = 3 };
+
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
+enum {
+	KEY_TEXT = 0x600,
+	KEY_EVERY,
+	KEY_LR,
+	KEY_GENERATE,
+	KEY_PROMPT,
+	KEY_TEMPERATURE,
+	KEY_CHECKPOINT,
+	KEY_RESUME,
+	KEY_SAVE,
+	KEY_LOAD,
+};
+
+static const struct argp_option options[] = {
+        {"text", KEY_TEXT, "FILE", 0, "The text to learn; its last tenth is held out (default: " DRV_DEFAULT_TEXT ")",
+         1},
+        {"iterations", 'n', "N", 0, "Number of training steps; 0: none (default: 2000)", 1},
+        {"batch-size", 'b', "N", 0, "Number of pieces of text in a step (default: 12; lstm: 20)", 1},
+        {"lr", KEY_LR, "X", 0,
+         "Learning rate, after 100 steps, before it falls to a tenth (default: 0.001; lstm: 0.002)", 1},
+        {"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints every N steps (default: 250)", 1},
+        {"generate", KEY_GENERATE, "N", 0, "At the end, write N bytes or words of text (default: 0)", 3},
+        {"prompt", KEY_PROMPT, "TEXT", 0, "The text that is continued (default: a new line)", 3},
+        {"temperature", KEY_TEMPERATURE, "X", 0,
+         "Temperature of the written text: 1 as learnt, lower is less surprising (default: 0.8)", 3},
+        {"checkpoint", KEY_CHECKPOINT, "DIR", 0, "Write checkpoints to this folder, and keep the newest 3", 4},
+        {"resume", KEY_RESUME, NULL, 0, "Continue from the newest checkpoint in DIR, or start anew if there is none",
+         4},
+        {"save", KEY_SAVE, "FILE", 0, "Write the parameters to this file, as safetensors, at the end", 4},
+        {"load", KEY_LOAD, "FILE", 0, "Start with the parameters in this file", 4},
+        {0},
+};
+
+static error_t parse_text(int key, char *arg, struct drv_language_options *o)
+{
+	switch (key) {
+	case KEY_TEXT: o->text = arg; return 0;
+	case KEY_PROMPT: o->prompt = arg; return 0;
+	case KEY_CHECKPOINT: o->checkpoint = arg; return 0;
+	case KEY_RESUME: o->resume = true; return 0;
+	case KEY_SAVE: o->save = arg; return 0;
+	case KEY_LOAD: o->load = arg; return 0;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct drv_language_options *o = state->input;
+	switch (key) {
+	case 'n': o->iterations = drv_int(state, "--iterations", arg, 0, INT32_MAX); return 0;
+	case 'b': o->batch = drv_int(state, "--batch-size", arg, 1, 1 << 20); return 0;
+	case KEY_LR: o->lr = drv_real(state, "--lr", arg, 0, 1e3); return 0;
+	case KEY_EVERY: o->every = drv_int(state, "--every", arg, 1, INT32_MAX); return 0;
+	case KEY_GENERATE: o->generate = drv_int(state, "--generate", arg, 0, INT32_MAX); return 0;
+	case KEY_TEMPERATURE: o->temperature = drv_real(state, "--temperature", arg, 1e-3, 1e3); return 0;
+	case ARGP_KEY_END:
+		if (o->resume && !o->checkpoint) argp_error(state, "--resume: needs --checkpoint DIR");
+		return 0;
+	default: return parse_text(key, arg, o);
+	}
+}
+
+static const struct argp language_argp = {.options = options, .parser = parse};
+const struct argp_child drv_language_children[] = {{&drv_argp, 0, NULL, 0}, {&language_argp, 0, NULL, 0}, {0}};
+
+/* ---- training ---------------------------------------------------------------------------------------------------- */
+
+sl_tensor *drv_language_loss(const char *at, sl_tensor *y, sl_tensor *next)
+{
+	sl_shape s = sl_tensor_shape(y);
+	int64_t all = s.dim[0] * s.dim[1];
+	return sl_softmax_cross_entropy_at(at, sl_reshape_at(at, y, SL_SHAPE(all, s.dim[2])),
+	                                   sl_reshape_at(at, next, SL_SHAPE(all)));
+}
+
+bool drv_language_batch(struct drv_language *l, struct sl_batch *b)
+{
+	return sl_loader_next(l->loader, b) || (!drv_failed() && sl_loader_next(l->loader, b));
+}
+
+struct sl_schedule drv_language_schedule(const struct drv_language_options *o)
+{
+	enum { WARMUP = 100 };
+	if (WARMUP >= o->iterations) return (struct sl_schedule){.kind = SL_CONSTANT};
+	return (struct sl_schedule){
+	        .kind = SL_COSINE, .warmup = WARMUP, .total = o->iterations, .final_lr = o->lr / 10};
+}
+
+static struct sl_checkpoint_opts run_of(struct drv_language *l)
+{
+	return (struct sl_checkpoint_opts){.trainer = l->trainer,
+	                                   .loader = l->loader,
+	                                   .names = l->names,
+	                                   .tensors = l->tensors,
+	                                   .ntensors = l->ntensors,
+	                                   .step = &l->done,
+	                                   .keep = KEEP};
+}
+
+static bool resume(struct drv_language *l)
+{
+	struct sl_checkpoint_opts run = run_of(l);
+	run.keep = 0;
+	if (!l->o->resume || sl_checkpoint_count(l->o->checkpoint) < 1) return true;
+	if (sl_checkpoint_load_at(SL_HERE, l->o->checkpoint, run) != SL_OK) return false;
+	drv_print(l->common, "going on after step %lld\n", (long long)l->done);
+	return true;
+}
+
+static bool keep(struct drv_language *l)
+{
+	return !l->o->checkpoint || sl_checkpoint_save_at(SL_HERE, l->o->checkpoint, run_of(l)) == SL_OK;
+}
+
+static void report(struct drv_language *l, double seconds, int64_t steps)
+{
+	double train = sl_item(sl_mean(l->loss)), held_out = l->held_out(l);
+	double rate = (double)(steps * l->per_step) / seconds;
+	char perplexity[64] = "", key[32];
+	if (l->perplexity) snprintf(perplexity, sizeof perplexity, " (perplexity %.2f)", exp(held_out));
+	drv_print(l->common, "step %lld: loss %.4f, held out %.4f%s, %.0f %s/sec\n", (long long)l->done, train,
+	          held_out, perplexity, rate, l->unit);
+	json_t *one = json_object();
+	json_object_set_new(one, "step", json_integer(l->done));
+	json_object_set_new(one, "train_loss", drv_json_real(train));
+	json_object_set_new(one, "held_out_loss", drv_json_real(held_out));
+	if (l->perplexity) json_object_set_new(one, "perplexity", drv_json_real(exp(held_out)));
+	snprintf(key, sizeof key, "%s_per_second", l->unit);
+	json_object_set_new(one, key, drv_json_real(rate));
+	json_array_append_new(l->losses, one);
+}
+
+static bool one_step(struct drv_language *l)
+{
+	bool ok;
+	SL_SCOPE {
+		sl_tensor *loss = l->step(l);
+		ok = loss != NULL;
+		sl_release(l->loss);
+		l->loss = sl_retain(loss);
+	}
+	l->done += ok;
+	return ok;
+}
+
+static bool train(struct drv_language *l)
+{
+	double start = drv_now();
+	int64_t from = l->done, end = l->o->iterations;
+	while (l->done < end && !drv_interrupted()) {
+		if (!one_step(l)) return false;
+		if (l->done % l->o->every && l->done < end) continue;
+		if (sl_wait_all() != SL_OK) return false;
+		report(l, drv_now() - start, l->done - from);
+		if (drv_failed() || !keep(l)) return false;
+		start = drv_now();
+		from = l->done;
+	}
+	return l->done == from || keep(l);
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+int32_t *drv_language_bytes(struct drv_language *l, const char *prompt, int64_t *count)
+{
+	(void)l;
+	*count = (int64_t)strlen(prompt);
+	int32_t *words = malloc((size_t)(*count + 1) * sizeof *words);
+	for (int64_t i = 0; words && i < *count; i++) words[i] = (unsigned char)prompt[i];
+	return words;
+}
+
+void drv_language_print_byte(struct drv_language *l, int32_t word)
+{
+	fputc(word, drv_out(l->common));
+}
+
+/* The word after these, drawn by its probability; -1 after an error. */
+static int32_t draw(struct drv_language *l, const int32_t *words, int64_t count)
+{
+	double word = -1;
+	SL_SCOPE {
+		sl_tensor *scores = l->scores(l, words, count);
+		sl_tensor *drawn =
+		        scores ? sl_multinomial(sl_softmax(sl_div_scalar(scores, l->o->temperature), -1), 1) : NULL;
+		if (drawn) word = sl_item(drawn);
+	}
+	return drv_failed() ? -1 : (int32_t)word;
+}
+
+static void show(struct drv_language *l, int32_t word)
+{
+	if (l->common->quiet) return;
+	l->print(l, word);
+	fflush(drv_out(l->common));
+}
+
+static bool write_words(struct drv_language *l, int32_t *words, int64_t count)
+{
+	double start = drv_now();
+	for (int64_t i = 0; i < l->o->generate && !drv_interrupted(); i++) {
+		int32_t word = draw(l, words, count);
+		if (word < 0) return false;
+		words[count++] = word;
+		l->written = i + 1;
+		l->took[i > 0] = drv_now() - start;
+		if (i == 0) start = drv_now();
+		show(l, word);
+	}
+	drv_print(l->common, "\n");
+	return true;
+}
+
+static bool write_text(struct drv_language *l)
+{
+	int64_t count;
+	int32_t *prompt = l->read(l, l->o->prompt, &count);
+	if (!prompt) return false;
+	int32_t *words = realloc(prompt, (size_t)(count + l->o->generate + 1) * sizeof *words);
+	if (!words) {
+		drv_error("no memory for %lld words", (long long)l->o->generate);
+		free(prompt);
+		return false;
+	}
+	if (!l->by_words) drv_print(l->common, "%s", l->o->prompt);
+	for (int64_t i = 0; l->by_words && i < count; i++) show(l, words[i]);
+	bool ok = write_words(l, words, count);
+	free(words);
+	return ok;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static bool work(struct drv_language *l)
+{
+	if (!l->make(l) || (l->o->load && sl_load_params(l->net, l->o->load) != SL_OK)) return false;
+	if (!resume(l) || !train(l) || (l->learnt && !l->learnt(l))) return false;
+	if (l->o->generate && !write_text(l)) return false;
+	return !l->o->save || sl_save_params(l->net, l->o->save) == SL_OK;
+}
+
+/* Learns and writes, as the options say; returns the exit status. */
+int drv_language_run(struct drv_language *l)
+{
+	json_t *results = drv_json_new(l->program, l->common);
+	bool ok;
+	l->losses = json_array();
+	SL_SCOPE {
+		ok = drv_settle(work(l));
+		sl_release(l->loss);
+		l->stop(l);
+		sl_trainer_free(l->trainer);
+		sl_block_free(l->net);
+		sl_loader_free(l->loader);
+	}
+	json_object_set_new(results, "batch_size", json_integer(l->o->batch));
+	json_object_set_new(results, "lr", drv_json_real(l->o->lr));
+	if (l->written > 1) {
+		json_object_set_new(results, "first_seconds", drv_json_real(l->took[0]));
+		json_object_set_new(results, "written_per_second",
+		                    drv_json_real((double)(l->written - 1) / l->took[1]));
+	}
+	json_object_set_new(results, "interrupted", json_boolean(drv_interrupted()));
+	json_object_set_new(results, "losses", l->losses);
+	return drv_finish(l->common, results, ok);
+}

@@ -1,0 +1,77 @@
+/* Drivers that learn a text and write more of it: options, training, checkpoints, writing.  A driver says what a step is, and
+ * how it rates what may come next. */
+#ifndef MODELS_LANGUAGE_H
+#define MODELS_LANGUAGE_H
+
+#include <starling/checkpoint.h>
+
+#include "common.h"
+
+struct drv_language_options {
+	const char *text, *prompt, *checkpoint, *save, *load;
+	int64_t batch, iterations, every, generate;
+	double lr, temperature;
+	bool resume;
+};
+
+/* The parsers that such a driver's argp names as its children.  They are handed a struct drv_options and a struct
+ * drv_language_options. */
+extern const struct argp_child drv_language_children[];
+#define DRV_DEFAULT_TEXT "/usr/share/common-licenses/GPL-3"
+/* What both structures begin with; a driver may change it. */
+#define DRV_LANGUAGE_DEFAULTS                                                                                          \
+	{                                                                                                              \
+		.text = DRV_DEFAULT_TEXT, .prompt = "\n", .batch = 12, .iterations = 2000, .every = 250, .lr = 1e-3,   \
+		.temperature = 0.8                                                                                     \
+	}
+#define DRV_LANGUAGE_EXIT_STATUS                                                                                       \
+	"Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, " DRV_INTERRUPTED_STATUS "."
+
+enum { DRV_LANGUAGE_TENSORS = 4 };
+
+struct drv_language {
+	/* What the driver says.  All that return bool or a pointer give false or NULL after an error. */
+	const char *program, *unit; /* "bytes" */
+	const struct drv_options *common;
+	const struct drv_language_options *o;
+	void *model;
+	int64_t per_step;                     /* units */
+	bool perplexity;                      /* is printed, too */
+	bool (*make)(struct drv_language *l); /* net and trainer; data and loader only if there is something to learn */
+	sl_tensor *(*step)(struct drv_language *l); /* the losses of a training step */
+	double (*held_out)(struct drv_language *l); /* mean loss on the text that is held out */
+	bool (*learnt)(struct drv_language *l);     /* or NULL: between learning and writing */
+	int32_t *(*read)(struct drv_language *l, const char *prompt, int64_t *count); /* as words; free() them */
+	/* How probable each word is after these ones: logarithms, whatever their sum. */
+	sl_tensor *(*scores)(struct drv_language *l, const int32_t *words, int64_t count);
+	void (*print)(struct drv_language *l, int32_t word);
+	bool by_words; /* the prompt is printed like what is written, not as it was given */
+	void (*stop)(struct drv_language *l);
+	const char *names[DRV_LANGUAGE_TENSORS]; /* what a checkpoint keeps beside the trainer and the loader */
+	sl_tensor *tensors[DRV_LANGUAGE_TENSORS];
+	int ntensors;
+	/* Made by make. */
+	sl_block *net;
+	sl_trainer *trainer;
+	sl_loader *loader;
+	/* What training makes of it. */
+	sl_tensor *loss; /* the last step's */
+	int64_t done;    /* steps */
+	json_t *losses;
+	/* What writing makes of it. */
+	int64_t written; /* words */
+	double took[2];  /* seconds: the first word, for which programs are made, and all others */
+};
+
+int drv_language_run(struct drv_language *l);
+/* The learning rate's way: up in 100 steps, then down to a tenth. */
+struct sl_schedule drv_language_schedule(const struct drv_language_options *o);
+/* For drivers whose words are bytes. */
+int32_t *drv_language_bytes(struct drv_language *l, const char *prompt, int64_t *count);
+void drv_language_print_byte(struct drv_language *l, int32_t word);
+/* The losses of scores (n, steps, words), a number a word; what whole steps minimise. */
+sl_tensor *drv_language_loss(const char *at, sl_tensor *scores, sl_tensor *next);
+/* The next batch; the end of an epoch is the beginning of the next one. */
+bool drv_language_batch(struct drv_language *l, struct sl_batch *b);
+
+#endif
