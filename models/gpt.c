@@ -235,7 +235,7 @@ static sl_tensor *scores(struct drv_language *l, const int32_t *words, int64_t c
 	memcpy(g->window, words + count - used, (size_t)used * sizeof *words);
 	if (!g->cache) {
 		y = sl_forward(l->net, sl_from(g->window, SL_SHAPE(1, steps), .dtype = SL_INT32));
-	} else if (count > 1 && sl_cache_length(g->cache) == count - 1) {
+	} else if (count > 1 && used == count && sl_cache_length(g->cache) == count - 1) {
 		first = count - 1;
 		y = sl_cache_forward(g->cache, sl_from(g->window + first, SL_SHAPE(1, 1), .dtype = SL_INT32));
 	} else {

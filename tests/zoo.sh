@@ -30,8 +30,14 @@ done
 small=("$zoo" --network mobilenet0.25 --data "$tmp/cifar" --batch-size 10 --device cpu:0 --lr 0.02)
 run 0 "${small[@]}" --epochs 4 --json "$tmp/whole.json" --save "$tmp/whole.params"
 says "^epoch 4, time $number sec, test acc $number\$"
-values "$tmp/whole.json" train_loss | { values "$tmp/whole.json" train_loss; values "$tmp/more.json" train_loss; } >"$tmp/losses"
+values "$tmp/whole.json" train_loss | awk 'NR == 1 { first = $1 } { last = $1 } END { exit !(last < first) }' || fail "learns nothing"
+run 0 "${small[@]}" --epochs 1 --params "$tmp/whole.params" --json "$tmp/more.json"
+{ values "$tmp/whole.json" train_loss; values "$tmp/more.json" train_loss; } >"$tmp/losses"
 awk 'NR == 1 { first = $1 } { last = $1 } END { exit !(last < 0.95 * first) }' "$tmp/losses" || fail "--params begins anew"
+# A run that goes on from a checkpoint ends with the bits of one that was never stopped.
+run 0 "${small[@]}" --epochs 2 --checkpoint "$tmp/kept"
+run 0 "${small[@]}" --epochs 4 --checkpoint "$tmp/kept" --resume --save "$tmp/resumed.params"
+cmp -s "$tmp/whole.params" "$tmp/resumed.params" || fail "a resumed run ends with other parameters"
 run 1 "$zoo" --network mobilenet0.5 --params "$tmp/whole.params" --data "$tmp/cifar" --epochs 1
 complains 'does not fit the network'
 

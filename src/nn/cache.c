@@ -2,45 +2,7 @@
 #include <stdlib.h>
 
 #include "autograd/autograd.h"
-#include "nn/nn.h"
-
-/* What an attention layer keeps: (rows, heads, steps, width of a head) each. */
-struct kept {
-	const sl_block *layer;
-	sl_tensor *keys, *values;
-	bool used; /* by the forward that runs */
-};
-
-struct sl_cache {
-	sl_block *net;
-	uint64_t number; /* programs of the network belong to a cache by it */
-	int64_t steps, length;
-	sl_tensor *place; /* the length, for programs */
-	struct kept *kept;
-	int count;
-};
-
-static _Thread_local sl_cache *current;
-
-bool slp_cache_is_on(void)
-{
-	return current != NULL;
-}
-
-uint64_t slp_cache_number(void)
-{
-	return current ? current->number : 0;
-}
-
-bool slp_cache_is_of(const sl_block *block)
-{
-	return current && current->net == block;
-}
-
-void slp_cache_enter(const sl_block *block)
-{
-	for (int i = 0; slp_cache_is_of(block) && i < current->count; i++) current->kept[i].used = false;
-}
+#include "nn/cached.h"
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
@@ -113,81 +75,6 @@ enum sl_status sl_cache_cut_at(const char *at, sl_cache *cache, int64_t length)
 	return SL_OK;
 }
 
-/* ---- for layers -------------------------------------------------------------------------------------------------- */
-
-static struct kept *find(const sl_block *layer)
-{
-	for (int i = 0; i < current->count; i++)
-		if (current->kept[i].layer == layer) return &current->kept[i];
-	return NULL;
-}
-
-/* Made outside of the program that is traced, which uses it by reference. */
-static sl_tensor *memory_for(const char *at, sl_tensor *rows)
-{
-	sl_shape shape = sl_tensor_shape(rows);
-	shape.dim[2] = current->steps;
-	struct sl_make make = {slp_promoted(sl_tensor_dtype(rows)), sl_tensor_device(rows)};
-	struct slp_trace *trace = slp_trace_pause();
-	sl_tensor *t = NULL;
-	SL_SCOPE
-		t = sl_retain(sl_zeros_at(at, shape, make));
-	slp_trace_resume(trace);
-	return t;
-}
-
-static struct kept *add(const char *at, const sl_block *layer, sl_tensor *k, sl_tensor *v)
-{
-	struct kept *list = slp_realloc(current->kept, ((size_t)current->count + 1) * sizeof *list);
-	if (!list) return slp_call_fail(at, "sl_cache_forward", SL_ENOMEM, "no memory for the list of layers");
-	current->kept = list;
-	struct kept new = {layer, memory_for(at, k), memory_for(at, v), false};
-	if (new.keys &&new.values) {
-		list[current->count] = new;
-		return &list[current->count++];
-	}
-	sl_release(new.keys);
-	sl_release(new.values);
-	return NULL;
-}
-
-sl_tensor *slp_cache_attend(const char *at, const sl_block *layer, sl_tensor *q, sl_tensor *k, sl_tensor *v)
-{
-	if (!q || !k || !v) return NULL;
-	struct kept *kept = find(layer);
-	if (!kept) kept = add(at, layer, k, v);
-	if (!kept) return NULL;
-	if (kept->used)
-		return slp_call_fail(at, "sl_cache_forward", SL_EUNSUPPORTED,
-		                     "%s has several places in the network; a cache has one for it",
-		                     sl_block_name(layer));
-	kept->used = true;
-	return sl_cached_attention_at(at, q, k, v, kept->keys, kept->values, current->place,
-	                              (struct sl_cached_attention_opts){0});
-}
-
-sl_tensor *slp_cache_rows(const char *at, const sl_block *layer, sl_tensor *table, int64_t n)
-{
-	sl_tensor *places = current->place;
-	int64_t most = sl_tensor_shape(table).dim[0];
-	if (current->steps > most)
-		return slp_call_fail(at, "sl_cache_forward", SL_ESHAPE,
-		                     "a cache of %lld steps, and %s has places for %lld", (long long)current->steps,
-		                     sl_block_name(layer), (long long)most);
-	if (n != 1) {
-		struct sl_make make = {SL_INT32, sl_tensor_device(table)};
-		places = sl_add_at(at, sl_arange_at(at, 0, (double)n, 1, make), places);
-	}
-	return sl_gather_at(at, table, places);
-}
-
-bool slp_cache_refuses(const char *at, const sl_block *layer, const char *why)
-{
-	if (!current) return false;
-	slp_call_fail(at, "sl_cache_forward", SL_EUNSUPPORTED, "%s: %s", sl_block_name(layer), why);
-	return true;
-}
-
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static bool has_room(const char *at, const sl_cache *c, sl_shape x)
@@ -207,12 +94,11 @@ static bool has_room(const char *at, const sl_cache *c, sl_shape x)
 
 static sl_tensor *run(const char *at, sl_cache *c, sl_tensor *x)
 {
-	sl_cache *outer = current;
 	sl_tensor *y = NULL;
 	if (sl_fill_inplace_at(at, c->place, (double)c->length)) {
-		current = c;
+		sl_cache *outer = slp_cache_switch(c);
 		y = sl_forward_at(at, c->net, &x, 1);
-		current = outer;
+		slp_cache_switch(outer);
 	}
 	if (y) c->length += sl_tensor_shape(x).dim[1];
 	return y;

@@ -73,7 +73,7 @@ sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin);
 /* The activation of a layer's result, if it has one. */
 sl_tensor *slp_layer_activate(sl_tensor *y, enum sl_activation activation);
 
-/* cache.c */
+/* cached.c */
 /* Whether sl_cache_forward runs on this thread; the number of its cache, 0: none; whether it runs this block. */
 bool slp_cache_is_on(void);
 uint64_t slp_cache_number(void);

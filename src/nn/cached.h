@@ -1,0 +1,26 @@
+/* The cache of keys and values of the network that runs (cached.c). */
+#ifndef SLP_NN_CACHED_H
+#define SLP_NN_CACHED_H
+
+#include "nn/nn.h"
+
+/* What an attention layer keeps: (rows, heads, steps, width of a head) each. */
+struct slp_kept {
+	const sl_block *layer;
+	sl_tensor *keys, *values;
+	bool used; /* by the forward that runs */
+};
+
+struct sl_cache {
+	sl_block *net;
+	uint64_t number; /* programs of the network belong to a cache by it */
+	int64_t steps, length;
+	sl_tensor *place; /* the length, for programs */
+	struct slp_kept *kept;
+	int count;
+};
+
+/* Makes it the one that the calling thread's layers see; NULL: none.  The one before. */
+sl_cache *slp_cache_switch(sl_cache *cache);
+
+#endif
