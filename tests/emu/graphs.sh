@@ -4,4 +4,3 @@ set -eu
 . "$srcdir/tests/emu/common.sh"
 not_sanitized
 tests/emu/test_graphs
-SL_EMU_JITTER_US=200 tests/emu/test_graphs bits

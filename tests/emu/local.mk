@@ -16,6 +16,7 @@ dist_check_SCRIPTS += \
 long_scripts += \
 	tests/emu/lenet-long.sh \
 	tests/emu/memory.sh \
+	tests/emu/graphs-long.sh \
 	tests/emu/ops-long.sh \
 	tests/emu/steps-long.sh \
 	tests/emu/unequal.sh
@@ -52,6 +53,7 @@ tests/emu/graphs.$(log): tests/emu/test_graphs
 tests/emu/lenet-long.$(log): tests/emu/lenet
 tests/emu/lenet.$(log): tests/emu/lenet
 tests/emu/memory.$(log): tests/emu/lenet
+tests/emu/graphs-long.$(log): tests/emu/test_graphs
 tests/emu/ops-long.$(log): tests/emu/test_ops
 tests/emu/ops.$(log): tests/emu/test_ops
 tests/emu/steps-long.$(log): tests/emu/test_steps
