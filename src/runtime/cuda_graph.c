@@ -76,7 +76,7 @@ static void destroy_graphs(struct code *c)
 static bool give_up(struct code *c)
 {
 	destroy_graphs(c);
-	cudaGetLastError(); /* is told by nobody else's call */
+	cudaGetLastError(); /* or a later call would report it */
 	c->plain = true;
 	SLP_COUNT(graph_refusals);
 	return false;
