@@ -76,6 +76,7 @@ echo "--- several devices bring what they must"
 "$srcdir/tools/parallel-goals" --simulation . --images 16384 >"$tmp/out" 2>"$tmp/err" || fail "a goal is not met"
 cat "$tmp/out"
 
+[ -x tests/priorities ] || "${MAKE:-make}" --no-print-directory tests/priorities >/dev/null
 echo "--- priorities: what is on the critical path begins first; heteroprio runs"
 products() {
   simulate 0 --machine h100x2 --sched "$1" tests/priorities

@@ -159,6 +159,84 @@ SLP_VFN float slp_expm1f(float x)
 	return y > 44 ? slp_exp_sum(y, 0) : near;
 }
 
+/* Trigonometric functions' inverses: S. L. Moshier's polynomials (Cephes, 1992) on reduced arguments. */
+SLP_VFN float slp_atanf(float x)
+{
+	float a = fabsf(x);
+	int far = a > 2.41421356f, middle = a > 0.414213562f;
+	float t = far ? -1 / a : middle ? (a - 1) / (a + 1) : a, z = t * t;
+	float p = 8.05374449538e-2f;
+	p = p * z - 1.38776856032e-1f;
+	p = p * z + 1.99777106478e-1f;
+	p = p * z - 3.33329491539e-1f;
+	float turn = far ? 1.57079633f : middle ? 0.785398163f : 0;
+	return copysignf(turn + (p * z * t + t), x);
+}
+
+/* asin(s) for z = s^2 <= 1/4. */
+SLP_VFN float slp_asin_small(float s, float z)
+{
+	float p = 4.2163199048e-2f;
+	p = p * z + 2.4181311049e-2f;
+	p = p * z + 4.5470025998e-2f;
+	p = p * z + 7.4953002686e-2f;
+	p = p * z + 1.6666752422e-1f;
+	return p * z * s + s;
+}
+
+/* asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)). */
+SLP_VFN float slp_asinf(float x)
+{
+	float a = fabsf(x), z = a > 0.5f ? 0.5f * (1 - a) : a * a, s = a > 0.5f ? sqrtf(z) : a;
+	float p = slp_asin_small(s, z);
+	return copysignf(a > 0.5f ? 1.57079633f - 2 * p : p, x);
+}
+
+SLP_VFN float slp_acosf(float x)
+{
+	float a = fabsf(x), z = a > 0.5f ? 0.5f * (1 - a) : a * a, s = a > 0.5f ? sqrtf(z) : x;
+	float p = slp_asin_small(s, z), far = x < 0 ? 3.14159265f - 2 * p : 2 * p;
+	return a > 0.5f ? far : 1.57079633f - p;
+}
+
+/* By e = exp(|x|) - 1, or the square of exp(|x| / 2), which does not overflow before the result does. */
+SLP_VFN float slp_sinhf(float x)
+{
+	float a = fabsf(x), e = slp_expm1f(a < 1 ? a : 1), half = slp_expf(0.5f * a);
+	float near = 0.5f * (e + e / (e + 1)), far = 0.5f * half * half - 0.5f / half / half;
+	return copysignf(a < 1 ? near : far, x);
+}
+
+SLP_VFN float slp_coshf(float x)
+{
+	float half = slp_expf(0.5f * fabsf(x));
+	return 0.5f * half * half + 0.5f / half / half;
+}
+
+/* log1p(|x| + x^2 / (1 + sqrt(1 + x^2))); log(2 |x|) where x^2 is all. */
+SLP_VFN float slp_asinhf(float x)
+{
+	float a = fabsf(x), b = a > 1e4f ? 1e4f : a, z = b * b;
+	float near = slp_log1pf(b + z / (1 + sqrtf(1 + z))), far = slp_logf(a) + 0.693147181f;
+	return copysignf(a > 1e4f ? far : near, x);
+}
+
+SLP_VFN float slp_acoshf(float x)
+{
+	float t = x - 1;
+	return slp_log1pf(t + sqrtf(t) * sqrtf(x + 1));
+}
+
+SLP_VFN float slp_atanhf(float x)
+{
+	return 0.5f * (slp_log1pf(x) - slp_log1pf(-x));
+}
+
+SLP_VFN float slp_tanf(float x)
+{
+	return sinf(x) / cosf(x);
+}
+
 SLP_VFN float slp_sigmoidf(float x)
 {
 	float e = slp_expf(-fabsf(x));
