@@ -79,7 +79,7 @@ cat "$tmp/out"
 [ -x tests/priorities ] || "${MAKE:-make}" --no-print-directory tests/priorities >/dev/null
 echo "--- priorities: what is on the critical path begins first; heteroprio runs"
 products() {
-  simulate 0 --machine h100x2 --sched "$1" tests/priorities
+  simulate 0 --machine h100x2 --sched "$1" tests/priorities >&2
   sed -n 's/ ms$//p' "$tmp/out"
 }
 sorted=$(products dmdas)
