@@ -127,7 +127,7 @@ static struct CUgraph_st *copy_of(const struct CUgraph_st *g)
 		c->work = n->work;
 		c->npointers = n->npointers;
 		c->pointers = allocate((size_t)n->npointers * sizeof *c->pointers);
-		memcpy(c->pointers, n->pointers, (size_t)n->npointers * sizeof *c->pointers);
+		if (n->npointers) memcpy(c->pointers, n->pointers, (size_t)n->npointers * sizeof *c->pointers);
 		if (n->child) c->child = copy_of(n->child);
 		else payload_keep(&n->work);
 	}
