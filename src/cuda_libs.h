@@ -43,6 +43,15 @@
 	X(cudnnSetStream)                                                                                              \
 	X(cudnnSetTensor4dDescriptor)
 
+/* Its graph API; NULL where the library has none. */
+#define SLP_CUDNN_GRAPH_FUNCTIONS(X)                                                                                   \
+	X(cudnnBackendCreateDescriptor)                                                                                \
+	X(cudnnBackendDestroyDescriptor)                                                                               \
+	X(cudnnBackendExecute)                                                                                         \
+	X(cudnnBackendFinalize)                                                                                        \
+	X(cudnnBackendGetAttribute)                                                                                    \
+	X(cudnnBackendSetAttribute)
+
 #ifdef __cplusplus
 #define X(f) decltype(&::f) f;
 #else
@@ -54,6 +63,9 @@ extern struct slp_cublas_functions {
 extern struct slp_cudnn_functions {
 	SLP_CUDNN_FUNCTIONS(X)
 } slp_dnn;
+extern struct slp_cudnn_graph_functions {
+	SLP_CUDNN_GRAPH_FUNCTIONS(X)
+} slp_dnn_graph;
 #undef X
 
 /* Load them, if nothing has yet.  NULL, or why they cannot be used (src/runtime/gpu.c). */
@@ -65,6 +77,8 @@ const char *slp_cudnn_load(void);
 
 /* Whether convolutions may round to TF32 (sl_config.tf32). */
 bool slp_tf32_convolutions(void);
+/* Whether the calling worker may use cuDNN's graph API: it is there, and SL_CUDNN_GRAPH is not 0. */
+bool slp_cudnn_graph(void);
 #ifdef __cplusplus
 }
 #endif

@@ -343,6 +343,7 @@ struct slp_rng {
 	uint64_t seed, stream;
 };
 struct slp_rng slp_rng_next(void);
+struct slp_rng slp_rng_next_apart(void); /* each of several processes draws another one */
 /* In programs, streams are numbered within a run: this seed marks them, and each run gives them real ones. */
 #define SLP_RNG_VIRTUAL UINT64_C(0x5354524c56495254)
 

@@ -59,6 +59,18 @@ extern const struct slp_activation_ops slp_activations[SL_ACTIVATIONS];
 
 /* ---- convolutions (codelets/conv/) ------------------------------------------------------------------------------- */
 
+/* What an operation computes: y from x, w, b; x from y, w; w and b from x, y.  The last two are gradients. */
+enum slp_conv_pass { SLP_CONV_FORWARD, SLP_CONV_DATA, SLP_CONV_WEIGHTS, SLP_CONV_PASSES };
+
+/* Three operations compute each: what users call, whose attributes are those of a convolution; the same with orders of
+ * images and types of parameters, which graph passes choose; the same with a pooling.  Their attributes are one structure. */
+struct slp_conv_forms {
+	const struct sl_op *plain, *lowered, *pooled;
+};
+extern const struct slp_conv_forms slp_conv_forms[SLP_CONV_PASSES];
+/* What an operation computes, whichever form it is of; SLP_CONV_PASSES: it is no convolution. */
+enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op);
+
 /* A pooling of 2 × 2 windows side by side, behind a convolution or before its gradient.  What goes back to each element
  * of the unpooled y, everything or nothing, is kept in a mask: a bit an element, those of 16 images in two bytes,
  * (n / 16, channels, height, width, 2), declared as n / 8 images of uint8. */
@@ -74,7 +86,7 @@ bool slp_conv_takes_blocks(void);
 /* Whether the processor has what convolutions in lane order need. */
 bool slp_conv_has_lanes(void);
 
-/* Attributes of conv2d and of its gradients begin with the caller's options. */
+/* Attributes of convolutions begin with the caller's options. */
 /* Puts numbers in the place of zeros that mean defaults (conv2d.c). */
 void slp_conv_defaults(struct sl_conv2d_opts *o);
 

@@ -22,7 +22,7 @@ struct slp_program {
 bool slp_told(enum sl_status s, enum sl_status *status);
 bool slp_there(const void *p, enum sl_status *status);
 
-/* A sample of the program's allocations, or each one. */
-void slp_fail_allocations(const struct slp_program *p, bool all);
+/* The program's allocations `first` (from 1), first + step, ...; step 0: a sample. */
+void slp_fail_allocations(const struct slp_program *p, long first, long step);
 
 #endif

@@ -61,3 +61,26 @@ sl_block *slp_user_block(sl_tensor *(*forward)(sl_block *, sl_tensor *const *, i
 	CHECK_OK(sl_block_init(b, "Mine", forward, NULL));
 	return b;
 }
+
+static sl_block *transformer_layer(int64_t width, int heads)
+{
+	return sl_sequential(
+	        sl_residual(sl_sequential(sl_layer_norm_layer(), sl_multi_head_attention(width, heads, .causal = true)),
+	                    NULL, SL_IDENTITY),
+	        sl_residual(
+	                sl_sequential(sl_layer_norm_layer(),
+	                              sl_dense(4 * width, .activation = SL_GELU, .no_flatten = true, .in_units = width),
+	                              sl_dense(width, .no_flatten = true, .in_units = 4 * width)),
+	                NULL, SL_IDENTITY));
+}
+
+sl_block *slp_transformer(int64_t tokens, int64_t width, int heads, int64_t steps, enum sl_dtype dtype)
+{
+	sl_block *net = sl_sequential(sl_embedding(tokens, width), sl_position_embedding(steps, width),
+	                              transformer_layer(width, heads), transformer_layer(width, heads),
+	                              sl_layer_norm_layer(), sl_dense(tokens, .no_flatten = true, .in_units = width));
+	CHECK_OK(sl_initialize(net, .dtype = dtype));
+	SL_SCOPE
+		CHECK(sl_forward(net, sl_zeros(SL_SHAPE(1, 2), .dtype = SL_INT32)) != NULL);
+	return net;
+}

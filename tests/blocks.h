@@ -30,6 +30,9 @@ struct slp_scaled {
 };
 struct slp_scaled *slp_scaled_new(int *freed);
 
+/* A GPT of two layers for `steps` tokens, initialised. */
+sl_block *slp_transformer(int64_t tokens, int64_t width, int heads, int64_t steps, enum sl_dtype dtype);
+
 /* A block with this forward and nothing else. */
 sl_block *slp_user_block(sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int));
 

@@ -21,7 +21,7 @@
 #define ADDED(...) &(const struct slp_conv2d_attrs){__VA_ARGS__}
 #define LANES(x, y, ...) ADDED(.x_lanes = x, .y_lanes = y, __VA_ARGS__)
 #define POOL(what, how, n, inputs, ...) {.op = "conv2d_pool", .label = what, .attrs = ADDED how, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
-#define BACK(which, what, how, inputs, ...) {.op = "conv2d_grad_" #which, .label = what, .attrs = how, .nin = 3, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define BACK(which, what, how, n, inputs, ...) {.op = "conv2d_grad_" #which "_pool", .label = what, .attrs = how, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
 #define BITS(...) {SL_UINT8, DIMS(__VA_ARGS__), 0, 256, {0}, 0}
 #define OWN .own_types = true, .no_grad = true
 #define BLOCKED(x, y, ...) ADDED(.wide = true, .x_blocks = x, .y_blocks = y, .conv = {__VA_ARGS__})
@@ -29,11 +29,13 @@
 #define FUSED .no_grad = true
 #define PLAIN OPTS(.groups = 0)
 #define CONV(what, how, n, inputs, ...) {.op = "conv2d", .label = what, .attrs = how, .nin = n, .in = LIST inputs, __VA_ARGS__}
+#define LOWERED(what, how, n, inputs, ...) {.op = "conv2d_lowered", .label = what, .attrs = how, .nin = n, .in = LIST inputs, __VA_ARGS__}
 #define LIST(...) {__VA_ARGS__}
-#define SIZE(height, width, with_bias, ...) &(const struct slp_conv2d_grad){.of.conv = {__VA_ARGS__}, .size = {height, width}, .bias = with_bias}
-#define MORE(height, width, with_bias, ...) &(const struct slp_conv2d_grad){.of = {__VA_ARGS__}, .size = {height, width}, .bias = with_bias}
+#define SIZE(height, width, with_bias, ...) ADDED(.conv = {__VA_ARGS__}, .size = {height, width}, .bias = with_bias)
+#define MORE(height, width, with_bias, ...) ADDED(__VA_ARGS__, .size = {height, width}, .bias = with_bias)
 #define DATA(what, how, dy, w, ...) {.op = "conv2d_grad_data", .label = what, .attrs = how, .nin = 2, .in = {dy, w}, __VA_ARGS__}
 #define WEIGHTS(what, how, x, dy, ...) {.op = "conv2d_grad_weights", .label = what, .attrs = how, .nin = 2, .in = {x, dy}, __VA_ARGS__}
+#define LOWERED_BACK(which, what, how, a, b, ...) {.op = "conv2d_grad_" #which "_lowered", .label = what, .attrs = how, .nin = 2, .in = {a, b}, __VA_ARGS__}
 
 const struct slp_case slp_cases_conv2d[] = {
 	CONV("with a bias", PLAIN, 3, (A(1, 2, 4, 5), B(2, 2, 3, 3), BIAS), EXPECT(14.125, 5.75, 6.125, 3.25, 36.375, -6.25, 19.25, 32.375, -9.625, 19.5, -5.875, 11.25)),
@@ -72,24 +74,24 @@ const struct slp_case slp_cases_conv2d[] = {
 	CONV("one input", PLAIN, 1, (REAL(1, 2, 4, 4)), REJECT(SL_EINVAL)),
 
 	/* What graph passes add. */
-	CONV("lanes", LANES(true, true), 3, (A(16, 2, 4, 5), B(2, 2, 3, 3), BIAS), FUSED, EXPECT(15.5, 21.375, -2.75, 4, 35.25, 5.375, -19.875, 46.375, -2.875, 2.25, 11.375, 15.5, 21.375, -2.75, 4, 35.25)),
-	CONV("lanes in y, relu", LANES(false, true, .activation = SL_RELU), 3, (A(16, 2, 4, 5), B(2, 2, 3, 3), BIAS), FUSED, EXPECT(14.125, 0, 26.625, 24, 36.375, 6.125, 0, 3.25, 5.75, 26.75, 0, 14.125, 0, 26.625, 24, 36.375)),
-	CONV("lanes in x, tanh", LANES(true, false, .activation = SL_TANH), 3, (A(16, 2, 4, 5), B(2, 2, 3, 3), BIAS), FUSED, EXPECT(1, 0.9999571101, 0.9999999997, 0.9993292997, -0.9936546343, -0.9918597246, -0.999593146, -0.9998503075, 1, -0.9895597486, 1, -0.9999999947, 1, -1, 1, 1)),
-	CONV("cropped", ADDED(.crop = {1, 2}), 3, (A(1, 2, 4, 5), B(2, 2, 3, 3), BIAS), FUSED, EXPECT(14.125, 19.25)),
-	CONV("cropped, relu", ADDED(.crop = {1, 1}, .activation = SL_RELU), 3, (A(1, 2, 4, 5), B(2, 2, 3, 3), BIAS), FUSED, EXPECT(14.125, 5.75, 19.25, 32.375)),
-	CONV("lanes, an odd number of groups", LANES(true, true, .conv.pad = {1, 2}, .activation = SL_RELU), 3, (REAL(48, 3, 9, 8), REAL(15, 3, 3, 5), REAL(15)), FUSED),
-	CONV("lanes, all at once", LANES(true, true, .conv.pad = {1, 0}, .crop = {1, 2}, .activation = SL_SIGMOID), 3, (REAL(32, 5, 10, 9), REAL(27, 5, 3, 3), REAL(27)), FUSED),
-	CONV("lanes, strides and dilation", LANES(true, true, .conv.pad = {3, 2}, .conv.stride = {2, 3}, .conv.dilation = {2, 2}), 2, (REAL(32, 5, 11, 12), REAL(7, 5, 3, 3)), FUSED),
-	CONV("lanes, groups", LANES(true, true, .conv.groups = 2, .activation = SL_RELU), 3, (REAL(16, 4, 5, 5), REAL(6, 2, 3, 3), REAL(6)), FUSED),
-	CONV("lanes, many channels", LANES(true, true, .conv.pad = {1, 1}), 3, (REAL(16, 64, 7, 7), REAL(64, 64, 3, 3), REAL(64)), .tolerance = 2e-4, FUSED),
+	LOWERED("lanes", LANES(true, true), 3, (A(16, 2, 4, 5), B(2, 2, 3, 3), BIAS), FUSED, EXPECT(15.5, 21.375, -2.75, 4, 35.25, 5.375, -19.875, 46.375, -2.875, 2.25, 11.375, 15.5, 21.375, -2.75, 4, 35.25)),
+	LOWERED("lanes in y, relu", LANES(false, true, .activation = SL_RELU), 3, (A(16, 2, 4, 5), B(2, 2, 3, 3), BIAS), FUSED, EXPECT(14.125, 0, 26.625, 24, 36.375, 6.125, 0, 3.25, 5.75, 26.75, 0, 14.125, 0, 26.625, 24, 36.375)),
+	LOWERED("lanes in x, tanh", LANES(true, false, .activation = SL_TANH), 3, (A(16, 2, 4, 5), B(2, 2, 3, 3), BIAS), FUSED, EXPECT(1, 0.9999571101, 0.9999999997, 0.9993292997, -0.9936546343, -0.9918597246, -0.999593146, -0.9998503075, 1, -0.9895597486, 1, -0.9999999947, 1, -1, 1, 1)),
+	LOWERED("cropped", ADDED(.crop = {1, 2}), 3, (A(1, 2, 4, 5), B(2, 2, 3, 3), BIAS), FUSED, EXPECT(14.125, 19.25)),
+	LOWERED("cropped, relu", ADDED(.crop = {1, 1}, .activation = SL_RELU), 3, (A(1, 2, 4, 5), B(2, 2, 3, 3), BIAS), FUSED, EXPECT(14.125, 5.75, 19.25, 32.375)),
+	LOWERED("lanes, an odd number of groups", LANES(true, true, .conv.pad = {1, 2}, .activation = SL_RELU), 3, (REAL(48, 3, 9, 8), REAL(15, 3, 3, 5), REAL(15)), FUSED),
+	LOWERED("lanes, all at once", LANES(true, true, .conv.pad = {1, 0}, .crop = {1, 2}, .activation = SL_SIGMOID), 3, (REAL(32, 5, 10, 9), REAL(27, 5, 3, 3), REAL(27)), FUSED),
+	LOWERED("lanes, strides and dilation", LANES(true, true, .conv.pad = {3, 2}, .conv.stride = {2, 3}, .conv.dilation = {2, 2}), 2, (REAL(32, 5, 11, 12), REAL(7, 5, 3, 3)), FUSED),
+	LOWERED("lanes, groups", LANES(true, true, .conv.groups = 2, .activation = SL_RELU), 3, (REAL(16, 4, 5, 5), REAL(6, 2, 3, 3), REAL(6)), FUSED),
+	LOWERED("lanes, many channels", LANES(true, true, .conv.pad = {1, 1}), 3, (REAL(16, 64, 7, 7), REAL(64, 64, 3, 3), REAL(64)), .tolerance = 2e-4, FUSED),
 	CONV("many channels, relu", ADDED(.conv.pad = {1, 1}, .activation = SL_RELU), 3, (REAL(2, 64, 7, 7), REAL(64, 64, 3, 3), REAL(64)), .tolerance = 2e-4, FUSED),
-	CONV("many channels, cropped, gelu", ADDED(.conv.pad = {1, 1}, .crop = {2, 1}, .activation = SL_GELU), 3, (REAL(2, 64, 7, 7), REAL(64, 64, 3, 3), REAL(64)), .tolerance = 2e-4, FUSED),
-	CONV("lanes, relu of NaN", LANES(true, true, .activation = SL_RELU), 2, (NANS(16, 1, 3, 3), B(1, 1, 2, 2)), FUSED),
-	CONV("lanes, no images", LANES(true, true), 2, (REAL(0, 2, 4, 4), REAL(3, 2, 3, 3)), FUSED),
-	CONV("lanes, no input channels: softplus of the bias", LANES(true, true, .activation = SL_SOFTPLUS), 3, (REAL(16, 0, 3, 3), REAL(2, 0, 3, 3), BIAS), FUSED, EXPECT(0.974076984)),
-	CONV("lanes, 24 images", LANES(false, true), 2, (REAL(24, 2, 4, 4), REAL(3, 2, 3, 3)), REJECT(SL_ESHAPE)),
-	CONV("nothing left", ADDED(.crop = {0, 2}), 2, (REAL(1, 2, 4, 4), REAL(3, 2, 3, 3)), REJECT(SL_ESHAPE)),
-	CONV("negative crop", ADDED(.crop = {-1, 0}), 2, (REAL(1, 2, 4, 4), REAL(3, 2, 3, 3)), REJECT(SL_EINVAL)),
+	LOWERED("many channels, cropped, gelu", ADDED(.conv.pad = {1, 1}, .crop = {2, 1}, .activation = SL_GELU), 3, (REAL(2, 64, 7, 7), REAL(64, 64, 3, 3), REAL(64)), .tolerance = 2e-4, FUSED),
+	LOWERED("lanes, relu of NaN", LANES(true, true, .activation = SL_RELU), 2, (NANS(16, 1, 3, 3), B(1, 1, 2, 2)), FUSED),
+	LOWERED("lanes, no images", LANES(true, true), 2, (REAL(0, 2, 4, 4), REAL(3, 2, 3, 3)), FUSED),
+	LOWERED("lanes, no input channels: softplus of the bias", LANES(true, true, .activation = SL_SOFTPLUS), 3, (REAL(16, 0, 3, 3), REAL(2, 0, 3, 3), BIAS), FUSED, EXPECT(0.974076984)),
+	LOWERED("lanes, 24 images", LANES(false, true), 2, (REAL(24, 2, 4, 4), REAL(3, 2, 3, 3)), REJECT(SL_ESHAPE)),
+	LOWERED("nothing left", ADDED(.crop = {0, 2}), 2, (REAL(1, 2, 4, 4), REAL(3, 2, 3, 3)), REJECT(SL_ESHAPE)),
+	LOWERED("negative crop", ADDED(.crop = {-1, 0}), 2, (REAL(1, 2, 4, 4), REAL(3, 2, 3, 3)), REJECT(SL_EINVAL)),
 	CONV("no activation", ADDED(.activation = SL_ACTIVATIONS), 2, (REAL(1, 2, 4, 4), REAL(3, 2, 3, 3)), REJECT(SL_EINVAL)),
 
 	DATA("of the first case", SIZE(4, 5, false), A(1, 2, 2, 3), B(2, 2, 3, 3), EXPECT(1, -3.5, 3.5, 14.75, -12, 1.75, -2.125, 11.875, 2.25, 4.75, 5.5, 4, 4.875, 1.25, 0.25, 4.5)),
@@ -106,14 +108,13 @@ const struct slp_case slp_cases_conv2d[] = {
 	DATA("other channels", SIZE(4, 4, false), REAL(1, 4, 2, 2), REAL(3, 2, 3, 3), REJECT(SL_ESHAPE)),
 	DATA("integers", SIZE(4, 4, false), WHOLE(1, 3, 2, 2), WHOLE(3, 2, 3, 3), REJECT(SL_EDTYPE)),
 
-	DATA("lanes", MORE(4, 5, false, .x_lanes = true, .y_lanes = true), A(16, 2, 2, 3), B(2, 2, 3, 3), FUSED, EXPECT(2.5, -2.75, 1.75, 0, 0, 0.5, -0.25, 4.5, -4, 1.5, 0.5, 2.5, -2.75, 1.75, 0, 0)),
-	DATA("lanes in y", MORE(4, 5, false, .y_lanes = true), A(16, 2, 2, 3), B(2, 2, 3, 3), FUSED, EXPECT(2.5, 0.25, -7.75, 9.25, 9.5, -1, 5.5, 8.5, -2.75, -0.875, -7, 17, 18.75, 2.875, 1.375, -7)),
-	DATA("cropped", MORE(4, 5, false, .crop = {1, 1}), A(1, 2, 1, 2), B(2, 2, 3, 3), FUSED, EXPECT(-0.5, -1, 7.125, 3.5, 0, 5, -2.5, -1.5, -1, 0, 9, -5.5, -1, -0.875, 0, 0)),
-	DATA("lanes, few channels", MORE(13, 13, false, .x_lanes = true, .y_lanes = true, .crop = {1, 1}), REAL(48, 17, 8, 8), REAL(17, 20, 5, 5), .tolerance = 1e-4, FUSED),
-	DATA("lanes in x, one channel", MORE(9, 8, false, .x_lanes = true), REAL(32, 5, 7, 6), REAL(5, 1, 3, 3), FUSED),
-	DATA("lanes, groups", MORE(5, 5, false, .conv.pad = {1, 1}, .conv.groups = 2, .x_lanes = true, .y_lanes = true), REAL(16, 4, 5, 5), REAL(4, 3, 3, 3), FUSED),
-	DATA("many channels, cropped", MORE(7, 7, false, .conv.pad = {1, 1}, .crop = {1, 0}), REAL(2, 64, 6, 7), REAL(64, 64, 3, 3), .tolerance = 2e-4, FUSED),
-	DATA("an activation", MORE(4, 4, false, .activation = SL_RELU), REAL(1, 3, 2, 2), REAL(3, 2, 3, 3), REJECT(SL_EINVAL)),
+	LOWERED_BACK(data, "lanes", MORE(4, 5, false, .x_lanes = true, .y_lanes = true), A(16, 2, 2, 3), B(2, 2, 3, 3), FUSED, EXPECT(2.5, -2.75, 1.75, 0, 0, 0.5, -0.25, 4.5, -4, 1.5, 0.5, 2.5, -2.75, 1.75, 0, 0)),
+	LOWERED_BACK(data, "lanes in y", MORE(4, 5, false, .y_lanes = true), A(16, 2, 2, 3), B(2, 2, 3, 3), FUSED, EXPECT(2.5, 0.25, -7.75, 9.25, 9.5, -1, 5.5, 8.5, -2.75, -0.875, -7, 17, 18.75, 2.875, 1.375, -7)),
+	LOWERED_BACK(data, "cropped", MORE(4, 5, false, .crop = {1, 1}), A(1, 2, 1, 2), B(2, 2, 3, 3), FUSED, EXPECT(-0.5, -1, 7.125, 3.5, 0, 5, -2.5, -1.5, -1, 0, 9, -5.5, -1, -0.875, 0, 0)),
+	LOWERED_BACK(data, "lanes, few channels", MORE(13, 13, false, .x_lanes = true, .y_lanes = true, .crop = {1, 1}), REAL(48, 17, 8, 8), REAL(17, 20, 5, 5), .tolerance = 1e-4, FUSED),
+	LOWERED_BACK(data, "lanes in x, one channel", MORE(9, 8, false, .x_lanes = true), REAL(32, 5, 7, 6), REAL(5, 1, 3, 3), FUSED),
+	LOWERED_BACK(data, "lanes, groups", MORE(5, 5, false, .conv.pad = {1, 1}, .conv.groups = 2, .x_lanes = true, .y_lanes = true), REAL(16, 4, 5, 5), REAL(4, 3, 3, 3), FUSED),
+	LOWERED_BACK(data, "many channels, cropped", MORE(7, 7, false, .conv.pad = {1, 1}, .crop = {1, 0}), REAL(2, 64, 6, 7), REAL(64, 64, 3, 3), .tolerance = 2e-4, FUSED),
 
 	WEIGHTS("of the first case", SIZE(3, 3, true), A(1, 2, 4, 5), A(1, 2, 2, 3), EXPECT(23, -16.5, 7, 10.25, -8.5, 11.5, -8, 23, -16.5, 4.75, -8, 23, 10.5, -4.75, 10.25, 0.5)),
 	WEIGHTS("stride and padding", SIZE(3, 3, false, .stride = {2}, .pad = {1, 1}), A(1, 2, 4, 5), A(1, 2, 2, 3), EXPECT(-6, 0, 3, 10.5, -3.75, -5.5, -3, -8, 3, 1, 6.25, -0.5, -10.5, 0.5, 6.25, 5.5)),
@@ -129,15 +130,15 @@ const struct slp_case slp_cases_conv2d[] = {
 	WEIGHTS("another size", SIZE(3, 3, true), REAL(1, 2, 4, 4), REAL(1, 3, 2, 3), REJECT(SL_ESHAPE)),
 	WEIGHTS("integers", SIZE(3, 3, true), WHOLE(1, 2, 4, 4), WHOLE(1, 3, 2, 2), REJECT(SL_EDTYPE)),
 
-	WEIGHTS("lanes", MORE(3, 3, true, .x_lanes = true, .y_lanes = true), A(16, 2, 4, 5), A(16, 2, 2, 3), FUSED, .tolerance = 1e-4, EXPECT(145.75, 86.5, -63, 74.5, 114, -79, -42.75, 145.75, 86.5, 148, -42.75, 145.75, 112, 54.5, 74.5, 91.25)),
-	WEIGHTS("lanes in x", MORE(3, 3, true, .x_lanes = true), A(16, 2, 4, 5), A(16, 2, 2, 3), FUSED, .tolerance = 1e-4, EXPECT(231.5, 26.5, 13.25, 219.75, -38.25, -55.25, -60, 231.5, 26.5, -46, -60, 231.5, 28.25, 20.75, 219.75, 267.25)),
-	WEIGHTS("cropped", MORE(3, 3, true, .crop = {1, 1}), A(1, 2, 4, 5), A(1, 2, 1, 2), FUSED, EXPECT(5, -8, 2, 2, -8, 10, 0.5, 5, -8, -3.5, 0.5, 5, 2.5, -5, 2, -6)),
-	WEIGHTS("lanes, few channels", MORE(5, 5, true, .conv.pad = {2, 2}, .x_lanes = true, .y_lanes = true, .crop = {2, 1}), REAL(48, 3, 9, 8), REAL(48, 17, 7, 7), .tolerance = 2e-4, FUSED),
-	WEIGHTS("lanes in y, one channel", MORE(3, 3, true, .y_lanes = true), REAL(48, 1, 12, 11), REAL(48, 20, 10, 9), .tolerance = 2e-4, FUSED),
-	WEIGHTS("lanes, 1 × 1 kernel", MORE(1, 1, true, .x_lanes = true, .y_lanes = true), REAL(16, 3, 5, 5), REAL(16, 4, 5, 5), .tolerance = 1e-4, FUSED),
-	WEIGHTS("lanes, groups", MORE(3, 3, true, .conv.pad = {1, 1}, .conv.groups = 2, .x_lanes = true, .y_lanes = true), REAL(16, 4, 5, 5), REAL(16, 6, 5, 5), .tolerance = 1e-4, FUSED),
-	WEIGHTS("lanes, wide kernel", MORE(1, 9, true, .x_lanes = true, .y_lanes = true), REAL(16, 2, 3, 12), REAL(16, 2, 3, 4), .tolerance = 1e-4, FUSED),
-	WEIGHTS("lanes, 8 images", MORE(3, 3, true, .x_lanes = true), REAL(8, 2, 4, 4), REAL(8, 3, 2, 2), REJECT(SL_ESHAPE)),
+	LOWERED_BACK(weights, "lanes", MORE(3, 3, true, .x_lanes = true, .y_lanes = true), A(16, 2, 4, 5), A(16, 2, 2, 3), FUSED, .tolerance = 1e-4, EXPECT(145.75, 86.5, -63, 74.5, 114, -79, -42.75, 145.75, 86.5, 148, -42.75, 145.75, 112, 54.5, 74.5, 91.25)),
+	LOWERED_BACK(weights, "lanes in x", MORE(3, 3, true, .x_lanes = true), A(16, 2, 4, 5), A(16, 2, 2, 3), FUSED, .tolerance = 1e-4, EXPECT(231.5, 26.5, 13.25, 219.75, -38.25, -55.25, -60, 231.5, 26.5, -46, -60, 231.5, 28.25, 20.75, 219.75, 267.25)),
+	LOWERED_BACK(weights, "cropped", MORE(3, 3, true, .crop = {1, 1}), A(1, 2, 4, 5), A(1, 2, 1, 2), FUSED, EXPECT(5, -8, 2, 2, -8, 10, 0.5, 5, -8, -3.5, 0.5, 5, 2.5, -5, 2, -6)),
+	LOWERED_BACK(weights, "lanes, few channels", MORE(5, 5, true, .conv.pad = {2, 2}, .x_lanes = true, .y_lanes = true, .crop = {2, 1}), REAL(48, 3, 9, 8), REAL(48, 17, 7, 7), .tolerance = 2e-4, FUSED),
+	LOWERED_BACK(weights, "lanes in y, one channel", MORE(3, 3, true, .y_lanes = true), REAL(48, 1, 12, 11), REAL(48, 20, 10, 9), .tolerance = 2e-4, FUSED),
+	LOWERED_BACK(weights, "lanes, 1 × 1 kernel", MORE(1, 1, true, .x_lanes = true, .y_lanes = true), REAL(16, 3, 5, 5), REAL(16, 4, 5, 5), .tolerance = 1e-4, FUSED),
+	LOWERED_BACK(weights, "lanes, groups", MORE(3, 3, true, .conv.pad = {1, 1}, .conv.groups = 2, .x_lanes = true, .y_lanes = true), REAL(16, 4, 5, 5), REAL(16, 6, 5, 5), .tolerance = 1e-4, FUSED),
+	LOWERED_BACK(weights, "lanes, wide kernel", MORE(1, 9, true, .x_lanes = true, .y_lanes = true), REAL(16, 2, 3, 12), REAL(16, 2, 3, 4), .tolerance = 1e-4, FUSED),
+	LOWERED_BACK(weights, "lanes, 8 images", MORE(3, 3, true, .x_lanes = true), REAL(8, 2, 4, 4), REAL(8, 3, 2, 2), REJECT(SL_ESHAPE)),
 
 	POOL("mean, lanes", (.x_lanes = true, .y_lanes = true, .crop = {0, 1}, .activation = SL_RELU, .pool = SLP_CONV_POOL_AVG), 3, (A(16, 2, 6, 7), B(2, 2, 3, 3), BIAS), EXPECT(16.125, 10.9375, 13.03125, 16.4375, 5.84375, 21.46875, 2.46875, 21.5, 4.65625, 20.09375, 7.8125, 16.125, 10.9375, 13.03125, 16.4375, 5.84375)),
 	POOL("largest", (.crop = {0, 1}, .activation = SL_RELU, .pool = SLP_CONV_POOL_MAX), 3, (A(16, 2, 6, 7), B(2, 2, 3, 3), BIAS), EXPECT(18, 30.75, 30.75, 28.75, 24.75, 14.5, 23.375, 13.875, 30.375, 30.75, 30.75, 7, 24.75, 13.875, 24.75, 22)),
@@ -156,41 +157,41 @@ const struct slp_case slp_cases_conv2d[] = {
 	POOL("tanh", (.activation = SL_TANH, .pool = SLP_CONV_POOL_MAX), 2, (REAL(16, 2, 4, 4), REAL(3, 2, 3, 3)), .reject = SL_EINVAL),
 	CONV("a pool", ADDED(.pool = SLP_CONV_POOL_MAX), 2, (REAL(16, 2, 4, 4), REAL(3, 2, 3, 3)), REJECT(SL_EINVAL)),
 
-	BACK(data, "pooled", MORE(4, 4, false, .pool = SLP_CONV_POOL_MAX), (REAL(16, 2, 1, 1), REAL(2, 2, 3, 3), BITS(2, 2, 2, 2))),
-	BACK(data, "pooled, lanes", MORE(9, 9, false, .x_lanes = true, .y_lanes = true, .crop = {1, 1}, .pool = SLP_CONV_POOL_AVG), (REAL(48, 17, 2, 2), REAL(17, 5, 5, 5), BITS(6, 17, 4, 4)), .tolerance = 1e-4),
-	BACK(data, "pooled, groups", MORE(6, 6, false, .conv.groups = 2, .x_lanes = true, .pool = SLP_CONV_POOL_AVG), (REAL(16, 4, 2, 2), REAL(4, 3, 3, 3), BITS(2, 4, 4, 4))),
-	BACK(data, "pooled, one channel", MORE(6, 6, false, .pool = SLP_CONV_POOL_AVG), (REAL(16, 4, 2, 2), REAL(4, 1, 3, 3), BITS(2, 4, 4, 4))),
-	BACK(weights, "pooled", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), (REAL(16, 2, 4, 4), REAL(16, 2, 1, 1), BITS(2, 2, 2, 2))),
-	BACK(weights, "pooled, lanes", MORE(5, 5, true, .x_lanes = true, .y_lanes = true, .crop = {1, 1}, .pool = SLP_CONV_POOL_AVG), (REAL(48, 3, 9, 9), REAL(48, 17, 2, 2), BITS(6, 17, 4, 4)), .tolerance = 1e-4),
-	BACK(weights, "pooled, one channel", MORE(3, 3, true, .y_lanes = true, .pool = SLP_CONV_POOL_AVG), (REAL(48, 1, 28, 28), REAL(48, 20, 13, 13), BITS(6, 20, 26, 26)), .tolerance = 1e-4),
-	BACK(weights, "pooled, groups", MORE(3, 3, true, .conv.groups = 2, .y_lanes = true, .pool = SLP_CONV_POOL_MAX), (REAL(16, 4, 6, 6), REAL(16, 6, 2, 2), BITS(2, 6, 4, 4)), .tolerance = 1e-4),
-	BACK(weights, "pooled, no images", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), (REAL(0, 4, 6, 6), REAL(0, 6, 2, 2), BITS(0, 6, 4, 4))),
-	BACK(weights, "a mask of another size", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), (REAL(16, 2, 4, 4), REAL(16, 2, 1, 1), BITS(16, 2, 2, 2)), .reject = SL_ESHAPE),
-	BACK(weights, "a mask for nothing", MORE(3, 3, true, .pool = 0), (REAL(16, 2, 4, 4), REAL(16, 2, 2, 2), BITS(2, 2, 2, 2)), .reject = SL_EINVAL),
-	WEIGHTS("without its mask", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), REAL(16, 2, 4, 4), REAL(16, 2, 1, 1), REJECT(SL_EINVAL)),
+	BACK(data, "pooled", MORE(4, 4, false, .pool = SLP_CONV_POOL_MAX), 3, (REAL(16, 2, 1, 1), REAL(2, 2, 3, 3), BITS(2, 2, 2, 2))),
+	BACK(data, "pooled, lanes", MORE(9, 9, false, .x_lanes = true, .y_lanes = true, .crop = {1, 1}, .pool = SLP_CONV_POOL_AVG), 3, (REAL(48, 17, 2, 2), REAL(17, 5, 5, 5), BITS(6, 17, 4, 4)), .tolerance = 1e-4),
+	BACK(data, "pooled, groups", MORE(6, 6, false, .conv.groups = 2, .x_lanes = true, .pool = SLP_CONV_POOL_AVG), 3, (REAL(16, 4, 2, 2), REAL(4, 3, 3, 3), BITS(2, 4, 4, 4))),
+	BACK(data, "pooled, one channel", MORE(6, 6, false, .pool = SLP_CONV_POOL_AVG), 3, (REAL(16, 4, 2, 2), REAL(4, 1, 3, 3), BITS(2, 4, 4, 4))),
+	BACK(weights, "pooled", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), 3, (REAL(16, 2, 4, 4), REAL(16, 2, 1, 1), BITS(2, 2, 2, 2))),
+	BACK(weights, "pooled, lanes", MORE(5, 5, true, .x_lanes = true, .y_lanes = true, .crop = {1, 1}, .pool = SLP_CONV_POOL_AVG), 3, (REAL(48, 3, 9, 9), REAL(48, 17, 2, 2), BITS(6, 17, 4, 4)), .tolerance = 1e-4),
+	BACK(weights, "pooled, one channel", MORE(3, 3, true, .y_lanes = true, .pool = SLP_CONV_POOL_AVG), 3, (REAL(48, 1, 28, 28), REAL(48, 20, 13, 13), BITS(6, 20, 26, 26)), .tolerance = 1e-4),
+	BACK(weights, "pooled, groups", MORE(3, 3, true, .conv.groups = 2, .y_lanes = true, .pool = SLP_CONV_POOL_MAX), 3, (REAL(16, 4, 6, 6), REAL(16, 6, 2, 2), BITS(2, 6, 4, 4)), .tolerance = 1e-4),
+	BACK(weights, "pooled, no images", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), 3, (REAL(0, 4, 6, 6), REAL(0, 6, 2, 2), BITS(0, 6, 4, 4))),
+	BACK(weights, "a mask of another size", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), 3, (REAL(16, 2, 4, 4), REAL(16, 2, 1, 1), BITS(16, 2, 2, 2)), .reject = SL_ESHAPE),
+	BACK(weights, "no pool", MORE(3, 3, true, .pool = 0), 3, (REAL(16, 2, 4, 4), REAL(16, 2, 2, 2), BITS(2, 2, 2, 2)), .reject = SL_EINVAL),
+	BACK(weights, "without its mask", MORE(3, 3, true, .pool = SLP_CONV_POOL_MAX), 2, (REAL(16, 2, 4, 4), REAL(16, 2, 1, 1)), .reject = SL_EINVAL),
 
 	/* Images in bfloat16, parameters and their gradients in float32: what graph passes make under autocast. */
-	CONV("float32 parameters", WIDE(.pad = {1, 1}), 3, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
-	CONV("float32 parameters, no bias, stride", WIDE(.stride = {2}), 2, (HALF(2, 32, 8, 9), REAL(32, 32, 3, 3)), OWN),
-	CONV("float32 parameters, tanh", ADDED(.wide = true, .activation = SL_TANH), 3, (HALF(2, 16, 6, 5), REAL(16, 16, 3, 3), REAL(16)), OWN, .scale = 4 /* of what tanh is taken of, which parameters in bfloat16 make */),
-	CONV("float32 parameters, cropped", ADDED(.wide = true, .crop = {1, 0}), 3, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
-	CONV("float32 parameters, lane order", LANES(true, true, .wide = true), 3, (HALF(16, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
-	CONV("blocks of channels", BLOCKED(true, true, .pad = {1, 1}), 3, (HALF(2, 16, 5, 4), REAL(32, 16, 3, 3), REAL(32)), OWN),
-	CONV("blocks of y, strides", BLOCKED(false, true, .stride = {2}), 3, (HALF(3, 1, 7, 6), REAL(16, 1, 3, 3), REAL(16)), OWN),
-	CONV("blocks of x, groups", BLOCKED(true, false, .groups = 2), 2, (HALF(2, 32, 5, 4), REAL(6, 16, 1, 1)), OWN),
-	CONV("blocks of 15", BLOCKED(true, false, .pad = {1, 1}), 2, (HALF(2, 15, 5, 4), REAL(16, 15, 3, 3)), REJECT(SL_EINVAL), .own_types = true),
-	CONV("blocks of float32", BLOCKED(true, false, .pad = {1, 1}), 2, (REAL(2, 16, 5, 4), REAL(16, 16, 3, 3)), REJECT(SL_EINVAL), .own_types = true),
-	DATA("blocks", MORE(5, 4, false, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}}), HALF(2, 32, 5, 4), REAL(32, 16, 3, 3), OWN),
-	DATA("blocks of x", MORE(5, 4, false, .wide = true, .x_blocks = true), HALF(2, 3, 3, 2), REAL(3, 16, 3, 3), OWN),
-	WEIGHTS("blocks", MORE(3, 3, true, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}}), HALF(2, 16, 5, 4), HALF(2, 32, 5, 4), OWN),
-	WEIGHTS("blocks, strides", MORE(3, 3, true, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}, .stride = {2, 1}}), HALF(2, 16, 9, 8), HALF(2, 32, 5, 8), OWN),
-	WEIGHTS("blocks of x, dilated", MORE(3, 2, true, .wide = true, .x_blocks = true, .conv = {.stride = {2, 2}, .dilation = {2, 2}}), HALF(2, 16, 9, 8), HALF(2, 16, 3, 3), OWN),
-	WEIGHTS("blocks of dy", MORE(3, 3, false, .wide = true, .y_blocks = true), HALF(2, 3, 5, 4), HALF(2, 16, 3, 2), OWN),
-	CONV("half parameters, said to be float32", WIDE(.pad = {1, 1}), 2, (HALF(2, 3, 6, 5), HALF(4, 3, 3, 3)), REJECT(SL_EDTYPE), .own_types = true),
+	LOWERED("float32 parameters", WIDE(.pad = {1, 1}), 3, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
+	LOWERED("float32 parameters, no bias, stride", WIDE(.stride = {2}), 2, (HALF(2, 32, 8, 9), REAL(32, 32, 3, 3)), OWN),
+	LOWERED("float32 parameters, tanh", ADDED(.wide = true, .activation = SL_TANH), 3, (HALF(2, 16, 6, 5), REAL(16, 16, 3, 3), REAL(16)), OWN, .scale = 4 /* of what tanh is taken of, which parameters in bfloat16 make */),
+	LOWERED("float32 parameters, cropped", ADDED(.wide = true, .crop = {1, 0}), 3, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
+	LOWERED("float32 parameters, lane order", LANES(true, true, .wide = true), 3, (HALF(16, 3, 6, 5), REAL(4, 3, 3, 3), REAL(4)), OWN),
+	LOWERED("blocks of channels", BLOCKED(true, true, .pad = {1, 1}), 3, (HALF(2, 16, 5, 4), REAL(32, 16, 3, 3), REAL(32)), OWN, .scale = 4 /* what weights rounded to bfloat16 make of a sum of 144 products */),
+	LOWERED("blocks of y, strides", BLOCKED(false, true, .stride = {2}), 3, (HALF(3, 1, 7, 6), REAL(16, 1, 3, 3), REAL(16)), OWN),
+	LOWERED("blocks of x, groups", BLOCKED(true, false, .groups = 2), 2, (HALF(2, 32, 5, 4), REAL(6, 16, 1, 1)), OWN),
+	LOWERED("blocks of 15", BLOCKED(true, false, .pad = {1, 1}), 2, (HALF(2, 15, 5, 4), REAL(16, 15, 3, 3)), REJECT(SL_EINVAL), .own_types = true),
+	LOWERED("blocks of float32", BLOCKED(true, false, .pad = {1, 1}), 2, (REAL(2, 16, 5, 4), REAL(16, 16, 3, 3)), REJECT(SL_EINVAL), .own_types = true),
+	LOWERED_BACK(data, "blocks", MORE(5, 4, false, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}}), HALF(2, 32, 5, 4), REAL(32, 16, 3, 3), OWN),
+	LOWERED_BACK(data, "blocks of x", MORE(5, 4, false, .wide = true, .x_blocks = true), HALF(2, 3, 3, 2), REAL(3, 16, 3, 3), OWN),
+	LOWERED_BACK(weights, "blocks", MORE(3, 3, true, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}}), HALF(2, 16, 5, 4), HALF(2, 32, 5, 4), OWN),
+	LOWERED_BACK(weights, "blocks, strides", MORE(3, 3, true, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}, .stride = {2, 1}}), HALF(2, 16, 9, 8), HALF(2, 32, 5, 8), OWN),
+	LOWERED_BACK(weights, "blocks of x, dilated", MORE(3, 2, true, .wide = true, .x_blocks = true, .conv = {.stride = {2, 2}, .dilation = {2, 2}}), HALF(2, 16, 9, 8), HALF(2, 16, 3, 3), OWN),
+	LOWERED_BACK(weights, "blocks of dy", MORE(3, 3, false, .wide = true, .y_blocks = true), HALF(2, 3, 5, 4), HALF(2, 16, 3, 2), OWN),
+	LOWERED("half parameters, said to be float32", WIDE(.pad = {1, 1}), 2, (HALF(2, 3, 6, 5), HALF(4, 3, 3, 3)), REJECT(SL_EDTYPE), .own_types = true),
 	CONV("float32 parameters, not said", PLAIN, 2, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3)), REJECT(SL_EDTYPE), .own_types = true),
-	DATA("float32 weights", MORE(6, 5, false, .wide = true, .conv = {.pad = {1, 1}}), HALF(2, 4, 6, 5), REAL(4, 3, 3, 3), OWN),
-	DATA("float32 weights, many channels", MORE(7, 7, false, .wide = true, .conv = {.pad = {1, 1}, .stride = {2, 2}}), HALF(2, 32, 4, 4), REAL(32, 48, 3, 3), OWN),
-	WEIGHTS("in float32", MORE(3, 3, true, .wide = true, .conv = {.pad = {1, 1}}), HALF(2, 3, 6, 5), HALF(2, 4, 6, 5), OWN),
-	WEIGHTS("in float32, many channels", MORE(3, 3, true, .wide = true, .conv = {.pad = {1, 1}}), HALF(3, 32, 4, 4), HALF(3, 16, 4, 4), OWN),
+	LOWERED_BACK(data, "float32 weights", MORE(6, 5, false, .wide = true, .conv = {.pad = {1, 1}}), HALF(2, 4, 6, 5), REAL(4, 3, 3, 3), OWN),
+	LOWERED_BACK(data, "float32 weights, many channels", MORE(7, 7, false, .wide = true, .conv = {.pad = {1, 1}, .stride = {2, 2}}), HALF(2, 32, 4, 4), REAL(32, 48, 3, 3), OWN),
+	LOWERED_BACK(weights, "in float32", MORE(3, 3, true, .wide = true, .conv = {.pad = {1, 1}}), HALF(2, 3, 6, 5), HALF(2, 4, 6, 5), OWN),
+	LOWERED_BACK(weights, "in float32, many channels", MORE(3, 3, true, .wide = true, .conv = {.pad = {1, 1}}), HALF(3, 32, 4, 4), HALF(3, 16, 4, 4), OWN),
 	{0},
 };

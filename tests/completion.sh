@@ -33,9 +33,9 @@ for program in $PROGRAMS; do
   [ -x "$program" ] || program=$srcdir/$program
   answers "$program --" >"$tmp/got"
   if usage=$("$program" --usage 2>/dev/null); then # argp's other list of them
-    tr -d '\n' <<<"$usage" | grep -oE '\[--[a-z-]+=?' | tr -d '[' | sort >"$tmp/want"
+    tr -d '\n' <<<"$usage" | grep -oE '\[--[a-z0-9-]+=?' | tr -d '[' | sort >"$tmp/want"
   else # a script
-    "$program" --help | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--.*' | sort >"$tmp/want"
+    "$program" --help | grep -oE '^ +(-[a-z], )?--[a-z0-9-]+' | grep -oE -- '--.*' | sort >"$tmp/want"
     sed -i 's/=$//' "$tmp/got"
   fi
   if cmp -s "$tmp/want" "$tmp/got"; then

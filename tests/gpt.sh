@@ -2,6 +2,7 @@
 # gpt.sh: models/gpt learns a text, goes on from a checkpoint with the bits of a run that was not interrupted, and writes the same
 # text again; mistakes are reported.  Run by make check, in the build folder; srcdir comes from there.
 . "${srcdir:-.}/tests/expect.sh"
+. "$srcdir/tests/language.sh"
 small=(models/gpt --layers 1 --heads 2 --width 16 --context 16 --batch-size 4 --lr 0.01 --text "$tmp/text")
 for _ in $(seq 100); do echo "abcdefghijklmnopqrstuvwxyz"; done >"$tmp/text"
 
@@ -11,27 +12,8 @@ says '^step 20: loss [0-9.]+, held out [0-9.]+, [0-9]+ bytes/sec$'
 values "$tmp/json" held_out_loss | awk 'NR == 1 { first = $1 } { last = $1 } END { exit !(NR == 3 && last < 0.7 * first) }' ||
   fail "it does not learn: $(values "$tmp/json" held_out_loss | tr '\n' ' ')"
 
-echo "--- going on"
-# The schedule's end belongs to a run: both parts name the whole run's, and the first is ended by a signal.
-"${small[@]}" --iterations 60 --every 5 --checkpoint "$tmp/run" >"$tmp/first" 2>"$tmp/err" &
-driver=$!
-within 60 grep -q '^step 20:' "$tmp/first" || fail "20 steps take more than a minute"
-kill -INT $driver 2>/dev/null || true
-wait $driver || true
-run 0 "${small[@]}" --iterations 60 --checkpoint "$tmp/run" --resume --save "$tmp/parts.safetensors"
-says '^going on after step [0-9]+$'
-cmp "$tmp/whole.safetensors" "$tmp/parts.safetensors" || fail "a run that was interrupted ends with other parameters"
-
-echo "--- writing"
-write=("${small[@]}" --iterations 0 --load "$tmp/whole.safetensors" --generate 40 --prompt abcdefgh)
-run 0 "${write[@]}"
-says '^abcdefgh'
-cp "$tmp/out" "$tmp/written"
-[ "$(wc -c <"$tmp/out")" -eq 49 ] || fail "40 bytes were asked for, and a prompt of 8"
-run 0 "${write[@]}"
-cmp "$tmp/out" "$tmp/written" || fail "the same seed writes another text"
-run 0 "${write[@]}" --temperature 0.001 --generate 4
-says '^abcdefghijkl$'
+goes_on 60 60
+writes
 
 echo "--- writing without a cache"
 # 8 bytes of prompt and 40 more go far beyond the window of 16: the same text there, too.

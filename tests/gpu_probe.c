@@ -1,4 +1,5 @@
 /* What would spoil a run on a GPU, one thing a process: gpu_probe NAME; --list prints the names.  Part of tools/gpu-check.
+ * gpu_probe_conv.c has those that compare ways to compute convolutions.
  *
  * Each prints what it found, ends with 0 if that is well, and builds on as little as it can: the first that fails says
  * where to look.  Nothing before "starpu" needs StarPU. */
@@ -9,33 +10,31 @@
 #include <string.h>
 #include <time.h>
 
-#include "cuda_libs.h"
+#include "gpu_probe.h"
 #include "op.h"
-#include "starling.h"
 
 enum { N = 1000 };
 static const size_t large = (size_t)64 << 20;
 
-static double now(void)
+double now(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void must(bool ok, const char *what)
+void must(bool ok, const char *what)
 {
 	if (ok) return;
 	printf("FAILED: %s\n", what);
 	exit(1);
 }
 
-static void cuda(cudaError_t e, const char *what)
+void cuda(cudaError_t e, const char *what)
 {
 	if (e != cudaSuccess) printf("%s: %s\n", what, cudaGetErrorString(e));
 	must(e == cudaSuccess, what);
 }
-#define CUDA(call) cuda(call, #call)
 
 /* ---- CUDA alone -------------------------------------------------------------------------------------------------- */
 
@@ -59,7 +58,7 @@ static void probe_driver(void)
 	}
 }
 
-static void *device_memory(size_t bytes)
+void *device_memory(size_t bytes)
 {
 	void *p = NULL;
 	CUDA(cudaMalloc(&p, bytes));
@@ -105,7 +104,7 @@ static void probe_memory(void)
 	free(back);
 }
 
-static cudaStream_t stream_new(void)
+cudaStream_t stream_new(void)
 {
 	cudaStream_t s = NULL;
 	CUDA(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
@@ -267,7 +266,7 @@ static void print_proposals(cudnnHandle_t h, const struct convolution *v)
 	}
 }
 
-static cudnnHandle_t dnn_handle(cudaStream_t s)
+cudnnHandle_t dnn_handle(cudaStream_t s)
 {
 	const char *why = slp_cudnn_load();
 	if (why) printf("%s\n", why);
@@ -318,7 +317,7 @@ static void probe_cudnn_algorithms(void)
 
 /* ---- the engine -------------------------------------------------------------------------------------------------- */
 
-static void well(enum sl_status s, const char *what)
+void well(enum sl_status s, const char *what)
 {
 	if (s != SL_OK) printf("%s\n", sl_error_message());
 	must(s == SL_OK, what);
@@ -382,7 +381,9 @@ static void probe_engine_convolution(void)
 	X(starpu)                                                                                                      \
 	X(engine_product)                                                                                              \
 	X(engine_convolution)                                                                                          \
-	X(cudnn_algorithms)
+	X(cudnn_algorithms)                                                                                            \
+	X(convolutions)                                                                                                \
+	X(layouts)
 
 static const struct {
 	const char *name;

@@ -3,6 +3,7 @@
 # step; it goes on from a checkpoint with the bits of a run that was not interrupted, and writes the same text again; mistakes
 # are reported.  Run by make check, in the build folder; srcdir comes from there.
 . "${srcdir:-.}/tests/expect.sh"
+. "$srcdir/tests/language.sh"
 small=(models/lstm --steps 8 --layers 1 --width 8 --hidden 24 --batch-size 4 --lr 0.05 --dropout 0 --text "$tmp/text")
 for _ in $(seq 60); do echo "abcdefghijklmnopqrstuvwxyz"; done >"$tmp/text"
 
@@ -12,27 +13,8 @@ says '^step 200: loss [0-9.]+, held out [0-9.]+ \(perplexity [0-9.]+\), [0-9]+ b
 values "$tmp/json" held_out_loss | awk '{ last = $1 } END { exit !(NR == 2 && last < 1.5) }' ||
   fail "it does not learn: $(values "$tmp/json" held_out_loss | tr '\n' ' ')"
 
-echo "--- going on"
-# The schedule's end belongs to a run: both parts name the whole run's, and the first is ended by a signal.
-"${small[@]}" --iterations 400 --every 5 --checkpoint "$tmp/run" >"$tmp/first" 2>"$tmp/err" &
-driver=$!
-within 120 grep -q '^step 20:' "$tmp/first" || fail "20 steps take more than two minutes"
-kill -INT $driver 2>/dev/null || true
-wait $driver || true
-run 0 "${small[@]}" --iterations 400 --checkpoint "$tmp/run" --resume --save "$tmp/parts.safetensors"
-says '^going on after step [0-9]+$'
-cmp "$tmp/whole.safetensors" "$tmp/parts.safetensors" || fail "a run that was interrupted ends with other parameters"
-
-echo "--- writing"
-write=("${small[@]}" --iterations 0 --load "$tmp/whole.safetensors" --generate 40 --prompt abcdefgh)
-run 0 "${write[@]}"
-says '^abcdefgh'
-cp "$tmp/out" "$tmp/written"
-[ "$(wc -c <"$tmp/out")" -eq 49 ] || fail "40 bytes were asked for, and a prompt of 8"
-run 0 "${write[@]}"
-cmp "$tmp/out" "$tmp/written" || fail "the same seed writes another text"
-run 0 "${write[@]}" --temperature 0.001 --generate 4
-says '^abcdefghijkl$'
+goes_on 400 120
+writes
 
 echo "--- words: what follows \"to\" depends on the word two before it, which is in another step: only what is carried tells"
 for i in $(seq 150); do echo "one goes to market two goes to heaven rare$i"; done >"$tmp/text"

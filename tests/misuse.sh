@@ -1,6 +1,7 @@
 #!/bin/bash
 # misuse.sh: every public function is called with anything for its arguments, in many places (tests/misuse/run.c); the calls
-# are made from the headers.  Run by make check-long in the build tree; MISUSE_ROUNDS and MISUSE_SEED make more and others.
+# are made from the headers.  Run by make check-long in the build tree; MISUSE_ROUNDS and MISUSE_SEED make more and others,
+# MISUSE_TOGETHER=1 gives each function a process of its own.
 . "${srcdir:-.}/tests/expect.sh"
 source=$(cd "$srcdir" && pwd)
 

@@ -1,5 +1,6 @@
 /* ONNX models made by tests, through protobuf-c. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "onnx_builder.h"
@@ -59,6 +60,50 @@ void slp_model_int(struct slp_model *m, SlpOnnx__NodeProto *n, const char *name,
 {
 	SlpOnnx__AttributeProto *a = slp_model_attribute(m, n, name, 2);
 	a->has_i = true, a->i = v;
+}
+
+static size_t set_ends(struct slp_model *m, int which, const char *names, SlpOnnx__ValueInfoProto **list)
+{
+	size_t n = 0;
+	char *save, *text = m->end_names[which];
+	snprintf(text, sizeof m->end_names[which], "%s", names);
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		SlpOnnx__ValueInfoProto *v = list[n] = &m->ends[(size_t)which * SLP_MODEL_ENDS + n];
+		slp_onnx__value_info_proto__init(v);
+		v->name = word;
+		n++;
+	}
+	return n;
+}
+
+void slp_model_ends(struct slp_model *m, const char *inputs, const char *outputs)
+{
+	m->graph.n_input = set_ends(m, 0, inputs, m->ins);
+	m->graph.n_output = set_ends(m, 1, outputs, m->outs);
+}
+
+/* Bytes that the program keeps. */
+struct kept {
+	struct kept *next;
+	uint8_t bytes[];
+};
+
+static uint8_t *keep(size_t size)
+{
+	static struct kept *all;
+	struct kept *k = malloc(sizeof *k + size);
+	k->next = all;
+	all = k;
+	return k->bytes;
+}
+
+void slp_model_graph(struct slp_model *m, SlpOnnx__NodeProto *n, const char *name, const struct slp_model *graph)
+{
+	SlpOnnx__AttributeProto *a = slp_model_attribute(m, n, name, 5);
+	size_t size = slp_onnx__graph_proto__get_packed_size(&graph->graph);
+	a->has_g = true;
+	a->g = (ProtobufCBinaryData){size, keep(size)};
+	slp_onnx__graph_proto__pack(&graph->graph, a->g.data);
 }
 
 SlpOnnx__TensorProto *slp_model_tensor(struct slp_model *m, const char *name, int type, const int64_t *dims, int ndim)

@@ -6,7 +6,7 @@
 
 #include "src/interop/onnx.pb-c.h"
 
-enum { SLP_MODEL_MOST = 12 };
+enum { SLP_MODEL_MOST = 12, SLP_MODEL_ENDS = 6 };
 
 /* A model of one input "x", with room for a few nodes and tensors.  Texts live as long as the program. */
 struct slp_model {
@@ -16,12 +16,13 @@ struct slp_model {
 	SlpOnnx__NodeProto nodes[SLP_MODEL_MOST], *node_list[SLP_MODEL_MOST];
 	SlpOnnx__AttributeProto attributes[SLP_MODEL_MOST], *attribute_list[SLP_MODEL_MOST][SLP_MODEL_MOST];
 	SlpOnnx__TensorProto tensors[SLP_MODEL_MOST], *tensor_list[SLP_MODEL_MOST];
-	SlpOnnx__ValueInfoProto in, out, *ins[1], *outs[1];
+	SlpOnnx__ValueInfoProto in, out, *ins[SLP_MODEL_ENDS], *outs[SLP_MODEL_ENDS], ends[2 * SLP_MODEL_ENDS];
 	SlpOnnx__TypeProto type;
 	SlpOnnx__TypeProto__Tensor tensor_type;
 	SlpOnnx__StringStringEntryProto entries[3], *entry_list[3];
 	char *names[SLP_MODEL_MOST][8];
 	char text[SLP_MODEL_MOST][256];
+	char end_names[2][128];
 	int attributes_used;
 };
 
@@ -30,6 +31,10 @@ void slp_model_begin(struct slp_model *m, int opset);
 SlpOnnx__NodeProto *slp_model_node(struct slp_model *m, const char *text);
 SlpOnnx__AttributeProto *slp_model_attribute(struct slp_model *m, SlpOnnx__NodeProto *n, const char *name, int type);
 void slp_model_int(struct slp_model *m, SlpOnnx__NodeProto *n, const char *name, int64_t v);
+/* Other inputs and results than x and y: "a b", or "". */
+void slp_model_ends(struct slp_model *m, const char *inputs, const char *outputs);
+/* The graph of another model as an attribute of a node; the program keeps its bytes. */
+void slp_model_graph(struct slp_model *m, SlpOnnx__NodeProto *n, const char *name, const struct slp_model *graph);
 SlpOnnx__TensorProto *slp_model_tensor(struct slp_model *m, const char *name, int type, const int64_t *dims, int ndim);
 #define SLP_DIMS(...) (const int64_t[]){__VA_ARGS__}, (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 void slp_model_raw(SlpOnnx__TensorProto *t, const void *data, size_t bytes);

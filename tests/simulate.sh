@@ -96,6 +96,16 @@ for way in 'gpu:0 to gpu:1' 'gpu:1 to gpu:0'; do
   holds "$(field "link $way") <= 42.6 * (6 + 2.5)" "too much went from $way"
 done
 
+echo "--- a GPU that has no room for all: a step in parts; what travels is what is still needed"
+sed 's/^gpu.memory_gib.*/gpu.memory_gib 1/' "$srcdir/tools/machines/h100" >"$tmp/small"
+batches=(models/resnet18 --device gpu:0 --batch-size 512 --limit 1024 --epochs 1)
+simulate 0 --machine h100 "${batches[@]}"
+ample=$(batch)
+simulate 0 --machine "$tmp/small" "${batches[@]}"
+holds "$(batch) > $ample" "eviction costs nothing"
+holds "$(field 'link gpu:0 to ram') > 1000" "nothing was put out"
+holds "$(field 'link gpu:0 to ram') < 1.3 * $(field 'link ram to gpu:0')" "what nobody reads was put out"
+
 echo "--- nodes"
 several=(models/lenet --hybrid --epochs 1 --limit 4096 --batch-size 1024)
 simulate 0 --machine h100 --nodes 1 "${several[@]}"

@@ -1,5 +1,6 @@
 /* Allocations of the library that fail, one at a time: each is an error that says where, nothing else happens, and
- * everything works afterwards.  A sample of them; with "all" as the only argument, each one. */
+ * everything works afterwards.  A sample of them; with "all" as the first argument each one, with "all/7+3" each seventh from
+ * the third on. */
 #include "config.h"
 
 #include <starling/own.h>
@@ -13,7 +14,7 @@
 #include "idx_files.h"
 
 enum { IMAGES = 24, BATCH = 8 };
-static bool all; /* no sample */
+static long first = 1, step; /* of the allocations that fail; step 0: a sample */
 
 /* ---- the programs ------------------------------------------------------------------------------------------------ */
 
@@ -411,7 +412,7 @@ static void write_images(void)
 #define X(name, teams)                                                                                                 \
 	static void test_##name(void)                                                                                  \
 	{                                                                                                              \
-		slp_fail_allocations(&(struct slp_program){#name, name, teams}, all);                                  \
+		slp_fail_allocations(&(struct slp_program){#name, name, teams}, first, step);                          \
 	}
 PROGRAMS(X)
 #undef X
@@ -426,6 +427,8 @@ static const struct slp_suite suites[] = {{"alloc", tests, slp_scratch_make, slp
 
 int main(int argc, char **argv)
 {
-	all = argc > 1 && !strcmp(argv[1], "all");
+	bool all = argc > 1 && !strncmp(argv[1], "all", 3);
+	if (all) step = 1, sscanf(argv[1], "all/%ld+%ld", &step, &first);
+	if (first < 1 || step < 0) return 2;
 	return slp_test_main(all ? argc - 1 : argc, all ? argv + 1 : argv, suites);
 }

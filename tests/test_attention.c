@@ -93,25 +93,9 @@ static void test_values(void)
 
 /* ---- a transformer that learns ----------------------------------------------------------------------------------- */
 
-static sl_block *layer(void)
-{
-	return sl_sequential(
-	        sl_residual(sl_sequential(sl_layer_norm_layer(), sl_multi_head_attention(WIDTH, HEADS, .causal = true)),
-	                    NULL, SL_IDENTITY),
-	        sl_residual(
-	                sl_sequential(sl_layer_norm_layer(),
-	                              sl_dense(4 * WIDTH, .activation = SL_GELU, .no_flatten = true, .in_units = WIDTH),
-	                              sl_dense(WIDTH, .no_flatten = true, .in_units = 4 * WIDTH)),
-	                NULL, SL_IDENTITY));
-}
-
 static sl_block *transformer(void)
 {
-	sl_block *net = sl_sequential(sl_embedding(WORDS, WIDTH), sl_position_embedding(8, WIDTH), layer(), layer(),
-	                              sl_layer_norm_layer(), sl_dense(WORDS, .no_flatten = true, .in_units = WIDTH));
-	CHECK_OK(sl_initialize(net, .dtype = SL_FLOAT64));
-	SL_SCOPE
-		CHECK(sl_forward(net, sl_zeros(SL_SHAPE(1, 2), .dtype = SL_INT32)) != NULL);
+	sl_block *net = slp_transformer(WORDS, WIDTH, HEADS, 8, SL_FLOAT64);
 	fill_params(net, 0.3);
 	return net;
 }

@@ -1,4 +1,5 @@
-/* Kernels for bfloat16 at sizes where libraries are fast, and in parts: against float32 on the same numbers. */
+/* Kernels for bfloat16 at sizes where libraries are fast, where float32 is faster, and in parts: against float32 or
+ * float64 on the same numbers. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,18 +13,18 @@ static float *values(sl_tensor *t)
 	return to;
 }
 
-/* Within a step of the type of the array's root mean square. */
-static void compare(const char *what, sl_tensor *half, sl_tensor *single)
+/* Within so many roundings and a part of the array's root mean square, but for `few` of them. */
+static void compare(const char *what, sl_tensor *half, sl_tensor *single, int roundings, int64_t few)
 {
 	int64_t n = sl_shape_size(sl_tensor_shape(single)), wrong = 0;
-	CHECK(sl_tensor_dtype(half) == SL_BFLOAT16 && sl_shape_equal(sl_tensor_shape(half), sl_tensor_shape(single)));
+	CHECK(sl_shape_equal(sl_tensor_shape(half), sl_tensor_shape(single)));
 	float *a = values(half), *b = values(single);
 	double squares = 0;
 	for (int64_t i = 0; i < n; i++) squares += (double)b[i] * (double)b[i];
 	double rms = sqrt(squares / (double)n);
 	for (int64_t i = 0; i < n; i++)
-		wrong += !(fabs((double)a[i] - (double)b[i]) <= 0x1p-8 * (fabs((double)b[i]) + 0.25 * rms));
-	CHECK_SAYING(wrong == 0, "%s: %lld of %lld", what, (long long)wrong, (long long)n);
+		wrong += !(fabs((double)a[i] - (double)b[i]) <= roundings * 0x1p-8 * (fabs((double)b[i]) + 0.25 * rms));
+	CHECK_SAYING(wrong <= few, "%s: %lld of %lld", what, (long long)wrong, (long long)n);
 	free(a);
 	free(b);
 }
@@ -47,13 +48,22 @@ static void run(enum sl_dtype dtype, sl_tensor *const *in, sl_tensor *(*fn)(sl_t
 	for (int i = 0; i < INPUTS; i++) out[1 + i] = sl_grad(x[i]);
 }
 
+static const char *const names[] = {"y", "dx", "dw", "db"};
+
+static void check_beside(enum sl_dtype dtype, sl_tensor *const *in, sl_tensor *(*fn)(sl_tensor *const *))
+{
+	sl_tensor *half[1 + INPUTS], *wide[1 + INPUTS];
+	run(SL_BFLOAT16, in, fn, half);
+	run(dtype, in, fn, wide);
+	for (int i = 0; i < 1 + INPUTS; i++) {
+		CHECK(sl_tensor_dtype(half[i]) == SL_BFLOAT16);
+		compare(names[i], half[i], wide[i], 1, 0);
+	}
+}
+
 static void check(sl_tensor *const *in, sl_tensor *(*fn)(sl_tensor *const *))
 {
-	static const char *const names[] = {"y", "dx", "dw", "db"};
-	sl_tensor *half[1 + INPUTS], *single[1 + INPUTS];
-	run(SL_BFLOAT16, in, fn, half);
-	run(SL_FLOAT32, in, fn, single);
-	for (int i = 0; i < 1 + INPUTS; i++) compare(names[i], half[i], single[i]);
+	check_beside(SL_FLOAT32, in, fn);
 }
 
 static sl_tensor *conv(sl_tensor *const *in)
@@ -83,6 +93,66 @@ static void test_conv(void)
 	}
 }
 
+/* Where float32 is faster: images of few channels, small layers and products. */
+static void test_small(void)
+{
+	SL_SCOPE {
+		sl_tensor *one[] = {sl_normal(SL_SHAPE(32, 1, 12, 12), 0, 1), sl_normal(SL_SHAPE(20, 1, 3, 3), 0, 1),
+		                    sl_normal(SL_SHAPE(20), 0, 1)};
+		sl_tensor *more[] = {sl_normal(SL_SHAPE(48, 20, 9, 9), 0, 1), sl_normal(SL_SHAPE(24, 20, 5, 5), 0, 1),
+		                     sl_normal(SL_SHAPE(24), 0, 1)};
+		check_beside(SL_FLOAT64, one, conv);
+		check_beside(SL_FLOAT64, one, strided);
+		check_beside(SL_FLOAT64, more, conv);
+		sl_tensor *dense[] = {sl_normal(SL_SHAPE(64, 80), 0, 1), sl_normal(SL_SHAPE(80, 10), 0, 1),
+		                      sl_normal(SL_SHAPE(10), 0, 1)};
+		check_beside(SL_FLOAT64, dense, layer);
+		sl_tensor *a = sl_cast(sl_normal(SL_SHAPE(5, 7, 16), 0, 1), SL_BFLOAT16),
+		          *wide = sl_cast(a, SL_FLOAT64);
+		compare("matmul", sl_matmul(a, a, .tb = true), sl_matmul(wide, wide, .tb = true), 1, 0);
+	}
+}
+
+/* ---- a convolution and its pooling as one, in lane order --------------------------------------------------------- */
+
+static sl_tensor *pooled(sl_tensor *const *in)
+{
+	return sl_pool2d(sl_relu(sl_conv2d(in[0], in[1], in[2])), .type = SL_POOL_AVG, .kernel = {2, 2},
+	                 .stride = {2, 2});
+}
+
+/* What is pooled may be rounded before.  A relu may change its mind about sums near 0: about few elements. */
+static void check_pooled(sl_shape shape, int64_t units, int kernel)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_cast(sl_normal(shape, 0, 1), SL_BFLOAT16), *y = NULL, *wide[1 + INPUTS];
+		sl_block *net = sl_sequential(sl_conv2d_layer(units, .kernel = {kernel}, .activation = SL_RELU),
+		                              sl_avg_pool2d_layer(2));
+		sl_param *params[2];
+		CHECK_OK(sl_initialize(net, .init = sl_normal_init(1)));
+		CHECK_OK(sl_hybridize(net));
+		CHECK_OK(sl_attach_grad(x));
+		SL_RECORD
+			SL_AUTOCAST(SL_BFLOAT16) y = sl_forward(net, x);
+		sl_seed(7);
+		sl_tensor *dy = sl_cast(sl_normal(sl_tensor_shape(y), 0, 1), SL_BFLOAT16);
+		CHECK_OK(sl_backward_heads(&y, 1, .head_grads = &dy));
+		CHECK(sl_tensor_dtype(y) == SL_BFLOAT16 && sl_block_params(net, params, 2) == 2);
+		sl_tensor *in[] = {x, sl_param_data(params[0]), sl_param_data(params[1])};
+		sl_tensor *half[] = {y, sl_grad(x), sl_param_grad(params[0]), sl_param_grad(params[1])};
+		run(SL_FLOAT64, in, pooled, wide);
+		for (int i = 0; i < 1 + INPUTS; i++)
+			compare(names[i], half[i], wide[i], 2, sl_shape_size(sl_tensor_shape(half[i])) / 500);
+		sl_block_free(net);
+	}
+}
+
+static void test_pooled(void)
+{
+	check_pooled(SL_SHAPE(32, 1, 12, 12), 20, 3);
+	check_pooled(SL_SHAPE(48, 20, 9, 9), 24, 5);
+}
+
 /* Images are reordered a part at a time, and gradients of weights added. */
 static void test_parts(void)
 {
@@ -106,8 +176,9 @@ static void test_linear(void)
 	}
 }
 
-static const struct slp_test tests[] = {
-        {"convolutions", test_conv}, {"in parts", test_parts}, {"dense layers", test_linear}, {0}};
+static const struct slp_test tests[] = {{"convolutions", test_conv},   {"small", test_small},
+                                        {"pooled", test_pooled},       {"in parts", test_parts},
+                                        {"dense layers", test_linear}, {0}};
 
 int main(int argc, char **argv)
 {

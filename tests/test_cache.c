@@ -9,18 +9,6 @@ enum { WORDS = 11, WIDTH = 8, HEADS = 2, CONTEXT = 7, ROWS = 2, MOST = 256 };
 
 /* ---- a network --------------------------------------------------------------------------------------------------- */
 
-static sl_block *layer(void)
-{
-	return sl_sequential(
-	        sl_residual(sl_sequential(sl_layer_norm_layer(), sl_multi_head_attention(WIDTH, HEADS, .causal = true)),
-	                    NULL, SL_IDENTITY),
-	        sl_residual(
-	                sl_sequential(sl_layer_norm_layer(),
-	                              sl_dense(4 * WIDTH, .activation = SL_GELU, .no_flatten = true, .in_units = WIDTH),
-	                              sl_dense(WIDTH, .no_flatten = true, .in_units = 4 * WIDTH)),
-	                NULL, SL_IDENTITY));
-}
-
 static void fill_params(sl_block *block, double size)
 {
 	sl_param *params[64];
@@ -37,12 +25,7 @@ static void fill_params(sl_block *block, double size)
 
 static sl_block *transformer(enum sl_dtype dtype)
 {
-	sl_block *net =
-	        sl_sequential(sl_embedding(WORDS, WIDTH), sl_position_embedding(CONTEXT, WIDTH), layer(), layer(),
-	                      sl_layer_norm_layer(), sl_dense(WORDS, .no_flatten = true, .in_units = WIDTH));
-	CHECK_OK(sl_initialize(net, .dtype = dtype));
-	SL_SCOPE
-		CHECK(sl_forward(net, sl_zeros(SL_SHAPE(1, 2), .dtype = SL_INT32)) != NULL);
+	sl_block *net = slp_transformer(WORDS, WIDTH, HEADS, CONTEXT, dtype);
 	fill_params(net, 0.8);
 	return net;
 }

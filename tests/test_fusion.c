@@ -257,6 +257,7 @@ static void test_conv_pool(void)
 	int n = has_lanes() ? 2 : 0;
 	sl_graph *g = network_after(NET FORWARD BACKWARD "return q, dv, dv[1], dw, dw[1]", 1u << SL_PASS_FUSE);
 	CHECK(count_op(g, "conv2d_pool") == n && count_op(g, "max_pool2d") + count_op(g, "avg_pool2d") == 2 - n);
+	CHECK(count_op(g, "conv2d_grad_weights_pool") == n && count_op(g, "conv2d_grad_data_pool") == n / 2);
 	CHECK(count_op(g, "relu") == 0 && count_op(g, "relu_grad") == 0);
 	sl_graph_free(g);
 	g = network_after(NET FORWARD "return q", 1u << SL_PASS_FUSE);
@@ -291,6 +292,8 @@ static void test_layout(void)
 	bool lanes = has_lanes();
 	sl_graph *g = network_after(NET FORWARD BACKWARD "return q, dv, dv[1], dw, dw[1]", 1u << SL_PASS_LAYOUT);
 	CHECK_SAYING(count_lanes(g) == (lanes ? 9 : 0), "%d operations in lane order", count_lanes(g));
+	CHECK(count_op(g, "conv2d_lowered") == (lanes ? 2 : 0) && count_op(g, "conv2d") == (lanes ? 0 : 2));
+	CHECK(count_op(g, "conv2d_grad_weights_lowered") == (lanes ? 2 : 0));
 	sl_graph_free(g);
 	g = network_after(NET FORWARD BACKWARD "return q, dv, dv[1], dw, dw[1]",
 	                  1u << SL_PASS_FUSE | 1u << SL_PASS_LAYOUT);

@@ -317,7 +317,58 @@ static void test_refused(void)
 	}
 }
 
+/* More elements than one thread computes, along and across rows. */
+static void check_large(const char *name, sl_tensor *got, int64_t (*of)(int64_t a, int64_t b), const int64_t *a,
+                        const int64_t *b)
+{
+	enum { ROWS = 301, COLUMNS = 701 };
+	static int64_t values[ROWS * COLUMNS];
+	int wrong = 0;
+	if (!CHECK_SAYING(got != NULL && sl_tensor_size(got) == ROWS * COLUMNS, "%s: %s", name, sl_error_message()))
+		return sl_error_clear();
+	CHECK_OK(sl_read(got, values, sizeof values));
+	for (int i = 0; i < ROWS * COLUMNS; i++)
+		wrong += values[i] != of(a[i / COLUMNS % N], b ? b[i % COLUMNS % N] : -3);
+	CHECK_SAYING(!wrong, "%s: %d are wrong", name, wrong);
+}
+
+static int64_t below(int64_t a, int64_t b)
+{
+	return a < b;
+}
+
+static int64_t negative(int64_t a, int64_t b)
+{
+	(void)b;
+	return saturated(-(wide)a);
+}
+
+static void test_large(void)
+{
+	enum { ROWS = 301, COLUMNS = 701 };
+	static int64_t x[N], y[N], column[ROWS], row[COLUMNS];
+	fill(x, 7);
+	fill(y, 8);
+	for (int i = 0; i < ROWS; i++) column[i] = x[i % N];
+	for (int i = 0; i < COLUMNS; i++) row[i] = y[i % N];
+	SL_SCOPE {
+		sl_tensor *a = sl_from(column, SL_SHAPE(ROWS, 1), .dtype = SL_INT64),
+		          *b = sl_from(row, SL_SHAPE(COLUMNS), .dtype = SL_INT64);
+		sl_tensor *all = sl_broadcast_to(a, SL_SHAPE(ROWS, COLUMNS));
+		check_large("add", sl_add(a, b), plus, x, y);
+		check_large("sub", sl_sub(all, b), minus, x, y);
+		check_large("mul", sl_mul(a, b), times, x, y);
+		check_large("div", sl_div(a, b), over, x, y);
+		check_large("lt", sl_lt(a, b), below, x, y);
+		check_large("add_scalar", sl_add_scalar(all, -3), plus, x, NULL);
+		check_large("div_scalar", sl_div_scalar(all, -3), over, x, NULL);
+		check_large("lt_scalar", sl_lt_scalar(all, -3), below, x, NULL);
+		check_large("neg", sl_neg(all), negative, x, NULL);
+	}
+}
+
 static const struct slp_test tests[] = {{"of two", test_two},
+                                        {"of many", test_large},
                                         {"with a number", test_number},
                                         {"reductions", test_reductions},
                                         {"overflow", test_overflow},

@@ -62,6 +62,13 @@ static void test_round_trips(void)
 	                 "e = uniform(shape=(2,), high=1, seed=42, stream=7)\n"
 	                 "k = cast(e, dtype=uint8)\n"
 	                 "return d, e, f, k, s, v\n");
+	check_same_again("input x: float32 (16, 3, 9, 9)\n"
+	                 "param w: float32 (4, 3, 3, 3)\n"
+	                 "c = conv2d_lowered(x, w, pad=(1, 1), x_lanes=true, y_lanes=true, activation=relu)\n"
+	                 "p = conv2d_pool(x, w, crop=(1, 1), pool=2, activation=relu)\n"
+	                 "d = conv2d_grad_data_pool(p, w, p[1], crop=(1, 1), pool=2, size=(9, 9))\n"
+	                 "g = conv2d_grad_weights_lowered(x, c, pad=(1, 1), y_lanes=true, size=(3, 3))\n"
+	                 "return d, g\n");
 	check_same_again("input \"odd name\": float32 (1,)\n"
 	                 "input \"input\": float32 (1,)\n"
 	                 "\"a\\\"b\\\\c\\nd\" = add(\"odd name\", \"input\")\n"
@@ -114,6 +121,10 @@ static void test_parse_errors(void)
 	        {"input x\ny = add(x)\nreturn y", "line 2, column 8", "takes 2 inputs (a b), not 1", SL_EINVAL},
 	        {"input x\ny = concat()\nreturn y", "line 2", "not 0", SL_EINVAL},
 	        {"input x\ny = relu(x, lr=1)\nreturn y", "line 2, column 13", "no attribute lr", SL_EINVAL},
+	        {"input x\ny = conv2d(x, x, x_lanes=true)", "line 2, column 18", "conv2d has no attribute x_lanes",
+	         SL_EINVAL},
+	        {"input x\ny = conv2d_grad_data(x, x, pool=1)", "line 2", "conv2d_grad_data has no attribute pool",
+	         SL_EINVAL},
 	        {"input x\ny = relu(x\nreturn y", "line 2, column 11", "\")\" expected", SL_EFORMAT},
 	        {"input x\ny = relu(x) z\nreturn y", "line 2, column 13", "line should end", SL_EFORMAT},
 	        {"input x\ninput x\nreturn x", "line 2, column 7", "x has been defined", SL_EINVAL},

@@ -1,5 +1,6 @@
 /* Whole training steps: the same as forward, backward and update by hand, in few tasks; learning rates that change,
  * frozen parameters, mistakes. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -430,6 +431,12 @@ static void test_several_mistakes(void)
 		CHECK_NULL(sl_step_run_all(step, in, 2, NULL, 2, NULL, 0), SL_EINVAL, "shard");
 		CHECK_NULL(sl_step_run_all(one, in, 2, targets, 2, NULL, 0), SL_EINVAL, "one target, and 2");
 		CHECK_NULL(sl_step_run_all(NULL, in, 2, targets, 2, NULL, 0), SL_EINVAL, "step is NULL");
+		out[2] = in[0];
+		CHECK_STATUS(sl_step_run_all_shards(step, -1, in, 2, targets, 2, NULL, out, -3), SL_EINVAL);
+		CHECK(out[2] == in[0]); /* what is no room is left alone */
+		sl_error_clear();
+		CHECK_STATUS(sl_step_run_all_shards(step, INT_MIN, in, 2, targets, 2, NULL, out, 4), SL_EINVAL);
+		sl_error_clear();
 		CHECK(sl_trainer_steps(trainer) == 0);
 		CHECK(sl_step_run_all(one, in, 2, targets, 1, NULL, 0) != NULL);
 	}

@@ -1,6 +1,6 @@
 """The cases of tools/bench in PyTorch.
 
-Usage: bench-peer.py THREADS [DEVICE].  Writes a line that says what it is; then answers each line "NUMBER CASE TIMES" with
+Usage: bench-peer.py THREADS [DEVICE [float32 | tf32]].  Writes a line that says what it is; then answers each line "NUMBER CASE TIMES" with
 "NUMBER SECONDS [HOW]", the seconds of one repetition and the way it was done, where that was the fastest of several, or
 "NUMBER none" for a case that it has not got.
 """
@@ -393,6 +393,8 @@ CASES = {
     "conv-bf16": forward(conv_padded, *[half(normal(*s)) for s in CONV_BF16]),
     "conv-bf16-back": backward(conv_padded, *[half(grad(*s)) for s in CONV_BF16]),
     "resnet18-step-bf16": autocast(resnet_step(32)),
+    "mlp5-step-bf16": autocast(training(mlp, MLP5, 64, 0.05)),
+    "nanogpt-step-bf16": autocast(gpt_step(12, 65, 64, 128, 4, 4)),
     "lenet-step-bf16": autocast(training(lenet, LENET, 256, 0.2)),
     "lstm-step": back_from(lambda: torch.nn.LSTM(256, 256), normal(35, 32, 256)),
     "attention": back_from(lambda: F.scaled_dot_product_attention, *[normal(4, 12, 1024, 64)] * 3),
@@ -433,7 +435,8 @@ def main():
     torch.set_num_threads(int(sys.argv[1]))
     if len(sys.argv) > 2:
         torch.set_default_device(sys.argv[2])
-    torch.backends.cudnn.allow_tf32 = False  # as in Starling; products have it off anyway
+    tf32 = len(sys.argv) > 3 and sys.argv[3] == "tf32"  # as in Starling
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
     torch.backends.cudnn.benchmark = True
     print(f"PyTorch {torch.__version__} with {torch.get_num_threads()} threads on {torch.get_default_device()}", flush=True)
     name, run = None, None

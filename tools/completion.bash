@@ -4,8 +4,8 @@
 # The options of a program, a line each: NAME, or NAME=VALUE where it takes one.
 _starling_options() {
 	"$1" --help 2>/dev/null | sed -nE \
-		-e 's/^ {2,6}(-.[^,]*, *)?(--[a-z][a-z-]*)(=([^ ]+)| ([A-Z][A-Z|]*))( .*)?$/\2=\4\5/p;t' \
-		-e 's/^ {2,6}(-.[^,]*, *)?(--[a-z][a-z-]*)(\[=[^]]*\])?( .*)?$/\2/p'
+		-e 's/^ {2,6}(-.[^,]*, *)?(--[a-z][a-z0-9-]*)(=([^ ]+)| ([A-Z][A-Z|]*))( .*)?$/\2=\4\5/p;t' \
+		-e 's/^ {2,6}(-.[^,]*, *)?(--[a-z][a-z0-9-]*)(\[=[^]]*\])?( .*)?$/\2/p'
 }
 
 # The value that an option takes, as its help calls it.

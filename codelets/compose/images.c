@@ -38,12 +38,12 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 	sl_shape in = sl_tensor_shape(x), k = sl_tensor_shape(w);
 	if (in.ndim != 4 || k.ndim != 4)
 		return slp_call_fail(at, me, SL_ESHAPE, "x has %d axes and w has %d, 4 needed", in.ndim, k.ndim);
-	struct slp_conv2d_grad g = {.of.conv = {.groups = opts.groups}};
-	memcpy(g.of.conv.stride, opts.stride, sizeof opts.stride);
-	memcpy(g.of.conv.pad, opts.pad, sizeof opts.pad);
-	memcpy(g.of.conv.dilation, opts.dilation, sizeof opts.dilation);
-	slp_conv_defaults(&g.of.conv);
-	const struct sl_conv2d_opts *o = &g.of.conv;
+	struct slp_conv2d_attrs g = {.conv = {.groups = opts.groups}};
+	memcpy(g.conv.stride, opts.stride, sizeof opts.stride);
+	memcpy(g.conv.pad, opts.pad, sizeof opts.pad);
+	memcpy(g.conv.dilation, opts.dilation, sizeof opts.dilation);
+	slp_conv_defaults(&g.conv);
+	const struct sl_conv2d_opts *o = &g.conv;
 	for (int i = 0; i < 2; i++)
 		g.size[i] = (in.dim[2 + i] - 1) * o->stride[i] - 2 * o->pad[i] + o->dilation[i] * (k.dim[2 + i] - 1) +
 		            1 + opts.output_pad[i];

@@ -1,38 +1,56 @@
-/* Convolution in two dimensions and its two gradients: rules of shapes, gradients, the public function.  conv2d_pool and
- * the attributes that struct slp_conv2d_attrs adds to the caller's options are for graph passes.
+/* Convolution in two dimensions and its two gradients: rules of shapes, gradients, the public function.
  *
  * All three maps are linear in both operands and each is a gradient of the other two, so they also serve as each
- * other's gradients. */
+ * other's gradients.  Each of them is three operations, which share all but some attributes: the plain form, which
+ * users call; the lowered one, in which graph passes choose orders of images and types of parameters; and the pooled
+ * one, with a pooling behind it. */
 #include "conv2d.h"
 
-#define CONV_ATTRS(type, prefix)                                                                                         \
-	{"stride", SLP_INT, offsetof(type, prefix conv.stride), 2, "steps of the window down and across", false},        \
-	        {"pad", SLP_INT, offsetof(type, prefix conv.pad), 2, "zeros around the image", false},                   \
-	        {"dilation", SLP_INT, offsetof(type, prefix conv.dilation), 2, "steps between kernel elements", false},  \
-	        {"groups", SLP_INT, offsetof(type, prefix conv.groups), 1, "independent groups of channels", false},     \
-	        {"x_lanes", SLP_BOOL, offsetof(type, prefix x_lanes), 1, "x or its gradient is in lane order", false},   \
-	        {"y_lanes", SLP_BOOL, offsetof(type, prefix y_lanes), 1, "y or its gradient is in lane order", false},   \
-	        {"x_blocks", SLP_BOOL, offsetof(type, prefix x_blocks), 1, "the same, in blocks of 16 channels", false}, \
-	        {"y_blocks", SLP_BOOL, offsetof(type, prefix y_blocks), 1, "the same, in blocks of 16 channels", false}, \
-	        {"wide", SLP_BOOL, offsetof(type, prefix wide), 1, "float32 for parameters of half images", false},      \
-	        {"crop", SLP_INT, offsetof(type, prefix crop), 2, "rows and columns of y left out at its end", false},   \
-	{                                                                                                                \
-		"pool", SLP_INT, offsetof(type, prefix pool), 1,                                                         \
-		        "behind y: 0 nothing; 2 × 2 windows, 1: largest, 2: mean", false                                 \
-	}
-
-static const struct slp_attr conv_attrs[] = {
-        CONV_ATTRS(struct slp_conv2d_attrs, ),
-        SLP_ATTR(struct slp_conv2d_attrs, activation, SLP_INT, 1, "applied to y: enum sl_activation"),
-        {0},
+const struct slp_conv_forms slp_conv_forms[SLP_CONV_PASSES] = {
+        [SLP_CONV_FORWARD] = {&slp_op_conv2d, &slp_op_conv2d_lowered, &slp_op_conv2d_pool},
+        [SLP_CONV_DATA] = {&slp_op_conv2d_grad_data, &slp_op_conv2d_grad_data_lowered, &slp_op_conv2d_grad_data_pool},
+        [SLP_CONV_WEIGHTS] = {&slp_op_conv2d_grad_weights, &slp_op_conv2d_grad_weights_lowered,
+                              &slp_op_conv2d_grad_weights_pool},
 };
 
-static const struct slp_attr grad_attrs[] = {
-        CONV_ATTRS(struct slp_conv2d_grad, of.),
-        SLP_ATTR(struct slp_conv2d_grad, size, SLP_INT64, 2, "height and width of the result"),
-        SLP_ATTR(struct slp_conv2d_grad, bias, SLP_BOOL, 1, "the gradient of the bias too"),
-        {0},
-};
+enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op)
+{
+	int i = 0;
+	for (const struct slp_conv_forms *f = slp_conv_forms; i < SLP_CONV_PASSES; i++, f++)
+		if (op == f->plain || op == f->lowered || op == f->pooled) break;
+	return (enum slp_conv_pass)i;
+}
+
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
+
+/* clang-format off */
+#define ATTR(field, kind, count, doc) SLP_ATTR(struct slp_conv2d_attrs, field, kind, count, doc)
+#define OPTION(field, count, doc) {#field, SLP_INT, offsetof(struct slp_conv2d_attrs, conv.field), count, doc, false}
+/* clang-format on */
+#define OPTIONS                                                                                                        \
+	OPTION(stride, 2, "steps of the window down and across"), OPTION(pad, 2, "zeros around the image"),            \
+	        OPTION(dilation, 2, "steps between kernel elements"),                                                  \
+	        OPTION(groups, 1, "independent groups of channels")
+#define LANES                                                                                                          \
+	ATTR(x_lanes, SLP_BOOL, 1, "x or its gradient is in lane order"),                                              \
+	        ATTR(y_lanes, SLP_BOOL, 1, "y or its gradient is in lane order"),                                      \
+	        ATTR(crop, SLP_INT, 2, "rows and columns of y left out at its end")
+#define HALVES                                                                                                         \
+	ATTR(x_blocks, SLP_BOOL, 1, "x or its gradient is in blocks of 16 channels"),                                  \
+	        ATTR(y_blocks, SLP_BOOL, 1, "y or its gradient is in blocks of 16 channels"),                          \
+	        ATTR(wide, SLP_BOOL, 1, "float32 for parameters of half images")
+#define POOL ATTR(pool, SLP_INT, 1, "behind y: 2 × 2 windows, 1: largest, 2: mean")
+#define ACTIVATION ATTR(activation, SLP_INT, 1, "applied to y: enum sl_activation")
+#define RESULT                                                                                                         \
+	ATTR(size, SLP_INT64, 2, "height and width of the result"),                                                    \
+	        ATTR(bias, SLP_BOOL, 1, "the gradient of the bias too")
+
+static const struct slp_attr plain_attrs[] = {OPTIONS, ACTIVATION, {0}};
+static const struct slp_attr lowered_attrs[] = {OPTIONS, LANES, HALVES, ACTIVATION, {0}};
+static const struct slp_attr pool_attrs[] = {OPTIONS, LANES, POOL, ACTIVATION, {0}};
+static const struct slp_attr grad_plain_attrs[] = {OPTIONS, RESULT, {0}};
+static const struct slp_attr grad_lowered_attrs[] = {OPTIONS, LANES, HALVES, RESULT, {0}};
+static const struct slp_attr grad_pool_attrs[] = {OPTIONS, LANES, POOL, RESULT, {0}};
 
 /* ---- shapes ----------------------------------------------------------------------------------------------------- */
 
@@ -54,8 +72,9 @@ static enum sl_status check_attrs(const struct slp_infer *c, const struct slp_co
 			                  "stride and dilation must be positive, pad and crop not negative");
 	if (a->activation < 0 || a->activation >= SL_ACTIVATIONS)
 		return slp_reject(c, SL_EINVAL, "activation %d is none of enum sl_activation", a->activation);
-	if (a->pool < SLP_CONV_POOL_NONE || a->pool > SLP_CONV_POOL_AVG)
-		return slp_reject(c, SL_EINVAL, "pool %d is none of enum slp_conv_pool", a->pool);
+	bool pools = c->op == slp_conv_forms[slp_conv_pass_of(c->op)].pooled;
+	if (a->pool < SLP_CONV_POOL_NONE || a->pool > SLP_CONV_POOL_AVG || pools != (a->pool != SLP_CONV_POOL_NONE))
+		return slp_reject(c, SL_EINVAL, "pool %d: a pooled convolution has one, others have none", a->pool);
 	return o->groups < 1 ? slp_reject(c, SL_EINVAL, "groups must be positive") : SL_OK;
 }
 
@@ -82,7 +101,7 @@ static enum sl_status check_lanes(const struct slp_infer *c, const struct slp_co
 
 static enum sl_status check_blocks(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x, sl_shape y)
 {
-	bool other = a->x_lanes || a->y_lanes || a->crop[0] || a->crop[1] || a->pool || !slp_is_half(c->in[0].dtype);
+	bool other = a->x_lanes || a->y_lanes || a->crop[0] || a->crop[1] || !slp_is_half(c->in[0].dtype);
 	if (!a->x_blocks && !a->y_blocks) return SL_OK;
 	if (other || (a->x_blocks && x.dim[1] % SLP_ORDER_BLOCK) || (a->y_blocks && y.dim[1] % SLP_ORDER_BLOCK))
 		return slp_reject(c, SL_EINVAL, "blocks are of %d channels of whole images in a half type",
@@ -118,11 +137,16 @@ static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_
 	return s == SL_OK ? check_lanes(c, a, x) : s;
 }
 
+/* Of the mask for a y, pooled, of a shape. */
+static struct slp_type mask_type(sl_shape y)
+{
+	return (struct slp_type){SL_UINT8, SL_SHAPE(y.dim[0] / 8, y.dim[1], 2 * y.dim[2], 2 * y.dim[3])};
+}
+
 static enum sl_status conv2d_infer(struct slp_infer *c)
 {
 	struct slp_conv2d_attrs *a = c->attrs;
 	slp_conv_defaults(&a->conv);
-	if (c->nin != 2 && c->nin != 3) return slp_reject(c, SL_EINVAL, "needs x, w and at most a bias");
 	enum sl_status s = check_attrs(c, a);
 	if (s == SL_OK) s = check_inputs(c, a, 1, c->nin);
 	if (s != SL_OK) return s;
@@ -130,77 +154,55 @@ static enum sl_status conv2d_infer(struct slp_infer *c)
 	if (c->nin == 3 && (c->in[2].shape.ndim != 1 || c->in[2].shape.dim[0] != w.dim[0]))
 		return slp_reject(c, SL_ESHAPE, "bias must have shape (%lld), the output channels of w",
 		                  (long long)w.dim[0]);
-	if (c->op == &slp_op_conv2d && a->pool) return slp_reject(c, SL_EINVAL, "conv2d_pool is what pools");
+	if (a->pool && a->activation != SL_IDENTITY && a->activation != SL_RELU)
+		return slp_reject(c, SL_EINVAL, "there is no activation but relu before a pooling");
 	c->out[0].dtype = c->in[0].dtype;
-	return forward_shape(c, a, c->in[0].shape, w, &c->out[0].shape);
-}
-
-/* Of the mask for a y, pooled, of a shape. */
-static struct slp_type mask_type(sl_shape y)
-{
-	return (struct slp_type){SL_UINT8, SL_SHAPE(y.dim[0] / 8, y.dim[1], 2 * y.dim[2], 2 * y.dim[3])};
-}
-
-static enum sl_status pool_infer(struct slp_infer *c)
-{
-	const struct slp_conv2d_attrs *a = c->attrs;
-	if (a->pool == SLP_CONV_POOL_NONE || (a->activation != SL_IDENTITY && a->activation != SL_RELU))
-		return slp_reject(c, SL_EINVAL, "needs a pool, and no activation but relu");
-	enum sl_status s = conv2d_infer(c);
-	if (s == SL_OK) c->out[1] = mask_type(c->out[0].shape);
+	s = forward_shape(c, a, c->in[0].shape, w, &c->out[0].shape);
+	if (s == SL_OK && a->pool) c->out[1] = mask_type(c->out[0].shape);
 	return s;
 }
 
 /* Of a gradient: that dy has the shape that x and w give. */
 static enum sl_status check_forward(const struct slp_infer *c, sl_shape x, sl_shape w, sl_shape dy)
 {
-	const struct slp_conv2d_grad *g = c->attrs;
+	const struct slp_conv2d_attrs *a = c->attrs;
 	sl_shape y;
-	enum sl_status s = forward_shape(c, &g->of, x, w, &y);
+	enum sl_status s = forward_shape(c, a, x, w, &y);
 	if (s != SL_OK) return s;
 	char text[128];
 	if (!sl_shape_equal(y, dy))
 		return slp_reject(c, SL_ESHAPE, "the gradient of y must have shape %s", sl_shape_string(y, text));
 	struct slp_type mask = mask_type(y);
-	if (g->of.pool && (c->in[2].dtype != mask.dtype || !sl_shape_equal(c->in[2].shape, mask.shape)))
+	if (a->pool && (c->in[2].dtype != mask.dtype || !sl_shape_equal(c->in[2].shape, mask.shape)))
 		return slp_reject(c, SL_ESHAPE, "the mask must be uint8 of shape %s",
 		                  sl_shape_string(mask.shape, text));
 	return SL_OK;
 }
 
-static enum sl_status check_grad_attrs(const struct slp_infer *c, const struct slp_conv2d_grad *g)
+static enum sl_status conv2d_grad_data_infer(struct slp_infer *c)
 {
-	if (g->of.activation != SL_IDENTITY)
-		return slp_reject(c, SL_EINVAL, "the gradient of an activation is a separate operation");
-	if (c->nin != (g->of.pool ? 3 : 2))
-		return slp_reject(c, SL_EINVAL, "takes two inputs, or with the attribute pool a mask too");
-	return check_attrs(c, &g->of);
-}
-
-static enum sl_status grad_data_infer(struct slp_infer *c)
-{
-	struct slp_conv2d_grad *g = c->attrs;
-	slp_conv_defaults(&g->of.conv);
-	enum sl_status s = check_grad_attrs(c, g);
-	if (s == SL_OK) s = check_inputs(c, &g->of, 1, 2);
+	struct slp_conv2d_attrs *a = c->attrs;
+	slp_conv_defaults(&a->conv);
+	enum sl_status s = check_attrs(c, a);
+	if (s == SL_OK) s = check_inputs(c, a, 1, 2);
 	if (s != SL_OK) return s;
 	sl_shape dy = c->in[0].shape, w = c->in[1].shape;
 	c->out[0].dtype = c->in[0].dtype;
-	c->out[0].shape = SL_SHAPE(dy.dim[0], w.dim[1] * g->of.conv.groups, g->size[0], g->size[1]);
+	c->out[0].shape = SL_SHAPE(dy.dim[0], w.dim[1] * a->conv.groups, a->size[0], a->size[1]);
 	return check_forward(c, c->out[0].shape, w, dy);
 }
 
-static enum sl_status grad_weights_infer(struct slp_infer *c)
+static enum sl_status conv2d_grad_weights_infer(struct slp_infer *c)
 {
-	struct slp_conv2d_grad *g = c->attrs;
-	slp_conv_defaults(&g->of.conv);
-	enum sl_status s = check_grad_attrs(c, g);
-	if (s == SL_OK) s = check_inputs(c, &g->of, 2, 2);
+	struct slp_conv2d_attrs *a = c->attrs;
+	slp_conv_defaults(&a->conv);
+	enum sl_status s = check_attrs(c, a);
+	if (s == SL_OK) s = check_inputs(c, a, 2, 2);
 	if (s != SL_OK) return s;
 	sl_shape x = c->in[0].shape, dy = c->in[1].shape;
-	c->out[0].dtype = c->out[1].dtype = g->of.wide ? slp_promoted(c->in[0].dtype) : c->in[0].dtype;
-	c->out[0].shape = SL_SHAPE(dy.dim[1], x.dim[1] / g->of.conv.groups, g->size[0], g->size[1]);
-	c->out[1].shape = SL_SHAPE(g->bias ? dy.dim[1] : 0);
+	c->out[0].dtype = c->out[1].dtype = a->wide ? slp_promoted(c->in[0].dtype) : c->in[0].dtype;
+	c->out[0].shape = SL_SHAPE(dy.dim[1], x.dim[1] / a->conv.groups, a->size[0], a->size[1]);
+	c->out[1].shape = SL_SHAPE(a->bias ? dy.dim[1] : 0);
 	return check_forward(c, x, c->out[0].shape, dy);
 }
 
@@ -210,7 +212,7 @@ static double flops(sl_shape y, sl_shape w)
 	return 2.0 * (double)sl_shape_size(y) * (double)w.dim[1] * (double)w.dim[2] * (double)w.dim[3];
 }
 
-/* The attributes that all operations have are the first in each; a window pools four elements. */
+/* A window pools four elements. */
 static double scale(const struct slp_infer *c)
 {
 	return ((const struct slp_conv2d_attrs *)c->attrs)->pool ? 4 : 1;
@@ -221,12 +223,12 @@ static double conv2d_flops(const struct slp_infer *c)
 	return scale(c) * flops(c->out[0].shape, c->in[1].shape);
 }
 
-static double grad_data_flops(const struct slp_infer *c)
+static double conv2d_grad_data_flops(const struct slp_infer *c)
 {
 	return scale(c) * flops(c->in[0].shape, c->in[1].shape);
 }
 
-static double grad_weights_flops(const struct slp_infer *c)
+static double conv2d_grad_weights_flops(const struct slp_infer *c)
 {
 	return scale(c) * flops(c->in[1].shape, c->out[0].shape);
 }
@@ -255,36 +257,20 @@ static size_t workspace(const struct slp_infer *c)
 
 /* ---- gradients -------------------------------------------------------------------------------------------------- */
 
-static struct slp_conv2d_grad grad_opts(const struct sl_conv2d_opts *o, sl_shape size_of, bool bias)
-{
-	return (struct slp_conv2d_grad){{.conv = *o}, {size_of.dim[2], size_of.dim[3]}, bias};
-}
-
-/* What graph passes add has no gradient: they run when gradients have been taken. */
-static enum sl_status check_plain(const struct slp_grad *g)
-{
-	const struct slp_conv2d_attrs *a = g->attrs;
-	bool lanes = a->x_lanes || a->y_lanes, cropped = a->crop[0] || a->crop[1];
-	if (!lanes && !cropped && a->activation == SL_IDENTITY && !a->pool && !a->wide && !a->x_blocks && !a->y_blocks)
-		return SL_OK;
-	slp_call_fail(g->at, g->op->name, SL_EUNSUPPORTED, "a convolution made by a graph pass has no gradient");
-	return SL_EUNSUPPORTED;
-}
-
 /* dx for an x of the given shape. */
 static sl_tensor *grad_data(const char *at, const struct sl_conv2d_opts *o, sl_tensor *dy, sl_tensor *w, sl_shape x)
 {
-	struct slp_conv2d_grad g = grad_opts(o, x, false);
-	return slp_apply1(at, &slp_op_conv2d_grad_data, &g, 2, (sl_tensor *const[]){dy, w});
+	struct slp_conv2d_attrs a = {.conv = *o, .size = {x.dim[2], x.dim[3]}};
+	return slp_apply1(at, &slp_op_conv2d_grad_data, &a, 2, (sl_tensor *const[]){dy, w});
 }
 
 /* dw for a w of the given shape; db too if asked for. */
 static sl_tensor *grad_weights(const char *at, const struct sl_conv2d_opts *o, sl_tensor *x, sl_tensor *dy, sl_shape w,
                                sl_tensor **db)
 {
-	struct slp_conv2d_grad g = grad_opts(o, w, db != NULL);
+	struct slp_conv2d_attrs a = {.conv = *o, .size = {w.dim[2], w.dim[3]}, .bias = db != NULL};
 	sl_tensor *out[2] = {NULL};
-	if (slp_apply(at, &slp_op_conv2d_grad_weights, &g, 2, (sl_tensor *const[]){x, dy}, (sl_device){0}, out) !=
+	if (slp_apply(at, &slp_op_conv2d_grad_weights, &a, 2, (sl_tensor *const[]){x, dy}, (sl_device){0}, out) !=
 	    SL_OK)
 		return NULL;
 	if (db) *db = out[1];
@@ -293,9 +279,13 @@ static sl_tensor *grad_weights(const char *at, const struct sl_conv2d_opts *o, s
 
 static enum sl_status conv2d_grad(struct slp_grad *g)
 {
-	const struct sl_conv2d_opts *o = &((const struct slp_conv2d_attrs *)g->attrs)->conv;
+	const struct slp_conv2d_attrs *a = g->attrs;
+	const struct sl_conv2d_opts *o = &a->conv;
 	bool bias = g->nin == 3 && g->need[2];
-	if (check_plain(g) != SL_OK) return SL_EUNSUPPORTED;
+	if (a->activation != SL_IDENTITY) {
+		slp_call_fail(g->at, "conv2d", SL_EUNSUPPORTED, "has no gradient with an activation in it");
+		return SL_EUNSUPPORTED;
+	}
 	if (g->need[0]) g->din[0] = grad_data(g->at, o, g->dout[0], g->in[1], sl_tensor_shape(g->in[0]));
 	if (g->need[1])
 		g->din[1] = grad_weights(g->at, o, g->in[0], g->dout[0], sl_tensor_shape(g->in[1]),
@@ -307,11 +297,10 @@ static enum sl_status conv2d_grad(struct slp_grad *g)
 }
 
 /* dx is linear in dy and w. */
-static enum sl_status grad_data_grad(struct slp_grad *g)
+static enum sl_status conv2d_grad_data_grad(struct slp_grad *g)
 {
-	const struct sl_conv2d_opts *o = &((const struct slp_conv2d_grad *)g->attrs)->of.conv;
+	const struct sl_conv2d_opts *o = &((const struct slp_conv2d_attrs *)g->attrs)->conv;
 	sl_tensor *ddx = g->dout[0];
-	if (check_plain(g) != SL_OK) return SL_EUNSUPPORTED;
 	if (g->need[0]) g->din[0] = sl_conv2d_at(g->at, ddx, g->in[1], NULL, *o);
 	if (g->need[1]) g->din[1] = grad_weights(g->at, o, ddx, g->in[0], sl_tensor_shape(g->in[1]), NULL);
 	return SL_OK;
@@ -323,16 +312,15 @@ static sl_tensor *zeros_like(const char *at, sl_tensor *t)
 }
 
 /* dw is linear in x and dy, and db is the sum of dy. */
-static enum sl_status grad_weights_grad(struct slp_grad *g)
+static enum sl_status conv2d_grad_weights_grad(struct slp_grad *g)
 {
-	const struct slp_conv2d_grad *a = g->attrs;
+	const struct slp_conv2d_attrs *a = g->attrs;
 	sl_tensor *ddw = g->dout[0], *ddb = a->bias ? g->dout[1] : NULL;
 	sl_shape dy = sl_tensor_shape(g->in[1]);
-	if (check_plain(g) != SL_OK) return SL_EUNSUPPORTED;
 	if (g->need[0])
-		g->din[0] = ddw ? grad_data(g->at, &a->of.conv, g->in[1], ddw, sl_tensor_shape(g->in[0]))
+		g->din[0] = ddw ? grad_data(g->at, &a->conv, g->in[1], ddw, sl_tensor_shape(g->in[0]))
 		                : zeros_like(g->at, g->in[0]);
-	if (g->need[1] && ddw) g->din[1] = sl_conv2d_at(g->at, g->in[0], ddw, ddb, a->of.conv);
+	if (g->need[1] && ddw) g->din[1] = sl_conv2d_at(g->at, g->in[0], ddw, ddb, a->conv);
 	else if (g->need[1])
 		g->din[1] = sl_broadcast_to_at(g->at, sl_reshape_at(g->at, ddb, SL_SHAPE(dy.dim[1], 1, 1)), dy);
 	return SL_OK;
@@ -354,33 +342,42 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 }
 
 #define HALF_ROW SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, slp_conv2d_bf16, slp_conv_onednn_half)
-#define OPERANDS (SLP_IN(0) | SLP_IN(1))
-#define CONVOLUTION(op_name, rule, work, kept, gradient, attributes, attr_names, inputs, count, results, text, ...)    \
-	const struct sl_op slp_op_##op_name = {                                                                        \
-	        .name = #op_name,                                                                                      \
-	        .doc = text,                                                                                           \
-	        .args = inputs,                                                                                        \
-	        .nin_min = 2,                                                                                          \
-	        .nin_max = count,                                                                                      \
-	        .nout = results,                                                                                       \
-	        .attr_table = attr_names,                                                                              \
-	        .attrs_size = sizeof(attributes),                                                                      \
-	        .saves = kept,                                                                                         \
-	        .rows = SLP_ROWS(SLP_ROW(SLP_F32, slp_conv2d_cpu, slp_cuda_##op_name),                                 \
-	                         SLP_ROW(SLP_F64, slp_##op_name##_ref, slp_cuda_##op_name), HALF_ROW),                 \
-	        .infer = rule,                                                                                         \
-	        .flops = work,                                                                                         \
-	        .grad = gradient,                                                                                      \
-	        .scratch = SLP_CUDA_SCRATCH(workspace),                                                                \
-	        .ref = slp_##op_name##_ref,                                                                            \
-	        __VA_ARGS__};
+#define CONVOLUTION(op_name, plain, text, inputs, least, most, results, attributes, ...)                               \
+	const struct sl_op slp_op_##op_name = {.name = #op_name,                                                       \
+	                                       .doc = text,                                                            \
+	                                       .args = inputs,                                                         \
+	                                       .nin_min = least,                                                       \
+	                                       .nin_max = most,                                                        \
+	                                       .nout = results,                                                        \
+	                                       .attr_table = attributes,                                               \
+	                                       .attrs_size = sizeof(struct slp_conv2d_attrs),                          \
+	                                       .rows = SLP_ROWS(SLP_ROW(SLP_F32, slp_conv2d_cpu, slp_cuda_##plain),    \
+	                                                        SLP_ROW(SLP_F64, slp_##plain##_ref, slp_cuda_##plain), \
+	                                                        HALF_ROW),                                             \
+	                                       .infer = plain##_infer,                                                 \
+	                                       .flops = plain##_flops,                                                 \
+	                                       .scratch = SLP_CUDA_SCRATCH(workspace),                                 \
+	                                       .ref = slp_##plain##_ref,                                               \
+	                                       __VA_ARGS__};
+#define GRADIENT(fn) .saves = SLP_IN(0) | SLP_IN(1), .grad = (fn)
 
-CONVOLUTION(conv2d, conv2d_infer, conv2d_flops, OPERANDS, conv2d_grad, struct slp_conv2d_attrs, conv_attrs, "x w b", 3,
-            1, "convolution in two dimensions", .autocast = SLP_CAST_LOWER)
-CONVOLUTION(conv2d_pool, pool_infer, conv2d_flops, 0, NULL, struct slp_conv2d_attrs, conv_attrs, "x w b", 3, 2,
-            "convolution, then a pooling of 2 × 2 windows, and the mask for its gradient", )
-CONVOLUTION(conv2d_grad_data, grad_data_infer, grad_data_flops, OPERANDS, grad_data_grad, struct slp_conv2d_grad,
-            grad_attrs, "dy w mask", 3, 1, "gradient of a convolution with respect to its input", )
-CONVOLUTION(conv2d_grad_weights, grad_weights_infer, grad_weights_flops, OPERANDS, grad_weights_grad,
-            struct slp_conv2d_grad, grad_attrs, "x dy mask", 3, 2,
-            "gradients of a convolution with respect to its weight and bias", )
+CONVOLUTION(conv2d, conv2d, "convolution in two dimensions", "x w b", 2, 3, 1, plain_attrs, GRADIENT(conv2d_grad),
+            .autocast = SLP_CAST_LOWER)
+CONVOLUTION(conv2d_grad_data, conv2d_grad_data, "gradient of a convolution with respect to its input", "dy w", 2, 2, 1,
+            grad_plain_attrs, GRADIENT(conv2d_grad_data_grad))
+CONVOLUTION(conv2d_grad_weights, conv2d_grad_weights, "gradients of a convolution with respect to its weight and bias",
+            "x dy", 2, 2, 2, grad_plain_attrs, GRADIENT(conv2d_grad_weights_grad))
+
+CONVOLUTION(conv2d_lowered, conv2d, "conv2d in the orders and types that graph passes chose", "x w b", 2, 3, 1,
+            lowered_attrs, )
+CONVOLUTION(conv2d_grad_data_lowered, conv2d_grad_data, "conv2d_grad_data in the orders and types that passes chose",
+            "dy w", 2, 2, 1, grad_lowered_attrs, )
+CONVOLUTION(conv2d_grad_weights_lowered, conv2d_grad_weights,
+            "conv2d_grad_weights in the orders and types that passes chose", "x dy", 2, 2, 2, grad_lowered_attrs, )
+
+CONVOLUTION(conv2d_pool, conv2d, "convolution, then a pooling of 2 × 2 windows, and the mask for its gradient", "x w b",
+            2, 3, 2, pool_attrs, )
+CONVOLUTION(conv2d_grad_data_pool, conv2d_grad_data, "conv2d_grad_data of conv2d_pool", "dy w mask", 3, 3, 1,
+            grad_pool_attrs, )
+CONVOLUTION(conv2d_grad_weights_pool, conv2d_grad_weights, "conv2d_grad_weights of conv2d_pool", "x dy mask", 3, 3, 2,
+            grad_pool_attrs, )

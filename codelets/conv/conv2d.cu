@@ -1,5 +1,5 @@
 /* Convolution on GPUs by cuDNN, in the caller's layout (NCHW), in TF32 where sl_config.tf32 allows that, else in the
- * arithmetic of the data type.
+ * arithmetic of the data type.  Bias and relu are part of it where cuDNN's graph API can do that (conv2d_fused.cu).
  *
  * Images in lane order and cropped results are copied to what cuDNN takes, and back.
  *
@@ -10,6 +10,7 @@
 
 #include "common/activation.h"
 #include "conv2d.h"
+#include "conv2d_fused.h"
 #include "common/gpu.cuh"
 #include "common/lane_order.cuh"
 
@@ -411,12 +412,43 @@ template <class T> static enum sl_status finish(const struct slp_kernel *k, cons
 	return slp_launched(k);
 }
 
+/* With the bias and the activation in one.  false: it cannot be done so. */
+static bool fuse(const struct slp_kernel *k, const struct operands<float> &o)
+{
+	const float *bias = k->nin == 3 ? (const float *)k->in[2].ptr : NULL;
+	int activation = slp_conv_attrs(k)->activation;
+	if ((activation != SL_IDENTITY && activation != SL_RELU) || (!bias && activation == SL_IDENTITY)) return false;
+	cudnnHandle_t handle = is_empty(o.c) ? NULL : (cudnnHandle_t)slp_cudnn(k);
+	if (!handle || !slp_cudnn_graph()) return false;
+	struct slp_conv_fused f;
+	memset(&f, 0, sizeof f); /* padding too */
+	f.handle = handle;
+	f.c = o.c;
+	f.limit = o.limit;
+	f.bias = bias != NULL;
+	f.relu = activation == SL_RELU;
+	f.tf32 = slp_tf32_convolutions();
+	const struct slp_conv_fused_at at = {o.x, o.w, bias, o.y, o.work, k->stream};
+	return slp_conv_fused_run(&f, &at);
+}
+
+static bool fuse(const struct slp_kernel *, const struct operands<double> &)
+{
+	return false;
+}
+
+template <class T> static enum sl_status forward(const struct slp_kernel *k, const struct operands<T> &o)
+{
+	if (fuse(k, o)) return SL_OK;
+	enum sl_status s = convolve<T>(k, o, SLP_CONV_FORWARD);
+	return s == SL_OK ? finish<T>(k, o) : s;
+}
+
 template <class T> static enum sl_status run(const struct slp_kernel *k, enum slp_conv_pass pass)
 {
 	struct operands<T> o = operands_of<T>(k, pass);
 	enum sl_status s = stage<T>(k, o, pass, false);
-	if (s == SL_OK) s = convolve<T>(k, o, pass);
-	if (s == SL_OK && pass == SLP_CONV_FORWARD) s = finish<T>(k, o);
+	if (s == SL_OK) s = pass == SLP_CONV_FORWARD ? forward<T>(k, o) : convolve<T>(k, o, pass);
 	if (s == SL_OK && pass == SLP_CONV_WEIGHTS)
 		s = o.c.n == 0 ? clear(k, k->out[1].ptr, slp_size(&k->out[1])) : grad_bias<T>(k, o);
 	return s == SL_OK ? stage<T>(k, o, pass, true) : s;
@@ -428,6 +460,5 @@ template <class T> static enum sl_status run(const struct slp_kernel *k, enum sl
 		return k->in[0].type.dtype == SL_FLOAT64 ? run<double>(k, pass) : run<float>(k, pass);                 \
 	}
 OPERATION(conv2d, SLP_CONV_FORWARD)
-OPERATION(conv2d_pool, SLP_CONV_FORWARD)
 OPERATION(conv2d_grad_data, SLP_CONV_DATA)
 OPERATION(conv2d_grad_weights, SLP_CONV_WEIGHTS)

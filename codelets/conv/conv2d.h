@@ -5,24 +5,19 @@
 #include "common/lane_order.h"
 #include "op_inner.h"
 
-/* Attributes of conv2d: the caller's options, and what graph passes add.  For each image by itself, as it is in memory:
- * x and y may each be in lane order (lane_order.h; their images must then be a multiple of 16). */
+/* Attributes of all these operations; those that an operation's table lacks are 0.  Users have the first four of each
+ * table, graph passes add the others.  For each image by itself, as it is in memory: x (or its gradient) and y (or its
+ * gradient) may each be in lane order (lane_order.h; their images must then be a multiple of 16). */
 struct slp_conv2d_attrs {
 	struct sl_conv2d_opts conv;
 	bool x_lanes, y_lanes;
 	bool x_blocks, y_blocks; /* in blocks of 16 channels (lane_order.h), of half types */
+	bool wide;               /* parameters or their gradients are float32, images in a half type */
+	bool bias;               /* conv2d_grad_weights: the gradient of a bias too */
 	int crop[2];             /* rows and columns at the end of y that nobody wants: y has that many fewer */
 	int activation;          /* enum sl_activation, of the sum; forward only */
-	int pool;                /* enum slp_conv_pool; not of conv2d */
-	bool wide;               /* parameters or their gradients are float32, images in a half type */
-};
-
-/* Attributes of the gradient operations: what their inputs leave open.  x_lanes is about x or its gradient, y_lanes
- * about the gradient of y. */
-struct slp_conv2d_grad {
-	struct slp_conv2d_attrs of;
-	int64_t size[2]; /* height and width of x (conv2d_grad_data) or of the kernel (conv2d_grad_weights) */
-	bool bias;       /* conv2d_grad_weights: the gradient of a bias too */
+	int pool;                /* enum slp_conv_pool, of the pooled forms */
+	int64_t size[2];         /* of the gradients, which inputs leave open: of x (conv2d_grad_data), of the kernel */
 };
 
 /* x (n, ic, ih, iw), w (oc, ic / groups, kh, kw), y (n, oc, oh, ow). */
@@ -39,7 +34,6 @@ static inline struct slp_conv slp_conv_make(const struct sl_conv2d_opts *o, sl_s
 	return c;
 }
 
-/* The attributes that all three operations have; they are the first in each. */
 static inline const struct slp_conv2d_attrs *slp_conv_attrs(const struct slp_kernel *k)
 {
 	return (const struct slp_conv2d_attrs *)k->attrs;
@@ -50,7 +44,8 @@ static inline struct slp_conv slp_conv_of(const struct slp_kernel *k)
 {
 	const struct slp_view *in = k->in, *out = k->out;
 	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
-	bool data = k->op == &slp_op_conv2d_grad_data, weights = k->op == &slp_op_conv2d_grad_weights;
+	enum slp_conv_pass pass = slp_conv_pass_of(k->op);
+	bool data = pass == SLP_CONV_DATA, weights = pass == SLP_CONV_WEIGHTS;
 	sl_shape y = (data ? in[0] : weights ? in[1] : out[0]).type.shape;
 	for (int i = 2; i < 4; i++) y.dim[i] *= a->pool ? 2 : 1;
 	if (data) return slp_conv_make(&a->conv, out[0].type.shape, in[1].type.shape, y);
@@ -107,7 +102,6 @@ extern "C"
 
 /* conv2d_ref.c */
 enum sl_status slp_conv2d_ref(const struct slp_kernel *k);
-enum sl_status slp_conv2d_pool_ref(const struct slp_kernel *k);
 enum sl_status slp_conv2d_grad_data_ref(const struct slp_kernel *k);
 enum sl_status slp_conv2d_grad_weights_ref(const struct slp_kernel *k);
 
@@ -115,9 +109,7 @@ enum sl_status slp_conv2d_grad_weights_ref(const struct slp_kernel *k);
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k);
 extern size_t slp_conv_most_work; /* bytes: images of more are reordered a part at a time; tests change it */
 
-/* What a CPU implementation computes: y from x, w, b; x from y, w; w and b from x, y. */
-enum slp_conv_pass { SLP_CONV_FORWARD, SLP_CONV_DATA, SLP_CONV_WEIGHTS, SLP_CONV_PASSES };
-
+/* What a CPU implementation computes. */
 struct slp_conv_args {
 	struct slp_conv c;
 	enum slp_conv_pass pass;
@@ -148,7 +140,10 @@ enum sl_status slp_conv_gemm(const struct slp_kernel *k, const struct slp_conv_a
 enum sl_status slp_conv_bf16_weights(const struct slp_kernel *k,
                                      const struct slp_conv_args *a); /* conv2d_bf16_weights.c */
 
-/* Whether that takes bfloat16: it reorders and converts in one go, and computes in float32 where it must. */
+/* Whether conv2d_batch.c takes a call in the plain order, because it is the fastest. */
+bool slp_conv_batch_pays(const struct slp_conv *c);
+
+/* Whether conv2d_onednn.c takes bfloat16: it reorders and converts in one go, and computes in float32 where it must. */
 bool slp_conv_onednn_half(void);
 
 /* Bytes of the weights of a convolution in blocks as its kernel wants them; 0: there is no fast one.  Packs them. */

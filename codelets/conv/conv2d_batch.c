@@ -297,7 +297,7 @@ static double fullness(int64_t channels)
 
 /* Where this beats a library: enough images, and channels that would leave vectors of 16 channels half empty.  Images
  * of up to 3 channels have kernels of their own in oneDNN, which fill their vectors with output channels. */
-static bool pays(const struct slp_conv *c)
+bool slp_conv_batch_pays(const struct slp_conv *c)
 {
 	double images = (double)c->n / (double)((c->n + 2 * LANES - 1) / (2 * LANES) * (2 * LANES));
 	double channels = fullness(c->oc) * (c->ic < 4 ? 1 : fullness(c->ic));
@@ -317,7 +317,8 @@ bool slp_conv_likes_lanes(const struct slp_infer *call)
 	for (int i = 0; i < call->nout && i < 2; i++) out[i].type = call->out[i];
 	struct slp_conv c =
 	        slp_conv_of(&(struct slp_kernel){.op = call->op, .attrs = call->attrs, .in = in, .out = out});
-	return call->in[0].dtype == SL_FLOAT32 && c.n % LANES == 0 && pays(&c) && slp_batch_has_width(c.kw);
+	bool takes = slp_promoted(call->in[0].dtype) == SL_FLOAT32; /* half types are turned into that */
+	return takes && c.n % LANES == 0 && slp_conv_batch_pays(&c) && slp_batch_has_width(c.kw);
 }
 
 static struct pass pass_of(const struct slp_conv_args *a)
@@ -361,7 +362,7 @@ static size_t round64(size_t bytes)
 /* Images that come in lane order are best taken so, whatever the channels. */
 static bool takes(const struct slp_conv_args *a)
 {
-	return a->x_lanes || a->y_lanes || a->pool ? a->c.groups == 1 && slp_has_avx512() : pays(&a->c);
+	return a->x_lanes || a->y_lanes || a->pool ? a->c.groups == 1 && slp_has_avx512() : slp_conv_batch_pays(&a->c);
 }
 
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a)

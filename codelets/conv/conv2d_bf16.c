@@ -1,49 +1,11 @@
 /* Convolution in bfloat16 on CPUs with AVX-512: by oneDNN, which adds in float32, and computes in it where the
- * processor has no instructions for bfloat16; what oneDNN does not take is turned into float32. */
+ * processor has no instructions for bfloat16; what oneDNN does not take, or takes slowly, is turned into float32. */
 #include "common/activation.h"
 #include "common/bf16.h"
 #include "common/convert.h"
+#include "common/widen.h"
 #include "common/workspace.h"
 #include "conv2d.h"
-
-/* ---- in float32 ----------------------------------------------------------------------------------------------- */
-
-static size_t wide_bytes(const struct slp_view *v)
-{
-	return v->type.dtype == SL_BFLOAT16 ? (sizeof(float) * (size_t)slp_size(v) + 63) & ~(size_t)63 : 0;
-}
-
-static struct slp_view widened(const struct slp_view *v, char **next)
-{
-	struct slp_view wide = *v;
-	if (v->type.dtype != SL_BFLOAT16) return wide;
-	wide.ptr = *next;
-	wide.type.dtype = SL_FLOAT32;
-	*next += wide_bytes(v);
-	return wide;
-}
-
-static enum sl_status in_float32(const struct slp_kernel *k)
-{
-	struct slp_view in[3], out[2];
-	size_t bytes = 64;
-	for (int i = 0; i < k->nin; i++) bytes += wide_bytes(&k->in[i]);
-	for (int i = 0; i < k->nout; i++) bytes += wide_bytes(&k->out[i]);
-	char *next = slp_workspace(SLP_WORK_FLOAT32, bytes);
-	if (!next) return slp_kernel_fail(k, SL_ENOMEM, "no memory for operands in float32");
-	for (int i = 0; i < k->nin; i++) {
-		in[i] = widened(&k->in[i], &next);
-		if (in[i].ptr != k->in[i].ptr) slp_cpu_convert(k, &k->in[i], &in[i]);
-	}
-	for (int i = 0; i < k->nout; i++) out[i] = widened(&k->out[i], &next);
-	struct slp_kernel wide = *k;
-	wide.in = in;
-	wide.out = out;
-	enum sl_status s = slp_conv2d_cpu(&wide);
-	for (int i = 0; i < k->nout && s == SL_OK; i++)
-		if (out[i].ptr != k->out[i].ptr) slp_cpu_convert(k, &out[i], &k->out[i]);
-	return s;
-}
 
 /* ---- by oneDNN ------------------------------------------------------------------------------------------------ */
 
@@ -119,6 +81,12 @@ bool slp_conv_takes_blocks(void)
 	return slp_conv_onednn_half();
 }
 
+/* Vectors of channels would stay half empty: in float32 there are kernels without that. */
+static bool few_channels(const struct slp_conv_args *a)
+{
+	return !a->x_blocks && !a->y_blocks && slp_conv_batch_pays(&a->c);
+}
+
 enum sl_status slp_conv2d_bf16(const struct slp_kernel *k)
 {
 	struct slp_conv_args a = slp_conv_args_of(k);
@@ -128,10 +96,10 @@ enum sl_status slp_conv2d_bf16(const struct slp_kernel *k)
 	a.x_blocks = slp_conv_attrs(k)->x_blocks;
 	a.y_blocks = slp_conv_attrs(k)->y_blocks;
 	int64_t most = slp_conv_images_at_once(&a.c);
-	bool plain = !a.x_lanes && !a.y_lanes && !a.cropped && !a.pool;
+	bool plain = !a.x_lanes && !a.y_lanes && !a.cropped && !a.pool && !few_channels(&a);
 	enum sl_status s = !plain                       ? SL_EUNSUPPORTED
 	                   : a.pass == SLP_CONV_WEIGHTS ? weights(k, &a, most)
 	                                                : images(k, &a, most);
 	if (s != SL_EUNSUPPORTED) return s;
-	return a.x_blocks || a.y_blocks ? k->op->ref(k) : in_float32(k);
+	return a.x_blocks || a.y_blocks ? k->op->ref(k) : slp_in_float32(k);
 }

@@ -16,13 +16,13 @@ struct slp_conv_args slp_conv_args_of(const struct slp_kernel *k)
 {
 	const struct slp_conv2d_attrs *o = slp_conv_attrs(k);
 	struct slp_conv_args a = {.c = slp_conv_of(k),
+	                          .pass = slp_conv_pass_of(k->op),
 	                          .x_lanes = o->x_lanes,
 	                          .y_lanes = o->y_lanes,
 	                          .cropped = o->crop[0] || o->crop[1],
 	                          .pool = o->pool,
 	                          .activation = o->activation};
-	if (k->op == &slp_op_conv2d_grad_data) {
-		a.pass = SLP_CONV_DATA;
+	if (a.pass == SLP_CONV_DATA) {
 		a.y = k->in[0].ptr;
 		a.w = k->in[1].ptr;
 		a.x = k->out[0].ptr;
@@ -30,8 +30,7 @@ struct slp_conv_args slp_conv_args_of(const struct slp_kernel *k)
 		return a;
 	}
 	a.x = k->in[0].ptr;
-	if (k->op == &slp_op_conv2d_grad_weights) {
-		a.pass = SLP_CONV_WEIGHTS;
+	if (a.pass == SLP_CONV_WEIGHTS) {
 		a.y = k->in[1].ptr;
 		a.w = k->out[0].ptr;
 		if (slp_size(&k->out[1]) > 0) a.b = k->out[1].ptr;

@@ -73,18 +73,6 @@ static double y_value(const struct slp_kernel *k, const struct slp_conv *c, int6
 	return slp_activated(bias + y_element(k, c, n, o, i, j), slp_conv_attrs(k)->activation);
 }
 
-enum sl_status slp_conv2d_ref(const struct slp_kernel *k)
-{
-	struct slp_conv c = slp_conv_of(k);
-	for (int64_t n = 0; n < c.n; n++)
-		for (int64_t o = 0; o < c.oc; o++)
-			for (int64_t i = 0; i < c.oh; i++)
-				for (int64_t j = 0; j < c.ow; j++)
-					slp_set(&k->out[0], y_index(k, &c, n, o, i * c.ow + j),
-					        y_value(k, &c, n, o, i, j));
-	return SL_OK;
-}
-
 /* Window (i, j) of plane o of image n: its result and its bits. */
 static void pool_window(const struct slp_kernel *k, const struct slp_conv *c, const struct slp_conv *pooled, int64_t n,
                         int64_t o, int64_t i, int64_t j)
@@ -102,16 +90,29 @@ static void pool_window(const struct slp_kernel *k, const struct slp_conv *c, co
 	}
 }
 
-enum sl_status slp_conv2d_pool_ref(const struct slp_kernel *k)
+static enum sl_status pool_ref(const struct slp_kernel *k, const struct slp_conv *c)
 {
-	struct slp_conv c = slp_conv_of(k), pooled = c;
+	struct slp_conv pooled = *c;
 	pooled.oh /= 2;
 	pooled.ow /= 2;
 	for (int64_t i = 0; i < slp_size(&k->out[1]); i++) slp_set(&k->out[1], i, 0);
+	for (int64_t n = 0; n < c->n; n++)
+		for (int64_t o = 0; o < c->oc; o++)
+			for (int64_t i = 0; i < pooled.oh; i++)
+				for (int64_t j = 0; j < pooled.ow; j++) pool_window(k, c, &pooled, n, o, i, j);
+	return SL_OK;
+}
+
+enum sl_status slp_conv2d_ref(const struct slp_kernel *k)
+{
+	struct slp_conv c = slp_conv_of(k);
+	if (slp_conv_attrs(k)->pool) return pool_ref(k, &c);
 	for (int64_t n = 0; n < c.n; n++)
 		for (int64_t o = 0; o < c.oc; o++)
-			for (int64_t i = 0; i < pooled.oh; i++)
-				for (int64_t j = 0; j < pooled.ow; j++) pool_window(k, &c, &pooled, n, o, i, j);
+			for (int64_t i = 0; i < c.oh; i++)
+				for (int64_t j = 0; j < c.ow; j++)
+					slp_set(&k->out[0], y_index(k, &c, n, o, i * c.ow + j),
+					        y_value(k, &c, n, o, i, j));
 	return SL_OK;
 }
 

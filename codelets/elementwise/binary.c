@@ -3,8 +3,9 @@
 #include "common/operands.h"
 #include "fill/fill.h"
 #include "common/scalar.h"
+#include "binary_loops.h"
 #include "compare.h"
-#include "common/whole.h"
+#include "whole.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
@@ -17,11 +18,6 @@ static enum sl_status binary_infer(struct slp_infer *c)
 		return slp_reject(c, SL_ESHAPE, "counted from the last axis, sizes must be equal, or one of them 1");
 	c->out[0] = (struct slp_type){c->in[0].dtype, shape};
 	return SL_OK;
-}
-
-static double number(const void *attrs)
-{
-	return ((const struct slp_value *)attrs)->value;
 }
 
 static enum sl_status compare_scalar_infer(struct slp_infer *c)
@@ -197,7 +193,6 @@ static enum sl_status minimum_scalar_grad(struct slp_grad *g)
 
 /* ---- reference --------------------------------------------------------------------------------------------------- */
 
-typedef double exact_fn(double a, double b);
 typedef int64_t whole_fn(int64_t a, int64_t b);
 
 /* Where element i of the result comes from in an operand of shape s. */
@@ -270,85 +265,6 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 	return SL_OK;
 }
 
-/* ---- fast kernels ------------------------------------------------------------------------------------------------ */
-
-/* n elements; step_a and step_b are 0 or 1. */
-typedef void span_fn(float *out, const float *a, int64_t step_a, const float *b, int64_t step_b, int64_t n);
-
-struct binary_work {
-	struct slp_broadcast_plan plan;
-	const float *a, *b;
-	float *out;
-	span_fn *span;
-};
-
-/* A position in the result: the indices of a row, and where the row begins in the operands. */
-struct row_position {
-	int64_t index[SL_MAX_NDIM], a, b;
-};
-
-static struct row_position row_position_of(const struct slp_broadcast_plan *p, int64_t row)
-{
-	struct row_position at = {{0}, 0, 0};
-	for (int i = p->ndim - 2; i >= 0; i--) {
-		at.index[i] = row % p->dim[i];
-		row /= p->dim[i];
-		at.a += at.index[i] * p->a[i];
-		at.b += at.index[i] * p->b[i];
-	}
-	return at;
-}
-
-static void next_row(const struct slp_broadcast_plan *p, struct row_position *at)
-{
-	for (int i = p->ndim - 2; i >= 0; i--) {
-		at->a += p->a[i];
-		at->b += p->b[i];
-		if (++at->index[i] < p->dim[i]) return;
-		at->a -= p->dim[i] * p->a[i];
-		at->b -= p->dim[i] * p->b[i];
-		at->index[i] = 0;
-	}
-}
-
-static void binary_range(void *arg, int64_t begin, int64_t end)
-{
-	const struct binary_work *w = arg;
-	const struct slp_broadcast_plan *p = &w->plan;
-	int64_t length = p->dim[p->ndim - 1], step_a = p->a[p->ndim - 1], step_b = p->b[p->ndim - 1];
-	int64_t column = begin % length;
-	struct row_position at = row_position_of(p, begin / length);
-	while (begin < end) {
-		int64_t n = length - column < end - begin ? length - column : end - begin;
-		w->span(w->out + begin, w->a + at.a + column * step_a, step_a, w->b + at.b + column * step_b, step_b,
-		        n);
-		begin += n;
-		column = 0;
-		next_row(p, &at);
-	}
-}
-
-static enum sl_status binary_cpu(const struct slp_kernel *k, span_fn *span)
-{
-	int64_t n = slp_size(&k->out[0]);
-	if (n == 0) return SL_OK;
-	struct binary_work w = {slp_broadcast_plan(k->in[0].type.shape, k->in[1].type.shape, k->out[0].type.shape),
-	                        k->in[0].ptr, k->in[1].ptr, k->out[0].ptr, span};
-	slp_parallel_for(n, SLP_GRAIN, binary_range, &w);
-	return SL_OK;
-}
-
-static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool swapped)
-{
-	int64_t n = slp_size(&k->out[0]);
-	float s = (float)number(k->attrs);
-	const float *x = k->in[0].ptr;
-	struct binary_work w = {
-	        {1, {n}, {!swapped}, {swapped}}, swapped ? &s : x, swapped ? x : &s, k->out[0].ptr, span};
-	if (n) slp_parallel_for(n, SLP_GRAIN, binary_range, &w);
-	return SL_OK;
-}
-
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
 #define LOOP(first, second, value)                                                                                     \
@@ -365,10 +281,12 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 		typedef double T;                                                                                      \
 		return (T)(value);                                                                                     \
 	}                                                                                                              \
-	SLP_CLONES static void name##_span(float *out, const float *pa, int64_t step_a, const float *pb,               \
+	SLP_CLONES static void name##_span(void *to, const void *first_a, int64_t step_a, const void *first_b,         \
 	                                   int64_t step_b, int64_t n)                                                  \
 	{                                                                                                              \
 		typedef float T;                                                                                       \
+		const T *pa = first_a, *pb = first_b;                                                                  \
+		T *out = to;                                                                                           \
 		const T a0 = *pa, b0 = *pb;                                                                            \
 		if (step_a && step_b) {                                                                                \
 			LOOP(pa[i], pb[i], value)                                                                      \
@@ -387,6 +305,31 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 	{                                                                                                              \
 		return value;                                                                                          \
 	}
+
+/* The kernels for int64: of two tensors, and of a tensor and a number. */
+#define WHOLE_KERNEL(name, function)                                                                                   \
+	static void name##_whole_span(void *to, const void *a, int64_t step_a, const void *b, int64_t step_b,          \
+	                              int64_t n)                                                                       \
+	{                                                                                                              \
+		const int64_t *pa = a, *pb = b;                                                                        \
+		int64_t *out = to;                                                                                     \
+		for (int64_t i = 0; i < n; i++) out[i] = function(pa[i * step_a], pb[i * step_b]);                     \
+	}                                                                                                              \
+	static enum sl_status name##_whole_cpu(const struct slp_kernel *k)                                             \
+	{                                                                                                              \
+		return binary_cpu(k, name##_whole_span);                                                               \
+	}
+#define WHOLE_NUMBER(name, kernel, ...)                                                                                \
+	static enum sl_status name##_scalar_whole_cpu(const struct slp_kernel *k)                                      \
+	{                                                                                                              \
+		return kernel(k, __VA_ARGS__);                                                                         \
+	}
+
+#define ROWS_AND(types, name)                                                                                          \
+	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),   \
+	         SLP_ROW(types, name##_ref, slp_cuda_##name))
+#define NUMBER_ROWS(name) ROWS_AND(SLP_NUMBERS, name)
+#define TRUTH_ROWS(name) ROWS_AND(SLP_TRUTHS, name)
 
 #define DESCRIPTOR(op_name, about, arguments, count, rows_of, over, keeps, gradient, ...)                              \
 	SLP_DESCRIBE(op_name, about, arguments, count, .saves = keeps, .inplace = over, .elementwise = true,           \
@@ -447,29 +390,35 @@ static enum sl_status scalar_cpu(const struct slp_kernel *k, span_fn *span, bool
 
 #define BINARY(name, saves, scalar_saves, value, doc)                                                                  \
 	FUNCTION(name, value)                                                                                          \
-	OF_TWO(name, slp_whole_##name, SLP_NUMBER_ROWS, true, saves, name##_grad, doc)                                 \
+	WHOLE_KERNEL(name, slp_whole_##name)                                                                           \
+	OF_TWO(name, slp_whole_##name, NUMBER_ROWS, true, saves, name##_grad, doc)                                     \
 	PUBLIC_OF_TWO(name)                                                                                            \
-	OF_NUMBER(name, name, slp_whole_##name, SLP_NUMBER_ROWS, false, scalar_infer, scalar_saves,                    \
-	          name##_scalar_grad, doc ", a number")
+	WHOLE_NUMBER(name, scalar_whole_cpu, name##_whole_span, false)                                                 \
+	OF_NUMBER(name, name, slp_whole_##name, NUMBER_ROWS, false, scalar_infer, scalar_saves, name##_scalar_grad,    \
+	          doc ", a number")
 #define TRUTH(name, value, doc)                                                                                        \
 	FUNCTION(name, (value) ? 1 : 0)                                                                                \
 	WHOLE(name, (value) ? 1 : 0)                                                                                   \
-	OF_TWO(name, name##_whole, SLP_TRUTH_ROWS, true, 0, NULL, "1 where " doc ", else 0")                           \
+	WHOLE_KERNEL(name, name##_whole)                                                                               \
+	OF_TWO(name, name##_whole, TRUTH_ROWS, true, 0, NULL, "1 where " doc ", else 0")                               \
 	PUBLIC_COMPARISON(name)
 #define COMPARE(name, value, doc)                                                                                      \
 	TRUTH(name, value, doc)                                                                                        \
-	OF_NUMBER(name, name, NULL, SLP_TRUTH_ROWS, false, compare_scalar_infer, 0, NULL,                              \
+	WHOLE_NUMBER(name, compare_whole_cpu, name##_exact)                                                            \
+	OF_NUMBER(name, name, NULL, TRUTH_ROWS, false, compare_scalar_infer, 0, NULL,                                  \
 	          "1 where " doc ", a number, else 0")
 #define CHOICE(name, value, doc)                                                                                       \
 	FUNCTION(name, value)                                                                                          \
 	WHOLE(name, value)                                                                                             \
+	WHOLE_KERNEL(name, name##_whole)                                                                               \
 	static enum sl_status name##_grad(struct slp_grad *g)                                                          \
 	{                                                                                                              \
 		return g->need[1] ? give(g, 1, part(g->at, g->op, g->in[0], g->dout[0])) : SL_OK;                      \
 	}                                                                                                              \
-	OF_TWO(name, name##_whole, SLP_TRUTH_ROWS, false, SLP_IN(0), name##_grad, doc)
+	OF_TWO(name, name##_whole, TRUTH_ROWS, false, SLP_IN(0), name##_grad, doc)
 #define SWAPPED(name, of, saves, doc)                                                                                  \
-	OF_NUMBER(name, of, slp_whole_##of, SLP_NUMBER_ROWS, true, scalar_infer, saves, name##_scalar_grad, doc)
+	WHOLE_NUMBER(name, scalar_whole_cpu, of##_whole_span, true)                                                    \
+	OF_NUMBER(name, of, slp_whole_##of, NUMBER_ROWS, true, scalar_infer, saves, name##_scalar_grad, doc)
 #define PART(name, value, doc)                                                                                         \
 	FUNCTION(name, value)                                                                                          \
 	OF_TWO(name, NULL, SLP_NARROW_ROWS, false, 0, NULL, doc)

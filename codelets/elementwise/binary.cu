@@ -3,7 +3,7 @@
 #include "common/element.cuh"
 #include "fill/fill.h"
 #include "common/scalar.h"
-#include "common/whole.h"
+#include "whole.h"
 
 /* Both operands have the shape of the result, or one element (step 0). */
 template <class S, class F>

@@ -23,10 +23,11 @@ sl_tensor *slp_apply_comparison(const char *at, const struct sl_op *op, sl_tenso
 }
 
 /* The result of a comparison, or of another function that gives 1 or 0, in the data type of opts, if it names one; the
- * macros sl_lt, sl_isnan and so on call it.  SL_EDTYPE: there is no such type.
+ * macros sl_lt, sl_isnan and so on call it.  SL_EDTYPE: there is no such type; SL_EINVAL: the result is NULL.
  *
  *     sl_tensor *y = sl_where(sl_gt(x, limit, .dtype = SL_BOOL), limit, x); */
 sl_tensor *sl_compared_at(const char *at, sl_tensor *result, struct sl_compare_opts opts)
 {
+	if (!result && sl_error() == SL_OK) return slp_call_fail(at, "sl_compared", SL_EINVAL, "the result is NULL");
 	return result && opts.dtype != SL_DTYPE_DEFAULT ? as(at, result, opts.dtype) : result;
 }

@@ -1,7 +1,7 @@
 /* Functions of one tensor, element by element, and their gradients, as unary.def lists them. */
 #include "common/describe.h"
 #include "common/scalar.h"
-#include "common/whole.h"
+#include "whole.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
@@ -39,6 +39,26 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 	const int64_t *x = k->in[0].ptr;
 	int64_t *out = k->out[0].ptr;
 	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) out[i] = f(x[i]);
+	return SL_OK;
+}
+
+struct whole_work {
+	const struct slp_kernel *k;
+	int64_t (*f)(int64_t x);
+};
+
+static void whole_range(void *arg, int64_t begin, int64_t end)
+{
+	const struct whole_work *w = arg;
+	const int64_t *x = w->k->in[0].ptr;
+	int64_t *out = w->k->out[0].ptr;
+	for (int64_t i = begin; i < end; i++) out[i] = w->f(x[i]);
+}
+
+static enum sl_status unary_whole_cpu(const struct slp_kernel *k, int64_t (*f)(int64_t x))
+{
+	struct whole_work w = {k, f};
+	slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, whole_range, &w);
 	return SL_OK;
 }
 
@@ -80,8 +100,20 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 
 #define FLOATS_ROWS SLP_FLOAT_ROWS
 #define FLOAT32_ROWS SLP_FLOAT_ROWS
-#define ALL_ROWS SLP_NUMBER_ROWS
-#define TRUTHS_ROWS SLP_TRUTH_ROWS
+#define WHOLE_ROWS(types, name)                                                                                        \
+	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),   \
+	         SLP_ROW(types, name##_ref, slp_cuda_##name))
+#define ALL_ROWS(name) WHOLE_ROWS(SLP_NUMBERS, name)
+#define TRUTHS_ROWS(name) WHOLE_ROWS(SLP_TRUTHS, name)
+/* The kernel for int64, where there is one. */
+#define FLOATS_KERNEL(name)
+#define FLOAT32_KERNEL(name)
+#define ALL_KERNEL(name)                                                                                               \
+	static enum sl_status name##_whole_cpu(const struct slp_kernel *k)                                             \
+	{                                                                                                              \
+		return unary_whole_cpu(k, slp_whole_##name);                                                           \
+	}
+#define TRUTHS_KERNEL ALL_KERNEL
 #define FLOATS_WHOLE(name) NULL
 #define FLOAT32_WHOLE(name) NULL
 #define ALL_WHOLE(name) slp_whole_##name
@@ -119,7 +151,7 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 
 #define LINEAR(name, dtypes, value, doc)                                                                               \
 	KERNELS(name, x, NO_MORE, value, dtypes##_WHOLE(name))                                                         \
-	static enum sl_status name##_backward(struct slp_grad *g)                                                      \
+	dtypes##_KERNEL(name) static enum sl_status name##_backward(struct slp_grad *g)                                \
 	{                                                                                                              \
 		g->din[0] = sl_##name##_at(g->at, g->dout[0]);                                                         \
 		return g->din[0] ? SL_OK : sl_error();                                                                 \
@@ -129,13 +161,13 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 
 #define FLAT(name, dtypes, value, doc)                                                                                 \
 	KERNELS(name, x, NO_MORE, value, dtypes##_WHOLE(name))                                                         \
-	PUBLIC(name)                                                                                                   \
-	DESCRIPTOR(name, doc, "x", 1, dtypes##_ROWS, dtypes##_CAST, dtypes##_INFER, 0, NULL)
+	dtypes##_KERNEL(name) PUBLIC(name)                                                                             \
+	        DESCRIPTOR(name, doc, "x", 1, dtypes##_ROWS, dtypes##_CAST, dtypes##_INFER, 0, NULL)
 
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
 	KERNELS(name, x, NO_MORE, value, dtypes##_WHOLE(name))                                                         \
-	KERNELS(name##_grad, d, AND_V, slope, NULL)                                                                    \
-	static enum sl_status name##_backward(struct slp_grad *g)                                                      \
+	dtypes##_KERNEL(name)                                                                                          \
+	        KERNELS(name##_grad, d, AND_V, slope, NULL) static enum sl_status name##_backward(struct slp_grad *g)  \
 	{                                                                                                              \
 		return grad_by(g, &slp_op_##name##_grad, saved##_OF(g));                                               \
 	}                                                                                                              \

@@ -2,7 +2,7 @@
 #include "common/element.cuh"
 #include "common/lanes.cuh"
 #include "common/scalar.h"
-#include "common/whole.h"
+#include "whole.h"
 
 template <class S, class F> __global__ void unary_kernel(const S *in, S *out, int64_t n, F f)
 {

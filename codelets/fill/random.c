@@ -257,6 +257,6 @@ sl_tensor *sl_dropout_at(const char *at, sl_tensor *x, double p)
 {
 	if (!is_rate(p)) return slp_call_fail(at, "sl_dropout", SL_EINVAL, "probability %g is not in [0, 1)", p);
 	if (x && (!sl_is_training() || p == 0)) return sl_reshape_at(at, x, sl_tensor_shape(x));
-	struct slp_dropout attrs = {p, x ? slp_rng_next() : (struct slp_rng){0, 0}};
+	struct slp_dropout attrs = {p, x ? slp_rng_next_apart() : (struct slp_rng){0, 0}};
 	return slp_apply1(at, &slp_op_dropout, &attrs, 1, &x);
 }

@@ -2,7 +2,7 @@
 #include "common/lanes.cuh"
 #include "optim.h"
 
-enum { TENSORS = 32, CHUNK = SLP_OPTIM_CHUNK }; /* a launch; elements a block */
+enum { TENSORS = 80, CHUNK = SLP_OPTIM_CHUNK }; /* a launch; elements a block */
 
 template <class T> struct parameters {
 	int count;
@@ -21,6 +21,8 @@ template <class T> struct parameters {
 		}
 	}
 };
+
+static_assert(sizeof(parameters<double>) <= 3900, "a kernel takes 4 KiB of arguments");
 
 /* What a block works on: elements [begin, end) of parameter t. */
 template <class T> struct share {

@@ -1,6 +1,6 @@
 /* cumsum: the sums of elements up to each one, along an axis. */
 #include "common/describe.h"
-#include "common/whole.h"
+#include "whole.h"
 #include "cumsum.h"
 
 static const struct slp_attr attr_table[] = {

@@ -3,7 +3,7 @@
 
 #include "common/element.cuh"
 #include "common/gpu.cuh"
-#include "common/whole.h"
+#include "whole.h"
 #include "cumsum.h"
 
 struct narrow_sum {

@@ -2,7 +2,7 @@
 #ifndef SLP_REDUCE_WHOLE_H
 #define SLP_REDUCE_WHOLE_H
 
-#include "common/whole.h"
+#include "whole.h"
 #include "reduce_plan.h"
 
 /* One element; kind is a constant wherever these are used. */

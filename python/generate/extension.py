@@ -12,10 +12,16 @@ extern "Python" void slpy_destroy(sl_block *);
 extern "Python" void slpy_release(void *, void *);
 extern "Python" enum sl_status slpy_backward(void *, sl_tensor *const *, int, sl_tensor **, int);
 extern "Python" void slpy_forget(void *);
+int slpy_truths(const sl_tensor *, const sl_tensor *);
 """
 _SOURCE = """
 #include <starling.h>
 struct slpy_block { sl_block base; void *object; };
+/* Which of two tensors are bools: 1, 2, or both; the second may be NULL. */
+static int slpy_truths(const sl_tensor *a, const sl_tensor *b)
+{
+	return (sl_tensor_dtype(a) == SL_BOOL) | (b && sl_tensor_dtype(b) == SL_BOOL) << 1;
+}
 """
 
 

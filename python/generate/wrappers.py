@@ -6,7 +6,7 @@ import textwrap
 
 HAND_MADE = {"recurrent", "topk", "from", "adopt", "copy_to", "grad", "forward", "param_use", "param_data", "param_grad", "var", "step_run", "step_run_all", "cache_forward", "load_npy"}
 _OPERATORS = """add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv pow rpow matmul lt le
-    gt ge"""
+    gt ge and rand or ror xor rxor"""
 _LAYERS_BY_HAND = {"sequential", "lambda", "block_add", "import", "block_child", "block_retain"}
 _NUMBERS = {"double": "float", "float": "float", "int": "int", "int64_t": "int", "uint64_t": "int", "unsigned": "int", "bool": "bool"}
 
@@ -190,6 +190,14 @@ def _is_operation(function, headers):
     return _public(function.name) not in HAND_MADE
 
 
+_COUNTED = {"sum": "int64", "prod": "int64", "cumsum": "int64", "mean": "float32"}  # of bools, in this type
+_COMPARISONS = set("eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isfinite".split())
+
+
+def _is_comparison(name):
+    return name.removesuffix("_scalar") in _COMPARISONS
+
+
 def _is_update(function):
     return function.name.endswith("_update_at")
 
@@ -204,7 +212,10 @@ class Operations:
                 continue
             doc = docs.get(function.name) or docs.get(function.name.replace("_inplace_at", "_at"), "")
             try:
-                self.calls[_public(function.name)] = (function, Call(headers, function, doc))
+                call = Call(headers, function, doc)
+                if _is_comparison(_public(function.name)):
+                    call.parameters.append(Parameter("dtype", "Any", "None", True))
+                self.calls[_public(function.name)] = (function, call)
             except NotImplementedError as reason:
                 self.left_out[_public(function.name)] = str(reason)
         self.headers = headers
@@ -213,6 +224,8 @@ class Operations:
         lines = [f"def {name}({call.signature()}):", _docstring(call.doc, name)]
         lines += [f"    {line}" for line in call.before]
         arguments = ", ".join(["here()", *call.arguments])
+        if name in _COUNTED:
+            lines.append(f'    x = numbers_of(x, "{_COUNTED[name]}")')
         lines.append("    try:")
         lines.append(f"        p = lib.{function.name}({arguments})")
         lines.append("    except (AttributeError, TypeError, OverflowError) as error:")
@@ -224,7 +237,10 @@ class Operations:
         elif name.endswith("_") and not name.endswith("__"):
             lines += ["    if not p:", "        raise_error()", f"    return {first}"]
         else:
-            lines.append(f"    return wrap(p, {first}.__class__)" if first else "    return wrap(p, Tensor)")
+            result = f"wrap(p, {first}.__class__)" if first else "wrap(p, Tensor)"
+            if _is_comparison(name):
+                result = f"wrap(p, {first}.__class__) if dtype is None else wrap(p, {first}.__class__).astype(dtype)"
+            lines.append(f"    return {result}")
         if function.returns == "sl_tensor *" and [k for _, k in call.checks] == ["Tensor", "Tensor"]:
             lines += ["", "", f'{name}._c_name = "{name}"']
         return "\n".join(lines)
@@ -255,7 +271,7 @@ class Operations:
         """The stub of what tensors have as methods: operators, and these operations."""
         lines = ["from typing import Any, Self, Sequence", "", "from ._tensor import Device, Tensor", "", "class Methods:", "    _p: Any"]
         lines += [f"    def __{o}__(self, other: Any) -> Self: ..." for o in _OPERATORS.split()]
-        lines += [f"    def __{o}__(self) -> Self: ..." for o in ("neg", "pos", "abs")]
+        lines += [f"    def __{o}__(self) -> Self: ..." for o in ("neg", "pos", "abs", "invert")]
         for name in names:
             if name in self.calls:
                 rest = self.calls[name][1].signature(True).partition(", ")[2]

@@ -4,8 +4,13 @@ from ._tensor import Device, Tensor, device_of, dtype_of, wrap
 
 __all__ = [
     "NULL", "Device", "Tensor", "add_methods", "axes_of", "bad_argument", "check", "choice", "device_of", "dtype_of", "ffi", "here", "lib",
-    "pair", "raise_error", "shape_of", "tensors_of", "text_of", "wrap",
+    "numbers_of", "pair", "raise_error", "shape_of", "tensors_of", "text_of", "wrap",
 ]  # fmt: skip
+
+
+def numbers_of(t, dtype):
+    """A tensor of truth values as one of this type; anything else as it is."""
+    return t.astype(dtype) if isinstance(t, Tensor) and lib.slpy_truths(t._p, NULL) else t
 
 
 def tensors_of(tensors, name, count=None):
@@ -24,7 +29,7 @@ def tensors_of(tensors, name, count=None):
 
 # Operations that are methods of tensors, too, where they exist.
 METHODS = """sum mean max min norm argmax prod var std cumsum clip exp log sqrt square abs relu sigmoid tanh softmax log_softmax
-    flatten transpose dot broadcast_to gather one_hot""".split()
+    flatten transpose dot broadcast_to gather one_hot any all masked_fill""".split()
 
 
 def add_methods(operations):

@@ -336,9 +336,14 @@ class Block:
         """
         check(lib.sl_block_recompute_at(here(), self._p, bool(active)))
 
-    def hybridize(self, active=True, *, static_alloc=False, static_shape=False, fallback=False, passes_off=0):
-        """Runs the block as a compiled program from now on: forward is called once for each kind of input."""
-        opts = (not active, static_alloc, static_shape, fallback, passes_off)
+    def hybridize(self, active=True, *, static_alloc=False, static_shape=False, fallback=False, passes_off=0, buckets=(), bucket_axis=0):
+        """Runs the block as a compiled program from now on: forward is called once for each kind of input.
+
+        With buckets=(16, 32, 64) inputs are filled up along bucket_axis to one of these sizes, and results cut back, so that
+        many sizes share a few programs; networks for which that would be wrong are refused.
+        """
+        opts = options("sl_hybridize_opts", off=not active, static_alloc=static_alloc, static_shape=static_shape, fallback=fallback,
+                       passes_off=passes_off, buckets=_core.buckets_of(bucket_axis, buckets))
         check(lib.sl_hybridize_at(here(), self._p, opts))
 
     def summary(self, shape):

@@ -139,6 +139,14 @@ def options(struct, /, **given):
     return ffi.new(f"struct {struct} *", given)[0]
 
 
+def buckets_of(axis, sizes):
+    """The C structure of buckets: sizes that an axis is filled up to."""
+    sizes = tuple(size.__index__() for size in sizes)
+    if len(sizes) > 16 or any(size < 1 for size in sizes):
+        raise ValueError(f"buckets are at most 16 sizes, from 1 on, not {sizes}")
+    return {"axis": axis, "sizes": sizes}
+
+
 def wrong(name, value, wanted):
     """The error for an argument of a wrong type."""
     return TypeError(f"{name} is {type(value).__name__}, {wanted} is needed")

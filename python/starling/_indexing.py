@@ -11,7 +11,7 @@ from ._tensor import Tensor, array, wrap
 def _expand(key, ndim):
     """The key as a list with one entry for each axis of the tensor; None entries are new axes."""
     key = list(key) if isinstance(key, tuple) else [key]
-    used = sum(1 for k in key if k is not None and k is not Ellipsis)
+    used = sum(k.ndim if _is_mask(k) else 1 for k in key if k is not None and k is not Ellipsis)
     if used > ndim:
         raise IndexError(f"{used} indices for a tensor of {ndim} axes")
     dots = [i for i, k in enumerate(key) if k is Ellipsis]
@@ -54,6 +54,10 @@ def _chosen(t, axis, k):
     return wrap(lib.sl_transpose_at(here(), rows._p, (ffi.new("int[]", back), len(back), False)), type(t))
 
 
+def _is_mask(k):
+    return isinstance(k, (Tensor, numpy.ndarray)) and k.dtype == bool
+
+
 def _is_indices(k):
     return isinstance(k, (Tensor, numpy.ndarray, list)) and not (isinstance(k, Tensor) and k.size == 1 and k.ndim == 0)
 
@@ -63,6 +67,8 @@ def get(t, key):
     if t.shape is None:
         raise _core.StateError("a symbol whose shape is not known cannot be indexed; give starling.var a shape")
     keys = _expand(key, t.ndim)
+    if any(map(_is_mask, keys)):
+        raise IndexError("masks cannot be indices: a result's shape must not depend on values; starling.where and masked_fill take them")
     if sum(map(_is_indices, keys)) > 1:
         return _at_places(t, keys)
     shape, axis = [], 0
@@ -108,7 +114,7 @@ def _at_places(t, keys):
 
 def _index_array(t, k):
     k = numpy.asarray(k)
-    if k.dtype == bool:
+    if k.dtype == bool:  # a list
         raise IndexError("masks cannot be indices: a result's shape must not depend on values")
     return array(k.astype(numpy.int32), device=t.device)
 
@@ -141,6 +147,8 @@ def _fill(t, value):
 
 def set_(t, key, value):
     """t[key] = value, in place and asynchronous for whole tensors and rows; else through the host."""
+    if isinstance(key, Tensor) and _is_mask(key) and key.shape == t.shape and numpy.isscalar(value):
+        return _fill(t, wrap(lib.sl_masked_fill_at(here(), t._p, key._p, float(value)), type(t)))
     keys = _expand(key, t.ndim)
     if None not in keys and not any(_is_indices(k) for k in keys):
         if _whole(keys, t.shape):

@@ -117,6 +117,7 @@ class Tensor(_Methods):
     """An array whose values are computed asynchronously; see starling.array, zeros, from_numpy to make one."""
 
     __slots__ = ("_p", "__weakref__")
+    _truths = True  # comparisons give bools
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
 
     def __init__(self, *args, **kwargs):
@@ -342,11 +343,32 @@ class Tensor(_Methods):
 
 
 def _compare(a, b, tensors, scalar):
+    if isinstance(b, numpy.ndarray) and b.ndim:
+        b = array(b, dtype=b.dtype if b.dtype.name in _numpy else None, device=a.device, like=type(a))
     if isinstance(b, Tensor):
-        return wrap(tensors(here(), a._p, b._p), type(a))
-    if isinstance(b, (int, float)) or hasattr(b, "__float__"):
-        return wrap(scalar(here(), a._p, b), type(a))
-    return NotImplemented
+        t = wrap(tensors(here(), a._p, b._p), type(a))
+    elif isinstance(b, (int, float)) or hasattr(b, "__float__"):
+        t = wrap(scalar(here(), a._p, b), type(a))
+    else:
+        return NotImplemented
+    return t if not t._truths or lib.slpy_truths(t._p, NULL) else wrap(lib.sl_cast_at(here(), t._p, lib.SL_BOOL), type(a))
+
+
+def _numbers(a, b):
+    """Two operands, one of them of truth values at least, as numbers: of the other's type, of int64 if both are bools."""
+    if isinstance(b, Tensor):
+        which = lib.slpy_truths(a._p, b._p)
+        return (a.astype("int64" if which & 2 else b.dtype) if which & 1 else a), (b.astype("int64" if which & 1 else a.dtype) if which & 2 else b)
+    return a.astype("float32" if isinstance(b, (float, numpy.floating)) else "int64"), b
+
+
+def _with_numbers(function, a, b):
+    """A call that was refused, once more, if it was so because of truth values: nobody else pays for a look at the types."""
+    if not lib.slpy_truths(a._p, b._p if isinstance(b, Tensor) else NULL):
+        return NULL  # and the error is pending
+    lib.sl_error_clear()
+    a, b = _numbers(a, b)
+    return function(here(), a._p, b._p if isinstance(b, Tensor) else b)
 
 
 def _binary(name, swapped=None):
@@ -354,9 +376,9 @@ def _binary(name, swapped=None):
 
     def forward(a, b):
         if isinstance(b, Tensor):
-            return wrap(tensors(here(), a._p, b._p), type(a))
+            return wrap(tensors(here(), a._p, b._p) or _with_numbers(tensors, a, b), type(a))
         try:
-            return wrap(scalar(here(), a._p, b), type(a))
+            return wrap(scalar(here(), a._p, b) or _with_numbers(scalar, a, b), type(a))
         except TypeError:
             return _with_array(a, b, tensors, False)
 
@@ -364,7 +386,7 @@ def _binary(name, swapped=None):
 
     def backward(a, b):
         try:
-            return wrap(back(here(), a._p, b), type(a))
+            return wrap(back(here(), a._p, b) or _with_numbers(back, a, b), type(a))
         except TypeError:
             return _with_array(a, b, tensors, True)
 
@@ -374,7 +396,10 @@ def _binary(name, swapped=None):
 def _with_array(a, b, function, swap):
     if not isinstance(b, (numpy.ndarray, list, tuple)):
         return NotImplemented
-    b = array(b, dtype=a.dtype, device=a.device, like=type(a))
+    truths = lib.slpy_truths(a._p, NULL)
+    b = array(b, dtype=None if truths else a.dtype, device=a.device, like=type(a))
+    if truths:
+        a, b = _numbers(a, b)
     first, second = (b, a) if swap else (a, b)
     return wrap(function(here(), first._p, second._p), type(a))
 
@@ -387,6 +412,10 @@ def _inplace(name):
             p = tensors(here(), a._p, b._p) if isinstance(b, Tensor) else scalar(here(), a._p, b)
         except TypeError:
             return NotImplemented
+        if not p and isinstance(b, Tensor) and lib.slpy_truths(a._p, b._p) == 2:
+            lib.sl_error_clear()
+            b = _numbers(a, b)[1]
+            p = tensors(here(), a._p, b._p)
         if not p:
             raise_error()
         return a
@@ -407,6 +436,31 @@ for _name in ("lt", "le", "gt", "ge"):
         f"__{_name}__",
         lambda a, b, t=getattr(lib, f"sl_{_name}_at"), s=getattr(lib, f"sl_{_name}_scalar_at"): _compare(a, b, t, s),
     )
+
+
+def _logical(name):
+    function = getattr(lib, f"sl_logical_{name}_at")
+
+    def method(a, b):
+        if isinstance(b, (bool, numpy.bool_, numpy.ndarray)):
+            b = array(numpy.asarray(b), dtype="bool", device=a.device, like=type(a)) if numpy.asarray(b).dtype == bool else None
+        if not isinstance(b, Tensor) or lib.slpy_truths(a._p, b._p) != 3:
+            return NotImplemented  # there are no operations bit by bit
+        return wrap(function(here(), a._p, b._p), type(a))
+
+    return method
+
+
+def _invert(a):
+    if not lib.slpy_truths(a._p, NULL):
+        raise TypeError(f"~ takes a tensor of bools, not of {a.dtype}")
+    return wrap(lib.sl_logical_not_at(here(), a._p), type(a))
+
+
+for _name in ("and", "or", "xor"):
+    setattr(Tensor, f"__{_name}__", _logical(_name))
+    setattr(Tensor, f"__r{_name}__", _logical(_name))
+setattr(Tensor, "__invert__", _invert)
 setattr(Tensor, "__neg__", lambda a: wrap(lib.sl_neg_at(here(), a._p), type(a)))
 setattr(Tensor, "__pos__", lambda a: a)
 setattr(Tensor, "__abs__", lambda a: wrap(lib.sl_abs_at(here(), a._p), type(a)))

@@ -99,27 +99,40 @@ class Trainer:
         check(lib.sl_trainer_load_at(here(), self._p, text_of(path, "path")))
 
 
-class Step:
+def _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis):
+    buckets = _core.buckets_of(bucket_axis, buckets)
+    return options("sl_step_opts", passes_off=passes_off, accumulate=accumulate, reduction=choice(_reductions, reduction, "reduction"), buckets=buckets)
+
+
+class _WholeStep:
+    """What holds a compiled step."""
+
+    def _compiled(self, p):
+        self._p = p
+        if not p:
+            raise_error()
+
+    def __del__(self, free=lib.sl_step_free):
+        if getattr(self, "_p", None):
+            free(self._p)
+
+
+class Step(_WholeStep):
     """A whole training step as one compiled program: forward, loss, backward, update.
 
         step = Step(net, starling.softmax_cross_entropy, trainer)
         losses = step(x, y)
 
     It goes down by the mean of all losses, or with reduction="sum" by their sum; with accumulate=n, each n-th call makes a
-    step by the gradients of n micro-batches.
+    step by the gradients of n micro-batches.  With buckets=(16, 32, 64) inputs and targets are filled up along bucket_axis to
+    one of these sizes, and losses of what is filled in do not count (see Block.hybridize).
     """
 
-    def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0):
+    def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0, buckets=(), bucket_axis=0):
         function, self._loss = loss_function(loss)
-        opts = options("sl_step_opts", passes_off=passes_off, accumulate=accumulate, reduction=choice(_reductions, reduction, "reduction"))
-        self._p = lib.sl_step_compile_at(here(), pointer("block", block, Block), function, pointer("trainer", trainer, Trainer), opts)
-        if not self._p:
-            raise_error()
+        opts = _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis)
+        self._compiled(lib.sl_step_compile_at(here(), pointer("block", block, Block), function, pointer("trainer", trainer, Trainer), opts))
         self.block, self.trainer = block, trainer
-
-    def __del__(self, free=lib.sl_step_free):
-        if getattr(self, "_p", None):
-            free(self._p)
 
     def __call__(self, x, target):
         """Trains on a batch; returns the losses."""
@@ -142,7 +155,7 @@ class Step:
         return [wrap(losses[i], type(xs[i])) for i in range(n)]
 
 
-class StepAll:
+class StepAll(_WholeStep):
     """A whole training step of a network with several inputs or results, any number of targets, and any loss of them all:
 
         def loss(outputs, targets):
@@ -154,18 +167,12 @@ class StepAll:
     loss is called when the step is compiled, with the results and the targets, as lists.  Options as of Step.
     """
 
-    def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0):
-        opts = options("sl_step_opts", passes_off=passes_off, accumulate=accumulate, reduction=choice(_reductions, reduction, "reduction"))
+    def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0, buckets=(), bucket_axis=0):
+        opts = _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis)
         c_block, c_trainer = pointer("block", block, Block), pointer("trainer", trainer, Trainer)
         self._loss = loss_of_all(loss, block)  # as long as the step
-        self._p = lib.sl_step_compile_all_at(here(), c_block, self._loss, NULL, c_trainer, opts)
-        if not self._p:
-            raise_error()
+        self._compiled(lib.sl_step_compile_all_at(here(), c_block, self._loss, NULL, c_trainer, opts))
         self.block, self.trainer = block, trainer
-
-    def __del__(self, free=lib.sl_step_free):
-        if getattr(self, "_p", None):
-            free(self._p)
 
     def __call__(self, inputs, targets):
         """Trains on a batch; returns the losses."""

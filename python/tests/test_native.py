@@ -156,6 +156,86 @@ class Values(unittest.TestCase):
         self.check(sl.pool2d(sl.array(images), type="avg", kernel=2, stride=2), images.reshape(2, 3, 4, 2, 4, 2).mean((3, 5)))
 
 
+class Truths(unittest.TestCase):
+    """Comparisons give bools, which mask, count and combine as NumPy's do."""
+
+    def setUp(self):
+        self.x = np.array([[-1.5, 0, 2], [3, -0.5, np.nan]], np.float32)
+        self.y = np.array([[0, 0, 2], [-3, 1, 1]], np.float32)
+        self.t, self.u = sl.array(self.x), sl.array(self.y)
+
+    def check(self, got, wanted, dtype=bool):
+        self.assertEqual(got.dtype, dtype)
+        np.testing.assert_array_equal(got.numpy(), wanted)
+
+    def test_comparisons(self):
+        x, y, t, u = self.x, self.y, self.t, self.u
+        for a, b in ((t < u, x < y), (t <= u, x <= y), (t > u, x > y), (t >= u, x >= y), (t == u, x == y), (t != u, x != y)):
+            self.check(a, b)
+        for a, b in ((t < 0, x < 0), (0 < t, 0 < x), (t == 2, x == 2), (t != 2, x != 2), (t >= y, x >= y), (t > y[0], x > y[0])):
+            self.check(a, b)
+        big = sl.array(np.array([2**40, 2**40 + 1]), dtype="int64")
+        self.check(big == np.array([2**40, 2**40]), [True, False])
+        self.assertFalse(t == "text")
+
+    def test_functions(self):
+        x, y, t, u = self.x, self.y, self.t, self.u
+        self.check(sl.lt(t, u), x < y, np.float32)
+        self.check(sl.lt(t, u, dtype="bool"), x < y)
+        self.check(sl.ge_scalar(t, 0, dtype=np.int32), x >= 0, np.int32)
+        self.check(sl.isnan(t, dtype="bool"), np.isnan(x))
+        self.check(sl.logical_or(t < 0, u > 0), (x < 0) | (y > 0))
+
+    def test_masks(self):
+        x, y, t, u = self.x, self.y, self.t, self.u
+        self.check((t < 0) & (u > 0) | ~(t == u) ^ (t > 1), (x < 0) & (y > 0) | ~(x == y) ^ (x > 1))
+        self.check((t < 0) & True, x < 0)
+        self.check(sl.where(t > u, t, u), np.where(x > y, x, y), np.float32)
+        self.check(t.masked_fill(t < 0, 7), np.where(x < 0, 7, x), np.float32)
+        self.assertTrue(bool((t < 0).any()) and not bool((t < 0).all()))
+        self.check((t > 0).any(1), (x > 0).any(1))
+        t[t < 0] = 9
+        self.check(t, np.where(x < 0, 9, x), np.float32)
+        t[sl.isnan(t, dtype="bool")] = np.array([5], np.float32)
+        self.check(t, np.where(x < 0, 9, np.where(np.isnan(x), 5, x)), np.float32)
+        for wrong in (lambda: t[t > 0], lambda: t[0, u[0] > 0]):
+            self.assertRaisesRegex(IndexError, "masks cannot be indices", wrong)
+        for wrong in (lambda: t & u, lambda: (t > 0) & 1, lambda: ~t):
+            self.assertRaises(TypeError, wrong)
+
+    def test_arithmetic(self):
+        x, y, t, u = self.x, self.y, self.t, self.u
+        self.check(u * (t > 0), y * (x > 0), np.float32)
+        self.check((t > 0) * u - (t < 0), (x > 0) * y - (x < 0), np.float32)
+        self.check((t > 0) + (t < 2), (x > 0) + 1 * (x < 2), np.int64)
+        self.check(1 - (t > 0), 1 - 1 * (x > 0), np.int64)
+        self.check((t > 0) * 2.5, (x > 0) * np.float32(2.5), np.float32)
+        self.check((t > 0) * y, (x > 0) * y, np.float32)
+        u += t > 0
+        self.check(u, y + (x > 0), np.float32)
+        self.check((t > 0).sum(), (x > 0).sum(), np.int64)
+        self.check((t > 0).sum(1), (x > 0).sum(1), np.int64)
+        self.assertAlmostEqual((t > 0).mean().item(), (x > 0).mean(), places=6)
+
+    def test_traced(self):
+        """The same in a program, with a gradient."""
+        class Gate(sl.Block):
+            def forward(self, x):
+                return x * (x > 0) + sl.where(x < -1, x * 2, sl.zeros(()))
+
+        x = np.array([-2, -0.5, 3], np.float32)
+        for hybrid in (False, True):
+            gate, t = Gate(), sl.array(x)
+            if hybrid:
+                gate.hybridize()
+            t.attach_grad()
+            with sl.autograd.record():
+                y = gate(t)
+            y.backward()
+            self.check(y, [-4, 0, 3], np.float32)
+            self.check(t.grad, [2, 0, 1], np.float32)
+
+
 class Errors(unittest.TestCase):
     def test_place_and_shapes(self):
         x = sl.ones((2, 3))

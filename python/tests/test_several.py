@@ -85,6 +85,38 @@ class Several(unittest.TestCase):
         self.assertIn("targets is float", str(line_of(lambda: step([x, z], 3.0))))
         self.assertRaises(sl.ShapeError, lambda: step.on_shards([[x, z]], [[s, t], [s]]))
 
+    def test_buckets(self):
+        def network():
+            sl.seed(7)
+            net = sl.nn.Sequential(sl.nn.Embedding(7, 4), sl.nn.MultiHeadAttention(4, 2, causal=True), sl.nn.Dense(3, no_flatten=True))
+            net.initialize(sl.init.normal(1))
+            net(sl.array([[1, 2]], dtype="int32"))
+            return net
+
+        eager, net, other = network(), network(), network()
+        net.hybridize(buckets=(4, 8), bucket_axis=1)
+        losses = lambda y, t: sl.softmax_cross_entropy(y.reshape((-1, 3)), t.reshape((-1,)))
+        step = sl.Step(other, losses, sl.Trainer(other, "sgd", lr=0.1), buckets=(4, 8), bucket_axis=1)
+        trainer = sl.Trainer(eager, "sgd", lr=0.1)
+        for n in (3, 6, 2, 4):
+            words = sl.array(np.arange(2 * n).reshape(2, n) % 7, dtype="int32")
+            target = words - words + 1
+            if n == 3:
+                np.testing.assert_allclose(net(words).numpy(), eager(words).numpy(), rtol=1e-5, atol=1e-6)
+            with sl.record():
+                loss = losses(eager(words), target)
+            loss.backward()
+            trainer.step(2 * n)
+            np.testing.assert_allclose(step(words, target).numpy(), loss.numpy(), rtol=1e-4, atol=1e-6)
+        for a, b in zip(eager.params(), other.params()):
+            np.testing.assert_allclose(a.data().numpy(), b.data().numpy(), rtol=1e-4, atol=1e-6)
+        self.assertRaises(ValueError, lambda: net.hybridize(buckets=range(1, 30)))
+        self.assertRaises(sl.InvalidArgument, lambda: net.hybridize(buckets=(8, 4)))
+        net = sl.nn.Sequential(sl.nn.MultiHeadAttention(4, 2))
+        net.initialize()
+        net.hybridize(buckets=(4, 8), bucket_axis=1)
+        self.assertRaises(sl.InvalidArgument, lambda: net(sl.ones((1, 3, 4))))
+
     def test_names_in_files(self):
         net, other = sl.nn.Sequential(sl.nn.Dense(2)), sl.nn.Sequential(sl.nn.Dense(2), sl.nn.Dense(2))
         x = sl.ones((1, 2))

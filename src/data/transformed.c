@@ -101,6 +101,9 @@ static bool sums(const sl_dataset *d, uint32_t sums[2])
 		sums[0] = slp_crc32c(sums[0], v, sizeof v);
 		sums[0] = slp_crc32c(sums[0], e->mean, sizeof e->mean);
 		sums[0] = slp_crc32c(sums[0], e->std, sizeof e->std);
+		if (e->kind != SL_RANDOM_RESIZED_CROP) continue;
+		sums[0] = slp_crc32c(sums[0], e->area, sizeof e->area);
+		sums[0] = slp_crc32c(sums[0], e->ratio, sizeof e->ratio);
 	}
 	return true;
 }

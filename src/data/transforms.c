@@ -269,26 +269,29 @@ bool slp_resize(const float *from, sl_shape in, float *to, int64_t height, int64
 	return true;
 }
 
-/* Defaults where both are 0. */
-static void range_of(const double given[2], double low, double high, double range[2])
+/* What a window may be, with the defaults. */
+struct ranges {
+	double area[2], ratio[2];
+};
+
+static struct ranges ranges_of(const struct sl_transform *t)
 {
-	bool none = given[0] == 0 && given[1] == 0;
-	range[0] = none ? low : given[0];
-	range[1] = none ? high : given[1];
+	struct ranges r = {{0.08, 1}, {3.0 / 4, 4.0 / 3}};
+	if (t->area[0] != 0 || t->area[1] != 0) memcpy(r.area, t->area, sizeof r.area);
+	if (t->ratio[0] != 0 || t->ratio[1] != 0) memcpy(r.ratio, t->ratio, sizeof r.ratio);
+	return r;
 }
 
 static bool resized_crop_shape(const struct sl_transform *t, sl_shape in, sl_shape *out)
 {
 	const char *name = "sl_random_resized_crop";
-	double area[2], ratio[2];
-	range_of(t->area, 0.08, 1, area);
-	range_of(t->ratio, 3.0 / 4, 4.0 / 3, ratio);
+	struct ranges r = ranges_of(t);
 	if (!is_image(name, in) || !check_size(name, t)) return false;
-	if (!(area[0] > 0 && area[0] <= area[1] && area[1] <= 1))
-		return slp_data_fail(SL_EINVAL, "%s: area is from %g to %g; it must be between 0 and 1", name, area[0],
-		                     area[1]);
-	if (!(ratio[0] > 0 && ratio[0] <= ratio[1] && ratio[1] < INFINITY))
-		return slp_data_fail(SL_EINVAL, "%s: ratio is from %g to %g", name, ratio[0], ratio[1]);
+	if (!(r.area[0] > 0 && r.area[0] <= r.area[1] && r.area[1] <= 1))
+		return slp_data_fail(SL_EINVAL, "%s: area is from %g to %g; it must be between 0 and 1", name,
+		                     r.area[0], r.area[1]);
+	if (!(r.ratio[0] > 0 && r.ratio[0] <= r.ratio[1] && r.ratio[1] < INFINITY))
+		return slp_data_fail(SL_EINVAL, "%s: ratio is from %g to %g", name, r.ratio[0], r.ratio[1]);
 	*out = sized(in, t);
 	return true;
 }
@@ -306,12 +309,11 @@ static double between(struct sl_sample *s, const double range[2])
 /* As torchvision: ten attempts, then the largest window in the middle whose ratio is allowed. */
 static struct window draw_window(const struct sl_transform *t, sl_shape in, struct sl_sample *s)
 {
-	double area[2], ratio[2], whole = (double)in.dim[1] * (double)in.dim[2];
-	range_of(t->area, 0.08, 1, area);
-	range_of(t->ratio, 3.0 / 4, 4.0 / 3, ratio);
-	const double logs[2] = {log(ratio[0]), log(ratio[1])};
+	struct ranges range = ranges_of(t);
+	double whole = (double)in.dim[1] * (double)in.dim[2];
+	const double logs[2] = {log(range.ratio[0]), log(range.ratio[1])};
 	for (int i = 0; i < 10; i++) {
-		double size = whole * between(s, area), r = exp(between(s, logs));
+		double size = whole * between(s, range.area), r = exp(between(s, logs));
 		struct window w = {llround(sqrt(size / r)), llround(sqrt(size * r)), 0, 0};
 		if (w.height < 1 || w.width < 1 || w.height > in.dim[1] || w.width > in.dim[2]) continue;
 		w.top = draw(s, in.dim[1] - w.height + 1);
@@ -319,8 +321,9 @@ static struct window draw_window(const struct sl_transform *t, sl_shape in, stru
 		return w;
 	}
 	struct window w = {in.dim[1], in.dim[2], 0, 0};
-	if ((double)w.width < ratio[0] * (double)w.height) w.height = llround((double)w.width / ratio[0]);
-	else if ((double)w.width > ratio[1] * (double)w.height) w.width = llround((double)w.height * ratio[1]);
+	if ((double)w.width < range.ratio[0] * (double)w.height) w.height = llround((double)w.width / range.ratio[0]);
+	else if ((double)w.width > range.ratio[1] * (double)w.height)
+		w.width = llround((double)w.height * range.ratio[1]);
 	w.height = w.height < 1 ? 1 : w.height > in.dim[1] ? in.dim[1] : w.height;
 	w.width = w.width < 1 ? 1 : w.width > in.dim[2] ? in.dim[2] : w.width;
 	w.top = (in.dim[1] - w.height) / 2;

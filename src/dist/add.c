@@ -3,10 +3,20 @@
 #include "dist/adders.h"
 #include "dist/transport.h"
 #include "op.h"
+#include "whole.h"
 
 enum { BLOCK = 1 << 14, LEVELS = 14 }; /* bytes; 2^LEVELS operands at most */
 
 #define INDEPENDENT _Pragma("omp simd")
+
+#define X(symbol, name, type, kind, compute, ...)                                                                      \
+	__attribute__((unused)) static inline type plus_##symbol(type a, type b)                                       \
+	{                                                                                                              \
+		return slp_store_##symbol((compute)slp_load(a) + (compute)slp_load(b));                                \
+	}
+SL_DTYPE_LIST(X)
+#undef X
+#define plus_SL_INT64 slp_whole_add /* exact */
 
 /* `to` may be one of the operands: "omp simd" says that nothing else of them overlaps.  What is not finite gives a NaN as the
  * difference from itself. */
@@ -16,8 +26,7 @@ enum { BLOCK = 1 << 14, LEVELS = 14 }; /* bytes; 2^LEVELS operands at most */
 		type *sum = to;                                                                                        \
 		const type *a = x, *b = y;                                                                             \
 		INDEPENDENT                                                                                            \
-		for (size_t i = 0; i < n; i++)                                                                         \
-			sum[i] = slp_store_##symbol((compute)slp_load(a[i]) + (compute)slp_load(b[i]));                \
+		for (size_t i = 0; i < n; i++) sum[i] = plus_##symbol(a[i], b[i]);                                     \
 	}                                                                                                              \
 	SLP_CLONES static void add_four_##symbol(void *to, const void *const from[4], size_t n)                        \
 	{                                                                                                              \
@@ -25,9 +34,8 @@ enum { BLOCK = 1 << 14, LEVELS = 14 }; /* bytes; 2^LEVELS operands at most */
 		const type *a = from[0], *b = from[1], *c = from[2], *d = from[3];                                     \
 		INDEPENDENT                                                                                            \
 		for (size_t i = 0; i < n; i++) {                                                                       \
-			type ab = slp_store_##symbol((compute)slp_load(a[i]) + (compute)slp_load(b[i]));               \
-			type cd = slp_store_##symbol((compute)slp_load(c[i]) + (compute)slp_load(d[i]));               \
-			sum[i] = slp_store_##symbol((compute)slp_load(ab) + (compute)slp_load(cd));                    \
+			type ab = plus_##symbol(a[i], b[i]), cd = plus_##symbol(c[i], d[i]);                           \
+			sum[i] = plus_##symbol(ab, cd);                                                                \
 		}                                                                                                      \
 	}                                                                                                              \
 	SLP_CLONES static bool finite_##symbol(const void *data, size_t n)                                             \

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-enum { SLP_CARRIER_VERSION = 4, SLP_CARRIER_WHY = 512 };
+enum { SLP_CARRIER_VERSION = 5, SLP_CARRIER_WHY = 512 };
 
 /* Where a process stands among those of the run. */
 struct slp_place {
@@ -34,6 +34,8 @@ struct slp_carrier {
 	 * is over, 0: the other end has closed it. */
 	ssize_t (*send)(int rank, const struct iovec *parts, int n);
 	ssize_t (*receive)(int rank, void *data, size_t bytes);
+	/* As receive, but leaves it there, and 0 is nothing yet.  NULL: no sums go other ways than messages. */
+	ssize_t (*peek)(int rank, void *data, size_t bytes);
 	/* Waits so many seconds at most until something may move, for one entry a rank; how many are ready. */
 	int (*wait)(struct slp_interest *list, double seconds);
 	/* What adds over all processes in an order of its own, in place, and gives all the same; NULL: the tree is all there is.  Which

@@ -100,10 +100,10 @@ static void choose_home(int rank)
 static const struct slp_carrier *find_carrier(const char *at, const char *name)
 {
 	char why[SLP_DIST_WHY];
-	if (!strcmp(name, slp_tcp.name)) return &slp_tcp;
+	if (!strcmp(name, slp_tcp.name) || !strcmp(name, "nccl")) return &slp_tcp;
 	if (strcmp(name, "mpi"))
 		return slp_call_fail(at, "sl_init", SL_EINVAL,
-		                     "there is no transport \"%s\" for several processes: tcp, mpi", name);
+		                     "there is no transport \"%s\" for several processes: tcp, mpi, nccl", name);
 	const struct slp_carrier *carrier = slp_plugin(name, why);
 	if (!carrier)
 		slp_call_fail(at, "sl_init", SL_EUNSUPPORTED,
@@ -126,7 +126,9 @@ static enum sl_status join_simulated(const char *at)
 	}
 	if (!read_threads(at)) return SL_EINVAL;
 	enum sl_status s = slp_requests_start(at, transport, &place);
-	if (s == SL_OK) slp_dist = (struct slp_dist){place.rank, place.size, SL_FLOAT32, apart};
+	if (s == SL_OK)
+		slp_dist =
+		        (struct slp_dist){.rank = place.rank, .size = place.size, .wire = SL_FLOAT32, .apart = apart};
 	return s;
 }
 
@@ -144,7 +146,9 @@ static enum sl_status join(const char *at, const char *name)
 	enum sl_status s = slp_requests_start(at, slp_messages(carrier), &place);
 	if (s != SL_OK) return s;
 	choose_home(place.rank);
-	slp_dist = (struct slp_dist){.rank = place.rank, .size = place.size, .wire = wire};
+	slp_dist = (struct slp_dist){.rank = place.rank, .size = place.size, .wire = wire, .timeout = place.timeout};
+	slp_rng_share(place.rank, place.size);
+	slp_dist.nccl = !strcmp(name, "nccl");
 	return SL_OK;
 }
 
@@ -152,11 +156,13 @@ static void leave(void)
 {
 	slp_requests_end();
 	slp_dist = (struct slp_dist){.size = 1};
+	slp_rng_share(0, 1);
 }
 
 __attribute__((constructor)) static void dist_init(void)
 {
 	slp_engine_join = join;
+	slp_engine_joined = slp_dist_meet_on_gpus;
 	slp_engine_leave = leave;
 	slp_engine_others = slp_requests_wait;
 }

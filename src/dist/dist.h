@@ -13,6 +13,8 @@ struct slp_dist {
 	int rank, size;
 	enum sl_dtype wire; /* as which float32 gradients travel */
 	bool apart;         /* in simulation: exchanges are left out, as if each process were alone */
+	bool nccl;          /* gradients on GPUs are to be added there */
+	double timeout;     /* SL_DIST_TIMEOUT, in seconds */
 };
 extern struct slp_dist slp_dist;
 
@@ -35,6 +37,7 @@ struct slp_dist_what {
 	 * all; one: to rank 0. */
 	int rank;
 	bool one;
+	bool any; /* values that are not finite are added as others are: loss scaling looks at the sums */
 };
 /* Has a tensor's values added over all processes in place, or replaced by those of a rank.  Returns at once; what was
  * submitted before comes before, what is submitted later waits.  False with an error recorded. */
@@ -47,6 +50,7 @@ void slp_dist_skip(void);
 /* The same with memory of the caller, who waits. */
 enum sl_status slp_dist_sum_now(const char *at, const char *name, void *data, size_t count, enum sl_dtype dtype);
 enum sl_status slp_dist_broadcast_now(const char *at, const char *name, void *data, size_t bytes);
+void slp_dist_meet_on_gpus(const char *at); /* once StarPU runs */
 /* Every rank has reported what is wrong on it ("": nothing): the first report, with its rank, is an error on all. */
 enum sl_status slp_dist_agree(const char *at, const char *function, const char *wrong);
 

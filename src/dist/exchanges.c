@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "dist/adders.h"
+#include "dist/gpu.h"
 #include "dist/messages.h"
 
 static struct {
@@ -29,8 +30,7 @@ static struct slp_head head_of(const struct slp_exchange *x, enum slp_message_ki
 /* Elements of a rank's piece begin here. */
 static size_t begin(const struct slp_exchange *x, int rank)
 {
-	if (x->one) return rank > x->rank ? x->count : 0;
-	return (size_t)((unsigned __int128)x->count * (unsigned)rank / (unsigned)slp_peers.size);
+	return slp_piece_begin(x, rank, slp_peers.size);
 }
 
 static char *place_of(const struct slp_exchange *x, int rank)
@@ -183,20 +183,29 @@ static bool make_room(size_t bytes, char why[SLP_DIST_WHY])
 	return true;
 }
 
-/* By the carrier, which cannot report who is missing, so all ranks meet first, and say whether their values are sound.  Counts the
- * bytes of a ring. */
-static enum slp_outcome sum_by_carrier(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+/* All ranks say whether their values are sound, and whether they lie on a GPU; gpu: they do everywhere. */
+static enum slp_outcome meet(const struct slp_exchange *x, bool *gpu, char why[SLP_DIST_WHY])
 {
 	struct slp_head h = head_of(x, SLP_READY, 0);
 	if (x->spoilt) h.bytes = strlen(x->spoilt) + 1;
 	h.spoilt = x->spoilt != NULL;
+	h.gpu = *gpu;
 	for (int r = 0; r < slp_peers.size; r++) {
 		if (!slp_peers.list[r].there) continue;
 		slp_post(&slp_peers.list[r], &h, x->spoilt);
 		slp_want(&slp_peers.list[r], SLP_READY, NULL, 0, false);
 	}
 	if (!slp_exchange_messages(&h, NULL, NULL, why)) return slp_give_up(why);
-	if (is_spoilt(x, why)) return SLP_EXCHANGE_SPOILT;
+	for (int r = 0; r < slp_peers.size; r++) *gpu &= !slp_peers.list[r].there || slp_peers.list[r].in.head.gpu;
+	return is_spoilt(x, why) ? SLP_EXCHANGE_SPOILT : SLP_EXCHANGED;
+}
+
+/* By the carrier, which cannot report who is missing, so all ranks meet first.  Counts the bytes of a ring. */
+static enum slp_outcome sum_by_carrier(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+{
+	bool gpu = false;
+	enum slp_outcome outcome = meet(x, &gpu, why);
+	if (outcome != SLP_EXCHANGED) return outcome;
 	slp_peers.sent += 2 * (x->count - x->count / (size_t)slp_peers.size) * sl_dtype_size(x->dtype);
 	if (slp_peers.carrier->sum(x->data, x->count, sl_dtype_name(x->dtype), slp_peers.timeout)) return SLP_EXCHANGED;
 	slp_dist_fail(why, "exchange %llu, %.48s, did not end within %g seconds (SL_DIST_TIMEOUT)",
@@ -223,6 +232,42 @@ static enum slp_outcome sum_at_once(const struct slp_exchange *x, char why[SLP_D
 	return is_spoilt(x, why) ? SLP_EXCHANGE_SPOILT : SLP_EXCHANGED;
 }
 
+/* Values that not all ranks have on a GPU: by way of main memory. */
+static enum slp_outcome sum_from_gpu(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+{
+	struct slp_exchange here = *x;
+	size_t bytes = x->count * sl_dtype_size(x->dtype);
+	const char *wrong = NULL;
+	here.gpu = false;
+	here.data = slp_gpu_room(SLP_ROOM_MAIN, bytes);
+	if (!here.data || !slp_gpu_copy(here.data, x->data, bytes))
+		here.spoilt = "the values did not come from the GPU";
+	else here.spoilt = slp_gpu_finish(slp_peers.timeout);
+	enum slp_outcome outcome = sum_at_once(&here, why);
+	if (outcome != SLP_EXCHANGED) return outcome;
+	if (!slp_gpu_copy(x->data, here.data, bytes)) wrong = "a call of CUDA failed";
+	if (!wrong) wrong = slp_gpu_finish(slp_peers.timeout);
+	if (!wrong) return SLP_EXCHANGED;
+	slp_dist_fail(why, "rank %d: the sum did not come to the GPU: %s", slp_peers.rank, wrong);
+	return slp_give_up(why);
+}
+
+/* On GPUs, where all have the values there. */
+static enum slp_outcome sum_on_gpu(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+{
+	bool gpu = x->gpu && (x->spoilt || slp_nccl_prepare(x));
+	*why = '\0';
+	enum slp_outcome outcome = meet(x, &gpu, why);
+	if (outcome != SLP_EXCHANGED) return outcome;
+	if (!gpu) return x->gpu ? sum_from_gpu(x, why) : sum_at_once(x, why);
+	return slp_nccl_sum(x, why) ? SLP_EXCHANGED : slp_give_up(why);
+}
+
+static enum slp_outcome sum_whole(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+{
+	return x->meets ? sum_on_gpu(x, why) : sum_at_once(x, why);
+}
+
 /* For one rank, a part after the other: it needs room for those of all. */
 static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
@@ -230,11 +275,11 @@ static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY]
 	size_t most = x->count / (size_t)slp_peers.size > LEAST ? x->count / (size_t)slp_peers.size : LEAST;
 	struct slp_exchange part = *x;
 	enum slp_outcome outcome = SLP_EXCHANGED;
-	if (!x->one) return sum_at_once(x, why);
+	if (!x->one) return sum_whole(x, why);
 	for (size_t first = 0; outcome == SLP_EXCHANGED && first < x->count; first += most) {
 		part.data = (char *)x->data + first * sl_dtype_size(x->dtype);
 		part.count = x->count - first < most ? x->count - first : most;
-		outcome = sum_at_once(&part, why);
+		outcome = sum_whole(&part, why);
 	}
 	return outcome;
 }
@@ -279,6 +324,7 @@ static void end(void)
 	for (int r = 0; !slp_peers.broken && r < slp_peers.size; r++)
 		if (slp_peers.list[r].there) slp_close_out(&slp_peers.list[r], deadline);
 	slp_peers.carrier->end(slp_peers.broken, deadline);
+	slp_nccl_end(); /* once nobody waits for what is still on its way */
 	forget();
 }
 

@@ -181,7 +181,7 @@ static bool is_complete(const struct slp_peer *p)
 }
 
 /* Tells those whom it holds up that this process only waits. */
-static void tell_waiting(uint64_t number)
+void slp_tell_waiting(uint64_t number)
 {
 	struct slp_head h = {.kind = SLP_WAITS, .number = number};
 	for (int r = 0; r < slp_peers.size; r++) {
@@ -262,9 +262,54 @@ bool slp_exchange_messages(const struct slp_head *expected, void (*more)(void *)
 		} else if (sl_time() >= end) {
 			if (told) return blame(expected, why);
 			told = true;
-			tell_waiting(expected->number);
+			slp_tell_waiting(expected->number);
 		}
 	}
+}
+
+/* ---- while no messages are awaited --------------------------------------------------------------------------------- */
+
+/* What has come of a rank, and is left there: its head and the text of a farewell. */
+struct glance {
+	struct slp_head head;
+	char text[SLP_DIST_WHY];
+};
+
+static ssize_t glance_at(int rank, struct glance *g)
+{
+	memset(g, 0, sizeof *g);
+	ssize_t n = slp_peers.carrier->peek(rank, g, sizeof *g - 1);
+	if (n < (ssize_t)sizeof g->head) g->head.kind = 0;
+	return n;
+}
+
+bool slp_look_at_others(char why[SLP_DIST_WHY])
+{
+	struct glance g;
+	for (int r = 0; r < slp_peers.size; r++) {
+		if (!slp_peers.list[r].there) continue;
+		if (glance_at(r, &g) < 0)
+			return slp_dist_fail(why, "lost the connection to rank %d: %s", r, status_of(errno));
+		if (g.head.kind == SLP_FAREWELL) return slp_dist_fail(why, "%s", g.text);
+	}
+	return true;
+}
+
+bool slp_blame_silent(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+{
+	struct slp_head h = {.number = x->number};
+	struct glance g;
+	bool silent = false;
+	snprintf(h.name, sizeof h.name, "%s", x->name);
+	for (int r = 0; r < slp_peers.size; r++) {
+		struct slp_peer *p = &slp_peers.list[r];
+		p->in.wanted = p->there && glance_at(r, &g) == 0;
+		p->in.done = 0;
+		silent |= p->in.wanted;
+	}
+	if (silent) return blame(&h, why);
+	return slp_dist_fail(why, "exchange %llu, %.48s, did not end within %g seconds (SL_DIST_TIMEOUT)",
+	                     (unsigned long long)x->number, x->name, slp_peers.timeout);
 }
 
 void slp_close_out(struct slp_peer *p, double deadline)

@@ -13,6 +13,7 @@ struct slp_head {
 	int64_t rows;
 	uint64_t bytes;  /* that follow */
 	uint32_t spoilt; /* these are the reason */
+	uint32_t gpu;    /* of SLP_READY: the values lie on a GPU */
 	char name[SLP_DIST_NAME];
 };
 
@@ -57,6 +58,11 @@ void slp_want(struct slp_peer *p, enum slp_message_kind kind, void *data, size_t
 bool slp_exchange_messages(const struct slp_head *expected, void (*more)(void *), void *arg, char why[SLP_DIST_WHY]);
 /* Waits as long as messages are late, for tests. */
 void slp_be_late(void);
+/* While a sum goes other ways: whether all are still there, as far as that is seen; tells them that this process only waits;
+ * and at the end of the timeout, who has not told that. */
+bool slp_look_at_others(char why[SLP_DIST_WHY]);
+void slp_tell_waiting(uint64_t number);
+bool slp_blame_silent(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
 /* Tells all why nothing more will be exchanged. */
 enum slp_outcome slp_give_up(const char *why);
 /* False; why says what is wrong, unless it says something. */

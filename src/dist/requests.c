@@ -8,48 +8,22 @@
 
 #include "alloc.h"
 #include "dist/adders.h"
-#include "dist/dist.h"
-#include "dist/transport.h"
-#include "dtype.h"
+#include "dist/gpu.h"
+#include "dist/requests.h"
 #include "runtime/explain.h"
 #include "runtime/processes.h"
-
-/* A tensor that is exchanged. */
-struct member {
-	struct slp_buffer *buffer;
-	size_t offset, bytes;
-	uint32_t version; /* of the buffer, that the exchange writes */
-	bool claims;      /* it is the first that lies in the buffer */
-	char name[SLP_DIST_NAME];
-};
-
-struct request {
-	struct slp_exchange x;
-	bool broadcast, over;
-	const char *at;
-	int missing; /* buffers that tasks still use */
-	enum slp_outcome outcome;
-	struct request *next;
-	struct slp_dist_part *parts; /* as in struct slp_dist_what */
-	int nparts;
-	int count; /* 0: memory of the caller, who waits */
-	struct member members[];
-};
 
 static struct {
 	const struct slp_transport *transport; /* NULL: the thread does not run */
 	starpu_pthread_t thread;
 	starpu_pthread_mutex_t lock;
 	starpu_pthread_cond_t changed;
-	struct request *first, **last;
+	struct slp_request *first, **last;
 	uint64_t number;           /* of the next one */
+	bool fast;                 /* SL_DIST_ORDER */
 	bool ending, busy;         /* busy: the thread has one that is not over */
 	char broken[SLP_DIST_WHY]; /* why no exchange will be any more; "": they go on */
 	uint32_t fault;            /* of that */
-	sl_bfloat16 *packed;       /* gradients as they travel, if they do so in a half type */
-	size_t room;               /* elements of packed */
-	char *joined;              /* tensors that are exchanged together */
-	size_t joined_room;        /* bytes */
 	struct sl_dist_info info;
 } queue = {.lock = STARPU_PTHREAD_MUTEX_INITIALIZER, .changed = STARPU_PTHREAD_COND_INITIALIZER};
 
@@ -63,125 +37,48 @@ static double processor_time(void)
 }
 
 /* The next one, once its values are there; NULL at the end. */
-static struct request *take(void)
+static struct slp_request *take(void)
 {
 	starpu_pthread_mutex_lock(&queue.lock);
 	queue.busy = false;
 	starpu_pthread_cond_broadcast(&queue.changed);
 	while (queue.first ? queue.first->missing > 0 : !queue.ending)
 		starpu_pthread_cond_wait(&queue.changed, &queue.lock);
-	struct request *r = queue.first;
+	struct slp_request *r = queue.first;
 	if (r && !(queue.first = r->next)) queue.last = &queue.first;
 	queue.busy = r != NULL;
 	starpu_pthread_mutex_unlock(&queue.lock);
 	return r;
 }
 
-static bool is_finite(const struct request *r)
-{
-	const char *data = r->x.data;
-	bool finite = r->nparts || slp_all_finite(data, r->x.count, r->x.dtype);
-	for (int i = 0; finite && i < r->nparts; i++)
-		finite = slp_all_finite(data + r->parts[i].first * sl_dtype_size(r->x.dtype), r->parts[i].count,
-		                        r->x.dtype);
-	return finite;
-}
-
-/* The name of what is not finite. */
-static const char *not_finite(const struct request *r)
-{
-	const char *data = r->x.data;
-	for (int i = 0; r->count > 1 && i < r->count; data += r->members[i++].bytes)
-		if (!slp_all_finite(data, r->members[i].bytes / sl_dtype_size(r->x.dtype), r->x.dtype))
-			return r->members[i].name;
-	return r->x.name;
-}
-
-static uint32_t fault_in(const struct request *r)
-{
-	uint32_t fault = 0;
-	for (int i = 0; !fault && i < r->count; i++) fault = atomic_load(&r->members[i].buffer->fault);
-	return fault;
-}
-
-/* Why the values are none; NULL: they are sound.  Gradients that are not finite would spoil the parameters of all. */
-static const char *what_spoilt(const struct request *r, char text[SLP_DIST_WHY])
-{
-	uint32_t fault = fault_in(r);
-	if (fault) slp_fault_text(fault, text, SLP_DIST_WHY);
-	else if (!r->x.data) snprintf(text, SLP_DIST_WHY, "there is no memory to join the gradients");
-	else if (r->x.rows && !sl_is_simulated() && !is_finite(r))
-		snprintf(text, SLP_DIST_WHY, "the gradient of %s is not finite", not_finite(r));
-	else return NULL;
-	return text;
-}
-
-static char *address_of(const struct member *m)
-{
-	return (char *)starpu_data_handle_to_pointer(m->buffer->handle, STARPU_MAIN_RAM) + m->offset;
-}
-
-/* The values of several tensors, one behind the other; NULL: there is no memory. */
-static void *join(const struct request *r)
-{
-	size_t bytes = r->x.count * sl_dtype_size(r->x.dtype);
-	char *to = bytes <= queue.joined_room ? queue.joined : slp_try_realloc(queue.joined, bytes);
-	if (!to) return NULL;
-	if (bytes > queue.joined_room) queue.joined_room = bytes;
-	queue.joined = to;
-	for (int i = 0; i < r->count; to += r->members[i++].bytes)
-		memcpy(to, address_of(&r->members[i]), r->members[i].bytes);
-	return queue.joined;
-}
-
-static void part(const struct request *r)
-{
-	const char *from = r->x.data;
-	for (int i = 0; i < r->count; from += r->members[i++].bytes)
-		memcpy(address_of(&r->members[i]), from, r->members[i].bytes);
-}
-
-static bool make_room(size_t count)
-{
-	if (count <= queue.room) return true;
-	void *packed = slp_try_realloc(queue.packed, count * sizeof *queue.packed);
-	if (!packed) return false;
-	queue.packed = packed;
-	queue.room = count;
-	return true;
-}
-
 /* The sum of gradients that travel in half the bytes; each addition is rounded. */
 static enum slp_outcome sum_packed(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
-	struct slp_exchange packed = *x;
-	float *values = x->data;
-	if (!make_room(x->count)) packed.spoilt = "there is no memory to pack the gradient";
-	for (size_t i = 0; !packed.spoilt && i < x->count; i++) queue.packed[i] = slp_bfloat16_of_float(values[i]);
-	packed.data = queue.packed;
-	packed.dtype = SL_BFLOAT16;
+	struct slp_exchange packed = slp_values_pack(x);
 	enum slp_outcome outcome = queue.transport->sum(&packed, why);
-	for (size_t i = 0; outcome == SLP_EXCHANGED && i < x->count; i++)
-		values[i] = slp_float_of_bfloat16(queue.packed[i]);
+	if (outcome == SLP_EXCHANGED) slp_values_unpack(x);
 	return outcome;
 }
 
 static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
-	bool pack = slp_dist.wire == SL_BFLOAT16 && x->rows && x->dtype == SL_FLOAT32;
+	bool pack = slp_dist.wire == SL_BFLOAT16 && x->rows && x->dtype == SL_FLOAT32 && !x->meets;
 	return pack ? sum_packed(x, why) : queue.transport->sum(x, why);
 }
 
-static enum slp_outcome carry_out(struct request *r, char why[SLP_DIST_WHY])
+static enum slp_outcome carry_out(struct slp_request *r, char why[SLP_DIST_WHY])
 {
 	char text[SLP_DIST_WHY];
-	bool real = r->count && !sl_is_simulated(); /* there are values */
-	if (r->count) r->x.data = !real ? r : r->count == 1 ? address_of(&r->members[0]) : join(r);
-	bool gives = !r->broadcast || r->x.rank == slp_dist.rank;
-	r->x.spoilt = gives ? what_spoilt(r, text) : NULL;
-	enum slp_outcome outcome = r->broadcast ? queue.transport->broadcast(&r->x, why) : sum(&r->x, why);
+	bool broadcast = r->kind == SLP_REQUEST_BROADCAST, gives = !broadcast || r->x.rank == slp_dist.rank;
+	if (r->kind == SLP_REQUEST_NCCL) return slp_nccl_meet(queue.transport, r->x.number, queue.fast, why);
+	slp_values_open(r);
+	r->x.spoilt = gives ? slp_values_wrong(r, text) : NULL;
+	enum slp_outcome outcome = broadcast ? queue.transport->broadcast(&r->x, why) : sum(&r->x, why);
 	if (outcome != SLP_EXCHANGED || !r->count) return outcome;
-	if (real && r->count > 1) part(r);
+	if (!slp_values_close(r)) {
+		snprintf(why, SLP_DIST_WHY, "rank %d: CUDA failed", slp_dist.rank);
+		return SLP_DIST_BROKEN;
+	}
 	if (!gives) atomic_store(&r->members[0].buffer->fault, 0); /* the values are new */
 	return outcome;
 }
@@ -193,28 +90,28 @@ static void note_broken(const char *why)
 	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
-static uint32_t fault_of(const struct request *r, const char *why)
+static uint32_t fault_of(const struct slp_request *r, const char *why)
 {
 	char text[2 * SLP_DIST_WHY];
 	bool broken = r->outcome == SLP_DIST_BROKEN;
 	if (broken && queue.fault) return queue.fault;
-	snprintf(text, sizeof text, "%s of %s over %d processes at %s: %s", r->broadcast ? "broadcast" : "sum",
-	         r->x.name, slp_dist.size, r->at, why);
+	snprintf(text, sizeof text, "%s of %s over %d processes at %s: %s",
+	         r->kind == SLP_REQUEST_BROADCAST ? "broadcast" : "sum", r->x.name, slp_dist.size, r->at, why);
 	uint32_t fault = slp_fault_add(broken ? SL_EIO : SL_EKERNEL, text);
 	if (broken) queue.fault = fault;
 	return fault;
 }
 
 /* The tensors' tasks go on. */
-static void give_back(struct request *r, const char *why)
+static void give_back(struct slp_request *r, const char *why)
 {
 	bool failed = r->outcome != SLP_EXCHANGED, broken = r->outcome == SLP_DIST_BROKEN;
-	uint32_t fault = failed && (broken || !fault_in(r) || r->count > 1) ? fault_of(r, why) : 0;
+	uint32_t fault = failed && (broken || !slp_values_fault(r) || r->count > 1) ? fault_of(r, why) : 0;
 	for (int i = 0; i < r->count; i++) {
 		struct slp_buffer *b = r->members[i].buffer;
 		if (!r->members[i].claims) continue;
 		if (failed && (broken || !atomic_load(&b->fault))) atomic_store(&b->fault, fault);
-		starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);
+		starpu_data_release_on_node(b->handle, r->node);
 		slp_buffer_send(b, r->members[i].version, 0);
 		slp_buffer_done(b);
 	}
@@ -223,7 +120,7 @@ static void give_back(struct request *r, const char *why)
 	free(r);
 }
 
-static void end_waiting(struct request *r)
+static void end_waiting(struct slp_request *r)
 {
 	starpu_pthread_mutex_lock(&queue.lock);
 	r->over = true;
@@ -245,7 +142,7 @@ static void *communicate(void *unused)
 {
 	char why[SLP_DIST_WHY];
 	(void)unused;
-	for (struct request *r; (r = take());) {
+	for (struct slp_request *r; (r = take());) {
 		double began = sl_time();
 		if (*queue.broken) snprintf(why, sizeof why, "%s", queue.broken);
 		r->outcome = *queue.broken ? SLP_DIST_BROKEN : carry_out(r, why);
@@ -271,7 +168,7 @@ static bool is_broken(const char *at, const char *what)
 	return *why;
 }
 
-static void enqueue(struct request *r)
+static void enqueue(struct slp_request *r)
 {
 	starpu_pthread_mutex_lock(&queue.lock);
 	r->x.number = queue.number++;
@@ -284,17 +181,17 @@ static void enqueue(struct request *r)
 /* From the worker that ended the last task that uses a buffer, or at once. */
 static void values_are_there(void *arg)
 {
-	struct request *r = arg;
+	struct slp_request *r = arg;
 	starpu_pthread_mutex_lock(&queue.lock);
 	if (--r->missing == 0) starpu_pthread_cond_broadcast(&queue.changed);
 	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
 /* Memory that several members lie in is claimed once. */
-static bool claim(struct request *r, sl_tensor *t, const char *name)
+static bool claim(struct slp_request *r, sl_tensor *t, const char *name)
 {
-	struct member *m = &r->members[r->count];
-	*m = (struct member){.offset = t->offset, .bytes = sl_tensor_bytes(t), .claims = true};
+	struct slp_member *m = &r->members[r->count];
+	*m = (struct slp_member){.offset = t->offset, .bytes = sl_tensor_bytes(t), .claims = true};
 	snprintf(m->name, sizeof m->name, "%s", name);
 	slp_lock();
 	slp_storage_materialize(t->storage);
@@ -312,7 +209,7 @@ static bool claim(struct request *r, sl_tensor *t, const char *name)
 	return m->buffer;
 }
 
-static void unclaim(struct request *r)
+static void unclaim(struct slp_request *r)
 {
 	for (int i = 0; i < r->count; i++)
 		if (r->members[i].claims) slp_buffer_done(r->members[i].buffer);
@@ -320,9 +217,9 @@ static void unclaim(struct request *r)
 	free(r);
 }
 
-static struct request *request_new(const char *at, struct slp_dist_what what, int n, bool broadcast)
+static struct slp_request *request_new(const char *at, struct slp_dist_what what, int n, bool broadcast)
 {
-	struct request *r = slp_calloc(1, sizeof *r + (size_t)n * sizeof *r->members);
+	struct slp_request *r = slp_calloc(1, sizeof *r + (size_t)n * sizeof *r->members);
 	size_t parts = (size_t)what.nparts * sizeof *what.parts;
 	if (!r || (parts && !(r->parts = slp_malloc(parts)))) {
 		free(r);
@@ -331,14 +228,17 @@ static struct request *request_new(const char *at, struct slp_dist_what what, in
 	r->nparts = what.nparts;
 	if (parts) memcpy(r->parts, what.parts, parts);
 	r->at = at ? at : "?";
-	r->broadcast = broadcast;
+	r->kind = broadcast ? SLP_REQUEST_BROADCAST : SLP_REQUEST_SUM;
+	r->any = what.any;
+	r->node = STARPU_MAIN_RAM;
 	r->x = (struct slp_exchange){.rows = what.rows, .rank = what.rank, .one = what.one};
+	r->x.meets = !broadcast && slp_gpu_sums();
 	snprintf(r->x.name, sizeof r->x.name, "%s", what.name);
 	return r;
 }
 
 /* A request that waits for its buffers; a buffer that StarPU would not hand over stops all others, too. */
-static bool send(const char *at, const char *function, struct request *r)
+static bool send(const char *at, const char *function, struct slp_request *r)
 {
 	enum { BUFFERS = 64 };
 	starpu_data_handle_t few[BUFFERS], *handles = r->count <= BUFFERS ? few : NULL;
@@ -347,12 +247,21 @@ static bool send(const char *at, const char *function, struct request *r)
 	int n = 0;
 	for (int i = 0; i < r->count; i++)
 		if (r->members[i].claims) handles[n++] = r->members[i].buffer->handle;
+	unsigned node = r->node;
 	enqueue(r); /* which may be over, and gone, once the last buffer was asked for */
 	for (int i = 0; i < n; i++)
-		ok &= starpu_data_acquire_on_node_cb(handles[i], STARPU_MAIN_RAM, STARPU_RW, values_are_there, r) == 0;
+		ok &= starpu_data_acquire_on_node_cb(handles[i], node, STARPU_RW, values_are_there, r) == 0;
 	if (handles != few) free(handles);
 	slp_idle_wake();
 	return ok || slp_call_fail(at, function, SL_EINTERNAL, "StarPU did not hand over the values");
+}
+
+/* Where they are wanted: there where they lie, if all of them are added on a GPU. */
+static unsigned choose_node(const struct slp_request *r, sl_tensor *const *list, int n)
+{
+	bool there = r->x.meets;
+	for (int i = 0; i < n; i++) there &= list[i]->device.kind == SL_DEVICE_GPU;
+	return there ? slp_gpu_node() : STARPU_MAIN_RAM;
 }
 
 static bool request(const char *at, sl_tensor *const *list, int n, struct slp_dist_what what, bool broadcast)
@@ -361,9 +270,10 @@ static bool request(const char *at, sl_tensor *const *list, int n, struct slp_di
 	if (slp_dist.size == 1 || slp_dist.apart || n == 0) return true;
 	for (int i = 0; i < n; i++)
 		if (!slp_tensor_usable(at, function, list[i])) return false;
-	struct request *r = is_broken(at, function) ? NULL : request_new(at, what, n, broadcast);
+	struct slp_request *r = is_broken(at, function) ? NULL : request_new(at, what, n, broadcast);
 	if (!r) return false;
 	r->x.dtype = list[0]->type.dtype;
+	r->node = choose_node(r, list, n);
 	for (int i = 0; i < n; i++) {
 		r->x.count += (size_t)sl_tensor_size(list[i]);
 		if (claim(r, list[i], what.names ? what.names[i] : what.name)) continue;
@@ -395,7 +305,7 @@ void slp_dist_skip(void)
 	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
-static enum sl_status wait_for(const char *at, struct request *r)
+static enum sl_status wait_for(const char *at, struct slp_request *r)
 {
 	if (slp_dist.size == 1 || slp_dist.apart) return SL_OK;
 	if (is_broken(at, r->x.name)) return sl_error();
@@ -411,16 +321,23 @@ static enum sl_status wait_for(const char *at, struct request *r)
 
 enum sl_status slp_dist_sum_now(const char *at, const char *name, void *data, size_t elements, enum sl_dtype dtype)
 {
-	struct request r = {.x = {.data = data, .count = elements, .dtype = dtype}};
+	struct slp_request r = {.x = {.data = data, .count = elements, .dtype = dtype}};
 	snprintf(r.x.name, sizeof r.x.name, "%s", name);
 	return wait_for(at, &r);
 }
 
 enum sl_status slp_dist_broadcast_now(const char *at, const char *name, void *data, size_t bytes)
 {
-	struct request r = {.x = {.data = data, .count = bytes, .dtype = SL_UINT8}, .broadcast = true};
+	struct slp_request r = {.x = {.data = data, .count = bytes, .dtype = SL_UINT8}, .kind = SLP_REQUEST_BROADCAST};
 	snprintf(r.x.name, sizeof r.x.name, "%s", name);
 	return wait_for(at, &r);
+}
+
+/* Sums stay on GPUs from now on, if all ranks can; what goes wrong shows in later exchanges. */
+void slp_dist_meet_on_gpus(const char *at)
+{
+	struct slp_request r = {.kind = SLP_REQUEST_NCCL, .x.name = "sl_init"};
+	if (slp_dist.nccl) wait_for(at, &r);
 }
 
 enum sl_status slp_dist_agree(const char *at, const char *function, const char *wrong)
@@ -447,6 +364,7 @@ struct sl_dist_info sl_dist_info(void)
 	starpu_pthread_mutex_unlock(&queue.lock);
 	info.rank = slp_dist.rank;
 	info.size = slp_dist.size;
+	info.gpu_sums = slp_nccl_state();
 	return info;
 }
 
@@ -458,6 +376,7 @@ enum sl_status slp_requests_start(const char *at, const struct slp_transport *tr
 	enum sl_status s = transport->start(place, why);
 	if (s != SL_OK) return slp_call_fail(at, "sl_init", s, "%s: %s", transport->name, why), s;
 	queue.transport = transport;
+	queue.fast = place->fast;
 	queue.first = NULL;
 	queue.last = &queue.first;
 	queue.number = 0;
@@ -490,10 +409,6 @@ void slp_requests_end(void)
 	starpu_pthread_mutex_unlock(&queue.lock);
 	starpu_pthread_join(queue.thread, NULL);
 	slp_adders_end();
-	free(queue.packed);
-	free(queue.joined);
-	queue.packed = NULL;
-	queue.joined = NULL;
-	queue.room = queue.joined_room = 0;
+	slp_values_end();
 	queue.transport = NULL;
 }

@@ -28,12 +28,22 @@ static ssize_t send_parts(int rank, const struct iovec *parts, int n)
 	return bytes < 0 && is_temporary() ? 0 : bytes;
 }
 
-static ssize_t receive(int rank, void *data, size_t bytes)
+static ssize_t take(int rank, void *data, size_t bytes, int flags)
 {
-	ssize_t n = recv(tcp.fds[rank], data, bytes, MSG_DONTWAIT);
+	ssize_t n = recv(tcp.fds[rank], data, bytes, MSG_DONTWAIT | flags);
 	if (n < 0) return is_temporary() ? 0 : -1;
 	if (n == 0) errno = 0;
 	return n ? n : -1;
+}
+
+static ssize_t receive(int rank, void *data, size_t bytes)
+{
+	return take(rank, data, bytes, 0);
+}
+
+static ssize_t peek(int rank, void *data, size_t bytes)
+{
+	return take(rank, data, bytes, MSG_PEEK);
 }
 
 static int wait_for(struct slp_interest *list, double seconds)
@@ -98,6 +108,7 @@ const struct slp_carrier slp_tcp = {
         .start = start,
         .send = send_parts,
         .receive = receive,
+        .peek = peek,
         .wait = wait_for,
         .end = end,
 };

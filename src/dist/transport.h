@@ -18,10 +18,19 @@ struct slp_exchange {
 	enum sl_dtype dtype;
 	int64_t rows;       /* of the batch whose gradient it is; 0: of none */
 	const char *spoilt; /* why the values are none; NULL: they are sound */
+	bool meets;         /* of a sum: it may be added on GPUs, if all have it there, which all say beforehand */
+	bool gpu;           /* data is memory of this process's GPU */
 	/* A sum is for one rank alone, or for all; a broadcast comes from a rank, to rank 0 alone, or to all. */
 	int rank;
 	bool one;
 };
+
+/* Where the elements begin that a rank adds. */
+static inline size_t slp_piece_begin(const struct slp_exchange *x, int rank, int ranks)
+{
+	if (x->one) return rank > x->rank ? x->count : 0;
+	return (size_t)((unsigned __int128)x->count * (unsigned)rank / (unsigned)ranks);
+}
 
 /* Whether all of a sum goes to all ranks, in one message each, and every rank adds all: two ranks send as many bytes so, and less time
  * passes; so does it with little to add. */

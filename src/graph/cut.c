@@ -4,7 +4,7 @@
  * a unit ends once it is worth a task by itself, so that heavy independent branches become tasks of their own.  Units
  * are numbered so that each depends on lower ones only: a node joins the highest unit among those it depends on, or
  * opens a new one.  On one device a program is one unit, but for groups of outputs that others wait for: a unit ends
- * where one is complete. */
+ * where one is complete.  Where that has no room on the device, a unit also ends where it would use too many bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +50,9 @@ struct cut {
 	struct slp_layout *layout;
 	int *memory, *writer, *reader;
 	double *seconds; /* of each unit, as in the layout */
+	size_t most;     /* bytes for each unit to use; 0: any number */
+	size_t *bytes;   /* that it uses, by unit */
+	int *user;       /* of each memory: the last unit that uses it */
 	bool *ends;      /* by node: with it, a group of outputs is complete */
 	bool full;       /* the last unit has ended with a group */
 };
@@ -82,16 +85,53 @@ static void note(const struct cut *c, int node, int unit)
 	for (int i = 0; i < n->nout; i++) c->writer[c->memory[slp_value_id((struct slp_value){node, i})]] = unit;
 }
 
+/* What a view shows lies where its argument does. */
+static int memory_of(const struct cut *c, struct slp_value v)
+{
+	while (c->g->nodes[v.node].kind == SLP_NODE_OP && is_view(c->g, c->memory, &c->g->nodes[v.node]))
+		v = c->g->nodes[v.node].in[0];
+	return c->memory[slp_value_id(v)];
+}
+
+static struct slp_value operand(const struct slp_gnode *n, int node, int i)
+{
+	return i < n->nin ? n->in[i] : (struct slp_value){node, i - n->nin};
+}
+
+/* Bytes that the unit would use on top of its own with the node in it; what the node works in counts as its own. */
+static size_t more_bytes(const struct cut *c, int node, int unit)
+{
+	const struct slp_gnode *n = &c->g->nodes[node];
+	size_t bytes = 0;
+	for (int i = 0; i < n->nin + n->nout; i++) {
+		struct slp_value v = operand(n, node, i);
+		if (unit < 0 || c->user[memory_of(c, v)] != unit) bytes += slp_type_bytes(slp_value_type(c->g, v));
+	}
+	return bytes;
+}
+
+static void use(struct cut *c, int node, int unit)
+{
+	const struct slp_gnode *n = &c->g->nodes[node];
+	c->bytes[unit] += more_bytes(c, node, unit);
+	for (int i = 0; i < n->nin + n->nout; i++) c->user[memory_of(c, operand(n, node, i))] = unit;
+}
+
+static bool has_room(const struct cut *c, int node, int unit)
+{
+	return !c->most || c->bytes[unit] + more_bytes(c, node, unit) <= c->most;
+}
+
 /* The unit for a node of that price: where workers are several, a unit that is worth a task takes only what is small
  * beside it. */
-static int choose(const struct cut *c, int unit, double seconds, int workers)
+static int choose(const struct cut *c, int node, int unit, double seconds, int workers)
 {
 	int last = c->layout->nunits - 1;
 	if (workers == SLP_CUT_EACH) return c->layout->nunits++;
-	if (workers == 1) return last < 0 || c->full ? c->layout->nunits++ : last;
-	if (unit < 0) unit = last;
-	bool room = unit >= 0 && (c->seconds[unit] < worth_a_task || seconds < c->seconds[unit] / 8);
-	return room ? unit : c->layout->nunits++;
+	if (workers == 1) unit = c->full ? -1 : last;
+	else if (unit < 0) unit = last;
+	bool joins = unit >= 0 && (workers == 1 || c->seconds[unit] < worth_a_task || seconds < c->seconds[unit] / 8);
+	return joins && has_room(c, node, unit) ? unit : c->layout->nunits++;
 }
 
 /* The node that computes a value's memory: not a view. */
@@ -123,7 +163,8 @@ static void cut_all(struct cut *c, int workers)
 		int unit = latest(c, n);
 		if (!is_view(c->g, c->memory, n)) {
 			double seconds = seconds_of(c->g, n);
-			unit = c->layout->unit[i] = choose(c, unit, seconds, workers);
+			unit = c->layout->unit[i] = choose(c, i, unit, seconds, workers);
+			if (c->most) use(c, i, unit);
 			c->full = c->ends[i];
 			c->seconds[unit] += seconds;
 		}
@@ -131,25 +172,30 @@ static void cut_all(struct cut *c, int workers)
 	}
 }
 
-bool slp_cut(const sl_graph *g, int workers, struct slp_layout *layout)
+bool slp_cut(const sl_graph *g, int workers, size_t most, struct slp_layout *layout)
 {
 	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
-	struct cut c = {.g = g, .layout = layout, .memory = slp_graph_memories(g)};
+	struct cut c = {.g = g, .layout = layout, .most = most, .memory = slp_graph_memories(g)};
 	c.writer = slp_malloc(values * sizeof *c.writer);
 	c.reader = slp_malloc(values * sizeof *c.reader);
 	c.seconds = layout->seconds = slp_calloc((size_t)g->count + 1, sizeof *c.seconds);
+	c.bytes = slp_calloc((size_t)g->count + 1, sizeof *c.bytes);
+	c.user = slp_malloc(values * sizeof *c.user);
 	c.ends = slp_calloc((size_t)g->count + 1, sizeof *c.ends);
 	layout->unit = slp_malloc(((size_t)g->count + 1) * sizeof *layout->unit);
 	layout->nunits = 0;
-	bool ok = c.memory && c.writer && c.reader && c.seconds && c.ends && layout->unit;
+	bool ok = c.memory && c.writer && c.reader && c.seconds && c.bytes && c.user && c.ends && layout->unit;
 	if (ok) {
 		memset(c.writer, 0xff, values * sizeof *c.writer);
 		memset(c.reader, 0xff, values * sizeof *c.reader);
+		memset(c.user, 0xff, values * sizeof *c.user);
 		cut_all(&c, workers);
 	}
 	free(c.memory);
 	free(c.writer);
 	free(c.reader);
+	free(c.bytes);
+	free(c.user);
 	free(c.ends);
 	return ok;
 }

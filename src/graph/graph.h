@@ -117,6 +117,8 @@ static inline bool slp_value_equal(struct slp_value a, struct slp_value b)
 }
 /* An attribute by its name: its row in the table, its place in the node; NULL if there is none. */
 const struct slp_attr *slp_attr_find(const struct sl_op *op, const char *name);
+/* Whether attributes of two calls, completed by infer, are the same. */
+bool slp_attrs_equal(const struct sl_op *op, const void *a, const void *b);
 const void *slp_node_attr(const struct slp_gnode *n, const char *name);
 /* Result types of one operation node from those of its arguments; errors name the node's call site.  Its attributes
  * stay as the program gave them: what infer completes (a shape with -1) holds for these types only. */

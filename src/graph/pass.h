@@ -3,6 +3,7 @@
 #define SLP_PASS_H
 
 #include "graph/graph.h"
+#include "op_inner.h"
 
 enum sl_status slp_pass_infer(sl_graph *g);
 enum sl_status slp_pass_fold(sl_graph *g);
@@ -62,8 +63,12 @@ bool slp_layout_on_cpu(const sl_graph *g);
 /* The node that gives v, if it is a call of this operation; NULL if not. */
 const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const struct sl_op *op);
 bool slp_node_is(const struct slp_gnode *n, const struct sl_op *op);
+/* What a node computes of a convolution, in any form; SLP_CONV_PASSES: nothing.  The plain form becomes the lowered one. */
+enum slp_conv_pass slp_node_conv(const struct slp_gnode *n);
+void slp_node_lower_conv(struct slp_gnode *n);
 bool slp_type_equal(const struct slp_type *a, const struct slp_type *b);
-/* A number in a node's attributes; 0 if there is none of that name. */
+/* A number in the attributes of a call, of a node; 0 if there is none of that name. */
+double slp_attr_number(const struct sl_op *op, const void *attrs, const char *name);
 double slp_node_number(const struct slp_gnode *n, const char *name);
 void slp_node_set_int(struct slp_gnode *n, const char *name, int value); /* of an int or a bool */
 enum sl_status slp_pass_no_memory(const char *pass);

@@ -56,12 +56,9 @@ static uint64_t hash(const struct table *t, int node)
 
 static bool same_attrs(const sl_graph *g, const struct slp_gnode *a, const struct slp_gnode *b)
 {
-	static const size_t sizes[] = {[SLP_INT] = sizeof(int), [SLP_INT64] = 8, [SLP_DOUBLE] = 8, [SLP_BOOL] = 1};
 	struct slp_infer x, y;
 	if (!slp_node_call(g, a, &x)) return sl_error_clear(), false;
-	bool both = slp_node_call(g, b, &y), same = both;
-	for (const struct slp_attr *f = a->op->attr_table; same && f && f->name; f++)
-		same = !memcmp((char *)x.attrs + f->offset, (char *)y.attrs + f->offset, f->count * sizes[f->kind]);
+	bool both = slp_node_call(g, b, &y), same = both && slp_attrs_equal(a->op, x.attrs, y.attrs);
 	slp_call_free(&x);
 	if (both) slp_call_free(&y);
 	else sl_error_clear();

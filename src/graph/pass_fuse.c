@@ -20,8 +20,8 @@ static int activation_of(const struct slp_gnode *n)
 
 static bool takes_activation(const struct slp_gnode *n)
 {
-	static const struct sl_op *const layers[] = {&slp_op_linear, &slp_op_conv2d, &slp_op_batch_norm,
-	                                             &slp_op_batch_norm_infer};
+	static const struct sl_op *const layers[] = {&slp_op_linear, &slp_op_conv2d, &slp_op_conv2d_lowered,
+	                                             &slp_op_batch_norm, &slp_op_batch_norm_infer};
 	for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
 		if (slp_node_is(n, layers[i])) return slp_node_number(n, "activation") == SL_IDENTITY;
 	return false;

@@ -21,6 +21,12 @@ static bool is_widened(const sl_graph *g, const struct slp_users *users, int nod
 	return end > first;
 }
 
+static void set_wide(struct slp_gnode *n)
+{
+	slp_node_lower_conv(n);
+	slp_node_set_int(n, "wide", true);
+}
+
 static enum sl_status widen(sl_graph *g, const struct slp_users *users)
 {
 	enum sl_status s = SL_OK;
@@ -28,7 +34,7 @@ static enum sl_status widen(sl_graph *g, const struct slp_users *users)
 		struct slp_gnode *n = &g->nodes[i];
 		if (!slp_node_is(n, &slp_op_conv2d_grad_weights) || !slp_is_half(n->types[0].dtype)) continue;
 		if (!is_widened(g, users, i)) continue;
-		slp_node_set_int(n, "wide", true);
+		set_wide(n);
 		s = slp_node_infer(g, i);
 	}
 	return s;
@@ -41,7 +47,7 @@ static void skip_casts(struct slp_walk *w)
 		struct slp_value cast = {i, 0};
 		slp_walk_node(w, i);
 		const struct slp_gnode *n = &w->g->nodes[i];
-		if (!slp_node_is(n, &slp_op_cast) || !slp_value_op(w->g, n->in[0], &slp_op_conv2d_grad_weights))
+		if (!slp_node_is(n, &slp_op_cast) || !slp_value_op(w->g, n->in[0], &slp_op_conv2d_grad_weights_lowered))
 			continue;
 		if (!slp_type_equal(&n->types[0], slp_value_type(w->g, n->in[0]))) continue;
 		if (slp_walk_may_replace(w, cast, n->in[0])) slp_walk_replace(w, cast, n->in[0]);
@@ -58,17 +64,19 @@ static bool parameter_of(const sl_graph *g, const struct slp_users *users, int n
 	return slp_is_half(cast->types[0].dtype) && slp_users_stays(users, g, *v, half.node, node);
 }
 
+/* Those in lane order compute in float32 what was rounded, as calls one by one do. */
 static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users)
 {
 	enum sl_status s = SL_OK;
+	bool cpu = slp_layout_on_cpu(g);
 	for (int i = 0; i < g->count && s == SL_OK; i++) {
 		struct slp_gnode *n = &g->nodes[i];
 		struct slp_value v[3];
 		bool conv = slp_node_is(n, &slp_op_conv2d) || slp_node_is(n, &slp_op_conv2d_grad_data);
 		for (int j = 1; j < n->nin && j < 3 && conv; j++) conv = parameter_of(g, users, i, j, &v[j]);
-		if (!conv || !slp_is_half(n->types[0].dtype) || slp_node_number(n, "pool")) continue;
+		if (!conv || !slp_is_half(n->types[0].dtype) || (cpu && slp_layout_likes_lanes(g, n))) continue;
 		for (int j = 1; j < n->nin; j++) n->in[j] = v[j];
-		slp_node_set_int(n, "wide", true);
+		set_wide(n);
 		s = slp_node_infer(g, i);
 	}
 	return s;

@@ -74,8 +74,7 @@ static bool find_gradients(const sl_graph *g, const struct slp_users *u, struct 
 		bool data = slp_node_is(n, &slp_op_conv2d_grad_data) && u->list[i].arg == 0;
 		bool weights = slp_node_is(n, &slp_op_conv2d_grad_weights) && u->list[i].arg == 1;
 		int *slot = data ? &p->data : &p->weights;
-		if (!(data || weights) || *slot >= 0 || slp_node_number(n, "pool") || !same_attrs(n, conv, names))
-			return false;
+		if (!(data || weights) || *slot >= 0 || !same_attrs(n, conv, names)) return false;
 		*slot = u->list[i].node;
 	}
 	return true;
@@ -107,7 +106,8 @@ static enum sl_status replace_gradient(sl_graph *g, int node, int which, const s
 	struct slp_gnode *n = &g->nodes[node], *back = &g->nodes[p->back];
 	struct slp_value in[] = {n->in[0], n->in[1], {p->conv, 1}};
 	in[which] = back->in[1];
-	if (!slp_graph_rewrite(g, node, n->op, n->attrs.bytes, 3, in)) return slp_pass_no_memory("fuse");
+	const struct sl_op *op = slp_conv_forms[slp_node_conv(n)].pooled;
+	if (!slp_graph_rewrite(g, node, op, n->attrs.bytes, 3, in)) return slp_pass_no_memory("fuse");
 	set_pool(n, p);
 	return slp_node_infer(g, node);
 }

@@ -20,26 +20,27 @@ struct layout {
 	bool blocks; /* of channels, not lane order */
 };
 
-/* What x_lanes or y_lanes says of each argument and of the result. */
-static const struct operation {
+/* What x_lanes or y_lanes, x_blocks or y_blocks says of each argument and of the result. */
+struct operation {
 	const struct sl_op *op;
 	enum side in[6], out;
-} operations[] = {
-        {&slp_op_conv2d, {X}, Y},
-        {&slp_op_conv2d_pool, {X}, Y},
-        {&slp_op_conv2d_grad_data, {Y}, X},
-        {&slp_op_conv2d_grad_weights, {X, Y}, NEITHER},
+};
+
+static const struct operation convolutions[SLP_CONV_PASSES] = {
+        [SLP_CONV_FORWARD] = {NULL, {X}, Y},
+        [SLP_CONV_DATA] = {NULL, {Y}, X},
+        [SLP_CONV_WEIGHTS] = {NULL, {X, Y}, NEITHER},
+};
+
+static const struct operation poolings[] = {
         {&slp_op_max_pool2d, {X}, Y},
         {&slp_op_avg_pool2d, {X}, Y},
         {&slp_op_max_pool2d_grad, {X, Y}, X},
         {&slp_op_avg_pool2d_grad, {X, Y}, X}, /* without relu: dy alone */
 };
 
-/* The same of blocks: x_blocks, y_blocks; of a normalisation, blocks. */
-static const struct operation blocked[] = {
-        {&slp_op_conv2d, {X}, Y},
-        {&slp_op_conv2d_grad_data, {Y}, X},
-        {&slp_op_conv2d_grad_weights, {X, Y}, NEITHER},
+/* What their `blocks` says. */
+static const struct operation norms[] = {
         {&slp_op_batch_norm, {ONE}, ONE},
         {&slp_op_batch_norm_infer, {ONE}, ONE},
         {&slp_op_batch_norm_grad, {ONE, ONE, NEITHER, NEITHER, NEITHER, ONE}, ONE},
@@ -47,10 +48,16 @@ static const struct operation blocked[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
+static bool is_convolution(const struct slp_gnode *n)
+{
+	return slp_node_conv(n) < SLP_CONV_PASSES;
+}
+
 static const struct operation *operation_of(const struct layout *l, const struct slp_gnode *n)
 {
-	const struct operation *all = l->blocks ? blocked : operations;
-	for (size_t i = 0; i < (l->blocks ? COUNT(blocked) : COUNT(operations)); i++)
+	if (is_convolution(n)) return &convolutions[slp_node_conv(n)];
+	const struct operation *all = l->blocks ? norms : poolings;
+	for (size_t i = 0; i < (l->blocks ? COUNT(norms) : COUNT(poolings)); i++)
 		if (slp_node_is(n, all[i].op)) return &all[i];
 	return NULL;
 }
@@ -85,13 +92,7 @@ static bool takes_blocks(const sl_graph *g, const struct slp_gnode *n)
 {
 	bool half = slp_value_type(g, n->in[0])->dtype == SL_BFLOAT16;
 	bool other = slp_node_number(n, "pool") || slp_node_number(n, "crop");
-	return half && !other && slp_conv_takes_blocks();
-}
-
-static bool is_convolution(const struct slp_gnode *n)
-{
-	return slp_node_is(n, &slp_op_conv2d) || slp_node_is(n, &slp_op_conv2d_pool) ||
-	       slp_node_is(n, &slp_op_conv2d_grad_data) || slp_node_is(n, &slp_op_conv2d_grad_weights);
+	return half && !other && slp_conv_takes_blocks() && !slp_layout_likes_lanes(g, n);
 }
 
 bool slp_layout_likes_lanes(const sl_graph *g, const struct slp_gnode *n)
@@ -121,7 +122,7 @@ static bool may_be(const struct layout *l, const struct slp_type *t)
 	if (l->blocks)
 		return t->dtype == SL_BFLOAT16 && t->shape.ndim == 4 && sl_shape_size(t->shape) > 0 &&
 		       t->shape.dim[1] % SLP_ORDER_BLOCK == 0;
-	return t->dtype == SL_FLOAT32 && t->shape.ndim == 4 && t->shape.dim[0] > 0 &&
+	return slp_promoted(t->dtype) == SL_FLOAT32 && t->shape.ndim == 4 && t->shape.dim[0] > 0 &&
 	       t->shape.dim[0] % SLP_ORDER_LANES == 0;
 }
 
@@ -194,8 +195,9 @@ static void set_sides(const struct layout *l, int node)
 	for (int i = 0; i < n->nin + 1; i++) {
 		enum side side = i < n->nin ? side_of_argument(l, n, i) : side_of_result(l, n, 0);
 		int id = i < n->nin ? slp_value_id(n->in[i]) : node * SLP_MAX_OUTPUTS;
-		if (side != NEITHER && l->possible[id] && l->wanted[id])
-			slp_node_set_int(n, (l->blocks ? blocks : lanes)[side], true);
+		if (side == NEITHER || !l->possible[id] || !l->wanted[id]) continue;
+		slp_node_lower_conv(n);
+		slp_node_set_int(n, (l->blocks ? blocks : lanes)[side], true);
 	}
 }
 

@@ -87,7 +87,7 @@ static bool read_constant(const sl_graph *g, struct slp_value v, double *x)
 	if (n->kind != SLP_NODE_CONST || slp_size(&view) != 1) return false;
 	if (sl_read_at(n->at, n->tensor, &buffer, sl_tensor_bytes(n->tensor)) != SL_OK) return sl_error_clear(), false;
 	*x = slp_get(&view, 0);
-	return true;
+	return slp_is_float(n->types[0].dtype) || fabs(*x) < 0x1p53; /* what operations with a number hold */
 }
 
 static bool is_uniform(const sl_graph *g, struct slp_value v, double *x)
@@ -125,6 +125,37 @@ static bool signs(struct site *s)
 	if (scaled && slp_node_is(n, &slp_op_neg))
 		return become_scalar(s, &slp_op_mul_scalar, scaled->in[0], -slp_node_number(scaled, "value"));
 	return false;
+}
+
+/* Whether an integer type holds all numbers of another. */
+static bool holds_whole(enum sl_dtype wide, enum sl_dtype narrow)
+{
+	return (wide == SL_INT64 && (narrow == SL_INT32 || narrow == SL_UINT8 || narrow == SL_BOOL)) ||
+	       (wide == SL_INT32 && (narrow == SL_UINT8 || narrow == SL_BOOL));
+}
+
+static bool gives_truth(const struct slp_gnode *n)
+{
+	static const struct sl_op *const ops[] = {
+	        &slp_op_eq,          &slp_op_ne,        &slp_op_lt,          &slp_op_le,         &slp_op_gt,
+	        &slp_op_ge,          &slp_op_eq_scalar, &slp_op_ne_scalar,   &slp_op_lt_scalar,  &slp_op_le_scalar,
+	        &slp_op_gt_scalar,   &slp_op_ge_scalar, &slp_op_logical_and, &slp_op_logical_or, &slp_op_logical_xor,
+	        &slp_op_logical_not, &slp_op_isnan,     &slp_op_isfinite,
+	};
+	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+		if (slp_node_is(n, ops[i])) return true;
+	return false;
+}
+
+/* Into a type that holds all that there is, and back: places as int64, truth values as bools. */
+static bool there_and_back(struct site *s)
+{
+	const struct slp_gnode *n = here(s), *in = n->nin ? slp_value_op(s->g, n->in[0], &slp_op_cast) : NULL;
+	if (!in || !slp_node_is(n, &slp_op_cast)) return false;
+	enum sl_dtype from = slp_value_type(s->g, in->in[0])->dtype, by = in->types[0].dtype;
+	if (from != n->types[0].dtype) return false;
+	bool truth = by == SL_BOOL && gives_truth(&s->g->nodes[in->in[0].node]);
+	return (truth || holds_whole(by, from)) && become_value(s, in->in[0]);
 }
 
 /* x as it is, in memory of its own or not. */
@@ -353,8 +384,8 @@ static bool parts_of_axis(struct site *s)
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
 static bool (*const rules[])(struct site *) = {
-        nothing_done, neutral_number, with_number, cheaper_function, number_chains,      idempotent,
-        signs,        signs_of_two,   transposes,  reshapes,         transposed_factors, parts_of_axis,
+        nothing_done, there_and_back, neutral_number, with_number, cheaper_function,   number_chains, idempotent,
+        signs,        signs_of_two,   transposes,     reshapes,    transposed_factors, parts_of_axis,
 };
 
 enum { RULES = sizeof rules / sizeof *rules, MOST = 16 }; /* steps at one node */

@@ -138,15 +138,26 @@ const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, cons
 	return slp_node_is(n, op) ? n : NULL;
 }
 
+enum slp_conv_pass slp_node_conv(const struct slp_gnode *n)
+{
+	return n->kind == SLP_NODE_OP && !n->dead ? slp_conv_pass_of(n->op) : SLP_CONV_PASSES;
+}
+
+void slp_node_lower_conv(struct slp_gnode *n)
+{
+	enum slp_conv_pass pass = slp_node_conv(n);
+	if (pass < SLP_CONV_PASSES && n->op == slp_conv_forms[pass].plain) n->op = slp_conv_forms[pass].lowered;
+}
+
 bool slp_type_equal(const struct slp_type *a, const struct slp_type *b)
 {
 	return a->dtype == b->dtype && sl_shape_equal(a->shape, b->shape);
 }
 
-double slp_node_number(const struct slp_gnode *n, const char *name)
+double slp_attr_number(const struct sl_op *op, const void *attrs, const char *name)
 {
-	const struct slp_attr *a = slp_attr_find(n->op, name);
-	const char *p = a ? n->attrs.bytes + a->offset : NULL;
+	const struct slp_attr *a = slp_attr_find(op, name);
+	const char *p = a ? (const char *)attrs + a->offset : NULL;
 	if (!a) return 0;
 	switch (a->kind) {
 	case SLP_INT: return *(const int *)p;
@@ -155,6 +166,11 @@ double slp_node_number(const struct slp_gnode *n, const char *name)
 	case SLP_BOOL: return *(const bool *)p;
 	}
 	return 0;
+}
+
+double slp_node_number(const struct slp_gnode *n, const char *name)
+{
+	return slp_attr_number(n->op, n->attrs.bytes, name);
 }
 
 void slp_node_set_int(struct slp_gnode *n, const char *name, int value)

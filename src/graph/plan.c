@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "graph/plan.h"
+#include "runtime/runtime.h"
 #include "starling/autograd.h"
 
 enum sl_status slp_plan_no_memory(void)
@@ -94,6 +95,25 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static bool cut(sl_plan *p, unsigned off, size_t most)
+{
+	int workers = off & 1u << SL_PASS_SEGMENT ? SLP_CUT_EACH : count_workers(p->device);
+	return slp_cut(p->graph, workers, most, &p->layout) &&
+	       slp_plan_memory(p->graph, !(off & 1u << SL_PASS_MEMORY), &p->layout);
+}
+
+/* Units as large as they pay; where these have no room on the device, smaller ones: what goes between them can be put out
+ * while others run. */
+static bool lay_out(sl_plan *p, unsigned off)
+{
+	if (!cut(p, off, 0)) return false;
+	if (slp_units_fit(p->graph, &p->layout)) return true;
+	const int *group = p->layout.group;
+	slp_layout_clear(&p->layout);
+	p->layout.group = group;
+	return cut(p, off, slp_unit_share(p->device));
+}
+
 static enum sl_status compile(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)
 {
 	p->info.nodes_before = count_calls(p->graph);
@@ -108,9 +128,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	if (!slp_plan_can_be(p->graph))
 		return slp_call_fail(at, "sl_compile", SL_ENOMEM, "values of more bytes than can be addressed"),
 		       SL_ENOMEM;
-	int workers = opts->off & 1u << SL_PASS_SEGMENT ? SLP_CUT_EACH : count_workers(p->device);
-	if (!slp_cut(p->graph, workers, &p->layout)) return slp_plan_no_memory();
-	if (!slp_plan_memory(p->graph, !(opts->off & 1u << SL_PASS_MEMORY), &p->layout)) return slp_plan_no_memory();
+	if (!lay_out(p, opts->off)) return slp_plan_no_memory();
 	s = slp_plan_code(p, at, what);
 	if (s == SL_OK) s = slp_plan_set_levels(p);
 	p->info.nodes = count_calls(p->graph);
@@ -139,6 +157,7 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
 	p->graph = graph;
 	p->device = opts.device;
 	p->layout.group = group;
+	SLP_COUNT(plans);
 	double start = now();
 	sl_mode mode;
 	sl_mode_enter(&mode, 0, 0);
@@ -204,6 +223,7 @@ void sl_plan_free(sl_plan *p)
 		if (p->kept[i]) slp_storage_release(p->kept[i]);
 	free(p->kept);
 	free(p->is_result);
+	free(p->last_unit);
 	free(p->units);
 	slp_layout_clear(&p->layout);
 	slp_hoisted_free(p->hoisted);

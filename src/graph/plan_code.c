@@ -102,12 +102,30 @@ static enum sl_status make_unit(sl_plan *p, const char *at, const char *what, in
 	return SL_OK;
 }
 
+static bool find_last_units(sl_plan *p)
+{
+	const struct slp_layout *l = &p->layout;
+	p->last_unit = slp_malloc(((size_t)l->nstorages + 1) * sizeof *p->last_unit);
+	if (!p->last_unit) return false;
+	memset(p->last_unit, 0xff, ((size_t)l->nstorages + 1) * sizeof *p->last_unit);
+	for (int i = 0; i < l->nunits; i++)
+		for (int k = 0; k < p->units[i].nslots; k++)
+			if (p->units[i].locations[k].kind == SLP_LOCATION_STORAGE)
+				p->last_unit[p->units[i].locations[k].index] = i;
+	for (int i = 0; i < p->graph->noutputs; i++) {
+		struct slp_location location = l->location[l->root[slp_value_id(p->graph->outputs[i])]];
+		if (location.kind == SLP_LOCATION_STORAGE) p->last_unit[location.index] = -1;
+	}
+	return true;
+}
+
 enum sl_status slp_plan_code(sl_plan *p, const char *at, const char *what)
 {
 	int *slots = slp_malloc(((size_t)p->graph->count * SLP_MAX_OUTPUTS + 1) * sizeof *slots);
 	p->units = slp_calloc((size_t)p->layout.nunits + 1, sizeof *p->units);
 	enum sl_status s = slots && p->units ? SL_OK : slp_plan_no_memory();
 	for (int i = 0; i < p->layout.nunits && s == SL_OK; i++) s = make_unit(p, at, what, i, slots);
+	if (s == SL_OK && !find_last_units(p)) s = slp_plan_no_memory();
 	free(slots);
 	return s;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/plan.h"
+#include "runtime/admission.h"
 #include "runtime/priority.h"
 
 /* ---- memory that stays from run to run --------------------------------------------------------------------------- */
@@ -166,12 +167,24 @@ static enum sl_status find_memory(const struct run *r)
 	return SL_OK;
 }
 
+/* What no later unit reads, and nobody else, goes at once: behind the last unit storages are given back anyway. */
+static void bury(const struct run *r, int unit)
+{
+	for (int i = 0; i < r->plan->layout.nstorages; i++) {
+		const struct slp_storage *s = r->storages[i];
+		if (r->plan->last_unit[i] == unit && s->buffer && s->slot < 0) slp_buffer_dead(s->buffer);
+	}
+}
+
 static enum sl_status submit(const struct run *r)
 {
 	const struct slp_layout *l = &r->plan->layout;
 	slp_lock();
 	enum sl_status s = find_memory(r);
-	for (int i = 0; i < l->nunits && s == SL_OK; i++) s = submit_unit(r, &r->plan->units[i]);
+	for (int i = 0; i < l->nunits && s == SL_OK; i++) {
+		s = submit_unit(r, &r->plan->units[i]);
+		if (s == SL_OK && i < l->nunits - 1 && slp_admission_short()) bury(r, i);
+	}
 	slp_unlock();
 	return s;
 }

@@ -91,13 +91,15 @@ int slp_onnx_attr_ints(struct slp_onnx_call *c, const char *name, int64_t *v, in
 
 /* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
-/* The elements as memory of the data type that is computed in; the caller frees it. */
+/* The elements as memory; the caller frees it. */
 static void *elements(const struct slp_onnx_known *k)
 {
 	int64_t n = sl_shape_size(k->shape);
-	enum sl_dtype dtype = slp_onnx_computed(k->dtype);
-	struct slp_view view = {slp_malloc((size_t)n * sl_dtype_size(dtype) + 1), {dtype, k->shape}};
-	for (int64_t i = 0; view.ptr && i < n; i++) slp_set(&view, i, slp_onnx_known_number(k, i));
+	struct slp_view view = {slp_malloc((size_t)n * sl_dtype_size(k->dtype) + 1), {k->dtype, k->shape}};
+	int64_t *whole = view.ptr;
+	for (int64_t i = 0; view.ptr && i < n; i++)
+		if (k->dtype == SL_INT64) whole[i] = k->v[i].i;
+		else slp_set(&view, i, slp_onnx_known_number(k, i));
 	return view.ptr;
 }
 
@@ -111,8 +113,7 @@ static sl_tensor *made_of(struct slp_onnx_call *c, struct slp_onnx_known *k)
 	k->made = NULL;
 	if (data)
 		SL_SCOPE
-			k->made = sl_retain(sl_from_at(c->at, data, k->shape,
-			                               (struct sl_make){slp_onnx_computed(k->dtype), device}));
+			k->made = sl_retain(sl_from_at(c->at, data, k->shape, (struct sl_make){k->dtype, device}));
 	free(data);
 	if (!k->made) c->failed = true;
 	return k->made;

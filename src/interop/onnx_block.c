@@ -12,22 +12,24 @@ struct imported {
  */
 
 /* Values of a run, by names: held until nobody needs them any more. */
-struct run {
+struct slp_onnx_run {
 	struct imported *b;
 	sl_tensor *const *given;
-	struct slp_onnx_value *values, *arguments;
-	int *uses; /* that are still to come */
+	struct slp_onnx_value *values, *arguments; /* arguments of a node, at each depth */
+	struct slp_onnx_known **copies;            /* by names: of what the model knows */
+	int *uses;                                 /* that are still to come */
+	int unrolled;                              /* nodes within nodes that were computed */
 	struct slp_onnx_known *made;
+	struct slp_onnx_sequence *sequences;
 };
 
-static void drop(struct run *r, int name)
+static void drop(struct slp_onnx_run *r, int name)
 {
-	sl_release(r->values[name].t);
-	r->values[name] = (struct slp_onnx_value){0};
+	slp_onnx_drop(&r->values[name]);
 }
 
 /* A run has its own: tensors that are made of it belong to the run, too. */
-static struct slp_onnx_known *copy_of(struct run *r, const struct slp_onnx_known *k)
+static struct slp_onnx_known *copy_of(struct slp_onnx_run *r, const struct slp_onnx_known *k)
 {
 	struct slp_onnx_known *y = slp_onnx_known_new(&r->made, k->dtype, k->shape);
 	size_t n = (size_t)sl_shape_size(k->shape);
@@ -36,7 +38,7 @@ static struct slp_onnx_known *copy_of(struct run *r, const struct slp_onnx_known
 }
 
 /* An input as the model declares it: whole numbers of another width, or floats, are converted. */
-static sl_tensor *input_of(struct run *r, int input)
+static sl_tensor *input_of(struct slp_onnx_run *r, int input)
 {
 	const char *at = slp_forward_call_site(), *name = r->b->model.names[r->b->model.inputs[input]].name;
 	struct slp_type wanted = slp_onnx_declared(&r->b->model, input);
@@ -50,24 +52,23 @@ static sl_tensor *input_of(struct run *r, int input)
 		return slp_call_fail(at, "sl_forward", SL_ESHAPE, "input \"%.100s\" has shape %s, the model takes %s",
 		                     name, sl_shape_string(s, got), sl_shape_string(wanted.shape, declared));
 	if (wanted.dtype == SL_DTYPE_DEFAULT) wanted.dtype = sl_tensor_dtype(x);
-	enum sl_dtype computed = slp_onnx_computed(wanted.dtype);
-	if (slp_is_float(computed) != slp_is_float(sl_tensor_dtype(x)))
+	if (slp_is_float(wanted.dtype) != slp_is_float(sl_tensor_dtype(x)))
 		return slp_call_fail(at, "sl_forward", SL_EDTYPE, "input \"%.100s\" is %s, the model takes %s", name,
 		                     sl_dtype_name(sl_tensor_dtype(x)), sl_dtype_name(wanted.dtype));
 	sl_tensor *y = NULL;
-	if (computed == sl_tensor_dtype(x)) return sl_retain(x);
+	if (wanted.dtype == sl_tensor_dtype(x)) return sl_retain(x);
 	SL_SCOPE
-		y = sl_retain(sl_cast_at(at, x, computed));
+		y = sl_retain(sl_cast_at(at, x, wanted.dtype));
 	return y;
 }
 
 /* What stands in the file, or was given, when the first node takes it. */
-static bool load(struct run *r, int name)
+static bool load(struct slp_onnx_run *r, int name)
 {
 	const struct slp_onnx_name *n = &r->b->model.names[name];
 	struct slp_onnx_value *v = &r->values[name];
-	if (v->t || v->known || n->node >= 0) return true;
-	if (n->known) v->known = copy_of(r, n->known);
+	if (slp_onnx_is_there(*v) || n->node >= 0 || (!n->known && !n->param && n->input < 0)) return true;
+	if (n->known) v->known = r->copies[name] ? r->copies[name] : (r->copies[name] = copy_of(r, n->known));
 	else if (n->input >= 0) v->t = input_of(r, n->input);
 	else
 		SL_SCOPE
@@ -75,20 +76,23 @@ static bool load(struct run *r, int name)
 	return v->t || v->known;
 }
 
-static bool run_node(struct run *r, const struct slp_onnx_node *n)
+static bool run_node(struct slp_onnx_run *r, const struct slp_onnx_node *n)
 {
 	struct slp_onnx_model *m = &r->b->model;
 	struct slp_onnx_call c = {.at = n->at,
 	                          .node = n->proto,
 	                          .op = n->op,
 	                          .opset = m->opset,
-	                          .in = r->arguments,
+	                          .in = r->arguments + (size_t)m->graphs[n->graph].depth * (size_t)m->most,
 	                          .nin = n->nin,
-	                          .out = r->arguments + n->nin,
 	                          .nout = n->nout,
 	                          .made = &r->made,
+	                          .sequences = &r->sequences,
+	                          .run = r,
+	                          .within = n,
 	                          .beside = r->given[0]};
-	memset(r->arguments, 0, (size_t)(n->nin + n->nout + 1) * sizeof *r->arguments);
+	c.out = c.in + n->nin;
+	memset(c.in, 0, (size_t)(n->nin + n->nout) * sizeof *c.in);
 	for (int i = 0; i < n->nin; i++) {
 		if (n->in[i] < 0) continue;
 		if (!load(r, n->in[i])) return false;
@@ -103,19 +107,111 @@ static bool run_node(struct run *r, const struct slp_onnx_node *n)
 	return !c.failed;
 }
 
-static bool run_and_release(struct run *r, const struct slp_onnx_node *n)
+/* Values of graphs around the node's are held until those are done. */
+static void count_down(struct slp_onnx_run *r, const struct slp_onnx_node *n, int name)
+{
+	if (name >= 0 && r->b->model.names[name].graph == n->graph && --r->uses[name] <= 0) drop(r, name);
+}
+
+static bool run_and_release(struct slp_onnx_run *r, const struct slp_onnx_node *n)
 {
 	bool ok = false;
 	SL_SCOPE
 		ok = run_node(r, n);
-	for (int i = 0; ok && i < n->nin; i++)
-		if (n->in[i] >= 0 && --r->uses[n->in[i]] == 0) drop(r, n->in[i]);
+	for (int i = 0; ok && i < n->nin; i++) count_down(r, n, n->in[i]);
 	for (int i = 0; ok && i < n->nout; i++)
 		if (n->out[i] >= 0 && !r->uses[n->out[i]]) drop(r, n->out[i]);
 	return ok;
 }
 
-static sl_tensor *result_of(struct run *r)
+static bool run_graph(struct slp_onnx_run *r, const struct slp_onnx_graph *g)
+{
+	const struct slp_onnx_model *m = &r->b->model;
+	bool ok = true;
+	for (int i = g->first_name; i < g->first_name + g->nnames; i++) r->uses[i] = m->names[i].uses;
+	for (int i = g->first_node; i < g->first_node + g->nnodes && ok; i++)
+		if (m->nodes[i].needed) ok = run_and_release(r, &m->nodes[i]);
+	return ok;
+}
+
+static void drop_graph(struct slp_onnx_run *r, const struct slp_onnx_graph *g)
+{
+	for (int i = g->first_name; i < g->first_name + g->nnames; i++) drop(r, i);
+}
+
+/* ---- graphs within nodes -------------------------------------------------------------------------------------------
+ */
+
+int slp_onnx_graph_named(struct slp_onnx_call *c, const char *attribute)
+{
+	const struct slp_onnx_model *m = &c->run->b->model;
+	int owner = (int)(c->within - m->nodes);
+	for (int i = c->within->graphs; i && i < m->ngraphs && m->graphs[i].owner == owner; i++)
+		if (m->graphs[i].attribute && !strcmp(m->graphs[i].attribute, attribute)) return i;
+	slp_onnx_call_fail(c, SL_EFORMAT, "lacks the graph %s", attribute);
+	return -1;
+}
+
+int slp_onnx_graph_inputs(const struct slp_onnx_call *c, int graph)
+{
+	return (int)c->run->b->model.graphs[graph].proto->n_input;
+}
+
+int slp_onnx_graph_outputs(const struct slp_onnx_call *c, int graph)
+{
+	return c->run->b->model.graphs[graph].noutputs;
+}
+
+struct slp_type slp_onnx_graph_type(const struct slp_onnx_call *c, int graph, int output)
+{
+	return slp_onnx_declared_type(c->run->b->model.graphs[graph].proto->output[output]);
+}
+
+/* A loop within a loop may go round very often: what becomes of it has to fit into memory. */
+static bool count_unrolled(struct slp_onnx_call *c, const struct slp_onnx_graph *g)
+{
+	enum { MOST = 200000 };
+	c->run->unrolled += g->nnodes + 1;
+	if (c->run->unrolled > MOST)
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "unrolled, the model has more than %d nodes", MOST);
+	return !c->failed;
+}
+
+static bool take_results(struct slp_onnx_call *c, const struct slp_onnx_graph *g, struct slp_onnx_value *out)
+{
+	struct slp_onnx_run *r = c->run;
+	for (int i = 0; i < g->noutputs; i++) {
+		if (!load(r, g->outputs[i])) return false;
+		if (!slp_onnx_is_there(r->values[g->outputs[i]]))
+			slp_onnx_call_fail(c, SL_EUNSUPPORTED,
+			                   "\"%.100s\" is not computed by the supported part of its node",
+			                   r->b->model.names[g->outputs[i]].name);
+		if (c->failed) return false;
+		out[i] = r->values[g->outputs[i]];
+		sl_retain(out[i].t);
+	}
+	return true;
+}
+
+bool slp_onnx_graph_run(struct slp_onnx_call *c, int graph, const struct slp_onnx_value *in, struct slp_onnx_value *out)
+{
+	struct slp_onnx_run *r = c->run;
+	const struct slp_onnx_graph *g = &r->b->model.graphs[graph];
+	if (!count_unrolled(c, g)) return false;
+	for (int i = 0; i < (int)g->proto->n_input; i++) {
+		r->values[g->first_input + i] = in[i];
+		sl_retain(in[i].t);
+	}
+	if (!run_graph(r, g) || !take_results(c, g, out)) c->failed = true; /* and recorded */
+	for (int i = 0; c->failed && i < g->noutputs; i++) slp_onnx_drop(&out[i]);
+	drop_graph(r, g);
+	return !c->failed;
+}
+
+/* ---- the whole model -----------------------------------------------------------------------------------------------
+ */
+
+static sl_tensor *result_of(struct slp_onnx_run *r)
 {
 	struct slp_onnx_model *m = &r->b->model;
 	struct slp_onnx_call c = {.at = slp_forward_call_site(), .made = &r->made, .beside = r->given[0]};
@@ -129,18 +225,25 @@ static sl_tensor *result_of(struct run *r)
 	return sl_retain(y);
 }
 
-static sl_tensor *run_all(struct run *r)
+static void forget_sequences(struct slp_onnx_sequence *s)
 {
-	struct slp_onnx_model *m = &r->b->model;
-	bool ok = true;
-	for (int i = 0; i < m->nnames; i++) r->uses[i] = m->names[i].uses;
-	for (int i = 0; i < m->nnodes && ok; i++)
-		if (m->nodes[i].needed) ok = run_and_release(r, &m->nodes[i]);
+	for (struct slp_onnx_sequence *next; s; s = next) {
+		next = s->next;
+		sl_release(s->last.t);
+		free(s);
+	}
+}
+
+static sl_tensor *run_all(struct slp_onnx_run *r)
+{
+	const struct slp_onnx_graph *g = r->b->model.graphs;
+	bool ok = run_graph(r, g);
 	sl_tensor *y = NULL;
 	SL_SCOPE
 		y = ok ? result_of(r) : NULL;
-	for (int i = 0; i < m->nnames; i++) drop(r, i);
+	drop_graph(r, g);
 	slp_onnx_known_free(r->made);
+	forget_sequences(r->sequences);
 	return slp_scope_add(y);
 }
 
@@ -151,15 +254,17 @@ static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 	if (nin != m->ninputs)
 		return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
 		                     sl_block_name(self), m->ninputs, nin);
-	size_t names = (size_t)m->nnames + 1;
-	struct run r = {.b = b,
-	                .given = in,
-	                .values = slp_calloc(names + (size_t)m->most + 1, sizeof *r.values),
-	                .uses = slp_malloc(names * sizeof *r.uses)};
+	size_t names = (size_t)m->nnames + 1, arguments = (size_t)m->most * (size_t)(m->depth + 1);
+	struct slp_onnx_run r = {.b = b,
+	                         .given = in,
+	                         .values = slp_calloc(names + arguments, sizeof *r.values),
+	                         .copies = slp_calloc(names, sizeof *r.copies),
+	                         .uses = slp_calloc(names, sizeof *r.uses)};
 	sl_tensor *y = NULL;
 	r.arguments = r.values + names;
-	if (r.values && r.uses) y = run_all(&r);
+	if (r.values && r.copies && r.uses) y = run_all(&r);
 	free(r.values);
+	free(r.copies);
 	free(r.uses);
 	return y;
 }
@@ -179,10 +284,10 @@ struct import {
 };
 
 /* Numbers that shapes may be made of, and that operations may take as such; weights are parameters. */
-static bool is_known(const struct slp_onnx_name *n, const struct slp_onnx_data *d, bool initializer)
+static bool is_known(const struct slp_onnx_name *n, const struct slp_onnx_data *d)
 {
 	bool is_float = slp_is_float(slp_elements[d->element].dtype);
-	return slp_onnx_is_few(d->shape) && (!is_float || !initializer || !n->as_tensor || d->shape.ndim == 0);
+	return slp_onnx_is_few(d->shape) && (!is_float || !n->initializer || !n->as_tensor || d->shape.ndim == 0);
 }
 
 /* Running statistics are not trained. */
@@ -212,22 +317,16 @@ static sl_param *make_param(struct import *im, const char *name, sl_shape shape,
 	return param;
 }
 
-static bool take_param(struct import *im, int i, const struct slp_onnx_data *d, bool initializer)
+static bool take_param(struct import *im, int i, const struct slp_onnx_data *d)
 {
 	struct slp_onnx_name *n = &im->b->model.names[i];
 	sl_tensor *t = slp_elements_tensor(im->f, n->name, d->element, d->shape, d->data);
 	if (!t) return false;
-	enum sl_dtype computed = slp_onnx_computed(sl_tensor_dtype(t));
-	if (computed != sl_tensor_dtype(t)) {
-		sl_tensor *as_read = t;
-		SL_SCOPE
-			t = sl_retain(sl_cast_at(im->f->at, as_read, computed));
-		sl_release(as_read);
-		if (!t) return false;
-	}
-	bool fixed = !initializer || !slp_is_float(sl_tensor_dtype(t)) || is_statistic(&im->b->model, i);
-	n->param = make_param(im, n->name, d->shape,
-	                      (struct sl_param_opts){.dtype = sl_tensor_dtype(t), .no_grad = fixed});
+	bool fixed = !n->initializer || !slp_is_float(sl_tensor_dtype(t)) || is_statistic(&im->b->model, i);
+	char *name = n->graph ? slp_format("graph%d.%s", n->graph, n->name) : slp_strdup(n->name);
+	struct sl_param_opts opts = {.dtype = sl_tensor_dtype(t), .no_grad = fixed};
+	n->param = name ? make_param(im, name, d->shape, opts) : NULL;
+	free(name);
 	bool ok = n->param && sl_param_set_at(im->f->at, n->param, t) == SL_OK;
 	sl_release(t);
 	return ok;
@@ -249,15 +348,14 @@ static bool bind(struct import *im)
 	bool ok = true;
 	for (int i = 0; i < m->nnames && ok; i++) {
 		struct slp_onnx_name *n = &m->names[i];
-		bool initializer = (size_t)i < m->proto->graph->n_initializer;
 		struct slp_onnx_data d = {0};
 		if (!n->tensor || !n->uses) continue;
 		ok = slp_onnx_data_read(im->f, n->tensor, &d);
-		if (ok && is_known(n, &d, initializer)) {
+		if (ok && is_known(n, &d)) {
 			n->known = slp_onnx_known_from(&m->known, &d);
 			ok = n->known != NULL;
 		} else if (ok) {
-			ok = take_param(im, i, &d, initializer);
+			ok = take_param(im, i, &d);
 		}
 		free(d.owned);
 		forget((SlpOnnx__TensorProto *)n->tensor);

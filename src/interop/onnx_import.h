@@ -25,21 +25,33 @@ struct slp_onnx_known {
 };
 enum { SLP_ONNX_KNOWN_MAX = 4096 }; /* elements; others are tensors */
 
-/* Operations take neither int64 nor bool: tensors of a network are int32 and uint8 in their place. */
-static inline enum sl_dtype slp_onnx_computed(enum sl_dtype dtype)
-{
-	return dtype == SL_INT64 ? SL_INT32 : dtype == SL_BOOL ? SL_UINT8 : dtype;
-}
+struct slp_onnx_sequence;
 
-/* One of both, or neither: an optional input that is not there. */
+/* One of them, or none: an optional input that is not there. */
 struct slp_onnx_value {
 	sl_tensor *t;
 	struct slp_onnx_known *known;
+	const struct slp_onnx_sequence *sequence;
 };
+
+/* A list of values: its last one, behind those of another list; count 0: none.  It holds the tensor of its value. */
+struct slp_onnx_sequence {
+	struct slp_onnx_sequence *next; /* of those that one run made */
+	const struct slp_onnx_sequence *before;
+	struct slp_onnx_value last;
+	int64_t count;
+};
+
+static inline bool slp_onnx_is_there(struct slp_onnx_value v)
+{
+	return v.t || v.known || v.sequence;
+}
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 struct slp_onnx_op;
+struct slp_onnx_node;
+struct slp_onnx_run;
 
 /* One node being computed. */
 struct slp_onnx_call {
@@ -50,7 +62,10 @@ struct slp_onnx_call {
 	struct slp_onnx_value *in, *out;
 	int nin, nout;
 	struct slp_onnx_known **made; /* a list: what is known belongs to it */
-	sl_tensor *beside;            /* new tensors are made on its device */
+	struct slp_onnx_sequence **sequences;
+	struct slp_onnx_run *run; /* and its node, for graphs within it */
+	const struct slp_onnx_node *within;
+	sl_tensor *beside; /* new tensors are made on its device */
 	bool failed;
 };
 
@@ -85,7 +100,7 @@ int slp_onnx_attr_ints(struct slp_onnx_call *c, const char *name, int64_t *v, in
 
 static inline bool slp_onnx_has(const struct slp_onnx_call *c, int i)
 {
-	return i < c->nin && (c->in[i].t || c->in[i].known);
+	return i < c->nin && slp_onnx_is_there(c->in[i]);
 }
 /* Input i as a tensor; NULL if it is not there, or after an error. */
 sl_tensor *slp_onnx_tensor(struct slp_onnx_call *c, int i);
@@ -110,8 +125,26 @@ static inline void slp_onnx_give(struct slp_onnx_call *c, int i, sl_tensor *t)
 }
 static inline void slp_onnx_give_value(struct slp_onnx_call *c, int i, struct slp_onnx_value v)
 {
-	if (!v.t && !v.known) c->failed = true; /* and recorded */
+	if (!slp_onnx_is_there(v)) c->failed = true; /* and recorded */
 	if (i < c->nout) c->out[i] = v;
+}
+
+/* ---- graphs within nodes (onnx_block.c) -------------------------------------------------------------------------------- */
+
+/* The graph of this attribute; -1 after an error. */
+int slp_onnx_graph_named(struct slp_onnx_call *c, const char *attribute);
+int slp_onnx_graph_inputs(const struct slp_onnx_call *c, int graph);
+int slp_onnx_graph_outputs(const struct slp_onnx_call *c, int graph);
+/* What the graph declares of a result: its shape has -1 where it is open, ndim -1: nothing is said. */
+struct slp_type slp_onnx_graph_type(const struct slp_onnx_call *c, int graph, int output);
+/* Computes a graph of these values; what it gives is the caller's, who drops it.  False after an error. */
+bool slp_onnx_graph_run(struct slp_onnx_call *c, int graph, const struct slp_onnx_value *in,
+                        struct slp_onnx_value *out);
+
+static inline void slp_onnx_drop(struct slp_onnx_value *v)
+{
+	sl_release(v->t);
+	*v = (struct slp_onnx_value){0};
 }
 
 /* ---- what is known (onnx_known.c) ------------------------------------------------------------------------------------ */
@@ -120,6 +153,8 @@ static inline void slp_onnx_give_value(struct slp_onnx_call *c, int i, struct sl
 struct slp_onnx_known *slp_onnx_known_new(struct slp_onnx_known **list, enum sl_dtype dtype, sl_shape shape);
 void slp_onnx_known_free(struct slp_onnx_known *list);
 double slp_onnx_known_number(const struct slp_onnx_known *k, int64_t i);
+/* Whether a double holds what is known, one number, and what operations with a number make of it. */
+bool slp_onnx_known_is_double(const struct slp_onnx_known *k);
 void slp_onnx_known_put(struct slp_onnx_known *k, int64_t i, double v);
 /* The values of a small tensor of the file (onnx_tensors.c); NULL after an error. */
 struct slp_onnx_known *slp_onnx_known_of(struct slp_onnx_call *c, const SlpOnnx__TensorProto *t);
@@ -132,6 +167,8 @@ struct slp_onnx_known *slp_onnx_known_strided(struct slp_onnx_call *c, const str
 /* ---- functions of values: of what is known while it is few, else of tensors (onnx_values.c) ----------------------------- */
 
 struct slp_onnx_value slp_onnx_reshaped(struct slp_onnx_call *c, struct slp_onnx_value v, sl_shape shape);
+/* With a new axis of one element at this place. */
+struct slp_onnx_value slp_onnx_with_axis(struct slp_onnx_call *c, struct slp_onnx_value v, int64_t axis);
 struct slp_onnx_value slp_onnx_transposed(struct slp_onnx_call *c, struct slp_onnx_value v, const int *axes);
 struct slp_onnx_value slp_onnx_sliced(struct slp_onnx_call *c, struct slp_onnx_value v, int axis, int64_t begin,
                                       int64_t end, int64_t step);

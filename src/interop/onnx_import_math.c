@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "interop/onnx_import.h"
+#include "whole.h"
 
 /* ---- of one tensor -------------------------------------------------------------------------------------------------- */
 
@@ -71,7 +72,7 @@ static const struct unary {
 
 static sl_tensor *as_truth(struct slp_onnx_call *c, sl_tensor *t)
 {
-	return t && sl_tensor_dtype(t) != SL_UINT8 ? sl_cast_at(c->at, t, SL_UINT8) : t;
+	return t && sl_tensor_dtype(t) != SL_BOOL ? sl_cast_at(c->at, t, SL_BOOL) : t;
 }
 
 void slp_onnx_import_unary(struct slp_onnx_call *c)
@@ -79,6 +80,7 @@ void slp_onnx_import_unary(struct slp_onnx_call *c)
 	const struct unary *u = unaries;
 	while (strcmp(u->name, c->op->name)) u++;
 	struct slp_onnx_known *k = c->in[0].known, *y = NULL;
+	int64_t (*whole)(int64_t x) = u->number == fabs ? slp_whole_abs : u->number == negated ? slp_whole_neg : NULL;
 	if (!k || !u->number) {
 		sl_tensor *t = u->tensor(c->at, slp_onnx_tensor(c, 0));
 		slp_onnx_give(c, 0, u->truth ? as_truth(c, t) : t);
@@ -86,7 +88,8 @@ void slp_onnx_import_unary(struct slp_onnx_call *c)
 	}
 	y = slp_onnx_known_new(c->made, u->truth ? SL_BOOL : k->dtype, k->shape);
 	for (int64_t i = 0; y && i < sl_shape_size(k->shape); i++)
-		slp_onnx_known_put(y, i, u->number(slp_onnx_known_number(k, i)));
+		if (whole && !slp_is_float(k->dtype)) y->v[i].i = whole(k->v[i].i);
+		else slp_onnx_known_put(y, i, u->number(slp_onnx_known_number(k, i)));
 	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = y});
 }
 
@@ -130,26 +133,20 @@ static double smaller(double a, double b)
 {
 	return a < b || isnan(a) ? a : b;
 }
-static double same(double a, double b)
-{
-	return a == b;
-}
-static double less(double a, double b)
-{
-	return a < b;
-}
-static double most(double a, double b)
-{
-	return a <= b;
-}
-static double more(double a, double b)
-{
-	return a > b;
-}
-static double least(double a, double b)
-{
-	return a >= b;
-}
+#define COMPARISON(name, operator)                                                                                     \
+	static double name(double a, double b)                                                                         \
+	{                                                                                                              \
+		return a operator b;                                                                                   \
+	}                                                                                                              \
+	static int64_t whole_##name(int64_t a, int64_t b)                                                              \
+	{                                                                                                              \
+		return a operator b;                                                                                   \
+	}
+COMPARISON(same, ==)
+COMPARISON(less, <)
+COMPARISON(most, <=)
+COMPARISON(more, >)
+COMPARISON(least, >=)
 static double both(double a, double b)
 {
 	return a != 0 && b != 0;
@@ -163,7 +160,7 @@ static double one(double a, double b)
 	return (a != 0) != (b != 0);
 }
 
-/* The function of two tensors, with a number on the right, on the left; of two numbers. */
+/* The function of two tensors, with a number on the right, on the left; of two numbers, of two integers. */
 static const struct binary {
 	const char *name;
 	sl_tensor *(*tensors)(const char *at, sl_tensor *a, sl_tensor *b);
@@ -171,24 +168,25 @@ static const struct binary {
 	sl_tensor *(*left)(const char *at, sl_tensor *x, double s);
 	double (*numbers)(double a, double b);
 	bool truth;
+	int64_t (*wholes)(int64_t a, int64_t b); /* NULL: that of doubles does */
 } binaries[] = {
-        {"Add", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false},
-        {"Sub", sl_sub_at, sl_sub_scalar_at, sl_rsub_scalar_at, minus, false},
-        {"Mul", sl_mul_at, sl_mul_scalar_at, sl_mul_scalar_at, times, false},
-        {"Div", sl_div_at, sl_div_scalar_at, sl_rdiv_scalar_at, over, false},
-        {"Pow", sl_pow_at, sl_pow_scalar_at, sl_rpow_scalar_at, power, false},
-        {"Max", sl_maximum_at, sl_maximum_scalar_at, sl_maximum_scalar_at, larger, false},
-        {"Min", sl_minimum_at, sl_minimum_scalar_at, sl_minimum_scalar_at, smaller, false},
-        {"Sum", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false},
-        {"Mean", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false},
-        {"Equal", sl_eq_at, sl_eq_scalar_at, sl_eq_scalar_at, same, true},
-        {"Less", sl_lt_at, sl_lt_scalar_at, sl_gt_scalar_at, less, true},
-        {"LessOrEqual", sl_le_at, sl_le_scalar_at, sl_ge_scalar_at, most, true},
-        {"Greater", sl_gt_at, sl_gt_scalar_at, sl_lt_scalar_at, more, true},
-        {"GreaterOrEqual", sl_ge_at, sl_ge_scalar_at, sl_le_scalar_at, least, true},
-        {"And", sl_logical_and_at, NULL, NULL, both, true},
-        {"Or", sl_logical_or_at, NULL, NULL, either, true},
-        {"Xor", sl_logical_xor_at, NULL, NULL, one, true},
+        {"Add", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false, slp_whole_add},
+        {"Sub", sl_sub_at, sl_sub_scalar_at, sl_rsub_scalar_at, minus, false, slp_whole_sub},
+        {"Mul", sl_mul_at, sl_mul_scalar_at, sl_mul_scalar_at, times, false, slp_whole_mul},
+        {"Div", sl_div_at, sl_div_scalar_at, sl_rdiv_scalar_at, over, false, slp_whole_div},
+        {"Pow", sl_pow_at, sl_pow_scalar_at, sl_rpow_scalar_at, power, false, NULL},
+        {"Max", sl_maximum_at, sl_maximum_scalar_at, sl_maximum_scalar_at, larger, false, slp_whole_maximum},
+        {"Min", sl_minimum_at, sl_minimum_scalar_at, sl_minimum_scalar_at, smaller, false, slp_whole_minimum},
+        {"Sum", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false, slp_whole_add},
+        {"Mean", sl_add_at, sl_add_scalar_at, sl_add_scalar_at, plus, false, slp_whole_add},
+        {"Equal", sl_eq_at, sl_eq_scalar_at, sl_eq_scalar_at, same, true, whole_same},
+        {"Less", sl_lt_at, sl_lt_scalar_at, sl_gt_scalar_at, less, true, whole_less},
+        {"LessOrEqual", sl_le_at, sl_le_scalar_at, sl_ge_scalar_at, most, true, whole_most},
+        {"Greater", sl_gt_at, sl_gt_scalar_at, sl_lt_scalar_at, more, true, whole_more},
+        {"GreaterOrEqual", sl_ge_at, sl_ge_scalar_at, sl_le_scalar_at, least, true, whole_least},
+        {"And", sl_logical_and_at, NULL, NULL, both, true, NULL},
+        {"Or", sl_logical_or_at, NULL, NULL, either, true, NULL},
+        {"Xor", sl_logical_xor_at, NULL, NULL, one, true, NULL},
 };
 
 static const struct binary *binary_named(const char *name)
@@ -218,7 +216,9 @@ static struct slp_onnx_value of_numbers(struct slp_onnx_call *c, const struct bi
 	struct slp_onnx_known *y = slp_onnx_known_new(c->made, f->truth ? SL_BOOL : a->dtype, shape);
 	for (int64_t i = 0; y && i < sl_shape_size(shape); i++) {
 		int64_t p = element_of(a, shape, i), q = element_of(b, shape, i);
-		slp_onnx_known_put(y, i, f->numbers(slp_onnx_known_number(a, p), slp_onnx_known_number(b, q)));
+		if (f->wholes && !slp_is_float(a->dtype) && !slp_is_float(b->dtype))
+			y->v[i].i = f->wholes(a->v[p].i, b->v[q].i);
+		else slp_onnx_known_put(y, i, f->numbers(slp_onnx_known_number(a, p), slp_onnx_known_number(b, q)));
 	}
 	return (struct slp_onnx_value){.known = y};
 }
@@ -227,7 +227,7 @@ static struct slp_onnx_value of_numbers(struct slp_onnx_call *c, const struct bi
 static bool is_number(struct slp_onnx_value v, struct slp_onnx_value other)
 {
 	return v.known && other.t && sl_shape_size(v.known->shape) == 1 &&
-	       v.known->shape.ndim <= sl_tensor_shape(other.t).ndim;
+	       v.known->shape.ndim <= sl_tensor_shape(other.t).ndim && slp_onnx_known_is_double(v.known);
 }
 
 static sl_tensor *to_power(struct slp_onnx_call *c, sl_tensor *x, double s)
@@ -235,6 +235,9 @@ static sl_tensor *to_power(struct slp_onnx_call *c, sl_tensor *x, double s)
 	if (s == 1) return x;
 	if (s == 2) return sl_square_at(c->at, x);
 	if (s == 3) return sl_mul_at(c->at, sl_square_at(c->at, x), x);
+	if (!slp_can_hold(sl_tensor_dtype(x), s))
+		return sl_cast_at(c->at, sl_pow_scalar_at(c->at, sl_cast_at(c->at, x, SL_FLOAT64), s),
+		                  sl_tensor_dtype(x));
 	if (s == 0.5) return sl_sqrt_at(c->at, x);
 	return sl_pow_scalar_at(c->at, x, s);
 }
@@ -247,9 +250,13 @@ static sl_tensor *of_tensors(struct slp_onnx_call *c, const struct binary *f, st
 		return f->tensors == sl_pow_at ? to_power(c, a.t, s) : f->right(c->at, a.t, s);
 	}
 	if (f->left && is_number(a, b)) return f->left(c->at, b.t, slp_onnx_known_number(a.known, 0));
+	enum sl_dtype dtype = slp_onnx_dtype(&a);
+	bool root = f->tensors == sl_pow_at && !slp_is_float(dtype) && slp_is_float(slp_onnx_dtype(&b));
+	if (root) a = slp_onnx_cast(c, a, SL_FLOAT64);
 	if (f->tensors == sl_pow_at) b = slp_onnx_cast(c, b, slp_onnx_dtype(&a));
 	sl_tensor *x = slp_onnx_as_tensor(c, a), *y = slp_onnx_as_tensor(c, b);
-	return x && y ? f->tensors(c->at, x, y) : NULL;
+	y = x && y ? f->tensors(c->at, x, y) : NULL;
+	return root ? sl_cast_at(c->at, y, dtype) : y;
 }
 
 static struct slp_onnx_value apply(struct slp_onnx_call *c, const struct binary *f, struct slp_onnx_value a,
@@ -276,6 +283,34 @@ void slp_onnx_import_variadic(struct slp_onnx_call *c)
 	slp_onnx_give_value(c, 0, y);
 }
 
+static int64_t rest(int64_t a, int64_t b)
+{
+	return b == 0 || b == -1 ? 0 : a % b;
+}
+
+static int64_t modulo(int64_t a, int64_t b)
+{
+	int64_t r = rest(a, b);
+	return r && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* Of int64, exactly.  A product has the sign of its factors even where it saturates. */
+static struct slp_onnx_value whole_mod(struct slp_onnx_call *c, struct slp_onnx_value a, struct slp_onnx_value b,
+                                       bool c_rule)
+{
+	const struct binary of_known = {.wholes = c_rule ? rest : modulo}, *mul = binary_named("Mul");
+	sl_shape shape;
+	if (a.known && b.known && slp_broadcast(a.known->shape, b.known->shape, &shape) && slp_onnx_is_few(shape))
+		return of_numbers(c, &of_known, a.known, b.known, shape);
+	struct slp_onnx_value q = {.t = of_tensors(c, binary_named("Div"), a, b)}, p = {.t = NULL};
+	if (q.t) p.t = of_tensors(c, mul, q, b);
+	struct slp_onnx_value r = {.t = p.t ? of_tensors(c, binary_named("Sub"), a, p) : NULL};
+	if (!r.t || c_rule) return r;
+	p.t = of_tensors(c, mul, r, b);
+	p.t = p.t ? sl_lt_scalar_at(c->at, p.t, 0) : NULL;
+	return (struct slp_onnx_value){.t = p.t ? sl_add_at(c->at, r.t, of_tensors(c, mul, p, b)) : NULL};
+}
+
 /* The rest has the sign of a with fmod, else that of b. */
 void slp_onnx_import_mod(struct slp_onnx_call *c)
 {
@@ -283,6 +318,10 @@ void slp_onnx_import_mod(struct slp_onnx_call *c)
 	struct slp_onnx_value a = c->in[0], b = c->in[1];
 	const struct binary *mul = binary_named("Mul"), *sub = binary_named("Sub");
 	enum sl_dtype dtype = slp_onnx_dtype(&a);
+	if (dtype == SL_INT64) {
+		slp_onnx_give_value(c, 0, whole_mod(c, a, b, c_rule));
+		return;
+	}
 	a = slp_onnx_cast(c, a, SL_FLOAT64), b = slp_onnx_cast(c, b, SL_FLOAT64);
 	struct slp_onnx_value q = apply(c, binary_named("Div"), a, b);
 	for (int64_t i = 0; q.known && i < sl_shape_size(q.known->shape); i++)

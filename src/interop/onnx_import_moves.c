@@ -60,36 +60,68 @@ static sl_shape shape_in(struct slp_onnx_call *c, int i, const char *attribute)
 }
 
 /* Of one value; known while they are few. */
-static struct slp_onnx_value filled(struct slp_onnx_call *c, sl_shape shape, enum sl_dtype dtype, double value)
+static struct slp_onnx_value filled(struct slp_onnx_call *c, sl_shape shape, struct slp_onnx_known *value)
 {
 	char text[128];
-	struct slp_onnx_value v = {0};
+	struct slp_onnx_value v = {.known = value};
 	if (!slp_shape_valid(shape)) slp_onnx_call_fail(c, SL_ESHAPE, "no shape: %s", sl_shape_string(shape, text));
 	if (c->failed) return v;
-	if (!slp_onnx_is_few(shape)) {
-		v.t = sl_full_at(c->at, shape, value,
-		                 (struct sl_make){slp_onnx_computed(dtype), sl_tensor_device(c->beside)});
-		return v;
-	}
-	v.known = slp_onnx_known_new(c->made, dtype, shape);
-	for (int64_t i = 0; v.known && i < sl_shape_size(shape); i++) slp_onnx_known_put(v.known, i, value);
-	return v;
+	if (slp_onnx_is_few(shape) || !slp_onnx_known_is_double(value))
+		return slp_onnx_broadcast(c, slp_onnx_reshaped(c, v, SL_SCALAR), shape);
+	struct sl_make make = {value->dtype, sl_tensor_device(c->beside)};
+	return (struct slp_onnx_value){.t = sl_full_at(c->at, shape, slp_onnx_known_number(value, 0), make)};
 }
 
 void slp_onnx_import_constant_of_shape(struct slp_onnx_call *c)
 {
 	const SlpOnnx__AttributeProto *a = slp_onnx_attr(c, "value");
-	struct slp_onnx_known *v = a && a->t ? slp_onnx_known_of(c, a->t) : NULL;
+	bool given = a && a->t;
+	struct slp_onnx_known *v =
+	        given ? slp_onnx_known_of(c, a->t) : slp_onnx_known_new(c->made, SL_FLOAT32, SL_SCALAR);
 	sl_shape shape = shape_in(c, 0, NULL);
+	if (!v) c->failed = true; /* and recorded */
 	if (c->failed) return;
-	if (v && sl_shape_size(v->shape) != 1) slp_onnx_call_fail(c, SL_EFORMAT, "attribute value must be one number");
-	else
-		slp_onnx_give_value(c, 0,
-		                    filled(c, shape, v ? v->dtype : SL_FLOAT32, v ? slp_onnx_known_number(v, 0) : 0));
+	if (sl_shape_size(v->shape) != 1) slp_onnx_call_fail(c, SL_EFORMAT, "attribute value must be one number");
+	else slp_onnx_give_value(c, 0, filled(c, shape, v));
+}
+
+/* How many int64 there are from start to limit, which is not among them; -1: too many. */
+static int64_t steps_between(int64_t start, int64_t limit, int64_t delta)
+{
+	__int128 way = (__int128)limit - start, n = delta ? (way + delta - (delta > 0 ? 1 : -1)) / delta : -1;
+	return n > INT32_MAX || delta == 0 ? -1 : n > 0 ? (int64_t)n : 0;
+}
+
+/* Of int64, exactly: what a double does not hold is made here. */
+static void whole_range(struct slp_onnx_call *c)
+{
+	int64_t from = 0, to = 0, by = 1;
+	if (slp_onnx_ints_in(c, 0, NULL, &from, 1) != 1 || slp_onnx_ints_in(c, 1, NULL, &to, 1) != 1 ||
+	    slp_onnx_ints_in(c, 2, NULL, &by, 1) != 1) {
+		slp_onnx_call_fail(c, SL_EFORMAT, "takes three numbers");
+		return;
+	}
+	int64_t n = steps_between(from, to, by);
+	struct sl_make make = {SL_INT64, sl_tensor_device(c->beside)};
+	if (n < 0)
+		slp_onnx_call_fail(c, SL_ESHAPE, "from %lld to %lld by %lld", (long long)from, (long long)to,
+		                   (long long)by);
+	else if (n > SLP_ONNX_KNOWN_MAX && slp_onnx_known_is_double(c->in[0].known) &&
+	         slp_onnx_known_is_double(c->in[1].known))
+		slp_onnx_give(c, 0, sl_arange_at(c->at, (double)from, (double)to, (double)by, make));
+	else {
+		struct slp_onnx_known *k = slp_onnx_known_new(c->made, SL_INT64, SL_SHAPE(n));
+		for (int64_t i = 0; k && i < n; i++) k->v[i].i = (int64_t)((uint64_t)from + (uint64_t)i * (uint64_t)by);
+		slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = k});
+	}
 }
 
 void slp_onnx_import_range(struct slp_onnx_call *c)
 {
+	if (slp_onnx_dtype(&c->in[0]) == SL_INT64) {
+		whole_range(c);
+		return;
+	}
 	double start = slp_onnx_number_in(c, 0, NULL, 0), limit = slp_onnx_number_in(c, 1, NULL, 0);
 	double delta = slp_onnx_number_in(c, 2, NULL, 1), n = c->failed ? 0 : ceil((limit - start) / delta);
 	if (!c->failed && (delta == 0 || !(n <= INT32_MAX)))
@@ -98,9 +130,9 @@ void slp_onnx_import_range(struct slp_onnx_call *c)
 	enum sl_dtype dtype = slp_onnx_dtype(&c->in[0]);
 	sl_shape shape = SL_SHAPE(n > 0 ? (int64_t)n : 0);
 	if (!slp_onnx_is_few(shape)) {
-		slp_onnx_give(c, 0,
-		              sl_arange_at(c->at, start, limit, delta,
-		                           (struct sl_make){slp_onnx_computed(dtype), sl_tensor_device(c->beside)}));
+		slp_onnx_give(
+		        c, 0,
+		        sl_arange_at(c->at, start, limit, delta, (struct sl_make){dtype, sl_tensor_device(c->beside)}));
 		return;
 	}
 	struct slp_onnx_known *k = slp_onnx_known_new(c->made, dtype, shape);
@@ -228,7 +260,7 @@ void slp_onnx_import_concat(struct slp_onnx_call *c)
 	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_joined(c, c->in, c->nin, axis));
 }
 
-/* Sizes of the parts: given, or as even as can be, the last one smaller. */
+/* Sizes of the parts: given, or as even as can be, the last one smaller.  The last results may be those that nobody takes. */
 void slp_onnx_import_split(struct slp_onnx_call *c)
 {
 	enum { MOST = 1024 };
@@ -237,16 +269,17 @@ void slp_onnx_import_split(struct slp_onnx_call *c)
 	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", 0), x.ndim),
 	    n = slp_onnx_ints_in(c, 1, "split", sizes, MOST);
 	if (c->failed) return;
-	int64_t size = n < 0 && c->nout > 0 ? (x.dim[axis] + c->nout - 1) / c->nout : 0;
-	for (int i = 0; n < 0 && i < c->nout && i < MOST; i++, total += size)
+	int parts = (int)c->node->n_output;
+	int64_t size = n < 0 && parts > 0 ? (x.dim[axis] + parts - 1) / parts : 0;
+	for (int i = 0; n < 0 && i < parts && i < MOST; i++, total += size)
 		sizes[i] = total + size > x.dim[axis] ? x.dim[axis] - total : size;
-	if (n < 0) n = c->nout;
+	if (n < 0) n = parts;
 	total = 0;
 	for (int i = 0; i < n && i < MOST && total >= 0; i++)
 		total = sizes[i] < 0 || sizes[i] > x.dim[axis] ? -1 : total + sizes[i];
-	if (n != c->nout || n > MOST || total != x.dim[axis])
+	if (n != parts || n > MOST || total != x.dim[axis])
 		slp_onnx_call_fail(c, SL_ESHAPE, "its sizes do not fit axis %d of %lld, or %d results", axis,
-		                   (long long)x.dim[axis], c->nout);
+		                   (long long)x.dim[axis], parts);
 	for (int i = 0; i < c->nout && !c->failed; begin += sizes[i++])
 		slp_onnx_give_value(c, i, slp_onnx_sliced(c, c->in[0], axis, begin, begin + sizes[i], 1));
 }

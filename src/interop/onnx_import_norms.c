@@ -173,7 +173,7 @@ void slp_onnx_import_dropout(struct slp_onnx_call *c)
 	slp_onnx_give_value(c, 0, c->in[0]);
 	if (c->nout < 2) return;
 	sl_tensor *x = slp_onnx_tensor(c, 0);
-	slp_onnx_give(c, 1, sl_cast_at(c->at, sl_eq_at(c->at, x, x), SL_UINT8));
+	slp_onnx_give(c, 1, sl_cast_at(c->at, sl_eq_at(c->at, x, x), SL_BOOL));
 }
 
 void slp_onnx_import_identity(struct slp_onnx_call *c)

@@ -30,11 +30,43 @@ void slp_onnx_import_gather_elements(struct slp_onnx_call *c)
 	slp_onnx_give(c, 0, t && where ? sl_take_along_at(c->at, t, where, axis) : NULL);
 }
 
-/* New values where something was written, else the old ones; added, if that is wanted. */
-static sl_tensor *merged(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *sums, sl_tensor *hits, bool add)
+/* v added to zeros of this shape, where the indices say: along an axis; axis -1: rows. */
+static sl_tensor *placed(struct slp_onnx_call *c, sl_shape shape, sl_tensor *where, sl_tensor *v, int axis)
 {
-	if (!x || !sums || (!add && !hits)) return NULL;
-	return add ? sl_add_at(c->at, x, sums) : sl_where_at(c->at, hits, sums, x);
+	if (!v) return NULL;
+	sl_tensor *zeros = sl_zeros_at(c->at, shape, (struct sl_make){sl_tensor_dtype(v), sl_tensor_device(v)});
+	return axis < 0 ? sl_index_add_at(c->at, zeros, where, v) : sl_scatter_add_at(c->at, zeros, where, v, axis);
+}
+
+static sl_tensor *placed_whole(struct slp_onnx_call *c, sl_shape shape, sl_tensor *where, sl_tensor *v, int axis)
+{
+	enum sl_dtype dtype = sl_tensor_dtype(v);
+	return sl_cast_at(c->at, placed(c, shape, where, sl_cast_at(c->at, v, SL_FLOAT64), axis), dtype);
+}
+
+/* The same of any type.  Sums are of floats here, as gradients are: of an int64, of both its halves. */
+static sl_tensor *placed_any(struct slp_onnx_call *c, sl_shape shape, sl_tensor *where, sl_tensor *v, int axis)
+{
+	if (slp_is_float(sl_tensor_dtype(v))) return placed(c, shape, where, v, axis);
+	if (sl_tensor_dtype(v) != SL_INT64) return placed_whole(c, shape, where, v, axis);
+	sl_tensor *high = sl_div_scalar_at(c->at, v, 0x1p32);
+	sl_tensor *low = high ? sl_sub_at(c->at, v, sl_mul_scalar_at(c->at, high, 0x1p32)) : NULL;
+	if (!low) return NULL;
+	high = placed_whole(c, shape, where, high, axis);
+	return sl_add_at(c->at, sl_mul_scalar_at(c->at, high, 0x1p32), placed_whole(c, shape, where, low, axis));
+}
+
+/* x with v where the indices say, or with that added. */
+static sl_tensor *scattered(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *where, sl_tensor *v, int axis, bool add)
+{
+	if (!x || !where || !v) return NULL;
+	enum sl_dtype dtype = slp_is_float(sl_tensor_dtype(v)) ? sl_tensor_dtype(v) : SL_FLOAT32;
+	sl_shape shape = sl_tensor_shape(x);
+	sl_tensor *sums = placed_any(c, shape, where, v, axis);
+	if (add || !sums) return sums ? sl_add_at(c->at, x, sums) : NULL;
+	sl_tensor *ones = sl_ones_at(c->at, sl_tensor_shape(v), (struct sl_make){dtype, sl_tensor_device(v)});
+	sl_tensor *hits = placed(c, shape, where, ones, axis);
+	return hits ? sl_where_at(c->at, hits, sums, x) : NULL;
 }
 
 static bool adds(struct slp_onnx_call *c)
@@ -44,33 +76,50 @@ static bool adds(struct slp_onnx_call *c)
 	return slp_onnx_attr_is(c, "reduction", "none", "add");
 }
 
-/* Sums are of floats here, as gradients are. */
-static sl_tensor *as_float(struct slp_onnx_call *c, sl_tensor *t)
+/* The same where there are fewer indices than data along other axes: the rest of x stays. */
+static sl_tensor *scattered_part(struct slp_onnx_call *c, sl_tensor *x, struct slp_onnx_value indices, sl_tensor *v,
+                                 int axis, bool add)
 {
-	return t && !slp_is_float(sl_tensor_dtype(t)) ? sl_cast_at(c->at, t, SL_FLOAT64) : t;
+	sl_shape s = x ? sl_tensor_shape(x) : SL_SCALAR, i = slp_onnx_shape_of(c, indices);
+	for (int a = 0; x && a < s.ndim && !c->failed; a++) {
+		if (a == axis || i.dim[a] == s.dim[a]) continue;
+		sl_tensor *parts[] = {sl_slice_at(c->at, x, a, 0, i.dim[a], 1),
+		                      sl_slice_at(c->at, x, a, i.dim[a], s.dim[a], 1)};
+		parts[0] = scattered_part(c, parts[0], indices, v, axis, add);
+		return parts[0] && parts[1] ? sl_concat_at(c->at, parts, 2, a) : NULL;
+	}
+	return scattered(c, x, slp_onnx_indices(c, indices, s.dim[axis]), v, axis, add);
+}
+
+/* Numbers that are known, such as shapes, with others in some places. */
+static void scatter_known(struct slp_onnx_call *c)
+{
+	const struct slp_onnx_known *x = c->in[0].known, *where = c->in[1].known, *v = c->in[2].known;
+	struct slp_onnx_known *y = slp_onnx_known_new(c->made, x->dtype, x->shape);
+	int64_t n = sl_shape_size(x->shape);
+	if (y && n) memcpy(y->v, x->v, (size_t)n * sizeof *y->v);
+	for (int64_t i = 0; y && i < sl_shape_size(where->shape) && !c->failed; i++) {
+		int64_t at = where->v[i].i < 0 ? where->v[i].i + n : where->v[i].i;
+		if (at < 0 || at >= n)
+			slp_onnx_call_fail(c, SL_ESHAPE, "index %lld of %lld", (long long)where->v[i].i, (long long)n);
+		else y->v[at] = v->v[i];
+	}
+	if (!c->failed) slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = y});
 }
 
 void slp_onnx_import_scatter_elements(struct slp_onnx_call *c)
 {
-	sl_shape x = slp_onnx_shape(c, 0), i = slp_onnx_shape(c, 1);
+	sl_shape x = slp_onnx_shape(c, 0), i = slp_onnx_shape(c, 1), v = slp_onnx_shape(c, 2);
 	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", 0), x.ndim);
-	bool add = adds(c);
+	bool add = adds(c), known = c->in[0].known && c->in[1].known && c->in[2].known;
+	if (!c->failed && (i.ndim != x.ndim || !sl_shape_equal(i, v)))
+		slp_onnx_call_fail(c, SL_ESHAPE, "indices must have as many axes as the data, and the updates' shape");
 	for (int a = 0; a < x.ndim && !c->failed; a++)
-		if (i.ndim != x.ndim || (a != axis && i.dim[a] != x.dim[a]))
-			slp_onnx_call_fail(c, SL_EUNSUPPORTED, "indices must have the data's shape but for axis %d",
-			                   axis);
+		if (a != axis && i.dim[a] > x.dim[a])
+			slp_onnx_call_fail(c, SL_ESHAPE, "more indices than data along axis %d", a);
 	if (c->failed) return;
-	sl_tensor *t = slp_onnx_tensor(c, 0), *where = slp_onnx_indices(c, c->in[1], x.dim[axis]);
-	sl_tensor *v = as_float(c, slp_onnx_tensor(c, 2)), *base = as_float(c, t);
-	if (!v || !base || !where) {
-		c->failed = true;
-		return;
-	}
-	struct sl_make make = {sl_tensor_dtype(v), sl_tensor_device(v)};
-	sl_tensor *zeros = sl_zeros_at(c->at, x, make), *sums = sl_scatter_add_at(c->at, zeros, where, v, axis);
-	sl_tensor *hits = add ? NULL : sl_scatter_add_at(c->at, zeros, where, sl_ones_at(c->at, i, make), axis);
-	sl_tensor *y = merged(c, base, sums, hits, add);
-	slp_onnx_give(c, 0, y ? slp_onnx_cast(c, (struct slp_onnx_value){.t = y}, sl_tensor_dtype(t)).t : NULL);
+	if (known && x.ndim == 1 && !add && c->in[0].known->dtype == c->in[2].known->dtype) scatter_known(c);
+	else slp_onnx_give(c, 0, scattered_part(c, slp_onnx_tensor(c, 0), c->in[1], slp_onnx_tensor(c, 2), axis, add));
 }
 
 /* ---- by several axes --------------------------------------------------------------------------------------------- */
@@ -148,19 +197,10 @@ void slp_onnx_import_scatter_nd(struct slp_onnx_call *c)
 		c->failed = true;
 		return;
 	}
-	sl_tensor *t = slp_onnx_tensor(c, 0), *base = as_float(c, t), *v = as_float(c, slp_onnx_tensor(c, 2));
-	sl_shape count = sl_tensor_shape(where), flat = SL_SHAPE(count.dim[0], width);
-	v = v ? sl_reshape_at(c->at, v, flat) : NULL;
-	if (!base || !v) {
-		c->failed = true;
-		return;
-	}
-	struct sl_make make = {sl_tensor_dtype(v), sl_tensor_device(v)};
-	sl_tensor *zeros = sl_zeros_at(c->at, SL_SHAPE(rows, width), make),
-	          *sums = sl_index_add_at(c->at, zeros, where, v);
-	sl_tensor *hits = add ? NULL : sl_index_add_at(c->at, zeros, where, sl_ones_at(c->at, flat, make));
-	sl_tensor *y = merged(c, sl_reshape_at(c->at, base, SL_SHAPE(rows, width)), sums, hits, add);
-	y = y ? slp_onnx_cast(c, (struct slp_onnx_value){.t = y}, sl_tensor_dtype(t)).t : NULL;
+	sl_tensor *t = slp_onnx_tensor(c, 0), *v = slp_onnx_tensor(c, 2);
+	t = sl_reshape_at(c->at, t, SL_SHAPE(rows, width));
+	v = sl_reshape_at(c->at, v, SL_SHAPE(sl_tensor_shape(where).dim[0], width));
+	sl_tensor *y = scattered(c, t, where, v, -1, add);
 	slp_onnx_give(c, 0, y ? sl_reshape_at(c->at, y, x) : NULL);
 }
 
@@ -183,6 +223,13 @@ void slp_onnx_import_nonzero(struct slp_onnx_call *c)
 
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
+/* Element i of what is known, as a tensor. */
+static sl_tensor *one_of(struct slp_onnx_call *c, const struct slp_onnx_known *k, int64_t i)
+{
+	struct slp_onnx_value v = {.known = slp_onnx_known_strided(c, k, SL_SCALAR, i, NULL)};
+	return v.known ? slp_onnx_as_tensor(c, v) : NULL;
+}
+
 void slp_onnx_import_one_hot(struct slp_onnx_call *c)
 {
 	const struct slp_onnx_known *values = slp_onnx_known_in(c, 2);
@@ -196,9 +243,11 @@ void slp_onnx_import_one_hot(struct slp_onnx_call *c)
 		return;
 	}
 	double off = slp_onnx_known_number(values, 0), on = slp_onnx_known_number(values, 1);
-	sl_tensor *y = sl_one_hot_at(c->at, i, depth, (struct sl_make){.dtype = slp_onnx_computed(values->dtype)});
-	if (on - off != 1) y = sl_mul_scalar_at(c->at, y, on - off);
-	if (off != 0) y = sl_add_scalar_at(c->at, y, off);
+	bool is_float = slp_is_float(values->dtype), plain = is_float || (off == 0 && on == 1);
+	sl_tensor *y = sl_one_hot_at(c->at, i, depth, (struct sl_make){.dtype = plain ? values->dtype : SL_BOOL});
+	if (is_float && on - off != 1) y = sl_mul_scalar_at(c->at, y, on - off);
+	if (is_float && off != 0) y = sl_add_scalar_at(c->at, y, off);
+	if (!plain) y = y ? sl_where_at(c->at, y, one_of(c, values, 1), one_of(c, values, 0)) : NULL;
 	if (y) slp_onnx_give_value(c, 0, slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = y}, ndim, axis));
 	else c->failed = true;
 }
@@ -220,7 +269,7 @@ void slp_onnx_import_eye_like(struct slp_onnx_call *c)
 		slp_onnx_call_fail(c, SL_ESHAPE, "makes matrices, of a data type that is there");
 	if (c->failed) return;
 	sl_tensor *y = sl_eq_scalar_at(c->at, diagonals(c, x.dim[0], x.dim[1]), (double)slp_onnx_attr_int(c, "k", 0));
-	slp_onnx_give(c, 0, y ? sl_cast_at(c->at, y, slp_onnx_computed(dtype)) : NULL);
+	slp_onnx_give(c, 0, y ? sl_cast_at(c->at, y, dtype) : NULL);
 }
 
 void slp_onnx_import_trilu(struct slp_onnx_call *c)

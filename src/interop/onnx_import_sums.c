@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "interop/onnx_import.h"
+#include "whole.h"
 
 /* ---- products -------------------------------------------------------------------------------------------------------
  */
@@ -36,7 +37,7 @@ static sl_tensor *product(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b)
 	return sl_matmul_at(c->at, a, b, (struct sl_dot_opts){0});
 }
 
-/* Products of matrices are of floats here: integers, which are few, are exact in a double. */
+/* Products of matrices are of floats here: integers are exact as long as a double holds the sums. */
 void slp_onnx_import_matmul(struct slp_onnx_call *c)
 {
 	sl_tensor *a = slp_onnx_tensor(c, 0), *b = slp_onnx_tensor(c, 1);
@@ -93,19 +94,40 @@ void slp_onnx_import_einsum(struct slp_onnx_call *c)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* What is done before and after. */
+/* What is done before and after; of two integers that are known. */
 enum { NOTHING, ABSOLUTE, SQUARE, LOG };
 static const struct reduction {
 	const char *name;
 	sl_tensor *(*reduce)(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
 	int before, after;
+	int64_t (*whole)(int64_t a, int64_t b);
 } reductions[] = {
-        {"ReduceSum", sl_sum_at, NOTHING, NOTHING},      {"ReduceMean", sl_mean_at, NOTHING, NOTHING},
-        {"ReduceMax", sl_max_at, NOTHING, NOTHING},      {"ReduceMin", sl_min_at, NOTHING, NOTHING},
-        {"ReduceProd", sl_prod_at, NOTHING, NOTHING},    {"ReduceL1", sl_sum_at, ABSOLUTE, NOTHING},
-        {"ReduceL2", sl_norm_at, NOTHING, NOTHING},      {"ReduceLogSum", sl_sum_at, NOTHING, LOG},
-        {"ReduceSumSquare", sl_sum_at, SQUARE, NOTHING}, {"ReduceLogSumExp", sl_logsumexp_at, NOTHING, NOTHING},
+        {"ReduceSum", sl_sum_at, NOTHING, NOTHING, slp_whole_add},
+        {"ReduceMean", sl_mean_at, NOTHING, NOTHING, NULL},
+        {"ReduceMax", sl_max_at, NOTHING, NOTHING, slp_whole_maximum},
+        {"ReduceMin", sl_min_at, NOTHING, NOTHING, slp_whole_minimum},
+        {"ReduceProd", sl_prod_at, NOTHING, NOTHING, slp_whole_mul},
+        {"ReduceL1", sl_sum_at, ABSOLUTE, NOTHING, NULL},
+        {"ReduceL2", sl_norm_at, NOTHING, NOTHING, NULL},
+        {"ReduceLogSum", sl_sum_at, NOTHING, LOG, NULL},
+        {"ReduceSumSquare", sl_sum_at, SQUARE, NOTHING, NULL},
+        {"ReduceLogSumExp", sl_logsumexp_at, NOTHING, NOTHING, NULL},
 };
+
+/* Truth values have a largest and a smallest alone; what is no integer is computed of floats, and cut off. */
+static sl_tensor *reduced(struct slp_onnx_call *c, const struct reduction *r, sl_tensor *t, struct sl_reduce_opts o)
+{
+	enum sl_dtype dtype = t ? sl_tensor_dtype(t) : SL_FLOAT32;
+	bool as_float = !slp_is_float(dtype) && !r->whole && r->before == NOTHING;
+	if (dtype == SL_BOOL && o.naxes && (r->reduce == sl_max_at || r->reduce == sl_min_at))
+		return (r->reduce == sl_min_at ? sl_all_at : sl_any_at)(c->at, t, o);
+	if (as_float) t = sl_cast_at(c->at, t, SL_FLOAT64);
+	if (r->before == ABSOLUTE) t = sl_abs_at(c->at, t);
+	if (r->before == SQUARE) t = sl_square_at(c->at, t);
+	if (o.naxes) t = r->reduce(c->at, t, o);
+	if (r->after == LOG) t = sl_log_at(c->at, t);
+	return as_float ? sl_cast_at(c->at, t, dtype) : t;
+}
 
 /* The axes to go, and the shape that is left; false after an error, or if nothing is to be done. */
 static bool axes_of(struct slp_onnx_call *c, sl_shape x, bool gone[SL_MAX_NDIM], sl_shape *y)
@@ -122,6 +144,15 @@ static bool axes_of(struct slp_onnx_call *c, sl_shape x, bool gone[SL_MAX_NDIM],
 	return !c->failed;
 }
 
+/* Of integers, exactly. */
+static void reduce_whole(struct slp_onnx_call *c, const struct reduction *r, const struct slp_onnx_known *k, sl_shape y)
+{
+	struct slp_onnx_known *to = slp_onnx_known_new(c->made, k->dtype, y);
+	for (int64_t i = 0; to && i < sl_shape_size(k->shape); i++)
+		to->v[0].i = i ? r->whole(to->v[0].i, k->v[i].i) : k->v[0].i;
+	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = to});
+}
+
 /* What shapes are computed from: sums, products, the largest and smallest of what is known. */
 static bool reduce_known(struct slp_onnx_call *c, const struct reduction *r, const struct slp_onnx_known *k, sl_shape y)
 {
@@ -129,6 +160,10 @@ static bool reduce_known(struct slp_onnx_call *c, const struct reduction *r, con
 	if (r->before || r->after || sl_shape_size(y) != 1 || n < 1 || r->reduce == sl_norm_at ||
 	    r->reduce == sl_logsumexp_at)
 		return false;
+	if (!slp_is_float(k->dtype) && r->whole) {
+		reduce_whole(c, r, k, y);
+		return true;
+	}
 	double v = slp_onnx_known_number(k, 0);
 	for (int64_t i = 1; i < n; i++) {
 		double x = slp_onnx_known_number(k, i);
@@ -157,12 +192,17 @@ void slp_onnx_import_reduce(struct slp_onnx_call *c)
 	if (c->in[0].known && reduce_known(c, r, c->in[0].known, y)) return;
 	for (int i = 0; i < x.ndim; i++)
 		if (gone[i]) axes[n++] = i;
-	sl_tensor *t = slp_onnx_tensor(c, 0);
-	if (r->before == ABSOLUTE) t = sl_abs_at(c->at, t);
-	if (r->before == SQUARE) t = sl_square_at(c->at, t);
-	if (n) t = r->reduce(c->at, t, (struct sl_reduce_opts){.axes = axes, .naxes = n, .keepdims = true});
-	if (r->after == LOG) t = sl_log_at(c->at, t);
+	struct sl_reduce_opts o = {.axes = axes, .naxes = n, .keepdims = true};
+	sl_tensor *t = reduced(c, r, slp_onnx_tensor(c, 0), o);
 	slp_onnx_give(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
+}
+
+/* What is ordered the other way round, without equals becoming any; a second time, it is what it was. */
+static sl_tensor *turned(struct slp_onnx_call *c, sl_tensor *t)
+{
+	enum sl_dtype dtype = t ? sl_tensor_dtype(t) : SL_FLOAT32;
+	if (slp_is_float(dtype)) return sl_neg_at(c->at, t);
+	return sl_rsub_scalar_at(c->at, t, dtype == SL_UINT8 ? UINT8_MAX : -1);
 }
 
 void slp_onnx_import_argmax(struct slp_onnx_call *c)
@@ -174,8 +214,8 @@ void slp_onnx_import_argmax(struct slp_onnx_call *c)
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "select_last_index is not supported");
 	if (c->failed) return;
 	sl_tensor *t = slp_onnx_tensor(c, 0);
-	if (c->op->name[3] == 'M' && c->op->name[4] == 'i') t = sl_neg_at(c->at, t);
-	sl_tensor *y = sl_argmax_at(c->at, t, axis);
+	if (c->op->name[3] == 'M' && c->op->name[4] == 'i') t = turned(c, t);
+	sl_tensor *y = sl_cast_at(c->at, sl_argmax_at(c->at, t, axis), SL_INT64);
 	x.dim[axis] = 1;
 	slp_onnx_give(c, 0, y && keep ? sl_reshape_at(c->at, y, x) : y);
 }
@@ -202,7 +242,7 @@ void slp_onnx_import_topk(struct slp_onnx_call *c)
 	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", -1), slp_onnx_shape(c, 0).ndim);
 	if (c->failed) return;
 	sl_tensor *x = slp_onnx_tensor(c, 0), *places = NULL;
-	sl_tensor *y = sl_topk_at(c->at, largest ? x : sl_neg_at(c->at, x), k, axis, &places);
-	slp_onnx_give(c, 0, y && !largest ? sl_neg_at(c->at, y) : y);
-	if (y) slp_onnx_give(c, 1, places);
+	sl_tensor *y = sl_topk_at(c->at, largest ? x : turned(c, x), k, axis, &places);
+	slp_onnx_give(c, 0, y && !largest ? turned(c, y) : y);
+	if (y && c->nout > 1) slp_onnx_give(c, 1, sl_cast_at(c->at, places, SL_INT64));
 }

@@ -30,10 +30,10 @@ double slp_onnx_known_number(const struct slp_onnx_known *k, int64_t i)
 	return slp_is_float(k->dtype) ? k->v[i].f : (double)k->v[i].i;
 }
 
-static int64_t whole(double v)
+bool slp_onnx_known_is_double(const struct slp_onnx_known *k)
 {
-	if (!(v < 0x1p63)) return isnan(v) ? 0 : INT64_MAX;
-	return v > -0x1p63 ? (int64_t)v : INT64_MIN;
+	const int64_t most = INT64_C(1) << 53;
+	return slp_is_float(k->dtype) || (k->v[0].i <= most && k->v[0].i >= -most);
 }
 
 /* As the data type has it. */
@@ -41,7 +41,9 @@ void slp_onnx_known_put(struct slp_onnx_known *k, int64_t i, double v)
 {
 	if (k->dtype == SL_FLOAT64) k->v[i].f = v;
 	else if (slp_is_float(k->dtype)) k->v[i].f = (double)(float)v;
-	else k->v[i].i = k->dtype == SL_BOOL ? v != 0 : whole(v);
+	else if (k->dtype == SL_INT64) k->v[i].i = slp_int64_of(v);
+	else if (k->dtype == SL_INT32) k->v[i].i = slp_int32_of(v);
+	else k->v[i].i = k->dtype == SL_BOOL ? v != 0 : slp_uint8_of(v);
 }
 
 bool slp_onnx_is_few(sl_shape shape)

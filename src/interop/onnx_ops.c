@@ -4,16 +4,6 @@
 #include "io/elements.h"
 #include "interop/onnx_writer.h"
 
-static sl_shape shape_in(const struct slp_onnx_writer *w, const struct slp_gnode *n, int i)
-{
-	return slp_input_type(w->g, n, i)->shape;
-}
-
-static int onnx_type(enum sl_dtype dtype)
-{
-	return slp_elements[slp_element_of(dtype)].onnx;
-}
-
 /* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
 /* What an operation is called in ONNX, if it is an operator with the same inputs: X(ours, ONNX'). */
@@ -53,9 +43,22 @@ static const char *onnx_name(const struct slp_gnode *n)
 	return NULL;
 }
 
+/* Operators that ONNX has for floats alone: of integers these do nothing, and relu is a maximum. */
+static bool same_of_integers(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	if (slp_is_float(n->types[0].dtype)) return false;
+	if (n->op == &slp_op_relu)
+		SLP_ONNX_NODE(w, "Max", true, slp_onnx_in(w, n, 0), slp_onnx_number(w, 0, n->types[0].dtype));
+	else if (n->op == &slp_op_floor || n->op == &slp_op_ceil || n->op == &slp_op_round)
+		SLP_ONNX_NODE(w, "Identity", true, slp_onnx_in(w, n, 0));
+	else return false;
+	return true;
+}
+
 static void same(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *in[2];
+	if (same_of_integers(w, n)) return;
 	for (int i = 0; i < n->nin && i < 2; i++) in[i] = slp_onnx_in(w, n, i);
 	slp_onnx_node(w, onnx_name(n), true, n->nin, in);
 }
@@ -79,22 +82,29 @@ static void swapped(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 static void cast_to(struct slp_onnx_writer *w, const struct slp_gnode *n, const char *value)
 {
-	SLP_ONNX_NODE(w, "Cast", true, value);
-	slp_onnx_int(w, "to", onnx_type(n->types[0].dtype));
+	slp_onnx_write_cast(w, true, value, n->types[0].dtype);
+}
+
+/* With a number that no integer is, as float64. */
+static const char *compared(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	double s = n->nin > 1 ? 0 : slp_export_number(n, "value", 0);
+	const char *x = slp_onnx_in(w, n, 0);
+	if (slp_can_hold(n->types[0].dtype, s)) return SLP_ONNX_NODE(w, onnx_name(n), false, x, right(w, n));
+	x = slp_onnx_write_cast(w, false, x, SL_FLOAT64);
+	return SLP_ONNX_NODE(w, onnx_name(n), false, x, slp_onnx_number(w, s, SL_FLOAT64));
 }
 
 static void compare(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	const char *v = SLP_ONNX_NODE(w, onnx_name(n), false, slp_onnx_in(w, n, 0), right(w, n));
+	const char *v = compared(w, n);
 	if (n->op == &slp_op_ne || n->op == &slp_op_ne_scalar) v = SLP_ONNX_NODE(w, "Not", false, v);
 	cast_to(w, n, v);
 }
 
 static const char *as_bool(struct slp_onnx_writer *w, const char *value)
 {
-	const char *v = SLP_ONNX_NODE(w, "Cast", false, value);
-	slp_onnx_int(w, "to", onnx_type(SL_BOOL));
-	return v;
+	return slp_onnx_write_cast(w, false, value, SL_BOOL);
 }
 
 /* Of one value or of two, which are booleans in ONNX, as the result is. */
@@ -114,7 +124,9 @@ static void logical(struct slp_onnx_writer *w, const struct slp_gnode *n)
 /* A number that no test finds infinite or NaN is finite. */
 static void finiteness(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	const char *x = slp_onnx_in(w, n, 0), *nan = SLP_ONNX_NODE(w, "IsNaN", false, x);
+	const char *x = slp_onnx_in(w, n, 0);
+	if (!slp_is_float(n->types[0].dtype)) x = slp_onnx_write_cast(w, false, x, SL_FLOAT32);
+	const char *nan = SLP_ONNX_NODE(w, "IsNaN", false, x);
 	if (n->op == &slp_op_isnan) {
 		cast_to(w, n, nan);
 		return;
@@ -185,29 +197,17 @@ static void gelu_tanh(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 
-/* A value with its last two axes exchanged. */
-static const char *transposed(struct slp_onnx_writer *w, const char *v, int ndim, bool wanted)
-{
-	int64_t axes[SL_MAX_NDIM];
-	if (!wanted || ndim < 2) return v;
-	for (int i = 0; i < ndim; i++) axes[i] = i;
-	axes[ndim - 1] = ndim - 2, axes[ndim - 2] = ndim - 1;
-	v = SLP_ONNX_NODE(w, "Transpose", false, v);
-	slp_onnx_ints(w, "perm", axes, ndim);
-	return v;
-}
-
 static void linear(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *in[3];
 	bool tw = slp_export_int(n, "tw", 0);
 	for (int i = 0; i < n->nin && i < 3; i++) in[i] = slp_onnx_in(w, n, i);
-	if (shape_in(w, n, 0).ndim == 2) {
+	if (slp_onnx_shape_in(w, n, 0).ndim == 2) {
 		slp_onnx_node(w, "Gemm", true, n->nin, in);
 		slp_onnx_int(w, "transB", tw);
 		return;
 	}
-	in[1] = transposed(w, in[1], 2, tw);
+	if (tw) in[1] = slp_onnx_write_transposed(w, in[1], 2);
 	const char *v = slp_onnx_node(w, "MatMul", n->nin < 3, 2, in);
 	if (n->nin == 3) SLP_ONNX_NODE(w, "Add", true, v, in[2]);
 }
@@ -223,7 +223,7 @@ static void conv2d(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
 	int64_t v[2];
 	const char *in[3];
-	sl_shape kernel = shape_in(w, n, 1);
+	sl_shape kernel = slp_onnx_shape_in(w, n, 1);
 	for (int i = 0; i < n->nin && i < 3; i++) in[i] = slp_onnx_in(w, n, i);
 	slp_onnx_node(w, "Conv", true, n->nin, in);
 	slp_onnx_ints(w, "kernel_shape", &kernel.dim[2], 2);
@@ -277,7 +277,7 @@ static void softmax(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 static void reshape(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	sl_shape codes = slp_export_reshape(n, shape_in(w, n, 0), n->types[0].shape, 0);
+	sl_shape codes = slp_export_reshape(n, slp_onnx_shape_in(w, n, 0), n->types[0].shape, 0);
 	SLP_ONNX_NODE(w, "Reshape", true, slp_onnx_in(w, n, 0), slp_onnx_list(w, codes.dim, codes.ndim));
 }
 
@@ -318,7 +318,7 @@ static void concat(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 static void broadcast_to(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	sl_shape x = shape_in(w, n, 0), y = n->types[0].shape;
+	sl_shape x = slp_onnx_shape_in(w, n, 0), y = n->types[0].shape;
 	for (int i = 0; i < x.ndim; i++)
 		if (x.dim[i] == y.dim[y.ndim - x.ndim + i]) y.dim[y.ndim - x.ndim + i] = 1; /* as it is */
 	SLP_ONNX_NODE(w, "Expand", true, slp_onnx_in(w, n, 0), slp_onnx_list(w, y.dim, y.ndim));
@@ -339,8 +339,7 @@ static void one_hot(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	const char *on = SLP_ONNX_NODE(w, "Unsqueeze", false, slp_onnx_number(w, 1, SL_FLOAT32), first);
 	const char *values = SLP_ONNX_NODE(w, "Concat", false, off, on);
 	slp_onnx_int(w, "axis", 0);
-	const char *indices = SLP_ONNX_NODE(w, "Cast", false, slp_onnx_in(w, n, 0));
-	slp_onnx_int(w, "to", slp_elements[SL_INT64].onnx);
+	const char *indices = slp_onnx_write_cast(w, false, slp_onnx_in(w, n, 0), SL_INT64);
 	const char *v = SLP_ONNX_NODE(w, "OneHot", is_float, indices, depth, values);
 	if (!is_float) cast_to(w, n, v);
 }
@@ -354,8 +353,9 @@ static void cast(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 static void matmul(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	const char *a = transposed(w, slp_onnx_in(w, n, 0), shape_in(w, n, 0).ndim, slp_export_int(n, "ta", 0));
-	const char *b = transposed(w, slp_onnx_in(w, n, 1), shape_in(w, n, 1).ndim, slp_export_int(n, "tb", 0));
+	const char *a = slp_onnx_in(w, n, 0), *b = slp_onnx_in(w, n, 1);
+	if (slp_export_int(n, "ta", 0)) a = slp_onnx_write_transposed(w, a, slp_onnx_shape_in(w, n, 0).ndim);
+	if (slp_export_int(n, "tb", 0)) b = slp_onnx_write_transposed(w, b, slp_onnx_shape_in(w, n, 1).ndim);
 	SLP_ONNX_NODE(w, "MatMul", true, a, b);
 }
 
@@ -365,17 +365,9 @@ static void reduce(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	                   : n->op == &slp_op_max  ? "ReduceMax"
 	                   : n->op == &slp_op_min  ? "ReduceMin"
 	                   : n->op == &slp_op_prod ? "ReduceProd"
+	                   : n->op == &slp_op_sum  ? "ReduceSum"
 	                                           : "ReduceL2";
-	int axes[SL_MAX_NDIM], count = slp_export_axes(n, shape_in(w, n, 0).ndim, axes);
-	int64_t list[SL_MAX_NDIM];
-	for (int i = 0; i < count; i++) list[i] = axes[i];
-	if (n->op == &slp_op_sum) {
-		SLP_ONNX_NODE(w, "ReduceSum", true, slp_onnx_in(w, n, 0), slp_onnx_list(w, list, count));
-	} else {
-		SLP_ONNX_NODE(w, name, true, slp_onnx_in(w, n, 0));
-		slp_onnx_ints(w, "axes", list, count);
-	}
-	slp_onnx_int(w, "keepdims", slp_export_int(n, "keepdims", 0));
+	slp_onnx_write_reduced(w, name, true, slp_onnx_in(w, n, 0), n);
 }
 
 static void argmax(struct slp_onnx_writer *w, const struct slp_gnode *n)

@@ -2,19 +2,6 @@
 #include <math.h>
 
 #include "interop/onnx_writer.h"
-#include "io/elements.h"
-
-static sl_shape shape_in(const struct slp_onnx_writer *w, const struct slp_gnode *n, int i)
-{
-	return slp_input_type(w->g, n, i)->shape;
-}
-
-static const char *cast_to(struct slp_onnx_writer *w, bool result, const char *v, enum sl_dtype dtype)
-{
-	v = SLP_ONNX_NODE(w, "Cast", result, v);
-	slp_onnx_int(w, "to", slp_elements[slp_element_of(dtype)].onnx);
-	return v;
-}
 
 static const char *reshaped(struct slp_onnx_writer *w, bool result, const char *v, sl_shape shape)
 {
@@ -35,7 +22,7 @@ static void conv_transpose(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
 	int64_t stride[2], dilation[2], pad[2], more[2];
-	sl_shape x = shape_in(w, n, 0), kernel = shape_in(w, n, 1), y = n->types[0].shape;
+	sl_shape x = slp_onnx_shape_in(w, n, 0), kernel = slp_onnx_shape_in(w, n, 1), y = n->types[0].shape;
 	slp_export_pair(n, "stride", ones, stride);
 	slp_export_pair(n, "dilation", ones, dilation);
 	slp_export_pair(n, "pad", zeros, pad);
@@ -55,11 +42,8 @@ static void conv_transpose(struct slp_onnx_writer *w, const struct slp_gnode *n)
 static void attention(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	enum sl_dtype d = n->types[0].dtype;
-	sl_shape q = shape_in(w, n, 0), k = shape_in(w, n, 1);
-	int64_t axes[SL_MAX_NDIM];
-	for (int i = 0; i < k.ndim; i++) axes[i] = i < k.ndim - 2 ? i : 2 * k.ndim - 3 - i;
-	const char *kt = SLP_ONNX_NODE(w, "Transpose", false, slp_onnx_in(w, n, 1));
-	slp_onnx_ints(w, "perm", axes, k.ndim);
+	sl_shape q = slp_onnx_shape_in(w, n, 0), k = slp_onnx_shape_in(w, n, 1);
+	const char *kt = slp_onnx_write_transposed(w, slp_onnx_in(w, n, 1), k.ndim);
 	double scale = slp_export_or(n, "scale", 1 / sqrt((double)q.dim[q.ndim - 1]));
 	const char *v = SLP_ONNX_NODE(w, "Mul", false, slp_onnx_in(w, n, 0), slp_onnx_number(w, scale, d));
 	v = SLP_ONNX_NODE(w, "MatMul", false, v, kt);
@@ -121,8 +105,9 @@ static struct product product_of(struct slp_onnx_writer *w, const struct slp_gno
 	const struct slp_gnode *made = &w->g->nodes[n->in[0].node];
 	if (made->op == &slp_op_linear && slp_export_int(made, "tw", 0))
 		return (struct product){slp_onnx_in(w, made, 0), slp_onnx_in(w, made, 1),
-		                        made->nin > 2 ? slp_onnx_in(w, made, 2) : NULL, shape_in(w, made, 1).dim[1]};
-	sl_shape gates = shape_in(w, n, 0);
+		                        made->nin > 2 ? slp_onnx_in(w, made, 2) : NULL,
+		                        slp_onnx_shape_in(w, made, 1).dim[1]};
+	sl_shape gates = slp_onnx_shape_in(w, n, 0);
 	sl_shape square = SL_SHAPE(gates.dim[2], gates.dim[2]);
 	const char *eye = SLP_ONNX_NODE(w, "EyeLike", false, filled(w, square, 0, n->types[0].dtype));
 	return (struct product){slp_onnx_in(w, n, 0), eye, NULL, gates.dim[2]};
@@ -152,7 +137,7 @@ static void recurrent(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	int kind = (int)slp_export_int(n, "cell", 0);
 	const struct cell *c = &cells[kind];
-	int64_t units = shape_in(w, n, 1).dim[1];
+	int64_t units = slp_onnx_shape_in(w, n, 1).dim[1];
 	bool lstm = kind == SL_CELL_LSTM;
 	struct product p = product_of(w, n);
 	const char *bias = kind == SL_CELL_GRU && n->nin > 3 ? slp_onnx_in(w, n, 3) : NULL;
@@ -189,27 +174,23 @@ static void argsort(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	SLP_ONNX_NODE(w, "TopK", false, slp_onnx_in(w, n, 0), slp_onnx_list(w, &count, 1));
 	slp_onnx_int(w, "axis", axis);
 	slp_onnx_int(w, "largest", slp_export_int(n, "descending", 0));
-	cast_to(w, true, slp_onnx_output(w), n->types[0].dtype);
+	slp_onnx_write_cast(w, true, slp_onnx_output(w), n->types[0].dtype);
 }
 
 /* The largest or smallest truth value, as a number. */
 static void truth(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	int axes[SL_MAX_NDIM], count = slp_export_axes(n, shape_in(w, n, 0).ndim, axes);
-	int64_t list[SL_MAX_NDIM];
-	for (int i = 0; i < count; i++) list[i] = axes[i];
-	const char *v = cast_to(w, false, cast_to(w, false, slp_onnx_in(w, n, 0), SL_BOOL), SL_INT32);
-	v = SLP_ONNX_NODE(w, n->op == &slp_op_any ? "ReduceMax" : "ReduceMin", false, v);
-	slp_onnx_ints(w, "axes", list, count);
-	slp_onnx_int(w, "keepdims", slp_export_int(n, "keepdims", 0));
-	cast_to(w, true, v, n->types[0].dtype);
+	const char *v =
+	        slp_onnx_write_cast(w, false, slp_onnx_write_cast(w, false, slp_onnx_in(w, n, 0), SL_BOOL), SL_INT32);
+	v = slp_onnx_write_reduced(w, n->op == &slp_op_any ? "ReduceMax" : "ReduceMin", false, v, n);
+	slp_onnx_write_cast(w, true, v, n->types[0].dtype);
 }
 
 /* Rows added to zeros, where their indices say. */
 static void gather_grad(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const int64_t last = -1;
-	const char *where = cast_to(w, false, slp_onnx_in(w, n, 1), SL_INT64);
+	const char *where = slp_onnx_write_cast(w, false, slp_onnx_in(w, n, 1), SL_INT64);
 	where = SLP_ONNX_NODE(w, "Unsqueeze", false, where, slp_onnx_list(w, &last, 1));
 	const char *zeros = filled(w, n->types[0].shape, 0, n->types[0].dtype);
 	SLP_ONNX_NODE(w, "ScatterND", true, zeros, where, slp_onnx_in(w, n, 0));

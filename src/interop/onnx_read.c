@@ -15,10 +15,12 @@ sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts o
 
 /* Makes a block of an ONNX model (operator sets 7 to 26), as PyTorch's exporters and others write it.  sl_forward takes
  * its inputs in the file's order, or in that of .inputs: sl_import_onnx("bert.onnx", SL_INPUTS("ids", "mask")).  Whole
- * numbers of another width than the model's, and floats, are converted.  The block can be called with tensors and
+ * numbers of another width than the model's, and floats, are converted.  What is computed has the data type that the
+ * format gives it: int64 and bool, too.  The block can be called with tensors and
  * symbols, hybridised, trained, saved.  Its parameters are the model's initializers that are floats, under their names
  * (with "_" for "." in sl_block_find); batch norm keeps the statistics of the file, in training too.  Shapes are
- * computed anew for each shape of the inputs, when the block is hybridised once for each.
+ * computed anew for each shape of the inputs, when the block is hybridised once for each.  So are branches and loops:
+ * If, Loop and Scan may ask shapes and constants; an If that asks values computes both its branches.
  *
  * The result is the model's first; .output names another one, or a node.  Tensors in files beside the model are read; a
  * path that leaves its folder is refused.

@@ -59,6 +59,16 @@ struct slp_onnx_value slp_onnx_transposed(struct slp_onnx_call *c, struct slp_on
 	return of_known(slp_onnx_known_strided(c, v.known, y, 0, steps));
 }
 
+struct slp_onnx_value slp_onnx_with_axis(struct slp_onnx_call *c, struct slp_onnx_value v, int64_t axis)
+{
+	sl_shape x = slp_onnx_shape_of(c, v), y = {.ndim = x.ndim + 1};
+	if (!c->failed && y.ndim > SL_MAX_NDIM)
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "makes %d axes, more than %d", y.ndim, SL_MAX_NDIM);
+	int at = c->failed ? 0 : slp_onnx_axis(c, axis, y.ndim);
+	for (int i = 0, k = 0; i < y.ndim && !c->failed; i++) y.dim[i] = i == at ? 1 : x.dim[k++];
+	return c->failed ? nothing : slp_onnx_reshaped(c, v, y);
+}
+
 /* An end of a slice, from the start, cut off at low and high. */
 static int64_t cut(int64_t end, int64_t n, int64_t low, int64_t high)
 {
@@ -250,20 +260,12 @@ struct slp_onnx_value slp_onnx_gathered(struct slp_onnx_call *c, struct slp_onnx
 /* ---- types and numbers ----------------------------------------------------------------------------------------------
  */
 
-/* A truth value is 1, whatever the number was. */
-static sl_tensor *cast_tensor(struct slp_onnx_call *c, sl_tensor *t, enum sl_dtype dtype)
-{
-	enum sl_dtype from = sl_tensor_dtype(t), to = slp_onnx_computed(dtype);
-	if (dtype == SL_BOOL) t = sl_ne_scalar_at(c->at, t, 0);
-	return from == to ? t : sl_cast_at(c->at, t, to);
-}
-
 struct slp_onnx_value slp_onnx_cast(struct slp_onnx_call *c, struct slp_onnx_value v, enum sl_dtype dtype)
 {
-	if (!v.known) return of_tensor(cast_tensor(c, v.t, dtype));
-	if (v.known->dtype == dtype) return v;
+	if (slp_onnx_dtype(&v) == dtype) return v;
+	if (!v.known) return of_tensor(sl_cast_at(c->at, v.t, dtype));
 	struct slp_onnx_known *y = slp_onnx_known_new(c->made, dtype, v.known->shape);
-	bool whole = !slp_is_float(v.known->dtype) && (dtype == SL_INT64 || dtype == SL_INT32);
+	bool whole = !slp_is_float(v.known->dtype) && dtype == SL_INT64;
 	for (int64_t i = 0; y && i < sl_shape_size(y->shape); i++) {
 		if (whole) y->v[i].i = v.known->v[i].i;
 		else slp_onnx_known_put(y, i, slp_onnx_known_number(v.known, i));

@@ -199,7 +199,7 @@ static const char *add_constant(struct slp_onnx_writer *w, SlpOnnx__TensorProto 
 	return t->name;
 }
 
-static int onnx_type(enum sl_dtype dtype)
+int slp_onnx_type(enum sl_dtype dtype)
 {
 	return slp_elements[slp_element_of(dtype)].onnx;
 }
@@ -220,7 +220,7 @@ const char *slp_onnx_list(struct slp_onnx_writer *w, const int64_t *v, int n)
 
 const char *slp_onnx_number(struct slp_onnx_writer *w, double v, enum sl_dtype dtype)
 {
-	SlpOnnx__TensorProto *t = tensor(w, new_name(w), onnx_type(dtype), SL_SCALAR, sl_dtype_size(dtype));
+	SlpOnnx__TensorProto *t = tensor(w, new_name(w), slp_onnx_type(dtype), SL_SCALAR, sl_dtype_size(dtype));
 	if (t) put_number(t->raw_data.data, v, dtype);
 	return add_constant(w, t);
 }
@@ -228,10 +228,47 @@ const char *slp_onnx_number(struct slp_onnx_writer *w, double v, enum sl_dtype d
 void slp_onnx_value(struct slp_onnx_writer *w, const char *name, double v, enum sl_dtype dtype)
 {
 	SlpOnnx__AttributeProto *a = attribute(w, name, ATTR_TENSOR);
-	SlpOnnx__TensorProto *t = tensor(w, NULL, onnx_type(dtype), SL_SHAPE(1), sl_dtype_size(dtype));
+	SlpOnnx__TensorProto *t = tensor(w, NULL, slp_onnx_type(dtype), SL_SHAPE(1), sl_dtype_size(dtype));
 	if (!a || !t) return;
 	put_number(t->raw_data.data, v, dtype);
 	a->t = t;
+}
+
+/* ---- nodes with attributes ---------------------------------------------------------------------------------------- */
+
+const char *slp_onnx_write_cast(struct slp_onnx_writer *w, bool result, const char *value, enum sl_dtype dtype)
+{
+	value = SLP_ONNX_NODE(w, "Cast", result, value);
+	slp_onnx_int(w, "to", slp_onnx_type(dtype));
+	return value;
+}
+
+const char *slp_onnx_write_transposed(struct slp_onnx_writer *w, const char *value, int ndim)
+{
+	int64_t axes[SL_MAX_NDIM];
+	if (ndim < 2) return value;
+	for (int i = 0; i < ndim; i++) axes[i] = i;
+	axes[ndim - 1] = ndim - 2, axes[ndim - 2] = ndim - 1;
+	value = SLP_ONNX_NODE(w, "Transpose", false, value);
+	slp_onnx_ints(w, "perm", axes, ndim);
+	return value;
+}
+
+/* In operator set 17 sums take their axes as an input, the others as an attribute. */
+const char *slp_onnx_write_reduced(struct slp_onnx_writer *w, const char *op, bool result, const char *value,
+                                   const struct slp_gnode *n)
+{
+	int axes[SL_MAX_NDIM], count = slp_export_axes(n, slp_onnx_shape_in(w, n, 0).ndim, axes);
+	int64_t list[SL_MAX_NDIM];
+	for (int i = 0; i < count; i++) list[i] = axes[i];
+	if (n->op == &slp_op_sum) {
+		value = SLP_ONNX_NODE(w, op, result, value, slp_onnx_list(w, list, count));
+	} else {
+		value = SLP_ONNX_NODE(w, op, result, value);
+		slp_onnx_ints(w, "axes", list, count);
+	}
+	slp_onnx_int(w, "keepdims", slp_export_int(n, "keepdims", 0));
+	return value;
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
@@ -241,7 +278,7 @@ static void write_tensor(struct slp_onnx_writer *w, int i)
 	const struct slp_gnode *n = &w->g->nodes[i];
 	sl_tensor *t = n->tensor;
 	size_t bytes = sl_tensor_bytes(t);
-	SlpOnnx__TensorProto *p = tensor(w, n->name, onnx_type(sl_tensor_dtype(t)), sl_tensor_shape(t), bytes);
+	SlpOnnx__TensorProto *p = tensor(w, n->name, slp_onnx_type(sl_tensor_dtype(t)), sl_tensor_shape(t), bytes);
 	const void *values = p ? slp_host_begin(w->at, "sl_export_onnx", t, false) : NULL;
 	if (!values) {
 		w->failed = true; /* and recorded */
@@ -278,7 +315,7 @@ static SlpOnnx__ValueInfoProto *value_info(struct slp_onnx_writer *w, const char
 	slp_onnx__type_proto__tensor__init(t);
 	slp_onnx__tensor_shape_proto__init(s);
 	v->name = copy(w, name), v->type = p, p->tensor_type = t, t->shape = s, s->dim = dims;
-	t->has_elem_type = true, t->elem_type = onnx_type(type->dtype);
+	t->has_elem_type = true, t->elem_type = slp_onnx_type(type->dtype);
 	for (int i = 0; i < type->shape.ndim; i++)
 		if (!dimension(w, s, type->shape.dim[i], i == 0 && type->shape.dim[0] == batch)) return NULL;
 	return v;

@@ -26,6 +26,11 @@ typedef void slp_onnx_export(struct slp_onnx_writer *w, const struct slp_gnode *
 slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours);      /* onnx_ops.c; NULL: there is none */
 slp_onnx_export *slp_onnx_export_composed(const struct sl_op *ours); /* those of onnx_ops_composed.c */
 
+static inline sl_shape slp_onnx_shape_in(const struct slp_onnx_writer *w, const struct slp_gnode *n, int i)
+{
+	return slp_input_type(w->g, n, i)->shape;
+}
+int slp_onnx_type(enum sl_dtype dtype); /* ONNX' number of it */
 void slp_onnx_fail(struct slp_onnx_writer *w, enum sl_status status, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 /* The name of input i of the operation. */
@@ -34,6 +39,12 @@ const char *slp_onnx_in(struct slp_onnx_writer *w, const struct slp_gnode *n, in
 const char *slp_onnx_node(struct slp_onnx_writer *w, const char *op, bool result, int nin, const char *const *in);
 #define SLP_ONNX_NODE(w, op, result, ...)                                                                              \
 	slp_onnx_node(w, op, result, SL_COUNT_(char *, __VA_ARGS__), (const char *const[]){__VA_ARGS__})
+const char *slp_onnx_write_cast(struct slp_onnx_writer *w, bool result, const char *value, enum sl_dtype dtype);
+/* A value with its last two axes exchanged. */
+const char *slp_onnx_write_transposed(struct slp_onnx_writer *w, const char *value, int ndim);
+/* ReduceMax and its like: a node of the operation's axes. */
+const char *slp_onnx_write_reduced(struct slp_onnx_writer *w, const char *op, bool result, const char *value,
+                                   const struct slp_gnode *n);
 /* Another output of the node added last. */
 const char *slp_onnx_output(struct slp_onnx_writer *w);
 /* Makes a value that has a name result i of the operation. */

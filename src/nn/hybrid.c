@@ -2,16 +2,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/filling.h"
 #include "nn/trace.h"
 #include "runtime/room.h"
 
-enum { MAX_ENTRIES = 16 }; /* plans a block keeps; the one not used for longest goes */
+enum { MAX_ENTRIES = 16, MAX_BUCKETED = 64 }; /* plans a block keeps; the one not used for longest goes */
 
 /* The plans for one signature.  Recorded calls refer to it. */
 struct entry {
 	atomic_int refs;
 	uint64_t used;
 	struct slp_signature *signature;
+	unsigned filled; /* the inputs that follow a bucket's size; 0: none */
+	struct slp_follows follows[SL_MAX_RESULTS];
 	struct slp_traced traced; /* its graphs have become the plans' */
 	sl_plan *forward, *backward;
 	size_t bytes, scratch; /* of what forward leaves and backward takes; 0: they keep their memory */
@@ -57,7 +60,22 @@ static void count_bytes(struct entry *e)
 	e->scratch = forward.scratch > backward.scratch ? forward.scratch : backward.scratch;
 }
 
-static struct entry *entry_new(const char *at, sl_block *block, struct slp_hybrid *h, sl_tensor *const *in, int nin)
+/* Whether the block gives results that can be cut back, and how.  Its forward is traced for shorter inputs, too. */
+static bool check_filling(const char *at, sl_block *block, const struct slp_filling *f, struct entry *e)
+{
+	struct slp_signature *shorter = slp_signature_shorter(e->signature, f->which, f->axis);
+	struct slp_traced less;
+	bool ok = shorter && slp_trace_block(at, block, shorter, &less);
+	free(shorter);
+	if (!ok) return false;
+	int nout = e->traced.nresults;
+	ok = slp_filling_follows(at, sl_block_name(block), f, e->traced.forward, less.forward, nout, e->follows);
+	slp_traced_clear(&less);
+	return ok;
+}
+
+static struct entry *entry_new(const char *at, sl_block *block, struct slp_hybrid *h, const struct slp_filling *f,
+                               sl_tensor *const *in, int nin)
 {
 	struct entry *e = slp_calloc(1, sizeof *e);
 	if (e) e->signature = slp_signature_new(nin, in);
@@ -66,7 +84,11 @@ static struct entry *entry_new(const char *at, sl_block *block, struct slp_hybri
 		return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for a plan");
 	}
 	atomic_init(&e->refs, 1);
+	e->filled = f->which;
+	slp_sizes_vary = f->which != 0;
 	bool ok = slp_trace_block(at, block, e->signature, &e->traced);
+	if (ok && f->which) ok = check_filling(at, block, f, e);
+	slp_sizes_vary = false;
 	bool both = ok && e->traced.backward;
 	if (ok)
 		ok = (e->forward = make_plan(at, "forward program", &e->traced.forward, h, e->signature->device)) !=
@@ -94,16 +116,16 @@ static void forget_oldest(struct slp_hybrid *h)
 
 static void insert(struct slp_hybrid *h, struct entry *e)
 {
-	if (h->count >= MAX_ENTRIES) forget_oldest(h);
+	if (h->count >= (h->opts.buckets.sizes[0] ? MAX_BUCKETED : MAX_ENTRIES)) forget_oldest(h);
 	e->next = h->entries;
 	h->entries = e;
 	h->count++;
 }
 
-static struct entry *known(struct slp_hybrid *h, sl_tensor *const *in, int nin)
+static struct entry *known(struct slp_hybrid *h, unsigned filled, sl_tensor *const *in, int nin)
 {
 	for (struct entry *e = h->entries; e; e = e->next)
-		if (slp_signature_matches(e->signature, nin, in)) return e;
+		if (e->filled == filled && slp_signature_matches(e->signature, nin, in)) return e;
 	return NULL;
 }
 
@@ -126,13 +148,14 @@ static bool shape_allowed(const char *at, const sl_block *block, const struct sl
 }
 
 /* The entry for these inputs, held; NULL with an error. */
-static struct entry *entry_for(const char *at, sl_block *block, sl_tensor *const *in, int nin)
+static struct entry *entry_for(const char *at, sl_block *block, const struct slp_filling *f, sl_tensor *const *in,
+                               int nin)
 {
 	struct slp_hybrid *h = block->base->hybrid;
 	pthread_mutex_lock(&h->lock);
-	struct entry *e = known(h, in, nin);
+	struct entry *e = known(h, f->which, in, nin);
 	if (!e && shape_allowed(at, block, h, in, nin)) {
-		e = entry_new(at, block, h, in, nin);
+		e = entry_new(at, block, h, f, in, nin);
 		if (e) insert(h, e);
 	}
 	if (e) {
@@ -246,7 +269,8 @@ static bool run_entry(const char *at, struct entry *e, sl_tensor *const *in, int
 	if (!has_room(at, e)) return false;
 	sl_tensor *few[FEW], **out = nout <= FEW ? few : slp_malloc((size_t)nout * sizeof *out);
 	if (!out) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for the results") != NULL;
-	struct slp_rng rng = {SLP_RNG_VIRTUAL, 0};
+	int nrandom = sl_plan_graph(e->forward)->nrandom;
+	struct slp_rng rng = nrandom ? slp_rng_take_apart(nrandom) : (struct slp_rng){SLP_RNG_VIRTUAL, 0};
 	enum sl_status s = slp_plan_run(at, e->forward, in, nin, NULL, 0, &rng, out);
 	if (s == SL_OK && e->backward && slp_recorder) s = record(at, e, in, out, rng);
 	results->count = e->traced.nresults;
@@ -274,22 +298,50 @@ static bool fall_back(sl_block *block)
 	return h->eager = true;
 }
 
-bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
-                     bool *eager)
+static bool call(const char *at, sl_block *block, const struct slp_filling *f, sl_tensor *const *in, int nin,
+                 struct slp_results *results, bool *eager)
 {
-	struct slp_hybrid *h = block->base->hybrid;
-	*eager = h->eager ||
-	         (slp_cache_is_on() && !slp_cache_is_of(block)); /* a cache does not know the programs in its network */
-	if (*eager || !inputs_usable(at, block, in, nin)) return false;
 	struct slp_pending before;
 	slp_error_set_aside(&before);
-	struct entry *e = entry_for(at, block, in, nin);
+	struct entry *e = entry_for(at, block, f, in, nin);
 	if (!e) *eager = fall_back(block);
 	slp_error_rejoin(&before);
 	if (!e) return false;
 	bool ok = run_entry(at, e, in, nin, results);
+	for (int i = 0; ok && f->which && i < results->count; i++)
+		ok = (results->t[i] = slp_cut_back(at, f, e->follows[i], results->t[i])) != NULL;
 	entry_release(e);
 	return ok;
+}
+
+/* The same with inputs that are filled up first: by operations, so that gradients find their way back. */
+static bool call_filled(const char *at, sl_block *block, const struct slp_filling *f, sl_tensor *const *in, int nin,
+                        struct slp_results *results, bool *eager)
+{
+	bool ok = false;
+	sl_tensor **filled = slp_malloc((size_t)nin * sizeof *filled);
+	if (!filled) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for the inputs") != NULL;
+	SL_SCOPE {
+		ok = slp_fill(at, f, nin, in, filled) && call(at, block, f, filled, nin, results, eager);
+		for (int i = 0; ok && i < results->count; i++) sl_retain(results->t[i]);
+	}
+	for (int i = 0; ok && i < results->count; i++) results->t[i] = slp_scope_add(results->t[i]);
+	free(filled);
+	return ok && results->t[0];
+}
+
+bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
+                     bool *eager)
+{
+	struct slp_hybrid *h = block->base->hybrid;
+	struct slp_filling f = {0};
+	*eager = h->eager ||
+	         (slp_cache_is_on() && !slp_cache_is_of(block)); /* a cache does not know the programs in its network */
+	if (*eager || !inputs_usable(at, block, in, nin)) return false;
+	/* What a cache is given comes after what it has. */
+	if (!slp_cache_is_on() && !slp_filling_of(at, sl_block_name(block), &h->opts.buckets, nin, in, &f))
+		return false;
+	return (f.which ? call_filled : call)(at, block, &f, in, nin, results, eager);
 }
 
 /* ---- switching on and off ---------------------------------------------------------------------------------------- */
@@ -334,14 +386,22 @@ void slp_hybrid_free(struct slp_hybrid *h)
  * parameter) drops the programs. With .off the block is imperative again. A call that cannot be traced, such as one
  * that reads values, is an error that names the symbol and the place (doc/hybrid.md); with .fallback the block runs
  * imperatively instead and says so. sl_forward reports these errors: SL_ESTATE, it cannot be traced; SL_ESHAPE,
- * another shape with .static_shape.
+ * another shape with .static_shape.  With .buckets, inputs are filled up along an axis to one of a few sizes, and results
+ * cut back, so that many sizes share a few programs; sl_forward refuses networks whose results would depend on what is filled
+ * in: SL_EINVAL, which names the operation (doc/hybrid.md).  Here SL_EINVAL: the block is NULL, the sizes do not rise.
  *
  *     sl_hybridize(net);
+ *     sl_hybridize(net, .buckets = {.axis = 1, .sizes = {16, 32, 64, 128}}); // texts of any length
  *     sl_tensor *y = sl_forward(net, x); */
 enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybridize_opts opts)
 {
 	SLP_CALL("sl_hybridize", at);
 	if (!slp_given(at, "sl_hybridize", "block", block)) return sl_error();
+	if (!slp_buckets_usable(at, "sl_hybridize", &opts.buckets)) return sl_error();
+	if (opts.static_shape && opts.buckets.sizes[0])
+		return slp_call_fail(at, "sl_hybridize", SL_EINVAL,
+		                     ".static_shape has one shape, and .buckets several"),
+		       SL_EINVAL;
 	slp_hybrid_free(block->base->hybrid);
 	block->base->hybrid = NULL;
 	if (opts.off) return SL_OK;

@@ -59,6 +59,7 @@ static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
 	               {"steps of the schedule", (double)(o->schedule.total + o->schedule.every)},
 	               {"factor", o->schedule.factor},
 	               {"final learning rate", o->schedule.final_lr},
+	               {"power of the schedule", o->schedule.power},
 	               {"first loss scale", o->loss_scaling.start},
 	               {"growth of the loss scale", o->loss_scaling.growth},
 	               {"backoff of the loss scale", o->loss_scaling.backoff},
@@ -182,6 +183,7 @@ static struct slp_dist_what describe_sum(sl_trainer *trainer, int param, struct 
 	what.name = (*slp_trainer_ranks(trainer))->paths[param];
 	what.one = keepers && slp_trainer_optimizer(trainer)->clip_norm == 0; /* the norm is that of all */
 	if (what.one) what.rank = keepers[param];
+	what.any = slp_trainer_scales(trainer);
 	return what;
 }
 

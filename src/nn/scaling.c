@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "dist/dist.h"
 #include "nn/trainer.h"
 #include "runtime/runtime.h"
 
@@ -106,6 +107,15 @@ static sl_tensor *sum_of_all(const char *at, const sl_trainer *t, sl_tensor *con
 	         : sl_zeros_at(at, SL_SCALAR, (struct sl_make){SL_FLOAT64, sl_auto()});
 }
 
+/* Where processes share the states, each has the sums of some gradients: all leave a step out, or none does. */
+static int all_finite(const char *at, const sl_trainer *t, bool finite)
+{
+	int32_t overflows = !finite;
+	if (!slp_trainer_shares(t)) return finite;
+	if (slp_dist_sum_now(at, "the gradients that overflow", &overflows, 1, SL_INT32) != SL_OK) return -1;
+	return !overflows;
+}
+
 /* Waits for the gradients: 1, all are finite; 0, one is not; -1, an error. */
 static int are_finite(const char *at, const sl_trainer *t, sl_tensor *const *grads)
 {
@@ -119,7 +129,7 @@ static int are_finite(const char *at, const sl_trainer *t, sl_tensor *const *gra
 			s = all ? sl_read_at(at, all, &sum, sizeof sum) : sl_error();
 		}
 	free(list);
-	return s == SL_OK ? isfinite(sum) : -1;
+	return s == SL_OK ? all_finite(at, t, isfinite(sum)) : -1;
 }
 
 /* The scale of the step after this one. */

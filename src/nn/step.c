@@ -17,6 +17,7 @@ static sl_step *step_new(const char *at, const char *function, struct sl_step st
 	}
 	if ((unsigned)step.opts.reduction > SL_REDUCTION_SUM)
 		return slp_call_fail(at, function, SL_EINVAL, "%d is not a reduction", (int)step.opts.reduction);
+	if (!slp_buckets_usable(at, function, &step.opts.buckets)) return NULL;
 	if (step.opts.accumulate < 0) return slp_call_fail(at, function, SL_EINVAL, ".accumulate must not be negative");
 	sl_step *s = slp_calloc(1, sizeof *s);
 	if (!s) return slp_call_fail(at, function, SL_ENOMEM, "no memory for a step");
@@ -33,7 +34,8 @@ static sl_step *step_new(const char *at, const char *function, struct sl_step st
  * .reduction = SL_REDUCTION_SUM.  The step keeps the network; the trainer must outlive it, and its learning rate and
  * schedule count at each run.  Parameters in half types are updated behind the program.  With .accumulate = n, each run
  * takes a micro-batch, whose gradients are kept, and each n-th one makes a step of the trainer by their sum, as if their
- * rows had been one batch: checkpoints in between keep it.  An error of that step drops what was kept.  Free it with
+ * rows had been one batch: checkpoints in between keep it.  An error of that step drops what was kept.  With .buckets,
+ * batches of many sizes share a few programs; losses of what is filled in do not count (doc/hybrid.md).  Free it with
  * sl_step_free.  SL_EINVAL: NULL, no such reduction, or a negative .accumulate.
  *
  *     sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
@@ -168,15 +170,17 @@ sl_tensor *slp_step_loss(const char *at, const sl_step *step, sl_tensor *const *
 	return step->loss(at, out[0], targets[0]);
 }
 
-/* Forward: the losses and the results of the network, as symbols. */
-static bool trace_forward(const char *at, const sl_step *step, struct slp_compiled *c, sl_tensor **heads)
+/* Forward: the losses and the results of the network, as symbols; *mask: the batch's, if it is filled up. */
+static bool trace_forward(const char *at, const sl_step *step, struct slp_compiled *c, sl_tensor **heads,
+                          sl_tensor **mask)
 {
 	const struct slp_signature *s = c->signature;
 	struct slp_results results;
 	sl_tensor **in = slp_malloc((size_t)s->nin * sizeof *in);
 	if (!in) return slp_error_set(SL_ENOMEM, "no memory for a step") == SL_OK;
 	bool ok = slp_trace_inputs(at, s, in) && slp_block_results(at, step->net, in, c->nin, &results);
-	heads[0] = ok ? slp_step_loss(at, step, results.t, results.count, in + c->nin, s->nin - c->nin) : NULL;
+	heads[0] = ok ? slp_step_loss(at, step, results.t, results.count, in + c->nin, c->ntargets) : NULL;
+	*mask = ok && c->filled ? in[s->nin - 1] : NULL;
 	free(in);
 	if (slp_trace_failed(at, step->net, heads[0])) return false;
 	if (ok && !heads[0]) slp_call_fail(at, "sl_step_run", SL_EINVAL, "the loss is NULL");
@@ -186,18 +190,21 @@ static bool trace_forward(const char *at, const sl_step *step, struct slp_compil
 	return c->nresults > 0;
 }
 
-/* heads: the losses, the results, and the gradients if there is no update; so many, or -1 after an error. */
+/* heads: the losses, the results, and the gradients if there is no update; so many, or -1 after an error.  bucket NULL:
+ * forward alone. */
 static int trace_step(const char *at, const sl_step *step, struct slp_compiled *c, struct slp_trace *trace,
                       sl_tensor **heads, int *bucket)
 {
-	sl_tensor *weights, *scale = NULL;
+	sl_tensor *weights, *mask = NULL, *scale = NULL;
 	int64_t rows = slp_rows_of(c->signature->in[0].type.shape);
-	if (!trace_forward(at, step, c, heads)) return -1;
+	if (!trace_forward(at, step, c, heads, &mask)) return -1;
 	int n = 1 + c->nresults;
+	if (!bucket) return n;
 	for (int i = 0; i < n; i++) bucket[i] = -1;
 	trace->backward = true;
 	if (slp_trainer_scales(step->trainer) && !(scale = slp_scaling_symbol(at, step->trainer))) return -1;
 	if (!slp_reduction_weigh(at, step->opts.reduction, heads[0], rows, scale, &weights)) return -1;
+	if (mask && !(weights = slp_step_mask(at, &c->follows[0], mask, heads[0], weights))) return -1;
 	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){.head_grads = &weights}) != SL_OK)
 		return -1;
 	int grads = c->whole ? 0 : trace_gradients(at, step, trace, heads + n, bucket + n);
@@ -234,13 +241,38 @@ static sl_graph *trace_graph(const char *at, const sl_step *step, struct slp_com
 	return g;
 }
 
+/* Whether losses and results can be cut back, and how: forward is traced for two sizes. */
+static bool check_filling(const struct slp_step_run *r, int shard, struct slp_compiled *c)
+{
+	if (!c->filled) return true;
+	const struct slp_filling *f = &r->filling[shard];
+	struct slp_compiled shorter = *c;
+	shorter.signature = slp_signature_shorter(c->signature, f->which, f->axis);
+	sl_graph *more = shorter.signature ? trace_graph(r->at, r->step, c, NULL) : NULL;
+	sl_graph *less = more ? trace_graph(r->at, r->step, &shorter, NULL) : NULL;
+	bool ok = less && slp_filling_follows(r->at, r->function, f, more, less, 1 + c->nresults, c->follows);
+	if (ok && c->follows[0].kind != SLP_BEGINS)
+		ok = slp_call_fail(
+		             r->at, r->function, SL_EINVAL,
+		             "the losses do not follow the axis of the buckets: give one for each of its elements") !=
+		     NULL;
+	sl_graph_free(more);
+	sl_graph_free(less);
+	free(shorter.signature);
+	return ok;
+}
+
 static struct slp_compiled *compile(const struct slp_step_run *r, int shard, bool whole)
 {
 	struct slp_compiled *c = slp_calloc(1, sizeof *c);
-	if (c) *c = (struct slp_compiled){.nin = r->nin, .whole = whole};
-	if (c) c->signature = slp_signature_new(r->nin + r->ntargets, slp_step_shard(r, shard));
+	if (c) *c = (struct slp_compiled){.nin = r->nin, .ntargets = r->ntargets, .whole = whole};
+	if (c && r->filling) c->filled = r->filling[shard].which;
+	if (c) c->signature = slp_signature_new(slp_step_inputs(r, shard), slp_step_shard(r, shard));
 	int *bucket = slp_calloc((size_t)slp_step_params(r->step) + 1 + SL_MAX_RESULTS, sizeof *bucket);
-	sl_graph *g = c && c->signature && bucket ? trace_graph(r->at, r->step, c, bucket) : NULL;
+	slp_sizes_vary = c && c->filled;
+	bool ok = c && c->signature && bucket && check_filling(r, shard, c);
+	sl_graph *g = ok ? trace_graph(r->at, r->step, c, bucket) : NULL;
+	slp_sizes_vary = false;
 	struct sl_compile_opts opts = {.off = r->step->opts.passes_off};
 	if (g) {
 		opts.device = c->signature->device;
@@ -274,8 +306,8 @@ static void follow_changes(sl_step *step)
 
 static bool matches(const struct slp_compiled *c, const struct slp_step_run *r, int shard, bool whole)
 {
-	return c->whole == whole && c->nin == r->nin &&
-	       slp_signature_matches(c->signature, r->nin + r->ntargets, slp_step_shard(r, shard));
+	return c->whole == whole && c->nin == r->nin && c->filled == (r->filling ? r->filling[shard].which : 0) &&
+	       slp_signature_matches(c->signature, slp_step_inputs(r, shard), slp_step_shard(r, shard));
 }
 
 /* The program for these, in front of the list; NULL with an error. */

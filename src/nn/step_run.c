@@ -41,12 +41,16 @@ static bool fits(const struct slp_step_run *r)
 	return false;
 }
 
+static bool compile(const struct slp_step_run *r)
+{
+	return slp_step_plan(r, 0, slp_step_is_alone(r->step) && is_whole(r->step)) != NULL;
+}
+
 static enum sl_status prepare(const struct slp_step_run *r)
 {
 	if (!fits(r)) return sl_error();
-	bool alone = slp_step_is_alone(r->step);
-	if (!alone && slp_block_synchronised(r->step->net)) return SL_OK; /* there is no program */
-	return slp_step_plan(r, 0, alone && is_whole(r->step)) ? SL_OK : sl_error();
+	if (!slp_step_is_alone(r->step) && slp_block_synchronised(r->step->net)) return SL_OK; /* there is no program */
+	return slp_step_filled(r, compile) ? SL_OK : sl_error();
 }
 
 /* Compiles the step for batches like x with their targets, without making one: then the first sl_step_run takes no
@@ -58,7 +62,7 @@ enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, s
 {
 	SLP_CALL("sl_step_prepare", at);
 	sl_tensor *batch[2] = {x, target};
-	return prepare(&(struct slp_step_run){at, "sl_step_prepare", step, 1, batch, 1, 1, NULL, NULL, 0, NULL});
+	return prepare(&(struct slp_step_run){at, "sl_step_prepare", step, 1, batch, 1, 1, NULL, NULL, NULL, 0, NULL});
 }
 
 /* Results that are not wanted are the scope's, or nobody's. */
@@ -77,12 +81,12 @@ static bool run_whole(const struct slp_step_run *r)
 	const struct slp_compiled *c = slp_step_plan(r, 0, true);
 	if (!c) return false;
 	sl_trainer *t = r->step->trainer;
-	int64_t rows = slp_rows_of(r->batch[0]->type.shape);
-	struct slp_hyper h = slp_trainer_advance(t, slp_step_divisor(r->step, rows));
+	struct slp_hyper h = slp_trainer_advance(t, slp_step_divisor(r->step, slp_step_rows(r, 0)));
 	struct slp_setting settings[] = {{"lr", bits(h.lr)}, {"rescale", bits(h.rescale)}, {"step", (uint64_t)h.step}};
-	if (slp_plan_run(r->at, c->plan, r->batch, r->nin + r->ntargets, settings, 3, NULL, heads) != SL_OK)
+	if (slp_plan_run(r->at, c->plan, r->batch, slp_step_inputs(r, 0), settings, 3, NULL, heads) != SL_OK)
 		return false;
 	slp_fxt_step_done();
+	if (!slp_step_cut(r, 0, c, heads)) return false;
 	hand_over(r, heads, c->nresults);
 	return true;
 }
@@ -93,7 +97,7 @@ static sl_tensor *run(const struct slp_step_run *r)
 	slp_step_clear(r);
 	if (!fits(r) || slp_trainer_is_averaged(r->at, r->function, step->trainer)) return NULL;
 	bool whole = is_whole(step) && slp_step_is_alone(step);
-	return (whole ? run_whole : slp_step_run_shards)(r) ? *r->losses : NULL;
+	return (whole ? slp_step_filled(r, run_whole) : slp_step_run_shards(r)) ? *r->losses : NULL;
 }
 
 /* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, as the loss function
@@ -105,8 +109,8 @@ sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor
 {
 	SLP_CALL("sl_step_run", at);
 	sl_tensor *batch[2] = {x, target}, *losses = NULL;
-	return run(
-	        &(struct slp_step_run){at, "sl_step_run", step, 1, batch, 1, 1, &losses, output, output != NULL, NULL});
+	return run(&(struct slp_step_run){at, "sl_step_run", step, 1, batch, 1, 1, NULL, &losses, output,
+	                                  output != NULL, NULL});
 }
 
 /* ---- several inputs and targets ---------------------------------------------------------------------------------- */
@@ -136,7 +140,7 @@ enum sl_status sl_step_prepare_all_at(const char *at, sl_step *step, sl_tensor *
                                       sl_tensor *const *targets, int ntargets)
 {
 	SLP_CALL("sl_step_prepare_all", at);
-	struct slp_step_run r = {at, "sl_step_prepare_all", step, 1, NULL, nin, ntargets, NULL, NULL, 0, NULL};
+	struct slp_step_run r = {at, "sl_step_prepare_all", step, 1, NULL, nin, ntargets, NULL, NULL, NULL, 0, NULL};
 	enum sl_status s = join(&r, in, targets) ? prepare(&r) : sl_error();
 	free(r.owned);
 	return s;
@@ -150,7 +154,7 @@ sl_tensor *sl_step_run_all_at(const char *at, sl_step *step, sl_tensor *const *i
 {
 	SLP_CALL("sl_step_run_all", at);
 	sl_tensor *losses = NULL;
-	struct slp_step_run r = {at, "sl_step_run_all", step, 1, NULL, nin, ntargets, &losses, out, nout, NULL};
+	struct slp_step_run r = {at, "sl_step_run_all", step, 1, NULL, nin, ntargets, NULL, &losses, out, nout, NULL};
 	if (join(&r, in, targets)) run(&r);
 	free(r.owned);
 	return losses;
@@ -180,7 +184,8 @@ enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_te
                                      sl_tensor *const *targets, sl_tensor **losses, sl_tensor **outputs)
 {
 	SLP_CALL("sl_step_run_shards", at);
-	struct slp_step_run r = {at, "sl_step_run_shards", step, n, NULL, 1, 1, losses, outputs, outputs != NULL, NULL};
+	struct slp_step_run r = {at,      "sl_step_run_shards", step, n, NULL, 1, 1, NULL, losses,
+	                         outputs, outputs != NULL,      NULL};
 	return run_shards(&r, x, targets);
 }
 
@@ -195,6 +200,7 @@ enum sl_status sl_step_run_all_shards_at(const char *at, sl_step *step, int n, s
                                          int nout)
 {
 	SLP_CALL("sl_step_run_all_shards", at);
-	struct slp_step_run r = {at, "sl_step_run_all_shards", step, n, NULL, nin, ntargets, losses, out, nout, NULL};
+	struct slp_step_run r = {at,  "sl_step_run_all_shards", step, n, NULL, nin, ntargets, NULL, losses, out, nout,
+	                         NULL};
 	return run_shards(&r, in, targets);
 }

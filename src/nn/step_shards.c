@@ -26,8 +26,9 @@ static sl_tensor **run_shard(const struct slp_step_run *r, int shard, int *nresu
 	const struct slp_compiled *c = slp_step_plan(r, shard, false);
 	if (c) *nresults = c->nresults;
 	if (c && shard == 0) pass_random_numbers(step, c->plan, r->n, slp_dist.rank);
-	bool ok = c && slp_plan_run(r->at, c->plan, slp_step_shard(r, shard), r->nin + r->ntargets, NULL, 0, NULL,
+	bool ok = c && slp_plan_run(r->at, c->plan, slp_step_shard(r, shard), slp_step_inputs(r, shard), NULL, 0, NULL,
 	                            out) == SL_OK;
+	ok = ok && slp_step_cut(r, shard, c, out);
 	if (ok && shard == r->n - 1) pass_random_numbers(step, c->plan, r->n, slp_dist.size - 1 - slp_dist.rank);
 	slp_shard = outer;
 	if (ok) return out;
@@ -202,7 +203,11 @@ static bool update(const struct slp_step_run *r, const sl_device *owners, sl_ten
 	u.single = u.sums + count;
 	u.parts = (struct slp_dist_part *)(u.single + count);
 	u.result = (int *)(u.parts + count);
-	bool ok = slp_ranks_begin(at, step->trainer, "sl_step_run", "whole steps", rows) && add_all(&u) &&
+	char way[64];
+	int runs = step->opts.accumulate > 1 ? step->opts.accumulate : 1;
+	snprintf(way, sizeof way, "whole, of %d run%s, by the %s of losses", runs, runs > 1 ? "s" : "",
+	         step->opts.reduction == SL_REDUCTION_SUM ? "sum" : "mean");
+	bool ok = slp_ranks_begin(at, step->trainer, "sl_step_run", way, rows) && add_all(&u) &&
 	          use_gradients(at, step, u.data, u.sums, rows, sl_trainer_loss_scale(step->trainer));
 	free(u.list);
 	return ok;
@@ -242,7 +247,7 @@ static bool run_programs(const struct slp_step_run *r)
 	slp_turn_share(true);
 	for (int i = 0; ok && i < r->n; i++) {
 		ok = (shards[i] = run_shard(r, i, &nresults)) != NULL;
-		if (ok) rows += slp_rows_of(slp_step_shard(r, i)[0]->type.shape);
+		if (ok) rows += slp_step_rows(r, i);
 	}
 	SL_PAUSE
 		SL_SCOPE
@@ -319,10 +324,11 @@ static bool run_together(const struct slp_step_run *r)
 void slp_step_clear(const struct slp_step_run *r)
 {
 	for (int i = 0; r->losses && i < r->n; i++) r->losses[i] = NULL;
-	for (int i = 0; r->out && i < r->n * r->nout; i++) r->out[i] = NULL;
+	int64_t all = r->out && r->n > 0 ? (int64_t)r->n * r->nout : 0; /* nobody has looked at them yet */
+	for (int64_t i = 0; i < all; i++) r->out[i] = NULL;
 }
 
 bool slp_step_run_shards(const struct slp_step_run *r)
 {
-	return (slp_block_synchronised(r->step->net) ? run_together : run_programs)(r);
+	return slp_block_synchronised(r->step->net) ? run_together(r) : slp_step_filled(r, run_programs);
 }

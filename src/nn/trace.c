@@ -34,6 +34,17 @@ struct slp_signature *slp_signature_new(int nin, sl_tensor *const *in)
 	return s;
 }
 
+struct slp_signature *slp_signature_shorter(const struct slp_signature *s, unsigned which, int axis)
+{
+	size_t bytes = sizeof *s + (size_t)s->nin * sizeof *s->in;
+	struct slp_signature *shorter = slp_malloc(bytes);
+	if (!shorter) return slp_error_set(SL_ENOMEM, "no memory for a plan"), NULL;
+	memcpy(shorter, s, bytes);
+	for (int i = 0; i < s->nin && i < 8 * (int)sizeof which; i++)
+		if (which >> i & 1) shorter->in[i].type.shape.dim[axis]--;
+	return shorter;
+}
+
 bool slp_signature_matches(const struct slp_signature *s, int nin, sl_tensor *const *in)
 {
 	if (s->nin != nin || s->recording != sl_is_recording() || s->training != sl_is_training()) return false;

@@ -22,6 +22,8 @@ struct slp_signature {
 	} in[];
 };
 struct slp_signature *slp_signature_new(int nin, sl_tensor *const *in);
+/* The same where some inputs, bits of `which`, have an element less along an axis.  malloc'd. */
+struct slp_signature *slp_signature_shorter(const struct slp_signature *s, unsigned which, int axis);
 bool slp_signature_matches(const struct slp_signature *s, int nin, sl_tensor *const *in);
 
 /* Traces the block's forward for a signature; false with an error. */

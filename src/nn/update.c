@@ -5,6 +5,7 @@
 
 #include "nn/trainer.h"
 #include "op_inner.h"
+#include "runtime/admission.h"
 #include "runtime/priority.h"
 #include "runtime/fxt.h"
 
@@ -163,8 +164,17 @@ static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, s
 
 /* ---- shares ------------------------------------------------------------------------------------------------------- */
 
-/* So much in one operation where parameters are in no bucket: it has to fit into a device's memory. */
-enum { SHARE_BYTES = 4 << 20 };
+/* So many bytes of parameters in one operation where they are in no bucket: with gradients and states, it has to fit into a
+ * device's memory.  In a program all are in one if that has room.  Clipping by the norm needs all. */
+static size_t share_of(const sl_trainer *t, const struct update *u, int last)
+{
+	enum { BYTES = 4 << 20, PART = 16 };
+	bool symbols = sl_is_symbol(u->params[0]);
+	if (u->clip_norm > 0 || (!symbols && t->buckets[last] >= 0)) return SIZE_MAX;
+	size_t part = slp_admission_room(u->params[u->count - 1]->device) / PART;
+	if (!part || (!symbols && part > BYTES)) return symbols ? SIZE_MAX : BYTES;
+	return part;
+}
 
 static void append(struct update *to, const struct update *from, int i)
 {
@@ -189,18 +199,18 @@ static bool together(const sl_trainer *t, bool symbols, int a, int b)
 	return symbols || (t->buckets[a] == t->buckets[b] && sl_device_equal(t->owners[a], t->owners[b]));
 }
 
-/* Puts the last one's bucket into mine, where its owner is, or as many of the owner's as go together; clipping by the
- * norm needs all.  The rest stays in u. */
+/* Puts the last one's bucket into mine, where its owner is, or as many of the owner's as go together.  The rest stays
+ * in u. */
 static bool take_share(const char *at, const sl_trainer *t, struct update *u, struct update *mine)
 {
 	int last = u->numbers[u->count - 1], count = u->count;
-	bool symbols = sl_is_symbol(u->params[0]), all = symbols || t->buckets[last] >= 0 || u->clip_norm > 0;
-	size_t most = all ? SIZE_MAX : SHARE_BYTES, bytes = 0;
+	bool symbols = sl_is_symbol(u->params[0]);
+	size_t most = share_of(t, u, last), bytes = 0;
 	sl_device owner = t->owners[last];
 	u->count = mine->count = 0;
 	for (int i = 0; i < count; i++) {
 		bool is_mine = bytes < most && together(t, symbols, u->numbers[i], last);
-		if (is_mine && !all) bytes += sl_tensor_bytes(u->params[i]);
+		if (is_mine) bytes += sl_tensor_bytes(u->params[i]);
 		append(is_mine ? mine : u, u, i);
 	}
 	bool ok = true;

@@ -4,6 +4,7 @@
  * run; if there are too many of them, the next task never gets its memory.  So no more tasks are under way on a GPU than
  * have room together.  One that has no room even alone is refused, or goes to a CPU if it may. */
 #include "runtime/admission.h"
+#include "runtime/pool.h"
 
 static atomic_long under_way[SLP_MAX_GPUS]; /* bytes of the tasks that may run there */
 
@@ -13,6 +14,31 @@ static size_t room(int gpu)
 	starpu_ssize_t total =
 	        starpu_memory_get_total(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[gpu]));
 	return total > 0 ? (size_t)total : 0;
+}
+
+size_t slp_admission_room(sl_device device)
+{
+	bool one = device.index >= 0;
+	size_t least = 0;
+	if (device.kind != SL_DEVICE_GPU) return 0;
+	for (int i = one ? device.index : 0; i < (one ? device.index + 1 : slp_engine.ngpus); i++)
+		if (room(i) && (!least || room(i) < least)) least = room(i);
+	return least;
+}
+
+static bool is_short(int gpu)
+{
+	size_t all = room(gpu);
+	starpu_ssize_t left =
+	        starpu_memory_get_available(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[gpu]));
+	return all && left >= 0 && (size_t)left < all / 4;
+}
+
+bool slp_admission_short(void)
+{
+	for (int i = 0; i < slp_engine.ngpus; i++)
+		if (is_short(i)) return true;
+	return false;
 }
 
 static size_t need(const struct slp_segment *seg)
@@ -58,7 +84,7 @@ bool slp_admission_enter(struct slp_segment *seg, char *why, size_t size)
 				seg->device = sl_cpu(-1);
 				break;
 			}
-			snprintf(why, size, "it needs %.1f MiB at once, and gpu:%d has %.1f MiB",
+			snprintf(why, size, "it needs %.1f MiB at once, and gpu:%d has %.1f MiB: make batches smaller",
 			         (double)seg->need / (1 << 20), i, (double)all / (1 << 20));
 			seg->need = 0;
 			return false;
@@ -67,6 +93,22 @@ bool slp_admission_enter(struct slp_segment *seg, char *why, size_t size)
 	}
 	count(seg, (long)seg->need);
 	return true;
+}
+
+/* A task asks for its values when it is ready, which in a chain is when the one before has ended.  What no other task uses
+ * now is asked for as soon as there is room, in the order of the program.  Where all values fit they are there already. */
+void slp_admission_prefetch(const struct slp_segment *seg)
+{
+	int first, last;
+	find_gpus(seg, &first, &last);
+	if (last - first != 1 || seg->device.kind != SL_DEVICE_GPU) return;
+	if (!starpu_get_prefetch_flag() || !is_short(first)) return;
+	unsigned node = starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[first]);
+	for (int i = 0; i < seg->nslots; i++) {
+		const struct slp_slot *s = &seg->slots[i];
+		if (s->buffer && s->mode & STARPU_R && !s->buffer->lost && slp_pool_tasks(s->buffer) == 1)
+			starpu_data_prefetch_on_node_prio(s->buffer->handle, node, 1, seg->priority);
+	}
 }
 
 void slp_admission_leave(const struct slp_segment *seg)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/admission.h"
 #include "runtime/handle.h"
 #include "runtime/pool.h"
 #include "runtime/room.h"
@@ -290,6 +291,13 @@ struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes)
 	enter(bytes, data, b);
 	b->adopted = data;
 	return b;
+}
+
+/* Else StarPU would put out what nobody will read. */
+void slp_buffer_dead(struct slp_buffer *b)
+{
+	if (b->lost || b->adopted || atomic_load(&b->seen) || !slp_admission_short()) return;
+	starpu_data_invalidate_submit(b->handle);
 }
 
 /* Nobody holds the buffer any more. */

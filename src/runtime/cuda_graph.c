@@ -288,16 +288,21 @@ static bool has_stream(struct worker *w)
 	return w->stream || cudaStreamCreateWithFlags(&w->stream, cudaStreamNonBlocking) == cudaSuccess;
 }
 
+bool slp_graph_is_due(uint64_t number)
+{
+	struct code *c = code_of(&workers[starpu_worker_get_id()], number);
+	if (!c || c->plain) return false;
+	if (c->runs == PLAIN_RUNS) return true;
+	c->runs++;
+	return false;
+}
+
 bool slp_graph_launch(struct slp_graph_run *r)
 {
 	struct worker *w = &workers[starpu_worker_get_id()];
 	struct code *c = code_of(w, r->code);
 	r->made = false;
-	if (!c || c->plain) return false;
-	if (c->runs < PLAIN_RUNS) {
-		c->runs++;
-		return false;
-	}
+	if (!c) return false;
 	cudaGetLastError(); /* what StarPU has met and dealt with before */
 	struct graph *g = has_stream(w) ? graph_for(r, w, c) : NULL;
 	if (!g || cudaGraphLaunch(g->exec, starpu_cuda_get_local_stream()) != cudaSuccess) return give_up(c);
@@ -307,6 +312,12 @@ bool slp_graph_launch(struct slp_graph_run *r)
 }
 
 #else
+
+bool slp_graph_is_due(uint64_t code)
+{
+	(void)code;
+	return false;
+}
 
 bool slp_graph_launch(struct slp_graph_run *run)
 {

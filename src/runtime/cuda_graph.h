@@ -36,6 +36,8 @@ struct slp_graph_run {
 	bool made; /* result: a graph was made, which takes longer than to launch one */
 };
 
+/* Whether a run of this code by the calling worker is to be a graph: not the first ones, nor once that has failed. */
+bool slp_graph_is_due(uint64_t code);
 /* Queues the whole run; false: nothing was queued, and the calls are to be run one by one. */
 bool slp_graph_launch(struct slp_graph_run *run);
 uint64_t slp_graph_code(void);        /* a number for new code */

@@ -286,6 +286,7 @@ static void start_watch(void)
 }
 
 enum sl_status (*slp_engine_join)(const char *at, const char *transport);
+void (*slp_engine_joined)(const char *at);
 void (*slp_engine_leave)(void);
 void (*slp_engine_others)(void);
 
@@ -319,6 +320,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	}
 	find_workers();
 	slp_priority_start(env_number("SL_PRIORITIES", 0, 1) > 0);
+	slp_engine.cudnn_graph = env_number("SL_CUDNN_GRAPH", 0, 1) > 0;
 	slp_report_begin();
 	slp_simulate_memory();
 	slp_fxt_start();
@@ -328,6 +330,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	start_watch();
 	slp_engine.device = sl_auto();
 	slp_codelets_init();
+	if (slp_engine_joined) slp_engine_joined(at);
 	if (given || !atomic_load(&slp_engine.rng_seed)) sl_seed(c.seed);
 	pthread_once(&once, register_exit);
 	return SL_OK;

@@ -304,8 +304,8 @@ static bool launch_keyed(struct keyed *k, const struct slp_graph_run *laid_out)
 /* False: nothing has been queued. */
 static bool run_as_graph(struct run *run)
 {
-	if (!may_be_graph(run)) return false;
 	const struct slp_call_list *p = run->seg->calls;
+	if (!may_be_graph(run) || !slp_graph_is_due(p->code)) return false;
 	size_t n = (size_t)p->nops;
 	struct slp_graph_call *calls = slp_try_malloc(n * (sizeof *calls + sizeof(struct slp_record *)));
 	if (!calls) return false;

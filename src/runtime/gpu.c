@@ -12,7 +12,8 @@
 static struct handles {
 	cublasHandle_t blas;
 	cudnnHandle_t dnn;
-	void *work; /* of cuBLAS; NULL: its own, which CUDA graphs cannot record */
+	bool dnn_graph; /* use its graph API */
+	void *work;     /* of cuBLAS; NULL: its own, which CUDA graphs cannot record */
 	size_t work_bytes;
 } handles[STARPU_NMAXWORKERS];
 
@@ -22,33 +23,55 @@ struct library {
 	const char *soname;
 	const char *const *names; /* of functions; NULL: they are there */
 	void *functions;          /* where they go, in the order of their names */
-	char why[256];            /* it cannot be used */
+	const char *const *more;  /* of functions that it need not have: all of them, or none */
+	void *more_functions;
+	char why[256]; /* it cannot be used */
 };
 
 #ifdef SLP_EMULATE /* what is emulated is linked */
 #define X(f) .f = f,
 struct slp_cublas_functions slp_blas = {SLP_CUBLAS_FUNCTIONS(X)};
 struct slp_cudnn_functions slp_dnn = {SLP_CUDNN_FUNCTIONS(X)};
+struct slp_cudnn_graph_functions slp_dnn_graph = {SLP_CUDNN_GRAPH_FUNCTIONS(X)};
 static struct library cublas, cudnn;
 #else
 #define TEXT(f) #f
 #define X(f) TEXT(f),
 struct slp_cublas_functions slp_blas;
 struct slp_cudnn_functions slp_dnn;
-static struct library cublas = {SLP_CUBLAS_SONAME, (const char *const[]){SLP_CUBLAS_FUNCTIONS(X) NULL}, &slp_blas, ""};
-static struct library cudnn = {SLP_CUDNN_SONAME, (const char *const[]){SLP_CUDNN_FUNCTIONS(X) NULL}, &slp_dnn, ""};
+struct slp_cudnn_graph_functions slp_dnn_graph;
+static struct library cublas = {.soname = SLP_CUBLAS_SONAME,
+                                .names = (const char *const[]){SLP_CUBLAS_FUNCTIONS(X) NULL},
+                                .functions = &slp_blas};
+static struct library cudnn = {.soname = SLP_CUDNN_SONAME,
+                               .names = (const char *const[]){SLP_CUDNN_FUNCTIONS(X) NULL},
+                               .functions = &slp_dnn,
+                               .more = (const char *const[]){SLP_CUDNN_GRAPH_FUNCTIONS(X) NULL},
+                               .more_functions = &slp_dnn_graph};
 #endif
+
+/* The name that is not there; NULL: all are. */
+static const char *find_all(void *library, const char *const *names, void *functions)
+{
+	char *at = functions;
+	for (; *names; names++, at += sizeof(void *)) {
+		void *function = dlsym(library, *names);
+		if (!function) break;
+		memcpy(at, &function, sizeof function);
+	}
+	return *names;
+}
 
 static bool find_functions(struct library *l)
 {
 	void *library = dlopen(l->soname, RTLD_NOW | RTLD_LOCAL);
-	char *at = l->functions;
-	for (; library && *l->names; l->names++, at += sizeof(void *)) {
-		void *function = dlsym(library, *l->names);
-		if (!function) break;
-		memcpy(at, &function, sizeof function);
+	if (library && !find_all(library, l->names, l->functions)) {
+		size_t n = 0;
+		while (l->more && l->more[n]) n++;
+		if (n && find_all(library, l->more, l->more_functions))
+			memset(l->more_functions, 0, n * sizeof(void *));
+		return true;
 	}
-	if (library && !*l->names) return true;
 	snprintf(l->why, sizeof l->why, "%s", dlerror());
 	return false;
 }
@@ -133,15 +156,26 @@ void *slp_cublas(const struct slp_kernel *k)
 	return NULL;
 }
 
+static cudnnStatus_t make_cudnn(struct handles *h)
+{
+	h->dnn_graph = slp_dnn_graph.cudnnBackendExecute && slp_engine.cudnn_graph;
+	return slp_dnn.cudnnCreate(&h->dnn);
+}
+
 void *slp_cudnn(const struct slp_kernel *k)
 {
-	cudnnHandle_t *h = &handles[starpu_worker_get_id()].dnn;
-	if (!*h && !is_loaded(&cudnn, k)) return NULL;
-	cudnnStatus_t s = *h ? CUDNN_STATUS_SUCCESS : slp_dnn.cudnnCreate(h);
-	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetStream(*h, k->stream);
-	if (s == CUDNN_STATUS_SUCCESS) return *h;
+	struct handles *h = &handles[starpu_worker_get_id()];
+	if (!h->dnn && !is_loaded(&cudnn, k)) return NULL;
+	cudnnStatus_t s = h->dnn ? CUDNN_STATUS_SUCCESS : make_cudnn(h);
+	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetStream(h->dnn, k->stream);
+	if (s == CUDNN_STATUS_SUCCESS) return h->dnn;
 	slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_dnn.cudnnGetErrorString(s));
 	return NULL;
+}
+
+bool slp_cudnn_graph(void)
+{
+	return handles[starpu_worker_get_id()].dnn_graph;
 }
 
 static void destroy(void *arg)

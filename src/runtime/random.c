@@ -66,10 +66,35 @@ struct slp_rng slp_rng_next(void)
 	return note(rng);
 }
 
-struct slp_rng slp_rng_take(int count)
+/* The first of count streams, from the skip-th of those that pass by. */
+static struct slp_rng take(int count, int skip, int passing)
 {
 	struct slp_rng rng;
 	if (repeat(&rng)) return note(rng);
-	uint64_t first = atomic_fetch_add(&slp_engine.rng_stream, (uint64_t)count);
-	return note((struct slp_rng){atomic_load(&slp_engine.rng_seed), first});
+	uint64_t first = atomic_fetch_add(&slp_engine.rng_stream, (uint64_t)count * (uint64_t)passing);
+	return note((struct slp_rng){atomic_load(&slp_engine.rng_seed), first + (uint64_t)count * (uint64_t)skip});
+}
+
+struct slp_rng slp_rng_take(int count)
+{
+	return take(count, 0, 1);
+}
+
+static int own_rank, all_ranks = 1;
+
+void slp_rng_share(int rank, int ranks)
+{
+	own_rank = rank;
+	all_ranks = ranks;
+}
+
+struct slp_rng slp_rng_take_apart(int count)
+{
+	return take(count, own_rank, all_ranks);
+}
+
+/* What initialises is the same in all processes; what drops, is not. */
+struct slp_rng slp_rng_next_apart(void)
+{
+	return slp_rng_virtual ? slp_rng_next() : slp_rng_take_apart(1);
 }

@@ -53,6 +53,7 @@ struct slp_engine {
 	pthread_mutex_t lock; /* taken around every change of buffers, segments and the free lists */
 	atomic_int users;     /* sl_init less sl_shutdown */
 	struct sl_config config;
+	bool cudnn_graph; /* SL_CUDNN_GRAPH: use that API where it will do */
 	int nteams, ngpus;
 	int nslaves; /* of the nteams: the last ones, which are workers of slave processes */
 	int team_worker[SLP_MAX_TEAMS], gpu_worker[SLP_MAX_GPUS];
@@ -147,6 +148,8 @@ struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffe
 bool slp_buffer_reserve(int n); /* makes sure that so many can be had; false with an error */
 struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes);
 void slp_buffer_put(struct slp_buffer *buffer);
+/* What is submitted is the last to use its values. */
+void slp_buffer_dead(struct slp_buffer *buffer);
 void slp_buffer_clear(void);
 size_t slp_buffer_class_bytes(size_t bytes);
 bool slp_buffer_owns_memory(void);      /* all values lie in main memory, which is asked for here */
@@ -317,7 +320,7 @@ void slp_idle_between_looks(int look); /* a thread that looks again and again, f
 /* X(name): counters of struct sl_stats that are counted up from anywhere. */
 /* clang-format off */
 #define SLP_COUNTERS(X) X(ops) X(segments) X(finished) X(faults) X(skipped) X(stalls) X(stall_ns) X(recycled) X(overflows) \
-	X(graphs) X(graph_launches) X(graph_changes) X(graph_refusals)
+	X(graphs) X(graph_launches) X(graph_changes) X(graph_refusals) X(plans)
 /* clang-format on */
 struct slp_counters {
 #define X(name) _Atomic uint64_t name;
@@ -337,6 +340,9 @@ void slp_stats_sample(void);
 /* Counts the virtual streams that slp_rng_next gives out in this thread; NULL: it gives real ones. */
 extern _Thread_local int *slp_rng_virtual;
 struct slp_rng slp_rng_take(int count); /* the first of so many real ones */
+/* The same in each of several processes, which draw different ones and as many. */
+struct slp_rng slp_rng_take_apart(int count);
+void slp_rng_share(int rank, int ranks); /* the processes */
 /* The streams that a part of a program draws, to be drawn again when it is repeated. */
 struct slp_rng_log {
 	struct slp_rng *list;

@@ -63,7 +63,10 @@ void slp_storage_release(struct slp_storage *s)
 	while (refs > 1)
 		if (atomic_compare_exchange_weak(&s->refs, &refs, refs - 1)) return;
 	slp_lock();
-	if (atomic_fetch_sub(&s->refs, 1) == 1 && s->slot < 0) storage_free(s); /* else flushing frees it */
+	if (atomic_fetch_sub(&s->refs, 1) == 1 && s->slot < 0) { /* else flushing frees it */
+		if (s->buffer && s->generation == slp_engine.generation) slp_buffer_dead(s->buffer);
+		storage_free(s);
+	}
 	slp_unlock();
 }
 
@@ -412,6 +415,7 @@ void slp_segment_submit(struct slp_segment *seg)
 		return;
 	}
 	slp_simulate_submission(seg, task);
+	slp_admission_prefetch(seg);
 	locale_t locale = slp_number_begin(); /* the first task of a kind reads its file of measurements */
 	int ret = slp_task_submit(task);
 	slp_number_end(locale);

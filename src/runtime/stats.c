@@ -61,7 +61,8 @@ void sl_stats_get(struct sl_stats *stats)
 	                           .graphs = graphs,
 	                           .graph_launches = graph_launches,
 	                           .graph_changes = graph_changes,
-	                           .graph_refusals = graph_refusals};
+	                           .graph_refusals = graph_refusals,
+	                           .plans = plans};
 	stats->handles = atomic_load(&slp_counters.handles);
 	stats->pending_tasks = (uint64_t)slp_runahead_pending();
 	stats->peak_tasks = atomic_load(&slp_counters.peak_tasks);
@@ -112,6 +113,7 @@ void sl_stats_print(FILE *file)
 	if (s.loss_scale != 0)
 		slp_fprintf(file, "losses scaled by %g; %llu steps left out, whose gradients had overflowed\n",
 		            s.loss_scale, (unsigned long long)s.overflows);
+	if (s.plans) slp_fprintf(file, "programs compiled: %llu\n", (unsigned long long)s.plans);
 	if (s.graphs || s.graph_refusals)
 		slp_fprintf(file,
 		            "CUDA graphs: %llu made, %llu launched, %llu calls in them recorded again; %llu tasks "

@@ -116,9 +116,9 @@ struct sl_config {
 	                        */
 	uint64_t seed;         /* seed of random numbers; see sl_seed */
 	bool explain;          /* record what sl_explain reports.  Default: SL_EXPLAIN, or not */
-	const char *dist;  /* "tcp" or "mpi": this process is one of several (dist.h); "none": it is alone.  Default:
-	                        * SL_DIST, or none */
-	enum sl_tf32 tf32; /* Default: SL_TF32 (none, conv or all), or SL_TF32_CONV */
+	const char *dist;      /* "tcp", "mpi" or "nccl": this process is one of several (dist.h); "none": it is alone.
+	                    * Default: SL_DIST, or none */
+	enum sl_tf32 tf32;     /* Default: SL_TF32 (none, conv or all), or SL_TF32_CONV */
 	int cuda_graphs; /* whether compiled programs run on GPUs as CUDA graphs: 1, or -1.  Default: SL_CUDA_GRAPHS (1 or
 	                        * 0), or 1 */
 };
@@ -174,6 +174,7 @@ struct sl_stats {
 	uint64_t graph_launches; /* tasks that were launched as one */
 	uint64_t graph_changes;  /* calls in graphs that were recorded again, with other attributes or addresses */
 	uint64_t graph_refusals; /* tasks of which none can be made, or had to be made too often */
+	uint64_t plans;          /* programs compiled */
 	double loss_scale;       /* of the trainer that made the last step with loss scaling; 0: none did */
 	int nodes;               /* memory nodes; 0 is main memory */
 	size_t node_peak[SL_MAX_NODES];                  /* bytes, as StarPU allocated them */

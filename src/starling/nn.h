@@ -296,12 +296,20 @@ SL_API sl_block *sl_sequential_at(const char *at, sl_block *const *children, int
 
 /* ---- hybridising ------------------------------------------------------------------------------------------------ */
 
+/* Sizes that an axis is filled up to, so that batches of many lengths share a few programs (doc/hybrid.md). */
+struct sl_buckets {
+	int axis;          /* of the inputs that have it */
+	int64_t sizes[17]; /* up to 16, rising, then 0; none: nothing is filled up */
+	unsigned
+	        inputs; /* bit i: input i has it, targets after inputs; 0: all that have the first input's size there */
+};
 struct sl_hybridize_opts {
 	bool off;            /* back to imperative */
 	bool static_alloc;   /* keep the memory of intermediates between calls */
 	bool static_shape;   /* refuse another input shape instead of compiling a second plan */
 	bool fallback;       /* if the block cannot be traced, run it imperatively and say so once */
 	unsigned passes_off; /* as sl_compile_opts.off */
+	struct sl_buckets buckets;
 };
 SL_API enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybridize_opts opts);
 #define sl_hybridize(block, ...) sl_hybridize_at(SL_HERE, block, (struct sl_hybridize_opts){__VA_ARGS__})
@@ -401,6 +409,7 @@ struct sl_step_opts {
 	unsigned passes_off;
 	enum sl_reduction reduction; /* [SL_REDUCTION_MEAN] */
 	int accumulate;              /* so many runs, of a micro-batch each, make a step of the trainer [1] */
+	struct sl_buckets buckets;   /* losses of what is filled in do not count */
 };
 SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer,
                                    struct sl_step_opts opts);

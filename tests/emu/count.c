@@ -36,6 +36,11 @@ void emu_count_tf32(int device)
 	__atomic_fetch_add(&counts.tf32[device], 1, __ATOMIC_RELAXED);
 }
 
+void emu_count_fused(int device)
+{
+	__atomic_fetch_add(&counts.fused[device], 1, __ATOMIC_RELAXED);
+}
+
 void emu_count_wait(enum emu_wait wait)
 {
 	__atomic_fetch_add(&counts.waits[wait], 1, __ATOMIC_RELAXED);
@@ -138,10 +143,12 @@ void emu_counts_print(void)
 	char from[16], to[16];
 	for (int i = 0; i < emu_settings.devices; i++)
 		fprintf(stderr,
-		        "emulated gpu:%d: launches=%llu tf32=%llu sets=%llu allocations=%llu refused=%llu peak=%zu\n",
+		        "emulated gpu:%d: launches=%llu tf32=%llu fused=%llu sets=%llu allocations=%llu refused=%llu "
+		        "peak=%zu\n",
 		        i, (unsigned long long)counts.launches[i], (unsigned long long)counts.tf32[i],
-		        (unsigned long long)counts.sets[i], (unsigned long long)counts.allocations[i],
-		        (unsigned long long)counts.refused[i], counts.peak[i]);
+		        (unsigned long long)counts.fused[i], (unsigned long long)counts.sets[i],
+		        (unsigned long long)counts.allocations[i], (unsigned long long)counts.refused[i],
+		        counts.peak[i]);
 	for (int i = 0; i < emu_settings.devices; i++)
 		if (counts.graphs[i])
 			fprintf(stderr, "emulated gpu:%d: graphs=%llu changes=%llu graph-launches=%llu kernels=%llu\n",

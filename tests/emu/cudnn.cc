@@ -1,4 +1,4 @@
-/* Emulated GPUs: cuDNN's convolution as far as it is called, computed plainly.  What is not here does not link.
+/* Emulated GPUs: cuDNN's convolution (its graph API: cudnn_graph.cc) as far as it is called, computed plainly.  What is not here does not link.
  *
  * Algorithms are proposed as the real one does: the first ones are not deterministic, use tensor cores or want too much
  * memory, and whoever takes them is told.  What is in the workspace is lost. */
@@ -6,15 +6,9 @@
 #include <cstring>
 #include <vector>
 
-#define NV_CUDNN_DISABLE_DEPRECATED_WARNINGS
-#include <cudnn.h>
-
+#include "cudnn_handle.h"
 #include "emulated.h"
 
-struct cudnnContext {
-	cudaStream_t stream;
-	int device;
-};
 struct cudnnTensorStruct {
 	cudnnDataType_t type;
 	int n, c, h, w;

@@ -5,6 +5,7 @@
 set -eu
 . "$srcdir/tests/emu/common.sh"
 tests/emu/test_device
+tests/emu/test_convolutions
 STARPU_NCPU=0 SL_EMU_DEVICES=1 tests/emu/test_cache
 tests/emu/test_parallel
 [ -n "${ASAN_OPTIONS-}" ] || tests/emu/test_waits

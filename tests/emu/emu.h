@@ -13,9 +13,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <tuple>
 #include <type_traits>
 #include <ucontext.h>
+#include <utility>
 #include <vector>
 
 #include <vector_functions.h>
@@ -206,39 +206,62 @@ inline void run_block(block &b)
 
 /* ---- launches --------------------------------------------------------------------------------------------------- */
 
-/* A launch with its arguments by value, of the kernel's types, as a real one has them. */
-template <class... P> struct call {
-	void (*kernel)(P...);
+/* A launch with its arguments by value, of the kernel's types, as a real one has them.  Little of it depends on the types: there
+ * are a thousand kernels to compile. */
+struct call {
+	enum { MOST = 32 };
+	void (*thread)(void *); /* calls the kernel for the thread in threadIdx */
+	void (*kernel)();
 	uint3 grid, size;
 	size_t shared;
-	std::tuple<P...> args;
+	size_t at[MOST], count = 0, used = 0; /* where arguments stand */
+	alignas(16) char values[4096];        /* as much as a GPU takes */
 
-	static void body(void *p)
+	void add(const void *value, size_t bytes, size_t alignment)
 	{
-		call *c = (call *)p;
-		std::apply(c->kernel, c->args);
-	}
-	static void run(void *p)
-	{
-		call *c = (call *)p;
-		block &b = make_current();
-		b.body = body;
-		b.arg = p;
-		b.dynamic_store.assign(c->shared + 16, (char)0xff);
-		b.dynamic = (char *)(((uintptr_t)b.dynamic_store.data() + 15) & ~(uintptr_t)15);
-		b.total = (size_t)c->size.x * c->size.y * c->size.z;
-		gridDim = c->grid;
-		blockDim = c->size;
-		for (unsigned i = 0; i < c->grid.x * c->grid.y * c->grid.z; i++) {
-			blockIdx = make_uint3(i % c->grid.x, i / c->grid.x % c->grid.y, i / c->grid.x / c->grid.y);
-			run_block(b);
+		used = (used + alignment - 1) / alignment * alignment;
+		if (count == MOST || used + bytes > sizeof values) {
+			fprintf(stderr, "emulated GPU: too many arguments of a kernel\n");
+			abort();
 		}
-	}
-	static void drop(void *p)
-	{
-		delete (call *)p;
+		memcpy(values + used, value, bytes);
+		at[count++] = used;
+		used += bytes;
 	}
 };
+
+template <class... P> struct kernel_of {
+	template <size_t... I> static void apply(call *c, std::index_sequence<I...>)
+	{
+		((void (*)(P...))c->kernel)(*(P *)(c->values + c->at[I])...);
+	}
+	static void thread(void *p)
+	{
+		apply((call *)p, std::index_sequence_for<P...>{});
+	}
+};
+
+inline void run(void *p)
+{
+	call *c = (call *)p;
+	block &b = make_current();
+	b.body = c->thread;
+	b.arg = p;
+	b.dynamic_store.assign(c->shared + 16, (char)0xff);
+	b.dynamic = (char *)(((uintptr_t)b.dynamic_store.data() + 15) & ~(uintptr_t)15);
+	b.total = (size_t)c->size.x * c->size.y * c->size.z;
+	gridDim = c->grid;
+	blockDim = c->size;
+	for (unsigned i = 0; i < c->grid.x * c->grid.y * c->grid.z; i++) {
+		blockIdx = make_uint3(i % c->grid.x, i / c->grid.x % c->grid.y, i / c->grid.x / c->grid.y);
+		run_block(b);
+	}
+}
+
+inline void drop(void *p)
+{
+	delete (call *)p;
+}
 
 /* A structure that is passed by value and has pointers in it lists them; a kernel that follows one that is not listed
  * ends the program:
@@ -268,18 +291,33 @@ inline bool fits(dim3 grid, dim3 size, size_t shared)
 	       grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535 && shared <= 48 << 10;
 }
 
-template <class... P, class... A> void launch(const char *name, dim3 grid, dim3 size, size_t shared,
-                                              cudaStream_t stream, void (*kernel)(P...), A &&...args)
+template <class P> void add_argument(call *c, P value, const char *kernel)
 {
-	static_assert(sizeof...(P) == sizeof...(A), "number of kernel arguments");
+	static_assert(std::is_trivially_copyable_v<P>, "arguments of kernels are copied as bytes");
+	translate(value, kernel);
+	c->add(&value, sizeof value, alignof(P));
+}
+
+inline call *new_call(const char *name, dim3 grid, dim3 size, size_t shared)
+{
 	if (!fits(grid, size, shared)) {
 		fprintf(stderr, "emulated GPU: %s: invalid launch configuration\n", name);
 		abort();
 	}
-	auto *c = new call<P...>{kernel, make_uint3(grid.x, grid.y, grid.z), make_uint3(size.x, size.y, size.z), shared,
-	                         std::tuple<P...>(static_cast<P>(args)...)};
-	std::apply([&](auto &...value) { (translate(value, name), ...); }, c->args);
-	emu_launch(stream, call<P...>::run, c, call<P...>::drop);
+	call *c = new call;
+	c->grid = make_uint3(grid.x, grid.y, grid.z), c->size = make_uint3(size.x, size.y, size.z);
+	c->shared = shared;
+	return c;
+}
+
+template <class... P, class... A>
+void launch(const char *name, dim3 grid, dim3 size, size_t shared, cudaStream_t stream, void (*kernel)(P...), A... args)
+{
+	static_assert(sizeof...(P) == sizeof...(A), "number of kernel arguments");
+	call *c = new_call(name, grid, size, shared);
+	c->thread = kernel_of<P...>::thread, c->kernel = (void (*)())kernel;
+	(add_argument<P>(c, args, name), ...);
+	emu_launch(stream, run, c, drop);
 }
 
 /* ---- warps ------------------------------------------------------------------------------------------------------ */

@@ -51,7 +51,8 @@ struct emu_link {
 
 struct emu_counts {
 	uint64_t launches[EMU_MAX_DEVICES], sets[EMU_MAX_DEVICES]; /* kernels, memsets */
-	uint64_t tf32[EMU_MAX_DEVICES]; /* of the kernels: float32 products of libraries that were told to use TF32 */
+	uint64_t tf32[EMU_MAX_DEVICES];  /* of the kernels: float32 products of libraries that were told to use TF32 */
+	uint64_t fused[EMU_MAX_DEVICES]; /* of the kernels, or recorded: operation graphs of cuDNN */
 	uint64_t allocations[EMU_MAX_DEVICES], refused[EMU_MAX_DEVICES]; /* refused: out of memory */
 	size_t used[EMU_MAX_DEVICES], peak[EMU_MAX_DEVICES];             /* bytes */
 	uint64_t waits[EMU_WAIT_COUNT];                                  /* of all threads, for any device */
@@ -62,6 +63,7 @@ struct emu_counts {
 };
 
 void emu_count_tf32(int device);
+void emu_count_fused(int device);
 const char *emu_wait_name(enum emu_wait wait);
 void emu_counts_get(struct emu_counts *counts);
 /* Until nothing has been counted for a tenth of a second: what is sent ahead has arrived. */
@@ -79,7 +81,9 @@ uint64_t emu_copies(int from, int to, size_t bytes);
 	X(LAUNCH, "launch", cudaErrorLaunchOutOfResources)                                                             \
 	X(CAPTURE, "capture", cudaErrorStreamCaptureUnsupported) /* a kernel while a stream is captured */             \
 	X(UPDATE, "update", cudaErrorGraphExecUpdateFailure)     /* of an executable graph */                          \
-	X(GRAPH, "graph", cudaErrorLaunchOutOfResources)         /* the launch of one */
+	X(GRAPH, "graph", cudaErrorLaunchOutOfResources)         /* the launch of one */                               \
+	X(PLAN, "plan", cudaErrorNotSupported)                   /* cuDNN: a plan of an operation graph */             \
+	X(EXECUTE, "execute", cudaErrorLaunchOutOfResources)     /* cuDNN: the execution of one */
 
 enum emu_failure {
 #define X(name, ...) EMU_##name,

@@ -2,6 +2,7 @@
 
 emu_checked = \
 	tests/emu/bench \
+	tests/emu/gpt \
 	tests/emu/gpu_probe \
 	tests/emu/hybrid \
 	tests/emu/mlp \
@@ -16,11 +17,17 @@ tests_emu_bench_LDFLAGS = $(emu_ldflags)
 tests_emu_bench_LDADD = models/libdriver.la $(emu_ldadd) -lpthread
 EXTRA_tests_emu_bench_DEPENDENCIES = $(emu_stubs)
 
-tests_emu_gpu_probe_CPPFLAGS = $(emu_cppflags)
-tests_emu_gpu_probe_SOURCES = tests/gpu_probe.c
+tests_emu_gpu_probe_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/codelets
+tests_emu_gpu_probe_SOURCES = $(tests_gpu_probe_SOURCES)
 tests_emu_gpu_probe_LDFLAGS = $(emu_ldflags)
 tests_emu_gpu_probe_LDADD = $(emu_ldadd)
 EXTRA_tests_emu_gpu_probe_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_gpt_CPPFLAGS = $(models_cppflags)
+tests_emu_gpt_SOURCES = $(models_gpt_SOURCES)
+tests_emu_gpt_LDFLAGS = $(emu_ldflags)
+tests_emu_gpt_LDADD = models/libdriver.la $(emu_ldadd)
+EXTRA_tests_emu_gpt_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_hybrid_CPPFLAGS = $(models_cppflags)
 tests_emu_hybrid_SOURCES = $(models_hybrid_SOURCES)

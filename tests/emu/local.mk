@@ -14,6 +14,8 @@ dist_check_SCRIPTS += \
 	tests/emu/graphs.sh \
 	tests/emu/lenet.sh
 long_scripts += \
+	tests/emu/larger.sh \
+	tests/emu/dist-long.sh \
 	tests/emu/lenet-long.sh \
 	tests/emu/memory.sh \
 	tests/emu/graphs-long.sh \
@@ -27,14 +29,18 @@ EXTRA_LTLIBRARIES = \
 	tests/emu/libcodelets.la \
 	tests/emu/libcore.la \
 	tests/emu/libgpu.la \
+	tests/emu/libnccl.la \
 	tests/emu/libstarling.la
 emu_programs = \
+	tests/emu/dist \
 	tests/emu/lenet \
 	tests/emu/sl-info \
 	tests/emu/test_cache \
+	tests/emu/test_convolutions \
 	tests/emu/test_device \
 	tests/emu/test_explain \
 	tests/emu/test_graphs \
+	tests/emu/test_larger \
 	tests/emu/test_ops \
 	tests/emu/test_parallel \
 	tests/emu/test_steps \
@@ -44,12 +50,15 @@ CLEANFILES += $(EXTRA_LTLIBRARIES) $(emu_programs)
 
 if EMULATION
 emulation = yes
-emulated = $(emu_programs) tests/emu/libstarling.la
+emulated = $(emu_programs) tests/emu/libnccl.la tests/emu/libstarling.la
 log = sh.log
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_device tests/emu/test_parallel tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_parallel tests/emu/test_waits
+tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
+tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/drivers.$(log): tests/emu/hybrid tests/emu/parallel
 tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
 tests/emu/graphs.$(log): tests/emu/test_graphs
+tests/emu/larger.$(log): tests/emu/test_larger
 tests/emu/lenet-long.$(log): tests/emu/lenet
 tests/emu/lenet.$(log): tests/emu/lenet
 tests/emu/memory.$(log): tests/emu/lenet
@@ -74,6 +83,8 @@ tests_emu_libgpu_la_SOURCES = \
 	tests/emu/count.c \
 	tests/emu/cublas.cc \
 	tests/emu/cudnn.cc \
+	tests/emu/cudnn_graph.cc \
+	tests/emu/cudnn_handle.h \
 	tests/emu/device.c \
 	tests/emu/emu.h \
 	tests/emu/emulated.h \
@@ -82,6 +93,13 @@ tests_emu_libgpu_la_SOURCES = \
 	tests/emu/internal.h \
 	tests/emu/memory.c \
 	tests/emu/stream.c
+
+# NCCL, loaded as the real one is; it finds the functions of emulated GPUs in the program.
+
+tests_emu_libnccl_la_CPPFLAGS = $(tests_emu_libgpu_la_CPPFLAGS)
+tests_emu_libnccl_la_CFLAGS = $(SLP_CFLAGS)
+tests_emu_libnccl_la_LDFLAGS = -module -avoid-version -shared -rpath $(abs_builddir)/tests/emu
+tests_emu_libnccl_la_SOURCES = tests/emu/nccl.c
 
 # The library.  In a build for CUDA only what loads CUDA's libraries is compiled again: all else knows of CUDA already.  In one
 # without nvcc all of it is.  Warnings about deprecated functions of cuDNN are for nvcc to give.
@@ -166,6 +184,18 @@ tests_emu_test_cache_LDFLAGS = $(emu_ldflags)
 tests_emu_test_cache_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_cache_DEPENDENCIES = $(emu_stubs)
 
+tests_emu_test_convolutions_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/codelets -I$(top_srcdir)/tests
+tests_emu_test_convolutions_SOURCES = tests/emu/test_convolutions.c
+tests_emu_test_convolutions_LDFLAGS = $(emu_ldflags)
+tests_emu_test_convolutions_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_convolutions_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_dist_CPPFLAGS = $(emu_cppflags) $(CUDA_CFLAGS) -I$(top_srcdir)/src -I$(top_srcdir)/tests
+tests_emu_dist_SOURCES = tests/dist.c
+tests_emu_dist_LDFLAGS = $(emu_ldflags)
+tests_emu_dist_LDADD = $(emu_ldadd)
+EXTRA_tests_emu_dist_DEPENDENCIES = $(emu_stubs)
+
 tests_emu_test_device_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
 tests_emu_test_device_SOURCES = tests/emu/test_device.c
 tests_emu_test_device_LDFLAGS = $(emu_ldflags)
@@ -183,6 +213,12 @@ tests_emu_test_graphs_SOURCES = models/networks.c models/networks.h tests/emu/te
 tests_emu_test_graphs_LDFLAGS = $(emu_ldflags)
 tests_emu_test_graphs_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_graphs_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_larger_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_test_larger_SOURCES = tests/emu/test_larger.c
+tests_emu_test_larger_LDFLAGS = $(emu_ldflags)
+tests_emu_test_larger_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_larger_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_parallel_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests -I$(top_srcdir)/models
 tests_emu_test_parallel_SOURCES = models/lenet.c tests/emu/test_parallel.c

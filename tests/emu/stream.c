@@ -222,6 +222,12 @@ bool emu_is_captured(cudaStream_t handle)
 	return handle && emu_stream_of(handle)->capture.graph;
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureStatus *status)
+{
+	*status = emu_is_captured(handle) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+	return cudaSuccess;
+}
+
 void emu_drain(struct CUstream_st *s)
 {
 	struct emu_mark *m = push_mark(s);

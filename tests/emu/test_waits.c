@@ -14,6 +14,7 @@ struct course {
 	const char *name;
 	sl_block *(*network)(void);
 	bool whole, loaded; /* compiled steps; batches come from main memory each time */
+	bool loader;        /* by a loader with a thread of its own */
 };
 
 static sl_block *lenet(void)
@@ -44,6 +45,31 @@ static void make_batch(sl_tensor **x, sl_tensor **y, bool there)
 	if (!there) return;
 	*x = sl_copy_to(*x, sl_gpu(0));
 	*y = sl_copy_to(*y, sl_gpu(0));
+}
+
+/* Of as many batches as there are steps. */
+static sl_dataset *make_samples(void)
+{
+	enum { SAMPLES = (3 + STEPS) * ROWS };
+	static float values[SAMPLES * SIZE * SIZE];
+	static int32_t classes[SAMPLES];
+	for (int i = 0; i < SAMPLES * SIZE * SIZE; i++) values[i] = (float)sin(i);
+	for (int i = 0; i < SAMPLES; i++) classes[i] = i % 3;
+	return sl_dataset_arrays(
+	        ((struct sl_array){.data = values, .shape = SL_SHAPE(SAMPLES, 1, SIZE, SIZE), .dtype = SL_FLOAT32}),
+	        ((struct sl_array){.data = classes, .shape = SL_SHAPE(SAMPLES), .dtype = SL_INT32}));
+}
+
+static void next_batch(const struct course *c, sl_loader *loader, sl_tensor **x, sl_tensor **y)
+{
+	struct sl_batch b = {0};
+	if (c->loader) {
+		CHECK(sl_loader_next(loader, &b));
+		*x = b.x;
+		*y = b.y;
+	} else if (c->loaded) {
+		make_batch(x, y, false);
+	}
 }
 
 static void make_step(const struct course *c, sl_block *net, sl_trainer *trainer, sl_step *step, sl_tensor *x,
@@ -83,19 +109,24 @@ static void count_waits(const struct course *c)
 	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.1)));
 	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.02, .momentum = 0.5));
 	sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
+	sl_dataset *samples = c->loader ? make_samples() : NULL;
+	sl_loader *loader =
+	        c->loader ? sl_loader_new(samples, .batch_size = ROWS, .device = sl_gpu(0), .workers = 1) : NULL;
 	SL_SCOPE {
 		sl_tensor *x, *y;
 		make_batch(&x, &y, !c->loaded);
 		for (int i = 0; i < 3 + STEPS; i++) {
 			if (i == 3) settle(), emu_counts_reset();
 			SL_SCOPE {
-				if (c->loaded) make_batch(&x, &y, false);
+				next_batch(c, loader, &x, &y);
 				make_step(c, net, trainer, step, x, y);
 			}
 		}
 		settle();
 		check_waits(c);
 	}
+	sl_loader_free(loader);
+	sl_dataset_free(samples);
 	sl_step_free(step);
 	sl_trainer_free(trainer);
 	sl_block_free(net);
@@ -104,19 +135,51 @@ static void count_waits(const struct course *c)
 
 static void test_whole_steps(void)
 {
-	count_waits(&(struct course){"LeNet, whole steps", lenet, true, false});
-	count_waits(&(struct course){"LeNet, whole steps, loaded", lenet, true, true});
-	count_waits(&(struct course){"ResNet-18, whole steps", resnet18, true, false});
-	count_waits(&(struct course){"ResNet-18, whole steps, loaded", resnet18, true, true});
+	count_waits(&(struct course){"LeNet, whole steps", lenet, true, false, false});
+	count_waits(&(struct course){"LeNet, whole steps, loaded", lenet, true, true, false});
+	count_waits(&(struct course){"LeNet, whole steps, a loader", lenet, true, true, true});
+	count_waits(&(struct course){"ResNet-18, whole steps", resnet18, true, false, false});
+	count_waits(&(struct course){"ResNet-18, whole steps, loaded", resnet18, true, true, false});
 }
 
 static void test_by_call(void)
 {
-	count_waits(&(struct course){"LeNet, call by call", lenet, false, true});
-	count_waits(&(struct course){"ResNet-18, call by call", resnet18, false, true});
+	count_waits(&(struct course){"LeNet, call by call", lenet, false, true, false});
+	count_waits(&(struct course){"LeNet, call by call, a loader", lenet, false, true, true});
+	count_waits(&(struct course){"ResNet-18, call by call", resnet18, false, true, false});
 }
 
-static const struct slp_test tests[] = {{"whole steps", test_whole_steps}, {"call by call", test_by_call}, {0}};
+/* An update of all 62 parameters is one kernel. */
+static void test_update(void)
+{
+	slp_begin((struct sl_config){.gpus = 1, .sched = "dmdas", .seed = 1});
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	sl_block *net = resnet18();
+	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.1)));
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.02, .momentum = 0.5));
+	struct emu_counts counts;
+	SL_SCOPE {
+		sl_tensor *x, *y, *loss;
+		make_batch(&x, &y, true);
+		for (int i = 0; i < 2; i++) { /* the first step makes the optimiser's state */
+			SL_RECORD
+				loss = sl_softmax_cross_entropy(sl_forward(net, x), y);
+			CHECK_OK(sl_backward(loss));
+			settle();
+			emu_counts_reset();
+			CHECK_OK(sl_trainer_step(trainer, ROWS));
+			settle();
+		}
+		emu_counts_get(&counts);
+		CHECK_SAYING(counts.launches[0] == 1, "an update takes %d kernels", (int)counts.launches[0]);
+	}
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+	slp_end_well();
+}
+
+static const struct slp_test tests[] = {
+        {"whole steps", test_whole_steps}, {"call by call", test_by_call}, {"an update", test_update}, {0}};
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,8 @@
 /* Calls every public function with anything, in many places: each call ends in time with a status that there is, an error
- * says where, and the engine works afterwards.  A child process for each function and place, so that a crash tells whose
- * it is: run [ROUNDS [FUNCTION [PLACE [ROUND]]]]; the environment's MISUSE_SEED makes other calls. */
+ * says where, and the engine works afterwards.  A child process calls a few functions in one place, one after the other, as
+ * to start an engine and to look for leaks takes longer than the calls; a crash is told of the function that was called, and
+ * those after it go on in a new process: run [ROUNDS [FUNCTION [PLACE [ROUND]]]].  In the environment MISUSE_SEED makes other
+ * calls, and MISUSE_TOGETHER says how many functions share a process; with 1, none do. */
 #include <signal.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -21,6 +23,7 @@ int failures;
 /* What the parent sees of a child that has ended. */
 static struct {
 	const char *place, *function;
+	const struct one_call *next; /* what the child has not called */
 	int round, failures;
 	long calls, errors;
 	double slowest;
@@ -157,15 +160,6 @@ static void check_works(void)
 	sl_error_clear();
 }
 
-static void all_rounds(void (*around)(void))
-{
-	for (int i = first_round; i < first_round + rounds; i++) {
-		prepare(i);
-		around();
-		check_pending("afterwards");
-	}
-}
-
 static void start(void)
 {
 	struct sl_config config = {.teams = 2};
@@ -178,30 +172,17 @@ static void start(void)
 	check_pending("at the start");
 }
 
-static void stop(void)
-{
-	check_works();
-	pool_free();
-	sl_shutdown();
-}
-
 static void plain(void)
 {
-	start();
-	all_rounds(one_round);
-	stop();
+	one_round();
+	check_pending("afterwards");
 }
 
-static void recorded(void)
+static void recording(void)
 {
 	SL_RECORD
 		one_round();
-}
-static void recording(void)
-{
-	start();
-	all_rounds(recorded);
-	stop();
+	check_pending("afterwards");
 }
 
 static sl_tensor *traced(sl_tensor *x)
@@ -210,7 +191,7 @@ static sl_tensor *traced(sl_tensor *x)
 	sl_error_clear();
 	return x;
 }
-static void in_a_trace(void)
+static void tracing(void)
 {
 	sl_block *b = sl_lambda("traced", traced);
 	SL_SCOPE {
@@ -219,12 +200,7 @@ static void in_a_trace(void)
 		sl_error_clear();
 	}
 	sl_block_free(b);
-}
-static void tracing(void)
-{
-	start();
-	all_rounds(in_a_trace);
-	stop();
+	check_pending("afterwards");
 }
 
 static void *thread(void *unused)
@@ -232,42 +208,21 @@ static void *thread(void *unused)
 	one_round();
 	return unused;
 }
-static void in_thread(void)
+static void second_thread(void)
 {
 	pthread_t t;
 	if (pthread_create(&t, NULL, thread, NULL)) return;
 	pthread_join(t, NULL);
-}
-static void second_thread(void)
-{
-	start();
-	all_rounds(in_thread);
-	stop();
+	check_pending("afterwards");
 }
 
-/* Each call before there is an engine; it may start one. */
-static void before_init(void)
+/* Each call before there is an engine, or when there is none any more; it may start one. */
+static void without_engine(void)
 {
-	for (int i = first_round; i < first_round + rounds; i++) {
-		prepare(i);
-		one_round();
-		if (sl_is_initialized()) check_pending("afterwards");
-		sl_shutdown();
-	}
-}
-
-static void after_shutdown(void)
-{
-	for (int i = first_round; i < first_round + rounds; i++) {
-		start();
-		prepare(i);
-		sl_shutdown();
-		one_round();
-		if (sl_is_initialized()) check_pending("afterwards");
-		sl_error_clear();
-		pool_free();
-		sl_shutdown();
-	}
+	one_round();
+	if (sl_is_initialized()) check_pending("afterwards");
+	sl_error_clear();
+	sl_shutdown();
 }
 
 static enum sl_status kernel(const struct sl_op_call *c)
@@ -280,17 +235,12 @@ static enum sl_status kernel(const struct sl_op_call *c)
 static const sl_op *callback;
 static void in_a_kernel(void)
 {
+	if (!callback) callback = sl_op_register(.name = "calls_back", .args = "x", .nin = 1, .cpu = kernel);
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(2, 3)), *y = sl_op_apply(callback, &x, 1);
 		sl_wait(y);
 	}
-}
-static void in_kernels(void)
-{
-	start();
-	callback = sl_op_register(.name = "calls_back", .args = "x", .nin = 1, .cpu = kernel);
-	all_rounds(in_a_kernel);
-	stop();
+	check_pending("afterwards");
 }
 
 static bool get(void *self, struct sl_sample *s)
@@ -301,7 +251,7 @@ static bool get(void *self, struct sl_sample *s)
 	*(float *)s->x = 1;
 	return true;
 }
-static void in_a_get(void)
+static void in_a_worker(void)
 {
 	SL_SCOPE {
 		struct sl_batch b;
@@ -311,47 +261,39 @@ static void in_a_get(void)
 		sl_loader_free(l);
 		sl_dataset_free(d);
 	}
-}
-static void in_workers(void)
-{
-	start();
-	all_rounds(in_a_get);
-	stop();
+	check_pending("afterwards");
 }
 
 static void in_a_child(void)
 {
-	start();
 	fflush(NULL);
 	pid_t p = fork();
 	if (p == 0) {
 		alarm(PATIENCE);
-		for (int i = first_round; i < first_round + rounds; i++) {
-			prepare(i);
-			one_round();
-			sl_error_clear();
-		}
+		one_round();
+		sl_error_clear();
 		fflush(NULL);
 		_exit(0);
 	}
 	int status = 0;
 	if (waitpid(p, &status, 0) != p || status) complain("the forked child ended with %x", (unsigned)status);
-	stop();
 }
 
+enum engine { RUNS, NOT_YET, NO_LONGER };
 static const struct place {
 	const char *name;
-	void (*run)(void);
+	void (*call)(void);
 	int part; /* of the rounds */
-} places[] = {{"plain", plain, 1},
-              {"recording", recording, 2},
-              {"tracing", tracing, 2},
-              {"second thread", second_thread, 4},
-              {"before init", before_init, 8},
-              {"after shutdown", after_shutdown, 8},
-              {"in a kernel", in_kernels, 4},
-              {"in a worker of a loader", in_workers, 4},
-              {"in a forked child", in_a_child, 4},
+	enum engine engine;
+} places[] = {{"plain", plain, 1, RUNS},
+              {"recording", recording, 2, RUNS},
+              {"tracing", tracing, 2, RUNS},
+              {"second thread", second_thread, 4, RUNS},
+              {"before init", without_engine, 8, NOT_YET},
+              {"after shutdown", without_engine, 8, NO_LONGER},
+              {"in a kernel", in_a_kernel, 4, RUNS},
+              {"in a worker of a loader", in_a_worker, 4, RUNS},
+              {"in a forked child", in_a_child, 4, RUNS},
               {0}};
 
 /* ---- processes ----------------------------------------------------------------------------------------------------- */
@@ -369,45 +311,89 @@ static void limit(void)
 	alarm(PATIENCE);
 }
 
-static void in_process(const struct place *p)
+static struct {
+	const char *function, *place;
+	int together;
+} asked = {"", "", 24};
+
+static bool is_asked(const struct one_call *c)
+{
+	return strstr(c->name, asked.function);
+}
+
+static void call_in(const struct place *p, const struct one_call *c)
+{
+	current = c;
+	now->function = c->name;
+	now->next = c + 1;
+	alarm(PATIENCE);
+	for (int i = first_round; i < first_round + rounds; i++) {
+		prepare(i);
+		p->call();
+	}
+	if (p->engine == RUNS) check_works();
+}
+
+static void child(const struct place *p, const struct one_call *c)
+{
+	limit();
+	if (p->engine != NOT_YET) start();
+	if (p->engine == NO_LONGER) sl_shutdown();
+	for (int i = 0; c->name && i < asked.together; c++)
+		if (is_asked(c)) call_in(p, c), i++;
+	now->next = c;
+	alarm(PATIENCE);
+	pool_free();
+	sl_shutdown();
+	fflush(NULL);
+	exit(0); /* sanitizers have a status of their own */
+}
+
+/* From this function on; returns the first that was not called. */
+static const struct one_call *in_process(const struct place *p, const struct one_call *c)
 {
 	fflush(NULL);
-	pid_t child = fork();
-	if (child == 0) {
-		limit();
-		p->run();
-		fflush(NULL);
-		exit(0); /* sanitizers have a status of their own */
-	}
+	now->function = c->name;
+	now->next = c + 1;
+	pid_t pid = fork();
+	if (pid == 0) child(p, c);
 	int status = 0;
-	waitpid(child, &status, 0);
-	if (WIFSIGNALED(status)) complain("signal %d", WTERMSIG(status));
-	else if (WEXITSTATUS(status)) complain("exit status %d", WEXITSTATUS(status));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid) complain("no process");
+	if (WIFSIGNALED(status)) complain("signal %d, in the process that began with %s", WTERMSIG(status), c->name);
+	else if (WEXITSTATUS(status))
+		complain("exit status %d, in the process that began with %s", WEXITSTATUS(status), c->name);
+	return now->next;
+}
+
+static void call_all(const struct place *p, int most)
+{
+	rounds = (most + p->part - 1) / p->part;
+	now->place = p->name;
+	for (const struct one_call *c = all_calls; c->name;)
+		if (is_asked(c)) c = in_process(p, c);
+		else c++;
+}
+
+static int number(const char *name, int otherwise)
+{
+	const char *text = getenv(name);
+	return text ? atoi(text) : otherwise;
 }
 
 int main(int argc, char **argv)
 {
-	int most = argc > 1 ? atoi(argv[1]) : 40, total = 0, functions = 0;
-	const char *only = argc > 2 ? argv[2] : "", *where = argc > 3 ? argv[3] : "", *text = getenv("MISUSE_SEED");
-	seed = text ? strtoull(text, NULL, 10) : 0;
-	first_round = argc > 4 ? atoi(argv[4]) : 0;
+	int most = argc > 1 ? atoi(argv[1]) : 40, functions = 0;
+	if (argc > 2) asked.function = argv[2];
+	if (argc > 3) asked.place = argv[3];
+	if (argc > 4) first_round = atoi(argv[4]), most = 1;
+	asked.together = number("MISUSE_TOGETHER", asked.together);
+	seed = (uint64_t)number("MISUSE_SEED", 0);
 	now = mmap(NULL, sizeof *now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (const struct one_call *c = all_calls; c->name; c++) {
-		if (!strstr(c->name, only)) continue;
-		functions++;
-		for (const struct place *p = places; p->name; p++) {
-			if (!strstr(p->name, where)) continue;
-			rounds = argc > 4 ? 1 : (most + p->part - 1) / p->part;
-			current = c;
-			now->function = c->name;
-			now->place = p->name;
-			now->failures = 0;
-			in_process(p);
-			total += now->failures;
-		}
-	}
+	for (const struct one_call *c = all_calls; c->name; c++) functions += is_asked(c);
+	for (const struct place *p = places; p->name; p++)
+		if (strstr(p->name, asked.place)) call_all(p, most);
 	printf("%d functions, %ld calls, %ld errors, the slowest took %.2f s; %d failures\n", functions, now->calls,
-	       now->errors, now->slowest, total);
-	return total > 0;
+	       now->errors, now->slowest, now->failures);
+	return now->failures > 0;
 }

@@ -78,6 +78,7 @@ struct bench_options {
 	int threads;        /* cores that may be used */
 	const char *peer_script;
 	sl_device device; /* where operations run; a GPU has floors of its own */
+	bool tf32;        /* float32 products may round their factors to TF32, the peer's too */
 };
 
 /* The values of each run; NAN where there is none. */
@@ -182,6 +183,7 @@ double bench_row_latency_run(const struct bench_case *c, int64_t times);
 void bench_row_teardown(void);
 bool bench_mlp5_setup(const struct bench_case *c);
 bool bench_lenet_hybrid_setup(const struct bench_case *c);
+enum sl_dtype bench_autocast(const struct bench_case *c);
 double bench_whole_step_run(const struct bench_case *c, int64_t times);
 void bench_whole_step_teardown(void);
 bool bench_lenet_both_setup(const struct bench_case *c);
@@ -198,6 +200,8 @@ bool bench_gemm_both_setup(const struct bench_case *c);
 double bench_gemm_half_gain_run(const struct bench_case *c, int64_t times);
 void bench_gemm_both_teardown(void);
 double bench_half_gain_run(const struct bench_case *c, int64_t times);
+double bench_gpt_half_gain_run(const struct bench_case *c, int64_t times);
+double bench_eager_half_gain_run(const struct bench_case *c, int64_t times);
 extern double bench_half_megabytes;
 double bench_half_memory_run(const struct bench_case *c, int64_t times); /* planned / float32's */
 
@@ -219,6 +223,11 @@ bool bench_nanogpt_setup(const struct bench_case *c);
 bool bench_gpt2_setup(const struct bench_case *c);
 double bench_gpt_run(const struct bench_case *c, int64_t times); /* a training step */
 void bench_gpt_teardown(void);
+bool bench_lengths_setup(const struct bench_case *c);
+bool bench_lengths_step_setup(const struct bench_case *c);
+double bench_lengths_run(const struct bench_case *c, int64_t times); /* the time without buckets / with them */
+double bench_lengths_step_run(const struct bench_case *c, int64_t times);
+void bench_lengths_teardown(void);
 
 extern double bench_ahead_megabytes; /* of the training without waiting */
 double bench_ahead_memory_run(const struct bench_case *c, int64_t times);

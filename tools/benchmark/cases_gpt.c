@@ -27,7 +27,7 @@ static sl_tensor *make_words(int64_t rows, const struct net_gpt_size *size)
 	return words;
 }
 
-static bool make(struct net_gpt_size size, int64_t rows)
+static bool make(const struct bench_case *c, struct net_gpt_size size, int64_t rows)
 {
 	gpt.net = net_gpt(size);
 	gpt.words = make_words(rows, &size);
@@ -35,30 +35,29 @@ static bool make(struct net_gpt_size size, int64_t rows)
 	if (!gpt.net || sl_initialize(gpt.net, .init = sl_normal_init(0.02)) != SL_OK) return false;
 	gpt.trainer = sl_trainer_new(gpt.net, sl_adamw(.lr = 1e-3, .weight_decay = 0.1));
 	gpt.step = sl_step_compile(gpt.net, token_loss, gpt.trainer);
-	return sl_step_prepare(gpt.step, gpt.words, gpt.next) == SL_OK && sl_wait_all() == SL_OK;
+	enum sl_status s = SL_OK;
+	SL_AUTOCAST(bench_autocast(c)) s = sl_step_prepare(gpt.step, gpt.words, gpt.next);
+	return s == SL_OK && sl_wait_all() == SL_OK;
 }
 
 /* The configuration that nanoGPT recommends for CPUs (A. Karpathy, 2022). */
 bool bench_nanogpt_setup(const struct bench_case *c)
 {
-	(void)c;
-	return make((struct net_gpt_size){.words = 65, .steps = 64, .width = 128, .layers = 4, .heads = 4}, 12);
+	return make(c, (struct net_gpt_size){.words = 65, .steps = 64, .width = 128, .layers = 4, .heads = 4}, 12);
 }
 
 /* The shape of GPT-2's smallest one, 124 million parameters; 64 steps of 4 rows. */
 bool bench_gpt2_setup(const struct bench_case *c)
 {
-	(void)c;
-	return make((struct net_gpt_size){.words = 50257, .steps = 64, .width = 768, .layers = 12, .heads = 12}, 4);
+	return make(c, (struct net_gpt_size){.words = 50257, .steps = 64, .width = 768, .layers = 12, .heads = 12}, 4);
 }
 
 double bench_gpt_run(const struct bench_case *c, int64_t times)
 {
-	(void)c;
 	double start = bench_now();
 	for (int64_t i = 0; i < times; i++)
 		SL_SCOPE
-			sl_step_run(gpt.step, gpt.words, gpt.next, NULL);
+			SL_AUTOCAST(bench_autocast(c)) sl_step_run(gpt.step, gpt.words, gpt.next, NULL);
 	bench_must(sl_wait_all());
 	return (bench_now() - start) / (double)times;
 }
@@ -70,4 +69,84 @@ void bench_gpt_teardown(void)
 	sl_block_free(gpt.net);
 	sl_release(gpt.words);
 	sl_release(gpt.next);
+}
+
+/* ---- texts of many lengths: a program for each, or for each bucket ----------------------------------------------- */
+
+enum { LENGTHS = 128 };
+static const struct sl_buckets some = {.axis = 1, .sizes = {16, 32, 48, 64, 80, 96, 112, 128}};
+static struct {
+	sl_block *net[2]; /* without and with buckets */
+	sl_trainer *trainer[2];
+	sl_step *step[2];
+	sl_tensor *words[LENGTHS]; /* of lengths drawn at random, 1 to 128 */
+} lengths;
+
+static bool make_lengths(int64_t rows)
+{
+	uint32_t state = 1;
+	for (int i = 0; i < LENGTHS; i++) {
+		state = state * 1664525 + 1013904223;
+		struct net_gpt_size size = {.words = 65, .steps = 1 + (int64_t)((uint64_t)state * LENGTHS >> 32)};
+		lengths.words[i] = make_words(rows, &size);
+	}
+	for (int k = 0; k < 2; k++) {
+		lengths.net[k] = net_gpt(
+		        (struct net_gpt_size){.words = 65, .steps = LENGTHS, .width = 128, .layers = 4, .heads = 4});
+		if (!lengths.net[k] || sl_initialize(lengths.net[k], .init = sl_normal_init(0.02)) != SL_OK)
+			return false;
+		lengths.trainer[k] = sl_trainer_new(lengths.net[k], sl_adamw(.lr = 1e-3));
+	}
+	lengths.step[0] = sl_step_compile(lengths.net[0], token_loss, lengths.trainer[0]);
+	lengths.step[1] = sl_step_compile(lengths.net[1], token_loss, lengths.trainer[1], .buckets = some);
+	return sl_hybridize(lengths.net[0]) == SL_OK && sl_hybridize(lengths.net[1], .buckets = some) == SL_OK;
+}
+
+bool bench_lengths_setup(const struct bench_case *c)
+{
+	(void)c;
+	return make_lengths(1);
+}
+
+bool bench_lengths_step_setup(const struct bench_case *c)
+{
+	(void)c;
+	return make_lengths(12);
+}
+
+static double over_lengths(int k, int64_t times, bool train)
+{
+	double start = bench_now();
+	for (int64_t i = 0; i < times; i++)
+		SL_SCOPE {
+			sl_tensor *words = lengths.words[i % LENGTHS];
+			if (train) sl_step_run(lengths.step[k], words, words, NULL);
+			else sl_forward(lengths.net[k], words);
+		}
+	bench_must(sl_wait_all());
+	return bench_now() - start;
+}
+
+double bench_lengths_run(const struct bench_case *c, int64_t times)
+{
+	(void)c;
+	double without = over_lengths(0, times, false);
+	return without / over_lengths(1, times, false);
+}
+
+double bench_lengths_step_run(const struct bench_case *c, int64_t times)
+{
+	(void)c;
+	double without = over_lengths(0, times, true);
+	return without / over_lengths(1, times, true);
+}
+
+void bench_lengths_teardown(void)
+{
+	for (int k = 0; k < 2; k++) {
+		sl_step_free(lengths.step[k]);
+		sl_trainer_free(lengths.trainer[k]);
+		sl_block_free(lengths.net[k]);
+	}
+	for (int i = 0; i < LENGTHS; i++) sl_release(lengths.words[i]);
 }

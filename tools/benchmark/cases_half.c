@@ -50,10 +50,25 @@ double bench_gemm_half_gain_run(const struct bench_case *c, int64_t times)
 /* ---- whole steps --------------------------------------------------------------------------------------------------
  */
 
-double bench_half_gain_run(const struct bench_case *c, int64_t times)
+static double gain(const struct bench_case *c, int64_t times, double (*run)(const struct bench_case *c, int64_t times))
 {
 	struct bench_case single = *c;
 	single.half = false;
-	double seconds = bench_whole_step_run(&single, times);
-	return seconds / bench_whole_step_run(c, times);
+	double seconds = run(&single, times);
+	return seconds / run(c, times);
+}
+
+double bench_half_gain_run(const struct bench_case *c, int64_t times)
+{
+	return gain(c, times, bench_whole_step_run);
+}
+
+double bench_gpt_half_gain_run(const struct bench_case *c, int64_t times)
+{
+	return gain(c, times, bench_gpt_run);
+}
+
+double bench_eager_half_gain_run(const struct bench_case *c, int64_t times)
+{
+	return gain(c, times, bench_step_run);
 }

@@ -107,7 +107,7 @@ static bool make_data(int64_t batch)
 	return whole.x && whole.y;
 }
 
-static enum sl_dtype autocast_of(const struct bench_case *c)
+enum sl_dtype bench_autocast(const struct bench_case *c)
 {
 	return c->half ? SL_BFLOAT16 : SL_FLOAT32;
 }
@@ -120,7 +120,7 @@ static bool make_step(const struct bench_case *c, sl_block *net, double lr, int6
 	if (!make_data(batch) || sl_initialize(net, .init = sl_xavier_init()) != SL_OK) return false;
 	whole.trainer = sl_trainer_new(net, sl_sgd(.lr = lr));
 	whole.step = sl_step_compile(net, sl_softmax_cross_entropy_at, whole.trainer);
-	SL_AUTOCAST(autocast_of(c)) s = sl_step_prepare(whole.step, whole.x, whole.y);
+	SL_AUTOCAST(bench_autocast(c)) s = sl_step_prepare(whole.step, whole.x, whole.y);
 	return s == SL_OK && sl_wait_all() == SL_OK;
 }
 
@@ -148,7 +148,7 @@ double bench_whole_step_run(const struct bench_case *c, int64_t times)
 	double before = tasks(), start = bench_now();
 	for (int64_t i = 0; i < times; i++)
 		SL_SCOPE
-			SL_AUTOCAST(autocast_of(c)) sl_step_run(whole.step, whole.x, whole.y, NULL);
+			SL_AUTOCAST(bench_autocast(c)) sl_step_run(whole.step, whole.x, whole.y, NULL);
 	bench_must(sl_wait_all());
 	double seconds = bench_now() - start;
 	bench_tasks = (tasks() - before) / (double)times;

@@ -108,36 +108,35 @@ static void update(void)
 	sl_sgd_update(net.params, grads, NULL, net.count, .lr = net.lr, .rescale = 1.0 / net.batch);
 }
 
-static void step(bool wait)
+static void step(const struct bench_case *c, bool wait)
 {
 	SL_SCOPE {
 		sl_tensor *loss = NULL;
 		SL_RECORD
-			loss = sl_softmax_cross_entropy(net.forward(net.x, net.params), net.y);
+			SL_AUTOCAST(bench_autocast(c))
+		loss = sl_softmax_cross_entropy(net.forward(net.x, net.params), net.y);
 		sl_backward(loss);
 		update();
 		if (wait) bench_must(sl_wait_all());
 	}
 }
 
-static double steps(int64_t times, bool wait)
+static double steps(const struct bench_case *c, int64_t times, bool wait)
 {
 	double start = bench_now();
-	for (int64_t i = 0; i < times; i++) step(wait);
+	for (int64_t i = 0; i < times; i++) step(c, wait);
 	bench_must(sl_wait_all());
 	return (bench_now() - start) / (double)times;
 }
 
 double bench_step_run(const struct bench_case *c, int64_t times)
 {
-	(void)c;
-	return steps(times, false);
+	return steps(c, times, false);
 }
 
 double bench_step_sync_run(const struct bench_case *c, int64_t times)
 {
-	(void)c;
-	return steps(times, true);
+	return steps(c, times, true);
 }
 
 double bench_latency_run(const struct bench_case *c, int64_t times)
@@ -153,9 +152,8 @@ double bench_latency_run(const struct bench_case *c, int64_t times)
 
 double bench_update_run(const struct bench_case *c, int64_t times)
 {
-	(void)c;
 	static bool has_grads;
-	if (!has_grads) step(true);
+	if (!has_grads) step(c, true);
 	has_grads = true;
 	double start = bench_now();
 	for (int64_t i = 0; i < times; i++)

@@ -17,7 +17,7 @@ struct arguments {
 	int nwanted;
 };
 
-enum { KEY_JSON = 256, KEY_PEER, KEY_RUNS, KEY_QUICK, KEY_MARKDOWN, KEY_CHECK, KEY_DEVICE, KEY_PEER_SCRIPT };
+enum { KEY_JSON = 256, KEY_PEER, KEY_RUNS, KEY_QUICK, KEY_MARKDOWN, KEY_CHECK, KEY_DEVICE, KEY_PEER_SCRIPT, KEY_TF32 };
 
 static const struct argp_option options[] = {
         {"list", 'l', NULL, 0, "List the cases and end", 0},
@@ -25,6 +25,7 @@ static const struct argp_option options[] = {
         {"peer", KEY_PEER, "PYTHON", 0, "Let this Python do the same work in PyTorch, alternating, and compare", 0},
         {"peer-script", KEY_PEER_SCRIPT, "FILE", 0, "Another script of PyTorch's part than the installed one", 0},
         {"device", KEY_DEVICE, "DEVICE", 0, "Run operations on cpu (the default) or a GPU: gpu:0", 0},
+        {"tf32", KEY_TF32, NULL, 0, "Let float32 products on a GPU round to TF32, in PyTorch, too", 0},
         {"runs", KEY_RUNS, "N", 0, "Measure each case so many times (default: 9)", 0},
         {"quick", KEY_QUICK, NULL, 0, "Few and short runs: to see that it works", 0},
         {"markdown", KEY_MARKDOWN, NULL, 0, "Write the table as Markdown", 0},
@@ -87,6 +88,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		break;
 	case KEY_MARKDOWN: a->format = BENCH_MARKDOWN; break;
 	case KEY_CHECK: a->check = true; break;
+	case KEY_TF32: a->measuring.tf32 = true; break;
 	case ARGP_KEY_ARG: want(state, a, text); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}

@@ -186,13 +186,15 @@ static void one_run(const struct job *j, int64_t times, int i, struct bench_resu
 	bench_quiet(false);
 }
 
-static bool begin(const struct bench_case *c, sl_device device, struct bench_result *r)
+static bool begin(const struct job *j, struct bench_result *r)
 {
+	const struct bench_case *c = j->c;
+	sl_device device = j->options->device;
 	if (c->no_engine) return true;
 	struct sl_config config = c->config;
 	if (device.kind != SL_DEVICE_GPU) config.gpus = -1;
 	config.seed = 1;
-	config.tf32 = SL_TF32_NONE; /* as bench-peer.py has it */
+	config.tf32 = j->options->tf32 ? SL_TF32_ALL : SL_TF32_NONE; /* as bench-peer.py has it */
 	if (sl_init(&config) != SL_OK || sl_device_default(device) != SL_OK || (c->setup && !c->setup(c))) {
 		if (!failed(r)) snprintf(r->error, sizeof r->error, "cannot set up");
 		return false;
@@ -211,7 +213,7 @@ static void measure(const void *arg, void *result)
 {
 	const struct job *j = arg;
 	struct bench_result *r = result;
-	if (!begin(j->c, j->options->device, r)) return;
+	if (!begin(j, r)) return;
 	int64_t times = find_times(j);
 	for (int i = 0; i < j->options->runs && (!j->c->runs || i < j->c->runs); i++) {
 		one_run(j, times, i, r);

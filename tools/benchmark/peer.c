@@ -30,7 +30,7 @@ static void become_python(const char *python, const struct bench_options *o, int
 	if (o->device.kind == SL_DEVICE_GPU) snprintf(device, sizeof device, "cuda:%d", o->device.index);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
-	execlp(python, python, script(o), count, device, (char *)NULL);
+	execlp(python, python, script(o), count, device, o->tf32 ? "tf32" : "float32", (char *)NULL);
 	perror(python);
 	_exit(127);
 }

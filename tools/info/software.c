@@ -15,6 +15,7 @@
 #include <cblas.h>
 #endif
 
+#include "dist/gpu.h"
 #include "info.h"
 #include "op_inner.h"
 #include "runtime/runtime.h"
@@ -54,6 +55,9 @@ static void add_cuda(json_t *all)
 	json_object_set_new(all, "CUDA",
 	                    json_sprintf("%d.%d, driver for %d.%d", runtime / 1000, runtime % 1000 / 10, driver / 1000,
 	                                 driver % 1000 / 10));
+	char nccl[SLP_DIST_WHY];
+	slp_nccl_find(nccl);
+	json_object_set_new(all, "NCCL", json_string(nccl));
 }
 #endif
 

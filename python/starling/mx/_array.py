@@ -52,6 +52,7 @@ class NDArray(Tensor):
     """An array of MXNet, on the engine."""
 
     __slots__ = ()
+    _truths = False  # as in MXNet, comparisons give 1 and 0 of the array's type
     _scalars = False  # whether an array can be without axes
 
     def __getitem__(self, key):

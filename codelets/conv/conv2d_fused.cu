@@ -1,0 +1,317 @@
+/* A convolution with its bias and relu as one operation graph of cuDNN's backend API, float32.
+ *
+ * cuDNN's heuristics propose engines, best first; taken is the first that is deterministic, rounds no more than
+ * sl_config.tf32 allows, works in the memory that the operation has, and of which a plan can be made.  If there is
+ * none, that is remembered, and the caller computes in its other way.  Plans are kept by the thread that made them.
+ * While a CUDA graph is recorded, none is made: that loads and compiles kernels. */
+#include <cstring>
+
+#include <cuda_runtime_api.h>
+
+#include "conv2d_fused.h"
+
+#define NEW slp_dnn_graph.cudnnBackendCreateDescriptor
+#define DROP slp_dnn_graph.cudnnBackendDestroyDescriptor
+#define SET slp_dnn_graph.cudnnBackendSetAttribute
+#define GET slp_dnn_graph.cudnnBackendGetAttribute
+#define FINALIZE slp_dnn_graph.cudnnBackendFinalize
+
+typedef cudnnBackendDescriptor_t descriptor;
+
+enum { CACHE = 64, CONFIGS = 16, MOST = 24 };
+enum { X = 1, W, B, Y, BARE, SUM }; /* tensors by their numbers; the last two exist within the operation alone */
+
+/* What was made for these sizes; plan NULL: they are refused. */
+struct fusion {
+	struct slp_conv_fused key;
+	uint64_t used; /* 0: never */
+	descriptor all[MOST], plan;
+	int count;
+
+	void clear()
+	{
+		while (count) DROP(all[--count]);
+		memset(this, 0, sizeof *this);
+	}
+};
+
+struct fusions {
+	struct fusion all[CACHE];
+	uint64_t clock;
+
+	~fusions()
+	{
+		for (struct fusion &m : all) m.clear();
+	}
+};
+
+static thread_local struct fusions cache;
+
+/* ---- descriptions ----------------------------------------------------------------------------------------------- */
+
+/* Makes descriptors that m owns.  After a failure nothing is made any more. */
+struct builder {
+	struct fusion *m;
+	bool ok;
+
+	descriptor make(cudnnBackendDescriptorType_t type)
+	{
+		descriptor d = NULL;
+		ok = ok && m->count < MOST && NEW(type, &d) == CUDNN_STATUS_SUCCESS;
+		if (ok) m->all[m->count++] = d;
+		return d;
+	}
+	void drop()
+	{
+		DROP(m->all[--m->count]);
+	}
+	void set(descriptor d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
+	         const void *values)
+	{
+		ok = ok && SET(d, name, type, n, values) == CUDNN_STATUS_SUCCESS;
+	}
+	void set(descriptor d, cudnnBackendAttributeName_t name, descriptor part)
+	{
+		set(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &part);
+	}
+	descriptor finished(descriptor d)
+	{
+		ok = ok && FINALIZE(d) == CUDNN_STATUS_SUCCESS;
+		return d;
+	}
+};
+
+struct sizes {
+	int64_t n, c, h, w;
+};
+
+static descriptor tensor(struct builder *b, int64_t number, const struct sizes &s, bool nhwc)
+{
+	const int64_t dims[] = {s.n, s.c, s.h, s.w}, alignment = SLP_FUSED_ALIGNMENT, image = s.c * s.h * s.w;
+	const int64_t plain[] = {image, s.h * s.w, s.w, 1}, last[] = {image, 1, s.w * s.c, s.c};
+	cudnnDataType_t type = CUDNN_DATA_FLOAT;
+	bool within = number == BARE || number == SUM;
+	descriptor d = b->make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+	b->set(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &number);
+	b->set(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+	b->set(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
+	b->set(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, nhwc ? last : plain);
+	b->set(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
+	b->set(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &within);
+	return b->finished(d);
+}
+
+/* Groups follow from the channels of x and w. */
+static descriptor convolution(struct builder *b, const struct slp_conv &c)
+{
+	const int64_t axes = 2, pad[] = {c.ph, c.pw}, stride[] = {c.sh, c.sw}, dilation[] = {c.dh, c.dw};
+	cudnnDataType_t type = CUDNN_DATA_FLOAT;
+	cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+	descriptor d = b->make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+	b->set(d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+	b->set(d, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+	b->set(d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &axes);
+	b->set(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
+	b->set(d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pad);
+	b->set(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, stride);
+	b->set(d, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilation);
+	return b->finished(d);
+}
+
+static descriptor convolve(struct builder *b, descriptor conv, descriptor x, descriptor w, descriptor y)
+{
+	float one = 1, zero = 0;
+	descriptor d = b->make(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, conv);
+	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x);
+	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, w);
+	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, y);
+	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1, &one);
+	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 1, &zero);
+	return b->finished(d);
+}
+
+/* y = x + bias; bias NULL: relu(x), which is NaN where x is. */
+static descriptor pointwise(struct builder *b, descriptor x, descriptor bias, descriptor y)
+{
+	cudnnPointwiseMode_t mode = bias ? CUDNN_POINTWISE_ADD : CUDNN_POINTWISE_RELU_FWD;
+	cudnnDataType_t type = CUDNN_DATA_FLOAT;
+	cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
+	descriptor how = b->make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+	b->set(how, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+	b->set(how, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &type);
+	if (!bias) b->set(how, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan);
+	b->finished(how);
+	descriptor d = b->make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+	b->set(d, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
+	b->set(d, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+	if (bias) b->set(d, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, bias);
+	b->set(d, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+	return b->finished(d);
+}
+
+static descriptor operation_graph(struct builder *b)
+{
+	const struct slp_conv_fused &f = b->m->key;
+	const struct slp_conv &c = f.c;
+	const struct sizes y_sizes = {c.n, c.oc, c.oh, c.ow};
+	descriptor ops[3];
+	int n = 0;
+	descriptor x = tensor(b, X, {c.n, c.ic, c.ih, c.iw}, f.nhwc);
+	descriptor w = tensor(b, W, {c.oc, c.ic / c.groups, c.kh, c.kw}, f.nhwc);
+	descriptor y = tensor(b, Y, y_sizes, f.nhwc);
+	descriptor bare = f.bias || f.relu ? tensor(b, BARE, y_sizes, f.nhwc) : y;
+	descriptor sum = !f.bias ? bare : f.relu ? tensor(b, SUM, y_sizes, f.nhwc) : y;
+	ops[n++] = convolve(b, convolution(b, c), x, w, bare);
+	if (f.bias) ops[n++] = pointwise(b, bare, tensor(b, B, {1, c.oc, 1, 1}, f.nhwc), sum);
+	if (f.relu) ops[n++] = pointwise(b, sum, NULL, y);
+	descriptor d = b->make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+	b->set(d, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &f.handle);
+	b->set(d, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, n, ops);
+	return b->finished(d);
+}
+
+/* ---- engines ---------------------------------------------------------------------------------------------------- */
+
+/* Whether results may differ by what the engine's numerical notes say.  Tensor cores compute float32 in TF32. */
+static bool may_round(const struct slp_conv_fused &f, const cudnnBackendNumericalNote_t *notes, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) {
+		if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return false;
+		if (notes[i] == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) return false;
+		if (notes[i] == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) return false;
+		if (notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && !f.tf32) return false;
+	}
+	return true;
+}
+
+static bool is_allowed(const struct slp_conv_fused &f, descriptor config)
+{
+	cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+	descriptor engine = NULL;
+	int64_t n = 0;
+	if (NEW(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) != CUDNN_STATUS_SUCCESS) return false;
+	bool ok = GET(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine) ==
+	                  CUDNN_STATUS_SUCCESS &&
+	          GET(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+	              CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &n, notes) == CUDNN_STATUS_SUCCESS &&
+	          may_round(f, notes, n);
+	DROP(engine);
+	return ok;
+}
+
+/* m->plan, if the engine will do. */
+static bool make_plan(struct fusion *m, descriptor config)
+{
+	struct builder b = {m, true};
+	int64_t bytes = 0, n = 0;
+	if (!is_allowed(m->key, config)) return false;
+	descriptor plan = b.make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+	if (!b.ok) return false;
+	b.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &m->key.handle);
+	b.set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+	b.finished(plan);
+	b.ok = b.ok && GET(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, &bytes) ==
+	                       CUDNN_STATUS_SUCCESS;
+	if (b.ok && (size_t)bytes <= m->key.limit) m->plan = plan;
+	else b.drop();
+	return m->plan;
+}
+
+/* Those that the heuristics propose in a mode, in m->all; their number. */
+static int64_t propose(struct builder *b, descriptor graph, cudnnBackendHeurMode_t mode, descriptor configs[CONFIGS])
+{
+	int64_t made = 0, n = 0;
+	descriptor d = b->make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+	b->set(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+	b->set(d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+	b->finished(d);
+	while (b->ok && made < CONFIGS &&
+	       NEW(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[made]) == CUDNN_STATUS_SUCCESS)
+		made++;
+	if (!made || GET(d, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &n, configs) !=
+	                     CUDNN_STATUS_SUCCESS)
+		n = 0;
+	for (int64_t i = n < made ? n : made; i < made; i++) DROP(configs[i]);
+	return n < made ? n : made;
+}
+
+/* The first plan that will do; its configuration stays as long as it does. */
+static void choose(struct fusion *m, descriptor graph, cudnnBackendHeurMode_t mode)
+{
+	struct builder b = {m, true};
+	descriptor configs[CONFIGS];
+	int64_t n = propose(&b, graph, mode, configs);
+	for (int64_t i = 0; i < n; i++) {
+		if (!m->plan && m->count < MOST - 1 && make_plan(m, configs[i])) m->all[m->count++] = configs[i];
+		else DROP(configs[i]);
+	}
+}
+
+/* What was made for these sizes before, or now in the place of what was not used for the longest time; NULL: there is
+ * nothing, and `may_make` is false. */
+static struct fusion *find(const struct slp_conv_fused *f, bool may_make)
+{
+	struct fusion *m = &cache.all[0];
+	for (struct fusion &other : cache.all) {
+		if (other.used && !memcmp(&other.key, f, sizeof *f)) {
+			other.used = ++cache.clock;
+			return &other;
+		}
+		if (other.used < m->used) m = &other;
+	}
+	if (!may_make) return NULL;
+	m->clear();
+	m->key = *f;
+	m->used = ++cache.clock;
+	struct builder b = {m, true};
+	descriptor graph = operation_graph(&b);
+	if (b.ok) choose(m, graph, CUDNN_HEUR_MODE_A);
+	if (b.ok && !m->plan) choose(m, graph, CUDNN_HEUR_MODE_B);
+	cudaGetLastError(); /* of what was tried */
+	return m;
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------------- */
+
+static bool execute(const struct fusion *m, const struct slp_conv_fused_at *at)
+{
+	const int64_t numbers[] = {X, W, Y, B}, n = m->key.bias ? 4 : 3;
+	const void *const pointers[] = {at->x, at->w, at->y, at->b};
+	struct fusion own = {};
+	struct builder b = {&own, true};
+	descriptor d = b.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+	b.set(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, numbers);
+	b.set(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, pointers);
+	b.set(d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &at->work);
+	b.finished(d);
+	b.ok = b.ok && slp_dnn_graph.cudnnBackendExecute(m->key.handle, m->plan, d) == CUDNN_STATUS_SUCCESS;
+	own.clear();
+	return b.ok;
+}
+
+static bool is_recorded(void *stream)
+{
+	enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+	return cudaStreamIsCapturing((cudaStream_t)stream, &status) != cudaSuccess ||
+	       status != cudaStreamCaptureStatusNone;
+}
+
+static bool is_aligned(const struct slp_conv_fused_at *at)
+{
+	const void *const all[] = {at->x, at->w, at->y, at->b, at->work};
+	uintptr_t bits = 0;
+	for (const void *p : all) bits |= (uintptr_t)p;
+	return bits % SLP_FUSED_ALIGNMENT == 0;
+}
+
+/* What fails once is not tried again.  An error of CUDA's in a launch stays, for the caller to report. */
+bool slp_conv_fused_run(const struct slp_conv_fused *f, const struct slp_conv_fused_at *at)
+{
+	if (!is_aligned(at)) return false;
+	struct fusion *m = find(f, !is_recorded(at->stream));
+	if (!m || !m->plan) return false;
+	if (execute(m, at)) return true;
+	m->plan = NULL;
+	return false;
+}

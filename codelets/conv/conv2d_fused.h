@@ -1,0 +1,31 @@
+/* y = relu(convolution of x and w + b), float32, as one operation of cuDNN's graph API (conv2d_fused.cu). */
+#ifndef SLP_CONV2D_FUSED_H
+#define SLP_CONV2D_FUSED_H
+
+#include "cuda_libs.h"
+
+#include "conv2d.h"
+
+enum { SLP_FUSED_ALIGNMENT = 16 }; /* of all operands, bytes */
+
+struct slp_conv_fused {
+	cudnnHandle_t handle;
+	struct slp_conv c;
+	size_t limit;                   /* bytes of its workspace */
+	int64_t bias, relu, tf32, nhwc; /* as bools; nhwc: channels last in x, w and y */
+};
+
+struct slp_conv_fused_at {
+	const void *x, *w, *b;   /* b NULL: no bias */
+	void *y, *work, *stream; /* stream: the handle's */
+};
+
+/* Queues it.  false: it cannot, and then, or by the caller's other way, y is what it would have
+ * been.  `f` is compared as bytes: fill it with zeros first. */
+#ifdef __cplusplus
+extern "C"
+#endif
+        bool
+        slp_conv_fused_run(const struct slp_conv_fused *f, const struct slp_conv_fused_at *at);
+
+#endif

@@ -1,0 +1,407 @@
+/* Emulated GPUs: cuDNN's graph API as far as it is called: a convolution, then a bias, then relu, computed plainly.
+ *
+ * Descriptors are checked when they are finalized: nothing may be missing, of another type, or changed afterwards, and
+ * tensors must fit together.  Engines are proposed as the real one does: the first ones are not deterministic, round
+ * their factors, or want too much memory; what one has in the workspace is lost.  The sums are those of cudnn.cc, in
+ * the same order. */
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "cudnn_handle.h"
+extern "C" {
+#include "internal.h"
+}
+
+static bool fails(enum emu_failure what)
+{
+	cudaError_t error;
+	return emu_fails(what, &error);
+}
+
+/* ---- descriptors ------------------------------------------------------------------------------------------------- */
+
+struct attribute {
+	cudnnBackendAttributeType_t type;
+	std::vector<char> bytes;
+};
+
+struct node {
+	cudnnBackendDescriptorType_t type;
+	std::map<int, attribute> attributes;
+	bool finished;
+	int engine; /* of configurations and engines */
+};
+
+static size_t size_of(cudnnBackendAttributeType_t type)
+{
+	switch (type) {
+	case CUDNN_TYPE_BOOLEAN: return sizeof(bool);
+	case CUDNN_TYPE_INT64: return sizeof(int64_t);
+	case CUDNN_TYPE_FLOAT: return sizeof(float);
+	case CUDNN_TYPE_DOUBLE: return sizeof(double);
+	case CUDNN_TYPE_HANDLE:
+	case CUDNN_TYPE_VOID_PTR:
+	case CUDNN_TYPE_BACKEND_DESCRIPTOR: return sizeof(void *);
+	default: return sizeof(int); /* of an enum */
+	}
+}
+
+static node *of(cudnnBackendDescriptor_t d)
+{
+	return (node *)d;
+}
+
+/* A value that must be there. */
+template <class T> static const T *values(const node *n, int name, cudnnBackendAttributeType_t type, size_t count)
+{
+	auto found = n->attributes.find(name);
+	if (found == n->attributes.end() || found->second.type != type) return NULL;
+	return found->second.bytes.size() == count * sizeof(T) ? (const T *)found->second.bytes.data() : NULL;
+}
+
+static size_t count_of(const node *n, int name)
+{
+	auto found = n->attributes.find(name);
+	return found == n->attributes.end() ? 0 : found->second.bytes.size() / size_of(found->second.type);
+}
+
+/* A finished descriptor of that type which is a value of another. */
+static const node *part(const node *n, int name, cudnnBackendDescriptorType_t type, size_t at = 0)
+{
+	auto p = values<cudnnBackendDescriptor_t>(n, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, count_of(n, name));
+	const node *found = p && at < count_of(n, name) ? of(p[at]) : NULL;
+	return found && found->finished && found->type == type ? found : NULL;
+}
+
+/* ---- what an operation graph computes ---------------------------------------------------------------------------- */
+
+struct tensor {
+	int64_t number, dim[4], stride[4];
+	bool within;
+
+	int64_t at(int64_t n, int64_t c, int64_t h, int64_t w) const
+	{
+		return n * stride[0] + c * stride[1] + h * stride[2] + w * stride[3];
+	}
+	bool has(int64_t n, int64_t c, int64_t h, int64_t w) const
+	{
+		return dim[0] == n && dim[1] == c && dim[2] == h && dim[3] == w;
+	}
+};
+
+struct computation {
+	tensor x, w, b, y;
+	int64_t pad[2], stride[2], dilation[2];
+	bool bias, relu;
+	cudnnHandle_t handle;
+};
+
+static bool read_tensor(const node *n, tensor *to)
+{
+	if (!n || n->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR) return false;
+	auto number = values<int64_t>(n, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1);
+	auto type = values<cudnnDataType_t>(n, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1);
+	auto dim = values<int64_t>(n, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4);
+	auto stride = values<int64_t>(n, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4);
+	auto alignment = values<int64_t>(n, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1);
+	auto within = values<bool>(n, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1);
+	if (!number || !type || *type != CUDNN_DATA_FLOAT || !dim || !stride || !alignment || *alignment % 4)
+		return false;
+	to->number = *number;
+	to->within = within && *within;
+	for (int i = 0; i < 4; i++) {
+		to->dim[i] = dim[i];
+		to->stride[i] = stride[i];
+		if (dim[i] <= 0 || stride[i] <= 0) return false;
+	}
+	return true;
+}
+
+static bool operand(const node *operation, int name, tensor *to)
+{
+	return read_tensor(part(operation, name, CUDNN_BACKEND_TENSOR_DESCRIPTOR), to);
+}
+
+static bool read_pair(const node *n, int name, int64_t to[2])
+{
+	auto v = values<int64_t>(n, name, CUDNN_TYPE_INT64, 2);
+	for (int i = 0; v && i < 2; i++) to[i] = v[i];
+	return v;
+}
+
+static bool read_conv(const node *n, computation *c)
+{
+	int64_t after[2];
+	if (!n) return false;
+	auto type = values<cudnnDataType_t>(n, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1);
+	auto mode = values<cudnnConvolutionMode_t>(n, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1);
+	auto axes = values<int64_t>(n, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1);
+	return type && *type == CUDNN_DATA_FLOAT && mode && *mode == CUDNN_CROSS_CORRELATION && axes && *axes == 2 &&
+	       read_pair(n, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, c->pad) &&
+	       read_pair(n, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, after) && !memcmp(c->pad, after, sizeof after) &&
+	       read_pair(n, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, c->stride) &&
+	       read_pair(n, CUDNN_ATTR_CONVOLUTION_DILATIONS, c->dilation) && c->stride[0] > 0 && c->stride[1] > 0 &&
+	       c->dilation[0] > 0 && c->dilation[1] > 0;
+}
+
+static bool fits(const computation &c)
+{
+	int64_t size[2];
+	for (int i = 0; i < 2; i++)
+		size[i] = (c.x.dim[2 + i] + 2 * c.pad[i] - c.dilation[i] * (c.w.dim[2 + i] - 1) - 1) / c.stride[i] + 1;
+	return c.x.dim[1] % c.w.dim[1] == 0 && c.w.dim[0] % (c.x.dim[1] / c.w.dim[1]) == 0 &&
+	       c.y.has(c.x.dim[0], c.w.dim[0], size[0], size[1]);
+}
+
+static bool read_convolution(const node *n, computation *c)
+{
+	auto one = values<float>(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1);
+	auto zero = values<float>(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 1);
+	return one && *one == 1 && zero && *zero == 0 &&
+	       operand(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, &c->x) &&
+	       operand(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, &c->w) &&
+	       operand(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, &c->y) &&
+	       read_conv(part(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+	                      CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR),
+	                 c) &&
+	       fits(*c);
+}
+
+/* One that takes what the computation has so far, whose result becomes that of both. */
+static bool read_pointwise(const node *n, computation *c)
+{
+	tensor x, y;
+	const node *how = part(n, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+	auto mode =
+	        how ? values<cudnnPointwiseMode_t>(how, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1) : NULL;
+	if (!mode || !operand(n, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, &x) ||
+	    !operand(n, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, &y))
+		return false;
+	if (x.number != c->y.number || !x.within || !y.has(x.dim[0], x.dim[1], x.dim[2], x.dim[3]) || c->relu)
+		return false;
+	c->y = y;
+	if (*mode == CUDNN_POINTWISE_RELU_FWD) {
+		auto nan = values<cudnnNanPropagation_t>(how, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION,
+		                                         CUDNN_TYPE_NAN_PROPOGATION, 1);
+		return c->relu = nan && *nan == CUDNN_PROPAGATE_NAN;
+	}
+	c->bias = *mode == CUDNN_POINTWISE_ADD && !c->bias && operand(n, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, &c->b) &&
+	          c->b.has(1, y.dim[1], 1, 1);
+	return c->bias;
+}
+
+static bool read_graph(const node *n, computation *c)
+{
+	auto handle = values<cudnnHandle_t>(n, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1);
+	const node *p = part(n, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+	*c = {};
+	bool ok = handle && p && read_convolution(p, c);
+	for (size_t i = 1; ok && i < count_of(n, CUDNN_ATTR_OPERATIONGRAPH_OPS); i++) {
+		p = part(n, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, i);
+		ok = p && read_pointwise(p, c);
+	}
+	if (ok) c->handle = *handle;
+	return ok && !c->y.within;
+}
+
+/* ---- engines ----------------------------------------------------------------------------------------------------- */
+
+static const struct engine {
+	std::vector<cudnnBackendNumericalNote_t> notes;
+	int64_t bytes;
+} engines[] = {
+        {{CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, 0},
+        {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}, 0},
+        {{}, (int64_t)1 << 40},
+        {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, 4096},
+        {{}, 8192},
+};
+enum { ENGINES = sizeof engines / sizeof *engines };
+
+static bool read_config(const node *config, computation *c)
+{
+	const node *graph = part(config, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+	return graph && read_graph(graph, c);
+}
+
+/* The graph of the heuristics, as each configuration's. */
+static cudnnStatus_t propose(const node *heuristics, int64_t most, int64_t *count, cudnnBackendDescriptor_t *to)
+{
+	auto mode = values<cudnnBackendHeurMode_t>(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1);
+	if (!mode || *mode != CUDNN_HEUR_MODE_A) return CUDNN_STATUS_NOT_SUPPORTED;
+	for (*count = 0; *count < most && *count < ENGINES; ++*count) {
+		node *n = of(to[*count]);
+		if (n->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
+		n->engine = (int)*count;
+		n->attributes[CUDNN_ATTR_ENGINE_OPERATION_GRAPH] =
+		        heuristics->attributes.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+		n->finished = true;
+	}
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t give_notes(const node *n, int64_t most, int64_t *count, cudnnBackendNumericalNote_t *to)
+{
+	const auto &notes = engines[n->engine].notes;
+	for (*count = 0; *count < most && *count < (int64_t)notes.size(); ++*count) to[*count] = notes[*count];
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static bool plan_is_good(const node *n)
+{
+	computation c;
+	const node *config = part(n, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+	auto handle = values<cudnnHandle_t>(n, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1);
+	if (!config || !handle || !read_config(config, &c) || c.handle != *handle) return false;
+	if (emu_is_captured((*handle)->stream)) emu_misuse("cuDNN: a plan is made while a graph is recorded");
+	return !fails(EMU_PLAN);
+}
+
+/* ---- computing --------------------------------------------------------------------------------------------------- */
+
+struct work {
+	computation c;
+	const float *x, *w, *b;
+	float *y;
+	char *memory;
+	int64_t bytes;
+
+	float sum(int64_t n, int64_t k, int64_t i, int64_t j) const
+	{
+		int64_t per_group = c.w.dim[0] / (c.x.dim[1] / c.w.dim[1]), first = k / per_group * c.w.dim[1];
+		double sum = 0;
+		for (int64_t ch = 0; ch < c.w.dim[1]; ch++)
+			for (int64_t r = 0; r < c.w.dim[2]; r++)
+				for (int64_t s = 0; s < c.w.dim[3]; s++) {
+					int64_t h = i * c.stride[0] + r * c.dilation[0] - c.pad[0];
+					int64_t v = j * c.stride[1] + s * c.dilation[1] - c.pad[1];
+					if (h < 0 || h >= c.x.dim[2] || v < 0 || v >= c.x.dim[3]) continue;
+					sum += (double)w[c.w.at(k, ch, r, s)] * x[c.x.at(n, first + ch, h, v)];
+				}
+		float bare = (float)sum;
+		if (b) bare += b[c.b.at(0, k, 0, 0)];
+		return c.relu && bare < 0 ? 0 : bare;
+	}
+	static void run(void *arg)
+	{
+		const work &o = *(const work *)arg;
+		const int64_t *dim = o.c.y.dim;
+		if (o.bytes) memset(o.memory, 0xff, (size_t)o.bytes);
+		for (int64_t n = 0; n < dim[0]; n++)
+			for (int64_t k = 0; k < dim[1]; k++)
+				for (int64_t i = 0; i < dim[2]; i++)
+					for (int64_t j = 0; j < dim[3]; j++)
+						o.y[o.c.y.at(n, k, i, j)] = o.sum(n, k, i, j);
+	}
+	static void drop(void *arg)
+	{
+		delete (work *)arg;
+	}
+};
+
+/* The address that a pack gives a tensor. */
+static void *address(const node *pack, const tensor &t)
+{
+	size_t n = count_of(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+	auto numbers = values<int64_t>(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n);
+	auto pointers = values<void *>(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n);
+	for (size_t i = 0; numbers && pointers && i < n; i++)
+		if (numbers[i] == t.number && (uintptr_t)pointers[i] % 16 == 0)
+			return emu_argument(pointers[i], "cuDNN: a tensor");
+	return NULL;
+}
+
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack)
+{
+	int device = -1;
+	work o = {};
+	if (!handle || cudaGetDevice(&device) != cudaSuccess || handle->device != device || !of(plan)->finished ||
+	    !of(pack)->finished)
+		return CUDNN_STATUS_BAD_PARAM;
+	const node *config =
+	        part(of(plan), CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+	auto memory = values<void *>(of(pack), CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1);
+	if (!config || !memory || !read_config(config, &o.c)) return CUDNN_STATUS_BAD_PARAM;
+	o.x = (const float *)address(of(pack), o.c.x);
+	o.w = (const float *)address(of(pack), o.c.w);
+	o.b = o.c.bias ? (const float *)address(of(pack), o.c.b) : NULL;
+	o.y = (float *)address(of(pack), o.c.y);
+	o.bytes = engines[config->engine].bytes;
+	o.memory = (char *)emu_argument(*memory, "cuDNN: workspace");
+	emu_argument((char *)*memory + o.bytes - 1, "cuDNN: end of the workspace");
+	if (!o.x || !o.w || !o.y || (o.c.bias && !o.b)) return CUDNN_STATUS_BAD_PARAM;
+	if (fails(EMU_EXECUTE)) return CUDNN_STATUS_EXECUTION_FAILED;
+	if (emu_launch(handle->stream, work::run, new work(o), work::drop) != cudaSuccess)
+		return CUDNN_STATUS_EXECUTION_FAILED;
+	for (auto note : engines[config->engine].notes)
+		if (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) emu_count_tf32(device);
+	emu_count_fused(device);
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* ---- the interface ----------------------------------------------------------------------------------------------- */
+
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *to)
+{
+	*to = new node{type, {}, false, 0};
+	return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
+{
+	delete of(d);
+	return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t n, const void *from)
+{
+	if (of(d)->finished || n < 1 || !from) return CUDNN_STATUS_BAD_PARAM;
+	const char *bytes = (const char *)from;
+	of(d)->attributes[name] = {type, std::vector<char>(bytes, bytes + (size_t)n * size_of(type))};
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static bool is_good(const node *n)
+{
+	computation c = {};
+	tensor t;
+	switch (n->type) {
+	case CUDNN_BACKEND_TENSOR_DESCRIPTOR: return read_tensor(n, &t);
+	case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR: return read_conv(n, &c);
+	case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR: return read_convolution(n, &c);
+	case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: return read_graph(n, &c);
+	case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
+		return part(n, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+	case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: return plan_is_good(n);
+	default: return true; /* its use shows */
+	}
+}
+
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d)
+{
+	of(d)->finished = is_good(of(d));
+	return of(d)->finished ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+}
+
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t, int64_t most, int64_t *count, void *to)
+{
+	const node *n = of(d);
+	*count = 1;
+	if (!n->finished) return CUDNN_STATUS_BAD_PARAM;
+	if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) return propose(n, most, count, (cudnnBackendDescriptor_t *)to);
+	if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE)
+		return give_notes(n, most, count, (cudnnBackendNumericalNote_t *)to);
+	if (name == CUDNN_ATTR_ENGINECFG_ENGINE) {
+		node *engine = of(*(cudnnBackendDescriptor_t *)to);
+		engine->engine = n->engine;
+		engine->finished = true;
+		return CUDNN_STATUS_SUCCESS;
+	}
+	if (name != CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) return CUDNN_STATUS_NOT_SUPPORTED;
+	const node *config = part(n, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+	*(int64_t *)to = engines[config->engine].bytes;
+	return CUDNN_STATUS_SUCCESS;
+}

@@ -1,0 +1,257 @@
+/* Convolutions with a bias and relu on an emulated GPU: one operation graph of cuDNN computes all of it where there is an
+ * engine, else it is computed in steps; always the values of a plain sum in double precision. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "conv/conv2d.h"
+#include "emulated.h"
+
+struct shape {
+	const char *name;
+	int64_t n, ic, ih, iw, oc, kh, kw;
+	struct sl_conv2d_opts o;
+};
+
+static const struct shape shapes[] = {
+        {"plain", 2, 3, 6, 5, 4, 3, 3, {.stride = {1, 1}, .dilation = {1, 1}, .groups = 1}},
+        {"padded", 2, 3, 6, 5, 4, 3, 2, {.stride = {1, 1}, .pad = {1, 2}, .dilation = {1, 1}, .groups = 1}},
+        {"strides", 3, 2, 7, 9, 3, 3, 3, {.stride = {2, 3}, .pad = {1, 0}, .dilation = {1, 1}, .groups = 1}},
+        {"dilation", 1, 2, 9, 8, 2, 3, 3, {.stride = {1, 1}, .pad = {2, 1}, .dilation = {2, 3}, .groups = 1}},
+        {"groups", 2, 6, 5, 5, 9, 3, 3, {.stride = {1, 1}, .pad = {1, 1}, .dilation = {1, 1}, .groups = 3}},
+        {"depthwise", 2, 4, 5, 6, 4, 3, 3, {.stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1}, .groups = 4}},
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+/* ---- a plain sum ------------------------------------------------------------------------------------------------ */
+
+struct values {
+	double *x, *w, *b, *y; /* b NULL: none */
+	struct slp_conv c;
+};
+
+static struct slp_conv sizes_of(const struct shape *s)
+{
+	struct slp_conv c = {.n = s->n, .ic = s->ic, .ih = s->ih, .iw = s->iw, .oc = s->oc, .kh = s->kh, .kw = s->kw};
+	c.groups = s->o.groups;
+	c.sh = s->o.stride[0], c.sw = s->o.stride[1];
+	c.ph = s->o.pad[0], c.pw = s->o.pad[1];
+	c.dh = s->o.dilation[0], c.dw = s->o.dilation[1];
+	c.oh = (c.ih + 2 * c.ph - c.dh * (c.kh - 1) - 1) / c.sh + 1;
+	c.ow = (c.iw + 2 * c.pw - c.dw * (c.kw - 1) - 1) / c.sw + 1;
+	return c;
+}
+
+static double sum(const struct values *v, int64_t n, int64_t o, int64_t i, int64_t j)
+{
+	const struct slp_conv *c = &v->c;
+	int64_t channels = c->ic / c->groups, first = o / (c->oc / c->groups) * channels;
+	double all = v->b ? v->b[o] : 0;
+	for (int64_t k = 0; k < channels * c->kh * c->kw; k++) {
+		int64_t ch = k / (c->kh * c->kw), r = k / c->kw % c->kh, s = k % c->kw;
+		int64_t h = i * c->sh - c->ph + r * c->dh, w = j * c->sw - c->pw + s * c->dw;
+		if (h < 0 || w < 0 || h >= c->ih || w >= c->iw) continue;
+		all += v->w[o * channels * c->kh * c->kw + k] *
+		       v->x[((n * c->ic + first + ch) * c->ih + h) * c->iw + w];
+	}
+	return all;
+}
+
+static void compute(struct values *v, bool relu)
+{
+	const struct slp_conv *c = &v->c;
+	int64_t plane = c->oh * c->ow;
+	for (int64_t i = 0; i < c->n * c->oc * plane; i++) {
+		double y = sum(v, i / plane / c->oc, i / plane % c->oc, i % plane / c->ow, i % c->ow);
+		v->y[i] = relu && y < 0 ? 0 : y;
+	}
+}
+
+/* ---- a call ------------------------------------------------------------------------------------------------------ */
+
+/* Values that every type holds exactly; with `spoilt`, one is NaN. */
+static sl_tensor *operand(sl_shape shape, enum sl_dtype type, unsigned seed, double *values, bool spoilt)
+{
+	int64_t n = sl_shape_size(shape);
+	float *floats = malloc((size_t)n * sizeof *floats);
+	for (int64_t i = 0; i < n; i++) {
+		seed = seed * 1664525 + 1013904223;
+		values[i] = floats[i] = (float)((int)(seed >> 24) - 128) / 64;
+	}
+	if (spoilt) values[n / 2] = floats[n / 2] = NAN;
+	sl_tensor *t = sl_from(floats, shape);
+	free(floats);
+	return sl_cast(t, type);
+}
+
+struct call {
+	const struct shape *shape;
+	enum sl_dtype type;
+	bool bias, relu, spoilt;
+};
+
+static double *numbers(int64_t n)
+{
+	return malloc((size_t)n * sizeof(double));
+}
+
+static void check_result(const struct call *k, const struct values *v, sl_tensor *y)
+{
+	int64_t n = v->c.n * v->c.oc * v->c.oh * v->c.ow, wrong = 0;
+	float *got = malloc((size_t)n * sizeof *got);
+	double tolerance = k->type == SL_BFLOAT16 ? 1.0 / 256 : k->type == SL_FLOAT16 ? 1.0 / 2048 : 1e-6;
+	CHECK_OK(sl_read(sl_cast(y, SL_FLOAT32), got, (size_t)n * sizeof *got));
+	for (int64_t i = 0; i < n; i++)
+		wrong += isnan(v->y[i]) ? !isnan(got[i]) : !(fabs(got[i] - v->y[i]) <= tolerance * (1 + fabs(v->y[i])));
+	CHECK_SAYING(wrong == 0, "%s, type %d%s%s: %lld of %lld values are wrong", k->shape->name, k->type,
+	             k->bias ? ", bias" : "", k->relu ? ", relu" : "", (long long)wrong, (long long)n);
+	free(got);
+}
+
+static void run(const struct call *k)
+{
+	struct slp_conv c = sizes_of(k->shape);
+	int64_t per_group = c.ic / c.groups;
+	struct values v = {numbers(c.n * c.ic * c.ih * c.iw), numbers(c.oc * per_group * c.kh * c.kw), numbers(c.oc),
+	                   numbers(c.n * c.oc * c.oh * c.ow), c};
+	double *bias = v.b;
+	struct slp_conv2d_attrs a = {.conv = k->shape->o, .activation = k->relu ? SL_RELU : SL_IDENTITY};
+	SL_SCOPE {
+		sl_tensor *in[] = {operand(SL_SHAPE(c.n, c.ic, c.ih, c.iw), k->type, 1, v.x, k->spoilt),
+		                   operand(SL_SHAPE(c.oc, per_group, c.kh, c.kw), k->type, 2, v.w, false),
+		                   operand(SL_SHAPE(c.oc), k->type, 3, v.b, false)};
+		if (!k->bias) v.b = NULL;
+		compute(&v, k->relu);
+		sl_tensor *y = slp_apply1(SL_HERE, &slp_op_conv2d, &a, k->bias ? 3 : 2, in);
+		check_result(k, &v, y);
+	}
+	free(v.x);
+	free(v.w);
+	free(bias);
+	free(v.y);
+}
+
+static struct emu_counts counts(void)
+{
+	struct emu_counts c;
+	CHECK_OK(sl_wait_all());
+	emu_counts_get(&c);
+	return c;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------ */
+
+static void start(enum sl_tf32 tf32)
+{
+	setenv("STARPU_NCPU", "0", 1);
+	slp_begin((struct sl_config){.gpus = 1, .tf32 = tf32, .seed = 1});
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	emu_counts_reset();
+}
+
+/* All shapes with and without either, twice: the second time the plan is there. */
+static int run_all(enum sl_dtype type)
+{
+	int calls = 0;
+	for (int i = 0; i < 8 * SHAPES; i++) {
+		struct call k = {&shapes[i / 8], type, i & 1, i & 2, false};
+		run(&k);
+		calls += k.bias || k.relu;
+	}
+	return calls;
+}
+
+static void check_fused(enum sl_dtype type, enum sl_tf32 tf32)
+{
+	start(tf32);
+	uint64_t calls = (uint64_t)run_all(type);
+	struct emu_counts c = counts();
+	CHECK_SAYING(c.fused[0] == calls, "%d of %d convolutions in one", (int)c.fused[0], (int)calls);
+	CHECK(c.tf32[0] == (tf32 == SL_TF32_NONE ? 0 : (uint64_t)8 * SHAPES));
+	slp_end_well();
+}
+
+static void test_fused(void)
+{
+	check_fused(SL_FLOAT32, SL_TF32_NONE);
+	check_fused(SL_FLOAT32, SL_TF32_CONV);
+	check_fused(SL_BFLOAT16, SL_TF32_NONE);
+	check_fused(SL_FLOAT16, SL_TF32_CONV);
+}
+
+/* One kernel, not two. */
+static void test_kernels(void)
+{
+	const struct call k = {&shapes[0], SL_FLOAT32, true, true, false};
+	uint64_t launches[2];
+	for (int fuse = 0; fuse < 2; fuse++) {
+		setenv("SL_CUDNN_GRAPH", fuse ? "1" : "0", 1);
+		start(SL_TF32_NONE);
+		run(&k);
+		launches[fuse] = counts().launches[0];
+		CHECK(counts().fused[0] == (uint64_t)fuse);
+		slp_end_well();
+	}
+	unsetenv("SL_CUDNN_GRAPH");
+	CHECK(launches[0] == launches[1] + 1);
+}
+
+static void test_nan(void)
+{
+	start(SL_TF32_NONE);
+	run(&(struct call){&shapes[1], SL_FLOAT32, true, true, true});
+	CHECK(counts().fused[0] == 1);
+	slp_end_well();
+}
+
+/* No plan, or one that cannot be executed: the values are there, and nobody is told. */
+static void check_refused(enum emu_failure what, long k, uint64_t fused)
+{
+	start(SL_TF32_NONE);
+	emu_fail(what, k);
+	run_all(SL_FLOAT32);
+	emu_fail(what, 0);
+	CHECK_SAYING(counts().fused[0] == fused, "%d in one, not %d", (int)counts().fused[0], (int)fused);
+	slp_end_well();
+}
+
+static void test_refused(void)
+{
+	check_refused(EMU_PLAN, -1, 0);
+	check_refused(EMU_PLAN, 1, 6 * SHAPES);     /* of an engine that wants too much memory anyway */
+	check_refused(EMU_PLAN, 2, 6 * SHAPES - 2); /* both calls that would share a plan */
+	check_refused(EMU_EXECUTE, -1, 0);
+	check_refused(EMU_EXECUTE, 1, 6 * SHAPES - 2);
+}
+
+/* The operation itself says no to other types and activations. */
+static void test_others(void)
+{
+	start(SL_TF32_NONE);
+	struct slp_conv2d_attrs a = {.activation = SL_TANH};
+	SL_SCOPE {
+		sl_tensor *in[] = {sl_ones(SL_SHAPE(1, 1, 4, 4)), sl_ones(SL_SHAPE(1, 1, 3, 3)), sl_ones(SL_SHAPE(1))};
+		CHECK_ALL(slp_apply1(SL_HERE, &slp_op_conv2d, &a, 3, in), tanh(10));
+		for (int i = 0; i < 3; i++) in[i] = sl_cast(in[i], SL_FLOAT64);
+		CHECK_ALL(sl_conv2d(in[0], in[1], in[2]), 10);
+	}
+	CHECK(counts().fused[0] == 0);
+	slp_end_well();
+}
+
+static const struct slp_test tests[] = {
+        {"bias and relu in one", test_fused},
+        {"kernels", test_kernels},
+        {"NaN", test_nan},
+        {"refused", test_refused},
+        {"not fused", test_others},
+        {0},
+};
+
+int main(int argc, char **argv)
+{
+	setenv("SL_EMU_DEVICES", "1", 1);
+	return slp_test_main(argc, argv, (const struct slp_suite[]){{.name = "convolutions", .tests = tests}, {0}});
+}

@@ -1,0 +1,268 @@
+/* gpu_probe: convolutions with a bias and relu in one operation of cuDNN beside the same in steps, and their plans with
+ * channels last beside those for the engine's layout.  Values are compared, too. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conv/conv2d_fused.h"
+#include "gpu_probe.h"
+
+struct layer {
+	const char *name;
+	int64_t n, ic, size, oc, kernel, pad, stride;
+};
+
+static const struct layer layers[] = {
+#ifdef SLP_EMULATE
+        {"small", 2, 3, 8, 4, 3, 1, 1},
+        {"small, strides", 2, 4, 9, 6, 3, 1, 2},
+#else
+        {"LeNet's first", 256, 1, 28, 6, 5, 2, 1},
+        {"LeNet's second", 256, 6, 14, 16, 5, 0, 1},
+        {"ResNet-18's first", 32, 3, 224, 64, 7, 3, 2},
+        {"ResNet-18, 64 channels", 64, 64, 56, 64, 3, 1, 1},
+        {"ResNet-18, 128 channels", 64, 128, 28, 128, 3, 1, 1},
+        {"ResNet-18, 256 channels", 64, 256, 14, 256, 3, 1, 1},
+        {"ResNet-18, 512 channels", 64, 512, 7, 512, 3, 1, 1},
+        {"ResNet-18, 1 x 1, strides", 64, 64, 56, 128, 1, 0, 2},
+#endif
+};
+enum { LAYERS = sizeof layers / sizeof *layers, TIMES = 20 };
+
+static struct slp_conv sizes_of(const struct layer *l)
+{
+	int64_t y = (l->size + 2 * l->pad - l->kernel) / l->stride + 1;
+	return (struct slp_conv){l->n,      l->ic, l->size,   l->size,   l->oc,  y,      y, l->kernel,
+	                         l->kernel, 1,     l->stride, l->stride, l->pad, l->pad, 1, 1};
+}
+
+static int64_t size_of_y(const struct layer *l)
+{
+	struct slp_conv c = sizes_of(l);
+	return c.n * c.oc * c.oh * c.ow;
+}
+
+static float *random_values(int64_t n, unsigned seed)
+{
+	float *v = malloc((size_t)n * sizeof *v);
+	must(v, "memory");
+	for (int64_t i = 0; i < n; i++) {
+		seed = seed * 1664525 + 1013904223;
+		v[i] = (float)(seed >> 8) / (1 << 23) - 1;
+	}
+	return v;
+}
+
+/* The largest difference, as a part of the largest value. */
+static double difference(const float *a, const float *b, int64_t n)
+{
+	double most = 0, largest = 0;
+	for (int64_t i = 0; i < n; i++) {
+		double d = fabs((double)a[i] - b[i]);
+		if (!(d <= most)) most = d;
+		largest = fmax(largest, fabs(a[i]));
+	}
+	return most / largest;
+}
+
+static void compare(const float *a, const float *b, int64_t n, bool tf32)
+{
+	double d = difference(a, b, n);
+	printf("; the results differ by %.1e\n", d);
+	must(d <= (tf32 ? 1e-2 : 1e-4), "both give the same values");
+}
+
+/* ---- one operation or several, through the engine ---------------------------------------------------------------- */
+
+/* s a call; the result goes to y. */
+static double time_calls(const struct slp_conv2d_attrs *a, sl_tensor *const in[3], float *y, size_t bytes)
+{
+	double begin = 0;
+	well(sl_read(slp_apply1(SL_HERE, &slp_op_conv2d, a, 3, in), y, bytes), "a convolution");
+	for (int i = 0; i < 2 * TIMES; i++) {
+		if (i == TIMES) {
+			well(sl_wait_all(), "convolutions");
+			begin = now();
+		}
+		SL_SCOPE
+			slp_apply1(SL_HERE, &slp_op_conv2d, a, 3, in);
+	}
+	well(sl_wait_all(), "convolutions");
+	return (now() - begin) / TIMES;
+}
+
+static double through_engine(const struct layer *l, float *y)
+{
+	struct slp_conv c = sizes_of(l);
+	struct slp_conv2d_attrs a = {.conv = {.stride = {(int)c.sh}, .pad = {(int)c.ph, (int)c.pw}},
+	                             .activation = SL_RELU};
+	float *x = random_values(c.n * c.ic * c.ih * c.iw, 1), *w = random_values(c.oc * c.ic * c.kh * c.kw, 2);
+	float *b = random_values(c.oc, 3);
+	double time = 0;
+	SL_SCOPE {
+		sl_tensor *in[] = {sl_from(x, SL_SHAPE(c.n, c.ic, c.ih, c.iw)),
+		                   sl_from(w, SL_SHAPE(c.oc, c.ic, c.kh, c.kw)), sl_from(b, SL_SHAPE(c.oc))};
+		time = time_calls(&a, in, y, (size_t)size_of_y(l) * sizeof *y);
+	}
+	free(x);
+	free(w);
+	free(b);
+	return time;
+}
+
+struct measured {
+	float *y;
+	double time;
+};
+
+static void run_layers(bool fuse, bool tf32, struct measured to[LAYERS])
+{
+	setenv("SL_CUDNN_GRAPH", fuse ? "1" : "0", 1);
+	well(sl_init(&(struct sl_config){.seed = 1, .tf32 = tf32 ? SL_TF32_CONV : SL_TF32_NONE}), "sl_init");
+	well(sl_device_default(sl_gpu(0)), "gpu:0 is the default");
+	for (int i = 0; i < LAYERS; i++) {
+		to[i].y = malloc((size_t)size_of_y(&layers[i]) * sizeof(float));
+		must(to[i].y, "memory");
+		to[i].time = through_engine(&layers[i], to[i].y);
+	}
+	sl_shutdown();
+}
+
+void probe_convolutions(void)
+{
+	struct measured steps[LAYERS], fused[LAYERS];
+	for (int tf32 = 0; tf32 < 2; tf32++) {
+		run_layers(false, tf32, steps);
+		run_layers(true, tf32, fused);
+		for (int i = 0; i < LAYERS; i++) {
+			printf("%s, %s: in steps %.1f us, in one %.1f us: %.2f", layers[i].name,
+			       tf32 ? "TF32" : "float32", 1e6 * steps[i].time, 1e6 * fused[i].time,
+			       steps[i].time / fused[i].time);
+			compare(steps[i].y, fused[i].y, size_of_y(&layers[i]), tf32);
+			free(steps[i].y);
+			free(fused[i].y);
+		}
+	}
+}
+
+/* ---- layouts ------------------------------------------------------------------------------------------------------ */
+
+/* (n, c, h * w) to (n, h * w, c), or back. */
+static void reorder(const float *from, float *to, int64_t n, int64_t channels, int64_t plane, bool back)
+{
+	for (int64_t i = 0; i < n * channels * plane; i++) {
+		int64_t image = i / (channels * plane), c = i / plane % channels;
+		int64_t last = (image * plane + i % plane) * channels + c;
+		if (back) to[i] = from[last];
+		else to[last] = from[i];
+	}
+}
+
+static float *on_device(const float *values, int64_t n, int64_t channels, int64_t plane, bool nhwc)
+{
+	size_t bytes = (size_t)(n * channels * plane) * sizeof *values;
+	float *p = device_memory(bytes), *host = malloc(bytes);
+	must(host, "memory");
+	if (nhwc) reorder(values, host, n, channels, plane, false);
+	else memcpy(host, values, bytes);
+	CUDA(cudaMemcpy(p, host, bytes, cudaMemcpyHostToDevice));
+	free(host);
+	return p;
+}
+
+/* s a run; negative: there is no plan. */
+static double time_of(const struct slp_conv_fused *f, const struct slp_conv_fused_at *at)
+{
+	double begin = 0;
+	for (int i = 0; i < 2 * TIMES; i++) {
+		if (i == TIMES) {
+			CUDA(cudaStreamSynchronize(at->stream));
+			begin = now();
+		}
+		if (!slp_conv_fused_run(f, at)) return -1;
+	}
+	CUDA(cudaStreamSynchronize(at->stream));
+	return (now() - begin) / TIMES;
+}
+
+/* With its own operands; the result goes to y, in the engine's layout. */
+static double run_layout(struct slp_conv_fused *f, cudaStream_t s, float *y)
+{
+	const struct slp_conv *c = &f->c;
+	float *x = random_values(c->n * c->ic * c->ih * c->iw, 1), *w = random_values(c->oc * c->ic * c->kh * c->kw, 2);
+	float *b = random_values(c->oc, 3);
+	size_t bytes = (size_t)(c->n * c->oc * c->oh * c->ow) * sizeof *y;
+	struct slp_conv_fused_at at = {on_device(x, c->n, c->ic, c->ih * c->iw, f->nhwc),
+	                               on_device(w, c->oc, c->ic, c->kh * c->kw, f->nhwc),
+	                               on_device(b, 1, c->oc, 1, false),
+	                               device_memory(bytes),
+	                               device_memory(f->limit),
+	                               s};
+	float *host = malloc(bytes);
+	must(host, "memory");
+	double time = time_of(f, &at);
+	CUDA(cudaMemcpy(host, at.y, bytes, cudaMemcpyDeviceToHost));
+	if (f->nhwc) reorder(host, y, c->n, c->oc, c->oh * c->ow, true);
+	else memcpy(y, host, bytes);
+	const void *const device[] = {at.x, at.w, at.b, at.y, at.work};
+	for (int i = 0; i < 5; i++) CUDA(cudaFree((void *)device[i]));
+	free(host);
+	free(x);
+	free(w);
+	free(b);
+	return time;
+}
+
+/* s: the least that it takes to reorder x and y. */
+static double copying(const struct slp_conv *c, cudaStream_t s)
+{
+	size_t bytes = (size_t)(c->n * (c->ic * c->ih * c->iw + c->oc * c->oh * c->ow)) * sizeof(float);
+	void *a = device_memory(bytes), *b = device_memory(bytes);
+	double begin = 0;
+	for (int i = 0; i < 2 * TIMES; i++) {
+		if (i == TIMES) {
+			CUDA(cudaStreamSynchronize(s));
+			begin = now();
+		}
+		CUDA(cudaMemcpyAsync(b, a, bytes, cudaMemcpyDeviceToDevice, s));
+	}
+	CUDA(cudaStreamSynchronize(s));
+	begin = now() - begin;
+	CUDA(cudaFree(a));
+	CUDA(cudaFree(b));
+	return begin / TIMES;
+}
+
+static void compare_layouts(const struct layer *l, bool tf32, cudnnHandle_t h, cudaStream_t s)
+{
+	struct slp_conv_fused f;
+	memset(&f, 0, sizeof f); /* padding too */
+	f.handle = h;
+	f.c = sizes_of(l);
+	f.limit = (size_t)64 << 20;
+	f.bias = f.relu = 1;
+	f.tf32 = tf32;
+	int64_t n = size_of_y(l);
+	float *y[2] = {malloc((size_t)n * sizeof **y), malloc((size_t)n * sizeof **y)};
+	must(y[0] && y[1], "memory");
+	double time[2];
+	for (int i = 0; i < 2; i++) {
+		f.nhwc = i;
+		time[i] = run_layout(&f, s, y[i]);
+	}
+	printf("%s, %s: NCHW %.1f us, NHWC %.1f us (negative: no plan), a copy of x and y %.1f us", l->name,
+	       tf32 ? "TF32" : "float32", 1e6 * time[0], 1e6 * time[1], 1e6 * copying(&f.c, s));
+	if (time[0] > 0 && time[1] > 0) compare(y[0], y[1], n, tf32);
+	else putchar('\n');
+	free(y[0]);
+	free(y[1]);
+}
+
+void probe_layouts(void)
+{
+	cudaStream_t s = stream_new();
+	cudnnHandle_t h = dnn_handle(s);
+	must(slp_dnn_graph.cudnnBackendExecute, "cuDNN has the graph API");
+	for (int i = 0; i < 2 * LAYERS; i++) compare_layouts(&layers[i / 2], i % 2, h, s);
+}

@@ -1,0 +1,296 @@
+/* Data types of ONNX models: int64 beyond what other types hold, truth values as bools, both from file to file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "folder.h"
+#include "interop/import.h"
+
+#ifdef HAVE_ONNX
+#include "onnx_builder.h"
+
+#define BIG INT64_C(1099511627776) /* 2^40: no int32, and no float32 tells it from its neighbours */
+#define HUGE_ONE (INT64_C(1) << 62)
+enum { INT64 = 7, BOOL = 9, MOST = 8 };
+
+static const int64_t numbers[] = {BIG + 1, -BIG - 3, 5, HUGE_ONE + 1, -7, 0};
+
+/* Nodes that compute y of x, int64 (2, 3), of c, int64, and of the tensors below; what y is. */
+struct graph {
+	const char *nodes[5], *attribute; /* nodes: up to a NULL */
+	int64_t value;                    /* of the attribute of the last node */
+	int64_t c[3];
+	int nc;
+	enum sl_dtype dtype;
+	int64_t wanted[MOST];
+	int count;
+};
+
+static const struct graph graphs[] = {
+        {{"Add x c -> y"},
+         NULL,
+         0,
+         {BIG},
+         1,
+         SL_INT64,
+         {2 * BIG + 1, -3, BIG + 5, HUGE_ONE + BIG + 1, BIG - 7, BIG},
+         6},
+        {{"Sub c x -> y"},
+         NULL,
+         0,
+         {HUGE_ONE + 1},
+         1,
+         SL_INT64,
+         {HUGE_ONE - BIG, HUGE_ONE + BIG + 4, HUGE_ONE - 4, 0, HUGE_ONE + 8, HUGE_ONE + 1},
+         6},
+        {{"Mul x c -> y"}, NULL, 0, {3}, 1, SL_INT64, {3 * BIG + 3, -3 * BIG - 9, 15, INT64_MAX, -21, 0}, 6},
+        {{"Div x c -> y"}, NULL, 0, {2, 3, -4}, 3, SL_INT64, {BIG / 2, -(BIG + 3) / 3, -1, HUGE_ONE / 2, -2, 0}, 6},
+        {{"Mod x c -> y"}, NULL, 0, {4, 1000, -3}, 3, SL_INT64, {1, 1000 - (BIG + 3) % 1000, -1, 1, 993, 0}, 6},
+        {{"Mod x c -> y"}, "fmod", 1, {4, 1000, -3}, 3, SL_INT64, {1, -((BIG + 3) % 1000), 2, 1, -7, 0}, 6},
+        {{"Equal x c -> y"}, NULL, 0, {HUGE_ONE + 1}, 1, SL_BOOL, {0, 0, 0, 1, 0, 0}, 6},
+        {{"Less x c -> y"}, NULL, 0, {HUGE_ONE + 2}, 1, SL_BOOL, {1, 1, 1, 1, 1, 1}, 6},
+        {{"GreaterOrEqual x c -> y"}, NULL, 0, {HUGE_ONE + 2}, 1, SL_BOOL, {0, 0, 0, 0, 0, 0}, 6},
+        {{"Less x c -> l", "Not l -> n", "Where n x c -> y"},
+         NULL,
+         0,
+         {BIG},
+         1,
+         SL_INT64,
+         {BIG + 1, BIG, BIG, HUGE_ONE + 1, BIG, BIG},
+         6},
+        {{"Greater x c -> l", "Cast l -> y"}, "to", INT64, {0}, 1, SL_INT64, {1, 0, 1, 1, 0, 0}, 6},
+        {{"Cast x -> y"}, "to", BOOL, {0}, 1, SL_BOOL, {1, 1, 1, 1, 1, 0}, 6},
+        {{"Gather x c -> y"}, "axis", 1, {-1, 0, 1}, 3, SL_INT64, {5, BIG + 1, -BIG - 3, 0, HUGE_ONE + 1, -7}, 6},
+        {{"ArgMax x -> y"}, "axis", 1, {0}, 1, SL_INT64, {0, 0}, 2},
+        {{"ArgMin x -> y"}, "axis", 1, {0}, 1, SL_INT64, {1, 1}, 2},
+        {{"TopK x two -> v y"}, "largest", 0, {0}, 1, SL_INT64, {1, 2, 1, 2}, 4},
+        {{"TopK x two -> y p"}, "largest", 0, {0}, 1, SL_INT64, {-BIG - 3, 5, -7, 0}, 4},
+        {{"TopK x two -> v p", "GatherElements x p -> y"},
+         "axis",
+         1,
+         {0},
+         1,
+         SL_INT64,
+         {BIG + 1, 5, HUGE_ONE + 1, 0},
+         4},
+        {{"ReduceSum x one -> y"}, "keepdims", 0, {0}, 1, SL_INT64, {3, HUGE_ONE - 6}, 2},
+        {{"ReduceMax x one -> y"}, "keepdims", 0, {0}, 1, SL_INT64, {BIG + 1, HUGE_ONE + 1}, 2},
+        {{"CumSum x axis -> y"}, "reverse", 1, {0}, 1, SL_INT64, {3, -BIG + 2, 5, HUGE_ONE - 6, -7, 0}, 6},
+        {{"Shape x -> s", "Mul s c -> p", "Add p c -> y"},
+         NULL,
+         0,
+         {BIG + 1},
+         1,
+         SL_INT64,
+         {3 * BIG + 3, 4 * BIG + 4},
+         2},
+        {{"Range start limit step -> r", "Equal x c -> e", "CastLike e c -> i", "Gather r i -> y"},
+         NULL,
+         0,
+         {5},
+         1,
+         SL_INT64,
+         {HUGE_ONE + 1, HUGE_ONE + 1, HUGE_ONE + 3, HUGE_ONE + 1, HUGE_ONE + 1, HUGE_ONE + 1},
+         6},
+        {{"Equal x c -> e", "ReduceMax e one -> y"}, "keepdims", 0, {-7}, 1, SL_BOOL, {0, 1}, 2},
+        {{"ScatterND x where c -> y"},
+         NULL,
+         0,
+         {HUGE_ONE - 1, -BIG - 1},
+         2,
+         SL_INT64,
+         {BIG + 1, HUGE_ONE - 1, 5, HUGE_ONE + 1, -7, -BIG - 1},
+         6},
+        /* results that nobody takes */
+        {{"Split x -> y b d"}, "axis", 1, {0}, 1, SL_INT64, {BIG + 1, HUGE_ONE + 1}, 2},
+        {{"Split x -> a y b"}, "axis", 1, {0}, 1, SL_INT64, {-BIG - 3, -7}, 2},
+        {{"Split x c -> y b"}, "axis", 1, {1, 2}, 2, SL_INT64, {BIG + 1, HUGE_ONE + 1}, 2},
+        /* fewer indices than data; a shape */
+        {{"Unsqueeze one axis -> i", "Unsqueeze c axis -> u", "ScatterElements x i u -> y"},
+         "axis",
+         1,
+         {BIG},
+         1,
+         SL_INT64,
+         {BIG + 1, BIG, 5, HUGE_ONE + 1, -7, 0},
+         6},
+        {{"Shape x -> s", "ScatterElements s one c -> t", "Reshape x t -> y"},
+         NULL,
+         0,
+         {-1},
+         1,
+         SL_INT64,
+         {BIG + 1, -BIG - 3, 5, HUGE_ONE + 1, -7, 0},
+         6},
+};
+
+static const int64_t one[] = {1}, two[] = {2}, start[] = {HUGE_ONE + 1}, limit[] = {HUGE_ONE + 7},
+                     where[] = {0, 1, 1, 2};
+
+static void add_tensors(struct slp_model *m, const struct graph *g)
+{
+	const int64_t dims[] = {g->nc};
+	slp_model_raw(slp_model_tensor(m, "c", INT64, dims, 1), g->c, (size_t)g->nc * sizeof *g->c);
+	slp_model_raw(slp_model_tensor(m, "one", INT64, SLP_DIMS(1)), one, sizeof one);
+	slp_model_raw(slp_model_tensor(m, "two", INT64, SLP_DIMS(1)), two, sizeof two);
+	slp_model_raw(slp_model_tensor(m, "axis", INT64, NULL, 0), one, sizeof one);
+	slp_model_raw(slp_model_tensor(m, "start", INT64, NULL, 0), start, sizeof start);
+	slp_model_raw(slp_model_tensor(m, "limit", INT64, NULL, 0), limit, sizeof limit);
+	slp_model_raw(slp_model_tensor(m, "step", INT64, NULL, 0), two, sizeof two);
+	slp_model_raw(slp_model_tensor(m, "where", INT64, SLP_DIMS(2, 2)), where, sizeof where);
+}
+
+static sl_block *built(struct slp_model *m)
+{
+	size_t size = slp_onnx__model_proto__get_packed_size(&m->model);
+	struct slp_file f = {
+	        .at = SL_HERE, .function = "sl_import_onnx", .path = "x.onnx", .data = malloc(size + 1), .size = size};
+	slp_onnx__model_proto__pack(&m->model, f.data);
+	sl_block *b = slp_import_onnx_parse(&f, (struct sl_import_onnx_opts){0});
+	free(f.data);
+	return b;
+}
+
+static sl_block *graph_block(const struct graph *g)
+{
+	static struct slp_model m;
+	int n = 0;
+	slp_model_begin(&m, 13);
+	m.in.type = &m.type, m.type.tensor_type = &m.tensor_type;
+	m.tensor_type.has_elem_type = true, m.tensor_type.elem_type = INT64;
+	add_tensors(&m, g);
+	for (; g->nodes[n]; n++) slp_model_node(&m, g->nodes[n]);
+	if (g->attribute) slp_model_int(&m, &m.nodes[n - 1], g->attribute, g->value);
+	return built(&m);
+}
+
+static void check_values(const char *what, sl_tensor *y, enum sl_dtype dtype, const int64_t *wanted, int count)
+{
+	int64_t got[MOST] = {0};
+	bool truths[MOST];
+	if (!CHECK_SAYING(y != NULL, "%s: %s", what, sl_error_message())) return sl_error_clear();
+	if (!CHECK_SAYING(sl_tensor_dtype(y) == dtype && sl_tensor_size(y) == count, "%s: %lld of %s", what,
+	                  (long long)sl_tensor_size(y), sl_dtype_name(sl_tensor_dtype(y))))
+		return;
+	CHECK_OK(sl_read(y, dtype == SL_BOOL ? (void *)truths : got, sl_tensor_bytes(y)));
+	for (int i = 0; i < count; i++) {
+		if (dtype == SL_BOOL) got[i] = truths[i];
+		CHECK_SAYING(got[i] == wanted[i], "%s: [%d] is %lld, not %lld", what, i, (long long)got[i],
+		             (long long)wanted[i]);
+	}
+}
+
+/* Node by node, and compiled. */
+static void test_graphs(void)
+{
+	for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+		const struct graph *g = &graphs[i];
+		char what[64];
+		snprintf(what, sizeof what, "%zu, %.40s", i, g->nodes[0]);
+		SL_SCOPE {
+			sl_tensor *x = sl_from(numbers, SL_SHAPE(2, 3), .dtype = SL_INT64);
+			sl_block *b = graph_block(g);
+			check_values(what, sl_forward(b, x), g->dtype, g->wanted, g->count);
+			CHECK_OK(sl_hybridize(b));
+			check_values(what, sl_forward(b, x), g->dtype, g->wanted, g->count);
+			sl_block_free(b);
+		}
+	}
+}
+
+/* Of more elements than are kept as numbers: parameters, Range and ConstantOfShape as tensors. */
+static void test_large(void)
+{
+	enum { N = 5000 };
+	static int64_t c[N], got[N];
+	static struct slp_model m;
+	for (int64_t i = 0; i < N; i++) c[i] = HUGE_ONE - i;
+	static const int64_t n[] = {N}, zero[] = {0};
+	slp_model_begin(&m, 13);
+	slp_model_raw(slp_model_tensor(&m, "c", INT64, SLP_DIMS(N)), c, sizeof c);
+	slp_model_raw(slp_model_tensor(&m, "n", INT64, NULL, 0), n, sizeof n);
+	slp_model_raw(slp_model_tensor(&m, "zero", INT64, NULL, 0), zero, sizeof zero);
+	slp_model_raw(slp_model_tensor(&m, "one", INT64, NULL, 0), one, sizeof one);
+	slp_model_node(&m, "Range zero n one -> r");
+	slp_model_node(&m, "Add r c -> s");
+	slp_model_node(&m, "Add s x -> y");
+	SL_SCOPE {
+		sl_block *b = built(&m);
+		sl_tensor *y = sl_forward(b, sl_from(one, SL_SHAPE(1), .dtype = SL_INT64));
+		if (CHECK_SAYING(y && sl_tensor_dtype(y) == SL_INT64, "%s", sl_error_message())) {
+			int wrong = 0;
+			CHECK_OK(sl_read(y, got, sizeof got));
+			for (int64_t i = 0; i < N; i++) wrong += got[i] != HUGE_ONE + 1;
+			CHECK(wrong == 0);
+		}
+		sl_block_free(b);
+	}
+}
+
+/* ---- from file to file ------------------------------------------------------------------------------------------------ */
+
+static sl_tensor *whole(sl_tensor *x)
+{
+	sl_tensor *y = sl_sub_scalar(sl_mul_scalar(sl_relu(x), 3), 0x1p45), *place = sl_argmax(y, 1);
+	y = sl_add(y, sl_reshape(sl_cast(place, SL_INT64), SL_SHAPE(2, 1)));
+	y = sl_where(sl_lt_scalar(y, 0.5, .dtype = SL_BOOL), sl_neg(sl_round(y)), y);
+	return sl_add(y, sl_cast(sl_gt(x, y, .dtype = SL_BOOL), SL_INT64));
+}
+
+static sl_tensor *truth(sl_tensor *x)
+{
+	sl_tensor *low = sl_lt_scalar(x, 2.5, .dtype = SL_BOOL), *odd = sl_ne_scalar(x, 5, .dtype = SL_BOOL);
+	return sl_logical_or(sl_logical_not(low), sl_logical_and(odd, sl_isfinite(x, .dtype = SL_BOOL)));
+}
+
+static void check_round_trip(const char *name, sl_tensor *(*function)(sl_tensor *x))
+{
+	char path[PATH_MAX];
+	int64_t got[6] = {0}, wanted[6] = {0};
+	SL_SCOPE {
+		sl_tensor *x = sl_from(numbers, SL_SHAPE(2, 3), .dtype = SL_INT64), *y = function(x);
+		sl_block *net = sl_lambda(name, function);
+		CHECK_OK(sl_export_onnx(net, slp_scratch_path("t.onnx", path), SL_SHAPES(SL_SHAPE(2, 3)),
+		                        .dtype = SL_INT64));
+		sl_block *b = sl_import_onnx(path);
+		sl_tensor *z = b ? sl_forward(b, x) : NULL;
+		if (CHECK_SAYING(z && sl_tensor_dtype(z) == sl_tensor_dtype(y), "%s: %s", name, sl_error_message())) {
+			CHECK_OK(sl_read(y, wanted, sl_tensor_bytes(y)));
+			CHECK_OK(sl_read(z, got, sl_tensor_bytes(z)));
+			CHECK_SAYING(!memcmp(got, wanted, sizeof got), "%s: values differ", name);
+		}
+		CHECK_NULL(b ? sl_forward(b, sl_ones(SL_SHAPE(2, 3))) : NULL, SL_EDTYPE, "the model takes int64");
+		sl_block_free(b);
+		sl_block_free(net);
+	}
+}
+
+static void test_round_trip(void)
+{
+	check_round_trip("whole", whole);
+	check_round_trip("truth", truth);
+}
+
+static const struct slp_test tests[] = {
+        {"graphs of int64 and bools", test_graphs},
+        {"large tensors", test_large},
+        {"export and import", test_round_trip},
+        {NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+	static const struct slp_suite suites[] = {
+	        {"onnx types", tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
+	        {0},
+	};
+	return slp_test_main(argc, argv, suites);
+}
+#else
+int main(void)
+{
+	puts("SKIP: built without protobuf-c");
+	return 77;
+}
+#endif
