@@ -12,7 +12,7 @@
 #include "check.h"
 #include "idx_files.h"
 
-enum { MIB = 1 << 20, MOST = 1000, PIECE = 60000, PIECES = 4000, SAMPLES = 1300 };
+enum { MIB = 1 << 20, MOST = 1000, PIECE = 60000, PIECES = 12000, SAMPLES = 1300 };
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 static const bool may_limit = false; /* these take address space as they please */
@@ -84,19 +84,19 @@ static void free_pieces(void)
 	for (int i = 0; i < PIECES; i++) free(pieces[i]);
 }
 
-/* 120 MB are free in the heap, and none of its pieces has room for a tensor of 40. */
+/* 360 MB are free in the heap, and none of its pieces has room for a tensor of 126, nor has all that the pools keep. */
 static void end_in_pieces(const struct kind *kind, sl_tensor *before)
 {
 	make_pieces();
 	limit(kind, 16 * MIB);
 	double start = sl_time();
-	sl_tensor *t = sl_ones(SL_SHAPE(10 * MIB));
+	sl_tensor *t = sl_ones(SL_SHAPE(30 * MIB));
 	CHECK_SAYING(!t || sl_wait(t) != SL_OK, "%s: a tensor that has no room", kind->name);
 	check_end("a heap in pieces", start);
 	check_usable(before);
 	set_limit(kind, RLIM_INFINITY);
 	free_pieces();
-	CHECK_ALL(sl_sum(sl_ones(SL_SHAPE(10 * MIB))), 10 * MIB);
+	CHECK_ALL(sl_sum(sl_ones(SL_SHAPE(30 * MIB))), 30 * MIB);
 }
 
 /* ---- slices and views -------------------------------------------------------------------------------------------- */

@@ -97,16 +97,6 @@ static bool make_room(size_t bytes)
 	return true;
 }
 
-enum { HANDLE_BYTES = 1024 * (STARPU_MAXNODES + 4) }; /* 18.4 KiB with 32 nodes */
-
-/* StarPU ends the program if there is no memory for a handle. */
-static bool handle_fits(void)
-{
-	void *memory = slp_try_malloc(3 * HANDLE_BYTES);
-	free(memory);
-	return memory;
-}
-
 static void *get_memory(size_t bytes)
 {
 	if (bytes < SLP_ROOM_LARGE && !slp_room_for(bytes)) return NULL;    /* else alloc.c asks */
@@ -153,16 +143,66 @@ static bool find_memory(size_t bytes, sl_device device, void **memory)
 	return own ? *memory != NULL : could_be(bytes, device);
 }
 
-/* ---- making them ------------------------------------------------------------------------------------------------- */
+/* ---- room for handles -------------------------------------------------------------------------------------------- */
 
-/* A piece of the heap that a handle fits in; buffers that nobody holds make room for it. */
-static void *handle_room(void)
+/* StarPU ends the program if there is no memory for a handle: an array for its nodes and many small pieces.  At a limit's
+ * end a small piece may cost a page, and one large piece, once given back, may hold none of them. */
+struct piece {
+	struct piece *next;
+};
+
+static void free_pieces(struct piece *pieces)
 {
-	void *memory;
-	do memory = slp_try_malloc(HANDLE_BYTES);
-	while (!memory && make_room(HANDLE_BYTES));
-	return memory ? memory : slp_malloc(HANDLE_BYTES);
+	for (struct piece *next; pieces; pieces = next) {
+		next = pieces->next;
+		free(pieces);
+	}
 }
+
+enum { HANDLE_BYTES = 1024 * (STARPU_MAXNODES + 4) }; /* 18.4 KiB with 32 nodes */
+
+/* Small ones are not what a test has fail: they come with the large one. */
+static bool add_pieces(struct piece **pieces)
+{
+	enum { SMALL = 64, SMALL_PIECES = 2 * STARPU_MAXNODES + 8 };
+	for (int i = 0; i < SMALL_PIECES; i++) {
+		struct piece *p = malloc(SMALL);
+		if (!p) return false;
+		p->next = *pieces;
+		*pieces = p;
+	}
+	return true;
+}
+
+/* All that a handle is made of, to be freed at once before it is registered. */
+static struct piece *handle_pieces(void)
+{
+	struct piece *pieces = slp_try_malloc(HANDLE_BYTES);
+	if (!pieces) return NULL;
+	pieces->next = NULL;
+	if (add_pieces(&pieces)) return pieces;
+	free_pieces(pieces);
+	return NULL;
+}
+
+static bool handle_fits(void)
+{
+	struct piece *pieces = handle_pieces();
+	free_pieces(pieces);
+	return pieces;
+}
+
+/* Buffers that nobody holds make room for it. */
+static struct piece *handle_room(void)
+{
+	struct piece *pieces;
+	do pieces = handle_pieces();
+	while (!pieces && make_room(HANDLE_BYTES));
+	if (!pieces) slp_no_memory(HANDLE_BYTES);
+	return pieces;
+}
+
+/* ---- making them ------------------------------------------------------------------------------------------------- */
 
 /* Each with room for a handle: its memory, as long as it is reserved. */
 bool slp_buffer_reserve(int n)
@@ -186,7 +226,7 @@ static struct slp_buffer *take_reserved(void)
 	struct slp_buffer *b = reserve;
 	reserve = b->next;
 	b->next = NULL;
-	free(b->memory);
+	free_pieces(b->memory);
 	b->memory = NULL;
 	nreserve--;
 	return b;

@@ -13,6 +13,7 @@
 #include "runtime/fxt.h"
 #include "runtime/priority.h"
 #include "runtime/processes.h"
+#include "runtime/room.h"
 #include "runtime/simulate.h"
 #include "runtime/watch.h"
 
@@ -201,6 +202,7 @@ static int init_starpu(struct starpu_conf *conf)
 	bool looks = conf->ncuda || getenv("HWLOC_COMPONENTS");
 	if (sched) unsetenv("STARPU_SCHED");
 	if (!looks) setenv("HWLOC_COMPONENTS", "-pci,-gl,-opencl", 1);
+	(void)slp_room(); /* where there is a ulimit, threads to come share one heap */
 	locale_t locale = slp_number_begin();
 	int ret = starpu_init(conf);
 	slp_number_end(locale);

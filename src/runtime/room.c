@@ -102,6 +102,15 @@ static uint64_t free_in_heap(void)
 #endif
 }
 
+/* Otherwise each thread takes 64 MiB of what is limited, and what is free in one thread's heap is of no use to another. */
+static void share_heap(void)
+{
+#ifdef __GLIBC__
+	static atomic_bool done;
+	if (!atomic_exchange(&done, true)) mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
 /* What is free in the heap stays a part of the process, so it can be used, if not as a whole. */
 static void lower_limit(struct room *r, uint64_t limit, uint64_t used, uint64_t unused, const char *whose)
 {
@@ -119,6 +128,7 @@ static void read_limits(struct room *r)
 	if (getrlimit(RLIMIT_AS, &all) || getrlimit(RLIMIT_DATA, &data)) return;
 	if (all.rlim_cur == RLIM_INFINITY && data.rlim_cur == RLIM_INFINITY) return;
 	if (!read_text("/proc/self/statm", text, sizeof text)) return;
+	share_heap();
 	for (int i = 0; i < 6; i++) pages[i] = strtoull(p, &p, 10);
 	uint64_t unused = free_in_heap();
 	if (all.rlim_cur != RLIM_INFINITY) lower_limit(r, all.rlim_cur, page * pages[0], unused, "ulimit -v");
