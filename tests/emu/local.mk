@@ -26,7 +26,6 @@ long_scripts += \
 # Built when one of the tests runs, not for every make check TESTS=...  (Automake must not see whose rules these are:
 # it would leave out its own.)
 EXTRA_LTLIBRARIES = \
-	tests/emu/libcodelets.la \
 	tests/emu/libcore.la \
 	tests/emu/libgpu.la \
 	tests/emu/libnccl.la \
@@ -102,30 +101,24 @@ tests_emu_libnccl_la_LDFLAGS = -module -avoid-version -shared -rpath $(abs_build
 tests_emu_libnccl_la_SOURCES = tests/emu/nccl.c
 
 # The library.  In a build for CUDA only what loads CUDA's libraries is compiled again: all else knows of CUDA already.  In one
-# without nvcc all of it is.  Warnings about deprecated functions of cuDNN are for nvcc to give.
+# without nvcc it is what mentions CUDA or lists kernels (tests/layers holds headers to that).  Quickly, since it is not used
+# long.  Warnings about deprecated functions of cuDNN are for nvcc to give.
 
-emu_objects = $(cuda_sources:.cu=.emu.lo)
-emu_own = src/runtime/gpu.c
-tests_emu_libcore_la_CPPFLAGS = $(emu_cppflags)
-tests_emu_libcodelets_la_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/codelets
-tests_emu_libcodelets_la_CFLAGS = $(libcodelets_la_CFLAGS)
 if HAVE_CUDA
-emu_reused = $(filter-out $(emu_own:.c=.lo),$(libcore_la_OBJECTS)) $(libcodelets_la_OBJECTS)
-tests_emu_libcodelets_la_SOURCES =
-tests_emu_libcore_la_SOURCES = $(emu_own)
+emu_sources = src/runtime/gpu.c
 else
-emu_reused = tests/emu/libcodelets.la
-tests_emu_libcodelets_la_SOURCES = $(libcodelets_la_SOURCES)
-tests_emu_libcore_la_SOURCES = $(libcore_la_SOURCES)
-nodist_tests_emu_libcore_la_SOURCES = $(nodist_libcore_la_SOURCES)
-if HAVE_ONNX
-src/interop/tests_emu_libcore_la-onnx_ops.lo src/interop/tests_emu_libcore_la-onnx_writer.lo: src/interop/onnx.pb-c.h
+emu_sources := $(shell cd $(srcdir) && grep -lE 'HAVE_CUDA|SLP_EMULATE|SLP_CUDA|SLP_[A-Z0-9_]*ROW|cuda_graph\.h' \
+	$(filter %.c,$(libcore_la_SOURCES) $(libcodelets_la_SOURCES)))
 endif
-endif
+emu_objects = $(cuda_sources:.cu=.emu.lo) $(emu_sources:.c=.emuc.lo)
+emu_replaced = $(emu_sources:.c=.lo) $(foreach f,$(emu_sources),$(dir $(f))libcodelets_la-$(notdir $(f:.c=.lo)))
+emu_reused = $(filter-out $(emu_replaced),$(libcore_la_OBJECTS) $(libcodelets_la_OBJECTS))
+tests_emu_libcore_la_SOURCES =
 tests_emu_libcore_la_LIBADD = $(emu_reused) $(emu_objects) tests/emu/libgpu.la
 EXTRA_tests_emu_libcore_la_DEPENDENCIES = $(emu_reused) $(emu_objects)
 
-CLEANFILES += $(cuda_sources:.cu=.emu.d)
+emu_depends = $(cuda_sources:.cu=.emu.d) $(emu_sources:.c=.emuc.d)
+CLEANFILES += $(emu_depends)
 emu_cxxflags = -std=c++17 -Wall -Wextra -Wno-missing-field-initializers -Wno-unknown-pragmas \
 	-Wno-deprecated-declarations -fvisibility=hidden -ftls-model=initial-exec $(CXXFLAGS) $(emu_optimize)
 emu_optimize = $(quick_cflags)
@@ -140,7 +133,14 @@ am__v_EMU_1 =
 	  -I$(top_srcdir)/tests/emu -I$(top_srcdir)/codelets $(emu_cppflags) $(CPPFLAGS) $(emu_cxxflags) \
 	  -MD -MP -MF $*.emu.d -MT $@ -c -o $@ -x c++ $<
 
--include $(cuda_sources:.cu=.emu.d)
+%.emuc.lo: %.c
+	@$(MKDIR_P) $(@D)
+	$(AM_V_EMU)$(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(CC) $(DEFS) $(DEFAULT_INCLUDES) \
+	  -I$(top_srcdir)/codelets $(emu_cppflags) $(CPPFLAGS) $(AM_CFLAGS) \
+	  $(if $(filter codelets/%,$*),$(SLP_CODELET_CFLAGS)) $(CFLAGS) $(quick_cflags) \
+	  -MD -MP -MF $*.emuc.d -MT $@ -c -o $@ $<
+
+-include $(emu_depends)
 
 # Libraries of no content in the place of those that StarPU was linked with: what it calls of them is in the program.
 
@@ -165,9 +165,6 @@ tests_emu_libstarling_la_LDFLAGS = -rpath $(abs_builddir)/tests/emu -version-inf
 	-Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,--disable-new-dtags -Wl,-rpath,$(abs_builddir)/tests/emu/stubs
 tests_emu_libstarling_la_LIBADD = $(emu_ldadd)
 EXTRA_tests_emu_libstarling_la_DEPENDENCIES = $(emu_stubs)
-
-# The library is compiled a second time here: quickly, since it is not used long.
-$(tests_emu_libcodelets_la_OBJECTS) $(tests_emu_libcore_la_OBJECTS): CFLAGS += $(quick_cflags)
 
 # Programs
 
