@@ -78,6 +78,32 @@ char *slp_try_format(const char *format, va_list args)
 	return told_to_fail() || vasprintf(&text, format, args) < 0 ? NULL : text;
 }
 
+struct piece {
+	struct piece *next;
+};
+
+void slp_free_pieces(void *pieces)
+{
+	for (struct piece *p = pieces, *next; p; p = next) {
+		next = p->next;
+		free(p);
+	}
+}
+
+/* A test can have the large one fail; the small ones come with it. */
+void *slp_try_pieces(size_t large, int n, size_t small)
+{
+	struct piece *pieces = slp_try_malloc(large);
+	if (pieces) pieces->next = NULL;
+	for (int i = 0; pieces && i < n; i++) {
+		struct piece *p = malloc(small);
+		if (p) p->next = pieces;
+		else slp_free_pieces(pieces);
+		pieces = p;
+	}
+	return pieces;
+}
+
 /* ---- with an error ----------------------------------------------------------------------------------------------- */
 
 enum sl_status slp_no_memory(size_t bytes)

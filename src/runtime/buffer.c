@@ -145,57 +145,27 @@ static bool find_memory(size_t bytes, sl_device device, void **memory)
 
 /* ---- room for handles -------------------------------------------------------------------------------------------- */
 
-/* StarPU ends the program if there is no memory for a handle: an array for its nodes and many small pieces.  At a limit's
- * end a small piece may cost a page, and one large piece, once given back, may hold none of them. */
-struct piece {
-	struct piece *next;
-};
+/* StarPU ends the program if there is no memory for a handle: an array for its nodes, many small pieces, and at times a
+ * larger table of handles.  At a limit's end a small piece may cost a page, and one large piece, once given back, may hold
+ * none of them. */
+enum { HANDLE_BYTES = 1024 * (STARPU_MAXNODES + 4) }; /* 18.4 KiB with 32 nodes are needed */
 
-static void free_pieces(struct piece *pieces)
+static void *handle_pieces(void)
 {
-	for (struct piece *next; pieces; pieces = next) {
-		next = pieces->next;
-		free(pieces);
-	}
-}
-
-enum { HANDLE_BYTES = 1024 * (STARPU_MAXNODES + 4) }; /* 18.4 KiB with 32 nodes */
-
-/* Small ones are not what a test has fail: they come with the large one. */
-static bool add_pieces(struct piece **pieces)
-{
-	enum { SMALL = 64, SMALL_PIECES = 2 * STARPU_MAXNODES + 8 };
-	for (int i = 0; i < SMALL_PIECES; i++) {
-		struct piece *p = malloc(SMALL);
-		if (!p) return false;
-		p->next = *pieces;
-		*pieces = p;
-	}
-	return true;
-}
-
-/* All that a handle is made of, to be freed at once before it is registered. */
-static struct piece *handle_pieces(void)
-{
-	struct piece *pieces = slp_try_malloc(HANDLE_BYTES);
-	if (!pieces) return NULL;
-	pieces->next = NULL;
-	if (add_pieces(&pieces)) return pieces;
-	free_pieces(pieces);
-	return NULL;
+	return slp_try_pieces(HANDLE_BYTES, 2 * STARPU_MAXNODES + 8, 64);
 }
 
 static bool handle_fits(void)
 {
-	struct piece *pieces = handle_pieces();
-	free_pieces(pieces);
+	void *pieces = handle_pieces();
+	slp_free_pieces(pieces);
 	return pieces;
 }
 
 /* Buffers that nobody holds make room for it. */
-static struct piece *handle_room(void)
+static void *handle_room(void)
 {
-	struct piece *pieces;
+	void *pieces;
 	do pieces = handle_pieces();
 	while (!pieces && make_room(HANDLE_BYTES));
 	if (!pieces) slp_no_memory(HANDLE_BYTES);
@@ -226,7 +196,7 @@ static struct slp_buffer *take_reserved(void)
 	struct slp_buffer *b = reserve;
 	reserve = b->next;
 	b->next = NULL;
-	free_pieces(b->memory);
+	slp_free_pieces(b->memory);
 	b->memory = NULL;
 	nreserve--;
 	return b;

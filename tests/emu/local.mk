@@ -115,7 +115,7 @@ emu_replaced = $(emu_sources:.c=.lo) $(foreach f,$(emu_sources),$(dir $(f))libco
 emu_reused = $(filter-out $(emu_replaced),$(libcore_la_OBJECTS) $(libcodelets_la_OBJECTS))
 tests_emu_libcore_la_SOURCES =
 tests_emu_libcore_la_LIBADD = $(emu_reused) $(emu_objects) tests/emu/libgpu.la
-EXTRA_tests_emu_libcore_la_DEPENDENCIES = $(emu_reused) $(emu_objects)
+tests_emu_libcore_la_DEPENDENCIES = $(emu_reused) $(emu_objects) tests/emu/libgpu.la
 
 emu_depends = $(cuda_sources:.cu=.emu.d) $(emu_sources:.c=.emuc.d)
 CLEANFILES += $(emu_depends)
