@@ -1,6 +1,6 @@
 #!/bin/bash
 # The Python package: built from this build's library, then its tests and the tutorial's programs, on CPU teams and, where they
-# can be built, on emulated GPUs.  Run by make check, in the build folder.
+# can be built, on emulated GPUs.  Run by make check, in the build folder; by python-long.sh with what takes long.
 set -euo pipefail
 srcdir=${srcdir:-.}
 export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 STARPU_SILENT=1
@@ -31,19 +31,20 @@ programs() {
   local name
   echo "--- test_cells on $1"
   (cd "$srcdir/python/tests" && "$python" -m unittest test_cells)
-  for name in hybrid asynchronous parallel devices trainer; do
+  for name in hybrid asynchronous parallel devices "${@:2}"; do
     echo "--- $name.py on $1"
     "$python" "$srcdir/doc/tutorial/$name.py" >"$tree/output" 2>&1 || { cat "$tree/output"; exit 1; }
   done
 }
-STARPU_NCPU=2 programs "CPU teams"
+STARPU_NCPU=2 programs "CPU teams" trainer
 
 # The same library with emulated GPUs, in the place of the one that the package carries.
 emulated=$PWD/tests/emu/.libs/libstarling.so.0
 if [ -e "$emulated" ]; then
   export LD_PRELOAD=$emulated SL_EMU_DEVICES=2
   "$python" -c 'from starling import mx; assert mx.num_gpus() == 2, mx.num_gpus()'
-  programs "emulated GPUs"
+  # shellcheck disable=SC2086 # none, or one name
+  programs "emulated GPUs" ${PYTHON_LONG-}
 else
   echo "SKIP: GPUs: no emulated ones in this build"
 fi

@@ -4,3 +4,4 @@ set -eu
 . "$srcdir/tests/emu/common.sh"
 not_sanitized
 SLP_LONG=1 SL_EMU_JITTER_US=200 tests/emu/test_graphs bits
+SLP_LONG=1 tests/emu/test_graphs launch

@@ -20,6 +20,7 @@ long_scripts += \
 	tests/emu/memory.sh \
 	tests/emu/graphs-long.sh \
 	tests/emu/ops-long.sh \
+	tests/emu/steps.sh \
 	tests/emu/steps-long.sh \
 	tests/emu/unequal.sh
 
