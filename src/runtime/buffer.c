@@ -17,7 +17,11 @@
 #include "runtime/pool.h"
 #include "runtime/room.h"
 
-enum { MIN_PROMISE = 65536, WARM = 256 << 10 }; /* bytes; it pays to find so many in a cache */
+enum {
+	MIN_PROMISE = 65536,
+	WARM = 256 << 10,                           /* it pays to find so many in a cache */
+	HANDLE_BYTES = 1024 * (STARPU_MAXNODES + 4) /* 18.4 KiB with 32 nodes are needed */
+};
 
 static struct slp_buffer *reserve; /* by `next`: for segments that must not fail any more */
 static int nreserve;
@@ -99,7 +103,8 @@ static bool make_room(size_t bytes)
 
 static void *get_memory(size_t bytes)
 {
-	if (bytes < SLP_ROOM_LARGE && !slp_room_for(bytes)) return NULL;    /* else alloc.c asks */
+	/* Of small ones the handle takes most.  For large ones alloc.c asks. */
+	if (bytes < SLP_ROOM_LARGE && !slp_room_for(bytes + HANDLE_BYTES)) return NULL;
 	if (starpu_memory_allocate(STARPU_MAIN_RAM, bytes, 0)) return NULL; /* STARPU_LIMIT_CPU_MEM */
 	void *memory = slp_try_aligned_alloc(64, bytes);
 	if (!memory) starpu_memory_deallocate(STARPU_MAIN_RAM, bytes);
@@ -148,8 +153,6 @@ static bool find_memory(size_t bytes, sl_device device, void **memory)
 /* StarPU ends the program if there is no memory for a handle: an array for its nodes, many small pieces, and at times a
  * larger table of handles.  At a limit's end a small piece may cost a page, and one large piece, once given back, may hold
  * none of them. */
-enum { HANDLE_BYTES = 1024 * (STARPU_MAXNODES + 4) }; /* 18.4 KiB with 32 nodes are needed */
-
 static void *handle_pieces(void)
 {
 	return slp_try_pieces(HANDLE_BYTES, 2 * STARPU_MAXNODES + 8, 64);
