@@ -288,14 +288,13 @@ static struct room room_for(size_t bytes, size_t more)
 bool slp_room_for(size_t bytes)
 {
 	size_t all = atomic_fetch_add(&asked, bytes) + bytes;
-	if (all <= atomic_load(&enough) && (bytes < SLP_ROOM_LARGE || now_ms() - atomic_load(&read_at) < FRESH_MS))
-		return true;
+	if (all <= atomic_load(&enough) && now_ms() - atomic_load(&read_at) < FRESH_MS) return true;
 	struct room r = room_for(bytes, 0);
 	if (!fits(&r, bytes, 0)) {
 		atomic_fetch_sub(&asked, bytes);
 		return false;
 	}
-	atomic_store(&enough, r.bytes / 2);
+	atomic_store(&enough, (r.bytes - left_beside(bytes) - r.margin) / 2);
 	atomic_store(&asked, bytes);
 	atomic_store(&read_at, now_ms());
 	return true;
