@@ -78,6 +78,12 @@ FUNCTION(einsum_outer, sl_einsum("i,j", x, OTHER(1, 2)))
 FUNCTION(einsum_three, sl_einsum("ab,bc,cd->da", x, OTHER(1, 3, 2), OTHER(2, 2, 4)))
 FUNCTION(einsum_batch, sl_einsum("ijk,jil->kl", x, OTHER(1, 3, 2, 2)))
 FUNCTION(einsum_sums_first, sl_einsum("ab,cd->ac", x, OTHER(1, 4, 2)))
+FUNCTION(einsum_dots, sl_einsum("...i,ji->...j", x, OTHER(1, 2, 3)))
+FUNCTION(einsum_broadcast, sl_einsum("...ij,k...j->i...k", x, OTHER(1, 2, 3, 3)))
+FUNCTION(einsum_dots_summed, sl_einsum("a...,...->a", x, OTHER(1, 2, 3)))
+FUNCTION(einsum_diagonal, sl_einsum("ii->i", x))
+FUNCTION(einsum_trace, sl_einsum("iji", x))
+FUNCTION(einsum_diagonals, sl_einsum("ijij,jk->jk", x, OTHER(1, 2, 3)))
 FUNCTION(conv1d, sl_conv1d(x, OTHER(1, 3, 2, 3), OTHER(2, 3), .stride = 2, .pad = 1))
 FUNCTION(conv1d_groups, sl_conv1d(x, OTHER(1, 2, 2, 2), NULL, .groups = 2, .dilation = 2))
 FUNCTION(conv_transpose2d, sl_conv_transpose2d(x, OTHER(1, 2, 2, 3, 3), OTHER(2, 2), .stride = {2, 2}, .pad = {1, 1},
@@ -247,7 +253,11 @@ static void test_mistakes(void)
 		CHECK_NULL(sl_repeat(x, 0, -1), SL_EINVAL, "-1 times");
 		CHECK_NULL(sl_pad(x, 1, 3, 0, .reflect = true), SL_EINVAL, "3 before");
 		CHECK_NULL(sl_einsum("ij,jk", x, y), SL_ESHAPE, "ij,jk");
-		CHECK_NULL(sl_einsum("ii->i", x), SL_EINVAL, "ii->i");
+		CHECK_NULL(sl_einsum("ii->i", x), SL_ESHAPE, "ii->i");
+		CHECK_NULL(sl_einsum("ij->ii", x), SL_EINVAL, "ij->ii");
+		CHECK_NULL(sl_einsum("i......->i", x), SL_EINVAL, "i......->i");
+		CHECK_NULL(sl_einsum("...ijk", x), SL_ESHAPE, "...ijk");
+		CHECK_NULL(sl_einsum("i..->i", x), SL_EINVAL, "i..->i");
 		CHECK_NULL(sl_einsum("ij->ik", x), SL_ESHAPE, "ij->ik");
 		CHECK_NULL(sl_einsum("ij", x, y), SL_EINVAL, "2 terms");
 		CHECK_NULL(sl_conv1d(x, x, NULL), SL_ESHAPE, "2 axes, 3 needed");

@@ -1,4 +1,6 @@
-/* Data types of ONNX models: int64 beyond what other types hold, truth values as bools, both from file to file. */
+/* Data types of ONNX models: int64 beyond what other types hold, truth values as bools, both from file to file; bits, random
+ * numbers. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,7 +274,107 @@ static void test_round_trip(void)
 	check_round_trip("truth", truth);
 }
 
+/* ---- what PyTorch does not export, or nobody can compare ------------------------------------------------------------------ */
+
+static void set_text(struct slp_model *m, SlpOnnx__NodeProto *n, const char *name, const char *text)
+{
+	SlpOnnx__AttributeProto *a = slp_model_attribute(m, n, name, 3);
+	a->has_s = true, a->s = (ProtobufCBinaryData){strlen(text), (uint8_t *)text};
+}
+
+static void set_pair(struct slp_model *m, SlpOnnx__NodeProto *n, const char *name, int64_t pair[2])
+{
+	SlpOnnx__AttributeProto *a = slp_model_attribute(m, n, name, 7);
+	a->n_ints = 2, a->ints = pair;
+}
+
+static void set_float(struct slp_model *m, SlpOnnx__NodeProto *n, const char *name, float v)
+{
+	SlpOnnx__AttributeProto *a = slp_model_attribute(m, n, name, 1);
+	a->has_f = true, a->f = v;
+}
+
+/* Bits that are shifted out of a byte are lost. */
+static void test_shifts(void)
+{
+	static const uint8_t by[] = {3, 1, 7, 0, 8};
+	static const char *const directions[] = {"LEFT", "RIGHT"};
+	static const double wanted[2][5] = {{8, 144, 128, 7, 0}, {0, 100, 1, 7, 0}};
+	static struct slp_model m;
+	for (int i = 0; i < 2; i++)
+		SL_SCOPE {
+			slp_model_begin(&m, 18);
+			slp_model_raw(slp_model_tensor(&m, "s", 2, SLP_DIMS(5)), by, sizeof by);
+			set_text(&m, slp_model_node(&m, "BitShift x s -> y"), "direction", directions[i]);
+			sl_block *b = built(&m);
+			sl_tensor *y = sl_forward(
+			        b, sl_from(((uint8_t[]){1, 200, 255, 7, 255}), SL_SHAPE(5), .dtype = SL_UINT8));
+			CHECK(y && sl_tensor_dtype(y) == SL_UINT8);
+			const double *w = wanted[i];
+			CHECK_VALUES(y, w[0], w[1], w[2], w[3], w[4]);
+			sl_block_free(b);
+		}
+}
+
+static void test_unpooling(void)
+{
+	static int64_t pair[] = {2, 2};
+	static const int64_t places[] = {5, 7, 5, 15}, size[] = {1, 1, 5, 5};
+	static struct slp_model m;
+	for (int larger = 0; larger < 2; larger++)
+		SL_SCOPE {
+			slp_model_begin(&m, 18);
+			slp_model_raw(slp_model_tensor(&m, "i", INT64, SLP_DIMS(1, 1, 2, 2)), places, sizeof places);
+			slp_model_raw(slp_model_tensor(&m, "s", INT64, SLP_DIMS(4)), size, sizeof size);
+			SlpOnnx__NodeProto *n =
+			        slp_model_node(&m, larger ? "MaxUnpool x i s -> y" : "MaxUnpool x i -> y");
+			set_pair(&m, n, "kernel_shape", pair);
+			set_pair(&m, n, "strides", pair);
+			sl_block *b = built(&m);
+			sl_tensor *x = sl_from(((float[]){3, 2, 3, 4}), SL_SHAPE(1, 1, 2, 2));
+			sl_tensor *y = sl_reshape(sl_forward(b, x), SL_SHAPE(-1));
+			if (larger)
+				CHECK_VALUES(y, 0, 0, 0, 0, 0, 0, 3, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0,
+				             0);
+			else CHECK_VALUES(y, 0, 0, 0, 0, 0, 3, 0, 2, 0, 0, 0, 0, 0, 0, 0, 4);
+			sl_block_free(b);
+		}
+}
+
+/* Mean and deviation of many; others in each run, the same after the same seed, node by node and compiled. */
+static void check_random(const char *node, const char *low, float a, const char *high, float b, const double wanted[2])
+{
+	static struct slp_model m;
+	SL_SCOPE {
+		slp_model_begin(&m, 18);
+		SlpOnnx__NodeProto *n = slp_model_node(&m, node);
+		if (low) set_float(&m, n, low, a), set_float(&m, n, high, b);
+		sl_block *net = built(&m);
+		sl_tensor *x = sl_full(SL_SHAPE(300, 200), 0.25), *y[3];
+		for (int i = 0; i < 3; i++) {
+			if (i == 1) CHECK_OK(sl_hybridize(net));
+			if (i < 2) sl_seed(7);
+			y[i] = sl_forward(net, x);
+			if (!CHECK_SAYING(y[i] != NULL, "%s: %s", node, sl_error_message())) continue;
+			CHECK_SAYING(fabs(sl_item(sl_mean(y[i])) - wanted[0]) < 0.02, "%s: mean", node);
+			CHECK_SAYING(fabs(sl_item(sl_std(y[i])) - wanted[1]) < 0.02, "%s: deviation", node);
+		}
+		CHECK(sl_item(sl_mean(sl_eq(y[1], y[2]))) < 0.9);
+		sl_block_free(net);
+	}
+}
+
+static void test_random(void)
+{
+	check_random("RandomUniformLike x -> y", "low", 2, "high", 3, (const double[]){2.5, 0.28868});
+	check_random("RandomNormalLike x -> y", "mean", 5, "scale", 2, (const double[]){5, 2});
+	check_random("Bernoulli x -> y", NULL, 0, NULL, 0, (const double[]){0.25, 0.43301});
+}
+
 static const struct slp_test tests[] = {
+        {"shifts", test_shifts},
+        {"unpooling", test_unpooling},
+        {"random numbers", test_random},
         {"graphs of int64 and bools", test_graphs},
         {"large tensors", test_large},
         {"export and import", test_round_trip},

@@ -12,14 +12,14 @@ static const char me[] = "sl_einsum";
 /* A tensor with a letter for each axis. */
 struct term {
 	sl_tensor *t;
-	char letters[SL_MAX_NDIM + 1];
+	char letters[SL_MAX_NDIM + 2]; /* and for "..." a dot, until its axes have digits */
 };
 
 struct equation {
 	const char *at;
 	struct term in[MOST];
 	int count;
-	char out[SL_MAX_NDIM + 1];
+	char out[SL_MAX_NDIM + 2];
 	int64_t size[UCHAR_MAX + 1]; /* of each letter's axis */
 };
 
@@ -28,32 +28,64 @@ static bool has(const char *letters, char c)
 	return c && strchr(letters, c) != NULL;
 }
 
-/* Reads letters up to what ends them, each once; returns where that is, NULL if they are not a term. */
-static const char *read_letters(const char *text, char to[SL_MAX_NDIM + 1])
+/* Reads letters up to what ends them; "..." becomes one dot.  Returns where that is, NULL if they are not a term. */
+static const char *read_letters(const char *text, char to[SL_MAX_NDIM + 2])
 {
-	size_t n = 0;
+	size_t n = 0, axes = 0;
+	to[0] = 0;
 	for (; *text && *text != ',' && *text != '-'; text++) {
 		if (*text == ' ') continue;
-		to[n] = 0;
-		if (!isalpha((unsigned char)*text) || n == SL_MAX_NDIM || has(to, *text)) return NULL;
+		bool dots = !strncmp(text, "...", 3) && !has(to, '.');
+		if (dots) text += 2;
+		else if (!isalpha((unsigned char)*text) || axes++ == SL_MAX_NDIM) return NULL;
 		to[n++] = *text;
+		to[n] = 0;
 	}
-	to[n] = 0;
 	return text;
 }
 
-/* Without a result's letters: those that stand once, in the order of the alphabet. */
+/* Puts in the place of the dot the letters of this many axes: digits, counted from the last axis. */
+static bool expand(char letters[SL_MAX_NDIM + 2], int axes)
+{
+	char text[2 * SL_MAX_NDIM + 2] = "";
+	size_t n = 0;
+	for (const char *c = letters; *c; c++) {
+		if (*c != '.') text[n++] = *c;
+		for (int i = axes - 1; *c == '.' && i >= 0; i--) text[n++] = (char)('0' + i);
+	}
+	if (n > SL_MAX_NDIM) return false;
+	text[n] = 0;
+	strcpy(letters, text);
+	return true;
+}
+
+/* How often a letter stands in the terms. */
+static int times(const struct equation *e, char c)
+{
+	int n = 0;
+	for (int i = 0; i < e->count; i++)
+		for (const char *l = e->in[i].letters; *l; l++) n += *l == c;
+	return n;
+}
+
+/* Without a result's letters: the axes of "...", and those that stand once, in the order of the alphabet. */
 static bool derive_result(struct equation *e)
 {
 	size_t n = 0;
+	if (times(e, '.')) e->out[n++] = '.';
 	for (int c = 'A'; c <= 'z'; c++) {
-		int times = 0;
-		for (int i = 0; i < e->count; i++) times += has(e->in[i].letters, (char)c);
-		if (times != 1) continue;
+		if (times(e, (char)c) != 1) continue;
 		if (n == SL_MAX_NDIM) return false;
 		e->out[n++] = (char)c;
 	}
 	e->out[n] = 0;
+	return true;
+}
+
+static bool each_once(const char *letters)
+{
+	for (; *letters; letters++)
+		if (has(letters + 1, *letters)) return false;
 	return true;
 }
 
@@ -66,24 +98,92 @@ static bool parse(struct equation *e, const char *text)
 	if (!*text) return derive_result(e);
 	if (strncmp(text, "->", 2)) return false;
 	text = read_letters(text + 2, e->out);
-	return text && !*text;
+	return text && !*text && each_once(e->out);
 }
 
-/* The sizes of the letters; whether all tensors agree on them. */
+/* What "..." stands for: in each term the axes that have no letter; the result has the most of them. */
+static bool name_axes(struct equation *e)
+{
+	int most = 0;
+	for (int i = 0; i < e->count; i++) {
+		char *letters = e->in[i].letters;
+		bool dot = has(letters, '.');
+		int rest = sl_tensor_shape(e->in[i].t).ndim - ((int)strlen(letters) - dot);
+		if (rest < 0 || (rest && !dot) || !expand(letters, rest)) return false;
+		if (rest > most) most = rest;
+	}
+	return expand(e->out, most);
+}
+
+/* The sizes of the letters; whether all tensors agree on them.  Axes of "..." are broadcast. */
 static bool measure(struct equation *e)
 {
 	for (int i = 0; i < (int)(sizeof e->size / sizeof *e->size); i++) e->size[i] = -1;
 	for (int i = 0; i < e->count; i++) {
 		sl_shape s = sl_tensor_shape(e->in[i].t);
-		if (s.ndim != (int)strlen(e->in[i].letters)) return false;
 		for (int axis = 0; axis < s.ndim; axis++) {
-			int64_t *size = &e->size[(unsigned char)e->in[i].letters[axis]];
-			if (*size >= 0 && *size != s.dim[axis]) return false;
-			*size = s.dim[axis];
+			unsigned char c = (unsigned char)e->in[i].letters[axis];
+			int64_t *size = &e->size[c], n = s.dim[axis];
+			if (*size >= 0 && *size != n && !(isdigit(c) && (*size == 1 || n == 1))) return false;
+			if (*size < 0 || *size == 1) *size = n;
 		}
 	}
 	for (const char *c = e->out; *c; c++)
 		if (e->size[(unsigned char)*c] < 0) return false;
+	return true;
+}
+
+/* A term without its axes of one element that others have more of. */
+static bool drop_broadcast(const struct equation *e, struct term *a)
+{
+	sl_shape s = sl_tensor_shape(a->t), to = {0};
+	for (int axis = 0; axis < s.ndim; axis++) {
+		if (s.dim[axis] == 1 && e->size[(unsigned char)a->letters[axis]] != 1) continue;
+		a->letters[to.ndim] = a->letters[axis];
+		to.dim[to.ndim++] = s.dim[axis];
+	}
+	a->letters[to.ndim] = 0;
+	if (to.ndim < s.ndim) a->t = sl_reshape_at(e->at, a->t, to);
+	return a->t != NULL;
+}
+
+/* A term whose axes `first` and `second` have one letter, with their diagonal as its last axis: both as one axis, of which
+ * each element that lies a row and an element further is one of it. */
+static bool take_diagonal(const struct equation *e, struct term *a, int first, int second)
+{
+	sl_shape s = sl_tensor_shape(a->t), flat = {0};
+	char c = a->letters[first];
+	int axes[SL_MAX_NDIM], n = 0;
+	for (int axis = 0; axis < s.ndim; axis++) {
+		if (axis == first || axis == second) continue;
+		a->letters[n] = a->letters[axis];
+		flat.dim[n] = s.dim[axis];
+		axes[n++] = axis;
+	}
+	int64_t size = s.dim[first];
+	axes[n] = first, axes[n + 1] = second;
+	a->letters[n] = c, a->letters[n + 1] = 0;
+	flat.dim[n] = size * size;
+	flat.ndim = n + 1;
+	a->t = sl_transpose_at(e->at, a->t, (struct sl_reduce_opts){.axes = axes, .naxes = s.ndim});
+	a->t = a->t ? sl_reshape_at(e->at, a->t, flat) : NULL;
+	a->t = a->t ? sl_slice_at(e->at, a->t, n, 0, size * size, size + 1) : NULL;
+	return a->t != NULL;
+}
+
+/* Each letter of the term once, and its axes as long as the letter's. */
+static bool simplify(const struct equation *e, struct term *a)
+{
+	if (!drop_broadcast(e, a)) return false;
+	for (bool again = true; again;) {
+		again = false;
+		for (int axis = 0; a->letters[axis] && !again; axis++) {
+			const char *other = strchr(a->letters + axis + 1, a->letters[axis]);
+			if (!other) continue;
+			again = true;
+			if (!take_diagonal(e, a, axis, (int)(other - a->letters))) return false;
+		}
+	}
 	return true;
 }
 
@@ -177,9 +277,10 @@ static bool multiply(const struct equation *e, int i, struct term *a)
 	return a->t != NULL;
 }
 
-/* Sums of products of tensors by the letters of their axes, as numpy.einsum without "..." and diagonals: an axis whose
- * letter is not in the result is summed over.  Terms are multiplied from left to right, two at a time, as matrices.
- * Without "->" the result has the letters that stand once, in the order of the alphabet.  All float32 or all float64.
+/* Sums of products of tensors by the letters of their axes, as numpy.einsum: an axis whose letter is not in the result is
+ * summed over, a letter that stands twice in a term means the diagonal, "..." the other axes, which are broadcast.  Terms
+ * are multiplied from left to right, two at a time, as matrices.  Without "->" the result has the axes of "..." and the
+ * letters that stand once, in the order of the alphabet.  All float32 or all float64.
  * SL_EINVAL: no equation, or one of another number of terms; SL_ESHAPE: axes do not fit their letters.
  *
  *     scores = sl_einsum("bqhd,bkhd->bhqk", q, k); */
@@ -195,9 +296,11 @@ sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *
 		e.in[i].t = tensors[i];
 	}
 	if (!parse(&e, equation))
-		return slp_call_fail(at, me, SL_EINVAL, "\"%s\" is not an equation of %d terms of different letters",
-		                     equation, count);
-	if (!measure(&e)) return slp_call_fail(at, me, SL_ESHAPE, "the tensors do not fit \"%s\"", equation);
+		return slp_call_fail(at, me, SL_EINVAL, "\"%s\" is not an equation of %d terms", equation, count);
+	if (!name_axes(&e) || !measure(&e))
+		return slp_call_fail(at, me, SL_ESHAPE, "the tensors do not fit \"%s\"", equation);
+	for (int i = 0; i < count; i++)
+		if (!simplify(&e, &e.in[i])) return NULL;
 	struct term a = e.in[0];
 	for (int i = 1; i < count; i++)
 		if (!multiply(&e, i, &a)) return NULL;

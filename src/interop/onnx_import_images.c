@@ -82,7 +82,7 @@ struct stretch {
 	int64_t from, to;
 	double scale, cubic;
 	char coordinates[64], nearest[64];
-	bool is_cubic;
+	bool is_cubic, antialias, exclude_outside;
 };
 
 /* Where element i comes from. */
@@ -121,26 +121,49 @@ static double cubic(double t, double a)
 	return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
 }
 
-/* What each new element takes of each old one, (to, from). */
-static void fill_shares(const struct stretch *s, float *w)
+static double share(const struct stretch *s, double t)
 {
-	for (int64_t i = 0; i < s->to; i++) {
-		double x = origin(s, i), first = floor(x);
-		int reach = s->is_cubic ? 2 : 1;
-		if (!s->is_cubic)
-			x = x < 0 ? 0 : x > (double)(s->from - 1) ? (double)(s->from - 1) : x, first = floor(x);
-		for (int k = 1 - reach; k <= reach; k++) {
-			double t = x - (first + k), share = s->is_cubic ? cubic(t, s->cubic) : 1 - fabs(t);
-			if (share != 0) w[i * s->from + limited(first + k, s->from)] += (float)share;
-		}
+	t = fabs(t);
+	if (s->is_cubic) return cubic(t, s->cubic);
+	return t < 1 ? 1 - t : 0;
+}
+
+/* What new element i takes of each old one: row (from).  Against aliasing, each takes of as many as become one. */
+static void fill_row(const struct stretch *s, int64_t i, double *row)
+{
+	double x = origin(s, i), scale = s->antialias && s->scale < 1 ? s->scale : 1, sum = 0;
+	if (!s->is_cubic && scale == 1) x = x < 0 ? 0 : x > (double)(s->from - 1) ? (double)(s->from - 1) : x;
+	double reach = (s->is_cubic ? 2 : 1) / scale;
+	for (double k = floor(x - reach); k <= ceil(x + reach); k++) {
+		double v = share(s, (x - k) * scale);
+		if (s->exclude_outside && (k < 0 || k >= (double)s->from)) continue;
+		row[limited(k, s->from)] += v;
+		sum += v;
 	}
+	bool whole = scale == 1 && !s->exclude_outside;
+	for (int64_t k = 0; k < s->from && !whole; k++) row[k] /= sum;
+}
+
+/* What each new element takes of each old one, (to, from). */
+static bool fill_shares(const struct stretch *s, float *w)
+{
+	double *row = slp_malloc((size_t)s->from * sizeof *row);
+	for (int64_t i = 0; row && i < s->to; i++) {
+		memset(row, 0, (size_t)s->from * sizeof *row);
+		fill_row(s, i, row);
+		for (int64_t k = 0; k < s->from; k++) w[i * s->from + k] = (float)row[k];
+	}
+	free(row);
+	return row != NULL;
 }
 
 static sl_tensor *shares(struct slp_onnx_call *c, const struct stretch *s, sl_tensor *x)
 {
 	float *w = slp_calloc((size_t)(s->from * s->to) + 1, sizeof *w);
-	if (!w) return NULL;
-	fill_shares(s, w);
+	if (!w || !fill_shares(s, w)) {
+		free(w);
+		return NULL;
+	}
 	sl_tensor *t =
 	        sl_from_at(c->at, w, SL_SHAPE(s->to, s->from), (struct sl_make){SL_FLOAT32, sl_tensor_device(x)});
 	free(w);
@@ -175,15 +198,31 @@ static sl_tensor *stretched(struct slp_onnx_call *c, const struct stretch *s, sl
 	return v.t ? slp_onnx_axis_moved(c, v, last, axis).t : NULL;
 }
 
+/* Sizes that are limits: one scale for all n axes, the largest or smallest that keeps to them. */
+static void keep_aspect(struct slp_onnx_call *c, const int *axes, int n, struct stretch s[SL_MAX_NDIM])
+{
+	bool least = slp_onnx_attr_is(c, "keep_aspect_ratio_policy", "stretch", "not_smaller");
+	if (!least && !slp_onnx_attr_is(c, "keep_aspect_ratio_policy", "stretch", "not_larger")) return;
+	double scale = n ? s[axes[0]].scale : 1;
+	for (int i = 1; i < n; i++) scale = least ? fmax(scale, s[axes[i]].scale) : fmin(scale, s[axes[i]].scale);
+	for (int i = 0; i < n; i++) {
+		struct stretch *one = &s[axes[i]];
+		one->scale = scale;
+		one->to = (int64_t)floor(scale * (double)one->from + 0.5);
+		if (one->to < 1) slp_onnx_call_fail(c, SL_ESHAPE, "a size of %lld", (long long)one->to);
+	}
+}
+
 /* Sizes and scales, of all axes or of those that are named. */
 static bool read_sizes(struct slp_onnx_call *c, sl_shape x, struct stretch s[SL_MAX_NDIM])
 {
 	bool upsample = c->op->name[0] == 'U', sized = !upsample && slp_onnx_has(c, 3);
 	int64_t axes[SL_MAX_NDIM], sizes[SL_MAX_NDIM];
-	int place = sized                       ? 3
-	            : upsample || c->opset < 11 ? 1
-	                                        : 2,
-	    named = slp_onnx_attr_ints(c, "axes", axes, SL_MAX_NDIM);
+	int list[SL_MAX_NDIM],
+	        place = sized                       ? 3
+	                : upsample || c->opset < 11 ? 1
+	                                            : 2,
+	        named = slp_onnx_attr_ints(c, "axes", axes, SL_MAX_NDIM);
 	const SlpOnnx__AttributeProto *a = upsample ? slp_onnx_attr(c, "scales") : NULL;
 	const struct slp_onnx_known *k = a ? NULL : slp_onnx_known_in(c, place);
 	int64_t n = a ? (int64_t)a->n_floats : k ? sl_shape_size(k->shape) : 0;
@@ -192,7 +231,7 @@ static bool read_sizes(struct slp_onnx_call *c, sl_shape x, struct stretch s[SL_
 	if (sized) slp_onnx_ints_in(c, 3, NULL, sizes, SL_MAX_NDIM);
 	for (int i = 0; i < x.ndim; i++) s[i].from = s[i].to = x.dim[i], s[i].scale = 1;
 	for (int i = 0; i < n && !c->failed; i++) {
-		int axis = named < 0 ? i : slp_onnx_axis(c, axes[i], x.ndim);
+		int axis = list[i] = named < 0 ? i : slp_onnx_axis(c, axes[i], x.ndim);
 		double scale = sized ? (double)sizes[i] / (double)x.dim[axis]
 		               : a   ? a->floats[i]
 		                     : slp_onnx_known_number(k, i);
@@ -201,6 +240,7 @@ static bool read_sizes(struct slp_onnx_call *c, sl_shape x, struct stretch s[SL_
 		s[axis].to = to >= 1 && to <= INT16_MAX * 8.0 ? (int64_t)to : 0;
 		if (!s[axis].to || x.dim[axis] < 1) slp_onnx_call_fail(c, SL_ESHAPE, "a size of %g", to);
 	}
+	if (sized && !c->failed) keep_aspect(c, list, (int)n, s);
 	return !c->failed;
 }
 
@@ -217,11 +257,10 @@ static void read_mode(struct slp_onnx_call *c, struct stretch *s, char mode[64])
 	s->is_cubic = !strcmp(mode, "cubic");
 	if (strcmp(mode, "nearest") && strcmp(mode, "linear") && strcmp(mode, "bilinear") && !s->is_cubic)
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "mode \"%s\" is not supported", mode);
-	if (!strcmp(s->coordinates, "tf_crop_and_resize") || slp_onnx_attr_int(c, "antialias", 0) ||
-	    slp_onnx_attr_int(c, "exclude_outside", 0) ||
-	    !slp_onnx_attr_is(c, "keep_aspect_ratio_policy", "stretch", "stretch"))
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED,
-		                   "crops, antialias, exclude_outside and aspect ratios are not supported");
+	s->antialias = slp_onnx_attr_int(c, "antialias", 0) != 0;
+	s->exclude_outside = slp_onnx_attr_int(c, "exclude_outside", 0) != 0;
+	if (!strcmp(s->coordinates, "tf_crop_and_resize"))
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "coordinates \"tf_crop_and_resize\" are not supported");
 }
 
 void slp_onnx_import_resize(struct slp_onnx_call *c)

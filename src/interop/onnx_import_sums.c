@@ -73,6 +73,7 @@ void slp_onnx_import_gemm(struct slp_onnx_call *c)
 	slp_onnx_give(c, 0, bias ? sl_add_at(c->at, y, bias) : y);
 }
 
+/* Of integers as their products of matrices are. */
 void slp_onnx_import_einsum(struct slp_onnx_call *c)
 {
 	enum { MOST = 8 };
@@ -89,7 +90,12 @@ void slp_onnx_import_einsum(struct slp_onnx_call *c)
 	*to = '\0';
 	for (int i = 0; i < c->nin; i++)
 		if (!(in[i] = slp_onnx_tensor(c, i))) c->failed = true;
-	if (!c->failed) slp_onnx_give(c, 0, sl_einsum_at(c->at, text, in, c->nin));
+	if (c->failed) return;
+	enum sl_dtype dtype = sl_tensor_dtype(in[0]);
+	bool whole = !slp_is_float(dtype);
+	for (int i = 0; whole && i < c->nin; i++) in[i] = sl_cast_at(c->at, in[i], SL_FLOAT64);
+	sl_tensor *y = sl_einsum_at(c->at, text, in, c->nin);
+	slp_onnx_give(c, 0, whole ? sl_cast_at(c->at, y, dtype) : y);
 }
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */

@@ -150,6 +150,30 @@ NETWORKS = [
     ("residual", "17", Residual, [normal(2, 3, 8, 8)]),
     ("residual", "new", Residual, [normal(2, 3, 8, 8)]),
     ("unet", "17", UNet, [normal(1, 3, 8, 8)]),
+    ("einsum", "17", lambda x, y: torch.einsum("...i,ji->...j", x, y) + torch.einsum("bii->bi", x[:, :, :2]).sum() +
+     torch.einsum("...ij,...ij->...i", x, x[:1]).unsqueeze(-1), [normal(3, 2, 4), normal(5, 4)]),
+    ("gaps", "17", lambda x: F.max_pool2d(x, (3, 2), (2, 1), 1, (2, 1), ceil_mode=True), [normal(1, 2, 10, 7)]),
+    ("gaps", "new", lambda x: F.max_pool1d(x, 3, 2, 1, 3, ceil_mode=True), [normal(2, 3, 13)]),
+    ("largest", "17", lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True)[1], [normal(2, 3, 7, 9)]),
+    ("volumes", "17", lambda: nn.Sequential(nn.Conv3d(2, 4, (2, 3, 3), (2, 1, 1), (1, 1, 0)), nn.BatchNorm3d(4), nn.ReLU(),
+                                            nn.Conv3d(4, 4, 2, dilation=(1, 2, 1), groups=2), nn.MaxPool3d((1, 2, 2), ceil_mode=True)), [normal(2, 2, 5, 8, 7)]),
+    ("volumes", "new", lambda: nn.Sequential(nn.ConvTranspose3d(2, 4, (3, 2, 3), (2, 1, 2), (1, 0, 1), (1, 0, 0), dilation=(1, 2, 1)), nn.AvgPool3d(2, padding=1),
+                                             nn.ConvTranspose3d(4, 2, 2, groups=2), nn.AvgPool3d(2, 1, count_include_pad=False)), [normal(1, 2, 3, 4, 3)]),
+    ("bits", "new", lambda x, y: (x & y) + (x | y) * 2 + (x ^ y) * 3 + ~x + (x & 255), [whole(-2 ** 40, 2 ** 40, 3, 4), whole(-2 ** 40, 2 ** 40, 4)]),
+    ("bytes", "new", lambda x, y: (x & y) ^ (~y | (x ^ 15)), [whole(0, 256, 3, 4).byte(), whole(0, 256, 4).byte()]),
+    ("grid", "17", lambda x, g: F.grid_sample(x, g, align_corners=False) + F.grid_sample(x, g, padding_mode="border", align_corners=True) +
+     F.grid_sample(x, g, padding_mode="reflection", align_corners=False) + F.grid_sample(x, g * 0.9, mode="nearest", align_corners=False),
+     [normal(2, 3, 5, 6), normal(2, 4, 3, 2)]),
+    ("grid", "16", lambda x, g: F.grid_sample(x, g, mode="bicubic", align_corners=False) + F.grid_sample(x, g, mode="bicubic", padding_mode="border", align_corners=True) +
+     F.grid_sample(x, g, mode="bicubic", padding_mode="reflection", align_corners=True), [normal(2, 3, 5, 6), normal(2, 4, 3, 2)]),
+    ("grid", "20", lambda x, g: F.grid_sample(x, g, align_corners=False) + F.grid_sample(x, g, padding_mode="reflection", align_corners=True),
+     [normal(1, 2, 3, 4, 5), normal(1, 2, 3, 2, 3)]),
+    ("columns", "18", lambda x: F.fold(x, (6, 7), (2, 3), (2, 1), (1, 1), (2, 2)), [normal(2, 12, 12)]),
+    ("columns", "new", lambda x: F.fold(F.unfold(x, 3, padding=1), (5, 4), 3, padding=1), [normal(2, 2, 5, 4)]),
+    ("smoothed", "new", lambda x: F.interpolate(x, (3, 4), mode="bilinear", antialias=True).repeat(1, 1, 2, 2) + F.interpolate(x, (6, 8), mode="bicubic", antialias=True), [normal(1, 2, 9, 11)]),
+    ("losses", "17", lambda x, w: F.cross_entropy(x, torch.tensor([[1, 0], [3, 2]]), w, ignore_index=3) + F.nll_loss(F.log_softmax(x, 1), torch.tensor([[1, 1], [0, 2]])) +
+     F.cross_entropy(x, torch.tensor([[1, 0], [3, 2]]), reduction="none") + F.nll_loss(x, torch.tensor([[1, 1], [0, 2]]), w, reduction="sum"), [normal(2, 4, 2), normal(4).abs()]),
+    ("neighbours", "17", lambda x: nn.LocalResponseNorm(3, 0.5, 0.6, 2)(x), [normal(2, 5, 4)]),
 ]
 MADE = (Attention, Residual, UNet, batch_norm)
 
