@@ -205,6 +205,29 @@ static void test_places(void)
 	sl_error_clear();
 }
 
+/* log(0) of no elements; gradients have their shape. */
+static void test_empty(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_zeros(SL_SHAPE(2, 0, 3), .dtype = SL_FLOAT64), *y;
+		CHECK_VALUES(sl_logsumexp(x, SL_AXES(0, 1)), -INFINITY, -INFINITY, -INFINITY);
+		CHECK_VALUES(sl_logsumexp(x), -INFINITY);
+		y = sl_logsumexp(x, SL_AXES(1), .keepdims = true);
+		CHECK(sl_shape_equal(sl_tensor_shape(y), SL_SHAPE(2, 1, 3)));
+		y = sl_logsumexp(x, SL_AXES(0));
+		CHECK(sl_shape_equal(sl_tensor_shape(y), SL_SHAPE(0, 3)));
+		CHECK_OK(sl_wait(y));
+		sl_attach_grad(x);
+		SL_RECORD
+			y = sl_sum(sl_logsumexp(x, SL_AXES(1)));
+		CHECK_OK(sl_backward(y));
+		CHECK(sl_grad(x) && sl_shape_equal(sl_tensor_shape(sl_grad(x)), SL_SHAPE(2, 0, 3)));
+		CHECK_NULL(sl_logsumexp(sl_zeros(SL_SHAPE(0), .dtype = SL_INT32)), SL_EDTYPE, "int32");
+		CHECK_NULL(sl_logsumexp(x, SL_AXES(3)), SL_EINVAL, "axis 3");
+		CHECK_NULL(sl_max(x, SL_AXES(1)), SL_ESHAPE, "no elements");
+	}
+}
+
 /* Frequencies of many, bounds, and the same after the same seed. */
 static void test_random(void)
 {
@@ -269,8 +292,13 @@ static void test_mistakes(void)
 }
 
 static const struct slp_test tests[] = {
-        {"values and gradients", test_values}, {"ends", test_ends},         {"places", test_places},
-        {"random numbers", test_random},       {"mistakes", test_mistakes}, {NULL, NULL},
+        {"values and gradients", test_values},
+        {"ends", test_ends},
+        {"places", test_places},
+        {"no elements", test_empty},
+        {"random numbers", test_random},
+        {"mistakes", test_mistakes},
+        {NULL, NULL},
 };
 
 static const struct slp_suite suites[] = {

@@ -1,12 +1,21 @@
 /* Statistics over axes that are made of reductions. */
 #include "compose.h"
 
-/* log(sum(exp(x))) over axes, as sl_sum has them, without overflow: the largest element is taken out first.  SL_EDTYPE
- * unless x is a float. */
+static bool is_empty(const sl_tensor *x)
+{
+	sl_shape s = x ? sl_tensor_shape(x) : SL_SCALAR;
+	for (int i = 0; i < s.ndim; i++)
+		if (s.dim[i] == 0) return true;
+	return false;
+}
+
+/* log(sum(exp(x))) over axes, as sl_sum has them, without overflow: the largest element is taken out first.  -infinity of no
+ * elements, as in NumPy and PyTorch.  SL_EDTYPE unless x is a float. */
 sl_tensor *sl_logsumexp_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
 {
 	SLP_CALL("sl_logsumexp", at);
 	struct sl_reduce_opts keep = {opts.axes, opts.naxes, true};
+	if (is_empty(x)) return sl_log_at(at, sl_sum_at(at, sl_exp_at(at, x), opts)); /* there is no largest */
 	sl_tensor *m = sl_max_at(at, x, keep);
 	if (!m || !(m = sl_detach_at(at, m))) return NULL;
 	/* an infinite one would be taken from itself */

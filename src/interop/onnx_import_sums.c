@@ -120,11 +120,28 @@ static const struct reduction {
         {"ReduceLogSumExp", sl_logsumexp_at, NOTHING, NOTHING, NULL},
 };
 
+/* The largest, or smallest, of no elements, with which any other would replace it: the type's smallest, or largest. */
+static sl_tensor *of_none(struct slp_onnx_call *c, const struct reduction *r, sl_tensor *t, struct sl_reduce_opts o)
+{
+	enum sl_dtype dtype = sl_tensor_dtype(t);
+	bool max = r->reduce == sl_max_at;
+	double none = slp_is_float(dtype) ? max ? -INFINITY : INFINITY
+	              : dtype == SL_INT64 ? max ? -0x1p63 : 0x1p63
+	              : dtype == SL_INT32 ? max ? INT32_MIN : INT32_MAX
+	              : dtype == SL_UINT8 ? max ? 0 : UINT8_MAX
+	                                  : !max;
+	sl_shape y = sl_tensor_shape(t);
+	for (int i = 0; i < o.naxes; i++) y.dim[o.axes[i]] = 1;
+	return sl_full_at(c->at, y, none, (struct sl_make){dtype, sl_tensor_device(t)});
+}
+
 /* Truth values have a largest and a smallest alone; what is no integer is computed of floats, and cut off. */
 static sl_tensor *reduced(struct slp_onnx_call *c, const struct reduction *r, sl_tensor *t, struct sl_reduce_opts o)
 {
 	enum sl_dtype dtype = t ? sl_tensor_dtype(t) : SL_FLOAT32;
 	bool as_float = !slp_is_float(dtype) && !r->whole && r->before == NOTHING;
+	if (t && sl_tensor_size(t) == 0 && o.naxes && (r->reduce == sl_max_at || r->reduce == sl_min_at))
+		return of_none(c, r, t, o);
 	if (dtype == SL_BOOL && o.naxes && (r->reduce == sl_max_at || r->reduce == sl_min_at))
 		return (r->reduce == sl_min_at ? sl_all_at : sl_any_at)(c->at, t, o);
 	if (as_float) t = sl_cast_at(c->at, t, SL_FLOAT64);
