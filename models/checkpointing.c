@@ -139,9 +139,9 @@ static char *note_of(const struct drv_training *t)
 {
 	json_t *epochs = json_array();
 	for (int64_t i = 0; i <= t->done; i++) json_array_append_new(epochs, epoch_json(&t->epochs[i]));
-	json_t *note =
-	        json_pack("{s:s, s:s, s:i, s:i, s:o}", "program", t->program, "dtype", drv_precision_name(t->options),
-	                  "shards", t->shards, "devices", t->common->ndevices, "epochs", epochs);
+	json_t *note = json_pack("{s:s, s:s, s:i, s:i, s:o}", "program", t->program, "dtype",
+	                         drv_precision_name(&t->options->precision), "shards", t->shards, "devices",
+	                         t->common->ndevices, "epochs", epochs);
 	char *text = note ? json_dumps(note, JSON_COMPACT) : NULL;
 	json_decref(note);
 	return text;
@@ -253,7 +253,7 @@ static bool refuse(const char *why)
 /* Runs in different types are different runs. */
 static bool is_same_dtype(const struct drv_training *t)
 {
-	const char *here = drv_precision_name(t->options);
+	const char *here = drv_precision_name(&t->options->precision);
 	const char *saved = json_string_value(json_object_get(t->checkpointing.note, "dtype"));
 	if (!saved) saved = "fp32"; /* of an earlier version */
 	if (!strcmp(saved, here)) return true;

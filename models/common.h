@@ -24,6 +24,12 @@ struct drv_options {
 	bool quiet, stats;
 };
 
+/* What a network computes in. */
+struct drv_precision {
+	enum sl_dtype dtype; /* of products: SL_FLOAT32, or autocast to a half type */
+	enum sl_tf32 tf32;   /* of float32 products on GPUs */
+};
+
 /* ---- the command line: common.c --------------------------------------------------------------------------------- */
 
 /* The parser of the options above; a driver names it as the first of its argp's children and hands it a struct
@@ -54,6 +60,16 @@ void drv_print(const struct drv_options *options, const char *format, ...) __att
 bool drv_writable(const char *path);
 sl_file *drv_file_begin(const char *path);
 bool drv_file_end(sl_file *file, const char *path);
+
+/* ---- what is computed in: precision.c ---------------------------------------------------------------------------- */
+
+#define DRV_DTYPE_HELP                                                                                                 \
+	"What products are computed in: fp32, tf32 (on GPUs, as fast as they can), bf16 or fp16 (with loss scaling); " \
+	"parameters, sums and losses are float32 (default: fp32"
+void drv_precision_parse(struct argp_state *state, const char *text, struct drv_precision *p);
+const char *drv_precision_name(const struct drv_precision *p); /* "bf16" */
+struct sl_loss_scaling drv_loss_scaling(const struct drv_precision *p);
+void drv_precision_print(const struct drv_options *options, const struct drv_precision *p);
 
 /* ---- progress on a terminal: progress.c ------------------------------------------------------------------------- */
 

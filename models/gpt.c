@@ -109,7 +109,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_NO_CACHE: o->no_cache = true; return 0;
 	case KEY_PARAMS: o->params = arg; return 0;
 	case KEY_SCORES: o->scores = arg; return 0;
-	case ARGP_KEY_END: complete(state, o); return 0;
+	case ARGP_KEY_END:
+		o->common.tf32 = o->language.precision.tf32;
+		complete(state, o);
+		return 0;
 	default: return parse_size(key, arg, state, o);
 	}
 }
@@ -156,7 +159,7 @@ struct gpt {
 static struct sl_optimizer optimizer_of(const struct drv_language_options *o)
 {
 	return sl_adamw(.lr = o->lr, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip_norm = 1,
-	                .schedule = drv_language_schedule(o));
+	                .schedule = drv_language_schedule(o), .loss_scaling = drv_loss_scaling(&o->precision));
 }
 
 static bool make(struct drv_language *l)

@@ -22,6 +22,7 @@ enum {
 	KEY_RESUME,
 	KEY_SAVE,
 	KEY_LOAD,
+	KEY_DTYPE,
 };
 
 static const struct argp_option options[] = {
@@ -31,6 +32,7 @@ static const struct argp_option options[] = {
         {"batch-size", 'b', "N", 0, "Number of pieces of text in a step (default: 12; lstm: 20)", 1},
         {"lr", KEY_LR, "X", 0,
          "Learning rate, after 100 steps, before it falls to a tenth (default: 0.001; lstm: 0.002)", 1},
+        {"dtype", KEY_DTYPE, "TYPE", 0, DRV_DTYPE_HELP "); text is written in float32", 1},
         {"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints every N steps (default: 250)", 1},
         {"generate", KEY_GENERATE, "N", 0, "At the end, write N bytes or words of text (default: 0)", 3},
         {"prompt", KEY_PROMPT, "TEXT", 0, "The text that is continued (default: a new line)", 3},
@@ -64,6 +66,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'n': o->iterations = drv_int(state, "--iterations", arg, 0, INT32_MAX); return 0;
 	case 'b': o->batch = drv_int(state, "--batch-size", arg, 1, 1 << 20); return 0;
 	case KEY_LR: o->lr = drv_real(state, "--lr", arg, 0, 1e3); return 0;
+	case KEY_DTYPE: drv_precision_parse(state, arg, &o->precision); return 0;
 	case KEY_EVERY: o->every = drv_int(state, "--every", arg, 1, INT32_MAX); return 0;
 	case KEY_GENERATE: o->generate = drv_int(state, "--generate", arg, 0, INT32_MAX); return 0;
 	case KEY_TEMPERATURE: o->temperature = drv_real(state, "--temperature", arg, 1e-3, 1e3); return 0;
@@ -128,7 +131,8 @@ static bool keep(struct drv_language *l)
 
 static void report(struct drv_language *l, double seconds, int64_t steps)
 {
-	double train = sl_item(sl_mean(l->loss)), held_out = l->held_out(l);
+	double train = sl_item(sl_mean(l->loss)), held_out;
+	SL_AUTOCAST(l->o->precision.dtype) held_out = l->held_out(l);
 	double rate = (double)(steps * l->per_step) / seconds;
 	char perplexity[64] = "", key[32];
 	if (l->perplexity) snprintf(perplexity, sizeof perplexity, " (perplexity %.2f)", exp(held_out));
@@ -148,7 +152,8 @@ static bool one_step(struct drv_language *l)
 {
 	bool ok;
 	SL_SCOPE {
-		sl_tensor *loss = l->step(l);
+		sl_tensor *loss;
+		SL_AUTOCAST(l->o->precision.dtype) loss = l->step(l);
 		ok = loss != NULL;
 		sl_release(l->loss);
 		l->loss = sl_retain(loss);
@@ -259,6 +264,7 @@ int drv_language_run(struct drv_language *l)
 	json_t *results = drv_json_new(l->program, l->common);
 	bool ok;
 	l->losses = json_array();
+	drv_precision_print(l->common, &l->o->precision);
 	SL_SCOPE {
 		ok = drv_settle(work(l));
 		sl_release(l->loss);
@@ -268,6 +274,7 @@ int drv_language_run(struct drv_language *l)
 		sl_loader_free(l->loader);
 	}
 	json_object_set_new(results, "batch_size", json_integer(l->o->batch));
+	json_object_set_new(results, "dtype", json_string(drv_precision_name(&l->o->precision)));
 	json_object_set_new(results, "lr", drv_json_real(l->o->lr));
 	if (l->written > 1) {
 		json_object_set_new(results, "first_seconds", drv_json_real(l->took[0]));

@@ -11,6 +11,7 @@ struct drv_language_options {
 	const char *text, *prompt, *checkpoint, *save, *load;
 	int64_t batch, iterations, every, generate;
 	double lr, temperature;
+	struct drv_precision precision;
 	bool resume;
 };
 
@@ -22,7 +23,9 @@ extern const struct argp_child drv_language_children[];
 #define DRV_LANGUAGE_DEFAULTS                                                                                          \
 	{                                                                                                              \
 		.text = DRV_DEFAULT_TEXT, .prompt = "\n", .batch = 12, .iterations = 2000, .every = 250, .lr = 1e-3,   \
-		.temperature = 0.8                                                                                     \
+		.temperature = 0.8, .precision = {                                                                     \
+			.dtype = SL_FLOAT32                                                                            \
+		}                                                                                                      \
 	}
 #define DRV_LANGUAGE_EXIT_STATUS                                                                                       \
 	"Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong, " DRV_INTERRUPTED_STATUS "."

@@ -77,7 +77,7 @@ static void check_options(struct argp_state *state, const struct options *o)
 	if (n > 1 && o->train.batch_size % n && !o->demo)
 		argp_error(state, "--batch-size: %lld rows cannot be split equally over %d devices",
 		           (long long)o->train.batch_size, n);
-	if (o->train.dtype == SL_FLOAT16 && !o->hybrid && !o->demo)
+	if (o->train.precision.dtype == SL_FLOAT16 && !o->hybrid && !o->demo)
 		argp_error(state, "--dtype: fp16 needs a trainer that scales losses, which --hybrid has");
 	if (n > 1 && o->hybrid) argp_error(state, "--hybrid: name one device only, not %d", n);
 }

@@ -49,6 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DROPOUT: o->dropout = drv_real(state, "--dropout", arg, 0, 0.99); return 0;
 	case KEY_CLIP: o->clip = drv_real(state, "--clip", arg, 1e-6, 1e6); return 0;
 	case ARGP_KEY_END:
+		o->common.tf32 = o->language.precision.tf32;
 		if (o->common.ndevices > 1) argp_error(state, "--device: name one device only");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
@@ -181,8 +182,9 @@ static bool make(struct drv_language *l)
 	if ((l->o->iterations || o->words) && !words_read(&m->text, l->o->text, o->words)) return false;
 	l->net = new_net(o, m->text.vocabulary ? m->text.vocabulary : 256);
 	if (!l->net || sl_initialize(l->net) != SL_OK) return false;
-	l->trainer = sl_trainer_new(
-	        l->net, sl_adam(.lr = l->o->lr, .clip_norm = o->clip, .schedule = drv_language_schedule(l->o)));
+	l->trainer = sl_trainer_new(l->net, sl_adam(.lr = l->o->lr, .clip_norm = o->clip,
+	                                            .schedule = drv_language_schedule(l->o),
+	                                            .loss_scaling = drv_loss_scaling(&l->o->precision)));
 	m->step = l->trainer ? sl_step_compile_all(l->net, loss, NULL, l->trainer) : NULL;
 	if (!m->step || sl_hybridize(l->net) != SL_OK || !set_states(m, l->tensors, NULL, l->o->batch)) return false;
 	if (!l->o->iterations) return true;

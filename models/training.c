@@ -24,10 +24,7 @@ static const struct argp_option options[] = {
         {"batch-size", 'b', "N", 0, "Images in a batch, over all devices and processes (default: 256)", 1},
         {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2; resnet18: 0.1; zoo: 0.05)", 1},
         {"epochs", 'e', "N", 0, "Epochs (default: 10)", 1},
-        {"dtype", KEY_DTYPE, "TYPE", 0,
-         "What products are computed in: fp32, tf32 (on GPUs, as fast as they can), bf16 or fp16 (with loss scaling); "
-         "parameters, sums and losses are float32 (default: fp32, with convolutions on GPUs as SL_TF32 says)",
-         1},
+        {"dtype", KEY_DTYPE, "TYPE", 0, DRV_DTYPE_HELP ", with convolutions on GPUs as SL_TF32 says)", 1},
         {"fastest", KEY_FASTEST, NULL, 0,
          "With several devices: try the first one alone and all of them, and continue with the faster", 1},
         {"distributed", KEY_DISTRIBUTED, NULL, 0,
@@ -52,14 +49,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		*o = (struct drv_train_options){.data = SL_FASHION_MNIST_DIR,
 		                                .batch_size = 256,
 		                                .epochs = 10,
-		                                .dtype = SL_FLOAT32,
+		                                .precision.dtype = SL_FLOAT32,
 		                                .lr = o->lr > 0 ? o->lr : 0.2}; /* a driver may have another */
 		state->child_inputs[0] = &o->checkpoint;
 		return 0;
 	case 'b': o->batch_size = drv_int(state, "--batch-size", arg, 1, 1 << 24); return 0;
 	case KEY_LR: o->lr = drv_real(state, "--lr", arg, 0, 1e6); return 0;
 	case 'e': o->epochs = drv_int(state, "--epochs", arg, 1, 1000000); return 0;
-	case KEY_DTYPE: drv_precision_parse(state, arg, o); return 0;
+	case KEY_DTYPE: drv_precision_parse(state, arg, &o->precision); return 0;
 	case KEY_FASTEST: o->fastest = true; return 0;
 	case KEY_DISTRIBUTED: o->distributed = true; return 0;
 	case KEY_DATA: o->data = arg; return 0;
@@ -86,7 +83,7 @@ bool drv_train_ready(struct drv_options *common, struct drv_train_options *o)
 	if (o->log && !drv_writable(o->log)) return false;
 	if (o->watch && !drv_writable(o->watch)) return false;
 	if (o->tensorboard && !drv_tensorboard_folder(o->tensorboard)) return false;
-	common->tf32 = o->tf32;
+	common->tf32 = o->precision.tf32;
 	if (!drv_distributed_ask(o) || !drv_start(common) || !drv_distributed_ready(common, o)) return false;
 	return sl_dist_rank() > 0 || drv_checkpoint_ready(&o->checkpoint);
 }
@@ -193,7 +190,7 @@ static bool train_next(struct drv_training *t, struct drv_epoch *e)
 			b.x = sl_rows(b.x, 0, rows);
 			b.y = sl_rows(b.y, 0, rows);
 		}
-		SL_AUTOCAST(t->options->dtype) more = rows == 0 || t->train(t, b.x, b.y);
+		SL_AUTOCAST(t->options->precision.dtype) more = rows == 0 || t->train(t, b.x, b.y);
 		e->images += rows;
 		e->batches++;
 		t->steps++;
@@ -208,7 +205,7 @@ static bool test_next(struct drv_training *t, int64_t number)
 	SL_SCOPE {
 		struct sl_batch b;
 		if (!sl_loader_next(t->test_set, &b)) break;
-		SL_AUTOCAST(t->options->dtype) more = t->test(t, b.x, b.y, number) && !drv_failed();
+		SL_AUTOCAST(t->options->precision.dtype) more = t->test(t, b.x, b.y, number) && !drv_failed();
 	}
 	return more;
 }
@@ -314,7 +311,7 @@ static int start_and_run(struct drv_training *t)
 static int train_and_report(struct drv_training *t)
 {
 	drv_print_devices(t->common, "running on: ");
-	drv_precision_print(t);
+	drv_precision_print(t->common, &t->options->precision);
 	if (sl_dist_size() > 1) drv_print(t->common, "rank 0 of %d processes\n", sl_dist_size());
 	t->ndevices = t->common->ndevices;
 	t->trial = t->options->fastest && t->ndevices > 1 ? sl_trial_new(2) : NULL;

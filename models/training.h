@@ -19,10 +19,9 @@ struct drv_train_options {
 	const char *data, *plot, *log, *watch, *tensorboard;
 	int64_t batch_size, epochs, limit;
 	double lr;
-	enum sl_dtype dtype; /* of products: SL_FLOAT32, or autocast to a half type */
-	enum sl_tf32 tf32;   /* of float32 products on GPUs */
-	bool distributed;    /* one of several processes */
-	bool fastest;        /* try one device and all, and keep to what is faster */
+	struct drv_precision precision;
+	bool distributed; /* one of several processes */
+	bool fastest;     /* try one device and all, and keep to what is faster */
 	struct drv_checkpoint_options checkpoint;
 };
 
@@ -131,13 +130,6 @@ void drv_share_sums(struct drv_training *t);
 enum { DRV_STOPPED = DRV_INTERRUPTED + 15 }; /* as after SIGTERM: another process was interrupted */
 bool drv_stops(struct drv_training *t);
 void drv_stops_end(struct drv_training *t);
-
-/* ---- what is computed in: precision.c ---------------------------------------------------------------------------- */
-
-void drv_precision_parse(struct argp_state *state, const char *text, struct drv_train_options *o);
-const char *drv_precision_name(const struct drv_train_options *o); /* "bf16" */
-struct sl_loss_scaling drv_loss_scaling(const struct drv_train_options *o);
-void drv_precision_print(const struct drv_training *t);
 
 /* Reports on training: training_report.c. */
 bool drv_report_begin(struct drv_training *t);

@@ -40,12 +40,13 @@ static bool write_json(const struct drv_training *t)
 	const struct drv_train_options *o = t->options;
 	json_t *list = json_array(), *results = drv_json_new(t->program, t->common);
 	for (int64_t i = 0; i < t->done; i++) json_array_append_new(list, epoch_json(&t->epochs[i], i + 1));
-	json_object_update_new(results, json_pack("{s:s, s:s, s:s, s:I, s:f, s:I, s:I, s:b, s:o}", "mode",
-	                                          t->mode ? t->mode : "eager", "dtype", drv_precision_name(o), "data",
-	                                          o->data, "batch_size", (json_int_t)o->batch_size, "lr", o->lr,
-	                                          "train_samples", (json_int_t)sl_loader_samples(t->train_set),
-	                                          "test_samples", (json_int_t)sl_loader_samples(t->test_set),
-	                                          "interrupted", drv_interrupted(), "epochs", list));
+	json_object_update_new(results,
+	                       json_pack("{s:s, s:s, s:s, s:I, s:f, s:I, s:I, s:b, s:o}", "mode",
+	                                 t->mode ? t->mode : "eager", "dtype", drv_precision_name(&o->precision),
+	                                 "data", o->data, "batch_size", (json_int_t)o->batch_size, "lr", o->lr,
+	                                 "train_samples", (json_int_t)sl_loader_samples(t->train_set), "test_samples",
+	                                 (json_int_t)sl_loader_samples(t->test_set), "interrupted", drv_interrupted(),
+	                                 "epochs", list));
 	return drv_json_write(t->common, results);
 }
 

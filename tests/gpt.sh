@@ -22,7 +22,12 @@ cmp "$tmp/out" "$tmp/written" || fail "without a cache it writes another text"
 run 0 "${write[@]}" --json "$tmp/json" --quiet
 awk '{ exit !($1 > 0) }' < <(values "$tmp/json" written_per_second) || fail "no speed"
 
+learns_in bf16 60 0.05
+learns_in fp16 60 0.05
+
 echo "--- mistakes"
+run 2 models/gpt --dtype fp8
+complains '"fp8" is none of fp32, tf32, bf16, fp16'
 run 2 models/gpt --width 10 --heads 4
 complains 'multiple of --heads'
 run 2 models/gpt --resume

@@ -28,3 +28,23 @@ writes() {
   run 0 "${write[@]}" --temperature 0.001 --generate 4
   says '^abcdefghijkl$'
 }
+
+# learns_in TYPE STEPS DIFFERENCE: the same in a half type: other bits, nearly the same losses; a run that was interrupted ends with
+# the bits of one that was not.
+learns_in() {
+  echo "--- products in $1"
+  run 0 "${small[@]}" --iterations "$2" --every "$(($2 / 4))" --quiet --json "$tmp/whole.json" --save "$tmp/fp32.safetensors"
+  run 0 "${small[@]}" --iterations "$2" --every "$(($2 / 4))" --dtype "$1" --json "$tmp/json" --save "$tmp/$1.safetensors"
+  says '^products in [a-z]*float16, parameters and sums in float32$'
+  contains "$tmp/json" "\"dtype\": \"$1\""
+  contains "$tmp/whole.json" '"dtype": "fp32"'
+  ! cmp -s "$tmp/fp32.safetensors" "$tmp/$1.safetensors" || fail "--dtype $1 computes what fp32 does"
+  paste <(values "$tmp/whole.json" held_out_loss) <(values "$tmp/json" held_out_loss) |
+    awk -v most="$3" '{ d = $1 - $2; if (d < 0) d = -d; if (d > most) bad = 1 } END { exit bad || NR != 4 }' ||
+    fail "losses in $1: $(values "$tmp/json" held_out_loss | tr '\n' ' ')"
+  run 0 "${small[@]}" --iterations "$2" --every "$(($2 / 4))" --dtype "$1" --checkpoint "$tmp/$1" --save "$tmp/again.safetensors"
+  rm "$tmp/$1/$(ls "$tmp/$1" | sort -V | tail -n 1)"
+  run 0 "${small[@]}" --iterations "$2" --dtype "$1" --checkpoint "$tmp/$1" --resume --save "$tmp/parts.safetensors"
+  says '^going on after step [0-9]+$'
+  cmp "$tmp/$1.safetensors" "$tmp/parts.safetensors" || fail "a run in $1 that goes on ends with other parameters"
+}

@@ -16,6 +16,9 @@ values "$tmp/json" held_out_loss | awk '{ last = $1 } END { exit !(NR == 2 && la
 goes_on 400 120
 writes
 
+learns_in bf16 120 0.05
+learns_in fp16 120 0.05
+
 echo "--- words: what follows \"to\" depends on the word two before it, which is in another step: only what is carried tells"
 for i in $(seq 150); do echo "one goes to market two goes to heaven rare$i"; done >"$tmp/text"
 run 0 "${small[@]}" --words 8 --steps 2 --iterations 400 --every 400 --json "$tmp/json" --generate 8 --temperature 0.001 \
@@ -26,6 +29,8 @@ says '^one goes to market two goes to heaven <unk> $'
 values "$tmp/json" perplexity | awk '{ exit !($1 < 1.07) }' || fail "perplexity of words: $(values "$tmp/json" perplexity)"
 
 echo "--- mistakes"
+run 2 models/lstm --dtype fp8
+complains '"fp8" is none of fp32, tf32, bf16, fp16'
 run 2 models/lstm --dropout 1
 complains -- '--dropout'
 run 2 models/lstm --resume
