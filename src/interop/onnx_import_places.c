@@ -1,4 +1,5 @@
 /* ONNX operators, computed: elements by their places. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "interop/onnx_import.h"
@@ -56,10 +57,79 @@ static sl_tensor *placed_any(struct slp_onnx_call *c, sl_shape shape, sl_tensor 
 	return sl_add_at(c->at, sl_mul_scalar_at(c->at, high, 0x1p32), placed_whole(c, shape, where, low, axis));
 }
 
-/* x with v where the indices say, or with that added. */
-static sl_tensor *scattered(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *where, sl_tensor *v, int axis, bool add)
+enum reduction { NONE, ADD, MUL, MAX, MIN, REDUCTIONS };
+
+static enum reduction reduction(struct slp_onnx_call *c)
 {
+	static const char *const names[] = {"none", "add", "mul", "max", "min"};
+	enum reduction r = NONE;
+	while (r < REDUCTIONS && !slp_onnx_attr_is(c, "reduction", "none", names[r])) r++;
+	if (r == REDUCTIONS) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "its reduction is not supported");
+	return r;
+}
+
+/* What changes nothing: the first of products; the least, or most, of a type. */
+static double neutral(enum sl_dtype dtype, enum reduction r)
+{
+	if (r == MUL) return 1;
+	if (slp_is_float(dtype)) return r == MAX ? -INFINITY : INFINITY;
+	if (dtype == SL_INT64) return r == MAX ? -0x1p63 : 0x1p63;
+	if (dtype == SL_INT32) return r == MAX ? INT32_MIN : INT32_MAX;
+	return r == MAX ? 0 : UINT8_MAX;
+}
+
+/* Products, or the largest or smallest: each element of x, (…, n), with all of v, (…, k), of which those that do
+ * not go there are neutral. */
+static sl_tensor *combined(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *where, sl_tensor *v, enum reduction r)
+{
+	static const struct {
+		sl_tensor *(*all)(const char *, sl_tensor *, struct sl_reduce_opts);
+		sl_tensor *(*two)(const char *, sl_tensor *, sl_tensor *);
+	} functions[] = {[MUL] = {sl_prod_at, sl_mul_at},
+	                 [MAX] = {sl_max_at, sl_maximum_at},
+	                 [MIN] = {sl_min_at, sl_minimum_at}};
+	sl_shape s = sl_tensor_shape(v);
+	int64_t n = sl_tensor_shape(x).dim[s.ndim - 1];
+	if (s.ndim == SL_MAX_NDIM || n * sl_shape_size(s) > INT32_MAX)
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "this reduction of so much is not supported");
+	if (c->failed || !s.dim[s.ndim - 1]) return c->failed ? NULL : x;
+	s.dim[s.ndim++] = 1;
+	struct sl_make make = {sl_tensor_dtype(v), sl_tensor_device(v)};
+	sl_tensor *none = sl_full_at(c->at, SL_SCALAR, neutral(make.dtype, r), make);
+	sl_tensor *goes = sl_one_hot_at(c->at, where, n, (struct sl_make){.dtype = SL_BOOL});
+	v = sl_reshape_at(c->at, v, s);
+	v = none && goes && v ? sl_where_at(c->at, goes, v, none) : NULL;
+	v = v ? functions[r].all(c->at, v, (struct sl_reduce_opts){SL_AXES(-2)}) : NULL;
+	return v ? functions[r].two(c->at, x, v) : NULL;
+}
+
+static sl_tensor *axis_moved(struct slp_onnx_call *c, sl_tensor *t, int from, int to)
+{
+	return t ? slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = t}, from, to).t : NULL;
+}
+
+/* Along an axis; axis -1: rows. */
+static sl_tensor *combined_along(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *where, sl_tensor *v, int axis,
+                                 enum reduction r)
+{
+	int last = sl_tensor_shape(x).ndim - 1;
+	if (axis < 0) {
+		sl_shape s = sl_tensor_shape(v);
+		where = sl_broadcast_to_at(c->at, sl_reshape_at(c->at, where, SL_SHAPE(s.dim[0], 1)), s);
+		axis = 0;
+	}
+	x = axis_moved(c, x, axis, last), where = axis_moved(c, where, axis, last), v = axis_moved(c, v, axis, last);
+	sl_tensor *y = x && where && v ? combined(c, x, where, v, r) : NULL;
+	return axis_moved(c, y, last, axis);
+}
+
+/* x with v where the indices say, or with that added, and so on. */
+static sl_tensor *scattered(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *where, sl_tensor *v, int axis,
+                            enum reduction r)
+{
+	bool add = r == ADD;
 	if (!x || !where || !v) return NULL;
+	if (r > ADD) return combined_along(c, x, where, v, axis, r);
 	enum sl_dtype dtype = slp_is_float(sl_tensor_dtype(v)) ? sl_tensor_dtype(v) : SL_FLOAT32;
 	sl_shape shape = sl_tensor_shape(x);
 	sl_tensor *sums = placed_any(c, shape, where, v, axis);
@@ -69,26 +139,19 @@ static sl_tensor *scattered(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *wh
 	return hits ? sl_where_at(c->at, hits, sums, x) : NULL;
 }
 
-static bool adds(struct slp_onnx_call *c)
-{
-	if (!slp_onnx_attr_is(c, "reduction", "none", "none") && !slp_onnx_attr_is(c, "reduction", "none", "add"))
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "attribute reduction can be none or add");
-	return slp_onnx_attr_is(c, "reduction", "none", "add");
-}
-
 /* The same where there are fewer indices than data along other axes: the rest of x stays. */
 static sl_tensor *scattered_part(struct slp_onnx_call *c, sl_tensor *x, struct slp_onnx_value indices, sl_tensor *v,
-                                 int axis, bool add)
+                                 int axis, enum reduction r)
 {
 	sl_shape s = x ? sl_tensor_shape(x) : SL_SCALAR, i = slp_onnx_shape_of(c, indices);
 	for (int a = 0; x && a < s.ndim && !c->failed; a++) {
 		if (a == axis || i.dim[a] == s.dim[a]) continue;
 		sl_tensor *parts[] = {sl_slice_at(c->at, x, a, 0, i.dim[a], 1),
 		                      sl_slice_at(c->at, x, a, i.dim[a], s.dim[a], 1)};
-		parts[0] = scattered_part(c, parts[0], indices, v, axis, add);
+		parts[0] = scattered_part(c, parts[0], indices, v, axis, r);
 		return parts[0] && parts[1] ? sl_concat_at(c->at, parts, 2, a) : NULL;
 	}
-	return scattered(c, x, slp_onnx_indices(c, indices, s.dim[axis]), v, axis, add);
+	return scattered(c, x, slp_onnx_indices(c, indices, s.dim[axis]), v, axis, r);
 }
 
 /* Numbers that are known, such as shapes, with others in some places. */
@@ -111,15 +174,16 @@ void slp_onnx_import_scatter_elements(struct slp_onnx_call *c)
 {
 	sl_shape x = slp_onnx_shape(c, 0), i = slp_onnx_shape(c, 1), v = slp_onnx_shape(c, 2);
 	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", 0), x.ndim);
-	bool add = adds(c), known = c->in[0].known && c->in[1].known && c->in[2].known;
+	enum reduction r = reduction(c);
+	bool known = c->in[0].known && c->in[1].known && c->in[2].known;
 	if (!c->failed && (i.ndim != x.ndim || !sl_shape_equal(i, v)))
 		slp_onnx_call_fail(c, SL_ESHAPE, "indices must have as many axes as the data, and the updates' shape");
 	for (int a = 0; a < x.ndim && !c->failed; a++)
 		if (a != axis && i.dim[a] > x.dim[a])
 			slp_onnx_call_fail(c, SL_ESHAPE, "more indices than data along axis %d", a);
 	if (c->failed) return;
-	if (known && x.ndim == 1 && !add && c->in[0].known->dtype == c->in[2].known->dtype) scatter_known(c);
-	else slp_onnx_give(c, 0, scattered_part(c, slp_onnx_tensor(c, 0), c->in[1], slp_onnx_tensor(c, 2), axis, add));
+	if (known && x.ndim == 1 && r == NONE && c->in[0].known->dtype == c->in[2].known->dtype) scatter_known(c);
+	else slp_onnx_give(c, 0, scattered_part(c, slp_onnx_tensor(c, 0), c->in[1], slp_onnx_tensor(c, 2), axis, r));
 }
 
 /* ---- by several axes --------------------------------------------------------------------------------------------- */
@@ -190,7 +254,7 @@ void slp_onnx_import_gather_nd(struct slp_onnx_call *c)
 void slp_onnx_import_scatter_nd(struct slp_onnx_call *c)
 {
 	sl_shape x = slp_onnx_shape(c, 0);
-	bool add = adds(c);
+	enum reduction r = reduction(c);
 	int64_t rows, width;
 	sl_tensor *where = NULL;
 	if (c->failed || !nd_rows(c, x, slp_onnx_shape(c, 1), 0, &rows, &width, &where)) {
@@ -200,7 +264,7 @@ void slp_onnx_import_scatter_nd(struct slp_onnx_call *c)
 	sl_tensor *t = slp_onnx_tensor(c, 0), *v = slp_onnx_tensor(c, 2);
 	t = sl_reshape_at(c->at, t, SL_SHAPE(rows, width));
 	v = sl_reshape_at(c->at, v, SL_SHAPE(sl_tensor_shape(where).dim[0], width));
-	sl_tensor *y = scattered(c, t, where, v, -1, add);
+	sl_tensor *y = scattered(c, t, where, v, -1, r);
 	slp_onnx_give(c, 0, y ? sl_reshape_at(c->at, y, x) : NULL);
 }
 

@@ -121,6 +121,8 @@ NETWORKS = [
     ("gather", "17", lambda x, i: x.gather(1, i), [normal(3, 6), whole(0, 6, 3, 4)]),
     ("scatter", "17", lambda x, i, v: x.scatter(1, i, v), [normal(3, 6), torch.tensor([[0, 2], [1, 5], [3, 4]]), normal(3, 2)]),
     ("scatter", "new", lambda x, i, v: x.scatter_add(1, i, v), [normal(3, 6), whole(0, 6, 3, 6), normal(3, 6)]),
+    ("scatter-most", "new", lambda x, i, v: x.scatter_reduce(1, i, v, "amax") + x.scatter_reduce(0, i % 3, v, "amin") * 2 + x.scatter_reduce(1, i, v, "prod") * 3,
+     [normal(3, 6), whole(0, 6, 2, 4), normal(2, 4)]),
     ("put", "17", cleared, [normal(3, 6)]),
     ("expanded", "17", lambda x: x.unsqueeze(1).expand(3, 4, 6) + x.repeat(4, 1, 1).transpose(0, 1), [normal(3, 6)]),
     ("borders", "17", lambda x: F.pad(x, (1, 2, 0, 1)) + F.pad(x, (1, 2, 0, 1), mode="reflect") + F.pad(x, (1, 2, 0, 1), mode="replicate"), [normal(1, 2, 5, 6)]),
