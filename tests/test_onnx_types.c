@@ -316,6 +316,22 @@ static void test_shifts(void)
 		}
 }
 
+/* As processors do it: down, not towards 0. */
+static void test_negative_shifts(void)
+{
+	static const int64_t by[] = {1, 1, 3, 62};
+	static struct slp_model m;
+	SL_SCOPE {
+		slp_model_begin(&m, 18);
+		slp_model_raw(slp_model_tensor(&m, "s", INT64, SLP_DIMS(4)), by, sizeof by);
+		set_text(&m, slp_model_node(&m, "BitShift x s -> y"), "direction", "RIGHT");
+		sl_block *b = built(&m);
+		CHECK_VALUES(sl_forward(b, sl_from(((int64_t[]){-7, 7, -BIG, -1}), SL_SHAPE(4), .dtype = SL_INT64)), -4,
+		             3, -(BIG >> 3), -1);
+		sl_block_free(b);
+	}
+}
+
 static void test_unpooling(void)
 {
 	static int64_t pair[] = {2, 2};
@@ -373,6 +389,7 @@ static void test_random(void)
 
 static const struct slp_test tests[] = {
         {"shifts", test_shifts},
+        {"shifts of negative numbers", test_negative_shifts},
         {"unpooling", test_unpooling},
         {"random numbers", test_random},
         {"graphs of int64 and bools", test_graphs},

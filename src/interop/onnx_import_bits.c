@@ -120,7 +120,16 @@ void slp_onnx_import_bitwise_not(struct slp_onnx_call *c)
 	slp_onnx_give(c, 0, x ? sl_rsub_scalar_at(c->at, x, sl_tensor_dtype(x) == SL_UINT8 ? UINT8_MAX : -1) : NULL);
 }
 
-/* Of numbers that are not negative: times a power of 2, without what would be lost, or over one. */
+/* Over a power of 2, downwards: a negative number is turned round before and after. */
+static sl_tensor *shifted_right(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *power)
+{
+	sl_tensor *sign = sl_lt_scalar_at(c->at, x, 0);
+	x = sign ? sl_div_at(c->at, turned(c, x, sign), power) : NULL;
+	sl_tensor *negative = x ? sl_rsub_scalar_at(c->at, x, -1) : NULL;
+	return negative ? sl_where_at(c->at, sign, negative, x) : NULL;
+}
+
+/* To the left times a power of 2, without what would be lost; of numbers that are not negative. */
 void slp_onnx_import_bit_shift(struct slp_onnx_call *c)
 {
 	bool left = slp_onnx_attr_is(c, "direction", "", "LEFT");
@@ -142,6 +151,7 @@ void slp_onnx_import_bit_shift(struct slp_onnx_call *c)
 		sl_tensor *lost = most ? sl_mul_at(c->at, sl_div_at(c->at, x, most), most) : NULL;
 		x = lost ? sl_sub_at(c->at, x, lost) : NULL;
 	}
-	x = x && by ? (left ? sl_mul_at : sl_div_at)(c->at, x, by) : NULL;
+	if (x && by) x = left ? sl_mul_at(c->at, x, by) : shifted_right(c, x, by);
+	else x = NULL;
 	slp_onnx_give(c, 0, x ? sl_cast_at(c->at, x, dtype) : NULL);
 }
