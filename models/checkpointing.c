@@ -1,102 +1,11 @@
 /* Checkpoints of the training drivers: when they are written, and going on with one. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <starling/dist.h>
 
 #include "training.h"
-
-/* ---- the command line -------------------------------------------------------------------------------------------- */
-
-enum { KEY_CHECKPOINT = 0x400, KEY_EVERY, KEY_KEEP, KEY_RESUME };
-
-static const struct argp_option options[] = {
-        {"checkpoint", KEY_CHECKPOINT, "DIR", 0,
-         "Write checkpoints to this folder during training, at its end, and after SIGINT or SIGTERM", 2},
-        {"every", KEY_EVERY, "N[s|steps|epochs]", 0,
-         "Interval of checkpoints in seconds, steps or epochs (default: 1 epoch)", 2},
-        {"keep", KEY_KEEP, "N", 0, "Keep the newest N checkpoints (default: 3)", 2},
-        {"resume", KEY_RESUME, "auto", OPTION_ARG_OPTIONAL,
-         "Continue from the newest checkpoint in DIR, on any devices; with auto, start anew if there is none", 2},
-        {0},
-};
-
-static bool parse_every(struct drv_checkpoint_options *o, const char *text)
-{
-	static const struct {
-		const char *unit;
-		int means;
-	} units[] = {{"s", DRV_EVERY_SECONDS},    {"step", DRV_EVERY_STEPS},    {"steps", DRV_EVERY_STEPS},
-	             {"epoch", DRV_EVERY_EPOCHS}, {"epochs", DRV_EVERY_EPOCHS}, {"", DRV_EVERY_EPOCHS}};
-	char *end;
-	errno = 0;
-	long long n = strtoll(text, &end, 10);
-	if (errno || end == text || n < 1) return false;
-	end += *end == ' ';
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-		if (strcmp(end, units[i].unit)) continue;
-		o->every = (double)n;
-		o->unit = units[i].means;
-		return true;
-	}
-	return false;
-}
-
-static void check_options(struct argp_state *state, const struct drv_checkpoint_options *o)
-{
-	if (o->resume && !o->folder) argp_error(state, "--resume: needs --checkpoint DIR");
-	if (!o->folder && (o->every != 1 || o->keep != 3))
-		argp_error(state, "--every and --keep need --checkpoint DIR");
-}
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct drv_checkpoint_options *o = state->input;
-	switch (key) {
-	case ARGP_KEY_INIT: *o = (struct drv_checkpoint_options){.every = 1, .keep = 3}; return 0;
-	case KEY_CHECKPOINT: o->folder = arg; return 0;
-	case KEY_EVERY:
-		if (!parse_every(o, arg))
-			argp_error(state, "--every: \"%s\" must be like 30s, 100steps or 2epochs", arg);
-		return 0;
-	case KEY_KEEP: o->keep = (int)drv_int(state, "--keep", arg, 1, 1000000); return 0;
-	case KEY_RESUME:
-		if (arg && strcmp(arg, "auto")) argp_error(state, "--resume: \"%s\" must be auto", arg);
-		o->resume = true;
-		o->if_there = arg != NULL;
-		return 0;
-	case ARGP_KEY_ARG: /* --resume auto */
-		if (!o->resume || o->if_there || strcmp(arg, "auto")) return ARGP_ERR_UNKNOWN;
-		o->if_there = true;
-		return 0;
-	case ARGP_KEY_END: check_options(state, o); return 0;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-}
-
-const struct argp drv_checkpoint_argp = {.options = options, .parser = parse_option};
-
-/* Nothing is overwritten that nobody has spoken of. */
-bool drv_checkpoint_ready(const struct drv_checkpoint_options *o)
-{
-	if (!o->folder) return true;
-	struct stat s;
-	if (mkdir(o->folder, 0777) && (errno != EEXIST || stat(o->folder, &s) || !S_ISDIR(s.st_mode))) {
-		drv_error("--checkpoint: %s cannot be a folder: %s", o->folder, strerror(errno));
-		return false;
-	}
-	int count = sl_checkpoint_count(o->folder);
-	if (count && !o->resume)
-		drv_error("%s has checkpoints of an earlier run: continue it with --resume, or name another folder",
-		          o->folder);
-	else if (!count && o->resume && !o->if_there)
-		drv_error("--resume: %s has no checkpoints; --resume=auto would start a new run", o->folder);
-	else return true;
-	return false;
-}
 
 /* ---- what a checkpoint is made of -------------------------------------------------------------------------------- */
 
@@ -164,13 +73,9 @@ static void state_of(struct drv_training *t, struct drv_state *state, const stru
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* A checkpoint that cannot be written does not end the training; it is reported, and the next one may be. */
 static void tell(struct drv_checkpointing *c, enum sl_status s)
 {
-	c->failed = s != SL_OK;
-	if (!c->failed) return;
-	drv_error("no checkpoint: %s", sl_error_message());
-	sl_error_clear();
+	c->failed = !drv_checkpoint_written(s);
 }
 
 static void end_job(struct drv_checkpointing *c)

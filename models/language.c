@@ -7,8 +7,6 @@
 
 #include "language.h"
 
-enum { KEEP = 3 };
-
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
 enum {
@@ -18,8 +16,6 @@ enum {
 	KEY_GENERATE,
 	KEY_PROMPT,
 	KEY_TEMPERATURE,
-	KEY_CHECKPOINT,
-	KEY_RESUME,
 	KEY_SAVE,
 	KEY_LOAD,
 	KEY_DTYPE,
@@ -38,9 +34,6 @@ static const struct argp_option options[] = {
         {"prompt", KEY_PROMPT, "TEXT", 0, "The text that is continued (default: a new line)", 3},
         {"temperature", KEY_TEMPERATURE, "X", 0,
          "Temperature of the written text: 1 as learnt, lower is less surprising (default: 0.8)", 3},
-        {"checkpoint", KEY_CHECKPOINT, "DIR", 0, "Write checkpoints to this folder, and keep the newest 3", 4},
-        {"resume", KEY_RESUME, NULL, 0, "Continue from the newest checkpoint in DIR, or start anew if there is none",
-         4},
         {"save", KEY_SAVE, "FILE", 0, "Write the parameters to this file, as safetensors, at the end", 4},
         {"load", KEY_LOAD, "FILE", 0, "Start with the parameters in this file", 4},
         {0},
@@ -51,8 +44,6 @@ static error_t parse_text(int key, char *arg, struct drv_language_options *o)
 	switch (key) {
 	case KEY_TEXT: o->text = arg; return 0;
 	case KEY_PROMPT: o->prompt = arg; return 0;
-	case KEY_CHECKPOINT: o->checkpoint = arg; return 0;
-	case KEY_RESUME: o->resume = true; return 0;
 	case KEY_SAVE: o->save = arg; return 0;
 	case KEY_LOAD: o->load = arg; return 0;
 	default: return ARGP_ERR_UNKNOWN;
@@ -63,6 +54,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct drv_language_options *o = state->input;
 	switch (key) {
+	case ARGP_KEY_INIT: state->child_inputs[0] = &o->checkpoint; return 0;
 	case 'n': o->iterations = drv_int(state, "--iterations", arg, 0, INT32_MAX); return 0;
 	case 'b': o->batch = drv_int(state, "--batch-size", arg, 1, 1 << 20); return 0;
 	case KEY_LR: o->lr = drv_real(state, "--lr", arg, 0, 1e3); return 0;
@@ -70,14 +62,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_EVERY: o->every = drv_int(state, "--every", arg, 1, INT32_MAX); return 0;
 	case KEY_GENERATE: o->generate = drv_int(state, "--generate", arg, 0, INT32_MAX); return 0;
 	case KEY_TEMPERATURE: o->temperature = drv_real(state, "--temperature", arg, 1e-3, 1e3); return 0;
-	case ARGP_KEY_END:
-		if (o->resume && !o->checkpoint) argp_error(state, "--resume: needs --checkpoint DIR");
-		return 0;
 	default: return parse_text(key, arg, o);
 	}
 }
 
-static const struct argp language_argp = {.options = options, .parser = parse};
+static const struct argp_child folder_children[] = {{&drv_checkpoint_folder_argp, 0, NULL, 4}, {0}};
+static const struct argp language_argp = {.options = options, .parser = parse, .children = folder_children};
 const struct argp_child drv_language_children[] = {{&drv_argp, 0, NULL, 0}, {&language_argp, 0, NULL, 0}, {0}};
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
@@ -110,23 +100,24 @@ static struct sl_checkpoint_opts run_of(struct drv_language *l)
 	                                   .names = l->names,
 	                                   .tensors = l->tensors,
 	                                   .ntensors = l->ntensors,
-	                                   .step = &l->done,
-	                                   .keep = KEEP};
+	                                   .step = &l->done};
 }
 
 static bool resume(struct drv_language *l)
 {
-	struct sl_checkpoint_opts run = run_of(l);
-	run.keep = 0;
-	if (!l->o->resume || sl_checkpoint_count(l->o->checkpoint) < 1) return true;
-	if (sl_checkpoint_load_at(SL_HERE, l->o->checkpoint, run) != SL_OK) return false;
+	const struct drv_checkpoint_options *o = &l->o->checkpoint;
+	if (!o->resume || sl_checkpoint_count(o->folder) < 1) return true;
+	if (sl_checkpoint_load_at(SL_HERE, o->folder, run_of(l)) != SL_OK) return false;
 	drv_print(l->common, "going on after step %lld\n", (long long)l->done);
 	return true;
 }
 
-static bool keep(struct drv_language *l)
+static void keep(struct drv_language *l)
 {
-	return !l->o->checkpoint || sl_checkpoint_save_at(SL_HERE, l->o->checkpoint, run_of(l)) == SL_OK;
+	const struct drv_checkpoint_options *o = &l->o->checkpoint;
+	struct sl_checkpoint_opts run = run_of(l);
+	run.keep = o->keep;
+	if (o->folder) l->unsaved = !drv_checkpoint_written(sl_checkpoint_save_at(SL_HERE, o->folder, run));
 }
 
 static void report(struct drv_language *l, double seconds, int64_t steps)
@@ -171,11 +162,14 @@ static bool train(struct drv_language *l)
 		if (l->done % l->o->every && l->done < end) continue;
 		if (sl_wait_all() != SL_OK) return false;
 		report(l, drv_now() - start, l->done - from);
-		if (drv_failed() || !keep(l)) return false;
+		if (drv_failed()) return false;
+		keep(l);
 		start = drv_now();
 		from = l->done;
 	}
-	return l->done == from || keep(l);
+	if (l->done > from && sl_wait_all() != SL_OK) return false;
+	if (l->done > from) keep(l);
+	return true;
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
@@ -252,7 +246,8 @@ static bool write_text(struct drv_language *l)
 
 static bool work(struct drv_language *l)
 {
-	if (!l->make(l) || (l->o->load && sl_load_params(l->net, l->o->load) != SL_OK)) return false;
+	if (!drv_checkpoint_ready(&l->o->checkpoint) || !l->make(l)) return false;
+	if (l->o->load && sl_load_params(l->net, l->o->load) != SL_OK) return false;
 	if (!resume(l) || !train(l) || (l->learnt && !l->learnt(l))) return false;
 	if (l->o->generate && !write_text(l)) return false;
 	return !l->o->save || sl_save_params(l->net, l->o->save) == SL_OK;
@@ -283,5 +278,5 @@ int drv_language_run(struct drv_language *l)
 	}
 	json_object_set_new(results, "interrupted", json_boolean(drv_interrupted()));
 	json_object_set_new(results, "losses", l->losses);
-	return drv_finish(l->common, results, ok);
+	return drv_finish(l->common, results, ok && !l->unsaved);
 }

@@ -5,14 +5,14 @@
 
 #include <starling/checkpoint.h>
 
-#include "common.h"
+#include "checkpoint_options.h"
 
 struct drv_language_options {
-	const char *text, *prompt, *checkpoint, *save, *load;
+	const char *text, *prompt, *save, *load;
 	int64_t batch, iterations, every, generate;
 	double lr, temperature;
 	struct drv_precision precision;
-	bool resume;
+	struct drv_checkpoint_options checkpoint;
 };
 
 /* The parsers that such a driver's argp names as its children.  They are handed a struct drv_options and a struct
@@ -60,6 +60,7 @@ struct drv_language {
 	/* What training makes of it. */
 	sl_tensor *loss; /* the last step's */
 	int64_t done;    /* steps */
+	bool unsaved;    /* the last checkpoint could not be written */
 	json_t *losses;
 	/* What writing makes of it. */
 	int64_t written; /* words */

@@ -3,17 +3,8 @@
 #ifndef MODELS_TRAINING_H
 #define MODELS_TRAINING_H
 
-#include "common.h"
+#include "checkpoint_options.h"
 #include "live.h"
-
-/* Checkpoints: checkpointing.c. */
-struct drv_checkpoint_options {
-	const char *folder; /* NULL: none */
-	enum { DRV_EVERY_EPOCHS, DRV_EVERY_STEPS, DRV_EVERY_SECONDS } unit;
-	double every;
-	int keep;
-	bool resume, if_there; /* go on with the newest one; begin if there is none */
-};
 
 struct drv_train_options {
 	const char *data, *plot, *log, *watch, *tensorboard;
@@ -107,9 +98,6 @@ uint64_t drv_tasks(void); /* so far */
 
 /* ---- checkpoints: checkpointing.c -------------------------------------------------------------------------------- */
 
-extern const struct argp drv_checkpoint_argp;
-/* Whether the folder is as the options want it; says why not. */
-bool drv_checkpoint_ready(const struct drv_checkpoint_options *o);
 /* Before anything is made: reads the checkpoint to go on with, if there is to be one. */
 bool drv_checkpoint_open(struct drv_training *t);
 /* Once everything is made: goes on with it. */

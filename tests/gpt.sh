@@ -13,6 +13,7 @@ values "$tmp/json" held_out_loss | awk 'NR == 1 { first = $1 } { last = $1 } END
   fail "it does not learn: $(values "$tmp/json" held_out_loss | tr '\n' ' ')"
 
 goes_on 60 60
+keeps_checkpoints
 writes
 
 echo "--- writing without a cache"

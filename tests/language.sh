@@ -15,6 +15,29 @@ goes_on() {
   cmp "$tmp/whole.safetensors" "$tmp/parts.safetensors" || fail "a run that was interrupted ends with other parameters"
 }
 
+# keeps_checkpoints: in whose folder a run writes, and what becomes of checkpoints that cannot be written; $tmp/run has a run's.
+keeps_checkpoints() {
+  echo "--- checkpoints of others, and none"
+  local two=("${small[@]}" --iterations 4 --every 2)
+  find "$tmp/run" -type f -exec cksum {} + >"$tmp/before"
+  run 1 "${two[@]}" --checkpoint "$tmp/run"
+  complains 'has checkpoints of an earlier run'
+  find "$tmp/run" -type f -exec cksum {} + | cmp - "$tmp/before" || fail "a run that is refused changes the folder"
+  run 1 "${two[@]}" --checkpoint "$tmp/new" --resume
+  complains 'has no checkpoints; --resume=auto'
+  run 0 "${two[@]}" --checkpoint "$tmp/new" --resume=auto --keep 1
+  [ "$(find "$tmp/new" -name 'checkpoint-*' | wc -l)" -eq 1 ] || fail "not one checkpoint: $(ls "$tmp/new")"
+  run 1 "${two[@]}" --checkpoint "$tmp/text"
+  complains 'text cannot be a folder'
+
+  echo "--- no space for checkpoints: training goes on, and its results are written"
+  run 1 bash -c "trap '' XFSZ; ulimit -f 4; exec \"\$@\"" - "${two[@]}" --checkpoint "$tmp/full" --json -
+  complains 'no checkpoint: .*File too large'
+  [ "$(grep -c 'no checkpoint' "$tmp/err")" -eq 2 ] || fail "not two checkpoints that could not be written"
+  [ "$(values "$tmp/out" step | tail -n 1)" = 4 ] || fail "training ends when a checkpoint cannot be written"
+  [ -z "$(ls -A "$tmp/full")" ] || fail "files are left: $(ls -A "$tmp/full")"
+}
+
 # writes: the alphabet was learnt; leaves the command line in `write`, and what it wrote in $tmp/written.
 writes() {
   echo "--- writing"

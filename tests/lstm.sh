@@ -14,6 +14,7 @@ values "$tmp/json" held_out_loss | awk '{ last = $1 } END { exit !(NR == 2 && la
   fail "it does not learn: $(values "$tmp/json" held_out_loss | tr '\n' ' ')"
 
 goes_on 400 120
+keeps_checkpoints
 writes
 
 learns_in bf16 120 0.05

@@ -1,0 +1,23 @@
+/* Checkpoints of all drivers: where they are written, whether a run goes on with one, what becomes of one that is not written. */
+#ifndef MODELS_CHECKPOINT_OPTIONS_H
+#define MODELS_CHECKPOINT_OPTIONS_H
+
+#include "common.h"
+
+enum { DRV_KEEP = 3 };
+
+struct drv_checkpoint_options {
+	const char *folder; /* NULL: none */
+	enum { DRV_EVERY_EPOCHS, DRV_EVERY_STEPS, DRV_EVERY_SECONDS } unit;
+	double every;
+	int keep;
+	bool resume, if_there; /* go on with the newest one; begin if there is none */
+};
+
+/* The parsers, which are handed a struct drv_checkpoint_options: without --every, and with it. */
+extern const struct argp drv_checkpoint_folder_argp, drv_checkpoint_argp;
+
+bool drv_checkpoint_ready(const struct drv_checkpoint_options *o);
+bool drv_checkpoint_written(enum sl_status s);
+
+#endif
