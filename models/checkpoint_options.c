@@ -12,7 +12,7 @@ enum { KEY_CHECKPOINT = 0x400, KEY_EVERY, KEY_KEEP, KEY_RESUME };
 
 static const struct argp_option folder_options[] = {
         {"checkpoint", KEY_CHECKPOINT, "DIR", 0,
-         "Write checkpoints to this folder during training, at its end, and after SIGINT or SIGTERM", 2},
+         "Write checkpoints to this folder during training, at its end, and after SIGINT, SIGTERM or SIGHUP", 2},
         {"keep", KEY_KEEP, "N", 0, "Keep the newest N checkpoints (default: 3)", 2},
         {"resume", KEY_RESUME, "auto", OPTION_ARG_OPTIONAL,
          "Continue from the newest checkpoint in DIR, on any devices; with auto, start anew if there is none", 2},

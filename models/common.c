@@ -1,4 +1,4 @@
-/* What every driver does: read its command line, start and stop the engine, print, stop on SIGINT and SIGTERM. */
+/* What every driver does: read its command line, start and stop the engine, print, stop on SIGINT, SIGTERM, SIGHUP. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -110,9 +110,13 @@ static void catch_interrupts(void)
 	sigemptyset(&a.sa_mask);
 	sigaction(SIGINT, &a, NULL);
 	sigaction(SIGTERM, &a, NULL);
+	struct sigaction hangup;
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &a, NULL); /* nohup */
+	signal(SIGXFSZ, SIG_IGN);            /* a file that may not be longer is an error like a full disk */
 }
 
-/* Whether SIGINT or SIGTERM came: loops end after the batch they are at. */
+/* Whether SIGINT, SIGTERM or SIGHUP came: loops end after the batch they are at. */
 bool drv_interrupted(void)
 {
 	return interrupted;

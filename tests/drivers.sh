@@ -180,7 +180,7 @@ run 1 "$lenet" --hybrid --limit 600 --batch-size 100 --checkpoint "$tmp/run" --r
 complains 'there is no network in the file'
 run 0 "$lenet" --device cpu:0,cpu:1 --limit 600 --batch-size 100 --epochs 3 --checkpoint "$tmp/run" --resume=auto
 says 'cut into 2 parts now, they were cut into 1'
-for signal in INT:130 TERM:143; do
+for signal in INT:130 TERM:143 HUP:129; do
   : >"$tmp/out" # else what the first one printed could be seen before the second one has begun
   "$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/mlp" --every 1s --resume auto >"$tmp/out" 2>"$tmp/err" &
   pid=$!

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +40,24 @@ static int files_there(void)
 	for (struct dirent *e; dir && (e = readdir(dir));) count += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
 	if (dir) closedir(dir);
 	return count;
+}
+
+/* Beyond ulimit -f the writer gets a signal: it must not end the program. */
+static void test_size_limit(void)
+{
+	static char text[1 << 16];
+	char path[PATH_MAX];
+	struct rlimit before;
+	memset(text, 'x', sizeof text - 1);
+	CHECK_OK(put(slp_scratch_path("limited", path), "before"));
+	CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+	CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, before.rlim_max}) == 0);
+	enum sl_status s = put(path, text);
+	CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+	CHECK(s == SL_EIO && strstr(sl_error_message(), strerror(EFBIG)));
+	sl_error_clear();
+	CHECK(has(path, "before"));
+	unlink(path);
 }
 
 /* ---- what is kept ------------------------------------------------------------------------------------------------ */
@@ -331,8 +350,13 @@ static void test_refused_blocks(void)
 }
 
 static const struct slp_test kept[] = {
-        {"modes", test_modes},           {"links", test_links}, {"names", test_names},
-        {"unfinished", test_unfinished}, {"swept", test_sweep}, {0},
+        {"modes", test_modes},
+        {"links", test_links},
+        {"names", test_names},
+        {"unfinished", test_unfinished},
+        {"swept", test_sweep},
+        {"limit of sizes", test_size_limit},
+        {0},
 };
 static const struct slp_test failing[] = {
         {"each call", test_faults}, {"new files", test_new_files}, {"refused blocks", test_refused_blocks}, {0}};

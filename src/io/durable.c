@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,10 +102,26 @@ static bool again(struct slp_durable *d)
 	return errno == EINTR || (errno == EINVAL && d->direct && set_direct(d, false));
 }
 
+/* Beyond a limit of the size of files (ulimit -f) the thread that writes gets a signal, which would end the program. */
+static ssize_t write_unsignalled(int fd, const char *data, size_t size)
+{
+	sigset_t limit, before;
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	bool blocked = pthread_sigmask(SIG_BLOCK, &limit, &before) == 0;
+	ssize_t n = write(fd, data, size);
+	int error = errno;
+	if (blocked && n < 0 && error == EFBIG && !sigismember(&before, SIGXFSZ))
+		(void)sigtimedwait(&limit, NULL, &(struct timespec){0});
+	if (blocked) pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = error;
+	return n;
+}
+
 static bool write_all(struct slp_durable *d, const char *data, size_t size)
 {
 	for (size_t done = 0; done < size;) {
-		ssize_t n = write(d->fd, data + done, size - done);
+		ssize_t n = write_unsignalled(d->fd, data + done, size - done);
 		if (n < 0 && again(d)) continue;
 		if (n <= 0) return fail(d, "cannot be written");
 		done += (size_t)n;
