@@ -19,7 +19,7 @@
  *   steps=S       (default: 5)
  *   data=FOLDER   trains nothing, and prints the labels of all batches of some images there
  *   checkpoint=F  written after each step; if it is there, the run goes on with it, and nothing goes wrong any more
- *   fault=KIND@STEP@RANK   kill, stop, nan, rows, late (before the start), quit (it ends its part) */
+ *   fault=KIND@STEP@RANK   kill, stop, nan, rows, rate, late (before the start), quit (it ends its part) */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -236,6 +236,7 @@ static bool train(void)
 	for (int i = (int)first; ok && i < steps; i++)
 		SL_SCOPE {
 			if (happens("quit", i)) ok = false;
+			if (happens("rate", i)) sl_trainer_set_lr(trainer, 0.25);
 			ok = ok && make_step(i, net, trainer, program) && sl_wait_all() == SL_OK;
 			if (ok && checkpoint) ok = save(trainer, i + 1);
 			if (i == first) count_copies(false);

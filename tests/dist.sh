@@ -198,6 +198,7 @@ ranks 3 1 tests/dist fault=nan@2@1 mode=eager dropout=0
 complains '^\[0\] error: .*rank 1: the gradient of [0-9a-z.]* is not finite'
 fault rows 0 'rank 1: rows of a batch: 5, where rank 0 has rows of a batch: 4'
 fault rows 2 'rank 1 has 5 rows in a batch'
+fault rate 2 'rank 1 has the learning rate 0.25, rank [02] has 0.1'
 fault quit 2 'rank 1 has ended its part'
 export SL_DIST_TIMEOUT=5
 fault stop 2 'rank 1 did not take part'
@@ -216,6 +217,9 @@ both() {
   complains "^\[0\] error: .*$1"
   complains "^\[1\] error: .*$1"
 }
+# What rank 0 cannot write, no rank takes for written.
+both 'sl_checkpoint_save .*nowhere/run.safetensors: cannot be written: No such file' \
+  "tests/dist checkpoint=$tmp/nowhere/run.safetensors" "tests/dist checkpoint=$tmp/nowhere/run.safetensors"
 both 'parameter 2.weight: .* where rank 0 has parameter 2.weight' 'tests/dist' 'tests/dist units=25'
 both 'optimiser: 1, where rank 0 has optimiser: 0' 'tests/dist' 'tests/dist optimizer=adam'
 both 'power of the schedule: [12], where rank 0 has' 'tests/dist optimizer=linear' 'tests/dist optimizer=power'
@@ -229,6 +233,10 @@ if [ "$tcp" ]; then
   both '(different SL_DIST_SECRET|different secret)' 'env SL_DIST_SECRET=a tests/dist' 'env SL_DIST_SECRET=b tests/dist'
   run 1 env SL_DIST=tcp tests/dist
   complains 'need WORLD_SIZE, which is not set'
+  for port in 99999 http 0 12x; do
+    run 1 timeout 2 env SL_DIST=tcp RANK=0 WORLD_SIZE=2 MASTER_PORT=$port tests/dist
+    complains "MASTER_PORT=$port: a number from 1 to 65535 is wanted"
+  done
   run 1 env SL_DIST=pigeon tests/dist
   complains 'no transport "pigeon"'
   # A program's own choice comes before the environment's.

@@ -39,6 +39,15 @@ static bool read_latency(const char *at, double *seconds)
 	                     text);
 }
 
+/* A name such as http would be a port that nobody listens at, until the time is over. */
+static bool check_port(const char *at, const char *port)
+{
+	char *end;
+	long n = strtol(port, &end, 10);
+	if (end != port && !*end && n >= 1 && n <= UINT16_MAX) return true;
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "MASTER_PORT=%s: a number from 1 to 65535 is wanted", port);
+}
+
 /* Where this process stands; what torchrun sets for PyTorch.  told: others will supply it. */
 static bool read_place(const char *at, struct slp_place *p, bool told)
 {
@@ -47,6 +56,7 @@ static bool read_place(const char *at, struct slp_place *p, bool told)
 	                        .secret = slp_env_or("SL_DIST_SECRET", "")};
 	if (!told && (!read_int(at, "WORLD_SIZE", 1, &p->size) || !read_int(at, "RANK", 0, &p->rank))) return false;
 	if (!told && p->rank >= p->size) return slp_call_fail(at, "sl_init", SL_EINVAL, "RANK is not below WORLD_SIZE");
+	if (!told && p->size > 1 && !check_port(at, p->port)) return false;
 	return read_latency(at, &p->latency) && slp_dist_timeout(at, &p->timeout) == SL_OK;
 }
 

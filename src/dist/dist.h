@@ -30,6 +30,7 @@ struct slp_dist_part {
 struct slp_dist_what {
 	const char *name;
 	int64_t rows;
+	double lr; /* the trainer's; 0: it is no gradient */
 	const struct slp_dist_part *parts;
 	int nparts;
 	const char *const *names; /* of each tensor, where several are summed together; NULL: the name is that of all */

@@ -20,8 +20,12 @@ static struct {
 
 static struct slp_head head_of(const struct slp_exchange *x, enum slp_message_kind kind, size_t elements)
 {
-	struct slp_head h = {
-	        .kind = kind, .dtype = (uint32_t)x->dtype, .number = x->number, .count = x->count, .rows = x->rows};
+	struct slp_head h = {.kind = kind,
+	                     .dtype = (uint32_t)x->dtype,
+	                     .number = x->number,
+	                     .count = x->count,
+	                     .rows = x->rows,
+	                     .lr = x->lr};
 	h.bytes = elements * sl_dtype_size(x->dtype);
 	snprintf(h.name, sizeof h.name, "%s", x->name);
 	return h;

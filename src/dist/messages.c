@@ -109,6 +109,9 @@ static bool differs(const struct slp_head *a, const struct slp_head *b, int rank
 	else if (a->rows != b->rows)
 		slp_dist_fail(why, "rank %d has %lld rows in a batch, rank %d has %lld", rank, (long long)a->rows,
 		              slp_peers.rank, (long long)b->rows);
+	else if (a->lr != b->lr)
+		slp_dist_fail(why, "rank %d has the learning rate %g, rank %d has %g (sl_trainer_set_lr)", rank, a->lr,
+		              slp_peers.rank, b->lr);
 	else return false;
 	return true;
 }

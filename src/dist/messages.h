@@ -11,6 +11,7 @@ struct slp_head {
 	uint32_t kind, dtype;
 	uint64_t number, count; /* of elements of the whole exchange */
 	int64_t rows;
+	double lr;
 	uint64_t bytes;  /* that follow */
 	uint32_t spoilt; /* these are the reason */
 	uint32_t gpu;    /* of SLP_READY: the values lie on a GPU */

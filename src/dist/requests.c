@@ -231,7 +231,7 @@ static struct slp_request *request_new(const char *at, struct slp_dist_what what
 	r->kind = broadcast ? SLP_REQUEST_BROADCAST : SLP_REQUEST_SUM;
 	r->any = what.any;
 	r->node = STARPU_MAIN_RAM;
-	r->x = (struct slp_exchange){.rows = what.rows, .rank = what.rank, .one = what.one};
+	r->x = (struct slp_exchange){.rows = what.rows, .lr = what.lr, .rank = what.rank, .one = what.one};
 	r->x.meets = !broadcast && slp_gpu_sums();
 	snprintf(r->x.name, sizeof r->x.name, "%s", what.name);
 	return r;

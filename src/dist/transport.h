@@ -17,6 +17,7 @@ struct slp_exchange {
 	size_t count;
 	enum sl_dtype dtype;
 	int64_t rows;       /* of the batch whose gradient it is; 0: of none */
+	double lr;          /* of the trainer whose gradient it is; 0: of none */
 	const char *spoilt; /* why the values are none; NULL: they are sound */
 	bool meets;         /* of a sum: it may be added on GPUs, if all have it there, which all say beforehand */
 	bool gpu;           /* data is memory of this process's GPU */

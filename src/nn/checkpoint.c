@@ -173,14 +173,40 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
+/* What became of rank 0's file is what the call returns on all. */
+static enum sl_status tell_ranks(const char *at, enum sl_status status)
+{
+	struct {
+		int32_t status;
+		char text[SLP_MESSAGE_MAX];
+	} told = {.status = status};
+	if (slp_dist.size == 1 || slp_dist.apart) return status;
+	if (status != SL_OK) snprintf(told.text, sizeof told.text, "%s", sl_error_message());
+	enum sl_status s = slp_dist_broadcast_now(at, "sl_checkpoint_save", &told, sizeof told);
+	if (s != SL_OK || told.status == SL_OK || !slp_dist.rank) return status != SL_OK ? status : s;
+	slp_call_fail(at, "sl_checkpoint_save", (enum sl_status)told.status, "rank 0: %s", told.text);
+	return (enum sl_status)told.status;
+}
+
+static enum sl_status save_here(const char *at, const char *path, const struct sl_checkpoint_opts *opts)
+{
+	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_save", path, opts, false);
+	slp_trainer_drop_others(opts->trainer);
+	if (!job) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+	run(job);
+	enum sl_status status = job->status;
+	job_free(job);
+	return status;
+}
+
 /* Writes all that a run needs to go on as if it had never stopped into one file, in safetensors: parameters by their
  * paths
  * ("0.weight"), the rest under names that begin with @, figures in the metadata; with checksums, which are verified
  * when it is read.  Waits for the values.  Until the call returns SL_OK the file that was there is as it was; then the
  * new one is on the disk.  path ends in .safetensors; or, with .keep, it is a folder, made if need be, in which
  * checkpoints are numbered and all but the newest .keep removed.  Both work while others are being written.
- * Where several processes train together (dist.h), rank 0 writes, and the call does nothing in the others, but that with
- * .shard_state of the optimiser they give it their part: all call it.
+ * Where several processes train together (dist.h), all call it and rank 0 writes; the call returns on all what it returns
+ * there.  With .shard_state of the optimiser the others give it their part.
  *
  * SL_EINVAL: another ending, a name twice, a note or a name that is not UTF-8; SL_ESTATE: a parameter has no values
  * yet; SL_EIO and others as io.h says.
@@ -190,14 +216,7 @@ enum sl_status sl_checkpoint_save_at(const char *at, const char *path, struct sl
 {
 	SLP_CALL("sl_checkpoint_save", at);
 	if (!slp_trainer_gather_states(at, opts.trainer)) return sl_error();
-	if (slp_dist.rank) return sl_error();
-	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_save", path, &opts, false);
-	slp_trainer_drop_others(opts.trainer);
-	if (!job) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
-	run(job);
-	enum sl_status status = job->status;
-	job_free(job);
-	return status;
+	return tell_ranks(at, slp_dist.rank ? sl_error() : save_here(at, path, &opts));
 }
 
 static sl_checkpoint_job *begin_elsewhere(const char *at, const char *path, const struct sl_checkpoint_opts *opts)

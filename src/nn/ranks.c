@@ -184,6 +184,7 @@ static struct slp_dist_what describe_sum(sl_trainer *trainer, int param, struct 
 	what.one = keepers && slp_trainer_optimizer(trainer)->clip_norm == 0; /* the norm is that of all */
 	if (what.one) what.rank = keepers[param];
 	what.any = slp_trainer_scales(trainer);
+	what.lr = slp_trainer_optimizer(trainer)->lr; /* without the schedule, which is the same for all */
 	return what;
 }
 
