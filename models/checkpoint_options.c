@@ -1,8 +1,11 @@
 /* Where drivers write checkpoints and whether they go on with one, as the command line says. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "checkpoint_options.h"
 
@@ -98,15 +101,33 @@ const struct argp drv_checkpoint_argp = {.options = options, .parser = parse_opt
 
 /* ---- before a run ------------------------------------------------------------------------------------------------ */
 
+static bool make_folder(const char *folder)
+{
+	struct stat s;
+	if (mkdir(folder, 0777) == 0) return true;
+	if (errno == EEXIST && stat(folder, &s) == 0) {
+		if (S_ISDIR(s.st_mode)) return true;
+		errno = ENOTDIR;
+	}
+	drv_error("--checkpoint: %s cannot be a folder: %s", folder, strerror(errno));
+	return false;
+}
+
+/* Two runs at a time would mix their checkpoints; the lock lasts as long as the process. */
+static bool take_folder(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* where that cannot be, runs are not told apart */
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+	close(fd);
+	drv_error("--checkpoint: another run is writing checkpoints to %s", folder);
+	return false;
+}
+
 /* Nothing is overwritten that nobody has spoken of. */
 bool drv_checkpoint_ready(const struct drv_checkpoint_options *o)
 {
 	if (!o->folder) return true;
-	struct stat s;
-	if (mkdir(o->folder, 0777) && (errno != EEXIST || stat(o->folder, &s) || !S_ISDIR(s.st_mode))) {
-		drv_error("--checkpoint: %s cannot be a folder: %s", o->folder, strerror(errno));
-		return false;
-	}
+	if (!make_folder(o->folder) || !take_folder(o->folder)) return false;
 	int count = sl_checkpoint_count(o->folder);
 	if (count && !o->resume)
 		drv_error("%s has checkpoints of an earlier run: continue it with --resume, or name another folder",

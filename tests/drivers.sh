@@ -185,6 +185,8 @@ for signal in INT:130 TERM:143 HUP:129; do
   "$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/mlp" --every 1s --resume auto >"$tmp/out" 2>"$tmp/err" &
   pid=$!
   within 300 grep -q '^epoch [0-9]*[02468]' "$tmp/out" || fail "no second epoch"
+  "$mlp" --limit 600 --checkpoint "$tmp/mlp" --resume >"$tmp/second" 2>&1 || true # while the first one runs
+  contains "$tmp/second" 'another run is writing checkpoints to'
   kill "-${signal%:*}" "$pid"
   status=0
   wait "$pid" || status=$?
