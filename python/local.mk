@@ -21,6 +21,7 @@ EXTRA_DIST += \
 	python/starling/_arguments.py \
 	python/starling/_blocks.py \
 	python/starling/_core.py \
+	python/starling/_creation.py \
 	python/starling/_custom.py \
 	python/starling/_engine.py \
 	python/starling/_ffi.pyi \
@@ -32,6 +33,7 @@ EXTRA_DIST += \
 	python/starling/_tensor.py \
 	python/starling/_training.py \
 	python/starling/autograd.py \
+	python/starling/checkpoint.py \
 	python/starling/data.py \
 	python/starling/init.py \
 	python/starling/mx/__init__.py \
@@ -82,6 +84,7 @@ EXTRA_DIST += \
 	python/starling/mx/util.py \
 	python/tests/mxnet-names.txt \
 	python/tests/test_cells.py \
+	python/tests/test_creation.py \
 	python/tests/test_custom.py \
 	python/tests/test_gluon.py \
 	python/tests/test_gluon_more.py \
@@ -89,6 +92,7 @@ EXTRA_DIST += \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
 	python/tests/test_registry.py \
+	python/tests/test_runs.py \
 	python/tests/test_several.py \
 	tools/bench-python \
 	tools/gluon-check \

@@ -13,6 +13,7 @@ extern "Python" void slpy_release(void *, void *);
 extern "Python" enum sl_status slpy_backward(void *, sl_tensor *const *, int, sl_tensor **, int);
 extern "Python" void slpy_forget(void *);
 int slpy_truths(const sl_tensor *, const sl_tensor *);
+int slpy_integers(const sl_tensor *, const sl_tensor *);
 """
 _SOURCE = """
 #include <starling.h>
@@ -21,6 +22,21 @@ struct slpy_block { sl_block base; void *object; };
 static int slpy_truths(const sl_tensor *a, const sl_tensor *b)
 {
 	return (sl_tensor_dtype(a) == SL_BOOL) | (b && sl_tensor_dtype(b) == SL_BOOL) << 1;
+}
+static int slpy_integer(const sl_tensor *t)
+{
+	enum { FLOAT, INT, BOOL };
+	static const char kinds[SL_DTYPE_COUNT] = {
+#define X(symbol, name, type, kind, ...) [symbol] = kind,
+		SL_DTYPE_LIST(X)
+#undef X
+	};
+	return kinds[sl_tensor_dtype(t)] == INT;
+}
+/* The same for integers. */
+static int slpy_integers(const sl_tensor *a, const sl_tensor *b)
+{
+	return slpy_integer(a) | (b ? slpy_integer(b) : 0) << 1;
 }
 """
 

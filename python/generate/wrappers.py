@@ -108,7 +108,8 @@ class Call:
                 parts.append("(0, 0)" if field.length == 2 else "0")  # the function sets it
             elif kind == "const int *":
                 self.parameters.append(Parameter("axes", "int | Sequence[int] | None", "None"))
-                self.before.append("axes, naxes = axes_of(axes)")
+                self.parameters.append(Parameter("axis", "int | Sequence[int] | None", "None", True))  # NumPy's name for them
+                self.before.append("axes, naxes = axes_of(axes if axis is None else axis)")
                 parts += ["axes", "naxes"]
             elif field.name == "naxes":
                 continue
@@ -273,8 +274,9 @@ class Operations:
         lines += [f"    def __{o}__(self, other: Any) -> Self: ..." for o in _OPERATORS.split()]
         lines += [f"    def __{o}__(self) -> Self: ..." for o in ("neg", "pos", "abs", "invert")]
         for name in names:
-            if name in self.calls:
-                rest = self.calls[name][1].signature(True).partition(", ")[2]
+            operation = "variance" if name == "var" else name
+            if operation in self.calls:
+                rest = self.calls[operation][1].signature(True).partition(", ")[2]
                 lines.append(f"    def {name}(self{', ' if rest else ''}{rest}) -> Self: ...")
         return "\n".join(lines) + "\n"
 

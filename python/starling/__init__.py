@@ -21,7 +21,7 @@ except ImportError as _error:
         raise
     raise ImportError(f"{_error}; on Debian: apt install libdnnl2 libopenblas0 libgomp1") from None
 
-from . import _core, autograd, data, init
+from . import _core, autograd, checkpoint, data, init
 from ._blocks import Block, Initializer, Parameter, load
 from ._core import (
     DeviceError,
@@ -45,6 +45,8 @@ from ._files import explain, load_npy, save_npy
 from ._ops import *  # noqa: F403
 from ._ops import __all__ as _operations
 from ._foreign import from_dlpack, from_numpy
+from ._creation import *  # noqa: F403
+from ._creation import __all__ as _creation
 from ._tensor import Device, Tensor, array, device_count, dtypes, wait_all
 from ._training import Accuracy, Cache, Mean, Metric, Schedule, Step, StepAll, TopK, Trainer, split_and_load
 from .autograd import autocast, pause, record
@@ -56,9 +58,9 @@ __version__ = version()
 __all__ = [
     "Accuracy", "Block", "Cache", "DTypeError", "Device", "DeviceError", "Error", "FileError", "FormatError", "Function", "Initializer",
     "InternalError", "InvalidArgument", "KernelError", "Mean", "Metric", "OutOfMemory", "Parameter", "Schedule", "ShapeError",
-    "StateError", "Step", "StepAll", "Tensor", "Timeout", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "data", "device_count", "dtypes",
+    "StateError", "Step", "StepAll", "Tensor", "Timeout", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "checkpoint", "data", "device_count", "dtypes",
     "explain", "from_dlpack", "from_numpy", "init", "load", "load_npy", "nn", "pause", "poll", "record", "save_npy", "seed",
-    "shutdown", "split", "split_and_load", "start", "stats", "tensor", "topk", "var", "version", "wait_all", *_operations,
+    "shutdown", "split", "split_and_load", "start", "stats", "tensor", "topk", "var", "version", "wait_all", *_operations, *_creation,
 ]  # fmt: skip
 
 _atexit.register(shutdown)

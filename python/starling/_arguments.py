@@ -29,11 +29,13 @@ def tensors_of(tensors, name, count=None):
 
 # Operations that are methods of tensors, too, where they exist.
 METHODS = """sum mean max min norm argmax prod var std cumsum clip exp log sqrt square abs relu sigmoid tanh softmax log_softmax
-    flatten transpose dot broadcast_to gather one_hot any all masked_fill""".split()
+    flatten transpose dot broadcast_to gather one_hot any all masked_fill
+    clone""".split()
 
 
 def add_methods(operations):
     """Makes methods of the operations whose first argument is the tensor."""
     for name in METHODS:
-        if name in operations and not hasattr(Tensor, name):
-            setattr(Tensor, name, operations[name])
+        operation = operations.get("variance" if name == "var" else name)  # starling.var makes a symbol
+        if operation and not hasattr(Tensor, name):
+            setattr(Tensor, name, operation)

@@ -34,8 +34,11 @@ def _cut(t, axis, size, k):
     begin, end, step = k.indices(size)
     if (begin, end, step) == (0, size, 1):
         return t
-    if step < 0:
-        raise IndexError("slices with a negative step are not supported; starling.flip or NumPy can do that")
+    if step < 0:  # the same elements forwards, then turned round
+        count = len(range(begin, end, step))
+        last = begin + (count - 1) * step
+        forwards = _cut(t, axis, size, slice(last, begin + 1, -step)) if count else _cut(t, axis, size, slice(0, 0))
+        return wrap(lib.sl_flip_at(here(), forwards._p, (ffi.new("int[]", [axis]), 1, False)), type(t))
     end = max(begin, end)
     if axis == 0 and step == 1:
         return wrap(lib.sl_rows_at(here(), t._p, begin, end), type(t))

@@ -214,6 +214,14 @@ class Tensor(_Methods):
         name = _dtype_names[lib.sl_tensor_dtype(self._p)]
         return value if "float" in name else bool(value) if name == "bool" else int(value)
 
+    def __format__(self, spec):
+        return format(self.item(), spec) if spec else str(self)
+
+    def __reduce__(self):
+        """How copy and pickle make another tensor with these values, without gradient or history."""
+        exact = self.numpy() if self.dtype in _numpy.values() else self.astype("float32").numpy()
+        return array, (numpy.array(exact), str(self.dtype), str(self.device), type(self))
+
     def tolist(self):
         """The values as nested lists."""
         return self.numpy().tolist()
@@ -371,26 +379,42 @@ def _with_numbers(function, a, b):
     return function(here(), a._p, b._p if isinstance(b, Tensor) else b)
 
 
+def _divisible(a, b):
+    """The operands of /, integers among them as float32: in Python a quotient is no whole number."""
+    whole = lib.slpy_integers(a._p, b._p if isinstance(b, Tensor) else NULL)
+    return (a.astype("float32") if whole & 1 else a), (b.astype("float32") if whole & 2 else b)
+
+
 def _binary(name, swapped=None):
     tensors, scalar = getattr(lib, f"sl_{name}_at"), getattr(lib, f"sl_{name}_scalar_at")
+    divides = name == "div"
 
     def forward(a, b):
+        if divides and a._truths:
+            a, b = _divisible(a, b)
         if isinstance(b, Tensor):
             return wrap(tensors(here(), a._p, b._p) or _with_numbers(tensors, a, b), type(a))
-        try:
-            return wrap(scalar(here(), a._p, b) or _with_numbers(scalar, a, b), type(a))
-        except TypeError:
-            return _with_array(a, b, tensors, False)
+        return _with_number(scalar, a, b, tensors, False)
 
     back = getattr(lib, f"sl_{swapped or name}_scalar_at")
 
     def backward(a, b):
-        try:
-            return wrap(back(here(), a._p, b) or _with_numbers(back, a, b), type(a))
-        except TypeError:
-            return _with_array(a, b, tensors, True)
+        if divides and a._truths:
+            a, b = _divisible(a, b)
+        return _with_number(back, a, b, tensors, True)
 
     return forward, backward
+
+
+def _with_number(scalar, a, b, tensors, swap):
+    """An operation with a number; one with a fraction makes integers float32.  Lists and arrays become tensors."""
+    if b.__class__ is float and a._truths and lib.slpy_integers(a._p, NULL):
+        a = a.astype("float32")
+    try:
+        p = scalar(here(), a._p, b)
+    except TypeError:
+        return _with_array(a, b, tensors, swap)
+    return wrap(p or _with_numbers(scalar, a, b), type(a))
 
 
 def _with_array(a, b, function, swap):
@@ -408,6 +432,8 @@ def _inplace(name):
     tensors, scalar = getattr(lib, f"sl_{name}_inplace_at"), getattr(lib, f"sl_{name}_scalar_inplace_at")
 
     def method(a, b):
+        if name == "div" and a._truths and lib.slpy_integers(a._p, NULL):
+            raise _core.DTypeError(f"/= gives fractions, which a tensor of {a.dtype} cannot hold")
         try:
             p = tensors(here(), a._p, b._p) if isinstance(b, Tensor) else scalar(here(), a._p, b)
         except TypeError:
@@ -481,7 +507,7 @@ setattr(Tensor, "__matmul__", _matmul)
 def array(values, dtype=None, device=None, like=Tensor):
     """A tensor with a copy of the values: numbers, nested lists, NumPy arrays, tensors.
 
-    Floats become float32 and integers int32 unless dtype says otherwise or a NumPy array has a type of its own that
+    Floats become float32, integers int32, truth values bool, unless dtype says otherwise or a NumPy array has a type of its own that
     tensors have, too; NumPy's int64, its usual one, becomes int32, which operations take.
     """
     if isinstance(values, Tensor):
@@ -492,7 +518,7 @@ def array(values, dtype=None, device=None, like=Tensor):
     if dtype is None and (not given or values.dtype.name not in _numpy or values.dtype == numpy.int64):
         if values.dtype.kind not in "fiub":
             raise _core.DTypeError(f"values of type {values.dtype} cannot be in a tensor")
-        dtype = "float32" if values.dtype.kind == "f" else "int32"
+        dtype = "float32" if values.dtype.kind == "f" else "bool" if values.dtype.kind == "b" and like._truths else "int32"
     name = _dtype_names[dtype_of(dtype)] if dtype is not None else values.dtype.name
     if name in _bits:
         return array(values, "float32", device, like).astype(name)

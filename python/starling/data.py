@@ -1,20 +1,75 @@
-"""Mini-batches: of arrays in main memory, and of the data sets that the library reads."""
+"""Data sets, and mini-batches of them or of arrays in main memory (doc/data.md).
+
+    images = data.images("photos", height=64, width=64)
+    train, test = images.split(9000, seed=1)
+    train = train.transform(data.random_flip(), data.normalise(mean=[0.5] * 3, std=[0.25] * 3))
+    for x, y in data.Loader(train, 32, workers=2): ...
+"""
 import numpy
 
 from . import _core
-from ._core import NULL, ffi, here, lib, raise_error, shape_from, text_of
-from ._tensor import Tensor, array, device_of, wrap
+from ._core import NULL, ffi, here, lib, options, pointer, raise_error, shape_from, shape_of, text_of, wrong
+from ._tensor import Tensor, _numpy, array, device_of, dtypes, wrap
 
-__all__ = ["Dataset", "Loader", "fashion_mnist", "mnist"]
+__all__ = [
+    "Dataset", "Loader", "arrays", "center_crop", "cifar10", "colour_jitter", "csv", "fashion_mnist", "images", "mnist", "normalise",
+    "npy", "random_crop", "random_flip", "random_resized_crop", "resize", "tokens",
+]  # fmt: skip
 
 FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
 
 
-class Dataset:
-    """Labelled images in main memory; made by mnist and fashion_mnist."""
+class Transform:
+    """What becomes of x on its way into a batch; made by random_crop, random_flip, normalise, …"""
 
-    def __init__(self, p):
-        self._p = p
+    __slots__ = ("_c",)
+
+    def __init__(self, kind, **settings):
+        self._c = options("sl_transform", kind=kind, **settings)
+
+
+def random_crop(height, width, pad=0):
+    """A part of the image at a random place, of the image with so many zeros around it."""
+    return Transform(lib.SL_RANDOM_CROP, height=height, width=width, pad=pad)
+
+
+def center_crop(height, width):
+    """The middle of the image."""
+    return Transform(lib.SL_CENTER_CROP, height=height, width=width)
+
+
+def random_flip(p=0.5, *, vertical=False):
+    """The image mirrored, left to right or upside down, with probability p."""
+    if not 0 < p <= 1:
+        raise _core.InvalidArgument(f"random_flip: p is {p}, not above 0 and at most 1")
+    return Transform(lib.SL_RANDOM_FLIP, p=p, vertical=vertical)
+
+
+def resize(height, width):
+    """The image in another size."""
+    return Transform(lib.SL_RESIZE, height=height, width=width)
+
+
+def normalise(mean, std):
+    """(x - mean) / std, given for each channel (up to four)."""
+    return Transform(lib.SL_NORMALISE, mean=list(mean), std=list(std))
+
+
+def colour_jitter(brightness=0.0, contrast=0.0, saturation=0.0):
+    """Brightness, contrast and saturation times random factors, from 1 - so much to 1 + so much."""
+    return Transform(lib.SL_COLOUR_JITTER, brightness=brightness, contrast=contrast, saturation=saturation)
+
+
+def random_resized_crop(height, width, area=(0.08, 1.0), ratio=(3 / 4, 4 / 3)):
+    """A random part of the image, of these shares of its area and ratios of width to height, resized."""
+    return Transform(lib.SL_RANDOM_RESIZED_CROP, height=height, width=width, area=list(area), ratio=list(ratio))
+
+
+class Dataset:
+    """Samples x, most with a label or target y; made by arrays, npy, csv, images, cifar10, mnist, tokens."""
+
+    def __init__(self, p, *owners):
+        self._p, self._owners = p, owners
         if not p:
             raise_error()
 
@@ -24,6 +79,42 @@ class Dataset:
 
     def __len__(self):
         return lib.sl_dataset_size(self._p)
+
+    def __getitem__(self, index):
+        """Sample `index` as NumPy arrays: (x, y), or x where samples have no y."""
+        index = index.__index__()
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"sample {index} of a data set of {len(self)}")
+        x, y = (_empty(part(self._p)) for part in (lib.sl_dataset_x, lib.sl_dataset_y))
+        targets = [NULL if a is None or not a.size else ffi.from_buffer(a) for a in (x, y)]
+        _core.check(lib.sl_dataset_read_at(here(), self._p, index % len(self), *targets))
+        return x if y is None else (x, y)
+
+    def __add__(self, other):
+        both = ffi.new("sl_dataset *[]", [self._p, pointer("data set", other, Dataset)])
+        return Dataset(lib.sl_dataset_concat_at(here(), both, 2), self, other)
+
+    def rows(self, first, count):
+        """The samples from number `first` on, so many."""
+        return Dataset(lib.sl_dataset_range_at(here(), self._p, first, count), self)
+
+    def select(self, numbers):
+        """The samples with these numbers, in this order."""
+        numbers = numpy.ascontiguousarray(numbers, numpy.int64)
+        data = ffi.cast("int64_t *", ffi.from_buffer(numbers)) if numbers.size else NULL
+        return Dataset(lib.sl_dataset_select_at(here(), self._p, data, numbers.size), self)
+
+    def split(self, count, seed=0):
+        """Two data sets, of `count` samples drawn by the seed, and of the others."""
+        parts = ffi.new("sl_dataset *[2]")
+        if not lib.sl_dataset_split_at(here(), self._p, count, seed, parts):
+            raise_error()
+        return Dataset(parts[0], self), Dataset(parts[1], self)
+
+    def transform(self, *transforms):
+        """The samples with x transformed, one transform after the other, anew in each epoch."""
+        c = ffi.new("struct sl_transform[]", [_transform(t) for t in transforms])
+        return Dataset(lib.sl_dataset_transform_at(here(), self._p, c, len(transforms)), self)
 
     @property
     def shape(self):
@@ -35,6 +126,64 @@ class Dataset:
         """The names of the classes."""
         names = (lib.sl_dataset_class_name(self._p, i) for i in range(lib.sl_dataset_classes(self._p)))
         return [ffi.string(n).decode() if n else str(i) for i, n in enumerate(names)]
+
+
+def _transform(t):
+    if not isinstance(t, Transform):
+        raise wrong("transform", t, "a transform of starling.data")
+    return t._c
+
+
+_names = {number: name for name, number in dtypes.items()}
+
+
+def _empty(kind):
+    """An array for one sample, as the C structure describes all of them; None if there is nothing."""
+    return numpy.empty(shape_from(kind.shape), _numpy[_names[kind.dtype]]) if kind.dtype else None
+
+
+def _array_of(name, values):
+    values = numpy.ascontiguousarray(values)
+    if values.dtype.name not in _numpy:
+        raise _core.DTypeError(f"{name} has values of type {values.dtype}, which tensors do not have")
+    return values, (ffi.from_buffer(values) if values.size else NULL, shape_of(values.shape), dtypes[values.dtype.name])
+
+
+def arrays(x, y=None, *, classes=0):
+    """A data set of arrays in main memory, whose first axis counts the samples; they are copied."""
+    x, c_x = _array_of("x", x)
+    c_y = (NULL, shape_of(()), 0)
+    if y is not None:
+        y = numpy.asarray(y)
+        y, c_y = _array_of("y", y.astype(numpy.int32) if y.dtype == numpy.int64 else y)
+    return Dataset(lib.sl_dataset_arrays_at(here(), c_x, c_y, (classes, True)))
+
+
+def npy(x, y=None, *, classes=0):
+    """A data set of .npy files, which are mapped into memory."""
+    return Dataset(lib.sl_dataset_npy_at(here(), text_of(x, "x"), text_of(y, "y"), (classes, False)))
+
+
+def csv(path, *, separator=",", header=False, label=0, regression=False, missing=False):
+    """A table of numbers: a line a sample.  Column `label`, counted from 1, is y; 0 is the last one, -1 none."""
+    opts = options("sl_csv_opts", separator=separator.encode(), header=header, label=label, regression=regression, missing=missing)
+    return Dataset(lib.sl_dataset_csv_at(here(), text_of(path, "path"), opts))
+
+
+def images(folder, *, height=0, width=0, channels=0):
+    """PNG and JPEG files, a folder for each class; resized to height and width if they are given."""
+    opts = options("sl_images_opts", height=height, width=width, channels=channels)
+    return Dataset(lib.sl_dataset_images_at(here(), text_of(folder, "folder"), opts))
+
+
+def cifar10(folder, train=True):
+    """CIFAR-10 from its binary files."""
+    return Dataset(lib.sl_dataset_cifar10_at(here(), text_of(folder, "folder"), lib.SL_TRAIN if train else lib.SL_TEST))
+
+
+def tokens(path, length, *, stride=0, bytes=0):
+    """A file of tokens of 1 (text), 2 or 4 bytes as samples of so many: x, and y, which is one token further."""
+    return Dataset(lib.sl_dataset_tokens_at(here(), text_of(path, "path"), options("sl_tokens_opts", length=length, stride=stride, bytes=bytes)))
 
 
 def mnist(folder, train=True):
@@ -51,10 +200,11 @@ def fashion_mnist(train=True):
 class Loader:
     """Shuffled mini-batches: Loader((x, y), batch_size=256) of arrays, Loader(dataset, batch_size=256) of a data set.
 
-    An iteration is an epoch.  The order depends on the seed and the epoch alone.
+    An iteration is an epoch.  The order depends on the seed and the epoch alone.  Of a data set, so many worker threads read and
+    transform samples ahead, prefetch batches are kept ready, and of each batch this rank of several gets its part.
     """
 
-    def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=0, kind=Tensor):
+    def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=0, workers=0, prefetch=0, rank=0, ranks=0, kind=Tensor):
         if not hasattr(batch_size, "__index__"):
             raise _core.wrong("batch_size", batch_size, "a whole number")
         if batch_size < 1:
@@ -63,12 +213,15 @@ class Loader:
         self._shuffle, self._seed, self._epoch, self._p = shuffle, seed, 0, None
         if isinstance(data, Dataset):
             last = lib.SL_LAST_DISCARD if drop_last else lib.SL_LAST_KEEP
-            opts = (batch_size, shuffle, seed, last, limit, 0, device_of(device))
-            self._p = lib.sl_loader_new_at(here(), data._p, opts)
+            opts = dict(batch_size=batch_size, shuffle=shuffle, seed=seed, last=last, limit=limit, prefetch=prefetch)
+            opts |= dict(device=device_of(device), workers=workers, rank=rank, ranks=ranks)
+            self._p = lib.sl_loader_new_at(here(), data._p, options("sl_loader_opts", **opts))
             self._data = data
             if not self._p:
                 raise_error()
             return
+        if workers or prefetch or ranks:
+            raise _core.InvalidArgument("workers, prefetch and ranks are for data sets; starling.data.arrays(x, y) makes one")
         self._data = [numpy.asarray(a) for a in (data if isinstance(data, (tuple, list)) else [data])]
         if not all(a.ndim for a in self._data):
             raise _core.wrong("data", data, "arrays with rows, or a data set,")
@@ -93,7 +246,8 @@ class Loader:
     def _from_library(self):
         batch = ffi.new("struct sl_batch *")
         while lib.sl_loader_next_at(here(), self._p, batch):
-            yield wrap(batch.x, self._kind), wrap(batch.y, self._kind)
+            x = wrap(batch.x, self._kind)
+            yield (x, wrap(batch.y, self._kind)) if batch.y else x
         if lib.sl_error():
             raise_error()
 
