@@ -302,10 +302,11 @@ static const struct argp argp = {
         .parser = parse,
         .children = drv_language_children,
         .doc = "Trains a GPT on a text, byte by byte, and writes more of it.\v"
+               "Examples:\n"
                "  gpt --iterations 500 --generate 300\n"
                "  gpt --text book.txt --save book.safetensors\n"
                "  gpt --load book.safetensors --iterations 0 --generate 1000\n"
-               "  gpt --params gpt2.safetensors --iterations 0 --generate 20 --prompt-tokens "
+               "  gpt --params gpt2.safetensors -n 0 --generate 20 --prompt-tokens "
                "464,3290\n\n" DRV_LANGUAGE_EXIT_STATUS,
 };
 

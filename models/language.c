@@ -25,9 +25,8 @@ static const struct argp_option options[] = {
         {"text", KEY_TEXT, "FILE", 0, "The text to learn; its last tenth is held out (default: " DRV_DEFAULT_TEXT ")",
          1},
         {"iterations", 'n', "N", 0, "Number of training steps; 0: none (default: 2000)", 1},
-        {"batch-size", 'b', "N", 0, "Number of pieces of text in a step (default: 12; lstm: 20)", 1},
-        {"lr", KEY_LR, "X", 0,
-         "Learning rate, after 100 steps, before it falls to a tenth (default: 0.001; lstm: 0.002)", 1},
+        {"batch-size", 'b', "N", 0, NULL, 1},
+        {"lr", KEY_LR, "X", 0, NULL, 1},
         {"dtype", KEY_DTYPE, "TYPE", 0, DRV_DTYPE_HELP "); text is written in float32", 1},
         {"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints every N steps (default: 250)", 1},
         {"generate", KEY_GENERATE, "N", 0, "At the end, write N bytes or words of text (default: 0)", 3},
@@ -67,7 +66,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child folder_children[] = {{&drv_checkpoint_folder_argp, 0, NULL, 4}, {0}};
-static const struct argp language_argp = {.options = options, .parser = parse, .children = folder_children};
+/* Drivers have defaults of their own. */
+static char *help(int key, const char *text, void *input)
+{
+	const struct drv_language_options *o = input;
+	char *own = NULL;
+	int length = -1;
+	if (o && key == 'b') length = asprintf(&own, "Number of pieces of text in a step (default: %d)", (int)o->batch);
+	else if (o && key == KEY_LR)
+		length = asprintf(&own, "Learning rate, after 100 steps, before it falls to a tenth (default: %g)",
+		                  o->lr);
+	return length >= 0 ? own : (char *)text;
+}
+
+static const struct argp language_argp = {
+        .options = options, .parser = parse, .children = folder_children, .help_filter = help};
 const struct argp_child drv_language_children[] = {{&drv_argp, 0, NULL, 0}, {&language_argp, 0, NULL, 0}, {0}};
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */

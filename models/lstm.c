@@ -282,6 +282,7 @@ static const struct argp argp = {
         .children = drv_language_children,
         .doc = "Trains a language model with LSTM layers on a text, byte by byte or word by word, and writes more of "
                "it.\v"
+               "Examples:\n"
                "  lstm --iterations 500 --generate 300\n"
                "  lstm --text book.txt --words 10000 --save book.safetensors\n"
                "  lstm --load net.safetensors --iterations 0 --generate 1000\n\n" DRV_LANGUAGE_EXIT_STATUS,

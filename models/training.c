@@ -22,7 +22,7 @@ enum {
 
 static const struct argp_option options[] = {
         {"batch-size", 'b', "N", 0, "Images in a batch, over all devices and processes (default: 256)", 1},
-        {"lr", KEY_LR, "RATE", 0, "Learning rate (default: 0.2; resnet18: 0.1; zoo: 0.05)", 1},
+        {"lr", KEY_LR, "RATE", 0, NULL, 1},
         {"epochs", 'e', "N", 0, "Epochs (default: 10)", 1},
         {"dtype", KEY_DTYPE, "TYPE", 0, DRV_DTYPE_HELP ", with convolutions on GPUs as SL_TF32 says)", 1},
         {"fastest", KEY_FASTEST, NULL, 0,
@@ -73,7 +73,17 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child train_children[] = {{&drv_checkpoint_argp, 0, NULL, 0}, {0}};
-static const struct argp train_argp = {.options = options, .parser = parse_option, .children = train_children};
+/* Drivers have learning rates of their own. */
+static char *help(int key, const char *text, void *input)
+{
+	const struct drv_train_options *o = input;
+	char *rate = NULL;
+	if (key == KEY_LR && o && asprintf(&rate, "Learning rate (default: %g)", o->lr) >= 0) return rate;
+	return (char *)text;
+}
+
+static const struct argp train_argp = {
+        .options = options, .parser = parse_option, .children = train_children, .help_filter = help};
 const struct argp_child drv_train_children[] = {{&drv_argp, 0, NULL, 0}, {&train_argp, 0, NULL, 0}, {0}};
 
 /* Starts the engine if all that was asked for can be done; says why not. */

@@ -129,7 +129,7 @@ fi
 echo "--- on a terminal"
 if script -qec true "$tmp/terminal" </dev/null >"$tmp/out" 2>&1; then
   # Long enough on the fastest machine: progress is drawn every tenth of a second.
-  TERM=xterm script -qec "$lenet --limit 6000 --batch-size 4 --lr 0.01 --epochs 1" "$tmp/terminal" </dev/null >"$tmp/out" 2>&1
+  TERM=xterm script -qec "$lenet --limit 2400 --batch-size 4 --lr 0.01 --epochs 1" "$tmp/terminal" </dev/null >"$tmp/out" 2>&1
   contains "$tmp/terminal" 'epoch 1/1.*images/s.*loss [0-9.]+.*left'
   contains "$tmp/terminal" '\[32m'
 else

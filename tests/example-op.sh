@@ -31,7 +31,7 @@ sed -i '1i #include "cases.h"' "$dir/cases.c"
 grep -q 'define HAVE_CUDA 1' config.h && flags="$flags -UHAVE_CUDA" && sed '/define HAVE_CUDA 1/d' config.h >"$dir/config.h"
 for f in bound.c ops.c main.c cases.c; do compile "$f"; done
 # shellcheck disable=SC2086
-$LIBTOOL --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o "$dir/main" \
+$QUICK_LINK --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o "$dir/main" \
 	"$dir/bound.lo" "$dir/ops.lo" "$dir/main.lo" $CORE_LIBS
 
 "$dir/main" >"$dir/output"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The programs in doc/*.md that have a main: cut out, compiled against the library, run.  The lines of the text block after
 # a program must be among what it prints, in that order.
-# Run by make check, in the build folder; srcdir, CC, CFLAGS, CORE_LIBS, LIBTOOL come from there.
+# Run by make check, in the build folder; srcdir, CC, CFLAGS, CORE_LIBS, QUICK_LINK come from there.
 set -eu
 
 dir=tests/listings.dir
@@ -25,7 +25,7 @@ for source in "$dir"/*.c; do
 	# shellcheck disable=SC2086
 	$CC $CFLAGS -std=gnu11 -Wall -Wextra -Werror -I"$srcdir/src" -c "$source" -o "$name.o"
 	# shellcheck disable=SC2086
-	$LIBTOOL --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o "$name" "$name.o" $CORE_LIBS
+	$QUICK_LINK --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o "$name" "$name.o" $CORE_LIBS
 	"$name" >"$name.output"
 	echo "--- $name"
 	cat "$name.output"

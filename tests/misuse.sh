@@ -22,7 +22,7 @@ for file in "$dir/calls" "$source/tests/misuse/run" "$source/tests/misuse/values
   run 0 $CC $CFLAGS -std=gnu11 -w -I"$source/src" -I"$source/tests/misuse" -c "$file.c" -o "$object"
 done
 # shellcheck disable=SC2086
-run 0 $LIBTOOL --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o $dir/misuse "${objects[@]}" $CORE_LIBS
+run 0 $QUICK_LINK --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o $dir/misuse "${objects[@]}" $CORE_LIBS
 
 cd $dir
 status=0

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The program in README.md: cut out, compiled against the library, run; what it finds must be what was hidden.
-# Run by make check, in the build folder; srcdir, CC, CFLAGS, CORE_LIBS, LIBTOOL come from there.
+# Run by make check, in the build folder; srcdir, CC, CFLAGS, CORE_LIBS, QUICK_LINK come from there.
 set -eu
 
 dir=tests/readme.dir
@@ -12,7 +12,7 @@ test -s "$dir/example.c" || { echo "README.md has no program" >&2; exit 1; }
 # shellcheck disable=SC2086
 $CC $CFLAGS -std=gnu11 -Wall -Wextra -Werror -I"$srcdir/src" -c "$dir/example.c" -o "$dir/example.o"
 # shellcheck disable=SC2086
-$LIBTOOL --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o "$dir/example" "$dir/example.o" $CORE_LIBS
+$QUICK_LINK --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o "$dir/example" "$dir/example.o" $CORE_LIBS
 "$dir/example" >"$dir/output"
 cat "$dir/output"
 

@@ -217,7 +217,7 @@ END
   # shellcheck disable=SC2086
   $CC $CFLAGS -std=gnu11 -I"$srcdir/src" -c "$tmp/my 'dir/names.c" -o "$tmp/names.o"
   # shellcheck disable=SC2086
-  $LIBTOOL --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o "$tmp/names" "$tmp/names.o" $CORE_LIBS
+  $QUICK_LINK --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o "$tmp/names" "$tmp/names.o" $CORE_LIBS
   run 0 "$trace" --view perfetto -o "$tmp/names.trace" "$tmp/names"
   json=$tmp/names.trace/trace.json
   for block in 'quo\"te,com\\ma%s0' 'line break0' 'latin?0'; do

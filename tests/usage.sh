@@ -10,6 +10,7 @@ try() {
   name=$(basename "$program")
   run 0 "$program" --help
   says '^Usage: |^usage: '
+  ! grep -qE '.{81}' "$tmp/out" || fail "$program --help is wider than 80 columns"
   run 0 "$program" --version
   [ "$(<"$tmp/out")" = "$name (Starling) $version" ] || fail "$program --version"
   run 2 "$program" --no-such-option

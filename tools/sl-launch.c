@@ -319,6 +319,7 @@ static const struct argp argp = {
                "SL_DIST_TIMEOUT seconds to report that, and are killed then.  With --restarts, a program that writes "
                "checkpoints should resume from the last one by itself.  SIGINT and SIGTERM are passed on; processes "
                "that have not ended a minute later, or at a second signal, are killed.\n\n"
+               "Example:\n"
                "  sl-launch -n 4 ./program\n\n"
                "Exit status: 0 if all went well, 1 if a process failed, 2 if the command line is wrong, 128 and its "
                "number after a signal.",

@@ -311,6 +311,7 @@ static const struct argp argp = {
                "MODEL is a file such as my_mlp-symbol.json, or my_mlp alone; PARAMS is a file with the "
                "values of its parameters (default: my_mlp-0000.params beside it).  Or MODEL is a file such as "
                "my_mlp.onnx, which contains everything.\n\n"
+               "Examples:\n"
                "  sl-run my_mlp --input x.npy --output y.npy\n"
                "  sl-run my_mlp --input data=x.raw --shape data=1,512 --repeat 1000\n"
                "  sl-run my_mlp --shape 1,512 --benchmark=1,8,32 --threads 4\n\n"

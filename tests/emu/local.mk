@@ -153,7 +153,7 @@ tests/emu/stubs/%:
 	$(AM_V_at)echo '$(@F) { };' >$@.map
 	$(AM_V_GEN)$(CC) -shared -fPIC -nostdlib -Wl,-soname,$(@F) -Wl,--version-script=$@.map -o $@ -x c /dev/null
 
-emu_ldflags = -no-install -Wl,--dynamic-list=$(srcdir)/tests/emu/emu.map -Wl,--no-as-needed \
+emu_ldflags = $(QUICK_LDFLAGS) -no-install -Wl,--dynamic-list=$(srcdir)/tests/emu/emu.map -Wl,--no-as-needed \
 	-Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,--disable-new-dtags \
 	-Wl,-rpath,$(abs_builddir)/tests/emu/stubs
 emu_ldadd = tests/emu/libcore.la $(emu_stubs) $(STARPU_LIBS) $(ONEDNN_LIBS) $(OPENBLAS_LIBS) \

@@ -149,7 +149,7 @@ static const struct argp argp = {
                "calibration.\v"
                "As for all programs, the result depends on the environment: STARPU_NCPU, STARPU_NCUDA, STARPU_SCHED, "
                "SL_GEMM and others.\n\n"
-               "  sl-info\n  STARPU_NCPU=2 sl-info --json machine.json\n  sl-info --ops\n\n"
+               "Examples:\n  sl-info\n  STARPU_NCPU=2 sl-info --json machine.json\n  sl-info --ops\n\n"
                "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong.",
 };
 
