@@ -95,9 +95,17 @@ sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t 
 	sl_shape s = sl_tensor_shape(x);
 	if (!opts.bilinear && height % s.dim[2] == 0 && width % s.dim[3] == 0)
 		return sl_repeat_at(at, sl_repeat_at(at, x, 2, height / s.dim[2]), 3, width / s.dim[3]);
-	sl_tensor *rows = sl_matmul_at(at, shares(at, x, s.dim[2], height, opts), x, (struct sl_dot_opts){0});
-	sl_tensor *columns = shares(at, x, s.dim[3], width, opts);
-	return sl_linear_at(at, rows, columns, NULL, (struct sl_linear_opts){.tw = true});
+	sl_tensor *y = NULL;
+	SL_AUTOCAST(SL_FLOAT32) /* its products are no matter of degree */
+	{
+		sl_tensor *wide = slp_widened(at, x);
+		sl_tensor *rows =
+		        sl_matmul_at(at, shares(at, wide, s.dim[2], height, opts), wide, (struct sl_dot_opts){0});
+		sl_tensor *columns = shares(at, wide, s.dim[3], width, opts);
+		y = sl_linear_at(at, rows, columns, NULL, (struct sl_linear_opts){.tw = true});
+		y = slp_narrowed(at, y, x);
+	}
+	return y;
 }
 
 /* `to` windows of an axis, that cover it evenly, each made one. */
