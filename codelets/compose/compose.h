@@ -48,6 +48,14 @@ static inline sl_tensor *slp_narrowed(const char *at, sl_tensor *y, sl_tensor *x
 	return half ? sl_cast_at(at, y, sl_tensor_dtype(x)) : y;
 }
 
+/* What autocast multiplies: x in its half type. */
+static inline sl_tensor *slp_lowered(const char *at, sl_tensor *x)
+{
+	enum sl_dtype to = sl_autocast_dtype(), from = sl_tensor_dtype(x);
+	bool cast = x && to != SL_DTYPE_DEFAULT && from != to && slp_promoted(from) == SL_FLOAT32;
+	return cast ? sl_cast_at(at, x, to) : x;
+}
+
 /* Whether two arguments that were given have one data type, which autocast need not have. */
 static inline bool slp_one_type(const char *at, const char *function, const char *name, sl_tensor *x, const char *other,
                                 sl_tensor *y)

@@ -35,6 +35,8 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 	const char *me = "sl_conv_transpose2d";
 	SLP_CALL(me, at);
 	if (!slp_shape_given(at, me, "x", x) || !slp_shape_given(at, me, "w", w)) return NULL;
+	x = slp_lowered(at, x), w = slp_lowered(at, w), b = slp_lowered(at, b);
+	if (!x || !w) return NULL;
 	sl_shape in = sl_tensor_shape(x), k = sl_tensor_shape(w);
 	if (in.ndim != 4 || k.ndim != 4)
 		return slp_call_fail(at, me, SL_ESHAPE, "x has %d axes and w has %d, 4 needed", in.ndim, k.ndim);
