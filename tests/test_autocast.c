@@ -25,6 +25,14 @@ static void test_policies(void)
 			CHECK(sl_autocast_dtype() == SL_BFLOAT16);
 			IS(sl_dot(x, x, .tb = true), SL_BFLOAT16);
 			IS(sl_linear(x, sl_transpose(x), NULL), SL_BFLOAT16);
+			sl_tensor *q = sl_reshape(x, SL_SHAPE(1, 3, 4)), *image = sl_reshape(x, SL_SHAPE(1, 3, 2, 2));
+			IS(sl_scaled_dot_product_attention(q, q, q), SL_BFLOAT16);
+			IS(sl_scaled_dot_product_attention(q, q, q, .mask = sl_zeros(SL_SHAPE(3, 3))), SL_BFLOAT16);
+			IS(sl_conv_transpose2d(sl_cast(image, SL_BFLOAT16), sl_ones(SL_SHAPE(3, 2, 2, 2)),
+			                       sl_ones(SL_SHAPE(2))),
+			   SL_BFLOAT16);
+			IS(sl_conv_transpose2d(image, sl_ones(SL_SHAPE(3, 2, 2, 2)), NULL), SL_BFLOAT16);
+			IS(sl_lt(half, x), SL_FLOAT32);
 			IS(sl_exp(half), SL_FLOAT32);
 			IS(sl_sum(half), SL_FLOAT32);
 			IS(sl_softmax(half, -1), SL_FLOAT32);

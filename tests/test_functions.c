@@ -107,6 +107,7 @@ FUNCTION(cross_entropy_weights, sl_cross_entropy(x, INTS((2, 2), 0, 2, 1, 0), .w
                                                  .label_smoothing = 0.1, .ignore = true, .ignore_index = 1))
 FUNCTION(cross_entropy_smooth, sl_cross_entropy(x, INTS((3), 3, 0, 1), .label_smoothing = 0.2))
 FUNCTION(kl_div, sl_kl_div(sl_log_softmax(x, 1), DOUBLES((2, 3), 0.5, 0.25, 0.25, 0, 0.75, 0.25)))
+FUNCTION(kl_div_target, sl_kl_div(sl_log_softmax(OTHER(1, 2, 3), 1), sl_softmax(x, 1)))
 FUNCTION(cosine_similarity, sl_cosine_similarity(x, OTHER(1, 2, 3), 1))
 FUNCTION(cosine_embedding, sl_cosine_embedding_loss(x, OTHER(1, 3, 2), DOUBLES((3), 1, -1, -1), -0.2))
 
@@ -257,6 +258,9 @@ static void test_random(void)
 			CHECK(fabs(share - (i == 0 ? 0 : i == 1 ? 0.5 : 0.25)) < 0.015);
 		}
 		CHECK_NULL(sl_randint(SL_SHAPE(2), 3, 3), SL_EINVAL, "sl_randint", "from 3");
+		CHECK_NULL(sl_randint(SL_SHAPE(2), 0, 257, .dtype = SL_UINT8), SL_EDTYPE, "sl_randint", "257", "uint8");
+		CHECK_NULL(sl_randint(SL_SHAPE(2), 1LL << 40, (1LL << 40) + 2), SL_EDTYPE, "sl_randint", "int32");
+		CHECK_ALL(sl_randint(SL_SHAPE(9), 1LL << 40, (1LL << 40) + 1, .dtype = SL_INT64), 0x1p40);
 	}
 }
 

@@ -419,6 +419,10 @@ static sl_tensor *added_mask(const char *at, sl_tensor *q, sl_tensor *mask)
 	                     sl_dtype_name(from));
 }
 
+/* Autocast computes attention in the half type; gradients, of what was saved, have the logs in float32. */
+#define CAST_attention SLP_CAST_LOWER
+#define CAST_attention_grad SLP_CAST_WIDEST
+
 /* Attention: softmax(scale q·kᵀ + mask)·v over the keys, for each head. q is (…, t, d), k (…, s, d), v (…, s, e), the
  * result (…, t, e); the other axes are the same. scale is one over the root of d by default. causal: query i sees keys
  * 0 to i. mask is broadcast to (…, t, s); one of floats, of the data type of q, is added, and one of bools or integers is not
@@ -451,7 +455,7 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 		.attr_table = attr_table,                                                                              \
 		.attrs_size = sizeof(struct slp_attention_attrs),                                                      \
 		.rows = SLP_FLOAT_ROWS(op_name),                                                                       \
-		.autocast = SLP_CAST_WIDEST,                                                                           \
+		.autocast = CAST_##op_name,                                                                           \
 		.infer = op_name##_infer,                                                                              \
 		.flops = attention_flops,                                                                              \
 		.ref = op_name##_ref,                                                                                  \

@@ -26,10 +26,7 @@ sl_tensor *sl_where_at(const char *at, sl_tensor *condition, sl_tensor *a, sl_te
 	SLP_CALL(me, at);
 	if (!slp_given(at, me, "condition", condition) || !slp_given(at, me, "a", a) || !slp_given(at, me, "b", b))
 		return NULL;
-	enum sl_dtype d = sl_tensor_dtype(a), e = sl_tensor_dtype(b);
-	if (d != e && sl_autocast_dtype() == SL_DTYPE_DEFAULT)
-		return slp_call_fail(at, me, SL_EDTYPE, "a is %s and b is %s; convert one with sl_cast",
-		                     sl_dtype_name(d), sl_dtype_name(e));
+	if (!slp_one_type(at, me, "a", a, "b", b)) return NULL;
 	sl_tensor *c = as_condition(at, condition, sl_tensor_dtype(a));
 	sl_tensor *chosen = pick(at, &slp_op_take_if, c, a), *other = pick(at, &slp_op_take_unless, c, b);
 	if (sl_tensor_dtype(a) == SL_BOOL) return sl_logical_or_at(at, chosen, other);

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include <starling/autograd.h>
+
 #include "op.h"
 
 /* Whether the argument was given and its shape is known: a symbol may not know it yet. */
@@ -30,6 +32,38 @@ static inline bool slp_is_figure(const char *at, const char *function, const cha
 {
 	if (isfinite(value)) return true;
 	slp_call_fail(at, function, SL_EINVAL, "%s is %g, a finite number needed", name, value);
+	return false;
+}
+
+/* Half types hold too little for sums, statistics and positions: functions compute these in float32 and round once. */
+static inline sl_tensor *slp_widened(const char *at, sl_tensor *x)
+{
+	return x && slp_is_half(sl_tensor_dtype(x)) ? sl_cast_at(at, x, SL_FLOAT32) : x;
+}
+
+/* y, made of x widened, in the type of x; with autocast it stays float32, as what norms and losses give does. */
+static inline sl_tensor *slp_narrowed(const char *at, sl_tensor *y, sl_tensor *x)
+{
+	bool half = y && slp_is_half(sl_tensor_dtype(x)) && sl_autocast_dtype() == SL_DTYPE_DEFAULT;
+	return half ? sl_cast_at(at, y, sl_tensor_dtype(x)) : y;
+}
+
+/* What autocast multiplies: x in its half type. */
+static inline sl_tensor *slp_lowered(const char *at, sl_tensor *x)
+{
+	enum sl_dtype to = sl_autocast_dtype(), from = sl_tensor_dtype(x);
+	bool cast = x && to != SL_DTYPE_DEFAULT && from != to && slp_promoted(from) == SL_FLOAT32;
+	return cast ? sl_cast_at(at, x, to) : x;
+}
+
+/* Whether two arguments that were given have one data type, which autocast need not have. */
+static inline bool slp_one_type(const char *at, const char *function, const char *name, sl_tensor *x, const char *other,
+                                sl_tensor *y)
+{
+	enum sl_dtype d = sl_tensor_dtype(x), e = sl_tensor_dtype(y);
+	if (d == e || sl_autocast_dtype() != SL_DTYPE_DEFAULT) return true;
+	slp_call_fail(at, function, SL_EDTYPE, "%s is %s and %s is %s; convert one with sl_cast", name,
+	              sl_dtype_name(d), other, sl_dtype_name(e));
 	return false;
 }
 

@@ -35,6 +35,8 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 	const char *me = "sl_conv_transpose2d";
 	SLP_CALL(me, at);
 	if (!slp_shape_given(at, me, "x", x) || !slp_shape_given(at, me, "w", w)) return NULL;
+	x = slp_lowered(at, x), w = slp_lowered(at, w), b = slp_lowered(at, b);
+	if (!x || !w) return NULL;
 	sl_shape in = sl_tensor_shape(x), k = sl_tensor_shape(w);
 	if (in.ndim != 4 || k.ndim != 4)
 		return slp_call_fail(at, me, SL_ESHAPE, "x has %d axes and w has %d, 4 needed", in.ndim, k.ndim);
@@ -95,9 +97,17 @@ sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t 
 	sl_shape s = sl_tensor_shape(x);
 	if (!opts.bilinear && height % s.dim[2] == 0 && width % s.dim[3] == 0)
 		return sl_repeat_at(at, sl_repeat_at(at, x, 2, height / s.dim[2]), 3, width / s.dim[3]);
-	sl_tensor *rows = sl_matmul_at(at, shares(at, x, s.dim[2], height, opts), x, (struct sl_dot_opts){0});
-	sl_tensor *columns = shares(at, x, s.dim[3], width, opts);
-	return sl_linear_at(at, rows, columns, NULL, (struct sl_linear_opts){.tw = true});
+	sl_tensor *y = NULL;
+	SL_AUTOCAST(SL_FLOAT32) /* its products are no matter of degree */
+	{
+		sl_tensor *wide = slp_widened(at, x);
+		sl_tensor *rows =
+		        sl_matmul_at(at, shares(at, wide, s.dim[2], height, opts), wide, (struct sl_dot_opts){0});
+		sl_tensor *columns = shares(at, wide, s.dim[3], width, opts);
+		y = sl_linear_at(at, rows, columns, NULL, (struct sl_linear_opts){.tw = true});
+		y = slp_narrowed(at, y, x);
+	}
+	return y;
 }
 
 /* `to` windows of an axis, that cover it evenly, each made one. */

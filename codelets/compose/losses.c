@@ -61,9 +61,13 @@ sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *lab
 	if (s.ndim < 2) return slp_call_fail(at, me, SL_ESHAPE, "logits must have samples and classes");
 	if (!(opts.label_smoothing >= 0 && opts.label_smoothing <= 1))
 		return slp_call_fail(at, me, SL_EINVAL, "label_smoothing %g is not in [0, 1]", opts.label_smoothing);
+	if (opts.weights && !slp_one_type(at, me, "logits", logits, "weights", opts.weights)) return NULL;
 	sl_tensor *x = classes_last(at, logits);
-	if (opts.weights || opts.ignore || opts.label_smoothing > 0)
-		return entropy(at, sl_log_softmax_at(at, x, -1), labels, &opts);
+	if (opts.weights || opts.ignore || opts.label_smoothing > 0) {
+		opts.weights = slp_widened(at, opts.weights);
+		sl_tensor *loss = entropy(at, sl_log_softmax_at(at, slp_widened(at, x), -1), labels, &opts);
+		return slp_narrowed(at, loss, logits);
+	}
 	x = sl_reshape_at(at, x, SL_SHAPE(-1, s.dim[1]));
 	sl_tensor *losses = sl_softmax_cross_entropy_at(at, x, sl_reshape_at(at, labels, SL_SHAPE(-1)));
 	return sl_mean_at(at, losses, (struct sl_reduce_opts){0});
@@ -75,10 +79,15 @@ sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *lab
  *     loss = sl_mean(sl_sum(sl_kl_div(sl_log_softmax(x, 1), p), SL_AXES(1))); */
 sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_tensor *target)
 {
-	SLP_CALL("sl_kl_div", at);
-	sl_tensor *zero = sl_eq_scalar_at(at, target, 0);
-	sl_tensor *logs = sl_log_at(at, sl_add_at(at, target, zero));
-	return sl_mul_at(at, target, sl_sub_at(at, logs, log_probabilities));
+	const char *me = "sl_kl_div";
+	SLP_CALL(me, at);
+	if (!slp_given(at, me, "log_probabilities", log_probabilities) || !slp_given(at, me, "target", target) ||
+	    !slp_one_type(at, me, "log_probabilities", log_probabilities, "target", target))
+		return NULL;
+	sl_tensor *p = slp_widened(at, target), *zero = p ? sl_eq_scalar_at(at, sl_detach_at(at, p), 0) : NULL;
+	sl_tensor *logs = sl_log_at(at, sl_add_at(at, p, zero));
+	sl_tensor *loss = sl_mul_at(at, p, sl_sub_at(at, logs, slp_widened(at, log_probabilities)));
+	return slp_narrowed(at, loss, log_probabilities);
 }
 
 static sl_tensor *length(const char *at, sl_tensor *x, int axis)
@@ -87,23 +96,36 @@ static sl_tensor *length(const char *at, sl_tensor *x, int axis)
 	return sl_maximum_scalar_at(at, n, 1e-8);
 }
 
+/* Of a and b that are float32 or float64. */
+static sl_tensor *cosine(const char *at, sl_tensor *a, sl_tensor *b, int axis)
+{
+	sl_tensor *product = sl_sum_at(at, sl_mul_at(at, a, b), (struct sl_reduce_opts){.axes = &axis, .naxes = 1});
+	return sl_div_at(at, product, sl_mul_at(at, length(at, a, axis), length(at, b, axis)));
+}
+
+static bool pair_given(const char *at, const char *me, sl_tensor *a, sl_tensor *b)
+{
+	return slp_given(at, me, "a", a) && slp_given(at, me, "b", b) && slp_one_type(at, me, "a", a, "b", b);
+}
+
 /* The cosine of the angle between a and b along an axis, which is removed; shapes are broadcast. Lengths below 1e-8
  * count as 1e-8.  As torch.nn.functional.cosine_similarity. */
 sl_tensor *sl_cosine_similarity_at(const char *at, sl_tensor *a, sl_tensor *b, int axis)
 {
 	SLP_CALL("sl_cosine_similarity", at);
-	sl_tensor *product = sl_sum_at(at, sl_mul_at(at, a, b), (struct sl_reduce_opts){.axes = &axis, .naxes = 1});
-	return sl_div_at(at, product, sl_mul_at(at, length(at, a, axis), length(at, b, axis)));
+	if (!pair_given(at, "sl_cosine_similarity", a, b)) return NULL;
+	return slp_narrowed(at, cosine(at, slp_widened(at, a), slp_widened(at, b), axis), a);
 }
 
 /* The loss of pairs (n, d), one number: the mean of 1 - cosine where the target (n) is 1, of what the cosine is above the
  * margin where it is -1.  As torch.nn.functional.cosine_embedding_loss.  SL_EINVAL: a margin that is not finite. */
 sl_tensor *sl_cosine_embedding_loss_at(const char *at, sl_tensor *a, sl_tensor *b, sl_tensor *target, double margin)
 {
-	SLP_CALL("sl_cosine_embedding_loss", at);
-	if (!slp_is_figure(at, "sl_cosine_embedding_loss", "margin", margin)) return NULL;
-	sl_tensor *c = sl_cosine_similarity_at(at, a, b, -1);
+	const char *me = "sl_cosine_embedding_loss";
+	SLP_CALL(me, at);
+	if (!slp_is_figure(at, me, "margin", margin) || !pair_given(at, me, a, b)) return NULL;
+	sl_tensor *c = cosine(at, slp_widened(at, a), slp_widened(at, b), -1);
 	sl_tensor *apart = sl_relu_at(at, sl_sub_scalar_at(at, c, margin));
 	sl_tensor *losses = sl_where_at(at, sl_gt_scalar_at(at, target, 0), sl_rsub_scalar_at(at, c, 1), apart);
-	return sl_mean_at(at, losses, (struct sl_reduce_opts){0});
+	return slp_narrowed(at, sl_mean_at(at, losses, (struct sl_reduce_opts){0}), a);
 }

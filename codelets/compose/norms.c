@@ -1,9 +1,16 @@
 /* Normalisations made of others. */
 #include "compose.h"
 
+/* Whether a parameter, or NULL for none, has the data type of x, or float32 if that is a half type. */
+static bool parameter_fits(const char *at, const char *me, sl_tensor *x, const char *name, sl_tensor *t)
+{
+	if (!x || !t || sl_tensor_dtype(t) == slp_promoted(sl_tensor_dtype(x))) return true;
+	return slp_one_type(at, me, "x", x, name, t);
+}
+
 /* x over the root of the mean of its squares along the last axis, times gamma (n), or NULL for none.
- * B. Zhang, R. Sennrich, arXiv:1910.07467, 2019.  Errors are those of the operations; SL_EINVAL: an eps that
- * is negative or not finite.
+ * B. Zhang, R. Sennrich, arXiv:1910.07467, 2019.  gamma may be float32 where x has a half type.  Errors are those of the
+ * operations; SL_EINVAL: an eps that is negative or not finite.
  *
  *     sl_tensor *y = sl_rms_norm(x, gamma); */
 sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct sl_rms_norm_opts opts)
@@ -12,9 +19,13 @@ sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct
 	double eps = opts.eps == 0 ? 1e-5 : opts.eps;
 	if (!(eps > 0 && isfinite(eps)))
 		return slp_call_fail(at, "sl_rms_norm", SL_EINVAL, "eps is %g, a positive number needed", eps);
-	sl_tensor *mean = sl_mean_at(at, sl_square_at(at, x), (struct sl_reduce_opts){SL_AXES(-1), .keepdims = true});
-	sl_tensor *y = sl_mul_at(at, x, sl_rsqrt_at(at, sl_add_scalar_at(at, mean, eps)));
-	return y && gamma ? sl_mul_at(at, y, gamma) : y;
+	if (!parameter_fits(at, "sl_rms_norm", x, "gamma", gamma)) return NULL;
+	sl_tensor *wide = slp_widened(at, x);
+	sl_tensor *mean =
+	        sl_mean_at(at, sl_square_at(at, wide), (struct sl_reduce_opts){SL_AXES(-1), .keepdims = true});
+	sl_tensor *y = sl_mul_at(at, wide, sl_rsqrt_at(at, sl_add_scalar_at(at, mean, eps)));
+	if (y && gamma) y = sl_mul_at(at, y, slp_widened(at, gamma));
+	return slp_narrowed(at, y, x);
 }
 
 /* One number a channel, (c), as something that (n, c, …) is multiplied with. */
@@ -32,16 +43,21 @@ static sl_tensor *grouped(const char *at, const char *me, sl_tensor *x, int64_t 
 		return slp_call_fail(at, me, SL_ESHAPE, "x must have samples and channels, %lld groups of them",
 		                     (long long)groups);
 	int64_t rows = s.dim[0] * groups, length = rows ? sl_shape_size(s) / rows : 0;
-	sl_tensor *one = slp_full_beside(at, x, SL_SHAPE(length), 1),
-	          *zero = slp_full_beside(at, x, SL_SHAPE(length), 0);
-	sl_tensor *y = sl_layer_norm_at(at, sl_reshape_at(at, x, SL_SHAPE(rows, length)), one, zero, opts);
+	if (!parameter_fits(at, me, x, "gamma", gamma) || !parameter_fits(at, me, x, "beta", beta)) return NULL;
+	sl_tensor *wide = slp_widened(at, x);
+	if (!wide) return NULL;
+	sl_tensor *one = slp_full_beside(at, wide, SL_SHAPE(length), 1),
+	          *zero = slp_full_beside(at, wide, SL_SHAPE(length), 0);
+	sl_tensor *y = sl_layer_norm_at(at, sl_reshape_at(at, wide, SL_SHAPE(rows, length)), one, zero, opts);
 	y = y ? sl_reshape_at(at, y, s) : NULL;
-	if (y && gamma) y = sl_mul_at(at, y, channels(at, gamma, s));
-	return y && beta ? sl_add_at(at, y, channels(at, beta, s)) : y;
+	if (y && gamma) y = sl_mul_at(at, y, channels(at, slp_widened(at, gamma), s));
+	if (y && beta) y = sl_add_at(at, y, channels(at, slp_widened(at, beta), s));
+	return slp_narrowed(at, y, x);
 }
 
 /* x (n, c, …) normalised over each group of channels of a sample, as sl_layer_norm does it, times gamma (c), or NULL
- * for none, plus beta (c), or NULL for none.  Y. Wu, K. He, arXiv:1803.08494, 2018.  SL_ESHAPE: no such groups. */
+ * for none, plus beta (c), or NULL for none; these may be float32 where x has a half type.  Y. Wu, K. He,
+ * arXiv:1803.08494, 2018.  SL_ESHAPE: no such groups. */
 sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor *gamma, sl_tensor *beta,
                             struct sl_layer_norm_opts opts)
 {

@@ -2,20 +2,24 @@
 #include "compose.h"
 
 /* Whole numbers from low to below high, all with the same probability; int32, or make.dtype.  SL_EINVAL: there are
- * none, or more than 2^24.
+ * none, or more than 2^24; SL_EDTYPE: not all are values of the data type.
  *
  *     dice = sl_randint(SL_SHAPE(100), 1, 7); */
 sl_tensor *sl_randint_at(const char *at, sl_shape shape, int64_t low, int64_t high, struct sl_make make)
 {
 	const char *me = "sl_randint";
 	SLP_CALL(me, at);
+	enum sl_dtype dtype = slp_dtype_or(make.dtype, SL_INT32), wide = dtype == SL_INT64 ? SL_INT64 : SL_INT32;
 	int64_t count;
 	if (low >= high || __builtin_sub_overflow(high, low, &count) || count > 1 << 24)
 		return slp_call_fail(at, me, SL_EINVAL, "from %lld to below %lld", (long long)low, (long long)high);
+	if (!slp_can_hold(dtype, (double)low) || !slp_can_hold(dtype, (double)(high - 1)))
+		return slp_call_fail(at, me, SL_EDTYPE, "from %lld to below %lld: not all are values of %s",
+		                     (long long)low, (long long)high, sl_dtype_name(dtype));
 	sl_tensor *u = sl_uniform_at(at, shape, 0, 1, (struct sl_make){.device = make.device});
-	u = sl_cast_at(at, sl_mul_scalar_at(at, u, (double)count), SL_INT32);
+	u = sl_cast_at(at, sl_mul_scalar_at(at, u, (double)count), wide);
 	u = sl_add_scalar_at(at, u, (double)low);
-	return make.dtype == SL_DTYPE_DEFAULT || make.dtype == SL_INT32 ? u : sl_cast_at(at, u, make.dtype);
+	return dtype == wide ? u : sl_cast_at(at, u, dtype);
 }
 
 /* 1 with the given probabilities, else 0: floats like them. */
@@ -24,8 +28,11 @@ sl_tensor *sl_bernoulli_at(const char *at, sl_tensor *probabilities)
 	const char *me = "sl_bernoulli";
 	SLP_CALL(me, at);
 	if (!slp_shape_given(at, me, "probabilities", probabilities)) return NULL;
-	struct sl_make make = {sl_tensor_dtype(probabilities), sl_tensor_device(probabilities)};
-	return sl_lt_at(at, sl_uniform_at(at, sl_tensor_shape(probabilities), 0, 1, make), probabilities);
+	sl_tensor *p = slp_widened(at, probabilities); /* rounded to a half type, a number below 1 can be 1 */
+	if (!p) return NULL;
+	struct sl_make make = {sl_tensor_dtype(p), sl_tensor_device(p)};
+	sl_tensor *y = sl_lt_at(at, sl_uniform_at(at, sl_tensor_shape(p), 0, 1, make), p);
+	return p == probabilities ? y : sl_cast_at(at, y, sl_tensor_dtype(probabilities));
 }
 
 /* The numbers from 0 to n - 1 in random order; int32.  SL_ESHAPE: a negative n. */
@@ -48,9 +55,11 @@ sl_tensor *sl_multinomial_at(const char *at, sl_tensor *probabilities, int64_t c
 	int last = s.ndim - 1;
 	if (s.ndim < 1 || s.ndim >= SL_MAX_NDIM || count < 0)
 		return slp_call_fail(at, me, SL_ESHAPE, "%lld draws from %d axes", (long long)count, s.ndim);
-	struct sl_make make = {sl_tensor_dtype(probabilities), sl_tensor_device(probabilities)};
+	sl_tensor *p = slp_widened(at, probabilities);
+	if (!p) return NULL;
+	struct sl_make make = {sl_tensor_dtype(p), sl_tensor_device(p)};
 	draws.dim[last] = count;
-	sl_tensor *sums = sl_cumsum_at(at, probabilities, -1), *all = sl_slice_at(at, sums, last, -1, INT64_MAX, 1);
+	sl_tensor *sums = sl_cumsum_at(at, p, -1), *all = sl_slice_at(at, sums, last, -1, INT64_MAX, 1);
 	sl_tensor *u = sl_mul_at(at, sl_uniform_at(at, draws, 0, 1, make), all);
 	if (!u) return NULL;
 	/* (…, 1, classes) and (…, count, 1) */

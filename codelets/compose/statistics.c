@@ -15,13 +15,17 @@ sl_tensor *sl_logsumexp_at(const char *at, sl_tensor *x, struct sl_reduce_opts o
 {
 	SLP_CALL("sl_logsumexp", at);
 	struct sl_reduce_opts keep = {opts.axes, opts.naxes, true};
-	if (is_empty(x)) return sl_log_at(at, sl_sum_at(at, sl_exp_at(at, x), opts)); /* there is no largest */
+	sl_tensor *given = x;
+	x = slp_widened(at, x);
+	if (is_empty(x)) /* there is no largest */
+		return slp_narrowed(at, sl_log_at(at, sl_sum_at(at, sl_exp_at(at, x), opts)), given);
 	sl_tensor *m = sl_max_at(at, x, keep);
 	if (!m || !(m = sl_detach_at(at, m))) return NULL;
 	/* an infinite one would be taken from itself */
 	m = slp_apply1(at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){sl_isfinite_at(at, m), m});
 	sl_tensor *sum = sl_sum_at(at, sl_exp_at(at, sl_sub_at(at, x, m)), opts);
-	return sl_add_at(at, sl_log_at(at, sum), opts.keepdims ? m : sl_sum_at(at, m, opts));
+	sum = sl_add_at(at, sl_log_at(at, sum), opts.keepdims ? m : sl_sum_at(at, m, opts));
+	return slp_narrowed(at, sum, given);
 }
 
 /* How many elements go into one. */
@@ -35,6 +39,26 @@ static double gathered(sl_shape s, const struct sl_variance_opts *o)
 	return n;
 }
 
+/* Of x that is float32 or float64. */
+static sl_tensor *variance(const char *at, sl_tensor *x, const struct sl_variance_opts *o)
+{
+	sl_tensor *mean = sl_mean_at(at, x, (struct sl_reduce_opts){o->axes, o->naxes, true});
+	sl_tensor *squares = sl_square_at(at, sl_sub_at(at, x, mean));
+	sl_tensor *v = sl_mean_at(at, squares, (struct sl_reduce_opts){o->axes, o->naxes, o->keepdims});
+	if (!v || o->ddof == 0) return v;
+	if (!slp_shape_given(at, "sl_variance", "x", x)) return NULL;
+	double n = gathered(sl_tensor_shape(x), o);
+	return sl_mul_scalar_at(at, v, n / (n > o->ddof ? n - o->ddof : 0));
+}
+
+static sl_tensor *spread(const char *at, const char *me, sl_tensor *x, const struct sl_variance_opts *o, bool root)
+{
+	if (o->ddof < 0) return slp_call_fail(at, me, SL_EINVAL, "ddof %d is negative", o->ddof);
+	bool whole = x && !slp_is_float(sl_tensor_dtype(x));
+	sl_tensor *v = variance(at, whole ? sl_cast_at(at, x, SL_FLOAT32) : slp_widened(at, x), o);
+	return slp_narrowed(at, root ? sl_sqrt_at(at, v) : v, x);
+}
+
 /* The variance over axes, as sl_mean has them: the sum of the squared distances of the elements from their mean, over
  * their number less ddof. Integers are converted to float32.  SL_EINVAL: a ddof that is negative.
  *
@@ -42,20 +66,12 @@ static double gathered(sl_shape s, const struct sl_variance_opts *o)
 sl_tensor *sl_variance_at(const char *at, sl_tensor *x, struct sl_variance_opts opts)
 {
 	SLP_CALL("sl_variance", at);
-	if (opts.ddof < 0) return slp_call_fail(at, "sl_variance", SL_EINVAL, "ddof %d is negative", opts.ddof);
-	if (x && !slp_is_float(sl_tensor_dtype(x))) x = sl_cast_at(at, x, SL_FLOAT32);
-	sl_tensor *mean = sl_mean_at(at, x, (struct sl_reduce_opts){opts.axes, opts.naxes, true});
-	sl_tensor *squares = sl_square_at(at, sl_sub_at(at, x, mean));
-	sl_tensor *v = sl_mean_at(at, squares, (struct sl_reduce_opts){opts.axes, opts.naxes, opts.keepdims});
-	if (!v || opts.ddof == 0) return v;
-	if (!slp_shape_given(at, "sl_variance", "x", x)) return NULL;
-	double n = gathered(sl_tensor_shape(x), &opts);
-	return sl_mul_scalar_at(at, v, n / (n > opts.ddof ? n - opts.ddof : 0));
+	return spread(at, "sl_variance", x, &opts, false);
 }
 
 /* The standard deviation: the root of sl_variance. */
 sl_tensor *sl_std_at(const char *at, sl_tensor *x, struct sl_variance_opts opts)
 {
 	SLP_CALL("sl_std", at);
-	return sl_sqrt_at(at, sl_variance_at(at, x, opts));
+	return spread(at, "sl_std", x, &opts, true);
 }

@@ -228,14 +228,23 @@ static sl_tensor *draw(const char *at, const struct sl_op *op, sl_shape shape, d
 	return slp_create(at, op, &attrs, make.device);
 }
 
-/* A tensor of numbers drawn from [low, high), with 24 random bits; rounding may give high itself.  float32 or float64
+/* What numbers must be below so that none is rounded to high: in a half type by half the distance to the number before. */
+static double bound_of(double low, double high, enum sl_dtype dtype)
+{
+	if (!slp_is_half(dtype)) return high;
+	double distance = fmax(fabs(high) * slp_tolerance(dtype, 0), dtype == SL_FLOAT16 ? 0x1p-24 : 0);
+	double bound = high - 0.51 * distance;
+	return bound > low ? bound : high;
+}
+
+/* A tensor of numbers drawn from [low, high), with 24 random bits; rounding may give high itself in float32.  Floats
  * (SL_EDTYPE otherwise).  The same after the same sl_seed, on every device.  SL_EINVAL: low above high, or not finite;
  * else as sl_full.
  *
  *     sl_tensor *w = sl_uniform(SL_SHAPE(784, 256), -0.05, 0.05); */
 sl_tensor *sl_uniform_at(const char *at, sl_shape shape, double low, double high, struct sl_make make)
 {
-	return draw(at, &slp_op_uniform, shape, low, high, make);
+	return draw(at, &slp_op_uniform, shape, low, bound_of(low, high, make.dtype), make);
 }
 
 /* A tensor of numbers drawn from the normal distribution; float32 or float64 (SL_EDTYPE otherwise).  sigma is the

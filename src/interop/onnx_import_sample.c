@@ -189,8 +189,12 @@ void slp_onnx_import_grid_sample(struct slp_onnx_call *c)
 	}
 	y.dim[y.ndim - 1] = x.dim[1];
 	sl_tensor *t = slp_onnx_tensor(c, 0), *grid = slp_onnx_tensor(c, 1);
-	if (grid && sl_tensor_dtype(grid) != sl_tensor_dtype(t)) grid = sl_cast_at(c->at, grid, sl_tensor_dtype(t));
+	enum sl_dtype dtype = sl_tensor_dtype(t),
+	              wide = slp_is_float(dtype) ? slp_promoted(dtype) : SL_FLOAT32; /* for places */
+	if (t && dtype != wide) t = sl_cast_at(c->at, t, wide);
+	if (grid && sl_tensor_dtype(grid) != wide) grid = sl_cast_at(c->at, grid, wide);
 	t = t && grid ? sampled(c, &s, t, grid) : NULL;
+	if (t && dtype != wide) t = sl_cast_at(c->at, t, dtype);
 	t = t ? sl_reshape_at(c->at, t, y) : NULL;
 	if (t) slp_onnx_give_value(c, 0, slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = t}, y.ndim - 1, 1));
 	else c->failed = true;

@@ -71,10 +71,11 @@ SL_API void sl_mode_leave(sl_mode *mode);
 /* SL_AUTOCAST(SL_BFLOAT16) { ... }: automatic mixed precision for the calling thread, like torch.autocast.  In the
  * block, calls convert float32 and half arguments to the type that suits the operation:
  *
- * - the half type: dot, matmul, linear, conv2d
- * - float32: softmax, log_softmax, all losses, sum, mean, norm, prod, layer_norm, exp, log, pow, reciprocal, softplus,
- * sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, erf, log1p, expm1, rsqrt
- * - the widest type among the arguments: functions of two tensors, concat
+ * - the half type: dot, matmul, linear, conv2d, scaled_dot_product_attention; einsum, conv1d, conv_transpose2d
+ * - float32: softmax, log_softmax, all losses, sum, mean, norm, prod, cumsum, layer_norm, exp, log, pow, reciprocal,
+ * softplus, sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, erf, log1p, expm1, rsqrt; rms_norm,
+ * group_norm, instance_norm, logsumexp, variance, std, cosine_similarity
+ * - the widest type among the arguments: functions of two tensors, concat, stack, where, recurrent
  * - all others compute in the type of their arguments; batch_norm takes float32 parameters with a half x
  *
  * float64 is not converted.  A gradient has the type of its variable: gradients of float32 parameters are float32.

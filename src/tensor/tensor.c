@@ -85,7 +85,7 @@ size_t sl_tensor_bytes(const sl_tensor *t)
 	return t ? (size_t)sl_shape_size(t->type.shape) * sl_dtype_size(t->type.dtype) : 0;
 }
 
-/* The data type of its elements; SL_FLOAT32 for NULL. */
+/* The data type of its elements; SL_DTYPE_DEFAULT for NULL. */
 enum sl_dtype sl_tensor_dtype(const sl_tensor *t)
 {
 	return t ? t->type.dtype : SL_DTYPE_DEFAULT;
