@@ -40,6 +40,7 @@ struct stream {
 struct process {
 	pid_t id;    /* 0: it has ended */
 	pid_t group; /* what it starts is in it, too */
+	bool stopped;
 	struct stream streams[2];
 };
 
@@ -263,14 +264,39 @@ static void report(int rank, int status, bool failed, bool asked)
 		fprintf(stderr, "sl-launch: rank %d ended with status %d\n", rank, WEXITSTATUS(status));
 }
 
+/* Whether a process has ended now; notes whether it stands. */
+static bool has_ended(struct process *p, int *status)
+{
+	pid_t id = p->id ? waitpid(p->id, status, WNOHANG | WUNTRACED | WCONTINUED) : 0;
+	if (!id || id != p->id) return false;
+	p->stopped = WIFSTOPPED(*status);
+	if (p->stopped || WIFCONTINUED(*status)) return false;
+	p->id = 0;
+	return true;
+}
+
+/* Some have ended, and those that are left were stopped: nobody goes on, which is reported once. */
+static bool all_stand(int ranks, bool failed)
+{
+	int ended = 0, left = 0, last = 0;
+	for (int r = 0; r < ranks; r++) {
+		if (processes[r].id && !processes[r].stopped) return false;
+		if (processes[r].id) last = r;
+		ended += !processes[r].id;
+		left += processes[r].id != 0;
+	}
+	if (!ended || !left) return false;
+	if (!failed) fprintf(stderr, "sl-launch: rank %d was stopped, and others have ended\n", last);
+	return true;
+}
+
 /* Looks who has ended; true if one of them badly.  asked: they were asked to end. */
 static bool collect(int ranks, bool failed, bool asked, int *left)
 {
 	int status;
 	*left = 0;
 	for (int r = 0; r < ranks; r++) {
-		if (processes[r].id && waitpid(processes[r].id, &status, WNOHANG) == processes[r].id) {
-			processes[r].id = 0;
+		if (has_ended(&processes[r], &status)) {
 			report(r, status, failed, asked);
 			failed |= status != 0;
 		}
@@ -302,7 +328,8 @@ static int attend(int ranks)
 	int left = ranks;
 	while (left) {
 		listen_to_all(ranks);
-		failed = collect(ranks, failed, asked_at > 0, &left) || interrupted;
+		failed = collect(ranks, failed, asked_at > 0, &left);
+		failed = all_stand(ranks, failed) || failed || interrupted;
 		if (failed && !failed_at) failed_at = now();
 		if (failed && !asked_at && (interrupted || now() > failed_at + grace())) {
 			signal_all(ranks, interrupted ? interrupted : SIGTERM);

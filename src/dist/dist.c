@@ -208,12 +208,14 @@ enum sl_status sl_dist_barrier_at(const char *at)
 }
 
 /* Adds the values of t over all processes, in place, in the tree (0 + 1) + (2 + 3) …, and returns at once: whoever reads t
- * waits.  All processes must call it, for tensors of the same type, in the same order among their other exchanges.  A value
+ * waits.  All processes must call it, for tensors of the same shape and type, in the same order among their other exchanges.  A value
  * that is spoilt in one process is spoilt in all then, with that one's reason. */
 enum sl_status sl_dist_sum_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_dist_sum", at);
 	if (slp_trace_refuses(at, "sl_dist_sum", t) || !slp_tensor_usable(at, "sl_dist_sum", t))
 		return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
-	return slp_dist_sum(at, t, (struct slp_dist_what){.name = "sl_dist_sum"}) ? SL_OK : sl_error();
+	char name[SLP_DIST_NAME], shape[128];
+	snprintf(name, sizeof name, "sl_dist_sum %s", sl_shape_string(t->type.shape, shape)); /* compared, too */
+	return slp_dist_sum(at, t, (struct slp_dist_what){.name = name}) ? SL_OK : sl_error();
 }
