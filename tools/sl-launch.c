@@ -19,7 +19,7 @@
 
 #include "config.h"
 
-enum { MAX_RANKS = 1024, ERROR = 1, USAGE = 2 };
+enum { MAX_RANKS = 1024, ERROR = 1, USAGE = 2, NO_PROGRAM = 127 };
 /* Seconds between asking a process to end and ending it: after a failure; after a signal, when it may write a checkpoint. */
 static const double last_words = 3, last_checkpoint = 60;
 
@@ -38,7 +38,9 @@ struct stream {
 };
 
 struct process {
-	pid_t id; /* 0: it has ended */
+	pid_t id;    /* 0: it has ended */
+	pid_t group; /* what it starts is in it, too */
+	bool stopped;
 	struct stream streams[2];
 };
 
@@ -103,41 +105,118 @@ static void take_cores(int rank, int ranks)
 	sched_setaffinity(0, sizeof own, &own);
 }
 
-static void become(const struct options *o, int rank, int out, int error, pid_t parent)
+/* One of them may read what this process is given, unless that is a terminal, which stops who reads from the background. */
+static void choose_input(int rank)
+{
+	int nothing = rank == 0 && !isatty(STDIN_FILENO) ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+}
+
+/* told: why the program could not be started goes there. */
+static void become(const struct options *o, int rank, int out, int error, int told, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent) _exit(ERROR);
 	setpgid(0, 0);
+	choose_input(rank);
 	dup2(out, STDOUT_FILENO);
 	dup2(error, STDERR_FILENO);
 	put_number("RANK", rank);
 	put_number("LOCAL_RANK", rank);
 	if (o->bind) take_cores(rank, o->ranks);
 	execvp(o->command[0], o->command);
-	complain(o->command[0]);
-	_exit(127);
+	if (write(told, &errno, sizeof errno) < 0) complain(o->command[0]);
+	_exit(NO_PROGRAM);
 }
 
-static bool start_one(const struct options *o, int rank)
+static void close_both(const int ends[2])
 {
-	int out[2], error[2];
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* 0, or the error. */
+static int start_one(const struct options *o, int rank)
+{
+	int out[2], error[2], told[2], why = 0;
 	pid_t parent = getpid();
-	if (pipe2(out, O_CLOEXEC) || pipe2(error, O_CLOEXEC)) return false;
+	if (pipe2(out, O_CLOEXEC)) return errno;
+	if (pipe2(error, O_CLOEXEC)) return why = errno, close_both(out), why;
+	if (pipe2(told, O_CLOEXEC)) return why = errno, close_both(out), close_both(error), why;
 	pid_t id = fork();
-	if (id == 0) become(o, rank, out[1], error[1], parent);
+	if (id == 0) become(o, rank, out[1], error[1], told[1], parent);
+	if (id < 0) why = errno;
 	close(out[1]);
 	close(error[1]);
-	if (id < 0) return false;
-	processes[rank] =
-	        (struct process){.id = id, .streams = {{.fd = out[0], .to = stdout}, {.fd = error[0], .to = stderr}}};
-	return true;
+	close(told[1]);
+	if (id > 0 && read(told[0], &why, sizeof why) > 0) waitpid(id, NULL, 0);
+	close(told[0]);
+	if (why) return close(out[0]), close(error[0]), why;
+	processes[rank] = (struct process){
+	        .id = id, .group = id, .streams = {{.fd = out[0], .to = stdout}, {.fd = error[0], .to = stderr}}};
+	return 0;
+}
+
+/* ---- when this process is killed ----------------------------------------------------------------------------------- */
+
+static void kill_group(pid_t group)
+{
+	if (group) kill(-group, SIGKILL);
+}
+
+/* Waits for the end of this process; kills what the ranks have started unless it has heard that all is over. */
+static void guard(int from)
+{
+	static pid_t groups[MAX_RANKS];
+	int n = 0;
+	setpgid(0, 0);
+	for (int fd = 0; fd <= STDERR_FILENO; fd++) close(fd);
+	for (pid_t id; n < MAX_RANKS && read(from, &id, sizeof id) == sizeof id; groups[n++] = id)
+		if (!id) _exit(0);
+	while (n--) kill_group(groups[n]);
+	_exit(0);
+}
+
+struct guard {
+	pid_t id;
+	int fd; /* where to tell it of processes; -1: there is none, and nothing is lost but that */
+};
+
+static struct guard start_guard(void)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC)) return (struct guard){.fd = -1};
+	struct guard g = {.id = fork(), .fd = ends[1]};
+	if (g.id == 0) {
+		close(ends[1]);
+		guard(ends[0]);
+	}
+	close(ends[0]);
+	if (g.id > 0) return g;
+	close(ends[1]);
+	return (struct guard){.fd = -1};
+}
+
+static void tell_guard(struct guard g, pid_t id)
+{
+	if (g.fd >= 0 && write(g.fd, &id, sizeof id) < 0) complain("the process that looks after this one");
+}
+
+static void end_guard(struct guard g)
+{
+	tell_guard(g, 0);
+	if (g.fd < 0) return;
+	close(g.fd);
+	waitpid(g.id, NULL, 0);
 }
 
 /* ---- what they print ----------------------------------------------------------------------------------------------- */
 
 static void print_line(struct stream *s, int rank)
 {
-	fprintf(s->to, "[%d] %.*s\n", rank, (int)s->length, s->line);
+	fprintf(s->to, "[%d] ", rank);
+	fwrite(s->line, 1, s->length, s->to);
+	putc('\n', s->to);
 	fflush(s->to);
 	s->length = 0;
 }
@@ -185,14 +264,39 @@ static void report(int rank, int status, bool failed, bool asked)
 		fprintf(stderr, "sl-launch: rank %d ended with status %d\n", rank, WEXITSTATUS(status));
 }
 
+/* Whether a process has ended now; notes whether it stands. */
+static bool has_ended(struct process *p, int *status)
+{
+	pid_t id = p->id ? waitpid(p->id, status, WNOHANG | WUNTRACED | WCONTINUED) : 0;
+	if (!id || id != p->id) return false;
+	p->stopped = WIFSTOPPED(*status);
+	if (p->stopped || WIFCONTINUED(*status)) return false;
+	p->id = 0;
+	return true;
+}
+
+/* Some have ended, and those that are left were stopped: nobody goes on, which is reported once. */
+static bool all_stand(int ranks, bool failed)
+{
+	int ended = 0, left = 0, last = 0;
+	for (int r = 0; r < ranks; r++) {
+		if (processes[r].id && !processes[r].stopped) return false;
+		if (processes[r].id) last = r;
+		ended += !processes[r].id;
+		left += processes[r].id != 0;
+	}
+	if (!ended || !left) return false;
+	if (!failed) fprintf(stderr, "sl-launch: rank %d was stopped, and others have ended\n", last);
+	return true;
+}
+
 /* Looks who has ended; true if one of them badly.  asked: they were asked to end. */
 static bool collect(int ranks, bool failed, bool asked, int *left)
 {
 	int status;
 	*left = 0;
 	for (int r = 0; r < ranks; r++) {
-		if (processes[r].id && waitpid(processes[r].id, &status, WNOHANG) == processes[r].id) {
-			processes[r].id = 0;
+		if (has_ended(&processes[r], &status)) {
 			report(r, status, failed, asked);
 			failed |= status != 0;
 		}
@@ -224,7 +328,8 @@ static int attend(int ranks)
 	int left = ranks;
 	while (left) {
 		listen_to_all(ranks);
-		failed = collect(ranks, failed, asked_at > 0, &left) || interrupted;
+		failed = collect(ranks, failed, asked_at > 0, &left);
+		failed = all_stand(ranks, failed) || failed || interrupted;
 		if (failed && !failed_at) failed_at = now();
 		if (failed && !asked_at && (interrupted || now() > failed_at + grace())) {
 			signal_all(ranks, interrupted ? interrupted : SIGTERM);
@@ -233,6 +338,7 @@ static int attend(int ranks)
 		double patience = interruptions == 1 ? last_checkpoint : interruptions ? 0 : last_words;
 		if (asked_at && now() > asked_at + patience) signal_all(ranks, SIGKILL);
 	}
+	for (int r = 0; failed && r < ranks; r++) kill_group(processes[r].group);
 	for (double end = now() + last_words; !is_silent(ranks) && now() < end;) listen_to_all(ranks);
 	return failed ? ERROR : 0;
 }
@@ -243,9 +349,18 @@ static void close_all(int ranks)
 		if (processes[i / 2].streams[i % 2].fd >= 0) close(processes[i / 2].streams[i % 2].fd);
 }
 
+/* All of them; 0, or the error. */
+static int start_all(const struct options *o, struct guard guardian, int *started)
+{
+	int why = 0;
+	for (*started = 0; *started < o->ranks && !(why = start_one(o, *started)); ++*started)
+		tell_guard(guardian, processes[*started].id);
+	return why;
+}
+
 static int run_once(const struct options *o)
 {
-	int port, fd = reserve_port(&port), started = 0;
+	int port, fd = reserve_port(&port), started;
 	if (fd < 0) return complain("no port");
 	setenv("SL_DIST", "tcp", 0);
 	setenv("STARPU_SILENT", "1", 0); /* it warns of processes that have one core */
@@ -253,21 +368,23 @@ static int run_once(const struct options *o)
 	put_number("MASTER_PORT", port);
 	put_number("WORLD_SIZE", o->ranks);
 	make_secret();
-	while (started < o->ranks && start_one(o, started)) started++;
-	if (started < o->ranks) {
-		complain("a process could not be started");
-		interrupted = SIGTERM;
-	}
+	struct guard guardian = start_guard();
+	int why = start_all(o, guardian, &started);
+	if (why) signal_all(started, SIGKILL);
 	int status = attend(started);
+	end_guard(guardian);
 	close_all(started);
 	close(fd);
-	return status;
+	if (!why) return status;
+	errno = why;
+	complain(o->command[0]);
+	return NO_PROGRAM;
 }
 
 static int run(const struct options *o)
 {
 	int status = ERROR;
-	for (int i = 0; status && i <= o->restarts && !interrupted; i++) {
+	for (int i = 0; status && status != NO_PROGRAM && i <= o->restarts && !interrupted; i++) {
 		if (i) fprintf(stderr, "sl-launch: restart %d of %d\n", i, o->restarts);
 		status = run_once(o);
 	}
@@ -315,14 +432,17 @@ static const struct argp argp = {
         .parser = parse_option,
         .args_doc = "PROGRAM [ARGUMENT...]",
         .doc = "Starts a program as several processes on this machine that train together.\v"
-               "Each line that they print begins with the rank of its process.  When one process fails, the others get "
+               "Each line that they print begins with the rank of its process; what is to be read, rank 0 gets.  When "
+               "one process fails, the others get "
                "SL_DIST_TIMEOUT seconds to report that, and are killed then.  With --restarts, a program that writes "
-               "checkpoints should resume from the last one by itself.  SIGINT and SIGTERM are passed on; processes "
+               "checkpoints should resume from the last one by itself.  SIGINT, SIGTERM and SIGHUP are passed on; "
+               "processes "
                "that have not ended a minute later, or at a second signal, are killed.\n\n"
                "Example:\n"
                "  sl-launch -n 4 ./program\n\n"
-               "Exit status: 0 if all went well, 1 if a process failed, 2 if the command line is wrong, 128 and its "
-               "number after a signal.",
+               "Exit status: 0 if all went well, 1 if a process failed, 2 if the command line is wrong, 127 if the "
+               "program "
+               "cannot be started, 128 and its number after a signal.",
 };
 
 static void note(int number_of_signal)
@@ -341,5 +461,6 @@ int main(int argc, char **argv)
 	struct sigaction action = {.sa_handler = note};
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	if (signal(SIGHUP, SIG_IGN) != SIG_IGN) sigaction(SIGHUP, &action, NULL); /* nohup ignores it */
 	return run(&o);
 }

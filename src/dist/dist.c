@@ -21,9 +21,12 @@ static bool read_int(const char *at, const char *name, int low, int *value)
 	char *end = NULL;
 	long v = text ? strtol(text, &end, 10) : 0;
 	if (text && *text && !*end && v >= low && v <= INT_MAX) return *value = (int)v, true;
-	slp_call_fail(at, "sl_init", SL_EINVAL, "several processes need %s, %s (sl-launch, torchrun and others set it)",
-	              name, text ? "a number" : "which is not set");
-	return false;
+	if (text)
+		return slp_call_fail(at, "sl_init", SL_EINVAL, "%s=%.64s: a whole number from %d is wanted", name, text,
+		                     low);
+	return slp_call_fail(at, "sl_init", SL_EINVAL,
+	                     "several processes need %s, which is not set (sl-launch, torchrun and others set it)",
+	                     name);
 }
 
 /* Seconds by which each message sets out later; given in microseconds. */
@@ -55,7 +58,9 @@ static bool read_place(const char *at, struct slp_place *p, bool told)
 	                        .port = slp_env_or("MASTER_PORT", "29500"),
 	                        .secret = slp_env_or("SL_DIST_SECRET", "")};
 	if (!told && (!read_int(at, "WORLD_SIZE", 1, &p->size) || !read_int(at, "RANK", 0, &p->rank))) return false;
-	if (!told && p->rank >= p->size) return slp_call_fail(at, "sl_init", SL_EINVAL, "RANK is not below WORLD_SIZE");
+	if (!told && p->rank >= p->size)
+		return slp_call_fail(at, "sl_init", SL_EINVAL, "RANK=%d: with WORLD_SIZE=%d ranks are 0 to %d", p->rank,
+		                     p->size, p->size - 1);
 	if (!told && p->size > 1 && !check_port(at, p->port)) return false;
 	return read_latency(at, &p->latency) && slp_dist_timeout(at, &p->timeout) == SL_OK;
 }
@@ -203,12 +208,14 @@ enum sl_status sl_dist_barrier_at(const char *at)
 }
 
 /* Adds the values of t over all processes, in place, in the tree (0 + 1) + (2 + 3) …, and returns at once: whoever reads t
- * waits.  All processes must call it, for tensors of the same type, in the same order among their other exchanges.  A value
+ * waits.  All processes must call it, for tensors of the same shape and type, in the same order among their other exchanges.  A value
  * that is spoilt in one process is spoilt in all then, with that one's reason. */
 enum sl_status sl_dist_sum_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_dist_sum", at);
 	if (slp_trace_refuses(at, "sl_dist_sum", t) || !slp_tensor_usable(at, "sl_dist_sum", t))
 		return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
-	return slp_dist_sum(at, t, (struct slp_dist_what){.name = "sl_dist_sum"}) ? SL_OK : sl_error();
+	char name[SLP_DIST_NAME], shape[128];
+	snprintf(name, sizeof name, "sl_dist_sum %s", sl_shape_string(t->type.shape, shape)); /* compared, too */
+	return slp_dist_sum(at, t, (struct slp_dist_what){.name = name}) ? SL_OK : sl_error();
 }

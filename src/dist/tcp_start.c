@@ -1,32 +1,21 @@
 /* How processes meet over TCP.  Rank 0 listens at the address that all were given; the others listen at the address by
  * which they reach rank 0, tell it where, and get the list of all; then each two are connected.  Both sides of a
  * connection prove that they know the secret. */
-#include "dist/tcp.h"
-
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
-#include "dist/hmac.h"
+#include "dist/tcp.h"
 #include "number.h"
 #include "runtime/sockets.h"
 
-enum { NONCE = 16, PROTOCOL = 1, TEXT = SLP_DIST_WHY };
-
-/* What a process says of itself: all that must be alike comes first. */
-struct hello {
-	char magic[8];
-	uint32_t protocol, size; /* another byte order is another protocol */
-	char version[24];
-	uint32_t rank, length;
-	struct sockaddr_storage address; /* where it listens */
-	uint8_t nonce[NONCE], mac[SLP_HMAC_BYTES];
-};
+enum { PROTOCOL = 2, TEXT = SLP_DIST_WHY, SHORT = 2 /* seconds, for what fits in a socket's buffer */ };
 
 struct answer {
 	char text[TEXT]; /* why not; "": welcome */
@@ -43,7 +32,7 @@ struct meeting {
 	int *fds;
 	char *why;
 	double deadline;
-	int listener;
+	struct slp_door door;
 	struct where *list; /* of all */
 	char refused[64];   /* why somebody was sent away last */
 };
@@ -60,11 +49,11 @@ static bool fail(const struct meeting *m, const char *format, ...)
 
 /* ---- who is there -------------------------------------------------------------------------------------------------- */
 
-static struct hello hello_of(const struct meeting *m, const struct where *where)
+static struct slp_hello hello_of(const struct meeting *m, const struct where *where)
 {
-	struct hello h;
+	struct slp_hello h;
 	memset(&h, 0, sizeof h);
-	memcpy(h.magic, "STARLING", sizeof h.magic);
+	memcpy(h.magic, SLP_TCP_MAGIC, sizeof h.magic);
 	h.protocol = PROTOCOL;
 	h.size = (uint32_t)m->place->size;
 	snprintf(h.version, sizeof h.version, "%s", sl_version());
@@ -77,7 +66,7 @@ static struct hello hello_of(const struct meeting *m, const struct where *where)
 static void prove(const struct meeting *m, const char *role, const uint8_t *nonce, const void *data, size_t bytes,
                   uint8_t *mac)
 {
-	struct slp_piece pieces[] = {{role, strlen(role)}, {nonce, NONCE}, {data, bytes}};
+	struct slp_piece pieces[] = {{role, strlen(role)}, {nonce, SLP_NONCE}, {data, bytes}};
 	slp_hmac(m->place->secret, pieces, 3, mac);
 }
 
@@ -92,7 +81,7 @@ static bool is_proof(const struct meeting *m, const char *role, const uint8_t *n
 /* ---- one that comes ------------------------------------------------------------------------------------------------ */
 
 /* What is wrong with one that knows the secret: nobody can go on then. */
-static bool fits(const struct meeting *m, const struct hello *h)
+static bool fits(const struct meeting *m, const struct slp_hello *h)
 {
 	int rank = (int)h->rank;
 	if (h->size != (uint32_t)m->place->size)
@@ -106,32 +95,26 @@ static bool fits(const struct meeting *m, const struct hello *h)
 	return true;
 }
 
-/* Somebody has connected; strangers are refused, which is not an error. */
-static bool receive(struct meeting *m, int fd)
+/* Whoever has said hello: strangers are refused, which is not an error. */
+static bool receive(struct meeting *m, struct slp_visitor *v)
 {
-	enum { SECONDS = 2 }; /* for who connects and says nothing */
-	double deadline = sl_time() + SECONDS;
-	uint8_t nonce[NONCE];
-	struct hello h;
+	struct slp_hello *h = &v->hello;
 	struct answer a = {.text = ""};
-	bool ok = getrandom(nonce, sizeof nonce, 0) == sizeof nonce &&
-	          slp_socket_write(fd, nonce, sizeof nonce, deadline) && slp_socket_read(fd, &h, sizeof h, deadline) &&
-	          !memcmp(h.magic, "STARLING", 8) && h.protocol == PROTOCOL;
-	bool known = ok && is_proof(m, "hello", nonce, &h, offsetof(struct hello, mac), h.mac);
-	if (ok && !known) {
-		snprintf(a.text, sizeof a.text, "rank %d has a different secret (SL_DIST_SECRET)", m->place->rank);
-		snprintf(m->refused, sizeof m->refused, "; one with a different SL_DIST_SECRET was refused");
-	}
-	bool right = known && fits(m, &h);
+	bool known = h->protocol == PROTOCOL &&
+	             is_proof(m, "hello", v->greeting.nonce, h, offsetof(struct slp_hello, mac), h->mac);
+	bool right = known && fits(m, h);
+	if (!known)
+		snprintf(m->refused, sizeof m->refused, "; one with a different %s was refused",
+		         h->protocol == PROTOCOL ? "SL_DIST_SECRET" : "version of Starling");
 	if (known && !right) snprintf(a.text, sizeof a.text, "%s", m->why);
-	if (known) prove(m, "answer", h.nonce, a.text, sizeof a.text, a.mac);
-	ok = ok && slp_socket_write(fd, &a, sizeof a, deadline) && right;
-	if (!ok) {
-		close(fd);
+	if (known) prove(m, "answer", h->nonce, a.text, sizeof a.text, a.mac);
+	bool told = slp_socket_write(v->fd, &a, sizeof a, sl_time() + SHORT);
+	if (!right || !told) {
+		close(v->fd);
 		return !known || right;
 	}
-	m->fds[h.rank] = fd;
-	if (m->list) m->list[h.rank] = (struct where){h.address, h.length};
+	m->fds[h->rank] = v->fd;
+	if (m->list) m->list[h->rank] = (struct where){h->address, h->length};
 	return true;
 }
 
@@ -155,13 +138,13 @@ static bool accept_from(struct meeting *m, int first)
 	int here = 0;
 	for (int r = first; r < m->place->size; r++) here += m->fds[r] >= 0;
 	while (here < m->place->size - first) {
-		char who[128];
-		int fd = slp_socket_accept(m->listener, m->deadline);
-		if (fd < 0)
+		char text[128];
+		struct slp_visitor who;
+		if (!slp_door_wait(&m->door, m->deadline, &who))
 			return fail(m, "%s not come to %s:%s within %g seconds (SL_DIST_TIMEOUT)%s",
-			            missing(m, first, who), m->place->host, m->place->port, m->place->timeout,
+			            missing(m, first, text), m->place->host, m->place->port, m->place->timeout,
 			            m->refused);
-		if (!receive(m, fd)) return false;
+		if (!receive(m, &who)) return false;
 		here = 0;
 		for (int r = first; r < m->place->size; r++) here += m->fds[r] >= 0;
 	}
@@ -170,69 +153,119 @@ static bool accept_from(struct meeting *m, int first)
 
 /* ---- going to one -------------------------------------------------------------------------------------------------- */
 
+/* Whether it welcomes this process.  What it says is worth nothing before it has proved that it knows the secret. */
 static bool introduce(struct meeting *m, int fd, int rank, const struct where *where)
 {
-	uint8_t nonce[NONCE];
+	struct slp_greeting g;
 	struct answer a;
-	struct hello h = hello_of(m, where);
-	bool ok = slp_socket_read(fd, nonce, sizeof nonce, m->deadline) && getrandom(h.nonce, NONCE, 0) == NONCE;
-	if (ok) prove(m, "hello", nonce, &h, offsetof(struct hello, mac), h.mac);
+	struct slp_hello h = hello_of(m, where);
+	bool ok = slp_socket_read(fd, &g, sizeof g, m->deadline) && getrandom(h.nonce, SLP_NONCE, 0) == SLP_NONCE;
+	if (ok && memcmp(g.magic, SLP_TCP_MAGIC, sizeof g.magic))
+		return fail(m, "what answers for rank %d is not this version of Starling (MASTER_ADDR, MASTER_PORT)",
+		            rank);
+	if (ok) prove(m, "hello", g.nonce, &h, offsetof(struct slp_hello, mac), h.mac);
 	ok = ok && slp_socket_write(fd, &h, sizeof h, m->deadline) && slp_socket_read(fd, &a, sizeof a, m->deadline);
 	if (!ok) return fail(m, "rank %d exited during the start: %s", rank, strerror(errno));
+	if (!is_proof(m, "answer", h.nonce, a.text, sizeof a.text, a.mac))
+		return fail(m, "the process that answers for rank %d has a different secret (SL_DIST_SECRET)", rank);
 	a.text[sizeof a.text - 1] = '\0';
-	if (*a.text) return fail(m, "%s", a.text);
-	if (is_proof(m, "answer", h.nonce, a.text, sizeof a.text, a.mac)) return true;
-	return fail(m, "the process that answers for rank %d has a different secret (SL_DIST_SECRET)", rank);
+	return !*a.text || fail(m, "%s", a.text);
 }
 
-static bool join(struct meeting *m, int rank, const struct where *to, struct where *own)
+/* Listens at the address by which this process has reached rank 0, at any port. */
+static bool listen_here(struct meeting *m, int fd, struct where *own)
 {
-	int fd = slp_socket_connect_later(&to->address, to->length, m->deadline);
-	if (fd < 0 && rank == 0)
-		return fail(m, "rank 0 cannot be reached at %s:%s: %s", m->place->host, m->place->port,
-		            strerror(errno));
-	if (fd < 0) return fail(m, "rank %d cannot be reached: %s", rank, strerror(errno));
-	m->fds[rank] = fd;
-	if (own->length) return introduce(m, fd, rank, own);
-	socklen_t length = sizeof own->address; /* the address by which it sees others, any port */
+	socklen_t length = sizeof own->address;
 	if (getsockname(fd, (struct sockaddr *)&own->address, &length))
 		return fail(m, "getsockname: %s", strerror(errno));
 	if (own->address.ss_family == AF_INET) ((struct sockaddr_in *)&own->address)->sin_port = 0;
 	else ((struct sockaddr_in6 *)&own->address)->sin6_port = 0;
-	m->listener = slp_socket_listen(&own->address, length);
-	if (m->listener < 0 || getsockname(m->listener, (struct sockaddr *)&own->address, &length))
+	m->door.listener = slp_socket_listen(&own->address, length);
+	if (m->door.listener < 0 || getsockname(m->door.listener, (struct sockaddr *)&own->address, &length))
 		return fail(m, "no socket to listen: %s", strerror(errno));
 	own->length = length;
+	return true;
+}
+
+static bool join(struct meeting *m, int rank, const struct where *own)
+{
+	const struct where *to = &m->list[rank];
+	int fd = slp_socket_connect_later(&to->address, to->length, m->deadline);
+	if (fd < 0) return fail(m, "rank %d cannot be reached: %s", rank, strerror(errno));
+	m->fds[rank] = fd;
 	return introduce(m, fd, rank, own);
+}
+
+/* ---- rank 0 -------------------------------------------------------------------------------------------------------- */
+
+/* The addresses of MASTER_ADDR, which may be [::1], too; NULL: it has none. */
+static struct addrinfo *addresses(const struct meeting *m)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
+	const char *host = m->place->host;
+	char bare[256];
+	size_t length = strlen(host);
+	bool brackets = length > 2 && length < sizeof bare && *host == '[' && host[length - 1] == ']';
+	if (brackets) snprintf(bare, sizeof bare, "%.*s", (int)length - 2, host + 1);
+	int error = getaddrinfo(brackets ? bare : host, m->place->port, &hints, &list);
+	if (!error) return list;
+	fail(m, "MASTER_ADDR=%.200s, MASTER_PORT=%s: %s", host, m->place->port, gai_strerror(error));
+	return NULL;
+}
+
+static struct where where_of(const struct addrinfo *a)
+{
+	struct where w = {.length = a->ai_addrlen};
+	memcpy(&w.address, a->ai_addr, a->ai_addrlen);
+	return w;
+}
+
+/* At the first of its addresses that this machine has. */
+static bool listen_at_master(struct meeting *m)
+{
+	struct addrinfo *list = addresses(m);
+	if (!list) return false;
+	for (const struct addrinfo *a = list; a && m->door.listener < 0; a = a->ai_next) {
+		struct where own = where_of(a);
+		m->door.listener = slp_socket_listen(&own.address, own.length);
+		if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT) break;
+	}
+	if (m->door.listener < 0)
+		fail(m, "rank 0 cannot listen at %s:%s: %s", m->place->host, m->place->port, strerror(errno));
+	freeaddrinfo(list);
+	return m->door.listener >= 0;
+}
+
+/* At any of its addresses, as soon as it listens there. */
+static int reach_master(struct meeting *m)
+{
+	struct addrinfo *list = addresses(m);
+	int fd = -1;
+	while (list && fd < 0) {
+		for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next) {
+			struct where to = where_of(a);
+			double share = a->ai_next ? (m->deadline - sl_time()) / 2 : m->deadline - sl_time();
+			fd = slp_socket_connect(&to.address, to.length, sl_time() + share);
+		}
+		if (fd >= 0 || sl_time() > m->deadline) break;
+		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	}
+	if (list && fd < 0)
+		fail(m, "rank 0 cannot be reached at %s:%s: %s", m->place->host, m->place->port, strerror(errno));
+	if (list) freeaddrinfo(list);
+	return fd;
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------------------- */
 
-static bool address_of(const struct meeting *m, struct where *where)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
-	int error = getaddrinfo(m->place->host, m->place->port, &hints, &list);
-	if (error)
-		return fail(m, "MASTER_ADDR=%s, MASTER_PORT=%s: %s", m->place->host, m->place->port,
-		            gai_strerror(error));
-	memcpy(&where->address, list->ai_addr, list->ai_addrlen);
-	where->length = list->ai_addrlen;
-	freeaddrinfo(list);
-	return true;
-}
-
 /* Rank 0: all come, and hear where the others are, or why it comes to nothing. */
 static bool lead(struct meeting *m)
 {
-	struct where own;
-	if (!address_of(m, &own)) return false;
-	m->listener = slp_socket_listen(&own.address, own.length);
-	if (m->listener < 0)
-		return fail(m, "rank 0 cannot listen at %s:%s: %s", m->place->host, m->place->port, strerror(errno));
+	if (!listen_at_master(m)) return false;
 	bool ok = accept_from(m, 1);
 	char text[TEXT] = "";
 	snprintf(text, sizeof text, "%s", ok ? "" : m->why);
-	double deadline = sl_time() + 2;
+	double deadline = sl_time() + SHORT;
 	for (int r = 1; r < m->place->size; r++) {
 		if (m->fds[r] < 0) continue;
 		bool told = slp_socket_write(m->fds[r], text, sizeof text, deadline) &&
@@ -244,29 +277,33 @@ static bool lead(struct meeting *m)
 
 static bool follow(struct meeting *m)
 {
-	struct where zero, own = {.length = 0};
+	struct where own = {.length = 0};
 	char text[TEXT];
-	if (!address_of(m, &zero) || !join(m, 0, &zero, &own)) return false;
+	int fd = reach_master(m);
+	if (fd < 0) return false;
+	m->fds[0] = fd;
+	if (!listen_here(m, fd, &own) || !introduce(m, fd, 0, &own)) return false;
 	m->deadline = sl_time() + 2 * m->place->timeout; /* rank 0 may have begun to wait only now */
 	if (!slp_socket_read(m->fds[0], text, sizeof text, m->deadline) ||
 	    !slp_socket_read(m->fds[0], m->list, (size_t)m->place->size * sizeof *m->list, m->deadline))
 		return fail(m, "rank 0 exited during the start: %s", strerror(errno));
 	text[sizeof text - 1] = '\0';
 	if (*text) return fail(m, "%s", text);
+	m->deadline = sl_time() + m->place->timeout; /* all have come to rank 0 */
 	for (int r = 1; r < m->place->rank; r++)
-		if (!join(m, r, &m->list[r], &own)) return false;
+		if (!join(m, r, &own)) return false;
 	return accept_from(m, m->place->rank + 1);
 }
 
 enum sl_status slp_tcp_meet(const struct slp_place *place, int *fds, char why[SLP_DIST_WHY])
 {
-	struct meeting m = {.place = place, .fds = fds, .why = why, .listener = -1};
+	struct meeting m = {.place = place, .fds = fds, .why = why, .door.listener = -1};
 	m.deadline = sl_time() + place->timeout;
 	m.list = slp_try_calloc((size_t)place->size, sizeof *m.list);
 	*why = '\0';
 	for (int r = 0; r < place->size; r++) fds[r] = -1;
 	bool ok = m.list ? place->rank == 0 ? lead(&m) : follow(&m) : fail(&m, "no memory for %d ranks", place->size);
-	if (m.listener >= 0) close(m.listener);
+	slp_door_close(&m.door);
 	for (int r = 0; !ok && r < place->size; r++)
 		if (fds[r] >= 0) close(fds[r]);
 	free(m.list);

@@ -147,6 +147,18 @@ static bool broadcast_all(const char *at, sl_block *block)
 	return ok;
 }
 
+/* An exchange after the last one: so who only sends hears, too, that another one could not take it. */
+static bool confirm(const char *at)
+{
+	bool ok = false;
+	SL_PAUSE
+		SL_SCOPE {
+			sl_tensor *t = sl_zeros_at(at, SL_SHAPE(1), SL_MAKE_(.dtype = SL_UINT8));
+			ok = t && slp_dist_sum(at, t, (struct slp_dist_what){.name = "the end of sl_dist_broadcast"});
+		}
+	return ok;
+}
+
 /* Gives all processes the parameters of rank 0, running statistics among them, and returns at once.  A trainer's first
  * step does that by itself; before a test, it brings running statistics together, which each process gathers from its
  * own batches. */
@@ -156,7 +168,7 @@ enum sl_status sl_dist_broadcast_at(const char *at, sl_block *block)
 	if (!slp_given(at, "sl_dist_broadcast", "block", block)) return sl_error();
 	enum sl_status s = slp_engine_need(at);
 	if (s != SL_OK || slp_dist.size == 1) return s;
-	return broadcast_all(at, block) ? SL_OK : sl_error();
+	return broadcast_all(at, block) && confirm(at) ? SL_OK : sl_error();
 }
 
 bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, const char *way, int64_t rows)
