@@ -20,6 +20,15 @@
 	X(cublasSgemm)                                                                                                 \
 	X(cublasSgemmStridedBatched)
 
+/* Of half types.  Their types are said, since cublas_v2.h has a second function of each name for C++. */
+#define SLP_CUBLAS_EX_FUNCTIONS(X)                                                                                     \
+	X(cublasGemmEx, cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void *,             \
+	  const void *, cudaDataType, int, const void *, cudaDataType, int, const void *, void *, cudaDataType, int,   \
+	  cublasComputeType_t, cublasGemmAlgo_t)                                                                       \
+	X(cublasGemmStridedBatchedEx, cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,             \
+	  const void *, const void *, cudaDataType, int, long long, const void *, cudaDataType, int, long long,        \
+	  const void *, void *, cudaDataType, int, long long, int, cublasComputeType_t, cublasGemmAlgo_t)
+
 #define SLP_CUDNN_FUNCTIONS(X)                                                                                         \
 	X(cudnnConvolutionBackwardData)                                                                                \
 	X(cudnnConvolutionBackwardFilter)                                                                              \
@@ -59,6 +68,9 @@
 #endif
 extern struct slp_cublas_functions {
 	SLP_CUBLAS_FUNCTIONS(X)
+#define X_OF(f, ...) cublasStatus_t (*f)(__VA_ARGS__);
+	SLP_CUBLAS_EX_FUNCTIONS(X_OF)
+#undef X_OF
 } slp_blas;
 extern struct slp_cudnn_functions {
 	SLP_CUDNN_FUNCTIONS(X)

@@ -167,18 +167,25 @@ struct slp_row {
 /* The rows of an operation: the first that takes a call's types is its kernel.  Those of most operations have a macro:
  * SLP_FLOAT_ROWS(clip) are NAME_cpu for float32, the reference NAME_ref for float64, slp_cuda_NAME for both;
  * SLP_ANY_ROWS(name) are NAME_cpu and slp_cuda_NAME for elements of all types.  Half types need no row: what no row
- * takes is computed in float32 (slp_kernel_for). */
+ * takes is computed in float32 (slp_kernel_for).  That is how CPUs do most; CUDA kernels take them as they are
+ * (SLP_HALF_ROWS), but those of SLP_WIDE_ROWS(name), which are otherwise SLP_FLOAT_ROWS. */
 #define SLP_ROWS(...) ((const struct slp_row[]){__VA_ARGS__, {0, NULL, NULL, NULL}})
 /* clang-format off */
 #define SLP_ROW(types, cpu, cuda) {types, cpu, SLP_CUDA(cuda), NULL}
 #define SLP_CPU_ROW(types, cpu, there) {types, cpu, NULL, there}
 /* clang-format on */
+#define SLP_HALF_ROWS(cuda)                                                                                            \
+	SLP_ROW(SLP_DTYPE(SL_BFLOAT16), NULL, cuda), SLP_ROW(SLP_DTYPE(SL_FLOAT16), NULL, cuda)
 #define SLP_FLOAT_ROWS(name) SLP_FLOAT_ROWS_OF(name##_ref, name##_cpu, slp_cuda_##name)
-#define SLP_FLOAT_ROWS_OF(ref, cpu, cuda) SLP_ROWS(SLP_ROW(SLP_F32, cpu, cuda), SLP_ROW(SLP_F64, ref, cuda))
+#define SLP_FLOAT_ROWS_OF(ref, cpu, cuda)                                                                              \
+	SLP_ROWS(SLP_ROW(SLP_F32, cpu, cuda), SLP_ROW(SLP_F64, ref, cuda), SLP_HALF_ROWS(cuda))
+#define SLP_WIDE_ROWS(name)                                                                                            \
+	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_F64, name##_ref, slp_cuda_##name))
 /* On CPUs only. */
 #define SLP_CPU_ROWS(ref, cpu) SLP_ROWS(SLP_CPU_ROW(SLP_F32, cpu, NULL), SLP_CPU_ROW(SLP_F64, ref, NULL))
 #define SLP_ROWS_AND(types, name)                                                                                      \
-	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(types, name##_ref, slp_cuda_##name))
+	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(types, name##_ref, slp_cuda_##name),           \
+	         SLP_HALF_ROWS(slp_cuda_##name))
 #define SLP_NARROW_ROWS(name) SLP_ROWS_AND(SLP_NARROW, name)
 #define SLP_NUMBER_ROWS(name) SLP_ROWS_AND(SLP_NUMBERS, name) /* references and CUDA kernels exact for int64, too */
 #define SLP_TRUTH_ROWS(name) SLP_ROWS_AND(SLP_TRUTHS, name)
@@ -210,6 +217,7 @@ struct sl_op {
 	bool overwrites;  /* in place, it does not read input 0: what had spoilt it is gone */
 	bool elementwise; /* an element of output 0 depends on the inputs' elements at its place alone, in whatever order they lie */
 	bool view;     /* output 0 has the elements of input 0 in their order: plans need no copy */
+	bool declines; /* its CUDA kernels of half types may return SL_EUNSUPPORTED, silent: computed in float32 then */
 	bool no_graph; /* its CUDA kernel may do what CUDA graphs cannot record: wait, allocate, read main memory */
 	enum slp_cast_policy autocast;
 	const struct slp_row *rows; /* SLP_ROWS; kernels queue on k->stream where that is a GPU's */
@@ -256,6 +264,8 @@ struct slp_choice {
 	bool promote;
 };
 struct slp_choice slp_kernel_for(const struct sl_op *op, struct slp_types types, enum sl_device_kind device);
+/* The one that promotes, even if a row takes the half types. */
+struct slp_choice slp_promoted_kernel_for(const struct sl_op *op, struct slp_types types, enum sl_device_kind device);
 /* Whether there is one for a call; device SL_DEVICE_AUTO: on some device. */
 bool slp_has_kernel(const struct slp_infer *c, enum sl_device_kind device);
 /* The types that some row takes, for people: "float32, float64 or int32".  Without halves that are promoted. */

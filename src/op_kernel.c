@@ -38,12 +38,17 @@ static unsigned promoted(unsigned set)
 	return set & SLP_HALVES ? (set & ~SLP_HALVES) | SLP_F32 : set;
 }
 
+struct slp_choice slp_promoted_kernel_for(const struct sl_op *op, struct slp_types t, enum sl_device_kind device)
+{
+	struct slp_types wide = {promoted(t.first), promoted(t.floats)};
+	return (struct slp_choice){find(op, wide, device), true};
+}
+
 struct slp_choice slp_kernel_for(const struct sl_op *op, struct slp_types t, enum sl_device_kind device)
 {
 	struct slp_choice c = {find(op, t, device), false};
 	if (c.kernel || !((t.first | t.floats) & SLP_HALVES)) return c;
-	struct slp_types wide = {promoted(t.first), promoted(t.floats)};
-	return (struct slp_choice){find(op, wide, device), true};
+	return slp_promoted_kernel_for(op, t, device);
 }
 
 bool slp_has_kernel(const struct slp_infer *c, enum sl_device_kind device)
@@ -55,7 +60,8 @@ const char *slp_row_types(const struct sl_op *op, char text[160])
 {
 	unsigned all = 0;
 	size_t n = 0;
-	for (const struct slp_row *row = op->rows; row && row->types; row++) all |= row->types;
+	for (const struct slp_row *row = op->rows; row && row->types; row++)
+		all |= row->cpu ? row->types : row->types & ~SLP_HALVES;
 	text[0] = '\0';
 	for (int d = SL_DTYPE_DEFAULT + 1; d < SL_DTYPE_COUNT; d++) {
 		if (!(all & SLP_DTYPE(d))) continue;

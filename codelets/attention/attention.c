@@ -454,8 +454,8 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 		.nout = results,                                                                                       \
 		.attr_table = attr_table,                                                                              \
 		.attrs_size = sizeof(struct slp_attention_attrs),                                                      \
-		.rows = SLP_FLOAT_ROWS(op_name),                                                                       \
-		.autocast = CAST_##op_name,                                                                           \
+		.rows = SLP_WIDE_ROWS(op_name),                                                                        \
+		.autocast = CAST_##op_name,                                                                            \
 		.infer = op_name##_infer,                                                                              \
 		.flops = attention_flops,                                                                              \
 		.ref = op_name##_ref,                                                                                  \

@@ -143,7 +143,7 @@ static unsigned rows_grid(int64_t rows)
 
 extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
 {
-	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		operands<T> w = {};
 		w.a = sizes_of(k, 0, 3);
@@ -157,7 +157,7 @@ extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
 
 extern "C" enum sl_status slp_cuda_attention_grad(const struct slp_kernel *k)
 {
-	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		operands<T> w = {};
 		w.a = sizes_of(k, 1, 6);
@@ -184,7 +184,7 @@ template <class T> __global__ void append(const T *rows, T *cache, slp_attention
 
 extern "C" enum sl_status slp_cuda_cached_attention(const struct slp_kernel *k)
 {
-	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		operands<T> w = {};
 		T *keys = (T *)k->in[3].ptr, *values = (T *)k->in[4].ptr;

@@ -3,6 +3,7 @@
 #define SLP_ELEMENT_CUH
 
 #include <cstdint>
+#include <type_traits>
 
 #include "gpu.cuh"
 
@@ -22,6 +23,33 @@ template <class S> struct slp_stored;
 SL_DTYPE_LIST(X)
 #undef X
 
+/* An element of a half type in a kernel: it reads as float, and what is put into it is rounded. */
+template <class S> struct slp_half {
+	S stored;
+
+	slp_half() = default;
+	template <class N, class = typename std::enable_if<std::is_arithmetic<N>::value>::type>
+	__host__ __device__ slp_half(N x)
+	    : stored(slp_stored<S>::of((typename std::conditional<std::is_same<N, float>::value, float, double>::type)x))
+	{
+	}
+	__host__ __device__ operator float() const
+	{
+		return slp_load(stored);
+	}
+};
+typedef slp_half<sl_bfloat16> slp_bf16;
+typedef slp_half<sl_float16> slp_f16;
+template <class S> struct slp_number<slp_half<S>> {
+	typedef float type;
+};
+template <class S> struct slp_stored<slp_half<S>> {
+	template <class T> static __host__ __device__ slp_half<S> of(T x)
+	{
+		return slp_half<S>(x);
+	}
+};
+
 /* The same for arithmetic that is exact for int64, too (whole.h). */
 template <class S> struct slp_exact {
 	typedef typename slp_number<S>::type type;
@@ -33,6 +61,44 @@ template <> inline __host__ __device__ int64_t slp_stored<int64_t>::of(int64_t x
 {
 	return x;
 }
+
+/* The vectors that go with images: in the type of these, or in float32 where that is a half type. */
+template <class T> struct slp_vector {
+	void *p;
+	enum sl_dtype dtype;
+
+	static slp_vector of(const struct slp_view *v)
+	{
+		return {v ? v->ptr : NULL, v ? v->type.dtype : SL_FLOAT32};
+	}
+	__device__ T operator[](int64_t i) const
+	{
+		if (dtype == SL_BFLOAT16) return (T)((const slp_bf16 *)p)[i];
+		if (dtype == SL_FLOAT16) return (T)((const slp_f16 *)p)[i];
+		return ((const T *)p)[i];
+	}
+	__device__ void set(int64_t i, double x) const
+	{
+		if (dtype == SL_BFLOAT16) ((slp_bf16 *)p)[i] = x;
+		else if (dtype == SL_FLOAT16) ((slp_f16 *)p)[i] = x;
+		else ((T *)p)[i] = (T)x;
+	}
+	template <class F> void emu_pointers(F f)
+	{
+		f(p);
+	}
+};
+
+/* What a kernel takes elements as: half types as numbers, others as they are. */
+template <class S> struct slp_element {
+	typedef S type;
+};
+template <> struct slp_element<sl_bfloat16> {
+	typedef slp_bf16 type;
+};
+template <> struct slp_element<sl_float16> {
+	typedef slp_f16 type;
+};
 
 /* Calls f(S()) with the type of the elements, one of those in the set; the operation's rows see to that. */
 template <unsigned SET, class F> static inline void slp_with(enum sl_dtype dtype, F f)
@@ -47,6 +113,12 @@ template <unsigned SET, class F> static inline void slp_with(enum sl_dtype dtype
 	case SL_DTYPE_DEFAULT:
 	case SL_DTYPE_COUNT: break;
 	}
+}
+
+/* The same for kernels that compute: half types are slp_bf16 and slp_f16. */
+template <unsigned SET, class F> static inline void slp_with_numbers(enum sl_dtype dtype, F f)
+{
+	slp_with<SET>(dtype, [&](auto zero) { f(typename slp_element<decltype(zero)>::type()); });
 }
 
 /* The same for elements that are only moved, by their size: f(uint8_t()) and so on. */

@@ -1,10 +1,12 @@
 /* Row-major matrix products by cuBLAS.  cuBLAS is column-major: it is asked for Cᵀ = op(B)ᵀ op(A)ᵀ.
- * Arithmetic is that of the data type, as on CPUs, unless sl_config.tf32 allows TF32 (src/runtime/gpu.c). */
+ * Arithmetic is that of the data type, as on CPUs, unless sl_config.tf32 allows TF32 (src/runtime/gpu.c).  Half types are
+ * multiplied on tensor cores and added in float32; what is rounded is the result, unless that is float32. */
 #ifndef SLP_GEMM_CUH
 #define SLP_GEMM_CUH
 
 #include "cuda_libs.h"
 
+#include "element.cuh"
 #include "gpu.cuh"
 
 /* C[z] = alpha op(A + z stride_a) op(B + z stride_b) + beta C[z] for z in [0, count); C without gaps. */
@@ -36,12 +38,39 @@ static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t
 	                                          count);
 }
 
-template <class T> static enum sl_status slp_cuda_multiply(const struct slp_kernel *k, struct slp_cuda_gemm g,
-                                                           const T *a, const T *b, T *c)
+template <class S> struct slp_cuda_type;
+template <> struct slp_cuda_type<float> {
+	static constexpr cudaDataType_t value = CUDA_R_32F;
+};
+template <> struct slp_cuda_type<slp_bf16> {
+	static constexpr cudaDataType_t value = CUDA_R_16BF;
+};
+template <> struct slp_cuda_type<slp_f16> {
+	static constexpr cudaDataType_t value = CUDA_R_16F;
+};
+
+template <class S, class C>
+static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
+                                             int k, const slp_half<S> *a, int lda, long long sa, const slp_half<S> *b,
+                                             int ldb, long long sb, double alpha, double beta, C *c, int ldc,
+                                             long long sc, int count)
+{
+	float by = (float)alpha, keep = (float)beta;
+	const cudaDataType_t type = slp_cuda_type<slp_half<S>>::value, to = slp_cuda_type<C>::value;
+	if (count == 1)
+		return slp_blas.cublasGemmEx(h, ta, tb, m, n, k, &by, a, type, lda, b, type, ldb, &keep, c, to, ldc,
+		                             CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+	return slp_blas.cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, &by, a, type, lda, sa, b, type, ldb, sb, &keep,
+	                                           c, to, ldc, sc, count, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
+/* C is of the type of A and B, or float where that is a half type. */
+template <class T, class C> static enum sl_status slp_cuda_multiply(const struct slp_kernel *k, struct slp_cuda_gemm g,
+                                                                    const T *a, const T *b, C *c)
 {
 	if (g.m == 0 || g.n == 0 || g.count == 0) return SL_OK;
 	if (g.k == 0 && (g.beta == 0 || g.beta == 1)) {
-		size_t bytes = (size_t)(g.m * g.n * g.count) * sizeof(T);
+		size_t bytes = (size_t)(g.m * g.n * g.count) * sizeof(C);
 		if (g.beta == 0) cudaMemsetAsync(c, 0, bytes, (cudaStream_t)k->stream);
 		return slp_launched(k);
 	}

@@ -353,7 +353,8 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	                                       .attrs_size = sizeof(struct slp_conv2d_attrs),                          \
 	                                       .rows = SLP_ROWS(SLP_ROW(SLP_F32, slp_conv2d_cpu, slp_cuda_##plain),    \
 	                                                        SLP_ROW(SLP_F64, slp_##plain##_ref, slp_cuda_##plain), \
-	                                                        HALF_ROW),                                             \
+	                                                        HALF_ROW, SLP_HALF_ROWS(slp_cuda_##plain)),            \
+	                                       .declines = true,                                                       \
 	                                       .infer = plain##_infer,                                                 \
 	                                       .flops = plain##_flops,                                                 \
 	                                       .scratch = SLP_CUDA_SCRATCH(workspace),                                 \

@@ -1,5 +1,7 @@
 /* Convolution on GPUs by cuDNN, in the caller's layout (NCHW), in TF32 where sl_config.tf32 allows that, else in the
- * arithmetic of the data type.  Bias and relu are part of it where cuDNN's graph API can do that (conv2d_fused.cu).
+ * arithmetic of the data type; half types on tensor cores, with sums in float32.  Bias and relu are part of it where
+ * cuDNN's graph API can do that (conv2d_fused.cu).  What cuDNN cannot compute in a half type is declined, and the engine
+ * computes it in float32 (src/runtime/promote.c).
  *
  * Images in lane order and cropped results are copied to what cuDNN takes, and back.
  *
@@ -11,7 +13,7 @@
 #include "common/activation.h"
 #include "conv2d.h"
 #include "conv2d_fused.h"
-#include "common/gpu.cuh"
+#include "common/lanes.cuh"
 #include "common/lane_order.cuh"
 
 enum { CACHE = 64, PROPOSALS = 8, PARTS = 32 };
@@ -20,7 +22,7 @@ struct key {
 	cudnnHandle_t handle;
 	struct slp_conv c;
 	size_t limit;
-	int64_t pass, type, tf32;
+	int64_t pass, type, tensor_cores;
 };
 
 struct made {
@@ -31,6 +33,7 @@ struct made {
 	cudnnConvolutionDescriptor_t conv;
 	int algorithm;
 	size_t bytes;
+	bool refused; /* in a half type: to be declined */
 
 	void clear()
 	{
@@ -56,8 +59,23 @@ static thread_local struct cache cache;
 
 /* ---- descriptions and choices ----------------------------------------------------------------------------------- */
 
+static cudnnDataType_t type_of(int64_t dtype)
+{
+	return dtype == SL_FLOAT64    ? CUDNN_DATA_DOUBLE
+	       : dtype == SL_BFLOAT16 ? CUDNN_DATA_BFLOAT16
+	       : dtype == SL_FLOAT16  ? CUDNN_DATA_HALF
+	                              : CUDNN_DATA_FLOAT;
+}
+
+static cudnnMathType_t math_of(const struct made *m)
+{
+	if (slp_is_half((enum sl_dtype)m->key.type)) return CUDNN_TENSOR_OP_MATH;
+	return m->key.tensor_cores ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+}
+
 static cudnnStatus_t describe(struct made *m, const struct slp_conv &c, cudnnDataType_t type)
 {
+	cudnnDataType_t sums = type == CUDNN_DATA_DOUBLE ? type : CUDNN_DATA_FLOAT;
 	cudnnStatus_t s = slp_dnn.cudnnCreateTensorDescriptor(&m->x);
 	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateTensorDescriptor(&m->y);
 	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateFilterDescriptor(&m->w);
@@ -73,18 +91,18 @@ static cudnnStatus_t describe(struct made *m, const struct slp_conv &c, cudnnDat
 		                                       (int)c.kh, (int)c.kw);
 	if (s == CUDNN_STATUS_SUCCESS)
 		s = slp_dnn.cudnnSetConvolution2dDescriptor(m->conv, (int)c.ph, (int)c.pw, (int)c.sh, (int)c.sw,
-		                                            (int)c.dh, (int)c.dw, CUDNN_CROSS_CORRELATION, type);
+		                                            (int)c.dh, (int)c.dw, CUDNN_CROSS_CORRELATION, sums);
 	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetConvolutionGroupCount(m->conv, (int)c.groups);
 	if (s == CUDNN_STATUS_SUCCESS)
-		s = slp_dnn.cudnnSetConvolutionMathType(m->conv, m->key.tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH);
+		s = slp_dnn.cudnnSetConvolutionMathType(m->conv, math_of(m));
 	return s;
 }
 
-/* Tensor cores compute float32 in TF32, which must be allowed. */
+/* Tensor cores compute float32 in TF32, which must be allowed; half types as they are. */
 static bool may_use(const struct made *m, cudnnMathType_t math)
 {
 	if (math == CUDNN_FMA_MATH || math == CUDNN_DEFAULT_MATH) return true;
-	return math == CUDNN_TENSOR_OP_MATH && m->key.tf32;
+	return math == CUDNN_TENSOR_OP_MATH && m->key.tensor_cores;
 }
 
 /* The first of the proposals that will do. */
@@ -96,7 +114,7 @@ template <class P> static bool pick(struct made *m, const P *proposals, int coun
 		if (!may_use(m, p.mathType) || p.memory > m->key.limit) continue;
 		m->algorithm = (int)p.algo;
 		m->bytes = p.memory;
-		return !m->key.tf32 || slp_dnn.cudnnSetConvolutionMathType(m->conv, p.mathType) == CUDNN_STATUS_SUCCESS;
+		return !m->key.tensor_cores || slp_dnn.cudnnSetConvolutionMathType(m->conv, p.mathType) == CUDNN_STATUS_SUCCESS;
 	}
 	return false;
 }
@@ -123,7 +141,8 @@ static bool choose(struct made *m)
 	       pick(m, p, n);
 }
 
-/* What was made for these sizes before, or now in the place of what was not used for the longest time. */
+/* What was made for these sizes before, or now in the place of what was not used for the longest time.  NULL: cuDNN
+ * cannot, and that is an error. */
 static struct made *find(const struct slp_kernel *k, const struct key &key)
 {
 	struct made *oldest = &cache.made[0];
@@ -136,9 +155,9 @@ static struct made *find(const struct slp_kernel *k, const struct key &key)
 	}
 	oldest->clear();
 	oldest->key = key;
-	cudnnDataType_t type = key.type == SL_FLOAT64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-	cudnnStatus_t s = describe(oldest, key.c, type);
-	if (s == CUDNN_STATUS_SUCCESS && choose(oldest)) {
+	cudnnStatus_t s = describe(oldest, key.c, type_of(key.type));
+	oldest->refused = s != CUDNN_STATUS_SUCCESS || !choose(oldest);
+	if (!oldest->refused || slp_is_half((enum sl_dtype)key.type)) {
 		oldest->used = ++cache.clock;
 		return oldest;
 	}
@@ -220,7 +239,7 @@ __global__ static void pool_kernel(struct pooling p, const T *whole, T *y, uint8
 			double v[4];
 			w = window_of(p, n + l, index % flat);
 			const T *from = whole + ((n + l) * p.c.oc + w.o) * p.plane + 2 * w.i * p.row + 2 * w.j;
-			for (int e = 0; e < 4; e++) v[e] = from[e / 2 * p.row + e % 2];
+			for (int e = 0; e < 4; e++) v[e] = (double)from[e / 2 * p.row + e % 2];
 			y[w.index] = (T)slp_conv_pool4(p.pool, p.relu, v, &flow);
 			for (int e = 0; e < 4; e++) bytes[e] |= (flow >> e & 1) << l;
 		}
@@ -239,10 +258,11 @@ __global__ static void unpool_kernel(struct pooling p, const T *dy, const uint8_
 	{
 		int64_t j = index % p.row, i = index % p.plane / p.row, o = index / p.plane % p.c.oc;
 		int64_t n = index / p.plane / p.c.oc;
-		T d = 0;
+		typename slp_number<T>::type d = 0;
 		if (i < p.c.oh && j < p.c.ow && mask[slp_conv_mask_index(&p.c, n, o, i * p.c.ow + j)] >> n % 8 & 1)
-			d = dy[slp_order_index(p.lanes, p.c.oc * size, n, o * size + i / 2 * pw + j / 2)] *
-			    (T)slp_conv_pool_share(p.pool);
+			d = (typename slp_number<T>::type)dy[slp_order_index(p.lanes, p.c.oc * size, n,
+			                                                     o * size + i / 2 * pw + j / 2)] *
+			    slp_conv_pool_share(p.pool);
 		whole[index] = d;
 	}
 }
@@ -300,23 +320,29 @@ static enum sl_status stage(const struct slp_kernel *k, const struct operands<T>
 template <class T>
 __global__ static void finish_kernel(T *y, const T *b, int64_t n, int64_t plane, int64_t channels, int activation)
 {
-	SLP_GRID_STRIDE(i, n) y[i] = slp_activated(b ? y[i] + b[i / plane % channels] : y[i], activation);
+	typedef typename slp_number<T>::type N;
+	SLP_GRID_STRIDE(i, n)
+	{
+		N v = y[i];
+		y[i] = slp_activated<N>(b ? v + (N)b[i / plane % channels] : v, activation);
+	}
 }
 
 /* partial[channel][part] = the sum of dy over the images of a part. */
-template <class T>
-__global__ static void sum_parts(const T *dy, T *partial, int parts, int64_t images, int64_t channels, int64_t plane)
+template <class S, class T>
+__global__ static void sum_parts(const S *dy, T *partial, int parts, int64_t images, int64_t channels, int64_t plane)
 {
 	int64_t channel = blockIdx.x / parts, part = blockIdx.x % parts;
 	int64_t first = part * images / parts, count = ((part + 1) * images / parts - first) * plane;
 	T sum = 0;
 	for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
-		sum += dy[((first + i / plane) * channels + channel) * plane + i % plane];
+		sum += (T)dy[((first + i / plane) * channels + channel) * plane + i % plane];
 	sum = slp_block_reduce(sum, slp_sum_of(), (T)0);
 	if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-template <class T> __global__ static void add_parts(const T *partial, T *db, int parts, int64_t channels)
+template <class S, class T>
+__global__ static void add_parts(const T *partial, S *db, int parts, int64_t channels)
 {
 	SLP_GRID_STRIDE(c, channels)
 	{
@@ -332,14 +358,15 @@ template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, c
 	const struct slp_conv &c = o.c;
 	if (slp_size(&k->out[1]) == 0) return SL_OK;
 	int parts = c.n < PARTS ? (int)c.n : PARTS;
-	if ((size_t)(c.oc * parts) * sizeof(T) > o.limit)
+	typedef typename slp_number<T>::type N;
+	if ((size_t)(c.oc * parts) * sizeof(N) > o.limit)
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "too many channels for the gradient of the bias");
-	T *partial = (T *)o.work;
-	SLP_LAUNCH(sum_parts<T>, (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, (const T *)o.y, partial, parts, c.n,
+	N *partial = (N *)o.work;
+	SLP_LAUNCH((sum_parts<T, N>), (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, (const T *)o.y, partial, parts, c.n,
 	           c.oc, c.oh * c.ow);
 	enum sl_status s = slp_launched(k);
 	if (s != SL_OK) return s;
-	SLP_LAUNCH(add_parts<T>, slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const T *)partial, (T *)k->out[1].ptr, parts,
+	SLP_LAUNCH((add_parts<T, N>), slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const N *)partial, (T *)k->out[1].ptr, parts,
 	           c.oc);
 	return slp_launched(k);
 }
@@ -358,10 +385,10 @@ static enum sl_status clear(const struct slp_kernel *k, void *to, int64_t elemen
 	return slp_launched(k);
 }
 
-/* T is the type of the elements and of the factors that cuDNN wants. */
+/* cuDNN wants factors of the type that is computed in. */
 template <class T> static cudnnStatus_t execute(const struct operands<T> &o, struct made *m)
 {
-	T one = 1, zero = 0;
+	typename slp_number<T>::type one = 1, zero = 0;
 	if (m->key.pass == SLP_CONV_FORWARD)
 		return slp_dnn.cudnnConvolutionForward(m->key.handle, &one, m->x, o.x, m->w, o.w, m->conv,
 		                                       (cudnnConvolutionFwdAlgo_t)m->algorithm, o.work, m->bytes, &zero,
@@ -392,10 +419,14 @@ static enum sl_status convolve(const struct slp_kernel *k, const struct operands
 	key.limit = o.limit;
 	key.pass = pass;
 	key.type = k->in[0].type.dtype;
-	key.tf32 = key.type == SL_FLOAT32 && slp_tf32_convolutions();
+	bool half = slp_is_half((enum sl_dtype)key.type);
+	key.tensor_cores = half || (key.type == SL_FLOAT32 && slp_tf32_convolutions());
 	struct made *m = find(k, key);
 	if (!m) return SL_EKERNEL;
+	if (m->refused) return SL_EUNSUPPORTED;
 	cudnnStatus_t s = execute<T>(o, m);
+	m->refused = half && s == CUDNN_STATUS_NOT_SUPPORTED;
+	if (m->refused) return SL_EUNSUPPORTED;
 	return s == CUDNN_STATUS_SUCCESS ? SL_OK
 	                                 : slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_dnn.cudnnGetErrorString(s));
 }
@@ -413,11 +444,12 @@ template <class T> static enum sl_status finish(const struct slp_kernel *k, cons
 }
 
 /* With the bias and the activation in one.  false: it cannot be done so. */
-static bool fuse(const struct slp_kernel *k, const struct operands<float> &o)
+template <class T> static bool fuse(const struct slp_kernel *k, const struct operands<T> &o)
 {
-	const float *bias = k->nin == 3 ? (const float *)k->in[2].ptr : NULL;
+	const T *bias = k->nin == 3 ? (const T *)k->in[2].ptr : NULL;
 	int activation = slp_conv_attrs(k)->activation;
 	if ((activation != SL_IDENTITY && activation != SL_RELU) || (!bias && activation == SL_IDENTITY)) return false;
+	if (k->in[0].type.dtype == SL_FLOAT64) return false;
 	cudnnHandle_t handle = is_empty(o.c) ? NULL : (cudnnHandle_t)slp_cudnn(k);
 	if (!handle || !slp_cudnn_graph()) return false;
 	struct slp_conv_fused f;
@@ -427,14 +459,10 @@ static bool fuse(const struct slp_kernel *k, const struct operands<float> &o)
 	f.limit = o.limit;
 	f.bias = bias != NULL;
 	f.relu = activation == SL_RELU;
-	f.tf32 = slp_tf32_convolutions();
+	f.type = type_of(k->in[0].type.dtype);
+	f.tensor_cores = f.type != CUDNN_DATA_FLOAT || slp_tf32_convolutions();
 	const struct slp_conv_fused_at at = {o.x, o.w, bias, o.y, o.work, k->stream};
 	return slp_conv_fused_run(&f, &at);
-}
-
-static bool fuse(const struct slp_kernel *, const struct operands<double> &)
-{
-	return false;
 }
 
 template <class T> static enum sl_status forward(const struct slp_kernel *k, const struct operands<T> &o)
@@ -457,7 +485,9 @@ template <class T> static enum sl_status run(const struct slp_kernel *k, enum sl
 #define OPERATION(name, pass)                                                                                          \
 	extern "C" enum sl_status slp_cuda_##name(const struct slp_kernel *k)                                          \
 	{                                                                                                              \
-		return k->in[0].type.dtype == SL_FLOAT64 ? run<double>(k, pass) : run<float>(k, pass);                 \
+		enum sl_status s = SL_EINTERNAL;                                                                       \
+		slp_with_float(k->in[0].type.dtype, [&](auto zero) { s = run<decltype(zero)>(k, pass); });             \
+		return s;                                                                                              \
 	}
 OPERATION(conv2d, SLP_CONV_FORWARD)
 OPERATION(conv2d_grad_data, SLP_CONV_DATA)

@@ -1,4 +1,5 @@
-/* A convolution with its bias and relu as one operation graph of cuDNN's backend API, float32.
+/* A convolution with its bias and relu as one operation graph of cuDNN's backend API: of float32 or a half type, with sums
+ * and what is between the operations in float32.
  *
  * cuDNN's heuristics propose engines, best first; taken is the first that is deterministic, rounds no more than
  * sl_config.tf32 allows, works in the memory that the operation has, and of which a plan can be made.  If there is
@@ -89,8 +90,8 @@ static descriptor tensor(struct builder *b, int64_t number, const struct sizes &
 {
 	const int64_t dims[] = {s.n, s.c, s.h, s.w}, alignment = SLP_FUSED_ALIGNMENT, image = s.c * s.h * s.w;
 	const int64_t plain[] = {image, s.h * s.w, s.w, 1}, last[] = {image, 1, s.w * s.c, s.c};
-	cudnnDataType_t type = CUDNN_DATA_FLOAT;
 	bool within = number == BARE || number == SUM;
+	cudnnDataType_t type = within ? CUDNN_DATA_FLOAT : (cudnnDataType_t)b->m->key.type;
 	descriptor d = b->make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
 	b->set(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &number);
 	b->set(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
@@ -173,14 +174,15 @@ static descriptor operation_graph(struct builder *b)
 
 /* ---- engines ---------------------------------------------------------------------------------------------------- */
 
-/* Whether results may differ by what the engine's numerical notes say.  Tensor cores compute float32 in TF32. */
+/* Whether results may differ by what the engine's numerical notes say.  Tensor cores compute float32 in
+ * TF32, and half types as they are. */
 static bool may_round(const struct slp_conv_fused &f, const cudnnBackendNumericalNote_t *notes, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) {
 		if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return false;
 		if (notes[i] == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) return false;
 		if (notes[i] == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) return false;
-		if (notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && !f.tf32) return false;
+		if (notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && !f.tensor_cores) return false;
 	}
 	return true;
 }

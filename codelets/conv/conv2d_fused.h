@@ -1,4 +1,5 @@
-/* y = relu(convolution of x and w + b), float32, as one operation of cuDNN's graph API (conv2d_fused.cu). */
+/* y = relu(convolution of x and w + b), float32 or a half type, as one operation of cuDNN's graph API
+ * (conv2d_fused.cu). */
 #ifndef SLP_CONV2D_FUSED_H
 #define SLP_CONV2D_FUSED_H
 
@@ -11,8 +12,9 @@ enum { SLP_FUSED_ALIGNMENT = 16 }; /* of all operands, bytes */
 struct slp_conv_fused {
 	cudnnHandle_t handle;
 	struct slp_conv c;
-	size_t limit;                   /* bytes of its workspace */
-	int64_t bias, relu, tf32, nhwc; /* as bools; nhwc: channels last in x, w and y */
+	size_t limit;                           /* bytes of its workspace */
+	int64_t type;                           /* cudnnDataType_t of x, w, b and y; sums are float32 */
+	int64_t bias, relu, tensor_cores, nhwc; /* as bools; tensor_cores: allowed; nhwc: channels last in x, w and y */
 };
 
 struct slp_conv_fused_at {

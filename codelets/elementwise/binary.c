@@ -327,7 +327,7 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 
 #define ROWS_AND(types, name)                                                                                          \
 	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),   \
-	         SLP_ROW(types, name##_ref, slp_cuda_##name))
+	         SLP_ROW(types, name##_ref, slp_cuda_##name), SLP_HALF_ROWS(slp_cuda_##name))
 #define NUMBER_ROWS(name) ROWS_AND(SLP_NUMBERS, name)
 #define TRUTH_ROWS(name) ROWS_AND(SLP_TRUTHS, name)
 

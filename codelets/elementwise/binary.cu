@@ -60,7 +60,8 @@ template <unsigned TYPES, class F> static enum sl_status binary(const struct slp
 {
 	int64_t n = slp_size(&k->out[0]);
 	if (n == 0) return SL_OK;
-	slp_with<TYPES>(k->out[0].type.dtype, [&](auto zero) { launch_binary<decltype(zero)>(k, n, f); });
+	slp_with_numbers<TYPES | SLP_HALVES>(k->out[0].type.dtype,
+	                                     [&](auto zero) { launch_binary<decltype(zero)>(k, n, f); });
 	return slp_launched(k);
 }
 
@@ -87,8 +88,8 @@ template <class S, class F> static void launch_scalar(const struct slp_kernel *k
 template <class F> static enum sl_status scalar(const struct slp_kernel *k, F f, bool swapped)
 {
 	int64_t n = slp_size(&k->out[0]);
-	slp_with<SLP_NUMBERS>(k->out[0].type.dtype,
-	                      [&](auto zero) { launch_scalar<decltype(zero)>(k, n, f, swapped); });
+	slp_with_numbers<SLP_NUMBERS | SLP_HALVES>(
+	        k->out[0].type.dtype, [&](auto zero) { launch_scalar<decltype(zero)>(k, n, f, swapped); });
 	return slp_launched(k);
 }
 
@@ -105,8 +106,8 @@ template <class F> static enum sl_status compare_scalar(const struct slp_kernel 
 		SLP_LAUNCH(compare_whole_kernel<F>, slp_grid(n), SLP_BLOCK, 0, k->stream, (const int64_t *)k->in[0].ptr,
 		           ((const struct slp_value *)k->attrs)->value, (int64_t *)k->out[0].ptr, n, f);
 	else
-		slp_with<SLP_TRUTHS & ~SLP_I64>(k->out[0].type.dtype,
-		                                [&](auto zero) { launch_scalar<decltype(zero)>(k, n, f, false); });
+		slp_with_numbers<(SLP_TRUTHS & ~SLP_I64) | SLP_HALVES>(
+		        k->out[0].type.dtype, [&](auto zero) { launch_scalar<decltype(zero)>(k, n, f, false); });
 	return slp_launched(k);
 }
 

@@ -4,12 +4,13 @@
 #include "common/operands.h"
 #include "common/scalar.h"
 
-template <class T> struct expression {
+template <class S> struct expression {
+	typedef typename slp_number<S>::type T;
 	int nsteps, nin, ndim;
 	slp_fused_step step[SLP_FUSED_STEPS];
 	T number[SLP_FUSED_NUMBERS];
-	const T *in[SLP_FUSED_INPUTS];
-	T *out;
+	const S *in[SLP_FUSED_INPUTS];
+	S *out;
 	int64_t n, dim[SL_MAX_NDIM], stride[SLP_FUSED_INPUTS][SL_MAX_NDIM];
 	/* Tells the emulated devices of the tests which pointers are in here. */
 	template <class F> void emu_pointers(F f)
@@ -41,8 +42,9 @@ template <class T> __device__ inline T evaluate(int code, T p, T q)
 }
 
 /* Index is 32 bits wide where that is enough: divisions take long. */
-template <class Index, class T> __global__ void fused_kernel(struct expression<T> p)
+template <class Index, class S> __global__ void fused_kernel(struct expression<S> p)
 {
+	typedef typename slp_number<S>::type T;
 	SLP_GRID_STRIDE(e, p.n)
 	{
 		T value[SLP_FUSED_VALUES];
@@ -65,7 +67,7 @@ template <class Index, class T> __global__ void fused_kernel(struct expression<T
 }
 
 /* Whether axis i of the result can be walked as one with the last one of the plan, in all inputs. */
-template <class T> static bool merges(const expression<T> &p, const int64_t step[][SL_MAX_NDIM], int i, int64_t dim)
+template <class S> static bool merges(const expression<S> &p, const int64_t step[][SL_MAX_NDIM], int i, int64_t dim)
 {
 	if (p.ndim == 0) return false;
 	for (int j = 0; j < p.nin; j++)
@@ -74,7 +76,7 @@ template <class T> static bool merges(const expression<T> &p, const int64_t step
 }
 
 /* The axes of the result, those merged that all inputs walk as one: one axis where no input is broadcast. */
-template <class T> static void plan(expression<T> *p, const struct slp_kernel *k)
+template <class S> static void plan(expression<S> *p, const struct slp_kernel *k)
 {
 	sl_shape out = k->out[0].type.shape;
 	int64_t step[SLP_FUSED_INPUTS][SL_MAX_NDIM];
@@ -89,20 +91,21 @@ template <class T> static void plan(expression<T> *p, const struct slp_kernel *k
 	for (int j = 0; p->ndim == 0 && j < k->nin; j++) p->stride[j][0] = 0;
 }
 
-template <class T> static void launch(const struct slp_kernel *k, int64_t n)
+template <class S> static void launch(const struct slp_kernel *k, int64_t n)
 {
+	typedef typename slp_number<S>::type T;
 	const slp_fused_attrs *f = (const slp_fused_attrs *)k->attrs;
-	expression<T> p;
+	expression<S> p;
 	p.nsteps = slp_fused_count(f);
 	p.nin = k->nin;
 	p.n = n;
-	p.out = (T *)k->out[0].ptr;
+	p.out = (S *)k->out[0].ptr;
 	for (int i = 0; i < p.nsteps; i++) p.step[i] = slp_fused_step_at(f, i);
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) p.number[i] = (T)f->number[i];
-	for (int i = 0; i < k->nin; i++) p.in[i] = (const T *)k->in[i].ptr;
+	for (int i = 0; i < k->nin; i++) p.in[i] = (const S *)k->in[i].ptr;
 	plan(&p, k);
-	if (n <= INT32_MAX) SLP_LAUNCH((fused_kernel<uint32_t, T>), slp_grid(n), SLP_BLOCK, 0, k->stream, p);
-	else SLP_LAUNCH((fused_kernel<int64_t, T>), slp_grid(n), SLP_BLOCK, 0, k->stream, p);
+	if (n <= INT32_MAX) SLP_LAUNCH((fused_kernel<uint32_t, S>), slp_grid(n), SLP_BLOCK, 0, k->stream, p);
+	else SLP_LAUNCH((fused_kernel<int64_t, S>), slp_grid(n), SLP_BLOCK, 0, k->stream, p);
 }
 
 extern "C" enum sl_status slp_cuda_fused(const struct slp_kernel *k)

@@ -102,7 +102,7 @@ static enum sl_status unary_whole_cpu(const struct slp_kernel *k, int64_t (*f)(i
 #define FLOAT32_ROWS SLP_FLOAT_ROWS
 #define WHOLE_ROWS(types, name)                                                                                        \
 	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),   \
-	         SLP_ROW(types, name##_ref, slp_cuda_##name))
+	         SLP_ROW(types, name##_ref, slp_cuda_##name), SLP_HALF_ROWS(slp_cuda_##name))
 #define ALL_ROWS(name) WHOLE_ROWS(SLP_NUMBERS, name)
 #define TRUTHS_ROWS(name) WHOLE_ROWS(SLP_TRUTHS, name)
 /* The kernel for int64, where there is one. */

@@ -12,7 +12,8 @@ template <class S, class F> __global__ void unary_kernel(const S *in, S *out, in
 
 template <class S, class F> __global__ void slope_kernel(const S *d, const S *v, S *out, int64_t n, F f)
 {
-	SLP_GRID_STRIDE(i, n) out[i] = f.template of<S>(d[i], v[i]);
+	typedef typename slp_number<S>::type T;
+	SLP_GRID_STRIDE(i, n) out[i] = f.template of<T>(d[i], v[i]);
 }
 
 template <class S, class F> static void launch_unary(const struct slp_kernel *k, F f)
@@ -24,7 +25,7 @@ template <class S, class F> static void launch_unary(const struct slp_kernel *k,
 
 template <unsigned TYPES, class F> static enum sl_status unary_of(const struct slp_kernel *k, F f)
 {
-	slp_with<TYPES>(k->out[0].type.dtype, [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
+	slp_with_numbers<TYPES | SLP_HALVES>(k->out[0].type.dtype, [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
 	return slp_launched(k);
 }
 

@@ -4,7 +4,7 @@
 #include "common/lanes.cuh"
 #include "random.h"
 
-template <class T> __global__ void uniform_kernel(struct slp_rng rng, T low, T width, T *out, int64_t n)
+template <class S, class T> __global__ void uniform_kernel(struct slp_rng rng, T low, T width, S *out, int64_t n)
 {
 	SLP_GRID_STRIDE(block, (n + 3) / 4)
 	{
@@ -15,7 +15,7 @@ template <class T> __global__ void uniform_kernel(struct slp_rng rng, T low, T w
 	}
 }
 
-template <class T> __global__ void normal_kernel(struct slp_rng rng, T mean, T sigma, T *out, int64_t n)
+template <class S, class T> __global__ void normal_kernel(struct slp_rng rng, T mean, T sigma, S *out, int64_t n)
 {
 	SLP_GRID_STRIDE(block, (n + 3) / 4)
 	{
@@ -30,15 +30,15 @@ template <class T> __global__ void normal_kernel(struct slp_rng rng, T mean, T s
 	}
 }
 
-template <class T>
-__global__ void dropout_kernel(struct slp_rng rng, uint32_t threshold, T scale, const T *in, T *out, int64_t n)
+template <class S, class T>
+__global__ void dropout_kernel(struct slp_rng rng, uint32_t threshold, T scale, const S *in, S *out, int64_t n)
 {
 	SLP_GRID_STRIDE(block, (n + 3) / 4)
 	{
 		uint32_t w[4];
 		slp_philox(rng.seed, rng.stream, (uint64_t)block, w);
 		for (int i = 0; i < 4 && 4 * block + i < n; i++)
-			out[4 * block + i] = w[i] >= threshold ? in[4 * block + i] * scale : 0;
+			out[4 * block + i] = w[i] >= threshold ? (T)in[4 * block + i] * scale : (T)0;
 	}
 }
 
@@ -47,9 +47,10 @@ extern "C" enum sl_status slp_cuda_uniform(const struct slp_kernel *k)
 	int64_t n = slp_size(&k->out[0]);
 	const struct slp_draw *d = (const struct slp_draw *)k->attrs;
 	slp_with_float(k->out[0].type.dtype, [&](auto zero) {
-		typedef decltype(zero) T;
-		SLP_LAUNCH(uniform_kernel<T>, slp_grid((n + 3) / 4), SLP_BLOCK, 0, k->stream, d->rng, (T)d->a,
-		           (T)(d->b - d->a), (T *)k->out[0].ptr, n);
+		typedef decltype(zero) S;
+		typedef typename slp_number<S>::type T;
+		SLP_LAUNCH((uniform_kernel<S, T>), slp_grid((n + 3) / 4), SLP_BLOCK, 0, k->stream, d->rng, (T)d->a,
+		           (T)(d->b - d->a), (S *)k->out[0].ptr, n);
 	});
 	return slp_launched(k);
 }
@@ -59,9 +60,10 @@ extern "C" enum sl_status slp_cuda_normal(const struct slp_kernel *k)
 	int64_t n = slp_size(&k->out[0]);
 	const struct slp_draw *d = (const struct slp_draw *)k->attrs;
 	slp_with_float(k->out[0].type.dtype, [&](auto zero) {
-		typedef decltype(zero) T;
-		SLP_LAUNCH(normal_kernel<T>, slp_grid((n + 3) / 4), SLP_BLOCK, 0, k->stream, d->rng, (T)d->a, (T)d->b,
-		           (T *)k->out[0].ptr, n);
+		typedef decltype(zero) S;
+		typedef typename slp_number<S>::type T;
+		SLP_LAUNCH((normal_kernel<S, T>), slp_grid((n + 3) / 4), SLP_BLOCK, 0, k->stream, d->rng, (T)d->a, (T)d->b,
+		           (S *)k->out[0].ptr, n);
 	});
 	return slp_launched(k);
 }
@@ -71,9 +73,10 @@ extern "C" enum sl_status slp_cuda_dropout(const struct slp_kernel *k)
 	int64_t n = slp_size(&k->out[0]);
 	const struct slp_dropout *d = (const struct slp_dropout *)k->attrs;
 	slp_with_float(k->out[0].type.dtype, [&](auto zero) {
-		typedef decltype(zero) T;
-		SLP_LAUNCH(dropout_kernel<T>, slp_grid((n + 3) / 4), SLP_BLOCK, 0, k->stream, d->rng,
-		           slp_dropout_threshold(d), (T)(1 / (1 - d->p)), (const T *)k->in[0].ptr, (T *)k->out[0].ptr,
+		typedef decltype(zero) S;
+		typedef typename slp_number<S>::type T;
+		SLP_LAUNCH((dropout_kernel<S, T>), slp_grid((n + 3) / 4), SLP_BLOCK, 0, k->stream, d->rng,
+		           slp_dropout_threshold(d), (T)(1 / (1 - d->p)), (const S *)k->in[0].ptr, (S *)k->out[0].ptr,
 		           n);
 	});
 	return slp_launched(k);

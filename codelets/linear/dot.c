@@ -240,7 +240,8 @@ sl_tensor *sl_matmul_at(const char *at, sl_tensor *a, sl_tensor *b, struct sl_do
 	        .attrs_size = sizeof(struct sl_dot_opts),                                                              \
 	        .autocast = SLP_CAST_LOWER,                                                                            \
 	        .saves = SLP_IN(0) | SLP_IN(1),                                                                        \
-	        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, product_cpu, slp_cuda_product), SLP_BF16_ROW(slp_product_bf16)),  \
+	        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, product_cpu, slp_cuda_product), SLP_BF16_ROW(slp_product_bf16),   \
+	                         SLP_HALF_ROWS(slp_cuda_product)),                                                     \
 	        .infer = op_name##_infer,                                                                              \
 	        .flops = product_flops,                                                                                \
 	        .grad = op_name##_grad,                                                                                \

@@ -1,6 +1,7 @@
 /* Products of matrices on GPUs: dot and matmul. */
 #include "dot.h"
 #include "common/gemm.cuh"
+#include "common/lanes.cuh"
 
 /* Products [z, z + count), whose operands lie at equal steps. */
 template <class T>
@@ -28,7 +29,8 @@ extern "C" enum sl_status slp_cuda_product(const struct slp_kernel *k)
 	        slp_product_of(*(const struct sl_dot_opts *)k->attrs, k->in[0].type.shape, k->in[1].type.shape);
 	int64_t batch = batch_of(p);
 	enum sl_status s = SL_OK;
-	for (int64_t z = 0; z < p.count && s == SL_OK; z += batch)
-		s = k->in[0].type.dtype == SL_FLOAT64 ? run<double>(k, p, z, batch) : run<float>(k, p, z, batch);
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		for (int64_t z = 0; z < p.count && s == SL_OK; z += batch) s = run<decltype(zero)>(k, p, z, batch);
+	});
 	return s;
 }

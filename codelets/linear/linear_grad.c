@@ -321,7 +321,8 @@ const struct sl_op slp_op_linear_grad = {
         .nin_max = 4,
         .nout = 3,
         .attr_table = grad_attr_table,
-        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad), SLP_BF16_ROW(slp_linear_grad_bf16)),
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad), SLP_BF16_ROW(slp_linear_grad_bf16),
+                         SLP_HALF_ROWS(slp_cuda_linear_grad)),
         COMMON,
 };
 
@@ -334,7 +335,7 @@ const struct sl_op slp_op_linear_sgd = {
         .nin_max = 5,
         .nout = 1,
         .attr_table = sgd_attr_table,
-        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad)),
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad), SLP_HALF_ROWS(slp_cuda_linear_grad)),
         .mutates = SLP_IN(0) | SLP_IN(1),
         COMMON,
 };

@@ -1,6 +1,7 @@
 /* The backward pass of a fully connected layer on GPUs: one kernel for g and the sums of its columns, the rest cuBLAS.
  * See linear_grad.c. */
 #include "common/gemm.cuh"
+#include "common/lanes.cuh"
 #include "common/activation.h"
 #include "linear.h"
 
@@ -25,9 +26,10 @@ template <class T> static __device__ inline T taken_back(T d, T v, int activatio
 enum { WIDE = 32, DEEP = SLP_BLOCK / WIDE }; /* columns of a block; rows that it takes at a time */
 
 /* to = alpha (sums of the columns of g) + beta to; g too, where there is an activation.  The order is fixed. */
-template <class T> __global__ static void columns(const T *dy, const T *v, T *g, T *to, int64_t rows, int64_t units,
+template <class S> __global__ static void columns(const S *dy, const S *v, S *g, S *to, int64_t rows, int64_t units,
                                                   int activation, double alpha, double beta)
 {
+	typedef typename slp_number<S>::type T;
 	__shared__ double part[DEEP][WIDE];
 	int lane = (int)(threadIdx.x % WIDE), depth = (int)(threadIdx.x / WIDE);
 	int64_t j = blockIdx.x * (int64_t)WIDE + lane;
@@ -41,7 +43,7 @@ template <class T> __global__ static void columns(const T *dy, const T *v, T *g,
 	__syncthreads();
 	if (depth || j >= units) return;
 	for (int i = 1; i < DEEP; i++) sum += part[i][lane];
-	to[j] = (T)(alpha * sum + (beta == 0 ? 0 : beta * to[j]));
+	to[j] = (T)(alpha * sum + (beta == 0 ? 0 : beta * (T)to[j]));
 }
 
 template <class T> static enum sl_status run(const struct slp_kernel *k, bool sgd)
@@ -71,5 +73,7 @@ template <class T> static enum sl_status run(const struct slp_kernel *k, bool sg
 extern "C" enum sl_status slp_cuda_linear_grad(const struct slp_kernel *k)
 {
 	bool sgd = k->nout == 1;
-	return k->in[0].type.dtype == SL_FLOAT64 ? run<double>(k, sgd) : run<float>(k, sgd);
+	enum sl_status s = SL_EINTERNAL;
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) { s = run<decltype(zero)>(k, sgd); });
+	return s;
 }

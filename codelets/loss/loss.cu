@@ -2,23 +2,24 @@
  * not a class makes the loss and the gradient of its sample NaN. */
 #include "common/lanes.cuh"
 
-template <class T, class L, int LANES>
-__global__ void cross_entropy(int64_t rows, int64_t n, const T *dloss, const T *logits, const L *labels, T *out)
+template <class S, class L, int LANES>
+__global__ void cross_entropy(int64_t rows, int64_t n, const S *dloss, const S *logits, const L *labels, S *out)
 {
+	typedef typename slp_number<S>::type T;
 	for (int64_t r = slp_group<LANES>(); r < rows; r += slp_groups<LANES>()) {
-		const T *x = logits + r * n;
+		const S *x = logits + r * n;
 		T max = -INFINITY;
 		double sum = 0;
-		for (int64_t i = slp_lane<LANES>(); i < n; i += LANES) max = slp_max_of()(max, x[i]);
+		for (int64_t i = slp_lane<LANES>(); i < n; i += LANES) max = slp_max_of()(max, (T)x[i]);
 		max = slp_group_reduce<LANES>(max, slp_max_of(), T(-INFINITY));
-		for (int64_t i = slp_lane<LANES>(); i < n; i += LANES) sum += exp(x[i] - max);
+		for (int64_t i = slp_lane<LANES>(); i < n; i += LANES) sum += exp((T)x[i] - max);
 		sum = slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0);
 		int64_t label = labels[r];
 		bool valid = label >= 0 && label < n;
-		if (!dloss && slp_lane<LANES>() == 0) out[r] = valid ? (T)(log(sum) + max - x[label]) : (T)NAN;
-		T scale = dloss && valid ? (T)(dloss[r] / sum) : (T)NAN;
+		if (!dloss && slp_lane<LANES>() == 0) out[r] = valid ? (T)(log(sum) + max - (T)x[label]) : (T)NAN;
+		T scale = dloss && valid ? (T)((T)dloss[r] / sum) : (T)NAN;
 		for (int64_t i = slp_lane<LANES>(); dloss && i < n; i += LANES)
-			out[r * n + i] = (exp(x[i] - max) - (i == label ? (T)sum : T(0))) * scale;
+			out[r * n + i] = (exp((T)x[i] - max) - (i == label ? (T)sum : T(0))) * scale;
 	}
 }
 

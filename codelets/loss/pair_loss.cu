@@ -21,9 +21,11 @@ template <slp_pair_loss K, class T> struct pair_loss {
 	}
 };
 
-template <slp_pair_loss K, class T, int LANES>
-__global__ void losses(int64_t rows, int64_t n, T delta, const T *x, const T *target, T *loss)
+template <slp_pair_loss K, class S, int LANES>
+__global__ void losses(int64_t rows, int64_t n, double limit, const S *x, const S *target, S *loss)
 {
+	typedef typename slp_number<S>::type T;
+	T delta = (T)limit;
 	for (int64_t r = slp_group<LANES>(); r < rows; r += slp_groups<LANES>()) {
 		double sum = 0;
 		for (int64_t i = r * n + slp_lane<LANES>(); i < (r + 1) * n; i += LANES)
@@ -33,12 +35,14 @@ __global__ void losses(int64_t rows, int64_t n, T delta, const T *x, const T *ta
 	}
 }
 
-template <slp_pair_loss K, class T>
-__global__ void slopes(int64_t all, int64_t n, T delta, const T *dloss, const T *x, const T *target, T *dx)
+template <slp_pair_loss K, class S>
+__global__ void slopes(int64_t all, int64_t n, double limit, const S *dloss, const S *x, const S *target, S *dx)
 {
+	typedef typename slp_number<S>::type T;
+	T delta = (T)limit;
 	SLP_GRID_STRIDE(i, all)
 	{
-		dx[i] = dloss[i / n] / (T)n * pair_loss<K, T>::slope(x[i], target[i], delta);
+		dx[i] = (T)dloss[i / n] / (T)n * pair_loss<K, T>::slope(x[i], target[i], delta);
 	}
 }
 
@@ -52,7 +56,7 @@ template <slp_pair_loss K> static sl_status run(const slp_kernel *k)
 		slp_with_lanes(n, [&](auto lanes) {
 			constexpr int LANES = decltype(lanes)::value;
 			SLP_LAUNCH((losses<K, T, LANES>), slp_group_grid(rows, LANES), SLP_BLOCK, 0, k->stream, rows, n,
-			           (T)slp_pair_delta(k), (const T *)k->in[0].ptr, (const T *)k->in[1].ptr,
+			           slp_pair_delta(k), (const T *)k->in[0].ptr, (const T *)k->in[1].ptr,
 			           (T *)k->out[0].ptr);
 		});
 	});
@@ -66,7 +70,7 @@ template <slp_pair_loss K> static sl_status run_grad(const slp_kernel *k)
 	slp_with_float(k->in[1].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		SLP_LAUNCH((slopes<K, T>), slp_grid(all), SLP_BLOCK, 0, k->stream, all, all / slp_size(&k->in[0]),
-		           (T)slp_pair_delta(k), (const T *)k->in[0].ptr, (const T *)k->in[1].ptr,
+		           slp_pair_delta(k), (const T *)k->in[0].ptr, (const T *)k->in[1].ptr,
 		           (const T *)k->in[2].ptr, (T *)k->out[0].ptr);
 	});
 	return slp_launched(k);

@@ -28,13 +28,14 @@ template <slp_softmax_kind K, class T> struct rule {
 };
 
 /* One row: the elements at first + i * step, i = lane, lane + LANES, … */
-template <slp_softmax_kind K, class T, int LANES>
-__device__ inline void row(slp_split s, int64_t first, int64_t step, int lane, const T *a, const T *b, T *out)
+template <slp_softmax_kind K, class S, int LANES>
+__device__ inline void row(slp_split s, int64_t first, int64_t step, int lane, const S *a, const S *b, S *out)
 {
+	typedef typename slp_number<S>::type T;
 	typedef rule<K, T> R;
 	T max = -INFINITY;
 	double sum = 0;
-	for (int64_t i = lane; R::forward && i < s.n; i += LANES) max = slp_max_of()(max, a[first + i * step]);
+	for (int64_t i = lane; R::forward && i < s.n; i += LANES) max = slp_max_of()(max, (T)a[first + i * step]);
 	if (R::forward) max = slp_group_reduce<LANES>(max, slp_max_of(), T(-INFINITY));
 	for (int64_t i = lane; i < s.n; i += LANES) sum += R::term(a[first + i * step], b[first + i * step], max);
 	T f = R::factor(slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0));
@@ -44,17 +45,17 @@ __device__ inline void row(slp_split s, int64_t first, int64_t step, int lane, c
 	}
 }
 
-template <slp_softmax_kind K, class T, int LANES> __global__ void rows(slp_split s, const T *a, const T *b, T *out)
+template <slp_softmax_kind K, class S, int LANES> __global__ void rows(slp_split s, const S *a, const S *b, S *out)
 {
 	for (int64_t r = slp_group<LANES>(); r < s.outer; r += slp_groups<LANES>())
-		row<K, T, LANES>(s, r * s.n, 1, slp_lane<LANES>(), a, b, out);
+		row<K, S, LANES>(s, r * s.n, 1, slp_lane<LANES>(), a, b, out);
 }
 
-template <slp_softmax_kind K, class T> __global__ void columns(slp_split s, const T *a, const T *b, T *out)
+template <slp_softmax_kind K, class S> __global__ void columns(slp_split s, const S *a, const S *b, S *out)
 {
 	SLP_GRID_STRIDE(c, s.outer * s.inner)
 	{
-		row<K, T, 1>(s, c / s.inner * s.n * s.inner + c % s.inner, s.inner, 0, a, b, out);
+		row<K, S, 1>(s, c / s.inner * s.n * s.inner + c % s.inner, s.inner, 0, a, b, out);
 	}
 }
 

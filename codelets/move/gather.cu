@@ -63,15 +63,16 @@ __global__ void chain(int32_t *next, int32_t *head, const int32_t *index, int32_
 	}
 }
 
-template <class T> __global__ void add_chains(T *dx, const T *dy, const int32_t *index, const int32_t *next,
+template <class S> __global__ void add_chains(S *dx, const S *dy, const int32_t *index, const int32_t *next,
                                               const int32_t *head, int64_t n, int64_t rows, int64_t width)
 {
+	typedef typename slp_number<S>::type T;
 	SLP_GRID_STRIDE(i, n)
 	{
 		int64_t p = i / width, column = i - p * width;
 		if (!head[p] || index[p] < 0 || index[p] >= rows) continue;
 		T sum = 0;
-		for (int64_t q = p; q >= 0; q = next[q]) sum += dy[q * width + column];
+		for (int64_t q = p; q >= 0; q = next[q]) sum += (T)dy[q * width + column];
 		dx[index[p] * width + column] = sum;
 	}
 }
@@ -101,7 +102,8 @@ template <class T> static enum sl_status run_gather_grad(const struct slp_kernel
 extern "C" enum sl_status slp_cuda_gather_grad(const struct slp_kernel *k)
 {
 	enum sl_status s = SL_EINTERNAL;
-	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) { s = run_gather_grad<decltype(zero)>(k); });
+	slp_with_numbers<SLP_FLOATS | SLP_HALVES>(k->in[0].type.dtype,
+	                                          [&](auto zero) { s = run_gather_grad<decltype(zero)>(k); });
 	return s;
 }
 

@@ -1,6 +1,7 @@
 /* relayout on GPUs. */
 #include "relayout.h"
 
+#include "common/element.cuh"
 #include "common/lane_order.cuh"
 
 template <class T> static enum sl_status run(const struct slp_kernel *k)
@@ -14,5 +15,7 @@ template <class T> static enum sl_status run(const struct slp_kernel *k)
 
 extern "C" enum sl_status slp_cuda_relayout(const struct slp_kernel *k)
 {
-	return k->in[0].type.dtype == SL_FLOAT64 ? run<double>(k) : run<float>(k);
+	enum sl_status s = SL_EINTERNAL;
+	slp_with_size(sl_dtype_size(k->in[0].type.dtype), [&](auto zero) { s = run<decltype(zero)>(k); });
+	return s;
 }

@@ -35,12 +35,14 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *x,
 		return slp_reject(c, SL_ESHAPE, "x has %d axes, at least 2 needed: batch, channels", x->shape.ndim);
 	if (blocks && (!slp_is_half(x->dtype) || x->shape.dim[1] % SLP_ORDER_BLOCK))
 		return slp_reject(c, SL_EINVAL, "blocks are of %d channels of a half type", SLP_ORDER_BLOCK);
-	for (int i = 0; i < c->nin; i++)
-		if (c->in[i].dtype != x->dtype && c->in[i].dtype != slp_promoted(x->dtype))
-			return slp_reject(
-			        c, SL_EDTYPE,
-			        "all inputs must have the data type of x, %s, or float32 if that is a half type",
-			        sl_dtype_name(x->dtype));
+	for (int i = 0; i < c->nin; i++) {
+		bool vector = i >= first && i < VECTORS;
+		if (c->in[i].dtype == x->dtype || (vector && c->in[i].dtype == slp_promoted(x->dtype))) continue;
+		return slp_reject(c, SL_EDTYPE,
+		                  "all inputs must have the data type of x, %s, or if that is a half type, those of an "
+		                  "element a channel float32",
+		                  sl_dtype_name(x->dtype));
+	}
 	for (int i = first; i < VECTORS; i++)
 		if (!sl_shape_equal(c->in[i].shape, SL_SHAPE(x->shape.dim[1])))
 			return slp_reject(c, SL_ESHAPE, "input %d must have shape (%lld), one element a channel", i,
@@ -290,7 +292,9 @@ sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_t
 
 #define ROWS(ref, name)                                                                                                \
 	SLP_ROWS(SLP_ROW(SLP_F32, slp_cpu_##name, slp_cuda_##name), SLP_ROW(SLP_F64, ref, slp_cuda_##name),            \
-	         SLP_CPU_ROW(SLP_HALVES | SLP_F32, slp_cpu_##name##_half, NULL))
+	         SLP_CPU_ROW(SLP_HALVES | SLP_F32, slp_cpu_##name##_half, NULL),                                       \
+	         SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, slp_cuda_##name),                                     \
+	         SLP_ROW(SLP_DTYPE(SL_FLOAT16) | SLP_F32, NULL, slp_cuda_##name))
 
 const struct sl_op slp_op_batch_norm = {
         .name = "batch_norm",

@@ -1,6 +1,7 @@
 /* Batch normalisation on a GPU: partial sums by several blocks a channel, one thread a channel that joins them, one
  * thread an element that applies them.  The order of all sums is fixed. */
-#include "common/gpu.cuh"
+#include "common/element.cuh"
+#include "common/lanes.cuh"
 #include "common/activation.h"
 #include "batch_norm.h"
 
@@ -53,7 +54,7 @@ template <class T> struct moments {
 
 /* grid (channels, parts).  part[channel][part] = {mean, squares}, of the differences to the channel's first element:
  * they lose less in rounding where the mean is large against the deviation. */
-template <class T, class I> __global__ void stat_parts(const T *x, struct slp_norm_size z, struct space<T> w)
+template <class S, class T, class I> __global__ void stat_parts(const S *x, struct slp_norm_size z, struct space<T> w)
 {
 	int64_t c = blockIdx.x, begin = part_begin(z, blockIdx.y, gridDim.y),
 	        end = part_begin(z, blockIdx.y + 1, gridDim.y);
@@ -62,7 +63,7 @@ template <class T, class I> __global__ void stat_parts(const T *x, struct slp_no
 	for (int64_t i = begin + threadIdx.x; i < end;) {
 		T v[CHUNK];
 		int n = 0;
-		for (; n < CHUNK && i < end; n++, i += blockDim.x) v[n] = x[element<I>(z, c, i)] - first;
+		for (; n < CHUNK && i < end; n++, i += blockDim.x) v[n] = (T)x[element<I>(z, c, i)] - first;
 		m.add(v, n);
 	}
 	T mean = slp_block_reduce(m.count * m.mean, slp_sum_of(), T(0)) / T(end - begin);
@@ -74,14 +75,16 @@ template <class T, class I> __global__ void stat_parts(const T *x, struct slp_no
 }
 
 /* Element i of dy, back through relu where its result y is given. */
-template <class T> static __device__ inline T dy_at(const T *dy, const T *y, int64_t i)
+template <class S>
+static __device__ inline typename slp_number<S>::type dy_at(const S *dy, const S *y, int64_t i)
 {
-	return y && y[i] <= 0 ? T(0) : dy[i];
+	typedef typename slp_number<S>::type T;
+	return y && (T)y[i] <= 0 ? T(0) : (T)dy[i];
 }
 
 /* part[channel][part] = {Σ dy, Σ dy (x - center)}. */
-template <class T, class I> __global__ void grad_parts(const T *dy, const T *y, const T *x, const T *center,
-                                                       struct slp_norm_size z, struct space<T> w)
+template <class S, class T, class I> __global__ void grad_parts(const S *dy, const S *y, const S *x, slp_vector<T> center,
+                                                                struct slp_norm_size z, struct space<T> w)
 {
 	int64_t c = blockIdx.x, begin = part_begin(z, blockIdx.y, gridDim.y),
 	        end = part_begin(z, blockIdx.y + 1, gridDim.y);
@@ -90,7 +93,7 @@ template <class T, class I> __global__ void grad_parts(const T *dy, const T *y, 
 		int64_t e = element<I>(z, c, i);
 		T d = dy_at(dy, y, e);
 		sum += d;
-		product += d * (x[e] - mean);
+		product += d * ((T)x[e] - mean);
 	}
 	sum = slp_block_reduce(sum, slp_sum_of(), T(0));
 	product = slp_block_reduce(product, slp_sum_of(), T(0));
@@ -113,16 +116,15 @@ static __device__ void set_forward(struct space<T> w, int64_t c, double mean, do
 }
 
 template <class T> struct forward {
-	const T *gamma, *beta;
-	T *running_mean, *running_var, *mean, *invstd;
+	slp_vector<T> gamma, beta, running_mean, running_var, mean, invstd;
 	template <class F> void emu_pointers(F f)
 	{
 		f(gamma), f(beta), f(running_mean), f(running_var), f(mean), f(invstd);
 	}
 };
 
-template <class T> __global__ void finish_training(struct forward<T> v, const T *x, struct slp_norm_size z, int parts,
-                                                   struct slp_norm_attrs a, struct space<T> w)
+template <class S, class T> __global__ void finish_training(struct forward<T> v, const S *x, struct slp_norm_size z,
+                                                            int parts, struct slp_norm_attrs a, struct space<T> w)
 {
 	SLP_GRID_STRIDE(c, z.c)
 	{
@@ -137,10 +139,10 @@ template <class T> __global__ void finish_training(struct forward<T> v, const T 
 		}
 		mean += x[c * z.s];
 		double var = squares / count, invstd = 1 / sqrt(var + a.eps);
-		v.mean[c] = (T)mean;
-		v.invstd[c] = (T)invstd;
-		v.running_mean[c] = (T)(a.momentum * v.running_mean[c] + (1 - a.momentum) * mean);
-		v.running_var[c] = (T)(a.momentum * v.running_var[c] + (1 - a.momentum) * var);
+		v.mean.set(c, mean);
+		v.invstd.set(c, invstd);
+		v.running_mean.set(c, a.momentum * v.running_mean[c] + (1 - a.momentum) * mean);
+		v.running_var.set(c, a.momentum * v.running_var[c] + (1 - a.momentum) * var);
 		set_forward(w, c, mean, invstd, v.gamma[c], v.beta[c]);
 	}
 }
@@ -152,8 +154,7 @@ template <class T> __global__ void use_running(struct forward<T> v, int64_t n, d
 }
 
 template <class T> struct backward {
-	const T *gamma, *mean, *invstd;
-	T *dgamma, *dbeta;
+	slp_vector<T> gamma, mean, invstd, dgamma, dbeta;
 	template <class F> void emu_pointers(F f)
 	{
 		f(gamma), f(mean), f(invstd), f(dgamma), f(dbeta);
@@ -171,8 +172,8 @@ __global__ void finish_grad(struct backward<T> v, struct slp_norm_size z, int pa
 			product += w.part[(c * parts + i) * 2 + 1];
 		}
 		double share = global ? 0 : scale / (double)(z.n * z.s);
-		v.dgamma[c] = (T)(product * invstd);
-		v.dbeta[c] = (T)sum;
+		v.dgamma.set(c, product * invstd);
+		v.dbeta.set(c, sum);
 		w.center[c] = v.mean[c];
 		w.k0[c] = (T)scale;
 		w.k1[c] = (T)(-share * product * invstd * invstd);
@@ -182,18 +183,19 @@ __global__ void finish_grad(struct backward<T> v, struct slp_norm_size z, int pa
 
 /* ---- elements --------------------------------------------------------------------------------------------------- */
 
-template <class T, class I> __global__ void apply(T *out, const T *x, const T *dy, const T *y, int64_t size, I channels,
-                                                  I s, int activation, struct space<T> w)
+template <class S, class T, class I> __global__ void apply(S *out, const S *x, const S *dy, const S *y, int64_t size,
+                                                           I channels, I s, int activation, struct space<T> w)
 {
 	SLP_GRID_STRIDE(i, size)
 	{
 		I c = (I)i / s % channels;
-		T v = (x[i] - w.center[c]) * w.k1[c] + w.k2[c];
+		T v = ((T)x[i] - w.center[c]) * w.k1[c] + w.k2[c];
 		out[i] = dy ? dy_at(dy, y, i) * w.k0[c] + v : slp_activated<T>(v, activation);
 	}
 }
 
-template <class T, class I> struct runner {
+template <class S, class I> struct runner {
+	typedef typename slp_number<S>::type T;
 	const struct slp_kernel *k;
 	struct slp_norm_size z;
 	struct space<T> w;
@@ -212,17 +214,21 @@ template <class T, class I> struct runner {
 	{
 		return dim3((unsigned)z.c, (unsigned)parts);
 	}
-	T *in(int i) const
+	const S *in(int i) const
 	{
-		return (T *)k->in[i].ptr;
+		return (const S *)k->in[i].ptr;
 	}
-	T *out(int i) const
+	slp_vector<T> vector(int i) const
 	{
-		return (T *)k->out[i].ptr;
+		return slp_vector<T>::of(&k->in[i]);
 	}
-	void finish(const T *x, const T *dy, const T *y, int activation) const
+	slp_vector<T> result(int i) const
 	{
-		SLP_LAUNCH((apply<T, I>), slp_grid(size), SLP_BLOCK, 0, k->stream, out(0), x, dy, y, size, (I)z.c,
+		return slp_vector<T>::of(i < k->nout ? &k->out[i] : NULL);
+	}
+	void finish(const S *x, const S *dy, const S *y, int activation) const
+	{
+		SLP_LAUNCH((apply<S, T, I>), slp_grid(size), SLP_BLOCK, 0, k->stream, (S *)k->out[0].ptr, x, dy, y, size, (I)z.c,
 		           (I)z.s, activation, w);
 	}
 	const struct slp_norm_attrs &attrs() const
@@ -232,17 +238,17 @@ template <class T, class I> struct runner {
 	enum sl_status training() const
 	{
 		struct forward<T> v = {
-			in(1), in(2), in(3), in(4), out(1), out(2)
+			vector(1), vector(2), vector(3), vector(4), result(1), result(2)
 		};
-		SLP_LAUNCH((stat_parts<T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), z, w);
-		SLP_LAUNCH(finish_training<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, in(0), z, parts, attrs(), w);
+		SLP_LAUNCH((stat_parts<S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), z, w);
+		SLP_LAUNCH((finish_training<S, T>), slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, in(0), z, parts, attrs(), w);
 		finish(in(0), nullptr, nullptr, attrs().activation);
 		return slp_launched(k);
 	}
 	enum sl_status infer() const
 	{
 		struct forward<T> v = {
-			in(1), in(2), in(3), in(4), nullptr, nullptr
+			vector(1), vector(2), vector(3), vector(4), result(1), result(2)
 		};
 		SLP_LAUNCH(use_running<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z.c, attrs().eps, w);
 		finish(in(0), nullptr, nullptr, attrs().activation);
@@ -251,11 +257,11 @@ template <class T, class I> struct runner {
 	enum sl_status grad() const
 	{
 		struct backward<T> v = {
-			in(2), in(3), in(4), out(1), out(2)
+			vector(2), vector(3), vector(4), result(1), result(2)
 		};
 		const struct slp_norm_grad_attrs *a = (const struct slp_norm_grad_attrs *)k->attrs;
-		const T *y = a->relu ? in(5) : nullptr;
-		SLP_LAUNCH((grad_parts<T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), in(3), z, w);
+		const S *y = a->relu ? in(5) : nullptr;
+		SLP_LAUNCH((grad_parts<S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), v.mean, z, w);
 		SLP_LAUNCH(finish_grad<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z, parts, a->global, w);
 		if (size) finish(in(1), in(0), y, SL_IDENTITY);
 		return slp_launched(k);
@@ -265,11 +271,13 @@ template <class T, class I> struct runner {
 /* 32-bit division is several times as fast. */
 #define RUN(step, x)                                                                                                   \
 	do {                                                                                                           \
-		bool small = slp_size(x) <= INT32_MAX, single = (x)->type.dtype == SL_FLOAT32;                         \
-		if (small && single) return runner<float, uint32_t>(k, x).step();                                      \
-		if (small) return runner<double, uint32_t>(k, x).step();                                               \
-		if (single) return runner<float, int64_t>(k, x).step();                                                \
-		return runner<double, int64_t>(k, x).step();                                                           \
+		enum sl_status status = SL_EINTERNAL;                                                                  \
+		slp_with_float((x)->type.dtype, [&](auto zero) {                                                       \
+			typedef decltype(zero) S;                                                                      \
+			if (slp_size(x) <= INT32_MAX) status = runner<S, uint32_t>(k, x).step();                       \
+			else status = runner<S, int64_t>(k, x).step();                                                 \
+		});                                                                                                    \
+		return status;                                                                                         \
 	} while (0)
 
 extern "C" enum sl_status slp_cuda_batch_norm(const struct slp_kernel *k)

@@ -18,12 +18,13 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *x,
 		return slp_reject(c, SL_EDTYPE, "x is %s, float32 or float64 needed", sl_dtype_name(x->dtype));
 	if (x->shape.ndim < 1) return slp_reject(c, SL_ESHAPE, "x is a number; at least one axis needed");
 	int64_t n = x->shape.dim[x->shape.ndim - 1];
-	for (int i = 0; i < c->nin; i++)
-		if (c->in[i].dtype != x->dtype && c->in[i].dtype != slp_promoted(x->dtype))
-			return slp_reject(
-			        c, SL_EDTYPE,
-			        "all inputs must have the data type of x, %s, or float32 if that is a half type",
-			        sl_dtype_name(x->dtype));
+	for (int i = 0; i < c->nin; i++) {
+		if (c->in[i].dtype == x->dtype || (i >= first && c->in[i].dtype == slp_promoted(x->dtype))) continue;
+		return slp_reject(c, SL_EDTYPE,
+		                  "all inputs must have the data type of x, %s, or if that is a half type, gamma, beta "
+		                  "and statistics float32",
+		                  sl_dtype_name(x->dtype));
+	}
 	for (int i = first; i < end; i++)
 		if (!sl_shape_equal(c->in[i].shape, SL_SHAPE(n)))
 			return slp_reject(c, SL_ESHAPE, "gamma and beta must have shape (%lld), that of the last axis",
@@ -306,6 +307,12 @@ sl_tensor *sl_layer_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_t
 	return slp_apply1(at, &slp_op_layer_norm, &attrs, 3, (sl_tensor *[]){x, gamma, beta});
 }
 
+/* Beside x in a half type all but dy may be float32. */
+#define ROWS(ref, cpu, cuda)                                                                                           \
+	SLP_ROWS(SLP_ROW(SLP_F32, cpu, cuda), SLP_ROW(SLP_F64, ref, cuda),                                             \
+	         SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, cuda),                                                \
+	         SLP_ROW(SLP_DTYPE(SL_FLOAT16) | SLP_F32, NULL, cuda))
+
 const struct sl_op slp_op_layer_norm = {
         .name = "layer_norm",
         .doc = "each sample with mean 0 and deviation 1 over the last axis, scaled and shifted",
@@ -316,7 +323,7 @@ const struct sl_op slp_op_layer_norm = {
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_layer_norm_attrs),
         .saves = SLP_IN(0) | SLP_IN(1) | SLP_OUT(1) | SLP_OUT(2),
-        .rows = SLP_FLOAT_ROWS_OF(ref_forward, cpu_forward, slp_cuda_layer_norm),
+        .rows = ROWS(ref_forward, cpu_forward, slp_cuda_layer_norm),
         .infer = infer_forward,
         .flops = flops_forward,
         .grad = grad,
@@ -329,7 +336,7 @@ const struct sl_op slp_op_layer_norm_grad = {
         .args = "dy x gamma mean invstd",
         SLP_NIN(5),
         .nout = 3,
-        .rows = SLP_FLOAT_ROWS_OF(ref_grad, cpu_grad, slp_cuda_layer_norm_grad),
+        .rows = ROWS(ref_grad, cpu_grad, slp_cuda_layer_norm_grad),
         .infer = infer_grad,
         .flops = flops_grad,
         .scratch = scratch_grad,

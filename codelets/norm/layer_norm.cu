@@ -3,8 +3,8 @@
 #include "common/lanes.cuh"
 #include "layer_norm.h"
 
-template <class T, int LANES> __global__ void forward(slp_layer_rows s, double eps, const T *x, const T *gamma,
-                                                      const T *beta, T *y, T *means, T *invstds)
+template <class S, class T, int LANES> __global__ void forward(slp_layer_rows s, double eps, const S *x, slp_vector<T> gamma,
+                                                               slp_vector<T> beta, S *y, T *means, T *invstds)
 {
 	for (int64_t r = slp_group<LANES>(); r < s.rows; r += slp_groups<LANES>()) {
 		double sum = 0, squares = 0;
@@ -12,7 +12,7 @@ template <class T, int LANES> __global__ void forward(slp_layer_rows s, double e
 		double mean = slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0) / s.n;
 		T center = (T)mean;
 		for (int64_t i = slp_lane<LANES>(); i < s.n; i += LANES) {
-			T d = x[r * s.n + i] - center;
+			T d = (T)x[r * s.n + i] - center;
 			squares += (double)d * d;
 		}
 		double rest = mean - center; /* what the centre loses in rounding */
@@ -20,7 +20,7 @@ template <class T, int LANES> __global__ void forward(slp_layer_rows s, double e
 		double invstd = 1 / sqrt((var < 0 ? 0 : var) + eps);
 		T scale = (T)invstd, shift = (T)(-rest * invstd);
 		for (int64_t i = slp_lane<LANES>(); i < s.n; i += LANES)
-			y[r * s.n + i] = ((x[r * s.n + i] - center) * scale + shift) * gamma[i] + beta[i];
+			y[r * s.n + i] = (((T)x[r * s.n + i] - center) * scale + shift) * gamma[i] + beta[i];
 		if (slp_lane<LANES>() == 0) {
 			means[r] = center;
 			invstds[r] = scale;
@@ -28,21 +28,23 @@ template <class T, int LANES> __global__ void forward(slp_layer_rows s, double e
 	}
 }
 
-template <class T, int LANES> __global__ void grad_rows(slp_layer_rows s, const T *dy, const T *x, const T *gamma,
-                                                        const T *means, const T *invstds, T *dx)
+template <class S, class T, int LANES> __global__ void grad_rows(slp_layer_rows s, const S *dy, const S *x,
+                                                                 slp_vector<T> gamma, slp_vector<T> means,
+                                                                 slp_vector<T> invstds, S *dx)
 {
 	for (int64_t r = slp_group<LANES>(); r < s.rows; r += slp_groups<LANES>()) {
 		T mean = means[r], invstd = invstds[r];
 		double sum = 0, product = 0;
 		for (int64_t i = slp_lane<LANES>(); i < s.n; i += LANES) {
-			T d = dy[r * s.n + i] * gamma[i];
+			T d = (T)dy[r * s.n + i] * gamma[i];
 			sum += d;
-			product += d * (x[r * s.n + i] - mean);
+			product += d * ((T)x[r * s.n + i] - mean);
 		}
 		T a = (T)(slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0) / s.n);
 		T b = (T)(slp_group_reduce<LANES>(product, slp_sum_of(), 0.0) / s.n * invstd * invstd);
 		for (int64_t i = slp_lane<LANES>(); i < s.n; i += LANES)
-			dx[r * s.n + i] = invstd * (dy[r * s.n + i] * gamma[i] - a - b * (x[r * s.n + i] - mean));
+			dx[r * s.n + i] =
+			        invstd * ((T)dy[r * s.n + i] * gamma[i] - a - b * ((T)x[r * s.n + i] - mean));
 	}
 }
 
@@ -50,8 +52,8 @@ template <class T, int LANES> __global__ void grad_rows(slp_layer_rows s, const 
 enum { COLUMNS = 32, ROWS = SLP_BLOCK / COLUMNS };
 
 /* grid (columns / COLUMNS, parts).  sums[part][2][n]: of dy h and of dy. */
-template <class T>
-__global__ void grad_parts(slp_layer_rows s, const T *dy, const T *x, const T *means, const T *invstds, double *sums)
+template <class S, class T> __global__ void grad_parts(slp_layer_rows s, const S *dy, const S *x, slp_vector<T> means,
+                                                       slp_vector<T> invstds, double *sums)
 {
 	__shared__ double products[ROWS][COLUMNS + 1], plain[ROWS][COLUMNS + 1];
 	int column = threadIdx.x % COLUMNS, row = threadIdx.x / COLUMNS;
@@ -59,7 +61,7 @@ __global__ void grad_parts(slp_layer_rows s, const T *dy, const T *x, const T *m
 	double product = 0, sum = 0;
 	for (int64_t r = SLP_LAYER_PART(s, blockIdx.y) + row; i < s.n && r < end; r += ROWS) {
 		T d = dy[r * s.n + i];
-		product += d * ((x[r * s.n + i] - means[r]) * invstds[r]);
+		product += d * (((T)x[r * s.n + i] - means[r]) * invstds[r]);
 		sum += d;
 	}
 	products[row][column] = product;
@@ -74,7 +76,8 @@ __global__ void grad_parts(slp_layer_rows s, const T *dy, const T *x, const T *m
 	sums[(2 * blockIdx.y + 1) * s.n + i] = sum;
 }
 
-template <class T> __global__ void join_parts(slp_layer_rows s, const double *sums, T *dgamma, T *dbeta)
+template <class T>
+__global__ void join_parts(slp_layer_rows s, const double *sums, slp_vector<T> dgamma, slp_vector<T> dbeta)
 {
 	SLP_GRID_STRIDE(i, s.n)
 	{
@@ -83,19 +86,24 @@ template <class T> __global__ void join_parts(slp_layer_rows s, const double *su
 			product += sums[2 * part * s.n + i];
 			sum += sums[(2 * part + 1) * s.n + i];
 		}
-		dgamma[i] = (T)product;
-		dbeta[i] = (T)sum;
+		dgamma.set(i, product);
+		dbeta.set(i, sum);
 	}
 }
 
-template <class T> static const T *in(const slp_kernel *k, int i)
+template <class S> static const S *in(const slp_kernel *k, int i)
 {
-	return (const T *)k->in[i].ptr;
+	return (const S *)k->in[i].ptr;
 }
 
-template <class T> static T *out(const slp_kernel *k, int i)
+template <class S> static S *out(const slp_kernel *k, int i)
 {
-	return (T *)k->out[i].ptr;
+	return (S *)k->out[i].ptr;
+}
+
+template <class T> static slp_vector<T> vector(const slp_kernel *k, int i)
+{
+	return slp_vector<T>::of(i < k->nin ? &k->in[i] : &k->out[i - k->nin]);
 }
 
 extern "C" sl_status slp_cuda_layer_norm(const slp_kernel *k)
@@ -104,31 +112,35 @@ extern "C" sl_status slp_cuda_layer_norm(const slp_kernel *k)
 	double eps = ((const slp_layer_norm_attrs *)k->attrs)->eps;
 	if (s.rows == 0) return SL_OK;
 	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
-		typedef decltype(zero) T;
+		typedef decltype(zero) S;
+		typedef typename slp_number<S>::type T;
 		slp_with_lanes(s.n, [&](auto lanes) {
 			constexpr int LANES = decltype(lanes)::value;
-			SLP_LAUNCH((forward<T, LANES>), slp_group_grid(s.rows, LANES), SLP_BLOCK, 0, k->stream, s, eps,
-			           in<T>(k, 0), in<T>(k, 1), in<T>(k, 2), out<T>(k, 0), out<T>(k, 1), out<T>(k, 2));
+			SLP_LAUNCH((forward<S, T, LANES>), slp_group_grid(s.rows, LANES), SLP_BLOCK, 0, k->stream, s,
+			           eps, in<S>(k, 0), vector<T>(k, 1), vector<T>(k, 2), out<S>(k, 0), out<T>(k, 1),
+			           out<T>(k, 2));
 		});
 	});
 	return slp_launched(k);
 }
 
-template <class T> static void launch_grad(const slp_kernel *k, slp_layer_rows s)
+template <class S> static void launch_grad(const slp_kernel *k, slp_layer_rows s)
 {
+	typedef typename slp_number<S>::type T;
 	double *sums = (double *)k->scratch;
+	slp_vector<T> gamma = vector<T>(k, 2), means = vector<T>(k, 3), invstds = vector<T>(k, 4);
 	dim3 tiles((unsigned)((s.n + COLUMNS - 1) / COLUMNS), (unsigned)s.parts);
 	if (s.rows > 0) {
 		slp_with_lanes(s.n, [&](auto lanes) {
 			constexpr int LANES = decltype(lanes)::value;
-			SLP_LAUNCH((grad_rows<T, LANES>), slp_group_grid(s.rows, LANES), SLP_BLOCK, 0, k->stream, s,
-			           in<T>(k, 0), in<T>(k, 1), in<T>(k, 2), in<T>(k, 3), in<T>(k, 4), out<T>(k, 0));
+			SLP_LAUNCH((grad_rows<S, T, LANES>), slp_group_grid(s.rows, LANES), SLP_BLOCK, 0, k->stream, s,
+			           in<S>(k, 0), in<S>(k, 1), gamma, means, invstds, out<S>(k, 0));
 		});
-		SLP_LAUNCH(grad_parts<T>, tiles, SLP_BLOCK, 0, k->stream, s, in<T>(k, 0), in<T>(k, 1), in<T>(k, 3),
-		           in<T>(k, 4), sums);
+		SLP_LAUNCH((grad_parts<S, T>), tiles, SLP_BLOCK, 0, k->stream, s, in<S>(k, 0), in<S>(k, 1), means,
+		           invstds, sums);
 	}
-	SLP_LAUNCH(join_parts<T>, slp_grid(s.n), SLP_BLOCK, 0, k->stream, s, (const double *)sums, out<T>(k, 1),
-	           out<T>(k, 2));
+	SLP_LAUNCH(join_parts<T>, slp_grid(s.n), SLP_BLOCK, 0, k->stream, s, (const double *)sums,
+	           vector<T>(k, k->nin + 1), vector<T>(k, k->nin + 2));
 }
 
 extern "C" sl_status slp_cuda_layer_norm_grad(const slp_kernel *k)

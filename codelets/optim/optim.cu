@@ -38,11 +38,16 @@ template <class T> struct share {
 
 /* ---- clipping --------------------------------------------------------------------------------------------------- */
 
+__device__ static inline double square_of(double x)
+{
+	return x * x;
+}
+
 template <class T> __global__ void squares(parameters<T> p, double *part)
 {
 	share<T> s(p);
 	double sum = 0;
-	for (int64_t i = s.begin + threadIdx.x; i < s.end; i += blockDim.x) sum += (double)p.g[s.t][i] * p.g[s.t][i];
+	for (int64_t i = s.begin + threadIdx.x; i < s.end; i += blockDim.x) sum += square_of((double)p.g[s.t][i]);
 	sum = slp_block_reduce(sum, slp_sum_of(), 0.0);
 	if (threadIdx.x == 0) part[blockIdx.x] = sum;
 }
@@ -142,15 +147,20 @@ template <class T> struct average_rule {
 };
 
 /* scale NULL: rescale it is. */
-template <class T, class R> __global__ void update(parameters<T> p, R rule, T rescale, T limit, const double *scale)
+template <class S, class T, class R>
+__global__ void update(parameters<S> p, R rule, T rescale, T limit, const double *scale)
 {
-	share<T> s(p);
-	T *w = p.w[s.t], *s0 = p.s0[s.t], *s1 = p.s1[s.t], factor = scale ? (T)*scale : rescale;
-	const T *grad = p.g[s.t];
+	share<S> s(p);
+	S *w = p.w[s.t], *s0 = p.s0[s.t], *s1 = p.s1[s.t];
+	T factor = scale ? (T)*scale : rescale;
+	const S *grad = p.g[s.t];
 	for (int64_t i = s.begin + threadIdx.x; i < s.end; i += blockDim.x) {
-		T g = factor * grad[i];
+		T g = factor * (T)grad[i], value = w[i], first = s0 ? (T)s0[i] : T(0), second = s1 ? (T)s1[i] : T(0);
 		g = g > limit ? limit : g < -limit ? -limit : g;
-		rule(g, w + i, s0 ? s0 + i : NULL, s1 ? s1 + i : NULL);
+		rule(g, &value, s0 ? &first : NULL, s1 ? &second : NULL);
+		w[i] = value;
+		if (s0) s0[i] = first;
+		if (s1) s1[i] = second;
 	}
 }
 
@@ -200,12 +210,12 @@ template <class T> static const double *scale_of(const slp_kernel *k)
 	return scale;
 }
 
-template <class T, class R> static void run(const slp_kernel *k)
+template <class S, class T, class R> static void run(const slp_kernel *k)
 {
 	const slp_optim_attrs *a = (const slp_optim_attrs *)k->attrs;
-	const double *scale = scale_of<T>(k);
-	each_launch<T>(k, [&](const parameters<T> &p, unsigned blocks) {
-		SLP_LAUNCH((update<T, R>), blocks, SLP_BLOCK, 0, k->stream, p, R::of(k), (T)a->rescale,
+	const double *scale = scale_of<S>(k);
+	each_launch<S>(k, [&](const parameters<S> &p, unsigned blocks) {
+		SLP_LAUNCH((update<S, T, R>), blocks, SLP_BLOCK, 0, k->stream, p, R::of(k), (T)a->rescale,
 		           (T)slp_optim_limit(a), scale);
 	});
 }
@@ -213,8 +223,9 @@ template <class T, class R> static void run(const slp_kernel *k)
 template <template <class> class RULE> static sl_status dispatch(const slp_kernel *k)
 {
 	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
-		typedef decltype(zero) T;
-		run<T, RULE<T>>(k);
+		typedef decltype(zero) S;
+		typedef typename slp_number<S>::type T;
+		run<S, T, RULE<T>>(k);
 	});
 	return slp_launched(k);
 }

@@ -1,6 +1,6 @@
 /* Pooling on GPUs.  Forwards a thread makes an element of y; backwards a thread makes an element of x from all windows
  * that cover it, so that nothing is added up in an order of chance. */
-#include "common/gpu.cuh"
+#include "common/lanes.cuh"
 #include "pool2d.h"
 
 /* A position in a tensor of planes of `rows` × `columns`. */
@@ -18,19 +18,20 @@ __device__ static inline struct position position_of(int64_t index, int64_t rows
 }
 
 /* Where in x the first largest element under a window of a plane is. */
-template <class T>
-__device__ static int64_t largest(const struct slp_pool &p, const T *x, int64_t plane, const struct slp_window &r)
+template <class S>
+__device__ static int64_t largest(const struct slp_pool &p, const S *x, int64_t plane, const struct slp_window &r)
 {
+	typedef typename slp_number<S>::type T;
 	int64_t best = slp_pool_x(&p, plane, r.h0 * p.iw + r.w0);
 	for (int64_t h = r.h0; h < r.h1; h++)
 		for (int64_t w = r.w0; w < r.w1; w++) {
 			int64_t at = slp_pool_x(&p, plane, h * p.iw + w);
-			if (SLP_POOL_BEATS(x[at], x[best])) best = at;
+			if (SLP_POOL_BEATS((T)x[at], (T)x[best])) best = at;
 		}
 	return best;
 }
 
-template <class T> __global__ static void max_forward(struct slp_pool p, const T *x, T *y, int64_t n)
+template <class S> __global__ static void max_forward(struct slp_pool p, const S *x, S *y, int64_t n)
 {
 	SLP_GRID_STRIDE(index, n)
 	{
@@ -40,25 +41,27 @@ template <class T> __global__ static void max_forward(struct slp_pool p, const T
 	}
 }
 
-template <class T> __global__ static void avg_forward(struct slp_pool p, const T *x, T *y, int64_t n)
+template <class S> __global__ static void avg_forward(struct slp_pool p, const S *x, S *y, int64_t n)
 {
+	typedef typename slp_number<S>::type T;
 	SLP_GRID_STRIDE(index, n)
 	{
 		struct position at = position_of(index, p.oh, p.ow);
 		struct slp_window r = slp_pool_window(&p, at.i, at.j);
 		T sum = 0;
 		for (int64_t h = r.h0; h < r.h1; h++)
-			for (int64_t w = r.w0; w < r.w1; w++) sum += x[slp_pool_x(&p, at.plane, h * p.iw + w)];
+			for (int64_t w = r.w0; w < r.w1; w++) sum += (T)x[slp_pool_x(&p, at.plane, h * p.iw + w)];
 		y[slp_pool_y(&p, at.plane, at.i * p.ow + at.j)] = sum / (T)r.count;
 	}
 }
 
 /* One window of the whole image: a block makes an element of y. */
-template <class T> __global__ static void avg_image(const T *x, T *y, int64_t planes, int64_t size)
+template <class S> __global__ static void avg_image(const S *x, S *y, int64_t planes, int64_t size)
 {
+	typedef typename slp_number<S>::type T;
 	for (int64_t plane = blockIdx.x; plane < planes; plane += gridDim.x) {
 		T sum = 0;
-		for (int64_t i = threadIdx.x; i < size; i += blockDim.x) sum += x[plane * size + i];
+		for (int64_t i = threadIdx.x; i < size; i += blockDim.x) sum += (T)x[plane * size + i];
 		sum = slp_block_reduce(sum, slp_sum_of(), (T)0);
 		if (threadIdx.x == 0) y[plane] = sum / (T)size;
 	}
@@ -75,57 +78,62 @@ __device__ static inline void covering(int64_t at, int64_t kernel, int64_t strid
 }
 
 /* share(window, its element of y) is what an element gets from a window that covers it; the sum over all of them. */
-template <class T, class F> __device__ static T gather(const struct slp_pool &p, const struct position &at, F share)
+template <class S, class F>
+__device__ static typename slp_number<S>::type gather(const struct slp_pool &p, const struct position &at, F share)
 {
 	int64_t i0, i1, j0, j1;
 	covering(at.i, p.kh, p.sh, p.ph, p.oh, &i0, &i1);
 	covering(at.j, p.kw, p.sw, p.pw, p.ow, &j0, &j1);
-	T sum = 0;
+	typename slp_number<S>::type sum = 0;
 	for (int64_t i = i0; i < i1; i++)
 		for (int64_t j = j0; j < j1; j++)
 			sum += share(slp_pool_window(&p, i, j), slp_pool_y(&p, at.plane, i * p.ow + j));
 	return sum;
 }
 
-template <class T> struct max_share {
+template <class S> struct max_share {
+	typedef typename slp_number<S>::type T;
 	const struct slp_pool &p;
-	const T *x, *dy;
+	const S *x, *dy;
 	int64_t plane, self;
 	__device__ T operator()(const struct slp_window &r, int64_t y) const
 	{
-		return largest(p, x, plane, r) == self ? dy[y] : (T)0;
+		return largest(p, x, plane, r) == self ? (T)dy[y] : (T)0;
 	}
 };
 
-template <class T> struct avg_share {
-	const T *dy;
+template <class S> struct avg_share {
+	typedef typename slp_number<S>::type T;
+	const S *dy;
 	__device__ T operator()(const struct slp_window &r, int64_t y) const
 	{
-		return dy[y] / (T)r.count;
+		return (T)dy[y] / (T)r.count;
 	}
 };
 
 /* relu, if not NULL, has the order of dx: the gradient vanishes where it is not positive. */
-template <class T>
-__global__ static void max_backward(struct slp_pool p, const T *x, const T *dy, const T *relu, T *dx, int64_t n)
+template <class S>
+__global__ static void max_backward(struct slp_pool p, const S *x, const S *dy, const S *relu, S *dx, int64_t n)
 {
+	typedef typename slp_number<S>::type T;
 	SLP_GRID_STRIDE(index, n)
 	{
 		struct position at = position_of(index, p.ih, p.iw);
 		int64_t self = slp_pool_x(&p, at.plane, at.i * p.iw + at.j);
-		max_share<T> share = {p, x, dy, at.plane, self};
-		dx[self] = relu && relu[self] <= 0 ? (T)0 : gather<T>(p, at, share);
+		max_share<S> share = {p, x, dy, at.plane, self};
+		dx[self] = relu && (T)relu[self] <= 0 ? (T)0 : gather<S>(p, at, share);
 	}
 }
 
-template <class T> __global__ static void avg_backward(struct slp_pool p, const T *dy, const T *relu, T *dx, int64_t n)
+template <class S> __global__ static void avg_backward(struct slp_pool p, const S *dy, const S *relu, S *dx, int64_t n)
 {
+	typedef typename slp_number<S>::type T;
 	SLP_GRID_STRIDE(index, n)
 	{
 		struct position at = position_of(index, p.ih, p.iw);
 		int64_t self = slp_pool_x(&p, at.plane, at.i * p.iw + at.j);
-		avg_share<T> share = {dy};
-		dx[self] = relu && relu[self] <= 0 ? (T)0 : gather<T>(p, at, share);
+		avg_share<S> share = {dy};
+		dx[self] = relu && (T)relu[self] <= 0 ? (T)0 : gather<S>(p, at, share);
 	}
 }
 
@@ -178,8 +186,7 @@ template <class R> static enum sl_status run(const struct slp_kernel *k)
 	struct slp_pool p = slp_pool_of(k);
 	int64_t n = slp_size(&k->out[0]);
 	if (n == 0) return SL_OK;
-	if (k->in[0].type.dtype == SL_FLOAT64) R::template run<double>(k, p, n);
-	else R::template run<float>(k, p, n);
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) { R::template run<decltype(zero)>(k, p, n); });
 	return slp_launched(k);
 }
 

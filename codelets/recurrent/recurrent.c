@@ -483,7 +483,7 @@ sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, 
 		.nout = results,                                                                                       \
 		.attr_table = attr_table,                                                                              \
 		.attrs_size = sizeof(struct slp_recurrent_attrs),                                                      \
-		.rows = SLP_FLOAT_ROWS(op_name),                                                                       \
+		.rows = SLP_WIDE_ROWS(op_name),                                                                       \
 		.autocast = SLP_CAST_WIDEST,                                                                           \
 		.infer = op_name##_infer,                                                                              \
 		.flops = recurrent_flops,                                                                              \

@@ -159,7 +159,7 @@ const struct sl_op slp_op_argmax = {
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_axis_attrs),
         .rows = SLP_ROWS(SLP_ROW(SLP_F32, argmax_cpu, slp_cuda_argmax),
-                         SLP_ROW(SLP_NUMBERS, argmax_ref, slp_cuda_argmax)),
+                         SLP_ROW(SLP_NUMBERS, argmax_ref, slp_cuda_argmax), SLP_HALF_ROWS(slp_cuda_argmax)),
         .infer = infer,
         .flops = flops,
         .ref = argmax_ref,

@@ -6,16 +6,17 @@
 
 /* The better of two indices; -1 is none.  Lower indices win ties. */
 template <class T> struct better {
+	typedef typename std::conditional<std::is_arithmetic<T>::value, T, float>::type N;
 	const T *x;
 	int64_t step;
-	__device__ bool is_nan(T v) const
+	__device__ bool is_nan(N v) const
 	{
 		return v != v;
 	}
 	__device__ int operator()(int a, int b) const
 	{
 		if (a < 0 || b < 0) return a < 0 ? b : a;
-		T u = x[a * step], v = x[b * step];
+		N u = x[a * step], v = x[b * step];
 		if (is_nan(u) || is_nan(v)) return is_nan(u) && is_nan(v) ? (a < b ? a : b) : is_nan(u) ? a : b;
 		return u == v ? (a < b ? a : b) : u > v ? a : b;
 	}
@@ -62,6 +63,7 @@ template <class T> static void launch(const slp_kernel *k, slp_split s)
 extern "C" sl_status slp_cuda_argmax(const slp_kernel *k)
 {
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
-	slp_with<SLP_NUMBERS>(k->in[0].type.dtype, [&](auto zero) { launch<decltype(zero)>(k, slp_axis_split(k)); });
+	slp_with_numbers<SLP_NUMBERS | SLP_HALVES>(
+	        k->in[0].type.dtype, [&](auto zero) { launch<decltype(zero)>(k, slp_axis_split(k)); });
 	return slp_launched(k);
 }

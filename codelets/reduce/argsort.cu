@@ -34,7 +34,7 @@ extern "C" enum sl_status slp_cuda_argsort(const struct slp_kernel *k)
 	int64_t n = slp_size(&k->out[0]);
 	bool descending = ((const slp_argsort_attrs *)k->attrs)->descending;
 	if (n == 0) return SL_OK;
-	slp_with<SLP_NUMBERS>(k->in[0].type.dtype, [&](auto zero) {
+	slp_with_numbers<SLP_NUMBERS | SLP_HALVES>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		SLP_LAUNCH(argsort<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, slp_argsort_split(k), descending, n,
 		           (const T *)k->in[0].ptr, (int32_t *)k->out[0].ptr);

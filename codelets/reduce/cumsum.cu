@@ -42,7 +42,7 @@ extern "C" enum sl_status slp_cuda_cumsum(const struct slp_kernel *k)
 	slp_split s = slp_cumsum_split(k);
 	bool reverse = ((const slp_cumsum_attrs *)k->attrs)->reverse;
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
-	slp_with<SLP_NUMBERS>(k->in[0].type.dtype, [&](auto zero) {
+	slp_with_numbers<SLP_NUMBERS | SLP_HALVES>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		typedef typename std::conditional<std::is_same<T, int64_t>::value, whole_sum, narrow_sum>::type Sum;
 		SLP_LAUNCH((cumsum<T, Sum>), slp_grid(s.outer * s.inner), SLP_BLOCK, 0, k->stream, s, reverse,

@@ -425,7 +425,8 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 	SLP_DESCRIBE(op_name, text, "x", 1, .attr_table = reduce_attrs, .attrs_size = sizeof(struct slp_reduce_attrs), \
 	             .saves = save, .infer = infer_##op_name, .flops = flops,                                          \
 	             .rows = SLP_ROWS(SLP_ROW(SLP_F32, op_name##_cpu, slp_cuda_##op_name),                             \
-	                              SLP_ROW(dtypes, op_name##_ref, slp_cuda_##op_name)),                             \
+	                              SLP_ROW(dtypes, op_name##_ref, slp_cuda_##op_name),                              \
+	                              SLP_HALF_ROWS(slp_cuda_##op_name)),                                              \
 	             .grad = grad_##op_name, .scratch = scratch, .autocast = CAST_##op_name);
 
 #include "reduce.def"

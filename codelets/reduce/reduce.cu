@@ -12,7 +12,7 @@ template <slp_reduction K> struct merge_of {
 /* As slp_set does it. */
 template <class T> __device__ inline T stored(double v)
 {
-	if (std::is_floating_point<T>::value) return (T)v;
+	if (std::is_floating_point<typename slp_number<T>::type>::value && !std::is_integral<T>::value) return (T)v;
 	const double low = std::is_signed<T>::value ? -2147483648.0 : 0,
 	             high = std::is_signed<T>::value ? 2147483647.0 : 255;
 	return v != v ? T(0) : v <= low ? (T)low : v >= high ? (T)high : (T)rint(v);
@@ -165,7 +165,9 @@ template <slp_reduction K> static void launch_whole(const slp_kernel *k)
 template <slp_reduction K, unsigned DTYPES> static sl_status reduce(const slp_kernel *k)
 {
 	if (DTYPES & SLP_I64 && k->in[0].type.dtype == SL_INT64) launch_whole<K>(k);
-	else slp_with<DTYPES & ~SLP_I64>(k->in[0].type.dtype, [&](auto zero) { launch<K, decltype(zero)>(k); });
+	else 
+		slp_with_numbers<(DTYPES & ~SLP_I64) | SLP_HALVES>(k->in[0].type.dtype,
+		                                                   [&](auto zero) { launch<K, decltype(zero)>(k); });
 	return slp_launched(k);
 }
 

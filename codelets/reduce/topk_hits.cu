@@ -6,13 +6,14 @@ template <class T, class L, int LANES>
 __global__ void rows(int64_t count, int64_t n, int k, const T *scores, const L *labels, T *hit)
 {
 	for (int64_t r = slp_group<LANES>(); r < count; r += slp_groups<LANES>()) {
+		typedef typename slp_number<T>::type N;
 		const T *x = scores + r * n;
 		int64_t label = labels[r], larger = 0;
 		bool valid = label >= 0 && label < n;
-		T score = valid ? x[label] : (T)NAN;
-		for (int64_t i = slp_lane<LANES>(); i < n; i += LANES) larger += !(x[i] <= score);
+		N score = valid ? (N)x[label] : (N)NAN;
+		for (int64_t i = slp_lane<LANES>(); i < n; i += LANES) larger += !((N)x[i] <= score);
 		larger = slp_group_reduce<LANES>(larger, slp_sum_of(), (int64_t)0);
-		if (slp_lane<LANES>() == 0) hit[r] = !valid ? (T)NAN : T(score == score && larger < k);
+		if (slp_lane<LANES>() == 0) hit[r] = !valid ? (N)NAN : N(score == score && larger < k);
 	}
 }
 

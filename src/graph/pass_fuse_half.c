@@ -1,5 +1,6 @@
-/* fuse, convolutions under autocast: parameters that were cast to a half type are taken in float32, for they are
- * reordered anyway; their gradients are added in float32, and given so where nobody wants anything else. */
+/* fuse, convolutions under autocast on CPUs: parameters that were cast to a half type are taken in float32, for they are
+ * reordered anyway; their gradients are added in float32, and given so where nobody wants anything else.  On GPUs, cuDNN
+ * wants all operands in one type. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,13 +69,12 @@ static bool parameter_of(const sl_graph *g, const struct slp_users *users, int n
 static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users)
 {
 	enum sl_status s = SL_OK;
-	bool cpu = slp_layout_on_cpu(g);
 	for (int i = 0; i < g->count && s == SL_OK; i++) {
 		struct slp_gnode *n = &g->nodes[i];
 		struct slp_value v[3];
 		bool conv = slp_node_is(n, &slp_op_conv2d) || slp_node_is(n, &slp_op_conv2d_grad_data);
 		for (int j = 1; j < n->nin && j < 3 && conv; j++) conv = parameter_of(g, users, i, j, &v[j]);
-		if (!conv || !slp_is_half(n->types[0].dtype) || (cpu && slp_layout_likes_lanes(g, n))) continue;
+		if (!conv || !slp_is_half(n->types[0].dtype) || slp_layout_likes_lanes(g, n)) continue;
 		for (int j = 1; j < n->nin; j++) n->in[j] = v[j];
 		set_wide(n);
 		s = slp_node_infer(g, i);
@@ -86,6 +86,7 @@ enum sl_status slp_fuse_half(sl_graph *g)
 {
 	struct slp_users users;
 	struct slp_walk w;
+	if (!slp_layout_on_cpu(g)) return SL_OK;
 	if (!slp_users_find(&users, g)) return slp_pass_no_memory("fuse");
 	enum sl_status s = widen(g, &users);
 	if (s == SL_OK) s = take_parameters(g, &users);

@@ -159,7 +159,10 @@ static enum sl_status call_kernel(const struct run *run, const struct slp_kernel
 	if (told_to_fail()) return slp_kernel_fail(k, SL_EKERNEL, "told to fail by a test");
 	if (!choice.kernel) return slp_kernel_fail(k, SL_EINTERNAL, "there is no kernel for its data types");
 	if (choice.promote) return slp_run_promoted(k, choice.kernel, run->cuda, run->views + run->max_operands);
-	return choice.kernel(k);
+	enum sl_status s = choice.kernel(k);
+	if (s != SL_EUNSUPPORTED || !k->op->declines || !run->cuda || *kernel_message) return s;
+	choice = slp_promoted_kernel_for(k->op, sets, SL_DEVICE_GPU);
+	return slp_run_promoted(k, choice.kernel, true, run->views + run->max_operands);
 }
 
 /* The call's attributes, changed for this submission in `patched` if they must be. */

@@ -29,19 +29,19 @@ struct library {
 };
 
 #ifdef SLP_EMULATE /* what is emulated is linked */
-#define X(f) .f = f,
-struct slp_cublas_functions slp_blas = {SLP_CUBLAS_FUNCTIONS(X)};
+#define X(f, ...) .f = f,
+struct slp_cublas_functions slp_blas = {SLP_CUBLAS_FUNCTIONS(X) SLP_CUBLAS_EX_FUNCTIONS(X)};
 struct slp_cudnn_functions slp_dnn = {SLP_CUDNN_FUNCTIONS(X)};
 struct slp_cudnn_graph_functions slp_dnn_graph = {SLP_CUDNN_GRAPH_FUNCTIONS(X)};
 static struct library cublas, cudnn;
 #else
 #define TEXT(f) #f
-#define X(f) TEXT(f),
+#define X(f, ...) TEXT(f),
 struct slp_cublas_functions slp_blas;
 struct slp_cudnn_functions slp_dnn;
 struct slp_cudnn_graph_functions slp_dnn_graph;
 static struct library cublas = {.soname = SLP_CUBLAS_SONAME,
-                                .names = (const char *const[]){SLP_CUBLAS_FUNCTIONS(X) NULL},
+                                .names = (const char *const[]){SLP_CUBLAS_FUNCTIONS(X) SLP_CUBLAS_EX_FUNCTIONS(X) NULL},
                                 .functions = &slp_blas};
 static struct library cudnn = {.soname = SLP_CUDNN_SONAME,
                                .names = (const char *const[]){SLP_CUDNN_FUNCTIONS(X) NULL},
@@ -139,8 +139,9 @@ static cublasStatus_t make_cublas(struct handles *h)
 	cublasStatus_t s = slp_blas.cublasCreate(&h->blas);
 	if (s != CUBLAS_STATUS_SUCCESS) return s;
 	find_work(h);
-	return slp_blas.cublasSetMathMode(h->blas, slp_engine.config.tf32 == SL_TF32_ALL ? CUBLAS_TF32_TENSOR_OP_MATH
-	                                                                                 : CUBLAS_DEFAULT_MATH);
+	int math = slp_engine.config.tf32 == SL_TF32_ALL ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH;
+	math |= CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION; /* parts of sums of half types are float32, too */
+	return slp_blas.cublasSetMathMode(h->blas, (cublasMath_t)math);
 }
 
 /* To choose a stream takes cuBLAS's memory away from it. */

@@ -1,4 +1,4 @@
-/* Calls whose half types no kernel takes: their operands are turned into float32, the kernel for float32 runs, and what
+/* Calls whose half types no kernel takes, or one declines: their operands are turned into float32, the kernel for float32 runs, and what
  * it wrote is rounded back.  The copies are in scratch memory; where elements depend on those at their place alone, on
  * CPUs, they are pieces that stay in a first-level cache. */
 #include <stdlib.h>
@@ -116,7 +116,7 @@ size_t slp_call_scratch(const struct slp_infer *c)
 	if (!((t.first | t.floats) & SLP_HALVES)) return own_scratch(c);
 	struct slp_choice cpu = slp_kernel_for(c->op, t, SL_DEVICE_CPU), gpu = slp_kernel_for(c->op, t, SL_DEVICE_GPU);
 	bool pieces = by_pieces(c->op, c->nin, c->nout, c->in, c->out);
-	bool promotes = (cpu.promote && !pieces) || (gpu.promote && slp_engine.ngpus);
+	bool promotes = (cpu.promote && !pieces) || ((gpu.promote || c->op->declines) && slp_engine.ngpus);
 	size_t own = own_scratch(c), wide = promotes ? promoted_scratch(c) : 0;
 	return own > wide ? own : wide;
 }

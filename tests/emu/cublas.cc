@@ -1,7 +1,10 @@
 /* Emulated GPUs: cuBLAS as far as it is called, computed plainly.  What is not here does not link. */
 #include <cstdlib>
+#include <type_traits>
 
 #include <cublas_v2.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "emulated.h"
 
@@ -52,25 +55,28 @@ const char *cublasGetStatusString(cublasStatus_t status)
 }
 
 /* C[z] = alpha op(A[z]) op(B[z]) + beta C[z], column-major. */
-template <class T> struct product {
+/* T: of the factors; C: of the result; Sum: what is added up in, and the type of alpha and beta. */
+template <class T, class C = T, class Sum = T> struct product {
 	bool ta, tb;
 	int m, n, k, lda, ldb, ldc, count;
 	long long stride_a, stride_b, stride_c;
-	T alpha, beta;
+	Sum alpha, beta;
 	const T *a, *b;
-	T *c;
+	C *c;
 
+	/* Sums are of double precision, but those of half types float32, as tensor cores have them. */
+	typedef typename std::conditional<std::is_same<T, Sum>::value, double, float>::type wide;
 	/* C is not read where beta is 0. */
-	void multiply(const T *x, const T *y, T *z) const
+	void multiply(const T *x, const T *y, C *z) const
 	{
 		for (int j = 0; j < n; j++)
 			for (int i = 0; i < m; i++) {
-				double sum = 0;
+				wide sum = 0;
 				for (int l = 0; l < k; l++)
-					sum += (double)x[ta ? l + (size_t)i * lda : i + (size_t)l * lda] *
-					       y[tb ? j + (size_t)l * ldb : l + (size_t)j * ldb];
-				T &to = z[i + (size_t)j * ldc];
-				to = (T)(alpha * sum) + (beta != 0 ? beta * to : 0);
+					sum += (wide)x[ta ? l + (size_t)i * lda : i + (size_t)l * lda] *
+					       (wide)y[tb ? j + (size_t)l * ldb : l + (size_t)j * ldb];
+				C &to = z[i + (size_t)j * ldc];
+				to = (C)((Sum)(alpha * sum) + (beta != 0 ? beta * (Sum)to : 0));
 			}
 	}
 	static void run(void *arg)
@@ -91,8 +97,9 @@ template <class T> struct product {
 	}
 };
 
-template <class T> static cublasStatus_t queue(cublasHandle_t handle, product<T> p)
+template <class T, class C, class Sum> static cublasStatus_t queue(cublasHandle_t handle, product<T, C, Sum> p)
 {
+	typedef product<T, C, Sum> work;
 	int device = -1;
 	if (!handle || cudaGetDevice(&device) != cudaSuccess || handle->device != device)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -101,9 +108,11 @@ template <class T> static cublasStatus_t queue(cublasHandle_t handle, product<T>
 	if (emu_is_captured(handle->stream) && !handle->work) return CUBLAS_STATUS_EXECUTION_FAILED;
 	p.a = (const T *)emu_argument(p.a, "cuBLAS");
 	p.b = (const T *)emu_argument(p.b, "cuBLAS");
-	p.c = (T *)emu_argument(p.c, "cuBLAS");
-	if (sizeof(T) == sizeof(float) && handle->math == CUBLAS_TF32_TENSOR_OP_MATH) emu_count_tf32(device);
-	cudaError_t e = emu_launch(handle->stream, product<T>::run, new product<T>(p), product<T>::drop);
+	p.c = (C *)emu_argument(p.c, "cuBLAS");
+	int math = handle->math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+	if (sizeof(T) == sizeof(float) && math == CUBLAS_TF32_TENSOR_OP_MATH) emu_count_tf32(device);
+	if (sizeof(T) == 2) emu_count_half(device);
+	cudaError_t e = emu_launch(handle->stream, work::run, new work(p), work::drop);
 	return e == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
@@ -113,8 +122,8 @@ template <class T> static cublasStatus_t queue(cublasHandle_t handle, product<T>
 	        const T *a, int lda, long long sa, const T *b, int ldb, long long sb, const T *beta, T *c, int ldc,    \
 	        long long sc, int count)                                                                               \
 	{                                                                                                              \
-		return queue<T>(h, {ta != CUBLAS_OP_N, tb != CUBLAS_OP_N, m, n, k, lda, ldb, ldc, count, sa, sb, sc,   \
-		                    *alpha, *beta, a, b, c});                                                          \
+		return queue(h, product<T>{ta != CUBLAS_OP_N, tb != CUBLAS_OP_N, m, n, k, lda, ldb, ldc, count, sa, sb, sc,   \
+		                            *alpha, *beta, a, b, c});                                                  \
 	}                                                                                                              \
 	cublasStatus_t cublas##letter##gemm_v2(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m,    \
 	                                       int n, int k, const T *alpha, const T *a, int lda, const T *b, int ldb, \
@@ -125,3 +134,43 @@ template <class T> static cublasStatus_t queue(cublasHandle_t handle, product<T>
 	}
 GEMM(S, float)
 GEMM(D, double)
+
+/* ---- half types -------------------------------------------------------------------------------------------------- */
+
+template <class T, class C>
+static cublasStatus_t queue_half(cublasHandle_t h, const product<char> &p, float alpha, float beta, const void *a,
+                                 const void *b, void *c)
+{
+	return queue(h, product<T, C, float>{p.ta, p.tb, p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.count, p.stride_a, p.stride_b,
+	                                     p.stride_c, alpha, beta, (const T *)a, (const T *)b, (C *)c});
+}
+
+/* Only what the real one takes with sums in float32: factors of one half type, the result of that or float32.  Sums must
+ * not have been allowed to be less. */
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
+                                          int k, const void *alpha, const void *a, cudaDataType_t a_type, int lda,
+                                          long long sa, const void *b, cudaDataType_t b_type, int ldb, long long sb,
+                                          const void *beta, void *c, cudaDataType_t c_type, int ldc, long long sc,
+                                          int count, cublasComputeType_t compute, cublasGemmAlgo_t)
+{
+	bool bf16 = a_type == CUDA_R_16BF, half = bf16 || a_type == CUDA_R_16F, wide = c_type == CUDA_R_32F;
+	if (!half || b_type != a_type || !(wide || c_type == a_type) || compute != CUBLAS_COMPUTE_32F)
+		return CUBLAS_STATUS_NOT_SUPPORTED;
+	if (h && !(h->math & CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)) return CUBLAS_STATUS_NOT_SUPPORTED;
+	product<char> p = {ta != CUBLAS_OP_N, tb != CUBLAS_OP_N, m, n, k, lda, ldb, ldc, count, sa, sb, sc, 0, 0, NULL,
+	                   NULL, NULL};
+	float by = *(const float *)alpha, keep = *(const float *)beta;
+	if (bf16 && wide) return queue_half<__nv_bfloat16, float>(h, p, by, keep, a, b, c);
+	if (bf16) return queue_half<__nv_bfloat16, __nv_bfloat16>(h, p, by, keep, a, b, c);
+	if (wide) return queue_half<__half, float>(h, p, by, keep, a, b, c);
+	return queue_half<__half, __half>(h, p, by, keep, a, b, c);
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
+                            const void *alpha, const void *a, cudaDataType_t a_type, int lda, const void *b,
+                            cudaDataType_t b_type, int ldb, const void *beta, void *c, cudaDataType_t c_type, int ldc,
+                            cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+{
+	return cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0, beta, c,
+	                                  c_type, ldc, 0, 1, compute, algorithm);
+}

@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "cudnn_handle.h"
-#include "emulated.h"
+#include "half_types.h"
+extern "C" {
+#include "internal.h"
+}
 
 struct cudnnTensorStruct {
 	cudnnDataType_t type;
@@ -71,7 +74,7 @@ DESCRIPTOR(Convolution, cudnnConvolutionStruct)
 
 static bool takes(cudnnDataType_t type)
 {
-	return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE;
+	return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE || emu_is_half(type);
 }
 
 cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t d, cudnnTensorFormat_t format, cudnnDataType_t type,
@@ -98,7 +101,7 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t d, in
 {
 	bool good = pad_h >= 0 && pad_w >= 0 && stride_h > 0 && stride_w > 0 && dilation_h > 0 && dilation_w > 0;
 	if (!good) return CUDNN_STATUS_BAD_PARAM;
-	if (mode != CUDNN_CROSS_CORRELATION || !takes(type)) return CUDNN_STATUS_NOT_SUPPORTED;
+	if (mode != CUDNN_CROSS_CORRELATION || !takes(type) || emu_is_half(type)) return CUDNN_STATUS_NOT_SUPPORTED;
 	*d = {type, {pad_h, pad_w}, {stride_h, stride_w}, {dilation_h, dilation_w}, 1, mode, CUDNN_DEFAULT_MATH};
 	return CUDNN_STATUS_SUCCESS;
 }
@@ -129,7 +132,8 @@ struct problem {
 	}
 	bool fits() const
 	{
-		return x.type == y.type && x.type == w.type && x.type == c.type && x.n == y.n && w.k == y.c &&
+		cudnnDataType_t sums = emu_is_half(x.type) ? CUDNN_DATA_FLOAT : x.type;
+		return x.type == y.type && x.type == w.type && c.type == sums && x.n == y.n && w.k == y.c &&
 		       x.c == w.c * c.groups && w.k % c.groups == 0 && y.h == result(x.h, w.h, 0) &&
 		       y.w == result(x.w, w.w, 1);
 	}
@@ -179,7 +183,9 @@ static const algorithm filter_algorithms[] = {
 template <size_t N, class Perf>
 static cudnnStatus_t propose(const algorithm (&list)[N], const problem &p, int most, int *count, Perf *to)
 {
+	cudaError_t error;
 	if (!p.fits()) return CUDNN_STATUS_BAD_PARAM;
+	if (emu_is_half(p.x.type) && emu_fails(EMU_HALF, &error)) return CUDNN_STATUS_NOT_SUPPORTED;
 	for (*count = 0; *count < most && *count < (int)N; ++*count) {
 		const algorithm &a = list[*count];
 		Perf &perf = to[*count];
@@ -225,10 +231,11 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnnHandle_t, const
 
 enum pass { FORWARD, DATA, FILTER };
 
-template <class T> struct convolution {
+/* Sum: what is added up in. */
+template <class T, class Sum, class Factor> struct convolution {
 	problem p;
 	enum pass pass;
-	T alpha, beta;
+	Factor alpha, beta;
 	const T *x, *w, *y; /* one of them is the result */
 	char *work;
 	size_t bytes;
@@ -270,36 +277,36 @@ template <class T> struct convolution {
 			for (long j = columns.first; j < columns.last; j++) f(xr + j * columns.step, yr + j);
 		}
 	}
-	void store(const T *to, const std::vector<double> &sums) const
+	void store(const T *to, const std::vector<Sum> &sums) const
 	{
 		T *out = (T *)to;
 		for (size_t i = 0; i < sums.size(); i++)
-			out[i] = (T)(alpha * sums[i]) + (beta != 0 ? beta * out[i] : 0);
+			out[i] = (T)((Factor)(alpha * sums[i]) + (beta != 0 ? beta * (Factor)out[i] : 0));
 	}
 	void forward() const
 	{
-		std::vector<double> sums((size_t)p.y.n * p.y.c * p.y.h * p.y.w);
+		std::vector<Sum> sums((size_t)p.y.n * p.y.c * p.y.h * p.y.w);
 		taps([&](long xi, long wi, long yi, const range &rows, const range &columns) {
-			double *sum = sums.data(), factor = w[wi];
-			meet(xi, yi, rows, columns, [&](long i, long j) { sum[j] += factor * x[i]; });
+			Sum *sum = sums.data(), factor = (Sum)w[wi];
+			meet(xi, yi, rows, columns, [&](long i, long j) { sum[j] += factor * (Sum)x[i]; });
 		});
 		store(y, sums);
 	}
 	void data() const
 	{
-		std::vector<double> sums((size_t)p.x.n * p.x.c * p.x.h * p.x.w);
+		std::vector<Sum> sums((size_t)p.x.n * p.x.c * p.x.h * p.x.w);
 		taps([&](long xi, long wi, long yi, const range &rows, const range &columns) {
-			double *sum = sums.data(), factor = w[wi];
-			meet(xi, yi, rows, columns, [&](long i, long j) { sum[i] += factor * y[j]; });
+			Sum *sum = sums.data(), factor = (Sum)w[wi];
+			meet(xi, yi, rows, columns, [&](long i, long j) { sum[i] += factor * (Sum)y[j]; });
 		});
 		store(x, sums);
 	}
 	void filter() const
 	{
-		std::vector<double> sums((size_t)p.w.k * p.w.c * p.w.h * p.w.w);
+		std::vector<Sum> sums((size_t)p.w.k * p.w.c * p.w.h * p.w.w);
 		taps([&](long xi, long wi, long yi, const range &rows, const range &columns) {
-			double sum = 0;
-			meet(xi, yi, rows, columns, [&](long i, long j) { sum += (double)y[j] * x[i]; });
+			Sum sum = 0;
+			meet(xi, yi, rows, columns, [&](long i, long j) { sum += (Sum)y[j] * (Sum)x[i]; });
 			sums[(size_t)wi] += sum;
 		});
 		store(w, sums);
@@ -326,20 +333,21 @@ static char *workspace(void *work, size_t bytes)
 	return p;
 }
 
-template <class T> static cudnnStatus_t queue(cudnnHandle_t handle, const problem &p, enum pass pass, const void *alpha,
+template <class T, class Sum, class Factor> static cudnnStatus_t queue(cudnnHandle_t handle, const problem &p, enum pass pass, const void *alpha,
                                               const void *beta, const void *x, const void *w, const void *y, void *work,
                                               size_t bytes)
 {
-	auto *c = new convolution<T>{p,
+	typedef convolution<T, Sum, Factor> work_type;
+	auto *c = new work_type{p,
 	                             pass,
-	                             *(const T *)alpha,
-	                             *(const T *)beta,
+	                             *(const Factor *)alpha,
+	                             *(const Factor *)beta,
 	                             (const T *)emu_argument(x, "cuDNN: x"),
 	                             (const T *)emu_argument(w, "cuDNN: w"),
 	                             (const T *)emu_argument(y, "cuDNN: y"),
 	                             workspace(work, bytes),
 	                             bytes};
-	cudaError_t e = emu_launch(handle->stream, convolution<T>::run, c, convolution<T>::drop);
+	cudaError_t e = emu_launch(handle->stream, work_type::run, c, work_type::drop);
 	return e == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
@@ -357,8 +365,14 @@ template <size_t N> static cudnnStatus_t convolve(const algorithm (&list)[N], in
 	if (!a || a->memory == TOO_MUCH) return CUDNN_STATUS_NOT_SUPPORTED;
 	if (bytes < a->bytes(p) || (bytes && !work)) return CUDNN_STATUS_BAD_PARAM;
 	if (p.x.type == CUDNN_DATA_FLOAT && p.c.math != CUDNN_FMA_MATH) emu_count_tf32(device);
-	return p.x.type == CUDNN_DATA_DOUBLE ? queue<double>(handle, p, pass, alpha, beta, x, w, y, work, bytes)
-	                                     : queue<float>(handle, p, pass, alpha, beta, x, w, y, work, bytes);
+	if (emu_is_half(p.x.type) && p.c.math == CUDNN_TENSOR_OP_MATH) emu_count_half(device);
+	if (p.x.type == CUDNN_DATA_DOUBLE)
+		return queue<double, double, double>(handle, p, pass, alpha, beta, x, w, y, work, bytes);
+	if (p.x.type == CUDNN_DATA_HALF)
+		return queue<__half, float, float>(handle, p, pass, alpha, beta, x, w, y, work, bytes);
+	if (p.x.type == CUDNN_DATA_BFLOAT16)
+		return queue<__nv_bfloat16, float, float>(handle, p, pass, alpha, beta, x, w, y, work, bytes);
+	return queue<float, double, float>(handle, p, pass, alpha, beta, x, w, y, work, bytes);
 }
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void *alpha, const cudnnTensorDescriptor_t xd,

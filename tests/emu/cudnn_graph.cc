@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cudnn_handle.h"
+#include "half_types.h"
 extern "C" {
 #include "internal.h"
 }
@@ -77,6 +78,7 @@ static const node *part(const node *n, int name, cudnnBackendDescriptorType_t ty
 /* ---- what an operation graph computes ---------------------------------------------------------------------------- */
 
 struct tensor {
+	cudnnDataType_t type;
 	int64_t number, dim[4], stride[4];
 	bool within;
 
@@ -106,8 +108,10 @@ static bool read_tensor(const node *n, tensor *to)
 	auto stride = values<int64_t>(n, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4);
 	auto alignment = values<int64_t>(n, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1);
 	auto within = values<bool>(n, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1);
-	if (!number || !type || *type != CUDNN_DATA_FLOAT || !dim || !stride || !alignment || *alignment % 4)
+	if (!number || !type || !(*type == CUDNN_DATA_FLOAT || emu_is_half(*type)) || !dim || !stride || !alignment ||
+	    *alignment % 4)
 		return false;
+	to->type = *type;
 	to->number = *number;
 	to->within = within && *within;
 	for (int i = 0; i < 4; i++) {
@@ -178,7 +182,7 @@ static bool read_pointwise(const node *n, computation *c)
 	if (!mode || !operand(n, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, &x) ||
 	    !operand(n, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, &y))
 		return false;
-	if (x.number != c->y.number || !x.within || !y.has(x.dim[0], x.dim[1], x.dim[2], x.dim[3]) || c->relu)
+	if (x.number != c->y.number || !x.within || x.type != CUDNN_DATA_FLOAT || !y.has(x.dim[0], x.dim[1], x.dim[2], x.dim[3]) || c->relu)
 		return false;
 	c->y = y;
 	if (*mode == CUDNN_POINTWISE_RELU_FWD) {
@@ -202,7 +206,8 @@ static bool read_graph(const node *n, computation *c)
 		ok = p && read_pointwise(p, c);
 	}
 	if (ok) c->handle = *handle;
-	return ok && !c->y.within;
+	return ok && !c->y.within && c->x.type == c->w.type && c->x.type == c->y.type &&
+	       (!c->bias || c->b.type == c->x.type);
 }
 
 /* ---- engines ----------------------------------------------------------------------------------------------------- */
@@ -255,6 +260,7 @@ static bool plan_is_good(const node *n)
 	auto handle = values<cudnnHandle_t>(n, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1);
 	if (!config || !handle || !read_config(config, &c) || c.handle != *handle) return false;
 	if (emu_is_captured((*handle)->stream)) emu_misuse("cuDNN: a plan is made while a graph is recorded");
+	if (emu_is_half(c.x.type) && fails(EMU_HALF)) return false;
 	return !fails(EMU_PLAN);
 }
 
@@ -262,8 +268,8 @@ static bool plan_is_good(const node *n)
 
 struct work {
 	computation c;
-	const float *x, *w, *b;
-	float *y;
+	const void *x, *w, *b;
+	void *y;
 	char *memory;
 	int64_t bytes;
 
@@ -271,16 +277,20 @@ struct work {
 	{
 		int64_t per_group = c.w.dim[0] / (c.x.dim[1] / c.w.dim[1]), first = k / per_group * c.w.dim[1];
 		double sum = 0;
+		float single = 0; /* what tensor cores add up half types in */
 		for (int64_t ch = 0; ch < c.w.dim[1]; ch++)
 			for (int64_t r = 0; r < c.w.dim[2]; r++)
 				for (int64_t s = 0; s < c.w.dim[3]; s++) {
 					int64_t h = i * c.stride[0] + r * c.dilation[0] - c.pad[0];
 					int64_t v = j * c.stride[1] + s * c.dilation[1] - c.pad[1];
 					if (h < 0 || h >= c.x.dim[2] || v < 0 || v >= c.x.dim[3]) continue;
-					sum += (double)w[c.w.at(k, ch, r, s)] * x[c.x.at(n, first + ch, h, v)];
+					float factor = emu_load(c.x.type, w, c.w.at(k, ch, r, s));
+					float value = emu_load(c.x.type, x, c.x.at(n, first + ch, h, v));
+					sum += (double)factor * value;
+					single += factor * value;
 				}
-		float bare = (float)sum;
-		if (b) bare += b[c.b.at(0, k, 0, 0)];
+		float bare = emu_is_half(c.x.type) ? single : (float)sum;
+		if (b) bare += emu_load(c.x.type, b, c.b.at(0, k, 0, 0));
 		return c.relu && bare < 0 ? 0 : bare;
 	}
 	static void run(void *arg)
@@ -292,7 +302,7 @@ struct work {
 			for (int64_t k = 0; k < dim[1]; k++)
 				for (int64_t i = 0; i < dim[2]; i++)
 					for (int64_t j = 0; j < dim[3]; j++)
-						o.y[o.c.y.at(n, k, i, j)] = o.sum(n, k, i, j);
+						emu_store(o.c.x.type, o.y, o.c.y.at(n, k, i, j), o.sum(n, k, i, j));
 	}
 	static void drop(void *arg)
 	{
@@ -323,10 +333,10 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 	        part(of(plan), CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
 	auto memory = values<void *>(of(pack), CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1);
 	if (!config || !memory || !read_config(config, &o.c)) return CUDNN_STATUS_BAD_PARAM;
-	o.x = (const float *)address(of(pack), o.c.x);
-	o.w = (const float *)address(of(pack), o.c.w);
-	o.b = o.c.bias ? (const float *)address(of(pack), o.c.b) : NULL;
-	o.y = (float *)address(of(pack), o.c.y);
+	o.x = address(of(pack), o.c.x);
+	o.w = address(of(pack), o.c.w);
+	o.b = o.c.bias ? address(of(pack), o.c.b) : NULL;
+	o.y = address(of(pack), o.c.y);
 	o.bytes = engines[config->engine].bytes;
 	o.memory = (char *)emu_argument(*memory, "cuDNN: workspace");
 	emu_argument((char *)*memory + o.bytes - 1, "cuDNN: end of the workspace");
@@ -334,8 +344,11 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 	if (fails(EMU_EXECUTE)) return CUDNN_STATUS_EXECUTION_FAILED;
 	if (emu_launch(handle->stream, work::run, new work(o), work::drop) != cudaSuccess)
 		return CUDNN_STATUS_EXECUTION_FAILED;
-	for (auto note : engines[config->engine].notes)
-		if (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE) emu_count_tf32(device);
+	for (auto note : engines[config->engine].notes) {
+		if (note != CUDNN_NUMERICAL_NOTE_TENSOR_CORE) continue;
+		if (emu_is_half(o.c.x.type)) emu_count_half(device);
+		else emu_count_tf32(device);
+	}
 	emu_count_fused(device);
 	return CUDNN_STATUS_SUCCESS;
 }

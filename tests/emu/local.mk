@@ -40,6 +40,7 @@ emu_programs = \
 	tests/emu/test_device \
 	tests/emu/test_explain \
 	tests/emu/test_graphs \
+	tests/emu/test_halves \
 	tests/emu/test_larger \
 	tests/emu/test_ops \
 	tests/emu/test_parallel \
@@ -52,7 +53,7 @@ if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la tests/emu/libstarling.la
 log = sh.log
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_parallel tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/drivers.$(log): tests/emu/hybrid tests/emu/parallel
@@ -90,6 +91,7 @@ tests_emu_libgpu_la_SOURCES = \
 	tests/emu/emulated.h \
 	tests/emu/fail.c \
 	tests/emu/graph.c \
+	tests/emu/half_types.h \
 	tests/emu/internal.h \
 	tests/emu/memory.c \
 	tests/emu/stream.c
@@ -187,6 +189,12 @@ tests_emu_test_convolutions_SOURCES = tests/emu/test_convolutions.c
 tests_emu_test_convolutions_LDFLAGS = $(emu_ldflags)
 tests_emu_test_convolutions_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_convolutions_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_halves_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_test_halves_SOURCES = tests/emu/test_halves.c
+tests_emu_test_halves_LDFLAGS = $(emu_ldflags)
+tests_emu_test_halves_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_halves_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_dist_CPPFLAGS = $(emu_cppflags) $(CUDA_CFLAGS) -I$(top_srcdir)/src -I$(top_srcdir)/tests
 tests_emu_dist_SOURCES = tests/dist.c

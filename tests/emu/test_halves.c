@@ -1,0 +1,208 @@
+/* Half types on an emulated GPU: products and convolutions, their gradients and recurrent layers go to the libraries in
+ * those types, for tensor cores; what cuDNN refuses in a half type is computed in float32.  (That values are right is the
+ * business of test_ops.) */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "emulated.h"
+
+static const enum sl_dtype halves[] = {SL_BFLOAT16, SL_FLOAT16};
+
+static void start(void)
+{
+	setenv("STARPU_NCPU", "0", 1);
+	slp_begin((struct sl_config){.gpus = 1, .seed = 1});
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	emu_counts_reset();
+}
+
+static uint64_t products(void)
+{
+	struct emu_counts c;
+	CHECK_OK(sl_wait_all());
+	emu_counts_get(&c);
+	emu_counts_reset();
+	return c.half[0];
+}
+
+/* Whole numbers, so small that sums of them are exact in any type. */
+static sl_tensor *numbers(enum sl_dtype type, sl_shape shape, int step)
+{
+	float data[1024];
+	int64_t n = sl_shape_size(shape);
+	for (int64_t i = 0; i < n; i++) data[i] = (float)((i * step + 1) % 5 - 2);
+	return sl_cast(sl_from(data, shape), type);
+}
+
+static void check_equal(sl_tensor *a, sl_tensor *b)
+{
+	float x[2][2048];
+	size_t bytes = (size_t)sl_shape_size(sl_tensor_shape(a)) * sizeof(float);
+	CHECK_OK(sl_read(sl_cast(a, SL_FLOAT32), x[0], bytes));
+	CHECK_OK(sl_read(sl_cast(b, SL_FLOAT32), x[1], bytes));
+	CHECK(!memcmp(x[0], x[1], bytes));
+}
+
+/* ---- products ---------------------------------------------------------------------------------------------------- */
+
+/* One product each, and the values of float32. */
+static void check_products(enum sl_dtype type)
+{
+	sl_tensor *y[2][4];
+	for (int wide = 0; wide < 2; wide++) {
+		enum sl_dtype t = wide ? SL_FLOAT32 : type;
+		sl_tensor *a = numbers(t, SL_SHAPE(6, 9), 3), *b = numbers(t, SL_SHAPE(9, 5), 7);
+		products();
+		y[wide][0] = sl_dot(a, b);
+		y[wide][1] = sl_matmul(numbers(t, SL_SHAPE(3, 4, 6), 3), numbers(t, SL_SHAPE(3, 6, 2), 7));
+		y[wide][2] = sl_linear(a, b, numbers(t, SL_SHAPE(5), 2));
+		y[wide][3] = sl_linear(a, b, NULL);
+		CHECK(products() == (wide ? 0 : 4));
+	}
+	for (int i = 0; i < 4; i++) {
+		CHECK(sl_tensor_dtype(y[0][i]) == type);
+		check_equal(y[0][i], y[1][i]);
+	}
+}
+
+static void test_products(void)
+{
+	start();
+	for (int i = 0; i < 2; i++)
+		SL_SCOPE {
+			check_products(halves[i]);
+		}
+	slp_end_well();
+}
+
+/* Forward, and gradients of both operands. */
+static void test_gradients(void)
+{
+	start();
+	for (int i = 0; i < 2; i++)
+		SL_SCOPE {
+			sl_tensor *w = numbers(halves[i], SL_SHAPE(9, 5), 7), *x = numbers(halves[i], SL_SHAPE(6, 9), 3);
+			sl_tensor *kernel = numbers(halves[i], SL_SHAPE(4, 3, 3, 3), 3), *y = NULL;
+			sl_tensor *image = numbers(halves[i], SL_SHAPE(2, 3, 6, 6), 7), *loss = NULL;
+			CHECK_OK(sl_attach_grad(w));
+			CHECK_OK(sl_attach_grad(x));
+			CHECK_OK(sl_attach_grad(kernel));
+			CHECK_OK(sl_attach_grad(image));
+			products();
+			SL_RECORD {
+				y = sl_sum(sl_conv2d(image, kernel, NULL));
+				loss = sl_add(y, sl_sum(sl_linear(x, w, NULL)));
+			}
+			CHECK_OK(sl_backward(loss));
+			CHECK_SAYING(products() == 6, "type %d", halves[i]);
+		}
+	slp_end_well();
+}
+
+/* ---- autocast ---------------------------------------------------------------------------------------------------- */
+
+/* Losses of a few steps of a network whose parameters are float32, call by call or as a whole step; its products are in
+ * *count. */
+static void train(enum sl_dtype type, bool whole, float losses[4], uint64_t *count)
+{
+	sl_block *net = sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .pad = {1, 1}, .activation = SL_RELU),
+	                              sl_batch_norm_layer(), sl_dense(10));
+	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.1)));
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+	sl_step *step = whole ? sl_step_compile(net, sl_softmax_cross_entropy_at, trainer) : NULL;
+	sl_tensor *x = numbers(SL_FLOAT32, SL_SHAPE(4, 1, 6, 6), 3), *loss = NULL;
+	sl_tensor *y = sl_from(((int32_t[]){1, 5, 0, 9}), SL_SHAPE(4), .dtype = SL_INT32);
+	products();
+	for (int i = 0; i < 4; i++) {
+		SL_AUTOCAST(type) {
+			SL_RECORD
+				if (!step) loss = sl_softmax_cross_entropy(sl_forward(net, x), y);
+			if (step) loss = sl_step_run(step, x, y, NULL);
+		}
+		if (!step) CHECK_OK(sl_backward(loss));
+		if (!step) CHECK_OK(sl_trainer_step(trainer, 4));
+		CHECK_OK(sl_read(sl_mean(loss), &losses[i], sizeof losses[i]));
+	}
+	*count = products();
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+}
+
+/* Each step has two products of the convolution, whose x nobody wants the gradient of, and three of the layer above. */
+static void test_training(void)
+{
+	setenv("SL_CUDA_GRAPHS", "0", 1);
+	start();
+	for (int i = 0; i < 4; i++)
+		SL_SCOPE {
+			float wide[4], half[4];
+			uint64_t count;
+			train(SL_FLOAT32, i & 1, wide, &count);
+			CHECK(count == 0);
+			train(halves[i / 2], i & 1, half, &count);
+			CHECK_SAYING(count == 4 * 5, "type %d: %d products", halves[i / 2], (int)count);
+			for (int k = 0; k < 4; k++) CHECK(fabsf(half[k] - wide[k]) <= 0.03f * (1 + wide[k]));
+		}
+	slp_end_well();
+	unsetenv("SL_CUDA_GRAPHS");
+}
+
+/* ---- refused ------------------------------------------------------------------------------------------------------ */
+
+/* y and the gradients of x and w, forwards and back in one type. */
+static void convolution(enum sl_dtype type, int64_t size, sl_tensor *to[3])
+{
+	sl_tensor *x = numbers(type, SL_SHAPE(2, 3, size, size), 7), *w = numbers(type, SL_SHAPE(4, 3, 3, 3), 3);
+	sl_tensor *b = numbers(type, SL_SHAPE(4), 2);
+	CHECK_OK(sl_attach_grad(x));
+	CHECK_OK(sl_attach_grad(w));
+	SL_RECORD
+		to[0] = sl_conv2d(x, w, b);
+	CHECK_OK(sl_backward(to[0]));
+	to[1] = sl_grad(x);
+	to[2] = sl_grad(w);
+}
+
+/* The second time it is known.  Sizes that were there before keep what was chosen for them. */
+static void check_refused(enum sl_dtype type, int64_t size)
+{
+	sl_tensor *half[3], *wide[3];
+	convolution(type, 5, half);
+	CHECK(products() == 3);
+	convolution(SL_FLOAT32, size, wide);
+	emu_fail(EMU_HALF, -1);
+	for (int again = 0; again < 2; again++) {
+		convolution(type, size, half);
+		for (int i = 0; i < 3; i++) check_equal(half[i], wide[i]);
+		emu_fail(EMU_HALF, 0);
+	}
+	CHECK(products() == 0);
+}
+
+static void test_refused(void)
+{
+	start();
+	for (int i = 0; i < 2; i++)
+		SL_SCOPE {
+			check_refused(halves[i], 6);
+		}
+	slp_end_well();
+}
+
+static const struct slp_test tests[] = {
+        {"products", test_products},
+        {"gradients", test_gradients},
+        {"training", test_training},
+        {"refused by cuDNN", test_refused},
+        {0},
+};
+
+int main(int argc, char **argv)
+{
+	setenv("SL_EMU_DEVICES", "1", 1);
+	return slp_test_main(argc, argv, (const struct slp_suite[]){{.name = "half types", .tests = tests}, {0}});
+}
