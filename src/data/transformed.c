@@ -1,4 +1,4 @@
-/* Data sets whose x is made of that of another one by transforms, each time a sample is asked for. */
+/* Data sets whose x results from another one's by transforms, each time a sample is read. */
 #include <stdlib.h>
 #include <string.h>
 
