@@ -1,4 +1,4 @@
-/* Where drivers write checkpoints and whether they go on with one, as the command line says. */
+/* Options of drivers for checkpoints: where to write them, and whether to continue from one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Checkpoints of all drivers: where they are written, whether a run goes on with one, what becomes of one that is not written. */
+/* Checkpoints of all drivers: where they are written, whether a run continues from one, and how a failed one is
+ * reported. */
 #ifndef MODELS_CHECKPOINT_OPTIONS_H
 #define MODELS_CHECKPOINT_OPTIONS_H
 

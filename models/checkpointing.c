@@ -228,7 +228,7 @@ static bool restore(struct drv_training *t, sl_checkpoint *from, int devices)
 
 static void print_resumed(const struct drv_training *t, int shards)
 {
-	drv_print(t->common, "going on with %s: epoch %lld, step %lld\n", sl_checkpoint_path(t->checkpointing.from),
+	drv_print(t->common, "continuing from %s: epoch %lld, step %lld\n", sl_checkpoint_path(t->checkpointing.from),
 	          (long long)t->done + 1, (long long)t->steps);
 	if (shards != t->shards)
 		drv_print(t->common,

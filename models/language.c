@@ -121,7 +121,7 @@ static bool resume(struct drv_language *l)
 	const struct drv_checkpoint_options *o = &l->o->checkpoint;
 	if (!o->resume || sl_checkpoint_count(o->folder) < 1) return true;
 	if (sl_checkpoint_load_at(SL_HERE, o->folder, run_of(l)) != SL_OK) return false;
-	drv_print(l->common, "going on after step %lld\n", (long long)l->done);
+	drv_print(l->common, "continuing after step %lld\n", (long long)l->done);
 	return true;
 }
 

@@ -1,9 +1,9 @@
-/* Memory of the library's own: all of it is asked for here (src/runtime/alloc.c), so that a test can have any one of
- * its allocations fail.  It is given back with free().
+/* The library's own memory: all of it is allocated here (src/runtime/alloc.c), so that a test can make any one of
+ * its allocations fail.  It is freed with free().
  *
- * A failure is the calling thread's error at once, SL_ENOMEM with the call that the program made (SLP_CALL), so whoever
- * passes NULL on need not say why.  slp_try_* say nothing: for what can be done without, and for kernels, which tell
- * themselves (slp_kernel_fail). */
+ * A failure is the calling thread's error at once, SL_ENOMEM with the call that the program made (SLP_CALL), so
+ * callers that pass NULL on need not report it. slp_try_* report nothing: for memory that is optional, and for
+ * kernels, which report errors themselves (slp_kernel_fail). */
 #ifndef SLP_ALLOC_H
 #define SLP_ALLOC_H
 

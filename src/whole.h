@@ -1,5 +1,5 @@
-/* Arithmetic of int64, exact where a double is not.  As of narrower integers, what does not fit saturates, fractions are
- * lost as in C, and a division by 0 gives what an infinity saturates to, or 0 for 0 / 0. */
+/* Arithmetic of int64, exact where a double is not.  As with narrower integers, results that do not fit saturate,
+ * fractions are lost as in C, and a division by 0 gives the saturated infinity, or 0 for 0 / 0. */
 #ifndef SLP_WHOLE_H
 #define SLP_WHOLE_H
 

@@ -296,7 +296,7 @@ if have_images; then
   [ $status = 130 ] || fail "interrupted: exit status $status"
   complains '^\[0\] lenet: interrupted after'
   ranks 2 0 models/lenet --hybrid --limit 96 --batch-size 32 --seed 3 --epochs 1 --checkpoint "$tmp/driver" --resume
-  says '^\[0\] going on with .*checkpoint-'
+  says '^\[0\] continuing from .*checkpoint-'
 fi
 
 # A rank is killed; started again, the run goes on with the checkpoint, to the bits of one that was never stopped.

@@ -154,7 +154,7 @@ train() { local status=$1; shift; run "$status" "$lenet" --device cpu:0 --limit 
 train 0 --epochs 1 --checkpoint "$tmp/run" --every 2steps --keep 2
 [ "$(find "$tmp/run" -name 'checkpoint-*.safetensors' | wc -l)" -eq 2 ] || fail "not two checkpoints: $(ls "$tmp/run")"
 train 0 --epochs 2 --checkpoint "$tmp/run" --resume --json "$tmp/resumed.json"
-says 'going on with .*checkpoint-00000[0-9].safetensors: epoch 2, step 6'
+says 'continuing from .*checkpoint-00000[0-9].safetensors: epoch 2, step 6'
 computed "$tmp/one.json" >"$tmp/a"
 computed "$tmp/resumed.json" >"$tmp/b"
 cmp -s "$tmp/a" "$tmp/b" || fail "going on gives other numbers: $(diff "$tmp/a" "$tmp/b")"

@@ -11,7 +11,7 @@ goes_on() {
   kill -INT $driver 2>/dev/null || true
   wait $driver || true
   run 0 "${small[@]}" --iterations "$1" --checkpoint "$tmp/run" --resume --save "$tmp/parts.safetensors"
-  says '^going on after step [0-9]+$'
+  says '^continuing after step [0-9]+$'
   cmp "$tmp/whole.safetensors" "$tmp/parts.safetensors" || fail "a run that was interrupted ends with other parameters"
 }
 
@@ -68,6 +68,6 @@ learns_in() {
   run 0 "${small[@]}" --iterations "$2" --every "$(($2 / 4))" --dtype "$1" --checkpoint "$tmp/$1" --save "$tmp/again.safetensors"
   rm "$tmp/$1/$(ls "$tmp/$1" | sort -V | tail -n 1)"
   run 0 "${small[@]}" --iterations "$2" --dtype "$1" --checkpoint "$tmp/$1" --resume --save "$tmp/parts.safetensors"
-  says '^going on after step [0-9]+$'
+  says '^continuing after step [0-9]+$'
   cmp "$tmp/$1.safetensors" "$tmp/parts.safetensors" || fail "a run in $1 that goes on ends with other parameters"
 }

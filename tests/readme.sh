@@ -1,5 +1,6 @@
 #!/bin/sh
-# The program in README.md: cut out, compiled against the library, run; what it finds must be what was hidden.
+# The program in README.md: cut out, compiled against the library, run; it must find the hidden numbers.  The figures of
+# README.md are those of doc/performance.md.
 # Run by make check, in the build folder; srcdir, CC, CFLAGS, CORE_LIBS, QUICK_LINK come from there.
 set -eu
 
@@ -20,3 +21,19 @@ cat "$dir/output"
 tr -d '[]' <"$dir/output" | awk '
 	/^ *-?[0-9]/ { v[n++] = $1 }
 	END { if (n != 3 || (v[0] - 2)^2 > 0.01 || (v[1] + 3.4)^2 > 0.01 || (v[2] - 4.2)^2 > 0.01) exit 1 }'
+
+# | what it is (`case`) | Starling | PyTorch | ...: the median and the peer's time of the case, units left out
+awk -F ' *[|] *' '
+	FNR == NR { value[$2] = $3; peer[$2] = $8; next }
+	/^\|.*\(`[a-z0-9-]+`\) *\|/ {
+		match($2, /`[a-z0-9-]+`/)
+		name = substr($2, RSTART + 1, RLENGTH - 2)
+		split($3, own, " "); split(value[name], measured, " ")
+		split($4, other, " "); split(peer[name], theirs, " ")
+		if (own[1] != measured[1] || other[1] != theirs[1]) {
+			print "README.md: " name ": " $3 ", " $4 "; doc/performance.md: " value[name] ", " peer[name]
+			wrong = 1
+		}
+		rows++
+	}
+	END { print rows " rows of figures"; exit wrong || rows < 5 }' "$srcdir/doc/performance.md" "$srcdir/README.md"

@@ -1,6 +1,6 @@
-/* Memory that a kernel works in and whose size only the worker knows, because it depends on the library or the number
- * of threads: it belongs to the thread, grows to the largest size asked for and is given back when the thread ends.
- * What can be known when the operation is issued is k->scratch instead. */
+/* Working memory of a kernel whose size only the worker knows, because it depends on the library or the number of
+ * threads.  It belongs to the thread, grows to the largest requested size and is freed when the thread ends.  Memory
+ * whose size is known when the operation is issued is k->scratch instead. */
 #ifndef SLP_WORKSPACE_H
 #define SLP_WORKSPACE_H
 

@@ -1,5 +1,6 @@
-/* Convolution in bfloat16 on CPUs with AVX-512: by oneDNN, which adds in float32, and computes in it where the
- * processor has no instructions for bfloat16; what oneDNN does not take, or takes slowly, is turned into float32. */
+/* Convolution in bfloat16 on CPUs with AVX-512, by oneDNN, which adds in float32, and computes in float32 if the
+ * processor has no instructions for bfloat16.  Cases that oneDNN refuses, or computes slowly, are converted to
+ * float32. */
 #include "common/activation.h"
 #include "common/bf16.h"
 #include "common/convert.h"

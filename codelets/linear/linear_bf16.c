@@ -1,5 +1,5 @@
-/* The fully connected layer in bfloat16, and all its gradients: products by bf16.h, what is added to them in float32
- * before the one rounding. */
+/* The fully connected layer in bfloat16, and all its gradients: products by bf16.h; additions happen in float32,
+ * before the single rounding. */
 #include "common/activation.h"
 #include "common/bf16.h"
 #include "common/convert.h"

@@ -129,7 +129,7 @@ static enum sl_status concat_grad(struct slp_grad *g)
  * same.  Any data type; empty tensors add nothing.  SL_EINVAL: no such axis, no tensors; SL_ESHAPE, SL_EDTYPE: one
  * does not fit the first.
  *
- *     sl_tensor *y = sl_concat((sl_tensor *[]){a, b, c}, 3, 1); */
+ *     sl_tensor *y = sl_concat(((sl_tensor *[]){a, b, c}), 3, 1); */
 sl_tensor *sl_concat_at(const char *at, sl_tensor *const *tensors, int count, int axis)
 {
 	struct slp_concat_attrs attrs = {axis};

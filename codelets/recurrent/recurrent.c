@@ -1,5 +1,6 @@
-/* recurrent: a recurrent layer over all steps of a sequence, after the product with its inputs; recurrent_grad: back.
- * Both go step by step through all that depends on the step before; what does not is one product over all steps. */
+/* recurrent: a recurrent layer over all steps of a sequence, after the product with its inputs; recurrent_grad: its
+ * gradient.  Both compute step by step only what depends on the previous step; the rest is one product over all
+ * steps. */
 #include "recurrent.h"
 
 #include <stdlib.h>

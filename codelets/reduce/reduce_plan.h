@@ -1,6 +1,6 @@
-/* How a reduction goes over its input, on CPUs and GPUs alike: axes that can be merged are, and what is gathered into
- * one output is cut into parts of a fixed size.  The parts depend on the shape alone, so do the bits of the result.
- * Everything is gathered in double precision, which memory-bound loops have the time for. */
+/* How a reduction walks over its input, on CPUs and GPUs alike: axes are merged where possible, and the elements of
+ * one output are divided into parts of a fixed size.  The parts depend on the shape alone, and so do the bits of the
+ * result.  All sums are in double precision, for which memory-bound loops have the time. */
 #ifndef SLP_REDUCE_PLAN_H
 #define SLP_REDUCE_PLAN_H
 

@@ -1,4 +1,4 @@
-/* Files of which samples read their part when they are asked for. */
+/* Files from which samples read their part on demand. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

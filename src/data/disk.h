@@ -1,6 +1,5 @@
-/* Files of which samples read their part when they are asked for.  They are read at a place (pread), not mapped: the
- * system keeps the same pages of them in memory either way, and a file that somebody cuts short is an error here, not a
- * SIGBUS. */
+/* Files from which samples read their part on demand.  They are read with pread, not mapped: the system caches the
+ * same pages either way, and a file that is truncated meanwhile is an error here, not a SIGBUS. */
 #ifndef SLP_DISK_H
 #define SLP_DISK_H
 

@@ -1,6 +1,7 @@
-/* What large compressed IDX files hold, kept unpacked for the next start: as IDX files in the folder SL_CACHE, else in
- * starling in the user's cache.  The name holds path, size and checksum of the compressed file, and the contents must
- * have the checksum that it ends with, as gzip puts it there; so what is found is what unpacking would give. */
+/* The contents of large compressed IDX files, kept unpacked for the next start: as IDX files in the folder SL_CACHE,
+ * or in the folder starling in the user's cache.  The name contains path, size and checksum of the compressed file,
+ * and the contents must have the checksum at the end of the compressed file; so a cached file equals the unpacked
+ * one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

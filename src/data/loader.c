@@ -250,7 +250,7 @@ enum sl_status sl_dist_share_at(const char *at, sl_loader *loader)
 	SLP_CALL("sl_dist_share", at);
 	if (!slp_given(at, "sl_dist_share", "loader", loader)) return sl_error();
 	if (loader->count || loader->taken || loader->reading) {
-		slp_call_fail(at, "sl_dist_share", SL_ESTATE, "the loader has handed out batches already");
+		slp_call_fail(at, "sl_dist_share", SL_ESTATE, "the loader has returned batches already");
 		return SL_ESTATE;
 	}
 	share(loader, slp_dist.rank, slp_dist.size);

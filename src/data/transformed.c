@@ -1,4 +1,4 @@
-/* Data sets whose x is made of that of another one by transforms, each time a sample is asked for. */
+/* Data sets whose x results from another one's by transforms, each time a sample is read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,12 +142,16 @@ static bool fill(struct transformed *t, sl_dataset *of, const struct sl_transfor
 
 /* A data set whose x is made of another one's by transforms, one after the other, each time a sample is read; they see
  * float32, of uint8 numbers in [0, 1].
+ *
  *     sl_dataset *d = sl_dataset_transform(train, sl_random_crop(.height = 32, .width = 32, .pad = 4),
- * sl_random_flip(), sl_normalise(.mean = {0.49, 0.48, 0.45}, .std = {0.25, 0.24, 0.26})); Random crops lie anywhere
- * within the image and its padding; center crops in the middle.  Resized images are antialiased when they become
- * smaller.  Colours change by random factors of brightness, contrast and saturation in this order, and stay in [0, 1].
- * A function of the program's (sl_map) is called by several threads at once, as that of sl_dataset_new is. NULL with
- * SL_EINVAL: a number is invalid; SL_ESHAPE: x is not an image, or smaller than a crop. */
+ *                                          sl_random_flip(),
+ *                                          sl_normalise(.mean = {0.49, 0.48, 0.45}, .std = {0.25, 0.24, 0.26}));
+ *
+ * Random crops lie anywhere within the image and its padding; center crops in the middle.  Resized images are
+ * antialiased when they become smaller.  Colours change by random factors of brightness, contrast and saturation in
+ * this order, and stay in [0, 1].  A function of the program's (sl_map) is called by several threads at once, as that
+ * of sl_dataset_new is.  NULL with SL_EINVAL: a number is invalid; SL_ESHAPE: x is not an image, or smaller than a
+ * crop. */
 sl_dataset *sl_dataset_transform_at(const char *at, sl_dataset *dataset, const struct sl_transform *transforms,
                                     int count)
 {

@@ -1,5 +1,6 @@
-/* Sums of what several processes have: the same elements in the same order as those of shards (slp_tree_sum), a block of all
- * operands after the other, so that what is in between stays in the cache: each operand is read once, the sum written once. */
+/* Sums of the parts of several processes: the same elements in the same order as sums of shards (slp_tree_sum).  One
+ * block of all operands after the other is added, so that intermediate values stay in the cache: each operand is
+ * read once, the sum is written once. */
 #include "dist/adders.h"
 #include "dist/transport.h"
 #include "op.h"

@@ -1,6 +1,6 @@
-/* Threads that add and check gradients with the communicating thread.  A process whose devices are GPUs has cores to spare; on
- * others the teams compute on all of them meanwhile, and one thread adds alone.  Whoever comes takes the next part: a thread that
- * gets no core holds nobody up. */
+/* Threads that add and check gradients with the communicating thread.  A process whose devices are GPUs has spare
+ * cores; on others the teams compute on all cores meanwhile, and one thread adds alone.  Each thread that is ready
+ * takes the next part, so a thread that gets no core delays nobody. */
 #include "dist/adders.h"
 
 #include <pthread.h>

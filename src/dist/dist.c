@@ -1,4 +1,5 @@
-/* Several processes: whether this one is among them, as sl_config or the environment says, and what programs ask of them. */
+/* Several processes: whether this process is one of them, by sl_config or the environment, and the functions for
+ * programs. */
 #include "dist/dist.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
-/* Messages over a carrier, one in each direction of each pair of processes at a time.  Each says what it is of, so that processes
- * that do not do the same are found out, whatever they sent.
+/* Messages over a carrier, one at a time in each direction of each pair of processes.  Each message names its
+ * purpose, so that processes that make different calls are detected, whatever they sent.
  *
- * A rank that has waited for most of the timeout tells the others that it only waits, so that they do
- * not take it for the one that holds them up. */
+ * A rank that has waited for most of the timeout tells the others that it is waiting, so that they do not report it
+ * as the one that delays them. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>

@@ -1,7 +1,8 @@
-/* The carrier over MPI, libstarling-mpi.so: messages between processes that mpirun or a cluster's launcher has started.  MPI
- * waits by polling, which would take a core from StarPU's workers; this naps between looks, longer the longer nothing comes.
+/* The carrier over MPI, libstarling-mpi.so: messages between processes that mpirun or a cluster's launcher has
+ * started.  MPI waits by polling, which would take a core from StarPU's workers; here the thread sleeps between
+ * polls, longer if nothing arrives.
  *
- * MPI is started by whoever calls sl_init first, unless the program has done so, and ended with the program: it cannot be
+ * The first sl_init starts MPI, unless the program has done so.  MPI ends with the program, because it cannot be
  * started twice. */
 #include <errno.h>
 #include <mpi.h>

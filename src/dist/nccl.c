@@ -1,6 +1,6 @@
-/* Sums over NCCL, from and to memory of a GPU.  What is to be known of a sum beforehand has gone by messages, and all ranks have
- * come; here it is added, in the tree or as NCCL likes.  No call waits: the communicator does not block, and while the GPU is
- * at work this looks from time to time whether the others are still there. */
+/* Sums over NCCL, from and to memory of a GPU.  The ranks have exchanged messages about the sum before, so all of
+ * them are here; now it is added, in the tree or in NCCL's order.  No call waits: the communicator does not block,
+ * and while the GPU works this code checks from time to time whether the others are still alive. */
 #include "dist/gpu.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* NCCL as it is called here.  It is loaded when it is asked for, and declared here, so that it need not be there to build:
- * the interface of version 2.14, which later ones keep. */
+/* NCCL's interface as it is called here.  The library is loaded on demand, and its functions are declared here, so
+ * that building does not need it: the interface of version 2.14, which later versions keep. */
 #ifndef SLP_NCCL_H
 #define SLP_NCCL_H
 

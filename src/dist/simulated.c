@@ -1,11 +1,13 @@
-/* The transport of simulated nodes: one process stands for all of them, which do the same at the same time.  An exchange lasts
- * as long as its messages (messages.c) take over the network that the machine's description tells of, and as the passes over
- * memory take that do not fit in beside them; values are nobody's.
+/* The transport of simulated nodes: one process stands for all of them, which do the same at the same time.  The
+ * time of an exchange is that of its messages (messages.c) over the described network, and of the passes over memory
+ * that do not overlap with them.  Values are not computed.
  *
- * A sum is two messages to each of the others: pieces, then their sums.  What a node sends and receives in either goes through its
- * own link, both ways at once: latency + (N - 1) / N of the bytes / bandwidth.  What has come is added while the rest comes, and goes
- * on (exchanges.c): N pieces are read and one is written, by as many threads as add in a real run (adders.c), each with a core's
- * part of main memory's bandwidth.  Between two nodes, and if there is little to add, all goes to all at once.  Before that they have read all of a gradient, to see whether it is finite. */
+ * A sum is two messages to each of the others: pieces, then their sums.  A node sends and receives each over its own
+ * link, in both directions at once: latency + (N - 1) / N of the bytes / bandwidth.  Parts that have arrived are
+ * added while the rest arrives, and are sent on (exchanges.c): N pieces are read and one is written, by as many
+ * threads as add in a real run (adders.c), each with one core's share of main memory's bandwidth.  Two nodes, and
+ * nodes with little to add, send everything to all at once.  Before that they have read the whole gradient, to check
+ * that it is finite. */
 #include <math.h>
 
 #include "dist/adders.h"

@@ -1,7 +1,7 @@
-/* The critical path of a plan: how long it takes at least from the beginning of each unit to the end of the program.
- * Units from which much is still to come are more urgent than others.
+/* The critical path of a plan: the least time from the beginning of each unit to the end of the program.  A unit
+ * with a longer path is more urgent.
  *
- * Times are the rough ones by which the graph was cut: from flops and bytes, so that the same program has the same
+ * The times are the rough ones that cut the graph: from flops and bytes, so that the same program has the same
  * priorities in each run, also in the first one, when nothing has been measured yet. */
 #include <stdlib.h>
 

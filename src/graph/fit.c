@@ -1,4 +1,4 @@
-/* Whether the units of a plan have room on its device: what a GPU cannot hold at once is not one task. */
+/* Whether the units of a plan fit on its device: work that a GPU cannot hold at once must not be one task. */
 #include <stdlib.h>
 #include <string.h>
 

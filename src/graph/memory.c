@@ -1,12 +1,12 @@
-/* The memory plan: where every value of a program lies.
+/* The memory plan: a place for every value of a program.
  *
- * What is needed within one unit only lies in the scratch memory of the worker that runs it; values that are not alive at
- * the same time share it, results may take the place of a dead argument, and what is concatenated is written where it
- * will be needed.  What goes from unit to unit, and the
- * results of the program, get storages of their own at each run.
+ * Values that are needed within one unit only are in the scratch memory of the worker that runs it.  Values that are
+ * not alive at the same time share memory, results may take the place of a dead argument, and operands of a
+ * concatenation are written to their final place.  Values that pass from unit to unit, and the results of the
+ * program, get storages of their own at each run.
  *
- * Offsets: largest region first, each at the lowest place that is free while it lives (Y. Pisarchyk, J. Lee, "Efficient
- * Memory Management for Deep Neural Net Inference", 2020). */
+ * Offsets: largest region first, each at the lowest place that is free while it lives (Y.  Pisarchyk, J.  Lee,
+ * "Efficient Memory Management for Deep Neural Net Inference", 2020). */
 #include <stdlib.h>
 #include <string.h>
 

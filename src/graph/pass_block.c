@@ -1,9 +1,9 @@
-/* block: in programs that do not go back, images stay in blocks of channels (codelets/common/blocks.h) between
+/* block: in programs without gradients, images stay in blocks of channels (codelets/common/blocks.h) between
  * operations.
  *
- * It begins at a convolution for which there is a fast kernel in that order; poolings, normalisations, concatenations
- * and elementwise operations go on in it, and whoever else needs such a value gets it in the plain order.  Convolutions
- * then take relu, bounds and an addition behind them.  On CPUs only; training has lane order (pass_layout.c). */
+ * Blocks begin at a convolution that has a fast kernel for that order.  Poolings, normalisations, concatenations and
+ * elementwise operations continue in it; all other readers get the value in the plain order.  Convolutions then
+ * include a following relu, bounds and an addition.  On CPUs only; training has lane order (pass_layout.c). */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>

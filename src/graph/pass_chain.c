@@ -1,8 +1,9 @@
-/* chain: elementwise operations of one shape become one that goes over memory once.
+/* chain: elementwise operations of one shape become one that passes over memory once.
  *
- * From each that is left, last ones first, a group grows against the arrows: an argument joins if the group alone uses it.
- * It stays on its side of writes to what it reads, and within what one expression of `fused` holds; what no longer fits
- * begins a group of its own.  Arguments of other shapes are broadcast; what computes them is not repeated. */
+ * From each remaining operation, last ones first, a group grows towards its arguments: an argument joins if only the
+ * group reads it.  The group must not move across writes to its operands, and must fit into one expression of
+ * `fused`; an operation that does not fit begins a new group.  Arguments of other shapes are broadcast; their
+ * computation is not repeated. */
 #include <stdlib.h>
 #include <string.h>
 

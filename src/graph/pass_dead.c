@@ -1,4 +1,5 @@
-/* dead: what neither a result nor a change of a parameter needs goes.  Inputs stay: runs go on giving them. */
+/* dead: removes operations that neither a result nor a change of a parameter needs.  Inputs stay, because runs still
+ * pass them. */
 #include <stdlib.h>
 
 #include "graph/pass.h"

@@ -1,8 +1,8 @@
-/* fuse: layers take their activations, gradients the activations that they go back through; the rest in
+/* fuse: joins layers with their activations, and gradients with those of activations; the rest is in
  * pass_fuse_linear.c, pass_fuse_pool.c and pass_fuse_half.c.
  *
- * A layer takes an activation whose argument nobody else needs: relu, sigmoid and tanh go back by their results, so
- * that holds in training, too. */
+ * A layer includes an activation if nothing else reads the activation's argument.  The gradients of relu, sigmoid
+ * and tanh read their results, so that is true in training, too. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Files that are replaced as a whole, and are on the disk once that is said: whatever fails or is killed on the way,
- * what was there before is still there.  Nothing of the engine is needed; tools use it, too. */
+/* Files that are replaced as a whole, and are on the disk when the call returns: whatever fails or is killed
+ * meanwhile, the old file is still there.  Does not need the engine; tools use it, too. */
 #ifndef SLP_DURABLE_H
 #define SLP_DURABLE_H
 

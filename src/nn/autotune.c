@@ -1,4 +1,4 @@
-/* Trials: of several ways to do the same work, which one is fastest here; found out while the work goes on. */
+/* Trials: finds the fastest of several ways to do the same work, while the work continues. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
-/* Mean and variance of a batch that is cut into shards, over all shards of all processes that train together, and the way
- * back.  Each shard gives its own mean and the sum of squares about it, which are moved to the common mean, so nothing
- * cancels: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
- * variances", 1979.
+/* Mean and variance of a batch over all its shards, in all processes that train together, and their gradients.  Each
+ * shard computes its own mean and the sum of squares about it; these are shifted to the common mean, so nothing
+ * cancels: T.  F.  Chan, G.  H.  Golub, R.  J.  LeVeque, "Updating formulae and a pairwise algorithm for computing
+ * sample variances", 1979.
  *
- * Every process gathers these figures of all shards and computes the same from them; going back, what the shards' results
- * say about mean and variance is added over all, and each process goes on with its own shards: an exchange each way.  So
- * processes have the bits that one has with all shards. */
+ * Every process gathers these figures of all shards and computes the same from them.  In the backward pass, the
+ * gradients with respect to mean and variance are summed over all shards, and each process continues with its own:
+ * one exchange in each direction.  So several processes get the bits of one process with all shards. */
 #include <stdlib.h>
 
 #include "autograd/autograd.h"

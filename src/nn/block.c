@@ -259,8 +259,8 @@ static void call_hook(sl_block *block, sl_tensor *const *in, int nin, const stru
  *
  *     static void show(sl_block *block, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout, void *context)
  *     {
- *         if (!sl_is_symbol(out[0])) SL_PAUSE printf("%s %g\n", sl_block_name(block),
- * sl_item(sl_mean(sl_abs(out[0]))));
+ *         if (!sl_is_symbol(out[0]))
+ *             SL_PAUSE printf("%s %g\n", sl_block_name(block), sl_item(sl_mean(sl_abs(out[0]))));
  *     }
  *     sl_block_hook(net->hidden, show, NULL); */
 enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, void *context)

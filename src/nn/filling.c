@@ -1,8 +1,8 @@
-/* Filling inputs up to the sizes of buckets, and cutting results back.
+/* Pads inputs to the sizes of buckets, and cuts results back.
  *
- * Whether that is right is checked once for each program: it is traced for the bucket's size and for one less, and
- * graph/prefix.h shows that the results for the longer inputs begin with those for the shorter ones.  The gradients are
- * right then, too: what is filled in gets none, and has no part in what the others come from. */
+ * Whether that is correct is checked once for each program: it is traced for the bucket's size and for one less, and
+ * graph/prefix.h proves that the results for the longer inputs begin with those for the shorter ones.  Then the
+ * gradients are correct, too: padded elements get none, and do not contribute to the others. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -59,7 +59,8 @@ sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_tra
  *     }
  *     ...
  *     sl_step *step = sl_step_compile_all(net, loss, &weight, trainer);
- *     sl_step_run_all(step, (sl_tensor *[]){image, text}, 2, (sl_tensor *[]){box, label}, 2, NULL, 0); */
+ *     sl_tensor *in[] = {image, text}, *targets[] = {box, label};
+ *     sl_step_run_all(step, in, 2, targets, 2, NULL, 0); */
 sl_step *sl_step_compile_all_at(const char *at, sl_block *net, sl_loss_of_all *loss, void *context, sl_trainer *trainer,
                                 struct sl_step_opts opts)
 {

@@ -1,8 +1,8 @@
-/* What fits into the memory of a GPU together.
+/* Limits the tasks on a GPU to those that fit into its memory together.
  *
- * StarPU brings the data of queued tasks to a GPU ahead of time and puts nothing of it out again before these tasks have
- * run; if there are too many of them, the next task never gets its memory.  So no more tasks are under way on a GPU than
- * have room together.  One that has no room even alone is refused, or goes to a CPU if it may. */
+ * StarPU copies the data of queued tasks to a GPU ahead of time and evicts none of it before these tasks have run;
+ * if there are too many of them, the next task never gets its memory.  So no more tasks are in flight on a GPU than
+ * fit together.  A task that does not even fit alone is refused, or runs on a CPU if it may. */
 #include "runtime/admission.h"
 #include "runtime/pool.h"
 

@@ -1,13 +1,14 @@
 /* Buffers: StarPU data handles with their memory, recycled through pools (pool.c).
  *
- * Registering a handle costs several times a task, so a handle is never given back while the engine runs and memory
- * is not short.  A buffer that tasks still use may be handed out again: StarPU lets its next writer wait for them.
- * That bounds memory, but it also binds tasks that were independent, so it is done only once enough bytes are in
- * flight, or where a single worker runs all tasks anyway: then the buffer that was used last is still in its caches.
- * Where there is none to hand out, a new one is made until as much is in flight as the program held itself at
- * most; then submission waits.  All this is counted for each device: none waits for what another one has to do.
+ * Registering a handle costs several times as much as a task, so no handle is unregistered while the engine runs and
+ * memory is not short.  A buffer that tasks still use may be used again: StarPU makes its next writer wait for
+ * them.  That bounds memory, but it also makes independent tasks wait for each other.  So it is done only once
+ * enough bytes are in flight, or if a single worker runs all tasks anyway: then the last used buffer is still in its
+ * caches.  If there is none to use again, a new one is made, until as much is in flight as the program itself held
+ * at its peak; then submission waits.  All this is counted for each device: none waits for another one's tasks.
  *
- * Without GPUs all values lie in main memory, which is asked for here: StarPU would try for ever to get what is not there. */
+ * Without GPUs all values are in main memory, which is allocated here: StarPU would repeat a refused allocation for
+ * ever. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>

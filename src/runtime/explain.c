@@ -1,5 +1,5 @@
-/* Keeping what sl_explain tells: which calls a task ran, what StarPU predicted of it when it became ready, where its
- * inputs lay then, and what came of it.  Nothing is kept unless asked for (SL_EXPLAIN, sl_config.explain). */
+/* Keeps the data that sl_explain prints: the calls of a task, StarPU's prediction when it became ready, where its
+ * inputs were, and the result.  Nothing is kept unless requested (SL_EXPLAIN, sl_config.explain). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

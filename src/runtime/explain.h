@@ -1,4 +1,4 @@
-/* What is kept of tasks, once asked for, so that sl_explain can tell of their results. */
+/* Data about tasks, kept on request, so that sl_explain can describe their results. */
 #ifndef SLP_EXPLAIN_H
 #define SLP_EXPLAIN_H
 

@@ -1,5 +1,5 @@
-/* What StarPU's traces (FxT) are told beyond what StarPU knows: readable names, call sites, blocks, colours,
- * iterations. Nothing of this is done unless a trace is recorded. */
+/* Additional data for StarPU's traces (FxT): readable names, call sites, blocks, colours, iterations.  Nothing of
+ * this is done unless a trace is recorded. */
 #ifndef SLP_FXT_H
 #define SLP_FXT_H
 

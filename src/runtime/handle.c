@@ -1,5 +1,5 @@
-/* What StarPU knows of a buffer: a variable whose copies from and to GPUs are made here.  StarPU's own copies end the
- * program when one fails; here the buffer's value is spoilt, as by a kernel that fails, and whoever reads it is told. */
+/* StarPU's view of a buffer: a variable whose copies from and to GPUs are made here.  StarPU's own copies end the
+ * program if one fails; here the buffer's value is spoilt, as by a kernel that fails, and its readers report that. */
 #include "runtime/handle.h"
 
 #include <errno.h>

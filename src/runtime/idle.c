@@ -1,9 +1,9 @@
-/* Waiting and idling: whoever only waits for work leaves the cores to those who have some.
+/* Waiting and idling: threads that only wait for work leave the cores to threads that have some.
  *
- * Three parties share the cores: the program's threads, StarPU's workers, which poll, and the teams' OpenMP threads,
- * which poll for milliseconds after each parallel region.  A thread that wakes up beside one that polls gets the core
- * at the scheduler's next tick, milliseconds later.  So a team whose task ends a wait yields its cores, each thread its
- * own; so does a worker without work, which then sleeps until something is submitted or ends. */
+ * Three kinds of threads share the cores: the program's threads, StarPU's workers, which poll, and the teams' OpenMP
+ * threads, which poll for milliseconds after each parallel region.  A thread that wakes up on the core of a polling
+ * one gets the core at the scheduler's next tick, milliseconds later.  So a team whose task ends a wait yields its
+ * cores, each thread its own.  A worker without work yields, too, and then sleeps until a task is submitted or ends. */
 #include <sched.h>
 #include <time.h>
 

@@ -1,5 +1,5 @@
-/* What is told at the end of a simulated run: how busy each device was, what went over the links, how much memory was
- * taken, and how far the run was from the least that it could take. */
+/* The report at the end of a simulated run: how busy each device was, the bytes over each link, the memory used, and
+ * the distance of the run from the lower bound of its time. */
 #include "number.h"
 #include "runtime/simulate.h"
 

@@ -1,6 +1,6 @@
-/* How much main memory is there: the least of what the machine has, the process may have (ulimit) and its control groups
- * may have.  Linux hands out more than there is and ends the process that uses it; StarPU tries for ever to get what it
- * was refused.  So whoever wants much asks here first. */
+/* How much main memory is available: the minimum of the machine's available memory and of the limits of the process
+ * (ulimit) and its control groups.  Linux grants more memory than it has and kills the process that uses it; StarPU
+ * repeats a refused allocation for ever.  So large requests are checked here first. */
 #include "runtime/room.h"
 
 #include <fcntl.h>

@@ -1,6 +1,7 @@
-/* Scratch memory: what segments work in, for each size and worker once.
+/* Scratch memory: the working memory of segments, one piece for each size and worker.
  *
- * Where all values lie in main memory it is asked for here, for all workers at once; else by StarPU, when a task runs. */
+ * If all values are in main memory it is allocated here, for all workers at once; otherwise StarPU allocates it when
+ * a task runs. */
 #include <stdlib.h>
 
 #include "runtime/room.h"

@@ -1,6 +1,6 @@
-/* Slave processes meet their master before StarPU starts in any of them: StarPU would wait for slaves that do not come for
- * ever, and a slave that is early would end.  Until all have come the master listens at the port that StarPU will listen
- * at; a thread tells them when StarPU does. */
+/* Slave processes meet their master before StarPU starts in any of them: StarPU would wait for missing slaves for
+ * ever, and an early slave would end.  Until all have connected, the master listens at the port that StarPU will
+ * use; a thread tells the slaves when StarPU listens. */
 #include "starling/base.h"
 
 #include "runtime/runtime.h"

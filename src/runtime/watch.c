@@ -1,5 +1,5 @@
-/* The watchdog: with SL_DEADLINE, a thread looks whether a task has run, or somebody has waited, for longer than so many
- * seconds, and says on stderr what is pending: which operation, where it was called, on which worker. */
+/* The watchdog: with SL_DEADLINE, a thread checks whether a task has run, or a thread has waited, for longer than so
+ * many seconds, and prints on stderr all pending calls: which operation, where it was called, on which worker. */
 #include <stdlib.h>
 #include <time.h>
 

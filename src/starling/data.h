@@ -81,7 +81,7 @@ struct sl_dataset_def {
 	sl_shape x_shape, y_shape;      /* of one sample */
 	enum sl_dtype x_dtype, y_dtype; /* [float32, none] */
 	int classes;
-	/* Writes sample s->index to s->x and s->y; false: sl_error_raise told why.  Several threads call it at once. */
+	/* Writes sample s->index to s->x and s->y; false: an error, reported by sl_error_raise.  Several threads call it at once. */
 	bool (*get)(void *self, struct sl_sample *s);
 	void (*free)(void *self); /* NULL: nothing is to be done */
 	void *self;
@@ -168,9 +168,9 @@ struct sl_loader_opts {
 	int64_t limit;    /* use only so many samples, the first ones; 0: all */
 	int prefetch;     /* number of batches prepared ahead, which are kept in memory; 0 means 2 */
 	sl_device device; /* of the batches */
-	int workers;      /* threads that read and transform samples ahead; 0: it is done when a batch is asked for.
+	int workers;      /* threads that read and transform samples ahead; 0: done when a batch is requested.
 	                           * A set of IDX files needs none: its batches are made by operations */
-	int rank, ranks; /* this loader hands out the rank-th part, from 0, of each batch of ranks × batch_size rows */
+	int rank, ranks;  /* this loader returns the rank-th part, from 0, of each batch of ranks × batch_size rows */
 };
 typedef struct sl_loader sl_loader;
 SL_API sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts);

@@ -34,7 +34,7 @@ struct sl_dist_info {
 	double seconds;     /* in which an exchange was under way, including waits for others */
 	double cpu_seconds; /* processor time of the communicating thread and those that add with it */
 	const char
-	        *gpu_sums; /* "NCCL 2.27.3" where gradients on GPUs are added there; or why not; NULL: not asked for */
+	        *gpu_sums; /* "NCCL 2.27.3" where gradients on GPUs are added there; or why not; NULL: not requested */
 };
 SL_API struct sl_dist_info sl_dist_info(void);
 

@@ -45,15 +45,15 @@ SL_API int sl_graph_outputs(const sl_graph *graph, const char **names, int max);
 /* X(NAME, name, doc) for each pass of the compiler, in the order they run. */
 #define SL_PASS_LIST(X)                                                                                                \
 	X(INFER, infer, "shapes and dtypes of every result")                                                           \
-	X(FOLD, fold, "what depends on constants alone is computed once")                                              \
+	X(FOLD, fold, "operations on constants alone are computed once")                                               \
 	X(CSE, cse, "the same operation on the same arguments is done once")                                           \
 	X(SIMPLIFY, simplify, "algebraic identities")                                                                  \
 	X(NORM, norm, "normalisation with given statistics becomes part of the layer before it")                       \
-	X(BLOCK, block, "inference: images in blocks of channels, as convolutions of few images want them")            \
+	X(BLOCK, block, "inference: images in blocks of channels, the order of convolutions of few images")            \
 	X(FUSE, fuse, "layers with their activations, gradients with their reductions")                                \
 	X(LAYOUT, layout, "images stay in the order that convolutions compute in")                                     \
 	X(CHAIN, chain, "elementwise operations become one")                                                           \
-	X(DEAD, dead, "what nobody needs goes")                                                                        \
+	X(DEAD, dead, "results that nothing reads are removed")                                                        \
 	X(SEGMENT, segment, "operations share tasks until these are worth their price")                                \
 	X(MEMORY, memory, "intermediates share memory once they are dead")
 enum sl_pass {

@@ -1,4 +1,4 @@
-/* The tensor object: its references, what can be asked without waiting, and scopes. */
+/* The tensor object: its references, its properties that need no wait, and scopes. */
 #include <stdlib.h>
 
 #include "tensor/tensor.h"

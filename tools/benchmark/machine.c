@@ -1,4 +1,4 @@
-/* The line that says on what was measured. */
+/* The line that describes the measured machine. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

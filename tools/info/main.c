@@ -1,7 +1,7 @@
-/* sl-info: what Starling finds on this machine and makes of it.
+/* sl-info: describes this machine and what Starling uses of it.
  *
- * It links with the whole library (libcore), not with what is exported: how cores are dealt out to teams, which kernels
- * were picked and what operations there are is nobody's business but a tool's. */
+ * It links with the whole library (libcore), not only with the exported part: only a tool needs to know how cores
+ * are assigned to teams, which kernels were chosen and which operations there are. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>

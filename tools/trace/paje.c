@@ -1,5 +1,5 @@
-/* Reads paje.trace: workers and what they did, memory nodes, transfers, counters.  What the fields of each kind of event
- * are says the head of the file. */
+/* Reads paje.trace: workers and their states, memory nodes, transfers, counters.  The head of the file lists the
+ * fields of each kind of event. */
 #include <stdlib.h>
 #include <string.h>
 
