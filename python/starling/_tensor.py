@@ -507,8 +507,9 @@ setattr(Tensor, "__matmul__", _matmul)
 def array(values, dtype=None, device=None, like=Tensor):
     """A tensor with a copy of the values: numbers, nested lists, NumPy arrays, tensors.
 
-    Floats become float32, integers int32, truth values bool, unless dtype says otherwise or a NumPy array has a type of its own that
-    tensors have, too; NumPy's int64, its usual one, becomes int32, which operations take.
+    Floats become float32, integers int32, truth values bool, unless dtype says otherwise or a NumPy array has a type of
+    its own that tensors have, too; NumPy's int64, its usual one, becomes int32, which operations take (DTypeError if it
+    cannot).
     """
     if isinstance(values, Tensor):
         copy = values.to(device) if device is not None else values.copy()
@@ -519,6 +520,8 @@ def array(values, dtype=None, device=None, like=Tensor):
         if values.dtype.kind not in "fiub":
             raise _core.DTypeError(f"values of type {values.dtype} cannot be in a tensor")
         dtype = "float32" if values.dtype.kind == "f" else "bool" if values.dtype.kind == "b" and like._truths else "int32"
+        if dtype == "int32" and values.itemsize >= 4 and values.size and not -(2**31) <= values.min() <= values.max() < 2**31:
+            raise _core.DTypeError("numbers that int32 cannot hold; array(values, dtype='int64') keeps them")
     name = _dtype_names[dtype_of(dtype)] if dtype is not None else values.dtype.name
     if name in _bits:
         return array(values, "float32", device, like).astype(name)

@@ -175,6 +175,9 @@ class Truths(unittest.TestCase):
         for a, b in ((t < 0, x < 0), (0 < t, 0 < x), (t == 2, x == 2), (t != 2, x != 2), (t >= y, x >= y), (t > y[0], x > y[0])):
             self.check(a, b)
         big = sl.array(np.array([2**40, 2**40 + 1]), dtype="int64")
+        for lost in (np.array([2**40]), [-(2**31) - 1], np.array([2**31], "uint32")):  # never without a word
+            self.assertRaises(TypeError, sl.array, lost)
+        self.assertEqual(sl.array([2**31 - 1, -(2**31)]).tolist(), [2**31 - 1, -(2**31)])
         self.check(big == np.array([2**40, 2**40]), [True, False])
         self.assertFalse(t == "text")
 

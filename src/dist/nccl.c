@@ -268,7 +268,7 @@ static size_t parts_bytes(const struct slp_exchange *x)
 
 static bool adds_itself(const struct slp_exchange *x)
 {
-	return state.fast && !x->one && x->dtype != SL_BOOL;
+	return state.fast && !x->one && (type_of(x->dtype) != SLP_NCCL_UINT8 || x->dtype == SL_UINT8);
 }
 
 bool slp_nccl_prepare(const struct slp_exchange *x)
