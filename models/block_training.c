@@ -44,8 +44,8 @@ static bool start(struct drv_training *t)
 	if (sl_initialize(b->net, .init = b->init, .devices = o->devices, .ndevices = o->ndevices) != SL_OK)
 		return false;
 	if (b->params && sl_load_params(b->net, b->params) != SL_OK) return false;
-	b->trainer = sl_trainer_new(
-	        b->net, sl_sgd(.lr = t->options->lr, .loss_scaling = drv_loss_scaling(&t->options->precision)));
+	b->trainer =
+	        sl_trainer_new(b->net, sl_sgd(.lr = t->lr, .loss_scaling = drv_loss_scaling(&t->options->precision)));
 	if (b->mode != DRV_EAGER) sl_hybridize(b->net, .static_alloc = true);
 	if (b->mode == DRV_STEP) b->step = sl_step_compile(b->net, sl_softmax_cross_entropy_at, b->trainer);
 	return b->trainer && !drv_failed();

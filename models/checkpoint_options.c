@@ -15,7 +15,9 @@ enum { KEY_CHECKPOINT = 0x400, KEY_EVERY, KEY_KEEP, KEY_RESUME };
 
 static const struct argp_option folder_options[] = {
         {"checkpoint", KEY_CHECKPOINT, "DIR", 0,
-         "Write checkpoints to this folder during training, at its end, and after SIGINT, SIGTERM or SIGHUP", 2},
+         "Write checkpoints to this folder during training, at its end, and after SIGINT, SIGTERM, SIGHUP, SIGPIPE or "
+         "SIGXCPU",
+         2},
         {"keep", KEY_KEEP, "N", 0, "Keep the newest N checkpoints (default: 3)", 2},
         {"resume", KEY_RESUME, "auto", OPTION_ARG_OPTIONAL,
          "Continue from the newest checkpoint in DIR, on any devices; with auto, start anew if there is none", 2},
@@ -144,5 +146,22 @@ bool drv_checkpoint_written(enum sl_status s)
 	if (s == SL_OK) return true;
 	drv_error("no checkpoint: %s", sl_error_message());
 	sl_error_clear();
+	return false;
+}
+
+/* Runs in different types are different runs. */
+bool drv_checkpoint_is_of(const char *path, const json_t *note, const char *program, const struct drv_precision *here)
+{
+	const char *writer = json_string_value(json_object_get(note, "program"));
+	const char *dtype = json_string_value(json_object_get(note, "dtype"));
+	if (!writer || strcmp(writer, program)) {
+		drv_error("--resume: %s is a checkpoint of %s, this is %s", path, writer ? writer : "another program",
+		          program);
+		return false;
+	}
+	if (!dtype) dtype = "fp32"; /* of an earlier version */
+	if (!strcmp(dtype, drv_precision_name(here))) return true;
+	drv_error("--resume: %s is a checkpoint in %s, this run is in %s: --dtype %s continues it", path, dtype,
+	          drv_precision_name(here), dtype);
 	return false;
 }

@@ -20,5 +20,7 @@ extern const struct argp drv_checkpoint_folder_argp, drv_checkpoint_argp;
 
 bool drv_checkpoint_ready(const struct drv_checkpoint_options *o);
 bool drv_checkpoint_written(enum sl_status s);
+/* Whether the checkpoint with this note was written by this program, in this type; says why not. */
+bool drv_checkpoint_is_of(const char *path, const json_t *note, const char *program, const struct drv_precision *here);
 
 #endif

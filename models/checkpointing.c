@@ -48,9 +48,9 @@ static char *note_of(const struct drv_training *t)
 {
 	json_t *epochs = json_array();
 	for (int64_t i = 0; i <= t->done; i++) json_array_append_new(epochs, epoch_json(&t->epochs[i]));
-	json_t *note = json_pack("{s:s, s:s, s:i, s:i, s:o}", "program", t->program, "dtype",
+	json_t *note = json_pack("{s:s, s:s, s:i, s:i, s:f, s:o}", "program", t->program, "dtype",
 	                         drv_precision_name(&t->options->precision), "shards", t->shards, "devices",
-	                         t->common->ndevices, "epochs", epochs);
+	                         t->common->ndevices, "lr", t->lr, "epochs", epochs);
 	char *text = note ? json_dumps(note, JSON_COMPACT) : NULL;
 	json_decref(note);
 	return text;
@@ -155,18 +155,6 @@ static bool refuse(const char *why)
 	return false;
 }
 
-/* Runs in different types are different runs. */
-static bool is_same_dtype(const struct drv_training *t)
-{
-	const char *here = drv_precision_name(&t->options->precision);
-	const char *saved = json_string_value(json_object_get(t->checkpointing.note, "dtype"));
-	if (!saved) saved = "fp32"; /* of an earlier version */
-	if (!strcmp(saved, here)) return true;
-	drv_error("--resume: %s is a checkpoint in %s, this run is in %s: --dtype %s continues it",
-	          sl_checkpoint_path(t->checkpointing.from), saved, here, saved);
-	return false;
-}
-
 bool drv_checkpoint_open(struct drv_training *t)
 {
 	const struct drv_checkpoint_options *o = &t->options->checkpoint;
@@ -177,14 +165,8 @@ bool drv_checkpoint_open(struct drv_training *t)
 	c->from = sl_checkpoint_open(o->folder);
 	if (!c->from) return refuse(sl_error_message());
 	c->note = json_loads(sl_checkpoint_note(c->from), 0, NULL);
-	const char *program = json_string_value(json_object_get(c->note, "program"));
-	if (!program || strcmp(program, t->program)) {
-		drv_error("--resume: %s is a checkpoint of %s, this is %s", sl_checkpoint_path(c->from),
-		          program ? program : "another program", t->program);
-		return false;
-	}
 	t->shards = (int)json_integer_value(json_object_get(c->note, "shards"));
-	return is_same_dtype(t);
+	return drv_checkpoint_is_of(sl_checkpoint_path(c->from), c->note, t->program, &t->options->precision);
 }
 
 static bool take_epochs(struct drv_training *t, const json_t *epochs)
@@ -226,6 +208,21 @@ static bool restore(struct drv_training *t, sl_checkpoint *from, int devices)
 	return true;
 }
 
+/* The saved rate goes on, unless --lr says another one. */
+static void resume_lr(struct drv_training *t)
+{
+	struct drv_state s = {0};
+	const json_t *saved = json_object_get(t->checkpointing.note, "lr"); /* an earlier version saved none */
+	t->state(t, &s);
+	if (!t->options->lr_given) {
+		if (saved) t->lr = json_number_value(saved);
+		return;
+	}
+	if (s.trainer) sl_trainer_set_lr(s.trainer, t->lr);
+	if (saved && json_number_value(saved) != t->lr)
+		drv_print(t->common, "learning rate %g from now on, it was %g\n", t->lr, json_number_value(saved));
+}
+
 static void print_resumed(const struct drv_training *t, int shards)
 {
 	drv_print(t->common, "continuing from %s: epoch %lld, step %lld\n", sl_checkpoint_path(t->checkpointing.from),
@@ -247,6 +244,7 @@ static bool go_on(struct drv_training *t)
 	c->saved_steps = t->steps;
 	c->saved_epochs = t->done;
 	print_resumed(t, shards);
+	resume_lr(t);
 	return drv_sync();
 }
 

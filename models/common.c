@@ -1,4 +1,4 @@
-/* What every driver does: read its command line, start and stop the engine, print, stop on SIGINT, SIGTERM, SIGHUP. */
+/* What every driver does: read its command line, start and stop the engine, print, stop when signals say so. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -101,22 +101,35 @@ static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int number)
 {
-	interrupted = number;
+	if (number != SIGPIPE || !interrupted) interrupted = number; /* Ctrl-C ends who reads the output, too */
 }
 
+static void take(int number, int flags)
+{
+	struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = flags | SA_RESTART};
+	sigemptyset(&a.sa_mask);
+	sigaction(number, &a, NULL);
+}
+
+static bool is_ignored(int number)
+{
+	struct sigaction a;
+	return sigaction(number, NULL, &a) || a.sa_handler == SIG_IGN;
+}
+
+/* A second one ends the program at once, but for those that come again by themselves: with every line that nobody reads, with
+ * every second beyond ulimit -t. */
 static void catch_interrupts(void)
 {
-	struct sigaction a = {.sa_handler = on_interrupt, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
-	sigemptyset(&a.sa_mask);
-	sigaction(SIGINT, &a, NULL);
-	sigaction(SIGTERM, &a, NULL);
-	struct sigaction hangup;
-	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
-		sigaction(SIGHUP, &a, NULL); /* nohup */
-	signal(SIGXFSZ, SIG_IGN);            /* a file that may not be longer is an error like a full disk */
+	take(SIGINT, (int)SA_RESETHAND);
+	take(SIGTERM, (int)SA_RESETHAND);
+	if (!is_ignored(SIGHUP)) take(SIGHUP, (int)SA_RESETHAND); /* nohup ignores it */
+	if (!is_ignored(SIGPIPE)) take(SIGPIPE, 0);
+	take(SIGXCPU, 0);
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not be longer is an error like a full disk */
 }
 
-/* Whether SIGINT, SIGTERM or SIGHUP came: loops end after the batch they are at. */
+/* Whether SIGINT, SIGTERM, SIGHUP, SIGPIPE or SIGXCPU came: loops end after the batch they are at. */
 bool drv_interrupted(void)
 {
 	return interrupted;
@@ -200,7 +213,10 @@ int drv_stop(const struct drv_options *o, int status)
 {
 	if (o->stats) sl_stats_print(stderr);
 	sl_shutdown();
-	if ((fflush(stdout) || ferror(stdout)) && status == DRV_OK) {
+	bool lost = fflush(stdout) || ferror(stdout);
+	if (lost && status == DRV_OK && interrupted == SIGPIPE)
+		return drv_interrupted_status(); /* as without a handler */
+	if (lost && status == DRV_OK) {
 		drv_error("standard output: %s", strerror(errno));
 		status = DRV_ERROR;
 	}

@@ -56,7 +56,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT: state->child_inputs[0] = &o->checkpoint; return 0;
 	case 'n': o->iterations = drv_int(state, "--iterations", arg, 0, INT32_MAX); return 0;
 	case 'b': o->batch = drv_int(state, "--batch-size", arg, 1, 1 << 20); return 0;
-	case KEY_LR: o->lr = drv_real(state, "--lr", arg, 0, 1e3); return 0;
+	case KEY_LR:
+		o->lr = drv_real(state, "--lr", arg, 0, 1e3);
+		o->lr_given = true;
+		return 0;
 	case KEY_DTYPE: drv_precision_parse(state, arg, &o->precision); return 0;
 	case KEY_EVERY: o->every = drv_int(state, "--every", arg, 1, INT32_MAX); return 0;
 	case KEY_GENERATE: o->generate = drv_int(state, "--generate", arg, 0, INT32_MAX); return 0;
@@ -98,9 +101,10 @@ bool drv_language_batch(struct drv_language *l, struct sl_batch *b)
 	return sl_loader_next(l->loader, b) || (!drv_failed() && sl_loader_next(l->loader, b));
 }
 
+enum { WARMUP = 100 };
+
 struct sl_schedule drv_language_schedule(const struct drv_language_options *o)
 {
-	enum { WARMUP = 100 };
 	if (WARMUP >= o->iterations) return (struct sl_schedule){.kind = SL_CONSTANT};
 	return (struct sl_schedule){
 	        .kind = SL_COSINE, .warmup = WARMUP, .total = o->iterations, .final_lr = o->lr / 10};
@@ -116,21 +120,58 @@ static struct sl_checkpoint_opts run_of(struct drv_language *l)
 	                                   .step = &l->done};
 }
 
+/* The schedule goes on as saved; --lr says another height of it, --iterations where the run ends. */
+static void resume_schedule(struct drv_language *l, const json_t *note)
+{
+	double saved = json_number_value(json_object_get(note, "lr"));
+	l->planned = json_integer_value(json_object_get(note, "planned"));
+	if (!l->o->lr_given) l->lr = saved;
+	else if (saved != l->lr) drv_print(l->common, "learning rate %g from now on, it was %g\n", l->lr, saved);
+	sl_trainer_set_lr(l->trainer, l->lr);
+	if (l->planned != l->o->iterations && l->planned > WARMUP)
+		drv_print(l->common, "the learning rate still falls until step %lld\n", (long long)l->planned);
+}
+
+static bool restore(struct drv_language *l, sl_checkpoint *from, const json_t *note)
+{
+	const char *path = sl_checkpoint_path(from);
+	if (note && !drv_checkpoint_is_of(path, note, l->program, &l->o->precision)) return false;
+	if (sl_checkpoint_restore_at(SL_HERE, from, run_of(l)) != SL_OK) return false;
+	drv_print(l->common, "continuing after step %lld\n", (long long)l->done);
+	if (note) resume_schedule(l, note); /* an earlier version wrote none */
+	return true;
+}
+
 static bool resume(struct drv_language *l)
 {
 	const struct drv_checkpoint_options *o = &l->o->checkpoint;
 	if (!o->resume || sl_checkpoint_count(o->folder) < 1) return true;
-	if (sl_checkpoint_load_at(SL_HERE, o->folder, run_of(l)) != SL_OK) return false;
-	drv_print(l->common, "continuing after step %lld\n", (long long)l->done);
-	return true;
+	sl_checkpoint *from = sl_checkpoint_open(o->folder);
+	if (!from) return false;
+	json_t *note = json_loads(sl_checkpoint_note(from), 0, NULL);
+	bool ok = restore(l, from, note);
+	json_decref(note);
+	sl_checkpoint_close(from);
+	return ok;
+}
+
+static enum sl_status save(struct drv_language *l)
+{
+	struct sl_checkpoint_opts run = run_of(l);
+	json_t *note = json_pack("{s:s, s:s, s:f, s:I}", "program", l->program, "dtype",
+	                         drv_precision_name(&l->o->precision), "lr", l->lr, "planned", (json_int_t)l->planned);
+	char *text = note ? json_dumps(note, JSON_COMPACT) : NULL;
+	run.keep = l->o->checkpoint.keep;
+	run.note = text;
+	enum sl_status s = sl_checkpoint_save_at(SL_HERE, l->o->checkpoint.folder, run);
+	free(text);
+	json_decref(note);
+	return s;
 }
 
 static void keep(struct drv_language *l)
 {
-	const struct drv_checkpoint_options *o = &l->o->checkpoint;
-	struct sl_checkpoint_opts run = run_of(l);
-	run.keep = o->keep;
-	if (o->folder) l->unsaved = !drv_checkpoint_written(sl_checkpoint_save_at(SL_HERE, o->folder, run));
+	if (l->o->checkpoint.folder) l->unsaved = !drv_checkpoint_written(save(l));
 }
 
 static void report(struct drv_language *l, double seconds, int64_t steps)
@@ -272,6 +313,8 @@ int drv_language_run(struct drv_language *l)
 	json_t *results = drv_json_new(l->program, l->common);
 	bool ok;
 	l->losses = json_array();
+	l->lr = l->o->lr;
+	l->planned = l->o->iterations;
 	drv_precision_print(l->common, &l->o->precision);
 	SL_SCOPE {
 		ok = drv_settle(work(l));
@@ -283,7 +326,7 @@ int drv_language_run(struct drv_language *l)
 	}
 	json_object_set_new(results, "batch_size", json_integer(l->o->batch));
 	json_object_set_new(results, "dtype", json_string(drv_precision_name(&l->o->precision)));
-	json_object_set_new(results, "lr", drv_json_real(l->o->lr));
+	json_object_set_new(results, "lr", drv_json_real(l->lr));
 	if (l->written > 1) {
 		json_object_set_new(results, "first_seconds", drv_json_real(l->took[0]));
 		json_object_set_new(results, "written_per_second",

@@ -11,6 +11,7 @@ struct drv_language_options {
 	const char *text, *prompt, *save, *load;
 	int64_t batch, iterations, every, generate;
 	double lr, temperature;
+	bool lr_given; /* otherwise a run that goes on keeps its own */
 	struct drv_precision precision;
 	struct drv_checkpoint_options checkpoint;
 };
@@ -60,6 +61,8 @@ struct drv_language {
 	/* What training makes of it. */
 	sl_tensor *loss; /* the last step's */
 	int64_t done;    /* steps */
+	double lr;       /* the highest of the schedule, */
+	int64_t planned; /* which is made for so many steps */
 	bool unsaved;    /* the last checkpoint could not be written */
 	json_t *losses;
 	/* What writing makes of it. */

@@ -112,7 +112,7 @@ static bool train_batch(struct drv_training *training, sl_tensor *x, sl_tensor *
 		allreduce(grads, n);
 	}
 	for (int i = 0; i < n; i++) {
-		sgd(&t->replicas[i], training->options->lr, sl_tensor_shape(x).dim[0]);
+		sgd(&t->replicas[i], training->lr, sl_tensor_shape(x).dim[0]);
 		drv_count(&training->sums[i], losses[i], out[i], ys[i]);
 	}
 	return !drv_failed();

@@ -54,7 +54,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->checkpoint;
 		return 0;
 	case 'b': o->batch_size = drv_int(state, "--batch-size", arg, 1, 1 << 24); return 0;
-	case KEY_LR: o->lr = drv_real(state, "--lr", arg, 0, 1e6); return 0;
+	case KEY_LR:
+		o->lr = drv_real(state, "--lr", arg, 0, 1e6);
+		o->lr_given = true;
+		return 0;
 	case 'e': o->epochs = drv_int(state, "--epochs", arg, 1, 1000000); return 0;
 	case KEY_DTYPE: drv_precision_parse(state, arg, &o->precision); return 0;
 	case KEY_FASTEST: o->fastest = true; return 0;
@@ -382,6 +385,7 @@ int drv_train(struct drv_training *t)
 {
 	int status = DRV_ERROR;
 	t->done = t->steps = t->logged = 0;
+	t->lr = t->options->lr;
 	t->epochs = calloc((size_t)t->options->epochs + 1, sizeof *t->epochs);
 	if (t->epochs) {
 		sl_dataset *sets[2] = {NULL, NULL};

@@ -10,6 +10,7 @@ struct drv_train_options {
 	const char *data, *plot, *log, *watch, *tensorboard;
 	int64_t batch_size, epochs, limit;
 	double lr;
+	bool lr_given; /* otherwise a run that goes on keeps its own */
 	struct drv_precision precision;
 	bool distributed; /* one of several processes */
 	bool fastest;     /* try one device and all, and keep to what is faster */
@@ -71,6 +72,7 @@ struct drv_training {
 	int64_t done;
 	int64_t logged; /* epochs that --log has */
 	int64_t steps;  /* of all epochs */
+	double lr;
 	int shards;   /* of a batch, as the model cuts it; before start: as it was cut before the checkpoint, 0: none */
 	double began; /* when the epoch did, as if it had never been stopped */
 	uint64_t tasks_before;

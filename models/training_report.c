@@ -43,7 +43,7 @@ static bool write_json(const struct drv_training *t)
 	json_object_update_new(results,
 	                       json_pack("{s:s, s:s, s:s, s:I, s:f, s:I, s:I, s:b, s:o}", "mode",
 	                                 t->mode ? t->mode : "eager", "dtype", drv_precision_name(&o->precision),
-	                                 "data", o->data, "batch_size", (json_int_t)o->batch_size, "lr", o->lr,
+	                                 "data", o->data, "batch_size", (json_int_t)o->batch_size, "lr", t->lr,
 	                                 "train_samples", (json_int_t)sl_loader_samples(t->train_set), "test_samples",
 	                                 (json_int_t)sl_loader_samples(t->test_set), "interrupted", drv_interrupted(),
 	                                 "epochs", list));

@@ -172,6 +172,19 @@ run 1 "$mlp" --limit 600 --checkpoint "$tmp/run" --resume
 complains 'is a checkpoint of lenet, this is mlp'
 train 1 --dtype bf16 --checkpoint "$tmp/run" --resume
 complains 'is a checkpoint in fp32, this run is in bf16: --dtype fp32 continues it'
+for driver in "$lenet" "$mlp"; do # a run keeps its rate, unless --lr says another one
+  rm -rf "$tmp/rate"
+  rate() { run 0 "$driver" --device cpu:0 --limit 200 --batch-size 100 --checkpoint "$tmp/rate" --json "$tmp/rate.json" "$@"; }
+  rate --epochs 1 --lr 0.3
+  rate --epochs 2 --resume
+  contains "$tmp/rate.json" '"lr": 0\.3'
+  rate --epochs 3 --resume --lr 0.1
+  says '^learning rate 0.1 from now on, it was 0.3$'
+done
+run 0 "$mlp" --device cpu:0 --limit 200 --batch-size 100 --epochs 2 --lr 0.3 --json "$tmp/again.json"
+run 0 "$mlp" --device cpu:0 --limit 200 --batch-size 100 --epochs 3 --lr 0.1 --json "$tmp/else.json"
+[ "$(values "$tmp/rate.json" train_loss | sed 3d)" = "$(values "$tmp/again.json" train_loss)" ] || fail "the saved rate does not go on"
+[ "$(values "$tmp/rate.json" train_loss)" != "$(values "$tmp/else.json" train_loss)" ] || fail "another rate changes nothing"
 half() { run 0 "$mlp" --device cpu:0 --limit 600 --batch-size 100 --lr 0.05 --dtype fp16 --quiet "$@"; }
 half --epochs 1 --checkpoint "$tmp/half" --every 4steps
 half --epochs 3 --checkpoint "$tmp/half" --resume --json "$tmp/half.json"
@@ -198,6 +211,27 @@ run 0 "$mlp" --limit 600 --batch-size 20 --epochs $epochs --quiet --json "$tmp/w
 computed "$tmp/whole.json" >"$tmp/a"
 computed "$tmp/resumed.json" >"$tmp/b"
 cmp -s "$tmp/a" "$tmp/b" || fail "an interrupted run gives other numbers: $(diff "$tmp/a" "$tmp/b")"
+
+case ${CFLAGS:-} in
+  *-fsanitize*) ;; # their main thread needs more
+  *) run 0 bash -c "ulimit -s 128; exec $mlp --limit 200 --epochs 1" ;; # workers have larger stacks
+esac
+status=0
+(ulimit -S -t 3; exec "$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/time") >"$tmp/out" 2>"$tmp/err" || status=$?
+[ "$status" -eq 152 ] || fail "exit status $status after SIGXCPU"
+[ -n "$(ls "$tmp/time")" ] || fail "no checkpoint after SIGXCPU"
+mkfifo "$tmp/fifo"
+head -n 1 <"$tmp/fifo" >"$tmp/line" & # and then nobody reads
+status=0
+"$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/pipe" >"$tmp/fifo" 2>"$tmp/err" || status=$?
+[ "$status" -eq 141 ] || fail "exit status $status after SIGPIPE"
+complains 'interrupted after [0-9]+ complete epochs'
+contains "$tmp/line" '^running on'
+[ -n "$(ls "$tmp/pipe")" ] || fail "no checkpoint after SIGPIPE"
+rm -f "$tmp"/pipe/*
+mkfifo "$tmp/pipe/checkpoint-000009.safetensors" # opened without waiting for a writer
+run 1 "$mlp" --limit 600 --checkpoint "$tmp/pipe" --resume
+complains 'checkpoint-000009.safetensors: is not a regular file'
 
 echo "--- async"
 run 0 "$async" --repeat 50 --batches 4 --json "$tmp/async.json"

@@ -29,6 +29,11 @@ keeps_checkpoints() {
   [ "$(find "$tmp/new" -name 'checkpoint-*' | wc -l)" -eq 1 ] || fail "not one checkpoint: $(ls "$tmp/new")"
   run 1 "${two[@]}" --checkpoint "$tmp/text"
   complains 'text cannot be a folder'
+  run 1 "${two[@]}" --checkpoint "$tmp/new" --resume --dtype bf16
+  complains 'is a checkpoint in fp32, this run is in bf16'
+  run 0 "${two[@]}" --checkpoint "$tmp/new" --resume --iterations 6 --lr 0.125 --json "$tmp/json"
+  says '^learning rate 0.125 from now on, it was [0-9.]+$'
+  contains "$tmp/json" '"lr": 0.125'
 
   echo "--- no space for checkpoints: training goes on, and its results are written"
   run 1 bash -c "ulimit -f 4; exec \"\$@\"" - "${two[@]}" --checkpoint "$tmp/full" --json -

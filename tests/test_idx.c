@@ -133,6 +133,13 @@ static void test_no_files(void)
 	check_refused(sl_dataset_idx(slp_scratch_path("none", a), slp_scratch_path("y", b), 10), SL_EIO, a,
 	              "No such file");
 	check_refused(sl_dataset_idx(folder, b, 10), SL_EIO, folder, "is not a regular file");
+	char fifo[PATH_MAX];
+	unlink(slp_scratch_path("fifo", fifo));
+	if (mkfifo(fifo, 0600) == 0) { /* nobody writes to it */
+		check_refused(sl_dataset_idx(fifo, b, 10), SL_EIO, fifo, "is not a regular file");
+		CHECK_NULL(sl_dataset_csv(fifo), SL_EIO, "is not a regular file");
+		unlink(fifo);
+	}
 	CHECK_NULL(sl_dataset_idx(NULL, b, 10), SL_EINVAL, "a file name is NULL");
 	CHECK_NULL(sl_dataset_idx(a, b, 0), SL_EINVAL, "0 classes; the number must be from 1 to 256");
 	CHECK_NULL(sl_dataset_idx(a, b, 257), SL_EINVAL, "257 classes");

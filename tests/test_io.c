@@ -157,6 +157,8 @@ static void test_npy_cut(void)
 	remove(path);
 	CHECK_NULL(sl_load_npy(path), SL_EIO, "cannot be opened");
 	CHECK_NULL(sl_load_npy("/tmp"), SL_EIO, "regular file");
+	if (mkfifo(path, 0600) == 0) CHECK_NULL(sl_load_npy(path), SL_EIO, "regular file"); /* nobody writes to it */
+	remove(path);
 	CHECK_NULL(sl_load_npy(NULL), SL_EINVAL, "path is NULL");
 	CHECK_STATUS(sl_save_npy(NULL, "/nowhere/x.npy"), SL_EINVAL);
 	sl_error_clear();

@@ -254,6 +254,19 @@ static void test_gradients(void)
 
 /* ---- blocks of one's own ----------------------------------------------------------------------------------------- */
 
+static sl_tensor *itself(sl_tensor *x)
+{
+	return x;
+}
+
+/* As locale.sh runs it, in Turkish, too: there 'I' has another small letter. */
+static void test_lower_case(void)
+{
+	sl_block *b = sl_lambda("IDENTITY", itself);
+	CHECK_SAYING(b && !strncmp(sl_block_name(b), "identity", 8), "the name is %s", sl_block_name(b));
+	sl_block_free(b);
+}
+
 static void test_own_block(void)
 {
 	int freed = 0;
@@ -468,6 +481,7 @@ static const struct slp_test tests[] = {
         {"residual", test_residual},
         {"gradients", test_gradients},
         {"own block", test_own_block},
+        {"names in lower case", test_lower_case},
         {"forward mistakes", test_forward_mistakes},
         {"names", test_names},
         {"prefixes of names", test_prefixes},

@@ -3,23 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "data/csv.h"
 #include "data/dataset.h"
+#include "io/regular.h"
 #include "op.h"
 #include "tensor/tensor.h"
 
 enum { LONGEST = 1 << 16, MOST_COLUMNS = 1 << 24 };
-
-static bool look(struct slp_csv *c)
-{
-	struct stat st;
-	if (!c->file || fstat(fileno(c->file), &st))
-		return slp_data_fail(SL_EIO, "%s: cannot be opened: %s", c->path, strerror(errno));
-	if (!S_ISREG(st.st_mode)) return slp_data_fail(SL_EIO, "%s: is not a regular file", c->path);
-	return true;
-}
 
 /* What some programs put before UTF-8. */
 static void skip_mark(struct slp_csv *c)
@@ -31,14 +22,15 @@ static void skip_mark(struct slp_csv *c)
 
 bool slp_csv_open(struct slp_csv *c, const char *path, char separator)
 {
-	*c = (struct slp_csv){
-	        .path = path, .file = fopen(path, "rbe"), .separator = separator, .line = 1, .last = true};
-	if (look(c)) {
-		skip_mark(c);
-		return true;
-	}
-	slp_csv_close(c);
-	return false;
+	char why[SLP_WHY];
+	*c = (struct slp_csv){.path = path,
+	                      .file = slp_regular_stream(path, NULL, why),
+	                      .separator = separator,
+	                      .line = 1,
+	                      .last = true};
+	if (!c->file) return slp_data_fail(SL_EIO, "%s: %s", path, why);
+	skip_mark(c);
+	return true;
 }
 
 void slp_csv_close(struct slp_csv *c)

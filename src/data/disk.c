@@ -1,33 +1,24 @@
 /* Files from which samples read their part on demand. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/dataset.h"
 #include "data/disk.h"
 #include "io/crc32c.h"
+#include "io/regular.h"
 #include "op.h"
 #include "tensor/tensor.h"
 
-static bool look(struct slp_disk *k)
-{
-	struct stat st;
-	if (k->file < 0 || fstat(k->file, &st))
-		return slp_data_fail(SL_EIO, "%s: cannot be opened: %s", k->path, strerror(errno));
-	if (!S_ISREG(st.st_mode)) return slp_data_fail(SL_EIO, "%s: is not a regular file", k->path);
-	k->size = st.st_size;
-	return true;
-}
-
 bool slp_disk_open(struct slp_disk *k, const char *path)
 {
+	char why[SLP_WHY];
 	*k = (struct slp_disk){.file = -1, .path = slp_strdup(path)};
 	if (!k->path) return false;
-	k->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for what is not a file */
-	if (look(k)) return true;
+	k->file = slp_regular_open(path, &k->size, why);
+	if (k->file >= 0) return true;
+	slp_data_fail(SL_EIO, "%s: %s", path, why);
 	slp_disk_close(k);
 	return false;
 }

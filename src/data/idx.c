@@ -5,11 +5,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include "data/idx.h"
 #include "data/idx_cache.h"
+#include "io/regular.h"
 #include "op.h"
 
 enum { BUFFER = 1 << 16, UNSIGNED_BYTE = 0x08, HEADER = 4, MAX_EXPANSION = 1032 /* of deflate */ };
@@ -43,11 +43,9 @@ static bool fail(struct source *s, enum sl_status status, const char *format, ..
 
 static bool open_file(struct source *s)
 {
-	struct stat st;
-	s->file = fopen(s->path, "rb");
-	if (!s->file || fstat(fileno(s->file), &st)) return fail(s, SL_EIO, "cannot be opened: %s", strerror(errno));
-	if (!S_ISREG(st.st_mode)) return fail(s, SL_EIO, "is not a regular file");
-	s->size = st.st_size;
+	char why[SLP_WHY];
+	s->file = slp_regular_stream(s->path, &s->size, why);
+	if (!s->file) return fail(s, SL_EIO, "%s", why);
 	int first = fgetc(s->file), second = fgetc(s->file);
 	if (ferror(s->file)) return fail(s, SL_EIO, "cannot be read: %s", strerror(errno));
 	rewind(s->file);

@@ -1,10 +1,10 @@
 /* Words of a program's text: names, numbers, signs, ends of lines. */
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "number.h"
 #include "graph/lex.h"
 
@@ -21,7 +21,7 @@ bool slp_lex_fail(const struct slp_lexer *lex, enum sl_status status, const char
 
 static bool is_name(char c)
 {
-	return isalnum((unsigned char)c) || c == '_' || c == '.';
+	return slp_is_letter(c) || slp_is_digit(c) || c == '_' || c == '.';
 }
 
 static bool lex_name(struct slp_lexer *lex)
@@ -57,7 +57,7 @@ static bool lex_quoted(struct slp_lexer *lex)
 static bool is_number(const char *p)
 {
 	p += *p == '-' || *p == '+';
-	return isdigit((unsigned char)*p) || (*p == '.' && isdigit((unsigned char)p[1])) ||
+	return slp_is_digit(*p) || (*p == '.' && slp_is_digit(p[1])) ||
 	       ((!strncmp(p, "inf", 3) || !strncmp(p, "nan", 3)) && !is_name(p[3]));
 }
 
@@ -81,8 +81,7 @@ static bool lex_sign(struct slp_lexer *lex)
 	size_t n = strncmp(lex->p, "...", 3) ? 1 : 3;
 	if (n == 1 && !strchr("()[],:=", *lex->p))
 		return slp_lex_fail(lex, SL_EFORMAT,
-		                    isprint((unsigned char)*lex->p) ? "'%c' means nothing here"
-		                                                    : "a character of code %d",
+		                    slp_is_printable(*lex->p) ? "'%c' means nothing here" : "a character of code %d",
 		                    (unsigned char)*lex->p);
 	memcpy(lex->text, lex->p, n);
 	lex->text[n] = 0;
@@ -112,7 +111,7 @@ bool slp_lex_next(struct slp_lexer *lex)
 	}
 	if (*lex->p == '"') return lex_quoted(lex);
 	if (is_number(lex->p)) return lex_number(lex);
-	if (isalpha((unsigned char)*lex->p) || *lex->p == '_') return lex_name(lex);
+	if (slp_is_letter(*lex->p) || *lex->p == '_') return lex_name(lex);
 	return lex_sign(lex);
 }
 

@@ -1,10 +1,10 @@
 /* Attributes of MXNet's operators, which are Python's way of writing numbers and tuples. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "number.h"
 #include "interop/mxnet.h"
 #include "nn/nn.h"
@@ -67,7 +67,7 @@ double slp_mx_double(struct slp_mx_call *c, const char *name, double otherwise)
 
 static bool is_end(const char *p)
 {
-	while (isspace((unsigned char)*p)) p++;
+	while (slp_is_space(*p)) p++;
 	return !*p;
 }
 
@@ -75,7 +75,7 @@ static bool is_end(const char *p)
 static bool take_int(const char **p, int64_t *v)
 {
 	char *end;
-	while (isspace((unsigned char)**p)) ++*p;
+	while (slp_is_space(**p)) ++*p;
 	if (!strncmp(*p, "None", 4)) {
 		*p += 4;
 		*v = SLP_MX_NONE;
@@ -113,17 +113,17 @@ int slp_mx_tuple(struct slp_mx_call *c, const char *name, int64_t v[SLP_MX_TUPLE
 	const char *text = slp_mx_text(c, name, NULL), *p = text;
 	int n = 0;
 	if (!text || !strcmp(text, "None")) return -1;
-	while (isspace((unsigned char)*p)) p++;
+	while (slp_is_space(*p)) p++;
 	char open = *p, close = open == '(' ? ')' : ']';
 	if (open != '(' && open != '[') {
 		v[0] = slp_mx_int(c, name, 0);
 		return 1;
 	}
 	for (p++; !c->failed; n++) {
-		while (isspace((unsigned char)*p)) p++;
+		while (slp_is_space(*p)) p++;
 		if (*p == close) break;
 		if (n == SLP_MX_TUPLE || !take_int(&p, &v[n])) bad(c, name, text);
-		while (isspace((unsigned char)*p)) p++;
+		while (slp_is_space(*p)) p++;
 		if (*p == ',') p++;
 		else if (*p != close) bad(c, name, text);
 	}

@@ -1,8 +1,8 @@
 /* Names of nodes in MXNet's symbols, as MXNet gives them. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "interop/mx_writer.h"
 
 /* The word that MXNet's names of an operator begin with: dot, _plus, _mulscalar. */
@@ -17,7 +17,7 @@ static void word_of(const char *op, char word[64])
 	if (!strncmp(op, "broadcast_", 10) && strcmp(op, "broadcast_to")) op += 9;
 	bool scalar = *op == '_' && strlen(op) > 7 && !strcmp(op + strlen(op) - 7, "_scalar");
 	for (const char *p = op; *p && n < 63; p++)
-		if (!scalar || *p != '_' || p == op) word[n++] = (char)tolower((unsigned char)*p);
+		if (!scalar || *p != '_' || p == op) word[n++] = slp_to_lower(*p);
 	word[n] = '\0';
 }
 
@@ -25,7 +25,7 @@ static void word_of(const char *op, char word[64])
 static int prefix_length(const struct slp_gnode *n)
 {
 	int end = (int)strlen(n->name), length = (int)strlen(n->op->name), digits = end;
-	while (digits > 0 && isdigit((unsigned char)n->name[digits - 1])) digits--;
+	while (digits > 0 && slp_is_digit(n->name[digits - 1])) digits--;
 	bool numbered =
 	        digits < end && digits >= length && !strncmp(n->name + digits - length, n->op->name, (size_t)length);
 	return numbered ? digits - length : -1;

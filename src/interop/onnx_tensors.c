@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "interop/onnx_tensors.h"
+#include "io/regular.h"
 
 enum { LOCATION_EXTERNAL = 1 };
 
@@ -98,12 +99,14 @@ static const char *entry(const SlpOnnx__TensorProto *t, const char *key, const c
 
 static bool read_part(struct slp_file *f, const char *name, const char *path, uint64_t offset, struct slp_onnx_data *d)
 {
-	FILE *file = fopen(path, "rb");
-	bool ok = file != NULL;
-	if (!ok) return slp_file_fail(f, SL_EIO, "tensor \"%.100s\" is in %.200s: %s", name, path, strerror(errno));
-	d->data = d->owned = slp_malloc(d->bytes + 1);
-	if (!d->owned) ok = slp_file_fail(f, SL_ENOMEM, "no memory for \"%.100s\"", name);
-	ok = ok && offset <= INT64_MAX && fseeko(file, (off_t)offset, SEEK_SET) == 0;
+	char why[SLP_WHY];
+	int64_t size;
+	FILE *file = slp_regular_stream(path, &size, why);
+	if (!file) return slp_file_fail(f, SL_EIO, "tensor \"%.100s\" is in %.200s, which %s", name, path, why);
+	bool ok = offset <= (uint64_t)size && d->bytes <= (uint64_t)size - offset;
+	d->data = d->owned = ok ? slp_malloc(d->bytes + 1) : NULL;
+	if (ok && !d->owned) ok = slp_file_fail(f, SL_ENOMEM, "no memory for \"%.100s\"", name);
+	ok = ok && fseeko(file, (off_t)offset, SEEK_SET) == 0;
 	if (ok && d->bytes) ok = fread(d->owned, 1, d->bytes, file) == d->bytes;
 	fclose(file);
 	return ok || slp_file_fail(f, SL_EFORMAT, "tensor \"%.100s\" is not in %.200s, which ends before", name, path);

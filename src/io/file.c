@@ -3,9 +3,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "io/file.h"
+#include "io/regular.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the file formats are little-endian; the machine must be, too"
@@ -31,12 +31,9 @@ bool slp_file_fail(struct slp_file *f, enum sl_status status, const char *format
 	return false;
 }
 
-static bool read_all(struct slp_file *f, FILE *file)
+static bool read_all(struct slp_file *f, FILE *file, int64_t size)
 {
-	struct stat st;
-	if (fstat(fileno(file), &st)) return slp_file_fail(f, SL_EIO, "cannot be opened: %s", strerror(errno));
-	if (!S_ISREG(st.st_mode)) return slp_file_fail(f, SL_EIO, "is not a regular file");
-	f->size = (size_t)st.st_size;
+	f->size = (size_t)size;
 	f->data = slp_malloc(f->size + 1);
 	if (!f->data) return slp_file_fail(f, SL_ENOMEM, "no memory for its %zu bytes", f->size);
 	size_t got = fread(f->data, 1, f->size, file);
@@ -50,9 +47,11 @@ bool slp_file_read(struct slp_file *f, const char *at, const char *function, con
 {
 	*f = (struct slp_file){.at = at, .function = function, .path = path ? path : "(no path)"};
 	if (!path) return slp_file_fail(f, SL_EINVAL, "the path is NULL");
-	FILE *file = fopen(path, "rb");
-	if (!file) return slp_file_fail(f, SL_EIO, "cannot be opened: %s", strerror(errno));
-	bool ok = read_all(f, file);
+	char why[SLP_WHY];
+	int64_t size;
+	FILE *file = slp_regular_stream(path, &size, why);
+	if (!file) return slp_file_fail(f, SL_EIO, "%s", why);
+	bool ok = read_all(f, file, size);
 	fclose(file);
 	if (!ok) {
 		free(f->data);

@@ -1,9 +1,9 @@
 /* NumPy's files of one array (.npy), versions 1 and 2 (numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "io/elements.h"
 #include "starling/io.h"
 
@@ -27,7 +27,7 @@ static bool bad(struct slp_file *f, const char *what)
 
 static void skip_blanks(struct header *h)
 {
-	while (h->p < h->end && isspace((unsigned char)*h->p)) h->p++;
+	while (h->p < h->end && slp_is_space(*h->p)) h->p++;
 }
 
 static bool is_next(struct header *h, char c)
@@ -80,9 +80,8 @@ static bool read_dim(struct slp_file *f, struct header *h)
 {
 	int64_t n = 0;
 	if (h->shape.ndim == SL_MAX_NDIM) return bad(f, "has more than 6 axes");
-	if (h->p == h->end || !isdigit((unsigned char)*h->p))
-		return bad(f, "has a shape that is not a tuple of numbers");
-	for (; h->p < h->end && isdigit((unsigned char)*h->p); h->p++)
+	if (h->p == h->end || !slp_is_digit(*h->p)) return bad(f, "has a shape that is not a tuple of numbers");
+	for (; h->p < h->end && slp_is_digit(*h->p); h->p++)
 		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *h->p - '0', &n))
 			return bad(f, "has an impossible shape");
 	if (h->p < h->end && *h->p == 'L') h->p++; /* Python 2 */

@@ -1,9 +1,9 @@
 /* Lists of named tensors: which format a file has, and what all formats have in common. */
-#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "io/params.h"
 
 static const struct format {
@@ -30,7 +30,7 @@ const char *slp_arrays_quote(const char *name, uint64_t length, char text[80])
 	enum { SHOWN = 70 };
 	size_t n = 0;
 	text[n++] = '"';
-	for (uint64_t i = 0; i < length && i < SHOWN; i++) text[n++] = isprint((unsigned char)name[i]) ? name[i] : '?';
+	for (uint64_t i = 0; i < length && i < SHOWN; i++) text[n++] = slp_is_printable(name[i]) ? name[i] : '?';
 	snprintf(text + n, 80 - n, "%s\"", length > SHOWN ? "…" : "");
 	return text;
 }

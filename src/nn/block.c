@@ -1,8 +1,8 @@
 /* Blocks: their life, their names, running them. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "nn/nn.h"
 #include "runtime/fxt.h"
 
@@ -19,7 +19,7 @@ static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;
 static char *lower(const char *text)
 {
 	char *s = slp_strdup(text);
-	for (char *p = s; p && *p; p++) *p = (char)tolower((unsigned char)*p);
+	for (char *p = s; p && *p; p++) *p = slp_to_lower(*p);
 	return s;
 }
 

@@ -1,8 +1,8 @@
 /* Devices: their names, whether they are there, and which StarPU workers they mean. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "runtime/runtime.h"
 
 /* The device `auto`: the scheduler chooses a device for each call. */
@@ -51,8 +51,8 @@ const char *sl_device_name(sl_device device, char name[SL_DEVICE_NAME_MAX])
 static int parse_index(const char **p)
 {
 	int n = 0;
-	if (!isdigit((unsigned char)**p)) return -1;
-	for (; isdigit((unsigned char)**p); ++*p)
+	if (!slp_is_digit(**p)) return -1;
+	for (; slp_is_digit(**p); ++*p)
 		if ((n = 10 * n + (**p - '0')) > 9999) return -1;
 	return n;
 }

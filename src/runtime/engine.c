@@ -203,6 +203,7 @@ static int init_starpu(struct starpu_conf *conf)
 	if (sched) unsetenv("STARPU_SCHED");
 	if (!looks) setenv("HWLOC_COMPONENTS", "-pci,-gl,-opencl", 1);
 	(void)slp_room(); /* where there is a ulimit, threads to come share one heap */
+	slp_team_stacks();
 	locale_t locale = slp_number_begin();
 	int ret = starpu_init(conf);
 	slp_number_end(locale);

@@ -1,9 +1,9 @@
 /* Traces: tells StarPU each task's name, call site and colour while it records one, and writes down in the file named
  * by SL_TRACE_TASKS what StarPU has no room for: the shapes of each call, and the block that it belongs to. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "number.h"
 #include "runtime/fxt.h"
 #include "runtime/text.h"
@@ -124,7 +124,7 @@ static void write_types(FILE *f, const struct slp_type *t, int n)
 /* On one line, whatever users put into names. */
 static void write_text(const char *text, size_t length)
 {
-	for (size_t i = 0; i < length; i++) fputc(iscntrl((unsigned char)text[i]) ? ' ' : text[i], kinds.file);
+	for (size_t i = 0; i < length; i++) fputc(slp_is_control(text[i]) ? ' ' : text[i], kinds.file);
 }
 
 /* The blocks that its calls belong to, if there are several, and about what each takes. */
@@ -193,7 +193,7 @@ static void set_call_site(struct starpu_task *task, const char *at)
 	char file[256];
 	size_t n = at ? call_site_length(at) : 0;
 	while (n && at[n - 1] != ':') n--;
-	if (n < 2 || !isdigit((unsigned char)at[n])) return;
+	if (n < 2 || !slp_is_digit(at[n])) return;
 	snprintf(file, sizeof file, "%.*s", (int)(n - 1), at);
 	slp_task_set_call_site(task, slp_text_keep(file, ""), atoi(at + n));
 }

@@ -101,6 +101,7 @@ void slp_device_place(struct starpu_task *task, sl_device device, bool cuda);
 
 int slp_team_cores_total(void);
 int slp_team_cores(int team); /* of a team of this process */
+void slp_team_stacks(void);   /* of threads to come: large enough for kernels, whatever ulimit -s says */
 void slp_team_enter(void);    /* called by a CPU worker before each segment: makes it head of its team */
 int slp_team_size(void);      /* threads of the calling worker's team */
 int slp_team_index(void);     /* of the calling worker's team, which it has entered */

@@ -19,6 +19,17 @@ static _Thread_local int team_size; /* 0: this thread has not entered its team y
 static _Thread_local int team_index;
 static _Thread_local int64_t used_until; /* the team's threads may poll for work, in ms */
 
+void slp_team_stacks(void)
+{
+	enum { LEAST = 2 << 20 };
+	pthread_attr_t a;
+	size_t bytes;
+	if (pthread_getattr_default_np(&a)) return;
+	if (!pthread_attr_getstacksize(&a, &bytes) && bytes < LEAST && !pthread_attr_setstacksize(&a, LEAST))
+		(void)pthread_setattr_default_np(&a); /* the small ones may do */
+	pthread_attr_destroy(&a);
+}
+
 static void machine_load(void)
 {
 #ifdef SLP_SIMULATION

@@ -2,10 +2,10 @@
  * engine's calls on to them. */
 #include <starling/own.h>
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "number.h"
 #include "runtime/runtime.h"
 #include "tensor/tensor.h"
@@ -210,9 +210,9 @@ static enum sl_status grad(struct slp_grad *g)
 
 static bool is_name(const char *name)
 {
-	if (!name || !(isalpha((unsigned char)*name) || *name == '_')) return false;
+	if (!name || !(slp_is_letter(*name) || *name == '_')) return false;
 	for (const char *p = name; *p; p++)
-		if (!isalnum((unsigned char)*p) && *p != '_') return false;
+		if (!(slp_is_letter(*p) || slp_is_digit(*p)) && *p != '_') return false;
 	return strlen(name) < 48;
 }
 
