@@ -38,6 +38,7 @@ struct slp_dist_what {
 	 * all; one: to rank 0. */
 	int rank;
 	bool one;
+	bool gpu; /* it is used on GPUs alone, though its tensor may be anywhere */
 	bool any; /* values that are not finite are added as others are: loss scaling looks at the sums */
 };
 /* Has a tensor's values added over all processes in place, or replaced by those of a rank.  Returns at once; what was

@@ -236,8 +236,11 @@ static enum slp_outcome sum_at_once(const struct slp_exchange *x, char why[SLP_D
 	return is_spoilt(x, why) ? SLP_EXCHANGE_SPOILT : SLP_EXCHANGED;
 }
 
+/* How an exchange of values in main memory is made. */
+typedef enum slp_outcome (*exchange_function)(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
+
 /* Values that not all ranks have on a GPU: by way of main memory. */
-static enum slp_outcome sum_from_gpu(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+static enum slp_outcome from_gpu(const struct slp_exchange *x, exchange_function exchange, char why[SLP_DIST_WHY])
 {
 	struct slp_exchange here = *x;
 	size_t bytes = x->count * sl_dtype_size(x->dtype);
@@ -247,29 +250,31 @@ static enum slp_outcome sum_from_gpu(const struct slp_exchange *x, char why[SLP_
 	if (!here.data || !slp_gpu_copy(here.data, x->data, bytes))
 		here.spoilt = "the values did not come from the GPU";
 	else here.spoilt = slp_gpu_finish(slp_peers.timeout);
-	enum slp_outcome outcome = sum_at_once(&here, why);
+	enum slp_outcome outcome = exchange(&here, why);
 	if (outcome != SLP_EXCHANGED) return outcome;
 	if (!slp_gpu_copy(x->data, here.data, bytes)) wrong = "a call of CUDA failed";
 	if (!wrong) wrong = slp_gpu_finish(slp_peers.timeout);
 	if (!wrong) return SLP_EXCHANGED;
-	slp_dist_fail(why, "rank %d: the sum did not come to the GPU: %s", slp_peers.rank, wrong);
+	slp_dist_fail(why, "rank %d: the values did not come to the GPU: %s", slp_peers.rank, wrong);
 	return slp_give_up(why);
 }
 
 /* On GPUs, where all have the values there. */
-static enum slp_outcome sum_on_gpu(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+static enum slp_outcome on_gpu(const struct slp_exchange *x, bool ready, exchange_function exchange,
+                               bool (*by_nccl)(const struct slp_exchange *, char *), char why[SLP_DIST_WHY])
 {
-	bool gpu = x->gpu && (x->spoilt || slp_nccl_prepare(x));
+	bool gpu = x->gpu && (x->spoilt || ready);
 	*why = '\0';
 	enum slp_outcome outcome = meet(x, &gpu, why);
 	if (outcome != SLP_EXCHANGED) return outcome;
-	if (!gpu) return x->gpu ? sum_from_gpu(x, why) : sum_at_once(x, why);
-	return slp_nccl_sum(x, why) ? SLP_EXCHANGED : slp_give_up(why);
+	if (!gpu) return x->gpu ? from_gpu(x, exchange, why) : exchange(x, why);
+	return by_nccl(x, why) ? SLP_EXCHANGED : slp_give_up(why);
 }
 
 static enum slp_outcome sum_whole(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
-	return x->meets ? sum_on_gpu(x, why) : sum_at_once(x, why);
+	if (!x->meets) return sum_at_once(x, why);
+	return on_gpu(x, x->gpu && (x->spoilt || slp_nccl_prepare(x)), sum_at_once, slp_nccl_sum, why);
 }
 
 /* For one rank, a part after the other: it needs room for those of all. */
@@ -296,7 +301,7 @@ static bool gets(const struct slp_exchange *x, int rank)
 	return rank != x->rank && (!x->one || rank == 0);
 }
 
-static enum slp_outcome broadcast(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+static enum slp_outcome broadcast_at_once(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
 	struct slp_head expected = head_of(x, SLP_VALUES, x->count), h = expected;
 	*why = '\0';
@@ -310,6 +315,11 @@ static enum slp_outcome broadcast(const struct slp_exchange *x, char why[SLP_DIS
 	if (gets(x, slp_peers.rank)) slp_want(&slp_peers.list[x->rank], SLP_VALUES, x->data, expected.bytes, false);
 	if (!slp_exchange_messages(&expected, NULL, NULL, why)) return slp_give_up(why);
 	return is_spoilt(x, why) ? SLP_EXCHANGE_SPOILT : SLP_EXCHANGED;
+}
+
+static enum slp_outcome broadcast(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+{
+	return x->meets ? on_gpu(x, true, broadcast_at_once, slp_nccl_broadcast, why) : broadcast_at_once(x, why);
 }
 
 static void forget(void)

@@ -13,13 +13,14 @@ void slp_gpu_nap(double *seconds)
 	nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * *seconds)}, NULL);
 }
 
+#include "runtime/runtime.h"
+
 #ifdef HAVE_CUDA
 #include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
 #include "gpu_values.h"
-#include "runtime/runtime.h"
 
 static struct {
 	unsigned node;
@@ -148,7 +149,7 @@ int slp_gpu_look_end(double timeout)
 	return slp_gpu_finish(timeout) ? -1 : !*gpu.bad;
 }
 
-#else /* nothing lies on a GPU */
+#else /* nothing lies on a GPU, unless it is a simulated one */
 
 bool slp_gpu_open(char why[SLP_DIST_WHY])
 {
@@ -157,7 +158,7 @@ bool slp_gpu_open(char why[SLP_DIST_WHY])
 
 unsigned slp_gpu_node(void)
 {
-	return 0;
+	return slp_engine.ngpus ? starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[0]) : STARPU_MAIN_RAM;
 }
 
 void *slp_gpu_stream_of_sums(void)

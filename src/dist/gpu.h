@@ -43,6 +43,7 @@ enum slp_outcome slp_nccl_meet(const struct slp_transport *transport, uint64_t n
 bool slp_nccl_prepare(const struct slp_exchange *x); /* memory for a sum; false: there is none */
 /* All ranks have said that they have the values on GPUs; false: the ranks cannot go on together. */
 bool slp_nccl_sum(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
+bool slp_nccl_broadcast(const struct slp_exchange *x, char why[SLP_DIST_WHY]); /* to all */
 void slp_nccl_end(void);
 /* For people: the version of the library that would be loaded, or why there is none. */
 void slp_nccl_find(char text[SLP_DIST_WHY]);

@@ -27,7 +27,7 @@ static struct {
 
 bool slp_gpu_sums(void)
 {
-	return state.works;
+	return state.works || slp_simulated_sums_on_gpus();
 }
 
 const char *slp_nccl_state(void)
@@ -356,12 +356,34 @@ static bool queue_fast(struct sum *s)
 	return is_well(result) ? wait_for(s, is_queued) : complain(s, text_of(result));
 }
 
+/* What is queued is done in time, or NCCL is given up. */
+static bool finish(struct sum *s, bool queued)
+{
+	if (queued && !slp_gpu_mark()) queued = complain(s, "an event was not recorded");
+	if (queued && wait_for(s, slp_gpu_is_over)) return true;
+	give_up();
+	return false;
+}
+
 bool slp_nccl_sum(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
 	struct sum s = {.x = x, .why = why, .began = now()};
-	bool ok = adds_itself(x) ? queue_fast(&s) : queue_tree(&s);
-	if (ok && !slp_gpu_mark()) ok = complain(&s, "an event was not recorded");
-	if (ok && wait_for(&s, slp_gpu_is_over)) return true;
-	give_up();
-	return false;
+	return finish(&s, adds_itself(x) ? queue_fast(&s) : queue_tree(&s));
+}
+
+/* The values of one rank to all others. */
+static int hand_out(const struct slp_exchange *x, char *unused)
+{
+	int result = SLP_NCCL_SUCCESS;
+	(void)unused;
+	if (x->rank != slp_peers.rank) return trade(x, x->rank, NULL, 0, x->data, x->count);
+	for (int r = 0; r < slp_peers.size && is_well(result); r++)
+		if (r != x->rank) result = trade(x, r, x->data, x->count, NULL, 0);
+	return result;
+}
+
+bool slp_nccl_broadcast(const struct slp_exchange *x, char why[SLP_DIST_WHY])
+{
+	struct sum s = {.x = x, .why = why, .began = now()};
+	return finish(&s, together(hand_out, &s));
 }

@@ -232,7 +232,7 @@ static struct slp_request *request_new(const char *at, struct slp_dist_what what
 	r->any = what.any;
 	r->node = STARPU_MAIN_RAM;
 	r->x = (struct slp_exchange){.rows = what.rows, .lr = what.lr, .rank = what.rank, .one = what.one};
-	r->x.meets = !broadcast && slp_gpu_sums();
+	r->x.meets = slp_gpu_sums() && !(broadcast && what.one); /* rank 0 writes it into a file */
 	snprintf(r->x.name, sizeof r->x.name, "%s", what.name);
 	return r;
 }
@@ -257,10 +257,10 @@ static bool send(const char *at, const char *function, struct slp_request *r)
 }
 
 /* Where they are wanted: there where they lie, if all of them are added on a GPU. */
-static unsigned choose_node(const struct slp_request *r, sl_tensor *const *list, int n)
+static unsigned choose_node(const struct slp_request *r, sl_tensor *const *list, int n, bool gpu)
 {
 	bool there = r->x.meets;
-	for (int i = 0; i < n; i++) there &= list[i]->device.kind == SL_DEVICE_GPU;
+	for (int i = 0; i < n; i++) there &= gpu || list[i]->device.kind == SL_DEVICE_GPU;
 	return there ? slp_gpu_node() : STARPU_MAIN_RAM;
 }
 
@@ -273,7 +273,7 @@ static bool request(const char *at, sl_tensor *const *list, int n, struct slp_di
 	struct slp_request *r = is_broken(at, function) ? NULL : request_new(at, what, n, broadcast);
 	if (!r) return false;
 	r->x.dtype = list[0]->type.dtype;
-	r->node = choose_node(r, list, n);
+	r->node = choose_node(r, list, n, what.gpu);
 	for (int i = 0; i < n; i++) {
 		r->x.count += (size_t)sl_tensor_size(list[i]);
 		if (claim(r, list[i], what.names ? what.names[i] : what.name)) continue;

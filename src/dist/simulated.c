@@ -7,10 +7,11 @@
  * added while the rest arrives, and are sent on (exchanges.c): N pieces are read and one is written, by as many
  * threads as add in a real run (adders.c), each with one core's share of main memory's bandwidth.  Two nodes, and
  * nodes with little to add, send everything to all at once.  Before that they have read the whole gradient, to check
- * that it is finite. */
+ * that it is finite.  Gradients on a GPU are added there, as NCCL's carrier does it, if sl-simulate says so. */
 #include <math.h>
 
 #include "dist/adders.h"
+#include "dist/gpu.h"
 #include "dist/transport.h"
 #include "runtime/simulate.h"
 
@@ -57,6 +58,21 @@ static double excess(double bytes, double coming, double adding, double going)
 	return fmax(0, added + going / n - (coming + going));
 }
 
+/* As nccl.c does it, from and to a GPU: after a message by which all say that they are ready, pieces come, are added by a call for
+ * each two, and go; nothing of that overlaps. */
+static enum slp_outcome sum_on_gpu(const struct slp_exchange *x, double bytes)
+{
+	double n = network.nodes, others = bytes * (n - 1), check = x->rows ? network.call + bytes / network.gpu : 0;
+	bool whole = x->one || slp_goes_whole(x, network.nodes);
+	double piece = whole ? bytes : bytes / n, adding = (n - 1) * (network.call + 3 * piece / network.gpu);
+	if (whole)
+		return last(x->one && !x->rank ? 0
+		            : x->one           ? bytes
+		                               : others,
+		            network.latency + seconds_of(others), check + adding);
+	return last(2 * others / n, network.latency + 2 * seconds_of(others / n), check + adding);
+}
+
 /* For one rank alone, its link takes what all others send, which it adds. */
 static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
@@ -64,6 +80,7 @@ static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY]
 	double bytes = (double)x->count * (double)sl_dtype_size(x->dtype), n = network.nodes;
 	double others = bytes * (n - 1), piece = others / n, check = x->rows ? pass(bytes) : 0;
 	double link = piece / network.bandwidth;
+	if (x->gpu) return sum_on_gpu(x, bytes);
 	if (x->one)
 		return last(x->rank ? bytes : 0, seconds_of(others),
 		            check + excess(bytes, others / network.bandwidth, pass(bytes * (n + 1)), 0));
@@ -78,7 +95,8 @@ static enum slp_outcome broadcast(const struct slp_exchange *x, char why[SLP_DIS
 {
 	(void)why;
 	double bytes = (double)x->count * (double)sl_dtype_size(x->dtype) * (x->one ? 1 : network.nodes - 1);
-	return last(x->rank ? 0 : bytes, seconds_of(bytes), 0);
+	double ready = x->meets ? network.latency : 0; /* a message ahead */
+	return last(x->rank ? 0 : bytes, ready + seconds_of(bytes), 0);
 }
 
 static enum sl_status start(struct slp_place *place, char why[SLP_DIST_WHY])
@@ -102,7 +120,17 @@ const struct slp_transport *slp_simulated_transport(bool *apart)
 	*apart = network.none;
 	return some ? &transport : NULL;
 }
+
+bool slp_simulated_sums_on_gpus(void)
+{
+	return network.on_gpus && slp_engine.ngpus > 0;
+}
 #else
+bool slp_simulated_sums_on_gpus(void)
+{
+	return false;
+}
+
 const struct slp_transport *slp_simulated_transport(bool *apart)
 {
 	*apart = false;

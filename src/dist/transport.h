@@ -19,7 +19,7 @@ struct slp_exchange {
 	int64_t rows;       /* of the batch whose gradient it is; 0: of none */
 	double lr;          /* of the trainer whose gradient it is; 0: of none */
 	const char *spoilt; /* why the values are none; NULL: they are sound */
-	bool meets;         /* of a sum: it may be added on GPUs, if all have it there, which all say beforehand */
+	bool meets;         /* it may go from GPU to GPU, if all have it there, which all say beforehand */
 	bool gpu;           /* data is memory of this process's GPU */
 	/* A sum is for one rank alone, or for all; a broadcast comes from a rank, to rank 0 alone, or to all. */
 	int rank;
@@ -65,6 +65,7 @@ const struct slp_transport *slp_messages(const struct slp_carrier *carrier);
 
 /* simulated.c: that of simulated nodes; NULL: there are none.  apart: they shall do without it. */
 const struct slp_transport *slp_simulated_transport(bool *apart);
+bool slp_simulated_sums_on_gpus(void);
 
 extern const struct slp_carrier slp_tcp;
 /* plugin.c: the carrier in libstarling-NAME.so, loaded for the rest of the program; NULL: why says what is wrong. */

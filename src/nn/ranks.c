@@ -132,6 +132,13 @@ static enum sl_status agree(const char *at, const char *function, const char *ow
 
 /* ---- beginning ----------------------------------------------------------------------------------------------------- */
 
+static bool is_of_gpus(const sl_param *p)
+{
+	bool gpus = p->ndevices > 0;
+	for (int i = 0; i < p->ndevices; i++) gpus &= p->devices[i].kind == SL_DEVICE_GPU;
+	return gpus;
+}
+
 static bool broadcast_all(const char *at, sl_block *block)
 {
 	int count = 0;
@@ -140,7 +147,8 @@ static bool broadcast_all(const char *at, sl_block *block)
 	for (int i = 0; ok && i < count; i++) {
 		if (!all[i]->data) continue;
 		char *path = slp_param_path(block, all[i]);
-		ok = path && slp_dist_broadcast(at, all[i]->data, (struct slp_dist_what){.name = path});
+		struct slp_dist_what what = {.name = path, .gpu = is_of_gpus(all[i])};
+		ok = path && slp_dist_broadcast(at, all[i]->data, what);
 		free(path);
 	}
 	free(all);
@@ -256,6 +264,8 @@ bool slp_ranks_sum_groups(const char *at, sl_trainer *t, sl_tensor *const *gradi
 bool slp_ranks_give(const char *at, sl_trainer *trainer, int param, sl_tensor *values, int rank)
 {
 	const struct slp_ranks *r = *slp_trainer_ranks(trainer);
-	return slp_dist_broadcast(at, values,
-	                          (struct slp_dist_what){.name = r ? r->paths[param] : "values", .rank = rank});
+	struct slp_dist_what what = {.name = r ? r->paths[param] : "values", .rank = rank};
+	int count;
+	what.gpu = is_of_gpus(slp_trainer_params(at, trainer, &count)[param]);
+	return slp_dist_broadcast(at, values, what);
 }

@@ -134,10 +134,14 @@ void slp_simulate_op(int op)
 bool slp_simulated_nodes(struct slp_simulated_network *n)
 {
 	const char *how = getenv("SL_SIMULATED_NETWORK"), *nodes = getenv("SL_SIMULATED_NODES");
+	const char *sums = getenv("SL_SIMULATED_SUMS");
 	*n = (struct slp_simulated_network){.nodes = (int)(nodes ? atoi(nodes) : value("node", "count"))};
 	n->bandwidth = 1e9 * value("node", "gbytes");
 	n->latency = 1e-6 * value("node", "latency_us");
 	n->memory = 1e9 * value("cpu", "gbytes") / slp_simulated_cores();
+	n->gpu = 1e9 * value("gpu", "gbytes");
+	n->call = machine.call[GPU];
+	n->on_gpus = n->gpu > 0 && sums && !strcmp(sums, "gpu");
 	n->free = how && !strcmp(how, "free");
 	n->none = how && !strcmp(how, "none");
 	return n->nodes > 1 && n->bandwidth > 0;

@@ -19,6 +19,8 @@ struct slp_simulated_network {
 	int nodes;
 	double bandwidth, latency; /* of each node's link, each way; bytes and seconds */
 	double memory;             /* bytes a second that a core reads and writes, its part of all */
+	double gpu, call;          /* the same of a GPU, and seconds of a call there */
+	bool on_gpus;              /* gradients that lie on GPUs are added there */
 	bool free;                 /* exchanges take no time */
 	bool none;                 /* there are no exchanges: a node is alone */
 };

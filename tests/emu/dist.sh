@@ -23,7 +23,7 @@ agree() {
 }
 # moved RANKS: on all NCCL was called, in the order of the tree; no gradient came to main memory.
 moved() {
-  [ "$(grep -Ec '^\[[0-9]\] emulated NCCL: sends=([0-9]+) receives=\1 reduces=0 bytes=[1-9]' "$tmp/err")" = "$1" ] || fail "not all called NCCL"
+  [ "$(grep -Ec '^\[[0-9]\] emulated NCCL: sends=[1-9][0-9]* receives=[1-9][0-9]* reduces=0 bytes=[1-9]' "$tmp/err")" = "$1" ] || fail "not all called NCCL"
   [ "$(grep -c '^\[[0-9]\] copies 0 of 0 bytes from GPUs$' "$tmp/out")" = "$1" ] || fail "something came to main memory"
   [ "$(grep -c '^\[[0-9]\] sums of GPUs: NCCL 2.14.0$' "$tmp/out")" = "$1" ] || fail "not all say that they have NCCL"
 }
@@ -51,18 +51,19 @@ more same 2 # what lies on the second GPU comes to the first
 gpus=1
 
 if [ "${DIST_LONG-}" ]; then
-  # Each rank keeps its part of the state: sums for one rank; the new values go over TCP.
+  # Each rank keeps its part of the state: sums for one rank; the new values go from GPU to GPU, too.
   alone 3 optimizer=adam shared=1
   hash=$(hashes)
   ranks 3 0 optimizer=adam shared=1
   agree 3 "$hash"
+  moved 3
 fi
 
 # In an order of NCCL's: other bits, the same on all.
 SL_DIST_ORDER=fast ranks 3 0
 agree 3
 [ "$(hashes | sort -u)" != "$three" ] || fail "the stand-in adds as the tree does: this shows nothing"
-[ "$(grep -Ec '^\[[0-9]\] emulated NCCL: sends=0 receives=0 reduces=[1-9]' "$tmp/err")" = 3 ] || fail "the order fast without ncclAllReduce"
+[ "$(grep -Ec '^\[[0-9]\] emulated NCCL: sends=[0-9]+ receives=[0-9]+ reduces=[1-9]' "$tmp/err")" = 3 ] || fail "the order fast without ncclAllReduce"
 for order in ${DIST_LONG:+fixed} fast; do
   SL_DIST_ORDER=$order ranks 3 0 mode=sums
   [ "$(grep -c '^\[[0-2]\] 0 wrong sums$' "$tmp/out")" = 3 ] || fail "wrong sums in the order $order"
@@ -88,14 +89,14 @@ if [ "${DIST_LONG-}" ]; then
   without 'rank [0-2]: NCCL does not start' "$three"
   # Gradients that one rank has in main memory.
   each 3 0 'tests/emu/dist gpus=1' 'tests/emu/dist device=gpu'
-  [ "$(grep -Ec '^\[[0-2]\] emulated NCCL: sends=0 receives=0 reduces=0' "$tmp/err")" = 3 ] || fail "NCCL moves what is not on all GPUs"
+  [ "$(grep -Ec '^\[[0-2]\] emulated NCCL: (sends=0 receives=[0-9]+|sends=[0-9]+ receives=0) reduces=0' "$tmp/err")" = 3 ] || fail "NCCL moves what is not on all GPUs"
   # A rank whose GPU has no memory left to join and to add in.
   for mode in step eager; do
     alone 3 dropout=0 mode=$mode
     hash=$(hashes)
     each 3 0 "tests/emu/dist device=gpu dropout=0 mode=$mode" "env SL_EMU_FAIL=malloc:-2 tests/emu/dist device=gpu dropout=0 mode=$mode"
     agree 3 "$hash"
-    [ "$(grep -Ec '^\[[0-2]\] emulated NCCL: sends=0 receives=0 reduces=0' "$tmp/err")" = 3 ] || fail "NCCL adds where there is no memory for that"
+    [ "$(grep -Ec '^\[[0-2]\] emulated NCCL: (sends=0 receives=[0-9]+|sends=[0-9]+ receives=0) reduces=0' "$tmp/err")" = 3 ] || fail "NCCL adds where there is no memory for that"
   done
 fi
 
@@ -111,12 +112,15 @@ SL_DIST_ORDER=fast more fault 'rank 1: the gradient of [0-9a-z.]* is not finite'
 fault 'lost the connection to rank 1' '0 2' fault=kill@2@1
 more fault 'rank 1 has ended its part' '0 2' fault=quit@2@1
 more fault 'rank 1 has 5 rows in a batch' '0 2' fault=rows@2@1
-# In the midst of a sum: of the third group of NCCL's calls.
-SL_EMU_NCCL_FAIL=kill@3@1 more fault 'lost the connection to rank 1' '0 2'
-SL_EMU_NCCL_FAIL=call@3@1 fault 'rank 1: exchange [0-9]*, [0-9a-z.]*, over NCCL: unhandled system error' '0 1 2'
+# In the midst of a sum: of the third group of NCCL's calls after those for the ten first values.
+SL_EMU_NCCL_FAIL=kill@13@1 more fault 'lost the connection to rank 1' '0 2'
+SL_EMU_NCCL_FAIL=call@13@1 fault 'rank 1: exchange [0-9]*, [0-9a-z.]*, over NCCL: unhandled system error' '0 1 2'
+# In the midst of a broadcast.
+SL_EMU_NCCL_FAIL=call@3@1 more fault 'rank 1: exchange [0-9]*, [0-9a-z.]*, over NCCL: unhandled system error' '0 1 2'
 export SL_DIST_TIMEOUT=5
 more fault 'rank 1 did not take part' '0 2' fault=stop@2@1
-SL_EMU_NCCL_FAIL=stop@3@1 SL_DIST_ORDER=fast fault 'rank 1 did not take part' '0 2'
+SL_EMU_NCCL_FAIL=stop@3@1 more fault 'rank 1 did not take part' '0 2'
+SL_EMU_NCCL_FAIL=stop@12@1 SL_DIST_ORDER=fast fault 'rank 1 did not take part' '0 2'
 [ "${DIST_LONG-}" ] || exit 0
 each 2 1 'tests/emu/dist device=gpu' 'env SL_DIST_ORDER=fast tests/emu/dist device=gpu'
 for rank in 0 1; do complains "^\[$rank\] error: .*NCCL, order fixed.*NCCL, order fast|^\[$rank\] error: .*NCCL, order fast.*NCCL, order fixed"; done
