@@ -174,8 +174,7 @@ struct slp_row {
 #define SLP_ROW(types, cpu, cuda) {types, cpu, SLP_CUDA(cuda), NULL}
 #define SLP_CPU_ROW(types, cpu, there) {types, cpu, NULL, there}
 /* clang-format on */
-#define SLP_HALF_ROWS(cuda)                                                                                            \
-	SLP_ROW(SLP_DTYPE(SL_BFLOAT16), NULL, cuda), SLP_ROW(SLP_DTYPE(SL_FLOAT16), NULL, cuda)
+#define SLP_HALF_ROWS(cuda) SLP_ROW(SLP_DTYPE(SL_BFLOAT16), NULL, cuda), SLP_ROW(SLP_DTYPE(SL_FLOAT16), NULL, cuda)
 #define SLP_FLOAT_ROWS(name) SLP_FLOAT_ROWS_OF(name##_ref, name##_cpu, slp_cuda_##name)
 #define SLP_FLOAT_ROWS_OF(ref, cpu, cuda)                                                                              \
 	SLP_ROWS(SLP_ROW(SLP_F32, cpu, cuda), SLP_ROW(SLP_F64, ref, cuda), SLP_HALF_ROWS(cuda))

@@ -35,6 +35,8 @@ const struct slp_case slp_cases_attention[] = {
 	CASE("known values, a scale", WITH(0.3, false), 3, (KNOWN), EXPECT(1.28910661, 0.243679057, 2.22003417, -0.542558736)),
 	CASE("a query that sees nothing", WITH(0, false), 4, (KNOWN, GIVEN(6, (2, 3), -INFINITY, -INFINITY, -INFINITY, 0.25, 0, -INFINITY)),
 	     .no_grad = true, EXPECT(0, 0, 2.84688109, -0.770321632)),
+	CASE("NaN", WITH(0, false), 3, (GIVEN(4, (1, 2, 2), NAN, -1, 1.5, 2), GIVEN(6, (1, 3, 2), 1, -0.5, 0.25, 2, -1, 0.5), GIVEN(6, (1, 3, 2), 1, 2, 3, -1, 0.5, -2)), .no_grad = true,
+	     EXPECT(NAN, NAN, 2.8096262, -0.852365447)),
 	CASE("large scores", WITH(100, false), 3, (KNOWN), .no_grad = true, EXPECT(1, 2, 3, -1)),
 	CASE("heads", WITH(0, false), 3, (RANDOM(2, 2, 4, 3), RANDOM(2, 2, 5, 3), RANDOM(2, 2, 5, 2))),
 	CASE("heads, causal", WITH(0, true), 3, (RANDOM(2, 2, 4, 3), RANDOM(2, 2, 5, 3), RANDOM(2, 2, 5, 2))),

@@ -221,17 +221,17 @@ struct convolution {
 	cudnnConvolutionDescriptor_t conv;
 };
 
-/* n images of c x size x size; k kernels of 3 x 3, padded. */
-static struct convolution convolution(int n, int c, int k, int size, cudnnMathType_t math)
+/* n images of c x size x size; k kernels of 3 x 3, padded; sums in float32. */
+static struct convolution convolution(int n, int c, int k, int size, cudnnDataType_t type, cudnnMathType_t math)
 {
 	struct convolution v;
 	DNN(cudnnCreateTensorDescriptor(&v.x));
 	DNN(cudnnCreateTensorDescriptor(&v.y));
 	DNN(cudnnCreateFilterDescriptor(&v.w));
 	DNN(cudnnCreateConvolutionDescriptor(&v.conv));
-	DNN(cudnnSetTensor4dDescriptor(v.x, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, n, c, size, size));
-	DNN(cudnnSetTensor4dDescriptor(v.y, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, n, k, size, size));
-	DNN(cudnnSetFilter4dDescriptor(v.w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, k, c, 3, 3));
+	DNN(cudnnSetTensor4dDescriptor(v.x, CUDNN_TENSOR_NCHW, type, n, c, size, size));
+	DNN(cudnnSetTensor4dDescriptor(v.y, CUDNN_TENSOR_NCHW, type, n, k, size, size));
+	DNN(cudnnSetFilter4dDescriptor(v.w, type, CUDNN_TENSOR_NCHW, k, c, 3, 3));
 	DNN(cudnnSetConvolution2dDescriptor(v.conv, 1, 1, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
 	DNN(cudnnSetConvolutionMathType(v.conv, math));
 	return v;
@@ -283,7 +283,7 @@ static void probe_cudnn(void)
 	enum { IMAGES = 2, CHANNELS = 3, KERNELS = 4, SIZE = 3 };
 	cudaStream_t s = stream_new();
 	cudnnHandle_t h = dnn_handle(s);
-	struct convolution v = convolution(IMAGES, CHANNELS, KERNELS, SIZE, CUDNN_FMA_MATH);
+	struct convolution v = convolution(IMAGES, CHANNELS, KERNELS, SIZE, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH);
 	cudnnConvolutionFwdAlgoPerf_t p[PROPOSALS];
 	int n = 0, i = 0;
 	DNN(cudnnGetConvolutionForwardAlgorithm_v7(h, v.x, v.w, v.conv, v.y, PROPOSALS, &n, p));
@@ -305,12 +305,21 @@ static void probe_cudnn_algorithms(void)
 		const char *name;
 		int images, channels, kernels, size;
 	} cases[] = {{"LeNet's second", 64, 32, 64, 14}, {"one of ResNet-18", 32, 64, 64, 56}};
+	static const struct {
+		const char *name;
+		cudnnDataType_t type;
+		cudnnMathType_t math;
+	} ways[] = {{"float32, CUDNN_FMA_MATH", CUDNN_DATA_FLOAT, CUDNN_FMA_MATH},
+	            {"float32, CUDNN_DEFAULT_MATH", CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH},
+	            {"bfloat16, CUDNN_TENSOR_OP_MATH", CUDNN_DATA_BFLOAT16, CUDNN_TENSOR_OP_MATH},
+	            {"float16, CUDNN_TENSOR_OP_MATH", CUDNN_DATA_HALF, CUDNN_TENSOR_OP_MATH}};
+	enum { WAYS = sizeof ways / sizeof *ways };
 	cudnnHandle_t h = dnn_handle(stream_new());
-	for (int i = 0; i < 4; i++) {
-		bool plain = i % 2 == 0;
-		printf("%s, %s:\n", cases[i / 2].name, plain ? "CUDNN_FMA_MATH" : "CUDNN_DEFAULT_MATH");
-		struct convolution v = convolution(cases[i / 2].images, cases[i / 2].channels, cases[i / 2].kernels,
-		                                   cases[i / 2].size, plain ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH);
+	for (int i = 0; i < 2 * WAYS; i++) {
+		int c = i / WAYS, w = i % WAYS;
+		printf("%s, %s:\n", cases[c].name, ways[w].name);
+		struct convolution v = convolution(cases[c].images, cases[c].channels, cases[c].kernels, cases[c].size,
+		                                   ways[w].type, ways[w].math);
 		print_proposals(h, &v);
 	}
 }
@@ -369,6 +378,40 @@ static void probe_engine_convolution(void)
 	sl_shutdown();
 }
 
+/* Products, convolutions and their gradients in half types, and what a product takes in each type. */
+static void probe_halves(void)
+{
+#ifdef SLP_EMULATE
+	enum { SIZE = 64, TIMES = 2 };
+#else
+	enum { SIZE = 4096, TIMES = 20 };
+#endif
+	static const enum sl_dtype types[] = {SL_FLOAT32, SL_BFLOAT16, SL_FLOAT16};
+	start();
+	for (int i = 0; i < 3; i++)
+		SL_SCOPE {
+			sl_tensor *a = sl_ones(SL_SHAPE(SIZE, SIZE), .dtype = types[i]), *y = NULL;
+			sl_tensor *x = sl_ones(SL_SHAPE(8, 16, 12, 12), .dtype = types[i]);
+			sl_tensor *w = sl_ones(SL_SHAPE(32, 16, 3, 3), .dtype = types[i]);
+			printf("%s\n", sl_dtype_name(types[i]));
+			expect(sl_mean(sl_cast(sl_dot(a, a), SL_FLOAT32)), SIZE, "a product's mean");
+			well(sl_attach_grad(x), "a gradient");
+			well(sl_attach_grad(w), "a gradient");
+			SL_RECORD
+				y = sl_conv2d(x, w, NULL);
+			well(sl_backward(y), "the gradients");
+			expect(sl_mean(sl_cast(y, SL_FLOAT32)), 16 * 9, "a convolution's mean");
+			expect(sl_mean(sl_cast(sl_grad(w), SL_FLOAT32)), 800, "its weights' gradients' mean");
+			expect(sl_max(sl_cast(sl_grad(x), SL_FLOAT32)), 32 * 9, "its data's largest gradient");
+			double begin = now();
+			for (int k = 0; k < TIMES; k++) sl_dot(a, a);
+			well(sl_wait_all(), "products");
+			printf("a product of %d x %d: %.2f TFLOP/s\n", SIZE, SIZE,
+			       TIMES * 2.0 * SIZE * SIZE * SIZE / (now() - begin) / 1e12);
+		}
+	sl_shutdown();
+}
+
 /* ---- which ------------------------------------------------------------------------------------------------------- */
 
 #define PROBES(X)                                                                                                      \
@@ -382,6 +425,7 @@ static void probe_engine_convolution(void)
 	X(engine_product)                                                                                              \
 	X(engine_convolution)                                                                                          \
 	X(cudnn_algorithms)                                                                                            \
+	X(halves)                                                                                                      \
 	X(convolutions)                                                                                                \
 	X(layouts)
 

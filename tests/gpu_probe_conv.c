@@ -159,16 +159,48 @@ static void reorder(const float *from, float *to, int64_t n, int64_t channels, i
 	}
 }
 
-static float *on_device(const float *values, int64_t n, int64_t channels, int64_t plane, bool nhwc)
+static size_t element(const struct slp_conv_fused *f)
 {
-	size_t bytes = (size_t)(n * channels * plane) * sizeof *values;
-	float *p = device_memory(bytes), *host = malloc(bytes);
+	return f->type == CUDNN_DATA_BFLOAT16 ? sizeof(sl_bfloat16) : sizeof(float);
+}
+
+/* In the type and the layout of the convolution. */
+static void *on_device(const float *values, int64_t n, int64_t channels, int64_t plane, const struct slp_conv_fused *f)
+{
+	int64_t count = n * channels * plane;
+	size_t bytes = (size_t)count * element(f);
+	float *host = malloc((size_t)count * sizeof *host);
+	void *p = device_memory(bytes);
 	must(host, "memory");
-	if (nhwc) reorder(values, host, n, channels, plane, false);
-	else memcpy(host, values, bytes);
+	if (f->nhwc) reorder(values, host, n, channels, plane, false);
+	else memcpy(host, values, (size_t)count * sizeof *host);
+	if (f->type == CUDNN_DATA_BFLOAT16) /* in place: what is written has been read */
+		for (int64_t i = 0; i < count; i++) {
+			sl_bfloat16 v = slp_bfloat16_of_float(host[i]);
+			memcpy((char *)host + (size_t)i * sizeof v, &v, sizeof v);
+		}
 	CUDA(cudaMemcpy(p, host, bytes, cudaMemcpyHostToDevice));
 	free(host);
 	return p;
+}
+
+/* Back, as float32 in the engine's layout. */
+static void from_device(const void *p, float *y, const struct slp_conv_fused *f)
+{
+	const struct slp_conv *c = &f->c;
+	int64_t count = c->n * c->oc * c->oh * c->ow;
+	float *host = malloc((size_t)count * sizeof *host);
+	must(host, "memory");
+	CUDA(cudaMemcpy(host, p, (size_t)count * element(f), cudaMemcpyDeviceToHost));
+	if (f->type == CUDNN_DATA_BFLOAT16)
+		for (int64_t i = count - 1; i >= 0; i--) {
+			sl_bfloat16 v;
+			memcpy(&v, (char *)host + (size_t)i * sizeof v, sizeof v);
+			host[i] = slp_float_of_bfloat16(v);
+		}
+	if (f->nhwc) reorder(host, y, c->n, c->oc, c->oh * c->ow, true);
+	else memcpy(y, host, (size_t)count * sizeof *y);
+	free(host);
 }
 
 /* s a run; negative: there is no plan. */
@@ -192,22 +224,17 @@ static double run_layout(struct slp_conv_fused *f, cudaStream_t s, float *y)
 	const struct slp_conv *c = &f->c;
 	float *x = random_values(c->n * c->ic * c->ih * c->iw, 1), *w = random_values(c->oc * c->ic * c->kh * c->kw, 2);
 	float *b = random_values(c->oc, 3);
-	size_t bytes = (size_t)(c->n * c->oc * c->oh * c->ow) * sizeof *y;
-	struct slp_conv_fused_at at = {on_device(x, c->n, c->ic, c->ih * c->iw, f->nhwc),
-	                               on_device(w, c->oc, c->ic, c->kh * c->kw, f->nhwc),
-	                               on_device(b, 1, c->oc, 1, false),
+	size_t bytes = (size_t)(c->n * c->oc * c->oh * c->ow) * element(f);
+	struct slp_conv_fused_at at = {on_device(x, c->n, c->ic, c->ih * c->iw, f),
+	                               on_device(w, c->oc, c->ic, c->kh * c->kw, f),
+	                               on_device(b, 1, c->oc, 1, f),
 	                               device_memory(bytes),
 	                               device_memory(f->limit),
 	                               s};
-	float *host = malloc(bytes);
-	must(host, "memory");
 	double time = time_of(f, &at);
-	CUDA(cudaMemcpy(host, at.y, bytes, cudaMemcpyDeviceToHost));
-	if (f->nhwc) reorder(host, y, c->n, c->oc, c->oh * c->ow, true);
-	else memcpy(y, host, bytes);
+	from_device(at.y, y, f);
 	const void *const device[] = {at.x, at.w, at.b, at.y, at.work};
 	for (int i = 0; i < 5; i++) CUDA(cudaFree((void *)device[i]));
-	free(host);
 	free(x);
 	free(w);
 	free(b);
@@ -215,9 +242,10 @@ static double run_layout(struct slp_conv_fused *f, cudaStream_t s, float *y)
 }
 
 /* s: the least that it takes to reorder x and y. */
-static double copying(const struct slp_conv *c, cudaStream_t s)
+static double copying(const struct slp_conv_fused *f, cudaStream_t s)
 {
-	size_t bytes = (size_t)(c->n * (c->ic * c->ih * c->iw + c->oc * c->oh * c->ow)) * sizeof(float);
+	const struct slp_conv *c = &f->c;
+	size_t bytes = (size_t)(c->n * (c->ic * c->ih * c->iw + c->oc * c->oh * c->ow)) * element(f);
 	void *a = device_memory(bytes), *b = device_memory(bytes);
 	double begin = 0;
 	for (int i = 0; i < 2 * TIMES; i++) {
@@ -234,15 +262,19 @@ static double copying(const struct slp_conv *c, cudaStream_t s)
 	return begin / TIMES;
 }
 
-static void compare_layouts(const struct layer *l, bool tf32, cudnnHandle_t h, cudaStream_t s)
+enum way { FLOAT32, TF32, BFLOAT16, WAYS };
+
+static void compare_layouts(const struct layer *l, enum way way, cudnnHandle_t h, cudaStream_t s)
 {
+	static const char *const names[] = {"float32", "TF32", "bfloat16"};
 	struct slp_conv_fused f;
 	memset(&f, 0, sizeof f); /* padding too */
 	f.handle = h;
 	f.c = sizes_of(l);
 	f.limit = (size_t)64 << 20;
 	f.bias = f.relu = 1;
-	f.tf32 = tf32;
+	f.tensor_cores = way != FLOAT32;
+	f.type = way == BFLOAT16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
 	int64_t n = size_of_y(l);
 	float *y[2] = {malloc((size_t)n * sizeof **y), malloc((size_t)n * sizeof **y)};
 	must(y[0] && y[1], "memory");
@@ -251,9 +283,9 @@ static void compare_layouts(const struct layer *l, bool tf32, cudnnHandle_t h, c
 		f.nhwc = i;
 		time[i] = run_layout(&f, s, y[i]);
 	}
-	printf("%s, %s: NCHW %.1f us, NHWC %.1f us (negative: no plan), a copy of x and y %.1f us", l->name,
-	       tf32 ? "TF32" : "float32", 1e6 * time[0], 1e6 * time[1], 1e6 * copying(&f.c, s));
-	if (time[0] > 0 && time[1] > 0) compare(y[0], y[1], n, tf32);
+	printf("%s, %s: NCHW %.1f us, NHWC %.1f us (negative: no plan), a copy of x and y %.1f us", l->name, names[way],
+	       1e6 * time[0], 1e6 * time[1], 1e6 * copying(&f, s));
+	if (time[0] > 0 && time[1] > 0) compare(y[0], y[1], n, way != FLOAT32);
 	else putchar('\n');
 	free(y[0]);
 	free(y[1]);
@@ -264,5 +296,5 @@ void probe_layouts(void)
 	cudaStream_t s = stream_new();
 	cudnnHandle_t h = dnn_handle(s);
 	must(slp_dnn_graph.cudnnBackendExecute, "cuDNN has the graph API");
-	for (int i = 0; i < 2 * LAYERS; i++) compare_layouts(&layers[i / 2], i % 2, h, s);
+	for (int i = 0; i < WAYS * LAYERS; i++) compare_layouts(&layers[i / WAYS], (enum way)(i % WAYS), h, s);
 }

@@ -133,7 +133,8 @@ static double score(const struct slp_attention *a, const struct slp_view *q, con
 /* The share of a key: nobody has one where no key is seen. */
 static double share(double x, double logs)
 {
-	return logs == -INFINITY ? 0 : exp(x - logs);
+	if (logs == -INFINITY) return isnan(x) ? x : 0;
+	return exp(x - logs);
 }
 
 void slp_attention_by_hand(const struct slp_attention *a, const struct slp_view *q, const struct slp_view *k,
@@ -145,7 +146,7 @@ void slp_attention_by_hand(const struct slp_attention *a, const struct slp_view 
 		double most = -INFINITY, sum = 0;
 		for (int64_t j = 0; j < a->s; j++) most = fmax(most, score(a, q, k, mask, h, i, j));
 		for (int64_t j = 0; j < a->s; j++) sum += share(score(a, q, k, mask, h, i, j), most);
-		double logs = sum > 0 ? most + log(sum) : -INFINITY;
+		double logs = sum == 0 ? -INFINITY : most + log(sum);
 		if (out_logs) slp_set(out_logs, row, logs);
 		for (int64_t c = 0; c < a->dv; c++) {
 			double y = 0;
@@ -256,8 +257,8 @@ SLP_CLONES static void soften(block s, int64_t rows, int64_t width, float *most,
 {
 	for (int64_t r = 0; r < rows; r++) {
 		float m = row_max(s[r], width, most[r]);
-		if (m == -INFINITY) { /* nothing yet */
-			memset(s[r], 0, (size_t)width * sizeof(float));
+		if (m == -INFINITY) { /* nothing yet, or NaN */
+			for (int64_t c = 0; c < width; c++) sum[r] += s[r][c] = s[r][c] != s[r][c] ? NAN : 0;
 			continue;
 		}
 		float before = slp_exp_falling(most[r] - m);
@@ -272,8 +273,8 @@ static void finish(const struct job *w, int64_t row, int64_t rows, const float *
 {
 	float *y = w->out + row * w->a.dv;
 	for (int64_t r = 0; r < rows; r++) {
-		float inverse = sum[r] > 0 ? 1 / sum[r] : 0;
-		if (w->out_logs) w->out_logs[row + r] = sum[r] > 0 ? most[r] + logf(sum[r]) : -INFINITY;
+		float inverse = sum[r] == 0 ? 0 : 1 / sum[r];
+		if (w->out_logs) w->out_logs[row + r] = sum[r] == 0 ? -INFINITY : most[r] + logf(sum[r]);
 		for (int64_t c = 0; c < w->a.dv; c++) y[r * w->a.dv + c] *= inverse;
 	}
 }
@@ -395,10 +396,31 @@ static enum sl_status attention_grad_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* One number a query. */
+/* What a GPU multiplies in. */
+static size_t products_scratch(const struct slp_infer *c, bool back)
+{
+#if defined HAVE_CUDA || defined SLP_SIMULATION
+	const struct slp_type *q = &c->in[back];
+	struct slp_attention a = slp_attention_of(c->attrs, q[0].shape, q[1].shape, q[2].shape, NULL);
+	size_t bytes = slp_attention_score_bytes(q->dtype, back);
+	return (size_t)(slp_attention_heads_at_once(&a, bytes) * a.t * a.s) * bytes;
+#else
+	(void)c;
+	(void)back;
+	return 0;
+#endif
+}
+
+static size_t attention_scratch(const struct slp_infer *c)
+{
+	return products_scratch(c, false);
+}
+
+/* On a CPU one number a query. */
 static size_t attention_grad_scratch(const struct slp_infer *c)
 {
-	return sizeof(float) * (size_t)sl_shape_size(c->in[5].shape);
+	size_t cpu = sizeof(float) * (size_t)sl_shape_size(c->in[5].shape), gpu = products_scratch(c, true);
+	return cpu > gpu ? cpu : gpu;
 }
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
@@ -443,6 +465,11 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 	return s == SL_OK ? out[0] : NULL;
 }
 
+/* The logs of half types are float32. */
+#define ROWS(name)                                                                                                     \
+	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_F64, name##_ref, slp_cuda_##name),         \
+	         SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, slp_cuda_##name),                                     \
+	         SLP_ROW(SLP_DTYPE(SL_FLOAT16) | SLP_F32, NULL, slp_cuda_##name))
 /* clang-format off */
 #define ATTENTION(op_name, about, inputs, least_in, most_in, results, ...)                                             \
 	const struct sl_op slp_op_##op_name = {                                                                        \
@@ -454,7 +481,8 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 		.nout = results,                                                                                       \
 		.attr_table = attr_table,                                                                              \
 		.attrs_size = sizeof(struct slp_attention_attrs),                                                      \
-		.rows = SLP_WIDE_ROWS(op_name),                                                                        \
+		.rows = ROWS(op_name),                                                                                 \
+		.declines = true,                                                                                      \
 		.autocast = CAST_##op_name,                                                                            \
 		.infer = op_name##_infer,                                                                              \
 		.flops = attention_flops,                                                                              \
@@ -463,5 +491,6 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 /* clang-format on */
 
 ATTENTION(attention, "what queries find among keys", "q k v mask", 3, 4, 2,
-          .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(1), .grad = grad);
+          .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(1), .grad = grad,
+          .scratch = attention_scratch);
 ATTENTION(attention_grad, "gradients of attention", "dy q k v y logs mask", 6, 7, 3, .scratch = attention_grad_scratch);

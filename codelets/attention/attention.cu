@@ -1,5 +1,6 @@
-/* Attention on a GPU: a block a query, or a key in the backward pass; scores are made anew for as many keys as a block has
- * threads. */
+/* Attention on a GPU where products of matrices will not do (attention_products.cu): in double precision, with more keys than
+ * their scores have room, or cached.  A block a query, or a key in the backward pass; scores are made anew for as many
+ * keys as a block has threads. */
 #include "attention.h"
 #include "common/element.cuh"
 #include "common/lanes.cuh"
@@ -65,7 +66,7 @@ template <class T> __global__ void forward(operands<T> w)
 			int64_t n = seen - j < SLP_BLOCK ? seen - j : (int64_t)SLP_BLOCK;
 			T x = (int64_t)threadIdx.x < n ? score(w, a, h, i, j + threadIdx.x) : (T)-INFINITY;
 			T m = slp_block_reduce(x, slp_max_of(), (T)-INFINITY);
-			m = m > most ? m : most;
+			m = slp_max_of()(m, most);
 			T before = share(most, m), mine = share(x, m);
 			p[threadIdx.x] = mine;
 			sum = sum * before + slp_block_reduce(mine, slp_sum_of(), T(0));
@@ -75,9 +76,9 @@ template <class T> __global__ void forward(operands<T> w)
 			gather(y, p, w.v + (h * a.s + j) * a.dv, n, a.dv);
 			__syncthreads();
 		}
-		scale_row(y, sum > 0 ? 1 / sum : T(0), a.dv);
+		scale_row(y, sum == 0 ? T(0) : 1 / sum, a.dv);
 		for (int64_t c = threadIdx.x; !there && c < a.dv; c += blockDim.x) y[c] = (T)NAN;
-		if (threadIdx.x == 0 && w.out_logs) w.out_logs[row] = sum > 0 ? most + std::log(sum) : (T)-INFINITY;
+		if (threadIdx.x == 0 && w.out_logs) w.out_logs[row] = sum == 0 ? (T)-INFINITY : most + std::log(sum);
 	}
 }
 
@@ -141,8 +142,17 @@ static unsigned rows_grid(int64_t rows)
 	return (unsigned)(rows < 1 ? 1 : rows > 65535 ? 65535 : rows);
 }
 
+/* SL_OK: it is done.  Half types have no other way here: they are declined. */
+static bool by_products(const struct slp_kernel *k, const slp_attention &a, bool back, enum sl_status *status)
+{
+	*status = slp_attention_by_products(k, &a, back);
+	return *status != SL_EUNSUPPORTED || slp_is_half(k->in[0].type.dtype);
+}
+
 extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
 {
+	enum sl_status status;
+	if (by_products(k, sizes_of(k, 0, 3), false, &status)) return status;
 	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		operands<T> w = {};
@@ -157,6 +167,8 @@ extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
 
 extern "C" enum sl_status slp_cuda_attention_grad(const struct slp_kernel *k)
 {
+	enum sl_status status;
+	if (by_products(k, sizes_of(k, 1, 6), true, &status)) return status;
 	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		operands<T> w = {};

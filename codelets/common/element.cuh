@@ -30,7 +30,8 @@ template <class S> struct slp_half {
 	slp_half() = default;
 	template <class N, class = typename std::enable_if<std::is_arithmetic<N>::value>::type>
 	__host__ __device__ slp_half(N x)
-	    : stored(slp_stored<S>::of((typename std::conditional<std::is_same<N, float>::value, float, double>::type)x))
+	    : stored(slp_stored<S>::of(
+	              (typename std::conditional<std::is_same<N, float>::value, float, double>::type)x))
 	{
 	}
 	__host__ __device__ operator float() const

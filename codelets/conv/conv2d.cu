@@ -93,8 +93,7 @@ static cudnnStatus_t describe(struct made *m, const struct slp_conv &c, cudnnDat
 		s = slp_dnn.cudnnSetConvolution2dDescriptor(m->conv, (int)c.ph, (int)c.pw, (int)c.sh, (int)c.sw,
 		                                            (int)c.dh, (int)c.dw, CUDNN_CROSS_CORRELATION, sums);
 	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetConvolutionGroupCount(m->conv, (int)c.groups);
-	if (s == CUDNN_STATUS_SUCCESS)
-		s = slp_dnn.cudnnSetConvolutionMathType(m->conv, math_of(m));
+	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetConvolutionMathType(m->conv, math_of(m));
 	return s;
 }
 
@@ -114,7 +113,8 @@ template <class P> static bool pick(struct made *m, const P *proposals, int coun
 		if (!may_use(m, p.mathType) || p.memory > m->key.limit) continue;
 		m->algorithm = (int)p.algo;
 		m->bytes = p.memory;
-		return !m->key.tensor_cores || slp_dnn.cudnnSetConvolutionMathType(m->conv, p.mathType) == CUDNN_STATUS_SUCCESS;
+		return !m->key.tensor_cores ||
+		       slp_dnn.cudnnSetConvolutionMathType(m->conv, p.mathType) == CUDNN_STATUS_SUCCESS;
 	}
 	return false;
 }
@@ -260,8 +260,8 @@ __global__ static void unpool_kernel(struct pooling p, const T *dy, const uint8_
 		int64_t n = index / p.plane / p.c.oc;
 		typename slp_number<T>::type d = 0;
 		if (i < p.c.oh && j < p.c.ow && mask[slp_conv_mask_index(&p.c, n, o, i * p.c.ow + j)] >> n % 8 & 1)
-			d = (typename slp_number<T>::type)dy[slp_order_index(p.lanes, p.c.oc * size, n,
-			                                                     o * size + i / 2 * pw + j / 2)] *
+			d = (typename slp_number<T>::type)
+			            dy[slp_order_index(p.lanes, p.c.oc * size, n, o * size + i / 2 * pw + j / 2)] *
 			    slp_conv_pool_share(p.pool);
 		whole[index] = d;
 	}
@@ -341,8 +341,7 @@ __global__ static void sum_parts(const S *dy, T *partial, int parts, int64_t ima
 	if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-template <class S, class T>
-__global__ static void add_parts(const T *partial, S *db, int parts, int64_t channels)
+template <class S, class T> __global__ static void add_parts(const T *partial, S *db, int parts, int64_t channels)
 {
 	SLP_GRID_STRIDE(c, channels)
 	{
@@ -362,12 +361,12 @@ template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, c
 	if ((size_t)(c.oc * parts) * sizeof(N) > o.limit)
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "too many channels for the gradient of the bias");
 	N *partial = (N *)o.work;
-	SLP_LAUNCH((sum_parts<T, N>), (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, (const T *)o.y, partial, parts, c.n,
-	           c.oc, c.oh * c.ow);
+	SLP_LAUNCH((sum_parts<T, N>), (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, (const T *)o.y, partial, parts,
+	           c.n, c.oc, c.oh * c.ow);
 	enum sl_status s = slp_launched(k);
 	if (s != SL_OK) return s;
-	SLP_LAUNCH((add_parts<T, N>), slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const N *)partial, (T *)k->out[1].ptr, parts,
-	           c.oc);
+	SLP_LAUNCH((add_parts<T, N>), slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const N *)partial, (T *)k->out[1].ptr,
+	           parts, c.oc);
 	return slp_launched(k);
 }
 

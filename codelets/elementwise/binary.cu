@@ -88,8 +88,8 @@ template <class S, class F> static void launch_scalar(const struct slp_kernel *k
 template <class F> static enum sl_status scalar(const struct slp_kernel *k, F f, bool swapped)
 {
 	int64_t n = slp_size(&k->out[0]);
-	slp_with_numbers<SLP_NUMBERS | SLP_HALVES>(
-	        k->out[0].type.dtype, [&](auto zero) { launch_scalar<decltype(zero)>(k, n, f, swapped); });
+	slp_with_numbers<SLP_NUMBERS | SLP_HALVES>(k->out[0].type.dtype,
+	                                           [&](auto zero) { launch_scalar<decltype(zero)>(k, n, f, swapped); });
 	return slp_launched(k);
 }
 

@@ -25,7 +25,8 @@ template <class S, class F> static void launch_unary(const struct slp_kernel *k,
 
 template <unsigned TYPES, class F> static enum sl_status unary_of(const struct slp_kernel *k, F f)
 {
-	slp_with_numbers<TYPES | SLP_HALVES>(k->out[0].type.dtype, [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
+	slp_with_numbers<TYPES | SLP_HALVES>(k->out[0].type.dtype,
+	                                     [&](auto zero) { launch_unary<decltype(zero)>(k, f); });
 	return slp_launched(k);
 }
 

@@ -62,8 +62,8 @@ extern "C" enum sl_status slp_cuda_normal(const struct slp_kernel *k)
 	slp_with_float(k->out[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) S;
 		typedef typename slp_number<S>::type T;
-		SLP_LAUNCH((normal_kernel<S, T>), slp_grid((n + 3) / 4), SLP_BLOCK, 0, k->stream, d->rng, (T)d->a, (T)d->b,
-		           (S *)k->out[0].ptr, n);
+		SLP_LAUNCH((normal_kernel<S, T>), slp_grid((n + 3) / 4), SLP_BLOCK, 0, k->stream, d->rng, (T)d->a,
+		           (T)d->b, (S *)k->out[0].ptr, n);
 	});
 	return slp_launched(k);
 }

@@ -70,8 +70,8 @@ template <slp_pair_loss K> static sl_status run_grad(const slp_kernel *k)
 	slp_with_float(k->in[1].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		SLP_LAUNCH((slopes<K, T>), slp_grid(all), SLP_BLOCK, 0, k->stream, all, all / slp_size(&k->in[0]),
-		           slp_pair_delta(k), (const T *)k->in[0].ptr, (const T *)k->in[1].ptr,
-		           (const T *)k->in[2].ptr, (T *)k->out[0].ptr);
+		           slp_pair_delta(k), (const T *)k->in[0].ptr, (const T *)k->in[1].ptr, (const T *)k->in[2].ptr,
+		           (T *)k->out[0].ptr);
 	});
 	return slp_launched(k);
 }

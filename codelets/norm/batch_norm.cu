@@ -75,16 +75,15 @@ template <class S, class T, class I> __global__ void stat_parts(const S *x, stru
 }
 
 /* Element i of dy, back through relu where its result y is given. */
-template <class S>
-static __device__ inline typename slp_number<S>::type dy_at(const S *dy, const S *y, int64_t i)
+template <class S> static __device__ inline typename slp_number<S>::type dy_at(const S *dy, const S *y, int64_t i)
 {
 	typedef typename slp_number<S>::type T;
 	return y && (T)y[i] <= 0 ? T(0) : (T)dy[i];
 }
 
 /* part[channel][part] = {Σ dy, Σ dy (x - center)}. */
-template <class S, class T, class I> __global__ void grad_parts(const S *dy, const S *y, const S *x, slp_vector<T> center,
-                                                                struct slp_norm_size z, struct space<T> w)
+template <class S, class T, class I> __global__ void
+grad_parts(const S *dy, const S *y, const S *x, slp_vector<T> center, struct slp_norm_size z, struct space<T> w)
 {
 	int64_t c = blockIdx.x, begin = part_begin(z, blockIdx.y, gridDim.y),
 	        end = part_begin(z, blockIdx.y + 1, gridDim.y);
@@ -228,8 +227,8 @@ template <class S, class I> struct runner {
 	}
 	void finish(const S *x, const S *dy, const S *y, int activation) const
 	{
-		SLP_LAUNCH((apply<S, T, I>), slp_grid(size), SLP_BLOCK, 0, k->stream, (S *)k->out[0].ptr, x, dy, y, size, (I)z.c,
-		           (I)z.s, activation, w);
+		SLP_LAUNCH((apply<S, T, I>), slp_grid(size), SLP_BLOCK, 0, k->stream, (S *)k->out[0].ptr, x, dy, y,
+		           size, (I)z.c, (I)z.s, activation, w);
 	}
 	const struct slp_norm_attrs &attrs() const
 	{
@@ -241,7 +240,8 @@ template <class S, class I> struct runner {
 			vector(1), vector(2), vector(3), vector(4), result(1), result(2)
 		};
 		SLP_LAUNCH((stat_parts<S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), z, w);
-		SLP_LAUNCH((finish_training<S, T>), slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, in(0), z, parts, attrs(), w);
+		SLP_LAUNCH((finish_training<S, T>), slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, in(0), z, parts, attrs(),
+		           w);
 		finish(in(0), nullptr, nullptr, attrs().activation);
 		return slp_launched(k);
 	}

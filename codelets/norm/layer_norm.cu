@@ -3,8 +3,8 @@
 #include "common/lanes.cuh"
 #include "layer_norm.h"
 
-template <class S, class T, int LANES> __global__ void forward(slp_layer_rows s, double eps, const S *x, slp_vector<T> gamma,
-                                                               slp_vector<T> beta, S *y, T *means, T *invstds)
+template <class S, class T, int LANES> __global__ void
+forward(slp_layer_rows s, double eps, const S *x, slp_vector<T> gamma, slp_vector<T> beta, S *y, T *means, T *invstds)
 {
 	for (int64_t r = slp_group<LANES>(); r < s.rows; r += slp_groups<LANES>()) {
 		double sum = 0, squares = 0;
@@ -43,8 +43,7 @@ template <class S, class T, int LANES> __global__ void grad_rows(slp_layer_rows 
 		T a = (T)(slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0) / s.n);
 		T b = (T)(slp_group_reduce<LANES>(product, slp_sum_of(), 0.0) / s.n * invstd * invstd);
 		for (int64_t i = slp_lane<LANES>(); i < s.n; i += LANES)
-			dx[r * s.n + i] =
-			        invstd * ((T)dy[r * s.n + i] * gamma[i] - a - b * ((T)x[r * s.n + i] - mean));
+			dx[r * s.n + i] = invstd * ((T)dy[r * s.n + i] * gamma[i] - a - b * ((T)x[r * s.n + i] - mean));
 	}
 }
 

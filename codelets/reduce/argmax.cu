@@ -63,7 +63,7 @@ template <class T> static void launch(const slp_kernel *k, slp_split s)
 extern "C" sl_status slp_cuda_argmax(const slp_kernel *k)
 {
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
-	slp_with_numbers<SLP_NUMBERS | SLP_HALVES>(
-	        k->in[0].type.dtype, [&](auto zero) { launch<decltype(zero)>(k, slp_axis_split(k)); });
+	slp_with_numbers<SLP_NUMBERS | SLP_HALVES>(k->in[0].type.dtype,
+	                                           [&](auto zero) { launch<decltype(zero)>(k, slp_axis_split(k)); });
 	return slp_launched(k);
 }

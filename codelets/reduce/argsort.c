@@ -112,8 +112,8 @@ static enum sl_status argsort_ref(const struct slp_kernel *k)
 
 SLP_DESCRIBE(argsort, "places of elements along an axis, in their order", "x", 1, .attr_table = attr_table,
              .attrs_size = sizeof(struct slp_argsort_attrs),
-             .rows = SLP_ROWS(SLP_ROW(SLP_NUMBERS, argsort_cpu, slp_cuda_argsort), SLP_HALF_ROWS(slp_cuda_argsort)), .infer = infer, .flops = flops,
-             .scratch = scratch);
+             .rows = SLP_ROWS(SLP_ROW(SLP_NUMBERS, argsort_cpu, slp_cuda_argsort), SLP_HALF_ROWS(slp_cuda_argsort)),
+             .infer = infer, .flops = flops, .scratch = scratch);
 
 /* The places of the elements of x along an axis, int32, in the order of the elements: the smallest first, or the
  * largest if `descending`.  Equal elements keep their order; NaN counts as the largest. No gradient flows back.

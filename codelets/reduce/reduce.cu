@@ -165,7 +165,7 @@ template <slp_reduction K> static void launch_whole(const slp_kernel *k)
 template <slp_reduction K, unsigned DTYPES> static sl_status reduce(const slp_kernel *k)
 {
 	if (DTYPES & SLP_I64 && k->in[0].type.dtype == SL_INT64) launch_whole<K>(k);
-	else 
+	else
 		slp_with_numbers<(DTYPES & ~SLP_I64) | SLP_HALVES>(k->in[0].type.dtype,
 		                                                   [&](auto zero) { launch<K, decltype(zero)>(k); });
 	return slp_launched(k);

@@ -122,8 +122,8 @@ template <class T, class C, class Sum> static cublasStatus_t queue(cublasHandle_
 	        const T *a, int lda, long long sa, const T *b, int ldb, long long sb, const T *beta, T *c, int ldc,    \
 	        long long sc, int count)                                                                               \
 	{                                                                                                              \
-		return queue(h, product<T>{ta != CUBLAS_OP_N, tb != CUBLAS_OP_N, m, n, k, lda, ldb, ldc, count, sa, sb, sc,   \
-		                            *alpha, *beta, a, b, c});                                                  \
+		return queue(h, product<T>{ta != CUBLAS_OP_N, tb != CUBLAS_OP_N, m, n, k, lda, ldb, ldc, count, sa,    \
+		                           sb, sc, *alpha, *beta, a, b, c});                                           \
 	}                                                                                                              \
 	cublasStatus_t cublas##letter##gemm_v2(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m,    \
 	                                       int n, int k, const T *alpha, const T *a, int lda, const T *b, int ldb, \
@@ -137,12 +137,11 @@ GEMM(D, double)
 
 /* ---- half types -------------------------------------------------------------------------------------------------- */
 
-template <class T, class C>
-static cublasStatus_t queue_half(cublasHandle_t h, const product<char> &p, float alpha, float beta, const void *a,
-                                 const void *b, void *c)
+template <class T, class C> static cublasStatus_t queue_half(cublasHandle_t h, const product<char> &p, float alpha,
+                                                             float beta, const void *a, const void *b, void *c)
 {
-	return queue(h, product<T, C, float>{p.ta, p.tb, p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.count, p.stride_a, p.stride_b,
-	                                     p.stride_c, alpha, beta, (const T *)a, (const T *)b, (C *)c});
+	return queue(h, product<T, C, float>{p.ta, p.tb, p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.count, p.stride_a,
+	                                     p.stride_b, p.stride_c, alpha, beta, (const T *)a, (const T *)b, (C *)c});
 }
 
 /* Only what the real one takes with sums in float32: factors of one half type, the result of that or float32.  Sums must
@@ -157,8 +156,23 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta
 	if (!half || b_type != a_type || !(wide || c_type == a_type) || compute != CUBLAS_COMPUTE_32F)
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	if (h && !(h->math & CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)) return CUBLAS_STATUS_NOT_SUPPORTED;
-	product<char> p = {ta != CUBLAS_OP_N, tb != CUBLAS_OP_N, m, n, k, lda, ldb, ldc, count, sa, sb, sc, 0, 0, NULL,
-	                   NULL, NULL};
+	product<char> p = {ta != CUBLAS_OP_N,
+	                   tb != CUBLAS_OP_N,
+	                   m,
+	                   n,
+	                   k,
+	                   lda,
+	                   ldb,
+	                   ldc,
+	                   count,
+	                   sa,
+	                   sb,
+	                   sc,
+	                   0,
+	                   0,
+	                   NULL,
+	                   NULL,
+	                   NULL};
 	float by = *(const float *)alpha, keep = *(const float *)beta;
 	if (bf16 && wide) return queue_half<__nv_bfloat16, float>(h, p, by, keep, a, b, c);
 	if (bf16) return queue_half<__nv_bfloat16, __nv_bfloat16>(h, p, by, keep, a, b, c);

@@ -195,7 +195,7 @@ static cudnnStatus_t propose(const algorithm (&list)[N], const problem &p, int m
 		perf.time = -1;
 		perf.memory = a.bytes(p);
 		perf.determinism = a.determinism;
-		perf.mathType = a.math;
+		perf.mathType = emu_is_half(p.x.type) ? CUDNN_TENSOR_OP_MATH : a.math;
 	}
 	return CUDNN_STATUS_SUCCESS;
 }
@@ -333,20 +333,20 @@ static char *workspace(void *work, size_t bytes)
 	return p;
 }
 
-template <class T, class Sum, class Factor> static cudnnStatus_t queue(cudnnHandle_t handle, const problem &p, enum pass pass, const void *alpha,
-                                              const void *beta, const void *x, const void *w, const void *y, void *work,
-                                              size_t bytes)
+template <class T, class Sum, class Factor>
+static cudnnStatus_t queue(cudnnHandle_t handle, const problem &p, enum pass pass, const void *alpha, const void *beta,
+                           const void *x, const void *w, const void *y, void *work, size_t bytes)
 {
 	typedef convolution<T, Sum, Factor> work_type;
 	auto *c = new work_type{p,
-	                             pass,
-	                             *(const Factor *)alpha,
-	                             *(const Factor *)beta,
-	                             (const T *)emu_argument(x, "cuDNN: x"),
-	                             (const T *)emu_argument(w, "cuDNN: w"),
-	                             (const T *)emu_argument(y, "cuDNN: y"),
-	                             workspace(work, bytes),
-	                             bytes};
+	                        pass,
+	                        *(const Factor *)alpha,
+	                        *(const Factor *)beta,
+	                        (const T *)emu_argument(x, "cuDNN: x"),
+	                        (const T *)emu_argument(w, "cuDNN: w"),
+	                        (const T *)emu_argument(y, "cuDNN: y"),
+	                        workspace(work, bytes),
+	                        bytes};
 	cudaError_t e = emu_launch(handle->stream, work_type::run, c, work_type::drop);
 	return e == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }

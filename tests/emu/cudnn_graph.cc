@@ -182,7 +182,8 @@ static bool read_pointwise(const node *n, computation *c)
 	if (!mode || !operand(n, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, &x) ||
 	    !operand(n, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, &y))
 		return false;
-	if (x.number != c->y.number || !x.within || x.type != CUDNN_DATA_FLOAT || !y.has(x.dim[0], x.dim[1], x.dim[2], x.dim[3]) || c->relu)
+	if (x.number != c->y.number || !x.within || x.type != CUDNN_DATA_FLOAT ||
+	    !y.has(x.dim[0], x.dim[1], x.dim[2], x.dim[3]) || c->relu)
 		return false;
 	c->y = y;
 	if (*mode == CUDNN_POINTWISE_RELU_FWD) {

@@ -84,7 +84,8 @@ static void test_gradients(void)
 	start();
 	for (int i = 0; i < 2; i++)
 		SL_SCOPE {
-			sl_tensor *w = numbers(halves[i], SL_SHAPE(9, 5), 7), *x = numbers(halves[i], SL_SHAPE(6, 9), 3);
+			sl_tensor *w = numbers(halves[i], SL_SHAPE(9, 5), 7),
+			          *x = numbers(halves[i], SL_SHAPE(6, 9), 3);
 			sl_tensor *kernel = numbers(halves[i], SL_SHAPE(4, 3, 3, 3), 3), *y = NULL;
 			sl_tensor *image = numbers(halves[i], SL_SHAPE(2, 3, 6, 6), 7), *loss = NULL;
 			CHECK_OK(sl_attach_grad(w));
@@ -108,6 +109,7 @@ static void test_gradients(void)
  * *count. */
 static void train(enum sl_dtype type, bool whole, float losses[4], uint64_t *count)
 {
+	sl_seed(1);
 	sl_block *net = sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .pad = {1, 1}, .activation = SL_RELU),
 	                              sl_batch_norm_layer(), sl_dense(10));
 	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.1)));
@@ -117,7 +119,8 @@ static void train(enum sl_dtype type, bool whole, float losses[4], uint64_t *cou
 	sl_tensor *y = sl_from(((int32_t[]){1, 5, 0, 9}), SL_SHAPE(4), .dtype = SL_INT32);
 	products();
 	for (int i = 0; i < 4; i++) {
-		SL_AUTOCAST(type) {
+		SL_AUTOCAST(type)
+		{
 			SL_RECORD
 				if (!step) loss = sl_softmax_cross_entropy(sl_forward(net, x), y);
 			if (step) loss = sl_step_run(step, x, y, NULL);
