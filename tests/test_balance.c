@@ -141,6 +141,7 @@ static void test_unequal(void)
 static void test_trial(void)
 {
 	CHECK_MISTAKE(!sl_trial_new(0) ? sl_error() : SL_OK, SL_EINVAL, "there must be a way");
+	CHECK_MISTAKE(!sl_trial_new(1 << 30) ? sl_error() : SL_OK, SL_EINVAL, "at most 65536");
 	start(1);
 	SL_SCOPE
 		for (int fast = 0; fast < 3; fast++) {

@@ -5,7 +5,7 @@
 #include "dist/dist.h"
 #include "nn/nn.h"
 
-enum { WARM = 2, TIMED = 6, ROUNDS = 3 };
+enum { WARM = 2, TIMED = 6, ROUNDS = 3, MOST = 1 << 16 };
 
 struct sl_trial {
 	int ways, way, round, steps;
@@ -18,7 +18,7 @@ struct sl_trial {
  * use. Each way is used for some steps, in turn, three times; then the fastest is used for good, after 24 steps of
  * each way. Until then it sometimes waits for all work. In simulation, simulated time decides. With several processes
  * all must make the same calls, and all use the same way: the one with the least time over all processes. NULL with
- * SL_EINVAL: fewer ways than one.  Free it with sl_trial_free.
+ * SL_EINVAL: fewer ways than one, or more than 65536.  Free it with sl_trial_free.
  *
  *     sl_trial *trial = sl_trial_new(2);
  *     while (next(&x, &y)) {
@@ -29,6 +29,7 @@ sl_trial *sl_trial_new_at(const char *at, int ways)
 {
 	SLP_CALL("sl_trial_new", at);
 	if (ways < 1) return slp_call_fail(at, "sl_trial_new", SL_EINVAL, "there must be a way");
+	if (ways > MOST) return slp_call_fail(at, "sl_trial_new", SL_EINVAL, "%d ways; at most %d", ways, MOST);
 	sl_trial *t = slp_calloc(1, sizeof *t + (size_t)ways * sizeof *t->best);
 	if (!t) return slp_call_fail(at, "sl_trial_new", SL_ENOMEM, "no memory for a trial");
 	t->ways = ways;
