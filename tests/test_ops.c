@@ -72,7 +72,8 @@ static bool has_half(const struct slp_operands *o)
 static enum slp_way last_way(const struct slp_operands *o, sl_device device)
 {
 	bool slow = device.kind == SL_DEVICE_CPU && choice_of(o, SL_DEVICE_CPU).kernel == o->op->ref;
-	return (slow || has_half(o)) && slp_operands_cost(o) > 20000 ? SLP_PLAIN : SLP_WAY_COUNT - 1;
+	bool emulated = device.kind == SL_DEVICE_GPU && gpu_cases() > 0 && gpu_cases() < 5000; /* not in the long run */
+	return (slow || has_half(o)) && (emulated || slp_operands_cost(o) > 20000) ? SLP_PLAIN : SLP_WAY_COUNT - 1;
 }
 
 /* On one device.  bits: what CPUs must give; GPUs must give the same each way. */
