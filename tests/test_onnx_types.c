@@ -332,6 +332,29 @@ static void test_negative_shifts(void)
 	}
 }
 
+/* Half types cannot tell the elements of a long row apart: places are float32. */
+static void test_sampling(void)
+{
+	enum { WIDTH = 2000 };
+	static const double wanted[] = {0, 1999, 1001, 1203, 777};
+	static float grid[5][2], row[WIDTH];
+	static struct slp_model m;
+	SL_SCOPE {
+		for (int i = 0; i < 5; i++) grid[i][0] = (float)(2 * wanted[i] / (WIDTH - 1) - 1);
+		for (int i = 0; i < WIDTH; i++) row[i] = (float)i;
+		slp_model_begin(&m, 16);
+		slp_model_raw(slp_model_tensor(&m, "g", 1, SLP_DIMS(1, 1, 5, 2)), grid, sizeof grid);
+		SlpOnnx__NodeProto *n = slp_model_node(&m, "GridSample x g -> y");
+		set_text(&m, n, "mode", "nearest");
+		slp_model_int(&m, n, "align_corners", 1);
+		sl_block *b = built(&m);
+		sl_tensor *y = sl_forward(b, sl_cast(sl_from(row, SL_SHAPE(1, 1, 1, WIDTH)), SL_FLOAT16));
+		CHECK(y && sl_tensor_dtype(y) == SL_FLOAT16);
+		CHECK_VALUES(sl_reshape(y, SL_SHAPE(-1)), wanted[0], wanted[1], wanted[2], wanted[3], wanted[4]);
+		sl_block_free(b);
+	}
+}
+
 static void test_unpooling(void)
 {
 	static int64_t pair[] = {2, 2};
@@ -390,6 +413,7 @@ static void test_random(void)
 static const struct slp_test tests[] = {
         {"shifts", test_shifts},
         {"shifts of negative numbers", test_negative_shifts},
+        {"sampling", test_sampling},
         {"unpooling", test_unpooling},
         {"random numbers", test_random},
         {"graphs of int64 and bools", test_graphs},
