@@ -51,19 +51,23 @@ def fashion_mnist(train=True):
 class Loader:
     """Shuffled mini-batches: Loader((x, y), batch_size=256) of arrays, Loader(dataset, batch_size=256) of a data set.
 
-    An iteration is an epoch.  The order depends on the seed and the epoch alone.
+    An iteration is an epoch.  The order depends on the seed and the epoch alone.  With rank and ranks it hands out one part of batches
+    of ranks * batch_size, as many as all other ranks: rank=starling.dist.rank(), ranks=starling.dist.size().
     """
 
-    def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=0, kind=Tensor):
+    def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=0, kind=Tensor, rank=0, ranks=1):
         if not hasattr(batch_size, "__index__"):
             raise _core.wrong("batch_size", batch_size, "a whole number")
         if batch_size < 1:
             raise _core.InvalidArgument(f"batch_size is {batch_size}")
+        if not 0 <= rank < ranks:
+            raise _core.InvalidArgument(f"rank is {rank} of {ranks} ranks")
+        self._rank, self._ranks = rank, ranks
         self.batch_size, self.drop_last, self._device, self._kind = batch_size, drop_last, device, kind
         self._shuffle, self._seed, self._epoch, self._p = shuffle, seed, 0, None
         if isinstance(data, Dataset):
             last = lib.SL_LAST_DISCARD if drop_last else lib.SL_LAST_KEEP
-            opts = (batch_size, shuffle, seed, last, limit, 0, device_of(device))
+            opts = (batch_size, shuffle, seed, last, limit, 0, device_of(device), 0, rank, ranks)
             self._p = lib.sl_loader_new_at(here(), data._p, opts)
             self._data = data
             if not self._p:
@@ -85,7 +89,8 @@ class Loader:
         """The number of batches in an epoch."""
         if self._p:
             return lib.sl_loader_batches(self._p)
-        return self._size // self.batch_size if self.drop_last else -(-self._size // self.batch_size)
+        own = self._size // self._ranks
+        return own // self.batch_size if self.drop_last else -(-own // self.batch_size)
 
     def __iter__(self):
         return self._from_library() if self._p else self._from_arrays()
@@ -103,6 +108,8 @@ class Loader:
             numpy.random.default_rng((self._seed, self._epoch)).shuffle(order)
         self._epoch += 1
         for i in range(len(self)):
-            rows = order[i * self.batch_size : (i + 1) * self.batch_size]
+            count = min(self.batch_size, self._size // self._ranks - i * self.batch_size)
+            first = i * self.batch_size * self._ranks + self._rank * count
+            rows = order[first : first + count]
             batch = [array(a[rows], device=self._device, like=self._kind) for a in self._data]
             yield batch[0] if len(batch) == 1 else tuple(batch)
