@@ -224,6 +224,7 @@ static bool train(void)
 	bool ok = true;
 	for (int i = 0; i < count; i++) devices[i] = device_at(i);
 	sl_block *net = make_network();
+	if (!strcmp(mode, "strangers")) sl_seed(7 + (uint64_t)sl_dist_rank());
 	sl_initialize(net, .init = sl_xavier_init(), .devices = devices, .ndevices = count,
 	              .dtype = sl_dtype_named(dtype));
 	sl_trainer *trainer = sl_trainer_new(net, choose_optimizer());

@@ -70,6 +70,10 @@ for latency in 1e7 -1 x; do
   complains "SL_DIST_LATENCY=$latency: microseconds are wanted"
 done
 
+# Ranks that begin with other values: gradients are those of rank 0's from the first on.
+teams=1
+same 2 1 mode=strangers dropout=0
+
 # Masters of half types stay exact when parameters are brought together.
 same 2 1 optimizer=adam dtype=bfloat16 dropout=0
 
