@@ -224,6 +224,7 @@ both() {
 # What rank 0 cannot write, no rank takes for written.
 both 'sl_checkpoint_save .*nowhere/run.safetensors: cannot be written: No such file' \
   "tests/dist checkpoint=$tmp/nowhere/run.safetensors" "tests/dist checkpoint=$tmp/nowhere/run.safetensors"
+both 'sl_dist_sum \((2, 3|3, 2)\)' 'tests/dist mode=shapes' 'tests/dist mode=shapes'
 both 'parameter 2.weight: .* where rank 0 has parameter 2.weight' 'tests/dist' 'tests/dist units=25'
 both 'optimiser: 1, where rank 0 has optimiser: 0' 'tests/dist' 'tests/dist optimizer=adam'
 both 'power of the schedule: [12], where rank 0 has' 'tests/dist optimizer=linear' 'tests/dist optimizer=power'
