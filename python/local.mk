@@ -35,6 +35,7 @@ EXTRA_DIST += \
 	python/starling/autograd.py \
 	python/starling/checkpoint.py \
 	python/starling/data.py \
+	python/starling/dist.py \
 	python/starling/init.py \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \
@@ -86,6 +87,7 @@ EXTRA_DIST += \
 	python/tests/test_cells.py \
 	python/tests/test_creation.py \
 	python/tests/test_custom.py \
+	python/tests/test_dist.py \
 	python/tests/test_gluon.py \
 	python/tests/test_gluon_more.py \
 	python/tests/test_recurrent.py \

@@ -224,6 +224,7 @@ static bool train(void)
 	bool ok = true;
 	for (int i = 0; i < count; i++) devices[i] = device_at(i);
 	sl_block *net = make_network();
+	if (!strcmp(mode, "strangers")) sl_seed(7 + (uint64_t)sl_dist_rank());
 	sl_initialize(net, .init = sl_xavier_init(), .devices = devices, .ndevices = count,
 	              .dtype = sl_dtype_named(dtype));
 	sl_trainer *trainer = sl_trainer_new(net, choose_optimizer());
@@ -345,6 +346,17 @@ static bool show_sums(void)
 	return true;
 }
 
+/* Tensors of as many elements, but not of one shape. */
+static bool sum_shapes(void)
+{
+	bool ok = true;
+	SL_SCOPE {
+		sl_tensor *t = sl_zeros(SL_SHAPE(sl_dist_rank() ? 2 : 3, sl_dist_rank() ? 3 : 2));
+		ok = sl_dist_sum(t) == SL_OK && sl_wait(t) == SL_OK;
+	}
+	return ok;
+}
+
 static sl_tensor *drop(sl_tensor *x)
 {
 	return sl_dropout(x, 0.5);
@@ -395,6 +407,7 @@ static bool run(void)
 	if (data) return show_batches();
 	if (!strcmp(mode, "sum")) return time_sum();
 	if (!strcmp(mode, "sums")) return show_sums();
+	if (!strcmp(mode, "shapes")) return sum_shapes();
 	if (!strcmp(mode, "masks")) return show_masks();
 	return strcmp(mode, "trial") ? train() : show_trial();
 }

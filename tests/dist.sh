@@ -70,6 +70,10 @@ for latency in 1e7 -1 x; do
   complains "SL_DIST_LATENCY=$latency: microseconds are wanted"
 done
 
+# Ranks that begin with other values: gradients are those of rank 0's from the first on.
+teams=1
+same 2 1 mode=strangers dropout=0
+
 # Masters of half types stay exact when parameters are brought together.
 same 2 1 optimizer=adam dtype=bfloat16 dropout=0
 
@@ -220,6 +224,7 @@ both() {
 # What rank 0 cannot write, no rank takes for written.
 both 'sl_checkpoint_save .*nowhere/run.safetensors: cannot be written: No such file' \
   "tests/dist checkpoint=$tmp/nowhere/run.safetensors" "tests/dist checkpoint=$tmp/nowhere/run.safetensors"
+both 'sl_dist_sum \((2, 3|3, 2)\)' 'tests/dist mode=shapes' 'tests/dist mode=shapes'
 both 'parameter 2.weight: .* where rank 0 has parameter 2.weight' 'tests/dist' 'tests/dist units=25'
 both 'optimiser: 1, where rank 0 has optimiser: 0' 'tests/dist' 'tests/dist optimizer=adam'
 both 'power of the schedule: [12], where rank 0 has' 'tests/dist optimizer=linear' 'tests/dist optimizer=power'
@@ -233,6 +238,22 @@ if [ "$tcp" ]; then
   both '(different SL_DIST_SECRET|different secret)' 'env SL_DIST_SECRET=a tests/dist' 'env SL_DIST_SECRET=b tests/dist'
   run 1 env SL_DIST=tcp tests/dist
   complains 'need WORLD_SIZE, which is not set'
+  for rank in 2 -1 x; do
+    run 1 env SL_DIST=tcp RANK=$rank WORLD_SIZE=2 tests/dist
+    complains "RANK=$rank: "
+  done
+  both 'two processes have rank 1' 'env WORLD_SIZE=3 tests/dist' 'env WORLD_SIZE=3 sh -c "RANK=1 tests/dist & RANK=1 exec tests/dist"'
+  SL_DIST_TIMEOUT=60
+  for address in ::1 '[::1]' localhost; do
+    [ "$address" = localhost ] || [ -s /proc/net/if_inet6 ] || continue
+    run 0 "$launch" --no-bind -n 2 env MASTER_ADDR="$address" tests/dist steps=1
+  done
+  # Strangers at the port: they say nothing, or nonsense, and hold nobody up.
+  if command -v python3 >/dev/null; then
+    # shellcheck disable=SC2016
+    run 0 "$launch" --no-bind -n 2 sh -c '[ "$RANK" = 0 ] || python3 "$0"; exec tests/dist steps=1' "$srcdir/tests/strangers.py"
+  fi
+  SL_DIST_TIMEOUT=3
   for port in 99999 http 0 12x; do
     run 1 timeout 2 env SL_DIST=tcp RANK=0 WORLD_SIZE=2 MASTER_PORT=$port tests/dist
     complains "MASTER_PORT=$port: a number from 1 to 65535 is wanted"
@@ -318,4 +339,25 @@ run 0 $launch -n 2 --restarts 1 "$tmp/again"
 says '^\[0\] went well$'
 complains 'rank 0 ended with status 3'
 run 2 $launch -n 0 true
+
+# What cannot be started is reported once, and not tried again; output is whole, input is rank 0's; nothing is left behind.
+for program in "$tmp/none" "$tmp"; do
+  run 127 $launch -n 2 --restarts 3 "$program"
+  [ "$(wc -l <"$tmp/err")" = 1 ] || fail "$program: not one message"
+done
+run 0 $launch -n 1 printf 'a\0b\nend'
+cmp -s "$tmp/out" <(printf '[0] a\0b\n[0] end\n') || fail "bytes are lost"
+run 0 $launch -n 2 cat <<<here
+[ "$(cat "$tmp/out")" = '[0] here' ] || fail "not rank 0 alone has read"
+is_gone() { ! kill -0 "$(cat "$tmp/child")" 2>/dev/null; }
+run 1 $launch -n 2 sh -c "[ \$RANK = 0 ] || exit 0; sleep 600 & echo \$! >'$tmp/child'; exit 3"
+within 60 is_gone || fail "what a rank has started is left"
+has_child() { [ -s "$tmp/child" ]; }
+rm "$tmp/child"
+$launch -n 1 sh -c "sleep 600 & echo \$! >'$tmp/child'; wait" >/dev/null 2>&1 &
+pid=$!
+within 60 has_child || fail "no process"
+kill -KILL $pid
+wait $pid || true
+within 60 is_gone || fail "sl-launch was killed, and what it has started is left"
 exit $((failures > 0))

@@ -17,6 +17,7 @@ int slpy_integers(const sl_tensor *, const sl_tensor *);
 """
 _SOURCE = """
 #include <starling.h>
+#include <starling/dist.h>
 struct slpy_block { sl_block base; void *object; };
 /* Which of two tensors are bools: 1, 2, or both; the second may be NULL. */
 static int slpy_truths(const sl_tensor *a, const sl_tensor *b)

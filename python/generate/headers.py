@@ -14,7 +14,10 @@ typedef long int64_t; typedef unsigned long uint64_t; typedef struct _IO_FILE FI
 """
 
 
-def preprocess(include, compiler="cc", names=("starling.h",)):
+_NAMES = ("starling.h", "starling/dist.h")
+
+
+def preprocess(include, compiler="cc", names=_NAMES):
     """The declarations of these headers below the folder `include`, as cffi takes them."""
     with tempfile.TemporaryDirectory() as empty:
         for name in ("stdbool", "stddef", "stdint", "stdio"):
@@ -67,7 +70,7 @@ def _field(declaration):
 class Headers:
     """Everything that the headers declare: .text, .functions, .structs, .enums, each by name."""
 
-    def __init__(self, include, compiler="cc", names=("starling.h",)):
+    def __init__(self, include, compiler="cc", names=_NAMES):
         self.text = preprocess(include, compiler, names)
         self.functions, self.structs, self.enums = {}, {}, {}
         for node in c_parser.CParser().parse(_STANDARD + self.text).ext:

@@ -200,15 +200,19 @@ def fashion_mnist(train=True):
 class Loader:
     """Shuffled mini-batches: Loader((x, y), batch_size=256) of arrays, Loader(dataset, batch_size=256) of a data set.
 
-    An iteration is an epoch.  The order depends on the seed and the epoch alone.  Of a data set, so many worker threads read and
-    transform samples ahead, prefetch batches are kept ready, and of each batch this rank of several gets its part.
+    An iteration is an epoch.  The order depends on the seed and the epoch alone.  With rank and ranks it hands out one part of batches
+    of ranks * batch_size, as many as all other ranks: rank=starling.dist.rank(), ranks=starling.dist.size().  Of a data set, so
+    many worker threads read and transform samples ahead, and prefetch batches are kept ready.
     """
 
-    def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=0, workers=0, prefetch=0, rank=0, ranks=0, kind=Tensor):
+    def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=0, workers=0, prefetch=0, rank=0, ranks=1, kind=Tensor):
         if not hasattr(batch_size, "__index__"):
             raise _core.wrong("batch_size", batch_size, "a whole number")
         if batch_size < 1:
             raise _core.InvalidArgument(f"batch_size is {batch_size}")
+        if not 0 <= rank < ranks:
+            raise _core.InvalidArgument(f"rank is {rank} of {ranks} ranks")
+        self._rank, self._ranks = rank, ranks
         self.batch_size, self.drop_last, self._device, self._kind = batch_size, drop_last, device, kind
         self._shuffle, self._seed, self._epoch, self._p = shuffle, seed, 0, None
         if isinstance(data, Dataset):
@@ -220,8 +224,8 @@ class Loader:
             if not self._p:
                 raise_error()
             return
-        if workers or prefetch or ranks:
-            raise _core.InvalidArgument("workers, prefetch and ranks are for data sets; starling.data.arrays(x, y) makes one")
+        if workers or prefetch:
+            raise _core.InvalidArgument("workers and prefetch are for data sets; starling.data.arrays(x, y) makes one")
         self._data = [numpy.asarray(a) for a in (data if isinstance(data, (tuple, list)) else [data])]
         if not all(a.ndim for a in self._data):
             raise _core.wrong("data", data, "arrays with rows, or a data set,")
@@ -238,7 +242,8 @@ class Loader:
         """The number of batches in an epoch."""
         if self._p:
             return lib.sl_loader_batches(self._p)
-        return self._size // self.batch_size if self.drop_last else -(-self._size // self.batch_size)
+        own = self._size // self._ranks
+        return own // self.batch_size if self.drop_last else -(-own // self.batch_size)
 
     def __iter__(self):
         return self._from_library() if self._p else self._from_arrays()
@@ -257,6 +262,8 @@ class Loader:
             numpy.random.default_rng((self._seed, self._epoch)).shuffle(order)
         self._epoch += 1
         for i in range(len(self)):
-            rows = order[i * self.batch_size : (i + 1) * self.batch_size]
+            count = min(self.batch_size, self._size // self._ranks - i * self.batch_size)
+            first = i * self.batch_size * self._ranks + self._rank * count
+            rows = order[first : first + count]
             batch = [array(a[rows], device=self._device, like=self._kind) for a in self._data]
             yield batch[0] if len(batch) == 1 else tuple(batch)

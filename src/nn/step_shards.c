@@ -15,6 +15,19 @@ static void pass_random_numbers(const sl_step *step, const sl_plan *plan, int n,
 	if (!slp_step_is_alone(step)) slp_rng_take(sl_plan_graph(plan)->nrandom * n * processes);
 }
 
+/* Before gradients are computed by the parameters, which begin as rank 0's; they have values now. */
+static bool begin_with_others(const struct slp_step_run *r)
+{
+	const sl_step *step = r->step;
+	char way[64];
+	int runs = step->opts.accumulate > 1 ? step->opts.accumulate : 1;
+	int64_t rows = 0;
+	for (int i = 0; i < r->n; i++) rows += slp_step_rows(r, i);
+	snprintf(way, sizeof way, "whole, of %d run%s, by the %s of losses", runs, runs > 1 ? "s" : "",
+	         step->opts.reduction == SL_REDUCTION_SUM ? "sum" : "mean");
+	return slp_ranks_begin(r->at, step->trainer, "sl_step_run", way, rows);
+}
+
 /* Forward, loss and backward of one shard: its results, the losses, those of the network, the gradients. */
 static sl_tensor **run_shard(const struct slp_step_run *r, int shard, int *nresults)
 {
@@ -25,6 +38,7 @@ static sl_tensor **run_shard(const struct slp_step_run *r, int shard, int *nresu
 	slp_shard = shard;
 	const struct slp_compiled *c = slp_step_plan(r, shard, false);
 	if (c) *nresults = c->nresults;
+	if (c && shard == 0 && !begin_with_others(r)) c = NULL;
 	if (c && shard == 0) pass_random_numbers(step, c->plan, r->n, slp_dist.rank);
 	bool ok = c && slp_plan_run(r->at, c->plan, slp_step_shard(r, shard), slp_step_inputs(r, shard), NULL, 0, NULL,
 	                            out) == SL_OK;
@@ -203,12 +217,7 @@ static bool update(const struct slp_step_run *r, const sl_device *owners, sl_ten
 	u.single = u.sums + count;
 	u.parts = (struct slp_dist_part *)(u.single + count);
 	u.result = (int *)(u.parts + count);
-	char way[64];
-	int runs = step->opts.accumulate > 1 ? step->opts.accumulate : 1;
-	snprintf(way, sizeof way, "whole, of %d run%s, by the %s of losses", runs, runs > 1 ? "s" : "",
-	         step->opts.reduction == SL_REDUCTION_SUM ? "sum" : "mean");
-	bool ok = slp_ranks_begin(at, step->trainer, "sl_step_run", way, rows) && add_all(&u) &&
-	          use_gradients(at, step, u.data, u.sums, rows, sl_trainer_loss_scale(step->trainer));
+	bool ok = add_all(&u) && use_gradients(at, step, u.data, u.sums, rows, sl_trainer_loss_scale(step->trainer));
 	free(u.list);
 	return ok;
 }
