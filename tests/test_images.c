@@ -45,8 +45,15 @@ static void write_png(const char *name, png_uint_32 format, int channels, int he
 	CHECK(png_image_write_to_file(&png, slp_scratch_path(name, path), 0, bytes, 0, NULL));
 }
 
+/* How much light there is, or, without Adobe's marker, how much of each ink; of four components no black. */
+static uint8_t jpeg_byte(int row, int column, int channel, bool inks)
+{
+	int light = channel == 3 ? 255 : 100 + 10 * row + 5 * column;
+	return (uint8_t)(inks ? 255 - light : light);
+}
+
 /* Smooth, so that what JPEG leaves out is little. */
-static void write_jpeg(const char *name, int channels)
+static void write_jpeg(const char *name, int channels, J_COLOR_SPACE space)
 {
 	char path[PATH_MAX];
 	struct jpeg_compress_struct jpeg;
@@ -58,13 +65,16 @@ static void write_jpeg(const char *name, int channels)
 	jpeg.image_width = W;
 	jpeg.image_height = H;
 	jpeg.input_components = channels;
-	jpeg.in_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+	jpeg.in_color_space = channels == 1 ? JCS_GRAYSCALE : channels == 3 ? JCS_RGB : JCS_CMYK;
 	jpeg_set_defaults(&jpeg);
+	if (channels == 4) jpeg_set_colorspace(&jpeg, space == JCS_YCCK ? JCS_YCCK : JCS_CMYK);
+	if (space == JCS_UNKNOWN) jpeg.write_Adobe_marker = FALSE;
 	jpeg_set_quality(&jpeg, 100, TRUE);
 	jpeg_start_compress(&jpeg, TRUE);
 	for (int i = 0; i < H; i++) {
-		uint8_t line[3 * W];
-		for (int j = 0; j < W * channels; j++) line[j] = (uint8_t)(100 + 10 * i + 5 * (j / channels));
+		uint8_t line[4 * W];
+		for (int j = 0; j < W * channels; j++)
+			line[j] = jpeg_byte(i, j / channels, j % channels, space == JCS_UNKNOWN);
 		jpeg_write_scanlines(&jpeg, (JSAMPROW[]){line}, 1);
 	}
 	jpeg_finish_compress(&jpeg);
@@ -128,12 +138,15 @@ static void test_jpeg(void)
 {
 	folder("j");
 	folder("j/x");
-	write_jpeg("j/x/a.jpg", 3);
-	write_jpeg("j/x/b.JPEG", 1);
+	write_jpeg("j/x/a.jpg", 3, JCS_YCbCr);
+	write_jpeg("j/x/b.JPEG", 1, JCS_GRAYSCALE);
+	write_jpeg("j/x/c.jpg", 4, JCS_CMYK);
+	write_jpeg("j/x/d.jpg", 4, JCS_YCCK);
+	write_jpeg("j/x/e.jpg", 4, JCS_UNKNOWN);
 	sl_dataset *d = open_set("j", (struct sl_images_opts){0});
 	float x[3 * H * W];
-	CHECK(sl_dataset_size(d) == 2);
-	for (int i = 0; i < 2; i++) {
+	CHECK(sl_dataset_size(d) == 5);
+	for (int i = 0; i < 5; i++) {
 		CHECK_OK(sl_dataset_read(d, i, x, NULL));
 		double most = 0;
 		for (int p = 0; p < 3 * H * W; p++) {
@@ -206,7 +219,7 @@ static void test_broken(void)
 	folder("broken/x");
 	write_png("broken/x/a.png", PNG_FORMAT_RGB, 3, H, 1);
 	break_file("broken/x/a.png", true);
-	write_jpeg("broken/x/b.jpg", 3);
+	write_jpeg("broken/x/b.jpg", 3, JCS_YCbCr);
 	break_file("broken/x/b.jpg", false);
 }
 
@@ -239,7 +252,7 @@ static void test_short(void)
 	char path[PATH_MAX];
 	folder("short");
 	folder("short/x");
-	write_jpeg("short/x/a.jpg", 3);
+	write_jpeg("short/x/a.jpg", 3, JCS_YCbCr);
 	FILE *f = fopen(slp_scratch_path("short/x/a.jpg", path), "rb");
 	CHECK(f != NULL);
 	size_t size = f ? fread(file, 1, sizeof file, f) : 0, sof = 0;

@@ -8,7 +8,7 @@
 
 #include "run/measure.h"
 
-enum { MAX_INPUTS = RUN_MAX_INPUTS };
+enum { MAX_INPUTS = RUN_MAX_INPUTS, MAX_OUTPUTS = SL_MAX_RESULTS };
 
 /* An input as the command line names it; name NULL: the only one. */
 struct input {
@@ -20,10 +20,12 @@ struct input {
 
 struct options {
 	struct drv_options common;
-	const char *symbol, *params, *output, *node;
+	const char *symbol, *params, *node;
 	char *made[2]; /* paths made from a prefix */
 	struct input inputs[MAX_INPUTS];
-	int ninputs;
+	char *outputs[MAX_OUTPUTS];       /* files */
+	const char *results[MAX_OUTPUTS]; /* what is written to them, if that is named */
+	int ninputs, noutputs, nresults;
 	int64_t repeat;
 	struct run_plan plan; /* of --benchmark */
 	bool imperative, profile, benchmark;
@@ -42,8 +44,10 @@ static const struct argp_option argp_options[] = {
          "The shape of an input in a raw file; with --benchmark or --profile, of an input of random numbers", 1},
         {"type", 't', "[NAME=]TYPE", 0,
          "Its data type: float32 (default), float64, float16, bfloat16, int64, int32, uint8, bool", 1},
-        {"output", 'o', "FILE", 0,
-         "Write the result to FILE, as .npy if that is its extension, else raw (default: print it)", 2},
+        {"output", 'o', "[NAME=]FILE", 0,
+         "Write the result to FILE, as .npy if that is its extension, else raw (default: print it); of an ONNX model, "
+         "NAME may be any of its results, and several may be written",
+         2},
         {"node", KEY_NODE, "NAME", 0, "Return the result of this node instead of the last one", 2},
         {"repeat", KEY_REPEAT, "N", 0, "Run the network N times and print how long a run takes", 2},
         {"imperative", KEY_IMPERATIVE, NULL, 0, "Run node by node instead of compiling the network", 2},
@@ -138,11 +142,27 @@ static bool made_up(const struct options *o, const struct input *in)
 	return in->has_shape && (o->benchmark || o->profile);
 }
 
+/* NAME=FILE; names are those of results that an ONNX model gives. */
+static void split_outputs(struct argp_state *state, struct options *o)
+{
+	for (int i = 0; i < o->noutputs && is_onnx(o); i++) {
+		char *eq = strchr(o->outputs[i], '=');
+		if (!eq) continue;
+		*eq = '\0';
+		o->results[o->nresults++] = o->outputs[i];
+		o->outputs[i] = eq + 1;
+	}
+	if (o->noutputs > 1 && o->nresults < o->noutputs)
+		argp_error(state, "several outputs are those of an ONNX model, each with its name: --output NAME=FILE");
+	if (o->nresults && o->node) argp_error(state, "--node and names of outputs exclude each other");
+}
+
 static void complete(struct argp_state *state, struct options *o)
 {
 	if (!o->symbol) argp_error(state, "no model is given");
 	if (!is_onnx(o)) complete_names(state, o);
 	else if (o->params) argp_error(state, "an ONNX model contains its parameters: leave out PARAMS");
+	split_outputs(state, o);
 	if (!o->ninputs) argp_error(state, "no input is given");
 	for (int i = 0; i < o->ninputs; i++) {
 		if (!o->inputs[i].file && !made_up(o, &o->inputs[i]))
@@ -179,7 +199,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		in = input_named(state, o, arg, &value);
 		in->dtype = parse_type(state, value);
 		return 0;
-	case 'o': o->output = arg; return 0;
+	case 'o':
+		if (o->noutputs == MAX_OUTPUTS) argp_error(state, "there can be at most %d outputs", MAX_OUTPUTS);
+		o->outputs[o->noutputs++] = arg;
+		return 0;
 	case KEY_NODE: o->node = arg; return 0;
 	case KEY_REPEAT: o->repeat = drv_int(state, "--repeat", arg, 1, INT32_MAX); return 0;
 	case KEY_IMPERATIVE: o->imperative = true; return 0;
@@ -251,10 +274,13 @@ static bool write_raw(const char *path, sl_tensor *y)
 	return ok;
 }
 
-static bool write_output(const struct options *o, sl_tensor *y)
+static bool write_outputs(const struct options *o, sl_tensor *const *y)
 {
-	if (o->output) return ends(o->output, ".npy") ? sl_save_npy(y, o->output) == SL_OK : write_raw(o->output, y);
-	return o->common.quiet || sl_fprint(drv_out(&o->common), y) == SL_OK;
+	bool ok = true;
+	for (int i = 0; i < o->noutputs && ok; i++)
+		ok = ends(o->outputs[i], ".npy") ? sl_save_npy(y[i], o->outputs[i]) == SL_OK
+		                                 : write_raw(o->outputs[i], y[i]);
+	return ok && (o->noutputs || o->common.quiet || sl_fprint(drv_out(&o->common), y[0]) == SL_OK);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -273,9 +299,10 @@ static bool run_network(const struct options *o, sl_block *net, json_t *results)
 	for (int i = 0; i < o->ninputs; i++)
 		if (!(n.in[i] = read_input(&o->inputs[i]))) return false;
 	if (!o->imperative && sl_hybridize(net) != SL_OK) return false;
-	sl_tensor *y = sl_forward_at(SL_HERE, net, n.in, n.nin);
+	sl_tensor *y[MAX_OUTPUTS];
+	bool ok = sl_forward_all(net, n.in, n.nin, y, o->noutputs ? o->noutputs : 1) == SL_OK;
 	bool timed = o->benchmark || (o->profile && !o->inputs[0].file);
-	return y && (timed || write_output(o, y)) && measure(o, &n, results);
+	return ok && (timed || write_outputs(o, y)) && measure(o, &n, results);
 }
 
 static sl_block *load(const struct options *o)
@@ -284,7 +311,9 @@ static sl_block *load(const struct options *o)
 	int n = 0;
 	for (int i = 0; i < o->ninputs; i++)
 		if (o->inputs[i].name) names[n++] = o->inputs[i].name;
-	if (is_onnx(o)) return sl_import_onnx_at(SL_HERE, o->symbol, (struct sl_import_onnx_opts){names, n, o->node});
+	if (is_onnx(o))
+		return sl_import_onnx_at(SL_HERE, o->symbol,
+		                         (struct sl_import_onnx_opts){names, n, o->node, o->results, o->nresults});
 	return sl_import_at(SL_HERE, o->symbol, names, n, o->params, (struct sl_import_opts){.output = o->node});
 }
 

@@ -417,16 +417,20 @@ class Lambda(Block):
 
 def load(symbol, inputs=None, params=None, *, output=None, lenient=False):
     """The network in files of MXNet, PREFIX-symbol.json and PREFIX-0000.params, whose inputs are named, "data" if not; or
-    in an ONNX model, FILE.onnx, whose inputs come in the order of the file if they are not named."""
+    in an ONNX model, FILE.onnx, whose inputs come in the order of the file if they are not named.  output names a result; of an
+    ONNX model also several, which are all of its results otherwise."""
     path = text_of(symbol, "symbol")
     onnx = path != NULL and path.endswith(b".onnx")
     if inputs is None:
         inputs = () if onnx else ("data",)
     names = [ffi.new("char[]", n.encode()) for n in ([inputs] if isinstance(inputs, str) else inputs)]
     array_ = ffi.new("const char *[]", names)
-    output = NULL if output is None else ffi.new("char[]", output.encode())
     if onnx:
-        return Block._from(lib.sl_import_onnx_at(here(), path, (array_, len(names), output)))
+        wanted = () if output is None else [output] if isinstance(output, str) else output
+        texts = [ffi.new("char[]", n.encode()) for n in wanted]
+        results = ffi.new("const char *[]", texts)
+        return Block._from(lib.sl_import_onnx_at(here(), path, (array_, len(names), NULL, results, len(texts))))
+    output = NULL if output is None else ffi.new("char[]", output.encode())
     p = lib.sl_import_at(here(), path, array_, len(names), text_of(params, "params"), (output, lenient))
     return Block._from(p)
 

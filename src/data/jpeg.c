@@ -42,11 +42,28 @@ static int64_t most_pixels(const struct reading *r, size_t size)
 	return r->jpeg.arith_code ? INT64_MAX : ((int64_t)size + 1) * 8 * 32 * 32;
 }
 
+/* Images for printing, four components, which libjpeg does not turn into red, green and blue. */
+static bool in_inks(const struct reading *r)
+{
+	return r->jpeg.jpeg_color_space == JCS_CMYK || r->jpeg.jpeg_color_space == JCS_YCCK;
+}
+
+/* What light four inks leave; programs of Adobe's write how little of each there is. */
+static void mix(const uint8_t *inks, uint8_t *pixels, int64_t n, bool inverted)
+{
+	const int flip = inverted ? 255 : 0;
+	for (int64_t i = 0; i < n; i++, inks += 4)
+		for (int k = 0; k < 3; k++) {
+			int light = 255 - (inks[3] ^ flip);
+			*pixels++ = (uint8_t)((light * (255 - (inks[k] ^ flip)) + 127) / 255);
+		}
+}
+
 static bool start(struct reading *r, const char *path, size_t size, struct slp_image *image)
 {
 	jpeg_read_header(&r->jpeg, TRUE);
-	bool grey = r->jpeg.jpeg_color_space == JCS_GRAYSCALE;
-	r->jpeg.out_color_space = grey ? JCS_GRAYSCALE : JCS_RGB;
+	bool grey = r->jpeg.jpeg_color_space == JCS_GRAYSCALE, inks = in_inks(r);
+	r->jpeg.out_color_space = grey ? JCS_GRAYSCALE : inks ? JCS_CMYK : JCS_RGB;
 	image->height = r->jpeg.image_height;
 	image->width = r->jpeg.image_width;
 	image->channels = grey ? 1 : 3;
@@ -55,10 +72,16 @@ static bool start(struct reading *r, const char *path, size_t size, struct slp_i
 
 static void read_lines(struct reading *r, struct slp_image *image)
 {
+	struct jpeg_memory_mgr *mem = r->jpeg.mem;
+	bool inks = in_inks(r);
 	jpeg_start_decompress(&r->jpeg);
+	JSAMPROW line =
+	        inks ? mem->alloc_sarray((j_common_ptr)&r->jpeg, JPOOL_IMAGE, r->jpeg.output_width * 4, 1)[0] : NULL;
 	while (r->jpeg.output_scanline < r->jpeg.output_height) {
-		JSAMPROW row = image->pixels + (int64_t)r->jpeg.output_scanline * image->width * image->channels;
+		uint8_t *pixels = image->pixels + (int64_t)r->jpeg.output_scanline * image->width * image->channels;
+		JSAMPROW row = inks ? line : pixels;
 		jpeg_read_scanlines(&r->jpeg, &row, 1);
+		if (inks) mix(line, pixels, image->width, r->jpeg.saw_Adobe_marker);
 	}
 	jpeg_finish_decompress(&r->jpeg);
 }

@@ -167,6 +167,13 @@ struct slp_type slp_onnx_graph_type(const struct slp_onnx_call *c, int graph, in
 	return slp_onnx_declared_type(c->run->b->model.graphs[graph].proto->output[output]);
 }
 
+int slp_onnx_file_type(const struct slp_onnx_call *c, int i)
+{
+	const struct slp_onnx_model *m = &c->run->b->model;
+	int name = i < c->within->nin ? c->within->in[i] : -1;
+	return name >= 0 && m->names[name].tensor ? m->names[name].tensor->data_type : 0;
+}
+
 /* A loop within a loop may go round very often: what becomes of it has to fit into memory. */
 static bool count_unrolled(struct slp_onnx_call *c, const struct slp_onnx_graph *g)
 {
@@ -211,16 +218,17 @@ bool slp_onnx_graph_run(struct slp_onnx_call *c, int graph, const struct slp_onn
 /* ---- the whole model -----------------------------------------------------------------------------------------------
  */
 
-static sl_tensor *result_of(struct slp_onnx_run *r)
+static sl_tensor *result_of(struct slp_onnx_run *r, int i)
 {
 	struct slp_onnx_model *m = &r->b->model;
 	struct slp_onnx_call c = {.at = slp_forward_call_site(), .made = &r->made, .beside = r->given[0]};
-	if (!load(r, m->result)) return NULL;
-	sl_tensor *y = slp_onnx_as_tensor(&c, r->values[m->result]);
+	int name = m->results[i];
+	if (!load(r, name)) return NULL;
+	sl_tensor *y = slp_onnx_as_tensor(&c, r->values[name]);
 	if (!y && sl_error() == SL_OK)
 		slp_call_fail(c.at, "sl_forward", SL_EUNSUPPORTED,
-		              "\"%.100s\" is not computed by the supported part of its node", m->names[m->result].name);
-	enum sl_dtype declared = slp_onnx_result_dtype(m);
+		              "\"%.100s\" is not computed by the supported part of its node", m->names[name].name);
+	enum sl_dtype declared = slp_onnx_result_dtype(m, i);
 	if (y && declared != SL_DTYPE_DEFAULT && declared != sl_tensor_dtype(y)) y = sl_cast_at(c.at, y, declared);
 	return sl_retain(y);
 }
@@ -234,13 +242,23 @@ static void forget_sequences(struct slp_onnx_sequence *s)
 	}
 }
 
+/* The first result; the others are the block's further ones. */
+static sl_tensor *take_all(struct slp_onnx_run *r)
+{
+	sl_tensor *y[SL_MAX_RESULTS];
+	int count = r->b->model.nresults, n = 0;
+	bool ok = true;
+	SL_SCOPE
+		while (n < count && (y[n] = result_of(r, n))) n++;
+	for (int i = 1; n == count && i < n && ok; i++) ok = sl_also_at(slp_forward_call_site(), y[i]) == SL_OK;
+	for (int i = ok && n == count ? 1 : 0; i < n; i++) sl_release(y[i]);
+	return ok && n == count ? y[0] : NULL;
+}
+
 static sl_tensor *run_all(struct slp_onnx_run *r)
 {
 	const struct slp_onnx_graph *g = r->b->model.graphs;
-	bool ok = run_graph(r, g);
-	sl_tensor *y = NULL;
-	SL_SCOPE
-		y = ok ? result_of(r) : NULL;
+	sl_tensor *y = run_graph(r, g) ? take_all(r) : NULL;
 	drop_graph(r, g);
 	slp_onnx_known_free(r->made);
 	forget_sequences(r->sequences);

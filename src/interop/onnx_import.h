@@ -115,6 +115,8 @@ double slp_onnx_number_in(struct slp_onnx_call *c, int i, const char *attribute,
 sl_shape slp_onnx_shape(struct slp_onnx_call *c, int i);
 sl_shape slp_onnx_shape_of(struct slp_onnx_call *c, struct slp_onnx_value v);
 enum sl_dtype slp_onnx_dtype(const struct slp_onnx_value *v);
+/* The number of the type that input i has in the file; 0: a run computes it (onnx_block.c). */
+int slp_onnx_file_type(const struct slp_onnx_call *c, int i);
 /* An axis from the start; 0 after an error. */
 int slp_onnx_axis(struct slp_onnx_call *c, int64_t axis, int ndim);
 
@@ -180,6 +182,10 @@ struct slp_onnx_value slp_onnx_cast(struct slp_onnx_call *c, struct slp_onnx_val
 struct slp_onnx_value slp_onnx_list_value(struct slp_onnx_call *c, enum sl_dtype dtype, const int64_t *v, int n);
 /* The same axes with others at the front; -1 for the axis moved. */
 struct slp_onnx_value slp_onnx_axis_moved(struct slp_onnx_call *c, struct slp_onnx_value v, int from, int to);
+
+/* What an operator of two inputs computes: "Add", "Mul", ...  Nothing, and the call has failed, after an error. */
+struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *operator, struct slp_onnx_value a,
+                                      struct slp_onnx_value b);
 
 /* The data type of this number in the format; SL_DTYPE_DEFAULT: none of ours. */
 enum sl_dtype slp_onnx_dtype_numbered(int number);

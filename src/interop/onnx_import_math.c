@@ -269,6 +269,14 @@ static struct slp_onnx_value apply(struct slp_onnx_call *c, const struct binary 
 	return (struct slp_onnx_value){.t = f->truth ? as_truth(c, y) : y};
 }
 
+struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *operator, struct slp_onnx_value a,
+                                      struct slp_onnx_value b)
+{
+	struct slp_onnx_value y = c->failed ? (struct slp_onnx_value){0} : apply(c, binary_named(operator), a, b);
+	if (!slp_onnx_is_there(y)) c->failed = true; /* and recorded */
+	return y;
+}
+
 void slp_onnx_import_binary(struct slp_onnx_call *c)
 {
 	slp_onnx_give_value(c, 0, apply(c, binary_named(c->op->name), c->in[0], c->in[1]));
@@ -366,13 +374,39 @@ void slp_onnx_import_where(struct slp_onnx_call *c)
 
 /* ---- types ---------------------------------------------------------------------------------------------------------- */
 
+static struct slp_onnx_value whole_number(struct slp_onnx_call *c, int64_t v)
+{
+	struct slp_onnx_known *k = slp_onnx_known_new(c->made, SL_INT64, SL_SCALAR);
+	if (k) k->v[0].i = v;
+	return (struct slp_onnx_value){.known = k};
+}
+
+/* Whole numbers that lose what a type of 8 or 16 bits does not hold, as processors do it; other types do not change them. */
+static struct slp_onnx_value narrowed(struct slp_onnx_call *c, struct slp_onnx_value v, int type)
+{
+	static const struct {
+		int type, bits;
+		bool sign;
+	} narrow[] = {{2, 8, false}, {3, 8, true}, {4, 16, false}, {5, 16, true}};
+	enum sl_dtype from = slp_onnx_dtype(&v);
+	size_t i = 0;
+	while (i < 4 && narrow[i].type != type) i++;
+	if (i == 4 || slp_is_float(from) || from == SL_BOOL || (from == SL_UINT8 && type != 3)) return v;
+	struct slp_onnx_value half = whole_number(c, narrow[i].sign ? INT64_C(1) << (narrow[i].bits - 1) : 0);
+	v = slp_onnx_binary(c, "Add", slp_onnx_cast(c, v, SL_INT64), half);
+	if (!c->failed) v = whole_mod(c, v, whole_number(c, INT64_C(1) << narrow[i].bits), false);
+	return slp_onnx_is_there(v) ? slp_onnx_binary(c, "Sub", v, half) : v;
+}
+
 void slp_onnx_import_cast(struct slp_onnx_call *c)
 {
 	enum sl_dtype dtype = slp_onnx_dtype_numbered((int)slp_onnx_attr_int(c, "to", 0));
 	if (dtype == SL_DTYPE_DEFAULT)
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "data type %lld is not supported",
 		                   (long long)slp_onnx_attr_int(c, "to", 0));
-	else slp_onnx_give_value(c, 0, slp_onnx_cast(c, c->in[0], dtype));
+	else
+		slp_onnx_give_value(c, 0,
+		                    slp_onnx_cast(c, narrowed(c, c->in[0], (int)slp_onnx_attr_int(c, "to", 0)), dtype));
 }
 
 void slp_onnx_import_cast_like(struct slp_onnx_call *c)

@@ -123,20 +123,70 @@ static sl_tensor *combined_along(struct slp_onnx_call *c, sl_tensor *x, sl_tenso
 	return axis_moved(c, y, last, axis);
 }
 
+/* Whether indices that are known name each place once, because they grow: along an axis; axis -1: rows of them. */
+static bool is_growing(const struct slp_onnx_known *k, int axis)
+{
+	int64_t n = k ? sl_shape_size(k->shape) : 0, width = k && axis < 0 ? k->shape.dim[k->shape.ndim - 1] : 1,
+	        step = 1;
+	for (int a = k && axis >= 0 ? k->shape.ndim - 1 : -1; a > axis; a--) step *= k->shape.dim[a];
+	for (int64_t i = 0; i < n; i += width) {
+		bool first = axis < 0 ? i == 0 : i / step % k->shape.dim[axis] == 0;
+		int64_t j = 0, before = axis < 0 ? width : step;
+		for (int64_t m = 0; m < width; m++)
+			if (k->v[i + m].i < 0) return false;
+		while (!first && j < width && k->v[i + j].i == k->v[i + j - before].i) j++;
+		if (!first && (j == width || k->v[i + j].i < k->v[i + j - before].i)) return false;
+	}
+	return k != NULL;
+}
+
+/* What goes to the same place lies together then; 1 for the last of it, which counts, 0 for the others. */
+static sl_tensor *sorted_by_place(struct slp_onnx_call *c, sl_tensor **where, sl_tensor **v, int axis)
+{
+	int a = axis < 0 ? 0 : axis;
+	int64_t n = sl_tensor_shape(*where).dim[a];
+	sl_tensor *order = n ? sl_argsort_at(c->at, *where, a, false) : NULL;
+	if (!order) return n ? NULL : *where;
+	*where = sl_take_along_at(c->at, *where, order, a);
+	*v = axis < 0 ? sl_gather_at(c->at, *v, order) : sl_take_along_at(c->at, *v, order, a);
+	if (!*where || !*v) return NULL;
+	sl_tensor *next = sl_slice_at(c->at, *where, a, 1, n, 1), *other = sl_slice_at(c->at, *where, a, 0, n - 1, 1);
+	other = next && other ? sl_ne_at(c->at, other, next) : NULL;
+	return other ? sl_pad_at(c->at, other, a, 0, 1, (struct sl_pad_opts){.value = 1}) : NULL;
+}
+
+/* x with the last element of v that goes there, as if they were written one after the other. */
+static sl_tensor *replaced(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *where, sl_tensor *v, int axis)
+{
+	sl_shape shape = sl_tensor_shape(x), s = sl_tensor_shape(where), hit = shape;
+	enum sl_dtype dtype = slp_is_float(sl_tensor_dtype(v)) ? sl_tensor_dtype(v) : SL_FLOAT32;
+	sl_tensor *counts = NULL;
+	if (axis < 0) hit.dim[1] = 1, s = SL_SHAPE(s.dim[0], 1); /* of rows: one for each */
+	if (is_growing(c->in[1].known, axis)) {
+		counts = sl_ones_at(c->at, s, (struct sl_make){dtype, sl_tensor_device(v)});
+	} else {
+		counts = sorted_by_place(c, &where, &v, axis);
+		counts = counts ? sl_reshape_at(c->at, counts, s) : NULL;
+		sl_tensor *none =
+		        v ? sl_zeros_at(c->at, SL_SCALAR, (struct sl_make){sl_tensor_dtype(v), sl_tensor_device(v)})
+		          : NULL;
+		v = counts && none ? sl_where_at(c->at, counts, v, none) : NULL;
+		counts = v ? sl_cast_at(c->at, counts, dtype) : NULL;
+	}
+	sl_tensor *sums = v ? placed_any(c, shape, where, v, axis) : NULL,
+	          *hits = sums ? placed(c, hit, where, counts, axis) : NULL;
+	return hits ? sl_where_at(c->at, hits, sums, x) : NULL;
+}
+
 /* x with v where the indices say, or with that added, and so on. */
 static sl_tensor *scattered(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *where, sl_tensor *v, int axis,
                             enum reduction r)
 {
-	bool add = r == ADD;
 	if (!x || !where || !v) return NULL;
-	if (r > ADD) return combined_along(c, x, where, v, axis, r);
-	enum sl_dtype dtype = slp_is_float(sl_tensor_dtype(v)) ? sl_tensor_dtype(v) : SL_FLOAT32;
-	sl_shape shape = sl_tensor_shape(x);
-	sl_tensor *sums = placed_any(c, shape, where, v, axis);
-	if (add || !sums) return sums ? sl_add_at(c->at, x, sums) : NULL;
-	sl_tensor *ones = sl_ones_at(c->at, sl_tensor_shape(v), (struct sl_make){dtype, sl_tensor_device(v)});
-	sl_tensor *hits = placed(c, shape, where, ones, axis);
-	return hits ? sl_where_at(c->at, hits, sums, x) : NULL;
+	if (r == NONE) return replaced(c, x, where, v, axis);
+	if (r != ADD) return combined_along(c, x, where, v, axis, r);
+	sl_tensor *sums = placed_any(c, sl_tensor_shape(x), where, v, axis);
+	return sums ? sl_add_at(c->at, x, sums) : NULL;
 }
 
 /* The same where there are fewer indices than data along other axes: the rest of x stays. */

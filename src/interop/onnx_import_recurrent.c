@@ -10,6 +10,7 @@ struct layer {
 	sl_tensor *x;        /* the gates' share of the inputs, (steps, batch, gates units) */
 	sl_tensor *r, *rb;   /* (gates units, units), (gates units) or NULL */
 	sl_tensor *h, *cell; /* the state, (batch, units) */
+	sl_tensor *lengths;  /* of sequences, (batch, 1); NULL: all have all steps */
 };
 
 static sl_tensor *part(const struct layer *l, sl_tensor *x, int axis, int64_t i, int64_t n)
@@ -109,6 +110,21 @@ static bool prepare(struct layer *l, sl_tensor *x, int direction)
 	return l->h != NULL;
 }
 
+/* What is left of step t where sequences may be over: their state stays, their result is 0. */
+static sl_tensor *step(struct layer *l, sl_tensor *x, int64_t t)
+{
+	const char *at = l->c->at;
+	sl_tensor *h = l->h, *cell = l->cell;
+	if (l->gates == 4) step_lstm(l, x);
+	else if (l->gates == 3) step_gru(l, x);
+	else step_rnn(l, x);
+	if (!l->lengths) return l->h;
+	sl_tensor *going = sl_gt_scalar_at(at, l->lengths, (double)t), *y = l->h;
+	l->h = sl_where_at(at, going, y, h);
+	if (cell) l->cell = sl_where_at(at, going, l->cell, cell);
+	return sl_where_at(at, going, y, zero_state(l));
+}
+
 /* All steps of one direction: (steps, 1, batch, units). */
 static sl_tensor *run(struct layer *l, bool backwards)
 {
@@ -122,10 +138,8 @@ static sl_tensor *run(struct layer *l, bool backwards)
 		int64_t t = backwards ? l->steps - 1 - k : k;
 		sl_tensor *x = sl_reshape_at(at, sl_slice_at(at, l->x, 0, t, t + 1, 1),
 		                             SL_SHAPE(l->batch, l->gates * l->units));
-		if (l->gates == 4) step_lstm(l, x);
-		else if (l->gates == 3) step_gru(l, x);
-		else step_rnn(l, x);
-		list[t] = l->h ? sl_reshape_at(at, l->h, SL_SHAPE(1, 1, l->batch, l->units)) : NULL;
+		sl_tensor *y = step(l, x, t);
+		list[t] = y ? sl_reshape_at(at, y, SL_SHAPE(1, 1, l->batch, l->units)) : NULL;
 		if (!list[t]) l->c->failed = true;
 	}
 	return l->c->failed ? NULL : sl_concat_at(at, list, (int)l->steps, 0);
@@ -151,12 +165,22 @@ static void check(struct slp_onnx_call *c, struct layer *l)
 			slp_onnx_call_fail(c, SL_EUNSUPPORTED,
 			                   "activations other than the usual ones are not supported");
 	}
+}
+
+/* How long each sequence is, unless it is known that all have all steps. */
+static void read_lengths(struct slp_onnx_call *c, struct layer *l)
+{
 	if (!slp_onnx_has(c, 4)) return;
-	const struct slp_onnx_known *lengths = slp_onnx_known_in(c, 4);
-	for (int64_t i = 0; lengths && i < sl_shape_size(lengths->shape); i++)
-		if (slp_onnx_known_number(lengths, i) != (double)l->steps)
-			slp_onnx_call_fail(c, SL_EUNSUPPORTED,
-			                   "sequences of different lengths (input 4) are not supported");
+	const struct slp_onnx_known *k = c->in[4].known;
+	sl_shape s = slp_onnx_shape(c, 4);
+	int64_t n = c->failed ? 0 : sl_shape_size(s), same = 0;
+	while (k && same < n && k->v[same].i == l->steps) same++;
+	if (!c->failed && (s.ndim != 1 || n != l->batch))
+		slp_onnx_call_fail(c, SL_ESHAPE, "%lld lengths of %lld sequences", (long long)n, (long long)l->batch);
+	if (c->failed || (k && same == n)) return;
+	sl_tensor *t = slp_onnx_tensor(c, 4);
+	l->lengths = t ? sl_reshape_at(c->at, sl_cast_at(c->at, t, SL_INT32), SL_SHAPE(n, 1)) : NULL;
+	if (!l->lengths) c->failed = true; /* and recorded */
 }
 
 /* Results of the directions next to each other, in the order that the layout wants. */
@@ -214,6 +238,7 @@ void slp_onnx_import_recurrent(struct slp_onnx_call *c)
 	if (batch_first && (slp_onnx_has(c, 5) || slp_onnx_has(c, 6)))
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "layout 1 with an initial state is not supported");
 	check(c, &l);
+	read_lengths(c, &l);
 	if (c->failed) return;
 	sl_tensor *x = slp_onnx_tensor(c, 0);
 	if (x && batch_first) x = sl_transpose_at(c->at, x, (struct sl_reduce_opts){SL_AXES(1, 0, 2)});

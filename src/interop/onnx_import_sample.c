@@ -199,3 +199,48 @@ void slp_onnx_import_grid_sample(struct slp_onnx_call *c)
 	if (t) slp_onnx_give_value(c, 0, slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = t}, y.ndim - 1, 1));
 	else c->failed = true;
 }
+
+/* ---- affine grids -------------------------------------------------------------------------------------------------- */
+
+/* Homogeneous coordinates (places, axes + 1) of the elements of an image; the last axis comes first. */
+static struct slp_onnx_known *homogeneous(struct slp_onnx_call *c, enum sl_dtype dtype, const int64_t *size, int axes,
+                                          bool corners)
+{
+	int64_t places = 1;
+	for (int a = 0; a < axes; a++) places *= size[a];
+	struct slp_onnx_known *k = slp_onnx_known_new(c->made, dtype, SL_SHAPE(places, axes + 1));
+	for (int64_t p = 0; k && p < places; p++) {
+		union slp_onnx_element *row = &k->v[p * (axes + 1)];
+		int64_t left = p;
+		for (int a = axes - 1; a >= 0; left /= size[a--]) {
+			double i = (double)(left % size[a]), n = (double)size[a];
+			row[axes - 1 - a].f = !corners ? (2 * i + 1) / n - 1 : n > 1 ? 2 * i / (n - 1) - 1 : 0;
+		}
+		row[axes].f = 1;
+	}
+	return k;
+}
+
+void slp_onnx_import_affine_grid(struct slp_onnx_call *c)
+{
+	int64_t size[2 + AXES];
+	sl_shape s = slp_onnx_shape(c, 0), y = {0};
+	int n = slp_onnx_ints_in(c, 1, NULL, size, 2 + AXES), axes = n - 2;
+	bool fits =
+	        !c->failed && n >= 4 && s.ndim == 3 && s.dim[0] == size[0] && s.dim[1] == axes && s.dim[2] == axes + 1;
+	y.dim[y.ndim++] = s.dim[0];
+	for (int a = 0; fits && a < axes; a++) fits = (y.dim[y.ndim++] = size[2 + a]) >= 1;
+	y.dim[y.ndim++] = axes;
+	if (!c->failed && (!fits || !slp_shape_valid(y) || sl_shape_size(y) > INT32_MAX))
+		slp_onnx_call_fail(c, SL_ESHAPE, "matrices that do not fit the size");
+	if (c->failed) return;
+	sl_tensor *theta = slp_onnx_tensor(c, 0);
+	struct slp_onnx_value base = {.known = homogeneous(c, sl_tensor_dtype(theta), size + 2, axes,
+	                                                   slp_onnx_attr_int(c, "align_corners", 0) != 0)};
+	sl_tensor *t = base.known ? slp_onnx_as_tensor(c, base) : NULL;
+	theta = t ? sl_reshape_at(c->at, theta, SL_SHAPE(s.dim[0] * axes, axes + 1)) : NULL;
+	t = theta ? sl_linear_at(c->at, t, theta, NULL, (struct sl_linear_opts){.tw = true}) : NULL;
+	t = t ? sl_reshape_at(c->at, t, SL_SHAPE(-1, s.dim[0], axes)) : NULL;
+	t = t ? sl_transpose_at(c->at, t, (struct sl_reduce_opts){SL_AXES(1, 0, 2)}) : NULL;
+	slp_onnx_give(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
+}

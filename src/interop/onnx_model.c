@@ -142,18 +142,44 @@ static bool add_nodes(struct slp_onnx_parsing *p)
 
 /* ---- what is needed ---------------------------------------------------------------------------------------------- */
 
-static bool find_result(struct slp_onnx_parsing *p, const char *wanted)
+/* A value, or a node's first result. */
+static bool add_result(struct slp_onnx_parsing *p, const char *wanted)
 {
 	struct slp_onnx_model *m = p->m;
 	const struct slp_onnx_graph *g = m->graphs;
-	if (!wanted && !g->proto->n_output) return fail(p, SL_EFORMAT, "has no result");
-	const char *name = wanted ? wanted : g->proto->output[0]->name;
-	m->result = name ? slp_onnx_name_find(p, 0, name) : -1;
-	for (int i = 0; wanted && m->result < 0 && i < g->nnodes; i++)
+	int name = slp_onnx_name_find(p, 0, wanted);
+	for (int i = 0; name < 0 && i < g->nnodes; i++)
 		if (!strcmp(slp_onnx_node_name(m->nodes[i].proto), wanted) && m->nodes[i].nout)
-			m->result = m->nodes[i].out[0];
-	if (m->result < 0 && wanted) return fail(p, SL_EINVAL, "has no node or value \"%.100s\"", wanted);
-	return m->result >= 0 || fail(p, SL_EFORMAT, "nothing computes its result \"%.100s\"", name ? name : "");
+			name = m->nodes[i].out[0];
+	if (name >= 0) m->results[m->nresults++] = name;
+	return name >= 0;
+}
+
+static bool find_named_results(struct slp_onnx_parsing *p, const char *const *names, int count)
+{
+	if (count < 1 || count > SL_MAX_RESULTS || !names)
+		return fail(p, SL_EINVAL, "%d results are named, a block gives 1 to %d", count, SL_MAX_RESULTS);
+	for (int i = 0; i < count; i++)
+		if (!names[i] || !add_result(p, names[i]))
+			return fail(p, SL_EINVAL, "has no node or value \"%.100s\"", names[i] ? names[i] : "(null)");
+	return true;
+}
+
+/* All that the model gives, in its order, but for lists, and for those that are more than a block gives. */
+static bool find_results(struct slp_onnx_parsing *p, const struct sl_import_onnx_opts *o)
+{
+	const SlpOnnx__GraphProto *g = p->m->graphs->proto;
+	if (o->output && o->noutputs) return fail(p, SL_EINVAL, "both .output and .outputs are given");
+	if (o->output) return find_named_results(p, &o->output, 1);
+	if (o->noutputs) return find_named_results(p, o->outputs, o->noutputs);
+	if (!g->n_output) return fail(p, SL_EFORMAT, "has no result");
+	for (size_t i = 0; i < g->n_output && p->m->nresults < SL_MAX_RESULTS; i++) {
+		const SlpOnnx__ValueInfoProto *v = g->output[i];
+		if (i && v->type && !v->type->tensor_type) continue;
+		if (!v->name || slp_onnx_name_find(p, 0, v->name) < 0 || !add_result(p, v->name))
+			return fail(p, SL_EFORMAT, "nothing computes its result \"%.100s\"", v->name ? v->name : "");
+	}
+	return true;
 }
 
 static void use_as_tensor(struct slp_onnx_model *m, int name)
@@ -220,7 +246,7 @@ static bool find_operators(struct slp_onnx_parsing *p)
 	for (int i = 0; i < m->nnodes; i++) {
 		struct slp_onnx_node *n = &m->nodes[i];
 		const char *domain = n->proto->domain;
-		bool standard = !domain || !domain[0] || !strcmp(domain, "ai.onnx");
+		bool standard = !domain || !domain[0] || !strcmp(domain, "ai.onnx") || !strcmp(domain, "com.microsoft");
 		n->op = standard ? slp_onnx_op_find(n->proto->op_type) : NULL;
 		if (!n->needed || !n->op) continue;
 		if (n->nin < n->op->min || (n->op->max >= 0 && n->nin > n->op->max))
@@ -277,12 +303,12 @@ struct slp_type slp_onnx_declared(const struct slp_onnx_model *m, int input)
 	return slp_onnx_declared_type(g->input[i]);
 }
 
-enum sl_dtype slp_onnx_result_dtype(const struct slp_onnx_model *m)
+enum sl_dtype slp_onnx_result_dtype(const struct slp_onnx_model *m, int result)
 {
 	const SlpOnnx__GraphProto *g = m->proto->graph;
 	for (size_t i = 0; i < g->n_output; i++) {
 		const SlpOnnx__ValueInfoProto *v = g->output[i];
-		if (v->name && !strcmp(v->name, m->names[m->result].name) && v->type && v->type->tensor_type)
+		if (v->name && !strcmp(v->name, m->names[m->results[result]].name) && v->type && v->type->tensor_type)
 			return slp_onnx_dtype_numbered(v->type->tensor_type->elem_type);
 	}
 	return SL_DTYPE_DEFAULT;
@@ -292,11 +318,9 @@ bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const st
 {
 	struct slp_onnx_parsing p = {.f = f, .m = m};
 	bool ok = unpack(&p) && slp_onnx_graphs_unpack(&p) && slp_onnx_names_add(&p) && add_nodes(&p) &&
-	          find_result(&p, opts->output);
-	if (ok) {
-		use_as_tensor(m, m->result);
-		mark_needed(m, m->graphs);
-	}
+	          find_results(&p, opts);
+	for (int i = 0; ok && i < m->nresults; i++) use_as_tensor(m, m->results[i]);
+	if (ok) mark_needed(m, m->graphs);
 	ok = ok && find_operators(&p) && order_inputs(&p, opts->inputs, opts->ninputs);
 	free(p.sorted);
 	return ok;

@@ -51,7 +51,7 @@ struct slp_onnx_model {
 	int *arguments;                    /* of all nodes, and results of graphs within nodes */
 	int nnames, nnodes, ninputs, most; /* most: inputs and outputs of one node */
 	int *inputs;                       /* names, as the block takes them */
-	int result;
+	int results[SL_MAX_RESULTS], nresults;
 	int opset;
 	struct slp_onnx_known *known;
 };
@@ -63,8 +63,8 @@ void slp_onnx_model_free(struct slp_onnx_model *m);
 struct slp_type slp_onnx_declared(const struct slp_onnx_model *m, int input);
 /* The same of any value; NULL: nothing. */
 struct slp_type slp_onnx_declared_type(const SlpOnnx__ValueInfoProto *v);
-/* And of the result's data type; SL_DTYPE_DEFAULT: nothing. */
-enum sl_dtype slp_onnx_result_dtype(const struct slp_onnx_model *m);
+/* And of the data type of a result; SL_DTYPE_DEFAULT: nothing. */
+enum sl_dtype slp_onnx_result_dtype(const struct slp_onnx_model *m, int result);
 
 /* ---- what a file is being turned into (onnx_graphs.c) -------------------------------------------------------------------- */
 

@@ -71,8 +71,11 @@ SL_API sl_block *sl_import_at(const char *at, const char *symbol, const char *co
 struct sl_import_onnx_opts {
 	const char *const *inputs; /* their order, if not the file's: SL_INPUTS("ids", "mask") */
 	int ninputs;
-	const char *output; /* the result, or the node whose result it is; NULL: the model's first result */
+	const char *output;         /* the only result, or the node whose result it is */
+	const char *const *outputs; /* several: SL_OUTPUTS("logits", "state"); none are named: the model's */
+	int noutputs;
 };
+#define SL_OUTPUTS(...) .outputs = SL_ARRAY(const char *, __VA_ARGS__), .noutputs = SL_COUNT_(char *, __VA_ARGS__)
 #define SL_INPUTS(...) .inputs = SL_ARRAY(const char *, __VA_ARGS__), .ninputs = SL_COUNT_(char *, __VA_ARGS__)
 SL_API sl_block *sl_import_onnx_at(const char *at, const char *path, struct sl_import_onnx_opts opts);
 /* sl_import_onnx("model.onnx"), sl_import_onnx("model.onnx", SL_INPUTS("ids", "mask"), .output = "logits") */
