@@ -214,7 +214,7 @@ cmp -s "$tmp/a" "$tmp/b" || fail "an interrupted run gives other numbers: $(diff
 
 case ${CFLAGS:-} in
   *-fsanitize*) ;; # their main thread needs more
-  *) run 0 bash -c "ulimit -s 128; exec $mlp --limit 200 --epochs 1" ;; # workers have larger stacks
+  *) run 0 bash -c "ulimit -s 256; exec $mlp --limit 200 --epochs 1" ;; # workers have larger stacks
 esac
 status=0
 (ulimit -S -t 3; exec "$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/time") >"$tmp/out" 2>"$tmp/err" || status=$?

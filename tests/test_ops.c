@@ -299,14 +299,20 @@ static void check_sizes(const struct sl_op *op)
 		             "%s: the attribute %s lies outside the structure", op->name, a->name);
 }
 
-/* Each row takes types that none before it takes, and has a kernel; float32 is always taken, or no float is. */
+/* Each row takes types that none before it takes on one of the devices; float32 is always taken, or no float is.  Without
+ * CUDA, rows for GPUs alone have no kernel. */
 static void check_rows(const struct sl_op *op)
 {
-	unsigned all = 0;
+	unsigned all = 0, cpu = 0, cuda = 0;
 	CHECK_SAYING(op->rows && op->rows[0].types, "%s has no kernels", op->name);
 	for (const struct slp_row *row = op->rows; row && row->types; row++) {
-		CHECK_SAYING(row->types & ~all, "%s has a row that is never chosen", op->name);
-		CHECK_SAYING(row->cpu || row->cuda, "%s has a row without kernels", op->name);
+		bool chosen = row->cpu ? row->types & ~cpu : !row->cuda;
+		CHECK_SAYING(chosen || (row->cuda && row->types & ~cuda), "%s has a row that is never chosen",
+		             op->name);
+		CHECK_SAYING(row->cpu || row->cuda || !(row->types & ~SLP_HALVES), "%s has a row without kernels",
+		             op->name);
+		if (row->cpu) cpu |= row->types;
+		if (row->cuda) cuda |= row->types;
 		all |= row->types;
 	}
 	CHECK_SAYING((all & SLP_F32) || !(all & (SLP_FLOATS | SLP_HALVES)), "%s takes floats, but not float32",
