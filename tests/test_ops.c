@@ -76,7 +76,7 @@ static enum slp_way last_way(const struct slp_operands *o, sl_device device)
 	return (slow || has_half(o)) && (emulated || slp_operands_cost(o) > 20000) ? SLP_PLAIN : SLP_WAY_COUNT - 1;
 }
 
-/* Whether a way may give other bits: on GPUs, cuDNN's engines for half types depend on where views begin. */
+/* Whether a way may round otherwise: on GPUs, convolutions of half types whose operands are views did by one unit. */
 static bool may_differ(enum slp_way way, sl_device device, const struct slp_operands *o)
 {
 	return way == SLP_VIEWS && device.kind == SL_DEVICE_GPU && has_half(o);
