@@ -1,33 +1,34 @@
 /* Convolution of many images with few channels: y from x, and x from y.
  *
  * Libraries put channels into the lanes of vectors; with 1, 6 or 20 channels most lanes stay empty.  Here lanes are
- * images (lane_order.h): 32 images side by side, two groups of 16.  Every product is then exact (no lane, no padding is
+ * images (lane_order.h): with AVX-512, 32 images side by side, two groups of 16.  Every product is then exact (no lane, no padding is
  * computed for nothing), whatever the channels, strides and dilations.  Both passes are one: each output position has a
  * list of taps, (input position, kernel element), and
  *	out[o][position] = bias[o] + sum over input channels i and taps of w[o][i][tap] · in[i][position of tap]
- * with up to 13 output channels × 2 vectors in registers. */
+ * with up to 13 output channels × 2 vectors in registers; with AVX2, up to 6 and the two halves of one group. */
 #include <stdlib.h>
 
 #include "common/activation.h"
 #include "conv2d_batch.h"
-#include "common/lanes16.h"
+#include "common/lanes.h"
 #include "move/relayout.h"
 #include "common/workspace.h"
 
 enum { LANES = 16, TILE = 13, CHUNK = 64 };
 
-typedef int32_t int16s __attribute__((vector_size(64)));
-
 struct tap {
 	int32_t in, w; /* positions in a plane, in a kernel */
 };
 
+struct vectors;
+
 /* A pass with its directions taken out. */
 struct pass {
+	const struct vectors *vectors;
 	int64_t n, nin, nout, in_plane, out_plane, kernel; /* channels and sizes of planes */
-	int64_t groups, pairs, tiles, chunk, chunks;
-	int tile;                   /* output channels at once */
-	const float *bias, *w, *in; /* in: in lane order */
+	int64_t groups, units, tiles, chunk, chunks;       /* units: of groups that are computed side by side */
+	int tile;                                          /* output channels at once */
+	const float *bias, *w, *in;                        /* in: in lane order */
 	float *out;
 	bool out_lanes;
 	int activation, pool;
@@ -107,130 +108,79 @@ static void list_taps(const struct slp_conv *c, bool backward, int32_t *first, s
 
 /* ---- the tile --------------------------------------------------------------------------------------------------- */
 
-/* A pair of groups and a tile of output channels: what is read, and where results go. */
+/* Groups side by side and a tile of output channels: what is read, and where results go.  Two vectors are computed at
+ * once, of two groups or the halves of one. */
 struct unit {
 	const float *in, *w, *bias;
-	float *to; /* [half · half_step + channel · step + position · LANES] */
-	int64_t in_half, half_step, step;
-	int halves, channels; /* 1: the second group does not exist; channels of the tile that do */
+	float *to; /* [group · group_step + channel · step + position · LANES] */
+	int64_t in_second, to_second, group_step, step; /* second: from one vector to the other */
+	bool has_second;
+	int groups, channels; /* that there are, of the unit and of the tile */
 };
-
-SLP_INLINE void relu(slp_v16 *v)
-{
-	*v = (slp_v16)((int16s)*v & ~(*v < 0));
-}
-
-/* One output position of `tile` channels, a constant. */
-SLP_INLINE void multiply(const struct pass *p, const int tile, const struct unit *u, int64_t position, float *to)
-{
-	slp_v16 acc[TILE][2];
-	const struct tap *begin = p->taps + p->first[position], *end = p->taps + p->first[position + 1];
-	const float *in = u->in, *w = u->w;
-	const int64_t half = u->in_half;
-	SLP_UNROLL for (int o = 0; o < tile; o++) acc[o][0] = acc[o][1] = (slp_v16){0} + u->bias[o];
-	const int64_t count = end - begin, in_step = p->in_plane * LANES, w_step = p->kernel * tile;
-	int64_t t = 0;
-	for (int64_t left = p->nin * count; left > 0; left--) {
-		const float *x = in + begin[t].in * (int64_t)LANES, *e = w + begin[t].w * (int64_t)tile;
-		slp_v16 x0, x1;
-		memcpy(&x0, x, sizeof x0);
-		memcpy(&x1, x + half, sizeof x1);
-		SLP_UNROLL for (int o = 0; o < tile; o++)
-		{
-			acc[o][0] += e[o] * x0;
-			acc[o][1] += e[o] * x1;
-		}
-		/* On to the next channel, without a branch: positions differ in their number of taps. */
-		const int64_t last = -(int64_t)(++t == count);
-		t -= last & count;
-		in += last & in_step;
-		w += last & w_step;
-	}
-	if (p->activation == SL_RELU) SLP_UNROLL for (int o = 0; o < 2 * tile; o++) relu(&acc[o / 2][o % 2]);
-	SLP_UNROLL for (int o = 0; o < tile; o++)
-	{
-		if (o < u->channels) memcpy(to + o * u->step, &acc[o][0], sizeof acc[o][0]);
-		if (o < u->channels && u->halves > 1)
-			memcpy(to + u->half_step + o * u->step, &acc[o][1], sizeof acc[o][1]);
-	}
-}
-
-#define TILES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
-#define X(tile)                                                                                                        \
-	SLP_AVX512 static void multiply_##tile(const struct pass *p, const struct unit *u, int64_t position,           \
-	                                       float *to)                                                              \
-	{                                                                                                              \
-		multiply(p, tile, u, position, to);                                                                    \
-	}
-TILES(X)
-#undef X
 
 typedef void multiply_fn(const struct pass *p, const struct unit *u, int64_t position, float *to);
-static multiply_fn *const multiply_by_tile[TILE + 1] = {NULL,
-#define X(tile) multiply_##tile,
-                                                        TILES(X)
-#undef X
+typedef void pool_fn(const struct pass *p, const struct unit *u, const struct unit *from, int64_t plane, int64_t at,
+                     float *to);
+
+/* The kernels for one length of vectors. */
+struct vectors {
+	int groups, tile; /* at once */
+	multiply_fn *const *multiply;
+	pool_fn *pool;
 };
+
+#define BEATS(b, a) (((b) > (a)) | (((b) != (b)) & ((a) == (a))))
+#define PICK(mask, a, b) ((VECTOR)(((INTS)(a) & (mask)) | ((INTS)(b) & ~(mask))))
+
+#define WIDTH 16
+#define VECTOR slp_v16
+#define BITS uint16_t
+#define TARGET SLP_AVX512
+#define NAME(x) x##_16
+#define TILES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
+#define LANE_BITS SLP_LANE_BITS16
+#define LANES_PASS SLP_LANES_PASS16
+#include "conv2d_batch_tile.h"
+
+#define WIDTH 8
+#define VECTOR slp_v8
+#define BITS uint8_t
+#define TARGET SLP_AVX2
+#define NAME(x) x##_8
+#define TILES(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define LANE_BITS SLP_LANE_BITS8
+#define LANES_PASS SLP_LANES_PASS8
+#include "conv2d_batch_tile.h"
+
+static const struct vectors wide = {2, TILE, multiply_by_tile_16, pool_windows_16},
+                            narrow = {1, 6, multiply_by_tile_8, pool_windows_8};
+
+static const struct vectors *vectors_here(void)
+{
+	return slp_has_avx512() ? &wide : slp_has_avx2() ? &narrow : NULL;
+}
+
+/* ---- a unit ----------------------------------------------------------------------------------------------------- */
 
 /* What is not done in registers: activations but relu. */
 static void activate(const struct pass *p, const struct unit *u, int64_t count)
 {
 	if (p->activation == SL_IDENTITY || p->activation == SL_RELU) return;
-	for (int half = 0; half < u->halves; half++)
+	for (int g = 0; g < u->groups; g++)
 		for (int o = 0; o < u->channels; o++)
-			slp_activate_range(u->to + half * u->half_step + o * u->step, count * LANES, p->activation);
+			slp_activate_range(u->to + g * u->group_step + o * u->step, count * LANES, p->activation);
 }
 
-/* Positions [at, at + count) of the channels of a tile, for a pair of groups, back into the order of the caller. */
-SLP_AVX512 static void unpack(const struct pass *p, const struct unit *u, int64_t pair, int64_t channel, int64_t at,
-                              int64_t count)
+/* Positions [at, at + count) of the channels of a tile, of the groups of a unit, back into the order of the caller. */
+static void unpack(const struct pass *p, const struct unit *u, int64_t first, int64_t channel, int64_t at,
+                   int64_t count)
 {
 	for (int64_t o = 0; o < u->channels; o++)
-		for (int half = 0; half < u->halves; half++) {
-			int64_t image = (2 * pair + half) * LANES, live = p->n - image;
+		for (int g = 0; g < u->groups; g++) {
+			int64_t image = (first + g) * LANES, live = p->n - image;
 			float *to = p->out + (image * p->nout + channel + o) * p->out_plane + at;
-			slp_lanes_scatter(u->to + half * u->half_step + o * u->step, LANES,
+			slp_lanes_scatter(u->to + g * u->group_step + o * u->step, LANES,
 			                  live > LANES ? LANES : (int)live, count, to, p->nout * p->out_plane);
-		}
-}
-
-#define BEATS(b, a) (((b) > (a)) | (((b) != (b)) & ((a) == (a))))
-#define PICK(mask, a, b) ((slp_v16)(((int16s)(a) & (mask)) | ((int16s)(b) & ~(mask))))
-
-/* The four elements of a window, two rows of two, and to which of them its gradient goes: slp_conv_pool4 by vectors. */
-SLP_AVX512 static void pool4(const struct pass *p, const slp_v16 *v, slp_v16 *y, uint16_t flow[4])
-{
-	for (int e = 0; e < 4; e++) flow[e] = p->activation == SL_RELU ? SLP_LANES_PASS(v[e]) : 0xffff;
-	if (p->pool == SLP_CONV_POOL_AVG) {
-		*y = ((v[0] + v[1]) + (v[2] + v[3])) * 0.25f;
-		return;
-	}
-	int16s right0 = BEATS(v[1], v[0]), right1 = BEATS(v[3], v[2]);
-	slp_v16 upper = PICK(right0, v[1], v[0]), lower = PICK(right1, v[3], v[2]);
-	int16s below = BEATS(lower, upper);
-	unsigned low = SLP_LANE_BITS(below), r0 = SLP_LANE_BITS(right0), r1 = SLP_LANE_BITS(right1);
-	*y = PICK(below, lower, upper);
-	flow[0] &= (uint16_t) ~(low | r0);
-	flow[1] &= (uint16_t)(~low & r0);
-	flow[2] &= (uint16_t)(low & ~r1);
-	flow[3] &= (uint16_t)(low & r1);
-}
-
-/* The windows of all channels of a tile whose elements are in `from`, [half][channel][4]; at: the first element's place
- * in its plane. */
-SLP_AVX512 static void pool_windows(const struct pass *p, const struct unit *u, const float *from, int64_t plane,
-                                    int64_t at, float *to)
-{
-	slp_v16 v[4], y;
-	uint16_t flow[4];
-	for (int half = 0; half < u->halves; half++)
-		for (int o = 0; o < u->channels; o++) {
-			memcpy(v, from + (half * p->tile + o) * 4 * LANES, sizeof v);
-			pool4(p, v, &y, flow);
-			memcpy(to + half * u->half_step + o * u->step, &y, sizeof y);
-			uint8_t *mask = p->mask + 2 * ((plane + half * p->nout + o) * p->positions + at);
-			memcpy(mask, flow, 2 * sizeof *flow);
-			memcpy(mask + 2 * p->width, flow + 2, 2 * sizeof *flow);
 		}
 }
 
@@ -239,43 +189,56 @@ static void run_windows(const struct pass *p, const struct unit *u, int64_t plan
                         float *elements)
 {
 	struct unit window = *u;
+	window.to = elements;
 	window.step = 4 * LANES;
-	window.half_step = p->tile * window.step;
+	window.group_step = p->tile * window.step;
+	if (p->vectors->groups > 1) window.to_second = window.group_step;
 	for (int64_t i = at; i < at + count; i++) {
 		int64_t row = i / (p->width / 2), first = 2 * row * p->width + 2 * (i - row * (p->width / 2));
 		for (int e = 0; e < 4; e++)
-			multiply_by_tile[p->tile](p, &window, first + e / 2 * p->width + e % 2, elements + e * LANES);
-		pool_windows(p, u, elements, plane, first, u->to + (i - at) * LANES);
+			p->vectors->multiply[p->tile](p, &window, first + e / 2 * p->width + e % 2,
+			                              elements + e * LANES);
+		p->vectors->pool(p, u, &window, plane, first, u->to + (i - at) * LANES);
 	}
 }
 
-/* Units are (pair, tile, chunk of positions), in this order. */
+/* The groups from the first one on, and the tile whose first channel this is; results go to `buffer`, or to their place. */
+static struct unit unit_of(const struct pass *p, int64_t first, int64_t channel, int64_t at, float *buffer)
+{
+	bool two = p->vectors->groups > 1, both = two && first + 1 < p->groups;
+	struct unit u = {.in = p->in + first * p->nin * p->in_plane * LANES,
+	                 .w = p->weights + channel * p->nin * p->kernel,
+	                 .to = buffer,
+	                 .group_step = p->tile * p->chunk * LANES,
+	                 .step = p->chunk * LANES,
+	                 .has_second = both || !two,
+	                 .groups = both ? 2 : 1,
+	                 .channels = (int)(p->nout - channel < p->tile ? p->nout - channel : p->tile)};
+	if (p->out_lanes) {
+		u.group_step = p->nout * p->out_plane * LANES;
+		u.step = p->out_plane * LANES;
+		u.to = p->out + first * u.group_step + channel * u.step + at * LANES;
+	}
+	u.in_second = both ? p->nin * p->in_plane * LANES : two ? 0 : LANES / 2;
+	u.to_second = two ? u.group_step : LANES / 2;
+	return u;
+}
+
+/* Units are (groups, tile, chunk of positions), in this order. */
 static void run_unit(const struct pass *p, int64_t unit, float *buffer)
 {
-	int64_t pair = unit / (p->tiles * p->chunks), tile = unit / p->chunks % p->tiles, channel = tile * p->tile;
+	int64_t first = unit / (p->tiles * p->chunks) * p->vectors->groups;
+	int64_t channel = unit / p->chunks % p->tiles * p->tile;
 	int64_t at = unit % p->chunks * p->chunk, count = p->out_plane - at;
 	float bias[TILE] = {0};
-	struct unit u = {.in = p->in + 2 * pair * p->nin * p->in_plane * LANES,
-	                 .w = p->weights + tile * p->nin * p->kernel * p->tile,
-	                 .bias = bias,
-	                 .to = buffer,
-	                 .half_step = p->tile * p->chunk * LANES,
-	                 .step = p->chunk * LANES,
-	                 .halves = 2 * pair + 1 < p->groups ? 2 : 1,
-	                 .channels = (int)(p->nout - channel < p->tile ? p->nout - channel : p->tile)};
-	u.in_half = u.halves > 1 ? p->nin * p->in_plane * LANES : 0;
-	if (p->out_lanes) {
-		u.half_step = p->nout * p->out_plane * LANES;
-		u.step = p->out_plane * LANES;
-		u.to = p->out + 2 * pair * u.half_step + channel * u.step + at * LANES;
-	}
+	struct unit u = unit_of(p, first, channel, at, buffer);
+	u.bias = bias;
 	if (count > p->chunk) count = p->chunk;
 	for (int o = 0; p->bias && o < u.channels; o++) bias[o] = p->bias[channel + o];
-	if (p->pool)
-		run_windows(p, &u, 2 * pair * p->nout + channel, at, count, buffer + p->tile * p->chunk * 2 * LANES);
-	for (int64_t i = 0; i < count && !p->pool; i++) multiply_by_tile[p->tile](p, &u, at + i, u.to + i * LANES);
+	if (p->pool) run_windows(p, &u, first * p->nout + channel, at, count, buffer + p->tile * p->chunk * 2 * LANES);
+	for (int64_t i = 0; i < count && !p->pool; i++) p->vectors->multiply[p->tile](p, &u, at + i, u.to + i * LANES);
 	activate(p, &u, count);
-	if (!p->out_lanes) unpack(p, &u, pair, channel, at, count);
+	if (!p->out_lanes) unpack(p, &u, first, channel, at, count);
 }
 
 static void run_units(void *arg, int64_t begin, int64_t end)
@@ -302,12 +265,12 @@ bool slp_conv_batch_pays(const struct slp_conv *c)
 	double images = (double)c->n / (double)((c->n + 2 * LANES - 1) / (2 * LANES) * (2 * LANES));
 	double channels = fullness(c->oc) * (c->ic < 4 ? 1 : fullness(c->ic));
 	bool near = c->kh * c->iw * c->ic * 2 * LANES * 4 <= 512 << 10; /* the rows under a window stay in a cache */
-	return c->groups == 1 && images >= 0.75 && channels < 0.75 * images && near && slp_has_avx512();
+	return c->groups == 1 && images >= 0.75 && channels < 0.75 * images && near && slp_conv_has_lanes();
 }
 
 bool slp_conv_has_lanes(void)
 {
-	return slp_has_avx512();
+	return vectors_here() != NULL;
 }
 
 bool slp_conv_likes_lanes(const struct slp_infer *call)
@@ -345,9 +308,10 @@ static struct pass pass_of(const struct slp_conv_args *a)
 	p.positions = p.out_plane;
 	p.width = c->ow;
 	if (p.pool) p.out_plane /= 4;
+	p.vectors = vectors_here();
 	p.groups = (p.n + LANES - 1) / LANES;
-	p.pairs = (p.groups + 1) / 2;
-	p.tiles = (p.nout + TILE - 1) / TILE;
+	p.units = (p.groups + p.vectors->groups - 1) / p.vectors->groups;
+	p.tiles = (p.nout + p.vectors->tile - 1) / p.vectors->tile;
 	p.tile = (int)((p.nout + p.tiles - 1) / p.tiles);
 	p.chunks = (p.out_plane + CHUNK - 1) / CHUNK;
 	p.chunk = (p.out_plane + p.chunks - 1) / p.chunks;
@@ -362,7 +326,8 @@ static size_t round64(size_t bytes)
 /* Images that come in lane order are best taken so, whatever the channels. */
 static bool takes(const struct slp_conv_args *a)
 {
-	return a->x_lanes || a->y_lanes || a->pool ? a->c.groups == 1 && slp_has_avx512() : slp_conv_batch_pays(&a->c);
+	return a->x_lanes || a->y_lanes || a->pool ? a->c.groups == 1 && slp_conv_has_lanes()
+	                                           : slp_conv_batch_pays(&a->c);
 }
 
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a)
@@ -389,6 +354,6 @@ enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_
 		slp_to_lanes(p.in, p.n, p.nin * p.in_plane, (float *)work);
 		p.in = (float *)work;
 	}
-	slp_parallel_for(p.pairs * p.tiles * p.chunks, 1, run_units, &p);
+	slp_parallel_for(p.units * p.tiles * p.chunks, 1, run_units, &p);
 	return p.no_memory ? slp_kernel_fail(k, SL_ENOMEM, "no memory for a thread's results") : SL_OK;
 }

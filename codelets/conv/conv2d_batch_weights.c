@@ -1,18 +1,17 @@
 /* Convolution of many images with few channels: the gradients of weight and bias.
  *
- * As in conv2d_batch.c, the lanes of vectors are images, here 16.  Several output channels × one row of a kernel are
+ * As in conv2d_batch.c, the lanes of vectors are images, 16 or, with AVX2, twice 8.  Several output channels × one row of a kernel are
  * summed in registers while rows of x and of the gradient of y run by; lanes are added up at the end.
  *
  * Images are dealt to a number of parts that depends on sizes alone, and the parts' sums are added in a fixed order:
  * the result has the same bits whatever the threads. */
 #include "conv2d_batch.h"
-#include "common/lanes16.h"
+#include "common/lanes.h"
 #include "move/relayout.h"
 #include "common/workspace.h"
 
 enum {
 	LANES = 16,
-	SUMS = 25,
 	WIDEST = 7,
 	PARTS = 8,
 	UNITS = 40,
@@ -39,7 +38,7 @@ struct weights {
 struct strip {
 	const float *x, *y; /* the plane of x; the rows of dy, planes `plane` vectors apart */
 	int64_t plane, i, end, u;
-	slp_v16 *sums; /* [tile][kw] */
+	float *sums; /* [tile][kw][LANES] */
 };
 
 /* Output columns [*j0, *j1) whose whole window lies in the image. */
@@ -52,72 +51,39 @@ static void inner_columns(const struct slp_conv *c, int64_t *j0, int64_t *j1)
 	if (*j0 > *j1) *j0 = *j1;
 }
 
-/* acc[o][v] += dy[o][j] · x[v], where window elements outside the image count as 0 if `edge`. */
-SLP_INLINE void column(const struct slp_conv *c, const int tile, const int kw, bool edge, const float *x,
-                       const float *y, int64_t plane, int64_t j, slp_v16 acc[SUMS])
-{
-	slp_v16 xv[WIDEST], yv;
-	SLP_UNROLL for (int v = 0; v < kw; v++)
-	{
-		int64_t w = j * c->sw - c->pw + v * c->dw;
-		xv[v] = (slp_v16){0};
-		if (!edge || (w >= 0 && w < c->iw)) memcpy(&xv[v], x + w * LANES, sizeof xv[v]);
-	}
-	SLP_UNROLL for (int o = 0; o < tile; o++)
-	{
-		memcpy(&yv, y + (o * plane + j) * LANES, sizeof yv);
-		SLP_UNROLL for (int v = 0; v < kw; v++) acc[o * kw + v] += yv * xv[v];
-	}
-}
+/* A kernel for a width of kernels and a number of output channels at once. */
+struct variant {
+	int kw, tile;
+	void (*multiply)(const struct slp_conv *, const struct strip *);
+};
 
-SLP_INLINE void multiply(const struct slp_conv *c, const struct strip *s, const int tile, const int kw)
-{
-	slp_v16 acc[SUMS];
-	int64_t j0, j1;
-	inner_columns(c, &j0, &j1);
-	SLP_UNROLL for (int a = 0; a < tile * kw; a++) acc[a] = s->sums[a];
-	for (int64_t i = s->i; i < s->end; i++) {
-		int64_t h = i * c->sh - c->ph + s->u * c->dh;
-		if (h < 0 || h >= c->ih) continue;
-		const float *x = s->x + h * c->iw * LANES, *y = s->y + (i - s->i) * c->ow * LANES;
-		for (int64_t j = 0; j < j0; j++) column(c, tile, kw, true, x, y, s->plane, j, acc);
-		for (int64_t j = j0; j < j1; j++) column(c, tile, kw, false, x, y, s->plane, j, acc);
-		for (int64_t j = j1; j < c->ow; j++) column(c, tile, kw, true, x, y, s->plane, j, acc);
-	}
-	SLP_UNROLL for (int a = 0; a < tile * kw; a++) s->sums[a] = acc[a];
-}
-
-/* X(width of a kernel, output channels at once): up to 25 sums; fewer channels where that leaves fewer of them over. */
+/* X(width of a kernel, output channels at once): as many sums as there are registers for, 25 or 12; fewer channels where
+ * that leaves fewer of them over. */
+#define WIDTH 16
+#define VECTOR slp_v16
+#define TARGET SLP_AVX512
+#define NAME(x) x##_16
 /* clang-format off */
 #define VARIANTS(X)                                                                                                    \
 	X(1, 16)                                                                                                       \
 	X(1, 10) X(2, 12) X(2, 10) X(2, 8) X(3, 8) X(3, 7) X(3, 5) X(4, 6) X(4, 5) X(4, 4) X(5, 5) X(5, 4) X(5, 3)     \
 	        X(6, 4) X(6, 3) X(7, 3) X(7, 2)
 /* clang-format on */
-#define X(kw, tile)                                                                                                    \
-	SLP_AVX512 static void multiply_##kw##_##tile(const struct slp_conv *c, const struct strip *s)                 \
-	{                                                                                                              \
-		multiply(c, s, tile, kw);                                                                              \
-	}
-VARIANTS(X)
-#undef X
+#include "conv2d_batch_weights.h"
 
-static const struct variant {
-	int kw, tile;
-	void (*multiply)(const struct slp_conv *, const struct strip *);
-} variants[] = {
-#define X(kw, tile) {kw, tile, multiply_##kw##_##tile},
-        VARIANTS(X)
-#undef X
-};
+#define WIDTH 8
+#define VECTOR slp_v8
+#define TARGET SLP_AVX2
+#define NAME(x) x##_8
+#define VARIANTS(X) X(1, 12) X(1, 8) X(2, 6) X(2, 5) X(3, 4) X(3, 3) X(4, 3) X(4, 2) X(5, 2) X(6, 2) X(7, 1)
+#include "conv2d_batch_weights.h"
 
 /* The variant with the least work: two products a cycle, and two vectors loaded; NULL: none of this width. */
 static const struct variant *variant_for(int64_t kw, int64_t channels)
 {
-	const struct variant *best = NULL;
+	const struct variant *best = NULL, *v = slp_has_avx512() ? variants_16 : slp_has_avx2() ? variants_8 : NULL;
 	int64_t least = 0;
-	for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
-		const struct variant *v = &variants[i];
+	for (; v && v->kw; v++) {
 		int64_t work = (channels + v->tile - 1) / v->tile * (2 * v->tile * kw + v->tile + kw);
 		if (v->kw != kw || (best && work >= least)) continue;
 		best = v;
@@ -128,33 +94,30 @@ static const struct variant *variant_for(int64_t kw, int64_t channels)
 
 /* ---- a unit: one part of the images, one tile of output channels ------------------------------------------------ */
 
-/* What a unit works in, all in vectors: sums [ic][kh][tile][kw], sums of dy [tile], rows of dy [tile][rows · ow]. */
+/* What a unit works in, all in vectors of LANES: sums [ic][kh][tile][kw], sums of dy [tile], rows of dy
+ * [tile][rows · ow]. */
 struct unit {
 	const struct weights *w;
 	int64_t part, tile, channels;
-	slp_v16 *sums, *bias, *y;
+	float *sums, *bias, *y;
 };
 
-/* Adds `count` vectors of a channel of dy to the sum of its bias. */
-SLP_AVX512 static void add_bias(const struct unit *t, int64_t channel, const float *rows, int64_t count)
+/* Adds `count` vectors of a channel of dy to the sum of its bias, in four chains. */
+SLP_CLONES static void add_bias(const struct unit *t, int64_t channel, const float *rows, int64_t count)
 {
-	slp_v16 sum[4] = {t->bias[channel]}, v;
+	float *bias = t->bias + channel * LANES, sum[4][LANES] = {{0}};
 	int64_t p = 0;
-	for (; p + 4 <= count; p += 4) SLP_UNROLL for (int l = 0; l < 4; l++)
-		{
-			memcpy(&v, rows + (p + l) * LANES, sizeof v);
-			sum[l] += v;
-		}
-	for (; p < count; p++) {
-		memcpy(&v, rows + p * LANES, sizeof v);
-		sum[0] += v;
-	}
-	t->bias[channel] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+	memcpy(sum[0], bias, sizeof sum[0]);
+	for (; p + 4 <= count; p += 4)
+		for (int l = 0; l < 4 * LANES; l++) sum[l / LANES][l % LANES] += rows[p * LANES + l];
+	for (; p < count; p++)
+		for (int l = 0; l < LANES; l++) sum[0][l] += rows[p * LANES + l];
+	for (int l = 0; l < LANES; l++) bias[l] = (sum[0][l] + sum[1][l]) + (sum[2][l] + sum[3][l]);
 }
 
 /* Rows [i, end) of dy of a group in lane order, also added to the sums of the bias: as they are, or, where they are in
  * another order or channels are missing, in t->y. */
-SLP_AVX512 static const float *load_rows(const struct unit *t, int64_t group, int64_t i, int64_t end, int64_t *plane)
+SLP_CLONES static const float *load_rows(const struct unit *t, int64_t group, int64_t i, int64_t end, int64_t *plane)
 {
 	const struct weights *w = t->w;
 	const struct slp_conv *c = &w->c;
@@ -165,7 +128,7 @@ SLP_AVX512 static const float *load_rows(const struct unit *t, int64_t group, in
 	*plane = direct ? pixels : w->rows * c->ow;
 	for (int64_t o = 0; o < t->channels; o++) {
 		const float *from = y + o * pixels * step;
-		float *to = (float *)(t->y + o * w->rows * c->ow);
+		float *to = t->y + o * w->rows * c->ow * LANES;
 		int64_t channel = image / LANES * c->oc + t->tile * w->tile + o; /* among those of all groups */
 		if (w->pool)
 			slp_unpool_rows(w->y + channel * pixels / 4 * LANES, w->mask + channel * pixels * 2,
@@ -175,7 +138,7 @@ SLP_AVX512 static const float *load_rows(const struct unit *t, int64_t group, in
 			slp_lanes_gather(from, c->oc * pixels, live > LANES ? LANES : (int)live, count, to, LANES);
 		add_bias(t, o, direct ? from : to, count);
 	}
-	return direct ? y : (float *)t->y;
+	return direct ? y : t->y;
 }
 
 static void add_group(const struct unit *t, int64_t group)
@@ -189,20 +152,10 @@ static void add_group(const struct unit *t, int64_t group)
 		for (int64_t q = 0; q < c->ic; q++)
 			for (int64_t u = 0; u < c->kh; u++) {
 				const float *x = w->x + (group * c->ic + q) * c->ih * c->iw * LANES;
-				struct strip s = {x, y, plane, i, end, u, t->sums + (q * c->kh + u) * w->tile * c->kw};
+				struct strip s = {
+				        x, y, plane, i, end, u, t->sums + (q * c->kh + u) * w->tile * c->kw * LANES};
 				w->multiply(c, &s);
 			}
-	}
-}
-
-/* Adds up lanes: to[i] for i in [0, count). */
-SLP_AVX512 static void add_lanes(const slp_v16 *sums, int64_t count, float *to)
-{
-	for (int64_t i = 0; i < count; i += 16) {
-		slp_v16 r[16];
-		for (int l = 0; l < 16; l++) r[l] = i + l < count ? sums[i + l] : (slp_v16){0};
-		slp_sum_lanes16(r);
-		memcpy(to + i, &r[0], sizeof(float) * (size_t)(count - i < 16 ? count - i : 16));
 	}
 }
 
@@ -212,12 +165,12 @@ static void store_sums(const struct unit *t, float *flat)
 	const struct weights *w = t->w;
 	const struct slp_conv *c = &w->c;
 	int64_t size = c->ic * c->kh * c->kw, strips = c->ic * c->kh, first = t->part * c->oc + t->tile * w->tile;
-	add_lanes(t->sums, strips * w->tile * c->kw, flat);
+	slp_lanes_sum(t->sums, strips * w->tile * c->kw, flat);
 	for (int64_t s = 0; s < strips; s++)
 		for (int64_t o = 0; o < t->channels; o++)
 			memcpy(w->partial + (first + o) * size + s * c->kw, flat + (s * w->tile + o) * c->kw,
 			       sizeof *flat * (size_t)c->kw);
-	add_lanes(t->bias, t->channels, w->partial + w->parts * c->oc * size + first);
+	slp_lanes_sum(t->bias, t->channels, w->partial + w->parts * c->oc * size + first);
 }
 
 static void run_units(void *arg, int64_t begin, int64_t end)
@@ -225,16 +178,18 @@ static void run_units(void *arg, int64_t begin, int64_t end)
 	struct weights *w = arg;
 	const struct slp_conv *c = &w->c;
 	size_t sums = (size_t)(c->ic * c->kh * c->kw * w->tile), y = (size_t)(w->tile * w->rows * c->ow);
-	slp_v16 *work =
-	        slp_workspace(SLP_WORK_THREAD, (sums + (size_t)w->tile + y) * sizeof *work + sums * sizeof(float));
+	size_t vectors = (sums + (size_t)w->tile + y) * LANES;
+	float *work = slp_workspace(SLP_WORK_THREAD, (vectors + sums) * sizeof *work);
 	if (!work) w->no_memory = true;
 	for (int64_t i = begin; work && i < end; i++) {
-		struct unit t = {w, i / w->tiles, i % w->tiles, 0, work, work + sums, work + sums + w->tile};
+		struct unit t = {.w = w, .part = i / w->tiles, .tile = i % w->tiles, .sums = work};
+		t.bias = t.sums + sums * LANES;
+		t.y = t.bias + w->tile * LANES;
 		t.channels = c->oc - t.tile * w->tile < w->tile ? c->oc - t.tile * w->tile : w->tile;
-		memset(work, 0, (sums + (size_t)w->tile + y) * sizeof *work);
+		memset(work, 0, vectors * sizeof *work);
 		for (int64_t g = t.part * w->groups / w->parts; g < (t.part + 1) * w->groups / w->parts; g++)
 			add_group(&t, g);
-		store_sums(&t, (float *)(t.y + y));
+		store_sums(&t, work + vectors);
 	}
 }
 

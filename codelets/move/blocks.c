@@ -2,7 +2,7 @@
  * operations that are faster in that order. */
 #include "common/blocks.h"
 
-#include "common/lanes16.h"
+#include "common/lanes.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_blocks_attrs, block, SLP_INT, 1, "channels in a block"),

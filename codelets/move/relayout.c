@@ -2,7 +2,7 @@
 #include "relayout.h"
 
 #include "common/lane_order.h"
-#include "common/lanes16.h"
+#include "common/lanes.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_relayout_attrs, to_lanes, SLP_BOOL, 1, "into lane order; else out of it"),
@@ -62,7 +62,7 @@ struct move {
 	bool to_lanes;
 };
 
-SLP_CLONES static void move_blocks(void *arg, int64_t begin, int64_t end)
+static void move_blocks(void *arg, int64_t begin, int64_t end)
 {
 	const struct move *m = arg;
 	for (int64_t b = begin; b < end; b++) {

@@ -1,6 +1,6 @@
 /* Pooling of images in lane order: 16 images at once, so that every window is reduced by whole vectors.  Where one of
  * the two sides is in the plain order, its planes are brought into lanes, or back from them, one at a time. */
-#include "common/lanes16.h"
+#include "common/lanes.h"
 #include "pool2d.h"
 #include "common/workspace.h"
 
@@ -201,8 +201,8 @@ static int64_t start(const struct slp_pool *p, bool lanes, int64_t unit, int64_t
 }
 
 /* The planes of an input in lane order: where they are, or brought to `buffer`. */
-SLP_CLONES static const float *fetch(const struct slp_pool *p, const float *from, bool lanes, int64_t unit,
-                                     int64_t size, float *buffer)
+static const float *fetch(const struct slp_pool *p, const float *from, bool lanes, int64_t unit, int64_t size,
+                          float *buffer)
 {
 	if (!from) return NULL;
 	from += start(p, lanes, unit, size);
@@ -211,7 +211,7 @@ SLP_CLONES static const float *fetch(const struct slp_pool *p, const float *from
 	return buffer;
 }
 
-SLP_CLONES static void put_back(const struct slp_pool *p, const float *buffer, float *to, int64_t unit, int64_t size)
+static void put_back(const struct slp_pool *p, const float *buffer, float *to, int64_t unit, int64_t size)
 {
 	slp_lanes_scatter(buffer, LANES, LANES, size, to + start(p, false, unit, size), p->channels * size);
 }
