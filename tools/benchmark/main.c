@@ -35,7 +35,9 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
         "Measures Starling: medians of several runs.\v"
-        "CASE is a name or a pattern such as 'lenet-*'; without any, all cases run.  The floor is the time that the "
+        "CASE is a name or a pattern such as 'lenet-*'; without any, all cases run, those in bfloat16 only where the "
+        "processor or the GPU has "
+        "instructions for it.  The floor is the time that the "
         "machine, as measured beside each run, needs at least: flops at the rate of sgemm on all cores, bytes at the "
         "bandwidth of memory (with --device gpu:N, of that GPU), tasks at the price of a bare StarPU task.  \"of "
         "floor\" is floor / value, \"× peer\" the "
@@ -97,6 +99,25 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static const struct argp parser = {options, parse, "[CASE...]", doc, NULL, NULL, NULL};
 
+/* Without instructions for bfloat16, PyTorch takes minutes for one product. */
+static bool has_bf16(void)
+{
+#ifdef __x86_64__
+	return __builtin_cpu_supports("avx512bf16");
+#else
+	return false;
+#endif
+}
+
+/* Whether a case is measured: the named ones, or else all that suit the device and the processor. */
+static bool is_measured(const struct arguments *a, int i)
+{
+	const struct bench_case *c = bench_case(i);
+	bool gpu = a->measuring.device.kind == SL_DEVICE_GPU;
+	if (gpu ? c->cpu_only : c->gpu_only) return false;
+	return a->nwanted ? a->wanted[i] : gpu || !strstr(c->name, "bf16") || has_bf16();
+}
+
 /* Measures the wanted cases; returns how many failed or, with --check, missed their goal. */
 static int run_cases(const struct arguments *a, const char *machine, FILE *json)
 {
@@ -105,8 +126,7 @@ static int run_cases(const struct arguments *a, const char *machine, FILE *json)
 	for (int i = 0; i < bench_case_count(); i++) {
 		const struct bench_case *c = bench_case(i);
 		struct bench_result result;
-		if (a->nwanted && !a->wanted[i]) continue;
-		if (a->measuring.device.kind == SL_DEVICE_GPU ? c->cpu_only : c->gpu_only) continue;
+		if (!is_measured(a, i)) continue;
 		bench_measure(c, &a->measuring, &result);
 		bench_print_row(stdout, a->format, c, &result);
 		if (json && !bench_write_json(json, machine, c, &result)) {
