@@ -54,12 +54,10 @@ static void lower_group(struct room *r, uint64_t limit, uint64_t used, const cha
 	if (r->bytes < before) r->margin = limit / 64 < GROUP_MARGIN ? limit / 64 : GROUP_MARGIN;
 }
 
-/* A short file; no memory is asked for. */
+/* A short file; no memory is asked for, and little of the stack. */
 static bool read_text(const char *path, char *text, size_t size)
 {
-	char full[PATH_MAX];
-	if (snprintf(full, sizeof full, "%s%s", slp_room_root, path) >= (int)sizeof full) return false;
-	int fd = open(full, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) return false;
 	ssize_t n = read(fd, text, size - 1);
 	close(fd);
@@ -78,11 +76,22 @@ static uint64_t value_of(const char *text, const char *key)
 	return 0;
 }
 
-static void read_machine(struct room *r)
+/* A file of the system's, which tests have elsewhere. */
+static bool read_system(const char *path, char *text, size_t size)
+{
+	char full[512];
+	if (snprintf(full, sizeof full, "%s%s", slp_room_root, path) >= (int)sizeof full) return false;
+	return read_text(full, text, size);
+}
+
+/* Lowers the room to the machine's; returns the swap space in it. */
+static uint64_t read_machine(struct room *r)
 {
 	char text[4096];
-	if (!read_text("/proc/meminfo", text, sizeof text) || !strstr(text, "MemAvailable:")) return;
-	lower(r, 1024 * (value_of(text, "MemAvailable:") + value_of(text, "SwapFree:")), 0, "machine");
+	if (!read_system("/proc/meminfo", text, sizeof text)) return 0;
+	uint64_t swap = 1024 * value_of(text, "SwapFree:");
+	if (strstr(text, "MemAvailable:")) lower(r, 1024 * value_of(text, "MemAvailable:") + swap, 0, "machine");
+	return swap;
 }
 
 /* What StarPU may use of it; -1: no limit. */
@@ -127,7 +136,7 @@ static void read_limits(struct room *r)
 	char text[256], *p = text;
 	if (getrlimit(RLIMIT_AS, &all) || getrlimit(RLIMIT_DATA, &data)) return;
 	if (all.rlim_cur == RLIM_INFINITY && data.rlim_cur == RLIM_INFINITY) return;
-	if (!read_text("/proc/self/statm", text, sizeof text)) return;
+	if (!read_system("/proc/self/statm", text, sizeof text)) return;
 	share_heap();
 	for (int i = 0; i < 6; i++) pages[i] = strtoull(p, &p, 10);
 	uint64_t unused = free_in_heap();
@@ -144,21 +153,35 @@ struct version {
 	bool swap_has_memory;
 };
 
-static bool number_in(const char *folder, const char *file, uint64_t *number)
+/* A group's folder.  Its path is long, and the stack may be small: there is one path, and names are added to it. */
+struct folder {
+	char path[PATH_MAX];
+	size_t length;
+};
+
+static bool read_in(struct folder *folder, const char *file, char *text, size_t size)
 {
-	char path[PATH_MAX], text[64];
-	if (!file || snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path) return false;
-	if (!read_text(path, text, sizeof text) || *text < '0' || *text > '9') return false; /* "max" */
+	size_t left = sizeof folder->path - folder->length;
+	bool fits = snprintf(folder->path + folder->length, left, "/%s", file) < (int)left;
+	bool read = fits && read_text(folder->path, text, size);
+	folder->path[folder->length] = '\0';
+	return read;
+}
+
+static bool number_in(struct folder *folder, const char *file, uint64_t *number)
+{
+	char text[64];
+	if (!file || !read_in(folder, file, text, sizeof text) || *text < '0' || *text > '9') return false; /* "max" */
 	*number = strtoull(text, NULL, 10);
 	return *number < INT64_MAX / 2;
 }
 
 /* Files in memory count as used, and make room for whoever needs it. */
-static uint64_t cached(const struct version *v, const char *folder)
+static uint64_t cached(const struct version *v, struct folder *folder)
 {
-	char path[PATH_MAX], text[8192];
-	if (snprintf(path, sizeof path, "%s/memory.stat", folder) >= (int)sizeof path) return 0;
-	return read_text(path, text, sizeof text) ? value_of(text, v->inactive) + value_of(text, v->active) : 0;
+	char text[4096];
+	if (!read_in(folder, "memory.stat", text, sizeof text)) return 0;
+	return value_of(text, v->inactive) + value_of(text, v->active);
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -166,8 +189,8 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* What of the group can still be put out. */
-static uint64_t swap_left(const struct version *v, const char *folder, uint64_t swap)
+/* What of the group can still go to swap space. */
+static uint64_t swap_left(const struct version *v, struct folder *folder, uint64_t swap)
 {
 	uint64_t limit, used;
 	if (v->swap_has_memory || !number_in(folder, v->swap_limit, &limit) || !number_in(folder, v->swap_used, &used))
@@ -176,13 +199,13 @@ static uint64_t swap_left(const struct version *v, const char *folder, uint64_t 
 }
 
 /* A limit below which another group's memory does not count. */
-static bool is_alone(const char *folder)
+static bool is_alone(struct folder *folder)
 {
 	uint64_t hierarchy;
 	return number_in(folder, "memory.use_hierarchy", &hierarchy) && !hierarchy;
 }
 
-static void read_group(struct room *r, const struct version *v, const char *folder, uint64_t swap)
+static void read_group(struct room *r, const struct version *v, struct folder *folder, uint64_t swap)
 {
 	uint64_t limit = UINT64_MAX, high = UINT64_MAX, used, both, both_used;
 	bool limited = number_in(folder, v->limit, &limit), slowed = number_in(folder, v->high, &high);
@@ -201,13 +224,16 @@ static void read_group(struct room *r, const struct version *v, const char *fold
 /* A group and all that it is in.  In a container its path may not be there; the container's own group is the root. */
 static void read_groups(struct room *r, const struct version *v, const char *group, uint64_t swap)
 {
-	char folder[PATH_MAX];
-	if (snprintf(folder, sizeof folder, "%s%s", v->folder, group) >= (int)sizeof folder) return;
-	for (size_t root = strlen(v->folder), own = 1;; own = 0) {
-		if (own || !is_alone(folder)) read_group(r, v, folder, swap);
-		char *end = strrchr(folder + root, '/');
+	struct folder folder;
+	int n = snprintf(folder.path, sizeof folder.path, "%s%s%s", slp_room_root, v->folder, group);
+	if (n >= (int)sizeof folder.path) return;
+	folder.length = (size_t)n;
+	for (size_t root = strlen(slp_room_root) + strlen(v->folder), own = 1;; own = 0) {
+		if (own || !is_alone(&folder)) read_group(r, v, &folder, swap);
+		char *end = strrchr(folder.path + root, '/');
 		if (!end) return;
 		*end = '\0';
+		folder.length = (size_t)(end - folder.path);
 	}
 }
 
@@ -232,11 +258,10 @@ static void read_version(struct room *r, const char *line, uint64_t swap)
 		if (!strncmp(p + 1, "memory", 6) && strchr(",:", p[7])) read_groups(r, &first, group + 1, swap);
 }
 
-static void read_control_groups(struct room *r)
+static void read_control_groups(struct room *r, uint64_t swap)
 {
-	char text[8192], machine[4096], *rest;
-	uint64_t swap = read_text("/proc/meminfo", machine, sizeof machine) ? 1024 * value_of(machine, "SwapFree:") : 0;
-	if (!read_text("/proc/self/cgroup", text, sizeof text)) return;
+	char text[4096], *rest;
+	if (!read_system("/proc/self/cgroup", text, sizeof text)) return;
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		read_version(r, line, swap);
 }
@@ -244,8 +269,7 @@ static void read_control_groups(struct room *r)
 static struct room read_room(void)
 {
 	struct room r = {INT64_MAX, "machine", 0, 0};
-	read_machine(&r);
-	read_control_groups(&r);
+	read_control_groups(&r, read_machine(&r));
 	long waiting = atomic_load(&promised);
 	r.bytes -= waiting <= 0 ? 0 : (uint64_t)waiting < r.bytes ? (uint64_t)waiting : r.bytes;
 	read_limits(&r);
