@@ -183,16 +183,18 @@ static sl_tensor *forward(const struct network *net, sl_tensor *x)
 	return x;
 }
 
-/* One step of training on a random batch.  With sync, the loss is asked for after the forward pass. */
-static double step(struct network *net, bool sync)
+/* One step of training on a random batch.  With sync, the loss is asked for after the forward pass.  `scale` keeps
+ * gradients in float16 from getting too small; the update divides by it. */
+static double step(const struct drv_bench *b, struct network *net, bool sync)
 {
+	double scale = b->precision->dtype == SL_FLOAT16 ? 1024 : 1;
 	sl_tensor *x = sl_normal(SL_SHAPE(BATCH, INPUTS), 0, 1), *y = sl_ones(SL_SHAPE(BATCH, 1)), *loss = NULL;
 	SL_RECORD {
 		loss = sl_l2_loss(forward(net, x), y);
 	}
 	double value = sync ? sl_item(sl_mean(loss)) : 0;
-	sl_backward(loss);
-	sl_sgd_update(net->params, net->grads, NULL, 2 * LAYERS, .lr = 0.005, .rescale = 1.0 / BATCH);
+	sl_backward_heads(&loss, 1, .scale = scale);
+	sl_sgd_update(net->params, net->grads, NULL, 2 * LAYERS, .lr = 0.005, .rescale = 1 / (scale * BATCH));
 	return value;
 }
 
@@ -219,7 +221,7 @@ static void train_batches(struct drv_bench *b, struct network *net, bool sync)
 {
 	for (int64_t i = 0; i < options_of(b)->batches && !drv_interrupted() && !drv_failed(); i++) {
 		SL_SCOPE {
-			step(net, sync);
+			step(b, net, sync);
 		}
 		report_batch(b, i);
 	}
@@ -254,7 +256,7 @@ static void footprint(struct drv_bench *b)
 		struct network net;
 		network_init(&net);
 		SL_SCOPE {
-			step(&net, false);
+			step(b, &net, false);
 		}
 		sl_wait_all();
 		train(b, &net, true);
@@ -283,10 +285,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->common;
-		state->child_inputs[1] = &o->experiments;
-		return 0;
+	case ARGP_KEY_INIT: drv_experiments_init(state, &o->experiments); return 0;
 	case KEY_REPEAT: o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000); return 0;
 	case KEY_BATCHES: o->batches = drv_int(state, "--batches", arg, 1, 1000000000); return 0;
 	case ARGP_KEY_END:
@@ -307,10 +306,9 @@ static const struct argp argp = {
 
 int main(int argc, char **argv)
 {
-	struct options o = {.experiments = {"async", experiments, sizeof experiments / sizeof *experiments, 0},
+	struct options o = {.experiments = {"async", experiments, sizeof experiments / sizeof *experiments, &o.common},
 	                    .repeat = 1000,
 	                    .batches = 100};
 	drv_parse(&argp, argc, argv, &o);
-	return drv_stop(&o.common,
-	                drv_start(&o.common) ? drv_run_experiments(&o.experiments, &o.common, &o) : DRV_ERROR);
+	return drv_stop(&o.common, drv_start(&o.common) ? drv_run_experiments(&o.experiments, &o) : DRV_ERROR);
 }

@@ -69,6 +69,7 @@ bool drv_file_end(sl_file *file, const char *path);
 	"parameters, sums and losses are float32 (default: fp32"
 void drv_precision_parse(struct argp_state *state, const char *text, struct drv_precision *p);
 const char *drv_precision_name(const struct drv_precision *p); /* "bf16" */
+double drv_precision_rounding(const struct drv_precision *p);
 struct sl_loss_scaling drv_loss_scaling(const struct drv_precision *p);
 void drv_precision_print(const struct drv_options *options, const struct drv_precision *p);
 

@@ -38,17 +38,20 @@ void drv_end(struct drv_bench *b, const char *key, const char *text)
 /* ---- running them ------------------------------------------------------------------------------------------------ */
 
 /* Runs the chosen ones and writes the results; returns the exit status. */
-int drv_run_experiments(const struct drv_experiments *e, const struct drv_options *common, const void *options)
+int drv_run_experiments(const struct drv_experiments *e, const void *options)
 {
-	struct drv_bench b = {.common = common, .options = options};
+	const struct drv_options *common = e->common;
+	struct drv_bench b = {.common = common, .precision = &e->precision, .options = options};
 	json_t *results = drv_json_new(e->program, common), *all = json_object();
+	json_object_set_new(results, "dtype", json_string(drv_precision_name(&e->precision)));
 	json_object_set_new(results, "experiments", all);
+	drv_precision_print(common, &e->precision);
 	bool ok = true;
 	for (int i = 0; i < e->count && ok && !drv_interrupted(); i++) {
 		if (e->chosen && !(e->chosen & 1u << i)) continue;
 		b.results = json_object();
 		json_object_set_new(all, e->list[i].name, b.results);
-		e->list[i].run(&b);
+		SL_AUTOCAST(e->precision.dtype) e->list[i].run(&b);
 		ok = drv_sync() && !b.failed;
 	}
 	if (!ok) json_decref(results);
@@ -68,11 +71,24 @@ static void choose(struct argp_state *state, struct drv_experiments *e, const ch
 	argp_error(state, "there is no experiment \"%s\"; see --help", name);
 }
 
+enum { KEY_DTYPE = 0x300 };
+
+static const struct argp_option options[] = {
+        {"dtype", KEY_DTYPE, "TYPE", 0, DRV_DTYPE_HELP ")", 1},
+        {0},
+};
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
-	choose(state, state->input, arg);
-	return 0;
+	struct drv_experiments *e = state->input;
+	switch (key) {
+	case KEY_DTYPE:
+		drv_precision_parse(state, arg, &e->precision);
+		e->common->tf32 = e->precision.tf32;
+		return 0;
+	case ARGP_KEY_ARG: choose(state, e, arg); return 0;
+	default: return ARGP_ERR_UNKNOWN;
+	}
 }
 
 /* The experiments' names, where --help lists them. */
@@ -90,6 +106,16 @@ static char *help_filter(int key, const char *text, void *input)
 	return list;
 }
 
-static const struct argp experiments_argp = {
-        .parser = parse_option, .args_doc = "[EXPERIMENT...]", .help_filter = help_filter, .doc = "\v"};
+static const struct argp experiments_argp = {.options = options,
+                                             .parser = parse_option,
+                                             .args_doc = "[EXPERIMENT...]",
+                                             .help_filter = help_filter,
+                                             .doc = "\v"};
 const struct argp_child drv_experiments_children[] = {{&drv_argp, 0, NULL, 0}, {&experiments_argp, 0, NULL, 0}, {0}};
+
+void drv_experiments_init(struct argp_state *state, struct drv_experiments *e)
+{
+	e->precision.dtype = SL_FLOAT32;
+	state->child_inputs[0] = e->common;
+	state->child_inputs[1] = e;
+}

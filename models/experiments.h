@@ -7,6 +7,7 @@
 /* A measurement under way: who reads the lines, the object for --json, when it began. */
 struct drv_bench {
 	const struct drv_options *common;
+	const struct drv_precision *precision;
 	const void *options; /* the driver's own */
 	json_t *results;
 	double start;
@@ -23,14 +24,16 @@ struct drv_experiments {
 	const char *program;
 	const struct drv_experiment *list;
 	int count;
-	unsigned chosen; /* a bit each; 0: all */
+	struct drv_options *common;
+	unsigned chosen;                /* a bit each; 0: all */
+	struct drv_precision precision; /* --dtype: they run under autocast to it */
 };
 
-/* The parsers that such a driver's argp names as its children.  They are handed a struct drv_options and a struct
- * drv_experiments. */
+/* The parsers that such a driver's argp names as its children; at ARGP_KEY_INIT it calls drv_experiments_init. */
 extern const struct argp_child drv_experiments_children[];
 
-int drv_run_experiments(const struct drv_experiments *e, const struct drv_options *common, const void *options);
+void drv_experiments_init(struct argp_state *state, struct drv_experiments *e);
+int drv_run_experiments(const struct drv_experiments *e, const void *options);
 
 void drv_title(const struct drv_bench *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void drv_begin(struct drv_bench *b);

@@ -313,8 +313,13 @@ static void export_and_import(struct drv_bench *b, const struct exported *e)
 	SL_SCOPE {
 		sl_block *net = new_network();
 		sl_tensor *x = one_row(), *y = sl_forward(net, x);
+		enum sl_status s = SL_OK;
 		show(b, "before: ", y);
-		if (sl_export(net, e->prefix, SL_SHAPES(SL_SHAPE(1, INPUTS))) == SL_OK) {
+		SL_AUTOCAST(SL_FLOAT32) /* without casts */
+		{
+			s = sl_export(net, e->prefix, SL_SHAPES(SL_SHAPE(1, INPUTS)));
+		}
+		if (s == SL_OK) {
 			list_file(b, e->symbol);
 			list_file(b, e->params);
 			print_head(b, e->symbol, 9);
@@ -377,10 +382,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->common;
-		state->child_inputs[1] = &o->experiments;
-		return 0;
+	case ARGP_KEY_INIT: drv_experiments_init(state, &o->experiments); return 0;
 	case KEY_REPEAT: o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000); return 0;
 	case KEY_OUTPUT: o->output = arg; return 0;
 	case ARGP_KEY_END:
@@ -401,9 +403,8 @@ static const struct argp argp = {
 
 int main(int argc, char **argv)
 {
-	struct options o = {.experiments = {"hybrid", experiments, sizeof experiments / sizeof *experiments, 0},
+	struct options o = {.experiments = {"hybrid", experiments, sizeof experiments / sizeof *experiments, &o.common},
 	                    .repeat = 1000};
 	drv_parse(&argp, argc, argv, &o);
-	return drv_stop(&o.common,
-	                drv_start(&o.common) ? drv_run_experiments(&o.experiments, &o.common, &o) : DRV_ERROR);
+	return drv_stop(&o.common, drv_start(&o.common) ? drv_run_experiments(&o.experiments, &o) : DRV_ERROR);
 }

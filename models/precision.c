@@ -1,4 +1,4 @@
-/* --dtype of the drivers that learn: what networks compute in, by autocast.  Parameters are float32. */
+/* --dtype of the drivers: what products are computed in, by autocast.  Parameters are float32. */
 #include <string.h>
 
 #include "common.h"
@@ -7,10 +7,11 @@ static const struct {
 	const char *name, *products; /* as it is called here, and what it makes of them */
 	enum sl_dtype dtype;
 	enum sl_tf32 tf32;
-} precisions[] = {{"fp32", NULL, SL_FLOAT32, SL_TF32_DEFAULT},
-                  {"tf32", "TF32 on GPUs", SL_FLOAT32, SL_TF32_ALL},
-                  {"bf16", "bfloat16", SL_BFLOAT16, SL_TF32_DEFAULT},
-                  {"fp16", "float16", SL_FLOAT16, SL_TF32_DEFAULT}};
+	double rounding;
+} precisions[] = {{"fp32", NULL, SL_FLOAT32, SL_TF32_DEFAULT, 0x1p-24},
+                  {"tf32", "TF32 on GPUs", SL_FLOAT32, SL_TF32_ALL, 0x1p-11},
+                  {"bf16", "bfloat16", SL_BFLOAT16, SL_TF32_DEFAULT, 0x1p-8},
+                  {"fp16", "float16", SL_FLOAT16, SL_TF32_DEFAULT, 0x1p-11}};
 enum { COUNT = sizeof precisions / sizeof *precisions };
 
 void drv_precision_parse(struct argp_state *state, const char *text, struct drv_precision *p)
@@ -32,6 +33,12 @@ static int number_of(const struct drv_precision *p)
 const char *drv_precision_name(const struct drv_precision *p)
 {
 	return precisions[number_of(p)].name;
+}
+
+/* What rounding makes of a number, at most, relative to it. */
+double drv_precision_rounding(const struct drv_precision *p)
+{
+	return precisions[number_of(p)].rounding;
 }
 
 struct sl_loss_scaling drv_loss_scaling(const struct drv_precision *p)

@@ -119,6 +119,9 @@ struct slp_grad {
 	const bool *need;
 };
 
+/* The grad of comparisons and the like: for a backward pass their results are constants, and nothing goes back. */
+enum sl_status slp_constant(struct slp_grad *g);
+
 /* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 enum slp_attr_kind { SLP_INT, SLP_INT64, SLP_DOUBLE, SLP_BOOL };
@@ -217,13 +220,14 @@ struct sl_op {
 	bool elementwise; /* an element of output 0 depends on the inputs' elements at its place alone, in whatever order they lie */
 	bool view;     /* output 0 has the elements of input 0 in their order: plans need no copy */
 	bool declines; /* its CUDA kernels of half types may return SL_EUNSUPPORTED, silent: computed in float32 then */
+	bool aligned; /* what its CUDA kernels of half types do depends on where operands begin: at multiples of 16 bytes */
 	bool no_graph; /* its CUDA kernel may do what CUDA graphs cannot record: wait, allocate, read main memory */
 	enum slp_cast_policy autocast;
 	const struct slp_row *rows; /* SLP_ROWS; kernels queue on k->stream where that is a GPU's */
 	enum sl_status (*infer)(struct slp_infer *c);
 	double (*flops)(const struct slp_infer *c);
-	double (*bytes)(const struct slp_infer *c);        /* NULL: all inputs and outputs once */
-	enum sl_status (*grad)(struct slp_grad *g);        /* NULL: has no gradient */
+	double (*bytes)(const struct slp_infer *c); /* NULL: all inputs and outputs once */
+	enum sl_status (*grad)(struct slp_grad *g); /* NULL: has no gradient; slp_constant: its result is a constant */
 	size_t (*scratch)(const struct slp_infer *c);      /* NULL: none */
 	enum sl_status (*ref)(const struct slp_kernel *k); /* plain C, every dtype that infer lets pass; the measure */
 	/* NULL, or: says what a call does beyond its operation's name, on one line. */

@@ -42,12 +42,22 @@ SLP_WHOLE_FN int64_t slp_whole_signed(bool negative, uint64_t size)
 
 SLP_WHOLE_FN uint64_t slp_size_mul(uint64_t a, uint64_t b)
 {
-	return a && b > UINT64_MAX / a ? UINT64_MAX : a * b;
+#ifdef __CUDA_ARCH__
+	return __umul64hi(a, b) ? UINT64_MAX : a * b;
+#else
+	uint64_t product;
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+#endif
 }
 
 SLP_WHOLE_FN int64_t slp_whole_mul(int64_t a, int64_t b)
 {
+#ifdef __CUDA_ARCH__
 	return slp_whole_signed((a < 0) != (b < 0), slp_size_mul(slp_whole_size(a), slp_whole_size(b)));
+#else
+	int64_t product;
+	return __builtin_mul_overflow(a, b, &product) ? slp_whole_limit((a < 0) != (b < 0)) : product;
+#endif
 }
 
 SLP_WHOLE_FN int64_t slp_whole_div(int64_t a, int64_t b)

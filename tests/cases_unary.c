@@ -167,6 +167,10 @@ const struct slp_case slp_cases_unary[] = {
 	FLAT("isfinite", LIST(1, 1, 1, 1, 1, 1)),
 	FLAT("logical_not", LIST(0, 0, 0, 0, 1, 0)),
 
+	RANGE("sign", 0.5, 3),
+	RANGE("floor", 0.1, 0.9),
+	RANGE("ceil", -1.9, -1.1),
+	RANGE("round", 0.6, 1.4),
 	RANGE("neg", -3, 3),
 	RANGE("abs", 0.5, 3),
 	RANGE("exp", -4, 4),

@@ -51,6 +51,7 @@ offers 'models/mlp --ba' --batch-size=
 offers 'models/mlp --mode=' eager hybrid step
 offers 'models/mlp --mode h' hybrid
 offers 'models/mlp --dtype=' fp32 tf32 bf16 fp16
+offers 'models/async --dtype=' fp32 tf32 bf16 fp16
 offers 'models/mlp --device=a' auto
 offers 'models/mlp --epochs='
 offers 'models/hybrid sym' symbolic symbols

@@ -248,6 +248,13 @@ valid_json "$tmp/async.json"
 [ "$(values "$tmp/async.json" queued | wc -l)" -eq 4 ] || fail "not all figures are in the JSON"
 run 0 "$async" plus-one --repeat 10
 if grep -q Workloads "$tmp/out"; then fail "experiments that were not asked for"; fi
+for dtype in bf16 fp16; do
+  run 0 "$async" memory --batches 2 --dtype $dtype --json "$tmp/async.json"
+  says '^products in b?float16, parameters and sums in float32$'
+  contains "$tmp/async.json" "\"dtype\": \"$dtype\""
+done
+run 2 "$async" --dtype fp8
+complains 'none of fp32, tf32, bf16, fp16'
 
 echo "--- hybrid"
 run 0 "$hybrid" --repeat 50 --output "$tmp" --json "$tmp/hybrid.json"
@@ -270,6 +277,13 @@ complains 'runs imperatively: '
 valid_json "$tmp/my_mlp-symbol.json"
 valid_json "$tmp/hybrid.json"
 contains "$tmp/hybrid.json" '"difference": 0\.0'
+contains "$tmp/hybrid.json" '"dtype": "fp32"'
+cp "$tmp/my_mlp-symbol.json" "$tmp/fp32-symbol.json"
+run 0 "$hybrid" --repeat 10 --output "$tmp" --dtype bf16 --json "$tmp/hybrid.json" network export
+says '^<bfloat16 \(1, 2\)'
+contains "$tmp/hybrid.json" '"difference": 0\.0'
+[ "$(grep -c '"op"' "$tmp/my_mlp-symbol.json")" -eq "$(grep -c '"op"' "$tmp/fp32-symbol.json")" ] ||
+  fail "the exported network depends on --dtype"
 run 0 "$hybrid" --help
 sed '1,/^Experiments/d' "$tmp/out" | grep -v '^  ' && fail "the list of experiments wraps"
 run 0 env TMPDIR="$tmp/bin" "$hybrid" export symbolic
@@ -321,6 +335,11 @@ says "^Run on both (CPU|cpu:0) and (GPU|cpu:1) in parallel\\. time: $number sec\
 says "^Then copy to (CPU|cpu:0)\\. time: $number sec\$"
 says "^Run and copy in parallel\\. time: $number sec\$"
 valid_json "$tmp/parallel.json"
+for dtype in fp16 bf16; do
+  run 0 "$parallel" --size 64 --dtype $dtype graphs
+  says '^diamond: the serial result'
+  says '^random: the serial result'
+done
 run 0 "$parallel" --size 64 graphs
 says '^diamond: the serial result'
 says '^random: the serial result'

@@ -151,7 +151,9 @@ void slp_case_gradient(struct slp_place_of_test at, sl_device device, const stru
 {
 	bool any = false;
 	for (int i = 0; i < o->nin; i++) any |= has_gradient(o, i);
-	if (!any || !o->op->grad || at.c->no_grad || !o->nout || o->out[0].type.dtype != SL_FLOAT64) return;
+	if (!any || !o->op->grad || o->op->grad == slp_constant || at.c->no_grad || !o->nout ||
+	    o->out[0].type.dtype != SL_FLOAT64)
+		return;
 	at.how = "going back";
 	struct slp_operands g = slp_operands_copy(o);
 	enum sl_status s = SL_OK;

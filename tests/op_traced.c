@@ -93,7 +93,7 @@ static bool goes_back(const struct slp_operands *o)
 {
 	bool any = false;
 	for (int i = 0; i < o->nin; i++) any |= has_gradient(o, i);
-	return any && o->op->grad && o->nout && slp_is_float(o->out[0].type.dtype);
+	return any && o->op->grad && o->op->grad != slp_constant && o->nout && slp_is_float(o->out[0].type.dtype);
 }
 
 /* What is added up to the loss: a number for each element of output 0. */

@@ -1,5 +1,8 @@
 /* Recording and going back: modes, and which gradients come out. */
+#include <math.h>
 #include <pthread.h>
+
+#include <starling/own.h>
 
 #include "check.h"
 
@@ -343,22 +346,73 @@ static void test_again(void)
 	}
 }
 
-static void test_no_gradient(void)
+/* Between their steps they do not change: the gradient is 0, whatever flows back. */
+static void test_steps(void)
+{
+	static sl_tensor *(*const steps[])(const char *at, sl_tensor *x) = {sl_sign_at, sl_floor_at, sl_ceil_at,
+	                                                                    sl_round_at};
+	for (int i = 0; i < 4; i++)
+		SL_SCOPE {
+			sl_tensor *x = sl_from(((float[]){-1.5f, 0, NAN, 2}), SL_SHAPE(4)), *y = NULL;
+			CHECK_OK(sl_attach_grad(x));
+			SL_RECORD
+				y = sl_div(steps[i](SL_HERE, x), sl_zeros(SL_SHAPE(4)));
+			CHECK_OK(sl_backward(y));
+			CHECK_ALL(sl_grad(x), 0);
+			SL_RECORD
+				y = sl_add(x, steps[i](SL_HERE, x));
+			CHECK_OK(sl_backward(y));
+			CHECK_ALL(sl_grad(x), 1);
+		}
+}
+
+/* Comparisons and integers are constants, as heads too. */
+static void test_constants(void)
 {
 	SL_SCOPE {
-		sl_tensor *x = slp_leaf(2, 1), *y, *z;
+		sl_tensor *x = slp_leaf(2, 3), *y[9];
+		SL_RECORD {
+			y[0] = sl_gt_scalar(x, 0), y[1] = sl_le(x, x), y[2] = sl_isfinite(x), y[3] = sl_logical_not(x);
+			y[4] = sl_any(x), y[5] = sl_all(x, SL_AXES(0)), y[6] = sl_argmax(x, 0);
+			y[7] = sl_argsort(x, 0, false), y[8] = sl_cast(x, SL_INT32);
+			for (int i = 0; i < 9; i++) CHECK(sl_backward(sl_add(x, sl_cast(y[i], SL_FLOAT64))) == SL_OK);
+		}
+		CHECK_ALL(sl_grad(x), 1);
+		for (int i = 0; i < 9; i++) {
+			CHECK_STATUS(sl_backward(y[i]), SL_ESTATE, "comparisons and integers", SL_HERE);
+			sl_error_clear();
+		}
+		SL_RECORD
+			y[0] = sl_mul(sl_gt_scalar(x, 0), x);
+		CHECK_OK(sl_backward(y[0]));
+		CHECK_ALL(sl_grad(x), 1);
+	}
+}
+
+static enum sl_status halve(const struct sl_op_call *c)
+{
+	for (int64_t i = 0; i < sl_shape_size(c->in[0].shape); i++)
+		((double *)c->out[0].data)[i] = ((const double *)c->in[0].data)[i] / 2;
+	return SL_OK;
+}
+
+static void test_no_gradient(void)
+{
+	const sl_op *op = sl_op_register(.name = "halve_only", .nin = 1, .types = SL_OP_TYPE(SL_FLOAT64), .cpu = halve);
+	SL_SCOPE {
+		sl_tensor *x = slp_leaf(1, 1), *y, *z;
 		const char *here;
 		SL_RECORD {
-			y = sl_gt_scalar(x, 0), here = SL_HERE;
+			y = sl_op_apply(op, &x, 1), here = SL_HERE;
 			z = sl_mul(y, x);
 		}
-		CHECK_STATUS(sl_backward(z), SL_EUNSUPPORTED, "gt_scalar", "no gradient", here, SL_HERE);
+		CHECK_STATUS(sl_backward(z), SL_EUNSUPPORTED, "halve_only", "no gradient", here, SL_HERE);
 		sl_error_clear();
 		CHECK_ALL(sl_grad(x), 0); /* though its part of it was known */
 		SL_RECORD
-			z = sl_mul(sl_detach(sl_gt_scalar(x, 0)), x);
+			z = sl_mul(sl_detach(y), x);
 		CHECK_OK(sl_backward(z));
-		CHECK_ALL(sl_grad(x), 1);
+		CHECK_ALL(sl_grad(x), 0.5);
 	}
 }
 
@@ -405,6 +459,8 @@ static const struct slp_test gradient_tests[] = {
         {"views", test_views},
         {"a view made outside", test_view_outside},
         {"going back again", test_again},
+        {"steps", test_steps},
+        {"constants", test_constants},
         {"operations without gradient", test_no_gradient},
         {"attaching", test_attach},
         {0},

@@ -106,6 +106,16 @@ FUNCTION(cross_entropy_ignore, sl_cross_entropy(x, INTS((4), 0, -100, 2, 1), .ig
 FUNCTION(cross_entropy_weights, sl_cross_entropy(x, INTS((2, 2), 0, 2, 1, 0), .weights = DOUBLES((3), 1, 2, 0.5),
                                                  .label_smoothing = 0.1, .ignore = true, .ignore_index = 1))
 FUNCTION(cross_entropy_smooth, sl_cross_entropy(x, INTS((3), 3, 0, 1), .label_smoothing = 0.2))
+FUNCTION(cross_entropy_sum, sl_cross_entropy(x, INTS((4), 0, -100, 2, 1), .weights = DOUBLES((3), 1, 2, 0.5),
+                                             .label_smoothing = 0.1, .ignore = true, .ignore_index = -100, .sum = true))
+FUNCTION(cross_entropy_plain_sum, sl_cross_entropy(x, INTS((3), 3, 0, 1), .sum = true))
+FUNCTION(cross_entropy_none, sl_cross_entropy(x, INTS((2), -100, -100), .ignore = true, .ignore_index = -100))
+FUNCTION(cross_entropy_no_weight, sl_cross_entropy(x, INTS((2), 0, -100), .weights = DOUBLES((3), 0, 2, 0.5),
+                                                   .label_smoothing = 0.1, .ignore = true, .ignore_index = -100))
+FUNCTION(cross_entropy_weight_0,
+         sl_cross_entropy(x, INTS((2), 0, 1), .weights = DOUBLES((3), 0, 2, 0.5), .label_smoothing = 0.1))
+FUNCTION(cross_entropy_infinite, sl_cross_entropy(sl_masked_fill(x, INTS((2, 3), 0, 1, 0, 0, 0, 1), -INFINITY),
+                                                  INTS((2), 0, 1), .ignore = true, .ignore_index = -100))
 FUNCTION(kl_div, sl_kl_div(sl_log_softmax(x, 1), DOUBLES((2, 3), 0.5, 0.25, 0.25, 0, 0.75, 0.25)))
 FUNCTION(kl_div_target, sl_kl_div(sl_log_softmax(OTHER(1, 2, 3), 1), sl_softmax(x, 1)))
 FUNCTION(cosine_similarity, sl_cosine_similarity(x, OTHER(1, 2, 3), 1))

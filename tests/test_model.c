@@ -242,64 +242,59 @@ static sl_block *parse(const char *text, sl_tensor **tensors, char **names, int 
 	                        (struct sl_import_opts){0});
 }
 
+static const struct {
+	const char *text, *says;
+	enum sl_status status;
+} broken[] = {
+        {"", "not JSON", SL_EFORMAT},
+        {"{\"nodes\": [", "not JSON", SL_EFORMAT},
+        {"[]", "no list of nodes", SL_EFORMAT},
+        {"{\"nodes\": 3}", "no list of nodes", SL_EFORMAT},
+        {"{\"nodes\": [1], \"heads\": [[0, 0]]}", "no op or no name", SL_EFORMAT},
+        {"{\"nodes\": [" VAR("data") "]}", "no list of inputs", SL_EFORMAT},
+        {"{\"nodes\": [" VAR("data") "], \"heads\": []}", "no result", SL_EFORMAT},
+        {"{\"nodes\": [" VAR("data") "], \"heads\": [[7, 0]]}", "node 7 of 1", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("relu", "r", "", "[-1, 0]")), "node -1", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("relu", "r", "", "[0, 99999999]")), "output 99999999", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("relu", "r", "", "[0, 1]")), "output 1 of node \"data\"", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("relu", "r", "", "0")), "form [node, output]", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("relu", "r", "", "[1, 0]")), "cycle: node \"r\"", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("relu", "a", "", "[2, 0]"), NODE("relu", "b", "", "[1, 0]")), "cycle", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("relu", "r", "", "[0, 0], [0, 0]")), "has 2 inputs", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("relu", "r", "", "")), "has 0 inputs", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("Warp", "w", "", "[0, 0]")), "node \"w\": operator \"Warp\" is not supported",
+         SL_EUNSUPPORTED},
+        {NODES(VAR("data"), NODE("relu", "r", "\"a\": 1", "[0, 0]")), "attribute a is not a string", SL_EFORMAT},
+        {NODES(VAR("data"), VAR("data")), "two variables named \"data\"", SL_EFORMAT},
+        {NODES(VAR("x"), NODE("relu", "r", "", "[0, 0]")), "no variable \"data\"", SL_EINVAL},
+        {NODES(VAR("data"), NODE("add_n", "s", "", "[0, 0], [2, 0]"), VAR("w")), "1 parameter: w", SL_EINVAL},
+        {NODES(VAR("data"), NODE("FullyConnected", "f", "\"num_hidden\": \"2\"", "[0, 0], [2, 0]"), VAR("w")),
+         "no_bias", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("FullyConnected", "f", "\"no_bias\": \"True\"", "[0, 0], [2, 0]"), VAR("w")),
+         "node \"f\" (FullyConnected): has no attribute num_hidden", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, x)\"", "[0, 0]")),
+         "kernel has the invalid value \"(2, x)\"", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, 2\"", "[0, 0]")), "kernel", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2,)\"", "[0, 0]")), "two dimensions", SL_EUNSUPPORTED},
+        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(99999999999, 1)\"", "[0, 0]")), "kernel", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("Pooling", "p", "", "[0, 0]")), "no attribute kernel", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("Pooling", "p", "\"pool_type\": \"lp\"", "[0, 0]")), "pool_type is \"lp\"",
+         SL_EUNSUPPORTED},
+        {NODES(VAR("data"), NODE("Activation", "a", "\"act_type\": \"step\"", "[0, 0]")), "\"step\"", SL_EUNSUPPORTED},
+        {NODES(VAR("data"), NODE("_plus_scalar", "a", "\"scalar\": \"one\"", "[0, 0]")), "\"one\"", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("softmax", "a", "\"axis\": \"77\"", "[0, 0]")), "axis 77", SL_EFORMAT},
+        {NODES(VAR("data"), NODE("Cast", "a", "\"dtype\": \"uint16\"", "[0, 0]")), "uint16", SL_EUNSUPPORTED},
+        {NODES("{\"op\": \"null\", \"op\": \"null\"}"), "duplicate", SL_EFORMAT},
+        {"{\"nodes\": [" VAR("data") ", " VAR("b") "], \"heads\": [[0, 0], [1, 0]]}", "2 results", SL_EUNSUPPORTED},
+};
+
 static void test_broken_symbols(void)
 {
-	static const struct {
-		const char *text, *says;
-		enum sl_status status;
-	} cases[] = {
-	        {"", "not JSON", SL_EFORMAT},
-	        {"{\"nodes\": [", "not JSON", SL_EFORMAT},
-	        {"[]", "no list of nodes", SL_EFORMAT},
-	        {"{\"nodes\": 3}", "no list of nodes", SL_EFORMAT},
-	        {"{\"nodes\": [1], \"heads\": [[0, 0]]}", "no op or no name", SL_EFORMAT},
-	        {"{\"nodes\": [" VAR("data") "]}", "no list of inputs", SL_EFORMAT},
-	        {"{\"nodes\": [" VAR("data") "], \"heads\": []}", "no result", SL_EFORMAT},
-	        {"{\"nodes\": [" VAR("data") "], \"heads\": [[7, 0]]}", "node 7 of 1", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("relu", "r", "", "[-1, 0]")), "node -1", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("relu", "r", "", "[0, 99999999]")), "output 99999999", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("relu", "r", "", "[0, 1]")), "output 1 of node \"data\"", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("relu", "r", "", "0")), "form [node, output]", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("relu", "r", "", "[1, 0]")), "cycle: node \"r\"", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("relu", "a", "", "[2, 0]"), NODE("relu", "b", "", "[1, 0]")), "cycle",
-	         SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("relu", "r", "", "[0, 0], [0, 0]")), "has 2 inputs", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("relu", "r", "", "")), "has 0 inputs", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("Warp", "w", "", "[0, 0]")), "node \"w\": operator \"Warp\" is not supported",
-	         SL_EUNSUPPORTED},
-	        {NODES(VAR("data"), NODE("relu", "r", "\"a\": 1", "[0, 0]")), "attribute a is not a string",
-	         SL_EFORMAT},
-	        {NODES(VAR("data"), VAR("data")), "two variables named \"data\"", SL_EFORMAT},
-	        {NODES(VAR("x"), NODE("relu", "r", "", "[0, 0]")), "no variable \"data\"", SL_EINVAL},
-	        {NODES(VAR("data"), NODE("add_n", "s", "", "[0, 0], [2, 0]"), VAR("w")), "1 parameter: w", SL_EINVAL},
-	        {NODES(VAR("data"), NODE("FullyConnected", "f", "\"num_hidden\": \"2\"", "[0, 0], [2, 0]"), VAR("w")),
-	         "no_bias", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("FullyConnected", "f", "\"no_bias\": \"True\"", "[0, 0], [2, 0]"), VAR("w")),
-	         "node \"f\" (FullyConnected): has no attribute num_hidden", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, x)\"", "[0, 0]")),
-	         "kernel has the invalid value \"(2, x)\"", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2, 2\"", "[0, 0]")), "kernel", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(2,)\"", "[0, 0]")), "two dimensions",
-	         SL_EUNSUPPORTED},
-	        {NODES(VAR("data"), NODE("Pooling", "p", "\"kernel\": \"(99999999999, 1)\"", "[0, 0]")), "kernel",
-	         SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("Pooling", "p", "", "[0, 0]")), "no attribute kernel", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("Pooling", "p", "\"pool_type\": \"lp\"", "[0, 0]")), "pool_type is \"lp\"",
-	         SL_EUNSUPPORTED},
-	        {NODES(VAR("data"), NODE("Activation", "a", "\"act_type\": \"step\"", "[0, 0]")), "\"step\"",
-	         SL_EUNSUPPORTED},
-	        {NODES(VAR("data"), NODE("_plus_scalar", "a", "\"scalar\": \"one\"", "[0, 0]")), "\"one\"", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("softmax", "a", "\"axis\": \"77\"", "[0, 0]")), "axis 77", SL_EFORMAT},
-	        {NODES(VAR("data"), NODE("Cast", "a", "\"dtype\": \"uint16\"", "[0, 0]")), "uint16", SL_EUNSUPPORTED},
-	        {NODES("{\"op\": \"null\", \"op\": \"null\"}"), "duplicate", SL_EFORMAT},
-	        {"{\"nodes\": [" VAR("data") ", " VAR("b") "], \"heads\": [[0, 0], [1, 0]]}", "2 results",
-	         SL_EUNSUPPORTED},
-	};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		sl_block *b = parse(cases[i].text, NULL, NULL, 0);
-		CHECK_SAYING(!b && sl_error() == cases[i].status && strstr(sl_error_message(), cases[i].says) &&
+	for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+		sl_block *b = parse(broken[i].text, NULL, NULL, 0);
+		CHECK_SAYING(!b && sl_error() == broken[i].status && strstr(sl_error_message(), broken[i].says) &&
 		                     (strstr(sl_error_message(), "x.json")),
-		             "%s: says \"%s\"", cases[i].text, sl_error_message());
+		             "%s: says \"%s\"", broken[i].text, sl_error_message());
 		sl_error_clear();
 		sl_block_free(b);
 	}

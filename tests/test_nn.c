@@ -333,23 +333,6 @@ static void test_names(void)
 	sl_block_free(r);
 }
 
-static void test_prefixes(void)
-{
-	sl_block *a = sl_dense(1, .in_units = 2), *net = sl_sequential(a);
-	CHECK_OK(sl_block_set_prefix(a, "out_"));
-	CHECK(!strcmp(sl_block_name(a), "out") && !strcmp(sl_param_name(sl_block_find(net, "0.weight")), "out_weight"));
-	CHECK_OK(sl_block_set_prefix(a, "last"));
-	CHECK(!strcmp(sl_block_name(a), "last"));
-	CHECK(!strcmp(sl_param_name(sl_block_param(a, "more", SL_SHAPE(1))), "lastmore"));
-	CHECK(!strcmp(sl_param_name(sl_block_find(a, "bias")), "lastbias"));
-	CHECK_OK(sl_block_set_prefix(a, ""));
-	CHECK(!strcmp(sl_block_name(a), "") && !strcmp(sl_param_name(sl_block_find(a, "bias")), "bias"));
-	CHECK_MISTAKE(sl_block_set_prefix(a, "a.b"), SL_EINVAL, "dots");
-	CHECK_MISTAKE(sl_block_set_prefix(NULL, "a"), SL_EINVAL, "NULL");
-	CHECK_MISTAKE(sl_block_set_prefix(a, NULL), SL_EINVAL, "NULL");
-	sl_block_free(net);
-}
-
 static void test_adding(void)
 {
 	sl_block *net = sl_sequential(sl_dense(2)), *inner = sl_sequential(sl_dense(3));
@@ -484,7 +467,6 @@ static const struct slp_test tests[] = {
         {"names in lower case", test_lower_case},
         {"forward mistakes", test_forward_mistakes},
         {"names", test_names},
-        {"prefixes of names", test_prefixes},
         {"adding", test_adding},
         {"shared", test_shared},
         {"intermediates", test_intermediates},

@@ -1,4 +1,4 @@
-/* Names of parameters in files: rules that turn those of another program into paths; what a file holds. */
+/* Names of parameters: those of blocks; in files, rules that turn those of another program into paths; what a file holds. */
 #include <string.h>
 
 #include "blocks.h"
@@ -112,10 +112,28 @@ static void test_list(void)
 	CHECK(n == 5);
 }
 
+/* ---- a block's own -------------------------------------------------------------------------------------------------- */
+
+static void test_prefixes(void)
+{
+	sl_block *a = sl_dense(1, .in_units = 2), *net = sl_sequential(a);
+	CHECK_OK(sl_block_set_prefix(a, "out_"));
+	CHECK(!strcmp(sl_block_name(a), "out") && !strcmp(sl_param_name(sl_block_find(net, "0.weight")), "out_weight"));
+	CHECK_OK(sl_block_set_prefix(a, "last"));
+	CHECK(!strcmp(sl_block_name(a), "last"));
+	CHECK(!strcmp(sl_param_name(sl_block_param(a, "more", SL_SHAPE(1))), "lastmore"));
+	CHECK(!strcmp(sl_param_name(sl_block_find(a, "bias")), "lastbias"));
+	CHECK_OK(sl_block_set_prefix(a, ""));
+	CHECK(!strcmp(sl_block_name(a), "") && !strcmp(sl_param_name(sl_block_find(a, "bias")), "bias"));
+	CHECK_MISTAKE(sl_block_set_prefix(a, "a.b"), SL_EINVAL, "dots");
+	CHECK_MISTAKE(sl_block_set_prefix(NULL, "a"), SL_EINVAL, "NULL");
+	CHECK_MISTAKE(sl_block_set_prefix(a, NULL), SL_EINVAL, "NULL");
+	sl_block_free(net);
+}
+
 static const struct slp_test tests[] = {
-        {"rules", test_rules},
-        {"what does not fit", test_what_does_not_fit},
-        {"list", test_list},
+        {"rules", test_rules}, {"what does not fit", test_what_does_not_fit},
+        {"list", test_list},   {"prefixes", test_prefixes},
         {NULL, NULL},
 };
 

@@ -16,39 +16,53 @@ static sl_tensor *classes_last(const char *at, sl_tensor *x)
 	return sl_transpose_at(at, x, (struct sl_reduce_opts){.axes = axes, .naxes = ndim});
 }
 
-/* What counts of a sample: its class's weight; 0 where it is left out. */
-static sl_tensor *weight_of(const char *at, sl_tensor *chosen, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
+static sl_tensor *take_if(const char *at, sl_tensor *condition, sl_tensor *x)
 {
-	sl_tensor *w = sum_of_last(at, o->weights ? sl_mul_at(at, chosen, o->weights) : chosen);
-	if (!w || !o->ignore) return w;
-	sl_tensor *kept = sl_ne_scalar_at(at, labels, (double)o->ignore_index);
-	return sl_mul_at(at, w, sl_cast_at(at, kept, sl_tensor_dtype(w)));
+	return slp_apply1(at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){condition, x});
 }
 
-/* The mean over samples, of weights w, of minus the logarithms of their probabilities. */
+/* 1 where a sample counts, else 0. */
+static sl_tensor *counts(const char *at, sl_tensor *chosen, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
+{
+	sl_tensor *is = sum_of_last(at, chosen);
+	if (!is || !o->ignore) return is;
+	sl_tensor *kept = sl_ne_scalar_at(at, labels, (double)o->ignore_index);
+	return sl_mul_at(at, is, sl_cast_at(at, kept, sl_tensor_dtype(is)));
+}
+
+/* Of numbers for samples that count, the mean of minus them, or the sum if `total` is NULL. */
+static sl_tensor *over(const char *at, sl_tensor *x, sl_tensor *counted, sl_tensor *total)
+{
+	sl_tensor *sum = sl_sum_at(at, sl_neg_at(at, take_if(at, counted, x)), (struct sl_reduce_opts){0});
+	return total ? sl_div_at(at, sum, total) : sum;
+}
+
+/* The mean over samples, of weights w, of minus the logarithms of their probabilities, or the sum.  Samples that do not
+ * count get no gradient, be the mean one of nothing; other elements than the chosen ones are not multiplied: they may be
+ * infinite. */
 static sl_tensor *entropy(const char *at, sl_tensor *logp, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
 {
 	if (!logp) return NULL;
 	sl_shape s = sl_tensor_shape(logp);
 	int64_t classes = s.dim[s.ndim - 1];
 	sl_tensor *chosen = sl_one_hot_at(at, labels, classes, (struct sl_make){.dtype = sl_tensor_dtype(logp)});
-	sl_tensor *w = weight_of(at, chosen, labels, o);
-	sl_tensor *loss = sl_mul_at(at, sum_of_last(at, sl_mul_at(at, chosen, logp)), w);
-	if (o->label_smoothing > 0) {
-		/* all classes alike, of samples that count */
-		sl_tensor *all = sum_of_last(at, o->weights ? sl_mul_at(at, logp, o->weights) : logp);
-		sl_tensor *smooth = slp_apply1(at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){w, all});
-		smooth = sl_mul_scalar_at(at, smooth, o->label_smoothing / (double)classes);
-		loss = sl_add_at(at, sl_mul_scalar_at(at, loss, 1 - o->label_smoothing), smooth);
-	}
-	struct sl_reduce_opts all = {0};
-	return sl_neg_at(at, sl_div_at(at, sl_sum_at(at, loss, all), sl_sum_at(at, w, all)));
+	sl_tensor *counted = counts(at, chosen, labels, o), *w = counted;
+	if (o->weights) w = sl_mul_at(at, w, sum_of_last(at, sl_mul_at(at, chosen, o->weights)));
+	sl_tensor *total = o->sum ? NULL : sl_sum_at(at, w, (struct sl_reduce_opts){0});
+	sl_tensor *loss = sl_mul_at(at, sum_of_last(at, take_if(at, chosen, logp)), w);
+	loss = over(at, loss, counted, total);
+	if (o->label_smoothing == 0) return loss;
+	/* all classes alike */
+	sl_tensor *all = sum_of_last(at, o->weights ? sl_mul_at(at, logp, o->weights) : logp);
+	sl_tensor *smooth = sl_mul_scalar_at(at, over(at, all, counted, total), o->label_smoothing / (double)classes);
+	return sl_add_at(at, sl_mul_scalar_at(at, loss, 1 - o->label_smoothing), smooth);
 }
 
 /* The loss of classifiers of any rank, one number: the mean over all samples, weighted by their classes, of minus the
  * logarithm of the probability that softmax gives to the right class.  logits (n, classes, …), float; labels (n, …),
- * int32.  Samples whose label is ignore_index, with .ignore, or no class, do not count.  As
- * torch.nn.functional.cross_entropy; sl_softmax_cross_entropy, which it uses where no option asks for more, reports
+ * int32.  Samples whose label is ignore_index, with .ignore, or no class, do not count: their gradient is 0.  With .sum
+ * the sum instead of the mean.  The mean is NaN where all weights together are 0, and so are the gradients of samples that
+ * count.  As torch.nn.functional.cross_entropy; sl_softmax_cross_entropy, which it uses where no option asks for more, reports
  * labels that are not a class.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label_smoothing outside [0, 1].
  *
  *     loss = sl_cross_entropy(scores, tokens, .ignore = true, .ignore_index = -100, .label_smoothing = 0.1); */
@@ -70,7 +84,7 @@ sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *lab
 	}
 	x = sl_reshape_at(at, x, SL_SHAPE(-1, s.dim[1]));
 	sl_tensor *losses = sl_softmax_cross_entropy_at(at, x, sl_reshape_at(at, labels, SL_SHAPE(-1)));
-	return sl_mean_at(at, losses, (struct sl_reduce_opts){0});
+	return (opts.sum ? sl_sum_at : sl_mean_at)(at, losses, (struct sl_reduce_opts){0});
 }
 
 /* The divergence of probabilities from a target, element by element: target (log(target) - log_probabilities), 0 where

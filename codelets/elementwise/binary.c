@@ -1,11 +1,7 @@
 /* Functions of two tensors or of a tensor and a number, element by element, as binary.def lists them. */
 #include "common/describe.h"
-#include "common/operands.h"
-#include "fill/fill.h"
-#include "common/scalar.h"
 #include "binary_loops.h"
 #include "compare.h"
-#include "whole.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
@@ -267,13 +263,6 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-#define LOOP(first, second, value)                                                                                     \
-	SLP_INDEPENDENT                                                                                                \
-	for (int64_t i = 0; i < n; i++) {                                                                              \
-		const T a = first, b = second;                                                                         \
-		out[i] = value;                                                                                        \
-	}
-
 /* The function of two numbers, in double precision and over a span of floats. */
 #define FUNCTION(name, value)                                                                                          \
 	static double name##_exact(double a, double b)                                                                 \
@@ -281,22 +270,14 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 		typedef double T;                                                                                      \
 		return (T)(value);                                                                                     \
 	}                                                                                                              \
-	SLP_CLONES static void name##_span(void *to, const void *first_a, int64_t step_a, const void *first_b,         \
-	                                   int64_t step_b, int64_t n)                                                  \
+	SPAN_OF_TWO(name##_span, float, value)
+
+/* The kernel for integers that a double holds. */
+#define WIDE_KERNEL(name, value)                                                                                       \
+	SPAN_OF_TWO(name##_wide_span, double, value)                                                                   \
+	static enum sl_status name##_wide_cpu(const struct slp_kernel *k)                                              \
 	{                                                                                                              \
-		typedef float T;                                                                                       \
-		const T *pa = first_a, *pb = first_b;                                                                  \
-		T *out = to;                                                                                           \
-		const T a0 = *pa, b0 = *pb;                                                                            \
-		if (step_a && step_b) {                                                                                \
-			LOOP(pa[i], pb[i], value)                                                                      \
-		} else if (step_a) {                                                                                   \
-			LOOP(pa[i], b0, value)                                                                         \
-		} else if (step_b) {                                                                                   \
-			LOOP(a0, pb[i], value)                                                                         \
-		} else {                                                                                               \
-			LOOP(a0, b0, value)                                                                            \
-		}                                                                                                      \
+		return binary_wide_cpu(k, name##_wide_span);                                                           \
 	}
 
 /* The function of two int64, where it is that of all types. */
@@ -308,13 +289,7 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 
 /* The kernels for int64: of two tensors, and of a tensor and a number. */
 #define WHOLE_KERNEL(name, function)                                                                                   \
-	static void name##_whole_span(void *to, const void *a, int64_t step_a, const void *b, int64_t step_b,          \
-	                              int64_t n)                                                                       \
-	{                                                                                                              \
-		const int64_t *pa = a, *pb = b;                                                                        \
-		int64_t *out = to;                                                                                     \
-		for (int64_t i = 0; i < n; i++) out[i] = function(pa[i * step_a], pb[i * step_b]);                     \
-	}                                                                                                              \
+	SPAN_OF_TWO(name##_whole_span, int64_t, function(a, b))                                                        \
 	static enum sl_status name##_whole_cpu(const struct slp_kernel *k)                                             \
 	{                                                                                                              \
 		return binary_cpu(k, name##_whole_span);                                                               \
@@ -327,7 +302,8 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 
 #define ROWS_AND(types, name)                                                                                          \
 	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),   \
-	         SLP_ROW(types, name##_ref, slp_cuda_##name), SLP_HALF_ROWS(slp_cuda_##name))
+	         SLP_ROW((types) & ~SLP_FLOATS, name##_wide_cpu, slp_cuda_##name),                                     \
+	         SLP_ROW(SLP_F64, name##_ref, slp_cuda_##name), SLP_HALF_ROWS(slp_cuda_##name))
 #define NUMBER_ROWS(name) ROWS_AND(SLP_NUMBERS, name)
 #define TRUTH_ROWS(name) ROWS_AND(SLP_TRUTHS, name)
 
@@ -351,7 +327,7 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
  * axes that they lack at the front.  Both must have one data type, which is the result's (SL_EDTYPE otherwise;
  * SL_ESHAPE if the shapes do not fit).  Integers are computed exactly (but for powers, all of int64, too), lose their
  * fractions as in C and saturate; what is divided by 0 is as large as can be, 0 / 0 is 0.  Bools are taken by
- * comparisons and the logical_… ones alone.  These have no gradient, and take two data types, too, but not two half types: both are turned into
+ * comparisons and the logical_… ones alone.  Their results are constants for a backward pass; they take two data types, too, but not two half types: both are turned into
  * one that holds either, which is the result's unless sl_lt(a, b, .dtype = SL_BOOL) asks for another.
  *
  *     sl_tensor *y = sl_add(sl_dot(x, w), bias);        // (n, m) + (m) */
@@ -381,6 +357,10 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 	{                                                                                                              \
 		return scalar_cpu(k, of##_span, swapped);                                                              \
 	}                                                                                                              \
+	static enum sl_status name##_scalar_wide_cpu(const struct slp_kernel *k)                                       \
+	{                                                                                                              \
+		return scalar_wide_cpu(k, of##_wide_span, swapped);                                                    \
+	}                                                                                                              \
 	sl_tensor *sl_##name##_scalar_at(const char *at, sl_tensor *x, double s)                                       \
 	{                                                                                                              \
 		return slp_apply1(at, &slp_op_##name##_scalar, &(struct slp_value){s}, 1, &x);                         \
@@ -390,6 +370,7 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 
 #define BINARY(name, saves, scalar_saves, value, doc)                                                                  \
 	FUNCTION(name, value)                                                                                          \
+	WIDE_KERNEL(name, value)                                                                                       \
 	WHOLE_KERNEL(name, slp_whole_##name)                                                                           \
 	OF_TWO(name, slp_whole_##name, NUMBER_ROWS, true, saves, name##_grad, doc)                                     \
 	PUBLIC_OF_TWO(name)                                                                                            \
@@ -398,17 +379,19 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 	          doc ", a number")
 #define TRUTH(name, value, doc)                                                                                        \
 	FUNCTION(name, (value) ? 1 : 0)                                                                                \
+	WIDE_KERNEL(name, (value) ? 1 : 0)                                                                             \
 	WHOLE(name, (value) ? 1 : 0)                                                                                   \
 	WHOLE_KERNEL(name, name##_whole)                                                                               \
-	OF_TWO(name, name##_whole, TRUTH_ROWS, true, 0, NULL, "1 where " doc ", else 0")                               \
+	OF_TWO(name, name##_whole, TRUTH_ROWS, true, 0, slp_constant, "1 where " doc ", else 0")                       \
 	PUBLIC_COMPARISON(name)
 #define COMPARE(name, value, doc)                                                                                      \
 	TRUTH(name, value, doc)                                                                                        \
-	WHOLE_NUMBER(name, compare_whole_cpu, name##_exact)                                                            \
-	OF_NUMBER(name, name, NULL, TRUTH_ROWS, false, compare_scalar_infer, 0, NULL,                                  \
+	WHOLE_NUMBER(name, compare_whole_cpu, name##_wide_span)                                                        \
+	OF_NUMBER(name, name, NULL, TRUTH_ROWS, false, compare_scalar_infer, 0, slp_constant,                          \
 	          "1 where " doc ", a number, else 0")
 #define CHOICE(name, value, doc)                                                                                       \
 	FUNCTION(name, value)                                                                                          \
+	WIDE_KERNEL(name, value)                                                                                       \
 	WHOLE(name, value)                                                                                             \
 	WHOLE_KERNEL(name, name##_whole)                                                                               \
 	static enum sl_status name##_grad(struct slp_grad *g)                                                          \

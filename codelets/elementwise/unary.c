@@ -1,7 +1,7 @@
 /* Functions of one tensor, element by element, and their gradients, as unary.def lists them. */
 #include "common/describe.h"
-#include "common/scalar.h"
-#include "whole.h"
+#include "fill/fill.h"
+#include "spans.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
@@ -32,6 +32,12 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_
 	return g->din[0] ? SL_OK : sl_error();
 }
 
+static enum sl_status zero_backward(struct slp_grad *g)
+{
+	g->din[0] = slp_zeros_like(g->at, g->dout[0]);
+	return g->din[0] ? SL_OK : sl_error();
+}
+
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64_t x))
@@ -39,26 +45,6 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 	const int64_t *x = k->in[0].ptr;
 	int64_t *out = k->out[0].ptr;
 	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) out[i] = f(x[i]);
-	return SL_OK;
-}
-
-struct whole_work {
-	const struct slp_kernel *k;
-	int64_t (*f)(int64_t x);
-};
-
-static void whole_range(void *arg, int64_t begin, int64_t end)
-{
-	const struct whole_work *w = arg;
-	const int64_t *x = w->k->in[0].ptr;
-	int64_t *out = w->k->out[0].ptr;
-	for (int64_t i = begin; i < end; i++) out[i] = w->f(x[i]);
-}
-
-static enum sl_status unary_whole_cpu(const struct slp_kernel *k, int64_t (*f)(int64_t x))
-{
-	struct whole_work w = {k, f};
-	slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, whole_range, &w);
 	return SL_OK;
 }
 
@@ -102,16 +88,23 @@ static enum sl_status unary_whole_cpu(const struct slp_kernel *k, int64_t (*f)(i
 #define FLOAT32_ROWS SLP_FLOAT_ROWS
 #define WHOLE_ROWS(types, name)                                                                                        \
 	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),   \
-	         SLP_ROW(types, name##_ref, slp_cuda_##name), SLP_HALF_ROWS(slp_cuda_##name))
+	         SLP_ROW((types) & ~SLP_FLOATS, name##_wide_cpu, slp_cuda_##name),                                     \
+	         SLP_ROW(SLP_F64, name##_ref, slp_cuda_##name), SLP_HALF_ROWS(slp_cuda_##name))
 #define ALL_ROWS(name) WHOLE_ROWS(SLP_NUMBERS, name)
 #define TRUTHS_ROWS(name) WHOLE_ROWS(SLP_TRUTHS, name)
-/* The kernel for int64, where there is one. */
-#define FLOATS_KERNEL(name)
-#define FLOAT32_KERNEL(name)
-#define ALL_KERNEL(name)                                                                                               \
+/* The kernels for int64 and for other integers, where there are some. */
+#define FLOATS_KERNEL(name, value)
+#define FLOAT32_KERNEL(name, value)
+#define ALL_KERNEL(name, value)                                                                                        \
+	SPAN_OF_ONE(name##_whole_span, int64_t, slp_whole_##name(x))                                                   \
+	SPAN_OF_ONE(name##_wide_span, double, value)                                                                   \
 	static enum sl_status name##_whole_cpu(const struct slp_kernel *k)                                             \
 	{                                                                                                              \
-		return unary_whole_cpu(k, slp_whole_##name);                                                           \
+		return unary_cpu(k, name##_whole_span);                                                                \
+	}                                                                                                              \
+	static enum sl_status name##_wide_cpu(const struct slp_kernel *k)                                              \
+	{                                                                                                              \
+		return unary_wide_cpu(k, name##_wide_span);                                                            \
 	}
 #define TRUTHS_KERNEL ALL_KERNEL
 #define FLOATS_WHOLE(name) NULL
@@ -134,8 +127,8 @@ static enum sl_status unary_whole_cpu(const struct slp_kernel *k, int64_t (*f)(i
 /* sl_NAME_at(at, x): the function of each element; a new tensor like x.  neg, abs, square and relu take
  * integers, too, the others floats only (SL_EDTYPE); results that an integer cannot hold saturate.  NaN gives NaN.
  * The slope of relu and abs at 0 is 0.  sign, floor, ceil, round, isnan, isfinite and logical_not (bools, too) take
- * integers, and let nothing flow back.  The last three give 1 or 0 in the data type of x, or
- * sl_isnan(x, .dtype = SL_BOOL).
+ * integers.  The gradient of the first four is 0.  The last three give 1 or 0 in the data type of x, or
+ * sl_isnan(x, .dtype = SL_BOOL); a backward pass takes that for a constant.
  *
  *     sl_tensor *y = sl_sigmoid(x); */
 #define PUBLIC(name)                                                                                                   \
@@ -151,7 +144,7 @@ static enum sl_status unary_whole_cpu(const struct slp_kernel *k, int64_t (*f)(i
 
 #define LINEAR(name, dtypes, value, doc)                                                                               \
 	KERNELS(name, x, NO_MORE, value, dtypes##_WHOLE(name))                                                         \
-	dtypes##_KERNEL(name) static enum sl_status name##_backward(struct slp_grad *g)                                \
+	dtypes##_KERNEL(name, value) static enum sl_status name##_backward(struct slp_grad *g)                         \
 	{                                                                                                              \
 		g->din[0] = sl_##name##_at(g->at, g->dout[0]);                                                         \
 		return g->din[0] ? SL_OK : sl_error();                                                                 \
@@ -159,14 +152,16 @@ static enum sl_status unary_whole_cpu(const struct slp_kernel *k, int64_t (*f)(i
 	PUBLIC(name)                                                                                                   \
 	DESCRIPTOR(name, doc, "x", 1, dtypes##_ROWS, dtypes##_CAST, dtypes##_INFER, 0, name##_backward)
 
-#define FLAT(name, dtypes, value, doc)                                                                                 \
+#define STEPS(name, dtypes, value, gradient, doc)                                                                      \
 	KERNELS(name, x, NO_MORE, value, dtypes##_WHOLE(name))                                                         \
-	dtypes##_KERNEL(name) PUBLIC(name)                                                                             \
-	        DESCRIPTOR(name, doc, "x", 1, dtypes##_ROWS, dtypes##_CAST, dtypes##_INFER, 0, NULL)
+	dtypes##_KERNEL(name, value) PUBLIC(name)                                                                      \
+	        DESCRIPTOR(name, doc, "x", 1, dtypes##_ROWS, dtypes##_CAST, dtypes##_INFER, 0, gradient)
+#define FLAT(name, dtypes, value, doc) STEPS(name, dtypes, value, zero_backward, doc)
+#define TRUTH(name, dtypes, value, doc) STEPS(name, dtypes, value, slp_constant, doc)
 
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
 	KERNELS(name, x, NO_MORE, value, dtypes##_WHOLE(name))                                                         \
-	dtypes##_KERNEL(name)                                                                                          \
+	dtypes##_KERNEL(name, value)                                                                                   \
 	        KERNELS(name##_grad, d, AND_V, slope, NULL) static enum sl_status name##_backward(struct slp_grad *g)  \
 	{                                                                                                              \
 		return grad_by(g, &slp_op_##name##_grad, saved##_OF(g));                                               \

@@ -141,7 +141,7 @@ static enum sl_status argmax_cpu(const struct slp_kernel *k)
 /* ---- the operation ---------------------------------------------------------------------------------------------- */
 
 /* The places of the largest elements along an axis, which is removed; int32, counted from 0. Of equal ones the first;
- * the first NaN if there is one, as in NumPy.  Any dtype; has no gradient.  SL_EINVAL: no such axis (negative: from
+ * the first NaN if there is one, as in NumPy.  Any dtype; a constant for a backward pass.  SL_EINVAL: no such axis (negative: from
  * the end); SL_ESHAPE: the axis is empty, or longer than an int32 can count.
  *
  * 	sl_tensor *right = sl_eq(sl_argmax(logits, 1), labels); */
@@ -162,5 +162,6 @@ const struct sl_op slp_op_argmax = {
                          SLP_ROW(SLP_NUMBERS, argmax_ref, slp_cuda_argmax), SLP_HALF_ROWS(slp_cuda_argmax)),
         .infer = infer,
         .flops = flops,
+        .grad = slp_constant,
         .ref = argmax_ref,
 };

@@ -111,7 +111,7 @@ static enum sl_status argsort_ref(const struct slp_kernel *k)
 }
 
 SLP_DESCRIBE(argsort, "places of elements along an axis, in their order", "x", 1, .attr_table = attr_table,
-             .attrs_size = sizeof(struct slp_argsort_attrs),
+             .attrs_size = sizeof(struct slp_argsort_attrs), .grad = slp_constant,
              .rows = SLP_ROWS(SLP_ROW(SLP_NUMBERS, argsort_cpu, slp_cuda_argsort), SLP_HALF_ROWS(slp_cuda_argsort)),
              .infer = infer, .flops = flops, .scratch = scratch);
 

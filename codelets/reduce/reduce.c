@@ -1,8 +1,6 @@
 /* Reductions over axes, as reduce.def lists them. */
 #include "common/describe.h"
-#include "reduce_whole.h"
-
-#define SLP_INLINE static inline __attribute__((always_inline))
+#include "reduce_exact.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
 
@@ -89,7 +87,8 @@ static double flops(const struct slp_infer *c)
 static size_t scratch(const struct slp_infer *c)
 {
 	struct slp_reduce_plan p = slp_reduce_plan_of(c->in[0].shape, c->attrs);
-	return slp_reduce_scratch(&p);
+	bool exact = c->in[0].dtype == SL_INT64; /* in twice the bits of a double */
+	return slp_reduce_scratch(&p) * (exact ? 2 : 1);
 }
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */
@@ -148,168 +147,43 @@ SLP_INLINE enum sl_status reference(enum slp_reduction kind, const struct slp_ke
 }
 
 /* ---- CPU -------------------------------------------------------------------------------------------------------- */
-
-struct job {
-	struct slp_reduce_plan plan;
-	const float *x;
-	float *y;
-	double *parts; /* [part][output] */
-};
-
-SLP_INLINE void put(enum slp_reduction kind, const struct job *j, int64_t part, int64_t output, double a)
-{
-	if (j->plan.parts > 1) j->parts[part * j->plan.nout + output] = a;
-	else j->y[output] = (float)slp_reduce_finish(kind, a, (double)j->plan.count);
-}
-
-/* Lanes are enough to hide the latency of an addition, and too many for a compiler to unroll the loops over them,
- * which it then does not turn into vectors. */
-enum { LANES = 32, SHORT_ROW = 24, GROUP = 16 };
-
-/* Takes n neighbours into the lanes. */
-SLP_INLINE void gather(enum slp_reduction kind, double *restrict a, const float *restrict x, int64_t n)
-{
-	for (; n >= LANES; n -= LANES, x += LANES)
-		for (int l = 0; l < LANES; l++) a[l] = slp_reduce_step(kind, a[l], x[l]);
-	for (int64_t l = 0; l < n; l++) a[l] = slp_reduce_step(kind, a[l], x[l]);
-}
-
-SLP_INLINE double fold(enum slp_reduction kind, double *restrict a)
-{
-	for (int w = LANES / 2; w; w /= 2)
-		for (int l = 0; l < w; l++) a[l] = slp_reduce_merge(kind, a[l], a[l + w]);
-	return a[0];
-}
-
-SLP_INLINE void rows(enum slp_reduction kind, const struct job *j, int64_t begin, int64_t end)
-{
-	const struct slp_reduce_plan *p = &j->plan;
-	for (int64_t t = begin; t < end; t++) {
-		struct slp_reduce_part s = slp_reduce_task(p, t);
-		const float *x = j->x + slp_axes_offset(&p->kept, s.output) + s.column;
-		double a[LANES];
-		for (int l = 0; l < LANES; l++) a[l] = slp_reduce_start(kind);
-		for (int64_t r = s.row; r < s.end_row; r++)
-			gather(kind, a, x + slp_axes_offset(&p->gone, r), s.end_column - s.column);
-		put(kind, j, s.part, s.output, fold(kind, a));
-	}
-}
-
-/* Rows of few elements, one after the other: a lane a row. */
-SLP_INLINE void short_rows(enum slp_reduction kind, const struct job *j, int64_t begin, int64_t end)
-{
-	int64_t n = j->plan.inner, o = begin;
-	for (; o + LANES <= end; o += LANES) {
-		double a[LANES];
-		for (int l = 0; l < LANES; l++) a[l] = slp_reduce_start(kind);
-		for (int64_t i = 0; i < n; i++)
-			for (int l = 0; l < LANES; l++) a[l] = slp_reduce_step(kind, a[l], j->x[(o + l) * n + i]);
-		for (int l = 0; l < LANES; l++) put(kind, j, 0, o + l, a[l]);
-	}
-	for (; o < end; o++) {
-		double a = slp_reduce_start(kind);
-		for (int64_t i = 0; i < n; i++) a = slp_reduce_step(kind, a, j->x[o * n + i]);
-		put(kind, j, 0, o, a);
-	}
-}
-
-static bool rows_are_short(const struct slp_reduce_plan *p)
-{
-	return p->inner <= SHORT_ROW && p->gone.n == 0 && p->kept.n == 1;
-}
-
-/* Adds rows of w elements, `pitch` apart, to a; four at a time, to go over a less often. */
-SLP_INLINE void add_rows(enum slp_reduction kind, double *restrict a, const float *restrict x, int64_t w, int64_t pitch,
-                         int64_t nrows)
-{
-	int64_t r = 0;
-	for (; r + 4 <= nrows; r += 4, x += 4 * pitch)
-		for (int64_t i = 0; i < w; i++) {
-			double b = slp_reduce_step(kind, a[i], x[i]);
-			b = slp_reduce_step(kind, b, x[i + pitch]);
-			b = slp_reduce_step(kind, b, x[i + 2 * pitch]);
-			a[i] = slp_reduce_step(kind, b, x[i + 3 * pitch]);
-		}
-	for (; r < nrows; r++, x += pitch)
-		for (int64_t i = 0; i < w; i++) a[i] = slp_reduce_step(kind, a[i], x[i]);
-}
-
-/* The same; `group` rows, between which there are no gaps, are taken as one long one. */
-SLP_INLINE void add_grouped(enum slp_reduction kind, double *restrict a, const float *restrict x, int64_t w,
-                            int64_t pitch, int64_t nrows, int64_t group)
-{
-	int64_t whole = nrows / group;
-	add_rows(kind, a, x, group * w, group * pitch, whole);
-	add_rows(kind, a, x + whole * group * pitch, w, pitch, nrows - whole * group);
-	for (int64_t g = 1; g < group; g++)
-		for (int64_t i = 0; i < w; i++) a[i] = slp_reduce_merge(kind, a[i], a[g * w + i]);
-}
-
-SLP_INLINE void columns(enum slp_reduction kind, const struct job *j, int64_t begin, int64_t end)
-{
-	const struct slp_reduce_plan *p = &j->plan;
-	double a[SLP_REDUCE_TILE];
-	for (int64_t t = begin; t < end; t++) {
-		struct slp_reduce_part s = slp_reduce_task(p, t);
-		const float *x = j->x + slp_axes_offset(&p->kept, s.output) + s.column;
-		int64_t w = s.end_column - s.column, nrows = s.end_row - s.row, pitch = p->gone.stride[0];
-		int64_t group = w <= SHORT_ROW && pitch == w ? GROUP : 1;
-		for (int64_t i = 0; i < group * w; i++) a[i] = slp_reduce_start(kind);
-		if (p->gone.n <= 1) add_grouped(kind, a, x + s.row * pitch, w, pitch, nrows, group);
-		else
-			for (int64_t r = s.row; r < s.end_row; r++)
-				add_rows(kind, a, x + slp_axes_offset(&p->gone, r), w, 0, 1);
-		for (int64_t i = 0; i < w; i++)
-			put(kind, j, s.part / p->nlength, s.output * p->inner + s.column + i, a[i]);
-	}
-}
-
-/* Gathers the parts of outputs [begin, end). */
-SLP_INLINE void finish(enum slp_reduction kind, const struct job *j, int64_t begin, int64_t end)
-{
-	double a[SLP_REDUCE_TILE];
-	for (int64_t o = begin; o < end; o += SLP_REDUCE_TILE) {
-		int64_t n = end - o < SLP_REDUCE_TILE ? end - o : SLP_REDUCE_TILE;
-		for (int64_t i = 0; i < n; i++) a[i] = slp_reduce_start(kind);
-		for (int64_t part = 0; part < j->plan.parts; part++) {
-			const double *b = j->parts + part * j->plan.nout + o;
-			for (int64_t i = 0; i < n; i++) a[i] = slp_reduce_merge(kind, a[i], b[i]);
-		}
-		for (int64_t i = 0; i < n; i++)
-			j->y[o + i] = (float)slp_reduce_finish(kind, a[i], (double)j->plan.count);
-	}
-}
-
-typedef void part_fn(void *arg, int64_t begin, int64_t end);
-
-static enum sl_status reduce(const struct slp_kernel *k, part_fn *rows_fn, part_fn *short_fn, part_fn *columns_fn,
-                             part_fn *finish_fn)
-{
-	struct job j = {slp_reduce_plan_of(k->in[0].type.shape, k->attrs), k->in[0].ptr, k->out[0].ptr, k->scratch};
-	const struct slp_reduce_plan *p = &j.plan;
-	int64_t tasks = p->nout ? p->kept.size * p->nrows * p->nlength : 0;
-	int64_t work = (p->rows < p->gone.size ? p->rows : p->gone.size) * p->length + 1;
-	part_fn *fn = p->columns ? columns_fn : rows_are_short(p) ? short_fn : rows_fn;
-	slp_parallel_for(tasks, slp_reduce_ceil(SLP_GRAIN, work), fn, &j);
-	if (p->parts > 1) slp_parallel_for(p->nout, SLP_REDUCE_TILE, finish_fn, &j);
-	return SL_OK;
-}
-
-#define KERNEL(name, part)                                                                                             \
-	static SLP_CLONES void name##_##part(void *arg, int64_t begin, int64_t end)                                    \
+#define KERNEL(fn, part, ...)                                                                                          \
+	static SLP_CLONES void fn(void *arg, int64_t begin, int64_t end)                                               \
 	{                                                                                                              \
-		part(SLP_REDUCE_##name, arg, begin, end);                                                              \
+		part(__VA_ARGS__, arg, begin, end);                                                                    \
 	}
-#define X(name, start, step, merge, end_, dtypes, saves, doc)                                                          \
-	KERNEL(name, rows)                                                                                             \
-	KERNEL(name, short_rows)                                                                                       \
-	KERNEL(name, columns)                                                                                          \
-	KERNEL(name, finish)                                                                                           \
+/* The loops over floats, or over what becomes doubles. */
+#define LOOPS(name, kind, wide)                                                                                        \
+	KERNEL(name##_rows, rows, kind, wide)                                                                          \
+	KERNEL(name##_short_rows, short_rows, kind, wide)                                                              \
+	KERNEL(name##_columns, columns, kind, wide)                                                                    \
+	KERNEL(name##_finish, finish, kind, wide)                                                                      \
 	static enum sl_status name##_cpu(const struct slp_kernel *k)                                                   \
 	{                                                                                                              \
-		return reduce(k, name##_rows, name##_short_rows, name##_columns, name##_finish);                       \
-	}                                                                                                              \
-	static enum sl_status name##_ref(const struct slp_kernel *k)                                                   \
+		return reduce(k, &(struct loops){name##_rows, name##_short_rows, name##_columns, name##_finish});      \
+	}
+/* The kernels for integers, where there are some. */
+#define INTEGERS(name, kind)                                                                                           \
+	LOOPS(name##_wide, kind, true)                                                                                 \
+	KERNEL(name##_whole_rows, whole_rows, kind)                                                                    \
+	KERNEL(name##_whole_columns, whole_columns, kind)                                                              \
+	KERNEL(name##_whole_finish, whole_finish, kind)                                                                \
+	static enum sl_status name##_whole_cpu(const struct slp_kernel *k)                                             \
+	{                                                                                                              \
+		return reduce(k, &(struct loops){name##_whole_rows, NULL, name##_whole_columns, name##_whole_finish}); \
+	}
+#define NO_INTEGERS(name, kind)
+#define INTEGERS_sum INTEGERS
+#define INTEGERS_mean NO_INTEGERS
+#define INTEGERS_max INTEGERS
+#define INTEGERS_min INTEGERS
+#define INTEGERS_norm NO_INTEGERS
+#define INTEGERS_prod INTEGERS
+#define INTEGERS_any INTEGERS
+#define INTEGERS_all INTEGERS
+#define X(name, start, step, merge, end_, dtypes, saves, doc)                                                          \
+	LOOPS(name, SLP_REDUCE_##name, false)                                                                          \
+	INTEGERS_##name(name, SLP_REDUCE_##name) static enum sl_status name##_ref(const struct slp_kernel *k)          \
 	{                                                                                                              \
 		return reference(SLP_REDUCE_##name, k);                                                                \
 	}                                                                                                              \
@@ -381,8 +255,8 @@ static enum sl_status grad_prod(struct slp_grad *g)
 	return SL_OK;
 }
 
-#define grad_any NULL
-#define grad_all NULL
+#define grad_any slp_constant
+#define grad_all slp_constant
 
 /* ---- public ----------------------------------------------------------------------------------------------------- */
 
@@ -399,6 +273,18 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 	return slp_apply1(at, op, &attrs, 1, &x);
 }
 
+#define INTEGER_ROWS(name, types)                                                                                      \
+	SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),                                                           \
+	        SLP_ROW((types) & ~SLP_FLOATS, name##_wide_cpu, slp_cuda_##name),
+#define NO_ROWS(name, types)
+#define ROWS_sum INTEGER_ROWS
+#define ROWS_mean NO_ROWS
+#define ROWS_max INTEGER_ROWS
+#define ROWS_min INTEGER_ROWS
+#define ROWS_norm NO_ROWS
+#define ROWS_prod INTEGER_ROWS
+#define ROWS_any INTEGER_ROWS
+#define ROWS_all INTEGER_ROWS
 #define CAST_sum SLP_CAST_FLOAT32
 #define CAST_mean SLP_CAST_FLOAT32
 #define CAST_max SLP_CAST_NONE
@@ -412,7 +298,7 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
  * or stay with size 1 (keepdims).  The result has the dtype of x, but the mean of integers, which is float32; norm (the
  * root of the sum of squares) takes floats only.  Sums and products of integers are exact, in whatever order, and saturate in the end (products of others
  * than int64 are rounded as doubles).  any and all take bools, too, and are 1 or 0:
- * whether an element is not 0, whether none is; nothing flows back through them.  max and min are NaN where x has a NaN; their gradient goes in equal parts
+ * whether an element is not 0, whether none is; a constant for a backward pass.  max and min are NaN where x has a NaN; their gradient goes in equal parts
  * to all elements that are largest (smallest).  SL_EINVAL: an axis that is not there or given twice; SL_ESHAPE: max or
  * min of nothing; SL_EDTYPE.
  *
@@ -425,7 +311,8 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 	SLP_DESCRIBE(op_name, text, "x", 1, .attr_table = reduce_attrs, .attrs_size = sizeof(struct slp_reduce_attrs), \
 	             .saves = save, .infer = infer_##op_name, .flops = flops,                                          \
 	             .rows = SLP_ROWS(SLP_ROW(SLP_F32, op_name##_cpu, slp_cuda_##op_name),                             \
-	                              SLP_ROW(dtypes, op_name##_ref, slp_cuda_##op_name),                              \
+	                              ROWS_##op_name(op_name, dtypes)                                                  \
+	                                      SLP_ROW(SLP_F64, op_name##_ref, slp_cuda_##op_name),                     \
 	                              SLP_HALF_ROWS(slp_cuda_##op_name)),                                              \
 	             .grad = grad_##op_name, .scratch = scratch, .autocast = CAST_##op_name);
 

@@ -87,12 +87,14 @@ const struct sl_op slp_op_topk_hits = {
         .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_topk_hits),
         .infer = infer,
         .flops = flops,
+        .grad = slp_constant,
         .ref = ref,
 };
 
 /* For each sample 1 if the score of its label is among its k largest, else 0: the mean is the top-k accuracy.  Ties
  * count as in: fewer than k scores are larger.  A NaN counts as larger than all numbers, but is never a hit.  scores
- * (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n), of the dtype of scores.  Has no gradient.
+ * (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n), of the dtype of scores.  A constant for a
+ * backward pass.
  * SL_EINVAL: k below 1; SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL also for a label that is not a class, as in
  * sl_softmax_cross_entropy; on a GPU the result of such a sample is NaN instead.
  *

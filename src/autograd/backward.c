@@ -362,8 +362,11 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
 			              "head %d is a gradient, and there are no second derivatives", i);
 			return SL_EUNSUPPORTED;
 		}
-		slp_call_fail(at, "sl_backward", SL_ESTATE,
-		              "head %d was not computed under SL_RECORD from a tensor with a gradient attached", i);
+		slp_call_fail(
+		        at, "sl_backward", SL_ESTATE,
+		        "head %d was not computed under SL_RECORD from a tensor with a gradient attached, or is a "
+		        "constant to it, as comparisons and integers are",
+		        i);
 		return SL_ESTATE;
 	}
 	return SL_OK;

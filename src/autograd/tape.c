@@ -169,13 +169,21 @@ bool slp_is_outside(const char *at, const char *function, const sl_tensor *t)
 	return false;
 }
 
+/* Whether for a backward pass the results are constants: those of comparisons are, and integers. */
+static bool is_constant(const struct sl_op *op, int nout, sl_tensor *const *out)
+{
+	bool floats = false;
+	for (int i = 0; i < nout; i++) floats |= slp_is_float(out[i]->type.dtype);
+	return op->grad == slp_constant || !floats;
+}
+
 /* False with an error: nothing is linked then. */
 static bool record_call(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
                         int nout, sl_tensor *const *out)
 {
 	bool any = false;
 	for (int i = 0; i < nin; i++) any |= wants(in[i]);
-	if (!any || !nout) return true;
+	if (!any || is_constant(op, nout, out)) return true;
 	if (!no_gradients(at, op, nin, in)) return false;
 	for (int i = 0; i < nin; i++)
 		if (!slp_is_outside(at, op->name, in[i])) return false;

@@ -147,6 +147,7 @@ struct sl_cross_entropy_opts {
 	double label_smoothing; /* part of the probability that all classes share, from 0 to 1 */
 	bool ignore;            /* leave out samples whose label is ignore_index */
 	int64_t ignore_index;
+	bool sum; /* of the losses, instead of their mean */
 };
 SL_API sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels,
                                       struct sl_cross_entropy_opts opts);

@@ -32,11 +32,12 @@ json_t *info_ops(void)
 	json_t *list = json_array();
 	for (int i = 0; i < slp_op_count(); i++) {
 		const struct sl_op *op = slp_ops[i];
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:o, s:o, s:o}", "name", op->name,
-		                                      "doc", op->doc ? op->doc : "", "inputs", op->args ? op->args : "",
-		                                      "outputs", op->nout, "gradient", op->grad != NULL, "in place",
-		                                      op->inplace, "fast on CPUs", dtypes(op, false), "CUDA kernels",
-		                                      dtypes(op, true), "attributes", attributes(op)));
+		json_array_append_new(list,
+		                      json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:o, s:o, s:o}", "name", op->name,
+		                                "doc", op->doc ? op->doc : "", "inputs", op->args ? op->args : "",
+		                                "outputs", op->nout, "gradient", op->grad && op->grad != slp_constant,
+		                                "in place", op->inplace, "fast on CPUs", dtypes(op, false),
+		                                "CUDA kernels", dtypes(op, true), "attributes", attributes(op)));
 	}
 	return list;
 }
