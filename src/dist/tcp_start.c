@@ -209,7 +209,7 @@ static struct addrinfo *addresses(const struct meeting *m)
 	if (brackets) snprintf(bare, sizeof bare, "%.*s", (int)length - 2, host + 1);
 	int error = getaddrinfo(brackets ? bare : host, m->place->port, &hints, &list);
 	if (!error) return list;
-	fail(m, "MASTER_ADDR=%.200s, MASTER_PORT=%s: %s", host, m->place->port, gai_strerror(error));
+	fail(m, "MASTER_ADDR=%.200s: %s: give a name or an address of the machine of rank 0", host, gai_strerror(error));
 	return NULL;
 }
 
@@ -218,6 +218,17 @@ static struct where where_of(const struct addrinfo *a)
 	struct where w = {.length = a->ai_addrlen};
 	memcpy(&w.address, a->ai_addr, a->ai_addrlen);
 	return w;
+}
+
+/* What to do about an error of listening. */
+static const char *advice(int error)
+{
+	switch (error) {
+	case EADDRINUSE: return ": another program listens there; give all ranks another MASTER_PORT";
+	case EADDRNOTAVAIL: return ": this machine has no such address; MASTER_ADDR is that of the machine of rank 0";
+	case EACCES: return ": give all ranks a MASTER_PORT from 1024 on";
+	default: return "";
+	}
 }
 
 /* At the first of its addresses that this machine has. */
@@ -231,7 +242,8 @@ static bool listen_at_master(struct meeting *m)
 		if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT) break;
 	}
 	if (m->acceptor.listener < 0)
-		fail(m, "rank 0 cannot listen at %s:%s: %s", m->place->host, m->place->port, strerror(errno));
+		fail(m, "rank 0 cannot listen at %s:%s: %s%s", m->place->host, m->place->port, strerror(errno),
+		     advice(errno));
 	freeaddrinfo(list);
 	return m->acceptor.listener >= 0;
 }
@@ -251,7 +263,10 @@ static int reach_master(struct meeting *m)
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	}
 	if (list && fd < 0)
-		fail(m, "rank 0 cannot be reached at %s:%s: %s", m->place->host, m->place->port, strerror(errno));
+		fail(m,
+		     "rank 0 cannot be reached at %s:%s within %g seconds (SL_DIST_TIMEOUT): %s: is it running there, and do "
+		     "all ranks have its MASTER_ADDR and MASTER_PORT?",
+		     m->place->host, m->place->port, m->place->timeout, strerror(errno));
 	if (list) freeaddrinfo(list);
 	return fd;
 }
