@@ -7,31 +7,38 @@
 #include "training.h"
 
 /* Where sl_init is to find the others, unless the environment says so already. */
-bool drv_distributed_ask(const struct drv_train_options *o)
+bool drv_distributed_ask(bool distributed)
 {
-	if (!o->distributed || !setenv("SL_DIST", "tcp", 0)) return true;
+	if (!distributed || !setenv("SL_DIST", "tcp", 0)) return true;
 	drv_error("--distributed: no memory for the environment");
 	return false;
+}
+
+bool drv_distributed_split(struct drv_options *common, int64_t *batch_size)
+{
+	int ranks = sl_dist_size();
+	if (*batch_size % ranks) {
+		drv_error("--batch-size: %lld rows cannot be split equally over %d processes", (long long)*batch_size,
+		          ranks);
+		return false;
+	}
+	*batch_size /= ranks;
+	if (sl_dist_rank() == 0) return true;
+	common->quiet = true;
+	common->json = NULL;
+	return true;
 }
 
 /* What a rank does of a run, once the engine runs; says why it cannot be. */
 bool drv_distributed_ready(struct drv_options *common, struct drv_train_options *o)
 {
-	int ranks = sl_dist_size();
-	if (ranks == 1) return true;
-	if (o->batch_size % ranks) {
-		drv_error("--batch-size: %lld rows cannot be split equally over %d processes", (long long)o->batch_size,
-		          ranks);
-		return false;
-	}
+	if (sl_dist_size() == 1) return true;
 	if (o->checkpoint.folder && o->checkpoint.unit == DRV_EVERY_SECONDS) {
 		drv_error("--every: seconds are not the same in all processes; count steps or epochs");
 		return false;
 	}
-	o->batch_size /= ranks;
-	if (sl_dist_rank() == 0) return true;
-	common->quiet = true;
-	common->json = o->plot = o->log = o->watch = o->tensorboard = NULL;
+	if (!drv_distributed_split(common, &o->batch_size)) return false;
+	if (sl_dist_rank()) o->plot = o->log = o->watch = o->tensorboard = NULL;
 	return true;
 }
 
@@ -76,23 +83,23 @@ void drv_share_sums(struct drv_training *t)
 
 /* Whether the run is to stop here: alone, at once; else at the same step on all ranks, once all know that one was
  * interrupted.  What was asked some steps ago is known by now, so that nobody waits. */
-bool drv_stops(struct drv_training *t)
+bool drv_stops(struct drv_stops *s)
 {
 	if (sl_dist_size() == 1) return drv_interrupted();
-	sl_tensor **asked = &t->asked[t->asks++ % DRV_ASKED], *now = NULL;
-	t->stopped = *asked && sl_item(*asked) > 0;
+	sl_tensor **asked = &s->asked[s->asks++ % DRV_ASKED], *now = NULL;
+	s->stopped = *asked && sl_item(*asked) > 0;
 	sl_release(*asked);
 	SL_SCOPE {
 		now = sl_retain(sl_full(SL_SCALAR, drv_interrupted()));
 	}
 	*asked = sl_dist_sum(now) == SL_OK ? now : (sl_release(now), NULL);
-	return t->stopped;
+	return s->stopped;
 }
 
-void drv_stops_end(struct drv_training *t)
+void drv_stops_end(struct drv_stops *s)
 {
 	for (int i = 0; i < DRV_ASKED; i++) {
-		sl_release(t->asked[i]);
-		t->asked[i] = NULL;
+		sl_release(s->asked[i]);
+		s->asked[i] = NULL;
 	}
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <starling/dist.h>
 #include <starling/io.h>
 
 #include "gpt_params.h"
@@ -177,8 +178,8 @@ static bool make(struct drv_language *l)
 	if (o->size.words < BYTES)
 		drv_error("a vocabulary of %lld is too small for a text of bytes", (long long)o->size.words);
 	if (o->size.words < BYTES || !open_text(o, g->part)) return false;
-	l->loader = sl_loader_new(g->part[0], .batch_size = l->o->batch, .shuffle = true, .seed = l->common->seed,
-	                          .last = SL_LAST_DISCARD);
+	l->loader = drv_language_share(sl_loader_new(g->part[0], .batch_size = l->o->batch, .shuffle = true,
+	                                             .seed = l->common->seed, .last = SL_LAST_DISCARD));
 	return l->loader != NULL;
 }
 
@@ -193,8 +194,9 @@ static double held_out(struct drv_language *l)
 {
 	struct gpt *g = l->model;
 	sl_metric *mean = sl_mean_new();
-	sl_loader *loader = sl_loader_new(g->part[1], .batch_size = l->o->batch, .shuffle = true,
-	                                  .seed = l->common->seed, .limit = EVALUATIONS * l->o->batch);
+	sl_loader *loader = drv_language_share(sl_loader_new(g->part[1], .batch_size = l->o->batch, .shuffle = true,
+	                                                     .seed = l->common->seed,
+	                                                     .limit = EVALUATIONS * l->o->batch * sl_dist_size()));
 	for (bool more = mean && loader; more;)
 		SL_SCOPE {
 			struct sl_batch b;
@@ -336,7 +338,7 @@ int main(int argc, char **argv)
 	struct options o = {.language = DRV_LANGUAGE_DEFAULTS,
 	                    .size = {.words = BYTES, .steps = 64, .width = 128, .layers = 4}};
 	drv_parse(&argp, argc, argv, &o);
-	bool ok = drv_start(&o.common) && (!o.params || gpt_params_size(o.params, &o.size));
+	bool ok = drv_language_start(&o.common, &o.language) && (!o.params || gpt_params_size(o.params, &o.size));
 	int status = drv_stop(&o.common, ok ? run(&o) : DRV_ERROR);
 	free(o.tokens);
 	return status;

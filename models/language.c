@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <starling/dist.h>
 #include <starling/io.h>
 
 #include "language.h"
@@ -19,6 +20,7 @@ enum {
 	KEY_SAVE,
 	KEY_LOAD,
 	KEY_DTYPE,
+	KEY_DISTRIBUTED,
 };
 
 static const struct argp_option options[] = {
@@ -29,6 +31,7 @@ static const struct argp_option options[] = {
         {"lr", KEY_LR, "X", 0, NULL, 1},
         {"dtype", KEY_DTYPE, "TYPE", 0, DRV_DTYPE_HELP "); text is written in float32", 1},
         {"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints every N steps (default: 250)", 1},
+        {"distributed", KEY_DISTRIBUTED, NULL, 0, DRV_DISTRIBUTED_HELP, 1},
         {"generate", KEY_GENERATE, "N", 0, "At the end, write N bytes or words of text (default: 0)", 3},
         {"prompt", KEY_PROMPT, "TEXT", 0, "The text that is continued (default: a new line)", 3},
         {"temperature", KEY_TEMPERATURE, "X", 0,
@@ -61,6 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->lr_given = true;
 		return 0;
 	case KEY_DTYPE: drv_precision_parse(state, arg, &o->precision); return 0;
+	case KEY_DISTRIBUTED: o->distributed = true; return 0;
 	case KEY_EVERY: o->every = drv_int(state, "--every", arg, 1, INT32_MAX); return 0;
 	case KEY_GENERATE: o->generate = drv_int(state, "--generate", arg, 0, INT32_MAX); return 0;
 	case KEY_TEMPERATURE: o->temperature = drv_real(state, "--temperature", arg, 1e-3, 1e3); return 0;
@@ -75,7 +79,9 @@ static char *help(int key, const char *text, void *input)
 	const struct drv_language_options *o = input;
 	char *own = NULL;
 	int length = -1;
-	if (o && key == 'b') length = asprintf(&own, "Number of pieces of text in a step (default: %d)", (int)o->batch);
+	if (o && key == 'b')
+		length = asprintf(&own, "Number of pieces of text in a step, over all processes (default: %d)",
+		                  (int)o->batch);
 	else if (o && key == KEY_LR)
 		length = asprintf(&own, "Learning rate, after 100 steps, before it falls to a tenth (default: %g)",
 		                  o->lr);
@@ -85,6 +91,54 @@ static char *help(int key, const char *text, void *input)
 static const struct argp language_argp = {
         .options = options, .parser = parse, .children = folder_children, .help_filter = help};
 const struct argp_child drv_language_children[] = {{&drv_argp, 0, NULL, 0}, {&language_argp, 0, NULL, 0}, {0}};
+
+/* ---- one of several processes ------------------------------------------------------------------------------------ */
+
+bool drv_language_start(struct drv_options *common, struct drv_language_options *o)
+{
+	return drv_distributed_ask(o->distributed) && drv_start(common) && drv_distributed_split(common, &o->batch);
+}
+
+sl_loader *drv_language_share(sl_loader *loader)
+{
+	if (!loader || sl_dist_share(loader) == SL_OK) return loader;
+	sl_loader_free(loader);
+	return NULL;
+}
+
+/* What a checkpoint keeps: the rows of all ranks, one after the other; zeros in the place of the others' with `own`, which are to be
+ * summed.  NULL after an error. */
+static sl_tensor *of_all_ranks(sl_tensor *t, bool own)
+{
+	enum { MOST = 64 };
+	sl_tensor *list[MOST], *zeros = sl_zeros(sl_tensor_shape(t), .dtype = sl_tensor_dtype(t));
+	int ranks = sl_dist_size();
+	if (ranks > MOST) return drv_error("a checkpoint keeps the state of %d ranks at most", MOST), NULL;
+	for (int i = 0; i < ranks; i++) list[i] = own && i == sl_dist_rank() ? t : zeros;
+	return sl_concat(list, ranks, 1);
+}
+
+/* The tensors of a checkpoint: those of the model, or of all ranks. */
+static bool list_tensors(const struct drv_language *l, bool own, sl_tensor *all[DRV_LANGUAGE_TENSORS])
+{
+	bool ok = true;
+	for (int i = 0; ok && i < l->ntensors; i++) {
+		if (sl_dist_size() == 1) all[i] = l->tensors[i];
+		else ok = (all[i] = of_all_ranks(l->tensors[i], own)) && (!own || sl_dist_sum(all[i]) == SL_OK);
+	}
+	return ok;
+}
+
+/* This rank's rows of what was restored. */
+static bool take_rows(struct drv_language *l, sl_tensor *const *all)
+{
+	bool ok = true;
+	for (int i = 0; ok && i < l->ntensors && sl_dist_size() > 1; i++) {
+		int64_t rows = sl_tensor_shape(l->tensors[i]).dim[1], first = rows * sl_dist_rank();
+		ok = sl_copy_(l->tensors[i], sl_slice(all[i], 1, first, first + rows, 1)) != NULL;
+	}
+	return ok;
+}
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
 
@@ -110,12 +164,12 @@ struct sl_schedule drv_language_schedule(const struct drv_language_options *o)
 	        .kind = SL_COSINE, .warmup = WARMUP, .total = o->iterations, .final_lr = o->lr / 10};
 }
 
-static struct sl_checkpoint_opts run_of(struct drv_language *l)
+static struct sl_checkpoint_opts run_of(struct drv_language *l, sl_tensor *const *tensors)
 {
 	return (struct sl_checkpoint_opts){.trainer = l->trainer,
 	                                   .loader = l->loader,
 	                                   .names = l->names,
-	                                   .tensors = l->tensors,
+	                                   .tensors = tensors,
 	                                   .ntensors = l->ntensors,
 	                                   .step = &l->done};
 }
@@ -136,7 +190,13 @@ static bool restore(struct drv_language *l, sl_checkpoint *from, const json_t *n
 {
 	const char *path = sl_checkpoint_path(from);
 	if (note && !drv_checkpoint_is_of(path, note, l->program, &l->o->precision)) return false;
-	if (sl_checkpoint_restore_at(SL_HERE, from, run_of(l)) != SL_OK) return false;
+	bool ok = false;
+	SL_SCOPE {
+		sl_tensor *all[DRV_LANGUAGE_TENSORS];
+		ok = list_tensors(l, false, all) && sl_checkpoint_restore_at(SL_HERE, from, run_of(l, all)) == SL_OK &&
+		     take_rows(l, all);
+	}
+	if (!ok) return false;
 	drv_print(l->common, "continuing after step %lld\n", (long long)l->done);
 	if (note) resume_schedule(l, note); /* an earlier version wrote none */
 	return true;
@@ -145,7 +205,8 @@ static bool restore(struct drv_language *l, sl_checkpoint *from, const json_t *n
 static bool resume(struct drv_language *l)
 {
 	const struct drv_checkpoint_options *o = &l->o->checkpoint;
-	if (!o->resume || sl_checkpoint_count(o->folder) < 1) return true;
+	/* Rank 0 reads for all, perhaps from a folder that the others do not see. */
+	if (!o->resume || drv_sum_over_ranks(sl_dist_rank() ? 0 : sl_checkpoint_count(o->folder)) <= 0) return true;
 	sl_checkpoint *from = sl_checkpoint_open(o->folder);
 	if (!from) return false;
 	json_t *note = json_loads(sl_checkpoint_note(from), 0, NULL);
@@ -157,13 +218,18 @@ static bool resume(struct drv_language *l)
 
 static enum sl_status save(struct drv_language *l)
 {
-	struct sl_checkpoint_opts run = run_of(l);
+	enum sl_status s = SL_OK;
 	json_t *note = json_pack("{s:s, s:s, s:f, s:I}", "program", l->program, "dtype",
 	                         drv_precision_name(&l->o->precision), "lr", l->lr, "planned", (json_int_t)l->planned);
 	char *text = note ? json_dumps(note, JSON_COMPACT) : NULL;
-	run.keep = l->o->checkpoint.keep;
-	run.note = text;
-	enum sl_status s = sl_checkpoint_save_at(SL_HERE, l->o->checkpoint.folder, run);
+	SL_SCOPE {
+		sl_tensor *all[DRV_LANGUAGE_TENSORS];
+		bool ok = list_tensors(l, true, all);
+		struct sl_checkpoint_opts run = run_of(l, all);
+		run.keep = l->o->checkpoint.keep;
+		run.note = text;
+		s = ok ? sl_checkpoint_save_at(SL_HERE, l->o->checkpoint.folder, run) : sl_error();
+	}
 	free(text);
 	json_decref(note);
 	return s;
@@ -176,9 +242,9 @@ static void keep(struct drv_language *l)
 
 static void report(struct drv_language *l, double seconds, int64_t steps)
 {
-	double train = sl_item(sl_mean(l->loss)), held_out;
+	double train = drv_sum_over_ranks(sl_item(sl_mean(l->loss))) / sl_dist_size(), held_out;
 	SL_AUTOCAST(l->o->precision.dtype) held_out = l->held_out(l);
-	double rate = (double)(steps * l->per_step) / seconds;
+	double rate = (double)(steps * l->per_step * sl_dist_size()) / seconds;
 	char perplexity[64] = "", key[32];
 	if (l->perplexity) snprintf(perplexity, sizeof perplexity, " (perplexity %.2f)", exp(held_out));
 	drv_print(l->common, "step %lld: loss %.4f, held out %.4f%s, %.0f %s/sec\n", (long long)l->done, train,
@@ -211,7 +277,7 @@ static bool train(struct drv_language *l)
 {
 	double start = drv_now();
 	int64_t from = l->done, end = l->o->iterations;
-	while (l->done < end && !drv_interrupted()) {
+	while (l->done < end && !drv_stops(&l->stops)) {
 		if (!one_step(l)) return false;
 		if (l->done % l->o->every && l->done < end) continue;
 		if (sl_wait_all() != SL_OK) return false;
@@ -300,9 +366,12 @@ static bool write_text(struct drv_language *l)
 
 static bool work(struct drv_language *l)
 {
-	if (!drv_checkpoint_ready(&l->o->checkpoint) || !l->make(l)) return false;
+	bool first = sl_dist_rank() == 0;
+	if ((first && !drv_checkpoint_ready(&l->o->checkpoint)) || !l->make(l)) return false;
 	if (l->o->load && sl_load_params(l->net, l->o->load) != SL_OK) return false;
-	if (!resume(l) || !train(l) || (l->learnt && !l->learnt(l))) return false;
+	if (!resume(l) || !train(l)) return false;
+	if (!first) return true;
+	if (l->learnt && !l->learnt(l)) return false;
 	if (l->o->generate && !write_text(l)) return false;
 	return !l->o->save || sl_save_params(l->net, l->o->save) == SL_OK;
 }
@@ -316,15 +385,17 @@ int drv_language_run(struct drv_language *l)
 	l->lr = l->o->lr;
 	l->planned = l->o->iterations;
 	drv_precision_print(l->common, &l->o->precision);
+	if (sl_dist_size() > 1) drv_print(l->common, "rank 0 of %d processes\n", sl_dist_size());
 	SL_SCOPE {
 		ok = drv_settle(work(l));
 		sl_release(l->loss);
+		drv_stops_end(&l->stops);
 		l->stop(l);
 		sl_trainer_free(l->trainer);
 		sl_block_free(l->net);
 		sl_loader_free(l->loader);
 	}
-	json_object_set_new(results, "batch_size", json_integer(l->o->batch));
+	json_object_set_new(results, "batch_size", json_integer(l->o->batch * sl_dist_size()));
 	json_object_set_new(results, "dtype", json_string(drv_precision_name(&l->o->precision)));
 	json_object_set_new(results, "lr", drv_json_real(l->lr));
 	if (l->written > 1) {
@@ -334,5 +405,6 @@ int drv_language_run(struct drv_language *l)
 	}
 	json_object_set_new(results, "interrupted", json_boolean(drv_interrupted()));
 	json_object_set_new(results, "losses", l->losses);
-	return drv_finish(l->common, results, ok && !l->unsaved);
+	int status = drv_finish(l->common, results, ok && !l->unsaved);
+	return status == DRV_OK && l->stops.stopped ? DRV_STOPPED : status;
 }

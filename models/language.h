@@ -6,10 +6,12 @@
 #include <starling/checkpoint.h>
 
 #include "checkpoint_options.h"
+#include "ranks.h"
 
 struct drv_language_options {
 	const char *text, *prompt, *save, *load;
-	int64_t batch, iterations, every, generate;
+	int64_t batch, iterations, every, generate; /* batch: of this rank, once drv_language_start has run */
+	bool distributed;                           /* one of several processes */
 	double lr, temperature;
 	bool lr_given; /* otherwise a run that goes on keeps its own */
 	struct drv_precision precision;
@@ -51,7 +53,8 @@ struct drv_language {
 	void (*print)(struct drv_language *l, int32_t word);
 	bool by_words; /* the prompt is printed like what is written, not as it was given */
 	void (*stop)(struct drv_language *l);
-	const char *names[DRV_LANGUAGE_TENSORS]; /* what a checkpoint keeps beside the trainer and the loader */
+	const char *names
+	        [DRV_LANGUAGE_TENSORS]; /* what a checkpoint keeps beside the trainer and the loader; rows along axis 1 */
 	sl_tensor *tensors[DRV_LANGUAGE_TENSORS];
 	int ntensors;
 	/* Made by make. */
@@ -64,13 +67,18 @@ struct drv_language {
 	double lr;       /* the highest of the schedule, */
 	int64_t planned; /* which is made for so many steps */
 	bool unsaved;    /* the last checkpoint could not be written */
+	struct drv_stops stops;
 	json_t *losses;
 	/* What writing makes of it. */
 	int64_t written; /* words */
 	double took[2];  /* seconds: the first word, for which programs are made, and all others */
 };
 
+/* Starts the engine, and learns what this rank is to do; false after an error. */
+bool drv_language_start(struct drv_options *common, struct drv_language_options *o);
 int drv_language_run(struct drv_language *l);
+/* Shares what a loader reads among the ranks; NULL stays. */
+sl_loader *drv_language_share(sl_loader *loader);
 /* The learning rate's way: up in 100 steps, then down to a tenth. */
 struct sl_schedule drv_language_schedule(const struct drv_language_options *o);
 /* For drivers whose words are bytes. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <starling/dist.h>
+
 #include "language.h"
 #include "words.h"
 
@@ -132,8 +134,9 @@ static bool cut(struct part *p, const int32_t *words, int64_t count, int64_t row
 static bool cut_text(struct lstm *m)
 {
 	const struct options *o = m->o;
-	int64_t count = m->text.count, held = count / 10, rows[2] = {o->language.batch, 0};
-	int64_t fit = (held - 1) / o->steps;
+	int64_t count = m->text.count, held = count / 10, ranks = sl_dist_size(),
+	        rows[2] = {o->language.batch * ranks, 0};
+	int64_t fit = (held - 1) / o->steps / ranks * ranks;
 	rows[1] = fit < rows[0] ? fit : rows[0];
 	if (rows[1] < 1 || (count - held - 1) / rows[0] < o->steps) {
 		drv_error("%s: is too short for %lld rows of %lld steps: a tenth of it is held out", o->language.text,
@@ -144,9 +147,15 @@ static bool cut_text(struct lstm *m)
 	       cut(&m->part[1], m->text.all + count - held, held, rows[1], o->steps);
 }
 
+/* This rank's rows of each batch: the same ones. */
+static int64_t rows_here(const struct part *p)
+{
+	return p->rows / sl_dist_size();
+}
+
 static sl_loader *in_order(const struct part *p, int64_t batches)
 {
-	return sl_loader_new(p->set, .batch_size = p->rows, .limit = batches * p->rows);
+	return drv_language_share(sl_loader_new(p->set, .batch_size = rows_here(p), .limit = batches * p->rows));
 }
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
@@ -226,7 +235,7 @@ static double held_out(struct drv_language *l)
 	sl_metric *mean = sl_mean_new();
 	sl_loader *loader = in_order(&m->part[1], EVALUATIONS);
 	sl_tensor *states[STATES] = {NULL};
-	if (mean && loader && set_states(m, states, NULL, m->part[1].rows))
+	if (mean && loader && set_states(m, states, NULL, rows_here(&m->part[1])))
 		while (held_out_batch(l, loader, states, mean)) continue;
 	double value = sl_metric_get(mean);
 	for (int i = 0; i < STATES; i++) sl_release(states[i]);
@@ -329,5 +338,5 @@ int main(int argc, char **argv)
 	o.language.batch = 20;
 	o.language.lr = 2e-3;
 	drv_parse(&argp, argc, argv, &o);
-	return drv_stop(&o.common, drv_start(&o.common) ? run(&o) : DRV_ERROR);
+	return drv_stop(&o.common, drv_language_start(&o.common, &o.language) ? run(&o) : DRV_ERROR);
 }

@@ -27,8 +27,7 @@ static const struct argp_option options[] = {
         {"dtype", KEY_DTYPE, "TYPE", 0, DRV_DTYPE_HELP ", with convolutions on GPUs as SL_TF32 says)", 1},
         {"fastest", KEY_FASTEST, NULL, 0,
          "With several devices: try the first one alone and all of them, and continue with the faster", 1},
-        {"distributed", KEY_DISTRIBUTED, NULL, 0,
-         "Train together with other processes; sl-launch, mpirun or another launcher starts them", 1},
+        {"distributed", KEY_DISTRIBUTED, NULL, 0, DRV_DISTRIBUTED_HELP, 1},
         {"data", KEY_DATA, "DIR", 0,
          "Folder with the four IDX files, gzipped or not (default: " SL_FASHION_MNIST_DIR ")", 1},
         {"limit", KEY_LIMIT, "N", 0, "Use only the first N images, for training and for testing", 1},
@@ -97,7 +96,8 @@ bool drv_train_ready(struct drv_options *common, struct drv_train_options *o)
 	if (o->watch && !drv_writable(o->watch)) return false;
 	if (o->tensorboard && !drv_tensorboard_folder(o->tensorboard)) return false;
 	common->tf32 = o->precision.tf32;
-	if (!drv_distributed_ask(o) || !drv_start(common) || !drv_distributed_ready(common, o)) return false;
+	if (!drv_distributed_ask(o->distributed) || !drv_start(common) || !drv_distributed_ready(common, o))
+		return false;
 	return sl_dist_rank() > 0 || drv_checkpoint_ready(&o->checkpoint);
 }
 
@@ -248,7 +248,7 @@ static bool train_epoch(struct drv_training *t, int64_t number, struct drv_epoch
 	t->began = drv_now() - e->seconds;
 	drv_progress_start(&bar, t->common, label, sl_loader_samples(t->train_set));
 	bool complete = false;
-	while (!complete && !drv_stops(t)) {
+	while (!complete && !drv_stops(&t->stops)) {
 		complete = !train_next(t, e);
 		if (drv_progress_due(&bar) || drv_live_due(t)) show(&bar, &glance, t, e->images);
 		if (!complete) drv_checkpoint_step(t);
@@ -296,7 +296,9 @@ static int run_epochs(struct drv_training *t)
 {
 	while (t->done < t->options->epochs) {
 		if (!run_epoch(t, t->done + 1, &t->epochs[t->done]))
-			return drv_interrupted() ? drv_interrupted_status() : t->stopped ? DRV_STOPPED : DRV_ERROR;
+			return drv_interrupted()  ? drv_interrupted_status()
+			       : t->stops.stopped ? DRV_STOPPED
+			                          : DRV_ERROR;
 		t->done++;
 		drv_checkpoint_epoch(t);
 		if (!drv_report_epoch(t)) return DRV_ERROR;
@@ -332,7 +334,7 @@ static int train_and_report(struct drv_training *t)
 	sl_trial_free(t->trial);
 	t->trial = NULL;
 	if (t->stop) t->stop(t);
-	drv_stops_end(t);
+	drv_stops_end(&t->stops);
 	if (status > DRV_INTERRUPTED) drv_error("interrupted after %lld complete epochs", (long long)t->done);
 	if (!drv_report_end(t, status != DRV_ERROR)) status = DRV_ERROR;
 	return status;

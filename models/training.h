@@ -5,6 +5,7 @@
 
 #include "checkpoint_options.h"
 #include "live.h"
+#include "ranks.h"
 
 struct drv_train_options {
 	const char *data, *plot, *log, *watch, *tensorboard;
@@ -39,7 +40,7 @@ struct drv_sums {
 };
 
 /* What a model has that a checkpoint is made of: a trainer with its block, or tensors by name. */
-enum { DRV_MAX_STATE = 3 * DRV_MAX_DEVICES, DRV_ASKED = 2 };
+enum { DRV_MAX_STATE = 3 * DRV_MAX_DEVICES };
 struct drv_state {
 	sl_trainer *trainer;
 	const char *names[DRV_MAX_STATE];
@@ -76,9 +77,7 @@ struct drv_training {
 	int shards;   /* of a batch, as the model cuts it; before start: as it was cut before the checkpoint, 0: none */
 	double began; /* when the epoch did, as if it had never been stopped */
 	uint64_t tasks_before;
-	sl_tensor *asked[DRV_ASKED]; /* of other ranks, whether they were interrupted */
-	int64_t asks;
-	bool stopped;
+	struct drv_stops stops;
 	struct drv_live live;
 	struct drv_checkpointing {
 		sl_checkpoint *from; /* while the run is being restored */
@@ -112,14 +111,9 @@ bool drv_checkpoint_end(struct drv_training *t, bool sound);
 
 /* ---- one of several processes: distributed.c --------------------------------------------------------------------- */
 
-bool drv_distributed_ask(const struct drv_train_options *o);
 bool drv_distributed_ready(struct drv_options *common, struct drv_train_options *o);
-double drv_sum_over_ranks(double value);
 void drv_sums_of_ranks(const struct drv_training *t, struct drv_sums *sums);
 void drv_share_sums(struct drv_training *t);
-enum { DRV_STOPPED = DRV_INTERRUPTED + 15 }; /* as after SIGTERM: another process was interrupted */
-bool drv_stops(struct drv_training *t);
-void drv_stops_end(struct drv_training *t);
 
 /* Reports on training: training_report.c. */
 bool drv_report_begin(struct drv_training *t);

@@ -24,6 +24,12 @@ sl_tensor *slp_batch_labels(const char *at, sl_tensor *labels, sl_tensor *order,
 enum sl_status slp_average_update(const char *at, sl_tensor *const *averages, sl_tensor *const *params, int count,
                                   double keep);
 
+/* ---- clipping by the norm (codelets/optim/clip_scale.c) ----------------------------------------------------------- */
+
+/* rescale · min(1, clip_norm / norm of the rescaled gradients), a scalar of their type: what an optimiser's step with the
+ * same gradients multiplies them by.  count and clip_norm above 0; nothing is recorded. */
+sl_tensor *slp_clip_scale(const char *at, sl_tensor *const *grads, int count, double rescale, double clip_norm);
+
 /* ---- expressions of elementwise functions (codelets/elementwise/fused.c) ----------------------------------------- */
 
 enum {

@@ -16,6 +16,7 @@
 #define ADAM(...) ADAM_AT(3, .01, __VA_ARGS__)
 #define RMSPROP_EPS(small, ...) (&(const struct slp_rmsprop_attrs){.lr = .1, .weight_decay = .01, .rescale = .5, .momentum = .9, .eps = small, __VA_ARGS__})
 #define AVERAGE(k) (&(const struct slp_average_attrs){.keep = k})
+#define CLIP(norm) (&(const struct slp_optim_attrs){.rescale = .5, .clip_norm = norm})
 #define RMSPROP(...) RMSPROP_EPS(.1, __VA_ARGS__)
 
 /* A parameter and what belongs to it, for each of the operations. */
@@ -58,6 +59,12 @@ const struct slp_case slp_cases_optim[] = {
 	WRONG(average, "all of it stays", SL_EINVAL, AVERAGE(1), 2, PARAM_average(3)),
 	WRONG(average, "of another shape", SL_ESHAPE, AVERAGE(.75), 2, R(3), R(3, 1)),
 	WRONG(average, "one too many", SL_EINVAL, AVERAGE(.75), 3, R(3), R(3), R(3)),
+	{CASE(clip_scale, "clipped", CLIP(2), 3, R(9), R(0), R(2, 65))},
+	{CASE(clip_scale, "large and small", CLIP(30), 3, R(70001), R(1), R(301, 307))},
+	{CASE(clip_scale, "below the limit", CLIP(1e4), 1, R(100))},
+	WRONG(clip_scale, "integers", SL_EDTYPE, CLIP(1), 1, I(3)),
+	WRONG(clip_scale, "data types differ", SL_EDTYPE, CLIP(1), 2, R(3), I(3)),
+	WRONG(clip_scale, "negative clip_norm", SL_EINVAL, CLIP(-1), 1, R(3)),
 	{CASE(sgd_momentum, "nesterov", SGD(.nesterov = true), 6, PARAM_sgd_momentum(3), PARAM_sgd_momentum(5, 7))},
 	STEPS(adam, 4, ADAM),
 	{CASE(adam, "decoupled", ADAM(.decoupled = true), 8, PARAM_adam(3), PARAM_adam(5, 7))},

@@ -3,6 +3,7 @@
 # an error on all, which names it.  Run by make check in the build tree, over TCP; by mpi.sh over MPI; by
 # dist-long.sh and mpi-long.sh with more networks, optimisers and numbers of ranks.
 . "${srcdir:-.}/tests/expect.sh"
+. "$srcdir/tests/left.sh"
 export STARPU_HOME=$tmp STARPU_SILENT=1 STARPU_WORKERS_NOBIND=1 OMP_NUM_THREADS=1 SL_DIST_TIMEOUT=60
 unset SL_DIST RANK WORLD_SIZE MASTER_ADDR MASTER_PORT SL_DIST_SECRET SL_DIST_WIRE SL_DIST_ORDER
 launch=${DIST_LAUNCH:-tools/sl-launch}
@@ -70,9 +71,23 @@ for latency in 1e7 -1 x; do
   complains "SL_DIST_LATENCY=$latency: microseconds are wanted"
 done
 
-# Ranks that begin with other values: gradients are those of rank 0's from the first on.
+# Ranks that begin with other values: gradients are those of rank 0's from the first on, however they are computed, and whether
+# shapes are known before or not.
 teams=1
-same 2 1 mode=strangers dropout=0
+same 2 1 strangers=1 dropout=0
+for order in first warm; do
+  teams=2 && same 2 1 strangers=1 mode=eager dropout=0 order=$order
+  teams=2 && more same 2 1 strangers=1 mode=eager hybrid=1 dropout=0 order=$order optimizer=adam
+  teams=2 && more same 2 1 strangers=1 together=1 dropout=0 order=$order
+done
+teams=3 && more same 3 1 strangers=1 mode=eager hybrid=1 dropout=0
+teams=2 && more same 2 1 strangers=1 mode=eager together=1 dropout=0
+teams=2 && more same 2 1 strangers=1 mode=eager dropout=0 dtype=bfloat16 optimizer=adam
+same 2 1 strangers=1 mode=eager order=late dropout=0
+# A gradient that was computed by other values cannot be mended: that is an error.
+ranks 2 1 tests/dist mode=eager order=changed dropout=0
+for rank in 0 1; do complains "^\[$rank\] error: .*rank 1: values of 0.weight are not rank 0's, .* make the trainer before"; done
+teams=1
 
 # Masters of half types stay exact when parameters are brought together.
 same 2 1 optimizer=adam dtype=bfloat16 dropout=0
@@ -97,9 +112,13 @@ same 2 1 shared=1 optimizer=average deep=1
 then=$(sed -n 's/^\[[01]\] then //p' "$tmp/out" | sort -u)
 alone tests/dist shards=2 optimizer=average deep=1
 says "^then $then$"
-# Clipped by the norm of all gradients, which is added otherwise: all ranks have the same.
-ranks 3 0 tests/dist shared=1 optimizer=clip deep=1
-[ "$(hashes | wc -l)$(hashes | sort -u | wc -l)" = 31 ] || fail "clipped: not one set of parameters"
+# Clipped by the norm of all gradients, which each rank computes.
+same 3 1 shared=1 optimizer=clip deep=1
+more same 2 2 shared=1 optimizer=clip
+more same 2 1 shared=1 optimizer=adam clip=0.5 dtype=bfloat16 dropout=0
+more same 2 1 shared=1 clip=0.5 groups=1
+teams=2 && more same 2 1 shared=1 optimizer=clip mode=eager dropout=0
+teams=1
 
 # What is kept: of Adam's two states of ten layers each of two ranks has half, to half a layer; both together have all.
 kept() { sed -n 's/^\(\[[0-9]\] \)\?keeps \([0-9]*\) bytes.*/\2/p' "$tmp/out" | sort -n; }
@@ -258,6 +277,19 @@ if [ "$tcp" ]; then
     run 1 timeout 2 env SL_DIST=tcp RANK=0 WORLD_SIZE=2 MASTER_PORT=$port tests/dist
     complains "MASTER_PORT=$port: a number from 1 to 65535 is wanted"
   done
+  # What cannot be begun says what to do.
+  run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=2 MASTER_ADDR=no.such.name.invalid tests/dist
+  complains 'MASTER_ADDR=no.such.name.invalid: .*: give a name or an address of the machine of rank 0'
+  run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=2 MASTER_ADDR=192.0.2.1 tests/dist
+  complains 'rank 0 cannot listen at 192.0.2.1:29500: .*: this machine has no such address'
+  run 1 env SL_DIST=tcp RANK=1 WORLD_SIZE=2 MASTER_PORT=1 tests/dist
+  complains 'rank 0 cannot be reached at 127.0.0.1:1 within 3 seconds .*: is it running there'
+  if command -v python3 >/dev/null; then # where somebody listens already
+    run 1 python3 -c 'import os, socket, subprocess, sys
+s = socket.create_server(("127.0.0.1", 0))
+sys.exit(subprocess.call("tests/dist", env=dict(os.environ, SL_DIST="tcp", RANK="0", WORLD_SIZE="2", MASTER_PORT=str(s.getsockname()[1]))))'
+    complains 'rank 0 cannot listen at 127.0.0.1:[0-9]*: .*: another program listens there; give all ranks another MASTER_PORT'
+  fi
   run 1 env SL_DIST=pigeon tests/dist
   complains 'no transport "pigeon"'
   # A program's own choice comes before the environment's.
@@ -320,12 +352,52 @@ if have_images; then
   says '^\[0\] continuing from .*checkpoint-'
 fi
 
+# What optimisers and trainers can.  Call by call, shards are on devices of their own.
+teams=1
+same 2 1 optimizer=rmsprop groups=1 freeze=1 recompute=1
+same 2 2 optimizer=adamw clip=0.5 accumulate=2 steps=4 autocast=bfloat16 dropout=0
+for what in optimizer=rmsprop optimizer=adamw groups=1 freeze=1 recompute=1 accumulate=2 "optimizer=average" \
+  "clip=0.1 groups=1" autocast=bfloat16 "autocast=float16 optimizer=scaled" "freeze=1 groups=1 recompute=1 optimizer=adamw"; do
+  for shared in 0 1; do
+    # shellcheck disable=SC2086
+    teams=1 && more same 2 2 $what shared=$shared steps=4 dropout=0
+    [[ $what = *accumulate* ]] && continue
+    # shellcheck disable=SC2086
+    teams=2 && more same 2 1 $what shared=$shared steps=4 mode=eager dropout=0
+  done
+done
+teams=1
+# What overflows in float16 on one rank alone leaves the step out on all.
+for mode in step eager; do
+  ranks 2 0 tests/dist optimizer=scaled autocast=float16 dropout=0 fault=large@2@1 mode=$mode
+  [ "$(grep -c '^\[[01]\] scale 32 after 1 overflows$' "$tmp/out")" = 2 ] || fail "float16 ($mode): not one overflow on each rank"
+  [ "$(hashes | wc -l)$(hashes | sort -u | wc -l)" = 21 ] || fail "float16 ($mode): not one set of parameters"
+done
+
 # A rank is killed; started again, the run goes on with the checkpoint, to the bits of one that was never stopped.
 ranks 2 0 tests/dist optimizer=adam
 hash=$(sed -n 's/^\[0\] hash //p' "$tmp/out")
 run 0 "$launch" --no-bind -n 2 --restarts 1 taskset -c "$core" tests/dist optimizer=adam "checkpoint=$tmp/run.safetensors" fault=kill@3@1
 complains 'rank 1 was ended by signal 9'
 [ "$(grep -c "hash $hash$" "$tmp/out")" = 2 ] || fail "after a restart: not the bits $hash"
+
+# A rank is killed while rank 0 writes the checkpoint: rank 0 itself, or another.
+for rank in 0 1; do
+  for async in 0 1; do
+    rm -f "$tmp/run.safetensors"
+    run 0 "$launch" --no-bind -n 2 --restarts 1 taskset -c "$core" tests/dist optimizer=adam "checkpoint=$tmp/run.safetensors" \
+      async=$async fault=write@3@$rank
+    complains "rank $rank was ended by signal 9"
+    [ "$(grep -c "hash $hash$" "$tmp/out")" = 2 ] || fail "killed while a checkpoint was written: not the bits $hash"
+  done
+done
+# Half types go on with their masters.
+rm -f "$tmp/run.safetensors"
+ranks 2 0 tests/dist optimizer=adam dtype=bfloat16 dropout=0
+half=$(hashes | sort -u)
+run 0 "$launch" --no-bind -n 2 --restarts 1 taskset -c "$core" tests/dist optimizer=adam dtype=bfloat16 dropout=0 \
+  "checkpoint=$tmp/run.safetensors" fault=kill@3@1
+[ "$(hashes | sort -u)" = "$half" ] || fail "after a restart in bfloat16: not the bits $half"
 
 # A program that fails the first time.
 cat >"$tmp/again" <<END

@@ -494,8 +494,6 @@ static const struct slp_test tests[] = {{"hybrid blocks", test_hybrid},
 int main(int argc, char **argv)
 {
 	const struct slp_suite suites[] = {
-	        {.name = "buckets", .tests = tests, .start = slp_start_engine, .stop = slp_stop_engine},
-	        {.name = NULL},
-	};
+	        {.name = "buckets", .tests = tests, .start = slp_start_engine, .stop = slp_stop_engine}, {0}};
 	return slp_test_main(argc, argv, suites);
 }

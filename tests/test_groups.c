@@ -464,13 +464,6 @@ static void test_memory(void)
 	}
 }
 
-/* ---- --------------------------------------------------------------------------------------------------------------- */
-
-static int start(void)
-{
-	return slp_scratch_make();
-}
-
 static void before(void)
 {
 	slp_begin((struct sl_config){.teams = 2, .seed = 1});
@@ -494,7 +487,7 @@ int main(int argc, char **argv)
 	return slp_test_main(argc, argv,
 	                     (const struct slp_suite[]){{.name = "groups",
 	                                                 .tests = tests,
-	                                                 .start = start,
+	                                                 .start = slp_scratch_make,
 	                                                 .stop = slp_scratch_remove,
 	                                                 .before = before,
 	                                                 .after = slp_end_well},

@@ -1,5 +1,5 @@
-/* Several devices: shards of a batch, gradients summed over devices, owners of parameters, steps on shards, the state of
- * trainers; the same numbers whatever the number of devices and the policy. */
+/* Several devices: shards of a batch, gradients summed over devices, owners of parameters, steps on shards; the
+ * same numbers whatever the number of devices and the policy. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,6 @@
 
 #include "autograd/autograd.h"
 #include "blocks.h"
-#include "folder.h"
-#include "io/params.h"
 #include "nn/nn.h"
 #include "runtime/segment.h"
 
@@ -295,6 +293,63 @@ static void test_policies(void)
 
 /* ---- owners ------------------------------------------------------------------------------------------------------ */
 
+static const char *const paths[] = {"0.weight", "0.bias", "1.weight", "1.bias", "2.weight", "2.bias"};
+enum { PARAMS = sizeof paths / sizeof *paths };
+
+/* Three buckets of a weight and a bias, dealt out in turn. */
+static void check_dealt(sl_block *net, sl_trainer *t)
+{
+	const sl_device *owners = slp_trainer_owners(t);
+	int per[2] = {0, 0};
+	for (int i = 0; i < PARAMS; i++) {
+		sl_tensor *data = sl_block_find(net, paths[i])->data;
+		CHECK(owners[i].kind == SL_DEVICE_CPU);
+		per[owners[i].index == 1]++;
+		CHECK(sl_tensor_device(data).kind == SL_DEVICE_AUTO && sl_device_equal(data->var->owner, owners[i]));
+		CHECK(slp_trainer_buckets(t)[i] == 2 - i / 2);
+	}
+	CHECK(per[0] == 4 && per[1] == 2);
+}
+
+/* Buckets lie together, but where somebody holds a part. */
+static void check_together(sl_block *net, const sl_tensor *held)
+{
+	for (int i = 0; i < PARAMS; i += 2) {
+		const sl_tensor *weight = sl_block_find(net, paths[i])->data,
+		                *bias = sl_block_find(net, paths[i + 1])->data;
+		CHECK((weight->storage == bias->storage) == (i < 4));
+	}
+	CHECK(held->storage == sl_block_find(net, "2.weight")->data->storage);
+}
+
+/* Parameters of a bucket are spoilt together, and can be set again. */
+static void check_mended(sl_block *net)
+{
+	CHECK_OK(sl_wait_all());
+	atomic_store(&slp_fail_kernel, 1);
+	CHECK_OK(sl_fill_(sl_block_find(net, "0.weight")->data, 0) ? SL_OK : sl_error());
+	CHECK(sl_wait_all() != SL_OK);
+	for (int i = 0; i < 4; i++) {
+		sl_param *p = sl_block_find(net, paths[i]);
+		CHECK_OK(sl_param_set(p, sl_ones(sl_tensor_shape(p->data))));
+		CHECK(sl_item(sl_sum(p->data)) == (double)sl_tensor_size(p->data));
+	}
+}
+
+static void check_steps(sl_block *net, sl_trainer *t, sl_tensor *x)
+{
+	sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, t);
+	sl_tensor *xs[2], *ys[2], *held = sl_rows(sl_block_find(net, "2.weight")->data, 0, 1);
+	CHECK_OK(sl_split_and_load(x, teams, 2, xs));
+	CHECK_OK(sl_split_and_load(sl_zeros(SL_SHAPE(4), .dtype = SL_INT32), teams, 2, ys));
+	CHECK_OK(sl_step_run_shards(step, 2, xs, ys, NULL, NULL));
+	check_together(net, held);
+	check_mended(net);
+	CHECK_OK(sl_step_run_shards(step, 2, xs, ys, NULL, NULL));
+	CHECK_OK(sl_wait_all());
+	sl_step_free(step);
+}
+
 static void test_owners(void)
 {
 	start(2, NULL);
@@ -309,50 +364,9 @@ static void test_owners(void)
 			loss = sl_forward(net, x);
 		CHECK_OK(sl_backward(loss));
 		CHECK_OK(sl_trainer_step(t, 4));
-		const sl_device *owners = slp_trainer_owners(t);
-		int per[2] = {0, 0};
-		for (int i = 0; i < 6; i++) {
-			CHECK(owners[i].kind == SL_DEVICE_CPU);
-			per[owners[i].index == 1]++;
-			static const char *const paths[] = {"0.weight", "0.bias",   "1.weight",
-			                                    "1.bias",   "2.weight", "2.bias"};
-			sl_tensor *data = sl_block_find(net, paths[i])->data;
-			CHECK(sl_tensor_device(data).kind == SL_DEVICE_AUTO &&
-			      sl_device_equal(data->var->owner, owners[i]));
-		}
-		CHECK(per[0] == 4 && per[1] == 2); /* three buckets of a weight and a bias, dealt out in turn */
-		for (int i = 0; i < 6; i++) CHECK(slp_trainer_buckets(t)[i] == 2 - i / 2);
+		check_dealt(net, t);
 		CHECK_MISTAKE(sl_trainer_step(t, 4), SL_ESTATE, "no sl_backward");
-		sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, t);
-		sl_tensor *xs[2], *ys[2], *held = sl_rows(sl_block_find(net, "2.weight")->data, 0, 1);
-		CHECK_OK(sl_split_and_load(x, teams, 2, xs));
-		CHECK_OK(sl_split_and_load(sl_zeros(SL_SHAPE(4), .dtype = SL_INT32), teams, 2, ys));
-		CHECK_OK(sl_step_run_shards(step, 2, xs, ys, NULL, NULL));
-		for (int layer = 0; layer < 3; layer++) { /* buckets lie together, but where somebody holds a part */
-			char weight_path[16], bias_path[16];
-			snprintf(weight_path, sizeof weight_path, "%d.weight", layer);
-			snprintf(bias_path, sizeof bias_path, "%d.bias", layer);
-			const sl_tensor *weight = sl_block_find(net, weight_path)->data,
-			                *bias = sl_block_find(net, bias_path)->data;
-			CHECK((weight->storage == bias->storage) == (layer < 2));
-		}
-		CHECK(held->storage == sl_block_find(net, "2.weight")->data->storage);
-		CHECK_OK(sl_wait_all());
-		atomic_store(&slp_fail_kernel,
-		             1); /* parameters of a bucket are spoilt together, and can be set again */
-		CHECK_OK(sl_fill_(sl_block_find(net, "0.weight")->data, 0) ? SL_OK : sl_error());
-		CHECK(sl_wait_all() != SL_OK);
-		for (int layer = 0; layer < 2; layer++) {
-			static const char *const paths[] = {"0.weight", "0.bias", "1.weight", "1.bias"};
-			for (int k = 0; k < 2; k++) {
-				sl_param *p = sl_block_find(net, paths[2 * layer + k]);
-				CHECK_OK(sl_param_set(p, sl_ones(sl_tensor_shape(p->data))));
-				CHECK(sl_item(sl_sum(p->data)) == (double)sl_tensor_size(p->data));
-			}
-		}
-		CHECK_OK(sl_step_run_shards(step, 2, xs, ys, NULL, NULL));
-		CHECK_OK(sl_wait_all());
-		sl_step_free(step);
+		check_steps(net, t, x);
 		sl_trainer_free(t);
 		sl_block_free(net);
 	}
@@ -375,96 +389,6 @@ static void test_statistics(void)
 		CHECK(sl_item(sl_max(y)) > 99);
 		sl_block_free(norm);
 	}
-	slp_end_well();
-}
-
-/* ---- the state of a trainer -------------------------------------------------------------------------------------- */
-
-static void some_steps(sl_block *net, sl_trainer *t, int n)
-{
-	for (int i = 0; i < n; i++)
-		SL_SCOPE {
-			sl_tensor *loss = NULL;
-			SL_RECORD
-				loss = sl_square(sl_forward(net, sl_full(SL_SHAPE(2, 3), sl_trainer_steps(t) + 1)));
-			CHECK_OK(sl_backward(loss));
-			CHECK_OK(sl_trainer_step(t, 2));
-		}
-}
-
-static void check_resumes(struct sl_optimizer optimizer, const char *file)
-{
-	char params[PATH_MAX], state[PATH_MAX];
-	sl_block *a = sl_dense(2), *b = sl_dense(2);
-	sl_trainer *t = sl_trainer_new(a, optimizer), *u = sl_trainer_new(b, optimizer);
-	CHECK_OK(sl_initialize(a));
-	some_steps(a, t, 3);
-	sl_trainer_set_lr(t, 0.02);
-	slp_scratch_path("net.params", params);
-	slp_scratch_path(file, state);
-	CHECK_OK(sl_save_params(a, params));
-	CHECK_OK(sl_trainer_save(t, state));
-	some_steps(a, t, 2);
-	for (int round = 0; round < 2; round++) { /* into a new trainer, and into one with a state */
-		CHECK_OK(sl_load_params(b, params));
-		CHECK_OK(sl_trainer_load(u, state));
-		CHECK(sl_trainer_steps(u) == 3 && sl_trainer_lr(u) == 0.02);
-		some_steps(b, u, 2);
-		SL_SCOPE {
-			CHECK_SAME(slp_data(a, "weight"), slp_data(b, "weight"));
-			CHECK_SAME(slp_data(a, "bias"), slp_data(b, "bias"));
-		}
-	}
-	CHECK_MISTAKE(sl_trainer_load(u, params), SL_EINVAL, "trainer", "is missing", SL_HERE);
-	sl_trainer_free(t);
-	sl_trainer_free(u);
-	sl_block_free(a);
-	sl_block_free(b);
-}
-
-/* Files that another program has made, or one that went wrong. */
-static void check_refused_state(const char *name, double lr, double steps, enum sl_dtype dtype, const char *saying)
-{
-	char path[PATH_MAX];
-	sl_block *net = sl_dense(2, .in_units = 3);
-	sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 0.01, .momentum = 0.9));
-	CHECK_OK(sl_initialize(net));
-	SL_SCOPE {
-		sl_tensor *figures = sl_from(((double[]){lr, steps}), SL_SHAPE(2), .dtype = SL_FLOAT64);
-		sl_tensor *all[] = {figures, sl_ones(SL_SHAPE(2, 3), .dtype = dtype)};
-		CHECK_OK(slp_arrays_save(SL_HERE, slp_scratch_path("wrong.params", path),
-		                         (const char *const[]){"trainer", name}, all, 2));
-		CHECK_MISTAKE(sl_trainer_load(t, path), SL_EINVAL, saying, SL_HERE);
-		CHECK(sl_trainer_lr(t) == 0.01 && sl_trainer_steps(t) == 0);
-	}
-	CHECK(remove(path) == 0);
-	sl_trainer_free(t);
-	sl_block_free(net);
-}
-
-static void test_state(void)
-{
-	start(2, NULL);
-	CHECK(slp_scratch_make() == 0);
-	check_resumes(sl_adam(.lr = 0.01), "adam.params");
-	check_resumes(sl_sgd(.lr = 0.01, .momentum = 0.9), "momentum.safetensors");
-	check_resumes(sl_sgd(.lr = 0.01), "plain.params");
-	check_refused_state("weight.momentum", 0.1, 3, SL_FLOAT64, "differs in data type");
-	check_refused_state("weight.momentum", NAN, 3, SL_FLOAT32, "not a learning rate");
-	check_refused_state("weight.momentum", 0.1, -3, SL_FLOAT32, "not a learning rate");
-	check_refused_state("weight.mean", 0.1, 3, SL_FLOAT32, "another optimiser");
-	sl_block *net = sl_dense(2);
-	sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 0.01, .momentum = 0.9));
-	char path[PATH_MAX];
-	CHECK_MISTAKE(sl_trainer_load(t, slp_scratch_path("momentum.safetensors", path)), SL_EINVAL, "not known yet");
-	CHECK_MISTAKE(sl_trainer_load(t, slp_scratch_path("adam.params", path)), SL_EINVAL, "another optimiser");
-	CHECK_MISTAKE(sl_trainer_load(t, slp_scratch_path("nowhere.params", path)), SL_EIO, "nowhere.params");
-	CHECK_MISTAKE(sl_trainer_save(t, "state.txt"), SL_EINVAL, "state.txt");
-	sl_trainer_free(t);
-	sl_block_free(net);
-	static const char *const files[] = {"net.params", "adam.params", "momentum.safetensors", "plain.params"};
-	for (size_t i = 0; i < sizeof files / sizeof *files; i++) CHECK(remove(slp_scratch_path(files[i], path)) == 0);
-	CHECK(slp_scratch_remove() == 0);
 	slp_end_well();
 }
 
@@ -507,7 +431,6 @@ int main(int argc, char **argv)
 	                                           {"policies", test_policies},
 	                                           {"owners", test_owners},
 	                                           {"statistics", test_statistics},
-	                                           {"state", test_state},
 	                                           {"mistakes", test_mistakes},
 	                                           {NULL, NULL}};
 	static const struct slp_suite suites[] = {

@@ -352,8 +352,8 @@ static void test_bounded(void)
 	SL_SCOPE
 		CHECK(sl_loader_next(l, &b));
 	usleep(20000); /* there is nothing to wait for: more calls would come */
-	CHECK_SAYING(atomic_load(&calls) <= 15, "%d samples were read for a batch of 5 and 2 ahead",
-	             atomic_load(&calls));
+	int read = atomic_load(&calls);
+	CHECK_SAYING(read <= 15, "%d samples were read for a batch of 5 and 2 ahead", read);
 	sl_loader_free(l);
 	sl_dataset_free(d);
 	d = sl_dataset_new(.size = 10, .x_shape = SL_SHAPE(1ll << 40), .get = get);
@@ -482,22 +482,19 @@ static void test_memory(void)
 
 int main(int argc, char **argv)
 {
-	static const struct slp_test tests[] = {
-	        {"workers", test_workers},
-	        {"resume", test_resume},
-	        {"failing", test_failing},
-	        {"pending", test_pending},
-	        {"end", test_end},
-	        {"bounded", test_bounded},
-	        {"wrong", test_wrong},
-	        {"fork", test_fork},
-	        {"of itself", test_of_itself},
-	        {"no memory", test_memory},
-	        {NULL, NULL},
-	};
+	static const struct slp_test tests[] = {{"workers", test_workers},
+	                                        {"resume", test_resume},
+	                                        {"failing", test_failing},
+	                                        {"pending", test_pending},
+	                                        {"end", test_end},
+	                                        {"bounded", test_bounded},
+	                                        {"wrong", test_wrong},
+	                                        {"fork", test_fork},
+	                                        {"of itself", test_of_itself},
+	                                        {"no memory", test_memory},
+	                                        {NULL, NULL}};
 	static const struct slp_suite suites[] = {
 	        {.name = "workers", .tests = tests, .start = slp_start_with_scratch, .stop = slp_stop_with_scratch},
-	        {0},
-	};
+	        {0}};
 	return slp_test_main(argc, argv, suites);
 }

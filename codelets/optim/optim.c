@@ -87,21 +87,31 @@ size_t slp_optim_scratch(const struct slp_infer *c)
 	return (size_t)parts * sizeof(double);
 }
 
+/* Where gradients are among what belongs to a parameter: behind it, if it is there itself. */
+static int gradient_of(const struct sl_op *op)
+{
+	return op->period > 1;
+}
+
 /* ---- reference -------------------------------------------------------------------------------------------------- */
 
-static double ref_squares(const struct slp_kernel *k)
+static double square(double x)
 {
-	double sum = 0;
-	for (int p = 0; p < k->nin; p += k->op->period)
-		for (int64_t i = 0; i < slp_size(&k->in[p]); i++)
-			sum += slp_get(&k->in[p + 1], i) * slp_get(&k->in[p + 1], i);
-	return sum;
+	return x * x;
+}
+
+double slp_optim_ref_scale(const struct slp_kernel *k)
+{
+	double squares = 0;
+	for (int p = gradient_of(k->op); p < k->nin; p += k->op->period)
+		for (int64_t i = 0; i < slp_size(&k->in[p]); i++) squares += square(slp_get(&k->in[p], i));
+	return slp_optim_scale(k->attrs, squares);
 }
 
 enum sl_status slp_optim_ref(const struct slp_kernel *k, slp_optim_one *one)
 {
 	int period = k->op->period;
-	double scale = slp_optim_scale(k->attrs, ref_squares(k)), limit = slp_optim_limit(k->attrs);
+	double scale = slp_optim_ref_scale(k), limit = slp_optim_limit(k->attrs);
 	for (const struct slp_view *w = k->in; w < k->in + k->nin; w += period)
 		for (int64_t i = 0; i < slp_size(w); i++) {
 			double t[SLP_OPTIM_TENSORS];
@@ -153,9 +163,8 @@ static void walk(const struct job *j, int64_t begin, int64_t end,
 
 static SLP_CLONES void add_squares(const struct job *j, float *const t[], int64_t n, double *sum)
 {
-	const float *g = t[1];
+	const float *g = t[gradient_of(j->k->op)];
 	double all;
-	(void)j;
 	SLP_ROW_SUM(all, n, (double)g[i] * g[i]);
 	*sum += all;
 }
@@ -180,19 +189,31 @@ static void step_blocks(void *arg, int64_t begin, int64_t end)
 	walk(arg, begin, end, make_step, NULL);
 }
 
-enum sl_status slp_optim_cpu(const struct slp_kernel *k, slp_optim_step *step, const void *rule)
+static int64_t all_blocks(const struct slp_kernel *k)
 {
-	struct job j = {.k = k, .step = step, .rule = rule, .squares = k->scratch};
 	int64_t all = 0;
-	double squares = 0;
 	for (int i = 0; i < k->nin; i += k->op->period) all += blocks(&k->in[i]);
+	return all;
+}
+
+double slp_optim_cpu_scale(const struct slp_kernel *k)
+{
+	struct job j = {.k = k, .squares = k->scratch};
+	int64_t all = all_blocks(k);
+	double squares = 0;
 	if (by_norm(k->attrs)) {
 		slp_parallel_for(all, GROUP, square_groups, &j);
 		for (int64_t b = 0; b < all; b += GROUP) squares += j.squares[b / GROUP];
 	}
-	j.clip.scale = (float)slp_optim_scale(k->attrs, squares);
+	return slp_optim_scale(k->attrs, squares);
+}
+
+enum sl_status slp_optim_cpu(const struct slp_kernel *k, slp_optim_step *step, const void *rule)
+{
+	struct job j = {.k = k, .step = step, .rule = rule};
+	j.clip.scale = (float)slp_optim_cpu_scale(k);
 	j.clip.limit = (float)slp_optim_limit(k->attrs);
-	slp_parallel_for(all, GROUP, step_blocks, &j);
+	slp_parallel_for(all_blocks(k), GROUP, step_blocks, &j);
 	return SL_OK;
 }
 

@@ -62,6 +62,11 @@ __global__ void find_scale(double *scale, const double *part, int64_t parts, dou
 	if (threadIdx.x == 0) *scale = rescale * (c > 1 ? 1 : c);
 }
 
+template <class T> __global__ void put_scale(T *to, const double *scale)
+{
+	if (threadIdx.x == 0) *to = (T)*scale;
+}
+
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
 
 template <class T> struct sgd_rule {
@@ -175,7 +180,7 @@ template <class T> static const slp_view *gather(parameters<T> *p, const slp_vie
 		if (n == 0) continue;
 		int i = p->count++;
 		p->w[i] = (T *)in[0].ptr;
-		p->g[i] = (const T *)in[1].ptr;
+		p->g[i] = (const T *)in[period > 1].ptr; /* clip_scale has gradients alone */
 		p->s0[i] = period > 2 ? (T *)in[2].ptr : NULL;
 		p->s1[i] = period > 3 ? (T *)in[3].ptr : NULL;
 		p->size[i] = n;
@@ -244,6 +249,16 @@ extern "C" sl_status slp_cuda_adam(const slp_kernel *k)
 extern "C" sl_status slp_cuda_rmsprop(const slp_kernel *k)
 {
 	return dispatch<rmsprop_rule>(k);
+}
+
+extern "C" sl_status slp_cuda_clip_scale(const slp_kernel *k)
+{
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) S;
+		const double *scale = scale_of<S>(k);
+		if (scale) SLP_LAUNCH(put_scale<S>, 1, SLP_BLOCK, 0, k->stream, (S *)k->out[0].ptr, scale);
+	});
+	return slp_launched(k);
 }
 
 extern "C" sl_status slp_cuda_average(const slp_kernel *k)

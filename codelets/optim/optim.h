@@ -80,6 +80,9 @@ static inline double slp_optim_limit(const struct slp_optim_attrs *a)
 /* One element in plain C: t holds the parameter, its gradient as clipped, its state. */
 typedef void slp_optim_one(const void *attrs, double t[SLP_OPTIM_TENSORS]);
 enum sl_status slp_optim_ref(const struct slp_kernel *k, slp_optim_one *one);
+/* slp_optim_scale of a call's gradients: clip_scale's inputs, or an optimiser's second ones. */
+double slp_optim_ref_scale(const struct slp_kernel *k);
+double slp_optim_cpu_scale(const struct slp_kernel *k);
 
 /* How gradients are clipped. */
 struct slp_optim_clip {

@@ -9,7 +9,7 @@
 
 #define SLP_TCP_MAGIC "STARLING"
 
-enum { SLP_NONCE = 16, SLP_DOOR_MOST = 64 };
+enum { SLP_NONCE = 16, SLP_PENDING_MOST = 64 };
 
 /* What a process says to whoever connects. */
 struct slp_greeting {
@@ -27,24 +27,25 @@ struct slp_hello {
 	uint8_t nonce[SLP_NONCE], mac[SLP_HMAC_BYTES];
 };
 
-/* ---- tcp_door.c: who comes ----------------------------------------------------------------------------------------- */
+/* ---- tcp_accept.c --------------------------------------------------------------------------------------------------- */
 
-struct slp_visitor {
+/* A connection whose process has not sent all of its hello. */
+struct slp_pending {
 	int fd;
 	size_t came; /* of its hello */
 	struct slp_greeting greeting;
 	struct slp_hello hello;
 };
 
-struct slp_door {
+struct slp_acceptor {
 	int listener; /* -1: none */
 	int count;
-	struct slp_visitor list[SLP_DOOR_MOST]; /* those that have not said all of it */
+	struct slp_pending list[SLP_PENDING_MOST];
 };
 
-/* One that has said a whole hello, which proves nothing yet; its socket belongs to the caller.  False: the time is over. */
-bool slp_door_wait(struct slp_door *d, double deadline, struct slp_visitor *who);
-void slp_door_close(struct slp_door *d);
+/* Waits for a whole hello, which proves nothing yet; the socket belongs to the caller.  False: the time is over. */
+bool slp_acceptor_wait(struct slp_acceptor *a, double deadline, struct slp_pending *who);
+void slp_acceptor_close(struct slp_acceptor *a);
 
 /* ---- tcp_start.c --------------------------------------------------------------------------------------------------- */
 

@@ -32,7 +32,7 @@ struct meeting {
 	int *fds;
 	char *why;
 	double deadline;
-	struct slp_door door;
+	struct slp_acceptor acceptor;
 	struct where *list; /* of all */
 	char refused[64];   /* why somebody was sent away last */
 };
@@ -78,7 +78,7 @@ static bool is_proof(const struct meeting *m, const char *role, const uint8_t *n
 	return slp_hmac_equal(own, mac);
 }
 
-/* ---- one that comes ------------------------------------------------------------------------------------------------ */
+/* ---- accepting one ------------------------------------------------------------------------------------------------- */
 
 /* What is wrong with one that knows the secret: nobody can go on then. */
 static bool fits(const struct meeting *m, const struct slp_hello *h)
@@ -95,25 +95,25 @@ static bool fits(const struct meeting *m, const struct slp_hello *h)
 	return true;
 }
 
-/* Whoever has said hello: strangers are refused, which is not an error. */
-static bool receive(struct meeting *m, struct slp_visitor *v)
+/* One that has sent its hello: who does not know the secret is refused, which is not an error. */
+static bool receive(struct meeting *m, struct slp_pending *c)
 {
-	struct slp_hello *h = &v->hello;
+	struct slp_hello *h = &c->hello;
 	struct answer a = {.text = ""};
 	bool known = h->protocol == PROTOCOL &&
-	             is_proof(m, "hello", v->greeting.nonce, h, offsetof(struct slp_hello, mac), h->mac);
+	             is_proof(m, "hello", c->greeting.nonce, h, offsetof(struct slp_hello, mac), h->mac);
 	bool right = known && fits(m, h);
 	if (!known)
 		snprintf(m->refused, sizeof m->refused, "; one with a different %s was refused",
 		         h->protocol == PROTOCOL ? "SL_DIST_SECRET" : "version of Starling");
 	if (known && !right) snprintf(a.text, sizeof a.text, "%s", m->why);
 	if (known) prove(m, "answer", h->nonce, a.text, sizeof a.text, a.mac);
-	bool told = slp_socket_write(v->fd, &a, sizeof a, sl_time() + SHORT);
+	bool told = slp_socket_write(c->fd, &a, sizeof a, sl_time() + SHORT);
 	if (!right || !told) {
-		close(v->fd);
+		close(c->fd);
 		return !known || right;
 	}
-	m->fds[h->rank] = v->fd;
+	m->fds[h->rank] = c->fd;
 	if (m->list) m->list[h->rank] = (struct where){h->address, h->length};
 	return true;
 }
@@ -139,8 +139,8 @@ static bool accept_from(struct meeting *m, int first)
 	for (int r = first; r < m->place->size; r++) here += m->fds[r] >= 0;
 	while (here < m->place->size - first) {
 		char text[128];
-		struct slp_visitor who;
-		if (!slp_door_wait(&m->door, m->deadline, &who))
+		struct slp_pending who;
+		if (!slp_acceptor_wait(&m->acceptor, m->deadline, &who))
 			return fail(m, "%s not come to %s:%s within %g seconds (SL_DIST_TIMEOUT)%s",
 			            missing(m, first, text), m->place->host, m->place->port, m->place->timeout,
 			            m->refused);
@@ -180,8 +180,8 @@ static bool listen_here(struct meeting *m, int fd, struct where *own)
 		return fail(m, "getsockname: %s", strerror(errno));
 	if (own->address.ss_family == AF_INET) ((struct sockaddr_in *)&own->address)->sin_port = 0;
 	else ((struct sockaddr_in6 *)&own->address)->sin6_port = 0;
-	m->door.listener = slp_socket_listen(&own->address, length);
-	if (m->door.listener < 0 || getsockname(m->door.listener, (struct sockaddr *)&own->address, &length))
+	m->acceptor.listener = slp_socket_listen(&own->address, length);
+	if (m->acceptor.listener < 0 || getsockname(m->acceptor.listener, (struct sockaddr *)&own->address, &length))
 		return fail(m, "no socket to listen: %s", strerror(errno));
 	own->length = length;
 	return true;
@@ -209,7 +209,7 @@ static struct addrinfo *addresses(const struct meeting *m)
 	if (brackets) snprintf(bare, sizeof bare, "%.*s", (int)length - 2, host + 1);
 	int error = getaddrinfo(brackets ? bare : host, m->place->port, &hints, &list);
 	if (!error) return list;
-	fail(m, "MASTER_ADDR=%.200s, MASTER_PORT=%s: %s", host, m->place->port, gai_strerror(error));
+	fail(m, "MASTER_ADDR=%.200s: %s: give a name or an address of the machine of rank 0", host, gai_strerror(error));
 	return NULL;
 }
 
@@ -220,20 +220,32 @@ static struct where where_of(const struct addrinfo *a)
 	return w;
 }
 
+/* What to do about an error of listening. */
+static const char *advice(int error)
+{
+	switch (error) {
+	case EADDRINUSE: return ": another program listens there; give all ranks another MASTER_PORT";
+	case EADDRNOTAVAIL: return ": this machine has no such address; MASTER_ADDR is that of the machine of rank 0";
+	case EACCES: return ": give all ranks a MASTER_PORT from 1024 on";
+	default: return "";
+	}
+}
+
 /* At the first of its addresses that this machine has. */
 static bool listen_at_master(struct meeting *m)
 {
 	struct addrinfo *list = addresses(m);
 	if (!list) return false;
-	for (const struct addrinfo *a = list; a && m->door.listener < 0; a = a->ai_next) {
+	for (const struct addrinfo *a = list; a && m->acceptor.listener < 0; a = a->ai_next) {
 		struct where own = where_of(a);
-		m->door.listener = slp_socket_listen(&own.address, own.length);
+		m->acceptor.listener = slp_socket_listen(&own.address, own.length);
 		if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT) break;
 	}
-	if (m->door.listener < 0)
-		fail(m, "rank 0 cannot listen at %s:%s: %s", m->place->host, m->place->port, strerror(errno));
+	if (m->acceptor.listener < 0)
+		fail(m, "rank 0 cannot listen at %s:%s: %s%s", m->place->host, m->place->port, strerror(errno),
+		     advice(errno));
 	freeaddrinfo(list);
-	return m->door.listener >= 0;
+	return m->acceptor.listener >= 0;
 }
 
 /* At any of its addresses, as soon as it listens there. */
@@ -251,7 +263,10 @@ static int reach_master(struct meeting *m)
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	}
 	if (list && fd < 0)
-		fail(m, "rank 0 cannot be reached at %s:%s: %s", m->place->host, m->place->port, strerror(errno));
+		fail(m,
+		     "rank 0 cannot be reached at %s:%s within %g seconds (SL_DIST_TIMEOUT): %s: is it running there, and do "
+		     "all ranks have its MASTER_ADDR and MASTER_PORT?",
+		     m->place->host, m->place->port, m->place->timeout, strerror(errno));
 	if (list) freeaddrinfo(list);
 	return fd;
 }
@@ -297,13 +312,13 @@ static bool follow(struct meeting *m)
 
 enum sl_status slp_tcp_meet(const struct slp_place *place, int *fds, char why[SLP_DIST_WHY])
 {
-	struct meeting m = {.place = place, .fds = fds, .why = why, .door.listener = -1};
+	struct meeting m = {.place = place, .fds = fds, .why = why, .acceptor.listener = -1};
 	m.deadline = sl_time() + place->timeout;
 	m.list = slp_try_calloc((size_t)place->size, sizeof *m.list);
 	*why = '\0';
 	for (int r = 0; r < place->size; r++) fds[r] = -1;
 	bool ok = m.list ? place->rank == 0 ? lead(&m) : follow(&m) : fail(&m, "no memory for %d ranks", place->size);
-	slp_door_close(&m.door);
+	slp_acceptor_close(&m.acceptor);
 	for (int r = 0; !ok && r < place->size; r++)
 		if (fds[r] >= 0) close(fds[r]);
 	free(m.list);

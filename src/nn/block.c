@@ -329,7 +329,7 @@ static void leave(struct slp_results *results, int wanted)
 
 static bool run(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
 {
-	if (!ready(at, block, in, nin)) return false;
+	if (!ready(at, block, in, nin) || !slp_first_values(at, block)) return false;
 	if (block->base->hybrid && !slp_trace_current() && !slp_summary_looks() && all_concrete(in, nin)) {
 		bool eager = false, ok = slp_hybrid_call(at, block, in, nin, results, &eager);
 		if (!eager && ok) call_hook(block, in, nin, results);
@@ -342,6 +342,8 @@ static bool run(const char *at, sl_block *block, sl_tensor *const *in, int nin, 
  * be values or symbols. The result is like that of an operation; other tensors that forward makes are released at its
  * end, unless it retains them.  NULL after an error: SL_EINVAL, the block or an input is NULL, or forward returned
  * NULL; else what forward recorded.  A block may run in several threads at the same time if its forward can.
+ * Where several processes train the block (dist.h, sl_trainer_new), its first forward pass that is recorded gives all of them
+ * the parameters of rank 0: all make it, and compare their networks and trainers (SL_ESTATE).
  *
  *     SL_RECORD loss = sl_softmax_cross_entropy(sl_forward(net, x), y); */
 sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, int nin)

@@ -18,6 +18,7 @@ struct sl_param {
 	enum sl_dtype dtype; /* as initialised */
 	bool waiting;        /* to be initialised once its shape is known */
 	bool frozen;         /* by sl_freeze: no gradient is wanted */
+	char *shared;        /* its path, if its first values are to be those of rank 0; NULL: its own */
 	bool statistics;     /* gathered over many batches: float32 where the others are of a half type */
 	sl_device *devices;  /* that may use it; NULL: any */
 	int ndevices;
@@ -158,6 +159,13 @@ bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int 
 void slp_hybrid_drop_plans(struct slp_hybrid *hybrid);
 void slp_hybrid_drop_cache(struct slp_hybrid *hybrid, uint64_t cache); /* those that were made for it; NULL: none */
 void slp_hybrid_free(struct slp_hybrid *hybrid);
+
+/* first_values.c */
+/* Before a forward pass of the block is recorded: what several processes train has the values of rank 0 from now on.  False
+ * after an error. */
+bool slp_first_values(const char *at, sl_block *block);
+/* A parameter that waited for its shape has values. */
+bool slp_first_values_of(const char *at, sl_param *param);
 
 /* buckets.c */
 /* How many bytes of parameters a bucket has, about. */

@@ -81,6 +81,7 @@ void slp_param_free(sl_param *param)
 	sl_release(param->data);
 	for (int i = 0; i < param->nspares; i++) sl_release(param->spares[i]);
 	free(param->spares);
+	free(param->shared);
 	free((char *)param->name);
 	free(param->full_name);
 	free(param->devices);
@@ -126,6 +127,7 @@ enum sl_status slp_param_materialize(const char *at, sl_param *param)
 		SL_SCOPE {
 			sl_tensor *t = slp_init_values(at, param, &param->init, initial_device(param));
 			s = t ? take(at, param, t) : sl_error();
+			if (s == SL_OK && !slp_first_values_of(at, param)) s = sl_error();
 		}
 	slp_rng_notes = notes;
 	slp_observer = observer;

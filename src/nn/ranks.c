@@ -1,11 +1,9 @@
-/* A trainer in one of several processes: before its first step they compare what they are about to do and begin with the
- * same values; then gradients are summed over them. */
+/* A trainer in one of several processes: it begins with the values of rank 0, and gradients are summed over all. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "nn/ranks.h"
 #include "nn/trainer.h"
-#include "number.h"
 
 struct slp_ranks {
 	int count;
@@ -31,103 +29,6 @@ static struct slp_ranks *ranks_new(const char *at, sl_trainer *trainer)
 		return NULL;
 	}
 	return r;
-}
-
-/* ---- what must be alike ------------------------------------------------------------------------------------------- */
-
-/* "what: value" a line, so that the first line that differs says it. */
-static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
-{
-	const struct {
-		const char *name;
-		double value;
-	} numbers[] = {{"optimiser", o->kind},
-	               {"learning rate", o->lr},
-	               {"momentum", o->momentum},
-	               {"nesterov", o->nesterov},
-	               {"beta1", o->beta1},
-	               {"beta2", o->beta2},
-	               {"alpha", o->alpha},
-	               {"eps", o->eps},
-	               {"weight decay", o->weight_decay},
-	               {"clip_norm", o->clip_norm},
-	               {"clip_value", o->clip_value},
-	               {"average", o->average},
-	               {"shard_state", o->shard_state},
-	               {"schedule", o->schedule.kind},
-	               {"warm-up", (double)o->schedule.warmup},
-	               {"steps of the schedule", (double)(o->schedule.total + o->schedule.every)},
-	               {"factor", o->schedule.factor},
-	               {"final learning rate", o->schedule.final_lr},
-	               {"power of the schedule", o->schedule.power},
-	               {"first loss scale", o->loss_scaling.start},
-	               {"growth of the loss scale", o->loss_scaling.growth},
-	               {"backoff of the loss scale", o->loss_scaling.backoff},
-	               {"steps until it grows", (double)o->loss_scaling.every}};
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		slp_fprintf(f, "%s: %.17g\n", numbers[i].name, numbers[i].value);
-}
-
-static char *describe(const char *at, sl_trainer *trainer, const char *way, int64_t rows)
-{
-	int count;
-	char *text = NULL, shape[128];
-	size_t size;
-	sl_param *const *params = slp_trainer_params(at, trainer, &count);
-	const struct slp_ranks *r = *slp_trainer_ranks(trainer);
-	const int *buckets = slp_trainer_buckets(trainer);
-	FILE *f = slp_memory_file(&text, &size);
-	if (!f) return NULL;
-	fprintf(f, "version: %s\nsteps: %s\nrows of a batch: %lld\nsteps before: %lld\nparameters: %d\n", sl_version(),
-	        way, (long long)rows, (long long)sl_trainer_steps(trainer), count);
-	for (int i = 0; i < count; i++) {
-		const sl_tensor *t = params[i]->data;
-		double lr_scale, decay;
-		slp_trainer_group(trainer, i, &lr_scale, &decay);
-		fprintf(f, "parameter %s: %s %s, %s, bucket %d, ", r->paths[i],
-		        t ? sl_dtype_name(t->type.dtype) : "no values", t ? sl_shape_string(t->type.shape, shape) : "",
-		        slp_param_is_frozen(params[i]) ? "frozen" : "trained", buckets[i]);
-		slp_fprintf(f, "learning rate times %.17g, weight decay %.17g\n", lr_scale, decay);
-	}
-	describe_optimizer(f, slp_trainer_optimizer(trainer));
-	slp_fprintf(f, "loss scale: %.17g\n", sl_trainer_loss_scale(trainer));
-	if (!fclose(f)) return text;
-	free(text);
-	return NULL;
-}
-
-static size_t line_length(const char *text)
-{
-	return strcspn(text, "\n");
-}
-
-/* The first line that is not the same; "" if all are. */
-static void compare(const char *own, const char *first, char wrong[256])
-{
-	*wrong = '\0';
-	if (!strcmp(own, first)) return;
-	while (*own && *first && line_length(own) == line_length(first) && !strncmp(own, first, line_length(own))) {
-		own += line_length(own) + 1;
-		first += line_length(first) + 1;
-	}
-	snprintf(wrong, 256, "%.*s, where rank 0 has %.*s", (int)line_length(own), own, (int)line_length(first), first);
-}
-
-static enum sl_status agree(const char *at, const char *function, const char *own)
-{
-	uint64_t size = strlen(own) + 1;
-	char wrong[256];
-	enum sl_status s = slp_dist_broadcast_now(at, function, &size, sizeof size);
-	char *first = s == SL_OK ? slp_malloc(size) : NULL;
-	if (!first) return sl_error() != SL_OK ? sl_error() : s;
-	if (slp_dist.rank == 0) memcpy(first, own, size);
-	s = slp_dist_broadcast_now(at, function, first, size);
-	if (s == SL_OK) {
-		compare(own, first, wrong);
-		s = slp_dist_agree(at, function, wrong);
-	}
-	free(first);
-	return s;
 }
 
 /* ---- beginning ----------------------------------------------------------------------------------------------------- */
@@ -179,17 +80,39 @@ enum sl_status sl_dist_broadcast_at(const char *at, sl_block *block)
 	return broadcast_all(at, block) && confirm(at) ? SL_OK : sl_error();
 }
 
-bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, const char *way, int64_t rows)
+/* Masters are more exact than the parameters that they were rounded to, and stay so.  Where processes share them, each is in
+ * one place alone. */
+static bool broadcast_masters(const char *at, sl_trainer *t)
+{
+	bool ok = true;
+	for (int i = 0; ok && !slp_trainer_shares(t) && i < t->count; i++) {
+		sl_tensor *master = t->states[SLP_TRAINER_MASTER][i];
+		if (!master) continue;
+		char *name = slp_param_path(t->block, t->params[i]);
+		ok = name && slp_dist_broadcast(at, master, (struct slp_dist_what){.name = name});
+		free(name);
+	}
+	slp_trainer_masters_hold(t);
+	return ok;
+}
+
+bool slp_ranks_same_values(const char *at, sl_trainer *trainer)
+{
+	bool ok = false;
+	SL_PAUSE
+		ok = slp_trainer_masters_follow(at, trainer) && broadcast_all(at, trainer->block) &&
+		     broadcast_masters(at, trainer);
+	return ok;
+}
+
+bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, const struct slp_ranks_step *step)
 {
 	struct slp_ranks **ranks = slp_trainer_ranks(trainer);
 	if (slp_trainer_size(trainer) == 1 || *ranks) return true;
+	slp_first_values_known(trainer);
 	if (!(*ranks = ranks_new(at, trainer))) return false;
-	char *own = describe(at, trainer, way, rows);
-	bool ok = own && agree(at, function, own) == SL_OK;
-	free(own);
-	if (ok)
-		SL_PAUSE
-			ok = broadcast_all(at, slp_trainer_block(trainer));
+	bool ok =
+	        slp_ranks_agree(at, trainer, function, step) && (step->computed || slp_ranks_same_values(at, trainer));
 	if (ok) return true;
 	slp_ranks_free(*ranks);
 	*ranks = NULL;

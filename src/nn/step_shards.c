@@ -25,7 +25,7 @@ static bool begin_with_others(const struct slp_step_run *r)
 	for (int i = 0; i < r->n; i++) rows += slp_step_rows(r, i);
 	snprintf(way, sizeof way, "whole, of %d run%s, by the %s of losses", runs, runs > 1 ? "s" : "",
 	         step->opts.reduction == SL_REDUCTION_SUM ? "sum" : "mean");
-	return slp_ranks_begin(r->at, step->trainer, "sl_step_run", way, rows);
+	return slp_ranks_begin(r->at, step->trainer, "sl_step_run", &(struct slp_ranks_step){way, rows, false});
 }
 
 /* Forward, loss and backward of one shard: its results, the losses, those of the network, the gradients. */

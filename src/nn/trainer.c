@@ -107,7 +107,7 @@ sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimiz
 	slp_scaling_begin(t);
 	t->block = sl_block_retain(block);
 	bool found = find_params(at, t);
-	if (found && make_states(t)) return t;
+	if (found && make_states(t)) return slp_first_values_expect(t), t;
 	if (found) slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for the states");
 	sl_trainer_free(t);
 	return NULL;
@@ -117,6 +117,7 @@ sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimiz
 void sl_trainer_free(sl_trainer *trainer)
 {
 	if (!trainer) return;
+	slp_first_values_known(trainer);
 	for (int i = 0; i < SLP_TRAINER_STATES; i++) {
 		for (int k = 0; trainer->states[i] && k < trainer->count; k++) sl_release(trainer->states[i][k]);
 		free(trainer->states[i]);
@@ -139,8 +140,8 @@ int slp_trainer_size(const sl_trainer *trainer)
 	return trainer->local ? 1 : slp_dist.size;
 }
 
-/* Lets a trainer go by the gradients of its own process alone: nothing is summed, and nothing compared.  Before its first
- * step.  NULL is ignored. */
+/* Lets a trainer go by the gradients of its own process alone: nothing is summed, and nothing compared.  Before the
+ * first forward pass that is recorded.  NULL is ignored. */
 void sl_dist_local(sl_trainer *trainer)
 {
 	if (trainer) trainer->local = true;
@@ -301,8 +302,8 @@ void slp_trainer_used(const sl_trainer *t)
 static bool sum_over_processes(const char *at, sl_trainer *t, sl_tensor *const *grads, int64_t rows)
 {
 	if (slp_trainer_size(t) == 1) return true;
-	return slp_ranks_begin(at, t, "sl_trainer_step", "by sl_backward", rows) &&
-	       slp_ranks_sum_groups(at, t, grads, rows);
+	const struct slp_ranks_step step = {"by sl_backward", rows, .computed = true};
+	return slp_ranks_begin(at, t, "sl_trainer_step", &step) && slp_ranks_sum_groups(at, t, grads, rows);
 }
 
 bool slp_trainer_fresh(const char *at, sl_trainer *t, int64_t rows, bool ignore_stale, sl_tensor **params,

@@ -40,6 +40,7 @@ struct sl_trainer {
 	} scaling;
 	struct slp_ranks *ranks; /* in one of several processes; NULL before the first step */
 	bool local;              /* the others do not matter */
+	sl_trainer *expecting;   /* the next that has yet to begin with the values of rank 0 */
 	int *keepers;            /* one a parameter: the rank that keeps its state and updates it; NULL: all keep all */
 	bool dealt;              /* keepers are known */
 };

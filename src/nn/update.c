@@ -253,23 +253,37 @@ static bool clip_before(const char *at, const sl_trainer *t, struct update *u, d
 	return true;
 }
 
-/* Where other processes update the rest: the norm is that of all gradients all the same. */
-static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_tensor *const *grads, double rescale)
+/* All gradients, as they are used: not only those of parameters that are updated here. */
+static bool list_all(const char *at, const sl_trainer *t, sl_tensor *const *grads, struct update *all)
+{
+	if (!update_new(all, t->count)) return false;
+	all->clip_norm = t->optimizer.clip_norm;
+	for (int i = 0; i < t->count; i++) {
+		sl_tensor *g = grads[i];
+		if (!g) continue;
+		if (slp_is_half(g->type.dtype) && !(g = sl_cast_at(at, g, SL_FLOAT32))) return false;
+		all->numbers[all->count] = i;
+		all->grads[all->count++] = g;
+	}
+	return true;
+}
+
+/* Where other processes update the rest: the norm is that of all gradients all the same, summed in the same order. */
+static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_tensor *const *grads,
+                      struct slp_hyper *h)
 {
 	struct update all;
-	if (!slp_trainer_shares(t) || u->clip_norm == 0) return true;
-	if (!update_new(&all, t->count)) return false;
-	all.clip_norm = u->clip_norm;
-	bool ok = true;
-	for (int i = 0; ok && i < t->count; i++) {
-		if (!grads[i]) continue;
-		bool half = slp_is_half(grads[i]->type.dtype);
-		ok = (all.grads[all.count++] = half ? sl_cast_at(at, grads[i], SL_FLOAT32) : grads[i]) != NULL;
-	}
-	sl_tensor *factor = ok && all.count ? clip_factor(at, &all, rescale) : NULL;
+	if (!slp_trainer_shares(t) || u->clip_norm == 0 || !u->count) return true;
+	bool ok = list_all(at, t, grads, &all), apart = ok && is_grouped(t, &all);
+	sl_tensor *factor = NULL;
+	if (ok)
+		factor = apart ? clip_factor(at, &all, h->rescale)
+		               : slp_clip_scale(at, all.grads, all.count, h->rescale, u->clip_norm);
 	free(all.params);
+	ok = factor != NULL;
 	for (int i = 0; ok && i < u->count; i++) ok = (u->grads[i] = sl_mul_at(at, u->grads[i], factor)) != NULL;
 	u->clip_norm = 0;
+	if (!apart) h->rescale = 1;
 	return ok;
 }
 
@@ -323,7 +337,7 @@ enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor
 	for (int i = 0; ok && i < trainer->count; i++)
 		if (params[i] && slp_trainer_keeps(trainer, i))
 			ok = update_add(at, trainer, &u, i, params[i], grads[i]);
-	ok = ok && clip_mine(at, trainer, &u, grads, hyper.rescale);
+	ok = ok && clip_mine(at, trainer, &u, grads, &hyper);
 	enum sl_status s = ok ? update_all(at, trainer, &u, hyper) : sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	if (s == SL_OK && !slp_trainer_spread(at, trainer, params)) s = sl_error();
 	free(u.params);

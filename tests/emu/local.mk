@@ -197,7 +197,7 @@ tests_emu_test_halves_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_halves_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_dist_CPPFLAGS = $(emu_cppflags) $(CUDA_CFLAGS) -I$(top_srcdir)/src -I$(top_srcdir)/tests
-tests_emu_dist_SOURCES = tests/dist.c
+tests_emu_dist_SOURCES = tests/dist.c tests/dist.h tests/dist_deaths.c tests/dist_exchanges.c
 tests_emu_dist_LDFLAGS = $(emu_ldflags)
 tests_emu_dist_LDADD = $(emu_ldadd)
 EXTRA_tests_emu_dist_DEPENDENCIES = $(emu_stubs)
