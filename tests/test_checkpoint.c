@@ -295,7 +295,7 @@ static void test_rotation(void)
 	char *said = slp_capture_end();
 	CHECK_SAYING(strstr(said, "checkpoint-000005.safetensors") && strstr(said, "checksum") &&
 	                     strstr(said, "checkpoint-000004.safetensors, the checkpoint before, is taken"),
-	             "the damaged one is not told: %s", said);
+	             "the damaged one is not reported: %s", said);
 	free(said);
 	flip(folder, 4);
 	flip(folder, 3);
