@@ -9,6 +9,15 @@ trap 'rm -rf "$tmp"' EXIT
 dest=$tmp/dest
 log=$tmp/install.log
 
+# Libtool cannot install into a prefix with spaces: configure says so.
+configure=$(cd "$srcdir" && pwd)/configure
+mkdir "$tmp/spaces"
+if (cd "$tmp/spaces" && "$configure" -q --prefix="$tmp/a b") 2>"$tmp/err" || ! grep -q 'names have spaces' "$tmp/err"; then
+  cat "$tmp/err"
+  echo "configure takes a prefix with spaces"
+  exit 1
+fi
+
 # installed TARGET: by a user whose files are closed to others
 installed() {
   (umask 077; exec "${MAKE:-make}" "$1" DESTDIR="$dest" MAKEFLAGS= MFLAGS=) >"$log" 2>&1 && return
