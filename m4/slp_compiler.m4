@@ -40,7 +40,8 @@ AS_IF([test "$enable_sanitizers" != no], [
   CXXFLAGS="$CXXFLAGS $slp_san"])
 AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" != no])
 
-dnl gold takes 0.12 s of processor time for a test program where ld takes 0.29 s, and there are more than a hundred.
+dnl gold takes 0.12 s of processor time for a test program where ld takes 0.29 s, and there are more than a hundred.  Without
+dnl debugging information gold takes half as long, and writes 13 instead of 32 MB (measured with CUDA).
 QUICK_LDFLAGS=
 AS_IF([test "$enable_sanitizers" = no], [
   AC_CACHE_CHECK([whether $CC links with gold], [slp_cv_gold], [
@@ -48,7 +49,7 @@ AS_IF([test "$enable_sanitizers" = no], [
     LDFLAGS="$LDFLAGS -fuse-ld=gold"
     AC_LINK_IFELSE([AC_LANG_PROGRAM], [slp_cv_gold=yes], [slp_cv_gold=no])
     LDFLAGS=$slp_save_LDFLAGS])
-  AS_IF([test "$slp_cv_gold" = yes], [QUICK_LDFLAGS=-fuse-ld=gold])])
+  AS_IF([test "$slp_cv_gold" = yes], [QUICK_LDFLAGS="-fuse-ld=gold -Wl,-S"])])
 AC_SUBST([QUICK_LDFLAGS])
 
 AC_OPENMP

@@ -118,7 +118,7 @@ static bool make_folder(const char *folder)
 /* Two runs at a time would mix their checkpoints; the lock lasts as long as the process. */
 static bool take_folder(const char *folder)
 {
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* where that cannot be, runs are not told apart */
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* where that fails, runs cannot be distinguished */
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
 	close(fd);
 	drv_error("--checkpoint: another run is writing checkpoints to %s", folder);

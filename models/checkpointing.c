@@ -1,4 +1,4 @@
-/* Checkpoints of the training drivers: when they are written, and going on with one. */
+/* Checkpoints of the training drivers: when they are written, and how a run resumes from one. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

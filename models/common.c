@@ -1,4 +1,4 @@
-/* What every driver does: read its command line, start and stop the engine, print, stop when signals say so. */
+/* What every driver does: read its command line, start and stop the engine, print, stop on signals. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -157,7 +157,7 @@ void drv_error(const char *format, ...)
 	va_end(args);
 }
 
-/* Waits for all work; says what went wrong and returns false if something did. */
+/* Waits for all work; reports an error and returns false if there was one. */
 bool drv_sync(void)
 {
 	if (sl_wait_all() == SL_OK) return true;

@@ -1,5 +1,5 @@
 /* Drivers that learn a text and write more of it: options, training, checkpoints, writing.  A driver says what a step is, and
- * how it rates what may come next. */
+ * how it scores what may come next. */
 #ifndef MODELS_LANGUAGE_H
 #define MODELS_LANGUAGE_H
 

@@ -1,4 +1,4 @@
-/* What is seen of a training run while it runs: points about once a second, for --watch and --tensorboard. */
+/* What can be seen of a training run while it runs: points about once a second, for --watch and --tensorboard. */
 #ifndef MODELS_LIVE_H
 #define MODELS_LIVE_H
 

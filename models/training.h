@@ -99,7 +99,7 @@ uint64_t drv_tasks(void); /* so far */
 
 /* ---- checkpoints: checkpointing.c -------------------------------------------------------------------------------- */
 
-/* Before anything is made: reads the checkpoint to go on with, if there is to be one. */
+/* Before anything is made: reads the checkpoint to continue from, if one is wanted. */
 bool drv_checkpoint_open(struct drv_training *t);
 /* Once everything is made: goes on with it. */
 bool drv_checkpoint_resume(struct drv_training *t);

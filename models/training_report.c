@@ -142,7 +142,7 @@ bool drv_report_epoch(struct drv_training *t)
 	return !plot || !drv_plot_is_live(plot, drv_out(t->common)) || draw(t);
 }
 
-/* Tells the rest; the results only if they are to be written. */
+/* Reports the rest; the results only if they are requested. */
 bool drv_report_end(struct drv_training *t, bool write)
 {
 	const char *plot = t->options->plot;

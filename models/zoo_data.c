@@ -63,7 +63,7 @@ bool zoo_open(struct drv_training *t, const struct zoo_data *o, const struct zoo
 	if (!size) size = sl_dataset_sample_shape(sets[0]).dim[1];
 	if (size < n->smallest) size = n->smallest;
 	sl_shape s = sl_dataset_sample_shape(sets[0]);
-	if (s.dim[0] == 3 || s.dim[1] != size) t->workers = 2; /* something is to be done for each image */
+	if (s.dim[0] == 3 || s.dim[1] != size) t->workers = 2; /* there is work for each image */
 	for (int i = 0; i < 2; i++) sets[i] = suited(sets[i], size);
 	return sets[0] && sets[1];
 }

@@ -1,4 +1,4 @@
-/* Networks of the zoo that are tables of layers, without a rule to make them by. */
+/* Networks of the zoo that are tables of layers and follow no rule. */
 #include "zoo_tables.h"
 
 #define SEQUENCE                                                                                                       \

@@ -1,4 +1,4 @@
-/* Numbers as text, the same in every locale: a program may have called setlocale, and what is written is read elsewhere.
+/* Numbers as text, the same in every locale: a program may have called setlocale, and others read what is written.
  * All that has a fraction is read and printed here (src/runtime/number.c). */
 #ifndef SLP_NUMBER_H
 #define SLP_NUMBER_H

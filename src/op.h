@@ -260,7 +260,7 @@ struct slp_types {
 struct slp_types slp_types_of(int nin, const struct slp_type *in, int nout, const struct slp_type *out);
 #define SLP_ALL_OF(dtype) ((struct slp_types){SLP_DTYPE(dtype), SLP_DTYPE(dtype)})
 
-/* The kernel for a call.  promote: no row takes its half types, and this one computes in float32 what is to be rounded
+/* The kernel for a call.  promote: no row takes its half types, and this one computes in float32 what must be rounded
  * (slp_promoted).  kernel NULL: there is none. */
 struct slp_choice {
 	slp_kernel_fn *kernel;
@@ -331,7 +331,7 @@ bool slp_can_hold(enum sl_dtype dtype, double value);
 double slp_tolerance(enum sl_dtype dtype, double single);
 /* What an array's elements are compared by: the root mean square of those that are finite. */
 double slp_rms(const struct slp_view *v);
-/* Whether a number is within so much of the expected one: relative to that, or to its array's root mean square. */
+/* Whether a number is within a tolerance of the expected one: relative to that, or to its array's root mean square. */
 bool slp_is_close(double got, double expected, double tolerance, double rms);
 /* Common flops: one an element of output 0. */
 double slp_flops_elementwise(const struct slp_infer *c);

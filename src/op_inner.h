@@ -1,4 +1,4 @@
-/* What graph passes, the loader and tools ask of codelets/ beside the public functions: operations that users do not call,
+/* What graph passes, the loader and tools need of codelets/ besides public functions: operations users do not call,
  * and what the kernels can do here. */
 #ifndef SLP_OP_INNER_H
 #define SLP_OP_INNER_H

@@ -98,7 +98,7 @@ static bool fail_one(const struct slp_program *p, long k, const struct slp_resul
 	bool reached = atomic_exchange(&slp_fail_alloc, 0) <= 0;
 	if (!ok) check_error(p, k, status, sl_error_message());
 	else
-		CHECK_SAYING(same(&r, expected), "%s, allocation %ld: told nothing and computes something else",
+		CHECK_SAYING(same(&r, expected), "%s, allocation %ld: reported nothing and computes something else",
 		             p->name, k);
 	check_rest(p, k, !ok);
 	check_works(p, k, expected);

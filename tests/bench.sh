@@ -21,7 +21,7 @@ grep -q '"error"' "$tmp/json" && fail "a case failed"
 # Compiled programs: a network hybridised and a whole step, in few tasks.
 run 0 "$bench" --quick --runs 1 --markdown --json "$tmp/json" row-mlp-hybrid mlp5-step
 says '^\| row-mlp-hybrid \| [0-9.]* [^ ]*/forward \|'
-[ "$(grep -c '"rate_unit": "tasks"' "$tmp/json")" -eq 2 ] || fail "tasks are not told"
+[ "$(grep -c '"rate_unit": "tasks"' "$tmp/json")" -eq 2 ] || fail "tasks are not reported"
 sed -n 's/.*"rate": \([0-9.]*\).*/\1/p' "$tmp/json" | awk '$1 > 10 { exit 1 }' || fail "more than 10 tasks a repetition"
 grep -q '"error"' "$tmp/json" && fail "a case failed"
 

@@ -56,7 +56,7 @@ static int hold(sl_tensor **held, int64_t size, const char *whose)
 	const char *text = sl_error_message();
 	CHECK_SAYING(s == SL_ENOMEM || strstr(text, whose), "after %d: %s", n, text);
 	CHECK_SAYING(strstr(text, whose) && strstr(text, "are there ("), "after %d: %s", n, text);
-	while (sl_wait_all() != SL_OK) continue; /* each is told once */
+	while (sl_wait_all() != SL_OK) continue; /* each is reported once */
 	sl_error_clear();
 	return n;
 }

@@ -53,7 +53,7 @@ damaged() {
   printf x | dd of="${files[1]}" bs=1 seek=$(($(stat -c %s "${files[1]}") - 1000)) conv=notrunc 2>/dev/null
   ends "$1" "$2" "damaged checkpoints"
   complains "$(basename "$newest"): .*"
-  complains "$(basename "${files[0]}"), the checkpoint before, is taken instead"
+  complains "$(basename "${files[0]}"), the checkpoint before it, is used instead"
   complains "from step $((steps - 4))"
 }
 

@@ -1,15 +1,13 @@
 #!/bin/bash
 # drivers.sh: the drivers from end to end, on a few real images: what they print and write, how they fail, how they
-# stop, and that several devices and equal seeds compute the same.  Run by make check in the build tree.
+# stop, and that several devices and equal seeds compute the same; drivers-long.sh has the rest.  Run by make check in the
+# build tree.
 . "${srcdir:-.}/tests/expect.sh"
 needs_images
 lenet=models/lenet
 async=models/async
 hybrid=models/hybrid
 mlp=models/mlp
-
-# What must not depend on the clock
-timeless() { grep -Ev '"(date|seconds|images_per_second|stalls|stall_seconds|tasks|tasks_per_batch|peak_tasks|peak_bytes)":' "$1"; }
 
 number='[0-9]+\.[0-9]+'
 
@@ -81,32 +79,21 @@ run 0 "$lenet" --device cpu:0 --limit 600 --batch-size 100 --epochs 2 --quiet --
 timeless "$tmp/one.json" >"$tmp/a"
 timeless "$tmp/again.json" >"$tmp/b"
 cmp -s "$tmp/a" "$tmp/b" || fail "the same seed gives other numbers: $(diff "$tmp/a" "$tmp/b")"
-run 0 env STARPU_SCHED=eager "$lenet" --device cpu:0 --limit 600 --batch-size 100 --epochs 2 --quiet --json "$tmp/eager.json"
-timeless "$tmp/eager.json" >"$tmp/b"
-cmp -s "$tmp/a" "$tmp/b" || fail "another schedule gives other numbers: $(diff "$tmp/a" "$tmp/b")"
-run 0 "$lenet" --device cpu:0 --limit 600 --batch-size 100 --epochs 2 --seed 1 --quiet --json "$tmp/seed.json"
-[ "$(values "$tmp/one.json" train_loss)" != "$(values "$tmp/seed.json" train_loss)" ] || fail "another seed changes nothing"
 run 0 "$lenet" --device cpu:0,cpu:1 --limit 600 --batch-size 100 --epochs 2 --json "$tmp/two.json"
 says '^running on: \[cpu:0, cpu:1\]$'
 values "$tmp/one.json" train_loss >"$tmp/a"
 values "$tmp/two.json" train_loss >"$tmp/b"
 alike "$tmp/a" "$tmp/b" 2 1e-4 "two devices learn otherwise than one"
 
-echo "--- half types: other numbers, almost the same curves; float16 begins with steps that overflow"
-for dtype in fp32 bf16 fp16; do
+echo "--- a half type: almost the same curves, after steps that overflow"
+for dtype in fp32 fp16; do
   run 0 "$mlp" --device cpu:0 --limit 600 --batch-size 100 --epochs 3 --lr 0.05 --dtype $dtype --json "$tmp/$dtype.json"
   contains "$tmp/$dtype.json" "\"dtype\": \"$dtype\""
   values "$tmp/$dtype.json" train_loss | sed 1d >"$tmp/$dtype"
 done
 says '^products in float16, parameters and sums in float32$'
 grep -q '"overflows": [1-9]' "$tmp/fp16.json" || fail "no step in float16 has overflowed"
-! grep -q '"overflows"' "$tmp/bf16.json" || fail "losses are scaled in bfloat16"
-cmp -s "$tmp/fp32" "$tmp/bf16" && fail "bfloat16 computes what float32 does"
-alike "$tmp/fp32" "$tmp/bf16" 2 0.02 "bfloat16 learns otherwise than float32"
 alike "$tmp/fp32" "$tmp/fp16" 2 0.5 "float16 does not learn"
-run 0 "$mlp" --device cpu:0 --limit 600 --batch-size 100 --epochs 3 --lr 0.05 --dtype fp16 --mode eager --quiet --json "$tmp/eager.json"
-values "$tmp/eager.json" train_loss | sed 1d >"$tmp/a"
-alike "$tmp/fp16" "$tmp/a" 2 1e-3 "call by call float16 computes otherwise than in whole steps"
 
 echo "--- curves"
 mkdir "$tmp/bin"
@@ -116,10 +103,7 @@ run 1 env PATH="$tmp/bin:$PATH" "$lenet" --limit 64 --epochs 1 --plot "$tmp/curv
 complains 'gnuplot-nox'
 [ ! -s "$tmp/out" ] || fail "training began though nothing can be drawn"
 if command -v gnuplot >/dev/null; then
-  for kind in svg png; do
-    run 0 "$lenet" --limit 64 --epochs 2 --plot "$tmp/curve.$kind"
-    [ -s "$tmp/curve.$kind" ] || fail "no curve.$kind"
-  done
+  run 0 "$lenet" --limit 64 --epochs 2 --plot "$tmp/curve.svg"
   contains "$tmp/curve.svg" 'train loss'
   contains "$tmp/curve.svg" 'test acc'
 else
@@ -149,7 +133,6 @@ valid_json "$tmp/stopped.json"
 contains "$tmp/stopped.json" '"interrupted": true'
 
 echo "--- checkpoints: what goes on computes what was never stopped"
-computed() { timeless "$1" | grep -v '"ops":'; } # what a run that goes on does not do again does not count
 train() { local status=$1; shift; run "$status" "$lenet" --device cpu:0 --limit 600 --batch-size 100 "$@"; }
 train 0 --epochs 1 --checkpoint "$tmp/run" --every 2steps --keep 2
 [ "$(find "$tmp/run" -name 'checkpoint-*.safetensors' | wc -l)" -eq 2 ] || fail "not two checkpoints: $(ls "$tmp/run")"
@@ -172,63 +155,31 @@ run 1 "$mlp" --limit 600 --checkpoint "$tmp/run" --resume
 complains 'is a checkpoint of lenet, this is mlp'
 train 1 --dtype bf16 --checkpoint "$tmp/run" --resume
 complains 'is a checkpoint in fp32, this run is in bf16: --dtype fp32 continues it'
-for driver in "$lenet" "$mlp"; do # a run keeps its rate, unless --lr says another one
-  rm -rf "$tmp/rate"
-  rate() { run 0 "$driver" --device cpu:0 --limit 200 --batch-size 100 --checkpoint "$tmp/rate" --json "$tmp/rate.json" "$@"; }
-  rate --epochs 1 --lr 0.3
-  rate --epochs 2 --resume
-  contains "$tmp/rate.json" '"lr": 0\.3'
-  rate --epochs 3 --resume --lr 0.1
-  says '^learning rate 0.1 from now on, it was 0.3$'
-done
-run 0 "$mlp" --device cpu:0 --limit 200 --batch-size 100 --epochs 2 --lr 0.3 --json "$tmp/again.json"
-run 0 "$mlp" --device cpu:0 --limit 200 --batch-size 100 --epochs 3 --lr 0.1 --json "$tmp/else.json"
-[ "$(values "$tmp/rate.json" train_loss | sed 3d)" = "$(values "$tmp/again.json" train_loss)" ] || fail "the saved rate does not go on"
-[ "$(values "$tmp/rate.json" train_loss)" != "$(values "$tmp/else.json" train_loss)" ] || fail "another rate changes nothing"
-half() { run 0 "$mlp" --device cpu:0 --limit 600 --batch-size 100 --lr 0.05 --dtype fp16 --quiet "$@"; }
-half --epochs 1 --checkpoint "$tmp/half" --every 4steps
-half --epochs 3 --checkpoint "$tmp/half" --resume --json "$tmp/half.json"
-values "$tmp/half.json" train_loss | sed 1d | cmp -s - "$tmp/fp16" || fail "a resumed run in float16 gives other numbers"
+rate() { run 0 "$mlp" --device cpu:0 --limit 200 --batch-size 100 --checkpoint "$tmp/rate" --json "$tmp/rate.json" "$@"; }
+rate --epochs 1 --lr 0.3
+rate --epochs 2 --resume --lr 0.1
+says '^learning rate 0.1 from now on, it was 0.3$'
 run 1 "$lenet" --hybrid --limit 600 --batch-size 100 --checkpoint "$tmp/run" --resume
 complains 'there is no network in the file'
 run 0 "$lenet" --device cpu:0,cpu:1 --limit 600 --batch-size 100 --epochs 3 --checkpoint "$tmp/run" --resume=auto
 says 'cut into 2 parts now, they were cut into 1'
-for signal in INT:130 TERM:143 HUP:129; do
-  : >"$tmp/out" # else what the first one printed could be seen before the second one has begun
-  "$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/mlp" --every 1s --resume auto >"$tmp/out" 2>"$tmp/err" &
-  pid=$!
-  within 300 grep -q '^epoch [0-9]*[02468]' "$tmp/out" || fail "no second epoch"
-  "$mlp" --limit 600 --checkpoint "$tmp/mlp" --resume >"$tmp/second" 2>&1 || true # while the first one runs
-  contains "$tmp/second" 'another run is writing checkpoints to'
-  kill "-${signal%:*}" "$pid"
-  status=0
-  wait "$pid" || status=$?
-  [ "$status" -eq "${signal#*:}" ] || fail "exit status $status after SIG${signal%:*}"
-done
+: >"$tmp/out" # else what the last one printed could be seen before this one has begun
+"$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/mlp" --every 1s >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+within 300 grep -q '^epoch 2' "$tmp/out" || fail "no second epoch"
+"$mlp" --limit 600 --checkpoint "$tmp/mlp" --resume >"$tmp/second" 2>&1 || true # while the first one runs
+contains "$tmp/second" 'another run is writing checkpoints to'
+kill -TERM "$pid"
+status=0
+wait "$pid" || status=$?
+[ "$status" -eq 143 ] || fail "exit status $status after SIGTERM"
 epochs=$(($(sed -n 's/.*interrupted after \([0-9]*\) complete epochs/\1/p' "$tmp/err") + 1))
 run 0 "$mlp" --limit 600 --batch-size 20 --epochs $epochs --checkpoint "$tmp/mlp" --resume --quiet --json "$tmp/resumed.json"
 run 0 "$mlp" --limit 600 --batch-size 20 --epochs $epochs --quiet --json "$tmp/whole.json"
 computed "$tmp/whole.json" >"$tmp/a"
 computed "$tmp/resumed.json" >"$tmp/b"
 cmp -s "$tmp/a" "$tmp/b" || fail "an interrupted run gives other numbers: $(diff "$tmp/a" "$tmp/b")"
-
-case ${CFLAGS:-} in
-  *-fsanitize*) ;; # their main thread needs more
-  *) run 0 bash -c "ulimit -s 256; exec $mlp --limit 200 --epochs 1" ;; # workers have larger stacks
-esac
-status=0
-(ulimit -S -t 3; exec "$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/time") >"$tmp/out" 2>"$tmp/err" || status=$?
-[ "$status" -eq 152 ] || fail "exit status $status after SIGXCPU"
-[ -n "$(ls "$tmp/time")" ] || fail "no checkpoint after SIGXCPU"
-mkfifo "$tmp/fifo"
-head -n 1 <"$tmp/fifo" >"$tmp/line" & # and then nobody reads
-status=0
-"$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/pipe" >"$tmp/fifo" 2>"$tmp/err" || status=$?
-[ "$status" -eq 141 ] || fail "exit status $status after SIGPIPE"
-complains 'interrupted after [0-9]+ complete epochs'
-contains "$tmp/line" '^running on'
-[ -n "$(ls "$tmp/pipe")" ] || fail "no checkpoint after SIGPIPE"
-rm -f "$tmp"/pipe/*
+mkdir "$tmp/pipe"
 mkfifo "$tmp/pipe/checkpoint-000009.safetensors" # opened without waiting for a writer
 run 1 "$mlp" --limit 600 --checkpoint "$tmp/pipe" --resume
 complains 'checkpoint-000009.safetensors: is not a regular file'
@@ -321,8 +272,6 @@ values "$tmp/two.json" train_loss >"$tmp/b"
 alike "$tmp/a" "$tmp/b" 1 1e-4 "two devices learn otherwise than one"
 run 2 "$resnet" --sync-norm --hybrid
 complains 'not with --hybrid'
-run 0 "$resnet" --device cpu:0,cpu:1 --by-speed --hybrid --limit 21 --batch-size 7 --epochs 1
-says '^split: [34] on cpu:0, [34] on cpu:1$'
 
 echo "--- automatic parallelism"
 parallel=models/parallel

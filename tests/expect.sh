@@ -80,6 +80,10 @@ valid_json() {
 # values FILE KEY: the values of one key in JSON that a driver has written, a line each
 values() { [ ! -f "$1" ] || sed -n "s/^ *\"$2\": \\([^,]*\\),*\$/\\1/p" "$1"; }
 
+# Results of a driver but for what depends on the clock; and but for what a resumed run does not do again
+timeless() { grep -Ev '"(date|seconds|images_per_second|stalls|stall_seconds|tasks|tasks_per_batch|peak_tasks|peak_bytes)":' "$1"; }
+computed() { timeless "$1" | grep -v '"ops":'; }
+
 # alike FILE FILE COUNT TOLERANCE TEXT: so many figures each, a line each, that differ by no more than this part of the first
 alike() {
   paste "$1" "$2" | awk -v n="$3" -v tolerance="$4" \

@@ -67,6 +67,11 @@ int slp_test_main(int argc, char **argv, const struct slp_suite *suites)
 	return status;
 }
 
+bool slp_long(void)
+{
+	return getenv("SLP_LONG") != NULL;
+}
+
 bool slp_check(bool ok, const char *file, int line, const char *format, ...)
 {
 	char text[1024];

@@ -23,6 +23,9 @@ int slp_test_main(int argc, char **argv, const struct slp_suite *suites);
 /* Counts a check; a failed one is shown with its message, and the test goes on.  Returns ok.  From the main thread. */
 bool slp_check(bool ok, const char *file, int line, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Whether cases that take long are run, too: with SLP_LONG set, in make check-long. */
+bool slp_long(void);
+
 #define CHECK(condition) slp_check((condition), __FILE__, __LINE__, "%s", #condition)
 #define CHECK_SAYING(condition, ...) slp_check((condition), __FILE__, __LINE__, __VA_ARGS__)
 

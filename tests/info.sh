@@ -1,5 +1,5 @@
 #!/bin/bash
-# info.sh: sl-info: what it tells, as text and as JSON, against what the system says.  Run by make check in the build
+# info.sh: sl-info: what it reports, as text and as JSON, against what the system says.  Run by make check in the build
 # tree.
 . "${srcdir:-.}/tests/expect.sh"
 info=tools/sl-info
@@ -23,7 +23,7 @@ says "^  calibration +${STARPU_HOME:-$HOME}"
 awk -v kib="$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)" \
   '$1 == "main" { found = $3 > 0.2 * kib / 1024 && $3 < 1.01 * kib / 1024 } END { exit !found }' "$tmp/out" ||
   fail "main memory, of $(grep MemTotal /proc/meminfo)"
-# The CPU's flags, as the kernel tells them
+# The CPU's flags, as the kernel reports them
 if grep -q '^  own *x86-64-v4' "$tmp/out"; then
   grep -qw avx512vl /proc/cpuinfo || fail "x86-64-v4 without AVX-512"
 elif grep -q '^  own *x86-64-v3' "$tmp/out"; then
@@ -56,7 +56,7 @@ run 0 env ONEDNN_MAX_CPU_ISA=AVX512_CORE DNNL_MAX_CPU_ISA=AVX512_CORE "$info"
 says '^  bfloat16 +cpu +promoted to float32 '
 run 0 env STARPU_NCPU=2 SL_BULK=7 "$info" --json "$tmp/info.json"
 [ ! -s "$tmp/out" ] || fail "printed beside --json"
-grep -q '"operations a task (SL_BULK)": 7' "$tmp/info.json" || fail "SL_BULK=7 is not told"
+grep -q '"operations a task (SL_BULK)": 7' "$tmp/info.json" || fail "SL_BULK=7 is not reported"
 [ "$(grep -c '"kind": "CPU team"' "$tmp/info.json")" -eq 2 ] || fail "not two teams"
 [ "$(sed -n 's/^ *"cores": \([0-9]*\).*/\1/p' "$tmp/info.json" | awk '{ s += $1 } END { print s }')" -ge "$cores" ] ||
   fail "teams do not share out all $cores cores"

@@ -9,11 +9,31 @@ trap 'rm -rf "$tmp"' EXIT
 dest=$tmp/dest
 log=$tmp/install.log
 
-if ! "${MAKE:-make}" install DESTDIR="$dest" MAKEFLAGS= MFLAGS= >"$log" 2>&1; then
-  tail -n 30 "$log"
-  echo "make install failed"
+# Libtool cannot install into a prefix with spaces: configure says so.
+configure=$(cd "$srcdir" && pwd)/configure
+mkdir "$tmp/spaces"
+if (cd "$tmp/spaces" && "$configure" -q --prefix="$tmp/a b") 2>"$tmp/err" || ! grep -q 'names have spaces' "$tmp/err"; then
+  cat "$tmp/err"
+  echo "configure takes a prefix with spaces"
   exit 1
 fi
+
+# installed TARGET: by a user whose files are closed to others
+installed() {
+  (umask 077; exec "${MAKE:-make}" "$1" DESTDIR="$dest" MAKEFLAGS= MFLAGS=) >"$log" 2>&1 && return
+  tail -n 30 "$log"
+  echo "make $1 failed"
+  exit 1
+}
+installed install
+closed=$(find "$dest" '(' ! -type l ! -perm -o=r ')' -o '(' -type d ! -perm -o=x ')')
+[ -z "$closed" ] || { echo "other users cannot read:"; echo "$closed"; exit 1; }
+# Nothing stays but folders that other packages use, too.
+gone() {
+  installed uninstall
+  left=$(find "$dest" ! -type d -o -path '*starling*' -type d)
+  [ -z "$left" ] || { echo "make uninstall leaves:"; echo "$left"; exit 1; }
+}
 # A page for each program, unless help2man was not there to make them.
 if [ -n "$(find "$dest" -name '*.1')" ]; then
   for program in $(find "$dest" -path '*/bin/*' -type f); do
@@ -135,7 +155,7 @@ done
 # Another user, who does not see the build tree, nor the folder of StarPU.
 case $sanitize$(id -u) in
   0) ;;
-  *) echo "SKIP: as another user: needs root, and no sanitizers"; exit ;;
+  *) echo "SKIP: as another user: needs root, and no sanitizers"; gone; exit ;;
 esac
 mkdir "$tmp/home"
 chown nobody "$tmp/home"
@@ -170,3 +190,4 @@ done
 elsewhere "$bin"/*sl-info >"$tmp/info"
 LIBRARIES=$libdir
 elsewhere "$tmp/program"
+gone

@@ -93,7 +93,7 @@ for source in "$dir"/*.c; do
 	"$name" >"$name.output"
 	echo "--- $name"
 	cat "$name.output"
-	test -f "$name.text" || { echo "$name: no text block tells what it prints" >&2; exit 1; }
+	test -f "$name.text" || { echo "$name: no text block says what it prints" >&2; exit 1; }
 	awk 'NR == FNR { want[++n] = $0; next }
 		next_line < n && $0 == want[next_line + 1] { next_line++ }
 		END { if (next_line < n) { print "not printed: " want[next_line + 1]; exit 1 } }' \

@@ -20,7 +20,7 @@ writes
 learns_in bf16 120 0.05
 learns_in fp16 120 0.05
 
-echo "--- words: what follows \"to\" depends on the word two before it, which is in another step: only what is carried tells"
+echo "--- words: what follows \"to\" depends on the word two before it, which is in another step: only the carried state has it"
 for i in $(seq 150); do echo "one goes to market two goes to heaven rare$i"; done >"$tmp/text"
 run 0 "${small[@]}" --words 8 --steps 2 --iterations 400 --every 400 --json "$tmp/json" --generate 8 --temperature 0.001 \
   --prompt $'two goes to heaven rare\none goes to '

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interop/import.h"
 #include "onnx_builder.h"
 
 void slp_model_begin(struct slp_model *m, int opset)
@@ -111,12 +112,24 @@ SlpOnnx__TensorProto *slp_model_tensor(struct slp_model *m, const char *name, in
 	size_t i = m->graph.n_initializer++;
 	SlpOnnx__TensorProto *t = m->tensor_list[i] = &m->tensors[i];
 	slp_onnx__tensor_proto__init(t);
-	t->name = (char *)name, t->has_data_type = true, t->data_type = type, t->dims = (int64_t *)dims,
+	t->name = (char *)name, t->has_data_type = true, t->data_type = type, t->dims = m->dims[i],
 	t->n_dims = (size_t)ndim;
+	for (int axis = 0; axis < ndim; axis++) t->dims[axis] = dims[axis];
 	return t;
 }
 
 void slp_model_raw(SlpOnnx__TensorProto *t, const void *data, size_t bytes)
 {
 	t->has_raw_data = true, t->raw_data = (ProtobufCBinaryData){bytes, (uint8_t *)data};
+}
+
+sl_block *slp_model_built(const struct slp_model *m, struct sl_import_onnx_opts opts)
+{
+	size_t size = slp_onnx__model_proto__get_packed_size(&m->model);
+	struct slp_file f = {
+	        .at = SL_HERE, .function = "sl_import_onnx", .path = "x.onnx", .data = malloc(size + 1), .size = size};
+	slp_onnx__model_proto__pack(&m->model, f.data);
+	sl_block *b = slp_import_onnx_parse(&f, opts);
+	free(f.data);
+	return b;
 }

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include <starling.h>
+
 #include "src/interop/onnx.pb-c.h"
 
 enum { SLP_MODEL_MOST = 12, SLP_MODEL_ENDS = 6 };
@@ -16,6 +18,7 @@ struct slp_model {
 	SlpOnnx__NodeProto nodes[SLP_MODEL_MOST], *node_list[SLP_MODEL_MOST];
 	SlpOnnx__AttributeProto attributes[SLP_MODEL_MOST], *attribute_list[SLP_MODEL_MOST][SLP_MODEL_MOST];
 	SlpOnnx__TensorProto tensors[SLP_MODEL_MOST], *tensor_list[SLP_MODEL_MOST];
+	int64_t dims[SLP_MODEL_MOST][SLP_MODEL_ENDS]; /* of the tensors */
 	SlpOnnx__ValueInfoProto in, out, *ins[SLP_MODEL_ENDS], *outs[SLP_MODEL_ENDS], ends[2 * SLP_MODEL_ENDS];
 	SlpOnnx__TypeProto type;
 	SlpOnnx__TypeProto__Tensor tensor_type;
@@ -38,5 +41,16 @@ void slp_model_graph(struct slp_model *m, SlpOnnx__NodeProto *n, const char *nam
 SlpOnnx__TensorProto *slp_model_tensor(struct slp_model *m, const char *name, int type, const int64_t *dims, int ndim);
 #define SLP_DIMS(...) (const int64_t[]){__VA_ARGS__}, (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 void slp_model_raw(SlpOnnx__TensorProto *t, const void *data, size_t bytes);
+/* The model imported from its bytes, as if they were the file "x.onnx"; NULL if that fails. */
+sl_block *slp_model_built(const struct slp_model *m, struct sl_import_onnx_opts opts);
+
+/* The values of a network of one input, node by node and compiled.  With check.h. */
+#define CHECK_MODEL(b, x, ...)                                                                                         \
+	do {                                                                                                           \
+		if (!CHECK_SAYING((b) != NULL, "%s", sl_error_message())) break;                                       \
+		CHECK_VALUES(sl_forward(b, x), __VA_ARGS__);                                                           \
+		CHECK_OK(sl_hybridize(b));                                                                             \
+		CHECK_VALUES(sl_forward(b, x), __VA_ARGS__);                                                           \
+	} while (0)
 
 #endif

@@ -21,11 +21,13 @@ static uint64_t hash_text(uint64_t h, const char *text)
 double slp_case_random(const struct slp_case *c, unsigned stream, int64_t i)
 {
 	static const struct slp_case *last;
-	static uint64_t seed;
-	uint32_t words[4];
+	static uint64_t seed, block;
+	static unsigned from;
+	static uint32_t words[4]; /* of the block: elements are mostly made in their order */
+	bool same = c == last && stream == from && (uint64_t)i / 4 == block;
 	if (c != last) seed = hash_text(hash_text(0xCBF29CE484222325u, c->op), c->label ? c->label : "");
-	last = c;
-	slp_philox(seed, stream, (uint64_t)i / 4, words);
+	last = c, from = stream, block = (uint64_t)i / 4;
+	if (!same) slp_philox(seed, stream, block, words);
 	return (double)words[i % 4] / 4294967296.0;
 }
 

@@ -1,12 +1,12 @@
 #!/bin/bash
-# plot.sh: what training tells while it runs (--plot, --log) and sl-plot, which compares runs: pictures, text, windows,
+# plot.sh: what training reports while it runs (--plot, --log) and sl-plot, which compares runs: pictures, text, windows,
 # and how all of it fails.  Run by make check in the build tree.
 . "${srcdir:-.}/tests/expect.sh"
 needs_images
 mlp=(models/mlp --limit 256 --batch-size 64)
 plot=tools/sl-plot
 
-# A gnuplot that keeps what it is told, and opens windows of the kind $1
+# A gnuplot that keeps its commands, and opens windows of the kind $1
 stub() {
   mkdir -p "$tmp/bin"
   cat >"$tmp/bin/gnuplot" <<END

@@ -37,3 +37,11 @@ awk -F ' *[|] *' '
 		rows++
 	}
 	END { print rows " rows of figures"; exit wrong || rows < 5 }' "$srcdir/doc/performance.md" "$srcdir/README.md"
+
+# Each time of README.md is in doc/performance.md, in whatever sentence.
+grep -oE '[0-9][0-9.]* (ms|µs)' "$srcdir/README.md" | sort -u >tests/readme.dir/times
+while read -r time; do
+	grep -qF "$time" "$srcdir/doc/performance.md" || awk -v t="${time% *}" -F ' *[|] *' '{ split($8, w, " ") } w[1] == t { found = 1 }
+		END { exit !found }' \
+		"$srcdir/doc/performance.md" || { echo "README.md: $time is not in doc/performance.md" >&2; exit 1; }
+done <tests/readme.dir/times

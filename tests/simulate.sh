@@ -1,6 +1,6 @@
 #!/bin/bash
 # simulate.sh: simulated machines: the same run twice gives the same times, more and faster devices are faster, the
-# bound is one, mistakes are told.  Run by make check; needs a build with a StarPU with SimGrid.
+# bound is one, mistakes are reported.  Run by make check; needs a build with a StarPU with SimGrid.
 . "${srcdir:-.}/tests/expect.sh"
 grep -q '^#define SLP_SIMULATION' config.h || skip "this build does not simulate: its StarPU has no SimGrid"
 needs_images

@@ -285,7 +285,7 @@ static bool write_and_read(sl_trainer *trainer, sl_metric *metric, enum sl_statu
 		return false;
 	sl_checkpoint_job *job = sl_checkpoint_begin(folder, .keep = 1, .trainer = trainer, .note = "n");
 	if (!slp_there(job, status) || !slp_told(sl_checkpoint_end(job), status)) return false;
-	/* Copies that fail are told by what waits, before they are overwritten. */
+	/* Copies that fail are reported by the next wait, before they are overwritten. */
 	return slp_told(sl_checkpoint_load(folder, .trainer = trainer), status) && slp_told(sl_wait_all(), status) &&
 	       slp_told(sl_checkpoint_load(path, .trainer = trainer, SL_METRICS(metric), .step = &step), status);
 }

@@ -249,10 +249,10 @@ static void check_refused(sl_block *net, enum sl_status status, const char *text
 static void test_networks(void)
 {
 	sl_block *twice = sl_multi_head_attention(4, 2, .causal = true);
-	check_refused(sl_multi_head_attention(4, 2), SL_EUNSUPPORTED, "causal attention to itself");
+	check_refused(sl_multi_head_attention(4, 2), SL_EUNSUPPORTED, "causal self-attention");
 	check_refused(sl_sequential(sl_gru(3)), SL_EUNSUPPORTED, "does not keep its state");
-	check_refused(sl_sequential(twice, sl_block_retain(twice)), SL_EUNSUPPORTED, "several places");
-	check_refused(sl_position_embedding(3, 4), SL_ESHAPE, "has places for 3");
+	check_refused(sl_sequential(twice, sl_block_retain(twice)), SL_EUNSUPPORTED, "several times");
+	check_refused(sl_position_embedding(3, 4), SL_ESHAPE, "has 3 positions");
 }
 
 static sl_cache *shared;
@@ -276,7 +276,7 @@ static void test_mistakes(void)
 		CHECK_NULL(sl_cache_forward(cache, sl_ones(SL_SHAPE(4))), SL_ESHAPE, "(rows, steps, …) needed");
 		CHECK_NULL(sl_cache_forward(NULL, x), SL_EINVAL, "cache");
 		CHECK(sl_cache_forward(cache, x) != NULL);
-		CHECK_NULL(sl_cache_forward(cache, x), SL_ESHAPE, "3 more steps, where 3 of 4 are taken");
+		CHECK_NULL(sl_cache_forward(cache, x), SL_ESHAPE, "3 more steps, but 3 of 4 are in use");
 		CHECK_NULL(sl_cache_forward(cache, sl_ones(SL_SHAPE(2, 1, 4))), SL_ESHAPE, "cached_attention");
 		CHECK_MISTAKE(sl_cache_cut(cache, 4), SL_EINVAL, "4 of 3 steps");
 		CHECK_MISTAKE(sl_cache_cut(cache, -1), SL_EINVAL, "-1 of 3 steps");

@@ -294,8 +294,8 @@ static void test_rotation(void)
 	CHECK(load_numbered(folder, net) == 4);
 	char *said = slp_capture_end();
 	CHECK_SAYING(strstr(said, "checkpoint-000005.safetensors") && strstr(said, "checksum") &&
-	                     strstr(said, "checkpoint-000004.safetensors, the checkpoint before, is taken"),
-	             "the damaged one is not told: %s", said);
+	                     strstr(said, "checkpoint-000004.safetensors, the checkpoint before it, is used"),
+	             "the damaged one is not reported: %s", said);
 	free(said);
 	flip(folder, 4);
 	flip(folder, 3);

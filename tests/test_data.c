@@ -26,7 +26,7 @@ enum { MOST = 128 };
 /* What an epoch handed out. */
 struct epoch {
 	int samples, batches, sizes[MOST];
-	int order[MOST]; /* which sample came at each place; told from its first pixel */
+	int order[MOST]; /* which sample came at each place; known by its first pixel */
 	int wrong;       /* samples whose pixels or label do not fit together */
 };
 
@@ -315,8 +315,7 @@ static void test_after_shutdown(void)
 	sl_dataset_free(d);
 }
 
-/* ---- Fashion-MNIST, where it is installed -------------------------------------------------------------------------
- */
+/* ---- Fashion-MNIST, where it is installed ----------------------------------------------------------------------- */
 
 /* What the files hold, found with NumPy and zlib. */
 static const struct {

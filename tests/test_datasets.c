@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blocks.h"
 #include "check.h"
 #include "folder.h"
 
@@ -34,8 +35,7 @@ static const char *write_text(const char *name, const char *text, size_t size)
 }
 #define WRITE(name, text) write_text(name, text, sizeof text - 1)
 
-/* ---- arrays --------------------------------------------------------------------------------------------------------
- */
+/* ---- arrays ----------------------------------------------------------------------------------------------------- */
 
 static float values[] = {1, 2, 3, 4, 5, 6};
 static int32_t labels[] = {2, 0, 1};
@@ -54,10 +54,8 @@ static void test_arrays(void)
 	CHECK_SAMPLE(d, 0, 2, 1, 2);
 	CHECK_SAMPLE(d, 2, 1, 5, 6);
 	float x[2];
-	CHECK_STATUS(sl_dataset_read(d, 3, x, NULL), SL_EINVAL, "sample 3 of 3");
-	sl_error_clear();
-	CHECK_STATUS(sl_dataset_read(d, 0, NULL, NULL), SL_EINVAL, "memory for x");
-	sl_error_clear();
+	CHECK_MISTAKE(sl_dataset_read(d, 3, x, NULL), SL_EINVAL, "sample 3 of 3");
+	CHECK_MISTAKE(sl_dataset_read(d, 0, NULL, NULL), SL_EINVAL, "memory for x");
 	sl_dataset_free(d);
 	float copied[] = {7, 8};
 	d = sl_dataset_arrays(((struct sl_array){copied, SL_SHAPE(2), SL_FLOAT32}), none, .copy = true);
@@ -83,8 +81,7 @@ static void test_wrong_arrays(void)
 	CHECK_NULL(sl_dataset_arrays(x, none), SL_EDTYPE, "77 is not a data type");
 }
 
-/* ---- .npy ----------------------------------------------------------------------------------------------------------
- */
+/* ---- .npy ------------------------------------------------------------------------------------------------------- */
 
 /* As NumPy writes it: magic, version 1.0, length, dictionary, values. */
 static const char *write_npy(const char *name, const char *dictionary, const void *data, size_t bytes)
@@ -137,16 +134,13 @@ static void test_wrong_npy(void)
 	        sl_dataset_npy(x, write_npy("y.npy", HEADER("<i4", "(3,)"), labels, sizeof labels), .classes = 2);
 	float v[2];
 	int32_t y;
-	CHECK_STATUS(sl_dataset_read(d, 0, v, &y), SL_EFORMAT, "label 2, labels are 0 to 1");
-	sl_error_clear();
+	CHECK_MISTAKE(sl_dataset_read(d, 0, v, &y), SL_EFORMAT, "label 2, labels are 0 to 1");
 	WRITE("x.npy", "cut"); /* under its feet */
-	CHECK_STATUS(sl_dataset_read(d, 1, v, &y), SL_EIO, x, "became shorter");
-	sl_error_clear();
+	CHECK_MISTAKE(sl_dataset_read(d, 1, v, &y), SL_EIO, x, "became shorter");
 	sl_dataset_free(d);
 }
 
-/* ---- CSV -----------------------------------------------------------------------------------------------------------
- */
+/* ---- CSV -------------------------------------------------------------------------------------------------------- */
 
 static void test_csv(void)
 {
@@ -204,8 +198,7 @@ static void test_wrong_csv(void)
 	free(long_field);
 }
 
-/* ---- tokens and CIFAR-10 -------------------------------------------------------------------------------------------
- */
+/* ---- tokens and CIFAR-10 ---------------------------------------------------------------------------------------- */
 
 static void test_tokens(void)
 {
@@ -233,8 +226,7 @@ static void test_tokens(void)
 	CHECK_NULL(sl_dataset_tokens(WRITE("t.bin", "abc"), .length = 1), SL_EFORMAT,
 	           "3 bytes, not a multiple of the 2 of a token");
 	d = sl_dataset_tokens(write_text("t.bin", (const char *)wide, sizeof wide), .length = 2, .bytes = 4);
-	CHECK_STATUS(sl_dataset_read(d, 0, x, y), SL_EFORMAT, "token 1 is larger");
-	sl_error_clear();
+	CHECK_MISTAKE(sl_dataset_read(d, 0, x, y), SL_EFORMAT, "token 1 is larger");
 	sl_dataset_free(d);
 }
 
@@ -262,8 +254,7 @@ static void test_cifar(void)
 	records[RECORD] = 10;
 	slp_write_scratch("test_batch.bin", records, sizeof records);
 	d = sl_dataset_cifar10(folder, SL_TEST);
-	CHECK_STATUS(sl_dataset_read(d, 1, x, &y), SL_EFORMAT, "test_batch.bin: record 1 has label 10");
-	sl_error_clear();
+	CHECK_MISTAKE(sl_dataset_read(d, 1, x, &y), SL_EFORMAT, "test_batch.bin: record 1 has label 10");
 	sl_dataset_free(d);
 	slp_write_scratch("test_batch.bin", records, RECORD + 1);
 	CHECK_NULL(sl_dataset_cifar10(folder, SL_TEST), SL_EFORMAT,
@@ -271,8 +262,7 @@ static void test_cifar(void)
 	CHECK_NULL(sl_dataset_cifar10(folder, (enum sl_split)5), SL_EINVAL, "no split 5");
 }
 
-/* ---- parts ---------------------------------------------------------------------------------------------------------
- */
+/* ---- parts ------------------------------------------------------------------------------------------------------ */
 
 static void test_parts(void)
 {
@@ -312,8 +302,7 @@ static void test_parts(void)
 	sl_dataset_free(all);
 }
 
-/* ---- transforms ----------------------------------------------------------------------------------------------------
- */
+/* ---- transforms ------------------------------------------------------------------------------------------------- */
 
 /* 1 × 3 × 4: rows of 1 2 3 4, 5 6 7 8, 9 10 11 12. */
 static sl_dataset *picture(void)
@@ -472,13 +461,12 @@ static void test_wrong_transforms(void)
 	CHECK_NULL(sl_dataset_transform(d, sl_map()), SL_EINVAL, "there is no function");
 	CHECK_NULL(sl_dataset_transform(d, sl_normalise(.std = {-1})), SL_EINVAL, "std[0] is -1");
 	CHECK_NULL(sl_dataset_transform(d, ((struct sl_transform){.kind = (enum sl_transform_kind)50})), SL_EINVAL,
-	           "no kind there is");
+	           "of an unknown kind");
 	sl_dataset_free(d);
 	sl_dataset_free(flat);
 }
 
-/* ---- all -----------------------------------------------------------------------------------------------------------
- */
+/* ---- all -------------------------------------------------------------------------------------------------------- */
 
 int main(int argc, char **argv)
 {

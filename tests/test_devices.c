@@ -127,7 +127,7 @@ static void test_default(void)
 
 /* ---- two teams --------------------------------------------------------------------------------------------------- */
 
-/* The name of the worker that runs an operation on a device: it is told when the operation fails. */
+/* The name of the worker that runs an operation on a device: the message names it when the operation fails. */
 static void worker_of(sl_device device, char name[64])
 {
 	name[0] = '\0';
@@ -184,7 +184,7 @@ static void test_side_by_side(void)
 	slp_end();
 }
 
-/* Opens the gate in the end, however long the main thread waits; tells whether it had to. */
+/* Opens the gate in the end, however long the main thread waits; returns whether it had to. */
 static void *watch(void *done)
 {
 	for (int i = 0; i < 100 * SLP_PATIENCE && !atomic_load((atomic_bool *)done); i++) usleep(10000);

@@ -6,8 +6,7 @@
 #include "check.h"
 #include "harness.h"
 
-/* ---- the half types, by their definition --------------------------------------------------------------------------
- */
+/* ---- the half types, by their definition ------------------------------------------------------------------------ */
 
 static const struct format {
 	enum sl_dtype dtype;
@@ -107,8 +106,7 @@ static void test_special(void)
 		}
 }
 
-/* ---- integers and truth values ------------------------------------------------------------------------------------
- */
+/* ---- integers and truth values ---------------------------------------------------------------------------------- */
 
 static void test_integers(void)
 {
@@ -130,8 +128,7 @@ static void test_integers(void)
 	}
 }
 
-/* ---- what is made, moved, promoted, refused -----------------------------------------------------------------------
- */
+/* ---- what is made, moved, promoted, refused --------------------------------------------------------------------- */
 
 static void test_names(void)
 {

@@ -1,4 +1,4 @@
-/* sl_explain: what it tells of calls that ran alone, in segments, fused, in compiled programs; on CPU teams, and where
+/* sl_explain: what it says of calls that ran alone, in segments, fused, in compiled programs; on CPU teams, and where
  * there are GPUs (tests/emu) on these; what it says where there is nothing to tell. */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void stop(void)
 	told = NULL;
 }
 
-/* What is told of a tensor, in `told`. */
+/* What sl_explain says about a tensor, in `told`. */
 static enum sl_status explain(sl_tensor *t)
 {
 	free(told);
@@ -37,7 +37,7 @@ static enum sl_status explain(sl_tensor *t)
 #define CHECK_TOLD(text) CHECK_SAYING(strstr(told, text) != NULL, "\"%s\" is not in:\n%s", text, told)
 #define CHECK_NOT_TOLD(text) CHECK_SAYING(strstr(told, text) == NULL, "\"%s\" is in:\n%s", text, told)
 
-/* The number before or behind a text in what was told; -1: it is not there. */
+/* The number before or behind a text in what was said; -1: it is missing. */
 static double number_behind(const char *text)
 {
 	const char *p = strstr(told, text);
@@ -160,7 +160,7 @@ static void test_alone(void)
 	stop();
 }
 
-/* The place told is that of the call. */
+/* The place reported is that of the call. */
 static void test_place(void)
 {
 	char expected[256];
@@ -349,8 +349,7 @@ static void test_predictions(void)
 	stop();
 }
 
-/* ---- GPUs, where there are some -----------------------------------------------------------------------------------
- */
+/* ---- GPUs, where there are some --------------------------------------------------------------------------------- */
 
 static void test_gpu(void)
 {

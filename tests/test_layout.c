@@ -30,7 +30,7 @@ static void test_mistakes(void)
 	}
 }
 
-/* A kernel cannot refuse a call: the result is spoilt, and whoever waits for it is told. */
+/* A kernel cannot refuse a call: the result is spoilt, and whoever waits for it gets the error. */
 static void test_wrong_indices(void)
 {
 	SL_SCOPE {
@@ -102,8 +102,7 @@ static void test_gradients(void)
 	}
 }
 
-/* ---- batch normalisation: values from PyTorch, in float64 ----------------------------------------------------------
- */
+/* ---- batch normalisation: values from PyTorch, in float64 ------------------------------------------------------- */
 
 struct norm {
 	sl_tensor *x, *gamma, *beta, *mean, *var;

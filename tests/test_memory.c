@@ -1,5 +1,5 @@
 /* More main memory than there is: SL_ENOMEM that says how much was asked for and how much is there, at once, and what came
- * before is whole; where ulimit, a control group or StarPU is told less than the machine has. */
+ * before is whole; where ulimit, a control group or StarPU sees less than the machine has. */
 #include <malloc.h>
 #include <math.h>
 #include <stdio.h>

@@ -52,7 +52,7 @@ static void check_end(const char *what, double since)
 	CHECK_SAYING(strstr(sl_error_message(), "are there (") != NULL, "%s: %s", what, sl_error_message());
 	CHECK_SAYING(seconds < SLP_PATIENCE, "%s: %g s", what, seconds); /* on an idle machine less than 2 */
 	printf("  %s: %.3f s\n", what, seconds);
-	while (sl_wait_all() != SL_OK) continue; /* each is told once */
+	while (sl_wait_all() != SL_OK) continue; /* each is reported once */
 	sl_error_clear();
 }
 

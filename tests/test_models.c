@@ -1,4 +1,4 @@
-/* Performance models: what their files are called, that others in the folder are left alone, what a footprint tells
+/* Performance models: what their files are called, that others in the folder are left alone, what footprints identify
  * apart. */
 #include <glob.h>
 #include <stdio.h>

@@ -339,7 +339,7 @@ static void test_adding(void)
 	CHECK(sl_block_add(net, NULL, inner) == inner && sl_block_children(net) == 2 &&
 	      sl_block_child(net, 1) == inner);
 	CHECK(sl_block_find(net, "1.0.weight") == sl_block_find(inner, "0.weight"));
-	CHECK_NULL(sl_block_add(net, "1", sl_dense(2)), SL_EINVAL, "there is a child of that name");
+	CHECK_NULL(sl_block_add(net, "1", sl_dense(2)), SL_EINVAL, "there is already a child of that name");
 	CHECK_NULL(sl_block_add(net, "a.b", sl_dense(2)), SL_EINVAL, "dots");
 	CHECK_NULL(sl_block_add(inner, "round", sl_block_retain(net)), SL_EINVAL, "inside itself");
 	CHECK_NULL(sl_block_add(net, "x", NULL), SL_EINVAL, "child is NULL");

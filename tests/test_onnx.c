@@ -135,16 +135,6 @@ static void test_training(void)
 
 /* ---- models made here ---------------------------------------------------------------------------------------------------- */
 
-static sl_block *built(struct slp_model *m, struct sl_import_onnx_opts opts)
-{
-	size_t size = slp_onnx__model_proto__get_packed_size(&m->model);
-	unsigned char *data = malloc(size + 1);
-	slp_onnx__model_proto__pack(&m->model, data);
-	sl_block *b = parse(data, size, opts);
-	free(data);
-	return b;
-}
-
 static void check_refused(sl_block *b, enum sl_status status, const char *says)
 {
 	CHECK_SAYING(!b && sl_error() == status && strstr(sl_error_message(), says) &&
@@ -187,7 +177,7 @@ static void test_types(void)
 		slp_model_int(&m, slp_model_node(&m, "Cast w -> v"), "to", 1);
 		slp_model_node(&m, "Add x v -> y");
 		SL_SCOPE {
-			sl_block *b = built(&m, (struct sl_import_onnx_opts){0});
+			sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 			CHECK_SAYING(b != NULL, "%d: %s", types[i].type, sl_error_message());
 			CHECK_VALUES(sl_forward(b, sl_zeros(SL_SHAPE(2))), 1, 2);
 			sl_block_free(b);
@@ -215,7 +205,7 @@ static void test_fields(void)
 		slp_model_int(&m, slp_model_node(&m, "Cast w -> v"), "to", 1);
 		slp_model_node(&m, "Add x v -> y");
 		SL_SCOPE {
-			sl_block *b = built(&m, (struct sl_import_onnx_opts){0});
+			sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 			CHECK_SAYING(b != NULL, "%d: %s", types[i], sl_error_message());
 			CHECK_VALUES(sl_forward(b, sl_zeros(SL_SHAPE(2))), 1, 2);
 			sl_block_free(b);
@@ -236,7 +226,7 @@ static void test_shapes(void)
 	slp_model_node(&m, "Concat columns minus -> to");
 	slp_model_int(&m, &m.nodes[2], "axis", 0);
 	slp_model_node(&m, "Reshape x to -> y");
-	sl_block *b = built(&m, (struct sl_import_onnx_opts){0});
+	sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 	CHECK_SAYING(b != NULL, "%s", sl_error_message());
 	for (int compiled = 0; compiled < 2; compiled++)
 		SL_SCOPE {
@@ -259,7 +249,7 @@ static void test_lrn(void)
 	alpha->has_f = true, alpha->f = 3;
 	beta->has_f = true, beta->f = 1;
 	SL_SCOPE {
-		sl_block *b = built(&m, (struct sl_import_onnx_opts){0});
+		sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 		CHECK_VALUES(sl_forward(b, sl_ones(SL_SHAPE(1, 3, 1, 1))), 1.0 / 3, 0.25, 1.0 / 3);
 		sl_block_free(b);
 	}
@@ -276,15 +266,15 @@ static void test_ends(void)
 	slp_model_node(&m, "Gather w x -> y");
 	slp_model_node(&m, "Neg y -> z");
 	SL_SCOPE {
-		sl_block *b = built(&m, (struct sl_import_onnx_opts){.output = "z"});
+		sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){.output = "z"});
 		sl_tensor *i = sl_from(SL_ARRAY(uint8_t, 2, 0), SL_SHAPE(2), .dtype = SL_UINT8);
 		CHECK_VALUES(sl_forward(b, i), -20, -21, 0, -1);
 		CHECK_VALUES(sl_forward(b, sl_cast(i, SL_INT64)), -20, -21, 0, -1);
 		CHECK_VALUES(sl_forward(b, sl_from(SL_ARRAY(int32_t, -1), SL_SHAPE(1), .dtype = SL_INT32)), -20, -21);
 		CHECK_NULL(sl_forward(b, sl_ones(SL_SHAPE(2))), SL_EDTYPE, "input \"x\"");
 		sl_block_free(b);
-		check_refused(built(&m, (struct sl_import_onnx_opts){.output = "q"}), SL_EINVAL, "\"q\"");
-		check_refused(built(&m, (struct sl_import_onnx_opts){SL_INPUTS("u")}), SL_EINVAL, "\"u\"");
+		check_refused(slp_model_built(&m, (struct sl_import_onnx_opts){.output = "q"}), SL_EINVAL, "\"q\"");
+		check_refused(slp_model_built(&m, (struct sl_import_onnx_opts){SL_INPUTS("u")}), SL_EINVAL, "\"u\"");
 	}
 }
 
@@ -328,7 +318,7 @@ static void test_external(void)
 		const char *location, *offset, *length, *says;
 		enum sl_status status;
 	} cases[] = {
-	        {"w.bin", "8", "8", "ends before", SL_EFORMAT},
+	        {"w.bin", "8", "8", "beyond the end", SL_EFORMAT},
 	        {"w.bin", "-4", "8", "offset", SL_EFORMAT},
 	        {"w.bin", "0", "4", "8 bytes", SL_EFORMAT},
 	        {"w.bin", "99999999999999999999", "8", "offset", SL_EFORMAT},
@@ -375,7 +365,7 @@ static void test_broken(void)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		slp_model_begin(&m, cases[i].opset);
 		for (int k = 0; k < 3 && cases[i].nodes[k]; k++) slp_model_node(&m, cases[i].nodes[k]);
-		check_refused(built(&m, (struct sl_import_onnx_opts){0}), cases[i].status, cases[i].says);
+		check_refused(slp_model_built(&m, (struct sl_import_onnx_opts){0}), cases[i].status, cases[i].says);
 	}
 	CHECK_NULL(sl_import_onnx(NULL), SL_EINVAL);
 	CHECK_NULL(sl_import_onnx("/nowhere/m.onnx"), SL_EIO, "/nowhere/m.onnx");
@@ -404,7 +394,7 @@ static void test_broken_tensors(void)
 		slp_model_begin(&m, 17);
 		slp_model_raw(slp_model_tensor(&m, "w", cases[i].type, cases[i].dims, 2), "12345678", 8);
 		slp_model_node(&m, "Add x w -> y");
-		check_refused(built(&m, (struct sl_import_onnx_opts){0}), cases[i].status, cases[i].says);
+		check_refused(slp_model_built(&m, (struct sl_import_onnx_opts){0}), cases[i].status, cases[i].says);
 	}
 }
 
@@ -418,7 +408,7 @@ static void test_wrong_runs(void)
 		slp_model_begin(&m, 17);
 		slp_model_raw(slp_model_tensor(&m, "s", 7, SLP_DIMS(2)), shape, sizeof shape);
 		slp_model_node(&m, "Reshape x s -> y");
-		sl_block *b = built(&m, (struct sl_import_onnx_opts){0});
+		sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 		CHECK(!sl_forward(b, x) && sl_error() == SL_ESHAPE &&
 		      strstr(sl_error_message(), "x.onnx, node y: Reshape"));
 		sl_error_clear();
@@ -426,13 +416,13 @@ static void test_wrong_runs(void)
 		slp_model_begin(&m, 17);
 		slp_model_raw(slp_model_tensor(&m, "a", 7, SLP_DIMS(1)), axis, sizeof axis);
 		slp_model_node(&m, "ReduceSum x a -> y");
-		b = built(&m, (struct sl_import_onnx_opts){0});
+		b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 		CHECK(!sl_forward(b, x) && sl_error() == SL_ESHAPE && strstr(sl_error_message(), "axis 5"));
 		sl_error_clear();
 		sl_block_free(b);
 		slp_model_begin(&m, 17);
 		slp_model_node(&m, "Reshape x x -> y"); /* a shape of values */
-		b = built(&m, (struct sl_import_onnx_opts){0});
+		b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 		CHECK(!sl_forward(b, x) && sl_error() == SL_EUNSUPPORTED &&
 		      strstr(sl_error_message(), "values that a run computes"));
 		sl_error_clear();

@@ -7,12 +7,9 @@
 
 #include "check.h"
 #include "folder.h"
-#include "interop/import.h"
-
-#ifdef HAVE_ONNX
 #include "onnx_builder.h"
 
-#define BIG INT64_C(1099511627776) /* 2^40: no int32, and no float32 tells it from its neighbours */
+#define BIG INT64_C(1099511627776) /* 2^40: no int32, and no float32 distinguishes it from its neighbours */
 #define HUGE_ONE (INT64_C(1) << 62)
 enum { INT64 = 7, BOOL = 9, MOST = 8 };
 
@@ -143,17 +140,6 @@ static void add_tensors(struct slp_model *m, const struct graph *g)
 	slp_model_raw(slp_model_tensor(m, "where", INT64, SLP_DIMS(2, 2)), where, sizeof where);
 }
 
-static sl_block *built(struct slp_model *m)
-{
-	size_t size = slp_onnx__model_proto__get_packed_size(&m->model);
-	struct slp_file f = {
-	        .at = SL_HERE, .function = "sl_import_onnx", .path = "x.onnx", .data = malloc(size + 1), .size = size};
-	slp_onnx__model_proto__pack(&m->model, f.data);
-	sl_block *b = slp_import_onnx_parse(&f, (struct sl_import_onnx_opts){0});
-	free(f.data);
-	return b;
-}
-
 static sl_block *graph_block(const struct graph *g)
 {
 	static struct slp_model m;
@@ -164,7 +150,7 @@ static sl_block *graph_block(const struct graph *g)
 	add_tensors(&m, g);
 	for (; g->nodes[n]; n++) slp_model_node(&m, g->nodes[n]);
 	if (g->attribute) slp_model_int(&m, &m.nodes[n - 1], g->attribute, g->value);
-	return built(&m);
+	return slp_model_built(&m, (struct sl_import_onnx_opts){0});
 }
 
 static void check_values(const char *what, sl_tensor *y, enum sl_dtype dtype, const int64_t *wanted, int count)
@@ -218,7 +204,7 @@ static void test_large(void)
 	slp_model_node(&m, "Add r c -> s");
 	slp_model_node(&m, "Add s x -> y");
 	SL_SCOPE {
-		sl_block *b = built(&m);
+		sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 		sl_tensor *y = sl_forward(b, sl_from(one, SL_SHAPE(1), .dtype = SL_INT64));
 		if (CHECK_SAYING(y && sl_tensor_dtype(y) == SL_INT64, "%s", sl_error_message())) {
 			int wrong = 0;
@@ -306,7 +292,7 @@ static void test_shifts(void)
 			slp_model_begin(&m, 18);
 			slp_model_raw(slp_model_tensor(&m, "s", 2, SLP_DIMS(5)), by, sizeof by);
 			set_text(&m, slp_model_node(&m, "BitShift x s -> y"), "direction", directions[i]);
-			sl_block *b = built(&m);
+			sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 			sl_tensor *y = sl_forward(
 			        b, sl_from(((uint8_t[]){1, 200, 255, 7, 255}), SL_SHAPE(5), .dtype = SL_UINT8));
 			CHECK(y && sl_tensor_dtype(y) == SL_UINT8);
@@ -325,7 +311,7 @@ static void test_negative_shifts(void)
 		slp_model_begin(&m, 18);
 		slp_model_raw(slp_model_tensor(&m, "s", INT64, SLP_DIMS(4)), by, sizeof by);
 		set_text(&m, slp_model_node(&m, "BitShift x s -> y"), "direction", "RIGHT");
-		sl_block *b = built(&m);
+		sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 		CHECK_VALUES(sl_forward(b, sl_from(((int64_t[]){-7, 7, -BIG, -1}), SL_SHAPE(4), .dtype = SL_INT64)), -4,
 		             3, -(BIG >> 3), -1);
 		sl_block_free(b);
@@ -347,7 +333,7 @@ static void test_sampling(void)
 		SlpOnnx__NodeProto *n = slp_model_node(&m, "GridSample x g -> y");
 		set_text(&m, n, "mode", "nearest");
 		slp_model_int(&m, n, "align_corners", 1);
-		sl_block *b = built(&m);
+		sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 		sl_tensor *y = sl_forward(b, sl_cast(sl_from(row, SL_SHAPE(1, 1, 1, WIDTH)), SL_FLOAT16));
 		CHECK(y && sl_tensor_dtype(y) == SL_FLOAT16);
 		CHECK_VALUES(sl_reshape(y, SL_SHAPE(-1)), wanted[0], wanted[1], wanted[2], wanted[3], wanted[4]);
@@ -369,7 +355,7 @@ static void test_unpooling(void)
 			        slp_model_node(&m, larger ? "MaxUnpool x i s -> y" : "MaxUnpool x i -> y");
 			set_pair(&m, n, "kernel_shape", pair);
 			set_pair(&m, n, "strides", pair);
-			sl_block *b = built(&m);
+			sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 			sl_tensor *x = sl_from(((float[]){3, 2, 3, 4}), SL_SHAPE(1, 1, 2, 2));
 			sl_tensor *y = sl_reshape(sl_forward(b, x), SL_SHAPE(-1));
 			if (larger)
@@ -388,7 +374,7 @@ static void check_random(const char *node, const char *low, float a, const char 
 		slp_model_begin(&m, 18);
 		SlpOnnx__NodeProto *n = slp_model_node(&m, node);
 		if (low) set_float(&m, n, low, a), set_float(&m, n, high, b);
-		sl_block *net = built(&m);
+		sl_block *net = slp_model_built(&m, (struct sl_import_onnx_opts){0});
 		sl_tensor *x = sl_full(SL_SHAPE(300, 200), 0.25), *y[3];
 		for (int i = 0; i < 3; i++) {
 			if (i == 1) CHECK_OK(sl_hybridize(net));
@@ -430,10 +416,3 @@ int main(int argc, char **argv)
 	};
 	return slp_test_main(argc, argv, suites);
 }
-#else
-int main(void)
-{
-	puts("SKIP: built without protobuf-c");
-	return 77;
-}
-#endif

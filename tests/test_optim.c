@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "blocks.h"
 #include "check.h"
 
-/* ---- known values: three steps of torch.optim's optimisers in float64 -----------------------------------------------
- */
+/* ---- known values: three steps of torch.optim's optimisers in float64 ------------------------------------------- */
 
 /* Parameters w (3) and u (1, 2) with state of two kinds; at step s gradients s * g, which are rescaled by 0.5. */
 enum { NSTEPS = 3 };
@@ -187,8 +187,7 @@ static void test_plain(void)
 	}
 }
 
-/* ---- many parameters of all sizes, against a loop ------------------------------------------------------------------
- */
+/* ---- many parameters of all sizes, against a loop --------------------------------------------------------------- */
 
 enum { MANY = 75, STEPS = 4 };
 
@@ -295,8 +294,7 @@ static void test_many_clipped(void)
 	}
 }
 
-/* ---- what it does not do -------------------------------------------------------------------------------------------
- */
+/* ---- what it does not do ---------------------------------------------------------------------------------------- */
 
 static void test_not_recorded(void)
 {
@@ -323,15 +321,7 @@ static void test_nothing_to_do(void)
 	CHECK_OK(sl_sgd_update(NULL, NULL, NULL, 0, .lr = 1));
 }
 
-/* ---- mistakes ------------------------------------------------------------------------------------------------------
- */
-
-/* Each is the first one. */
-#define CHECK_MISTAKE(call, ...)                                                                                       \
-	do {                                                                                                           \
-		CHECK_STATUS(call, __VA_ARGS__);                                                                       \
-		sl_error_clear();                                                                                      \
-	} while (0)
+/* ---- mistakes ---------------------------------------------------------------------------------------------------- */
 
 static void test_missing(void)
 {

@@ -72,8 +72,8 @@ static void test_register(void)
 	CHECK_WRONG("attribute", .attrs = outside, .attrs_size = 16);
 	CHECK_WRONG("attribute", .attrs = askew, .attrs_size = 16);
 	CHECK_WRONG("attribute", .attrs = strange, .attrs_size = 16);
-	CHECK_NULL(sl_op_register_at(SL_HERE, slp_axpb_def), SL_EINVAL, "there is an operation own_axpb");
-	CHECK_WRONG("there is an operation add", .name = "add");
+	CHECK_NULL(sl_op_register_at(SL_HERE, slp_axpb_def), SL_EINVAL, "there is already an operation own_axpb");
+	CHECK_WRONG("there is already an operation add", .name = "add");
 	struct sl_op_def again = slp_axpb_def;
 	const sl_op *op = NULL;
 	again.name = "own_again";
@@ -256,7 +256,7 @@ static void test_gradients(void)
 			SL_RECORD
 				y = apply_axpb(in[0], 1, 1, power);
 			if (power == 5)
-				CHECK_MISTAKE(sl_backward(y), SL_EINVAL, "own_axpb", "sets no gradient for input 0");
+				CHECK_MISTAKE(sl_backward(y), SL_EINVAL, "own_axpb", "set no gradient for input 0");
 			else CHECK_MISTAKE(sl_backward(y), SL_ESHAPE, "own_axpb", "float64 ()", "float64 (3,)");
 		}
 		CHECK_MISTAKE(sl_gradcheck(careless_of, NULL, in, 1), SL_ESTATE, "were not kept", ".saves");

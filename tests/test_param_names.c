@@ -79,7 +79,7 @@ static void test_what_does_not_fit(void)
 	              "0.bias (4,) is not in the file",
 	              "2.bias (transformer.fc.bias) (4,) is in the file, but not in the network");
 	CHECK_MISTAKE(sl_load_params(net, path, SL_PARAM_NAMES({"*.bias", "0.bias", true})), SL_ESHAPE,
-	              "transformer.fc.bias is (4,), and was to be transposed");
+	              "transformer.fc.bias is (4,), but only a matrix can be transposed");
 	CHECK_MISTAKE(sl_load_params(net, path, .nnames = 1), SL_EINVAL, "NULL");
 	CHECK_MISTAKE(sl_load_params(net, path, SL_PARAM_NAMES({NULL, "x", false})), SL_EINVAL, "NULL");
 	CHECK_ALL(slp_data(net, "0.weight"), 0);

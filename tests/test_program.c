@@ -126,7 +126,7 @@ static void test_parse_errors(void)
 	        {"input x\ny = conv2d_grad_data(x, x, pool=1)", "line 2", "conv2d_grad_data has no attribute pool",
 	         SL_EINVAL},
 	        {"input x\ny = relu(x\nreturn y", "line 2, column 11", "\")\" expected", SL_EFORMAT},
-	        {"input x\ny = relu(x) z\nreturn y", "line 2, column 13", "line should end", SL_EFORMAT},
+	        {"input x\ny = relu(x) z\nreturn y", "line 2, column 13", "expected the end of the line", SL_EFORMAT},
 	        {"input x\ninput x\nreturn x", "line 2, column 7", "x has been defined", SL_EINVAL},
 	        {"input x: float17", "line 1, column 10", "data type", SL_EFORMAT},
 	        {"input x: float32 (-1)", "line 1, column 19", "size", SL_EFORMAT},

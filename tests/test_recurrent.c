@@ -252,7 +252,7 @@ static void check_results(sl_block *block)
 		CHECK_VALUES(sl_grad(x), 3, 5, 7);
 		SL_RECORD
 			CHECK_VALUES(sl_forward(block, x), 1, 4, 9);
-		CHECK_STATUS(sl_forward_all(block, &x, 1, out, 4), SL_EINVAL, "gives 3 results, and 4 are wanted");
+		CHECK_STATUS(sl_forward_all(block, &x, 1, out, 4), SL_EINVAL, "returns 3 results, but 4 are requested");
 		sl_error_clear();
 	}
 }
@@ -289,7 +289,7 @@ static void test_mistakes(void)
 		CHECK_NULL(sl_forward(net, x, state), SL_EINVAL, "got 2 inputs");
 		CHECK_NULL(sl_forward(net, x, state, state), SL_ESHAPE, "got a state (1, 3, 4), (1, 2, 4) needed");
 		CHECK_NULL(sl_forward(net, sl_zeros(SL_SHAPE(3, 5))), SL_ESHAPE, "got x (3, 5), (steps, rows, inputs)");
-		CHECK_STATUS(sl_forward_all(net, &x, 1, out, 4), SL_EINVAL, "gives 3 results");
+		CHECK_STATUS(sl_forward_all(net, &x, 1, out, 4), SL_EINVAL, "returns 3 results");
 		sl_error_clear();
 		CHECK_NULL(sl_lstm(0), SL_EINVAL, "sl_lstm", "hidden 0");
 		CHECK_NULL(sl_gru(3, .dropout = 1), SL_EINVAL, "dropout 1");

@@ -209,9 +209,9 @@ static void fail_one(const struct trial *t, long k, const struct numbers *after,
 	enum sl_status s = t->call(&b), then = s == SL_OK ? sl_wait_all() : s;
 	atomic_store(&slp_fail_alloc, 0);
 	CHECK_SAYING(then == SL_OK || then == SL_ENOMEM, "%s, allocation %ld: %s", t->name, k, sl_error_message());
-	bool says = strstr(sl_error_message(), "restored in part") != NULL;
+	bool says = strstr(sl_error_message(), "only partly restored") != NULL;
 	sl_error_clear();
-	while (sl_wait_all() != SL_OK) continue; /* each is told once */
+	while (sl_wait_all() != SL_OK) continue; /* each is reported once */
 	if (s != SL_OK && !(t->in_part && says)) {
 		read_numbers(&b, &n);
 		CHECK_SAYING(same(&n, &before), "%s, allocation %ld: values have changed", t->name, k);

@@ -1,5 +1,5 @@
 /* Schedules at random: training runs compute the same bits under each seed of the policy starling-fuzz.  SCHEDULES is
- * how many seeds each run is tried with; a seed that fails is told, and can be tried again with
+ * how many seeds each run is tried with; a seed that fails is reported, and can be tried again with
  * STARPU_SCHED=starling-fuzz SL_FUZZ_SEED=… or SCHEDULES=1 SCHEDULES_FIRST=…. */
 #include <limits.h>
 #include <stdio.h>

@@ -425,11 +425,11 @@ static void test_several_mistakes(void)
 		sl_tensor *in[2], *targets[2], *out[3];
 		two_batch(in, targets, SL_FLOAT32);
 		CHECK_NULL(sl_step_compile_all(net, NULL, NULL, trainer), SL_EINVAL, "NULL");
-		CHECK_NULL(sl_step_run_all(step, in, 2, targets, 2, out, 3), SL_EINVAL, "2 results, and 3");
+		CHECK_NULL(sl_step_run_all(step, in, 2, targets, 2, out, 3), SL_EINVAL, "2 results, but 3");
 		CHECK_NULL(sl_step_run_all(step, in, 2, targets, 2, NULL, 1), SL_EINVAL, "room");
 		CHECK_NULL(sl_step_run_all(step, in, 0, targets, 2, NULL, 0), SL_EINVAL, "input");
 		CHECK_NULL(sl_step_run_all(step, in, 2, NULL, 2, NULL, 0), SL_EINVAL, "shard");
-		CHECK_NULL(sl_step_run_all(one, in, 2, targets, 2, NULL, 0), SL_EINVAL, "one target, and 2");
+		CHECK_NULL(sl_step_run_all(one, in, 2, targets, 2, NULL, 0), SL_EINVAL, "one target, but 2");
 		CHECK_NULL(sl_step_run_all(NULL, in, 2, targets, 2, NULL, 0), SL_EINVAL, "step is NULL");
 		out[2] = in[0];
 		CHECK_STATUS(sl_step_run_all_shards(step, -1, in, 2, targets, 2, NULL, out, -3), SL_EINVAL);

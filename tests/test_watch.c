@@ -1,4 +1,4 @@
-/* The watchdog: what has run or waited for longer than SL_DEADLINE is told, with operation, place and worker; a wait can
+/* The watchdog: what runs or waits longer than SL_DEADLINE is reported, with operation, place and worker; a wait can
  * end with an error. */
 #include <pthread.h>
 #include <sched.h>

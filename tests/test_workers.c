@@ -163,7 +163,7 @@ static void test_resume(void)
 	sl_dataset_free(d);
 }
 
-/* The first sample of the batch that fails is told of, whoever read it; then the epoch begins anew. */
+/* The first sample of the batch that fails is reported, whoever read it; then the epoch begins anew. */
 static void check_failing(int workers)
 {
 	sl_dataset *d = numbers();
@@ -249,8 +249,7 @@ static void test_end(void)
 	sl_dataset_free(d);
 }
 
-/* ---- where threads meet --------------------------------------------------------------------------------------------
- */
+/* ---- where threads meet ----------------------------------------------------------------------------------------- */
 
 static atomic_bool held; /* samples wait */
 
@@ -372,8 +371,7 @@ static void test_wrong(void)
 	CHECK_NULL(sl_dataset_new(.size = 3, .get = get, .x_shape = SL_SHAPE(-1)), SL_ESHAPE, "x_shape is not a shape");
 }
 
-/* ---- without memory ------------------------------------------------------------------------------------------------
- */
+/* ---- without memory --------------------------------------------------------------------------------------------- */
 
 static sl_dataset *csv(void)
 {

@@ -32,9 +32,10 @@ says ' links in '
 pages=(README.md HACKING.md NEWS.md)
 while IFS= read -r page; do pages+=("$page"); done < <(find doc python tests/emu -name '*.md' | sort)
 pages+=(doc/man/*.h2m src/starling/*.h)
+mapfile -t sources < <(find src models tools -name '*.[ch]' | sort)
 for phrase in '\bis told\b' '\bare told (once|together|at)\b' '\bputs out\b' '\bthe way back\b' '\bto be had\b' '\bgoes back through\b' \
   '\b(of|the message) tells\b'; do
-  if grep -nE "$phrase" "${pages[@]}" >"$tmp/out"; then fail "no plain English: $phrase"; fi
+  if grep -nE "$phrase" "${pages[@]}" "${sources[@]}" >"$tmp/out"; then fail "no plain English: $phrase"; fi
 done
 
 # Names of the interface that look like misspelt words

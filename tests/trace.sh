@@ -1,6 +1,6 @@
 #!/bin/bash
 # trace.sh: sl-trace on models/lenet: what StarVZ reads is in the trace and the counts agree, Perfetto's file is complete,
-# pictures are drawn, failures are told.  Run by make check; needs a StarPU with FxT, jq, and for parts of it the tools of
+# pictures are drawn, failures reported.  Run by make check; needs a StarPU with FxT, jq, and for parts of it the tools of
 # the views.
 . "${srcdir:-.}/tests/expect.sh"
 needs_images

@@ -85,7 +85,7 @@ END
 
 echo "--- each training driver"
 for driver in lenet mlp resnet18; do
-  run 0 "models/$driver" --limit 64 --batch-size 16 --epochs 2 --watch "$tmp/$driver.html" --tensorboard "$tmp/runs/$driver" \
+  run 0 "models/$driver" --limit 16 --batch-size 4 --epochs 2 --watch "$tmp/$driver.html" --tensorboard "$tmp/runs/$driver" \
     --json "$tmp/$driver.json"
   run 0 python3 "$tmp/page.py" "$tmp/$driver.html" ended 2
   run 0 python3 "$tmp/events.py" "$tmp/runs/$driver" "$tmp/$driver.json" 4
@@ -106,7 +106,7 @@ fi
 echo "--- while it runs"
 page() { python3 "$tmp/page.py" "$tmp/live.html" running >"$tmp/out" 2>"$tmp/err"; }
 grows() { page && [ "$(grep -c 'd="M' "$tmp/live.html")" -ge 4 ]; }
-models/lenet --epochs 1000 --quiet --watch "$tmp/live.html" >"$tmp/driver" 2>&1 &
+models/lenet --limit 2000 --epochs 100000 --quiet --watch "$tmp/live.html" >"$tmp/driver" 2>&1 &
 driver=$!
 within 300 grows || fail "the page does not grow"
 for _ in 1 2 3 4 5 6 7 8 9 10; do page || { fail "the page is not whole"; break; }; done

@@ -40,6 +40,9 @@ install-data-hook:
 uninstall-hook:
 	$(install_runtime) uninstall
 	for name in `$(installed_names)`; do rm -f "$(DESTDIR)$(completionsdir)/$$name"; done
+	for folder in '$(machinesdir)' '$(starvzdir)' '$(pkgdatadir)' '$(cmakedir)' '$(starlingincludedir)'; do \
+	  test ! -d "$(DESTDIR)$$folder" || rmdir "$(DESTDIR)$$folder" 2>/dev/null || :; \
+	done
 
 # What is installed needs nothing of the build.
 install_runtime = DESTDIR='$(DESTDIR)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' pkglibdir='$(pkglibdir)' \

@@ -112,7 +112,7 @@ static void choose_input(int rank)
 	if (nothing >= 0) dup2(nothing, STDIN_FILENO);
 }
 
-/* told: why the program could not be started goes there. */
+/* told: receives why the program could not be started. */
 static void become(const struct options *o, int rank, int out, int error, int told, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -432,7 +432,7 @@ static const struct argp argp = {
         .parser = parse_option,
         .args_doc = "PROGRAM [ARGUMENT...]",
         .doc = "Starts a program as several processes on this machine that train together.\v"
-               "Each line that they print begins with the rank of its process; what is to be read, rank 0 gets.  When "
+               "Each line that they print begins with the rank of its process; rank 0 reads the standard input.  When "
                "one process fails, the others get "
                "SL_DIST_TIMEOUT seconds to report that, and are killed then.  With --restarts, a program that writes "
                "checkpoints should resume from the last one by itself.  SIGINT, SIGTERM and SIGHUP are passed on; "

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Asynchronous computation
 #
-# A call only notes what is to be computed, and Python goes on at once; the engine's threads compute.  This program shows the
+# A call only records what must be computed, and Python goes on at once; the engine's threads compute.  This program shows the
 # difference between asking for work and waiting for it, what waits, what waiting costs, and how much memory running ahead takes.
 
 # %%

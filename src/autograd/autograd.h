@@ -41,7 +41,7 @@ struct slp_var {
 	sl_device owner; /* of a leaf: where what comes from several devices is added; DEFAULT: where the leaf is */
 	sl_tensor *sum;  /* of a leaf, during a walk */
 	uint64_t visit;
-	struct slp_var *dying; /* the next one to go, once nobody holds it */
+	struct slp_var *dying; /* the next one to free, once it has no holder */
 	bool inside; /* made in a part that is recomputed (recompute.c): it has no node, and no gradient flows to it */
 };
 

@@ -1,4 +1,4 @@
-/* Going back: gradients of the heads by every leaf, call by call in reverse order. */
+/* The backward pass: gradients of the heads by every leaf, call by call in reverse order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,7 +275,7 @@ static bool gathers(const struct slp_var *v)
 	return v->fresh && v->gathered < v->gather;
 }
 
-/* Puts the sum into the leaf's gradient: takes over its memory where nobody else has it. */
+/* Puts the sum into the leaf's gradient: takes over its memory if nothing else refers to it. */
 static enum sl_status store(const struct walk *w, struct slp_var *v)
 {
 	if (v->sum->symbol) {
@@ -410,7 +410,7 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 	sl_mode_enter(&mode, 0, -1);
 	const char *outer = slp_fxt_enter("backward");
 	int level = slp_level_enter(SLP_LEVEL_BACKWARD);
-	if (!slp_tracing) pthread_mutex_lock(&slp_tape_lock); /* nobody else sees the nodes of a trace */
+	if (!slp_tracing) pthread_mutex_lock(&slp_tape_lock); /* no other thread sees the nodes of a trace */
 	s = run(&w, heads, count, opts.head_grads);
 	if (!slp_tracing) pthread_mutex_unlock(&slp_tape_lock);
 	slp_level_leave(level);

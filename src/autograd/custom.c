@@ -138,7 +138,7 @@ static bool may_record(const char *at, sl_tensor *const *in, int nin, sl_tensor 
  * which sets din[i] to the gradient for input i, or leaves it NULL for none.  It is called while sl_backward runs, in
  * its thread, in a scope of its own, and without recording; it cannot call sl_backward itself.  What it returns other
  * than SL_OK is sl_backward's error.  Nothing happens where this thread does not record, or no input wants a gradient.
- * opts.destroy, if there is one, is called with the context once nobody can go back any more, also after an error
+ * opts.destroy, if there is one, is called with the context once no backward pass can follow, also after an error
  * here.
  *
  * SL_EINVAL: no inputs, no results or more than 16, or no function; SL_ESTATE: a result is an input or has a gradient

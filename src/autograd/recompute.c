@@ -23,7 +23,7 @@ static bool note(struct slp_look *look, sl_tensor *t)
 	return true;
 }
 
-/* Results get a variable that says no more than that gradients flow through. */
+/* Results get a variable that only says that gradients flow through. */
 static bool mark(sl_tensor *t)
 {
 	struct slp_var *v = slp_var_new();

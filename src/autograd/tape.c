@@ -36,7 +36,7 @@ void slp_node_give_up(struct slp_node *node)
 	}
 }
 
-/* Gives up a reference; a variable that nobody holds any more joins the list of those to go. */
+/* Gives up a reference; a variable without references joins the list of those to free. */
 static void var_drop(struct slp_var *var, struct slp_var **dying)
 {
 	if (atomic_fetch_sub(&var->refs, 1) != 1) return;
@@ -144,7 +144,7 @@ static void link_output(struct slp_node *node, int i, sl_tensor *t, struct slp_v
 	t->var = v;
 }
 
-/* No gradient goes back through a gradient: as a constant it would make sums of derivatives silently wrong. */
+/* No gradient flows through a gradient: as a constant it would make sums of derivatives silently wrong. */
 static bool no_gradients(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
 {
 	for (int i = 0; i < nin; i++) {
@@ -246,7 +246,7 @@ bool sl_is_training(void)
 	return training;
 }
 
-/* SL_RECORD, SL_PAUSE and the like call it at their start, for the calling thread: 1 switches on, 0 off, -1 changes
+/* SL_RECORD, SL_PAUSE and others call it at their start, for the calling thread: 1 switches on, 0 off, -1 changes
  * nothing. mode, which belongs to the caller, keeps the state before. recording 2 switches on, and results that
  * sl_backward has gone through are constants for this thread from then on, as in Gluon, until it records with 1; else
  * a second backward pass through them is an error. */
@@ -259,7 +259,7 @@ void sl_mode_enter(sl_mode *mode, int recording, int train)
 	if (train >= 0) training = train;
 }
 
-/* SL_RECORD, SL_PAUSE and the like call it at their end, however control leaves the block: restores the state before.
+/* SL_RECORD, SL_PAUSE and others call it at their end, however control leaves the block: restores the state before.
  */
 void sl_mode_leave(sl_mode *mode)
 {

@@ -40,8 +40,7 @@ static bool sums(const sl_dataset *d, uint32_t sums[2])
 
 static const struct slp_source arrays_source = {"arrays", get, give_up, sums};
 
-/* ---- making one ---------------------------------------------------------------------------------------------------
- */
+/* ---- making one ------------------------------------------------------------------------------------------------- */
 
 bool slp_rows_split(const char *what, sl_shape shape, int64_t *rows, sl_shape *row)
 {

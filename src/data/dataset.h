@@ -28,7 +28,7 @@ struct sl_dataset {
 	struct sl_array x, y; /* types of a sample; y.dtype is SL_DTYPE_DEFAULT where there is none */
 	int classes;          /* 0: y is not a label */
 	char **names;         /* of the classes; NULL: their numbers */
-	char (*numbers)[12];  /* those, where they are the names and somebody asked; else empty */
+	char (*numbers)[12];  /* those, if they are the names and were requested; else empty */
 	/* Where operations can make batches of it: uint8 (n, 1, height, width) and (n); else NULL. */
 	sl_tensor *images, *labels;
 };

@@ -73,8 +73,7 @@ static uint32_t checksum(const unsigned char *header, int64_t size, const struct
 	return (uint32_t)crc32_z(crc, idx->data, (size_t)idx->bytes);
 }
 
-/* ---- finding -------------------------------------------------------------------------------------------------------
- */
+/* ---- finding ---------------------------------------------------------------------------------------------------- */
 
 static bool parse_header(const unsigned char *h, int ndim, struct slp_idx *idx)
 {
@@ -115,8 +114,7 @@ bool slp_idx_find(const char *path, int ndim, struct slp_idx *idx)
 	return false;
 }
 
-/* ---- keeping -------------------------------------------------------------------------------------------------------
- */
+/* ---- keeping ---------------------------------------------------------------------------------------------------- */
 
 /* The folder that the file will be in, and the one around it. */
 static void make_folders(const char *kept)

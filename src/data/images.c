@@ -82,8 +82,7 @@ static bool sums(const sl_dataset *base, uint32_t sums[2])
 
 static const struct slp_source images_source = {"images", get, give_up, sums};
 
-/* ---- what is in folders --------------------------------------------------------------------------------------------
- */
+/* ---- what is in folders ----------------------------------------------------------------------------------------- */
 
 /* Names that are wanted, sorted byte by byte. */
 struct list {

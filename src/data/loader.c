@@ -24,11 +24,11 @@ struct sl_loader {
 	int64_t made, taken;       /* batches of their epochs, made and handed out */
 	uint64_t reading;          /* the epoch that batches are handed out of */
 	int32_t *numbers;          /* the order of the epoch */
-	bool ordered;              /* they are; otherwise they are to be made */
+	bool ordered;              /* they are; otherwise they must be made */
 	sl_tensor *order;          /* the same for operations; NULL: to be made */
 	struct sl_batch *ring;     /* of prefetch + 1 batches, made by operations */
 	int first, count;          /* batches made, or asked of the reader */
-	uint32_t checksums[2];     /* of x and y, once somebody asked */
+	uint32_t checksums[2];     /* of x and y, once requested */
 	bool summed;
 };
 

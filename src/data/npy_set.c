@@ -57,8 +57,7 @@ static bool sums(const sl_dataset *d, uint32_t sums[2])
 
 static const struct slp_source npy_source = {"npy", get, give_up, sums};
 
-/* ---- making one ---------------------------------------------------------------------------------------------------
- */
+/* ---- making one ------------------------------------------------------------------------------------------------- */
 
 static bool check_size(const struct column *c, sl_shape shape)
 {
@@ -74,7 +73,7 @@ static bool check_size(const struct column *c, sl_shape shape)
 	return true;
 }
 
-/* Of the file no more than a header can be is read; it ends there for who takes it apart. */
+/* Only as much of the file is read as a header can take; the parser sees it end there. */
 static bool read_header(const char *at, struct column *c, sl_shape *shape)
 {
 	enum { MOST = 1 << 17 };

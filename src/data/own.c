@@ -50,7 +50,7 @@ static bool check(const struct sl_dataset_def *def)
 
 /* A data set whose samples a function of the program's makes: .get writes sample s->index to s->x and s->y.  It is
  * called by the loader's workers, several at once, so it keeps nothing between calls, and calls nothing that needs the
- * engine; what is random it draws by sl_sample_uniform.  .free is called once nobody holds the data set any more, and
+ * engine; it draws random numbers with sl_sample_uniform.  .free is called once the data set has no holder, and
  * also when making it fails. static bool get(void *self, struct sl_sample *s)
  *     {
  *             *(float *)s->x = (float)s->index;

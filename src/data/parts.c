@@ -8,8 +8,7 @@
 #include "philox.h"
 #include "tensor/tensor.h"
 
-/* ---- some samples of one ------------------------------------------------------------------------------------------
- */
+/* ---- some samples of one ---------------------------------------------------------------------------------------- */
 
 struct part {
 	struct sl_dataset base;
@@ -144,8 +143,7 @@ bool sl_dataset_split_at(const char *at, sl_dataset *dataset, int64_t count, uin
 	return false;
 }
 
-/* ---- several ------------------------------------------------------------------------------------------------------
- */
+/* ---- several ---------------------------------------------------------------------------------------------------- */
 
 struct several {
 	struct sl_dataset base;

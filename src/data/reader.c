@@ -59,8 +59,7 @@ bool slp_reader_is_here(const struct slp_reader *r)
 	return r->process == getpid();
 }
 
-/* ---- work ----------------------------------------------------------------------------------------------------------
- */
+/* ---- work ------------------------------------------------------------------------------------------------------- */
 
 /* With the lock; false: there is nothing to do. */
 static bool take(struct slp_reader *r, struct share *s)
@@ -99,7 +98,7 @@ static void read_rows(const struct slp_reader *r, const struct share *s, struct 
 			break;
 		}
 	getting = mine.outer;
-	slp_error_set_aside(&fault->error); /* also one that nobody reported */
+	slp_error_set_aside(&fault->error); /* also one that was not reported */
 }
 
 /* With the lock. */
@@ -134,8 +133,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* ---- start and end --------------------------------------------------------------------------------------------------
- */
+/* ---- start and end ---------------------------------------------------------------------------------------------- */
 
 /* Signals are the program's other threads'. */
 static bool start_threads(struct slp_reader *r, int workers)
@@ -221,8 +219,7 @@ bool slp_reader_is_asking(const struct slp_reader *r)
 	return g != NULL;
 }
 
-/* ---- batches --------------------------------------------------------------------------------------------------------
- */
+/* ---- batches ---------------------------------------------------------------------------------------------------- */
 
 void slp_reader_ask(struct slp_reader *r, const int32_t *numbers, int64_t rows, uint64_t seed, uint64_t epoch)
 {
@@ -289,7 +286,7 @@ void slp_reader_clear(struct slp_reader *r)
 	pthread_mutex_lock(&r->lock);
 	for (int i = 0; i < r->count; i++) {
 		struct slot *s = &r->ring[(r->first + i) % r->slots];
-		s->given = s->rows; /* nobody takes more of it */
+		s->given = s->rows; /* no thread takes more of it */
 	}
 	while (r->at_work) pthread_cond_wait(&r->done, &r->lock);
 	r->count = 0;

@@ -110,8 +110,7 @@ static bool sums(const sl_dataset *d, uint32_t sums[2])
 
 static const struct slp_source transformed_source = {"transformed", get, give_up, sums};
 
-/* ---- making one ----------------------------------------------------------------------------------------------------
- */
+/* ---- making one ------------------------------------------------------------------------------------------------- */
 
 static bool chain(struct transformed *t)
 {
@@ -119,7 +118,7 @@ static bool chain(struct transformed *t)
 	t->most = sl_shape_size(shape);
 	for (int i = 0; i < t->count; i++) {
 		const struct slp_transform_rule *rule = slp_transform_rule(t->list[i].kind);
-		if (!rule) return slp_data_fail(SL_EINVAL, "transform %d is of no kind there is", i);
+		if (!rule) return slp_data_fail(SL_EINVAL, "transform %d is of an unknown kind", i);
 		t->shapes[i] = shape;
 		if (!rule->shape(&t->list[i], t->shapes[i], &shape)) return false;
 		if (sl_shape_size(shape) > t->most) t->most = sl_shape_size(shape);

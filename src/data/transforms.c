@@ -33,8 +33,7 @@ static int64_t draw(struct sl_sample *s, int64_t n)
 	return (int64_t)(sl_sample_uniform(s) * (double)n);
 }
 
-/* ---- crops ---------------------------------------------------------------------------------------------------------
- */
+/* ---- crops ------------------------------------------------------------------------------------------------------ */
 
 static bool crop_shape(const struct sl_transform *t, sl_shape in, sl_shape *out)
 {
@@ -83,8 +82,7 @@ static bool center_crop(const struct sl_transform *t, sl_shape in, const float *
 	return true;
 }
 
-/* ---- flips ---------------------------------------------------------------------------------------------------------
- */
+/* ---- flips ------------------------------------------------------------------------------------------------------ */
 
 static bool flip_shape(const struct sl_transform *t, sl_shape in, sl_shape *out)
 {
@@ -115,8 +113,7 @@ static bool flip(const struct sl_transform *t, sl_shape in, float *x, struct sl_
 	return true;
 }
 
-/* ---- colours -------------------------------------------------------------------------------------------------------
- */
+/* ---- colours ---------------------------------------------------------------------------------------------------- */
 
 static bool normalise_shape(const struct sl_transform *t, sl_shape in, sl_shape *out)
 {
@@ -195,8 +192,7 @@ static bool jitter(const struct sl_transform *t, sl_shape in, float *x, struct s
 	return true;
 }
 
-/* ---- sizes ---------------------------------------------------------------------------------------------------------
- */
+/* ---- sizes ------------------------------------------------------------------------------------------------------ */
 
 static bool resize_shape(const struct sl_transform *t, sl_shape in, sl_shape *out)
 {
@@ -343,8 +339,7 @@ static bool resized_crop(const struct sl_transform *t, sl_shape in, const float 
 	return ok;
 }
 
-/* ---- the program's own ---------------------------------------------------------------------------------------------
- */
+/* ---- the program's own ------------------------------------------------------------------------------------------ */
 
 static bool map_shape(const struct sl_transform *t, sl_shape in, sl_shape *out)
 {

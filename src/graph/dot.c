@@ -54,7 +54,7 @@ static void edges(FILE *f, const sl_graph *g, int i)
 }
 
 /* Writes a program for Graphviz: a box for each operation, coloured by family, with its shapes; inputs round,
- * parameters as cylinders, constants as notes; what an operation writes in red.  SL_EIO if the file takes no more;
+ * parameters as cylinders, constants as notes; what an operation writes in red.  SL_EIO if the file cannot be written;
  * SL_EINVAL if it or the program is NULL.
  *
  *     sl_graph_dot(file, g);      $ dot -Tsvg net.dot > net.svg */
@@ -77,6 +77,6 @@ enum sl_status sl_graph_dot_at(const char *at, FILE *file, const sl_graph *g)
 	}
 	fputs("}\n", file);
 	if (!ferror(file)) return SL_OK;
-	slp_call_fail(at, "sl_graph_dot", SL_EIO, "the file takes no more");
+	slp_call_fail(at, "sl_graph_dot", SL_EIO, "the file cannot be written");
 	return SL_EIO;
 }

@@ -59,7 +59,7 @@ bool slp_names_add(struct slp_names *names, const char *text, int number)
 	return true;
 }
 
-/* The name, or with a number behind it where there is such a one. */
+/* The name, with a number after it if the name is taken. */
 static const char *unique_name(sl_graph *g, const char *name)
 {
 	char text[160];
@@ -186,7 +186,7 @@ int slp_graph_add_op(sl_graph *g, const char *at, const char *name, const struct
 	int node = add_node(g, SLP_NODE_OP, at, name ? name : op->name, op->nout);
 	if (node < 0) return -1;
 	if (set_op(&g->nodes[node], op, attrs, nin, in)) return node;
-	g->count--; /* the name stays taken: nobody minds */
+	g->count--; /* the name stays taken, which does no harm */
 	return -1;
 }
 

@@ -47,7 +47,7 @@ struct slp_names {
 	} * list;
 	size_t count, capacity;
 };
-/* The entry of a name, NULL if it is not there; adding one (that is not there), false without memory. */
+/* The entry of a name, NULL if there is none; adding one (which must not exist), false without memory. */
 struct slp_name *slp_names_find(const struct slp_names *names, const char *text);
 bool slp_names_add(struct slp_names *names, const char *text, int number);
 
@@ -99,7 +99,7 @@ bool slp_graph_compact(sl_graph *g);
 int *slp_graph_memories(const sl_graph *g);
 /* How many arguments and outputs use each output: counts[node * SLP_MAX_OUTPUTS + out]; malloc'd, NULL without memory. */
 int *slp_graph_uses(const sl_graph *g);
-/* Whether the node must stay whoever uses its results: it writes a parameter. */
+/* Whether the node must stay even if its results are unused: it writes a parameter. */
 bool slp_node_has_effect(const struct slp_gnode *n);
 /* Whether a node writes its argument i. */
 bool slp_node_writes(const struct slp_gnode *n, int i);

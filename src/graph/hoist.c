@@ -32,7 +32,7 @@ static bool has_some(const sl_graph *g)
 	return false;
 }
 
-/* Marks what is prepared for kernels: it depends on parameters alone, and nobody writes these. */
+/* Marks what is prepared for kernels: it depends on parameters alone, and nothing writes these. */
 static void mark_prepared(const sl_graph *g, const struct slp_users *u, bool *prepared)
 {
 	for (int i = 0; i < g->count; i++) {

@@ -26,7 +26,7 @@ bool slp_lex_next(struct slp_lexer *lex);
 bool slp_lex_is(const struct slp_lexer *lex, const char *sign_or_word);
 /* Steps over it if it is there. */
 bool slp_lex_accept(struct slp_lexer *lex, const char *sign_or_word, bool *ok);
-/* Steps over it; an error if it is not there. */
+/* Skips it; an error if it is missing. */
 bool slp_lex_expect(struct slp_lexer *lex, const char *sign_or_word);
 /* An error at the token; returns false. */
 bool slp_lex_fail(const struct slp_lexer *lex, enum sl_status status, const char *format, ...)

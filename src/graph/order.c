@@ -154,7 +154,7 @@ static bool hazards(struct order *o)
 	return ok;
 }
 
-/* The k-th node that `node` waits for; -1: there are no more.  *progress runs from 0 over arguments, then -2, -3, … over
+/* The k-th node that `node` waits for; -1: there is none.  *progress runs from 0 over arguments, then -2, -3, … over
  * waits. */
 static int next_dependency(const struct order *o, int node, int *progress)
 {
@@ -255,7 +255,7 @@ bool slp_graph_compact(sl_graph *g)
 	if (s != SL_OK)
 		slp_error_set(s, s == SL_ENOMEM
 		                         ? "graph: no memory for the order of its nodes"
-		                         : "graph: nodes wait for each other in a circle, or for one that was removed");
+		                         : "graph: nodes depend on each other in a cycle, or on one that was removed");
 	return s == SL_OK;
 }
 

@@ -90,7 +90,7 @@ static bool parse_value(struct slp_parser *p, struct slp_value *v)
 	bool quoted = p->lex.quoted;
 	if (p->lex.kind == SLP_TOKEN_NUMBER) return literal(p, NULL, v);
 	if (p->lex.kind != SLP_TOKEN_NAME)
-		return slp_lex_fail(&p->lex, SL_EFORMAT, "a name, a number or a call expected");
+		return slp_lex_fail(&p->lex, SL_EFORMAT, "expected a name, a number or a call");
 	struct slp_lexer before = p->lex;
 	memcpy(name, p->lex.text, sizeof name);
 	if (!slp_lex_next(&p->lex)) return false;
@@ -259,7 +259,7 @@ static bool return_statement(struct slp_parser *p)
 	return ok;
 }
 
-/* Types behind a call are what infer would say; whoever runs the program finds out if not. */
+/* Types after a call are those that infer would find; running the program checks them. */
 static bool result_types(struct slp_parser *p, int node)
 {
 	bool ok = true;
@@ -312,7 +312,7 @@ static bool statements(struct slp_parser *p)
 	while (p->lex.kind != SLP_TOKEN_END) {
 		if (p->lex.kind != SLP_TOKEN_LINE && !statement(p)) return false;
 		if (p->lex.kind != SLP_TOKEN_LINE && p->lex.kind != SLP_TOKEN_END)
-			return slp_lex_fail(&p->lex, SL_EFORMAT, "the line should end here");
+			return slp_lex_fail(&p->lex, SL_EFORMAT, "expected the end of the line");
 		if (p->lex.kind == SLP_TOKEN_LINE && !slp_lex_next(&p->lex)) return false;
 	}
 	if (p->g->noutputs) return true;

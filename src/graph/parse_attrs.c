@@ -25,7 +25,7 @@ bool slp_parse_type(struct slp_parser *p, struct slp_type *type)
 	int dtype = 0;
 	bool ok = true;
 	if (p->lex.kind != SLP_TOKEN_NAME || !find_dtype(p->lex.text, &dtype))
-		return slp_lex_fail(&p->lex, SL_EFORMAT, "a data type expected, as float32 is one");
+		return slp_lex_fail(&p->lex, SL_EFORMAT, "expected a data type such as float32");
 	*type = (struct slp_type){(enum sl_dtype)dtype, {.ndim = -1}};
 	if (!slp_lex_next(&p->lex)) return false;
 	if (!slp_lex_accept(&p->lex, "(", &ok)) return true;

@@ -23,7 +23,7 @@ struct blocks {
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
-/* An operation before node `place`; -1 after a mistake, which b->status tells. */
+/* An operation before node `place`; -1 after a mistake, which is in b->status. */
 static int add(struct blocks *b, int place, const struct sl_op *op, const void *attrs, int nin,
                const struct slp_value *in)
 {
@@ -244,7 +244,7 @@ static bool take_elementwise(struct blocks *b, int node)
 
 /* ---- what convolutions take over --------------------------------------------------------------------------------- */
 
-/* The convolution that gives v to nobody but one node; NULL: it is none. */
+/* The convolution whose result v has a single user; NULL: there is none. */
 static struct slp_conv2d_blocked_attrs *convolution_of(const struct blocks *b, struct slp_value v,
                                                        const struct sl_op *op)
 {

@@ -26,7 +26,7 @@ static bool is_row_sum(const struct slp_gnode *n)
 	       !slp_node_number(n, "keepdims");
 }
 
-/* A product of matrices whose second factor is not transposed, the first as told. */
+/* A product of matrices whose second factor is not transposed, the first as given. */
 static bool is_product(const sl_graph *g, const struct slp_gnode *n, bool ta)
 {
 	return slp_node_is(n, &slp_op_dot) && (slp_node_number(n, "ta") != 0) == ta &&
@@ -176,7 +176,7 @@ static void copy_number(struct slp_gnode *to, const struct slp_gnode *from, cons
 	memcpy(to->attrs.bytes + slp_attr_find(to->op, name)->offset, &value, sizeof value);
 }
 
-/* Whether somebody else reads or writes the parameter after `node` up to the update. */
+/* Whether another node reads or writes the parameter after `node` up to the update. */
 static bool is_touched(const sl_graph *g, const struct slp_users *u, struct slp_value v, int node, int sgd)
 {
 	for (int i = node + 1; i < sgd; i++)

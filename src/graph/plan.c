@@ -37,7 +37,7 @@ static enum sl_status run_pass(sl_plan *p, enum sl_pass pass, bool check)
 	return s;
 }
 
-/* Results that are constants become copies: whoever gets one may change it. */
+/* Results that are constants become copies, because a caller may change them. */
 static enum sl_status own_results(sl_graph *g)
 {
 	for (int i = 0; i < g->noutputs; i++) {
@@ -102,7 +102,7 @@ static bool cut(sl_plan *p, unsigned off, size_t most)
 	       slp_plan_memory(p->graph, !(off & 1u << SL_PASS_MEMORY), &p->layout);
 }
 
-/* Units as large as they pay; where these have no room on the device, smaller ones: what goes between them can be put out
+/* Units as large as they pay; where these have no room on the device, smaller ones: what goes between them can be evicted
  * while others run. */
 static bool lay_out(sl_plan *p, unsigned off)
 {

@@ -42,7 +42,7 @@ bool slp_cut(const sl_graph *g, int workers, size_t most, struct slp_layout *lay
 bool slp_units_fit(const sl_graph *g, const struct slp_layout *layout);
 size_t slp_unit_share(sl_device device);
 /* memory.c: whether all values one after another could be addressed: then no offset, no sum and nothing that kernels work
- * in, a few times as much, overflows.  Tensors of the shapes that are told need not exist. */
+ * in, a few times as much, overflows.  Tensors of the given shapes need not exist. */
 bool slp_plan_can_be(const sl_graph *g);
 /* Locations of values. */
 bool slp_plan_memory(const sl_graph *g, bool reuse, struct slp_layout *layout);

@@ -9,7 +9,7 @@ static bool same_location(struct slp_location a, struct slp_location b)
 	return a.kind == b.kind && a.index == b.index;
 }
 
-/* The unit's slot for a location; scratch has one for each offset, so that a fault spoils no more than it must. */
+/* The unit's slot for a location; scratch has one for each offset, so that a fault invalidates only its dependents. */
 static int slot_for(struct slp_unit *u, struct slp_location location, size_t bytes)
 {
 	for (int i = 0; location.kind != SLP_LOCATION_SCRATCH && i < u->nslots; i++)

@@ -167,7 +167,7 @@ static enum sl_status find_memory(const struct run *r)
 	return SL_OK;
 }
 
-/* What no later unit reads, and nobody else, goes at once: behind the last unit storages are given back anyway. */
+/* Values that have no later reader are freed at once; after the last unit all storages are released anyway. */
 static void bury(const struct run *r, int unit)
 {
 	for (int i = 0; i < r->plan->layout.nstorages; i++) {

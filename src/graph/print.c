@@ -18,7 +18,7 @@ bool slp_text_is_plain(const char *name)
 	return true;
 }
 
-/* The parser names them so; nobody else can: it is no plain name. */
+/* The parser gives them this name; programs cannot, since it is no plain name. */
 bool slp_text_is_literal(const struct slp_gnode *n)
 {
 	return n->kind == SLP_NODE_CONST && n->name[0] == '#' && n->types[0].dtype == SL_FLOAT32 &&
@@ -264,7 +264,7 @@ static enum sl_status print_outputs(const char *at, FILE *f, const sl_graph *g)
 /* Writes a program as text: inputs (in the order in which runs take them), parameters, constants, one line for each
  * operation with its arguments, attributes that are not 0 and result types, and the results.  sl_graph_parse reads it
  * back.  A constant of more than 64 elements that are not all the same is shown as "...".  Waits for constants. SL_EIO
- * if the file takes no more; SL_EINVAL if it or the program is NULL; the error that spoilt a constant.
+ * if the file cannot be written; SL_EINVAL if it or the program is NULL; the error that spoilt a constant.
  *
  *     sl_graph_print(stdout, g);      input x: float32 (2,)
  *                                     y = relu(x): float32 (2,)
@@ -285,6 +285,6 @@ enum sl_status sl_graph_print_at(const char *at, FILE *file, const sl_graph *g)
 		if (!n->dead && n->kind != SLP_NODE_INPUT && !slp_text_is_literal(n)) s = print_node(at, file, g, n);
 	}
 	if (s == SL_OK) s = print_outputs(at, file, g);
-	if (s == SL_OK && ferror(file)) slp_call_fail(at, "sl_graph_print", s = SL_EIO, "the file takes no more");
+	if (s == SL_OK && ferror(file)) slp_call_fail(at, "sl_graph_print", s = SL_EIO, "the file cannot be written");
 	return s;
 }

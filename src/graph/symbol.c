@@ -76,7 +76,7 @@ static sl_tensor *tensor_of(struct slp_symbol *s, int output, sl_device device)
 	return t;
 }
 
-/* Keeps a symbol in the trace's program, whoever uses it. */
+/* Keeps a symbol in the trace's program, used or not. */
 static bool keep(struct slp_trace *trace, struct slp_symbol *s)
 {
 	if (!slp_grow((void **)&trace->effects, &trace->max_effects, trace->neffects + 1, sizeof(void *))) return false;

@@ -51,7 +51,7 @@ static int used_inputs(const struct imported *b, int node)
 
 /* ---- forward ------------------------------------------------------------------------------------------------------ */
 
-/* Values of a run: one for each output of each node, held until nobody needs it any more. */
+/* Values of a run: one for each output of each node, held until its last use. */
 struct run {
 	struct imported *b;
 	sl_tensor *const *given;

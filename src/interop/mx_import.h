@@ -25,7 +25,7 @@ static inline sl_shape slp_mx_known(struct slp_mx_call *c, int i)
 	return s;
 }
 
-/* An axis counted from the end made one from the start; fails if it is not there. */
+/* An axis counted from the end, converted to one from the start; fails if it does not exist. */
 static inline int slp_mx_axis(struct slp_mx_call *c, int64_t axis, int ndim)
 {
 	int64_t a = axis < 0 ? axis + ndim : axis;

@@ -136,7 +136,7 @@ static void check_full(struct slp_mx_call *c, const struct sl_pool2d_opts *o)
 		int64_t size = x.dim[2 + i], room = size + 2 * o->pad[i] - o->kernel[i], step = o->stride[i];
 		if (size < 0 || step < 1 || room < 0 || room % step == 0) continue;
 		if ((room / step + 1) * step >= size + o->pad[i])
-			slp_mx_fail(c, SL_EUNSUPPORTED, "its last window lies in the border alone");
+			slp_mx_fail(c, SL_EUNSUPPORTED, "its last window lies in the padding only");
 	}
 }
 

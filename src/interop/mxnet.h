@@ -50,7 +50,7 @@ struct slp_mx_call {
 	sl_tensor *const *in; /* while checking: the values of parameters, NULL for what is not known */
 	int nin;              /* that are looked at */
 	sl_tensor **out;      /* node->nout of them */
-	bool checking;        /* the attributes are to be looked at, nothing is computed */
+	bool checking;        /* only the attributes are checked, nothing is computed */
 	unsigned ones;        /* set while checking: parameters that count as ones, whatever the file says */
 	bool failed;
 };
@@ -96,7 +96,7 @@ double slp_mx_double(struct slp_mx_call *c, const char *name, double otherwise);
 int64_t slp_mx_int(struct slp_mx_call *c, const char *name, int64_t otherwise);
 /* Like slp_mx_int, but the attribute must be there, and within bounds. */
 int64_t slp_mx_need(struct slp_mx_call *c, const char *name, int64_t low, int64_t high);
-/* "(1, 2)", "[1, None]" or "3"; returns how many, -1 if it is not there or None. */
+/* "(1, 2)", "[1, None]" or "3"; returns how many, -1 if it is missing or None. */
 int slp_mx_tuple(struct slp_mx_call *c, const char *name, int64_t v[SLP_MX_TUPLE]);
 /* An attribute whose value is one of the operator's default must have it: other values are not supported. */
 void slp_mx_only(struct slp_mx_call *c, const char *name, const char *value);

@@ -8,10 +8,9 @@ struct imported {
 	struct slp_onnx_model model;
 };
 
-/* ---- forward -------------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---------------------------------------------------------------------------------------------------- */
 
-/* Values of a run, by names: held until nobody needs them any more. */
+/* Values of a run, by name: held until their last use. */
 struct slp_onnx_run {
 	struct imported *b;
 	sl_tensor *const *given;
@@ -139,8 +138,7 @@ static void drop_graph(struct slp_onnx_run *r, const struct slp_onnx_graph *g)
 	for (int i = g->first_name; i < g->first_name + g->nnames; i++) drop(r, i);
 }
 
-/* ---- graphs within nodes -------------------------------------------------------------------------------------------
- */
+/* ---- graphs within nodes ---------------------------------------------------------------------------------------- */
 
 int slp_onnx_graph_named(struct slp_onnx_call *c, const char *attribute)
 {
@@ -215,8 +213,7 @@ bool slp_onnx_graph_run(struct slp_onnx_call *c, int graph, const struct slp_onn
 	return !c->failed;
 }
 
-/* ---- the whole model -----------------------------------------------------------------------------------------------
- */
+/* ---- the whole model -------------------------------------------------------------------------------------------- */
 
 static sl_tensor *result_of(struct slp_onnx_run *r, int i)
 {

@@ -27,7 +27,7 @@ enum { SLP_ONNX_KNOWN_MAX = 4096 }; /* elements; others are tensors */
 
 struct slp_onnx_sequence;
 
-/* One of them, or none: an optional input that is not there. */
+/* One of them, or none: an optional input that is missing. */
 struct slp_onnx_value {
 	sl_tensor *t;
 	struct slp_onnx_known *known;
@@ -93,7 +93,7 @@ double slp_onnx_attr_float(struct slp_onnx_call *c, const char *name, double oth
 bool slp_onnx_attr_is(struct slp_onnx_call *c, const char *name, const char *otherwise, const char *value);
 /* The text, cut to what fits. */
 const char *slp_onnx_attr_text(struct slp_onnx_call *c, const char *name, const char *otherwise, char text[64]);
-/* At most `max` numbers; how many, -1 if it is not there. */
+/* At most `max` numbers; how many, -1 if it is missing. */
 int slp_onnx_attr_ints(struct slp_onnx_call *c, const char *name, int64_t *v, int max);
 
 /* ---- inputs and results -------------------------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ static inline bool slp_onnx_has(const struct slp_onnx_call *c, int i)
 {
 	return i < c->nin && slp_onnx_is_there(c->in[i]);
 }
-/* Input i as a tensor; NULL if it is not there, or after an error. */
+/* Input i as a tensor; NULL if it is missing, or after an error. */
 sl_tensor *slp_onnx_tensor(struct slp_onnx_call *c, int i);
 sl_tensor *slp_onnx_as_tensor(struct slp_onnx_call *c, struct slp_onnx_value v);
 /* Input i, which must be known. */

@@ -1,6 +1,6 @@
 /* ONNX operators, computed: the bits of integers.
  *
- * There are no operations for these: a number, or -1 less it where it is negative, has a new axis of its bits, 0 or 1. */
+ * There are no operations for these: a number x, or -1 - x if x is negative, gets a new axis of its bits, 0 or 1. */
 #include "interop/onnx_import.h"
 
 enum { BITS = 63 }; /* of an int64, without its sign */

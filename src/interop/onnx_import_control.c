@@ -1,4 +1,4 @@
-/* ONNX operators, computed: branches and loops.  What decides of them is mostly known while a network is built: then one
+/* ONNX operators, computed: branches and loops.  Their conditions are mostly known while a network is built: then one
  * branch is computed, and loops are unrolled. */
 #include <stdlib.h>
 
@@ -88,8 +88,7 @@ void slp_onnx_import_if(struct slp_onnx_call *c)
 	else both_branches(c);
 }
 
-/* ---- Loop and Scan --------------------------------------------------------------------------------------------------
- */
+/* ---- Loop and Scan ---------------------------------------------------------------------------------------------- */
 
 /* A graph that goes round: its first `carried` results after `before` others are inputs of the next round, the others are
  * collected. */
@@ -173,9 +172,7 @@ static void give_empty(struct unrolled *u, int to, int result, int64_t axis)
 		y.dim[i] = i == at ? 0 : t.shape.dim[k++];
 		open = y.dim[i] < 0;
 	}
-	if (open)
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED,
-		                   "goes round 0 times, and the shape of its results is not declared");
+	if (open) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "runs 0 times, and the shape of its results is not declared");
 	if (!c->failed)
 		slp_onnx_give_value(c, to, (struct slp_onnx_value){.known = slp_onnx_known_new(c->made, t.dtype, y)});
 }
@@ -209,7 +206,7 @@ static void give_carried(struct unrolled *u)
 
 /* ---- Loop ---------------------------------------------------------------------------------------------------------- */
 
-/* Whether the loop goes on: what is not there says yes. */
+/* Whether the loop continues: a missing condition means yes. */
 static bool goes_on(struct slp_onnx_call *c, struct slp_onnx_value condition, const char *name)
 {
 	if (!slp_onnx_is_there(condition)) return true;
@@ -255,7 +252,7 @@ void slp_onnx_import_loop(struct slp_onnx_call *c)
 
 /* ---- Scan ---------------------------------------------------------------------------------------------------------- */
 
-/* Number i of an attribute that has one for each of n; 0 if it is not there. */
+/* Number i of an attribute that has one for each of n; 0 if it is missing. */
 static int64_t number_of(struct slp_onnx_call *c, const char *attribute, int i, int n)
 {
 	enum { MOST = 256 };
@@ -303,7 +300,7 @@ void slp_onnx_import_scan(struct slp_onnx_call *c)
 	bool backwards;
 	if (c->opset < 9) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "of operator set 8 is not supported");
 	if (!c->failed && u.carried < 0)
-		slp_onnx_call_fail(c, SL_EFORMAT, "has %d inputs, %d are to be scanned", c->nin, n);
+		slp_onnx_call_fail(c, SL_EFORMAT, "has %d inputs, but num_scan_inputs is %d", c->nin, n);
 	for (int i = 0; i < n && !c->failed; i++) {
 		int64_t length = scanned(c, i, n, &axis, &backwards);
 		if (!c->failed && i && length != rounds)

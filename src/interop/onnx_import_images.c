@@ -63,7 +63,7 @@ void slp_onnx_import_pad(struct slp_onnx_call *c)
 	    axes = slp_onnx_ints_in(c, 3, NULL, list, SL_MAX_NDIM);
 	double value = slp_onnx_number_in(c, 2, "value", 0);
 	if (axes < 0) axes = x.ndim;
-	if (!c->failed && n != 2 * axes) slp_onnx_call_fail(c, SL_EFORMAT, "has %d borders of %d axes", n, axes);
+	if (!c->failed && n != 2 * axes) slp_onnx_call_fail(c, SL_EFORMAT, "has %d pads for %d axes", n, axes);
 	if (strcmp(mode, "constant") && strcmp(mode, "reflect") && strcmp(mode, "edge") && strcmp(mode, "wrap"))
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "mode \"%s\" is not supported", mode);
 	if (c->failed) return;

@@ -5,8 +5,7 @@
 
 #include "interop/onnx_import.h"
 
-/* ---- out of nothing -------------------------------------------------------------------------------------------------
- */
+/* ---- out of nothing --------------------------------------------------------------------------------------------- */
 
 void slp_onnx_import_shape(struct slp_onnx_call *c)
 {
@@ -260,7 +259,7 @@ void slp_onnx_import_concat(struct slp_onnx_call *c)
 	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_joined(c, c->in, c->nin, axis));
 }
 
-/* Sizes of the parts: given, or as even as can be, the last one smaller.  The last results may be those that nobody takes. */
+/* Sizes of the parts: given, or equal, with a smaller last one.  The last results may be unused. */
 void slp_onnx_import_split(struct slp_onnx_call *c)
 {
 	enum { MOST = 1024 };

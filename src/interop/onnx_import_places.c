@@ -91,7 +91,7 @@ static sl_tensor *combined(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *whe
 	sl_shape s = sl_tensor_shape(v);
 	int64_t n = sl_tensor_shape(x).dim[s.ndim - 1];
 	if (s.ndim == SL_MAX_NDIM || n * sl_shape_size(s) > INT32_MAX)
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "this reduction of so much is not supported");
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "updates of this shape cannot be reduced");
 	if (c->failed || !s.dim[s.ndim - 1]) return c->failed ? NULL : x;
 	s.dim[s.ndim++] = 1;
 	struct sl_make make = {sl_tensor_dtype(v), sl_tensor_device(v)};
@@ -380,7 +380,7 @@ void slp_onnx_import_eye_like(struct slp_onnx_call *c)
 	enum sl_dtype dtype = slp_onnx_attr(c, "dtype") ? slp_onnx_dtype_numbered((int)slp_onnx_attr_int(c, "dtype", 0))
 	                                                : slp_onnx_dtype(&c->in[0]);
 	if (x.ndim != 2 || dtype == SL_DTYPE_DEFAULT)
-		slp_onnx_call_fail(c, SL_ESHAPE, "makes matrices, of a data type that is there");
+		slp_onnx_call_fail(c, SL_ESHAPE, "makes matrices only, of a known data type");
 	if (c->failed) return;
 	sl_tensor *y = sl_eq_scalar_at(c->at, diagonals(c, x.dim[0], x.dim[1]), (double)slp_onnx_attr_int(c, "k", 0));
 	slp_onnx_give(c, 0, y ? sl_cast_at(c->at, y, dtype) : NULL);

@@ -165,7 +165,7 @@ void slp_onnx_import_pool(struct slp_onnx_call *c)
 	struct slp_onnx_window w;
 	if (!slp_onnx_window_read(c, slp_onnx_shape(c, 0), NULL, &w)) return;
 	if (slp_onnx_attr_int(c, "storage_order", 0) && c->nout > 1)
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "places by columns are not supported");
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "indices in column-major order are not supported");
 	sl_tensor *x = slp_onnx_tensor(c, 0);
 	if (!x || c->failed) {
 		c->failed = true;
@@ -194,7 +194,7 @@ void slp_onnx_import_max_unpool(struct slp_onnx_call *c)
 	}
 	int n = slp_onnx_ints_in(c, 2, NULL, sizes, SL_MAX_NDIM);
 	if (!slp_shape_valid(y) || sl_shape_size(y) > INT32_MAX)
-		slp_onnx_call_fail(c, SL_ESHAPE, "a result that is too large, or none");
+		slp_onnx_call_fail(c, SL_ESHAPE, "its result would be empty or too large");
 	sl_tensor *x = slp_onnx_tensor(c, 0), *where = slp_onnx_indices(c, c->in[1], sl_shape_size(y));
 	if (!x || !where || c->failed) {
 		c->failed = true;

@@ -1,4 +1,4 @@
-/* ONNX operators, computed: whole numbers that stand for real ones.  Products of them are exact: in float32 as far as it
+/* ONNX operators, computed: integers that represent real numbers.  Products of them are exact: in float32 as far as it
  * holds them, else in float64. */
 #include "interop/onnx_import.h"
 

@@ -1,4 +1,4 @@
-/* ONNX operators, computed: pixels at places that a grid says. */
+/* ONNX operators, computed: pixels at positions that a grid gives. */
 #include <math.h>
 
 #include "interop/onnx_import.h"

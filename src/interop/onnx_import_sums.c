@@ -5,8 +5,7 @@
 #include "interop/onnx_import.h"
 #include "whole.h"
 
-/* ---- products -------------------------------------------------------------------------------------------------------
- */
+/* ---- products --------------------------------------------------------------------------------------------------- */
 
 /* A vector as a matrix of one row, or one column, which the result loses again. */
 static sl_tensor *vector_product(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b)
@@ -152,7 +151,7 @@ static sl_tensor *reduced(struct slp_onnx_call *c, const struct reduction *r, sl
 	return as_float ? sl_cast_at(c->at, t, dtype) : t;
 }
 
-/* The axes to go, and the shape that is left; false after an error, or if nothing is to be done. */
+/* The axes to remove, and the shape that is left; false after an error, or if there is nothing to do. */
 static bool axes_of(struct slp_onnx_call *c, sl_shape x, bool gone[SL_MAX_NDIM], sl_shape *y)
 {
 	int64_t axes[SL_MAX_NDIM];

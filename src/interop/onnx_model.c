@@ -188,7 +188,7 @@ static void use_as_tensor(struct slp_onnx_model *m, int name)
 	m->names[name].as_tensor = true;
 }
 
-/* What is taken from graphs around this one is held until those are done: nobody counts how often it was taken. */
+/* What is taken from graphs around this one is held until those are done: its uses are not counted. */
 static void mark_needed(struct slp_onnx_model *m, const struct slp_onnx_graph *g)
 {
 	for (int i = 0; i < g->noutputs; i++) use_as_tensor(m, g->outputs[i]);

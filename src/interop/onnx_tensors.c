@@ -109,7 +109,7 @@ static bool read_part(struct slp_file *f, const char *name, const char *path, ui
 	ok = ok && fseeko(file, (off_t)offset, SEEK_SET) == 0;
 	if (ok && d->bytes) ok = fread(d->owned, 1, d->bytes, file) == d->bytes;
 	fclose(file);
-	return ok || slp_file_fail(f, SL_EFORMAT, "tensor \"%.100s\" is not in %.200s, which ends before", name, path);
+	return ok || slp_file_fail(f, SL_EFORMAT, "tensor \"%.100s\" lies beyond the end of %.200s", name, path);
 }
 
 static bool from_file(struct slp_file *f, const char *name, const SlpOnnx__TensorProto *t, struct slp_onnx_data *d)

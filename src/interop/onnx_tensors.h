@@ -10,7 +10,7 @@ struct slp_onnx_data {
 	sl_shape shape;
 	uint64_t bytes;
 	const void *data;
-	void *owned; /* data, if it is to be freed */
+	void *owned; /* data, if it must be freed */
 };
 enum slp_element slp_onnx_element_numbered(int number); /* SLP_ELEMENTS: none of ours */
 /* Type and shape alone; false with an error recorded. */

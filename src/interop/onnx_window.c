@@ -1,4 +1,4 @@
-/* Windows that move over sequences, images and volumes: what attributes of ONNX nodes say of them. */
+/* Windows that move over sequences, images and volumes: the attributes of ONNX nodes that describe them. */
 #include "interop/onnx_window.h"
 
 /* Numbers of an attribute, one for each axis. */

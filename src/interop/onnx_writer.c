@@ -379,7 +379,7 @@ static enum sl_status write_model(struct slp_onnx_writer *w, const char *path)
 	model.graph = &w->graph;
 	if (slp_onnx__model_proto__get_packed_size(&model) > INT32_MAX) {
 		w->now = NULL;
-		slp_onnx_fail(w, SL_EUNSUPPORTED, "%s would have more than 2 GiB, which an ONNX file cannot", path);
+		slp_onnx_fail(w, SL_EUNSUPPORTED, "%s would exceed 2 GiB, the limit of an ONNX file", path);
 	}
 	if (w->failed || !slp_out_open(&sink.out, w->at, "sl_export_onnx", path)) return sl_error();
 	slp_onnx__model_proto__pack_to_buffer(&model, &sink.base);

@@ -1,4 +1,4 @@
-/* Files that are replaced as a whole: written beside, brought to the disk, renamed, the folder brought to the disk. */
+/* Files that are replaced as a whole: written under another name, flushed, renamed, the folder flushed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -163,7 +163,7 @@ static bool keep_mode(struct slp_durable *d, const struct stat *before)
 	return fchmod(d->fd, mode) == 0 || fail(d, "cannot be given its old mode");
 }
 
-/* The lock tells slp_durable_sweep that the writer lives. */
+/* The lock shows slp_durable_sweep that the writer is alive. */
 static bool open_part(struct slp_durable *d)
 {
 	enum { TRIES = 16 };

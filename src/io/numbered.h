@@ -9,7 +9,7 @@
 int64_t *slp_numbered_list(const char *folder, int *count);
 /* The path of a number; malloc'd, NULL without memory. */
 char *slp_numbered_path(const char *folder, int64_t number);
-/* Makes the folder if it is not there; false with errno. */
+/* Makes the folder if it does not exist; false with errno. */
 bool slp_numbered_make(const char *folder);
 /* Removes all but the newest `keep`, and what killed writers left. */
 void slp_numbered_prune(const char *folder, int keep);

@@ -1,4 +1,4 @@
-/* Opens regular files, without waiting for what is none. */
+/* Opens regular files, and never waits for other kinds. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -52,7 +52,7 @@ static sl_tensor *attend(const char *at, const struct attention *a, sl_tensor *q
 {
 	struct sl_attention_opts opts = {.mask = mask, .causal = a->causal};
 	if (slp_cache_is_on() && to_itself && a->causal) return slp_cache_attend(at, &a->base, q, k, v);
-	if ((to_itself || a->causal) && slp_cache_refuses(at, &a->base, "a cache is for causal attention to itself"))
+	if ((to_itself || a->causal) && slp_cache_refuses(at, &a->base, "a cache needs causal self-attention"))
 		return NULL;
 	return sl_scaled_dot_product_attention_at(at, q, k, v, opts);
 }
@@ -63,7 +63,7 @@ static sl_tensor *attention_forward(sl_block *self, sl_tensor *const *in, int ni
 	const char *at = slp_forward_call_site();
 	sl_shape shape = sl_tensor_shape(in[0]);
 	if (nin > 3)
-		return slp_call_fail(at, "sl_forward", SL_EINVAL, "%s takes x, a memory and a mask, and got %d inputs",
+		return slp_call_fail(at, "sl_forward", SL_EINVAL, "%s takes x, a memory and a mask, but got %d inputs",
 		                     sl_block_name(self), nin);
 	if (!fits(at, a, "x", shape, -1)) return NULL;
 	if (nin > 1 && !fits(at, a, "a memory", sl_tensor_shape(in[1]), shape.dim[0])) return NULL;

@@ -1,4 +1,4 @@
-/* Moving averages of a trainer's parameters stand in for them, and go again: update.c keeps them. */
+/* Moving averages of a trainer's parameters replace these for a while: update.c keeps them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -239,7 +239,7 @@ enum sl_status sl_also_at(const char *at, sl_tensor *result)
 	SLP_CALL("sl_also", at);
 	if (!further) slp_call_fail(at, "sl_also", SL_EINVAL, "no block's forward runs");
 	else if (further->count == SL_MAX_RESULTS)
-		slp_call_fail(at, "sl_also", SL_EUNSUPPORTED, "a block gives %d results at most", SL_MAX_RESULTS);
+		slp_call_fail(at, "sl_also", SL_EUNSUPPORTED, "a block returns at most %d results", SL_MAX_RESULTS);
 	else if (slp_given(at, "sl_also", "result", result)) further->t[further->count++] = sl_retain(result);
 	else return sl_error();
 	return sl_error();
@@ -366,12 +366,12 @@ enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tensor *con
 	SLP_CALL("sl_forward_all", at);
 	struct slp_results results;
 	if (!out || nout < 1) {
-		slp_call_fail(at, "sl_forward_all", SL_EINVAL, "a place for a result is NULL");
+		slp_call_fail(at, "sl_forward_all", SL_EINVAL, "the pointer for a result is NULL");
 		return SL_EINVAL;
 	}
 	if (!run(at, block, in, nin, &results)) return sl_error();
 	if (nout > results.count) {
-		slp_call_fail(at, "sl_forward_all", SL_EINVAL, "%s gives %d results, and %d are wanted",
+		slp_call_fail(at, "sl_forward_all", SL_EINVAL, "%s returns %d results, but %d are requested",
 		              block->base->name, results.count, nout);
 		leave(&results, 0);
 		return SL_EINVAL;

@@ -132,7 +132,7 @@ void slp_buckets_assign(sl_param *const *params, int count, bool together, const
 
 /* ---- their memory ------------------------------------------------------------------------------------------------ */
 
-/* Whether the parameter can move: nobody else looks at its memory. */
+/* Whether the parameter can move: nothing else refers to its memory. */
 static bool is_alone(const sl_param *p)
 {
 	const sl_tensor *t = p->data;

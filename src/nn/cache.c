@@ -1,4 +1,4 @@
-/* Caches: what the layers of a network keep of the steps of a sequence, so that the next ones need not compute it again. */
+/* Caches: what a network's layers keep from earlier steps of a sequence, so that later ones need not compute it. */
 #include <stdlib.h>
 
 #include "autograd/autograd.h"
@@ -87,7 +87,7 @@ static bool has_room(const char *at, const sl_cache *c, sl_shape x)
 	}
 	if (x.dim[1] <= c->steps - c->length) return true;
 	slp_call_fail(at, "sl_cache_forward", SL_ESHAPE,
-	              "%lld more steps, where %lld of %lld are taken; sl_cache_cut makes room", (long long)x.dim[1],
+	              "%lld more steps, but %lld of %lld are in use; sl_cache_cut makes room", (long long)x.dim[1],
 	              (long long)c->length, (long long)c->steps);
 	return false;
 }

@@ -77,7 +77,8 @@ sl_tensor *slp_cache_attend(const char *at, const sl_block *layer, sl_tensor *q,
 	if (!kept) return NULL;
 	if (kept->used)
 		return slp_call_fail(at, "sl_cache_forward", SL_EUNSUPPORTED,
-		                     "%s has several places in the network; a cache has one for it", layer->base->name);
+		                     "%s is used several times in the network, but a cache has room for one use",
+		                     layer->base->name);
 	kept->used = true;
 	return sl_cached_attention_at(at, q, k, v, kept->keys, kept->values, current->place,
 	                              (struct sl_cached_attention_opts){0});
@@ -89,7 +90,7 @@ sl_tensor *slp_cache_rows(const char *at, const sl_block *layer, sl_tensor *tabl
 	int64_t most = sl_tensor_shape(table).dim[0];
 	if (current->steps > most)
 		return slp_call_fail(at, "sl_cache_forward", SL_ESHAPE,
-		                     "a cache of %lld steps, and %s has places for %lld", (long long)current->steps,
+		                     "a cache of %lld steps, but %s has %lld positions", (long long)current->steps,
 		                     layer->base->name, (long long)most);
 	if (n != 1) {
 		struct sl_make make = {SL_INT32, sl_tensor_device(table)};

@@ -164,7 +164,7 @@ static void *run_thread(void *arg)
 	SLP_CALL(job->state.function, job->state.at);
 	job->status = job->keep ? write_numbered(job) : write_file(job, job->path);
 	if (job->status != SL_OK) snprintf(job->message, sizeof job->message, "%s", sl_error_message());
-	sl_error_clear(); /* sl_checkpoint_end tells it */
+	sl_error_clear(); /* sl_checkpoint_end reports it */
 	struct slp_state state = job->state;
 	job->state = (struct slp_state){.at = state.at, .function = state.function};
 	slp_state_clear(&state); /* memory is given back before the job is ended */

@@ -1,4 +1,4 @@
-/* Going on from checkpoints: reading and verifying them, the one before where the newest is damaged, and giving a run
+/* Resuming from checkpoints: reading and verifying them, the one before if the newest is damaged, and giving a run
  * its state back. */
 #include <errno.h>
 #include <stdlib.h>
@@ -70,7 +70,8 @@ static sl_checkpoint *open_before(const char *at, const char *folder, const int6
 		char *path = slp_numbered_path(folder, numbers[i]);
 		if (!path) return slp_call_fail(at, "sl_checkpoint_open", SL_ENOMEM, "no memory for a path");
 		if (i) {
-			fprintf(stderr, "%s\n%s, the checkpoint before, is taken instead\n", sl_error_message(), path);
+			fprintf(stderr, "%s\n%s, the checkpoint before it, is used instead\n", sl_error_message(),
+			        path);
 			sl_error_clear();
 		}
 		c = open_file(at, path);

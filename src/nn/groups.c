@@ -31,7 +31,7 @@ static const char *wrong_group(const struct sl_group_opts *o)
 	if (!(o->lr_scale >= 0 && isfinite(o->lr_scale))) return ".lr_scale must not be negative";
 	if (!(o->weight_decay >= 0 && isfinite(o->weight_decay))) return ".weight_decay must not be negative";
 	if (o->no_decay && o->weight_decay != 0) return ".no_decay and .weight_decay do not go together";
-	if (!o->no_decay && o->lr_scale == 0 && o->weight_decay == 0) return "nothing is to be changed";
+	if (!o->no_decay && o->lr_scale == 0 && o->weight_decay == 0) return "there is nothing to change";
 	return NULL;
 }
 

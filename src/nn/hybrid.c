@@ -314,7 +314,7 @@ static bool call(const char *at, sl_block *block, const struct slp_filling *f, s
 	return ok;
 }
 
-/* The same with inputs that are filled up first: by operations, so that gradients find their way back. */
+/* The same with inputs that are filled up first: by operations, so that gradients flow back. */
 static bool call_filled(const char *at, sl_block *block, const struct slp_filling *f, sl_tensor *const *in, int nin,
                         struct slp_results *results, bool *eager)
 {
@@ -381,7 +381,7 @@ void slp_hybrid_free(struct slp_hybrid *h)
 }
 
 /* From now on the block runs as a compiled program: its forward is called once with symbols for each signature
- * (shapes, dtypes and device of the inputs, recording, training), and no more after that.  Under SL_RECORD, forward
+ * (shapes, dtypes and device of the inputs, recording, training), and not again.  Under SL_RECORD, forward
  * and backward are compiled together.  Blocks inside become part of the program.  A change of the block (a child, a
  * parameter) drops the programs. With .off the block is imperative again. A call that cannot be traced, such as one
  * that reads values, is an error that names the symbol and the place (doc/hybrid.md); with .fallback the block runs
@@ -413,7 +413,7 @@ enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybrid
 	return SL_OK;
 }
 
-/* The i-th plan that a hybridised block keeps, the newest first; NULL: there are no more.  It belongs to the block,
+/* The i-th plan that a hybridised block keeps, the newest first; NULL: there is none.  It belongs to the block,
  * and lives until that changes, or is given other shapes often enough. */
 const sl_plan *sl_block_plan(const sl_block *block, int i)
 {

@@ -1,5 +1,5 @@
-/* Masters: what a trainer updates in the place of parameters in half types, in float32, and when it was made of them.
- * Whoever else writes such a parameter is noticed by its storage's version. */
+/* Masters: float32 copies that a trainer updates instead of parameters in half types, and when each copy was made.
+ * A write to such a parameter by anyone else shows in its storage's version. */
 #include "nn/trainer.h"
 
 /* Counts what is written to a parameter. */

@@ -1,4 +1,4 @@
-/* Metrics: running means.  What is given is added up by tasks; only reading the mean waits. */
+/* Metrics: running means.  Tasks add up the values; only reading the mean waits. */
 #include <math.h>
 #include <stdlib.h>
 

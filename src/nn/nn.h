@@ -55,7 +55,7 @@ enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type
 /* A layer of `size` bytes, all zero but for its base; NULL with an error recorded. */
 void *slp_layer_new(const char *at, size_t size, const char *type, const char *word,
                     sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int));
-/* What a block gives: held by nobody, in the innermost scope. */
+/* What a block returns: without a holder, in the innermost scope. */
 struct slp_results {
 	int count;
 	sl_tensor *t[SL_MAX_RESULTS];
@@ -134,7 +134,7 @@ bool slp_param_allows(const char *at, const char *function, const sl_param *para
 /* The shard that this thread computes; sl_step_run_shards counts them. */
 extern _Thread_local int slp_shard;
 /* As sl_param_use, for what forward writes in training (running statistics): shards after the first get a tensor of
- * their own, whose values nobody reads, so that none waits for another. */
+ * their own, whose values are never read, so that none waits for another. */
 sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x);
 
 /* init.c */
@@ -176,7 +176,7 @@ void slp_buckets_assign(sl_param *const *params, int count, bool together, const
                         int *bucket);
 /* All that lies in the memory of parameter i, as one vector, if that is nothing but parameters of a bucket; else its values. */
 sl_tensor *slp_bucket_memory(sl_param *const *params, int count, int i);
-/* Brings the parameters of each bucket into one memory, where nobody else holds theirs, on its owner, and has new
+/* Brings the parameters of each bucket into one memory, if nothing else holds theirs, on its owner, and has new
  * values sent to all their devices.  False after an error. */
 bool slp_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *bucket);
 
@@ -208,7 +208,7 @@ bool slp_scaling_set(const char *at, sl_trainer *trainer, double now, int64_t go
 void slp_scaling_get(const sl_trainer *trainer, double *now, int64_t *good, int64_t *overflows);
 /* The scale, for programs of whole steps: a scalar whose value follows. */
 sl_tensor *slp_scaling_symbol(const char *at, sl_trainer *trainer);
-/* slp_trainer_update by gradients that were scaled by so much, and counts the step; leaves it out where they have overflowed. */
+/* slp_trainer_update by gradients scaled by this factor, and counts the step; skips it if they overflowed. */
 enum sl_status slp_trainer_apply(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
                                  int64_t divisor, double scale);
 
@@ -260,7 +260,7 @@ char *slp_trainer_state_path(sl_trainer *trainer, int i, int which);
 bool slp_trainer_set_state(const char *at, sl_trainer *trainer, int which, int i, sl_tensor *values);
 /* Whether some parameter is in a half type, and rounded to a master: that is no part of programs of whole steps. */
 bool slp_trainer_rounds(const sl_trainer *trainer);
-/* Masters take the values of parameters that somebody else has written since; false after an error. */
+/* Masters take the values of parameters that were written elsewhere since; false after an error. */
 bool slp_trainer_masters_follow(const char *at, sl_trainer *trainer);
 /* All parameters were rounded to their masters. */
 void slp_trainer_masters_hold(sl_trainer *trainer);

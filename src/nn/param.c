@@ -23,7 +23,7 @@ static enum sl_status check_new(const char *at, const sl_block *block, const cha
 	else if (!*name || strchr(name, '.')) wrong = "a name has letters, and no dots";
 	else if (!is_shape(shape)) wrong = "dims are numbers, or -1 if not known yet";
 	for (int i = 0; !wrong && i < block->base->nparams; i++)
-		if (!strcmp(block->base->params[i]->name, name)) wrong = "there is a parameter of that name";
+		if (!strcmp(block->base->params[i]->name, name)) wrong = "there is already a parameter of that name";
 	if (wrong) slp_call_fail(at, "sl_block_param", SL_EINVAL, "%s: %s", name ? name : "", wrong);
 	return wrong ? SL_EINVAL : SL_OK;
 }
@@ -243,7 +243,7 @@ sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
 
 _Thread_local int slp_shard;
 
-/* The shard that x belongs to: as told, or by its device. */
+/* The shard that x belongs to: as given, or by its device. */
 static int shard_of(const sl_param *param, const sl_tensor *x)
 {
 	if (slp_shard) return slp_shard;

@@ -69,7 +69,7 @@ static bool turn(const char *at, const char *path, struct slp_named_arrays *f, i
 	if (!f->turned[k]) return true;
 	if (shape.ndim != 2)
 		return slp_call_fail(at, "sl_load_params", SL_ESHAPE,
-		                     "%s: %s is %s, and was to be transposed: it has no two axes", path, f->origins[k],
+		                     "%s: %s is %s, but only a matrix can be transposed", path, f->origins[k],
 		                     sl_shape_string(shape, text)) != NULL;
 	SL_PAUSE
 		SL_SCOPE

@@ -99,7 +99,7 @@ static bool inputs_fit(const char *at, const struct recurrent *r, sl_tensor *con
 	bool lstm = r->cell == SL_CELL_LSTM;
 	const char *name = sl_block_name(&r->base);
 	if (nin != 1 && nin != (lstm ? 3 : 2)) {
-		slp_call_fail(at, "sl_forward", SL_EINVAL, "%s takes x, or x%s, and got %d inputs", name,
+		slp_call_fail(at, "sl_forward", SL_EINVAL, "%s takes x, or x%s, but got %d inputs", name,
 		              lstm ? ", state and cell" : " and state", nin);
 		return false;
 	}

@@ -1,4 +1,4 @@
-/* Loss scaling: what losses are multiplied by before the backward pass, so that small gradients do not vanish in
+/* Loss scaling: losses are multiplied by a factor before the backward pass, so that small gradients do not vanish in
  * float16. It grows while nothing overflows, and backs off after a step whose gradients did, which changes nothing. P.
  * Micikevicius et al., "Mixed precision training", ICLR 2018. */
 #include <float.h>

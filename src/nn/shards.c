@@ -180,7 +180,7 @@ static sl_tensor *load(const char *at, sl_tensor *x, int64_t begin, int64_t end,
  * with SL_ESHAPE if that is impossible; with .uneven, nearly equal; with .weights or .balance, in proportion to these,
  * but at least one row each. If CPU devices get rows from main memory, nothing is copied: the parts are views. A GPU
  * gets a copy of its own rows only.  Gradients flow back.  The parts belong to the innermost scope; all are NULL after
- * an error: SL_ESHAPE also for fewer rows than devices; SL_EDEVICE: one is not there; SL_EINVAL: there are none, parts
+ * an error: SL_ESHAPE also for fewer rows than devices; SL_EDEVICE: one is missing; SL_EINVAL: there are none, parts
  * is NULL, a weight is not positive, a balance of another number; SL_ESTATE: x is a symbol.
  *
  *     sl_tensor *parts[2];

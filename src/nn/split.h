@@ -1,4 +1,4 @@
-/* A trace of both ways made two programs. */
+/* A trace of forward and backward, split into two programs. */
 #ifndef SLP_NN_SPLIT_H
 #define SLP_NN_SPLIT_H
 

@@ -1,4 +1,4 @@
-/* The state of a run: gathering it from its parts, looking whether it fits, giving it back. */
+/* The state of a run: gathering it from its parts, checking whether it fits, restoring it. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +93,7 @@ FILE *slp_state_difference(struct slp_state *s)
 	return s->shown++ < MOST_SHOWN ? s->differences : NULL;
 }
 
-/* Ends what is told of a part. */
+/* Ends the description of a part. */
 static void end_part(struct slp_state *s)
 {
 	if (s->shown > MOST_SHOWN) fprintf(s->differences, "\n  … and %d more", s->shown - MOST_SHOWN);
@@ -207,7 +207,7 @@ static void tell_partial(void)
 	enum sl_status status = sl_error();
 	snprintf(text, sizeof text, "%s", sl_error_message());
 	sl_error_clear();
-	slp_error_set(status, "%s\n  The run is restored in part: restore it again, or begin anew", text);
+	slp_error_set(status, "%s\n  The run is only partly restored: restore it again, or start a new one", text);
 }
 
 bool slp_state_restore(struct slp_state *s, const char *path)

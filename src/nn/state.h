@@ -1,4 +1,4 @@
-/* The state of a run: arrays and figures by name, gathered from parts (network, trainer, loader, …) and given back. */
+/* The state of a run: arrays and figures by name, gathered from parts (network, trainer, loader, …) and restored. */
 #ifndef SLP_STATE_H
 #define SLP_STATE_H
 
@@ -13,7 +13,7 @@ struct slp_state {
 	json_t *figures; /* an object a part */
 	char **names;
 	sl_tensor **tensors; /* retained */
-	bool *used;          /* restoring: somebody knows it */
+	bool *used;          /* restoring: a part has claimed it */
 	int count, capacity;
 	FILE *differences;     /* restoring: what does not fit, a line each */
 	int ndifferent, shown; /* in all; of the part that is being looked at */
@@ -44,7 +44,7 @@ struct slp_state_part {
 	bool (*is_there)(const struct sl_checkpoint_opts *opts);
 	/* Adds arrays and figures; false with an error recorded. */
 	bool (*save)(struct slp_state *s, json_t *figures);
-	/* Tells what does not fit, changes nothing. */
+	/* Reports what does not fit, changes nothing. */
 	void (*check)(struct slp_state *s, const json_t *figures);
 	/* Gives everything its values; it has been checked. */
 	bool (*restore)(struct slp_state *s, const json_t *figures);

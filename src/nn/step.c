@@ -337,7 +337,7 @@ const struct slp_compiled *slp_step_plan(const struct slp_step_run *r, int shard
 	follow_changes(r->step);
 	const struct slp_compiled *c = plan_for(r, shard, whole);
 	if (!c || r->nout <= c->nresults) return c;
-	return slp_call_fail(r->at, r->function, SL_EINVAL, "the network gives %d result%s, and %d are wanted",
+	return slp_call_fail(r->at, r->function, SL_EINVAL, "the network returns %d result%s, but %d are requested",
 	                     c->nresults, c->nresults == 1 ? "" : "s", r->nout);
 }
 

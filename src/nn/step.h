@@ -41,7 +41,7 @@ struct slp_step_run {
 	        *filling;          /* of each shard, whose batch ends with a mask then; NULL: nothing is filled up */
 	sl_tensor **losses, **out; /* of each shard: the losses, nout results; NULL: not wanted */
 	int nout;
-	sl_tensor **owned; /* the batch, if it is to be freed */
+	sl_tensor **owned; /* the batch, if it must be freed */
 };
 static inline sl_tensor *const *slp_step_shard(const struct slp_step_run *r, int i)
 {

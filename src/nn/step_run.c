@@ -33,7 +33,7 @@ static bool fits(const struct slp_step_run *r)
 		              : r->nout && !r->out  ? "room for the results"
 		                                    : "such number of targets or results");
 	} else if (!r->step->loss_of_all && r->ntargets != 1) {
-		slp_call_fail(r->at, r->function, SL_EINVAL, "the loss takes one target, and %d are given",
+		slp_call_fail(r->at, r->function, SL_EINVAL, "the loss takes one target, but %d are given",
 		              r->ntargets);
 	} else {
 		return true;
@@ -65,7 +65,7 @@ enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, s
 	return prepare(&(struct slp_step_run){at, "sl_step_prepare", step, 1, batch, 1, 1, NULL, NULL, NULL, 0, NULL});
 }
 
-/* Results that are not wanted are the scope's, or nobody's. */
+/* Results that were not requested belong to the scope, or are released. */
 static void hand_over(const struct slp_step_run *r, sl_tensor *const *heads, int nresults)
 {
 	*r->losses = heads[0];

@@ -333,7 +333,7 @@ static bool run_together(const struct slp_step_run *r)
 void slp_step_clear(const struct slp_step_run *r)
 {
 	for (int i = 0; r->losses && i < r->n; i++) r->losses[i] = NULL;
-	int64_t all = r->out && r->n > 0 ? (int64_t)r->n * r->nout : 0; /* nobody has looked at them yet */
+	int64_t all = r->out && r->n > 0 ? (int64_t)r->n * r->nout : 0; /* they have not been checked yet */
 	for (int64_t i = 0; i < all; i++) r->out[i] = NULL;
 }
 

@@ -1,4 +1,4 @@
-/* A table of a network: what each block gives, holds and does, counted while it runs. */
+/* A table of a network: what each block returns, holds and computes, counted while it runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,7 +146,7 @@ static enum sl_status look_at(const char *at, struct look *l, sl_block *block, s
 	slp_trace_resume(trace);
 	if (!y) return sl_error();
 	enum sl_status s =
-	        sl_is_symbol(y) ? SL_OK : sl_wait_at(at, y); /* nobody else looks at what this run has done */
+	        sl_is_symbol(y) ? SL_OK : sl_wait_at(at, y); /* no other code checks what this run has done */
 	if (s != SL_OK) return s;
 	if (l->failed) slp_call_fail(at, "sl_summary", SL_ENOMEM, "no memory for the table");
 	return l->failed ? SL_ENOMEM : SL_OK;

@@ -80,7 +80,7 @@ bool slp_trace_failed(const char *at, const sl_block *block, const sl_tensor *re
 	} else if (!result && sl_error() == SL_OK) {
 		slp_call_fail(at, sl_block_name(block), SL_EINVAL, "its forward returned NULL");
 	}
-	return sl_error() != SL_OK; /* of a call whose result nobody uses, too */
+	return sl_error() != SL_OK; /* of a call whose result is unused, too */
 }
 
 /* One trace under way. */

@@ -65,7 +65,7 @@ static enum sl_status check_add(const char *at, const sl_block *parent, const ch
 	else if (is_within(parent, child)) wrong = "a block cannot be inside itself";
 	else if (name && (!*name || strchr(name, '.'))) wrong = "a name has letters, and no dots";
 	for (int i = 0; !wrong && name && i < parent->base->nchildren; i++)
-		if (!strcmp(parent->base->child_names[i], name)) wrong = "there is a child of that name";
+		if (!strcmp(parent->base->child_names[i], name)) wrong = "there is already a child of that name";
 	if (!wrong) return SL_OK;
 	if ((parent && child) || sl_error() == SL_OK)
 		slp_call_fail(at, "sl_block_add", SL_EINVAL, "%s%s%s: %s", sl_block_name(parent), name ? ", " : "",

@@ -58,7 +58,7 @@ static void find_gpus(const struct slp_segment *seg, int *first, int *last)
 	*last = one ? *first + 1 : slp_engine.ngpus;
 }
 
-/* Some of it is left for what is being put out, and for gaps. */
+/* Some of it is left for data being evicted, and for gaps. */
 static bool is_full(int gpu, size_t all, size_t bytes)
 {
 	size_t used = (size_t)atomic_load(&under_way[gpu]);

@@ -1,4 +1,4 @@
-/* Memory of the library's own (alloc.h): one place where it is asked for, and where a test can have it fail. */
+/* Memory of the library's own (alloc.h): the one place that requests it, and where a test can make it fail. */
 #include "alloc.h"
 
 #include <stdlib.h>

@@ -47,7 +47,7 @@ static void count(struct slp_area_type t)
 		bound.types[bound.ntypes++] = t;
 }
 
-/* When the task can begin: after what it reads is written, and what it writes is used no more. */
+/* When the task can begin: after what it reads is written, and what it writes is no longer used. */
 static double begin(const struct slp_segment *seg)
 {
 	double t = bound.host;
@@ -73,7 +73,7 @@ void slp_bound_task(const struct slp_segment *seg, const struct starpu_task *tas
 {
 	struct slp_area_type t = times(seg, task);
 	double least = fmin(t.cpu, t.gpu);
-	if (isinf(least)) return; /* nobody can run it: StarPU will say so */
+	if (isinf(least)) return; /* no worker can run it: StarPU will say so */
 	bound.host += seconds;
 	count(t);
 	if (task->execute_on_a_specific_worker) bound.pinned[task->workerid] += least;

@@ -27,7 +27,7 @@ enum {
 static struct slp_buffer *reserve; /* by `next`: for segments that must not fail any more */
 static int nreserve;
 static struct slp_buffer *everything; /* all buffers, by `older` and `newer` */
-static struct slp_buffer *retiring;   /* adopted memory that nobody holds any more */
+static struct slp_buffer *retiring;   /* adopted memory without a holder */
 static atomic_int retiring_count;
 /* Bytes that the program holds, on each device. */
 static struct account {
@@ -71,7 +71,7 @@ static void unregister(struct slp_buffer *b)
 	discard(b);
 }
 
-/* Gives idle memory back, the largest first, but for so much. */
+/* Frees idle buffers, the largest first, until this much is left. */
 static void shrink(size_t keep)
 {
 	for (struct slp_buffer *b; slp_pool_idle_bytes() > keep && (b = slp_pool_largest());) unregister(b);
@@ -117,7 +117,7 @@ bool slp_buffer_could_be(size_t bytes)
 	return !slp_buffer_owns_memory() || slp_room_could_be(bytes, slp_pool_bytes());
 }
 
-/* What can be let go of is worth waiting for; more is not. */
+/* Waiting helps only as far as tasks can release memory. */
 void *slp_buffer_memory(size_t bytes)
 {
 	void *memory = get_memory(bytes);
@@ -166,7 +166,7 @@ static bool handle_fits(void)
 	return pieces;
 }
 
-/* Buffers that nobody holds make room for it. */
+/* Buffers without a holder make room for it. */
 static void *handle_room(void)
 {
 	void *pieces;
@@ -194,7 +194,7 @@ bool slp_buffer_reserve(int n)
 	return true;
 }
 
-/* Its handle is to be registered at once. */
+/* Its handle must be registered at once. */
 static struct slp_buffer *take_reserved(void)
 {
 	struct slp_buffer *b = reserve;
@@ -255,7 +255,7 @@ static bool exceeds(int p, size_t bytes, size_t room)
 	return in_flight > 0 && in_flight + bytes > room;
 }
 
-/* Waits until tasks of the device let go of enough, or of a buffer that fits. */
+/* Waits until tasks of the device release enough memory, or a buffer that fits. */
 static struct slp_buffer *wait_for_room(int p, int cls, size_t room)
 {
 	struct slp_buffer *b = NULL;
@@ -272,7 +272,7 @@ static struct slp_buffer *find_pending(int p, int cls, bool full)
 	return alone ? slp_pool_newest(p, cls) : full ? slp_pool_oldest(p, cls) : NULL;
 }
 
-/* One that may be had without a new one. */
+/* One that is available without making a new one. */
 static struct slp_buffer *find(int p, int cls, bool idle)
 {
 	struct slp_buffer *b = slp_pool_idle(p, cls);
@@ -307,7 +307,7 @@ struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes)
 	return b;
 }
 
-/* Else StarPU would put out what nobody will read. */
+/* Else StarPU would evict data that nothing will read. */
 void slp_buffer_dead(struct slp_buffer *b)
 {
 	if (b->lost || b->adopted || atomic_load(&b->seen) || !slp_admission_short()) return;

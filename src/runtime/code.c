@@ -15,7 +15,7 @@ struct slp_code {
 	size_t scratch;
 	double bytes;      /* moved by all calls */
 	int level;         /* of its task (priority.h) */
-	char *name;        /* what it is part of, for people; NULL: nobody said */
+	char *name;        /* what it is part of, for people; NULL: unknown */
 	char **call_sites; /* of the calls, in the user's program: copies */
 	int ncall_sites, max_call_sites;
 };

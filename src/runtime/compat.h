@@ -1,4 +1,4 @@
-/* StarPU 1.3.10 and 1.4 as one: what differs between them is decided here and nowhere else. */
+/* StarPU 1.3.10 and 1.4 as one: all differences between them are handled here. */
 #ifndef SLP_COMPAT_H
 #define SLP_COMPAT_H
 

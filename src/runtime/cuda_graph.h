@@ -4,7 +4,7 @@
 
 #include "runtime/record.h"
 
-enum { SLP_GRAPH_CALLS = 4 }; /* with fewer, launching the kernels one by one costs no more */
+enum { SLP_GRAPH_CALLS = 4 }; /* with fewer, launching the kernels one by one is as cheap */
 
 /* Whether runs of these calls, prepared code, are worth a graph and may be one. */
 static inline bool slp_may_be_graph(const struct slp_call_list *p)
@@ -36,12 +36,12 @@ struct slp_graph_run {
 	bool made; /* result: a graph was made, which takes longer than to launch one */
 };
 
-/* Whether a run of this code by the calling worker is to be a graph: not the first ones, nor once that has failed. */
+/* Whether a run of this code by the calling worker should be a graph: not the first runs, nor after a failure. */
 bool slp_graph_is_due(uint64_t code);
-/* Queues the whole run; false: nothing was queued, and the calls are to be run one by one. */
+/* Queues the whole run; false: nothing was queued, and the calls must be run one by one. */
 bool slp_graph_launch(struct slp_graph_run *run);
 uint64_t slp_graph_code(void);        /* a number for new code */
-void slp_graph_forget(uint64_t code); /* it runs no more */
+void slp_graph_forget(uint64_t code); /* it will not run again */
 void slp_graph_clear(void);           /* all of the calling worker's */
 
 #endif

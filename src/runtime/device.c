@@ -1,4 +1,4 @@
-/* Devices: their names, whether they are there, and which StarPU workers they mean. */
+/* Devices: their names, whether they exist, and which StarPU workers they mean. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -176,7 +176,7 @@ static enum sl_status check_home(const char *at)
 	snprintf(path, sizeof path, "%s%s/bus", models ? models : home, models ? "" : "/.starpu/sampling");
 	if (make_folders(path)) return SL_OK;
 	slp_call_fail(at, "sl_init", SL_EIO,
-	              "StarPU keeps its measurements in %s, which cannot be made: %s; "
+	              "StarPU keeps its measurements in %s, which cannot be created: %s; "
 	              "set STARPU_HOME to a folder that can be written",
 	              path, strerror(errno));
 	return SL_EIO;
@@ -357,7 +357,7 @@ static enum sl_status refuse_child(const char *at)
  * Random numbers start at config->seed, or without a config as sl_seed says.  Returns SL_EINVAL for a scheduling
  * policy that StarPU does not have, numbers below 0, or if the library simulates and SL_MACHINE names no machine;
  * SL_EDEVICE for more teams than cores or than 64, for no devices at all, or if StarPU cannot start so; SL_EIO if the
- * folder in which it keeps what it measures cannot be made, or if the other processes of a run cannot be met
+ * folder for its measurements cannot be created, or if the other processes of a run cannot be met
  * (doc/distributed.md, and slave processes: doc/parallel.md); SL_ESTATE in the child of a fork, if the engine ran
  * before.  After an error the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
@@ -397,7 +397,7 @@ enum sl_status sl_device_default_at(const char *at, sl_device device)
 	return s;
 }
 
-/* Says what nobody asked about: errors that no sync point reported. */
+/* Prints errors that no sync point has reported. */
 static void report_unseen(void)
 {
 	if (slp_error_take() != SL_OK)

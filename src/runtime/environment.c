@@ -1,4 +1,4 @@
-/* Environment variables: those of StarPU that are numbers (it aborts if they are none), and what several files read. */
+/* Environment variables: those of StarPU that are numbers (it aborts on other values), and what several files read. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>

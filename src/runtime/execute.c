@@ -42,7 +42,7 @@ struct run {
 	int max_operands;
 	int call, patch; /* the next ones */
 	bool spoilt;
-	const struct slp_failure *told; /* it ran in another process, with so many failures */
+	const struct slp_failure *told; /* it ran in another process; its failures */
 	int ntold;
 	struct slp_failure *tell; /* it runs for another process */
 	int ntell, max_tell;
@@ -157,7 +157,7 @@ static enum sl_status call_kernel(const struct run *run, const struct slp_kernel
 	struct slp_choice choice = slp_kernel_for(k->op, sets, run->cuda ? SL_DEVICE_GPU : SL_DEVICE_CPU);
 	kernel_message[0] = '\0';
 	if (told_to_fail()) return slp_kernel_fail(k, SL_EKERNEL, "told to fail by a test");
-	if (!choice.kernel) return slp_kernel_fail(k, SL_EINTERNAL, "there is no kernel for its data types");
+	if (!choice.kernel) return slp_kernel_fail(k, SL_EINTERNAL, "it has no kernel for its data types");
 	if (choice.promote) return slp_run_promoted(k, choice.kernel, run->cuda, run->views + run->max_operands);
 	enum sl_status s = choice.kernel(k);
 	if (s != SL_EUNSUPPORTED || !k->op->declines || !run->cuda || *kernel_message) return s;

@@ -36,7 +36,7 @@ void slp_explain_drop(struct slp_storage *s)
 
 enum { WHAT_MAX = 256 };
 
-/* What is told of a call in words. */
+/* The description of a call in words. */
 struct texts {
 	const char *at, *program;
 	char what[WHAT_MAX]; /* where its operation's name is not all */

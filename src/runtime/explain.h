@@ -27,7 +27,7 @@ struct slp_explained_call {
 /* A task: shared by its results, and by the task until it has ended. */
 struct slp_explanation {
 	atomic_int refs;
-	bool done; /* changes under a lock of explain.c; what StarPU told is there from then on */
+	bool done; /* changes under a lock of explain.c; StarPU's figures are valid from then on */
 	sl_device device;
 	const char *no_cuda; /* the first operation without a CUDA kernel for its types; NULL: none */
 	struct slp_explained_call *calls;

@@ -1,4 +1,4 @@
-/* NaN mode (SL_NAN): arguments and results of each call on a CPU are looked through, so that the call that makes a NaN or an
+/* NaN mode (SL_NAN): arguments and results of each call on a CPU are checked, so that the call that makes a NaN or an
  * infinity is found, not one of those that hand it on. */
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The scheduling policy "starling-fuzz" (fuzz.c), and what tests want of it. */
+/* The scheduling policy "starling-fuzz" (fuzz.c), and what tests need of it. */
 #ifndef SLP_FUZZ_H
 #define SLP_FUZZ_H
 

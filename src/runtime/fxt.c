@@ -1,4 +1,4 @@
-/* Traces: tells StarPU each task's name, call site and colour while it records one, and writes down in the file named
+/* Traces: gives StarPU each task's name, call site and colour while it records one, and writes to the file named
  * by SL_TRACE_TASKS what StarPU has no room for: the shapes of each call, and the block that it belongs to. */
 #include <stdlib.h>
 #include <string.h>

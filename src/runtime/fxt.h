@@ -25,7 +25,7 @@ const char *slp_fxt_block_path(const char *at);
 const char *slp_fxt_enter(const char *name);
 void slp_fxt_leave(const char *outer);
 
-/* Locked: tells what the task is, before it is submitted. */
+/* Locked: describes the task before it is submitted. */
 void slp_fxt_task(struct slp_segment *segment, struct starpu_task *task);
 
 /* How long the current task's calls took, by layer. */

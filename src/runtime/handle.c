@@ -19,7 +19,7 @@ static bool is_gpu(unsigned node)
 static void spoil(struct slp_buffer *b, unsigned from, unsigned to, cudaError_t e)
 {
 	char source[SL_DEVICE_NAME_MAX], target[SL_DEVICE_NAME_MAX], text[256];
-	if (atomic_load(&b->fault)) return; /* the first one is told */
+	if (atomic_load(&b->fault)) return; /* the first one is reported */
 	snprintf(text, sizeof text, "a copy of %zu bytes from %s to %s failed: CUDA: %s", b->bytes,
 	         slp_node_name(from, source), slp_node_name(to, target), cudaGetErrorString(e));
 	atomic_store(&b->fault, slp_fault_add(SL_EDEVICE, text));
@@ -49,7 +49,7 @@ static cudaError_t copy(const void *from, unsigned from_node, const void *to, un
 	if (again) e = queue(from, from_node, to, to_node, NULL);
 	if (again && e == cudaSuccess) e = cudaStreamSynchronize(NULL);
 	if (e != cudaSuccess) spoil(target->buffer, from_node, to_node, e);
-	cudaGetLastError(); /* it is told of, and not the next kernel's */
+	cudaGetLastError(); /* it was reported; it is not the next kernel's */
 	starpu_interface_data_copy(from_node, to_node, target->variable.elemsize);
 	return e;
 }

@@ -15,7 +15,7 @@ enum {
 	TEAM_POLLS = 32,       /* between two times that the whole team yields */
 	AWAKE_NS = 2000000,    /* without work, until it sleeps */
 	ALERT_NS = 100000,     /* the same, after it was woken */
-	NAP_NS = 50000000,     /* at most: should a wake-up be missed, no more is lost */
+	NAP_NS = 50000000,     /* at most: the most that a missed wake-up can cost */
 	DEVICE_NAP_NS = 500000 /* beside GPUs and slave processes, whose data need workers now and then */
 };
 

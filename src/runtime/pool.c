@@ -1,4 +1,4 @@
-/* Pools: buffers that nobody holds.  Each device and size class has a stack of idle ones and a queue of those whose last
+/* Pools: buffers without a holder.  Each device and size class has a stack of idle ones and a queue of those whose last
  * tasks are still under way ("in flight"). */
 #include "runtime/pool.h"
 
@@ -49,7 +49,7 @@ static struct slp_buffer *pop_idle(struct pool *pool)
 
 /* ---- pending ones ------------------------------------------------------------------------------------------------ */
 
-/* In a buffer's `pending`: nobody holds it, and its bytes count as in flight until its last task ends.  One word for both:
+/* In a buffer's `pending`: no holder, and its bytes count as in flight until its last task ends.  One word for both:
  * who ends that task must not look at the buffer again, which may be idle, handed out or gone by then. */
 enum { IN_FLIGHT = 1 << 30 };
 

@@ -1,4 +1,4 @@
-/* Buffers that nobody holds, by device and size class (pool.c).  With the engine locked, but for what says otherwise. */
+/* Buffers without a holder, by device and size class (pool.c).  With the engine locked, unless stated otherwise. */
 #ifndef SLP_POOL_H
 #define SLP_POOL_H
 

@@ -7,7 +7,7 @@
 
 #include "runtime/runtime.h"
 
-/* Tasks of plans have levels below those of calls, by how much is still to come behind them.  Behind a call nobody knows what
+/* Tasks of plans have levels below those of calls, by how much work follows them.  What follows a call is not known
  * will come, and it may feed the plans: rows that are copied to a device for the next step must not wait for this one. */
 enum {
 	SLP_LEVEL_LAST = -1021, /* of a plan, the task behind which nothing comes */

@@ -1,6 +1,6 @@
 /* How much main memory is available: the minimum of the machine's available memory and of the limits of the process
  * (ulimit) and its control groups.  Linux grants more memory than it has and kills the process that uses it; StarPU
- * repeats a refused allocation for ever.  So large requests are checked here first. */
+ * repeats a refused allocation endlessly.  So large requests are checked here first. */
 #include "runtime/room.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ enum {
 
 const char *slp_room_root = "";
 
-static _Atomic size_t asked, enough; /* since it was read how much is there; so much may be asked for unread */
+static _Atomic size_t asked, enough; /* since it was last read how much there is; this much needs no reading */
 static _Atomic int64_t read_at;      /* in ms */
 static atomic_long promised;
 
@@ -111,7 +111,7 @@ static uint64_t free_in_heap(void)
 #endif
 }
 
-/* Otherwise each thread takes 64 MiB of what is limited, and what is free in one thread's heap is of no use to another. */
+/* Otherwise each thread takes 64 MiB of what is limited, and another thread cannot use what is free in its heap. */
 static void share_heap(void)
 {
 #ifdef __GLIBC__
@@ -176,7 +176,7 @@ static bool number_in(struct folder *folder, const char *file, uint64_t *number)
 	return *number < INT64_MAX / 2;
 }
 
-/* Files in memory count as used, and make room for whoever needs it. */
+/* Files in memory count as used, and are freed when memory is needed. */
 static uint64_t cached(const struct version *v, struct folder *folder)
 {
 	char text[4096];

@@ -1,4 +1,4 @@
-/* How much main memory is there (room.c). */
+/* How much main memory is available (room.c). */
 #ifndef SLP_ROOM_H
 #define SLP_ROOM_H
 
@@ -12,7 +12,7 @@ bool slp_room_for(size_t bytes);
 size_t slp_room(void); /* read now */
 /* Whether so many bytes could be asked for, once so many others are given back. */
 bool slp_room_could_be(size_t bytes, size_t more);
-/* Bytes that were asked for and that nobody has written yet, so that the system does not count them: more, or less. */
+/* Bytes that were requested and not written yet, so that the system does not count them: more, or less. */
 void slp_room_promise(long bytes);
 /* "no memory for another 8 bytes, and 4194304 for libraries: 4 are there (control group)" */
 const char *slp_room_text(size_t bytes, char text[160]);

@@ -6,7 +6,7 @@
 
 static struct {
 	atomic_int pending; /* segments submitted and not ended */
-	atomic_int wake_at; /* waiters want to know once so few are pending; -1: nobody waits */
+	atomic_int wake_at; /* waiters are woken once so few are pending; -1: no waiter */
 	starpu_pthread_mutex_t lock;
 	starpu_pthread_cond_t few;
 } ahead = {.wake_at = -1, .lock = STARPU_PTHREAD_MUTEX_INITIALIZER, .few = STARPU_PTHREAD_COND_INITIALIZER};

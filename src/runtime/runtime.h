@@ -27,7 +27,7 @@ struct slp_pending {
 };
 void slp_error_set_aside(struct slp_pending *first);
 void slp_error_rejoin(const struct slp_pending *first);
-const char *slp_refused_text(char text[160]); /* of the last allocation that failed, whoever asked: as slp_room_text */
+const char *slp_refused_text(char text[160]); /* of the last allocation that failed, in any thread: as slp_room_text */
 enum sl_status
 slp_no_memory(size_t bytes); /* sets the error of the program's call: so many were asked for; SL_ENOMEM */
 /* Ends a sync point: the first error, of the thread or of kernels, counts as reported. */
@@ -88,7 +88,7 @@ static inline void slp_unlock(void)
 
 /* ---- devices (device.c) ----------------------------------------------------------------------------------------- */
 
-/* DEFAULT becomes the default device; an error if the device is not there. */
+/* DEFAULT becomes the default device; an error if the device does not exist. */
 enum sl_status slp_device_resolve(const char *at, sl_device *device);
 int slp_device_pool(sl_device device);                      /* index of its pool, below SLP_POOLS */
 int slp_pool_workers(int pool);                             /* how many workers share it */
@@ -107,11 +107,11 @@ int slp_team_size(void);      /* threads of the calling worker's team */
 int slp_team_index(void);     /* of the calling worker's team, which it has entered */
 void slp_team_used(void);     /* the calling worker's team computes something together */
 bool slp_team_polls(void);    /* other threads of the calling worker's team may be polling for something to compute */
-void slp_team_yield(void);    /* the calling worker and its team's threads give way to whoever waits for their cores */
+void slp_team_yield(void);    /* the calling worker and its team's threads yield to threads that wait for their cores */
 
 /* ---- buffers (buffer.c) ----------------------------------------------------------------------------------------- */
 
-/* A StarPU handle and its memory.  Recycled: a buffer that nobody holds may still have tasks under way; StarPU
+/* A StarPU handle and its memory.  Recycled: a buffer without a holder may still have running tasks; StarPU
  * orders its next writer after them. */
 struct slp_buffer {
 	starpu_data_handle_t handle;
@@ -146,7 +146,7 @@ enum slp_buffer_kind {
 };
 /* NULL without memory, without an error; a lost one if it must not fail. */
 struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffer_kind kind);
-bool slp_buffer_reserve(int n); /* makes sure that so many can be had; false with an error */
+bool slp_buffer_reserve(int n); /* reserves so many; false with an error */
 struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes);
 void slp_buffer_put(struct slp_buffer *buffer);
 /* What is submitted is the last to use its values. */
@@ -155,7 +155,7 @@ void slp_buffer_clear(void);
 size_t slp_buffer_class_bytes(size_t bytes);
 bool slp_buffer_owns_memory(void);      /* all values lie in main memory, which is asked for here */
 void *slp_buffer_memory(size_t bytes);  /* main memory, for which idle buffers go if they must; NULL: none */
-bool slp_buffer_could_be(size_t bytes); /* false: there is not so much, whatever tasks under way let go of */
+bool slp_buffer_could_be(size_t bytes); /* false: there is not enough, whatever running tasks release */
 /* Without the lock: */
 enum { SLP_LARGE = 16 << 20 }; /* bytes; whether there is room for less is not asked beforehand */
 /* Why there is no room for so many bytes and a scratch of that size, as slp_room_text; NULL: there may be. */
@@ -164,7 +164,7 @@ void slp_buffer_reap(bool all); /* gives back adopted memory that is no longer i
 void slp_buffer_retire(void);   /* gives back all adopted memory: the engine stops */
 /* From a worker: a segment that used the buffer has ended. */
 void slp_buffer_done(struct slp_buffer *buffer);
-void slp_buffer_written(struct slp_buffer *buffer); /* its memory is no more promised, but used */
+void slp_buffer_written(struct slp_buffer *buffer); /* its memory is no longer promised, but used */
 /* A segment that is submitted uses the buffer; the version that it leaves.  Locked. */
 uint32_t slp_buffer_use(struct slp_buffer *buffer, bool write);
 /* From a worker: a segment has written this version; it travels to the buffer's readers, before these ask for it, but
@@ -178,14 +178,14 @@ struct slp_scratch {
 	starpu_data_handle_t handle;
 	char *memory;
 	size_t bytes;       /* of a worker */
-	atomic_bool *fresh; /* nobody has used it yet */
+	atomic_bool *fresh; /* not used yet */
 };
 static inline size_t slp_scratch_bytes(size_t results, size_t calls) /* for dead results and for what calls work in */
 {
 	size_t bytes = (results + 63) / 64 * 64 + calls;
 	return bytes ? bytes + 64 : 0;
 }
-/* At least so much for each worker; 0: none.  False without memory, without an error.  Locked. */
+/* At least this much for each worker; 0: none.  False without memory, without an error.  Locked. */
 bool slp_scratch_get(size_t bytes, struct slp_scratch *scratch);
 size_t slp_scratch_missing(size_t bytes);                 /* what slp_scratch_get would ask for */
 void slp_scratch_used(const struct slp_scratch *scratch); /* from a worker */
@@ -295,10 +295,10 @@ enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *
 
 void slp_runahead_wait(void);          /* for room within the bound */
 void slp_runahead_enter(void);         /* one more is under way; nothing may wait before its submission */
-bool slp_runahead_leave(void);         /* a segment has ended; from a worker.  True: that woke somebody */
+bool slp_runahead_leave(void);         /* a segment has ended; from a worker.  True: that woke a thread */
 bool slp_runahead_wait_progress(void); /* waits for a part of them to end; false if none is pending */
 int slp_runahead_pending(void);
-bool slp_runahead_waited(void); /* somebody waits for tasks to end */
+bool slp_runahead_waited(void); /* a thread waits for tasks to end */
 
 /* ---- waiting and idling (idle.c) -------------------------------------------------------------------------------- */
 

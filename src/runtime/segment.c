@@ -198,7 +198,7 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
 
 /* ---- submitting -------------------------------------------------------------------------------------------------- */
 
-/* Decides where the values of a slot lie: results that nobody holds any more stay in scratch. */
+/* Decides where the values of a slot lie: results without a holder stay in scratch. */
 static void allocate_slot(struct slp_segment *seg, struct slp_slot *slot)
 {
 	struct slp_storage *s = slot->storage;
@@ -259,7 +259,7 @@ static void allocate_slots(struct slp_segment *seg)
 	if (seg->lost) blame(seg);
 }
 
-/* Takes the storages out of the segment; those that nobody holds go. */
+/* Takes the storages out of the segment; those without a holder are freed. */
 static void close_slots(struct slp_segment *seg)
 {
 	for (int i = 0; i < seg->nslots; i++) {
@@ -364,7 +364,7 @@ static struct starpu_task *make_task(struct slp_segment *seg)
 	return task;
 }
 
-/* Waits until nobody uses the values.  What is only written counts as written then: StarPU ends programs that read what
+/* Waits until no task uses the values.  Write-only values count as written then: StarPU ends programs that read what
  * never was.  Of others, what runs yet notes at its end what has become of the values: that must not come after what is
  * noted here. */
 static void settle(const struct slp_buffer *b, enum starpu_data_access_mode mode)

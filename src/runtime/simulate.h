@@ -1,4 +1,4 @@
-/* Simulation: what the engine does besides when its StarPU simulates machines (SimGrid).  Kernels do not run then, and
+/* Simulation: what the engine also does when its StarPU simulates machines (SimGrid).  Kernels do not run then, and
  * time is that of the simulation. */
 #ifndef SLP_SIMULATE_H
 #define SLP_SIMULATE_H

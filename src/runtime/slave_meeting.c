@@ -1,6 +1,6 @@
 /* Slave processes meet their master before StarPU starts in any of them: StarPU would wait for missing slaves for
  * ever, and an early slave would end.  Until all have connected, the master listens at the port that StarPU will
- * use; a thread tells the slaves when StarPU listens. */
+ * use; a thread informs the slaves when StarPU listens. */
 #include "starling/base.h"
 
 #include "runtime/runtime.h"
@@ -74,7 +74,7 @@ static void receive(int fd)
 	else close(fd);
 }
 
-/* A slave says nothing before it is told to go: what can be read is its end. */
+/* A slave sends nothing before it gets the signal: anything that can be read means that it has ended. */
 static void drop_gone(void)
 {
 	int kept = 0;

@@ -1,4 +1,4 @@
-/* Sockets with deadlines (as of sl_time); what does not come about in time sets errno. */
+/* Sockets with deadlines (as of sl_time); what does not happen in time sets errno. */
 #ifndef SLP_SOCKETS_H
 #define SLP_SOCKETS_H
 

@@ -76,7 +76,7 @@ int slp_team_cores(int team)
 	return count;
 }
 
-/* Binds the calling thread to `count` cores from `first` on.  A mask that cannot be set costs speed, no more. */
+/* Binds the calling thread to `count` cores from `first` on.  A mask that cannot be set costs only speed. */
 static void bind_to(int first, int count)
 {
 	hwloc_bitmap_t set = hwloc_bitmap_alloc();

@@ -1,4 +1,4 @@
-/* How long workers have computed, and how much: from the times that StarPU takes of each task once somebody asks. */
+/* How long workers have computed, and how much: from StarPU's times of each task, once they are requested. */
 #include <string.h>
 
 #include "runtime/utilisation.h"

@@ -124,7 +124,7 @@ static void tell_task(const struct slp_segment *s, double now)
 	end_telling(now);
 }
 
-/* Each wait and each task is told once. */
+/* Each wait and each task is reported once. */
 static void look(void)
 {
 	double now = sl_time();

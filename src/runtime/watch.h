@@ -4,7 +4,7 @@
 
 #include "runtime/record.h"
 
-/* SL_DEADLINE in seconds; 0: nobody watches, and nothing of this costs anything. */
+/* SL_DEADLINE in seconds; 0: the watchdog is off and costs nothing. */
 extern double slp_watch_deadline;
 /* SL_DEADLINE_ERROR: a wait that has lasted so long ends with SL_ETIME. */
 extern bool slp_watch_ends;

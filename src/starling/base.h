@@ -18,9 +18,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#pragma GCC system_header /* in all headers: compilers would warn about the options that a call leaves out */
 #ifdef __cplusplus
 #include <initializer_list>
-#pragma GCC system_header /* in all headers: g++ would warn about the options that a call leaves out */
 extern "C" {
 #endif
 
@@ -28,6 +28,17 @@ extern "C" {
 #define SL_API __attribute__((visibility("default")))
 #else
 #define SL_API
+#endif
+
+#ifdef __clang__ /* which warns about macros of system headers, too */
+#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments" /* -Wpedantic: calls without options */
+#pragma clang diagnostic ignored "-Wgnu-empty-initializer"
+#pragma clang diagnostic ignored "-Wc99-extensions" /* in C++: compound literals */
+#define SL_PARTLY_(...)                                                                                                \
+	_Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wmissing-field-initializers\"")          \
+	        __VA_ARGS__ _Pragma("clang diagnostic pop")
+#else
+#define SL_PARTLY_(...) __VA_ARGS__
 #endif
 
 /* Every call that can fail takes the place that it was called from, so that a later error can name it.  Programs write

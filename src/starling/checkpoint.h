@@ -6,8 +6,8 @@
 #include <starling/data.h>
 #include <starling/nn.h>
 
-#ifdef __cplusplus
 #pragma GCC system_header
+#ifdef __cplusplus
 extern "C" {
 #endif
 
@@ -24,7 +24,7 @@ struct sl_checkpoint_opts {
 	int ntensors;
 	int64_t *epoch, *step; /* the program's counters: read when saving, set when restoring */
 	const char *note;      /* any text of the program, saved with the run */
-	int keep;              /* saving: the path is a folder, which keeps so many checkpoints, the newest */
+	int keep;              /* saving: the path is a folder that keeps this many checkpoints, the newest */
 };
 #define SL_METRICS(...) .metrics = SL_ARRAY(sl_metric *, __VA_ARGS__), .nmetrics = SL_COUNT_(sl_metric *, __VA_ARGS__)
 

@@ -4,8 +4,8 @@
 
 #include <starling/tensor.h>
 
-#ifdef __cplusplus
 #pragma GCC system_header
+#ifdef __cplusplus
 extern "C" {
 #endif
 
@@ -29,7 +29,7 @@ struct sl_array {
 	enum sl_dtype dtype;
 };
 struct sl_dataset_opts {
-	int classes; /* labels, int32, are below it; 0: y is something else, or the largest label tells */
+	int classes; /* labels, int32, are below it; 0: y is something else, or 1 + the largest label */
 	bool copy;   /* of arrays: the memory need not stay */
 };
 SL_API sl_dataset *sl_dataset_arrays_at(const char *at, struct sl_array x, struct sl_array y,
@@ -66,7 +66,7 @@ struct sl_tokens_opts {
 SL_API sl_dataset *sl_dataset_tokens_at(const char *at, const char *path, struct sl_tokens_opts opts);
 #define sl_dataset_tokens(path, ...) sl_dataset_tokens_at(SL_HERE, path, (struct sl_tokens_opts){__VA_ARGS__})
 
-/* A sample on its way into a batch, as data sets of one's own and transforms see it. */
+/* A sample that will enter a batch, as a program's own data sets and transforms see it. */
 struct sl_sample {
 	int64_t index;                  /* in the data set that it is asked of */
 	void *x, *y;                    /* its values; y is NULL where there is none */
@@ -83,7 +83,7 @@ struct sl_dataset_def {
 	int classes;
 	/* Writes sample s->index to s->x and s->y; false: an error, reported by sl_error_raise.  Several threads call it at once. */
 	bool (*get)(void *self, struct sl_sample *s);
-	void (*free)(void *self); /* NULL: nothing is to be done */
+	void (*free)(void *self); /* NULL: nothing needs to be done */
 	void *self;
 };
 SL_API sl_dataset *sl_dataset_new_at(const char *at, struct sl_dataset_def def);
@@ -112,7 +112,7 @@ enum sl_transform_kind {
 	SL_RANDOM_RESIZED_CROP,
 	SL_MAP
 };
-/* What becomes of x on its way into a batch; images are (channels, height, width).  What is random is drawn anew for
+/* How x is changed before it enters a batch; images are (channels, height, width).  What is random is drawn anew for
  * each sample and epoch. */
 struct sl_transform {
 	enum sl_transform_kind kind;
@@ -121,7 +121,7 @@ struct sl_transform {
 	double p;                                /* SL_RANDOM_FLIP: how probable it is; 0: one half */
 	bool vertical;                           /* SL_RANDOM_FLIP: upside down, not left to right */
 	double mean[4], std[4];                  /* SL_NORMALISE: (x - mean) / std, by channel; std 0: 1 */
-	double brightness, contrast, saturation; /* SL_COLOUR_JITTER: factors from 1 - so much to 1 + so much */
+	double brightness, contrast, saturation; /* SL_COLOUR_JITTER: factors from 1 - value to 1 + value */
 	/* SL_RANDOM_RESIZED_CROP: from how small a part of the image's area to how large a one [0.08, 1], and from
 	 * which width / height to which [3/4, 4/3]. */
 	double area[2], ratio[2];

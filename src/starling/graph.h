@@ -5,8 +5,8 @@
 
 #include <starling/ops.h>
 
-#ifdef __cplusplus
 #pragma GCC system_header
+#ifdef __cplusplus
 extern "C" {
 #endif
 

@@ -9,8 +9,8 @@
 
 #include <starling/nn.h>
 
-#ifdef __cplusplus
 #pragma GCC system_header
+#ifdef __cplusplus
 extern "C" {
 #endif
 

@@ -14,8 +14,8 @@
 #include <starling/autograd.h>
 #include <starling/graph.h>
 
-#ifdef __cplusplus
 #pragma GCC system_header
+#ifdef __cplusplus
 extern "C" {
 #endif
 
@@ -196,7 +196,8 @@ struct sl_load_opts {
 	int nnames;
 };
 #define SL_PARAM_NAMES(...)                                                                                            \
-	.names = SL_ARRAY(struct sl_param_name, __VA_ARGS__), .nnames = SL_COUNT_(struct sl_param_name, __VA_ARGS__)
+	SL_PARTLY_(.names = SL_ARRAY(struct sl_param_name, __VA_ARGS__),                                               \
+	           .nnames = SL_COUNT_(struct sl_param_name, __VA_ARGS__))
 SL_API enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path);
 #define sl_save_params(block, path) sl_save_params_at(SL_HERE, block, path)
 SL_API enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *path, struct sl_load_opts opts);

@@ -14,8 +14,8 @@
 
 #include <starling/tensor.h>
 
-#ifdef __cplusplus
 #pragma GCC system_header
+#ifdef __cplusplus
 extern "C" {
 #endif
 

@@ -8,8 +8,8 @@
 
 #include <starling.h>
 
-#ifdef __cplusplus
 #pragma GCC system_header
+#ifdef __cplusplus
 extern "C" {
 #endif
 

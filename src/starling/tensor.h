@@ -12,8 +12,8 @@
 
 #include <starling/base.h>
 
-#ifdef __cplusplus
 #pragma GCC system_header
+#ifdef __cplusplus
 extern "C" {
 #endif
 

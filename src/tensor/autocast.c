@@ -34,7 +34,7 @@ void sl_autocast_leave(sl_autocast_mode *mode)
 	mode->open = 0;
 }
 
-/* float64 stays: whoever computes in it wants its precision. */
+/* float64 stays: programs choose it for its precision. */
 static bool is_cast(const sl_tensor *t)
 {
 	return t && (t->type.dtype == SL_FLOAT32 || slp_is_half(t->type.dtype));

@@ -7,7 +7,7 @@
  * device, the time that StarPU predicted and what bringing the inputs there would take; the time that it took; what it
  * waited for: inputs, the queue, transfers; what travelled, and why it ran where it did.  Waits for the values.
  *
- * What it tells is kept only from the start of an engine with sl_config.explain or SL_EXPLAIN=1: SL_ESTATE otherwise.
+ * Its records are kept only from the start of an engine with sl_config.explain or SL_EXPLAIN=1: SL_ESTATE otherwise.
  * StarPU predicts the time of a task on a device once it has measured it there some ten times; "?" before.  Times are
  * those of the whole task.  A tensor whose values the program gave (sl_from, sl_write) is said to be one.  Returns the
  * error that spoilt the values, if one did, and SL_EINVAL for NULL.

@@ -1,7 +1,7 @@
-/* Values that are looked at where they lie, without a copy. */
+/* Values that are read in place, without a copy. */
 #include "tensor/tensor.h"
 
-/* Whether main memory has the values at one place for as long as the tensor lives, and nobody is known to write them again. */
+/* Whether main memory has the values at one place as long as the tensor lives, and no known task writes them. */
 static bool can_be_seen(const sl_tensor *t)
 {
 	const struct slp_buffer *b = t->storage->buffer;

@@ -178,7 +178,7 @@ static enum sl_status check_gradient(const struct slp_grad *g, int i)
 	char text[2][160];
 	if (!d)
 		return slp_call_fail(g->at, g->op->name, SL_EINVAL,
-		                     "its gradient function sets no gradient for input %d", i),
+		                     "its gradient function set no gradient for input %d", i),
 		       SL_EINVAL;
 	if (d->symbol || x->symbol || (d->type.dtype == x->type.dtype && sl_shape_equal(d->type.shape, x->type.shape)))
 		return SL_OK;
@@ -368,7 +368,8 @@ const sl_op *sl_op_register_at(const char *at, struct sl_op_def def)
 	if (ok) return &own->op;
 	discard(own);
 	return slp_call_fail(at, "sl_op_register", taken ? SL_EINVAL : SL_EUNSUPPORTED,
-	                     taken ? "there is an operation %s" : "no room for %s: too many operations", def.name);
+	                     taken ? "there is already an operation %s" : "no room for %s: too many operations",
+	                     def.name);
 }
 
 /* The registered operation of that name; NULL: there is none. */

@@ -1,4 +1,4 @@
-/* Waiting for a while only: what front ends need whose users may interrupt a wait. */
+/* Waiting for a limited time: for front ends whose users may interrupt a wait. */
 #include <stdlib.h>
 
 #include "tensor/tensor.h"

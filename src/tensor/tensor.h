@@ -64,7 +64,7 @@ void slp_trace_complain(const char *format, ...) SLP_PRINTF(1);
 /* Whether this thread traces; then it is an error that `function` uses the values of a tensor: a program would keep
  * what it read once, and not write again. */
 bool slp_trace_refuses(const char *at, const char *function, const sl_tensor *t);
-/* Whether the call of these arguments is to be written down. */
+/* Whether the call of these arguments is recorded. */
 bool slp_is_symbolic(int nin, sl_tensor *const *in);
 /* Records that a symbol was asked for what only values have; returns NULL. */
 void *slp_symbol_fail(const char *at, const char *function, const sl_tensor *t);
@@ -90,7 +90,7 @@ struct slp_recorder {
 	bool (*wants)(const sl_tensor *t);
 };
 extern _Thread_local const struct slp_recorder *slp_recorder;
-/* Sees each call of this thread once its result types are known; NULL: nobody looks. */
+/* Sees each call of this thread once its result types are known; NULL: off. */
 extern _Thread_local void (*slp_observer)(const struct slp_infer *call);
 /* Automatic mixed precision (autocast.c): the half type that this thread computes in where that suits. */
 extern _Thread_local enum sl_dtype slp_autocast;

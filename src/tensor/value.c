@@ -151,7 +151,7 @@ bool slp_host_copy(const char *at, const char *function, sl_tensor *to, sl_tenso
 	return p != NULL;
 }
 
-/* Ends a call that waited: what went wrong, now or before, is reported here. */
+/* Ends a call that waited: errors, now or before, are reported here. */
 static enum sl_status end_sync(void)
 {
 	return sl_error() == SL_OK ? SL_OK : slp_error_take();

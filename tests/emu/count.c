@@ -6,7 +6,7 @@
 
 #include "internal.h"
 
-enum { SIZES = 1024 }; /* different ones that are told apart, over all links */
+enum { SIZES = 1024 }; /* different ones that are counted separately, over all links */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct emu_counts counts;

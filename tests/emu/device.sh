@@ -10,4 +10,3 @@ tests/emu/test_halves
 STARPU_NCPU=0 SL_EMU_DEVICES=1 tests/emu/test_cache
 tests/emu/test_parallel
 [ -n "${ASAN_OPTIONS-}" ] || tests/emu/test_waits
-[ -n "${ASAN_OPTIONS-}" ] || SL_EMU_ASYNC=0 tests/emu/test_parallel

@@ -75,7 +75,7 @@ each() { run "$2" env SL_DIST=nccl SL_EMU_DEVICES=1 tools/sl-launch --no-bind -n
 # Where a rank lacks something, all go without, and say so once; the same bits.
 without() {
   [ "$2" = any ] || agree 3 "$2"
-  [ "$(grep -Ec "^\[0\] starling: without NCCL gradients on GPUs go through main memory: $1" "$tmp/err")" = 1 ] || fail "not told once: $1"
+  [ "$(grep -Ec "^\[0\] starling: without NCCL gradients on GPUs go through main memory: $1" "$tmp/err")" = 1 ] || fail "not reported once: $1"
   [ "$(grep -Ec "^\[[0-2]\] sums of GPUs: $1" "$tmp/out")" = 3 ] || fail "sl_dist_info does not say: $1"
 }
 SL_NCCL=$tmp/none ranks 3 0

@@ -1,4 +1,4 @@
-/* Emulated GPUs, test equipment: what tests and kernels see of them.  README.md tells how they work.
+/* Emulated GPUs, test equipment: what tests and kernels see of them.  README.md explains how they work.
  *
  * X(name, variable, default): what the environment sets. */
 #ifndef EMULATED_H

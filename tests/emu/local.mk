@@ -8,13 +8,12 @@ EXTRA_DIST += \
 	tests/emu/goals.sh \
 	tests/emu/trains.sh
 dist_check_SCRIPTS += \
-	tests/emu/device.sh \
 	tests/emu/drivers.sh \
 	tests/emu/explain.sh \
-	tests/emu/graphs.sh \
 	tests/emu/lenet.sh
 long_scripts += \
 	tests/emu/larger.sh \
+	tests/emu/device-long.sh \
 	tests/emu/dist-long.sh \
 	tests/emu/lenet-long.sh \
 	tests/emu/memory.sh \
@@ -54,6 +53,7 @@ emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la tests/emu/libstarling.la
 log = sh.log
 tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
+tests/emu/device-long.$(log): tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/drivers.$(log): tests/emu/hybrid tests/emu/parallel

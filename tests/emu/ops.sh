@@ -5,7 +5,7 @@
 set -eu
 . "$srcdir/tests/emu/common.sh"
 export SL_EMU_DEVICES=1
-queued() { SLP_GPU_CASES=${OPS_CASES:-1000} SL_EMU_JITTER_US=50 tests/emu/test_ops operation; }
+queued() { SLP_GPU_CASES=${OPS_CASES:-300} SL_EMU_JITTER_US=50 tests/emu/test_ops operation; }
 at_once() { SL_EMU_ASYNC=0 STARPU_SUBALLOCATOR=0 SLP_GPU_CASES=$1 tests/emu/test_ops operation; }
 if [ -n "${ASAN_OPTIONS-}" ]; then
   at_once "${OPS_CASES:-300}"

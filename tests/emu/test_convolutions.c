@@ -208,7 +208,7 @@ static void test_nan(void)
 	slp_end_well();
 }
 
-/* No plan, or one that cannot be executed: the values are there, and nobody is told. */
+/* No plan, or one that cannot be executed: the values are right, and no error is reported. */
 static void check_refused(enum emu_failure what, long k, uint64_t fused)
 {
 	start(SL_TF32_NONE);

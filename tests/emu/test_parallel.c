@@ -179,7 +179,7 @@ static void test_transfers(void)
 
 /* ---- failures --------------------------------------------------------------------------------------------------- */
 
-/* A launch that fails is the operation's failure, and told; then all is well again. */
+/* A launch that fails is the operation's failure, and reported; then all is well again. */
 static void check_failed_launch(sl_tensor *(*call)(void), const char *op)
 {
 	SL_SCOPE {
@@ -237,7 +237,7 @@ static void test_failed_allocations(void)
 	}
 }
 
-/* A copy that fails is made again.  If it fails again, whoever reads the values is told. */
+/* A copy that fails is made again.  If it fails again, whoever reads the values gets the error. */
 static void test_failed_copies(void)
 {
 	SL_SCOPE {

@@ -17,7 +17,7 @@ struct outcome {
 	double seconds;
 };
 
-/* A line of /proc/self/status, in bytes; 0 if it is not there. */
+/* A line of /proc/self/status, in bytes; 0 if it is missing. */
 static double status_bytes(const char *name)
 {
 	FILE *file = fopen("/proc/self/status", "r");

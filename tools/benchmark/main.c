@@ -1,4 +1,4 @@
-/* bench: measures what Starling takes for well-known work, beside what the machine could do and what PyTorch takes. */
+/* bench: measures how long Starling takes for well-known work, next to the machine's limits and to PyTorch. */
 #include <argp.h>
 #include <errno.h>
 #include <fnmatch.h>

@@ -1,5 +1,5 @@
 /* Measuring a case: a process of its own, warming up, and runs in which floor, our turn and the peer's alternate, so
- * that what else the machine does meets all of them alike. */
+ * that other work on the machine affects all of them alike. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What of the machine and around it decides how fast programs are, and hints where that is slow: with the rest, enough
- * for a report of a bug. */
+/* The machine and its environment, as far as they decide how fast programs are, with hints where something is slow:
+ * enough for a bug report. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>

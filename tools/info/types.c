@@ -1,4 +1,4 @@
-/* What each data type is computed by on the kinds of devices that are here, from the rows of the operations. */
+/* Which kernels compute each data type on the kinds of devices that are present, from the rows of the operations. */
 #include "info.h"
 #include "op_inner.h"
 #include "runtime/runtime.h"

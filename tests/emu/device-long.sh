@@ -1,0 +1,8 @@
+#!/bin/sh
+# device-long.sh: what device.sh leaves out: steps of ResNet-18 without waits, failures on GPUs that work synchronously.  Run by
+# make check-long in the build tree.
+set -eu
+. "$srcdir/tests/emu/common.sh"
+not_sanitized
+SLP_LONG=1 tests/emu/test_waits
+SL_EMU_ASYNC=0 tests/emu/test_parallel
