@@ -355,6 +355,7 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	                                                        SLP_ROW(SLP_F64, slp_##plain##_ref, slp_cuda_##plain), \
 	                                                        HALF_ROW, SLP_HALF_ROWS(slp_cuda_##plain)),            \
 	                                       .declines = true,                                                       \
+	                                       .aligned = true,                                                        \
 	                                       .infer = plain##_infer,                                                 \
 	                                       .flops = plain##_flops,                                                 \
 	                                       .scratch = SLP_CUDA_SCRATCH(workspace),                                 \

@@ -66,10 +66,14 @@ struct span_work {
 	bool beside;             /* b is a number that a, int64, are compared with */
 };
 
-/* Of int64, what is to 0 as they are to s. */
+/* Of int64, what is to 0 as they are to s (slp_whole_beside). */
 SLP_CLONES static void span_beside(const int64_t *x, double s, double *to, int64_t n)
 {
-	for (int64_t i = 0; i < n; i++) to[i] = slp_whole_beside(x[i], s);
+	bool inside = s >= -0x1p63 && s < 0x1p63;
+	int64_t whole = inside ? (int64_t)s : 0;
+	double rest = (double)whole - s, outside = slp_whole_beside(0, s);
+	for (int64_t i = 0; i < n; i++) to[i] = x[i] < whole ? -1 : x[i] > whole ? 1 : rest;
+	for (int64_t i = 0; !inside && i < n; i++) to[i] = outside;
 }
 
 static inline void as_doubles(const struct span_work *w, const char *from, int64_t n, double *to)

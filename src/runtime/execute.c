@@ -158,11 +158,13 @@ static enum sl_status call_kernel(const struct run *run, const struct slp_kernel
 	kernel_message[0] = '\0';
 	if (told_to_fail()) return slp_kernel_fail(k, SL_EKERNEL, "told to fail by a test");
 	if (!choice.kernel) return slp_kernel_fail(k, SL_EINTERNAL, "it has no kernel for its data types");
-	if (choice.promote) return slp_run_promoted(k, choice.kernel, run->cuda, run->views + run->max_operands);
-	enum sl_status s = choice.kernel(k);
+	struct slp_view *copies = run->views + run->max_operands;
+	if (choice.promote) return slp_run_promoted(k, choice.kernel, run->cuda, copies);
+	bool align = run->cuda && k->op->aligned;
+	enum sl_status s = align ? slp_run_aligned(k, choice.kernel, copies) : choice.kernel(k);
 	if (s != SL_EUNSUPPORTED || !k->op->declines || !run->cuda || *kernel_message) return s;
 	choice = slp_promoted_kernel_for(k->op, sets, SL_DEVICE_GPU);
-	return slp_run_promoted(k, choice.kernel, true, run->views + run->max_operands);
+	return slp_run_promoted(k, choice.kernel, true, copies);
 }
 
 /* The call's attributes, changed for this submission in `patched` if they must be. */

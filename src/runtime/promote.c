@@ -1,6 +1,12 @@
-/* Calls whose half types no kernel takes, or one declines: their operands are turned into float32, the kernel for float32 runs, and what
- * it wrote is rounded back.  The copies are in scratch memory; where elements depend on those at their place alone, on
- * CPUs, they are pieces that stay in a first-level cache. */
+/* Calls on copies of their operands, which are in scratch memory.
+ *
+ * Half types that no kernel takes, or one declines, are turned into float32, the kernel for float32 runs, and what it
+ * wrote is rounded back; where elements depend on those at their place alone, on CPUs, the copies are pieces that stay in
+ * a first-level cache.
+ *
+ * Libraries for GPUs compute half types in other ways, which round otherwise, where an operand is a view that begins
+ * between two multiples of 16 bytes: such operands are copied as they are, so that a call gives the same bits wherever
+ * they lie. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +18,7 @@ static struct slp_type promoted_type(struct slp_type t)
 	return t;
 }
 
+/* Of a half type, in float32; as it is, it takes less. */
 static size_t copy_bytes(const struct slp_type *t)
 {
 	return slp_is_half(t->dtype) ? slp_align((size_t)sl_shape_size(t->shape) * sizeof(float), 64) : 0;
@@ -22,8 +29,8 @@ static size_t own_scratch(const struct slp_infer *c)
 	return c->op->scratch ? c->op->scratch(c) : 0;
 }
 
-/* What the kernel for float32 needs, and the copies. */
-static size_t promoted_scratch(const struct slp_infer *c)
+/* What the kernel for float32 needs, or that for the types as they are, and the copies. */
+static size_t copied_scratch(const struct slp_infer *c)
 {
 	enum { FEW = 16 };
 	struct slp_type few[FEW], *types = few;
@@ -38,9 +45,9 @@ static size_t promoted_scratch(const struct slp_infer *c)
 	struct slp_infer wide = *c;
 	wide.in = types;
 	wide.out = types + c->nin;
-	size_t own = own_scratch(&wide);
+	size_t own = own_scratch(c), promoted = own_scratch(&wide);
 	if (types != few) free(types);
-	return copies + own;
+	return copies + (own > promoted ? own : promoted);
 }
 
 /* ---- elementwise, by pieces ----------------------------------------------------------------------------------- */
@@ -116,9 +123,9 @@ size_t slp_call_scratch(const struct slp_infer *c)
 	if (!((t.first | t.floats) & SLP_HALVES)) return own_scratch(c);
 	struct slp_choice cpu = slp_kernel_for(c->op, t, SL_DEVICE_CPU), gpu = slp_kernel_for(c->op, t, SL_DEVICE_GPU);
 	bool pieces = by_pieces(c->op, c->nin, c->nout, c->in, c->out);
-	bool promotes = (cpu.promote && !pieces) || ((gpu.promote || c->op->declines) && slp_engine.ngpus);
-	size_t own = own_scratch(c), wide = promotes ? promoted_scratch(c) : 0;
-	return own > wide ? own : wide;
+	bool on_gpus = gpu.promote || c->op->declines || c->op->aligned;
+	bool copies = (cpu.promote && !pieces) || (on_gpus && slp_engine.ngpus);
+	return copies ? copied_scratch(c) : own_scratch(c);
 }
 
 typedef enum sl_status convert_fn(const struct slp_kernel *k, const struct slp_view *from, const struct slp_view *to);
@@ -132,30 +139,66 @@ static convert_fn *converter(bool cuda)
 	return slp_cpu_convert;
 }
 
+/* Which operands are copied, and as what. */
+struct copying {
+	bool (*wanted)(const struct slp_view *v);
+	struct slp_type (*type)(struct slp_type t);
+	convert_fn *convert;
+};
+
+static bool is_half_view(const struct slp_view *v)
+{
+	return slp_is_half(v->type.dtype);
+}
+
+static bool is_misaligned(const struct slp_view *v)
+{
+	enum { ALIGNMENT = 16 };
+	return is_half_view(v) && (uintptr_t)v->ptr % ALIGNMENT;
+}
+
+static struct slp_type same_type(struct slp_type t)
+{
+	return t;
+}
+
 /* Places the operands' copies, reads the inputs into theirs; `next` is the scratch memory that is left. */
-static enum sl_status widen(const struct slp_kernel *k, struct slp_view *wide, char **next, convert_fn *convert)
+static enum sl_status copy(const struct slp_kernel *k, const struct copying *c, struct slp_view *copies, char **next)
 {
 	enum sl_status s = SL_OK;
 	for (int i = 0; i < k->nin + k->nout && s == SL_OK; i++) {
 		const struct slp_view *v = i < k->nin ? &k->in[i] : &k->out[i - k->nin];
-		wide[i] = *v;
-		if (!slp_is_half(v->type.dtype)) continue;
-		wide[i] = (struct slp_view){*next, promoted_type(v->type)};
+		copies[i] = *v;
+		if (!c->wanted(v)) continue;
+		copies[i] = (struct slp_view){*next, c->type(v->type)};
 		*next += copy_bytes(&v->type);
-		if (i < k->nin) s = convert(k, v, &wide[i]);
+		if (i < k->nin) s = c->convert(k, v, &copies[i]);
 	}
 	return s;
 }
 
-static enum sl_status narrow(const struct slp_kernel *k, const struct slp_view *wide, convert_fn *convert)
+static enum sl_status copy_back(const struct slp_kernel *k, const struct copying *c, const struct slp_view *copies)
 {
 	enum sl_status s = SL_OK;
 	for (int i = 0; i < k->nin + k->nout && s == SL_OK; i++) {
 		const struct slp_view *v = i < k->nin ? &k->in[i] : &k->out[i - k->nin];
 		bool written = i >= k->nin || slp_input_is_written(k->op, i);
-		if (written && slp_is_half(v->type.dtype)) s = convert(k, &wide[i], v);
+		if (written && c->wanted(v)) s = c->convert(k, &copies[i], v);
 	}
 	return s;
+}
+
+static enum sl_status run_copied(const struct slp_kernel *k, slp_kernel_fn *kernel, const struct copying *c,
+                                 struct slp_view *copies)
+{
+	char *next = k->scratch;
+	enum sl_status s = copy(k, c, copies, &next);
+	struct slp_kernel copied = *k;
+	copied.in = copies;
+	copied.out = copies + k->nin;
+	copied.scratch = next;
+	if (s == SL_OK) s = kernel(&copied);
+	return s == SL_OK ? copy_back(k, c, copies) : s;
 }
 
 enum sl_status slp_run_promoted(const struct slp_kernel *k, slp_kernel_fn *kernel, bool cuda, struct slp_view *wide)
@@ -165,12 +208,14 @@ enum sl_status slp_run_promoted(const struct slp_kernel *k, slp_kernel_fn *kerne
 		slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, run_pieces, &p);
 		return p.status;
 	}
-	char *next = k->scratch;
-	enum sl_status s = widen(k, wide, &next, converter(cuda));
-	struct slp_kernel promoted = *k;
-	promoted.in = wide;
-	promoted.out = wide + k->nin;
-	promoted.scratch = next;
-	if (s == SL_OK) s = kernel(&promoted);
-	return s == SL_OK ? narrow(k, wide, converter(cuda)) : s;
+	return run_copied(k, kernel, &(struct copying){is_half_view, promoted_type, converter(cuda)}, wide);
+}
+
+enum sl_status slp_run_aligned(const struct slp_kernel *k, slp_kernel_fn *kernel, struct slp_view *aligned)
+{
+	bool copies = false;
+	for (int i = 0; i < k->nin + k->nout && !copies; i++)
+		copies = is_misaligned(i < k->nin ? &k->in[i] : &k->out[i - k->nin]);
+	if (!copies) return kernel(k);
+	return run_copied(k, kernel, &(struct copying){is_misaligned, same_type, converter(true)}, aligned);
 }

@@ -115,12 +115,14 @@ static inline struct slp_infer slp_record_call(const struct slp_record *r)
 	                          .out = types + r->nin};
 }
 
-/* ---- calls in float32 whose half types no kernel takes (promote.c) ------------------------------------------------ */
+/* ---- calls on copies of their operands (promote.c) ---------------------------------------------------------------- */
 
 /* Scratch memory for a call, on whatever device it runs. */
 size_t slp_call_scratch(const struct slp_infer *c);
 /* Runs the kernel for float32; wide: room for all operands. */
 enum sl_status slp_run_promoted(const struct slp_kernel *k, slp_kernel_fn *kernel, bool cuda, struct slp_view *wide);
+/* Runs a CUDA kernel with operands of half types at multiples of 16 bytes; aligned: room for all operands. */
+enum sl_status slp_run_aligned(const struct slp_kernel *k, slp_kernel_fn *kernel, struct slp_view *aligned);
 
 /* record.c */
 /* Adds a call to the list, its addresses unset; NULL with an error. */

@@ -196,12 +196,50 @@ static void test_refused(void)
 	slp_end_well();
 }
 
+/* ---- views -------------------------------------------------------------------------------------------------------- */
+
+/* Numbers that are rounded, of a view that begins an element behind a multiple of 16 bytes, or of a tensor of its own. */
+static sl_tensor *fractions(enum sl_dtype type, sl_shape shape, bool view)
+{
+	float data[1024];
+	int64_t n = sl_shape_size(shape);
+	for (int64_t i = 0; i < n; i++) data[i + 1] = 1 / (float)(i % 37 + 3) - (float)(i % 5) * 0.1f;
+	sl_tensor *all = sl_cast(sl_from(view ? data : data + 1, SL_SHAPE(n + view)), type);
+	return sl_reshape(view ? sl_rows(all, 1, n + 1) : all, shape);
+}
+
+/* The same engine computes them, and so the same bits. */
+static void check_views(enum sl_dtype type)
+{
+	struct emu_counts counts;
+	sl_tensor *y[2], *z[2];
+	for (int view = 0; view < 2; view++) {
+		sl_tensor *x = fractions(type, SL_SHAPE(2, 3, 7, 7), view),
+		          *w = fractions(type, SL_SHAPE(4, 3, 3, 3), view);
+		emu_counts_reset();
+		y[view] = sl_conv2d(x, w, fractions(type, SL_SHAPE(4), view));
+		z[view] = sl_conv2d(x, w, NULL);
+		CHECK_OK(sl_wait_all());
+		emu_counts_get(&counts);
+		CHECK(counts.fused[0] == 1 && counts.half[0] == 2);
+	}
+	check_equal(y[1], y[0]);
+	check_equal(z[1], z[0]);
+}
+
+static void test_views(void)
+{
+	start();
+	for (int i = 0; i < 2; i++)
+		SL_SCOPE {
+			check_views(halves[i]);
+		}
+	slp_end_well();
+}
+
 static const struct slp_test tests[] = {
-        {"products", test_products},
-        {"gradients", test_gradients},
-        {"training", test_training},
-        {"refused by cuDNN", test_refused},
-        {0},
+        {"products", test_products},        {"gradients", test_gradients}, {"training", test_training},
+        {"refused by cuDNN", test_refused}, {"views", test_views},         {0},
 };
 
 int main(int argc, char **argv)
