@@ -16,9 +16,14 @@ values_of() {
   length=$(od -An -t u8 -N 8 "$file" | tr -d ' ')
   tail -c +"$((9 + length))" "$file" | cksum
 }
-newest() { find "$1" -name 'checkpoint-*' 2>/dev/null | sort -V | tail -n 1; }
+newest() { { find "$1" -name 'checkpoint-*' 2>/dev/null || true; } | sort -V | tail -n 1; }
 goes_on() { ! kill -0 "$pid" 2>/dev/null || [ "$(newest "$tmp/$name")" != "$before" ]; }
-ranks_of() { local p; for p in $(pgrep -P "$pid"); do [ "$(cat "/proc/$p/comm" 2>/dev/null)" = sl-launch ] || echo "$p"; done; }
+ranks_of() {
+  local p
+  for p in $(pgrep -P "$pid" || true); do
+    [ "$(cat "/proc/$p/comm" 2>/dev/null)" = sl-launch ] || echo "$p"
+  done
+}
 
 # disturb NAME COMMAND...: kills a rank three times, each at a random moment after another checkpoint was written.
 disturb() {
