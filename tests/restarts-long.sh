@@ -27,11 +27,11 @@ ranks_of() {
 
 # disturb NAME COMMAND...: kills a rank three times, each at a random moment after another checkpoint was written.
 disturb() {
-  local i victims
+  local victims
   name=$1
   tools/sl-launch --no-bind -n 2 --restarts 3 "${@:2}" --checkpoint "$tmp/$name" --resume=auto >"$tmp/out" 2>"$tmp/err" &
   pid=$!
-  for i in 1 2 3; do
+  for _ in 1 2 3; do
     before=$(newest "$tmp/$name")
     within 300 goes_on || fail "$name: no checkpoint"
     sleep "$(awk -v r=$RANDOM 'BEGIN { printf "%.3f", r / 32768 }')"
