@@ -35,6 +35,7 @@ struct meeting {
 	struct slp_acceptor acceptor;
 	struct where *list; /* of all */
 	char refused[64];   /* why somebody was sent away last */
+	int heard;          /* processes that know the secret */
 };
 
 static bool fail(const struct meeting *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -102,7 +103,8 @@ static bool receive(struct meeting *m, struct slp_pending *c)
 	struct answer a = {.text = ""};
 	bool known = h->protocol == PROTOCOL &&
 	             is_proof(m, "hello", c->greeting.nonce, h, offsetof(struct slp_hello, mac), h->mac);
-	bool right = known && fits(m, h);
+	bool right = known && fits(m, h) && !*m->why;
+	m->heard += known;
 	if (!known)
 		snprintf(m->refused, sizeof m->refused, "; one with a different %s was refused",
 		         h->protocol == PROTOCOL ? "SL_DIST_SECRET" : "version of Starling");
@@ -209,7 +211,8 @@ static struct addrinfo *addresses(const struct meeting *m)
 	if (brackets) snprintf(bare, sizeof bare, "%.*s", (int)length - 2, host + 1);
 	int error = getaddrinfo(brackets ? bare : host, m->place->port, &hints, &list);
 	if (!error) return list;
-	fail(m, "MASTER_ADDR=%.200s: %s: give a name or an address of the machine of rank 0", host, gai_strerror(error));
+	fail(m, "MASTER_ADDR=%.200s: %s: give a name or an address of the machine of rank 0", host,
+	     gai_strerror(error));
 	return NULL;
 }
 
@@ -264,11 +267,19 @@ static int reach_master(struct meeting *m)
 	}
 	if (list && fd < 0)
 		fail(m,
-		     "rank 0 cannot be reached at %s:%s within %g seconds (SL_DIST_TIMEOUT): %s: is it running there, and do "
+		     "rank 0 cannot be reached at %s:%s within %g seconds (SL_DIST_TIMEOUT): %s: is it running there, "
+		     "and do "
 		     "all ranks have its MASTER_ADDR and MASTER_PORT?",
 		     m->place->host, m->place->port, m->place->timeout, strerror(errno));
 	if (list) freeaddrinfo(list);
 	return fd;
+}
+
+/* Processes that come after the meeting has failed hear why, too. */
+static void tell_late(struct meeting *m)
+{
+	struct slp_pending who;
+	while (m->heard < m->place->size - 1 && slp_acceptor_wait(&m->acceptor, m->deadline, &who)) receive(m, &who);
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------------------- */
@@ -279,6 +290,7 @@ static bool lead(struct meeting *m)
 	if (!listen_at_master(m)) return false;
 	bool ok = accept_from(m, 1);
 	char text[TEXT] = "";
+	if (!ok) tell_late(m);
 	snprintf(text, sizeof text, "%s", ok ? "" : m->why);
 	double deadline = sl_time() + SHORT;
 	for (int r = 1; r < m->place->size; r++) {

@@ -327,9 +327,11 @@ static void leave(struct slp_results *results, int wanted)
 	for (int i = wanted; i < results->count && !slp_scope_is_open(); i++) sl_release(results->t[i]);
 }
 
+bool (*slp_before_recording)(const char *at, sl_block *block);
+
 static bool run(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
 {
-	if (!ready(at, block, in, nin) || !slp_first_values(at, block)) return false;
+	if (!ready(at, block, in, nin) || (slp_before_recording && !slp_before_recording(at, block))) return false;
 	if (block->base->hybrid && !slp_trace_current() && !slp_summary_looks() && all_concrete(in, nin)) {
 		bool eager = false, ok = slp_hybrid_call(at, block, in, nin, results, &eager);
 		if (!eager && ok) call_hook(block, in, nin, results);

@@ -91,7 +91,7 @@ enum sl_status sl_forward_shards_at(const char *at, sl_block *block, int n, sl_t
 {
 	SLP_CALL("sl_forward_shards", at);
 	enum sl_status s = SL_EINVAL;
-	if (usable(at, block, n, x, y) && slp_first_values(at, block)) {
+	if (usable(at, block, n, x, y) && (!slp_before_recording || slp_before_recording(at, block))) {
 		const sl_block *inner = sl_is_training() ? slp_block_synchronised(block) : NULL;
 		if (!inner) s = one_by_one(at, block, n, x, y);
 		else if (can_together(at, block, inner)) s = all_at_once(at, block, n, x, y);

@@ -60,6 +60,8 @@ struct slp_results {
 	int count;
 	sl_tensor *t[SL_MAX_RESULTS];
 };
+/* ranks.c: before a forward pass of the block that may be recorded; false after an error. */
+extern bool (*slp_before_recording)(const char *at, sl_block *block);
 /* Runs forward itself, whether the block is hybridised or not; false after an error. */
 bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
 /* The same without a look at whether the block is recomputed, and without its hook. */
@@ -123,6 +125,8 @@ static inline bool slp_shape_known(sl_shape shape)
 		if (shape.dim[i] < 0) return false;
 	return shape.ndim >= 0;
 }
+/* ranks.c: a parameter that waited for its shape has values; false after an error. */
+extern bool (*slp_param_filled)(const char *at, sl_param *param);
 /* Gives values to a parameter whose shape is complete, by its initialiser. */
 enum sl_status slp_param_materialize(const char *at, sl_param *param);
 void slp_param_free(sl_param *param);
@@ -159,13 +163,6 @@ bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int 
 void slp_hybrid_drop_plans(struct slp_hybrid *hybrid);
 void slp_hybrid_drop_cache(struct slp_hybrid *hybrid, uint64_t cache); /* those that were made for it; NULL: none */
 void slp_hybrid_free(struct slp_hybrid *hybrid);
-
-/* first_values.c */
-/* Before a forward pass of the block is recorded: what several processes train has the values of rank 0 from now on.  False
- * after an error. */
-bool slp_first_values(const char *at, sl_block *block);
-/* A parameter that waited for its shape has values. */
-bool slp_first_values_of(const char *at, sl_param *param);
 
 /* buckets.c */
 /* How many bytes of parameters a bucket has, about. */

@@ -115,6 +115,8 @@ static enum sl_status take(const char *at, sl_param *param, sl_tensor *t)
 	return SL_OK;
 }
 
+bool (*slp_param_filled)(const char *at, sl_param *param);
+
 enum sl_status slp_param_materialize(const char *at, sl_param *param)
 {
 	enum sl_status s = SL_EINVAL;
@@ -127,7 +129,7 @@ enum sl_status slp_param_materialize(const char *at, sl_param *param)
 		SL_SCOPE {
 			sl_tensor *t = slp_init_values(at, param, &param->init, initial_device(param));
 			s = t ? take(at, param, t) : sl_error();
-			if (s == SL_OK && !slp_first_values_of(at, param)) s = sl_error();
+			if (s == SL_OK && param->shared && !slp_param_filled(at, param)) s = sl_error();
 		}
 	slp_rng_notes = notes;
 	slp_observer = observer;

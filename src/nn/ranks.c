@@ -1,9 +1,14 @@
-/* A trainer in one of several processes: it begins with the values of rank 0, and gradients are summed over all. */
+/* A trainer in one of several processes: what all must have alike, which the first line that differs from rank 0's description
+ * tells; first values, which are those of rank 0 before the first gradient; sums of gradients.  Whole steps begin by themselves
+ * (step_shards.c); otherwise the first forward pass that is recorded does, since gradients are computed by what it has read. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/graph.h"
 #include "nn/ranks.h"
 #include "nn/trainer.h"
+#include "number.h"
 
 struct slp_ranks {
 	int count;
@@ -29,6 +34,166 @@ static struct slp_ranks *ranks_new(const char *at, sl_trainer *trainer)
 		return NULL;
 	}
 	return r;
+}
+
+/* Lines that begin so are not what the program asked for, but values. */
+#define VALUES "values of "
+
+/* ---- describing ---------------------------------------------------------------------------------------------------- */
+
+/* "what: value" a line, so that the first line that differs says it. */
+static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
+{
+	const struct {
+		const char *name;
+		double value;
+	} numbers[] = {{"optimiser", o->kind},
+	               {"learning rate", o->lr},
+	               {"momentum", o->momentum},
+	               {"nesterov", o->nesterov},
+	               {"beta1", o->beta1},
+	               {"beta2", o->beta2},
+	               {"alpha", o->alpha},
+	               {"eps", o->eps},
+	               {"weight decay", o->weight_decay},
+	               {"clip_norm", o->clip_norm},
+	               {"clip_value", o->clip_value},
+	               {"average", o->average},
+	               {"shard_state", o->shard_state},
+	               {"schedule", o->schedule.kind},
+	               {"warm-up", (double)o->schedule.warmup},
+	               {"steps of the schedule", (double)(o->schedule.total + o->schedule.every)},
+	               {"factor", o->schedule.factor},
+	               {"final learning rate", o->schedule.final_lr},
+	               {"power of the schedule", o->schedule.power},
+	               {"first loss scale", o->loss_scaling.start},
+	               {"growth of the loss scale", o->loss_scaling.growth},
+	               {"backoff of the loss scale", o->loss_scaling.backoff},
+	               {"steps until it grows", (double)o->loss_scaling.every}};
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		slp_fprintf(f, "%s: %.17g\n", numbers[i].name, numbers[i].value);
+}
+
+static void describe_param(FILE *f, const sl_trainer *t, int i, const char *path)
+{
+	const sl_param *p = t->params[i];
+	char shape[128];
+	slp_fprintf(f, "parameter %s: %s %s, %s, bucket %d, learning rate times %.17g, weight decay %.17g\n", path,
+	            p->data ? sl_dtype_name(p->data->type.dtype) : "no values",
+	            sl_shape_string(p->data ? p->data->type.shape : p->shape, shape),
+	            slp_param_is_frozen(p) ? "frozen" : "trained", t->buckets[i], t->groups[i].lr_scale,
+	            t->groups[i].weight_decay);
+}
+
+static uint64_t hash_of(const unsigned char *data, size_t bytes)
+{
+	uint64_t h = bytes;
+	for (size_t i = 0; i < bytes; i += sizeof h) {
+		uint64_t word = 0;
+		memcpy(&word, data + i, bytes - i < sizeof word ? bytes - i : sizeof word);
+		h = (h ^ word) * 0x9e3779b97f4a7c15u;
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+/* Waits for the values; false without memory. */
+static bool describe_values(const char *at, FILE *f, const sl_param *p, const char *path)
+{
+	size_t bytes = sl_tensor_bytes(p->data);
+	unsigned char *values = slp_malloc(bytes + 1);
+	if (!values) return false;
+	if (sl_read_at(at, p->data, values, bytes) == SL_OK)
+		fprintf(f, VALUES "%s: %016llx\n", path, (unsigned long long)hash_of(values, bytes));
+	else fprintf(f, VALUES "%s: %s\n", path, sl_error_message());
+	free(values);
+	return true;
+}
+
+/* Parameters with their values, too, if gradients have been computed by them. */
+static bool describe_params(const char *at, FILE *f, sl_trainer *t, bool values)
+{
+	bool ok = true;
+	int masters = 0;
+	for (int i = 0; ok && i < t->count; i++) {
+		char *path = slp_param_path(t->block, t->params[i]);
+		if ((ok = path)) describe_param(f, t, i, path);
+		if (ok && values && t->params[i]->data) ok = describe_values(at, f, t->params[i], path);
+		masters += t->states[SLP_TRAINER_MASTER][i] != NULL;
+		free(path);
+	}
+	if (!slp_trainer_shares(t)) fprintf(f, "masters: %d\n", masters);
+	return ok;
+}
+
+static char *describe(const char *at, sl_trainer *t, const struct slp_ranks_step *step)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = slp_memory_file(&text, &size);
+	if (!f) return NULL;
+	fprintf(f, "version: %s\n", sl_version());
+	if (step) fprintf(f, "steps: %s\nrows of a batch: %lld\n", step->way, (long long)step->rows);
+	fprintf(f, "steps before: %lld\nparameters: %d\n", (long long)t->steps, t->count);
+	bool ok = describe_params(at, f, t, step && step->computed && !sl_is_simulated());
+	describe_optimizer(f, &t->optimizer);
+	slp_fprintf(f, "loss scale: %.17g\n", sl_trainer_loss_scale(t));
+	if (!fclose(f) && ok) return text;
+	free(text);
+	return NULL;
+}
+
+/* ---- comparing ----------------------------------------------------------------------------------------------------- */
+
+static size_t line_length(const char *text)
+{
+	return strcspn(text, "\n");
+}
+
+/* The first line that is not the same; "" if all are. */
+static void compare(const char *own, const char *first, char wrong[256])
+{
+	*wrong = '\0';
+	if (!strcmp(own, first)) return;
+	while (*own && *first && line_length(own) == line_length(first) && !strncmp(own, first, line_length(own))) {
+		own += line_length(own) + 1;
+		first += line_length(first) + 1;
+	}
+	if (!strncmp(own, VALUES, strlen(VALUES)))
+		snprintf(wrong, 256,
+		         "%.*s are not rank 0's, and gradients were computed by them: make the trainer before the "
+		         "first recorded forward pass, or call sl_dist_broadcast before it",
+		         (int)strcspn(own, ":\n"), own);
+	else
+		snprintf(wrong, 256, "%.*s, where rank 0 has %.*s", (int)line_length(own), own, (int)line_length(first),
+		         first);
+}
+
+static enum sl_status agree(const char *at, const char *function, const char *own)
+{
+	uint64_t size = strlen(own) + 1;
+	char wrong[256];
+	enum sl_status s = slp_dist_broadcast_now(at, function, &size, sizeof size);
+	char *first = s == SL_OK ? slp_malloc(size) : NULL;
+	if (!first) return sl_error() != SL_OK ? sl_error() : s;
+	if (slp_dist.rank == 0) memcpy(first, own, size);
+	s = slp_dist_broadcast_now(at, function, first, size);
+	if (s == SL_OK) {
+		compare(own, first, wrong);
+		s = slp_dist_agree(at, function, wrong);
+	}
+	free(first);
+	return s;
+}
+
+static bool all_agree(const char *at, sl_trainer *trainer, const char *function, const struct slp_ranks_step *step)
+{
+	char *own = NULL;
+	SL_PAUSE
+		own = describe(at, trainer, step);
+	bool ok = own && agree(at, function, own) == SL_OK;
+	free(own);
+	return ok;
 }
 
 /* ---- beginning ----------------------------------------------------------------------------------------------------- */
@@ -96,7 +261,7 @@ static bool broadcast_masters(const char *at, sl_trainer *t)
 	return ok;
 }
 
-bool slp_ranks_same_values(const char *at, sl_trainer *trainer)
+static bool give_values(const char *at, sl_trainer *trainer)
 {
 	bool ok = false;
 	SL_PAUSE
@@ -105,19 +270,112 @@ bool slp_ranks_same_values(const char *at, sl_trainer *trainer)
 	return ok;
 }
 
+/* ---- before the first gradient ------------------------------------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static sl_trainer *expecting; /* in the order in which they were made, which is the same in all processes */
+
+void slp_ranks_expect(sl_trainer *trainer)
+{
+	pthread_mutex_lock(&lock);
+	sl_trainer **last = &expecting;
+	while (*last) last = &(*last)->expecting;
+	*last = trainer;
+	pthread_mutex_unlock(&lock);
+}
+
+void slp_ranks_known(sl_trainer *trainer)
+{
+	pthread_mutex_lock(&lock);
+	sl_trainer **t = &expecting;
+	while (*t && *t != trainer) t = &(*t)->expecting;
+	if (*t) *t = trainer->expecting;
+	trainer->expecting = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+static bool trains(const sl_trainer *t, sl_param *const *params, int n)
+{
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < t->count; k++)
+			if (params[i] == t->params[k]) return true;
+	return false;
+}
+
+/* The first that trains one of these parameters, which leaves the list; NULL: none does. */
+static sl_trainer *take(sl_param *const *params, int n)
+{
+	pthread_mutex_lock(&lock);
+	sl_trainer *t = expecting;
+	while (t && !(slp_trainer_size(t) > 1 && trains(t, params, n))) t = t->expecting;
+	pthread_mutex_unlock(&lock);
+	if (t) slp_ranks_known(t);
+	return t;
+}
+
+/* Parameters without values get theirs later: they are all that the network has, running statistics among them. */
+static bool share_later(const char *at, sl_block *block)
+{
+	int n = 0;
+	sl_param **all = slp_block_all_params(at, block, &n);
+	bool ok = all != NULL;
+	for (int i = 0; ok && i < n; i++)
+		if (!all[i]->data && !all[i]->shared) ok = (all[i]->shared = slp_param_path(block, all[i])) != NULL;
+	free(all);
+	return ok;
+}
+
+static bool begin(const char *at, sl_trainer *t)
+{
+	return all_agree(at, t, "sl_forward", NULL) && give_values(at, t) && share_later(at, t->block);
+}
+
+/* Whether a pass of a block may be the first that is recorded. */
+static bool may_begin(void)
+{
+	return slp_dist.size > 1 && !slp_dist.apart && sl_is_recording() && !slp_trace_current() && expecting;
+}
+
+static bool first_values(const char *at, sl_block *block)
+{
+	int n = 0;
+	if (!may_begin()) return true;
+	sl_param **params = slp_block_all_params(at, block, &n);
+	bool ok = params != NULL;
+	for (sl_trainer *t; ok && (t = take(params, n));) ok = begin(at, t);
+	free(params);
+	return ok;
+}
+
+static bool first_values_of(const char *at, sl_param *param)
+{
+	if (!param->shared) return true;
+	bool ok = slp_dist_broadcast(at, param->data, (struct slp_dist_what){.name = param->shared});
+	free(param->shared);
+	param->shared = NULL;
+	return ok;
+}
+
+__attribute__((constructor)) static void ranks_init(void)
+{
+	slp_before_recording = first_values;
+	slp_param_filled = first_values_of;
+}
+
 bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, const struct slp_ranks_step *step)
 {
 	struct slp_ranks **ranks = slp_trainer_ranks(trainer);
 	if (slp_trainer_size(trainer) == 1 || *ranks) return true;
-	slp_first_values_known(trainer);
+	slp_ranks_known(trainer);
 	if (!(*ranks = ranks_new(at, trainer))) return false;
-	bool ok =
-	        slp_ranks_agree(at, trainer, function, step) && (step->computed || slp_ranks_same_values(at, trainer));
+	bool ok = all_agree(at, trainer, function, step) && (step->computed || give_values(at, trainer));
 	if (ok) return true;
 	slp_ranks_free(*ranks);
 	*ranks = NULL;
 	return false;
 }
+
+/* ---- sums ---------------------------------------------------------------------------------------------------------- */
 
 /* What is the same for all sums of a step; param: the (first) parameter. */
 static struct slp_dist_what describe_sum(sl_trainer *trainer, int param, struct slp_dist_what what)

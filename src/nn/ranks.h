@@ -17,23 +17,14 @@ struct slp_ranks_step {
 	bool computed; /* gradients were, by the parameters as they are */
 };
 
-/* agreement.c */
-/* Whether all processes have the same network and trainer, and make the same step (NULL: that is not known yet); false with
- * an error recorded, on all of them. */
-bool slp_ranks_agree(const char *at, sl_trainer *trainer, const char *function, const struct slp_ranks_step *step);
-
-/* first_values.c */
-/* The trainer has yet to begin with the values of rank 0; it has, or does not have to. */
-void slp_first_values_expect(sl_trainer *trainer);
-void slp_first_values_known(sl_trainer *trainer);
-
 /* ranks.c */
 void slp_ranks_free(struct slp_ranks *ranks);
+/* The trainer has yet to begin with the values of rank 0; it has, or does not have to. */
+void slp_ranks_expect(sl_trainer *trainer);
+void slp_ranks_known(sl_trainer *trainer);
 /* Before the first step: all processes are about to do the same, and begin with the parameters of rank 0, unless gradients were
  * computed by them, which have to be the same then.  False with an error recorded, on all of them. */
 bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, const struct slp_ranks_step *step);
-/* Gives all processes the values of rank 0: parameters that have some, and their masters. */
-bool slp_ranks_same_values(const char *at, sl_trainer *trainer);
 /* Has a gradient summed over the processes, in place; param: the number of the (first) parameter that it is of.  what: its
  * rows and parts. */
 bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, struct slp_dist_what what);

@@ -107,7 +107,7 @@ sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimiz
 	slp_scaling_begin(t);
 	t->block = sl_block_retain(block);
 	bool found = find_params(at, t);
-	if (found && make_states(t)) return slp_first_values_expect(t), t;
+	if (found && make_states(t)) return slp_ranks_expect(t), t;
 	if (found) slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for the states");
 	sl_trainer_free(t);
 	return NULL;
@@ -117,7 +117,7 @@ sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimiz
 void sl_trainer_free(sl_trainer *trainer)
 {
 	if (!trainer) return;
-	slp_first_values_known(trainer);
+	slp_ranks_known(trainer);
 	for (int i = 0; i < SLP_TRAINER_STATES; i++) {
 		for (int k = 0; trainer->states[i] && k < trainer->count; k++) sl_release(trainer->states[i][k]);
 		free(trainer->states[i]);
