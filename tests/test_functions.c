@@ -104,6 +104,9 @@ FUNCTION(group_norm_gamma, sl_group_norm(OTHER(1, 1, 4, 2, 2), 2, x, NULL))
 FUNCTION(instance_norm, sl_instance_norm(x, OTHER(1, 2), OTHER(2, 2)))
 FUNCTION(cross_entropy, sl_cross_entropy(x, INTS((2, 4), 0, 2, 1, 1, 2, 0, 0, 1)))
 FUNCTION(cross_entropy_ignore, sl_cross_entropy(x, INTS((4), 0, -100, 2, 1), .ignore = true, .ignore_index = -100))
+FUNCTION(cross_entropy_masked,
+         sl_cross_entropy(sl_masked_fill(x, DOUBLES((3, 4), 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0), -INFINITY),
+                          INTS((3), 0, 2, 2), .ignore = true, .ignore_index = 2))
 FUNCTION(cross_entropy_weights, sl_cross_entropy(x, INTS((2, 2), 0, 2, 1, 0), .weights = DOUBLES((3), 1, 2, 0.5),
                                                  .label_smoothing = 0.1, .ignore = true, .ignore_index = 1))
 FUNCTION(cross_entropy_smooth, sl_cross_entropy(x, INTS((3), 3, 0, 1), .label_smoothing = 0.2))
@@ -184,6 +187,12 @@ static void test_ends(void)
 		                 sl_full(SL_SHAPE(3), 7, .dtype = SL_UINT8), sl_zeros(SL_SHAPE(1), .dtype = SL_UINT8)),
 		        0, 7, 7);
 		CHECK_VALUES(sl_isnan(sl_cross_entropy(sl_zeros(SL_SHAPE(1, 2)), INTS((1), 5), .ignore = true)), 1);
+		sl_tensor *logits = sl_ones(SL_SHAPE(1, 2)), *nothing;
+		CHECK_OK(sl_attach_grad(logits));
+		SL_RECORD
+			nothing = sl_cross_entropy(logits, INTS((1), 1), .ignore = true, .ignore_index = 1);
+		CHECK_OK(sl_backward(nothing));
+		CHECK_VALUES(sl_grad(logits), 0, 0); /* as PyTorch: no sample counts */
 	}
 }
 

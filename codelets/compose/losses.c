@@ -16,6 +16,12 @@ static sl_tensor *classes_last(const char *at, sl_tensor *x)
 	return sl_transpose_at(at, x, (struct sl_reduce_opts){.axes = axes, .naxes = ndim});
 }
 
+/* x where the condition is not 0, else 0. */
+static sl_tensor *taken_if(const char *at, sl_tensor *condition, sl_tensor *x)
+{
+	return slp_apply1(at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){condition, x});
+}
+
 /* What counts of a sample: its class's weight; 0 where it is left out. */
 static sl_tensor *weight_of(const char *at, sl_tensor *chosen, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
 {
@@ -33,12 +39,13 @@ static sl_tensor *entropy(const char *at, sl_tensor *logp, sl_tensor *labels, co
 	int64_t classes = s.dim[s.ndim - 1];
 	sl_tensor *chosen = sl_one_hot_at(at, labels, classes, (struct sl_make){.dtype = sl_tensor_dtype(logp)});
 	sl_tensor *w = weight_of(at, chosen, labels, o);
-	sl_tensor *loss = sl_mul_at(at, sum_of_last(at, sl_mul_at(at, chosen, logp)), w);
+	/* Selected, not multiplied by 0: logarithms may be -infinity, and so may gradients where no sample counts. */
+	sl_tensor *loss = sl_mul_at(at, sum_of_last(at, taken_if(at, chosen, logp)), w);
+	loss = taken_if(at, w, loss);
 	if (o->label_smoothing > 0) {
 		/* all classes alike, of samples that count */
 		sl_tensor *all = sum_of_last(at, o->weights ? sl_mul_at(at, logp, o->weights) : logp);
-		sl_tensor *smooth = slp_apply1(at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){w, all});
-		smooth = sl_mul_scalar_at(at, smooth, o->label_smoothing / (double)classes);
+		sl_tensor *smooth = sl_mul_scalar_at(at, taken_if(at, w, all), o->label_smoothing / (double)classes);
 		loss = sl_add_at(at, sl_mul_scalar_at(at, loss, 1 - o->label_smoothing), smooth);
 	}
 	struct sl_reduce_opts all = {0};
