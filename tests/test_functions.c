@@ -89,6 +89,8 @@ FUNCTION(conv1d, sl_conv1d(x, OTHER(1, 3, 2, 3), OTHER(2, 3), .stride = 2, .pad 
 FUNCTION(conv1d_groups, sl_conv1d(x, OTHER(1, 2, 2, 2), NULL, .groups = 2, .dilation = 2))
 FUNCTION(conv_transpose2d, sl_conv_transpose2d(x, OTHER(1, 2, 2, 3, 3), OTHER(2, 2), .stride = {2, 2}, .pad = {1, 1},
                                                .output_pad = {1, 1}))
+FUNCTION(conv_transpose2d_more,
+         sl_conv_transpose2d(x, OTHER(1, 2, 1, 2, 2), NULL, .pad = {1, 1}, .dilation = {2, 2}, .output_pad = {0, 1}))
 FUNCTION(conv_transpose2d_weight, sl_conv_transpose2d(OTHER(1, 1, 2, 2, 2), x, NULL, .groups = 2))
 FUNCTION(resize, sl_resize2d(x, 5, 4))
 FUNCTION(resize_whole, sl_resize2d(x, 4, 3))
