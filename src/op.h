@@ -215,7 +215,7 @@ struct sl_op {
 	unsigned saves;   /* SLP_IN(i) | SLP_OUT(j): what grad reads the values of */
 	unsigned mutates; /* SLP_IN(i): inputs that are also written */
 	int period;       /* where inputs come in turns: saves and mutates name the first of them, SLP_IN(i % period) */
-	bool inplace;     /* output 0 may lie over input 0 (same type) */
+	int inplace;      /* so many outputs, from 0 on, may lie over the inputs of the same number (same types) */
 	bool overwrites;  /* in place, it does not read input 0: what had spoilt it is gone */
 	bool elementwise; /* an element of output 0 depends on the inputs' elements at its place alone, in whatever order they lie */
 	bool view;     /* output 0 has the elements of input 0 in their order: plans need no copy */

@@ -1,4 +1,4 @@
-/* Cases of dot, matmul, linear and its backward pass.  The expected values were computed with PyTorch, in double precision. */
+/* Cases of dot, matmul, linear, their backward passes.  The expected values were computed with PyTorch, in double precision. */
 #include <math.h>
 
 #include "cases.h"
@@ -38,6 +38,13 @@
 	{.op = "linear_grad", .label = what, .attrs = how, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
 #define SGD(what, how, n, inputs, ...) \
 	{.op = "linear_sgd", .label = what, .attrs = how, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define GRAD_ADD(what, how, n, inputs, ...) \
+	{.op = "linear_grad_add", .label = what, .attrs = how, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define DOT_ADD(what, how, sum, a, b, ...) \
+	{.op = "dot_add", .label = what, .attrs = how, .nin = 3, .in = {sum, a, b}, .no_grad = true, __VA_ARGS__}
+#define SUM(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, 2}, 2}
+#define SIZES_ADD(r, i, u) REAL(i, u), REAL(u), SIZES(r, i, u)
+#define TURNED_ADD(r, i, u) REAL(u, i), REAL(u), TURNED(r, i, u)
 #define SIZES(r, i, u) REAL(r, i), REAL(i, u), REAL(r, u), REAL(r, u)
 #define SIZES_SGD(r, i, u) REAL(i, u), REAL(u), REAL(r, i), REAL(r, u), REAL(r, u)
 #define TURNED(r, i, u) REAL(r, i), REAL(u, i), REAL(r, u)
@@ -159,6 +166,37 @@ const struct slp_case slp_cases_products[] = {
 	GRAD("dy of another shape", BACK(false, true, 0), 3, (REAL(3, 4), REAL(4, 2), REAL(2, 3)), .reject = SL_ESHAPE),
 	GRAD("features differ", BACK(false, true, 0), 3, (REAL(3, 5), REAL(4, 2), REAL(3, 2)), .reject = SL_ESHAPE),
 	GRAD("integers", BACK(false, true, 0), 3, (WHOLE(3, 4), WHOLE(4, 2), WHOLE(3, 2)), .reject = SL_EDTYPE),
+
+	GRAD_ADD("known values", BACK(false, true, 0), 5, (SUM(4, 2), SUM(2), A(3, 4), B(4, 2), B(3, 2)),
+		 EXPECT(4.5, -0.25, -3.75, 5.375, 2.75, 4.125, -3, 10.5)),
+	GRAD_ADD("transposed weight", BACK(true, true, 0), 5, (TURNED_ADD(7, 4, 5))),
+	GRAD_ADD("without dx", BACK(false, false, SL_RELU), 6, (SIZES_ADD(3, 4, 2))),
+	GRAD_ADD("tanh", BACK(false, true, SL_TANH), 6, (SIZES_ADD(64, 300, 100)), .tolerance = 1e-4),
+	GRAD_ADD("three axes", BACK(false, true, 0), 5, (REAL(4, 5), REAL(5), REAL(2, 3, 4), REAL(4, 5), REAL(2, 3, 5))),
+	GRAD_ADD("in blocks", BACK(false, true, SL_RELU), 6, (SIZES_ADD(60, 530, 90)), .tolerance = 1e-4),
+	GRAD_ADD("few rows, transposed weight", BACK(true, true, 0), 5, (TURNED_ADD(60, 300, 90)), .tolerance = 1e-4),
+	GRAD_ADD("no rows: the sums", BACK(false, true, SL_RELU), 6, (SIZES_ADD(0, 4, 5))),
+	GRAD_ADD("no inputs", BACK(false, true, SL_RELU), 6, (SIZES_ADD(3, 0, 5))),
+	GRAD_ADD("no units", BACK(false, true, SL_RELU), 6, (SIZES_ADD(3, 4, 0))),
+	GRAD_ADD("NaN", BACK(false, true, 0), 5, (NANS(4, 2), NANS(2), A(3, 4), B(4, 2), B(3, 2))),
+	GRAD_ADD("a sum of another shape", BACK(false, true, 0), 5, (SUM(2, 4), SUM(2), A(3, 4), B(4, 2), B(3, 2)), .reject = SL_ESHAPE),
+	GRAD_ADD("a bias' sum of another shape", BACK(false, true, 0), 5, (SUM(4, 2), SUM(4), A(3, 4), B(4, 2), B(3, 2)), .reject = SL_ESHAPE),
+	GRAD_ADD("no sums", BACK(false, true, 0), 3, (A(3, 4), B(4, 2), B(3, 2)), .reject = SL_EINVAL),
+
+	DOT_ADD("known values", PLAIN, SUM(3, 5), A(3, 4), B(4, 5),
+		EXPECT(7.75, -5.5, -0.25, 11.75, 5.625, 3.5, 2.5, 13, -2, 1.5, 3.875, 2.75, 8.125, 3.75, 3.75)),
+	DOT_ADD("first transposed", TA, REAL(3, 5), REAL(4, 3), REAL(4, 5)),
+	DOT_ADD("second transposed", TB, REAL(3, 5), REAL(3, 4), REAL(5, 4)),
+	DOT_ADD("both transposed", TT, REAL(3, 5), REAL(4, 3), REAL(5, 4)),
+	DOT_ADD("large", TA, REAL(130, 150), REAL(257, 130), REAL(257, 150), .tolerance = 1e-4),
+	DOT_ADD("a row", PLAIN, REAL(1, 128), REAL(1, 256), REAL(256, 128)),
+	DOT_ADD("no rows", PLAIN, REAL(0, 2), REAL(0, 3), REAL(3, 2)),
+	DOT_ADD("empty sums: what was there", PLAIN, SUM(2, 3), REAL(2, 0), REAL(0, 3), EXPECT(1, 2, 1, 2, 1, 2)),
+	DOT_ADD("NaN", PLAIN, NANS(2, 2), A(2, 3), B(3, 2)),
+	DOT_ADD("a sum of another shape", PLAIN, SUM(5, 3), A(3, 4), B(4, 5), .reject = SL_ESHAPE),
+	DOT_ADD("inner sizes", PLAIN, SUM(2, 3), REAL(2, 3), REAL(2, 3), .reject = SL_ESHAPE),
+	DOT_ADD("vectors", PLAIN, SUM(1, 1), REAL(3), REAL(3), .reject = SL_ESHAPE),
+	DOT_ADD("integers", PLAIN, WHOLE(2, 2), WHOLE(2, 3), WHOLE(3, 2), .reject = SL_EDTYPE),
 
 	SGD("plain", STEP(0, false, true, 0), 4, (B(4, 2), BIAS, A(3, 4), B(3, 2)),
 	    EXPECT(1.25, 0, -0.375, 3.5, 0, 5, 1, -1, -0.375, 1, 0.3125, -1.25)),

@@ -46,6 +46,23 @@ run 0 tools/sl-run "$data/mlp" -i "data=$tmp/x.raw" -s data=3,32 -t data=float32
 tail -c +129 "$tmp/y2.npy" | cmp - "$tmp/y.raw" || fail "raw and .npy differ"
 cmp "$tmp/y.npy" "$tmp/y2.npy" || fail "two runs differ"
 
+# Of an ONNX model: any of its results and of the values within it, by their names, to files of both kinds.
+if grep -q '^#define HAVE_ONNX 1$' config.h; then
+  model=$srcdir/tests/fuzz/seeds/onnx/conv.onnx
+  given=(-i "x=$tmp/x.raw" -s x=1,2,6,8)
+  run 0 tools/sl-run "$model" "${given[@]}" -o "$tmp/one.raw"
+  run 0 tools/sl-run "$model" "${given[@]}" -o "y=$tmp/y.raw" -o "d=$tmp/d.npy"
+  cmp "$tmp/one.raw" "$tmp/y.raw" || fail "a result by its name is another one"
+  [ "$(stat -c %s "$tmp/y.raw")" = 12 ] || fail "y is not the mean of each of 3 channels"
+  [ "$(stat -c %s "$tmp/d.npy")" = 344 ] || fail "d is not what y is the mean of, 3 channels of 3 by 6"
+  run 1 tools/sl-run "$model" "${given[@]}" -o "z=$tmp/z.npy"
+  complains 'has no node or value "z"'
+  run 2 tools/sl-run "$model" "${given[@]}" -o "y=$tmp/y.raw" -o "$tmp/d.npy"
+  complains 'each with its name'
+  run 2 tools/sl-run "$model" "${given[@]}" -o "y=$tmp/y.raw" --node c
+  complains 'exclude each other'
+fi
+
 run 1 tools/sl-run "$tmp/none" -i "$data/mlp-x.npy"
 complains 'none-symbol\.json: cannot be opened'
 run 1 tools/sl-run "$data/mlp" -i "$data/lenet-x.npy"

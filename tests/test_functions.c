@@ -74,6 +74,7 @@ FUNCTION(einsum_product, sl_einsum("ij,kj->ik", x, OTHER(1, 4, 3)))
 FUNCTION(einsum_attention, sl_einsum("bqhd, bkhd -> bhqk", x, OTHER(1, 1, 3, 2, 3)))
 FUNCTION(einsum_transpose, sl_einsum("ij->ji", x))
 FUNCTION(einsum_sum, sl_einsum("ij->", x))
+FUNCTION(einsum_same, sl_einsum("...->...", x))
 FUNCTION(einsum_outer, sl_einsum("i,j", x, OTHER(1, 2)))
 FUNCTION(einsum_three, sl_einsum("ab,bc,cd->da", x, OTHER(1, 3, 2), OTHER(2, 2, 4)))
 FUNCTION(einsum_batch, sl_einsum("ijk,jil->kl", x, OTHER(1, 3, 2, 2)))
@@ -88,6 +89,8 @@ FUNCTION(conv1d, sl_conv1d(x, OTHER(1, 3, 2, 3), OTHER(2, 3), .stride = 2, .pad 
 FUNCTION(conv1d_groups, sl_conv1d(x, OTHER(1, 2, 2, 2), NULL, .groups = 2, .dilation = 2))
 FUNCTION(conv_transpose2d, sl_conv_transpose2d(x, OTHER(1, 2, 2, 3, 3), OTHER(2, 2), .stride = {2, 2}, .pad = {1, 1},
                                                .output_pad = {1, 1}))
+FUNCTION(conv_transpose2d_more,
+         sl_conv_transpose2d(x, OTHER(1, 2, 1, 2, 2), NULL, .pad = {1, 1}, .dilation = {2, 2}, .output_pad = {0, 1}))
 FUNCTION(conv_transpose2d_weight, sl_conv_transpose2d(OTHER(1, 1, 2, 2, 2), x, NULL, .groups = 2))
 FUNCTION(resize, sl_resize2d(x, 5, 4))
 FUNCTION(resize_whole, sl_resize2d(x, 4, 3))
@@ -103,6 +106,9 @@ FUNCTION(group_norm_gamma, sl_group_norm(OTHER(1, 1, 4, 2, 2), 2, x, NULL))
 FUNCTION(instance_norm, sl_instance_norm(x, OTHER(1, 2), OTHER(2, 2)))
 FUNCTION(cross_entropy, sl_cross_entropy(x, INTS((2, 4), 0, 2, 1, 1, 2, 0, 0, 1)))
 FUNCTION(cross_entropy_ignore, sl_cross_entropy(x, INTS((4), 0, -100, 2, 1), .ignore = true, .ignore_index = -100))
+FUNCTION(cross_entropy_masked,
+         sl_cross_entropy(sl_masked_fill(x, DOUBLES((3, 4), 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0), -INFINITY),
+                          INTS((3), 0, 2, 2), .ignore = true, .ignore_index = 2))
 FUNCTION(cross_entropy_weights, sl_cross_entropy(x, INTS((2, 2), 0, 2, 1, 0), .weights = DOUBLES((3), 1, 2, 0.5),
                                                  .label_smoothing = 0.1, .ignore = true, .ignore_index = 1))
 FUNCTION(cross_entropy_smooth, sl_cross_entropy(x, INTS((3), 3, 0, 1), .label_smoothing = 0.2))
@@ -193,6 +199,39 @@ static void test_ends(void)
 		                 sl_full(SL_SHAPE(3), 7, .dtype = SL_UINT8), sl_zeros(SL_SHAPE(1), .dtype = SL_UINT8)),
 		        0, 7, 7);
 		CHECK_VALUES(sl_isnan(sl_cross_entropy(sl_zeros(SL_SHAPE(1, 2)), INTS((1), 5), .ignore = true)), 1);
+		sl_tensor *logits = sl_ones(SL_SHAPE(1, 2)), *nothing;
+		CHECK_OK(sl_attach_grad(logits));
+		SL_RECORD
+			nothing = sl_cross_entropy(logits, INTS((1), 1), .ignore = true, .ignore_index = 1);
+		CHECK_OK(sl_backward(nothing));
+		CHECK_VALUES(sl_grad(logits), 0, 0); /* as PyTorch: no sample counts */
+	}
+}
+
+/* What leaves x as it is gives a tensor of its own all the same, whose owner releases it. */
+static void test_same(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(1, 2)), *image = sl_ones(SL_SHAPE(1, 2, 3, 3)), *one = NULL;
+		CHECK_OK(sl_split(x, 0, 1, &one));
+		sl_tensor *const same[] = {one,
+		                           sl_einsum("ij->ij", x),
+		                           sl_einsum("...", x),
+		                           sl_tile(x, 0, 1),
+		                           sl_repeat(x, 1, 1),
+		                           sl_pad(x, 0, 0, 0),
+		                           sl_flip(sl_sum(x)),
+		                           sl_concat(&x, 1, 0),
+		                           sl_transpose(x, SL_AXES(0, 1)),
+		                           sl_reshape(x, SL_SHAPE(1, 2)),
+		                           sl_broadcast_to(x, SL_SHAPE(1, 2)),
+		                           sl_slice(x, 1, 0, 2, 1),
+		                           sl_sum(x, SL_AXES(0), .keepdims = true),
+		                           sl_cast(x, SL_FLOAT32),
+		                           sl_dropout(x, 0)};
+		for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+			CHECK_SAYING(same[i] && same[i] != x, "%zu: %s", i, sl_error_message());
+		CHECK(sl_resize2d(image, 3, 3) != image && sl_adaptive_pool2d(image, SL_POOL_AVG, 3, 3) != image);
 	}
 }
 
@@ -306,13 +345,10 @@ static void test_mistakes(void)
 }
 
 static const struct slp_test tests[] = {
-        {"values and gradients", test_values},
-        {"ends", test_ends},
-        {"places", test_places},
-        {"no elements", test_empty},
-        {"random numbers", test_random},
-        {"mistakes", test_mistakes},
-        {NULL, NULL},
+        {"values and gradients", test_values}, {"ends", test_ends},
+        {"nothing to do", test_same},          {"places", test_places},
+        {"no elements", test_empty},           {"random numbers", test_random},
+        {"mistakes", test_mistakes},           {NULL, NULL},
 };
 
 static const struct slp_suite suites[] = {

@@ -333,7 +333,7 @@ static void check_consistent(const struct sl_op *op)
 	CHECK_SAYING((op->mutates & ~inputs) == 0, "%s mutates what it has not", op->name);
 	CHECK_SAYING(op->grad || !op->saves, "%s saves for a gradient that it has not", op->name);
 	check_rows(op);
-	CHECK_SAYING(!op->inplace || (op->nout == 1 && op->nin_min), "%s cannot run in place", op->name);
+	CHECK_SAYING(op->inplace <= op->nout && op->inplace <= op->nin_min, "%s cannot run in place", op->name);
 	CHECK_SAYING(slp_op_find(op->name) == op, "two operations are called %s", op->name);
 }
 

@@ -305,5 +305,6 @@ sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *
 	for (int i = 1; i < count; i++)
 		if (!multiply(&e, i, &a)) return NULL;
 	sum_out(&e, count, &a, "");
-	return a.t ? ordered(&e, &a, e.out) : NULL;
+	sl_tensor *y = a.t ? ordered(&e, &a, e.out) : NULL;
+	return y && y == tensors[0] ? sl_clone_at(at, y) : y; /* nothing to do: a new tensor all the same */
 }

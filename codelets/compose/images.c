@@ -26,9 +26,37 @@ sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	return sl_reshape_at(at, y, SL_SHAPE(s.dim[0], s.dim[1], s.dim[3]));
 }
 
+/* Of images without borders, what begins `pad` behind the first row of each axis and has `size` rows; beyond are zeros. */
+static sl_tensor *cut_out(const char *at, sl_tensor *y, const int *pad, const int *size)
+{
+	for (int i = 0; i < 2 && y; i++) {
+		int64_t rows = sl_tensor_shape(y).dim[2 + i], end = pad[i] + size[i], last = end < rows ? end : rows;
+		y = sl_slice_at(at, y, 2 + i, pad[i], last, 1);
+		if (y && end > last) y = sl_pad_at(at, y, 2 + i, 0, end - last, (struct sl_pad_opts){0});
+	}
+	return y;
+}
+
+/* The gradient by the images of a convolution of these attributes, whose border at the end may be another than at the
+ * beginning: where images have more rows than any that give x. */
+static sl_tensor *images_before(const char *at, sl_tensor *x, sl_tensor *w, struct slp_conv2d_attrs g, const int *more)
+{
+	struct sl_conv2d_opts *o = &g.conv;
+	sl_tensor *const in[] = {x, w};
+	int pad[2] = {o->pad[0], o->pad[1]}, size[2] = {g.size[0], g.size[1]};
+	if (more[0] < o->stride[0] && more[1] < o->stride[1])
+		return slp_apply1(at, &slp_op_conv2d_grad_data, &g, 2, in);
+	for (int i = 0; i < 2; i++) {
+		g.size[i] += 2 * pad[i] - more[i];
+		o->pad[i] = 0;
+	}
+	return cut_out(at, slp_apply1(at, &slp_op_conv2d_grad_data, &g, 2, in), pad, size);
+}
+
 /* The backward pass of a convolution, from images x (n, channels, height, width), with the weight w (channels, outputs
  * / groups, kernel height, width); plus b (outputs), or NULL for none: images that are larger by the stride. As
- * torch.nn.functional.conv_transpose2d.  Errors: see sl_conv2d. */
+ * torch.nn.functional.conv_transpose2d.  SL_EINVAL: an output_pad that is neither less than the stride nor than the
+ * dilation; other errors: see sl_conv2d. */
 sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b,
                                   struct sl_conv_transpose2d_opts opts)
 {
@@ -47,9 +75,15 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 	slp_conv_defaults(&g.conv);
 	const struct sl_conv2d_opts *o = &g.conv;
 	for (int i = 0; i < 2; i++)
+		if (opts.output_pad[i] < 0 ||
+		    (opts.output_pad[i] >= o->stride[i] && opts.output_pad[i] >= o->dilation[i]))
+			return slp_call_fail(at, me, SL_EINVAL,
+			                     ".output_pad %d must be less than stride %d or dilation %d",
+			                     opts.output_pad[i], o->stride[i], o->dilation[i]);
+	for (int i = 0; i < 2; i++)
 		g.size[i] = (in.dim[2 + i] - 1) * o->stride[i] - 2 * o->pad[i] + o->dilation[i] * (k.dim[2 + i] - 1) +
 		            1 + opts.output_pad[i];
-	sl_tensor *y = slp_apply1(at, &slp_op_conv2d_grad_data, &g, 2, (sl_tensor *const[]){x, w});
+	sl_tensor *y = images_before(at, x, w, g, opts.output_pad);
 	return y && b ? sl_add_at(at, y, sl_reshape_at(at, b, SL_SHAPE(-1, 1, 1))) : y;
 }
 

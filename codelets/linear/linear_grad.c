@@ -1,9 +1,11 @@
 /* The backward pass of a fully connected layer, as graph passes make it of what autograd recorded: linear_grad, all
- * gradients in one go, and linear_sgd, which subtracts those of the parameters at once, so that the gradient of the
- * weight is never stored.
+ * gradients in one go; linear_grad_add, which adds those of the parameters to sums; and linear_sgd, which subtracts them
+ * from the parameters at once, so that the gradient of the weight is never stored.
  *
  * With g = dy, or dy taken back through an activation:  dx = g·wᵀ,  dw = xᵀ·g,  db = the sum of the rows of g.
  * A block of rows of w is read for dx and written while it is in a second-level cache. */
+#include <string.h>
+
 #include "common/activation.h"
 #include "common/bf16.h"
 #include "common/gemm.h"
@@ -27,18 +29,31 @@ static const struct slp_attr sgd_attr_table[] = {
         {0},
 };
 
-/* Inputs of both: w, b of linear_sgd alone, x, dy, and v where there is an activation. */
+/* Inputs: x, w, dy, and v where there is an activation; sums of gradients (linear_grad_add) or the parameters themselves
+ * (linear_sgd, whose w is both) in front.  Results: dx, and gradients of w and b. */
 struct operand_order {
-	int w, b, x, dy, v;
+	int w, b, x, dy, v; /* b: of linear_sgd alone */
+	int dx, dw, db;     /* of linear_grad_add: the numbers of their sums among the inputs, too */
 };
 
 static struct operand_order operand_order_of(const struct sl_op *op)
 {
-	if (op == &slp_op_linear_sgd) return (struct operand_order){0, 1, 2, 3, 4};
-	return (struct operand_order){1, -1, 0, 2, 3};
+	if (op == &slp_op_linear_sgd) return (struct operand_order){0, 1, 2, 3, 4, 0, -1, -1};
+	if (op == &slp_op_linear_grad_add) return (struct operand_order){3, -1, 2, 4, 5, 2, 0, 1};
+	return (struct operand_order){1, -1, 0, 2, 3, 0, 1, 2};
 }
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
+
+/* Sums have the types of what is added to them. */
+static enum sl_status check_sums(const struct slp_infer *c)
+{
+	for (int i = 0; i < 2; i++)
+		if (!sl_shape_equal(c->in[i].shape, c->out[i].shape))
+			return slp_reject(c, SL_ESHAPE, "input %d must have the shape of the %s", i,
+			                  i ? "bias" : "weight");
+	return SL_OK;
+}
 
 static enum sl_status infer(struct slp_infer *c)
 {
@@ -59,12 +74,12 @@ static enum sl_status infer(struct slp_infer *c)
 	if (at.b >= 0 && !sl_shape_equal(c->in[at.b].shape, SL_SHAPE(units)))
 		return slp_reject(c, SL_ESHAPE, "bias must have shape (%lld), the units of the weight",
 		                  (long long)units);
-	c->out[0] = c->in[at.x];
-	if (!a->data) c->out[0].shape = SL_SHAPE(0);
-	if (c->nout == 1) return SL_OK;
-	c->out[1] = c->in[at.w];
-	c->out[2] = (struct slp_type){c->in[0].dtype, SL_SHAPE(units)};
-	return SL_OK;
+	c->out[at.dx] = c->in[at.x];
+	if (!a->data) c->out[at.dx].shape = SL_SHAPE(0);
+	if (at.dw < 0) return SL_OK;
+	c->out[at.dw] = c->in[at.w];
+	c->out[at.db] = (struct slp_type){c->in[0].dtype, SL_SHAPE(units)};
+	return c->op == &slp_op_linear_grad_add ? check_sums(c) : SL_OK;
 }
 
 static double flops(const struct slp_infer *c)
@@ -121,7 +136,7 @@ static void ref_data(const struct slp_kernel *k, struct slp_linear_size z, const
 			for (int64_t u = 0; u < z.units; u++)
 				sum += slp_get(g, i * z.units + u) *
 				       slp_get(w, a->tw ? u * z.inputs + f : f * z.units + u);
-			slp_set(&k->out[0], i * z.inputs + f, sum);
+			slp_set(&k->out[operand_order_of(k->op).dx], i * z.inputs + f, sum);
 		}
 }
 
@@ -133,6 +148,7 @@ static void ref_put(const struct slp_kernel *k, const struct slp_view *to, int64
 		double old = slp_get(to, i);
 		d = old - a->lr * (a->rescale * d + a->weight_decay * old);
 	}
+	if (k->op == &slp_op_linear_grad_add) d += slp_get(&k->in[to - k->out], i);
 	slp_set(to, i, d);
 }
 
@@ -140,8 +156,8 @@ static enum sl_status ref(const struct slp_kernel *k)
 {
 	const struct slp_linear_grad_attrs *a = k->attrs;
 	struct operand_order at = operand_order_of(k->op);
-	const struct slp_view *x = &k->in[at.x], *w = at.b >= 0 ? &k->in[at.w] : &k->out[1],
-	                      *b = at.b >= 0 ? &k->in[at.b] : &k->out[2];
+	const struct slp_view *x = &k->in[at.x], *w = at.b >= 0 ? &k->in[at.w] : &k->out[at.dw],
+	                      *b = at.b >= 0 ? &k->in[at.b] : &k->out[at.db];
 	struct slp_linear_size z = slp_linear_size_of(x->type.shape, k->in[at.w].type.shape, a->tw);
 	struct slp_view g = ref_g(k);
 	if (a->data) ref_data(k, z, &g);
@@ -170,8 +186,9 @@ struct work {
 	const char *x, *w, *dy, *v; /* of floats or doubles */
 	char *g, *dx, *to_w, *to_b; /* to: gradients, or the parameters themselves */
 	double alpha, beta;         /* to = alpha gradient + beta to */
-	size_t size;                /* of an element */
-	int64_t block;              /* rows of w that a thread takes at a time */
+	bool adds;     /* both are 1: the gradient is rounded before it is added, as if it had been stored */
+	size_t size;   /* of an element */
+	int64_t block; /* rows of w that a thread takes at a time */
 	_Atomic enum sl_status status;
 };
 
@@ -209,7 +226,8 @@ static void put_sums(const struct work *p, int64_t j, int64_t n, const double *s
 	float *single = (float *)p->to_b + j;
 	double *wide = (double *)p->to_b + j;
 	for (int64_t i = 0; i < n; i++)
-		if (p->dtype == SL_FLOAT64) wide[i] = p->alpha * sum[i] + (p->beta == 0 ? 0 : p->beta * wide[i]);
+		if (p->adds && p->dtype == SL_FLOAT32) single[i] += (float)sum[i];
+		else if (p->dtype == SL_FLOAT64) wide[i] = p->alpha * sum[i] + (p->beta == 0 ? 0 : p->beta * wide[i]);
 		else single[i] = (float)(p->alpha * sum[i] + (p->beta == 0 ? 0 : p->beta * single[i]));
 }
 
@@ -286,19 +304,30 @@ static struct work work_of(const struct slp_kernel *k)
 	                 .v = a->activation ? k->in[at.v].ptr : NULL,
 	                 .g = a->activation ? k->scratch : k->in[at.dy].ptr,
 	                 .w = k->in[at.w].ptr,
-	                 .dx = k->out[0].ptr,
-	                 .to_w = sgd ? k->in[at.w].ptr : k->out[1].ptr,
-	                 .to_b = sgd ? k->in[at.b].ptr : k->out[2].ptr,
+	                 .dx = k->out[at.dx].ptr,
+	                 .to_w = sgd ? k->in[at.w].ptr : k->out[at.dw].ptr,
+	                 .to_b = sgd ? k->in[at.b].ptr : k->out[at.db].ptr,
 	                 .alpha = sgd ? -a->lr * a->rescale : 1,
-	                 .beta = sgd ? 1 - a->lr * a->weight_decay : 0};
+	                 .adds = k->op == &slp_op_linear_grad_add};
+	p.beta = sgd ? 1 - a->lr * a->weight_decay : p.adds;
 	p.size = sl_dtype_size(p.dtype);
 	p.block = a->tw || p.dtype != SL_FLOAT32 ? 0 : slp_linear_block(p.z.rows, p.z.inputs, p.z.units);
 	return p;
 }
 
+/* The sums, where results do not lie over them. */
+static void take_sums(const struct slp_kernel *k)
+{
+	for (int i = 0; i < 2; i++) {
+		size_t bytes = (size_t)slp_size(&k->in[i]) * sl_dtype_size(k->in[i].type.dtype);
+		if (bytes && k->out[i].ptr != k->in[i].ptr) memcpy(k->out[i].ptr, k->in[i].ptr, bytes);
+	}
+}
+
 static enum sl_status cpu(const struct slp_kernel *k)
 {
 	struct work p = work_of(k);
+	if (p.adds) take_sums(k);
 	slp_parallel_for(p.z.units, (SLP_GRAIN / (p.z.rows + 1) + 16) / 16 * 16, columns, &p);
 	if (p.block) slp_parallel_for((p.z.inputs + p.block - 1) / p.block, 1, blocks, &p);
 	else whole(&p);
@@ -323,6 +352,20 @@ const struct sl_op slp_op_linear_grad = {
         .attr_table = grad_attr_table,
         .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad), SLP_BF16_ROW(slp_linear_grad_bf16),
                          SLP_HALF_ROWS(slp_cuda_linear_grad)),
+        COMMON,
+};
+
+/* dw and db, each added to what was given, and dx (empty unless `data`). */
+const struct sl_op slp_op_linear_grad_add = {
+        .name = "linear_grad_add",
+        .doc = "all gradients of a fully connected layer, those of its parameters added to sums",
+        .args = "dw db x w dy v",
+        .nin_min = 5,
+        .nin_max = 6,
+        .nout = 3,
+        .attr_table = grad_attr_table,
+        .inplace = 2,
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad_add), SLP_HALF_ROWS(slp_cuda_linear_grad_add)),
         COMMON,
 };
 

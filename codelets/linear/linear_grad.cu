@@ -46,34 +46,57 @@ template <class S> __global__ static void columns(const S *dy, const S *v, S *g,
 	to[j] = (T)(alpha * sum + (beta == 0 ? 0 : beta * (T)to[j]));
 }
 
-template <class T> static enum sl_status run(const struct slp_kernel *k, bool sgd)
+/* Where the operands and results of each operation stand. */
+struct operands {
+	int w, x, dy, dx, to_w, to_b; /* to: gradients, sums of them or, among the inputs, the parameters themselves */
+	double alpha, beta;           /* to = alpha gradient + beta to */
+};
+
+template <class T> static enum sl_status run(const struct slp_kernel *k, const operands &o, T *to_w, T *to_b)
 {
 	const slp_linear_grad_attrs *a = (const slp_linear_grad_attrs *)k->attrs;
-	T *w = (T *)k->in[sgd ? 0 : 1].ptr, *to_w = sgd ? w : (T *)k->out[1].ptr;
-	T *to_b = (T *)(sgd ? k->in[1].ptr : k->out[2].ptr), *dx = (T *)k->out[0].ptr;
-	const struct slp_view *x = &k->in[sgd ? 2 : 0], *dy = x + (sgd ? 1 : 2);
-	struct slp_linear_size z = slp_linear_size_of(x->type.shape, k->in[sgd ? 0 : 1].type.shape, a->tw);
-	double alpha = sgd ? -a->lr * a->rescale : 1, beta = sgd ? 1 - a->lr * a->weight_decay : 0;
-	T *g = (T *)(a->activation ? k->scratch : dy->ptr);
-	const T *v = a->activation ? (const T *)dy[1].ptr : NULL;
+	const T *w = (const T *)k->in[o.w].ptr, *x = (const T *)k->in[o.x].ptr, *dy = (const T *)k->in[o.dy].ptr;
+	struct slp_linear_size z = slp_linear_size_of(k->in[o.x].type.shape, k->in[o.w].type.shape, a->tw);
+	const T *v = a->activation ? (const T *)k->in[o.dy + 1].ptr : NULL;
+	T *g = a->activation ? (T *)k->scratch : (T *)dy;
 	int64_t in = z.inputs, out = z.units, rows = z.rows, step = a->tw ? in : out;
 	if (out)
-		SLP_LAUNCH(columns<T>, (unsigned)((out + WIDE - 1) / WIDE), SLP_BLOCK, 0, k->stream, (const T *)dy->ptr,
-		           v, g, to_b, rows, out, a->activation, alpha, beta);
+		SLP_LAUNCH(columns<T>, (unsigned)((out + WIDE - 1) / WIDE), SLP_BLOCK, 0, k->stream, dy, v, g, to_b,
+		           rows, out, a->activation, o.alpha, o.beta);
 	enum sl_status s = slp_launched(k);
 	struct slp_cuda_gemm data = {false, !a->tw, rows, in, out, out, step, 0, 0, 1, 0};
-	struct slp_cuda_gemm weights = {true, false, in, out, rows, in, out, 0, 0, 1, beta, alpha};
-	struct slp_cuda_gemm turned = {true, false, out, in, rows, out, in, 0, 0, 1, beta, alpha};
-	if (s == SL_OK && a->data) s = slp_cuda_multiply<T>(k, data, g, w, dx);
+	struct slp_cuda_gemm weights = {true, false, in, out, rows, in, out, 0, 0, 1, o.beta, o.alpha};
+	struct slp_cuda_gemm turned = {true, false, out, in, rows, out, in, 0, 0, 1, o.beta, o.alpha};
+	if (s == SL_OK && a->data) s = slp_cuda_multiply<T>(k, data, g, w, (T *)k->out[o.dx].ptr);
 	if (s != SL_OK) return s;
-	if (a->tw) return slp_cuda_multiply<T>(k, turned, g, (const T *)x->ptr, to_w);
-	return slp_cuda_multiply<T>(k, weights, (const T *)x->ptr, g, to_w);
+	return a->tw ? slp_cuda_multiply<T>(k, turned, g, x, to_w) : slp_cuda_multiply<T>(k, weights, x, g, to_w);
+}
+
+static enum sl_status gradients(const struct slp_kernel *k, const operands &o, const struct slp_view *to)
+{
+	enum sl_status s = SL_EINTERNAL;
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		s = run<T>(k, o, (T *)to[o.to_w].ptr, (T *)to[o.to_b].ptr);
+	});
+	return s;
 }
 
 extern "C" enum sl_status slp_cuda_linear_grad(const struct slp_kernel *k)
 {
+	const slp_linear_grad_attrs *a = (const slp_linear_grad_attrs *)k->attrs;
 	bool sgd = k->nout == 1;
-	enum sl_status s = SL_EINTERNAL;
-	slp_with_float(k->in[0].type.dtype, [&](auto zero) { s = run<decltype(zero)>(k, sgd); });
-	return s;
+	if (!sgd) return gradients(k, {1, 0, 2, 0, 1, 2, 1, 0}, k->out);
+	return gradients(k, {0, 2, 3, 0, 0, 1, -a->lr * a->rescale, 1 - a->lr * a->weight_decay}, k->in);
+}
+
+extern "C" enum sl_status slp_cuda_linear_grad_add(const struct slp_kernel *k)
+{
+	for (int i = 0; i < 2; i++) {
+		size_t bytes = (size_t)slp_size(&k->in[i]) * sl_dtype_size(k->in[i].type.dtype);
+		if (bytes && k->out[i].ptr != k->in[i].ptr)
+			cudaMemcpyAsync(k->out[i].ptr, k->in[i].ptr, bytes, cudaMemcpyDeviceToDevice,
+			                (cudaStream_t)k->stream);
+	}
+	return gradients(k, {3, 2, 4, 2, 0, 1, 1, 1}, k->out);
 }

@@ -33,6 +33,14 @@ class Creation(unittest.TestCase):
             self.assertLess(abs(values.mean() - mean), 0.05)
             self.assertTrue(low <= values.min() and values.max() <= high)
 
+    def test_nothing_to_do(self):
+        """What C gives back as it is belongs to one object only."""
+        y = sl.lt(sl.array([1.0, 3]), sl.array([2.0, 2]))
+        for _ in range(20):
+            self.assertEqual([t.tolist() for t in (sl.compared(y), sl.einsum("...", [y]), sl.compared(y, dtype="bool"))], [[1, 0], [1, 0], [True, False]])
+            sl.zeros(2).wait()
+        self.assertEqual(y.tolist(), [1, 0])
+
     def test_truths(self):
         self.assertEqual(sl.array([True, False]).dtype, np.bool_)
         self.assertEqual(sl.array([True, 2]).dtype, np.int32)

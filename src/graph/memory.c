@@ -63,20 +63,22 @@ static void find_uses(struct memory *m)
 	for (int i = 0; i < m->g->noutputs; i++) m->external[l->root[slp_value_id(m->g->outputs[i])]] = true;
 }
 
-/* The argument whose place the node's result can take: in scratch, dead afterwards, of the same size; -1: none. */
-static int input_to_reuse(const struct memory *m, int node)
+/* The argument whose place a result of the node can take: in scratch, dead afterwards, of the same size; -1: none. */
+static int input_to_reuse(const struct memory *m, int node, int out)
 {
 	const struct slp_gnode *n = &m->g->nodes[node];
-	if (!n->op->inplace || n->nin < 1 || m->external[node * SLP_MAX_OUTPUTS]) return -1;
-	int root = m->layout->root[slp_value_id(n->in[0])];
+	const int *roots = m->layout->root;
+	if (out >= n->op->inplace || out >= n->nin || m->external[node * SLP_MAX_OUTPUTS + out]) return -1;
+	int root = roots[slp_value_id(n->in[out])];
 	if (m->layout->unit[root / SLP_MAX_OUTPUTS] != m->layout->unit[node] || m->external[root] ||
 	    m->last[root] != node)
 		return -1;
-	if (slp_type_bytes(slp_value_type(m->g, n->in[0])) != slp_type_bytes(&n->types[0])) return -1;
-	if (slp_value_type(m->g, n->in[0])->dtype != n->types[0].dtype) return -1;
-	for (int k = 1; k < n->nin; k++) {
-		bool same = m->layout->root[slp_value_id(n->in[k])] == root;
-		if (same && !sl_shape_equal(slp_value_type(m->g, n->in[k])->shape, n->types[0].shape)) return -1;
+	const struct slp_type *type = slp_value_type(m->g, n->in[out]);
+	if (slp_type_bytes(type) != slp_type_bytes(&n->types[out]) || type->dtype != n->types[out].dtype) return -1;
+	for (int k = 0; k < n->nin; k++) {
+		if (k == out || roots[slp_value_id(n->in[k])] != root) continue;
+		bool at_its_place = sl_shape_equal(slp_value_type(m->g, n->in[k])->shape, n->types[out].shape);
+		if (!n->op->elementwise || !at_its_place) return -1;
 	}
 	return root;
 }
@@ -87,7 +89,7 @@ static void make_regions(struct memory *m, bool reuse)
 		const struct slp_gnode *n = &m->g->nodes[i];
 		if (m->layout->unit[i] < 0) continue;
 		for (int k = 0; k < n->nout; k++) {
-			int id = i * SLP_MAX_OUTPUTS + k, taken = reuse && k == 0 ? input_to_reuse(m, i) : -1;
+			int id = i * SLP_MAX_OUTPUTS + k, taken = reuse ? input_to_reuse(m, i, k) : -1;
 			m->region[id] = taken >= 0 ? m->region[taken] : id;
 			struct region *r = &m->regions[m->region[id]];
 			if (taken < 0)

@@ -54,6 +54,7 @@ bool slp_users_stays(const struct slp_users *u, const sl_graph *g, struct slp_va
 /* The parts of fuse. */
 enum sl_status slp_fuse_linear(sl_graph *g);
 enum sl_status slp_fuse_pool(sl_graph *g);
+enum sl_status slp_fuse_sums(sl_graph *g);
 enum sl_status slp_fuse_half(sl_graph *g);
 
 /* Whether a node is a convolution that is fastest in lane order; whether the program runs on CPUs (pass_layout.c). */

@@ -1,5 +1,5 @@
 /* fuse: joins layers with their activations, and gradients with those of activations; the rest is in
- * pass_fuse_linear.c, pass_fuse_pool.c and pass_fuse_half.c.
+ * pass_fuse_linear.c, pass_fuse_pool.c, pass_fuse_sum.c and pass_fuse_half.c.
  *
  * A layer includes an activation if nothing else reads the activation's argument.  The gradients of relu, sigmoid
  * and tanh read their results, so that is true in training, too. */
@@ -111,6 +111,7 @@ enum sl_status slp_pass_fuse(sl_graph *g)
 	if (s == SL_OK) s = fuse_slopes(g);
 	if (s == SL_OK) s = slp_fuse_pool(g);
 	if (s == SL_OK) s = slp_fuse_linear(g);
+	if (s == SL_OK) s = slp_fuse_sums(g);
 	if (s == SL_OK) s = slp_fuse_half(g);
 	return s;
 }

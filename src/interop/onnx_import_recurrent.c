@@ -1,4 +1,5 @@
-/* ONNX operators, computed: recurrent layers, step by step. */
+/* ONNX operators, computed: recurrent layers, all steps in one operation; step by step where that does not compute what ONNX
+ * means: sequences of several lengths, and a state that is reset before its product (GRU). */
 #include "interop/onnx_import.h"
 
 /* One direction of a layer. */
@@ -7,6 +8,7 @@ struct layer {
 	int gates; /* 4, 3 or 1 */
 	int64_t steps, batch, inputs, units;
 	bool relu, before;   /* RNN's function; linear_before_reset */
+	bool whole;          /* by one operation, whose order of gates is another */
 	sl_tensor *x;        /* the gates' share of the inputs, (steps, batch, gates units) */
 	sl_tensor *r, *rb;   /* (gates units, units), (gates units) or NULL */
 	sl_tensor *h, *cell; /* the state, (batch, units) */
@@ -88,6 +90,16 @@ static sl_tensor *first_bias(struct layer *l, int direction)
 	return l->before ? wb : sl_add_at(at, wb, rb);
 }
 
+/* Gates in the order of sl_recurrent: input, forget, candidate, output; reset, update, candidate. */
+static sl_tensor *reordered(const struct layer *l, sl_tensor *x)
+{
+	static const int lstm[] = {0, 2, 3, 1}, gru[] = {1, 0, 2};
+	sl_tensor *list[4];
+	if (!x || !l->whole || l->gates == 1) return x;
+	for (int i = 0; i < l->gates; i++) list[i] = part(l, x, 0, l->gates == 4 ? lstm[i] : gru[i], l->units);
+	return sl_concat_at(l->c->at, list, l->gates, 0);
+}
+
 /* x (steps, batch, inputs): the first product is done for all steps at once. */
 static bool prepare(struct layer *l, sl_tensor *x, int direction)
 {
@@ -98,10 +110,11 @@ static bool prepare(struct layer *l, sl_tensor *x, int direction)
 		slp_onnx_call_fail(c, SL_ESHAPE, "the weights do not fit %lld inputs and %lld units",
 		                   (long long)l->inputs, (long long)l->units);
 	if (c->failed) return false;
-	l->r = of_direction(c, 2, direction);
+	l->r = reordered(l, of_direction(c, 2, direction));
 	l->rb = NULL;
-	sl_tensor *bias = first_bias(l, direction);
-	l->x = sl_linear_at(c->at, x, w, bias, (struct sl_linear_opts){.tw = true});
+	sl_tensor *bias = reordered(l, first_bias(l, direction));
+	l->rb = reordered(l, l->rb);
+	l->x = sl_linear_at(c->at, x, reordered(l, w), bias, (struct sl_linear_opts){.tw = true});
 	if (!l->x || !l->r) return false;
 	l->h = of_direction(c, 5, direction);
 	l->cell = of_direction(c, 6, direction);
@@ -125,8 +138,8 @@ static sl_tensor *step(struct layer *l, sl_tensor *x, int64_t t)
 	return sl_where_at(at, going, y, zero_state(l));
 }
 
-/* All steps of one direction: (steps, 1, batch, units). */
-static sl_tensor *run(struct layer *l, bool backwards)
+/* All steps of one direction, one by one: (steps, 1, batch, units). */
+static sl_tensor *run_steps(struct layer *l, bool backwards)
 {
 	enum { MOST = 4096 };
 	sl_tensor *list[MOST];
@@ -143,6 +156,25 @@ static sl_tensor *run(struct layer *l, bool backwards)
 		if (!list[t]) l->c->failed = true;
 	}
 	return l->c->failed ? NULL : sl_concat_at(at, list, (int)l->steps, 0);
+}
+
+/* The same by one operation. */
+static sl_tensor *run_whole(struct layer *l, bool backwards)
+{
+	const char *at = l->c->at;
+	enum sl_cell cell = l->gates == 4   ? SL_CELL_LSTM
+	                    : l->gates == 3 ? SL_CELL_GRU
+	                    : l->relu       ? SL_CELL_RELU
+	                                    : SL_CELL_TANH;
+	struct sl_recurrent_opts opts = {.bias = l->rb, .cell = l->cell, .reverse = backwards};
+	if (l->gates == 4) opts.last_cell = &l->cell;
+	sl_tensor *y = sl_recurrent_at(at, cell, l->x, l->r, l->h, opts);
+	int64_t last = backwards ? 0 : l->steps - 1;
+	if (y && l->cell && sl_tensor_dtype(l->cell) != sl_tensor_dtype(y)) /* of a half type */
+		l->cell = sl_cast_at(at, l->cell, sl_tensor_dtype(y));
+	if (y && l->steps > 0)
+		l->h = sl_reshape_at(at, sl_slice_at(at, y, 0, last, last + 1, 1), SL_SHAPE(l->batch, l->units));
+	return y ? sl_reshape_at(at, y, SL_SHAPE(l->steps, 1, l->batch, l->units)) : NULL;
 }
 
 /* ---- the node ---------------------------------------------------------------------------------------------------- */
@@ -198,6 +230,19 @@ static void give_joined(struct slp_onnx_call *c, int i, sl_tensor *const *list, 
 	slp_onnx_give(c, i, y);
 }
 
+/* Initial states (batch, directions, units) as where the batch is not the first axis. */
+static void turn_states(struct slp_onnx_call *c)
+{
+	for (int i = 5; i < 7; i++) {
+		if (!slp_onnx_has(c, i)) continue;
+		if (slp_onnx_shape(c, i).ndim != 3) {
+			slp_onnx_call_fail(c, SL_ESHAPE, "its initial states need 3 axes");
+			return;
+		}
+		c->in[i] = slp_onnx_transposed(c, c->in[i], (const int[]){1, 0, 2});
+	}
+}
+
 static void run_directions(struct layer *l, sl_tensor *x, int directions, bool reverse, bool batch_first)
 {
 	struct slp_onnx_call *c = l->c;
@@ -208,7 +253,7 @@ static void run_directions(struct layer *l, sl_tensor *x, int directions, bool r
 			c->failed = true;
 			return;
 		}
-		y[d] = run(l, reverse || d == 1);
+		y[d] = l->whole ? run_whole(l, reverse || d == 1) : run_steps(l, reverse || d == 1);
 		if (y[d]) h[d] = sl_reshape_at(c->at, l->h, state);
 		if (y[d] && l->cell) cell[d] = sl_reshape_at(c->at, l->cell, state);
 	}
@@ -239,6 +284,8 @@ void slp_onnx_import_recurrent(struct slp_onnx_call *c)
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "layout 1 with an initial state is not supported");
 	check(c, &l);
 	read_lengths(c, &l);
+	l.whole = !l.lengths && (l.gates != 3 || l.before);
+	if (!c->failed && batch_first) turn_states(c);
 	if (c->failed) return;
 	sl_tensor *x = slp_onnx_tensor(c, 0);
 	if (x && batch_first) x = sl_transpose_at(c->at, x, (struct sl_reduce_opts){SL_AXES(1, 0, 2)});

@@ -204,12 +204,25 @@ static void mark_needed(struct slp_onnx_model *m, const struct slp_onnx_graph *g
 	}
 }
 
+/* What to do about an operator that no function can compute: the size of its result depends on the values that it gets. */
+static const char *advice_for(const char *operator)
+{
+	static const char *const sized[] = {"NonMaxSuppression", "Unique", "Compress"};
+	for (size_t i = 0; i < sizeof sized / sizeof *sized; i++)
+		if (!strcmp(sized[i], operator))
+			return "; the size of what such an operator gives depends on values: have the network end "
+			       "before it "
+			       "(.output, or SL_OUTPUTS), and do the rest in the program";
+	return "";
+}
+
 /* The operators that are not known, with their nodes, as "Warp (a, b), Weft (c)". */
 static bool report_unknown(struct slp_onnx_parsing *p)
 {
 	struct slp_onnx_model *m = p->m;
 	enum { MOST = 32 };
 	char text[400] = "";
+	const char *advice = "";
 	size_t used = 0;
 	int operators = 0;
 	for (int i = 0; i < m->nnodes; i++) {
@@ -221,6 +234,7 @@ static bool report_unknown(struct slp_onnx_parsing *p)
 			         !strcmp(m->nodes[k].proto->op_type, n->op_type);
 		if (before) continue;
 		if (++operators == MOST) break;
+		if (!*advice) advice = advice_for(n->op_type);
 		if (used < sizeof text - 80)
 			used += (size_t)snprintf(text + used, sizeof text - used, "%s%.40s (", used ? ", " : "",
 			                         n->op_type);
@@ -236,8 +250,8 @@ static bool report_unknown(struct slp_onnx_parsing *p)
 			used += (size_t)snprintf(text + used, sizeof text - used, count > 4 ? " and %d more)" : ")",
 			                         count - 4);
 	}
-	return !operators || fail(p, SL_EUNSUPPORTED, "%d operator%s not supported: %s", operators,
-	                          operators > 1 ? "s are" : " is", text);
+	return !operators || fail(p, SL_EUNSUPPORTED, "%d operator%s not supported: %s%s", operators,
+	                          operators > 1 ? "s are" : " is", text, advice);
 }
 
 static bool find_operators(struct slp_onnx_parsing *p)

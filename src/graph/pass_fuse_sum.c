@@ -1,0 +1,108 @@
+/* fuse, sums of gradients: where a weight is used several times, as in a loop over time, autograd adds one product after
+ * another.  Each becomes one that its kernel adds to the sum (dot_add, linear_grad_add), where the plan lets the result lie:
+ * a gradient takes its own memory once, whatever the number of steps.
+ *
+ * The order of the sums stays.  Kernels of half types add in float32 and round once, which here would not be faster than
+ * what they do without: only float32 and float64. */
+#include "graph/pass.h"
+#include "op_inner.h"
+
+/* Of a value that a product is added to: the addition, the sum so far, the product. */
+struct addition {
+	int node;
+	struct slp_value sum, product;
+};
+
+/* Where a node runs, among those that have not been put in order yet. */
+static int place(const sl_graph *g, int node)
+{
+	return g->nodes[node].before >= 0 ? g->nodes[node].before : node;
+}
+
+/* Nothing else reads the product or the sum, which is computed before the product is. */
+static bool find_addition(const sl_graph *g, const struct slp_users *u, struct slp_value product, struct addition *a)
+{
+	if (slp_users_count(u, product) != 1) return false;
+	struct slp_user user = u->list[u->start[slp_value_id(product)]];
+	if (user.node < 0) return false;
+	const struct slp_gnode *n = &g->nodes[user.node];
+	enum sl_dtype dtype = n->types[0].dtype;
+	if (!slp_node_is(n, &slp_op_add) || !n->backward || (dtype != SL_FLOAT32 && dtype != SL_FLOAT64)) return false;
+	*a = (struct addition){user.node, n->in[1 - user.arg], product};
+	return g->nodes[a->sum.node].kind == SLP_NODE_OP && slp_users_count(u, a->sum) == 1 &&
+	       slp_type_equal(slp_value_type(g, a->sum), &n->types[0]) &&
+	       slp_type_equal(slp_value_type(g, product), &n->types[0]) &&
+	       place(g, a->sum.node) < place(g, product.node);
+}
+
+static void take_over(sl_graph *g, struct slp_value from, int by, int out)
+{
+	slp_graph_replace(g, from, (struct slp_value){by, out});
+	slp_graph_kill(g, from.node);
+}
+
+/* ---- products ---------------------------------------------------------------------------------------------------- */
+
+/* The product is computed where it is added: its factors must still be what they were. */
+static bool may_wait(const sl_graph *g, const struct slp_users *u, int product, int until)
+{
+	const struct slp_gnode *n = &g->nodes[product];
+	return slp_users_stays(u, g, n->in[0], product, until) && slp_users_stays(u, g, n->in[1], product, until);
+}
+
+static enum sl_status add_product(sl_graph *g, const struct slp_users *u, int node, bool *changed)
+{
+	struct addition a;
+	const struct slp_gnode *n = &g->nodes[node];
+	if (!slp_node_is(n, &slp_op_dot) || n->types[0].shape.ndim != 2) return SL_OK;
+	if (!find_addition(g, u, (struct slp_value){node, 0}, &a) || !may_wait(g, u, node, a.node)) return SL_OK;
+	struct slp_value in[] = {a.sum, n->in[0], n->in[1]};
+	struct sl_dot_opts opts = {slp_node_number(n, "ta") != 0, slp_node_number(n, "tb") != 0};
+	if (!slp_graph_rewrite(g, a.node, &slp_op_dot_add, &opts, 3, in)) return slp_pass_no_memory("fuse");
+	slp_graph_kill(g, node);
+	*changed = true;
+	return slp_node_infer(g, a.node);
+}
+
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
+
+static enum sl_status add_layer(sl_graph *g, const struct slp_users *u, int node, bool *changed)
+{
+	struct addition w, b;
+	if (!slp_node_is(&g->nodes[node], &slp_op_linear_grad)) return SL_OK;
+	if (!find_addition(g, u, (struct slp_value){node, 1}, &w) ||
+	    !find_addition(g, u, (struct slp_value){node, 2}, &b))
+		return SL_OK;
+	struct slp_gnode n = g->nodes[node];
+	struct slp_value in[] = {w.sum, b.sum, n.in[0], n.in[1], n.in[2], n.nin > 3 ? n.in[3] : n.in[2]};
+	int more = slp_graph_add_op(g, n.at, n.name, &slp_op_linear_grad_add, n.attrs.bytes, 2 + n.nin, in);
+	if (more < 0) return slp_pass_no_memory("fuse");
+	g->nodes[more].backward = n.backward;
+	g->nodes[more].repeat = n.repeat;
+	slp_graph_before(g, more, node);
+	take_over(g, (struct slp_value){w.node, 0}, more, 0);
+	take_over(g, (struct slp_value){b.node, 0}, more, 1);
+	take_over(g, (struct slp_value){node, 0}, more, 2);
+	*changed = true;
+	return slp_node_infer(g, more);
+}
+
+/* ---- the pass ---------------------------------------------------------------------------------------------------- */
+
+enum sl_status slp_fuse_sums(sl_graph *g)
+{
+	struct slp_users u;
+	enum sl_status s = SL_OK;
+	if (!slp_users_find(&u, g)) return SL_ENOMEM;
+	for (int i = 0, count = g->count; i < count && s == SL_OK; i++) {
+		bool changed = false;
+		if (g->nodes[i].kind != SLP_NODE_OP || g->nodes[i].dead) continue;
+		s = add_product(g, &u, i, &changed);
+		if (s == SL_OK) s = add_layer(g, &u, i, &changed);
+		if (!changed) continue;
+		slp_users_free(&u); /* the next sum is a result of the new node */
+		if (s == SL_OK && !slp_users_find(&u, g)) s = SL_ENOMEM;
+	}
+	slp_users_free(&u);
+	return s == SL_OK ? slp_pass_dead(g) : s;
+}
