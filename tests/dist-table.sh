@@ -15,8 +15,8 @@ row() {
   [ "$1" = tcp ] || launch=$srcdir/tests/mpi-launch
   run 1 "$launch" --no-bind -n 3 sh -c "if [ \"\$RANK\" = 1 ]; then exec $5; else exec ${6:-tests/dist}; fi" >/dev/null
   for rank in $3; do
-    said=$(sed -n "s/^\[$rank\] error: //p" "$tmp/err" | head -n 1)
-    after=$(sed -n "s/^\[$rank\] after \([0-9.]*\) seconds\$/\1/p" "$tmp/err" | head -n 1)
+    said=$(sed -n "/^\[$rank\] error: /{s///p;q}" "$tmp/err")
+    after=$(sed -n "/^\[$rank\] after \([0-9.]*\) seconds\$/{s//\1/p;q}" "$tmp/err")
     printf '| %s | %s | %s | %s | %s |\n' "$1" "$2" "$rank" "$after" "$(sed 's: at /[^ ]*: at test.c\::; s:|:/:g' <<<"$said")"
     grep -Eq -- "$4" <<<"$said" || fail "$1, $2: rank $rank does not say $4"
     awk -v most=$patience '{ exit !($1 != "" && $1 <= most) }' <<<"${after:-}" || fail "$1, $2: rank $rank after ${after:-no} seconds"
