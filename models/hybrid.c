@@ -403,8 +403,9 @@ static const struct argp argp = {
 
 int main(int argc, char **argv)
 {
-	struct options o = {.experiments = {"hybrid", experiments, sizeof experiments / sizeof *experiments, &o.common},
-	                    .repeat = 1000};
+	struct options o = {
+	        .experiments = {"hybrid", experiments, sizeof experiments / sizeof *experiments, &o.common, 0, {0}},
+	        .repeat = 1000};
 	drv_parse(&argp, argc, argv, &o);
 	return drv_stop(&o.common, drv_start(&o.common) ? drv_run_experiments(&o.experiments, &o) : DRV_ERROR);
 }

@@ -313,7 +313,7 @@ int main(int argc, char **argv)
 {
 	bool wrong = false;
 	struct options o = {
-	        .experiments = {"parallel", experiments, sizeof experiments / sizeof *experiments, &o.common},
+	        .experiments = {"parallel", experiments, sizeof experiments / sizeof *experiments, &o.common, 0, {0}},
 	        .size = 2000,
 	        .repeat = 10000,
 	        .products = 10,

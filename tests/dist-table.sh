@@ -46,7 +46,7 @@ if [ ! -f .libs/libstarling-mpi.so ] || ! command -v "$MPIRUN" >/dev/null; then 
 # mpirun ends the others when one is killed, or has ended badly: then not all may be left to say something.
 row mpi 'killed (SIGKILL)' '' '' 'tests/dist fault=kill@2@1'
 complains '^mpirun: .*(rank 1 .*signal 9|KILLED BY SIGNAL: 9|signal 9)'
-printf '| mpi | killed (SIGKILL) | mpirun | | %s |\n' "$(grep -Eo '(mpirun noticed|rank 1).*signal 9[^.]*|KILLED BY SIGNAL: 9.*' "$tmp/err" | head -n 1)"
+printf '| mpi | killed (SIGKILL) | mpirun | | %s |\n' "$(grep -Eo -m 1 '(mpirun noticed|rank 1).*signal 9[^.]*|KILLED BY SIGNAL: 9.*' "$tmp/err")"
 row mpi 'late' '0 2' 'a rank has not called sl_init' 'tests/dist fault=late@0@1'
 rows mpi
 exit $((failures > 0))

@@ -28,10 +28,11 @@ installed() {
 installed install
 closed=$(find "$dest" '(' ! -type l ! -perm -o=r ')' -o '(' -type d ! -perm -o=x ')')
 [ -z "$closed" ] || { echo "other users cannot read:"; echo "$closed"; exit 1; }
-# Nothing stays but folders that other packages use, too.
+# Nothing stays but folders that other packages use, too; the prefix itself may be in a folder of that name.
 gone() {
   installed uninstall
-  left=$(find "$dest" ! -type d -o -path '*starling*' -type d)
+  prefix=$(dirname "$libdir")
+  left=$(find "$dest" ! -type d; [ ! -d "$prefix" ] || find "$prefix" -type d -path "$prefix/*starling*")
   [ -z "$left" ] || { echo "make uninstall leaves:"; echo "$left"; exit 1; }
 }
 # A page for each program, unless help2man was not there to make them.
