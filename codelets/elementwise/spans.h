@@ -14,10 +14,19 @@
 /* n elements; step_a and step_b are 0 or 1.  Functions of one number leave b alone. */
 typedef void span_fn(void *to, const void *a, int64_t step_a, const void *b, int64_t step_b, int64_t n);
 
+/* Products and quotients of int64 have no vectors, of which clang warns. */
+#define SPAN_HINT_float SLP_INDEPENDENT
+#define SPAN_HINT_double SLP_INDEPENDENT
+#ifdef __clang__
+#define SPAN_HINT_int64_t
+#else
+#define SPAN_HINT_int64_t SLP_INDEPENDENT
+#endif
+
 /* The loops over elements of a type: value is a function of a and b, or of x. */
-#define SPAN_LOOP(first, second, value)                                                                                \
-	SLP_INDEPENDENT                                                                                                \
-	for (int64_t i = 0; i < n; i++) {                                                                              \
+#define SPAN_LOOP(type, first, second, value)                                                                          \
+	SPAN_HINT_##type for (int64_t i = 0; i < n; i++)                                                               \
+	{                                                                                                              \
 		const T a = first, b = second;                                                                         \
 		out[i] = value;                                                                                        \
 	}
@@ -30,13 +39,13 @@ typedef void span_fn(void *to, const void *a, int64_t step_a, const void *b, int
 		T *out = to;                                                                                           \
 		const T a0 = *pa, b0 = *pb;                                                                            \
 		if (step_a && step_b) {                                                                                \
-			SPAN_LOOP(pa[i], pb[i], value)                                                                 \
+			SPAN_LOOP(type, pa[i], pb[i], value)                                                           \
 		} else if (step_a) {                                                                                   \
-			SPAN_LOOP(pa[i], b0, value)                                                                    \
+			SPAN_LOOP(type, pa[i], b0, value)                                                              \
 		} else if (step_b) {                                                                                   \
-			SPAN_LOOP(a0, pb[i], value)                                                                    \
+			SPAN_LOOP(type, a0, pb[i], value)                                                              \
 		} else {                                                                                               \
-			SPAN_LOOP(a0, b0, value)                                                                       \
+			SPAN_LOOP(type, a0, b0, value)                                                                 \
 		}                                                                                                      \
 	}
 #define SPAN_OF_ONE(name, type, value)                                                                                 \
@@ -47,8 +56,8 @@ typedef void span_fn(void *to, const void *a, int64_t step_a, const void *b, int
 		const T *in = first;                                                                                   \
 		T *out = to;                                                                                           \
 		(void)step, (void)none, (void)no_step;                                                                 \
-		SLP_INDEPENDENT                                                                                        \
-		for (int64_t i = 0; i < n; i++) {                                                                      \
+		SPAN_HINT_##type for (int64_t i = 0; i < n; i++)                                                       \
+		{                                                                                                      \
 			const T x = in[i];                                                                             \
 			out[i] = value;                                                                                \
 		}                                                                                                      \
