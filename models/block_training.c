@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <starling/dist.h>
+
 #include "block_training.h"
 
 const char *const drv_mode_names[DRV_MODE_COUNT] = {
@@ -178,12 +180,14 @@ static bool train(struct drv_training *t, sl_tensor *x, sl_tensor *y)
 	return !drv_failed();
 }
 
-/* Whole batches are dealt out to the devices in turn. */
+/* Whole batches are dealt out to the devices in turn.  All ranks test with rank 0's running statistics, which checkpoints
+ * keep. */
 static bool test(struct drv_training *t, sl_tensor *x, sl_tensor *y, int64_t number)
 {
 	struct drv_block_training *b = t->model;
 	int64_t i = number % t->ndevices;
 	sl_device device = t->common->devices[i];
+	if (number == 0 && sl_dist_size() > 1 && sl_dist_broadcast(b->net) != SL_OK) return !drv_failed();
 	drv_count(&t->sums[i], NULL, sl_forward(b->net, sl_place(x, device)), sl_place(y, device));
 	return !drv_failed();
 }
