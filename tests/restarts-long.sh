@@ -55,8 +55,8 @@ compare() {
 }
 
 for _ in $(seq 200); do echo "abcdefghijklmnopqrstuvwxyz"; done >"$tmp/text"
-compare gpt models/gpt --distributed --layers 1 --heads 2 --width 16 --context 16 --batch-size 4 --text "$tmp/text" --iterations 400 --every 20
-compare lstm models/lstm --distributed --steps 8 --layers 1 --width 8 --hidden 24 --batch-size 4 --text "$tmp/text" --iterations 400 --every 20
+compare gpt models/gpt --distributed --layers 1 --heads 2 --width 16 --context 16 --batch-size 4 --text "$tmp/text" --iterations 4000 --every 200
+compare lstm models/lstm --distributed --steps 8 --layers 1 --width 8 --hidden 24 --batch-size 4 --text "$tmp/text" --iterations 4000 --every 200
 needs_images
 compare mlp models/mlp --distributed --limit 2000 --batch-size 50 --epochs 12 --every 20steps
 compare resnet18 models/resnet18 --distributed --limit 64 --batch-size 8 --epochs 2 --every 3steps
