@@ -47,6 +47,6 @@ if [ ! -f .libs/libstarling-mpi.so ] || ! command -v "$MPIRUN" >/dev/null; then 
 row mpi 'killed (SIGKILL)' '' '' 'tests/dist fault=kill@2@1'
 complains '^mpirun: .*(rank 1 .*signal 9|KILLED BY SIGNAL: 9|signal 9)'
 printf '| mpi | killed (SIGKILL) | mpirun | | %s |\n' "$(grep -Eo -m 1 '(mpirun noticed|rank 1).*signal 9[^.]*|KILLED BY SIGNAL: 9.*' "$tmp/err")"
-row mpi 'late' '0 2' 'a rank has not called sl_init' 'tests/dist fault=late@0@1'
+row mpi 'late' '0 2' 'rank 1 has not called sl_init' 'tests/dist fault=late@0@1'
 rows mpi
 exit $((failures > 0))

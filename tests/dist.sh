@@ -230,7 +230,7 @@ if [ "$tcp" ]; then
   fault late 0 'rank 1 has not come'
 else # as soon as one has ended, MPICH's mpirun ends the others, perhaps before they have said it
   ranks 3 1 tests/dist fault=late@0@1
-  complains '^\[[02]\] error: .*a rank has not called sl_init'
+  complains '^\[[02]\] error: .*rank 1 has not called sl_init'
 fi
 export SL_DIST_TIMEOUT=60
 

@@ -19,8 +19,8 @@ SL_DTYPE_LIST(X)
 #undef X
 #define plus_SL_INT64 slp_whole_add /* exact */
 
-/* `to` may be one of the operands: "omp simd" says that nothing else of them overlaps.  What is not finite gives a NaN as the
- * difference from itself. */
+/* `to` may be one of the operands: "omp simd" says that nothing else of them overlaps.  What is not finite gives a NaN
+ * as the difference from itself. */
 #define X(symbol, name, type, kind, compute, ...)                                                                      \
 	SLP_CLONES static void add_two_##symbol(void *to, const void *x, const void *y, size_t n)                      \
 	{                                                                                                              \
@@ -62,7 +62,7 @@ static const struct functions {
 #undef X
 };
 
-/* ---- sums ---------------------------------------------------------------------------------------------------------- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 struct sum {
 	const struct functions *f;
@@ -122,7 +122,7 @@ void slp_add_tree(void *to, const void *const *list, int n, size_t count, enum s
 	if (n > 1) slp_adders_run(add_range, &s, count, SLP_ADDERS_GRAIN / ((size_t)n * s.size) + 1);
 }
 
-/* ---- checks -------------------------------------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 struct check {
 	const struct functions *f;

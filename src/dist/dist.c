@@ -14,7 +14,7 @@
 
 struct slp_dist slp_dist = {.size = 1};
 
-/* ---- the environment ----------------------------------------------------------------------------------------------- */
+/* ---- the environment --------------------------------------------------------------------------------------------- */
 
 static bool read_int(const char *at, const char *name, int low, int *value)
 {
@@ -63,7 +63,9 @@ static bool read_place(const char *at, struct slp_place *p, bool told)
 		return slp_call_fail(at, "sl_init", SL_EINVAL, "RANK=%d: with WORLD_SIZE=%d ranks are 0 to %d", p->rank,
 		                     p->size, p->size - 1);
 	if (!told && p->size > 1 && !check_port(at, p->port)) return false;
-	return read_latency(at, &p->latency) && slp_dist_timeout(at, &p->timeout) == SL_OK;
+	if (!read_latency(at, &p->latency) || slp_dist_timeout(at, &p->timeout) != SL_OK) return false;
+	p->patience = 0.9 * p->timeout;
+	return true;
 }
 
 /* How many threads add; 0: as many as help. */
@@ -111,7 +113,7 @@ static void choose_home(int rank)
 	chosen = setenv("STARPU_HOME", path, 1) == 0;
 }
 
-/* ---- start and end ------------------------------------------------------------------------------------------------- */
+/* ---- start and end ----------------------------------------------------------------------------------------------- */
 
 static const struct slp_carrier *find_carrier(const char *at, const char *name)
 {
@@ -162,7 +164,7 @@ static enum sl_status join(const char *at, const char *name)
 	enum sl_status s = slp_requests_start(at, slp_messages(carrier), &place);
 	if (s != SL_OK) return s;
 	choose_home(place.rank);
-	slp_dist = (struct slp_dist){.rank = place.rank, .size = place.size, .wire = wire, .timeout = place.timeout};
+	slp_dist = (struct slp_dist){.rank = place.rank, .size = place.size, .wire = wire, .patience = place.patience};
 	slp_rng_share(place.rank, place.size);
 	slp_dist.nccl = !strcmp(name, "nccl");
 	return SL_OK;
@@ -183,7 +185,7 @@ __attribute__((constructor)) static void dist_init(void)
 	slp_engine_others = slp_requests_wait;
 }
 
-/* ---- what programs ask --------------------------------------------------------------------------------------------- */
+/* ---- what programs ask ------------------------------------------------------------------------------------------- */
 
 /* The number of this process among those that train together, from 0. */
 int sl_dist_rank(void)
@@ -208,9 +210,9 @@ enum sl_status sl_dist_barrier_at(const char *at)
 	return s == SL_OK ? slp_dist_sum_now(at, "sl_dist_barrier", &nothing, 1, SL_UINT8) : s;
 }
 
-/* Adds the values of t over all processes, in place, in the tree (0 + 1) + (2 + 3) …, and returns at once: whoever reads t
- * waits.  All processes must call it, for tensors of the same shape and type, in the same order among their other exchanges.  A value
- * that is spoilt in one process is spoilt in all then, with that one's reason. */
+/* Adds the values of t over all processes, in place, in the tree (0 + 1) + (2 + 3) …, and returns at once: whoever
+ * reads t waits.  All processes must call it, for tensors of the same shape and type, in the same order among their
+ * other exchanges.  A value that is spoilt in one process is spoilt in all then, with that one's reason. */
 enum sl_status sl_dist_sum_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_dist_sum", at);

@@ -14,19 +14,19 @@ struct slp_dist {
 	enum sl_dtype wire; /* as which float32 gradients travel */
 	bool apart;         /* in simulation: exchanges are left out, as if each process were alone */
 	bool nccl;          /* gradients on GPUs are to be added there */
-	double timeout;     /* SL_DIST_TIMEOUT, in seconds */
+	double patience;    /* seconds, as in struct slp_place */
 };
 extern struct slp_dist slp_dist;
 
-/* ---- requests.c: served by a thread, in the order in which they are made ------------------------------------------ */
+/* ---- requests.c: served by a thread, in the order in which they are made ----------------------------------------- */
 
 /* Elements of a tensor. */
 struct slp_dist_part {
 	size_t first, count;
 };
 
-/* What is exchanged: a name by which processes compare what they do; rows of the batch, 0: it is no gradient.  parts: what
- * must be finite of a gradient, if there are others or nothing between them; nparts 0: all. */
+/* What is exchanged: a name by which processes compare what they do; rows of the batch, 0: it is no gradient.  parts:
+ * what must be finite of a gradient, if there are others or nothing between them; nparts 0: all. */
 struct slp_dist_what {
 	const char *name;
 	int64_t rows;
@@ -34,8 +34,8 @@ struct slp_dist_what {
 	const struct slp_dist_part *parts;
 	int nparts;
 	const char *const *names; /* of each tensor, where several are summed together; NULL: the name is that of all */
-	/* A sum is for all; one: for this rank, and the others' values are worth nothing then.  A broadcast comes from this rank to
-	 * all; one: to rank 0. */
+	/* A sum is for all; one: for this rank, and the others' values are worth nothing then.  A broadcast comes from
+	 * this rank to all; one: to rank 0. */
 	int rank;
 	bool one;
 	bool gpu; /* it is used on GPUs alone, though its tensor may be anywhere */

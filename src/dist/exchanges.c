@@ -1,6 +1,7 @@
-/* Exchanges as messages.  A sum is cut into a piece for each rank: all send theirs of it to that rank, which adds them in the
- * fixed tree and sends the sum back to all: as many bytes as a ring moves; or, if that is no more, each rank gets and adds all.  Pieces and their sums go in portions, each a message:
- * what has come from all is added at once, while it is in the cache, and goes on to all while the rest comes. */
+/* Exchanges as messages.  A sum is cut into a piece for each rank: all send theirs of it to that rank, which adds them
+ * in the fixed tree and sends the sum back to all: as many bytes as a ring moves; or, if that is no more, each rank
+ * gets and adds all.  Pieces and their sums go in portions, each a message: what has come from all is added at once,
+ * while it is in the cache, and goes on to all while the rest comes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static struct {
 	bool fast;
 } all;
 
-/* ---- pieces -------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
 static struct slp_head head_of(const struct slp_exchange *x, enum slp_message_kind kind, size_t elements)
 {
@@ -59,7 +60,7 @@ static bool is_spoilt(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 	return false;
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------------------- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 /* A sum under way. */
 struct sum {
@@ -211,7 +212,8 @@ static enum slp_outcome sum_by_carrier(const struct slp_exchange *x, char why[SL
 	enum slp_outcome outcome = meet(x, &gpu, why);
 	if (outcome != SLP_EXCHANGED) return outcome;
 	slp_peers.sent += 2 * (x->count - x->count / (size_t)slp_peers.size) * sl_dtype_size(x->dtype);
-	if (slp_peers.carrier->sum(x->data, x->count, sl_dtype_name(x->dtype), slp_peers.timeout)) return SLP_EXCHANGED;
+	if (slp_peers.carrier->sum(x->data, x->count, sl_dtype_name(x->dtype), slp_peers.patience))
+		return SLP_EXCHANGED;
 	slp_dist_fail(why, "exchange %llu, %.48s, did not end within %g seconds (SL_DIST_TIMEOUT)",
 	              (unsigned long long)x->number, x->name, slp_peers.timeout);
 	return slp_give_up(why);
@@ -249,11 +251,11 @@ static enum slp_outcome from_gpu(const struct slp_exchange *x, exchange_function
 	here.data = slp_gpu_room(SLP_ROOM_MAIN, bytes);
 	if (!here.data || !slp_gpu_copy(here.data, x->data, bytes))
 		here.spoilt = "the values did not come from the GPU";
-	else here.spoilt = slp_gpu_finish(slp_peers.timeout);
+	else here.spoilt = slp_gpu_finish(slp_peers.patience);
 	enum slp_outcome outcome = exchange(&here, why);
 	if (outcome != SLP_EXCHANGED) return outcome;
 	if (!slp_gpu_copy(x->data, here.data, bytes)) wrong = "a call of CUDA failed";
-	if (!wrong) wrong = slp_gpu_finish(slp_peers.timeout);
+	if (!wrong) wrong = slp_gpu_finish(slp_peers.patience);
 	if (!wrong) return SLP_EXCHANGED;
 	slp_dist_fail(why, "rank %d: the values did not come to the GPU: %s", slp_peers.rank, wrong);
 	return slp_give_up(why);
@@ -293,7 +295,7 @@ static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY]
 	return outcome;
 }
 
-/* ---- the transport ------------------------------------------------------------------------------------------------- */
+/* ---- the transport ----------------------------------------------------------------------------------------------- */
 
 /* Whether a rank gets what another has. */
 static bool gets(const struct slp_exchange *x, int rank)
@@ -334,7 +336,8 @@ static void forget(void)
 
 static void end(void)
 {
-	double deadline = sl_time() + (slp_peers.broken ? 1 : slp_peers.timeout);
+	const double farewell = 0.5; /* seconds in which the others report what broke it, too */
+	double deadline = sl_time() + (slp_peers.broken ? farewell : slp_peers.patience);
 	for (int r = 0; !slp_peers.broken && r < slp_peers.size; r++)
 		if (slp_peers.list[r].there) slp_close_out(&slp_peers.list[r], deadline);
 	slp_peers.carrier->end(slp_peers.broken, deadline);
@@ -352,6 +355,7 @@ static bool make_peers(const struct slp_place *place)
 	slp_peers.rank = place->rank;
 	slp_peers.size = place->size;
 	slp_peers.timeout = place->timeout;
+	slp_peers.patience = place->patience;
 	slp_peers.latency = place->latency;
 	all.fast = place->fast && slp_peers.carrier->sum;
 	for (int r = 0; r < slp_peers.size; r++) slp_peers.list[r].there = r != slp_peers.rank;

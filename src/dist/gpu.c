@@ -1,5 +1,5 @@
-/* The GPU of this process as the communicating thread uses it: a stream of its own, memory to work in, and events that it asks
- * again and again, so that nothing that hangs there makes it wait without end. */
+/* The GPU of this process as the communicating thread uses it: a stream of its own, memory to work in, and events that
+ * it asks again and again, so that nothing that hangs there makes it wait without end. */
 #include "config.h"
 
 #include "dist/gpu.h"
@@ -42,7 +42,7 @@ void *slp_gpu_stream_of_sums(void)
 	return gpu.stream;
 }
 
-/* ---- start and end ------------------------------------------------------------------------------------------------ */
+/* ---- start and end ----------------------------------------------------------------------------------------------- */
 
 static bool note(char why[SLP_DIST_WHY], cudaError_t e)
 {
@@ -85,7 +85,7 @@ void slp_gpu_close(void)
 	memset(&gpu, 0, sizeof gpu);
 }
 
-/* ---- memory and copies -------------------------------------------------------------------------------------------- */
+/* ---- memory and copies ------------------------------------------------------------------------------------------- */
 
 void *slp_gpu_room(enum slp_gpu_room which, size_t bytes)
 {
@@ -109,7 +109,7 @@ bool slp_gpu_sum(void *to, const void *a, const void *b, size_t count, enum sl_d
 	return slp_gpu_add(to, a, b, count, dtype, gpu.stream);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------------------ */
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 bool slp_gpu_mark(void)
 {
@@ -132,7 +132,7 @@ const char *slp_gpu_finish(double timeout)
 	return over > 0 ? NULL : over ? "a call of CUDA failed" : "the GPU did not finish in time (SL_DIST_TIMEOUT)";
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------ */
+/* ---- looking ----------------------------------------------------------------------------------------------------- */
 
 void slp_gpu_look_begin(void)
 {

@@ -1,5 +1,6 @@
-/* Sums of values that lie on a GPU, without a way through main memory: memory and work of the GPU (gpu.c), and NCCL, which moves
- * them between processes (nccl.c).  All but slp_gpu_sums and slp_gpu_node are called by the communicating thread. */
+/* Sums of values that lie on a GPU, without a way through main memory: memory and work of the GPU (gpu.c), and NCCL,
+ * which moves them between processes (nccl.c).  All but slp_gpu_sums and slp_gpu_node are called by the communicating
+ * thread. */
 #ifndef SLP_DIST_GPU_H
 #define SLP_DIST_GPU_H
 
@@ -9,7 +10,7 @@
 bool slp_gpu_sums(void);
 unsigned slp_gpu_node(void);
 
-/* ---- gpu.c -------------------------------------------------------------------------------------------------------- */
+/* ---- gpu.c ------------------------------------------------------------------------------------------------------- */
 
 /* The first GPU, for the calling thread; false: why says what is missing. */
 bool slp_gpu_open(char why[SLP_DIST_WHY]);
@@ -35,7 +36,7 @@ void slp_gpu_look_begin(void);
 bool slp_gpu_look_at(const void *data, size_t count, enum sl_dtype dtype);
 int slp_gpu_look_end(double timeout);
 
-/* ---- nccl.c ------------------------------------------------------------------------------------------------------- */
+/* ---- nccl.c ------------------------------------------------------------------------------------------------------ */
 
 /* All ranks start NCCL, or none does, and rank 0 says why.  The first exchange of all. */
 enum slp_outcome slp_nccl_meet(const struct slp_transport *transport, uint64_t number, bool fast,

@@ -17,7 +17,7 @@ static const char *status_of(int error)
 	return error ? strerror(error) : "it has closed the connection";
 }
 
-/* ---- messages ------------------------------------------------------------------------------------------------------ */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 static size_t length(const struct slp_message *m)
 {
@@ -57,7 +57,7 @@ static bool send_some(struct slp_peer *p)
 	return true;
 }
 
-/* ---- what went wrong ----------------------------------------------------------------------------------------------- */
+/* ---- what went wrong --------------------------------------------------------------------------------------------- */
 
 bool slp_dist_fail(char why[SLP_DIST_WHY], const char *format, ...)
 {
@@ -124,7 +124,7 @@ void slp_want(struct slp_peer *p, enum slp_message_kind kind, void *data, size_t
 	p->parts = parts;
 }
 
-/* ---- receiving ----------------------------------------------------------------------------------------------------- */
+/* ---- receiving --------------------------------------------------------------------------------------------------- */
 
 /* Whether so many bytes may follow. */
 static bool has_room(const struct slp_peer *p, const struct slp_head *h)
@@ -176,7 +176,7 @@ static bool receive_some(struct slp_peer *p, int rank, const struct slp_head *ex
 	return slp_dist_fail(why, "%s", p->text);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 static bool is_complete(const struct slp_peer *p)
 {
@@ -247,13 +247,13 @@ void slp_be_late(void)
 
 bool slp_exchange_messages(const struct slp_head *expected, void (*more)(void *), void *arg, char why[SLP_DIST_WHY])
 {
-	const double patience = 0.6; /* of the timeout, until others are told */
+	const double quiet = 0.6; /* of the patience, until others are told */
 	double last = sl_time();
 	bool told = false;
 	for (int r = 0; r < slp_peers.size; r++) slp_peers.list[r].waits = slp_peers.list[r].spoilt = false;
 	slp_be_late();
 	for (;;) {
-		double end = last + slp_peers.timeout * (told ? 1 : patience);
+		double end = last + slp_peers.patience * (told ? 1 : quiet);
 		if (more) more(arg);
 		int ready = wait_for_some(end - sl_time());
 		if (ready < 0) return true;
@@ -270,7 +270,7 @@ bool slp_exchange_messages(const struct slp_head *expected, void (*more)(void *)
 	}
 }
 
-/* ---- while no messages are awaited --------------------------------------------------------------------------------- */
+/* ---- while no messages are awaited ------------------------------------------------------------------------------- */
 
 /* What has come of a rank, and is left there: its head and the text of a farewell. */
 struct glance {

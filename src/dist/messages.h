@@ -41,7 +41,7 @@ struct slp_peer {
 
 struct slp_peers {
 	int rank, size;
-	double timeout, latency;
+	double timeout, patience, latency; /* as in struct slp_place */
 	const struct slp_carrier *carrier;
 	struct slp_peer *list; /* one a rank */
 	struct slp_interest *interests;
@@ -54,13 +54,13 @@ extern struct slp_peers slp_peers;
 bool slp_is_done(const struct slp_message *m);
 void slp_post(struct slp_peer *p, const struct slp_head *head, const void *data);
 void slp_want(struct slp_peer *p, enum slp_message_kind kind, void *data, size_t bytes, bool parts);
-/* Sends and receives all that was posted and is wanted, and what `more` posts and wants before each look (NULL: nothing).
- * expected: the head of what comes, but for its kind. */
+/* Sends and receives all that was posted and is wanted, and what `more` posts and wants before each look (NULL:
+ * nothing). expected: the head of what comes, but for its kind. */
 bool slp_exchange_messages(const struct slp_head *expected, void (*more)(void *), void *arg, char why[SLP_DIST_WHY]);
 /* Waits as long as messages are late, for tests. */
 void slp_be_late(void);
-/* While a sum goes other ways: whether all are still there, as far as that is seen; tells them that this process only waits;
- * and at the end of the timeout, who has not told that. */
+/* While a sum goes other ways: whether all are still there, as far as that is seen; tells them that this process only
+ * waits; and at the end of the timeout, who has not told that. */
 bool slp_look_at_others(char why[SLP_DIST_WHY]);
 void slp_tell_waiting(uint64_t number);
 bool slp_blame_silent(const struct slp_exchange *x, char why[SLP_DIST_WHY]);

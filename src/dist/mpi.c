@@ -5,14 +5,17 @@
  * The first sl_init starts MPI, unless the program has done so.  MPI ends with the program, because it cannot be
  * started twice. */
 #include <errno.h>
+#include <math.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "dist/carrier.h"
+#include "dist/mpi_here.h"
 
 /* What goes in one message: MPI counts in int. */
 static const size_t most = (size_t)1 << 30;
@@ -46,7 +49,7 @@ static void sleep_for(double seconds)
 	nanosleep(&t, NULL);
 }
 
-/* ---- bytes --------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 static ssize_t broken(void)
 {
@@ -104,7 +107,7 @@ static int wait_for(struct slp_interest *list, double seconds)
 	return n;
 }
 
-/* ---- sums in MPI's own order ---------------------------------------------------------------------------------------- */
+/* ---- sums in MPI's own order ------------------------------------------------------------------------------------- */
 
 /* Those that MPI adds as the tree does, but for the order: whole numbers that are too large would go round. */
 static bool adds(const char *type)
@@ -133,7 +136,7 @@ static bool sum(void *data, size_t count, const char *type, double timeout)
 	return over;
 }
 
-/* ---- start and end ------------------------------------------------------------------------------------------------- */
+/* ---- start and end ----------------------------------------------------------------------------------------------- */
 
 static bool fail(char why[SLP_CARRIER_WHY], const char *text)
 {
@@ -153,30 +156,41 @@ static void *initialize(void *level)
 	return NULL;
 }
 
+static struct timespec time_in(double seconds)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	double nanoseconds = (double)t.tv_nsec + 1e9 * (seconds - floor(seconds));
+	t.tv_sec += (time_t)seconds + (nanoseconds >= 1e9);
+	t.tv_nsec = (long)nanoseconds % 1000000000;
+	return t;
+}
+
 /* MPI_Init waits for all processes, some of them without end: it gets a thread of its own, for a bounded time. */
-static bool start_mpi(double timeout, int *level, char why[SLP_CARRIER_WHY])
+static bool start_mpi(const struct slp_place *place, int *level, char why[SLP_CARRIER_WHY])
 {
 	static int given; /* outlives a start that was given up */
 	pthread_t thread;
-	struct timespec end;
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += (time_t)timeout + 1;
+	struct timespec end = time_in(place->patience);
+	int come = slp_mpi_come();
 	if (pthread_create(&thread, NULL, initialize, &given)) return fail(why, "cannot start a thread for MPI_Init");
 	if (pthread_timedjoin_np(thread, NULL, &end)) {
+		char missing[SLP_MPI_MISSING];
 		pthread_detach(thread);
 		mpi.broken = true;
+		slp_mpi_missing(come, missing);
 		snprintf(why, SLP_CARRIER_WHY,
-		         "MPI_Init has not returned within %g seconds (SL_DIST_TIMEOUT): a rank has not called "
-		         "sl_init",
-		         timeout);
-		return false;
+		         "MPI_Init has not returned within %g seconds (SL_DIST_TIMEOUT): %s not called sl_init",
+		         place->timeout, missing);
+		return false; /* the others look for this rank, too */
 	}
+	if (come >= 0) close(come);
 	atexit(finalize);
 	*level = given;
 	return true;
 }
 
-static bool need_mpi(double timeout, char why[SLP_CARRIER_WHY])
+static bool need_mpi(const struct slp_place *place, char why[SLP_CARRIER_WHY])
 {
 	int begun = 0, ended = 0, level = MPI_THREAD_SINGLE;
 	MPI_Initialized(&begun);
@@ -184,7 +198,7 @@ static bool need_mpi(double timeout, char why[SLP_CARRIER_WHY])
 	if (ended) return fail(why, "the program has already finalized MPI");
 	if (mpi.broken) return fail(why, "the processes ended at different times; MPI cannot be started again");
 	if (begun) MPI_Query_thread(&level);
-	else if (!start_mpi(timeout, &level, why)) return false;
+	else if (!start_mpi(place, &level, why)) return false;
 	return level >= MPI_THREAD_SERIALIZED ||
 	       fail(why,
 	            "MPI was not started for calls from several threads (MPI_Init_thread with MPI_THREAD_SERIALIZED)");
@@ -208,7 +222,7 @@ static bool make_communicator(double deadline, char why[SLP_CARRIER_WHY])
 
 static bool start(struct slp_place *place, char why[SLP_CARRIER_WHY])
 {
-	if (!need_mpi(place->timeout, why) || !make_communicator(now() + place->timeout, why)) return false;
+	if (!need_mpi(place, why) || !make_communicator(now() + place->patience, why)) return false;
 	MPI_Comm_rank(mpi.comm, &place->rank);
 	MPI_Comm_size(mpi.comm, &place->size);
 	mpi.in = calloc((size_t)place->size, sizeof *mpi.in);

@@ -40,7 +40,7 @@ static double now(void)
 	return sl_time();
 }
 
-/* ---- the library -------------------------------------------------------------------------------------------------- */
+/* ---- the library ------------------------------------------------------------------------------------------------- */
 
 static bool load(char why[SLP_DIST_WHY])
 {
@@ -82,7 +82,7 @@ static const char *text_of(int result)
 	return result == SLP_NCCL_IN_PROGRESS ? "it has not ended in time" : nccl.ncclGetErrorString(result);
 }
 
-/* ---- the start ---------------------------------------------------------------------------------------------------- */
+/* ---- the start --------------------------------------------------------------------------------------------------- */
 
 /* What each rank lacks; then `lack` is what the first lacks that lacks anything. */
 static enum slp_outcome agree(const struct slp_transport *t, struct slp_exchange x, char lack[SLP_DIST_WHY],
@@ -107,7 +107,7 @@ static void begin(struct slp_nccl_id id, char lack[SLP_DIST_WHY])
 {
 	struct slp_nccl_config config = {sizeof config, slp_nccl_magic, SLP_NCCL_VERSION, 0};
 	int result = nccl.ncclCommInitRankConfig(&state.comm, slp_peers.size, id, slp_peers.rank, &config);
-	double end = now() + slp_peers.timeout / 2, nap = 0;
+	double end = now() + slp_peers.patience / 2, nap = 0;
 	while (is_well(result) && (result = ask()) == SLP_NCCL_IN_PROGRESS && now() < end) slp_gpu_nap(&nap);
 	if (result != SLP_NCCL_SUCCESS) snprintf(lack, SLP_DIST_WHY, "NCCL does not start: %s", text_of(result));
 }
@@ -163,7 +163,7 @@ void slp_nccl_end(void)
 	*state.text = '\0';
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------------------ */
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 /* A sum under way. */
 struct sum {
@@ -193,13 +193,13 @@ static int is_queued(void)
 /* From time to time while this waits. */
 static bool look(struct sum *s)
 {
-	const double patience = 0.6; /* as in messages.c */
+	const double quiet = 0.6; /* as in messages.c */
 	double waited = now() - s->began;
 	if (!slp_look_at_others(s->why)) return false;
 	if (!is_well(ask())) return complain(s, text_of(ask()));
-	if (waited > slp_peers.timeout) return slp_blame_silent(s->x, s->why);
-	if (!s->told && waited > patience * slp_peers.timeout) slp_tell_waiting(s->x->number);
-	s->told |= waited > patience * slp_peers.timeout;
+	if (waited > slp_peers.patience) return slp_blame_silent(s->x, s->why);
+	if (!s->told && waited > quiet * slp_peers.patience) slp_tell_waiting(s->x->number);
+	s->told |= waited > quiet * slp_peers.patience;
 	return true;
 }
 
@@ -217,7 +217,7 @@ static bool wait_for(struct sum *s, int (*is_over)(void))
 	return complain(s, is_well(ask()) ? "CUDA failed" : text_of(ask()));
 }
 
-/* ---- sums --------------------------------------------------------------------------------------------------------- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 static enum slp_nccl_type type_of(enum sl_dtype dtype)
 {

@@ -1,7 +1,8 @@
-/* Requests: exchanges between processes, served by a thread of their own in the order in which the program made them, which
- * is the same in all processes.  A tensor's memory belongs to that thread from the end of the last task that writes it
- * (starpu_data_acquire_on_node_cb) until the exchange is over: what uses it waits by StarPU's own dependencies, and the
- * program goes on.  The thread never takes the engine's lock, with which submission waits for work to end. */
+/* Requests: exchanges between processes, served by a thread of their own in the order in which the program made them,
+ * which is the same in all processes.  A tensor's memory belongs to that thread from the end of the last task that
+ * writes it (starpu_data_acquire_on_node_cb) until the exchange is over: what uses it waits by StarPU's own
+ * dependencies, and the program goes on.  The thread never takes the engine's lock, with which submission waits for
+ * work to end. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -27,7 +28,7 @@ static struct {
 	struct sl_dist_info info;
 } queue = {.lock = STARPU_PTHREAD_MUTEX_INITIALIZER, .changed = STARPU_PTHREAD_COND_INITIALIZER};
 
-/* ---- serving ------------------------------------------------------------------------------------------------------- */
+/* ---- serving ----------------------------------------------------------------------------------------------------- */
 
 static double processor_time(void)
 {
@@ -155,7 +156,7 @@ static void *communicate(void *unused)
 	return NULL;
 }
 
-/* ---- making requests ----------------------------------------------------------------------------------------------- */
+/* ---- making requests --------------------------------------------------------------------------------------------- */
 
 /* What breaks once stays broken. */
 static bool is_broken(const char *at, const char *what)
@@ -368,7 +369,7 @@ struct sl_dist_info sl_dist_info(void)
 	return info;
 }
 
-/* ---- start and end ------------------------------------------------------------------------------------------------- */
+/* ---- start and end ----------------------------------------------------------------------------------------------- */
 
 enum sl_status slp_requests_start(const char *at, const struct slp_transport *transport, struct slp_place *place)
 {

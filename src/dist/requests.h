@@ -31,8 +31,8 @@ struct slp_request {
 	struct slp_member members[];
 };
 
-/* All by the communicating thread.  Finds the values, joined if they are those of several tensors: x.data, NULL without memory for
- * that; and gives them back to the tensors. */
+/* All by the communicating thread.  Finds the values, joined if they are those of several tensors: x.data, NULL without
+ * memory for that; and gives them back to the tensors. */
 void slp_values_open(struct slp_request *r);
 bool slp_values_close(struct slp_request *r);
 /* Why the values are none; NULL: they are sound. */

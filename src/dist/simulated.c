@@ -48,8 +48,8 @@ static double pass(double bytes)
 	return bytes / (network.memory * threads());
 }
 
-/* How much longer a sum takes because what comes in `coming` seconds is added in `adding`, a portion after the other, and goes on
- * in `going` once the link is free.  That is a pipeline: the longest stage, and a portion of the others. */
+/* How much longer a sum takes because what comes in `coming` seconds is added in `adding`, a portion after the other,
+ * and goes on in `going` once the link is free.  That is a pipeline: the longest stage, and a portion of the others. */
 static double excess(double bytes, double coming, double adding, double going)
 {
 	double portion = (double)SLP_ADDERS_PORTION * threads();
@@ -58,8 +58,8 @@ static double excess(double bytes, double coming, double adding, double going)
 	return fmax(0, added + going / n - (coming + going));
 }
 
-/* As nccl.c does it, from and to a GPU: after a message by which all say that they are ready, pieces come, are added by a call for
- * each two, and go; nothing of that overlaps. */
+/* As nccl.c does it, from and to a GPU: after a message by which all say that they are ready, pieces come, are added by
+ * a call for each two, and go; nothing of that overlaps. */
 static enum slp_outcome sum_on_gpu(const struct slp_exchange *x, double bytes)
 {
 	double n = network.nodes, others = bytes * (n - 1), check = x->rows ? network.call + bytes / network.gpu : 0;

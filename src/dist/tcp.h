@@ -27,7 +27,7 @@ struct slp_hello {
 	uint8_t nonce[SLP_NONCE], mac[SLP_HMAC_BYTES];
 };
 
-/* ---- tcp_accept.c --------------------------------------------------------------------------------------------------- */
+/* ---- tcp_accept.c ------------------------------------------------------------------------------------------------ */
 
 /* A connection whose process has not sent all of its hello. */
 struct slp_pending {
@@ -47,7 +47,7 @@ struct slp_acceptor {
 bool slp_acceptor_wait(struct slp_acceptor *a, double deadline, struct slp_pending *who);
 void slp_acceptor_close(struct slp_acceptor *a);
 
-/* ---- tcp_start.c --------------------------------------------------------------------------------------------------- */
+/* ---- tcp_start.c ------------------------------------------------------------------------------------------------- */
 
 /* Connects to all: fds[rank], -1 for itself.  An error's text goes to why. */
 enum sl_status slp_tcp_meet(const struct slp_place *place, int *fds, char why[SLP_DIST_WHY]);

@@ -1,5 +1,5 @@
-/* Accepts connections of processes that meet over TCP.  Anybody may connect: pending connections are read together, and one that
- * sends nothing, or nonsense, holds nobody up. */
+/* Accepts connections of processes that meet over TCP.  Anybody may connect: pending connections are read together, and
+ * one that sends nothing, or nonsense, holds nobody up. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

@@ -48,7 +48,7 @@ static bool fail(const struct meeting *m, const char *format, ...)
 	return false;
 }
 
-/* ---- who is there -------------------------------------------------------------------------------------------------- */
+/* ---- who is there ------------------------------------------------------------------------------------------------ */
 
 static struct slp_hello hello_of(const struct meeting *m, const struct where *where)
 {
@@ -79,7 +79,7 @@ static bool is_proof(const struct meeting *m, const char *role, const uint8_t *n
 	return slp_hmac_equal(own, mac);
 }
 
-/* ---- accepting one ------------------------------------------------------------------------------------------------- */
+/* ---- accepting one ----------------------------------------------------------------------------------------------- */
 
 /* What is wrong with one that knows the secret: nobody can go on then. */
 static bool fits(const struct meeting *m, const struct slp_hello *h)
@@ -153,7 +153,7 @@ static bool accept_from(struct meeting *m, int first)
 	return true;
 }
 
-/* ---- going to one -------------------------------------------------------------------------------------------------- */
+/* ---- going to one ------------------------------------------------------------------------------------------------ */
 
 /* Whether it welcomes this process.  What it says is worth nothing before it has proved that it knows the secret. */
 static bool introduce(struct meeting *m, int fd, int rank, const struct where *where)
@@ -198,7 +198,7 @@ static bool join(struct meeting *m, int rank, const struct where *own)
 	return introduce(m, fd, rank, own);
 }
 
-/* ---- rank 0 -------------------------------------------------------------------------------------------------------- */
+/* ---- rank 0 ------------------------------------------------------------------------------------------------------ */
 
 /* The addresses of MASTER_ADDR, which may be [::1], too; NULL: it has none. */
 static struct addrinfo *addresses(const struct meeting *m)
@@ -282,7 +282,7 @@ static void tell_late(struct meeting *m)
 	while (m->heard < m->place->size - 1 && slp_acceptor_wait(&m->acceptor, m->deadline, &who)) receive(m, &who);
 }
 
-/* ---- all ----------------------------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 /* Rank 0: all come, and hear where the others are, or why it comes to nothing. */
 static bool lead(struct meeting *m)
@@ -310,13 +310,13 @@ static bool follow(struct meeting *m)
 	if (fd < 0) return false;
 	m->fds[0] = fd;
 	if (!listen_here(m, fd, &own) || !introduce(m, fd, 0, &own)) return false;
-	m->deadline = sl_time() + 2 * m->place->timeout; /* rank 0 may have begun to wait only now */
+	m->deadline = sl_time() + 2 * m->place->patience; /* rank 0 may have begun to wait only now */
 	if (!slp_socket_read(m->fds[0], text, sizeof text, m->deadline) ||
 	    !slp_socket_read(m->fds[0], m->list, (size_t)m->place->size * sizeof *m->list, m->deadline))
 		return fail(m, "rank 0 exited during the start: %s", strerror(errno));
 	text[sizeof text - 1] = '\0';
 	if (*text) return fail(m, "%s", text);
-	m->deadline = sl_time() + m->place->timeout; /* all have come to rank 0 */
+	m->deadline = sl_time() + m->place->patience; /* all have come to rank 0 */
 	for (int r = 1; r < m->place->rank; r++)
 		if (!join(m, r, &own)) return false;
 	return accept_from(m, m->place->rank + 1);
@@ -325,7 +325,7 @@ static bool follow(struct meeting *m)
 enum sl_status slp_tcp_meet(const struct slp_place *place, int *fds, char why[SLP_DIST_WHY])
 {
 	struct meeting m = {.place = place, .fds = fds, .why = why, .acceptor.listener = -1};
-	m.deadline = sl_time() + place->timeout;
+	m.deadline = sl_time() + place->patience;
 	m.list = slp_try_calloc((size_t)place->size, sizeof *m.list);
 	*why = '\0';
 	for (int r = 0; r < place->size; r++) fds[r] = -1;

@@ -8,8 +8,8 @@
 
 enum { SLP_DIST_WHY = SLP_CARRIER_WHY, SLP_DIST_NAME = 48 };
 
-/* What is exchanged: values of this process, which become those of all.  Number and description go with the values, and are
- * compared. */
+/* What is exchanged: values of this process, which become those of all.  Number and description go with the values, and
+ * are compared. */
 struct slp_exchange {
 	uint64_t number; /* in the order of the program */
 	char name[SLP_DIST_NAME];
@@ -33,8 +33,8 @@ static inline size_t slp_piece_begin(const struct slp_exchange *x, int rank, int
 	return (size_t)((unsigned __int128)x->count * (unsigned)rank / (unsigned)ranks);
 }
 
-/* Whether all of a sum goes to all ranks, in one message each, and every rank adds all: two ranks send as many bytes so, and less time
- * passes; so does it with little to add. */
+/* Whether all of a sum goes to all ranks, in one message each, and every rank adds all: two ranks send as many bytes
+ * so, and less time passes; so does it with little to add. */
 static inline bool slp_goes_whole(const struct slp_exchange *x, int ranks)
 {
 	enum { LITTLE = 4096 };
@@ -51,7 +51,8 @@ struct slp_transport {
 	const char *name;
 	/* Meets the other processes, and says in place which this one is; an error's text goes to why. */
 	enum sl_status (*start)(struct slp_place *place, char why[SLP_DIST_WHY]);
-	/* Adds the values of all processes, in the tree (0 + 1) + (2 + 3) ..., or as it likes if place->fast; why says what went wrong and on which rank. */
+	/* Adds the values of all processes, in the tree (0 + 1) + (2 + 3) ..., or as it likes if place->fast; why says
+	 * what went wrong and on which rank. */
 	enum slp_outcome (*sum)(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
 	/* Gives the values of one rank. */
 	enum slp_outcome (*broadcast)(const struct slp_exchange *x, char why[SLP_DIST_WHY]);

@@ -1,5 +1,5 @@
-/* The values of requests: where they lie, in main memory or on a GPU; several tensors joined; whether they are sound; rounded for
- * the way. */
+/* The values of requests: where they lie, in main memory or on a GPU; several tensors joined; whether they are sound;
+ * rounded for the way. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static struct {
 	size_t joined_room;  /* bytes */
 } values;
 
-/* ---- where they are ------------------------------------------------------------------------------------------------ */
+/* ---- where they are ---------------------------------------------------------------------------------------------- */
 
 static char *address_of(const struct slp_request *r, int i)
 {
@@ -71,7 +71,7 @@ void slp_values_open(struct slp_request *r)
 	if (r->x.data || !r->x.gpu) return;
 	r->x.gpu = false; /* there is no room for that on the GPU */
 	r->x.data = join(r);
-	if (slp_gpu_finish(slp_dist.timeout)) r->x.data = NULL;
+	if (slp_gpu_finish(slp_dist.patience)) r->x.data = NULL;
 }
 
 bool slp_values_close(struct slp_request *r)
@@ -81,10 +81,10 @@ bool slp_values_close(struct slp_request *r)
 	if (r->count < 2 || sl_is_simulated()) return true;
 	for (int i = 0; ok && i < r->count; from += r->members[i++].bytes)
 		ok = move(r, address_of(r, i), from, r->members[i].bytes);
-	return ok && (!is_on_gpu(r) || !slp_gpu_finish(slp_dist.timeout));
+	return ok && (!is_on_gpu(r) || !slp_gpu_finish(slp_dist.patience));
 }
 
-/* ---- whether they are sound ---------------------------------------------------------------------------------------- */
+/* ---- whether they are sound -------------------------------------------------------------------------------------- */
 
 /* Elements of what is exchanged: 1: they are finite; 0: they are not; -1: that is not known. */
 static int are_finite(const struct slp_request *r, const struct slp_dist_part *parts, int n)
@@ -97,7 +97,7 @@ static int are_finite(const struct slp_request *r, const struct slp_dist_part *p
 		else ok = slp_all_finite(data, parts[i].count, r->x.dtype);
 	}
 	if (!r->x.gpu) return ok;
-	return ok ? slp_gpu_look_end(slp_dist.timeout) : -1;
+	return ok ? slp_gpu_look_end(slp_dist.patience) : -1;
 }
 
 /* The name of what is not finite. */
@@ -128,7 +128,7 @@ const char *slp_values_wrong(const struct slp_request *r, char text[SLP_DIST_WHY
 	return text;
 }
 
-/* ---- on the wire --------------------------------------------------------------------------------------------------- */
+/* ---- on the wire ------------------------------------------------------------------------------------------------- */
 
 static bool make_room(size_t count)
 {
