@@ -88,8 +88,7 @@ echo "a chain of products behind others: $sorted ms by priorities, $unsorted ms 
 holds "$sorted < 0.9 * $unsorted" "the chain does not begin first"
 holds "$(products heteroprio) > 0" "no time under heteroprio"
 
-# And some on top: StarPU takes a task's values in the order of their addresses in memory, so that it varies with these,
-# by some 7 MiB, what has to travel twice.
+# And some on top: what was evicted or is read again.
 echo "--- what travels: half of 42.6 MiB of gradients and of values in each step, and once the first values"
 simulate 0 --machine h100x2 models/resnet18 --device gpu:0,gpu:1 --batch-size 512 --limit 3072 --epochs 1
 for way in 'gpu:0 to gpu:1' 'gpu:1 to gpu:0'; do

@@ -1,5 +1,5 @@
-/* More main memory than there is: SL_ENOMEM that says how much was asked for and how much is there, at once, and what came
- * before is whole; where ulimit, a control group or StarPU sees less than the machine has. */
+/* More main memory than there is: SL_ENOMEM that says how much was asked for and how much is there, at once, and what
+ * came before is whole; where ulimit, a control group or StarPU sees less than the machine has. */
 #include <malloc.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +21,28 @@ static const bool may_limit = false; /* these take address space as they please 
 #else
 static const bool may_limit = true;
 #endif
+
+/* ---- what lasts -------------------------------------------------------------------------------------------------- */
+
+static void read_often(sl_tensor *x, int times)
+{
+	for (int i = 0; i < times; i++)
+		SL_SCOPE
+			CHECK_STATUS(sl_wait(sl_add_scalar(x, i)), SL_OK);
+}
+
+/* Parameters of a network that only infers are read for days.  A StarPU with FxT kept a piece of each reader. */
+static void test_lasting(void)
+{
+	SL_SCOPE {
+		enum { READS = 20000 };
+		sl_tensor *x = sl_ones(SL_SHAPE(4));
+		read_often(x, READS / 10);
+		size_t before = mallinfo2().uordblks;
+		read_often(x, READS);
+		CHECK(mallinfo2().uordblks < before + READS * 8);
+	}
+}
 
 /* ---- what can never be ------------------------------------------------------------------------------------------- */
 
@@ -147,7 +169,8 @@ static void test_starpu_limit(void)
 	slp_end_well();
 }
 
-/* Scratch memory is each team's own, and is asked for again when there are more teams: a segment's dead results lie there. */
+/* Scratch memory is each team's own, and is asked for again when there are more teams: a segment's dead results lie
+ * there. */
 static void test_more_teams(void)
 {
 	for (int teams = 1; teams <= 2; teams++) {
@@ -288,7 +311,8 @@ static void put(const char *path, const char *text)
 	slp_write_scratch(path, text, strlen(text));
 }
 
-/* Of group a, 3000000 bytes less 2500000 that are no files are left: more with swap, and less where it is slowed down. */
+/* Of group a, 3000000 bytes less 2500000 that are no files are left: more with swap, and less where it is slowed
+ * down. */
 static void test_reading_second(void)
 {
 	put("/sys/fs/cgroup/a/memory.swap.max", "50000\n");
@@ -378,6 +402,7 @@ static void test_cost(void)
 }
 
 static const struct slp_test fitting[] = {
+        {"reading often", test_lasting},
         {"giants", test_giants},
         {"giant results", test_giant_results},
         {"a giant in a plan", test_giant_in_plan},
