@@ -180,8 +180,8 @@ static bool train(struct drv_training *t, sl_tensor *x, sl_tensor *y)
 	return !drv_failed();
 }
 
-/* Whole batches are dealt out to the devices in turn.  All ranks test with rank 0's running statistics, which checkpoints
- * keep. */
+/* Whole batches are dealt out to the devices in turn.  All ranks test with rank 0's running statistics, which
+ * checkpoints keep. */
 static bool test(struct drv_training *t, sl_tensor *x, sl_tensor *y, int64_t number)
 {
 	struct drv_block_training *b = t->model;

@@ -140,7 +140,8 @@ bool drv_checkpoint_ready(const struct drv_checkpoint_options *o)
 	return false;
 }
 
-/* A checkpoint that was not written does not end the training: that is reported, and the next one may be.  Whether it was. */
+/* A checkpoint that was not written does not end the training: that is reported, and the next one may be.  Whether it
+ * was. */
 bool drv_checkpoint_written(enum sl_status s)
 {
 	if (s == SL_OK) return true;

@@ -117,8 +117,8 @@ static bool is_ignored(int number)
 	return sigaction(number, NULL, &a) || a.sa_handler == SIG_IGN;
 }
 
-/* A second one ends the program at once, but for those that come again by themselves: with every line that nobody reads, with
- * every second beyond ulimit -t. */
+/* A second one ends the program at once, but for those that come again by themselves: with every line that nobody
+ * reads, with every second beyond ulimit -t. */
 static void catch_interrupts(void)
 {
 	take(SIGINT, (int)SA_RESETHAND);

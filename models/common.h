@@ -7,8 +7,9 @@
 
 #include <starling.h>
 
-/* Exit statuses.  SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXCPU let the current batch end, then results are written and the
- * driver ends as a shell expects of an interrupted program: with 128 and the signal's number.  A second one ends it at once. */
+/* Exit statuses.  SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXCPU let the current batch end, then results are written and
+ * the driver ends as a shell expects of an interrupted program: with 128 and the signal's number.  A second one ends it
+ * at once. */
 enum { DRV_OK = 0, DRV_ERROR = 1, DRV_USAGE = 2, DRV_INTERRUPTED = 128 };
 #define DRV_INTERRUPTED_STATUS                                                                                         \
 	"130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP, 141 after SIGPIPE, 152 after SIGXCPU"

@@ -1,5 +1,5 @@
-/* A training driver as one of several processes: each rank takes its rows of every batch, rank 0 speaks and writes, and all
- * stop at the same step. */
+/* A training driver as one of several processes: each rank takes its rows of every batch, rank 0 speaks and writes, and
+ * all stop at the same step. */
 #include <stdlib.h>
 
 #include <starling/dist.h>

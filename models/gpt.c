@@ -229,8 +229,9 @@ static bool ready_to_write(struct drv_language *l)
 	return g->window && (g->cache || g->o->no_cache);
 }
 
-/* The scores of what may follow the words, as many of the last ones as the network sees.  The cache knows all of them but the
- * last, or nothing that is of use: then the whole window is computed, and what stands behind the words is not seen. */
+/* The scores of what may follow the words, as many of the last ones as the network sees.  The cache knows all of them
+ * but the last, or nothing that is of use: then the whole window is computed, and what stands behind the words is not
+ * seen. */
 static sl_tensor *scores(struct drv_language *l, const int32_t *words, int64_t count)
 {
 	struct gpt *g = l->model;

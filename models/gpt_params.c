@@ -1,7 +1,7 @@
 /* Parameters of a GPT in safetensors, as Hugging Face's transformers and nanoGPT name them.
  *
- * Both have the names of OpenAI's programs.  Hugging Face's matrices are (inputs, outputs), its GELU is that by way of tanh;
- * nanoGPT has PyTorch's (outputs, inputs), the exact GELU, and may leave biases out. */
+ * Both have the names of OpenAI's programs.  Hugging Face's matrices are (inputs, outputs), its GELU is that by way of
+ * tanh; nanoGPT has PyTorch's (outputs, inputs), the exact GELU, and may leave biases out. */
 #include "gpt_params.h"
 
 #include <stdlib.h>

@@ -40,7 +40,7 @@ static sl_block *new_network(void)
 	return net;
 }
 
-/* ---- imperatively: each call is computed as it comes --------------------------------------------------------------- */
+/* ---- imperatively: each call is computed as it comes ------------------------------------------------------------- */
 
 static sl_tensor *fancy_func(sl_tensor *a, sl_tensor *b, sl_tensor *c, sl_tensor *d)
 {
@@ -61,7 +61,7 @@ static void imperative(struct drv_bench *b)
 	}
 }
 
-/* ---- symbolically: define, compile, run ---------------------------------------------------------------------------- */
+/* ---- symbolically: define, compile, run -------------------------------------------------------------------------- */
 
 static void print_program(const struct drv_bench *b, const char *title, const sl_graph *graph)
 {
@@ -96,7 +96,7 @@ static void symbolic(struct drv_bench *b)
 	}
 }
 
-/* ---- hybrid: written imperatively, run as a program ---------------------------------------------------------------- */
+/* ---- hybrid: written imperatively, run as a program -------------------------------------------------------------- */
 
 static void forwards(sl_block *net, sl_tensor *x, int64_t times)
 {
@@ -136,7 +136,7 @@ static void network(struct drv_bench *b)
 	}
 }
 
-/* ---- symbols -------------------------------------------------------------------------------------------------------- */
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
 static void symbols(struct drv_bench *b)
 {
@@ -154,7 +154,7 @@ static void symbols(struct drv_bench *b)
 	}
 }
 
-/* ---- a network of one's own ----------------------------------------------------------------------------------------- */
+/* ---- a network of one's own -------------------------------------------------------------------------------------- */
 
 struct hybrid_net {
 	sl_block base;
@@ -212,7 +212,7 @@ static void own_network(struct drv_bench *b)
 	}
 }
 
-/* ---- what symbols cannot do ----------------------------------------------------------------------------------------- */
+/* ---- what symbols cannot do -------------------------------------------------------------------------------------- */
 
 static void ask_value(void)
 {
@@ -268,7 +268,7 @@ static void errors(struct drv_bench *b)
 	}
 }
 
-/* ---- export and import ---------------------------------------------------------------------------------------------- */
+/* ---- export and import ------------------------------------------------------------------------------------------- */
 
 /* The files of an exported network, in a folder. */
 struct exported {
@@ -358,7 +358,7 @@ static void export_import(struct drv_bench *b)
 	rmdir(path);
 }
 
-/* ---- the command line ----------------------------------------------------------------------------------------------- */
+/* ---- the command line -------------------------------------------------------------------------------------------- */
 
 static const struct drv_experiment experiments[] = {
         {"imperative", "fancy_func(1, 2, 3, 4), call by call", imperative},

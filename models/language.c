@@ -106,8 +106,8 @@ sl_loader *drv_language_share(sl_loader *loader)
 	return NULL;
 }
 
-/* What a checkpoint keeps: the rows of all ranks, one after the other; zeros in the place of the others' with `own`, which are to be
- * summed.  NULL after an error. */
+/* What a checkpoint keeps: the rows of all ranks, one after the other; zeros in the place of the others' with `own`,
+ * which are to be summed.  NULL after an error. */
 static sl_tensor *of_all_ranks(sl_tensor *t, bool own)
 {
 	enum { MOST = 64 };

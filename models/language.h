@@ -1,5 +1,5 @@
-/* Drivers that learn a text and write more of it: options, training, checkpoints, writing.  A driver says what a step is, and
- * how it scores what may come next. */
+/* Drivers that learn a text and write more of it: options, training, checkpoints, writing.  A driver says what a step
+ * is, and how it scores what may come next. */
 #ifndef MODELS_LANGUAGE_H
 #define MODELS_LANGUAGE_H
 
@@ -53,8 +53,8 @@ struct drv_language {
 	void (*print)(struct drv_language *l, int32_t word);
 	bool by_words; /* the prompt is printed like what is written, not as it was given */
 	void (*stop)(struct drv_language *l);
-	const char *names
-	        [DRV_LANGUAGE_TENSORS]; /* what a checkpoint keeps beside the trainer and the loader; rows along axis 1 */
+	/* What a checkpoint keeps beside the trainer and the loader; rows along axis 1. */
+	const char *names[DRV_LANGUAGE_TENSORS];
 	sl_tensor *tensors[DRV_LANGUAGE_TENSORS];
 	int ntensors;
 	/* Made by make. */

@@ -40,12 +40,12 @@ void drv_live_point(struct drv_training *t, double loss, int64_t images, int64_t
 bool drv_live_epoch(struct drv_training *t);
 bool drv_live_end(struct drv_training *t);
 
-/* ---- the page: watch.c -------------------------------------------------------------------------------------------- */
+/* ---- the page: watch.c ------------------------------------------------------------------------------------------- */
 
 /* Writes the page anew; running: it asks the browser to come back. */
 bool drv_watch_write(const struct drv_training *t, bool running);
 
-/* ---- TensorBoard's files: tensorboard.c --------------------------------------------------------------------------- */
+/* ---- TensorBoard's files: tensorboard.c -------------------------------------------------------------------------- */
 
 bool drv_tensorboard_folder(const char *folder);
 FILE *drv_tensorboard_open(const char *folder);

@@ -65,7 +65,8 @@ struct net {
 	sl_block *before, *lstm, *after;
 };
 
-/* (rows, steps) words, states and cells (layers, rows, hidden); scores (rows, steps, words), and both as they are then. */
+/* (rows, steps) words, states and cells (layers, rows, hidden); scores (rows, steps, words), and both as they are
+ * then. */
 static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	const struct net *net = (const struct net *)self;

@@ -24,7 +24,7 @@ sl_block *net_row_mlp(void)
 }
 
 /* ---- ResNet-18: K. He, X. Zhang, S. Ren, J. Sun, "Deep residual learning for image recognition", CVPR 2016; for small
- * images: a first convolution of 3 by 3 and no pooling after it ----------------------------------------------------- */
+ * images: a first convolution of 3 by 3 and no pooling after it ---------------------------------------------------- */
 
 static sl_block *conv3(int64_t channels, int stride)
 {
@@ -68,7 +68,7 @@ sl_block *net_resnet18_synchronised(void)
 }
 
 /* ---- GPT: A. Radford, J. Wu, R. Child, D. Luan, D. Amodei, I. Sutskever, "Language models are unsupervised multitask
- * learners", 2019: normalisation before each part, and a last layer that shares its weights with the embedding ------- */
+ * learners", 2019: normalisation before each part, and a last layer that shares its weights with the embedding ----- */
 
 struct gpt {
 	sl_block base;

@@ -1,7 +1,7 @@
 /* Automatic parallelism: serial code whose independent parts run side by side on all devices.
  *
- * The experiments of Zhang, Lipton, Li, Smola, "Dive into Deep Learning", section "Automatic Parallelism", in their order
- * and with the lines that they print, and some more.  Without a GPU, a second CPU device takes its place. */
+ * The experiments of Zhang, Lipton, Li, Smola, "Dive into Deep Learning", section "Automatic Parallelism", in their
+ * order and with the lines that they print, and some more.  Without a GPU, a second CPU device takes its place. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -70,7 +70,8 @@ static void measure(struct drv_bench *b, const char *key, const char *text)
 
 /* ---- side by side ------------------------------------------------------------------------------------------------ */
 
-/* Each run in a scope of its own: the next one takes over its memory, wherever that lies, as it would in a long program. */
+/* Each run in a scope of its own: the next one takes over its memory, wherever that lies, as it would in a long
+ * program. */
 static void devices(struct drv_bench *b)
 {
 	struct pair p = pair_of(b);

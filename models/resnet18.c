@@ -1,7 +1,8 @@
 /* ResNet-18 for small images, trained on Fashion-MNIST on one or several devices.
  *
- * Zhang, Lipton, Li, Smola, "Dive into Deep Learning", section "Concise Implementation for Multiple GPUs", with the lines
- * that it prints.  The network: K. He, X. Zhang, S. Ren, J. Sun, "Deep residual learning for image recognition", 2016. */
+ * Zhang, Lipton, Li, Smola, "Dive into Deep Learning", section "Concise Implementation for Multiple GPUs", with the
+ * lines that it prints.  The network: K. He, X. Zhang, S. Ren, J. Sun, "Deep residual learning for image recognition",
+ * 2016. */
 #include "block_training.h"
 #include "networks.h"
 

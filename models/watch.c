@@ -6,7 +6,7 @@
 
 #include "training.h"
 
-/* ---- curves as SVG ------------------------------------------------------------------------------------------------ */
+/* ---- curves as SVG ----------------------------------------------------------------------------------------------- */
 
 enum { WIDTH = 560, HEIGHT = 240, LEFT = 62, RIGHT = 14, TOP = 34, BOTTOM = 36 };
 
@@ -100,7 +100,7 @@ static void draw_chart(FILE *f, const char *title, double last, const struct cur
 	fputs("</svg>\n", f);
 }
 
-/* ---- what is drawn ------------------------------------------------------------------------------------------------ */
+/* ---- what is drawn ----------------------------------------------------------------------------------------------- */
 
 enum { POINT = sizeof(struct drv_point) / sizeof(double), EPOCH = 4 };
 
@@ -145,7 +145,7 @@ static void draw_charts(FILE *f, const struct drv_training *t, const double *epo
 #undef EPOCHS
 }
 
-/* ---- the page ----------------------------------------------------------------------------------------------------- */
+/* ---- the page ---------------------------------------------------------------------------------------------------- */
 
 static void put_head(FILE *f, const struct drv_training *t, bool running)
 {

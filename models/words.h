@@ -20,8 +20,8 @@ struct words {
 	const char **names; /* by number */
 };
 
-/* Reads a file as bytes (most 0), or as its most frequent words: so many, with <unk> for all others and <eos> for the end of
- * a line.  Says what is wrong and returns false. */
+/* Reads a file as bytes (most 0), or as its most frequent words: so many, with <unk> for all others and <eos> for the
+ * end of a line.  Says what is wrong and returns false. */
 bool words_read(struct words *w, const char *path, int most);
 void words_free(struct words *w);
 /* A text as numbers; free() them.  NULL without memory. */

@@ -1,5 +1,5 @@
-/* The networks of Gluon's model zoo: trained on images of several kinds, or with trained parameters, to classify an image or
- * to be exported. */
+/* The networks of Gluon's model zoo: trained on images of several kinds, or with trained parameters, to classify an
+ * image or to be exported. */
 #include <string.h>
 
 #include <starling/io.h>

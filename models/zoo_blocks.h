@@ -40,7 +40,8 @@ void zoo_add_block(sl_block *sequence, sl_block *block);
 /* What several blocks make of the same image, joined. */
 enum zoo_join { ZOO_SUM, ZOO_CONCAT };
 sl_block *zoo_join(enum zoo_join join, bool with_input, enum sl_activation activation);
-/* Each convolution after a normalisation and a ReLU of its input; "downsample" (NULL: nothing) sees the first of these. */
+/* Each convolution after a normalisation and a ReLU of its input; "downsample" (NULL: nothing) sees the first of
+ * these. */
 sl_block *zoo_preactivated(sl_block *const *convolutions, int count, sl_block *downsample);
 sl_block *zoo_relu6(void);
 /* Features, then an output. */

@@ -8,7 +8,8 @@
 
 #include "zoo_data.h"
 
-/* Means and deviations of ImageNet's colours: pretrained networks were trained on images that are normalised by them. */
+/* Means and deviations of ImageNet's colours: pretrained networks were trained on images that are normalised by
+ * them. */
 #define IMAGENET .mean = {0.485, 0.456, 0.406}, .std = {0.229, 0.224, 0.225}
 
 /* ---- folders ----------------------------------------------------------------------------------------------------- */

@@ -47,7 +47,8 @@ struct convolution {
 	bool bias;
 };
 
-/* The convolutions of a block; returns how many.  The first version has its stride first, and biases where Gluon has. */
+/* The convolutions of a block; returns how many.  The first version has its stride first, and biases where Gluon
+ * has. */
 static int residual_convolutions(const struct row *r, bool v2, int channels, int stride, struct convolution *c)
 {
 	if (!r->wide) {
@@ -123,7 +124,7 @@ static sl_block *resnet_v2(const struct row *r)
 	return s;
 }
 
-/* ---- VGG: K. Simonyan, A. Zisserman, "Very deep convolutional networks for large-scale image recognition", 2015 ----- */
+/* ---- VGG: K. Simonyan, A. Zisserman, "Very deep convolutional networks for large-scale image recognition", 2015 --- */
 
 static sl_block *vgg(const struct row *r)
 {
@@ -144,7 +145,7 @@ static sl_block *vgg(const struct row *r)
 }
 
 /* ---- DenseNet: G. Huang, Z. Liu, L. van der Maaten, K. Weinberger, "Densely connected convolutional networks", 2017; the
- * last pooling, of 7 x 7, is one of the whole image here ------------------------------------------------------------ */
+ * last pooling, of 7 x 7, is one of the whole image here ----------------------------------------------------------- */
 
 static sl_block *dense_layer(int growth)
 {
@@ -185,7 +186,7 @@ static sl_block *densenet(const struct row *r)
 }
 
 /* ---- MobileNet: A. Howard and others, "MobileNets: efficient convolutional neural networks for mobile vision
- * applications", 2017; M. Sandler and others, "MobileNetV2: inverted residuals and linear bottlenecks", 2018 --------- */
+ * applications", 2017; M. Sandler and others, "MobileNetV2: inverted residuals and linear bottlenecks", 2018 ------- */
 
 static int scaled(const struct row *r, int channels)
 {

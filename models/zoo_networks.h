@@ -1,5 +1,5 @@
-/* Networks that classify images, from blocks of the public interface.  Their parameters have the names that Gluon's model
- * zoo (MXNet 1.9.1) writes with save_parameters: sl_load_params reads such files. */
+/* Networks that classify images, from blocks of the public interface.  Their parameters have the names that Gluon's
+ * model zoo (MXNet 1.9.1) writes with save_parameters: sl_load_params reads such files. */
 #ifndef MODELS_ZOO_NETWORKS_H
 #define MODELS_ZOO_NETWORKS_H
 

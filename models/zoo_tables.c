@@ -43,7 +43,7 @@
 		.kind = ZOO_CONV, .channels = c, .kernel = {k, k}, .bias = true, __VA_ARGS__                           \
 	}
 
-/* ---- A. Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014 ------------------------ */
+/* ---- A. Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014 ---------------------- */
 
 const struct zoo_layer zoo_alexnet[] = {
         CONV(64, 11, .stride = 4, .pad = {2, 2}, .relu = true),
@@ -63,7 +63,7 @@ const struct zoo_layer zoo_alexnet[] = {
 };
 
 /* ---- F. Iandola and others, "SqueezeNet: AlexNet-level accuracy with 50x fewer parameters and <0.5MB model size", 2016;
- * the last pooling, of 13 x 13, is one of the whole image here ------------------------------------------------------ */
+ * the last pooling, of 13 x 13, is one of the whole image here ----------------------------------------------------- */
 
 #define FIRE(squeezed, expanded)                                                                                       \
 	SEQUENCE, SEQUENCE, CONV(squeezed, 1), RELU, END, BRANCHES, SEQUENCE, CONV(expanded, 1), RELU, END, SEQUENCE,  \
@@ -90,7 +90,7 @@ const struct zoo_layer zoo_squeezenet_1_1[] = {
 const struct zoo_layer zoo_squeezenet_output[] = {CONV(ZOO_CLASSES, 1), RELU, GLOBAL, FLATTEN, END};
 
 /* ---- C. Szegedy and others, "Rethinking the Inception architecture for computer vision", 2016; the last pooling, of
- * 8 x 8, is one of the whole image here ----------------------------------------------------------------------------- */
+ * 8 x 8, is one of the whole image here ---------------------------------------------------------------------------- */
 
 /* A convolution without a bias, normalised, with a ReLU: of k x k, or of h x w elements. */
 #define UNIT_OF(c, h, w, ...)                                                                                          \

@@ -1,5 +1,5 @@
-/* Kinds of characters in names and texts of formats: ASCII's, whatever the locale of the program says.  In a Turkish one, 'I' has
- * another small letter; in those of one byte a character, there are further letters. */
+/* Kinds of characters in names and texts of formats: ASCII's, whatever the locale of the program says.  In a Turkish
+ * one, 'I' has another small letter; in those of one byte a character, there are further letters. */
 #ifndef SLP_ASCII_H
 #define SLP_ASCII_H
 

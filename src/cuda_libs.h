@@ -1,5 +1,6 @@
-/* cuBLAS and cuDNN, as kernels call them: slp_blas.cublasSgemm(…).  They are loaded with the first handle (src/runtime/gpu.c):
- * loading them takes longer than the rest of the start, and machines without a GPU may lack them. */
+/* cuBLAS and cuDNN, as kernels call them: slp_blas.cublasSgemm(…).  They are loaded with the first handle
+ * (src/runtime/gpu.c): loading them takes longer than the rest of the start, and machines without a GPU may lack
+ * them. */
 #ifndef SLP_CUDA_LIBS_H
 #define SLP_CUDA_LIBS_H
 

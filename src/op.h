@@ -26,8 +26,8 @@ extern "C" {
 #define SLP_CLONES
 #endif
 
-/* The CUDA kernel of an operation: extern "C" in a .cu file, or absent from a build without CUDA.  In simulation kernels
- * do not run; it matters only which operations have one, and what memory it takes. */
+/* The CUDA kernel of an operation: extern "C" in a .cu file, or absent from a build without CUDA.  In simulation
+ * kernels do not run; it matters only which operations have one, and what memory it takes. */
 #if defined HAVE_CUDA
 #define SLP_CUDA(fn) fn
 #define SLP_CUDA_SCRATCH(fn) fn
@@ -280,7 +280,8 @@ static inline enum sl_dtype slp_promoted(enum sl_dtype dtype)
 	return slp_is_half(dtype) ? SL_FLOAT32 : dtype;
 }
 
-/* The elements of one view as those of another, of as many, on the device of the kernel k (codelets/common/convert.c). */
+/* The elements of one view as those of another, of as many, on the device of the kernel k
+ * (codelets/common/convert.c). */
 enum sl_status slp_cpu_convert(const struct slp_kernel *k, const struct slp_view *from, const struct slp_view *to);
 enum sl_status slp_cuda_convert(const struct slp_kernel *k, const struct slp_view *from, const struct slp_view *to);
 
@@ -326,8 +327,8 @@ bool slp_broadcast(sl_shape a, sl_shape b, sl_shape *out);
 bool slp_is_float(enum sl_dtype dtype);
 /* Whether a number can be an element of this type: any can be a float, rounded; integers are whole, and have limits. */
 bool slp_can_hold(enum sl_dtype dtype, double value);
-/* How far two ways to compute the same may be apart, relative to what is computed: `single` in float32, as many steps of
- * the type in float64, one step at least of a half type, nothing between integers. */
+/* How far two ways to compute the same may be apart, relative to what is computed: `single` in float32, as many steps
+ * of the type in float64, one step at least of a half type, nothing between integers. */
 double slp_tolerance(enum sl_dtype dtype, double single);
 /* What an array's elements are compared by: the root mean square of those that are finite. */
 double slp_rms(const struct slp_view *v);
@@ -343,7 +344,7 @@ const char *slp_type_string(const struct slp_type *type, char text[160]);
 /* Whether a shape can be: dims not negative, sizes within memory. */
 bool slp_shape_valid(sl_shape shape);
 
-/* ---- linear algebra on a CPU team (codelets/common/gemm.c) ------------------------------------------------------------- */
+/* ---- linear algebra on a CPU team (codelets/common/gemm.c) ------------------------------------------------------- */
 
 /* C = alpha op(A) op(B) + beta C, row-major with leading dimensions, op(A) m×k, op(B) k×n; float32, on the team. */
 enum sl_status slp_sgemm(const struct slp_kernel *k, bool ta, bool tb, int64_t m, int64_t n, int64_t kk, float alpha,

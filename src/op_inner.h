@@ -24,10 +24,10 @@ sl_tensor *slp_batch_labels(const char *at, sl_tensor *labels, sl_tensor *order,
 enum sl_status slp_average_update(const char *at, sl_tensor *const *averages, sl_tensor *const *params, int count,
                                   double keep);
 
-/* ---- clipping by the norm (codelets/optim/clip_scale.c) ----------------------------------------------------------- */
+/* ---- clipping by the norm (codelets/optim/clip_scale.c) ---------------------------------------------------------- */
 
-/* rescale · min(1, clip_norm / norm of the rescaled gradients), a scalar of their type: what an optimiser's step with the
- * same gradients multiplies them by.  count and clip_norm above 0; nothing is recorded. */
+/* rescale · min(1, clip_norm / norm of the rescaled gradients), a scalar of their type: what an optimiser's step with
+ * the same gradients multiplies them by.  count and clip_norm above 0; nothing is recorded. */
 sl_tensor *slp_clip_scale(const char *at, sl_tensor *const *grads, int count, double rescale, double clip_norm);
 
 /* ---- expressions of elementwise functions (codelets/elementwise/fused.c) ----------------------------------------- */
@@ -69,7 +69,8 @@ extern const struct slp_activation_ops slp_activations[SL_ACTIVATIONS];
 enum slp_conv_pass { SLP_CONV_FORWARD, SLP_CONV_DATA, SLP_CONV_WEIGHTS, SLP_CONV_PASSES };
 
 /* Three operations compute each: what users call, whose attributes are those of a convolution; the same with orders of
- * images and types of parameters, which graph passes choose; the same with a pooling.  Their attributes are one structure. */
+ * images and types of parameters, which graph passes choose; the same with a pooling.  Their attributes are one
+ * structure. */
 struct slp_conv_forms {
 	const struct sl_op *plain, *lowered, *pooled;
 };

@@ -9,8 +9,9 @@
 #define SLP_CASE_INPUTS 12
 #define SLP_CASE_LITERALS 16
 
-/* How an input is filled: reals uniform in [low, high), integers likewise (rounded down); `values`, if given, are
- * taken in turn from the start, and over again where no range is given for the rest.  A float32 case is run in float64 too, by turning its float32 inputs into float64. */
+/* How an input is filled: reals uniform in [low, high), integers likewise (rounded down); `values`, if given, are taken
+ * in turn from the start, and over again where no range is given for the rest.  A float32 case is run in float64 too,
+ * by turning its float32 inputs into float64. */
 struct slp_case_input {
 	enum sl_dtype dtype;
 	sl_shape shape;

@@ -58,8 +58,8 @@
 #define BAD(op, label, status, count, ...) {op, label, NULL, count, {__VA_ARGS__}, 0, true, status, {0}, 0}
 /* clang-format on */
 
-/* Losses of pairs: some samples of every size, threads with tails, mistakes; the kinks of l1 and Huber's are checked with
- * known values. */
+/* Losses of pairs: some samples of every size, threads with tails, mistakes; the kinks of l1 and Huber's are checked
+ * with known values. */
 /* clang-format off */
 #define SAMPLE(op, label, a, none, shape) {op, label, a, 2, {RANDOM(shape), RANDOM(shape)}, 0, none, SL_OK, {0}, 0}
 #define SAMPLE_BACK(op, label, a, rows, shape)                                                                         \

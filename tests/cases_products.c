@@ -1,4 +1,5 @@
-/* Cases of dot, matmul, linear, their backward passes.  The expected values were computed with PyTorch, in double precision. */
+/* Cases of dot, matmul, linear, their backward passes.  The expected values were computed with PyTorch, in double
+ * precision. */
 #include <math.h>
 
 #include "cases.h"

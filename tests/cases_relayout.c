@@ -1,4 +1,5 @@
-/* Cases of relayout.  The expected values follow from the definition: element (image, i) at (image / 16, i, image % 16). */
+/* Cases of relayout.  The expected values follow from the definition: element (image, i) at (image / 16, i, image %
+ * 16). */
 #include "../codelets/move/relayout.h"
 #include "cases.h"
 

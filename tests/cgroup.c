@@ -1,5 +1,6 @@
-/* More main memory than a control group may have: SL_ENOMEM at once that says so, where the system would end the process;
- * what came before is whole.  cgroup.sh runs it in groups that it makes, and says what the errors must name. */
+/* More main memory than a control group may have: SL_ENOMEM at once that says so, where the system would end the
+ * process; what came before is whole.  cgroup.sh runs it in groups that it makes, and says what the errors must
+ * name. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* checkpoint_cost FOLDER [ROUNDS [STEPS]]: what checkpoints cost the training that goes on beside them.  ResNet-18 on batches
- * of 32 in whole steps, with momentum: rounds of some steps with a checkpoint begun before the first of them, and without,
- * in turn.  Prints after each pair the medians so far: of the differences, and how much of the time that is where one is
- * written each 10 seconds; and the same of processor time, which other programs on the machine blur less.  With no steps
- * at all: what it takes to write one where nothing else is done. */
+/* checkpoint_cost FOLDER [ROUNDS [STEPS]]: what checkpoints cost the training that goes on beside them.  ResNet-18 on
+ * batches of 32 in whole steps, with momentum: rounds of some steps with a checkpoint begun before the first of them,
+ * and without, in turn.  Prints after each pair the medians so far: of the differences, and how much of the time that
+ * is where one is written each 10 seconds; and the same of processor time, which other programs on the machine blur
+ * less.  With no steps at all: what it takes to write one where nothing else is done. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

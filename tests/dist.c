@@ -1,5 +1,5 @@
-/* dist [OPTION=VALUE...]: trains a small network in one of several processes, or in one with as many shards, and prints a
- * hash of the bits of its parameters, for dist.sh.
+/* dist [OPTION=VALUE...]: trains a small network in one of several processes, or in one with as many shards, and prints
+ * a hash of the bits of its parameters, for dist.sh.
  *   shards=M      of this process (default: 1); all shards have the same rows whoever has them
  *   rows=R        of a shard (default: 4)
  *   optimizer=    sgd, adam, adamw, rmsprop, clip (SGD that clips by the norm), average, scaled (losses), linear or power
@@ -129,7 +129,7 @@ static sl_device device_at(int i)
 	return kind == SL_DEVICE_GPU ? sl_gpu(i) : sl_cpu(i);
 }
 
-/* ---- the network and its data ------------------------------------------------------------------------------------- */
+/* ---- the network and its data ------------------------------------------------------------------------------------ */
 
 static sl_block *make_network(void)
 {
@@ -188,7 +188,7 @@ static void make_batch(int step, int shard, int n, sl_device device, sl_tensor *
 	*y = sl_from(labels, SL_SHAPE(n), .dtype = SL_INT32, .device = device);
 }
 
-/* ---- what goes wrong ----------------------------------------------------------------------------------------------- */
+/* ---- what goes wrong --------------------------------------------------------------------------------------------- */
 
 /* To some rank. */
 static bool comes(const char *what, int step)
@@ -206,7 +206,7 @@ static sl_tensor *spoil(sl_tensor *x)
 	return sl_log(sl_sub_scalar(sl_mul_scalar(x, 0), 1)); /* log(-1) */
 }
 
-/* ---- training ------------------------------------------------------------------------------------------------------ */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 static enum sl_dtype cast_to(void)
 {

@@ -146,7 +146,7 @@ void probe_convolutions(void)
 	}
 }
 
-/* ---- layouts ------------------------------------------------------------------------------------------------------ */
+/* ---- layouts ----------------------------------------------------------------------------------------------------- */
 
 /* (n, c, h * w) to (n, h * w, c), or back. */
 static void reorder(const float *from, float *to, int64_t n, int64_t channels, int64_t plane, bool back)

@@ -1,4 +1,5 @@
-/* IDX files as tests make them: images and labels with values that are known, plain and gzipped, in a scratch folder. */
+/* IDX files as tests make them: images and labels with values that are known, plain and gzipped, in a scratch
+ * folder. */
 #ifndef SLP_TESTS_IDX_FILES_H
 #define SLP_TESTS_IDX_FILES_H
 

@@ -1,4 +1,5 @@
-/* Networks that are exported and compared with other libraries: the usual ones, and one that has a bit of everything. */
+/* Networks that are exported and compared with other libraries: the usual ones, and one that has a bit of
+ * everything. */
 #include "io_networks.h"
 
 #include <starling/functions.h>
@@ -11,7 +12,7 @@ static sl_block *lenet(void)
 	                     sl_dense(84, .activation = SL_SIGMOID), sl_dense(10));
 }
 
-/* ---- the tutorial's ResNet-18, with fewer channels ----------------------------------------------------------------- */
+/* ---- the tutorial's ResNet-18, with fewer channels --------------------------------------------------------------- */
 
 static sl_block *residual(int64_t channels, bool shrink)
 {
@@ -32,7 +33,7 @@ static sl_block *resnet18(void)
 	                     sl_global_avg_pool2d_layer(), sl_dense(10));
 }
 
-/* ---- a bit of everything ------------------------------------------------------------------------------------------- */
+/* ---- a bit of everything ----------------------------------------------------------------------------------------- */
 
 static sl_tensor *tail(sl_tensor *x)
 {
@@ -73,7 +74,7 @@ static sl_block *words(void)
 	return sl_sequential(sl_embedding(11, 6), sl_dense(3));
 }
 
-/* ---- operations that the others lack ------------------------------------------------------------------------------- */
+/* ---- operations that the others lack ----------------------------------------------------------------------------- */
 
 /* Each of them changes the result. */
 static sl_tensor *unary(sl_tensor *x)
@@ -134,7 +135,7 @@ static sl_tensor *everything(sl_tensor *x)
 	return sl_softmax(sl_sub(y, sl_max(y, SL_AXES(1), .keepdims = true)), 1);
 }
 
-/* ---- what MXNet's format lacks ------------------------------------------------------------------------------------- */
+/* ---- what MXNet's format lacks ----------------------------------------------------------------------------------- */
 
 /* Each of them changes the result. */
 static sl_tensor *choices(sl_tensor *x)
@@ -206,7 +207,7 @@ static sl_block *ops(void)
 	return sl_sequential(sl_lambda("everything", everything), sl_dense(6));
 }
 
-/* ---- all ----------------------------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 const struct slp_network slp_networks[] = {
         {"mlp", mlp, {2, {3, 10}}, false},

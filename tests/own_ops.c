@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- own_axpb: a x + b, by element -------------------------------------------------------------------------------- */
+/* ---- own_axpb: a x + b, by element ------------------------------------------------------------------------------- */
 
 static const struct sl_op_attr axpb_attrs[] = {
         SL_OP_ATTR(struct slp_axpb, a, SL_ATTR_DOUBLE),
@@ -62,7 +62,7 @@ static enum sl_status axpb_gradient(const struct sl_op_gradient *g)
 	return SL_OK;
 }
 
-/* ---- own_outer: a b', and the sum of each of its rows ------------------------------------------------------------- */
+/* ---- own_outer: a b', and the sum of each of its rows ------------------------------------------------------------ */
 
 static enum sl_status outer_rule(const struct sl_op_call *c)
 {
@@ -114,7 +114,7 @@ static enum sl_status outer_gradient(const struct sl_op_gradient *g)
 	return SL_OK;
 }
 
-/* ---- what is registered ------------------------------------------------------------------------------------------- */
+/* ---- what is registered ------------------------------------------------------------------------------------------ */
 
 const struct sl_op_def slp_axpb_def = {.name = "own_axpb",
                                        .doc = "a x^power + b",

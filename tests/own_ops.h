@@ -4,8 +4,8 @@
 
 #include <starling/own.h>
 
-/* own_axpb: a x^power + b, by element.  Powers that something goes wrong with: 5 and 6 in the gradient, 77 and 78 in the
- * rule, 98 and 99 in the kernel. */
+/* own_axpb: a x^power + b, by element.  Powers that something goes wrong with: 5 and 6 in the gradient, 77 and 78 in
+ * the rule, 98 and 99 in the kernel. */
 struct slp_axpb {
 	double a, b;
 	int power; /* of x; 0: 1 */

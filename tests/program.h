@@ -13,8 +13,8 @@ bool slp_check_program(const char *file, int line, const sl_graph *g, const char
 /* Parsed, with all types inferred. */
 sl_graph *slp_program(const char *text);
 
-/* A program, after a pass, is this one; it verifies, and computes the same within the tolerance.  Parameters that nobody
- * needs are left out of the second. */
+/* A program, after a pass, is this one; it verifies, and computes the same within the tolerance.  Parameters that
+ * nobody needs are left out of the second. */
 void slp_check_pass(int line, enum sl_pass pass, const char *before, const char *after, double tolerance);
 #define PASS(pass, before, after) slp_check_pass(__LINE__, SL_PASS_##pass, before, after, 1e-6)
 /* The same bits. */

@@ -1,4 +1,5 @@
-/* An exchange of messages.c as MPI messages, for SimGrid's SMPI: prints the simulated seconds of one sum of so many bytes. */
+/* An exchange of messages.c as MPI messages, for SimGrid's SMPI: prints the simulated seconds of one sum of so many
+ * bytes. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

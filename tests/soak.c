@@ -1,6 +1,7 @@
-/* soak FOLDER SECONDS: networks that are made, trained, saved, resumed and dropped, again and again: LeNet call by call and as a
- * program, hybridised forward passes, ResNet with batch norm.  Prints what the process has resident each minute, and fails
- * if that is more than 1 % above its highest in the first ten minutes (or the first third of a short run).  Run by soak-long.sh. */
+/* soak FOLDER SECONDS: networks that are made, trained, saved, resumed and dropped, again and again: LeNet call by call
+ * and as a program, hybridised forward passes, ResNet with batch norm.  Prints what the process has resident each
+ * minute, and fails if that is more than 1 % above its highest in the first ten minutes (or the first third of a short
+ * run).  Run by soak-long.sh. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* Allocations of the library that fail, one at a time: each is an error that says where, nothing else happens, and
- * everything works afterwards.  A sample of them; with "all" as the first argument each one, with "all/7+3" each seventh from
- * the third on. */
+ * everything works afterwards.  A sample of them; with "all" as the first argument each one, with "all/7+3" each
+ * seventh from the third on. */
 #include "config.h"
 
 #include <starling/own.h>
@@ -124,7 +124,7 @@ static bool compiled(struct slp_result *r, enum sl_status *status)
 	return ok;
 }
 
-/* ---- on two teams ------------------------------------------------------------------------------------------------- */
+/* ---- on two teams ------------------------------------------------------------------------------------------------ */
 
 static const sl_device teams[] = {{SL_DEVICE_CPU, 0}, {SL_DEVICE_CPU, 1}};
 
@@ -179,7 +179,7 @@ static bool shards_by_call(struct slp_result *r, enum sl_status *status)
 	return on_shards(true, r, status);
 }
 
-/* ---- files --------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static bool files(struct slp_result *r, enum sl_status *status)
 {
@@ -310,7 +310,7 @@ static bool checkpoints(struct slp_result *r, enum sl_status *status)
 	return ok;
 }
 
-/* ---- an operation of the program's own ---------------------------------------------------------------------------- */
+/* ---- an operation of the program's own --------------------------------------------------------------------------- */
 
 static enum sl_status square_kernel(const struct sl_op_call *c)
 {

@@ -1,5 +1,5 @@
-/* Blocks of transformers: values and gradients are PyTorch's, and so are the losses of a small one that is trained, eagerly,
- * hybridised and in whole steps; mistakes. */
+/* Blocks of transformers: values and gradients are PyTorch's, and so are the losses of a small one that is trained,
+ * eagerly, hybridised and in whole steps; mistakes. */
 #include <math.h>
 #include <stdlib.h>
 

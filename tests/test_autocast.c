@@ -251,8 +251,8 @@ static void check_images(sl_block *(*make)(void), const char *const *words)
 	}
 }
 
-/* A whole step keeps images in another order, and rounds less: in blocks of channels in bfloat16; those of few channels in
- * lane order, pooled within the convolution. */
+/* A whole step keeps images in another order, and rounds less: in blocks of channels in bfloat16; those of few channels
+ * in lane order, pooled within the convolution. */
 static void test_images(void)
 {
 	static const char *const blocks[] = {"x_blocks", "y_blocks", "wide", NULL};

@@ -1,5 +1,5 @@
-/* Buckets: hybrid blocks and whole steps on batches of many sizes give what the network gives without them, in float64, with
- * a program for each bucket; networks for which that is not so are refused. */
+/* Buckets: hybrid blocks and whole steps on batches of many sizes give what the network gives without them, in float64,
+ * with a program for each bucket; networks for which that is not so are refused. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Caches: with one, a network gives the results for the steps of sequences one after the other that it gives for all of them
- * at once, eagerly and hybridised, in float64, float32 and under autocast; hybridised, by one program for all places. */
+/* Caches: with one, a network gives the results for the steps of sequences one after the other that it gives for all of
+ * them at once, eagerly and hybridised, in float64, float32 and under autocast; hybridised, by one program for all
+ * places. */
 #include <math.h>
 #include <stdlib.h>
 

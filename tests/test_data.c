@@ -159,7 +159,8 @@ static void test_discard_shuffled(void)
 	sl_dataset_free(d);
 }
 
-/* Loaders of three ranks: batch by batch, what they hand out one after the other is what one with three times the rows does. */
+/* Loaders of three ranks: batch by batch, what they hand out one after the other is what one with three times the rows
+ * does. */
 static void check_ranks(int samples, int rows, enum sl_last_batch last, int64_t batches)
 {
 	enum { RANKS = 3 };

@@ -182,7 +182,7 @@ static void test_values(void)
 	}
 }
 
-/* ---- what gradients are not asked of ------------------------------------------------------------------------------ */
+/* ---- what gradients are not asked of ----------------------------------------------------------------------------- */
 
 static void test_ends(void)
 {

@@ -101,7 +101,8 @@ static void test_updates(void)
 	     BACK "param u: float32 (8, 4)\ndw = linear_sgd(w, b, x, d, lr=0.1, rescale=1, tw=true, data=true)\n"
 	          "sgd(u, d, lr=0.1, rescale=1)\nreturn dw");
 #define KEPT "dw = linear_grad(x, w, d, tw=true, data=true)\n"
-	/* The gradient is wanted itself; it is clipped; something else reads or writes a parameter in between; another sgd. */
+	/* The gradient is wanted itself; it is clipped; something else reads or writes a parameter in between; another
+	 * sgd. */
 	PASS(FUSE, BACK GRADS "sgd(w, dw, b, db, lr=0.1, rescale=1)\nreturn dx, dw",
 	     BACK KEPT "sgd(w, dw[1], b, dw[2], lr=0.1, rescale=1)\nreturn dw, dw[1]");
 	PASS(FUSE, BACK GRADS "sgd(w, dw, b, db, lr=0.1, rescale=1, clip_norm=1)\nreturn dx",

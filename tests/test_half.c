@@ -1,5 +1,6 @@
-/* Functions made of operations, of half types: their sums, statistics and positions are computed in float32 and rounded once.
- * Compared with the same functions of the same numbers in float64, which tests/test_functions.c compares with PyTorch's. */
+/* Functions made of operations, of half types: their sums, statistics and positions are computed in float32 and rounded
+ * once. Compared with the same functions of the same numbers in float64, which tests/test_functions.c compares with
+ * PyTorch's. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -35,8 +35,8 @@ static sl_block *import(const char *name, const char *input)
 	return b;
 }
 
-/* The values of y are those of expected but for rounding: sums in another order, Winograd's transforms, over some twenty layers.
- * Relative to the largest value, or to 1: a sum of large terms may be small. */
+/* The values of y are those of expected but for rounding: sums in another order, Winograd's transforms, over some
+ * twenty layers. Relative to the largest value, or to 1: a sum of large terms may be small. */
 static void check_close(const char *what, sl_tensor *y, sl_tensor *expected)
 {
 	size_t bytes = sl_tensor_bytes(expected), n = bytes / sizeof(float);
@@ -56,7 +56,7 @@ static void check_close(const char *what, sl_tensor *y, sl_tensor *expected)
 	free(b);
 }
 
-/* ---- networks of MXNet -------------------------------------------------------------------------------------------- */
+/* ---- networks of MXNet ------------------------------------------------------------------------------------------- */
 
 static const char *const networks[] = {"mlp", "lenet", "resnet18", "mixed", "module", NULL};
 
@@ -133,7 +133,7 @@ static void test_output(void)
 	}
 }
 
-/* ---- our own, there and back -------------------------------------------------------------------------------------- */
+/* ---- our own, there and back ------------------------------------------------------------------------------------- */
 
 static void check_there_and_back(const char *name, sl_block *net, sl_shape shape, const char *params_ending)
 {
@@ -218,7 +218,7 @@ static void test_export_unknown(void)
 	sl_block_free(net);
 }
 
-/* ---- broken files ------------------------------------------------------------------------------------------------- */
+/* ---- broken files ------------------------------------------------------------------------------------------------ */
 
 #define GRAPH(nodes) "{\"nodes\": [" nodes "], \"arg_nodes\": [], \"heads\": [[1, 0, 0]]}"
 #define NODES1(a) GRAPH(a)
@@ -300,7 +300,8 @@ static void test_broken_symbols(void)
 	}
 }
 
-/* Parameters that are not what the graph says, found when importing or, at the latest, when running: nodes are named. */
+/* Parameters that are not what the graph says, found when importing or, at the latest, when running: nodes are
+ * named. */
 static void test_wrong_parameters(void)
 {
 	static const char dense[] =

@@ -12,7 +12,7 @@
 #include "io/params.h"
 #include "onnx_builder.h"
 
-/* ---- networks of PyTorch's ---------------------------------------------------------------------------------------------- */
+/* ---- networks of PyTorch's --------------------------------------------------------------------------------------- */
 
 struct arrays {
 	char **names;
@@ -133,7 +133,7 @@ static void test_training(void)
 	slp_arrays_free(a.names, a.tensors, a.count);
 }
 
-/* ---- models made here ---------------------------------------------------------------------------------------------------- */
+/* ---- models made here -------------------------------------------------------------------------------------------- */
 
 static void check_refused(sl_block *b, enum sl_status status, const char *says)
 {
@@ -278,7 +278,7 @@ static void test_ends(void)
 	}
 }
 
-/* ---- files beside the model ------------------------------------------------------------------------------------------------- */
+/* ---- files beside the model -------------------------------------------------------------------------------------- */
 
 static sl_block *external(const char *location, const char *offset, const char *length)
 {
@@ -338,7 +338,7 @@ static void test_external(void)
 	}
 }
 
-/* ---- broken and unusual ones ------------------------------------------------------------------------------------------------- */
+/* ---- broken and unusual ones ------------------------------------------------------------------------------------- */
 
 static void test_broken(void)
 {

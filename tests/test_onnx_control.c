@@ -1,4 +1,5 @@
-/* ONNX models with branches, loops and lists of tensors, made here through protobuf-c; values are worked out by hand. */
+/* ONNX models with branches, loops and lists of tensors, made here through protobuf-c; values are worked out by
+ * hand. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static void check_fails(sl_block *b, sl_tensor *x, enum sl_status status, const 
 	sl_block_free(b);
 }
 
-/* ---- If ------------------------------------------------------------------------------------------------------------ */
+/* ---- If ---------------------------------------------------------------------------------------------------------- */
 
 /* y = x + x, or -x: the graphs take x from around them, and call their results by the same name. */
 static void twice_or_negative(const char *condition)
@@ -145,7 +146,7 @@ static void test_if_parameters(void)
 	}
 }
 
-/* ---- Loop ---------------------------------------------------------------------------------------------------------- */
+/* ---- Loop -------------------------------------------------------------------------------------------------------- */
 
 /* A round: sum + x[i] if i is odd, else sum - x[i]; what it was before is collected. */
 static void begin_sums(const char *loop)
@@ -260,7 +261,7 @@ static void test_no_rounds(void)
 	}
 }
 
-/* ---- Scan ---------------------------------------------------------------------------------------------------------- */
+/* ---- Scan -------------------------------------------------------------------------------------------------------- */
 
 /* Columns of x from the last to the first: their sum, and the sums until each, as columns. */
 static void test_scan(void)
@@ -292,7 +293,7 @@ static void test_scan(void)
 	}
 }
 
-/* ---- lists --------------------------------------------------------------------------------------------------------- */
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 /* Rows of x in turn behind and before a list that grows, one taken out, all joined. */
 static void test_sequences(void)
@@ -353,7 +354,7 @@ static void test_parts(void)
 	check_parts("SplitToSequence x -> parts", "ones", 4, 8);
 }
 
-/* ---- broken models ---------------------------------------------------------------------------------------------------- */
+/* ---- broken models ----------------------------------------------------------------------------------------------- */
 
 static void test_broken(void)
 {

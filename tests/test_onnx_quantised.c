@@ -24,7 +24,7 @@ static void add_floats(const char *name, const float *v, int64_t n)
 	slp_model_raw(slp_model_tensor(&m, name, FLOAT, &n, n > 1), v, (size_t)n * sizeof *v);
 }
 
-/* ---- there and back ------------------------------------------------------------------------------------------------ */
+/* ---- there and back ---------------------------------------------------------------------------------------------- */
 
 /* Ties go to even numbers; what is too large or small becomes the largest or smallest. */
 static void test_quantise(void)
@@ -131,7 +131,7 @@ static void test_dynamic(void)
 	}
 }
 
-/* ---- products ------------------------------------------------------------------------------------------------------ */
+/* ---- products ---------------------------------------------------------------------------------------------------- */
 
 enum { ROWS = 2, COLUMNS = 2, MOST = 700 };
 
@@ -244,7 +244,7 @@ static void test_scaled(void)
 	check_scaled("QLinearConcat ys yz x xs xz w ws wz -> y", w, 10 + 10, 10 + 25);
 }
 
-/* ---- sequences of different lengths -------------------------------------------------------------------------------- */
+/* ---- sequences of different lengths ------------------------------------------------------------------------------ */
 
 enum { STEPS = 5, BATCH = 3, INPUTS = 2, UNITS = 2 };
 
@@ -309,7 +309,7 @@ static void test_lengths(void)
 	check_lengths("RNN x w r - n -> y h", "RNN x w r -> y h", 1);
 }
 
-/* ---- what is written more than once, and narrow types -------------------------------------------------------------- */
+/* ---- what is written more than once, and narrow types ------------------------------------------------------------ */
 
 /* The last one counts, of numbers that are known and of those that are not, along an axis and by rows. */
 static void test_last(void)

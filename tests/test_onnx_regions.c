@@ -1,5 +1,5 @@
-/* ONNX models that place a grid over images: RoiAlign, AffineGrid; NonMaxSuppression is refused with advice.  What is compared with
- * is computed here, sample by sample, in double precision. */
+/* ONNX models that place a grid over images: RoiAlign, AffineGrid; NonMaxSuppression is refused with advice.  What is
+ * compared with is computed here, sample by sample, in double precision. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void set_float(SlpOnnx__NodeProto *n, const char *name, float v)
 	a->has_f = true, a->f = v;
 }
 
-/* ---- regions ------------------------------------------------------------------------------------------------------- */
+/* ---- regions ----------------------------------------------------------------------------------------------------- */
 
 /* Inside, over the border, outside, larger than an image, of no size, turned round. */
 static const float rois[REGIONS][4] = {{1, 2, 9, 8},     {-3, -1, 4, 5}, {40, 40, 50, 60},
@@ -112,7 +112,7 @@ static void test_regions(void)
 	}
 }
 
-/* ---- grids --------------------------------------------------------------------------------------------------------- */
+/* ---- grids ------------------------------------------------------------------------------------------------------- */
 
 /* A grid of two rows and three columns, moved, turned and stretched. */
 static void test_affine_grid(void)
@@ -140,7 +140,7 @@ static void test_affine_grid(void)
 		}
 }
 
-/* ---- what is refused ----------------------------------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
 
 static void check_refused(enum sl_status status, const char *says, const char *also)
 {

@@ -1,5 +1,5 @@
-/* Data types of ONNX models: int64 beyond what other types hold, truth values as bools, both from file to file; bits, random
- * numbers. */
+/* Data types of ONNX models: int64 beyond what other types hold, truth values as bools, both from file to file; bits,
+ * random numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,7 +216,7 @@ static void test_large(void)
 	}
 }
 
-/* ---- from file to file ------------------------------------------------------------------------------------------------ */
+/* ---- from file to file ------------------------------------------------------------------------------------------- */
 
 static sl_tensor *whole(sl_tensor *x)
 {
@@ -260,7 +260,7 @@ static void test_round_trip(void)
 	check_round_trip("truth", truth);
 }
 
-/* ---- what PyTorch does not export, or nobody can compare ------------------------------------------------------------------ */
+/* ---- what PyTorch does not export, or nobody can compare --------------------------------------------------------- */
 
 static void set_text(struct slp_model *m, SlpOnnx__NodeProto *n, const char *name, const char *text)
 {

@@ -306,7 +306,8 @@ enum { GPU_ROWS = 1 };
 enum { GPU_ROWS = 0 };
 #endif
 
-/* Each row has a kernel, for types that none before it takes on that device; float32 is always taken, or no float is. */
+/* Each row has a kernel, for types that none before it takes on that device; float32 is always taken, or no float
+ * is. */
 static void check_rows(const struct sl_op *op)
 {
 	unsigned all = 0, cpu = 0, cuda = 0;

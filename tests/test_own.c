@@ -1,4 +1,5 @@
-/* Operations that programs register: called eagerly, hybridised and as whole steps, with gradients; read from text; mistakes. */
+/* Operations that programs register: called eagerly, hybridised and as whole steps, with gradients; read from text;
+ * mistakes. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "blocks.h"
 #include "own_ops.h"
 
-/* ---- calling them -------------------------------------------------------------------------------------------------- */
+/* ---- calling them ------------------------------------------------------------------------------------------------ */
 
 static const sl_op *axpb;
 
@@ -21,7 +22,7 @@ static sl_tensor *apply_axpb_at(const char *at, sl_tensor *x, struct slp_axpb at
 
 static const sl_op *outer, *careless;
 
-/* ---- registering -------------------------------------------------------------------------------------------------- */
+/* ---- registering ------------------------------------------------------------------------------------------------- */
 
 static void register_all(void)
 {
@@ -127,7 +128,7 @@ static void test_register_later(void)
 	CHECK_MISTAKE(sl_error(), SL_EUNSUPPORTED, "too many operations");
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static void test_values(void)
 {
@@ -188,7 +189,7 @@ static void test_failing_kernels(void)
 	sl_error_clear();
 }
 
-/* ---- gradients ---------------------------------------------------------------------------------------------------- */
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
 
 static sl_tensor *axpb_of(void *context, sl_tensor *const *in, int nin)
 {
@@ -269,7 +270,7 @@ static void test_gradients(void)
 	}
 }
 
-/* ---- networks ----------------------------------------------------------------------------------------------------- */
+/* ---- networks ---------------------------------------------------------------------------------------------------- */
 
 static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 {

@@ -1,4 +1,5 @@
-/* Names of parameters: those of blocks; in files, rules that turn those of another program into paths; what a file holds. */
+/* Names of parameters: those of blocks; in files, rules that turn those of another program into paths; what a file
+ * holds. */
 #include <string.h>
 
 #include "blocks.h"
@@ -21,7 +22,8 @@ static void add(sl_block *block, const char *name, sl_shape shape, double first)
 		CHECK_OK(sl_param_set(p, sl_reshape(sl_arange(first, end, 1), shape)));
 }
 
-/* transformer.wte (3, 2), transformer.fc.weight (2, 4), .bias, .mask, lm_head.weight (3, 2), which begins with `head`. */
+/* transformer.wte (3, 2), transformer.fc.weight (2, 4), .bias, .mask, lm_head.weight (3, 2), which begins with
+ * `head`. */
 static void write(const char *path, double head)
 {
 	sl_block *root = slp_user_block(nothing), *inner = sl_block_add(root, "transformer", slp_user_block(nothing));
@@ -112,7 +114,7 @@ static void test_list(void)
 	CHECK(n == 5);
 }
 
-/* ---- a block's own -------------------------------------------------------------------------------------------------- */
+/* ---- a block's own ----------------------------------------------------------------------------------------------- */
 
 static void test_prefixes(void)
 {

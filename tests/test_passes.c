@@ -1,4 +1,5 @@
-/* Passes of the graph compiler: what each makes of small programs, and that random programs compute the same after it. */
+/* Passes of the graph compiler: what each makes of small programs, and that random programs compute the same after
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Priorities of tasks: what StarPU is given, seen where tasks are submitted.  The critical path is computed anew here, from
- * the handles of the tasks. */
+/* Priorities of tasks: what StarPU is given, seen where tasks are submitted.  The critical path is computed anew here,
+ * from the handles of the tasks. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "nn/nn.h"
 #include "runtime/priority.h"
 
-/* ---- what was submitted ------------------------------------------------------------------------------------------- */
+/* ---- what was submitted ------------------------------------------------------------------------------------------ */
 
 enum { MOST = 4096, HANDLES = 24 };
 static struct seen {
@@ -64,7 +64,7 @@ static void start(const char *sched, int teams)
 	slp_begin((struct sl_config){.teams = teams, .gpus = -1, .sched = sched, .seed = 1});
 }
 
-/* ---- critical paths ----------------------------------------------------------------------------------------------- */
+/* ---- critical paths ---------------------------------------------------------------------------------------------- */
 
 /* Whether a task must wait for one that was submitted before it. */
 static bool waits(const struct seen *later, const struct seen *earlier)
@@ -167,7 +167,7 @@ static void test_none(void)
 	unsetenv("SL_PRIORITIES");
 }
 
-/* ---- policies that take only some --------------------------------------------------------------------------------- */
+/* ---- policies that take only some -------------------------------------------------------------------------------- */
 
 static void check_within(const char *sched, int least, int most)
 {
@@ -222,7 +222,7 @@ static void test_heteroprio(void)
 }
 #endif
 
-/* ---- training ----------------------------------------------------------------------------------------------------- */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 static const sl_device teams[] = {{SL_DEVICE_CPU, 0}, {SL_DEVICE_CPU, 1}};
 enum { ROWS = 64, SHARDS = 2 };

@@ -1,5 +1,5 @@
-/* Every kind of data set, read by several threads at once: the bytes are those that one thread reads, however soon loaders end
- * and whatever goes wrong meanwhile.  Part of check-threads. */
+/* Every kind of data set, read by several threads at once: the bytes are those that one thread reads, however soon
+ * loaders end and whatever goes wrong meanwhile.  Part of check-threads. */
 #ifdef HAVE_CONFIG_H
 #include <config.h>
 #endif
@@ -17,7 +17,7 @@
 
 enum { ROWS = 60, BATCH = 7, WORKERS = 4, EPOCHS = 2, MOST = 4096 };
 
-/* ---- kinds of sets ------------------------------------------------------------------------------------------------ */
+/* ---- kinds of sets ----------------------------------------------------------------------------------------------- */
 
 static float pixels[ROWS][3 * 4 * 4];
 
@@ -134,7 +134,7 @@ static sl_dataset *open_set(const struct kind *k)
 	return d;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* What a loader handed out. */
 struct bytes {
@@ -219,7 +219,7 @@ static void test_kinds(void)
 	CHECK(atomic_load(&mapped) > 0);
 }
 
-/* ---- two threads of the program ----------------------------------------------------------------------------------- */
+/* ---- two threads of the program ---------------------------------------------------------------------------------- */
 
 struct reader {
 	sl_dataset *d;
@@ -262,7 +262,7 @@ static void test_two_threads(void)
 	for (const struct kind *k = kinds; k->name; k++) check_two(k);
 }
 
-/* ---- files that are damaged meanwhile ----------------------------------------------------------------------------- */
+/* ---- files that are damaged meanwhile ---------------------------------------------------------------------------- */
 
 /* The file loses its end while workers read it; once it is whole again, so is the epoch. */
 static void check_shorter(const struct kind *k, const char *file)

@@ -1,5 +1,5 @@
-/* Recurrent layers: values, states and gradients are PyTorch's, eagerly and hybridised; whole steps are like eager ones;
- * blocks with several results; mistakes. */
+/* Recurrent layers: values, states and gradients are PyTorch's, eagerly and hybridised; whole steps are like eager
+ * ones; blocks with several results; mistakes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Calls that change a program's values and may find no memory in between: each allocation of each fails once.  Then it is
- * SL_ENOMEM, and the values are as they were, or the message says that they are not; the next try does what it should.
+/* Calls that change a program's values and may find no memory in between: each allocation of each fails once.  Then it
+ * is SL_ENOMEM, and the values are as they were, or the message says that they are not; the next try does what it
+ * should.
  */
 #include <limits.h>
 #include <stdatomic.h>

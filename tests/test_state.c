@@ -1,4 +1,5 @@
-/* The state of a trainer in a file of its own: one that goes on with it makes the same steps; files of others are refused. */
+/* The state of a trainer in a file of its own: one that goes on with it makes the same steps; files of others are
+ * refused. */
 #include <math.h>
 #include <stdio.h>
 

@@ -370,7 +370,8 @@ static void test_scope_threads(void)
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-/* What sl_values shows are the tensor's values themselves; where they may change behind the program's back there are none. */
+/* What sl_values shows are the tensor's values themselves; where they may change behind the program's back there are
+ * none. */
 static void test_values_without_a_copy(void)
 {
 	SL_SCOPE {

@@ -1,5 +1,5 @@
-/* Shards that go forward together: synchronised batch normalisation gives what the uncut batch gives, in both directions
- * and in its running statistics; what cannot go together is refused. */
+/* Shards that go forward together: synchronised batch normalisation gives what the uncut batch gives, in both
+ * directions and in its running statistics; what cannot go together is refused. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@ static void start(const char *sched)
 	slp_begin((struct sl_config){.teams = 2, .sched = sched, .seed = 1});
 }
 
-/* Every kind of block that passes shards on.  A bias before a normalisation would have a gradient of nothing but rounding. */
+/* Every kind of block that passes shards on.  A bias before a normalisation would have a gradient of nothing but
+ * rounding. */
 static sl_block *net_of(bool synchronised)
 {
 	sl_block *body = sl_sequential(sl_conv2d_layer(4, .kernel = {3}, .pad = {1, 1}, .no_bias = true),

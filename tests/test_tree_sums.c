@@ -1,5 +1,5 @@
-/* Sums over processes in the fixed tree, element by element the bits of a plain loop; checks for numbers that are not finite; both
- * by one thread and by several. */
+/* Sums over processes in the fixed tree, element by element the bits of a plain loop; checks for numbers that are not
+ * finite; both by one thread and by several. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { MOST = 17, COUNT = 70001 };
 
 static const enum sl_dtype types[] = {SL_FLOAT32, SL_FLOAT64, SL_BFLOAT16, SL_FLOAT16, SL_INT32, SL_INT64, SL_UINT8};
 
-/* ---- the reference: half types by comparing the two neighbours ----------------------------------------------------- */
+/* ---- the reference: half types by comparing the two neighbours --------------------------------------------------- */
 
 static double value_of_half(uint16_t bits, int exponent_bits)
 {
@@ -80,7 +80,7 @@ static void add_plainly(char *const *list, int n, size_t count, enum sl_dtype dt
 	}
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static uint64_t state;
 

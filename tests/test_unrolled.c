@@ -1,5 +1,5 @@
-/* Weights that a loop over time uses at every step: compiled, their gradients are added in the memory of one sum, in the
- * order of eager mode.  Call by call, hybridised and as a whole step, they are those in double precision. */
+/* Weights that a loop over time uses at every step: compiled, their gradients are added in the memory of one sum, in
+ * the order of eager mode.  Call by call, hybridised and as a whole step, they are those in double precision. */
 #include <stdlib.h>
 
 #include "graph/pass.h"
@@ -8,8 +8,9 @@
 
 enum { ROWS = 4, INPUTS = 5, UNITS = 6 };
 
-/* h = tanh(x · wxᵀ + b + h · wh) for each step: one weight in a layer with a bias, one in a product.  With `hooked`, the
- * layer's weight counts in another sum, too, so that its gradients do not come in the same places as those of the bias. */
+/* h = tanh(x · wxᵀ + b + h · wh) for each step: one weight in a layer with a bias, one in a product.  With `hooked`,
+ * the layer's weight counts in another sum, too, so that its gradients do not come in the same places as those of the
+ * bias. */
 struct cell {
 	sl_block base;
 	sl_param *wx, *b, *wh;

@@ -1,5 +1,5 @@
-/* The networks of models/zoo: their parameters and scores are those of Gluon's model zoo (tests/zoo.def, which MXNet made),
- * and they learn. */
+/* The networks of models/zoo: their parameters and scores are those of Gluon's model zoo (tests/zoo.def, which MXNet
+ * made), and they learn. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { CLASSES = 10 };
 
-/* ---- values that are functions of a name: as in tests/data/make-zoo.py -------------------------------------------- */
+/* ---- values that are functions of a name: as in tests/data/make-zoo.py ------------------------------------------- */
 
 static uint32_t fnv1a(const char *name)
 {
@@ -78,7 +78,7 @@ static int64_t set_all(sl_block *net)
 	return sum;
 }
 
-/* ---- the scores of Gluon's networks ------------------------------------------------------------------------------- */
+/* ---- the scores of Gluon's networks ------------------------------------------------------------------------------ */
 
 static const struct expected {
 	const char *name;
@@ -138,7 +138,7 @@ static void test_scores(void)
 		if (tried(expected[i].name)) check_network(&expected[i]);
 }
 
-/* ---- learning ----------------------------------------------------------------------------------------------------- */
+/* ---- learning ---------------------------------------------------------------------------------------------------- */
 
 /* The mean loss of a batch before the first of so many steps on it, and before the last. */
 static bool learn(const struct zoo_network *n, int size, double lr, int steps, double loss[2])

@@ -1,5 +1,6 @@
-/* What bench-dist measures, in C: training steps of ResNet-18, in one process or in one of several, and the backward pass alone.
- * gpus: whole steps in which each GPU takes ROWS rows.  WIDTH 0 is GPT-2 of 124 million parameters, in whole steps.
+/* What bench-dist measures, in C: training steps of ResNet-18, in one process or in one of several, and the backward
+ * pass alone. gpus: whole steps in which each GPU takes ROWS rows.  WIDTH 0 is GPT-2 of 124 million parameters, in
+ * whole steps.
  *
  *     bench-dist WIDTH ROWS STEPS step|gpus|eager|backward
  *

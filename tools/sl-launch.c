@@ -20,7 +20,8 @@
 #include "config.h"
 
 enum { MAX_RANKS = 1024, ERROR = 1, USAGE = 2, NO_PROGRAM = 127 };
-/* Seconds between asking a process to end and ending it: after a failure; after a signal, when it may write a checkpoint. */
+/* Seconds between asking a process to end and ending it: after a failure; after a signal, when it may write a
+ * checkpoint. */
 static const double last_words = 3, last_checkpoint = 60;
 
 struct options {
@@ -60,7 +61,7 @@ static int complain(const char *what)
 	return ERROR;
 }
 
-/* ---- starting ------------------------------------------------------------------------------------------------------ */
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
 
 /* A port of the loopback interface, held without listening: nobody else is given it, and rank 0 may listen there. */
 static int reserve_port(int *port)
@@ -105,7 +106,8 @@ static void take_cores(int rank, int ranks)
 	sched_setaffinity(0, sizeof own, &own);
 }
 
-/* One of them may read what this process is given, unless that is a terminal, which stops who reads from the background. */
+/* One of them may read what this process is given, unless that is a terminal, which stops who reads from the
+ * background. */
 static void choose_input(int rank)
 {
 	int nothing = rank == 0 && !isatty(STDIN_FILENO) ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -157,7 +159,7 @@ static int start_one(const struct options *o, int rank)
 	return 0;
 }
 
-/* ---- when this process is killed ----------------------------------------------------------------------------------- */
+/* ---- when this process is killed --------------------------------------------------------------------------------- */
 
 static void kill_group(pid_t group)
 {
@@ -210,7 +212,7 @@ static void end_guard(struct guard g)
 	waitpid(g.id, NULL, 0);
 }
 
-/* ---- what they print ----------------------------------------------------------------------------------------------- */
+/* ---- what they print --------------------------------------------------------------------------------------------- */
 
 static void print_line(struct stream *s, int rank)
 {
@@ -245,7 +247,7 @@ static void listen_to_all(int ranks)
 		if (fds[i].fd >= 0 && fds[i].revents) read_some(&processes[i / 2].streams[i % 2], i / 2);
 }
 
-/* ---- ending -------------------------------------------------------------------------------------------------------- */
+/* ---- ending ------------------------------------------------------------------------------------------------------ */
 
 static void signal_all(int ranks, int number)
 {
@@ -253,8 +255,8 @@ static void signal_all(int ranks, int number)
 		if (processes[r].id) kill(-processes[r].id, number);
 }
 
-/* The first that ends badly is reported: the others may fail because of it.  A signal that nobody sent from here is a cause
- * of its own, whoever is seen first. */
+/* The first that ends badly is reported: the others may fail because of it.  A signal that nobody sent from here is a
+ * cause of its own, whoever is seen first. */
 static void report(int rank, int status, bool failed, bool asked)
 {
 	if (WIFSIGNALED(status) && !asked)
@@ -391,7 +393,7 @@ static int run(const struct options *o)
 	return interrupted ? 128 + interrupted : status;
 }
 
-/* ---- the command line ---------------------------------------------------------------------------------------------- */
+/* ---- the command line -------------------------------------------------------------------------------------------- */
 
 enum { KEY_RESTARTS = 0x100, KEY_NO_BIND };
 

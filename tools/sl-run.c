@@ -1,4 +1,5 @@
-/* sl-run: runs a network that was exported (by sl_export, by MXNet, or as ONNX) on arrays in files, without any code. */
+/* sl-run: runs a network that was exported (by sl_export, by MXNet, or as ONNX) on arrays in files, without any
+ * code. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* attention: what queries find among keys; attention_grad: back.  Both go by blocks of queries and keys: nothing of the
- * size of queries by keys is kept.  M. N. Rabe, C. Staats, arXiv:2112.05682, 2021; T. Dao et al., arXiv:2205.14135, 2022. */
+ * size of queries by keys is kept.  M. N. Rabe, C. Staats, arXiv:2112.05682, 2021; T. Dao et al., arXiv:2205.14135,
+ * 2022. */
 #include "attention.h"
 
 #include <math.h>
@@ -447,10 +448,10 @@ static sl_tensor *added_mask(const char *at, sl_tensor *q, sl_tensor *mask)
 
 /* Attention: softmax(scale q·kᵀ + mask)·v over the keys, for each head. q is (…, t, d), k (…, s, d), v (…, s, e), the
  * result (…, t, e); the other axes are the same. scale is one over the root of d by default. causal: query i sees keys
- * 0 to i. mask is broadcast to (…, t, s); one of floats, of the data type of q, is added, and one of bools or integers is not
- * 0 where a query sees a key. A query that sees no key gets zeros. Gradients flow back to q, k and v. No tensor of the
- * size (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE: they do not fit;
- * SL_EINVAL: a scale that is not finite.
+ * 0 to i. mask is broadcast to (…, t, s); one of floats, of the data type of q, is added, and one of bools or integers
+ * is not 0 where a query sees a key. A query that sees no key gets zeros. Gradients flow back to q, k and v. No tensor
+ * of the size (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE: they do not
+ * fit; SL_EINVAL: a scale that is not finite.
  *
  *     y = sl_scaled_dot_product_attention(q, k, v, .causal = true); */
 sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v,

@@ -1,6 +1,6 @@
-/* Attention on a GPU where products of matrices will not do (attention_products.cu): in double precision, with more keys than
- * their scores have room, or cached.  A block a query, or a key in the backward pass; scores are made anew for as many
- * keys as a block has threads. */
+/* Attention on a GPU where products of matrices will not do (attention_products.cu): in double precision, with more
+ * keys than their scores have room, or cached.  A block a query, or a key in the backward pass; scores are made anew
+ * for as many keys as a block has threads. */
 #include "attention.h"
 #include "common/element.cuh"
 #include "common/lanes.cuh"

@@ -72,15 +72,16 @@ SLP_ATTENTION_FN bool slp_attention_has_room(const struct slp_attention *a, int6
 	return place >= 0 && a->t <= a->s && place <= a->s - a->t;
 }
 
-/* A GPU multiplies the scores of so many heads at a time (attention_products.cu), those of each `bytes` an element; 0: not
- * even one's have room. */
+/* A GPU multiplies the scores of so many heads at a time (attention_products.cu), those of each `bytes` an element; 0:
+ * not even one's have room. */
 static inline int64_t slp_attention_heads_at_once(const struct slp_attention *a, size_t bytes)
 {
 	const double room = 64 << 20, most = room / ((double)a->t * (double)a->s * (double)bytes + 1);
 	return most < 1 ? 0 : most < (double)a->heads ? (int64_t)most : a->heads;
 }
 
-/* Scores, backwards also their gradients, in float32; both once more where the rest is in a half type.  float64: none. */
+/* Scores, backwards also their gradients, in float32; both once more where the rest is in a half type.  float64:
+ * none. */
 static inline size_t slp_attention_score_bytes(enum sl_dtype dtype, bool back)
 {
 	if (dtype == SL_FLOAT64) return 0;

@@ -1,6 +1,6 @@
-/* Attention on a GPU by products of matrices: the scores of some heads at a time, a kernel that makes shares of them, and
- * products with those; half types go to tensor cores, with scores in float32.  Where those of one head are too large, a
- * query at a time (attention.cu). */
+/* Attention on a GPU by products of matrices: the scores of some heads at a time, a kernel that makes shares of them,
+ * and products with those; half types go to tensor cores, with scores in float32.  Where those of one head are too
+ * large, a query at a time (attention.cu). */
 #include "attention.h"
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"

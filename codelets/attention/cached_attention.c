@@ -118,11 +118,11 @@ static enum sl_status cached_attention_cpu(const struct slp_kernel *k)
 
 /* Causal attention of the next steps of a sequence, whose keys and values are kept: k and v are written into keys and
  * values from `place` on, in place, and query i sees keys 0 to place + i.  What lies behind them does not matter, so
- * that one program serves all places.  q and k are (…, t, d), v is (…, t, e), keys (…, s, d), values (…, s, e), the place
- * is one int32, the result (…, t, e). keys and values have the data type of q, or float32 if that is a half type, which
- * is faster; sl_autocast converts nothing.  No gradient goes back through it.  sl_cache_new keeps them for whole
- * networks.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a scale that is not finite.  Where keys have no room for t
- * more, the operation fails with SL_EINVAL on a CPU; on a GPU nothing is written, and the result is NaN.
+ * that one program serves all places.  q and k are (…, t, d), v is (…, t, e), keys (…, s, d), values (…, s, e), the
+ * place is one int32, the result (…, t, e). keys and values have the data type of q, or float32 if that is a half type,
+ * which is faster; sl_autocast converts nothing.  No gradient goes back through it.  sl_cache_new keeps them for whole
+ * networks.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a scale that is not finite.  Where keys have no room for
+ * t more, the operation fails with SL_EINVAL on a CPU; on a GPU nothing is written, and the result is NaN.
  *
  *     sl_tensor *keys = sl_zeros(SL_SHAPE(1, heads, 1024, 64)), *values = sl_zeros(SL_SHAPE(1, heads, 1024, 64));
  *     y = sl_cached_attention(q, k, v, keys, values, sl_full(SL_SHAPE(1), 17, .dtype = SL_INT32)); */

@@ -168,9 +168,9 @@ static void blas_run(bool team, struct blas p)
 #endif
 
 #ifdef HAVE_ONEDNN
-/* oneDNN splits a product by the threads that it finds, and on processors without AVX-512 its bits depend on that.  So one
- * that is for the calling thread alone is computed by one thread, inside a parallel region or not.  Returns how many
- * threads to allow again afterwards, 0 for as they were. */
+/* oneDNN splits a product by the threads that it finds, and on processors without AVX-512 its bits depend on that.  So
+ * one that is for the calling thread alone is computed by one thread, inside a parallel region or not.  Returns how
+ * many threads to allow again afterwards, 0 for as they were. */
 static int alone(bool team)
 {
 	if (team || omp_in_parallel()) return 0;

@@ -9,7 +9,7 @@ struct moves {
 	void (*sum)(const float *vectors, int64_t count, float *to);
 };
 
-/* ---- one by one --------------------------------------------------------------------------------------------------- */
+/* ---- one by one -------------------------------------------------------------------------------------------------- */
 
 static void gather(const float *from, int64_t stride, int live, int64_t count, float *to, int64_t step)
 {
@@ -37,7 +37,7 @@ static void sum(const float *vectors, int64_t count, float *to)
 
 static const struct moves moves = {gather, scatter, sum};
 
-/* ---- by vectors --------------------------------------------------------------------------------------------------- */
+/* ---- by vectors -------------------------------------------------------------------------------------------------- */
 
 /* Exchanges the lanes of a whose number has bit s with those of b whose number has not. */
 #define EXCHANGE(a, b, s)                                                                                              \
@@ -75,7 +75,7 @@ static const struct moves moves = {gather, scatter, sum};
 #define NAME(x) x##_8
 #include "lanes_of.h"
 
-/* ---- which -------------------------------------------------------------------------------------------------------- */
+/* ---- which ------------------------------------------------------------------------------------------------------- */
 
 static const struct moves *here(void)
 {

@@ -50,7 +50,8 @@ template <class F> static inline void slp_with_lanes(int64_t length, F f)
 	else f(std::integral_constant<int, 1>());
 }
 
-/* Calls f(S()) with the type of the elements, one of those that are floats; slp_number<S>::type is what to compute in. */
+/* Calls f(S()) with the type of the elements, one of those that are floats; slp_number<S>::type is what to compute
+ * in. */
 template <class F> static inline void slp_with_float(enum sl_dtype dtype, F f)
 {
 	slp_with_numbers<SLP_FLOATS | SLP_HALVES>(dtype, f);

@@ -46,8 +46,8 @@ struct tile {
 
 typedef float half __attribute__((vector_size(32)));
 
-/* c[rows][WIDE] += a·panel; rows is a constant, and `vector` what the processor has.  Vectors are copied one by one: then
- * they are registers. */
+/* c[rows][WIDE] += a·panel; rows is a constant, and `vector` what the processor has.  Vectors are copied one by one:
+ * then they are registers. */
 /* clang-format off */
 #define TILE(vector, name)                                                                                             \
 	SLP_INLINE void name(const struct tile *t, const int rows)                                                     \

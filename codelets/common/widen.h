@@ -4,8 +4,8 @@
 
 #include "op.h"
 
-/* Runs the operation's kernel for float32 on copies of the operands in bfloat16, of up to four inputs and three outputs,
- * and rounds what it wrote: products are those of rounded numbers, sums are rounded once. */
+/* Runs the operation's kernel for float32 on copies of the operands in bfloat16, of up to four inputs and three
+ * outputs, and rounds what it wrote: products are those of rounded numbers, sums are rounded once. */
 enum sl_status slp_in_float32(const struct slp_kernel *k);
 
 #endif

@@ -10,11 +10,6 @@ static sl_tensor *as_condition(const char *at, sl_tensor *c, enum sl_dtype dtype
 	return sl_cast_at(at, c, dtype);
 }
 
-static sl_tensor *pick(const char *at, const struct sl_op *op, sl_tensor *c, sl_tensor *x)
-{
-	return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){c, x});
-}
-
 /* The elements of a where the condition is not 0, those of b where it is 0; shapes are broadcast. Elements that are
  * not chosen have no effect, even NaN and infinities.  The condition may have any data type, a and b have one;
  * gradients flow back to these.  SL_ESHAPE, SL_EDTYPE: they do not fit.
@@ -28,7 +23,8 @@ sl_tensor *sl_where_at(const char *at, sl_tensor *condition, sl_tensor *a, sl_te
 		return NULL;
 	if (!slp_one_type(at, me, "a", a, "b", b)) return NULL;
 	sl_tensor *c = as_condition(at, condition, sl_tensor_dtype(a));
-	sl_tensor *chosen = pick(at, &slp_op_take_if, c, a), *other = pick(at, &slp_op_take_unless, c, b);
+	sl_tensor *chosen = slp_take_if(at, c, a);
+	sl_tensor *other = slp_apply1(at, &slp_op_take_unless, NULL, 2, (sl_tensor *[]){c, b});
 	if (sl_tensor_dtype(a) == SL_BOOL) return sl_logical_or_at(at, chosen, other);
 	return sl_add_at(at, chosen, other);
 }

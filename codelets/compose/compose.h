@@ -67,6 +67,12 @@ static inline bool slp_one_type(const char *at, const char *function, const char
 	return false;
 }
 
+/* x where the condition, of its type, is not 0, else 0. */
+static inline sl_tensor *slp_take_if(const char *at, sl_tensor *condition, sl_tensor *x)
+{
+	return slp_apply1(at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){condition, x});
+}
+
 /* A tensor of numbers that goes with x. */
 static inline sl_tensor *slp_full_beside(const char *at, sl_tensor *x, sl_shape shape, double value)
 {

@@ -147,8 +147,8 @@ static bool drop_broadcast(const struct equation *e, struct term *a)
 	return a->t != NULL;
 }
 
-/* A term whose axes `first` and `second` have one letter, with their diagonal as its last axis: both as one axis, of which
- * each element that lies a row and an element further is one of it. */
+/* A term whose axes `first` and `second` have one letter, with their diagonal as its last axis: both as one axis, of
+ * which each element that lies a row and an element further is one of it. */
 static bool take_diagonal(const struct equation *e, struct term *a, int first, int second)
 {
 	sl_shape s = sl_tensor_shape(a->t), flat = {0};
@@ -277,11 +277,11 @@ static bool multiply(const struct equation *e, int i, struct term *a)
 	return a->t != NULL;
 }
 
-/* Sums of products of tensors by the letters of their axes, as numpy.einsum: an axis whose letter is not in the result is
- * summed over, a letter that stands twice in a term means the diagonal, "..." the other axes, which are broadcast.  Terms
- * are multiplied from left to right, two at a time, as matrices.  Without "->" the result has the axes of "..." and the
- * letters that stand once, in the order of the alphabet.  All float32 or all float64.
- * SL_EINVAL: no equation, or one of another number of terms; SL_ESHAPE: axes do not fit their letters.
+/* Sums of products of tensors by the letters of their axes, as numpy.einsum: an axis whose letter is not in the result
+ * is summed over, a letter that stands twice in a term means the diagonal, "..." the other axes, which are broadcast.
+ * Terms are multiplied from left to right, two at a time, as matrices.  Without "->" the result has the axes of "..."
+ * and the letters that stand once, in the order of the alphabet.  All float32 or all float64. SL_EINVAL: no equation,
+ * or one of another number of terms; SL_ESHAPE: axes do not fit their letters.
  *
  *     scores = sl_einsum("bqhd,bkhd->bhqk", q, k); */
 sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *tensors, int count)

@@ -26,7 +26,8 @@ sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	return sl_reshape_at(at, y, SL_SHAPE(s.dim[0], s.dim[1], s.dim[3]));
 }
 
-/* Of images without borders, what begins `pad` behind the first row of each axis and has `size` rows; beyond are zeros. */
+/* Of images without borders, what begins `pad` behind the first row of each axis and has `size` rows; beyond are
+ * zeros. */
 static sl_tensor *cut_out(const char *at, sl_tensor *y, const int *pad, const int *size)
 {
 	for (int i = 0; i < 2 && y; i++) {
@@ -100,8 +101,8 @@ static bool images_given(const char *at, const char *me, sl_tensor *x, int64_t h
 	return false;
 }
 
-/* What each of `to` new pixels takes of each of `from` old ones, (to, from): a tent over the place that it comes from, or
- * all of one. */
+/* What each of `to` new pixels takes of each of `from` old ones, (to, from): a tent over the place that it comes from,
+ * or all of one. */
 static sl_tensor *shares(const char *at, sl_tensor *x, int64_t from, int64_t to, struct sl_resize2d_opts o)
 {
 	struct sl_make make = {sl_tensor_dtype(x), sl_tensor_device(x)};

@@ -16,11 +16,6 @@ static sl_tensor *classes_last(const char *at, sl_tensor *x)
 	return sl_transpose_at(at, x, (struct sl_reduce_opts){.axes = axes, .naxes = ndim});
 }
 
-static sl_tensor *take_if(const char *at, sl_tensor *condition, sl_tensor *x)
-{
-	return slp_apply1(at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){condition, x});
-}
-
 /* 1 where a sample counts, else 0. */
 static sl_tensor *counts(const char *at, sl_tensor *chosen, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
 {
@@ -33,13 +28,13 @@ static sl_tensor *counts(const char *at, sl_tensor *chosen, sl_tensor *labels, c
 /* Of numbers for samples that count, the mean of minus them, or the sum if `total` is NULL. */
 static sl_tensor *over(const char *at, sl_tensor *x, sl_tensor *counted, sl_tensor *total)
 {
-	sl_tensor *sum = sl_sum_at(at, sl_neg_at(at, take_if(at, counted, x)), (struct sl_reduce_opts){0});
+	sl_tensor *sum = sl_sum_at(at, sl_neg_at(at, slp_take_if(at, counted, x)), (struct sl_reduce_opts){0});
 	return total ? sl_div_at(at, sum, total) : sum;
 }
 
 /* The mean over samples, of weights w, of minus the logarithms of their probabilities, or the sum.  Samples that do not
- * count get no gradient, be the mean one of nothing; other elements than the chosen ones are not multiplied: they may be
- * infinite. */
+ * count get no gradient, be the mean one of nothing; other elements than the chosen ones are not multiplied: they may
+ * be infinite. */
 static sl_tensor *entropy(const char *at, sl_tensor *logp, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
 {
 	if (!logp) return NULL;
@@ -49,7 +44,7 @@ static sl_tensor *entropy(const char *at, sl_tensor *logp, sl_tensor *labels, co
 	sl_tensor *counted = counts(at, chosen, labels, o), *w = counted;
 	if (o->weights) w = sl_mul_at(at, w, sum_of_last(at, sl_mul_at(at, chosen, o->weights)));
 	sl_tensor *total = o->sum ? NULL : sl_sum_at(at, w, (struct sl_reduce_opts){0});
-	sl_tensor *loss = sl_mul_at(at, sum_of_last(at, take_if(at, chosen, logp)), w);
+	sl_tensor *loss = sl_mul_at(at, sum_of_last(at, slp_take_if(at, chosen, logp)), w);
 	loss = over(at, loss, counted, total);
 	if (o->label_smoothing == 0) return loss;
 	/* all classes alike */
@@ -61,9 +56,10 @@ static sl_tensor *entropy(const char *at, sl_tensor *logp, sl_tensor *labels, co
 /* The loss of classifiers of any rank, one number: the mean over all samples, weighted by their classes, of minus the
  * logarithm of the probability that softmax gives to the right class.  logits (n, classes, …), float; labels (n, …),
  * int32.  Samples whose label is ignore_index, with .ignore, or no class, do not count: their gradient is 0.  With .sum
- * the sum instead of the mean.  The mean is NaN where all weights together are 0, and so are the gradients of samples that
- * count.  As torch.nn.functional.cross_entropy; sl_softmax_cross_entropy, which it uses where no option asks for more, reports
- * labels that are not a class.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label_smoothing outside [0, 1].
+ * the sum instead of the mean.  The mean is NaN where all weights together are 0, and so are the gradients of samples
+ * that count.  As torch.nn.functional.cross_entropy; sl_softmax_cross_entropy, which it uses where no option asks for
+ * more, reports labels that are not a class.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label_smoothing
+ * outside [0, 1].
  *
  *     loss = sl_cross_entropy(scores, tokens, .ignore = true, .ignore_index = -100, .label_smoothing = 0.1); */
 sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels, struct sl_cross_entropy_opts opts)
@@ -131,8 +127,8 @@ sl_tensor *sl_cosine_similarity_at(const char *at, sl_tensor *a, sl_tensor *b, i
 	return slp_narrowed(at, cosine(at, slp_widened(at, a), slp_widened(at, b), axis), a);
 }
 
-/* The loss of pairs (n, d), one number: the mean of 1 - cosine where the target (n) is 1, of what the cosine is above the
- * margin where it is -1.  As torch.nn.functional.cosine_embedding_loss.  SL_EINVAL: a margin that is not finite. */
+/* The loss of pairs (n, d), one number: the mean of 1 - cosine where the target (n) is 1, of what the cosine is above
+ * the margin where it is -1.  As torch.nn.functional.cosine_embedding_loss.  SL_EINVAL: a margin that is not finite. */
 sl_tensor *sl_cosine_embedding_loss_at(const char *at, sl_tensor *a, sl_tensor *b, sl_tensor *target, double margin)
 {
 	const char *me = "sl_cosine_embedding_loss";

@@ -8,9 +8,9 @@ static bool parameter_fits(const char *at, const char *me, sl_tensor *x, const c
 	return slp_one_type(at, me, "x", x, name, t);
 }
 
-/* x over the root of the mean of its squares along the last axis, times gamma (n), or NULL for none.
- * B. Zhang, R. Sennrich, arXiv:1910.07467, 2019.  gamma may be float32 where x has a half type.  Errors are those of the
- * operations; SL_EINVAL: an eps that is negative or not finite.
+/* x over the root of the mean of its squares along the last axis, times gamma (n), or NULL for none. B. Zhang, R.
+ * Sennrich, arXiv:1910.07467, 2019.  gamma may be float32 where x has a half type.  Errors are those of the operations;
+ * SL_EINVAL: an eps that is negative or not finite.
  *
  *     sl_tensor *y = sl_rms_norm(x, gamma); */
 sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct sl_rms_norm_opts opts)

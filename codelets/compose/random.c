@@ -42,8 +42,8 @@ sl_tensor *sl_permutation_at(const char *at, int64_t n, sl_device device)
 	return sl_argsort_at(at, sl_uniform_at(at, SL_SHAPE(n), 0, 1, (struct sl_make){.device = device}), 0, false);
 }
 
-/* Draws from distributions, (…, classes) to (…, count), int32: classes as likely as their numbers, which are not negative
- * and need not add up to 1.  A class can come more than once.
+/* Draws from distributions, (…, classes) to (…, count), int32: classes as likely as their numbers, which are not
+ * negative and need not add up to 1.  A class can come more than once.
  *
  *     next = sl_multinomial(sl_softmax(logits, -1), 1); */
 sl_tensor *sl_multinomial_at(const char *at, sl_tensor *probabilities, int64_t count)

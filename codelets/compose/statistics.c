@@ -9,8 +9,8 @@ static bool is_empty(const sl_tensor *x)
 	return false;
 }
 
-/* log(sum(exp(x))) over axes, as sl_sum has them, without overflow: the largest element is taken out first.  -infinity of no
- * elements, as in NumPy and PyTorch.  SL_EDTYPE unless x is a float. */
+/* log(sum(exp(x))) over axes, as sl_sum has them, without overflow: the largest element is taken out first.  -infinity
+ * of no elements, as in NumPy and PyTorch.  SL_EDTYPE unless x is a float. */
 sl_tensor *sl_logsumexp_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
 {
 	SLP_CALL("sl_logsumexp", at);
@@ -22,7 +22,7 @@ sl_tensor *sl_logsumexp_at(const char *at, sl_tensor *x, struct sl_reduce_opts o
 	sl_tensor *m = sl_max_at(at, x, keep);
 	if (!m || !(m = sl_detach_at(at, m))) return NULL;
 	/* an infinite one would be taken from itself */
-	m = slp_apply1(at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){sl_isfinite_at(at, m), m});
+	m = slp_take_if(at, sl_isfinite_at(at, m), m);
 	sl_tensor *sum = sl_sum_at(at, sl_exp_at(at, sl_sub_at(at, x, m)), opts);
 	sum = sl_add_at(at, sl_log_at(at, sum), opts.keepdims ? m : sl_sum_at(at, m, opts));
 	return slp_narrowed(at, sum, given);

@@ -1,7 +1,7 @@
 /* Convolution on GPUs by cuDNN, in the caller's layout (NCHW), in TF32 where sl_config.tf32 allows that, else in the
  * arithmetic of the data type; half types on tensor cores, with sums in float32.  Bias and relu are part of it where
- * cuDNN's graph API can do that (conv2d_fused.cu).  What cuDNN cannot compute in a half type is declined, and the engine
- * computes it in float32 (src/runtime/promote.c).
+ * cuDNN's graph API can do that (conv2d_fused.cu).  What cuDNN cannot compute in a half type is declined, and the
+ * engine computes it in float32 (src/runtime/promote.c).
  *
  * Images in lane order and cropped results are copied to what cuDNN takes, and back.
  *

@@ -1,9 +1,9 @@
 /* Convolution of many images with few channels: y from x, and x from y.
  *
  * Libraries put channels into the lanes of vectors; with 1, 6 or 20 channels most lanes stay empty.  Here lanes are
- * images (lane_order.h): with AVX-512, 32 images side by side, two groups of 16.  Every product is then exact (no lane, no padding is
- * computed for nothing), whatever the channels, strides and dilations.  Both passes are one: each output position has a
- * list of taps, (input position, kernel element), and
+ * images (lane_order.h): with AVX-512, 32 images side by side, two groups of 16.  Every product is then exact (no lane,
+ * no padding is computed for nothing), whatever the channels, strides and dilations.  Both passes are one: each output
+ * position has a list of taps, (input position, kernel element), and
  *	out[o][position] = bias[o] + sum over input channels i and taps of w[o][i][tap] · in[i][position of tap]
  * with up to 13 output channels × 2 vectors in registers; with AVX2, up to 6 and the two halves of one group. */
 #include <stdlib.h>
@@ -202,7 +202,8 @@ static void run_windows(const struct pass *p, const struct unit *u, int64_t plan
 	}
 }
 
-/* The groups from the first one on, and the tile whose first channel this is; results go to `buffer`, or to their place. */
+/* The groups from the first one on, and the tile whose first channel this is; results go to `buffer`, or to their
+ * place. */
 static struct unit unit_of(const struct pass *p, int64_t first, int64_t channel, int64_t at, float *buffer)
 {
 	bool two = p->vectors->groups > 1, both = two && first + 1 < p->groups;

@@ -1,6 +1,6 @@
-/* The innermost loops of conv2d_batch.c for one length of vectors.  Included there once for each, with WIDTH, the floats
- * of a VECTOR; BITS, that many bits; TARGET, the instructions; TILES(X), the numbers of output channels at once; NAME(x),
- * x with the length behind it. */
+/* The innermost loops of conv2d_batch.c for one length of vectors.  Included there once for each, with WIDTH, the
+ * floats of a VECTOR; BITS, that many bits; TARGET, the instructions; TILES(X), the numbers of output channels at once;
+ * NAME(x), x with the length behind it. */
 
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * WIDTH)));
 #define INTS NAME(ints)
@@ -79,8 +79,8 @@ TARGET static void NAME(pool4)(const struct pass *p, const VECTOR *v, VECTOR *y,
 	flow[3] &= (BITS)(low & r1);
 }
 
-/* The windows of all channels of a tile, whose elements the unit `from` has: [channel][4]; at: the first element's place
- * in its plane. */
+/* The windows of all channels of a tile, whose elements the unit `from` has: [channel][4]; at: the first element's
+ * place in its plane. */
 TARGET static void NAME(pool_windows)(const struct pass *p, const struct unit *u, const struct unit *from,
                                       int64_t plane, int64_t at, float *to)
 {

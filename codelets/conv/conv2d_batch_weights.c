@@ -1,7 +1,7 @@
 /* Convolution of many images with few channels: the gradients of weight and bias.
  *
- * As in conv2d_batch.c, the lanes of vectors are images, 16 or, with AVX2, twice 8.  Several output channels × one row of a kernel are
- * summed in registers while rows of x and of the gradient of y run by; lanes are added up at the end.
+ * As in conv2d_batch.c, the lanes of vectors are images, 16 or, with AVX2, twice 8.  Several output channels × one row
+ * of a kernel are summed in registers while rows of x and of the gradient of y run by; lanes are added up at the end.
  *
  * Images are dealt to a number of parts that depends on sizes alone, and the parts' sums are added in a fixed order:
  * the result has the same bits whatever the threads. */
@@ -13,6 +13,7 @@
 enum {
 	LANES = 16,
 	WIDEST = 7,
+	SUMS = 25, /* in registers, or in twelve of them with AVX2 */
 	PARTS = 8,
 	UNITS = 40,
 	NEAR = 24 << 10 /* bytes of dy that stay in the first cache */
@@ -57,8 +58,8 @@ struct variant {
 	void (*multiply)(const struct slp_conv *, const struct strip *);
 };
 
-/* X(width of a kernel, output channels at once): as many sums as there are registers for, 25 or 12; fewer channels where
- * that leaves fewer of them over. */
+/* X(width of a kernel, output channels at once): as many sums as there are registers for, 25 or 12; fewer channels
+ * where that leaves fewer of them over. */
 #define WIDTH 16
 #define VECTOR slp_v16
 #define TARGET SLP_AVX512

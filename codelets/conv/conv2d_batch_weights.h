@@ -1,5 +1,5 @@
-/* The innermost loops of conv2d_batch_weights.c for one length of vectors.  Included there once for each, with WIDTH, the
- * floats of a VECTOR; TARGET, the instructions; VARIANTS(X), the kernels; NAME(x), x with the length behind it. */
+/* The innermost loops of conv2d_batch_weights.c for one length of vectors.  Included there once for each, with WIDTH,
+ * the floats of a VECTOR; TARGET, the instructions; VARIANTS(X), the kernels; NAME(x), x with the length behind it. */
 
 /* acc[o][v] += dy[o][j] · x[v], where window elements outside the image count as 0 if `edge`. */
 SLP_INLINE void NAME(column)(const struct slp_conv *c, const int tile, const int kw, bool edge, const float *x,
@@ -22,7 +22,7 @@ SLP_INLINE void NAME(column)(const struct slp_conv *c, const int tile, const int
 /* Lanes [lane, lane + WIDTH). */
 SLP_INLINE void NAME(multiply)(const struct slp_conv *c, const struct strip *s, const int tile, const int kw, int lane)
 {
-	VECTOR acc[25];
+	VECTOR acc[SUMS];
 	int64_t j0, j1;
 	inner_columns(c, &j0, &j1);
 	SLP_UNROLL for (int a = 0; a < tile * kw; a++) memcpy(&acc[a], s->sums + a * LANES + lane, sizeof acc[a]);

@@ -1,5 +1,5 @@
-/* A convolution with its bias and relu as one operation graph of cuDNN's backend API: of float32 or a half type, with sums
- * and what is between the operations in float32.
+/* A convolution with its bias and relu as one operation graph of cuDNN's backend API: of float32 or a half type, with
+ * sums and what is between the operations in float32.
  *
  * cuDNN's heuristics propose engines, best first; taken is the first that is deterministic, rounds no more than
  * sl_config.tf32 allows, works in the memory that the operation has, and of which a plan can be made.  If there is

@@ -323,12 +323,13 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 	DESCRIPTOR(name, doc, "a b", 2, rows_of, over, saves, gradient, .infer = binary_infer,                         \
 	           .autocast = SLP_CAST_WIDEST)
 
-/* sl_NAME_at(at, a, b): the function of the elements of a and b, which are repeated along axes of size 1 and along
- * axes that they lack at the front.  Both must have one data type, which is the result's (SL_EDTYPE otherwise;
- * SL_ESHAPE if the shapes do not fit).  Integers are computed exactly (but for powers, all of int64, too), lose their
- * fractions as in C and saturate; what is divided by 0 is as large as can be, 0 / 0 is 0.  Bools are taken by
- * comparisons and the logical_… ones alone.  Their results are constants for a backward pass; they take two data types, too, but not two half types: both are turned into
- * one that holds either, which is the result's unless sl_lt(a, b, .dtype = SL_BOOL) asks for another.
+/* sl_NAME_at(at, a, b): the function of the elements of a and b, which are repeated along axes of size 1 and along axes
+ * that they lack at the front.  Both must have one data type, which is the result's (SL_EDTYPE otherwise; SL_ESHAPE if
+ * the shapes do not fit).  Integers are computed exactly (but for powers, all of int64, too), lose their fractions as
+ * in C and saturate; what is divided by 0 is as large as can be, 0 / 0 is 0.  Bools are taken by comparisons and the
+ * logical_… ones alone.  Their results are constants for a backward pass; they take two data types, too, but not two
+ * half types: both are turned into one that holds either, which is the result's unless sl_lt(a, b, .dtype = SL_BOOL)
+ * asks for another.
  *
  *     sl_tensor *y = sl_add(sl_dot(x, w), bias);        // (n, m) + (m) */
 #define PUBLIC_OF_TWO(name)                                                                                            \
@@ -344,8 +345,8 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 		return slp_apply_comparison(at, &slp_op_##name, a, b);                                                 \
 	}
 
-/* sl_NAME_scalar_at(at, x, s): the same with a number for b, or for a in the forms whose name begins with r.  The result
- * has x's data type: s must be one that integers of x's type can be (SL_EDTYPE otherwise), but in comparisons.
+/* sl_NAME_scalar_at(at, x, s): the same with a number for b, or for a in the forms whose name begins with r.  The
+ * result has x's data type: s must be one that integers of x's type can be (SL_EDTYPE otherwise), but in comparisons.
  *
  *     sl_tensor *half = sl_div_scalar(x, 2), *inverse = sl_rdiv_scalar(x, 1); */
 #define OF_NUMBER(name, of, whole, rows_of, swapped, rule, saves, gradient, doc)                                       \

@@ -1,8 +1,9 @@
 /* Loops over the elements of one operand or two, which vectorise and which teams share; integers go through them as
  * doubles.
  *
- * What a double holds exactly becomes doubles a piece at a time, which stays in a first-level cache: one loop over doubles
- * serves all such types.  int64 have loops of their own (whole.h), but where they are compared with a number. */
+ * What a double holds exactly becomes doubles a piece at a time, which stays in a first-level cache: one loop over
+ * doubles serves all such types.  int64 have loops of their own (whole.h), but where they are compared with a
+ * number. */
 #ifndef SLP_SPANS_H
 #define SLP_SPANS_H
 

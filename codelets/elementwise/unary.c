@@ -48,8 +48,8 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 	return SL_OK;
 }
 
-/* The reference and the fast kernel for one argument; what reads further arguments is in `more`; `whole`, the function of
- * an int64, or NULL. */
+/* The reference and the fast kernel for one argument; what reads further arguments is in `more`; `whole`, the function
+ * of an int64, or NULL. */
 #define KERNELS(name, first, more, value, whole)                                                                       \
 	static enum sl_status name##_ref(const struct slp_kernel *k)                                                   \
 	{                                                                                                              \

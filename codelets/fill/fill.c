@@ -142,8 +142,8 @@ sl_tensor *sl_ones_at(const char *at, sl_shape shape, struct sl_make make)
 	return sl_full_at(at, shape, 1, make);
 }
 
-/* Writes a number to all elements of x, as sl_full does, and returns x.  Values that an error had spoilt are sound again, unless x is a
- * view of a part.  Errors of what runs in place: see sl_add_. */
+/* Writes a number to all elements of x, as sl_full does, and returns x.  Values that an error had spoilt are sound
+ * again, unless x is a view of a part.  Errors of what runs in place: see sl_add_. */
 sl_tensor *sl_fill_inplace_at(const char *at, sl_tensor *x, double value)
 {
 	return slp_apply_inplace(at, &slp_op_full_like, &(struct slp_value){value}, 1, &x);

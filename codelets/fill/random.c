@@ -228,7 +228,8 @@ static sl_tensor *draw(const char *at, const struct sl_op *op, sl_shape shape, d
 	return slp_create(at, op, &attrs, make.device);
 }
 
-/* What numbers must be below so that none is rounded to high: in a half type by half the distance to the number before. */
+/* What numbers must be below so that none is rounded to high: in a half type by half the distance to the number
+ * before. */
 static double bound_of(double low, double high, enum sl_dtype dtype)
 {
 	if (!slp_is_half(dtype)) return high;

@@ -1,5 +1,6 @@
 /* Products of matrices on GPUs: dot and matmul, and products that are added to a sum. */
 #include "dot.h"
+#include "common/convert.h"
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"
 
@@ -40,13 +41,12 @@ extern "C" enum sl_status slp_cuda_dot_add(const struct slp_kernel *k)
 	struct slp_product p =
 	        slp_product_of(*(const struct sl_dot_opts *)k->attrs, k->in[1].type.shape, k->in[2].type.shape);
 	struct slp_cuda_gemm g = {p.ta, p.tb, p.m, p.n, p.k, p.lda, p.ldb, 0, 0, 1, 1};
-	size_t bytes = (size_t)slp_size(&k->out[0]) * sl_dtype_size(k->out[0].type.dtype);
-	if (bytes && k->out[0].ptr != k->in[0].ptr)
-		cudaMemcpyAsync(k->out[0].ptr, k->in[0].ptr, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)k->stream);
-	enum sl_status s = SL_EINTERNAL;
-	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
-		typedef decltype(zero) T;
-		s = slp_cuda_multiply<T>(k, g, (const T *)k->in[1].ptr, (const T *)k->in[2].ptr, (T *)k->out[0].ptr);
-	});
+	enum sl_status s = slp_cuda_take_sums(k, 1);
+	if (s == SL_OK)
+		slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+			typedef decltype(zero) T;
+			s = slp_cuda_multiply<T>(k, g, (const T *)k->in[1].ptr, (const T *)k->in[2].ptr,
+			                         (T *)k->out[0].ptr);
+		});
 	return s;
 }

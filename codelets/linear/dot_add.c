@@ -1,7 +1,6 @@
 /* dot_add: a product of matrices that is added to a sum, in its place where that may be.  Graph passes make it of what
  * autograd records where a weight is used several times. */
-#include <string.h>
-
+#include "common/convert.h"
 #include "common/gemm.h"
 #include "dot.h"
 
@@ -59,8 +58,8 @@ static enum sl_status cpu(const struct slp_kernel *k)
 {
 	struct slp_product p = product_of(k->attrs, k->in[1].type.shape, k->in[2].type.shape);
 	void *a = k->in[1].ptr, *b = k->in[2].ptr, *c = k->out[0].ptr;
-	size_t bytes = (size_t)slp_size(&k->out[0]) * sl_dtype_size(k->out[0].type.dtype);
-	if (bytes && c != k->in[0].ptr) memcpy(c, k->in[0].ptr, bytes);
+	enum sl_status s = slp_cpu_take_sums(k, 1);
+	if (s != SL_OK) return s;
 	if (k->in[0].type.dtype == SL_FLOAT32)
 		return slp_sgemm(k, p.ta, p.tb, p.m, p.n, p.k, 1, a, p.lda, b, p.ldb, 1, c, p.n);
 	slp_dgemm(p.ta, p.tb, p.m, p.n, p.k, 1, a, p.lda, b, p.ldb, 1, c, p.n);

@@ -1,13 +1,12 @@
 /* The backward pass of a fully connected layer, as graph passes make it of what autograd recorded: linear_grad, all
- * gradients in one go; linear_grad_add, which adds those of the parameters to sums; and linear_sgd, which subtracts them
- * from the parameters at once, so that the gradient of the weight is never stored.
+ * gradients in one go; linear_grad_add, which adds those of the parameters to sums; and linear_sgd, which subtracts
+ * them from the parameters at once, so that the gradient of the weight is never stored.
  *
  * With g = dy, or dy taken back through an activation:  dx = g·wᵀ,  dw = xᵀ·g,  db = the sum of the rows of g.
  * A block of rows of w is read for dx and written while it is in a second-level cache. */
-#include <string.h>
-
 #include "common/activation.h"
 #include "common/bf16.h"
+#include "common/convert.h"
 #include "common/gemm.h"
 #include "linear.h"
 #include "op_inner.h"
@@ -29,8 +28,8 @@ static const struct slp_attr sgd_attr_table[] = {
         {0},
 };
 
-/* Inputs: x, w, dy, and v where there is an activation; sums of gradients (linear_grad_add) or the parameters themselves
- * (linear_sgd, whose w is both) in front.  Results: dx, and gradients of w and b. */
+/* Inputs: x, w, dy, and v where there is an activation; sums of gradients (linear_grad_add) or the parameters
+ * themselves (linear_sgd, whose w is both) in front.  Results: dx, and gradients of w and b. */
 struct operand_order {
 	int w, b, x, dy, v; /* b: of linear_sgd alone */
 	int dx, dw, db;     /* of linear_grad_add: the numbers of their sums among the inputs, too */
@@ -315,19 +314,10 @@ static struct work work_of(const struct slp_kernel *k)
 	return p;
 }
 
-/* The sums, where results do not lie over them. */
-static void take_sums(const struct slp_kernel *k)
-{
-	for (int i = 0; i < 2; i++) {
-		size_t bytes = (size_t)slp_size(&k->in[i]) * sl_dtype_size(k->in[i].type.dtype);
-		if (bytes && k->out[i].ptr != k->in[i].ptr) memcpy(k->out[i].ptr, k->in[i].ptr, bytes);
-	}
-}
-
 static enum sl_status cpu(const struct slp_kernel *k)
 {
 	struct work p = work_of(k);
-	if (p.adds) take_sums(k);
+	if (p.adds) p.status = slp_cpu_take_sums(k, 2);
 	slp_parallel_for(p.z.units, (SLP_GRAIN / (p.z.rows + 1) + 16) / 16 * 16, columns, &p);
 	if (p.block) slp_parallel_for((p.z.inputs + p.block - 1) / p.block, 1, blocks, &p);
 	else whole(&p);

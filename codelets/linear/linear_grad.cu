@@ -1,5 +1,6 @@
 /* The backward pass of a fully connected layer on GPUs: one kernel for g and the sums of its columns, the rest cuBLAS.
  * See linear_grad.c. */
+#include "common/convert.h"
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"
 #include "common/activation.h"
@@ -92,11 +93,6 @@ extern "C" enum sl_status slp_cuda_linear_grad(const struct slp_kernel *k)
 
 extern "C" enum sl_status slp_cuda_linear_grad_add(const struct slp_kernel *k)
 {
-	for (int i = 0; i < 2; i++) {
-		size_t bytes = (size_t)slp_size(&k->in[i]) * sl_dtype_size(k->in[i].type.dtype);
-		if (bytes && k->out[i].ptr != k->in[i].ptr)
-			cudaMemcpyAsync(k->out[i].ptr, k->in[i].ptr, bytes, cudaMemcpyDeviceToDevice,
-			                (cudaStream_t)k->stream);
-	}
-	return gradients(k, {3, 2, 4, 2, 0, 1, 1, 1}, k->out);
+	enum sl_status s = slp_cuda_take_sums(k, 2);
+	return s == SL_OK ? gradients(k, {3, 2, 4, 2, 0, 1, 1, 1}, k->out) : s;
 }

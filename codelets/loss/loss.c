@@ -181,12 +181,12 @@ static enum sl_status grad_softmax_cross_entropy(struct slp_grad *g)
 }
 
 /* The loss of a classifier, one number for each sample: minus the logarithm of the probability that softmax(logits)
- * gives to the right class.  logits (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n).  Gradients
- * flow back to the logits only. SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label that is not a class, which
- * is found while the operation runs and reported at the next wait, with its sample; on a GPU the loss and the gradient
- * of such a sample are NaN instead.
+ * gives to the right class.  logits (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n).
+ * Gradients flow back to the logits only. SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label that is not a
+ * class, which is found while the operation runs and reported at the next wait, with its sample; on a GPU the loss and
+ * the gradient of such a sample are NaN instead.
  *
- * 	sl_tensor *loss = sl_softmax_cross_entropy(logits, labels); */
+ *	sl_tensor *loss = sl_softmax_cross_entropy(logits, labels); */
 sl_tensor *sl_softmax_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels)
 {
 	return slp_apply1(at, &slp_op_softmax_cross_entropy, NULL, 2,

@@ -101,9 +101,9 @@ const struct sl_op slp_op_copy_over = {
         .ref = copy_ref,
 };
 
-/* Writes the elements of `from` to x, and returns x.  Values of x that an error had spoilt are sound again, unless x is a
- * view of a part.  SL_ESHAPE, SL_EDTYPE if they differ in shape or data type; the
- * other errors of what runs in place: see sl_add_.
+/* Writes the elements of `from` to x, and returns x.  Values of x that an error had spoilt are sound again, unless x is
+ * a view of a part.  SL_ESHAPE, SL_EDTYPE if they differ in shape or data type; the other errors of what runs in place:
+ * see sl_add_.
  *
  *     sl_copy_(weights, snapshot); */
 sl_tensor *sl_copy_inplace_at(const char *at, sl_tensor *x, sl_tensor *from)

@@ -1,5 +1,5 @@
-/* Layer normalisation on a GPU: a group of threads a row; for gamma and beta a tile of threads sums columns of a part of
- * the rows, and a thread a column joins the parts.  The order of all sums is fixed. */
+/* Layer normalisation on a GPU: a group of threads a row; for gamma and beta a tile of threads sums columns of a part
+ * of the rows, and a thread a column joins the parts.  The order of all sums is fixed. */
 #include "common/lanes.cuh"
 #include "layer_norm.h"
 

@@ -1,5 +1,6 @@
 /* What the optimisers share.  An optimiser's operation takes the tensors of all parameters in turn: a parameter, its
- * gradient, then its state; of each element it makes a step by a rule (sgd.c, adam.c, rmsprop.c, average.c; optim.cu). */
+ * gradient, then its state; of each element it makes a step by a rule (sgd.c, adam.c, rmsprop.c, average.c;
+ * optim.cu). */
 #ifndef SLP_OPTIM_H
 #define SLP_OPTIM_H
 

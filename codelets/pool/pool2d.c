@@ -4,29 +4,19 @@
  * largest needs x, that of the mean needs nothing. */
 #include "pool2d.h"
 
-#define POOL_ATTRS(attributes, prefix)                                                                                  \
-	{"type", SLP_INT, offsetof(attributes, prefix pool.type), 1, "0: largest element, 1: mean", false},             \
-	        {"kernel", SLP_INT, offsetof(attributes, prefix pool.kernel), 2, "height and width of the window",      \
-	         false},                                                                                                \
-	        {"stride", SLP_INT, offsetof(attributes, prefix pool.stride), 2, "steps of the window down and across", \
-	         false},                                                                                                \
-	        {"pad", SLP_INT, offsetof(attributes, prefix pool.pad), 2, "border around the image", false},           \
-	        {"global", SLP_BOOL, offsetof(attributes, prefix pool.global), 1, "one window of the whole image",      \
-	         false},                                                                                                \
-	        {"ceil", SLP_BOOL, offsetof(attributes, prefix pool.ceil), 1, "windows that overlap the end count too", \
-	         false},                                                                                                \
-	        {"exclude_pad",                                                                                         \
-	         SLP_BOOL,                                                                                              \
-	         offsetof(attributes, prefix pool.exclude_pad),                                                         \
-	         1,                                                                                                     \
-	         "means count only elements inside the image",                                                          \
-	         false},                                                                                                \
-	        {"x_lanes", SLP_BOOL, offsetof(attributes, prefix x_lanes), 1, "x and its gradient are in lane order",  \
-	         false},                                                                                                \
-	{                                                                                                               \
-		"y_lanes", SLP_BOOL, offsetof(attributes, prefix y_lanes), 1, "y and its gradient are in lane order",   \
-		        false                                                                                           \
-	}
+/* clang-format off */
+#define ATTR(type, prefix, name, field, kind, count, doc) {name, kind, offsetof(type, prefix field), count, doc, false}
+#define POOL_ATTRS(t, prefix)                                                                                          \
+	ATTR(t, prefix, "type", pool.type, SLP_INT, 1, "0: largest element, 1: mean"),                                 \
+	ATTR(t, prefix, "kernel", pool.kernel, SLP_INT, 2, "height and width of the window"),                          \
+	ATTR(t, prefix, "stride", pool.stride, SLP_INT, 2, "steps of the window down and across"),                     \
+	ATTR(t, prefix, "pad", pool.pad, SLP_INT, 2, "border around the image"),                                       \
+	ATTR(t, prefix, "global", pool.global, SLP_BOOL, 1, "one window of the whole image"),                          \
+	ATTR(t, prefix, "ceil", pool.ceil, SLP_BOOL, 1, "windows that overlap the end count too"),                     \
+	ATTR(t, prefix, "exclude_pad", pool.exclude_pad, SLP_BOOL, 1, "means count only elements inside the image"),   \
+	ATTR(t, prefix, "x_lanes", x_lanes, SLP_BOOL, 1, "x and its gradient are in lane order"),                      \
+	ATTR(t, prefix, "y_lanes", y_lanes, SLP_BOOL, 1, "y and its gradient are in lane order")
+/* clang-format on */
 
 const struct slp_attr slp_pool_attr_table[] = {POOL_ATTRS(struct slp_pool2d_attrs, ), {0}};
 

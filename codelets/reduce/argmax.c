@@ -141,10 +141,10 @@ static enum sl_status argmax_cpu(const struct slp_kernel *k)
 /* ---- the operation ---------------------------------------------------------------------------------------------- */
 
 /* The places of the largest elements along an axis, which is removed; int32, counted from 0. Of equal ones the first;
- * the first NaN if there is one, as in NumPy.  Any dtype; a constant for a backward pass.  SL_EINVAL: no such axis (negative: from
- * the end); SL_ESHAPE: the axis is empty, or longer than an int32 can count.
+ * the first NaN if there is one, as in NumPy.  Any dtype; a constant for a backward pass.  SL_EINVAL: no such axis
+ * (negative: from the end); SL_ESHAPE: the axis is empty, or longer than an int32 can count.
  *
- * 	sl_tensor *right = sl_eq(sl_argmax(logits, 1), labels); */
+ *	sl_tensor *right = sl_eq(sl_argmax(logits, 1), labels); */
 sl_tensor *sl_argmax_at(const char *at, sl_tensor *x, int axis)
 {
 	return slp_apply1(at, &slp_op_argmax, &(struct slp_axis_attrs){axis}, 1, &x);

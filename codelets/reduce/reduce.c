@@ -172,18 +172,12 @@ SLP_INLINE enum sl_status reference(enum slp_reduction kind, const struct slp_ke
 	{                                                                                                              \
 		return reduce(k, &(struct loops){name##_whole_rows, NULL, name##_whole_columns, name##_whole_finish}); \
 	}
-#define NO_INTEGERS(name, kind)
-#define INTEGERS_sum INTEGERS
-#define INTEGERS_mean NO_INTEGERS
-#define INTEGERS_max INTEGERS
-#define INTEGERS_min INTEGERS
-#define INTEGERS_norm NO_INTEGERS
-#define INTEGERS_prod INTEGERS
-#define INTEGERS_any INTEGERS
-#define INTEGERS_all INTEGERS
+#define INTEGERS_FLOATS(name, kind)
+#define INTEGERS_NUMBERS INTEGERS
+#define INTEGERS_TRUTHS INTEGERS
 #define X(name, start, step, merge, end_, dtypes, saves, doc)                                                          \
 	LOOPS(name, SLP_REDUCE_##name, false)                                                                          \
-	INTEGERS_##name(name, SLP_REDUCE_##name) static enum sl_status name##_ref(const struct slp_kernel *k)          \
+	INTEGERS_##dtypes(name, SLP_REDUCE_##name) static enum sl_status name##_ref(const struct slp_kernel *k)        \
 	{                                                                                                              \
 		return reference(SLP_REDUCE_##name, k);                                                                \
 	}                                                                                                              \
@@ -273,18 +267,13 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 	return slp_apply1(at, op, &attrs, 1, &x);
 }
 
+/* The rows of integers, where there are some. */
 #define INTEGER_ROWS(name, types)                                                                                      \
 	SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),                                                           \
 	        SLP_ROW((types) & ~SLP_FLOATS, name##_wide_cpu, slp_cuda_##name),
-#define NO_ROWS(name, types)
-#define ROWS_sum INTEGER_ROWS
-#define ROWS_mean NO_ROWS
-#define ROWS_max INTEGER_ROWS
-#define ROWS_min INTEGER_ROWS
-#define ROWS_norm NO_ROWS
-#define ROWS_prod INTEGER_ROWS
-#define ROWS_any INTEGER_ROWS
-#define ROWS_all INTEGER_ROWS
+#define ROWS_FLOATS(name)
+#define ROWS_NUMBERS(name) INTEGER_ROWS(name, SLP_NUMBERS)
+#define ROWS_TRUTHS(name) INTEGER_ROWS(name, SLP_TRUTHS)
 #define CAST_sum SLP_CAST_FLOAT32
 #define CAST_mean SLP_CAST_FLOAT32
 #define CAST_max SLP_CAST_NONE
@@ -294,13 +283,13 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 #define CAST_any SLP_CAST_NONE
 #define CAST_all SLP_CAST_NONE
 
-/* sl_sum, sl_mean, sl_max, sl_min, sl_norm, sl_prod, sl_any, sl_all: one element from those along the given axes, or along all.  The axes go,
- * or stay with size 1 (keepdims).  The result has the dtype of x, but the mean of integers, which is float32; norm (the
- * root of the sum of squares) takes floats only.  Sums and products of integers are exact, in whatever order, and saturate in the end (products of others
- * than int64 are rounded as doubles).  any and all take bools, too, and are 1 or 0:
- * whether an element is not 0, whether none is; a constant for a backward pass.  max and min are NaN where x has a NaN; their gradient goes in equal parts
- * to all elements that are largest (smallest).  SL_EINVAL: an axis that is not there or given twice; SL_ESHAPE: max or
- * min of nothing; SL_EDTYPE.
+/* sl_sum, sl_mean, sl_max, sl_min, sl_norm, sl_prod, sl_any, sl_all: one element from those along the given axes, or
+ * along all.  The axes go, or stay with size 1 (keepdims).  The result has the dtype of x, but the mean of integers,
+ * which is float32; norm (the root of the sum of squares) takes floats only.  Sums and products of integers are exact,
+ * in whatever order, and saturate in the end (products of others than int64 are rounded as doubles).  any and all take
+ * bools, too, and are 1 or 0: whether an element is not 0, whether none is; a constant for a backward pass.  max and
+ * min are NaN where x has a NaN; their gradient goes in equal parts to all elements that are largest (smallest).
+ * SL_EINVAL: an axis that is not there or given twice; SL_ESHAPE: max or min of nothing; SL_EDTYPE.
  *
  *	sl_tensor *per_channel = sl_mean(x, SL_AXES(0, 2, 3), .keepdims = true); */
 #define X(op_name, start, step, merge, end_, dtypes, save, text)                                                       \
@@ -311,8 +300,7 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 	SLP_DESCRIBE(op_name, text, "x", 1, .attr_table = reduce_attrs, .attrs_size = sizeof(struct slp_reduce_attrs), \
 	             .saves = save, .infer = infer_##op_name, .flops = flops,                                          \
 	             .rows = SLP_ROWS(SLP_ROW(SLP_F32, op_name##_cpu, slp_cuda_##op_name),                             \
-	                              ROWS_##op_name(op_name, dtypes)                                                  \
-	                                      SLP_ROW(SLP_F64, op_name##_ref, slp_cuda_##op_name),                     \
+	                              ROWS_##dtypes(op_name) SLP_ROW(SLP_F64, op_name##_ref, slp_cuda_##op_name),      \
 	                              SLP_HALF_ROWS(slp_cuda_##op_name)),                                              \
 	             .grad = grad_##op_name, .scratch = scratch, .autocast = CAST_##op_name);
 

@@ -174,7 +174,7 @@ template <slp_reduction K, unsigned DTYPES> static sl_status reduce(const slp_ke
 #define X(name, start, step, merge, end_, dtypes, saves, doc)                                                          \
 	extern "C" sl_status slp_cuda_##name(const slp_kernel *k)                                                      \
 	{                                                                                                              \
-		return reduce<SLP_REDUCE_##name, dtypes>(k);                                                           \
+		return reduce<SLP_REDUCE_##name, SLP_##dtypes>(k);                                                     \
 	}
 #include "reduce.def"
 #undef X

@@ -184,7 +184,7 @@ SLP_INLINE void finish(enum slp_reduction kind, bool wide, const struct job *j, 
 	}
 }
 
-/* ---- on the team -------------------------------------------------------------------------------------------------- */
+/* ---- on the team ------------------------------------------------------------------------------------------------- */
 
 typedef void part_fn(void *arg, int64_t begin, int64_t end);
 

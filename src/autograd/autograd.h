@@ -58,14 +58,14 @@ extern pthread_mutex_t slp_tape_lock;
 
 /* Switches recording on as it was in this thread, without a change of how results are taken (sl_mode_enter). */
 void slp_record_again(void);
-/* What this thread records by where it records, the tape or a part that is only looked at; NULL: the tape.  Returns what it
- * was. */
+/* What this thread records by where it records, the tape or a part that is only looked at; NULL: the tape.  Returns
+ * what it was. */
 const struct slp_recorder *slp_record_by(const struct slp_recorder *by);
 extern const struct slp_recorder slp_tape;
 /* Refuses tensors from the inside of a part that is recomputed; false with an error. */
 bool slp_is_outside(const char *at, const char *function, const sl_tensor *t);
 
-/* ---- recompute.c: parts whose inside is recorded only when a walk comes there ------------------------------------- */
+/* ---- recompute.c: parts whose inside is recorded only when a walk comes there ------------------------------------ */
 
 /* A part of a program.  It begins a structure of the caller's. */
 struct slp_part {

@@ -59,7 +59,8 @@ static enum sl_status no_memory(void)
 	return slp_error_set(SL_ENOMEM, "sl_backward: no memory");
 }
 
-/* Collects all nodes behind those from first on, and sorts them with those that are still to come: the last call first. */
+/* Collects all nodes behind those from first on, and sorts them with those that are still to come: the last call
+ * first. */
 static enum sl_status collect(struct walk *w, int first, int coming)
 {
 	for (int n = first; n < w->count; n++)
@@ -196,8 +197,8 @@ static enum sl_status hand_on(struct walk *w, const struct slp_node *n, sl_tenso
 	return s;
 }
 
-/* Repeats a part, the i-th node, and has the walk go on inside: the calls there are newer than all that are to come, and
- * their gradients go to the same variables in the same order as if they had been recorded at first. */
+/* Repeats a part, the i-th node, and has the walk go on inside: the calls there are newer than all that are to come,
+ * and their gradients go to the same variables in the same order as if they had been recorded at first. */
 static enum sl_status go_inside(struct walk *w, int i)
 {
 	struct slp_node *n = w->nodes[i];

@@ -1,5 +1,5 @@
-/* Parts of a program whose inside is not kept for the backward pass: they are one call on the tape, and when a walk comes to
- * it, they are repeated. */
+/* Parts of a program whose inside is not kept for the backward pass: they are one call on the tape, and when a walk
+ * comes to it, they are repeated. */
 #include <stdlib.h>
 #include <string.h>
 

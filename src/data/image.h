@@ -20,8 +20,8 @@ void slp_image_planes(const struct slp_image *image, int channels, float *to);
 
 extern int64_t slp_image_most_pixels; /* larger ones are refused; tests lower it */
 
-/* Memory for its pixels, once height, width and channels are known; false: absurd, more than `there`, which a file of its
- * size can hold at most, or no memory. */
+/* Memory for its pixels, once height, width and channels are known; false: absurd, more than `there`, which a file of
+ * its size can hold at most, or no memory. */
 bool slp_image_room(const char *path, int64_t there, struct slp_image *image);
 bool slp_png_read(const char *path, const uint8_t *bytes, size_t size, struct slp_image *image);
 bool slp_jpeg_read(const char *path, const uint8_t *bytes, size_t size, struct slp_image *image);

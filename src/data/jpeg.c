@@ -98,7 +98,8 @@ bool slp_jpeg_read(const char *path, const uint8_t *bytes, size_t size, struct s
 		ok = slp_data_fail(SL_EFORMAT, "%s: damaged JPEG image: %s", path, r.text);
 	} else {
 		jpeg_create_decompress(&r.jpeg);
-		/* Of a progressive image libjpeg keeps all coefficients; there are no more of them than the bytes can hold. */
+		/* Of a progressive image libjpeg keeps all coefficients; there are no more of them than the bytes can
+		 * hold. */
 		r.jpeg.mem->max_memory_to_use = (64L << 20) + 1000 * (long)size;
 		jpeg_mem_src(&r.jpeg, bytes, size);
 		if (start(&r, path, size, image)) {

@@ -216,8 +216,8 @@ static bool make_ring(sl_loader *l)
 
 /* Mini-batches of a data set, one epoch after the other; see struct sl_loader_opts.  The same seed gives the same
  * orders and the same random transforms, whatever the seed of sl_seed and however many workers there are.  The loader
- * does not need the data set to stay.  With .rank and .ranks it is one of several that were made alike but for .rank, and
- * share the samples as sl_dist_share says, which sets both from this process's place.  Free it with sl_loader_free.
+ * does not need the data set to stay.  With .rank and .ranks it is one of several that were made alike but for .rank,
+ * and share the samples as sl_dist_share says, which sets both from this process's place.  Free it with sl_loader_free.
  *
  *     sl_loader *l = sl_loader_new(train, .batch_size = 256, .shuffle = true, .device = sl_gpu(0));
  *

@@ -51,12 +51,15 @@ static bool check(const struct sl_dataset_def *def)
 /* A data set whose samples a function of the program's makes: .get writes sample s->index to s->x and s->y.  It is
  * called by the loader's workers, several at once, so it keeps nothing between calls, and calls nothing that needs the
  * engine; it draws random numbers with sl_sample_uniform.  .free is called once the data set has no holder, and
- * also when making it fails. static bool get(void *self, struct sl_sample *s)
+ * also when making it fails.
+ *
+ *     static bool get(void *self, struct sl_sample *s)
  *     {
  *             *(float *)s->x = (float)s->index;
  *             return true;
  *     }
  *     sl_dataset *d = sl_dataset_new(.size = 100, .x_shape = SL_SHAPE(1), .get = get);
+ *
  * NULL with SL_EINVAL, SL_ESHAPE, SL_EDTYPE: the definition makes no sense. */
 sl_dataset *sl_dataset_new_at(const char *at, struct sl_dataset_def def)
 {

@@ -1,9 +1,9 @@
 /* Cutting a graph into units, each of which becomes one task.
  *
- * A task costs microseconds; what is smaller than that belongs with others.  Where several workers could share the work,
- * a unit ends once it is worth a task by itself, so that heavy independent branches become tasks of their own.  Units
- * are numbered so that each depends on lower ones only: a node joins the highest unit among those it depends on, or
- * opens a new one.  On one device a program is one unit, but for groups of outputs that others wait for: a unit ends
+ * A task costs microseconds; what is smaller than that belongs with others.  Where several workers could share the
+ * work, a unit ends once it is worth a task by itself, so that heavy independent branches become tasks of their own.
+ * Units are numbered so that each depends on lower ones only: a node joins the highest unit among those it depends on,
+ * or opens a new one.  On one device a program is one unit, but for groups of outputs that others wait for: a unit ends
  * where one is complete.  Where that has no room on the device, a unit also ends where it would use too many bytes. */
 #include <stdlib.h>
 #include <string.h>

@@ -95,9 +95,11 @@ void slp_graph_kill(sl_graph *g, int node);
  * were; reads and writes of the same memory keep their order), drops the dead, and renumbers.  false, with an error:
  * no memory, or there is no such order. */
 bool slp_graph_compact(sl_graph *g);
-/* The memory each value lies in: ids[value id], equal for parameters over one storage; malloc'd, NULL without memory. */
+/* The memory each value lies in: ids[value id], equal for parameters over one storage; malloc'd, NULL without
+ * memory. */
 int *slp_graph_memories(const sl_graph *g);
-/* How many arguments and outputs use each output: counts[node * SLP_MAX_OUTPUTS + out]; malloc'd, NULL without memory. */
+/* How many arguments and outputs use each output: counts[node * SLP_MAX_OUTPUTS + out]; malloc'd, NULL without
+ * memory. */
 int *slp_graph_uses(const sl_graph *g);
 /* Whether the node must stay even if its results are unused: it writes a parameter. */
 bool slp_node_has_effect(const struct slp_gnode *n);

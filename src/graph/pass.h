@@ -28,7 +28,8 @@ bool slp_walk_begin(struct slp_walk *w, sl_graph *g); /* false, with an error: n
 /* Puts replaced values into the arguments of a node, which comes after what replaces them. */
 void slp_walk_node(struct slp_walk *w, int node);
 void slp_walk_replace(struct slp_walk *w, struct slp_value from, struct slp_value to);
-/* Whether `to` can take the place of `from`: neither is written, and results of the program stay tensors of their own. */
+/* Whether `to` can take the place of `from`: neither is written, and results of the program stay tensors of their
+ * own. */
 bool slp_walk_may_replace(const struct slp_walk *w, struct slp_value from, struct slp_value to);
 /* Whether a node may read v at another place in the order than now. */
 bool slp_walk_may_read(const struct slp_walk *w, struct slp_value v);
@@ -64,7 +65,8 @@ bool slp_layout_on_cpu(const sl_graph *g);
 /* The node that gives v, if it is a call of this operation; NULL if not. */
 const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const struct sl_op *op);
 bool slp_node_is(const struct slp_gnode *n, const struct sl_op *op);
-/* What a node computes of a convolution, in any form; SLP_CONV_PASSES: nothing.  The plain form becomes the lowered one. */
+/* What a node computes of a convolution, in any form; SLP_CONV_PASSES: nothing.  The plain form becomes the lowered
+ * one. */
 enum slp_conv_pass slp_node_conv(const struct slp_gnode *n);
 void slp_node_lower_conv(struct slp_gnode *n);
 bool slp_type_equal(const struct slp_type *a, const struct slp_type *b);

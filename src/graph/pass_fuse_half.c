@@ -1,6 +1,6 @@
 /* fuse, convolutions under autocast on CPUs: parameters that were cast to a half type are read in float32, because they
- * are reordered anyway; their gradients are added in float32, and returned in float32 if all readers want that.  On GPUs,
- * cuDNN wants all operands in one type. */
+ * are reordered anyway; their gradients are added in float32, and returned in float32 if all readers want that.  On
+ * GPUs, cuDNN wants all operands in one type. */
 #include <stdlib.h>
 #include <string.h>
 

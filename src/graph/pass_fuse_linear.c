@@ -1,8 +1,8 @@
 /* fuse, fully connected layers: what autograd makes of one, three operations on the same gradient, becomes linear_grad;
  * with an update by plain gradient descent, linear_sgd.
  *
- * Only what the operations compute counts, not where they come from: dw = xᵀ·dy (or its transpose), db = the sum of dy's
- * rows, dx = dy·wᵀ. */
+ * Only what the operations compute counts, not where they come from: dw = xᵀ·dy (or its transpose), db = the sum of
+ * dy's rows, dx = dy·wᵀ. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* fuse, sums of gradients: where a weight is used several times, as in a loop over time, autograd adds one product after
- * another.  Each becomes one that its kernel adds to the sum (dot_add, linear_grad_add), where the plan lets the result lie:
- * a gradient takes its own memory once, whatever the number of steps.
+/* fuse, sums of gradients: where a weight is used several times, as in a loop over time, autograd adds one product
+ * after another.  Each becomes one that its kernel adds to the sum (dot_add, linear_grad_add), where the plan lets the
+ * result lie: a gradient takes its own memory once, whatever the number of steps.
  *
- * The order of the sums stays.  Kernels of half types add in float32 and round once, which here would not be faster than
- * what they do without: only float32 and float64. */
+ * The order of the sums stays.  Kernels of half types add in float32 and round once, which here would not be faster
+ * than what they do without: only float32 and float64. */
 #include "graph/pass.h"
 #include "op_inner.h"
 

@@ -115,7 +115,7 @@ bool slp_layout_on_cpu(const sl_graph *g)
 	return cpu;
 }
 
-/* ---- which values -------------------------------------------------------------------------------------------------- */
+/* ---- which values ------------------------------------------------------------------------------------------------ */
 
 static bool may_be(const struct layout *l, const struct slp_type *t)
 {

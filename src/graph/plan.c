@@ -102,8 +102,8 @@ static bool cut(sl_plan *p, unsigned off, size_t most)
 	       slp_plan_memory(p->graph, !(off & 1u << SL_PASS_MEMORY), &p->layout);
 }
 
-/* Units as large as they pay; where these have no room on the device, smaller ones: what goes between them can be evicted
- * while others run. */
+/* Units as large as they pay; where these have no room on the device, smaller ones: what goes between them can be
+ * evicted while others run. */
 static bool lay_out(sl_plan *p, unsigned off)
 {
 	if (!cut(p, off, 0)) return false;

@@ -35,14 +35,14 @@ struct slp_layout {
 };
 
 enum { SLP_CUT_EACH = 0 }; /* instead of a number of workers: every node is a unit */
-/* cut.c: units of nodes, for so many workers to share; of several nodes, none uses more than so many bytes (0: any number).
- * false without memory. */
+/* cut.c: units of nodes, for so many workers to share; of several nodes, none uses more than so many bytes (0: any
+ * number). false without memory. */
 bool slp_cut(const sl_graph *g, int workers, size_t most, struct slp_layout *layout);
 /* fit.c: whether each unit has room on the plan's device, beside others'; and what units may use so that it has. */
 bool slp_units_fit(const sl_graph *g, const struct slp_layout *layout);
 size_t slp_unit_share(sl_device device);
-/* memory.c: whether all values one after another could be addressed: then no offset, no sum and nothing that kernels work
- * in, a few times as much, overflows.  Tensors of the given shapes need not exist. */
+/* memory.c: whether all values one after another could be addressed: then no offset, no sum and nothing that kernels
+ * work in, a few times as much, overflows.  Tensors of the given shapes need not exist. */
 bool slp_plan_can_be(const sl_graph *g);
 /* Locations of values. */
 bool slp_plan_memory(const sl_graph *g, bool reuse, struct slp_layout *layout);

@@ -1,9 +1,9 @@
 /* Whether results for a longer axis begin with those for a shorter one.
  *
- * A function was traced twice, for inputs with `size[0]` and with `size[1]` elements along an axis, where the longer inputs
- * begin with the shorter ones. The two programs are gone through side by side. A value is the same in both; or it has
- * one axis that follows the size, and what there is of it in the shorter program is in the longer one, too, whatever
- * else the longer inputs hold; or neither is known. */
+ * A function was traced twice, for inputs with `size[0]` and with `size[1]` elements along an axis, where the longer
+ * inputs begin with the shorter ones. The two programs are gone through side by side. A value is the same in both; or
+ * it has one axis that follows the size, and what there is of it in the shorter program is in the longer one, too,
+ * whatever else the longer inputs hold; or neither is known. */
 #ifndef SLP_PREFIX_H
 #define SLP_PREFIX_H
 

@@ -174,8 +174,8 @@ static bool is_its_layer(const char *function)
 	return !strncmp(last, function, length) && last[length] >= '0' && last[length] <= '9';
 }
 
-/* As Gluon names them: dense0_fwd for what a layer is about, dense0_relu_fwd for the activation after it; in a block of the
- * program's own, whose prefix is the scope then ("net0_"), net0_relu3 by a number, as relu3 outside of blocks. */
+/* As Gluon names them: dense0_fwd for what a layer is about, dense0_relu_fwd for the activation after it; in a block of
+ * the program's own, whose prefix is the scope then ("net0_"), net0_relu3 by a number, as relu3 outside of blocks. */
 static char *name_call(const struct sl_op *op)
 {
 	char text[160];

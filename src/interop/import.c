@@ -49,7 +49,7 @@ static int used_inputs(const struct imported *b, int node)
 	return p->op && p->op->used ? p->op->used : b->symbol.nodes[node].nin;
 }
 
-/* ---- forward ------------------------------------------------------------------------------------------------------ */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 /* Values of a run: one for each output of each node, held until its last use. */
 struct run {
@@ -471,10 +471,10 @@ sl_block *slp_import_parse(struct slp_file *file, const char *const *inputs, int
 
 /* Makes a block of a network that MXNet 1.x has exported (or sl_export): symbol is its graph ("my_mlp-symbol.json"),
  * params the values of its parameters ("my_mlp-0000.params", or .safetensors with the same names; NULL: it has none).
- * inputs names the variables that are inputs, in the order in which sl_forward takes them, as SL_NAMES("data") or
- * NULL, 0: then those are inputs that have no values in params.  The block can be called with tensors and symbols,
- * hybridised, trained, saved; its parameters have MXNet's names (with "_" for "." in sl_block_find).  Labels of operators
- * that are for training (SoftmaxOutput) are left out.  Parameters lie on the default device.
+ * inputs names the variables that are inputs, in the order in which sl_forward takes them, as SL_NAMES("data") or NULL,
+ * 0: then those are inputs that have no values in params.  The block can be called with tensors and symbols,
+ * hybridised, trained, saved; its parameters have MXNet's names (with "_" for "." in sl_block_find).  Labels of
+ * operators that are for training (SoftmaxOutput) are left out.  Parameters lie on the default device.
  *
  * .output names a node that is the result instead of the symbol's only one; .lenient ignores superfluous arrays.
  * NULL after an error: SL_EIO; SL_EFORMAT, a file is damaged; SL_EUNSUPPORTED, an operator or attribute that Starling

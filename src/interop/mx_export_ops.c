@@ -3,7 +3,7 @@
 
 #include "interop/mx_writer.h"
 
-/* ---- without attributes, and with one ----------------------------------------------------------------------------- */
+/* ---- without attributes, and with one ---------------------------------------------------------------------------- */
 
 static const char *mxnet_name(const struct slp_gnode *n)
 {
@@ -163,7 +163,7 @@ void slp_mx_export_gather(struct slp_mx_writer *w, const struct slp_gnode *n)
 	slp_mx_result(w, "Embedding", 2, in);
 }
 
-/* ---- moving elements ---------------------------------------------------------------------------------------------- */
+/* ---- moving elements --------------------------------------------------------------------------------------------- */
 
 void slp_mx_export_reshape(struct slp_mx_writer *w, const struct slp_gnode *n)
 {
@@ -250,7 +250,7 @@ void slp_mx_export_cast(struct slp_mx_writer *w, const struct slp_gnode *n)
 	slp_mx_as(w, "Cast", 1);
 }
 
-/* ---- products and reductions -------------------------------------------------------------------------------------- */
+/* ---- products and reductions ------------------------------------------------------------------------------------- */
 
 static void set_transposes(struct slp_mx_writer *w, const struct slp_gnode *n)
 {

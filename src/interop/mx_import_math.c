@@ -4,7 +4,7 @@
 
 #include "interop/mx_import.h"
 
-/* ---- operations that are the same on both sides ------------------------------------------------------------------- */
+/* ---- operations that are the same on both sides ------------------------------------------------------------------ */
 
 void slp_mx_import_plain(struct slp_mx_call *c)
 {
@@ -75,7 +75,7 @@ void slp_mx_import_ones_like(struct slp_mx_call *c)
 	like(c, 1);
 }
 
-/* ---- products and reductions -------------------------------------------------------------------------------------- */
+/* ---- products and reductions ------------------------------------------------------------------------------------- */
 
 static struct sl_dot_opts transposes(struct slp_mx_call *c)
 {
@@ -139,7 +139,7 @@ void slp_mx_import_argmax(struct slp_mx_call *c)
 	if (keep) c->out[0] = sl_reshape_at(c->at, c->out[0], x);
 }
 
-/* ---- data types, and tensors out of nothing ----------------------------------------------------------------------- */
+/* ---- data types, and tensors out of nothing ---------------------------------------------------------------------- */
 
 static enum sl_dtype dtype_of(struct slp_mx_call *c, const char *otherwise)
 {

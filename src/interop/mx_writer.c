@@ -145,7 +145,8 @@ bool slp_mx_is_flatten(const sl_graph *g, const struct slp_gnode *n)
 	return x->ndim > 2 && x->dim[0] == n->types[0].shape.dim[0];
 }
 
-/* Whether the node is a step of a layer about something else ("dense0_flatten0"), not a layer itself ("flatten0_flatten0"). */
+/* Whether the node is a step of a layer about something else ("dense0_flatten0"), not a layer itself
+ * ("flatten0_flatten0"). */
 static bool is_within_layer(const struct slp_gnode *n)
 {
 	const char *end = strrchr(n->name, '_'), *begin = end;

@@ -39,7 +39,7 @@ static inline bool slp_mx_is_variable(const struct slp_mx_node *n)
 	return n->op[0] == 'n' && n->op[1] == 'u' && n->op[2] == 'l' && n->op[3] == 'l' && !n->op[4];
 }
 
-/* ---- computing one node (mx_import_*.c) --------------------------------------------------------------------------- */
+/* ---- computing one node (mx_import_*.c) -------------------------------------------------------------------------- */
 
 struct slp_mx_op;
 
@@ -83,7 +83,7 @@ static inline bool slp_mx_go(const struct slp_mx_call *c)
 	return !c->failed && !c->checking;
 }
 
-/* ---- attributes (mx_attrs.c): the text of one, or its default; what makes no sense is recorded --------------------- */
+/* ---- attributes (mx_attrs.c): the text of one, or its default; what makes no sense is recorded ------------------- */
 
 #define SLP_MX_NONE INT64_MIN
 enum { SLP_MX_TUPLE = 16 };

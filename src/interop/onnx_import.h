@@ -83,7 +83,7 @@ const struct slp_onnx_op *slp_onnx_op_find(const char *name); /* NULL: there is 
 void slp_onnx_call_fail(struct slp_onnx_call *c, enum sl_status status, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* ---- attributes: the value of one, or its default; those of another kind are recorded --------------------------------- */
+/* ---- attributes: the value of one, or its default; those of another kind are recorded ---------------------------- */
 
 const SlpOnnx__AttributeProto *slp_onnx_attr(const struct slp_onnx_call *c, const char *name);
 int64_t slp_onnx_attr_int(struct slp_onnx_call *c, const char *name, int64_t otherwise);
@@ -96,7 +96,7 @@ const char *slp_onnx_attr_text(struct slp_onnx_call *c, const char *name, const 
 /* At most `max` numbers; how many, -1 if it is missing. */
 int slp_onnx_attr_ints(struct slp_onnx_call *c, const char *name, int64_t *v, int max);
 
-/* ---- inputs and results -------------------------------------------------------------------------------------------- */
+/* ---- inputs and results ------------------------------------------------------------------------------------------ */
 
 static inline bool slp_onnx_has(const struct slp_onnx_call *c, int i)
 {
@@ -107,7 +107,8 @@ sl_tensor *slp_onnx_tensor(struct slp_onnx_call *c, int i);
 sl_tensor *slp_onnx_as_tensor(struct slp_onnx_call *c, struct slp_onnx_value v);
 /* Input i, which must be known. */
 const struct slp_onnx_known *slp_onnx_known_in(struct slp_onnx_call *c, int i);
-/* Numbers of input i, or of the attribute where the operator had one once: at most `max`; how many, -1: neither is there. */
+/* Numbers of input i, or of the attribute where the operator had one once: at most `max`; how many, -1: neither is
+ * there. */
 int slp_onnx_ints_in(struct slp_onnx_call *c, int i, const char *attribute, int64_t *v, int max);
 /* The number of input i, or of the attribute where it had one once, or this. */
 double slp_onnx_number_in(struct slp_onnx_call *c, int i, const char *attribute, double otherwise);
@@ -131,7 +132,7 @@ static inline void slp_onnx_give_value(struct slp_onnx_call *c, int i, struct sl
 	if (i < c->nout) c->out[i] = v;
 }
 
-/* ---- graphs within nodes (onnx_block.c) -------------------------------------------------------------------------------- */
+/* ---- graphs within nodes (onnx_block.c) -------------------------------------------------------------------------- */
 
 /* The graph of this attribute; -1 after an error. */
 int slp_onnx_graph_named(struct slp_onnx_call *c, const char *attribute);
@@ -149,7 +150,7 @@ static inline void slp_onnx_drop(struct slp_onnx_value *v)
 	*v = (struct slp_onnx_value){0};
 }
 
-/* ---- what is known (onnx_known.c) ------------------------------------------------------------------------------------ */
+/* ---- what is known (onnx_known.c) -------------------------------------------------------------------------------- */
 
 /* Zeroed; NULL with an error recorded. */
 struct slp_onnx_known *slp_onnx_known_new(struct slp_onnx_known **list, enum sl_dtype dtype, sl_shape shape);
@@ -166,7 +167,7 @@ bool slp_onnx_is_few(sl_shape shape);
 struct slp_onnx_known *slp_onnx_known_strided(struct slp_onnx_call *c, const struct slp_onnx_known *k, sl_shape shape,
                                               int64_t first, const int64_t *steps);
 
-/* ---- functions of values: of what is known while it is few, else of tensors (onnx_values.c) ----------------------------- */
+/* ---- functions of values: of what is known while it is few, else of tensors (onnx_values.c) ---------------------- */
 
 struct slp_onnx_value slp_onnx_reshaped(struct slp_onnx_call *c, struct slp_onnx_value v, sl_shape shape);
 /* With a new axis of one element at this place. */

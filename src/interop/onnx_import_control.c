@@ -4,7 +4,7 @@
 
 #include "interop/onnx_import.h"
 
-/* ---- If ------------------------------------------------------------------------------------------------------------ */
+/* ---- If ---------------------------------------------------------------------------------------------------------- */
 
 static void drop_all(struct slp_onnx_value *v, int n)
 {
@@ -90,8 +90,8 @@ void slp_onnx_import_if(struct slp_onnx_call *c)
 
 /* ---- Loop and Scan ---------------------------------------------------------------------------------------------- */
 
-/* A graph that goes round: its first `carried` results after `before` others are inputs of the next round, the others are
- * collected. */
+/* A graph that goes round: its first `carried` results after `before` others are inputs of the next round, the others
+ * are collected. */
 struct unrolled {
 	struct slp_onnx_call *c;
 	int graph, before, carried, collected;
@@ -204,7 +204,7 @@ static void give_carried(struct unrolled *u)
 	for (int i = 0; i < u->carried && i < u->c->nout && !u->c->failed; i++) give_held(u->c, i, u->in[u->first + i]);
 }
 
-/* ---- Loop ---------------------------------------------------------------------------------------------------------- */
+/* ---- Loop -------------------------------------------------------------------------------------------------------- */
 
 /* Whether the loop continues: a missing condition means yes. */
 static bool goes_on(struct slp_onnx_call *c, struct slp_onnx_value condition, const char *name)
@@ -250,7 +250,7 @@ void slp_onnx_import_loop(struct slp_onnx_call *c)
 	end(&u);
 }
 
-/* ---- Scan ---------------------------------------------------------------------------------------------------------- */
+/* ---- Scan -------------------------------------------------------------------------------------------------------- */
 
 /* Number i of an attribute that has one for each of n; 0 if it is missing. */
 static int64_t number_of(struct slp_onnx_call *c, const char *attribute, int i, int n)

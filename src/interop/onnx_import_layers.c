@@ -62,7 +62,7 @@ void slp_onnx_import_conv(struct slp_onnx_call *c)
 	else c->failed = true;
 }
 
-/* ---- transposed convolution ---------------------------------------------------------------------------------------- */
+/* ---- transposed convolution -------------------------------------------------------------------------------------- */
 
 /* Output padding, or the size that is wanted instead: then the borders follow from it. */
 static void read_output(struct slp_onnx_call *c, struct slp_onnx_window *w, int64_t more[SLP_ONNX_SPACE])
@@ -111,7 +111,8 @@ static sl_tensor *transposed2d(struct slp_onnx_call *c, sl_tensor *x, sl_tensor 
 	return y;
 }
 
-/* y (n, outputs, kernel's depth, depth, height, width): each of the kernel's layers a stride apart, added where it lies. */
+/* y (n, outputs, kernel's depth, depth, height, width): each of the kernel's layers a stride apart, added where it
+ * lies. */
 static sl_tensor *layers_added(struct slp_onnx_call *c, sl_tensor *y, const struct slp_onnx_window *w, int64_t more)
 {
 	sl_shape s = sl_tensor_shape(y);
@@ -169,7 +170,7 @@ void slp_onnx_import_conv_transpose(struct slp_onnx_call *c)
 	slp_onnx_give_image(c, transposed2d(c, x, k, slp_onnx_tensor(c, 2), &w, more, groups), w.axes);
 }
 
-/* ---- columns --------------------------------------------------------------------------------------------------------- */
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 /* The size that columns are put together to, and the block that each of them is. */
 static bool read_columns(struct slp_onnx_call *c, struct slp_onnx_window *w, int64_t size[SLP_ONNX_SPACE])

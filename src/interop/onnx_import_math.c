@@ -5,7 +5,7 @@
 #include "interop/onnx_import.h"
 #include "whole.h"
 
-/* ---- of one tensor -------------------------------------------------------------------------------------------------- */
+/* ---- of one tensor ----------------------------------------------------------------------------------------------- */
 
 static sl_tensor *softsign(const char *at, sl_tensor *x)
 {
@@ -103,7 +103,7 @@ void slp_onnx_import_isinf(struct slp_onnx_call *c)
 	slp_onnx_give(c, 0, as_truth(c, down || up ? sl_eq_scalar_at(c->at, x, INFINITY) : sl_ne_at(c->at, x, x)));
 }
 
-/* ---- of two --------------------------------------------------------------------------------------------------------- */
+/* ---- of two ------------------------------------------------------------------------------------------------------ */
 
 static double plus(double a, double b)
 {
@@ -372,7 +372,7 @@ void slp_onnx_import_where(struct slp_onnx_call *c)
 	slp_onnx_give(c, 0, when && then && otherwise ? sl_where_at(c->at, when, then, otherwise) : NULL);
 }
 
-/* ---- types ---------------------------------------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
 static struct slp_onnx_value whole_number(struct slp_onnx_call *c, int64_t v)
 {
@@ -381,7 +381,8 @@ static struct slp_onnx_value whole_number(struct slp_onnx_call *c, int64_t v)
 	return (struct slp_onnx_value){.known = k};
 }
 
-/* Whole numbers that lose what a type of 8 or 16 bits does not hold, as processors do it; other types do not change them. */
+/* Whole numbers that lose what a type of 8 or 16 bits does not hold, as processors do it; other types do not change
+ * them. */
 static struct slp_onnx_value narrowed(struct slp_onnx_call *c, struct slp_onnx_value v, int type)
 {
 	static const struct {

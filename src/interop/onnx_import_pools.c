@@ -26,7 +26,7 @@ static sl_tensor *pooled(struct slp_onnx_call *c, sl_tensor *x, struct slp_onnx_
 	return sl_pool2d_at(c->at, slp_onnx_bordered(c, x, w, true, o.type == SL_POOL_AVG ? 0 : -INFINITY), o);
 }
 
-/* ---- axis by axis: windows with gaps, of volumes, of integers, and the places of the largest ------------------------- */
+/* ---- axis by axis: windows with gaps, of volumes, of integers, and the places of the largest --------------------- */
 
 /* An axis: `count` windows, after a border on both sides. */
 struct fold {
@@ -154,7 +154,7 @@ static bool is_plain(const struct slp_onnx_call *c, sl_tensor *x, const struct s
 	       slp_is_float(sl_tensor_dtype(x));
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 void slp_onnx_import_pool(struct slp_onnx_call *c)
 {

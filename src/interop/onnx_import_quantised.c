@@ -27,7 +27,7 @@ static struct range range_of_zero(struct slp_onnx_call *c, int i)
 	return range_of(c, type);
 }
 
-/* ---- scales and zero points ---------------------------------------------------------------------------------------- */
+/* ---- scales and zero points -------------------------------------------------------------------------------------- */
 
 /* One for each index of an axis, or for each block of it, beside a tensor of this shape. */
 static struct slp_onnx_value along_axis(struct slp_onnx_call *c, struct slp_onnx_value v, sl_shape x, int64_t axis,
@@ -100,7 +100,7 @@ static struct slp_onnx_value quantised(struct slp_onnx_call *c, struct slp_onnx_
 	return c->failed ? x : rounded(c, slp_onnx_binary(c, "Div", x, s), zero, axis, block, r);
 }
 
-/* ---- there and back ------------------------------------------------------------------------------------------------ */
+/* ---- there and back ---------------------------------------------------------------------------------------------- */
 
 void slp_onnx_import_quantize(struct slp_onnx_call *c)
 {
@@ -138,7 +138,7 @@ void slp_onnx_import_dynamic_quantize(struct slp_onnx_call *c)
 	slp_onnx_give(c, 2, sl_cast_at(at, zero, SL_UINT8));
 }
 
-/* ---- products ------------------------------------------------------------------------------------------------------ */
+/* ---- products ---------------------------------------------------------------------------------------------------- */
 
 /* The type that holds sums of so many products of bytes. */
 static enum sl_dtype exact(int64_t count)
@@ -262,7 +262,7 @@ void slp_onnx_import_qgemm(struct slp_onnx_call *c)
 	give_scaled(c, &p, slp_onnx_attr_float(c, "alpha", 1));
 }
 
-/* ---- "QLinearADD": the operator of real numbers, of quantised ones --------------------------------------------------- */
+/* ---- "QLinearADD": the operator of real numbers, of quantised ones ----------------------------------------------- */
 
 void slp_onnx_import_qlinear(struct slp_onnx_call *c)
 {

@@ -1,5 +1,5 @@
-/* ONNX operators, computed: random numbers.  They are those of Starling's generator, which a run of the program seeds: an
- * operator's own seed would give the same in each pass. */
+/* ONNX operators, computed: random numbers.  They are those of Starling's generator, which a run of the program seeds:
+ * an operator's own seed would give the same in each pass. */
 #include "interop/onnx_import.h"
 
 /* Of this type, or the one that is asked for; SL_DTYPE_DEFAULT after an error. */

@@ -1,5 +1,5 @@
-/* ONNX operators, computed: recurrent layers, all steps in one operation; step by step where that does not compute what ONNX
- * means: sequences of several lengths, and a state that is reset before its product (GRU). */
+/* ONNX operators, computed: recurrent layers, all steps in one operation; step by step where that does not compute what
+ * ONNX means: sequences of several lengths, and a state that is reset before its product (GRU). */
 #include "interop/onnx_import.h"
 
 /* One direction of a layer. */

@@ -1,8 +1,8 @@
 /* ONNX operators, computed: regions of images (RoiAlign), as products of interpolations along each axis.
  *
  * K. He et al., "Mask R-CNN", 2017: an element of the result is the mean of samples in its part of the region; a sample
- * is interpolated from the four pixels around it.  As that is a product of two linear interpolations, so is the mean: of
- * the rows, rows (regions, parts, height) · image · columns (regions, width, parts). */
+ * is interpolated from the four pixels around it.  As that is a product of two linear interpolations, so is the mean:
+ * of the rows, rows (regions, parts, height) · image · columns (regions, width, parts). */
 #include <math.h>
 
 #include "interop/onnx_import.h"
@@ -32,6 +32,13 @@ struct grid {
 	sl_tensor *count, *step, *begin;
 };
 
+/* n for each region, as numbers that go with these. */
+static sl_tensor *everywhere(const struct cut *c, sl_tensor *like, double n)
+{
+	struct sl_make make = {sl_tensor_dtype(like), sl_tensor_device(like)};
+	return like ? sl_full_at(c->at, SL_SHAPE(c->regions, 1, 1), n, make) : NULL;
+}
+
 static struct grid grid_of(const struct cut *c, sl_tensor *low, sl_tensor *high)
 {
 	struct grid g = {0};
@@ -41,8 +48,7 @@ static struct grid grid_of(const struct cut *c, sl_tensor *low, sl_tensor *high)
 	sl_tensor *extent = sl_sub_at(c->at, high, low);
 	if (!c->half) extent = sl_maximum_scalar_at(c->at, extent, 1);
 	sl_tensor *part = sl_div_scalar_at(c->at, extent, (double)c->parts);
-	g.count = sl_ceil_at(c->at, part);
-	if (c->samples) g.count = sl_add_scalar_at(c->at, sl_mul_scalar_at(c->at, part, 0), (double)c->samples);
+	g.count = c->samples ? everywhere(c, part, (double)c->samples) : sl_ceil_at(c->at, part);
 	g.step = sl_div_at(c->at, part, sl_maximum_scalar_at(c->at, g.count, 1));
 	sl_tensor *number = low ? seen(c->at, counted(c, low, c->parts), 1, c->parts, 1) : NULL;
 	g.begin = sl_add_at(c->at, low, sl_mul_at(c->at, number, part));
@@ -84,8 +90,7 @@ static sl_tensor *shares(const struct cut *c, sl_tensor *low, sl_tensor *high)
 	sl_tensor *sum = NULL;
 	int64_t n = c->samples ? c->samples : NEAR;
 	for (int64_t k = 0; k < n && g.begin; k++) {
-		sl_tensor *i = c->samples ? sl_add_scalar_at(c->at, sl_mul_scalar_at(c->at, g.count, 0), (double)k)
-		                          : nearest(c, &g, (int)k);
+		sl_tensor *i = c->samples ? everywhere(c, g.count, (double)k) : nearest(c, &g, (int)k);
 		sl_tensor *part = taken(c, &g, i);
 		sum = k ? sl_add_at(c->at, sum, part) : part;
 	}
@@ -97,7 +102,8 @@ static sl_tensor *shares(const struct cut *c, sl_tensor *low, sl_tensor *high)
 static bool read_cut(struct slp_onnx_call *c, struct cut *y, struct cut *x)
 {
 	sl_shape s = slp_onnx_shape(c, 0), r = slp_onnx_shape(c, 1), b = slp_onnx_shape(c, 2);
-	bool old = c->opset < 16;
+	const char *places = "coordinate_transformation_mode";
+	const char *usual = c->opset < 16 ? "output_half_pixel" : "half_pixel";
 	if (!c->failed && (s.ndim != 4 || r.ndim != 2 || r.dim[1] != 4 || b.ndim != 1 || b.dim[0] != r.dim[0] ||
 	                   sl_shape_size(s) < 1))
 		slp_onnx_call_fail(c, SL_ESHAPE, "regions that do not fit the images");
@@ -105,10 +111,8 @@ static bool read_cut(struct slp_onnx_call *c, struct cut *y, struct cut *x)
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "its mode is not supported: only \"avg\" is");
 	*y = (struct cut){.at = c->at, .regions = r.dim[0], .scale = slp_onnx_attr_float(c, "spatial_scale", 1)};
 	y->samples = slp_onnx_attr_small(c, "sampling_ratio", 0, 0, 1024);
-	y->half = slp_onnx_attr_is(c, "coordinate_transformation_mode", old ? "output_half_pixel" : "half_pixel",
-	                           "half_pixel");
-	if (!y->half && !slp_onnx_attr_is(c, "coordinate_transformation_mode", old ? "output_half_pixel" : "half_pixel",
-	                                  "output_half_pixel"))
+	y->half = slp_onnx_attr_is(c, places, usual, "half_pixel");
+	if (!y->half && !slp_onnx_attr_is(c, places, usual, "output_half_pixel"))
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "its coordinate_transformation_mode is not supported");
 	*x = *y;
 	y->parts = slp_onnx_attr_small(c, "output_height", 1, 1, INT32_MAX);

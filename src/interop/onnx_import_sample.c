@@ -6,7 +6,8 @@
 enum { AXES = 3, TAPS = 4 };
 enum border { ZEROS, BORDER, REFLECTION };
 
-/* One axis: for each place of the grid, the numbers of the elements that it takes, and how much of each; all are (places). */
+/* One axis: for each place of the grid, the numbers of the elements that it takes, and how much of each; all are
+ * (places). */
 struct taps {
 	int count;
 	sl_tensor *index[TAPS], *share[TAPS]; /* share NULL: all of it */
@@ -102,7 +103,7 @@ static struct taps taps_of(const struct sampling *s, sl_tensor *g, int64_t n)
 	return t;
 }
 
-/* ---- along all ---------------------------------------------------------------------------------------------------- */
+/* ---- along all --------------------------------------------------------------------------------------------------- */
 
 /* Rows (places, channels): of the element that combination number `which` of the axes' taps names, its share. */
 static sl_tensor *combination(const struct sampling *s, sl_tensor *rows, sl_tensor *first, const struct taps *taps,
@@ -128,8 +129,8 @@ static sl_tensor *first_rows(const struct sampling *s, sl_tensor *x, int64_t sam
 	return first ? sl_reshape_at(s->at, first, SL_SHAPE(-1)) : NULL;
 }
 
-/* Rows (places, channels) of x (samples, channels, …) where a grid (samples, …, axes) says; its last axis begins with the
- * number for the last axis of x. */
+/* Rows (places, channels) of x (samples, channels, …) where a grid (samples, …, axes) says; its last axis begins with
+ * the number for the last axis of x. */
 static sl_tensor *sampled(struct slp_onnx_call *c, const struct sampling *s, sl_tensor *x, sl_tensor *grid)
 {
 	sl_shape in = sl_tensor_shape(x), out = sl_tensor_shape(grid);
@@ -200,7 +201,7 @@ void slp_onnx_import_grid_sample(struct slp_onnx_call *c)
 	else c->failed = true;
 }
 
-/* ---- affine grids -------------------------------------------------------------------------------------------------- */
+/* ---- affine grids ------------------------------------------------------------------------------------------------ */
 
 /* Homogeneous coordinates (places, axes + 1) of the elements of an image; the last axis comes first. */
 static struct slp_onnx_known *homogeneous(struct slp_onnx_call *c, enum sl_dtype dtype, const int64_t *size, int axes,

@@ -204,7 +204,8 @@ static void mark_needed(struct slp_onnx_model *m, const struct slp_onnx_graph *g
 	}
 }
 
-/* What to do about an operator that no function can compute: the size of its result depends on the values that it gets. */
+/* What to do about an operator that no function can compute: the size of its result depends on the values that it
+ * gets. */
 static const char *advice_for(const char *operator)
 {
 	static const char *const sized[] = {"NonMaxSuppression", "Unique", "Compress"};

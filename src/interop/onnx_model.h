@@ -4,7 +4,7 @@
 
 #include "interop/onnx_tensors.h"
 
-/* ---- the graph (onnx_model.c) ------------------------------------------------------------------------------------------ */
+/* ---- the graph (onnx_model.c) ------------------------------------------------------------------------------------ */
 
 /* A value that nodes name: where it is from, and how often it is taken. */
 struct slp_onnx_name {
@@ -66,7 +66,7 @@ struct slp_type slp_onnx_declared_type(const SlpOnnx__ValueInfoProto *v);
 /* And of the data type of a result; SL_DTYPE_DEFAULT: nothing. */
 enum sl_dtype slp_onnx_result_dtype(const struct slp_onnx_model *m, int result);
 
-/* ---- what a file is being turned into (onnx_graphs.c) -------------------------------------------------------------------- */
+/* ---- what a file is being turned into (onnx_graphs.c) ------------------------------------------------------------ */
 
 struct slp_onnx_parsing {
 	struct slp_file *f;

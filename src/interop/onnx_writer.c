@@ -234,7 +234,7 @@ void slp_onnx_value(struct slp_onnx_writer *w, const char *name, double v, enum 
 	a->t = t;
 }
 
-/* ---- nodes with attributes ---------------------------------------------------------------------------------------- */
+/* ---- nodes with attributes --------------------------------------------------------------------------------------- */
 
 const char *slp_onnx_write_cast(struct slp_onnx_writer *w, bool result, const char *value, enum sl_dtype dtype)
 {

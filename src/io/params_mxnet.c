@@ -6,7 +6,8 @@
  *                       i32 device, i32 its number, i32 element type, elements
  *     u64 names, each: u64 length, characters
  *
- * Version 2 cannot hold scalars and empty arrays: those are written as version 3, which MXNet reads in its NumPy mode. */
+ * Version 2 cannot hold scalars and empty arrays: those are written as version 3, which MXNet reads in its NumPy
+ * mode. */
 #include <string.h>
 
 #include "io/elements.h"

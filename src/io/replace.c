@@ -35,8 +35,8 @@ sl_file *slp_file_begin(const char *at, const char *function, const char *path)
 /* Begins a file that takes the place of the one at path once it is complete (sl_file_commit): until then that one stays
  * as it is, whatever happens to the program or the machine.  It is written under a name of its own in the same folder,
  * and gets the mode of what it replaces; symbolic links are followed.  What is not a regular file, such as /dev/stdout
- * or a pipe, is written in place.  End it with sl_file_commit or sl_file_discard.  NULL with SL_EIO: it cannot be written
- * (errno says why); SL_EINVAL: the path is NULL.
+ * or a pipe, is written in place.  End it with sl_file_commit or sl_file_discard.  NULL with SL_EIO: it cannot be
+ * written (errno says why); SL_EINVAL: the path is NULL.
  *
  *     sl_file *f = sl_file_begin("figures.csv");
  *     if (f) fprintf(sl_file_stream(f), "%d\n", 42);

@@ -15,8 +15,8 @@ struct attention {
 	sl_block *out;
 };
 
-/* What x gives to queries (0), keys (1) and values (2), from first to last: (last - first, rows, heads, steps, width of a
- * head). */
+/* What x gives to queries (0), keys (1) and values (2), from first to last: (last - first, rows, heads, steps, width of
+ * a head). */
 static sl_tensor *project(const char *at, const struct attention *a, sl_tensor *x, int first, int last)
 {
 	sl_tensor *w = sl_param_use_at(at, a->weight, x), *b = a->bias ? sl_param_use_at(at, a->bias, x) : NULL;

@@ -38,7 +38,7 @@ static bool link_results(const struct pass *p, sl_tensor *in, sl_tensor *const *
 	return copy && sl_custom_gradient_at(p->at, &in, 1, out, n, o) == SL_OK;
 }
 
-/* ---- from the shards of all processes --------------------------------------------------------------------------------- */
+/* ---- from the shards of all processes ---------------------------------------------------------------------------- */
 
 static enum sl_status own_rows(void *context, sl_tensor *const *dout, int nout, sl_tensor **din, int nin)
 {
@@ -66,7 +66,7 @@ static sl_tensor *gather(const struct pass *p, sl_tensor *own)
 	return all && link_results(p, own, &all, 1, own_rows) ? all : NULL;
 }
 
-/* ---- to the shards of all processes ----------------------------------------------------------------------------------- */
+/* ---- to the shards of all processes ------------------------------------------------------------------------------ */
 
 static enum sl_status add_shards(void *context, sl_tensor *const *dout, int nout, sl_tensor **din, int nin)
 {
@@ -116,7 +116,7 @@ static sl_tensor *of_all_processes(const struct pass *p, sl_tensor *t)
 	return same && link_results(p, t, &same, 1, add_processes) ? same : NULL;
 }
 
-/* ---- mean and variance ------------------------------------------------------------------------------------------------ */
+/* ---- mean and variance ------------------------------------------------------------------------------------------- */
 
 /* All axes but that of the channels, which stays in its place. */
 static struct sl_reduce_opts over_batch(const sl_tensor *x)

@@ -155,8 +155,8 @@ void sl_block_free(sl_block *block)
 	else free(block);
 }
 
-/* "dense0": its type and a number, counted over the process, or what sl_block_set_prefix says.  "" for NULL.  It lives as
- * long as the block. */
+/* "dense0": its type and a number, counted over the process, or what sl_block_set_prefix says.  "" for NULL.  It lives
+ * as long as the block. */
 const char *sl_block_name(const sl_block *block)
 {
 	return block && block->base ? block->base->name : "";
@@ -340,12 +340,12 @@ static bool run(const char *at, sl_block *block, sl_tensor *const *in, int nin, 
 	return slp_block_results(at, block, in, nin, results);
 }
 
-/* Runs a block on these inputs: calls its forward, or, if it is hybridised, runs the plan made from that. Inputs may
- * be values or symbols. The result is like that of an operation; other tensors that forward makes are released at its
- * end, unless it retains them.  NULL after an error: SL_EINVAL, the block or an input is NULL, or forward returned
- * NULL; else what forward recorded.  A block may run in several threads at the same time if its forward can.
- * Where several processes train the block (dist.h, sl_trainer_new), its first forward pass that is recorded gives all of them
- * the parameters of rank 0: all make it, and compare their networks and trainers (SL_ESTATE).
+/* Runs a block on these inputs: calls its forward, or, if it is hybridised, runs the plan made from that. Inputs may be
+ * values or symbols. The result is like that of an operation; other tensors that forward makes are released at its end,
+ * unless it retains them.  NULL after an error: SL_EINVAL, the block or an input is NULL, or forward returned NULL;
+ * else what forward recorded.  A block may run in several threads at the same time if its forward can. Where several
+ * processes train the block (dist.h, sl_trainer_new), its first forward pass that is recorded gives all of them the
+ * parameters of rank 0: all make it, and compare their networks and trainers (SL_ESTATE).
  *
  *     SL_RECORD loss = sl_softmax_cross_entropy(sl_forward(net, x), y); */
 sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, int nin)

@@ -53,8 +53,8 @@ static bool alike(const sl_param *a, const sl_param *b)
 	return same;
 }
 
-/* What travels in some times the time that it takes to start.  Between processes no backward pass hides the last bucket: so
- * there are more of them, even of a small network. */
+/* What travels in some times the time that it takes to start.  Between processes no backward pass hides the last
+ * bucket: so there are more of them, even of a small network. */
 double slp_bucket_bytes(sl_param *const *params, int count)
 {
 	const bool far = slp_dist.size > 1;
@@ -69,8 +69,8 @@ double slp_bucket_bytes(sl_param *const *params, int count)
 	return bytes / parts > least ? bytes / parts : least;
 }
 
-/* The last parameters first: in the backward pass, their gradients come first.  (S. Li and others, "PyTorch Distributed:
- * Experiences on Accelerating Data Parallel Training", VLDB 2020, calls them buckets.) */
+/* The last parameters first: in the backward pass, their gradients come first.  (S. Li and others, "PyTorch
+ * Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020, calls them buckets.) */
 static void make_buckets(sl_param *const *params, int count, const int *ranks, int *bucket)
 {
 	double limit = slp_bucket_bytes(params, count), bytes = 0;

@@ -200,12 +200,11 @@ static enum sl_status save_here(const char *at, const char *path, const struct s
 }
 
 /* Writes all that a run needs to go on as if it had never stopped into one file, in safetensors: parameters by their
- * paths
- * ("0.weight"), the rest under names that begin with @, figures in the metadata; with checksums, which are verified
- * when it is read.  Waits for the values.  Until the call returns SL_OK the file that was there is as it was; then the
- * new one is on the disk.  path ends in .safetensors; or, with .keep, it is a folder, made if need be, in which
- * checkpoints are numbered and all but the newest .keep removed.  Both work while others are being written.
- * Where several processes train together (dist.h), all call it and rank 0 writes; the call returns on all what it returns
+ * paths ("0.weight"), the rest under names that begin with @, figures in the metadata; with checksums, which are
+ * verified when it is read.  Waits for the values.  Until the call returns SL_OK the file that was there is as it was;
+ * then the new one is on the disk.  path ends in .safetensors; or, with .keep, it is a folder, made if need be, in
+ * which checkpoints are numbered and all but the newest .keep removed.  Both work while others are being written. Where
+ * several processes train together (dist.h), all call it and rank 0 writes; the call returns on all what it returns
  * there.  With .shard_state of the optimiser the others give it their part.
  *
  * SL_EINVAL: another ending, a name twice, a note or a name that is not UTF-8; SL_ESTATE: a parameter has no values
@@ -230,8 +229,8 @@ static sl_checkpoint_job *begin_elsewhere(const char *at, const char *path, cons
 
 /* Begins to write a checkpoint and returns at once: the values of this moment are copied by tasks, and a thread writes
  * the copies while the run goes on.  If an earlier one is still being written, the call waits for that.  Every job is
- * to be ended (sl_checkpoint_end), which returns how it went.  NULL after an error: those of sl_checkpoint_save that are
- * known before.
+ * to be ended (sl_checkpoint_end), which returns how it went.  NULL after an error: those of sl_checkpoint_save that
+ * are known before.
  *
  *     sl_checkpoint_job *job = sl_checkpoint_begin("run", .keep = 3, .trainer = trainer);
  *     … train …

@@ -39,7 +39,8 @@ static bool fail(const struct gradcheck *c, enum sl_status s, const char *text)
 	return slp_call_fail(c->at, c->function, s, "%s", text) != NULL;
 }
 
-/* Copies values to the host, or from there: without a task or an allocation, which could fail.  The error stays pending. */
+/* Copies values to the host, or from there: without a task or an allocation, which could fail.  The error stays
+ * pending. */
 static bool copy_host(const struct gradcheck *c, sl_tensor *t, void *data, bool write)
 {
 	char *p = slp_host_begin(c->at, c->function, t, write);
@@ -79,7 +80,7 @@ static bool add_param(struct gradcheck *c, sl_param *p)
 	return add_place(c, p, -1, p->data);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 /* What is differentiated: the sum of the result's elements, weighted so that they do not cancel out. */
 static bool make_weights(struct gradcheck *c, const sl_tensor *y)
@@ -247,11 +248,11 @@ static enum sl_status run(struct gradcheck *c, sl_tensor *const *in)
 }
 
 /* Compares the gradients of a function, as sl_backward computes them, with central differences in float64, element by
- * element: those of a weighted sum of the elements of its result by all inputs of float types.  The function is called with
- * copies of the inputs in float64, in training mode, for each element twice, with the same random numbers each time; it
- * must not keep anything between calls.  SL_EINVAL: a gradient is further off than .tolerance: the message says of which
- * input and element; .worst is filled in either way.  SL_EDTYPE: the result is not float64; else the errors of the
- * function.  Where a function has a kink, differences across it are wrong.
+ * element: those of a weighted sum of the elements of its result by all inputs of float types.  The function is called
+ * with copies of the inputs in float64, in training mode, for each element twice, with the same random numbers each
+ * time; it must not keep anything between calls.  SL_EINVAL: a gradient is further off than .tolerance: the message
+ * says of which input and element; .worst is filled in either way.  SL_EDTYPE: the result is not float64; else the
+ * errors of the function.  Where a function has a kink, differences across it are wrong.
  *
  *     static sl_tensor *f(void *context, sl_tensor *const *in, int nin) { return sl_mul(sl_tanh(in[0]), in[1]); }
  *     ...

@@ -54,12 +54,12 @@ static enum sl_status change_group(const char *at, sl_trainer *t, const char *pa
 	return found ? SL_OK : no_match(at, "sl_trainer_group", t->block, pattern);
 }
 
-/* Gives the parameters whose paths match a pattern of the shell ("*.bias", "0.*", as in fnmatch, where * also takes dots)
- * a learning rate or decay of their own: .lr_scale times that of the trainer, with its schedule; .weight_decay instead of
- * the optimiser's, or .no_decay.  What is not named stays as it is; where several patterns match, the last call counts.
- * All groups are one for .clip_norm.  Groups belong to the program, which makes them again before it restores a
- * checkpoint; programs of whole steps are compiled anew.  SL_EINVAL: nothing matches, a negative number, nothing to change,
- * NULL.
+/* Gives the parameters whose paths match a pattern of the shell ("*.bias", "0.*", as in fnmatch, where * also takes
+ * dots) a learning rate or decay of their own: .lr_scale times that of the trainer, with its schedule; .weight_decay
+ * instead of the optimiser's, or .no_decay.  What is not named stays as it is; where several patterns match, the last
+ * call counts. All groups are one for .clip_norm.  Groups belong to the program, which makes them again before it
+ * restores a checkpoint; programs of whole steps are compiled anew.  SL_EINVAL: nothing matches, a negative number,
+ * nothing to change, NULL.
  *
  *     sl_trainer_group(trainer, "*bias", .no_decay = true);
  *     sl_trainer_group(trainer, "features.*", .lr_scale = 0.1); */

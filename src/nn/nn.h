@@ -105,8 +105,9 @@ extern _Thread_local bool slp_batch_is_whole;
 /* batch_statistics.c */
 /* What this thread's shards are is the whole batch, though there are several processes. */
 extern _Thread_local bool slp_batch_is_local;
-/* Mean (row 0) and biased variance (row 1) of each channel over n shards of a batch, and those of the other processes; stats
- * gets them for each shard, on its device, through which gradients go back.  layer: for messages.  NULL after an error. */
+/* Mean (row 0) and biased variance (row 1) of each channel over n shards of a batch, and those of the other processes;
+ * stats gets them for each shard, on its device, through which gradients go back.  layer: for messages.  NULL after an
+ * error. */
 sl_tensor *slp_batch_statistics(const char *at, const char *layer, int n, sl_tensor *const *x, sl_tensor **stats);
 
 /* tree.c */
@@ -156,8 +157,8 @@ void slp_summary_leave(sl_tensor *result);
 bool slp_summary_looks(void);
 
 /* hybrid.c */
-/* Runs the plan for these inputs, compiling it first if it is new; false after an error.  Sets *eager if the block is to
- * run imperatively. */
+/* Runs the plan for these inputs, compiling it first if it is new; false after an error.  Sets *eager if the block is
+ * to run imperatively. */
 bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
                      bool *eager);
 void slp_hybrid_drop_plans(struct slp_hybrid *hybrid);
@@ -171,7 +172,8 @@ double slp_bucket_bytes(sl_param *const *params, int count);
  * them where they are (DEFAULT) and in no bucket.  ranks, if not NULL: parameters of a bucket have the same. */
 void slp_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners,
                         int *bucket);
-/* All that lies in the memory of parameter i, as one vector, if that is nothing but parameters of a bucket; else its values. */
+/* All that lies in the memory of parameter i, as one vector, if that is nothing but parameters of a bucket; else its
+ * values. */
 sl_tensor *slp_bucket_memory(sl_param *const *params, int count, int i);
 /* Brings the parameters of each bucket into one memory, if nothing else holds theirs, on its owner, and has new
  * values sent to all their devices.  False after an error. */
@@ -180,11 +182,13 @@ bool slp_buckets_gather(const char *at, sl_param *const *params, int count, cons
 /* groups.c */
 /* Whether a pattern is that of a parameter's path from the block; -1 without memory, an error is recorded. */
 int slp_param_matches(const char *at, const sl_block *block, const sl_param *param, const char *pattern);
-/* Counts what programs of whole steps do not follow by themselves: changes of the network and of the trainer's groups. */
+/* Counts what programs of whole steps do not follow by themselves: changes of the network and of the trainer's
+ * groups. */
 unsigned slp_trainer_changes(const sl_trainer *trainer);
 
 /* accumulate.c */
-/* Adds the gradients of a micro-batch of so many rows to the sums; the number of them that are in, -1 after an error. */
+/* Adds the gradients of a micro-batch of so many rows to the sums; the number of them that are in, -1 after an
+ * error. */
 int slp_trainer_gather(const char *at, sl_trainer *trainer, sl_tensor *const *grads, int64_t rows);
 int slp_trainer_gathered(const sl_trainer *trainer, int64_t *rows);
 /* Goes on where so many are in; 0: all sums are dropped. */
@@ -210,8 +214,8 @@ enum sl_status slp_trainer_apply(const char *at, sl_trainer *trainer, sl_tensor 
                                  int64_t divisor, double scale);
 
 /* trainer.c */
-/* The parameters that are to change, with their gradients, summed over processes; NULL where they are not.  *scale: what
- * sl_backward scaled them by. */
+/* The parameters that are to change, with their gradients, summed over processes; NULL where they are not.  *scale:
+ * what sl_backward scaled them by. */
 bool slp_trainer_fresh(const char *at, sl_trainer *trainer, int64_t rows, bool ignore_stale, sl_tensor **params,
                        sl_tensor **grads, double *scale);
 /* The gradients were used. */
@@ -223,11 +227,12 @@ struct slp_hyper { /* what changes from step to step */
 /* Whether no gradient is wanted: sl_attach_grad with SL_GRAD_NONE. */
 bool slp_param_is_frozen(const sl_param *param);
 /* update.c */
-/* Updates params[i] by grads[i], all symbols or all concrete (NULL: not); the optimiser's state belongs to the trainer, by the
- * parameters' order in the block. */
+/* Updates params[i] by grads[i], all symbols or all concrete (NULL: not); the optimiser's state belongs to the trainer,
+ * by the parameters' order in the block. */
 enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params,
                                   sl_tensor *const *grads, struct slp_hyper hyper);
-/* What a trainer keeps of each parameter: "momentum", …, "master", "average", "sum", NULL after the last; parameter i's, NULL: not made yet. */
+/* What a trainer keeps of each parameter: "momentum", …, "master", "average", "sum", NULL after the last; parameter
+ * i's, NULL: not made yet. */
 const char *slp_trainer_state_name(const sl_trainer *trainer, int which);
 sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i);
 double slp_trainer_base_lr(const sl_trainer *trainer);
@@ -252,8 +257,8 @@ struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size);
 char *slp_trainer_state_path(sl_trainer *trainer, int i, int which);
 
 /* masters.c */
-/* Gives the state `which` of parameter i these values, in place if there is one: programs of whole steps know it.  NULL: as
- * at first. */
+/* Gives the state `which` of parameter i these values, in place if there is one: programs of whole steps know it.
+ * NULL: as at first. */
 bool slp_trainer_set_state(const char *at, sl_trainer *trainer, int which, int i, sl_tensor *values);
 /* Whether some parameter is in a half type, and rounded to a master: that is no part of programs of whole steps. */
 bool slp_trainer_rounds(const sl_trainer *trainer);
@@ -263,8 +268,8 @@ bool slp_trainer_masters_follow(const char *at, sl_trainer *trainer);
 void slp_trainer_masters_hold(sl_trainer *trainer);
 
 /* gathered_state.c */
-/* Where processes share a trainer's states (NULL: none), rank 0 gets those of the others for a while; all call it.  False after
- * an error. */
+/* Where processes share a trainer's states (NULL: none), rank 0 gets those of the others for a while; all call it.
+ * False after an error. */
 bool slp_trainer_gather_states(const char *at, sl_trainer *trainer);
 void slp_trainer_drop_others(sl_trainer *trainer);
 
@@ -291,8 +296,8 @@ bool slp_param_unfit(FILE *out, const char *path, const sl_param *param, const s
 int64_t slp_rows_of(sl_shape x);
 /* What gradients of so many rows are divided by. */
 int64_t slp_reduction_divisor(enum sl_reduction reduction, int64_t rows);
-/* The gradient by which to go back from the losses of so many rows, in *weights: NULL for ones; times a scalar, if scale
- * is not NULL.  False after an error. */
+/* The gradient by which to go back from the losses of so many rows, in *weights: NULL for ones; times a scalar, if
+ * scale is not NULL.  False after an error. */
 bool slp_reduction_weigh(const char *at, enum sl_reduction reduction, sl_tensor *losses, int64_t rows, sl_tensor *scale,
                          sl_tensor **weights);
 

@@ -105,7 +105,8 @@ static bool shards_fit(const char *at, const struct batch_norm *b, int n, sl_ten
 	return true;
 }
 
-/* The formulas of the backward pass follow from autograd: the gradients by mean and variance are sums over all shards. */
+/* The formulas of the backward pass follow from autograd: the gradients by mean and variance are sums over all
+ * shards. */
 static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y)
 {
 	const struct batch_norm *b = (const struct batch_norm *)self;
@@ -146,8 +147,8 @@ static bool is_eps(const char *at, const char *function, double eps)
  * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays
  * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  With shards of a batch on several
  * devices, each shard is normalised by itself, and the running statistics are those of the first shard; .synchronised
- * normalises all shards together, those of other processes, too, as if the batch had not been split: then sl_forward does not take one shard in
- * training, use sl_forward_shards or whole steps (SL_ESTATE).
+ * normalises all shards together, those of other processes, too, as if the batch had not been split: then sl_forward
+ * does not take one shard in training, use sl_forward_shards or whole steps (SL_ESTATE).
  *
  *     sl_block *block = sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}, .no_bias = true),
  *                                     sl_batch_norm_layer(), sl_activation_layer(SL_RELU)); */

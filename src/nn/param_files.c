@@ -194,9 +194,10 @@ static enum sl_status load(const char *at, const char *path, const struct named 
  *     sl_load_params(net, "mlp.params");
  *     sl_load_params(backbone, "resnet.safetensors", .lenient = true);
  *
- * With .names, arrays get the names of this network by rules. Each rule whose pattern the name is like changes it, and the
- * next rule sees the new name. A rule without a path leaves arrays out; .transposed turns matrices, which other programs may
- * keep as (inputs, outputs). Two arrays that become one parameter must be the same (tied weights); else SL_EINVAL.
+ * With .names, arrays get the names of this network by rules. Each rule whose pattern the name is like changes it, and
+ * the next rule sees the new name. A rule without a path leaves arrays out; .transposed turns matrices, which other
+ * programs may keep as (inputs, outputs). Two arrays that become one parameter must be the same (tied weights); else
+ * SL_EINVAL.
  *
  *     sl_load_params(net, "torch.safetensors",
  *                    SL_PARAM_NAMES({"_orig_mod.*", "*"}, {"fc1.*", "0.*"}, {"fc2.*", "1.*"}, {"*.num_batches_tracked"})); */

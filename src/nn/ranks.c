@@ -1,11 +1,13 @@
-/* A trainer in one of several processes: what all must have alike, which the first line that differs from rank 0's description
- * tells; first values, which are those of rank 0 before the first gradient; sums of gradients.  Whole steps begin by themselves
- * (step_shards.c); otherwise the first forward pass that is recorded does, since gradients are computed by what it has read. */
+/* A trainer in one of several processes: what all must have alike, which the first line that differs from rank 0's
+ * description tells; first values, which are those of rank 0 before the first gradient; sums of gradients.  Whole steps
+ * begin by themselves (step_shards.c); otherwise the first forward pass that is recorded does, since gradients are
+ * computed by what it has read. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"
+#include "io/crc32c.h"
 #include "nn/ranks.h"
 #include "nn/trainer.h"
 #include "number.h"
@@ -39,7 +41,7 @@ static struct slp_ranks *ranks_new(const char *at, sl_trainer *trainer)
 /* Lines that begin so are not what the program asked for, but values. */
 #define VALUES "values of "
 
-/* ---- describing ---------------------------------------------------------------------------------------------------- */
+/* ---- describing -------------------------------------------------------------------------------------------------- */
 
 /* "what: value" a line, so that the first line that differs says it. */
 static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
@@ -85,18 +87,6 @@ static void describe_param(FILE *f, const sl_trainer *t, int i, const char *path
 	            t->groups[i].weight_decay);
 }
 
-static uint64_t hash_of(const unsigned char *data, size_t bytes)
-{
-	uint64_t h = bytes;
-	for (size_t i = 0; i < bytes; i += sizeof h) {
-		uint64_t word = 0;
-		memcpy(&word, data + i, bytes - i < sizeof word ? bytes - i : sizeof word);
-		h = (h ^ word) * 0x9e3779b97f4a7c15u;
-		h ^= h >> 32;
-	}
-	return h;
-}
-
 /* Waits for the values; false without memory. */
 static bool describe_values(const char *at, FILE *f, const sl_param *p, const char *path)
 {
@@ -104,7 +94,7 @@ static bool describe_values(const char *at, FILE *f, const sl_param *p, const ch
 	unsigned char *values = slp_malloc(bytes + 1);
 	if (!values) return false;
 	if (sl_read_at(at, p->data, values, bytes) == SL_OK)
-		fprintf(f, VALUES "%s: %016llx\n", path, (unsigned long long)hash_of(values, bytes));
+		fprintf(f, VALUES "%s: %08lx\n", path, (unsigned long)slp_crc32c(0, values, bytes));
 	else fprintf(f, VALUES "%s: %s\n", path, sl_error_message());
 	free(values);
 	return true;
@@ -143,7 +133,7 @@ static char *describe(const char *at, sl_trainer *t, const struct slp_ranks_step
 	return NULL;
 }
 
-/* ---- comparing ----------------------------------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 static size_t line_length(const char *text)
 {
@@ -196,7 +186,7 @@ static bool all_agree(const char *at, sl_trainer *trainer, const char *function,
 	return ok;
 }
 
-/* ---- beginning ----------------------------------------------------------------------------------------------------- */
+/* ---- beginning --------------------------------------------------------------------------------------------------- */
 
 static bool is_of_gpus(const sl_param *p)
 {
@@ -245,8 +235,8 @@ enum sl_status sl_dist_broadcast_at(const char *at, sl_block *block)
 	return broadcast_all(at, block) && confirm(at) ? SL_OK : sl_error();
 }
 
-/* Masters are more exact than the parameters that they were rounded to, and stay so.  Where processes share them, each is in
- * one place alone. */
+/* Masters are more exact than the parameters that they were rounded to, and stay so.  Where processes share them, each
+ * is in one place alone. */
 static bool broadcast_masters(const char *at, sl_trainer *t)
 {
 	bool ok = true;
@@ -270,10 +260,11 @@ static bool give_values(const char *at, sl_trainer *trainer)
 	return ok;
 }
 
-/* ---- before the first gradient ------------------------------------------------------------------------------------- */
+/* ---- before the first gradient ----------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sl_trainer *expecting; /* in the order in which they were made, which is the same in all processes */
+static _Atomic int nexpecting;
 
 void slp_ranks_expect(sl_trainer *trainer)
 {
@@ -281,6 +272,7 @@ void slp_ranks_expect(sl_trainer *trainer)
 	sl_trainer **last = &expecting;
 	while (*last) last = &(*last)->expecting;
 	*last = trainer;
+	nexpecting++;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -289,7 +281,10 @@ void slp_ranks_known(sl_trainer *trainer)
 	pthread_mutex_lock(&lock);
 	sl_trainer **t = &expecting;
 	while (*t && *t != trainer) t = &(*t)->expecting;
-	if (*t) *t = trainer->expecting;
+	if (*t) {
+		*t = trainer->expecting;
+		nexpecting--;
+	}
 	trainer->expecting = NULL;
 	pthread_mutex_unlock(&lock);
 }
@@ -333,7 +328,7 @@ static bool begin(const char *at, sl_trainer *t)
 /* Whether a pass of a block may be the first that is recorded. */
 static bool may_begin(void)
 {
-	return slp_dist.size > 1 && !slp_dist.apart && sl_is_recording() && !slp_trace_current() && expecting;
+	return slp_dist.size > 1 && !slp_dist.apart && sl_is_recording() && !slp_trace_current() && nexpecting > 0;
 }
 
 static bool first_values(const char *at, sl_block *block)
@@ -375,7 +370,7 @@ bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, 
 	return false;
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------------------- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 /* What is the same for all sums of a step; param: the (first) parameter. */
 static struct slp_dist_what describe_sum(sl_trainer *trainer, int param, struct slp_dist_what what)

@@ -103,7 +103,8 @@ bool sl_balance_update(sl_balance *b)
 	return changed;
 }
 
-/* Flops a second of device i, as they count for shares now; 0 as long as all shares are equal, and for NULL or no such device. */
+/* Flops a second of device i, as they count for shares now; 0 as long as all shares are equal, and for NULL or no such
+ * device. */
 double sl_balance_speed(const sl_balance *b, int i)
 {
 	return b && i >= 0 && i < b->n ? b->list[i].speed : 0;

@@ -1,5 +1,5 @@
-/* Splitting a joint program: forward, which also gives what the backward pass needs (residuals), and backward, which takes
- * it.  Parameters are bound in both. */
+/* Splitting a joint program: forward, which also gives what the backward pass needs (residuals), and backward, which
+ * takes it.  Parameters are bound in both. */
 #include <stdlib.h>
 #include <string.h>
 

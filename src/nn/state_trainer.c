@@ -62,7 +62,8 @@ static bool save_state(struct slp_state *s, const char *name, int which, int i)
 	return !state || slp_state_add(s, state, "@trainer/%s", name);
 }
 
-/* A state is as its parameter is, or in float32 for a half type: here, or, where that has no values yet, in the file. */
+/* A state is as its parameter is, or in float32 for a half type: here, or, where that has no values yet, in the
+ * file. */
 static bool check_state(struct slp_state *s, const char *name, int which, int i)
 {
 	int count;

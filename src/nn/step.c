@@ -26,17 +26,17 @@ static sl_step *step_new(const char *at, const char *function, struct sl_step st
 	return s;
 }
 
-/* A training step of a network as one program: sl_step_run computes the network's output, the losses and the
- * gradients, and updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled at the first run
- * for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them.  loss is the function
- * behind one of the macros: sl_softmax_cross_entropy_at.  The parameters are updated by the gradient of the mean of all
- * losses, whether there is one a row, several (one a token), or one for the batch; of their sum with
+/* A training step of a network as one program: sl_step_run computes the network's output, the losses and the gradients,
+ * and updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled at the
+ * first run for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them.  loss is the
+ * function behind one of the macros: sl_softmax_cross_entropy_at.  The parameters are updated by the gradient of the
+ * mean of all losses, whether there is one a row, several (one a token), or one for the batch; of their sum with
  * .reduction = SL_REDUCTION_SUM.  The step keeps the network; the trainer must outlive it, and its learning rate and
  * schedule count at each run.  Parameters in half types are updated behind the program.  With .accumulate = n, each run
- * takes a micro-batch, whose gradients are kept, and each n-th one makes a step of the trainer by their sum, as if their
- * rows had been one batch: checkpoints in between keep it.  An error of that step drops what was kept.  With .buckets,
- * batches of many sizes share a few programs; losses of what is filled in do not count (doc/hybrid.md).  Free it with
- * sl_step_free.  SL_EINVAL: NULL, no such reduction, or a negative .accumulate.
+ * takes a micro-batch, whose gradients are kept, and each n-th one makes a step of the trainer by their sum, as if
+ * their rows had been one batch: checkpoints in between keep it.  An error of that step drops what was kept.  With
+ * .buckets, batches of many sizes share a few programs; losses of what is filled in do not count (doc/hybrid.md).  Free
+ * it with sl_step_free.  SL_EINVAL: NULL, no such reduction, or a negative .accumulate.
  *
  *     sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
  *     while (next(&x, &y)) sl_step_run(step, x, y, NULL); */

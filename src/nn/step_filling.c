@@ -1,5 +1,5 @@
-/* Whole steps on batches that are filled up to the sizes of buckets: their losses are weighed by a mask, which is an input
- * of the program. */
+/* Whole steps on batches that are filled up to the sizes of buckets: their losses are weighed by a mask, which is an
+ * input of the program. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,8 @@ int64_t slp_step_rows(const struct slp_step_run *r, int shard)
 
 /* ---- the mask ---------------------------------------------------------------------------------------------------- */
 
-/* What each element along the axis counts: as many as there are together, if they are not rows, which the trainer counts. */
+/* What each element along the axis counts: as many as there are together, if they are not rows, which the trainer
+ * counts. */
 static sl_tensor *mask_of(const struct slp_step_run *r, const struct slp_filling *f, sl_device device)
 {
 	double *values = slp_calloc((size_t)f->size, sizeof *values);

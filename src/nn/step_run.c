@@ -14,8 +14,8 @@ static uint64_t bits(double x)
 	return u;
 }
 
-/* Whether a run is one program with the update; masters are updated behind programs, and so are sums of micro-batches, and
- * what loss scaling may leave out. */
+/* Whether a run is one program with the update; masters are updated behind programs, and so are sums of micro-batches,
+ * and what loss scaling may leave out. */
 static bool is_whole(const sl_step *step)
 {
 	return step->opts.accumulate <= 1 && !slp_trainer_rounds(step->trainer) && !slp_trainer_scales(step->trainer);
@@ -190,8 +190,8 @@ enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_te
 }
 
 /* The same for networks with several inputs or results, or other numbers of targets: in and targets have those of the
- * first shard, then those of the second, and so on; out (NULL if nout is 0) gets the first nout results of each shard in the
- * same order.  SL_EUNSUPPORTED: a network with synchronised layers that takes several inputs.
+ * first shard, then those of the second, and so on; out (NULL if nout is 0) gets the first nout results of each shard
+ * in the same order.  SL_EUNSUPPORTED: a network with synchronised layers that takes several inputs.
  *
  *     sl_tensor *in[4], *targets[4];   // shard 0: in[0], in[1]; shard 1: in[2], in[3]
  *     sl_step_run_all_shards(step, 2, in, 2, targets, 2, losses, NULL, 0); */

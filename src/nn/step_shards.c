@@ -1,5 +1,5 @@
-/* Steps on batches that are cut into shards, or that several processes share: a program for each shard up to its gradients,
- * which are then added, summed over the processes, and used. */
+/* Steps on batches that are cut into shards, or that several processes share: a program for each shard up to its
+ * gradients, which are then added, summed over the processes, and used. */
 #include <stdlib.h>
 
 #include "dist/dist.h"
@@ -9,7 +9,8 @@
 #include "runtime/fxt.h"
 #include "runtime/priority.h"
 
-/* Those that so many other processes draw for their n shards, so that all of them draw what one with all shards would. */
+/* Those that so many other processes draw for their n shards, so that all of them draw what one with all shards
+ * would. */
 static void pass_random_numbers(const sl_step *step, const sl_plan *plan, int n, int processes)
 {
 	if (!slp_step_is_alone(step)) slp_rng_take(sl_plan_graph(plan)->nrandom * n * processes);
@@ -162,7 +163,8 @@ static bool add_all(struct update *u)
 	return ok && (slp_trainer_size(u->trainer) == 1 || slp_ranks_sum_groups(u->at, u->trainer, u->single, u->rows));
 }
 
-/* In the place of the last micro-batch's gradients, the sums of all, where this process keeps them; how many rows they had. */
+/* In the place of the last micro-batch's gradients, the sums of all, where this process keeps them; how many rows they
+ * had. */
 static int64_t take_sums(sl_trainer *t, sl_param *const *params, int count, sl_tensor **data, sl_tensor **grads)
 {
 	int64_t rows;
@@ -222,8 +224,8 @@ static bool update(const struct slp_step_run *r, const sl_device *owners, sl_ten
 	return ok;
 }
 
-/* Chooses the parameters' owners and brings the parameters to them; NULL after an error.  Their masters stay as exact as they
- * are: what moves has not been written. */
+/* Chooses the parameters' owners and brings the parameters to them; NULL after an error.  Their masters stay as exact
+ * as they are: what moves has not been written. */
 static const sl_device *gather(const char *at, sl_step *step)
 {
 	int count;

@@ -82,16 +82,16 @@ static bool make_states(sl_trainer *t)
  * in sl_sgd_update, sl_adam_update (SL_ADAM, SL_ADAMW) and sl_rmsprop_update: the parameters of a device are updated
  * together, some MiB an operation.  Parameters that several devices use are dealt out to them, GPUs if there are any:
  * each device adds the gradients of its own and updates them, and the others fetch the new values when they need them;
- * with .clip_norm, one device of the scheduler's choice does it all.  .lr follows .schedule, see sl_schedule_lr.
- * Of parameters in a half type the trainer keeps float32 masters, which it updates and then rounds: steps that are small
- * beside a parameter add up.  Who writes such a parameter (sl_load_params) writes its master, too.
- * With .shard_state, each of several processes keeps the states of some of the parameters alone (doc/distributed.md).
- * With .average, the trainer keeps moving averages of the parameters, from their values before the first step on: see
- * sl_trainer_use_averages.  Some parameters may have a learning rate or decay of their own: see sl_trainer_group.
- * With .loss_scaling, losses are scaled before the backward pass, so that small gradients do not vanish in float16: whole
+ * with .clip_norm, one device of the scheduler's choice does it all.  .lr follows .schedule, see sl_schedule_lr. Of
+ * parameters in a half type the trainer keeps float32 masters, which it updates and then rounds: steps that are small
+ * beside a parameter add up.  Who writes such a parameter (sl_load_params) writes its master, too. With .shard_state,
+ * each of several processes keeps the states of some of the parameters alone (doc/distributed.md). With .average, the
+ * trainer keeps moving averages of the parameters, from their values before the first step on: see
+ * sl_trainer_use_averages.  Some parameters may have a learning rate or decay of their own: see sl_trainer_group. With
+ * .loss_scaling, losses are scaled before the backward pass, so that small gradients do not vanish in float16: whole
  * steps do so themselves, else sl_backward_heads gets .scale = sl_trainer_loss_scale(trainer).  Each step waits for the
- * gradients then; where one is not finite, nothing changes and the scale backs off; it grows after .every steps without.
- * The trainer keeps the block.  SL_EINVAL: an option is wrong, or there is nothing to train.
+ * gradients then; where one is not finite, nothing changes and the scale backs off; it grows after .every steps
+ * without. The trainer keeps the block.  SL_EINVAL: an option is wrong, or there is nothing to train.
  *
  *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
  *                                                      .schedule = {SL_COSINE, .warmup = 500, .total = 10000})); */
@@ -339,15 +339,14 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
 /* Changes the parameters by their gradients, divided by batch_size, and counts a step; returns at once.  sl_backward
  * starts from the sum of the losses: batch_size is how many there are, so that the parameters go down by their mean.
  * That is the rows for a loss a row, rows times tokens for a loss a token, and 1 for a loss that is a mean itself (a
- * whole step counts for itself, see sl_step_compile).  A parameter
- * whose gradient no sl_backward has written since the last step is SL_ESTATE, as is one without values, unless
- * .ignore_stale: then it is left alone; so is one whose gradient was given up (sl_attach_grad with SL_GRAD_NONE).
- * Gradients that sl_backward_heads scaled are divided by that; with .loss_scaling, a step whose gradients are not finite is
- * left out (sl_trainer_overflows) and not counted.
- * After an error nothing has changed.  SL_EINVAL: batch_size is not positive.
- * Where several processes train together (dist.h), batch_size is this one's, the same in all of them, and gradients are
- * summed over them first: sl_param_grad gives the sum then (not with .shard_state).  The first step compares what the processes are about to do,
- * SL_ESTATE if that differs, and gives all of them the parameters of rank 0.
+ * whole step counts for itself, see sl_step_compile).  A parameter whose gradient no sl_backward has written since the
+ * last step is SL_ESTATE, as is one without values, unless .ignore_stale: then it is left alone; so is one whose
+ * gradient was given up (sl_attach_grad with SL_GRAD_NONE). Gradients that sl_backward_heads scaled are divided by
+ * that; with .loss_scaling, a step whose gradients are not finite is left out (sl_trainer_overflows) and not counted.
+ * After an error nothing has changed.  SL_EINVAL: batch_size is not positive. Where several processes train together
+ * (dist.h), batch_size is this one's, the same in all of them, and gradients are summed over them first: sl_param_grad
+ * gives the sum then (not with .shard_state).  The first step compares what the processes are about to do, SL_ESTATE if
+ * that differs, and gives all of them the parameters of rank 0.
  *
  *     sl_backward(loss);
  *     if (sl_trainer_step(trainer, batch_size) != SL_OK) … */

@@ -4,8 +4,8 @@
 
 #include "nn/nn.h"
 
-/* What a trainer keeps of each parameter.  The optimiser has two at most; the master, in float32, is that of a parameter in
- * a half type; the sum is that of gradients of micro-batches. */
+/* What a trainer keeps of each parameter.  The optimiser has two at most; the master, in float32, is that of a
+ * parameter in a half type; the sum is that of gradients of micro-batches. */
 enum { SLP_TRAINER_MASTER = 2, SLP_TRAINER_AVERAGE, SLP_TRAINER_SUM, SLP_TRAINER_STATES };
 
 /* What parameters may differ by. */

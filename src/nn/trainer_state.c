@@ -12,8 +12,8 @@ struct list {
 	sl_tensor **tensors;
 	int count;
 };
-/* Of float64: learning rate, steps; micro-batches that wait, their rows; the loss scale, steps since it changed, steps left
- * out.  Without loss scaling the last three are missing, and the two before them if no micro-batch waits. */
+/* Of float64: learning rate, steps; micro-batches that wait, their rows; the loss scale, steps since it changed, steps
+ * left out.  Without loss scaling the last three are missing, and the two before them if no micro-batch waits. */
 static const char FIGURES[] = "trainer";
 enum { LR, STEPS, BASE, GATHERED = BASE, ROWS, WITH_SUMS, SCALE = WITH_SUMS, GOOD, OVERFLOWS, WITH_SCALE };
 

@@ -1,5 +1,5 @@
-/* What a trainer's step does: updates, an operation for each share of each owner and group, moving averages behind them,
- * parameters in half types rounded to their masters. */
+/* What a trainer's step does: updates, an operation for each share of each owner and group, moving averages behind
+ * them, parameters in half types rounded to their masters. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ struct update {
 	double clip_norm; /* the optimiser's; 0: done already */
 };
 
-/* ---- one operation ------------------------------------------------------------------------------------------------ */
+/* ---- one operation ----------------------------------------------------------------------------------------------- */
 
 static enum sl_status sgd(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h,
                           struct slp_group g)
@@ -85,7 +85,7 @@ static enum sl_status call(const char *at, const sl_trainer *t, const struct upd
 	return slp_average_update(at, u->states[SLP_TRAINER_AVERAGE], u->params, u->count, t->optimizer.average);
 }
 
-/* ---- states ------------------------------------------------------------------------------------------------------- */
+/* ---- states ------------------------------------------------------------------------------------------------------ */
 
 /* In the type that is computed in. */
 static sl_tensor *new_state(const char *at, int which, const sl_tensor *p)
@@ -162,10 +162,10 @@ static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, s
 	return true;
 }
 
-/* ---- shares ------------------------------------------------------------------------------------------------------- */
+/* ---- shares ------------------------------------------------------------------------------------------------------ */
 
-/* So many bytes of parameters in one operation where they are in no bucket: with gradients and states, it has to fit into a
- * device's memory.  In a program all are in one if that has room.  Clipping by the norm needs all. */
+/* So many bytes of parameters in one operation where they are in no bucket: with gradients and states, it has to fit
+ * into a device's memory.  In a program all are in one if that has room.  Clipping by the norm needs all. */
 static size_t share_of(const sl_trainer *t, const struct update *u, int last)
 {
 	enum { BYTES = 4 << 20, PART = 16 };
@@ -191,8 +191,8 @@ static bool place(const char *at, sl_tensor **t, sl_device owner)
 	return true;
 }
 
-/* Whether two parameters may be updated by one operation: of one group and, unless they are symbols, which have neither,
- * of one owner and bucket. */
+/* Whether two parameters may be updated by one operation: of one group and, unless they are symbols, which have
+ * neither, of one owner and bucket. */
 static bool together(const sl_trainer *t, bool symbols, int a, int b)
 {
 	if (!slp_group_equal(t->groups[a], t->groups[b])) return false;
@@ -221,7 +221,7 @@ static bool take_share(const char *at, const sl_trainer *t, struct update *u, st
 	return ok;
 }
 
-/* ---- the norm of several groups ----------------------------------------------------------------------------------- */
+/* ---- the norm of several groups ---------------------------------------------------------------------------------- */
 
 static bool is_grouped(const sl_trainer *t, const struct update *u)
 {
@@ -230,7 +230,8 @@ static bool is_grouped(const sl_trainer *t, const struct update *u)
 	return false;
 }
 
-/* The factor by which gradients are clipped: 1 where their norm, rescaled, is below clip_norm; NaN where that is none. */
+/* The factor by which gradients are clipped: 1 where their norm, rescaled, is below clip_norm; NaN where that is
+ * none. */
 static sl_tensor *clip_factor(const char *at, const struct update *u, double rescale)
 {
 	sl_tensor *all = NULL;
@@ -287,7 +288,7 @@ static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_
 	return ok;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 /* The parameters in half types, from their masters. */
 static enum sl_status round_masters(const char *at, const struct update *u)

@@ -95,8 +95,9 @@ bool slp_admission_enter(struct slp_segment *seg, char *why, size_t size)
 	return true;
 }
 
-/* A task asks for its values when it is ready, which in a chain is when the one before has ended.  What no other task uses
- * now is asked for as soon as there is room, in the order of the program.  Where all values fit they are there already. */
+/* A task asks for its values when it is ready, which in a chain is when the one before has ended.  What no other task
+ * uses now is asked for as soon as there is room, in the order of the program.  Where all values fit they are there
+ * already. */
 void slp_admission_prefetch(const struct slp_segment *seg)
 {
 	int first, last;

@@ -152,8 +152,8 @@ static bool find_memory(size_t bytes, sl_device device, void **memory)
 /* ---- room for handles -------------------------------------------------------------------------------------------- */
 
 /* StarPU ends the program if there is no memory for a handle: an array for its nodes, many small pieces, and at times a
- * larger table of handles.  At a limit's end a small piece may cost a page, and one large piece, once given back, may hold
- * none of them. */
+ * larger table of handles.  At a limit's end a small piece may cost a page, and one large piece, once given back, may
+ * hold none of them. */
 static void *handle_pieces(void)
 {
 	return slp_try_pieces(HANDLE_BYTES, 2 * STARPU_MAXNODES + 8, 64);

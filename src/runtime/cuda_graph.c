@@ -1,12 +1,13 @@
-/* CUDA graphs: the kernels of prepared code are recorded once and then launched together, which takes the host a fraction of
- * the time that it takes to launch them one by one.
+/* CUDA graphs: the kernels of prepared code are recorded once and then launched together, which takes the host a
+ * fraction of the time that it takes to launch them one by one.
  *
- * Each call of the code is recorded as a graph of its own, a child of the code's graph.  The first runs are plain: they make
- * libraries choose algorithms, load kernels and take memory.  Then a graph is made for the addresses and attributes of the
- * run.  Later runs look for the graph with the same addresses; the calls whose attributes are others (a step of Adam, the
- * stream of a dropout) are recorded again and take the place of the former ones.  The graphs of a code are few: after that,
- * the calls whose addresses are others are recorded again, too, and where most are, the oldest graph goes.  Code that finds
- * no graph to launch again and again, or with which anything fails, runs plainly from then on.
+ * Each call of the code is recorded as a graph of its own, a child of the code's graph.  The first runs are plain: they
+ * make libraries choose algorithms, load kernels and take memory.  Then a graph is made for the addresses and
+ * attributes of the run.  Later runs look for the graph with the same addresses; the calls whose attributes are others
+ * (a step of Adam, the stream of a dropout) are recorded again and take the place of the former ones.  The graphs of a
+ * code are few: after that, the calls whose addresses are others are recorded again, too, and where most are, the
+ * oldest graph goes.  Code that finds no graph to launch again and again, or with which anything fails, runs plainly
+ * from then on.
  *
  * A worker has graphs of its own, and a stream that only records. */
 #include "runtime/cuda_graph.h"

@@ -52,7 +52,8 @@ static int slave_processes(void)
 	return n < INT_MAX ? (int)n : INT_MAX;
 }
 
-/* Devices in slave processes, each with as many as there are threads; StarPU would take as many as a slave has cores. */
+/* Devices in slave processes, each with as many as there are threads; StarPU would take as many as a slave has
+ * cores. */
 static int expected_slaves(void)
 {
 #ifdef STARPU_USE_TCPIP_MASTER_SLAVE
@@ -194,8 +195,8 @@ static void choose_fuzz(struct starpu_conf *conf)
 	conf->sched_policy_name = NULL;
 }
 
-/* StarPU reads files of measurements.  The variable would win over the policy that it is given.  Where GPUs are plugged in
- * matters to those who use some: hwloc takes 10 ms to ask the PCI bus and X displays. */
+/* StarPU reads files of measurements.  The variable would win over the policy that it is given.  Where GPUs are plugged
+ * in matters to those who use some: hwloc takes 10 ms to ask the PCI bus and X displays. */
 static int init_starpu(struct starpu_conf *conf)
 {
 	const char *sched = getenv("STARPU_SCHED");

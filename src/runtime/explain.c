@@ -152,7 +152,7 @@ void slp_explain_segment(struct slp_segment *seg)
 	seg->explanation = e;
 }
 
-/* ---- when it becomes ready ---------------------------------------------------------------------------------------- */
+/* ---- when it becomes ready --------------------------------------------------------------------------------------- */
 
 static bool is_allowed(const struct starpu_task *task, int worker, bool cuda)
 {
@@ -198,7 +198,7 @@ void slp_explain_task(struct slp_segment *seg, struct starpu_task *task)
 	task->prologue_callback_arg_free = 0;
 }
 
-/* ---- when it has ended -------------------------------------------------------------------------------------------- */
+/* ---- when it has ended ------------------------------------------------------------------------------------------- */
 
 static double between(const struct timespec *a, const struct timespec *b)
 {

@@ -22,7 +22,7 @@ static const char *milliseconds(double seconds, char text[24])
 	return text;
 }
 
-/* ---- the task ----------------------------------------------------------------------------------------------------- */
+/* ---- the task ---------------------------------------------------------------------------------------------------- */
 
 static void print_call(FILE *f, const struct slp_explained_call *c)
 {
@@ -82,7 +82,7 @@ static void print_waits(FILE *f, const struct slp_explanation *e)
 		            slp_engine.config.sched);
 }
 
-/* ---- why there ---------------------------------------------------------------------------------------------------- */
+/* ---- why there --------------------------------------------------------------------------------------------------- */
 
 /* Whether the policy chooses by predicted times. */
 static bool predicts(const char *sched)

@@ -288,9 +288,9 @@ static void show_iterations(void)
 	for (; shown < iterations.depth && shown < 2; shown++) starpu_iteration_push(iterations.numbers[shown]);
 }
 
-/* Numbers the operations that follow, until sl_iteration_pop, for traces: a step of training, say.  Within one iteration
- * there may be another; two levels are shown.  Without a trace, nothing happens.  Programs that do not number their
- * iterations get the number of the trainer's steps.
+/* Numbers the operations that follow, until sl_iteration_pop, for traces: a step of training, say.  Within one
+ * iteration there may be another; two levels are shown.  Without a trace, nothing happens.  Programs that do not number
+ * their iterations get the number of the trainer's steps.
  *
  *     for (int step = 0; step < steps; step++) {
  *             sl_iteration_push(step);

@@ -1,4 +1,5 @@
-/* Time by layer: of the calls in a task, by the block they belong to, for traces; of all calls, for sl_profile_print. */
+/* Time by layer: of the calls in a task, by the block they belong to, for traces; of all calls, for
+ * sl_profile_print. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

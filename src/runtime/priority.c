@@ -31,7 +31,7 @@ void slp_turn_share(bool share)
 	shares = share;
 }
 
-/* ---- heteroprio --------------------------------------------------------------------------------------------------- */
+/* ---- heteroprio -------------------------------------------------------------------------------------------------- */
 
 /* It has a hundred buckets, and each kind of worker looks into its own in an order of its own.  Every worker that looks
  * into a bucket must be able to run what lies there: so there are three times RANKS of them. */
@@ -111,7 +111,7 @@ enum sl_status slp_priority_prepare(const char *at, const char *name, struct sta
 	return policy.buckets ? prepare_buckets(at, conf) : SL_OK;
 }
 
-/* ---- all policies ------------------------------------------------------------------------------------------------- */
+/* ---- all policies ------------------------------------------------------------------------------------------------ */
 
 /* heteroprio needs them in any case: each names a bucket. */
 void slp_priority_start(bool wanted)

@@ -1,14 +1,15 @@
 /* Priorities of tasks: which of those that are ready begins first, under policies that look at it.
  *
- * Runs of plans take turns: tasks of an earlier run go before those of a later one, so that no run waits for all that were
- * submitted behind it.  Within a turn levels decide. */
+ * Runs of plans take turns: tasks of an earlier run go before those of a later one, so that no run waits for all that
+ * were submitted behind it.  Within a turn levels decide. */
 #ifndef SLP_PRIORITY_H
 #define SLP_PRIORITY_H
 
 #include "runtime/runtime.h"
 
 /* Tasks of plans have levels below those of calls, by how much work follows them.  What follows a call is not known
- * will come, and it may feed the plans: rows that are copied to a device for the next step must not wait for this one. */
+ * will come, and it may feed the plans: rows that are copied to a device for the next step must not wait for this
+ * one. */
 enum {
 	SLP_LEVEL_LAST = -1021, /* of a plan, the task behind which nothing comes */
 	SLP_LEVEL_FIRST = -1,   /* the task at the head of the critical path */

@@ -4,8 +4,8 @@
 
 #include "starling/base.h"
 
-/* Set by src/dist: this process takes part in a run of several, by a transport of that name (before StarPU starts, since
- * there may be something wrong with it); and leaves it, once all work is done. */
+/* Set by src/dist: this process takes part in a run of several, by a transport of that name (before StarPU starts,
+ * since there may be something wrong with it); and leaves it, once all work is done. */
 extern enum sl_status (*slp_engine_join)(const char *at, const char *transport);
 extern void (*slp_engine_joined)(const char *at); /* StarPU has started */
 extern void (*slp_engine_leave)(void);

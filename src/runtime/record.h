@@ -115,7 +115,7 @@ static inline struct slp_infer slp_record_call(const struct slp_record *r)
 	                          .out = types + r->nin};
 }
 
-/* ---- calls on copies of their operands (promote.c) ---------------------------------------------------------------- */
+/* ---- calls on copies of their operands (promote.c) --------------------------------------------------------------- */
 
 /* Scratch memory for a call, on whatever device it runs. */
 size_t slp_call_scratch(const struct slp_infer *c);

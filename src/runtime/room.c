@@ -146,8 +146,8 @@ static void read_limits(struct room *r)
 
 /* ---- control groups ---------------------------------------------------------------------------------------------- */
 
-/* The files of one of the two versions.  The first counts memory and swap together, the second swap alone.  Beyond `high`
- * the system slows a process down until it has freed something: for one that waits, as good as the end. */
+/* The files of one of the two versions.  The first counts memory and swap together, the second swap alone.  Beyond
+ * `high` the system slows a process down until it has freed something: for one that waits, as good as the end. */
 struct version {
 	const char *folder, *limit, *high, *used, *swap_limit, *swap_used, *inactive, *active;
 	bool swap_has_memory;

@@ -169,7 +169,8 @@ bool slp_simulate_start(const char *at)
 }
 
 /* StarPU pins main memory for GPUs in pieces of 32 MiB, each of which takes 20.8 ms in simulation.  Where the first is
- * asked for while tasks run, these seem to take as long: so it is allocated before the first task, and kept by StarPU. */
+ * asked for while tasks run, these seem to take as long: so it is allocated before the first task, and kept by
+ * StarPU. */
 void slp_simulate_memory(void)
 {
 	const size_t little = 4096;
@@ -198,7 +199,8 @@ static void load_recorded(int op, const char *name)
 	}
 }
 
-/* Seconds on average; 0 if too few were recorded.  Looked up here: StarPU's own way complains of each that is missing. */
+/* Seconds on average; 0 if too few were recorded.  Looked up here: StarPU's own way complains of each that is
+ * missing. */
 static double recorded_seconds(const struct slp_call_list *p, unsigned worker)
 {
 	enum { FEW = 3 };

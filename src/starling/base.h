@@ -47,8 +47,8 @@ extern "C" {
 #define SL_STRINGIFY(x) SL_STRINGIFY_(x)
 #define SL_HERE (__FILE__ ":" SL_STRINGIFY(__LINE__))
 
-/* An array written in place: sl_from(SL_ARRAY(float, 2, -3.4f), SL_SHAPE(2, 1)).  In C it lasts as long as the block around
- * it, in C++ until the end of the statement. */
+/* An array written in place: sl_from(SL_ARRAY(float, 2, -3.4f), SL_SHAPE(2, 1)).  In C it lasts as long as the block
+ * around it, in C++ until the end of the statement. */
 #ifdef __cplusplus
 #define SL_ARRAY(type, ...) (std::initializer_list<type>{__VA_ARGS__}.begin())
 #else

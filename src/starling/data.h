@@ -81,7 +81,8 @@ struct sl_dataset_def {
 	sl_shape x_shape, y_shape;      /* of one sample */
 	enum sl_dtype x_dtype, y_dtype; /* [float32, none] */
 	int classes;
-	/* Writes sample s->index to s->x and s->y; false: an error, reported by sl_error_raise.  Several threads call it at once. */
+	/* Writes sample s->index to s->x and s->y; false: an error, reported by sl_error_raise.  Several threads call
+	 * it at once. */
 	bool (*get)(void *self, struct sl_sample *s);
 	void (*free)(void *self); /* NULL: nothing needs to be done */
 	void *self;

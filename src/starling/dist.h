@@ -1,8 +1,8 @@
 /* Several processes, on one machine or many, that train one network together (doc/distributed.md); programs that need
  * this header include it beside starling.h.  A process takes part if .dist of sl_config or SL_DIST is set.  Without it,
- * all functions work, too: the process is rank 0 of 1.  Errors are reported as base.h describes.  Besides the documented ones, every
- * exchange may return SL_EIO: a process has died, stopped, or did not come in time; and SL_ESTATE: the processes do not
- * do the same.  The message names the rank. */
+ * all functions work, too: the process is rank 0 of 1.  Errors are reported as base.h describes.  Besides the
+ * documented ones, every exchange may return SL_EIO: a process has died, stopped, or did not come in time; and
+ * SL_ESTATE: the processes do not do the same.  The message names the rank. */
 #ifndef STARLING_DIST_H
 #define STARLING_DIST_H
 

@@ -184,8 +184,8 @@ SL_API enum sl_status sl_gradcheck_block_at(const char *at, sl_block *block, sl_
 #define sl_gradcheck_block(block, in, nin, ...)                                                                        \
 	sl_gradcheck_block_at(SL_HERE, block, in, nin, (struct sl_gradcheck_opts){__VA_ARGS__})
 
-/* A rule for arrays whose names in a file are like `file`, in which a star stands for any text: their parameter's path is
- * `path`, with that text for its star. */
+/* A rule for arrays whose names in a file are like `file`, in which a star stands for any text: their parameter's path
+ * is `path`, with that text for its star. */
 struct sl_param_name {
 	const char *file, *path; /* path NULL: they are left out */
 	bool transposed;         /* the matrix in the file is the parameter's transpose */
@@ -330,8 +330,8 @@ struct sl_schedule {
 	int64_t total; /* SL_COSINE, SL_POLYNOMIAL: steps until final_lr */
 	double final_lr, power;
 };
-/* Losses are multiplied before the backward pass, so that small gradients do not vanish in float16; 0 means the default in
- * brackets. */
+/* Losses are multiplied before the backward pass, so that small gradients do not vanish in float16; 0 means the default
+ * in brackets. */
 struct sl_loss_scaling {
 	double start;           /* the first scale, say 65536; 0: none */
 	double growth, backoff; /* factors: after so many steps without an overflow, and after one [2, 0.5] */

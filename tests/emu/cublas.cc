@@ -144,8 +144,8 @@ template <class T, class C> static cublasStatus_t queue_half(cublasHandle_t h, c
 	                                     p.stride_b, p.stride_c, alpha, beta, (const T *)a, (const T *)b, (C *)c});
 }
 
-/* Only what the real one takes with sums in float32: factors of one half type, the result of that or float32.  Sums must
- * not have been allowed to be less. */
+/* Only what the real one takes with sums in float32: factors of one half type, the result of that or float32.  Sums
+ * must not have been allowed to be less. */
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
                                           int k, const void *alpha, const void *a, cudaDataType_t a_type, int lda,
                                           long long sa, const void *b, cudaDataType_t b_type, int ldb, long long sb,

@@ -1,4 +1,5 @@
-/* Emulated GPUs: cuDNN's convolution (its graph API: cudnn_graph.cc) as far as it is called, computed plainly.  What is not here does not link.
+/* Emulated GPUs: cuDNN's convolution (its graph API: cudnn_graph.cc) as far as it is called, computed plainly.  What is
+ * not here does not link.
  *
  * Algorithms are proposed as the real one does: the first ones are not deterministic, use tensor cores or want too much
  * memory, and whoever reads them gets an error.  What is in the workspace is lost. */

@@ -206,8 +206,8 @@ inline void run_block(block &b)
 
 /* ---- launches --------------------------------------------------------------------------------------------------- */
 
-/* A launch with its arguments by value, of the kernel's types, as a real one has them.  Little of it depends on the types: there
- * are a thousand kernels to compile. */
+/* A launch with its arguments by value, of the kernel's types, as a real one has them.  Little of it depends on the
+ * types: there are a thousand kernels to compile. */
 struct call {
 	enum { MOST = 32 };
 	void (*thread)(void *); /* calls the kernel for the thread in threadIdx */

@@ -28,7 +28,8 @@ enum { EMU_MAX_DEVICES = 8, EMU_HOST = EMU_MAX_DEVICES, EMU_PLACES };
 
 /* ---- counters (count.c) ----------------------------------------------------------------------------------------- */
 
-/* X(NAME, text): calls in which the host waits for a device.  PAGEABLE: an asynchronous copy from or to main memory that is
+/* X(NAME, text): calls in which the host waits for a device.  PAGEABLE: an asynchronous copy from or to main memory
+ * that is
  * not pinned. */
 #define EMU_WAITS(X)                                                                                                   \
 	X(STREAM, "cudaStreamSynchronize")                                                                             \
@@ -57,7 +58,8 @@ struct emu_counts {
 	uint64_t allocations[EMU_MAX_DEVICES], refused[EMU_MAX_DEVICES]; /* refused: out of memory */
 	size_t used[EMU_MAX_DEVICES], peak[EMU_MAX_DEVICES];             /* bytes */
 	uint64_t waits[EMU_WAIT_COUNT];                                  /* of all threads, for any device */
-	/* Graphs: instantiated, child nodes given other parameters, launched; kernels that these ran, not in launches. */
+	/* Graphs: instantiated, child nodes given other parameters, launched; kernels that these ran, not in
+	 * launches. */
 	uint64_t graphs[EMU_MAX_DEVICES], graph_changes[EMU_MAX_DEVICES], graph_launches[EMU_MAX_DEVICES],
 	        graph_kernels[EMU_MAX_DEVICES];
 	struct emu_link link[EMU_PLACES][EMU_PLACES]; /* [from][to]: a device, or EMU_HOST */
@@ -95,7 +97,8 @@ enum emu_failure {
 	        EMU_FAILURE_COUNT
 };
 
-/* The k-th such call from now on fails (1: the next); 0: none; -k: all from the k-th on.  SL_EMU_FAIL=malloc:3,launch:10 does it from outside. */
+/* The k-th such call from now on fails (1: the next); 0: none; -k: all from the k-th on.
+ * SL_EMU_FAIL=malloc:3,launch:10 does it from outside. */
 void emu_fail(enum emu_failure what, long k);
 
 /* ---- launches (memory.c, stream.c) ------------------------------------------------------------------------------ */

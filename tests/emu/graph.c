@@ -1,8 +1,8 @@
 /* Emulated GPUs: CUDA graphs.  What is queued on a stream while it is captured becomes the nodes of a graph instead.
  *
- * Only chains are emulated: each node comes after the one before.  What a thread must not do while it captures fails with
- * cudaErrorStreamCaptureUnsupported, and the capture is lost.  Copies from or to main memory in a graph, and graphs that use
- * memory which has been freed since, end the program. */
+ * Only chains are emulated: each node comes after the one before.  What a thread must not do while it captures fails
+ * with cudaErrorStreamCaptureUnsupported, and the capture is lost.  Copies from or to main memory in a graph, and
+ * graphs that use memory which has been freed since, end the program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,11 @@
-/* A stand-in for NCCL, for emulated GPUs of several processes on this machine: the functions that Starling loads, as nccl.h of
- * version 2.14 and later declares them.  A communicator does not block: it stands, and what is called is queued, only once
- * ncclCommGetAsyncError has been asked often enough.  What is sent goes through a Unix socket between each two processes, in
- * the thread of the stream; what a process that has gone was to send never comes, until the communicator is aborted.
+/* A stand-in for NCCL, for emulated GPUs of several processes on this machine: the functions that Starling loads, as
+ * nccl.h of version 2.14 and later declares them.  A communicator does not block: it stands, and what is called is
+ * queued, only once ncclCommGetAsyncError has been asked often enough.  What is sent goes through a Unix socket between
+ * each two processes, in the thread of the stream; what a process that has gone was to send never comes, until the
+ * communicator is aborted.
  *
- * Not as NCCL: ncclAllReduce adds from the last rank to the first, so that its order is another than that of the tree. */
+ * Not as NCCL: ncclAllReduce adds from the last rank to the first, so that its order is another than that of the
+ * tree. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -89,8 +91,8 @@ static _Thread_local struct {
 	struct work *work;
 } group;
 
-/* SL_EMU_NCCL_FAIL=KIND@GROUP@RANK: something happens to a rank: start (of the communicator), call (of a function), kill, stop
- * (in the thread of a stream). */
+/* SL_EMU_NCCL_FAIL=KIND@GROUP@RANK: something happens to a rank: start (of the communicator), call (of a function),
+ * kill, stop (in the thread of a stream). */
 static bool happens(const struct ncclComm *c, int group, const char *kind)
 {
 	const char *text = getenv("SL_EMU_NCCL_FAIL");
@@ -99,7 +101,7 @@ static bool happens(const struct ncclComm *c, int group, const char *kind)
 	return which == group && rank == c->rank;
 }
 
-/* ---- processes find each other ------------------------------------------------------------------------------------- */
+/* ---- processes find each other ----------------------------------------------------------------------------------- */
 
 EXPORT ncclResult_t ncclGetVersion(int *version)
 {
@@ -198,7 +200,7 @@ static bool all_are_here(ncclComm_t c)
 	return here;
 }
 
-/* ---- work, in the thread of a stream -------------------------------------------------------------------------------- */
+/* ---- work, in the thread of a stream ----------------------------------------------------------------------------- */
 
 struct head {
 	uint64_t count;
@@ -352,7 +354,7 @@ static void drop(void *arg)
 	free(w);
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 /* What was called is done after some looks; then the work is on the stream. */
 EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *error)

@@ -335,7 +335,8 @@ static void start_giving_way(void)
 	if (starpu_progression_hook_register) starpu_progression_hook_register(give_way, NULL);
 }
 
-/* CUDA workers poll for work, and threads of the program for data.  StarPU keeps a hook when it stops and starts again. */
+/* CUDA workers poll for work, and threads of the program for data.  StarPU keeps a hook when it stops and starts
+ * again. */
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *to, unsigned flags)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

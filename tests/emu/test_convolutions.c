@@ -1,5 +1,5 @@
-/* Convolutions with a bias and relu on an emulated GPU: one operation graph of cuDNN computes all of it where there is an
- * engine, else it is computed in steps; always the values of a plain sum in double precision. */
+/* Convolutions with a bias and relu on an emulated GPU: one operation graph of cuDNN computes all of it where there is
+ * an engine, else it is computed in steps; always the values of a plain sum in double precision. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

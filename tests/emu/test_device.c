@@ -1,4 +1,5 @@
-/* The emulated GPUs themselves: that they are asynchronous, limited and separate, and end programs that mistreat them. */
+/* The emulated GPUs themselves: that they are asynchronous, limited and separate, and end programs that mistreat
+ * them. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

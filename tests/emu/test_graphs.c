@@ -16,7 +16,7 @@
 
 enum { STEPS = 10, WARM_UP = 5, ROWS = 2, SIZE = 28, MAX_PARAMS = 128 };
 
-/* ---- training ----------------------------------------------------------------------------------------------------- */
+/* ---- training ---------------------------------------------------------------------------------------------------- */
 
 static sl_block *mlp(void)
 {
@@ -212,7 +212,7 @@ static void test_bits(void)
 	}
 }
 
-/* ---- launches ----------------------------------------------------------------------------------------------------- */
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
 
 /* Steps after the first ones, each waited for: one launch each, and the host queues no kernel besides. */
 static void count_launches(const struct course *c, int changes)
@@ -265,7 +265,7 @@ static void test_off(void)
 	CHECK(off.stats.graphs == 0 && on.stats.graphs > 0 && by_default.stats.graphs > 0);
 }
 
-/* ---- memory that moves -------------------------------------------------------------------------------------------- */
+/* ---- memory that moves ------------------------------------------------------------------------------------------- */
 
 static sl_tensor *in_the_way[2 * MAX_PARAMS];
 static int nin_the_way;
@@ -304,7 +304,7 @@ static void test_moved(void)
 	             "no parameter has moved");
 }
 
-/* ---- failures ----------------------------------------------------------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 static void check_failure(const struct course *c, enum emu_failure what, int k, bool gives_up)
 {
@@ -353,7 +353,7 @@ static void test_faults(void)
 	slp_end();
 }
 
-/* ---- operations of programs --------------------------------------------------------------------------------------- */
+/* ---- operations of programs -------------------------------------------------------------------------------------- */
 
 static enum sl_status slow_copy(const struct sl_op_call *c)
 {
@@ -399,7 +399,7 @@ static void test_own(void)
 	slp_end_well();
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------------ */
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 struct thread {
 	pthread_t id;

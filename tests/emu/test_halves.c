@@ -1,6 +1,6 @@
 /* Half types on an emulated GPU: products and convolutions, their gradients and recurrent layers go to the libraries in
- * those types, for tensor cores; what cuDNN refuses in a half type is computed in float32.  (That values are right is the
- * business of test_ops.) */
+ * those types, for tensor cores; what cuDNN refuses in a half type is computed in float32.  (That values are right is
+ * the business of test_ops.) */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>
@@ -154,7 +154,7 @@ static void test_training(void)
 	unsetenv("SL_CUDA_GRAPHS");
 }
 
-/* ---- refused ------------------------------------------------------------------------------------------------------ */
+/* ---- refused ----------------------------------------------------------------------------------------------------- */
 
 /* y and the gradients of x and w, forwards and back in one type. */
 static void convolution(enum sl_dtype type, int64_t size, sl_tensor *to[3])
@@ -196,9 +196,10 @@ static void test_refused(void)
 	slp_end_well();
 }
 
-/* ---- views -------------------------------------------------------------------------------------------------------- */
+/* ---- views ------------------------------------------------------------------------------------------------------- */
 
-/* Numbers that are rounded, of a view that begins an element behind a multiple of 16 bytes, or of a tensor of its own. */
+/* Numbers that are rounded, of a view that begins an element behind a multiple of 16 bytes, or of a tensor of its
+ * own. */
 static sl_tensor *fractions(enum sl_dtype type, sl_shape shape, bool view)
 {
 	float data[1024];

@@ -1,5 +1,6 @@
-/* A network larger than an emulated GPU's memory: it trains with the same bits as with room for all, call by call and as
- * compiled programs, which then become as many tasks as they must; StarPU puts out what is not needed and brings it back. */
+/* A network larger than an emulated GPU's memory: it trains with the same bits as with room for all, call by call and
+ * as compiled programs, which then become as many tasks as they must; StarPU puts out what is not needed and brings it
+ * back. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

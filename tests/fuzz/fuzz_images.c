@@ -1,4 +1,5 @@
-/* Feeds anything to the reader of images, PNG or JPEG as the first bytes tell, and makes colours and greys of the pixels. */
+/* Feeds anything to the reader of images, PNG or JPEG as the first bytes tell, and makes colours and greys of the
+ * pixels. */
 #include <stdlib.h>
 
 #include <starling.h>

@@ -1,4 +1,5 @@
-/* Anything of each type that public functions take, and what is asked of a call.  tests/misuse/generate writes the calls. */
+/* Anything of each type that public functions take, and what is asked of a call.  tests/misuse/generate writes the
+ * calls. */
 #ifndef SLP_TESTS_MISUSE_POOL_H
 #define SLP_TESTS_MISUSE_POOL_H
 
@@ -16,7 +17,7 @@ enum { ARRAY = 1024, MEMORY = 1 << 20 }; /* elements of arrays, as many as a cou
 extern const char here[];
 extern int failures;
 
-/* ---- values ------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 bool sometimes(void);
 bool often(void);
@@ -76,7 +77,7 @@ sl_shape *any_array_of_sl_shape(void);
 struct sl_stats *any_array_of_sl_stats(void);
 struct sl_transform *any_array_of_sl_transform(void);
 
-/* ---- a call ------------------------------------------------------------------------------------------------------- */
+/* ---- a call ------------------------------------------------------------------------------------------------------ */
 
 void begin(const char *name);
 void taken(const void *object); /* the call takes it over */
@@ -102,7 +103,7 @@ void try_file(sl_file *f);
 void try_checkpoint(sl_checkpoint *c);
 void try_checkpoint_job(sl_checkpoint_job *j);
 
-/* ---- around the calls ---------------------------------------------------------------------------------------------- */
+/* ---- around the calls -------------------------------------------------------------------------------------------- */
 
 void pool_seed(uint64_t seed);
 void pool_make(void);  /* tensors that calls share */

@@ -1,8 +1,8 @@
-/* Calls every public function with anything, in many places: each call ends in time with a status that there is, an error
- * says where, and the engine works afterwards.  A child process calls a few functions in one place, one after the other, as
- * to start an engine and to look for leaks takes longer than the calls; a crash is told of the function that was called, and
- * those after it go on in a new process: run [ROUNDS [FUNCTION [PLACE [ROUND]]]].  In the environment MISUSE_SEED makes other
- * calls, and MISUSE_TOGETHER says how many functions share a process; with 1, none do. */
+/* Calls every public function with anything, in many places: each call ends in time with a status that there is, an
+ * error says where, and the engine works afterwards.  A child process calls a few functions in one place, one after the
+ * other, as to start an engine and to look for leaks takes longer than the calls; a crash is told of the function that
+ * was called, and those after it go on in a new process: run [ROUNDS [FUNCTION [PLACE [ROUND]]]].  In the environment
+ * MISUSE_SEED makes other calls, and MISUSE_TOGETHER says how many functions share a process; with 1, none do. */
 #include <signal.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static double cpu(void)
 	       1e-6 * (double)u.ru_stime.tv_usec;
 }
 
-/* ---- a call ------------------------------------------------------------------------------------------------------- */
+/* ---- a call ------------------------------------------------------------------------------------------------------ */
 
 static bool is_status(enum sl_status s)
 {
@@ -123,7 +123,7 @@ void end_any(void)
 	sl_error_clear();
 }
 
-/* ---- places -------------------------------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 static const struct one_call *current;
 static int first_round, rounds;
@@ -296,7 +296,7 @@ static const struct place {
               {"in a forked child", in_a_child, 4, RUNS},
               {0}};
 
-/* ---- processes ----------------------------------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------------------------------------- */
 
 #ifndef __has_feature
 #define __has_feature(x) 0

@@ -73,8 +73,8 @@
 #define RESNET_REST                                                                                                    \
 	(4 * 64 * 64 * 9 * 28.0 * 28 + RESNET_GROUP(128, 14) + RESNET_GROUP(256, 7) + RESNET_GROUP(512, 4) + 5120)
 #define RESNET_FLOPS(batch) (2.0 * (batch) * (2 * RESNET_FIRST + 3 * RESNET_REST))
-/* The products of a layer's weights, 12 width², and the last one's; forward, by weights, by inputs; AdamW reads and writes
- * parameters and two states, and reads gradients, which were written before. */
+/* The products of a layer's weights, 12 width², and the last one's; forward, by weights, by inputs; AdamW reads and
+ * writes parameters and two states, and reads gradients, which were written before. */
 #define GPT_WEIGHTS(words, width, layers) ((layers)*12.0 * (width) * (width) + (words) * (double)(width))
 #define GPT_FLOPS(tokens, weights) (6.0 * (tokens) * (weights))
 #define GPT_TRAFFIC(weights) .read = 16.0 * (weights), .written = 16.0 * (weights)

@@ -247,7 +247,8 @@ static sl_tensor *copy(sl_tensor *x)
 	return sl_mul_scalar(x, 2);
 }
 
-/* What the device multiplies and moves in a second at most: products of 1024 × 1024, and 32 MiB that are read and written. */
+/* What the device multiplies and moves in a second at most: products of 1024 × 1024, and 32 MiB that are read and
+ * written. */
 static void find_rates(void)
 {
 	enum { SIDE = 1024, FLOATS = 8 << 20 };

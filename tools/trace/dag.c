@@ -1,5 +1,5 @@
-/* The tasks of one iteration and what depends on what, for Graphviz.  A task of several layers is one node, or with its layers
- * in it. */
+/* The tasks of one iteration and what depends on what, for Graphviz.  A task of several layers is one node, or with its
+ * layers in it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "io/durable.h"
 #include "trace.h"
 
-/* ---- which iteration ------------------------------------------------------------------------------------------------ */
+/* ---- which iteration --------------------------------------------------------------------------------------------- */
 
 static double iteration_time(const struct trace *t, long iteration)
 {
@@ -51,7 +51,7 @@ static long typical_iteration(const struct trace *t)
 	return typical;
 }
 
-/* ---- drawing ---------------------------------------------------------------------------------------------------------- */
+/* ---- drawing ----------------------------------------------------------------------------------------------------- */
 
 static FILE *f;
 

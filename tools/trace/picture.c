@@ -1,6 +1,6 @@
-/* The trace as one picture (SVG): what the program waited for, what each worker ran, iterations, queues, memory.  Colours are
- * those of families of operations, named in a legend.  What is narrower than a pixel is added up, so that the picture stays
- * small however many tasks there are. */
+/* The trace as one picture (SVG): what the program waited for, what each worker ran, iterations, queues, memory.
+ * Colours are those of families of operations, named in a legend.  What is narrower than a pixel is added up, so that
+ * the picture stays small however many tasks there are. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void bar(double start, double end, unsigned colour, const char *name, con
 	fputs("</g>\n", out.file);
 }
 
-/* ---- families ----------------------------------------------------------------------------------------------------- */
+/* ---- families ---------------------------------------------------------------------------------------------------- */
 
 enum { MAX_FAMILIES = 32 };
 
@@ -114,7 +114,7 @@ static void draw_legend(void)
 	out.y += (families.count + 4) / 5 * LEGEND;
 }
 
-/* ---- workers ------------------------------------------------------------------------------------------------------- */
+/* ---- workers ----------------------------------------------------------------------------------------------------- */
 
 /* Milliseconds of each family in each column, of tasks that are narrower than one. */
 typedef double column[MAX_FAMILIES];
@@ -166,7 +166,7 @@ static void draw_worker(int worker)
 	out.y += ROW + GAP;
 }
 
-/* ---- the program --------------------------------------------------------------------------------------------------- */
+/* ---- the program ------------------------------------------------------------------------------------------------- */
 
 static unsigned colour_of_wait(const struct wait *w)
 {
@@ -200,7 +200,7 @@ static void draw_program(void)
 	out.y += ROW + GAP;
 }
 
-/* ---- iterations ---------------------------------------------------------------------------------------------------- */
+/* ---- iterations -------------------------------------------------------------------------------------------------- */
 
 static int by_iteration(const void *a, const void *b)
 {
@@ -241,7 +241,7 @@ static void draw_iterations(void)
 	free(tasks);
 }
 
-/* ---- counters ------------------------------------------------------------------------------------------------------- */
+/* ---- counters ---------------------------------------------------------------------------------------------------- */
 
 static bool is_counter(const struct counter *c, enum counter_kind kind, int node)
 {
@@ -285,7 +285,7 @@ static void draw_counters(void)
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static void draw_axis(int top)
 {

@@ -127,7 +127,7 @@ static void print_layers(const struct trace *t)
 		       estimated);
 }
 
-/* ---- the program --------------------------------------------------------------------------------------------------- */
+/* ---- the program ------------------------------------------------------------------------------------------------- */
 
 /* "all: sl_wait_all at models/common.c:157" */
 static void name_wait(const struct wait *w, char *name, size_t size)
