@@ -82,12 +82,13 @@ static void read_spent(const struct trace *t, const struct notes *notes, char *l
 	for (int i = 0; n->spent && i < count && line; i++) n->spent[i] = 1e-3 * atof(strsep(&line, "\t"));
 }
 
-/* wait SINCE UNTIL THREAD WHAT FUNCTION FILE:LINE */
+/* wait SINCE UNTIL THREAD WHAT FUNCTION FILE:LINE, or ? for where it is not known */
 static void read_wait(struct trace *t, char *line)
 {
 	char *word[5], *at = NULL;
 	for (int i = 0; i < 5; i++) word[i] = strsep(&line, "\t");
-	if (!line || asprintf(&at, "%s at %s", word[4], line) < 0) return;
+	bool known = line && strcmp(line, "?") != 0;
+	if (!line || asprintf(&at, "%s%s%s", word[4], known ? " at " : "", known ? line : "") < 0) return;
 	t->waits = list_add(t->waits, &t->nwaits, sizeof *t->waits);
 	t->waits[t->nwaits - 1] = (struct wait){1e3 * atof(word[0]), 1e3 * atof(word[1]), atoi(word[2]),
 	                                        text_copy(word[3]), text_copy(at)};
