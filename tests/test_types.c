@@ -8,17 +8,35 @@
 #include "op_case.h"
 #include "runtime/runtime.h"
 
-static const enum sl_dtype integers[] = {SL_INT32, SL_INT64, SL_UINT8, SL_BOOL};
+#define OF_FLOAT(symbol)
+#define OF_INT(symbol) symbol,
+#define OF_BOOL OF_INT
+static const enum sl_dtype integers[] = {
+#define X(symbol, name, type, kind, ...) OF_##kind(symbol)
+        SL_DTYPE_LIST(X)
+#undef X
+};
 enum { TYPES = sizeof integers / sizeof *integers };
 
 static struct {
 	int taken[TYPES], refused[TYPES];
 } count;
 
+static const double lowest[SL_DTYPE_COUNT] = {
+#define X(symbol, name, type, kind, compute, low, high, ...) [symbol] = low,
+        SL_DTYPE_LIST(X)
+#undef X
+};
+static const double highest[SL_DTYPE_COUNT] = {
+#define X(symbol, name, type, kind, compute, low, high, ...) [symbol] = high,
+        SL_DTYPE_LIST(X)
+#undef X
+};
+
 /* A number that each of the types can hold, not far from x. */
 static double whole(double x, enum sl_dtype type)
 {
-	double v = type == SL_INT32 || type == SL_INT64 ? trunc(x) : fabs(trunc(x));
+	double v = lowest[type] < 0 ? trunc(x) : fabs(trunc(x));
 	return type == SL_BOOL ? v != 0 : fmin(fmax(v, -100), 100);
 }
 
@@ -42,7 +60,7 @@ static bool make_whole(struct slp_case *k, const struct slp_case *c, enum sl_dty
 		in->dtype = type;
 		for (int v = 0; v < in->nvalues; v++) in->values[v] = whole(in->values[v], type);
 		if (!(in->low < in->high)) continue;
-		in->low = type == SL_INT32 || type == SL_INT64 ? floor(in->low) : 0;
+		in->low = lowest[type] < 0 ? floor(in->low) : 0;
 		in->high = type == SL_BOOL ? 2 : fmax(ceil(in->high), in->low + 2);
 	}
 	return any;
@@ -60,12 +78,9 @@ static bool make_wide(struct slp_operands *wide, const struct slp_case *c, const
 /* A real result as a type holds it: integers are rounded towards 0, and saturate; NaN is 0. */
 static double held(double x, enum sl_dtype type)
 {
-	static const double low[SL_DTYPE_COUNT] = {[SL_INT32] = INT32_MIN, [SL_INT64] = INT64_MIN},
-	                    high[SL_DTYPE_COUNT] = {
-	                            [SL_INT32] = INT32_MAX, [SL_INT64] = 0x1p63, [SL_UINT8] = UINT8_MAX};
 	if (slp_is_float(type)) return x;
 	if (type == SL_BOOL) return x != 0;
-	return x != x ? 0 : fmin(fmax(trunc(x), low[type]), high[type]);
+	return x != x ? 0 : fmin(fmax(trunc(x), lowest[type]), highest[type]);
 }
 
 static void compare(struct slp_place_of_test at, const struct slp_view *got, const struct slp_view *expected)
