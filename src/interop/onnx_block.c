@@ -276,7 +276,7 @@ static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 	                         .copies = slp_calloc(names, sizeof *r.copies),
 	                         .uses = slp_calloc(names, sizeof *r.uses)};
 	sl_tensor *y = NULL;
-	r.arguments = r.values + names;
+	if (r.values) r.arguments = r.values + names;
 	if (r.values && r.copies && r.uses) y = run_all(&r);
 	free(r.values);
 	free(r.copies);

@@ -202,8 +202,9 @@ static enum sl_status hybrid_grad(struct slp_grad *g)
 	const struct entry *e = r->entry;
 	int nin = sl_graph_inputs(sl_plan_graph(e->backward), NULL, 0);
 	int nout = sl_graph_outputs(sl_plan_graph(e->backward), NULL, 0);
-	sl_tensor **in = slp_malloc((size_t)(nin + nout + 1) * sizeof *in), **out = in + nin;
+	sl_tensor **in = slp_malloc((size_t)(nin + nout + 1) * sizeof *in);
 	if (!in) return slp_error_set(SL_ENOMEM, "sl_backward: no memory");
+	sl_tensor **out = in + nin;
 	bool ok = true;
 	for (int i = 0; i < nin; i++) ok &= (in[i] = origin_of(g, e, e->traced.origins[i])) != NULL;
 	struct slp_rng rng = r->rng;

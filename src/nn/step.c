@@ -152,8 +152,9 @@ static int trace_gradients(const char *at, const sl_step *step, const struct slp
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
 	slp_trainer_owners(step->trainer); /* shapes may be known only now */
 	const int *buckets = slp_trainer_buckets(step->trainer);
-	sl_tensor **symbols = slp_malloc((size_t)(2 * count + 1) * sizeof *symbols), **grads = symbols + count;
+	sl_tensor **symbols = slp_malloc((size_t)(2 * count + 1) * sizeof *symbols);
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step"), -1;
+	sl_tensor **grads = symbols + count;
 	bool ok = list_params(at, trace, params, count, symbols, grads);
 	for (int i = 0; ok && i < count; i++) {
 		if (!grads[i]) continue;

@@ -276,8 +276,9 @@ static bool run_programs(const struct slp_step_run *r)
 static bool update_eagerly(const char *at, sl_step *step, int64_t rows)
 {
 	size_t count = (size_t)slp_step_params(step);
-	sl_tensor **data = slp_calloc(2 * count, sizeof *data), **grads = data + count;
+	sl_tensor **data = slp_calloc(2 * count, sizeof *data);
 	if (!data) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	sl_tensor **grads = data + count;
 	bool ok = false;
 	double scale;
 	SL_PAUSE
@@ -305,9 +306,9 @@ static bool run_together(const struct slp_step_run *r)
 	sl_step *step = r->step;
 	int n = r->n;
 	if (!can_together(r)) return false;
-	sl_tensor **heads = slp_calloc(4 * (size_t)n, sizeof *heads), **out = heads + n, **weights = out + n,
-	          **x = weights + n;
+	sl_tensor **heads = slp_calloc(4 * (size_t)n, sizeof *heads);
 	if (!heads) return slp_call_fail(at, r->function, SL_ENOMEM, "no memory for a step") != NULL;
+	sl_tensor **out = heads + n, **weights = out + n, **x = weights + n;
 	bool ok = false;
 	int64_t rows = 0;
 	for (int i = 0; i < n; i++) x[i] = slp_step_shard(r, i)[0];

@@ -319,8 +319,9 @@ bool slp_trainer_fresh(const char *at, sl_trainer *t, int64_t rows, bool ignore_
 
 static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bool ignore_stale)
 {
-	sl_tensor **params = slp_calloc(2 * (size_t)t->count, sizeof *params), **grads = params + t->count;
+	sl_tensor **params = slp_calloc(2 * (size_t)t->count, sizeof *params);
 	if (!params) return slp_call_fail(at, "sl_trainer_step", SL_ENOMEM, "no memory for the update"), SL_ENOMEM;
+	sl_tensor **grads = params + t->count;
 	enum sl_status s = SL_OK;
 	SL_PAUSE
 		SL_SCOPE {
