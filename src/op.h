@@ -282,8 +282,9 @@ static inline enum sl_dtype slp_promoted(enum sl_dtype dtype)
 
 /* The elements of one view as those of another, of as many, on the device of the kernel k
  * (codelets/common/convert.c). */
-enum sl_status slp_cpu_convert(const struct slp_kernel *k, const struct slp_view *from, const struct slp_view *to);
-enum sl_status slp_cuda_convert(const struct slp_kernel *k, const struct slp_view *from, const struct slp_view *to);
+typedef enum sl_status slp_convert_fn(const struct slp_kernel *k, const struct slp_view *from,
+                                      const struct slp_view *to);
+slp_convert_fn slp_cpu_convert, slp_cuda_convert;
 
 /* All descriptors and CUDA kernels by their names: operations are recognised by &slp_op_NAME. */
 #define X(name)                                                                                                        \

@@ -70,11 +70,3 @@ enum sl_status slp_cpu_convert(const struct slp_kernel *k, const struct slp_view
 	slp_parallel_for(slp_size(to), SLP_GRAIN, range, &w);
 	return SL_OK;
 }
-
-enum sl_status slp_cpu_take_sums(const struct slp_kernel *k, int n)
-{
-	enum sl_status s = SL_OK;
-	for (int i = 0; i < n && s == SL_OK; i++)
-		if (k->out[i].ptr != k->in[i].ptr) s = slp_cpu_convert(k, &k->in[i], &k->out[i]);
-	return s;
-}

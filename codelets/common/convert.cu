@@ -1,5 +1,4 @@
 /* Conversions between data types on GPUs. */
-#include "common/convert.h"
 #include "common/element.cuh"
 #include "common/gpu.cuh"
 
@@ -21,12 +20,4 @@ extern "C" enum sl_status slp_cuda_convert(const struct slp_kernel *k, const str
 		});
 	});
 	return slp_launched(k);
-}
-
-extern "C" enum sl_status slp_cuda_take_sums(const struct slp_kernel *k, int n)
-{
-	enum sl_status s = SL_OK;
-	for (int i = 0; i < n && s == SL_OK; i++)
-		if (k->out[i].ptr != k->in[i].ptr) s = slp_cuda_convert(k, &k->in[i], &k->out[i]);
-	return s;
 }

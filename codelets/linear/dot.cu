@@ -41,7 +41,7 @@ extern "C" enum sl_status slp_cuda_dot_add(const struct slp_kernel *k)
 	struct slp_product p =
 	        slp_product_of(*(const struct sl_dot_opts *)k->attrs, k->in[1].type.shape, k->in[2].type.shape);
 	struct slp_cuda_gemm g = {p.ta, p.tb, p.m, p.n, p.k, p.lda, p.ldb, 0, 0, 1, 1};
-	enum sl_status s = slp_cuda_take_sums(k, 1);
+	enum sl_status s = slp_take_sums(k, 1, slp_cuda_convert);
 	if (s == SL_OK)
 		slp_with_float(k->in[0].type.dtype, [&](auto zero) {
 			typedef decltype(zero) T;

@@ -58,7 +58,7 @@ static enum sl_status cpu(const struct slp_kernel *k)
 {
 	struct slp_product p = product_of(k->attrs, k->in[1].type.shape, k->in[2].type.shape);
 	void *a = k->in[1].ptr, *b = k->in[2].ptr, *c = k->out[0].ptr;
-	enum sl_status s = slp_cpu_take_sums(k, 1);
+	enum sl_status s = slp_take_sums(k, 1, slp_cpu_convert);
 	if (s != SL_OK) return s;
 	if (k->in[0].type.dtype == SL_FLOAT32)
 		return slp_sgemm(k, p.ta, p.tb, p.m, p.n, p.k, 1, a, p.lda, b, p.ldb, 1, c, p.n);

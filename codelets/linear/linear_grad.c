@@ -317,7 +317,7 @@ static struct work work_of(const struct slp_kernel *k)
 static enum sl_status cpu(const struct slp_kernel *k)
 {
 	struct work p = work_of(k);
-	if (p.adds) p.status = slp_cpu_take_sums(k, 2);
+	if (p.adds) p.status = slp_take_sums(k, 2, slp_cpu_convert);
 	slp_parallel_for(p.z.units, (SLP_GRAIN / (p.z.rows + 1) + 16) / 16 * 16, columns, &p);
 	if (p.block) slp_parallel_for((p.z.inputs + p.block - 1) / p.block, 1, blocks, &p);
 	else whole(&p);

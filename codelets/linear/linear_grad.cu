@@ -93,6 +93,6 @@ extern "C" enum sl_status slp_cuda_linear_grad(const struct slp_kernel *k)
 
 extern "C" enum sl_status slp_cuda_linear_grad_add(const struct slp_kernel *k)
 {
-	enum sl_status s = slp_cuda_take_sums(k, 2);
+	enum sl_status s = slp_take_sums(k, 2, slp_cuda_convert);
 	return s == SL_OK ? gradients(k, {3, 2, 4, 2, 0, 1, 1, 1}, k->out) : s;
 }

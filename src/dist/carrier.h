@@ -5,6 +5,8 @@
 #define SLP_CARRIER_H
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -24,6 +26,19 @@ struct slp_place {
 struct slp_interest {
 	bool in, out, ready;
 };
+
+/* Ranks in a message: "1, 3", in what begins as ""; those for which there is no room are left out. */
+enum { SLP_CARRIER_RANKS = 128 };
+static inline void slp_add_rank(char list[SLP_CARRIER_RANKS], int rank)
+{
+	size_t n = strlen(list);
+	if (n + 16 < SLP_CARRIER_RANKS) snprintf(list + n, SLP_CARRIER_RANKS - n, "%s%d", n ? ", " : "", rank);
+}
+
+static inline bool slp_several(const char *list)
+{
+	return strchr(list, ',') != NULL;
+}
 
 struct slp_carrier {
 	int version; /* SLP_CARRIER_VERSION */

@@ -198,18 +198,15 @@ void slp_tell_waiting(uint64_t number)
 /* Those that hold all up: that have not come, and have not said that they wait. */
 static bool blame(const struct slp_head *h, char why[SLP_DIST_WHY])
 {
-	char list[128] = "";
-	size_t n = 0;
-	for (int also_waiting = 0; also_waiting < 2 && !n; also_waiting++)
+	char list[SLP_CARRIER_RANKS] = "";
+	for (int also_waiting = 0; also_waiting < 2 && !*list; also_waiting++)
 		for (int r = 0; r < slp_peers.size; r++) {
 			const struct slp_peer *p = &slp_peers.list[r];
-			if (!p->there || is_complete(p) || (p->waits && !also_waiting) || n > sizeof list - 16)
-				continue;
-			n += (size_t)snprintf(list + n, sizeof list - n, "%s%d", n ? ", " : "", r);
+			if (p->there && !is_complete(p) && (!p->waits || also_waiting)) slp_add_rank(list, r);
 		}
-	return slp_dist_fail(why,
-	                     "rank %s did not take part in exchange %llu, %.48s, within %g seconds (SL_DIST_TIMEOUT)",
-	                     list, (unsigned long long)h->number, h->name, slp_peers.timeout);
+	return slp_dist_fail(
+	        why, "rank%s %s did not take part in exchange %llu, %.48s, within %g seconds (SL_DIST_TIMEOUT)",
+	        slp_several(list) ? "s" : "", list, (unsigned long long)h->number, h->name, slp_peers.timeout);
 }
 
 /* Waits for all that are not complete; how many may go on, -1: all are complete. */

@@ -175,13 +175,17 @@ static bool start_mpi(const struct slp_place *place, int *level, char why[SLP_CA
 	int come = slp_mpi_come();
 	if (pthread_create(&thread, NULL, initialize, &given)) return fail(why, "cannot start a thread for MPI_Init");
 	if (pthread_timedjoin_np(thread, NULL, &end)) {
-		char missing[SLP_MPI_MISSING];
+		char list[SLP_CARRIER_RANKS];
 		pthread_detach(thread);
 		mpi.broken = true;
-		slp_mpi_missing(come, missing);
+		slp_mpi_missing(come, list);
 		snprintf(why, SLP_CARRIER_WHY,
-		         "MPI_Init has not returned within %g seconds (SL_DIST_TIMEOUT): %s not called sl_init",
-		         place->timeout, missing);
+		         "MPI_Init has not returned within %g seconds (SL_DIST_TIMEOUT): %s%s ha%s not called sl_init",
+		         place->timeout,
+		         !*list              ? "a rank"
+		         : slp_several(list) ? "ranks "
+		                             : "rank ",
+		         list, slp_several(list) ? "ve" : "s");
 		return false; /* the others look for this rank, too */
 	}
 	if (come >= 0) close(come);

@@ -5,9 +5,7 @@
  * nodes, nothing is known. */
 #include "dist/mpi_here.h"
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -73,13 +71,10 @@ static bool has_come(int rank)
 	return come;
 }
 
-void slp_mpi_missing(int mine, char text[SLP_MPI_MISSING])
+void slp_mpi_missing(int mine, char list[SLP_CARRIER_RANKS])
 {
 	struct run r = run_here();
-	int n = 0, count = 0;
-	for (int i = 0; mine >= 0 && i < r.size && n < SLP_MPI_MISSING - 32; i++)
-		if (!has_come(i))
-			n += snprintf(text + n, (size_t)(SLP_MPI_MISSING - n), "%s%d", count++ ? ", " : "rank ", i);
-	if (count) snprintf(text + n, (size_t)(SLP_MPI_MISSING - n), " ha%s", count > 1 ? "ve" : "s");
-	else snprintf(text, SLP_MPI_MISSING, "a rank has");
+	*list = '\0';
+	for (int i = 0; mine >= 0 && i < r.size; i++)
+		if (!has_come(i)) slp_add_rank(list, i);
 }

@@ -120,35 +120,25 @@ static bool receive(struct meeting *m, struct slp_pending *c)
 	return true;
 }
 
-/* "ranks 1, 3 have" */
-static const char *missing(const struct meeting *m, int first, char text[128])
+/* Which of these and later ranks have not come. */
+static void list_missing(const struct meeting *m, int first, char list[SLP_CARRIER_RANKS])
 {
-	int n = 0, count = 0;
-	char list[80] = "";
-	for (int r = first; r < m->place->size; r++) {
-		if (m->fds[r] >= 0) continue;
-		if (n < 60) n += snprintf(list + n, sizeof list - (size_t)n, "%s%d", count ? ", " : "", r);
-		count++;
-	}
-	snprintf(text, 128, "rank%s %s ha%s", count > 1 ? "s" : "", list, count > 1 ? "ve" : "s");
-	return text;
+	*list = '\0';
+	for (int r = first; r < m->place->size; r++)
+		if (m->fds[r] < 0) slp_add_rank(list, r);
 }
 
 /* All of these and later ranks come. */
 static bool accept_from(struct meeting *m, int first)
 {
-	int here = 0;
-	for (int r = first; r < m->place->size; r++) here += m->fds[r] >= 0;
-	while (here < m->place->size - first) {
-		char text[128];
+	char list[SLP_CARRIER_RANKS];
+	for (list_missing(m, first, list); *list; list_missing(m, first, list)) {
 		struct slp_pending who;
 		if (!slp_acceptor_wait(&m->acceptor, m->deadline, &who))
-			return fail(m, "%s not come to %s:%s within %g seconds (SL_DIST_TIMEOUT)%s",
-			            missing(m, first, text), m->place->host, m->place->port, m->place->timeout,
-			            m->refused);
+			return fail(m, "rank%s %s ha%s not come to %s:%s within %g seconds (SL_DIST_TIMEOUT)%s",
+			            slp_several(list) ? "s" : "", list, slp_several(list) ? "ve" : "s", m->place->host,
+			            m->place->port, m->place->timeout, m->refused);
 		if (!receive(m, &who)) return false;
-		here = 0;
-		for (int r = first; r < m->place->size; r++) here += m->fds[r] >= 0;
 	}
 	return true;
 }

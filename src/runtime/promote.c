@@ -128,9 +128,7 @@ size_t slp_call_scratch(const struct slp_infer *c)
 	return copies ? copied_scratch(c) : own_scratch(c);
 }
 
-typedef enum sl_status convert_fn(const struct slp_kernel *k, const struct slp_view *from, const struct slp_view *to);
-
-static convert_fn *converter(bool cuda)
+static slp_convert_fn *converter(bool cuda)
 {
 #ifdef HAVE_CUDA
 	if (cuda) return slp_cuda_convert;
@@ -143,7 +141,7 @@ static convert_fn *converter(bool cuda)
 struct copying {
 	bool (*wanted)(const struct slp_view *v);
 	struct slp_type (*type)(struct slp_type t);
-	convert_fn *convert;
+	slp_convert_fn *convert;
 };
 
 static bool is_half_view(const struct slp_view *v)
