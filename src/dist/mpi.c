@@ -166,29 +166,44 @@ static struct timespec time_in(double seconds)
 	return t;
 }
 
+/* Whether the thread ends within so many seconds. */
+static bool ends(pthread_t thread, double seconds)
+{
+	const double nap = 0.25;
+	for (double end = now() + seconds, left; (left = end - now()) > 0; slp_mpi_look()) {
+		struct timespec t = time_in(left < nap ? left : nap);
+		if (!pthread_timedjoin_np(thread, NULL, &t)) return true;
+	}
+	return false;
+}
+
+static bool fail_late(const struct slp_place *place, char why[SLP_CARRIER_WHY])
+{
+	char list[SLP_CARRIER_RANKS];
+	slp_mpi_missing(list);
+	snprintf(why, SLP_CARRIER_WHY,
+	         "MPI_Init has not returned within %g seconds (SL_DIST_TIMEOUT): %s%s ha%s not called sl_init",
+	         place->timeout,
+	         !*list              ? "a rank"
+	         : slp_several(list) ? "ranks "
+	                             : "rank ",
+	         list, slp_several(list) ? "ve" : "s");
+	return false;
+}
+
 /* MPI_Init waits for all processes, some of them without end: it gets a thread of its own, for a bounded time. */
 static bool start_mpi(const struct slp_place *place, int *level, char why[SLP_CARRIER_WHY])
 {
 	static int given; /* outlives a start that was given up */
 	pthread_t thread;
-	struct timespec end = time_in(place->patience);
-	int come = slp_mpi_come();
+	slp_mpi_come();
 	if (pthread_create(&thread, NULL, initialize, &given)) return fail(why, "cannot start a thread for MPI_Init");
-	if (pthread_timedjoin_np(thread, NULL, &end)) {
-		char list[SLP_CARRIER_RANKS];
+	if (!ends(thread, place->patience)) {
 		pthread_detach(thread);
 		mpi.broken = true;
-		slp_mpi_missing(come, list);
-		snprintf(why, SLP_CARRIER_WHY,
-		         "MPI_Init has not returned within %g seconds (SL_DIST_TIMEOUT): %s%s ha%s not called sl_init",
-		         place->timeout,
-		         !*list              ? "a rank"
-		         : slp_several(list) ? "ranks "
-		                             : "rank ",
-		         list, slp_several(list) ? "ve" : "s");
-		return false; /* the others look for this rank, too */
+		return fail_late(place, why); /* the others look for this rank, too */
 	}
-	if (come >= 0) close(come);
+	slp_mpi_met();
 	atexit(finalize);
 	*level = given;
 	return true;

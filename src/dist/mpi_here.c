@@ -17,9 +17,11 @@ static const struct {
 } launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
                  {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"}};
 
-struct run {
-	int rank, size;
-};
+/* size 0: who has come is not known. */
+static struct {
+	int rank, size, fd;
+	bool *seen; /* of each rank */
+} here;
 
 static int number_of(const char *variable)
 {
@@ -27,14 +29,16 @@ static int number_of(const char *variable)
 	return text ? atoi(text) : -1;
 }
 
-/* Size 0: not known, or not all are on this node. */
-static struct run run_here(void)
+/* Finds rank and size; false: the launcher does not tell them, or not all are on this node. */
+static bool find_run(void)
 {
 	for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-		struct run r = {number_of(launchers[i].rank), number_of(launchers[i].size)};
-		if (r.rank >= 0 && r.rank < r.size && number_of(launchers[i].on_this_node) == r.size) return r;
+		here.rank = number_of(launchers[i].rank);
+		here.size = number_of(launchers[i].size);
+		if (here.rank >= 0 && here.rank < here.size && number_of(launchers[i].on_this_node) == here.size)
+			return true;
 	}
-	return (struct run){0};
+	return false;
 }
 
 /* A socket, and the name of a rank's. */
@@ -50,15 +54,19 @@ static int socket_of(int rank, struct sockaddr_un *name, socklen_t *length)
 	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
-int slp_mpi_come(void)
+static bool bind_own(void)
 {
-	struct run r = run_here();
 	struct sockaddr_un name;
 	socklen_t length;
-	int fd = r.size ? socket_of(r.rank, &name, &length) : -1;
-	if (fd < 0 || bind(fd, (struct sockaddr *)&name, length) == 0) return fd;
-	close(fd);
-	return -1;
+	here.fd = socket_of(here.rank, &name, &length);
+	return here.fd >= 0 && bind(here.fd, (struct sockaddr *)&name, length) == 0;
+}
+
+void slp_mpi_come(void)
+{
+	here.fd = -1;
+	here.seen = find_run() ? calloc((size_t)here.size, sizeof *here.seen) : NULL;
+	if (!here.seen || !bind_own()) slp_mpi_met();
 }
 
 static bool has_come(int rank)
@@ -71,10 +79,24 @@ static bool has_come(int rank)
 	return come;
 }
 
-void slp_mpi_missing(int mine, char list[SLP_CARRIER_RANKS])
+void slp_mpi_look(void)
 {
-	struct run r = run_here();
+	for (int r = 0; r < here.size; r++)
+		if (!here.seen[r]) here.seen[r] = has_come(r);
+}
+
+void slp_mpi_missing(char list[SLP_CARRIER_RANKS])
+{
 	*list = '\0';
-	for (int i = 0; mine >= 0 && i < r.size; i++)
-		if (!has_come(i)) slp_add_rank(list, i);
+	for (int r = 0; r < here.size; r++)
+		if (!here.seen[r]) slp_add_rank(list, r);
+}
+
+void slp_mpi_met(void)
+{
+	if (here.fd >= 0) close(here.fd);
+	free(here.seen);
+	here.fd = -1;
+	here.seen = NULL;
+	here.size = 0;
 }

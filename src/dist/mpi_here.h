@@ -4,9 +4,13 @@
 
 #include "dist/carrier.h"
 
-/* This one has; closing what is returned (-1: nothing) takes it back. */
-int slp_mpi_come(void);
-/* Those that have not; "" where that is not known.  mine: what slp_mpi_come returned. */
-void slp_mpi_missing(int mine, char list[SLP_CARRIER_RANKS]);
+/* This one has. */
+void slp_mpi_come(void);
+/* Notes who has, from time to time while this one waits: those that give up first are gone when others do. */
+void slp_mpi_look(void);
+/* Those that never had; "" where that is not known. */
+void slp_mpi_missing(char list[SLP_CARRIER_RANKS]);
+/* All have: nobody looks any more. */
+void slp_mpi_met(void);
 
 #endif
