@@ -90,24 +90,23 @@ CPPFLAGS=$slp_save_CPPFLAGS
 LIBS=$slp_save_LIBS
 ])
 
-dnl Machine code for each architecture of CUDA_ARCHS that nvcc knows, and for whatever comes later PTX of
-dnl the newest of them: PTX of the newest that nvcc knows would leave out all devices between the two.
+dnl PTX of the oldest architecture of CUDA_ARCHS that nvcc knows, for all devices from that one on, and machine code for
+dnl each of them, assembled from that PTX: compiling the kernels once for each took a quarter longer.
 AC_DEFUN([SLP_CUDA_ARCHITECTURES], [
 AC_MSG_CHECKING([which CUDA architectures to compile for])
 : ${CUDA_ARCHS="80 90"}
 slp_known=$("$NVCC" --list-gpu-arch 2>/dev/null | $SED 's/compute_//')
 slp_archs=
+slp_oldest=
 for arch in $CUDA_ARCHS; do
   AS_IF([test -z "$slp_known" || echo "$slp_known" | $GREP -qx "$arch"], [
     slp_archs="$slp_archs $arch"
-    CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$arch,code=sm_$arch"
-    slp_newest=$arch])
+    AS_IF([test -z "$slp_oldest" || test "${arch%%@<:@a-z@:>@*}" -lt "${slp_oldest%%@<:@a-z@:>@*}"], [slp_oldest=$arch])])
 done
 CUDA_ARCHS=${slp_archs# }
 AC_MSG_RESULT([${CUDA_ARCHS:-none}])
 AS_IF([test -z "$CUDA_ARCHS"], [cuda_why="$NVCC knows none of the architectures asked for"], [
-  for arch in $CUDA_ARCHS; do
-    AS_IF([test "${arch%%@<:@a-z@:>@*}" -gt "${slp_newest%%@<:@a-z@:>@*}"], [slp_newest=$arch])
-  done
-  CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$slp_newest,code=compute_$slp_newest"])
+  for code in $(printf 'sm_%s ' $CUDA_ARCHS) compute_$slp_oldest; do
+    CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$slp_oldest,code=$code"
+  done])
 ])

@@ -6,7 +6,7 @@ AS_IF([test "$starpu_simgrid" = yes], [slp_starpu="$slp_starpu, simulation"])
 AS_IF([test "$starpu_cuda" = yes], [slp_starpu="$slp_starpu, with CUDA"])
 AS_IF([test "$have_cuda" = yes],
   [slp_cuda="$cuda_version in $cuda_dir, cuDNN $cudnn_version"
-   slp_arch="$CUDA_ARCHS, PTX of $slp_newest"],
+   slp_arch="$CUDA_ARCHS, PTX of $slp_oldest"],
   [slp_cuda="no: $cuda_why" slp_arch=-])
 AS_IF([test "$have_onednn" = yes], [slp_onednn="$onednn_version (${ONEDNN_LIBS})"], [slp_onednn=no])
 AS_IF([test "$have_openblas" = yes], [slp_openblas="$openblas_version (${OPENBLAS_LIBS})"], [slp_openblas=no])

@@ -16,7 +16,7 @@ stub() {
 
 stub "$tree/tools/build-starpu" <<'END'
 #!/bin/sh
-[ "$*" = --print-prefix ] && echo /usr
+case "$*" in *--print-prefix) echo /usr ;; esac
 exit 0
 END
 stub "$tree/autogen.sh" </dev/null
@@ -45,8 +45,9 @@ echo "\$*" >>"$tmp/apt"
 case "\$*" in *install*) ;; *) exit 0 ;; esac
 [ \$(grep -c install "$tmp/apt") -gt 2 ] || { echo "E: Could not get lock /var/lib/dpkg/lock-frontend." >&2; exit 100; }
 END
-for name in dpkg-query ccache sudo; do printf '#!/bin/sh\n[ "${0##*/}" != dpkg-query ] || exit 1\n[ "${0##*/}" = ccache ] || exec "$@"\n' | stub "$tmp/bin/$name"; done
-export QUICKSTART_PAUSE=1
+for name in dpkg-query ccache nvcc sudo; do printf '#!/bin/sh\n[ "${0##*/}" != dpkg-query ] || exit 1\n[ "${0##*/}" = ccache ] || exec "$@"\n' | stub "$tmp/bin/$name"; done
+mkdir "$tmp/dev"
+export QUICKSTART_PAUSE=1 QUICKSTART_DEV=$tmp/dev
 quickstart() { env -u CC -u CXX -u MAKEFLAGS -u MFLAGS PATH="$tmp/bin:$PATH" "$tree/quickstart" "$@"; }
 
 echo "--- packages, training"
@@ -60,6 +61,17 @@ says '^trained: --epochs 1$'
 complains 'quickstart: compiling the rest: 2 of 2$'
 contains "$tree/build/configured" '^CC=ccache gcc$'
 contains "$tree/build/configured" '^--with-starpu=/usr$'
+
+complains 'no NVIDIA GPU here'
+contains "$tree/build/configured" '^--without-cuda$'
+
+echo "--- with CUDA"
+run 0 quickstart build --no-install -- --with-cuda
+contains "$tree/build/configured" '^--with-cuda$'
+if grep -q 'no NVIDIA' "$tmp/err"; then fail "--with-cuda is not heard"; fi
+touch "$tmp/nvidia0"
+QUICKSTART_DEV=$tmp run 0 quickstart build --no-install
+if grep -q cuda "$tree/build/configured"; then fail "a GPU is not seen"; fi
 
 echo "--- failures"
 rm "$tree"/build/{one,two}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "dist/dist.h"
 #include "io/numbered.h"
@@ -158,9 +159,17 @@ static void run(sl_checkpoint_job *job)
 	give_writer();
 }
 
+/* Of this thread: what computes goes first.  A loop of kernels waits for its slowest thread, so that one that has to share
+ * its core holds up all others. */
+static void lower_priority(void)
+{
+	setpriority(PRIO_PROCESS, (id_t)gettid(), 10); /* if that fails, it only costs time */
+}
+
 static void *run_thread(void *arg)
 {
 	sl_checkpoint_job *job = arg;
+	lower_priority();
 	SLP_CALL(job->state.function, job->state.at);
 	job->status = job->keep ? write_numbered(job) : write_file(job, job->path);
 	if (job->status != SL_OK) snprintf(job->message, sizeof job->message, "%s", sl_error_message());
