@@ -172,12 +172,12 @@ SLP_INLINE enum sl_status reference(enum slp_reduction kind, const struct slp_ke
 	{                                                                                                              \
 		return reduce(k, &(struct loops){name##_whole_rows, NULL, name##_whole_columns, name##_whole_finish}); \
 	}
-#define INTEGERS_FLOATS(name, kind)
-#define INTEGERS_NUMBERS INTEGERS
-#define INTEGERS_TRUTHS INTEGERS
+/* Truths are rarely of floats: those become doubles, too, and these loops are not compiled again. */
+#define CPU_FLOATS(name, kind) LOOPS(name, kind, false)
+#define CPU_NUMBERS(name, kind) LOOPS(name, kind, false) INTEGERS(name, kind)
+#define CPU_TRUTHS INTEGERS
 #define X(name, start, step, merge, end_, dtypes, saves, doc)                                                          \
-	LOOPS(name, SLP_REDUCE_##name, false)                                                                          \
-	INTEGERS_##dtypes(name, SLP_REDUCE_##name) static enum sl_status name##_ref(const struct slp_kernel *k)        \
+	CPU_##dtypes(name, SLP_REDUCE_##name) static enum sl_status name##_ref(const struct slp_kernel *k)             \
 	{                                                                                                              \
 		return reference(SLP_REDUCE_##name, k);                                                                \
 	}                                                                                                              \
@@ -271,9 +271,10 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 #define INTEGER_ROWS(name, types)                                                                                      \
 	SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),                                                           \
 	        SLP_ROW((types) & ~SLP_FLOATS, name##_wide_cpu, slp_cuda_##name),
-#define ROWS_FLOATS(name)
-#define ROWS_NUMBERS(name) INTEGER_ROWS(name, SLP_NUMBERS)
-#define ROWS_TRUTHS(name) INTEGER_ROWS(name, SLP_TRUTHS)
+#define FLOAT_ROW(name, kernel) SLP_ROW(SLP_F32, kernel, slp_cuda_##name),
+#define ROWS_FLOATS(name) FLOAT_ROW(name, name##_cpu)
+#define ROWS_NUMBERS(name) FLOAT_ROW(name, name##_cpu) INTEGER_ROWS(name, SLP_NUMBERS)
+#define ROWS_TRUTHS(name) FLOAT_ROW(name, name##_wide_cpu) INTEGER_ROWS(name, SLP_TRUTHS)
 #define CAST_sum SLP_CAST_FLOAT32
 #define CAST_mean SLP_CAST_FLOAT32
 #define CAST_max SLP_CAST_NONE
@@ -299,8 +300,7 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 	}                                                                                                              \
 	SLP_DESCRIBE(op_name, text, "x", 1, .attr_table = reduce_attrs, .attrs_size = sizeof(struct slp_reduce_attrs), \
 	             .saves = save, .infer = infer_##op_name, .flops = flops,                                          \
-	             .rows = SLP_ROWS(SLP_ROW(SLP_F32, op_name##_cpu, slp_cuda_##op_name),                             \
-	                              ROWS_##dtypes(op_name) SLP_ROW(SLP_F64, op_name##_ref, slp_cuda_##op_name),      \
+	             .rows = SLP_ROWS(ROWS_##dtypes(op_name) SLP_ROW(SLP_F64, op_name##_ref, slp_cuda_##op_name),      \
 	                              SLP_HALF_ROWS(slp_cuda_##op_name)),                                              \
 	             .grad = grad_##op_name, .scratch = scratch, .autocast = CAST_##op_name);
 
