@@ -19,6 +19,12 @@ SLP_CODELET_CFLAGS=
 for flag in -std=gnu11 -Wall -Wextra -fvisibility=hidden; do
   SLP_CFLAG([$flag], [SLP_CFLAGS])
 done
+dnl What is no kernel takes a quarter less time to compile so than with -O3, and is as fast.
+AS_IF([test "$slp_optimize" != no], [
+  for flag in -O2 -ftree-vectorize -fvect-cost-model=dynamic; do
+    SLP_CFLAG([$flag], [SLP_CFLAGS])
+  done
+  SLP_CODELET_CFLAGS=-O3])
 dnl Not -ffast-math: results must not depend on how a compiler reorders sums.
 for flag in -fno-math-errno -fno-trapping-math; do
   SLP_CFLAG([$flag], [SLP_CODELET_CFLAGS])
