@@ -57,7 +57,7 @@ complains 'another apt is at work: waiting'
 [ "$(grep -c install "$tmp/apt")" -eq 3 ] || fail "not three attempts: $(cat "$tmp/apt")"
 contains "$tmp/apt" 'DPkg::Lock::Timeout=[0-9]+ install'
 complains 'quickstart: compiling LeNet: 1 of 1$'
-says '^trained: --epochs 1$'
+says '^trained: --hybrid --epochs 1$'
 complains 'quickstart: compiling the rest: 2 of 2$'
 contains "$tree/build/configured" '^CC=ccache gcc$'
 contains "$tree/build/configured" '^--with-starpu=/usr$'
