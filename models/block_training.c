@@ -158,6 +158,7 @@ static bool train_shards(struct drv_training *t, sl_tensor *x, sl_tensor *y)
 	if (drv_failed()) return false;
 	if (changed) print_split(t, &s);
 	make_shard_steps(b, &s, rows);
+	if (b->mode != DRV_EAGER) drv_pace(&t->pace, s.losses[0]);
 	for (int i = 0; i < s.count && !drv_failed(); i++)
 		drv_count(sums_of(t, b->where[i]), s.losses[i], s.outputs[i], s.y[i]);
 	b->batches++;
@@ -176,6 +177,7 @@ static bool train(struct drv_training *t, sl_tensor *x, sl_tensor *y)
 		y = sl_place(y, t->common->devices[0]);
 	}
 	sl_tensor *output, *losses = make_step(t->model, x, y, &output);
+	if (b->mode != DRV_EAGER) drv_pace(&t->pace, losses);
 	drv_count(&t->sums[0], losses, output, y);
 	return !drv_failed();
 }

@@ -63,6 +63,17 @@ bool drv_writable(const char *path);
 sl_file *drv_file_begin(const char *path);
 bool drv_file_end(sl_file *file, const char *path);
 
+/* ---- steps ahead: pace.c ----------------------------------------------------------------------------------------- */
+
+enum { DRV_MOST_AHEAD = 32 };
+struct drv_pace {
+	sl_tensor *values[DRV_MOST_AHEAD]; /* of steps issued and not known to be computed */
+	int64_t issued, computed;
+	double last, mean; /* when the last one was seen to be, and seconds between them lately */
+};
+void drv_pace(struct drv_pace *p, sl_tensor *value);
+void drv_pace_end(struct drv_pace *p);
+
 /* ---- what is computed in: precision.c ---------------------------------------------------------------------------- */
 
 #define DRV_DTYPE_HELP                                                                                                 \

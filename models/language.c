@@ -268,6 +268,7 @@ static bool one_step(struct drv_language *l)
 		ok = loss != NULL;
 		sl_release(l->loss);
 		l->loss = sl_retain(loss);
+		if (ok) drv_pace(&l->pace, loss);
 	}
 	l->done += ok;
 	return ok;
@@ -376,6 +377,13 @@ static bool work(struct drv_language *l)
 	return !l->o->save || sl_save_params(l->net, l->o->save) == SL_OK;
 }
 
+static void report_interruption(const struct drv_language *l)
+{
+	const char *folder = l->unsaved ? NULL : l->o->checkpoint.folder;
+	drv_error("interrupted after step %lld%s%s", (long long)l->done, folder ? "; --resume continues from " : "",
+	          folder ? folder : "");
+}
+
 /* Learns and writes, as the options say; returns the exit status. */
 int drv_language_run(struct drv_language *l)
 {
@@ -388,8 +396,10 @@ int drv_language_run(struct drv_language *l)
 	if (sl_dist_size() > 1) drv_print(l->common, "rank 0 of %d processes\n", sl_dist_size());
 	SL_SCOPE {
 		ok = drv_settle(work(l));
+		if (ok && (drv_interrupted() || l->stops.stopped)) report_interruption(l);
 		sl_release(l->loss);
 		drv_stops_end(&l->stops);
+		drv_pace_end(&l->pace);
 		l->stop(l);
 		sl_trainer_free(l->trainer);
 		sl_block_free(l->net);

@@ -68,6 +68,7 @@ struct drv_language {
 	int64_t planned; /* which is made for so many steps */
 	bool unsaved;    /* the last checkpoint could not be written */
 	struct drv_stops stops;
+	struct drv_pace pace;
 	json_t *losses;
 	/* What writing makes of it. */
 	int64_t written; /* words */

@@ -322,6 +322,13 @@ static int start_and_run(struct drv_training *t)
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
+static void report_interruption(const struct drv_training *t)
+{
+	const char *folder = t->checkpointing.failed ? NULL : t->options->checkpoint.folder;
+	drv_error("interrupted after %lld complete epoch%s%s%s", (long long)t->done, t->done == 1 ? "" : "s",
+	          folder ? "; --resume continues from " : "", folder ? folder : "");
+}
+
 /* Trains, and writes what is known however it ended. */
 static int train_and_report(struct drv_training *t)
 {
@@ -335,7 +342,8 @@ static int train_and_report(struct drv_training *t)
 	t->trial = NULL;
 	if (t->stop) t->stop(t);
 	drv_stops_end(&t->stops);
-	if (status > DRV_INTERRUPTED) drv_error("interrupted after %lld complete epochs", (long long)t->done);
+	drv_pace_end(&t->pace);
+	if (status > DRV_INTERRUPTED) report_interruption(t);
 	if (!drv_report_end(t, status != DRV_ERROR)) status = DRV_ERROR;
 	return status;
 }

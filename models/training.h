@@ -79,6 +79,7 @@ struct drv_training {
 	uint64_t tasks_before;
 	struct drv_stops stops;
 	struct drv_live live;
+	struct drv_pace pace; /* of programs, which are few tasks a step */
 	struct drv_checkpointing {
 		sl_checkpoint *from; /* while the run is being restored */
 		json_t *note;

@@ -90,7 +90,7 @@ for signal in INT:130 TERM:143 HUP:129; do
   wait "$pid" || status=$?
   [ "$status" -eq "${signal#*:}" ] || fail "exit status $status after SIG${signal%:*}"
 done
-epochs=$(($(sed -n 's/.*interrupted after \([0-9]*\) complete epochs/\1/p' "$tmp/err") + 1))
+epochs=$(($(sed -n 's/.*interrupted after \([0-9]*\) complete epoch.*/\1/p' "$tmp/err") + 1))
 run 0 "$mlp" --limit 600 --batch-size 20 --epochs $epochs --checkpoint "$tmp/mlp" --resume --quiet --json "$tmp/resumed.json"
 run 0 "$mlp" --limit 600 --batch-size 20 --epochs $epochs --quiet --json "$tmp/whole.json"
 computed "$tmp/whole.json" >"$tmp/a"
@@ -110,7 +110,7 @@ head -n 1 <"$tmp/fifo" >"$tmp/line" & # and then nobody reads
 status=0
 "$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/pipe" >"$tmp/fifo" 2>"$tmp/err" || status=$?
 [ "$status" -eq 141 ] || fail "exit status $status after SIGPIPE"
-complains 'interrupted after [0-9]+ complete epochs'
+complains 'interrupted after [0-9]+ complete epoch'
 contains "$tmp/line" '^running on'
 [ -n "$(ls "$tmp/pipe")" ] || fail "no checkpoint after SIGPIPE"
 

@@ -128,7 +128,7 @@ kill -INT "$pid"
 status=0
 wait "$pid" || status=$?
 [ "$status" -eq 130 ] || fail "exit status $status after SIGINT instead of 130"
-complains 'interrupted after [0-9]+ complete epochs'
+complains 'interrupted after [0-9]+ complete epoch'
 valid_json "$tmp/stopped.json"
 contains "$tmp/stopped.json" '"interrupted": true'
 
@@ -173,7 +173,7 @@ kill -TERM "$pid"
 status=0
 wait "$pid" || status=$?
 [ "$status" -eq 143 ] || fail "exit status $status after SIGTERM"
-epochs=$(($(sed -n 's/.*interrupted after \([0-9]*\) complete epochs/\1/p' "$tmp/err") + 1))
+epochs=$(($(sed -n 's/.*interrupted after \([0-9]*\) complete epoch.*/\1/p' "$tmp/err") + 1))
 run 0 "$mlp" --limit 600 --batch-size 20 --epochs $epochs --checkpoint "$tmp/mlp" --resume --quiet --json "$tmp/resumed.json"
 run 0 "$mlp" --limit 600 --batch-size 20 --epochs $epochs --quiet --json "$tmp/whole.json"
 computed "$tmp/whole.json" >"$tmp/a"

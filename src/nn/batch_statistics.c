@@ -90,7 +90,7 @@ static enum sl_status add_processes(void *context, sl_tensor *const *dout, int n
  * recorded call can have. */
 static bool spread(const struct pass *p, sl_tensor *t, int n, sl_tensor *const *x, sl_tensor **out)
 {
-	sl_tensor *parts[SLP_TAPE_OUTPUTS];
+	sl_tensor *parts[SLP_TAPE_OUTPUTS] = {NULL};
 	int each = 1, count = 0;
 	while (each * SLP_TAPE_OUTPUTS < n) each *= SLP_TAPE_OUTPUTS;
 	for (int first = 0; first < n; first += each) {

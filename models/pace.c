@@ -1,0 +1,34 @@
+/* Pace: a run is about a second ahead of what is computed, and no more, so that it can end soon after an interruption. */
+#include "common.h"
+
+/* Steps that a second has room for, as fast as they were lately: one at least. */
+static int64_t room(const struct drv_pace *p)
+{
+	double steps = p->mean > 0 ? 1 / p->mean : 1;
+	return steps < DRV_MOST_AHEAD - 1 ? 1 + (int64_t)steps : DRV_MOST_AHEAD;
+}
+
+static void wait_for_oldest(struct drv_pace *p)
+{
+	sl_tensor **oldest = &p->values[p->computed++ % DRV_MOST_AHEAD];
+	while (!sl_poll(*oldest, 1)) continue; /* leaves errors to others */
+	sl_release(*oldest);
+	*oldest = NULL;
+	double now = drv_now(), took = now - p->last;
+	if (p->last > 0) p->mean += (took - p->mean) / 4;
+	p->last = now;
+}
+
+/* A step is issued that computes this value: waits for earlier ones if they are too many. */
+void drv_pace(struct drv_pace *p, sl_tensor *value)
+{
+	if (!value || sl_is_simulated()) return;
+	while (p->issued - p->computed >= room(p)) wait_for_oldest(p);
+	p->values[p->issued++ % DRV_MOST_AHEAD] = sl_retain(value);
+}
+
+void drv_pace_end(struct drv_pace *p)
+{
+	for (int i = 0; i < DRV_MOST_AHEAD; i++) sl_release(p->values[i]);
+	*p = (struct drv_pace){0};
+}
