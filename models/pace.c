@@ -8,10 +8,20 @@ static int64_t room(const struct drv_pace *p)
 	return steps < DRV_MOST_AHEAD - 1 ? 1 + (int64_t)steps : DRV_MOST_AHEAD;
 }
 
+/* Errors stay pending, for who looks at them. */
+static void wait_for(sl_tensor *value)
+{
+	char text[2048];
+	enum sl_status status = sl_poll(value, 1) ? SL_OK : sl_wait(value); /* which has a deadline, if there is one */
+	if (status == SL_OK) return;
+	snprintf(text, sizeof text, "%s", sl_error_message());
+	sl_error_raise(status, text);
+}
+
 static void wait_for_oldest(struct drv_pace *p)
 {
 	sl_tensor **oldest = &p->values[p->computed++ % DRV_MOST_AHEAD];
-	while (!sl_poll(*oldest, 1)) continue; /* leaves errors to others */
+	wait_for(*oldest);
 	sl_release(*oldest);
 	*oldest = NULL;
 	double now = drv_now(), took = now - p->last;
