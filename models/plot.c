@@ -155,7 +155,7 @@ static void put_curve(FILE *f, const struct drv_curve *curve, int number)
 	put_quoted(f, curve->name);
 }
 
-static void put_panel(FILE *f, const struct drv_panel *p)
+static void put_panel(FILE *f, const struct drv_panel *p, bool text)
 {
 	bool points = false;
 	for (int c = 0; c < p->count; c++) {
@@ -166,6 +166,7 @@ static void put_panel(FILE *f, const struct drv_panel *p)
 	put_quoted(f, p->title);
 	fputs(" noenhanced\nset xlabel ", f);
 	put_quoted(f, p->xlabel);
+	if (!text) fputs(".\"\\n \"", f); /* a line between it and the key */
 	fprintf(f, "\nset xrange [%.9g:%.9g]\nset yrange [0:%s]\n", p->first, p->last, points ? "*" : "1");
 	if (p->counted) fprintf(f, "set xtics %d\n", 1 + (int)(p->last - p->first) / 10);
 	else fputs("set xtics autofreq\n", f);
@@ -208,7 +209,7 @@ static void put_script(FILE *f, const struct drv_figure *g, const char *output, 
 	      "set datafile missing \"?\"\n",
 	      f);
 	if (g->count > 1) fprintf(f, "set multiplot layout %d,%d\n", rows, columns);
-	for (int i = 0; i < g->count; i++) put_panel(f, &g->panels[i]);
+	for (int i = 0; i < g->count; i++) put_panel(f, &g->panels[i], is_text(g->path));
 	if (g->count > 1) fputs("unset multiplot\n", f);
 }
 
