@@ -5,7 +5,7 @@
 #include "check.h"
 #include "models/common.h"
 
-enum { STEPS = 150, N = 400 };
+enum { STEPS = 150, N = 400, SLACK = 8 }; /* what has a value may still be counted as a task */
 
 static void start(void)
 {
@@ -39,8 +39,8 @@ static uint64_t most_ahead(bool paced)
 static void test_bound(void)
 {
 	uint64_t paced = most_ahead(true);
-	CHECK_SAYING(paced <= DRV_MOST_AHEAD + 2, "%llu tasks ahead", (unsigned long long)paced);
-	CHECK(most_ahead(false) > DRV_MOST_AHEAD + 2); /* else nothing was bounded */
+	CHECK_SAYING(paced <= DRV_MOST_AHEAD + SLACK, "%llu tasks ahead", (unsigned long long)paced);
+	CHECK(most_ahead(false) > DRV_MOST_AHEAD + SLACK); /* else nothing was bounded */
 }
 
 static void test_fault(void)
