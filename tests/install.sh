@@ -177,7 +177,7 @@ elsewhere() {
     99 | 1) grep -qE 'unshare|mount' "$tmp/err" || { cat "$tmp/err"; return 1; } ;;
     *) cat "$tmp/err"; return 1 ;;
   esac
-  sed -i '/mount -t/d; s/in .. | .usr) ;;/in *) ;;/' "$tmp/elsewhere"
+  sed -i '/^for place/,/^done/d' "$tmp/elsewhere"
   sh "$tmp/elsewhere" "$@"
   echo "ran as nobody: $*"
 }
