@@ -194,26 +194,13 @@ static void choose_device(struct drv_options *o)
 	o->ndevices = 1;
 }
 
-/* Workers inherit what is blocked.  A handler's frame on the stack of a worker within oneDNN's generated code damaged the
- * heap: SIGXCPU comes to the thread that computes. */
-static void signals_here(int how)
-{
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
-	sigset_t set;
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaddset(&set, numbers[i]);
-	pthread_sigmask(how, &set, NULL);
-}
-
 /* Starts the engine with the requested devices, each a separate team, and makes the first one the default.  Says
  * what is wrong and returns false if one is not there, or results could not be written at the end. */
 bool drv_start(struct drv_options *o)
 {
 	if (o->json && strcmp(o->json, "-") != 0 && !drv_writable(o->json)) return false;
 	catch_interrupts();
-	signals_here(SIG_BLOCK);
 	enum sl_status s = sl_init(&(struct sl_config){.teams = teams(o), .seed = o->seed, .tf32 = o->tf32});
-	signals_here(SIG_UNBLOCK);
 	if (s == SL_OK && o->ndevices == 0) choose_device(o);
 	for (int i = o->ndevices - 1; i >= 0 && s == SL_OK; i--) s = sl_device_default(o->devices[i]);
 	if (s != SL_OK) drv_error("%s", sl_error_message());

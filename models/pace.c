@@ -12,10 +12,10 @@ static int64_t room(const struct drv_pace *p)
 static void wait_for(sl_tensor *value)
 {
 	char text[2048];
-	enum sl_status status = sl_poll(value, 1) ? SL_OK : sl_wait(value); /* which has a deadline, if there is one */
+	enum sl_status status = sl_wait(value);
 	if (status == SL_OK) return;
 	snprintf(text, sizeof text, "%s", sl_error_message());
-	sl_error_raise(status, text);
+	sl_error_raise_at(NULL, status, text);
 }
 
 static void wait_for_oldest(struct drv_pace *p)

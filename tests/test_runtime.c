@@ -1,7 +1,10 @@
 /* The runtime from the outside: start and stop, pools, run-ahead, statistics, idling. */
+#include <dirent.h>
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -420,6 +423,36 @@ static void test_team_yields(void)
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
+/* The signals that a thread of this process blocks, as bits; 0 if it is not there. */
+static unsigned long long blocked_by(const char *thread)
+{
+	char path[NAME_MAX + 64], line[256];
+	unsigned long long bits = 0;
+	snprintf(path, sizeof path, "/proc/self/task/%s/status", thread);
+	FILE *f = fopen(path, "r");
+	while (f && fgets(line, sizeof line, f) && sscanf(line, "SigBlk: %llx", &bits) != 1) continue;
+	if (f) fclose(f);
+	return bits;
+}
+
+static void test_signals(void)
+{
+	const unsigned long long ours = 1ull << (SIGINT - 1) | 1ull << (SIGTERM - 1) | 1ull << (SIGXCPU - 1),
+	                         faults = 1ull << (SIGSEGV - 1) | 1ull << (SIGFPE - 1);
+	int workers = 0;
+	start((struct sl_config){0});
+	SL_SCOPE
+		CHECK_OK(sl_wait(sl_normal(SL_SHAPE(300, 300), 0, 1)));
+	DIR *all = opendir("/proc/self/task");
+	for (struct dirent *d; all && (d = readdir(all));) {
+		unsigned long long blocked = blocked_by(d->d_name);
+		if (atoi(d->d_name) == getpid()) CHECK(!(blocked & ours));
+		workers += (blocked & ours) == ours && !(blocked & faults);
+	}
+	if (all) closedir(all);
+	CHECK(workers >= 1); /* threads that libraries made at their start are not ours */
+}
+
 static const struct slp_test start_tests[] = {
         {"nested", test_nested},
         {"starts by itself", test_starts_by_itself},
@@ -429,6 +462,7 @@ static const struct slp_test start_tests[] = {
         {"bad configuration", test_bad_start},
         {"no folder for StarPU", test_no_folder},
         {"more teams than cores", test_too_many_teams},
+        {"workers get no signals", test_signals},
         {0},
 };
 static const struct slp_test memory_tests[] = {

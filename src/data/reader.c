@@ -6,13 +6,13 @@
  * who reads it. Of the failures in a batch the one in the first row counts, however the threads were quick. */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "data/reader.h"
 #include "op.h"
+#include "runtime/thread.h"
 #include "tensor/tensor.h"
 
 struct fault {
@@ -135,18 +135,13 @@ static void *run_thread(void *arg)
 
 /* ---- start and end ---------------------------------------------------------------------------------------------- */
 
-/* Signals are the program's other threads'. */
 static bool start_threads(struct slp_reader *r, int workers)
 {
-	sigset_t all, before;
 	int error = 0;
 	r->threads = slp_calloc((size_t)workers + 1, sizeof *r->threads);
 	if (!r->threads) return false;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (r->nthreads < workers && !(error = pthread_create(&r->threads[r->nthreads], NULL, run_thread, r)))
+	while (r->nthreads < workers && !(error = slp_thread_create(&r->threads[r->nthreads], run_thread, r)))
 		r->nthreads++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return !error || slp_data_fail(SL_ENOMEM, "no thread for worker %d: %s", r->nthreads, strerror(error));
 }
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "runtime/runtime.h"
+#include "runtime/thread.h"
 
 struct pass {
 	void (*work)(const void *job, size_t first, size_t count);
@@ -96,7 +97,7 @@ static int helpers(void)
 	int n = slp_adders(all.cores, (int)starpu_cuda_worker_get_count()) - 1;
 	all.ending = false;
 	for (all.count = 0; all.count < n && all.count < SLP_ADDERS_MOST; all.count++)
-		if (pthread_create(&all.threads[all.count], NULL, help, NULL)) break;
+		if (slp_thread_create(&all.threads[all.count], help, NULL)) break;
 	return all.count;
 }
 

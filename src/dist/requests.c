@@ -13,6 +13,7 @@
 #include "dist/requests.h"
 #include "runtime/explain.h"
 #include "runtime/processes.h"
+#include "runtime/thread.h"
 
 static struct {
 	const struct slp_transport *transport; /* NULL: the thread does not run */
@@ -385,7 +386,10 @@ enum sl_status slp_requests_start(const char *at, const struct slp_transport *tr
 	queue.broken[0] = '\0';
 	queue.fault = 0;
 	queue.info = (struct sl_dist_info){0};
+	sigset_t signals;
+	slp_signals_hold(&signals);
 	int error = starpu_pthread_create(&queue.thread, NULL, communicate, NULL);
+	slp_signals_restore(&signals);
 	if (!error) return SL_OK;
 	transport->end();
 	queue.transport = NULL;

@@ -10,6 +10,7 @@
 #include "io/numbered.h"
 #include "io/params.h"
 #include "nn/state.h"
+#include "runtime/thread.h"
 
 struct sl_checkpoint_job {
 	struct slp_state state;
@@ -254,7 +255,7 @@ sl_checkpoint_job *sl_checkpoint_begin_at(const char *at, const char *path, stru
 	take_writer(); /* before the values are copied: there is memory for one copy */
 	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_begin", path, &opts, true);
 	slp_trainer_drop_others(opts.trainer);
-	int error = job ? pthread_create(&job->thread, NULL, run_thread, job) : 0;
+	int error = job ? slp_thread_create(&job->thread, run_thread, job) : 0;
 	if (job && !error) return job;
 	if (error) slp_call_fail(at, "sl_checkpoint_begin", SL_ENOMEM, "no thread to write it: %s", strerror(error));
 	job_free(job);

@@ -15,6 +15,7 @@
 #include "runtime/processes.h"
 #include "runtime/room.h"
 #include "runtime/simulate.h"
+#include "runtime/thread.h"
 #include "runtime/watch.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -206,7 +207,10 @@ static int init_starpu(struct starpu_conf *conf)
 	(void)slp_room(); /* where there is a ulimit, threads to come share one heap */
 	slp_team_stacks();
 	locale_t locale = slp_number_begin();
+	sigset_t signals;
+	slp_signals_hold(&signals);
 	int ret = starpu_init(conf);
+	slp_signals_restore(&signals);
 	slp_number_end(locale);
 	if (!looks) unsetenv("HWLOC_COMPONENTS");
 	slp_slaves_met();

@@ -21,6 +21,7 @@
 #include "number.h"
 #include "runtime/processes.h"
 #include "runtime/sockets.h"
+#include "runtime/thread.h"
 
 enum { MOST = 64, HELLO = 16, SAY_HELLO = 2, LOOK_MS = 5, AGAIN_MS = 20 };
 static const char hello[HELLO] = "starling slave", go = 'g';
@@ -152,7 +153,7 @@ static enum sl_status meet_slaves(void)
 		            came, meeting.wanted, meeting.port, meeting.timeout);
 	}
 	atomic_store(&meeting.over, false);
-	meeting.has_thread = !pthread_create(&meeting.thread, NULL, send_them, NULL);
+	meeting.has_thread = !slp_thread_create(&meeting.thread, send_them, NULL);
 	if (meeting.has_thread) return SL_OK;
 	close_all();
 	return fail(SL_ENOMEM, "no thread to meet slave processes");

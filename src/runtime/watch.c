@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "number.h"
+#include "runtime/thread.h"
 #include "runtime/watch.h"
 
 double slp_watch_deadline;
@@ -187,7 +188,7 @@ void slp_watch_start(double deadline, bool ends)
 	watch.stops = false;
 	slp_watch_ends = ends && deadline > 0;
 	slp_watch_deadline = deadline;
-	watch.runs = deadline > 0 && pthread_create(&watch.thread, NULL, run, NULL) == 0;
+	watch.runs = deadline > 0 && slp_thread_create(&watch.thread, run, NULL) == 0;
 	if (deadline > 0 && !watch.runs)
 		fputs("starling: no thread for SL_DEADLINE; only waits that end are reported\n", stderr);
 }
