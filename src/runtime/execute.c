@@ -10,12 +10,14 @@
 #include "runtime/execute.h"
 #include "runtime/finite.h"
 #include "runtime/layers.h"
+#include "runtime/room.h"
 #include "runtime/watch.h"
 
 _Atomic long slp_fail_kernel;
 _Atomic int slp_slow_team, slp_slow_times = 1;
 
 static const double team_flops = 1e6; /* with less, one thread computes */
+static const size_t call_room = 32 << 20; /* what libraries may ask for during a call */
 
 static _Thread_local char kernel_message[512];
 
@@ -151,6 +153,14 @@ static bool told_to_fail(void)
 	return atomic_fetch_sub(&slp_fail_kernel, 1) == 1;
 }
 
+/* In a slave process, where nobody has looked for room before: oneDNN ends a process without memory by SIGSEGV. */
+static enum sl_status look_for_room(const struct slp_kernel *k)
+{
+	char text[160];
+	if (slp_room_for(call_room)) return SL_OK;
+	return slp_kernel_fail(k, SL_ENOMEM, "the slave process has %s", slp_room_text(call_room, text));
+}
+
 static enum sl_status call_kernel(const struct run *run, const struct slp_kernel *k, const struct slp_type *types)
 {
 	struct slp_types sets = slp_types_of(k->nin, types, k->nout, types + k->nin);
@@ -158,6 +168,7 @@ static enum sl_status call_kernel(const struct run *run, const struct slp_kernel
 	kernel_message[0] = '\0';
 	if (told_to_fail()) return slp_kernel_fail(k, SL_EKERNEL, "told to fail by a test");
 	if (!choice.kernel) return slp_kernel_fail(k, SL_EINTERNAL, "it has no kernel for its data types");
+	if (run->for_master && look_for_room(k) != SL_OK) return SL_ENOMEM;
 	struct slp_view *copies = run->views + run->max_operands;
 	if (choice.promote) return slp_run_promoted(k, choice.kernel, run->cuda, copies);
 	bool align = run->cuda && k->op->aligned;
