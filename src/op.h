@@ -96,6 +96,17 @@ void *slp_cudnn(const struct slp_kernel *k);
 enum sl_status slp_kernel_fail(const struct slp_kernel *k, enum sl_status status, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
+/* The first failure on the threads of a team, with what was said; all 0: none. */
+struct slp_first_failure {
+	enum sl_status status;
+	int noted;
+	char text[256];
+};
+/* On the thread that may have failed; op: the operation, if it is not the kernel's. */
+void slp_note_failure(struct slp_first_failure *f, enum sl_status status, const struct sl_op *op);
+/* Once all threads are done: the kernel's status, and why it failed. */
+enum sl_status slp_noted_failure(const struct slp_kernel *k, const struct slp_first_failure *f);
+
 /* Calls fn(arg, begin, end) on ranges that cover [0, n), on the threads of this worker's team.  Ranges begin at
  * multiples of grain, whatever the number of threads; a single range where n <= grain. */
 void slp_parallel_for(int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
@@ -218,6 +229,7 @@ struct sl_op {
 	int inplace;      /* so many outputs, from 0 on, may lie over the inputs of the same number (same types) */
 	bool overwrites;  /* in place, it does not read input 0: what had spoilt it is gone */
 	bool elementwise; /* an element of output 0 depends on the inputs' elements at its place alone, in whatever order they lie */
+	bool by_parts; /* a program's, elementwise: its CPU kernel may get parts of the operands, as arrays of one axis */
 	bool view;     /* output 0 has the elements of input 0 in their order: plans need no copy */
 	bool declines; /* its CUDA kernels of half types may return SL_EUNSUPPORTED, silent: computed in float32 then */
 	bool aligned; /* what its CUDA kernels of half types do depends on where operands begin: at multiples of 16 bytes */

@@ -45,7 +45,7 @@ enum {
 /* The expression.  All zero: an empty one. */
 struct slp_fused_attrs {
 	double number[SLP_FUSED_NUMBERS];
-	int step[SLP_FUSED_STEPS]; /* code + 256 first operand + 65536 second operand */
+	int step[SLP_FUSED_STEPS]; /* code + 256 first operand + 65536 second operand + 2^24 own (fused.h) */
 };
 
 /* Whether an operation can be part of an expression. */

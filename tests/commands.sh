@@ -38,9 +38,10 @@ reason() {
   esac
 }
 
-# The same with less to do.
+# The same with less to do, and for the StarPU of this build.
 shorten() {
   case $1 in
+    "tools/build-starpu --print-prefix") echo "$1$([[ ${STARPU_PREFIX-} != *-cpu ]] || echo " --without-cuda")" ;;
     */lenet* | */mlp* | *devices-*) echo "$1 --limit 256 --epochs 1" ;;
     */resnet18*) echo "$1 --limit 32 --batch-size 16 --epochs 1" ;;
     *) echo "$1" ;;

@@ -2,96 +2,13 @@
  *
  * The kernel takes blocks that stay in a first-level cache and runs on each, step by step, the CPU kernels of the
  * operations that were fused (their references for float64, which have no other): so the result has the bits that they
- * would have given one by one. */
+ * would have given one by one.  Expressions are made in expression.c. */
+#include <math.h>
 #include <string.h>
 
 #include "fill/fill.h"
 #include "fused.h"
 #include "common/operands.h"
-
-/* ---- the functions ---------------------------------------------------------------------------------------------- */
-
-/* The operation that does a step. */
-static const struct sl_op *const functions[SLP_FUSED_CODES] = {
-#define X(name) [SLP_FUSED_##name] = &slp_op_##name,
-#include "fused.def"
-#undef X
-};
-
-/* The forms with a number are steps of the function of two, one operand of which is the number. */
-static const struct form {
-	const struct sl_op *op;
-	enum slp_fused_code code;
-	bool swapped;
-} forms[] = {
-#define BINARY(name, ...) {&slp_op_##name##_scalar, SLP_FUSED_##name, false},
-#define COMPARE BINARY
-#define SWAPPED(name, of, ...) {&slp_op_##name##_scalar, SLP_FUSED_##of, true},
-#include "binary.def"
-};
-
-enum { FORMS = sizeof forms / sizeof *forms };
-
-static int code_of(const struct sl_op *op)
-{
-	for (int i = SLP_FUSED_END + 1; i < SLP_FUSED_CODES; i++)
-		if (functions[i] == op) return i;
-	return SLP_FUSED_END;
-}
-
-static const struct form *form_of(const struct sl_op *op)
-{
-	for (int i = 0; i < FORMS; i++)
-		if (forms[i].op == op) return &forms[i];
-	return NULL;
-}
-
-/* ---- making an expression --------------------------------------------------------------------------------------- */
-
-bool slp_fused_takes(const struct sl_op *op)
-{
-	return code_of(op) || form_of(op);
-}
-
-/* How many numbers an expression uses. */
-static int numbers_of(const struct slp_fused_attrs *f)
-{
-	int n = 0;
-	for (int i = 0; i < slp_fused_count(f); i++) {
-		struct slp_fused_step s = slp_fused_step_at(f, i);
-		int last = s.a > s.b ? s.a : s.b;
-		if (last >= SLP_FUSED_NUMBER + n) n = last - SLP_FUSED_NUMBER + 1;
-	}
-	return n;
-}
-
-/* The operand that stands for a number; -1 if there is no room for one more. */
-static int number_operand(struct slp_fused_attrs *f, double value)
-{
-	int i = 0, n = numbers_of(f);
-	while (i < n && memcmp(&f->number[i], &value, sizeof value)) i++;
-	if (i == SLP_FUSED_NUMBERS) return -1;
-	f->number[i] = value;
-	return SLP_FUSED_NUMBER + i;
-}
-
-int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b)
-{
-	int n = slp_fused_count(f), code = code_of(op);
-	const struct form *form = code ? NULL : form_of(op);
-	if (n == SLP_FUSED_STEPS || !(code || form)) return -1;
-	if (form) {
-		int number = number_operand(f, ((const struct slp_value *)attrs)->value);
-		if (number < 0) return -1;
-		b = form->swapped ? a : number;
-		a = form->swapped ? number : a;
-		code = form->code;
-	} else if (op->nin_max == 1) {
-		b = a;
-	}
-	f->step[n] = code | a << 8 | b << 16;
-	return SLP_FUSED_RESULT + n;
-}
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
 
@@ -116,10 +33,10 @@ static enum sl_status check_expression(const struct slp_infer *c)
 	if (n == 0) return slp_reject(c, SL_EINVAL, "an expression without steps");
 	for (int i = 0; i < n; i++) {
 		struct slp_fused_step s = slp_fused_step_at(f, i);
-		if (s.code >= SLP_FUSED_CODES) return slp_reject(c, SL_EINVAL, "step %d: no function %d", i, s.code);
+		if (!slp_fused_step_exists(s)) return slp_reject(c, SL_EINVAL, "step %d: no function %d", i, s.code);
 		if (!readable(c, s.a, i) || !readable(c, s.b, i))
 			return slp_reject(c, SL_EINVAL, "step %d, %s: operands %d, %d do not both exist", i,
-			                  functions[s.code]->name, s.a, s.b);
+			                  slp_fused_function(s)->name, s.a, s.b);
 	}
 	return SL_OK;
 }
@@ -158,13 +75,14 @@ static int64_t source(sl_shape s, sl_shape out, int64_t i)
 	return from;
 }
 
-/* One step on one element, by the reference of its operation. */
+/* One step on one element, by the reference of its operation; those of programs have none. */
 static double ref_step(const struct slp_kernel *k, struct slp_fused_step s, const double *value)
 {
 	const struct slp_type one = {SL_FLOAT64, {1, {1}}};
-	double a = value[s.a], b = value[s.b], result;
+	double a = value[s.a], b = value[s.b], result = NAN;
 	struct slp_view in[2] = {{&a, one}, {&b, one}}, out = {&result, one};
-	const struct sl_op *op = functions[s.code];
+	const struct sl_op *op = slp_fused_function(s);
+	if (!op->ref) return result;
 	op->ref(&(struct slp_kernel){
 	        .op = op, .nin = op->nin_max, .nout = 1, .in = in, .out = &out, .threads = 1, .stream = k->stream});
 	return result;
@@ -201,8 +119,15 @@ struct work {
 	struct slp_fused_step step[SLP_FUSED_STEPS];
 	slp_kernel_fn *kernel[SLP_FUSED_STEPS];
 	int slot[SLP_FUSED_STEPS]; /* the buffer for the result of a step */
+	union attrs *attrs;        /* of each step, if some step is a program's operation; otherwise NULL */
+	struct slp_first_failure *failure;
 	struct slp_broadcast_plan plan[SLP_FUSED_INPUTS];
 	float number[SLP_FUSED_NUMBERS];
+};
+
+union attrs {
+	char bytes[SLP_MAX_ATTRS];
+	max_align_t align;
 };
 
 /* An operand within a block: one number for each element, or a single one for all. */
@@ -267,17 +192,31 @@ static struct slp_view view_of(const struct work *w, struct value v)
 	return view;
 }
 
+/* A program's kernel on n elements of each operand. */
+static void run_own(const struct work *w, int i, struct slp_kernel *k, int64_t n, buffer *copies)
+{
+	struct slp_view *in = (struct slp_view *)k->in;
+	for (int j = 0; j < k->nin; j++) {
+		if (slp_size(&in[j]) == n) continue;
+		repeat(w, in[j].ptr, n, copies[j]);
+		in[j] = view_of(w, (struct value){copies[j], n});
+	}
+	k->attrs = &w->attrs[i];
+	slp_note_failure(w->failure, w->kernel[i](k), k->op);
+}
+
 /* Runs one step: its operation's kernel, on this thread since there is less than a grain of it.  A single number is put
  * where the result cannot overwrite it. */
-static void run_step(const struct work *w, int i, struct value a, struct value b, struct value to)
+static void run_step(const struct work *w, int i, struct value a, struct value b, struct value to, buffer *copies)
 {
-	const struct sl_op *op = functions[w->step[i].code];
+	const struct sl_op *op = slp_fused_function(w->step[i]);
 	double single[2];
 	if (a.n == 1) a.ptr = memcpy(&single[0], a.ptr, w->size);
 	if (b.n == 1) b.ptr = memcpy(&single[1], b.ptr, w->size);
 	struct slp_view in[2] = {view_of(w, a), view_of(w, b)}, out = view_of(w, to);
 	struct slp_kernel k = {.op = op, .nin = op->nin_max, .nout = 1, .in = in, .out = &out, .threads = 1};
-	w->kernel[i](&k);
+	if (w->step[i].own) run_own(w, i, &k, to.n, copies);
+	else w->kernel[i](&k);
 }
 
 static void run_block(const struct work *w, int64_t begin, int64_t n, buffer *buffers)
@@ -291,7 +230,7 @@ static void run_block(const struct work *w, int64_t begin, int64_t n, buffer *bu
 		struct slp_fused_step s = w->step[i];
 		struct value a = value[s.a], b = value[s.b];
 		struct value to = {i == w->nsteps - 1 ? out : buffers[nin + w->slot[i]], a.n > b.n ? a.n : b.n};
-		run_step(w, i, a, b, to);
+		run_step(w, i, a, b, to, buffers + SLP_FUSED_INPUTS + SLP_FUSED_STEPS);
 		value[SLP_FUSED_RESULT + i] = to;
 	}
 	if (value[SLP_FUSED_RESULT + w->nsteps - 1].n == 1) repeat(w, out, n - 1, out + w->size);
@@ -300,7 +239,7 @@ static void run_block(const struct work *w, int64_t begin, int64_t n, buffer *bu
 static void range(void *arg, int64_t begin, int64_t end)
 {
 	const struct work *w = arg;
-	buffer buffers[SLP_FUSED_INPUTS + SLP_FUSED_STEPS] __attribute__((aligned(64)));
+	buffer buffers[SLP_FUSED_INPUTS + SLP_FUSED_STEPS + 2] __attribute__((aligned(64)));
 	int64_t most = (int64_t)(BLOCK / w->size);
 	for (; begin < end; begin += most) run_block(w, begin, end - begin < most ? end - begin : most, buffers);
 }
@@ -328,23 +267,39 @@ static void assign_slots(struct work *w)
 	}
 }
 
+static void prepare_steps(struct work *w, const struct slp_fused_attrs *f, union attrs *attrs)
+{
+	for (int i = 0; i < w->nsteps; i++) {
+		w->step[i] = slp_fused_step_at(f, i);
+		w->kernel[i] =
+		        slp_kernel_for(slp_fused_function(w->step[i]), SLP_ALL_OF(w->dtype), SL_DEVICE_CPU).kernel;
+		if (!w->step[i].own) continue;
+		w->attrs = attrs;
+		memset(&attrs[i], 0, sizeof attrs[i]);
+		slp_fused_unpack(f, w->step[i], &attrs[i]);
+	}
+}
+
 static enum sl_status cpu(const struct slp_kernel *k)
 {
 	const struct slp_fused_attrs *f = k->attrs;
 	enum sl_dtype dtype = k->out[0].type.dtype;
-	struct work w = {.k = k, .dtype = dtype, .size = sl_dtype_size(dtype), .nsteps = slp_fused_count(f)};
+	struct slp_first_failure failure = {0};
+	union attrs attrs[SLP_FUSED_STEPS];
+	struct work w = {.k = k,
+	                 .dtype = dtype,
+	                 .size = sl_dtype_size(dtype),
+	                 .nsteps = slp_fused_count(f),
+	                 .failure = &failure};
 	int64_t n = slp_size(&k->out[0]), most = (int64_t)(BLOCK / w.size);
 	if (n == 0) return SL_OK;
-	for (int i = 0; i < w.nsteps; i++) {
-		w.step[i] = slp_fused_step_at(f, i);
-		w.kernel[i] = slp_kernel_for(functions[w.step[i].code], SLP_ALL_OF(dtype), SL_DEVICE_CPU).kernel;
-	}
+	prepare_steps(&w, f, attrs);
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) w.number[i] = (float)f->number[i];
 	for (int i = 0; i < k->nin; i++)
 		w.plan[i] = slp_broadcast_plan(k->in[i].type.shape, k->in[i].type.shape, k->out[0].type.shape);
 	assign_slots(&w);
 	slp_parallel_for(n, SLP_GRAIN / w.nsteps / most * most, range, &w);
-	return SL_OK;
+	return slp_noted_failure(k, &failure);
 }
 
 /* The names of its steps. */
@@ -353,7 +308,7 @@ static void describe(const void *attrs, char *text, size_t size)
 	size_t n = 0;
 	for (int i = 0; i < slp_fused_count(attrs) && n < size; i++)
 		n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "",
-		                      functions[slp_fused_step_at(attrs, i).code]->name);
+		                      slp_fused_function(slp_fused_step_at(attrs, i))->name);
 }
 
 const struct sl_op slp_op_fused = {

@@ -110,8 +110,12 @@ template <class S> static void launch(const struct slp_kernel *k, int64_t n)
 
 extern "C" enum sl_status slp_cuda_fused(const struct slp_kernel *k)
 {
+	const slp_fused_attrs *f = (const slp_fused_attrs *)k->attrs;
 	int64_t n = slp_size(&k->out[0]);
 	if (n == 0) return SL_OK;
+	for (int i = 0; i < slp_fused_count(f); i++)
+		if (slp_fused_step_at(f, i).own)
+			return slp_kernel_fail(k, SL_EUNSUPPORTED, "step %d runs on CPUs only", i);
 	slp_with_float(k->out[0].type.dtype, [&](auto zero) { launch<decltype(zero)>(k, n); });
 	return slp_launched(k);
 }

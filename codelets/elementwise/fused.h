@@ -10,7 +10,7 @@
  *     slp_apply1(at, &slp_op_fused, &f, 2, (sl_tensor *[]){x, y});
  *
  * The last one is the result.  The functions are those of unary.def and binary.def, with their gradients: whatever is
- * added there can be fused. */
+ * added there can be fused.  On CPUs, operations of programs can, too, if their kernels take parts (expression.c). */
 #ifndef SLP_FUSED_H
 #define SLP_FUSED_H
 
@@ -30,12 +30,14 @@ enum slp_fused_code {
 
 struct slp_fused_step {
 	int code, a, b; /* b is a where the function has one argument */
+	int own;        /* 0, or: code is the place of a program's operation in slp_ops, whose attributes are the
+	                   numbers from this one less 1 on */
 };
 
 static inline struct slp_fused_step slp_fused_step_at(const struct slp_fused_attrs *f, int i)
 {
 	int s = f->step[i];
-	return (struct slp_fused_step){s & 255, s >> 8 & 255, s >> 16 & 255};
+	return (struct slp_fused_step){s & 255, s >> 8 & 255, s >> 16 & 255, s >> 24 & 255};
 }
 
 /* How many steps an expression has. */
@@ -45,6 +47,13 @@ static inline int slp_fused_count(const struct slp_fused_attrs *f)
 	while (n < SLP_FUSED_STEPS && f->step[n] & 255) n++;
 	return n;
 }
+
+/* The operation that does a step; whether there is one. */
+const struct sl_op *slp_fused_function(struct slp_fused_step s);
+bool slp_fused_step_exists(struct slp_fused_step s);
+
+/* The attributes of a step of a program's operation; what no field names stays as it is. */
+void slp_fused_unpack(const struct slp_fused_attrs *f, struct slp_fused_step s, void *attrs);
 
 #ifdef __cplusplus
 }

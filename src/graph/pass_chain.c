@@ -21,9 +21,17 @@ struct group {
 
 /* ---- what belongs to a group ------------------------------------------------------------------------------------- */
 
-static bool is_elementwise(const struct slp_gnode *n)
+/* A program's operation is called on CPUs, and in the type that expressions compute in. */
+static bool takes_own(const sl_graph *g, const struct slp_gnode *n)
 {
-	return n->kind == SLP_NODE_OP && !n->dead && slp_fused_takes(n->op) && slp_is_float(n->types[0].dtype);
+	struct slp_types types = SLP_ALL_OF(slp_promoted(n->types[0].dtype));
+	return slp_layout_on_cpu(g) && slp_kernel_for(n->op, types, SL_DEVICE_CPU).kernel;
+}
+
+static bool is_elementwise(const sl_graph *g, const struct slp_gnode *n)
+{
+	return n->kind == SLP_NODE_OP && !n->dead && slp_fused_takes(n->op) && slp_is_float(n->types[0].dtype) &&
+	       (!n->op->by_parts || takes_own(g, n));
 }
 
 static bool is_member(const struct group *s, int node)
@@ -54,7 +62,7 @@ static bool can_move(const struct group *s, int node)
 static bool may_join(const struct group *s, struct slp_value v)
 {
 	const struct slp_gnode *n = &s->g->nodes[v.node], *root = &s->g->nodes[s->nodes[s->count - 1]];
-	return is_elementwise(n) && slp_type_equal(&n->types[0], &root->types[0]) && !is_member(s, v.node) &&
+	return is_elementwise(s->g, n) && slp_type_equal(&n->types[0], &root->types[0]) && !is_member(s, v.node) &&
 	       is_ours(s, v) && can_move(s, v.node);
 }
 
@@ -158,7 +166,7 @@ enum sl_status slp_pass_chain(sl_graph *g)
 	enum sl_status s = SL_OK;
 	if (!slp_users_find(&users, g)) return SL_ENOMEM;
 	for (int i = g->count - 1; i >= 0 && s == SL_OK; i--) {
-		if (!is_elementwise(&g->nodes[i])) continue;
+		if (!is_elementwise(g, &g->nodes[i])) continue;
 		struct group group = {.g = g, .users = &users, .nodes = {i}, .count = 1};
 		grow(&group);
 		if (group.count > 1) s = fuse(&group);

@@ -16,8 +16,8 @@
 _Atomic long slp_fail_kernel;
 _Atomic int slp_slow_team, slp_slow_times = 1;
 
-static const double team_flops = 1e6; /* with less, one thread computes */
-static const size_t call_room = 32 << 20; /* what libraries may ask for during a call */
+static const double team_flops = 1e6;        /* with less, one thread computes */
+static const size_t library_room = 32 << 20; /* what libraries may ask for while a task runs */
 
 static _Thread_local char kernel_message[512];
 
@@ -29,6 +29,19 @@ enum sl_status slp_kernel_fail(const struct slp_kernel *k, enum sl_status status
 	slp_vsnprintf(kernel_message, sizeof kernel_message, format, args);
 	va_end(args);
 	return status;
+}
+
+void slp_note_failure(struct slp_first_failure *f, enum sl_status status, const struct sl_op *op)
+{
+	if (status == SL_OK || __atomic_exchange_n(&f->noted, 1, __ATOMIC_RELAXED)) return;
+	const char *why = *kernel_message ? kernel_message : sl_status_name(status);
+	snprintf(f->text, sizeof f->text, "%s%s%.160s", op ? op->name : "", op ? ": " : "", why);
+	f->status = status;
+}
+
+enum sl_status slp_noted_failure(const struct slp_kernel *k, const struct slp_first_failure *f)
+{
+	return f->status == SL_OK ? SL_OK : slp_kernel_fail(k, f->status, "%s", f->text);
 }
 
 /* What one segment knows while it runs. */
@@ -49,6 +62,7 @@ struct run {
 	struct slp_failure *tell; /* it runs for another process */
 	int ntell, max_tell;
 	bool elsewhere, for_master;
+	bool no_room; /* in a slave process, where nobody has looked for it before */
 };
 
 static char *scratch_of(const struct run *run)
@@ -153,12 +167,11 @@ static bool told_to_fail(void)
 	return atomic_fetch_sub(&slp_fail_kernel, 1) == 1;
 }
 
-/* In a slave process, where nobody has looked for room before: oneDNN ends a process without memory by SIGSEGV. */
-static enum sl_status look_for_room(const struct slp_kernel *k)
+/* oneDNN ends a process without memory by SIGSEGV. */
+static enum sl_status fail_for_room(const struct slp_kernel *k)
 {
 	char text[160];
-	if (slp_room_for(call_room)) return SL_OK;
-	return slp_kernel_fail(k, SL_ENOMEM, "the slave process has %s", slp_room_text(call_room, text));
+	return slp_kernel_fail(k, SL_ENOMEM, "the slave process has %s", slp_room_text(library_room, text));
 }
 
 static enum sl_status call_kernel(const struct run *run, const struct slp_kernel *k, const struct slp_type *types)
@@ -168,7 +181,7 @@ static enum sl_status call_kernel(const struct run *run, const struct slp_kernel
 	kernel_message[0] = '\0';
 	if (told_to_fail()) return slp_kernel_fail(k, SL_EKERNEL, "told to fail by a test");
 	if (!choice.kernel) return slp_kernel_fail(k, SL_EINTERNAL, "it has no kernel for its data types");
-	if (run->for_master && look_for_room(k) != SL_OK) return SL_ENOMEM;
+	if (run->no_room) return fail_for_room(k);
 	struct slp_view *copies = run->views + run->max_operands;
 	if (choice.promote) return slp_run_promoted(k, choice.kernel, run->cuda, copies);
 	bool align = run->cuda && k->op->aligned;
@@ -448,7 +461,7 @@ void slp_cuda_segment(void *buffers[], void *arg)
 
 int slp_segment_run_for_master(struct slp_segment *seg, void *buffers[], struct slp_failure **failures)
 {
-	struct run run = {.seg = seg, .buffers = buffers, .for_master = true};
+	struct run run = {.seg = seg, .buffers = buffers, .for_master = true, .no_room = !slp_room_has(library_room)};
 	slp_team_enter();
 	run_segment(&run);
 	*failures = run.tell;

@@ -83,7 +83,7 @@ static struct slp_view piece_of(const struct slp_view *v, int64_t begin, int64_t
 struct pieces {
 	const struct slp_kernel *k;
 	slp_kernel_fn *kernel;
-	_Atomic enum sl_status status;
+	struct slp_first_failure failure;
 };
 
 static enum sl_status run_piece(const struct pieces *p, int64_t begin, int64_t n)
@@ -109,10 +109,8 @@ static enum sl_status run_piece(const struct pieces *p, int64_t begin, int64_t n
 static void run_pieces(void *arg, int64_t begin, int64_t end)
 {
 	struct pieces *p = arg;
-	for (; begin < end; begin += PIECE) {
-		enum sl_status s = run_piece(p, begin, end - begin < PIECE ? end - begin : PIECE);
-		if (s != SL_OK) p->status = s;
-	}
+	for (; begin < end; begin += PIECE)
+		slp_note_failure(&p->failure, run_piece(p, begin, end - begin < PIECE ? end - begin : PIECE), NULL);
 }
 
 /* ---- any ------------------------------------------------------------------------------------------------------ */
@@ -202,9 +200,9 @@ static enum sl_status run_copied(const struct slp_kernel *k, slp_kernel_fn *kern
 enum sl_status slp_run_promoted(const struct slp_kernel *k, slp_kernel_fn *kernel, bool cuda, struct slp_view *wide)
 {
 	if (!cuda && kernel_by_pieces(k)) {
-		struct pieces p = {k, kernel, SL_OK};
+		struct pieces p = {.k = k, .kernel = kernel};
 		slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, run_pieces, &p);
-		return p.status;
+		return slp_noted_failure(k, &p.failure);
 	}
 	return run_copied(k, kernel, &(struct copying){is_half_view, promoted_type, converter(cuda)}, wide);
 }

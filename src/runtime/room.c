@@ -324,6 +324,12 @@ bool slp_room_for(size_t bytes)
 	return true;
 }
 
+bool slp_room_has(size_t bytes)
+{
+	struct room r = room_for(bytes, 0);
+	return fits(&r, bytes, 0);
+}
+
 bool slp_room_could_be(size_t bytes, size_t more)
 {
 	enum { HUGE = 64 << 20 };

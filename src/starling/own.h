@@ -66,7 +66,11 @@ struct sl_op_attr {
 #define SL_SAVE_OUT(i) (1u << (16 + (i)))
 #define SL_OP_TYPE(dtype) (1u << (dtype))
 
-/* The definition of an operation; it is copied. */
+/* The definition of an operation; it is copied.
+ *
+ * Elementwise operations have one result and one or two inputs, all of one shape and data type.  Plans on CPUs may join
+ * such a call with its neighbours in one pass over memory.  The CPU kernel then gets parts of the operands, as arrays
+ * of one axis, and the result may lie over an input.  It uses no scratch memory. */
 struct sl_op_def {
 	const char *name; /* letters, digits and _; as in messages, performance models and programs' text */
 	const char *doc;  /* one line */
@@ -78,6 +82,7 @@ struct sl_op_def {
 	size_t attrs_size;              /* of the structure */
 	unsigned saves;                 /* SL_SAVE_IN(i) | SL_SAVE_OUT(j): the values that gradient reads */
 	bool inplace;                   /* a kernel may be given the same memory for result 0 as for input 0 */
+	bool elementwise;               /* element i of the result follows from the inputs' elements i alone: see below */
 	enum sl_status (*rule)(const struct sl_op_call *c);         /* NULL: inputs have one type, and results, too */
 	enum sl_status (*cpu)(const struct sl_op_call *c);          /* must be given */
 	enum sl_status (*cuda)(const struct sl_op_call *c);         /* on a GPU; NULL: runs on CPUs only */

@@ -71,13 +71,25 @@ static enum sl_status checked(enum sl_status s)
 
 /* ---- rules ---------------------------------------------------------------------------------------------------- */
 
+static bool is_same(const struct slp_type *a, const struct slp_type *b)
+{
+	return a->dtype == b->dtype && sl_shape_equal(a->shape, b->shape);
+}
+
 static enum sl_status rule_alike(const struct slp_infer *c)
 {
 	for (int i = 1; i < c->nin; i++)
-		if (c->in[i].dtype != c->in[0].dtype || !sl_shape_equal(c->in[i].shape, c->in[0].shape))
+		if (!is_same(&c->in[i], &c->in[0]))
 			return slp_reject(c, SL_ESHAPE, "inputs must have the same shape and data type");
 	for (int i = 0; i < c->nout; i++) c->out[i] = c->in[0];
 	return SL_OK;
+}
+
+static bool is_alike(const struct slp_infer *c)
+{
+	for (int i = 0; i < c->nin; i++)
+		if (!is_same(&c->in[i], &c->out[0])) return false;
+	return true;
 }
 
 static enum sl_status rule_own(struct slp_infer *c)
@@ -95,6 +107,9 @@ static enum sl_status rule_own(struct slp_infer *c)
 			return slp_reject(c, SL_EINVAL, "its rule gave result %d no type", i);
 		c->out[i] = (struct slp_type){a.out[i].dtype, a.out[i].shape};
 	}
+	if (s == SL_OK && c->op->elementwise && !is_alike(c))
+		return slp_reject(c, SL_ESHAPE,
+		                  "it is elementwise: inputs and result must have one shape and data type");
 	return s;
 }
 
@@ -180,8 +195,7 @@ static enum sl_status check_gradient(const struct slp_grad *g, int i)
 		return slp_call_fail(g->at, g->op->name, SL_EINVAL,
 		                     "its gradient function set no gradient for input %d", i),
 		       SL_EINVAL;
-	if (d->symbol || x->symbol || (d->type.dtype == x->type.dtype && sl_shape_equal(d->type.shape, x->type.shape)))
-		return SL_OK;
+	if (d->symbol || x->symbol || is_same(&d->type, &x->type)) return SL_OK;
 	slp_call_fail(g->at, g->op->name, SL_ESHAPE, "its gradient for input %d is %s, the input %s", i,
 	              slp_type_string(&d->type, text[0]), slp_type_string(&x->type, text[1]));
 	return SL_ESHAPE;
@@ -250,6 +264,8 @@ static const char *mistake(const struct sl_op_def *d)
 	if (d->nout < 0 || d->nout > SL_OP_MAX_OUTPUTS) return "the number of its results is out of range";
 	if (!d->nin && !d->rule) return "without inputs it needs a rule";
 	if (d->types & ~SLP_ANY) return "its types are none";
+	if (d->elementwise && (d->nin < 1 || d->nin > 2 || d->nin_max > d->nin || d->nout > 1 || d->scratch))
+		return "elementwise operations have one or two inputs, one result and no scratch memory";
 	if (d->attrs_size > SL_OP_MAX_ATTRS) return "its attributes are too large";
 	for (const struct sl_op_attr *a = d->attrs; a && a->name; a++)
 		if (!is_attr(a, d->attrs_size)) return "an attribute is outside of its structure, or not valid";
@@ -312,7 +328,8 @@ static void describe(struct own *own)
 	own->op.nout = d->nout ? d->nout : 1;
 	own->op.attrs_size = d->attrs_size;
 	own->op.saves = d->saves;
-	own->op.inplace = d->inplace;
+	own->op.inplace = d->inplace || d->elementwise;
+	own->op.elementwise = own->op.by_parts = d->elementwise;
 	own->op.no_graph = true; /* who knows what its kernels do */
 	own->op.rows = own->rows;
 	own->op.infer = infer;

@@ -135,6 +135,18 @@ const struct bench_case bench_parts[] = {
          .run = bench_gpt_half_gain_run,
          .teardown = bench_gpt_teardown,
          .goal = {BENCH_AT_LEAST, 0.95}},
+        {.name = "gpt2-bf16-gain",
+         .doc = "the same of gpt2-step",
+         RATIO(""),
+         .no_peer = true,
+         .cpu_only = true,
+         .times = 1,
+         .runs = 5,
+         .half = true,
+         .setup = bench_gpt2_setup,
+         .run = bench_gpt_half_gain_run,
+         .teardown = bench_gpt_teardown,
+         .goal = {BENCH_AT_LEAST, 1.3}},
 
         /* The parts of LeNet. */
         {.name = "conv1",

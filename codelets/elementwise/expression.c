@@ -1,0 +1,198 @@
+/* What expressions of elementwise functions (fused.c) are made of: which operations can be steps, and how calls of them
+ * are written as steps.
+ *
+ * A step of an operation that a program has registered names it by its place among all operations.  Its attributes are
+ * written to the expression's numbers, so that they are printed and compared like all others. */
+#include <string.h>
+
+#include "fill/fill.h"
+#include "fused.h"
+
+/* ---- the functions of fused.def ---------------------------------------------------------------------------------- */
+
+/* The operation that does a step. */
+static const struct sl_op *const functions[SLP_FUSED_CODES] = {
+#define X(name) [SLP_FUSED_##name] = &slp_op_##name,
+#include "fused.def"
+#undef X
+};
+
+/* The forms with a number are steps of the function of two, one operand of which is the number. */
+static const struct form {
+	const struct sl_op *op;
+	enum slp_fused_code code;
+	bool swapped;
+} forms[] = {
+#define BINARY(name, ...) {&slp_op_##name##_scalar, SLP_FUSED_##name, false},
+#define COMPARE BINARY
+#define SWAPPED(name, of, ...) {&slp_op_##name##_scalar, SLP_FUSED_##of, true},
+#include "binary.def"
+};
+
+enum { FORMS = sizeof forms / sizeof *forms };
+
+static int code_of(const struct sl_op *op)
+{
+	for (int i = SLP_FUSED_END + 1; i < SLP_FUSED_CODES; i++)
+		if (functions[i] == op) return i;
+	return SLP_FUSED_END;
+}
+
+static const struct form *form_of(const struct sl_op *op)
+{
+	for (int i = 0; i < FORMS; i++)
+		if (forms[i].op == op) return &forms[i];
+	return NULL;
+}
+
+/* ---- operations of programs -------------------------------------------------------------------------------------- */
+
+/* How many numbers its attributes take. */
+static int attr_numbers(const struct sl_op *op)
+{
+	int n = 0;
+	for (const struct slp_attr *a = op->attr_table; a && a->name; a++) n += (int)a->count;
+	return n;
+}
+
+/* A whole number that no double is may not pass. */
+static bool to_number(enum slp_attr_kind kind, const void *from, double *number)
+{
+	int64_t whole = kind == SLP_INT64 ? *(const int64_t *)from : 0;
+	switch (kind) {
+	case SLP_INT: *number = *(const int *)from; break;
+	case SLP_INT64: *number = (double)whole; break;
+	case SLP_DOUBLE: *number = *(const double *)from; break;
+	case SLP_BOOL: *number = *(const bool *)from; break;
+	}
+	return whole > -(INT64_C(1) << 53) && whole < INT64_C(1) << 53;
+}
+
+/* Numbers of a text may be any. */
+static int64_t whole_number(double number, int64_t least, int64_t most)
+{
+	if (!(number > (double)least)) return least;
+	return number < (double)most ? (int64_t)number : most;
+}
+
+static void from_number(enum slp_attr_kind kind, double number, void *to)
+{
+	switch (kind) {
+	case SLP_INT: *(int *)to = (int)whole_number(number, INT_MIN, INT_MAX); break;
+	case SLP_INT64: *(int64_t *)to = whole_number(number, -(INT64_C(1) << 53), INT64_C(1) << 53); break;
+	case SLP_DOUBLE: *(double *)to = number; break;
+	case SLP_BOOL: *(bool *)to = number != 0; break;
+	}
+}
+
+static size_t size_of(enum slp_attr_kind kind)
+{
+	static const size_t sizes[] = {[SLP_INT] = sizeof(int),
+	                               [SLP_INT64] = sizeof(int64_t),
+	                               [SLP_DOUBLE] = sizeof(double),
+	                               [SLP_BOOL] = sizeof(bool)};
+	return sizes[kind];
+}
+
+void slp_fused_unpack(const struct slp_fused_attrs *f, struct slp_fused_step s, void *attrs)
+{
+	const double *number = f->number + s.own - 1;
+	for (const struct slp_attr *a = slp_ops[s.code]->attr_table; a && a->name; a++)
+		for (unsigned i = 0; i < a->count; i++)
+			from_number(a->kind, *number++, (char *)attrs + a->offset + i * size_of(a->kind));
+}
+
+/* Writes the attributes behind the n numbers that there are; false if they do not fit. */
+static bool pack(struct slp_fused_attrs *f, int n, const struct sl_op *op, const void *attrs)
+{
+	if (n + attr_numbers(op) > SLP_FUSED_NUMBERS) return false;
+	for (const struct slp_attr *a = op->attr_table; a && a->name; a++)
+		for (unsigned i = 0; i < a->count; i++)
+			if (!to_number(a->kind, (const char *)attrs + a->offset + i * size_of(a->kind),
+			               &f->number[n++]))
+				return false;
+	return true;
+}
+
+static int place_of(const struct sl_op *op)
+{
+	int i = 0;
+	while (slp_ops[i] != op) i++;
+	return i;
+}
+
+/* ---- making an expression ---------------------------------------------------------------------------------------- */
+
+bool slp_fused_takes(const struct sl_op *op)
+{
+	return code_of(op) || form_of(op) || op->by_parts;
+}
+
+const struct sl_op *slp_fused_function(struct slp_fused_step s)
+{
+	return s.own ? slp_ops[s.code] : functions[s.code];
+}
+
+bool slp_fused_step_exists(struct slp_fused_step s)
+{
+	if (!s.own) return s.code < SLP_FUSED_CODES;
+	return s.code < slp_op_count() && slp_ops[s.code]->by_parts &&
+	       s.own - 1 + attr_numbers(slp_ops[s.code]) <= SLP_FUSED_NUMBERS;
+}
+
+static int largest(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+/* How many numbers an expression uses. */
+static int numbers_of(const struct slp_fused_attrs *f)
+{
+	int n = 0;
+	for (int i = 0; i < slp_fused_count(f); i++) {
+		struct slp_fused_step s = slp_fused_step_at(f, i);
+		n = largest(n, largest(s.a, s.b) + 1 - SLP_FUSED_NUMBER);
+		if (s.own) n = largest(n, s.own - 1 + attr_numbers(slp_ops[s.code]));
+	}
+	return n;
+}
+
+/* The operand that stands for a number; -1 if there is no room for one more. */
+static int number_operand(struct slp_fused_attrs *f, double value)
+{
+	int i = 0, n = numbers_of(f);
+	while (i < n && memcmp(&f->number[i], &value, sizeof value)) i++;
+	if (i == SLP_FUSED_NUMBERS) return -1;
+	f->number[i] = value;
+	return SLP_FUSED_NUMBER + i;
+}
+
+/* The step; with code 0 if there is no room for it. */
+static struct slp_fused_step step_of(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b)
+{
+	const struct slp_fused_step none = {0};
+	int code = code_of(op);
+	const struct form *form = code ? NULL : form_of(op);
+	if (form) {
+		int number = number_operand(f, ((const struct slp_value *)attrs)->value);
+		if (number < 0) return none;
+		return form->swapped ? (struct slp_fused_step){form->code, number, a, 0}
+		                     : (struct slp_fused_step){form->code, a, number, 0};
+	}
+	if (op->nin_max == 1) b = a;
+	if (code) return (struct slp_fused_step){code, a, b, 0};
+	int n = numbers_of(f);
+	return op->by_parts && pack(f, n, op, attrs) ? (struct slp_fused_step){place_of(op), a, b, n + 1} : none;
+}
+
+int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b)
+{
+	int n = slp_fused_count(f);
+	struct slp_fused_attrs with = *f;
+	struct slp_fused_step s = {0};
+	if (n < SLP_FUSED_STEPS) s = step_of(&with, op, attrs, a, b);
+	if (!s.code) return -1;
+	with.step[n] = s.code | s.a << 8 | s.b << 16 | s.own << 24;
+	*f = with;
+	return SLP_FUSED_RESULT + n;
+}
