@@ -150,9 +150,75 @@ static void test_program(void)
 	}
 }
 
+/* ---- the body alone, hybridised --------------------------------------------------------------------------------- */
+
+static sl_tensor *body_forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	struct cell *c = (struct cell *)self;
+	(void)nin;
+	sl_tensor *wx = sl_param_use(c->wx, in[0]), *b = sl_param_use(c->b, in[0]), *wh = sl_param_use(c->wh, in[0]);
+	sl_tensor *h = sl_tanh(sl_add(sl_linear(in[0], wx, b, .tw = true), sl_dot(in[1], wh)));
+	sl_also(sl_mul_scalar(h, 2));
+	return h;
+}
+
+/* The loop is the program's, over a body with a state and a result; the gradients of all parameters, and the seconds'. */
+static void run_loop(sl_block *body, int64_t steps, sl_tensor *grads[4])
+{
+	sl_param *p[3];
+	sl_seed(11);
+	sl_tensor *x = sl_normal(SL_SHAPE(steps, ROWS, INPUTS), 0, 1, .dtype = SL_FLOAT64), *loss = NULL;
+	sl_tensor *first = sl_zeros(SL_SHAPE(ROWS, UNITS), .dtype = SL_FLOAT64), *out[2] = {first};
+	sl_attach_grad(x);
+	SL_RECORD
+		for (int64_t t = 0; t < steps; t++) {
+			sl_tensor *at = sl_reshape(sl_slice(x, 0, t, t + 1, 1), SL_SHAPE(ROWS, INPUTS));
+			CHECK_OK(sl_forward_all(body, SL_ARRAY(sl_tensor *, at, out[0]), 2, out, 2));
+			loss = loss ? sl_add(loss, sl_sum(out[1])) : sl_sum(out[1]);
+		}
+	CHECK_OK(sl_backward(loss));
+	sl_block_params(body, p, 3);
+	for (int i = 0; i < 3; i++) grads[i] = sl_clone(sl_param_grad(p[i]));
+	grads[3] = sl_grad(x);
+}
+
+static uint64_t plans(void)
+{
+	struct sl_stats stats;
+	sl_stats_get(&stats);
+	return stats.plans;
+}
+
+/* The programs are those of a first and a last step, which is the same or another, and of one between: not one a step. */
+static void test_body(void)
+{
+	static const int64_t lengths[] = {1, 4, 9, 2};
+	sl_block *body = cell_new(SL_FLOAT64, false);
+	body->forward = body_forward;
+	SL_SCOPE {
+		sl_tensor *eager[4][4], *hybrid[4];
+		for (int i = 0; i < 4; i++) run_loop(body, lengths[i], eager[i]);
+		CHECK_OK(sl_hybridize(body));
+		uint64_t before = plans(), after_three = 0;
+		for (int i = 0; i < 4; i++) {
+			if (i == 3) after_three = plans();
+			run_loop(body, lengths[i], hybrid);
+			for (int j = 0; j < 4; j++) {
+				double most = sl_item(sl_max(sl_abs(sl_sub(hybrid[j], eager[i][j]))));
+				CHECK_SAYING(most < 1e-12, "%d steps: gradient %d is off by %g", (int)lengths[i], j,
+				             most);
+			}
+		}
+		CHECK_SAYING(after_three <= before + 4, "%d programs", (int)(after_three - before));
+		CHECK(plans() == after_three);
+	}
+	sl_block_free(body);
+}
+
 static const struct slp_test tests[] = {
         {"values", test_values},
         {"program", test_program},
+        {"body", test_body},
         {0},
 };
 
