@@ -75,6 +75,8 @@ run 1 tools/sl-run "$data/mlp" -i "nobody=$data/mlp-x.npy"
 complains 'no variable "nobody"'
 run 2 tools/sl-run "$data/mlp"
 complains 'no input'
+run 1 tools/sl-run "$tmp/none"
+complains 'none-symbol\.json: No such file'
 run 2 tools/sl-run
 run 2 tools/sl-run "$data/mlp" -i "$data/mlp-x.npy" --type half
 complains 'half'

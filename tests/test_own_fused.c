@@ -8,6 +8,7 @@
 #include <starling/own.h>
 
 #include "blocks.h"
+#include "op.h"
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
@@ -245,6 +246,25 @@ static size_t some_scratch(const struct sl_op_call *c)
 	return 8;
 }
 
+/* A program with this step of a joined expression is refused; saying NULL: it is not. */
+static void check_text(const char *dtype, int step, const char *saying)
+{
+	char text[200];
+	snprintf(text, sizeof text, "input x: %s (2,)\nreturn fused(x, step=(%d,))", dtype, step);
+	sl_graph *g = sl_graph_parse(text);
+	sl_plan *plan = sl_compile(g);
+	CHECK_SAYING(!plan == (saying != NULL) && (plan || strstr(sl_error_message(), saying)), "%s",
+	             sl_error_message());
+	sl_error_clear();
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(2)), *y = NULL;
+		if (plan) CHECK_OK(sl_plan_run(plan, &x, 1, &y));
+		if (plan) CHECK_ALL(y, 0); /* the number beside it is 0 */
+	}
+	sl_plan_free(plan);
+	sl_graph_free(g);
+}
+
 static void test_mistakes(void)
 {
 	CHECK_WRONG(.nin = 3);
@@ -256,16 +276,13 @@ static void test_mistakes(void)
 		CHECK_NULL(sl_op_apply(wrong, &x, 1), SL_ESHAPE, "own_wrong", "it is elementwise");
 		CHECK_NULL(sl_op_apply(pair, SL_ARRAY(sl_tensor *, x, sl_ones(SL_SHAPE(3))), 2), SL_ESHAPE, "own_pair");
 	}
-	/* Steps that a hand has written: no such operation of the library, of programs. */
-	for (int own = 0; own < 2; own++) {
-		char text[200];
-		snprintf(text, sizeof text, "input x: float32 (2,)\nreturn fused(x, step=(%d,))", 255 + (own << 24));
-		sl_graph *g = sl_graph_parse(text);
-		CHECK(!sl_compile(g) && strstr(sl_error_message(), "step 0: no function 255"));
-		sl_error_clear();
-		sl_graph_free(g);
-	}
-	sl_error_clear();
+	/* Steps that a hand has written: no such operation of the library, of programs; one without a kernel for the type. */
+	int place = 0;
+	while (strcmp(slp_ops[place]->name, "own_single")) place++;
+	check_text("float32", 255, "step 0: no function 255");
+	check_text("float32", 255 | 1 << 24, "step 0: no function 255");
+	check_text("float64", place | 1 << 24, "step 0, own_single: no kernel takes float64");
+	check_text("float32", place | 32 << 8 | 1 << 24, NULL);
 }
 
 static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)

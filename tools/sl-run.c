@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <starling/io.h>
 
@@ -164,6 +165,7 @@ static void complete(struct argp_state *state, struct options *o)
 	if (!is_onnx(o)) complete_names(state, o);
 	else if (o->params) argp_error(state, "an ONNX model contains its parameters: leave out PARAMS");
 	split_outputs(state, o);
+	if (!o->ninputs && access(o->symbol, R_OK)) argp_failure(state, DRV_ERROR, errno, "%s", o->symbol);
 	if (!o->ninputs) argp_error(state, "no input is given");
 	for (int i = 0; i < o->ninputs; i++) {
 		if (!o->inputs[i].file && !made_up(o, &o->inputs[i]))

@@ -26,6 +26,13 @@ static bool readable(const struct slp_infer *c, int operand, int i)
 	return operand < c->nin;
 }
 
+/* Expressions compute in float32 or float64; a program's operation may lack a kernel for that. */
+static bool has_kernel(const struct slp_infer *c, struct slp_fused_step s)
+{
+	struct slp_types types = SLP_ALL_OF(slp_promoted(c->in[0].dtype));
+	return !s.own || slp_kernel_for(slp_fused_function(s), types, SL_DEVICE_CPU).kernel;
+}
+
 static enum sl_status check_expression(const struct slp_infer *c)
 {
 	const struct slp_fused_attrs *f = c->attrs;
@@ -34,6 +41,9 @@ static enum sl_status check_expression(const struct slp_infer *c)
 	for (int i = 0; i < n; i++) {
 		struct slp_fused_step s = slp_fused_step_at(f, i);
 		if (!slp_fused_step_exists(s)) return slp_reject(c, SL_EINVAL, "step %d: no function %d", i, s.code);
+		if (!has_kernel(c, s))
+			return slp_reject(c, SL_EDTYPE, "step %d, %s: no kernel takes %s", i,
+			                  slp_fused_function(s)->name, sl_dtype_name(c->in[0].dtype));
 		if (!readable(c, s.a, i) || !readable(c, s.b, i))
 			return slp_reject(c, SL_EINVAL, "step %d, %s: operands %d, %d do not both exist", i,
 			                  slp_fused_function(s)->name, s.a, s.b);

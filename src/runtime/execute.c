@@ -1,14 +1,13 @@
 /* Running segments: the two functions that all codelets share.  They hand each call its memory, skip what depends on
  * a failed call, and turn a kernel's failure into a fault. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "number.h"
 #include "runtime/cuda_graph.h"
 #include "runtime/execute.h"
 #include "runtime/finite.h"
+#include "runtime/kernel_fail.h"
 #include "runtime/layers.h"
 #include "runtime/room.h"
 #include "runtime/watch.h"
@@ -18,31 +17,6 @@ _Atomic int slp_slow_team, slp_slow_times = 1;
 
 static const double team_flops = 1e6;        /* with less, one thread computes */
 static const size_t library_room = 32 << 20; /* what libraries may ask for while a task runs */
-
-static _Thread_local char kernel_message[512];
-
-enum sl_status slp_kernel_fail(const struct slp_kernel *k, enum sl_status status, const char *format, ...)
-{
-	(void)k;
-	va_list args;
-	va_start(args, format);
-	slp_vsnprintf(kernel_message, sizeof kernel_message, format, args);
-	va_end(args);
-	return status;
-}
-
-void slp_note_failure(struct slp_first_failure *f, enum sl_status status, const struct sl_op *op)
-{
-	if (status == SL_OK || __atomic_exchange_n(&f->noted, 1, __ATOMIC_RELAXED)) return;
-	const char *why = *kernel_message ? kernel_message : sl_status_name(status);
-	snprintf(f->text, sizeof f->text, "%s%s%.160s", op ? op->name : "", op ? ": " : "", why);
-	f->status = status;
-}
-
-enum sl_status slp_noted_failure(const struct slp_kernel *k, const struct slp_first_failure *f)
-{
-	return f->status == SL_OK ? SL_OK : slp_kernel_fail(k, f->status, "%s", f->text);
-}
 
 /* What one segment knows while it runs. */
 struct run {
@@ -130,7 +104,7 @@ static uint32_t add_fault(const struct slp_record *r, enum sl_status status)
 	starpu_worker_get_name(starpu_worker_get_id(), worker, sizeof worker);
 	if (status == SL_ENOMEM) slp_refused_text(room);
 	snprintf(text, sizeof text, "%s at %s failed on %s: %s%s%s", slp_ops[r->op]->name, r->at, worker,
-	         kernel_message[0] ? kernel_message : sl_status_name(status), *room ? "; " : "", room);
+	         *slp_kernel_said() ? slp_kernel_said() : sl_status_name(status), *room ? "; " : "", room);
 	return slp_fault_add(status, text);
 }
 
@@ -140,7 +114,7 @@ static void tell(struct run *run, enum sl_status status)
 	if (!slp_grow((void **)&run->tell, &run->max_tell, run->ntell + 1, sizeof *run->tell)) return;
 	struct slp_failure *f = &run->tell[run->ntell++];
 	*f = (struct slp_failure){.call = run->call, .status = status};
-	snprintf(f->text, sizeof f->text, "%.*s", (int)sizeof f->text - 1, kernel_message);
+	snprintf(f->text, sizeof f->text, "%.*s", (int)sizeof f->text - 1, slp_kernel_said());
 }
 
 static uint32_t fail(struct run *run, const struct slp_record *r, enum sl_status status)
@@ -155,7 +129,7 @@ static enum sl_status told(const struct run *run)
 {
 	for (int i = 0; i < run->ntold; i++) {
 		if (run->told[i].call != run->call && run->told[i].call >= 0) continue;
-		snprintf(kernel_message, sizeof kernel_message, "%s", run->told[i].text);
+		slp_kernel_says(run->told[i].text);
 		return run->told[i].status;
 	}
 	return SL_OK;
@@ -178,7 +152,7 @@ static enum sl_status call_kernel(const struct run *run, const struct slp_kernel
 {
 	struct slp_types sets = slp_types_of(k->nin, types, k->nout, types + k->nin);
 	struct slp_choice choice = slp_kernel_for(k->op, sets, run->cuda ? SL_DEVICE_GPU : SL_DEVICE_CPU);
-	kernel_message[0] = '\0';
+	slp_kernel_says("");
 	if (told_to_fail()) return slp_kernel_fail(k, SL_EKERNEL, "told to fail by a test");
 	if (!choice.kernel) return slp_kernel_fail(k, SL_EINTERNAL, "it has no kernel for its data types");
 	if (run->no_room) return fail_for_room(k);
@@ -186,7 +160,7 @@ static enum sl_status call_kernel(const struct run *run, const struct slp_kernel
 	if (choice.promote) return slp_run_promoted(k, choice.kernel, run->cuda, copies);
 	bool align = run->cuda && k->op->aligned;
 	enum sl_status s = align ? slp_run_aligned(k, choice.kernel, copies) : choice.kernel(k);
-	if (s != SL_EUNSUPPORTED || !k->op->declines || !run->cuda || *kernel_message) return s;
+	if (s != SL_EUNSUPPORTED || !k->op->declines || !run->cuda || *slp_kernel_said()) return s;
 	choice = slp_promoted_kernel_for(k->op, sets, SL_DEVICE_GPU);
 	return slp_run_promoted(k, choice.kernel, true, copies);
 }
@@ -375,7 +349,7 @@ static void run_calls(struct run *run)
 static void spoil(struct run *run)
 {
 	run->call = -1;
-	kernel_message[0] = '\0';
+	slp_kernel_says("");
 	uint32_t fault = fail(run, slp_record_first(run->seg->calls), SL_ENOMEM);
 	for (int i = 0; i < run->seg->nbuffers; i++) atomic_store(&run->seg->buffers[i]->fault, fault);
 	run->spoilt = true;

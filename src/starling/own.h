@@ -82,7 +82,7 @@ struct sl_op_def {
 	size_t attrs_size;              /* of the structure */
 	unsigned saves;                 /* SL_SAVE_IN(i) | SL_SAVE_OUT(j): the values that gradient reads */
 	bool inplace;                   /* a kernel may be given the same memory for result 0 as for input 0 */
-	bool elementwise; /* element i of the result follows from the inputs' elements i alone: see below */
+	bool elementwise; /* element i of the result follows from elements i of the inputs alone: see above */
 	enum sl_status (*rule)(const struct sl_op_call *c);         /* NULL: inputs have one type, and results, too */
 	enum sl_status (*cpu)(const struct sl_op_call *c);          /* must be given */
 	enum sl_status (*cuda)(const struct sl_op_call *c);         /* on a GPU; NULL: runs on CPUs only */

@@ -1,0 +1,9 @@
+/* Why kernels fail (kernel_fail.c). */
+#ifndef SLP_KERNEL_FAIL_H
+#define SLP_KERNEL_FAIL_H
+
+/* What a kernel said last on this thread; "" if nothing. */
+const char *slp_kernel_said(void);
+void slp_kernel_says(const char *text);
+
+#endif
