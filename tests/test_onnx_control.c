@@ -323,6 +323,47 @@ static void test_sequences(void)
 	}
 }
 
+/* For each place of two lists, and a tensor that is the same for all: their sum and difference, in lists of their own. */
+static void map_parts(const char *second_list, const char *inputs)
+{
+	begin_graph(&first, inputs, "sum less");
+	slp_model_node(&first, "Add a b -> both");
+	slp_model_node(&first, "Add both same -> sum");
+	slp_model_node(&first, "Sub a b -> less");
+	slp_model_begin(&model, 17);
+	number(&model, "one", one);
+	slp_model_node(&model, "Neg x -> z");
+	slp_model_node(&model, "SplitToSequence x one -> p");
+	slp_model_node(&model, second_list);
+	slp_model_int(&model, slp_model_node(&model, "ReduceMax x -> top"), "keepdims", 0);
+	slp_model_graph(&model, slp_model_node(&model, "SequenceMap p q top -> sums lesses"), "body", &first);
+	SlpOnnx__NodeProto *n = slp_model_node(&model, "ConcatFromSequence sums -> u");
+	slp_model_int(&model, n, "axis", 0);
+	n = slp_model_node(&model, "ConcatFromSequence lesses -> v");
+	slp_model_int(&model, n, "axis", 0);
+	n = slp_model_node(&model, "Concat u v -> y");
+	slp_model_int(&model, n, "axis", 0);
+}
+
+static void test_map(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_from(((float[]){1, 2, 5}), SL_SHAPE(3));
+		map_parts("SplitToSequence z one -> q", "a b same");
+		sl_block *b = built();
+		CHECK_MODEL(b, x, 5, 5, 5, 2, 4, 10);
+		CHECK_MODEL(b, sl_slice(x, 0, 1, 2, 1), 2, 4);
+		sl_block_free(b);
+		map_parts("SequenceConstruct z -> q", "a b same");
+		check_fails(built(), x, SL_ESHAPE, "SequenceMap: its sequences have different lengths, 3 and 1");
+		map_parts("SequenceConstruct z -> q", "a b same more");
+		check_fails(built(), x, SL_EFORMAT, "SequenceMap: its graph has 4 inputs and 2 results");
+		map_parts("SequenceConstruct z -> q", "a b same");
+		model.nodes[4].input[0] = model.nodes[4].input[2];
+		check_fails(built(), x, SL_EFORMAT, "SequenceMap: input 0 must be a sequence");
+	}
+}
+
 static void check_parts(const char *split, const char *count, double first_one, double last)
 {
 	static const int64_t sizes[] = {1, 3};
@@ -429,6 +470,7 @@ static const struct slp_test tests[] = {
         {"scans", test_scan},
         {"lists", test_sequences},
         {"parts", test_parts},
+        {"map", test_map},
         {"broken graphs", test_broken},
         {"deep graphs", test_deep},
         {NULL, NULL},

@@ -426,22 +426,6 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-/* The mask as it is added: conditions become 0 and -inf.  Autocast converts floats. */
-static sl_tensor *added_mask(const char *at, sl_tensor *q, sl_tensor *mask)
-{
-	enum sl_dtype from = sl_tensor_dtype(mask), to = sl_tensor_dtype(q);
-	if (from == to) return mask;
-	if (!slp_is_float(from)) {
-		struct sl_make make = {to, sl_tensor_device(q)};
-		sl_tensor *hidden = sl_logical_not_at(at, sl_cast_at(at, sl_cast_at(at, mask, SL_BOOL), to));
-		return sl_masked_fill_at(at, sl_full_at(at, SL_SCALAR, 0, make), hidden, -INFINITY);
-	}
-	if (sl_autocast_dtype() != SL_DTYPE_DEFAULT) return sl_cast_at(at, mask, to);
-	return slp_call_fail(at, "sl_scaled_dot_product_attention", SL_EDTYPE,
-	                     "q is %s and the mask %s; convert one with sl_cast", sl_dtype_name(to),
-	                     sl_dtype_name(from));
-}
-
 /* Autocast computes attention in the half type; gradients, of what was saved, have the logs in float32. */
 #define CAST_attention SLP_CAST_LOWER
 #define CAST_attention_grad SLP_CAST_WIDEST
@@ -460,7 +444,7 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 	SLP_CALL("sl_scaled_dot_product_attention", at);
 	struct slp_attention_attrs attrs = {opts.scale, opts.causal};
 	sl_tensor *out[2], *mask = opts.mask;
-	if (mask && q && !(mask = added_mask(at, q, mask))) return NULL;
+	if (mask && q && k && !(mask = slp_added_mask(at, q, k, mask))) return NULL;
 	enum sl_status s = slp_apply(at, &slp_op_attention, &attrs, mask ? 4 : 3, (sl_tensor *[]){q, k, v, mask},
 	                             (sl_device){0}, out);
 	return s == SL_OK ? out[0] : NULL;

@@ -104,6 +104,8 @@ void slp_attention_by_hand(const struct slp_attention *a, const struct slp_view 
                            const struct slp_view *logs);
 /* One over the root of the width of q, if no scale was given. */
 void slp_attention_set_scale(struct slp_attention_attrs *attrs, sl_shape q);
+/* mask, which is given, as it is added: of the data type of q, with the keys of k on its last axis. */
+sl_tensor *slp_added_mask(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *mask);
 #endif
 
 #endif

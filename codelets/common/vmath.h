@@ -221,10 +221,11 @@ SLP_VFN float slp_asinhf(float x)
 	return copysignf(a > 1e4f ? far : near, x);
 }
 
+/* log(2 x) where x^2 is all. */
 SLP_VFN float slp_acoshf(float x)
 {
-	float t = x - 1;
-	return slp_log1pf(t + sqrtf(t) * sqrtf(x + 1));
+	float b = x > 1e4f ? 1e4f : x, t = b - 1;
+	return x > 1e4f ? slp_logf(x) + 0.693147181f : slp_log1pf(t + sqrtf(t) * sqrtf(b + 1));
 }
 
 SLP_VFN float slp_atanhf(float x)

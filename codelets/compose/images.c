@@ -84,6 +84,13 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 	for (int i = 0; i < 2; i++)
 		g.size[i] = (in.dim[2 + i] - 1) * o->stride[i] - 2 * o->pad[i] + o->dilation[i] * (k.dim[2 + i] - 1) +
 		            1 + opts.output_pad[i];
+	if (in.dim[2] && in.dim[3] && (g.size[0] < 1 || g.size[1] < 1))
+		return slp_call_fail(at, me, SL_ESHAPE, "the result would have %lld rows and %lld columns",
+		                     (long long)g.size[0], (long long)g.size[1]);
+	int64_t outputs = k.dim[1] * o->groups;
+	if (b && sl_tensor_shape(b).ndim >= 0 && !sl_shape_equal(sl_tensor_shape(b), SL_SHAPE(outputs)))
+		return slp_call_fail(at, me, SL_ESHAPE, "b has %lld numbers, (%lld,) needed",
+		                     (long long)sl_tensor_size(b), (long long)outputs);
 	sl_tensor *y = images_before(at, x, w, g, opts.output_pad);
 	return y && b ? sl_add_at(at, y, sl_reshape_at(at, b, SL_SHAPE(-1, 1, 1))) : y;
 }
@@ -122,8 +129,8 @@ static sl_tensor *shares(const char *at, sl_tensor *x, int64_t from, int64_t to,
 }
 
 /* Images x (n, channels, height, width), floats, in another size: each pixel is the nearest old one (at
- * floor(i old / new)), or with .bilinear interpolated between four.  As torch.nn.functional.interpolate.  SL_ESHAPE: no
- * images; SL_EINVAL: no size. */
+ * floor(i old / new)), or with .bilinear interpolated between four.  As torch.nn.functional.interpolate, for finite
+ * pixels: others become NaN in their rows and columns.  SL_ESHAPE: no images; SL_EINVAL: no size. */
 sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t width, struct sl_resize2d_opts opts)
 {
 	const char *me = "sl_resize2d";

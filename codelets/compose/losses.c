@@ -16,6 +16,23 @@ static sl_tensor *classes_last(const char *at, sl_tensor *x)
 	return sl_transpose_at(at, x, (struct sl_reduce_opts){.axes = axes, .naxes = ndim});
 }
 
+/* Whether the labels are those of the logits' samples, and the weights those of the classes; symbols may not know. */
+static bool labels_fit(const char *at, const char *me, sl_shape logits, sl_tensor *labels, sl_tensor *weights)
+{
+	char text[2][128];
+	sl_shape l = sl_tensor_shape(labels), w = weights ? sl_tensor_shape(weights) : (sl_shape){.ndim = -1};
+	sl_shape samples = logits, classes = SL_SHAPE(logits.dim[1]);
+	samples.ndim--;
+	for (int i = 1; i < samples.ndim; i++) samples.dim[i] = logits.dim[i + 1];
+	if (l.ndim >= 0 && !sl_shape_equal(l, samples))
+		return slp_call_fail(at, me, SL_ESHAPE, "labels are %s, %s needed", sl_shape_string(l, text[0]),
+		                     sl_shape_string(samples, text[1]));
+	if (w.ndim >= 0 && !sl_shape_equal(w, classes))
+		return slp_call_fail(at, me, SL_ESHAPE, "weights are %s, %s needed", sl_shape_string(w, text[0]),
+		                     sl_shape_string(classes, text[1]));
+	return true;
+}
+
 /* 1 where a sample counts, else 0. */
 static sl_tensor *counts(const char *at, sl_tensor *chosen, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
 {
@@ -72,6 +89,7 @@ sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *lab
 	if (!(opts.label_smoothing >= 0 && opts.label_smoothing <= 1))
 		return slp_call_fail(at, me, SL_EINVAL, "label_smoothing %g is not in [0, 1]", opts.label_smoothing);
 	if (opts.weights && !slp_one_type(at, me, "logits", logits, "weights", opts.weights)) return NULL;
+	if (!labels_fit(at, me, s, labels, opts.weights)) return NULL;
 	sl_tensor *x = classes_last(at, logits);
 	if (opts.weights || opts.ignore || opts.label_smoothing > 0) {
 		opts.weights = slp_widened(at, opts.weights);
@@ -106,9 +124,13 @@ static sl_tensor *length(const char *at, sl_tensor *x, int axis)
 	return sl_maximum_scalar_at(at, n, 1e-8);
 }
 
-/* Of a and b that are float32 or float64. */
+/* Of a and b that are float32 or float64.  Both have the whole shape before their lengths are taken. */
 static sl_tensor *cosine(const char *at, sl_tensor *a, sl_tensor *b, int axis)
 {
+	sl_shape x = a ? sl_tensor_shape(a) : SL_SCALAR, y = b ? sl_tensor_shape(b) : SL_SCALAR, all;
+	bool known = x.ndim >= 0 && y.ndim >= 0 && slp_broadcast(x, y, &all);
+	if (known && !sl_shape_equal(x, all)) a = sl_broadcast_to_at(at, a, all);
+	if (known && !sl_shape_equal(y, all)) b = sl_broadcast_to_at(at, b, all);
 	sl_tensor *product = sl_sum_at(at, sl_mul_at(at, a, b), (struct sl_reduce_opts){.axes = &axis, .naxes = 1});
 	return sl_div_at(at, product, sl_mul_at(at, length(at, a, axis), length(at, b, axis)));
 }

@@ -51,12 +51,19 @@ static sl_tensor *variance(const char *at, sl_tensor *x, const struct sl_varianc
 	return sl_mul_scalar_at(at, v, n / (n > o->ddof ? n - o->ddof : 0));
 }
 
+/* The root of what may be 0 everywhere around: its gradient is 0 there, as PyTorch has it. */
+static sl_tensor *root_of(const char *at, sl_tensor *v)
+{
+	sl_tensor *zero = v ? sl_eq_scalar_at(at, sl_detach_at(at, v), 0) : NULL;
+	return sl_sub_at(at, sl_sqrt_at(at, sl_add_at(at, v, zero)), zero);
+}
+
 static sl_tensor *spread(const char *at, const char *me, sl_tensor *x, const struct sl_variance_opts *o, bool root)
 {
 	if (o->ddof < 0) return slp_call_fail(at, me, SL_EINVAL, "ddof %d is negative", o->ddof);
 	bool whole = x && !slp_is_float(sl_tensor_dtype(x));
 	sl_tensor *v = variance(at, whole ? sl_cast_at(at, x, SL_FLOAT32) : slp_widened(at, x), o);
-	return slp_narrowed(at, root ? sl_sqrt_at(at, v) : v, x);
+	return slp_narrowed(at, root ? root_of(at, v) : v, x);
 }
 
 /* The variance over axes, as sl_mean has them: the sum of the squared distances of the elements from their mean, over
@@ -69,7 +76,7 @@ sl_tensor *sl_variance_at(const char *at, sl_tensor *x, struct sl_variance_opts 
 	return spread(at, "sl_variance", x, &opts, false);
 }
 
-/* The standard deviation: the root of sl_variance. */
+/* The standard deviation: the root of sl_variance.  Its gradient is 0 where it is 0. */
 sl_tensor *sl_std_at(const char *at, sl_tensor *x, struct sl_variance_opts opts)
 {
 	SLP_CALL("sl_std", at);

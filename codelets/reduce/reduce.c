@@ -234,7 +234,7 @@ static enum sl_status grad_norm(struct slp_grad *g)
 }
 
 /* Of a product: the product of the others.  Where one of them is 0, only that one's is not 0; where several are, none.
- * What is 0 counts as 1 in the product that is divided. */
+ * What is 0 counts as 1 in the product that is divided, which may be infinite: what is not chosen is not multiplied. */
 static enum sl_status grad_prod(struct slp_grad *g)
 {
 	const struct slp_reduce_attrs *a = g->attrs;
@@ -245,7 +245,7 @@ static enum sl_status grad_prod(struct slp_grad *g)
 	sl_tensor *chosen = sl_eq_at(g->at, zeros, zero);
 	if (a->naxes) d = sl_mul_at(g->at, d, sl_prod_at(g->at, rest, opts));
 	else d = sl_mul_at(g->at, d, rest);
-	g->din[0] = sl_mul_at(g->at, sl_div_at(g->at, d, rest), chosen);
+	g->din[0] = slp_apply1(g->at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){chosen, sl_div_at(g->at, d, rest)});
 	return SL_OK;
 }
 

@@ -178,7 +178,7 @@ def _docstring(doc, name, indent="    "):
 def _enums(headers, used):
     lines = []
     for kind in sorted(used):
-        members = [m for m in headers.enums["sl_" + kind] if not m.endswith(("S", "COUNT")) or m in ("SL_STEPS",)]
+        members = [m for m in headers.enums["sl_" + kind] if not m.endswith(("S", "COUNT")) or m in ("SL_STEPS", "SL_SOFTPLUS")]
         prefix = "SL_POOL_" if kind == "pool_type" else "SL_"
         pairs = ", ".join(f'"{m.removeprefix(prefix).lower()}": lib.{m}' for m in members)
         lines.append(f"kinds_{kind} = {{{pairs}}}")

@@ -66,10 +66,12 @@ sl_shape slp_export_reshape(const struct slp_gnode *n, sl_shape x, sl_shape y, i
 		else if (code == -1) codes.dim[i] = -1;
 		open |= codes.dim[i] == -1;
 	}
-	if (!y.ndim || !x.ndim || codes.dim[0] < 1) return codes;
-	/* The first axis is taken for the batch. */
-	if (x.dim[0] == y.dim[0]) codes.dim[0] = keep;
-	else if (!open && y.dim[0] > 0) codes.dim[0] = -1;
+	/* The batch may be any of the first axes that stay, or a part of the first one behind them, but for new ones. */
+	int same = 0;
+	while (same < x.ndim && same < y.ndim && x.dim[same] == y.dim[same] && codes.dim[same] > 0)
+		codes.dim[same++] = keep;
+	while (same + 1 < y.ndim && codes.dim[same] == 1) same++;
+	if (!open && same < y.ndim && codes.dim[same] > 0 && sl_shape_size(y) > 0) codes.dim[same] = -1;
 	return codes;
 }
 

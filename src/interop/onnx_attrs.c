@@ -144,6 +144,11 @@ int slp_onnx_ints_in(struct slp_onnx_call *c, int i, const char *attribute, int6
 	if (!slp_onnx_has(c, i)) return attribute ? slp_onnx_attr_ints(c, attribute, v, max) : -1;
 	const struct slp_onnx_known *k = slp_onnx_known_in(c, i);
 	int64_t n = k ? sl_shape_size(k->shape) : -1;
+	if (k && n > max && max == SL_MAX_NDIM) {
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "input %d has %lld numbers: tensors have at most %d axes", i,
+		                   (long long)n, SL_MAX_NDIM);
+		return -1;
+	}
 	if (k && (slp_is_float(k->dtype) || n > max)) {
 		slp_onnx_call_fail(c, SL_EFORMAT, "input %d must have at most %d whole numbers", i, max);
 		return -1;

@@ -141,3 +141,65 @@ void slp_onnx_import_split_to_sequence(struct slp_onnx_call *c)
 	}
 	if (!c->failed) give_sequence(c, s);
 }
+
+/* ---- SequenceMap ------------------------------------------------------------------------------------------------- */
+
+/* A graph that is run for each place in lists; inputs that are tensors are the same for all. */
+struct map {
+	int graph, nin, nout;
+	struct slp_onnx_value *in, *out;
+	const struct slp_onnx_sequence **lists; /* of its results */
+};
+
+static bool map_place(struct slp_onnx_call *c, struct map *m, int64_t place)
+{
+	for (int i = 0; i < m->nin; i++)
+		m->in[i] = c->in[i].sequence ? until(c->in[i].sequence, place)->last : c->in[i];
+	if (!slp_onnx_graph_run(c, m->graph, m->in, m->out)) return false;
+	for (int i = 0; i < m->nout; i++) {
+		if (!c->failed) m->lists[i] = sequence_new(c, m->lists[i], m->out[i]);
+		slp_onnx_drop(&m->out[i]);
+	}
+	return !c->failed;
+}
+
+static bool map_fits(struct slp_onnx_call *c, const struct map *m, int64_t count)
+{
+	if (m->nin != c->nin || m->nout < c->nout)
+		slp_onnx_call_fail(c, SL_EFORMAT, "its graph has %d inputs and %d results, which do not fit %d and %d",
+		                   m->nin, m->nout, c->nin, c->nout);
+	for (int i = 1; i < c->nin && !c->failed; i++)
+		if (c->in[i].sequence && c->in[i].sequence->count != count)
+			slp_onnx_call_fail(c, SL_ESHAPE, "its sequences have different lengths, %lld and %lld",
+			                   (long long)count, (long long)c->in[i].sequence->count);
+	return !c->failed;
+}
+
+static void map_all(struct slp_onnx_call *c, struct map *m, int64_t count)
+{
+	bool ok = true;
+	for (int i = 0; i < m->nout && !c->failed; i++) m->lists[i] = sequence_new(c, NULL, (struct slp_onnx_value){0});
+	for (int64_t place = 0; place < count && ok && !c->failed; place++)
+		SL_SCOPE
+			ok = map_place(c, m, place);
+	for (int i = 0; i < c->nout && ok && !c->failed; i++)
+		slp_onnx_give_value(c, i, (struct slp_onnx_value){.sequence = m->lists[i]});
+}
+
+void slp_onnx_import_sequence_map(struct slp_onnx_call *c)
+{
+	const struct slp_onnx_sequence *first = sequence_in(c, 0);
+	struct map m = {.graph = first ? slp_onnx_graph_named(c, "body") : -1};
+	if (m.graph < 0) return;
+	m.nin = slp_onnx_graph_inputs(c, m.graph);
+	m.nout = slp_onnx_graph_outputs(c, m.graph);
+	if (!map_fits(c, &m, first->count)) return;
+	m.in = slp_calloc((size_t)m.nin + 1, sizeof *m.in);
+	m.out = slp_calloc((size_t)m.nout + 1, sizeof *m.out);
+	m.lists = slp_calloc((size_t)m.nout + 1, sizeof *m.lists);
+	if (m.in && m.out && m.lists) map_all(c, &m, first->count);
+	else c->failed = true; /* and recorded */
+	free(m.in);
+	free(m.out);
+	free(m.lists);
+}

@@ -125,11 +125,30 @@ static const char *biases(struct slp_onnx_writer *w, const struct cell *c, const
 	return v;
 }
 
+static bool only_moves(const struct slp_gnode *n)
+{
+	static const struct sl_op *const moves[] = {&slp_op_slice, &slp_op_reshape, &slp_op_broadcast_to,
+	                                            &slp_op_transpose};
+	for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+		if (n->op == moves[i]) return true;
+	return false;
+}
+
+static bool is_zero(sl_tensor *t)
+{
+	double largest = 1;
+	SL_SCOPE
+		largest = sl_tensor_size(t) ? sl_item(sl_max(sl_abs(t))) : 0;
+	return largest == 0;
+}
+
 /* A state at first; "" for zeros, which ONNX makes for any number of rows. */
 static const char *first_state(struct slp_onnx_writer *w, const struct slp_gnode *n, int i)
 {
 	const struct slp_gnode *made = &w->g->nodes[n->in[i].node];
+	while (only_moves(made)) made = &w->g->nodes[made->in[0].node];
 	bool zeros = made->op == &slp_op_fill && slp_export_number(made, "value", 0) == 0;
+	if (made->kind == SLP_NODE_CONST || made->kind == SLP_NODE_PARAM) zeros = is_zero(made->tensor);
 	return zeros ? "" : unsqueezed(w, slp_onnx_in(w, n, i));
 }
 

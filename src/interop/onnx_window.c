@@ -49,7 +49,7 @@ static void read_pads(struct slp_onnx_call *c, struct slp_onnx_window *w)
 		w->begin[place] = list[i];
 		w->end[place] = list[w->axes + i];
 	}
-	for (int i = 0; i < 2 && !c->failed; i++)
+	for (int i = 0; i < SLP_ONNX_SPACE && !c->failed; i++)
 		if (w->begin[i] < 0 || w->end[i] < 0 || w->begin[i] > INT16_MAX || w->end[i] > INT16_MAX)
 			slp_onnx_call_fail(c, SL_EUNSUPPORTED, "pads of %lld and %lld", (long long)w->begin[i],
 			                   (long long)w->end[i]);
