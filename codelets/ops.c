@@ -39,6 +39,19 @@ const struct sl_op *slp_op_find(const char *name)
 	return NULL;
 }
 
+int slp_op_number(const struct sl_op *op)
+{
+	static _Thread_local const struct sl_op *last;
+	static _Thread_local int number;
+	if (op == last) return number;
+	for (int i = 0, n = slp_op_count(); i < n; i++)
+		if (slp_ops[i] == op) {
+			last = op;
+			return number = i;
+		}
+	return -1;
+}
+
 /* Families and the operations that follow each, up to the next one. */
 static const struct {
 	const struct sl_op *op; /* NULL: here a family begins */

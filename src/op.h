@@ -53,6 +53,8 @@ struct slp_type {
 	sl_shape shape;
 };
 
+bool slp_type_equal(const struct slp_type *a, const struct slp_type *b);
+
 /* A call whose result types are wanted.  infer may also put defaults into attrs. */
 struct slp_infer {
 	const struct sl_op *op;
@@ -149,6 +151,10 @@ struct slp_attr {
 #define SLP_ATTR(type, field, kind, count, doc) {#field, kind, offsetof(type, field), count, doc, false}
 #define SLP_ATTR_VALUE(type, field, kind, count, doc) {#field, kind, offsetof(type, field), count, doc, true}
 /* clang-format on */
+
+/* Bytes of an element; element i as a number. */
+size_t slp_attr_size(enum slp_attr_kind kind);
+double slp_attr_value(const struct slp_attr *a, const void *attrs, unsigned i);
 
 /* ---- the operation ---------------------------------------------------------------------------------------------- */
 
@@ -252,6 +258,7 @@ struct sl_op {
 enum { SLP_MAX_OPS = 255 };
 extern const struct sl_op *slp_ops[SLP_MAX_OPS + 1];
 int slp_op_count(void);
+int slp_op_number(const struct sl_op *op);   /* its place among them */
 bool slp_ops_append(const struct sl_op *op); /* by one thread at a time; false: too many */
 const struct sl_op *slp_op_find(const char *name);
 

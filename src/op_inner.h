@@ -48,7 +48,7 @@ struct slp_fused_attrs {
 	int step[SLP_FUSED_STEPS]; /* code + 256 first operand + 65536 second operand + 2^24 own (fused.h) */
 };
 
-/* Whether an operation can be part of an expression. */
+/* Whether an operation of the library can be part of an expression; those of programs can, if they are by_parts. */
 bool slp_fused_takes(const struct sl_op *op);
 
 /* Adds a call of op, with its attributes, on operands a and, if it takes two tensors, b.  Returns the operand that

@@ -128,6 +128,32 @@ bool slp_is_close(double got, double expected, double tolerance, double rms)
 	return fabs(got - expected) <= tolerance * fmax(rms, fabs(expected));
 }
 
+bool slp_type_equal(const struct slp_type *a, const struct slp_type *b)
+{
+	return a->dtype == b->dtype && sl_shape_equal(a->shape, b->shape);
+}
+
+size_t slp_attr_size(enum slp_attr_kind kind)
+{
+	static const size_t sizes[] = {[SLP_INT] = sizeof(int),
+	                               [SLP_INT64] = sizeof(int64_t),
+	                               [SLP_DOUBLE] = sizeof(double),
+	                               [SLP_BOOL] = sizeof(bool)};
+	return sizes[kind];
+}
+
+double slp_attr_value(const struct slp_attr *a, const void *attrs, unsigned i)
+{
+	const void *p = (const char *)attrs + a->offset + i * slp_attr_size(a->kind);
+	switch (a->kind) {
+	case SLP_INT: return *(const int *)p;
+	case SLP_INT64: return (double)*(const int64_t *)p;
+	case SLP_DOUBLE: return *(const double *)p;
+	case SLP_BOOL: return *(const bool *)p;
+	}
+	return 0;
+}
+
 enum sl_status slp_constant(struct slp_grad *g)
 {
 	(void)g; /* the tape does not keep such calls */

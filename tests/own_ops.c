@@ -1,8 +1,10 @@
-/* Two operations as programs register them: rules, kernels, gradients. */
+/* Two operations as programs register them: rules, kernels, gradients; training of networks that contain such. */
 #include "own_ops.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "blocks.h"
 
 /* ---- own_axpb: a x + b, by element ------------------------------------------------------------------------------- */
 
@@ -140,3 +142,28 @@ const struct sl_op_def slp_outer_def = {.name = "own_outer",
                                         .gradient = outer_gradient,
                                         .flops = outer_flops,
                                         .scratch = outer_scratch};
+
+/* ---- training ---------------------------------------------------------------------------------------------------- */
+
+sl_tensor *slp_own_trained(sl_block *net, bool whole, unsigned passes_off)
+{
+	sl_tensor *x = sl_normal(SL_SHAPE(4, 3), 0, 1), *y = sl_sum(x, SL_AXES(1), .keepdims = true);
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9));
+	sl_step *step = whole ? sl_step_compile(net, sl_l2_loss_at, trainer, .passes_off = passes_off) : NULL;
+	for (int i = 0; i < 3; i++)
+		SL_SCOPE {
+			sl_tensor *loss = NULL;
+			if (step) CHECK(sl_step_run(step, x, y, NULL) != NULL);
+			else
+				SL_RECORD
+					loss = sl_l2_loss(sl_forward(net, x), y);
+			if (loss) CHECK_OK(sl_backward(loss));
+			if (loss) CHECK_OK(sl_trainer_step(trainer, 4));
+		}
+	sl_tensor *weight = sl_clone(slp_data(net, "0.weight"));
+	CHECK_OK(sl_wait(weight));
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+	return weight;
+}

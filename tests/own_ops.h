@@ -1,4 +1,4 @@
-/* Two operations as programs register them, for tests. */
+/* Two operations as programs register them, for tests, and the training of networks that contain such. */
 #ifndef SLP_OWN_OPS_H
 #define SLP_OWN_OPS_H
 
@@ -17,5 +17,9 @@ extern const struct sl_op_def slp_axpb_def;
 
 /* own_outer: a b', and the sum of each of its rows; float64. */
 extern const struct sl_op_def slp_outer_def;
+
+/* The first weight of net, which is freed, after three steps of training: call by call, or as whole steps without these
+ * passes. */
+sl_tensor *slp_own_trained(sl_block *net, bool whole, unsigned passes_off);
 
 #endif

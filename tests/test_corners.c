@@ -77,14 +77,16 @@ static void test_labels(void)
 	SL_SCOPE {
 		sl_tensor *x = sl_zeros(SL_SHAPE(4, 3)), *one = sl_zeros(SL_SHAPE(1), .dtype = SL_INT32),
 		          *four = sl_zeros(SL_SHAPE(4), .dtype = SL_INT32), *w = sl_ones(SL_SHAPE(3));
-		CHECK_NULL(sl_cross_entropy(x, one, .label_smoothing = 0.1), SL_ESHAPE, "labels are (1,), (4,) needed");
+		CHECK_NULL(sl_cross_entropy(x, one, .label_smoothing = 0.1), SL_ESHAPE,
+		           "the shape of labels is (1,), (4,) needed");
 		CHECK_NULL(sl_cross_entropy(x, sl_reshape(one, SL_SCALAR), .ignore = true), SL_ESHAPE, "(4,) needed");
-		CHECK_NULL(sl_cross_entropy(x, sl_reshape(four, SL_SHAPE(4, 1))), SL_ESHAPE, "labels are (4, 1)");
+		CHECK_NULL(sl_cross_entropy(x, sl_reshape(four, SL_SHAPE(4, 1))), SL_ESHAPE,
+		           "the shape of labels is (4, 1)");
 		CHECK_NULL(sl_cross_entropy(x, four, .weights = sl_ones(SL_SHAPE(1))), SL_ESHAPE,
-		           "weights are (1,), (3,) needed");
+		           "the shape of weights is (1,), (3,) needed");
 		x = sl_zeros(SL_SHAPE(5, 3, 4));
 		CHECK_NULL(sl_cross_entropy(x, sl_zeros(SL_SHAPE(5, 1), .dtype = SL_INT32), .ignore = true), SL_ESHAPE,
-		           "labels are (5, 1), (5, 4) needed");
+		           "the shape of labels is (5, 1), (5, 4) needed");
 		CHECK_VALUES(sl_cross_entropy(x, sl_zeros(SL_SHAPE(5, 4), .dtype = SL_INT32), .weights = w),
 		             1.0986122886681098);
 	}
@@ -94,13 +96,13 @@ static void test_parameters(void)
 {
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(2, 4, 5)), *one = sl_ones(SL_SHAPE(1)), *row = sl_ones(SL_SHAPE(5));
-		CHECK_NULL(sl_group_norm(x, 2, one, NULL), SL_ESHAPE, "gamma is (1,), (4,) needed");
-		CHECK_NULL(sl_instance_norm(x, NULL, row), SL_ESHAPE, "beta is (5,), (4,) needed");
-		CHECK_NULL(sl_rms_norm(x, one), SL_ESHAPE, "gamma is (1,), (5,) needed");
+		CHECK_NULL(sl_group_norm(x, 2, one, NULL), SL_ESHAPE, "the shape of gamma is (1,), (4,) needed");
+		CHECK_NULL(sl_instance_norm(x, NULL, row), SL_ESHAPE, "the shape of beta is (5,), (4,) needed");
+		CHECK_NULL(sl_rms_norm(x, one), SL_ESHAPE, "the shape of gamma is (1,), (5,) needed");
 		CHECK(sl_rms_norm(x, row) != NULL);
 		sl_tensor *image = sl_ones(SL_SHAPE(1, 1, 1, 1)), *w = sl_ones(SL_SHAPE(1, 1, 2, 2));
 		CHECK_NULL(sl_conv_transpose2d(image, w, sl_ones(SL_SHAPE(4))), SL_ESHAPE,
-		           "b has 4 numbers, (1,) needed");
+		           "the shape of b is (4,), (1,) needed");
 		CHECK_NULL(sl_conv_transpose2d(image, w, NULL, .pad = {2, 2}), SL_ESHAPE,
 		           "would have -2 rows and -2 columns");
 		CHECK_ALL(sl_conv_transpose2d(image, w, one), 2);

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <starling/own.h>
-
 #include "blocks.h"
 #include "op.h"
+#include "own_ops.h"
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
@@ -323,26 +322,7 @@ static sl_tensor *train(bool whole)
 	sl_block *net = sl_sequential(sl_dense(8), slp_user_block(forward), sl_dense(1));
 	sl_seed(3);
 	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.5)));
-	sl_tensor *x = sl_normal(SL_SHAPE(4, 3), 0, 1), *y = sl_sum(x, SL_AXES(1), .keepdims = true);
-	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9));
-	sl_step *step = NULL;
-	if (whole) step = sl_step_compile(net, sl_l2_loss_at, trainer, .passes_off = 1u << SL_PASS_FUSE);
-	for (int i = 0; i < 3; i++)
-		SL_SCOPE {
-			sl_tensor *loss = NULL;
-			if (step) CHECK(sl_step_run(step, x, y, NULL) != NULL);
-			else
-				SL_RECORD
-					loss = sl_l2_loss(sl_forward(net, x), y);
-			if (loss) CHECK_OK(sl_backward(loss));
-			if (loss) CHECK_OK(sl_trainer_step(trainer, 4));
-		}
-	sl_tensor *weight = sl_clone(slp_data(net, "0.weight"));
-	CHECK_OK(sl_wait(weight));
-	sl_step_free(step);
-	sl_trainer_free(trainer);
-	sl_block_free(net);
-	return weight;
+	return slp_own_trained(net, whole, 1u << SL_PASS_FUSE);
 }
 
 static void test_training(void)

@@ -17,7 +17,18 @@ static inline bool slp_shape_given(const char *at, const char *function, const c
 	return false;
 }
 
-/* The same, and the axis counted from 0. */
+/* Whether an argument, or NULL for none, has the shape that it must have; a symbol may not know its own. */
+static inline bool slp_shape_fits(const char *at, const char *function, const char *name, sl_tensor *t, sl_shape wanted)
+{
+	char text[2][128];
+	sl_shape s = t ? sl_tensor_shape(t) : wanted;
+	if (s.ndim < 0 || sl_shape_equal(s, wanted)) return true;
+	slp_call_fail(at, function, SL_ESHAPE, "the shape of %s is %s, %s needed", name, sl_shape_string(s, text[0]),
+	              sl_shape_string(wanted, text[1]));
+	return false;
+}
+
+/* As slp_shape_given, and the axis counted from 0. */
 static inline bool slp_axis_given(const char *at, const char *function, sl_tensor *x, int *axis)
 {
 	if (!slp_shape_given(at, function, "x", x)) return false;

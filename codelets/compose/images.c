@@ -87,10 +87,7 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 	if (in.dim[2] && in.dim[3] && (g.size[0] < 1 || g.size[1] < 1))
 		return slp_call_fail(at, me, SL_ESHAPE, "the result would have %lld rows and %lld columns",
 		                     (long long)g.size[0], (long long)g.size[1]);
-	int64_t outputs = k.dim[1] * o->groups;
-	if (b && sl_tensor_shape(b).ndim >= 0 && !sl_shape_equal(sl_tensor_shape(b), SL_SHAPE(outputs)))
-		return slp_call_fail(at, me, SL_ESHAPE, "b has %lld numbers, (%lld,) needed",
-		                     (long long)sl_tensor_size(b), (long long)outputs);
+	if (!slp_shape_fits(at, me, "b", b, SL_SHAPE(k.dim[1] * o->groups))) return NULL;
 	sl_tensor *y = images_before(at, x, w, g, opts.output_pad);
 	return y && b ? sl_add_at(at, y, sl_reshape_at(at, b, SL_SHAPE(-1, 1, 1))) : y;
 }

@@ -16,21 +16,14 @@ static sl_tensor *classes_last(const char *at, sl_tensor *x)
 	return sl_transpose_at(at, x, (struct sl_reduce_opts){.axes = axes, .naxes = ndim});
 }
 
-/* Whether the labels are those of the logits' samples, and the weights those of the classes; symbols may not know. */
+/* Whether the labels are those of the logits' samples, and the weights those of the classes. */
 static bool labels_fit(const char *at, const char *me, sl_shape logits, sl_tensor *labels, sl_tensor *weights)
 {
-	char text[2][128];
-	sl_shape l = sl_tensor_shape(labels), w = weights ? sl_tensor_shape(weights) : (sl_shape){.ndim = -1};
-	sl_shape samples = logits, classes = SL_SHAPE(logits.dim[1]);
+	sl_shape samples = logits;
 	samples.ndim--;
 	for (int i = 1; i < samples.ndim; i++) samples.dim[i] = logits.dim[i + 1];
-	if (l.ndim >= 0 && !sl_shape_equal(l, samples))
-		return slp_call_fail(at, me, SL_ESHAPE, "labels are %s, %s needed", sl_shape_string(l, text[0]),
-		                     sl_shape_string(samples, text[1]));
-	if (w.ndim >= 0 && !sl_shape_equal(w, classes))
-		return slp_call_fail(at, me, SL_ESHAPE, "weights are %s, %s needed", sl_shape_string(w, text[0]),
-		                     sl_shape_string(classes, text[1]));
-	return true;
+	return slp_shape_fits(at, me, "labels", labels, samples) &&
+	       slp_shape_fits(at, me, "weights", weights, SL_SHAPE(logits.dim[1]));
 }
 
 /* 1 where a sample counts, else 0. */
@@ -124,13 +117,23 @@ static sl_tensor *length(const char *at, sl_tensor *x, int axis)
 	return sl_maximum_scalar_at(at, n, 1e-8);
 }
 
-/* Of a and b that are float32 or float64.  Both have the whole shape before their lengths are taken. */
+/* x, as long along the axis as the whole is that it is broadcast to. */
+static sl_tensor *as_long(const char *at, sl_tensor *x, sl_shape whole, int axis)
+{
+	sl_shape s = sl_tensor_shape(x);
+	bool same = s.ndim + axis >= 0 && s.dim[s.ndim + axis] == whole.dim[whole.ndim + axis];
+	return same ? x : sl_broadcast_to_at(at, x, whole);
+}
+
+/* Of a and b that are float32 or float64. */
 static sl_tensor *cosine(const char *at, sl_tensor *a, sl_tensor *b, int axis)
 {
 	sl_shape x = a ? sl_tensor_shape(a) : SL_SCALAR, y = b ? sl_tensor_shape(b) : SL_SCALAR, all;
-	bool known = x.ndim >= 0 && y.ndim >= 0 && slp_broadcast(x, y, &all);
-	if (known && !sl_shape_equal(x, all)) a = sl_broadcast_to_at(at, a, all);
-	if (known && !sl_shape_equal(y, all)) b = sl_broadcast_to_at(at, b, all);
+	bool known = x.ndim >= 0 && y.ndim >= 0 && slp_broadcast(x, y, &all) && slp_axis(&axis, all.ndim);
+	if (known) {
+		axis -= all.ndim;
+		a = as_long(at, a, all, axis), b = as_long(at, b, all, axis);
+	}
 	sl_tensor *product = sl_sum_at(at, sl_mul_at(at, a, b), (struct sl_reduce_opts){.axes = &axis, .naxes = 1});
 	return sl_div_at(at, product, sl_mul_at(at, length(at, a, axis), length(at, b, axis)));
 }

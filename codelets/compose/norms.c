@@ -8,16 +8,6 @@ static bool parameter_fits(const char *at, const char *me, sl_tensor *x, const c
 	return slp_one_type(at, me, "x", x, name, t);
 }
 
-/* Whether a parameter, or NULL for none, has n numbers; symbols may not know. */
-static bool length_fits(const char *at, const char *me, const char *name, sl_tensor *t, int64_t n)
-{
-	char text[128];
-	sl_shape s = t ? sl_tensor_shape(t) : (sl_shape){.ndim = -1};
-	if (s.ndim < 0 || sl_shape_equal(s, SL_SHAPE(n))) return true;
-	slp_call_fail(at, me, SL_ESHAPE, "%s is %s, (%lld,) needed", name, sl_shape_string(s, text), (long long)n);
-	return false;
-}
-
 /* x over the root of the mean of its squares along the last axis, times gamma (n), or NULL for none. B. Zhang, R.
  * Sennrich, arXiv:1910.07467, 2019.  gamma may be float32 where x has a half type.  Errors are those of the operations;
  * SL_EINVAL: an eps that is negative or not finite.
@@ -31,7 +21,7 @@ sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct
 		return slp_call_fail(at, "sl_rms_norm", SL_EINVAL, "eps is %g, a positive number needed", eps);
 	sl_shape s = x ? sl_tensor_shape(x) : SL_SCALAR;
 	if (!parameter_fits(at, "sl_rms_norm", x, "gamma", gamma)) return NULL;
-	if (s.ndim > 0 && !length_fits(at, "sl_rms_norm", "gamma", gamma, s.dim[s.ndim - 1])) return NULL;
+	if (s.ndim > 0 && !slp_shape_fits(at, "sl_rms_norm", "gamma", gamma, SL_SHAPE(s.dim[s.ndim - 1]))) return NULL;
 	sl_tensor *wide = slp_widened(at, x);
 	sl_tensor *mean =
 	        sl_mean_at(at, sl_square_at(at, wide), (struct sl_reduce_opts){SL_AXES(-1), .keepdims = true});
@@ -56,7 +46,9 @@ static sl_tensor *grouped(const char *at, const char *me, sl_tensor *x, int64_t 
 		                     (long long)groups);
 	int64_t rows = s.dim[0] * groups, length = rows ? sl_shape_size(s) / rows : 0;
 	if (!parameter_fits(at, me, x, "gamma", gamma) || !parameter_fits(at, me, x, "beta", beta)) return NULL;
-	if (!length_fits(at, me, "gamma", gamma, s.dim[1]) || !length_fits(at, me, "beta", beta, s.dim[1])) return NULL;
+	if (!slp_shape_fits(at, me, "gamma", gamma, SL_SHAPE(s.dim[1])) ||
+	    !slp_shape_fits(at, me, "beta", beta, SL_SHAPE(s.dim[1])))
+		return NULL;
 	sl_tensor *wide = slp_widened(at, x);
 	if (!wide) return NULL;
 	sl_tensor *one = slp_full_beside(at, wide, SL_SHAPE(length), 1),

@@ -3,6 +3,7 @@
  *
  * A step of an operation that a program has registered names it by its place among all operations.  Its attributes are
  * written to the expression's numbers, so that they are printed and compared like all others. */
+#include <math.h>
 #include <string.h>
 
 #include "fill/fill.h"
@@ -55,17 +56,10 @@ static int attr_numbers(const struct sl_op *op)
 	return n;
 }
 
-/* A whole number that no double is may not pass. */
-static bool to_number(enum slp_attr_kind kind, const void *from, double *number)
+/* A whole number that may be none of those that doubles are. */
+static bool is_exact(const struct slp_attr *a, double value)
 {
-	int64_t whole = kind == SLP_INT64 ? *(const int64_t *)from : 0;
-	switch (kind) {
-	case SLP_INT: *number = *(const int *)from; break;
-	case SLP_INT64: *number = (double)whole; break;
-	case SLP_DOUBLE: *number = *(const double *)from; break;
-	case SLP_BOOL: *number = *(const bool *)from; break;
-	}
-	return whole > -(INT64_C(1) << 53) && whole < INT64_C(1) << 53;
+	return a->kind != SLP_INT64 || fabs(value) < 0x1p53;
 }
 
 /* Numbers of a text may be any. */
@@ -85,21 +79,12 @@ static void from_number(enum slp_attr_kind kind, double number, void *to)
 	}
 }
 
-static size_t size_of(enum slp_attr_kind kind)
-{
-	static const size_t sizes[] = {[SLP_INT] = sizeof(int),
-	                               [SLP_INT64] = sizeof(int64_t),
-	                               [SLP_DOUBLE] = sizeof(double),
-	                               [SLP_BOOL] = sizeof(bool)};
-	return sizes[kind];
-}
-
 void slp_fused_unpack(const struct slp_fused_attrs *f, struct slp_fused_step s, void *attrs)
 {
 	const double *number = f->number + s.own - 1;
 	for (const struct slp_attr *a = slp_ops[s.code]->attr_table; a && a->name; a++)
 		for (unsigned i = 0; i < a->count; i++)
-			from_number(a->kind, *number++, (char *)attrs + a->offset + i * size_of(a->kind));
+			from_number(a->kind, *number++, (char *)attrs + a->offset + i * slp_attr_size(a->kind));
 }
 
 /* Writes the attributes behind the n numbers that there are; false if they do not fit. */
@@ -107,25 +92,18 @@ static bool pack(struct slp_fused_attrs *f, int n, const struct sl_op *op, const
 {
 	if (n + attr_numbers(op) > SLP_FUSED_NUMBERS) return false;
 	for (const struct slp_attr *a = op->attr_table; a && a->name; a++)
-		for (unsigned i = 0; i < a->count; i++)
-			if (!to_number(a->kind, (const char *)attrs + a->offset + i * size_of(a->kind),
-			               &f->number[n++]))
-				return false;
+		for (unsigned i = 0; i < a->count; i++) {
+			f->number[n] = slp_attr_value(a, attrs, i);
+			if (!is_exact(a, f->number[n++])) return false;
+		}
 	return true;
-}
-
-static int place_of(const struct sl_op *op)
-{
-	int i = 0;
-	while (slp_ops[i] != op) i++;
-	return i;
 }
 
 /* ---- making an expression ---------------------------------------------------------------------------------------- */
 
 bool slp_fused_takes(const struct sl_op *op)
 {
-	return code_of(op) || form_of(op) || op->by_parts;
+	return code_of(op) || form_of(op);
 }
 
 const struct sl_op *slp_fused_function(struct slp_fused_step s)
@@ -182,7 +160,7 @@ static struct slp_fused_step step_of(struct slp_fused_attrs *f, const struct sl_
 	if (op->nin_max == 1) b = a;
 	if (code) return (struct slp_fused_step){code, a, b, 0};
 	int n = numbers_of(f);
-	return op->by_parts && pack(f, n, op, attrs) ? (struct slp_fused_step){place_of(op), a, b, n + 1} : none;
+	return op->by_parts && pack(f, n, op, attrs) ? (struct slp_fused_step){slp_op_number(op), a, b, n + 1} : none;
 }
 
 int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b)

@@ -127,6 +127,7 @@ struct work {
 	size_t size; /* of an element */
 	int nsteps;
 	struct slp_fused_step step[SLP_FUSED_STEPS];
+	const struct sl_op *op[SLP_FUSED_STEPS];
 	slp_kernel_fn *kernel[SLP_FUSED_STEPS];
 	int slot[SLP_FUSED_STEPS]; /* the buffer for the result of a step */
 	union attrs *attrs;        /* of each step, if some step is a program's operation; otherwise NULL */
@@ -203,9 +204,8 @@ static struct slp_view view_of(const struct work *w, struct value v)
 }
 
 /* A program's kernel on n elements of each operand. */
-static void run_own(const struct work *w, int i, struct slp_kernel *k, int64_t n, buffer *copies)
+static void run_own(const struct work *w, int i, struct slp_kernel *k, struct slp_view *in, int64_t n, buffer *copies)
 {
-	struct slp_view *in = (struct slp_view *)k->in;
 	for (int j = 0; j < k->nin; j++) {
 		if (slp_size(&in[j]) == n) continue;
 		repeat(w, in[j].ptr, n, copies[j]);
@@ -219,13 +219,13 @@ static void run_own(const struct work *w, int i, struct slp_kernel *k, int64_t n
  * where the result cannot overwrite it. */
 static void run_step(const struct work *w, int i, struct value a, struct value b, struct value to, buffer *copies)
 {
-	const struct sl_op *op = slp_fused_function(w->step[i]);
 	double single[2];
 	if (a.n == 1) a.ptr = memcpy(&single[0], a.ptr, w->size);
 	if (b.n == 1) b.ptr = memcpy(&single[1], b.ptr, w->size);
 	struct slp_view in[2] = {view_of(w, a), view_of(w, b)}, out = view_of(w, to);
-	struct slp_kernel k = {.op = op, .nin = op->nin_max, .nout = 1, .in = in, .out = &out, .threads = 1};
-	if (w->step[i].own) run_own(w, i, &k, to.n, copies);
+	struct slp_kernel k = {
+	        .op = w->op[i], .nin = w->op[i]->nin_max, .nout = 1, .in = in, .out = &out, .threads = 1};
+	if (w->step[i].own) run_own(w, i, &k, in, to.n, copies);
 	else w->kernel[i](&k);
 }
 
@@ -281,8 +281,8 @@ static void prepare_steps(struct work *w, const struct slp_fused_attrs *f, union
 {
 	for (int i = 0; i < w->nsteps; i++) {
 		w->step[i] = slp_fused_step_at(f, i);
-		w->kernel[i] =
-		        slp_kernel_for(slp_fused_function(w->step[i]), SLP_ALL_OF(w->dtype), SL_DEVICE_CPU).kernel;
+		w->op[i] = slp_fused_function(w->step[i]);
+		w->kernel[i] = slp_kernel_for(w->op[i], SLP_ALL_OF(w->dtype), SL_DEVICE_CPU).kernel;
 		if (!w->step[i].own) continue;
 		w->attrs = attrs;
 		memset(&attrs[i], 0, sizeof attrs[i]);

@@ -178,7 +178,9 @@ def _docstring(doc, name, indent="    "):
 def _enums(headers, used):
     lines = []
     for kind in sorted(used):
-        members = [m for m in headers.enums["sl_" + kind] if not m.endswith(("S", "COUNT")) or m in ("SL_STEPS", "SL_SOFTPLUS")]
+        members = list(headers.enums["sl_" + kind])
+        if members[-1].endswith(("S", "COUNT")):  # how many there are
+            members.pop()
         prefix = "SL_POOL_" if kind == "pool_type" else "SL_"
         pairs = ", ".join(f'"{m.removeprefix(prefix).lower()}": lib.{m}' for m in members)
         lines.append(f"kinds_{kind} = {{{pairs}}}")

@@ -33,6 +33,17 @@ class Values(unittest.TestCase):
         scale = max(np.abs(wanted).max(initial=0), 1e-30)
         self.assertLessEqual(np.abs(got - wanted).max(initial=0), tolerance * scale)
 
+    def test_names_of_functions(self):
+        x = self.random(3, 4)
+        self.check(sl.activate(sl.array(x), "softplus"), np.log1p(np.exp(x)))
+        with self.assertRaisesRegex(ValueError, "softplus"):
+            sl.activate(sl.array(x), "activations")
+
+    def test_linear_without_bias(self):
+        x, w = self.random(3, 4), self.random(4, 2)
+        self.check(sl.linear(sl.array(x), sl.array(w)), x @ w)
+        self.check(sl.linear(sl.array(x), sl.array(w), None), x @ w)
+
     def test_operators(self):
         a, b = self.random(3, 4), self.random(4) + 3
         x, y = sl.array(a), sl.array(b)

@@ -299,10 +299,10 @@ const struct slp_attr *slp_attr_find(const struct sl_op *op, const char *name)
 
 bool slp_attrs_equal(const struct sl_op *op, const void *a, const void *b)
 {
-	static const size_t sizes[] = {[SLP_INT] = sizeof(int), [SLP_INT64] = 8, [SLP_DOUBLE] = 8, [SLP_BOOL] = 1};
 	bool same = true;
 	for (const struct slp_attr *f = op->attr_table; same && f && f->name; f++)
-		same = !memcmp((const char *)a + f->offset, (const char *)b + f->offset, f->count * sizes[f->kind]);
+		same = !memcmp((const char *)a + f->offset, (const char *)b + f->offset,
+		               f->count * slp_attr_size(f->kind));
 	return same;
 }
 

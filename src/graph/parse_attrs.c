@@ -67,8 +67,7 @@ static bool store_integer(struct slp_parser *p, const struct slp_attr *a, char *
 /* Element i of the attribute, from the token. */
 static bool store(struct slp_parser *p, const struct slp_attr *a, char *attrs, unsigned i)
 {
-	static const size_t sizes[] = {[SLP_INT] = sizeof(int), [SLP_INT64] = 8, [SLP_DOUBLE] = 8, [SLP_BOOL] = 1};
-	char *to = attrs + a->offset + i * sizes[a->kind];
+	char *to = attrs + a->offset + i * slp_attr_size(a->kind);
 	int word = 0;
 	bool is_word = p->lex.kind == SLP_TOKEN_NAME && word_value(a, p->lex.text, &word);
 	if (p->lex.kind != SLP_TOKEN_NUMBER && !is_word)

@@ -69,7 +69,6 @@ bool slp_node_is(const struct slp_gnode *n, const struct sl_op *op);
  * one. */
 enum slp_conv_pass slp_node_conv(const struct slp_gnode *n);
 void slp_node_lower_conv(struct slp_gnode *n);
-bool slp_type_equal(const struct slp_type *a, const struct slp_type *b);
 /* A number in the attributes of a call, of a node; 0 if there is none of that name. */
 double slp_attr_number(const struct sl_op *op, const void *attrs, const char *name);
 double slp_node_number(const struct slp_gnode *n, const char *name);

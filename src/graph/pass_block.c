@@ -221,8 +221,7 @@ static bool take_elementwise(struct blocks *b, int node)
 	struct slp_gnode *n = &b->g->nodes[node];
 	int channels = 0;
 	sl_shape shape = n->types[0].shape;
-	if (!slp_fused_takes(n->op) || n->op->by_parts) return false;
-	if (n->types[0].dtype != SL_FLOAT32 || shape.ndim != 4) return false;
+	if (!slp_fused_takes(n->op) || n->types[0].dtype != SL_FLOAT32 || shape.ndim != 4) return false;
 	for (int i = 0; i < n->nin; i++) channels += channels_of(b, n->in[i]) > 0 ? (int)shape.dim[1] : 0;
 	if (!channels || (shape.dim[1] % b->block && !keeps_zero(n))) return false;
 	for (int i = 0; i < n->nin; i++) {

@@ -25,13 +25,13 @@ struct group {
 static bool takes_own(const sl_graph *g, const struct slp_gnode *n)
 {
 	struct slp_types types = SLP_ALL_OF(slp_promoted(n->types[0].dtype));
-	return slp_layout_on_cpu(g) && slp_kernel_for(n->op, types, SL_DEVICE_CPU).kernel;
+	return n->op->by_parts && slp_layout_on_cpu(g) && slp_kernel_for(n->op, types, SL_DEVICE_CPU).kernel;
 }
 
 static bool is_elementwise(const sl_graph *g, const struct slp_gnode *n)
 {
-	return n->kind == SLP_NODE_OP && !n->dead && slp_fused_takes(n->op) && slp_is_float(n->types[0].dtype) &&
-	       (!n->op->by_parts || takes_own(g, n));
+	return n->kind == SLP_NODE_OP && !n->dead && slp_is_float(n->types[0].dtype) &&
+	       (slp_fused_takes(n->op) || takes_own(g, n));
 }
 
 static bool is_member(const struct group *s, int node)

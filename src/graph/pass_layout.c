@@ -79,7 +79,7 @@ static enum side side_of_result(const struct layout *l, const struct slp_gnode *
 /* An operation on elements of tensors of one shape, whatever their order; numbers may be among them. */
 static bool is_elementwise(const sl_graph *g, const struct slp_gnode *n)
 {
-	if (n->kind != SLP_NODE_OP || n->dead || !slp_fused_takes(n->op) || n->op->by_parts) return false;
+	if (n->kind != SLP_NODE_OP || n->dead || !slp_fused_takes(n->op)) return false;
 	for (int i = 0; i < n->nin; i++) {
 		const struct slp_type *t = slp_value_type(g, n->in[i]);
 		if (!slp_type_equal(t, &n->types[0]) && sl_shape_size(t->shape) != 1) return false;

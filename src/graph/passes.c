@@ -149,23 +149,10 @@ void slp_node_lower_conv(struct slp_gnode *n)
 	if (pass < SLP_CONV_PASSES && n->op == slp_conv_forms[pass].plain) n->op = slp_conv_forms[pass].lowered;
 }
 
-bool slp_type_equal(const struct slp_type *a, const struct slp_type *b)
-{
-	return a->dtype == b->dtype && sl_shape_equal(a->shape, b->shape);
-}
-
 double slp_attr_number(const struct sl_op *op, const void *attrs, const char *name)
 {
 	const struct slp_attr *a = slp_attr_find(op, name);
-	const char *p = a ? (const char *)attrs + a->offset : NULL;
-	if (!a) return 0;
-	switch (a->kind) {
-	case SLP_INT: return *(const int *)p;
-	case SLP_INT64: return (double)*(const int64_t *)p;
-	case SLP_DOUBLE: return *(const double *)p;
-	case SLP_BOOL: return *(const bool *)p;
-	}
-	return 0;
+	return a ? slp_attr_value(a, attrs, 0) : 0;
 }
 
 double slp_node_number(const struct slp_gnode *n, const char *name)

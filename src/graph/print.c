@@ -98,23 +98,11 @@ static enum sl_status print_value(const char *at, FILE *f, const struct slp_gnod
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
-static double element(const struct slp_attr *a, const char *attrs, unsigned i)
-{
-	const char *p = attrs + a->offset;
-	switch (a->kind) {
-	case SLP_INT: return ((const int *)p)[i];
-	case SLP_INT64: return (double)((const int64_t *)p)[i];
-	case SLP_DOUBLE: return ((const double *)p)[i];
-	case SLP_BOOL: return ((const bool *)p)[i];
-	}
-	return 0;
-}
-
 static void print_element(FILE *f, const struct slp_attr *a, const char *attrs, unsigned i)
 {
 	if (a->kind == SLP_BOOL) fputs(((const bool *)(attrs + a->offset))[i] ? "true" : "false", f);
 	else if (a->kind == SLP_INT64) fprintf(f, "%lld", (long long)((const int64_t *)(attrs + a->offset))[i]);
-	else print_number(f, element(a, attrs, i), false);
+	else print_number(f, slp_attr_value(a, attrs, i), false);
 }
 
 static void print_list(FILE *f, const char *name, const struct slp_attr *a, const char *attrs, unsigned count)
@@ -131,13 +119,13 @@ static void print_list(FILE *f, const char *name, const struct slp_attr *a, cons
 static unsigned used(const struct slp_attr *a, const char *attrs)
 {
 	unsigned n = a->count;
-	while (n && element(a, attrs, n - 1) == 0 && !signbit(element(a, attrs, n - 1))) n--;
+	while (n && slp_attr_value(a, attrs, n - 1) == 0 && !signbit(slp_attr_value(a, attrs, n - 1))) n--;
 	return n;
 }
 
 static void print_one(FILE *f, const struct slp_attr *a, const char *attrs)
 {
-	double value = element(a, attrs, 0);
+	double value = slp_attr_value(a, attrs, 0);
 	if (!strcmp(a->name, "dtype") && value > SL_DTYPE_DEFAULT && value < SL_DTYPE_COUNT)
 		fprintf(f, "dtype=%s", sl_dtype_name((enum sl_dtype)value));
 	else if (!strcmp(a->name, "activation") && value >= 0 && value < SL_ACTIVATIONS)
@@ -181,7 +169,7 @@ static void print_attr(FILE *f, const struct slp_gnode *n, const struct slp_attr
 {
 	const char *attrs = n->attrs.bytes, *name = NULL;
 	const struct slp_attr *list = list_of(n->op, a, &name);
-	unsigned count = list ? (unsigned)element(a, attrs, 0) : used(a, attrs);
+	unsigned count = list ? (unsigned)slp_attr_value(a, attrs, 0) : used(a, attrs);
 	bool always = !strcmp(a->name, "value") || !strcmp(a->name, "stream");
 	if (is_implied(n->op, a, attrs) || (!count && !always)) return;
 	fputs(*comma, f);

@@ -10,15 +10,7 @@
 double slp_export_number(const struct slp_gnode *n, const char *name, unsigned i)
 {
 	const struct slp_attr *a = slp_attr_find(n->op, name);
-	if (!a || i >= a->count) return 0;
-	const char *p = n->attrs.bytes + a->offset;
-	switch (a->kind) {
-	case SLP_INT: return ((const int *)(const void *)p)[i];
-	case SLP_INT64: return (double)((const int64_t *)(const void *)p)[i];
-	case SLP_DOUBLE: return ((const double *)(const void *)p)[i];
-	case SLP_BOOL: return ((const bool *)(const void *)p)[i];
-	}
-	return 0;
+	return a && i < a->count ? slp_attr_value(a, n->attrs.bytes, i) : 0;
 }
 
 void slp_export_pair(const struct slp_gnode *n, const char *name, const int64_t otherwise[2], int64_t pair[2])

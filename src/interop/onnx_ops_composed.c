@@ -138,7 +138,7 @@ static bool is_zero(sl_tensor *t)
 {
 	double largest = 1;
 	SL_SCOPE
-		largest = sl_tensor_size(t) ? sl_item(sl_max(sl_abs(t))) : 0;
+		if (t && sl_tensor_size(t)) largest = sl_item(sl_max(sl_abs(t)));
 	return largest == 0;
 }
 

@@ -152,7 +152,7 @@ static enum sl_status call_kernel(const struct run *run, const struct slp_kernel
 {
 	struct slp_types sets = slp_types_of(k->nin, types, k->nout, types + k->nin);
 	struct slp_choice choice = slp_kernel_for(k->op, sets, run->cuda ? SL_DEVICE_GPU : SL_DEVICE_CPU);
-	slp_kernel_says("");
+	slp_kernel_forget();
 	if (told_to_fail()) return slp_kernel_fail(k, SL_EKERNEL, "told to fail by a test");
 	if (!choice.kernel) return slp_kernel_fail(k, SL_EINTERNAL, "it has no kernel for its data types");
 	if (run->no_room) return fail_for_room(k);
@@ -349,7 +349,7 @@ static void run_calls(struct run *run)
 static void spoil(struct run *run)
 {
 	run->call = -1;
-	slp_kernel_says("");
+	slp_kernel_forget();
 	uint32_t fault = fail(run, slp_record_first(run->seg->calls), SL_ENOMEM);
 	for (int i = 0; i < run->seg->nbuffers; i++) atomic_store(&run->seg->buffers[i]->fault, fault);
 	run->spoilt = true;

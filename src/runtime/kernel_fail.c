@@ -13,6 +13,11 @@ const char *slp_kernel_said(void)
 	return message;
 }
 
+void slp_kernel_forget(void)
+{
+	message[0] = '\0';
+}
+
 void slp_kernel_says(const char *text)
 {
 	snprintf(message, sizeof message, "%s", text);

@@ -5,5 +5,6 @@
 /* What a kernel said last on this thread; "" if nothing. */
 const char *slp_kernel_said(void);
 void slp_kernel_says(const char *text);
+void slp_kernel_forget(void); /* before each call */
 
 #endif

@@ -31,16 +31,14 @@ static uint32_t hash_op(int op)
 	return h;
 }
 
-static const size_t attr_sizes[] = {
-        [SLP_INT] = sizeof(int), [SLP_INT64] = 8, [SLP_DOUBLE] = 8, [SLP_BOOL] = sizeof(bool)};
-
 static uint32_t hash_attrs(uint32_t h, const struct sl_op *op, const void *attrs)
 {
 	for (const struct slp_attr *a = op->attr_table; a && a->name; a++) {
+		size_t size = slp_attr_size(a->kind);
 		if (a->value_only) continue;
 		for (unsigned i = 0; i < a->count; i++) {
 			uint64_t v = 0;
-			memcpy(&v, (const char *)attrs + a->offset + i * attr_sizes[a->kind], attr_sizes[a->kind]);
+			memcpy(&v, (const char *)attrs + a->offset + i * size, size);
 			h = hash(h, v);
 		}
 	}
@@ -77,19 +75,6 @@ double slp_call_bytes(const struct slp_infer *c)
 
 /* ---- lists of calls ---------------------------------------------------------------------------------------------- */
 
-static int op_number(const struct sl_op *op)
-{
-	static _Thread_local const struct sl_op *last;
-	static _Thread_local int number;
-	if (op == last) return number;
-	for (int i = 0, n = slp_op_count(); i < n; i++)
-		if (slp_ops[i] == op) {
-			last = op;
-			return number = i;
-		}
-	return -1;
-}
-
 static bool reserve(struct slp_call_list *p, size_t size)
 {
 	if (p->used + size <= p->capacity) return true;
@@ -118,7 +103,7 @@ static struct slp_record *record_new(struct slp_call_list *p, const struct slp_i
 
 struct slp_record *slp_call_list_add(struct slp_call_list *p, const struct slp_infer *c, double flops)
 {
-	int op = op_number(c->op);
+	int op = slp_op_number(c->op);
 	if (op < 0) {
 		slp_error_set(SL_EINTERNAL, "%s is not in the table of operations", c->op->name);
 		return NULL;

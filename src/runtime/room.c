@@ -324,10 +324,15 @@ bool slp_room_for(size_t bytes)
 	return true;
 }
 
+static bool is_there(size_t bytes, size_t more)
+{
+	struct room r = room_for(bytes, more);
+	return fits(&r, bytes, more);
+}
+
 bool slp_room_has(size_t bytes)
 {
-	struct room r = room_for(bytes, 0);
-	return fits(&r, bytes, 0);
+	return is_there(bytes, 0);
 }
 
 bool slp_room_could_be(size_t bytes, size_t more)
@@ -335,8 +340,7 @@ bool slp_room_could_be(size_t bytes, size_t more)
 	enum { HUGE = 64 << 20 };
 	bool fresh = bytes < HUGE && now_ms() - atomic_load(&read_at) < FRESH_MS;
 	if (fresh && atomic_load(&asked) + bytes <= atomic_load(&enough)) return true;
-	struct room r = room_for(bytes, more);
-	return fits(&r, bytes, more);
+	return is_there(bytes, more);
 }
 
 size_t slp_room(void)

@@ -71,15 +71,10 @@ static enum sl_status checked(enum sl_status s)
 
 /* ---- rules ---------------------------------------------------------------------------------------------------- */
 
-static bool is_same(const struct slp_type *a, const struct slp_type *b)
-{
-	return a->dtype == b->dtype && sl_shape_equal(a->shape, b->shape);
-}
-
 static enum sl_status rule_alike(const struct slp_infer *c)
 {
 	for (int i = 1; i < c->nin; i++)
-		if (!is_same(&c->in[i], &c->in[0]))
+		if (!slp_type_equal(&c->in[i], &c->in[0]))
 			return slp_reject(c, SL_ESHAPE, "inputs must have the same shape and data type");
 	for (int i = 0; i < c->nout; i++) c->out[i] = c->in[0];
 	return SL_OK;
@@ -88,7 +83,7 @@ static enum sl_status rule_alike(const struct slp_infer *c)
 static bool is_alike(const struct slp_infer *c)
 {
 	for (int i = 0; i < c->nin; i++)
-		if (!is_same(&c->in[i], &c->out[0])) return false;
+		if (!slp_type_equal(&c->in[i], &c->out[0])) return false;
 	return true;
 }
 
@@ -195,7 +190,7 @@ static enum sl_status check_gradient(const struct slp_grad *g, int i)
 		return slp_call_fail(g->at, g->op->name, SL_EINVAL,
 		                     "its gradient function set no gradient for input %d", i),
 		       SL_EINVAL;
-	if (d->symbol || x->symbol || is_same(&d->type, &x->type)) return SL_OK;
+	if (d->symbol || x->symbol || slp_type_equal(&d->type, &x->type)) return SL_OK;
 	slp_call_fail(g->at, g->op->name, SL_ESHAPE, "its gradient for input %d is %s, the input %s", i,
 	              slp_type_string(&d->type, text[0]), slp_type_string(&x->type, text[1]));
 	return SL_ESHAPE;
@@ -230,19 +225,12 @@ static bool is_name(const char *name)
 	return strlen(name) < 48;
 }
 
-static const struct {
-	enum slp_attr_kind kind;
-	size_t size;
-} kinds[] = {
-        [SL_ATTR_INT] = {SLP_INT, sizeof(int)},
-        [SL_ATTR_INT64] = {SLP_INT64, sizeof(int64_t)},
-        [SL_ATTR_DOUBLE] = {SLP_DOUBLE, sizeof(double)},
-        [SL_ATTR_BOOL] = {SLP_BOOL, sizeof(bool)},
-};
+static const enum slp_attr_kind kinds[] = {
+        [SL_ATTR_INT] = SLP_INT, [SL_ATTR_INT64] = SLP_INT64, [SL_ATTR_DOUBLE] = SLP_DOUBLE, [SL_ATTR_BOOL] = SLP_BOOL};
 
 static size_t attr_bytes(const struct sl_op_attr *a)
 {
-	return (a->count > 0 ? (size_t)a->count : 1) * kinds[a->kind].size;
+	return (a->count > 0 ? (size_t)a->count : 1) * slp_attr_size(kinds[a->kind]);
 }
 
 static bool is_attr(const struct sl_op_attr *a, size_t size)
@@ -250,7 +238,7 @@ static bool is_attr(const struct sl_op_attr *a, size_t size)
 	if (!is_name(a->name) || (unsigned)a->kind >= sizeof kinds / sizeof *kinds || a->count < 0 ||
 	    a->count > SL_OP_MAX_ATTRS)
 		return false;
-	return a->offset % kinds[a->kind].size == 0 && a->offset <= size && attr_bytes(a) <= size - a->offset;
+	return a->offset % slp_attr_size(kinds[a->kind]) == 0 && a->offset <= size && attr_bytes(a) <= size - a->offset;
 }
 
 /* What is wrong with a definition; NULL: nothing. */
@@ -305,7 +293,7 @@ static bool make_attrs(struct sl_op *op, const struct sl_op_def *d)
 	bool ok = attrs != NULL;
 	for (int i = 0; i < n && ok; i++) {
 		const struct sl_op_attr *a = &d->attrs[i];
-		attrs[i] = (struct slp_attr){.kind = kinds[a->kind].kind,
+		attrs[i] = (struct slp_attr){.kind = kinds[a->kind],
 		                             .offset = (unsigned)a->offset,
 		                             .count = a->count > 0 ? (unsigned)a->count : 1};
 		ok = copy_text(&attrs[i].name, a->name) && copy_text(&attrs[i].doc, a->doc);
@@ -402,7 +390,7 @@ const sl_op *sl_op_find(const char *name)
 static void copy_attrs(const struct sl_op *op, const void *attrs, char *bytes)
 {
 	for (const struct slp_attr *a = op->attr_table; attrs && a->name; a++)
-		memcpy(bytes + a->offset, (const char *)attrs + a->offset, a->count * kinds[a->kind].size);
+		memcpy(bytes + a->offset, (const char *)attrs + a->offset, a->count * slp_attr_size(a->kind));
 }
 
 /* Calls a registered operation: result 0, or NULL after an error; opts.out gets all results.  They belong to the

@@ -32,6 +32,9 @@
 #define STEP(kind) .setup = bench_##kind##_setup, .run = bench_whole_step_run, .teardown = bench_whole_step_teardown
 #define SEQUENCE(kind) .setup = bench_##kind##_setup, .run = bench_sequence_run, .teardown = bench_sequence_teardown
 #define GPT(kind) .setup = bench_##kind##_setup, .run = bench_gpt_run, .teardown = bench_gpt_teardown
+#define GPT_GAIN(kind)                                                                                                 \
+	RATIO(""), .no_peer = true, .cpu_only = true, .half = true, .setup = bench_##kind##_setup,                     \
+	           .run = bench_gpt_half_gain_run, .teardown = bench_gpt_teardown
 /* clang-format off */
 #define WAIT(kind, how) .setup = bench_wait_##kind##_setup, .run = bench_wait_##how##_run, .teardown = bench_wait_teardown
 #define BOTH(how) .no_peer = true, .setup = bench_lenet_both_setup, .run = how, .teardown = bench_lenet_both_teardown
