@@ -128,14 +128,19 @@ static void lower_limit(struct room *r, uint64_t limit, uint64_t used, uint64_t 
 	if (r->bytes < before) r->pieces = unused < r->bytes ? unused : r->bytes;
 }
 
+static bool has_limits(struct rlimit *all, struct rlimit *data)
+{
+	if (getrlimit(RLIMIT_AS, all) || getrlimit(RLIMIT_DATA, data)) return false;
+	return all->rlim_cur != RLIM_INFINITY || data->rlim_cur != RLIM_INFINITY;
+}
+
 /* What is promised is used already, as ulimit counts. */
 static void read_limits(struct room *r)
 {
 	struct rlimit all, data;
 	uint64_t pages[6] = {0}, page = (uint64_t)sysconf(_SC_PAGESIZE);
 	char text[256], *p = text;
-	if (getrlimit(RLIMIT_AS, &all) || getrlimit(RLIMIT_DATA, &data)) return;
-	if (all.rlim_cur == RLIM_INFINITY && data.rlim_cur == RLIM_INFINITY) return;
+	if (!has_limits(&all, &data)) return;
 	if (!read_system("/proc/self/statm", text, sizeof text)) return;
 	share_heap();
 	for (int i = 0; i < 6; i++) pages[i] = strtoull(p, &p, 10);
@@ -332,7 +337,8 @@ static bool is_there(size_t bytes, size_t more)
 
 bool slp_room_has(size_t bytes)
 {
-	return is_there(bytes, 0);
+	struct rlimit all, data;
+	return has_limits(&all, &data) ? is_there(bytes, 0) : slp_room_for(bytes);
 }
 
 bool slp_room_could_be(size_t bytes, size_t more)

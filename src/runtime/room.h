@@ -9,8 +9,9 @@ enum { SLP_ROOM_LARGE = 1 << 20 }; /* writing it takes longer than reading how m
 
 /* Whether so many bytes more may be asked for.  Nanoseconds, unless what was asked for lately could matter. */
 bool slp_room_for(size_t bytes);
-bool slp_room_has(size_t bytes); /* read now: StarPU may have taken some */
-size_t slp_room(void);           /* read now */
+/* The same for libraries while others take memory unseen: where ulimit makes requests fail, it is read now. */
+bool slp_room_has(size_t bytes);
+size_t slp_room(void); /* read now */
 /* Whether so many bytes could be asked for, once so many others are given back. */
 bool slp_room_could_be(size_t bytes, size_t more);
 /* Bytes that were requested and not written yet, so that the system does not count them: more, or less. */
