@@ -37,6 +37,9 @@ MAKE(lstm_stack, sl_lstm(WIDTH, .layers = 2, .bidirectional = true, .batch_first
 MAKE(lstm_no_bias, sl_lstm(WIDTH, .bidirectional = true, .no_bias = true))
 MAKE(gru, sl_gru(WIDTH))
 MAKE(gru_stack, sl_gru(WIDTH, .layers = 2, .bidirectional = true))
+MAKE(rnn_lengths, sl_rnn(WIDTH, .lengths = true))
+MAKE(lstm_stack_lengths, sl_lstm(WIDTH, .layers = 2, .bidirectional = true, .batch_first = true, .lengths = true))
+MAKE(gru_stack_lengths, sl_gru(WIDTH, .layers = 2, .bidirectional = true, .lengths = true))
 
 /* Numbers that are to be: a single 0 stands for none. */
 struct list {
@@ -61,6 +64,20 @@ static const struct expectation expected[] = {
 #include "recurrent.def"
 #undef X
 };
+
+/* How many steps of each row count. */
+static const struct {
+	const char *name;
+	int64_t counts[ROWS];
+} counted[] = {{"rnn_lengths", {1, 3}}, {"lstm_stack_lengths", {2, 3}}, {"gru_stack_lengths", {3, 1}}};
+
+static sl_tensor *lengths_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+		if (!strcmp(counted[i].name, name))
+			return sl_from(counted[i].counts, SL_SHAPE(ROWS), .dtype = SL_INT64);
+	return NULL;
+}
 
 static bool is_given(struct list l)
 {
@@ -87,16 +104,21 @@ static sl_tensor *loss_of(sl_tensor *const *out, int nout)
 static bool check_one(const struct expectation *e, sl_block *block, bool batch_first, int runs)
 {
 	bool ok = true, has_cells = is_given(e->cells);
-	int nin = is_given(e->dstate) ? has_cells ? 3 : 2 : 1, nout = has_cells ? 3 : 2;
+	int given = is_given(e->dstate) ? has_cells ? 3 : 2 : 1, nout = has_cells ? 3 : 2, nin = 0;
 	SL_SCOPE {
 		sl_shape states = SL_SHAPE(runs, ROWS, WIDTH);
 		sl_tensor *out[3] = {NULL}, *loss = NULL;
 		sl_tensor *in[] = {
 		        filled(batch_first ? SL_SHAPE(ROWS, STEPS, WIDTH) : SL_SHAPE(STEPS, ROWS, WIDTH), 0, 1.5),
 		        filled(states, 1, 1.5), filled(states, 2, 1.5)};
-		for (int i = 0; i < nin; i++) sl_attach_grad(in[i]);
+		sl_tensor *all[4], *lengths = lengths_of(e->name);
+		for (int i = 0; i < given; i++) {
+			sl_attach_grad(in[i]);
+			all[nin++] = in[i];
+			if (!i && lengths) all[nin++] = lengths;
+		}
 		SL_RECORD {
-			ok &= CHECK_OK(sl_forward_all(block, in, nin, out, nout));
+			ok &= CHECK_OK(sl_forward_all(block, all, nin, out, nout));
 			loss = loss_of(out, nout);
 		}
 		ok &= CHECK_OK(sl_backward(loss)) && SAME(out[0], e->y) && SAME(out[1], e->states) &&
@@ -115,11 +137,12 @@ static void test_values(void)
 	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
 		const struct expectation *e = &expected[i];
 		sl_block *block = e->make();
-		bool batch_first = !strcmp(e->name, "rnn_relu") || !strcmp(e->name, "lstm_stack");
+		bool batch_first = !strcmp(e->name, "rnn_relu") || !strncmp(e->name, "lstm_stack", 10);
 		int runs = e->states.count / (ROWS * WIDTH);
 		SL_SCOPE {
 			CHECK_OK(sl_initialize(block, .dtype = SL_FLOAT64));
-			CHECK(sl_forward(block, sl_zeros(SL_SHAPE(1, 1, WIDTH), .dtype = SL_FLOAT64)) != NULL);
+			sl_tensor *x = filled(SL_SHAPE(ROWS, ROWS, WIDTH), 0, 0), *n = lengths_of(e->name);
+			CHECK((n ? sl_forward(block, x, sl_mul_scalar(n, 0)) : sl_forward(block, x)) != NULL);
 			fill_params(block);
 		}
 		bool ok = check_one(e, block, batch_first, runs) && CHECK_OK(sl_hybridize(block)) &&
@@ -215,6 +238,42 @@ static void test_dropout(void)
 	}
 }
 
+/* ---- sequences of different lengths ------------------------------------------------------------------------------ */
+
+/* What lies behind a sequence does not matter, not even NaN; of an empty one the first state stays. */
+static void check_lengths(sl_block *net, int states)
+{
+	SL_SCOPE {
+		int32_t counts[] = {0, 2};
+		sl_tensor *x = sl_normal(SL_SHAPE(3, 2, 4), 0, 1), *h = sl_normal(SL_SHAPE(2, 2, 5), 0, 1), *out[3],
+		          *same[3];
+		sl_tensor *past = sl_from(((float[]){1, 0, 1, 0, 1, 1}), SL_SHAPE(3, 2, 1));
+		sl_tensor *worse = sl_masked_fill(x, past, NAN),
+		          *lengths = sl_from(counts, SL_SHAPE(2), .dtype = SL_INT32);
+		sl_tensor *in[] = {x, lengths, h, h}, *bad[] = {worse, lengths, h, h};
+		CHECK_OK(sl_forward_all(net, in, 2 + states, out, 1 + states));
+		CHECK_OK(sl_forward_all(net, bad, 2 + states, same, 1 + states));
+		for (int i = 0; i <= states; i++) CHECK_SAME(out[i], same[i]);
+		for (int i = 1; i <= states; i++) CHECK_SAME(sl_slice(out[i], 1, 0, 1, 1), sl_slice(h, 1, 0, 1, 1));
+		CHECK(sl_item(sl_sum(sl_abs(sl_slice(out[0], 1, 0, 1, 1)))) == 0);
+		CHECK(sl_item(sl_sum(sl_abs(sl_slice(out[0], 0, 2, 3, 1)))) == 0);
+	}
+}
+
+static void test_lengths(void)
+{
+	sl_block *nets[] = {sl_rnn(5, .bidirectional = true, .lengths = true),
+	                    sl_gru(5, .bidirectional = true, .lengths = true),
+	                    sl_lstm(5, .bidirectional = true, .lengths = true)};
+	for (int i = 0; i < 3; i++) {
+		CHECK_OK(sl_initialize(nets[i]));
+		check_lengths(nets[i], i == 2 ? 2 : 1);
+		CHECK_OK(sl_hybridize(nets[i]));
+		check_lengths(nets[i], i == 2 ? 2 : 1);
+		sl_block_free(nets[i]);
+	}
+}
+
 /* ---- several results --------------------------------------------------------------------------------------------- */
 
 static sl_tensor *three_forward(sl_block *self, sl_tensor *const *in, int nin)
@@ -289,6 +348,8 @@ static void test_mistakes(void)
 		CHECK_NULL(sl_forward(net, x, state), SL_EINVAL, "got 2 inputs");
 		CHECK_NULL(sl_forward(net, x, state, state), SL_ESHAPE, "got a state (1, 3, 4), (1, 2, 4) needed");
 		CHECK_NULL(sl_forward(net, sl_zeros(SL_SHAPE(3, 5))), SL_ESHAPE, "got x (3, 5), (steps, rows, inputs)");
+		CHECK_NULL(sl_forward(net, sl_zeros(SL_SHAPE(0, 2, 5))), SL_ESHAPE, "got x (0, 2, 5)",
+		           "and a step at least");
 		CHECK_STATUS(sl_forward_all(net, &x, 1, out, 4), SL_EINVAL, "returns 3 results");
 		sl_error_clear();
 		CHECK_NULL(sl_lstm(0), SL_EINVAL, "sl_lstm", "hidden 0");
@@ -303,12 +364,32 @@ static void test_mistakes(void)
 	sl_error_clear();
 }
 
+static void test_wrong_lengths(void)
+{
+	SL_SCOPE {
+		sl_block *net = sl_gru(4, .lengths = true, .batch_first = true);
+		CHECK_OK(sl_initialize(net));
+		sl_tensor *x = sl_zeros(SL_SHAPE(2, 3, 5)), *n = sl_zeros(SL_SHAPE(2), .dtype = SL_INT32);
+		CHECK_NULL(sl_forward(net, x), SL_EINVAL, "takes x and lengths, or x, lengths and state, but got 1");
+		CHECK_NULL(sl_forward(net, x, sl_zeros(SL_SHAPE(3), .dtype = SL_INT32)), SL_ESHAPE,
+		           "the shape of lengths is (3,), (2,) needed");
+		CHECK_NULL(sl_forward(net, x, sl_zeros(SL_SHAPE(2))), SL_EDTYPE, "the lengths are float32, integers needed");
+		CHECK(sl_forward(net, x, n) != NULL);
+		CHECK(sl_forward(net, x, sl_add_scalar(n, 4)) != NULL); /* seen when it runs */
+		CHECK_STATUS(sl_wait_all(), SL_EINVAL, "gather", "index 6", "outside the 6 rows");
+		sl_block_free(net);
+	}
+	sl_error_clear();
+}
+
 static const struct slp_test tests[] = {
         {"values, states and gradients", test_values},
         {"whole steps", test_steps},
         {"dropout", test_dropout},
+        {"lengths", test_lengths},
         {"several results", test_results},
         {"mistakes", test_mistakes},
+        {"wrong lengths", test_wrong_lengths},
         {NULL, NULL},
 };
 

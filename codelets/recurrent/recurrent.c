@@ -430,49 +430,6 @@ static enum sl_status recurrent_grad_cpu(const struct slp_kernel *k)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-static bool state_or_zeros(const char *at, sl_tensor *gates, sl_tensor *weight, sl_tensor **state)
-{
-	if (*state) return true;
-	if (!slp_given(at, "sl_recurrent", "gates", gates) || !slp_given(at, "sl_recurrent", "weight", weight))
-		return false;
-	sl_shape g = sl_tensor_shape(gates), w = sl_tensor_shape(weight);
-	if (g.ndim != 3 || w.ndim != 2) {
-		slp_call_fail(at, "sl_recurrent", SL_ESHAPE, "gates (steps, rows, …) and weight (…, units) needed");
-		return false;
-	}
-	struct sl_make make = {sl_tensor_dtype(gates), sl_tensor_device(gates)};
-	return (*state = sl_full_at(at, SL_SHAPE(g.dim[1], w.dim[1]), 0, make)) != NULL;
-}
-
-/* A recurrent layer over all steps of sequences.  gates (steps, rows, G · units) is the part of the inputs in the G
- * gates of each unit, with all biases: one sl_linear of all steps. weight (G · units, units) is the weight of the
- * previous step's state.  The result (steps, rows, units) is the state after each step.  state, NULL for zeros: (rows,
- * units), at first.
- *
- * SL_CELL_TANH, SL_CELL_RELU: G is 1, y = tanh or relu of (gates + y before · weightᵀ).  SL_CELL_LSTM: G is 4, input,
- * forget, candidate and output gate; .cell, NULL for zeros: (rows, units), at first; *.last_cell, if given, gets it
- * after the last step.  SL_CELL_GRU: G is 3, reset and update gate and candidate; .bias (3 · units), NULL for none, is
- * added to what the state gives.  The order of gates is cuDNN's and PyTorch's.  .reverse goes from the last step to
- * the first.  Goes back to all of them.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: no such cell.
- *
- *     y = sl_recurrent(SL_CELL_TANH, sl_linear(x, w, b, .tw = true), weight, NULL); */
-sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight, sl_tensor *state,
-                           struct sl_recurrent_opts opts)
-{
-	SLP_CALL("sl_recurrent", at);
-	struct slp_recurrent_attrs attrs = {(int)cell, opts.reverse};
-	sl_tensor *out[3], *last = cell == SL_CELL_LSTM ? opts.cell : opts.bias;
-	if ((cell != SL_CELL_LSTM && (opts.cell || opts.last_cell)) || (cell != SL_CELL_GRU && opts.bias))
-		return slp_call_fail(at, "sl_recurrent", SL_EINVAL,
-		                     "only an LSTM has a cell, and only a GRU a separate bias");
-	if (!state_or_zeros(at, gates, weight, &state)) return NULL;
-	if (cell == SL_CELL_LSTM && !state_or_zeros(at, gates, weight, &last)) return NULL;
-	sl_tensor *in[] = {gates, weight, state, last};
-	if (slp_apply(at, &slp_op_recurrent, &attrs, last ? 4 : 3, in, (sl_device){0}, out) != SL_OK) return NULL;
-	if (opts.last_cell) *opts.last_cell = out[1];
-	return out[0];
-}
-
 /* clang-format off */
 #define RECURRENT(op_name, about, inputs, least_in, most_in, results, ...)                                             \
 	const struct sl_op slp_op_##op_name = {                                                                        \

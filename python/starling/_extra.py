@@ -32,23 +32,28 @@ def topk(x, k, axis=-1):
     return wrap(values, type(x)), wrap(indices[0], type(x))
 
 
-def recurrent(kind, gates, weight, state=None, *, bias=None, cell=None, reverse=False):
+def recurrent(kind, gates, weight, state=None, *, bias=None, cell=None, reverse=False, lengths=None):
     """A recurrent layer over all steps of sequences: the states after each step; of "lstm" (states, last cell).
 
     kind: "tanh", "relu", "lstm" or "gru", of G = 1, 1, 4 or 3 gates.  gates (steps, rows, G * units) is what the inputs
     give, all biases added: a linear of all steps at once.  weight (G * units, units) says what the state of the step before
     gives; state (rows, units) is that at first, None: zeros.  bias (3 * units) is added to what the state gives ("gru"),
     cell (rows, units) is the cell at first ("lstm").  reverse goes from the last step to the first.
+
+    lengths, integers (rows), is how many steps of each row count: behind them the states are 0, and reverse begins there.
+    The result is (states, last state) then, of "lstm" (states, last state, last cell).
     """
     number = _core.choice(_CELLS, kind, "recurrent: kind")
-    last = ffi.new("sl_tensor **")
+    last, cells = ffi.new("sl_tensor **"), ffi.new("sl_tensor **")
 
     def given(name, t):
         return NULL if t is None else pointer(f"recurrent: {name}", t, Tensor)
 
     lstm = number == lib.SL_CELL_LSTM
     # All fields: cffi leaves what is not given as it is.
-    options = (given("bias", bias), given("cell", cell), last if lstm else NULL, bool(reverse))
+    options = (given("bias", bias), given("cell", cell), cells if lstm else NULL, bool(reverse), given("lengths", lengths),
+               last if lengths is not None else NULL)  # fmt: skip
     states = lib.sl_recurrent_at(here(), number, given("gates", gates), given("weight", weight), given("state", state), options)
-    states = wrap(states, type(gates))
-    return (states, wrap(last[0], type(gates))) if lstm else states
+    found = [states] + [p[0] for p, wanted in ((last, lengths is not None), (cells, lstm)) if wanted]
+    found = [wrap(t, type(gates)) for t in found]
+    return found[0] if len(found) == 1 else tuple(found)

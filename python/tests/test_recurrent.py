@@ -79,6 +79,29 @@ class Layers(unittest.TestCase):
             self.check(make(6), kind)
             self.check(make(6, num_layers=2, bidirectional=True, layout="NTC"), kind, "NTC", 2)
 
+    def test_lengths(self):
+        """Each row is as if it were alone, without the steps behind its last one."""
+        x, lengths = np.random.RandomState(0).standard_normal((4, 3, 5)).astype("float32"), [2, 4, 1]
+        for make in (rnn.RNN, rnn.LSTM, rnn.GRU):
+            layer = make(6, num_layers=2, bidirectional=True, use_sequence_length=True)
+            alone = make(6, num_layers=2, bidirectional=True)
+            for block, more in ((layer, {"sequence_length": nd.array(lengths)}), (alone, {})):
+                block.initialize()
+                block(nd.array(x), **more)
+                filled(block)
+            for hybrid in (False, True):
+                if hybrid:
+                    layer.hybridize()
+                y, ends = layer(nd.array(x), layer.begin_state(3), nd.array(lengths))
+                for row, n in enumerate(lengths):
+                    wanted, last = alone(nd.array(x[:n, row : row + 1]), alone.begin_state(1))
+                    np.testing.assert_allclose(y.asnumpy()[:n, row], wanted.asnumpy()[:, 0], atol=1e-5)
+                    self.assertFalse(y.asnumpy()[n:, row].any())
+                    for a, b in zip(ends, last, strict=True):
+                        np.testing.assert_allclose(a.asnumpy()[:, row], b.asnumpy()[:, 0], atol=1e-5)
+        with self.assertRaisesRegex(ValueError, "belong together"):
+            layer(nd.array(x))
+
     def test_gradients(self):
         """Those of the layer are those of its cell, unrolled."""
         x = nd.array(np.random.RandomState(0).standard_normal((4, 3, 5)))

@@ -1,5 +1,5 @@
 /* ONNX operators, computed: recurrent layers, all steps in one operation; step by step where that does not compute what
- * ONNX means: sequences of several lengths, and a state that is reset before its product (GRU). */
+ * ONNX means: a state that is reset before its product (GRU). */
 #include "interop/onnx_import.h"
 
 /* One direction of a layer. */
@@ -166,14 +166,12 @@ static sl_tensor *run_whole(struct layer *l, bool backwards)
 	                    : l->gates == 3 ? SL_CELL_GRU
 	                    : l->relu       ? SL_CELL_RELU
 	                                    : SL_CELL_TANH;
-	struct sl_recurrent_opts opts = {.bias = l->rb, .cell = l->cell, .reverse = backwards};
+	struct sl_recurrent_opts opts = {.bias = l->rb, .cell = l->cell, .reverse = backwards, .last_state = &l->h};
 	if (l->gates == 4) opts.last_cell = &l->cell;
+	if (l->lengths) opts.lengths = sl_reshape_at(at, l->lengths, SL_SHAPE(l->batch));
 	sl_tensor *y = sl_recurrent_at(at, cell, l->x, l->r, l->h, opts);
-	int64_t last = backwards ? 0 : l->steps - 1;
 	if (y && l->cell && sl_tensor_dtype(l->cell) != sl_tensor_dtype(y)) /* of a half type */
 		l->cell = sl_cast_at(at, l->cell, sl_tensor_dtype(y));
-	if (y && l->steps > 0)
-		l->h = sl_reshape_at(at, sl_slice_at(at, y, 0, last, last + 1, 1), SL_SHAPE(l->batch, l->units));
 	return y ? sl_reshape_at(at, y, SL_SHAPE(l->steps, 1, l->batch, l->units)) : NULL;
 }
 
@@ -284,7 +282,7 @@ void slp_onnx_import_recurrent(struct slp_onnx_call *c)
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "layout 1 with an initial state is not supported");
 	check(c, &l);
 	read_lengths(c, &l);
-	l.whole = !l.lengths && (l.gates != 3 || l.before);
+	l.whole = l.gates != 3 || l.before;
 	if (!c->failed && batch_first) turn_states(c);
 	if (c->failed) return;
 	sl_tensor *x = slp_onnx_tensor(c, 0);

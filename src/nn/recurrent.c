@@ -17,7 +17,7 @@ struct recurrent {
 
 /* What a call has besides its input: NULL for zeros, and what it leaves, for each direction of each layer. */
 struct memory {
-	sl_tensor *state, *cell;
+	sl_tensor *lengths, *state, *cell;
 	sl_tensor **states, **cells;
 };
 
@@ -51,18 +51,16 @@ static sl_tensor *run_one(const char *at, const struct recurrent *r, int run, sl
 	for (int i = 0; i < PARAMS; i++)
 		if (r->params[run * PARAMS + i] && !(p[i] = sl_param_use_at(at, r->params[run * PARAMS + i], x)))
 			return NULL;
-	bool gru = r->cell == SL_CELL_GRU, reverse = run % r->directions == 1;
+	bool gru = r->cell == SL_CELL_GRU;
 	sl_tensor *bias = gru || !p[BIAS_IN] ? p[BIAS_IN] : sl_add_at(at, p[BIAS_IN], p[BIAS_STATE]);
 	sl_tensor *gates = sl_linear_at(at, x, p[WEIGHT_IN], bias, (struct sl_linear_opts){.tw = true});
-	sl_tensor *y =
-	        sl_recurrent_at(at, r->cell, gates, p[WEIGHT_STATE], part_of(at, r, m->state, run),
-	                        (struct sl_recurrent_opts){.bias = gru ? p[BIAS_STATE] : NULL,
-	                                                   .cell = part_of(at, r, m->cell, run),
-	                                                   .last_cell = r->cell == SL_CELL_LSTM ? &m->cells[run] : NULL,
-	                                                   .reverse = reverse});
-	int64_t steps = in.dim[0], last = reverse || !steps ? 0 : steps - 1;
-	m->states[run] = sl_slice_at(at, y, 0, last, last + (steps > 0), 1);
-	return y;
+	return sl_recurrent_at(at, r->cell, gates, p[WEIGHT_STATE], part_of(at, r, m->state, run),
+	                       (struct sl_recurrent_opts){.bias = gru ? p[BIAS_STATE] : NULL,
+	                                                  .cell = part_of(at, r, m->cell, run),
+	                                                  .last_cell = r->cell == SL_CELL_LSTM ? &m->cells[run] : NULL,
+	                                                  .reverse = run % r->directions == 1,
+	                                                  .lengths = m->lengths,
+	                                                  .last_state = &m->states[run]});
 }
 
 static sl_tensor *run_layers(const char *at, const struct recurrent *r, sl_tensor *x, struct memory *m)
@@ -94,40 +92,59 @@ static sl_tensor *turned(const char *at, const struct recurrent *r, sl_tensor *x
 	               : x;
 }
 
-static bool inputs_fit(const char *at, const struct recurrent *r, sl_tensor *const *in, int nin)
+/* Takes the inputs apart; an error if they are too few or too many. */
+static bool take_inputs(const char *at, const struct recurrent *r, sl_tensor *const *in, int nin, struct memory *m)
 {
 	bool lstm = r->cell == SL_CELL_LSTM;
-	const char *name = sl_block_name(&r->base);
-	if (nin != 1 && nin != (lstm ? 3 : 2)) {
-		slp_call_fail(at, "sl_forward", SL_EINVAL, "%s takes x, or x%s, but got %d inputs", name,
+	int first = r->opts.lengths ? 2 : 1, all = first + (lstm ? 2 : 1);
+	if (nin != first && nin != all) {
+		slp_call_fail(at, "sl_forward", SL_EINVAL, "%s takes x%s, or x%s%s, but got %d inputs",
+		              sl_block_name(&r->base), first == 2 ? " and lengths" : "", first == 2 ? ", lengths" : "",
 		              lstm ? ", state and cell" : " and state", nin);
 		return false;
 	}
-	sl_shape x = sl_tensor_shape(in[0]);
+	*m = (struct memory){.lengths = first == 2 ? in[1] : NULL};
+	if (nin == all) m->state = in[first];
+	if (nin == all && lstm) m->cell = in[first + 1];
+	return true;
+}
+
+static bool state_fits(const char *at, const struct recurrent *r, const char *what, sl_tensor *t, int64_t rows)
+{
+	char text[2][128];
+	sl_shape wanted = SL_SHAPE(runs_of(r), rows, r->hidden), s = t ? sl_tensor_shape(t) : wanted;
+	if (sl_shape_equal(s, wanted)) return true;
+	slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got a %s %s, %s needed", sl_block_name(&r->base), what,
+	              sl_shape_string(s, text[0]), sl_shape_string(wanted, text[1]));
+	return false;
+}
+
+static bool inputs_fit(const char *at, const struct recurrent *r, sl_tensor *x, const struct memory *m)
+{
 	char text[128];
-	if (x.ndim != 3)
-		slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got x %s, (%s, inputs) needed", name,
-		              sl_shape_string(x, text), r->opts.batch_first ? "rows, steps" : "steps, rows");
-	sl_shape state = SL_SHAPE(runs_of(r), x.ndim == 3 ? x.dim[!r->opts.batch_first] : 0, r->hidden);
-	bool fits = x.ndim == 3;
-	for (int i = 1; fits && i < nin; i++) {
-		fits = sl_shape_equal(sl_tensor_shape(in[i]), state);
-		if (fits) continue;
-		char wanted[128];
-		slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got a %s %s, %s needed", name, i == 1 ? "state" : "cell",
-		              sl_shape_string(sl_tensor_shape(in[i]), text), sl_shape_string(state, wanted));
-	}
-	return fits;
+	sl_shape s = sl_tensor_shape(x);
+	bool batch_first = r->opts.batch_first, fits = s.ndim == 3 && s.dim[batch_first] > 0;
+	if (fits)
+		return state_fits(at, r, "state", m->state, s.dim[!batch_first]) &&
+		       state_fits(at, r, "cell", m->cell, s.dim[!batch_first]);
+	slp_call_fail(at, "sl_forward", SL_ESHAPE, "%s got x %s, (%s, inputs) needed%s", sl_block_name(&r->base),
+	              sl_shape_string(s, text), batch_first ? "rows, steps" : "steps, rows",
+	              s.ndim == 3 ? ", and a step at least" : "");
+	return false;
 }
 
 static sl_tensor *recurrent_forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	const struct recurrent *r = (const struct recurrent *)self;
 	const char *at = slp_forward_call_site();
-	if (!inputs_fit(at, r, in, nin) || slp_cache_refuses(at, self, "a cache does not keep its state")) return NULL;
+	struct memory m;
+	if (!take_inputs(at, r, in, nin, &m) || !inputs_fit(at, r, in[0], &m) ||
+	    slp_cache_refuses(at, self, "a cache does not keep its state"))
+		return NULL;
 	sl_tensor **parts = slp_calloc(2 * (size_t)runs_of(r), sizeof *parts);
 	if (!parts) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for the states");
-	struct memory m = {nin > 1 ? in[1] : NULL, nin > 2 ? in[2] : NULL, parts, parts + runs_of(r)};
+	m.states = parts;
+	m.cells = parts + runs_of(r);
 	sl_tensor *x = turned(at, r, in[0]), *y = run_layers(at, r, x, &m);
 	bool ok = y && also(at, r, m.states, x) == SL_OK;
 	if (ok && r->cell == SL_CELL_LSTM) ok = also(at, r, m.cells, x) == SL_OK;
@@ -192,8 +209,9 @@ static sl_block *make(const char *at, const char *function, const char *type, co
  * directions with .bidirectional. For x (steps, rows, inputs) the result is the state of the top layer after each
  * step, (steps, rows, hidden). A second input is the first state (default: zeros), and the second result
  * (sl_forward_all) is the last state: (layers · directions, rows, hidden).  Parameters have PyTorch's names, shapes
- * and order of gates: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0; _l1, …; _l0_reverse.  SL_EINVAL: options out
- * of range.
+ * and order of gates: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0; _l1, …; _l0_reverse.  With .lengths the second
+ * input, before a state, is how many steps of each row count, integers (rows): see sl_recurrent; the results are
+ * PyTorch's of packed sequences.  What x holds behind them does not matter if it is finite.  SL_EINVAL: options out of range.
  *
  *     sl_block *net = sl_sequential(sl_embedding(words, 64), sl_rnn(128, .layers = 2),
  *                                   sl_dense(words, .no_flatten = true)); */

@@ -274,6 +274,7 @@ struct sl_recurrent_layer_opts {
 	bool bidirectional; /* each in both directions: the results are twice as wide */
 	double dropout;     /* between layers, in training */
 	bool batch_first;   /* x is (rows, steps, inputs) instead of (steps, rows, inputs), and so is the result */
+	bool lengths;       /* the second input says how many steps of each row count */
 	bool no_bias;
 	bool relu;                  /* sl_rnn: instead of tanh */
 	int64_t in_units;           /* 0: known from the first input */

@@ -261,6 +261,8 @@ struct sl_recurrent_opts {
 	sl_tensor *cell;       /* SL_CELL_LSTM: the first cell; NULL: zeros */
 	sl_tensor **last_cell; /* SL_CELL_LSTM: gets the cell after the last step */
 	bool reverse;          /* from the last step to the first */
+	sl_tensor *lengths;    /* how many steps of each row count; NULL: all */
+	sl_tensor **last_state;
 };
 SL_API sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight,
                                   sl_tensor *state, struct sl_recurrent_opts opts);

@@ -20,14 +20,15 @@ class _Recurrent(HybridBlock):
     def __init__(self, hidden_size, num_layers=1, layout="TNC", dropout=0, bidirectional=False, input_size=0,
                  i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros",
                  dtype="float32", projection_size=None, use_sequence_length=False, prefix=None, params=None, **others):
-        if projection_size or use_sequence_length or any(v not in (None, False) for v in others.values()):
-            raise not_here(f"{type(self).__name__} with projections, clipped states or lengths of sequences", "SequenceMask of the results")
+        if projection_size or any(v not in (None, False) for v in others.values()):
+            raise not_here(f"{type(self).__name__} with projections or clipped states", "a layer without")
         if str(dtype) not in ("float32", "<class 'numpy.float32'>"):
             raise not_here(f"{type(self).__name__}(dtype={dtype!r})", "float32")
         if layout not in ("TNC", "NTC"):
             raise AssertionError(f"Invalid layout {layout}; must be one of ['TNC' or 'NTC']")
         super().__init__(prefix, params)
         self._hidden, self._layers, self._layout, self._input, self._dropout = hidden_size, num_layers, layout, input_size, dropout
+        self._counted = use_sequence_length
         self._directions = ("l", "r") if bidirectional else ("l",)
         width = input_size
         for layer in range(num_layers):
@@ -52,22 +53,26 @@ class _Recurrent(HybridBlock):
             if not self._input and x.shape:
                 fit(getattr(self, f"{d}0_i2h_weight"), (self._gates * self._hidden, x.shape[-1]))
 
-    def __call__(self, inputs, states=None, **options):
+    def __call__(self, inputs, states=None, sequence_length=None, **options):
+        """sequence_length, with use_sequence_length: how many steps of each row count."""
+        if self._counted != (sequence_length is not None):
+            raise ValueError(f"{self.name}: sequence_length and use_sequence_length belong together")
         skip = states is None
         if skip and not inputs.is_symbol:
             states = new_states(self, inputs, inputs.shape[self._layout.find("N")])
         elif not skip and not isinstance(states, (list, tuple)):
             states = [states]
-        y = super().__call__(inputs, states, **options)
+        y = super().__call__(inputs, states, *([sequence_length] if self._counted else []), **options)
         return y[0] if skip else y
 
-    def hybrid_forward(self, F, inputs, states, **params):
+    def hybrid_forward(self, F, inputs, states, sequence_length=None, **params):
         """The states of the top layer after each step, and all layers' states at the end."""
         x = self._turned(inputs)
+        lengths = None if sequence_length is None else ops.cast(sequence_length, "int32")
         last = [[] for _ in range(self._count)]
         for layer in range(self._layers):
             given = [None if states is None else [s[layer * len(self._directions) + i] for s in states] for i in range(len(self._directions))]
-            sides = [self._one_way(x, f"{d}{layer}", given[i], params) for i, d in enumerate(self._directions)]
+            sides = [self._one_way(x, f"{d}{layer}", given[i], params, lengths) for i, d in enumerate(self._directions)]
             for _, ends in sides:
                 for all_, end in zip(last, ends):
                     all_.append(end)
@@ -80,14 +85,16 @@ class _Recurrent(HybridBlock):
     def _turned(self, x):
         return ops.transpose(x, (1, 0, 2)) if self._layout == "NTC" else x
 
-    def _one_way(self, x, begin, states, params):
+    def _one_way(self, x, begin, states, params, lengths):
         """One direction of one layer: the states after each step, those at the end."""
         weight, back, bias, more = (params[f"{begin}_{name}"] for name in ("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias"))
         gru = self._kind_of_cell == "gru"  # what its state gives is multiplied with its bias added
         gates = ops.linear(x, weight, bias if gru else bias + more, tw=True)
         reverse = begin[0] == "r"
         state, cell = (states or [None])[0], states[1] if states and self._count == 2 else None
-        y = recurrent(self._kind_of_cell, gates, back, state, bias=more if gru else None, cell=cell, reverse=reverse)
+        y = recurrent(self._kind_of_cell, gates, back, state, bias=more if gru else None, cell=cell, reverse=reverse, lengths=lengths)
+        if lengths is not None:
+            return y[0], list(y[1:])
         y, cells = y if self._count == 2 else (y, None)
         end = y[0] if reverse else y[-1]
         return y, [end] if cells is None else [end, cells]
