@@ -45,7 +45,14 @@ AS_IF([test "$enable_sanitizers" != no], [
   AS_IF([test "$slp_cv_sanitizers" = no],
     [AC_MSG_ERROR([--enable-sanitizers: $CC cannot link a program with $slp_san])])
   CFLAGS="$CFLAGS $slp_san"
-  CXXFLAGS="$CXXFLAGS $slp_san"])
+  CXXFLAGS="$CXXFLAGS $slp_san"
+  dnl What is compiled as C++ is linked as C: without those checks of clang whose functions are C++, too.
+  AC_LANG_PUSH([C++])
+  AC_MSG_CHECKING([whether $CXX takes -fno-sanitize=function])
+  slp_save_CXXFLAGS=$CXXFLAGS
+  CXXFLAGS="$CXXFLAGS -fno-sanitize=function"
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no]); CXXFLAGS=$slp_save_CXXFLAGS])
+  AC_LANG_POP([C++])])
 AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" != no])
 
 dnl gold takes 0.12 s of processor time for a test program where ld takes 0.29 s, and there are more than a hundred.  Without
