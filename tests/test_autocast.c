@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "blocks.h"
 #include "op_inner.h"
 
 #define IS(t, type) CHECK_SAYING(sl_tensor_dtype(t) == (type), "%s is %s", #t, sl_dtype_name(sl_tensor_dtype(t)))
@@ -284,10 +284,131 @@ static void test_pieces(void)
 	free(expected);
 }
 
-static const struct slp_test tests[] = {{"policies", test_policies},   {"values", test_values},
-                                        {"gradients", test_gradients}, {"hybridised", test_hybrid},
-                                        {"training", test_training},   {"by pieces", test_pieces},
-                                        {"images", test_images},       {0}};
+/* ---- gradients of what stays in float32, and of what is lowered within it ---------------------------------------- */
+
+static sl_tensor *matrix, *kernel;
+
+/* Products in float32, next to what is lowered. */
+static sl_tensor *resized(sl_tensor *x)
+{
+	return sl_add(sl_conv2d(x, kernel, NULL, .pad = {1, 1}), sl_resize2d(x, 6, 6, .bilinear = true));
+}
+
+/* A factor that is broadcast comes from a convolution. */
+static sl_tensor *excited(sl_tensor *x)
+{
+	sl_tensor *mean = sl_mean(x, SL_AXES(2, 3), .keepdims = true);
+	return sl_mul(sl_conv2d(x, kernel, NULL, .pad = {1, 1}),
+	              sl_sigmoid(sl_conv2d(mean, kernel, NULL, .pad = {1, 1})));
+}
+
+static sl_tensor *nearest(sl_tensor *x)
+{
+	return sl_resize2d(sl_conv2d(x, kernel, NULL, .pad = {1, 1}), 12, 12);
+}
+
+static sl_tensor *nested(sl_tensor *x)
+{
+	sl_tensor *y = NULL;
+	SL_AUTOCAST(SL_FLOAT32)
+	y = sl_matmul(sl_cast(sl_conv2d(x, kernel, NULL, .pad = {1, 1}), SL_FLOAT32), matrix);
+	return y;
+}
+
+static sl_tensor *lowered(sl_tensor *x)
+{
+	return sl_matmul(sl_matmul(x, matrix), matrix);
+}
+
+/* The gradient is a constant: it is computed when the program is compiled. */
+static sl_tensor *constant(sl_tensor *x)
+{
+	return sl_resize2d(x, 9, 9, .bilinear = true);
+}
+
+static sl_tensor *(*const mixed[])(sl_tensor *) = {resized, excited, nearest, nested, lowered, constant};
+static int mixed_kind;
+
+struct mixed_block {
+	sl_block base;
+	sl_param *weight; /* of the shape of x */
+};
+
+static sl_tensor *mixed_forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	(void)nin;
+	sl_tensor *w = sl_param_use(((struct mixed_block *)self)->weight, in[0]);
+	return sl_mean(sl_cast(mixed[mixed_kind](w), SL_FLOAT32), SL_AXES(1, 2, 3));
+}
+
+static sl_tensor *plain_loss(const char *at, sl_tensor *y, sl_tensor *target)
+{
+	return (mixed[mixed_kind] == constant ? sl_add_at : sl_mul_at)(at, y, target);
+}
+
+enum way { EAGER, WITHIN, HYBRID, WHOLE, WAYS };
+
+/* The weight after a step of gradient descent with a rate of 1000: mostly its gradient. */
+static sl_tensor *stepped(enum way way, sl_tensor *x, sl_tensor *target)
+{
+	struct mixed_block *b = calloc(1, sizeof *b);
+	CHECK_OK(sl_block_init(&b->base, "Mixed", mixed_forward, NULL));
+	b->weight = sl_block_param(&b->base, "weight", sl_tensor_shape(x));
+	CHECK_OK(sl_initialize(&b->base));
+	CHECK_OK(sl_param_set(b->weight, x));
+	sl_trainer *trainer = sl_trainer_new(&b->base, sl_sgd(.lr = 1000));
+	sl_step *step = way == WHOLE ? sl_step_compile(&b->base, plain_loss, trainer) : NULL;
+	if (way == HYBRID) CHECK_OK(sl_hybridize(&b->base));
+	sl_tensor *loss = NULL;
+	if (way == WHOLE) {
+		SL_AUTOCAST(SL_BFLOAT16)
+		CHECK(sl_step_run(step, x, target, NULL) != NULL);
+	} else {
+		SL_RECORD
+			SL_AUTOCAST(SL_BFLOAT16)
+			{
+				loss = plain_loss(SL_HERE, sl_forward(&b->base, x), target);
+				if (way == WITHIN)
+					SL_PAUSE
+						CHECK_OK(sl_backward(loss));
+			}
+		if (way != WITHIN) CHECK_OK(sl_backward(loss));
+		CHECK_OK(sl_trainer_step(trainer, sl_tensor_shape(x).dim[0]));
+	}
+	sl_tensor *w = sl_clone(sl_param_data(b->weight));
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(&b->base);
+	return w;
+}
+
+/* Call by call, also where sl_backward is called within SL_AUTOCAST, hybridised, and in a whole step: the same. */
+static void test_mixed(void)
+{
+	static const char *const names[WAYS] = {"eager", "within", "hybridised", "whole"};
+	for (mixed_kind = 0; mixed_kind < (int)(sizeof mixed / sizeof *mixed); mixed_kind++)
+		SL_SCOPE {
+			sl_seed(3);
+			sl_tensor *x = sl_normal(SL_SHAPE(2, 6, 6, 6), 0, 1), *target = sl_normal(SL_SHAPE(2), 0, 1);
+			matrix = sl_normal(SL_SHAPE(6, 6), 0, 1);
+			kernel = sl_normal(SL_SHAPE(6, 6, 3, 3), 0, 1);
+			sl_tensor *eager = stepped(EAGER, x, target);
+			for (enum way way = WITHIN; way < WAYS; way++) {
+				sl_tensor *w = stepped(way, x, target);
+				IS(w, SL_FLOAT32);
+				double most = sl_item(sl_max(sl_abs(sl_sub(w, eager)))),
+				       size = sl_item(sl_max(sl_abs(eager)));
+				CHECK_SAYING(most <= 1e-5 * size, "function %d, %s: a difference of %g of %g",
+				             mixed_kind, names[way], most, size);
+			}
+		}
+	matrix = kernel = NULL;
+}
+
+static const struct slp_test tests[] = {
+        {"policies", test_policies}, {"values", test_values},     {"gradients", test_gradients},
+        {"hybridised", test_hybrid}, {"training", test_training}, {"by pieces", test_pieces},
+        {"images", test_images},     {"mixed", test_mixed},       {0}};
 
 int main(int argc, char **argv)
 {

@@ -107,10 +107,11 @@ static enum sl_status set_aside(struct walk *w, struct slp_var *leaf)
 	return SL_OK;
 }
 
-/* What two devices contribute to is added where the tensor is whose gradient it is. */
+/* A gradient has the data type of its tensor.  What two devices contribute to is added where the tensor is. */
 static enum sl_status contribute(struct walk *w, struct slp_var *v, sl_tensor *g)
 {
 	sl_tensor **sum = v->node ? &v->node->dout[v->index] : &v->sum;
+	if (g->type.dtype != v->type.dtype && !(g = sl_cast_at(w->at, g, v->type.dtype))) return sl_error();
 	if (*sum && conflict(*sum, g)) {
 		if (!v->node) {
 			enum sl_status s = set_aside(w, v);
@@ -132,6 +133,11 @@ static enum sl_status start(struct walk *w, sl_tensor *head, sl_tensor *grad)
 		slp_call_fail(w->at, "sl_backward", SL_ESHAPE, "the head's gradient has shape %s, the head %s",
 		              sl_shape_string(grad->type.shape, a), sl_shape_string(head->type.shape, b));
 		return SL_ESHAPE;
+	}
+	if (grad && grad->type.dtype != head->type.dtype) {
+		slp_call_fail(w->at, "sl_backward", SL_EDTYPE, "the head's gradient is %s, the head %s",
+		              sl_dtype_name(grad->type.dtype), sl_dtype_name(head->type.dtype));
+		return SL_EDTYPE;
 	}
 	if (grad && w->scale != 1) grad = sl_mul_scalar_at(w->at, grad, w->scale);
 	else if (!grad)
@@ -408,7 +414,10 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 	                 .retain = opts.retain_graph,
 	                 .scale = opts.scale != 0 ? opts.scale : 1};
 	sl_mode mode;
+	sl_autocast_mode cast;
 	sl_mode_enter(&mode, 0, -1);
+	/* Also in a trace: gradients are computed in the types that the forward pass has chosen. */
+	sl_autocast_enter_at(at, &cast, SL_DTYPE_DEFAULT);
 	const char *outer = slp_fxt_enter("backward");
 	int level = slp_level_enter(SLP_LEVEL_BACKWARD);
 	if (!slp_tracing) pthread_mutex_lock(&slp_tape_lock); /* no other thread sees the nodes of a trace */
@@ -416,6 +425,7 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 	if (!slp_tracing) pthread_mutex_unlock(&slp_tape_lock);
 	slp_level_leave(level);
 	slp_fxt_leave(outer);
+	sl_autocast_leave(&cast);
 	sl_mode_leave(&mode);
 	drop_partials(&w);
 	free(w.nodes);

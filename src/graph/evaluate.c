@@ -37,7 +37,11 @@ enum sl_status slp_node_apply(const sl_graph *g, int node, sl_tensor *const *val
 	for (int i = 0; i < n->nin; i++) in[i] = values[slp_value_id(n->in[i])];
 	memcpy(attrs.bytes, n->attrs.bytes, sizeof attrs.bytes);
 	make_real(n->op, attrs.bytes, first);
+	/* The graph has the conversions of the SL_AUTOCAST that it was made in. */
+	sl_autocast_mode cast;
+	sl_autocast_enter_at(n->at, &cast, SL_DTYPE_DEFAULT);
 	enum sl_status s = slp_apply(n->at, n->op, attrs.bytes, n->nin, in, g->device, out);
+	sl_autocast_leave(&cast);
 	free(in);
 	return s;
 }
