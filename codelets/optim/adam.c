@@ -14,6 +14,7 @@ static const struct slp_attr attr_table[] = {
         SLP_ATTR_VALUE(struct slp_adam_attrs, beta2, SLP_DOUBLE, 1, "factor of the old variance; 0 means 0.999"),
         SLP_ATTR_VALUE(struct slp_adam_attrs, eps, SLP_DOUBLE, 1, "added to the deviation; 0 means 1e-8"),
         SLP_ATTR_VALUE(struct slp_adam_attrs, step, SLP_INT64, 1, "number of this step, from 1"),
+        SLP_ATTR_VALUE(struct slp_adam_attrs, skipped, SLP_INT64, 1, "of these, steps that left the parameters alone"),
         SLP_ATTR_VALUE(struct slp_adam_attrs, decoupled, SLP_BOOL, 1, "parameters decay, not gradients (AdamW)"),
         {0},
 };
@@ -37,6 +38,9 @@ static enum sl_status infer(struct slp_infer *c)
 	if (!(a->eps > 0 && isfinite(a->eps)))
 		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
 	if (a->step < 1) return slp_reject(c, SL_EINVAL, "step is %lld; steps count from 1", (long long)a->step);
+	if (a->skipped < 0 || a->skipped >= a->step)
+		return slp_reject(c, SL_EINVAL, "%lld of %lld steps are skipped", (long long)a->skipped,
+		                  (long long)a->step);
 	return slp_optim_infer(c);
 }
 
@@ -44,8 +48,9 @@ static enum sl_status infer(struct slp_infer *c)
 enum sl_status slp_adam_check_step(const struct slp_kernel *k)
 {
 	const struct slp_adam_attrs *a = k->attrs;
-	if (a->step >= 1) return SL_OK;
-	return slp_kernel_fail(k, SL_EINVAL, "step is %lld; steps count from 1", (long long)a->step);
+	if (slp_adam_number(a) >= 1) return SL_OK;
+	return slp_kernel_fail(k, SL_EINVAL, "step is %lld, skipped %lld; steps count from 1", (long long)a->step,
+	                       (long long)a->skipped);
 }
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
@@ -53,7 +58,7 @@ enum sl_status slp_adam_check_step(const struct slp_kernel *k)
 static void one(const void *attrs, double t[])
 {
 	const struct slp_adam_attrs *a = attrs;
-	double g = t[1], step = (double)a->step, lr = slp_optim_lr(attrs);
+	double g = t[1], step = slp_adam_number(a), lr = slp_optim_lr(attrs);
 	if (a->decoupled) t[0] -= lr * a->weight_decay * t[0];
 	else g += a->weight_decay * t[0];
 	t[2] = a->beta1 * t[2] + (1 - a->beta1) * g;
@@ -90,7 +95,7 @@ static SLP_CLONES void step(const void *rule, const struct slp_optim_clip *clip,
 static enum sl_status cpu(const struct slp_kernel *k)
 {
 	const struct slp_adam_attrs *a = k->attrs;
-	double number = (double)a->step, lr = slp_optim_lr(k->attrs);
+	double number = slp_adam_number(a), lr = slp_optim_lr(k->attrs);
 	struct rule r = {.beta1 = (float)a->beta1,
 	                 .rest1 = (float)(1 - a->beta1),
 	                 .beta2 = (float)a->beta2,
@@ -113,7 +118,7 @@ SLP_OPTIM_OP(adam, "a step of Adam or AdamW: parameters, gradients, means, varia
  * J. Ba, ICLR 2015; I. Loshchilov, F. Hutter, ICLR 2019.
  *
  * means and vars are the running means of the gradients and of their squares, zero at first.  opts.step is the number
- * of this step, from 1: it makes up for that zero.  clip_norm, clip_value and all else, the errors too, as in
+ * of this step, from 1: it makes up for that zero; of these, opts.skipped have left the parameters alone.  clip_norm, clip_value and all else, the errors too, as in
  * sl_sgd_update; also SL_EINVAL: step below 1, a beta outside [0, 1), a negative eps.
  *
  *	for (int64_t step = 1; step <= steps; step++) {
@@ -133,7 +138,8 @@ enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params, sl_te
 	                                     .clip_norm = opts.clip_norm,
 	                                     .clip_value = opts.clip_value,
 	                                     .lr_scale = opts.lr_scale,
-	                                     .step = opts.step};
+	                                     .step = opts.step,
+	                                     .skipped = opts.skipped};
 	return slp_optim_update(&(struct slp_optim_call){at,
 	                                                 "sl_adam_update",
 	                                                 &slp_op_adam,

@@ -95,7 +95,7 @@ template <class T> struct adam_rule {
 	static __host__ adam_rule of(const slp_kernel *k)
 	{
 		const slp_adam_attrs *a = (const slp_adam_attrs *)k->attrs;
-		double step = (double)a->step, lr = slp_optim_lr((const slp_optim_attrs *)k->attrs);
+		double step = slp_adam_number(a), lr = slp_optim_lr((const slp_optim_attrs *)k->attrs);
 		return {(T)a->beta1,
 		        (T)(1 - a->beta1),
 		        (T)a->beta2,

@@ -28,9 +28,14 @@ struct slp_sgd_attrs {
 struct slp_adam_attrs {
 	SLP_OPTIM_ATTRS
 	double beta1, beta2, eps;
-	int64_t step;
+	int64_t step, skipped;
 	bool decoupled;
 };
+/* The number of the parameters' own step. */
+static inline double slp_adam_number(const struct slp_adam_attrs *a)
+{
+	return (double)(a->step - a->skipped);
+}
 struct slp_rmsprop_attrs {
 	SLP_OPTIM_ATTRS
 	double alpha, eps, momentum;

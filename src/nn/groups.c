@@ -127,7 +127,8 @@ enum sl_status sl_freeze_at(const char *at, sl_block *block, const char *pattern
 	return freeze(at, "sl_freeze", block, pattern, true);
 }
 
-/* Trains such parameters again, from the next forward pass on; else as sl_freeze. */
+/* Trains such parameters again, from the next forward pass on; else as sl_freeze.  Steps that left them alone do not
+ * count for Adam, as with torch.optim. */
 enum sl_status sl_unfreeze_at(const char *at, sl_block *block, const char *pattern)
 {
 	SLP_CALL("sl_unfreeze", at);

@@ -248,9 +248,12 @@ sl_block *slp_trainer_block(const sl_trainer *trainer);
 sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *count);
 /* The factor of the learning rate, and the decay, of parameter i. */
 void slp_trainer_group(const sl_trainer *trainer, int i, double *lr_scale, double *weight_decay);
-/* What the coming step uses; and counts it. */
+/* What the coming step uses. */
 struct slp_hyper slp_trainer_coming(const sl_trainer *trainer, int64_t batch_size);
-struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size);
+/* The same, and counts it: params[i] is NULL where parameter i is left alone; params NULL: the frozen ones are. */
+struct slp_hyper slp_trainer_advance(sl_trainer *trainer, sl_tensor *const *params, int64_t batch_size);
+/* Steps that have left parameter i alone. */
+int64_t *slp_trainer_skipped(sl_trainer *trainer, int i);
 
 /* trainer_state.c */
 /* "0.weight.momentum": a state's name in files; malloc'd, NULL without memory. */

@@ -155,7 +155,7 @@ enum sl_status slp_trainer_apply(const char *at, sl_trainer *t, sl_tensor *const
 	h.rescale /= scale;
 	enum sl_status s = finite ? slp_trainer_update(at, t, params, grads, h) : SL_OK;
 	if (s != SL_OK) return s;
-	if (finite) slp_trainer_advance(t, divisor);
+	if (finite) slp_trainer_advance(t, params, divisor);
 	if (!finite) SLP_COUNT(overflows);
 	return !slp_trainer_scales(t) || follow(at, t, finite) ? SL_OK : sl_error();
 }

@@ -174,6 +174,43 @@ static json_t *schedule_json(const struct sl_schedule *schedule)
 	return json;
 }
 
+/* How often each parameter was left alone, if any was. */
+static void save_skipped(sl_trainer *t, json_t *figures)
+{
+	int count;
+	bool any = false;
+	json_t *list = json_array();
+	slp_trainer_params(NULL, t, &count);
+	for (int i = 0; i < count; i++) {
+		any |= *slp_trainer_skipped(t, i) != 0;
+		json_array_append_new(list, json_integer(*slp_trainer_skipped(t, i)));
+	}
+	if (any) json_object_set(figures, "skipped", list);
+	json_decref(list);
+}
+
+static bool are_skipped(sl_trainer *t, const json_t *figures)
+{
+	int count;
+	const json_t *list = json_object_get(figures, "skipped");
+	slp_trainer_params(NULL, t, &count);
+	bool ok = !list || json_array_size(list) == (size_t)count;
+	for (int i = 0; ok && list && i < count; i++) {
+		const json_t *n = json_array_get(list, (size_t)i);
+		ok = json_is_integer(n) && json_integer_value(n) >= 0 &&
+		     json_integer_value(n) <= slp_state_integer(figures, "steps");
+	}
+	return ok;
+}
+
+static void restore_skipped(sl_trainer *t, const json_t *list)
+{
+	int count;
+	slp_trainer_params(NULL, t, &count);
+	for (int i = 0; i < count; i++)
+		*slp_trainer_skipped(t, i) = list ? json_integer_value(json_array_get(list, (size_t)i)) : 0;
+}
+
 bool slp_state_save_trainer(struct slp_state *s, json_t *figures)
 {
 	const struct sl_optimizer *o = slp_trainer_optimizer(s->opts->trainer);
@@ -181,6 +218,7 @@ bool slp_state_save_trainer(struct slp_state *s, json_t *figures)
 	json_object_set_new(figures, "optimizer", json_string(kinds[o->kind]));
 	json_object_set_new(figures, "lr", json_real(o->lr));
 	json_object_set_new(figures, "steps", json_integer(sl_trainer_steps(s->opts->trainer)));
+	save_skipped(s->opts->trainer, figures);
 #define X(name) json_object_set_new(figures, #name, json_real(o->name));
 	SAME(X)
 #undef X
@@ -220,6 +258,8 @@ void slp_state_check_trainer(struct slp_state *s, const json_t *figures)
 #undef X
 	if (!(lr >= 0 && isfinite(lr)) || slp_state_integer(figures, "steps") < 0 || slp_schedule_wrong(&schedule))
 		slp_state_differs(s, "learning rate, steps or schedule are invalid");
+	if (!are_skipped(s->opts->trainer, figures))
+		slp_state_differs(s, "how often each parameter was left alone is invalid");
 	if (slp_trainer_stands_in(s->opts->trainer))
 		slp_state_differs(s, "the parameters have been replaced by their averages here");
 	if (slp_state_integer(figures, "gathered") < 0 || slp_state_integer(figures, "gathered") > INT_MAX)
@@ -233,6 +273,7 @@ bool slp_state_restore_trainer(struct slp_state *s, const json_t *figures)
 {
 	sl_trainer *t = s->opts->trainer;
 	slp_trainer_resume(t, json_number_value(json_object_get(figures, "lr")), slp_state_integer(figures, "steps"));
+	restore_skipped(t, json_object_get(figures, "skipped"));
 	slp_trainer_optimizer(t)->schedule = schedule_from(figures);
 	slp_trainer_set_gathered(t, 0, 0);
 	slp_trainer_set_gathered(t, (int)slp_state_integer(figures, "gathered"),

@@ -81,7 +81,7 @@ static bool run_whole(const struct slp_step_run *r)
 	const struct slp_compiled *c = slp_step_plan(r, 0, true);
 	if (!c) return false;
 	sl_trainer *t = r->step->trainer;
-	struct slp_hyper h = slp_trainer_advance(t, slp_step_divisor(r->step, slp_step_rows(r, 0)));
+	struct slp_hyper h = slp_trainer_advance(t, NULL, slp_step_divisor(r->step, slp_step_rows(r, 0)));
 	struct slp_setting settings[] = {{"lr", bits(h.lr)}, {"rescale", bits(h.rescale)}, {"step", (uint64_t)h.step}};
 	if (slp_plan_run(r->at, c->plan, r->batch, slp_step_inputs(r, 0), settings, 3, NULL, heads) != SL_OK)
 		return false;

@@ -69,8 +69,10 @@ static bool make_states(sl_trainer *t)
 	t->buckets = slp_calloc((size_t)t->count, sizeof *t->buckets);
 	t->versions = slp_calloc((size_t)t->count, sizeof *t->versions);
 	t->groups = slp_calloc((size_t)t->count, sizeof *t->groups);
+	t->skipped = slp_calloc((size_t)t->count, sizeof *t->skipped);
 	if (t->optimizer.shard_state) t->keepers = slp_calloc((size_t)t->count, sizeof *t->keepers);
-	if (!t->owners || !t->buckets || !t->versions || !t->groups || (t->optimizer.shard_state && !t->keepers))
+	if (!t->owners || !t->buckets || !t->versions || !t->groups || !t->skipped ||
+	    (t->optimizer.shard_state && !t->keepers))
 		return false;
 	for (int i = 0; i < t->count; i++) t->groups[i] = (struct slp_group){1, t->optimizer.weight_decay};
 	for (int i = 0; i < SLP_TRAINER_STATES; i++)
@@ -130,6 +132,7 @@ void sl_trainer_free(sl_trainer *trainer)
 	slp_ranks_free(trainer->ranks);
 	free(trainer->versions);
 	free(trainer->groups);
+	free(trainer->skipped);
 	slp_trainer_drop_held(trainer);
 	sl_block_free(trainer->block);
 	free(trainer);
@@ -196,10 +199,16 @@ void slp_trainer_group(const sl_trainer *t, int i, double *lr_scale, double *wei
 	*weight_decay = t->groups[i].weight_decay;
 }
 
+int64_t *slp_trainer_skipped(sl_trainer *trainer, int i)
+{
+	return &trainer->skipped[i];
+}
+
 void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps)
 {
 	trainer->optimizer.lr = lr;
 	trainer->steps = steps;
+	trainer->changes++;
 }
 
 /* ---- figures of a step ------------------------------------------------------------------------------------------- */
@@ -230,10 +239,16 @@ struct slp_hyper slp_trainer_coming(const sl_trainer *t, int64_t batch_size)
 	return (struct slp_hyper){sl_trainer_lr(t), 1.0 / (double)batch_size, t->steps + 1};
 }
 
-struct slp_hyper slp_trainer_advance(sl_trainer *trainer, int64_t batch_size)
+struct slp_hyper slp_trainer_advance(sl_trainer *t, sl_tensor *const *params, int64_t batch_size)
 {
-	struct slp_hyper h = slp_trainer_coming(trainer, batch_size);
-	trainer->steps++;
+	struct slp_hyper h = slp_trainer_coming(t, batch_size);
+	t->steps++;
+	for (int i = 0; i < t->count; i++) {
+		bool frozen = slp_param_is_frozen(t->params[i]);
+		if (params ? params[i] != NULL : !frozen) continue;
+		t->skipped[i]++;
+		if (!frozen) t->changes++; /* programs of whole steps know the number */
+	}
 	return h;
 }
 

@@ -33,6 +33,7 @@ struct sl_trainer {
 	int64_t gathered_rows;
 	sl_tensor **held; /* one a parameter: its values while the average stands in for it; NULL: none does */
 	int64_t steps;
+	int64_t *skipped; /* one a parameter: of the steps, those that have left it alone */
 	struct slp_scaling {
 		double now;              /* 1 without loss scaling */
 		int64_t good, overflows; /* steps since it changed; steps that were left out */
@@ -49,6 +50,13 @@ struct sl_trainer {
 static inline int slp_trainer_slot(const sl_trainer *t, int which)
 {
 	return which < t->nstates ? which : SLP_TRAINER_MASTER + which - t->nstates;
+}
+
+/* Whether one operation can update both parameters: Adam's depends on how often they were updated. */
+static inline bool slp_trainer_alike(const sl_trainer *t, int a, int b)
+{
+	bool counts = t->optimizer.kind == SL_ADAM || t->optimizer.kind == SL_ADAMW;
+	return slp_group_equal(t->groups[a], t->groups[b]) && (!counts || t->skipped[a] == t->skipped[b]);
 }
 
 /* averages.c */

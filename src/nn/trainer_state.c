@@ -6,7 +6,7 @@
 #include "io/params.h"
 #include "nn/trainer.h"
 
-/* Names and tensors: "0.weight.momentum", …, and FIGURES. */
+/* Names and tensors: "0.weight.momentum", …, FIGURES, and SKIPPED if a step has left a parameter alone. */
 struct list {
 	char **names;
 	sl_tensor **tensors;
@@ -14,7 +14,7 @@ struct list {
 };
 /* Of float64: learning rate, steps; micro-batches that wait, their rows; the loss scale, steps since it changed, steps
  * left out.  Without loss scaling the last three are missing, and the two before them if no micro-batch waits. */
-static const char FIGURES[] = "trainer";
+static const char FIGURES[] = "trainer", SKIPPED[] = "skipped";
 enum { LR, STEPS, BASE, GATHERED = BASE, ROWS, WITH_SUMS, SCALE = WITH_SUMS, GOOD, OVERFLOWS, WITH_SCALE };
 
 char *slp_trainer_state_path(sl_trainer *t, int i, int which)
@@ -66,10 +66,22 @@ static int list_figures(const sl_trainer *t, double figures[WITH_SCALE])
 	return slp_trainer_scales(t) ? WITH_SCALE : gathered ? WITH_SUMS : BASE;
 }
 
+/* One a parameter, as int64. */
+static bool list_skipped(const char *at, sl_trainer *t, struct list *l)
+{
+	int count = count_params(t);
+	int64_t most = 0;
+	for (int i = 0; i < count; i++)
+		if (*slp_trainer_skipped(t, i) > most) most = *slp_trainer_skipped(t, i);
+	if (!most) return true;
+	struct sl_make make = {.dtype = SL_INT64};
+	return add(l, slp_strdup(SKIPPED), sl_from_at(at, slp_trainer_skipped(t, 0), SL_SHAPE(count), make));
+}
+
 /* All that there is; what was not updated yet has no state. */
 static bool list_all(const char *at, sl_trainer *t, struct list *l)
 {
-	size_t most = SLP_TRAINER_STATES * (size_t)count_params(t) + 1;
+	size_t most = SLP_TRAINER_STATES * (size_t)count_params(t) + 2;
 	double figures[WITH_SCALE];
 	int count = list_figures(t, figures);
 	l->names = slp_calloc(most, sizeof *l->names);
@@ -77,6 +89,7 @@ static bool list_all(const char *at, sl_trainer *t, struct list *l)
 	bool ok = l->names && l->tensors;
 	ok = ok && add(l, slp_strdup(FIGURES),
 	               sl_from_at(at, figures, SL_SHAPE(count), (struct sl_make){.dtype = SL_FLOAT64}));
+	ok = ok && list_skipped(at, t, l);
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; ok && i < count_params(t); i++) {
 			sl_tensor *state = *slp_trainer_state(t, which, i);
@@ -191,6 +204,25 @@ static bool read_figures(const char *at, const char *path, const sl_trainer *t, 
 	return are_figures(f) || refuse(at, path, " is not a learning rate and a number of steps", FIGURES);
 }
 
+/* How often the parameters were left alone, in steps; zeros unless the file says it.  NULL with an error. */
+static int64_t *read_skipped(const char *at, const char *path, sl_trainer *t, const struct list *l, double steps)
+{
+	int count = count_params(t);
+	sl_tensor *given = find(l, SKIPPED);
+	int64_t *skipped = slp_calloc((size_t)count + 1, sizeof *skipped);
+	if (!skipped) return slp_call_fail(at, "sl_trainer_load", SL_ENOMEM, "no memory");
+	bool ok = !given || (sl_tensor_dtype(given) == SL_INT64 && sl_tensor_size(given) == count);
+	if (ok && given && sl_read_at(at, given, skipped, sl_tensor_bytes(given)) != SL_OK) {
+		free(skipped);
+		return NULL;
+	}
+	for (int i = 0; i < count; i++) ok = ok && skipped[i] >= 0 && (double)skipped[i] <= steps;
+	if (ok) return skipped;
+	refuse(at, path, " is not the number of steps that each parameter has missed", SKIPPED);
+	free(skipped);
+	return NULL;
+}
+
 static bool load(const char *at, const char *path, sl_trainer *t, const struct list *l)
 {
 	double figures[WITH_SCALE] = {[SCALE] = 1};
@@ -199,7 +231,9 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
 	if (!states) return slp_call_fail(at, "sl_trainer_load", SL_ENOMEM, "no memory") != NULL;
 	bool ok = read_figures(at, path, t, l, figures);
 	int found = ok ? match(at, path, t, l, states) : -1;
-	if (found >= 0 && found != l->count - 1)
+	int64_t *skipped = found >= 0 ? read_skipped(at, path, t, l, figures[STEPS]) : NULL;
+	if (!skipped) found = -1;
+	if (found >= 0 && found != l->count - 1 - (find(l, SKIPPED) != NULL))
 		found = refuse(at, path, " there are states of other parameters, or of another optimiser", "") - 1;
 	ok = found >= 0 && slp_scaling_set(at, t, figures[SCALE], llround(figures[GOOD]), llround(figures[OVERFLOWS]));
 	if (ok) slp_trainer_set_gathered(t, 0, 0);
@@ -207,6 +241,8 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
 	for (int which = 0; slp_trainer_state_name(t, which); which++)
 		for (int i = 0; ok && i < count; i++, k++) ok = slp_trainer_set_state(at, t, which, i, states[k]);
 	if (ok) slp_trainer_resume(t, figures[LR], llround(figures[STEPS]));
+	for (int i = 0; ok && i < count; i++) *slp_trainer_skipped(t, i) = skipped[i];
+	free(skipped);
 	free(states);
 	return ok;
 }

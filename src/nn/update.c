@@ -68,10 +68,11 @@ static enum sl_status adam(const char *at, const sl_trainer *t, const struct upd
 	                                               .clip_norm = u->clip_norm,
 	                                               .clip_value = o->clip_value,
 	                                               .step = h.step,
-	                                               .lr_scale = g.lr_scale});
+	                                               .lr_scale = g.lr_scale,
+	                                               .skipped = t->skipped[u->numbers[0]]});
 }
 
-/* All are of one group. */
+/* All are alike. */
 static enum sl_status call(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h)
 {
 	if (!u->count) return SL_OK;
@@ -191,11 +192,11 @@ static bool place(const char *at, sl_tensor **t, sl_device owner)
 	return true;
 }
 
-/* Whether two parameters may be updated by one operation: of one group and, unless they are symbols, which have
+/* Whether two parameters are updated by one operation: alike and, unless they are symbols, which have
  * neither, of one owner and bucket. */
 static bool together(const sl_trainer *t, bool symbols, int a, int b)
 {
-	if (!slp_group_equal(t->groups[a], t->groups[b])) return false;
+	if (!slp_trainer_alike(t, a, b)) return false;
 	return symbols || (t->buckets[a] == t->buckets[b] && sl_device_equal(t->owners[a], t->owners[b]));
 }
 
@@ -226,7 +227,7 @@ static bool take_share(const char *at, const sl_trainer *t, struct update *u, st
 static bool is_grouped(const sl_trainer *t, const struct update *u)
 {
 	for (int i = 1; i < u->count; i++)
-		if (!slp_group_equal(t->groups[u->numbers[i]], t->groups[u->numbers[0]])) return true;
+		if (!slp_trainer_alike(t, u->numbers[i], u->numbers[0])) return true;
 	return false;
 }
 

@@ -376,6 +376,7 @@ struct sl_adam_opts {
 	double rescale, clip_norm, clip_value; /* as in sl_sgd_opts */
 	int64_t step;                          /* number of this step, from 1 */
 	double lr_scale;                       /* as in sl_sgd_opts */
+	int64_t skipped;                       /* of the steps, those that left these parameters alone */
 };
 SL_API enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
                                         sl_tensor *const *means, sl_tensor *const *vars, int count,
