@@ -1,4 +1,6 @@
 /* Moving elements by operations that do so: parts of tensors, stacks, repetitions, borders. */
+#include <stdlib.h>
+
 #include "compose.h"
 #include "common/index.h"
 #include "common/layout.h"
@@ -9,8 +11,13 @@ static sl_tensor *part(const char *at, sl_tensor *x, int axis, int64_t begin, in
 	return sl_slice_at(at, x, axis, begin, end, 1);
 }
 
+static void clear(sl_tensor **parts, int count)
+{
+	for (int i = 0; parts && i < count; i++) parts[i] = NULL;
+}
+
 /* Splits x along an axis into `count` parts of equal size: parts[] gets so many tensors. SL_EINVAL: no such axis;
- * SL_ESHAPE: the axis cannot be split equally; then parts[] is unchanged.
+ * SL_ESHAPE: the axis cannot be split equally.  After an error all are NULL.
  *
  *     sl_tensor *qkv[3];
  *     sl_split(sl_linear(x, w, b), -1, 3, qkv); */
@@ -18,6 +25,7 @@ enum sl_status sl_split_at(const char *at, sl_tensor *x, int axis, int count, sl
 {
 	const char *me = "sl_split";
 	SLP_CALL(me, at);
+	clear(parts, count);
 	if (!slp_axis_given(at, me, x, &axis) || !slp_given(at, me, "array of parts", parts)) return sl_error();
 	int64_t n = sl_tensor_shape(x).dim[axis], size = count > 0 ? n / count : 0;
 	if (count < 1 || n % count) {
@@ -25,36 +33,41 @@ enum sl_status sl_split_at(const char *at, sl_tensor *x, int axis, int count, sl
 		return SL_ESHAPE;
 	}
 	for (int i = 0; i < count; i++)
-		if (!(parts[i] = part(at, x, axis, i * size, (i + 1) * size))) return sl_error();
+		if (!(parts[i] = part(at, x, axis, i * size, (i + 1) * size))) return clear(parts, i), sl_error();
 	return SL_OK;
 }
 
+/* t with a new axis of one element for a stack. */
+static sl_tensor *layer(const char *at, const char *me, sl_tensor *t, int axis)
+{
+	if (!slp_shape_given(at, me, "a tensor", t)) return NULL;
+	sl_shape s = sl_tensor_shape(t);
+	int place = axis;
+	if (s.ndim == SL_MAX_NDIM || !slp_axis(&place, s.ndim + 1))
+		return slp_call_fail(at, me, SL_EINVAL, "axis %d of a stack of tensors with %d axes", axis, s.ndim);
+	memmove(&s.dim[place + 1], &s.dim[place], (size_t)(s.ndim - place) * sizeof *s.dim);
+	s.dim[place] = 1;
+	s.ndim++;
+	return sl_reshape_at(at, t, s);
+}
+
 /* Tensors of one shape next to each other along a new axis, which is `axis` of the result; negative: from the end.
- * SL_ESHAPE, SL_EDTYPE: they differ; SL_EINVAL: no such axis.
+ * SL_ESHAPE, SL_EDTYPE: they differ; SL_EINVAL: no such axis, no tensors.
  *
  *     y = sl_stack(((sl_tensor *const[]){a, b}), 2, 0);    // (n), (n) -> (2, n) */
 sl_tensor *sl_stack_at(const char *at, sl_tensor *const *tensors, int count, int axis)
 {
-	enum { MOST = 512 };
 	const char *me = "sl_stack";
 	SLP_CALL(me, at);
-	sl_tensor *list[MOST];
-	if (count < 1 || count > MOST)
-		return slp_call_fail(at, me, SL_EINVAL, "%d tensors; the number must be from 1 to %d", count, MOST);
+	if (count < 1) return slp_call_fail(at, me, SL_EINVAL, "%d tensors given, at least 1 needed", count);
 	if (!slp_given(at, me, "array of tensors", tensors)) return NULL;
-	for (int i = 0; i < count; i++) {
-		if (!slp_shape_given(at, me, "a tensor", tensors[i])) return NULL;
-		sl_shape s = sl_tensor_shape(tensors[i]);
-		int place = axis;
-		if (s.ndim == SL_MAX_NDIM || !slp_axis(&place, s.ndim + 1))
-			return slp_call_fail(at, me, SL_EINVAL, "axis %d of a stack of tensors with %d axes", axis,
-			                     s.ndim);
-		memmove(&s.dim[place + 1], &s.dim[place], (size_t)(s.ndim - place) * sizeof *s.dim);
-		s.dim[place] = 1;
-		s.ndim++;
-		list[i] = sl_reshape_at(at, tensors[i], s);
-	}
-	return sl_concat_at(at, list, count, axis);
+	sl_tensor **list = slp_malloc((size_t)count * sizeof *list);
+	if (!list) return NULL;
+	bool ok = true;
+	for (int i = 0; ok && i < count; i++) ok = (list[i] = layer(at, me, tensors[i], axis)) != NULL;
+	sl_tensor *y = ok ? sl_concat_at(at, list, count, axis) : NULL;
+	free(list);
+	return y;
 }
 
 /* x repeated along an axis: `block` neighbours at a time, so often. */
@@ -146,10 +159,18 @@ sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int
  *     y = sl_index_add(x, indices, rows);    // (r, w), (n), (n, w) -> (r, w) */
 sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_tensor *rows)
 {
-	SLP_CALL("sl_index_add", at);
-	if (!slp_shape_given(at, "sl_index_add", "x", x)) return NULL;
+	const char *me = "sl_index_add";
+	SLP_CALL(me, at);
+	if (!slp_shape_given(at, me, "x", x)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
-	if (s.ndim < 1) return slp_call_fail(at, "sl_index_add", SL_ESHAPE, "x is a scalar and has no rows");
+	if (s.ndim < 1) return slp_call_fail(at, me, SL_ESHAPE, "x is a scalar and has no rows");
+	if (!slp_shape_given(at, me, "indices", indices) || !slp_shape_given(at, me, "rows", rows)) return NULL;
+	sl_shape wanted = sl_tensor_shape(indices);
+	if (wanted.ndim + s.ndim - 1 > SL_MAX_NDIM)
+		return slp_call_fail(at, me, SL_ESHAPE, "rows would have %d axes, more than %d",
+		                     wanted.ndim + s.ndim - 1, SL_MAX_NDIM);
+	for (int i = 1; i < s.ndim; i++) wanted.dim[wanted.ndim++] = s.dim[i];
+	if (!slp_shape_fits(at, me, "rows", rows, wanted) || !slp_one_type(at, me, "x", x, "rows", rows)) return NULL;
 	struct slp_gather_grad_attrs attrs = {s.dim[0]};
 	sl_tensor *in[] = {rows, slp_as_index(at, indices)};
 	return sl_add_at(at, x, slp_apply1(at, &slp_op_gather_grad, &attrs, 2, in));

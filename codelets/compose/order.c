@@ -42,7 +42,8 @@ static sl_tensor *places_in(const char *at, const char *me, sl_tensor *x, sl_ten
 }
 
 /* The elements of x along an axis at the given indices (int32 or int64, of the shape of x except along that axis), like
- * numpy.take_along_axis and torch.gather. SL_ESHAPE, SL_EDTYPE: they do not fit; indices out of range: see sl_gather.
+ * numpy.take_along_axis and torch.gather. SL_ESHAPE, SL_EDTYPE: they do not fit.  Indices out of
+ * range: see sl_gather, whose message then says -1 and counts the elements of x as one row.
  *
  *     picked = sl_take_along(scores, labels, 1);    // (n, classes), (n, 1) -> (n, 1) */
 sl_tensor *sl_take_along_at(const char *at, sl_tensor *x, sl_tensor *indices, int axis)
@@ -79,13 +80,14 @@ sl_tensor *sl_sort_at(const char *at, sl_tensor *x, int axis, bool descending)
 }
 
 /* The k largest elements of x along an axis, the largest first; *indices gets their places (int32), unless it is NULL.
- * SL_EINVAL: no such axis, or not so many elements.
+ * SL_EINVAL: no such axis, or not so many elements; then *indices is NULL.
  *
  *     sl_tensor *where, *best = sl_topk(scores, 5, -1, &where); */
 sl_tensor *sl_topk_at(const char *at, sl_tensor *x, int64_t k, int axis, sl_tensor **indices)
 {
 	const char *me = "sl_topk";
 	SLP_CALL(me, at);
+	if (indices) *indices = NULL;
 	if (!slp_axis_given(at, me, x, &axis)) return NULL;
 	int64_t n = sl_tensor_shape(x).dim[axis];
 	if (k < 0 || k > n)

@@ -261,6 +261,7 @@ enum sl_status sl_plan_run_at(const char *at, sl_plan *plan, sl_tensor *const *i
 	SLP_CALL("sl_plan_run", at);
 	if (!slp_given(at, "sl_plan_run", "plan", plan) || !slp_given(at, "sl_plan_run", "array of results", out))
 		return sl_error();
+	for (int i = 0; i < plan->graph->noutputs && !in; i++) out[i] = NULL;
 	if (nin > 0 && !slp_given(at, "sl_plan_run", "array of inputs", in)) return sl_error();
 	return slp_plan_run(at, plan, in, nin, NULL, 0, NULL, out);
 }

@@ -357,8 +357,8 @@ sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, 
 	return results.t[0];
 }
 
-/* The same for blocks with several results (sl_also): out gets the first nout of them.  Gradients flow back from all.
- * SL_EINVAL as well: the block has fewer; after an error out is unchanged.
+/* As sl_forward, for blocks with several results (sl_also): out gets the first nout of them.  Gradients flow back from all.
+ * SL_EINVAL as well: the block has fewer.  After an error all are NULL.
  *
  *     sl_tensor *in[] = {x, state}, *out[2];
  *     sl_forward_all(net, in, 2, out, 2); */
@@ -371,16 +371,16 @@ enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tensor *con
 		slp_call_fail(at, "sl_forward_all", SL_EINVAL, "the pointer for a result is NULL");
 		return SL_EINVAL;
 	}
-	if (!run(at, block, in, nin, &results)) return sl_error();
-	if (nout > results.count) {
+	enum sl_status s = run(at, block, in, nin, &results) ? SL_OK : sl_error();
+	if (s == SL_OK && nout > results.count) {
 		slp_call_fail(at, "sl_forward_all", SL_EINVAL, "%s returns %d results, but %d are requested",
 		              block->base->name, results.count, nout);
 		leave(&results, 0);
-		return SL_EINVAL;
+		s = SL_EINVAL;
 	}
-	memcpy(out, results.t, (size_t)nout * sizeof *out);
-	leave(&results, nout);
-	return SL_OK;
+	for (int i = 0; i < nout; i++) out[i] = s == SL_OK ? results.t[i] : NULL; /* out may be in */
+	if (s == SL_OK) leave(&results, nout);
+	return s;
 }
 
 /* ---- parts of layers --------------------------------------------------------------------------------------------- */

@@ -393,7 +393,7 @@ static void copy_attrs(const struct sl_op *op, const void *attrs, char *bytes)
 		memcpy(bytes + a->offset, (const char *)attrs + a->offset, a->count * slp_attr_size(a->kind));
 }
 
-/* Calls a registered operation: result 0, or NULL after an error; opts.out gets all results.  They belong to the
+/* Calls a registered operation: result 0, or NULL after an error; opts.out gets all results, NULL then.  They belong to the
  * innermost scope.  Its inputs' devices must agree; symbols are traced.  Errors: those of the rule; SL_EDTYPE,
  * SL_EUNSUPPORTED: no kernel takes these types, or this device.
  *
@@ -407,12 +407,12 @@ sl_tensor *sl_op_apply_at(const char *at, const sl_op *op, sl_tensor *const *in,
 	} attrs;
 	SLP_CALL("sl_op_apply", at);
 	if (!slp_given(at, "sl_op_apply", "operation", op)) return NULL;
+	for (int i = 0; i < op->nout; i++) out[i] = NULL;
 	if (nin < 0 || nin > SL_OP_MAX_INPUTS || (nin && !in))
 		return slp_call_fail(at, op->name, SL_EINVAL, "%s",
 		                     in || !nin ? "the number of inputs is out of range" : "the inputs are NULL");
 	memset(&attrs, 0, sizeof attrs);
 	copy_attrs(op, opts.attrs, attrs.bytes);
-	for (int i = 0; i < op->nout; i++) out[i] = NULL;
 	for (int i = 0; i < nin; i++)
 		if (!slp_given(at, op->name, "input", in[i])) return NULL;
 	slp_apply(at, op, attrs.bytes, nin, in, opts.device, out);
