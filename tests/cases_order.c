@@ -1,4 +1,4 @@
-/* Cases of what goes along an axis in order: argsort, cumsum.  The expected values are PyTorch's. */
+/* Cases of what goes along an axis in order: argsort, cumsum, multinomial.  The expected values are PyTorch's. */
 #include <math.h>
 
 #include "cases.h"
@@ -20,6 +20,7 @@
 #define GIVEN(op, label, attrs, type, shape, n, in, ...) {op, label, attrs, 1, {{type, shape, 0, 0, in, n}}, 0, true, SL_OK, __VA_ARGS__, n}
 #define SHAPE(op, label, attrs, grad, type, shape, low, high) {op, label, attrs, 1, {{type, shape, low, high, {0}, 0}}, 0, !(grad), SL_OK, {0}, 0}
 #define BAD(op, attrs, status, type, shape) {op, "refused", attrs, 1, {{type, shape, 0, 1, {0}, 0}}, 0, true, status, {0}, 0}
+#define DRAWN(label, inputs, status, ...) {"multinomial", label, NULL, 2, inputs, 0, true, status, __VA_ARGS__}
 
 const struct slp_case slp_cases_order[] = {
 	KNOWN("argsort", "axis 0", UP(0), false, {1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0}),
@@ -49,5 +50,13 @@ const struct slp_case slp_cases_order[] = {
 	SHAPE("cumsum", "columns", BACK(1), false, SL_FLOAT32, DIMS(3, 570, 141), -3, 3),
 	SHAPE("cumsum", "nothing", ALONG(1), true, SL_FLOAT32, DIMS(3, 0), -3, 3),
 	BAD("cumsum", ALONG(1), SL_EINVAL, SL_FLOAT32, DIMS(3)),
+
+	DRAWN("known values", LIST({SL_FLOAT32, DIMS(2, 4), 0, 0, {0, 2, 3, 4, 0, 0, 0.5, 0.5}, 8}, {SL_FLOAT32, DIMS(2, 3), 0, 0, {0, 0.5, 0.75, 0, 0.5, 0.999}, 6}), SL_OK, {1, 2, 3, 2, 2, 2}, 6),
+	DRAWN("one class", LIST({SL_FLOAT32, DIMS(500, 1), 1, 1, {0}, 0}, {SL_FLOAT32, DIMS(500, 7), 0, 1, {0}, 0}), SL_OK, {0}, 0),
+	DRAWN("many classes", LIST({SL_FLOAT32, DIMS(3, 70001), 2, 2, {0}, 0}, {SL_FLOAT32, DIMS(3, 5), 0, 1, {0}, 0}), SL_OK, {0}, 0),
+	DRAWN("nothing", LIST({SL_FLOAT32, DIMS(3, 4), 1, 1, {0}, 0}, {SL_FLOAT32, DIMS(3, 0), 0, 1, {0}, 0}), SL_OK, {0}, 0),
+	DRAWN("no class", LIST({SL_FLOAT32, DIMS(3, 0), 1, 1, {0}, 0}, {SL_FLOAT32, DIMS(3, 2), 0, 1, {0}, 0}), SL_ESHAPE, {0}, 0),
+	DRAWN("other rows", LIST({SL_FLOAT32, DIMS(3, 4), 1, 1, {0}, 0}, {SL_FLOAT32, DIMS(2, 4), 0, 1, {0}, 0}), SL_ESHAPE, {0}, 0),
+	DRAWN("integers", LIST({SL_INT32, DIMS(3), 1, 1, {0}, 0}, {SL_INT32, DIMS(2), 0, 1, {0}, 0}), SL_EDTYPE, {0}, 0),
 	{0},
 };

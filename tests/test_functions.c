@@ -306,6 +306,11 @@ static void test_random(void)
 			double share = sl_item(sl_mean(sl_eq_scalar(first, i)));
 			CHECK(fabs(share - (i == 0 ? 0 : i == 1 ? 0.5 : 0.25)) < 0.015);
 		}
+		CHECK_ALL(sl_multinomial(sl_concat(SL_ARRAY(sl_tensor *, sl_zeros(SL_SHAPE(2, 99999)),
+		                                            sl_ones(SL_SHAPE(2, 1))),
+		                                   2, 1),
+		                         3),
+		          99999);
 		CHECK_NULL(sl_randint(SL_SHAPE(2), 3, 3), SL_EINVAL, "sl_randint", "from 3");
 		CHECK_NULL(sl_randint(SL_SHAPE(2), 0, 257, .dtype = SL_UINT8), SL_EDTYPE, "sl_randint", "257", "uint8");
 		CHECK_NULL(sl_randint(SL_SHAPE(2), 1LL << 40, (1LL << 40) + 2), SL_EDTYPE, "sl_randint", "int32");

@@ -41,30 +41,3 @@ sl_tensor *sl_permutation_at(const char *at, int64_t n, sl_device device)
 	SLP_CALL("sl_permutation", at);
 	return sl_argsort_at(at, sl_uniform_at(at, SL_SHAPE(n), 0, 1, (struct sl_make){.device = device}), 0, false);
 }
-
-/* Draws from distributions, (…, classes) to (…, count), int32: classes as likely as their numbers, which are not
- * negative and need not add up to 1.  A class can come more than once.
- *
- *     next = sl_multinomial(sl_softmax(logits, -1), 1); */
-sl_tensor *sl_multinomial_at(const char *at, sl_tensor *probabilities, int64_t count)
-{
-	const char *me = "sl_multinomial";
-	SLP_CALL(me, at);
-	if (!slp_shape_given(at, me, "probabilities", probabilities)) return NULL;
-	sl_shape s = sl_tensor_shape(probabilities), draws = s;
-	int last = s.ndim - 1;
-	if (s.ndim < 1 || s.ndim >= SL_MAX_NDIM || count < 0)
-		return slp_call_fail(at, me, SL_ESHAPE, "%lld draws from %d axes", (long long)count, s.ndim);
-	sl_tensor *p = slp_widened(at, probabilities);
-	if (!p) return NULL;
-	struct sl_make make = {sl_tensor_dtype(p), sl_tensor_device(p)};
-	draws.dim[last] = count;
-	sl_tensor *sums = sl_cumsum_at(at, p, -1), *all = sl_slice_at(at, sums, last, -1, INT64_MAX, 1);
-	sl_tensor *u = sl_mul_at(at, sl_uniform_at(at, draws, 0, 1, make), all);
-	if (!u) return NULL;
-	/* (…, 1, classes) and (…, count, 1) */
-	s.dim[s.ndim++] = s.dim[last], s.dim[last] = 1;
-	draws.dim[draws.ndim++] = 1;
-	sl_tensor *passed = sl_le_at(at, sl_reshape_at(at, sums, s), sl_reshape_at(at, u, draws));
-	return sl_cast_at(at, sl_sum_at(at, passed, (struct sl_reduce_opts){SL_AXES(-1)}), SL_INT32);
-}
