@@ -34,6 +34,16 @@ static bool is_amount(double x)
 	return x >= 0 && isfinite(x);
 }
 
+/* An option that is given, and that this optimiser does not have. */
+static const char *foreign_option(const struct sl_optimizer *o)
+{
+	bool adam = o->kind == SL_ADAM || o->kind == SL_ADAMW;
+	if (adam && o->momentum != 0) return ".momentum is for SGD and RMSProp; Adam has .beta1";
+	if (!adam && (o->beta1 != 0 || o->beta2 != 0)) return ".beta1 and .beta2 are for Adam; others have .momentum";
+	if (o->kind != SL_RMSPROP && o->alpha != 0) return ".alpha is for RMSProp";
+	return o->kind == SL_SGD && o->eps != 0 ? "SGD has no .eps" : NULL;
+}
+
 static const char *wrong_optimizer(const struct sl_optimizer *o)
 {
 	if ((unsigned)o->kind > SL_RMSPROP) return "there is no such optimiser";
@@ -45,7 +55,8 @@ static const char *wrong_optimizer(const struct sl_optimizer *o)
 	if (!is_amount(o->clip_norm) || !is_amount(o->clip_value))
 		return ".clip_norm and .clip_value must not be negative";
 	if (!is_share(o->average)) return ".average must be in [0, 1)";
-	const char *wrong = slp_scaling_wrong(&o->loss_scaling);
+	const char *wrong = foreign_option(o);
+	if (!wrong) wrong = slp_scaling_wrong(&o->loss_scaling);
 	return wrong ? wrong : slp_schedule_wrong(&o->schedule);
 }
 
@@ -93,7 +104,8 @@ static bool make_states(sl_trainer *t)
  * .loss_scaling, losses are scaled before the backward pass, so that small gradients do not vanish in float16: whole
  * steps do so themselves, else sl_backward_heads gets .scale = sl_trainer_loss_scale(trainer).  Each step waits for the
  * gradients then; where one is not finite, nothing changes and the scale backs off; it grows after .every steps
- * without. The trainer keeps the block.  SL_EINVAL: an option is wrong, or there is nothing to train.
+ * without. The trainer keeps the block.  SL_EINVAL: an option is wrong or one that
+ * the optimiser does not have, or there is nothing to train.
  *
  *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
  *                                                      .schedule = {SL_COSINE, .warmup = 500, .total = 10000})); */

@@ -346,7 +346,7 @@ struct sl_optimizer {
 	bool nesterov;
 	double beta1, beta2; /* Adam [0.9, 0.999] */
 	double alpha;        /* RMSProp [0.99] */
-	double eps;          /* [1e-8] */
+	double eps;          /* Adam, RMSProp [1e-8] */
 	double weight_decay;
 	double clip_norm, clip_value; /* limits of the gradients, of all together and of each; 0: none */
 	double average;               /* factor of the old moving averages in a step; 0: no averages */
