@@ -408,7 +408,7 @@ static void test_mistakes(void)
 		                   sl_zeros(SL_SHAPE(2), .dtype = SL_INT32, .device = sl_cpu(1))},
 		          *losses[2];
 		CHECK_MISTAKE(sl_step_run_shards(step, 0, x, y, NULL, NULL), SL_EINVAL, "no shard", SL_HERE);
-		CHECK_MISTAKE(sl_step_run_shards(step, 2, x, NULL, NULL, NULL), SL_EINVAL, "no shard");
+		CHECK_MISTAKE(sl_step_run_shards(step, 2, x, NULL, NULL, NULL), SL_EINVAL, "targets is NULL");
 		sl_forward(net, x[0]);
 		CHECK_MISTAKE(sl_step_run_shards(step, 2, x, y, losses, NULL), SL_EDEVICE, "cpu:1");
 		CHECK(!losses[0] && !losses[1] && sl_trainer_steps(t) == 0);

@@ -53,6 +53,8 @@ void slp_var_retain(struct slp_var *var);
 void slp_node_give_up(struct slp_node *node); /* what it saved, after its gradient was taken */
 /* Whether this thread is in a backward function of the program's: no other walk can begin there. */
 extern _Thread_local bool slp_in_custom;
+/* sl_backward, for the library itself: also of what is being traced. */
+enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, struct sl_backward_opts opts);
 /* One thread walks at a time: nodes may be shared. */
 extern pthread_mutex_t slp_tape_lock;
 

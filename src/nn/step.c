@@ -28,7 +28,8 @@ static sl_step *step_new(const char *at, const char *function, struct sl_step st
 
 /* A training step of a network as one program: sl_step_run computes the network's output, the losses and the gradients,
  * and updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled at the
- * first run for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them.  loss is the
+ * first run for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them, and
+ * inputs get none.  loss is the
  * function behind one of the macros: sl_softmax_cross_entropy_at.  The parameters are updated by the gradient of the
  * mean of all losses, whether there is one a row, several (one a token), or one for the batch; of their sum with
  * .reduction = SL_REDUCTION_SUM.  The step keeps the network; the trainer must outlive it, and its learning rate and
@@ -47,7 +48,7 @@ sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_tra
 	                (struct sl_step){.net = net, .loss = loss, .trainer = trainer, .opts = opts});
 }
 
-/* The same for networks with several inputs or results (sl_also), any number of targets, and any loss: a function that
+/* As sl_step_compile, for networks with several inputs or results (sl_also), any number of targets, and any loss: a function that
  * is called with the context, all results of the network and all targets of a batch, when the program is traced, and
  * gives the losses, as above.  It may be any operations on them, on parameters, and on constants that do not change.
  * The context must outlive the step.
@@ -98,6 +99,12 @@ void sl_step_free(sl_step *step)
 
 /* ---- tracing ----------------------------------------------------------------------------------------------------- */
 
+/* What the program called for this trace. */
+static const char *called(void)
+{
+	return slp_current_call.at ? slp_current_call.function : "sl_step_run";
+}
+
 static sl_tensor *symbol_in(const struct slp_trace *trace, const sl_tensor *t)
 {
 	for (int i = 0; i < trace->nbound; i++)
@@ -113,7 +120,7 @@ static bool list_params(const char *at, const struct slp_trace *trace, sl_param 
 		symbols[i] = slp_param_is_frozen(params[i]) ? NULL : symbol_in(trace, params[i]->data);
 		grads[i] = symbols[i] && symbols[i]->var ? symbols[i]->var->grad : NULL;
 		if (grads[i] || slp_param_is_frozen(params[i])) continue;
-		slp_call_fail(at, "sl_step_run", SL_ESTATE, "the loss does not depend on the parameter '%s'",
+		slp_call_fail(at, called(), SL_ESTATE, "the loss does not depend on the parameter '%s'",
 		              sl_param_name(params[i]));
 		return false;
 	}
@@ -184,8 +191,8 @@ static bool trace_forward(const char *at, const sl_step *step, struct slp_compil
 	heads[0] = ok ? slp_step_loss(at, step, results.t, results.count, in + c->nin, c->ntargets) : NULL;
 	*mask = ok && c->filled ? in[s->nin - 1] : NULL;
 	free(in);
-	if (slp_trace_failed(at, step->net, heads[0])) return false;
-	if (ok && !heads[0]) slp_call_fail(at, "sl_step_run", SL_EINVAL, "the loss is NULL");
+	if (slp_trace_failed(at, step->net, ok ? results.t[0] : NULL)) return false;
+	if (ok && !heads[0]) slp_call_fail(at, called(), SL_EINVAL, "the loss function returned NULL");
 	c->nresults = ok && heads[0] ? results.count : 0;
 	for (int i = 0; i < c->nresults; i++)
 		if (!(heads[1 + i] = slp_symbol_of(at, results.t[i], NULL))) return false;
@@ -207,8 +214,7 @@ static int trace_step(const char *at, const sl_step *step, struct slp_compiled *
 	if (slp_trainer_scales(step->trainer) && !(scale = slp_scaling_symbol(at, step->trainer))) return -1;
 	if (!slp_reduction_weigh(at, step->opts.reduction, heads[0], rows, scale, &weights)) return -1;
 	if (mask && !(weights = slp_step_mask(at, &c->follows[0], mask, heads[0], weights))) return -1;
-	if (sl_backward_heads_at(at, &heads[0], 1, (struct sl_backward_opts){.head_grads = &weights}) != SL_OK)
-		return -1;
+	if (slp_backward(at, &heads[0], 1, (struct sl_backward_opts){.head_grads = &weights}) != SL_OK) return -1;
 	int grads = c->whole ? 0 : trace_gradients(at, step, trace, heads + n, bucket + n);
 	SL_PAUSE
 		if (c->whole && !trace_update(at, step, trace, rows)) return -1;
@@ -331,10 +337,28 @@ static const struct slp_compiled *plan_for(const struct slp_step_run *r, int sha
 	return c;
 }
 
+/* Whether input i, or a target behind the inputs, is there; a step gives no gradients of them. */
+static bool is_usable(const struct slp_step_run *r, int i, sl_tensor *t)
+{
+	const char *what = i < r->nin ? "input" : "target";
+	int number = i < r->nin ? i : i - r->nin;
+	if (!t) {
+		if (sl_error() == SL_OK) slp_call_fail(r->at, r->function, SL_EINVAL, "%s %d is NULL", what, number);
+		return false;
+	}
+	if (!slp_tensor_usable(r->at, r->function, t)) return false;
+	if (!t->var || !t->var->grad) return true;
+	slp_call_fail(r->at, r->function, SL_EUNSUPPORTED,
+	              "%s %d has a gradient attached, which a whole step does not compute: use SL_RECORD, sl_backward "
+	              "and sl_trainer_step, or give it sl_detach of that tensor",
+	              what, number);
+	return false;
+}
+
 const struct slp_compiled *slp_step_plan(const struct slp_step_run *r, int shard, bool whole)
 {
 	for (int i = 0; i < r->nin + r->ntargets; i++)
-		if (!slp_tensor_usable(r->at, r->function, slp_step_shard(r, shard)[i])) return NULL;
+		if (!is_usable(r, i, slp_step_shard(r, shard)[i])) return NULL;
 	follow_changes(r->step);
 	const struct slp_compiled *c = plan_for(r, shard, whole);
 	if (!c || r->nout <= c->nresults) return c;

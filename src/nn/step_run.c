@@ -26,12 +26,12 @@ static bool fits(const struct slp_step_run *r)
 {
 	if (!r->step) {
 		if (sl_error() == SL_OK) slp_call_fail(r->at, r->function, SL_EINVAL, "the step is NULL");
-	} else if (r->n < 1 || !r->batch || r->nin < 1 || r->ntargets < 0 || r->nout < 0 || (r->nout && !r->out)) {
+	} else if (r->n < 1 || r->nin < 1 || !r->batch || r->ntargets < 0 || r->nout < 0 || (r->nout && !r->out)) {
 		slp_call_fail(r->at, r->function, SL_EINVAL, "there is no %s",
-		              r->n < 1 || !r->batch ? "shard"
-		              : r->nin < 1          ? "input"
-		              : r->nout && !r->out  ? "room for the results"
-		                                    : "such number of targets or results");
+		              r->n < 1                  ? "shard"
+		              : r->nin < 1 || !r->batch ? "input"
+		              : r->nout > 0 && !r->out  ? "room for the results"
+		                                        : "such number of targets or results");
 	} else if (!r->step->loss_of_all && r->ntargets != 1) {
 		slp_call_fail(r->at, r->function, SL_EINVAL, "the loss takes one target, but %d are given",
 		              r->ntargets);
@@ -103,7 +103,10 @@ static sl_tensor *run(const struct slp_step_run *r)
 /* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, as the loss function
  * returned them, and the output of the network in *output, if output is not NULL: new tensors.  NULL after a mistake,
  * and nothing was updated: SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those
- * of the operations. Where several processes train together (dist.h), the batch is this one's part, as many rows in
+ * of the operations; SL_EUNSUPPORTED: x or the target has a gradient attached, which a step does not compute
+ * (SL_RECORD, sl_backward and sl_trainer_step do).  A mistake that is found only when the program runs, as an index
+ * that is out of range, has spoilt the parameters of that step: to wait for the loss is too late.  Look at such inputs
+ * before, or go on from the last checkpoint.  Where several processes train together (dist.h), the batch is this one's part, as many rows in
  * all of them, and the gradients are summed over them: see sl_trainer_step. */
 sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output)
 {
@@ -120,8 +123,9 @@ static bool join(struct slp_step_run *r, sl_tensor *const *in, sl_tensor *const 
 {
 	r->batch = in; /* to see whether there is one */
 	slp_step_clear(r);
-	if (r->ntargets > 0 && !targets) r->batch = NULL;
 	if (!fits(r)) return false;
+	if (r->ntargets > 0 && !targets)
+		return slp_call_fail(r->at, r->function, SL_EINVAL, "the array of targets is NULL") != NULL;
 	size_t nin = (size_t)r->nin, each = nin + (size_t)r->ntargets;
 	r->batch = NULL;
 	sl_tensor **batch = slp_malloc((size_t)r->n * each * sizeof *batch);
@@ -189,7 +193,7 @@ enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_te
 	return run_shards(&r, x, targets);
 }
 
-/* The same for networks with several inputs or results, or other numbers of targets: in and targets have those of the
+/* As sl_step_run_shards, for networks with several inputs or results, or other numbers of targets: in and targets have those of the
  * first shard, then those of the second, and so on; out (NULL if nout is 0) gets the first nout results of each shard
  * in the same order.  SL_EUNSUPPORTED: a network with synchronised layers that takes several inputs.
  *

@@ -137,7 +137,7 @@ static bool trace_backward(struct tracing *t)
 	}
 	if (!to->nheads) return true;
 	t->trace.backward = true;
-	enum sl_status s = sl_backward_heads_at(t->at, y, to->nheads, (struct sl_backward_opts){.head_grads = dout});
+	enum sl_status s = slp_backward(t->at, y, to->nheads, (struct sl_backward_opts){.head_grads = dout});
 	bool ok = s == SL_OK && list_gradients(t);
 	t->trace.backward = false;
 	return ok;
