@@ -25,7 +25,7 @@ static void test_mistakes(void)
 		CHECK_NULL(sl_concat(&x, 0, 0), SL_EINVAL, "0 tensors given, at least 1 needed");
 		CHECK_NULL(sl_concat(NULL, 3, 0), SL_EINVAL, "0 tensors given");
 		CHECK_NULL(sl_slice(x, 1, 0, 2, 0), SL_EINVAL, "step is 0");
-		CHECK_NULL(sl_gather(x, x), SL_EDTYPE, "the indices are float32, int32 needed");
+		CHECK_NULL(sl_gather(x, x), SL_EDTYPE, "the indices are float32, int32 or int64 needed");
 		CHECK_NULL(sl_transpose(sl_slice(x, 2, 0, 1, 1)), SL_EINVAL, "axis 2 does not exist");
 	}
 }

@@ -28,6 +28,14 @@ static bool mask_fits(sl_shape mask, sl_shape q, sl_shape k)
 	       sl_shape_equal(all, whole);
 }
 
+static enum sl_status reject_mask(const struct slp_infer *c, sl_shape mask, sl_shape q, sl_shape k)
+{
+	char text[2][128];
+	q.dim[q.ndim - 1] = k.dim[k.ndim - 2];
+	return slp_reject(c, SL_ESHAPE, "a mask %s cannot be broadcast to (…, t, s), here %s",
+	                  sl_shape_string(mask, text[0]), sl_shape_string(q, text[1]));
+}
+
 static enum sl_status check(const struct slp_infer *c, const struct slp_type *q, const struct slp_type *k,
                             const struct slp_type *v, const struct slp_type *mask)
 {
@@ -37,11 +45,13 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *q,
 	    (mask && mask->dtype != q->dtype))
 		return slp_reject(c, SL_EDTYPE, "all must be floats of one data type");
 	for (int i = 0; fits && i < n - 2; i++)
-		fits = k->shape.dim[i] == q->shape.dim[i] && v->shape.dim[i] == q->shape.dim[i];
+		if (k->shape.dim[i] != q->shape.dim[i] || v->shape.dim[i] != q->shape.dim[i])
+			return slp_reject(c, SL_ESHAPE, "axis %d has %lld elements in q, %lld in k and %lld in v", i,
+			                  (long long)q->shape.dim[i], (long long)k->shape.dim[i],
+			                  (long long)v->shape.dim[i]);
 	if (!fits || k->shape.dim[n - 1] != q->shape.dim[n - 1] || v->shape.dim[n - 2] != k->shape.dim[n - 2])
 		return slp_reject(c, SL_ESHAPE, "q (…, t, d), k (…, s, d) and v (…, s, e) needed");
-	if (mask && !mask_fits(mask->shape, q->shape, k->shape))
-		return slp_reject(c, SL_ESHAPE, "the mask cannot be broadcast to (…, t, s)");
+	if (mask && !mask_fits(mask->shape, q->shape, k->shape)) return reject_mask(c, mask->shape, q->shape, k->shape);
 	return SL_OK;
 }
 

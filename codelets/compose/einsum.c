@@ -16,7 +16,7 @@ struct term {
 };
 
 struct equation {
-	const char *at;
+	const char *at, *text;
 	struct term in[MOST];
 	int count;
 	char out[SL_MAX_NDIM + 2];
@@ -109,10 +109,29 @@ static bool name_axes(struct equation *e)
 		char *letters = e->in[i].letters;
 		bool dot = has(letters, '.');
 		int rest = sl_tensor_shape(e->in[i].t).ndim - ((int)strlen(letters) - dot);
-		if (rest < 0 || (rest && !dot) || !expand(letters, rest)) return false;
+		if (rest < 0 || (rest && !dot) || !expand(letters, rest)) {
+			slp_call_fail(e->at, me, SL_ESHAPE, "tensor %d has %d axes, its term in \"%s\" another number",
+			              i, sl_tensor_shape(e->in[i].t).ndim, e->text);
+			return false;
+		}
 		if (rest > most) most = rest;
 	}
-	return expand(e->out, most);
+	if (expand(e->out, most)) return true;
+	slp_call_fail(e->at, me, SL_ESHAPE, "the result of \"%s\" has more than %d axes", e->text, SL_MAX_NDIM);
+	return false;
+}
+
+static bool letter_fails(const struct equation *e, char c, int64_t size, int64_t other)
+{
+	if (other < 0)
+		slp_call_fail(e->at, me, SL_ESHAPE, "letter %c of the result is in no term of \"%s\"", c, e->text);
+	else if (isdigit((unsigned char)c))
+		slp_call_fail(e->at, me, SL_ESHAPE, "an axis of ... in \"%s\" has both %lld and %lld elements", e->text,
+		              (long long)size, (long long)other);
+	else
+		slp_call_fail(e->at, me, SL_ESHAPE, "letter %c of \"%s\" stands for axes of %lld and of %lld elements",
+		              c, e->text, (long long)size, (long long)other);
+	return false;
 }
 
 /* The sizes of the letters; whether all tensors agree on them.  Axes of "..." are broadcast. */
@@ -124,12 +143,13 @@ static bool measure(struct equation *e)
 		for (int axis = 0; axis < s.ndim; axis++) {
 			unsigned char c = (unsigned char)e->in[i].letters[axis];
 			int64_t *size = &e->size[c], n = s.dim[axis];
-			if (*size >= 0 && *size != n && !(isdigit(c) && (*size == 1 || n == 1))) return false;
+			if (*size >= 0 && *size != n && !(isdigit(c) && (*size == 1 || n == 1)))
+				return letter_fails(e, (char)c, *size, n);
 			if (*size < 0 || *size == 1) *size = n;
 		}
 	}
 	for (const char *c = e->out; *c; c++)
-		if (e->size[(unsigned char)*c] < 0) return false;
+		if (e->size[(unsigned char)*c] < 0) return letter_fails(e, *c, -1, -1);
 	return true;
 }
 
@@ -287,7 +307,7 @@ static bool multiply(const struct equation *e, int i, struct term *a)
 sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *tensors, int count)
 {
 	SLP_CALL(me, at);
-	struct equation e = {.at = at, .count = count};
+	struct equation e = {.at = at, .text = equation, .count = count};
 	if (!equation || count < 1 || count > MOST)
 		return slp_call_fail(at, me, SL_EINVAL, "an equation and 1 to %d tensors needed", MOST);
 	if (!slp_given(at, me, "array of tensors", tensors)) return NULL;
@@ -297,8 +317,7 @@ sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *
 	}
 	if (!parse(&e, equation))
 		return slp_call_fail(at, me, SL_EINVAL, "\"%s\" is not an equation of %d terms", equation, count);
-	if (!name_axes(&e) || !measure(&e))
-		return slp_call_fail(at, me, SL_ESHAPE, "the tensors do not fit \"%s\"", equation);
+	if (!name_axes(&e) || !measure(&e)) return NULL;
 	for (int i = 0; i < count; i++)
 		if (!simplify(&e, &e.in[i])) return NULL;
 	struct term a = e.in[0];

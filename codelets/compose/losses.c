@@ -22,6 +22,16 @@ static bool labels_fit(const char *at, const char *me, sl_shape logits, sl_tenso
 	sl_shape samples = logits;
 	samples.ndim--;
 	for (int i = 1; i < samples.ndim; i++) samples.dim[i] = logits.dim[i + 1];
+	sl_shape given = labels ? sl_tensor_shape(labels) : samples;
+	char text[3][128];
+	if (logits.ndim > 2 && given.ndim >= 0 && !sl_shape_equal(given, samples)) {
+		slp_call_fail(at, me, SL_ESHAPE,
+		              "the shape of labels is %s, %s needed: classes are axis 1 of logits %s (sl_transpose "
+		              "moves it there)",
+		              sl_shape_string(given, text[0]), sl_shape_string(samples, text[1]),
+		              sl_shape_string(logits, text[2]));
+		return false;
+	}
 	return slp_shape_fits(at, me, "labels", labels, samples) &&
 	       slp_shape_fits(at, me, "weights", weights, SL_SHAPE(logits.dim[1]));
 }
@@ -64,8 +74,8 @@ static sl_tensor *entropy(const char *at, sl_tensor *logp, sl_tensor *labels, co
 }
 
 /* The loss of classifiers of any rank, one number: the mean over all samples, weighted by their classes, of minus the
- * logarithm of the probability that softmax gives to the right class.  logits (n, classes, …), float; labels (n, …),
- * int32.  Samples whose label is ignore_index, with .ignore, or no class, do not count: their gradient is 0.  With .sum
+ * logarithm of the probability that softmax gives to the right class.  logits (n, classes, …), float: classes are
+ * axis 1, also of sequences; labels (n, …), int32 or int64.  Samples whose label is ignore_index, with .ignore, or no class, do not count: their gradient is 0.  With .sum
  * the sum instead of the mean.  The mean is NaN where all weights together are 0, and so are the gradients of samples
  * that count.  As torch.nn.functional.cross_entropy; sl_softmax_cross_entropy, which it uses where no option asks for
  * more, reports labels that are not a class.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label_smoothing
@@ -94,8 +104,18 @@ sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *lab
 	return (opts.sum ? sl_sum_at : sl_mean_at)(at, losses, (struct sl_reduce_opts){0});
 }
 
+static bool broadcasts(const char *at, const char *me, sl_tensor *logs, sl_tensor *target)
+{
+	sl_shape a = sl_tensor_shape(logs), b = sl_tensor_shape(target), all;
+	char text[2][128];
+	if (a.ndim < 0 || b.ndim < 0 || slp_broadcast(a, b, &all)) return true;
+	slp_call_fail(at, me, SL_ESHAPE, "log_probabilities %s and target %s do not fit", sl_shape_string(a, text[0]),
+	              sl_shape_string(b, text[1]));
+	return false;
+}
+
 /* The divergence of probabilities from a target, element by element: target (log(target) - log_probabilities), 0 where
- * the target is 0.  As torch.nn.functional.kl_div with reduction "none"; sums and means are the caller's.
+ * the target is 0; shapes are broadcast.  As torch.nn.functional.kl_div with reduction "none"; sums and means are the caller's.
  *
  *     loss = sl_mean(sl_sum(sl_kl_div(sl_log_softmax(x, 1), p), SL_AXES(1))); */
 sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_tensor *target)
@@ -105,6 +125,7 @@ sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_tensor 
 	if (!slp_given(at, me, "log_probabilities", log_probabilities) || !slp_given(at, me, "target", target) ||
 	    !slp_one_type(at, me, "log_probabilities", log_probabilities, "target", target))
 		return NULL;
+	if (!broadcasts(at, me, log_probabilities, target)) return NULL;
 	sl_tensor *p = slp_widened(at, target), *zero = p ? sl_eq_scalar_at(at, sl_detach_at(at, p), 0) : NULL;
 	sl_tensor *logs = sl_log_at(at, sl_add_at(at, p, zero));
 	sl_tensor *loss = sl_mul_at(at, p, sl_sub_at(at, logs, slp_widened(at, log_probabilities)));

@@ -41,9 +41,13 @@ static sl_tensor *grouped(const char *at, const char *me, sl_tensor *x, int64_t 
                           sl_tensor *beta, struct sl_layer_norm_opts opts)
 {
 	sl_shape s = sl_tensor_shape(x);
-	if (s.ndim < 2 || groups < 1 || s.dim[1] % groups)
-		return slp_call_fail(at, me, SL_ESHAPE, "x must have samples and channels, %lld groups of them",
-		                     (long long)groups);
+	char text[128];
+	if (s.ndim < 2)
+		return slp_call_fail(at, me, SL_ESHAPE, "x is %s, (samples, channels, …) needed",
+		                     sl_shape_string(s, text));
+	if (groups < 1 || s.dim[1] % groups)
+		return slp_call_fail(at, me, SL_ESHAPE, "the %lld channels of x %s cannot be dealt to %lld groups",
+		                     (long long)s.dim[1], sl_shape_string(s, text), (long long)groups);
 	int64_t rows = s.dim[0] * groups, length = rows ? sl_shape_size(s) / rows : 0;
 	if (!parameter_fits(at, me, x, "gamma", gamma) || !parameter_fits(at, me, x, "beta", beta)) return NULL;
 	if (!slp_shape_fits(at, me, "gamma", gamma, SL_SHAPE(s.dim[1])) ||
@@ -71,7 +75,7 @@ sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor 
 	                                                    : NULL;
 }
 
-/* The same over each channel of a sample: gamma (c), or NULL for none; beta (c), or NULL for none. */
+/* As sl_group_norm, over each channel of a sample: gamma (c), or NULL for none; beta (c), or NULL for none. */
 sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta,
                                struct sl_layer_norm_opts opts)
 {

@@ -146,6 +146,8 @@ sl_tensor *sl_ones_at(const char *at, sl_shape shape, struct sl_make make)
  * again, unless x is a view of a part.  Errors of what runs in place: see sl_add_. */
 sl_tensor *sl_fill_inplace_at(const char *at, sl_tensor *x, double value)
 {
+	SLP_CALL("sl_fill_", at);
+	if (!slp_given(at, "sl_fill_", "tensor", x)) return NULL;
 	return slp_apply_inplace(at, &slp_op_full_like, &(struct slp_value){value}, 1, &x);
 }
 

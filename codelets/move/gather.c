@@ -38,7 +38,7 @@ static enum sl_status check_rows(const struct slp_kernel *k, const struct rows *
 static enum sl_status check_indices(const struct slp_infer *c, int i)
 {
 	if (c->in[i].dtype == SL_INT32) return SL_OK;
-	return slp_reject(c, SL_EDTYPE, "the indices are %s, int32 needed", sl_dtype_name(c->in[i].dtype));
+	return slp_reject(c, SL_EDTYPE, "the indices are %s, int32 or int64 needed", sl_dtype_name(c->in[i].dtype));
 }
 
 struct job {

@@ -30,7 +30,9 @@ static enum sl_status reshape_infer(struct slp_infer *c)
 {
 	sl_shape shape = *(const sl_shape *)c->attrs;
 	char text[128];
-	if (shape.ndim < 0 || shape.ndim > SL_MAX_NDIM || !complete(c->in[0].shape, &shape))
+	if (shape.ndim > SL_MAX_NDIM)
+		return slp_reject(c, SL_ESHAPE, "%d axes: a tensor has at most %d", shape.ndim, SL_MAX_NDIM);
+	if (shape.ndim < 0 || !complete(c->in[0].shape, &shape))
 		return slp_reject(c, SL_ESHAPE, "does not fill the shape %s",
 		                  sl_shape_string(*(sl_shape *)c->attrs, text));
 	c->out[0] = (struct slp_type){c->in[0].dtype, shape};

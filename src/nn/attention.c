@@ -50,10 +50,12 @@ static bool fits(const char *at, const struct attention *a, const char *what, sl
 static sl_tensor *attend(const char *at, const struct attention *a, sl_tensor *q, sl_tensor *k, sl_tensor *v,
                          sl_tensor *mask, bool to_itself)
 {
+	const char *why = !a->causal ? "a cache needs causal self-attention (.causal)"
+	                  : mask     ? "a cache needs causal self-attention of x alone, but gets a memory and a mask"
+	                             : "a cache needs causal self-attention of x alone, but gets a memory";
 	struct sl_attention_opts opts = {.mask = mask, .causal = a->causal};
 	if (slp_cache_is_on() && to_itself && a->causal) return slp_cache_attend(at, &a->base, q, k, v);
-	if ((to_itself || a->causal) && slp_cache_refuses(at, &a->base, "a cache needs causal self-attention"))
-		return NULL;
+	if ((to_itself || a->causal) && slp_cache_refuses(at, &a->base, why)) return NULL;
 	return sl_scaled_dot_product_attention_at(at, q, k, v, opts);
 }
 

@@ -25,11 +25,23 @@ static void argument_name(const struct sl_op *op, int i, char name[32])
 	snprintf(name, 32, "#%d", i);
 }
 
+/* The function that the program called, where an operation is a part of it: of another name, called from there. */
+static const char *outer_function(const struct slp_infer *c)
+{
+	const char *function = slp_current_call.function;
+	if (!c->at || slp_current_call.at != c->at || strncmp(function, "sl_", 3)) return NULL;
+	size_t n = strlen(c->op->name);
+	bool same = !strncmp(function + 3, c->op->name, n) && (!function[3 + n] || !strcmp(function + 3 + n, "_"));
+	return same ? NULL : function;
+}
+
 enum sl_status slp_reject(const struct slp_infer *c, enum sl_status status, const char *format, ...)
 {
 	enum { SHOWN = 8 };
 	char prefix[1024], text[160], name[32];
-	size_t n = (size_t)snprintf(prefix, sizeof prefix, "%s(", c->op->name);
+	const char *outer = outer_function(c);
+	size_t n =
+	        (size_t)snprintf(prefix, sizeof prefix, "%s%s%s(", outer ? outer : "", outer ? ": " : "", c->op->name);
 	for (int i = 0; i < c->nin && i < SHOWN && n < sizeof prefix; i++) {
 		argument_name(c->op, i, name);
 		n += (size_t)snprintf(prefix + n, sizeof prefix - n, "%s%s %s", i ? ", " : "", name,

@@ -62,6 +62,9 @@ sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape)
 	if (slp_is_symbolic(1, &t)) return slp_apply1(at, &slp_op_reshape, &shape, 1, &t);
 	if (!slp_tensor_usable(at, "sl_reshape", t)) return NULL;
 	sl_shape wanted = shape;
+	if (shape.ndim > SL_MAX_NDIM)
+		return slp_call_fail(at, "sl_reshape", SL_ESHAPE, "%d axes: a tensor has at most %d", shape.ndim,
+		                     SL_MAX_NDIM);
 	if (!complete_shape(t, &shape)) {
 		char from[128], to[128];
 		return slp_call_fail(at, "sl_reshape", SL_ESHAPE, "a tensor of shape %s does not fill the shape %s",
