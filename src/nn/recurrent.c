@@ -221,7 +221,7 @@ sl_block *sl_rnn_at(const char *at, int64_t hidden, struct sl_recurrent_layer_op
 	return make(at, "sl_rnn", "RNN", "rnn", opts.relu ? SL_CELL_RELU : SL_CELL_TANH, hidden, opts);
 }
 
-/* The same with long short-term memory: there are a state and a cell, as two further inputs and two further results.
+/* As sl_rnn, with long short-term memory: there are a state and a cell, as two further inputs and two further results.
  *
  *     sl_tensor *in[] = {x, state, cell}, *out[3];
  *     sl_forward_all(lstm, in, 3, out, 3); */
@@ -231,7 +231,7 @@ sl_block *sl_lstm_at(const char *at, int64_t hidden, struct sl_recurrent_layer_o
 	return make(at, "sl_lstm", "LSTM", "lstm", SL_CELL_LSTM, hidden, opts);
 }
 
-/* The same with gated units: see sl_recurrent. */
+/* As sl_rnn, with gated units: see sl_recurrent. */
 sl_block *sl_gru_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts)
 {
 	SLP_CALL("sl_gru", at);

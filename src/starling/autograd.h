@@ -31,7 +31,11 @@ SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *hea
                                            struct sl_backward_opts opts);
 #define sl_backward_heads(heads, count, ...)                                                                           \
 	sl_backward_heads_at(SL_HERE, heads, count, (struct sl_backward_opts){__VA_ARGS__})
-/* sl_backward(loss), sl_backward(loss1, loss2): from these heads with gradients of one. */
+/* Computes the gradients of a loss, or of several heads, sl_backward(loss1, loss2), with respect to all parameters and
+ * all tensors with a gradient attached: sl_backward_heads without options.  Returns at once.  Errors: see there.
+ *
+ *     SL_RECORD loss = sl_mean(sl_l2_loss(sl_forward(net, x), y));
+ *     sl_backward(loss); */
 #define sl_backward(...)                                                                                               \
 	sl_backward_heads_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__),         \
 	                     (struct sl_backward_opts){NULL, false, 1})
@@ -63,10 +67,24 @@ SL_API void sl_mode_leave(sl_mode *mode);
 #define SL_MODE_(recording, training)                                                                                  \
 	for (sl_mode sl_mode_ __attribute__((cleanup(sl_mode_leave))) = {false, false, 0};                             \
 	     !sl_mode_.open && (sl_mode_enter(&sl_mode_, recording, training), 1);)
-#define SL_RECORD SL_MODE_(1, 1)     /* record, in training mode */
-#define SL_PAUSE SL_MODE_(0, 0)      /* do not record, in inference mode */
-#define SL_TRAINING SL_MODE_(-1, 1)  /* training mode; recording stays as it is */
-#define SL_INFERENCE SL_MODE_(-1, 0) /* inference mode; recording stays as it is */
+/* SL_RECORD { ... }: what the calling thread computes in the block, or in the one statement that follows, from
+ * parameters and from tensors with a gradient attached (sl_attach_grad) is recorded, so that sl_backward can go back
+ * through it.  It runs in training mode: dropout drops, and batch norm takes a batch's statistics.  break leaves the
+ * block, as return and goto do; what was recorded lives as long as its results.
+ *
+ *     SL_RECORD {
+ *         y = sl_forward(net, x);
+ *         loss = sl_mean(sl_softmax_cross_entropy(y, labels));
+ *     }
+ *     sl_backward(loss); */
+#define SL_RECORD SL_MODE_(1, 1)
+/* SL_PAUSE { ... }: as SL_RECORD, but the other way round: nothing is recorded in the block, which runs in inference
+ * mode.  What is computed there is a constant for a backward pass. */
+#define SL_PAUSE SL_MODE_(0, 0)
+/* SL_TRAINING { ... }: the block runs in training mode; it records if the code around it does. */
+#define SL_TRAINING SL_MODE_(-1, 1)
+/* SL_INFERENCE { ... }: the block runs in inference mode; it records if the code around it does. */
+#define SL_INFERENCE SL_MODE_(-1, 0)
 
 /* SL_AUTOCAST(SL_BFLOAT16) { ... }: automatic mixed precision for the calling thread, like torch.autocast.  In the
  * block, calls convert float32 and half arguments to the type that suits the operation:
