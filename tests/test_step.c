@@ -428,7 +428,7 @@ static void test_several_mistakes(void)
 		CHECK_NULL(sl_step_run_all(step, in, 2, targets, 2, out, 3), SL_EINVAL, "2 results, but 3");
 		CHECK_NULL(sl_step_run_all(step, in, 2, targets, 2, NULL, 1), SL_EINVAL, "room");
 		CHECK_NULL(sl_step_run_all(step, in, 0, targets, 2, NULL, 0), SL_EINVAL, "input");
-		CHECK_NULL(sl_step_run_all(step, in, 2, NULL, 2, NULL, 0), SL_EINVAL, "shard");
+		CHECK_NULL(sl_step_run_all(step, in, 2, NULL, 2, NULL, 0), SL_EINVAL, "targets is NULL");
 		CHECK_NULL(sl_step_run_all(one, in, 2, targets, 2, NULL, 0), SL_EINVAL, "one target, but 2");
 		CHECK_NULL(sl_step_run_all(NULL, in, 2, targets, 2, NULL, 0), SL_EINVAL, "step is NULL");
 		out[2] = in[0];
