@@ -113,6 +113,8 @@ static void test_messages_of_functions(void)
 		CHECK_NULL(sl_index_add(x, i, x), SL_ESHAPE, "sl_index_add", "rows is (4, 3), (2, 3) needed");
 		CHECK_NULL(sl_index_add(x, sl_ones(SL_SHAPE(2)), sl_ones(SL_SHAPE(2, 3))), SL_EDTYPE, "sl_index_add",
 		           "int32 or int64 needed");
+		sl_tensor *whole = sl_ones(SL_SHAPE(4), .dtype = SL_INT32);
+		CHECK_NULL(sl_index_add(whole, i, sl_rows(whole, 0, 2)), SL_EDTYPE, "sl_index_add", "x is int32");
 		CHECK_NULL(sl_kl_div(x, sl_ones(SL_SHAPE(4, 2))), SL_ESHAPE, "sl_kl_div", "(4, 3)", "(4, 2)");
 		CHECK_NULL(sl_fill_(NULL, 1), SL_EINVAL, "sl_fill_");
 		CHECK_NULL(sl_conv_transpose2d(images, sl_ones(SL_SHAPE(4, 3, 3, 3)), NULL, .stride = {2}), SL_ESHAPE,

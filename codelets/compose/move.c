@@ -171,7 +171,9 @@ sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_
 		                     wanted.ndim + s.ndim - 1, SL_MAX_NDIM);
 	for (int i = 1; i < s.ndim; i++) wanted.dim[wanted.ndim++] = s.dim[i];
 	if (!slp_shape_fits(at, me, "rows", rows, wanted) || !slp_one_type(at, me, "x", x, "rows", rows)) return NULL;
+	if (!slp_is_float(sl_tensor_dtype(x)))
+		return slp_call_fail(at, me, SL_EDTYPE, "x is %s, floats needed", sl_dtype_name(sl_tensor_dtype(x)));
 	struct slp_gather_grad_attrs attrs = {s.dim[0]};
-	sl_tensor *in[] = {rows, slp_as_index(at, indices)};
+	sl_tensor *in[] = {rows, slp_indices(at, me, indices)};
 	return sl_add_at(at, x, slp_apply1(at, &slp_op_gather_grad, &attrs, 2, in));
 }

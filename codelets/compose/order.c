@@ -30,10 +30,7 @@ static sl_tensor *places_in(const char *at, const char *me, sl_tensor *x, sl_ten
 	if (!slp_axis_given(at, me, x, &axis) || !slp_shape_given(at, me, "indices", indices)) return NULL;
 	sl_shape s = sl_tensor_shape(x), i = sl_tensor_shape(indices), wanted = s;
 	if (i.ndim == s.ndim) wanted.dim[axis] = i.dim[axis];
-	if (!(indices = slp_as_index(at, indices))) return NULL;
-	if (sl_tensor_dtype(indices) != SL_INT32)
-		return slp_call_fail(at, me, SL_EDTYPE, "the indices are %s, int32 or int64 needed",
-		                     sl_dtype_name(sl_tensor_dtype(indices)));
+	if (!(indices = slp_indices(at, me, indices))) return NULL;
 	if (!sl_shape_equal(wanted, i) || sl_shape_size(s) > INT32_MAX)
 		return slp_call_fail(
 		        at, me, SL_ESHAPE,

@@ -108,6 +108,7 @@ const struct sl_op slp_op_copy_over = {
  *     sl_copy_(weights, snapshot); */
 sl_tensor *sl_copy_inplace_at(const char *at, sl_tensor *x, sl_tensor *from)
 {
+	SLP_CALL("sl_copy_", at);
 	return slp_apply_inplace(at, &slp_op_copy_over, NULL, 2, (sl_tensor *[]){x, from});
 }
 

@@ -214,6 +214,10 @@ static int trace_step(const char *at, const sl_step *step, struct slp_compiled *
 	if (slp_trainer_scales(step->trainer) && !(scale = slp_scaling_symbol(at, step->trainer))) return -1;
 	if (!slp_reduction_weigh(at, step->opts.reduction, heads[0], rows, scale, &weights)) return -1;
 	if (mask && !(weights = slp_step_mask(at, &c->follows[0], mask, heads[0], weights))) return -1;
+	if (!heads[0]->var) {
+		slp_call_fail(at, called(), SL_ESTATE, "the loss does not depend on any parameter");
+		return -1;
+	}
 	if (slp_backward(at, &heads[0], 1, (struct sl_backward_opts){.head_grads = &weights}) != SL_OK) return -1;
 	int grads = c->whole ? 0 : trace_gradients(at, step, trace, heads + n, bucket + n);
 	SL_PAUSE

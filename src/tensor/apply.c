@@ -26,12 +26,12 @@ static void argument_name(const struct sl_op *op, int i, char name[32])
 }
 
 /* The function that the program called, where an operation is a part of it: of another name, called from there. */
-static const char *outer_function(const struct slp_infer *c)
+static const char *outer_function(const char *at, const struct sl_op *op)
 {
 	const char *function = slp_current_call.function;
-	if (!c->at || slp_current_call.at != c->at || strncmp(function, "sl_", 3)) return NULL;
-	size_t n = strlen(c->op->name);
-	bool same = !strncmp(function + 3, c->op->name, n) && (!function[3 + n] || !strcmp(function + 3 + n, "_"));
+	if (!at || slp_current_call.at != at || strncmp(function, "sl_", 3)) return NULL;
+	size_t n = strlen(op->name);
+	bool same = !strncmp(function + 3, op->name, n) && (!function[3 + n] || !strcmp(function + 3 + n, "_"));
 	return same ? NULL : function;
 }
 
@@ -39,7 +39,7 @@ enum sl_status slp_reject(const struct slp_infer *c, enum sl_status status, cons
 {
 	enum { SHOWN = 8 };
 	char prefix[1024], text[160], name[32];
-	const char *outer = outer_function(c);
+	const char *outer = outer_function(c->at, c->op);
 	size_t n =
 	        (size_t)snprintf(prefix, sizeof prefix, "%s%s%s(", outer ? outer : "", outer ? ": " : "", c->op->name);
 	for (int i = 0; i < c->nin && i < SHOWN && n < sizeof prefix; i++) {
@@ -462,7 +462,8 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 	at = slp_fxt_call_site(at);
 	if (!op->inplace || op->nout != 1 || nin > FEW)
 		return slp_call_fail(at, op->name, SL_EINTERNAL, "cannot run in place");
-	if (in[0]) slp_trace_complain("%s at %s changes a tensor in place", op->name, at);
+	const char *outer = outer_function(at, op);
+	if (in[0]) slp_trace_complain("%s at %s changes a tensor in place", outer ? outer : op->name, at);
 	for (int i = 0; i < nin; i++)
 		if (in[i] && in[i]->symbol) return symbol_inplace(at, op, in[i]);
 	if (slp_tracing && in[0])
