@@ -102,7 +102,7 @@ static enum sl_status multinomial_cpu(const struct slp_kernel *k)
 
 SLP_DESCRIBE(multinomial, "classes that numbers from 0 to 1 fall on, by the sums of their probabilities",
              "sums numbers", 2, .rows = SLP_FLOAT_ROWS(multinomial), .infer = infer, .flops = slp_flops_elementwise,
-             .grad = slp_constant, .autocast = SLP_CAST_FLOAT32);
+             .grad = slp_constant);
 
 /* Draws from distributions, (…, classes) to (…, count), int32: classes as likely as their numbers, which are not
  * negative and need not add up to 1.  A class can come more than once.  Probabilities of a row that are all 0, negative
