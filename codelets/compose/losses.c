@@ -74,12 +74,12 @@ static sl_tensor *entropy(const char *at, sl_tensor *logp, sl_tensor *labels, co
 }
 
 /* The loss of classifiers of any rank, one number: the mean over all samples, weighted by their classes, of minus the
- * logarithm of the probability that softmax gives to the right class.  logits (n, classes, …), float: classes are
- * axis 1, also of sequences; labels (n, …), int32 or int64.  Samples whose label is ignore_index, with .ignore, or no class, do not count: their gradient is 0.  With .sum
- * the sum instead of the mean.  The mean is NaN where all weights together are 0, and so are the gradients of samples
- * that count.  As torch.nn.functional.cross_entropy; sl_softmax_cross_entropy, which it uses where no option asks for
- * more, reports labels that are not a class.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label_smoothing
- * outside [0, 1].
+ * logarithm of the probability that softmax gives to the right class.  logits (n, classes, …), float: classes are axis
+ * 1, also of sequences; labels (n, …), int32 or int64.  Samples whose label is ignore_index, with .ignore, or no class,
+ * do not count: their gradient is 0.  With .sum the sum instead of the mean.  The mean is NaN where all weights
+ * together are 0, and so are the gradients of samples that count.  As torch.nn.functional.cross_entropy;
+ * sl_softmax_cross_entropy, which it uses where no option asks for more, reports labels that are not a class.
+ * SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label_smoothing outside [0, 1].
  *
  *     loss = sl_cross_entropy(scores, tokens, .ignore = true, .ignore_index = -100, .label_smoothing = 0.1); */
 sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels, struct sl_cross_entropy_opts opts)
@@ -115,7 +115,8 @@ static bool broadcasts(const char *at, const char *me, sl_tensor *logs, sl_tenso
 }
 
 /* The divergence of probabilities from a target, element by element: target (log(target) - log_probabilities), 0 where
- * the target is 0; shapes are broadcast.  As torch.nn.functional.kl_div with reduction "none"; sums and means are the caller's.
+ * the target is 0; shapes are broadcast.  As torch.nn.functional.kl_div with reduction "none"; sums and means are the
+ * caller's.
  *
  *     loss = sl_mean(sl_sum(sl_kl_div(sl_log_softmax(x, 1), p), SL_AXES(1))); */
 sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_tensor *target)

@@ -118,8 +118,9 @@ SLP_OPTIM_OP(adam, "a step of Adam or AdamW: parameters, gradients, means, varia
  * J. Ba, ICLR 2015; I. Loshchilov, F. Hutter, ICLR 2019.
  *
  * means and vars are the running means of the gradients and of their squares, zero at first.  opts.step is the number
- * of this step, from 1: it makes up for that zero; of these, opts.skipped have left the parameters alone.  clip_norm, clip_value and all else, the errors too, as in
- * sl_sgd_update; also SL_EINVAL: step below 1, a beta outside [0, 1), a negative eps.
+ * of this step, from 1: it makes up for that zero; of these, opts.skipped have left the parameters alone.  clip_norm,
+ * clip_value and all else, the errors too, as in sl_sgd_update; also SL_EINVAL: step below 1, a beta outside [0, 1), a
+ * negative eps.
  *
  *	for (int64_t step = 1; step <= steps; step++) {
  *		...

@@ -357,8 +357,8 @@ sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, 
 	return results.t[0];
 }
 
-/* As sl_forward, for blocks with several results (sl_also): out gets the first nout of them.  Gradients flow back from all.
- * SL_EINVAL as well: the block has fewer.  After an error all are NULL.
+/* As sl_forward, for blocks with several results (sl_also): out gets the first nout of them.  Gradients flow back from
+ * all. SL_EINVAL as well: the block has fewer.  After an error all are NULL.
  *
  *     sl_tensor *in[] = {x, state}, *out[2];
  *     sl_forward_all(net, in, 2, out, 2); */

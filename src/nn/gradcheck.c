@@ -274,9 +274,9 @@ static sl_tensor *forward(void *context, sl_tensor *const *in, int nin)
 	return sl_forward_at(c->at, c->block, in, nin);
 }
 
-/* As sl_gradcheck, for the first result of a block, with respect to its inputs and all parameters that are trained.  It must
- * be initialised with .dtype = SL_FLOAT64.  Parameters and running statistics are as before afterwards, gradients are
- * not. Errors are those of sl_gradcheck and of the forward pass.
+/* As sl_gradcheck, for the first result of a block, with respect to its inputs and all parameters that are trained.  It
+ * must be initialised with .dtype = SL_FLOAT64.  Parameters and running statistics are as before afterwards, gradients
+ * are not. Errors are those of sl_gradcheck and of the forward pass.
  *
  *     sl_initialize(net, .dtype = SL_FLOAT64);
  *     sl_gradcheck_block(net, &x, 1, .elements = 20); */

@@ -206,12 +206,12 @@ static sl_block *make(const char *at, const char *function, const char *type, co
 }
 
 /* A recurrent layer with `hidden` units, tanh or .relu; .layers of them, one on top of the other, each in both
- * directions with .bidirectional. For x (steps, rows, inputs) the result is the state of the top layer after each
- * step, (steps, rows, hidden). A second input is the first state (default: zeros), and the second result
- * (sl_forward_all) is the last state: (layers · directions, rows, hidden).  Parameters have PyTorch's names, shapes
- * and order of gates: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0; _l1, …; _l0_reverse.  With .lengths the second
- * input, before a state, is how many steps of each row count, integers (rows): see sl_recurrent; the results are
- * PyTorch's of packed sequences.  What x holds behind them does not matter if it is finite.  SL_EINVAL: options out of range.
+ * directions with .bidirectional. For x (steps, rows, inputs) the result is the state of the top layer after each step,
+ * (steps, rows, hidden). A second input is the first state (default: zeros), and the second result (sl_forward_all) is
+ * the last state: (layers · directions, rows, hidden).  Parameters have PyTorch's names, shapes and order of gates:
+ * weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0; _l1, …; _l0_reverse.  With .lengths the second input, before a
+ * state, is how many steps of each row count, integers (rows): see sl_recurrent; the results are PyTorch's of packed
+ * sequences.  What x holds behind them does not matter if it is finite.  SL_EINVAL: options out of range.
  *
  *     sl_block *net = sl_sequential(sl_embedding(words, 64), sl_rnn(128, .layers = 2),
  *                                   sl_dense(words, .no_flatten = true)); */

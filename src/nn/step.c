@@ -48,10 +48,10 @@ sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_tra
 	                (struct sl_step){.net = net, .loss = loss, .trainer = trainer, .opts = opts});
 }
 
-/* As sl_step_compile, for networks with several inputs or results (sl_also), any number of targets, and any loss: a function that
- * is called with the context, all results of the network and all targets of a batch, when the program is traced, and
- * gives the losses, as above.  It may be any operations on them, on parameters, and on constants that do not change.
- * The context must outlive the step.
+/* As sl_step_compile, for networks with several inputs or results (sl_also), any number of targets, and any loss: a
+ * function that is called with the context, all results of the network and all targets of a batch, when the program is
+ * traced, and gives the losses, as above.  It may be any operations on them, on parameters, and on constants that do
+ * not change. The context must outlive the step.
  *
  *     static sl_tensor *loss(void *context, sl_tensor *const *out, int nout, sl_tensor *const *targets, int ntargets)
  *     {

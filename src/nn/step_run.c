@@ -100,14 +100,14 @@ static sl_tensor *run(const struct slp_step_run *r)
 	return (whole ? slp_step_filled(r, run_whole) : slp_step_run_shards(r)) ? *r->losses : NULL;
 }
 
-/* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, as the loss function
- * returned them, and the output of the network in *output, if output is not NULL: new tensors.  NULL after a mistake,
- * and nothing was updated: SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those
- * of the operations; SL_EUNSUPPORTED: x or the target has a gradient attached, which a step does not compute
- * (SL_RECORD, sl_backward and sl_trainer_step do).  A mistake that is found only when the program runs, as an index
- * that is out of range, has spoilt the parameters of that step: to wait for the loss is too late.  Look at such inputs
- * before, or go on from the last checkpoint.  Where several processes train together (dist.h), the batch is this one's part, as many rows in
- * all of them, and the gradients are summed over them: see sl_trainer_step. */
+/* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, as the loss function returned
+ * them, and the output of the network in *output, if output is not NULL: new tensors.  NULL after a mistake, and
+ * nothing was updated: SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those of
+ * the operations; SL_EUNSUPPORTED: x or the target has a gradient attached, which a step does not compute (SL_RECORD,
+ * sl_backward and sl_trainer_step do).  A mistake that is found only when the program runs, as an index that is out of
+ * range, has spoilt the parameters of that step: to wait for the loss is too late.  Look at such inputs before, or go
+ * on from the last checkpoint.  Where several processes train together (dist.h), the batch is this one's part, as many
+ * rows in all of them, and the gradients are summed over them: see sl_trainer_step. */
 sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output)
 {
 	SLP_CALL("sl_step_run", at);
@@ -193,9 +193,9 @@ enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_te
 	return run_shards(&r, x, targets);
 }
 
-/* As sl_step_run_shards, for networks with several inputs or results, or other numbers of targets: in and targets have those of the
- * first shard, then those of the second, and so on; out (NULL if nout is 0) gets the first nout results of each shard
- * in the same order.  SL_EUNSUPPORTED: a network with synchronised layers that takes several inputs.
+/* As sl_step_run_shards, for networks with several inputs or results, or other numbers of targets: in and targets have
+ * those of the first shard, then those of the second, and so on; out (NULL if nout is 0) gets the first nout results of
+ * each shard in the same order.  SL_EUNSUPPORTED: a network with synchronised layers that takes several inputs.
  *
  *     sl_tensor *in[4], *targets[4];   // shard 0: in[0], in[1]; shard 1: in[2], in[3]
  *     sl_step_run_all_shards(step, 2, in, 2, targets, 2, losses, NULL, 0); */

@@ -192,8 +192,8 @@ enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_sha
 	return summary(at, file, block, shape, NULL, 0);
 }
 
-/* As sl_summary, for given inputs, of any number and type: the network runs on their values, and the errors are those of
- * sl_summary.
+/* As sl_summary, for given inputs, of any number and type: the network runs on their values, and the errors are those
+ * of sl_summary.
  *
  *     sl_tensor *in[] = {tokens, mask};
  *     sl_summary_of(stdout, net, in, 2); */

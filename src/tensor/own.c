@@ -393,8 +393,8 @@ static void copy_attrs(const struct sl_op *op, const void *attrs, char *bytes)
 		memcpy(bytes + a->offset, (const char *)attrs + a->offset, a->count * slp_attr_size(a->kind));
 }
 
-/* Calls a registered operation: result 0, or NULL after an error; opts.out gets all results, NULL then.  They belong to the
- * innermost scope.  Its inputs' devices must agree; symbols are traced.  Errors: those of the rule; SL_EDTYPE,
+/* Calls a registered operation: result 0, or NULL after an error; opts.out gets all results, NULL then.  They belong to
+ * the innermost scope.  Its inputs' devices must agree; symbols are traced.  Errors: those of the rule; SL_EDTYPE,
  * SL_EUNSUPPORTED: no kernel takes these types, or this device.
  *
  *     sl_tensor *y = sl_op_apply(op, &x, 1, .attrs = &(struct scale){.factor = 2}); */
