@@ -164,13 +164,15 @@ sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_
 	if (!slp_shape_given(at, me, "x", x)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
 	if (s.ndim < 1) return slp_call_fail(at, me, SL_ESHAPE, "x is a scalar and has no rows");
-	if (!slp_shape_given(at, me, "indices", indices) || !slp_shape_given(at, me, "rows", rows)) return NULL;
+	if (!slp_given(at, me, "indices", indices) || !slp_given(at, me, "rows", rows)) return NULL;
 	sl_shape wanted = sl_tensor_shape(indices);
-	if (wanted.ndim + s.ndim - 1 > SL_MAX_NDIM)
+	bool known = wanted.ndim >= 0; /* of a symbol it need not be */
+	if (known && wanted.ndim + s.ndim - 1 > SL_MAX_NDIM)
 		return slp_call_fail(at, me, SL_ESHAPE, "rows would have %d axes, more than %d",
 		                     wanted.ndim + s.ndim - 1, SL_MAX_NDIM);
-	for (int i = 1; i < s.ndim; i++) wanted.dim[wanted.ndim++] = s.dim[i];
-	if (!slp_shape_fits(at, me, "rows", rows, wanted) || !slp_one_type(at, me, "x", x, "rows", rows)) return NULL;
+	for (int i = 1; known && i < s.ndim; i++) wanted.dim[wanted.ndim++] = s.dim[i];
+	if (known && !slp_shape_fits(at, me, "rows", rows, wanted)) return NULL;
+	if (!slp_one_type(at, me, "x", x, "rows", rows)) return NULL;
 	if (!slp_is_float(sl_tensor_dtype(x)))
 		return slp_call_fail(at, me, SL_EDTYPE, "x is %s, floats needed", sl_dtype_name(sl_tensor_dtype(x)));
 	struct slp_gather_grad_attrs attrs = {s.dim[0]};
