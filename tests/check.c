@@ -128,8 +128,8 @@ static bool check_texts(const char *file, int line, const char *const *texts)
 	bool ok = true;
 	for (; texts && *texts; texts++)
 		if (**texts)
-			ok &= slp_check(is_said(*texts), file, line, "\"%s\" is not in the message: %s",
-			                *texts, sl_error_message());
+			ok &= slp_check(is_said(*texts), file, line, "\"%s\" is not in the message: %s", *texts,
+			                sl_error_message());
 	return ok;
 }
 

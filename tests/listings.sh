@@ -43,7 +43,7 @@ whole() {
 			static sl_step *step;
 			static struct sl_batch b;
 			static sl_device devices[2];
-			static sl_tensor *x, *y, *state, *cell, *image, *text, *box, *label, *out[2], *xs[2], *ys[2], *losses[2];
+			static sl_tensor *x, *y, *state, *cell, *lengths, *image, *text, *box, *label, *out[2], *xs[2], *ys[2], *losses[2];
 			static double weight;
 			static int batch_size, layers;
 	END

@@ -373,7 +373,8 @@ static void test_wrong_lengths(void)
 		CHECK_NULL(sl_forward(net, x), SL_EINVAL, "takes x and lengths, or x, lengths and state, but got 1");
 		CHECK_NULL(sl_forward(net, x, sl_zeros(SL_SHAPE(3), .dtype = SL_INT32)), SL_ESHAPE,
 		           "the shape of lengths is (3,), (2,) needed");
-		CHECK_NULL(sl_forward(net, x, sl_zeros(SL_SHAPE(2))), SL_EDTYPE, "the lengths are float32, integers needed");
+		CHECK_NULL(sl_forward(net, x, sl_zeros(SL_SHAPE(2))), SL_EDTYPE,
+		           "the lengths are float32, integers needed");
 		CHECK(sl_forward(net, x, n) != NULL);
 		CHECK(sl_forward(net, x, sl_add_scalar(n, 4)) != NULL); /* seen when it runs */
 		CHECK_STATUS(sl_wait_all(), SL_EINVAL, "gather", "index 6", "outside the 6 rows");

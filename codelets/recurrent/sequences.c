@@ -151,6 +151,8 @@ sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, 
                            struct sl_recurrent_opts opts)
 {
 	SLP_CALL("sl_recurrent", at);
+	if (opts.last_cell) *opts.last_cell = NULL; /* after an error */
+	if (opts.last_state) *opts.last_state = NULL;
 	if ((cell != SL_CELL_LSTM && (opts.cell || opts.last_cell)) || (cell != SL_CELL_GRU && opts.bias))
 		return slp_call_fail(at, "sl_recurrent", SL_EINVAL,
 		                     "only an LSTM has a cell, and only a GRU a separate bias");
