@@ -17,6 +17,7 @@ struct slp_node {
 		char bytes[SLP_MAX_ATTRS];
 		max_align_t align;
 	} attrs;
+	enum sl_dtype autocast; /* the call was made in */
 	int nin, nout;
 	struct slp_var **in_vars; /* NULL where no gradient goes */
 	sl_tensor **in, **out;    /* with values where op->saves says so; NULL once given up */

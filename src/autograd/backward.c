@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "autograd/autograd.h"
+#include "op_inner.h"
 #include "runtime/fxt.h"
 #include "runtime/priority.h"
 
@@ -107,11 +108,18 @@ static enum sl_status set_aside(struct walk *w, struct slp_var *leaf)
 	return SL_OK;
 }
 
-/* A gradient has the data type of its tensor.  What two devices contribute to is added where the tensor is. */
+/* A gradient has the data type of its tensor; what goes back through a conversion is not rounded before. */
+static enum sl_dtype gradient_type(const struct slp_var *v)
+{
+	return v->node && v->node->op == &slp_op_cast ? slp_promoted(v->type.dtype) : v->type.dtype;
+}
+
+/* What two devices contribute to is added where the tensor is. */
 static enum sl_status contribute(struct walk *w, struct slp_var *v, sl_tensor *g)
 {
 	sl_tensor **sum = v->node ? &v->node->dout[v->index] : &v->sum;
-	if (g->type.dtype != v->type.dtype && !(g = sl_cast_at(w->at, g, v->type.dtype))) return sl_error();
+	enum sl_dtype type = gradient_type(v);
+	if (g->type.dtype != type && !(g = sl_cast_at(w->at, g, type))) return sl_error();
 	if (*sum && conflict(*sum, g)) {
 		if (!v->node) {
 			enum sl_status s = set_aside(w, v);
@@ -171,6 +179,7 @@ static enum sl_status check_saved(const struct walk *w, const struct slp_node *n
 	return SL_ESTATE;
 }
 
+/* In the autocast of the call, but products keep the types that it has chosen. */
 static enum sl_status call_grad(const struct slp_node *n, sl_tensor **din, bool *need)
 {
 	for (int i = 0; i < n->nin; i++) {
@@ -187,7 +196,14 @@ static enum sl_status call_grad(const struct slp_node *n, sl_tensor **din, bool 
 	                     .dout = n->dout,
 	                     .din = din,
 	                     .need = need};
-	return n->op->grad(&g);
+	enum sl_dtype outer = slp_autocast;
+	bool kept = slp_autocast_keeps;
+	slp_autocast = n->autocast;
+	slp_autocast_keeps = true;
+	enum sl_status s = n->op->grad(&g);
+	slp_autocast_keeps = kept;
+	slp_autocast = outer;
+	return s;
 }
 
 static enum sl_status hand_on(struct walk *w, const struct slp_node *n, sl_tensor *const *din)
@@ -402,7 +418,6 @@ enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, 
 	sl_mode mode;
 	sl_autocast_mode cast;
 	sl_mode_enter(&mode, 0, -1);
-	/* Also in a trace: gradients are computed in the types that the forward pass has chosen. */
 	sl_autocast_enter_at(at, &cast, SL_DTYPE_DEFAULT);
 	const char *outer = slp_fxt_enter("backward");
 	int level = slp_level_enter(SLP_LEVEL_BACKWARD);

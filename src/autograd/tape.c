@@ -196,6 +196,7 @@ static bool record_call(const char *at, const struct sl_op *op, const void *attr
 		node->number = atomic_fetch_add(&calls_recorded, 1);
 		node->op = op;
 		node->at = at;
+		node->autocast = slp_autocast;
 		if (op->attrs_size) memcpy(node->attrs.bytes, attrs, op->attrs_size);
 		if (op->hold) op->hold(attrs, true);
 		if ((ok = fill_node(node, in, out)))

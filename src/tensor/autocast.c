@@ -5,6 +5,7 @@
 #include "tensor/tensor.h"
 
 _Thread_local enum sl_dtype slp_autocast;
+_Thread_local bool slp_autocast_keeps;
 
 /* The data type of the innermost SL_AUTOCAST of the calling thread; SL_DTYPE_DEFAULT outside of all. */
 enum sl_dtype sl_autocast_dtype(void)
@@ -51,6 +52,11 @@ static enum sl_dtype widest(int nin, sl_tensor *const *in)
 	return d;
 }
 
+static bool converts(const struct sl_op *op)
+{
+	return op->autocast != SLP_CAST_NONE && !(op->autocast == SLP_CAST_LOWER && slp_autocast_keeps);
+}
+
 static enum sl_dtype wanted(const struct sl_op *op, int nin, sl_tensor *const *in)
 {
 	switch (op->autocast) {
@@ -64,7 +70,7 @@ static enum sl_dtype wanted(const struct sl_op *op, int nin, sl_tensor *const *i
 
 bool slp_autocast_changes(const struct sl_op *op, int nin, sl_tensor *const *in)
 {
-	if (slp_autocast == SL_DTYPE_DEFAULT || op->autocast == SLP_CAST_NONE) return false;
+	if (slp_autocast == SL_DTYPE_DEFAULT || !converts(op)) return false;
 	enum sl_dtype to = wanted(op, nin, in);
 	for (int i = 0; i < nin; i++)
 		if (is_cast(in[i]) && in[i]->type.dtype != to) return true;

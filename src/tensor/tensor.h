@@ -94,6 +94,8 @@ extern _Thread_local const struct slp_recorder *slp_recorder;
 extern _Thread_local void (*slp_observer)(const struct slp_infer *call);
 /* Automatic mixed precision (autocast.c): the half type that this thread computes in where that suits. */
 extern _Thread_local enum sl_dtype slp_autocast;
+/* In a backward pass: products keep the types of their operands, which the forward pass has chosen. */
+extern _Thread_local bool slp_autocast_keeps;
 /* Whether a call gets other inputs than it was given; those, in the innermost scope, false with an error. */
 bool slp_autocast_changes(const struct sl_op *op, int nin, sl_tensor *const *in);
 bool slp_autocast_inputs(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in, sl_tensor **cast);
