@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/pass.h"
 #include "program.h"
 
 extern const struct sl_op slp_op_add, slp_op_mul, slp_op_relu, slp_op_sgd, slp_op_sum, slp_op_linear, slp_op_reshape,
@@ -62,10 +63,58 @@ static void test_build(void)
 	int *uses = slp_graph_uses(g);
 	CHECK(uses[slp_value_id(x)] == 2 && uses[slp_value_id(y)] == 1 && uses[slp_value_id(z)] == 1);
 	free(uses);
-	slp_graph_replace(g, y, x);
-	CHECK(slp_value_equal(g->nodes[z.node].in[0], x));
-	slp_graph_replace(g, z, x);
-	CHECK(slp_value_equal(g->outputs[0], x));
+	sl_graph_free(g);
+}
+
+/* The lists say what a search would find. */
+static void check_users(struct slp_users *kept)
+{
+	struct slp_users found;
+	CHECK(slp_users_find(&found, kept->g));
+	for (int id = 0; id < kept->g->count * SLP_MAX_OUTPUTS; id++) {
+		struct slp_value v = {id / SLP_MAX_OUTPUTS, id % SLP_MAX_OUTPUTS};
+		CHECK(slp_users_count(kept, v) == slp_users_count(&found, v));
+		int count = 0, before = -1;
+		for (int i = slp_users_first(kept, v); i >= 0; i = kept->list[i].next, count++) {
+			struct slp_user user = kept->list[i];
+			CHECK(user.before == before);
+			CHECK(slp_value_equal(v, user.node < 0 ? kept->g->outputs[user.arg]
+			                                       : kept->g->nodes[user.node].in[user.arg]));
+			before = i;
+		}
+		CHECK(count == slp_users_count(kept, v) && kept->of[id].last == before);
+	}
+	slp_users_free(&found);
+}
+
+static void test_users(void)
+{
+	sl_graph *g = slp_graph_new();
+	struct slp_users u;
+	struct slp_value x = input(g, "x", SL_SHAPE(2, 3)), y = op1(g, &slp_op_relu, x), z = op2(g, &slp_op_add, y, x);
+	CHECK(slp_graph_add_output(g, z, "z"));
+	CHECK(slp_users_find(&u, g));
+	check_users(&u);
+	CHECK(slp_users_count(&u, x) == 2 && slp_users_count(&u, y) == 1 && slp_users_count(&u, z) == 1);
+	for (int i = 0; i < 40; i++) { /* the lists grow */
+		struct slp_value more = op2(g, &slp_op_mul, z, x);
+		CHECK(slp_users_add(&u, more.node));
+		check_users(&u);
+	}
+	CHECK(slp_users_count(&u, z) == 41 && slp_users_count(&u, x) == 42);
+	slp_users_replace(&u, y, x);
+	CHECK(slp_value_equal(g->nodes[z.node].in[0], x) && !slp_users_count(&u, y));
+	check_users(&u);
+	CHECK(slp_users_rewrite(&u, z.node, &slp_op_tanh, NULL, 1, &y));
+	CHECK(slp_users_count(&u, y) == 1 && slp_users_count(&u, x) == 41);
+	check_users(&u);
+	slp_users_kill(&u, z.node + 7);
+	CHECK(slp_users_count(&u, z) == 40 && slp_users_count(&u, x) == 40 && g->nodes[z.node + 7].dead);
+	check_users(&u);
+	slp_users_replace(&u, z, x);
+	CHECK(slp_value_equal(g->outputs[0], x) && slp_value_equal(g->nodes[z.node + 1].in[0], x));
+	check_users(&u);
+	slp_users_free(&u);
 	sl_graph_free(g);
 }
 
@@ -238,10 +287,7 @@ static void test_verify(void)
 }
 
 static const struct slp_test building_tests[] = {
-        {"build", test_build},
-        {"names", test_names},
-        {"copy", test_copy},
-        {0},
+        {"build", test_build}, {"users", test_users}, {"names", test_names}, {"copy", test_copy}, {0},
 };
 static const struct slp_test order_tests[] = {
         {"appended", test_appended},

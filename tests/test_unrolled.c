@@ -1,6 +1,8 @@
 /* Weights that a loop over time uses at every step: compiled, their gradients are added in the memory of one sum, in
  * the order of eager mode.  Call by call, hybridised and as a whole step, they are those in double precision. */
+#include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "graph/pass.h"
 #include "check.h"
@@ -150,6 +152,45 @@ static void test_program(void)
 	}
 }
 
+/* ---- how long compiling takes ------------------------------------------------------------------------------------- */
+
+static double thread_seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What tracing and compiling take of this thread's time. */
+static double seconds_of(sl_block *net, int64_t steps)
+{
+	double start, seconds = 0;
+	SL_SCOPE {
+		sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.2));
+		sl_step *whole = sl_step_compile(net, sl_l2_loss_at, trainer);
+		sl_tensor *x = sl_zeros(SL_SHAPE(ROWS, steps, INPUTS)), *t = sl_zeros(SL_SHAPE(ROWS, UNITS));
+		start = thread_seconds();
+		CHECK(sl_step_run(whole, x, t, NULL) != NULL);
+		seconds = thread_seconds() - start;
+		sl_step_free(whole);
+		sl_trainer_free(trainer);
+	}
+	return seconds;
+}
+
+/* Four times as many operations take four times as long, and what caches add to that; not sixteen times. */
+static void test_time(void)
+{
+	sl_block *net = cell_new(SL_FLOAT32, false);
+	double few = INFINITY, many = INFINITY;
+	for (int i = 0; i < 4; i++) {
+		few = fmin(few, seconds_of(net, 200));
+		many = fmin(many, seconds_of(net, 800));
+	}
+	CHECK_SAYING(many < 12 * few, "%g ms for 200 steps, %g for 800", 1e3 * few, 1e3 * many);
+	sl_block_free(net);
+}
+
 /* ---- the body alone, hybridised --------------------------------------------------------------------------------- */
 
 static sl_tensor *body_forward(sl_block *self, sl_tensor *const *in, int nin)
@@ -216,10 +257,7 @@ static void test_body(void)
 }
 
 static const struct slp_test tests[] = {
-        {"values", test_values},
-        {"program", test_program},
-        {"body", test_body},
-        {0},
+        {"values", test_values}, {"program", test_program}, {"time", test_time}, {"body", test_body}, {0},
 };
 
 int main(int argc, char **argv)

@@ -13,25 +13,6 @@
 /* Some tens of tasks' price; rates of one core, rough: they decide about orders of magnitude only. */
 static const double worth_a_task = 200e-6, flops_per_second = 100e9, bytes_per_second = 10e9;
 
-static bool is_written(const sl_graph *g, const int *memory, int m)
-{
-	for (int i = 0; i < g->count; i++)
-		for (int k = 0; k < g->nodes[i].nin; k++)
-			if (slp_node_writes(&g->nodes[i], k) && memory[slp_value_id(g->nodes[i].in[k])] == m)
-				return true;
-	return false;
-}
-
-/* Another shape of the same elements needs no copy, unless they may change in between. */
-static bool is_view(const sl_graph *g, const int *memory, const struct slp_gnode *n)
-{
-	if (!n->op->view) return false;
-	struct slp_value root = n->in[0];
-	while (g->nodes[root.node].kind == SLP_NODE_OP && g->nodes[root.node].op->view)
-		root = g->nodes[root.node].in[0];
-	return !is_written(g, memory, memory[slp_value_id(root)]);
-}
-
 static double seconds_of(const sl_graph *g, const struct slp_gnode *n)
 {
 	struct slp_infer c;
@@ -49,6 +30,7 @@ struct cut {
 	const sl_graph *g;
 	struct slp_layout *layout;
 	int *memory, *writer, *reader;
+	bool *written;   /* of each memory: by some node */
 	double *seconds; /* of each unit, as in the layout */
 	size_t most;     /* bytes for each unit to use; 0: any number */
 	size_t *bytes;   /* that it uses, by unit */
@@ -56,6 +38,17 @@ struct cut {
 	bool *ends;      /* by node: with it, a group of outputs is complete */
 	bool full;       /* the last unit has ended with a group */
 };
+
+/* Another shape of the same elements needs no copy, unless they may change in between. */
+static bool is_view(const struct cut *c, const struct slp_gnode *n)
+{
+	const sl_graph *g = c->g;
+	if (!n->op->view) return false;
+	struct slp_value root = n->in[0];
+	while (g->nodes[root.node].kind == SLP_NODE_OP && g->nodes[root.node].op->view)
+		root = g->nodes[root.node].in[0];
+	return !c->written[c->memory[slp_value_id(root)]];
+}
 
 static int higher(int a, int b)
 {
@@ -88,7 +81,7 @@ static void note(const struct cut *c, int node, int unit)
 /* What a view shows lies where its argument does. */
 static int memory_of(const struct cut *c, struct slp_value v)
 {
-	while (c->g->nodes[v.node].kind == SLP_NODE_OP && is_view(c->g, c->memory, &c->g->nodes[v.node]))
+	while (c->g->nodes[v.node].kind == SLP_NODE_OP && is_view(c, &c->g->nodes[v.node]))
 		v = c->g->nodes[v.node].in[0];
 	return c->memory[slp_value_id(v)];
 }
@@ -137,7 +130,7 @@ static int choose(const struct cut *c, int node, int unit, double seconds, int w
 /* The node that computes a value's memory: not a view. */
 static int computed_by(const struct cut *c, struct slp_value v)
 {
-	while (is_view(c->g, c->memory, &c->g->nodes[v.node])) v = c->g->nodes[v.node].in[0];
+	while (is_view(c, &c->g->nodes[v.node])) v = c->g->nodes[v.node].in[0];
 	return v.node;
 }
 
@@ -161,7 +154,7 @@ static void cut_all(struct cut *c, int workers)
 		c->layout->unit[i] = -1;
 		if (n->kind != SLP_NODE_OP) continue;
 		int unit = latest(c, n);
-		if (!is_view(c->g, c->memory, n)) {
+		if (!is_view(c, n)) {
 			double seconds = seconds_of(c->g, n);
 			unit = c->layout->unit[i] = choose(c, i, unit, seconds, workers);
 			if (c->most) use(c, i, unit);
@@ -176,6 +169,7 @@ bool slp_cut(const sl_graph *g, int workers, size_t most, struct slp_layout *lay
 {
 	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
 	struct cut c = {.g = g, .layout = layout, .most = most, .memory = slp_graph_memories(g)};
+	c.written = c.memory ? slp_graph_written(g, c.memory) : NULL;
 	c.writer = slp_malloc(values * sizeof *c.writer);
 	c.reader = slp_malloc(values * sizeof *c.reader);
 	c.seconds = layout->seconds = slp_calloc((size_t)g->count + 1, sizeof *c.seconds);
@@ -184,7 +178,7 @@ bool slp_cut(const sl_graph *g, int workers, size_t most, struct slp_layout *lay
 	c.ends = slp_calloc((size_t)g->count + 1, sizeof *c.ends);
 	layout->unit = slp_malloc(((size_t)g->count + 1) * sizeof *layout->unit);
 	layout->nunits = 0;
-	bool ok = c.memory && c.writer && c.reader && c.seconds && c.bytes && c.user && c.ends && layout->unit;
+	bool ok = c.written && c.writer && c.reader && c.seconds && c.bytes && c.user && c.ends && layout->unit;
 	if (ok) {
 		memset(c.writer, 0xff, values * sizeof *c.writer);
 		memset(c.reader, 0xff, values * sizeof *c.reader);
@@ -192,6 +186,7 @@ bool slp_cut(const sl_graph *g, int workers, size_t most, struct slp_layout *lay
 		cut_all(&c, workers);
 	}
 	free(c.memory);
+	free(c.written);
 	free(c.writer);
 	free(c.reader);
 	free(c.bytes);

@@ -225,15 +225,6 @@ bool slp_graph_add_output(sl_graph *g, struct slp_value v, const char *name)
 
 /* ---- changing ---------------------------------------------------------------------------------------------------- */
 
-void slp_graph_replace(sl_graph *g, struct slp_value from, struct slp_value to)
-{
-	for (int i = 0; i < g->count; i++)
-		for (int j = 0; j < g->nodes[i].nin; j++)
-			if (slp_value_equal(g->nodes[i].in[j], from)) g->nodes[i].in[j] = to;
-	for (int i = 0; i < g->noutputs; i++)
-		if (slp_value_equal(g->outputs[i], from)) g->outputs[i] = to;
-}
-
 bool slp_graph_rewrite(sl_graph *g, int node, const struct sl_op *op, const void *attrs, int nin,
                        const struct slp_value *in)
 {

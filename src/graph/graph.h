@@ -80,8 +80,6 @@ int slp_graph_add_op(sl_graph *g, const char *at, const char *name, const struct
 int slp_graph_add_input(sl_graph *g, const char *at, const char *name, struct slp_type type);
 int slp_graph_add_tensor(sl_graph *g, const char *at, const char *name, enum slp_node_kind kind, sl_tensor *t);
 bool slp_graph_add_output(sl_graph *g, struct slp_value v, const char *name);
-/* Every use of `from` (also as an output of the program) becomes one of `to`. */
-void slp_graph_replace(sl_graph *g, struct slp_value from, struct slp_value to);
 /* Changes a node into another operation on other arguments, in its place in the order; types are unknown again. */
 bool slp_graph_rewrite(sl_graph *g, int node, const struct sl_op *op, const void *attrs, int nin,
                        const struct slp_value *in);
@@ -98,6 +96,8 @@ bool slp_graph_compact(sl_graph *g);
 /* The memory each value lies in: ids[value id], equal for parameters over one storage; malloc'd, NULL without
  * memory. */
 int *slp_graph_memories(const sl_graph *g);
+/* Whether a node writes each of these: by memory; malloc'd, NULL without memory. */
+bool *slp_graph_written(const sl_graph *g, const int *memory);
 /* How many arguments and outputs use each output: counts[node * SLP_MAX_OUTPUTS + out]; malloc'd, NULL without
  * memory. */
 int *slp_graph_uses(const sl_graph *g);

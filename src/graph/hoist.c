@@ -40,7 +40,7 @@ static void mark_prepared(const sl_graph *g, const struct slp_users *u, bool *pr
 		prepared[i] = is_preparation(n);
 		for (int j = 0; j < n->nin; j++) {
 			const struct slp_gnode *from = &g->nodes[n->in[j].node];
-			bool stays = from->kind == SLP_NODE_PARAM && slp_users_stays(u, g, n->in[j], 0, g->count - 1);
+			bool stays = from->kind == SLP_NODE_PARAM && slp_users_stays(u, n->in[j], 0, g->count - 1);
 			prepared[i] &= stays || from->kind == SLP_NODE_CONST || prepared[n->in[j].node];
 		}
 	}
@@ -49,7 +49,7 @@ static void mark_prepared(const sl_graph *g, const struct slp_users *u, bool *pr
 /* Whether anything but what is prepared needs the value. */
 static bool is_needed(const struct slp_users *u, const bool *prepared, struct slp_value v)
 {
-	for (int i = u->start[slp_value_id(v)]; i < u->start[slp_value_id(v) + 1]; i++)
+	for (int i = slp_users_first(u, v); i >= 0; i = u->list[i].next)
 		if (u->list[i].node < 0 || !prepared[u->list[i].node]) return true;
 	return false;
 }
@@ -57,18 +57,19 @@ static bool is_needed(const struct slp_users *u, const bool *prepared, struct sl
 /* ---- making it --------------------------------------------------------------------------------------------------- */
 
 /* A parameter in the place of a value that the other program gives. */
-static enum sl_status add_result(sl_graph *g, sl_graph *out, struct slp_hoisted *h, struct slp_value v)
+static enum sl_status add_result(struct slp_users *u, sl_graph *out, struct slp_hoisted *h, struct slp_value v)
 {
+	sl_graph *g = u->g;
 	struct slp_type type = *slp_value_type(g, v);
 	sl_tensor *t = sl_zeros(type.shape, .dtype = type.dtype, .device = g->device);
 	int node = t ? slp_graph_add_tensor(g, g->nodes[v.node].at, g->nodes[v.node].name, SLP_NODE_PARAM, t) : -1;
 	int *nodes = slp_realloc(h->nodes, ((size_t)h->count + 1) * sizeof *nodes);
 	if (nodes) h->nodes = nodes;
-	if (node < 0 || !nodes || !slp_graph_add_output(out, v, NULL))
+	if (node < 0 || !nodes || !slp_users_add(u, node) || !slp_graph_add_output(out, v, NULL))
 		return sl_error() != SL_OK ? sl_error() : slp_plan_no_memory();
 	h->nodes[h->count++] = node;
 	slp_graph_before(g, node, 0);
-	slp_graph_replace(g, v, (struct slp_value){node, 0});
+	slp_users_replace(u, v, (struct slp_value){node, 0});
 	return SL_OK;
 }
 
@@ -84,7 +85,7 @@ static enum sl_status split(sl_graph *g, sl_graph *out, struct slp_hoisted *h)
 	for (int i = 0; i < count && s == SL_OK; i++)
 		for (int k = 0; prepared[i] && k < out->nodes[i].nout && s == SL_OK; k++)
 			if (is_needed(&u, prepared, (struct slp_value){i, k}))
-				s = add_result(g, out, h, (struct slp_value){i, k});
+				s = add_result(&u, out, h, (struct slp_value){i, k});
 	slp_users_free(&u);
 	free(prepared);
 	return s;

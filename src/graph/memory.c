@@ -163,17 +163,13 @@ static size_t offset_of(const struct region *r)
 
 /* ---- offsets ----------------------------------------------------------------------------------------------------- */
 
+/* Unit by unit, largest first. */
 static int largest_first(const void *a, const void *b)
 {
 	const struct region *x = *(struct region *const *)a, *y = *(struct region *const *)b;
+	if (x->unit != y->unit) return (x->unit > y->unit) - (x->unit < y->unit);
 	if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
 	return (x->first > y->first) - (x->first < y->first);
-}
-
-static int lowest_first(const void *a, const void *b)
-{
-	const struct region *x = *(struct region *const *)a, *y = *(struct region *const *)b;
-	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
 static size_t room(const struct region *r)
@@ -181,43 +177,58 @@ static size_t room(const struct region *r)
 	return r->bytes ? (r->bytes + 63) / 64 * 64 : 64;
 }
 
-static bool alive_together(const struct region *a, const struct region *b)
+/* Where a region of a unit lies, and when. */
+struct place {
+	size_t offset, end;
+	int first, last;
+};
+
+/* The lowest offset that is free among places, lowest first, that are taken at the same time. */
+static void assign_offset(struct region *r, const struct place *places, int n, bool reuse)
 {
-	return a->unit == b->unit && a->first <= b->last && b->first <= a->last;
+	size_t bytes = room(r);
+	r->offset = 0;
+	for (int i = 0; i < n && places[i].offset < r->offset + bytes; i++) {
+		bool together = !reuse || (places[i].first <= r->last && r->first <= places[i].last);
+		if (together && places[i].end > r->offset) r->offset = places[i].end;
+	}
 }
 
-/* The lowest offset that is free among regions before it that live at the same time. */
-static void assign_offset(struct region *r, struct region **assigned, int nassigned, struct region **near, bool reuse)
+/* Puts it among the places. */
+static void take_place(const struct region *r, struct place *places, int n)
 {
-	int n = 0;
-	for (int i = 0; i < nassigned; i++)
-		if (reuse ? alive_together(assigned[i], r) : assigned[i]->unit == r->unit) near[n++] = assigned[i];
-	qsort(near, (size_t)n, sizeof *near, lowest_first);
-	r->offset = 0;
-	for (int i = 0; i < n; i++) {
-		if (near[i]->offset >= r->offset + room(r)) break;
-		size_t end = near[i]->offset + room(near[i]);
-		if (end > r->offset) r->offset = end;
+	int low = 0, high = n;
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+		if (places[middle].offset <= r->offset) low = middle + 1;
+		else high = middle;
 	}
+	memmove(&places[low + 1], &places[low], (size_t)(n - low) * sizeof *places);
+	places[low] = (struct place){r->offset, r->offset + room(r), r->first, r->last};
 }
 
 /* Gives the regions in scratch their offsets; false without memory. */
 static bool assign_offsets(struct memory *m, bool reuse)
 {
 	size_t values = (size_t)m->g->count * SLP_MAX_OUTPUTS + 1;
-	struct region **list = slp_malloc(values * sizeof *list), **near = slp_malloc(values * sizeof *near);
-	int n = 0;
+	struct region **list = slp_malloc(values * sizeof *list);
+	struct place *places = slp_malloc(values * sizeof *places);
+	int n = 0, in_unit = 0;
 	for (int i = 0; list && i < m->g->count * SLP_MAX_OUTPUTS; i++)
 		if (m->region[i] == i && !m->regions[i].external && !m->regions[i].whole) list[n++] = &m->regions[i];
-	if (list && near) {
+	if (list && places) {
 		qsort(list, (size_t)n, sizeof *list, largest_first);
-		for (int i = 0; i < n; i++) assign_offset(list[i], list, i, near, reuse);
+		for (int i = 0; i < n; i++) {
+			if (i && list[i]->unit != list[i - 1]->unit) in_unit = 0;
+			assign_offset(list[i], places, in_unit, reuse);
+			take_place(list[i], places, in_unit++);
+		}
 		for (int i = 0; i < m->g->count * SLP_MAX_OUTPUTS; i++)
 			if (m->region[i] == i && m->regions[i].whole) m->regions[i].offset = offset_of(&m->regions[i]);
 	}
 	free(list);
-	free(near);
-	return list && near;
+	free(places);
+	return list && places;
 }
 
 /* ---- locations -------------------------------------------------------------------------------------------------- */

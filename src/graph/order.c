@@ -43,6 +43,15 @@ int *slp_graph_memories(const sl_graph *g)
 	return NULL;
 }
 
+bool *slp_graph_written(const sl_graph *g, const int *memory)
+{
+	bool *written = slp_calloc((size_t)g->count * SLP_MAX_OUTPUTS + 1, sizeof *written);
+	for (int i = 0; written && i < g->count; i++)
+		for (int j = 0; j < g->nodes[i].nin; j++)
+			if (slp_node_writes(&g->nodes[i], j)) written[memory[slp_value_id(g->nodes[i].in[j])]] = true;
+	return written;
+}
+
 /* ---- an order ---------------------------------------------------------------------------------------------------- */
 
 struct wait {
@@ -191,10 +200,18 @@ static bool visit(struct order *o, int node)
 
 /* ---- renumbering ------------------------------------------------------------------------------------------------- */
 
+/* Nodes are only removed: the others move up within their array. */
+static bool keeps_order(const struct order *o)
+{
+	for (int i = 0; i < o->ndone; i++)
+		if (o->done[i] != i) return false;
+	return true;
+}
+
 static bool move_nodes(sl_graph *g, const struct order *o)
 {
 	int *number = slp_malloc((size_t)g->count * sizeof *number), count = 0;
-	struct slp_gnode *nodes = slp_malloc((size_t)g->count * sizeof *nodes);
+	struct slp_gnode *nodes = keeps_order(o) ? g->nodes : slp_malloc((size_t)g->count * sizeof *nodes);
 	for (int i = 0; number && nodes && i < g->count; i++) {
 		number[o->done[i]] = count;
 		if (!g->nodes[o->done[i]].dead) nodes[count++] = g->nodes[o->done[i]];
@@ -207,12 +224,12 @@ static bool move_nodes(sl_graph *g, const struct order *o)
 	for (int i = 0; ok && i < g->noutputs; i++) g->outputs[i].node = number[g->outputs[i].node];
 	for (int i = 0; ok && i < g->ninputs; i++) g->inputs[i] = number[g->inputs[i]];
 	free(number);
-	if (!ok) return free(nodes), false;
-	free(g->nodes);
-	g->capacity = g->count;
-	g->count = count;
-	g->nodes = nodes;
-	return true;
+	if (nodes != g->nodes) {
+		free(ok ? g->nodes : nodes);
+		if (ok) g->nodes = nodes, g->capacity = g->count;
+	}
+	if (ok) g->count = count;
+	return ok;
 }
 
 static bool uses_dead(const sl_graph *g)
@@ -234,10 +251,22 @@ static enum sl_status sort(struct order *o)
 	return SL_OK;
 }
 
+/* Then there is nothing to do. */
+static bool is_compact(const sl_graph *g)
+{
+	for (int i = 0; i < g->count; i++) {
+		const struct slp_gnode *n = &g->nodes[i];
+		if (n->dead || n->before >= 0) return false;
+		for (int j = 0; j < n->nin; j++)
+			if (n->in[j].node >= i) return false;
+	}
+	return true;
+}
+
 bool slp_graph_compact(sl_graph *g)
 {
 	size_t n = (size_t)g->count;
-	if (!n) return true;
+	if (is_compact(g)) return true;
 	struct order o = {.g = g};
 	int *ints = slp_malloc(5 * n * sizeof *ints);
 	o.state = slp_calloc(n, sizeof *o.state);

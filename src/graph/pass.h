@@ -35,22 +35,49 @@ bool slp_walk_may_replace(const struct slp_walk *w, struct slp_value from, struc
 bool slp_walk_may_read(const struct slp_walk *w, struct slp_value v);
 void slp_walk_end(struct slp_walk *w); /* replaces outputs too */
 
-/* Who uses each value: start[id] to start[id + 1] in list; outputs of the program are users with node -1. */
+/* Who uses each value (users.c): outputs of the program, whose node is -1, and arguments of nodes, in the order in which
+ * these were found or added.  Changes through these functions keep that up to date, in time that does not depend on the
+ * size of the graph; other changes are not seen. */
 struct slp_users {
-	int *start;
+	sl_graph *g;
+	struct slp_uses {
+		int first, last, count;      /* in list; -1: none */
+		int memory;                  /* as slp_graph_memories */
+		int first_write, last_write; /* of a memory: nodes that write it are among these */
+	} * of;                              /* by value id */
 	struct slp_user {
 		int node, arg;
+		int next, before; /* of the same value; -1: none */
 	} * list;
-	int *memory; /* as slp_graph_memories */
+	int *args; /* by node: where the uses by its arguments begin in list */
+	int count; /* in list */
+	int max_of, max_list, max_args;
 };
-bool slp_users_find(struct slp_users *u, const sl_graph *g);
+bool slp_users_find(struct slp_users *u, sl_graph *g); /* false, with an error: no memory */
 void slp_users_free(struct slp_users *u);
+/* for (int i = slp_users_first(u, v); i >= 0; i = u->list[i].next) … u->list[i] */
+static inline int slp_users_first(const struct slp_users *u, struct slp_value v)
+{
+	return u->of[slp_value_id(v)].first;
+}
 static inline int slp_users_count(const struct slp_users *u, struct slp_value v)
 {
-	return u->start[slp_value_id(v) + 1] - u->start[slp_value_id(v)];
+	return u->of[slp_value_id(v)].count;
 }
+static inline int slp_users_memory(const struct slp_users *u, struct slp_value v)
+{
+	return u->of[slp_value_id(v)].memory;
+}
+/* Of a node that was appended, which writes nothing; false without memory. */
+bool slp_users_add(struct slp_users *u, int node);
+/* Every use of `from` (also as an output of the program) becomes one of `to`. */
+void slp_users_replace(struct slp_users *u, struct slp_value from, struct slp_value to);
+/* As slp_graph_rewrite, slp_graph_kill. */
+bool slp_users_rewrite(struct slp_users *u, int node, const struct sl_op *op, const void *attrs, int nin,
+                       const struct slp_value *in);
+void slp_users_kill(struct slp_users *u, int node);
 /* Whether no node from `first` to `last` writes the memory that v lies in. */
-bool slp_users_stays(const struct slp_users *u, const sl_graph *g, struct slp_value v, int first, int last);
+bool slp_users_stays(const struct slp_users *u, struct slp_value v, int first, int last);
 
 /* The parts of fuse. */
 enum sl_status slp_fuse_linear(sl_graph *g);

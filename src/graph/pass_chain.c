@@ -44,8 +44,7 @@ static bool is_member(const struct group *s, int node)
 /* Whether the group alone uses it. */
 static bool is_ours(const struct group *s, struct slp_value v)
 {
-	int id = slp_value_id(v);
-	for (int i = s->users->start[id]; i < s->users->start[id + 1]; i++)
+	for (int i = slp_users_first(s->users, v); i >= 0; i = s->users->list[i].next)
 		if (s->users->list[i].node < 0 || !is_member(s, s->users->list[i].node)) return false;
 	return true;
 }
@@ -55,7 +54,7 @@ static bool can_move(const struct group *s, int node)
 {
 	const struct slp_gnode *n = &s->g->nodes[node];
 	for (int i = 0; i < n->nin; i++)
-		if (!slp_users_stays(s->users, s->g, n->in[i], node, s->nodes[s->count - 1])) return false;
+		if (!slp_users_stays(s->users, n->in[i], node, s->nodes[s->count - 1])) return false;
 	return true;
 }
 

@@ -44,6 +44,19 @@ static uint64_t mix(uint64_t h, uint64_t x)
 	return h ^ h >> 29;
 }
 
+/* Slices of one tensor, one for each step of a loop, differ in attributes only. */
+static uint64_t mix_attrs(uint64_t h, const sl_graph *g, const struct slp_gnode *n)
+{
+	struct slp_infer c;
+	if (n->kind != SLP_NODE_OP || !n->op->attr_table) return h;
+	if (!slp_node_call(g, n, &c)) return sl_error_clear(), h;
+	for (const struct slp_attr *f = n->op->attr_table; f->name; f++)
+		for (size_t i = 0; i < f->count * slp_attr_size(f->kind); i++)
+			h = mix(h, ((const unsigned char *)c.attrs)[f->offset + i]);
+	slp_call_free(&c);
+	return h;
+}
+
 static uint64_t hash(const struct table *t, int node)
 {
 	const struct slp_gnode *n = &t->walk.g->nodes[node];
@@ -51,7 +64,7 @@ static uint64_t hash(const struct table *t, int node)
 	uint64_t h = mix(n->kind, (uint64_t)(uintptr_t)n->op);
 	if (x) h = mix(mix(h, (uint64_t)(uintptr_t)x->storage), x->offset);
 	for (int i = 0; i < n->nin; i++) h = mix(h, (uint64_t)slp_value_id(n->in[i]));
-	return mix(h, (uint64_t)t->stamp[node]);
+	return mix_attrs(mix(h, (uint64_t)t->stamp[node]), t->walk.g, n);
 }
 
 static bool same_attrs(const sl_graph *g, const struct slp_gnode *a, const struct slp_gnode *b)

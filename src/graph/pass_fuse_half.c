@@ -16,10 +16,13 @@ static bool is_widening(const sl_graph *g, const struct slp_user *u)
 /* All users of both its results turn them into float32. */
 static bool is_widened(const sl_graph *g, const struct slp_users *users, int node)
 {
-	int first = users->start[node * SLP_MAX_OUTPUTS], end = users->start[node * SLP_MAX_OUTPUTS + 2];
-	for (int i = first; i < end; i++)
-		if (!is_widening(g, &users->list[i])) return false;
-	return end > first;
+	int count = 0;
+	for (int k = 0; k < 2; k++)
+		for (int i = slp_users_first(users, (struct slp_value){node, k}); i >= 0; i = users->list[i].next) {
+			if (!is_widening(g, &users->list[i])) return false;
+			count++;
+		}
+	return count > 0;
 }
 
 static void set_wide(struct slp_gnode *n)
@@ -62,7 +65,7 @@ static bool parameter_of(const sl_graph *g, const struct slp_users *users, int n
 	const struct slp_gnode *cast = slp_value_op(g, half, &slp_op_cast);
 	if (!cast || slp_value_type(g, cast->in[0])->dtype != SL_FLOAT32) return false;
 	*v = cast->in[0];
-	return slp_is_half(cast->types[0].dtype) && slp_users_stays(users, g, *v, half.node, node);
+	return slp_is_half(cast->types[0].dtype) && slp_users_stays(users, *v, half.node, node);
 }
 
 /* Those in lane order compute in float32 what was rounded, as calls one by one do. */

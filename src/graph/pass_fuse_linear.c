@@ -36,8 +36,7 @@ static bool is_product(const sl_graph *g, const struct slp_gnode *n, bool ta)
 /* dwᵀ·… with dy on the left is the gradient of a w of (units, inputs), on the right of (inputs, units). */
 static bool find_dw(const sl_graph *g, const struct slp_users *u, struct layer *l)
 {
-	int id = slp_value_id(l->dy);
-	for (int i = u->start[id]; i < u->start[id + 1]; i++) {
+	for (int i = slp_users_first(u, l->dy); i >= 0; i = u->list[i].next) {
 		if (u->list[i].node < 0) continue;
 		const struct slp_gnode *n = &g->nodes[u->list[i].node];
 		if (!is_product(g, n, true) || slp_node_number(n, "tb") || slp_value_equal(n->in[0], n->in[1]))
@@ -54,8 +53,7 @@ static bool find_dw(const sl_graph *g, const struct slp_users *u, struct layer *
 static bool find_w(const sl_graph *g, const struct slp_users *u, struct layer *l)
 {
 	const struct slp_type *dw = &g->nodes[l->dw].types[0];
-	int id = slp_value_id(l->dy);
-	for (int i = u->start[id]; i < u->start[id + 1]; i++) {
+	for (int i = slp_users_first(u, l->dy); i >= 0; i = u->list[i].next) {
 		const struct slp_gnode *n = u->list[i].node < 0 ? NULL : &g->nodes[u->list[i].node];
 		if (!n || u->list[i].arg != 0 || !is_product(g, n, false) || (slp_node_number(n, "tb") != 0) == l->tw)
 			continue;
@@ -64,8 +62,7 @@ static bool find_w(const sl_graph *g, const struct slp_users *u, struct layer *l
 		l->w = n->in[1];
 		return true;
 	}
-	id = slp_value_id(l->x);
-	for (int i = u->start[id]; i < u->start[id + 1]; i++) {
+	for (int i = slp_users_first(u, l->x); i >= 0; i = u->list[i].next) {
 		const struct slp_gnode *n = u->list[i].node < 0 ? NULL : &g->nodes[u->list[i].node];
 		if (!n || u->list[i].arg != 0 || !slp_node_is(n, &slp_op_linear)) continue;
 		if ((slp_node_number(n, "tw") != 0) != l->tw || !slp_type_equal(slp_value_type(g, n->in[1]), dw))
@@ -104,33 +101,33 @@ static bool find_layer(const sl_graph *g, const struct slp_users *u, int sum, st
 	l->first = l->db < l->dw ? l->db : l->dw;
 	if (l->dx >= 0 && l->dx < l->first) l->first = l->dx;
 	/* They are read where the first of the three was. */
-	return slp_users_stays(u, g, l->w, l->first, last) && slp_users_stays(u, g, l->x, l->first, last);
+	return slp_users_stays(u, l->w, l->first, last) && slp_users_stays(u, l->x, l->first, last);
 }
 
 /* ---- replacing them ---------------------------------------------------------------------------------------------- */
 
-static void take_over(sl_graph *g, int node, int out, int by)
+static void take_over(struct slp_users *u, int node, int out, int by)
 {
 	if (node < 0) return;
-	slp_graph_replace(g, (struct slp_value){node, 0}, (struct slp_value){by, out});
-	slp_graph_kill(g, node);
+	slp_users_replace(u, (struct slp_value){node, 0}, (struct slp_value){by, out});
+	slp_users_kill(u, node);
 }
 
-static enum sl_status replace_layer(sl_graph *g, const struct layer *l)
+static enum sl_status replace_layer(sl_graph *g, struct slp_users *u, const struct layer *l)
 {
 	struct slp_value in[] = {l->x, l->w, l->dy, l->v};
 	int node = slp_graph_add_op(g, g->nodes[l->dw].at, g->nodes[l->dw].name, &slp_op_linear_grad, NULL,
 	                            3 + (l->activation != 0), in);
-	if (node < 0) return slp_pass_no_memory("fuse");
+	if (node < 0 || !slp_users_add(u, node)) return slp_pass_no_memory("fuse");
 	struct slp_gnode *n = &g->nodes[node];
 	slp_node_set_int(n, "tw", l->tw);
 	slp_node_set_int(n, "data", l->dx >= 0);
 	slp_node_set_int(n, "activation", l->activation);
 	n->backward = g->nodes[l->dw].backward;
 	slp_graph_before(g, node, l->first);
-	take_over(g, l->dx, 0, node);
-	take_over(g, l->dw, 1, node);
-	take_over(g, l->db, 2, node);
+	take_over(u, l->dx, 0, node);
+	take_over(u, l->dw, 1, node);
+	take_over(u, l->db, 2, node);
 	g->nodes[node].name = g->nodes[l->dw].name;
 	return slp_node_infer(g, node);
 }
@@ -143,11 +140,7 @@ static enum sl_status fuse_grads(sl_graph *g)
 	if (!slp_users_find(&u, g)) return SL_ENOMEM;
 	for (int i = 0, count = g->count; i < count && s == SL_OK; i++) {
 		if (g->nodes[i].kind != SLP_NODE_OP || g->nodes[i].dead || !find_layer(g, &u, i, &l)) continue;
-		/* Lists of users are of before: what another layer has taken is gone. */
-		if (g->nodes[l.dw].dead || (l.dx >= 0 && g->nodes[l.dx].dead)) continue;
-		s = replace_layer(g, &l);
-		slp_users_free(&u); /* the next layer's dy may be a result of the new node */
-		if (s == SL_OK && !slp_users_find(&u, g)) s = SL_ENOMEM;
+		s = replace_layer(g, &u, &l); /* the next layer's dy may be a result of the new node */
 	}
 	slp_users_free(&u);
 	return s == SL_OK ? slp_pass_dead(g) : s;
@@ -159,7 +152,7 @@ static enum sl_status fuse_grads(sl_graph *g)
 static int sgd_by(const sl_graph *g, const struct slp_users *u, struct slp_value grad, struct slp_value *updated)
 {
 	if (slp_users_count(u, grad) != 1) return -1;
-	struct slp_user user = u->list[u->start[slp_value_id(grad)]];
+	struct slp_user user = u->list[slp_users_first(u, grad)];
 	if (user.node < 0 || user.arg % 2 != 1 || !slp_node_is(&g->nodes[user.node], &slp_op_sgd)) return -1;
 	const struct slp_gnode *n = &g->nodes[user.node];
 	if (slp_node_number(n, "clip_norm") || slp_node_number(n, "clip_value") || slp_node_number(n, "lr_scale"))
@@ -181,7 +174,7 @@ static bool is_touched(const sl_graph *g, const struct slp_users *u, struct slp_
 {
 	for (int i = node + 1; i < sgd; i++)
 		for (int j = 0; j < g->nodes[i].nin; j++)
-			if (u->memory[slp_value_id(g->nodes[i].in[j])] == u->memory[slp_value_id(v)]) return true;
+			if (slp_users_memory(u, g->nodes[i].in[j]) == slp_users_memory(u, v)) return true;
 	return false;
 }
 
@@ -190,7 +183,7 @@ static bool is_single(const sl_graph *g, const struct slp_users *u, struct slp_v
 {
 	int count = 0;
 	for (int j = 0; j < g->nodes[sgd].nin; j++)
-		count += u->memory[slp_value_id(g->nodes[sgd].in[j])] == u->memory[slp_value_id(v)];
+		count += slp_users_memory(u, g->nodes[sgd].in[j]) == slp_users_memory(u, v);
 	return count == 1;
 }
 
@@ -222,8 +215,8 @@ static bool find_update(const sl_graph *g, const struct slp_users *u, int node, 
 	if (is_touched(g, u, pw, node, sgd) || is_touched(g, u, pb, node, sgd)) return false;
 	if (!is_single(g, u, pw, sgd) || !is_single(g, u, pb, sgd)) return false;
 	for (int i = 0; i < n->nin; i++) /* kernels write w and b while they read these */
-		if (i != 1 && (u->memory[slp_value_id(n->in[i])] == u->memory[slp_value_id(pw)] ||
-		               u->memory[slp_value_id(n->in[i])] == u->memory[slp_value_id(pb)]))
+		if (i != 1 && (slp_users_memory(u, n->in[i]) == slp_users_memory(u, pw) ||
+		               slp_users_memory(u, n->in[i]) == slp_users_memory(u, pb)))
 			return false;
 	return true;
 }

@@ -45,7 +45,7 @@ static bool same_attrs(const struct slp_gnode *a, const struct slp_gnode *b, con
 static bool find_pools(const sl_graph *g, const struct slp_users *u, struct pattern *p)
 {
 	struct slp_value y = {p->conv, 0};
-	for (int i = u->start[slp_value_id(y)]; i < u->start[slp_value_id(y) + 1]; i++) {
+	for (int i = slp_users_first(u, y); i >= 0; i = u->list[i].next) {
 		if (u->list[i].node < 0 || u->list[i].arg != 0) return false;
 		const struct slp_gnode *n = &g->nodes[u->list[i].node];
 		bool mean = slp_node_is(n, &slp_op_avg_pool2d) || slp_node_is(n, &slp_op_avg_pool2d_grad);
@@ -68,7 +68,7 @@ static bool find_gradients(const sl_graph *g, const struct slp_users *u, struct 
 	static const char *const names[] = {"stride", "pad", "dilation", "groups", NULL};
 	struct slp_value d = {p->back, 0};
 	const struct slp_gnode *conv = &g->nodes[p->conv];
-	for (int i = u->start[slp_value_id(d)]; i < u->start[slp_value_id(d) + 1]; i++) {
+	for (int i = slp_users_first(u, d); i >= 0; i = u->list[i].next) {
 		if (u->list[i].node < 0) return false;
 		const struct slp_gnode *n = &g->nodes[u->list[i].node];
 		bool data = slp_node_is(n, &slp_op_conv2d_grad_data) && u->list[i].arg == 0;
@@ -100,31 +100,31 @@ static void set_pool(struct slp_gnode *n, const struct pattern *p)
 }
 
 /* A gradient takes the pooled dy, as argument `which`, and the mask. */
-static enum sl_status replace_gradient(sl_graph *g, int node, int which, const struct pattern *p)
+static enum sl_status replace_gradient(sl_graph *g, struct slp_users *u, int node, int which, const struct pattern *p)
 {
 	if (node < 0) return SL_OK;
 	struct slp_gnode *n = &g->nodes[node], *back = &g->nodes[p->back];
 	struct slp_value in[] = {n->in[0], n->in[1], {p->conv, 1}};
 	in[which] = back->in[1];
 	const struct sl_op *op = slp_conv_forms[slp_node_conv(n)].pooled;
-	if (!slp_graph_rewrite(g, node, op, n->attrs.bytes, 3, in)) return slp_pass_no_memory("fuse");
+	if (!slp_users_rewrite(u, node, op, n->attrs.bytes, 3, in)) return slp_pass_no_memory("fuse");
 	set_pool(n, p);
 	return slp_node_infer(g, node);
 }
 
-static enum sl_status replace(sl_graph *g, const struct pattern *p)
+static enum sl_status replace(sl_graph *g, struct slp_users *u, const struct pattern *p)
 {
 	struct slp_gnode *n = &g->nodes[p->conv];
-	if (!slp_graph_rewrite(g, p->conv, &slp_op_conv2d_pool, n->attrs.bytes, n->nin, n->in))
+	if (!slp_users_rewrite(u, p->conv, &slp_op_conv2d_pool, n->attrs.bytes, n->nin, n->in))
 		return slp_pass_no_memory("fuse");
 	set_pool(n, p);
 	enum sl_status s = slp_node_infer(g, p->conv);
-	slp_graph_replace(g, (struct slp_value){p->pool, 0}, (struct slp_value){p->conv, 0});
-	if (s == SL_OK && p->back >= 0) s = replace_gradient(g, p->data, 0, p);
-	if (s == SL_OK && p->back >= 0) s = replace_gradient(g, p->weights, 1, p);
+	slp_users_replace(u, (struct slp_value){p->pool, 0}, (struct slp_value){p->conv, 0});
+	if (s == SL_OK && p->back >= 0) s = replace_gradient(g, u, p->data, 0, p);
+	if (s == SL_OK && p->back >= 0) s = replace_gradient(g, u, p->weights, 1, p);
 	n->name = g->nodes[p->pool].name;
-	slp_graph_kill(g, p->pool);
-	if (p->back >= 0) slp_graph_kill(g, p->back);
+	slp_users_kill(u, p->pool);
+	if (p->back >= 0) slp_users_kill(u, p->back);
 	return s;
 }
 
@@ -136,7 +136,7 @@ enum sl_status slp_fuse_pool(sl_graph *g)
 	if (!slp_layout_on_cpu(g)) return SL_OK;
 	if (!slp_users_find(&u, g)) return SL_ENOMEM;
 	for (int i = 0; i < g->count && s == SL_OK; i++)
-		if (find(g, &u, i, &p)) s = replace(g, &p);
+		if (find(g, &u, i, &p)) s = replace(g, &u, &p);
 	slp_users_free(&u);
 	return s == SL_OK ? slp_pass_dead(g) : s;
 }

@@ -23,7 +23,7 @@ static int place(const sl_graph *g, int node)
 static bool find_addition(const sl_graph *g, const struct slp_users *u, struct slp_value product, struct addition *a)
 {
 	if (slp_users_count(u, product) != 1) return false;
-	struct slp_user user = u->list[u->start[slp_value_id(product)]];
+	struct slp_user user = u->list[slp_users_first(u, product)];
 	if (user.node < 0) return false;
 	const struct slp_gnode *n = &g->nodes[user.node];
 	enum sl_dtype dtype = n->types[0].dtype;
@@ -35,10 +35,10 @@ static bool find_addition(const sl_graph *g, const struct slp_users *u, struct s
 	       place(g, a->sum.node) < place(g, product.node);
 }
 
-static void take_over(sl_graph *g, struct slp_value from, int by, int out)
+static void take_over(struct slp_users *u, struct slp_value from, int by, int out)
 {
-	slp_graph_replace(g, from, (struct slp_value){by, out});
-	slp_graph_kill(g, from.node);
+	slp_users_replace(u, from, (struct slp_value){by, out});
+	slp_users_kill(u, from.node);
 }
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
@@ -47,10 +47,10 @@ static void take_over(sl_graph *g, struct slp_value from, int by, int out)
 static bool may_wait(const sl_graph *g, const struct slp_users *u, int product, int until)
 {
 	const struct slp_gnode *n = &g->nodes[product];
-	return slp_users_stays(u, g, n->in[0], product, until) && slp_users_stays(u, g, n->in[1], product, until);
+	return slp_users_stays(u, n->in[0], product, until) && slp_users_stays(u, n->in[1], product, until);
 }
 
-static enum sl_status add_product(sl_graph *g, const struct slp_users *u, int node, bool *changed)
+static enum sl_status add_product(sl_graph *g, struct slp_users *u, int node)
 {
 	struct addition a;
 	const struct slp_gnode *n = &g->nodes[node];
@@ -58,15 +58,14 @@ static enum sl_status add_product(sl_graph *g, const struct slp_users *u, int no
 	if (!find_addition(g, u, (struct slp_value){node, 0}, &a) || !may_wait(g, u, node, a.node)) return SL_OK;
 	struct slp_value in[] = {a.sum, n->in[0], n->in[1]};
 	struct sl_dot_opts opts = {slp_node_number(n, "ta") != 0, slp_node_number(n, "tb") != 0};
-	if (!slp_graph_rewrite(g, a.node, &slp_op_dot_add, &opts, 3, in)) return slp_pass_no_memory("fuse");
-	slp_graph_kill(g, node);
-	*changed = true;
+	if (!slp_users_rewrite(u, a.node, &slp_op_dot_add, &opts, 3, in)) return slp_pass_no_memory("fuse");
+	slp_users_kill(u, node);
 	return slp_node_infer(g, a.node);
 }
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 
-static enum sl_status add_layer(sl_graph *g, const struct slp_users *u, int node, bool *changed)
+static enum sl_status add_layer(sl_graph *g, struct slp_users *u, int node)
 {
 	struct addition w, b;
 	if (!slp_node_is(&g->nodes[node], &slp_op_linear_grad)) return SL_OK;
@@ -76,14 +75,13 @@ static enum sl_status add_layer(sl_graph *g, const struct slp_users *u, int node
 	struct slp_gnode n = g->nodes[node];
 	struct slp_value in[] = {w.sum, b.sum, n.in[0], n.in[1], n.in[2], n.nin > 3 ? n.in[3] : n.in[2]};
 	int more = slp_graph_add_op(g, n.at, n.name, &slp_op_linear_grad_add, n.attrs.bytes, 2 + n.nin, in);
-	if (more < 0) return slp_pass_no_memory("fuse");
+	if (more < 0 || !slp_users_add(u, more)) return slp_pass_no_memory("fuse");
 	g->nodes[more].backward = n.backward;
 	g->nodes[more].repeat = n.repeat;
 	slp_graph_before(g, more, node);
-	take_over(g, (struct slp_value){w.node, 0}, more, 0);
-	take_over(g, (struct slp_value){b.node, 0}, more, 1);
-	take_over(g, (struct slp_value){node, 0}, more, 2);
-	*changed = true;
+	take_over(u, (struct slp_value){w.node, 0}, more, 0);
+	take_over(u, (struct slp_value){b.node, 0}, more, 1);
+	take_over(u, (struct slp_value){node, 0}, more, 2);
 	return slp_node_infer(g, more);
 }
 
@@ -95,13 +93,9 @@ enum sl_status slp_fuse_sums(sl_graph *g)
 	enum sl_status s = SL_OK;
 	if (!slp_users_find(&u, g)) return SL_ENOMEM;
 	for (int i = 0, count = g->count; i < count && s == SL_OK; i++) {
-		bool changed = false;
 		if (g->nodes[i].kind != SLP_NODE_OP || g->nodes[i].dead) continue;
-		s = add_product(g, &u, i, &changed);
-		if (s == SL_OK) s = add_layer(g, &u, i, &changed);
-		if (!changed) continue;
-		slp_users_free(&u); /* the next sum is a result of the new node */
-		if (s == SL_OK && !slp_users_find(&u, g)) s = SL_ENOMEM;
+		s = add_product(g, &u, i);
+		if (s == SL_OK) s = add_layer(g, &u, i); /* the next sum is a result of the new node */
 	}
 	slp_users_free(&u);
 	return s == SL_OK ? slp_pass_dead(g) : s;

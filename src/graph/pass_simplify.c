@@ -333,7 +333,7 @@ enum { MOST_PARTS = 512 };
 struct parts {
 	struct part list[MOST_PARTS];
 	int count, axis;
-	int64_t size; /* of the axis */
+	int64_t size, total; /* of the axis, of the parts */
 };
 
 static bool add_part(const sl_graph *g, const struct slp_gnode *n, struct parts *p)
@@ -345,17 +345,26 @@ static bool add_part(const sl_graph *g, const struct slp_gnode *n, struct parts 
 	if (p->count && (axis != p->axis || size != p->size)) return false;
 	p->axis = axis;
 	p->size = size;
-	p->list[p->count++] =
-	        (struct part){n->in[0], begin < 0 ? begin + size : begin, slp_value_type(g, n->in[0])->shape.dim[axis]};
+	int64_t count = slp_value_type(g, n->in[0])->shape.dim[axis];
+	p->list[p->count++] = (struct part){n->in[0], begin < 0 ? begin + size : begin, count};
+	p->total += count;
 	return true;
 }
 
-/* The terms of a sum, if each is the gradient of a slice of the same axis. */
+static bool may_be_parts(const struct slp_gnode *n)
+{
+	return slp_node_is(n, &slp_op_slice_grad) || slp_node_is(n, &slp_op_add);
+}
+
+/* The terms of a sum, if each is the gradient of a slice of the same axis.  Both are looked at before the first is
+ * followed: sums of a weight's gradients in a loop are long. */
 static bool find_parts(const sl_graph *g, struct slp_value v, struct parts *p, int depth)
 {
 	const struct slp_gnode *n = &g->nodes[v.node];
 	if (slp_node_is(n, &slp_op_slice_grad)) return add_part(g, n, p);
 	if (!slp_node_is(n, &slp_op_add) || depth == MOST_PARTS) return false;
+	for (int i = 0; i < 2; i++)
+		if (!may_be_parts(&g->nodes[n->in[i].node])) return false;
 	return find_parts(g, n->in[0], p, depth + 1) && find_parts(g, n->in[1], p, depth + 1);
 }
 
@@ -368,17 +377,20 @@ static int by_begin(const void *a, const void *b)
 /* The sum of the gradients of all parts of an axis is the parts one after another. */
 static bool parts_of_axis(struct site *s)
 {
-	struct parts p = {.count = 0};
+	struct parts p;
 	struct slp_value in[MOST_PARTS];
 	int64_t at = 0;
-	if (!slp_node_is(here(s), &slp_op_add) || !find_parts(s->g, (struct slp_value){s->node, 0}, &p, 0))
+	p.count = 0;
+	p.total = 0;
+	if (!slp_node_is(here(s), &slp_op_add) || !find_parts(s->g, (struct slp_value){s->node, 0}, &p, 0) ||
+	    p.total != p.size)
 		return false;
 	qsort(p.list, (size_t)p.count, sizeof *p.list, by_begin);
 	for (int i = 0; i < p.count; at += p.list[i++].count) {
 		if (p.list[i].begin != at) return false;
 		in[i] = p.list[i].value;
 	}
-	return at == p.size && become(s, &slp_op_concat, &p.axis, p.count, in);
+	return become(s, &slp_op_concat, &p.axis, p.count, in);
 }
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */

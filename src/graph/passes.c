@@ -1,4 +1,4 @@
-/* What the compiler's passes share: walking while values are replaced, users of values, nodes' attributes. */
+/* What the compiler's passes share: walking while values are replaced, nodes' attributes. */
 #include "graph/pass.h"
 
 #include <stdlib.h>
@@ -10,12 +10,9 @@ static bool find_written(struct slp_walk *w)
 {
 	const sl_graph *g = w->g;
 	int *memory = slp_graph_memories(g);
-	bool *touched = slp_calloc((size_t)w->count + 1, sizeof *touched);
-	for (int i = 0; memory && touched && i < g->count; i++)
-		for (int j = 0; j < g->nodes[i].nin; j++)
-			if (slp_node_writes(&g->nodes[i], j)) touched[memory[slp_value_id(g->nodes[i].in[j])]] = true;
-	for (int i = 0; memory && touched && i < w->count; i++) w->written[i] = touched[memory[i]];
-	bool ok = memory && touched;
+	bool *touched = memory ? slp_graph_written(g, memory) : NULL;
+	for (int i = 0; touched && i < w->count; i++) w->written[i] = touched[memory[i]];
+	bool ok = touched;
 	free(memory);
 	free(touched);
 	return ok;
@@ -75,54 +72,6 @@ void slp_walk_end(struct slp_walk *w)
 	free(w->written);
 	free(w->output);
 	*w = (struct slp_walk){0}; /* once more does nothing */
-}
-
-/* ---- users ------------------------------------------------------------------------------------------------------- */
-
-static void count_users(struct slp_users *u, const sl_graph *g)
-{
-	int *start = u->start + 1; /* then the counts are moved up as they are filled in */
-	for (int i = 0; i < g->count; i++)
-		for (int j = 0; j < g->nodes[i].nin; j++) start[slp_value_id(g->nodes[i].in[j])]++;
-	for (int i = 0; i < g->noutputs; i++) start[slp_value_id(g->outputs[i])]++;
-	for (int i = 0; i < g->count * SLP_MAX_OUTPUTS; i++) u->start[i + 1] += u->start[i];
-}
-
-bool slp_users_find(struct slp_users *u, const sl_graph *g)
-{
-	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS;
-	*u = (struct slp_users){.start = slp_calloc(values + 1, sizeof *u->start), .memory = slp_graph_memories(g)};
-	int *fill = slp_malloc((values + 1) * sizeof *fill);
-	if (u->start) count_users(u, g);
-	if (u->start) u->list = slp_malloc(((size_t)u->start[values] + 1) * sizeof *u->list);
-	bool ok = u->start && u->list && u->memory && fill;
-	if (ok) memcpy(fill, u->start, (values + 1) * sizeof *fill);
-	for (int i = 0; ok && i < g->count; i++)
-		for (int j = 0; j < g->nodes[i].nin; j++)
-			u->list[fill[slp_value_id(g->nodes[i].in[j])]++] = (struct slp_user){i, j};
-	for (int i = 0; ok && i < g->noutputs; i++)
-		u->list[fill[slp_value_id(g->outputs[i])]++] = (struct slp_user){-1, i};
-	free(fill);
-	if (!ok) slp_users_free(u), slp_error_set(SL_ENOMEM, "graph: no memory for a pass");
-	return ok;
-}
-
-void slp_users_free(struct slp_users *u)
-{
-	free(u->start);
-	free(u->list);
-	free(u->memory);
-	*u = (struct slp_users){0};
-}
-
-bool slp_users_stays(const struct slp_users *u, const sl_graph *g, struct slp_value v, int first, int last)
-{
-	for (int i = first; i <= last; i++)
-		for (int j = 0; j < g->nodes[i].nin; j++)
-			if (slp_node_writes(&g->nodes[i], j) &&
-			    u->memory[slp_value_id(g->nodes[i].in[j])] == u->memory[slp_value_id(v)])
-				return false;
-	return true;
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
