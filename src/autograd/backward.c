@@ -108,7 +108,7 @@ static enum sl_status set_aside(struct walk *w, struct slp_var *leaf)
 	return SL_OK;
 }
 
-/* A gradient has the data type of its tensor; what goes back through a conversion is not rounded before. */
+/* A gradient has the data type of its tensor; that of a conversion is not rounded before it is converted itself. */
 static enum sl_dtype gradient_type(const struct slp_var *v)
 {
 	return v->node && v->node->op == &slp_op_cast ? slp_promoted(v->type.dtype) : v->type.dtype;

@@ -97,8 +97,8 @@ SL_API void sl_mode_leave(sl_mode *mode);
  * - all others compute in the type of their arguments; batch_norm takes float32 parameters with a half x
  *
  * float64 is not converted.  A gradient has the type of its variable: gradients of float32 parameters are float32.
- * Traces, hybridised blocks and whole steps that run in the block are compiled for it.  Call sl_backward outside of the
- * block. */
+ * Traces, hybridised blocks and whole steps that run in the block are compiled for it.  sl_backward, in the block or
+ * outside, computes in the types that the calls have chosen, and sums in float32. */
 typedef struct sl_autocast_mode {
 	enum sl_dtype outer; /* the state outside */
 	int open;
