@@ -62,7 +62,7 @@ sl_tensor *sl_stack_at(const char *at, sl_tensor *const *tensors, int count, int
 	if (count < 1) return slp_call_fail(at, me, SL_EINVAL, "%d tensors given, at least 1 needed", count);
 	if (!slp_given(at, me, "array of tensors", tensors)) return NULL;
 	sl_tensor **list = slp_malloc((size_t)count * sizeof *list);
-	if (!list) return NULL;
+	if (!list) return slp_call_fail(at, me, SL_ENOMEM, "no memory for %d tensors", count);
 	bool ok = true;
 	for (int i = 0; ok && i < count; i++) ok = (list[i] = layer(at, me, tensors[i], axis)) != NULL;
 	sl_tensor *y = ok ? sl_concat_at(at, list, count, axis) : NULL;
