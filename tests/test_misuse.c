@@ -326,6 +326,12 @@ static void test_null_arrays(void)
 		CHECK_STATUS(sl_split(t, 0, 2, NULL), SL_EINVAL, "sl_split", "parts is NULL"), sl_error_clear();
 		CHECK_STATUS(sl_export(net, "x", .nshapes = 1), SL_EINVAL, "sl_export", "shapes is NULL"),
 		        sl_error_clear();
+		CHECK_STATUS(sl_export(net, "x", SL_SHAPES(SL_SHAPE(1, 3)), .ndtypes = 1), SL_EINVAL, "sl_export",
+		             "data types is NULL"),
+		        sl_error_clear();
+		CHECK_STATUS(sl_export(net, "x", SL_SHAPES(SL_SHAPE(1, 3)), SL_DTYPES(SL_FLOAT32, SL_INT32)), SL_EINVAL,
+		             "sl_export", "2 data types", "1 shapes"),
+		        sl_error_clear();
 		CHECK_STATUS(sl_param_fit(NULL, SL_SHAPE(1)), SL_EINVAL, "sl_param_fit", "NULL"), sl_error_clear();
 		CHECK_STATUS(sl_fprint(NULL, t), SL_EINVAL, "sl_fprint", "file is NULL"), sl_error_clear();
 		CHECK_STATUS(sl_summary(NULL, net, SL_SHAPE(1, 3)), SL_EINVAL, "sl_summary", "file is NULL"),

@@ -260,6 +260,34 @@ static void test_round_trip(void)
 	check_round_trip("truth", truth);
 }
 
+/* An image and a time, as in diffusion. */
+static sl_tensor *timed(sl_block *self, sl_tensor *const *in, int nin)
+{
+	(void)self;
+	(void)nin;
+	return sl_mul(in[0], sl_sin(sl_reshape(sl_cast(in[1], SL_FLOAT32), SL_SHAPE(-1, 1))));
+}
+
+static void test_types_of_each(void)
+{
+	sl_block *net = calloc(1, sizeof *net);
+	char path[PATH_MAX];
+	CHECK_OK(sl_block_init(net, "Timed", timed, NULL));
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(2, 3)),
+		          *t = sl_from(SL_ARRAY(int32_t, 1, 2), SL_SHAPE(2), .dtype = SL_INT32);
+		CHECK_OK(sl_export_onnx(net, slp_scratch_path("t.onnx", path), SL_SHAPES(SL_SHAPE(2, 3), SL_SHAPE(2)),
+		                        SL_DTYPES(SL_FLOAT32, SL_INT32)));
+		sl_block *b = sl_import_onnx(path);
+		sl_tensor *y = b ? sl_forward(b, x, t) : NULL;
+		double one = sin(1), two = sin(2);
+		CHECK_VALUES(y, one, one, one, two, two, two);
+		CHECK_NULL(b ? sl_forward(b, x, sl_ones(SL_SHAPE(2))) : NULL, SL_EDTYPE, "int32");
+		sl_block_free(b);
+	}
+	sl_block_free(net);
+}
+
 /* ---- what PyTorch does not export, or nobody can compare --------------------------------------------------------- */
 
 static void set_text(struct slp_model *m, SlpOnnx__NodeProto *n, const char *name, const char *text)
@@ -405,6 +433,7 @@ static const struct slp_test tests[] = {
         {"graphs of int64 and bools", test_graphs},
         {"large tensors", test_large},
         {"export and import", test_round_trip},
+        {"types of each input", test_types_of_each},
         {NULL, NULL},
 };
 

@@ -366,18 +366,23 @@ class Block:
         check(lib.sl_load_params_at(here(), self._p, text_of(path, "path"), (lenient, c_rules, len(rules))))
 
     def _export(self, function, path, shapes, dtype, epoch, training):
-        opts = {"dtype": dtype_of(dtype), "epoch": epoch, "training": training}
+        opts = {"epoch": epoch, "training": training}
+        if isinstance(dtype, (list, tuple)):
+            dtypes = ffi.new("enum sl_dtype[]", [dtype_of(d) for d in dtype])
+            opts.update(dtypes=dtypes, ndtypes=len(dtypes))
+        else:
+            opts["dtype"] = dtype_of(dtype)
         if shapes is not None:
             shapes = ffi.new("sl_shape[]", [shape_of(s) for s in shapes])
             opts.update(shapes=shapes, nshapes=len(shapes))
         check(function(here(), self._p, text_of(path, "path"), options("sl_export_opts", **opts)))
 
     def export(self, prefix, *, shapes=None, dtype=None, epoch=0, training=False):
-        """Writes PREFIX-symbol.json and PREFIX-0000.params, in MXNet's format."""
+        """Writes PREFIX-symbol.json and PREFIX-0000.params, in MXNet's format; dtype may be a list, one for each input."""
         self._export(lib.sl_export_at, prefix, shapes, dtype, epoch, training)
 
     def export_onnx(self, path, *, shapes=None, dtype=None, training=False):
-        """Writes the network as an ONNX model."""
+        """Writes the network as an ONNX model; dtype may be a list, one for each input."""
         self._export(lib.sl_export_onnx_at, path, shapes, dtype, 0, training)
 
 

@@ -476,6 +476,9 @@ class Blocks(unittest.TestCase):
                 self.assertIn("protobuf-c", str(e))
             else:
                 self.assertTrue(np.allclose(sl.load(f"{folder}/net.onnx")(x).numpy(), y, atol=1e-6))
+            with self.assertRaisesRegex(sl.Error, "2 data types"):
+                net.export(f"{folder}/net", shapes=[(3, 5)], dtype=["float32", "int32"])
+            net.export(f"{folder}/net", shapes=[(3, 5)], dtype=["float32"])
             sl.save_npy(x, f"{folder}/x.npy")
             self.assertTrue((np.load(f"{folder}/x.npy") == x.numpy()).all())
             self.assertTrue((sl.load_npy(f"{folder}/x.npy").numpy() == x.numpy()).all())

@@ -80,7 +80,10 @@ static struct slp_signature *signature_for(int count)
 static struct slp_signature *signature_of_shapes(const struct sl_export_opts *o)
 {
 	struct slp_signature *s = signature_for(o->nshapes);
-	for (int i = 0; s && i < s->nin; i++) s->in[i].type = (struct slp_type){o->dtype, o->shapes[i]};
+	for (int i = 0; s && i < s->nin; i++) {
+		enum sl_dtype dtype = o->ndtypes ? slp_dtype_or(o->dtypes[i], o->dtype) : o->dtype;
+		s->in[i].type = (struct slp_type){dtype, o->shapes[i]};
+	}
 	return s;
 }
 
@@ -93,10 +96,20 @@ static struct slp_signature *signature_of_plan(const sl_plan *plan)
 	return s;
 }
 
+static bool check_dtypes(const char *at, const char *function, const struct sl_export_opts *o)
+{
+	if (!o->ndtypes) return true;
+	if (o->ndtypes == o->nshapes) return slp_given(at, function, "array of data types", o->dtypes);
+	slp_call_fail(at, function, SL_EINVAL, "%d data types of inputs are given, and %d shapes", o->ndtypes,
+	              o->nshapes);
+	return false;
+}
+
 static struct slp_signature *signature(const char *at, const char *function, sl_block *block,
                                        const struct sl_export_opts *o)
 {
 	if (o->nshapes > 0 && !slp_given(at, function, "array of shapes", o->shapes)) return NULL;
+	if (!check_dtypes(at, function, o)) return NULL;
 	const sl_plan *plan = o->nshapes > 0 ? NULL : sl_block_plan(block, 0);
 	for (int i = 0; i < o->nshapes; i++)
 		if (!slp_shape_valid(o->shapes[i])) {

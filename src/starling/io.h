@@ -41,11 +41,14 @@ SL_API enum sl_status sl_save_npy_at(const char *at, sl_tensor *t, const char *p
 struct sl_export_opts {
 	const sl_shape *shapes; /* of the inputs: SL_SHAPES(SL_SHAPE(1, 512)) */
 	int nshapes;
-	enum sl_dtype dtype; /* of the inputs */
-	int epoch;           /* the number in the name of the parameters' file */
-	bool training;       /* write the block as in training: with dropout */
+	const enum sl_dtype *dtypes; /* of each: SL_DTYPES(SL_FLOAT32, SL_INT32) */
+	int ndtypes;                 /* 0: all are .dtype */
+	enum sl_dtype dtype;
+	int epoch;     /* the number in the name of the parameters' file */
+	bool training; /* write the block as in training: with dropout */
 };
 #define SL_SHAPES(...) .shapes = SL_ARRAY(sl_shape, __VA_ARGS__), .nshapes = SL_COUNT_(sl_shape, __VA_ARGS__)
+#define SL_DTYPES(...) .dtypes = SL_ARRAY(enum sl_dtype, __VA_ARGS__), .ndtypes = SL_COUNT_(enum sl_dtype, __VA_ARGS__)
 SL_API enum sl_status sl_export_at(const char *at, sl_block *block, const char *prefix, struct sl_export_opts opts);
 /* clang-format off */
 #define sl_export(block, prefix, ...)                                                                                  \
