@@ -294,7 +294,7 @@ static sl_tensor *around_forward(sl_block *self, sl_tensor *const *in, int nin)
 static void check_results(sl_block *block)
 {
 	SL_SCOPE {
-		sl_tensor *x = slp_leaf(3, 1), *out[3] = {NULL};
+		sl_tensor *x = slp_leaf(3, 1), *out[4] = {NULL};
 		SL_RECORD
 			CHECK_OK(sl_forward_all(block, &x, 1, out, 3));
 		CHECK_VALUES(out[0], 1, 4, 9);
@@ -344,7 +344,7 @@ static void test_mistakes(void)
 	SL_SCOPE {
 		sl_block *net = sl_lstm(4);
 		CHECK_OK(sl_initialize(net));
-		sl_tensor *x = sl_zeros(SL_SHAPE(3, 2, 5)), *state = sl_zeros(SL_SHAPE(1, 3, 4)), *out[3];
+		sl_tensor *x = sl_zeros(SL_SHAPE(3, 2, 5)), *state = sl_zeros(SL_SHAPE(1, 3, 4)), *out[4];
 		CHECK_NULL(sl_forward(net, x, state), SL_EINVAL, "got 2 inputs");
 		CHECK_NULL(sl_forward(net, x, state, state), SL_ESHAPE, "got a state (1, 3, 4), (1, 2, 4) needed");
 		CHECK_NULL(sl_forward(net, sl_zeros(SL_SHAPE(3, 5))), SL_ESHAPE, "got x (3, 5), (steps, rows, inputs)");
