@@ -46,12 +46,17 @@ AS_IF([test "$enable_sanitizers" != no], [
     [AC_MSG_ERROR([--enable-sanitizers: $CC cannot link a program with $slp_san])])
   CFLAGS="$CFLAGS $slp_san"
   CXXFLAGS="$CXXFLAGS $slp_san"
-  dnl What is compiled as C++ is linked as C: without those checks of clang whose functions are C++, too.
+  dnl Clang has checks whose functions are C++; what is compiled as C++ is linked as C.  And it objects to NULL + 0, which
+  dnl kernels compute of tensors without elements.
   AC_LANG_PUSH([C++])
   AC_MSG_CHECKING([whether $CXX takes -fno-sanitize=function])
   slp_save_CXXFLAGS=$CXXFLAGS
   CXXFLAGS="$CXXFLAGS -fno-sanitize=function"
-  AC_COMPILE_IFELSE([AC_LANG_PROGRAM], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no]); CXXFLAGS=$slp_save_CXXFLAGS])
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM],
+    [AC_MSG_RESULT([yes])
+     CFLAGS="$CFLAGS -fno-sanitize=pointer-overflow"
+     CXXFLAGS="$CXXFLAGS -fno-sanitize=pointer-overflow"],
+    [AC_MSG_RESULT([no]); CXXFLAGS=$slp_save_CXXFLAGS])
   AC_LANG_POP([C++])])
 AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" != no])
 
