@@ -204,9 +204,9 @@ template <class T, class F> static void each_launch(const slp_kernel *k, F f)
 template <class T> static const double *scale_of(const slp_kernel *k)
 {
 	const slp_optim_attrs *a = (const slp_optim_attrs *)k->attrs;
+	if (!(a->clip_norm > 0)) return NULL;
 	double *scale = (double *)k->scratch, *part = scale + 1;
 	int64_t parts = 0;
-	if (!(a->clip_norm > 0)) return NULL;
 	each_launch<T>(k, [&](const parameters<T> &p, unsigned blocks) {
 		SLP_LAUNCH(squares<T>, blocks, SLP_BLOCK, 0, k->stream, p, part + parts);
 		parts += blocks;
