@@ -61,10 +61,12 @@ static void test_results_of_functions(void)
 		CHECK_GONE(3, SL_EINVAL, sl_split(x, 2, 3, out));
 		CHECK_GONE(1, SL_EINVAL, sl_topk(x, 9, 1, out));
 		CHECK_GONE(1, SL_EINVAL, sl_topk(NULL, 1, 1, out));
-		sl_plan *plan = sl_compile(sl_graph_parse("input x: float32 (4,3)\ny = add(x, x)\nreturn y"));
+		sl_graph *g = sl_graph_parse("input x: float32 (4,3)\ny = add(x, x)\nreturn y");
+		sl_plan *plan = sl_compile(g);
 		CHECK_GONE(1, SL_EINVAL, sl_plan_run(plan, NULL, 1, out));
 		CHECK_GONE(1, SL_EINVAL, sl_plan_run(plan, &x, 2, out));
 		sl_plan_free(plan);
+		sl_graph_free(g);
 	}
 }
 
