@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "blocks.h"
+#include "folder.h"
 
 enum way { EAGER, HYBRID, STEP, SHARDS, MICRO, MICRO_EAGER, MICRO_SHARDS, WAYS };
 static const char *const way_names[] = {
@@ -113,6 +114,23 @@ static void numbers_of(const struct run *r, double *numbers)
 			CHECK_OK(sl_read(t, numbers + n, sl_tensor_bytes(t)));
 			n += (int)sl_tensor_size(t);
 		}
+}
+
+/* b gets where a is: by a checkpoint, or by the files of its parameters and its trainer. */
+static inline void hand_over(const struct run *a, const struct run *b, bool checkpoint)
+{
+	char path[PATH_MAX], params[PATH_MAX];
+	slp_scratch_path("run.safetensors", path);
+	slp_scratch_path("net.safetensors", params);
+	if (checkpoint) {
+		CHECK_OK(sl_checkpoint_save(path, .trainer = a->trainer));
+		CHECK_OK(sl_checkpoint_load(path, .trainer = b->trainer));
+		return;
+	}
+	CHECK_OK(sl_save_params(a->net, params));
+	CHECK_OK(sl_trainer_save(a->trainer, path));
+	CHECK_OK(sl_load_params(b->net, params));
+	CHECK_OK(sl_trainer_load(b->trainer, path));
 }
 
 static void check_numbers(const char *what, const struct run *r, const double *expected, double close)

@@ -405,10 +405,43 @@ static void test_mixed(void)
 	matrix = kernel = NULL;
 }
 
-static const struct slp_test tests[] = {
-        {"policies", test_policies}, {"values", test_values},     {"gradients", test_gradients},
-        {"hybridised", test_hybrid}, {"training", test_training}, {"by pieces", test_pieces},
-        {"images", test_images},     {"mixed", test_mixed},       {0}};
+static enum sl_dtype products[2];
+
+static enum sl_status note_products(void *context, sl_tensor *const *dout, int nout, sl_tensor **din, int nin)
+{
+	(void)context, (void)nout, (void)nin;
+	products[0] = sl_tensor_dtype(sl_dot(matrix, matrix));
+	SL_AUTOCAST(SL_BFLOAT16)
+	products[1] = sl_tensor_dtype(sl_dot(matrix, matrix));
+	din[0] = sl_mul_scalar(dout[0], 2);
+	return sl_error();
+}
+
+/* In a backward function of the program's own, products keep their types unless it asks for lower ones. */
+static void test_custom(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = normal(2, 2), *y = NULL;
+		matrix = normal(3, 3);
+		CHECK_OK(sl_attach_grad(x));
+		SL_RECORD
+			SL_AUTOCAST(SL_BFLOAT16)
+			{
+				SL_PAUSE
+					y = sl_mul_scalar(x, 2);
+				CHECK_OK(sl_custom_gradient(&x, 1, &y, 1, .backward = note_products));
+			}
+		CHECK_OK(sl_backward(y));
+		CHECK(products[0] == SL_FLOAT32 && products[1] == SL_BFLOAT16);
+		matrix = NULL;
+	}
+}
+
+static const struct slp_test tests[] = {{"policies", test_policies},   {"values", test_values},
+                                        {"gradients", test_gradients}, {"hybridised", test_hybrid},
+                                        {"training", test_training},   {"by pieces", test_pieces},
+                                        {"images", test_images},       {"mixed", test_mixed},
+                                        {"custom", test_custom},       {0}};
 
 int main(int argc, char **argv)
 {

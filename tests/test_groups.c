@@ -1,7 +1,6 @@
 /* Parameters by patterns, in eager steps, hybrid blocks, whole steps and shards: learning rates and decay of their own,
  * freezing; micro-batches; moving averages; all of them in checkpoints. */
 #include "alloc.h"
-#include "folder.h"
 #include "groups.h"
 #include "networks.h"
 #include "nn/nn.h"
@@ -243,23 +242,12 @@ static void finish(struct run *r, int steps, double numbers[2][NUMBERS])
 static void resume(enum way way, bool checkpoint)
 {
 	double expected[2][NUMBERS], got[2][NUMBERS];
-	char path[PATH_MAX], params[PATH_MAX];
 	bool half = way == MICRO || way == MICRO_SHARDS;
-	slp_scratch_path("run.safetensors", path);
-	slp_scratch_path("net.safetensors", params);
 	struct run a = resumable(way), b = resumable(way);
 	go(&a, SL_FLOAT32, 3);
 	if (half) one_step(&a, SL_FLOAT32, true);
 	go(&b, SL_FLOAT32, 1);
-	if (checkpoint) {
-		CHECK_OK(sl_checkpoint_save(path, .trainer = a.trainer));
-		CHECK_OK(sl_checkpoint_load(path, .trainer = b.trainer));
-	} else {
-		CHECK_OK(sl_save_params(a.net, params));
-		CHECK_OK(sl_trainer_save(a.trainer, path));
-		CHECK_OK(sl_load_params(b.net, params));
-		CHECK_OK(sl_trainer_load(b.trainer, path));
-	}
+	hand_over(&a, &b, checkpoint);
 	for (int i = 0; half && i < 2; i++) part(i ? &b : &a, SL_FLOAT32, 2, ROWS);
 	CHECK(sl_trainer_steps(b.trainer) == sl_trainer_steps(a.trainer));
 	finish(&a, 3, expected);

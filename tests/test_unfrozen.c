@@ -1,6 +1,5 @@
 /* Parameters that are frozen for a while, and trained again: Adam corrects its estimates by how often a parameter was
  * updated, not by the steps made; in every way to train, also where training goes on from a file in between. */
-#include "folder.h"
 #include "groups.h"
 
 /* torch.optim in float64: the first layer is frozen for 4 steps, trained for 2, frozen for 1, trained for 2. */
@@ -68,9 +67,6 @@ static void test_stale(void)
 static void test_resumed(void)
 {
 	double expected[NUMBERS];
-	char path[PATH_MAX], params[PATH_MAX];
-	slp_scratch_path("run.safetensors", path);
-	slp_scratch_path("net.safetensors", params);
 	for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
 		struct run a = run_new(STEP, SL_FLOAT64, sl_adam(.lr = .1)),
 		           b = run_new(STEP, SL_FLOAT64, sl_adam(.lr = .1));
@@ -79,15 +75,7 @@ static void test_resumed(void)
 		freeze_first(&a, false);
 		go(&a, SL_FLOAT64, 1);
 		go(&b, SL_FLOAT64, 2);
-		if (checkpoint) {
-			CHECK_OK(sl_checkpoint_save(path, .trainer = a.trainer));
-			CHECK_OK(sl_checkpoint_load(path, .trainer = b.trainer));
-		} else {
-			CHECK_OK(sl_save_params(a.net, params));
-			CHECK_OK(sl_trainer_save(a.trainer, path));
-			CHECK_OK(sl_load_params(b.net, params));
-			CHECK_OK(sl_trainer_load(b.trainer, path));
-		}
+		hand_over(&a, &b, checkpoint);
 		go(&a, SL_FLOAT64, 2);
 		go(&b, SL_FLOAT64, 2);
 		numbers_of(&a, expected);

@@ -46,6 +46,13 @@ static inline bool slp_is_figure(const char *at, const char *function, const cha
 	return false;
 }
 
+/* 0, 1, … to n - 1 in a shape, where `like` is. */
+static inline sl_tensor *slp_counted(const char *at, sl_tensor *like, int64_t n, sl_shape shape)
+{
+	struct sl_make make = {SL_INT32, sl_tensor_device(like)};
+	return sl_reshape_at(at, sl_arange_at(at, 0, (double)n, 1, make), shape);
+}
+
 /* Half types hold too little for sums, statistics and positions: functions compute these in float32 and round once. */
 static inline sl_tensor *slp_widened(const char *at, sl_tensor *x)
 {

@@ -4,20 +4,14 @@
 #include "common/strided.h"
 #include "compose.h"
 
-static sl_tensor *counted(const char *at, sl_tensor *like, int64_t n, sl_shape shape)
-{
-	struct sl_make make = {SL_INT32, sl_tensor_device(like)};
-	return sl_reshape_at(at, sl_arange_at(at, 0, (double)n, 1, make), shape);
-}
-
 /* Where in x, as one row, the elements are that the indices along an axis name, as one row; -1 for those that are not
  * there. */
 static sl_tensor *places(const char *at, sl_tensor *indices, struct slp_split x, int64_t m)
 {
 	sl_tensor *i = sl_reshape_at(at, indices, SL_SHAPE(x.outer, m, x.inner));
-	sl_tensor *first =
-	        sl_mul_scalar_at(at, counted(at, indices, x.outer, SL_SHAPE(x.outer, 1, 1)), (double)(x.n * x.inner));
-	first = sl_add_at(at, first, counted(at, indices, x.inner, SL_SHAPE(1, 1, x.inner)));
+	sl_tensor *first = sl_mul_scalar_at(at, slp_counted(at, indices, x.outer, SL_SHAPE(x.outer, 1, 1)),
+	                                    (double)(x.n * x.inner));
+	first = sl_add_at(at, first, slp_counted(at, indices, x.inner, SL_SHAPE(1, 1, x.inner)));
 	sl_tensor *there = sl_logical_and_at(at, sl_ge_scalar_at(at, i, 0), sl_lt_scalar_at(at, i, (double)x.n));
 	sl_tensor *place = sl_add_at(at, sl_mul_scalar_at(at, i, (double)x.inner), first);
 	place = sl_add_at(at, sl_mul_at(at, place, there), sl_sub_scalar_at(at, there, 1));

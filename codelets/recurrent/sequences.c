@@ -51,19 +51,12 @@ struct counts {
 	sl_tensor *empty;  /* (rows, 1): does none count? */
 };
 
-/* 0, 1, … along an axis of (steps, rows). */
-static sl_tensor *numbered(const char *at, sl_tensor *like, int64_t n, sl_shape shape)
-{
-	struct sl_make make = {SL_INT32, sl_tensor_device(like)};
-	return sl_reshape_at(at, sl_arange_at(at, 0, (double)n, 1, make), shape);
-}
-
 static bool count(const char *at, sl_shape s, sl_tensor *lengths, struct counts *c)
 {
 	int64_t steps = s.dim[0], rows = s.dim[1];
 	sl_tensor *n = sl_reshape_at(at, sl_cast_at(at, lengths, SL_INT32), SL_SHAPE(1, rows));
-	sl_tensor *row = numbered(at, lengths, rows, SL_SHAPE(1, rows));
-	sl_tensor *step = numbered(at, lengths, steps, SL_SHAPE(steps, 1));
+	sl_tensor *row = slp_counted(at, lengths, rows, SL_SHAPE(1, rows));
+	sl_tensor *step = slp_counted(at, lengths, steps, SL_SHAPE(steps, 1));
 	sl_tensor *past = sl_ge_at(at, step, n), *before = sl_sub_scalar_at(at, n, 1);
 	sl_tensor *from = sl_where_at(at, past, step, sl_sub_at(at, before, step));
 	sl_tensor *last = sl_mul_scalar_at(at, sl_maximum_scalar_at(at, before, 0), (double)rows);

@@ -5,6 +5,7 @@
 #include "common/index.h"
 
 #include "compose/compose.h"
+#include "multinomial.h"
 
 static enum sl_status infer(struct slp_infer *c)
 {
@@ -69,17 +70,6 @@ static SLP_CLONES bool is_good(const float *sums, int64_t n)
 	return !falls && sums[n - 1] > 0 && sums[n - 1] < INFINITY;
 }
 
-static int32_t class_of(const float *sums, int64_t n, double u)
-{
-	int64_t low = 0, high = n - 1;
-	while (low < high) {
-		int64_t middle = low + (high - low) / 2;
-		if ((double)sums[middle] <= u) low = middle + 1;
-		else high = middle;
-	}
-	return (int32_t)low;
-}
-
 static void rows(void *arg, int64_t begin, int64_t end)
 {
 	struct job *j = arg;
@@ -87,7 +77,7 @@ static void rows(void *arg, int64_t begin, int64_t end)
 		const float *sums = j->sums + r * j->n;
 		if (!is_good(sums, j->n)) __atomic_store_n(&j->bad, r, __ATOMIC_RELAXED);
 		for (int64_t i = r * j->draws; i < (r + 1) * j->draws; i++)
-			j->classes[i] = class_of(sums, j->n, (double)j->numbers[i] * (double)sums[j->n - 1]);
+			j->classes[i] = slp_class_of(sums, j->n, (double)j->numbers[i] * (double)sums[j->n - 1]);
 	}
 }
 

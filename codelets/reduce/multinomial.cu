@@ -1,18 +1,7 @@
 /* multinomial on a GPU: a group of threads a row.  A kernel cannot report a row that cannot be drawn by: it gives -1
  * instead. */
 #include "common/lanes.cuh"
-
-/* The first class whose sum is above u. */
-template <class T> static __device__ int32_t class_of(const T *sums, int64_t n, double u)
-{
-	int64_t low = 0, high = n - 1;
-	while (low < high) {
-		int64_t middle = low + (high - low) / 2;
-		if ((double)sums[middle] <= u) low = middle + 1;
-		else high = middle;
-	}
-	return (int32_t)low;
-}
+#include "multinomial.h"
 
 template <class T, int LANES>
 __global__ void rows(int64_t count, int64_t n, int64_t draws, const T *all, const T *numbers, int32_t *classes)
@@ -26,7 +15,7 @@ __global__ void rows(int64_t count, int64_t n, int64_t draws, const T *all, cons
 		falls = slp_group_reduce<LANES>(falls, slp_sum_of(), (int64_t)0);
 		bool good = !falls && last > 0 && last < (double)INFINITY;
 		for (int64_t i = r * draws + slp_lane<LANES>(); i < (r + 1) * draws; i += LANES)
-			classes[i] = good ? class_of(sums, n, (double)numbers[i] * last) : -1;
+			classes[i] = good ? slp_class_of(sums, n, (double)numbers[i] * last) : -1;
 	}
 }
 

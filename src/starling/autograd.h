@@ -102,13 +102,14 @@ SL_API void sl_mode_leave(sl_mode *mode);
 typedef struct sl_autocast_mode {
 	enum sl_dtype outer; /* the state outside */
 	int open;
+	int kept; /* of it: products keep the types of their operands */
 } sl_autocast_mode;
 SL_API void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype dtype);
 #define sl_autocast_enter(mode, dtype) sl_autocast_enter_at(SL_HERE, mode, dtype)
 SL_API void sl_autocast_leave(sl_autocast_mode *mode);
 SL_API enum sl_dtype sl_autocast_dtype(void);
 #define SL_AUTOCAST(dtype)                                                                                             \
-	for (sl_autocast_mode sl_autocast_ __attribute__((cleanup(sl_autocast_leave))) = {SL_DTYPE_DEFAULT, 0};        \
+	for (sl_autocast_mode sl_autocast_ __attribute__((cleanup(sl_autocast_leave))) = {SL_DTYPE_DEFAULT, 0, 0};     \
 	     !sl_autocast_.open && (sl_autocast_enter(&sl_autocast_, dtype), 1);)
 
 #ifdef __cplusplus

@@ -19,7 +19,8 @@ enum sl_dtype sl_autocast_dtype(void)
 void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype dtype)
 {
 	if (!mode) return;
-	*mode = (sl_autocast_mode){slp_autocast, 1};
+	*mode = (sl_autocast_mode){slp_autocast, 1, slp_autocast_keeps};
+	slp_autocast_keeps = false;
 	if (slp_is_half(dtype)) slp_autocast = dtype;
 	else if (dtype == SL_FLOAT32 || dtype == SL_DTYPE_DEFAULT) slp_autocast = SL_DTYPE_DEFAULT;
 	else
@@ -31,7 +32,10 @@ void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype 
 void sl_autocast_leave(sl_autocast_mode *mode)
 {
 	if (!mode) return;
-	if (mode->open) slp_autocast = mode->outer;
+	if (mode->open) {
+		slp_autocast = mode->outer;
+		slp_autocast_keeps = mode->kept;
+	}
 	mode->open = 0;
 }
 
