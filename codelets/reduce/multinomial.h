@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#ifdef __CUDACC__
+#ifdef __cplusplus
 #define SLP_MULTINOMIAL_FN template <class T> static __device__ inline
 #else
 #define SLP_MULTINOMIAL_FN static inline
@@ -24,7 +24,7 @@ SLP_MULTINOMIAL_FN int32_t slp_class_of(const T *sums, int64_t n, double u)
 }
 
 #undef SLP_MULTINOMIAL_FN
-#ifndef __CUDACC__
+#ifndef __cplusplus
 #undef T
 #endif
 
