@@ -25,6 +25,7 @@
 #define BITS(...) {SL_UINT8, DIMS(__VA_ARGS__), 0, 256, {0}, 0}
 #define OWN .own_types = true, .no_grad = true
 #define BLOCKED(x, y, ...) ADDED(.wide = true, .x_blocks = x, .y_blocks = y, .conv = {__VA_ARGS__})
+#define LAST(x, y, ...) ADDED(.x_last = x, .y_last = y, __VA_ARGS__)
 #define WIDE(...) ADDED(.wide = true, .conv = {__VA_ARGS__})
 #define FUSED .no_grad = true
 #define PLAIN OPTS(.groups = 0)
@@ -187,6 +188,28 @@ const struct slp_case slp_cases_conv2d[] = {
 	LOWERED_BACK(weights, "blocks, strides", MORE(3, 3, true, .wide = true, .x_blocks = true, .y_blocks = true, .conv = {.pad = {1, 1}, .stride = {2, 1}}), HALF(2, 16, 9, 8), HALF(2, 32, 5, 8), OWN),
 	LOWERED_BACK(weights, "blocks of x, dilated", MORE(3, 2, true, .wide = true, .x_blocks = true, .conv = {.stride = {2, 2}, .dilation = {2, 2}}), HALF(2, 16, 9, 8), HALF(2, 16, 3, 3), OWN),
 	LOWERED_BACK(weights, "blocks of dy", MORE(3, 3, false, .wide = true, .y_blocks = true), HALF(2, 3, 5, 4), HALF(2, 16, 3, 2), OWN),
+	/* Channels last: what graph passes make for GPUs. */
+	LOWERED("channels last", LAST(true, true, .conv = {.pad = {1, 1}}), 3, (REAL(2, 5, 6, 5), REAL(7, 5, 3, 3), REAL(7)), FUSED),
+	LOWERED("channels last, many", LAST(true, true, .conv = {.pad = {1, 1}, .stride = {2}}), 3, (REAL(2, 40, 7, 6), REAL(35, 40, 3, 3), REAL(35)), FUSED, .tolerance = 1e-4),
+	LOWERED("channels last, relu", LAST(true, true, .activation = SL_RELU), 3, (REAL(2, 8, 6, 5), REAL(16, 8, 3, 3), REAL(16)), FUSED),
+	LOWERED("channels last, tanh, no bias", LAST(true, true, .activation = SL_TANH), 2, (REAL(2, 3, 6, 5), REAL(4, 3, 2, 3)), FUSED),
+	LOWERED("channels last in y", LAST(false, true, .conv = {.dilation = {2, 2}}), 3, (REAL(3, 1, 9, 8), REAL(8, 1, 3, 3), REAL(8)), FUSED),
+	LOWERED("channels last in x, groups", LAST(true, false, .conv = {.groups = 2}), 2, (REAL(2, 6, 5, 4), REAL(4, 3, 3, 2)), FUSED),
+	LOWERED("channels last, 1 × 1 kernel", LAST(true, true, .conv = {.stride = {2}}), 3, (REAL(2, 8, 5, 5), REAL(16, 8, 1, 1), REAL(16)), FUSED),
+	LOWERED("channels last, no images", LAST(true, true, .activation = SL_RELU), 3, (REAL(0, 2, 4, 4), REAL(3, 2, 3, 3), REAL(3)), FUSED),
+	LOWERED("channels last, cropped", LAST(true, true, .crop = {1, 0}), 2, (REAL(2, 3, 6, 5), REAL(4, 3, 3, 3)), REJECT(SL_EINVAL)),
+	LOWERED("channels last, in lanes", LAST(true, false, .y_lanes = true), 2, (REAL(16, 3, 6, 5), REAL(4, 3, 3, 3)), REJECT(SL_EINVAL)),
+	LOWERED("channels last, float32 parameters", LAST(true, true, .wide = true, .conv = {.pad = {1, 1}}), 3, (HALF(2, 8, 6, 5), REAL(16, 8, 3, 3), REAL(16)), OWN, .scale = 4 /* as blocks of channels */),
+	LOWERED("channels last, float32 parameters, 1 × 1", LAST(true, true, .wide = true, .activation = SL_RELU), 3, (HALF(2, 8, 6, 5), REAL(16, 8, 1, 1), REAL(16)), OWN, .scale = 4),
+	LOWERED_BACK(data, "channels last", MORE(6, 5, false, .x_last = true, .y_last = true, .conv = {.pad = {1, 1}}), REAL(2, 7, 6, 5), REAL(7, 5, 3, 3), FUSED),
+	LOWERED_BACK(data, "channels last in dy", MORE(9, 8, false, .y_last = true, .conv = {.stride = {2, 1}}), REAL(2, 8, 4, 6), REAL(8, 3, 3, 3), FUSED),
+	LOWERED_BACK(data, "channels last in x, groups", MORE(5, 4, false, .x_last = true, .conv = {.groups = 2}), REAL(2, 4, 3, 3), REAL(4, 3, 3, 2), FUSED),
+	LOWERED_BACK(data, "channels last, float32 weights", MORE(6, 5, false, .wide = true, .x_last = true, .y_last = true, .conv = {.pad = {1, 1}}), HALF(2, 16, 6, 5), REAL(16, 8, 3, 3), OWN, .scale = 4),
+	LOWERED_BACK(weights, "channels last", MORE(3, 3, true, .x_last = true, .y_last = true, .conv = {.pad = {1, 1}}), REAL(2, 5, 6, 5), REAL(2, 37, 6, 5), FUSED, .tolerance = 1e-4),
+	LOWERED_BACK(weights, "channels last in dy", MORE(3, 3, true, .y_last = true, .conv = {.stride = {2, 2}}), REAL(3, 1, 9, 8), REAL(3, 8, 4, 3), FUSED),
+	LOWERED_BACK(weights, "channels last in x, no bias", MORE(3, 2, false, .x_last = true, .conv = {.groups = 2}), REAL(2, 6, 5, 4), REAL(2, 4, 3, 3), FUSED),
+	LOWERED_BACK(weights, "channels last, no images", MORE(3, 3, true, .x_last = true, .y_last = true), REAL(0, 6, 5, 4), REAL(0, 4, 3, 2), FUSED),
+	LOWERED_BACK(weights, "channels last, in float32", MORE(3, 3, true, .wide = true, .x_last = true, .y_last = true, .conv = {.pad = {1, 1}}), HALF(2, 8, 6, 5), HALF(2, 16, 6, 5), OWN),
 	LOWERED("half parameters, said to be float32", WIDE(.pad = {1, 1}), 2, (HALF(2, 3, 6, 5), HALF(4, 3, 3, 3)), REJECT(SL_EDTYPE), .own_types = true),
 	CONV("float32 parameters, not said", PLAIN, 2, (HALF(2, 3, 6, 5), REAL(4, 3, 3, 3)), REJECT(SL_EDTYPE), .own_types = true),
 	LOWERED_BACK(data, "float32 weights", MORE(6, 5, false, .wide = true, .conv = {.pad = {1, 1}}), HALF(2, 4, 6, 5), REAL(4, 3, 3, 3), OWN),

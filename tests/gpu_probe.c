@@ -222,16 +222,17 @@ struct convolution {
 };
 
 /* n images of c x size x size; k kernels of 3 x 3, padded; sums in float32. */
-static struct convolution convolution(int n, int c, int k, int size, cudnnDataType_t type, cudnnMathType_t math)
+static struct convolution convolution(int n, int c, int k, int size, cudnnDataType_t type, cudnnMathType_t math,
+                                      cudnnTensorFormat_t format)
 {
 	struct convolution v;
 	DNN(cudnnCreateTensorDescriptor(&v.x));
 	DNN(cudnnCreateTensorDescriptor(&v.y));
 	DNN(cudnnCreateFilterDescriptor(&v.w));
 	DNN(cudnnCreateConvolutionDescriptor(&v.conv));
-	DNN(cudnnSetTensor4dDescriptor(v.x, CUDNN_TENSOR_NCHW, type, n, c, size, size));
-	DNN(cudnnSetTensor4dDescriptor(v.y, CUDNN_TENSOR_NCHW, type, n, k, size, size));
-	DNN(cudnnSetFilter4dDescriptor(v.w, type, CUDNN_TENSOR_NCHW, k, c, 3, 3));
+	DNN(cudnnSetTensor4dDescriptor(v.x, format, type, n, c, size, size));
+	DNN(cudnnSetTensor4dDescriptor(v.y, format, type, n, k, size, size));
+	DNN(cudnnSetFilter4dDescriptor(v.w, type, format, k, c, 3, 3));
 	DNN(cudnnSetConvolution2dDescriptor(v.conv, 1, 1, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
 	DNN(cudnnSetConvolutionMathType(v.conv, math));
 	return v;
@@ -283,7 +284,8 @@ static void probe_cudnn(void)
 	enum { IMAGES = 2, CHANNELS = 3, KERNELS = 4, SIZE = 3 };
 	cudaStream_t s = stream_new();
 	cudnnHandle_t h = dnn_handle(s);
-	struct convolution v = convolution(IMAGES, CHANNELS, KERNELS, SIZE, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH);
+	struct convolution v =
+	        convolution(IMAGES, CHANNELS, KERNELS, SIZE, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH, CUDNN_TENSOR_NCHW);
 	cudnnConvolutionFwdAlgoPerf_t p[PROPOSALS];
 	int n = 0, i = 0;
 	DNN(cudnnGetConvolutionForwardAlgorithm_v7(h, v.x, v.w, v.conv, v.y, PROPOSALS, &n, p));
@@ -315,11 +317,13 @@ static void probe_cudnn_algorithms(void)
 	            {"float16, CUDNN_TENSOR_OP_MATH", CUDNN_DATA_HALF, CUDNN_TENSOR_OP_MATH}};
 	enum { WAYS = sizeof ways / sizeof *ways };
 	cudnnHandle_t h = dnn_handle(stream_new());
-	for (int i = 0; i < 2 * WAYS; i++) {
-		int c = i / WAYS, w = i % WAYS;
-		printf("%s, %s:\n", cases[c].name, ways[w].name);
-		struct convolution v = convolution(cases[c].images, cases[c].channels, cases[c].kernels, cases[c].size,
-		                                   ways[w].type, ways[w].math);
+	for (int i = 0; i < 4 * WAYS; i++) {
+		int c = i / 2 / WAYS, w = i / 2 % WAYS, last = i % 2;
+		if (last && ways[w].math == CUDNN_FMA_MATH) continue; /* not on tensor cores */
+		printf("%s, %s, %s:\n", cases[c].name, ways[w].name, last ? "NHWC" : "NCHW");
+		struct convolution v =
+		        convolution(cases[c].images, cases[c].channels, cases[c].kernels, cases[c].size, ways[w].type,
+		                    ways[w].math, last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW);
 		print_proposals(h, &v);
 	}
 }

@@ -1,14 +1,14 @@
-/* Images between lane order (lane_order.h) and the plain order, on GPUs. */
+/* Images between the orders of lane_order.h, on GPUs. */
 #ifndef SLP_LANE_ORDER_CUH
 #define SLP_LANE_ORDER_CUH
 
-#include "gpu.cuh"
+#include "element.cuh"
 #include "lane_order.h"
 
 /* Planes of a tensor as one side has them: their size and the order of the images. */
 struct slp_order_side {
 	int64_t h, w;
-	bool lanes, blocks;
+	bool lanes, blocks, last;
 };
 
 static __device__ inline int64_t slp_order_place(struct slp_order_side s, int64_t channels, int64_t n, int64_t c,
@@ -18,8 +18,41 @@ static __device__ inline int64_t slp_order_place(struct slp_order_side s, int64_
 	return slp_order_index(s.lanes, channels * s.h * s.w, n, c * s.h * s.w + at);
 }
 
+enum { SLP_TILE = 32 };
+
+/* Transposes `count` matrices of rows × columns, a tile at a time, and stores their elements as To. */
+template <class From, class To>
+__global__ static void slp_turn_kernel(const From *from, To *to, int64_t count, int64_t rows, int64_t columns)
+{
+	__shared__ To tile[SLP_TILE][SLP_TILE + 1];
+	int lane = (int)(threadIdx.x % SLP_TILE), depth = (int)(threadIdx.x / SLP_TILE), step = SLP_BLOCK / SLP_TILE;
+	int64_t across = (columns + SLP_TILE - 1) / SLP_TILE, tiles = across * ((rows + SLP_TILE - 1) / SLP_TILE);
+	for (int64_t b = blockIdx.x; b < count * tiles; b += gridDim.x) {
+		int64_t row = b % tiles / across * SLP_TILE, column = b % tiles % across * SLP_TILE;
+		int64_t matrix = b / tiles * rows * columns;
+		__syncthreads(); /* the tile before has been written */
+		for (int i = depth; i < SLP_TILE; i += step)
+			if (row + i < rows && column + lane < columns)
+				tile[i][lane] = (To)from[matrix + (row + i) * columns + column + lane];
+		__syncthreads();
+		for (int i = depth; i < SLP_TILE; i += step)
+			if (column + i < columns && row + lane < rows)
+				to[matrix + (column + i) * rows + row + lane] = tile[lane][i];
+	}
+}
+
+template <class From, class To> static enum sl_status slp_turn(const struct slp_kernel *k, const From *from, To *to,
+                                                               int64_t count, int64_t rows, int64_t columns)
+{
+	int64_t tiles = ((rows + SLP_TILE - 1) / SLP_TILE) * ((columns + SLP_TILE - 1) / SLP_TILE) * count;
+	if (tiles == 0) return SL_OK;
+	SLP_LAUNCH((slp_turn_kernel<From, To>), (unsigned)(tiles < 65536 ? tiles : 65536), SLP_BLOCK, 0, k->stream,
+	           from, to, count, rows, columns);
+	return slp_launched(k);
+}
+
 /* Copies n images of `channels` planes; where planes of `to` are larger than those of `from`, zeros follow, and where
- * they are smaller, the rest is left out. */
+ * they are smaller, the rest is left out.  Planes of images with channels last are as large as those of `to`. */
 template <class T> __global__ static void slp_order_kernel(const T *from, T *to, int64_t n, int64_t channels,
                                                            struct slp_order_side f, struct slp_order_side t)
 {
@@ -36,7 +69,9 @@ template <class T> static enum sl_status slp_order_copy(const struct slp_kernel 
                                                         int64_t channels, struct slp_order_side f,
                                                         struct slp_order_side t)
 {
-	int64_t count = n * channels * t.h * t.w;
+	int64_t plane = t.h * t.w, count = n * channels * plane;
+	if (f.last != t.last)
+		return t.last ? slp_turn(k, from, to, n, channels, plane) : slp_turn(k, from, to, n, plane, channels);
 	if (count == 0) return SL_OK;
 	SLP_LAUNCH(slp_order_kernel<T>, slp_grid(count), SLP_BLOCK, 0, k->stream, from, to, n, channels, f, t);
 	return slp_launched(k);

@@ -26,4 +26,10 @@ SLP_ORDER_FN int64_t slp_order_in_blocks(int64_t channels, int64_t plane, int64_
 	return (n * channels + first) * plane + at * SLP_ORDER_BLOCK + c % SLP_ORDER_BLOCK;
 }
 
+/* Channels last: all channels of a place lie side by side, (n, plane, channels) in tensors of the usual shape. */
+SLP_ORDER_FN int64_t slp_order_in_last(int64_t channels, int64_t plane, int64_t n, int64_t c, int64_t at)
+{
+	return (n * plane + at) * channels + c;
+}
+
 #endif

@@ -8,7 +8,7 @@
 
 /* A kernel shares the first with the threads of its team; the second is for each thread's own; the others are for
  * tensors in another order, and unpooled, and sums of a part, given to an implementation that uses the first; the last
- * for float32 copies of operands in a half type. */
+ * two for float32 copies of operands in a half type, and for plain copies of those with channels last. */
 enum slp_workspace {
 	SLP_WORK_CALL,
 	SLP_WORK_THREAD,
@@ -16,6 +16,7 @@ enum slp_workspace {
 	SLP_WORK_UNPOOLED,
 	SLP_WORK_PART,
 	SLP_WORK_FLOAT32,
+	SLP_WORK_PLAIN,
 	SLP_WORKSPACES
 };
 

@@ -35,9 +35,11 @@ enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op)
 	ATTR(x_lanes, SLP_BOOL, 1, "x or its gradient is in lane order"),                                              \
 	        ATTR(y_lanes, SLP_BOOL, 1, "y or its gradient is in lane order"),                                      \
 	        ATTR(crop, SLP_INT, 2, "rows and columns of y left out at its end")
-#define HALVES                                                                                                         \
+#define ORDERS                                                                                                         \
 	ATTR(x_blocks, SLP_BOOL, 1, "x or its gradient is in blocks of 16 channels"),                                  \
 	        ATTR(y_blocks, SLP_BOOL, 1, "y or its gradient is in blocks of 16 channels"),                          \
+	        ATTR(x_last, SLP_BOOL, 1, "x or its gradient has channels last"),                                      \
+	        ATTR(y_last, SLP_BOOL, 1, "y or its gradient has channels last"),                                      \
 	        ATTR(wide, SLP_BOOL, 1, "float32 for parameters of half images")
 #define POOL ATTR(pool, SLP_INT, 1, "behind y: 2 × 2 windows, 1: largest, 2: mean")
 #define ACTIVATION ATTR(activation, SLP_INT, 1, "applied to y: enum sl_activation")
@@ -46,10 +48,10 @@ enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op)
 	        ATTR(bias, SLP_BOOL, 1, "the gradient of the bias too")
 
 static const struct slp_attr plain_attrs[] = {OPTIONS, ACTIVATION, {0}};
-static const struct slp_attr lowered_attrs[] = {OPTIONS, LANES, HALVES, ACTIVATION, {0}};
+static const struct slp_attr lowered_attrs[] = {OPTIONS, LANES, ORDERS, ACTIVATION, {0}};
 static const struct slp_attr pool_attrs[] = {OPTIONS, LANES, POOL, ACTIVATION, {0}};
 static const struct slp_attr grad_plain_attrs[] = {OPTIONS, RESULT, {0}};
-static const struct slp_attr grad_lowered_attrs[] = {OPTIONS, LANES, HALVES, RESULT, {0}};
+static const struct slp_attr grad_lowered_attrs[] = {OPTIONS, LANES, ORDERS, RESULT, {0}};
 static const struct slp_attr grad_pool_attrs[] = {OPTIONS, LANES, POOL, RESULT, {0}};
 
 /* ---- shapes ----------------------------------------------------------------------------------------------------- */
@@ -109,6 +111,14 @@ static enum sl_status check_blocks(const struct slp_infer *c, const struct slp_c
 	return SL_OK;
 }
 
+static enum sl_status check_last(const struct slp_infer *c, const struct slp_conv2d_attrs *a)
+{
+	bool lanes = a->x_lanes || a->y_lanes, blocks = a->x_blocks || a->y_blocks, crop = a->crop[0] || a->crop[1];
+	if ((a->x_last || a->y_last) && (lanes || blocks || crop))
+		return slp_reject(c, SL_EINVAL, "images with channels last are whole, and in no other order");
+	return SL_OK;
+}
+
 /* The shape of y from those of x and w, or a complaint. */
 static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x, sl_shape w,
                                     sl_shape *y)
@@ -134,6 +144,7 @@ static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_
 		if (a->pool) y->dim[2 + i] /= 2;
 	}
 	enum sl_status s = check_blocks(c, a, x, *y);
+	if (s == SL_OK) s = check_last(c, a);
 	return s == SL_OK ? check_lanes(c, a, x) : s;
 }
 
@@ -249,9 +260,13 @@ static size_t workspace(const struct slp_infer *c)
 	struct slp_view in[2] = {{NULL, c->in[0]}, {NULL, c->in[1]}}, out = {NULL, c->out[0]};
 	struct slp_kernel k = {.op = c->op, .attrs = c->attrs, .nin = 2, .nout = 1, .in = in, .out = &out};
 	struct slp_conv conv = slp_conv_of(&k);
-	size_t element = sl_dtype_size(c->in[0].dtype);
-	struct slp_conv_stage s = slp_conv_stage_of(c->attrs, &conv, element);
-	return s.x + s.y + slp_conv_workspace(&conv, element);
+	const struct slp_conv2d_attrs *a = c->attrs;
+	size_t element = sl_dtype_size(c->in[0].dtype), staged = 0;
+	for (int last = 0; last < 1 + (a->x_last || a->y_last); last++) {
+		size_t bytes = slp_conv_stage_bytes(slp_conv_stage_of(a, &conv, element, last));
+		if (bytes > staged) staged = bytes;
+	}
+	return staged + slp_conv_workspace(&conv, element);
 }
 #endif
 
@@ -343,6 +358,12 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 }
 
 #define HALF_ROW SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, slp_conv2d_bf16, slp_conv_onednn_half)
+/* cuDNN's gradient of weights has the type of the images: where float32 is wanted, that is computed in. */
+#define WIDE_ROW(dtype, plain) SLP_ROW(SLP_DTYPE(dtype) | SLP_F32, NULL, slp_cuda_##plain)
+#define WIDE_ROWS(plain) , WIDE_ROW(SL_BFLOAT16, plain), WIDE_ROW(SL_FLOAT16, plain)
+#define WIDE_ROWS_conv2d WIDE_ROWS(conv2d)
+#define WIDE_ROWS_conv2d_grad_data WIDE_ROWS(conv2d_grad_data)
+#define WIDE_ROWS_conv2d_grad_weights
 #define CONVOLUTION(op_name, plain, text, inputs, least, most, results, attributes, ...)                               \
 	const struct sl_op slp_op_##op_name = {.name = #op_name,                                                       \
 	                                       .doc = text,                                                            \
@@ -354,7 +375,8 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	                                       .attrs_size = sizeof(struct slp_conv2d_attrs),                          \
 	                                       .rows = SLP_ROWS(SLP_ROW(SLP_F32, slp_conv2d_cpu, slp_cuda_##plain),    \
 	                                                        SLP_ROW(SLP_F64, slp_##plain##_ref, slp_cuda_##plain), \
-	                                                        HALF_ROW, SLP_HALF_ROWS(slp_cuda_##plain)),            \
+	                                                        HALF_ROW,                                              \
+	                                                        SLP_HALF_ROWS(slp_cuda_##plain) WIDE_ROWS_##plain),    \
 	                                       .declines = true,                                                       \
 	                                       .aligned = true,                                                        \
 	                                       .infer = plain##_infer,                                                 \

@@ -3,7 +3,8 @@
  * cuDNN's graph API can do that (conv2d_fused.cu).  What cuDNN cannot compute in a half type is declined, and the
  * engine computes it in float32 (src/runtime/promote.c).
  *
- * Images in lane order and cropped results are copied to what cuDNN takes, and back.
+ * Operands in other orders or types are copied (conv2d_operands.cuh).  Images with channels last are computed so; where
+ * cuDNN refuses that, in the plain order.
  *
  * cuDNN proposes algorithms, best first; taken is the first that is deterministic and works in the memory that the
  * operation has (conv2d.c: workspace).  Descriptions and choices are kept by the thread that made them. */
@@ -11,10 +12,8 @@
 #include "cuda_libs.h"
 
 #include "common/activation.h"
-#include "conv2d.h"
 #include "conv2d_fused.h"
-#include "common/lanes.cuh"
-#include "common/lane_order.cuh"
+#include "conv2d_operands.cuh"
 
 enum { CACHE = 64, PROPOSALS = 8, PARTS = 32 };
 
@@ -22,7 +21,7 @@ struct key {
 	cudnnHandle_t handle;
 	struct slp_conv c;
 	size_t limit;
-	int64_t pass, type, tensor_cores;
+	int64_t pass, type, tensor_cores, last;
 };
 
 struct made {
@@ -33,7 +32,7 @@ struct made {
 	cudnnConvolutionDescriptor_t conv;
 	int algorithm;
 	size_t bytes;
-	bool refused; /* in a half type: to be declined */
+	bool refused; /* in a half type, to be declined; with channels last, to be computed in the plain order */
 
 	void clear()
 	{
@@ -75,20 +74,19 @@ static cudnnMathType_t math_of(const struct made *m)
 
 static cudnnStatus_t describe(struct made *m, const struct slp_conv &c, cudnnDataType_t type)
 {
+	cudnnTensorFormat_t order = m->key.last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
 	cudnnDataType_t sums = type == CUDNN_DATA_DOUBLE ? type : CUDNN_DATA_FLOAT;
 	cudnnStatus_t s = slp_dnn.cudnnCreateTensorDescriptor(&m->x);
 	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateTensorDescriptor(&m->y);
 	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateFilterDescriptor(&m->w);
 	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateConvolutionDescriptor(&m->conv);
 	if (s == CUDNN_STATUS_SUCCESS)
-		s = slp_dnn.cudnnSetTensor4dDescriptor(m->x, CUDNN_TENSOR_NCHW, type, (int)c.n, (int)c.ic, (int)c.ih,
-		                                       (int)c.iw);
+		s = slp_dnn.cudnnSetTensor4dDescriptor(m->x, order, type, (int)c.n, (int)c.ic, (int)c.ih, (int)c.iw);
 	if (s == CUDNN_STATUS_SUCCESS)
-		s = slp_dnn.cudnnSetTensor4dDescriptor(m->y, CUDNN_TENSOR_NCHW, type, (int)c.n, (int)c.oc, (int)c.oh,
-		                                       (int)c.ow);
+		s = slp_dnn.cudnnSetTensor4dDescriptor(m->y, order, type, (int)c.n, (int)c.oc, (int)c.oh, (int)c.ow);
 	if (s == CUDNN_STATUS_SUCCESS)
-		s = slp_dnn.cudnnSetFilter4dDescriptor(m->w, type, CUDNN_TENSOR_NCHW, (int)c.oc, (int)(c.ic / c.groups),
-		                                       (int)c.kh, (int)c.kw);
+		s = slp_dnn.cudnnSetFilter4dDescriptor(m->w, type, order, (int)c.oc, (int)(c.ic / c.groups), (int)c.kh,
+		                                       (int)c.kw);
 	if (s == CUDNN_STATUS_SUCCESS)
 		s = slp_dnn.cudnnSetConvolution2dDescriptor(m->conv, (int)c.ph, (int)c.pw, (int)c.sh, (int)c.sw,
 		                                            (int)c.dh, (int)c.dw, CUDNN_CROSS_CORRELATION, sums);
@@ -157,7 +155,7 @@ static struct made *find(const struct slp_kernel *k, const struct key &key)
 	oldest->key = key;
 	cudnnStatus_t s = describe(oldest, key.c, type_of(key.type));
 	oldest->refused = s != CUDNN_STATUS_SUCCESS || !choose(oldest);
-	if (!oldest->refused || slp_is_half((enum sl_dtype)key.type)) {
+	if (!oldest->refused || key.last || slp_is_half((enum sl_dtype)key.type)) {
 		oldest->used = ++cache.clock;
 		return oldest;
 	}
@@ -168,163 +166,17 @@ static struct made *find(const struct slp_kernel *k, const struct key &key)
 	return NULL;
 }
 
-/* ---- operands as cuDNN takes them ------------------------------------------------------------------------------- */
-
-/* Plain and whole; c has the size of the whole y. */
-template <class T> struct operands {
-	T *x, *w, *y;
-	void *work;
-	size_t limit;            /* bytes at work */
-	struct slp_conv c, kept; /* kept: without what is cropped */
-};
-
-template <class T> static struct operands<T> operands_of(const struct slp_kernel *k, enum slp_conv_pass pass) {
-	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
-	struct operands<T> o;
-	o.c = slp_conv_of(k);
-	struct slp_conv_stage stage = slp_conv_stage_of(a, &o.c, sizeof(T));
-	char *scratch = (char *)k->scratch;
-	T *first = (T *)k->in[0].ptr, *second = (T *)k->in[1].ptr, *result = (T *)k->out[0].ptr;
-	o.x = stage.x ? (T *)scratch : pass == SLP_CONV_DATA ? result : first;
-	o.w = pass == SLP_CONV_WEIGHTS ? result : second;
-	o.y = stage.y                    ? (T *)(scratch + stage.x)
-	      : pass == SLP_CONV_FORWARD ? result
-	      : pass == SLP_CONV_DATA    ? first
-	                                 : second;
-	o.work = scratch + stage.x + stage.y;
-	o.limit = slp_conv_workspace(&o.c, sizeof(T));
-	o.kept = o.c;
-	o.c.oh += a->crop[0];
-	o.c.ow += a->crop[1];
-	return o;
-}
-
-/* ---- pooling ---------------------------------------------------------------------------------------------------- */
-
-/* What of the whole y is pooled, c, and the order of the pooled side. */
-struct pooling {
-	struct slp_conv c;
-	int64_t row, plane; /* of the whole y */
-	int pool;
-	bool relu, lanes;
-};
-
-/* An element of the pooled y: row and column of its window, and where it is in memory. */
-struct window {
-	int64_t o, i, j, index;
-};
-
-__device__ static inline struct window window_of(const struct pooling &p, int64_t n, int64_t at)
-{
-	int64_t pw = p.c.ow / 2, size = p.c.oh / 2 * pw;
-	struct window w;
-	w.o = at / size;
-	w.i = at % size / pw;
-	w.j = at % pw;
-	w.index = slp_order_index(p.lanes, p.c.oc * size, n, at);
-	return w;
-}
-
-/* A thread makes an element of y for each of 8 images, and the bytes of the mask. */
-template <class T>
-__global__ static void pool_kernel(struct pooling p, const T *whole, T *y, uint8_t *mask, int64_t count)
-{
-	int64_t flat = p.c.oc * (p.c.oh / 2) * (p.c.ow / 2);
-	SLP_GRID_STRIDE(index, count)
-	{
-		int64_t n = index / flat * 8;
-		unsigned bytes[4] = {0, 0, 0, 0}, flow;
-		struct window w;
-		for (int l = 0; l < 8; l++) {
-			double v[4];
-			w = window_of(p, n + l, index % flat);
-			const T *from = whole + ((n + l) * p.c.oc + w.o) * p.plane + 2 * w.i * p.row + 2 * w.j;
-			for (int e = 0; e < 4; e++) v[e] = (double)from[e / 2 * p.row + e % 2];
-			y[w.index] = (T)slp_conv_pool4(p.pool, p.relu, v, &flow);
-			for (int e = 0; e < 4; e++) bytes[e] |= (flow >> e & 1) << l;
-		}
-		for (int e = 0; e < 4; e++)
-			mask[slp_conv_mask_index(&p.c, n, w.o, (2 * w.i + e / 2) * p.c.ow + 2 * w.j + e % 2)] =
-			        (uint8_t)bytes[e];
-	}
-}
-
-/* A thread makes an element of the gradient of the whole y. */
-template <class T>
-__global__ static void unpool_kernel(struct pooling p, const T *dy, const uint8_t *mask, T *whole, int64_t count)
-{
-	int64_t pw = p.c.ow / 2, size = p.c.oh / 2 * pw;
-	SLP_GRID_STRIDE(index, count)
-	{
-		int64_t j = index % p.row, i = index % p.plane / p.row, o = index / p.plane % p.c.oc;
-		int64_t n = index / p.plane / p.c.oc;
-		typename slp_number<T>::type d = 0;
-		if (i < p.c.oh && j < p.c.ow && mask[slp_conv_mask_index(&p.c, n, o, i * p.c.ow + j)] >> n % 8 & 1)
-			d = (typename slp_number<T>::type)
-			            dy[slp_order_index(p.lanes, p.c.oc * size, n, o * size + i / 2 * pw + j / 2)] *
-			    slp_conv_pool_share(p.pool);
-		whole[index] = d;
-	}
-}
-
-template <class T> static struct pooling pooling_of(const struct slp_kernel *k, const struct operands<T> &o)
-{
-	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
-	struct pooling p = {o.kept, o.c.ow, o.c.oh * o.c.ow, a->pool, a->activation == SL_RELU, a->y_lanes};
-	return p;
-}
-
-template <class T> static enum sl_status pool(const struct slp_kernel *k, const struct operands<T> &o)
-{
-	int64_t count = slp_size(&k->out[0]) / 8;
-	if (count == 0) return SL_OK;
-	SLP_LAUNCH(pool_kernel<T>, slp_grid(count), SLP_BLOCK, 0, k->stream, pooling_of(k, o), (const T *)o.y,
-	           (T *)k->out[0].ptr, (uint8_t *)k->out[1].ptr, count);
-	return slp_launched(k);
-}
-
-template <class T> static enum sl_status unpool(const struct slp_kernel *k, const struct operands<T> &o, const T *dy)
-{
-	int64_t count = o.c.n * o.c.oc * o.c.oh * o.c.ow;
-	if (count == 0) return SL_OK;
-	SLP_LAUNCH(unpool_kernel<T>, slp_grid(count), SLP_BLOCK, 0, k->stream, pooling_of(k, o), dy,
-	           (const uint8_t *)k->in[2].ptr, o.y, count);
-	return slp_launched(k);
-}
-
-/* Copies inputs to where the operands are, or with `back` the operand that is a result to the output. */
-template <class T>
-static enum sl_status stage(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass, bool back)
-{
-	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
-	const struct slp_conv &c = o.c;
-	struct slp_order_side x = {c.ih, c.iw, a->x_lanes, a->x_blocks}, plain_x = {c.ih, c.iw, false, false};
-	struct slp_order_side y = {c.oh - a->crop[0], c.ow - a->crop[1], a->y_lanes, a->y_blocks};
-	struct slp_order_side whole_y = {c.oh, c.ow, false, false};
-	T *in = (T *)k->in[0].ptr, *out = (T *)k->out[0].ptr;
-	T *dy = pass == SLP_CONV_DATA ? in : (T *)k->in[1].ptr;
-	struct slp_conv_stage staged = slp_conv_stage_of(a, &o.kept, sizeof(T));
-	if (back && pass == SLP_CONV_DATA && staged.x) return slp_order_copy<T>(k, o.x, out, c.n, c.ic, plain_x, x);
-	if (back && pass == SLP_CONV_FORWARD && staged.y)
-		return a->pool ? pool<T>(k, o) : slp_order_copy<T>(k, o.y, out, c.n, c.oc, whole_y, y);
-	enum sl_status s = SL_OK;
-	if (!back && pass != SLP_CONV_DATA && staged.x) s = slp_order_copy<T>(k, in, o.x, c.n, c.ic, x, plain_x);
-	if (!back && pass != SLP_CONV_FORWARD && staged.y && s == SL_OK)
-		s = a->pool ? unpool<T>(k, o, dy) : slp_order_copy<T>(k, dy, o.y, c.n, c.oc, y, whole_y);
-	return s;
-}
-
 /* ---- bias ------------------------------------------------------------------------------------------------------- */
 
-/* y = activation(y + b); b NULL: none. */
+/* y = activation(y + b), b for each channel, whose elements come `step` at a time; b NULL: none. */
 template <class T>
-__global__ static void finish_kernel(T *y, const T *b, int64_t n, int64_t plane, int64_t channels, int activation)
+__global__ static void finish_kernel(T *y, const T *b, int64_t n, int64_t step, int64_t channels, int activation)
 {
 	typedef typename slp_number<T>::type N;
 	SLP_GRID_STRIDE(i, n)
 	{
 		N v = y[i];
-		y[i] = slp_activated<N>(b ? v + (N)b[i / plane % channels] : v, activation);
+		y[i] = slp_activated<N>(b ? v + (N)b[i / step % channels] : v, activation);
 	}
 }
 
@@ -341,13 +193,31 @@ __global__ static void sum_parts(const S *dy, T *partial, int parts, int64_t ima
 	if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-template <class S, class T> __global__ static void add_parts(const T *partial, S *db, int parts, int64_t channels)
+enum { WIDE = 32, DEEP = SLP_BLOCK / WIDE }; /* channels of a block; rows that it takes at a time */
+
+/* The same with channels last, of `rows` places; grid (channels / WIDE, parts). */
+template <class S, class T> __global__ static void sum_rows(const S *dy, T *partial, int64_t rows, int64_t channels)
+{
+	__shared__ T sums[DEEP][WIDE];
+	int lane = (int)(threadIdx.x % WIDE), depth = (int)(threadIdx.x / WIDE), parts = (int)gridDim.y;
+	int64_t c = blockIdx.x * (int64_t)WIDE + lane, part = blockIdx.y, end = (part + 1) * rows / parts;
+	T sum = 0;
+	for (int64_t i = part * rows / parts + depth; c < channels && i < end; i += DEEP)
+		sum += (T)dy[i * channels + c];
+	sums[depth][lane] = sum;
+	__syncthreads();
+	if (depth || c >= channels) return;
+	for (int i = 1; i < DEEP; i++) sum += sums[i][lane];
+	partial[c * parts + part] = sum;
+}
+
+template <class T> __global__ static void add_parts(const T *partial, slp_vector<T> db, int parts, int64_t channels)
 {
 	SLP_GRID_STRIDE(c, channels)
 	{
 		T sum = 0;
 		for (int p = 0; p < parts; p++) sum += partial[c * parts + p];
-		db[c] = sum;
+		db.set(c, sum);
 	}
 }
 
@@ -361,12 +231,16 @@ template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, c
 	if ((size_t)(c.oc * parts) * sizeof(N) > o.limit)
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "too many channels for the gradient of the bias");
 	N *partial = (N *)o.work;
-	SLP_LAUNCH((sum_parts<T, N>), (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, (const T *)o.y, partial, parts,
-	           c.n, c.oc, c.oh * c.ow);
+	if (o.last)
+		SLP_LAUNCH((sum_rows<T, N>), dim3((unsigned)((c.oc + WIDE - 1) / WIDE), (unsigned)parts), SLP_BLOCK, 0,
+		           k->stream, (const T *)o.y, partial, c.n * c.oh * c.ow, c.oc);
+	else
+		SLP_LAUNCH((sum_parts<T, N>), (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, (const T *)o.y,
+		           partial, parts, c.n, c.oc, c.oh * c.ow);
 	enum sl_status s = slp_launched(k);
 	if (s != SL_OK) return s;
-	SLP_LAUNCH((add_parts<T, N>), slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const N *)partial, (T *)k->out[1].ptr,
-	           parts, c.oc);
+	SLP_LAUNCH(add_parts<N>, slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const N *)partial,
+	           slp_vector<N>::of(&k->out[1]), parts, c.oc);
 	return slp_launched(k);
 }
 
@@ -377,9 +251,9 @@ static bool is_empty(const struct slp_conv &c)
 	return c.n == 0 || c.ic == 0 || c.oc == 0 || c.ih == 0 || c.iw == 0;
 }
 
-static enum sl_status clear(const struct slp_kernel *k, void *to, int64_t elements)
+static enum sl_status clear(const struct slp_kernel *k, void *to, int64_t elements, enum sl_dtype type)
 {
-	size_t bytes = (size_t)elements * sl_dtype_size(k->in[0].type.dtype);
+	size_t bytes = (size_t)elements * sl_dtype_size(type);
 	if (bytes) cudaMemsetAsync(to, 0, bytes, (cudaStream_t)k->stream);
 	return slp_launched(k);
 }
@@ -401,30 +275,39 @@ template <class T> static cudnnStatus_t execute(const struct operands<T> &o, str
 	                                              &zero, m->w, o.w);
 }
 
+/* NULL: an error. */
+template <class T>
+static struct made *made_for(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
+{
+	struct key key;
+	memset(&key, 0, sizeof key); /* padding too: keys are compared as bytes */
+	key.handle = (cudnnHandle_t)slp_cudnn(k);
+	if (!key.handle) return NULL;
+	key.c = o.c;
+	key.limit = o.limit;
+	key.pass = pass;
+	key.type = k->in[0].type.dtype;
+	key.last = o.last;
+	bool half = slp_is_half((enum sl_dtype)key.type);
+	key.tensor_cores = half || (key.type == SL_FLOAT32 && slp_tf32_convolutions());
+	return find(k, key);
+}
+
 template <class T>
 static enum sl_status convolve(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
 {
 	const struct slp_conv &c = o.c;
 	if (is_empty(c)) {
 		int64_t x = c.n * c.ic * c.ih * c.iw, y = c.n * c.oc * c.oh * c.ow;
-		if (pass == SLP_CONV_WEIGHTS) return clear(k, o.w, slp_size(&k->out[0]));
-		return pass == SLP_CONV_DATA ? clear(k, o.x, x) : clear(k, o.y, y);
+		enum sl_dtype type = k->in[0].type.dtype;
+		if (pass == SLP_CONV_WEIGHTS) return clear(k, o.w, slp_size(&k->out[0]), type);
+		return pass == SLP_CONV_DATA ? clear(k, o.x, x, type) : clear(k, o.y, y, type);
 	}
-	struct key key;
-	memset(&key, 0, sizeof key); /* padding too: keys are compared as bytes */
-	key.handle = (cudnnHandle_t)slp_cudnn(k);
-	if (!key.handle) return SL_EKERNEL;
-	key.c = c;
-	key.limit = o.limit;
-	key.pass = pass;
-	key.type = k->in[0].type.dtype;
-	bool half = slp_is_half((enum sl_dtype)key.type);
-	key.tensor_cores = half || (key.type == SL_FLOAT32 && slp_tf32_convolutions());
-	struct made *m = find(k, key);
+	struct made *m = made_for<T>(k, o, pass);
 	if (!m) return SL_EKERNEL;
 	if (m->refused) return SL_EUNSUPPORTED;
 	cudnnStatus_t s = execute<T>(o, m);
-	m->refused = half && s == CUDNN_STATUS_NOT_SUPPORTED;
+	m->refused = s == CUDNN_STATUS_NOT_SUPPORTED && (o.last || slp_is_half(k->in[0].type.dtype));
 	if (m->refused) return SL_EUNSUPPORTED;
 	return s == CUDNN_STATUS_SUCCESS ? SL_OK
 	                                 : slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_dnn.cudnnGetErrorString(s));
@@ -433,11 +316,10 @@ static enum sl_status convolve(const struct slp_kernel *k, const struct operands
 /* Adds the bias to the whole y, and applies the activation. */
 template <class T> static enum sl_status finish(const struct slp_kernel *k, const struct operands<T> &o)
 {
-	const T *bias = k->nin == 3 ? (const T *)k->in[2].ptr : NULL;
-	int64_t n = o.c.n * o.c.oc * o.c.oh * o.c.ow;
+	int64_t n = o.c.n * o.c.oc * o.c.oh * o.c.ow, step = o.last ? 1 : o.c.oh * o.c.ow;
 	int activation = slp_conv_attrs(k)->activation;
-	if (n == 0 || (!bias && activation == SL_IDENTITY)) return SL_OK;
-	SLP_LAUNCH(finish_kernel<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, o.y, bias, n, o.c.oh * o.c.ow, o.c.oc,
+	if (n == 0 || (!o.b && activation == SL_IDENTITY)) return SL_OK;
+	SLP_LAUNCH(finish_kernel<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, o.y, (const T *)o.b, n, step, o.c.oc,
 	           activation);
 	return slp_launched(k);
 }
@@ -445,9 +327,8 @@ template <class T> static enum sl_status finish(const struct slp_kernel *k, cons
 /* With the bias and the activation in one.  false: it cannot be done so. */
 template <class T> static bool fuse(const struct slp_kernel *k, const struct operands<T> &o)
 {
-	const T *bias = k->nin == 3 ? (const T *)k->in[2].ptr : NULL;
 	int activation = slp_conv_attrs(k)->activation;
-	if ((activation != SL_IDENTITY && activation != SL_RELU) || (!bias && activation == SL_IDENTITY)) return false;
+	if ((activation != SL_IDENTITY && activation != SL_RELU) || (!o.b && activation == SL_IDENTITY)) return false;
 	if (k->in[0].type.dtype == SL_FLOAT64) return false;
 	cudnnHandle_t handle = is_empty(o.c) ? NULL : (cudnnHandle_t)slp_cudnn(k);
 	if (!handle || !slp_cudnn_graph()) return false;
@@ -456,11 +337,12 @@ template <class T> static bool fuse(const struct slp_kernel *k, const struct ope
 	f.handle = handle;
 	f.c = o.c;
 	f.limit = o.limit;
-	f.bias = bias != NULL;
+	f.bias = o.b != NULL;
+	f.nhwc = o.last;
 	f.relu = activation == SL_RELU;
 	f.type = type_of(k->in[0].type.dtype);
 	f.tensor_cores = f.type != CUDNN_DATA_FLOAT || slp_tf32_convolutions();
-	const struct slp_conv_fused_at at = {o.x, o.w, bias, o.y, o.work, k->stream};
+	const struct slp_conv_fused_at at = {o.x, o.w, o.b, o.y, o.work, k->stream};
 	return slp_conv_fused_run(&f, &at);
 }
 
@@ -471,14 +353,24 @@ template <class T> static enum sl_status forward(const struct slp_kernel *k, con
 	return s == SL_OK ? finish<T>(k, o) : s;
 }
 
-template <class T> static enum sl_status run(const struct slp_kernel *k, enum slp_conv_pass pass)
+/* SL_EUNSUPPORTED: cuDNN refuses this order, or the data type. */
+template <class T> static enum sl_status run_in(const struct slp_kernel *k, enum slp_conv_pass pass, bool last)
 {
-	struct operands<T> o = operands_of<T>(k, pass);
+	struct operands<T> o = operands_of<T>(k, pass, last);
+	const struct made *m = last && !is_empty(o.c) ? made_for<T>(k, o, pass) : NULL;
+	if (m && m->refused) return SL_EUNSUPPORTED; /* before anything is copied */
 	enum sl_status s = stage<T>(k, o, pass, false);
 	if (s == SL_OK) s = pass == SLP_CONV_FORWARD ? forward<T>(k, o) : convolve<T>(k, o, pass);
 	if (s == SL_OK && pass == SLP_CONV_WEIGHTS)
-		s = o.c.n == 0 ? clear(k, k->out[1].ptr, slp_size(&k->out[1])) : grad_bias<T>(k, o);
+		s = o.c.n == 0 ? clear(k, k->out[1].ptr, slp_size(&k->out[1]), k->out[1].type.dtype)
+		               : grad_bias<T>(k, o);
 	return s == SL_OK ? stage<T>(k, o, pass, true) : s;
+}
+
+template <class T> static enum sl_status run(const struct slp_kernel *k, enum slp_conv_pass pass)
+{
+	enum sl_status s = slp_conv_is_last(k) ? run_in<T>(k, pass, true) : SL_EUNSUPPORTED;
+	return s == SL_EUNSUPPORTED ? run_in<T>(k, pass, false) : s;
 }
 
 #define OPERATION(name, pass)                                                                                          \

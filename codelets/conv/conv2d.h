@@ -12,6 +12,7 @@ struct slp_conv2d_attrs {
 	struct sl_conv2d_opts conv;
 	bool x_lanes, y_lanes;
 	bool x_blocks, y_blocks; /* in blocks of 16 channels (lane_order.h), of half types */
+	bool x_last, y_last;     /* channels last (lane_order.h) */
 	bool wide;               /* parameters or their gradients are float32, images in a half type */
 	bool bias;               /* conv2d_grad_weights: the gradient of a bias too */
 	int crop[2];             /* rows and columns at the end of y that nobody wants: y has that many fewer */
@@ -37,6 +38,11 @@ static inline struct slp_conv slp_conv_make(const struct sl_conv2d_opts *o, sl_s
 static inline const struct slp_conv2d_attrs *slp_conv_attrs(const struct slp_kernel *k)
 {
 	return (const struct slp_conv2d_attrs *)k->attrs;
+}
+
+static inline bool slp_conv_is_last(const struct slp_kernel *k)
+{
+	return slp_conv_attrs(k)->x_last || slp_conv_attrs(k)->y_last;
 }
 
 /* The sizes of a call of one of the operations; y is what is pooled. */
@@ -77,21 +83,31 @@ SLP_ORDER_FN float slp_conv_pool_share(int pool)
 	return pool == SLP_CONV_POOL_AVG ? 0.25f : 1.0f;
 }
 
-/* For cuDNN, which takes images in the plain order and whole: bytes of a copy of x, and of y with what was cropped, in
- * front of its workspace; 0 where the tensor itself will do. */
+/* For cuDNN, which takes images whole and in one order, the plain one or channels last: bytes of a copy of x, of y with
+ * what was cropped, of w and of the bias, in front of its workspace; 0 where the tensor itself will do. */
 struct slp_conv_stage {
-	size_t x, y;
+	size_t x, y, w, b;
 };
 
 static inline struct slp_conv_stage slp_conv_stage_of(const struct slp_conv2d_attrs *a, const struct slp_conv *c,
-                                                      size_t element)
+                                                      size_t element, bool last)
 {
-	struct slp_conv_stage s = {0, 0};
-	size_t x = (size_t)(c->n * c->ic * c->ih * c->iw), y = (size_t)(c->n * c->oc);
+	size_t x = (size_t)(c->n * c->ic * c->ih * c->iw), y = (size_t)(c->n * c->oc), taps = (size_t)(c->kh * c->kw);
 	y *= (size_t)((c->oh + a->crop[0]) * (c->ow + a->crop[1]));
-	if (a->x_lanes || a->x_blocks) s.x = (x * element + 255) & ~(size_t)255;
-	if (a->y_lanes || a->y_blocks || a->crop[0] || a->crop[1] || a->pool) s.y = (y * element + 255) & ~(size_t)255;
+	bool other_x = a->x_lanes || a->x_blocks || a->x_last != last;
+	bool other_y = a->y_lanes || a->y_blocks || a->y_last != last || a->crop[0] || a->crop[1] || a->pool;
+	bool other_w = a->wide || (last && taps > 1);
+	struct slp_conv_stage s = {other_x ? x : 0, other_y ? y : 0,
+	                           other_w ? (size_t)(c->oc * (c->ic / c->groups)) * taps : 0,
+	                           a->wide ? (size_t)c->oc : 0};
+	size_t *const all[] = {&s.x, &s.y, &s.w, &s.b};
+	for (int i = 0; i < 4; i++) *all[i] = (*all[i] * element + 255) & ~(size_t)255;
 	return s;
+}
+
+static inline size_t slp_conv_stage_bytes(struct slp_conv_stage s)
+{
+	return s.x + s.y + s.w + s.b;
 }
 
 #ifdef __cplusplus
@@ -107,6 +123,8 @@ enum sl_status slp_conv2d_grad_weights_ref(const struct slp_kernel *k);
 
 /* conv2d_cpu.c */
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k);
+/* A call of which x or y has channels last, by a kernel for the plain order. */
+enum sl_status slp_conv_by_plain(const struct slp_kernel *k, slp_kernel_fn *kernel);
 extern size_t slp_conv_most_work; /* bytes: images of more are reordered a part at a time; tests change it */
 
 /* What a CPU implementation computes. */

@@ -90,6 +90,7 @@ static bool few_channels(const struct slp_conv_args *a)
 
 enum sl_status slp_conv2d_bf16(const struct slp_kernel *k)
 {
+	if (slp_conv_is_last(k)) return slp_conv_by_plain(k, slp_conv2d_bf16);
 	struct slp_conv_args a = slp_conv_args_of(k);
 	if (slp_conv_is_empty(&a.c)) return k->op->ref(k);
 	a.half = true;

@@ -3,6 +3,7 @@
  * The rule depends on sizes, the build and the CPU alone, so a call has the same bits every time (doc/performance.md
  * has the measurements behind it). */
 #include "common/activation.h"
+#include "common/channels_last.h"
 #include "conv2d.h"
 #include "move/relayout.h"
 #include "common/workspace.h"
@@ -153,8 +154,21 @@ static enum sl_status run(const struct slp_kernel *k, const struct slp_conv_args
 	return s == SL_EUNSUPPORTED ? run_in_parts(k, a) : s;
 }
 
+enum sl_status slp_conv_by_plain(const struct slp_kernel *k, slp_kernel_fn *kernel)
+{
+	struct slp_conv2d_attrs a = *slp_conv_attrs(k);
+	static const struct {
+		unsigned x, y;
+	} at[SLP_CONV_PASSES] = {{SLP_IN(0), SLP_OUT(0)}, {SLP_OUT(0), SLP_IN(0)}, {SLP_IN(0), SLP_IN(1)}};
+	enum slp_conv_pass pass = slp_conv_pass_of(k->op);
+	unsigned last = (a.x_last ? at[pass].x : 0) | (a.y_last ? at[pass].y : 0);
+	a.x_last = a.y_last = false;
+	return slp_by_plain(k, last, &a, kernel);
+}
+
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k)
 {
+	if (slp_conv_is_last(k)) return slp_conv_by_plain(k, slp_conv2d_cpu);
 	struct slp_conv_args a = slp_conv_args_of(k);
 	bool blocks = slp_conv_attrs(k)->x_blocks || slp_conv_attrs(k)->y_blocks; /* of a half type, promoted */
 	return blocks || slp_conv_is_empty(&a.c) ? k->op->ref(k) : run(k, &a);

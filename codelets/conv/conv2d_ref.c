@@ -16,6 +16,7 @@ static int64_t x_index(const struct slp_kernel *k, const struct slp_conv *c, int
 {
 	int64_t plane = c->ih * c->iw;
 	if (slp_conv_attrs(k)->x_blocks) return slp_order_in_blocks(c->ic, plane, n, q, at);
+	if (slp_conv_attrs(k)->x_last) return slp_order_in_last(c->ic, plane, n, q, at);
 	return slp_order_index(slp_conv_attrs(k)->x_lanes, c->ic * plane, n, q * plane + at);
 }
 
@@ -23,6 +24,7 @@ static int64_t y_index(const struct slp_kernel *k, const struct slp_conv *c, int
 {
 	int64_t plane = c->oh * c->ow;
 	if (slp_conv_attrs(k)->y_blocks) return slp_order_in_blocks(c->oc, plane, n, o, at);
+	if (slp_conv_attrs(k)->y_last) return slp_order_in_last(c->oc, plane, n, o, at);
 	return slp_order_index(slp_conv_attrs(k)->y_lanes, c->oc * plane, n, o * plane + at);
 }
 

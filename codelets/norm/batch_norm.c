@@ -12,6 +12,7 @@ static const struct slp_attr norm_attr_table[] = {
         SLP_ATTR_VALUE(struct slp_norm_attrs, momentum, SLP_DOUBLE, 1, "of the running statistics; 0 means 0.9"),
         SLP_ATTR(struct slp_norm_attrs, activation, SLP_INT, 1, "enum sl_activation, applied to the result"),
         SLP_ATTR(struct slp_norm_attrs, blocks, SLP_BOOL, 1, "images of a half type, in blocks of 16 channels"),
+        SLP_ATTR(struct slp_norm_attrs, last, SLP_BOOL, 1, "images with channels last"),
         {0},
 };
 
@@ -19,6 +20,7 @@ static const struct slp_attr norm_grad_attr_table[] = {
         SLP_ATTR(struct slp_norm_grad_attrs, global, SLP_BOOL, 1, "mean and invstd did not depend on x"),
         SLP_ATTR(struct slp_norm_grad_attrs, relu, SLP_BOOL, 1, "dy goes back through relu, whose result is y"),
         SLP_ATTR(struct slp_norm_grad_attrs, blocks, SLP_BOOL, 1, "images of a half type, in blocks of 16 channels"),
+        SLP_ATTR(struct slp_norm_grad_attrs, last, SLP_BOOL, 1, "images with channels last"),
         {0},
 };
 
@@ -27,7 +29,7 @@ static const struct slp_attr norm_grad_attr_table[] = {
 /* Inputs [first, VECTORS) are vectors with an element for each channel of x. */
 enum { VECTORS = 5 };
 
-static enum sl_status check(const struct slp_infer *c, const struct slp_type *x, int first, bool blocks)
+static enum sl_status check(const struct slp_infer *c, const struct slp_type *x, int first, bool blocks, bool last)
 {
 	if (!slp_is_float(x->dtype))
 		return slp_reject(c, SL_EDTYPE, "x is %s, float32 or float64 needed", sl_dtype_name(x->dtype));
@@ -35,6 +37,7 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *x,
 		return slp_reject(c, SL_ESHAPE, "x has %d axes, at least 2 needed: batch, channels", x->shape.ndim);
 	if (blocks && (!slp_is_half(x->dtype) || x->shape.dim[1] % SLP_ORDER_BLOCK))
 		return slp_reject(c, SL_EINVAL, "blocks are of %d channels of a half type", SLP_ORDER_BLOCK);
+	if (blocks && last) return slp_reject(c, SL_EINVAL, "images are in one order");
 	for (int i = 0; i < c->nin; i++) {
 		bool vector = i >= first && i < VECTORS;
 		if (c->in[i].dtype == x->dtype || (vector && c->in[i].dtype == slp_promoted(x->dtype))) continue;
@@ -66,7 +69,8 @@ static enum sl_status check_attrs(struct slp_infer *c)
 
 static enum sl_status infer_forward(struct slp_infer *c)
 {
-	enum sl_status status = check(c, &c->in[0], 1, ((const struct slp_norm_attrs *)c->attrs)->blocks);
+	const struct slp_norm_attrs *a = c->attrs;
+	enum sl_status status = check(c, &c->in[0], 1, a->blocks, a->last);
 	if (!status) status = check_attrs(c);
 	if (status) return status;
 	c->out[0] = c->in[0];
@@ -90,7 +94,7 @@ static enum sl_status infer_grad(struct slp_infer *c)
 	if (c->nin != VECTORS + a->relu)
 		return slp_reject(c, SL_EINVAL, "takes %d inputs %s relu", VECTORS + a->relu,
 		                  a->relu ? "with" : "without");
-	enum sl_status status = check(c, &c->in[1], 2, a->blocks);
+	enum sl_status status = check(c, &c->in[1], 2, a->blocks, a->last);
 	if (status) return status;
 	if (!sl_shape_equal(c->in[0].shape, c->in[1].shape) ||
 	    (a->relu && !sl_shape_equal(c->in[VECTORS].shape, c->in[1].shape)))
@@ -120,29 +124,27 @@ BYTES(bytes_grad, 5)
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */
 
-static bool in_blocks(const struct slp_kernel *k)
+static struct slp_norm_size size_of(const struct slp_kernel *k, const struct slp_view *x)
 {
-	bool back = k->op == &slp_op_batch_norm_grad;
-	return back ? ((const struct slp_norm_grad_attrs *)k->attrs)->blocks
-	            : ((const struct slp_norm_attrs *)k->attrs)->blocks;
+	return slp_norm_size_of(x->type.shape, k->op, k->attrs);
 }
 
 /* Element i of channel c, counted over images and within planes. */
-static int64_t element(const struct slp_kernel *k, struct slp_norm_size z, int64_t c, int64_t i)
+static int64_t element(struct slp_norm_size z, int64_t c, int64_t i)
 {
-	if (in_blocks(k)) return slp_order_in_blocks(z.c, z.s, i / z.s, c, i % z.s);
+	if (z.blocks) return slp_order_in_blocks(z.c, z.s, i / z.s, c, i % z.s);
 	return (i / z.s * z.c + c) * z.s + i % z.s;
 }
 
 static void ref_statistics(const struct slp_kernel *k, const struct slp_view *x, int64_t c, double *mean, double *var)
 {
-	struct slp_norm_size z = slp_norm_size_of(x->type.shape);
+	struct slp_norm_size z = size_of(k, x);
 	int64_t count = z.n * z.s;
 	double sum = 0, squares = 0;
-	for (int64_t i = 0; i < count; i++) sum += slp_get(x, element(k, z, c, i));
+	for (int64_t i = 0; i < count; i++) sum += slp_get(x, element(z, c, i));
 	*mean = sum / (double)count;
 	for (int64_t i = 0; i < count; i++) {
-		double d = slp_get(x, element(k, z, c, i)) - *mean;
+		double d = slp_get(x, element(z, c, i)) - *mean;
 		squares += d * d;
 	}
 	*var = squares / (double)count;
@@ -150,11 +152,11 @@ static void ref_statistics(const struct slp_kernel *k, const struct slp_view *x,
 
 static void ref_normalise(const struct slp_kernel *k, int64_t c, double mean, double invstd)
 {
-	struct slp_norm_size z = slp_norm_size_of(k->in[0].type.shape);
+	struct slp_norm_size z = size_of(k, &k->in[0]);
 	const struct slp_norm_attrs *a = k->attrs;
 	double gamma = slp_get(&k->in[1], c), beta = slp_get(&k->in[2], c);
 	for (int64_t i = 0; i < z.n * z.s; i++) {
-		int64_t e = element(k, z, c, i);
+		int64_t e = element(z, c, i);
 		double y = (slp_get(&k->in[0], e) - mean) * invstd * gamma + beta;
 		slp_set(&k->out[0], e, slp_activated(y, a->activation));
 	}
@@ -203,18 +205,18 @@ static double ref_dy(const struct slp_kernel *k, int64_t e)
 static enum sl_status ref_grad(const struct slp_kernel *k)
 {
 	const struct slp_norm_grad_attrs *a = k->attrs;
-	struct slp_norm_size z = slp_norm_size_of(k->in[1].type.shape);
+	struct slp_norm_size z = size_of(k, &k->in[1]);
 	int64_t count = z.n * z.s;
 	for (int64_t c = 0; c < z.c; c++) {
 		double gamma = slp_get(&k->in[2], c), mean = slp_get(&k->in[3], c), invstd = slp_get(&k->in[4], c);
 		double dgamma = 0, dbeta = 0;
 		for (int64_t i = 0; i < count; i++) {
-			int64_t e = element(k, z, c, i);
+			int64_t e = element(z, c, i);
 			dbeta += ref_dy(k, e);
 			dgamma += ref_dy(k, e) * (slp_get(&k->in[1], e) - mean) * invstd;
 		}
 		for (int64_t i = 0; i < count; i++) {
-			int64_t e = element(k, z, c, i);
+			int64_t e = element(z, c, i);
 			double h = (slp_get(&k->in[1], e) - mean) * invstd,
 			       through = (dbeta + h * dgamma) / (double)count;
 			double dy = ref_dy(k, e);
@@ -284,7 +286,7 @@ static enum sl_status grad_infer(struct slp_grad *g)
 sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta, sl_tensor *mean,
                             sl_tensor *var, struct sl_batch_norm_opts opts)
 {
-	struct slp_norm_attrs attrs = {opts.eps, opts.momentum, SL_IDENTITY, false};
+	struct slp_norm_attrs attrs = {opts.eps, opts.momentum, SL_IDENTITY, false, false};
 	bool training = sl_is_training() && !opts.use_global_stats;
 	sl_tensor *in[] = {x, gamma, beta, mean, var};
 	return slp_apply1(at, training ? &slp_op_batch_norm : &slp_op_batch_norm_infer, &attrs, 5, in);

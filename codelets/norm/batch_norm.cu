@@ -1,8 +1,10 @@
 /* Batch normalisation on a GPU: partial sums by several blocks a channel, one thread a channel that joins them, one
- * thread an element that applies them.  The order of all sums is fixed. */
+ * thread an element that applies them.  The order of all sums is fixed.  Where each element of an image is a channel of its own,
+ * as in all images with channels last, neighbouring threads have neighbouring channels. */
 #include "common/element.cuh"
 #include "common/lanes.cuh"
 #include "common/activation.h"
+#include "common/lane_order.h"
 #include "batch_norm.h"
 
 /* Scratch, as in batch_norm.h: coefficients of the channels, then two partial sums for each part of each. */
@@ -29,8 +31,9 @@ part_begin(struct slp_norm_size z, int part, int parts)
 /* Element i of channel c, counted over images and within planes. */
 template <class I> static __device__ int64_t element(struct slp_norm_size z, int64_t c, int64_t i)
 {
-	I n = (I)i / (I)z.s;
-	return ((int64_t)n * z.c + c) * z.s + ((I)i - n * (I)z.s);
+	I n = (I)i / (I)z.s, at = (I)i - n * (I)z.s;
+	if (z.blocks) return slp_order_in_blocks(z.c, z.s, n, c, at);
+	return ((int64_t)n * z.c + c) * z.s + at;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------- */
@@ -40,15 +43,20 @@ enum { CHUNK = 8 }; /* elements that a thread holds at a time */
 /* Mean and sum of squared deviations of what a thread meets, a chunk at a time: joined as in batch_norm_cpu.c. */
 template <class T> struct moments {
 	T count, mean, squares;
+	__device__ void join(T n, T m, T m2)
+	{
+		T total = count + n, delta = m - mean;
+		mean += delta * (n / total);
+		squares += m2 + delta * delta * (count * n / total);
+		count = total;
+	}
 	__device__ void add(const T *v, int n)
 	{
-		T sum = 0, m2 = 0, total = count + T(n);
+		T sum = 0, m2 = 0;
 		for (int i = 0; i < n; i++) sum += v[i];
-		T m = sum / T(n), delta = m - mean;
+		T m = sum / T(n);
 		for (int i = 0; i < n; i++) m2 += (v[i] - m) * (v[i] - m);
-		mean += delta * (T(n) / total);
-		squares += m2 + delta * delta * (count * T(n) / total);
-		count = total;
+		join(T(n), m, m2);
 	}
 };
 
@@ -59,7 +67,7 @@ template <class S, class T, class I> __global__ void stat_parts(const S *x, stru
 	int64_t c = blockIdx.x, begin = part_begin(z, blockIdx.y, gridDim.y),
 	        end = part_begin(z, blockIdx.y + 1, gridDim.y);
 	moments<T> m = {0, 0, 0};
-	T first = x[c * z.s];
+	T first = x[element<I>(z, c, 0)];
 	for (int64_t i = begin + threadIdx.x; i < end;) {
 		T v[CHUNK];
 		int n = 0;
@@ -72,6 +80,35 @@ template <class S, class T, class I> __global__ void stat_parts(const S *x, stru
 	T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
 	part[0] = mean;
 	part[1] = squares;
+}
+
+enum { WIDE = 16, DEEP = SLP_BLOCK / WIDE }; /* channels of a block; rows that it takes at a time */
+
+/* The same for planes of an element, grid (channels / WIDE, parts). */
+template <class S, class T> __global__ void stat_rows(const S *x, struct slp_norm_size z, struct space<T> w)
+{
+	__shared__ T all[3][DEEP][WIDE];
+	int lane = (int)(threadIdx.x % WIDE), depth = (int)(threadIdx.x / WIDE);
+	int64_t c = blockIdx.x * (int64_t)WIDE + lane, i = part_begin(z, blockIdx.y, gridDim.y) + depth,
+	        end = part_begin(z, blockIdx.y + 1, gridDim.y);
+	moments<T> m = {0, 0, 0};
+	T first = c < z.c ? (T)x[c] : T(0);
+	while (c < z.c && i < end) {
+		T v[CHUNK];
+		int n = 0;
+		for (; n < CHUNK && i < end; n++, i += DEEP) v[n] = (T)x[i * z.c + c] - first;
+		m.add(v, n);
+	}
+	all[0][depth][lane] = m.count;
+	all[1][depth][lane] = m.mean;
+	all[2][depth][lane] = m.squares;
+	__syncthreads();
+	if (depth || c >= z.c) return;
+	for (int d = 1; d < DEEP; d++)
+		if (all[0][d][lane] > 0) m.join(all[0][d][lane], all[1][d][lane], all[2][d][lane]);
+	T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
+	part[0] = m.mean;
+	part[1] = m.squares;
 }
 
 /* Element i of dy, back through relu where its result y is given. */
@@ -97,6 +134,29 @@ grad_parts(const S *dy, const S *y, const S *x, slp_vector<T> center, struct slp
 	sum = slp_block_reduce(sum, slp_sum_of(), T(0));
 	product = slp_block_reduce(product, slp_sum_of(), T(0));
 	if (threadIdx.x) return;
+	T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
+	part[0] = sum;
+	part[1] = product;
+}
+
+/* The same for planes of an element, as stat_rows. */
+template <class S, class T> __global__ void grad_rows(const S *dy, const S *y, const S *x, slp_vector<T> center,
+                                                      struct slp_norm_size z, struct space<T> w)
+{
+	__shared__ T all[2][DEEP][WIDE];
+	int lane = (int)(threadIdx.x % WIDE), depth = (int)(threadIdx.x / WIDE);
+	int64_t c = blockIdx.x * (int64_t)WIDE + lane, end = part_begin(z, blockIdx.y + 1, gridDim.y);
+	T sum = 0, product = 0, mean = c < z.c ? center[c] : T(0);
+	for (int64_t i = part_begin(z, blockIdx.y, gridDim.y) + depth; c < z.c && i < end; i += DEEP) {
+		T d = dy_at(dy, y, i * z.c + c);
+		sum += d;
+		product += d * ((T)x[i * z.c + c] - mean);
+	}
+	all[0][depth][lane] = sum;
+	all[1][depth][lane] = product;
+	__syncthreads();
+	if (depth || c >= z.c) return;
+	for (int d = 1; d < DEEP; d++) sum += all[0][d][lane], product += all[1][d][lane];
 	T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
 	part[0] = sum;
 	part[1] = product;
@@ -136,7 +196,7 @@ template <class S, class T> __global__ void finish_training(struct forward<T> v,
 			squares += part[1] + delta * delta * count * n / (count + n);
 			count += n;
 		}
-		mean += x[c * z.s];
+		mean += x[element<int64_t>(z, c, 0)];
 		double var = squares / count, invstd = 1 / sqrt(var + a.eps);
 		v.mean.set(c, mean);
 		v.invstd.set(c, invstd);
@@ -182,12 +242,20 @@ __global__ void finish_grad(struct backward<T> v, struct slp_norm_size z, int pa
 
 /* ---- elements --------------------------------------------------------------------------------------------------- */
 
+/* Of element i. */
+template <class I> static __device__ I channel(struct slp_norm_size z, I i)
+{
+	const I block = SLP_ORDER_BLOCK;
+	if (z.blocks) return i / (block * (I)z.s) % ((I)z.c / block) * block + i % block;
+	return i / (I)z.s % (I)z.c;
+}
+
 template <class S, class T, class I> __global__ void apply(S *out, const S *x, const S *dy, const S *y, int64_t size,
-                                                           I channels, I s, int activation, struct space<T> w)
+                                                           struct slp_norm_size z, int activation, struct space<T> w)
 {
 	SLP_GRID_STRIDE(i, size)
 	{
-		I c = (I)i / s % channels;
+		I c = channel<I>(z, (I)i);
 		T v = ((T)x[i] - w.center[c]) * w.k1[c] + w.k2[c];
 		out[i] = dy ? dy_at(dy, y, i) * w.k0[c] + v : slp_activated<T>(v, activation);
 	}
@@ -203,15 +271,24 @@ template <class S, class I> struct runner {
 
 	/* Enough blocks to fill a GPU, none with little to do. */
 	runner(const struct slp_kernel *k, const struct slp_view *x)
-	    : k(k), z(slp_norm_size_of(x->type.shape)), w(space_of<T>(k, z.c)), size(slp_size(x))
+	    : k(k), z(slp_norm_size_of(x->type.shape, k->op, k->attrs)), w(space_of<T>(k, z.c)), size(slp_size(x))
 	{
-		int64_t fill = (2048 + z.c - 1) / z.c, most = z.n * z.s / (CHUNK * SLP_BLOCK);
+		int64_t fill = (2048 + groups() - 1) / groups(),
+		        most = z.n * z.s / (CHUNK * (rows() ? (int)DEEP : (int)SLP_BLOCK));
 		int64_t n = fill < most ? fill : most;
 		parts = (int)(n < 1 ? 1 : n > SLP_NORM_PARTS ? (int)SLP_NORM_PARTS : n);
 	}
+	bool rows() const
+	{
+		return z.s == 1 && !z.blocks;
+	}
+	int64_t groups() const
+	{
+		return rows() ? (z.c + WIDE - 1) / WIDE : z.c;
+	}
 	dim3 grid() const
 	{
-		return dim3((unsigned)z.c, (unsigned)parts);
+		return dim3((unsigned)groups(), (unsigned)parts);
 	}
 	const S *in(int i) const
 	{
@@ -228,7 +305,7 @@ template <class S, class I> struct runner {
 	void finish(const S *x, const S *dy, const S *y, int activation) const
 	{
 		SLP_LAUNCH((apply<S, T, I>), slp_grid(size), SLP_BLOCK, 0, k->stream, (S *)k->out[0].ptr, x, dy, y,
-		           size, (I)z.c, (I)z.s, activation, w);
+		           size, z, activation, w);
 	}
 	const struct slp_norm_attrs &attrs() const
 	{
@@ -239,7 +316,8 @@ template <class S, class I> struct runner {
 		struct forward<T> v = {
 			vector(1), vector(2), vector(3), vector(4), result(1), result(2)
 		};
-		SLP_LAUNCH((stat_parts<S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), z, w);
+		if (rows()) SLP_LAUNCH((stat_rows<S, T>), grid(), SLP_BLOCK, 0, k->stream, in(0), z, w);
+		else SLP_LAUNCH((stat_parts<S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), z, w);
 		SLP_LAUNCH((finish_training<S, T>), slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, in(0), z, parts, attrs(),
 		           w);
 		finish(in(0), nullptr, nullptr, attrs().activation);
@@ -261,7 +339,9 @@ template <class S, class I> struct runner {
 		};
 		const struct slp_norm_grad_attrs *a = (const struct slp_norm_grad_attrs *)k->attrs;
 		const S *y = a->relu ? in(5) : nullptr;
-		SLP_LAUNCH((grad_parts<S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), v.mean, z, w);
+		if (rows())
+			SLP_LAUNCH((grad_rows<S, T>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), v.mean, z, w);
+		else SLP_LAUNCH((grad_parts<S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), v.mean, z, w);
 		SLP_LAUNCH(finish_grad<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z, parts, a->global, w);
 		if (size) finish(in(1), in(0), y, SL_IDENTITY);
 		return slp_launched(k);

@@ -15,24 +15,31 @@ extern "C" {
 struct slp_norm_attrs {
 	double eps, momentum;
 	int activation; /* enum sl_activation, of the result */
-	bool blocks;    /* x and the result are in blocks of 16 channels (lane_order.h), of half types; CPUs only */
+	bool blocks;    /* x and the result are in blocks of 16 channels (lane_order.h), of half types */
+	bool last;      /* x and the result have channels last (lane_order.h) */
 };
 
 struct slp_norm_grad_attrs {
 	bool global; /* mean and invstd did not depend on x */
 	bool relu;   /* dy goes back through relu first; y, its result, is a further input */
-	bool blocks; /* images are in blocks of 16 channels, of half types; CPUs only */
+	bool blocks; /* images are in blocks of 16 channels, of half types */
+	bool last;   /* images have channels last */
 };
 
-/* n images of c channels of s elements each. */
+/* n images of c channels of s elements each.  With channels last, each place is an image of single elements. */
 struct slp_norm_size {
 	int64_t n, c, s;
+	bool blocks;
 };
 
-static inline struct slp_norm_size slp_norm_size_of(sl_shape x)
+/* Of a call of one of the three operations. */
+static inline struct slp_norm_size slp_norm_size_of(sl_shape x, const struct sl_op *op, const void *attrs)
 {
-	struct slp_norm_size z = {x.dim[0], x.dim[1], 1};
-	for (int i = 2; i < x.ndim; i++) z.s *= x.dim[i];
+	const struct slp_norm_attrs *forward = (const struct slp_norm_attrs *)attrs;
+	const struct slp_norm_grad_attrs *grad = (const struct slp_norm_grad_attrs *)attrs;
+	bool is_grad = op == &slp_op_batch_norm_grad, last = is_grad ? grad->last : forward->last;
+	struct slp_norm_size z = {x.dim[0], x.dim[1], 1, is_grad ? grad->blocks : forward->blocks};
+	for (int i = 2; i < x.ndim; i++) *(last ? &z.n : &z.s) *= x.dim[i];
 	return z;
 }
 

@@ -19,8 +19,9 @@ enum {
 	BLOCK = 4096,    /* elements of a plane block */
 	LANES = 32,      /* sums that go on at the same time: enough to hide the latency of additions */
 	SHORT = 256,     /* planes below are walked by columns */
-	ROWS = 64,       /* rows of a column block */
-	COLUMNS = 512,   /* columns of a group, at most */
+	ROWS = 64,       /* rows of a column block, if there are no more than MOST blocks of them */
+	MOST = 4096,
+	COLUMNS = 512, /* columns of a group, at most */
 };
 
 struct work {
@@ -51,16 +52,22 @@ static int64_t min(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static int64_t block_rows(struct slp_norm_size z)
+{
+	if (z.s >= SHORT) return BLOCK / z.s;
+	return z.n <= (int64_t)ROWS * MOST ? ROWS : ceil_div(z.n, MOST);
+}
+
 static int64_t block_count(struct slp_norm_size z)
 {
-	if (z.s < SHORT) return ceil_div(z.n, ROWS);
+	if (z.s < SHORT) return ceil_div(z.n, block_rows(z));
 	return z.s < BLOCK ? ceil_div(z.n, BLOCK / z.s) : z.n * ceil_div(z.s, BLOCK);
 }
 
 static struct block block_at(struct slp_norm_size z, int64_t i)
 {
 	if (z.s < BLOCK) {
-		int64_t rows = z.s < SHORT ? ROWS : BLOCK / z.s;
+		int64_t rows = block_rows(z);
 		return (struct block){i * rows, min((i + 1) * rows, z.n), 0, z.s};
 	}
 	int64_t cuts = ceil_div(z.s, BLOCK), n = i / cuts, s = i % cuts * BLOCK;
@@ -380,14 +387,15 @@ static void run(struct work *w)
 
 size_t slp_norm_scratch(const struct slp_infer *c)
 {
-	struct slp_norm_size z = slp_norm_size_of(c->in[0].shape);
+	struct slp_norm_size z = slp_norm_size_of(c->in[0].shape, c->op, c->attrs);
 	int64_t cpu = block_count(z), gpu = SLP_NORM_PARTS;
 	return (size_t)z.c * (4 + 2 * (size_t)(cpu > gpu ? cpu : gpu)) * sizeof(double);
 }
 
 static struct work work_on(const struct slp_kernel *k, const struct slp_view *x)
 {
-	struct work w = {.k = k, .size = slp_norm_size_of(x->type.shape), .x = x->ptr, .out = k->out[0].ptr};
+	struct work w = {.k = k, .x = x->ptr, .out = k->out[0].ptr};
+	w.size = slp_norm_size_of(x->type.shape, k->op, k->attrs);
 	w.columns = w.size.s < SHORT;
 	w.group = w.columns ? COLUMNS / (w.size.s > 0 ? w.size.s : 1) : 1;
 	w.ngroups = ceil_div(w.size.c, w.group);

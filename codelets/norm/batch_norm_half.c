@@ -93,29 +93,29 @@ static void groups(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-static enum sl_status by_channels(const struct slp_kernel *k, slp_kernel_fn *kernel, bool blocks)
+static enum sl_status by_channels(const struct slp_kernel *k, slp_kernel_fn *kernel)
 {
-	struct slp_norm_size z = slp_norm_size_of(k->in[0].type.shape);
+	struct slp_norm_size z = slp_norm_size_of(k->in[0].type.shape, k->op, k->attrs);
 	int64_t channel = z.n * z.s > 0 ? z.n * z.s : 1, group = channel < GROUP ? GROUP / channel : 1;
 	if (group > z.c && z.c) group = z.c;
-	if (blocks) group = SLP_ORDER_BLOCK;
+	if (z.blocks) group = SLP_ORDER_BLOCK;
 	size_t each = ((size_t)(group * z.n * z.s) * sizeof(float) + 63) & ~(size_t)63;
-	struct work w = {k, kernel, z, blocks, group, each, SL_OK};
+	struct work w = {k, kernel, z, z.blocks, group, each, SL_OK};
 	slp_parallel_for((z.c + group - 1) / group, 1 + SLP_GRAIN / (group * channel), groups, &w);
 	return w.status == SL_OK ? SL_OK : slp_kernel_fail(k, w.status, "no memory for channels in float32");
 }
 
 enum sl_status slp_cpu_batch_norm_half(const struct slp_kernel *k)
 {
-	return by_channels(k, slp_cpu_batch_norm, ((const struct slp_norm_attrs *)k->attrs)->blocks);
+	return by_channels(k, slp_cpu_batch_norm);
 }
 
 enum sl_status slp_cpu_batch_norm_infer_half(const struct slp_kernel *k)
 {
-	return by_channels(k, slp_cpu_batch_norm_infer, ((const struct slp_norm_attrs *)k->attrs)->blocks);
+	return by_channels(k, slp_cpu_batch_norm_infer);
 }
 
 enum sl_status slp_cpu_batch_norm_grad_half(const struct slp_kernel *k)
 {
-	return by_channels(k, slp_cpu_batch_norm_grad, ((const struct slp_norm_grad_attrs *)k->attrs)->blocks);
+	return by_channels(k, slp_cpu_batch_norm_grad);
 }

@@ -15,7 +15,8 @@
 	ATTR(t, prefix, "ceil", pool.ceil, SLP_BOOL, 1, "windows that overlap the end count too"),                     \
 	ATTR(t, prefix, "exclude_pad", pool.exclude_pad, SLP_BOOL, 1, "means count only elements inside the image"),   \
 	ATTR(t, prefix, "x_lanes", x_lanes, SLP_BOOL, 1, "x and its gradient are in lane order"),                      \
-	ATTR(t, prefix, "y_lanes", y_lanes, SLP_BOOL, 1, "y and its gradient are in lane order")
+	ATTR(t, prefix, "y_lanes", y_lanes, SLP_BOOL, 1, "y and its gradient are in lane order"),                      \
+	ATTR(t, prefix, "last", last, SLP_BOOL, 1, "all images have channels last")
 /* clang-format on */
 
 const struct slp_attr slp_pool_attr_table[] = {POOL_ATTRS(struct slp_pool2d_attrs, ), {0}};
@@ -76,6 +77,7 @@ enum sl_status slp_pool_shape(const struct slp_infer *c, struct slp_pool2d_attrs
 	if (x.ndim != 4) return slp_reject(c, SL_ESHAPE, "input must have 4 axes, and has %d", x.ndim);
 	if ((a->x_lanes || a->y_lanes) && x.dim[0] % SLP_ORDER_LANES)
 		return slp_reject(c, SL_ESHAPE, "lane order needs a multiple of %d images", SLP_ORDER_LANES);
+	if (a->last && (a->x_lanes || a->y_lanes)) return slp_reject(c, SL_EINVAL, "images are in one order");
 	set_defaults(o, x);
 	enum sl_status s = check(c, o, x);
 	if (s == SL_OK) *y = SL_SHAPE(x.dim[0], x.dim[1], windows(o, 0, x.dim[2]), windows(o, 1, x.dim[3]));
@@ -134,7 +136,7 @@ static enum sl_status check_plain(const struct slp_grad *g)
 {
 	const struct slp_pool2d_attrs *a = g->attrs;
 	bool relu = g->op == &slp_op_avg_pool2d_grad && ((const struct slp_pool2d_grad *)g->attrs)->relu;
-	if (!a->x_lanes && !a->y_lanes && !relu) return SL_OK;
+	if (!a->x_lanes && !a->y_lanes && !a->last && !relu) return SL_OK;
 	slp_call_fail(g->at, g->op->name, SL_EUNSUPPORTED, "a pooling made by a graph pass has no gradient");
 	return SL_EUNSUPPORTED;
 }

@@ -8,9 +8,18 @@ struct position {
 	int64_t plane, i, j;
 };
 
-__device__ static inline struct position position_of(int64_t index, int64_t rows, int64_t columns)
+/* Of the index-th thread: elements that lie side by side in memory belong to threads that do. */
+__device__ static inline struct position position_of(const struct slp_pool &p, int64_t index, int64_t rows,
+                                                     int64_t columns)
 {
 	struct position r;
+	if (p.last) {
+		int64_t place = index / p.channels, image = place / (rows * columns);
+		r.j = place % columns;
+		r.i = place / columns % rows;
+		r.plane = image * p.channels + index % p.channels;
+		return r;
+	}
 	r.j = index % columns;
 	r.i = index / columns % rows;
 	r.plane = index / columns / rows;
@@ -35,7 +44,7 @@ template <class S> __global__ static void max_forward(struct slp_pool p, const S
 {
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct position at = position_of(index, p.oh, p.ow);
+		struct position at = position_of(p, index, p.oh, p.ow);
 		y[slp_pool_y(&p, at.plane, at.i * p.ow + at.j)] =
 		        x[largest(p, x, at.plane, slp_pool_window(&p, at.i, at.j))];
 	}
@@ -46,7 +55,7 @@ template <class S> __global__ static void avg_forward(struct slp_pool p, const S
 	typedef typename slp_number<S>::type T;
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct position at = position_of(index, p.oh, p.ow);
+		struct position at = position_of(p, index, p.oh, p.ow);
 		struct slp_window r = slp_pool_window(&p, at.i, at.j);
 		T sum = 0;
 		for (int64_t h = r.h0; h < r.h1; h++)
@@ -118,7 +127,7 @@ __global__ static void max_backward(struct slp_pool p, const S *x, const S *dy, 
 	typedef typename slp_number<S>::type T;
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct position at = position_of(index, p.ih, p.iw);
+		struct position at = position_of(p, index, p.ih, p.iw);
 		int64_t self = slp_pool_x(&p, at.plane, at.i * p.iw + at.j);
 		max_share<S> share = {p, x, dy, at.plane, self};
 		dx[self] = relu && (T)relu[self] <= 0 ? (T)0 : gather<S>(p, at, share);
@@ -130,7 +139,7 @@ template <class S> __global__ static void avg_backward(struct slp_pool p, const 
 	typedef typename slp_number<S>::type T;
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct position at = position_of(index, p.ih, p.iw);
+		struct position at = position_of(p, index, p.ih, p.iw);
 		int64_t self = slp_pool_x(&p, at.plane, at.i * p.iw + at.j);
 		avg_share<S> share = {dy};
 		dx[self] = relu && (T)relu[self] <= 0 ? (T)0 : gather<S>(p, at, share);
@@ -153,7 +162,7 @@ struct run_avg_forward {
 		const T *x = (const T *)k->in[0].ptr;
 		T *y = (T *)k->out[0].ptr;
 		bool image = p.oh == 1 && p.ow == 1 && p.kh == p.ih && p.kw == p.iw && p.ph == 0 && p.pw == 0;
-		if (image && !p.x_lanes && !p.y_lanes && p.ih * p.iw >= 32)
+		if (image && !p.x_lanes && !p.y_lanes && !p.last && p.ih * p.iw >= 32)
 			SLP_LAUNCH(avg_image<T>, slp_grid(n * SLP_BLOCK), p.ih * p.iw < 1024 ? 64 : SLP_BLOCK, 0,
 			           k->stream, x, y, p.planes, p.ih * p.iw);
 		else SLP_LAUNCH(avg_forward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p, x, y, n);

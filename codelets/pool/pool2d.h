@@ -12,10 +12,10 @@
 #endif
 
 /* Attributes of the forward operations: the caller's options, and what graph passes add: x and y may each be in lane
- * order (lane_order.h; their images must then be a multiple of 16). */
+ * order (lane_order.h; their images must then be a multiple of 16), or both have channels last. */
 struct slp_pool2d_attrs {
 	struct sl_pool2d_opts pool;
-	bool x_lanes, y_lanes;
+	bool x_lanes, y_lanes, last;
 };
 
 /* Attributes of the gradient operations; x_lanes is about x and its gradient, y_lanes about the gradient of y. */
@@ -34,19 +34,21 @@ struct slp_pool {
 	int64_t planes, ih, iw, oh, ow, kh, kw, sh, sw, ph, pw;
 	bool exclude_pad;
 	int64_t channels; /* planes of an image */
-	bool x_lanes, y_lanes;
+	bool x_lanes, y_lanes, last;
 };
 
 /* The index of element `at` of a plane in x, in y. */
 SLP_POOL_FN int64_t slp_pool_x(const struct slp_pool *p, int64_t plane, int64_t at)
 {
 	int64_t size = p->ih * p->iw, image = plane / p->channels, channel = plane % p->channels;
+	if (p->last) return slp_order_in_last(p->channels, size, image, channel, at);
 	return slp_order_index(p->x_lanes, p->channels * size, image, channel * size + at);
 }
 
 SLP_POOL_FN int64_t slp_pool_y(const struct slp_pool *p, int64_t plane, int64_t at)
 {
 	int64_t size = p->oh * p->ow, image = plane / p->channels, channel = plane % p->channels;
+	if (p->last) return slp_order_in_last(p->channels, size, image, channel, at);
 	return slp_order_index(p->y_lanes, p->channels * size, image, channel * size + at);
 }
 
@@ -76,9 +78,10 @@ SLP_POOL_FN struct slp_window slp_pool_window(const struct slp_pool *p, int64_t 
 static inline struct slp_pool slp_pool_make(const struct slp_pool2d_attrs *a, sl_shape x, sl_shape y)
 {
 	const struct sl_pool2d_opts *o = &a->pool;
-	struct slp_pool p = {x.dim[0] * x.dim[1], x.dim[2],       x.dim[3],     y.dim[2],     y.dim[3],
-	                     o->kernel[0],        o->kernel[1],   o->stride[0], o->stride[1], o->pad[0],
-	                     o->pad[1],           o->exclude_pad, x.dim[1],     a->x_lanes,   a->y_lanes};
+	struct slp_pool p = {
+	        x.dim[0] * x.dim[1], x.dim[2],     x.dim[3],  y.dim[2],  y.dim[3],       o->kernel[0], o->kernel[1],
+	        o->stride[0],        o->stride[1], o->pad[0], o->pad[1], o->exclude_pad, x.dim[1],     a->x_lanes,
+	        a->y_lanes,          a->last};
 	return p;
 }
 

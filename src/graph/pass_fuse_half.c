@@ -1,6 +1,6 @@
-/* fuse, convolutions under autocast on CPUs: parameters that were cast to a half type are read in float32, because they
- * are reordered anyway; their gradients are added in float32, and returned in float32 if all readers want that.  On
- * GPUs, cuDNN wants all operands in one type. */
+/* fuse, convolutions under autocast: parameters that were cast to a half type are read in float32 where they are
+ * reordered anyway, on CPUs and by GPUs with channels last; on CPUs their gradients are added in float32, and returned in
+ * float32 if all readers want that. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +69,7 @@ static bool parameter_of(const sl_graph *g, const struct slp_users *users, int n
 }
 
 /* Those in lane order compute in float32 what was rounded, as calls one by one do. */
-static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users)
+static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users, bool cpu)
 {
 	enum sl_status s = SL_OK;
 	for (int i = 0; i < g->count && s == SL_OK; i++) {
@@ -77,7 +77,8 @@ static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users
 		struct slp_value v[3];
 		bool conv = slp_node_is(n, &slp_op_conv2d) || slp_node_is(n, &slp_op_conv2d_grad_data);
 		for (int j = 1; j < n->nin && j < 3 && conv; j++) conv = parameter_of(g, users, i, j, &v[j]);
-		if (!conv || !slp_is_half(n->types[0].dtype) || slp_layout_likes_lanes(g, n)) continue;
+		if (!conv || !slp_is_half(n->types[0].dtype)) continue;
+		if (cpu ? slp_layout_likes_lanes(g, n) : !slp_layout_last(g, n)) continue;
 		for (int j = 1; j < n->nin; j++) n->in[j] = v[j];
 		set_wide(n);
 		s = slp_node_infer(g, i);
@@ -89,10 +90,10 @@ enum sl_status slp_fuse_half(sl_graph *g)
 {
 	struct slp_users users;
 	struct slp_walk w;
-	if (!slp_layout_on_cpu(g)) return SL_OK;
+	bool cpu = slp_layout_on_cpu(g);
 	if (!slp_users_find(&users, g)) return slp_pass_no_memory("fuse");
-	enum sl_status s = widen(g, &users);
-	if (s == SL_OK) s = take_parameters(g, &users);
+	enum sl_status s = cpu ? widen(g, &users) : SL_OK;
+	if (s == SL_OK) s = take_parameters(g, &users, cpu);
 	slp_users_free(&users);
 	if (s != SL_OK) return s;
 	if (!slp_walk_begin(&w, g)) return SL_ENOMEM;

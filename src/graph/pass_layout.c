@@ -1,10 +1,13 @@
 /* layout: images stay in lane order (codelets/common/lane_order.h) between operations that compute in it; those of half
- * types in blocks of channels, which libraries compute in.  What follows is said of lane order, and holds for both.
+ * types in blocks of channels, which libraries compute in.  On GPUs they have channels last, in half types and where
+ * float32 may be rounded to TF32: tensor cores take them so, and cuDNN reorders all others in each call.  What follows
+ * is said of lane order, and holds for all three.
  *
  * Convolutions and poolings take and give either order, so there is nothing to put between them: a value is in lane
  * order where everything that touches it can have it so, and a convolution that is fastest so does.  Elementwise
- * operations do not care, as long as all of their arguments are in one order.  On CPUs only. */
+ * operations do not care, as long as all of their arguments are in one order. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/pass.h"
 #include "op_inner.h"
@@ -12,15 +15,23 @@
 /* ---- who can have which of its operands in lane order ------------------------------------------------------------ */
 
 enum side { NEITHER, X, Y, ONE };
+enum order { LANES, BLOCKS, LAST, ORDERS };
 
 struct layout {
 	sl_graph *g;
 	bool *possible, *wanted; /* by value id */
 	bool changed;
-	bool blocks; /* of channels, not lane order */
+	enum order order;
 };
 
-/* What x_lanes or y_lanes, x_blocks or y_blocks says of each argument and of the result. */
+/* The attribute that says it of a side. */
+static const char *const attributes[ORDERS][ONE + 1] = {
+        [LANES] = {[X] = "x_lanes", [Y] = "y_lanes"},
+        [BLOCKS] = {[X] = "x_blocks", [Y] = "y_blocks", [ONE] = "blocks"},
+        [LAST] = {[X] = "x_last", [Y] = "y_last", [ONE] = "last"},
+};
+
+/* Which of them is about each argument and the result. */
 struct operation {
 	const struct sl_op *op;
 	enum side in[6], out;
@@ -39,14 +50,27 @@ static const struct operation poolings[] = {
         {&slp_op_avg_pool2d_grad, {X, Y}, X}, /* without relu: dy alone */
 };
 
-/* What their `blocks` says. */
-static const struct operation norms[] = {
+/* The first three are norms, which alone can have blocks. */
+enum { NORMS = 3 };
+static const struct operation images[] = {
         {&slp_op_batch_norm, {ONE}, ONE},
         {&slp_op_batch_norm_infer, {ONE}, ONE},
         {&slp_op_batch_norm_grad, {ONE, ONE, NEITHER, NEITHER, NEITHER, ONE}, ONE},
+        {&slp_op_max_pool2d, {ONE}, ONE},
+        {&slp_op_avg_pool2d, {ONE}, ONE},
+        {&slp_op_max_pool2d_grad, {ONE, ONE}, ONE},
+        {&slp_op_avg_pool2d_grad, {ONE, ONE}, ONE},
 };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
+static const struct {
+	const struct operation *all;
+	size_t count;
+} others[ORDERS] = {
+        [LANES] = {poolings, COUNT(poolings)},
+        [BLOCKS] = {images, NORMS},
+        [LAST] = {images, COUNT(images)},
+};
 
 static bool is_convolution(const struct slp_gnode *n)
 {
@@ -56,9 +80,8 @@ static bool is_convolution(const struct slp_gnode *n)
 static const struct operation *operation_of(const struct layout *l, const struct slp_gnode *n)
 {
 	if (is_convolution(n)) return &convolutions[slp_node_conv(n)];
-	const struct operation *all = l->blocks ? norms : poolings;
-	for (size_t i = 0; i < (l->blocks ? COUNT(norms) : COUNT(poolings)); i++)
-		if (slp_node_is(n, all[i].op)) return &all[i];
+	for (size_t i = 0; i < others[l->order].count; i++)
+		if (slp_node_is(n, others[l->order].all[i].op)) return &others[l->order].all[i];
 	return NULL;
 }
 
@@ -95,6 +118,18 @@ static bool takes_blocks(const sl_graph *g, const struct slp_gnode *n)
 	return half && !other && slp_conv_takes_blocks() && !slp_layout_likes_lanes(g, n);
 }
 
+/* That tensor cores compute in. */
+static bool is_on_tensor_cores(enum sl_dtype type)
+{
+	return slp_is_half(type) || (type == SL_FLOAT32 && slp_engine.config.tf32 >= SL_TF32_CONV);
+}
+
+static bool takes_last(const sl_graph *g, const struct slp_gnode *n)
+{
+	bool other = slp_node_number(n, "pool") || slp_node_number(n, "crop") || slp_node_number(n, "groups") > 1;
+	return !other && is_on_tensor_cores(slp_value_type(g, n->in[0])->dtype);
+}
+
 bool slp_layout_likes_lanes(const sl_graph *g, const struct slp_gnode *n)
 {
 	struct slp_infer c;
@@ -106,7 +141,7 @@ bool slp_layout_likes_lanes(const sl_graph *g, const struct slp_gnode *n)
 
 bool slp_layout_on_cpu(const sl_graph *g)
 {
-	bool cpu = slp_engine.ngpus == 0;
+	bool cpu = slp_engine.ngpus == 0 || g->device.kind == SL_DEVICE_CPU;
 	for (int i = 0; i < g->count; i++) {
 		const sl_tensor *t = g->nodes[i].dead ? NULL : g->nodes[i].tensor;
 		if (t && t->device.kind == SL_DEVICE_GPU) return false;
@@ -115,15 +150,46 @@ bool slp_layout_on_cpu(const sl_graph *g)
 	return cpu;
 }
 
+/* SL_CHANNELS_LAST=0: never. */
+static bool on_gpu(const sl_graph *g)
+{
+	const char *wish = getenv("SL_CHANNELS_LAST");
+	return slp_engine.ngpus > 0 && !slp_layout_on_cpu(g) && !(wish && !strcmp(wish, "0"));
+}
+
 /* ---- which values ------------------------------------------------------------------------------------------------ */
+
+/* Channels must fill the 16 bytes that tensor cores load at a time. */
+static bool may_be_last(const struct slp_type *t)
+{
+	int64_t each = slp_is_half(t->dtype) ? 8 : 4;
+	return is_on_tensor_cores(t->dtype) && t->shape.ndim == 4 && t->shape.dim[1] % each == 0;
+}
 
 static bool may_be(const struct layout *l, const struct slp_type *t)
 {
-	if (l->blocks)
-		return t->dtype == SL_BFLOAT16 && t->shape.ndim == 4 && sl_shape_size(t->shape) > 0 &&
-		       t->shape.dim[1] % SLP_ORDER_BLOCK == 0;
-	return slp_promoted(t->dtype) == SL_FLOAT32 && t->shape.ndim == 4 && t->shape.dim[0] > 0 &&
-	       t->shape.dim[0] % SLP_ORDER_LANES == 0;
+	if (t->shape.ndim != 4 || sl_shape_size(t->shape) == 0) return false;
+	switch (l->order) {
+	case LANES: return slp_promoted(t->dtype) == SL_FLOAT32 && t->shape.dim[0] % SLP_ORDER_LANES == 0;
+	case BLOCKS: return t->dtype == SL_BFLOAT16 && t->shape.dim[1] % SLP_ORDER_BLOCK == 0;
+	default: return may_be_last(t);
+	}
+}
+
+static bool likes(const struct layout *l, const struct slp_gnode *n)
+{
+	if (!is_convolution(n)) return false;
+	if (l->order == LANES) return slp_layout_likes_lanes(l->g, n);
+	return l->order == BLOCKS ? takes_blocks(l->g, n) : takes_last(l->g, n);
+}
+
+/* Weights are reordered then, and may be converted along with it. */
+bool slp_layout_last(const sl_graph *g, const struct slp_gnode *n)
+{
+	if (!is_convolution(n) || !on_gpu(g) || !takes_last(g, n)) return false;
+	bool weights = slp_node_conv(n) == SLP_CONV_WEIGHTS;
+	const struct slp_type *other = weights ? slp_value_type(g, n->in[1]) : &n->types[0];
+	return may_be_last(slp_value_type(g, n->in[0])) || may_be_last(other);
 }
 
 static void possible_results(struct layout *l, int node)
@@ -138,14 +204,14 @@ static void possible_results(struct layout *l, int node)
 static void restrict_arguments(struct layout *l, int node)
 {
 	const struct slp_gnode *n = &l->g->nodes[node];
-	bool likes = l->blocks ? is_convolution(n) && takes_blocks(l->g, n) : slp_layout_likes_lanes(l->g, n);
+	bool liked = likes(l, n);
 	for (int i = 0; i < n->nin; i++) {
-		bool can = side_of_argument(l, n, i) != NEITHER ? likes || !is_convolution(n) : is_elementwise(l->g, n);
+		bool can = side_of_argument(l, n, i) != NEITHER ? liked || !is_convolution(n) : is_elementwise(l->g, n);
 		if (!can) l->possible[slp_value_id(n->in[i])] = false;
-		if (can && likes) l->wanted[slp_value_id(n->in[i])] = true;
+		if (can && liked) l->wanted[slp_value_id(n->in[i])] = true;
 	}
-	if (is_convolution(n) && !likes) l->possible[node * SLP_MAX_OUTPUTS] = false;
-	if (likes && side_of_result(l, n, 0) != NEITHER) l->wanted[node * SLP_MAX_OUTPUTS] = true;
+	if (is_convolution(n) && !liked) l->possible[node * SLP_MAX_OUTPUTS] = false;
+	if (liked && side_of_result(l, n, 0) != NEITHER) l->wanted[node * SLP_MAX_OUTPUTS] = true;
 }
 
 static void tie(struct layout *l, int a, int b)
@@ -190,23 +256,21 @@ static void choose(struct layout *l)
 static void set_sides(const struct layout *l, int node)
 {
 	struct slp_gnode *n = &l->g->nodes[node];
-	static const char *const lanes[] = {[X] = "x_lanes", [Y] = "y_lanes"};
-	static const char *const blocks[] = {[X] = "x_blocks", [Y] = "y_blocks", [ONE] = "blocks"};
 	for (int i = 0; i < n->nin + 1; i++) {
 		enum side side = i < n->nin ? side_of_argument(l, n, i) : side_of_result(l, n, 0);
 		int id = i < n->nin ? slp_value_id(n->in[i]) : node * SLP_MAX_OUTPUTS;
 		if (side == NEITHER || !l->possible[id] || !l->wanted[id]) continue;
 		slp_node_lower_conv(n);
-		slp_node_set_int(n, (l->blocks ? blocks : lanes)[side], true);
+		slp_node_set_int(n, attributes[l->order][side], true);
 	}
 }
 
-static enum sl_status arrange(sl_graph *g, bool blocks)
+static enum sl_status arrange(sl_graph *g, enum order order)
 {
 	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
-	struct layout l = {g, slp_calloc(values, sizeof(bool)), slp_calloc(values, sizeof(bool)), false, blocks};
+	struct layout l = {g, slp_calloc(values, sizeof(bool)), slp_calloc(values, sizeof(bool)), false, order};
 	enum sl_status s = l.possible && l.wanted ? SL_OK : slp_pass_no_memory("layout");
-	if (s == SL_OK && slp_layout_on_cpu(g)) {
+	if (s == SL_OK && (order == LAST ? on_gpu(g) : slp_layout_on_cpu(g))) {
 		choose(&l);
 		for (int i = 0; i < g->count; i++)
 			if (operation_of(&l, &g->nodes[i])) set_sides(&l, i);
@@ -218,6 +282,7 @@ static enum sl_status arrange(sl_graph *g, bool blocks)
 
 enum sl_status slp_pass_layout(sl_graph *g)
 {
-	enum sl_status s = arrange(g, false);
-	return s == SL_OK ? arrange(g, true) : s;
+	enum sl_status s = SL_OK;
+	for (enum order o = LANES; o < ORDERS && s == SL_OK; o++) s = arrange(g, o);
+	return s;
 }

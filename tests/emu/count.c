@@ -36,6 +36,11 @@ void emu_count_tf32(int device)
 	__atomic_fetch_add(&counts.tf32[device], 1, __ATOMIC_RELAXED);
 }
 
+void emu_count_last(int device)
+{
+	__atomic_fetch_add(&counts.last[device], 1, __ATOMIC_RELAXED);
+}
+
 void emu_count_half(int device)
 {
 	__atomic_fetch_add(&counts.half[device], 1, __ATOMIC_RELAXED);
@@ -148,13 +153,15 @@ void emu_counts_print(void)
 	char from[16], to[16];
 	for (int i = 0; i < emu_settings.devices; i++)
 		fprintf(stderr,
-		        "emulated gpu:%d: launches=%llu tf32=%llu half=%llu fused=%llu sets=%llu allocations=%llu "
+		        "emulated gpu:%d: launches=%llu tf32=%llu half=%llu last=%llu fused=%llu sets=%llu "
+		        "allocations=%llu "
 		        "refused=%llu "
 		        "peak=%zu\n",
 		        i, (unsigned long long)counts.launches[i], (unsigned long long)counts.tf32[i],
-		        (unsigned long long)counts.half[i], (unsigned long long)counts.fused[i],
-		        (unsigned long long)counts.sets[i], (unsigned long long)counts.allocations[i],
-		        (unsigned long long)counts.refused[i], counts.peak[i]);
+		        (unsigned long long)counts.half[i], (unsigned long long)counts.last[i],
+		        (unsigned long long)counts.fused[i], (unsigned long long)counts.sets[i],
+		        (unsigned long long)counts.allocations[i], (unsigned long long)counts.refused[i],
+		        counts.peak[i]);
 	for (int i = 0; i < emu_settings.devices; i++)
 		if (counts.graphs[i])
 			fprintf(stderr, "emulated gpu:%d: graphs=%llu changes=%llu graph-launches=%llu kernels=%llu\n",

@@ -16,10 +16,12 @@ extern "C" {
 struct cudnnTensorStruct {
 	cudnnDataType_t type;
 	int n, c, h, w;
+	bool last; /* channels */
 };
 struct cudnnFilterStruct {
 	cudnnDataType_t type;
 	int k, c, h, w;
+	bool last;
 };
 struct cudnnConvolutionStruct {
 	cudnnDataType_t type;
@@ -73,6 +75,11 @@ DESCRIPTOR(Tensor, cudnnTensorStruct)
 DESCRIPTOR(Filter, cudnnFilterStruct)
 DESCRIPTOR(Convolution, cudnnConvolutionStruct)
 
+static bool takes(cudnnTensorFormat_t format)
+{
+	return format == CUDNN_TENSOR_NCHW || format == CUDNN_TENSOR_NHWC;
+}
+
 static bool takes(cudnnDataType_t type)
 {
 	return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE || emu_is_half(type);
@@ -82,8 +89,8 @@ cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t d, cudnnTensorF
                                          int n, int c, int h, int w)
 {
 	if (n <= 0 || c <= 0 || h <= 0 || w <= 0) return CUDNN_STATUS_BAD_PARAM;
-	if (format != CUDNN_TENSOR_NCHW || !takes(type)) return CUDNN_STATUS_NOT_SUPPORTED;
-	*d = {type, n, c, h, w};
+	if (!takes(format) || !takes(type)) return CUDNN_STATUS_NOT_SUPPORTED;
+	*d = {type, n, c, h, w, format == CUDNN_TENSOR_NHWC};
 	return CUDNN_STATUS_SUCCESS;
 }
 
@@ -91,8 +98,8 @@ cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t d, cudnnDataTyp
                                          int k, int c, int h, int w)
 {
 	if (k <= 0 || c <= 0 || h <= 0 || w <= 0) return CUDNN_STATUS_BAD_PARAM;
-	if (format != CUDNN_TENSOR_NCHW || !takes(type)) return CUDNN_STATUS_NOT_SUPPORTED;
-	*d = {type, k, c, h, w};
+	if (!takes(format) || !takes(type)) return CUDNN_STATUS_NOT_SUPPORTED;
+	*d = {type, k, c, h, w, format == CUDNN_TENSOR_NHWC};
 	return CUDNN_STATUS_SUCCESS;
 }
 
@@ -136,7 +143,7 @@ struct problem {
 		cudnnDataType_t sums = emu_is_half(x.type) ? CUDNN_DATA_FLOAT : x.type;
 		return x.type == y.type && x.type == w.type && c.type == sums && x.n == y.n && w.k == y.c &&
 		       x.c == w.c * c.groups && w.k % c.groups == 0 && y.h == result(x.h, w.h, 0) &&
-		       y.w == result(x.w, w.w, 1);
+		       y.w == result(x.w, w.w, 1) && x.last == y.last && x.last == w.last;
 	}
 	/* Bytes of the patches of an image as a matrix: what some algorithms want. */
 	size_t patches() const
@@ -187,6 +194,7 @@ static cudnnStatus_t propose(const algorithm (&list)[N], const problem &p, int m
 	cudaError_t error;
 	if (!p.fits()) return CUDNN_STATUS_BAD_PARAM;
 	if (emu_is_half(p.x.type) && emu_fails(EMU_HALF, &error)) return CUDNN_STATUS_NOT_SUPPORTED;
+	if (p.x.last && emu_fails(EMU_LAST, &error)) return CUDNN_STATUS_NOT_SUPPORTED;
 	for (*count = 0; *count < most && *count < (int)N; ++*count) {
 		const algorithm &a = list[*count];
 		Perf &perf = to[*count];
@@ -312,13 +320,43 @@ template <class T, class Sum, class Factor> struct convolution {
 		});
 		store(w, sums);
 	}
+	void compute() const
+	{
+		if (pass == FORWARD) forward();
+		else if (pass == DATA) data();
+		else filter();
+	}
+	/* Each of `count` matrices of rows × columns, transposed. */
+	static std::vector<T> turned(const T *from, size_t count, size_t rows, size_t columns)
+	{
+		std::vector<T> to(count * rows * columns);
+		for (size_t i = 0; i < to.size(); i++) {
+			size_t matrix = i / (rows * columns), at = i % (rows * columns);
+			to[matrix * rows * columns + at % columns * rows + at / columns] = from[i];
+		}
+		return to;
+	}
+	/* With channels last, on copies that have them first. */
+	void compute_last() const
+	{
+		size_t xs = (size_t)p.x.h * p.x.w, ys = (size_t)p.y.h * p.y.w, ws = (size_t)p.w.h * p.w.w;
+		size_t n = (size_t)p.x.n, xc = (size_t)p.x.c, yc = (size_t)p.y.c, wk = (size_t)p.w.k,
+		       wc = (size_t)p.w.c;
+		std::vector<T> px = turned(x, n, xs, xc), py = turned(y, n, ys, yc), pw = turned(w, wk, ws, wc);
+		convolution plain = *this;
+		plain.x = px.data(), plain.y = py.data(), plain.w = pw.data();
+		plain.compute();
+		std::vector<T> made = pass == FORWARD ? turned(plain.y, n, yc, ys)
+		                      : pass == DATA  ? turned(plain.x, n, xc, xs)
+		                                      : turned(plain.w, wk, wc, ws);
+		memcpy((void *)(pass == FORWARD ? y : pass == DATA ? x : w), made.data(), made.size() * sizeof(T));
+	}
 	static void run(void *arg)
 	{
 		const convolution &c = *(const convolution *)arg;
 		if (c.bytes) memset(c.work, 0xff, c.bytes);
-		if (c.pass == FORWARD) c.forward();
-		else if (c.pass == DATA) c.data();
-		else c.filter();
+		if (c.p.x.last) c.compute_last();
+		else c.compute();
 	}
 	static void drop(void *arg)
 	{
@@ -367,6 +405,7 @@ template <size_t N> static cudnnStatus_t convolve(const algorithm (&list)[N], in
 	if (bytes < a->bytes(p) || (bytes && !work)) return CUDNN_STATUS_BAD_PARAM;
 	if (p.x.type == CUDNN_DATA_FLOAT && p.c.math != CUDNN_FMA_MATH) emu_count_tf32(device);
 	if (emu_is_half(p.x.type) && p.c.math == CUDNN_TENSOR_OP_MATH) emu_count_half(device);
+	if (p.x.last) emu_count_last(device);
 	if (p.x.type == CUDNN_DATA_DOUBLE)
 		return queue<double, double, double>(handle, p, pass, alpha, beta, x, w, y, work, bytes);
 	if (p.x.type == CUDNN_DATA_HALF)

@@ -86,6 +86,10 @@ struct tensor {
 	{
 		return n * stride[0] + c * stride[1] + h * stride[2] + w * stride[3];
 	}
+	bool is_last() const
+	{
+		return dim[1] > 1 && stride[1] == 1 && stride[3] != 1;
+	}
 	bool has(int64_t n, int64_t c, int64_t h, int64_t w) const
 	{
 		return dim[0] == n && dim[1] == c && dim[2] == h && dim[3] == w;
@@ -351,6 +355,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 		else emu_count_tf32(device);
 	}
 	emu_count_fused(device);
+	if (o.c.y.is_last()) emu_count_last(device);
 	return CUDNN_STATUS_SUCCESS;
 }
 

@@ -7,6 +7,7 @@ set -eu
 tests/emu/test_device
 tests/emu/test_convolutions
 tests/emu/test_halves
+tests/emu/test_last
 STARPU_NCPU=0 SL_EMU_DEVICES=1 tests/emu/test_cache
 tests/emu/test_parallel
 [ -n "${ASAN_OPTIONS-}" ] || tests/emu/test_waits

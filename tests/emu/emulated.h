@@ -53,6 +53,7 @@ struct emu_link {
 struct emu_counts {
 	uint64_t launches[EMU_MAX_DEVICES], sets[EMU_MAX_DEVICES]; /* kernels, memsets */
 	uint64_t tf32[EMU_MAX_DEVICES];  /* of the kernels: float32 products of libraries that were told to use TF32 */
+	uint64_t last[EMU_MAX_DEVICES];  /* of the kernels: convolutions with channels last */
 	uint64_t half[EMU_MAX_DEVICES];  /* of the kernels: products of libraries in half types, on tensor cores */
 	uint64_t fused[EMU_MAX_DEVICES]; /* of the kernels, or recorded: operation graphs of cuDNN */
 	uint64_t allocations[EMU_MAX_DEVICES], refused[EMU_MAX_DEVICES]; /* refused: out of memory */
@@ -67,6 +68,7 @@ struct emu_counts {
 
 void emu_count_tf32(int device);
 void emu_count_half(int device);
+void emu_count_last(int device);
 void emu_count_fused(int device);
 const char *emu_wait_name(enum emu_wait wait);
 void emu_counts_get(struct emu_counts *counts);
@@ -88,7 +90,8 @@ uint64_t emu_copies(int from, int to, size_t bytes);
 	X(GRAPH, "graph", cudaErrorLaunchOutOfResources)         /* the launch of one */                               \
 	X(PLAN, "plan", cudaErrorNotSupported)                   /* cuDNN: a plan of an operation graph */             \
 	X(EXECUTE, "execute", cudaErrorLaunchOutOfResources)     /* cuDNN: the execution of one */                     \
-	X(HALF, "half", cudaErrorNotSupported)                   /* cuDNN: proposals or a plan for a half type */
+	X(HALF, "half", cudaErrorNotSupported)                   /* cuDNN: proposals or a plan for a half type */      \
+	X(LAST, "last", cudaErrorNotSupported)                   /* cuDNN: proposals with channels last */
 
 enum emu_failure {
 #define X(name, ...) EMU_##name,
