@@ -86,6 +86,9 @@ enum slp_conv_pool { SLP_CONV_POOL_NONE, SLP_CONV_POOL_MAX, SLP_CONV_POOL_AVG };
 /* Images of a group in lane order, channels of one in blocks (codelets/common/lane_order.h). */
 enum { SLP_ORDER_LANES = 16, SLP_ORDER_BLOCK = 16 };
 
+/* Bytes that a library may work in on a GPU, beside the operands of a call: a part of its memory (admission.c). */
+size_t slp_gpu_workspace(void);
+
 /* Whether this call of a convolution or of one of its gradients is best computed in lane order. */
 bool slp_conv_likes_lanes(const struct slp_infer *call);
 /* Whether convolutions in bfloat16 take images in blocks of channels here. */

@@ -246,13 +246,14 @@ static double conv2d_grad_weights_flops(const struct slp_infer *c)
 
 #if defined HAVE_CUDA || defined SLP_SIMULATION
 /* What cuDNN may work in: its choice of an algorithm is limited to it.  Twice the operands is what its faster
- * algorithms ask for in most cases. */
+ * algorithms ask for in most cases; those for tensor cores want copies of x and y, unless channels are last. */
 size_t slp_conv_workspace(const struct slp_conv *c, size_t element)
 {
-	enum { LEAST = 1 << 20, MOST = 64 << 20 };
+	enum { LEAST = 1 << 20 };
+	double most = (double)slp_gpu_workspace();
 	double images = (double)(c->n * c->ic * c->ih * c->iw) + (double)(c->n * c->oc * c->oh * c->ow);
 	double bytes = 2 * (images + (double)(c->oc * c->ic / c->groups * c->kh * c->kw)) * (double)element;
-	return bytes < LEAST ? LEAST : bytes > MOST ? MOST : (size_t)bytes;
+	return (size_t)(bytes < LEAST ? LEAST : bytes > most ? most : bytes);
 }
 
 static size_t workspace(const struct slp_infer *c)

@@ -26,6 +26,12 @@ size_t slp_admission_room(sl_device device)
 	return least;
 }
 
+size_t slp_gpu_workspace(void)
+{
+	size_t share = slp_admission_room((sl_device){SL_DEVICE_GPU, -1}) / 32, least = (size_t)64 << 20;
+	return share < least ? least : share;
+}
+
 static bool is_short(int gpu)
 {
 	size_t all = room(gpu);
