@@ -1,12 +1,12 @@
-/* Convolution on GPUs by cuDNN, in the caller's layout (NCHW), in TF32 where sl_config.tf32 allows that, else in the
- * arithmetic of the data type; half types on tensor cores, with sums in float32.  Bias and relu are part of it where
- * cuDNN's graph API can do that (conv2d_fused.cu).  What cuDNN cannot compute in a half type is declined, and the
- * engine computes it in float32 (src/runtime/promote.c).
+/* Convolution on GPUs by cuDNN, in TF32 where sl_config.tf32 allows that, else in the arithmetic of the data type; half
+ * types on tensor cores, with sums in float32.  Where cuDNN's graph API has a plan, with bias and relu in it, that is
+ * taken (conv2d_fused.cu), else an algorithm of the older interface.  What neither computes in a half type is declined,
+ * and the engine computes it in float32 (src/runtime/promote.c).
  *
  * Operands in other orders or types are copied (conv2d_operands.cuh).  Images with channels last are computed so; where
  * cuDNN refuses that, in the plain order.
  *
- * cuDNN proposes algorithms, best first; taken is the first that is deterministic and works in the memory that the
+ * The older interface proposes algorithms, best first; taken is the first that is deterministic and works in the memory that the
  * operation has (conv2d.c: workspace).  Descriptions and choices are kept by the thread that made them. */
 #include <cstring>
 #include "cuda_libs.h"
@@ -313,54 +313,71 @@ static enum sl_status convolve(const struct slp_kernel *k, const struct operands
 	                                 : slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_dnn.cudnnGetErrorString(s));
 }
 
-/* Adds the bias to the whole y, and applies the activation. */
-template <class T> static enum sl_status finish(const struct slp_kernel *k, const struct operands<T> &o)
+/* As one operation of cuDNN's graph API. */
+struct by_graph {
+	struct slp_conv_fused f;
+	struct slp_conv_fused_at at;
+	bool possible;
+};
+
+/* With the bias, and with relu; other activations remain to be done. */
+template <class T>
+static struct by_graph graph_of(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
+{
+	struct by_graph g;
+	memset(&g, 0, sizeof g); /* padding too */
+	g.f.handle = is_empty(o.c) || k->in[0].type.dtype == SL_FLOAT64 ? NULL : (cudnnHandle_t)slp_cudnn(k);
+	g.f.c = o.c;
+	g.f.limit = o.limit;
+	g.f.pass = pass;
+	g.f.bias = o.b != NULL;
+	g.f.relu = slp_conv_attrs(k)->activation == SL_RELU;
+	g.f.nhwc = o.last;
+	g.f.type = type_of(k->in[0].type.dtype);
+	g.f.tensor_cores = g.f.type != CUDNN_DATA_FLOAT || slp_tf32_convolutions();
+	g.at = {o.x, o.w, o.b, o.y, o.work, k->stream};
+	g.possible = g.f.handle && slp_cudnn_graph();
+	return g;
+}
+
+/* Adds the bias, if that is still to be done, to the whole y, and applies the activation. */
+template <class T> static enum sl_status finish(const struct slp_kernel *k, const struct operands<T> &o, bool bias)
 {
 	int64_t n = o.c.n * o.c.oc * o.c.oh * o.c.ow, step = o.last ? 1 : o.c.oh * o.c.ow;
 	int activation = slp_conv_attrs(k)->activation;
-	if (n == 0 || (!o.b && activation == SL_IDENTITY)) return SL_OK;
-	SLP_LAUNCH(finish_kernel<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, o.y, (const T *)o.b, n, step, o.c.oc,
-	           activation);
+	if (n == 0 || (!bias && activation == SL_IDENTITY)) return SL_OK;
+	SLP_LAUNCH(finish_kernel<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, o.y, (const T *)(bias ? o.b : NULL), n, step,
+	           o.c.oc, activation);
 	return slp_launched(k);
 }
 
-/* With the bias and the activation in one.  false: it cannot be done so. */
-template <class T> static bool fuse(const struct slp_kernel *k, const struct operands<T> &o)
+template <class T>
+static enum sl_status compute(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
 {
-	int activation = slp_conv_attrs(k)->activation;
-	if ((activation != SL_IDENTITY && activation != SL_RELU) || (!o.b && activation == SL_IDENTITY)) return false;
-	if (k->in[0].type.dtype == SL_FLOAT64) return false;
-	cudnnHandle_t handle = is_empty(o.c) ? NULL : (cudnnHandle_t)slp_cudnn(k);
-	if (!handle || !slp_cudnn_graph()) return false;
-	struct slp_conv_fused f;
-	memset(&f, 0, sizeof f); /* padding too */
-	f.handle = handle;
-	f.c = o.c;
-	f.limit = o.limit;
-	f.bias = o.b != NULL;
-	f.nhwc = o.last;
-	f.relu = activation == SL_RELU;
-	f.type = type_of(k->in[0].type.dtype);
-	f.tensor_cores = f.type != CUDNN_DATA_FLOAT || slp_tf32_convolutions();
-	const struct slp_conv_fused_at at = {o.x, o.w, o.b, o.y, o.work, k->stream};
-	return slp_conv_fused_run(&f, &at);
+	struct by_graph g = graph_of<T>(k, o, pass);
+	if (g.possible && slp_conv_fused_run(&g.f, &g.at))
+		return pass == SLP_CONV_FORWARD && !g.f.relu ? finish<T>(k, o, false) : SL_OK;
+	enum sl_status s = convolve<T>(k, o, pass);
+	return s == SL_OK && pass == SLP_CONV_FORWARD ? finish<T>(k, o, o.b != NULL) : s;
 }
 
-template <class T> static enum sl_status forward(const struct slp_kernel *k, const struct operands<T> &o)
+/* Whether cuDNN computes with channels last, or has to be asked no more. */
+template <class T>
+static bool takes_last(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
 {
-	if (fuse(k, o)) return SL_OK;
-	enum sl_status s = convolve<T>(k, o, SLP_CONV_FORWARD);
-	return s == SL_OK ? finish<T>(k, o) : s;
+	struct by_graph g = graph_of<T>(k, o, pass);
+	if (is_empty(o.c) || (g.possible && slp_conv_fused_can(&g.f, &g.at))) return true;
+	const struct made *m = made_for<T>(k, o, pass);
+	return m && !m->refused;
 }
 
 /* SL_EUNSUPPORTED: cuDNN refuses this order, or the data type. */
 template <class T> static enum sl_status run_in(const struct slp_kernel *k, enum slp_conv_pass pass, bool last)
 {
 	struct operands<T> o = operands_of<T>(k, pass, last);
-	const struct made *m = last && !is_empty(o.c) ? made_for<T>(k, o, pass) : NULL;
-	if (m && m->refused) return SL_EUNSUPPORTED; /* before anything is copied */
+	if (last && !takes_last<T>(k, o, pass)) return SL_EUNSUPPORTED; /* before anything is copied */
 	enum sl_status s = stage<T>(k, o, pass, false);
-	if (s == SL_OK) s = pass == SLP_CONV_FORWARD ? forward<T>(k, o) : convolve<T>(k, o, pass);
+	if (s == SL_OK) s = compute<T>(k, o, pass);
 	if (s == SL_OK && pass == SLP_CONV_WEIGHTS)
 		s = o.c.n == 0 ? clear(k, k->out[1].ptr, slp_size(&k->out[1]), k->out[1].type.dtype)
 		               : grad_bias<T>(k, o);

@@ -1,5 +1,5 @@
-/* A convolution with its bias and relu as one operation graph of cuDNN's backend API: of float32 or a half type, with
- * sums and what is between the operations in float32.
+/* A convolution with its bias and relu, or one of its gradients, as one operation graph of cuDNN's backend API: of
+ * float32 or a half type, with sums and what is between the operations in float32.
  *
  * cuDNN's heuristics propose engines, best first; taken is the first that is deterministic, rounds no more than
  * sl_config.tf32 allows, works in the memory that the operation has, and of which a plan can be made.  If there is
@@ -19,7 +19,7 @@
 
 typedef cudnnBackendDescriptor_t descriptor;
 
-enum { CACHE = 64, CONFIGS = 16, MOST = 24 };
+enum { CACHE = 128, CONFIGS = 16, MOST = 24 };
 enum { X = 1, W, B, Y, BARE, SUM }; /* tensors by their numbers; the last two exist within the operation alone */
 
 /* What was made for these sizes; plan NULL: they are refused. */
@@ -119,16 +119,37 @@ static descriptor convolution(struct builder *b, const struct slp_conv &c)
 	return b->finished(d);
 }
 
+/* How cuDNN names the three passes' operands: of the images, x or its gradient, and so on. */
+static const struct {
+	cudnnBackendDescriptorType_t type;
+	cudnnBackendAttributeName_t conv, x, w, y, alpha, beta;
+} passes[SLP_CONV_PASSES] = {
+#define PASS(name, attr, X, W, Y)                                                                                      \
+	{                                                                                                              \
+		CUDNN_BACKEND_OPERATION_CONVOLUTION_##name##_DESCRIPTOR,                                               \
+		        CUDNN_ATTR_OPERATION_CONVOLUTION_##attr##_CONV_DESC,                                           \
+		        CUDNN_ATTR_OPERATION_CONVOLUTION_##attr##_##X, CUDNN_ATTR_OPERATION_CONVOLUTION_##attr##_##W,  \
+		        CUDNN_ATTR_OPERATION_CONVOLUTION_##attr##_##Y,                                                 \
+		        CUDNN_ATTR_OPERATION_CONVOLUTION_##attr##_ALPHA,                                               \
+		        CUDNN_ATTR_OPERATION_CONVOLUTION_##attr##_BETA                                                 \
+	}
+        PASS(FORWARD, FORWARD, X, W, Y),
+        PASS(BACKWARD_DATA, BWD_DATA, DX, W, DY),
+        PASS(BACKWARD_FILTER, BWD_FILTER, X, DW, DY),
+#undef PASS
+};
+
 static descriptor convolve(struct builder *b, descriptor conv, descriptor x, descriptor w, descriptor y)
 {
+	const auto &p = passes[b->m->key.pass];
 	float one = 1, zero = 0;
-	descriptor d = b->make(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
-	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, conv);
-	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x);
-	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, w);
-	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, y);
-	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1, &one);
-	b->set(d, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 1, &zero);
+	descriptor d = b->make(p.type);
+	b->set(d, p.conv, conv);
+	b->set(d, p.x, x);
+	b->set(d, p.w, w);
+	b->set(d, p.y, y);
+	b->set(d, p.alpha, CUDNN_TYPE_FLOAT, 1, &one);
+	b->set(d, p.beta, CUDNN_TYPE_FLOAT, 1, &zero);
 	return b->finished(d);
 }
 
@@ -305,6 +326,13 @@ static bool is_aligned(const struct slp_conv_fused_at *at)
 	uintptr_t bits = 0;
 	for (const void *p : all) bits |= (uintptr_t)p;
 	return bits % SLP_FUSED_ALIGNMENT == 0;
+}
+
+bool slp_conv_fused_can(const struct slp_conv_fused *f, const struct slp_conv_fused_at *at)
+{
+	if (!is_aligned(at)) return false;
+	const struct fusion *m = find(f, !is_recorded(at->stream));
+	return m && m->plan;
 }
 
 /* What fails once is not tried again.  An error of CUDA's in a launch stays, for the caller to report. */

@@ -1,5 +1,5 @@
-/* y = relu(convolution of x and w + b), float32 or a half type, as one operation of cuDNN's graph API
- * (conv2d_fused.cu). */
+/* y = relu(convolution of x and w + b), or a gradient of a convolution, float32 or a half type, as one operation of
+ * cuDNN's graph API (conv2d_fused.cu). */
 #ifndef SLP_CONV2D_FUSED_H
 #define SLP_CONV2D_FUSED_H
 
@@ -13,21 +13,27 @@ struct slp_conv_fused {
 	cudnnHandle_t handle;
 	struct slp_conv c;
 	size_t limit;                           /* bytes of its workspace */
+	int64_t pass;                           /* enum slp_conv_pass */
 	int64_t type;                           /* cudnnDataType_t of x, w, b and y; sums are float32 */
 	int64_t bias, relu, tensor_cores, nhwc; /* as bools; tensor_cores: allowed; nhwc: channels last in x, w and y */
 };
 
 struct slp_conv_fused_at {
-	const void *x, *w, *b;   /* b NULL: no bias */
-	void *y, *work, *stream; /* stream: the handle's */
+	const void *x, *w, *b, *y; /* of which one is written, as the pass has it; b NULL: no bias */
+	void *work, *stream;       /* stream: the handle's */
 };
 
-/* Queues it.  false: it cannot, and then, or by the caller's other way, y is what it would have
- * been.  `f` is compared as bytes: fill it with zeros first. */
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
-        bool
-        slp_conv_fused_run(const struct slp_conv_fused *f, const struct slp_conv_fused_at *at);
+
+/* Whether there is a plan for it.  `f` is compared as bytes: fill it with zeros first. */
+bool slp_conv_fused_can(const struct slp_conv_fused *f, const struct slp_conv_fused_at *at);
+/* Queues it.  false: it cannot, and then, or by the caller's other way, the result is what it would have been. */
+bool slp_conv_fused_run(const struct slp_conv_fused *f, const struct slp_conv_fused_at *at);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

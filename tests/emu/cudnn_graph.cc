@@ -1,4 +1,5 @@
-/* Emulated GPUs: cuDNN's graph API as far as it is called: a convolution, then a bias, then relu, computed plainly.
+/* Emulated GPUs: cuDNN's graph API as far as it is called: a convolution, then a bias, then relu, or a gradient of a
+ * convolution, computed plainly.
  *
  * Descriptors are checked when they are finalized: nothing may be missing, of another type, or changed afterwards, and
  * tensors must fit together.  Engines are proposed as the real one does: the first ones are not deterministic, round
@@ -8,8 +9,8 @@
 #include <map>
 #include <vector>
 
+#include "cudnn_computation.h"
 #include "cudnn_handle.h"
-#include "half_types.h"
 extern "C" {
 #include "internal.h"
 }
@@ -77,32 +78,6 @@ static const node *part(const node *n, int name, cudnnBackendDescriptorType_t ty
 
 /* ---- what an operation graph computes ---------------------------------------------------------------------------- */
 
-struct tensor {
-	cudnnDataType_t type;
-	int64_t number, dim[4], stride[4];
-	bool within;
-
-	int64_t at(int64_t n, int64_t c, int64_t h, int64_t w) const
-	{
-		return n * stride[0] + c * stride[1] + h * stride[2] + w * stride[3];
-	}
-	bool is_last() const
-	{
-		return dim[1] > 1 && stride[1] == 1 && stride[3] != 1;
-	}
-	bool has(int64_t n, int64_t c, int64_t h, int64_t w) const
-	{
-		return dim[0] == n && dim[1] == c && dim[2] == h && dim[3] == w;
-	}
-};
-
-struct computation {
-	tensor x, w, b, y;
-	int64_t pad[2], stride[2], dilation[2];
-	bool bias, relu;
-	cudnnHandle_t handle;
-};
-
 static bool read_tensor(const node *n, tensor *to)
 {
 	if (!n || n->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR) return false;
@@ -162,17 +137,32 @@ static bool fits(const computation &c)
 	       c.y.has(c.x.dim[0], c.w.dim[0], size[0], size[1]);
 }
 
-static bool read_convolution(const node *n, computation *c)
+/* How the three passes name their operands. */
+static const struct {
+	cudnnBackendDescriptorType_t type;
+	int conv, x, w, y, alpha, beta;
+} names[] = {
+        {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+        {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+        {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+};
+
+static bool read_convolution(const node *n, enum pass pass, computation *c)
 {
-	auto one = values<float>(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1);
-	auto zero = values<float>(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 1);
-	return one && *one == 1 && zero && *zero == 0 &&
-	       operand(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, &c->x) &&
-	       operand(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, &c->w) &&
-	       operand(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, &c->y) &&
-	       read_conv(part(n, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-	                      CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR),
-	                 c) &&
+	const auto &o = names[pass];
+	auto one = values<float>(n, o.alpha, CUDNN_TYPE_FLOAT, 1), zero = values<float>(n, o.beta, CUDNN_TYPE_FLOAT, 1);
+	c->pass = pass;
+	return one && *one == 1 && zero && *zero == 0 && operand(n, o.x, &c->x) && operand(n, o.w, &c->w) &&
+	       operand(n, o.y, &c->y) && read_conv(part(n, o.conv, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR), c) &&
 	       fits(*c);
 }
 
@@ -203,9 +193,13 @@ static bool read_pointwise(const node *n, computation *c)
 static bool read_graph(const node *n, computation *c)
 {
 	auto handle = values<cudnnHandle_t>(n, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1);
-	const node *p = part(n, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
 	*c = {};
-	bool ok = handle && p && read_convolution(p, c);
+	bool ok = false;
+	const node *p = NULL;
+	for (int i = FORWARD; handle && i <= FILTER; i++)
+		if ((p = part(n, CUDNN_ATTR_OPERATIONGRAPH_OPS, names[i].type)))
+			ok = read_convolution(p, (enum pass)i, c);
+	if (c->pass != FORWARD && count_of(n, CUDNN_ATTR_OPERATIONGRAPH_OPS) != 1) return false;
 	for (size_t i = 1; ok && i < count_of(n, CUDNN_ATTR_OPERATIONGRAPH_OPS); i++) {
 		p = part(n, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, i);
 		ok = p && read_pointwise(p, c);
@@ -266,54 +260,11 @@ static bool plan_is_good(const node *n)
 	if (!config || !handle || !read_config(config, &c) || c.handle != *handle) return false;
 	if (emu_is_captured((*handle)->stream)) emu_misuse("cuDNN: a plan is made while a graph is recorded");
 	if (emu_is_half(c.x.type) && fails(EMU_HALF)) return false;
+	if (c.y.is_last() && fails(EMU_LAST)) return false;
 	return !fails(EMU_PLAN);
 }
 
 /* ---- computing --------------------------------------------------------------------------------------------------- */
-
-struct work {
-	computation c;
-	const void *x, *w, *b;
-	void *y;
-	char *memory;
-	int64_t bytes;
-
-	float sum(int64_t n, int64_t k, int64_t i, int64_t j) const
-	{
-		int64_t per_group = c.w.dim[0] / (c.x.dim[1] / c.w.dim[1]), first = k / per_group * c.w.dim[1];
-		double sum = 0;
-		float single = 0; /* what tensor cores add up half types in */
-		for (int64_t ch = 0; ch < c.w.dim[1]; ch++)
-			for (int64_t r = 0; r < c.w.dim[2]; r++)
-				for (int64_t s = 0; s < c.w.dim[3]; s++) {
-					int64_t h = i * c.stride[0] + r * c.dilation[0] - c.pad[0];
-					int64_t v = j * c.stride[1] + s * c.dilation[1] - c.pad[1];
-					if (h < 0 || h >= c.x.dim[2] || v < 0 || v >= c.x.dim[3]) continue;
-					float factor = emu_load(c.x.type, w, c.w.at(k, ch, r, s));
-					float value = emu_load(c.x.type, x, c.x.at(n, first + ch, h, v));
-					sum += (double)factor * value;
-					single += factor * value;
-				}
-		float bare = emu_is_half(c.x.type) ? single : (float)sum;
-		if (b) bare += emu_load(c.x.type, b, c.b.at(0, k, 0, 0));
-		return c.relu && bare < 0 ? 0 : bare;
-	}
-	static void run(void *arg)
-	{
-		const work &o = *(const work *)arg;
-		const int64_t *dim = o.c.y.dim;
-		if (o.bytes) memset(o.memory, 0xff, (size_t)o.bytes);
-		for (int64_t n = 0; n < dim[0]; n++)
-			for (int64_t k = 0; k < dim[1]; k++)
-				for (int64_t i = 0; i < dim[2]; i++)
-					for (int64_t j = 0; j < dim[3]; j++)
-						emu_store(o.c.x.type, o.y, o.c.y.at(n, k, i, j), o.sum(n, k, i, j));
-	}
-	static void drop(void *arg)
-	{
-		delete (work *)arg;
-	}
-};
 
 /* The address that a pack gives a tensor. */
 static void *address(const node *pack, const tensor &t)
@@ -389,7 +340,9 @@ static bool is_good(const node *n)
 	switch (n->type) {
 	case CUDNN_BACKEND_TENSOR_DESCRIPTOR: return read_tensor(n, &t);
 	case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR: return read_conv(n, &c);
-	case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR: return read_convolution(n, &c);
+	case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR: return read_convolution(n, FORWARD, &c);
+	case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR: return read_convolution(n, DATA, &c);
+	case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR: return read_convolution(n, FILTER, &c);
 	case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: return read_graph(n, &c);
 	case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
 		return part(n, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);

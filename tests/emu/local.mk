@@ -90,6 +90,7 @@ tests_emu_libgpu_la_SOURCES = \
 	tests/emu/count.c \
 	tests/emu/cublas.cc \
 	tests/emu/cudnn.cc \
+	tests/emu/cudnn_computation.h \
 	tests/emu/cudnn_graph.cc \
 	tests/emu/cudnn_handle.h \
 	tests/emu/device.c \

@@ -1,9 +1,11 @@
-/* Convolutions with a bias and relu on an emulated GPU: one operation graph of cuDNN computes all of it where there is
- * an engine, else it is computed in steps; always the values of a plain sum in double precision. */
+/* Convolutions with a bias and relu, and gradients, on an emulated GPU: one operation graph of cuDNN computes all of it
+ * where there is an engine, else the older interface, and in steps; always the values of a plain sum in double
+ * precision. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "check.h"
 #include "conv/conv2d.h"
@@ -151,27 +153,23 @@ static void start(enum sl_tf32 tf32)
 	emu_counts_reset();
 }
 
+enum { CALLS = 8 * SHAPES };
+
 /* All shapes with and without either, twice: the second time the plan is there. */
-static int run_all(enum sl_dtype type)
+static void run_all(enum sl_dtype type)
 {
-	int calls = 0;
-	for (int i = 0; i < 8 * SHAPES; i++) {
-		struct call k = {&shapes[i / 8], type, i & 1, i & 2, false};
-		run(&k);
-		calls += k.bias || k.relu;
-	}
-	return calls;
+	for (int i = 0; i < CALLS; i++) run(&(struct call){&shapes[i / 8], type, i & 1, i & 2, false});
 }
 
 static void check_fused(enum sl_dtype type, enum sl_tf32 tf32)
 {
 	start(tf32);
-	uint64_t calls = (uint64_t)run_all(type);
+	run_all(type);
 	struct emu_counts c = counts();
-	CHECK_SAYING(c.fused[0] == calls, "%d of %d convolutions in one", (int)c.fused[0], (int)calls);
+	CHECK_SAYING(c.fused[0] == CALLS, "%d of %d convolutions in one", (int)c.fused[0], CALLS);
 	bool half = type != SL_FLOAT32;
-	CHECK(c.tf32[0] == (half || tf32 == SL_TF32_NONE ? 0 : (uint64_t)8 * SHAPES));
-	CHECK(c.half[0] == (half ? (uint64_t)8 * SHAPES : 0));
+	CHECK(c.tf32[0] == (half || tf32 == SL_TF32_NONE ? 0 : CALLS));
+	CHECK(c.half[0] == (half ? CALLS : 0));
 	slp_end_well();
 }
 
@@ -222,13 +220,62 @@ static void check_refused(enum emu_failure what, long k, uint64_t fused)
 static void test_refused(void)
 {
 	check_refused(EMU_PLAN, -1, 0);
-	check_refused(EMU_PLAN, 1, 6 * SHAPES);     /* of an engine that wants too much memory anyway */
-	check_refused(EMU_PLAN, 2, 6 * SHAPES - 2); /* both calls that would share a plan */
+	check_refused(EMU_PLAN, 1, CALLS);     /* of an engine that wants too much memory anyway */
+	check_refused(EMU_PLAN, 2, CALLS - 2); /* both calls that would share a plan */
 	check_refused(EMU_EXECUTE, -1, 0);
-	check_refused(EMU_EXECUTE, 1, 6 * SHAPES - 2);
+	check_refused(EMU_EXECUTE, 1, CALLS - 2);
 }
 
-/* The operation itself says no to other types and activations. */
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+enum { MOST = 1024 };
+
+/* Of x and w, one after the other; their number. */
+static int64_t gradients(const struct shape *s, enum sl_dtype type, float to[MOST])
+{
+	struct slp_conv c = sizes_of(s);
+	double *values = numbers(MOST);
+	sl_tensor *x = operand(SL_SHAPE(c.n, c.ic, c.ih, c.iw), type, 1, values, false), *y = NULL;
+	sl_tensor *w = operand(SL_SHAPE(c.oc, c.ic / c.groups, c.kh, c.kw), type, 2, values, false);
+	sl_tensor *dy = operand(SL_SHAPE(c.n, c.oc, c.oh, c.ow), type, 3, values, false);
+	free(values);
+	CHECK_OK(sl_attach_grad(x));
+	CHECK_OK(sl_attach_grad(w));
+	SL_RECORD
+		y = sl_sum(sl_mul(sl_conv2d_at(SL_HERE, x, w, NULL, s->o), dy));
+	CHECK_OK(sl_backward(y));
+	int64_t n = sl_shape_size(sl_tensor_shape(x)), m = sl_shape_size(sl_tensor_shape(w));
+	CHECK(n + m <= MOST);
+	CHECK_OK(sl_read(sl_cast(sl_grad(x), SL_FLOAT32), to, (size_t)n * sizeof *to));
+	CHECK_OK(sl_read(sl_cast(sl_grad(w), SL_FLOAT32), to + n, (size_t)m * sizeof *to));
+	return n + m;
+}
+
+/* Both interfaces add up in the same order here. */
+static void check_gradients(const struct shape *s, enum sl_dtype type)
+{
+	float got[2][MOST];
+	int64_t n = 0;
+	for (int graph = 0; graph < 2; graph++) {
+		setenv("SL_CUDNN_GRAPH", graph ? "1" : "0", 1);
+		start(SL_TF32_CONV);
+		SL_SCOPE {
+			n = gradients(s, type, got[graph]);
+		}
+		CHECK(counts().fused[0] == (graph ? 3 : 0));
+		slp_end_well();
+	}
+	unsetenv("SL_CUDNN_GRAPH");
+	CHECK_SAYING(!memcmp(got[0], got[1], (size_t)n * sizeof **got), "%s, type %d: other gradients", s->name, type);
+}
+
+static void test_gradients(void)
+{
+	static const enum sl_dtype types[] = {SL_FLOAT32, SL_BFLOAT16, SL_FLOAT16};
+	for (int i = 0; i < 3 * SHAPES; i++) check_gradients(&shapes[i / 3], types[i % 3]);
+}
+
+/* Another activation follows by itself; float64 has no plan. */
 static void test_others(void)
 {
 	start(SL_TF32_NONE);
@@ -239,7 +286,7 @@ static void test_others(void)
 		for (int i = 0; i < 3; i++) in[i] = sl_cast(in[i], SL_FLOAT64);
 		CHECK_ALL(sl_conv2d(in[0], in[1], in[2]), 10);
 	}
-	CHECK(counts().fused[0] == 0);
+	CHECK(counts().fused[0] == 1);
 	slp_end_well();
 }
 
@@ -248,6 +295,7 @@ static const struct slp_test tests[] = {
         {"kernels", test_kernels},
         {"NaN", test_nan},
         {"refused", test_refused},
+        {"gradients", test_gradients},
         {"not fused", test_others},
         {0},
 };

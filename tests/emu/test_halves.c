@@ -222,7 +222,7 @@ static void check_views(enum sl_dtype type)
 		z[view] = sl_conv2d(x, w, NULL);
 		CHECK_OK(sl_wait_all());
 		emu_counts_get(&counts);
-		CHECK(counts.fused[0] == 1 && counts.half[0] == 2);
+		CHECK(counts.fused[0] == 2 && counts.half[0] == 2);
 	}
 	check_equal(y[1], y[0]);
 	check_equal(z[1], z[0]);
