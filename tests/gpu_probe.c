@@ -46,6 +46,7 @@ static void probe_driver(void)
 	printf("the driver is for CUDA %d.%d, the run time of CUDA %d.%d, this was compiled with %d.%d\n",
 	       driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, CUDART_VERSION / 1000,
 	       CUDART_VERSION % 1000 / 10);
+	must(driver > 0, "there is no driver: libcuda.so.1 is not found, or fails");
 	must(driver / 1000 >= CUDART_VERSION / 1000, "the driver is too old");
 	CUDA(cudaGetDeviceCount(&count));
 	must(count > 0, "there is no GPU");

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Arguments are parts of names: the end of one where a $ follows. */
 static bool is_wanted(int argc, char **argv, const char *suite, const char *test)
 {
 	char name[512];
-	snprintf(name, sizeof name, "%s/%s", suite, test);
+	snprintf(name, sizeof name, "%s/%s$", suite, test);
 	for (int i = 1; i < argc; i++)
 		if (strstr(name, argv[i])) return true;
 	return argc < 2;
@@ -38,7 +39,7 @@ static bool add_suite(int argc, char **argv, const struct slp_suite *suite)
 /* The exit status: a suite that could not start is a failure too, and so is a run without a single test. */
 static int run(void)
 {
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	setvbuf(stdout, NULL, _IONBF, 0); /* CUnit names a test before it runs, without a newline */
 	CU_basic_set_mode(CU_BRM_VERBOSE);
 	CU_basic_run_tests();
 	if (!CU_get_number_of_tests_run()) fprintf(stderr, "no test of that name\n");

@@ -233,15 +233,19 @@ bool slp_compare_view(struct slp_place_of_test at, const char *what, int n, cons
 	if (tolerance == 0) return compare_view_bits(at, what, n, got, expected);
 	if (!same_type(at, what, n, got, expected)) return false;
 	int64_t wrong = 0, first = -1;
-	double scale = scale_of(at.c, expected), allowed = slp_tolerance(got->type.dtype, tolerance);
+	double scale = scale_of(at.c, expected), allowed = slp_tolerance(got->type.dtype, tolerance), most = 0;
 	for (int64_t i = 0; i < slp_size(got); i++) {
-		double e = rounded(slp_get(expected, i), got->type.dtype);
-		if (!slp_is_close(slp_get(got, i), e, allowed, scale) && !wrong++) first = i;
+		double g = slp_get(got, i), e = rounded(slp_get(expected, i), got->type.dtype);
+		if (slp_is_close(g, e, allowed, scale)) continue;
+		if (!wrong++) first = i;
+		if (!(fabs(g - e) <= most)) most = fabs(g - e);
 	}
 	if (!wrong) return true;
-	slp_case_fail(at, "%s %d (%s) element %lld is %.9g, expected %.9g; %lld of %lld differ by more than %g of %g",
+	slp_case_fail(at,
+	              "%s %d (%s) element %lld is %.9g, expected %.9g; %lld of %lld differ by more than %g of %g, at "
+	              "most by %g",
 	              what, n, sl_dtype_name(got->type.dtype), (long long)first, slp_get(got, first),
-	              slp_get(expected, first), (long long)wrong, (long long)slp_size(got), allowed, scale);
+	              slp_get(expected, first), (long long)wrong, (long long)slp_size(got), allowed, scale, most);
 	return false;
 }
 
