@@ -38,7 +38,8 @@ echo product dot matmul >"$tmp/bundle/families"
 printf '#!/bin/sh\nexit 9\n' >"$tmp/none/nvidia-smi"
 printf '#!/bin/sh\necho GPU 0\n' >"$tmp/one/nvidia-smi"
 printf '#!/bin/sh\nexit 9\n' >"$tmp/one/compute-sanitizer"
-chmod +x "$tmp/none/nvidia-smi" "$tmp/one/nvidia-smi" "$tmp/one/compute-sanitizer"
+printf '#!/bin/sh\n[ "$1" != "$BROKEN" ] && [ "$1" != cublas ] || { echo "FAILED: the $1"; exit 1; }\n' >"$tmp/bundle/bin/gpu_probe"
+chmod +x "$tmp/none/nvidia-smi" "$tmp/one/nvidia-smi" "$tmp/one/compute-sanitizer" "$tmp/bundle/bin/gpu_probe"
 run 1 "$srcdir/tools/gpu-check" run
 complains 'is not an unpacked bundle'
 run 1 "$srcdir/tools/gpu-check" bundle --build-dir "$tmp/nowhere"
@@ -46,16 +47,26 @@ complains 'no build in'
 run 1 env PATH="$tmp/none:$PATH" "$tmp/bundle/gpu-check" run
 complains 'no NVIDIA GPU here'
 cd "$tmp"
-# A bundle without programs: all fails, each step by itself, and the results are continued.
+# A bundle without programs but a probe: each step fails by itself, and the results are continued.
 run 1 env PATH="$tmp/one:$PATH" bundle/gpu-check run --stage probe,operations --results here
-complains 'driver: FAILED'
-complains 'cudnn_algorithms: FAILED'
+complains 'driver: passed'
+complains 'cublas: FAILED'
 complains 'product-matmul: FAILED'
 run 1 env PATH="$tmp/one:$PATH" bundle/gpu-check run --stage engine,sanitizer --results here
 complains 'test_step: FAILED'
 complains 'sanitizer-launch: FAILED'
 contains here/gpu.md '^## Operations'
 contains here/gpu.md '^. the rest . not run'
+contains here/gpu.md '^. Operations . 0 . 3 . 0 .$'
+contains here/gpu.md '^1\. Probe.*, cublas: FAILED .*: `FAILED: the cublas`'
 contains here/logs.txt '^==== product-dot: FAILED'
+# The second time only what has not passed.
+run 1 env PATH="$tmp/one:$PATH" bundle/gpu-check run --stage probe --missing --results here
+complains 'cublas: FAILED'
+! grep -q 'driver: passed' "$tmp/err" || fail "what had passed ran again"
+# Without a launch nothing makes sense.
+run 1 env PATH="$tmp/one:$PATH" BROKEN=launch bundle/gpu-check run --results there
+! grep -q 'product: ' "$tmp/err" || fail "tests ran on a GPU that runs no kernel"
+contains there/gpu.md '^Not run, because launch failed: operations'
 run 2 bundle/gpu-check run --stage probe,nothing
 complains 'no such stage: nothing'
