@@ -10,6 +10,7 @@ EXTRA_DIST += \
 dist_check_SCRIPTS += \
 	tests/emu/drivers.sh \
 	tests/emu/explain.sh \
+	tests/emu/gpu-check.sh \
 	tests/emu/lenet.sh
 long_scripts += \
 	tests/emu/larger.sh \
@@ -64,6 +65,7 @@ tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/drivers.$(log): tests/emu/hybrid tests/emu/parallel
 tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
+tests/emu/gpu-check.$(log): tests/emu/gpu_probe tests/emu/test_ops
 tests/emu/graphs.$(log): tests/emu/test_graphs
 tests/emu/larger.$(log): tests/emu/test_larger
 tests/emu/lenet-long.$(log): tests/emu/lenet

@@ -1,0 +1,68 @@
+#!/bin/bash
+# gpu-check.sh: tools/gpu-check on an emulated GPU, with few steps: its report, steps that fail, crash, hang or are left out,
+# and a call that is continued.  Run by make check in the build tree.
+. "${srcdir:-.}/tests/expect.sh"
+. "$srcdir/tests/emu/common.sh"
+not_sanitized
+
+# A bundle of links to programs of the build tree.
+bundle=$tmp/bundle
+mkdir -p "$bundle/bin" "$bundle/lib"
+cp "$srcdir/tools/gpu-check" "$bundle"
+echo yes >"$bundle/emulated"
+echo test >"$bundle/version"
+echo gpu_probe test_ops >"$bundle/tests"
+for program in gpu_probe test_ops; do ln -s "$PWD/tests/emu/$program" "$bundle/bin"; done
+tests/emu/gpu_probe --families >"$bundle/families"
+grep -q '^loss .* l2_loss ' "$bundle/families" || fail "no family of losses"
+check() { run "$1" timeout 120 "$bundle/gpu-check" run --results "$tmp/results" "${@:2}"; }
+
+echo "--- all is well"
+check 0 --stage probe,operations --only '^(driver|launch|starpu|loss)$'
+contains "$tmp/results/gpu.md" '^No step failed\.'
+contains "$tmp/results/gpu.md" '^. Probe.* . 3 . 0 . 0 .$'
+contains "$tmp/results/gpu.md" '^. Operations . 1 . 0 . 0 .$'
+contains "$tmp/results/gpu.md" '^gpu:0: emulated GPU'
+contains "$tmp/results/logs.txt" '^  Test: l2_loss \.\.\.passed'
+
+echo "--- an operation fails, another crashes, a probe hangs"
+rm "$bundle/bin/"*
+cat >"$bundle/bin/test_ops" <<END
+#!/bin/bash
+case "\$*" in
+  *dropout*) printf '  Test: dropout ...'; kill -SEGV \$\$ ;;
+  *pool*) export SL_EMU_FAIL=launch:40 ;;
+esac
+exec "$PWD/tests/emu/test_ops" "\$@"
+END
+cat >"$bundle/bin/gpu_probe" <<END
+#!/bin/bash
+[ "\$1" != streams ] || sleep 1000
+[ "\$1" != "\${BROKEN-}" ] || { echo "FAILED: the \$1"; exit 1; }
+exec "$PWD/tests/emu/gpu_probe" "\$@"
+END
+chmod +x "$bundle/bin/"*
+rm -r "$tmp/results"
+check 1 --stage operations --only '^(pooling|making)'
+contains "$tmp/results/gpu.md" '^[1-3]\. Operations, pooling: FAILED .exit status 1.: `.*gpu:0.*failed on CUDA'
+contains "$tmp/results/gpu.md" '^### pooling failed'
+contains "$tmp/results/gpu.md" '^. making . FAILED .ended by SIGSEGV. .*Test: dropout \.\.\.'
+contains "$tmp/results/gpu.md" '^. making-fill . passed'
+contains "$tmp/results/gpu.md" '^. making-dropout . FAILED .ended by SIGSEGV'
+check 1 --stage probe --only '^(driver|streams)$' --seconds 8
+contains "$tmp/results/gpu.md" '^. streams . FAILED .not over after [5-8] s'
+
+echo "--- mended, it is continued"
+rm "$bundle/bin/"*
+for program in gpu_probe test_ops; do ln -s "$PWD/tests/emu/$program" "$bundle/bin"; done
+check 0 --stage probe,operations --only '^(driver|streams|pooling|making)$' --missing
+says '^No step failed\.'
+complains 'pooling: passed'
+! grep -q 'driver: passed' "$tmp/err" || fail "what had passed ran again"
+
+echo "--- it is interrupted"
+"$bundle/gpu-check" run --stage operations --only '^elementwise$' --results "$tmp/stopped" >"$tmp/out" 2>"$tmp/err" &
+within 60 test -s "$bundle/logs/elementwise" || fail "it does not begin"
+kill $!
+wait $! 2>/dev/null && fail "an interrupted call ended well"
+contains "$tmp/stopped/gpu.md" '^Interrupted after'
