@@ -137,11 +137,6 @@ static slp_attention sizes_of(const struct slp_kernel *k, int q, int mask)
 	                        k->in[q + 2].type.shape, k->nin > mask ? &k->in[mask].type.shape : NULL);
 }
 
-static unsigned rows_grid(int64_t rows)
-{
-	return (unsigned)(rows < 1 ? 1 : rows > 65535 ? 65535 : rows);
-}
-
 /* SL_OK: it is done.  Half types have no other way here: they are declined. */
 static bool by_products(const struct slp_kernel *k, const slp_attention &a, bool back, enum sl_status *status)
 {
@@ -160,7 +155,7 @@ extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
 		w.q = (const T *)k->in[0].ptr, w.k = (const T *)k->in[1].ptr, w.v = (const T *)k->in[2].ptr;
 		if (k->nin > 3) w.mask = (const T *)k->in[3].ptr;
 		w.out = (T *)k->out[0].ptr, w.out_logs = (T *)k->out[1].ptr;
-		SLP_LAUNCH(forward<T>, rows_grid(w.a.heads * w.a.t), SLP_BLOCK, 0, k->stream, w);
+		SLP_LAUNCH(forward<T>, slp_blocks(w.a.heads * w.a.t, 65536), SLP_BLOCK, 0, k->stream, w);
 	});
 	return slp_launched(k);
 }
@@ -177,8 +172,8 @@ extern "C" enum sl_status slp_cuda_attention_grad(const struct slp_kernel *k)
 		w.v = (const T *)k->in[3].ptr, w.y = (const T *)k->in[4].ptr, w.logs = (const T *)k->in[5].ptr;
 		if (k->nin > 6) w.mask = (const T *)k->in[6].ptr;
 		w.dq = (T *)k->out[0].ptr, w.dk = (T *)k->out[1].ptr, w.dv = (T *)k->out[2].ptr;
-		SLP_LAUNCH(back_to_queries<T>, rows_grid(w.a.heads * w.a.t), SLP_BLOCK, 0, k->stream, w);
-		SLP_LAUNCH(back_to_keys<T>, rows_grid(w.a.heads * w.a.s), SLP_BLOCK, 0, k->stream, w);
+		SLP_LAUNCH(back_to_queries<T>, slp_blocks(w.a.heads * w.a.t, 65536), SLP_BLOCK, 0, k->stream, w);
+		SLP_LAUNCH(back_to_keys<T>, slp_blocks(w.a.heads * w.a.s, 65536), SLP_BLOCK, 0, k->stream, w);
 	});
 	return slp_launched(k);
 }
@@ -209,7 +204,7 @@ extern "C" enum sl_status slp_cuda_cached_attention(const struct slp_kernel *k)
 		           (const T *)k->in[1].ptr, keys, w.a, w.place, w.a.d);
 		SLP_LAUNCH(append<T>, slp_grid(w.a.heads * w.a.t * w.a.dv), SLP_BLOCK, 0, k->stream,
 		           (const T *)k->in[2].ptr, values, w.a, w.place, w.a.dv);
-		SLP_LAUNCH(forward<T>, rows_grid(w.a.heads * w.a.t), SLP_BLOCK, 0, k->stream, w);
+		SLP_LAUNCH(forward<T>, slp_blocks(w.a.heads * w.a.t, 65536), SLP_BLOCK, 0, k->stream, w);
 	});
 	return slp_launched(k);
 }

@@ -6,9 +6,15 @@
 
 #include "op.h"
 
+/* No launch has larger blocks: tests/kernels.sh sees to it that a GPU has the registers. */
+enum { SLP_MOST_THREADS = 256 };
+
 #ifdef SLP_EMULATE
-#include "emu.h"         /* tests/emu: defines both macros and the CUDA built-ins for host C++ */
-enum { SLP_BLOCK = 64 }; /* where a thread that meets a barrier takes long */
+#include "emu.h" /* tests/emu: defines both macros and the CUDA built-ins for host C++ */
+#ifndef SLP_EMU_BLOCK
+#define SLP_EMU_BLOCK 64 /* where a thread that meets a barrier takes long */
+#endif
+enum { SLP_BLOCK = SLP_EMU_BLOCK };
 #else
 #include <cuda_runtime.h>
 #define SLP_LAUNCH(kernel, grid, block, shmem, stream, ...)                                                            \
@@ -17,11 +23,19 @@ enum { SLP_BLOCK = 64 }; /* where a thread that meets a barrier takes long */
 enum { SLP_BLOCK = 256 };
 #endif
 
+/* Blocks of a launch for so many shares of the work, at most `most`: blocks take further shares in turn. */
+static inline unsigned slp_blocks(int64_t shares, int64_t most)
+{
+#ifdef SLP_EMULATE
+	most = 2; /* so that they do, in small cases, too */
+#endif
+	return (unsigned)(shares < 1 ? 1 : shares > most ? most : shares);
+}
+
 /* Blocks for n elements with a grid-stride loop. */
 static inline unsigned slp_grid(int64_t n)
 {
-	int64_t blocks = (n + SLP_BLOCK - 1) / SLP_BLOCK;
-	return (unsigned)(blocks < 1 ? 1 : blocks > 4096 ? 4096 : blocks);
+	return slp_blocks((n + SLP_BLOCK - 1) / SLP_BLOCK, 4096);
 }
 
 #define SLP_GRID_STRIDE(i, n)                                                                                          \

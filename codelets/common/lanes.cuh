@@ -8,6 +8,11 @@
 #include "element.cuh"
 #include "gpu.cuh"
 
+#ifdef SLP_EMULATE
+enum { SLP_LONG_ROW = 40 }; /* small cases have rows for blocks, too */
+#else
+enum { SLP_LONG_ROW = 1024 };
+#endif
 enum { SLP_WARP = 32 };
 
 /* Which thread of its group this is; which group; how many groups there are. */
@@ -38,14 +43,14 @@ template <int LANES, class T, class F> __device__ inline T slp_group_reduce(T v,
 /* Blocks for so many rows; groups take further rows in turn. */
 static inline unsigned slp_group_grid(int64_t rows, int lanes)
 {
-	int64_t per_block = SLP_BLOCK / lanes, blocks = (rows + per_block - 1) / per_block;
-	return (unsigned)(blocks < 1 ? 1 : blocks > 65536 ? 65536 : blocks);
+	int64_t per_block = SLP_BLOCK / lanes;
+	return slp_blocks((rows + per_block - 1) / per_block, 65536);
 }
 
 /* Calls f(std::integral_constant<int, LANES>) with a group that suits rows of this length. */
 template <class F> static inline void slp_with_lanes(int64_t length, F f)
 {
-	if (length >= 1024) f(std::integral_constant<int, SLP_BLOCK>());
+	if (length >= SLP_LONG_ROW) f(std::integral_constant<int, SLP_BLOCK>());
 	else if (length >= 16) f(std::integral_constant<int, SLP_WARP>());
 	else f(std::integral_constant<int, 1>());
 }

@@ -60,8 +60,7 @@ template <class T> static void run(const struct slp_kernel *k, const struct slp_
 	if (axis >= 0 && p->dim[axis] >= ROWS && p->dim[p->ndim - 1] >= ROWS) {
 		struct slp_tiling t = slp_tiling_of(p, axis);
 		int64_t tiles = t.nouter * ((t.na + SIDE - 1) / SIDE) * ((t.nb + SIDE - 1) / SIDE);
-		SLP_LAUNCH(copy_tiles<T>, dim3((unsigned)(tiles < 65536 ? tiles : 65536)), dim3(SIDE, ROWS), 0,
-		           k->stream, out, in, tiles, t);
+		SLP_LAUNCH(copy_tiles<T>, slp_blocks(tiles, 65536), dim3(SIDE, ROWS), 0, k->stream, out, in, tiles, t);
 	} else if (n <= INT32_MAX) { /* 32-bit division is several times as fast */
 		SLP_LAUNCH((copy_elements<T, uint32_t>), slp_grid(n), SLP_BLOCK, 0, k->stream, out, in, n, *p);
 	} else {

@@ -49,6 +49,25 @@ static int setting(const char *name, int otherwise)
 	return (int)v;
 }
 
+static enum emu_order thread_order;
+static unsigned thread_seed = 1;
+
+static void read_order(void)
+{
+	const char *text = getenv("SL_EMU_ORDER");
+	if (!text || !*text || !strcmp(text, "forward")) return;
+	bool random = !strncmp(text, "random", 6);
+	if (random && text[6] && sscanf(text + 6, ":%u", &thread_seed) != 1) random = false;
+	if (!random && strcmp(text, "backward")) emu_misuse("SL_EMU_ORDER=%s is no order", text);
+	thread_order = random ? EMU_RANDOM : EMU_BACKWARD;
+}
+
+enum emu_order emu_order(unsigned *seed)
+{
+	*seed = thread_seed;
+	return thread_order;
+}
+
 static void start(void)
 {
 #define X(name, variable, otherwise) emu_settings.name = setting(variable, otherwise);
@@ -56,6 +75,7 @@ static void start(void)
 #undef X
 	if (emu_settings.devices > EMU_MAX_DEVICES) emu_misuse("SL_EMU_DEVICES: at most %d", EMU_MAX_DEVICES);
 	emu_fail_init();
+	read_order();
 	for (int i = 0; i < emu_settings.devices; i++) {
 		emu_devices[i].id = i;
 		emu_memory_init(&emu_devices[i]);

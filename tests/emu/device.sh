@@ -5,6 +5,7 @@
 set -eu
 . "$srcdir/tests/emu/common.sh"
 tests/emu/test_device
+for order in forward backward random; do SL_EMU_ORDER=$order tests/emu/test_threads; done
 tests/emu/test_convolutions
 tests/emu/test_halves
 tests/emu/test_last

@@ -114,6 +114,15 @@ cudaError_t emu_launch(cudaStream_t stream, void (*run)(void *), void *arg, void
  * if that is neither device memory nor pinned host memory. */
 void *emu_argument(const void *p, const char *what);
 
+/* ---- threads (device.c, races.cc) -------------------------------------------------------------------------------- */
+
+/* In which the threads of a block, and the blocks of a launch, run: SL_EMU_ORDER. */
+enum emu_order { EMU_FORWARD, EMU_BACKWARD, EMU_RANDOM };
+enum emu_order emu_order(unsigned *seed);
+
+/* A kernel begins to run in this thread. */
+void emu_race_launch(const char *kernel);
+
 #ifdef __cplusplus
 }
 #endif

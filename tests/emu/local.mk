@@ -46,6 +46,7 @@ emu_programs = \
 	tests/emu/test_ops \
 	tests/emu/test_parallel \
 	tests/emu/test_steps \
+	tests/emu/test_threads \
 	tests/emu/test_waits
 EXTRA_PROGRAMS = $(emu_programs)
 CLEANFILES += $(EXTRA_LTLIBRARIES) $(emu_programs)
@@ -59,8 +60,8 @@ if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la $(emu_library)
 log = sh.log
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_halves tests/emu/test_last tests/emu/test_parallel tests/emu/test_waits
-tests/emu/device-long.$(log): tests/emu/test_parallel tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_halves tests/emu/test_last tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
+tests/emu/device-long.$(log): tests/emu/test_convolutions tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/drivers.$(log): tests/emu/hybrid tests/emu/parallel
@@ -86,7 +87,7 @@ emu_cppflags = -DHAVE_CUDA=1 -DSLP_EMULATE $(AM_CPPFLAGS) $(EMU_CFLAGS)
 
 tests_emu_libgpu_la_CPPFLAGS = -D_GNU_SOURCE $(STARPU_CFLAGS) $(CUDA_CFLAGS) $(EMU_CFLAGS)
 tests_emu_libgpu_la_CFLAGS = $(SLP_CFLAGS) -fvisibility=default
-tests_emu_libgpu_la_CXXFLAGS = -std=c++17 -Wall -Wextra -Wno-deprecated-declarations
+tests_emu_libgpu_la_CXXFLAGS = -std=c++17 -Wall -Wextra -Wno-deprecated-declarations $(emu_races)
 tests_emu_libgpu_la_SOURCES = \
 	tests/emu/copy.c \
 	tests/emu/count.c \
@@ -99,10 +100,12 @@ tests_emu_libgpu_la_SOURCES = \
 	tests/emu/emu.h \
 	tests/emu/emulated.h \
 	tests/emu/fail.c \
+	tests/emu/fibres.h \
 	tests/emu/graph.c \
 	tests/emu/half_types.h \
 	tests/emu/internal.h \
 	tests/emu/memory.c \
+	tests/emu/races.cc \
 	tests/emu/stream.c
 
 # NCCL, loaded as the real one is; it finds the functions of emulated GPUs in the program.
@@ -134,6 +137,9 @@ CLEANFILES += $(emu_depends)
 emu_cxxflags = -std=c++17 -Wall -Wextra -Wno-missing-field-initializers -Wno-unknown-pragmas \
 	-Wno-deprecated-declarations -fvisibility=hidden -ftls-model=initial-exec $(CXXFLAGS) $(emu_optimize)
 emu_optimize = $(quick_cflags)
+# make EMU_RACES=1, in a build folder of its own: looks for races (races.cc).  EMU_BLOCK=256: blocks as large as a GPU's.
+emu_races = $(if $(EMU_RACES),-DEMU_RACES)
+emu_kernel_flags = $(if $(EMU_RACES),-fsanitize=thread) $(if $(EMU_BLOCK),-DSLP_EMU_BLOCK=$(EMU_BLOCK))
 AM_V_EMU = $(am__v_EMU_$(V))
 am__v_EMU_ = $(am__v_EMU_$(AM_DEFAULT_VERBOSITY))
 am__v_EMU_0 = @echo "  EMU     " $@;
@@ -143,7 +149,7 @@ am__v_EMU_1 =
 	@$(MKDIR_P) $(@D)
 	$(AM_V_EMU)$(LIBTOOL) $(AM_V_lt) --tag=CXX --mode=compile $(CXX) $(DEFS) $(DEFAULT_INCLUDES) \
 	  -I$(top_srcdir)/tests/emu -I$(top_srcdir)/codelets $(emu_cppflags) $(CPPFLAGS) $(emu_cxxflags) \
-	  -MD -MP -MF $*.emu.d -MT $@ -c -o $@ -x c++ $<
+	  $(emu_kernel_flags) -MD -MP -MF $*.emu.d -MT $@ -c -o $@ -x c++ $<
 
 %.emuc.lo: %.c
 	@$(MKDIR_P) $(@D)
@@ -252,6 +258,13 @@ tests_emu_test_steps_SOURCES = models/networks.c models/networks.h tests/emu/tes
 tests_emu_test_steps_LDFLAGS = $(emu_ldflags)
 tests_emu_test_steps_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_steps_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_threads_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests/emu -I$(top_srcdir)/codelets
+tests_emu_test_threads_CXXFLAGS = -std=c++17 -Wall -Wextra -ftls-model=initial-exec $(emu_optimize)
+tests_emu_test_threads_SOURCES = tests/emu/test_threads.cc
+tests_emu_test_threads_LDFLAGS = $(emu_ldflags)
+tests_emu_test_threads_LDADD = $(emu_ldadd)
+EXTRA_tests_emu_test_threads_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_waits_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
 tests_emu_test_waits_SOURCES = models/networks.c models/networks.h tests/emu/test_waits.c

@@ -1,0 +1,214 @@
+/* Emulated GPUs: accesses of threads that no barrier orders.
+ *
+ * In a build of `make EMU_RACES=1` kernels are compiled as for ThreadSanitizer, but what the compiler calls before each
+ * access is here: for each byte of a device's memory, and of a block's shared memory, it notes who wrote it and who
+ * read it last in this launch.  If one of them writes, two threads of a block conflict unless a barrier of the block
+ * lies between them, threads of two blocks always.  A shuffle orders nothing.  Shared memory that its block has not
+ * written must not be read.  The program ends at the first conflict. */
+#include "emulated.h"
+
+#ifndef EMU_RACES
+extern "C" void emu_race_launch(const char *)
+{
+}
+#else
+
+#include <atomic>
+#include <execinfo.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include "fibres.h"
+extern "C" {
+#include "internal.h"
+}
+
+namespace
+{
+
+enum : unsigned { NOBODY = ~0u };
+
+/* A thread of the launch, and how many barriers its block had passed. */
+struct visit {
+	unsigned who, at;
+};
+
+/* What is known of a byte.  far: a reader of another block than the last one. */
+struct cell {
+	unsigned launch, block;
+	visit writer, reader, other_reader;
+	unsigned far;
+};
+
+struct region {
+	const char *begin;
+	size_t size;
+	cell *cells;
+};
+
+thread_local unsigned launch;
+thread_local bool watched;
+thread_local region shared; /* the thread's thread-local variables, which shared memory is among */
+region devices[EMU_MAX_DEVICES];
+
+cell *cells_for(size_t bytes)
+{
+	void *p = mmap(NULL, bytes * sizeof(cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	               -1, 0);
+	if (p == MAP_FAILED) emu_misuse("no memory to look for races");
+	return (cell *)p;
+}
+
+int find_shared(struct dl_phdr_info *info, size_t, void *)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_TLS)
+			shared = {(const char *)info->dlpi_tls_data, info->dlpi_phdr[i].p_memsz,
+			          cells_for(info->dlpi_phdr[i].p_memsz)};
+	return 1; /* the program itself is the first */
+}
+
+void find_devices(void)
+{
+	for (int i = 0; i < emu_settings.devices; i++)
+		devices[i] = {emu_devices[i].alias, emu_devices[i].span, cells_for(emu_devices[i].span)};
+}
+
+cell *cell_of(const region &r, const char *p)
+{
+	size_t at = (size_t)(p - r.begin);
+	return at < r.size ? r.cells + at : NULL;
+}
+
+/* What the emulation keeps for the running thread. */
+bool is_built_in(const char *p)
+{
+	const void *const all[] = {&threadIdx, &blockIdx, &blockDim, &gridDim};
+	for (const void *v : all)
+		if (p >= (const char *)v && p < (const char *)v + sizeof threadIdx) return true;
+	return (size_t)(p - (const char *)&emu::current) < sizeof emu::current;
+}
+
+/* other NOBODY: nobody has written it. */
+void report(const char *p, bool write, visit me, unsigned other, bool wrote)
+{
+	void *stack[32];
+	fprintf(stderr, "emulated GPU: race in %s: thread %u of block %u %s %p, ", emu::current->kernel,
+	        me.who % emu::MOST_THREADS, me.who / emu::MOST_THREADS, write ? "writes" : "reads", (const void *)p);
+	if (other == NOBODY) fprintf(stderr, "which the block has not written\n");
+	else
+		fprintf(stderr, "which thread %u of block %u %s; no barrier between\n", other % emu::MOST_THREADS,
+		        other / emu::MOST_THREADS, wrote ? "wrote" : "read");
+	backtrace_symbols_fd(stack, backtrace(stack, 32), 2);
+	abort();
+}
+
+bool conflicts(visit me, visit other)
+{
+	if (other.who == NOBODY || other.who == me.who) return false;
+	return other.who / emu::MOST_THREADS != me.who / emu::MOST_THREADS || other.at == me.at;
+}
+
+void note_reader(cell *c, visit me)
+{
+	if (c->reader.who != me.who) {
+		if (c->reader.who != NOBODY && c->reader.who / emu::MOST_THREADS != me.who / emu::MOST_THREADS)
+			c->far = c->reader.who;
+		c->other_reader = c->reader;
+	}
+	c->reader = me;
+}
+
+void look(cell *c, const char *p, bool write, bool of_block, visit me)
+{
+	unsigned block = me.who / emu::MOST_THREADS;
+	if (c->launch != launch || (of_block && c->block != block))
+		*c = {launch, block, {NOBODY, 0}, {NOBODY, 0}, {NOBODY, 0}, NOBODY};
+	if (conflicts(me, c->writer)) report(p, write, me, c->writer.who, true);
+	if (!write && of_block && c->writer.who == NOBODY) report(p, write, me, NOBODY, true);
+	if (!write) return note_reader(c, me);
+	if (conflicts(me, c->reader)) report(p, write, me, c->reader.who, false);
+	if (conflicts(me, c->other_reader)) report(p, write, me, c->other_reader.who, false);
+	if (c->far != NOBODY) report(p, write, me, c->far, false);
+	c->writer = me;
+}
+
+void visit_bytes(const void *address, size_t n, bool write)
+{
+	const emu::block *b = emu::current;
+	if (!b || !b->running || !watched) return;
+	unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+	visit me = {block * emu::MOST_THREADS + b->running->thread, b->barriers};
+	const char *p = (const char *)address;
+	cell *c = cell_of(shared, p);
+	bool of_block = c;
+	if (c && is_built_in(p)) return;
+	for (int i = 0; !c && i < emu_settings.devices; i++) c = cell_of(devices[i], p);
+	for (size_t i = 0; c && i < n; i++) look(c + i, p + i, write, of_block, me);
+}
+
+} // namespace
+
+/* All that write write the same. */
+static bool is_harmless(const char *kernel)
+{
+	return !strncmp(kernel, "look_kernel", strlen("look_kernel"));
+}
+
+extern "C" {
+
+void emu_race_launch(const char *kernel)
+{
+	static std::atomic<unsigned> launches;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, find_devices);
+	if (!shared.cells) dl_iterate_phdr(find_shared, NULL);
+	launch = ++launches;
+	watched = !is_harmless(kernel);
+}
+
+#define ACCESS(size)                                                                                                   \
+	void __tsan_read##size(void *p)                                                                                \
+	{                                                                                                              \
+		visit_bytes(p, size, false);                                                                           \
+	}                                                                                                              \
+	void __tsan_write##size(void *p)                                                                               \
+	{                                                                                                              \
+		visit_bytes(p, size, true);                                                                            \
+	}                                                                                                              \
+	void __tsan_unaligned_read##size(void *p)                                                                      \
+	{                                                                                                              \
+		visit_bytes(p, size, false);                                                                           \
+	}                                                                                                              \
+	void __tsan_unaligned_write##size(void *p)                                                                     \
+	{                                                                                                              \
+		visit_bytes(p, size, true);                                                                            \
+	}
+ACCESS(1)
+ACCESS(2)
+ACCESS(4)
+ACCESS(8)
+ACCESS(16)
+
+void __tsan_read_range(void *p, size_t n)
+{
+	visit_bytes(p, n, false);
+}
+void __tsan_write_range(void *p, size_t n)
+{
+	visit_bytes(p, n, true);
+}
+void __tsan_vptr_update(void **, void *)
+{
+}
+void __tsan_func_entry(void *)
+{
+}
+void __tsan_func_exit(void)
+{
+}
+void __tsan_init(void)
+{
+}
+}
+#endif
