@@ -76,6 +76,25 @@ static enum slp_way last_way(const struct slp_operands *o, sl_device device)
 	return (slow || has_half(o)) && (emulated || slp_operands_cost(o) > 20000) ? SLP_PLAIN : SLP_WAY_COUNT - 1;
 }
 
+void emu_counts_get(void *counts) __attribute__((weak)); /* there on emulated GPUs (tests/emu/emulated.h) */
+
+/* cuBLAS and cuDNN choose kernels by where operands begin, too: those of views may add up in another order. */
+static bool has_the_same_bits(const struct slp_operands *o, sl_device device, enum slp_way way)
+{
+	static const char *const by_libraries[] = {"attention", "conv2d", "dot", "linear", "matmul", "recurrent"};
+	if (device.kind != SL_DEVICE_GPU || way != SLP_VIEWS || emu_counts_get) return true;
+	for (size_t i = 0; i < sizeof by_libraries / sizeof *by_libraries; i++)
+		if (strstr(o->op->name, by_libraries[i])) return false;
+	return true;
+}
+
+/* The reference adds up one after another: of many numbers in double precision, a GPU's sum is the better one. */
+static double tolerance_on(struct slp_place_of_test at, sl_device device, const struct slp_operands *o)
+{
+	bool in_parts = device.kind == SL_DEVICE_GPU && o->nin && o->in[0].type.dtype == SL_FLOAT64;
+	return slp_case_tolerance(at.c) * (in_parts ? 1 + sqrt(slp_operands_cost(o)) / 32 : 1);
+}
+
 /* On one device.  bits: what CPUs must give; GPUs must give the same each way. */
 static void check_ways(struct slp_place_of_test at, sl_device device, const struct slp_operands *o,
                        const struct slp_operands *expected, const struct slp_operands *bits)
@@ -83,13 +102,16 @@ static void check_ways(struct slp_place_of_test at, sl_device device, const stru
 	struct slp_operands first, r;
 	at.how = slp_way_name(SLP_PLAIN);
 	if (!slp_case_run(at, device, SLP_PLAIN, o, &first)) return;
-	if (slp_compare_values(at, &first, expected, slp_case_tolerance(at.c))) slp_check(true, "op", 0, "values");
+	if (slp_compare_values(at, &first, expected, tolerance_on(at, device, o))) slp_check(true, "op", 0, "values");
 	if (!has_half(o)) slp_compare_literals(at, &first);
 	if (device.kind == SL_DEVICE_CPU) slp_compare_bits(at, &first, bits);
 	for (enum slp_way way = SLP_AGAIN; way <= last_way(o, device); way++) {
 		if (!slp_way_applies(way, o) || !slp_case_run(at, device, way, o, &r)) continue;
 		at.how = slp_way_name(way);
-		if (slp_compare_bits(at, &r, &first)) slp_check(true, "op", 0, "bits");
+		bool same = has_the_same_bits(o, device, way)
+		                    ? slp_compare_bits(at, &r, &first)
+		                    : slp_compare_values(at, &r, expected, tolerance_on(at, device, o));
+		if (same) slp_check(true, "op", 0, "bits");
 		slp_operands_free(&r);
 	}
 	slp_operands_free(&first);
