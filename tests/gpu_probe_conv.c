@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conv/conv2d_fused.h"
+#include "conv/conv2d_graph.h"
 #include "gpu_probe.h"
 
 struct layer {
@@ -169,13 +169,13 @@ static void reorder(const float *from, float *to, int64_t n, int64_t channels, i
 	}
 }
 
-static size_t element(const struct slp_conv_fused *f)
+static size_t element(const struct slp_conv_graph *f)
 {
 	return f->type == CUDNN_DATA_BFLOAT16 ? sizeof(sl_bfloat16) : sizeof(float);
 }
 
 /* In the type and the layout of the convolution. */
-static void *on_device(const float *values, int64_t n, int64_t channels, int64_t plane, const struct slp_conv_fused *f)
+static void *on_device(const float *values, int64_t n, int64_t channels, int64_t plane, const struct slp_conv_graph *f)
 {
 	int64_t count = n * channels * plane;
 	size_t bytes = (size_t)count * element(f);
@@ -195,7 +195,7 @@ static void *on_device(const float *values, int64_t n, int64_t channels, int64_t
 }
 
 /* Back, as float32 in the engine's layout. */
-static void from_device(const void *p, float *y, const struct slp_conv_fused *f)
+static void from_device(const void *p, float *y, const struct slp_conv_graph *f)
 {
 	const struct slp_conv *c = &f->c;
 	int64_t count = c->n * c->oc * c->oh * c->ow;
@@ -214,7 +214,7 @@ static void from_device(const void *p, float *y, const struct slp_conv_fused *f)
 }
 
 /* s a run; negative: there is no plan. */
-static double time_of(const struct slp_conv_fused *f, const struct slp_conv_fused_at *at)
+static double time_of(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
 {
 	double begin = 0;
 	for (int i = 0; i < 2 * TIMES; i++) {
@@ -222,20 +222,20 @@ static double time_of(const struct slp_conv_fused *f, const struct slp_conv_fuse
 			CUDA(cudaStreamSynchronize(at->stream));
 			begin = now();
 		}
-		if (!slp_conv_fused_run(f, at)) return -1;
+		if (!slp_conv_graph_run(f, at)) return -1;
 	}
 	CUDA(cudaStreamSynchronize(at->stream));
 	return (now() - begin) / TIMES;
 }
 
 /* With its own operands; the result goes to y, in the engine's layout. */
-static double run_layout(struct slp_conv_fused *f, cudaStream_t s, float *y)
+static double run_layout(struct slp_conv_graph *f, cudaStream_t s, float *y)
 {
 	const struct slp_conv *c = &f->c;
 	float *x = random_values(c->n * c->ic * c->ih * c->iw, 1), *w = random_values(c->oc * c->ic * c->kh * c->kw, 2);
 	float *b = random_values(c->oc, 3);
 	size_t bytes = (size_t)(c->n * c->oc * c->oh * c->ow) * element(f);
-	struct slp_conv_fused_at at = {on_device(x, c->n, c->ic, c->ih * c->iw, f),
+	struct slp_conv_graph_at at = {on_device(x, c->n, c->ic, c->ih * c->iw, f),
 	                               on_device(w, c->oc, c->ic, c->kh * c->kw, f),
 	                               on_device(b, 1, c->oc, 1, f),
 	                               device_memory(bytes),
@@ -252,7 +252,7 @@ static double run_layout(struct slp_conv_fused *f, cudaStream_t s, float *y)
 }
 
 /* s: the least that it takes to reorder x and y. */
-static double copying(const struct slp_conv_fused *f, cudaStream_t s)
+static double copying(const struct slp_conv_graph *f, cudaStream_t s)
 {
 	const struct slp_conv *c = &f->c;
 	size_t bytes = (size_t)(c->n * (c->ic * c->ih * c->iw + c->oc * c->oh * c->ow)) * element(f);
@@ -272,16 +272,24 @@ static double copying(const struct slp_conv_fused *f, cudaStream_t s)
 	return begin / TIMES;
 }
 
+/* As much as the engine gives (src/runtime/admission.c). */
+static size_t workspace(void)
+{
+	size_t left = 0, all = 0, least = (size_t)64 << 20;
+	CUDA(cudaMemGetInfo(&left, &all));
+	return all / 32 > least ? all / 32 : least;
+}
+
 enum way { FLOAT32, TF32, BFLOAT16, WAYS };
 
 static void compare_layouts(const struct layer *l, enum way way, cudnnHandle_t h, cudaStream_t s)
 {
 	static const char *const names[] = {"float32", "TF32", "bfloat16"};
-	struct slp_conv_fused f;
+	struct slp_conv_graph f;
 	memset(&f, 0, sizeof f); /* padding too */
 	f.handle = h;
 	f.c = sizes_of(l);
-	f.limit = (size_t)64 << 20;
+	f.limit = workspace();
 	f.bias = f.relu = 1;
 	f.tensor_cores = way != FLOAT32;
 	f.type = way == BFLOAT16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;

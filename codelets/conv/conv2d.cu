@@ -1,6 +1,6 @@
 /* Convolution on GPUs by cuDNN, in TF32 where sl_config.tf32 allows that, else in the arithmetic of the data type; half
  * types on tensor cores, with sums in float32.  Where cuDNN's graph API has a plan, with bias and relu in it, that is
- * taken (conv2d_fused.cu), else an algorithm of the older interface.  What neither computes in a half type is declined,
+ * taken (conv2d_graph.cu), else an algorithm of the older interface.  What neither computes in a half type is declined,
  * and the engine computes it in float32 (src/runtime/promote.c).
  *
  * Operands in other orders or types are copied (conv2d_operands.cuh).  Images with channels last are computed so; where
@@ -12,7 +12,7 @@
 #include "cuda_libs.h"
 
 #include "common/activation.h"
-#include "conv2d_fused.h"
+#include "conv2d_graph.h"
 #include "conv2d_operands.cuh"
 
 enum { CACHE = 64, PROPOSALS = 8, PARTS = 32 };
@@ -315,8 +315,8 @@ static enum sl_status convolve(const struct slp_kernel *k, const struct operands
 
 /* As one operation of cuDNN's graph API. */
 struct by_graph {
-	struct slp_conv_fused f;
-	struct slp_conv_fused_at at;
+	struct slp_conv_graph f;
+	struct slp_conv_graph_at at;
 	bool possible;
 };
 
@@ -355,7 +355,7 @@ template <class T>
 static enum sl_status compute(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
 {
 	struct by_graph g = graph_of<T>(k, o, pass);
-	if (g.possible && slp_conv_fused_run(&g.f, &g.at))
+	if (g.possible && slp_conv_graph_run(&g.f, &g.at))
 		return pass == SLP_CONV_FORWARD && !g.f.relu ? finish<T>(k, o, false) : SL_OK;
 	enum sl_status s = convolve<T>(k, o, pass);
 	return s == SL_OK && pass == SLP_CONV_FORWARD ? finish<T>(k, o, o.b != NULL) : s;
@@ -366,7 +366,7 @@ template <class T>
 static bool takes_last(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
 {
 	struct by_graph g = graph_of<T>(k, o, pass);
-	if (is_empty(o.c) || (g.possible && slp_conv_fused_can(&g.f, &g.at))) return true;
+	if (is_empty(o.c) || (g.possible && slp_conv_graph_can(&g.f, &g.at))) return true;
 	const struct made *m = made_for<T>(k, o, pass);
 	return m && !m->refused;
 }

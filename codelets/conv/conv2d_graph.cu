@@ -9,7 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "conv2d_fused.h"
+#include "conv2d_graph.h"
 
 #define NEW slp_dnn_graph.cudnnBackendCreateDescriptor
 #define DROP slp_dnn_graph.cudnnBackendDestroyDescriptor
@@ -23,8 +23,8 @@ enum { CACHE = 128, CONFIGS = 16, MOST = 24 };
 enum { X = 1, W, B, Y, BARE, SUM }; /* tensors by their numbers; the last two exist within the operation alone */
 
 /* What was made for these sizes; plan NULL: they are refused. */
-struct fusion {
-	struct slp_conv_fused key;
+struct planned {
+	struct slp_conv_graph key;
 	uint64_t used; /* 0: never */
 	descriptor all[MOST], plan;
 	int count;
@@ -36,23 +36,23 @@ struct fusion {
 	}
 };
 
-struct fusions {
-	struct fusion all[CACHE];
+struct plans {
+	struct planned all[CACHE];
 	uint64_t clock;
 
-	~fusions()
+	~plans()
 	{
-		for (struct fusion &m : all) m.clear();
+		for (struct planned &m : all) m.clear();
 	}
 };
 
-static thread_local struct fusions cache;
+static thread_local struct plans cache;
 
 /* ---- descriptions ----------------------------------------------------------------------------------------------- */
 
 /* Makes descriptors that m owns.  After a failure nothing is made any more. */
 struct builder {
-	struct fusion *m;
+	struct planned *m;
 	bool ok;
 
 	descriptor make(cudnnBackendDescriptorType_t type)
@@ -88,7 +88,7 @@ struct sizes {
 
 static descriptor tensor(struct builder *b, int64_t number, const struct sizes &s, bool nhwc)
 {
-	const int64_t dims[] = {s.n, s.c, s.h, s.w}, alignment = SLP_FUSED_ALIGNMENT, image = s.c * s.h * s.w;
+	const int64_t dims[] = {s.n, s.c, s.h, s.w}, alignment = SLP_GRAPH_ALIGNMENT, image = s.c * s.h * s.w;
 	const int64_t plain[] = {image, s.h * s.w, s.w, 1}, last[] = {image, 1, s.w * s.c, s.c};
 	bool within = number == BARE || number == SUM;
 	cudnnDataType_t type = within ? CUDNN_DATA_FLOAT : (cudnnDataType_t)b->m->key.type;
@@ -174,7 +174,7 @@ static descriptor pointwise(struct builder *b, descriptor x, descriptor bias, de
 
 static descriptor operation_graph(struct builder *b)
 {
-	const struct slp_conv_fused &f = b->m->key;
+	const struct slp_conv_graph &f = b->m->key;
 	const struct slp_conv &c = f.c;
 	const struct sizes y_sizes = {c.n, c.oc, c.oh, c.ow};
 	descriptor ops[3];
@@ -197,7 +197,7 @@ static descriptor operation_graph(struct builder *b)
 
 /* Whether results may differ by what the engine's numerical notes say.  Tensor cores compute float32 in
  * TF32, and half types as they are. */
-static bool may_round(const struct slp_conv_fused &f, const cudnnBackendNumericalNote_t *notes, int64_t n)
+static bool may_round(const struct slp_conv_graph &f, const cudnnBackendNumericalNote_t *notes, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) {
 		if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return false;
@@ -208,7 +208,7 @@ static bool may_round(const struct slp_conv_fused &f, const cudnnBackendNumerica
 	return true;
 }
 
-static bool is_allowed(const struct slp_conv_fused &f, descriptor config)
+static bool is_allowed(const struct slp_conv_graph &f, descriptor config)
 {
 	cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
 	descriptor engine = NULL;
@@ -224,7 +224,7 @@ static bool is_allowed(const struct slp_conv_fused &f, descriptor config)
 }
 
 /* m->plan, if the engine will do. */
-static bool make_plan(struct fusion *m, descriptor config)
+static bool make_plan(struct planned *m, descriptor config)
 {
 	struct builder b = {m, true};
 	int64_t bytes = 0, n = 0;
@@ -260,7 +260,7 @@ static int64_t propose(struct builder *b, descriptor graph, cudnnBackendHeurMode
 }
 
 /* The first plan that will do; its configuration stays as long as it does. */
-static void choose(struct fusion *m, descriptor graph, cudnnBackendHeurMode_t mode)
+static void choose(struct planned *m, descriptor graph, cudnnBackendHeurMode_t mode)
 {
 	struct builder b = {m, true};
 	descriptor configs[CONFIGS];
@@ -273,10 +273,10 @@ static void choose(struct fusion *m, descriptor graph, cudnnBackendHeurMode_t mo
 
 /* What was made for these sizes before, or now in the place of what was not used for the longest time; NULL: there is
  * nothing, and `may_make` is false. */
-static struct fusion *find(const struct slp_conv_fused *f, bool may_make)
+static struct planned *find(const struct slp_conv_graph *f, bool may_make)
 {
-	struct fusion *m = &cache.all[0];
-	for (struct fusion &other : cache.all) {
+	struct planned *m = &cache.all[0];
+	for (struct planned &other : cache.all) {
 		if (other.used && !memcmp(&other.key, f, sizeof *f)) {
 			other.used = ++cache.clock;
 			return &other;
@@ -297,11 +297,11 @@ static struct fusion *find(const struct slp_conv_fused *f, bool may_make)
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
-static bool execute(const struct fusion *m, const struct slp_conv_fused_at *at)
+static bool execute(const struct planned *m, const struct slp_conv_graph_at *at)
 {
 	const int64_t numbers[] = {X, W, Y, B}, n = m->key.bias ? 4 : 3;
 	const void *const pointers[] = {at->x, at->w, at->y, at->b};
-	struct fusion own = {};
+	struct planned own = {};
 	struct builder b = {&own, true};
 	descriptor d = b.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
 	b.set(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, numbers);
@@ -320,26 +320,26 @@ static bool is_recorded(void *stream)
 	       status != cudaStreamCaptureStatusNone;
 }
 
-static bool is_aligned(const struct slp_conv_fused_at *at)
+static bool is_aligned(const struct slp_conv_graph_at *at)
 {
 	const void *const all[] = {at->x, at->w, at->y, at->b, at->work};
 	uintptr_t bits = 0;
 	for (const void *p : all) bits |= (uintptr_t)p;
-	return bits % SLP_FUSED_ALIGNMENT == 0;
+	return bits % SLP_GRAPH_ALIGNMENT == 0;
 }
 
-bool slp_conv_fused_can(const struct slp_conv_fused *f, const struct slp_conv_fused_at *at)
+bool slp_conv_graph_can(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
 {
 	if (!is_aligned(at)) return false;
-	const struct fusion *m = find(f, !is_recorded(at->stream));
+	const struct planned *m = find(f, !is_recorded(at->stream));
 	return m && m->plan;
 }
 
 /* What fails once is not tried again.  An error of CUDA's in a launch stays, for the caller to report. */
-bool slp_conv_fused_run(const struct slp_conv_fused *f, const struct slp_conv_fused_at *at)
+bool slp_conv_graph_run(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
 {
 	if (!is_aligned(at)) return false;
-	struct fusion *m = find(f, !is_recorded(at->stream));
+	struct planned *m = find(f, !is_recorded(at->stream));
 	if (!m || !m->plan) return false;
 	if (execute(m, at)) return true;
 	m->plan = NULL;
