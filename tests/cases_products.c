@@ -97,6 +97,7 @@ const struct slp_case slp_cases_products[] = {
 	MATMUL("one matrix and a stack", TB, REAL(2, 4), REAL(3, 5, 4)),
 	MATMUL("both broadcast", PLAIN, REAL(3, 1, 2, 4), REAL(1, 2, 4, 3)),
 	MATMUL("vectors in a stack", PLAIN, REAL(4, 1, 6), REAL(4, 6, 1)),
+	MATMUL("more than go at a time", PLAIN, REAL(70, 2, 3), REAL(70, 3, 2), .no_grad = true),
 	MATMUL("many small", PLAIN, REAL(300, 5, 7), REAL(300, 7, 6), .no_grad = true),
 	MATMUL("few large", TB, REAL(2, 140, 130), REAL(2, 150, 130), .tolerance = 1e-4, .no_grad = true),
 	MATMUL("size 1", PLAIN, REAL(1, 1, 1), REAL(1, 1, 1)),

@@ -64,6 +64,27 @@ static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t
 	                                           c, to, ldc, sc, count, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
+/* At a time: some of cuBLAS's kernels have a row of their grid for each, of which there may be 65535. */
+#ifdef SLP_EMULATE
+enum { SLP_GEMM_MOST = 64 }; /* so that small cases have more */
+#else
+enum { SLP_GEMM_MOST = 1 << 15 };
+#endif
+
+template <class T, class C>
+static cublasStatus_t slp_cublas_gemms(cublasHandle_t h, const struct slp_cuda_gemm &g, const T *a, const T *b, C *c)
+{
+	cublasStatus_t s = CUBLAS_STATUS_SUCCESS;
+	for (int64_t z = 0, some; z < g.count && s == CUBLAS_STATUS_SUCCESS; z += some) {
+		some = g.count - z < SLP_GEMM_MOST ? g.count - z : (int64_t)SLP_GEMM_MOST;
+		s = slp_cublas_gemm(h, g.tb ? CUBLAS_OP_T : CUBLAS_OP_N, g.ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)g.n,
+		                    (int)g.m, (int)g.k, b + z * g.stride_b, (int)g.ldb, g.stride_b, a + z * g.stride_a,
+		                    (int)g.lda, g.stride_a, g.alpha, g.beta, c + z * g.m * g.n, (int)g.n, g.m * g.n,
+		                    (int)some);
+	}
+	return s;
+}
+
 /* C is of the type of A and B, or float where that is a half type. */
 template <class T, class C> static enum sl_status slp_cuda_multiply(const struct slp_kernel *k, struct slp_cuda_gemm g,
                                                                     const T *a, const T *b, C *c)
@@ -74,13 +95,11 @@ template <class T, class C> static enum sl_status slp_cuda_multiply(const struct
 		if (g.beta == 0) cudaMemsetAsync(c, 0, bytes, (cudaStream_t)k->stream);
 		return slp_launched(k);
 	}
-	if ((g.m | g.n | g.k | g.lda | g.ldb | g.count) >> 31)
+	if ((g.m | g.n | g.k | g.lda | g.ldb) >> 31)
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "cuBLAS takes sizes below 2^31");
 	cublasHandle_t h = (cublasHandle_t)slp_cublas(k);
 	if (!h) return SL_EKERNEL;
-	cublasStatus_t s = slp_cublas_gemm(h, g.tb ? CUBLAS_OP_T : CUBLAS_OP_N, g.ta ? CUBLAS_OP_T : CUBLAS_OP_N,
-	                                   (int)g.n, (int)g.m, (int)g.k, b, (int)g.ldb, g.stride_b, a, (int)g.lda,
-	                                   g.stride_a, g.alpha, g.beta, c, (int)g.n, g.m * g.n, (int)g.count);
+	cublasStatus_t s = slp_cublas_gemms(h, g, a, b, c);
 	if (s == CUBLAS_STATUS_SUCCESS) return SL_OK;
 	return slp_kernel_fail(k, SL_EKERNEL, "cuBLAS: status %d", (int)s);
 }
