@@ -36,17 +36,16 @@ struct planned {
 	}
 };
 
-struct plans {
+static thread_local struct plans {
 	struct planned all[CACHE];
 	uint64_t clock;
+} cache;
 
-	~plans()
-	{
-		for (struct planned &m : all) m.clear();
-	}
-};
-
-static thread_local struct plans cache;
+/* Not when the thread ends: plans need their handle. */
+void slp_cudnn_forget(void)
+{
+	for (struct planned &m : cache.all) m.clear();
+}
 
 /* ---- descriptions ----------------------------------------------------------------------------------------------- */
 

@@ -179,13 +179,15 @@ bool slp_cudnn_graph(void)
 	return handles[starpu_worker_get_id()].dnn_graph;
 }
 
+/* Graphs first: their kernels are those of plans and libraries. */
 static void destroy(void *arg)
 {
 	(void)arg;
 	int worker = starpu_worker_get_id();
+	slp_graph_clear();
+	slp_cudnn_forget();
 	if (handles[worker].blas) slp_blas.cublasDestroy(handles[worker].blas);
 	if (handles[worker].dnn) slp_dnn.cudnnDestroy(handles[worker].dnn);
-	slp_graph_clear();
 	cudaFree(handles[worker].work);
 	handles[worker] = (struct handles){0};
 }

@@ -42,6 +42,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
 {
+	emu_check_plans();
 	delete handle;
 	return CUDNN_STATUS_SUCCESS;
 }

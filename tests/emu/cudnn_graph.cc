@@ -312,14 +312,23 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 
 /* ---- the interface ----------------------------------------------------------------------------------------------- */
 
+static thread_local int plans; /* of this thread, whose handle they need */
+
+void emu_check_plans(void)
+{
+	if (plans) emu_misuse("a handle of cuDNN is destroyed before %d of its plans", plans);
+}
+
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *to)
 {
+	plans += type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
 	*to = new node{type, {}, false, 0};
 	return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
 {
+	plans -= of(d)->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
 	delete of(d);
 	return CUDNN_STATUS_SUCCESS;
 }

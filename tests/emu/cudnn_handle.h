@@ -10,4 +10,6 @@ struct cudnnContext {
 	int device;
 };
 
+void emu_check_plans(void); /* a handle of the calling thread is destroyed */
+
 #endif
