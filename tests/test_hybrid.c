@@ -261,6 +261,36 @@ static void test_captured(void)
 	}
 }
 
+static sl_tensor *paused_first(sl_block *self, sl_tensor *const *in, int nin)
+{
+	sl_tensor *constant = NULL;
+	(void)self;
+	(void)nin;
+	SL_PAUSE
+		constant = sl_mul(in[0], kept_tensor);
+	return sl_mul(constant, sl_mul(in[0], kept_tensor));
+}
+
+/* What is first met where nothing is recorded is no constant afterwards: (c x) (w x), whose c is w's value. */
+static void test_captured_paused(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_full(SL_SHAPE(2), 3), *y;
+		kept_tensor = sl_full(SL_SHAPE(2), 5);
+		CHECK_OK(sl_attach_grad(kept_tensor));
+		sl_block *b = slp_user_block(paused_first);
+		for (int hybrid = 0; hybrid < 2; hybrid++) {
+			if (hybrid) CHECK_OK(sl_hybridize(b));
+			SL_RECORD
+				y = sl_forward(b, x);
+			CHECK_ALL(y, 225);
+			CHECK_OK(sl_backward(y));
+			CHECK_ALL(sl_grad(kept_tensor), 45);
+		}
+		sl_block_free(b);
+	}
+}
+
 /* ---- gradients through it ---------------------------------------------------------------------------------------- */
 
 static void test_gradient_of_parts(void)
@@ -415,6 +445,7 @@ static const struct slp_test sameness[] = {
         {"each pass off", test_each_pass_off},
         {"inference", test_inference},
         {"captured tensors", test_captured},
+        {"tensors captured where nothing is recorded", test_captured_paused},
         {"inputs of all kinds", test_inputs},
         {"gradients of parts", test_gradient_of_parts},
         {"a shared child", test_shared_child},

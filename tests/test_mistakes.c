@@ -146,7 +146,29 @@ static void test_messages_of_attention(void)
 	sl_block_free(net);
 }
 
+/* Rows are a view, but a copy where gradients flow through: a change would be lost. */
+static void test_rows_in_place(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(4, 3)), *h, *rows;
+		CHECK_OK(sl_attach_grad(x));
+		SL_RECORD {
+			sl_add_scalar_(sl_rows(sl_ones(SL_SHAPE(4, 3)), 0, 1), 1);
+			CHECK(sl_error() == SL_OK);
+			h = sl_mul_scalar(x, 2);
+			rows = sl_rows(h, 0, 2);
+			CHECK_NULL(sl_add_scalar_(rows, 1), SL_ESTATE, "would change a copy");
+			CHECK_NULL(sl_copy_(sl_reshape(rows, SL_SHAPE(6)), sl_ones(SL_SHAPE(6))), SL_ESTATE, "copy");
+			CHECK_OK(sl_backward(sl_sum(sl_add(rows, sl_rows(h, 2, 4)))));
+		}
+		CHECK_ALL(sl_grad(x), 2);
+		sl_add_scalar_(rows, 1);
+		CHECK_ALL(rows, 3);
+	}
+}
+
 static const struct slp_test messages[] = {
+        {"rows in place", test_rows_in_place},
         {"functions", test_messages_of_functions},
         {"attention", test_messages_of_attention},
         {0},

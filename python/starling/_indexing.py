@@ -8,6 +8,11 @@ from ._core import NULL, check, ffi, here, lib, raise_error, shape_of
 from ._tensor import Tensor, array, wrap
 
 
+def _numpy_of(k):
+    """An index as NumPy takes it."""
+    return k.numpy() if isinstance(k, Tensor) else k
+
+
 def _expand(key, ndim):
     """The key as a list with one entry for each axis of the tensor; None entries are new axes."""
     key = list(key) if isinstance(key, tuple) else [key]
@@ -67,10 +72,16 @@ def _is_indices(k):
 
 def get(t, key):
     """t[key]: rows and parts of the first axis are views; anything else is an operation."""
+    part = _part(t, key)
+    part._part = part is not t and lib.sl_is_recording()
+    return part
+
+
+def _part(t, key):
     if t.shape is None:
         raise _core.StateError("a symbol whose shape is not known cannot be indexed; give starling.var a shape")
     keys = _expand(key, t.ndim)
-    if any(map(_is_mask, keys)):
+    if any(_is_mask(k) and (isinstance(k, Tensor) or k.ndim != 1) for k in keys):
         raise IndexError("masks cannot be indices: a result's shape must not depend on values; starling.where and masked_fill take them")
     if sum(map(_is_indices, keys)) > 1:
         return _at_places(t, keys)
@@ -85,7 +96,7 @@ def get(t, key):
             shape.append(t.shape[axis])
             axis += 1
         elif _is_indices(k):
-            k = k if isinstance(k, Tensor) else _index_array(t, k)
+            k = k if isinstance(k, Tensor) else _index_array(t, k, axis, size)
             t = _chosen(t, axis, k)
             shape.extend(k.shape)
             axis += k.ndim
@@ -102,7 +113,9 @@ def get(t, key):
 def _at_places(t, keys):
     """t[rows, columns]: the elements at places that several lists name together."""
     first = next(i for i, k in enumerate(keys) if _is_indices(k))
-    lists = [k if isinstance(k, Tensor) else _index_array(t, k) for k in keys if _is_indices(k)]
+    lengths = iter(t.shape)
+    lists = [(k, next(lengths)) for k in keys if k is not None]
+    lists = [k if isinstance(k, Tensor) else _index_array(t, k, None, n) for k, n in lists if _is_indices(k)]
     if any(k is None for k in keys) or not all(map(_is_indices, keys[first : first + len(lists)])):
         raise IndexError("lists of indices stand side by side, without new axes")
     around = get(t, (*keys[:first], *[slice(None)] * len(lists), *keys[first + len(lists) :]))
@@ -115,58 +128,101 @@ def _at_places(t, keys):
     return get(together, (*[slice(None)] * axis, flat))
 
 
-def _index_array(t, k):
+def _index_array(t, k, axis, size):
+    """Indices whose values are known, a list or NumPy's, as a tensor of positions."""
     k = numpy.asarray(k)
-    if k.dtype == bool:  # a list
-        raise IndexError("masks cannot be indices: a result's shape must not depend on values")
-    return array(k.astype(numpy.int32), device=t.device)
+    where = "" if axis is None else f" {axis}"
+    if k.dtype == bool:
+        if k.shape != (size,):
+            raise IndexError(f"a mask of shape {k.shape} for axis{where}, which has {size} elements")
+        k = k.nonzero()[0]
+    elif k.size and not (-size <= k.min() and k.max() < size):
+        raise IndexError(f"index {k.min() if k.min() < -size else k.max()} is outside of axis{where}, which has {size} elements")
+    return array(numpy.where(k < 0, k + size, k).astype(numpy.int32), device=t.device)
 
 
 def _whole(keys, shape):
     return all(isinstance(k, slice) and k.indices(n) == (0, n, 1) for k, n in zip(keys, shape))
 
 
+def _fitting(t, value, shape):
+    """value as a tensor of this shape, with the type and the place of t."""
+    if not isinstance(value, Tensor):
+        value = array(numpy.broadcast_to(numpy.asarray(value, dtype=t.dtype), shape), device=t.device)
+    if value.device != t.device:
+        value = wrap(lib.sl_copy_to_at(here(), value._p, t.device._c), type(t))
+    if value.shape != tuple(shape):
+        value = wrap(lib.sl_broadcast_to_at(here(), value._p, shape_of(shape)), type(t))
+    return value if value.dtype == t.dtype else value.astype(t.dtype)
+
+
 def _fill(t, value):
     """Sets all elements of t to value."""
-    if isinstance(value, Tensor):
-        if value._p == t._p:
-            return  # t[:] += 1 has been done already
-        if value.device != t.device:
-            value = wrap(lib.sl_copy_to_at(here(), value._p, t.device._c), type(t))
-        if value.shape != t.shape:
-            value = wrap(lib.sl_broadcast_to_at(here(), value._p, shape_of(t.shape)), type(t))
-        if value.dtype != t.dtype:
-            value = value.astype(t.dtype)
-        done = lib.sl_copy_inplace_at(here(), t._p, value._p)
-    elif numpy.isscalar(value):
+    if isinstance(value, Tensor) and value._p == t._p:
+        return  # t[:] += 1 has been done already
+    if numpy.isscalar(value):
         done = lib.sl_fill_inplace_at(here(), t._p, float(value))
     else:
-        value = numpy.broadcast_to(numpy.asarray(value, dtype=t.dtype), t.shape)
-        _fill(t, array(value, device=t.device))
-        return
+        value = _fitting(t, value, t.shape)
+        done = lib.sl_copy_inplace_at(here(), t._p, value._p)
     if not done:
         raise_error()
 
 
+def _with_rows(t, begin, end, value):
+    """t with other rows [begin, end), by operations."""
+    cuts = [(0, begin), (end, t.shape[0])]
+    before, after = [wrap(lib.sl_slice_at(here(), t._p, 0, i, j, 1), type(t)) for i, j in cuts]
+    parts = [before, _fitting(t, value, (end - begin, *t.shape[1:])), after]
+    parts = [x for x in parts if x.shape[0]] or [t]
+    return wrap(lib.sl_concat_at(here(), [x._p for x in parts], len(parts), 0), type(t))
+
+
+def _with_places(t, key, value):
+    """t with other elements at the places that NumPy's t[key] names, by operations; of equal places the last counts."""
+    places = numpy.arange(t.size, dtype="int32").reshape(t.shape)[key]
+    value = _fitting(t, value, places.shape).reshape((-1,))
+    places, other = places.ravel(), numpy.zeros(t.size, bool)
+    other[places] = True
+    last = numpy.sort(places.size - 1 - numpy.unique(places[::-1], return_index=True)[1])
+    if last.size < places.size:
+        value, places = get(value, last), places[last]
+    flat, mask, indices = t.reshape((-1,)), array(other, device=t.device), array(places, device=t.device)
+    kept = wrap(lib.sl_masked_fill_at(here(), flat._p, mask._p, 0.0), type(t))
+    return wrap(lib.sl_index_add_at(here(), kept._p, indices._p, value._p), type(t)).reshape(t.shape)
+
+
+def _rows_of(t, keys):
+    """[begin, end) where keys name rows that lie one after the other, whole; else None."""
+    if any(k is None or _is_indices(k) for k in keys) or not _whole(keys[1:], t.shape[1:]):
+        return None
+    k = keys[0]
+    k = k if isinstance(k, slice) else slice(i := _position(k, t.shape[0], 0), i + 1)
+    begin, end, step = k.indices(t.shape[0])
+    return (begin, max(begin, end)) if step == 1 else None
+
+
 def set_(t, key, value):
-    """t[key] = value, in place and asynchronous for whole tensors and rows; else through the host."""
+    """t[key] = value, in place and asynchronous for whole tensors and rows; else through the host.  What is recorded is
+    operations that make t anew: gradients flow through them."""
     if isinstance(key, Tensor) and _is_mask(key) and key.shape == t.shape and numpy.isscalar(value):
         return _fill(t, wrap(lib.sl_masked_fill_at(here(), t._p, key._p, float(value)), type(t)))
+    if t.shape is None:
+        raise _core.StateError("a symbol whose shape is not known cannot be indexed; give starling.var a shape")
+    key = tuple(map(_numpy_of, key)) if isinstance(key, tuple) else _numpy_of(key)
     keys = _expand(key, t.ndim)
-    if None not in keys and not any(_is_indices(k) for k in keys):
-        if _whole(keys, t.shape):
-            return _fill(t, value)
-        if _whole(keys[1:], t.shape[1:]):
-            k = keys[0]
-            k = k if isinstance(k, slice) else slice(i := _position(k, t.shape[0], 0), i + 1)
-            begin, end, step = k.indices(t.shape[0])
-            if step == 1:
-                view = wrap(lib.sl_rows_at(here(), t._p, begin, max(begin, end)), type(t))
-                if not isinstance(keys[0], slice):
-                    view = wrap(lib.sl_reshape_at(here(), view._p, shape_of(t.shape[1:])), type(t))
-                return _fill(view, value)
+    if not any(k is None or _is_indices(k) for k in keys) and _whole(keys, t.shape):
+        return _fill(t, value)
+    rows, recorded = _rows_of(t, keys), lib.sl_is_recording() and numpy.dtype(t.dtype).kind not in "iub"
+    if recorded:
+        return _fill(t, _with_rows(t, *rows, value) if rows else _with_places(t, tuple(keys), value))
+    if rows:
+        view = wrap(lib.sl_rows_at(here(), t._p, *rows), type(t))
+        if not isinstance(keys[0], slice):
+            view = wrap(lib.sl_reshape_at(here(), view._p, shape_of(t.shape[1:])), type(t))
+        return _fill(view, value)
     values = t.numpy(copy=True)
     if isinstance(value, Tensor):
         value = value.numpy() if value.size != 1 else value.numpy().reshape(())
-    values[tuple(k.numpy() if isinstance(k, Tensor) else k for k in keys)] = value
+    values[tuple(keys)] = value
     check(lib.sl_write_at(here(), t._p, ffi.from_buffer(values), values.nbytes))

@@ -116,7 +116,7 @@ else:
 class Tensor(_Methods):
     """An array whose values are computed asynchronously; see starling.array, zeros, from_numpy to make one."""
 
-    __slots__ = ("_p", "__weakref__")
+    __slots__ = ("_p", "_part", "__weakref__")
     _truths = True  # comparisons give bools
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
 
@@ -428,7 +428,7 @@ def _with_array(a, b, function, swap):
     return wrap(function(here(), first._p, second._p), type(a))
 
 
-def _inplace(name):
+def _inplace(name, operator):
     tensors, scalar = getattr(lib, f"sl_{name}_inplace_at"), getattr(lib, f"sl_{name}_scalar_inplace_at")
 
     def method(a, b):
@@ -442,6 +442,9 @@ def _inplace(name):
             lib.sl_error_clear()
             b = _numbers(a, b)[1]
             p = tensors(here(), a._p, b._p)
+        if not p and getattr(a, "_part", False) and lib.sl_is_recording():  # t[0] += 1 puts it where it belongs
+            lib.sl_error_clear()
+            return getattr(a, f"__{operator}__")(b)
         if not p:
             raise_error()
         return a
@@ -455,7 +458,7 @@ for _name, _swapped in (("add", "add"), ("sub", "rsub"), ("mul", "mul"), ("trued
     setattr(Tensor, f"__{_name}__", _forward)
     setattr(Tensor, f"__r{_name}__", _backward)
     if _c != "pow":
-        setattr(Tensor, f"__i{_name}__", _inplace(_c))
+        setattr(Tensor, f"__i{_name}__", _inplace(_c, _name))
 for _name in ("lt", "le", "gt", "ge"):
     setattr(
         Tensor,

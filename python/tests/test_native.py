@@ -75,8 +75,10 @@ class Values(unittest.TestCase):
             (2, 3, 1), (slice(None), slice(1, 3), slice(0, 1)), slice(None), slice(4, 2), [3, 0, 0],
         ):  # fmt: skip
             self.check(x[key], a[key])
+        for key in ([-1, 2], np.array([1, -5]), [True, False, True, True, False], (slice(None), np.array([False, True, True, False]))):
+            self.check(x[key], a[key])
         self.check(x[:, [2, 0]], a[:, [2, 0]])
-        for key in (5, (0, 9), (0, 0, 0, 0)):
+        for key in (5, (0, 9), (0, 0, 0, 0), [5], [-6], [True, False]):
             self.assertRaises(IndexError, lambda: x[key])
 
     def test_assignment(self):
@@ -335,6 +337,53 @@ class Gradients(unittest.TestCase):
             down[i] -= step
             slope = (function(sl.array(up, "float64")).item() - function(sl.array(down, "float64")).item()) / (2 * step)
             self.assertAlmostEqual(got[i], slope, places=6)
+
+    def test_assignments(self):
+        """y[key] = z while recording: where z went, x's gradient is 0, and z's is y's."""
+        values, new = np.random.default_rng(1).standard_normal((2, 5, 4)).astype(np.float32)
+        keys = (
+            0, -1, slice(1, 3), slice(0, 0), (slice(None), 1), (2, 3), [0, 2], [-1, 0], (slice(None), [3, 1]), ([0, 1], [2, 2]),
+            np.array([True, False, True, False, True]), slice(None, None, 2), slice(4, 1, -1), (..., 0), np.eye(5, 4, dtype=bool),
+        )  # fmt: skip
+        for key in keys:
+            x, z = sl.array(values).attach_grad(), sl.array(new[key]).attach_grad()
+            with sl.record():
+                y = x * 2
+                y[key] = z
+                loss = (y * y).sum()
+            loss.backward()
+            expected = values * 2
+            expected[key] = new[key]
+            np.testing.assert_array_equal(y.numpy(), expected, str(key))
+            slope = values * 8
+            slope[key] = 0
+            np.testing.assert_allclose(x.grad.numpy(), slope, rtol=1e-6, err_msg=str(key))
+            np.testing.assert_allclose(z.grad.numpy(), 2 * new[key], rtol=1e-6, err_msg=str(key))
+
+    def test_assignments_of_numbers_and_sums(self):
+        values = np.arange(6, dtype=np.float32).reshape(3, 2)
+        x = sl.array(values).attach_grad()
+        with sl.record():
+            y = x * 2
+            y[0] = 5
+            y[1:] += x[:2]
+            y[[2, 2], [0, 0]] = np.array([7, 9])
+            with self.assertRaisesRegex(sl.StateError, "would change a copy"):
+                y[0][:] = 1
+        y.backward()
+        self.assertEqual(y.tolist(), [[5, 5], [4, 7], [9, 13]])
+        self.assertEqual(x.grad.tolist(), [[1, 1], [2, 3], [0, 2]])
+
+    def test_buffer_filled_in_a_loop(self):
+        w, filled = sl.array(np.eye(3) * 2, "float32").attach_grad(), sl.zeros((2, 2, 3))
+        with sl.record():
+            h = sl.ones((2, 3))
+            for t in range(2):
+                h = h @ w
+                filled[t] = h
+            loss = filled.sum()
+        loss.backward()
+        self.assertEqual((loss.item(), w.grad.tolist()), (36, [[10] * 3] * 3))
 
     def test_states(self):
         self.assertFalse(sl.autograd.is_recording())

@@ -132,11 +132,11 @@ static sl_tensor *bind(const char *at, sl_tensor *t, const char *name)
 	return symbol;
 }
 
-/* Gradients flow to the tensor as they do without the trace. */
+/* Gradients flow to the tensor as they do without the trace, from its first use that is recorded on. */
 static bool want_gradient(sl_tensor *symbol, const sl_tensor *t)
 {
 	const struct slp_recorder *recorder = slp_recorder;
-	return !(recorder && recorder->wants(t)) || slp_attach_symbol(symbol) == SL_OK;
+	return symbol->var || !(recorder && recorder->wants(t)) || slp_attach_symbol(symbol) == SL_OK;
 }
 
 static bool remember(struct slp_trace *trace, sl_tensor *t, sl_tensor *symbol)
@@ -150,8 +150,10 @@ sl_tensor *slp_symbol_of(const char *at, sl_tensor *t, const char *name)
 {
 	if (!t || t->symbol) return t;
 	if (!current) return slp_scope_add(bind(at, t, name));
-	for (int i = 0; i < current->nbound; i++)
-		if (current->bound[i].tensor == t) return current->bound[i].symbol;
+	for (int i = 0; i < current->nbound; i++) {
+		const struct slp_bound *b = &current->bound[i];
+		if (b->tensor == t) return want_gradient(b->symbol, t) ? b->symbol : NULL;
+	}
 	sl_tensor *symbol = bind(at, t, name);
 	if (symbol && want_gradient(symbol, t) && remember(current, t, symbol)) return symbol;
 	sl_release(symbol);

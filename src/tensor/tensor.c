@@ -32,7 +32,7 @@ sl_tensor *slp_tensor_new(struct slp_storage *storage, size_t offset, struct slp
 	t->var = NULL;
 	t->symbol = NULL;
 	t->output = 0;
-	t->gradient = false;
+	t->gradient = t->part = false;
 	return t;
 }
 

@@ -17,6 +17,7 @@ struct sl_tensor {
 	struct slp_symbol *symbol; /* NULL: concrete; else there is no storage */
 	int output;                /* of the symbol */
 	bool gradient;             /* what sl_grad gives: nothing knows how it was computed */
+	bool part;                 /* a copy that stands for a view: changes of it would be lost */
 };
 
 /* A new tensor over a storage (one reference to it is taken over); not in any scope.  NULL without memory. */

@@ -15,7 +15,8 @@ static bool is_recorded(const sl_tensor *t)
 }
 
 /* Rows [begin, end) along axis 0, over the same memory: changes in place are seen in both.  Under SL_RECORD, if
- * gradients flow through t, a copy instead.  SL_ESHAPE if the rows do not exist.
+ * gradients flow through t, a copy instead, which cannot be changed in place while recording (SL_ESTATE): t would stay
+ * as it is.  SL_ESHAPE if the rows do not exist.
  *
  *     sl_tensor *first = sl_rows(x, 0, 128); */
 sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end)
@@ -29,7 +30,11 @@ sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end)
 		return slp_call_fail(at, "sl_rows", SL_ESHAPE, "there are no rows %lld to %lld in a tensor of shape %s",
 		                     (long long)begin, (long long)end, sl_shape_string(shape, text));
 	}
-	if (is_recorded(t)) return sl_slice_at(at, t, 0, begin, end, 1);
+	if (is_recorded(t)) {
+		sl_tensor *copy = sl_slice_at(at, t, 0, begin, end, 1);
+		if (copy) copy->part = true;
+		return copy;
+	}
 	shape.dim[0] = 1;
 	size_t row = (size_t)sl_shape_size(shape) * sl_dtype_size(t->type.dtype);
 	shape.dim[0] = end - begin;
@@ -71,6 +76,7 @@ sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape)
 		                     sl_shape_string(t->type.shape, from), sl_shape_string(wanted, to));
 	}
 	sl_tensor *r = view(t, 0, shape);
+	if (r) r->part = t->part;
 	if (r && is_recorded(t) && !slp_recorder->call(at, &slp_op_reshape, &shape, 1, &t, 1, &r)) return NULL;
 	return r;
 }
