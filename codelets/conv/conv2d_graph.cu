@@ -5,6 +5,7 @@
  * sl_config.tf32 allows, works in the memory that the operation has, and of which a plan can be made.  If there is
  * none, that is remembered, and the caller computes in its other way.  Plans are kept by the thread that made them.
  * While a CUDA graph is recorded, none is made: that loads and compiles kernels. */
+#include <cstdlib>
 #include <cstring>
 
 #include <cuda_runtime_api.h>
@@ -19,32 +20,38 @@
 
 typedef cudnnBackendDescriptor_t descriptor;
 
-enum { CACHE = 128, CONFIGS = 16, MOST = 24 };
+enum { BUCKETS = 1024, MOST_PLANS = 10000, CONFIGS = 16, MOST = 24 };
 enum { X = 1, W, B, Y, BARE, SUM }; /* tensors by their numbers; the last two exist within the operation alone */
 
 /* What was made for these sizes; plan NULL: they are refused. */
 struct planned {
 	struct slp_conv_graph key;
-	uint64_t used; /* 0: never */
+	struct planned *next; /* in its bucket */
 	descriptor all[MOST], plan;
 	int count;
 
 	void clear()
 	{
 		while (count) DROP(all[--count]);
-		memset(this, 0, sizeof *this);
 	}
 };
 
+/* None is given up while the engine runs: a CUDA graph may have its kernels. */
 static thread_local struct plans {
-	struct planned all[CACHE];
-	uint64_t clock;
+	struct planned *bucket[BUCKETS];
+	int count;
 } cache;
 
 /* Not when the thread ends: plans need their handle. */
 void slp_cudnn_forget(void)
 {
-	for (struct planned &m : cache.all) m.clear();
+	for (struct planned *&first : cache.bucket)
+		for (struct planned *m; (m = first);) {
+			first = m->next;
+			m->clear();
+			free(m);
+		}
+	cache.count = 0;
 }
 
 /* ---- descriptions ----------------------------------------------------------------------------------------------- */
@@ -270,28 +277,38 @@ static void choose(struct planned *m, descriptor graph, cudnnBackendHeurMode_t m
 	}
 }
 
-/* What was made for these sizes before, or now in the place of what was not used for the longest time; NULL: there is
- * nothing, and `may_make` is false. */
-static struct planned *find(const struct slp_conv_graph *f, bool may_make)
+static unsigned bucket_of(const struct slp_conv_graph *f)
 {
-	struct planned *m = &cache.all[0];
-	for (struct planned &other : cache.all) {
-		if (other.used && !memcmp(&other.key, f, sizeof *f)) {
-			other.used = ++cache.clock;
-			return &other;
-		}
-		if (other.used < m->used) m = &other;
-	}
-	if (!may_make) return NULL;
-	m->clear();
+	uint64_t hash = 0, words[sizeof *f / sizeof(uint64_t)];
+	memcpy(words, f, sizeof words);
+	for (uint64_t w : words) hash = (hash ^ w) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 29;
+	return (unsigned)(hash >> 32) % BUCKETS;
+}
+
+/* NULL: there is no memory, or too many are there already. */
+static struct planned *make(const struct slp_conv_graph *f, struct planned **first)
+{
+	struct planned *m = cache.count < MOST_PLANS ? (struct planned *)calloc(1, sizeof *m) : NULL;
+	if (!m) return NULL;
 	m->key = *f;
-	m->used = ++cache.clock;
+	m->next = *first;
+	*first = m;
+	cache.count++;
 	struct builder b = {m, true};
 	descriptor graph = operation_graph(&b);
 	if (b.ok) choose(m, graph, CUDNN_HEUR_MODE_A);
 	if (b.ok && !m->plan) choose(m, graph, CUDNN_HEUR_MODE_B);
 	cudaGetLastError(); /* of what was tried */
 	return m;
+}
+
+/* What was made for these sizes before, or now; NULL: there is nothing, and `may_make` is false. */
+static struct planned *find(const struct slp_conv_graph *f, bool may_make)
+{
+	struct planned **first = &cache.bucket[bucket_of(f)];
+	for (struct planned *m = *first; m; m = m->next)
+		if (!memcmp(&m->key, f, sizeof *f)) return m;
+	return may_make ? make(f, first) : NULL;
 }
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
