@@ -452,13 +452,22 @@ def _inplace(name, operator):
     return method
 
 
+def _inplace_power(a, b):
+    """By way of another tensor: no operation does it in place."""
+    power = a**b
+    if power is NotImplemented or (getattr(a, "_part", False) and lib.sl_is_recording()):
+        return power
+    if not lib.sl_copy_inplace_at(here(), a._p, power._p):
+        raise_error()
+    return a
+
+
 for _name, _swapped in (("add", "add"), ("sub", "rsub"), ("mul", "mul"), ("truediv", "rdiv"), ("pow", "rpow")):
     _c = {"truediv": "div"}.get(_name, _name)
     _forward, _backward = _binary(_c, _swapped)
     setattr(Tensor, f"__{_name}__", _forward)
     setattr(Tensor, f"__r{_name}__", _backward)
-    if _c != "pow":
-        setattr(Tensor, f"__i{_name}__", _inplace(_c, _name))
+    setattr(Tensor, f"__i{_name}__", _inplace_power if _c == "pow" else _inplace(_c, _name))
 for _name in ("lt", "le", "gt", "ge"):
     setattr(
         Tensor,

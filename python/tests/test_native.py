@@ -66,6 +66,9 @@ class Values(unittest.TestCase):
         x *= 3
         self.assertIs(x, same)
         self.check(x, (a + 2) * 3)
+        part = x[1:3]
+        part **= 2
+        self.check(x[1:3], ((a + 2) * 3)[1:3] ** 2)
 
     def test_indexing(self):
         a = self.random(5, 4, 3)
