@@ -469,9 +469,10 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 	if (slp_tracing && in[0])
 		return slp_call_fail(at, op->name, SL_ESTATE, "changes a tensor in place, which cannot be traced");
 	if (in[0] && in[0]->part && slp_recorder)
-		return slp_call_fail(at, op->name, SL_ESTATE,
-		                     "would change a copy: while recording, rows of a tensor that gradients flow through are "
-		                     "one, and the tensor itself would stay as it is");
+		return slp_call_fail(
+		        at, op->name, SL_ESTATE,
+		        "would change a copy: while recording, rows of a tensor that gradients flow through are "
+		        "one, and the tensor itself would stay as it is");
 	if (prepare(&c, at, op, attrs, nin, in, (sl_device){SL_DEVICE_DEFAULT, -1}) != SL_OK) return NULL;
 	if (!fits_inplace(&c, in)) return NULL;
 	c.out[0] = c.in[0];

@@ -44,7 +44,7 @@ END
 chmod +x "$bundle/bin/"*
 rm -r "$tmp/results"
 check 1 --stage operations --only '^(pooling|making)'
-contains "$tmp/results/gpu.md" '^[1-3]\. Operations, pooling: FAILED .exit status 1.: `.*gpu:0.*failed on CUDA'
+contains "$tmp/results/gpu.md" '^[1-3]\. Operations, pooling: FAILED .exit status 1.: `.*failed on CUDA'
 contains "$tmp/results/gpu.md" '^### pooling failed'
 contains "$tmp/results/gpu.md" '^. making . FAILED .ended by SIGSEGV. .*Test: dropout \.\.\.'
 contains "$tmp/results/gpu.md" '^. making-uniform . passed'
