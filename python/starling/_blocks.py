@@ -26,10 +26,11 @@ def initializer_of(value):
     return value._c
 
 
-class Parameter:
+class Parameter(_core.Owner):
     """A parameter of a block; its block owns it."""
 
     __slots__ = ("_p", "_block", "_kind")
+    _instead = "data().copy() has its values, set(values) gives them to another parameter"
 
     def __init__(self, p, block, kind=Tensor):
         self._p, self._block, self._kind = p, block, kind
@@ -160,7 +161,7 @@ def loss_of_all(loss, block):
 # ---- blocks -----------------------------------------------------------------------------------------------------------
 
 
-class Block:
+class Block(_core.Owner):
     """The base of networks and layers.  A block of your own computes in forward, with operations and other blocks:
 
         class Net(starling.Block):
@@ -175,6 +176,7 @@ class Block:
     Blocks that become attributes are children: their parameters are the network's, too.
     """
 
+    _instead = "make another one in the same way, and give it the values with save_params and load_params"
     _kind = Tensor
     _results = None  # of a block that returns several tensors: how they are cut out of one, by what it was given
     _inputs = None   # how its inputs are nested, where they are not just tensors

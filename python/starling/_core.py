@@ -159,6 +159,19 @@ def pointer(name, value, kind):
     return value._p
 
 
+class Owner:
+    """The base of what refers to an object of the library: a second reference from a copy would free it twice.
+
+    A class of one's own that can be made again, from a file for example, may define __reduce__ or __deepcopy__.
+    """
+
+    __slots__ = ()
+    _instead = "make another one in the same way"
+
+    def __reduce__(self):
+        raise TypeError(f"copy and pickle cannot copy {type(self).__name__}, a part of the engine: {self._instead}")
+
+
 def shape_of(value, name="shape"):
     """The C structure of a shape given as an int or a sequence."""
     try:

@@ -36,8 +36,10 @@ class Schedule:
         self._c = {"kind": choice(_schedules, kind, "kind"), **_only(terms, _terms, "a schedule")}
 
 
-class Trainer:
+class Trainer(_core.Owner):
     """Updates the parameters of a block: Trainer(net, "adam", lr=0.001)."""
+
+    _instead = "make another one, and give it the state with save and load"
 
     def __init__(self, block, optimizer="sgd", *, schedule=None, **settings):
         c = {"kind": choice(_optimizers, optimizer, "optimizer"), **_only(settings, _settings, f"optimizer {optimizer!r}")}
@@ -104,7 +106,7 @@ def _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis):
     return options("sl_step_opts", passes_off=passes_off, accumulate=accumulate, reduction=choice(_reductions, reduction, "reduction"), buckets=buckets)
 
 
-class _WholeStep:
+class _WholeStep(_core.Owner):
     """What holds a compiled step."""
 
     def _compiled(self, p):
@@ -199,7 +201,7 @@ def _tensors(name, given):
     return ffi.new("sl_tensor *[]", [pointer(f"{name} {i}", t, Tensor) for i, t in enumerate(given)])
 
 
-class Cache:
+class Cache(_core.Owner):
     """What a network of causal attention keeps of the steps of sequences, so that only new steps are computed:
 
         cache = Cache(net, 1024)
@@ -243,7 +245,7 @@ def split_and_load(x, devices, *, uneven=False, weights=None):
     return [wrap(parts[i], type(x)) for i in range(n)]
 
 
-class Metric:
+class Metric(_core.Owner):
     """A running mean that tasks compute; reading it waits."""
 
     def __init__(self, p):

@@ -59,7 +59,7 @@ def save(path, *, keep=0, **parts):
     check(lib.sl_checkpoint_save_at(here(), text_of(path, "path"), made.c))
 
 
-class Job:
+class Job(_core.Owner):
     """A checkpoint that is being written while the run continues; begin makes it."""
 
     def __init__(self, p, made):

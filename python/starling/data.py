@@ -19,7 +19,7 @@ __all__ = [
 FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
 
 
-class Transform:
+class Transform(_core.Owner):
     """What becomes of x on its way into a batch; made by random_crop, random_flip, normalise, …"""
 
     __slots__ = ("_c",)
@@ -65,7 +65,7 @@ def random_resized_crop(height, width, area=(0.08, 1.0), ratio=(3 / 4, 4 / 3)):
     return Transform(lib.SL_RANDOM_RESIZED_CROP, height=height, width=width, area=list(area), ratio=list(ratio))
 
 
-class Dataset:
+class Dataset(_core.Owner):
     """Samples x, most with a label or target y; made by arrays, npy, csv, images, cifar10, mnist, tokens."""
 
     def __init__(self, p, *owners):
@@ -197,7 +197,7 @@ def fashion_mnist(train=True):
     return mnist(FASHION_MNIST, train)
 
 
-class Loader:
+class Loader(_core.Owner):
     """Shuffled mini-batches: Loader((x, y), batch_size=256) of arrays, Loader(dataset, batch_size=256) of a data set.
 
     An iteration is an epoch.  The order depends on the seed and the epoch alone.  With rank and ranks it hands out one part of batches

@@ -1,6 +1,8 @@
 """Memory, threads, signals, and the end of the interpreter."""
+import copy
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -8,7 +10,9 @@ import threading
 import time
 import unittest
 
+import numpy as np
 import starling as sl
+from starling.mx import gluon, nd
 
 PATIENCE = 120  # seconds that something may take on a busy machine
 
@@ -20,6 +24,39 @@ def resident():
 
 def run(code, **options):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, **options)
+
+
+class Copies(unittest.TestCase):
+    def test_refused(self):
+        """A copy of what owns an object of the library would free it twice."""
+        net = sl.nn.Sequential(sl.nn.Dense(2, in_units=2))
+        net.initialize()
+        trainer = sl.Trainer(net, "sgd", lr=0.1)
+        data = sl.data.arrays(np.ones((4, 2), "float32"))
+        loss = lambda y, target: y  # noqa: E731
+        owners = [net, net[0], net.find("0.weight"), sl.nn.Lambda(abs), trainer, sl.Step(net, sl.l2_loss, trainer), sl.StepAll(net, loss, trainer)]
+        owners += [sl.Mean(), sl.Accuracy(), data, data.rows(0, 2), sl.data.random_flip(), sl.data.Loader(data, 2)]
+        owners += [sl.data.Loader(np.ones(3), 2), gluon.nn.Dense(2, in_units=2), gluon.nn.HybridSequential()]
+        for owner in owners:
+            for how in (copy.copy, copy.deepcopy, pickle.dumps, lambda x: copy.deepcopy({"in": [x]})):
+                with self.subTest(type(owner).__name__), self.assertRaisesRegex(TypeError, f"cannot copy {type(owner).__name__}.*: .*make|set"):
+                    how(owner)
+        del owner, owners
+        gc.collect()
+        self.assertEqual(net(sl.ones((1, 2))).shape, (1, 2))
+
+    def test_of_parts_in_python(self):
+        """What holds owners is copied as far as it goes, and nothing is freed twice."""
+        net = gluon.nn.Dense(2, in_units=2)
+        net.initialize()
+        for part in (net.weight, gluon.Trainer(net.collect_params(), "sgd"), net.collect_params(), sl.Schedule("constant"), sl.init.zeros()):
+            for how in (copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))):
+                try:
+                    how(part)
+                except TypeError as error:
+                    self.assertIn("cannot copy", str(error))
+        gc.collect()
+        self.assertEqual(net(nd.ones((1, 2))).shape, (1, 2))
 
 
 class Memory(unittest.TestCase):

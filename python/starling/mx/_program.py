@@ -4,7 +4,7 @@ import os
 import tempfile
 
 from .. import _blocks, _engine
-from .._core import NULL, FileError, ffi, here, lib, options, raise_error, shape_of, wrong
+from .._core import NULL, FileError, Owner, ffi, here, lib, options, raise_error, shape_of, wrong
 from .._tensor import Tensor, wrap
 from .context import known
 from .missing import not_here
@@ -22,7 +22,7 @@ class _Fixed(_blocks.Block):
         return self._symbol
 
 
-class _Graph:
+class _Graph(Owner):
     """The operations behind symbols."""
 
     def __init__(self, heads):
