@@ -53,6 +53,8 @@ static void test_scientific(void)
 static void test_integers(void)
 {
 	CHECK_PRINT(SL_INT32, int32_t, SL_SHAPE(3), "[  1 -20 300]\n<int32 (3,) @auto>\n", 1, -20, 300);
+	CHECK_PRINT(SL_INT64, int64_t, SL_SHAPE(2), "[    9007199254740993 -9223372036854775808]\n<int64 (2,) @auto>\n",
+	            (1LL << 53) + 1, INT64_MIN);
 	CHECK_PRINT(SL_INT32, int32_t, SL_SHAPE(2), "[-2147483648  2147483647]\n<int32 (2,) @auto>\n", INT32_MIN,
 	            INT32_MAX);
 	CHECK_PRINT(SL_UINT8, uint8_t, SL_SHAPE(2, 2), "[[  0 255]\n [  7   9]]\n<uint8 (2, 2) @auto>\n", 0, 255, 7, 9);

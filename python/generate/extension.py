@@ -14,6 +14,7 @@ extern "Python" enum sl_status slpy_backward(void *, sl_tensor *const *, int, sl
 extern "Python" void slpy_forget(void *);
 int slpy_truths(const sl_tensor *, const sl_tensor *);
 int slpy_integers(const sl_tensor *, const sl_tensor *);
+int slpy_whole(const sl_tensor *, const sl_tensor *);
 """
 _SOURCE = """
 #include <starling.h>
@@ -38,6 +39,11 @@ static int slpy_integer(const sl_tensor *t)
 static int slpy_integers(const sl_tensor *a, const sl_tensor *b)
 {
 	return slpy_integer(a) | (b ? slpy_integer(b) : 0) << 1;
+}
+/* The same for integers and bools, which have no fractions. */
+static int slpy_whole(const sl_tensor *a, const sl_tensor *b)
+{
+	return slpy_truths(a, b) | slpy_integers(a, b);
 }
 """
 

@@ -17,13 +17,14 @@ def slpy_release(data, arg):
 def from_numpy(values, device=None):
     """A tensor over a NumPy array itself, without a copy.
 
-    Do not change the array while the tensor exists.  What does not lie in one piece (C order), must not be written, or has
-    a type of NumPy's alone is copied.
+    Do not change the array while the tensor exists.  What does not lie in one piece (C order), must not be written, has
+    another machine's byte order, or has a type of NumPy's alone is copied.
     """
     if not isinstance(values, numpy.ndarray):
         raise _core.wrong("values", values, "a NumPy array")
     name = values.dtype.name
-    if name not in _numpy or not values.flags.c_contiguous or not values.flags.writeable or not values.size:
+    flags = values.flags
+    if name not in _numpy or not values.dtype.isnative or not values.size or not (flags.c_contiguous and flags.writeable and flags.aligned):
         return array(values, device=device)
     data = ffi.from_buffer(values, require_writable=False)
     key = id(data)

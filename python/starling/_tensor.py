@@ -212,7 +212,11 @@ class Tensor(_Methods):
         if value != value and lib.sl_error():
             raise_error()
         name = _dtype_names[lib.sl_tensor_dtype(self._p)]
-        return value if "float" in name else bool(value) if name == "bool" else int(value)
+        if "float" in name:
+            return value
+        if abs(value) >= 2**53:  # C gives a double, which has not all digits of an int64
+            return int(self.numpy(copy=True).reshape(()))
+        return bool(value) if name == "bool" else int(value)
 
     def __format__(self, spec):
         return format(self.item(), spec) if spec else str(self)
@@ -380,9 +384,18 @@ def _with_numbers(function, a, b):
 
 
 def _divisible(a, b):
-    """The operands of /, integers among them as float32: in Python a quotient is no whole number."""
-    whole = lib.slpy_integers(a._p, b._p if isinstance(b, Tensor) else NULL)
-    return (a.astype("float32") if whole & 1 else a), (b.astype("float32") if whole & 2 else b)
+    """The operands of /, whole numbers among them as floats: in Python a quotient is no whole number.
+
+    Integers become float32, and so do bools, but beside a tensor of floats they take its type.
+    """
+    second = b._p if isinstance(b, Tensor) else NULL
+    whole = lib.slpy_whole(a._p, second)
+    if not whole:
+        return a, b
+    beside = lib.slpy_truths(a._p, second) if second and whole != 3 else 0
+    if whole & 1:
+        a = a.astype(b.dtype if beside & 1 else "float32")
+    return a, (b.astype(a.dtype if beside & 2 else "float32") if whole & 2 else b)
 
 
 def _binary(name, swapped=None):
@@ -537,7 +550,7 @@ def array(values, dtype=None, device=None, like=Tensor):
     name = _dtype_names[dtype_of(dtype)] if dtype is not None else values.dtype.name
     if name in _bits:
         return array(values, "float32", device, like).astype(name)
-    values = numpy.ascontiguousarray(values, dtype=_numpy[name]).reshape(values.shape)
+    values = numpy.ascontiguousarray(values, dtype=_numpy[name]).reshape(values.shape)  # also in the machine's byte order
     data = ffi.from_buffer(values) if values.size else NULL
     return wrap(lib.sl_from_at(here(), data, shape_of(values.shape), (dtypes[name], device_of(device))), like)
 

@@ -144,6 +144,7 @@ def _empty(kind):
 
 def _array_of(name, values):
     values = numpy.ascontiguousarray(values)
+    values = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
     if values.dtype.name not in _numpy:
         raise _core.DTypeError(f"{name} has values of type {values.dtype}, which tensors do not have")
     return values, (ffi.from_buffer(values) if values.size else NULL, shape_of(values.shape), dtypes[values.dtype.name])

@@ -115,6 +115,36 @@ class Values(unittest.TestCase):
         self.assertTrue((np.from_dlpack(sl.array(values)) == values).all())
         self.assertTrue((np.asarray(sl.array(values)) == values).all())
 
+    def test_byte_order(self):
+        """Arrays in another machine's byte order, and at odd addresses."""
+        for kind in (">f4", ">f8", ">i4", ">i8", "<f4", ">f2"):
+            values = np.array([[1, 2], [3, -250]], kind)
+            odd = np.zeros((2, 3), "u1,f4")["f1"][:, :2].astype(kind)
+            odd[...] = values
+            for given in (values, odd, np.frombuffer(bytearray(b"0" + values.tobytes()), kind, offset=1).reshape(2, 2)):
+                for t in (sl.from_numpy(given), sl.array(given), sl.array(given.tolist(), dtype=given.dtype)):
+                    self.assertEqual(t.tolist(), values.tolist(), kind)
+                self.check(sl.ones((2, 2)) * given, values)
+                self.assertEqual(sl.data.arrays(given)[1].tolist(), values[1].tolist())
+                self.assertEqual([b.tolist() for b in sl.data.Loader(given, 2, shuffle=False)], [values.tolist()])
+                t = sl.zeros((2, 2), dtype=given.dtype)
+                t[:] = given
+                self.assertEqual(t.tolist(), values.tolist())
+                t[:, 1] = given[:, 0]
+                self.assertEqual(t.tolist(), values[:, [0, 0]].tolist())
+        labels = np.arange(4).astype(">i8")
+        self.assertEqual([y.tolist() for _, y in sl.data.Loader(sl.data.arrays(np.ones((4, 1)), labels), 4, shuffle=False)], [[0, 1, 2, 3]])
+        self.assertEqual(sl.data.arrays(np.arange(4.0)).select(np.array([2, 0], ">i8"))[0], 2)
+
+    def test_digits(self):
+        """Whole numbers that a double cannot hold."""
+        for n in (2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 2**53 - 1, 7):
+            t = sl.array(n, dtype="int64")
+            self.assertEqual((t.item(), int(t), t.__index__(), t.tolist(), f"{t:d}"), (n, n, n, n, str(n)))
+            self.assertEqual(repr(t).split()[0], str(n))
+            self.assertEqual(repr(sl.array([n, 1], dtype="int64")).splitlines()[0], f"[{n} {1:{len(str(n))}}]")
+        self.assertRaises(sl.ShapeError, sl.zeros(2, dtype="int64").item)
+
     def test_dlpack(self):
         values = self.random(4, 3)
         t = sl.from_dlpack(values)
@@ -230,6 +260,13 @@ class Truths(unittest.TestCase):
         self.check(1 - (t > 0), 1 - 1 * (x > 0), np.int64)
         self.check((t > 0) * 2.5, (x > 0) * np.float32(2.5), np.float32)
         self.check((t > 0) * y, (x > 0) * y, np.float32)
+        for p, q in ((t > 0, 2), (t > 0, 2.0), (t > 0, t < 1), (t > 0, u), (u, t < 1), (t > 0, y), (t > 0, sl.array([1, 2, 3]))):
+            a, b = (v.numpy() if isinstance(v, sl.Tensor) else v for v in (p, q))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                self.check(p / q, (a / b).astype(np.float32), np.float32)
+                self.check(q / p, (b / a).astype(np.float32), np.float32)
+        self.check((t > 0) / u.astype("float64").exp(), (x > 0) / np.exp(y.astype(np.float64)), np.float64)
+        self.assertEqual((1 / sl.array([True, False])).tolist(), [1, np.inf])
         u += t > 0
         self.check(u, y + (x > 0), np.float32)
         self.check((t > 0).sum(), (x > 0).sum(), np.int64)

@@ -23,34 +23,38 @@ static bool is_hidden(const struct printer *p, int64_t i, int64_t n)
 }
 
 /* Calls fn for each element that is shown. */
-static void each_shown(struct printer *p, int axis, int64_t at, void (*fn)(struct printer *, double))
+static void each_shown(struct printer *p, int axis, int64_t at, void (*fn)(struct printer *, int64_t))
 {
 	const sl_shape *s = &p->view.type.shape;
 	if (axis == s->ndim) {
-		fn(p, slp_get(&p->view, at));
+		fn(p, at);
 		return;
 	}
 	for (int64_t i = 0; i < s->dim[axis]; i++)
 		if (!is_hidden(p, i, s->dim[axis])) each_shown(p, axis + 1, at * s->dim[axis] + i, fn);
 }
 
-static void choose_notation(struct printer *p, double v)
+static void choose_notation(struct printer *p, int64_t at)
 {
-	double a = fabs(v);
+	double v = slp_get(&p->view, at), a = fabs(v);
 	if (isfinite(v) && (a >= 1e8 || (a > 0 && a < 1e-4))) p->scientific = true;
 }
 
-static void format(const struct printer *p, double v, char cell[CELL])
+static void format(const struct printer *p, int64_t at, char cell[CELL])
 {
-	if (isnan(v)) snprintf(cell, CELL, "nan");
+	double v = slp_get(&p->view, at);
+	if (p->view.type.dtype == SL_INT64) /* a double has not all of its digits */
+		snprintf(cell, CELL, "%lld", (long long)((const int64_t *)p->view.ptr)[at]);
+	else if (isnan(v)) snprintf(cell, CELL, "nan");
 	else if (isinf(v)) snprintf(cell, CELL, v < 0 ? "-inf" : "inf");
 	else if (!slp_is_float(p->view.type.dtype)) slp_snprintf(cell, CELL, "%.0f", v);
 	else slp_snprintf(cell, CELL, p->scientific ? "%.*e" : "%.*f", p->decimals, v);
 }
 
 /* Digits after the point that are needed, up to four. */
-static void count_decimals(struct printer *p, double v)
+static void count_decimals(struct printer *p, int64_t at)
 {
+	double v = slp_get(&p->view, at);
 	for (int d = p->decimals; d < 4; d++) {
 		double scaled = v * pow(10, d);
 		if (!isfinite(v) || (!p->scientific && fabs(scaled - nearbyint(scaled)) < 1e-6 * (1 + fabs(scaled))))
@@ -59,18 +63,18 @@ static void count_decimals(struct printer *p, double v)
 	}
 }
 
-static void measure(struct printer *p, double v)
+static void measure(struct printer *p, int64_t at)
 {
 	char cell[CELL];
-	format(p, v, cell);
+	format(p, at, cell);
 	int n = (int)strlen(cell);
 	if (n > p->width) p->width = n;
 }
 
-static void print_cell(struct printer *p, double v)
+static void print_cell(struct printer *p, int64_t at)
 {
 	char cell[CELL];
-	format(p, v, cell);
+	format(p, at, cell);
 	fprintf(p->file, "%*s", p->width, cell);
 }
 
@@ -86,7 +90,7 @@ static void print_axis(struct printer *p, int axis, int64_t at)
 {
 	const sl_shape *s = &p->view.type.shape;
 	if (axis == s->ndim) {
-		print_cell(p, slp_get(&p->view, at));
+		print_cell(p, at);
 		return;
 	}
 	fputc('[', p->file);
