@@ -220,6 +220,34 @@ static void test_ranks(void)
 	check_ranks(23, 7, SL_LAST_DISCARD, 1);
 }
 
+/* The epoch ends early, and the next one is that of a loader that took all batches; with batches made ahead, too. */
+static void test_end_epoch(void)
+{
+	sl_dataset *d = idx_sample_set(64);
+	sl_loader *l = sl_loader_new(d, .batch_size = 8, .shuffle = true, .prefetch = 3),
+	          *whole = sl_loader_new(d, .batch_size = 8, .shuffle = true);
+	struct sl_batch b, c;
+	SL_SCOPE {
+		CHECK(sl_loader_end_epoch(l) == SL_OK); /* nothing was taken: still the first epoch */
+		for (int taken = 1; taken <= 8; taken += 7) {
+			for (int i = 0; i < taken; i++) CHECK(sl_loader_next(l, &b) && b.index == i);
+			for (int i = 0; i < 8; i++) CHECK(sl_loader_next(whole, &c));
+			CHECK(!sl_loader_next(whole, &c) && sl_loader_end_epoch(l) == SL_OK);
+			CHECK(sl_loader_end_epoch(l) == SL_OK); /* once more is no further epoch */
+		}
+		for (int i = 0; i < 8; i++) {
+			CHECK(sl_loader_next(l, &b) && sl_loader_next(whole, &c) && b.index == i);
+			CHECK(sl_item(sl_max(sl_abs(sl_sub(b.x, c.x)))) == 0);
+		}
+		CHECK(!sl_loader_next(l, &b) && sl_loader_end_epoch(l) == SL_OK);
+	}
+	CHECK(sl_loader_end_epoch(NULL) == SL_EINVAL);
+	sl_error_clear();
+	sl_loader_free(l);
+	sl_loader_free(whole);
+	sl_dataset_free(d);
+}
+
 /* Batches belong to the scope of the call, also those that were made within another; without a scope, to the caller. */
 static void test_scopes(void)
 {
@@ -403,6 +431,7 @@ static const struct slp_test loader_tests[] = {
         {"ranks", test_ranks},
         {"ranks, resumed", test_ranks_resume},
         {"discard, shuffled", test_discard_shuffled},
+        {"end of an epoch", test_end_epoch},
         {"scopes", test_scopes},
         {"wrong options", test_wrong_options},
         {"devices", test_devices},

@@ -101,6 +101,8 @@ def load(path, **parts):
         raise_error()
     try:
         check(lib.sl_checkpoint_restore_at(here(), opened, made.c))
+        if parts.get("loader") is not None:
+            parts["loader"]._go_on()
         return {"epoch": made.epoch[0], "step": made.step[0], "note": _text(lib.sl_checkpoint_note(opened)), "path": _text(lib.sl_checkpoint_path(opened))}
     finally:
         lib.sl_checkpoint_close(opened)

@@ -201,7 +201,8 @@ def fashion_mnist(train=True):
 class Loader(_core.Owner):
     """Shuffled mini-batches: Loader((x, y), batch_size=256) of arrays, Loader(dataset, batch_size=256) of a data set.
 
-    An iteration is an epoch.  The order depends on the seed and the epoch alone.  With rank and ranks it hands out one part of batches
+    An iteration is an epoch, also after one that was left early; the first one after a checkpoint was loaded goes on in the middle.
+    The order depends on the seed and the epoch alone.  With rank and ranks it hands out one part of batches
     of ranks * batch_size, as many as all other ranks: rank=starling.dist.rank(), ranks=starling.dist.size().  Of a data set, so
     many worker threads read and transform samples ahead, and prefetch batches are kept ready.
     """
@@ -216,6 +217,7 @@ class Loader(_core.Owner):
         self._rank, self._ranks = rank, ranks
         self.batch_size, self.drop_last, self._device, self._kind = batch_size, drop_last, device, kind
         self._shuffle, self._seed, self._epoch, self._p = shuffle, seed, 0, None
+        self._under_way = None  # of a data set: the iteration that took batches of the present epoch
         if isinstance(data, Dataset):
             last = lib.SL_LAST_DISCARD if drop_last else lib.SL_LAST_KEEP
             opts = dict(batch_size=batch_size, shuffle=shuffle, seed=seed, last=last, limit=limit, prefetch=prefetch)
@@ -250,12 +252,22 @@ class Loader(_core.Owner):
         return self._from_library() if self._p else self._from_arrays()
 
     def _from_library(self):
+        if self._under_way:
+            _core.check(lib.sl_loader_end_epoch_at(here(), self._p))
+        self._under_way = this = object()
         batch = ffi.new("struct sl_batch *")
         while lib.sl_loader_next_at(here(), self._p, batch):
             x = wrap(batch.x, self._kind)
             yield (x, wrap(batch.y, self._kind)) if batch.y else x
+            if self._under_way not in (this, None):
+                raise _core.StateError("another iteration over this loader has begun; a data set may have several loaders")
+        self._under_way = None
         if lib.sl_error():
             raise_error()
+
+    def _go_on(self):
+        """The next iteration goes on in the middle of an epoch: where a checkpoint put the loader."""
+        self._under_way = None
 
     def _from_arrays(self):
         order = numpy.arange(self._size)

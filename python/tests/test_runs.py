@@ -67,6 +67,53 @@ class Data(InFolder):
         self.assertRaisesRegex(TypeError, "transform is str", lambda: made.transform("flip"))
 
 
+class Epochs(InFolder):
+    def test_left_early(self):
+        """A new iteration is a new epoch, of a data set as of arrays."""
+        x = np.arange(10, dtype="float32")
+        for workers in (0, 2):
+            for shuffle in (False, True):
+                whole, left = (data.Loader(data.arrays(x), 4, shuffle=shuffle, seed=3, workers=workers) for _ in range(2))
+                epochs = [[b.tolist() for b in whole] for _ in range(5)]
+                self.assertEqual(next(iter(left)).tolist(), epochs[0][0])
+                self.assertEqual([b.tolist() for b in left], epochs[1])
+                for i, _ in zip(range(3), left):  # all batches, but not the end
+                    pass
+                self.assertEqual([b.tolist() for b in left], epochs[3])
+                iter(left)  # begins nothing
+                self.assertEqual([b.tolist() for b in left], epochs[4])
+                self.assertEqual(next(iter(data.Loader((x,), 4, shuffle=False))).tolist(), [0, 1, 2, 3])
+
+    def test_two_at_once(self):
+        loader = data.Loader(data.arrays(np.arange(10)), 4)
+        first, second = iter(loader), iter(loader)
+        next(first), next(second)
+        self.assertRaisesRegex(sl.StateError, "another iteration", next, first)
+        self.assertEqual(len(list(second)), 2)
+        self.assertEqual(len(list(loader)), 3)
+
+    def test_resumed_in_the_middle(self):
+        """The first iteration after loading a checkpoint goes on; later ones begin anew."""
+        path, made = self.folder / "middle.safetensors", data.arrays(np.arange(10, dtype="float32"))
+        loader = data.Loader(made, 2, seed=4)
+        for i, _ in enumerate(loader):
+            if i == 1:
+                checkpoint.save(path, loader=loader)
+                break
+        whole = data.Loader(made, 2, seed=4)
+        epochs = [[b.tolist() for b in whole] for _ in range(2)]
+        for peek in (False, True):
+            again = data.Loader(made, 2, seed=4)
+            if peek:
+                next(iter(again))
+            checkpoint.load(path, loader=again)
+            self.assertEqual([b.tolist() for b in again], epochs[0][2:])
+            self.assertEqual([b.tolist() for b in again], epochs[1])
+        checkpoint.load(path, loader=again)
+        self.assertEqual(next(iter(again)).tolist(), epochs[0][2])
+        self.assertEqual([b.tolist() for b in again], epochs[1])
+
+
 class Runs(InFolder):
     def run_of(self, path=None, stop=None, resume=None):
         """Six epochs, or those up to `stop`; the parameters at the end."""

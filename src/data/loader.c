@@ -358,6 +358,22 @@ bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch
 	return true;
 }
 
+/* Ends the epoch that is under way, such that the next batch is the first one of the next epoch: for a loop that was
+ * left early.  Does nothing if no batch of the epoch was returned.  SL_ESTATE for the function that gets the samples.
+ *
+ *     for (int i = 0; i < 100 && sl_loader_next(l, &b); i++) train(b.x, b.y);
+ *     sl_loader_end_epoch(l); */
+enum sl_status sl_loader_end_epoch_at(const char *at, sl_loader *loader)
+{
+	SLP_CALL("sl_loader_end_epoch", at);
+	if (!slp_given(at, "sl_loader_end_epoch", "loader", loader)) return sl_error();
+	if (is_asking(at, "sl_loader_end_epoch", loader)) return sl_error();
+	if (!loader->taken) return SL_OK;
+	struct slp_loader_state next = {.seed = (int64_t)loader->opts.seed, .epoch = (int64_t)loader->reading + 1};
+	slp_loader_set(loader, &next);
+	return SL_OK;
+}
+
 /* ---- where it stands --------------------------------------------------------------------------------------------- */
 
 bool slp_loader_get(const char *at, sl_loader *loader, struct slp_loader_state *state)

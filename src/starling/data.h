@@ -188,6 +188,8 @@ struct sl_batch {
 };
 SL_API bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch);
 #define sl_loader_next(loader, batch) sl_loader_next_at(SL_HERE, loader, batch)
+SL_API enum sl_status sl_loader_end_epoch_at(const char *at, sl_loader *loader);
+#define sl_loader_end_epoch(loader) sl_loader_end_epoch_at(SL_HERE, loader)
 
 #ifdef __cplusplus
 }
