@@ -34,6 +34,12 @@ static void check_forward_results(sl_block *net, sl_tensor *x)
 	sl_tensor *both[] = {wide, untouched, untouched};
 	CHECK_STATUS(sl_forward_all(net, both, 1, both, 1), SL_ESHAPE);
 	check_gone(both, 1, SL_ESHAPE);
+	CHECK_GONE(3, SL_ESHAPE, CHECK(sl_forward_most(net, &wide, 1, out, 3) == 0));
+	CHECK_GONE(3, SL_EINVAL, sl_forward_most(NULL, &x, 1, out, 3));
+	CHECK(sl_forward_most(net, &x, 1, both, 0) == 0);
+	CHECK_STATUS(sl_error(), SL_EINVAL);
+	sl_error_clear();
+	CHECK(sl_forward_most(net, &x, 1, both, 3) == 1 && both[0] && !both[1] && !both[2]);
 	both[0] = x;
 	CHECK_OK(sl_forward_all(net, both, 1, both, 1));
 	CHECK(sl_tensor_shape(both[0]).dim[1] == 2);

@@ -303,7 +303,8 @@ class Layers:
 
     def _class(self, name, function, call):
         children = [p.name for p in call.parameters if p.hint.startswith("Block")]
-        lines = [f"class {name}(Block):", _docstring(call.doc, name), ""]
+        recurrent = _is_recurrent(function)
+        lines = [f"class {name}({'Recurrent' if recurrent else 'Block'}):", _docstring(call.doc, name), ""]
         lines.append(f"    def __init__({call.signature(first=('self',))}):")
         lines += [f"        {line}" for line in call.before]
         lines.append("        try:")
@@ -312,6 +313,7 @@ class Layers:
         given = ", ".join(f'("{n}", {n}, {k!r})' for n, k in call.checks)
         lines.append(f'            bad_argument("{name}", [{given}], error)')
         lines.append("        self._own(p)")
+        lines += ["        self._before_states = 2 if lengths else 1"] if recurrent else []
         lines += [f'        self._children["{c}"] = {c}' for c in children]
         return "\n".join(lines)
 
@@ -320,7 +322,7 @@ class Layers:
         head = [
             '"""Layers, made from the C headers, and Sequential, Lambda and Block."""',
             "from ._arguments import *",
-            "from ._blocks import Block, Lambda, Sequential, initializer_of, taken",
+            "from ._blocks import Block, Lambda, Recurrent, Sequential, initializer_of, taken",
             "",
             f"__all__ = {sorted([*self.calls, 'Block', 'Lambda', 'Sequential'])!r}",
             "",
@@ -331,12 +333,16 @@ class Layers:
         return "\n".join(head) + "\n\n\n".join(self._class(n, f, c) for n, (f, c) in self.calls.items()) + "\n"
 
     def stub(self):
-        lines = ["from typing import Any, Sequence", "", "from ._blocks import Block as Block, Initializer, Lambda as Lambda",
+        lines = ["from typing import Any, Sequence", "", "from ._blocks import Block as Block, Initializer, Lambda as Lambda, Recurrent",
                  "from ._blocks import Sequential as Sequential", "from ._tensor import Device, Tensor", ""]
         for name, (function, call) in self.calls.items():
-            lines += [f"class {name}(Block):", _docstring(call.doc, name)]
+            lines += [f"class {name}({'Recurrent' if _is_recurrent(function) else 'Block'}):", _docstring(call.doc, name)]
             lines += [f"    def __init__({call.signature(True, ('self',))}) -> None: ...", ""]
         return "\n".join(lines)
+
+
+def _is_recurrent(function):
+    return any(p.type == "struct sl_recurrent_layer_opts" for p in function.parameters)
 
 
 def _class_name(short):

@@ -255,6 +255,22 @@ class Block(_core.Owner):
             _core.callbacks.failure = None  # the library got over it: it fell back
         return y if self._results is None else _nested.cut(y, self._results[self._key(inputs)])
 
+    def _several(self, inputs, count=None):
+        """So many results of a block in C that has several, or all of them."""
+        if not all(isinstance(x, Tensor) for x in inputs):
+            inputs = self._flat(inputs)
+        most = count or lib.SL_MAX_RESULTS
+        values, results = ffi.new("sl_tensor *[]", [x._p for x in inputs]), ffi.new("sl_tensor *[]", most)
+        if count:
+            check(lib.sl_forward_all_at(here(), self._p, values, len(inputs), results, count))
+        else:
+            count = lib.sl_forward_most_at(here(), self._p, values, len(inputs), results, most)
+            if not count:
+                raise_error()
+        if getattr(_core.callbacks, "failure", None) is not None:
+            _core.callbacks.failure = None  # the library got over it: it fell back
+        return tuple(wrap(p, type(inputs[0]) if inputs else Tensor) for p in results[0:count])
+
     def _flat(self, inputs):
         """The tensors among nested inputs; records how they are nested."""
         leaves = []
@@ -388,6 +404,30 @@ class Block(_core.Owner):
         self._export(lib.sl_export_onnx_at, path, shapes, dtype, 0, training)
 
 
+class Recurrent(Block):
+    """The base of recurrent layers.  Called with x they return y; with states, too, they return those at the end:
+
+        y = lstm(x)
+        y, state, cell = lstm(x, state, cell)      # of Rnn and Gru: y, state = gru(x, state)
+    """
+
+    _before_states = 1  # inputs before the states: x, and lengths
+
+    def __call__(self, *inputs):
+        if not all(isinstance(x, Tensor) for x in inputs):
+            inputs = self._flat(inputs)  # a list of states counts as so many
+        further = len(inputs) - self._before_states
+        return self._several(inputs, 1 + further) if further > 0 else super().__call__(*inputs)
+
+
+class Imported(Block):
+    """A network in an ONNX model.  Called, it returns the result, or a tuple of several."""
+
+    def __call__(self, *inputs):
+        results = self._several(inputs)
+        return results if len(results) > 1 else results[0]
+
+
 class Sequential(Block):
     """Blocks one after the other: Sequential(Dense(256), Dense(10))."""
 
@@ -425,7 +465,7 @@ class Lambda(Block):
 def load(symbol, inputs=None, params=None, *, output=None, lenient=False):
     """The network in files of MXNet, PREFIX-symbol.json and PREFIX-0000.params, whose inputs are named, "data" if not; or
     in an ONNX model, FILE.onnx, whose inputs come in the order of the file if they are not named.  output names a result; of an
-    ONNX model also several, which are all of its results otherwise."""
+    ONNX model also several, which are all of its results otherwise: calls return a tuple of them."""
     path = text_of(symbol, "symbol")
     onnx = path != NULL and path.endswith(b".onnx")
     if inputs is None:
@@ -436,7 +476,7 @@ def load(symbol, inputs=None, params=None, *, output=None, lenient=False):
         wanted = () if output is None else [output] if isinstance(output, str) else output
         texts = [ffi.new("char[]", n.encode()) for n in wanted]
         results = ffi.new("const char *[]", texts)
-        return Block._from(lib.sl_import_onnx_at(here(), path, (array_, len(names), NULL, results, len(texts))))
+        return Imported._from(lib.sl_import_onnx_at(here(), path, (array_, len(names), NULL, results, len(texts))))
     output = NULL if output is None else ffi.new("char[]", output.encode())
     p = lib.sl_import_at(here(), path, array_, len(names), text_of(params, "params"), (output, lenient))
     return Block._from(p)

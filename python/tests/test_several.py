@@ -157,5 +157,96 @@ class Several(unittest.TestCase):
         self.assertRaises(sl.InvalidArgument, lambda: cache.cut(6))
 
 
+class Native(unittest.TestCase):
+    """Blocks of the library with several results."""
+
+    def test_recurrent(self):
+        x, rng = sl.normal((3, 5, 2)), np.random.default_rng(0)
+        for kind, count in ((sl.nn.Lstm, 2), (sl.nn.Gru, 1), (sl.nn.Rnn, 1)):
+            for given in ([], [sl.array(np.array([3, 1, 2, 3, 2]))]):
+                layer = kind(4, layers=2, bidirectional=True, lengths=bool(given))
+                layer.initialize(sl.init.uniform(0.5))
+                states = [sl.array(rng.standard_normal((4, 5, 4)).astype("float32")) for _ in range(count)]
+                zeros = [sl.zeros((4, 5, 4)) for _ in range(count)]
+                wanted = None
+                for hybrid in (False, True):
+                    layer.hybridize(hybrid)
+                    plain = layer(x, *given)
+                    self.assertEqual(plain.shape, (3, 5, 8))
+                    self.assertTrue(np.allclose(layer(x, *given, *zeros)[0].numpy(), plain.numpy(), atol=1e-6))
+                    for got in (layer(x, *given, *states), layer(x, *given, states)):
+                        self.assertEqual([t.shape for t in got], [(3, 5, 8)] + [(4, 5, 4)] * count)
+                        got = [t.numpy() for t in got]
+                        wanted = wanted or got
+                        for a, b in zip(got, wanted):
+                            self.assertTrue(np.allclose(a, b, atol=1e-6))
+                if not given:  # the states at the end are those of the top layer's last step, and of its first backward
+                    y, h = wanted[0], wanted[1]
+                    self.assertTrue(np.allclose(h[2], y[-1, :, :4], atol=1e-6) and np.allclose(h[3], y[0, :, 4:], atol=1e-6))
+        self.assertRaisesRegex(sl.InvalidArgument, "state and cell, but got 2", sl.nn.Lstm(4), x, sl.zeros((1, 5, 4)))
+
+    def test_in_pieces(self):
+        """The states of one part of a sequence begin the next, also inside of a compiled block, with gradients."""
+        lstm = sl.nn.Lstm(4, in_units=2)
+        lstm.initialize(sl.init.uniform(0.5))
+
+        class Pieces(sl.Block):
+            def __init__(self):
+                super().__init__()
+                self.lstm = lstm
+
+            def forward(self, x, h, c):
+                first, h, c = self.lstm(sl.rows(x, 0, 2), h, c)
+                second, h, c = self.lstm(sl.rows(x, 2, 5), h, c)
+                return sl.concat([first, second], 0), h, c
+
+        net, x, zeros = Pieces(), sl.normal((5, 3, 2)).attach_grad(), sl.zeros((1, 3, 4))
+        found = []
+        for block in (lstm, net, net):
+            with sl.record():
+                y, h, c = block(x, zeros, zeros)
+                loss = (y * y).sum() + h.sum() + (c * c).sum()
+            loss.backward()
+            found.append([t.numpy(copy=True) for t in (y, h, c, x.grad, lstm.find("weight_hh_l0").grad())])
+            net.hybridize()
+        for other in found[1:]:
+            for a, b in zip(found[0], other):
+                self.assertTrue(np.allclose(a, b, atol=1e-5))
+
+    def test_onnx(self):
+        """All results of a model, or those that are named."""
+        def field(number, value):
+            if isinstance(value, int):
+                return bytes([number << 3, value])
+            value = value.encode() if isinstance(value, str) else value
+            return bytes([number << 3 | 2, len(value)]) + value
+
+        def node(kind, result):
+            return field(1, field(1, "x") + field(2, result) + field(4, kind))
+
+        def value(number, name):
+            dims = field(1, field(1, 2)) + field(1, field(1, 3))
+            return field(number, field(1, name) + field(2, field(1, field(1, 1) + field(2, dims))))
+
+        graph = node("Relu", "a") + node("Neg", "b") + field(2, "g") + value(11, "x") + value(12, "a") + value(12, "b")
+        model = field(1, 8) + field(7, graph) + field(8, field(2, 13))
+        x = sl.array([[1.0, -2, 3], [-4, 5, -6]])
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/two.onnx"
+            with open(path, "wb") as file:
+                file.write(model)
+            try:
+                net = sl.load(path)
+            except sl.Error as error:
+                self.assertIn("protobuf-c", str(error))
+                return
+            for hybrid in (False, True):
+                net.hybridize(hybrid)
+                a, b = net(x)
+                self.assertEqual((a.tolist(), b.tolist()), (np.maximum(x.numpy(), 0).tolist(), (-x.numpy()).tolist()))
+            self.assertEqual(sl.load(path, output="b")(x).tolist(), b.tolist())
+            self.assertEqual([t.tolist() for t in sl.load(path, output=["b", "a"])(x)], [b.tolist(), a.tolist()])
+
+
 if __name__ == "__main__":
     unittest.main()

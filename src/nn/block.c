@@ -383,6 +383,25 @@ enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tensor *con
 	return s;
 }
 
+/* As sl_forward_all, for blocks whose number of results is not known: out gets up to `most` results, and NULL behind
+ * them. Returns how many the block has, 0 after an error.
+ *
+ *     sl_tensor *out[SL_MAX_RESULTS];
+ *     int nout = sl_forward_most(net, in, 2, out, SL_MAX_RESULTS); */
+int sl_forward_most_at(const char *at, sl_block *block, sl_tensor *const *in, int nin, sl_tensor **out, int most)
+{
+	SLP_CALL("sl_forward_most", at);
+	struct slp_results results;
+	if (!out || most < 1) {
+		slp_call_fail(at, "sl_forward_most", SL_EINVAL, "the pointer for a result is NULL");
+		return 0;
+	}
+	int count = run(at, block, in, nin, &results) ? results.count : 0;
+	for (int i = 0; i < most; i++) out[i] = i < count ? results.t[i] : NULL; /* out may be in */
+	if (count > most) leave(&results, most);
+	return count;
+}
+
 /* ---- parts of layers --------------------------------------------------------------------------------------------- */
 
 sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin)

@@ -118,6 +118,9 @@ SL_API enum sl_status sl_also_at(const char *at, sl_tensor *result);
 SL_API enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tensor *const *in, int nin, sl_tensor **out,
                                         int nout);
 #define sl_forward_all(block, in, nin, out, nout) sl_forward_all_at(SL_HERE, block, in, nin, out, nout)
+SL_API int sl_forward_most_at(const char *at, sl_block *block, sl_tensor *const *in, int nin, sl_tensor **out,
+                              int most);
+#define sl_forward_most(block, in, nin, out, most) sl_forward_most_at(SL_HERE, block, in, nin, out, most)
 
 SL_API enum sl_status sl_block_recompute_at(const char *at, sl_block *block, bool on);
 #define sl_block_recompute(block, on) sl_block_recompute_at(SL_HERE, block, on)
