@@ -142,6 +142,34 @@ class NumPyFace(Case):
 
 
 class Data(Case):
+    def test_cross_entropy_of_places(self):
+        """Of sequences and of images, whose classes are axis 1."""
+        rng = np.random.default_rng(3)
+        for shape, axis in (((2, 3, 5), -1), ((2, 5, 3, 4), 1), ((2, 3, 5, 4), 2), ((4, 5), 1)):
+            pred = rng.standard_normal(shape).astype("float32")
+            logs = pred - np.log(np.exp(pred).sum(axis, keepdims=True))
+            places = tuple(n for i, n in enumerate(shape) if i != axis % len(shape))
+            label = rng.integers(0, 5, places)
+            at = np.expand_dims(label, axis)
+            each = -np.take_along_axis(logs, at, axis)
+            weight = rng.random(at.shape).astype("float32")
+            mean = tuple(range(1, len(shape)))
+            dense = (np.arange(5).reshape([-1 if i == axis % len(shape) else 1 for i in range(len(shape))]) == at).astype("float32")
+            for hybrid in (False, True):
+                for options, x, y in (({}, pred, label), ({"from_logits": True}, logs, label), ({"sparse_label": False}, pred, dense)):
+                    loss = gluon.loss.SoftmaxCrossEntropyLoss(axis=axis, **options)
+                    if hybrid:
+                        loss.hybridize()
+                    x, y = nd.array(x), nd.array(y)
+                    x.attach_grad()
+                    with autograd.record():
+                        got = loss(x, y)
+                    got.backward()
+                    np.testing.assert_allclose(got.asnumpy(), each.mean(mean), rtol=1e-5)
+                    if "from_logits" not in options:
+                        np.testing.assert_allclose(x.grad.asnumpy(), (np.exp(logs) - dense) / each[0].size, atol=1e-5)
+                    np.testing.assert_allclose(loss(x, y, nd.array(weight)).asnumpy(), (each * weight).mean(mean), rtol=1e-5)
+
     def test_loaders(self):
         d = gluon.data
         data = d.ArrayDataset(np.arange(20).reshape(10, 2), np.arange(10))

@@ -95,26 +95,43 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
 
 
 class SoftmaxCrossEntropyLoss(Loss):
-    """The cross-entropy of softmax and a class, or of softmax and probabilities."""
+    """The cross-entropy of softmax and a class, or of softmax and probabilities; the mean over the places of a sample.
+
+    With more than two axes, sample_weight may weigh each place: (N, T, 1) for pred (N, T, classes).
+    """
 
     def __init__(self, axis=-1, sparse_label=True, from_logits=False, weight=None, batch_axis=0, **common):
         super().__init__(weight, batch_axis, **common)
         for name, value in (("_axis", axis), ("_sparse", sparse_label), ("_from_logits", from_logits)):
             object.__setattr__(self, name, value)
 
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        """The loss of each sample."""
+        if sample_weight is None or not sample_weight.ndim == pred.ndim > 2:
+            return super().hybrid_forward(F, pred, label, sample_weight)
+        axis = self._axis % pred.ndim
+        y = _each(self._places(pred, label) * sample_weight.reshape([n for i, n in enumerate(sample_weight.shape) if i != axis]))
+        return classify(y if self._weight in (None, 1.0) else y * self._weight)
+
     def _loss(self, pred, label):
+        return _each(self._places(pred, label))
+
+    def _places(self, pred, label):
         axis = self._axis % pred.ndim
         if not self._sparse:
             logs = pred if self._from_logits else ops.log_softmax(pred, axis)
-            return _each(ops.sum(logs * _like(label, pred), axis) * -1)
+            return ops.sum(logs * _like(label, pred), axis) * -1
         if axis != pred.ndim - 1:
             pred = ops.transpose(pred, [i for i in range(pred.ndim) if i != axis] + [axis])
         if "int32" not in str(label.dtype):
             label = label.astype("int32")
         label = label.reshape(pred.shape[:-1])
         if not self._from_logits:
-            return _each(ops.softmax_cross_entropy(pred, label))
-        return _each(ops.take_along(pred, label.reshape((*label.shape, 1)), -1).reshape(label.shape) * -1)
+            if pred.ndim == 2:
+                return ops.softmax_cross_entropy(pred, label)
+            rows = ops.softmax_cross_entropy(pred.reshape((-1, pred.shape[-1])), label.reshape((-1,)))
+            return rows.reshape(label.shape)
+        return ops.take_along(pred, label.reshape((*label.shape, 1)), -1).reshape(label.shape) * -1
 
 
 class KLDivLoss(Loss):
