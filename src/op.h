@@ -319,8 +319,19 @@ slp_convert_fn slp_cpu_convert, slp_cuda_convert;
  * without inputs runs on `device`. */
 enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in,
                          sl_device device, sl_tensor **out);
-/* The same for one output, returning it. */
+/* The same, returning the first output: the others are of no use to the caller. */
 sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in);
+
+/* Stands first in a public function that is made of operations, in the place of SLP_CALL: what it makes on the way is
+ * released when it returns, also where its caller has no scope.  Its results leave through SLP_GIVE, which may be
+ * arguments, too: they go to the caller's scope, or to the caller. */
+#define SLP_COMPOSE(function, at)                                                                                      \
+	SLP_CALL(function, at);                                                                                        \
+	__attribute__((cleanup(sl_scope_close))) sl_scope slp_inside_;                                                 \
+	sl_scope_open(&slp_inside_)
+#define SLP_GIVE(y) slp_scope_give(&slp_inside_, y)
+sl_tensor *slp_scope_give(sl_scope *inside, sl_tensor *y); /* NULL: y was, or there is no memory (recorded) */
+bool slp_scope_is_open(void); /* in this thread: without one, new tensors are the caller's */
 /* The same, over input 0; returns in[0]. */
 sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in);
 /* ---- mistakes in calls (src/runtime/error.c) --------------------------------------------------------------------- */

@@ -235,6 +235,115 @@ static void test_same(void)
 	}
 }
 
+/* ---- without a scope --------------------------------------------------------------------------------------------- */
+
+/* The arguments, and what comes beside the result. */
+static struct {
+	sl_tensor *a, *b, *i, *l, *q, *w, *m, *g, *r;
+} given;
+static sl_tensor *also[2];
+
+#define ALONE(X)                                                                                                       \
+	X(sl_where(given.a, given.a, given.a))                                                                         \
+	X(sl_masked_fill(given.a, given.a, 1))                                                                         \
+	X(sl_clip(given.a, 0, 1))                                                                                      \
+	X(sl_leaky_relu(given.a, 0.1))                                                                                 \
+	X(sl_elu(given.a, 1))                                                                                          \
+	X(sl_einsum("ij,jk->ki", given.a, given.b))                                                                    \
+	X(sl_conv_transpose2d(given.q, given.w, NULL))                                                                 \
+	X(sl_conv1d(given.g, given.g, NULL))                                                                           \
+	X(sl_resize2d(given.q, 3, 3, .bilinear = true))                                                                \
+	X(sl_resize2d(given.q, 4, 8))                                                                                  \
+	X(sl_adaptive_pool2d(given.q, SL_POOL_MAX, 2, 3))                                                              \
+	X(sl_pool2d(given.q, .kernel = {2, 2}))                                                                        \
+	X(sl_cross_entropy(given.a, given.l, .label_smoothing = 0.1))                                                  \
+	X(sl_softmax_cross_entropy(given.a, given.l))                                                                  \
+	X(sl_topk_hits(given.a, given.l, 2))                                                                           \
+	X(sl_kl_div(given.a, given.a))                                                                                 \
+	X(sl_cosine_similarity(given.a, given.a, 1))                                                                   \
+	X(sl_cosine_embedding_loss(given.a, given.a, given.l, 0))                                                      \
+	X(sl_split(given.a, 1, 2, also) == SL_OK ? sl_clone(given.a) : NULL)                                           \
+	X(sl_stack(LIST(given.a, given.a), 2, 0))                                                                      \
+	X(sl_tile(given.a, 0, 2))                                                                                      \
+	X(sl_repeat(given.a, 1, 2))                                                                                    \
+	X(sl_flip(given.a))                                                                                            \
+	X(sl_pad(given.a, 1, 1, 1))                                                                                    \
+	X(sl_index_add(given.a, given.l, given.a))                                                                     \
+	X(sl_rms_norm(given.a, NULL))                                                                                  \
+	X(sl_group_norm(given.a, 2, NULL, NULL))                                                                       \
+	X(sl_instance_norm(given.q, NULL, NULL))                                                                       \
+	X(sl_gather(given.a, given.l))                                                                                 \
+	X(sl_one_hot(given.l, 3))                                                                                      \
+	X(sl_take_along(given.a, given.i, 1))                                                                          \
+	X(sl_scatter_add(given.a, given.i, given.a, 1))                                                                \
+	X(sl_sort(given.a, 1, true))                                                                                   \
+	X(sl_topk(given.a, 3, 1, &also[0]))                                                                            \
+	X(sl_randint(SL_SHAPE(5), 0, 3))                                                                               \
+	X(sl_bernoulli(given.a))                                                                                       \
+	X(sl_permutation(9))                                                                                           \
+	X(sl_multinomial(given.a, 3))                                                                                  \
+	X(sl_logsumexp(given.a))                                                                                       \
+	X(sl_variance(given.a, .ddof = 1))                                                                             \
+	X(sl_std(given.a))                                                                                             \
+	X(sl_mean(given.l))                                                                                            \
+	X(sl_gt(given.a, given.i, .dtype = SL_INT32))                                                                  \
+	X(sl_scaled_dot_product_attention(given.q, given.q, given.q, .mask = given.m))                                 \
+	X(sl_recurrent(SL_CELL_LSTM, given.g, given.r, NULL, .last_state = &also[0], .last_cell = &also[1]))           \
+	X(sl_recurrent(SL_CELL_LSTM, given.g, given.r, NULL, .lengths = given.l, .last_state = &also[0],               \
+	               .last_cell = &also[1]))
+
+static const char *const alone[] = {
+#define X(...) #__VA_ARGS__,
+        ALONE(X)
+#undef X
+};
+
+static sl_tensor *call_alone(size_t which)
+{
+	size_t k = 0;
+#define X(...)                                                                                                         \
+	if (k++ == which) return __VA_ARGS__;
+	ALONE(X)
+#undef X
+	return NULL;
+}
+
+static void run_alone(size_t which, int times)
+{
+	for (int i = 0; i < times; i++) {
+		also[0] = also[1] = NULL;
+		sl_tensor *y = call_alone(which);
+		CHECK_SAYING(y != NULL, "%s: %s", alone[which], sl_error_message());
+		sl_release(y);
+		for (int k = 0; k < 2; k++) sl_release(also[k]);
+		sl_error_clear();
+		sl_wait_all(); /* buffers in flight are not used again */
+	}
+}
+
+/* Whoever has no scope releases the results: that is all there is to release. */
+static void test_alone(void)
+{
+	enum { TIMES = 20 };
+	given.a = sl_full(SL_SHAPE(2, 4), 0.5), given.b = sl_ones(SL_SHAPE(4, 2));
+	given.i = sl_zeros(SL_SHAPE(2, 4), .dtype = SL_INT64), given.l = sl_ones(SL_SHAPE(2), .dtype = SL_INT64);
+	given.q = sl_ones(SL_SHAPE(1, 1, 2, 4)), given.w = sl_ones(SL_SHAPE(1, 1, 2, 2));
+	given.m = sl_ones(SL_SHAPE(2, 2), .dtype = SL_BOOL);
+	given.g = sl_ones(SL_SHAPE(3, 2, 8)), given.r = sl_ones(SL_SHAPE(8, 2));
+	for (size_t which = 0; which < sizeof alone / sizeof *alone; which++) {
+		struct sl_stats before, after;
+		run_alone(which, 3);
+		sl_stats_get(&before);
+		run_alone(which, TIMES);
+		sl_stats_get(&after);
+		CHECK_SAYING(after.handles < before.handles + TIMES && after.bytes < before.bytes + TIMES * 8,
+		             "%s: %d calls leave %lld handles, %lld bytes", alone[which], TIMES,
+		             (long long)(after.handles - before.handles), (long long)(after.bytes - before.bytes));
+	}
+	sl_tensor **list = &given.a;
+	for (size_t k = 0; k < sizeof given / sizeof *list; k++) sl_release(list[k]);
+}
+
 /* Places of the largest; a place that is not there is none of another row. */
 static void test_places(void)
 {
@@ -350,10 +459,15 @@ static void test_mistakes(void)
 }
 
 static const struct slp_test tests[] = {
-        {"values and gradients", test_values}, {"ends", test_ends},
-        {"nothing to do", test_same},          {"places", test_places},
-        {"no elements", test_empty},           {"random numbers", test_random},
-        {"mistakes", test_mistakes},           {NULL, NULL},
+        {"values and gradients", test_values},
+        {"ends", test_ends},
+        {"nothing to do", test_same},
+        {"places", test_places},
+        {"without a scope", test_alone},
+        {"no elements", test_empty},
+        {"random numbers", test_random},
+        {"mistakes", test_mistakes},
+        {NULL, NULL},
 };
 
 static const struct slp_suite suites[] = {

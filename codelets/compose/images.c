@@ -16,14 +16,14 @@ static sl_tensor *flat_image(const char *at, const char *me, const char *name, s
 sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv1d_opts opts)
 {
 	const char *me = "sl_conv1d";
-	SLP_CALL(me, at);
+	SLP_COMPOSE(me, at);
 	sl_tensor *image = flat_image(at, me, "x", x), *kernel = flat_image(at, me, "w", w);
 	int stride = opts.stride ? opts.stride : 1, dilation = opts.dilation ? opts.dilation : 1;
 	struct sl_conv2d_opts o = {{1, stride}, {0, opts.pad}, {1, dilation}, opts.groups};
 	sl_tensor *y = sl_conv2d_at(at, image, kernel, b, o);
 	if (!y || !slp_shape_given(at, me, "y", y)) return NULL;
 	sl_shape s = sl_tensor_shape(y);
-	return sl_reshape_at(at, y, SL_SHAPE(s.dim[0], s.dim[1], s.dim[3]));
+	return SLP_GIVE(sl_reshape_at(at, y, SL_SHAPE(s.dim[0], s.dim[1], s.dim[3])));
 }
 
 /* Of images without borders, what begins `pad` behind the first row of each axis and has `size` rows; beyond are
@@ -62,7 +62,7 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
                                   struct sl_conv_transpose2d_opts opts)
 {
 	const char *me = "sl_conv_transpose2d";
-	SLP_CALL(me, at);
+	SLP_COMPOSE(me, at);
 	if (!slp_shape_given(at, me, "x", x) || !slp_shape_given(at, me, "w", w)) return NULL;
 	x = slp_lowered(at, x), w = slp_lowered(at, w), b = slp_lowered(at, b);
 	if (!x || !w) return NULL;
@@ -89,7 +89,7 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 		                     (long long)g.size[0], (long long)g.size[1]);
 	if (!slp_shape_fits(at, me, "b", b, SL_SHAPE(k.dim[1] * o->groups))) return NULL;
 	sl_tensor *y = images_before(at, x, w, g, opts.output_pad);
-	return y && b ? sl_add_at(at, y, sl_reshape_at(at, b, SL_SHAPE(-1, 1, 1))) : y;
+	return SLP_GIVE(y && b ? sl_add_at(at, y, sl_reshape_at(at, b, SL_SHAPE(-1, 1, 1))) : y);
 }
 
 /* Whether x are images, and the size that is wanted is one. */
@@ -131,11 +131,11 @@ static sl_tensor *shares(const char *at, sl_tensor *x, int64_t from, int64_t to,
 sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t width, struct sl_resize2d_opts opts)
 {
 	const char *me = "sl_resize2d";
-	SLP_CALL(me, at);
+	SLP_COMPOSE(me, at);
 	if (!images_given(at, me, x, height, width)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
 	if (!opts.bilinear && height % s.dim[2] == 0 && width % s.dim[3] == 0)
-		return sl_repeat_at(at, sl_repeat_at(at, x, 2, height / s.dim[2]), 3, width / s.dim[3]);
+		return SLP_GIVE(sl_repeat_at(at, sl_repeat_at(at, x, 2, height / s.dim[2]), 3, width / s.dim[3]));
 	sl_tensor *y = NULL;
 	SL_AUTOCAST(SL_FLOAT32) /* its products are no matter of degree */
 	{
@@ -146,7 +146,7 @@ sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t 
 		y = sl_linear_at(at, rows, columns, NULL, (struct sl_linear_opts){.tw = true});
 		y = slp_narrowed(at, y, x);
 	}
-	return y;
+	return SLP_GIVE(y);
 }
 
 /* `to` windows of an axis, that cover it evenly, each made one. */
@@ -170,14 +170,14 @@ static sl_tensor *pooled(const char *at, sl_tensor *x, int axis, int64_t to, enu
 sl_tensor *sl_adaptive_pool2d_at(const char *at, sl_tensor *x, enum sl_pool_type type, int64_t height, int64_t width)
 {
 	const char *me = "sl_adaptive_pool2d";
-	SLP_CALL(me, at);
+	SLP_COMPOSE(me, at);
 	if (!images_given(at, me, x, height, width)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
 	if (s.dim[2] % height == 0 && s.dim[3] % width == 0)
-		return sl_pool2d_at(
+		return SLP_GIVE(sl_pool2d_at(
 		        at, x,
 		        (struct sl_pool2d_opts){.type = type,
-		                                .kernel = {(int)(s.dim[2] / height), (int)(s.dim[3] / width)}});
+		                                .kernel = {(int)(s.dim[2] / height), (int)(s.dim[3] / width)}}));
 	x = pooled(at, x, 2, height, type);
-	return x ? pooled(at, x, 3, width, type) : NULL;
+	return SLP_GIVE(x ? pooled(at, x, 3, width, type) : NULL);
 }

@@ -15,7 +15,7 @@ static bool parameter_fits(const char *at, const char *me, sl_tensor *x, const c
  *     sl_tensor *y = sl_rms_norm(x, gamma); */
 sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct sl_rms_norm_opts opts)
 {
-	SLP_CALL("sl_rms_norm", at);
+	SLP_COMPOSE("sl_rms_norm", at);
 	double eps = opts.eps == 0 ? 1e-5 : opts.eps;
 	if (!(eps > 0 && isfinite(eps)))
 		return slp_call_fail(at, "sl_rms_norm", SL_EINVAL, "eps is %g, a positive number needed", eps);
@@ -27,7 +27,7 @@ sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct
 	        sl_mean_at(at, sl_square_at(at, wide), (struct sl_reduce_opts){SL_AXES(-1), .keepdims = true});
 	sl_tensor *y = sl_mul_at(at, wide, sl_rsqrt_at(at, sl_add_scalar_at(at, mean, eps)));
 	if (y && gamma) y = sl_mul_at(at, y, slp_widened(at, gamma));
-	return slp_narrowed(at, y, x);
+	return SLP_GIVE(slp_narrowed(at, y, x));
 }
 
 /* One number a channel, (c), as something that (n, c, …) is multiplied with. */
@@ -70,9 +70,10 @@ static sl_tensor *grouped(const char *at, const char *me, sl_tensor *x, int64_t 
 sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor *gamma, sl_tensor *beta,
                             struct sl_layer_norm_opts opts)
 {
-	SLP_CALL("sl_group_norm", at);
-	return slp_shape_given(at, "sl_group_norm", "x", x) ? grouped(at, "sl_group_norm", x, groups, gamma, beta, opts)
-	                                                    : NULL;
+	SLP_COMPOSE("sl_group_norm", at);
+	return SLP_GIVE(slp_shape_given(at, "sl_group_norm", "x", x)
+	                        ? grouped(at, "sl_group_norm", x, groups, gamma, beta, opts)
+	                        : NULL);
 }
 
 /* As sl_group_norm, over each channel of a sample: gamma (c), or NULL for none; beta (c), or NULL for none. */
@@ -80,8 +81,8 @@ sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, s
                                struct sl_layer_norm_opts opts)
 {
 	const char *me = "sl_instance_norm";
-	SLP_CALL(me, at);
+	SLP_COMPOSE(me, at);
 	if (!slp_shape_given(at, me, "x", x)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
-	return grouped(at, me, x, s.ndim > 1 ? s.dim[1] : 0, gamma, beta, opts);
+	return SLP_GIVE(grouped(at, me, x, s.ndim > 1 ? s.dim[1] : 0, gamma, beta, opts));
 }

@@ -17,18 +17,23 @@ static sl_tensor *as(const char *at, sl_tensor *t, enum sl_dtype dtype)
 
 sl_tensor *slp_apply_comparison(const char *at, const struct sl_op *op, sl_tensor *a, sl_tensor *b)
 {
+	SLP_COMPOSE(op->name, at);
 	enum sl_dtype d = a ? sl_tensor_dtype(a) : SL_DTYPE_DEFAULT, e = b ? sl_tensor_dtype(b) : SL_DTYPE_DEFAULT;
-	if (!a || !b || (slp_is_half(d) && slp_is_half(e))) return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){a, b});
+	if (!a || !b || (slp_is_half(d) && slp_is_half(e)))
+		return SLP_GIVE(slp_apply1(at, op, NULL, 2, (sl_tensor *[]){a, b}));
 	enum sl_dtype dtype = common_dtype(d, e);
-	return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){as(at, a, dtype), as(at, b, dtype)});
+	return SLP_GIVE(slp_apply1(at, op, NULL, 2, (sl_tensor *[]){as(at, a, dtype), as(at, b, dtype)}));
 }
 
 /* The result of a comparison, or of another function that gives 1 or 0, in the data type of opts, if it names one; the
- * macros sl_lt, sl_isnan and so on call it.  SL_EDTYPE: there is no such type; SL_EINVAL: the result is NULL.
+ * macros sl_lt, sl_isnan and so on call it.  Outside of all scopes it takes the reference over.  SL_EDTYPE: there is no such type; SL_EINVAL: the result is NULL.
  *
  *     sl_tensor *y = sl_where(sl_gt(x, limit, .dtype = SL_BOOL), limit, x); */
 sl_tensor *sl_compared_at(const char *at, sl_tensor *result, struct sl_compare_opts opts)
 {
 	if (!result && sl_error() == SL_OK) return slp_call_fail(at, "sl_compared", SL_EINVAL, "the result is NULL");
-	return result && opts.dtype != SL_DTYPE_DEFAULT ? as(at, result, opts.dtype) : result;
+	if (!result || opts.dtype == SL_DTYPE_DEFAULT || sl_tensor_dtype(result) == opts.dtype) return result;
+	sl_tensor *y = sl_cast_at(at, result, opts.dtype);
+	if (!slp_scope_is_open()) sl_release(result); /* nobody else has it */
+	return y;
 }

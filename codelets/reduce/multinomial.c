@@ -103,7 +103,7 @@ SLP_DESCRIBE(multinomial, "classes that numbers from 0 to 1 fall on, by the sums
 sl_tensor *sl_multinomial_at(const char *at, sl_tensor *probabilities, int64_t count)
 {
 	const char *me = "sl_multinomial";
-	SLP_CALL(me, at);
+	SLP_COMPOSE(me, at);
 	if (!slp_shape_given(at, me, "probabilities", probabilities)) return NULL;
 	enum sl_dtype dtype = sl_tensor_dtype(probabilities);
 	sl_shape s = sl_tensor_shape(probabilities), draws = s;
@@ -117,5 +117,5 @@ sl_tensor *sl_multinomial_at(const char *at, sl_tensor *probabilities, int64_t c
 	draws.dim[s.ndim - 1] = count;
 	struct sl_make make = {sl_tensor_dtype(p), sl_tensor_device(p)};
 	sl_tensor *in[] = {sl_cumsum_at(at, p, -1), sl_uniform_at(at, draws, 0, 1, make)};
-	return slp_apply1(at, &slp_op_multinomial, NULL, 2, in);
+	return SLP_GIVE(slp_apply1(at, &slp_op_multinomial, NULL, 2, in));
 }

@@ -258,13 +258,14 @@ extern const struct sl_op slp_op_mean;
 
 static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, struct sl_reduce_opts opts)
 {
+	SLP_COMPOSE(op->name, at);
 	if (op == &slp_op_mean && x && !slp_is_float(sl_tensor_dtype(x))) x = sl_cast_at(at, x, SL_FLOAT32);
 	struct slp_reduce_attrs attrs = {.naxes = opts.naxes, .keepdims = opts.keepdims};
 	if (opts.naxes < 0 || opts.naxes > SL_MAX_NDIM || (opts.naxes && !opts.axes))
 		return slp_call_fail(at, op->name, SL_EINVAL, "%d axes at %p; 0 to %d needed", opts.naxes,
 		                     (const void *)opts.axes, SL_MAX_NDIM);
 	for (int i = 0; i < opts.naxes; i++) attrs.axes[i] = opts.axes[i];
-	return slp_apply1(at, op, &attrs, 1, &x);
+	return SLP_GIVE(slp_apply1(at, op, &attrs, 1, &x));
 }
 
 /* The rows of integers, where there are some. */

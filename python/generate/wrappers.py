@@ -4,7 +4,7 @@ import keyword
 import re
 import textwrap
 
-HAND_MADE = {"recurrent", "topk", "from", "adopt", "copy_to", "grad", "forward", "param_use", "param_data", "param_grad", "var", "step_run", "step_run_all", "cache_forward", "load_npy"}
+HAND_MADE = {"compared", "recurrent", "topk", "from", "adopt", "copy_to", "grad", "forward", "param_use", "param_data", "param_grad", "var", "step_run", "step_run_all", "cache_forward", "load_npy"}
 _OPERATORS = """add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv pow rpow matmul lt le
     gt ge and rand or ror xor rxor"""
 _LAYERS_BY_HAND = {"sequential", "lambda", "block_add", "import", "block_child", "block_retain"}
@@ -194,7 +194,6 @@ def _is_operation(function, headers):
 
 
 _COUNTED = {"sum": "int64", "prod": "int64", "cumsum": "int64", "mean": "float32"}  # of bools, in this type
-_MAY_RETURN_ARGUMENT = {"compared"}  # which has its object already
 _COMPARISONS = set("eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isfinite".split())
 
 
@@ -244,8 +243,6 @@ class Operations:
             result = f"wrap(p, {first}.__class__)" if first else "wrap(p, Tensor)"
             if _is_comparison(name):
                 result = f"wrap(p, {first}.__class__) if dtype is None else wrap(p, {first}.__class__).astype(dtype)"
-            if name in _MAY_RETURN_ARGUMENT:
-                lines += [f"    if p == {first}._p:", f"        return {first}"]
             lines.append(f"    return {result}")
         if function.returns == "sl_tensor *" and [k for _, k in call.checks] == ["Tensor", "Tensor"]:
             lines += ["", "", f'{name}._c_name = "{name}"']

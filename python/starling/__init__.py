@@ -40,7 +40,7 @@ from ._core import (
 )
 from ._custom import Function
 from ._engine import init_engine, poll, seed, shutdown, stats, var, version
-from ._extra import recurrent, split, topk
+from ._extra import compared, recurrent, split, topk
 from ._files import explain, load_npy, save_npy
 from ._ops import *  # noqa: F403
 from ._ops import __all__ as _operations

@@ -3,7 +3,7 @@ from . import _core
 from ._core import NULL, ffi, here, lib, pointer
 from ._tensor import Tensor, wrap
 
-__all__ = ["recurrent", "split", "topk"]
+__all__ = ["compared", "recurrent", "split", "topk"]
 
 _CELLS = {name[len("SL_CELL_") :].lower(): getattr(lib, name) for name in dir(lib) if name.startswith("SL_CELL_")}
 
@@ -12,6 +12,12 @@ def _number(name, value):
     if not hasattr(value, "__index__"):
         raise _core.wrong(name, value, "int")
     return value.__index__()
+
+
+def compared(result, dtype=None):
+    """The result of a comparison in the data type given; as it is for None."""
+    pointer("compared: result", result, Tensor)
+    return result if dtype is None else result.astype(dtype)
 
 
 def split(x, count, axis=0):

@@ -79,6 +79,33 @@ class Memory(unittest.TestCase):
         # With FxT, StarPU keeps 32 bytes for each task that reads x, until one writes it: a byte an operation.
         self.assertLess(self.grows(lambda: x + 1, n), max(4 << 20, 16 * n))
 
+    def test_functions(self):
+        """What functions make on the way goes, though Python has no scopes."""
+        x, g, h, r = sl.ones((4, 50)), sl.ones((5, 3, 24)), sl.zeros((3, 6)), sl.ones((24, 6))
+        functions = {
+            "topk": lambda: sl.topk(x, 3),
+            "sort": lambda: sl.sort(x, descending=True),
+            "variance": lambda: sl.variance(x),
+            "split": lambda: sl.split(x, 2, 1),
+            "recurrent": lambda: sl.recurrent("lstm", g, r, h, cell=h),
+            "recurrent with lengths": lambda: sl.recurrent("lstm", g, r, h, cell=h, lengths=sl.array([1, 2, 3])),
+            "comparison": lambda: sl.gt_scalar(x, 0, dtype="bool"),
+        }
+        for name, function in functions.items():
+            def work():
+                function()
+                sl.wait_all()  # buffers in flight are not used again
+
+            for _ in range(5):
+                work()
+            before = sl.stats()
+            for _ in range(50):
+                work()
+            after = sl.stats()
+            with self.subTest(name):
+                self.assertLess(after["handles"] - before["handles"], 50)
+                self.assertLess(after["bytes"] - before["bytes"], 50 * 8)
+
     def test_networks(self):
         x = sl.ones((2, 3))
 

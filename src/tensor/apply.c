@@ -409,6 +409,7 @@ sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs,
 {
 	sl_tensor *out[SLP_MAX_OUTPUTS];
 	slp_apply(at, op, attrs, nin, in, (sl_device){SL_DEVICE_DEFAULT, -1}, out);
+	for (int i = 1; i < op->nout && !slp_scope_is_open(); i++) sl_release(out[i]);
 	return out[0];
 }
 

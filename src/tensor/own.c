@@ -416,5 +416,6 @@ sl_tensor *sl_op_apply_at(const char *at, const sl_op *op, sl_tensor *const *in,
 	for (int i = 0; i < nin; i++)
 		if (!slp_given(at, op->name, "input", in[i])) return NULL;
 	slp_apply(at, op, attrs.bytes, nin, in, opts.device, out);
+	for (int i = 1; i < op->nout && !opts.out && !slp_scope_is_open(); i++) sl_release(out[i]);
 	return out[0];
 }

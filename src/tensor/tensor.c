@@ -140,6 +140,17 @@ bool slp_scope_is_open(void)
 	return scopes.innermost != NULL;
 }
 
+/* What lies before the mark belongs to the scope around. */
+sl_tensor *slp_scope_give(sl_scope *inside, sl_tensor *y)
+{
+	if (!y || !inside->outer) return sl_retain(y);
+	if (!slp_scope_reserve(1)) return NULL;
+	scopes.list[scopes.count] = scopes.list[inside->mark];
+	scopes.list[inside->mark++] = sl_retain(y);
+	scopes.count++;
+	return y;
+}
+
 sl_tensor *slp_scope_add(sl_tensor *t)
 {
 	if (!t || !scopes.innermost) return t;

@@ -27,7 +27,6 @@ sl_tensor *slp_tensor_alias(const sl_tensor *t, bool values);
 /* Hands the tensor to the innermost scope, which releases it; returns it, or NULL, with an error, without memory: then
  * it is released at once. */
 sl_tensor *slp_scope_add(sl_tensor *t);
-bool slp_scope_is_open(void);     /* in this thread: without one, what slp_scope_add returns is the caller's */
 bool slp_scope_reserve(size_t n); /* that so many can be added; false with an error */
 
 /* Waits until a buffer can be used so, but not for longer than that; false: the time is up (poll.c). */
