@@ -32,6 +32,7 @@ EXTRA_DIST += \
 	python/starling/_nested.py \
 	python/starling/_tensor.py \
 	python/starling/_training.py \
+	python/starling/_words.py \
 	python/starling/autograd.py \
 	python/starling/checkpoint.py \
 	python/starling/data.py \

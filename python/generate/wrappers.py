@@ -255,6 +255,7 @@ class Operations:
             "from ._arguments import *",
             "",
             f"__all__ = {sorted(self.calls)!r}",
+            f"OPTIONS = frozenset({sorted({field.name for fields in self.headers.structs.values() for field in fields})!r})",
             "",
             *_enums(self.headers, used),
             "",

@@ -1,7 +1,7 @@
 """Blocks: networks and layers, written in C or in Python, and their parameters."""
 import weakref
 
-from . import _core, _nested
+from . import _core, _nested, _ops
 from ._core import NULL, check, choice, ffi, here, lib, options, raise_error, shape_from, shape_of, text_of
 from ._files import captured
 from ._tensor import Tensor, _callbacks_under_way, array, borrow, device_of, dtype_of, wrap
@@ -130,7 +130,11 @@ def loss_function(loss):
     """A loss as C calls it: a pointer, and what must live as long as it is used."""
     name = loss if isinstance(loss, str) else getattr(loss, "_c_name", None)
     if name:
+        if getattr(_ops.__dict__.get(name), "_c_name", None) != name:
+            raise _core.InvalidArgument(f"loss: {name!r} is no function of two tensors, as 'softmax_cross_entropy' is")
         return ffi.addressof(lib, f"sl_{name}_at"), None
+    if not callable(loss):
+        raise _core.wrong("loss", loss, "a function")
 
     @ffi.callback("sl_tensor *(*)(const char *, sl_tensor *, sl_tensor *)", error=NULL)
     def call(at, output, target):

@@ -76,7 +76,9 @@ def raise_error(status=0):
         raise raised
     if not status:
         raise InvalidArgument(message or "an argument is missing")
-    raise failure(status, message)
+    from ._words import in_python  # which needs the operations
+
+    raise failure(status, in_python(message))
 
 
 def check(status):

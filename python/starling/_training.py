@@ -44,6 +44,8 @@ class Trainer(_core.Owner):
     def __init__(self, block, optimizer="sgd", *, schedule=None, **settings):
         c = {"kind": choice(_optimizers, optimizer, "optimizer"), **_only(settings, _settings, f"optimizer {optimizer!r}")}
         if schedule is not None:
+            if not isinstance(schedule, Schedule):
+                raise wrong("schedule", schedule, "starling.Schedule(…)")
             c["schedule"] = schedule._c
         self._p = lib.sl_trainer_new_at(here(), pointer("block", block, Block), _terms_of("sl_optimizer", c))
         if not self._p:

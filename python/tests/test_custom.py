@@ -141,7 +141,7 @@ class Functions(unittest.TestCase):
         self.failing(lambda self, dy: (dy, dy), ValueError, "Wrong.backward returned 2 gradients, forward had 1 inputs")
         self.failing(lambda self, dy: 3, TypeError, "Wrong.backward returned int")
         self.failing(lambda self, dy: nd.ones((2,)), sl.ShapeError, "backward gave .* for input 0")
-        self.failing(lambda self, dy: nested(), sl.StateError, "within another sl_backward")
+        self.failing(lambda self, dy: nested(), sl.StateError, "within another backward")
         x = nd.ones((2,))
         x.attach_grad()
         with autograd.record():

@@ -333,6 +333,30 @@ class Errors(unittest.TestCase):
             self.assertIsInstance(error, TypeError)
             self.assertIn(part, str(error))
 
+    def test_words_of_python(self):
+        """Messages of the library name what there is in Python; files and places stay."""
+        net, x = sl.nn.Dense(2, in_units=3), sl.ones((2, 3))
+        net.initialize()
+        trainer = sl.Trainer(net, "sgd")
+        self.assertRaisesRegex(ValueError, "loss: 'l2' is no function", sl.Step, net, "l2", trainer)
+        self.assertRaisesRegex(TypeError, "loss is int, a function is needed", sl.Step, net, 2, trainer)
+        self.assertRaisesRegex(TypeError, "schedule is str, starling.Schedule", lambda: sl.Trainer(net, "sgd", schedule="cosine"))
+        for call, wanted in (
+            (lambda: net(sl.ones((2, 4))), "forward at /.*test_native.py:[0-9]+: .* the input needs"),
+            (lambda: sl.nn.Conv2d(3, kernel=0), "^nn.Conv2d at .*: kernel must be given"),
+            (lambda: sl.Trainer(net, "adam", beta1=1.5), "^Trainer at .*: momentum, beta1, beta2 and alpha must be in"),
+            (lambda: x + sl.ones((2, 3), dtype="float64"), "with astype|float64"),
+            (lambda: x.backward(), "^backward at .*under starling.record"),
+            (lambda: x.item(), "^item at "),
+            (lambda: net.save_params("/nonexistent/sl_cast.params"), "^save_params at .*: /nonexistent/sl_cast.params: cannot"),
+            (lambda: net.load_params("sl_cast.foo"), "^load_params at .*: sl_cast.foo: a file of parameters is named \\*.params or"),
+            (lambda: sl.nn.Dense(2).export("/tmp/x"), "shapes=\\[\\(1, 512\\)\\]"),
+            (lambda: sl.data.arrays(np.ones((3, 4))).transform(sl.data.random_flip()), "^Dataset.transform at .*: data.random_flip: x has"),
+        ):
+            with self.assertRaisesRegex(sl.Error, wanted) as raised:
+                call()
+            self.assertNotRegex(str(raised.exception), r"(?<!/)\bsl_(?!cast.)|SL_|NULL")
+
     def test_one_error_leaves_nothing_behind(self):
         x = sl.ones((2, 3))
         for _ in range(3):
