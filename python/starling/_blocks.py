@@ -257,6 +257,8 @@ class Block(_core.Owner):
         y = wrap(lib.sl_forward_at(here(), self._p, values, len(inputs)), type(inputs[0]) if inputs else Tensor)
         if getattr(_core.callbacks, "failure", None) is not None:
             _core.callbacks.failure = None  # the library got over it: it fell back
+        if "_traced_results" in self.__dict__:
+            return self.__dict__.pop("_traced_results")
         return y if self._results is None else _nested.cut(y, self._results[self._key(inputs)])
 
     def _several(self, inputs, count=None):
@@ -293,6 +295,9 @@ class Block(_core.Owner):
     def _forward_for_c(self, inputs):
         """forward as the library calls it: with tensors only, and one result."""
         y = self.forward(*(inputs if self._inputs is None else _nested.unflatten(self._inputs, iter(inputs))))
+        exported = getattr(_core.callbacks, "exported", None)
+        if exported is not None and isinstance(y, (list, tuple)):
+            return self._results_of_program(y, exported is self)
         object.__setattr__(self, "_last", None)
         if not isinstance(y, (list, tuple)):
             if self._results is not None:
@@ -304,6 +309,22 @@ class Block(_core.Owner):
         self._results[self._key(inputs)] = parts
         object.__setattr__(self, "_last", parts)
         return y
+
+    def _results_of_program(self, y, whole):
+        """The first of several results in a program that is exported, where each stays a value of its own."""
+        leaves = []
+        try:
+            _nested.flatten(y, leaves)
+        except TypeError as error:
+            raise TypeError(f"forward of {self.name}: {error}") from None
+        if not leaves:
+            raise TypeError(f"forward of {self.name} returned an empty {type(y).__name__}, a tensor is needed")
+        if whole:
+            for further in leaves[1:]:
+                check(lib.sl_also_at(here(), further._p))
+        else:  # within it: __call__ returns them
+            self.__dict__["_traced_results"] = y
+        return leaves[0]
 
     @property
     def name(self):
@@ -397,14 +418,25 @@ class Block(_core.Owner):
         if shapes is not None:
             shapes = ffi.new("sl_shape[]", [shape_of(s) for s in shapes])
             opts.update(shapes=shapes, nshapes=len(shapes))
-        check(function(here(), self._p, text_of(path, "path"), options("sl_export_opts", **opts)))
+        before = getattr(_core.callbacks, "exported", None)
+        _core.callbacks.exported = self
+        try:
+            check(function(here(), self._p, text_of(path, "path"), options("sl_export_opts", **opts)))
+        finally:
+            _core.callbacks.exported = before
 
     def export(self, prefix, *, shapes=None, dtype=None, epoch=0, training=False):
-        """Writes PREFIX-symbol.json and PREFIX-0000.params, in MXNet's format; dtype may be a list, one for each input."""
+        """Writes PREFIX-symbol.json and PREFIX-0000.params, in MXNet's format; dtype may be a list, one for each input.
+
+        Several results of forward, nested ones, too, become as many results of the file, in their order.
+        """
         self._export(lib.sl_export_at, prefix, shapes, dtype, epoch, training)
 
     def export_onnx(self, path, *, shapes=None, dtype=None, training=False):
-        """Writes the network as an ONNX model; dtype may be a list, one for each input."""
+        """Writes the network as an ONNX model; dtype may be a list, one for each input.
+
+        Several results of forward, nested ones, too, become as many outputs of the model, in their order.
+        """
         self._export(lib.sl_export_onnx_at, path, shapes, dtype, 0, training)
 
 

@@ -1,4 +1,5 @@
-"""Recomputed blocks, steps of several inputs and targets, caches, names of parameters in files."""
+"""Recomputed blocks, steps of several inputs and targets, caches, names of parameters in files, exports of several results."""
+import json
 import os
 import tempfile
 import unittest
@@ -6,6 +7,79 @@ import unittest
 import numpy as np
 import starling as sl
 from test_native import line_of
+
+
+class Two(sl.Block):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = sl.nn.Dense(2, in_units=3), sl.nn.Dense(4, in_units=3)
+
+    def forward(self, x):
+        return self.a(x), [self.b(x)]
+
+
+class Three(sl.Block):
+    def __init__(self):
+        super().__init__()
+        self.two = Two()
+
+    def forward(self, x):
+        first, (second,) = self.two(x)
+        return first, second, sl.relu(second)
+
+
+class Exports(unittest.TestCase):
+    """Each result of a block is a result of the file, and none depends on the size of the batch."""
+
+    def check(self, net, load, names):
+        x = sl.array([[1.0, 2, 3], [4, 5, 6], [7, 8, -9]])
+        for result, name in zip(net(x), names):
+            self.assertEqual(load(name)(x).tolist(), result.tolist())
+
+    def names_in(self, prefix):
+        with open(f"{prefix}-symbol.json") as file:
+            symbol = json.load(file)
+        return [symbol["nodes"][head[0]]["name"] for head in symbol["heads"]]
+
+    def test_native(self):
+        for hybrid in (False, True):
+            net = Three()
+            net.initialize()
+            if hybrid:
+                net.hybridize()
+                net(sl.ones((5, 3)))
+            with self.subTest(hybrid=hybrid), tempfile.TemporaryDirectory() as folder:
+                prefix = os.path.join(folder, "net")
+                net.export(prefix, shapes=None if hybrid else [(5, 3)])
+                names = self.names_in(prefix)
+                self.assertEqual(len(names), 3)
+                self.check(net, lambda name: sl.load(f"{prefix}-symbol.json", "data", f"{prefix}-0000.params", output=name), names)
+                try:
+                    net.export_onnx(f"{prefix}.onnx", shapes=[(5, 3)])
+                except sl.Unsupported:  # built without protobuf-c
+                    continue
+                self.check(net, lambda name: sl.load(f"{prefix}.onnx", output=name), names)
+
+    def test_gluon(self):
+        from starling.mx import nd
+        from starling.mx.gluon import nn
+
+        class Net(nn.HybridBlock):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Dense(2, in_units=3), nn.Dense(4, in_units=3)
+
+            def hybrid_forward(self, F, x):
+                return self.a(x), self.b(x)
+
+        net = Net()
+        net.initialize()
+        net.hybridize()
+        net(nd.ones((5, 3)))
+        with tempfile.TemporaryDirectory() as folder:
+            prefix = os.path.join(folder, "net")
+            net.export(prefix)
+            self.assertEqual(len(self.names_in(prefix)), 2)
 
 
 class Several(unittest.TestCase):
