@@ -445,7 +445,7 @@ def _inplace(name, operator):
     tensors, scalar = getattr(lib, f"sl_{name}_inplace_at"), getattr(lib, f"sl_{name}_scalar_inplace_at")
 
     def method(a, b):
-        if name == "div" and a._truths and lib.slpy_integers(a._p, NULL):
+        if name == "div" and a._truths and lib.slpy_whole(a._p, NULL):
             raise _core.DTypeError(f"/= gives fractions, which a tensor of {a.dtype} cannot hold")
         try:
             p = tensors(here(), a._p, b._p) if isinstance(b, Tensor) else scalar(here(), a._p, b)
