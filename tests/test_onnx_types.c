@@ -1,5 +1,5 @@
 /* Data types of ONNX models: int64 beyond what other types hold, truth values as bools, both from file to file; bits,
- * random numbers. */
+ * random numbers; which numbers are constants. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -424,6 +424,53 @@ static void test_random(void)
 	check_random("Bernoulli x -> y", NULL, 0, NULL, 0, (const double[]){0.25, 0.43301});
 }
 
+/* Tensors of floats that are all 0.5. */
+static void put_halves(struct slp_model *m, const char *name, const int64_t *dims, int ndim)
+{
+	static const float halves[8] = {0.5F, 0.5F, 0.5F, 0.5F, 0.5F, 0.5F, 0.5F, 0.5F};
+	size_t n = 1;
+	for (int i = 0; i < ndim; i++) n *= (size_t)dims[i];
+	slp_model_raw(slp_model_tensor(m, name, 1, dims, ndim), halves, n * sizeof *halves);
+}
+
+static void check_trained(sl_block *b, const char *name, bool trained)
+{
+	sl_param *p = sl_block_find(b, name);
+	CHECK_SAYING(p && (sl_param_grad(p) != NULL) == trained, "%s: %s", name, sl_error_message());
+	sl_error_clear();
+}
+
+/* Factors and first states are constants of a program; what is added, slopes, and weights are parameters. */
+static void test_constants(void)
+{
+	static const char *const trained[] = {"bias", "slope", "twice", "w", "r"}, *const fixed[] = {"factor", "one",
+	                                                                                             "h"};
+	struct slp_model m;
+	slp_model_begin(&m, 17);
+	slp_model_node(&m, "Mul x factor -> a");
+	slp_model_node(&m, "Sub one a -> b");
+	slp_model_node(&m, "Add b bias -> c");
+	slp_model_node(&m, "PRelu c slope -> d");
+	slp_model_node(&m, "Mul d twice -> e");
+	slp_model_node(&m, "Add e twice -> f");
+	slp_model_int(&m, slp_model_node(&m, "RNN f w r - - h -> y"), "hidden_size", 2);
+	const char *const single[] = {"factor", "one", "bias", "slope", "twice"};
+	for (size_t i = 0; i < sizeof single / sizeof *single; i++) put_halves(&m, single[i], SLP_DIMS(1));
+	put_halves(&m, "w", SLP_DIMS(1, 2, 1));
+	put_halves(&m, "r", SLP_DIMS(1, 2, 2));
+	put_halves(&m, "h", SLP_DIMS(1, 3, 2));
+	sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
+	SL_SCOPE {
+		sl_tensor *y = NULL;
+		SL_RECORD
+			y = sl_forward(b, sl_ones(SL_SHAPE(2, 3, 1)));
+		CHECK_OK(sl_backward(y));
+		for (size_t i = 0; i < sizeof trained / sizeof *trained; i++) check_trained(b, trained[i], true);
+		for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) check_trained(b, fixed[i], false);
+	}
+	sl_block_free(b);
+}
+
 static const struct slp_test tests[] = {
         {"shifts", test_shifts},
         {"shifts of negative numbers", test_negative_shifts},
@@ -434,6 +481,7 @@ static const struct slp_test tests[] = {
         {"large tensors", test_large},
         {"export and import", test_round_trip},
         {"types of each input", test_types_of_each},
+        {"constants", test_constants},
         {NULL, NULL},
 };
 

@@ -317,6 +317,50 @@ static bool is_statistic(const struct slp_onnx_model *m, int name)
 	return false;
 }
 
+static bool is_one_of(const char *name, const char *const *list)
+{
+	while (*list && strcmp(name, *list)) list++;
+	return *list != NULL;
+}
+
+/* Whether what an operator takes there is no weight: a first state, a factor, a limit.  What is added, and slopes, may
+ * well be learned, even a single number. */
+static bool takes_constant(const char *op, int input, bool single)
+{
+	static const char *const layers[] = {"LSTM", "GRU", "RNN", NULL};
+	static const char *const arithmetic[] = {"Mul",
+	                                         "Div",
+	                                         "Pow",
+	                                         "Mod",
+	                                         "Max",
+	                                         "Min",
+	                                         "Clip",
+	                                         "Where",
+	                                         "Equal",
+	                                         "Less",
+	                                         "Greater",
+	                                         "LessOrEqual",
+	                                         "GreaterOrEqual",
+	                                         NULL};
+	if (is_one_of(op, layers)) return input == 5 || input == 6;
+	return single && (is_one_of(op, arithmetic) || (!strcmp(op, "Sub") && input == 0));
+}
+
+/* Exporters write constants of a program beside its parameters: what all nodes take as such. */
+static bool is_constant(const struct slp_onnx_model *m, int name, bool single)
+{
+	bool used = false;
+	for (int i = 0; i < m->nnodes; i++) {
+		const struct slp_onnx_node *n = &m->nodes[i];
+		for (int k = 0; n->needed && k < n->nin; k++) {
+			if (n->in[k] != name) continue;
+			if (!takes_constant(n->op->name, k, single)) return false;
+			used = true;
+		}
+	}
+	return used;
+}
+
 /* Under ONNX' own name, which may hold what names of ours must not. */
 static sl_param *make_param(struct import *im, const char *name, sl_shape shape, struct sl_param_opts opts)
 {
@@ -337,7 +381,8 @@ static bool take_param(struct import *im, int i, const struct slp_onnx_data *d)
 	struct slp_onnx_name *n = &im->b->model.names[i];
 	sl_tensor *t = slp_elements_tensor(im->f, n->name, d->element, d->shape, d->data);
 	if (!t) return false;
-	bool fixed = !n->initializer || !slp_is_float(sl_tensor_dtype(t)) || is_statistic(&im->b->model, i);
+	bool fixed = !n->initializer || !slp_is_float(sl_tensor_dtype(t)) || is_statistic(&im->b->model, i) ||
+	             is_constant(&im->b->model, i, sl_tensor_size(t) == 1);
 	char *name = n->graph ? slp_format("graph%d.%s", n->graph, n->name) : slp_strdup(n->name);
 	struct sl_param_opts opts = {.dtype = sl_tensor_dtype(t), .no_grad = fixed};
 	n->param = name ? make_param(im, name, d->shape, opts) : NULL;

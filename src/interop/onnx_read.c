@@ -18,7 +18,8 @@ sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts o
  * numbers of another width than the model's, and floats, are converted.  What is computed has the data type that the
  * format gives it: int64 and bool, too.  The block can be called with tensors and
  * symbols, hybridised, trained, saved.  Its parameters are the model's initializers that are floats, under their names
- * (with "_" for "." in sl_block_find); batch norm keeps the statistics of the file, in training too.  Shapes are
+ * (with "_" for "." in sl_block_find); doc/files.md says which of them are constants, that are not trained. Batch norm
+ * keeps the statistics of the file, in training too.  Shapes are
  * computed anew for each shape of the inputs, when the block is hybridised once for each.  So are branches and loops:
  * If, Loop and Scan may ask shapes and constants; an If that asks values computes both its branches.
  *
