@@ -361,10 +361,9 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 #define HALF_ROW SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, slp_conv2d_bf16, slp_conv_onednn_half)
 /* cuDNN's gradient of weights has the type of the images: where float32 is wanted, that is computed in. */
 #define WIDE_ROW(dtype, plain) SLP_ROW(SLP_DTYPE(dtype) | SLP_F32, NULL, slp_cuda_##plain)
-#define WIDE_ROWS(plain) , WIDE_ROW(SL_BFLOAT16, plain), WIDE_ROW(SL_FLOAT16, plain)
-#define WIDE_ROWS_conv2d WIDE_ROWS(conv2d)
-#define WIDE_ROWS_conv2d_grad_data WIDE_ROWS(conv2d_grad_data)
-#define WIDE_ROWS_conv2d_grad_weights
+#define GPU_ROWS_conv2d WIDE_ROW(SL_BFLOAT16, conv2d), WIDE_ROW(SL_FLOAT16, conv2d)
+#define GPU_ROWS_conv2d_grad_data WIDE_ROW(SL_BFLOAT16, conv2d_grad_data), WIDE_ROW(SL_FLOAT16, conv2d_grad_data)
+#define GPU_ROWS_conv2d_grad_weights SLP_HALF_ROWS(slp_cuda_conv2d_grad_weights)
 #define CONVOLUTION(op_name, plain, text, inputs, least, most, results, attributes, ...)                               \
 	const struct sl_op slp_op_##op_name = {.name = #op_name,                                                       \
 	                                       .doc = text,                                                            \
@@ -376,8 +375,7 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	                                       .attrs_size = sizeof(struct slp_conv2d_attrs),                          \
 	                                       .rows = SLP_ROWS(SLP_ROW(SLP_F32, slp_conv2d_cpu, slp_cuda_##plain),    \
 	                                                        SLP_ROW(SLP_F64, slp_##plain##_ref, slp_cuda_##plain), \
-	                                                        HALF_ROW,                                              \
-	                                                        SLP_HALF_ROWS(slp_cuda_##plain) WIDE_ROWS_##plain),    \
+	                                                        HALF_ROW, GPU_ROWS_##plain),                           \
 	                                       .declines = true,                                                       \
 	                                       .aligned = true,                                                        \
 	                                       .infer = plain##_infer,                                                 \

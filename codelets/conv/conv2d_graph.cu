@@ -10,6 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "alloc.h"
 #include "conv2d_graph.h"
 
 #define NEW slp_dnn_graph.cudnnBackendCreateDescriptor
@@ -288,7 +289,7 @@ static unsigned bucket_of(const struct slp_conv_graph *f)
 /* NULL: there is no memory, or too many are there already. */
 static struct planned *make(const struct slp_conv_graph *f, struct planned **first)
 {
-	struct planned *m = cache.count < MOST_PLANS ? (struct planned *)calloc(1, sizeof *m) : NULL;
+	struct planned *m = cache.count < MOST_PLANS ? (struct planned *)slp_try_calloc(1, sizeof *m) : NULL;
 	if (!m) return NULL;
 	m->key = *f;
 	m->next = *first;

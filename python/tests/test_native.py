@@ -265,7 +265,7 @@ class Truths(unittest.TestCase):
             with np.errstate(divide="ignore", invalid="ignore"):
                 self.check(p / q, (a / b).astype(np.float32), np.float32)
                 self.check(q / p, (b / a).astype(np.float32), np.float32)
-        self.check((t > 0) / u.astype("float64").exp(), (x > 0) / np.exp(y.astype(np.float64)), np.float64)
+        self.check((t > 0) / (u.astype("float64") ** 2 + 1), (x > 0) / (y.astype(np.float64) ** 2 + 1), np.float64)
         self.assertEqual((1 / sl.array([True, False])).tolist(), [1, np.inf])
         u += t > 0
         self.check(u, y + (x > 0), np.float32)
