@@ -150,11 +150,18 @@ bool slp_layout_on_cpu(const sl_graph *g)
 	return cpu;
 }
 
-/* SL_CHANNELS_LAST=0: never. */
-static bool on_gpu(const sl_graph *g)
+/* The channels from which on it pays: reordering the weights of small convolutions costs more than it gains.
+ * SL_CHANNELS_LAST gives others; 0: none are enough. */
+static int64_t enough_channels(void)
 {
 	const char *wish = getenv("SL_CHANNELS_LAST");
-	return slp_engine.ngpus > 0 && !slp_layout_on_cpu(g) && !(wish && !strcmp(wish, "0"));
+	int64_t n = wish && *wish ? atoi(wish) : 32;
+	return n > 0 ? n : INT64_MAX;
+}
+
+static bool on_gpu(const sl_graph *g)
+{
+	return slp_engine.ngpus > 0 && !slp_layout_on_cpu(g) && enough_channels() < INT64_MAX;
 }
 
 /* ---- which values ------------------------------------------------------------------------------------------------ */
@@ -183,13 +190,21 @@ static bool likes(const struct layout *l, const struct slp_gnode *n)
 	return l->order == BLOCKS ? takes_blocks(l->g, n) : takes_last(l->g, n);
 }
 
+/* A convolution that is faster so, and not only takes it. */
+static bool wants_last(const sl_graph *g, const struct slp_gnode *n)
+{
+	bool weights = slp_node_conv(n) == SLP_CONV_WEIGHTS;
+	const struct slp_type *t[] = {slp_value_type(g, n->in[0]),
+	                              weights ? slp_value_type(g, n->in[1]) : &n->types[0]};
+	for (int i = 0; i < 2; i++)
+		if (!may_be_last(t[i]) || t[i]->shape.dim[1] < enough_channels()) return false;
+	return true;
+}
+
 /* Weights are reordered then, and may be converted along with it. */
 bool slp_layout_last(const sl_graph *g, const struct slp_gnode *n)
 {
-	if (!is_convolution(n) || !on_gpu(g) || !takes_last(g, n)) return false;
-	bool weights = slp_node_conv(n) == SLP_CONV_WEIGHTS;
-	const struct slp_type *other = weights ? slp_value_type(g, n->in[1]) : &n->types[0];
-	return may_be_last(slp_value_type(g, n->in[0])) || may_be_last(other);
+	return is_convolution(n) && on_gpu(g) && takes_last(g, n) && wants_last(g, n);
 }
 
 static void possible_results(struct layout *l, int node)
@@ -204,14 +219,14 @@ static void possible_results(struct layout *l, int node)
 static void restrict_arguments(struct layout *l, int node)
 {
 	const struct slp_gnode *n = &l->g->nodes[node];
-	bool liked = likes(l, n);
+	bool liked = likes(l, n), wants = liked && (l->order != LAST || wants_last(l->g, n));
 	for (int i = 0; i < n->nin; i++) {
 		bool can = side_of_argument(l, n, i) != NEITHER ? liked || !is_convolution(n) : is_elementwise(l->g, n);
 		if (!can) l->possible[slp_value_id(n->in[i])] = false;
-		if (can && liked) l->wanted[slp_value_id(n->in[i])] = true;
+		if (can && wants) l->wanted[slp_value_id(n->in[i])] = true;
 	}
 	if (is_convolution(n) && !liked) l->possible[node * SLP_MAX_OUTPUTS] = false;
-	if (liked && side_of_result(l, n, 0) != NEITHER) l->wanted[node * SLP_MAX_OUTPUTS] = true;
+	if (wants && side_of_result(l, n, 0) != NEITHER) l->wanted[node * SLP_MAX_OUTPUTS] = true;
 }
 
 static void tie(struct layout *l, int a, int b)
