@@ -24,7 +24,7 @@ enum { SLP_TILE = 32 };
 template <class From, class To>
 __global__ static void slp_turn_kernel(const From *from, To *to, int64_t count, int64_t rows, int64_t columns)
 {
-	__shared__ To tile[SLP_TILE][SLP_TILE + 1];
+	__shared__ From tile[SLP_TILE][SLP_TILE + 1];
 	int lane = (int)(threadIdx.x % SLP_TILE), depth = (int)(threadIdx.x / SLP_TILE), step = SLP_BLOCK / SLP_TILE;
 	int64_t across = (columns + SLP_TILE - 1) / SLP_TILE, tiles = across * ((rows + SLP_TILE - 1) / SLP_TILE);
 	for (int64_t b = blockIdx.x; b < count * tiles; b += gridDim.x) {
@@ -33,11 +33,11 @@ __global__ static void slp_turn_kernel(const From *from, To *to, int64_t count, 
 		__syncthreads(); /* the tile before has been written */
 		for (int i = depth; i < SLP_TILE; i += step)
 			if (row + i < rows && column + lane < columns)
-				tile[i][lane] = (To)from[matrix + (row + i) * columns + column + lane];
+				tile[i][lane] = from[matrix + (row + i) * columns + column + lane];
 		__syncthreads();
 		for (int i = depth; i < SLP_TILE; i += step)
 			if (column + i < columns && row + lane < rows)
-				to[matrix + (column + i) * rows + row + lane] = tile[lane][i];
+				to[matrix + (column + i) * rows + row + lane] = (To)tile[lane][i];
 	}
 }
 
@@ -46,6 +46,8 @@ template <class From, class To> static enum sl_status slp_turn(const struct slp_
 {
 	int64_t tiles = ((rows + SLP_TILE - 1) / SLP_TILE) * ((columns + SLP_TILE - 1) / SLP_TILE) * count;
 	if (tiles == 0) return SL_OK;
+	if constexpr (std::is_same<From, To>::value && sizeof(To) == 2 && !std::is_same<To, uint16_t>::value)
+		return slp_turn(k, (const uint16_t *)from, (uint16_t *)to, count, rows, columns); /* only moved */
 	SLP_LAUNCH((slp_turn_kernel<From, To>), (unsigned)(tiles < 65536 ? tiles : 65536), SLP_BLOCK, 0, k->stream,
 	           from, to, count, rows, columns);
 	return slp_launched(k);
