@@ -159,9 +159,10 @@ static int64_t enough_channels(void)
 	return n > 0 ? n : INT64_MAX;
 }
 
+/* Simulated kernels take as long in either order. */
 static bool on_gpu(const sl_graph *g)
 {
-	return slp_engine.ngpus > 0 && !slp_layout_on_cpu(g) && enough_channels() < INT64_MAX;
+	return slp_engine.ngpus > 0 && !sl_is_simulated() && !slp_layout_on_cpu(g) && enough_channels() < INT64_MAX;
 }
 
 /* ---- which values ------------------------------------------------------------------------------------------------ */
