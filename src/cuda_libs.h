@@ -92,7 +92,7 @@ const char *slp_cudnn_load(void);
 bool slp_tf32_convolutions(void);
 /* Whether the calling worker may use cuDNN's graph API: it is there, and SL_CUDNN_GRAPH is not 0. */
 bool slp_cudnn_graph(void);
-/* The calling thread drops its plans (conv2d_fused.cu): before it destroys the handle that they were made with. */
+/* The calling thread drops its plans (conv2d_graph.cu): before it destroys the handle that they were made with. */
 void slp_cudnn_forget(void);
 #ifdef __cplusplus
 }

@@ -1,57 +1,25 @@
 /* Images with channels last, on CPUs (channels_last.h). */
 #include "channels_last.h"
 
+#include "strided.h"
 #include "workspace.h"
 
-enum { INPUTS = 3, OUTPUTS = 2, TILE = 16 };
+enum { INPUTS = 3, OUTPUTS = 2 };
 
-/* ---- from one order into the other: each image is a matrix, and transposed ---------------------------------------- */
-
-struct turn {
-	const char *from;
-	char *to;
-	int64_t rows, columns; /* of an image at `from` */
-	size_t element;
-};
-
-/* Rows [row, row + TILE) of an image. */
-#define TURN(bits)                                                                                                     \
-	static void turn##bits(const uint##bits##_t *from, uint##bits##_t *to, int64_t row, int64_t rows,              \
-	                       int64_t columns)                                                                        \
-	{                                                                                                              \
-		int64_t end = row + TILE < rows ? row + TILE : rows;                                                   \
-		for (int64_t c = 0; c < columns; c++)                                                                  \
-			for (int64_t r = row; r < end; r++) to[c * rows + r] = from[r * columns + c];                  \
-	}
-TURN(16)
-TURN(32)
-TURN(64)
-
-static void turn_rows(void *arg, int64_t begin, int64_t end)
-{
-	const struct turn *t = arg;
-	int64_t tiles = (t->rows + TILE - 1) / TILE;
-	for (int64_t i = begin; i < end; i++) {
-		int64_t row = i % tiles * TILE;
-		size_t image = (size_t)(i / tiles * t->rows * t->columns) * t->element;
-		const void *from = t->from + image;
-		void *to = t->to + image;
-		if (t->element == 2) turn16(from, to, row, t->rows, t->columns);
-		else if (t->element == 4) turn32(from, to, row, t->rows, t->columns);
-		else turn64(from, to, row, t->rows, t->columns);
-	}
-}
-
-static void reorder(struct slp_type type, const void *from, void *to, bool to_last)
+/* From one order into the other: each image is a matrix, and transposed. */
+static enum sl_status reorder(const struct slp_kernel *k, struct slp_type type, void *from, void *to, bool to_last)
 {
 	sl_shape x = type.shape;
 	int64_t channels = x.dim[1], plane = x.dim[2] * x.dim[3];
-	struct turn t = {from, to, to_last ? channels : plane, to_last ? plane : channels, sl_dtype_size(type.dtype)};
-	if (sl_shape_size(x) == 0) return;
-	slp_parallel_for(x.dim[0] * ((t.rows + TILE - 1) / TILE), 1 + SLP_GRAIN / (TILE * t.columns), turn_rows, &t);
+	int64_t rows = to_last ? channels : plane, columns = to_last ? plane : channels;
+	struct slp_view in = {from, type}, out = {to, type};
+	struct slp_kernel copy = {.op = k->op, .nin = 1, .nout = 1, .in = &in, .out = &out};
+	struct slp_strided p = {0};
+	slp_strided_add(&p, x.dim[0], rows * columns);
+	slp_strided_add(&p, columns, 1);
+	slp_strided_add(&p, rows, columns);
+	return slp_strided_cpu(&copy, &p);
 }
-
-/* ---- calls -------------------------------------------------------------------------------------------------------- */
 
 static size_t bytes_of(const struct slp_view *v)
 {
@@ -86,13 +54,14 @@ enum sl_status slp_by_plain(const struct slp_kernel *k, unsigned last, const voi
 	if (k->nin > INPUTS || k->nout > OUTPUTS) return slp_kernel_fail(k, SL_EINTERNAL, "too many operands");
 	char *next = place(k, last);
 	if (!next) return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder images in");
+	enum sl_status s = SL_OK;
 	for (int i = 0; i < k->nin; i++) {
 		in[i] = plain_of(&k->in[i], last & SLP_IN(i), &next);
-		if (last & SLP_IN(i)) reorder(in[i].type, k->in[i].ptr, in[i].ptr, false);
+		if (s == SL_OK && last & SLP_IN(i)) s = reorder(k, in[i].type, k->in[i].ptr, in[i].ptr, false);
 	}
 	for (int i = 0; i < k->nout; i++) out[i] = plain_of(&k->out[i], last & SLP_OUT(i), &next);
-	enum sl_status s = kernel(&plain);
+	if (s == SL_OK) s = kernel(&plain);
 	for (int i = 0; i < k->nout && s == SL_OK; i++)
-		if (last & SLP_OUT(i)) reorder(out[i].type, out[i].ptr, k->out[i].ptr, true);
+		if (last & SLP_OUT(i)) s = reorder(k, out[i].type, out[i].ptr, k->out[i].ptr, true);
 	return s;
 }

@@ -4,6 +4,7 @@
 
 #include "element.cuh"
 #include "lane_order.h"
+#include "tiles.cuh"
 
 /* Planes of a tensor as one side has them: their size and the order of the images. */
 struct slp_order_side {
@@ -18,38 +19,16 @@ static __device__ inline int64_t slp_order_place(struct slp_order_side s, int64_
 	return slp_order_index(s.lanes, channels * s.h * s.w, n, c * s.h * s.w + at);
 }
 
-enum { SLP_TILE = 32 };
-
-/* Transposes `count` matrices of rows × columns, a tile at a time, and stores their elements as To. */
-template <class From, class To>
-__global__ static void slp_turn_kernel(const From *from, To *to, int64_t count, int64_t rows, int64_t columns)
-{
-	__shared__ From tile[SLP_TILE][SLP_TILE + 1];
-	int lane = (int)(threadIdx.x % SLP_TILE), depth = (int)(threadIdx.x / SLP_TILE), step = SLP_BLOCK / SLP_TILE;
-	int64_t across = (columns + SLP_TILE - 1) / SLP_TILE, tiles = across * ((rows + SLP_TILE - 1) / SLP_TILE);
-	for (int64_t b = blockIdx.x; b < count * tiles; b += gridDim.x) {
-		int64_t row = b % tiles / across * SLP_TILE, column = b % tiles % across * SLP_TILE;
-		int64_t matrix = b / tiles * rows * columns;
-		__syncthreads(); /* the tile before has been written */
-		for (int i = depth; i < SLP_TILE; i += step)
-			if (row + i < rows && column + lane < columns)
-				tile[i][lane] = from[matrix + (row + i) * columns + column + lane];
-		__syncthreads();
-		for (int i = depth; i < SLP_TILE; i += step)
-			if (column + i < columns && row + lane < rows)
-				to[matrix + (column + i) * rows + row + lane] = (To)tile[lane][i];
-	}
-}
-
+/* Transposes `count` matrices of rows × columns, and stores their elements as To. */
 template <class From, class To> static enum sl_status slp_turn(const struct slp_kernel *k, const From *from, To *to,
                                                                int64_t count, int64_t rows, int64_t columns)
 {
-	int64_t tiles = ((rows + SLP_TILE - 1) / SLP_TILE) * ((columns + SLP_TILE - 1) / SLP_TILE) * count;
-	if (tiles == 0) return SL_OK;
-	if constexpr (std::is_same<From, To>::value && sizeof(To) == 2 && !std::is_same<To, uint16_t>::value)
-		return slp_turn(k, (const uint16_t *)from, (uint16_t *)to, count, rows, columns); /* only moved */
-	SLP_LAUNCH((slp_turn_kernel<From, To>), (unsigned)(tiles < 65536 ? tiles : 65536), SLP_BLOCK, 0, k->stream,
-	           from, to, count, rows, columns);
+	struct slp_tiling t = {rows, columns, columns, rows, {1, {count}, {rows * columns}, 0}, {rows * columns},
+	                       count};
+	if (count * rows * columns == 0) return SL_OK;
+	if constexpr (std::is_same<From, To>::value && sizeof(To) == 2) /* only moved */
+		slp_by_tiles(k, (const uint16_t *)from, (uint16_t *)to, t);
+	else slp_by_tiles(k, from, to, t);
 	return slp_launched(k);
 }
 

@@ -351,21 +351,19 @@ template <class T> static enum sl_status finish(const struct slp_kernel *k, cons
 	return slp_launched(k);
 }
 
-template <class T>
-static enum sl_status compute(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
+template <class T> static enum sl_status compute(const struct slp_kernel *k, const struct operands<T> &o,
+                                                 enum slp_conv_pass pass, const struct by_graph &g)
 {
-	struct by_graph g = graph_of<T>(k, o, pass);
 	if (g.possible && slp_conv_graph_run(&g.f, &g.at))
 		return pass == SLP_CONV_FORWARD && !g.f.relu ? finish<T>(k, o, false) : SL_OK;
 	enum sl_status s = convolve<T>(k, o, pass);
 	return s == SL_OK && pass == SLP_CONV_FORWARD ? finish<T>(k, o, o.b != NULL) : s;
 }
 
-/* Whether cuDNN computes with channels last, or has to be asked no more. */
-template <class T>
-static bool takes_last(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
+/* Whether cuDNN computes with channels last, as far as it has said. */
+template <class T> static bool takes_last(const struct slp_kernel *k, const struct operands<T> &o,
+                                          enum slp_conv_pass pass, const struct by_graph &g)
 {
-	struct by_graph g = graph_of<T>(k, o, pass);
 	if (is_empty(o.c) || (g.possible && slp_conv_graph_can(&g.f, &g.at))) return true;
 	const struct made *m = made_for<T>(k, o, pass);
 	return m && !m->refused;
@@ -375,9 +373,10 @@ static bool takes_last(const struct slp_kernel *k, const struct operands<T> &o, 
 template <class T> static enum sl_status run_in(const struct slp_kernel *k, enum slp_conv_pass pass, bool last)
 {
 	struct operands<T> o = operands_of<T>(k, pass, last);
-	if (last && !takes_last<T>(k, o, pass)) return SL_EUNSUPPORTED; /* before anything is copied */
+	struct by_graph g = graph_of<T>(k, o, pass);
+	if (last && !takes_last<T>(k, o, pass, g)) return SL_EUNSUPPORTED; /* before anything is copied */
 	enum sl_status s = stage<T>(k, o, pass, false);
-	if (s == SL_OK) s = compute<T>(k, o, pass);
+	if (s == SL_OK) s = compute<T>(k, o, pass, g);
 	if (s == SL_OK && pass == SLP_CONV_WEIGHTS)
 		s = o.c.n == 0 ? clear(k, k->out[1].ptr, slp_size(&k->out[1]), k->out[1].type.dtype)
 		               : grad_bias<T>(k, o);

@@ -60,16 +60,13 @@ static int64_t block_rows(struct slp_norm_size z)
 
 static int64_t block_count(struct slp_norm_size z)
 {
-	if (z.s < SHORT) return ceil_div(z.n, block_rows(z));
-	return z.s < BLOCK ? ceil_div(z.n, BLOCK / z.s) : z.n * ceil_div(z.s, BLOCK);
+	return z.s < BLOCK ? ceil_div(z.n, block_rows(z)) : z.n * ceil_div(z.s, BLOCK);
 }
 
 static struct block block_at(struct slp_norm_size z, int64_t i)
 {
-	if (z.s < BLOCK) {
-		int64_t rows = block_rows(z);
-		return (struct block){i * rows, min((i + 1) * rows, z.n), 0, z.s};
-	}
+	int64_t rows = block_rows(z);
+	if (z.s < BLOCK) return (struct block){i * rows, min((i + 1) * rows, z.n), 0, z.s};
 	int64_t cuts = ceil_div(z.s, BLOCK), n = i / cuts, s = i % cuts * BLOCK;
 	return (struct block){n, n + 1, s, min(s + BLOCK, z.s)};
 }
@@ -403,8 +400,7 @@ static struct work work_on(const struct slp_kernel *k, const struct slp_view *x)
 	w.part = k->scratch;
 	w.center = (float *)(w.part + 2 * w.size.c * w.nblocks);
 	w.k0 = w.center + w.size.c;
-	w.k1 = w.k0 + w.size.c;
-	w.k2 = w.k1 + w.size.c;
+	w.k1 = w.k0 + w.size.c, w.k2 = w.k1 + w.size.c;
 	return w;
 }
 

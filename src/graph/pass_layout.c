@@ -7,7 +7,6 @@
  * order where everything that touches it can have it so, and a convolution that is fastest so does.  Elementwise
  * operations do not care, as long as all of their arguments are in one order. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/pass.h"
 #include "op_inner.h"
