@@ -256,16 +256,26 @@ static enum sl_status grad_prod(struct slp_grad *g)
 
 extern const struct sl_op slp_op_mean;
 
-static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, struct sl_reduce_opts opts)
+static sl_tensor *call_as_is(const char *at, const struct sl_op *op, sl_tensor *x, struct sl_reduce_opts opts)
 {
-	SLP_COMPOSE(op->name, at);
-	if (op == &slp_op_mean && x && !slp_is_float(sl_tensor_dtype(x))) x = sl_cast_at(at, x, SL_FLOAT32);
 	struct slp_reduce_attrs attrs = {.naxes = opts.naxes, .keepdims = opts.keepdims};
 	if (opts.naxes < 0 || opts.naxes > SL_MAX_NDIM || (opts.naxes && !opts.axes))
 		return slp_call_fail(at, op->name, SL_EINVAL, "%d axes at %p; 0 to %d needed", opts.naxes,
 		                     (const void *)opts.axes, SL_MAX_NDIM);
 	for (int i = 0; i < opts.naxes; i++) attrs.axes[i] = opts.axes[i];
-	return SLP_GIVE(slp_apply1(at, op, &attrs, 1, &x));
+	return slp_apply1(at, op, &attrs, 1, &x);
+}
+
+static sl_tensor *mean_of_integers(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
+{
+	SLP_COMPOSE("mean", at);
+	return SLP_GIVE(call_as_is(at, &slp_op_mean, sl_cast_at(at, x, SL_FLOAT32), opts));
+}
+
+static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, struct sl_reduce_opts opts)
+{
+	bool cast = op == &slp_op_mean && x && !slp_is_float(sl_tensor_dtype(x));
+	return cast ? mean_of_integers(at, x, opts) : call_as_is(at, op, x, opts);
 }
 
 /* The rows of integers, where there are some. */
