@@ -94,6 +94,7 @@ EXTRA_DIST += \
 	python/tests/test_recurrent.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
+	python/tests/test_owners.py \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \

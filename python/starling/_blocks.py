@@ -29,11 +29,11 @@ def initializer_of(value):
 class Parameter(_core.Owner):
     """A parameter of a block; its block owns it."""
 
-    __slots__ = ("_p", "_block", "_kind")
+    __slots__ = ("_p", "_kind")
     _instead = "data().copy() has its values, set(values) gives them to another parameter"
 
     def __init__(self, p, block, kind=Tensor):
-        self._p, self._block, self._kind = p, block, kind
+        self._p, self._kind = ffi.gc(p, lambda _, block=block: None), kind  # the pointer keeps its block
 
     @property
     def name(self):
@@ -61,7 +61,8 @@ class Parameter(_core.Owner):
 
     def set(self, values):
         """Replaces the values."""
-        check(lib.sl_param_set_at(here(), self._p, (values if isinstance(values, Tensor) else array(values))._p))
+        values = values if isinstance(values, Tensor) else array(values)
+        check(lib.sl_param_set_at(here(), self._p, values._p))
 
     def on(self, x):
         """The values on the device of the input x; for forward of a block."""
@@ -196,9 +197,7 @@ class Block(_core.Owner):
         self._own(base)
 
     def _own(self, p):
-        if not p:
-            raise_error()
-        object.__setattr__(self, "_p", p)
+        object.__setattr__(self, "_p", _core.owned(p, lib.sl_block_free))
         object.__setattr__(self, "_children", {})
 
     @classmethod
@@ -209,11 +208,6 @@ class Block(_core.Owner):
         for i, child in enumerate(children):
             block._children[str(i)] = child
         return block
-
-    def __del__(self, free=lib.sl_block_free):
-        p = self.__dict__.get("_p")
-        if p is not None:
-            free(p)
 
     def __setattr__(self, name, value):
         if isinstance(value, Block) and not name.startswith("__"):

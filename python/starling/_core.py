@@ -161,6 +161,17 @@ def pointer(name, value, kind):
     return value._p
 
 
+def owned(p, free, *kept):
+    """A pointer with the reference to its object, which lives as long as somebody has the pointer; raises if there is none.
+
+    f(x)._p is safe, therefore: what f made is freed after the call that the pointer is given to.  kept: Python objects that the
+    object needs.
+    """
+    if not p:
+        raise_error()
+    return ffi.gc(p, (lambda p, kept=kept: free(p)) if kept else free)
+
+
 class Owner:
     """The base of what refers to an object of the library: a second reference from a copy would free it twice.
 

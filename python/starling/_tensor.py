@@ -7,6 +7,7 @@ from . import _core
 from ._core import NULL, check, ffi, here, lib, raise_error, shape_from, shape_of
 
 _new = object.__new__
+_gc, _release = ffi.gc, lib.sl_release  # a tensor's pointer has the reference: it may outlive the Python object
 
 # ---- data types and devices -------------------------------------------------------------------------------------------
 
@@ -96,14 +97,14 @@ def wrap(p, kind):
     if _callbacks_under_way and getattr(_core.callbacks, "depth", 0):
         lib.sl_retain(p)  # the scope around the callback has the other reference
     t = _new(kind)
-    t._p = p
+    t._p = _gc(p, _release)
     return t
 
 
 def borrow(p, kind):
     """The Python object of a tensor that somebody else owns."""
     t = _new(kind)
-    t._p = lib.sl_retain(p)
+    t._p = _gc(lib.sl_retain(p), _release)
     return t
 
 
@@ -122,11 +123,6 @@ class Tensor(_Methods):
 
     def __init__(self, *args, **kwargs):
         raise TypeError("tensors are made by functions: starling.array(values), starling.zeros(shape), …")
-
-    def __del__(self, release=lib.sl_release):
-        p = getattr(self, "_p", None)
-        if p is not None:
-            release(p)
 
     # What is known without waiting
 

@@ -1,7 +1,7 @@
 """Optimisers, training steps, metrics, and batches on several devices."""
 from . import _core
 from ._blocks import Block, loss_function, loss_of_all
-from ._core import NULL, check, choice, ffi, here, lib, options, pointer, raise_error, text_of, wrong
+from ._core import NULL, check, choice, ffi, here, lib, options, owned, pointer, raise_error, text_of, wrong
 from ._tensor import Tensor, array, device_of, wrap, wait_interruptibly
 
 _optimizers = {"sgd": lib.SL_SGD, "adam": lib.SL_ADAM, "adamw": lib.SL_ADAMW, "rmsprop": lib.SL_RMSPROP}
@@ -47,14 +47,9 @@ class Trainer(_core.Owner):
             if not isinstance(schedule, Schedule):
                 raise wrong("schedule", schedule, "starling.Schedule(…)")
             c["schedule"] = schedule._c
-        self._p = lib.sl_trainer_new_at(here(), pointer("block", block, Block), _terms_of("sl_optimizer", c))
-        if not self._p:
-            raise_error()
+        p = lib.sl_trainer_new_at(here(), pointer("block", block, Block), _terms_of("sl_optimizer", c))
+        self._p = owned(p, lib.sl_trainer_free, block)
         self.block = block
-
-    def __del__(self, free=lib.sl_trainer_free):
-        if getattr(self, "_p", None):
-            free(self._p)
 
     def step(self, batch_size, *, ignore_stale=False):
         """Updates the parameters by the gradients, divided by batch_size."""
@@ -111,14 +106,9 @@ def _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis):
 class _WholeStep(_core.Owner):
     """What holds a compiled step."""
 
-    def _compiled(self, p):
-        self._p = p
-        if not p:
-            raise_error()
-
-    def __del__(self, free=lib.sl_step_free):
-        if getattr(self, "_p", None):
-            free(self._p)
+    def _compiled(self, p, loss, block, trainer):
+        self._p = owned(p, lib.sl_step_free, loss, block, trainer)
+        self.block, self.trainer = block, trainer
 
 
 class Step(_WholeStep):
@@ -133,10 +123,10 @@ class Step(_WholeStep):
     """
 
     def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0, buckets=(), bucket_axis=0):
-        function, self._loss = loss_function(loss)
+        function, called = loss_function(loss)
         opts = _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis)
-        self._compiled(lib.sl_step_compile_at(here(), pointer("block", block, Block), function, pointer("trainer", trainer, Trainer), opts))
-        self.block, self.trainer = block, trainer
+        p = lib.sl_step_compile_at(here(), pointer("block", block, Block), function, pointer("trainer", trainer, Trainer), opts)
+        self._compiled(p, called, block, trainer)
 
     def __call__(self, x, target):
         """Trains on a batch; returns the losses."""
@@ -174,9 +164,8 @@ class StepAll(_WholeStep):
     def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0, buckets=(), bucket_axis=0):
         opts = _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis)
         c_block, c_trainer = pointer("block", block, Block), pointer("trainer", trainer, Trainer)
-        self._loss = loss_of_all(loss, block)  # as long as the step
-        self._compiled(lib.sl_step_compile_all_at(here(), c_block, self._loss, NULL, c_trainer, opts))
-        self.block, self.trainer = block, trainer
+        called = loss_of_all(loss, block)
+        self._compiled(lib.sl_step_compile_all_at(here(), c_block, called, NULL, c_trainer, opts), called, block, trainer)
 
     def __call__(self, inputs, targets):
         """Trains on a batch; returns the losses."""
@@ -214,14 +203,8 @@ class Cache(_core.Owner):
     """
 
     def __init__(self, net, steps):
-        self._p = lib.sl_cache_new_at(here(), pointer("net", net, Block), steps)
-        if not self._p:
-            raise_error()
+        self._p = owned(lib.sl_cache_new_at(here(), pointer("net", net, Block), steps), lib.sl_cache_free, net)
         self.net = net
-
-    def __del__(self, free=lib.sl_cache_free):
-        if getattr(self, "_p", None):
-            free(self._p)
 
     def __len__(self):
         return lib.sl_cache_length(self._p)
@@ -251,13 +234,7 @@ class Metric(_core.Owner):
     """A running mean that tasks compute; reading it waits."""
 
     def __init__(self, p):
-        self._p = p
-        if not p:
-            raise_error()
-
-    def __del__(self, free=lib.sl_metric_free):
-        if getattr(self, "_p", None):
-            free(self._p)
+        self._p = owned(p, lib.sl_metric_free)
 
     def add(self, values, labels=None):
         """Adds scores and their labels to an accuracy, values to a mean."""
