@@ -30,8 +30,11 @@ EXTRA_DIST += \
 	python/starling/_foreign.py \
 	python/starling/_indexing.py \
 	python/starling/_nested.py \
+	python/starling/_operators.py \
+	python/starling/_protocols.py \
 	python/starling/_tensor.py \
 	python/starling/_training.py \
+	python/starling/_values.py \
 	python/starling/_words.py \
 	python/starling/autograd.py \
 	python/starling/checkpoint.py \
@@ -94,6 +97,7 @@ EXTRA_DIST += \
 	python/tests/test_recurrent.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
+	python/tests/test_operands.py \
 	python/tests/test_owners.py \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \

@@ -5,7 +5,8 @@ import numpy
 
 from . import _core
 from ._core import NULL, check, ffi, here, lib, raise_error, shape_of
-from ._tensor import Tensor, array, wrap
+from ._tensor import Tensor, _dtype_names, array, dtype_of, wrap
+from ._values import fit, number_of
 
 
 def _numpy_of(k):
@@ -145,10 +146,27 @@ def _whole(keys, shape):
     return all(isinstance(k, slice) and k.indices(n) == (0, n, 1) for k, n in zip(keys, shape))
 
 
+def _given(t, value):
+    """A value that is to be an element of t, or an array of them, for NumPy: what t's data type does not have is refused."""
+    if not t._truths:
+        return numpy.asarray(value, dtype=t.dtype)
+    return fit(numpy.asarray(value), _dtype_names[dtype_of(t.dtype)], exact=True)
+
+
+def _without_ones(shape, ndim):
+    """A shape without the first axes, of length 1, that are too many."""
+    while len(shape) > ndim and shape[0] == 1:
+        shape = shape[1:]
+    return tuple(shape)
+
+
 def _fitting(t, value, shape):
     """value as a tensor of this shape, with the type and the place of t."""
     if not isinstance(value, Tensor):
-        value = array(numpy.broadcast_to(numpy.asarray(value, dtype=t.dtype), shape), device=t.device)
+        value = _given(t, value)
+        value = array(numpy.broadcast_to(value.reshape(_without_ones(value.shape, len(shape))), shape), t.dtype, t.device)
+    elif value.ndim > len(shape):
+        value = wrap(lib.sl_reshape_at(here(), value._p, shape_of(_without_ones(value.shape, len(shape)))), type(t))
     if value.device != t.device:
         value = wrap(lib.sl_copy_to_at(here(), value._p, t.device._c), type(t))
     if value.shape != tuple(shape):
@@ -156,12 +174,20 @@ def _fitting(t, value, shape):
     return value if value.dtype == t.dtype else value.astype(t.dtype)
 
 
+def _number_of(t, value):
+    """A number that is to be an element of t; None for anything else."""
+    if isinstance(value, Tensor) or numpy.ndim(value) or not hasattr(value, "__float__"):
+        return None
+    return number_of(value, _dtype_names[dtype_of(t.dtype)], exact=True) if t._truths else float(value)
+
+
 def _fill(t, value):
     """Sets all elements of t to value."""
     if isinstance(value, Tensor) and value._p == t._p:
         return  # t[:] += 1 has been done already
-    if numpy.isscalar(value):
-        done = lib.sl_fill_inplace_at(here(), t._p, float(value))
+    number = _number_of(t, value)
+    if number is not None and abs(number) <= 2**53 or number != number:
+        done = lib.sl_fill_inplace_at(here(), t._p, number)
     else:
         value = _fitting(t, value, t.shape)
         done = lib.sl_copy_inplace_at(here(), t._p, value._p)
@@ -205,8 +231,8 @@ def _rows_of(t, keys):
 def set_(t, key, value):
     """t[key] = value, in place and asynchronous for whole tensors and rows; else through the host.  What is recorded is
     operations that make t anew: gradients flow through them."""
-    if isinstance(key, Tensor) and _is_mask(key) and key.shape == t.shape and numpy.isscalar(value):
-        return _fill(t, wrap(lib.sl_masked_fill_at(here(), t._p, key._p, float(value)), type(t)))
+    if isinstance(key, Tensor) and _is_mask(key) and key.shape == t.shape and (number := _number_of(t, value)) is not None and abs(number) <= 2**53:
+        return _fill(t, wrap(lib.sl_masked_fill_at(here(), t._p, key._p, number), type(t)))
     if t.shape is None:
         raise _core.StateError("a symbol whose shape is not known cannot be indexed; give starling.var a shape")
     key = tuple(map(_numpy_of, key)) if isinstance(key, tuple) else _numpy_of(key)
@@ -221,8 +247,14 @@ def set_(t, key, value):
         if not isinstance(keys[0], slice):
             view = wrap(lib.sl_reshape_at(here(), view._p, shape_of(t.shape[1:])), type(t))
         return _fill(view, value)
-    values = t.numpy(copy=True)
+    half = t.dtype == "bfloat16"  # which NumPy does not have
+    values = t.astype("float32").numpy(copy=True) if half else t.numpy(copy=True)
     if isinstance(value, Tensor):
-        value = value.numpy() if value.size != 1 else value.numpy().reshape(())
+        value = (value if value.dtype == values.dtype else value.astype(values.dtype)).numpy()
+        value = value if value.size != 1 else value.reshape(())
+    else:
+        value = _given(t, value)
     values[tuple(keys)] = value
+    if half:
+        return _fill(t, array(values, t.dtype, t.device, type(t)))
     check(lib.sl_write_at(here(), t._p, ffi.from_buffer(values), values.nbytes))

@@ -10,6 +10,7 @@ import numpy
 from . import _core
 from ._core import NULL, ffi, here, lib, options, owned, pointer, raise_error, shape_from, shape_of, text_of, wrong
 from ._tensor import Tensor, _numpy, array, device_of, dtypes, wrap
+from ._values import fit
 
 __all__ = [
     "Dataset", "Loader", "arrays", "center_crop", "cifar10", "colour_jitter", "csv", "fashion_mnist", "images", "mnist", "normalise",
@@ -150,7 +151,7 @@ def arrays(x, y=None, *, classes=0):
     c_y = (NULL, shape_of(()), 0)
     if y is not None:
         y = numpy.asarray(y)
-        y, c_y = _array_of("y", y.astype(numpy.int32) if y.dtype == numpy.int64 else y)
+        y, c_y = _array_of("y", fit(y, "int32") if y.dtype.kind in "iu" and y.dtype != numpy.uint8 else y)
     return Dataset(lib.sl_dataset_arrays_at(here(), c_x, c_y, (classes, True)))
 
 
