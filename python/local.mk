@@ -102,6 +102,7 @@ EXTRA_DIST += \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \
+	python/tests/test_unknown.py \
 	tools/bench-python \
 	tools/gluon-check \
 	tools/bench-python.c \

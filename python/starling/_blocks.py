@@ -210,9 +210,16 @@ class Block(_core.Owner):
         return block
 
     def __setattr__(self, name, value):
+        if self._is_layer() and name in _core.settings_of(type(self)):
+            raise AttributeError(f"{type(self).__name__} has its {name} from when it was made: make another one")
         if isinstance(value, Block) and not name.startswith("__"):
             self.add_child(name, value)
         object.__setattr__(self, name, value)
+
+    @classmethod
+    def _is_layer(cls):
+        """Whether it is a layer in C, which reads its options once."""
+        return cls.__module__ == "starling.nn"
 
     def add_child(self, name, child):
         """Makes another block part of this one."""

@@ -36,10 +36,11 @@ class Schedule:
         self._c = {"kind": choice(_schedules, kind, "kind"), **_only(terms, _terms, "a schedule")}
 
 
-class Trainer(_core.Owner):
+class Trainer(_core.Settled):
     """Updates the parameters of a block: Trainer(net, "adam", lr=0.001)."""
 
     _instead = "make another one, and give it the state with save and load"
+    _settings = (*_settings, "schedule")
 
     def __init__(self, block, optimizer="sgd", *, schedule=None, **settings):
         c = {"kind": choice(_optimizers, optimizer, "optimizer"), **_only(settings, _settings, f"optimizer {optimizer!r}")}
@@ -49,7 +50,7 @@ class Trainer(_core.Owner):
             c["schedule"] = schedule._c
         p = lib.sl_trainer_new_at(here(), pointer("block", block, Block), _terms_of("sl_optimizer", c))
         self._p = owned(p, lib.sl_trainer_free, block)
-        self.block = block
+        self._refer(block=block)
 
     def step(self, batch_size, *, ignore_stale=False):
         """Updates the parameters by the gradients, divided by batch_size."""
@@ -103,12 +104,12 @@ def _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis):
     return options("sl_step_opts", passes_off=passes_off, accumulate=accumulate, reduction=choice(_reductions, reduction, "reduction"), buckets=buckets)
 
 
-class _WholeStep(_core.Owner):
+class _WholeStep(_core.Settled):
     """What holds a compiled step."""
 
     def _compiled(self, p, loss, block, trainer):
         self._p = owned(p, lib.sl_step_free, loss, block, trainer)
-        self.block, self.trainer = block, trainer
+        self._refer(block=block, trainer=trainer)
 
 
 class Step(_WholeStep):
@@ -192,7 +193,7 @@ def _tensors(name, given):
     return ffi.new("sl_tensor *[]", [pointer(f"{name} {i}", t, Tensor) for i, t in enumerate(given)])
 
 
-class Cache(_core.Owner):
+class Cache(_core.Settled):
     """What a network of causal attention keeps of the steps of sequences, so that only new steps are computed:
 
         cache = Cache(net, 1024)
@@ -204,7 +205,7 @@ class Cache(_core.Owner):
 
     def __init__(self, net, steps):
         self._p = owned(lib.sl_cache_new_at(here(), pointer("net", net, Block), steps), lib.sl_cache_free, net)
-        self.net = net
+        self._refer(net=net)
 
     def __len__(self):
         return lib.sl_cache_length(self._p)
@@ -230,7 +231,7 @@ def split_and_load(x, devices, *, uneven=False, weights=None):
     return [wrap(parts[i], type(x)) for i in range(n)]
 
 
-class Metric(_core.Owner):
+class Metric(_core.Settled):
     """A running mean that tasks compute; reading it waits."""
 
     def __init__(self, p):

@@ -66,7 +66,7 @@ def random_resized_crop(height, width, area=(0.08, 1.0), ratio=(3 / 4, 4 / 3)):
     return Transform(lib.SL_RANDOM_RESIZED_CROP, height=height, width=width, area=list(area), ratio=list(ratio))
 
 
-class Dataset(_core.Owner):
+class Dataset(_core.Settled):
     """Samples x, most with a label or target y; made by arrays, npy, csv, images, cifar10, mnist, tokens."""
 
     def __init__(self, p, *owners):
@@ -193,7 +193,7 @@ def fashion_mnist(train=True):
     return mnist(FASHION_MNIST, train)
 
 
-class Loader(_core.Owner):
+class Loader(_core.Settled):
     """Shuffled mini-batches: Loader((x, y), batch_size=256) of arrays, Loader(dataset, batch_size=256) of a data set.
 
     An iteration is an epoch, also after one that was left early; the first one after a checkpoint was loaded goes on in the middle.
@@ -210,7 +210,8 @@ class Loader(_core.Owner):
         if not 0 <= rank < ranks:
             raise _core.InvalidArgument(f"rank is {rank} of {ranks} ranks")
         self._rank, self._ranks = rank, ranks
-        self.batch_size, self.drop_last, self._device, self._kind = batch_size, drop_last, device, kind
+        self._refer(batch_size=batch_size, drop_last=drop_last)
+        self._device, self._kind = device, kind
         self._shuffle, self._seed, self._epoch, self._p = shuffle, seed, 0, None
         self._under_way = None  # of a data set: the iteration that took batches of the present epoch
         if isinstance(data, Dataset):
