@@ -186,6 +186,7 @@ class Block(_core.Owner):
     _results = None  # of a block that returns several tensors: how they are cut out of one, by what it was given
     _inputs = None   # how its inputs are nested, where they are not just tensors
     _last = None     # of _results: those of the forward that ran last
+    _hybrid = None   # the options of hybridize, where it is compiled
 
     def __init__(self):
         memory = ffi.new("struct slpy_block *")
@@ -214,7 +215,17 @@ class Block(_core.Owner):
             raise AttributeError(f"{type(self).__name__} has its {name} from when it was made: make another one")
         if isinstance(value, Block) and not name.startswith("__"):
             self.add_child(name, value)
+        changed = isinstance(value, (bool, int, float, str, tuple)) and self.__dict__.get(name, value) != value
         object.__setattr__(self, name, value)
+        if changed and not getattr(_core.callbacks, "depth", 0):
+            self._trace_again()
+
+    def _trace_again(self):
+        """Drops the programs that have read an attribute which is another one now: of this block, and of those around it."""
+        if self._hybrid is not None:
+            Block.hybridize(self, **self._hybrid)
+        for parent in self.__dict__.get("_parents", ()):
+            parent._trace_again()
 
     @classmethod
     def _is_layer(cls):
@@ -231,6 +242,7 @@ class Block(_core.Owner):
         if not added:
             raise_error()
         dict.__setitem__(self._children, name, child)
+        child.__dict__.setdefault("_parents", weakref.WeakSet()).add(self)
         return child
 
     def param(self, name, shape, *, init=None, dtype=None, grad=True):
@@ -386,9 +398,10 @@ class Block(_core.Owner):
         With buckets=(16, 32, 64) inputs are filled up along bucket_axis to one of these sizes, and results cut back, so that
         many sizes share a few programs; networks for which that would be wrong are refused.
         """
-        opts = options("sl_hybridize_opts", off=not active, static_alloc=static_alloc, static_shape=static_shape, fallback=fallback,
-                       passes_off=passes_off, buckets=_core.buckets_of(bucket_axis, buckets))
+        given = dict(static_alloc=static_alloc, static_shape=static_shape, fallback=fallback, passes_off=passes_off)
+        opts = options("sl_hybridize_opts", off=not active, buckets=_core.buckets_of(bucket_axis, buckets), **given)
         check(lib.sl_hybridize_at(here(), self._p, opts))
+        object.__setattr__(self, "_hybrid", dict(given, buckets=buckets, bucket_axis=bucket_axis) if active else None)
 
     def summary(self, shape):
         """A table of the layers, their results' shapes and their parameters for an input of this shape."""

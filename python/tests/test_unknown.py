@@ -138,6 +138,24 @@ class Late(unittest.TestCase):
                 self.trainer.lr = 1e-30
                 self.assertEqual(run(), set())
 
+    def test_attributes_of_compiled_blocks(self):
+        class Scaled(sl.Block):
+            def __init__(self):
+                super().__init__()
+                self.factor, self.seen = 2, 0
+
+            def forward(self, x):
+                self.seen = self.seen + 1
+                return x * self.factor
+
+        x, inner = sl.ones(2), Scaled()
+        for outer in (inner, nn.Sequential(Scaled(), nn.Sequential(inner))):
+            outer.hybridize()
+            before, seen = outer(x).tolist()[0], inner.seen
+            inner.factor *= 3
+            self.assertEqual(outer(x).tolist(), [before * 3] * 2)
+            self.assertEqual((outer(x).tolist(), inner.seen), ([before * 3] * 2, seen + 1))  # and is compiled again
+
     def test_stale_gradients(self):
         run = self.steps("eager")
         run()
