@@ -120,7 +120,7 @@ class Dataset(_core.Settled):
     def classes(self):
         """The names of the classes."""
         names = (lib.sl_dataset_class_name(self._p, i) for i in range(lib.sl_dataset_classes(self._p)))
-        return [ffi.string(n).decode() if n else str(i) for i, n in enumerate(names)]
+        return [ffi.string(n).decode(errors="backslashreplace") if n else str(i) for i, n in enumerate(names)]
 
 
 def _transform(t):
@@ -161,7 +161,11 @@ def npy(x, y=None, *, classes=0):
 
 
 def csv(path, *, separator=",", header=False, label=0, regression=False, missing=False):
-    """A table of numbers: a line a sample.  Column `label`, counted from 1, is y; 0 is the last one, -1 none."""
+    """A table of numbers: a line a sample.  Column `label`, counted from 1, is y; 0 is the last one, -1 none.
+
+    Labels that are whole numbers from 0, such as 3 and 10.0, are the classes; other numbers become classes in numeric order,
+    texts in theirs.  With regression y is a number.
+    """
     opts = options("sl_csv_opts", separator=separator.encode(), header=header, label=label, regression=regression, missing=missing)
     return Dataset(lib.sl_dataset_csv_at(here(), text_of(path, "path"), opts))
 
