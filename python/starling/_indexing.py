@@ -63,6 +63,13 @@ def _chosen(t, axis, k):
     return wrap(lib.sl_transpose_at(here(), rows._p, (ffi.new("int[]", back), len(back), False)), type(t))
 
 
+def _from_the_end(k, size):
+    """Positions of a tensor, of which those below 0 are counted from the end."""
+    if not k._truths or lib.slpy_integers(k._p, NULL) != 1 or "u" in str(k.dtype):
+        return k
+    return k + (k < 0) * size
+
+
 def _is_mask(k):
     return isinstance(k, (Tensor, numpy.ndarray)) and k.dtype == bool
 
@@ -78,9 +85,52 @@ def get(t, key):
     return part
 
 
+def _plain(k):
+    """One index with lists as arrays, and arrays without axes as numbers."""
+    if isinstance(k, (list, tuple)):
+        k = numpy.asarray(k)
+        k = k if k.size else k.astype(numpy.intp)
+    if isinstance(k, numpy.ndarray):
+        if k.dtype.kind not in "iub":
+            raise IndexError(f"an index is {k.dtype}; whole numbers, bools, slices, None and ... are indices")
+        return k if k.ndim else k[()]
+    return k
+
+
+def _is_usual(key):
+    """Whether the parts of an index can be taken one after the other; what NumPy joins in its own ways cannot."""
+    lists = [i for i, k in enumerate(key) if _is_indices(k)]
+    if any(isinstance(k, (bool, numpy.bool_)) for k in key):
+        return False
+    if not lists:
+        return True
+    if len(lists) > 1 and not any(isinstance(key[i], Tensor) for i in lists):
+        return False
+    if any(_is_mask(key[i]) and key[i].ndim != 1 for i in lists):
+        return False
+    joined = [i for i, k in enumerate(key) if not (k is None or k is Ellipsis or isinstance(k, slice))]
+    return joined[-1] - joined[0] < len(joined)
+
+
+def _by_places(t, key):
+    """What NumPy's t[key] is, whatever the key: NumPy says where the elements are."""
+    if any(isinstance(k, Tensor) and _is_mask(k) for k in key):
+        raise IndexError("masks cannot be indices: a result's shape must not depend on values; starling.where and masked_fill take them")
+    places = numpy.arange(t.size, dtype="int32").reshape(t.shape)[tuple(map(_numpy_of, key))]
+    if not places.size:
+        return wrap(lib.sl_zeros_at(here(), shape_of(places.shape), (dtype_of(t.dtype), t.device._c)), type(t))
+    flat = t.reshape((-1,))
+    found = get(flat, array(places.ravel(), device=t.device))
+    return found.reshape(places.shape)
+
+
 def _part(t, key):
     if t.shape is None:
         raise _core.StateError("a symbol whose shape is not known cannot be indexed; give starling.var a shape")
+    if key.__class__ is not int:  # the usual ones are quick
+        key = tuple(map(_plain, key)) if isinstance(key, tuple) else (_plain(key),)
+        if not _is_usual(key):
+            return _by_places(t, key)
     keys = _expand(key, t.ndim)
     if any(_is_mask(k) and (isinstance(k, Tensor) or k.ndim != 1) for k in keys):
         raise IndexError("masks cannot be indices: a result's shape must not depend on values; starling.where and masked_fill take them")
@@ -97,7 +147,7 @@ def _part(t, key):
             shape.append(t.shape[axis])
             axis += 1
         elif _is_indices(k):
-            k = k if isinstance(k, Tensor) else _index_array(t, k, axis, size)
+            k = _from_the_end(k, size) if isinstance(k, Tensor) else _index_array(t, k, axis, size)
             t = _chosen(t, axis, k)
             shape.extend(k.shape)
             axis += k.ndim
@@ -122,9 +172,14 @@ def _at_places(t, keys):
     around = get(t, (*keys[:first], *[slice(None)] * len(lists), *keys[first + len(lists) :]))
     axis = first - sum(not isinstance(k, slice) for k in keys[:first])
     sizes = around.shape[axis : axis + len(lists)]
-    flat = 0
+    flat, outside = 0, None
     for k, n in zip(lists, sizes):
-        flat = flat * n + k + n * (k < 0).astype("int32")
+        k = k + n * (k < 0).astype("int32")
+        flat = flat * n + k
+        if t._truths:  # what is outside of one axis must not be another place inside
+            outside = (k < 0) | (k >= n) if outside is None else outside | (k < 0) | (k >= n)
+    if outside is not None:
+        flat = flat.masked_fill(outside, numpy.prod(sizes).item())
     together = around.reshape(around.shape[:axis] + (-1,) + around.shape[axis + len(lists) :])
     return get(together, (*[slice(None)] * axis, flat))
 
@@ -220,7 +275,7 @@ def _with_places(t, key, value):
 
 def _rows_of(t, keys):
     """[begin, end) where keys name rows that lie one after the other, whole; else None."""
-    if any(k is None or _is_indices(k) for k in keys) or not _whole(keys[1:], t.shape[1:]):
+    if not _whole(keys[1:], t.shape[1:]):
         return None
     k = keys[0]
     k = k if isinstance(k, slice) else slice(i := _position(k, t.shape[0], 0), i + 1)
@@ -235,13 +290,14 @@ def set_(t, key, value):
         return _fill(t, wrap(lib.sl_masked_fill_at(here(), t._p, key._p, number), type(t)))
     if t.shape is None:
         raise _core.StateError("a symbol whose shape is not known cannot be indexed; give starling.var a shape")
-    key = tuple(map(_numpy_of, key)) if isinstance(key, tuple) else _numpy_of(key)
-    keys = _expand(key, t.ndim)
-    if not any(k is None or _is_indices(k) for k in keys) and _whole(keys, t.shape):
+    key = tuple(_plain(_numpy_of(k)) for k in (key if isinstance(key, tuple) else (key,)))
+    usual = not any(k is None or _is_indices(k) or isinstance(k, (bool, numpy.bool_)) for k in key)
+    keys = _expand(key, t.ndim) if usual else key
+    if usual and _whole(keys, t.shape):
         return _fill(t, value)
-    rows, recorded = _rows_of(t, keys), lib.sl_is_recording() and numpy.dtype(t.dtype).kind not in "iub"
+    rows, recorded = _rows_of(t, keys) if usual else None, lib.sl_is_recording() and "float" in str(t.dtype)
     if recorded:
-        return _fill(t, _with_rows(t, *rows, value) if rows else _with_places(t, tuple(keys), value))
+        return _fill(t, _with_rows(t, *rows, value) if rows else _with_places(t, key, value))
     if rows:
         view = wrap(lib.sl_rows_at(here(), t._p, *rows), type(t))
         if not isinstance(keys[0], slice):
@@ -254,7 +310,7 @@ def set_(t, key, value):
         value = value if value.size != 1 else value.reshape(())
     else:
         value = _given(t, value)
-    values[tuple(keys)] = value
+    values[key] = value
     if half:
         return _fill(t, array(values, t.dtype, t.device, type(t)))
     check(lib.sl_write_at(here(), t._p, ffi.from_buffer(values), values.nbytes))
