@@ -104,6 +104,7 @@ EXTRA_DIST += \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \
 	python/tests/test_unknown.py \
+	python/tests/test_values.py \
 	tools/bench-python \
 	tools/gluon-check \
 	tools/bench-python.c \

@@ -60,9 +60,17 @@ class Parameter(_core.Owner):
         return borrow(p, self._kind)
 
     def set(self, values):
-        """Replaces the values."""
-        values = values if isinstance(values, Tensor) else array(values)
+        """Replaces the values: by a tensor of the parameter's data type, or an array or list of numbers that it has."""
+        values = values if isinstance(values, Tensor) else array(values, self._dtype())
         check(lib.sl_param_set_at(here(), self._p, values._p))
+
+    def _dtype(self):
+        """The data type of the values; float32 before there are any."""
+        p = lib.sl_param_data_at(here(), self._p, device_of(None))
+        if not p:
+            lib.sl_error_clear()
+            return "float32"
+        return borrow(p, Tensor).dtype
 
     def on(self, x):
         """The values on the device of the input x; for forward of a block."""

@@ -8,6 +8,7 @@ _optimizers = {"sgd": lib.SL_SGD, "adam": lib.SL_ADAM, "adamw": lib.SL_ADAMW, "r
 _schedules = {"constant": lib.SL_CONSTANT, "steps": lib.SL_STEPS, "cosine": lib.SL_COSINE, "polynomial": lib.SL_POLYNOMIAL}
 _reductions = {"mean": lib.SL_REDUCTION_MEAN, "sum": lib.SL_REDUCTION_SUM}
 _settings = [name for name, _ in ffi.typeof("struct sl_optimizer").fields if name not in ("kind", "schedule")]
+_of_kind = {lib.SL_CONSTANT: (), lib.SL_STEPS: ("every", "factor"), lib.SL_COSINE: ("total", "final_lr"), lib.SL_POLYNOMIAL: ("total", "final_lr", "power")}
 _terms = [name for name, _ in ffi.typeof("struct sl_schedule").fields if name != "kind"]
 
 
@@ -33,7 +34,8 @@ class Schedule:
     """How the learning rate changes: Schedule("cosine", warmup=100, total=10000)."""
 
     def __init__(self, kind="constant", **terms):
-        self._c = {"kind": choice(_schedules, kind, "kind"), **_only(terms, _terms, "a schedule")}
+        number = choice(_schedules, kind, "kind")
+        self._c = {"kind": number, **_only(terms, ["warmup", *_of_kind.get(number, _terms)], f"the schedule {kind!r}")}
 
 
 class Trainer(_core.Settled):
