@@ -23,6 +23,7 @@ EXTRA_DIST += \
 	python/starling/_core.py \
 	python/starling/_creation.py \
 	python/starling/_custom.py \
+	python/starling/_division.py \
 	python/starling/_engine.py \
 	python/starling/_ffi.pyi \
 	python/starling/_extra.py \

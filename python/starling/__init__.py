@@ -44,7 +44,7 @@ from ._extra import compared, recurrent, split, topk
 from ._files import explain, load_npy, save_npy
 from ._ops import *  # noqa: F403
 from ._ops import __all__ as _operations
-from . import _protocols  # noqa: F401
+from . import _division, _protocols  # noqa: F401
 from ._foreign import from_dlpack, from_numpy
 from ._creation import *  # noqa: F403
 from ._creation import __all__ as _creation

@@ -111,6 +111,15 @@ def _arithmetic_type(operator, a, b):
     return "int64" if dtype == "bool" else dtype
 
 
+def arithmetic_operands(a, b):
+    """(a, b, the name of their type) of a tensor and another operand, as tensors of one type; None if b is no operand."""
+    found = operand(b)
+    if found is None:
+        return None
+    dtype = _arithmetic_type("", operand(a)[1], found[1])
+    return as_tensor(a, dtype, a), as_tensor(found[0], dtype, a), dtype
+
+
 class _Arithmetic:
     """An operator: its functions of two tensors and of a tensor and a number, in this order and the other."""
 

@@ -8,7 +8,7 @@ from . import _creation, _ops
 from ._tensor import Tensor
 
 _OPERATORS = {
-    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "power": "pow", "matmul": "matmul", "less": "lt",
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "power": "pow", "matmul": "matmul", "floor_divide": "floordiv", "remainder": "mod", "divmod": "divmod", "less": "lt",
     "less_equal": "le", "greater": "gt", "greater_equal": "ge", "equal": "eq", "not_equal": "ne", "bitwise_and": "and",
     "bitwise_or": "or", "bitwise_xor": "xor",
 }  # fmt: skip

@@ -203,6 +203,38 @@ class Operators(unittest.TestCase):
                 self.assertRaises(TypeError, f, sl.array(a), other)
                 self.assertRaises(TypeError, f, other, sl.array(a))
 
+    def test_division(self):
+        """// and % of corners and random numbers are NumPy's, bit for bit."""
+        rng = np.random.default_rng(4)
+        for name in ("float64", "float32", "float16", "int32", "int64", "uint8"):
+            corners = [0, 1, 2, 3, 7, 100] + ([] if name == "uint8" else [-1, -2, -3, -7])
+            if KIND[name] == "float":
+                corners += [-0.0, 0.1, -0.1, 0.3, 2.5, -2.5, 1e-3, np.inf, -np.inf, np.nan, *rng.normal(size=30) * 10.0 ** rng.uniform(-2, 2, 30)]
+            else:
+                corners += [np.iinfo(name).max, np.iinfo(name).min + 1]
+            a, b = np.meshgrid(*[np.array(corners).astype(name)] * 2)
+            x, y = sl.array(a, name), sl.array(b, name)
+            with np.errstate(all="ignore"):
+                for got, wanted in ((x // y, a // b), (x % y, a % b), *zip(divmod(x, b), divmod(a, b)), *zip(divmod(b, x), divmod(b, a))):
+                    self.assertEqual(type_of(got), name)
+                    np.testing.assert_array_equal(got.numpy(), wanted, name)
+        x = same = sl.array([7, -7])
+        x //= 2
+        self.assertEqual((x.tolist(), x is same), ([3, -4], True))
+        x %= [3, 3]
+        self.assertEqual(same.tolist(), [0, 2])
+        for f in (operator.ifloordiv, operator.imod):
+            self.assertRaises(sl.DTypeError, f, x, 0.5)
+        self.assertEqual([type_of(t) for t in (x // 2.0, 7.5 % x, x % [0.5, 1], x // np.array([1.5, 2]))], ["float32"] * 3 + ["float64"])
+        for wrong in (None, "a", 1j, {}):
+            for f in (operator.mod, operator.floordiv, divmod):
+                self.assertRaises(TypeError, f, x, wrong)
+        a, b = sl.array([5.5, -3]).attach_grad(), sl.array([2.0, 2]).attach_grad()
+        with sl.record():
+            z = (a % b).sum() + (a // b).sum()
+        z.backward()
+        self.assertEqual((a.grad.tolist(), b.grad.tolist()), ([1, 1], [-2, 2]))
+
     def test_refused(self):
         u, i, f = sl.array([1, 2], "uint8"), sl.array([1, 2]), sl.array([0.5, 2])
         for g in ARITHMETIC.values():
