@@ -1,4 +1,5 @@
 """Blocks: networks and layers, written in C or in Python, and their parameters."""
+import inspect
 import weakref
 
 from . import _core, _nested, _ops
@@ -265,13 +266,17 @@ class Block(_core.Owner):
         """Computes the result; your own blocks define it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs, **named):
         """The result of forward: of the compiled program after hybridize().
 
-        Inputs and results are tensors, or lists and tuples of them.
+        Inputs and results are tensors, or lists and tuples of them, or None.  Of a block written in Python inputs may be named.
         """
+        if named:
+            inputs = self._positional(inputs, named)
         try:
             values = ffi.new("sl_tensor *[]", [x._p for x in inputs])
+            if self._inputs is not None:
+                self._flat(inputs)
         except AttributeError:
             inputs = self._flat(inputs)
             values = ffi.new("sl_tensor *[]", [x._p for x in inputs])
@@ -298,6 +303,21 @@ class Block(_core.Owner):
             _core.callbacks.failure = None  # the library got over it: it fell back
         return tuple(wrap(p, type(inputs[0]) if inputs else Tensor) for p in results[0:count])
 
+    def _positional(self, inputs, named):
+        """Named inputs in the places that forward has for them."""
+        given = inspect.signature(self.forward)
+        try:
+            bound = given.bind(*inputs, **named)
+        except TypeError as error:
+            raise TypeError(f"{self.name}: {error}") from None
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(f"{self.name}: forward must take {', '.join(bound.kwargs)} by place, too")
+        values = list(bound.args)
+        while len(values) > len(inputs) and values[-1] is None:  # as if it was not named
+            values.pop()
+        return tuple(values)
+
     def _flat(self, inputs):
         """The tensors among nested inputs; records how they are nested."""
         leaves = []
@@ -305,8 +325,8 @@ class Block(_core.Owner):
             form = _nested.flatten(inputs, leaves)
         except TypeError:
             _core.bad_argument(self.name, [(f"input {i}", x, Tensor) for i, x in enumerate(inputs)], None)
-        if self._inputs not in (None, form):
-            raise _core.StateError(f"{self.name} was given other nested lists before; keep to one form of inputs")
+        if self._hybrid is not None and self._inputs != form:
+            Block.hybridize(self, **self._hybrid)  # anew: its programs know their inputs by shapes alone
         object.__setattr__(self, "_inputs", form)
         return leaves
 

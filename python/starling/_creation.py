@@ -5,7 +5,7 @@ import numpy
 
 from . import _core, _ops
 from ._operators import operand, together
-from ._tensor import Tensor, _dtype_names, _numpy, array, dtype_of
+from ._tensor import Tensor, _dtype_names, array, dtype_of
 from ._values import number_of, refuse
 
 __all__ = ["arange", "eye", "full", "full_like", "linspace", "masked_fill", "maximum", "minimum", "normal", "ones_like", "uniform", "where", "zeros_like"]

@@ -1,7 +1,8 @@
 """The operators //, % and divmod of tensors, made of operations: as Python's and NumPy's, quotients go down, and a remainder has
 the divisor's sign.  Integers divided by 0 are 0."""
-from . import _creation, _ops
+from . import _ops
 from ._core import DTypeError, lib
+from ._creation import where
 from ._operators import _KINDS, _is_recorded_part, _name, _replaced, arithmetic_operands
 from ._tensor import Tensor
 
@@ -23,7 +24,7 @@ def _whole(a, b):
 def _remainder(x, q, y):
     """x - q y, exact as long as q has 26 bits: q times either half of y is."""
     cut = y * _SPLIT
-    high = _creation.where(_ops.isfinite(cut), cut - (cut - y), y)
+    high = where(_ops.isfinite(cut), cut - (cut - y), y)
     return (x - q * high) - q * (y - high)
 
 
@@ -35,11 +36,11 @@ def _fractions(x, y):
     off = (r != 0) & ((r < 0) != (x < 0))  # the quotient was rounded up to a whole number
     q, r = q - off * sign, r + off * sign * y
     down = (r != 0) & ((r < 0) != (y < 0))
-    q, r = q - down, r + _creation.where(down, y, 0.0)
+    q, r = q - down, r + where(down, y, 0.0)
     endless = (_ops.isfinite(x, dtype="bool")) & (y == y) & ~_ops.isfinite(y, dtype="bool")
     turned = ((x < 0) != (y < 0)) & (x != 0)
-    q = _creation.where(endless, 0.0 - turned.astype("float64"), q)
-    r = _creation.where(endless, _creation.where(turned, y, x), r)
+    q = where(endless, 0.0 - turned.astype("float64"), q)
+    r = where(endless, where(turned, y, x), r)
     lost = ~_ops.isfinite(x, dtype="bool") & (y != 0)
     return q.masked_fill(lost, float("nan")), r.masked_fill(lost | (y == 0), float("nan"))
 

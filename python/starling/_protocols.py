@@ -4,7 +4,8 @@ Operations give tensors, are asynchronous and recorded; NumPy's own functions wa
 """
 import numpy
 
-from . import _creation, _ops
+from . import _ops
+from ._creation import maximum, minimum, where
 from ._tensor import Tensor
 
 _OPERATORS = {
@@ -14,12 +15,12 @@ _OPERATORS = {
 }  # fmt: skip
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 # Of floats, and alike in NumPy.  (Not those that differ in corners, as rounding does.)
-_OF_ONE = "exp log sqrt square sin cos tan sinh cosh tanh log1p expm1 reciprocal sign floor ceil".split()
-_OF_ONE += [("negative", "neg"), ("absolute", "abs"), ("arcsin", "asin"), ("arccos", "acos"), ("arctan", "atan"), ("arcsinh", "asinh"), ("arccosh", "acosh"), ("arctanh", "atanh")]
-_OF_TWO = {"maximum": _creation.maximum, "minimum": _creation.minimum}
+_OF_ONE = {name: name for name in "exp log sqrt square sin cos tan sinh cosh tanh log1p expm1 reciprocal sign floor ceil".split()}
+_OF_ONE |= {"negative": "neg", "absolute": "abs", **{f"arc{name}": f"a{name}" for name in "sin cos tan sinh cosh tanh".split()}}
+_OF_TWO = {"maximum": maximum, "minimum": minimum}
 
 _operators = {getattr(numpy, name): operator for name, operator in _OPERATORS.items()}
-_of_one = {getattr(numpy, names[0]): getattr(_ops, names[1]) for names in ((n, n) if isinstance(n, str) else n for n in _OF_ONE)}
+_of_one = {getattr(numpy, theirs): getattr(_ops, name) for theirs, name in _OF_ONE.items()}
 _of_two = {getattr(numpy, name): function for name, function in _OF_TWO.items()}
 
 
@@ -80,7 +81,7 @@ def _concatenate(arrays, axis=0):
 
 
 def _where(condition, x, y):
-    return _creation.where(condition, x, y)
+    return where(condition, x, y)
 
 
 def _transpose(a, axes=None):
