@@ -18,6 +18,7 @@ _EXACT = 2**53  # up to here C's double has all whole numbers
 
 _KINDS = {"bool": 0, "uint8": 1, "int32": 1, "int64": 1, "float16": 2, "bfloat16": 2, "float32": 2, "float64": 2}
 _WIDER = list(_KINDS)  # within a kind
+_HALVES = (lib.SL_FLOAT16, lib.SL_BFLOAT16)
 _AXES, _NO_AXES, _NUMBER = 2, 1, 0  # how much an operand's type counts
 
 
@@ -298,6 +299,13 @@ def _listed(a, b):
     return array(b, held, a.device, type(a))
 
 
+def _rounded(a, numbers):
+    """Numbers that floats are compared with, in the type of these; NumPy's may become infinite."""
+    with numpy.errstate(over="ignore"):
+        numbers = numpy.asarray(numbers).astype(_numpy.get(_name(a), numpy.float32))
+    return array(numbers, None, a.device, type(a)).astype(_name(a))
+
+
 def _comparison(name):
     tensors, scalar = getattr(lib, f"sl_{name}_at"), getattr(lib, f"sl_{name}_scalar_at")
 
@@ -313,9 +321,7 @@ def _comparison(name):
             if not a._truths:
                 return NotImplemented
             b = numpy.asarray(b)
-            if "float" in _name(a) and b.dtype.kind in "fiub":  # its numbers take a's type, as one number does
-                b = b.astype(_numpy.get(_name(a), numpy.float32))
-            b = _listed(a, b)
+            b = _rounded(a, b) if "float" in _name(a) and b.dtype.kind in "fiub" else _listed(a, b)
             return NotImplemented if b is None else method(a, b)
         if isinstance(b, numpy.ndarray) and b.ndim:
             b = _listed(a, b)
@@ -323,6 +329,8 @@ def _comparison(name):
         b = _plain(b.item() if isinstance(b, numpy.ndarray) else b)
         if b is None:
             return NotImplemented
+        if isinstance(b, float) and a._truths and lib.sl_tensor_dtype(a._p) in _HALVES:
+            return method(a, float(b))
         if math.isfinite(b) and lib.slpy_integers(a._p, NULL) and not -_EXACT < b < _EXACT:
             return large(a, int(b))
         return _truths_of(scalar(here(), a._p, b), a)
@@ -334,6 +342,8 @@ def _comparison(name):
                 lib.sl_error_clear()
                 return method(a.astype("float32"), b)
             t = wrap(p, type(a))
+        elif b.__class__ is float and lib.sl_tensor_dtype(a._p) in _HALVES and a._truths:
+            return method(a, _rounded(a, b))  # the library compares with the number itself
         elif (b.__class__ is int or b.__class__ is float) and -_EXACT < b < _EXACT:
             t = wrap(scalar(here(), a._p, b), type(a))
         else:

@@ -266,6 +266,14 @@ class Operators(unittest.TestCase):
         x += n
         self.assertEqual(x.tolist(), [2 * n, n + 1, 0])
 
+    def test_halves(self):
+        """A number beside floats is rounded to their type before it is compared."""
+        for name in ("float16", "bfloat16", "float32", "float64"):
+            x = sl.array([0.1, 3, 0.5], name)
+            for b in (0.1, np.float64(0.1), [0.1], np.array(0.1)):
+                self.assertEqual(((x == b).tolist(), (x < b).tolist(), (b == x).tolist()), ([True, False, False], [False] * 3, [True, False, False]))
+            self.assertEqual(((x < 1e300).tolist(), (x == np.nan).tolist(), (x[0] == 0.1).shape), ([True] * 3, [False] * 3, ()))
+
     def test_gradients(self):
         """They flow through conversions between floats."""
         x, y = sl.array([1.0, 2]).attach_grad(), sl.array([3, 4], "float64").attach_grad()
