@@ -65,9 +65,9 @@ def _chosen(t, axis, k):
 
 def _from_the_end(k, size):
     """Positions of a tensor, of which those below 0 are counted from the end."""
-    if not k._truths or lib.slpy_integers(k._p, NULL) != 1 or "u" in str(k.dtype):
+    if not k._truths or not lib.slpy_integers(k._p, NULL):
         return k
-    return k + (k < 0) * size
+    return k.astype("int32") if k.dtype == numpy.uint8 else k + (k < 0) * size
 
 
 def _is_mask(k):

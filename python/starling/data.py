@@ -151,7 +151,7 @@ def arrays(x, y=None, *, classes=0):
     c_y = (NULL, shape_of(()), 0)
     if y is not None:
         y = numpy.asarray(y)
-        y, c_y = _array_of("y", fit(y, "int32") if y.dtype.kind in "iu" and y.dtype != numpy.uint8 else y)
+        y, c_y = _array_of("y", fit(y, "int32") if y.dtype.kind in "iu" and (classes or y.dtype != numpy.uint8) else y)
     return Dataset(lib.sl_dataset_arrays_at(here(), c_x, c_y, (classes, True)))
 
 
@@ -166,6 +166,8 @@ def csv(path, *, separator=",", header=False, label=0, regression=False, missing
     Labels that are whole numbers from 0, such as 3 and 10.0, are the classes; other numbers become classes in numeric order,
     texts in theirs.  With regression y is a number.
     """
+    if not isinstance(separator, str) or len(separator.encode()) != 1:
+        raise _core.InvalidArgument(f"csv: separator is {separator!r}, one character (of ASCII) is needed")
     opts = options("sl_csv_opts", separator=separator.encode(), header=header, label=label, regression=regression, missing=missing)
     return Dataset(lib.sl_dataset_csv_at(here(), text_of(path, "path"), opts))
 

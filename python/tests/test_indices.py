@@ -125,6 +125,8 @@ class Indices(unittest.TestCase):
             self.assertRaises(IndexError if not isinstance(wrong, (str, float, type)) else (IndexError, TypeError), t.__getitem__, wrong)
         places = sl.array([-1, 0, -2])
         np.testing.assert_array_equal(t[:, places].numpy(), a[:, [-1, 0, -2]])
+        np.testing.assert_array_equal(t[:, places.astype("int64"), sl.array([0, 1, 1], "uint8")].numpy(), a[:, [-1, 0, -2], [0, 1, 1]])
+        np.testing.assert_array_equal(t[:, sl.array([2, 0], "uint8")].numpy(), a[:, [2, 0]])
         for rows, columns in (([0, 1], [3, 0]), ([0, 1], [-4, 0]), ([-3, 0], [0, 0])):  # outside of one axis, inside of all
             with self.assertRaises(sl.Error):
                 t[sl.array(rows), sl.array(columns)].wait()
