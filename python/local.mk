@@ -20,6 +20,7 @@ EXTRA_DIST += \
 	python/starling/__init__.py \
 	python/starling/_arguments.py \
 	python/starling/_blocks.py \
+	python/starling/_copying.py \
 	python/starling/_core.py \
 	python/starling/_creation.py \
 	python/starling/_custom.py \
@@ -90,6 +91,7 @@ EXTRA_DIST += \
 	python/starling/mx/util.py \
 	python/tests/mxnet-names.txt \
 	python/tests/test_cells.py \
+	python/tests/test_copies.py \
 	python/tests/test_creation.py \
 	python/tests/test_custom.py \
 	python/tests/test_dist.py \

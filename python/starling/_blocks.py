@@ -1,8 +1,9 @@
 """Blocks: networks and layers, written in C or in Python, and their parameters."""
+import functools
 import inspect
 import weakref
 
-from . import _core, _nested, _ops
+from . import _copying, _core, _nested, _ops
 from ._core import NULL, check, choice, ffi, here, lib, options, raise_error, shape_from, shape_of, text_of
 from ._files import captured
 from ._tensor import Tensor, _callbacks_under_way, array, borrow, device_of, dtype_of, wrap
@@ -65,13 +66,17 @@ class Parameter(_core.Owner):
         values = values if isinstance(values, Tensor) else array(values, self._dtype())
         check(lib.sl_param_set_at(here(), self._p, values._p))
 
+    @property
+    def is_initialized(self):
+        """Whether there are values."""
+        found = bool(lib.sl_param_data_at(here(), self._p, device_of(None)))
+        if not found:
+            lib.sl_error_clear()
+        return found
+
     def _dtype(self):
         """The data type of the values; float32 before there are any."""
-        p = lib.sl_param_data_at(here(), self._p, device_of(None))
-        if not p:
-            lib.sl_error_clear()
-            return "float32"
-        return borrow(p, Tensor).dtype
+        return self.data().dtype if self.is_initialized else "float32"
 
     def on(self, x):
         """The values on the device of the input x; for forward of a block."""
@@ -175,6 +180,17 @@ def loss_of_all(loss, block):
 # ---- blocks -----------------------------------------------------------------------------------------------------------
 
 
+def _noted(init):
+    """A layer's __init__ that keeps its arguments, for copies."""
+
+    @functools.wraps(init)
+    def noted(self, *args, **options):
+        self.__dict__["_made"] = (args, options)
+        init(self, *args, **options)
+
+    return noted
+
+
 class Block(_core.Owner):
     """The base of networks and layers.  A block of your own computes in forward, with operations and other blocks:
 
@@ -197,6 +213,11 @@ class Block(_core.Owner):
     _last = None     # of _results: those of the forward that ran last
     _hybrid = None   # the options of hybridize, where it is compiled
 
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if cls._is_layer() and "__init__" in cls.__dict__:
+            cls.__init__ = _noted(cls.__init__)
+
     def __init__(self):
         memory = ffi.new("struct slpy_block *")
         handle = ffi.new_handle(weakref.ref(self))
@@ -205,6 +226,17 @@ class Block(_core.Owner):
         check(lib.sl_block_init_at(here(), base, type(self).__name__.encode(), lib.slpy_forward, lib.slpy_destroy))
         _memory[_address(base)] = (memory, handle)
         self._own(base)
+        object.__setattr__(self, "_made_params", {})
+
+    def __copy__(self):
+        raise TypeError(f"copy.copy cannot copy {type(self).__name__}: use copy.deepcopy, or {self._instead}")
+
+    def __reduce__(self):
+        found = _copying.reduce(self, Parameter, Sequential) if self._kind._truths else None
+        return super().__reduce__() if found is None else found
+
+    def __setstate__(self, state):
+        _copying.restore(self, state)
 
     def _own(self, p):
         object.__setattr__(self, "_p", _core.owned(p, lib.sl_block_free))
@@ -260,6 +292,8 @@ class Block(_core.Owner):
         p = lib.sl_block_param_at(here(), self._p, name.encode(), shape_of(shape), opts)
         if not p:
             raise_error()
+        if "_made_params" in self.__dict__:
+            self._made_params[name] = (shape, {"init": init, "dtype": dtype, "grad": grad})
         return Parameter(p, self, self._kind)
 
     def forward(self, *inputs):
@@ -408,10 +442,12 @@ class Block(_core.Owner):
     def freeze(self, pattern="*"):
         """Parameters whose paths match ("features.*") are trained no longer."""
         check(lib.sl_freeze_at(here(), self._p, text_of(pattern, "pattern")))
+        self.__dict__.setdefault("_freezes", []).append((pattern, True))
 
     def unfreeze(self, pattern="*"):
         """Trains them again."""
         check(lib.sl_unfreeze_at(here(), self._p, text_of(pattern, "pattern")))
+        self.__dict__.setdefault("_freezes", []).append((pattern, False))
 
     def recompute(self, active=True):
         """Computes the inside of the block again in the backward pass, instead of keeping it: less memory, more work.
@@ -419,6 +455,7 @@ class Block(_core.Owner):
         forward is called again then, and must do the same.
         """
         check(lib.sl_block_recompute_at(here(), self._p, bool(active)))
+        object.__setattr__(self, "_recomputed", bool(active))
 
     def hybridize(self, active=True, *, static_alloc=False, static_shape=False, fallback=False, passes_off=0, buckets=(), bucket_axis=0):
         """Runs the block as a compiled program from now on: forward is called once for each kind of input.
