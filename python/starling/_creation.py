@@ -49,9 +49,9 @@ def arange(start, stop=None, step=1, *, dtype=None, device=None):
         elements = range(*map(int, numbers))
         if dtype is None:
             _check_float32(elements)
-        elif elements and "float" not in name:
+        elif elements:
             ends = [number_of(elements[0], name), number_of(elements[-1], name)]
-            if max(map(abs, ends)) >= 2**53:  # C's double has not all digits
+            if "int" in name and max(map(abs, ends)) >= 2**53:  # C's double has not all digits
                 return array(numpy.arange(*map(int, numbers), dtype="int64"), dtype, device)
     return _ops.arange(*numbers, dtype=dtype, device=device)
 

@@ -103,7 +103,7 @@ class Values(unittest.TestCase):
         self.assertEqual(sl.arange(n + 3, n - 2, -2, dtype="int64").tolist(), list(range(n + 3, n - 2, -2)))
         self.assertEqual(sl.arange(2**63 - 3, 2**63 - 1, dtype="int64").tolist(), [2**63 - 3, 2**63 - 2])
         self.assertEqual(sl.arange(0, 256, 51, dtype="uint8").tolist(), list(range(0, 256, 51)))
-        for name, *ends in (("uint8", 0, 300), ("uint8", -1, 3), ("int32", 2**31 - 1, 2**31 + 1), ("int64", 2**63 - 1, 2**63 + 2), ("int32", 0, 3, 0.5),
+        for name, *ends in (("uint8", 0, 300), ("uint8", -1, 3), ("int32", 2**31 - 1, 2**31 + 1), ("int64", 2**63 - 1, 2**63 + 2), ("int32", 0, 3, 0.5), ("float16", 0, 10**5, 10**4),
                             (None, 2**24, 2**24 + 3), (None, 0, 2**40, 2**38 + 1)):  # fmt: skip
             self.assertRaises(sl.DTypeError, sl.arange, *ends, dtype=name)
         self.assertEqual(sl.arange(2**24, 2**25, 2**22).tolist(), list(range(2**24, 2**25, 2**22)))
