@@ -20,9 +20,11 @@ EXTRA_DIST += \
 	python/starling/__init__.py \
 	python/starling/_arguments.py \
 	python/starling/_blocks.py \
+	python/starling/_copying.py \
 	python/starling/_core.py \
 	python/starling/_creation.py \
 	python/starling/_custom.py \
+	python/starling/_division.py \
 	python/starling/_engine.py \
 	python/starling/_ffi.pyi \
 	python/starling/_extra.py \
@@ -30,8 +32,11 @@ EXTRA_DIST += \
 	python/starling/_foreign.py \
 	python/starling/_indexing.py \
 	python/starling/_nested.py \
+	python/starling/_operators.py \
+	python/starling/_protocols.py \
 	python/starling/_tensor.py \
 	python/starling/_training.py \
+	python/starling/_values.py \
 	python/starling/_words.py \
 	python/starling/autograd.py \
 	python/starling/checkpoint.py \
@@ -86,17 +91,23 @@ EXTRA_DIST += \
 	python/starling/mx/util.py \
 	python/tests/mxnet-names.txt \
 	python/tests/test_cells.py \
+	python/tests/test_copies.py \
 	python/tests/test_creation.py \
 	python/tests/test_custom.py \
 	python/tests/test_dist.py \
 	python/tests/test_gluon.py \
 	python/tests/test_gluon_more.py \
+	python/tests/test_indices.py \
 	python/tests/test_recurrent.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
+	python/tests/test_operands.py \
+	python/tests/test_owners.py \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \
+	python/tests/test_unknown.py \
+	python/tests/test_values.py \
 	tools/bench-python \
 	tools/gluon-check \
 	tools/bench-python.c \

@@ -170,6 +170,40 @@ static void test_csv(void)
 	sl_dataset_free(d);
 }
 
+/* A file of one feature and these labels, which are the classes' numbers 0 to 3, with these names. */
+static void check_labels(const char *text, const int32_t *labels, const char *const *names)
+{
+	sl_dataset *d = sl_dataset_csv(write_text("a.csv", text, strlen(text)));
+	if (!CHECK_SAYING(d != NULL, "%s: %s", text, sl_error_message())) return;
+	for (int64_t i = 0; i < sl_dataset_size(d); i++) CHECK_SAMPLE(d, i, labels[i], 1);
+	for (int i = 0; names && names[i]; i++)
+		CHECK_SAYING(!strcmp(sl_dataset_class_name(d, i), names[i]), "%s: class %d is %s", text, i,
+		             sl_dataset_class_name(d, i));
+	sl_dataset_free(d);
+}
+
+static void test_csv_labels(void)
+{
+	check_labels("1,2\n1, 10\n1,10.0 \n1,1e1\n", SL_ARRAY(int32_t, 2, 10, 10, 10), NULL);
+	check_labels("1,2,\n1,0,\n1,1\n", SL_ARRAY(int32_t, 2, 0, 1), NULL);
+	check_labels("1,10\n1,-1\n1,2\n1,-1.0\n", SL_ARRAY(int32_t, 2, 0, 1, 0),
+	             SL_ARRAY(const char *, "-1", "2", "10", NULL));
+	check_labels("1,0.5\n1,10.25\n1,2\n", SL_ARRAY(int32_t, 0, 2, 1),
+	             SL_ARRAY(const char *, "0.5", "2", "10.25", NULL));
+	check_labels("1, cat\n1,dog \n1,cat\n1,\" cat\"\n", SL_ARRAY(int32_t, 1, 2, 1, 0),
+	             SL_ARRAY(const char *, " cat", "cat", "dog", NULL));
+	check_labels("1,10\n1,9\n1,nan\n", SL_ARRAY(int32_t, 0, 1, 2), SL_ARRAY(const char *, "10", "9", "nan", NULL));
+	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "1,0\n1,\n")), SL_EFORMAT, "line 2, column 2: the label is empty");
+	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "1,0\n1, \n")), SL_EFORMAT, "the label is empty");
+	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "1,2,\n1,0,5\n")), SL_EFORMAT, "line 2 has more than 2 fields");
+	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "1,0\n-1e39,0\n")), SL_EFORMAT,
+	           "line 2, column 1: '-1e39' is not a value of float32");
+	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "\xff\xfe"
+	                                         "1\0,\0"
+	                                         "2\0")),
+	           SL_EFORMAT, "a.csv: is in UTF-16");
+}
+
 static void test_wrong_csv(void)
 {
 	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "1,2,0\n1,x,0\n")), SL_EFORMAT,
@@ -476,6 +510,7 @@ int main(int argc, char **argv)
 	        {"npy", test_npy},
 	        {"wrong npy", test_wrong_npy},
 	        {"csv", test_csv},
+	        {"labels in CSV", test_csv_labels},
 	        {"wrong csv", test_wrong_csv},
 	        {"tokens", test_tokens},
 	        {"cifar", test_cifar},

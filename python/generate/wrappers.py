@@ -5,8 +5,8 @@ import re
 import textwrap
 
 HAND_MADE = {"compared", "recurrent", "topk", "from", "adopt", "copy_to", "grad", "forward", "param_use", "param_data", "param_grad", "var", "step_run", "step_run_all", "cache_forward", "load_npy"}
-_OPERATORS = """add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv pow rpow matmul lt le
-    gt ge and rand or ror xor rxor"""
+_OPERATORS = """add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv pow rpow ipow matmul rmatmul
+    floordiv rfloordiv ifloordiv mod rmod imod lt le gt ge and rand iand or ror ior xor rxor ixor"""
 _LAYERS_BY_HAND = {"sequential", "lambda", "block_add", "import", "block_child", "block_retain"}
 _NUMBERS = {"double": "float", "float": "float", "int": "int", "int64_t": "int", "uint64_t": "int", "unsigned": "int", "bool": "bool"}
 

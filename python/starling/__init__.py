@@ -21,7 +21,7 @@ except ImportError as _error:
         raise
     raise ImportError(f"{_error}; on Debian: apt install libdnnl2 libopenblas0 libgomp1") from None
 
-from . import _core, autograd, checkpoint, data, init
+from . import _core, _operators, autograd, checkpoint, data, init
 from ._blocks import Block, Initializer, Parameter, load
 from ._core import (
     DeviceError,
@@ -44,6 +44,7 @@ from ._extra import compared, recurrent, split, topk
 from ._files import explain, load_npy, save_npy
 from ._ops import *  # noqa: F403
 from ._ops import __all__ as _operations
+from . import _division, _protocols  # noqa: F401
 from ._foreign import from_dlpack, from_numpy
 from ._creation import *  # noqa: F403
 from ._creation import __all__ as _creation

@@ -1,7 +1,9 @@
 """Blocks: networks and layers, written in C or in Python, and their parameters."""
+import functools
+import inspect
 import weakref
 
-from . import _core, _nested, _ops
+from . import _copying, _core, _nested, _ops
 from ._core import NULL, check, choice, ffi, here, lib, options, raise_error, shape_from, shape_of, text_of
 from ._files import captured
 from ._tensor import Tensor, _callbacks_under_way, array, borrow, device_of, dtype_of, wrap
@@ -29,11 +31,11 @@ def initializer_of(value):
 class Parameter(_core.Owner):
     """A parameter of a block; its block owns it."""
 
-    __slots__ = ("_p", "_block", "_kind")
+    __slots__ = ("_p", "_kind")
     _instead = "data().copy() has its values, set(values) gives them to another parameter"
 
     def __init__(self, p, block, kind=Tensor):
-        self._p, self._block, self._kind = p, block, kind
+        self._p, self._kind = ffi.gc(p, lambda _, block=block: None), kind  # the pointer keeps its block
 
     @property
     def name(self):
@@ -60,8 +62,21 @@ class Parameter(_core.Owner):
         return borrow(p, self._kind)
 
     def set(self, values):
-        """Replaces the values."""
-        check(lib.sl_param_set_at(here(), self._p, (values if isinstance(values, Tensor) else array(values))._p))
+        """Replaces the values: by a tensor of the parameter's data type, or an array or list of numbers that it has."""
+        values = values if isinstance(values, Tensor) else array(values, self._dtype())
+        check(lib.sl_param_set_at(here(), self._p, values._p))
+
+    @property
+    def is_initialized(self):
+        """Whether there are values."""
+        found = bool(lib.sl_param_data_at(here(), self._p, device_of(None)))
+        if not found:
+            lib.sl_error_clear()
+        return found
+
+    def _dtype(self):
+        """The data type of the values; float32 before there are any."""
+        return self.data().dtype if self.is_initialized else "float32"
 
     def on(self, x):
         """The values on the device of the input x; for forward of a block."""
@@ -165,6 +180,17 @@ def loss_of_all(loss, block):
 # ---- blocks -----------------------------------------------------------------------------------------------------------
 
 
+def _noted(init):
+    """A layer's __init__ that keeps its arguments, for copies."""
+
+    @functools.wraps(init)
+    def noted(self, *args, **options):
+        self.__dict__["_made"] = (args, options)
+        init(self, *args, **options)
+
+    return noted
+
+
 class Block(_core.Owner):
     """The base of networks and layers.  A block of your own computes in forward, with operations and other blocks:
 
@@ -185,6 +211,12 @@ class Block(_core.Owner):
     _results = None  # of a block that returns several tensors: how they are cut out of one, by what it was given
     _inputs = None   # how its inputs are nested, where they are not just tensors
     _last = None     # of _results: those of the forward that ran last
+    _hybrid = None   # the options of hybridize, where it is compiled
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if cls._is_layer() and "__init__" in cls.__dict__:
+            cls.__init__ = _noted(cls.__init__)
 
     def __init__(self):
         memory = ffi.new("struct slpy_block *")
@@ -194,11 +226,20 @@ class Block(_core.Owner):
         check(lib.sl_block_init_at(here(), base, type(self).__name__.encode(), lib.slpy_forward, lib.slpy_destroy))
         _memory[_address(base)] = (memory, handle)
         self._own(base)
+        object.__setattr__(self, "_made_params", {})
+
+    def __copy__(self):
+        raise TypeError(f"copy.copy cannot copy {type(self).__name__}: use copy.deepcopy, or {self._instead}")
+
+    def __reduce__(self):
+        found = _copying.reduce(self, Parameter, Sequential) if self._kind._truths else None
+        return super().__reduce__() if found is None else found
+
+    def __setstate__(self, state):
+        _copying.restore(self, state)
 
     def _own(self, p):
-        if not p:
-            raise_error()
-        object.__setattr__(self, "_p", p)
+        object.__setattr__(self, "_p", _core.owned(p, lib.sl_block_free))
         object.__setattr__(self, "_children", {})
 
     @classmethod
@@ -210,15 +251,27 @@ class Block(_core.Owner):
             block._children[str(i)] = child
         return block
 
-    def __del__(self, free=lib.sl_block_free):
-        p = self.__dict__.get("_p")
-        if p is not None:
-            free(p)
-
     def __setattr__(self, name, value):
+        if self._is_layer() and name in _core.settings_of(type(self)):
+            raise AttributeError(f"{type(self).__name__} has its {name} from when it was made: make another one")
         if isinstance(value, Block) and not name.startswith("__"):
             self.add_child(name, value)
+        changed = isinstance(value, (bool, int, float, str, tuple)) and self.__dict__.get(name, value) != value
         object.__setattr__(self, name, value)
+        if changed and not getattr(_core.callbacks, "depth", 0):
+            self._trace_again()
+
+    def _trace_again(self):
+        """Drops the programs that have read an attribute which is another one now: of this block, and of those around it."""
+        if self._hybrid is not None:
+            Block.hybridize(self, **self._hybrid)
+        for parent in self.__dict__.get("_parents", ()):
+            parent._trace_again()
+
+    @classmethod
+    def _is_layer(cls):
+        """Whether it is a layer in C, which reads its options once."""
+        return cls.__module__ == "starling.nn"
 
     def add_child(self, name, child):
         """Makes another block part of this one."""
@@ -230,6 +283,7 @@ class Block(_core.Owner):
         if not added:
             raise_error()
         dict.__setitem__(self._children, name, child)
+        child.__dict__.setdefault("_parents", weakref.WeakSet()).add(self)
         return child
 
     def param(self, name, shape, *, init=None, dtype=None, grad=True):
@@ -238,19 +292,25 @@ class Block(_core.Owner):
         p = lib.sl_block_param_at(here(), self._p, name.encode(), shape_of(shape), opts)
         if not p:
             raise_error()
+        if "_made_params" in self.__dict__:
+            self._made_params[name] = (shape, {"init": init, "dtype": dtype, "grad": grad})
         return Parameter(p, self, self._kind)
 
     def forward(self, *inputs):
         """Computes the result; your own blocks define it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs, **named):
         """The result of forward: of the compiled program after hybridize().
 
-        Inputs and results are tensors, or lists and tuples of them.
+        Inputs and results are tensors, or lists and tuples of them, or None.  Of a block written in Python inputs may be named.
         """
+        if named:
+            inputs = self._positional(inputs, named)
         try:
             values = ffi.new("sl_tensor *[]", [x._p for x in inputs])
+            if self._inputs is not None:
+                self._flat(inputs)
         except AttributeError:
             inputs = self._flat(inputs)
             values = ffi.new("sl_tensor *[]", [x._p for x in inputs])
@@ -277,6 +337,21 @@ class Block(_core.Owner):
             _core.callbacks.failure = None  # the library got over it: it fell back
         return tuple(wrap(p, type(inputs[0]) if inputs else Tensor) for p in results[0:count])
 
+    def _positional(self, inputs, named):
+        """Named inputs in the places that forward has for them."""
+        given = inspect.signature(self.forward)
+        try:
+            bound = given.bind(*inputs, **named)
+        except TypeError as error:
+            raise TypeError(f"{self.name}: {error}") from None
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(f"{self.name}: forward must take {', '.join(bound.kwargs)} by place, too")
+        values = list(bound.args)
+        while len(values) > len(inputs) and values[-1] is None:  # as if it was not named
+            values.pop()
+        return tuple(values)
+
     def _flat(self, inputs):
         """The tensors among nested inputs; records how they are nested."""
         leaves = []
@@ -284,8 +359,8 @@ class Block(_core.Owner):
             form = _nested.flatten(inputs, leaves)
         except TypeError:
             _core.bad_argument(self.name, [(f"input {i}", x, Tensor) for i, x in enumerate(inputs)], None)
-        if self._inputs not in (None, form):
-            raise _core.StateError(f"{self.name} was given other nested lists before; keep to one form of inputs")
+        if self._hybrid is not None and self._inputs != form:
+            Block.hybridize(self, **self._hybrid)  # anew: its programs know their inputs by shapes alone
         object.__setattr__(self, "_inputs", form)
         return leaves
 
@@ -367,10 +442,12 @@ class Block(_core.Owner):
     def freeze(self, pattern="*"):
         """Parameters whose paths match ("features.*") are trained no longer."""
         check(lib.sl_freeze_at(here(), self._p, text_of(pattern, "pattern")))
+        self.__dict__.setdefault("_freezes", []).append((pattern, True))
 
     def unfreeze(self, pattern="*"):
         """Trains them again."""
         check(lib.sl_unfreeze_at(here(), self._p, text_of(pattern, "pattern")))
+        self.__dict__.setdefault("_freezes", []).append((pattern, False))
 
     def recompute(self, active=True):
         """Computes the inside of the block again in the backward pass, instead of keeping it: less memory, more work.
@@ -378,6 +455,7 @@ class Block(_core.Owner):
         forward is called again then, and must do the same.
         """
         check(lib.sl_block_recompute_at(here(), self._p, bool(active)))
+        object.__setattr__(self, "_recomputed", bool(active))
 
     def hybridize(self, active=True, *, static_alloc=False, static_shape=False, fallback=False, passes_off=0, buckets=(), bucket_axis=0):
         """Runs the block as a compiled program from now on: forward is called once for each kind of input.
@@ -385,9 +463,10 @@ class Block(_core.Owner):
         With buckets=(16, 32, 64) inputs are filled up along bucket_axis to one of these sizes, and results cut back, so that
         many sizes share a few programs; networks for which that would be wrong are refused.
         """
-        opts = options("sl_hybridize_opts", off=not active, static_alloc=static_alloc, static_shape=static_shape, fallback=fallback,
-                       passes_off=passes_off, buckets=_core.buckets_of(bucket_axis, buckets))
+        given = dict(static_alloc=static_alloc, static_shape=static_shape, fallback=fallback, passes_off=passes_off)
+        opts = options("sl_hybridize_opts", off=not active, buckets=_core.buckets_of(bucket_axis, buckets), **given)
         check(lib.sl_hybridize_at(here(), self._p, opts))
+        object.__setattr__(self, "_hybrid", dict(given, buckets=buckets, bucket_axis=bucket_axis) if active else None)
 
     def summary(self, shape):
         """A table of the layers, their results' shapes and their parameters for an input of this shape."""

@@ -1,4 +1,6 @@
 """The base of all modules: the library, its errors as exceptions, places of calls, references to tensors."""
+import functools
+import inspect
 import os
 import sys
 import threading
@@ -161,6 +163,17 @@ def pointer(name, value, kind):
     return value._p
 
 
+def owned(p, free, *kept):
+    """A pointer with the reference to its object, which lives as long as somebody has the pointer; raises if there is none.
+
+    f(x)._p is safe, therefore: what f made is freed after the call that the pointer is given to.  kept: Python objects that the
+    object needs.
+    """
+    if not p:
+        raise_error()
+    return ffi.gc(p, (lambda p, kept=kept: free(p)) if kept else free)
+
+
 class Owner:
     """The base of what refers to an object of the library: a second reference from a copy would free it twice.
 
@@ -172,6 +185,35 @@ class Owner:
 
     def __reduce__(self):
         raise TypeError(f"copy and pickle cannot copy {type(self).__name__}, a part of the engine: {self._instead}")
+
+
+class Settled(Owner):
+    """An owner that has its settings from the call that made it: to set one later would have no effect, and is refused."""
+
+    def __setattr__(self, name, value):
+        kind = type(self)
+        if not name.startswith("_") and not isinstance(getattr(kind, name, None), property):
+            if name in settings_of(kind):
+                raise AttributeError(f"{kind.__name__} has its {name} from when it was made: make another one")
+            if kind.__module__.startswith("starling"):  # classes of one's own may have more
+                raise AttributeError(f"{kind.__name__} has no attribute {name!r}")
+        object.__setattr__(self, name, value)
+
+    def _refer(self, **objects):
+        """Sets attributes that are only read."""
+        for name, value in objects.items():
+            object.__setattr__(self, name, value)
+
+
+@functools.lru_cache(maxsize=None)
+def settings_of(kind):
+    """The names of what an object of this class of the package is made with."""
+    names = set(getattr(kind, "_settings", ()))
+    for base in kind.__mro__:
+        if base.__module__.startswith("starling") and "__init__" in base.__dict__:
+            parameters = list(inspect.signature(base.__init__).parameters.values())[1:]
+            names |= {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    return frozenset(names)
 
 
 def shape_of(value, name="shape"):

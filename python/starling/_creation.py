@@ -4,25 +4,55 @@ import functools
 import numpy
 
 from . import _core, _ops
-from ._tensor import Tensor, array
+from ._operators import operand, together
+from ._tensor import Tensor, _dtype_names, array, dtype_of
+from ._values import number_of, refuse
 
-__all__ = ["arange", "eye", "full_like", "linspace", "maximum", "minimum", "normal", "ones_like", "uniform", "where", "zeros_like"]
+__all__ = ["arange", "eye", "full", "full_like", "linspace", "masked_fill", "maximum", "minimum", "normal", "ones_like", "uniform", "where", "zeros_like"]
 
 
 def _number(name, value):
     if isinstance(value, Tensor) or not hasattr(value, "__float__"):
         raise _core.wrong(name, value, "a number")
-    return value
+    return value.item() if isinstance(value, (numpy.generic, numpy.ndarray)) else value
+
+
+def _name_of(dtype):
+    return "float32" if dtype is None else _dtype_names[dtype_of(dtype)]
+
+
+def _check_float32(numbers):
+    """Refuses whole numbers that float32, which nobody named, would change."""
+    if numbers and max(map(abs, (numbers[0], numbers[-1]))) > 2**24:
+        given = numpy.array(numbers, dtype="int64" if max(map(abs, numbers)) < 2**63 else object)
+        changed = given != given.astype("float32").astype(given.dtype)
+        if changed.any():
+            raise refuse(given[changed.argmax()], "float32, which is meant where no dtype is given")
 
 
 def arange(start, stop=None, step=1, *, dtype=None, device=None):
     """Equally spaced numbers: arange(stop), arange(start, stop) or arange(start, stop, step); stop is left out.
 
-    The data type is float32 unless another one is given.
+    The data type is float32 unless another one is given.  Numbers that the data type does not have are refused.
     """
     if stop is None:
         start, stop = 0, start
     numbers = [_number(f"arange: {name}", value) for name, value in (("start", start), ("stop", stop), ("step", step))]
+    name = _name_of(dtype)
+    whole = all(isinstance(n, (int, numpy.integer)) for n in numbers)
+    if not whole and "float" not in name and all(numpy.isfinite(n) for n in numbers):
+        for n in numbers:
+            if n != int(n):
+                raise refuse(n, name)
+        numbers, whole = [int(n) for n in numbers], True
+    if whole and numbers[2]:
+        elements = range(*map(int, numbers))
+        if dtype is None:
+            _check_float32(elements)
+        elif elements:
+            ends = [number_of(elements[0], name), number_of(elements[-1], name)]
+            if "int" in name and max(map(abs, ends)) >= 2**53:  # C's double has not all digits
+                return array(numpy.arange(*map(int, numbers), dtype="int64"), dtype, device)
     return _ops.arange(*numbers, dtype=dtype, device=device)
 
 
@@ -55,7 +85,33 @@ def ones_like(x, *, dtype=None, device=None):
 def full_like(x, value, *, dtype=None, device=None):
     """One value in the shape, data type and on the device of x."""
     shape, make = _like(x, dtype, device)
-    return _ops.full(shape, value, **make)
+    return full(shape, value, **make)
+
+
+def full(shape, value, *, dtype=None, device=None):
+    """One number in the shape: float32, unless dtype names another data type, which must have the number.
+
+    Of an integer's data type a fraction is cut off, as in NumPy; what is beyond its range, and NaN, are refused.
+    """
+    name = _name_of(dtype)
+    value = _number("full: value", value)
+    if dtype is None and isinstance(value, int):
+        _check_float32([value])
+    value = number_of(value, name)
+    if name == "int64" and abs(value) > 2**53:  # C's double has not all digits
+        return _ops.broadcast_to(array(value, dtype, device), shape).copy()
+    return _ops.full(shape, value, dtype=dtype, device=device)
+
+
+def masked_fill(x, mask, value):
+    """x with a number where the mask is not 0; the number must be one of x's data type."""
+    if not isinstance(x, Tensor):
+        raise _core.wrong("masked_fill: x", x, "Tensor")
+    name = _dtype_names[dtype_of(x.dtype)]
+    value = number_of(_number("masked_fill: value", value), name, exact=True)
+    if name == "int64" and abs(value) > 2**53:
+        return _ops.where(mask, array(value, name, x.device, type(x)), x)
+    return _ops.masked_fill(x, mask, value)
 
 
 def normal(shape, mean=0.0, sigma=1.0, *, dtype=None, device=None):
@@ -68,37 +124,31 @@ def uniform(shape, low=0.0, high=1.0, *, dtype=None, device=None):
     return _ops.uniform(shape, low, high, dtype=dtype, device=device)
 
 
-def _beside(name, given, other):
-    """A number as a tensor that goes with the other operand."""
-    if isinstance(given, Tensor):
-        return given
-    whole = isinstance(_number(name, given), (int, numpy.integer))
-    if isinstance(other, Tensor) and (whole or "float" in str(other.dtype)):
-        return array(given, other.dtype, other.device)
-    return array(given, None, None if not isinstance(other, Tensor) else other.device)
-
-
 def where(condition, a, b):
-    """a where the condition is not 0, b elsewhere; shapes are broadcast.  a and b are tensors or numbers.
+    """a where the condition is not 0, b elsewhere; shapes are broadcast.  Both may be tensors, numbers, lists or arrays.
 
-    Gradients flow back to a and b, not to the condition.
+    The data type is that of the table for operators (doc/python.md).  Gradients flow back to a and b, not to the condition.
     """
-    return _ops.where(condition, _beside("where: a", a, b), _beside("where: b", b, a))
+    a, b = together("where", a, b)
+    if not isinstance(condition, Tensor):
+        if operand(condition) is None:
+            raise _core.wrong("where: condition", condition, "Tensor")
+        condition = array(condition, "bool", a.device)
+    return _ops.where(condition, a, b)
 
 
-def _with_numbers(name):
-    tensors, scalar = getattr(_ops, name), getattr(_ops, f"{name}_scalar")
+def _of_two(name, of_bools):
+    tensors = getattr(_ops, name)
 
     @functools.wraps(tensors)
     def function(a, b):
-        if isinstance(a, Tensor) and isinstance(b, Tensor):
-            return tensors(a, b)
-        if isinstance(a, Tensor):
-            return scalar(a, _number(f"{name}: b", b))
-        return scalar(b, _number(f"{name}: a", a)) if isinstance(b, Tensor) else tensors(a, b)
+        if not isinstance(a, Tensor) or not isinstance(b, Tensor) or a.dtype != b.dtype:
+            a, b = together(name, a, b)
+        return of_bools(a, b) if a._truths and a.dtype == bool else tensors(a, b)
 
     return function
 
 
-maximum = _with_numbers("maximum")
-minimum = _with_numbers("minimum")
+maximum = _of_two("maximum", _ops.logical_or)
+minimum = _of_two("minimum", _ops.logical_and)
+setattr(Tensor, "masked_fill", masked_fill)

@@ -5,7 +5,8 @@ import numpy
 
 from . import _core
 from ._core import NULL, check, ffi, here, lib, raise_error, shape_of
-from ._tensor import Tensor, array, wrap
+from ._tensor import Tensor, _dtype_names, array, dtype_of, wrap
+from ._values import fit, number_of
 
 
 def _numpy_of(k):
@@ -62,6 +63,13 @@ def _chosen(t, axis, k):
     return wrap(lib.sl_transpose_at(here(), rows._p, (ffi.new("int[]", back), len(back), False)), type(t))
 
 
+def _from_the_end(k, size):
+    """Positions of a tensor, of which those below 0 are counted from the end."""
+    if not k._truths or not lib.slpy_integers(k._p, NULL):
+        return k
+    return k.astype("int32") if k.dtype == numpy.uint8 else k + (k < 0) * size
+
+
 def _is_mask(k):
     return isinstance(k, (Tensor, numpy.ndarray)) and k.dtype == bool
 
@@ -77,9 +85,52 @@ def get(t, key):
     return part
 
 
+def _plain(k):
+    """One index with lists as arrays, and arrays without axes as numbers."""
+    if isinstance(k, (list, tuple)):
+        k = numpy.asarray(k)
+        k = k if k.size else k.astype(numpy.intp)
+    if isinstance(k, numpy.ndarray):
+        if k.dtype.kind not in "iub":
+            raise IndexError(f"an index is {k.dtype}; whole numbers, bools, slices, None and ... are indices")
+        return k if k.ndim else k[()]
+    return k
+
+
+def _is_usual(key):
+    """Whether the parts of an index can be taken one after the other; what NumPy joins in its own ways cannot."""
+    lists = [i for i, k in enumerate(key) if _is_indices(k)]
+    if any(isinstance(k, (bool, numpy.bool_)) for k in key):
+        return False
+    if not lists:
+        return True
+    if len(lists) > 1 and not any(isinstance(key[i], Tensor) for i in lists):
+        return False
+    if any(_is_mask(key[i]) and key[i].ndim != 1 for i in lists):
+        return False
+    joined = [i for i, k in enumerate(key) if not (k is None or k is Ellipsis or isinstance(k, slice))]
+    return joined[-1] - joined[0] < len(joined)
+
+
+def _by_places(t, key):
+    """What NumPy's t[key] is, whatever the key: NumPy says where the elements are."""
+    if any(isinstance(k, Tensor) and _is_mask(k) for k in key):
+        raise IndexError("masks cannot be indices: a result's shape must not depend on values; starling.where and masked_fill take them")
+    places = numpy.arange(t.size, dtype="int32").reshape(t.shape)[tuple(map(_numpy_of, key))]
+    if not places.size:
+        return wrap(lib.sl_zeros_at(here(), shape_of(places.shape), (dtype_of(t.dtype), t.device._c)), type(t))
+    flat = t.reshape((-1,))
+    found = get(flat, array(places.ravel(), device=t.device))
+    return found.reshape(places.shape)
+
+
 def _part(t, key):
     if t.shape is None:
         raise _core.StateError("a symbol whose shape is not known cannot be indexed; give starling.var a shape")
+    if key.__class__ is not int:  # the usual ones are quick
+        key = tuple(map(_plain, key)) if isinstance(key, tuple) else (_plain(key),)
+        if not _is_usual(key):
+            return _by_places(t, key)
     keys = _expand(key, t.ndim)
     if any(_is_mask(k) and (isinstance(k, Tensor) or k.ndim != 1) for k in keys):
         raise IndexError("masks cannot be indices: a result's shape must not depend on values; starling.where and masked_fill take them")
@@ -96,7 +147,7 @@ def _part(t, key):
             shape.append(t.shape[axis])
             axis += 1
         elif _is_indices(k):
-            k = k if isinstance(k, Tensor) else _index_array(t, k, axis, size)
+            k = _from_the_end(k, size) if isinstance(k, Tensor) else _index_array(t, k, axis, size)
             t = _chosen(t, axis, k)
             shape.extend(k.shape)
             axis += k.ndim
@@ -121,9 +172,14 @@ def _at_places(t, keys):
     around = get(t, (*keys[:first], *[slice(None)] * len(lists), *keys[first + len(lists) :]))
     axis = first - sum(not isinstance(k, slice) for k in keys[:first])
     sizes = around.shape[axis : axis + len(lists)]
-    flat = 0
+    flat, outside = 0, None
     for k, n in zip(lists, sizes):
-        flat = flat * n + k + n * (k < 0).astype("int32")
+        k = k + n * (k < 0).astype("int32")
+        flat = flat * n + k
+        if t._truths:  # what is outside of one axis must not be another place inside
+            outside = (k < 0) | (k >= n) if outside is None else outside | (k < 0) | (k >= n)
+    if outside is not None:
+        flat = flat.masked_fill(outside, numpy.prod(sizes).item())
     together = around.reshape(around.shape[:axis] + (-1,) + around.shape[axis + len(lists) :])
     return get(together, (*[slice(None)] * axis, flat))
 
@@ -145,10 +201,27 @@ def _whole(keys, shape):
     return all(isinstance(k, slice) and k.indices(n) == (0, n, 1) for k, n in zip(keys, shape))
 
 
+def _given(t, value):
+    """A value that is to be an element of t, or an array of them, for NumPy: what t's data type does not have is refused."""
+    if not t._truths:
+        return numpy.asarray(value, dtype=t.dtype)
+    return fit(numpy.asarray(value), _dtype_names[dtype_of(t.dtype)], exact=True)
+
+
+def _without_ones(shape, ndim):
+    """A shape without the first axes, of length 1, that are too many."""
+    while len(shape) > ndim and shape[0] == 1:
+        shape = shape[1:]
+    return tuple(shape)
+
+
 def _fitting(t, value, shape):
     """value as a tensor of this shape, with the type and the place of t."""
     if not isinstance(value, Tensor):
-        value = array(numpy.broadcast_to(numpy.asarray(value, dtype=t.dtype), shape), device=t.device)
+        value = _given(t, value)
+        value = array(numpy.broadcast_to(value.reshape(_without_ones(value.shape, len(shape))), shape), t.dtype, t.device)
+    elif value.ndim > len(shape):
+        value = wrap(lib.sl_reshape_at(here(), value._p, shape_of(_without_ones(value.shape, len(shape)))), type(t))
     if value.device != t.device:
         value = wrap(lib.sl_copy_to_at(here(), value._p, t.device._c), type(t))
     if value.shape != tuple(shape):
@@ -156,12 +229,20 @@ def _fitting(t, value, shape):
     return value if value.dtype == t.dtype else value.astype(t.dtype)
 
 
+def _number_of(t, value):
+    """A number that is to be an element of t; None for anything else."""
+    if isinstance(value, Tensor) or numpy.ndim(value) or not hasattr(value, "__float__"):
+        return None
+    return number_of(value, _dtype_names[dtype_of(t.dtype)], exact=True) if t._truths else float(value)
+
+
 def _fill(t, value):
     """Sets all elements of t to value."""
     if isinstance(value, Tensor) and value._p == t._p:
         return  # t[:] += 1 has been done already
-    if numpy.isscalar(value):
-        done = lib.sl_fill_inplace_at(here(), t._p, float(value))
+    number = _number_of(t, value)
+    if number is not None and abs(number) <= 2**53 or number != number:
+        done = lib.sl_fill_inplace_at(here(), t._p, number)
     else:
         value = _fitting(t, value, t.shape)
         done = lib.sl_copy_inplace_at(here(), t._p, value._p)
@@ -194,7 +275,7 @@ def _with_places(t, key, value):
 
 def _rows_of(t, keys):
     """[begin, end) where keys name rows that lie one after the other, whole; else None."""
-    if any(k is None or _is_indices(k) for k in keys) or not _whole(keys[1:], t.shape[1:]):
+    if not _whole(keys[1:], t.shape[1:]):
         return None
     k = keys[0]
     k = k if isinstance(k, slice) else slice(i := _position(k, t.shape[0], 0), i + 1)
@@ -205,24 +286,31 @@ def _rows_of(t, keys):
 def set_(t, key, value):
     """t[key] = value, in place and asynchronous for whole tensors and rows; else through the host.  What is recorded is
     operations that make t anew: gradients flow through them."""
-    if isinstance(key, Tensor) and _is_mask(key) and key.shape == t.shape and numpy.isscalar(value):
-        return _fill(t, wrap(lib.sl_masked_fill_at(here(), t._p, key._p, float(value)), type(t)))
+    if isinstance(key, Tensor) and _is_mask(key) and key.shape == t.shape and (number := _number_of(t, value)) is not None and abs(number) <= 2**53:
+        return _fill(t, wrap(lib.sl_masked_fill_at(here(), t._p, key._p, number), type(t)))
     if t.shape is None:
         raise _core.StateError("a symbol whose shape is not known cannot be indexed; give starling.var a shape")
-    key = tuple(map(_numpy_of, key)) if isinstance(key, tuple) else _numpy_of(key)
-    keys = _expand(key, t.ndim)
-    if not any(k is None or _is_indices(k) for k in keys) and _whole(keys, t.shape):
+    key = tuple(_plain(_numpy_of(k)) for k in (key if isinstance(key, tuple) else (key,)))
+    usual = not any(k is None or _is_indices(k) or isinstance(k, (bool, numpy.bool_)) for k in key)
+    keys = _expand(key, t.ndim) if usual else key
+    if usual and _whole(keys, t.shape):
         return _fill(t, value)
-    rows, recorded = _rows_of(t, keys), lib.sl_is_recording() and numpy.dtype(t.dtype).kind not in "iub"
+    rows, recorded = _rows_of(t, keys) if usual else None, lib.sl_is_recording() and "float" in str(t.dtype)
     if recorded:
-        return _fill(t, _with_rows(t, *rows, value) if rows else _with_places(t, tuple(keys), value))
+        return _fill(t, _with_rows(t, *rows, value) if rows else _with_places(t, key, value))
     if rows:
         view = wrap(lib.sl_rows_at(here(), t._p, *rows), type(t))
         if not isinstance(keys[0], slice):
             view = wrap(lib.sl_reshape_at(here(), view._p, shape_of(t.shape[1:])), type(t))
         return _fill(view, value)
-    values = t.numpy(copy=True)
+    half = t.dtype == "bfloat16"  # which NumPy does not have
+    values = t.astype("float32").numpy(copy=True) if half else t.numpy(copy=True)
     if isinstance(value, Tensor):
-        value = value.numpy() if value.size != 1 else value.numpy().reshape(())
-    values[tuple(keys)] = value
+        value = (value if value.dtype == values.dtype else value.astype(values.dtype)).numpy()
+        value = value if value.size != 1 else value.reshape(())
+    else:
+        value = _given(t, value)
+    values[key] = value
+    if half:
+        return _fill(t, array(values, t.dtype, t.device, type(t)))
     check(lib.sl_write_at(here(), t._p, ffi.from_buffer(values), values.nbytes))

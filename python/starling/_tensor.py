@@ -5,8 +5,10 @@ import numpy
 
 from . import _core
 from ._core import NULL, check, ffi, here, lib, raise_error, shape_from, shape_of
+from ._values import fit
 
 _new = object.__new__
+_gc, _release = ffi.gc, lib.sl_release  # a tensor's pointer has the reference: it may outlive the Python object
 
 # ---- data types and devices -------------------------------------------------------------------------------------------
 
@@ -16,8 +18,7 @@ for _number in range(lib.SL_DTYPE_DEFAULT + 1, lib.SL_DTYPE_COUNT):
     dtypes[ffi.string(lib.sl_dtype_name(_number)).decode()] = _number
 _dtype_names = {number: name for name, number in dtypes.items()}
 _numpy = {name: numpy.dtype(name) for name in dtypes if name in numpy.sctypeDict}
-# What NumPy has no type for travels as the type of the same bits.
-_bits = {"bfloat16": numpy.dtype(numpy.uint16)}
+_FOREIGN = ("bfloat16",)  # NumPy has no type for it
 
 
 def dtype_of(value):
@@ -96,14 +97,14 @@ def wrap(p, kind):
     if _callbacks_under_way and getattr(_core.callbacks, "depth", 0):
         lib.sl_retain(p)  # the scope around the callback has the other reference
     t = _new(kind)
-    t._p = p
+    t._p = _gc(p, _release)
     return t
 
 
 def borrow(p, kind):
     """The Python object of a tensor that somebody else owns."""
     t = _new(kind)
-    t._p = lib.sl_retain(p)
+    t._p = _gc(lib.sl_retain(p), _release)
     return t
 
 
@@ -122,11 +123,6 @@ class Tensor(_Methods):
 
     def __init__(self, *args, **kwargs):
         raise TypeError("tensors are made by functions: starling.array(values), starling.zeros(shape), …")
-
-    def __del__(self, release=lib.sl_release):
-        p = getattr(self, "_p", None)
-        if p is not None:
-            release(p)
 
     # What is known without waiting
 
@@ -178,11 +174,13 @@ class Tensor(_Methods):
         """Waits for the values and returns them as a NumPy array: the tensor's memory itself, read-only, if possible.
 
         That is not with GPUs, for parameters, and for what was written again; then, and with copy=True, it is an array of its
-        own.  Changes of the tensor in place show in an array over its memory once they are computed.
+        own.  So it is of bfloat16, which NumPy does not have: the values as float32.  Changes of the tensor in place show in an array over its memory once they are computed.
         """
         name = _dtype_names[lib.sl_tensor_dtype(self._p)]
+        if name not in _numpy:
+            return self.detach().astype("float32").numpy(copy)
         shape = self.shape
-        if not copy and name in _numpy and shape is not None:
+        if not copy and shape is not None:
             wait_interruptibly(self._p)
             held = wrap(lib.sl_detach_at(here(), self._p), Tensor)  # keeps this memory, whatever becomes of the tensor
             p = lib.sl_values_at(here(), self._p)
@@ -193,7 +191,7 @@ class Tensor(_Methods):
                 return values
             if lib.sl_error():
                 raise_error()
-        values = numpy.empty(() if shape is None else shape, _numpy.get(name) or _bits[name])
+        values = numpy.empty(() if shape is None else shape, _numpy[name])
         wait_interruptibly(self._p)
         check(lib.sl_read_at(here(), self._p, ffi.from_buffer(values) if values.size else NULL, values.nbytes))
         return values
@@ -237,8 +235,10 @@ class Tensor(_Methods):
         return int(self.item())
 
     def __index__(self):
-        if self.dtype.kind not in "iu":
+        if "int" not in _dtype_names[lib.sl_tensor_dtype(self._p)]:
             raise TypeError(f"only a tensor of integers is an index, not {self.dtype}")
+        if self.size != 1:
+            raise TypeError(f"a tensor of shape {self.shape} is no index: it has not one element")
         return int(self.item())
 
     def __bool__(self):
@@ -270,7 +270,7 @@ class Tensor(_Methods):
         """The values for another library, through DLPack: a copy in main memory, from any device."""
         if dl_device not in (None, (1, 0)):
             raise BufferError(f"tensors are handed out in main memory, device (1, 0), not on {dl_device}")
-        if _dtype_names[lib.sl_tensor_dtype(self._p)] in _bits:
+        if _dtype_names[lib.sl_tensor_dtype(self._p)] in _FOREIGN:
             raise BufferError("NumPy, which packs the values, has no bfloat16; use astype('float32')")
         if copy is False:
             raise BufferError("tensors are handed out as copies: the engine may move and overwrite their memory")
@@ -345,186 +345,8 @@ class Tensor(_Methods):
 
         set_(self, key, value)
 
-    def __eq__(self, other):
-        return _compare(self, other, lib.sl_eq_at, lib.sl_eq_scalar_at)
-
-    def __ne__(self, other):
-        return _compare(self, other, lib.sl_ne_at, lib.sl_ne_scalar_at)
-
     __hash__ = object.__hash__
 
-
-def _compare(a, b, tensors, scalar):
-    if isinstance(b, numpy.ndarray) and b.ndim:
-        b = array(b, dtype=b.dtype if b.dtype.name in _numpy else None, device=a.device, like=type(a))
-    if isinstance(b, Tensor):
-        t = wrap(tensors(here(), a._p, b._p), type(a))
-    elif isinstance(b, (int, float)) or hasattr(b, "__float__"):
-        t = wrap(scalar(here(), a._p, b), type(a))
-    else:
-        return NotImplemented
-    return t if not t._truths or lib.slpy_truths(t._p, NULL) else wrap(lib.sl_cast_at(here(), t._p, lib.SL_BOOL), type(a))
-
-
-def _numbers(a, b):
-    """Two operands, one of them of truth values at least, as numbers: of the other's type, of int64 if both are bools."""
-    if isinstance(b, Tensor):
-        which = lib.slpy_truths(a._p, b._p)
-        return (a.astype("int64" if which & 2 else b.dtype) if which & 1 else a), (b.astype("int64" if which & 1 else a.dtype) if which & 2 else b)
-    return a.astype("float32" if isinstance(b, (float, numpy.floating)) else "int64"), b
-
-
-def _with_numbers(function, a, b):
-    """A call that was refused, once more, if it was so because of truth values: nobody else pays for a look at the types."""
-    if not lib.slpy_truths(a._p, b._p if isinstance(b, Tensor) else NULL):
-        return NULL  # and the error is pending
-    lib.sl_error_clear()
-    a, b = _numbers(a, b)
-    return function(here(), a._p, b._p if isinstance(b, Tensor) else b)
-
-
-def _divisible(a, b):
-    """The operands of /, whole numbers among them as floats: in Python a quotient is no whole number.
-
-    Integers become float32, and so do bools, but beside a tensor of floats they take its type.
-    """
-    second = b._p if isinstance(b, Tensor) else NULL
-    whole = lib.slpy_whole(a._p, second)
-    if not whole:
-        return a, b
-    beside = lib.slpy_truths(a._p, second) if second and whole != 3 else 0
-    if whole & 1:
-        a = a.astype(b.dtype if beside & 1 else "float32")
-    return a, (b.astype(a.dtype if beside & 2 else "float32") if whole & 2 else b)
-
-
-def _binary(name, swapped=None):
-    tensors, scalar = getattr(lib, f"sl_{name}_at"), getattr(lib, f"sl_{name}_scalar_at")
-    divides = name == "div"
-
-    def forward(a, b):
-        if divides and a._truths:
-            a, b = _divisible(a, b)
-        if isinstance(b, Tensor):
-            return wrap(tensors(here(), a._p, b._p) or _with_numbers(tensors, a, b), type(a))
-        return _with_number(scalar, a, b, tensors, False)
-
-    back = getattr(lib, f"sl_{swapped or name}_scalar_at")
-
-    def backward(a, b):
-        if divides and a._truths:
-            a, b = _divisible(a, b)
-        return _with_number(back, a, b, tensors, True)
-
-    return forward, backward
-
-
-def _with_number(scalar, a, b, tensors, swap):
-    """An operation with a number; one with a fraction makes integers float32.  Lists and arrays become tensors."""
-    if b.__class__ is float and a._truths and lib.slpy_integers(a._p, NULL):
-        a = a.astype("float32")
-    try:
-        p = scalar(here(), a._p, b)
-    except TypeError:
-        return _with_array(a, b, tensors, swap)
-    return wrap(p or _with_numbers(scalar, a, b), type(a))
-
-
-def _with_array(a, b, function, swap):
-    if not isinstance(b, (numpy.ndarray, list, tuple)):
-        return NotImplemented
-    truths = lib.slpy_truths(a._p, NULL)
-    b = array(b, dtype=None if truths else a.dtype, device=a.device, like=type(a))
-    if truths:
-        a, b = _numbers(a, b)
-    first, second = (b, a) if swap else (a, b)
-    return wrap(function(here(), first._p, second._p), type(a))
-
-
-def _inplace(name, operator):
-    tensors, scalar = getattr(lib, f"sl_{name}_inplace_at"), getattr(lib, f"sl_{name}_scalar_inplace_at")
-
-    def method(a, b):
-        if name == "div" and a._truths and lib.slpy_whole(a._p, NULL):
-            raise _core.DTypeError(f"/= gives fractions, which a tensor of {a.dtype} cannot hold")
-        try:
-            p = tensors(here(), a._p, b._p) if isinstance(b, Tensor) else scalar(here(), a._p, b)
-        except TypeError:
-            return NotImplemented
-        if not p and isinstance(b, Tensor) and lib.slpy_truths(a._p, b._p) == 2:
-            lib.sl_error_clear()
-            b = _numbers(a, b)[1]
-            p = tensors(here(), a._p, b._p)
-        if not p and getattr(a, "_part", False) and lib.sl_is_recording():  # t[0] += 1 puts it where it belongs
-            lib.sl_error_clear()
-            return getattr(a, f"__{operator}__")(b)
-        if not p:
-            raise_error()
-        return a
-
-    return method
-
-
-def _inplace_power(a, b):
-    """By way of another tensor: no operation does it in place."""
-    power = a**b
-    if power is NotImplemented or (getattr(a, "_part", False) and lib.sl_is_recording()):
-        return power
-    if not lib.sl_copy_inplace_at(here(), a._p, power._p):
-        raise_error()
-    return a
-
-
-for _name, _swapped in (("add", "add"), ("sub", "rsub"), ("mul", "mul"), ("truediv", "rdiv"), ("pow", "rpow")):
-    _c = {"truediv": "div"}.get(_name, _name)
-    _forward, _backward = _binary(_c, _swapped)
-    setattr(Tensor, f"__{_name}__", _forward)
-    setattr(Tensor, f"__r{_name}__", _backward)
-    setattr(Tensor, f"__i{_name}__", _inplace_power if _c == "pow" else _inplace(_c, _name))
-for _name in ("lt", "le", "gt", "ge"):
-    setattr(
-        Tensor,
-        f"__{_name}__",
-        lambda a, b, t=getattr(lib, f"sl_{_name}_at"), s=getattr(lib, f"sl_{_name}_scalar_at"): _compare(a, b, t, s),
-    )
-
-
-def _logical(name):
-    function = getattr(lib, f"sl_logical_{name}_at")
-
-    def method(a, b):
-        if isinstance(b, (bool, numpy.bool_, numpy.ndarray)):
-            b = array(numpy.asarray(b), dtype="bool", device=a.device, like=type(a)) if numpy.asarray(b).dtype == bool else None
-        if not isinstance(b, Tensor) or lib.slpy_truths(a._p, b._p) != 3:
-            return NotImplemented  # there are no operations bit by bit
-        return wrap(function(here(), a._p, b._p), type(a))
-
-    return method
-
-
-def _invert(a):
-    if not lib.slpy_truths(a._p, NULL):
-        raise TypeError(f"~ takes a tensor of bools, not of {a.dtype}")
-    return wrap(lib.sl_logical_not_at(here(), a._p), type(a))
-
-
-for _name in ("and", "or", "xor"):
-    setattr(Tensor, f"__{_name}__", _logical(_name))
-    setattr(Tensor, f"__r{_name}__", _logical(_name))
-setattr(Tensor, "__invert__", _invert)
-setattr(Tensor, "__neg__", lambda a: wrap(lib.sl_neg_at(here(), a._p), type(a)))
-setattr(Tensor, "__pos__", lambda a: a)
-setattr(Tensor, "__abs__", lambda a: wrap(lib.sl_abs_at(here(), a._p), type(a)))
-
-
-def _matmul(a, b):
-    if not isinstance(b, Tensor):
-        return NotImplemented
-    flat = a.ndim <= 2 and b.ndim <= 2
-    return wrap((lib.sl_dot_at if flat else lib.sl_matmul_at)(here(), a._p, b._p, (False, False)), type(a))
-
-
-setattr(Tensor, "__matmul__", _matmul)
 
 # ---- making them ------------------------------------------------------------------------------------------------------
 
@@ -533,8 +355,8 @@ def array(values, dtype=None, device=None, like=Tensor):
     """A tensor with a copy of the values: numbers, nested lists, NumPy arrays, tensors.
 
     Floats become float32, integers int32, truth values bool, unless dtype says otherwise or a NumPy array has a type of
-    its own that tensors have, too; NumPy's int64, its usual one, becomes int32, which operations take (DTypeError if it
-    cannot).
+    its own that tensors have, too; NumPy's int64, its usual one, becomes int32, which operations take.  Values beyond the
+    range of the data type are refused (DTypeError), and so is NaN among integers.
     """
     if isinstance(values, Tensor):
         copy = values.to(device) if device is not None else values.copy()
@@ -548,7 +370,9 @@ def array(values, dtype=None, device=None, like=Tensor):
         if dtype == "int32" and values.itemsize >= 4 and values.size and not -(2**31) <= values.min() <= values.max() < 2**31:
             raise _core.DTypeError("numbers that int32 cannot hold; array(values, dtype='int64') keeps them")
     name = _dtype_names[dtype_of(dtype)] if dtype is not None else values.dtype.name
-    if name in _bits:
+    if like._truths:
+        values = fit(values, name)
+    if name in _FOREIGN:
         return array(values, "float32", device, like).astype(name)
     values = numpy.ascontiguousarray(values, dtype=_numpy[name]).reshape(values.shape)  # also in the machine's byte order
     data = ffi.from_buffer(values) if values.size else NULL

@@ -1,13 +1,14 @@
 """Optimisers, training steps, metrics, and batches on several devices."""
 from . import _core
 from ._blocks import Block, loss_function, loss_of_all
-from ._core import NULL, check, choice, ffi, here, lib, options, pointer, raise_error, text_of, wrong
+from ._core import NULL, check, choice, ffi, here, lib, options, owned, pointer, raise_error, text_of, wrong
 from ._tensor import Tensor, array, device_of, wrap, wait_interruptibly
 
 _optimizers = {"sgd": lib.SL_SGD, "adam": lib.SL_ADAM, "adamw": lib.SL_ADAMW, "rmsprop": lib.SL_RMSPROP}
 _schedules = {"constant": lib.SL_CONSTANT, "steps": lib.SL_STEPS, "cosine": lib.SL_COSINE, "polynomial": lib.SL_POLYNOMIAL}
 _reductions = {"mean": lib.SL_REDUCTION_MEAN, "sum": lib.SL_REDUCTION_SUM}
 _settings = [name for name, _ in ffi.typeof("struct sl_optimizer").fields if name not in ("kind", "schedule")]
+_of_kind = {lib.SL_CONSTANT: (), lib.SL_STEPS: ("every", "factor"), lib.SL_COSINE: ("total", "final_lr"), lib.SL_POLYNOMIAL: ("total", "final_lr", "power")}
 _terms = [name for name, _ in ffi.typeof("struct sl_schedule").fields if name != "kind"]
 
 
@@ -33,13 +34,15 @@ class Schedule:
     """How the learning rate changes: Schedule("cosine", warmup=100, total=10000)."""
 
     def __init__(self, kind="constant", **terms):
-        self._c = {"kind": choice(_schedules, kind, "kind"), **_only(terms, _terms, "a schedule")}
+        number = choice(_schedules, kind, "kind")
+        self._c = {"kind": number, **_only(terms, ["warmup", *_of_kind.get(number, _terms)], f"the schedule {kind!r}")}
 
 
-class Trainer(_core.Owner):
+class Trainer(_core.Settled):
     """Updates the parameters of a block: Trainer(net, "adam", lr=0.001)."""
 
     _instead = "make another one, and give it the state with save and load"
+    _settings = (*_settings, "schedule")
 
     def __init__(self, block, optimizer="sgd", *, schedule=None, **settings):
         c = {"kind": choice(_optimizers, optimizer, "optimizer"), **_only(settings, _settings, f"optimizer {optimizer!r}")}
@@ -47,14 +50,9 @@ class Trainer(_core.Owner):
             if not isinstance(schedule, Schedule):
                 raise wrong("schedule", schedule, "starling.Schedule(…)")
             c["schedule"] = schedule._c
-        self._p = lib.sl_trainer_new_at(here(), pointer("block", block, Block), _terms_of("sl_optimizer", c))
-        if not self._p:
-            raise_error()
-        self.block = block
-
-    def __del__(self, free=lib.sl_trainer_free):
-        if getattr(self, "_p", None):
-            free(self._p)
+        p = lib.sl_trainer_new_at(here(), pointer("block", block, Block), _terms_of("sl_optimizer", c))
+        self._p = owned(p, lib.sl_trainer_free, block)
+        self._refer(block=block)
 
     def step(self, batch_size, *, ignore_stale=False):
         """Updates the parameters by the gradients, divided by batch_size."""
@@ -108,17 +106,12 @@ def _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis):
     return options("sl_step_opts", passes_off=passes_off, accumulate=accumulate, reduction=choice(_reductions, reduction, "reduction"), buckets=buckets)
 
 
-class _WholeStep(_core.Owner):
+class _WholeStep(_core.Settled):
     """What holds a compiled step."""
 
-    def _compiled(self, p):
-        self._p = p
-        if not p:
-            raise_error()
-
-    def __del__(self, free=lib.sl_step_free):
-        if getattr(self, "_p", None):
-            free(self._p)
+    def _compiled(self, p, loss, block, trainer):
+        self._p = owned(p, lib.sl_step_free, loss, block, trainer)
+        self._refer(block=block, trainer=trainer)
 
 
 class Step(_WholeStep):
@@ -133,10 +126,10 @@ class Step(_WholeStep):
     """
 
     def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0, buckets=(), bucket_axis=0):
-        function, self._loss = loss_function(loss)
+        function, called = loss_function(loss)
         opts = _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis)
-        self._compiled(lib.sl_step_compile_at(here(), pointer("block", block, Block), function, pointer("trainer", trainer, Trainer), opts))
-        self.block, self.trainer = block, trainer
+        p = lib.sl_step_compile_at(here(), pointer("block", block, Block), function, pointer("trainer", trainer, Trainer), opts)
+        self._compiled(p, called, block, trainer)
 
     def __call__(self, x, target):
         """Trains on a batch; returns the losses."""
@@ -174,9 +167,8 @@ class StepAll(_WholeStep):
     def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0, buckets=(), bucket_axis=0):
         opts = _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis)
         c_block, c_trainer = pointer("block", block, Block), pointer("trainer", trainer, Trainer)
-        self._loss = loss_of_all(loss, block)  # as long as the step
-        self._compiled(lib.sl_step_compile_all_at(here(), c_block, self._loss, NULL, c_trainer, opts))
-        self.block, self.trainer = block, trainer
+        called = loss_of_all(loss, block)
+        self._compiled(lib.sl_step_compile_all_at(here(), c_block, called, NULL, c_trainer, opts), called, block, trainer)
 
     def __call__(self, inputs, targets):
         """Trains on a batch; returns the losses."""
@@ -203,7 +195,7 @@ def _tensors(name, given):
     return ffi.new("sl_tensor *[]", [pointer(f"{name} {i}", t, Tensor) for i, t in enumerate(given)])
 
 
-class Cache(_core.Owner):
+class Cache(_core.Settled):
     """What a network of causal attention keeps of the steps of sequences, so that only new steps are computed:
 
         cache = Cache(net, 1024)
@@ -214,14 +206,8 @@ class Cache(_core.Owner):
     """
 
     def __init__(self, net, steps):
-        self._p = lib.sl_cache_new_at(here(), pointer("net", net, Block), steps)
-        if not self._p:
-            raise_error()
-        self.net = net
-
-    def __del__(self, free=lib.sl_cache_free):
-        if getattr(self, "_p", None):
-            free(self._p)
+        self._p = owned(lib.sl_cache_new_at(here(), pointer("net", net, Block), steps), lib.sl_cache_free, net)
+        self._refer(net=net)
 
     def __len__(self):
         return lib.sl_cache_length(self._p)
@@ -247,17 +233,11 @@ def split_and_load(x, devices, *, uneven=False, weights=None):
     return [wrap(parts[i], type(x)) for i in range(n)]
 
 
-class Metric(_core.Owner):
+class Metric(_core.Settled):
     """A running mean that tasks compute; reading it waits."""
 
     def __init__(self, p):
-        self._p = p
-        if not p:
-            raise_error()
-
-    def __del__(self, free=lib.sl_metric_free):
-        if getattr(self, "_p", None):
-            free(self._p)
+        self._p = owned(p, lib.sl_metric_free)
 
     def add(self, values, labels=None):
         """Adds scores and their labels to an accuracy, values to a mean."""

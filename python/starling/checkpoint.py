@@ -89,20 +89,20 @@ def begin(path, *, keep=0, **parts):
     return Job(lib.sl_checkpoint_begin_at(here(), text_of(path, "path"), made.c), made)
 
 
-def load(path, **parts):
+def load(path, *, net=None, trainer=None, loader=None, metrics=(), tensors=None):
     """Restores these parts from a checkpoint, or from the newest sound one of a folder.
 
     Returns a dictionary of epoch, step, note and path.  What does not fit the checkpoint is an error that names the first
     difference; then nothing is changed.
     """
-    made = _Parts(**parts)
+    made = _Parts(net=net, trainer=trainer, loader=loader, metrics=metrics, tensors=tensors)
     opened = lib.sl_checkpoint_open_at(here(), text_of(path, "path"))
     if not opened:
         raise_error()
     try:
         check(lib.sl_checkpoint_restore_at(here(), opened, made.c))
-        if parts.get("loader") is not None:
-            parts["loader"]._go_on()
+        if loader is not None:
+            loader._go_on()
         return {"epoch": made.epoch[0], "step": made.step[0], "note": _text(lib.sl_checkpoint_note(opened)), "path": _text(lib.sl_checkpoint_path(opened))}
     finally:
         lib.sl_checkpoint_close(opened)

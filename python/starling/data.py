@@ -8,8 +8,9 @@
 import numpy
 
 from . import _core
-from ._core import NULL, ffi, here, lib, options, pointer, raise_error, shape_from, shape_of, text_of, wrong
+from ._core import NULL, ffi, here, lib, options, owned, pointer, raise_error, shape_from, shape_of, text_of, wrong
 from ._tensor import Tensor, _numpy, array, device_of, dtypes, wrap
+from ._values import fit
 
 __all__ = [
     "Dataset", "Loader", "arrays", "center_crop", "cifar10", "colour_jitter", "csv", "fashion_mnist", "images", "mnist", "normalise",
@@ -65,17 +66,11 @@ def random_resized_crop(height, width, area=(0.08, 1.0), ratio=(3 / 4, 4 / 3)):
     return Transform(lib.SL_RANDOM_RESIZED_CROP, height=height, width=width, area=list(area), ratio=list(ratio))
 
 
-class Dataset(_core.Owner):
+class Dataset(_core.Settled):
     """Samples x, most with a label or target y; made by arrays, npy, csv, images, cifar10, mnist, tokens."""
 
     def __init__(self, p, *owners):
-        self._p, self._owners = p, owners
-        if not p:
-            raise_error()
-
-    def __del__(self, free=lib.sl_dataset_free):
-        if getattr(self, "_p", None):
-            free(self._p)
+        self._p = owned(p, lib.sl_dataset_free, *owners)
 
     def __len__(self):
         return lib.sl_dataset_size(self._p)
@@ -125,7 +120,7 @@ class Dataset(_core.Owner):
     def classes(self):
         """The names of the classes."""
         names = (lib.sl_dataset_class_name(self._p, i) for i in range(lib.sl_dataset_classes(self._p)))
-        return [ffi.string(n).decode() if n else str(i) for i, n in enumerate(names)]
+        return [ffi.string(n).decode(errors="backslashreplace") if n else str(i) for i, n in enumerate(names)]
 
 
 def _transform(t):
@@ -156,7 +151,7 @@ def arrays(x, y=None, *, classes=0):
     c_y = (NULL, shape_of(()), 0)
     if y is not None:
         y = numpy.asarray(y)
-        y, c_y = _array_of("y", y.astype(numpy.int32) if y.dtype == numpy.int64 else y)
+        y, c_y = _array_of("y", fit(y, "int32") if y.dtype.kind in "iu" and (classes or y.dtype != numpy.uint8) else y)
     return Dataset(lib.sl_dataset_arrays_at(here(), c_x, c_y, (classes, True)))
 
 
@@ -166,7 +161,13 @@ def npy(x, y=None, *, classes=0):
 
 
 def csv(path, *, separator=",", header=False, label=0, regression=False, missing=False):
-    """A table of numbers: a line a sample.  Column `label`, counted from 1, is y; 0 is the last one, -1 none."""
+    """A table of numbers: a line a sample.  Column `label`, counted from 1, is y; 0 is the last one, -1 none.
+
+    Labels that are whole numbers from 0, such as 3 and 10.0, are the classes; other numbers become classes in numeric order,
+    texts in theirs.  With regression y is a number.
+    """
+    if not isinstance(separator, str) or len(separator.encode()) != 1:
+        raise _core.InvalidArgument(f"csv: separator is {separator!r}, one character (of ASCII) is needed")
     opts = options("sl_csv_opts", separator=separator.encode(), header=header, label=label, regression=regression, missing=missing)
     return Dataset(lib.sl_dataset_csv_at(here(), text_of(path, "path"), opts))
 
@@ -198,7 +199,7 @@ def fashion_mnist(train=True):
     return mnist(FASHION_MNIST, train)
 
 
-class Loader(_core.Owner):
+class Loader(_core.Settled):
     """Shuffled mini-batches: Loader((x, y), batch_size=256) of arrays, Loader(dataset, batch_size=256) of a data set.
 
     An iteration is an epoch, also after one that was left early; the first one after a checkpoint was loaded goes on in the middle.
@@ -215,17 +216,16 @@ class Loader(_core.Owner):
         if not 0 <= rank < ranks:
             raise _core.InvalidArgument(f"rank is {rank} of {ranks} ranks")
         self._rank, self._ranks = rank, ranks
-        self.batch_size, self.drop_last, self._device, self._kind = batch_size, drop_last, device, kind
+        self._refer(batch_size=batch_size, drop_last=drop_last)
+        self._device, self._kind = device, kind
         self._shuffle, self._seed, self._epoch, self._p = shuffle, seed, 0, None
         self._under_way = None  # of a data set: the iteration that took batches of the present epoch
         if isinstance(data, Dataset):
             last = lib.SL_LAST_DISCARD if drop_last else lib.SL_LAST_KEEP
             opts = dict(batch_size=batch_size, shuffle=shuffle, seed=seed, last=last, limit=limit, prefetch=prefetch)
             opts |= dict(device=device_of(device), workers=workers, rank=rank, ranks=ranks)
-            self._p = lib.sl_loader_new_at(here(), data._p, options("sl_loader_opts", **opts))
+            self._p = owned(lib.sl_loader_new_at(here(), data._p, options("sl_loader_opts", **opts)), lib.sl_loader_free, data)
             self._data = data
-            if not self._p:
-                raise_error()
             return
         if workers or prefetch:
             raise _core.InvalidArgument("workers and prefetch are for data sets; starling.data.arrays(x, y) makes one")
@@ -236,10 +236,6 @@ class Loader(_core.Owner):
         if len(sizes) != 1:
             raise _core.ShapeError(f"arrays of one data set have {sorted(sizes)} rows")
         self._size = min(sizes.pop(), limit or float("inf"))
-
-    def __del__(self, free=lib.sl_loader_free):
-        if getattr(self, "_p", None):
-            free(self._p)
 
     def __len__(self):
         """The number of batches in an epoch."""

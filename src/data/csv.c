@@ -12,12 +12,15 @@
 
 enum { LONGEST = 1 << 16, MOST_COLUMNS = 1 << 24 };
 
-/* What some programs put before UTF-8. */
-static void skip_mark(struct slp_csv *c)
+/* Skips what some programs put before UTF-8.  False: it is UTF-16 or UTF-32. */
+static bool skip_mark(struct slp_csv *c)
 {
-	static const char mark[] = "\xef\xbb\xbf";
-	char start[3];
-	if (fread(start, 1, 3, c->file) != 3 || memcmp(start, mark, 3)) rewind(c->file);
+	char start[3] = "";
+	size_t n = fread(start, 1, 3, c->file);
+	if (n == 3 && !memcmp(start, "\xef\xbb\xbf", 3)) return true;
+	rewind(c->file);
+	if (n < 2 || (memcmp(start, "\xff\xfe", 2) && memcmp(start, "\xfe\xff", 2))) return true;
+	return slp_data_fail(SL_EFORMAT, "%s: is in UTF-16 or UTF-32; UTF-8 is read", c->path);
 }
 
 bool slp_csv_open(struct slp_csv *c, const char *path, char separator)
@@ -29,8 +32,7 @@ bool slp_csv_open(struct slp_csv *c, const char *path, char separator)
 	                      .line = 1,
 	                      .last = true};
 	if (!c->file) return slp_data_fail(SL_EIO, "%s: %s", path, why);
-	skip_mark(c);
-	return true;
+	return skip_mark(c);
 }
 
 void slp_csv_close(struct slp_csv *c)

@@ -1,5 +1,5 @@
 /* Data sets of CSV files: read once, kept as arrays. */
-#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +21,7 @@ struct table {
 	struct slp_csv csv;
 	struct sl_csv_opts opts;
 	int columns, label; /* of the file; which is y, 0: none */
+	bool trailing;      /* whether lines end in a separator */
 	int64_t rows, room; /* rows that there is memory for */
 	float *x, *y;
 	int32_t *labels;    /* numbers of names, then classes */
@@ -64,37 +65,90 @@ static bool find_name(struct table *t, const char *text, int32_t *number)
 	return true;
 }
 
-/* A whole number from 0; -1: the text is none. */
-static int32_t class_number(const char *text)
+/* A label without the blanks around it, as a number; false: it is none. */
+static bool number_of(const char *text, double *v)
 {
 	char *end;
-	errno = 0;
-	long v = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : -1;
-	return v < 0 || *end || errno || v >= SLP_MAX_CLASSES ? -1 : (int32_t)v;
+	if (!strchr("+-.0123456789", text[0])) return false; /* nor nan and inf */
+	*v = slp_number_read(text, &end);
+	return end != text && !*end && isfinite(*v);
 }
 
-/* Labels that are numbers stay what they are, others become their place among the sorted texts. */
+static int by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static bool is_class(double v)
+{
+	return v >= 0 && v < SLP_MAX_CLASSES && v == floor(v);
+}
+
+/* The labels, all of them numbers, sorted, each once.  Returns how many there are. */
+static int sort_numbers(const double *values, int n, double *sorted)
+{
+	int count = 0;
+	memcpy(sorted, values, (size_t)n * sizeof *sorted);
+	qsort(sorted, (size_t)n, sizeof *sorted, by_number);
+	for (int i = 0; i < n; i++)
+		if (!count || sorted[i] > sorted[count - 1]) sorted[count++] = sorted[i];
+	return count;
+}
+
+/* Numbers that are no classes themselves: their places in numeric order, and texts of them. */
+static bool rank_numbers(const struct table *t, const double *values, int32_t *to, char **texts, int *count)
+{
+	char text[32];
+	double *sorted = slp_malloc(((size_t)t->nnames + 1) * sizeof *sorted);
+	if (!sorted) return false;
+	*count = sort_numbers(values, t->nnames, sorted);
+	for (int i = 0; i < t->nnames; i++) {
+		const double *found = bsearch(values + i, sorted, (size_t)*count, sizeof *sorted, by_number);
+		to[t->names[i].number] = (int32_t)(found - sorted);
+	}
+	bool ok = true;
+	for (int i = 0; ok && i < *count; i++)
+		ok = (texts[i] = slp_strdup(slp_number_text(sorted[i], false, text))) != NULL;
+	free(sorted);
+	return ok;
+}
+
+/* Labels that are whole numbers from 0 stay what they are.  Other numbers become their places in numeric order, texts
+ * those among the sorted texts: then there are `count` names in texts. */
+static bool number_classes(const struct table *t, int32_t *to, char **texts, int *count, int32_t *largest)
+{
+	double *values = slp_malloc(((size_t)t->nnames + 1) * sizeof *values);
+	bool numbers = values != NULL, classes = true, ok = values != NULL;
+	*largest = -1;
+	*count = 0;
+	for (int i = 0; numbers && i < t->nnames; i++) {
+		numbers = number_of(t->names[i].text, values + i);
+		classes &= numbers && is_class(values[i]);
+	}
+	if (numbers && !classes) ok = rank_numbers(t, values, to, texts, count);
+	for (int i = 0; ok && i < t->nnames && (!numbers || classes); i++) {
+		int32_t v = to[t->names[i].number] = numbers ? (int32_t)values[i] : i;
+		if (v > *largest) *largest = v;
+		if (!numbers) ok = (texts[(*count)++] = slp_strdup(t->names[i].text)) != NULL;
+	}
+	free(values);
+	return ok;
+}
+
 static bool make_classes(struct table *t, sl_dataset *d)
 {
 	int32_t *to = slp_malloc(((size_t)t->nnames + 1) * sizeof *to), largest = -1;
 	char **texts = slp_calloc((size_t)t->nnames + 1, sizeof *texts);
-	bool numbers = true, ok = to && texts;
-	for (int i = 0; ok && i < t->nnames; i++) {
-		int32_t v = class_number(t->names[i].text);
-		numbers &= v >= 0;
-		if (v > largest) largest = v;
-	}
-	for (int i = 0; ok && i < t->nnames; i++) {
-		to[t->names[i].number] = numbers ? class_number(t->names[i].text) : i;
-		if (!numbers) ok = (texts[i] = slp_strdup(t->names[i].text)) != NULL;
-	}
+	int count = 0;
+	bool ok = to && texts && number_classes(t, to, texts, &count, &largest);
 	for (int64_t i = 0; ok && i < t->rows; i++) t->labels[i] = to[t->labels[i]];
 	free(to);
-	if (ok && !numbers) {
-		slp_dataset_names(d, texts, t->nnames);
+	if (ok && count) {
+		slp_dataset_names(d, texts, count);
 		return true;
 	}
-	slp_names_free(texts, texts ? t->nnames : 0);
+	slp_names_free(texts, texts ? count : 0);
 	return ok && slp_dataset_classes(d, largest + 1);
 }
 
@@ -128,7 +182,9 @@ static bool number(struct table *t, float *to)
 	while (*end == ' ' || *end == '\t') end++;
 	if (end != c->text && !*end) {
 		*to = (float)v;
-		return true;
+		if (!isinf(*to) || isinf(v)) return true;
+		return slp_data_fail(SL_EFORMAT, "%s: line %lld, column %d: '%.40s' is not a value of float32", c->path,
+		                     (long long)c->begin, c->column, c->text);
 	}
 	if (!c->text[strspn(c->text, " \t")] && t->opts.missing) {
 		*to = __builtin_nanf("");
@@ -138,19 +194,31 @@ static bool number(struct table *t, float *to)
 	                     (long long)c->begin, c->column, c->text);
 }
 
+static bool refuse_width(const struct table *t, int64_t line)
+{
+	return slp_data_fail(SL_EFORMAT, "%s: line %lld has %s %d fields, the first line has %d", t->csv.path,
+	                     (long long)line, t->csv.column > t->columns ? "more than" : "only",
+	                     t->csv.column > t->columns ? t->columns : t->csv.column, t->columns);
+}
+
+/* A label: the text without blanks around it, unless it stands in quotes. */
+static bool label(struct table *t)
+{
+	const struct slp_csv *c = &t->csv;
+	char *text = c->text + (c->quoted ? 0 : strspn(c->text, " \t"));
+	for (size_t n = strlen(text); !c->quoted && n && strchr(" \t", text[n - 1]); n--) text[n - 1] = '\0';
+	if (*text) return find_name(t, text, t->labels + t->rows);
+	return slp_data_fail(SL_EFORMAT, "%s: line %lld, column %d: the label is empty", c->path, (long long)c->begin,
+	                     c->column);
+}
+
 static bool put_field(struct table *t)
 {
 	int column = t->csv.column, width = t->columns - (t->label > 0);
+	if (t->trailing && column == t->columns + 1 && !t->csv.length) return true;
+	if (column > t->columns) return refuse_width(t, t->csv.begin);
 	if (column != t->label) return number(t, t->x + t->rows * width + column - 1 - (t->label && column > t->label));
-	return t->opts.regression ? number(t, t->y + t->rows) : find_name(t, t->csv.text, t->labels + t->rows);
-}
-
-static int refuse_width(const struct table *t, int64_t line)
-{
-	slp_data_fail(SL_EFORMAT, "%s: line %lld has %s %d fields, the first line has %d", t->csv.path, (long long)line,
-	              t->csv.column > t->columns ? "more than" : "only",
-	              t->csv.column > t->columns ? t->columns : t->csv.column, t->columns);
-	return -1;
+	return t->opts.regression ? number(t, t->y + t->rows) : label(t);
 }
 
 /* Fields of one line into its row, or past it.  1, 0 at the end of the file, -1 after an error. */
@@ -161,11 +229,9 @@ static int read_line(struct table *t, bool keep)
 		int got = slp_csv_next(&t->csv);
 		if (got <= 0) return got;
 		if (t->csv.column == 1) line = t->csv.begin;
-		if (!keep) continue;
-		if (t->csv.column > t->columns) return refuse_width(t, line);
-		if (!put_field(t)) return -1;
+		if (keep && !put_field(t)) return -1;
 	} while (!t->csv.last);
-	return keep && t->csv.column != t->columns ? refuse_width(t, line) : 1;
+	return keep && t->csv.column < t->columns && !refuse_width(t, line) ? -1 : 1;
 }
 
 /* How many columns the first line has; the file is at its beginning again. */
@@ -174,7 +240,9 @@ static bool count_columns(struct table *t)
 	int got = read_line(t, false);
 	if (got < 0) return false;
 	if (!got) return slp_data_fail(SL_EFORMAT, "%s: is empty", t->csv.path);
-	t->columns = t->csv.column;
+	/* Some programs end each line in a separator. */
+	t->trailing = !t->opts.missing && t->csv.column > 1 && !t->csv.length && !t->csv.quoted;
+	t->columns = t->csv.column - t->trailing;
 	t->label = t->opts.label < 0 ? 0 : t->opts.label ? t->opts.label : t->columns;
 	if (t->label > t->columns)
 		return slp_data_fail(SL_EINVAL, "%s: label is column %d of %d", t->csv.path, t->label, t->columns);
@@ -231,10 +299,14 @@ static sl_dataset *make(struct table *t)
 }
 
 /* A data set of a CSV file (RFC 4180: fields may stand in quotes, lines end in LF or CR LF): each line is a sample, its
- * columns are x, float32, but for one, which is y: a label, or with .regression a number.  Labels are whole numbers
- * from 0, or texts, whose classes are sorted; see struct sl_csv_opts.  Numbers have a point, whatever the locale.  The
- * values are kept in memory, 4 bytes each. sl_dataset *iris = sl_dataset_csv("iris.csv", .header = true); NULL with
- * SL_EIO: the file cannot be read; SL_EFORMAT: what is wrong with it and where; SL_EINVAL: it has no such column. */
+ * columns are x, float32, but for one, which is y: a label, or with .regression a number.  Labels that are whole numbers
+ * from 0, such as 3 and 10.0, are the classes; other numbers become classes in numeric order, texts in theirs, without
+ * blanks around them; see struct sl_csv_opts.  A separator at the end of each line counts for nothing, unless .missing
+ * takes empty fields.  Numbers have a point, whatever the locale.  The values are kept in memory, 4 bytes each.  NULL with
+ * SL_EIO: the file cannot be read; SL_EFORMAT: what is wrong with it and where, a number beyond float32 and an empty label,
+ * too; SL_EINVAL: it has no such column.
+ *
+ *     sl_dataset *iris = sl_dataset_csv("iris.csv", .header = true); */
 sl_dataset *sl_dataset_csv_at(const char *at, const char *path, struct sl_csv_opts opts)
 {
 	SLP_CALL("sl_dataset_csv", at);

@@ -1,0 +1,153 @@
+"""Values that a program gives: stored as they are, or refused, by whatever takes values."""
+import math
+import unittest
+
+import numpy as np
+import starling as sl
+
+INTEGERS = ("uint8", "int32", "int64")
+LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}
+TYPES = (*INTEGERS, *LARGEST)
+
+
+def limits(name):
+    return (np.iinfo(name).min, np.iinfo(name).max) if name in INTEGERS else (-LARGEST[name], LARGEST[name])
+
+
+def values(name):
+    """(value, whether the data type has it)."""
+    low, high = limits(name)
+    whole = name in INTEGERS
+    yield from ((v, True) for v in (0, 1, low, high, high - 1, np.float64(1), np.int64(1), True))
+    yield from ((v, not whole) for v in (math.nan, math.inf, -math.inf, np.float32("nan")))
+    if whole:
+        yield from ((v, False) for v in (low - 1, high + 1, 10 * high, float(high) * 2, 1e300, -1e300))
+    elif name != "float64":
+        yield from ((v, False) for v in (2 * high, -2 * high, 1.5e308))
+    if name == "int64":
+        yield from ((v, True) for v in (2**53 + 1, -(2**53) - 1, 2**62 + 1, np.int64(2**60 + 1)))
+
+
+def zeros(name):
+    return sl.zeros((2, 2), dtype=name)
+
+
+def assign(key):
+    def assigned(value, name):
+        t = zeros(name)
+        t[key] = value
+        return t[1, 1]
+
+    return assigned
+
+
+TAKERS = {
+    "array": lambda v, name: sl.array([v], name)[0], "array of an array": lambda v, name: sl.array(np.asarray(v), name),
+    "array of a list": lambda v, name: sl.array([[v, 0], [0, v]], name)[1, 1], "full": lambda v, name: sl.full((2,), v, dtype=name)[1],
+    "full_like": lambda v, name: sl.full_like(zeros(name), v)[1, 1], "whole": assign(slice(None)), "row": assign(1), "element": assign((1, 1)),
+    "column": assign((slice(None), 1)), "list": assign([1]), "mask": assign(np.array([[True, False], [False, True]])),
+    "tensor of a mask": lambda v, name: assign(sl.array([[True, False], [False, True]]))(v, name),
+    "masked_fill": lambda v, name: zeros(name).masked_fill(sl.array([[True, False], [False, True]]), v)[1, 1],
+    "where": lambda v, name: sl.where(sl.array([False]), zeros(name)[0, :1], [v])[0] if name in LARGEST or isinstance(v, int) else sl.array(v, name),
+}  # fmt: skip
+
+
+class Values(unittest.TestCase):
+    def check(self, got, value, name, what):
+        self.assertEqual(str(got.dtype), name, what)
+        self.assertEqual(got.size, 1, what)
+        wanted = value.item() if isinstance(value, np.generic) else value
+        if name in LARGEST:
+            wanted = sl.array(float(value), "float64").astype(name).item()
+        np.testing.assert_equal(got.item(), wanted, what)
+
+    def test_takers(self):
+        for taker, take in TAKERS.items():
+            for name in TYPES:
+                for value, has in values(name):
+                    what = f"{taker}: {value!r} in {name}"
+                    if has:
+                        self.check(take(value, name), value, name, what)
+                    else:
+                        with self.assertRaises(sl.DTypeError, msg=what):
+                            take(value, name)
+
+    def test_fractions(self):
+        """Cut off where the type was named beside them, refused where it was not."""
+        for name in INTEGERS:
+            self.assertEqual(sl.array([1.9, 0.1], name).tolist(), [1, 0])
+            self.assertEqual(sl.full((2,), 2.9, dtype=name).tolist(), [2, 2])
+            for key in (0, (0, 0), slice(None), [0], (slice(None), 1), np.array([[True, False]] * 2)):
+                for value in (0.5, np.float32(0.5), [0.5], np.array([0.5])):
+                    t = zeros(name)
+                    with self.assertRaises((sl.DTypeError, ValueError), msg=f"{name} {key} {value}"):
+                        t[key] = value
+                    self.assertEqual(t.tolist(), [[0, 0], [0, 0]])
+            t = zeros(name)
+            t[0] = 2.0
+            t[1] = sl.array([2.9, 300.7])  # conversions of tensors: as astype
+            self.assertEqual(t.tolist(), [[2, 2], [2, min(300, limits(name)[1])]])
+
+    def test_others(self):
+        for wrong in (["1"], "1", [None], [1j], np.array([1], "M8[s]"), [object()], np.array(["a"]), {"a": 1}, [b"1"]):
+            for name in TYPES:
+                self.assertRaises((TypeError, ValueError), sl.array, wrong, name)
+                self.assertRaises((TypeError, ValueError), zeros(name).__setitem__, 0, wrong)
+        self.assertRaises(sl.DTypeError, sl.array, [2**70])
+        self.assertRaises(sl.DTypeError, sl.array, [2**70, 1], "int64")
+        self.assertEqual(sl.array([2**70], "float32").item(), 2.0**70)
+
+    def test_arange(self):
+        n = 2**53
+        self.assertEqual(sl.arange(n, n + 4, dtype="int64").tolist(), list(range(n, n + 4)))
+        self.assertEqual(sl.arange(n + 3, n - 2, -2, dtype="int64").tolist(), list(range(n + 3, n - 2, -2)))
+        self.assertEqual(sl.arange(2**63 - 3, 2**63 - 1, dtype="int64").tolist(), [2**63 - 3, 2**63 - 2])
+        self.assertEqual(sl.arange(0, 256, 51, dtype="uint8").tolist(), list(range(0, 256, 51)))
+        for name, *ends in (("uint8", 0, 300), ("uint8", -1, 3), ("int32", 2**31 - 1, 2**31 + 1), ("int64", 2**63 - 1, 2**63 + 2), ("int32", 0, 3, 0.5), ("float16", 0, 10**5, 10**4),
+                            (None, 2**24, 2**24 + 3), (None, 0, 2**40, 2**38 + 1)):  # fmt: skip
+            self.assertRaises(sl.DTypeError, sl.arange, *ends, dtype=name)
+        self.assertEqual(sl.arange(2**24, 2**25, 2**22).tolist(), list(range(2**24, 2**25, 2**22)))
+        self.assertRaises(sl.DTypeError, sl.full, (2,), 2**24 + 1)
+        self.assertEqual(sl.full((1,), 2**24 + 2).item(), 2**24 + 2)
+
+    def test_labels(self):
+        x = np.zeros((2, 1), np.float32)
+        for dtype in ("int64", "uint64", "int16", "uint32", "int8"):
+            samples = sl.data.arrays(x, np.array([100, 3], dtype))
+            self.assertEqual([int(samples[i][1]) for i in range(2)], [100, 3])
+        for wrong in (np.array([2**31, 1]), np.array([1, -(2**31) - 1]), np.array([2**32 + 1, 1], "uint64")):
+            self.assertRaises(sl.DTypeError, sl.data.arrays, x, wrong)
+            self.assertRaises(sl.DTypeError, lambda: list(sl.data.Loader((x, wrong), 2)))
+
+    def test_parameters(self):
+        net = sl.nn.Dense(1, in_units=2)
+        net.initialize()
+        weight = net.find("weight")
+        for given in ([[1, 2]], [[1.0, 2]], np.array([[1.0, 2]]), np.array([[1, 2]]), np.array([[1, 2]], "uint16"), [[True, 2]]):
+            weight.set(given)
+            self.assertEqual((weight.data().tolist(), weight.data().dtype), ([[1, 2]], np.float32))
+        for wrong, error in (([[1e300, 0]], sl.DTypeError), (np.array([[0, -1e300]]), sl.DTypeError), ([1.0, 2], sl.ShapeError), ([["1", "2"]], sl.DTypeError)):
+            self.assertRaises(error, weight.set, wrong)
+        self.assertEqual(weight.data().tolist(), [[1, 2]])
+
+    def test_conversions_of_tensors(self):
+        """The same everywhere: fractions go, what is too large saturates, NaN is 0."""
+        given = [0.5, -1.5, 300.7, 1e20, -1e20, math.inf, -math.inf, math.nan]
+        t = sl.array(given)
+        for name in INTEGERS:
+            low, high = limits(name)
+            wanted = [0 if v != v else max(low, min(high, v)) if math.isinf(v) else max(low, min(high, int(np.float32(v)))) for v in given]
+            for convert in (lambda: t.astype(name), lambda: t.to(name), lambda: sl.array(t, name)):
+                self.assertEqual(convert().tolist(), wanted, name)
+            into = sl.zeros(len(given), dtype=name)
+            into[:] = t
+            self.assertEqual(into.tolist(), wanted, name)
+            into = sl.zeros((len(given), 2), dtype=name)
+            into[:, 1] = t
+            self.assertEqual(into[:, 1].tolist(), wanted, name)
+        self.assertEqual(t.astype("bool").tolist(), [True] * 8)
+        self.assertEqual(sl.array([1e30, -1e30]).astype("float16").tolist(), [math.inf, -math.inf])
+
+
+if __name__ == "__main__":
+    unittest.main()
