@@ -8,7 +8,7 @@ from .._core import NULL, FileError, Owner, ffi, here, lib, options, raise_error
 from .._tensor import Tensor, wrap
 from .context import known
 from .missing import not_here
-from ._array import NDArray
+from ._array import NDArray, classify
 
 
 class _Fixed(_blocks.Block):
@@ -138,7 +138,7 @@ class Symbol(NDArray):
         """The value for values of the variables: a list with one array."""
         return _Graph([self]).run(known(ctx), arrays)
 
-    def bind(self, ctx=None, args=None, args_grad=None, grad_req="write", aux_states=None, **_):
+    def bind(self, ctx=None, args=None, args_grad=None, grad_req="write", aux_states=None):
         """The program with values for its variables, to be run by forward()."""
         if args_grad:
             raise not_here("Symbol.bind(args_grad=…)", "a HybridBlock under autograd.record")
@@ -201,7 +201,7 @@ class Group(list):
         """The values for values of the variables."""
         return _Graph(list(self)).run(known(ctx), arrays)
 
-    def bind(self, ctx=None, args=None, **_):
+    def bind(self, ctx=None, args=None):
         """The programs with values for their variables."""
         return Executor(list(self), known(ctx), dict(args or {}))
 
@@ -233,9 +233,3 @@ def load_json(json_str):
 
 fromjson = load_json
 NDArray._array, NDArray._symbol = NDArray, Symbol
-
-
-def classify(t):
-    """Gives an array the class that fits it: with a symbol among its arguments a result is one."""
-    t.__class__ = t._symbol if lib.sl_is_symbol(t._p) else t._array
-    return t

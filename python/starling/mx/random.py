@@ -5,7 +5,7 @@ from .. import _engine
 from .. import _ops as ops
 from .._tensor import Tensor, array
 from .context import known
-from .functions import into
+from ._signed import into
 from .missing import missing, not_here
 from ._array import NDArray
 from ._program import classify
@@ -32,22 +32,22 @@ def _of_each(function, first, second, shape, dtype):
     return classify(base * (second - first) + first if function is ops.uniform else base * second + first)
 
 
-def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None, **_):
+def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None):
     """Normal numbers with mean loc and standard deviation scale."""
     return _made(ops.normal, loc, scale, shape, dtype, ctx, out)
 
 
-def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None, **_):
+def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None):
     """Uniform numbers from low to high."""
     return _made(ops.uniform, low, high, shape, dtype, ctx, out)
 
 
-def randn(*shape, loc=0.0, scale=1.0, dtype=None, ctx=None, **_):
+def randn(*shape, loc=0.0, scale=1.0, dtype=None, ctx=None):
     """Normal numbers in that shape."""
     return normal(loc, scale, shape, dtype, ctx)
 
 
-def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **_):
+def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
     """Whole numbers from low to high, which is left out."""
     if out is not None:
         shape, dtype, ctx = out.shape, out.dtype, out.context
@@ -56,7 +56,7 @@ def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **_):
     return into(whole if dtype is None else whole.astype(dtype), out)
 
 
-def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None, **_):
+def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None):
     """Exponentially distributed numbers with that mean."""
     return into(ops.log(1 - uniform(0, 1, shape, dtype, ctx)) * -1 * scale, out)
 
@@ -73,24 +73,24 @@ def _from_numpy(name, *parameters, shape, dtype, ctx, out):
     return into(t, out)
 
 
-def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None, **_):
+def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None):
     """Numbers of the gamma distribution of shape alpha and scale beta; NumPy draws them."""
     return _from_numpy("gamma", alpha, beta, shape=shape, dtype=dtype, ctx=ctx, out=out)
 
 
-def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None, **_):
+def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None):
     """Numbers of Poisson's distribution with mean lam; NumPy draws them."""
     return _from_numpy("poisson", lam, shape=shape, dtype=dtype, ctx=ctx, out=out)
 
 
-def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, **_):
+def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None):
     """1 with that probability, else 0."""
     drawn = uniform(0, 1, shape, dtype, ctx) < prob
     drawn.__class__ = NDArray
     return drawn
 
 
-def multinomial(data, shape=1, get_prob=False, out=None, dtype="int32", **_):
+def multinomial(data, shape=1, get_prob=False, out=None, dtype="int32"):
     """Classes drawn by their probabilities."""
     if get_prob:
         raise NotImplementedError("multinomial(get_prob=True) is not in Starling; use log and pick")
@@ -103,13 +103,13 @@ def multinomial(data, shape=1, get_prob=False, out=None, dtype="int32", **_):
     return into(classify(drawn.reshape(wanted or (1,))), out)
 
 
-def shuffle(data, **_):
+def shuffle(data):
     """The rows in another order."""
     return classify(ops.gather(data, ops.permutation(data.shape[0], data.device)))
 
 
 def _like(function):
-    def call(data, *parameters, **_):
+    def call(data, *parameters):
         return function(*parameters, shape=data.shape, ctx=data.context)
 
     call.__name__, call.__doc__ = f"{function.__name__}_like", f"{function.__name__} in the shape of an array."

@@ -277,7 +277,7 @@ class Block(_blocks.Block):
         fn(self)
         return self
 
-    def hybridize(self, active=True, static_alloc=False, static_shape=False, **_):
+    def hybridize(self, active=True, static_alloc=False, static_shape=False):
         """Compiles the hybrid blocks inside."""
         for child in self._children.values():
             if isinstance(child, Block):
@@ -292,7 +292,7 @@ class Block(_blocks.Block):
         """Writes the parameters to a file."""
         files.write(self.save_params, filename)
 
-    def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False, **_):
+    def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False):
         """Reads parameters from a file to the contexts."""
         if not self._contexts or ctx is not None and _contexts(ctx) != self._contexts:
             self.initialize(ctx=ctx, force_reinit=bool(self._contexts))
@@ -333,7 +333,7 @@ class HybridBlock(Block):
             params = {name: classify(p.used_for(first)) for name, p in self._own_parameters.items()}
         return self.hybrid_forward(F, *map(_classified, args), **params)
 
-    def hybridize(self, active=True, static_alloc=False, static_shape=False, **_):
+    def hybridize(self, active=True, static_alloc=False, static_shape=False):
         """Runs the block as a compiled program from now on."""
         self._mark_compiled(active)
         _blocks.Block.hybridize(self, active, static_alloc=static_alloc)  # static_shape would refuse a last, smaller batch; MXNet's does not

@@ -45,7 +45,7 @@ class Parameter:
     """A parameter on the contexts that its block was initialised on; gluon.Parameter(name, shape=…) makes one by itself."""
 
     def __init__(self, name="weight", grad_req="write", shape=None, dtype=numpy.float32, lr_mult=1.0, wd_mult=1.0, init=None,
-                 allow_deferred_init=False, differentiable=True, **_):
+                 allow_deferred_init=False, differentiable=True):
         if shape is None:
             raise not_here("Parameter(shape=None)", "a shape, with 0 for lengths that are not known")
         host = _Host()
@@ -337,7 +337,7 @@ class ParameterDict:
             lib.sl_error_clear()
         return p
 
-    def get(self, name, shape=None, init=None, dtype=None, allow_deferred_init=True, grad_req="write", lr_mult=1.0, wd_mult=1.0, **_):
+    def get(self, name, shape=None, init=None, dtype=None, allow_deferred_init=True, grad_req="write", lr_mult=1.0, wd_mult=1.0):
         """A parameter of the block itself, by the last part of its name; made if shape is given and it is not there."""
         if self._block is None:
             if self._prefix + name not in self._made:
@@ -394,7 +394,7 @@ class ParameterDict:
         """The contexts that parameters are on."""
         return list(dict.fromkeys(c for p in self.values() for c in p.list_ctx()))
 
-    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False, **_):
+    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
         """Gives the parameters their first values."""
         if self._block is not None:
             return self._block.initialize(init, ctx, force_reinit=force_reinit)
@@ -431,7 +431,7 @@ class ParameterDict:
 
         nd.save(filename, {n.removeprefix(strip_prefix): p.data(p.list_ctx()[0]) for n, p in self.items()})
 
-    def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", **_):
+    def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix=""):
         """Reads the parameters from a file."""
         from .. import nd
 
