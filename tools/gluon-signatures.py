@@ -6,6 +6,7 @@ tells them.  Run it with the Python that has MXNet (tools/gluon-check says how t
 """
 import ast
 import inspect
+import os
 import re
 import sys
 import warnings
@@ -76,6 +77,7 @@ def text(value):
     if type(value).__name__ == "_NullType":
         return "None"
     if isinstance(value, (bool, int, float, str, type(None))):
+        value = value.replace(os.path.expanduser("~"), "~") if isinstance(value, str) else value
         return repr(value).replace(" ", "\\x20")
     if isinstance(value, (tuple, list)) and all(isinstance(v, (bool, int, float, str)) for v in value):
         return repr(value).replace(" ", "")

@@ -75,12 +75,14 @@ class Signatures(unittest.TestCase):
         accepted = []
         for full, thing in everything():
             known = _signed.signature(full)
-            needed = {n: None for n in known.names if known.defaults[n] is _signed._REQUIRED}
+            if known.open and full.endswith(("create", "Initializer", "Bilinear")):
+                continue  # what else they are given goes to what they make
+            needed = {n: None for n in known.names if known.defaults[n] is _signed._REQUIRED or n == "data"}
             try:
                 thing(**needed, not_an_option=1)
                 accepted.append(full)
             except TypeError as error:
-                if "not_an_option" not in str(error):
+                if "not_an_option" not in str(error) and "takes no " not in str(error):
                     accepted.append(f"{full}: {error}")
             except Exception as error:
                 accepted.append(f"{full}: {type(error).__name__} {error}")

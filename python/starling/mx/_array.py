@@ -46,6 +46,21 @@ def reshaped(t, shape, reverse=False):
     return wrap(lib.sl_reshape_at(here(), t._p, shape_of(mx_shape(shape, t.shape, reverse))), type(t))
 
 
+def _without_ones(t, key, value):
+    """What is put into a part, without axes of length 1 before those of the part, as in MXNet."""
+    if isinstance(key, slice) or any(isinstance(k, Tensor) for k in (key if isinstance(key, tuple) else (key,))):
+        part = t.ndim
+    else:
+        part = numpy.broadcast_to(numpy.int8(0), t.shape)[key].ndim
+    value = value if isinstance(value, Tensor) else numpy.asarray(value)
+    extra = value.ndim - part
+    return value.reshape(value.shape[extra:]) if extra > 0 and value.shape[:extra] == (1,) * extra else value
+
+
+def _made_again(values, dtype, context, kind):
+    return array(values, dtype, context.device, kind)
+
+
 def indices_of(key):
     """Indices as in MXNet: its arrays of floats are whole numbers here."""
     if isinstance(key, tuple):
@@ -65,7 +80,17 @@ class NDArray(Tensor):
         return part if part.ndim or part._scalars or part.is_symbol else part.reshape((1,))
 
     def __setitem__(self, key, value):
-        Tensor.__setitem__(self, indices_of(key), value)
+        key = indices_of(key)
+        if numpy.ndim(value) if not isinstance(value, Tensor) else value.ndim:
+            value = _without_ones(self, key, value)
+        Tensor.__setitem__(self, key, value)
+
+    def __reduce__(self):
+        """How copy and pickle make another array with these values, without gradient or history."""
+        if self.is_symbol:
+            raise TypeError("copy and pickle cannot copy a symbol; use tojson and sym.load_json")
+        name = str(Tensor.dtype.fget(self))
+        return _made_again, ((self.astype("float32") if name == "bfloat16" else self).asnumpy(), name, self.context, self._array)
 
     @property
     def context(self):
@@ -288,3 +313,29 @@ def _absolute(a):
 
 
 NDArray.__neg__, NDArray.__abs__ = _negative, _absolute
+
+
+def _comparison(name):
+    plain = getattr(Tensor, name)
+
+    def method(a, b):
+        if isinstance(b, (float, numpy.floating)) and lib.slpy_integers(a._p, NULL):
+            b = _whole.number_as(b, lib.sl_tensor_dtype(a._p))  # MXNet's numbers beside integers are whole
+        return plain(a, b)
+
+    method.__name__ = name
+    setattr(NDArray, name, method)
+
+
+def _absent(name):
+    def look(self):
+        raise AttributeError(f"'NDArray' object has no attribute {name!r}")  # NumPy computes it from the values
+
+    setattr(NDArray, name, property(look))
+
+
+for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+    _comparison(_name)
+NDArray.__hash__ = Tensor.__hash__
+for _name in ("all", "any", "var", "std"):
+    _absent(_name)

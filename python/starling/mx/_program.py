@@ -138,15 +138,19 @@ class Symbol(NDArray):
         """The value for values of the variables: a list with one array."""
         return _Graph([self]).run(known(ctx), arrays)
 
-    def bind(self, ctx=None, args=None, args_grad=None, grad_req="write", aux_states=None):
+    def bind(self, ctx=None, args=None, args_grad=None, grad_req="write", aux_states=None, group2ctx=None, shared_exec=None):
         """The program with values for its variables, to be run by forward()."""
+        if group2ctx or aux_states:
+            raise not_here("Symbol.bind(group2ctx=…) or aux_states", "one context, and all values in args")
         if args_grad:
             raise not_here("Symbol.bind(args_grad=…)", "a HybridBlock under autograd.record")
         names = _Graph([self]).inputs()
         return Executor([self], known(ctx), dict(args) if isinstance(args, dict) else dict(zip(names, args or ())))
 
-    def simple_bind(self, ctx=None, grad_req="null", **shapes):
+    def simple_bind(self, ctx=None, grad_req="null", type_dict=None, **shapes):
         """bind with zeros of these shapes."""
+        if type_dict or grad_req != "null":
+            raise not_here("Symbol.simple_bind(type_dict=…) or grad_req", "float32, and a HybridBlock under autograd.record")
         return self.bind(ctx, {n: _zeros(shape) for n, shape in shapes.items()})
 
     def attr(self, key):

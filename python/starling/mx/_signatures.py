@@ -1199,12 +1199,12 @@ gluon.data.RecordFileDataset filename
 gluon.data.Sampler
 gluon.data.SequentialSampler length start=0
 gluon.data.SimpleDataset data
-gluon.data.vision.CIFAR10 root='/root/.mxnet/datasets/cifar10' train=True transform=None
-gluon.data.vision.CIFAR100 root='/root/.mxnet/datasets/cifar100' fine_label=False train=True transform=None
-gluon.data.vision.FashionMNIST root='/root/.mxnet/datasets/fashion-mnist' train=True transform=None
+gluon.data.vision.CIFAR10 root='~/.mxnet/datasets/cifar10' train=True transform=None
+gluon.data.vision.CIFAR100 root='~/.mxnet/datasets/cifar100' fine_label=False train=True transform=None
+gluon.data.vision.FashionMNIST root='~/.mxnet/datasets/fashion-mnist' train=True transform=None
 gluon.data.vision.ImageFolderDataset root flag=1 transform=None
 gluon.data.vision.ImageRecordDataset filename flag=1 transform=None
-gluon.data.vision.MNIST root='/root/.mxnet/datasets/mnist' train=True transform=None
+gluon.data.vision.MNIST root='~/.mxnet/datasets/mnist' train=True transform=None
 gluon.data.vision.transforms.Block prefix=None params=None
 gluon.data.vision.transforms.Cast dtype='float32'
 gluon.data.vision.transforms.CenterCrop size interpolation=1

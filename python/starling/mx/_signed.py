@@ -139,7 +139,7 @@ def signed(full, function):
         if not takes_out and "out" in known.defaults:
             out = kwargs.pop("out", None)
         for name in [n for n in kwargs if n not in own]:
-            if not open_ or name not in known.defaults:
+            if not (open_ and (known.open or name in known.defaults)):
                 left_over(full, known, name, kwargs.pop(name))
         return into(function(*args, **kwargs), out)
 
@@ -170,28 +170,23 @@ def _by_name(full, order, lead, args, kwargs):
 
 
 def signed_class(full, kind):
-    """Lets a class refuse by name those of MXNet's options that it lacks."""
-    known = signature(full)
-    if known is None or "__init__" not in kind.__dict__ and not any("__init__" in b.__dict__ for b in kind.__mro__[:-1]):
-        return kind
-    own = set()
-    for base in kind.__mro__:
-        init = base.__dict__.get("__init__")
-        if hasattr(init, "__code__"):
-            own |= own_parameters(init)[1]
-    missing = {n: v for n, v in known.defaults.items() if n not in own}
-    if not missing:
-        return kind
-    inner = kind.__init__
+    """Lets a class refuse, by name, MXNet's options that it lacks, and what is no option, before it does anything else."""
+    known, inner = signature(full), kind.__init__
+    if known is None or known.open or not hasattr(inner, "__code__") or hasattr(kind.__dict__.get("__init__"), "_unsigned"):
+        return
+    inits = [b.__dict__["__init__"] for b in kind.__mro__[:-1] if "__init__" in b.__dict__]
+    taken = frozenset().union(*(own_parameters(getattr(init, "_unsigned", init))[1] for init in inits))
+    own = own_parameters(getattr(inner, "_unsigned", inner))[1]
 
     @functools.wraps(inner)
     def init(self, *args, **kwargs):
-        for name in kwargs.keys() & missing.keys():
-            left_over(full, known, name, kwargs.pop(name))
+        if kwargs and type(self) is kind:
+            for name in [n for n in kwargs if n not in own and not (n in taken and n in known.defaults)]:
+                left_over(full, known, name, kwargs.pop(name))
         inner(self, *args, **kwargs)
 
+    init._unsigned = getattr(inner, "_unsigned", inner)
     kind.__init__ = init
-    return kind
 
 
 def as_mxnet(space, names):

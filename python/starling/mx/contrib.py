@@ -1,4 +1,4 @@
-"""mx.nd.contrib: loops."""
+"""mx.nd.contrib and mx.contrib: loops."""
 from .functions import stack
 from .missing import missing
 
@@ -24,4 +24,4 @@ def cond(pred, then_func, else_func):
     return then_func() if bool(pred.asscalar()) else else_func()
 
 
-__getattr__ = missing("mx.nd.contrib")
+__getattr__ = missing("mx.contrib")

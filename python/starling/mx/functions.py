@@ -149,12 +149,13 @@ _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
 def _binary(name, *mx_names):
-    operate = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow}.get(name)
+    operate = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow, "eq": operator.eq,
+               "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}.get(name)
     tensors, scalar = getattr(ops, name), getattr(ops, f"{name}_scalar")
     swapped = getattr(ops, f"r{name}_scalar", getattr(ops, f"{_TURNED.get(name, name)}_scalar"))
 
     def call(lhs, rhs):
-        if operate is not None:
+        if operate is not None and (isinstance(lhs, Tensor) or isinstance(rhs, Tensor)):
             return operate(lhs, rhs)
         if isinstance(lhs, Tensor) and isinstance(rhs, Tensor):
             return classify(tensors(lhs, rhs))

@@ -5,6 +5,7 @@ import numpy
 
 from .. import init as _init
 from .._blocks import Initializer as _Engine
+from ._signed import as_mxnet as _as_mxnet
 from .missing import missing, not_here
 
 
@@ -175,4 +176,5 @@ def for_layer(value):
     return value
 
 
+_as_mxnet("init", globals())
 __getattr__ = missing("mx.init")

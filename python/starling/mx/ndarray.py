@@ -10,9 +10,9 @@ from .missing import missing
 from .moving import *  # noqa: F403
 from ._array import NDArray
 from ._signed import as_mxnet as _as_mxnet
-from .random import normal, randint as random_randint, shuffle, uniform
-from .random import exponential as random_exponential, normal as random_normal, uniform as random_uniform
-from .random import multinomial as sample_multinomial, normal as sample_normal, uniform as sample_uniform
+from .random import multinomial as sample_multinomial, normal, random_exponential, random_gamma, random_negative_binomial, random_normal
+from .random import random_poisson, random_randint, random_uniform, sample_exponential, sample_gamma, sample_normal, sample_poisson, sample_uniform
+from .random import shuffle, uniform
 
 
 def waitall():

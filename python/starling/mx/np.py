@@ -10,7 +10,7 @@ from . import nd as _f
 from . import random as _random
 from ._mode import set_np
 from ._signed import as_mxnet as _as_mxnet, into, signed as _signed
-from .missing import missing, not_here
+from .missing import Space, missing, not_here
 from ._array import NDArray
 from .np_more import *  # noqa: F403
 from . import np_more as _more
@@ -390,7 +390,7 @@ def _dot(a, b, out=None):
 ndarray.dot = _dot
 
 
-class linalg:
+class linalg(metaclass=Space):
     """The available part of NumPy's linear algebra."""
 
     @staticmethod
@@ -493,7 +493,7 @@ def array_equal(a, b):
     return a.shape == b.shape and bool((a.asnumpy() == b.asnumpy()).all())
 
 
-class random:
+class random(metaclass=Space):
     """Random arrays by NumPy's names."""
 
     seed = staticmethod(_random.seed)

@@ -387,6 +387,7 @@ def _by_numpy(name):
     def call(*args, **kwargs):
         if is_recording():
             raise not_here(f"the gradient of np.{name}", "autograd.pause around it")
+        args += tuple(kwargs.pop(n) for n in ("x1", "x2") if n in kwargs)  # NumPy's have no names
         result = function(*map(_host, args), **{k: _host(v) for k, v in kwargs.items()})
         return tuple(map(_from_host, result)) if isinstance(result, tuple) else _from_host(result)
 

@@ -3,6 +3,7 @@ from ... import _ops as ops
 from ... import nn as _nn
 from ..._blocks import Lambda as _Function
 from ..._core import lib, pair
+from .._signed import as_mxnet as _as_mxnet
 from ..init import for_layer
 from ..missing import missing, not_here
 from .block import Block, HybridBlock, SymbolBlock
@@ -329,4 +330,5 @@ class HybridLambda(HybridBlock):
 
 from .more_layers import *  # noqa: E402, F403
 
+_as_mxnet("gluon.nn", globals())
 __getattr__ = missing("mx.gluon.nn")

@@ -1,6 +1,7 @@
 """mx.gluon.utils: batches on several contexts."""
 import numpy
 
+from .._signed import as_mxnet as _as_mxnet
 from ..missing import missing
 from .. import nd
 from .._mode import array_class
@@ -41,4 +42,5 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
     return norm
 
 
+_as_mxnet("gluon.utils", globals())
 __getattr__ = missing("mx.gluon.utils")
