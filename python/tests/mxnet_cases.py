@@ -424,9 +424,31 @@ LOSSES = ["L1Loss()", "L1Loss(weight=0.5)", "L1Loss(batch_axis=1)", "L2Loss()", 
           "SoftmaxCrossEntropyLoss(sparse_label=False, from_logits=True)", "SoftmaxCELoss(sparse_label=False, axis=0)"]  # fmt: skip
 
 
+# Layers, each with the shape of its input.
+LAYERS = {
+    (2, 3, 4): ["Dense(5)", "Dense(5, use_bias=False)", "Dense(5, flatten=False)", "Dense(5, activation='tanh')", "Dense(5, bias_initializer='ones')",
+                "Conv1D(4, 3)", "Conv1D(4, 3, strides=2, padding=1)", "Conv1D(3, 2, groups=3, use_bias=False)", "Conv1D(4, 2, dilation=2, activation='relu')",
+                "Conv1D(4, 3, layout='NWC')", "MaxPool1D()", "MaxPool1D(2, 1, 1)", "MaxPool1D(3, 2, ceil_mode=True)", "AvgPool1D(2, 1, 1, count_include_pad=False)",
+                "AvgPool1D(3, 2, 1)", "GlobalAvgPool1D()", "GlobalMaxPool1D()", "BatchNorm()", "BatchNorm(axis=2)", "BatchNorm(axis=-1)", "BatchNorm(scale=False)",
+                "BatchNorm(center=False)", "BatchNorm(epsilon=0.5)", "BatchNorm(momentum=0.5)", "BatchNorm(use_global_stats=True)",
+                "BatchNorm(gamma_initializer='zeros')", "BatchNormReLU()", "BatchNormReLU(epsilon=0.5)", "LayerNorm()", "LayerNorm(axis=1)", "LayerNorm(epsilon=0.5)",
+                "LayerNorm(center=False)", "LayerNorm(scale=False)", "InstanceNorm()", "InstanceNorm(scale=True, epsilon=0.5)", "InstanceNorm(axis=2)", "GroupNorm(3)",
+                "GroupNorm(3, epsilon=0.5)", "GroupNorm(1, center=False, scale=False)", "LeakyReLU(0.3)", "PReLU()", "PReLU(in_channels=3)", "ELU(0.5)", "SELU()", "GELU()", "Swish(2.0)", "Flatten()",
+                "Activation('softsign')", "Activation('softrelu')", "Dropout(0.9)", "Dropout(0.5, axes=(1,))", "Lambda('tanh')", "HybridLambda(lambda F, x: F.relu(x))"],
+    (2, 3, 6, 5): ["Conv2D(4, 3)", "Conv2D(4, (3, 2), strides=(2, 1), padding=(1, 0))", "Conv2D(6, 2, groups=3, use_bias=False)", "Conv2D(4, 2, dilation=(2, 1))",
+                   "Conv2D(4, 2, layout='NHWC')", "Conv2D(4, 2, activation='sigmoid', bias_initializer='ones')", "Conv2DTranspose(4, 3)",
+                   "Conv2DTranspose(4, 3, strides=2, padding=1, output_padding=1)", "Conv2DTranspose(3, 2, groups=3, use_bias=False)", "MaxPool2D()", "MaxPool2D(3, 2, 1)",
+                   "MaxPool2D((2, 3), (1, 2))", "MaxPool2D(3, 2, ceil_mode=True)", "MaxPool2D(layout='NHWC')", "AvgPool2D()", "AvgPool2D(3, 2, 1)",
+                   "AvgPool2D(3, 2, 1, count_include_pad=False)", "AvgPool2D(3, 2, ceil_mode=True)", "GlobalAvgPool2D()", "GlobalMaxPool2D()", "GlobalAvgPool2D(layout='NHWC')", "BatchNorm(in_channels=3)",
+                   "ReflectionPad2D(2)", "BatchNorm(axis=3)"],
+    (4, 2, 3): ["RNN(3)", "RNN(3, activation='tanh', bidirectional=True)", "LSTM(3)", "LSTM(3, 2, layout='NTC')", "GRU(3)", "GRU(3, 2, bidirectional=True)",
+                "LSTM(3, i2h_bias_initializer='ones')", "LSTM(3, projection_size=2)", "LSTM(3, state_clip_min=-0.1, state_clip_max=0.1)", "GRU(3, input_size=3)"],
+}  # fmt: skip
+
+
 def scenarios():
     """Training, metrics and losses."""
-    found = []
+    found = [f"layer({text!r}, {shape}{more})" for shape, layers in LAYERS.items() for text in layers for more in ("", ", False")]
     for name, own in OPTIMIZERS.items():
         for options in _OF_ALL + own + [f"{o}, wd=0.1, clip_gradient=0.05" for o in own]:
             found.append(f"train({name!r}{options and ', '}{options})")
@@ -592,6 +614,27 @@ def inputs(mx):
             updater(0, nd.array(numbers((2, 3)) * (k - 1.5) + 0.1), weight)
         return weight
 
+    def layer(text, shape, training=True):
+        """The result, its gradient, and what the parameters are after a forward pass in training."""
+        block = eval(f"gluon.{'rnn' if text.startswith(('RNN', 'LSTM', 'GRU')) else 'nn'}.{text}", {"gluon": gluon})
+        block.initialize()
+        x = nd.array(numbers(shape))
+        block(x)
+        params = block.collect_params()
+        for name in sorted(params.keys()):
+            if name.endswith("weight") or name.endswith("running_mean"):
+                params[name].set_data(nd.array(numbers(params[name].shape)) * 0.5)
+        x.attach_grad()
+        if "Dropout" in text and training:
+            with autograd.record():
+                return sorted(set(numpy.round((block(x) / x).asnumpy().reshape(-1), 3).tolist()))
+        with autograd.record(train_mode=training):
+            y = block(x)
+        if not training or "SELU" in text:  # MXNet's gradients are of training, and that of SELU is not its derivative
+            return y
+        y.backward()
+        return [y, x.grad] + [params[n].data() for n in sorted(params.keys()) if "running" in n]
+
     def metric(text):
         """Two updates, reset_local, one more."""
         m = eval(f"mx.metric.{text}", {"mx": mx})
@@ -730,7 +773,7 @@ def inputs(mx):
         return scope["x"]
 
     names = {
-        "inplace": inplace, "train": train, "updates": updates, "metric": metric, "loss": loss, "sparse_loss": sparse_loss, "run": run, "net": net,
+        "inplace": inplace, "train": train, "updates": updates, "metric": metric, "loss": loss, "sparse_loss": sparse_loss, "run": run, "net": net, "layer": layer,
         "several_blocks": several_blocks, "stale": stale, "stale_part": stale_part, "replaced": replaced, "carried": carried, "ragged": ragged,
         "step_modes": step_modes, "mx": mx, "nd": nd, "np": np, "npx": mx.npx, "numpy": numpy, "holes": holes, "gluon": mx.gluon, "autograd": mx.autograd,
         "a": lambda *shape: nd.array(numbers(shape)),

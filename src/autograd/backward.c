@@ -64,7 +64,7 @@ static enum sl_status no_memory(void)
  * the same call, whose own node is new. */
 static void cut_spent(struct slp_node *n)
 {
-	for (int i = 0; i < n->nin; i++) {
+	for (int i = 0; i < n->nin && !n->spent; i++) {
 		struct slp_var *v = n->in_vars[i];
 		if (!v || !v->node || !v->node->spent) continue;
 		n->in_vars[i] = NULL;
@@ -259,9 +259,9 @@ static enum sl_status step(struct walk *w, int k)
 	bool reached = false, leads = false;
 	for (int i = 0; i < n->nout; i++) reached |= n->dout[i] != NULL;
 	for (int i = 0; i < n->nin; i++) leads |= n->in_vars[i] != NULL;
-	if (!reached || !leads) return SL_OK;
+	if (!reached) return SL_OK;
 	enum sl_status s = check_saved(w, n);
-	if (s != SL_OK) return s;
+	if (s != SL_OK || !leads) return s;
 	if (slp_node_is_part(n)) return go_inside(w, k);
 	if (!n->op->grad) {
 		slp_call_fail(n->at, n->op->name, SL_EUNSUPPORTED, "has no gradient, but sl_backward at %s needs it",

@@ -173,6 +173,8 @@ class NDArray(Tensor):
 
     def attach_grad(self, grad_req="write", stype=None):
         """Attaches a gradient to this array."""
+        if stype not in (None, "default"):
+            raise not_here(f"attach_grad(stype={stype!r})", "dense gradients")
         return Tensor.attach_grad(self, grad_req)
 
     @property

@@ -181,6 +181,8 @@ class Executor:
 
     def forward(self, is_train=False, **arrays):
         """Runs the program; returns the results."""
+        if is_train:
+            raise not_here("Executor.forward(is_train=True)", "a HybridBlock under autograd.record")
         self.arg_dict.update(arrays)
         self.outputs = self._graph.run(self._ctx, self.arg_dict)
         return self.outputs

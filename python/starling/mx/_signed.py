@@ -7,7 +7,7 @@ import functools
 
 import numpy
 
-from .._core import ShapeError
+from .._core import DTypeError, ShapeError, lib
 from .._tensor import Tensor
 from ._signatures import LINES
 from .missing import not_here
@@ -110,7 +110,9 @@ def into(result, out):
         result = result[0]  # what else there is, is for gradients
     if out.shape != result.shape:
         raise ShapeError(f"out has the shape {out.shape}, the result {result.shape}")
-    out[:] = result
+    if lib.sl_tensor_dtype(out._p) != lib.sl_tensor_dtype(result._p):
+        raise DTypeError(f"out holds {Tensor.dtype.fget(out)}, the result is {Tensor.dtype.fget(result)}")
+    out[slice(None) if out.ndim else ()] = result
     return out
 
 

@@ -1,4 +1,6 @@
 """Layers as functions of mx.nd and mx.sym: their parameters are arguments."""
+import numpy
+
 from .. import _ops as ops
 from .._core import ShapeError, pair
 from ..autograd import train_mode
@@ -248,6 +250,11 @@ def Embedding(data, weight, input_dim=None, output_dim=None, dtype="float32", sp
     """The rows of weight that data names; what lies outside means the first or the last."""
     if sparse_grad:
         raise not_here("Embedding(sparse_grad=True)", "dense gradients")
+    _agrees("Embedding: input_dim", input_dim, weight)
+    if output_dim is not None and weight.shape is not None and weight.shape[-1] != output_dim:
+        raise ShapeError(f"Embedding: output_dim is {output_dim}, the weight's shape {weight.shape}")
+    if str(numpy.dtype(dtype)) not in ("float32", str(numpy.dtype(weight.dtype))):
+        raise not_here(f"Embedding(dtype={dtype!r})", "the data type of the weight")
     rows = places_inside(data, weight.shape[0] if weight.shape else input_dim, "clip")
     return classify(ops.gather(weight, rows))
 

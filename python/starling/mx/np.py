@@ -193,6 +193,12 @@ def _place(ctx, device):
     return ctx or device
 
 
+def _rows_first(name, order):
+    """Refuses another order of elements than C's."""
+    if order != "C":
+        raise not_here(f"np.{name}(order={order!r})", "order C")
+
+
 # ---- new arrays
 
 
@@ -205,6 +211,7 @@ def _maker(name):
     make = getattr(_f, name)
 
     def call(shape, dtype=None, order="C", ctx=None, device=None):
+        _rows_first(name, order)
         return _as(make(shape, _place(ctx, device), dtype or "float32"), ndarray)
 
     call.__name__, call.__doc__ = name, make.__doc__
@@ -216,7 +223,8 @@ zeros, ones, empty = _maker("zeros"), _maker("ones"), _maker("empty")
 
 def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=None):
     """An array of one value."""
-    return _as(_f.full(shape, fill_value, _place(ctx, device), dtype or "float32"), ndarray)
+    _rows_first("full", order)
+    return into(_as(_f.full(shape, fill_value, _place(ctx, device), dtype or "float32"), ndarray), out)
 
 
 def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
@@ -409,11 +417,13 @@ def transpose(a, axes=None):
 
 def reshape(a, newshape, order="C"):
     """The same values in another shape."""
+    _rows_first("reshape", order)
     return a.reshape(newshape)
 
 
 def ravel(x, order="C"):
     """The values as one axis."""
+    _rows_first("ravel", order)
     return x.reshape((-1,))
 
 

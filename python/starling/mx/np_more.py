@@ -7,6 +7,7 @@ from . import elementwise as _elements
 from . import moving as _moving
 from . import nd as _f
 from .autograd import is_recording
+from .context import known
 from ._signed import into
 from .missing import not_here
 from ._program import classify
@@ -140,12 +141,16 @@ def average(a, axis=None, weights=None, returned=False):
 @_public
 def sort(a, axis=-1, kind=None, order=None):
     """The elements in order."""
+    if order is not None:
+        raise not_here("np.sort(order=…)", "arrays without fields")
     return ops.sort(*_flat(_array(a), axis), descending=False)
 
 
 @_public
 def argsort(a, axis=-1, kind=None, order=None):
     """The places of the elements in order."""
+    if order is not None:
+        raise not_here("np.argsort(order=…)", "arrays without fields")
     return ops.argsort(*_flat(_array(a), axis), descending=False).astype("int64")
 
 
@@ -434,16 +439,16 @@ __all__.append("shares_memory")
 
 def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
     """Numbers below a, or elements of a, drawn at random."""
-    n = a if isinstance(a, int) else a.shape[0]
+    n, device = a if isinstance(a, int) else a.shape[0], known(ctx).device
     count = int(numpy.prod(() if size is None else size))
     if p is not None:
         if not replace:
             raise not_here("np.random.choice(p=…, replace=False)", "replace=True")
         drawn = ops.multinomial(_array(p), count)
     elif replace:
-        drawn = ops.randint((count,), 0, n, dtype="int32")
+        drawn = ops.randint((count,), 0, n, dtype="int32", device=device)
     else:
-        drawn = ops.permutation(n)[:count]
+        drawn = ops.permutation(n, device)[:count]
     drawn.__class__ = type(_array(0.0))
     shape = (size,) if isinstance(size, int) else tuple(size or ())
     return into(drawn.reshape(shape).astype("int64") if isinstance(a, int) else a[drawn].reshape(shape), out)

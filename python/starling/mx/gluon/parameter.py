@@ -308,6 +308,8 @@ class ParameterDict:
     """The parameters of a block, by name; without one, those that were made with get."""
 
     def __init__(self, block="", shared=None, inside=True, select=None):
+        if shared is not None:
+            raise not_here("ParameterDict(shared=…)", "update, or the same layers in both blocks")
         self._prefix, self._made = "", {}
         if isinstance(block, str):
             block, self._prefix = None, block
