@@ -1,5 +1,4 @@
 """starling.mx beside MXNet 1.9.1: what MXNet answered to the calls of mxnet_cases.py (mxnet-answers.txt), and its signatures."""
-import inspect
 import json
 import os
 import unittest

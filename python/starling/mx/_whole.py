@@ -8,8 +8,8 @@ import math
 import numpy
 
 from .. import _ops as ops
-from .._core import lib
-from .._tensor import Tensor, array, dtypes
+from .._core import here, lib
+from .._tensor import Tensor, array, dtypes, wrap
 
 _UINT8, _INT32, _INT64 = (dtypes[name] for name in ("uint8", "int32", "int64"))
 _NAMES = {_UINT8: "uint8", _INT32: "int32", _INT64: "int64"}
@@ -23,23 +23,42 @@ def kind_of(t):
     return lib.sl_tensor_dtype(t._p)
 
 
-def _from_zero(t, modulus):
-    """What is left of t, divided by the modulus, from 0 on: t is not below -modulus."""
-    t = ops.add_scalar(t, modulus)
-    return ops.sub(t, ops.mul_scalar(ops.div_scalar(t, modulus), modulus))
+class _Calls:
+    """Calls of the engine one after the other, from one place of the program: several make one operation here."""
+
+    __slots__ = ("at", "kind")
+
+    def __init__(self, t):
+        self.at, self.kind = here(), type(t)
+
+    def __getattr__(self, name):
+        function = _functions.get(name)
+        if function is None:
+            function = _functions[name] = getattr(lib, f"sl_{name}_at")
+        at, kind = self.at, self.kind
+
+        def call(t, other):
+            return wrap(function(at, t._p, other._p if isinstance(other, Tensor) else other), kind)
+
+        return call
+
+    def left(self, t, modulus):
+        """What is left of t, divided by the modulus, with the sign of t: quotients of integers lose their fractions."""
+        return self.sub(t, self.mul_scalar(self.div_scalar(t, modulus), modulus))
 
 
-def _left(t, modulus):
-    """What is left of t, divided by the modulus, with the sign of t: quotients of integers lose their fractions."""
-    return ops.sub(t, ops.mul_scalar(ops.div_scalar(t, modulus), modulus))
+_functions: dict = {}
 
 
-def wrapped(t, kind):
-    """Integers of a wider type as those of uint8 or int32, around its end."""
-    if kind == _UINT8:
-        return ops.cast(_from_zero(_left(t, 256), 256), "uint8")
-    half = ops.add_scalar(_left(t, 2**32), 2**31)
-    return ops.cast(ops.sub_scalar(_from_zero(half, 2**32), 2**31), "int32")
+def wrapped(t, kind, most=None):
+    """Integers of a wider type as those of uint8 or int32, around its end; most: what they are between, above and below 0."""
+    call = _Calls(t)
+    modulus, half = (256, 0) if kind == _UINT8 else (2**32, 2**31)
+    if most is None:
+        t, most = call.left(t, modulus), modulus
+    up = -(-(most + half) // modulus) * modulus  # a multiple that makes them positive
+    t = call.left(call.add_scalar(t, up + half), modulus)
+    return call.cast(call.sub_scalar(t, half) if half else t, kind)
 
 
 def number_as(value, kind):
@@ -62,8 +81,9 @@ def _sum_or_product(name, a, b, kind, swap):
         return _by_numpy(name, a, b, kind, swap)
     if kind == _INT64:
         return _computed(name, a, b, swap)
-    wide = _WIDER[kind]
-    return wrapped(_computed(name, ops.cast(a, wide), ops.cast(b, wide) if isinstance(b, Tensor) else b, swap), kind)
+    wide, call = dtypes[_WIDER[kind]], _Calls(a)
+    a, b = call.cast(a, wide), call.cast(b, wide) if isinstance(b, Tensor) else b
+    return wrapped(_computed(name, a, b, swap), kind, None if name == "mul" else 2 ** _BITS[kind])
 
 
 def _computed(name, a, b, swap):

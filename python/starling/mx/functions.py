@@ -13,7 +13,6 @@ from .missing import not_here
 from ._array import NDArray, reshaped
 from .autograd import is_recording
 from ._program import classify
-from ._signed import into
 
 __all__ = []
 

@@ -120,9 +120,11 @@ def _mixed(name, prefix=""):
     compute = getattr(NDArray, f"__{prefix}{name}__")
 
     def method(self, other):
-        same = isinstance(other, Tensor) and lib.sl_tensor_dtype(self._p) == lib.sl_tensor_dtype(other._p)
-        if lib.slpy_truths(self._p, NULL) or not same and (isinstance(other, Tensor) or not hasattr(other, "__float__")) or name == "truediv" and lib.slpy_integers(self._p, NULL):
-            if not isinstance(other, (Tensor, list, tuple, numpy.ndarray)) and not hasattr(other, "__float__"):
+        array_like = isinstance(other, (Tensor, list, tuple, numpy.ndarray))
+        other_type = isinstance(other, Tensor) and lib.sl_tensor_dtype(self._p) != lib.sl_tensor_dtype(other._p)
+        whole = lib.slpy_whole(self._p, NULL) if name == "truediv" else lib.slpy_truths(self._p, NULL)
+        if whole or other_type or not isinstance(other, Tensor) and (array_like or not hasattr(other, "__float__")):
+            if not array_like and not hasattr(other, "__float__"):
                 return NotImplemented
             self, other = _operands(name, self, other)
             if lib.slpy_truths(self._p, NULL):  # two arrays of bools
