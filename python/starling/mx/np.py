@@ -67,9 +67,25 @@ class ndarray(NDArray):
         """The array itself."""
         return self
 
-    def copy(self):
+    def copy(self, order="C"):
         """An array of its own with the same values."""
+        _rows_first("ndarray.copy", order)
         return Tensor.copy(self)
+
+    def as_in_ctx(self, ctx):
+        """The array itself if it is there, else a copy."""
+        return self.as_in_context(ctx)
+
+    def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+        """The values as another data type; without copy the array itself, if it is of that type."""
+        if order != "K" or casting != "unsafe" or not subok:
+            raise not_here("ndarray.astype with order, casting or subok", "order='K', casting='unsafe', subok=True")
+        return NDArray.astype(self, dtype, copy)
+
+    def reshape(self, *several, shape=(), order="C", reverse=False):
+        """The same values in another shape; -1 is computed."""
+        _rows_first("ndarray.reshape", order)
+        return NDArray.reshape(self, *several, shape=shape, reverse=reverse)
 
     def transpose(self, *axes):
         """With the axes in another order, or in reverse."""

@@ -93,8 +93,9 @@ class Optimizer:
             self.num_update = max(self.num_update, self._index_update_count[i])
 
     def _factor(self, index, name):
-        if index in self.param_dict:
-            return getattr(self.param_dict[index], name)
+        parameter = self.param_dict.get(index)
+        if parameter is not None:
+            return getattr(parameter, name)
         factors = getattr(self, name)
         return factors[index] if index in factors else factors.get(self.idx2name.get(index), 1.0)
 

@@ -120,6 +120,9 @@ class _Scope:
         self._of_thread.current = self._before.pop()
 
 
+# Methods of MXNet's blocks that are missing, and what there is instead.
+_MISSING = {"load": "load_parameters", "save": "save_parameters", "register_op_hook": "register_forward_hook", "infer_type": "float32",
+            "optimize_for": "hybridize", "reset_ctx": "collect_params().reset_ctx"}  # fmt: skip
 _HINTS = {"conv1d": "conv", "conv2d": "conv", "conv2dtranspose": "conv", "lstmcell": "lstm", "grucell": "gru", "rnncell": "rnn"}
 
 
@@ -184,6 +187,8 @@ class Block(_blocks.Block):
             found = self.params.find(name)
             if found:
                 return found
+            if name in _MISSING:
+                raise not_here(f"{type(self).__name__}.{name}", _MISSING[name])
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def register_child(self, block, name=None):

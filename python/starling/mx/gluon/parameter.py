@@ -462,6 +462,10 @@ class ParameterDict:
             if n in values:
                 p.set_data(values[n])
 
+    def load_dict(self, *_, **__):
+        """Not here."""
+        raise not_here("ParameterDict.load_dict", "set_data of each parameter")
+
     def __repr__(self):
         inside = "\n".join(f"  {p!r}" for p in self.values())
         return f"{self.prefix} (\n{inside}\n)"

@@ -2,7 +2,8 @@
 import os
 
 from ... import dist
-from ..._core import FormatError, StateError, lib
+from ..._core import FormatError, StateError, here, lib
+from ..._tensor import borrow
 from .. import nd, optimizer as _optimizer
 from ..autograd import is_training, pause
 from ..missing import missing, not_here
@@ -55,8 +56,9 @@ class Trainer:
 
     def step(self, batch_size, ignore_stale_grad=False):
         """Updates the parameters; gradients are divided by batch_size.  UserWarning: a gradient is that of an earlier step."""
-        found = [self._values(i, p) for i, p in enumerate(self._params) if p.grad_req != "null"]
-        fresh = [each for each in found if self._is_fresh(*each, ignore_stale_grad)]
+        at = here()
+        found = [self._values(at, i, p) for i, p in enumerate(self._params) if (p._grad_req or p.grad_req) != "null"]
+        fresh = [each for each in found if each[1] is not None and lib.sl_grad_is_fresh(each[1]._p) or self._is_stale(*each[:2], ignore_stale_grad)]
         processes = dist.size()
         if processes > 1:
             self._over_processes(fresh)
@@ -66,21 +68,21 @@ class Trainer:
 
     update = step
 
-    def _values(self, i, p):
+    def _values(self, at, i, p):
         """(number, values, gradient) of a parameter; both are None before an input has come."""
-        try:
-            weight, grad = p._inner.data(), p._inner.grad()
-        except StateError:
+        inner = p._inner._p
+        weight = lib.sl_param_data_at(at, inner, (0, 0))
+        grad = lib.sl_param_grad_at(at, inner) if weight else weight
+        if not grad:
+            lib.sl_error_clear()
             return i, None, None
-        weight.__class__ = grad.__class__ = NDArray
-        return i, weight, grad
+        return i, borrow(weight, NDArray), borrow(grad, NDArray)
 
-    def _is_fresh(self, i, weight, grad, ignore_stale):
-        if weight is not None and lib.sl_grad_is_fresh(weight._p):
-            return True
-        p = self._params[i]
-        if ignore_stale:
+    def _is_stale(self, i, weight, ignore):
+        """False for a parameter that no backward pass has reached, if that is to be ignored."""
+        if ignore:
             return False
+        p = self._params[i]
         if weight is None:
             p.data(p.list_ctx()[0])  # raises
         raise UserWarning(
@@ -133,7 +135,7 @@ class Trainer:
         for i in sorted({int(name.split(".")[0]) for name in read if name != "num_update"}):
             if i >= len(self._params):
                 raise FormatError(f"load_states: {fname} has states of {i + 1} parameters, there are {len(self._params)}")
-            _, weight, _ = self._values(i, self._params[i])
+            _, weight, _ = self._values(here(), i, self._params[i])
             if weight is None:
                 raise StateError(f"load_states: parameter {self._params[i].name} has no values yet")
             state = self._states[i] = o.create_state_multi_precision(i, weight)
