@@ -1,6 +1,8 @@
 """mx.gluon.Trainer."""
 import os
 
+import numpy
+
 from ... import dist
 from ..._core import FormatError, StateError, here, lib
 from ..._tensor import borrow
@@ -39,6 +41,8 @@ class Trainer:
         self._optimizer = _optimizer.create(optimizer, **(optimizer_params or {}))
         self._optimizer.param_dict = dict(enumerate(self._params))
         self._scale, self._states, self._shared = self._optimizer.rescale_grad, {}, False
+        if dist.size() > 1 and all(weight is not None for _, weight, _ in (self._values(here(), i, p) for i, p in enumerate(self._params))):
+            self._share()
 
     @property
     def optimizer(self):
@@ -92,12 +96,25 @@ class Trainer:
             "Parameters with stale gradient"
         )
 
+    def _share(self):
+        """Gives all processes the parameters of the first one."""
+        for block in {id(p._block): p._block for p in self._params}.values():
+            dist.broadcast(block)
+        self._shared = True
+
+    def _compare(self, found):
+        """Looks, once, whether all processes computed their gradients by the same parameters."""
+        for i, weight, _ in found:
+            mean = dist.sum_(weight.copy()).asnumpy() / dist.size()
+            if not numpy.allclose(mean, weight.asnumpy(), rtol=1e-5, equal_nan=True):
+                raise StateError(f"Trainer.step: parameter {self._params[i].name} has other values in other processes; make the trainer "
+                                 "once the parameters have values, before the first recorded forward pass")  # fmt: skip
+        self._shared = True
+
     def _over_processes(self, found):
-        """Adds the gradients of all processes; the first time all get the parameters of the first one."""
+        """Adds the gradients of all processes."""
         if not self._shared:
-            for block in {id(p._block): p._block for p in self._params}.values():
-                dist.broadcast(block)
-            self._shared = True
+            self._compare(found)
         for _, _, grad in found:
             dist.sum_(grad)
 
