@@ -161,7 +161,22 @@ BatchNorm(a(2,3,4), p(3), p(3), a(3), p(3)) | fix_gamma=False | eps=0.5 | use_gl
 BatchNorm(a(2,3,4), p(4), p(4), a(4), p(4), axis=2, fix_gamma=False)
 BatchNorm(a(2,3,4), p(4), p(4), a(4), p(4), axis=-1, fix_gamma=False)
 BatchNorm(a(2,3,4), p(2), p(2), a(2), p(2), axis=0, fix_gamma=False)
-Dropout(a(2,3)) | p=0.9 | axes=(0,)
+Dropout(a(2,3)) | p=0.9 | axes=(0,) | p=0.0, mode="always"
+LayerNorm(a(2,3,4) * 1e-3, p(4), p(4), eps=0.0)
+InstanceNorm(a(2,3,4) * 1e-3, p(3), p(3), eps=0.0)
+GroupNorm(a(2,4,3) * 1e-3, p(2), p(2), num_groups=2, eps=0.0)
+BatchNorm(a(2,3,4), p(3), p(3), a(3), p(3) * 1e-6, eps=0.0, use_global_stats=True)
+LeakyReLU(a(2,3), slope=0.0) | act_type="elu"
+LRN(a(1,5,2,2), nsize=3, alpha=0.0) | beta=0.0 | knorm=0.0, alpha=0.5
+hard_sigmoid(a(2,3), alpha=0.0) | beta=0.0
+L2Normalization(a(2,3), eps=0.0)
+clip(a(2,3), a_min=0.0, a_max=0.0)
+pad(a(1,2,3,4), mode="constant", pad_width=(0,0,0,0,0,0,0,0), constant_value=5)
+linspace(0, 0, 3)
+arange(0)
+full((2,), 0)
+one_hot(n(3,4), depth=4, on_value=0.0, off_value=0.0)
+smooth_l1(a(2,3), scalar=0.0)
 Embedding(n(2,3,4), a(4,5), input_dim=4, output_dim=5) | sparse_grad=False
 Embedding(nd.array([-1, 9]), a(4,5), input_dim=4, output_dim=5)
 BlockGrad(a(2,3))
@@ -430,7 +445,8 @@ LAYERS = {
                 "Conv1D(4, 3)", "Conv1D(4, 3, strides=2, padding=1)", "Conv1D(3, 2, groups=3, use_bias=False)", "Conv1D(4, 2, dilation=2, activation='relu')",
                 "Conv1D(4, 3, layout='NWC')", "MaxPool1D()", "MaxPool1D(2, 1, 1)", "MaxPool1D(3, 2, ceil_mode=True)", "AvgPool1D(2, 1, 1, count_include_pad=False)",
                 "AvgPool1D(3, 2, 1)", "GlobalAvgPool1D()", "GlobalMaxPool1D()", "BatchNorm()", "BatchNorm(axis=2)", "BatchNorm(axis=-1)", "BatchNorm(scale=False)",
-                "BatchNorm(center=False)", "BatchNorm(epsilon=0.5)", "BatchNorm(momentum=0.5)", "BatchNorm(use_global_stats=True)",
+                "BatchNorm(center=False)", "BatchNorm(epsilon=0.0)", "BatchNorm(momentum=0.0)", "LayerNorm(epsilon=0.0)", "InstanceNorm(epsilon=0.0)",
+                "GroupNorm(3, epsilon=0.0)", "LeakyReLU(0.0)", "ELU(0.0)", "Dropout(0.0)", "Swish(0.0)", "Dense(5, weight_initializer='zeros')", "BatchNorm(epsilon=0.5)", "BatchNorm(momentum=0.5)", "BatchNorm(use_global_stats=True)",
                 "BatchNorm(gamma_initializer='zeros')", "BatchNormReLU()", "BatchNormReLU(epsilon=0.5)", "LayerNorm()", "LayerNorm(axis=1)", "LayerNorm(epsilon=0.5)",
                 "LayerNorm(center=False)", "LayerNorm(scale=False)", "InstanceNorm()", "InstanceNorm(scale=True, epsilon=0.5)", "InstanceNorm(axis=2)", "GroupNorm(3)",
                 "GroupNorm(3, epsilon=0.5)", "GroupNorm(1, center=False, scale=False)", "LeakyReLU(0.3)", "PReLU()", "PReLU(in_channels=3)", "ELU(0.5)", "SELU()", "GELU()", "Swish(2.0)", "Flatten()",
@@ -535,6 +551,8 @@ net("t.optimizer.lr = 0.01", 1, momentum=0.9)
 net("t.optimizer.clip_gradient = 0.01", 1)
 net("t.optimizer.momentum = 0.1", 2, momentum=0.9)
 net("t.optimizer.rescale_grad = 5", 1)
+net("t.optimizer.momentum = 0.9", 1)
+net("t.optimizer.momentum = 0.0", 2, momentum=0.9)
 net("n.collect_params().setattr('grad_req', 'add')", 1)
 net("n.collect_params('.*bias').setattr('grad_req', 'null')", 1)
 net("n.weight.set_data(nd.ones((3, 4)))", 1, momentum=0.9)

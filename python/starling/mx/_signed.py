@@ -154,7 +154,7 @@ def _agreeing(positional, own, order):
     renamed = {}
     for i, (ours, theirs) in enumerate(zip(positional, order)):
         if ours != theirs:
-            if theirs in own or ours in order:
+            if theirs in own or ours in order or theirs in _HINTS:
                 return i, renamed
             renamed[theirs] = ours
     return len(positional), renamed

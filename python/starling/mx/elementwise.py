@@ -82,6 +82,8 @@ def hard_sigmoid(data, alpha=0.2, beta=0.5):
 def smooth_l1(data, scalar=1.0):
     """(scalar·x)²/2 where |x| < 1/scalar², else |x| - 1/2/scalar²."""
     s = scalar * scalar
+    if s == 0:
+        return data * 0
     return ops.where(abs(data) < 1 / s, ops.square(data) * (0.5 * s), abs(data) - 0.5 / s)
 
 

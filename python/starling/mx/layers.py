@@ -25,6 +25,11 @@ def FullyConnected(data, weight, bias=None, num_hidden=None, no_bias=False, flat
     return classify(ops.linear(data, weight, None if no_bias else bias, tw=True))
 
 
+def given(value):
+    """A setting of the engine's, of which 0 would be its default: next to 0 in its place."""
+    return value or 1e-30
+
+
 def _agrees(name, value, weight):
     """Refuses a number of results that is not that of the weight."""
     if value is not None and weight.shape is not None and weight.shape[0] != value:
@@ -175,7 +180,7 @@ def LayerNorm(data, gamma, beta, axis=-1, eps=1e-5, output_mean_var=False):
     """Normalisation over an axis; with output_mean_var also the means and deviations."""
     axis %= data.ndim
     if axis == data.ndim - 1 and not output_mean_var:
-        return classify(ops.layer_norm(data, gamma, beta, eps=eps))
+        return classify(ops.layer_norm(data, gamma, beta, eps=given(eps)))
     mean = ops.mean(data, axis, keepdims=True)
     deviation = ops.sqrt(ops.mean(ops.square(data - mean), axis, keepdims=True) + eps)
     gamma, beta = (_along(p, axis, data.ndim) for p in (gamma, beta))
@@ -207,9 +212,9 @@ def GroupNorm(data, gamma, beta, num_groups=1, eps=1e-5):
 def _normed(norm, data, gamma, beta, eps):
     """Over images; what has other axes is seen as images."""
     if data.ndim == 4:
-        return norm(data, gamma, beta, eps=eps)
+        return norm(data, gamma, beta, eps=given(eps))
     n, c = data.shape[:2]
-    return norm(data.reshape((n, c, -1, 1)), gamma, beta, eps=eps).reshape(data.shape)
+    return norm(data.reshape((n, c, -1, 1)), gamma, beta, eps=given(eps)).reshape(data.shape)
 
 
 @_public
@@ -241,7 +246,7 @@ def BatchNorm(data, gamma, beta, moving_mean, moving_var, eps=1e-3, momentum=0.9
         order = [i for i in range(data.ndim) if i != axis]
         order.insert(1, axis)
         data = ops.transpose(data, order)
-    y = classify(ops.batch_norm(data, gamma, beta, moving_mean, moving_var, eps=eps, momentum=momentum, use_global_stats=use_global_stats))
+    y = classify(ops.batch_norm(data, gamma, beta, moving_mean, moving_var, eps=given(eps), momentum=given(momentum), use_global_stats=use_global_stats))
     return y if order is None else ops.transpose(y, [order.index(i) for i in range(len(order))])
 
 

@@ -174,7 +174,8 @@ class SGD(_Together):
                 self._by_operations(lr, wd, *each)
             return
         # The momentum holds the rates of its time: as if they were factors of the gradients.
-        ops.sgd_update(weights, grads, states if self.momentum else None, lr=1, momentum=self.momentum, nesterov=self._nesterov and bool(self.momentum),
+        momentum = 0 if states[0] is None else self.momentum  # set later, it has no effect, as in MXNet
+        ops.sgd_update(weights, grads, states if momentum else None, lr=1, momentum=momentum, nesterov=self._nesterov and bool(momentum),
                        weight_decay=lr * wd, rescale=scale, clip_value=lr * self.clip_gradient if self.clip_gradient else 0)  # fmt: skip
 
     def _by_operations(self, lr, wd, weight, grad, state):
@@ -200,7 +201,7 @@ class NAG(SGD):
         super().__init__(momentum, **kwargs)
 
     def _update_alike(self, lr, wd, t, weights, grads, states):
-        if not wd or not self.momentum:
+        if not wd or not self.momentum or states[0] is None:
             super()._update_alike(lr, wd, t, weights, grads, states)
             return
         for weight, grad, state in zip(weights, grads, states):
