@@ -2,7 +2,7 @@
 import numpy
 
 from .. import _ops as ops
-from .._core import NULL, ffi, here, lib, shape_of, wrong
+from .._core import NULL, DTypeError, ffi, here, lib, shape_of, wrong
 from .._tensor import Tensor, array, borrow, dtype_of, dtypes, wrap
 from . import _whole
 from .context import Context, context_of
@@ -263,7 +263,12 @@ def remainder_of_floats(a, b, swap=False):
 def _numbers(a, b):
     """What stands beside an array: an array, a number, or NumPy's array and a list as an array."""
     if isinstance(b, (numpy.ndarray, list, tuple)) and numpy.ndim(b):
-        return array(numpy.asarray(b), dtype=str(Tensor.dtype.fget(a)), device=a.device, like=a._array)
+        values, kind = numpy.asarray(b), Tensor.dtype.fget(a)
+        with numpy.errstate(all="ignore"):
+            whole = values.astype(kind)
+        if (whole != values).any():
+            raise DTypeError(f"an array of {kind} cannot hold the values beside it; convert it with astype")
+        return array(whole, dtype=str(kind), device=a.device, like=a._array)
     return b
 
 

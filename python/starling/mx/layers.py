@@ -36,6 +36,12 @@ def _agrees(name, value, weight):
         raise ShapeError(f"{name} is {value}, the weight's shape {weight.shape}")
 
 
+def _same_windows(name, kernel, weight, n):
+    """Refuses a kernel that is not the weight's."""
+    if kernel and weight.shape is not None and _each(kernel, 1, n) != weight.shape[2:]:
+        raise ShapeError(f"{name}: kernel is {_each(kernel, 1, n)}, the weight's shape {weight.shape}")
+
+
 def _one(value, name):
     """What windows over one axis are given."""
     (value,) = value if isinstance(value, (tuple, list)) else (value,)
@@ -77,6 +83,7 @@ def Convolution(data, weight, bias=None, kernel=None, stride=(), dilate=(), pad=
     n = _axes_of_windows(data, kernel, "Convolution")
     if _channels_last(layout, n, "Convolution"):
         return _to_end(Convolution(_to_front(data), _to_front(weight), bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias=no_bias))
+    _same_windows("Convolution", kernel, weight, n)
     options = {"stride": stride or 1, "pad": pad or 0, "dilation": dilate or 1, "groups": num_group}
     bias = None if no_bias else bias
     if n == 1:
@@ -91,6 +98,7 @@ def Deconvolution(data, weight, bias=None, kernel=None, stride=(), dilate=(), pa
     n = _axes_of_windows(data, kernel, "Deconvolution")
     if _channels_last(layout, n, "Deconvolution"):
         raise not_here(f"Deconvolution(layout={layout!r})", _LAYOUTS[n][0])
+    _same_windows("Deconvolution", kernel, weight, n)
     stride, dilate, pad, adj = (_each(v, d, n) for v, d in ((stride, 1), (dilate, 1), (pad, 0), (adj, 0)))
     if target_shape:
         pad, adj = zip(*[_around(*each) for each in zip(data.shape[2:], weight.shape[2:], stride, dilate, _each(target_shape, 1, n))])

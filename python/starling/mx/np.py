@@ -521,6 +521,11 @@ def array_equal(a, b):
     return a.shape == b.shape and bool((a.asnumpy() == b.asnumpy()).all())
 
 
+def _size_of(size, out):
+    """The shape of random numbers: that of out, if there is none."""
+    return size if size is not None else () if out is None else out.shape
+
+
 class random(metaclass=Space):
     """Random arrays by NumPy's names."""
 
@@ -529,12 +534,12 @@ class random(metaclass=Space):
     @staticmethod
     def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
         """Normal numbers with mean loc and standard deviation scale."""
-        return into(_as(_random.normal(loc, scale, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
+        return into(_as(_random.normal(loc, scale, _size_of(size, out), dtype, _place(ctx, device)), ndarray), out)
 
     @staticmethod
     def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
         """Uniform numbers from low to high."""
-        return into(_as(_random.uniform(low, high, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
+        return into(_as(_random.uniform(low, high, _size_of(size, out), dtype, _place(ctx, device)), ndarray), out)
 
     @staticmethod
     def randn(*size, dtype=None, ctx=None):
@@ -550,7 +555,7 @@ class random(metaclass=Space):
     def randint(low, high=None, size=None, dtype=None, ctx=None, out=None, device=None):
         """Whole numbers from low (0 if only one bound is given) to high, which is left out."""
         low, high = (0, low) if high is None else (low, high)
-        made = _random.randint(low, high, () if size is None else size, dtype, _place(ctx, device))
+        made = _random.randint(low, high, _size_of(size, out), dtype, _place(ctx, device))
         return into(_as(made, ndarray), out)
 
 
@@ -559,7 +564,7 @@ class random(metaclass=Space):
     @staticmethod
     def exponential(scale=1.0, size=None, ctx=None, out=None, device=None):
         """Exponentially distributed numbers with that mean."""
-        return into(ops.log(1 - random.uniform(0, 1, size, None, ctx, None, device)) * (-1 * scale), out)
+        return into(ops.log(1 - random.uniform(0, 1, _size_of(size, out), None, ctx, None, device)) * (-1 * scale), out)
 
 
 _as_mxnet("np", globals())

@@ -48,7 +48,7 @@ def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None):
 
 def randn(*shape, loc=0.0, scale=1.0, dtype=None, ctx=None):
     """Normal numbers in that shape."""
-    return normal(loc, scale, shape, dtype, ctx)
+    return normal(loc, scale, shape, dtype, ctx, out)
 
 
 def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
@@ -99,39 +99,39 @@ def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None):
     return _from_numpy("negative_binomial", k, p, shape=shape, dtype=dtype, ctx=ctx, out=out)
 
 
-def random_exponential(lam=1.0, shape=None, ctx=None, dtype=None):
+def random_exponential(lam=1.0, shape=None, ctx=None, dtype=None, out=None):
     """Exponentially distributed numbers with the mean 1 / lam."""
-    return exponential(1 / lam, shape, dtype, ctx)
+    return exponential(1 / lam, shape, dtype, ctx, out)
 
 
-def random_gamma(alpha=1.0, beta=1.0, shape=None, ctx=None, dtype=None):
+def random_gamma(alpha=1.0, beta=1.0, shape=None, ctx=None, dtype=None, out=None):
     """Numbers of the gamma distribution of shape alpha and scale beta."""
-    return gamma(alpha, beta, shape, dtype, ctx)
+    return gamma(alpha, beta, shape, dtype, ctx, out)
 
 
-def random_poisson(lam=1.0, shape=None, ctx=None, dtype=None):
+def random_poisson(lam=1.0, shape=None, ctx=None, dtype=None, out=None):
     """Numbers of Poisson's distribution with mean lam."""
-    return poisson(lam, shape, dtype, ctx)
+    return poisson(lam, shape, dtype, ctx, out)
 
 
-def random_negative_binomial(k=1, p=1.0, shape=None, ctx=None, dtype=None):
+def random_negative_binomial(k=1, p=1.0, shape=None, ctx=None, dtype=None, out=None):
     """How many failures come before k successes of probability p."""
-    return negative_binomial(k, p, shape, dtype, ctx)
+    return negative_binomial(k, p, shape, dtype, ctx, out)
 
 
-def random_normal(loc=0.0, scale=1.0, shape=None, ctx=None, dtype=None):
+def random_normal(loc=0.0, scale=1.0, shape=None, ctx=None, dtype=None, out=None):
     """Normal numbers with mean loc and standard deviation scale."""
-    return normal(loc, scale, shape, dtype, ctx)
+    return normal(loc, scale, shape, dtype, ctx, out)
 
 
-def random_uniform(low=0.0, high=1.0, shape=None, ctx=None, dtype=None):
+def random_uniform(low=0.0, high=1.0, shape=None, ctx=None, dtype=None, out=None):
     """Uniform numbers from low to high."""
-    return uniform(low, high, shape, dtype, ctx)
+    return uniform(low, high, shape, dtype, ctx, out)
 
 
-def random_randint(low, high, shape=None, ctx=None, dtype="int32"):
+def random_randint(low, high, shape=None, ctx=None, dtype="int32", out=None):
     """Whole numbers from low to high, which is left out."""
-    return randint(low, high, shape, dtype, ctx)
+    return randint(low, high, shape, dtype, ctx, out)
 
 
 def sample_exponential(lam, shape=(), dtype=None):
